@@ -2,7 +2,7 @@
 /* bench: measure a disk with fio's option names. Read the options, refuse what would do harm, show
  * the progress, and warn if the results are not reliable; the load itself is core/load's. */
 #include "bench.h"
-#include "disk.h"
+#include "disk_open.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -2,9 +2,9 @@
 /* bench of a connection without a disk: RDMA as a table like perftest's, a TCP socket like a disk,
  * and the server for both. */
 #include "bench.h"
-#include "disk.h"
+#include "daemon.h"
+#include "disk_open.h"
 #include "kernel.h"
-#include "patience.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -353,14 +353,14 @@ static void show_server(
 
 static int serve(struct bench *bench, const struct load_listen *conf)
 {
-	struct patience patience;
+	struct daemon_wait wait;
 	struct load_server *server;
 	int err;
 
-	patience_begin(&patience, bench->call, bench->loop);
+	daemon_wait_begin(&wait, bench->call, bench->loop);
 	err = load_listen(
 		&server, bench->loop, conf, bench->opts->common.timeout_ms, bench->call->diag);
-	patience_end(&patience, bench->loop);
+	daemon_wait_end(&wait, bench->loop);
 	if (err)
 		return err;
 	show_server(bench, load_server_addr(server), conf, load_server_verbs(server));

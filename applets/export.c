@@ -1,32 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* export: offer disks to NBD clients or as block devices, until stopped or until its command ends.
- * The fronts (export_*.c) offer them, daemon.c handles start and stop. */
-#include "export_fronts.h"
+ */
+#include "fronts.h"
 #include "kernel.h"
 #include <errno.h>
 
+struct export_options {
+	struct opt_common common;
+	struct daemon_options life;
+	struct export_want want;
+	bool run;
+};
+
 #define AT(field) offsetof(struct export_options, field)
 static const struct opt rows[] = {
-	{ "nbd", 0, OPT_LIST, AT(nbd), "ADDRESS",
+	{ "nbd", 0, OPT_LIST, AT(want.nbd), "ADDRESS",
 		"listen at unix:PATH, HOST:PORT or :PORT; repeatable" },
-	{ "name", 0, OPT_LIST, AT(name), "NAME", "export name of the next disk; repeatable" },
-	{ "allow", 0, OPT_LIST, AT(allow), "ADDRESS[/BITS]",
+	{ "name", 0, OPT_LIST, AT(want.name), "NAME", "export name of the next disk; repeatable" },
+	{ "allow", 0, OPT_LIST, AT(want.allow), "ADDRESS[/BITS]",
 		"address or network allowed to connect over TCP; default any; repeatable" },
-	{ "mode", 0, OPT_TEXT, AT(mode), "OCTAL", "permissions of a unix socket; default 0600" },
-	{ "clients", 0, OPT_U32, AT(clients), "N", "largest number of clients; default 64", 1,
+	{ "mode", 0, OPT_TEXT, AT(want.mode), "OCTAL",
+		"permissions of a unix socket; default 0600" },
+	{ "clients", 0, OPT_U32, AT(want.clients), "N", "largest number of clients; default 64", 1,
 		65536 },
-	{ "nbd-dev", 0, OPT_MAYBE, AT(nbd_dev), "[N]",
+	{ "nbd-dev", 0, OPT_MAYBE, AT(want.nbd_dev), "[N]",
 		"create block device /dev/nbdN with the kernel's NBD client", 0, NBD_DEV_MAX },
-	{ "connections", 0, OPT_U32, AT(connections), "N",
+	{ "connections", 0, OPT_U32, AT(want.connections), "N",
 		"connections of the NBD device; default 1", 1, KERNEL_NBD_CONNECTIONS },
-	{ "ublk", 0, OPT_MAYBE, AT(ublk), "[N]", "create block device /dev/ublkbN", 0,
+	{ "ublk", 0, OPT_MAYBE, AT(want.ublk), "[N]", "create block device /dev/ublkbN", 0,
 		(1 << 20) - 1 },
-	{ "depth", 0, OPT_U32, AT(depth), "N", "queue depth of the ublk device; default 64", 1,
+	{ "depth", 0, OPT_U32, AT(want.depth), "N", "queue depth of the ublk device; default 64", 1,
 		4096 },
-	{ "slots", 0, OPT_U32, AT(slots), "N",
+	{ "slots", 0, OPT_U32, AT(want.slots), "N",
 		"requests in flight per client; default 32, 64 for an NBD device", 2, 1024 },
-	{ "buffer", 0, OPT_SIZE, AT(buffer), "SIZE", "buffer per request; default 256K", 64 << 10,
-		32 << 20 },
+	{ "buffer", 0, OPT_SIZE, AT(want.buffer), "SIZE", "buffer per request; default 256K",
+		64 << 10, 32 << 20 },
 	{ "run", 0, OPT_REST, AT(run), "COMMAND",
 		"run a command with $uri set; exit with its status" },
 	DAEMON_ROWS(struct export_options, life),
@@ -35,14 +43,6 @@ static const struct opt rows[] = {
 #undef AT
 
 static const struct export_options defaults = { .life = DAEMON_DEFAULTS };
-
-/* The first that is wanted gives --run its $uri. */
-static const struct front_kind *const fronts[] = {
-	&export_ublk,
-	&export_nbd_dev,
-	&export_nbd,
-	NULL,
-};
 
 #define ADDRESS_ADVICE "use --nbd HOST:PORT"
 static const struct opt_foreign foreign[] = {
@@ -84,16 +84,23 @@ static const struct opt_foreign foreign[] = {
 static int export_main(struct call *call)
 {
 	const struct export_options *opts = call->opts;
+	const struct export_want *want = &opts->want;
+	bool devices = want->ublk.on || want->nbd_dev.on;
+	const struct front_want fronts[] = {
+		{ &front_ublk, want->ublk.on, want },
+		{ &front_nbd_dev, want->nbd_dev.on, want },
+		{ &front_nbd, want->nbd.count || (opts->run && !devices), want },
+	};
 
-	if (!opts->nbd.count && !opts->nbd_dev.on && !opts->ublk.on && !opts->run)
+	if (!want->nbd.count && !devices && !opts->run)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no export given: expected --nbd ADDRESS, --nbd-dev, --ublk or --run");
-	if (opts->nbd_dev.on && opts->ublk.on)
+	if (want->nbd_dev.on && want->ublk.on)
 		return diag_set(
 			call->diag, DIAG_USAGE, EINVAL, "--nbd-dev and --ublk can't be combined");
-	if (opts->connections && !opts->nbd_dev.on)
+	if (want->connections && !want->nbd_dev.on)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--connections needs --nbd-dev");
-	return daemon_run(call, &opts->life, fronts);
+	return daemon_run(call, &opts->life, fronts, sizeof(fronts) / sizeof(*fronts));
 }
 
 const struct applet applet_export = {

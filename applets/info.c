@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* info: opens a disk for reading and prints its properties. */
-#include "disk.h"
+#include "disk_open.h"
 #include <stdio.h>
 #include <string.h>
 

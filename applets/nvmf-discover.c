@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nvmf-discover: query discovery controllers and those that they refer to, and print their logs as
  * nvme-cli does. The protocol is core/proto/nvme's. */
-#include "disk.h"
+#include "disk_open.h"
 #include "kernel.h"
 #include "nvmf.h"
 #include "nvmf_query.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Start, status and clean stop of an applet that offers disks until it is stopped or its command
- * ends. Its fronts offer the disks. */
+/* The life of an applet that offers disks until it is stopped or its command ends: start, status
+ * and clean stop. Its fronts offer the disks: the rows of include/fronts.h. */
 #pragma once
 #include "applet.h"
 #include "bdev.h"
-#include "export.h"
 #include "kernel_serving.h"
 
 #define DAEMON_QUEUES 64
@@ -45,8 +44,9 @@ struct daemon_options { /* a member of the applet's option struct */
 
 struct front;
 struct daemon {
-	struct call *call; /* its opts are the applet's */
+	struct call *call;
 	const struct daemon_options *opts;
+	int root; /* descriptor of "/" */
 	struct loop *loop;
 	/* workers; with one queue the first is the daemon's own */
 	struct loop *loops[DAEMON_QUEUES];
@@ -58,7 +58,7 @@ struct daemon {
 	volatile int over; /* whoever sets it ends the daemon the clean way */
 
 	struct loop_signal signal;
-	bool signals, ready, pid_written, own_mounts;
+	bool signals, ready, command, pid_written, own_mounts;
 	struct crew *crew;
 	struct kernel_report report;
 	uint64_t ready_ns; /* since when it is, loop_clock() */
@@ -74,6 +74,7 @@ struct daemon {
 struct front {
 	const struct front_kind *kind;
 	struct daemon *daemon;
+	const void *want; /* of the command line */
 };
 
 /* In the order they are called. All return 0, or -errno with call->diag set. */
@@ -81,9 +82,8 @@ struct front_kind {
 	const char *serving; /* for the service manager: "serving NBD clients" */
 	/* block devices of this machine: the process does what kernel_survive() is for */
 	bool local;
-	size_t size; /* of the struct around struct front; it begins as zeroes */
-	bool (*wanted)(const void *opts);
-	int (*read)(struct front *);  /* checks its options, before any disk is opened */
+	size_t size;                  /* of the struct around struct front; it begins as zeroes */
+	int (*read)(struct front *);  /* checks what is wanted, before any disk is opened */
 	int (*start)(struct front *); /* disks and loops are there; daemon_time_left() bounds it */
 	void (*show)(const struct front *, struct out *); /* where the disks are to be had */
 	/* what --run puts into $uri; NULL: the applet has no --run */
@@ -103,13 +103,42 @@ struct front_kind {
 	int (*stop)(struct front *, uint32_t timeout_ms, struct diag *);
 };
 
-/* Runs the applet: exit status or -errno. The kinds end with NULL; the fronts that are wanted live
- * until it is told to stop. */
-int daemon_run(struct call *, const struct daemon_options *, const struct front_kind *const *);
-/* A note if any host can reach the address; by this option access is limited. */
-void daemon_warn_open(const struct call *, const struct addr *, const char *option);
-/* Rows of a status: what was read and written; a listener, whose object stays open for more. */
+/* What the command line asks of one kind of front. */
+struct front_want {
+	const struct front_kind *kind;
+	bool on;
+	const void *want; /* struct front.want */
+};
+
+/* Run the applet: exit status or -errno. The fronts that are on live until it is stopped; the first
+ * gives --run its $uri. */
+int daemon_run(struct call *, const struct daemon_options *, const struct front_want *, unsigned);
+
+/* For fronts. */
+/* Time left to get ready, 0 = no limit. */
+int daemon_time_left(const struct daemon *, uint32_t *ms);
+/* Note that any host can reach the address; this option limits access. */
+void daemon_warn_open(const struct daemon *, const struct addr *, const char *option);
+/* The `full` callback of a server; user is its struct front. */
+void daemon_full(const struct diag *why, void *front);
+/* JSON of a status: what was read and written; a listener, whose object stays open for more. */
 void daemon_show_count(struct out *, const struct io_count *);
 void daemon_show_listener(struct out *, const char *transport, const struct addr *);
-/* Time that is left to get ready, 0 = as much as it takes. */
-int daemon_time_left(const struct daemon *, uint32_t *ms);
+/* JSON of disk i: uri, size, block_size, read_only. */
+void daemon_show_disk(struct out *, const struct daemon *, unsigned i);
+/* The same for a block device of this machine, whose object stays open, and its line of text. */
+void daemon_show_device(struct out *, const struct daemon *, unsigned i, const char *path,
+	uint64_t size, bool recovered);
+/* For a status: opens the object as well; who gets what holds the device. */
+void daemon_show_held(
+	struct out *, const struct daemon *, unsigned i, const char *path, char *who, size_t len);
+/* "64 MiB (67108864 bytes)" */
+const char *daemon_size_text(uint64_t bytes, char text[48]);
+
+/* A note if nothing can be listened on for a second. */
+struct daemon_wait {
+	struct loop_timer timer;
+	const struct call *call;
+};
+void daemon_wait_begin(struct daemon_wait *, const struct call *, struct loop *);
+void daemon_wait_end(struct daemon_wait *, struct loop *);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* export --nbd-dev: each disk as a block device of this machine, /dev/nbdN, by the kernel's own NBD
- * client. The device is core/export's, the server behind it core/proto/nbd's. */
-#include "disk.h"
-#include "export_fronts.h"
-#include "kernel.h"
+/* Each disk as a block device of this machine, /dev/nbdN, by the kernel's NBD client. The device is
+ * nbd_dev.c's, the server behind it core/proto/nbd's. */
+#include "disk_open.h"
+#include "fronts.h"
 #include "nbd_dev.h"
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +13,6 @@
 
 struct dev_front {
 	struct front front;
-	int root;
 	struct nbd_options nbd;
 	struct nbd_server *server;
 	struct nbd_dev *dev[NBD_EXPORTS];
@@ -28,61 +26,37 @@ static struct dev_front *dev_front(const struct front *front)
 	return container_of(front, struct dev_front, front);
 }
 
-static const struct export_options *options(const struct front *front)
-{
-	return front->daemon->call->opts;
-}
-
-static bool wanted(const void *opts)
-{
-	return ((const struct export_options *)opts)->nbd_dev.on;
-}
-
-static int check_connections(const struct front *front)
-{
-	const struct call *call = front->daemon->call;
-	unsigned connections = options(front)->connections;
-	int err = 0;
-
-	for (unsigned i = 0; !err && i < call->rest && connections > 1; i++) {
-		uint32_t hold_ms;
-
-		err = disk_on_loss(call, call->operand[i], options(front)->life.on_loss, &hold_ms);
-		if (!err && hold_ms == UINT32_MAX) {
-			err = diag_set(call->diag, DIAG_USAGE, EINVAL,
-				"--connections %u: with --on-loss forever the kernel supports only "
-				"one connection",
-				connections);
-			diag_hint(call->diag, "use --on-loss SECONDS, or omit --connections");
-		}
-	}
-	return err;
-}
-
 static int read_options(struct front *front)
 {
 	struct dev_front *f = dev_front(front);
-	const struct export_options *opts = options(front);
+	const struct export_want *want = front->want;
 	const struct call *call = front->daemon->call;
-	int err = 0;
 
-	f->root = -1;
 	if (call->rest > NBD_EXPORTS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d",
 			NBD_EXPORTS);
-	if (opts->nbd_dev.given && call->rest > 1)
+	if (want->nbd_dev.given && call->rest > 1)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"--nbd-dev %u: one number for %u disks: omit it", opts->nbd_dev.number,
+			"--nbd-dev %u: one number for %u disks: omit it", want->nbd_dev.number,
 			call->rest);
-	f->nbd.slots = opts->slots ? opts->slots : SLOTS;
-	f->nbd.buffer = opts->buffer ? (uint32_t)opts->buffer : BUFFER;
-	if (!err)
-		err = check_connections(front);
-	if (err)
-		return err;
-	f->root = kernel_root();
-	return f->root < 0 ? diag_sys(call->diag, errno, "open /")
-			   : kernel_nbd_ready(f->root, call->diag);
+	f->nbd.slots = want->slots ? want->slots : SLOTS;
+	f->nbd.buffer = want->buffer ? (uint32_t)want->buffer : BUFFER;
+	for (unsigned i = 0; i < call->rest && want->connections > 1; i++) {
+		uint32_t hold_ms;
+		int err = disk_on_loss(
+			call, call->operand[i], front->daemon->opts->on_loss, &hold_ms);
+
+		if (err)
+			return err;
+		if (hold_ms != UINT32_MAX)
+			continue;
+		diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--connections %u: with --on-loss forever the kernel supports only one "
+			"connection",
+			want->connections);
+		return diag_hint(call->diag, "use --on-loss SECONDS, or omit --connections");
+	}
+	return kernel_nbd_ready(front->daemon->root, call->diag);
 }
 
 /* Somebody else has disconnected it. Without any device there is nothing left to do. */
@@ -105,25 +79,25 @@ static void ended(struct nbd_dev *dev, void *user)
 static int start_dev(struct dev_front *f, unsigned i)
 {
 	const struct daemon *d = f->front.daemon;
-	const struct export_options *opts = d->call->opts;
+	const struct export_want *want = f->front.want;
 	struct nbd_dev_options dev = { .server = f->server,
 		.export = i,
 		.bdev = d->disk[i],
 		.index = -1,
-		.connections = opts->connections,
+		.connections = want->connections,
 		.buffer = f->nbd.buffer,
-		.root = f->root,
+		.root = d->root,
 		.ended = ended,
 		.user = f };
 	char key[DISK_KEY];
-	int err = disk_on_loss(d->call, d->call->operand[i], opts->life.on_loss, &dev.hold_ms);
+	int err = disk_on_loss(d->call, d->call->operand[i], d->opts->on_loss, &dev.hold_ms);
 
 	if (!err)
 		err = daemon_time_left(d, &dev.timeout_ms);
 	if (err)
 		return err;
-	if (opts->nbd_dev.given)
-		dev.index = (int)opts->nbd_dev.number;
+	if (want->nbd_dev.given)
+		dev.index = (int)want->nbd_dev.number;
 	disk_key(d->call->operand[i], d->disk[i], key);
 	/* memory is gone with the process: nobody after it has that identifier */
 	if (key[0])
@@ -141,8 +115,8 @@ static int start(struct front *front)
 {
 	struct dev_front *f = dev_front(front);
 	const struct daemon *d = front->daemon;
-	const struct export_options *opts = d->call->opts;
-	unsigned sockets = d->disks * (opts->connections ? opts->connections : 1);
+	const struct export_want *want = front->want;
+	unsigned sockets = d->disks * (want->connections ? want->connections : 1);
 	int err;
 
 	for (unsigned i = 0; i < d->disks; i++) {
@@ -162,40 +136,36 @@ static int start(struct front *front)
 	return err;
 }
 
+static void device(const struct dev_front *f, unsigned i, char path[32])
+{
+	snprintf(path, 32, "/dev/nbd%u", nbd_dev_index(f->dev[i]));
+}
+
 static void show(const struct front *front, struct out *out)
 {
 	const struct dev_front *f = dev_front(front);
 	const struct daemon *d = front->daemon;
-	char size[16];
+	char path[32];
 
 	out_list(out, "devices");
 	for (unsigned i = 0; i < f->devs; i++) {
-		const struct bdev *disk = d->disk[i];
-		unsigned index = nbd_dev_index(f->dev[i]);
-		bool recovered = nbd_dev_recovered(f->dev[i]);
-
-		out_object(out, NULL);
-		out_text(out, "device", NULL, "/dev/nbd%u", index);
+		device(f, i, path);
+		daemon_show_device(
+			out, d, i, path, d->disk[i]->lim.size, nbd_dev_recovered(f->dev[i]));
 		out_u64(out, "connections", NULL, nbd_dev_connections(f->dev[i]));
-		out_bool(out, "recovered", NULL, recovered);
-		disk_show(out, disk, d->opts->ro);
 		out_end(out);
-		out_line(out, "/dev/nbd%u: %s, %s (%llu bytes)%s", index, disk->uri,
-			out_human(disk->lim.size, size), (unsigned long long)disk->lim.size,
-			recovered ? ", taken over from an earlier run" : "");
 	}
 	out_end(out);
 }
 
-static void device(const struct front *front, char text[URI_MAX])
+static void first_device(const struct front *front, char text[URI_MAX])
 {
-	snprintf(text, URI_MAX, "/dev/nbd%u", nbd_dev_index(dev_front(front)->dev[0]));
+	device(dev_front(front), 0, text);
 }
 
 static void status(const struct front *front, struct out *out)
 {
 	const struct dev_front *f = dev_front(front);
-	const struct daemon *d = front->daemon;
 	struct io_count count;
 	unsigned connections = 0;
 	char path[32], who[400];
@@ -209,14 +179,9 @@ static void status(const struct front *front, struct out *out)
 	out_list(out, "disks");
 	for (unsigned i = 0; i < f->devs; i++) {
 		connections = nbd_dev_connections(f->dev[i]);
-		snprintf(path, sizeof(path), "/dev/nbd%u", nbd_dev_index(f->dev[i]));
-		if (kernel_holders(f->root, path, who, sizeof(who)) < 0)
-			who[0] = 0;
-		out_object(out, NULL);
-		out_text(out, "device", NULL, "%s", path);
-		disk_show(out, d->disk[i], d->opts->ro);
+		device(f, i, path);
+		daemon_show_held(out, front->daemon, i, path, who, sizeof(who));
 		out_u64(out, "connections", NULL, connections);
-		out_text(out, "holders", NULL, "%s", who);
 		out_end(out);
 		out_line(
 			out, "%s: connections: %u%s%s", path, connections, who[0] ? ", " : "", who);
@@ -262,20 +227,17 @@ static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 		return err;
 	for (unsigned i = 0; i < f->devs; i++)
 		nbd_dev_free(f->dev[i]);
-	if (f->root >= 0)
-		close(f->root);
 	return stopped;
 }
 
-const struct front_kind export_nbd_dev = {
+const struct front_kind front_nbd_dev = {
 	.serving = "serving block devices",
 	.local = true,
 	.size = sizeof(struct dev_front),
-	.wanted = wanted,
 	.read = read_options,
 	.start = start,
 	.show = show,
-	.uri = device,
+	.uri = first_device,
 	.status = status,
 	.changed = changed,
 	.release = release,

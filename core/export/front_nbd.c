@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* export --nbd: the disks as exports of an NBD server, over TCP and unix sockets. Serving is
- * core/proto/nbd's. */
-#include "disk.h"
-#include "export_fronts.h"
+/* The disks as exports of an NBD server, over TCP and unix sockets. Serving is core/proto/nbd's. */
+#include "fronts.h"
 #include "nbd_server.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#define NBD_PORT 10809
 
 struct nbd_front {
 	struct front front;
@@ -25,35 +21,7 @@ static struct nbd_front *nbd_front(const struct front *front)
 	return container_of(front, struct nbd_front, front);
 }
 
-static const struct export_options *options(const struct front *front)
-{
-	return front->daemon->call->opts;
-}
-
-/* --run alone gets a server as well, on a socket of its own. */
-static bool wanted(const void *opts)
-{
-	const struct export_options *export = opts;
-
-	return export->nbd.count || (export->run && !export->ublk.on && !export->nbd_dev.on);
-}
-
-static int read_mode(struct nbd_front *f, const char *text, struct diag *diag)
-{
-	char *end;
-	unsigned long mode;
-
-	if (!text)
-		return 0;
-	mode = strtoul(text, &end, 8);
-	if (*end || end == text || mode > 0777 || !mode || *text == '-')
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"--mode: invalid permissions '%s': must be octal 1 to 777", text);
-	f->nbd.mode = (unsigned)mode;
-	return 0;
-}
-
-/* A folder of our own keeps everybody else from the socket inside it. */
+/* A private directory keeps all others from the socket inside it. */
 static int private_socket(struct nbd_front *f, struct addr *addr, struct diag *diag)
 {
 	const char *places[] = { getenv("TMPDIR"), "/tmp", "/run", "/dev/shm" };
@@ -77,61 +45,54 @@ static int private_socket(struct nbd_front *f, struct addr *addr, struct diag *d
 	return diag_sys(diag, err, "create a temporary directory");
 }
 
-static int read_addresses(struct nbd_front *f, const struct opt_list *list, const struct call *call)
-{
-	if (!list->count) {
-		f->nbd.listens = 1;
-		return private_socket(f, &f->nbd.listen[0], call->diag);
-	}
-	for (unsigned i = 0; i < list->count; i++) {
-		struct addr *addr = &f->nbd.listen[i];
-
-		if (addr_parse(addr, list->item[i], NBD_PORT, call->diag))
-			return diag_ctx(call->diag, "--nbd %s", list->item[i]);
-		f->nbd.listens++;
-	}
-	return 0;
-}
-
 static int read_options(struct front *front)
 {
 	struct nbd_front *f = nbd_front(front);
-	const struct export_options *opts = options(front);
+	const struct export_want *want = front->want;
 	const struct call *call = front->daemon->call;
-	int err;
+	struct nbd_options *nbd = &f->nbd;
+	char *end;
 
-	if (opts->nbd.count > NBD_LISTENS)
+	if (want->nbd.count > NBD_LISTENS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG,
 			"--nbd: too many addresses: must be 1 to %d", NBD_LISTENS);
 	if (call->rest > NBD_EXPORTS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d",
 			NBD_EXPORTS);
-	if (opts->name.count > call->rest)
+	if (want->name.count > call->rest)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--name %s: more names than disks",
-			opts->name.item[call->rest]);
-	for (; f->nbd.allows < opts->allow.count; f->nbd.allows++)
-		if (nbd_allow_parse(&f->nbd.allow[f->nbd.allows], opts->allow.item[f->nbd.allows],
-			    call->diag))
+			want->name.item[call->rest]);
+	for (; nbd->allows < want->allow.count; nbd->allows++)
+		if (nbd_allow_parse(
+			    &nbd->allow[nbd->allows], want->allow.item[nbd->allows], call->diag))
 			return diag_ctx(call->diag, "--allow");
-	f->nbd.clients = opts->clients;
-	f->nbd.slots = opts->slots;
-	f->nbd.buffer = (uint32_t)opts->buffer;
-	err = read_mode(f, opts->mode, call->diag);
-	return err ? err : read_addresses(f, &opts->nbd, call);
-}
+	nbd->clients = want->clients;
+	nbd->slots = want->slots;
+	nbd->buffer = (uint32_t)want->buffer;
+	if (want->mode) {
+		unsigned long mode = strtoul(want->mode, &end, 8);
 
-static void full(const struct diag *why, void *user)
-{
-	const struct nbd_front *f = user;
-
-	call_note(f->front.daemon->call, "%s%s%s", why->text, why->hint[0] ? ": " : "", why->hint);
+		if (*end || end == want->mode || mode > 0777 || !mode || *want->mode == '-')
+			return diag_set(call->diag, DIAG_USAGE, EINVAL,
+				"--mode: invalid permissions '%s': must be octal 1 to 777",
+				want->mode);
+		nbd->mode = (unsigned)mode;
+	}
+	for (; nbd->listens < want->nbd.count; nbd->listens++)
+		if (addr_parse(&nbd->listen[nbd->listens], want->nbd.item[nbd->listens], NBD_PORT,
+			    call->diag))
+			return diag_ctx(call->diag, "--nbd %s", want->nbd.item[nbd->listens]);
+	if (nbd->listens)
+		return 0;
+	nbd->listens = 1;
+	return private_socket(f, &nbd->listen[0], call->diag);
 }
 
 static int start(struct front *front)
 {
 	struct nbd_front *f = nbd_front(front);
 	const struct daemon *d = front->daemon;
-	const struct opt_list *names = &options(front)->name;
+	const struct opt_list *names = &((const struct export_want *)front->want)->name;
 	int err;
 
 	for (unsigned i = 0; i < d->disks; i++) {
@@ -147,11 +108,11 @@ static int start(struct front *front)
 	}
 	f->nbd.loops = d->loops;
 	f->nbd.nloops = d->nloops;
-	f->nbd.full = full;
-	f->nbd.user = f;
+	f->nbd.full = daemon_full;
+	f->nbd.user = front;
 	err = nbd_server_start(&f->server, d->loop, &f->nbd, d->call->diag);
 	for (unsigned i = 0; !err && i < f->nbd.listens && !f->nbd.allows; i++)
-		daemon_warn_open(d->call, &f->nbd.listen[i], "--allow");
+		daemon_warn_open(d, &f->nbd.listen[i], "--allow");
 	return err;
 }
 
@@ -173,13 +134,11 @@ static void put_listeners(struct out *out, const struct nbd_front *f)
 
 static void put_exports(struct out *out, const struct nbd_front *f, const char *key)
 {
-	const struct daemon *d = f->front.daemon;
-
 	out_list(out, key);
 	for (unsigned i = 0; i < f->nbd.exports; i++) {
 		out_object(out, NULL);
 		out_text(out, "name", NULL, "%s", f->nbd.export[i].name);
-		disk_show(out, d->disk[i], d->opts->ro);
+		daemon_show_disk(out, f->front.daemon, i);
 		out_end(out);
 	}
 	out_end(out);
@@ -188,16 +147,14 @@ static void put_exports(struct out *out, const struct nbd_front *f, const char *
 static void show(const struct front *front, struct out *out)
 {
 	const struct nbd_front *f = nbd_front(front);
-	const struct daemon *d = front->daemon;
-	char text[ADDR_TEXT], uri[URI_MAX], size[16];
-	uint64_t bytes = d->disk[0]->lim.size;
+	char text[ADDR_TEXT], uri[URI_MAX], size[48];
 
 	put_listeners(out, f);
 	for (unsigned i = 0; i < f->nbd.listens; i++) {
 		addr_text(nbd_server_addr(f->server, i), text);
 		nbd_server_uri(f->server, i, uri);
-		out_line(out, "%s: %s, %s (%llu bytes)", text, uri, out_human(bytes, size),
-			(unsigned long long)bytes);
+		out_line(out, "%s: %s, %s", text, uri,
+			daemon_size_text(front->daemon->disk[0]->lim.size, size));
 	}
 	put_exports(out, f, "exports");
 }
@@ -237,10 +194,9 @@ static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 	return err;
 }
 
-const struct front_kind export_nbd = {
+const struct front_kind front_nbd = {
 	.serving = "serving NBD clients",
 	.size = sizeof(struct nbd_front),
-	.wanted = wanted,
 	.read = read_options,
 	.start = start,
 	.show = show,

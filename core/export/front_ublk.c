@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* export --ublk: each disk as a block device of this machine. Serving it is core/export's, what the
- * system says core/kernel's. */
-#include "disk.h"
+/* Each disk as a block device of this machine, /dev/ublkbN. Serving it is ublk.c's. */
+#include "disk_open.h"
 #include "export.h"
-#include "export_fronts.h"
-#include "kernel.h"
+#include "fronts.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +11,7 @@
 
 struct ublk_front {
 	struct front front;
-	int root, dev;
+	int dev;
 	struct ublk **device; /* one a disk; NULL: it was detached */
 	unsigned devices;
 	struct loop_work reap;
@@ -26,31 +24,18 @@ static struct ublk_front *ublk_front(const struct front *front)
 	return container_of(front, struct ublk_front, front);
 }
 
-static const struct export_options *options(const struct front *front)
-{
-	return front->daemon->call->opts;
-}
-
-static bool wanted(const void *opts)
-{
-	return ((const struct export_options *)opts)->ublk.on;
-}
-
 static int read_options(struct front *front)
 {
-	const struct export_options *opts = options(front);
+	const struct export_want *want = front->want;
 	const struct call *call = front->daemon->call;
 	struct ublk_front *f = ublk_front(front);
 
-	f->root = f->dev = -1;
-	if (opts->ublk.given && call->rest > 1)
+	f->dev = -1;
+	if (want->ublk.given && call->rest > 1)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"--ublk %u: one number for %u disks: omit it", opts->ublk.number,
+			"--ublk %u: one number for %u disks: omit it", want->ublk.number,
 			call->rest);
-	f->root = kernel_root();
-	if (f->root < 0)
-		return diag_sys(call->diag, errno, "open /");
-	f->dev = kernel_ublk_open(f->root, call->diag);
+	f->dev = kernel_ublk_open(front->daemon->root, call->diag);
 	return f->dev < 0 ? f->dev : 0;
 }
 
@@ -126,10 +111,18 @@ static int start(struct front *front)
 {
 	struct ublk_front *f = ublk_front(front);
 	struct daemon *d = front->daemon;
-	const struct export_options *opts = options(front);
+	const struct export_want *want = front->want;
 	struct ublk_options opt = { .dev = f->dev,
-		.id = opts->ublk.given ? (int)opts->ublk.number : -1,
-		.depth = opts->depth };
+		.id = want->ublk.given ? (int)want->ublk.number : -1,
+		.depth = want->depth,
+		.buffer = (uint32_t)want->buffer,
+		.ro = d->opts->ro,
+		.unprivileged = geteuid(),
+		.loops = d->loops,
+		.nloops = d->nloops,
+		.ended = ended,
+		.held = held,
+		.user = f };
 	uint32_t ms;
 	int err = 0;
 
@@ -137,14 +130,6 @@ static int start(struct front *front)
 	if (!f->device)
 		return diag_sys(d->call->diag, ENOMEM, "%u devices", d->disks);
 	f->reap.run = reap;
-	opt.buffer = (uint32_t)opts->buffer;
-	opt.ro = d->opts->ro;
-	opt.unprivileged = geteuid();
-	opt.loops = d->loops;
-	opt.nloops = d->nloops;
-	opt.ended = ended;
-	opt.held = held;
-	opt.user = f;
 	for (; !err && f->devices < d->disks; f->devices += !err) {
 		opt.bdev = d->disk[f->devices];
 		opt.key = key_of(d->call->operand[f->devices], opt.bdev);
@@ -159,25 +144,19 @@ static int start(struct front *front)
 static void show(const struct front *front, struct out *out)
 {
 	const struct ublk_front *f = ublk_front(front);
-	const struct daemon *d = front->daemon;
 	struct ublk_info info;
-	char size[16];
+	char path[32];
 
 	out_list(out, "devices");
 	for (unsigned i = 0; i < f->devices; i++) {
 		if (!look(f, i, &info))
 			continue;
-		out_object(out, NULL);
-		out_text(out, "device", NULL, "/dev/ublkb%u", info.id);
-		disk_show(out, d->disk[i], d->opts->ro);
-		out_bool(out, "recovered", NULL, info.recovered);
+		snprintf(path, sizeof(path), "/dev/ublkb%u", info.id);
+		daemon_show_device(out, front->daemon, i, path, info.size, info.recovered);
 		out_u64(out, "queues", NULL, info.queues);
 		out_u64(out, "queue_depth", NULL, info.depth);
 		out_u64(out, "buffer_size", NULL, info.buffer);
 		out_end(out);
-		out_line(out, "/dev/ublkb%u: %s, %s (%llu bytes)%s", info.id, d->disk[i]->uri,
-			out_human(info.size, size), (unsigned long long)info.size,
-			info.recovered ? ", taken over from an earlier run" : "");
 	}
 	out_end(out);
 }
@@ -203,7 +182,6 @@ static void add_count(struct io_count *sum, const struct io_count *count)
 static void status(const struct front *front, struct out *out)
 {
 	const struct ublk_front *f = ublk_front(front);
-	const struct daemon *d = front->daemon;
 	struct io_count sum = { 0 };
 	char path[32], who[400];
 	struct ublk_info info;
@@ -218,13 +196,8 @@ static void status(const struct front *front, struct out *out)
 		if (!look(f, i, &info))
 			continue;
 		snprintf(path, sizeof(path), "/dev/ublkb%u", info.id);
-		if (kernel_holders(f->root, path, who, sizeof(who)) < 0)
-			who[0] = 0;
-		out_object(out, NULL);
-		out_text(out, "device", NULL, "%s", path);
-		disk_show(out, d->disk[i], d->opts->ro);
+		daemon_show_held(out, front->daemon, i, path, who, sizeof(who));
 		out_u64(out, "requests", NULL, info.requests);
-		out_text(out, "holders", NULL, "%s", who);
 		out_end(out);
 		out_line(out, "%s: %llu requests%s%s", path, (unsigned long long)info.requests,
 			who[0] ? ", " : "", who);
@@ -255,11 +228,11 @@ static void changed(struct front *front, struct bdev *disk)
 static bool is_open(const struct front *front, const struct ublk_info *info, const char *path,
 	char *who, size_t len, uint32_t timeout_ms)
 {
-	const struct ublk_front *f = ublk_front(front);
+	const struct daemon *d = front->daemon;
 
-	return !kernel_openers(f->root, path, who, len) && who[0] &&
-	       !ublk_flush(
-		       f->dev, front->daemon->loop, info->id, timeout_ms ? timeout_ms : 1, NULL);
+	return !kernel_openers(d->root, path, who, len) && who[0] &&
+	       !ublk_flush(ublk_front(front)->dev, d->loop, info->id, timeout_ms ? timeout_ms : 1,
+		       NULL);
 }
 
 static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
@@ -272,7 +245,7 @@ static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 		if (!look(f, i, &info))
 			continue;
 		snprintf(path, sizeof(path), "/dev/ublkb%u", info.id);
-		if ((kernel_holders(f->root, path, who, sizeof(who)) < 0 || !who[0]) &&
+		if ((kernel_holders(front->daemon->root, path, who, sizeof(who)) < 0 || !who[0]) &&
 			!is_open(front, &info, path, who, sizeof(who), timeout_ms))
 			continue;
 		diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
@@ -306,16 +279,13 @@ static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 	free(f->device);
 	if (f->dev >= 0)
 		close(f->dev);
-	if (f->root >= 0)
-		close(f->root);
 	return first;
 }
 
-const struct front_kind export_ublk = {
+const struct front_kind front_ublk = {
 	.serving = "serving block devices",
 	.local = true,
 	.size = sizeof(struct ublk_front),
-	.wanted = wanted,
 	.read = read_options,
 	.start = start,
 	.show = show,

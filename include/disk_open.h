@@ -4,6 +4,10 @@
 #pragma once
 #include "applet.h"
 #include "bdev.h"
+#include "kernel.h"
+
+/* Descriptor of "/", opened once and never closed, or -errno. */
+int disk_root(struct diag *);
 
 /* Fills env: identity, --timeout, --on-loss (may be NULL). */
 int disk_env(const struct call *, struct bdev_env *, const char *on_loss);
@@ -14,6 +18,10 @@ int disk_on_loss(const struct call *, const char *uri, const char *on_loss, uint
  * nothing identifies the disk; the key is its URI at most. */
 #define DISK_KEY (URI_MAX + 128)
 bool disk_key(const char *uri, const struct bdev *, char text[DISK_KEY]);
+/* The disk's identity for other hosts: of a file or device by its real path, of a remote disk by
+ * its key. Note one that does not last. */
+int disk_identify(
+	const struct call *, const char *uri, const struct bdev *, struct disk_identity *);
 /* Load the kernel modules for RDMA and call bdev_open(). A disk that is held is not opened for
  * writing; the error names the holder. bdev->report prints lost and restored connections. */
 int disk_open(const struct call *, struct bdev **, struct loop *, const char *uri,
@@ -27,5 +35,3 @@ int disk_blame_rdma(struct diag *why, const struct diag *rdma);
 bool disk_id_known(const uint8_t *id, size_t len);
 /* The path behind a file: URI or a plain path; false for other schemes. */
 bool disk_path(const char *uri, char *path, size_t len);
-/* Print the JSON keys of a disk that export or serve offers. */
-void disk_show(struct out *, const struct bdev *, bool ro);

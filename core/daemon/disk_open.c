@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Open disks for an applet. Schemes are left to core/block, holders and RDMA modules to
  * core/kernel. */
-#include "disk.h"
+#include "disk_open.h"
 #include "kernel.h"
 #include "policy.h"
 #include "uri.h"
@@ -10,26 +10,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MSEC    1000000ull
 #define LEFT_MS 2000 /* for the last requests of a process that was killed */
 #define STEP_MS 20
 
+int disk_root(struct diag *diag)
+{
+	static int root = -1;
+
+	if (root < 0)
+		root = kernel_root();
+	return root < 0 ? diag_sys(diag, errno, "open /") : root;
+}
+
 int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
 {
 	const struct opt_common *common = call->opts;
 	struct identity who;
-	int rc, root = kernel_root();
+	int rc, root = disk_root(call->diag);
 
 	*env = (struct bdev_env){ .timeout_ms = common->never ? BDEV_NEVER : common->timeout_ms,
 		.on_loss_ms = LOSS_DEFAULT * 1000 };
 	rc = on_loss ? loss_read(on_loss, "--on-loss", LOSS_MAX, &env->on_loss_ms, call->diag) : 0;
 	if (!rc)
-		rc = root < 0 ? diag_sys(call->diag, errno, "open /")
-			      : kernel_identity(root, NULL, NULL, &who, call->diag);
-	if (root >= 0)
-		close(root);
+		rc = root < 0 ? root : kernel_identity(root, NULL, NULL, &who, call->diag);
 	if (rc)
 		return rc;
 	memcpy(env->hostnqn, who.hostnqn, sizeof(env->hostnqn));
@@ -75,57 +80,67 @@ int disk_on_loss(const struct call *call, const char *text, const char *on_loss,
 	return err;
 }
 
-/* Namespaces of a controller share its serial number: add the path. */
-static void key_of_serial(const char *text, const struct bdev_id *id, char key[DISK_KEY])
+/* The disk without the keys that tell how to reach it, which may change. */
+static void key_of_uri(struct uri *uri, char key[DISK_KEY])
 {
-	struct uri *uri = parse(text);
-
-	snprintf(key, DISK_KEY, "%s %s %s", id->model, id->serial, uri ? uri->path : "");
-	free(uri);
-}
-
-/* The disk without the keys that say how to reach it, which may change. */
-static void key_of_uri(const char *text, char key[DISK_KEY])
-{
-	struct uri *uri = parse(text);
-	const char *socket = uri ? uri_value(uri, "socket") : NULL;
-	bool bracket = uri && strchr(uri->host, ':');
+	const char *socket = uri_value(uri, "socket");
+	bool bracket = strchr(uri->host, ':');
 	char port[8] = "";
 
-	if (uri && uri->port)
+	if (uri->port)
 		snprintf(port, sizeof(port), ":%u", uri->port);
-	if (uri && strstr(text, "://"))
-		snprintf(key, DISK_KEY, "%s://%s%s%s%s/%s%s%s", uri->scheme, bracket ? "[" : "",
-			uri->host, bracket ? "]" : "", port, uri->path, socket ? "?socket=" : "",
-			socket ? socket : "");
-	free(uri);
+	snprintf(key, DISK_KEY, "%s://%s%s%s%s/%s%s%s", uri->scheme, bracket ? "[" : "", uri->host,
+		bracket ? "]" : "", port, uri->path, socket ? "?socket=" : "",
+		socket ? socket : "");
 }
 
-bool disk_key(const char *uri, const struct bdev *bdev, char text[DISK_KEY])
+bool disk_key(const char *text, const struct bdev *bdev, char key[DISK_KEY])
 {
 	static const struct bdev_id unknown;
 	const struct bdev_id *is = bdev ? &bdev->id : &unknown;
 	const uint8_t *id = disk_id_known(is->nguid, 16) ? is->nguid : is->uuid;
 	char path[URI_MAX], real[PATH_MAX];
-	int root;
+	struct uri *uri = parse(text);
+	bool by_uri = false;
 
-	text[0] = 0;
+	key[0] = 0;
 	if (disk_id_known(id, 16)) {
 		for (unsigned i = 0; i < 16; i++)
-			snprintf(text + 2 * i, 3, "%02x", id[i]);
-	} else if (is->serial[0]) {
-		key_of_serial(uri, is, text);
-	} else if (disk_path(uri, path, sizeof(path)) && realpath(path, real)) {
-		root = kernel_root();
-		if (root < 0 || kernel_disk_text(root, real, text, DISK_KEY, NULL))
-			text[0] = 0;
-		if (root >= 0)
-			close(root);
+			snprintf(key + 2 * i, 3, "%02x", id[i]);
+	} else if (is->serial[0]) { /* namespaces of a controller share it */
+		snprintf(key, DISK_KEY, "%s %s %s", is->model, is->serial, uri ? uri->path : "");
+	} else if (disk_path(text, path, sizeof(path)) && realpath(path, real)) {
+		if (disk_root(NULL) < 0 ||
+			kernel_disk_text(disk_root(NULL), real, key, DISK_KEY, NULL))
+			key[0] = 0;
 	} else {
-		key_of_uri(uri, text);
-		return false;
+		by_uri = true;
+		if (uri && strstr(text, "://"))
+			key_of_uri(uri, key);
 	}
-	return text[0];
+	free(uri);
+	return key[0] && !by_uri;
+}
+
+int disk_identify(const struct call *call, const char *operand, const struct bdev *bdev,
+	struct disk_identity *who)
+{
+	char path[URI_MAX], real[PATH_MAX], own[DISK_KEY] = "";
+	bool file = disk_path(operand, path, sizeof(path)) && realpath(path, real);
+	int root = disk_root(call->diag), err;
+
+	if (root < 0)
+		return root;
+	if (!file)
+		disk_key(operand, bdev, own);
+	err = kernel_disk_identity(root, file ? real : NULL, own, who, call->diag);
+	if (!err && file && who->lasts != DISK_IDENTITY_ALWAYS)
+		call_note(call,
+			"%s: no DMI UUID or machine-id: the disk's identity changes at the next %s",
+			bdev->uri, who->lasts == DISK_IDENTITY_BOOT ? "reboot" : "start");
+	if (!err && call->loop.verbose)
+		call_note(call, "%s: serial number %s (%s)", bdev->uri, who->serial, who->from);
+	return err;
 }
 
 bool disk_id_known(const uint8_t *id, size_t len)
@@ -156,29 +171,18 @@ static int in_use(struct diag *diag, const char *path, const char *who)
 	return -EBUSY;
 }
 
-static int refuse_held(int root, const char *path, struct diag *diag)
-{
-	char who[400];
-
-	if (kernel_holders(root, path, who, sizeof(who)) < 0 || !who[0])
-		return 0;
-	return in_use(diag, path, who);
-}
-
 /* False: `who` lists processes that opened the disk, but none is known to lock it. */
 static bool locked_by(const char *path, char *who, size_t len)
 {
-	int root = kernel_root();
-	bool locked;
+	int root = disk_root(NULL);
 
 	who[0] = 0;
 	if (root < 0)
 		return false;
-	locked = !kernel_lockers(root, path, who, len) && who[0];
-	if (!locked)
-		kernel_openers(root, path, who, len);
-	close(root);
-	return locked;
+	if (!kernel_lockers(root, path, who, len) && who[0])
+		return true;
+	kernel_openers(root, path, who, len);
+	return false;
 }
 
 /* The last requests of a process that was killed hold the disk until they have ended. */
@@ -202,14 +206,11 @@ static int open_local(const char *path, struct bdev **disk, struct loop *loop, c
 void disk_warn_writers(const struct call *call, const char *uri)
 {
 	char path[URI_MAX], who[400] = "";
-	int root = disk_path(uri, path, sizeof(path)) ? kernel_root() : -1;
+	int root = disk_path(uri, path, sizeof(path)) ? disk_root(NULL) : -1;
 
-	if (root < 0)
-		return;
-	if (!kernel_writers(root, path, who, sizeof(who)) && who[0])
+	if (root >= 0 && !kernel_writers(root, path, who, sizeof(who)) && who[0])
 		call_note(call, "%s: in use for writing: %s: the copy may be inconsistent", path,
 			who);
-	close(root);
 }
 
 int disk_blame_rdma(struct diag *why, const struct diag *rdma)
@@ -240,44 +241,33 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	const struct bdev_env *env)
 {
 	struct diag rdma = { 0 };
-	char path[URI_MAX];
-	int rc, root = kernel_root();
+	char path[URI_MAX], who[400];
 	bool local = disk_path(uri, path, sizeof(path));
+	int rc, root = disk_root(call->diag);
 	uint64_t since;
 
 	if (root < 0)
-		return diag_sys(call->diag, errno, "open /");
-	rc = env->write && !env->force && local ? refuse_held(root, path, call->diag) : 0;
-	if (!rc && wants_rdma(uri))
-		kernel_rdma_ready(root, &rdma);
-	close(root);
-	if (rc)
-		return rc;
-	if (rdma.err && call->loop.verbose)
+		return root;
+	if (env->write && !env->force && local &&
+		kernel_holders(root, path, who, sizeof(who)) >= 0 && who[0])
+		return in_use(call->diag, path, who);
+	if (wants_rdma(uri) && kernel_rdma_ready(root, &rdma) && call->loop.verbose)
 		call_note(call, "%s", rdma.text);
 	since = loop_clock();
 	if (local)
 		rc = open_local(path, disk, loop, uri, env, call->diag);
 	else
 		rc = bdev_open(disk, loop, uri, env, call->diag);
-	if (!rc) {
-		reporting = call;
-		(*disk)->report = report;
-		if ((*disk)->why.err)
-			call_note(call, "%s: %s", (*disk)->uri, (*disk)->why.text);
-		if ((*disk)->why.hint[0] && !((const struct opt_common *)call->opts)->quiet)
-			out_message("hint: %s", (*disk)->why.hint);
-		return 0;
+	if (rc) {
+		rc = disk_blame_rdma(call->diag, &rdma);
+		bdev_suggest(loop, uri, env, since, call->diag);
+		return rc;
 	}
-	rc = disk_blame_rdma(call->diag, &rdma);
-	bdev_suggest(loop, uri, env, since, call->diag);
-	return rc;
-}
-
-void disk_show(struct out *out, const struct bdev *bdev, bool ro)
-{
-	out_text(out, "uri", NULL, "%s", bdev->uri);
-	out_u64(out, "size", NULL, bdev->lim.size);
-	out_u64(out, "block_size", NULL, bdev->lim.block);
-	out_bool(out, "read_only", NULL, ro || bdev->lim.ro);
+	reporting = call;
+	(*disk)->report = report;
+	if ((*disk)->why.err)
+		call_note(call, "%s: %s", (*disk)->uri, (*disk)->why.text);
+	if ((*disk)->why.hint[0] && !((const struct opt_common *)call->opts)->quiet)
+		out_message("hint: %s", (*disk)->why.hint);
+	return 0;
 }

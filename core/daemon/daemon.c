@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* How applets that offer disks live and end. Other processes are core/base's to handle, opening a
- * disk is disk.c's. */
+ * disk is disk_open.c's. */
 #include "daemon.h"
 #include "child.h"
-#include "disk.h"
+#include "disk_open.h"
 #include "kernel.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -17,16 +17,24 @@
 #define MSEC    1000000ull
 #define AUTO    UINT32_MAX
 #define HELD_MS 1000 /* between two looks whether somebody still uses what is to be taken back */
+#define WAIT_MS 1000 /* before a note that nothing can be listened on */
 
-void daemon_warn_open(const struct call *call, const struct addr *addr, const char *option)
+void daemon_warn_open(const struct daemon *d, const struct addr *addr, const char *option)
 {
 	char text[ADDR_TEXT];
 
 	if (!addr_is_local(addr))
-		call_note(call,
+		call_note(d->call,
 			"%s: any host that can reach this address can use the disk: restrict "
 			"access with %s",
 			addr_text(addr, text), option);
+}
+
+void daemon_full(const struct diag *why, void *user)
+{
+	const struct front *front = user;
+
+	call_note(front->daemon->call, "%s%s%s", why->text, why->hint[0] ? ": " : "", why->hint);
 }
 
 int daemon_time_left(const struct daemon *d, uint32_t *ms)
@@ -44,22 +52,29 @@ int daemon_time_left(const struct daemon *d, uint32_t *ms)
 	return 0;
 }
 
-static bool has_command(const struct daemon *d)
+static void still_waiting(struct loop_timer *timer)
 {
-	return d->call->rest < d->call->operands;
+	call_note(container_of(timer, struct daemon_wait, timer)->call,
+		"waiting for a listen address or device");
 }
 
-static int check_options(struct daemon *d)
+void daemon_wait_begin(struct daemon_wait *wait, const struct call *call, struct loop *loop)
 {
-	const struct daemon_options *opts = d->opts;
+	*wait = (struct daemon_wait){ .timer.fire = still_waiting, .call = call };
+	loop_timer_set(loop, &wait->timer, loop_clock() + WAIT_MS * MSEC);
+}
 
-	/* while it can only be the caller's: later a descriptor of ours may have that number */
-	if (opts->ready_fd != AUTO && fcntl((int)opts->ready_fd, F_GETFD) < 0)
-		return diag_sys(d->call->diag, errno, "--ready-fd %u", opts->ready_fd);
-	if (opts->daemon && has_command(d))
-		return diag_set(
-			d->call->diag, DIAG_USAGE, EINVAL, "--daemon and --run can't be combined");
-	return 0;
+void daemon_wait_end(struct daemon_wait *wait, struct loop *loop)
+{
+	loop_timer_del(loop, &wait->timer);
+}
+
+const char *daemon_size_text(uint64_t bytes, char text[48])
+{
+	char human[16];
+
+	snprintf(text, 48, "%s (%llu bytes)", out_human(bytes, human), (unsigned long long)bytes);
+	return text;
 }
 
 void daemon_show_count(struct out *out, const struct io_count *count)
@@ -84,6 +99,40 @@ void daemon_show_listener(struct out *out, const char *transport, const struct a
 		out_text(out, "traddr", NULL, "%s", addr_host(addr, text));
 		out_text(out, "trsvcid", NULL, "%u", addr_port(addr));
 	}
+}
+
+void daemon_show_disk(struct out *out, const struct daemon *d, unsigned i)
+{
+	const struct bdev *disk = d->disk[i];
+
+	out_text(out, "uri", NULL, "%s", disk->uri);
+	out_u64(out, "size", NULL, disk->lim.size);
+	out_u64(out, "block_size", NULL, disk->lim.block);
+	out_bool(out, "read_only", NULL, d->opts->ro || disk->lim.ro);
+}
+
+void daemon_show_device(struct out *out, const struct daemon *d, unsigned i, const char *path,
+	uint64_t size, bool recovered)
+{
+	char text[48];
+
+	out_object(out, NULL);
+	out_text(out, "device", NULL, "%s", path);
+	daemon_show_disk(out, d, i);
+	out_bool(out, "recovered", NULL, recovered);
+	out_line(out, "%s: %s, %s%s", path, d->disk[i]->uri, daemon_size_text(size, text),
+		recovered ? ", taken over from an earlier run" : "");
+}
+
+void daemon_show_held(struct out *out, const struct daemon *d, unsigned i, const char *path,
+	char *who, size_t len)
+{
+	if (kernel_holders(d->root, path, who, len) < 0)
+		who[0] = 0;
+	out_object(out, NULL);
+	out_text(out, "device", NULL, "%s", path);
+	daemon_show_disk(out, d, i);
+	out_text(out, "holders", NULL, "%s", who);
 }
 
 /* The one status document, and its text. While the fronts end they are not asked. NULL: no memory.
@@ -172,6 +221,26 @@ static void caught(struct loop_signal *signal, int signo)
 	}
 }
 
+/* Before any disk is open and anything listens, and before this process becomes another one. */
+static int check_options(struct daemon *d)
+{
+	const struct daemon_options *opts = d->opts;
+	struct diag *diag = d->call->diag;
+	int err;
+
+	/* while it can only be the caller's: later a descriptor of ours may have that number */
+	if (opts->ready_fd != AUTO && fcntl((int)opts->ready_fd, F_GETFD) < 0)
+		return diag_sys(diag, errno, "--ready-fd %u", opts->ready_fd);
+	if (opts->daemon && d->command)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--daemon and --run can't be combined");
+	d->root = disk_root(diag);
+	if (d->root < 0)
+		return d->root;
+	/* written once ready */
+	err = opts->pid_file ? kernel_pid_file_check(d->root, opts->pid_file, diag) : 0;
+	return !err && opts->daemon ? child_daemon(&d->parent, diag) : err;
+}
+
 static int open_loop(struct daemon *d)
 {
 	static const int signos[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD };
@@ -190,22 +259,22 @@ static int open_loop(struct daemon *d)
 	return err;
 }
 
-static int read_fronts(struct daemon *d, const struct front_kind *const *kinds)
+static int read_fronts(struct daemon *d, const struct front_want *wants, unsigned count)
 {
 	int err = 0;
 
-	for (; !err && *kinds; kinds++) {
+	for (unsigned i = 0; !err && i < count; i++) {
+		const struct front_kind *kind = wants[i].kind;
 		struct front *front;
 
-		if (!(*kinds)->wanted(d->call->opts))
+		if (!wants[i].on)
 			continue;
-		front = calloc(1, (*kinds)->size);
+		front = calloc(1, kind->size);
 		if (!front)
-			return diag_sys(d->call->diag, ENOMEM, "%s", (*kinds)->serving);
-		front->kind = *kinds;
-		front->daemon = d;
+			return diag_sys(d->call->diag, ENOMEM, "%s", kind->serving);
+		*front = (struct front){ .kind = kind, .daemon = d, .want = wants[i].want };
 		d->front[d->fronts++] = front;
-		err = front->kind->read(front);
+		err = kind->read(front);
 	}
 	return err;
 }
@@ -260,39 +329,20 @@ static void survive(struct daemon *d)
 {
 	struct diag why = { 0 };
 	bool local = false;
-	int root;
 
 	for (unsigned i = 0; i < d->fronts; i++)
 		local |= d->front[i]->kind->local;
-	root = local && !has_command(d) ? kernel_root() : -1;
-	if (root < 0)
-		return;
-	if (kernel_survive(root, program_invocation_name, &d->own_mounts, &why))
+	if (local && !d->command &&
+		kernel_survive(d->root, program_invocation_name, &d->own_mounts, &why))
 		call_note(d->call, "%s", why.text);
-	close(root);
-}
-
-static void leave_mounts(const struct daemon *d)
-{
-	int root = d->own_mounts ? kernel_root() : -1;
-
-	if (root < 0)
-		return;
-	kernel_leave_mounts(root, d->opts->pid_file);
-	close(root);
-}
-
-static unsigned cpus(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
 static int open_workers(struct daemon *d)
 {
-	unsigned wanted = d->opts->queues ? d->opts->queues
-			  : cpus() < 4    ? cpus()
+	cpu_set_t set;
+	unsigned cpus = sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set),
+		 wanted = d->opts->queues ? d->opts->queues
+			  : cpus < 4      ? cpus
 					  : 4,
 		 count = wanted;
 	int err;
@@ -331,7 +381,7 @@ static int show(struct daemon *d)
 	struct out *out = d->call->out;
 	int err;
 
-	if (has_command(d) && !out->json)
+	if (d->command && !out->json)
 		return 0;
 	for (unsigned i = 0; i < d->fronts; i++)
 		d->front[i]->kind->show(d->front[i], out);
@@ -344,37 +394,28 @@ static int show(struct daemon *d)
 	return diag_ctx(d->call->diag, "standard output");
 }
 
-static int write_pid_file(struct daemon *d)
-{
-	int root;
-
-	if (!d->opts->pid_file)
-		return 0;
-	root = kernel_root();
-	if (root < 0)
-		return diag_sys(d->call->diag, errno, "open /");
-	d->pid_file = kernel_pid_file(root, d->opts->pid_file, d->call->diag);
-	d->pid_written = d->pid_file >= 0;
-	close(root);
-	return d->pid_written ? 0 : d->pid_file;
-}
-
-static int say_ready(struct daemon *d)
+static int report_ready(struct daemon *d)
 {
 	const struct daemon_options *opts = d->opts;
 	struct diag why = { 0 };
-	int err = write_pid_file(d);
+	int err;
 
-	if (!err)
-		err = show(d);
-	if (!err)
-		leave_mounts(d);
+	if (opts->pid_file) {
+		d->pid_file = kernel_pid_file(d->root, opts->pid_file, d->call->diag);
+		d->pid_written = d->pid_file >= 0;
+		if (!d->pid_written)
+			return d->pid_file;
+	}
+	err = show(d);
+	if (err)
+		return err;
+	if (d->own_mounts)
+		kernel_leave_mounts(d->root, opts->pid_file);
 	d->ready_ns = loop_clock();
-	if (!err && kernel_report_start(&d->report, d->loop, &why) && d->call->loop.verbose)
+	if (kernel_report_start(&d->report, d->loop, &why) && d->call->loop.verbose)
 		call_note(d->call, "rdmastor status can't show this process: %s", why.text);
-	if (!err)
-		err = kernel_notify_ready(opts->ready_fd == AUTO ? -1 : (int)opts->ready_fd,
-			d->front[0]->kind->serving, d->call->diag);
+	err = kernel_notify_ready(opts->ready_fd == AUTO ? -1 : (int)opts->ready_fd,
+		d->front[0]->kind->serving, d->call->diag);
 	if (err)
 		return err;
 	d->ready = true;
@@ -388,40 +429,19 @@ static int start_command(struct daemon *d)
 	const struct call *call = d->call;
 	char uri[URI_MAX];
 
-	if (!has_command(d))
-		return 0;
 	d->front[0]->kind->uri(d->front[0], uri);
 	return child_start(&d->child, call->operand + call->rest, call->operands - call->rest,
 		"uri", uri, call->diag);
 }
 
-/* Before any disk is open and anything listens; the file is written once that is done. */
-static int check_pid_file(struct daemon *d)
-{
-	int root, err;
-
-	if (!d->opts->pid_file)
-		return 0;
-	root = kernel_root();
-	if (root < 0)
-		return diag_sys(d->call->diag, errno, "open /");
-	err = kernel_pid_file_check(root, d->opts->pid_file, d->call->diag);
-	close(root);
-	return err;
-}
-
-static int get_ready(struct daemon *d, const struct front_kind *const *kinds)
+static int get_ready(struct daemon *d, const struct front_want *wants, unsigned count)
 {
 	int err = check_options(d);
 
 	if (!err)
-		err = check_pid_file(d);
-	if (!err && d->opts->daemon)
-		err = child_daemon(&d->parent, d->call->diag);
-	if (!err)
 		err = open_loop(d);
 	if (!err)
-		err = read_fronts(d, kinds);
+		err = read_fronts(d, wants, count);
 	if (!err)
 		err = open_disks(d);
 	if (!err)
@@ -431,8 +451,8 @@ static int get_ready(struct daemon *d, const struct front_kind *const *kinds)
 	if (!err)
 		err = start_fronts(d);
 	if (!err)
-		err = say_ready(d);
-	return err ? err : start_command(d);
+		err = report_ready(d);
+	return !err && d->command ? start_command(d) : err;
 }
 
 static int release_fronts(struct daemon *d, struct diag *diag)
@@ -446,19 +466,19 @@ static int release_fronts(struct daemon *d, struct diag *diag)
 	return err;
 }
 
-/* Until it is told to stop and nobody uses what would go. */
+/* Until it is stopped and nobody uses what would go. */
 static int serve(struct daemon *d, struct diag *diag)
 {
-	bool told = false;
+	bool noted = false;
 	int err;
 
 	loop_wait(d->loop, &d->over, 0);
 	while ((err = release_fronts(d, diag)) == -EBUSY) {
-		if (!told)
+		if (!noted)
 			call_note(d->call, "%s: %s: serving continues until it is free%s",
 				diag->object, diag->text,
 				d->stopped_by ? " or a second signal arrives" : "");
-		told = true;
+		noted = true;
 		*diag = (struct diag){ 0 };
 		d->over = 0;
 		loop_wait(d->loop, &d->over, loop_clock() + HELD_MS * MSEC);
@@ -466,7 +486,7 @@ static int serve(struct daemon *d, struct diag *diag)
 	return err;
 }
 
-/* The last started first, all within one bound. The first failure is told. */
+/* The last started first, all within one bound. Returns the first failure. */
 static int stop_fronts(struct daemon *d, struct diag *diag, bool *held)
 {
 	uint32_t bound_ms = d->opts->stop_timeout_ms, left_ms = bound_ms;
@@ -510,31 +530,32 @@ static int stop(struct daemon *d, struct diag *diag)
 	return err;
 }
 
-int daemon_run(
-	struct call *call, const struct daemon_options *opts, const struct front_kind *const *kinds)
+int daemon_run(struct call *call, const struct daemon_options *opts, const struct front_want *wants,
+	unsigned count)
 {
 	const struct opt_common *common = call->opts;
-	struct daemon d = {
-		.call = call, .opts = opts, .report = { .text = report_text, .user = &d }
-	};
+	struct daemon d = { .call = call,
+		.opts = opts,
+		.command = call->rest < call->operands,
+		.report = { .text = report_text, .user = &d } };
 	int err;
 
 	kernel_report_owner(&d.report);
 	if (common->timeout_ms)
 		d.deadline = loop_clock() + common->timeout_ms * MSEC;
-	err = get_ready(&d, kinds);
+	err = get_ready(&d, wants, count);
 	if (!err)
 		err = serve(&d, call->diag);
 	if (d.child)
 		kill(d.child, SIGTERM);
-	if (err) { /* is what is told, whatever the stop comes to */
+	if (err) { /* the failure to report, whatever the stop comes to */
 		stop(&d, NULL);
 		return err;
 	}
 	err = stop(&d, call->diag);
 	if (err)
 		return err;
-	if (!has_command(&d))
+	if (!d.command)
 		return EXIT_DONE;
 	return d.stopped_by ? 128 + d.stopped_by : d.status;
 }

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The disks as namespaces of an NVMe-oF target, over RDMA and TCP. Serving is core/proto/nvme's. */
+#include "disk_open.h"
+#include "fronts.h"
+#include "nvmf_target.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+struct nvme_front {
+	struct front front;
+	struct nvme_target_options opt;
+	struct nvme_target *target;
+	struct disk_identity id[NVME_TARGET_DISKS];
+};
+
+static struct nvme_front *nvme_front(const struct front *front)
+{
+	return container_of(front, struct nvme_front, front);
+}
+
+/* The same address for RDMA and TCP is one listener. ways 0: RDMA, as the address says. */
+static int add_listen(
+	struct nvme_target_options *opt, const char *given, unsigned ways, struct diag *diag)
+{
+	char text[ADDR_TEXT + 64];
+	struct addr_rdma how = { 0 };
+	struct addr at = { 0 };
+	int err = 0;
+
+	if (snprintf(text, sizeof(text), "%s", given) >= (int)sizeof(text))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "address '%.40s...' is too long", given);
+	if (!strncmp(text, "unix:", 5))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"NVMe-oF can't be served on a unix socket: expected [HOST]:PORT");
+	if (!(ways & NVME_TARGET_TCP)) {
+		err = addr_rdma(&how, text, diag);
+		ways = (how.verbs ? NVME_TARGET_RDMA_VERBS : 0u) |
+		       (how.iwarp ? NVME_TARGET_RDMA_IWARP : 0u);
+	}
+	if (!err)
+		err = addr_parse(&at, text, NVME_PORT, diag);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < opt->listens; i++)
+		if (opt->listen[i].at.len == at.len &&
+			!memcmp(&opt->listen[i].at.ss, &at.ss, at.len)) {
+			opt->listen[i].ways |= ways;
+			opt->listen[i].no_crc |= how.no_crc;
+			return 0;
+		}
+	if (opt->listens == NVME_TARGET_LISTENS)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"too many listen addresses: must be 1 to %d", NVME_TARGET_LISTENS);
+	opt->listen[opt->listens++] = (struct nvme_target_listen){ at, ways, how.no_crc };
+	return 0;
+}
+
+static int check_nqn(const char *name, const char *nqn, struct diag *diag)
+{
+	if (!strncmp(nqn, "nqn.", 4) && strlen(nqn) <= 223 && !strpbrk(nqn, " \t\n"))
+		return 0;
+	return diag_set(diag, DIAG_USAGE, EINVAL,
+		"--%s: invalid NQN '%s': expected nqn.*, up to 223 bytes, no blanks", name, nqn);
+}
+
+static int read_options(struct front *front)
+{
+	struct nvme_target_options *opt = &nvme_front(front)->opt;
+	const struct serve_want *want = front->want;
+	const struct call *call = front->daemon->call;
+	int err = 0;
+
+	if (call->operands > NVME_TARGET_DISKS)
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d",
+			NVME_TARGET_DISKS);
+	if (want->nqn.count > call->operands)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nqn %s: more NQNs than disks",
+			want->nqn.item[call->operands]);
+	for (unsigned i = 0; !err && i < want->nqn.count; i++)
+		err = check_nqn("nqn", want->nqn.item[i], call->diag);
+	for (unsigned i = 0; !err && i < want->allow_host.count; i++) {
+		err = check_nqn("allow-host", want->allow_host.item[i], call->diag);
+		opt->host[opt->hosts++] = want->allow_host.item[i];
+	}
+	for (unsigned i = 0; !err && i < want->rdma.count; i++)
+		if ((err = add_listen(opt, want->rdma.item[i], 0, call->diag)))
+			diag_ctx(call->diag, "--rdma %s", want->rdma.item[i]);
+	for (unsigned i = 0; !err && i < want->tcp.count; i++)
+		if ((err = add_listen(opt, want->tcp.item[i], NVME_TARGET_TCP, call->diag)))
+			diag_ctx(call->diag, "--tcp %s", want->tcp.item[i]);
+	return err;
+}
+
+static void disk_changed(struct front *front, struct bdev *bdev)
+{
+	struct nvme_target *target = nvme_front(front)->target;
+
+	if (bdev->state == BDEV_UP && target)
+		nvme_target_resized(target, bdev);
+}
+
+/* Hosts take two namespaces of one identity for one disk, and two identities for two disks, each
+ * with its own cached blocks. */
+static int refuse_twice(const struct nvme_front *f, unsigned i)
+{
+	const struct daemon *d = f->front.daemon;
+
+	for (unsigned other = 0; other < i; other++) {
+		if (memcmp(f->id[other].nguid, f->id[i].nguid, sizeof(f->id[i].nguid)))
+			continue;
+		diag_set(d->call->diag, DIAG_USAGE, EEXIST,
+			"is the same disk as '%.300s': a disk can be only one namespace",
+			d->disk[other]->uri);
+		diag_ctx(d->call->diag, "%s", d->disk[i]->uri);
+		return diag_hint(d->call->diag,
+			"give it once: several hosts can connect to it, at several addresses");
+	}
+	return 0;
+}
+
+static int add_disk(struct nvme_front *f, unsigned i)
+{
+	const struct daemon *d = f->front.daemon;
+	const struct opt_list *nqns = &((const struct serve_want *)f->front.want)->nqn;
+	struct nvme_target_disk *disk = &f->opt.disk[i];
+	struct disk_identity *id = &f->id[i];
+	int err = disk_identify(d->call, d->call->operand[i], d->disk[i], id);
+
+	if (!err)
+		err = refuse_twice(f, i);
+	if (err)
+		return err;
+	disk->bdev = d->disk[i];
+	disk->nqn = i < nqns->count ? nqns->item[i] : id->nqn;
+	disk->ro = d->opts->ro;
+	memcpy(disk->uuid, id->uuid, sizeof(disk->uuid));
+	memcpy(disk->nguid, id->nguid, sizeof(disk->nguid));
+	memcpy(disk->serial, id->serial, sizeof(disk->serial));
+	f->opt.disks++;
+	return 0;
+}
+
+static int listen_all(struct nvme_front *f)
+{
+	const struct daemon *d = f->front.daemon;
+	bool verbs_only = true;
+	struct daemon_wait wait;
+	struct diag rdma = { 0 };
+	uint32_t ms;
+	int err = daemon_time_left(d, &ms);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < f->opt.listens; i++)
+		verbs_only &= f->opt.listen[i].ways == NVME_TARGET_RDMA_VERBS;
+	if (((const struct serve_want *)f->front.want)->rdma.count)
+		kernel_rdma_ready(d->root, &rdma); /* loads modules for verbs where it can */
+	daemon_wait_begin(&wait, d->call, d->loop);
+	err = nvme_target_start(&f->target, d->loop, &f->opt, ms, d->call->diag);
+	daemon_wait_end(&wait, d->loop);
+	if (!err || !verbs_only)
+		return err;
+	err = disk_blame_rdma(d->call->diag, &rdma);
+	d->call->diag->hint[0] = 0;
+	diag_hint(d->call->diag,
+		"without an RDMA device: --rdma 'HOST:PORT?rdma=iwarp', or --tcp HOST:PORT");
+	return err;
+}
+
+static int start(struct front *front)
+{
+	struct nvme_front *f = nvme_front(front);
+	const struct daemon *d = front->daemon;
+	int err = 0;
+
+	f->opt.loops = d->loops;
+	f->opt.nloops = d->nloops;
+	f->opt.full = daemon_full;
+	f->opt.user = front;
+	for (unsigned i = 0; !err && i < d->disks; i++)
+		err = add_disk(f, i);
+	if (!err)
+		err = listen_all(f);
+	for (unsigned i = 0; !err && i < f->opt.listens && !f->opt.hosts; i++)
+		daemon_warn_open(d, &f->opt.listen[i].at, "--allow-host");
+	return err;
+}
+
+/* A target on all addresses is reached under the first that others can use, IPv4 before IPv6. */
+static void host_text(const struct addr *addr, char text[ADDR_TEXT])
+{
+	struct ifaddrs *all = NULL;
+	struct addr best = { .ss.ss_family = AF_INET, .len = sizeof(struct sockaddr_in) };
+
+	if (!addr_is_any(addr)) {
+		addr_host(addr, text);
+		return;
+	}
+	((struct sockaddr_in *)&best.ss)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	getifaddrs(&all);
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+		const struct sockaddr_in6 *in6 = (const void *)i->ifa_addr;
+		bool v4 = in6 && in6->sin6_family == AF_INET,
+		     v6 = in6 && in6->sin6_family == AF_INET6;
+
+		if (i->ifa_flags & IFF_LOOPBACK || !(i->ifa_flags & IFF_UP) ||
+			(!v4 && (!v6 || IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))))
+			continue;
+		if (v6 && (!addr_is_local(&best) || addr->ss.ss_family == AF_INET))
+			continue;
+		best.len = v4 ? sizeof(struct sockaddr_in) : sizeof(*in6);
+		memcpy(&best.ss, i->ifa_addr, best.len);
+		if (v4)
+			break;
+	}
+	freeifaddrs(all);
+	addr_host(&best, text);
+}
+
+/* What only hosts with an iWARP device can run is marked as such, by a comment that a shell
+ * ignores. */
+#define IWARP_ONLY " # the host needs an iWARP device, such as siw"
+
+static void show_way(struct out *out, const struct addr *bound, const char *nqn, bool rdma,
+	const char *keys, bool iwarp)
+{
+	char host[ADDR_TEXT];
+	const char *trtype = rdma ? "rdma" : "tcp", *upper = rdma ? "RDMA" : "TCP";
+	bool v6;
+
+	host_text(bound, host);
+	v6 = strchr(host, ':');
+	out_object(out, NULL);
+	out_text(out, "transport", NULL, "%s", trtype);
+	out_text(out, "traddr", NULL, "%s", host);
+	out_text(out, "trsvcid", NULL, "%u", addr_port(bound));
+	if (rdma)
+		out_bool(out, "iwarp", NULL, iwarp);
+	out_text(out, "subnqn", NULL, "%s", nqn);
+	out_text(out, "rdmastor", "rdmastor: ", "nvme+%s://%s%s%s:%u/%s%s", trtype, v6 ? "[" : "",
+		host, v6 ? "]" : "", addr_port(bound), nqn, keys);
+	out_text(out, "nvme_cli", NULL, "nvme connect -t %s -a %s -s %u -n %s", trtype, host,
+		addr_port(bound), nqn);
+	out_line(out, "nvme-cli: nvme connect -t %s -a %s -s %u -n %s%s", trtype, host,
+		addr_port(bound), nqn, iwarp ? IWARP_ONLY : "");
+	out_text(out, "spdk", "SPDK:     ", "trtype:%s adrfam:%s traddr:%s trsvcid:%u subnqn:%s",
+		upper, v6 ? "IPv6" : "IPv4", host, addr_port(bound), nqn);
+	out_end(out);
+}
+
+static unsigned nsid_of(const struct nvme_target_options *opt, unsigned disk)
+{
+	unsigned nsid = 1;
+
+	for (unsigned i = 0; i < disk; i++)
+		nsid += !strcmp(opt->disk[i].nqn, opt->disk[disk].nqn);
+	return nsid;
+}
+
+static void show_disks(struct out *out, const struct nvme_front *f)
+{
+	out_list(out, "disks");
+	for (unsigned i = 0; i < f->opt.disks; i++) {
+		out_object(out, NULL);
+		out_text(out, "subnqn", NULL, "%s", f->opt.disk[i].nqn);
+		out_u64(out, "nsid", NULL, nsid_of(&f->opt, i));
+		daemon_show_disk(out, f->front.daemon, i);
+		out_text(out, "serial", NULL, "%s", f->opt.disk[i].serial);
+		out_end(out);
+	}
+	out_end(out);
+}
+
+/* The connect lines of every subsystem on every way that is up. */
+static void show(const struct front *front, struct out *out)
+{
+	const struct nvme_front *f = nvme_front(front);
+	const struct nvme_target_options *opt = &f->opt;
+	char size[48];
+
+	show_disks(out, f);
+	for (unsigned i = 0; i < opt->disks; i++)
+		out_line(out, "%s: namespace %u of %s, %s", opt->disk[i].bdev->uri, nsid_of(opt, i),
+			opt->disk[i].nqn, daemon_size_text(opt->disk[i].bdev->lim.size, size));
+	out_list(out, "connect");
+	for (unsigned i = 0; i < opt->listens; i++) {
+		bool no_crc = opt->listen[i].no_crc;
+		struct addr bound;
+		unsigned ways = nvme_target_ways(f->target, i, &bound);
+		const char *keys = ways & NVME_TARGET_RDMA_VERBS ? no_crc ? "?crc=0" : ""
+				   : no_crc                      ? "?rdma=iwarp&crc=0"
+								 : "?rdma=iwarp";
+
+		for (unsigned disk = 0; disk < opt->disks; disk++) {
+			const char *nqn = opt->disk[disk].nqn;
+
+			if (nsid_of(opt, disk) > 1)
+				continue;
+			if (ways & (NVME_TARGET_RDMA_VERBS | NVME_TARGET_RDMA_IWARP))
+				show_way(out, &bound, nqn, true, keys,
+					!(ways & NVME_TARGET_RDMA_VERBS));
+			if (ways & NVME_TARGET_TCP)
+				show_way(out, &bound, nqn, false, "", false);
+		}
+	}
+	out_end(out);
+}
+
+static void status(const struct front *front, struct out *out)
+{
+	const struct nvme_front *f = nvme_front(front);
+	struct nvme_target_status now;
+
+	nvme_target_get_status(f->target, &now);
+	out_text(out, "protocol", NULL, "nvme");
+	out_u64(out, "clients", "hosts:   ", now.hosts);
+	out_u64(out, "queues", "queues:  ", now.queues);
+	out_u64(out, "refused", "refused: ", now.turned_away);
+	daemon_show_count(out, &now.count);
+	show_disks(out, f);
+	out_list(out, "listeners");
+	for (unsigned i = 0; i < f->opt.listens; i++) {
+		struct addr bound;
+		unsigned ways = nvme_target_ways(f->target, i, &bound);
+
+		if (ways & (NVME_TARGET_RDMA_VERBS | NVME_TARGET_RDMA_IWARP)) {
+			daemon_show_listener(out, "rdma", &bound);
+			out_bool(out, "iwarp", NULL, !(ways & NVME_TARGET_RDMA_VERBS));
+			out_end(out);
+		}
+		if (ways & NVME_TARGET_TCP) {
+			daemon_show_listener(out, "tcp", &bound);
+			out_end(out);
+		}
+	}
+	out_end(out);
+}
+
+/* A target that ends gets no news of a disk. */
+static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
+{
+	struct nvme_front *f = nvme_front(front);
+	struct nvme_target *target = f->target;
+
+	f->target = NULL;
+	return nvme_target_stop(target, timeout_ms, diag);
+}
+
+const struct front_kind front_nvme = {
+	.serving = "serving NVMe-oF hosts",
+	.size = sizeof(struct nvme_front),
+	.read = read_options,
+	.start = start,
+	.show = show,
+	.status = status,
+	.changed = disk_changed,
+	.stop = stop,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The ways to offer disks, as rows for daemon_run(), and what the command line may ask of them. */
+#pragma once
+#include "daemon.h"
+
+#define NVME_PORT   4420
+#define NBD_PORT    10809
+#define NBD_DEV_MAX 32767 /* 20 bits of minor numbers, 32 per device */
+
+struct export_want { /* numbers: 0 = the default */
+	struct opt_list nbd, name, allow;
+	uint32_t clients, slots, connections, depth;
+	uint64_t buffer;
+	const char *mode;
+	struct opt_maybe nbd_dev, ublk;
+};
+extern const struct front_kind
+	front_nbd; /* an NBD server; without addresses on a socket of its own */
+extern const struct front_kind front_nbd_dev; /* /dev/nbdN, by the kernel's NBD client */
+extern const struct front_kind front_ublk;    /* /dev/ublkbN */
+
+struct serve_want {
+	struct opt_list rdma, tcp; /* listen addresses */
+	struct opt_list nqn, allow_host;
+};
+extern const struct front_kind front_nvme; /* an NVMe-oF target */
