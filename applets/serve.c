@@ -28,21 +28,14 @@ static const struct opt rows[] = {
 
 static const struct serve_options defaults = { .life = DAEMON_DEFAULTS };
 
-#define LISTEN_ADVICE "use --tcp HOST:PORT or --rdma HOST:PORT"
 static const struct opt_foreign foreign[] = {
-	{ "nvme-cli", "-a", LISTEN_ADVICE },
-	{ "nvme-cli", "--traddr", LISTEN_ADVICE },
-	{ "nvme-cli", "-s", LISTEN_ADVICE },
-	{ "nvme-cli", "--trsvcid", LISTEN_ADVICE },
-	{ "nvme-cli", "-t", LISTEN_ADVICE },
-	{ "nvme-cli", "--transport", LISTEN_ADVICE },
-	{ "nvme-cli", "-n", "use --nqn NQN" },
-	{ "nvme-cli", "--subsysnqn", "use --nqn NQN" },
+	{ "nvme-cli", "-a|--traddr|-s|--trsvcid|-t|--transport",
+		"use --tcp HOST:PORT or --rdma HOST:PORT" },
+	{ "nvme-cli", "-n|--subsysnqn", "use --nqn NQN" },
 	{ "nvme-cli", "--hostnqn", "use --allow-host NQN" },
 	{ "SPDK", "--allow-any-host", "omit it: any host may connect without --allow-host" },
 	{ "SPDK", "--serial-number", "omit it: the serial number is derived from the disk" },
-	{ "qemu-nbd", "-r", "use --ro" },
-	{ "qemu-nbd", "--read-only", "use --ro" },
+	{ "qemu-nbd", "-r|--read-only", "use --ro" },
 	{ "qemu-nbd", "--fork", "use --daemon" },
 	{ 0 },
 };

@@ -70,11 +70,11 @@ struct opt_common {
 	uint32_t timeout_ms; /* bounds the command, or getting ready; 0 = none */
 };
 
-/* An option of another tool, for the hint of an unknown option, or of a value that an option of
- * ours lacks. Ends with a row without tool. */
+/* Options of another tool, for the hint of an unknown option, or of a value that an option of ours
+ * lacks. Ends with a row without tool. */
 struct opt_foreign {
-	/* "qemu-nbd", "-k", "--socket" or "-t st", "use --nbd unix:PATH" */
-	const char *tool, *option, *advice;
+	/* "qemu-nbd", "-k|--socket" or "-t st", "use --nbd unix:PATH" */
+	const char *tool, *options, *advice;
 };
 
 struct call { /* one run of an applet */

@@ -190,11 +190,11 @@ static bool hint_foreign(const struct applet *applet, const char *option, struct
 {
 	const struct opt_foreign *row = applet->foreign;
 
-	while (row && row->tool && strcmp(row->option, option))
+	while (row && row->tool && !word_among(option, row->options))
 		row++;
 	if (!row || !row->tool)
 		return false;
-	diag_hint(diag, "%s's %s: %s", row->tool, row->option, row->advice);
+	diag_hint(diag, "%s's %s: %s", row->tool, option, row->advice);
 	return true;
 }
 

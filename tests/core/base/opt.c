@@ -31,7 +31,7 @@ static const struct opt tool_rows[] = {
 	{ 0 },
 };
 static const struct opt_foreign tool_foreign[] = {
-	{ "othertool", "-k", "use --name NAME" },
+	{ "othertool", "-k|--naming", "use --name NAME" },
 	{ "othertool", "--transports", "use --transport" },
 	{ 0 },
 };
@@ -227,6 +227,7 @@ Test(opt, every_error_quotes_what_was_typed)
 	} rows[] = {
 		{ { "a", "--bogus" }, "option '--bogus'", "" },
 		{ { "a", "-k", "x" }, "option '-k'", "othertool -k --name" },
+		{ { "a", "--naming=x" }, "option '--naming'", "othertool --naming: --name" },
 		{ { "a", "-rk" }, "option '-k'", "othertool --name" },
 		{ { "a", "--transports=rdma" }, "option '--transports'", "othertool --transport" },
 		{ { "a", "--timeuot", "3" }, "option '--timeuot'", "--timeout" },
