@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* srp-daemon -o and --dry-run: one scan of each port, one login to each target, and their results.
  */
+#include "grow.h"
 #include "srp_daemon_opts.h"
 #include "srp_show.h"
 #include <errno.h>
@@ -19,7 +20,7 @@ struct once {
 	const struct srp_daemon_words *words;
 	const struct srp_daemon_options *opts;
 	struct result *result; /* for JSON, whose lists come one after the other */
-	unsigned results, room;
+	unsigned results;
 	unsigned ports, ports_failed, cut, answered, silent, logins, logins_failed;
 	struct diag first; /* failure */
 	bool noted;        /* it has been printed */
@@ -88,18 +89,10 @@ static void scanned(void *arg, const struct srp_scan *scan)
 
 static void keep(struct once *once, const struct srp_login *login)
 {
-	struct result *result;
+	struct result *result = grow(once->result, once->results);
 
-	if (once->results == once->room) {
-		unsigned room = once->room ? once->room * 2 : 16;
-		struct result *more = realloc(once->result, room * sizeof(*more));
-
-		if (!more)
-			return;
-		once->result = more;
-		once->room = room;
-	}
-	result = &once->result[once->results++];
+	if (!result)
+		return;
 	*result = (struct result){
 		.port = login->port->port, .err = login->err, .diag = *login->diag
 	};

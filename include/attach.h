@@ -99,7 +99,7 @@ struct attach { /* embedded first in the protocol's own; zeroed, then set by the
 			char name[32];
 			bool wanted, opens;
 		} * disk;
-		unsigned disks, max;
+		unsigned disks;
 		struct child_call opening;
 		uint8_t *opened;
 	} wait;

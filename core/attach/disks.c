@@ -3,6 +3,7 @@
  * socket for all that wait on a loop. A timer looks as well, as uevents get lost and are not
  * delivered to every network namespace. Disks are opened in a child: that may block. */
 #include "disks.h"
+#include "grow.h"
 #include "kernel.h"
 #include <errno.h>
 #include <linux/netlink.h>
@@ -49,24 +50,19 @@ void attach_look(struct attach *attach)
 void attach_disk(struct attach *attach, const char *name)
 {
 	struct attach_wait *wait = &attach->wait;
+	struct attach_disk *more;
 
 	for (unsigned i = 0; i < wait->disks; i++)
 		if (!strcmp(wait->disk[i].name, name)) {
 			wait->disk[i].wanted = true;
 			return;
 		}
-	if (wait->disks == wait->max && wait->max < DISKS) {
-		unsigned max = wait->max ? 2 * wait->max : 16;
-		struct attach_disk *more = realloc(wait->disk, max * sizeof(*more));
-
-		wait->disk = more ? more : wait->disk;
-		wait->max = more ? max : wait->max;
-	}
-	wait->complete &= wait->disks < wait->max;
-	if (wait->disks == wait->max)
+	more = wait->disks < DISKS ? grow(wait->disk, wait->disks) : NULL;
+	wait->complete &= !!more;
+	if (!more)
 		return;
-	wait->disk[wait->disks] = (struct attach_disk){ .wanted = true };
-	snprintf(wait->disk[wait->disks++].name, sizeof(wait->disk->name), "%s", name);
+	more->wanted = true;
+	snprintf(more->name, sizeof(more->name), "%s", name);
 }
 
 const char *attach_unopened(const struct attach *attach)
@@ -152,7 +148,7 @@ static int take_look(struct attach *attach)
 	all = attach->proto->look(attach);
 	if (all > 0 && !wait->complete)
 		return diag_set(&attach->why, DIAG_NO_MEMORY, ENOMEM,
-			"more than %u disks, or out of memory", wait->max);
+			"more than %u disks, or out of memory", wait->disks);
 	return all;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* One thread's way into a disk with several paths: sends on the current leg, keeps what a dying one
  * returned, replays it. Which paths exist is the control's (paths.c). */
+#include "grow.h"
 #include "paths.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -535,11 +536,10 @@ static int lane_map_pool(struct lane *lane, struct pool *pool, struct diag *diag
 	for (unsigned i = 0; i < pl->pools; i++)
 		if (pl->pool[i] == pool)
 			return 0;
-	more = realloc(pl->pool, (pl->pools + 1) * sizeof(*more));
+	more = grow(pl->pool, pl->pools);
 	if (!more)
 		return diag_sys(diag, ENOMEM, "register buffers");
-	pl->pool = more;
-	pl->pool[pl->pools++] = pool;
+	*more = pool;
 	for (struct leg *leg = pl->leg; leg < end; leg++)
 		if (leg->state == LEG_UP && !leg_map(leg, &(struct diag){ 0 }))
 			good = true;

@@ -3,6 +3,7 @@
  * srp_daemon (rdma-core); what that tool takes in silence and never does, such as half a GID, is
  * refused here. */
 #include "srp_rules.h"
+#include "grow.h"
 #include "kernel.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -200,18 +201,16 @@ static void chop(char *line)
 
 static int add_line(struct srp_rules *rules, char *line, unsigned number, struct diag *diag)
 {
-	struct srp_rule *more, *rule;
+	struct srp_rule *rule;
 
 	chop(line);
 	line += strspn(line, BLANKS);
 	if (!*line || *line == '#')
 		return 0;
-	more = realloc(rules->rule, (rules->count + 1) * sizeof(*more));
-	if (!more)
+	rule = grow(rules->rule, rules->count);
+	if (!rule)
 		return diag_sys(diag, ENOMEM, "rules");
-	rules->rule = more;
-	rule = &more[rules->count++];
-	*rule = (struct srp_rule){ .line = number };
+	rule->line = number;
 	return parse_rule(rule, line, diag);
 }
 

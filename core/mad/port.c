@@ -3,6 +3,7 @@
  * meant is left to choose.c, when to send to xact.c, what becomes of it to port_look.c; tests link
  * tests/fake/mad_port.c instead. */
 #include "port.h"
+#include "grow.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,25 +39,20 @@ static void fill(struct mad_port_info *info, const umad_port_t *port)
 static int add_ports(const char *dev, struct mad_port_info **list, unsigned *count)
 {
 	umad_ca_t ca;
+	int err = 0;
 
 	if (umad_get_ca(dev, &ca) < 0)
 		return 0; /* not one with ports as libibumad knows them, or going away */
-	struct mad_port_info *more = realloc(*list, (*count + UMAD_CA_MAX_PORTS) * sizeof(**list));
+	for (int i = 0; i < UMAD_CA_MAX_PORTS && !err; i++) {
+		struct mad_port_info *more = ca.ports[i] ? grow(*list, *count) : NULL;
 
-	if (!more) {
-		umad_release_ca(&ca);
-		return -ENOMEM;
-	}
-	*list = more;
-	for (int i = 0; i < UMAD_CA_MAX_PORTS; i++) {
-		if (!ca.ports[i])
-			continue;
-		memset(&more[*count], 0, sizeof(*more));
-		fill(&more[*count], ca.ports[i]);
-		++*count;
+		if (more)
+			fill(more, ca.ports[i]);
+		else if (ca.ports[i])
+			err = -ENOMEM;
 	}
 	umad_release_ca(&ca);
-	return 0;
+	return err;
 }
 
 int mad_dev_list(struct mad_port_info **list, unsigned *count, struct diag *diag)

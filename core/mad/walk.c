@@ -2,6 +2,7 @@
 /* Looking at the fabric by directed route: from our own port through every link that is up, each
  * node once, some links at a time. What is behind an end port's LID is left to scan.c. */
 #include "codec.h"
+#include "grow.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ struct walk {
 	struct mad_view *view;
 	struct scout scout[SCOUTS];
 	struct node *node;
-	unsigned nodes, room, at, busy, ports_room;
+	unsigned nodes, at, busy;
 	uint64_t *seen; /* GUIDs, open addressing */
 	unsigned seens;
 	int err, over;
@@ -60,21 +61,6 @@ static bool add_seen(struct walk *walk, uint64_t guid)
 		return false;
 	walk->seen[at] = guid;
 	walk->seens++;
-	return true;
-}
-
-static bool grow(void **list, unsigned count, unsigned *room, size_t each)
-{
-	unsigned more = *room ? *room * 2 : 64;
-	void *p;
-
-	if (count < *room)
-		return true;
-	p = realloc(*list, more * each);
-	if (!p)
-		return false;
-	*list = p;
-	*room = more;
 	return true;
 }
 
@@ -115,13 +101,12 @@ static void got_link(struct scout *scout, const struct port_info *info)
 static void add_switch(struct scout *scout, unsigned ports)
 {
 	struct walk *walk = scout->walk;
-	struct node *node;
+	struct node *node = grow(walk->node, walk->nodes);
 
-	if (!grow((void **)&walk->node, walk->nodes, &walk->room, sizeof(*walk->node))) {
+	if (!node) {
 		stop(walk, -ENOMEM);
 		return;
 	}
-	node = &walk->node[walk->nodes++];
 	node->ports = (uint8_t)ports;
 	node->next = 1;
 	node->hops = scout->hops;
@@ -150,13 +135,12 @@ static void got_end(struct scout *scout, const struct port_info *info)
 {
 	struct walk *walk = scout->walk;
 	struct mad_view *view = walk->view;
-	struct mad_seen *seen;
+	struct mad_seen *seen = grow(view->port, view->count);
 
-	if (!grow((void **)&view->port, view->count, &walk->ports_room, sizeof(*view->port))) {
+	if (!seen) {
 		stop(walk, -ENOMEM);
 		return;
 	}
-	seen = &view->port[view->count++];
 	*seen = (struct mad_seen){
 		.prefix = get_be64(info->gid_prefix),
 		.guid = scout->guid,

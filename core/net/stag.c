@@ -4,6 +4,7 @@
  * the pool's first byte, so that peers learn no addresses. */
 #include "stag.h"
 #include "dom.h"
+#include "grow.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,24 +52,6 @@ static uint32_t place(uint32_t stag)
 	return (stag >> 8) - 1;
 }
 
-static int grow(void **array, uint32_t *size, uint32_t place_needed, size_t each)
-{
-	uint32_t more = *size ? *size : 8;
-	uint8_t *bigger;
-
-	while (more <= place_needed)
-		more *= 2;
-	if (more == *size)
-		return 0;
-	bigger = more <= STAGS_MAX ? reallocarray(*array, more, each) : NULL;
-	if (!bigger)
-		return -ENOMEM;
-	memset(bigger + *size * each, 0, (more - *size) * each);
-	*array = bigger;
-	*size = more;
-	return 0;
-}
-
 static struct stag_region *region_new(struct stags *stags, struct pool *pool)
 {
 	struct stag_region *region = calloc(1, sizeof(*region));
@@ -76,8 +59,8 @@ static struct stag_region *region_new(struct stags *stags, struct pool *pool)
 
 	while (at < stags->size && stags->region[at])
 		at++;
-	if (!region || (at == stags->size && grow((void **)&stags->region, &stags->size, at,
-						     sizeof(struct stag_region *)))) {
+	if (!region || at == STAGS_MAX ||
+		(at == stags->size && !grow_by(stags->region, stags->size, at ? at : 8))) {
 		free(region);
 		return NULL;
 	}
@@ -107,18 +90,20 @@ int stag_reg(struct stags *stags, struct stag_holds *holds, struct pool *pool, u
 {
 	struct stag_region *region = pool->mr[stags->dom];
 	struct stag_hold *hold;
+	uint32_t at;
 
 	if (!region)
 		region = region_new(stags, pool);
 	if (!region)
 		return diag_sys(diag, ENOMEM, "registration");
+	at = place(region->stag);
 	region->refs++;
 	pool->refs[stags->dom]++;
-	if (grow((void **)&holds->hold, &holds->size, place(region->stag), sizeof(*hold))) {
+	if (at >= holds->size && !grow_by(holds->hold, holds->size, at + 1 - holds->size)) {
 		region_put(stags, region);
 		return diag_sys(diag, ENOMEM, "registration");
 	}
-	hold = &holds->hold[place(region->stag)];
+	hold = &holds->hold[at];
 	hold->refs++;
 	hold->access |= (uint8_t)access;
 	hold->withdrawn = false;

@@ -2,6 +2,7 @@
 /* The RDMA devices of one loop: protection domain, completion queues, registrations, asynchronous
  * events. They hang in the loop's attic; connections are verbs_cm.c's. */
 #include "dom.h"
+#include "grow.h"
 #include "verbs.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -313,20 +314,13 @@ fail:
 
 int verbs_slot_take(struct verbs *verbs, struct verbs_ep *ve, struct diag *diag)
 {
-	uint32_t slot, more;
-	struct verbs_ep **bigger;
+	uint32_t slot;
 
 	for (slot = 0; slot < verbs->slots && verbs->slot[slot]; slot++)
 		;
 	if (slot == verbs->slots) {
-		more = slot ? slot * 2 : 16;
-		bigger =
-			more <= SLOTS_MAX ? reallocarray(verbs->slot, more, sizeof(*bigger)) : NULL;
-		if (!bigger)
+		if (slot >= SLOTS_MAX || !grow_by(verbs->slot, verbs->slots, slot ? slot : 16))
 			return diag_sys(diag, ENOMEM, "connection %u", slot + 1);
-		memset(bigger + slot, 0, (more - slot) * sizeof(*bigger));
-		verbs->slot = bigger;
-		verbs->slots = more;
 	}
 	verbs->slot[slot] = ve;
 	ve->slot = slot;

@@ -2,6 +2,7 @@
 /* Configuration of NVMe-oF connections: which files there are, lines of options (nvme-cli 2), the
  * kernel command line (dracut). */
 #include "nvme_conf.h"
+#include "grow.h"
 #include "sys/sys.h"
 #include <ctype.h>
 #include <errno.h>
@@ -28,14 +29,11 @@ struct nvmf_entry *kernel_conf_add(
 		diag_set(diag, DIAG_USAGE, E2BIG, "more than %d connections", ENTRIES);
 		return NULL;
 	}
-	more = realloc(all->entry, (all->count + 1) * sizeof(*more));
+	more = grow(all->entry, all->count);
 	if (!more) {
 		diag_sys(diag, ENOMEM, "configuration");
 		return NULL;
 	}
-	all->entry = more;
-	more += all->count++;
-	*more = (struct nvmf_entry){ 0 };
 	if (line)
 		snprintf(more->from, sizeof(more->from), "%.70s line %u", from, line);
 	else

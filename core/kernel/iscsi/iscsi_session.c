@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Sessions of the kernel's iSCSI initiators, read in /sys (Linux 6.12,
  * drivers/scsi/scsi_transport_iscsi.c), and the one value of theirs that is written there. */
+#include "grow.h"
 #include "kernel_iscsi_session.h"
 #include "sys/sys.h"
 #include <errno.h>
@@ -200,14 +201,12 @@ static void add_session(const char *name, void *arg)
 	if (walk->err || sscanf(name, "session%u%c", &sid, &end) != 1 ||
 		kernel_iscsi_session(walk->root, sid, &session))
 		return;
-	more = walk->count < SESSIONS_MAX ? realloc(walk->list, (walk->count + 1) * sizeof(*more))
-					  : NULL;
+	more = walk->count < SESSIONS_MAX ? grow(walk->list, walk->count) : NULL;
 	if (!more) {
 		walk->err = walk->count < SESSIONS_MAX ? ENOMEM : E2BIG;
 		return;
 	}
-	walk->list = more;
-	more[walk->count++] = session;
+	*more = session;
 }
 
 static int by_number(const void *a, const void *b)

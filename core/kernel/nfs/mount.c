@@ -2,6 +2,7 @@
 /* What is mounted, by /proc/self/mountinfo and mountstats; where; and what the kernel has against
  * options. */
 #include "child.h"
+#include "grow.h"
 #include "kernel_nfs.h"
 #include "sys/sys.h"
 #include <errno.h>
@@ -116,7 +117,7 @@ static char *read_line(char *line, struct kernel_mounted *m)
 /* Transports by mountstats, read once however many mounts there are. */
 struct stats {
 	char *text;
-	struct {
+	struct stats_row {
 		const char *dir;
 		char transport[16];
 	} * row;
@@ -134,20 +135,18 @@ static void read_stats(int root, struct stats *stats)
 	while ((line = strsep(&rest, "\n"))) {
 		char *on = strncmp(line, "device ", 7) ? NULL : strstr(line, " mounted on "),
 		     *with = on ? strstr(on, " with fstype ") : NULL;
-		void *more;
+		struct stats_row *more;
 
 		if (stats->count && sscanf(line, " xprt: %15s", word) == 1 &&
 			!stats->row[stats->count - 1].transport[0])
 			snprintf(stats->row[stats->count - 1].transport, sizeof(word), "%s", word);
 		if (!with)
 			continue;
-		more = realloc(stats->row, (stats->count + 1) * sizeof(*stats->row));
+		more = grow(stats->row, stats->count);
 		if (!more)
 			return;
 		*with = 0;
-		stats->row = more;
-		stats->row[stats->count].dir = kernel_sys_unescape(on + 12);
-		stats->row[stats->count++].transport[0] = 0;
+		more->dir = kernel_sys_unescape(on + 12);
 	}
 }
 

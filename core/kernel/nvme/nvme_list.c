@@ -2,6 +2,7 @@
 /* Namespaces from /sys/class/block, subsystems from /sys/class/nvme-subsystem. How they are printed
  * is the applet's. */
 #include "child.h"
+#include "grow.h"
 #include "kernel_nvme_list.h"
 #include "loop.h"
 #include "nvme.h"
@@ -31,17 +32,12 @@ struct gathering {
 	unsigned disk[2];      /* its numbers */
 };
 
-static void *grow(struct gathering *g, size_t each)
+static void *add_item(struct gathering *g, size_t each)
 {
-	void *more = realloc(g->item, (g->count + 1) * each);
+	void *item = grow_array(&g->item, &g->count, 1, each);
 
-	if (!more) {
-		g->failed = true;
-		return NULL;
-	}
-	g->item = more;
-	more = (char *)more + g->count++ * each;
-	return memset(more, 0, each);
+	g->failed |= !item;
+	return item;
 }
 
 static int finish(struct gathering *g, size_t each, int (*order)(const void *, const void *),
@@ -127,7 +123,7 @@ static void add_namespace(const char *name, void *arg)
 	if (sscanf(name, "nvme%un%u%c", &disk, &unit, &end) != 2 ||
 		strlen(name) >= sizeof(ns->name))
 		return;
-	ns = grow(g, sizeof(*ns));
+	ns = add_item(g, sizeof(*ns));
 	if (!ns)
 		return;
 	snprintf(ns->name, sizeof(ns->name), "%s", name);
@@ -218,7 +214,7 @@ static void add_member(const char *name, void *arg)
 		kernel_sys_list(g->root, path, match_path, &search);
 	if ((g->namespace && !search.found) || !kernel_sys_exists(g->root, path))
 		return;
-	member = grow(g, sizeof(*member));
+	member = add_item(g, sizeof(*member));
 	if (!member)
 		return;
 	memcpy(member->subsystem, g->subsystem, sizeof(member->subsystem));

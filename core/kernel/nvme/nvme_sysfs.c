@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Controllers and their namespaces, as /sys/class/nvme and /sys/class/block tell them. What
  * vanishes meanwhile is not there. */
+#include "grow.h"
 #include "nvme.h"
 #include "sys/sys.h"
 #include <errno.h>
@@ -116,18 +117,6 @@ struct list {
 	const char *ctrl;
 };
 
-static void *grow(struct list *list, size_t each)
-{
-	void *more = realloc(list->item, (list->count + 1) * each);
-
-	if (!more) {
-		list->failed = true;
-		return NULL;
-	}
-	list->item = more;
-	return (char *)more + list->count++ * each;
-}
-
 static void add_ctrl(const char *name, void *arg)
 {
 	struct list *list = arg;
@@ -136,7 +125,8 @@ static void add_ctrl(const char *name, void *arg)
 	if (kernel_nvmf_look(list->root, name, &ctrl) || !strcmp(ctrl.transport, "pcie") ||
 		!strncmp(ctrl.transport, "apple", 5))
 		return;
-	to = grow(list, sizeof(ctrl));
+	to = grow_array(&list->item, &list->count, 1, sizeof(ctrl));
+	list->failed |= !to;
 	if (to)
 		*to = ctrl;
 }
@@ -259,7 +249,8 @@ static void add_disk(const char *name, void *arg)
 		list->root, disk.wwid, sizeof(disk.wwid), "sys/class/block/%s/wwid", disk.name);
 	if (list->count >= NVMF_DISKS)
 		return;
-	to = grow(list, sizeof(disk));
+	to = grow_array(&list->item, &list->count, 1, sizeof(disk));
+	list->failed |= !to;
 	if (to)
 		*to = disk;
 }

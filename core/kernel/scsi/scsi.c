@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Logical units of a SCSI host as /sys tells them, and who uses their disks. */
 #include "scsi.h"
+#include "grow.h"
 #include "sys/holders.h"
 #include "sys/modules.h"
 #include "sys/node.h"
@@ -101,16 +102,14 @@ static void add_unit(const char *name, void *arg)
 		sscanf(name, "%u:%u:%u:%" SCNu64 "%c", &host, &channel, &id, &lun.lun, &end) != 4 ||
 		host != walk->host)
 		return;
-	more = walk->count < UNITS_MAX ? realloc(walk->list, (walk->count + 1) * sizeof(*more))
-				       : NULL;
+	more = walk->count < UNITS_MAX ? grow(walk->list, walk->count) : NULL;
 	if (!more) {
 		walk->err = walk->count < UNITS_MAX ? -ENOMEM : -E2BIG;
 		return;
 	}
-	walk->list = more;
 	snprintf(lun.name, sizeof(lun.name), "%s", name);
 	read_unit(walk->root, &lun);
-	more[walk->count++] = lun;
+	*more = lun;
 }
 
 static int by_number(const void *a, const void *b)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What the kernel's SRP initiator, ib_srp, is connected to, and how it would connect. */
+#include "grow.h"
 #include "kernel_srp.h"
 #include "sys/sys.h"
 #include <errno.h>
@@ -71,8 +72,7 @@ static bool read_path(int root, const char *name, struct kernel_srp *host)
 static void add_host(const char *name, void *arg)
 {
 	struct walk *walk = arg;
-	struct kernel_srp host = { 0 };
-	struct kernel_srp *more;
+	struct kernel_srp host = { 0 }, *more;
 	char text[16];
 
 	if (!read_hex(walk->root, name, "id_ext", &host.id_ext) ||
@@ -80,17 +80,16 @@ static void add_host(const char *name, void *arg)
 		!read_hex(walk->root, name, "ioc_guid", &host.ioc_guid) ||
 		!read_path(walk->root, name, &host))
 		return;
-	more = realloc(walk->list, (walk->count + 1) * sizeof(*more));
+	more = grow(walk->list, walk->count);
 	if (!more) {
 		walk->failed = true;
 		return;
 	}
-	walk->list = more;
 	snprintf(host.host, sizeof(host.host), "%s", name);
 	kernel_sys_read(walk->root, host.dev, sizeof(host.dev), HOSTS "/%s/local_ib_device", name);
 	if (kernel_sys_read(walk->root, text, sizeof(text), HOSTS "/%s/local_ib_port", name) > 0)
 		host.port = (unsigned)strtoul(text, NULL, 10);
-	more[walk->count++] = host;
+	*more = host;
 }
 
 static int list_hosts(int root, const struct kernel_srp *want, struct kernel_srp **list,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The list of attached disks: put together, and taken apart again. */
 #include "list.h"
+#include "grow.h"
 #include "sys/holders.h"
 #include "sys/sys.h"
 #include <errno.h>
@@ -10,18 +11,6 @@
 #include <unistd.h>
 
 #define SECTOR 512 /* of /sys/class/block/X/size, whatever the disk's block */
-
-void *kernel_list_grow(struct listing *list, void *items, unsigned count, size_t each)
-{
-	void *more = realloc(items, (count + 1) * each);
-
-	if (!more) {
-		list->failed = true;
-		return NULL;
-	}
-	memset((char *)more + count * each, 0, each);
-	return more;
-}
 
 struct list_link kernel_list_link_new(const char *name, const char *protocol, const char *transport)
 {
@@ -36,36 +25,30 @@ struct list_link kernel_list_link_new(const char *name, const char *protocol, co
 
 int kernel_list_add_link(struct listing *list, const struct list_link *link)
 {
-	struct kernel_list *to = list->to;
-	struct list_link *more = kernel_list_grow(list, to->link, to->links, sizeof(*more));
+	struct list_link *more = grow(list->to->link, list->to->links);
 
+	list->failed |= !more;
 	if (!more)
 		return -1;
-	to->link = more;
-	more[to->links] = *link;
-	return (int)to->links++;
+	*more = *link;
+	return (int)list->to->links - 1;
 }
 
 static struct list_disk *new_disk(struct listing *list)
 {
-	struct kernel_list *to = list->to;
-	struct list_disk *more = kernel_list_grow(list, to->disk, to->disks, sizeof(*more));
+	struct list_disk *more = grow(list->to->disk, list->to->disks);
 
-	if (!more)
-		return NULL;
-	to->disk = more;
-	return &more[to->disks++];
+	list->failed |= !more;
+	return more;
 }
 
 static void add_path(struct listing *list, const struct list_path *path)
 {
-	struct kernel_list *to = list->to;
-	struct list_path *more = kernel_list_grow(list, to->path, to->paths, sizeof(*more));
+	struct list_path *more = grow(list->to->path, list->to->paths);
 
-	if (!more)
-		return;
-	to->path = more;
-	more[to->paths++] = *path;
+	list->failed |= !more;
+	if (more)
+		*more = *path;
 }
 
 void kernel_list_add_mount(struct listing *list, int link, const char *dir)

@@ -37,8 +37,6 @@ void kernel_list_add_path(struct listing *, struct list_path path, const char *n
 #define LIST_ALL_TARGETS UINT32_MAX
 void kernel_list_add_units(struct listing *, int link, unsigned host, unsigned target);
 void kernel_list_add_mount(struct listing *, int link, const char *dir);
-/* NULL: no memory; *items stays */
-void *kernel_list_grow(struct listing *, void *items, unsigned count, size_t each);
 
 /* The kernel's own connections, the ports' network interfaces and the providers, from netlink;
  * kernel_list_rdma() calls it. */

@@ -2,6 +2,7 @@
 /* RDMA netlink (rdma/rdma_netlink.h), for what /sys does not tell of RDMA devices: who drives them,
  * the interfaces of iWARP, and over which of them the kernel's own connections go. Without answers
  * the list is as /sys has it. */
+#include "grow.h"
 #include "list.h"
 #include <linux/netlink.h>
 #include <poll.h>
@@ -143,11 +144,10 @@ static void take_cm_id(struct list_nl *nl, const char *dev, const struct attrs *
 		return;
 	snprintf(cm.dev, sizeof(cm.dev), "%s", dev);
 	cm.port = port;
-	more = kernel_list_grow(nl->list, nl->list->cm, nl->list->cms, sizeof(*more));
-	if (!more)
-		return;
-	nl->list->cm = more;
-	more[nl->list->cms++] = cm;
+	more = grow(nl->list->cm, nl->list->cms);
+	nl->list->failed |= !more;
+	if (more)
+		*more = cm;
 }
 
 static void take_cm_ids(struct list_nl *nl, const struct attrs *attrs)

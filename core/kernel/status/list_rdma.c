@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* RDMA devices for the list: ports, GIDs, network interfaces, drivers, from /sys/class/infiniband.
  */
+#include "grow.h"
 #include "list.h"
 #include "sys/sys.h"
 #include <stdio.h>
@@ -51,11 +52,10 @@ static void add_gid(const char *name, void *arg)
 		root, gid.type, sizeof(gid.type), "%s/gid_attrs/types/%u", walk->ports, gid.index);
 	kernel_sys_read(root, gid.netdev, sizeof(gid.netdev), "%s/gid_attrs/ndevs/%u", walk->ports,
 		gid.index);
-	more = kernel_list_grow(walk->list, port->gid, port->gids, sizeof(*more));
-	if (!more)
-		return;
-	port->gid = more;
-	more[port->gids++] = gid;
+	more = grow(port->gid, port->gids);
+	walk->list->failed |= !more;
+	if (more)
+		*more = gid;
 }
 
 static int by_index(const void *a, const void *b)
@@ -164,13 +164,12 @@ static void add_port(const char *name, void *arg)
 	snprintf(walk->ports, sizeof(walk->ports), CLASS "/%.60s/ports/%u", walk->dev, port.port);
 	walk->port = &port;
 	read_port(walk);
-	more = kernel_list_grow(walk->list, to->port, to->ports, sizeof(*more));
-	if (!more) {
+	more = grow(to->port, to->ports);
+	walk->list->failed |= !more;
+	if (more)
+		*more = port;
+	else
 		free(port.gid);
-		return;
-	}
-	to->port = more;
-	more[to->ports++] = port;
 }
 
 static void add_device(const char *name, void *arg)

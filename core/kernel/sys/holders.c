@@ -2,6 +2,7 @@
 /* What uses a block device or one of its partitions, or a file: mounts, swap, dm and md devices
  * above it, loop devices over it, processes that have it open or hold an image lock on it. */
 #include "holders.h"
+#include "grow.h"
 #include "kernel.h"
 #include "sys.h"
 #include <errno.h>
@@ -67,11 +68,9 @@ static int add_device(struct search *search, unsigned dev_major, unsigned dev_mi
 	if (kernel_sys_read(search->root, uevent, sizeof(uevent), "sys/dev/block/%u:%u/uevent",
 		    dev_major, dev_minor) < 0)
 		return -ENOENT;
-	device = realloc(search->device, (search->count + 1) * sizeof(*device));
+	device = grow(search->device, search->count);
 	if (!device)
 		return -ENOMEM;
-	search->device = device;
-	device += search->count++;
 	*device = (struct device){ .major = dev_major, .minor = dev_minor };
 	name = strstr(uevent, "DEVNAME=");
 	if (name)

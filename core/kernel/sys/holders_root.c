@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Whether the system itself stands on a disk, through any layers of partitions, dm, md, loop
  * devices and overlays. Where it stands is root_places.c's. */
+#include "grow.h"
 #include "holders.h"
 #include "root_places.h"
 #include "sys.h"
@@ -30,13 +31,11 @@ static void add_number(struct walk *walk, unsigned dev_major, unsigned dev_minor
 	for (unsigned i = 0; i < walk->count; i++)
 		if (walk->layer[i].major == dev_major && walk->layer[i].minor == dev_minor)
 			return;
-	more = realloc(walk->layer, (walk->count + 1) * sizeof(*more));
-	if (!more) {
+	more = grow(walk->layer, walk->count);
+	if (more)
+		*more = (struct layer){ dev_major, dev_minor };
+	else
 		walk->stands = true;
-		return;
-	}
-	walk->layer = more;
-	more[walk->count++] = (struct layer){ dev_major, dev_minor };
 }
 
 static void add(struct walk *walk, const char *dir, const char *name)
@@ -72,14 +71,12 @@ static void partition(const char *name, void *arg)
 static void mounted(unsigned id, const char *dir, void *arg)
 {
 	struct walk *walk = arg;
-	unsigned *more = realloc(walk->mount, (walk->mounts + 1) * sizeof(*more));
+	unsigned *more = grow(walk->mount, walk->mounts);
 
 	(void)dir;
 	walk->stands |= kernel_root_places_has(&walk->places, id) || !more;
-	if (!more)
-		return;
-	walk->mount = more;
-	more[walk->mounts++] = id;
+	if (more)
+		*more = id;
 }
 
 /* Over a file of a file system that a layer carries. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The machine's own rules for modules, of modprobe.d(5): as kmod reads them, so that without it
  * nothing else happens. */
+#include "grow.h"
 #include "modules.h"
 #include "sys.h"
 #include <fnmatch.h>
@@ -20,7 +21,7 @@ struct rules {
 	char *options;
 	size_t len;
 	struct conf *conf;
-	size_t confs;
+	unsigned confs;
 };
 
 /* '-' and '_' are the same, but for ranges between brackets. */
@@ -101,11 +102,9 @@ static void add_conf(const char *name, void *arg)
 	for (size_t i = 0; i < rules->confs; i++)
 		if (!strcmp(rules->conf[i].name, name))
 			return;
-	more = realloc(rules->conf, (rules->confs + 1) * sizeof(*more));
+	more = grow(rules->conf, rules->confs);
 	if (!more)
 		return;
-	rules->conf = more;
-	more += rules->confs++;
 	more->dir = rules->dir;
 	snprintf(more->name, sizeof(more->name), "%s", name);
 }

@@ -2,6 +2,7 @@
 /* Where the system stands: its root, where an initramfs puts that or leaves the former one, live
  * media, and the layers of an overlay. */
 #include "root_places.h"
+#include "grow.h"
 #include "sys.h"
 #include <stdlib.h>
 #include <string.h>
@@ -59,11 +60,10 @@ static bool read_view(struct root_places *all, char *text)
 
 		if (!read_line(line, &one))
 			continue;
-		more = realloc(all->place, (all->count + 1) * sizeof(*more));
+		more = grow(all->place, all->count);
 		if (!more)
 			return false;
-		all->place = more;
-		more[all->count++] = one;
+		*more = one;
 	}
 	return true;
 }

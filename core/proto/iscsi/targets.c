@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Reading what SendTargets gives: names and addresses of a peer that may say anything. */
 #include "targets.h"
+#include "grow.h"
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -77,21 +78,18 @@ static int check_name(const char *name, struct diag *diag)
 
 static struct iscsi_record *add(struct iscsi_found *found, const char *name, struct diag *diag)
 {
-	struct iscsi_record *record = found->record;
+	struct iscsi_record *record;
 
 	if (found->count == ISCSI_RECORDS) {
 		diag_set(diag, DIAG_PROTOCOL, E2BIG, "more than %u portals", ISCSI_RECORDS);
 		return NULL;
 	}
-	if (!(found->count & (found->count - 1)))
-		record = realloc(record, sizeof(*record) * (found->count ? found->count * 2 : 1));
+	record = grow(found->record, found->count);
 	if (!record) {
 		diag_sys(diag, ENOMEM, "list of targets");
 		return NULL;
 	}
-	found->record = record;
-	record += found->count++;
-	*record = (struct iscsi_record){ .tpgt = -1 };
+	record->tpgt = -1;
 	snprintf(record->name, sizeof(record->name), "%s", name);
 	return record;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Port mapper and MOUNT calls to and from bytes. */
 #include "codec.h"
+#include "grow.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,24 +112,17 @@ static bool take_clients(struct rd *r, struct nfs_export *e)
 
 int mount_exports_get(struct rd *r, struct nfs_exports *list, struct diag *diag)
 {
-	unsigned room = 0;
-
 	*list = (struct nfs_exports){ 0 };
 	while (xdr_bool(r)) {
-		struct nfs_export *e, *more;
+		struct nfs_export *e;
 
 		if (list->count == EXPORTS_MAX)
 			return diag_set(diag, DIAG_PROTOCOL, EPROTO,
 				"the export list has more than %d entries", EXPORTS_MAX);
-		if (list->count == room) {
-			room = room ? room * 2 : 16;
-			more = realloc(list->item, room * sizeof(*more));
-			if (!more)
-				return diag_sys(diag, ENOMEM, "list of exports");
-			list->item = more;
-		}
-		e = &list->item[list->count++];
-		*e = (struct nfs_export){ .path = take_text(r, MOUNT_PATH_MAX) };
+		e = grow(list->item, list->count);
+		if (!e)
+			return diag_sys(diag, ENOMEM, "list of exports");
+		e->path = take_text(r, MOUNT_PATH_MAX);
 		if (!e->path || !take_clients(r, e))
 			return malformed(diag, "mountd");
 	}
