@@ -4,7 +4,9 @@
 #include "bench.h"
 #include "daemon.h"
 #include "disk_open.h"
-#include "kernel.h"
+#include "kernel_identity.h"
+#include "kernel_rdma.h"
+#include "loop.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,11 @@
 /* detach: remove a block device that export made, served or not. Each kind of device is a row. */
 #include "applet.h"
 #include "export.h"
-#include "kernel.h"
+#include "kernel_disk.h"
+#include "kernel_identity.h"
+#include "kernel_nbd.h"
+#include "kernel_process.h"
+#include "loop.h"
 #include "uri.h"
 #include <errno.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
 /* export: offer disks to NBD clients or as block devices, until stopped or until its command ends.
  */
 #include "fronts.h"
-#include "kernel.h"
+#include "kernel_nbd.h"
 #include <errno.h>
 
 struct export_options {

@@ -2,7 +2,7 @@
 /* Name, user and secrets of the initiator: options first, then keys of the URI, then the
  * environment. */
 #include "iscsi_who.h"
-#include "kernel.h"
+#include "kernel_identity.h"
 #include "secret.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -5,8 +5,9 @@
 #include "iscsistart_login.h"
 #include "iser_keep.h"
 #include "iser_show.h"
-#include "kernel.h"
+#include "kernel_identity.h"
 #include "kernel_scsi.h"
+#include "loop.h"
 #include "uri.h"
 #include <errno.h>
 #include <limits.h>

@@ -3,8 +3,10 @@
  * discovery sessions are core/proto/iscsi's. */
 #include "iser_show.h"
 #include "iser_target.h"
-#include "kernel.h"
+#include "kernel_identity.h"
 #include "kernel_iscsi_conf.h"
+#include "kernel_rdma.h"
+#include "loop.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

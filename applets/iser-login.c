@@ -6,8 +6,9 @@
 #include "iser_loss.h"
 #include "iser_show.h"
 #include "iser_target.h"
-#include "kernel.h"
+#include "kernel_identity.h"
 #include "kernel_iscsi_session.h"
+#include "loop.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

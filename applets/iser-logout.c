@@ -2,8 +2,9 @@
 /* iser-logout: end iSCSI sessions of the kernel, named by target, session or disk. */
 #include "iser_show.h"
 #include "iser_target.h"
-#include "kernel.h"
+#include "kernel_identity.h"
 #include "kernel_iscsi_session.h"
+#include "loop.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

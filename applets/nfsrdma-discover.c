@@ -2,7 +2,9 @@
 /* nfsrdma-discover: lists the transports, versions and exports of an NFS server, and its NFSv4
  * tree. The calls are left to core/proto/rpc. */
 #include "applet.h"
-#include "kernel.h"
+#include "kernel_identity.h"
+#include "kernel_rdma.h"
+#include "loop.h"
 #include "nfs.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,8 @@
 /* nfsrdma-mount: mounts NFS over RDMA; as mount.nfsrdma it is what mount(8) runs for -t nfsrdma.
  * How to mount is left to core/attach. */
 #include "applet.h"
-#include "kernel.h"
+#include "kernel_identity.h"
+#include "loop.h"
 #include "nfs_mount.h"
 #include <errno.h>
 #include <stdio.h>

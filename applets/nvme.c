@@ -2,7 +2,7 @@
 /* The link named nvme: nvme-cli's commands for fabrics and lists. The former are our own applets;
  * the latter print what nvme-cli 2.5 and later print. */
 #include "applet.h"
-#include "kernel.h"
+#include "kernel_identity.h"
 #include "kernel_nvme_list.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 /* nvmf-connect-all: connect everything that URIs, configuration or the kernel command line name,
  * and all that the discovery controllers among them report, at once. A failure does not keep the
  * rest from being tried. */
+#include "kernel_rdma.h"
 #include "loop.h"
 #include "nvmf.h"
 #include "nvmf_attach.h"

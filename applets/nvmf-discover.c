@@ -2,7 +2,9 @@
 /* nvmf-discover: query discovery controllers and those that they refer to, and print their logs as
  * nvme-cli does. The protocol is core/proto/nvme's. */
 #include "disk_open.h"
-#include "kernel.h"
+#include "kernel_identity.h"
+#include "kernel_rdma.h"
+#include "loop.h"
 #include "nvmf.h"
 #include "nvmf_query.h"
 #include <errno.h>

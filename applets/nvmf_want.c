@@ -2,6 +2,7 @@
 /* Options and URIs as one wish for the kernel's initiator: who, whom, which way, and what happens
  * when the target is lost. */
 #include "nvmf_want.h"
+#include "kernel_rdma.h"
 #include "nvmf_tls.h"
 #include "secret.h"
 #include <errno.h>

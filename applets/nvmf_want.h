@@ -3,7 +3,7 @@
  * nvmf_want. */
 #pragma once
 #include "applet.h"
-#include "kernel.h"
+#include "kernel_identity.h"
 #include "kernel_nvmf.h"
 #include "uri.h"
 

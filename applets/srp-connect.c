@@ -2,6 +2,7 @@
 /* srp-connect: connect the kernel to SRP targets, or change the timeouts of existing connections.
  */
 #include "attach_srp.h"
+#include "kernel_identity.h"
 #include "loop.h"
 #include "srp_attach.h"
 #include "srp_loss.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* srp-daemon, also as srp_daemon: find SRP targets on InfiniBand and connect the kernel to those
  * that the rules allow, once or continuously. */
-#include "kernel.h"
+#include "kernel_identity.h"
+#include "kernel_rdma.h"
+#include "kernel_srp.h"
 #include "srp_daemon_opts.h"
 #include "uri.h"
 #include <errno.h>

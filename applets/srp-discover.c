@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* srp-discover, also as ibsrpdm: list the SRP targets of an InfiniBand fabric. core/mad queries
  * them, srp_show.c prints them. */
+#include "kernel_identity.h"
+#include "kernel_rdma.h"
 #include "srp_show.h"
 #include "uri.h"
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* srp-daemon as a daemon: log, signals, service manager, clean end. */
 #include "child.h"
-#include "kernel.h"
+#include "kernel_process.h"
+#include "loop.h"
 #include "srp_daemon_opts.h"
 #include "srp_show.h"
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Asking an SRP target by management datagrams for what its URI does not say. */
+#include "kernel_rdma.h"
 #include "mad.h"
 #include "srp_attach.h"
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* Print SRP targets: as a listing, as add_target lines, as URIs, as JSON. */
 #pragma once
 #include "applet.h"
-#include "kernel.h"
+#include "kernel_srp.h"
 #include "mad.h"
 #include "srp_filter.h"
 #include "srp_rules.h"

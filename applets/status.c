@@ -3,7 +3,9 @@
  * Changes nothing. */
 #include "applet.h"
 #include "export.h"
-#include "kernel.h"
+#include "kernel_identity.h"
+#include "kernel_nbd.h"
+#include "loop.h"
 #include "status_serving.h"
 #include "status_show.h"
 #include <errno.h>

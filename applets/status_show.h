@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What is attached, as tables or JSON. */
 #pragma once
-#include "kernel.h"
+#include "kernel_identity.h"
 #include "kernel_list.h"
 #include "kernel_serving.h"
 #include "out.h"

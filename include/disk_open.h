@@ -4,7 +4,9 @@
 #pragma once
 #include "applet.h"
 #include "bdev.h"
-#include "kernel.h"
+#include "kernel_identity.h"
+#include "kernel_rdma.h"
+#include "loop.h"
 
 /* Descriptor of "/", opened once and never closed, or -errno. */
 int disk_root(struct diag *);

@@ -4,7 +4,9 @@
  * = no bound. */
 #pragma once
 #include "diag.h"
-#include "kernel.h"
+#include "kernel_identity.h"
+#include "kernel_log.h"
+#include "loop.h"
 #include "policy.h"
 #include "uri.h"
 #include <stdbool.h>

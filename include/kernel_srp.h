@@ -2,13 +2,65 @@
 /* Logging in to one SRP target through ib_srp, and what that makes: a SCSI host with a remote port.
  * Everything is reached under a root descriptor. */
 #pragma once
+#include "child.h"
 #include "diag.h"
-#include "kernel.h"
+#include "kernel_log.h"
+#include "loop.h"
 #include "policy.h"
 #include "uri.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* A connection of the kernel's SRP initiator. */
+struct kernel_srp {
+	char host[24]; /* "host6" */
+	uint64_t id_ext, ioc_guid;
+	bool by_cm; /* by RDMA/CM: then not the three below */
+	uint64_t service_id;
+	uint8_t dgid[16];
+	uint16_t pkey;
+	char dev[64];  /* "" when the kernel does not say */
+	unsigned port; /* 0 as well */
+};
+int kernel_srp_list(int root, struct kernel_srp **, unsigned *count, struct diag *); /* free() it */
+/* Which of them is connected as `want` says (but host); what the kernel does not tell of one counts
+ * as equal. NULL = none. */
+const struct kernel_srp *kernel_srp_find(
+	const struct kernel_srp *, unsigned count, const struct kernel_srp *want, bool any_pkey);
+/* The same without a list, for one: by which host; "" = by none. */
+bool kernel_srp_connected(int root, const struct kernel_srp *want, bool any_pkey, char host[24]);
+/* bytes of immediate data ib_srp sends; 0 = none, or not loaded */
+uint32_t kernel_srp_imm_data(int root);
+int kernel_srp_ready(int root, struct diag *); /* loads ib_srp */
+/* The rules file, or the default one, whose text is NULL when there is none; free() it. `name` is
+ * what to call it. `again`: it was read before, and must be a file that has not changed by that:
+ * -ESPIPE. Then it does not block. */
+int kernel_srp_rules(int root, const char *file, bool again, char *name, size_t name_len,
+	char **text, size_t *len, struct diag *);
+/* The lock of a port, the one that srp_daemon (rdma-core) takes too: a descriptor that holds it as
+ * long as it is open. -EBUSY: the holder is named. -EROFS, -ENOENT …: there is no place for one. */
+int kernel_srp_lock(int root, const char *dev, unsigned port, struct diag *);
+
+/* One login of the kernel's initiator. Writing to add_target blocks until it has succeeded or
+ * failed, so a process of its own does it. The kernel takes one at a time for each port. */
+#define KERNEL_SRP_LEFT 4
+struct kernel_srp_add { /* embedded in its owner, who sets the first part; zeroes else */
+	/* Once, from the loop. 0: connected. -EEXIST: it was so already. Else the reason as the
+	 * kernel's log tells it. */
+	void (*done)(struct kernel_srp_add *, int err, struct diag *);
+	struct loop *loop;
+	char *words; /* NULL, or where the kernel's lines about it go */
+	size_t words_len;
+	/* kernel's own */
+	struct child_call call;
+	struct kernel_log log;
+	uint32_t timeout_ms;
+};
+int kernel_srp_add_start(int root, struct kernel_srp_add *, const char *dev, unsigned port,
+	const char *line, uint32_t timeout_ms, struct diag *);
+/* no `done` any more; allowed when not started */
+void kernel_srp_add_stop(struct kernel_srp_add *);
 
 /* What add_target takes, in its own words (Linux 6.12, drivers/infiniband/ulp/srp/ib_srp.c,
  * srp_opt_tokens). */

@@ -4,7 +4,7 @@
 #pragma once
 #include "attach.h"
 #include "child.h"
-#include "kernel.h"
+#include "kernel_log.h"
 #include "kernel_nfs.h"
 #include "loop.h"
 #include "nfs.h"

@@ -3,7 +3,8 @@
  * as long as it runs. One loop serves all ports; what blocks runs in processes of its own. */
 #pragma once
 #include "diag.h"
-#include "kernel.h"
+#include "kernel_identity.h"
+#include "kernel_srp.h"
 #include "loop.h"
 #include "mad.h"
 #include "srp_rules.h"

@@ -3,8 +3,10 @@
  * socket for all that wait on a loop. A timer looks as well, as uevents get lost and are not
  * delivered to every network namespace. Disks are opened in a child: that may block. */
 #include "disks.h"
+#include "child.h"
 #include "grow.h"
-#include "kernel.h"
+#include "kernel_disk.h"
+#include "loop.h"
 #include <errno.h>
 #include <linux/netlink.h>
 #include <stdio.h>

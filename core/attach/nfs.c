@@ -2,6 +2,7 @@
 /* The row of NFS: what is on the directory already, then the modules, the server and mount(2), for
  * each transport and each version in question, then the proof. The same mount on the directory is
  * success; over another one only --force mounts. */
+#include "kernel_rdma.h"
 #include "nfs_steps.h"
 #include <errno.h>
 #include <linux/capability.h>

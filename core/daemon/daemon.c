@@ -4,7 +4,9 @@
 #include "daemon.h"
 #include "child.h"
 #include "disk_open.h"
-#include "kernel.h"
+#include "kernel_disk.h"
+#include "kernel_process.h"
+#include "loop.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

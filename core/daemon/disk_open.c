@@ -2,7 +2,10 @@
 /* Open disks for an applet. Schemes are left to core/block, holders and RDMA modules to
  * core/kernel. */
 #include "disk_open.h"
-#include "kernel.h"
+#include "kernel_disk.h"
+#include "kernel_identity.h"
+#include "kernel_rdma.h"
+#include "loop.h"
 #include "policy.h"
 #include "uri.h"
 #include <errno.h>

@@ -2,8 +2,10 @@
 /* The keeper as a process: one at a time, out of reach of what ends or replaces the system it was
  * started in, until no session is left. */
 #include "iscsi_keeper.h"
-#include "kernel.h"
 #include "kernel_iscsi_keeper.h"
+#include "kernel_log.h"
+#include "kernel_process.h"
+#include "loop.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The SRP daemon: which ports it serves, as they come and go, and its end. What is done with one
  * port is left to srp_daemon_port.c. */
+#include "kernel_rdma.h"
 #include "srp_daemon_port.h"
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * refused here. */
 #include "srp_rules.h"
 #include "grow.h"
-#include "kernel.h"
+#include "kernel_srp.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

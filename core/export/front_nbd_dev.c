@@ -3,6 +3,7 @@
  * nbd_dev.c's, the server behind it core/proto/nbd's. */
 #include "disk_open.h"
 #include "fronts.h"
+#include "kernel_nbd.h"
 #include "nbd_dev.h"
 #include <errno.h>
 #include <stdio.h>

@@ -3,6 +3,8 @@
 #include "disk_open.h"
 #include "export.h"
 #include "fronts.h"
+#include "kernel_disk.h"
+#include "kernel_nbd.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

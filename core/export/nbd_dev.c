@@ -4,7 +4,8 @@
  * a thread of its own: it may wait for requests that this one answers. It waits for a process that
  * asks, so that this one can end at any time. */
 #include "nbd_dev.h"
-#include "kernel.h"
+#include "kernel_nbd.h"
+#include "loop.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* The kernel's nbd driver as core/kernel sees it: one device behind kernel_nbd_nl_call(), which
  * keeps sockets as drivers/block/nbd.c (Linux 6.12) does, and shows itself in a tree of files. */
 #pragma once
-#include "kernel.h"
+#include "kernel_nbd.h"
 #include "tree.h"
 #include <stdbool.h>
 

@@ -8,13 +8,13 @@ shopt -s nullglob globstar
 # room: contracts of include/ (patterns) : libraries (patterns of <...>) that only the rooms named with them may use
 table='
 main.c  : applet out uri resolve :
-applets : applet secret attach attach_luns attach_nvme attach_srp out uri bdev child session nvmf service export nbd_server nbd_dev kernel kernel_nvmf kernel_scsi kernel_serving kernel_srp mad copy nvmf_target load stats srp_rules srp_daemon nfs nfs_mount kernel_nfs kernel_list kernel_nvme_list iscsi kernel_iscsi iscsi_attach kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf iscsi_keeper daemon disk_open fronts :
-attach  : attach attach_luns attach_nvme attach_srp child datamover iscsi iscsi_attach kernel kernel_nvmf kernel_iscsi kernel_iscsi_keeper kernel_iscsi_nl kernel_iscsi_session kernel_nfs kernel_scsi kernel_srp nfs nfs_mount uri wire/iscsi :
-daemon  : iscsi_attach iscsi_keeper kernel kernel_iscsi_keeper kernel_iscsi_session mad port_events srp_daemon srp_rules uri applet bdev child daemon disk_open kernel_serving out :
+applets : applet secret attach attach_luns attach_nvme attach_srp out uri bdev child session nvmf service export nbd_server nbd_dev kernel_* mad copy nvmf_target load stats srp_rules srp_daemon nfs nfs_mount iscsi iscsi_attach iscsi_keeper daemon disk_open fronts :
+attach  : attach attach_luns attach_nvme attach_srp child datamover iscsi iscsi_attach kernel_* nfs nfs_mount uri wire/iscsi :
+daemon  : iscsi_attach iscsi_keeper kernel_* mad port_events srp_daemon srp_rules uri applet bdev child daemon disk_open out :
 load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rping :
 target  : target split bdev ways ep stream mem :
-export  : bdev child export kernel mem nbd_dev nbd_server split uri uapi/* daemon disk_open fronts nvmf_target : liburing.h
-kernel  : kernel out kernel_serving kernel_iscsi kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf kernel_list kernel_nfs kernel_nvme_list kernel_nvmf kernel_scsi kernel_srp child uri wire/iscsi datamover uapi/* : netlink/* cjson/* mbedtls/*
+export  : bdev child export kernel_disk kernel_identity kernel_nbd kernel_process mem nbd_dev nbd_server split uri uapi/* daemon disk_open fronts nvmf_target : liburing.h
+kernel  : kernel_* out child uri wire/iscsi datamover uapi/* : netlink/* cjson/* mbedtls/*
 proto   : target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server wire/* : mbedtls/*
 block   : bdev split scheme out mem uri copy session image : liburing.h
 mad     : mad wire/mad          : infiniband/*

@@ -2,7 +2,8 @@
 /* The kernel's iSCSI transports, and what it says by numbers. */
 #include "child.h"
 #include "iscsi_nl.h"
-#include "kernel.h"
+#include "kernel_rdma.h"
+#include "loop.h"
 #include "sys/modules.h"
 #include "sys/sys.h"
 #include <errno.h>

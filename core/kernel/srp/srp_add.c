@@ -2,7 +2,9 @@
 /* Logging in through the kernel's SRP initiator, ib_srp, and why it did not: it gives an errno, and
  * tells the rest to its log. */
 #include "child.h"
-#include "kernel.h"
+#include "kernel_log.h"
+#include "kernel_srp.h"
+#include "loop.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Block devices that a process serves, for the list: the kernel's NBD client, ublk. */
-#include "kernel.h"
+#include "kernel_nbd.h"
 #include "list.h"
 #include "sys/sys.h"
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* SRP connections for the list, and the disks that the SCSI hosts of the kernel's initiators show.
  */
-#include "kernel.h"
 #include "kernel_scsi.h"
 #include "kernel_srp.h"
 #include "list.h"

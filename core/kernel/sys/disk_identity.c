@@ -2,7 +2,7 @@
 /* Who a served disk is: the same after a restart, another on another machine, whatever its path. */
 #include "hash.h"
 #include "identity.h"
-#include "kernel.h"
+#include "kernel_identity.h"
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,9 @@
  * above it, loop devices over it, processes that have it open or hold an image lock on it. */
 #include "holders.h"
 #include "grow.h"
-#include "kernel.h"
+#include "kernel_disk.h"
+#include "kernel_process.h"
+#include "loop.h"
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * knows, else made up. Where nvme-cli would find a name we find the same one. */
 #include "identity.h"
 #include "hash.h"
-#include "kernel.h"
+#include "kernel_identity.h"
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>

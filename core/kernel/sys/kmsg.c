@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The kernel's log from a mark on, and lines for it (/dev/kmsg,
  * Documentation/ABI/testing/dev-kmsg). */
-#include "kernel.h"
+#include "kernel_log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -2,7 +2,9 @@
 /* The kernel's nbd driver: which of its devices is ours, giving it sockets, taking it away again.
  * The messages are nbd_nl.c's, serving the sockets is core/export's. */
 #include "child.h"
-#include "kernel.h"
+#include "kernel_disk.h"
+#include "kernel_nbd.h"
+#include "loop.h"
 #include "modules.h"
 #include "nbd_nl.h"
 #include "sys.h"

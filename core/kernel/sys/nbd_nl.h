@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* One command to the kernel's nbd driver. */
 #pragma once
-#include "kernel.h"
+#include "kernel_nbd.h"
 
 enum nbd_nl_part {
 	NBD_NL_SIZE = 1,   /* size and block */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Device nodes where neither the kernel's devtmpfs nor anybody else makes them. */
 #include "node.h"
-#include "kernel.h"
+#include "kernel_disk.h"
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>

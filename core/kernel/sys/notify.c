@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Telling whoever started us that we are ready: sd_notify(3)'s datagram, and a line on a descriptor
  * as s6 and scripts wait for it. */
-#include "kernel.h"
+#include "kernel_process.h"
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>

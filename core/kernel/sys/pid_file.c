@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The file that names a daemon's process. The daemon keeps it locked: the lock ends with the
  * process, whose number another process may have later. */
-#include "kernel.h"
+#include "kernel_process.h"
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What RDMA in userspace needs of the kernel: ib_uverbs, rdma_ucm, and a device. */
-#include "kernel.h"
+#include "kernel_rdma.h"
 #include "modules.h"
 #include "sys.h"
 #include <errno.h>

@@ -2,7 +2,8 @@
 /* What a process does that is to outlive the system it was started in and needs the kernel alone:
  * it lets go of all it was given, and has a root of its own, in memory, with sysfs and proc in it.
  * switch_root empties an initramfs and moves /sys and /proc. */
-#include "kernel.h"
+#include "kernel_identity.h"
+#include "kernel_process.h"
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* What a process behind a local block device does so that it needs that device neither to get
  * memory nor to end, and outlives the switch from initramfs to root. Each step that is refused is
  * told, and the others are taken. */
-#include "kernel.h"
+#include "kernel_process.h"
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>

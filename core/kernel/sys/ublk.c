@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What ublk needs of the kernel: io_uring, the driver, and its control device. What is said to that
  * device is core/export's. */
-#include "kernel.h"
+#include "kernel_nbd.h"
 #include "modules.h"
 #include "sys.h"
 #include <errno.h>

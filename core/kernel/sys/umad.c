@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What management datagrams in userspace need of the kernel: ib_umad, and a device. */
-#include "kernel.h"
+#include "kernel_rdma.h"
 #include "modules.h"
 #include "sys.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Own addresses and interfaces, as each driver takes them. The loopback interface is the one that
  * every machine has. */
-#include "kernel.h"
 #include "kernel_nvmf.h"
+#include "kernel_rdma.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What ib_srp is connected to, on trees of files. */
+#include "kernel_rdma.h"
 #include "kernel_srp.h"
 #include "says.h"
 #include "tree.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Logging in through add_target: what is written, and each reason that the kernel's log gives for
  * an errno. */
-#include "kernel.h"
+#include "kernel_srp.h"
+#include "loop.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

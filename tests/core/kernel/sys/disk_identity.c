@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Who a disk is: the same again, another on another machine, another for another disk. */
 #include "identity.h"
-#include "kernel.h"
+#include "kernel_identity.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Who holds a disk, on trees as the kernel lays them out. */
 #include "holders.h"
-#include "kernel.h"
+#include "kernel_disk.h"
+#include "kernel_process.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

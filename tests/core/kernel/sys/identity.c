@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The chain of host names, link by link, on trees of files. */
-#include "kernel.h"
+#include "kernel_identity.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

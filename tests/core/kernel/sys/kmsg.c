@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The kernel's log from a mark on, in a file instead of the device. */
-#include "kernel.h"
+#include "kernel_log.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>

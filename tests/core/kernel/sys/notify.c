@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Readiness over a socket with a path, an abstract one, and a descriptor. */
-#include "kernel.h"
+#include "kernel_process.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Pid files: of processes that live, that have died, and of others with their number. */
-#include "kernel.h"
+#include "kernel_process.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Which part of RDMA is missing, on trees of files. */
-#include "kernel.h"
+#include "kernel_rdma.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

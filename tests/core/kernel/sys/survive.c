@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What a process behind a block device asks of the system; each test is a process of its own. */
-#include "kernel.h"
+#include "kernel_process.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

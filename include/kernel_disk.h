@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A block device of this machine: whether it opens, and who uses it. */
+#pragma once
+#include <stddef.h>
+
+/* 0: the block device has a node, made where nothing else makes it, and opens; a drive without a
+ * medium counts, a disk whose size is not known yet does not. May block. */
+int kernel_disk_opens(int root, const char *name);
+
+/* What holds a block device or a file: "mounted on /, swap, md0", "loop3"; "" = nothing does. */
+int kernel_holders(int root, const char *path, char *text, size_t len);
+/* Other processes whose image locks (core/block/file_lock.c) hinder a writer: "open in qemu-nbd
+ * (process 123)"; "" = none that can be seen. */
+int kernel_lockers(int root, const char *path, char *text, size_t len);
+/* What may write to a file or device while it is read: file systems that are not mounted read-only,
+ * also above partitions, dm, md and loop devices; swap; processes with a writer's image lock.
+ * "" = nothing known. */
+int kernel_writers(int root, const char *path, char *text, size_t len);
+/* Other processes that have it open, as far as /proc tells: "open in fio (process 123), open in
+ * qemu (process 99)". */
+int kernel_openers(int root, const char *device, char *text, size_t len);
