@@ -1,23 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* bench: measure a disk with fio's option names. Read the options, refuse what would do harm, show
- * the progress, and warn if the results are not reliable; the load itself is core/load's. */
-#include "bench.h"
+/* bench: measure a disk, a TCP socket, or an RDMA connection, with fio's option names. Read the
+ * options, refuse what would do harm, show the progress; load and figures are core/load's. */
+#include "daemon.h"
 #include "disk_open.h"
+#include "kernel_rdma.h"
+#include "load_report.h"
+#include "task.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define MSEC        1000000ull
-#define AUTO        UINT32_MAX
-#define RUNTIME_MS  5000
-#define DRAIN_MS    5000 /* for the last answers */
-#define CLOCK_READS 1000
-#define DIAL_MS     5000
+#define AUTO       UINT32_MAX
+#define RUNTIME_MS 5000
+#define ROW_MS     2000 /* of a row without --runtime */
+#define DRAIN_MS   5000 /* for the last answers */
+#define DIAL_MS    5000
+#define LISTENERS  64 /* most threads of --listen */
+#define SIZES      32
+#define DEPTH      128
+
+struct bench_options {
+	struct opt_common common;
+	const char *name, *rw, *bs, *on_loss, *op, *test;
+	uint32_t iodepth, runtime_ms, iters; /* 0 = not given */
+	uint32_t numjobs, poll_us, rwmixread, ramp_ms;
+	uint64_t size, offset; /* size 0 = not given */
+	bool time_based, verify, force, fio_json, rdma, tcp, listen, ping;
+};
 
 #define AT(field) offsetof(struct bench_options, field)
 static const struct opt rows[] = {
@@ -121,36 +134,20 @@ static const struct bench_options defaults = {
 	.name = "bench", .rw = "randread", .rwmixread = 50, .numjobs = 1, .poll_us = AUTO
 };
 
+struct bench {
+	struct call *call;
+	const struct bench_options *opts;
+	struct task task;
+	struct load_report report;
+	struct load_rdma_result rdma;
+	unsigned rows; /* printed */
+	bool fio, bar;
+};
+
 static int usage(struct bench *bench, const char *fmt, const char *word)
 {
 	diag_set(bench->call->diag, DIAG_USAGE, EINVAL, fmt, word);
 	return -EINVAL;
-}
-
-static int read_size(struct bench *bench)
-{
-	uint64_t bs = 4096;
-
-	if (bench->opts->bs && parse_size(bench->opts->bs, &bs, bench->call->diag))
-		return diag_ctx(bench->call->diag, "--bs");
-	if (!bs || bs > UINT32_MAX)
-		return diag_set(
-			bench->call->diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", UINT32_MAX);
-	bench->report.load.bs = (uint32_t)bs;
-	return 0;
-}
-
-static void read_mode(struct bench *bench)
-{
-	struct load_options *load = &bench->report.load;
-	const char *rw = bench->opts->rw;
-
-	load->random = !strncmp(rw, "rand", 4);
-	if (load->random)
-		rw += 4;
-	load->read_percent = !strcmp(rw, "read")    ? 100
-			     : !strcmp(rw, "write") ? 0
-						    : (uint8_t)bench->opts->rwmixread;
 }
 
 static int check_words(struct bench *bench)
@@ -181,68 +178,7 @@ static int check_words(struct bench *bench)
 	return 0;
 }
 
-uint32_t bench_dial_ms(const struct bench_options *opts)
-{
-	return opts->common.timeout_ms || opts->common.never ? opts->common.timeout_ms : DIAL_MS;
-}
-
-static int read_options(struct bench *bench)
-{
-	const struct bench_options *opts = bench->opts;
-	struct load_options *load = &bench->report.load;
-
-	if (opts->listen && opts->numjobs > BENCH_LISTENERS)
-		return diag_set(bench->call->diag, DIAG_USAGE, ERANGE, "--numjobs: must be 1 to %d",
-			BENCH_LISTENERS);
-	if (opts->time_based && !opts->runtime_ms)
-		return usage(bench, "--time-based requires --runtime%s", "");
-	*load = (struct load_options){
-		.verify = opts->verify,
-		.depth = opts->iodepth ? opts->iodepth : 1,
-		.jobs = opts->numjobs,
-		.offset = opts->offset,
-		.size = opts->size,
-		.bytes = opts->time_based ? 0 : opts->size,
-		.runtime_ms = opts->runtime_ms || opts->size ? opts->runtime_ms : RUNTIME_MS,
-		.ramp_ms = opts->ramp_ms,
-		.drain_ms = DRAIN_MS,
-		.timeout_ms = bench_dial_ms(opts),
-		.stop = &bench->stop,
-		.progress = bench_progress,
-		.arg = bench,
-	};
-	bench->fio =
-		opts->fio_json || (opts->common.output && !strcmp(opts->common.output, "json+"));
-	if (bench->fio)
-		bench->call->out->schema = "bench.fio";
-	bench->bar = isatty(STDERR_FILENO) && !opts->common.quiet;
-	bench->report.opts = opts;
-	bench->report.rw = opts->rw;
-	read_mode(bench);
-	return check_words(bench);
-}
-
-/* Before the load begins, and the second time, there are no results. */
-static void caught(struct loop_signal *signal, int signo)
-{
-	struct bench *bench = container_of(signal, struct bench, signal);
-
-	if (!bench->running || bench->stop) {
-		out_bar("");
-		_exit(128 + signo);
-	}
-	bench->stop = 1;
-}
-
-static void timed_out(struct loop_timer *timer)
-{
-	struct bench *bench = container_of(timer, struct bench, timeout);
-
-	bench->timed_out = true;
-	bench->stop = 1;
-}
-
-void bench_progress(const struct load_progress *progress, void *arg)
+static void show_progress(const struct load_progress *progress, void *arg)
 {
 	const struct bench *bench = arg;
 	const char *what = bench->report.rw;
@@ -263,117 +199,95 @@ void bench_progress(const struct load_progress *progress, void *arg)
 	out_bar(line);
 }
 
-static void warn(struct bench *bench, const char *code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static void warn(struct bench *bench, const char *code, const char *fmt, ...)
+static int read_options(struct bench *bench)
 {
-	struct bench_report *report = &bench->report;
-	struct bench_warning *warning = &report->warning[report->warnings];
-	va_list args;
+	const struct bench_options *opts = bench->opts;
+	const char *output = opts->common.output;
+	bool dial = opts->common.timeout_ms || opts->common.never;
+	bool random = !strncmp(opts->rw, "rand", 4);
+	const char *way = opts->rw + (random ? 4 : 0);
 
-	if (report->warnings == BENCH_WARNINGS)
-		return;
-	va_start(args, fmt);
-	vsnprintf(warning->text, sizeof(warning->text), fmt, args);
-	va_end(args);
-	warning->code = code;
-	report->warnings++;
-	call_note(bench->call, "%s", warning->text);
-}
-
-/* Of the faster kind. */
-static uint64_t median(const struct load_result *result)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
-		const struct stats *latency = &result->kind[kind].latency;
-		uint64_t ns = latency->total ? stats_percentile(latency, 50) : UINT64_MAX;
-
-		least = ns < least ? ns : least;
-	}
-	return least;
-}
-
-/* A latency includes the time of reading the clock once. */
-static void check_clock(struct bench *bench)
-{
-	uint64_t begin = loop_clock(), took;
-
-	for (unsigned i = 0; i < CLOCK_READS; i++)
-		took = loop_clock() - begin;
-	took /= CLOCK_READS;
-	if (bench->call->loop.verbose || took > median(&bench->report.result) / 100)
-		warn(bench, "clock", "reading the clock takes %" PRIu64 " ns of every latency",
-			took);
-}
-
-static void warn_of_holes(struct bench *bench)
-{
-	const struct load_result *result = &bench->report.result;
-	char data[16], mapped[16];
-
-	if (result->data == result->mapped)
-		return;
-	warn(bench, "holes", "only %s of %s held data: %s", out_human(result->data, data),
-		out_human(result->mapped, mapped),
-		bench->report.load.read_percent ? "holes are read without storage access"
-						: "writing to a hole allocates it first");
-}
-
-/* Warn of everything known to make the results less reliable. */
-static void judge(struct bench *bench)
-{
-	const struct load_result *result = &bench->report.result;
-	uint64_t ios = result->kind[LOAD_READ].requests + result->kind[LOAD_WRITE].requests;
-
-	check_clock(bench);
-	warn_of_holes(bench);
-	if (result->stopped && bench->timed_out)
-		warn(bench, "timeout", "timed out after %.2f s", result->seconds);
-	else if (result->stopped)
-		warn(bench, "interrupted", "interrupted after %.2f s", result->seconds);
-	if (result->seconds < 1)
-		warn(bench, "short", "ran for %.3g s: too short for reliable results",
-			result->seconds);
-	if (ios < 1000)
-		warn(bench, "few-requests",
-			"only %" PRIu64 " request%s: too few for reliable results", ios,
-			ios == 1 ? "" : "s");
-	if (result->busiest >= 0.95 && !bench->opts->verify)
-		warn(bench, "cpu",
-			"a job used %.0f %% of a CPU: the limit is this machine, not the %s",
-			result->busiest * 100, bench->disk ? "disk" : "network");
-	if (bench->opts->verify)
-		warn(bench, "verify",
-			"the results include the time to make and compare data (--verify)");
-	if (bench->disk && bench->report.load.depth > bench->disk->lim.depth)
-		warn(bench, "iodepth", "--iodepth %u: the disk has at most %u in flight per queue",
-			bench->report.load.depth, bench->disk->lim.depth);
-}
-
-static void show(struct bench *bench)
-{
-	struct out *out = bench->call->out;
-
-	if (!bench->report.result.kind[LOAD_READ].latency.total &&
-		!bench->report.result.kind[LOAD_WRITE].latency.total && bench->call->diag->err)
-		return;
-	bench->report.error = bench->call->diag->err;
-	judge(bench);
+	if (opts->listen && opts->numjobs > LISTENERS)
+		return diag_set(bench->call->diag, DIAG_USAGE, ERANGE, "--numjobs: must be 1 to %d",
+			LISTENERS);
+	if (opts->time_based && !opts->runtime_ms)
+		return usage(bench, "--time-based requires --runtime%s", "");
+	bench->fio = opts->fio_json || (output && !strcmp(output, "json+"));
 	if (bench->fio)
-		bench_fio(out, &bench->report);
-	else if (out->json)
-		bench_json(out, &bench->report);
-	else
-		bench_text(out, &bench->report);
+		bench->call->out->schema = "bench.fio";
+	bench->bar = isatty(STDERR_FILENO) && !opts->common.quiet;
+	bench->report.name = opts->name;
+	bench->report.rw = opts->rw;
+	bench->report.verbose = bench->call->loop.verbose;
+	bench->report.load = (struct load_options){
+		.read_percent = !strcmp(way, "read")    ? 100
+				: !strcmp(way, "write") ? 0
+							: (uint8_t)opts->rwmixread,
+		.random = random,
+		.verify = opts->verify,
+		.depth = opts->iodepth ? opts->iodepth : 1,
+		.jobs = opts->numjobs,
+		.offset = opts->offset,
+		.size = opts->size,
+		.bytes = opts->time_based ? 0 : opts->size,
+		.runtime_ms = opts->runtime_ms || opts->size ? opts->runtime_ms : RUNTIME_MS,
+		.ramp_ms = opts->ramp_ms,
+		.drain_ms = DRAIN_MS,
+		.timeout_ms = dial ? opts->common.timeout_ms : DIAL_MS,
+		.stop = &bench->task.stop,
+		.progress = show_progress,
+		.arg = bench,
+	};
+	return check_words(bench);
 }
 
-static int rehearse(struct bench *bench)
+/* --bs of a disk or socket: one size. */
+static int read_size(struct bench *bench, const char *text, uint32_t *size)
+{
+	uint64_t value;
+
+	if (parse_size(text, &value, bench->call->diag))
+		return diag_ctx(bench->call->diag, "--bs");
+	if (!value || value > UINT32_MAX)
+		return diag_set(
+			bench->call->diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", UINT32_MAX);
+	*size = (uint32_t)value;
+	return 0;
+}
+
+/* Show the figures of a load. */
+static int finish(struct bench *bench, int rc)
+{
+	struct load_report *report = &bench->report;
+	const struct load_result *result = &report->result;
+	struct call *call = bench->call;
+
+	bench->task.running = false;
+	out_bar("");
+	if (!rc && bench->task.timed_out)
+		rc = task_timed_out(call);
+	if (result->kind[LOAD_READ].latency.total || result->kind[LOAD_WRITE].latency.total ||
+		!call->diag->err) {
+		report->error = call->diag->err;
+		report->timed_out = bench->task.timed_out;
+		load_report_judge(report);
+		for (unsigned i = 0; i < report->warnings; i++)
+			call_note(call, "%s", report->warning[i].text);
+		if (bench->fio)
+			load_report_fio(call->out, report);
+		else if (call->out->json)
+			load_report_json(call->out, report);
+		else
+			load_report_text(call->out, report);
+	}
+	return rc ? rc : result->stopped ? EXIT_PARTLY : EXIT_DONE;
+}
+
+static int rehearse_disk(struct bench *bench)
 {
 	struct out *out = bench->call->out;
 	const struct load_options *load = &bench->report.load;
-	const struct bdev *disk = bench->disk;
+	const struct bdev *disk = bench->report.disk;
 	uint64_t size = load->size ? load->size : disk->lim.size - load->offset;
 	int err = load_disk_check(disk, load, bench->call->diag);
 
@@ -399,95 +313,310 @@ static int rehearse(struct bench *bench)
 	return EXIT_DONE;
 }
 
-int bench_finish(struct bench *bench, int rc)
-{
-	bench->running = false;
-	out_bar("");
-	if (!rc && bench->timed_out)
-		rc = diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %g s",
-			bench->opts->common.timeout_ms / 1000.);
-	show(bench);
-	return rc ? rc : bench->report.result.stopped ? EXIT_PARTLY : EXIT_DONE;
-}
-
-static int measure_disk(struct bench *bench)
-{
-	bench->report.target = bench->disk->uri;
-	bench->running = true;
-	return bench_finish(bench, load_disk(bench->loop, bench->disk, &bench->report.load,
-					   &bench->report.result, bench->call->diag));
-}
-
 static int bench_disk(struct bench *bench)
 {
+	struct load_report *report = &bench->report;
+	struct call *call = bench->call;
 	struct bdev_env env;
-	int rc = read_size(bench);
+	struct bdev *disk = NULL;
+	int rc = disk_env(call, &env, bench->opts->on_loss);
 
-	if (!rc)
-		rc = disk_env(bench->call, &env, bench->opts->on_loss);
 	if (rc)
 		return rc;
-
-	env.write = bench->report.load.read_percent < 100;
+	env.write = report->load.read_percent < 100;
 	env.force = bench->opts->force;
-	rc = disk_open(bench->call, &bench->disk, bench->loop, bench->call->operand[0], &env);
-	if (!rc)
-		rc = bench->opts->common.dry_run ? rehearse(bench) : measure_disk(bench);
-	bdev_close(bench->disk);
-	return rc;
-}
-
-static int choose(struct bench *bench)
-{
-	if (bench->opts->listen)
-		return bench_listen(bench);
-	if (bench->opts->rdma)
-		return bench_rdma(bench);
-	if (!bench->opts->tcp)
-		return bench_disk(bench);
-	return read_size(bench) ? -EINVAL : bench_tcp(bench);
-}
-
-static int with_loop(struct bench *bench)
-{
-	static const int signos[] = { SIGINT, SIGTERM, SIGHUP };
-	struct loop_options options = bench->call->loop;
-	int rc;
-
-	options.insist = bench->opts->poll_us != AUTO;
-	options.poll_us = options.insist ? bench->opts->poll_us : loop_poll_auto();
-	rc = loop_new(&bench->loop, &options, bench->call->diag);
-	if (rc)
-		return rc;
-	bench->signal.caught = caught;
-	bench->timeout.fire = timed_out;
-	rc = loop_signal_add(bench->loop, &bench->signal, signos,
-		sizeof(signos) / sizeof(signos[0]), bench->call->diag);
-	if (!rc) {
-		if (bench->opts->common.timeout_ms)
-			loop_timer_set(bench->loop, &bench->timeout,
-				loop_clock() + bench->opts->common.timeout_ms * MSEC);
-		rc = choose(bench);
-		loop_timer_del(bench->loop, &bench->timeout);
-		loop_signal_del(bench->loop, &bench->signal);
+	rc = disk_open(call, &disk, bench->task.loop, call->operand[0], &env);
+	report->disk = disk;
+	if (!rc && bench->opts->common.dry_run) {
+		rc = rehearse_disk(bench);
+	} else if (!rc) {
+		report->target = disk->uri;
+		bench->task.running = true;
+		rc = finish(bench, load_disk(bench->task.loop, disk, &report->load, &report->result,
+					   call->diag));
 	}
-	loop_free(bench->loop);
+	bdev_close(disk);
 	return rc;
+}
+
+/* "HOST:PORT?rdma=iwarp": address, and which way. */
+static int read_address(struct bench *bench, struct addr *addr, enum load_way *way, bool *no_crc)
+{
+	const char *text = bench->call->operands ? bench->call->operand[0] : "";
+	uint16_t port = bench->opts->ping ? LOAD_PING_PORT : LOAD_PORT;
+	struct diag *diag = bench->call->diag;
+	struct addr_rdma how;
+	struct stat st;
+	char host[URI_MAX];
+
+	if (snprintf(host, sizeof(host), "%s", text) >= (int)sizeof(host))
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the address is too long");
+	/* don't look up a file as a host: a disk is measured without --rdma and --tcp */
+	if (!stat(text, &st) && !S_ISDIR(st.st_mode)) {
+		diag_set(diag, DIAG_USAGE, EINVAL,
+			"is a file, but --rdma, --tcp and --listen expect HOST[:PORT]");
+		diag_hint(diag, "rdmastor bench %s", text);
+		return diag_ctx(diag, "%s", text);
+	}
+	if (addr_rdma(&how, host, diag))
+		return diag_ctx(diag, "%s", text);
+	if (!*host || !strcmp(host, ":")) {
+		if (!bench->opts->listen)
+			return diag_set(diag, DIAG_USAGE, EINVAL, "no HOST given");
+		snprintf(host, sizeof(host), ":%u", port); /* all addresses */
+	}
+	if (addr_parse(addr, host, port, diag))
+		return diag_ctx(diag, "%s", text);
+	if (addr->ss.ss_family == AF_UNIX) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "expected HOST[:PORT], not a unix socket");
+		return diag_ctx(diag, "%s", text);
+	}
+	*way = how.verbs && how.iwarp ? LOAD_AUTO : how.verbs ? LOAD_VERBS : LOAD_IWARP;
+	*no_crc = how.no_crc;
+	return 0;
+}
+
+/* Hints for a measurement, not for a disk. */
+static int blame(struct bench *bench, enum load_way way, const struct diag *rdma)
+{
+	const struct bench_options *opts = bench->opts;
+	struct diag *why = bench->call->diag;
+	int err = disk_blame_rdma(why, rdma);
+	bool no_rdma = why->code == DIAG_NO_DEVICE || why->code == DIAG_NO_MODULE;
+
+	why->hint[0] = 0;
+	if (no_rdma && way == LOAD_VERBS)
+		diag_hint(why, opts->listen && !opts->ping
+				       ? "without an RDMA device use ?rdma=iwarp or --tcp"
+				       : "without an RDMA device use ?rdma=iwarp");
+	else if (!opts->listen && (no_rdma || why->code == DIAG_REFUSED))
+		diag_hint(why, "run on the other host: rdmastor bench --listen%s",
+			opts->ping ? " --ping, or rping -s" : "");
+	return err;
+}
+
+static int rehearse(
+	struct bench *bench, const char *what, const char *transport, const struct addr *addr)
+{
+	struct out *out = bench->call->out;
+	char text[ADDR_TEXT];
+
+	addr_show(out, transport, addr);
+	out_line(out, "would %s %s", what, addr_text(addr, text));
+	return EXIT_DONE;
+}
+
+static int bench_tcp(struct bench *bench)
+{
+	struct load_report *report = &bench->report;
+	enum load_way way;
+	struct addr addr;
+	bool no_crc;
+	int err = read_address(bench, &addr, &way, &no_crc);
+
+	if (err)
+		return err;
+	if (bench->opts->common.dry_run)
+		return rehearse(bench, "measure TCP to", "tcp", &addr);
+	report->target = bench->call->operand[0];
+	report->socket = &addr;
+	report->rw = "socket";
+	bench->task.running = true;
+	err = finish(bench, load_tcp(bench->task.loop, &addr, &report->load, &report->result,
+				    bench->call->diag));
+	return err == -ECONNREFUSED ? blame(bench, LOAD_IWARP, &(struct diag){ 0 }) : err;
+}
+
+static bool wanted(const struct bench_options *opts, enum load_op op, unsigned test)
+{
+	if (opts->ping || op == LOAD_OP_PING)
+		return opts->ping && op == LOAD_OP_PING && !test;
+	return (!opts->op || !strcmp(opts->op, load_op_name[op])) &&
+	       (!opts->test || !strcmp(opts->test, load_test_name[test]));
+}
+
+static int measure_rows(
+	struct bench *bench, struct load_rdma *conf, const uint32_t *size, unsigned sizes)
+{
+	const struct bench_options *opts = bench->opts;
+	struct load_rdma_result *result = &bench->rdma;
+	struct out *out = bench->call->out;
+
+	for (unsigned test = 0; test < 2; test++)
+		for (enum load_op op = LOAD_OP_SEND; op <= LOAD_OP_PING; op++)
+			for (unsigned i = 0; i < sizes && wanted(opts, op, test); i++) {
+				int err;
+
+				conf->op = op;
+				conf->bandwidth = test;
+				conf->size = size[i];
+				conf->depth = !test ? 1 : opts->iodepth ? opts->iodepth : DEPTH;
+				conf->iterations = opts->iters;
+				if (!opts->iters && !opts->runtime_ms)
+					conf->iterations = test ? 5000 : 1000;
+				err = load_rdma(bench->task.loop, conf, result, bench->call->diag);
+				if (err)
+					return err;
+				if (!bench->rows++)
+					out_line(out, "%s", result->way);
+				load_report_rdma(out, conf, result, !i);
+				out_flush(out);
+				if (bench->task.stop)
+					return -EINTR;
+			}
+	return 0;
+}
+
+static int bench_rdma(struct bench *bench)
+{
+	const struct bench_options *opts = bench->opts;
+	const char *p = opts->bs ? opts->bs : opts->ping ? "64" : "64,4K,64K,1M";
+	struct load_rdma conf = { .runtime_ms = opts->runtime_ms,
+		.stop = &bench->task.stop,
+		.timeout_ms = bench->report.load.timeout_ms };
+	struct call *call = bench->call;
+	struct diag lacks = { 0 };
+	uint32_t size[SIZES];
+	unsigned sizes = 0;
+	int err = read_address(bench, &conf.dst, &conf.way, &conf.no_crc);
+
+	for (; !err && *p; sizes++) {
+		size_t len = strcspn(p, ",");
+		char word[32];
+
+		snprintf(word, sizeof(word), "%.*s", (int)len, p);
+		if (sizes == SIZES)
+			return diag_set(call->diag, DIAG_USAGE, E2BIG,
+				"--bs: must be at most %d sizes", SIZES);
+		err = read_size(bench, word, &size[sizes]);
+		p += len + (p[len] == ',');
+	}
+	if (err)
+		return err;
+	if (!opts->iters && !opts->runtime_ms)
+		conf.runtime_ms = ROW_MS;
+	if (opts->common.dry_run)
+		return rehearse(bench, "measure RDMA to", "rdma", &conf.dst);
+	if (conf.way != LOAD_IWARP && disk_root(NULL) >= 0)
+		kernel_rdma_ready(disk_root(NULL), &lacks);
+	addr_show(call->out, "rdma", &conf.dst);
+	out_list(call->out, "rows");
+	bench->task.running = true;
+	err = measure_rows(bench, &conf, size, sizes);
+	out_end(call->out);
+	if (err == -EINTR && bench->task.timed_out)
+		return task_timed_out(call);
+	if (err == -EINTR && !call->diag->err) {
+		call_note(call, "interrupted");
+		return EXIT_PARTLY;
+	}
+	return err ? blame(bench, conf.way, &lacks) : EXIT_DONE;
+}
+
+static void show_server(
+	struct bench *bench, const struct addr *at, const struct load_listen *conf, bool verbs)
+{
+	struct out *out = bench->call->out;
+	char host[ADDR_TEXT], port[32];
+
+	out_text(out, "traddr", NULL, "%s", addr_host(at, host));
+	out_text(out, "trsvcid", NULL, "%u", addr_port(at));
+	out_bool(out, "tcp", NULL, conf->tcp);
+	out_bool(out, "iwarp", NULL, conf->iwarp);
+	out_bool(out, "verbs", NULL, verbs);
+	out_bool(out, "ping", NULL, conf->ping);
+	addr_text(at, host);
+	snprintf(port, sizeof(port), "port %u of all addresses", addr_port(at));
+	out_line(out, "listening on %s:%s%s%s%s%s", addr_is_any(at) ? port : host,
+		conf->tcp ? " TCP" : "", conf->tcp && conf->iwarp ? "," : "",
+		conf->iwarp ? " RDMA (software iWARP)" : "",
+		verbs && (conf->tcp || conf->iwarp) ? "," : "", verbs ? " RDMA (verbs)" : "");
+	if (conf->verbs && !conf->iwarp && !verbs)
+		call_note(bench->call, "waiting for an RDMA device with this address");
+}
+
+static int serve(struct bench *bench, const struct load_listen *conf)
+{
+	struct daemon_wait wait;
+	struct load_server *server;
+	int err;
+
+	daemon_wait_begin(&wait, bench->call, bench->task.loop);
+	err = load_listen(
+		&server, bench->task.loop, conf, bench->opts->common.timeout_ms, bench->call->diag);
+	daemon_wait_end(&wait, bench->task.loop);
+	if (err)
+		return err;
+	show_server(bench, load_server_addr(server), conf, load_server_verbs(server));
+	err = out_fini(bench->call->out, NULL);
+	bench->task.running = true;
+	if (!err)
+		loop_wait(bench->task.loop, &bench->task.stop, 0);
+	load_server_stop(server);
+	return err;
+}
+
+static int bench_listen(struct bench *bench)
+{
+	const struct bench_options *opts = bench->opts;
+	struct loop *loops[LISTENERS] = { bench->task.loop };
+	bool rdma = opts->rdma || !opts->tcp;
+	struct load_listen conf = { .tcp = !opts->ping && (opts->tcp || !opts->rdma),
+		.ping = opts->ping,
+		.loops = loops,
+		.nloops = opts->numjobs };
+	struct crew *crew = NULL;
+	struct diag lacks = { 0 };
+	enum load_way way;
+	int err = read_address(bench, &conf.at, &way, &conf.no_crc);
+
+	if (err)
+		return err;
+	if (opts->common.dry_run)
+		return rehearse(bench, "listen on", rdma ? "rdma" : "tcp", &conf.at);
+	loop_timer_del(bench->task.loop, &bench->task.timeout); /* only bounds getting ready */
+	conf.iwarp = rdma && way != LOAD_VERBS;
+	conf.verbs = rdma && way != LOAD_IWARP;
+	if (conf.verbs && disk_root(NULL) >= 0)
+		kernel_rdma_ready(disk_root(NULL), &lacks);
+	if (opts->numjobs > 1)
+		err = crew_start(
+			&crew, opts->numjobs, loop_options(bench->task.loop), bench->call->diag);
+	for (unsigned i = 0; !err && crew && i < opts->numjobs; i++)
+		loops[i] = crew_loop(crew, i);
+	if (!err)
+		err = serve(bench, &conf);
+	crew_stop(crew);
+	return err ? blame(bench, way, &lacks) : EXIT_DONE;
 }
 
 static int run(struct call *call)
 {
 	struct bench *bench = calloc(1, sizeof(*bench));
+	struct loop_options options = call->loop;
+	const struct bench_options *opts = call->opts;
 	int rc;
 
 	if (!bench)
 		return diag_sys(call->diag, ENOMEM, "bench");
 	bench->call = call;
-	bench->opts = call->opts;
-	call->out->json |= bench->opts->fio_json;
+	bench->opts = opts;
+	call->out->json |= opts->fio_json;
+	options.insist = opts->poll_us != AUTO;
+	options.poll_us = options.insist ? opts->poll_us : loop_poll_auto();
 	rc = read_options(bench);
 	if (!rc)
-		rc = with_loop(bench);
+		rc = task_begin(&bench->task, call, &options);
+	if (!rc) {
+		if (!opts->listen && !opts->rdma)
+			rc = read_size(bench, opts->bs ? opts->bs : "4K", &bench->report.load.bs);
+		if (!rc)
+			rc = opts->listen ? bench_listen(bench)
+			     : opts->rdma ? bench_rdma(bench)
+			     : opts->tcp  ? bench_tcp(bench)
+					  : bench_disk(bench);
+		task_end(&bench->task);
+	}
 	free(bench);
 	return rc;
 }

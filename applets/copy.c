@@ -3,13 +3,13 @@
  * progress; the copying itself is core/block's. */
 #include "copy.h"
 #include "disk_open.h"
+#include "task.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
 #include <linux/stat.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MSEC    1000000ull
 #define LONGEST (32u << 20)
 
 struct copy_opts {
@@ -79,9 +78,7 @@ static const struct opt_foreign foreign[] = {
 struct copy_run {
 	struct call *call;
 	const struct copy_opts *opts;
-	struct loop *loop;
-	struct loop_signal signal;
-	struct loop_timer timeout;
+	struct task task;
 	struct bdev *src, *dst;
 	struct bdev_env env;
 	struct copy_options copy;
@@ -92,8 +89,7 @@ struct copy_run {
 	uint64_t length;               /* of the regular file there */
 	bool regular, missing, making; /* making: the missing one may be there since */
 	bool fresh;                    /* the destination file does not exist yet, or is empty */
-	bool from_pipe, to_pipe, running, timed_out, bar;
-	int stop;
+	bool from_pipe, to_pipe, bar;
 };
 
 static int usage(struct copy_run *run, const char *fmt, const char *word)
@@ -175,30 +171,10 @@ static int read_options(struct copy_run *run)
 		.stream = run->from_pipe,
 		.fill_bad = run->to_pipe,
 		.map = opts->resume,
-		.stop = &run->stop,
+		.stop = &run->task.stop,
 		.arg = run,
 	};
 	return 0;
-}
-
-/* Before the copy begins, and the second time, there is nothing to be saved. */
-static void caught(struct loop_signal *signal, int signo)
-{
-	struct copy_run *run = container_of(signal, struct copy_run, signal);
-
-	if (!run->running || run->stop) {
-		out_bar("");
-		_exit(128 + signo);
-	}
-	run->stop = 1;
-}
-
-static void timed_out(struct loop_timer *timer)
-{
-	struct copy_run *run = container_of(timer, struct copy_run, timeout);
-
-	run->timed_out = true;
-	run->stop = 1;
 }
 
 /* Requests are held because no path works. */
@@ -461,7 +437,7 @@ static int check_map(struct copy_run *run)
 	name_disks(run);
 	if (!run->opts->resume)
 		return 0;
-	rc = copy_check_map(run->loop, run->src, &run->copy, &run->done, run->call->diag);
+	rc = copy_check_map(run->task.loop, run->src, &run->copy, &run->done, run->call->diag);
 	return rc == -ESTALE && !run->call->diag->hint[0] ? start_over(run) : rc;
 }
 
@@ -476,7 +452,7 @@ static int open_source(struct copy_run *run)
 	/* one more: too long is noticed */
 	env.create = run->from_pipe ? run->dst->lim.size + 1 : 0;
 	disk_warn_writers(run->call, operand[0]);
-	rc = disk_open(run->call, &run->src, run->loop, operand[0], &env);
+	rc = disk_open(run->call, &run->src, run->task.loop, operand[0], &env);
 	if (rc && disk_path(operand[0], path, sizeof(path)) && !stat(path, &st) &&
 		S_ISFIFO(st.st_mode))
 		diag_hint(run->call->diag, "to copy a pipe: COMMAND | rdmastor copy - %s",
@@ -494,7 +470,7 @@ static int open_destination(struct copy_run *run)
 	env.force = run->opts->force;
 	if (!run->from_pipe && !(run->regular && run->opts->common.dry_run))
 		env.create = run->src->lim.size;
-	rc = disk_open(run->call, &run->dst, run->loop, run->call->operand[1], &env);
+	rc = disk_open(run->call, &run->dst, run->task.loop, run->call->operand[1], &env);
 	return !rc && run->src && same_disk(run) ? refuse_same(run) : rc;
 }
 
@@ -655,7 +631,7 @@ static void hint(struct copy_run *run)
 	bool doubt = run->src_is.by_uri || run->dst_is.by_uri;
 	struct diag *diag = run->call->diag;
 
-	if (!run->progress.lost || run->timed_out)
+	if (!run->progress.lost || run->task.timed_out)
 		longer = "";
 	if (run->progress.saved)
 		diag_hint(diag, "the same command%s continues the copy from the map %s%s",
@@ -672,9 +648,8 @@ static int failed(struct copy_run *run, int rc)
 {
 	struct diag *diag = run->call->diag;
 
-	if (rc == -EINTR && run->timed_out)
-		rc = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %g s",
-			run->opts->common.timeout_ms / 1000.);
+	if (rc == -EINTR && run->task.timed_out)
+		rc = task_timed_out(run->call);
 	if (rc == -EILSEQ && diag->code == DIAG_MISMATCH && run->opts->resume)
 		return start_over(run);
 	if (diag->hint[0] || diag->code == DIAG_USAGE || diag->code == DIAG_MISMATCH)
@@ -690,9 +665,10 @@ static int copy(struct copy_run *run)
 
 	say_size(run);
 	run->copy.progress = progressed;
-	run->running = true;
-	rc = copy_run(run->loop, run->src, run->dst, &run->copy, &run->progress, run->call->diag);
-	run->running = false;
+	run->task.running = true;
+	rc = copy_run(
+		run->task.loop, run->src, run->dst, &run->copy, &run->progress, run->call->diag);
+	run->task.running = false;
 	out_bar("");
 	if (rc) {
 		print_counts(run);
@@ -751,29 +727,17 @@ static int open_and_copy(struct copy_run *run)
 
 static int run_copy(struct call *call)
 {
-	static const int signos[] = { SIGINT, SIGTERM, SIGHUP };
 	struct copy_run run = { .call = call, .opts = call->opts };
 	int rc = read_options(&run);
 
 	if (!rc)
 		rc = disk_env(call, &run.env, run.opts->on_loss);
 	if (!rc)
-		rc = loop_new(&run.loop, &call->loop, call->diag);
+		rc = task_begin(&run.task, call, &call->loop);
 	if (rc)
 		return rc;
-	run.signal.caught = caught;
-	run.timeout.fire = timed_out;
-	rc = loop_signal_add(
-		run.loop, &run.signal, signos, sizeof(signos) / sizeof(signos[0]), call->diag);
-	if (!rc) {
-		if (run.opts->common.timeout_ms)
-			loop_timer_set(run.loop, &run.timeout,
-				loop_clock() + run.opts->common.timeout_ms * MSEC);
-		rc = open_and_copy(&run);
-		loop_timer_del(run.loop, &run.timeout);
-		loop_signal_del(run.loop, &run.signal);
-	}
-	loop_free(run.loop);
+	rc = open_and_copy(&run);
+	task_end(&run.task);
 	return rc;
 }
 

@@ -121,9 +121,8 @@ int daemon_time_left(const struct daemon *, uint32_t *ms);
 void daemon_warn_open(const struct daemon *, const struct addr *, const char *option);
 /* The `full` callback of a server; user is its struct front. */
 void daemon_full(const struct diag *why, void *front);
-/* JSON of a status: what was read and written; a listener, whose object stays open for more. */
+/* JSON of a status: what was read and written. */
 void daemon_show_count(struct out *, const struct io_count *);
-void daemon_show_listener(struct out *, const char *transport, const struct addr *);
 /* JSON of disk i: uri, size, block_size, read_only. */
 void daemon_show_disk(struct out *, const struct daemon *, unsigned i);
 /* The same for a block device of this machine, whose object stays open, and its line of text. */

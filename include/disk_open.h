@@ -5,7 +5,6 @@
 #include "applet.h"
 #include "bdev.h"
 #include "kernel_identity.h"
-#include "kernel_rdma.h"
 #include "loop.h"
 
 /* Descriptor of "/", opened once and never closed, or -errno. */

@@ -105,6 +105,9 @@ struct addr_rdma {
 int addr_rdma(struct addr_rdma *, char *text, struct diag *);
 /* "10.0.0.1:4420", "[fe80::1%2]:4420", "unix:/run/x" */
 const char *addr_text(const struct addr *, char out[ADDR_TEXT]);
+/* JSON: transport, and traddr and trsvcid, or path. */
+struct out;
+void addr_show(struct out *, const char *transport, const struct addr *);
 const char *addr_host(const struct addr *, char out[ADDR_TEXT]); /* without the port and brackets */
 void addr_set_port(struct addr *, uint16_t port);
 uint16_t addr_port(const struct addr *); /* 0 = none */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Addresses to and from text. Names are left to resolve.c. */
+#include "out.h"
 #include "uri.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -276,4 +277,17 @@ bool addr_is_local(const struct addr *addr)
 		return ntohl(in->sin_addr.s_addr) >> 24 == 127;
 	return addr->ss.ss_family == AF_UNIX ||
 	       (addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr));
+}
+
+void addr_show(struct out *out, const char *transport, const struct addr *addr)
+{
+	char text[ADDR_TEXT];
+
+	out_text(out, "transport", NULL, "%s", transport);
+	if (addr->ss.ss_family == AF_UNIX) {
+		out_text(out, "path", NULL, "%s", addr_host(addr, text));
+	} else {
+		out_text(out, "traddr", NULL, "%s", addr_host(addr, text));
+		out_text(out, "trsvcid", NULL, "%u", addr_port(addr));
+	}
 }

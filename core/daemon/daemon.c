@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define MSEC    1000000ull
@@ -86,21 +85,6 @@ void daemon_show_count(struct out *out, const struct io_count *count)
 	out_u64(out, "writes", "writes:  ", count->writes);
 	out_size(out, "written_bytes", "written: ", count->written_bytes);
 	out_u64(out, "errors", "errors:  ", count->errors);
-}
-
-void daemon_show_listener(struct out *out, const char *transport, const struct addr *addr)
-{
-	char text[ADDR_TEXT];
-
-	out_object(out, NULL);
-	out_text(out, "transport", NULL, "%s", transport);
-	if (addr->ss.ss_family == AF_UNIX) {
-		out_text(out, "path", NULL, "%s",
-			((const struct sockaddr_un *)(const void *)&addr->ss)->sun_path);
-	} else {
-		out_text(out, "traddr", NULL, "%s", addr_host(addr, text));
-		out_text(out, "trsvcid", NULL, "%u", addr_port(addr));
-	}
 }
 
 void daemon_show_disk(struct out *out, const struct daemon *d, unsigned i)

@@ -125,7 +125,8 @@ static void put_listeners(struct out *out, const struct nbd_front *f)
 		const struct addr *addr = nbd_server_addr(f->server, i);
 
 		nbd_server_uri(f->server, i, uri);
-		daemon_show_listener(out, addr->ss.ss_family == AF_UNIX ? "unix" : "tcp", addr);
+		out_object(out, NULL);
+		addr_show(out, addr->ss.ss_family == AF_UNIX ? "unix" : "tcp", addr);
 		out_text(out, "nbd_uri", NULL, "%s", uri);
 		out_end(out);
 	}

@@ -2,6 +2,7 @@
 /* The disks as namespaces of an NVMe-oF target, over RDMA and TCP. Serving is core/proto/nvme's. */
 #include "disk_open.h"
 #include "fronts.h"
+#include "kernel_rdma.h"
 #include "nvmf_target.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -328,12 +329,14 @@ static void status(const struct front *front, struct out *out)
 		unsigned ways = nvme_target_ways(f->target, i, &bound);
 
 		if (ways & (NVME_TARGET_RDMA_VERBS | NVME_TARGET_RDMA_IWARP)) {
-			daemon_show_listener(out, "rdma", &bound);
+			out_object(out, NULL);
+			addr_show(out, "rdma", &bound);
 			out_bool(out, "iwarp", NULL, !(ways & NVME_TARGET_RDMA_VERBS));
 			out_end(out);
 		}
 		if (ways & NVME_TARGET_TCP) {
-			daemon_show_listener(out, "tcp", &bound);
+			out_object(out, NULL);
+			addr_show(out, "tcp", &bound);
 			out_end(out);
 		}
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Figures of bench as fio 3.33 writes them with --output-format=json+, so that what reads those
- * reads these. What only fio knows (submission latency, batches) is zero or left out. */
-#include "bench.h"
+/* Figures as fio 3.33 writes them with --output-format=json+, so that what reads those reads these.
+ * What only fio knows (submission latency, batches) is zero or left out. */
+#include "load_report.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void put_samples(
 }
 
 static void put_kind(struct out *out, const char *key, const struct load_figures *figures,
-	const struct bench_report *report)
+	const struct load_report *report)
 {
 	const struct load_result *result = &report->result;
 	double seconds = result->seconds > 0 ? result->seconds : 1;
@@ -87,7 +87,7 @@ static void put_kind(struct out *out, const char *key, const struct load_figures
 	out_end(out);
 }
 
-static void put_options(struct out *out, const struct bench_report *report)
+static void put_options(struct out *out, const struct load_report *report)
 {
 	const struct load_options *load = &report->load;
 	const struct {
@@ -98,7 +98,7 @@ static void put_options(struct out *out, const struct bench_report *report)
 		{ "runtime", load->runtime_ms / 1000 }, { "ramp_time", load->ramp_ms / 1000 } };
 
 	out_object(out, "job options");
-	out_text(out, "name", NULL, "%s", report->opts->name);
+	out_text(out, "name", NULL, "%s", report->name);
 	out_text(out, "ioengine", NULL, "rdmastor");
 	out_text(out, "filename", NULL, "%s", report->target);
 	out_text(out, "rw", NULL, "%s", report->rw);
@@ -109,7 +109,7 @@ static void put_options(struct out *out, const struct bench_report *report)
 }
 
 /* Shares of all requests by latency; a bound of fio's is its bucket's upper one. */
-static void put_shares(struct out *out, const struct bench_report *report, const char *key,
+static void put_shares(struct out *out, const struct load_report *report, const char *key,
 	uint64_t unit, uint64_t *from)
 {
 	static const uint16_t bounds[] = { 2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000 };
@@ -151,14 +151,14 @@ static void put_depth(struct out *out, uint32_t depth)
 	out_end(out);
 }
 
-static void put_job(struct out *out, const struct bench_report *report)
+static void put_job(struct out *out, const struct load_report *report)
 {
 	const struct load_result *result = &report->result;
 	double seconds = result->seconds > 0 ? result->seconds * report->load.jobs : 1;
 	uint64_t from = 0;
 
 	out_object(out, NULL);
-	out_text(out, "jobname", NULL, "%s", report->opts->name);
+	out_text(out, "jobname", NULL, "%s", report->name);
 	out_u64(out, "groupid", NULL, 0);
 	out_u64(out, "error", NULL, (uint64_t)report->error);
 	out_u64(out, "eta", NULL, 0);
@@ -188,7 +188,7 @@ static void put_job(struct out *out, const struct bench_report *report)
 	out_end(out);
 }
 
-void bench_fio(struct out *out, const struct bench_report *report)
+void load_report_fio(struct out *out, const struct load_report *report)
 {
 	struct timespec now;
 	char text[32] = "";

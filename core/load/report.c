@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Results of bench as text and as rdmastor's own JSON. fio's JSON is bench_fio.c's. */
-#include "bench.h"
+/* Figures as text and as rdmastor's JSON, and what makes them unreliable. fio's JSON is
+ * report_fio.c's. */
+#include "load_report.h"
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define BAR      40
-#define ROWS     24 /* more than so many are drawn two in one */
-#define ROW_LAST 80
+#define BAR         40
+#define ROWS        24 /* more than so many are drawn two in one */
+#define ROW_LAST    80
+#define CLOCK_READS 1000
 
 static const char *const kind_name[] = { [LOAD_READ] = "read", [LOAD_WRITE] = "write" };
 
@@ -45,6 +48,67 @@ static double per_second(double count, const struct load_result *result)
 static uint64_t all_ios(const struct load_result *result)
 {
 	return result->kind[LOAD_READ].requests + result->kind[LOAD_WRITE].requests;
+}
+
+static void warn(struct load_report *report, const char *code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void warn(struct load_report *report, const char *code, const char *fmt, ...)
+{
+	va_list args;
+
+	if (report->warnings == LOAD_WARNINGS)
+		return;
+	report->warning[report->warnings].code = code;
+	va_start(args, fmt);
+	vsnprintf(report->warning[report->warnings++].text, sizeof(report->warning[0].text), fmt,
+		args);
+	va_end(args);
+}
+
+void load_report_judge(struct load_report *report)
+{
+	const struct load_result *result = &report->result;
+	uint64_t ios = all_ios(result), median = UINT64_MAX, begin = loop_clock(), took;
+	char data[16], mapped[16];
+
+	for (unsigned i = 0; i < CLOCK_READS; i++)
+		took = loop_clock() - begin;
+	took /= CLOCK_READS;
+	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
+		const struct stats *latency = &result->kind[kind].latency;
+		uint64_t ns = latency->total ? stats_percentile(latency, 50) : UINT64_MAX;
+
+		median = ns < median ? ns : median;
+	}
+	if (report->verbose || took > median / 100)
+		warn(report, "clock", "reading the clock takes %" PRIu64 " ns of every latency",
+			took);
+	if (result->data != result->mapped)
+		warn(report, "holes", "only %s of %s held data: %s", out_human(result->data, data),
+			out_human(result->mapped, mapped),
+			report->load.read_percent ? "holes are read without storage access"
+						  : "writing to a hole allocates it first");
+	if (result->stopped && report->timed_out)
+		warn(report, "timeout", "timed out after %.2f s", result->seconds);
+	else if (result->stopped)
+		warn(report, "interrupted", "interrupted after %.2f s", result->seconds);
+	if (result->seconds < 1)
+		warn(report, "short", "ran for %.3g s: too short for reliable results",
+			result->seconds);
+	if (ios < 1000)
+		warn(report, "few-requests",
+			"only %" PRIu64 " request%s: too few for reliable results", ios,
+			ios == 1 ? "" : "s");
+	if (result->busiest >= 0.95 && !report->load.verify)
+		warn(report, "cpu",
+			"a job used %.0f %% of a CPU: the limit is this machine, not the %s",
+			result->busiest * 100, report->disk ? "disk" : "network");
+	if (report->load.verify)
+		warn(report, "verify",
+			"the results include the time to make and compare data (--verify)");
+	if (report->disk && report->load.depth > report->disk->lim.depth)
+		warn(report, "iodepth", "--iodepth %u: the disk has at most %u in flight per queue",
+			report->load.depth, report->disk->lim.depth);
 }
 
 static void print_latency(struct out *out, const struct stats *latency)
@@ -100,7 +164,7 @@ static void print_histogram(struct out *out, const struct stats *latency)
 	}
 }
 
-static void print_cpu(struct out *out, const struct bench_report *report)
+static void print_cpu(struct out *out, const struct load_report *report)
 {
 	const struct load_result *result = &report->result;
 	double cpu = result->user + result->system;
@@ -113,7 +177,7 @@ static void print_cpu(struct out *out, const struct bench_report *report)
 		per_second(result->user, result), per_second(result->system, result));
 }
 
-void bench_text(struct out *out, const struct bench_report *report)
+void load_report_text(struct out *out, const struct load_report *report)
 {
 	const struct load_result *result = &report->result;
 	char bs[16], rate[16];
@@ -195,12 +259,12 @@ static void json_cpu(struct out *out, const struct load_result *result)
 	out_end(out);
 }
 
-void bench_json(struct out *out, const struct bench_report *report)
+void load_report_json(struct out *out, const struct load_report *report)
 {
 	const struct load_result *result = &report->result;
 
 	if (report->socket) {
-		bench_json_addr(out, "tcp", report->socket);
+		addr_show(out, "tcp", report->socket);
 	} else {
 		out_text(out, "uri", NULL, "%s", report->target);
 		out_text(out, "rw", NULL, "%s", report->rw);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Signals and --timeout end a command so that it can save or show what it has. */
+#include "task.h"
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define MSEC 1000000ull
+
+static void task_caught(struct loop_signal *signal, int signo)
+{
+	struct task *task = container_of(signal, struct task, signal);
+
+	if (!task->running || task->stop) {
+		out_bar("");
+		_exit(128 + signo);
+	}
+	task->stop = 1;
+}
+
+static void task_expired(struct loop_timer *timer)
+{
+	struct task *task = container_of(timer, struct task, timeout);
+
+	task->timed_out = true;
+	task->stop = 1;
+}
+
+int task_begin(struct task *task, const struct call *call, const struct loop_options *options)
+{
+	static const int signos[] = { SIGINT, SIGTERM, SIGHUP };
+	const struct opt_common *common = call->opts;
+	int err = loop_new(&task->loop, options, call->diag);
+
+	if (err)
+		return err;
+	task->signal.caught = task_caught;
+	task->timeout.fire = task_expired;
+	err = loop_signal_add(task->loop, &task->signal, signos, 3, call->diag);
+	if (err)
+		loop_free(task->loop);
+	else if (common->timeout_ms)
+		loop_timer_set(
+			task->loop, &task->timeout, loop_clock() + common->timeout_ms * MSEC);
+	return err;
+}
+
+void task_end(struct task *task)
+{
+	loop_timer_del(task->loop, &task->timeout);
+	loop_signal_del(task->loop, &task->signal);
+	loop_free(task->loop);
+}
+
+int task_timed_out(const struct call *call)
+{
+	const struct opt_common *common = call->opts;
+
+	return diag_set(call->diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %g s",
+		common->timeout_ms / 1000.);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Figures of an RDMA connection alone, as a table like perftest's. */
+#include "load_report.h"
+#include <inttypes.h>
+
+#define MIB 1048576.
+
+const char *const load_op_name[] = { [LOAD_OP_SEND] = "send",
+	[LOAD_OP_WRITE] = "write",
+	[LOAD_OP_READ] = "read",
+	[LOAD_OP_PING] = "ping" };
+const char *const load_test_name[2] = { "latency", "bandwidth" };
+
+void load_report_rdma(struct out *out, const struct load_rdma *conf,
+	const struct load_rdma_result *result, bool heading)
+{
+	const struct stats *latency = &result->latency;
+	double rate = result->seconds > 0 ? (double)result->iterations / result->seconds : 0,
+	       average = rate * conf->size, peak = result->peak > average ? result->peak : average,
+	       mean = stats_mean(latency), deviation = stats_deviation(latency);
+	uint64_t typical = stats_percentile(latency, 50), p99 = stats_percentile(latency, 99),
+		 p999 = stats_percentile(latency, 99.9);
+
+	out_object(out, NULL);
+	out_text(out, "op", NULL, "%s", load_op_name[conf->op]);
+	out_text(out, "test", NULL, "%s", load_test_name[conf->bandwidth]);
+	out_u64(out, "message_size", NULL, conf->size);
+	out_u64(out, "iterations", NULL, result->iterations);
+	out_u64(out, "iodepth", NULL, result->depth);
+	out_real(out, "seconds", NULL, result->seconds, 6);
+	out_text(out, "rdma", NULL, "%s", result->backend);
+	if (heading)
+		out_line(
+			out, "RDMA %s %s", load_op_name[conf->op], load_test_name[conf->bandwidth]);
+	if (conf->bandwidth) {
+		if (heading)
+			out_line(out, " #bytes     #iterations    BW peak[MB/sec]    "
+				      "BW average[MB/sec]   MsgRate[Mpps]");
+		out_line(out,
+			" %-7u    %-10" PRIu64
+			"       %-7.2f            %-7.2f              %-7.6f",
+			conf->size, result->iterations, peak / MIB, average / MIB, rate / 1e6);
+		out_real(out, "peak_bytes_per_second", NULL, peak, 0);
+		out_real(out, "bytes_per_second", NULL, average, 0);
+		out_real(out, "messages_per_second", NULL, rate, 3);
+	} else {
+		if (heading)
+			out_line(out, " #bytes #iterations    t_min[usec]    t_max[usec]  "
+				      "t_typical[usec]    t_avg[usec]    t_stdev[usec]   "
+				      "99%% percentile[usec]   99.9%% percentile[usec]");
+		out_line(out,
+			" %-7u %-10" PRIu64
+			"     %-7.2f        %-7.2f      %-7.2f            %-7.2f        %-7.2f     "
+			"    %-7.2f                %-7.2f",
+			conf->size, result->iterations, (double)latency->min / 1000,
+			(double)latency->max / 1000, (double)typical / 1000, mean / 1000,
+			deviation / 1000, (double)p99 / 1000, (double)p999 / 1000);
+		out_object(out, "latency_ns");
+		out_u64(out, "min", NULL, latency->min);
+		out_u64(out, "max", NULL, latency->max);
+		out_u64(out, "typical", NULL, typical);
+		out_real(out, "mean", NULL, mean, 3);
+		out_real(out, "stddev", NULL, deviation, 3);
+		out_u64(out, "p99", NULL, p99);
+		out_u64(out, "p99.9", NULL, p999);
+		out_end(out);
+	}
+	out_end(out);
+}
