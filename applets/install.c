@@ -33,7 +33,8 @@ static const struct opt rows[] = {
 
 struct link {
 	const char *name;
-	enum { LINK_ABSENT, LINK_OURS, LINK_FOREIGN, LINK_DIRECTORY } there;
+	char temporary[64];
+	enum { LINK_ABSENT, LINK_OURS, LINK_SELF, LINK_FOREIGN, LINK_DIRECTORY } there;
 	/* swapped: the old file has the temporary name */
 	enum { LINK_NONE, LINK_CREATED, LINK_SWAPPED, LINK_RENAMED } made;
 };
@@ -41,7 +42,8 @@ struct link {
 struct install {
 	const struct call *call;
 	const struct install_options *opts;
-	const char *dir;
+	const char *path; /* of the directory */
+	int dir;
 	char self[PATH_MAX];
 	const char *target; /* what the links contain */
 	struct stat st;     /* of self */
@@ -49,12 +51,10 @@ struct install {
 	unsigned links;
 };
 
-static int link_path(
-	char path[PATH_MAX], const struct install *in, const char *name, const char *suffix)
+static int link_error(const struct install *in, const char *what, const char *name)
 {
-	if (snprintf(path, PATH_MAX, "%s/%s%s", in->dir, name, suffix) < PATH_MAX)
-		return 0;
-	return diag_sys(in->call->diag, ENAMETOOLONG, "directory '%s'", in->dir);
+	diag_sys(in->call->diag, errno, "%s", what);
+	return diag_ctx(in->call->diag, "%s/%s", in->path, name);
 }
 
 static int find_self(struct install *in)
@@ -64,9 +64,10 @@ static int find_self(struct install *in)
 
 	if (!called || !realpath(called, in->self) || stat(in->self, &in->st))
 		return diag_sys(in->call->diag, errno, "look up the path of this program");
-	if (!realpath(in->dir, dir)) {
+	in->dir = open(in->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (in->dir < 0 || !realpath(in->path, dir)) {
 		diag_sys(in->call->diag, errno, "open directory");
-		return diag_ctx(in->call->diag, "%s", in->dir);
+		return diag_ctx(in->call->diag, "%s", in->path);
 	}
 	/* Next to the program a bare name stays right when both are moved or seen through another
 	 * root. */
@@ -77,44 +78,39 @@ static int find_self(struct install *in)
 	return 0;
 }
 
-static int add_link(struct install *in, const char *name)
+static void add_link(struct install *in, const char *name)
 {
-	struct link *link = &in->link[in->links];
-	char path[PATH_MAX];
+	struct link *link = &in->link[in->links++];
 	struct stat st;
-	int err = link_path(path, in, name, "");
 
-	if (err)
-		return err;
 	link->name = name;
-	if (lstat(path, &st))
+	snprintf(link->temporary, sizeof(link->temporary), "%s" NEW_SUFFIX, name);
+	if (fstatat(in->dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		link->there = errno == ENOENT ? LINK_ABSENT : LINK_FOREIGN;
 	else if (S_ISDIR(st.st_mode))
 		link->there = LINK_DIRECTORY;
+	else if (st.st_dev == in->st.st_dev && st.st_ino == in->st.st_ino)
+		link->there = LINK_SELF;
 	else
-		link->there =
-			!stat(path, &st) && st.st_dev == in->st.st_dev && st.st_ino == in->st.st_ino
-				? LINK_OURS
-				: LINK_FOREIGN;
-	in->links++;
-	return 0;
+		link->there = !fstatat(in->dir, name, &st, 0) && st.st_dev == in->st.st_dev &&
+					      st.st_ino == in->st.st_ino
+				      ? LINK_OURS
+				      : LINK_FOREIGN;
 }
 
-static int add_links(struct install *in)
+static void add_links(struct install *in)
 {
 	bool own = !in->opts->only || strcmp(in->opts->only, "replacements");
 	bool replaced = !in->opts->only || strcmp(in->opts->only, "applets");
-	int err = 0;
 
-	for (const struct applet *const *p = applets; *p && !err; p++) {
+	for (const struct applet *const *p = applets; *p; p++) {
 		bool same = (*p)->words != NULL; /* it has the name of the tool it replaces */
 
 		if ((own && !(*p)->subs) || (same && replaced))
-			err = add_link(in, (*p)->name);
-		if (!err && (*p)->replaces && replaced)
-			err = add_link(in, (*p)->replaces);
+			add_link(in, (*p)->name);
+		if ((*p)->replaces && replaced)
+			add_link(in, (*p)->replaces);
 	}
-	return err;
 }
 
 /* Before anything is changed, so that a name that is taken leaves the folder as it was. */
@@ -133,7 +129,7 @@ static int check_taken(const struct install *in)
 	if (!names[0])
 		return 0;
 	diag_set(in->call->diag, DIAG_BUSY, EEXIST, "names taken by other files:%s", names);
-	diag_ctx(in->call->diag, "%s", in->dir);
+	diag_ctx(in->call->diag, "%s", in->path);
 	return diag_hint(in->call->diag,
 		in->opts->force ? "remove these directories, or choose another DIR"
 				: "remove them, add --force, or choose another DIR");
@@ -143,42 +139,27 @@ static int check_taken(const struct install *in)
  * absent. */
 static int create_link(const struct install *in, struct link *link)
 {
-	char path[PATH_MAX];
-	int err = link_path(path, in, link->name, NEW_SUFFIX);
-
-	if (err)
-		return err;
-	unlink(path); /* left by an interrupted run */
-	if (symlink(in->target, path)) {
-		diag_sys(in->call->diag, errno, "create link");
-		return diag_ctx(in->call->diag, "%s", path);
-	}
+	unlinkat(in->dir, link->temporary, 0); /* left by an interrupted run */
+	if (symlinkat(in->target, in->dir, link->temporary))
+		return link_error(in, "create link", link->temporary);
 	link->made = LINK_CREATED;
 	return 0;
 }
 
-static int swap(const char *a, const char *b)
+static int swap(const struct install *in, const struct link *link)
 {
-	return (int)syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+	return (int)syscall(
+		SYS_renameat2, in->dir, link->temporary, in->dir, link->name, RENAME_EXCHANGE);
 }
 
 static int rename_link(const struct install *in, struct link *link)
 {
-	char path[PATH_MAX], temporary[PATH_MAX];
-	int err = link_path(path, in, link->name, "");
-
-	if (!err)
-		err = link_path(temporary, in, link->name, NEW_SUFFIX);
-	if (err)
-		return err;
-	if (link->there == LINK_FOREIGN && !swap(temporary, path)) {
+	if (link->there == LINK_FOREIGN && !swap(in, link))
 		link->made = LINK_SWAPPED;
-	} else if (!rename(temporary, path)) { /* not every file system swaps */
-		link->made = LINK_RENAMED;
-	} else {
-		diag_sys(in->call->diag, errno, "create link");
-		return diag_ctx(in->call->diag, "%s", path);
-	}
+	else if (!renameat(in->dir, link->temporary, in->dir, link->name))
+		link->made = LINK_RENAMED; /* not every file system swaps */
+	else
+		return link_error(in, "create link", link->name);
 	return 0;
 }
 
@@ -186,35 +167,17 @@ static int rename_link(const struct install *in, struct link *link)
  * be overwritten. */
 static void finish_link(const struct install *in, const struct link *link, bool failed)
 {
-	char path[PATH_MAX], temporary[PATH_MAX];
-
-	if (link_path(path, in, link->name, "") || link_path(temporary, in, link->name, NEW_SUFFIX))
-		return;
 	if (link->made == LINK_CREATED ||
-		(link->made == LINK_SWAPPED && (!failed || !swap(temporary, path))))
-		unlink(temporary);
+		(link->made == LINK_SWAPPED && (!failed || !swap(in, link))))
+		unlinkat(in->dir, link->temporary, 0);
 	if (link->made == LINK_RENAMED && failed && link->there == LINK_ABSENT)
-		unlink(path);
+		unlinkat(in->dir, link->name, 0);
 }
 
-static int remove_link(const struct install *in, const struct link *link)
+/* A link to this program, or the program itself. */
+static bool is_there(const struct link *link)
 {
-	char path[PATH_MAX];
-	int err = link_path(path, in, link->name, "");
-
-	if (!err && unlink(path)) {
-		diag_sys(in->call->diag, errno, "remove link");
-		err = diag_ctx(in->call->diag, "%s", path);
-	}
-	return err;
-}
-
-static bool is_self(const struct install *in, const struct link *link)
-{
-	char path[PATH_MAX];
-	struct stat st;
-
-	return !link_path(path, in, link->name, "") && !lstat(path, &st) && !S_ISLNK(st.st_mode);
+	return link->there == LINK_OURS || link->there == LINK_SELF;
 }
 
 static void print_link(const struct install *in, const struct link *link)
@@ -222,13 +185,13 @@ static void print_link(const struct install *in, const struct link *link)
 	struct out *out = in->call->out;
 
 	out_object(out, NULL);
-	out_text(out, "path", NULL, "%s/%s", in->dir, link->name);
+	out_text(out, "path", NULL, "%s/%s", in->path, link->name);
 	if (in->opts->uninstall) {
-		out_line(out, "%s/%s", in->dir, link->name);
+		out_line(out, "%s/%s", in->path, link->name);
 	} else {
 		out_text(out, "link_target", NULL, "%s", in->target);
-		out_bool(out, "existed", NULL, link->there == LINK_OURS);
-		out_line(out, "%s/%s -> %s", in->dir, link->name, in->target);
+		out_bool(out, "existed", NULL, is_there(link));
+		out_line(out, "%s/%s -> %s", in->path, link->name, in->target);
 	}
 	out_end(out);
 }
@@ -239,10 +202,10 @@ static int make_links(struct install *in)
 	bool change = !err && !in->opts->common.dry_run;
 
 	for (unsigned i = 0; i < in->links && change && !err; i++)
-		if (in->link[i].there != LINK_OURS)
+		if (!is_there(&in->link[i]))
 			err = create_link(in, &in->link[i]);
 	for (unsigned i = 0; i < in->links && change && !err; i++)
-		if (in->link[i].there != LINK_OURS)
+		if (!is_there(&in->link[i]))
 			err = rename_link(in, &in->link[i]);
 	for (unsigned i = 0; i < in->links; i++)
 		finish_link(in, &in->link[i], err);
@@ -261,10 +224,10 @@ static int remove_links(struct install *in)
 
 	out_list(in->call->out, "links");
 	for (unsigned i = 0; i < in->links && !err; i++) {
-		if (in->link[i].there != LINK_OURS || is_self(in, &in->link[i]))
+		if (in->link[i].there != LINK_OURS)
 			continue;
-		if (!in->opts->common.dry_run)
-			err = remove_link(in, &in->link[i]);
+		if (!in->opts->common.dry_run && unlinkat(in->dir, in->link[i].name, 0))
+			err = link_error(in, "remove link", in->link[i].name);
 		if (!err)
 			print_link(in, &in->link[i]);
 	}
@@ -281,12 +244,15 @@ static int run(struct call *call)
 		return diag_sys(call->diag, ENOMEM, "install");
 	in->call = call;
 	in->opts = call->opts;
-	in->dir = call->operand[0];
+	in->path = call->operand[0];
+	in->dir = -1;
 	err = find_self(in);
-	if (!err)
-		err = add_links(in);
-	if (!err)
+	if (!err) {
+		add_links(in);
 		err = in->opts->uninstall ? remove_links(in) : make_links(in);
+	}
+	if (in->dir >= 0)
+		close(in->dir);
 	free(in);
 	return err;
 }
