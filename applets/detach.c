@@ -81,49 +81,36 @@ static int ublk_there(struct detach *d, bool *exists)
 	return 0;
 }
 
-/* A server whose disk does not answer holds up the end of its device: with --force it is ended
- * first. Its id is that of its own process namespace, so it is looked whether it is the one. */
-static bool kill_server(const struct detach *d, int dev)
-{
-	struct ublk_info info;
-	char node[80];
-
-	snprintf(node, sizeof(node), "/dev/ublkc%u", d->number);
-	return !ublk_look(dev, d->loop, d->number, &info, NULL) && info.live &&
-	       kernel_process_has(d->root, info.pid, node) && !kill(info.pid, SIGKILL);
-}
-
 static int in_use(struct detach *d, const char *who)
 {
 	diag_set(d->call->diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
 	return diag_hint(d->call->diag, IN_USE_HINT);
 }
 
-/* Who has the device open of a disk that does not answer can neither write more nor close it: that
- * is to be told then. */
-static int refuse_open(struct detach *d, int dev)
-{
-	char who[400];
-	int err;
-
-	if (kernel_openers(d->root, d->path, who, sizeof(who)) < 0 || !who[0])
-		return 0;
-	err = ublk_flush(dev, d->loop, d->number, d->opts->common.timeout_ms, d->call->diag);
-	return err ? err : in_use(d, who);
-}
-
+/* A process that has the device open while its disk does not answer can neither write more nor
+ * close it: then the disk is the reason. A server whose disk does not answer holds up the end of
+ * its device: with --force it is killed first. Its id is that of its own process namespace, so look
+ * whether it is the one. */
 static int ublk_end(struct detach *d)
 {
-	int dev = kernel_ublk_open(d->root, d->call->diag), err;
+	int dev = kernel_ublk_open(d->root, d->call->diag), err = 0;
 	uint32_t bound_ms = d->opts->common.timeout_ms;
+	struct ublk_info info;
+	char who[400], node[80];
 
 	if (dev < 0)
 		return dev;
-	err = d->opts->force ? 0 : refuse_open(d, dev);
+	if (!d->opts->force && kernel_openers(d->root, d->path, who, sizeof(who)) >= 0 && who[0]) {
+		err = ublk_flush(dev, d->loop, d->number, bound_ms, d->call->diag);
+		err = err ? err : in_use(d, who);
+	}
 	if (!err)
 		err = ublk_delete(dev, d->loop, d->number, false, bound_ms, d->call->diag);
 	if (err && err != -ENODEV && d->opts->force) {
-		if (err == -ETIMEDOUT && kill_server(d, dev))
+		snprintf(node, sizeof(node), "/dev/ublkc%u", d->number);
+		if (err == -ETIMEDOUT && !ublk_look(dev, d->loop, d->number, &info, NULL) &&
+			info.live && kernel_process_has(d->root, info.pid, node) &&
+			!kill(info.pid, SIGKILL))
 			call_note(d->call, "%s: its server did not answer and was killed", d->path);
 		*d->call->diag = (struct diag){ 0 };
 		err = ublk_delete(dev, d->loop, d->number, true, bound_ms, d->call->diag);
@@ -184,19 +171,11 @@ static const struct device_kind *read_device(struct detach *d, const char *text)
 	return kind;
 }
 
-static int refuse_held(struct detach *d)
-{
-	char who[400];
-
-	if (d->opts->force || kernel_holders(d->root, d->path, who, sizeof(who)) < 0 || !who[0])
-		return 0;
-	return in_use(d, who);
-}
-
 static int detach(struct detach *d, const struct device_kind *kind)
 {
 	struct out *out = d->call->out;
-	bool exists;
+	bool exists, dry_run = d->opts->common.dry_run;
+	char who[400];
 	int err = kind->look(d, &exists);
 
 	if (err)
@@ -208,19 +187,13 @@ static int detach(struct detach *d, const struct device_kind *kind)
 		out_line(out, "%s: does not exist: nothing to detach", d->path);
 		return 0;
 	}
-	err = refuse_held(d);
+	if (!d->opts->force && kernel_holders(d->root, d->path, who, sizeof(who)) >= 0 && who[0])
+		return in_use(d, who);
+	err = dry_run ? 0 : kind->end(d);
 	if (err)
 		return err;
-	if (d->opts->common.dry_run) {
-		out_bool(out, "detached", NULL, false);
-		out_line(out, "%s: would be detached", d->path);
-		return 0;
-	}
-	err = kind->end(d);
-	if (err)
-		return err;
-	out_bool(out, "detached", NULL, true);
-	out_line(out, "%s: detached", d->path);
+	out_bool(out, "detached", NULL, !dry_run);
+	out_line(out, "%s: %s", d->path, dry_run ? "would be detached" : "detached");
 	return 0;
 }
 
