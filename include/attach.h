@@ -20,6 +20,8 @@ struct attach_users;
 struct attach_proto {
 	/* SUBSYSTEMs of uevents after which look() is worthwhile, besides "block": "nvme" */
 	const char *events;
+	/* the applet that ends a connection, for hints: "iser-logout"; NULL: none is named */
+	const char *detached_by;
 	/* the kernel takes one dial at a time: on each loop attachments of this row get ready and
 	 * dial in turn, and the time of an attempt begins with its turn */
 	bool in_turn;
@@ -42,6 +44,8 @@ struct attach_proto {
 	void (*undo)(struct attach *);
 	/* Drop what is in flight in ready, dial, look or undo, without attach_step(). */
 	void (*stop)(struct attach *);
+	/* NULL, or the attempt is over: let go what was held for it. May be called again. */
+	void (*release)(struct attach *);
 };
 
 #define ATTACH_USERS 400

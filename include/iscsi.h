@@ -41,24 +41,6 @@ struct iscsi_found {
 	char way[160]; /* as of struct stream and struct ep */
 	char alg[16];  /* of CHAP; "" = the target let us in without */
 };
-/* SendTargets=All to one portal; runs the loop until it is answered or the time is up (0 = none).
- * -ECONNREFUSED and other errors of connecting: nobody was asked. */
-int iscsi_discover(struct loop *, const struct addr *, enum iscsi_carrier,
-	const struct iscsi_from *, uint32_t timeout_ms, struct iscsi_found *, struct diag *);
-void iscsi_found_free(struct iscsi_found *);
-
-struct iscsi_probe {
-	struct addr addr;
-	uint8_t carrier; /* enum iscsi_carrier */
-	/* Filled in */
-	bool answers;    /* somebody there speaks iSCSI, perhaps to refuse */
-	struct diag why; /* no session came about */
-	char way[160];
-};
-/* A discovery session with each and nothing asked in it, several at once. */
-int iscsi_probe(struct loop *, const struct iscsi_from *, struct iscsi_probe *, unsigned count,
-	uint32_t timeout_ms, struct diag *);
-
 /* Whom redirects have led to so far, from where one began: who is there already is not gone to
  * again. */
 #define ISCSI_HOPS 8
@@ -81,8 +63,7 @@ void iscsi_hops_on(
 	struct iscsi_hops *, struct loop *, const char *to, bool numbers, uint32_t timeout_ms);
 void iscsi_hops_end(struct iscsi_hops *); /* any time: `arrived` does not come any more */
 
-/* The login phase of a normal session over any carrier, driven by its owner's events: requests go
- * out, responses are put in. */
+/* --- Logging in. */
 /* offered, in this order */
 enum iscsi_digest {
 	ISCSI_DIGEST_NONE,
@@ -106,20 +87,105 @@ struct iscsi_agreed { /* what holds after the login */
 	int tpgt;     /* -1: not told */
 	char alg[16]; /* of CHAP; "" = let in without */
 };
-struct iscsi_signin;
-enum iscsi_signin_next { ISCSI_SIGNIN_MORE, ISCSI_SIGNIN_DONE, ISCSI_SIGNIN_MOVED };
-/* target and from live until it is freed. */
-int iscsi_signin_new(struct iscsi_signin **, const char *target, enum iscsi_carrier,
-	const struct iscsi_from *, const struct iscsi_offer *, const uint8_t isid[6],
-	struct diag *);
-/* the first request */
-int iscsi_signin_begin(struct iscsi_signin *, struct datamover *, struct diag *);
-/* A PDU that came; what is to be answered is sent. enum iscsi_signin_next, or -errno: it has
- * failed. */
-int iscsi_signin_take(struct iscsi_signin *, const struct iscsi_bhs *, const uint8_t *data,
-	uint32_t len, struct diag *);
-bool iscsi_signin_answers(const struct iscsi_signin *);    /* a login response has come */
-uint16_t iscsi_signin_status(const struct iscsi_signin *); /* ISCSI_LOGIN_STATUS of the last one */
-void iscsi_signin_agreed(const struct iscsi_signin *, struct iscsi_agreed *); /* after DONE */
-const char *iscsi_signin_moved(const struct iscsi_signin *); /* after MOVED: to HOST:PORT */
-void iscsi_signin_free(struct iscsi_signin *);               /* wipes; NULL allowed */
+
+/* From a portal to a session: connect, log in, follow redirects, over any carrier. Driven by its
+ * events. Embedded in its owner; stays where it is until it is over. */
+struct iscsi_dial;
+struct iscsi_dial_ops {
+	/* Begin to connect to result.at: sets dm; its user is the dial. */
+	int (*connect)(struct iscsi_dial *, uint32_t timeout_ms, const struct datamover_events *,
+		struct diag *);
+	/* NULL, or: connected. Offer and ISID may be set here. */
+	int (*up)(struct iscsi_dial *, struct diag *);
+	/* 1: that was all; 0: PDUs follow, until iscsi_dial_finish(); -errno */
+	int (*logged_in)(struct iscsi_dial *, struct diag *);
+	/* NULL if none follow */
+	void (*pdu)(
+		struct iscsi_dial *, const struct iscsi_bhs *, const uint8_t *data, uint32_t len);
+	/* Once, from the loop: why.err 0, and then dm is the owner's if it stays. Not after
+	 * iscsi_dial_end(). */
+	void (*done)(struct iscsi_dial *);
+};
+struct iscsi_login;
+struct iscsi_login_result {
+	bool answers; /* a login response has come */
+	/* class and detail of the last response, ISCSI_LOGIN_STATUS; 0 = success, or none */
+	uint16_t status;
+	struct addr at; /* the portal, or where redirects led */
+	unsigned redirects;
+	char way[160];              /* as of a datamover */
+	struct iscsi_agreed agreed; /* once logged in */
+};
+struct iscsi_dial {
+	/* The owner's, zeroes else; what is pointed to lives until it is over */
+	const struct iscsi_dial_ops *ops;
+	struct loop *loop;
+	const char *target; /* NULL: a discovery session */
+	const struct iscsi_from *from;
+	const struct iscsi_offer *offer; /* NULL: nothing in particular is wished */
+	const uint8_t *isid;             /* of 6 bytes; NULL: random */
+	uint8_t carrier;                 /* enum iscsi_carrier */
+	bool numbers;                    /* a redirect to a name is an error: nothing is resolved */
+	bool stays;                      /* the connection outlives this */
+	uint64_t until;                  /* loop_clock, 0 = no end */
+	uint32_t limit_ms;               /* of each connection and its login; 0 = none */
+	struct addr portal;
+
+	/* Filled in */
+	struct diag why;
+	struct iscsi_login_result result;
+	struct datamover *dm;
+
+	/* Once logged in, what PDUs are awaited for; NULL: the end of the time is no failure */
+	const char *awaits;
+	struct loop_timer timer;
+	struct iscsi_login *login;
+
+	uint8_t state; /* private from here */
+	bool moved;
+	struct iscsi_hops hops;
+	struct loop_work later;
+};
+void iscsi_dial_start(struct iscsi_dial *);
+/* Ends it after the upcall that is running. NULL: success. */
+void iscsi_dial_finish(struct iscsi_dial *, const struct diag *why);
+void iscsi_dial_end(struct iscsi_dial *); /* any time, over or not; hangs up */
+
+/* --- Discovery sessions. */
+struct iscsi_text { /* zeroed: empty */
+	char *bytes;
+	size_t len, room;
+	unsigned pdus;
+};
+struct iscsi_ask {              /* from connecting to logout; zeroed, then set by its owner */
+	struct iscsi_dial dial; /* loop, from, carrier, portal, until: the owner's */
+	bool list;              /* SendTargets */
+	void (*done)(struct iscsi_ask *); /* NULL, or: it is over, and dial.why says how */
+	void *user;
+
+	volatile int over;
+	struct iscsi_text text; /* of SendTargets */
+
+	uint32_t itt, exp_statsn; /* private from here */
+};
+void iscsi_ask_start(struct iscsi_ask *);
+int iscsi_ask_found(struct iscsi_ask *, struct iscsi_found *, struct diag *); /* of a list */
+void iscsi_ask_end(struct iscsi_ask *); /* any time, over or not */
+
+/* SendTargets=All to one portal; runs the loop until it is answered or the time is up (0 = none).
+ * -ECONNREFUSED and other errors of connecting: nobody was asked. */
+int iscsi_discover(struct loop *, const struct addr *, enum iscsi_carrier,
+	const struct iscsi_from *, uint32_t timeout_ms, struct iscsi_found *, struct diag *);
+void iscsi_found_free(struct iscsi_found *);
+
+struct iscsi_probe {
+	struct addr addr;
+	uint8_t carrier; /* enum iscsi_carrier */
+	/* Filled in */
+	bool answers;    /* somebody there speaks iSCSI, perhaps to refuse */
+	struct diag why; /* no session came about */
+	char way[160];
+};
+/* A discovery session with each and nothing asked in it, several at once. */
+int iscsi_probe(struct loop *, const struct iscsi_from *, struct iscsi_probe *, unsigned count,
+	uint32_t timeout_ms, struct diag *);

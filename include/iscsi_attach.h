@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Sessions of the kernel's iSCSI initiator, logged in by our own engine: login (iser-login,
- * iscsistart), the login of one connection alone (also the keeper's), logout. */
+/* Attach iSCSI targets through the kernel's initiators, over TCP and iSER; logins are our own. */
 #pragma once
+#include "attach_luns.h"
 #include "iscsi.h"
 #include "kernel_iscsi_nl.h"
-#include "kernel_scsi.h"
 
 /* --- Settings of a session. One table has our names and open-iscsi's. */
 enum iscsi_setting_kind {
@@ -96,98 +95,107 @@ void iscsi_settings_init(struct iscsi_settings *); /* the initial values, which 
  * the name as it was given. */
 int iscsi_settings_set(struct iscsi_settings *, const char *name, const char *value, struct diag *);
 
-/* --- One connection: connect, log in, follow redirects, set every parameter, start. It is the same
- * for a new session and for one whose connection was lost (again): the keeper is no more than a
- * caller of this. Embedded in its owner; stays where it is until it is over. */
-struct iscsi_link {
-	/* The owner's, zeroes else; what is pointed to lives until it is over */
-	struct loop *loop;
-	struct kernel_iscsi *nl;
-	uint8_t carrier;            /* enum iscsi_carrier */
-	uint64_t transport;         /* the handle of the kernel's */
-	const char *target, *iface; /* iface NULL: "default", or "iser" */
-	/* of iBFT, for the kernel to keep; may be NULL */
-	const char *boot_root, *boot_nic, *boot_target;
-	struct addr portal; /* where one begins, told the kernel as the persistent address */
+/* --- A session: what is wanted of it. Texts live until it is over. */
+struct iscsi_want {
+	/* all but the target may be NULL; of iBFT, for the kernel to keep: boot_* */
+	const char *target, *iface, *boot_root, *boot_nic, *boot_target;
+	struct addr portal; /* where to begin; the kernel's persistent address */
 	struct addr src;    /* family 0: any */
 	const char *netdev; /* NULL: any */
+	uint8_t carrier;    /* enum iscsi_carrier */
 	int tpgt;           /* -1: any; another group than this is -ENOENT */
-	const struct iscsi_from *from;
-	const struct iscsi_settings *set;
-	bool again;              /* connection `id` of a session that exists */
-	bool numbers;            /* a redirect to a name is not followed: nothing is resolved */
-	struct iscsi_if_conn id; /* filled in for a new one */
-	uint64_t until;          /* loop_clock, 0 = set->login_timeout alone */
-	/* once, from the loop: why.err tells. Not after iscsi_link_end() */
-	void (*done)(struct iscsi_link *);
-	void *user;
-
-	/* Filled in */
-	/* err 0: the connection is live, the kernel has it, nothing is scanned yet */
-	struct diag why;
-	bool answers; /* a login response has come */
-	/* class and detail of the login, ISCSI_LOGIN_STATUS; 0 = none but success */
-	uint16_t status;
-	uint32_t host;  /* number of the SCSI host; of a new session */
-	struct addr at; /* whom it is with: another than the portal after redirects */
-	struct iscsi_hops hops;
-	char way[160]; /* as of a datamover */
-	struct iscsi_agreed agreed;
-
-	/* Its own */
-	uint8_t state;
-	bool moved;
-	struct kernel_iscsi_conn *conn;
-	struct iscsi_signin *signin;
-	struct loop_timer timer;
-	struct loop_work later;
-};
-void iscsi_link_start(struct iscsi_link *);
-/* Any time, over or not. What was half done is undone: a new session is gone, one of before is
- * without connection. */
-void iscsi_link_end(struct iscsi_link *);
-
-/* --- Whole sessions. */
-struct iscsi_want {
-	/* The owner's; what is pointed to lives until the call returns */
-	/* all but the target may be NULL */
-	const char *target, *iface, *boot_root, *boot_nic, *boot_target;
-	struct addr portal, src;
-	const char *netdev;
-	uint8_t carrier;
-	int tpgt;
+	unsigned nth;       /* 0: the first session to this target and portal */
 	const struct iscsi_from *from;
 	struct iscsi_settings set;
-	unsigned nth; /* 0: the first session to this target and portal; with more, an n-th one */
 	uint64_t lun; /* SCSI_LUN_ALL, or the one that is waited for */
 	bool no_wait; /* scanned in the background; the units are not told */
 
-	/* Filled in */
+	/* Filled in by iscsi_attach() */
 	struct diag why; /* err 0: the session is there, and its disks can be opened */
-	bool existed, answers;
-	bool stays;      /* failed, but somebody uses other disks of its session */
-	uint16_t status; /* as of struct iscsi_link */
+	bool existed;    /* was logged in before */
+	bool answers;    /* as of struct iscsi_login_result */
+	bool stays;      /* it failed, but the new session is in use: the hint says by what */
+	uint16_t status;
 	uint32_t sid, host;
 	struct addr at;
 	unsigned redirects;
 	char way[160];
-	struct iscsi_agreed agreed; /* zeroes if it existed */
-	struct scsi_lun *luns;      /* iscsi_want_free() */
+	struct iscsi_agreed agreed;
+	struct scsi_lun *luns; /* iscsi_want_free() */
 	unsigned count;
 };
-/* All at once; turns the loop until each is there or has failed. Wants of the same session share
- * it: to all but the first it existed. What was begun for one that failed is undone, and only that:
- * with no disk at all, or not the one that was waited for, a new session does not stay either,
- * unless somebody uses what it has. 0: each tells for itself; -errno: none could be begun. */
+
+/* One connection: connect, log in, follow redirects, set every parameter, start. It is the same for
+ * a new session and for one whose connection was lost (again): the keeper is no more than a caller
+ * of this. Embedded in its owner; stays where it is until it is over. */
+struct iscsi_link {
+	/* The owner's, zeroes else; what is pointed to lives until it is over */
+	const struct iscsi_want *want;
+	struct kernel_iscsi *nl;
+	uint64_t transport;      /* the handle of the kernel's */
+	bool again;              /* connection `id` of a session that exists */
+	bool numbers;            /* as of struct iscsi_dial */
+	struct iscsi_if_conn id; /* filled in for a new one */
+	uint64_t until;          /* loop_clock, 0 = set.login_timeout alone */
+	/* once, from the loop: dial.why tells. Not after iscsi_link_end() */
+	void (*done)(struct iscsi_link *);
+	void *user;
+
+	/* Filled in */
+	/* why.err 0: the connection is live, the kernel has it, nothing is scanned yet */
+	struct iscsi_dial dial;
+	uint32_t host; /* number of the SCSI host; of a new session */
+
+	/* private from here */
+	struct kernel_iscsi_conn *conn;
+	struct iscsi_offer offer;
+	uint8_t isid[6];
+};
+void iscsi_link_start(struct iscsi_link *);
+/* Any time, begun or not. What was half done is undone: a new session is gone, one of before is
+ * without connection. */
+void iscsi_link_end(struct iscsi_link *);
+
+/* --- Whole sessions. Those of one loop that want the same one share it: to all but the first it
+ * existed, and it stays if any of them gets its disks. */
+struct attach_iscsi {
+	struct attach attach; /* .proto: attach_iscsi_row, .what: "session3" */
+	struct iscsi_want want;
+
+	/* Filled in. To detach: sid, cid and luns.host, by the owner. */
+	bool existed; /* was logged in before */
+	uint32_t sid, cid;
+	struct iscsi_login_result result;
+	/* .lun: the owner's, SCSI_LUN_ALL or the only one to wait for */
+	struct attach_luns luns; /* attach_luns_free() */
+
+	/* private from here */
+	struct iscsi_initiator *initiator; /* what those of a loop share */
+	struct attach_iscsi *next, *leader;
+	bool follows, dialled, has_turn;
+	uint64_t turn;
+	struct attach_iscsi_ready {
+		struct diag why;
+		struct kernel_iscsi_transport transport;
+	} ready;
+	struct loop_timer timer;
+	struct loop_work work;
+	int keeper; /* process that logs in again to the session that was lost */
+	struct iscsi_link link;
+	struct child_call scan;
+	struct iscsi_ask *ask; /* why iSER is not possible, and whether TCP is */
+	unsigned asking;
+	struct kernel_iscsi_conn *leaving;
+};
+extern const struct attach_proto attach_iscsi_row;
+/* All at once; runs the loop until each is over. 0: each want has its result. */
 int iscsi_attach(struct loop *, int root, struct iscsi_want *, unsigned count, uint64_t until,
 	struct diag *);
 void iscsi_want_free(struct iscsi_want *);
-
-/* Ends a session: its disks are let go, the target is told, nothing is left. `until` bounds it;
- * with what the target does not answer it is ended nevertheless. Who uses it is the caller's to
- * ask. */
+/* End a session, whoever uses it; runs the loop. */
 int iscsi_detach(struct loop *, int root, enum iscsi_carrier, struct iscsi_if_conn, uint64_t until,
 	struct diag *);
+
 /* Changes settings of a session that is logged in: those of `given`, bits by the order of
  * iscsi_setting[]. -EINVAL: one that is for new ones. */
 int iscsi_adjust(struct loop *, int root, enum iscsi_carrier, struct iscsi_if_conn,

@@ -19,6 +19,8 @@ struct kernel_iscsi_transport {
  * name what is missing and the way out. */
 int kernel_iscsi_transport(
 	int root, enum kernel_iscsi_kind, struct kernel_iscsi_transport *, struct diag *);
+/* there is nothing to load */
+bool kernel_iscsi_loaded(int root, enum kernel_iscsi_kind);
 /* nothing is loaded */
 int kernel_iscsi_transport_there(
 	int root, enum kernel_iscsi_kind, struct kernel_iscsi_transport *, struct diag *);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What the SCSI layer made of a connection: from a host to its logical units and their block
- * devices. Everything is reached under a root descriptor. Moments are loop_clock()'s; 0 = no bound.
- */
+ * devices. Everything is reached under a root descriptor. */
 #pragma once
 #include "diag.h"
 #include <stdbool.h>
@@ -28,12 +27,6 @@ int kernel_scsi_ready(int root, struct diag *); /* load the driver of disks, sd_
 bool kernel_scsi_host(int root, unsigned host); /* it exists */
 /* Those of a host, by number. free() the list. */
 int kernel_scsi_luns(int root, unsigned host, struct scsi_lun **, unsigned *count, struct diag *);
-/* Wait until every disk of the host, or just one (lun), has a block device that opens; create
- * missing nodes. scanned: expect no more devices; otherwise wait until the list settles. -ENOENT:
- * no such LUN, or no LUN at all; -ENODEV: the host is gone; -EINTR: SIGINT, SIGTERM or SIGHUP is
- * pending (blocked by the caller). */
-int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64_t until,
-	struct scsi_lun **, unsigned *count, struct diag *);
 /* The link that udev makes, "/dev/disk/by-id/wwn-0x6001…"; "" = none that is sure. */
 void kernel_scsi_by_id(const struct scsi_lun *, char text[200]);
 /* Users of this host's disks: "sda mounted on /mnt; sdb swap"; "" = unused. */

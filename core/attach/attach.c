@@ -89,6 +89,8 @@ static void enter(struct attach *attach, enum attach_state state, uint64_t wake)
 {
 	attach->state = state;
 	loop_timer_del(attach->loop, &attach->timer);
+	if (attach->proto->release && (state == PAUSE || state == OVER))
+		attach->proto->release(attach);
 	if (wake)
 		loop_timer_set(attach->loop, &attach->timer, wake);
 }
@@ -197,8 +199,12 @@ static void users_known(struct attach *attach, int err)
 	} else if (loop_clock() < attach->glance) {
 		enter(attach, USERS, loop_clock() + PAUSE_MS * MSEC);
 	} else {
-		diag_hint(&attach->why, "%s stays connected because it is in use: %s", attach->what,
-			attach->users);
+		const char *applet = attach->proto->detached_by;
+
+		diag_hint(&attach->why, "%s stays connected because it is in use: %.*s%s%s%s%s",
+			attach->what, applet ? 70 : ATTACH_USERS, attach->users,
+			applet ? "; end it with: rdmastor " : "", applet ? applet : "",
+			applet ? " " : "", applet ? attach->what : "");
 		end_attempt(attach);
 	}
 }

@@ -1,131 +1,154 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The login of one connection of the kernel's, driven by its events: for a new session and for one
- * whose connection was lost. */
-#include "iscsi_link.h"
+/* The login of one connection of the kernel's, for a new session and for one whose connection was
+ * lost: what the kernel is told of it. All parameters are set, as the kernel's attributes are all
+ * that later logins, of a keeper or iscsid, have to go by. */
+#include "iscsi_attach.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MSEC    1000000ull
-#define SEC     1000000000ull
-#define EARLIER 200 /* ms: the carrier's own deadline comes first and knows better why */
-
-enum link_state { LINK_CONNECT, LINK_LOGIN, LINK_OVER };
-
-static void dial(struct iscsi_link *);
-
-/* The ISID of every login of a session: 00 02 3d and its number, as iscsid makes it. The target
- * then lets either of the two take over the other's session (RFC 7143, 6.3.5). */
-static void make_isid(uint32_t sid, uint8_t isid[6])
+static struct iscsi_link *link_of(struct iscsi_dial *dial)
 {
-	const uint8_t made[6] = { 0x00, 0x02, 0x3d, (uint8_t)(sid >> 16), (uint8_t)(sid >> 8),
-		(uint8_t)sid };
-
-	memcpy(isid, made, sizeof(made));
+	return container_of(dial, struct iscsi_link, dial);
 }
 
-/* Ends it after the upcall that is running; no error: the connection is live. */
-static void finish(struct iscsi_link *link, const struct diag *why)
+/* ---- Parameters: who, where and with what timeouts before the login, then what was agreed on. */
+
+static int set_text(struct iscsi_link *link, enum iscsi_if_param param, const char *what,
+	const char *text, struct diag *diag)
 {
-	if (link->state == LINK_OVER)
-		return;
-	link->state = LINK_OVER;
-	if (why)
-		link->why = *why;
-	loop_work_add(link->loop, &link->later);
+	int err = text ? kernel_iscsi_conn_set(link->conn, param, "%s", text) : 0;
+
+	if (!err || err == -ENOSYS) /* this transport has no such parameter */
+		return 0;
+	return diag_sys(diag, -err, "session%u: %s", link->id.sid, what);
 }
 
-static void forget_login(struct iscsi_link *link)
+static int set_number(struct iscsi_link *link, enum iscsi_if_param param, const char *what,
+	long long value, struct diag *diag)
 {
-	if (link->signin) {
-		link->answers |= iscsi_signin_answers(link->signin);
-		link->status = iscsi_signin_status(link->signin);
-	}
-	iscsi_signin_free(link->signin);
-	link->signin = NULL;
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", value);
+	return set_text(link, param, what, text, diag);
 }
 
-static void hang_up(struct iscsi_link *link)
+static int describe_who(struct iscsi_link *link, struct diag *diag)
 {
-	if (link->conn)
-		link->conn->dm.ops->connection_terminate(&link->conn->dm);
-	link->conn = NULL;
-	forget_login(link);
+	const struct iscsi_auth *auth = &link->want->from->auth;
+	const struct {
+		enum iscsi_if_param param;
+		const char *what, *text;
+	} rows[] = {
+		{ ISCSI_IF_TARGET_NAME, "target's name", link->want->target },
+		{ ISCSI_IF_INITIATOR_NAME, "initiator's name", link->want->from->initiator },
+		{ ISCSI_IF_IFACE_NAME, "interface",
+			link->want->iface                   ? link->want->iface
+			: link->want->carrier == ISCSI_ISER ? "iser"
+							    : "default" },
+		{ ISCSI_IF_USERNAME, "user", auth->user },
+		{ ISCSI_IF_PASSWORD, "secret", auth->user ? auth->secret : NULL },
+		{ ISCSI_IF_USERNAME_IN, "target's user", auth->target_user },
+		{ ISCSI_IF_PASSWORD_IN, "target's secret", auth->target_secret },
+		{ ISCSI_IF_BOOT_ROOT, "boot_root", link->want->boot_root },
+		{ ISCSI_IF_BOOT_NIC, "boot_nic", link->want->boot_nic },
+		{ ISCSI_IF_BOOT_TARGET, "boot_target", link->want->boot_target },
+	};
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < sizeof(rows) / sizeof(rows[0]); i++)
+		err = set_text(link, rows[i].param, rows[i].what, rows[i].text, diag);
+	return err;
 }
 
-/* The end of the next attempt to log in. */
-static uint64_t attempt_end(const struct iscsi_link *link)
+static int describe(struct iscsi_link *link, struct diag *diag)
 {
-	uint64_t end = loop_clock() + (uint64_t)link->set->login_timeout * SEC;
+	const struct iscsi_settings *set = &link->want->set;
+	const struct {
+		enum iscsi_if_param param;
+		const char *what;
+		long long value;
+	} rows[] = {
+		{ ISCSI_IF_PERSISTENT_PORT, "port", addr_port(&link->want->portal) },
+		{ ISCSI_IF_RECOVERY_TMO, "replacement timeout", set->replacement_timeout },
+		{ ISCSI_IF_FAST_ABORT, "fast abort", set->fast_abort },
+		{ ISCSI_IF_ABORT_TMO, "abort timeout", set->abort_timeout },
+		{ ISCSI_IF_LU_RESET_TMO, "LUN reset timeout", set->lu_reset_timeout },
+		{ ISCSI_IF_TGT_RESET_TMO, "target reset timeout", set->tgt_reset_timeout },
+		{ ISCSI_IF_PING_TMO, "ping timeout", set->noop_timeout },
+		{ ISCSI_IF_RECV_TMO, "ping interval", set->noop_interval },
+	};
+	char host[ADDR_TEXT];
+	int err = set_text(link, ISCSI_IF_PERSISTENT_ADDRESS, "address",
+		addr_host(&link->want->portal, host), diag);
 
-	return link->until && link->until < end ? link->until : end;
+	if (!err)
+		err = describe_who(link, diag);
+	for (unsigned i = 0; !err && i < sizeof(rows) / sizeof(rows[0]); i++)
+		err = set_number(link, rows[i].param, rows[i].what, rows[i].value, diag);
+	if (!err && link->want->netdev && !link->again)
+		kernel_iscsi_conn_netdev(link->conn, link->want->netdev);
+	return err;
 }
 
-static uint32_t attempt_ms(uint64_t end)
+static int agree(struct iscsi_link *link, struct diag *diag)
 {
-	uint64_t now = loop_clock();
+	const struct iscsi_agreed *a = &link->dial.result.agreed;
+	const struct {
+		enum iscsi_if_param param;
+		const char *what;
+		long long value;
+	} rows[] = {
+		{ ISCSI_IF_MAX_XMIT, "largest segment", a->max_xmit },
+		{ ISCSI_IF_HEADER_DIGEST, "header digest", a->header_digest },
+		{ ISCSI_IF_DATA_DIGEST, "data digest", a->data_digest },
+		{ ISCSI_IF_INITIAL_R2T, "InitialR2T", a->initial_r2t },
+		{ ISCSI_IF_MAX_R2T, "MaxOutstandingR2T", a->max_r2t },
+		{ ISCSI_IF_IMMEDIATE_DATA, "ImmediateData", a->immediate_data },
+		{ ISCSI_IF_FIRST_BURST, "FirstBurstLength", a->first_burst },
+		{ ISCSI_IF_MAX_BURST, "MaxBurstLength", a->max_burst },
+		{ ISCSI_IF_PDU_IN_ORDER, "DataPDUInOrder", a->pdu_in_order },
+		{ ISCSI_IF_SEQUENCE_IN_ORDER, "DataSequenceInOrder", a->sequence_in_order },
+		{ ISCSI_IF_ERL, "ErrorRecoveryLevel", a->erl },
+		{ ISCSI_IF_EXP_STATSN, "status number", a->exp_statsn },
+		{ ISCSI_IF_TPGT, "portal group", a->tpgt },
+	};
+	int err = 0;
 
-	return end > now + (EARLIER + 1) * MSEC ? (uint32_t)((end - now) / MSEC) - EARLIER : 1;
+	link->conn->dm.ops->enable_datamover(&link->conn->dm, a->max_recv);
+	for (unsigned i = 0; !err && i < sizeof(rows) / sizeof(rows[0]); i++)
+		err = set_number(link, rows[i].param, rows[i].what, rows[i].value, diag);
+	return err;
 }
 
-static void arrived(struct iscsi_hops *hops)
-{
-	struct iscsi_link *link = container_of(hops, struct iscsi_link, hops);
+/* ---- Steps of the dial. */
 
-	if (hops->why.err) {
-		finish(link, &hops->why);
-		return;
-	}
-	link->at = hops->visited[hops->count];
-	dial(link);
+static int connect_to(struct iscsi_dial *dial, uint32_t timeout_ms,
+	const struct datamover_events *events, struct diag *diag)
+{
+	struct iscsi_link *link = link_of(dial);
+	const struct iscsi_want *want = link->want;
+	const struct kernel_iscsi_how how = {
+		.kind = want->carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP,
+		.transport = link->transport,
+		.to = dial->result.at,
+		.src = want->src,
+		.netdev = want->netdev,
+		.timeout_ms = timeout_ms,
+		.cmds_max = (uint16_t)want->set.cmds_max,
+		.queue_depth = (uint16_t)want->set.queue_depth,
+		.again = link->again,
+		.conn = link->id
+	};
+	int err = kernel_iscsi_dial(&link->conn, link->nl, &how, events, dial, diag);
+
+	dial->dm = err ? NULL : &link->conn->dm;
+	return err;
 }
 
-static void follow(struct iscsi_link *link)
+static struct iscsi_offer offer(const struct iscsi_settings *set)
 {
-	uint64_t end = attempt_end(link);
-
-	link->moved = false;
-	link->state = LINK_CONNECT;
-	loop_trace(link->loop, "redirected to %s", iscsi_signin_moved(link->signin));
-	iscsi_hops_on(&link->hops, link->loop, iscsi_signin_moved(link->signin), link->numbers,
-		attempt_ms(end));
-	hang_up(link);
-	loop_timer_set(link->loop, &link->timer, end);
-}
-
-static void later(struct loop_work *work)
-{
-	struct iscsi_link *link = container_of(work, struct iscsi_link, later);
-
-	if (link->moved) {
-		follow(link);
-		return;
-	}
-	iscsi_hops_end(&link->hops);
-	loop_timer_del(link->loop, &link->timer);
-	if (link->why.err) {
-		hang_up(link);
-	} else {
-		forget_login(link);
-		kernel_iscsi_leave(link->conn);
-		link->conn = NULL;
-	}
-	link->done(link);
-}
-
-static void late(struct loop_timer *timer)
-{
-	struct iscsi_link *link = container_of(timer, struct iscsi_link, timer);
-	struct diag why = { 0 };
-
-	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the answer to %s",
-		link->state == LINK_CONNECT ? "the connection request" : "the login");
-	finish(link, &why);
-}
-
-static void offer(const struct iscsi_settings *set, struct iscsi_offer *offer)
-{
-	*offer = (struct iscsi_offer){ .header_digest = (uint8_t)set->header_digest,
+	return (struct iscsi_offer){ .header_digest = (uint8_t)set->header_digest,
 		.data_digest = (uint8_t)set->data_digest,
 		.initial_r2t = set->initial_r2t,
 		.immediate_data = set->immediate_data,
@@ -137,129 +160,81 @@ static void offer(const struct iscsi_settings *set, struct iscsi_offer *offer)
 		.target_recv = set->max_xmit ? set->max_xmit : ISCSI_PDU_DATA };
 }
 
-static void up(struct datamover *dm)
+/* The ISID of every login of a session: 00 02 3d and its number, as iscsid makes it. The target
+ * then lets either of the two take over the other's session (RFC 7143, 6.3.5). */
+static int up(struct iscsi_dial *dial, struct diag *diag)
 {
-	struct iscsi_link *link = dm->user;
-	struct iscsi_offer wishes;
-	struct diag why = { 0 };
-	uint8_t isid[6];
-	int err;
+	struct iscsi_link *link = link_of(dial);
+	uint32_t sid = link->conn->id.sid;
+	const uint8_t isid[6] = { 0x00, 0x02, 0x3d, (uint8_t)(sid >> 16), (uint8_t)(sid >> 8),
+		(uint8_t)sid };
 
 	link->id = link->conn->id;
 	if (!link->again)
 		link->host = link->conn->host;
-	memcpy(link->way, dm->way, sizeof(link->way));
-	loop_trace(link->loop, "%s, session%u", dm->way, link->id.sid);
-	link->state = LINK_LOGIN;
-	make_isid(link->id.sid, isid);
-	offer(link->set, &wishes);
-	err = iscsi_link_describe(link, &why);
-	if (!err)
-		err = iscsi_signin_new(&link->signin, link->target, link->carrier, link->from,
-			&wishes, isid, &why);
-	if (!err)
-		err = iscsi_signin_begin(link->signin, dm, &why);
-	if (err)
-		finish(link, &why);
+	loop_trace(dial->loop, "session%u", sid);
+	memcpy(link->isid, isid, sizeof(isid));
+	link->offer = offer(&link->want->set);
+	return describe(link, diag);
 }
 
-static int logged_in(struct iscsi_link *link, struct diag *why)
+static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 {
-	struct iscsi_agreed *agreed = &link->agreed;
+	struct iscsi_link *link = link_of(dial);
+	const struct iscsi_want *want = link->want;
+	struct iscsi_agreed *agreed = &dial->result.agreed;
 	int err;
 
-	iscsi_signin_agreed(link->signin, agreed);
-	loop_trace(link->loop, "logged in%s%s", *agreed->alg ? ", by CHAP with " : "", agreed->alg);
-	if (link->tpgt >= 0 && agreed->tpgt >= 0 && link->tpgt != agreed->tpgt)
-		return diag_set(why, DIAG_NOT_FOUND, ENOENT,
-			"the portal belongs to portal group %d, not %d", agreed->tpgt, link->tpgt);
+	if (want->tpgt >= 0 && agreed->tpgt >= 0 && want->tpgt != agreed->tpgt)
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+			"the portal belongs to portal group %d, not %d", agreed->tpgt, want->tpgt);
 	if (agreed->first_burst >
 		agreed->max_burst) /* RFC 7143, 13.14: the kernel does not start it else */
 		agreed->first_burst = agreed->max_burst;
-	if (link->carrier == ISCSI_TCP && link->set->max_xmit &&
-		link->set->max_xmit < agreed->max_xmit)
-		agreed->max_xmit = link->set->max_xmit;
-	err = iscsi_link_agree(link, why);
-	return err ? err : kernel_iscsi_start(link->conn, why);
+	if (want->carrier == ISCSI_TCP && want->set.max_xmit &&
+		want->set.max_xmit < agreed->max_xmit)
+		agreed->max_xmit = want->set.max_xmit;
+	err = agree(link, diag);
+	if (!err)
+		err = kernel_iscsi_start(link->conn, diag);
+	return err ? err : 1;
 }
 
-static void notified(
-	struct datamover *dm, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+static void ended(struct iscsi_dial *dial)
 {
-	struct iscsi_link *link = dm->user;
-	struct diag why = { 0 };
-	int next;
+	struct iscsi_link *link = link_of(dial);
 
-	if (link->state != LINK_LOGIN)
-		return;
-	next = iscsi_signin_take(link->signin, bhs, data, len, &why);
-	if (next == ISCSI_SIGNIN_MOVED)
-		link->moved = true;
-	else if (next == ISCSI_SIGNIN_DONE)
-		next = logged_in(link, &why) ? -why.err : ISCSI_SIGNIN_DONE;
-	if (next)
-		finish(link, next < 0 ? &why : NULL);
-}
-
-static void terminated(struct datamover *dm)
-{
-	struct iscsi_link *link = dm->user;
-	bool mute = link->state == LINK_LOGIN && dm->why.err == ECONNRESET;
-
-	if (link->state == LINK_OVER && !link->moved &&
-		!link->why.err) /* just logged in, and nobody else hears of it */
-		link->why = dm->why;
-	if (mute)
-		diag_set(&dm->why, DIAG_CLOSED, ECONNRESET,
-			"the target closed the connection instead of answering the login");
-	if (mute && !link->from->auth.user) /* seen of Linux 6.12 */
-		diag_hint(&dm->why, "the target may require CHAP: --user and --secret-file");
-	else if (mute && link->carrier == ISCSI_ISER)
-		diag_hint(&dm->why, "check the CHAP secret and the initiator name (--initiator): "
-				    "over iSER Linux's target reports no reason");
-	finish(link, &dm->why);
-}
-
-static const struct datamover_events events = { up, notified, terminated };
-
-static void dial(struct iscsi_link *link)
-{
-	uint64_t end = attempt_end(link);
-	struct kernel_iscsi_how how = { .kind = link->carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER
-									    : KERNEL_ISCSI_TCP,
-		.transport = link->transport,
-		.to = link->at,
-		.src = link->src,
-		.netdev = link->netdev,
-		.cmds_max = (uint16_t)link->set->cmds_max,
-		.queue_depth = (uint16_t)link->set->queue_depth,
-		.again = link->again,
-		.conn = link->id };
-	struct diag why = { 0 };
-
-	link->state = LINK_CONNECT;
-	how.timeout_ms = attempt_ms(end);
-	if (kernel_iscsi_dial(&link->conn, link->nl, &how, &events, link, &why)) {
-		link->conn = NULL;
-		finish(link, &why);
-		return;
-	}
-	loop_timer_set(link->loop, &link->timer, end);
+	if (dial->dm)
+		kernel_iscsi_leave(link->conn);
+	dial->dm = NULL;
+	link->conn = NULL;
+	link->done(link);
 }
 
 void iscsi_link_start(struct iscsi_link *link)
 {
-	link->timer.fire = late;
-	link->later.run = later;
-	link->at = link->portal;
-	iscsi_hops_begin(&link->hops, &link->portal, arrived);
-	dial(link);
+	static const struct iscsi_dial_ops ops = {
+		.connect = connect_to, .up = up, .logged_in = logged_in, .done = ended
+	};
+	const struct iscsi_want *want = link->want;
+
+	link->dial = (struct iscsi_dial){ .ops = &ops,
+		.loop = kernel_iscsi_loop(link->nl),
+		.target = want->target,
+		.from = want->from,
+		.offer = &link->offer,
+		.isid = link->isid,
+		.carrier = want->carrier,
+		.numbers = link->numbers,
+		.stays = true,
+		.until = link->until,
+		.limit_ms = (uint32_t)want->set.login_timeout * 1000,
+		.portal = want->portal };
+	iscsi_dial_start(&link->dial);
 }
 
 void iscsi_link_end(struct iscsi_link *link)
 {
-	loop_work_del(link->loop, &link->later);
-	loop_timer_del(link->loop, &link->timer);
-	iscsi_hops_end(&link->hops);
-	hang_up(link);
+	if (link->dial.ops)
+		iscsi_dial_end(&link->dial);
 }

@@ -70,7 +70,7 @@ static void over(struct iscsi_link *link)
 {
 	struct kept *kept = container_of(link, struct kept, link);
 	struct iscsi_keeper *keeper = link->user;
-	struct diag why = link->why;
+	struct diag why = link->dial.why;
 
 	iscsi_link_end(link);
 	iscsi_kept_forget(kept);
@@ -88,7 +88,6 @@ static int begin(struct keep *keep, struct keep_session *s, uint32_t limit_ms, s
 		iscsi_kept_forget(kept);
 		return err;
 	}
-	kept->link.loop = keeper->loop;
 	kept->link.nl = keeper->nl;
 	kept->link.done = over;
 	kept->link.user = keeper;

@@ -48,7 +48,7 @@ static uint32_t digest(int before)
 static void prepare_settings(struct kept *kept, uint32_t limit_ms)
 {
 	const struct kernel_iscsi_session *is = &kept->is;
-	struct iscsi_settings *set = &kept->set;
+	struct iscsi_settings *set = &kept->want.set;
 
 	iscsi_settings_init(set);
 	set_if(&set->replacement_timeout, is->tmo.recovery);
@@ -61,7 +61,7 @@ static void prepare_settings(struct kept *kept, uint32_t limit_ms)
 	agree_if(&set->first_burst, is->agreed.first_burst);
 	agree_if(&set->max_burst, is->agreed.max_burst);
 	/* over iSER they are no segments that one could ask for */
-	if (kept->link.carrier == ISCSI_TCP) {
+	if (kept->want.carrier == ISCSI_TCP) {
 		agree_if(&set->max_recv, is->agreed.max_recv);
 		agree_if(&set->max_xmit, is->agreed.max_xmit);
 	}
@@ -115,7 +115,7 @@ static int find_transport(struct kept *kept, int root, struct diag *diag)
 			"the kernel does not report its transport");
 	err = kernel_iscsi_transport_there(root,
 		carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport, diag);
-	kept->link.carrier = (uint8_t)carrier;
+	kept->want.carrier = (uint8_t)carrier;
 	kept->link.transport = transport.handle;
 	return err;
 }
@@ -143,12 +143,12 @@ int iscsi_kept_prepare(struct kept *kept, int root, uint32_t limit_ms, struct di
 	const struct kernel_iscsi_session *is = &kept->is;
 	int err;
 
-	kept->link = (struct iscsi_link){ .target = is->target,
+	kept->want = (struct iscsi_want){ .target = is->target,
 		.iface = given(is->iface),
 		.netdev = given(is->netdev),
 		.tpgt = is->tpgt >= 0 ? is->tpgt : -1,
-		.from = &kept->from,
-		.set = &kept->set,
+		.from = &kept->from };
+	kept->link = (struct iscsi_link){ .want = &kept->want,
 		.again = true,
 		.numbers = true,
 		.id = { is->sid, is->cid },
@@ -159,7 +159,7 @@ int iscsi_kept_prepare(struct kept *kept, int root, uint32_t limit_ms, struct di
 			!is->target[0]      ? "target"
 			: !is->initiator[0] ? "initiator"
 					    : "connection");
-	err = find_portal(kept, &kept->link.portal, diag);
+	err = find_portal(kept, &kept->want.portal, diag);
 	if (!err)
 		err = find_transport(kept, root, diag);
 	if (!err)

@@ -14,7 +14,7 @@ struct kept {
 	uint16_t port;
 	/* Of the login under way */
 	struct iscsi_link link;
-	struct iscsi_settings set;
+	struct iscsi_want want;
 	struct iscsi_from from;
 	struct kernel_iscsi_secrets secrets;
 };

@@ -12,37 +12,49 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define EVENTS 40
 #define SID    3
 
-static struct iscsi_signin *signin;
-static bool ended;
+static struct kernel_iscsi *nl;
+static struct iscsi_dial login;
+static unsigned sum;
 
-static void up(struct datamover *dm)
+/* A connection that is up already. */
+static int adopt(struct iscsi_dial *dial, uint32_t timeout_ms,
+	const struct datamover_events *events, struct diag *diag)
 {
-	(void)dm;
-	abort(); /* it was so already */
+	struct kernel_iscsi_conn *conn;
+
+	(void)timeout_ms;
+	if (kernel_iscsi_adopt(&conn, nl, KERNEL_ISCSI_ISER, (struct iscsi_if_conn){ .sid = SID },
+		    events, dial, diag))
+		abort();
+	dial->dm = &conn->dm;
+	return 0;
 }
 
-static void notified(
-	struct datamover *dm, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 {
-	struct diag why = { 0 };
-	unsigned sum = 0;
+	(void)diag;
+	sum += dial->result.agreed.max_burst;
+	return 0;
+}
 
-	(void)dm;
+static void take(
+	struct iscsi_dial *dial, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	(void)dial;
+	(void)bhs;
 	for (uint32_t i = 0; i < len; i++)
 		sum += data[i];
-	if (ended || sum > 255 * len)
-		return;
-	ended = iscsi_signin_take(signin, bhs, data, len, &why) != ISCSI_SIGNIN_MORE;
 }
 
-static void terminated(struct datamover *dm)
+static void done(struct iscsi_dial *dial)
 {
-	if (!dm->why.err)
+	if (!dial->why.err || dial->dm)
 		abort();
-	ended = true;
 }
 
-static const struct datamover_events events = { up, notified, terminated };
+static const struct iscsi_dial_ops ops = {
+	.connect = adopt, .logged_in = logged_in, .pdu = take, .done = done
+};
 
 static void check_answers(const uint8_t *data, size_t size)
 {
@@ -84,23 +96,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.max_r2t = 1,
 		.target_recv = 512 };
 	static const uint8_t isid[6];
-	struct kernel_iscsi_conn *conn;
-	struct kernel_iscsi *nl;
 	struct loop *loop;
 	volatile int never = 0;
 
 	check_answers(data, size);
-	ended = false;
 	iscsi_kernel_start();
 	iscsi_kernel.mute = true;
 	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) ||
-		kernel_iscsi_open(&nl, loop, NULL, NULL) ||
-		kernel_iscsi_adopt(&conn, nl, KERNEL_ISCSI_ISER,
-			(struct iscsi_if_conn){ .sid = SID }, &events, NULL, NULL) ||
-		iscsi_signin_new(&signin, "iqn.x:t", size & 1 ? ISCSI_ISER : ISCSI_TCP, &from,
-			&offer, isid, NULL) ||
-		iscsi_signin_begin(signin, &conn->dm, NULL))
+		kernel_iscsi_open(&nl, loop, NULL, NULL))
 		abort();
+	login = (struct iscsi_dial){ .ops = &ops,
+		.loop = loop,
+		.target = "iqn.x:t",
+		.from = &from,
+		.offer = &offer,
+		.isid = isid,
+		.carrier = size & 1 ? ISCSI_ISER : ISCSI_TCP,
+		.numbers = true };
+	addr_parse(&login.portal, "10.0.0.1:3260", 0, NULL);
+	iscsi_dial_start(&login);
+	login.dm->ev->up(login.dm);
 	for (unsigned i = 0; i < EVENTS && size >= 2; i++) {
 		size_t used = one_event(data, size);
 
@@ -108,8 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= used;
 		loop_wait(loop, &never, loop_clock());
 	}
-	kernel_iscsi_leave(conn);
-	iscsi_signin_free(signin);
+	iscsi_dial_end(&login);
 	kernel_iscsi_close(nl);
 	loop_free(loop);
 	iscsi_kernel_stop();

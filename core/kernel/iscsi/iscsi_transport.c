@@ -60,15 +60,24 @@ int kernel_iscsi_transport_there(int root, enum kernel_iscsi_kind kind,
 	return 0;
 }
 
-/* iscsi_tcp (6.12) asks for it at each new connection, and is told that there is no memory where
- * nobody loads modules for the kernel. */
-static void load_crc32c(int root)
+/* iscsi_tcp (6.12) asks for crc32c at each new connection, and gets "no memory" where the kernel
+ * can't load modules itself. */
+static bool knows_crc32c(int root)
 {
 	char *crypto = kernel_sys_read_all(root, "proc/crypto");
+	bool knows = crypto && strstr(crypto, " : crc32c\n");
 
-	if (!crypto || !strstr(crypto, " : crc32c\n"))
-		kernel_module_load(root, "crc32c_generic");
 	free(crypto);
+	return knows;
+}
+
+bool kernel_iscsi_loaded(int root, enum kernel_iscsi_kind kind)
+{
+	bool needed = kind == KERNEL_ISCSI_TCP && knows_crc32c(root);
+
+	if (kind == KERNEL_ISCSI_ISER)
+		kernel_sys_list(root, "sys/class/infiniband", found, &needed);
+	return needed && kernel_sys_exists(root, transports[kind].dir);
 }
 
 int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind,
@@ -93,8 +102,8 @@ int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind,
 				: "iSER needs ib_iser instead: iser://HOST/IQN");
 		return -ENOENT;
 	}
-	if (kind == KERNEL_ISCSI_TCP)
-		load_crc32c(root);
+	if (kind == KERNEL_ISCSI_TCP && !knows_crc32c(root))
+		kernel_module_load(root, "crc32c_generic");
 	return kernel_iscsi_transport_there(root, kind, transport, diag);
 }
 

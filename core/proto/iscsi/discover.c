@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* include/iscsi.h: one portal asked for all it knows, many for whether they answer. */
-#include "ask.h"
-#include "targets.h"
+#include "chap.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,16 +18,6 @@ static uint64_t deadline(uint32_t timeout_ms)
 	return timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
 }
 
-static int take(struct iscsi_ask *ask, struct iscsi_found *found, struct diag *diag)
-{
-	int err = iscsi_targets_get(&ask->text, &ask->at, found, diag);
-
-	found->at = ask->at;
-	found->redirects = ask->hops.count;
-	snprintf(found->way, sizeof(found->way), "%s", ask->way);
-	return err;
-}
-
 int iscsi_discover(struct loop *loop, const struct addr *addr, enum iscsi_carrier carrier,
 	const struct iscsi_from *from, uint32_t timeout_ms, struct iscsi_found *found,
 	struct diag *diag)
@@ -38,20 +27,19 @@ int iscsi_discover(struct loop *loop, const struct addr *addr, enum iscsi_carrie
 
 	*found = (struct iscsi_found){ 0 };
 	if (!err) {
-		*ask = (struct iscsi_ask){ .loop = loop,
-			.from = from,
-			.at = *addr,
-			.carrier = carrier,
-			.list = true,
-			.until = deadline(timeout_ms) };
+		*ask = (struct iscsi_ask){ .dial = { .loop = loop,
+						   .from = from,
+						   .portal = *addr,
+						   .carrier = (uint8_t)carrier,
+						   .until = deadline(timeout_ms) },
+			.list = true };
 		iscsi_ask_start(ask);
 		loop_wait(loop, &ask->over, 0);
-		err = -ask->why.err;
+		err = -ask->dial.why.err;
 		if (err && diag)
-			*diag = ask->why;
+			*diag = ask->dial.why;
 		else if (!err)
-			err = take(ask, found, diag);
-		snprintf(found->alg, sizeof(found->alg), "%s", ask->alg);
+			err = iscsi_ask_found(ask, found, diag);
 		iscsi_ask_end(ask);
 	}
 	free(ask);
@@ -71,8 +59,8 @@ static void start(struct probing *probing)
 {
 	unsigned i = probing->started++;
 
-	probing->ask[i].at = probing->probe[i].addr;
-	probing->ask[i].carrier = probing->probe[i].carrier;
+	probing->ask[i].dial.portal = probing->probe[i].addr;
+	probing->ask[i].dial.carrier = probing->probe[i].carrier;
 	iscsi_ask_start(&probing->ask[i]);
 }
 
@@ -81,9 +69,9 @@ static void done(struct iscsi_ask *ask)
 	struct probing *probing = ask->user;
 	struct iscsi_probe *probe = &probing->probe[ask - probing->ask];
 
-	probe->answers = ask->answers;
-	probe->why = ask->why;
-	memcpy(probe->way, ask->way, sizeof(probe->way));
+	probe->answers = ask->dial.result.answers;
+	probe->why = ask->dial.why;
+	memcpy(probe->way, ask->dial.result.way, sizeof(probe->way));
 	probing->over = ++probing->ended == probing->count;
 	if (probing->started < probing->count)
 		start(probing);
@@ -102,9 +90,10 @@ int iscsi_probe(struct loop *loop, const struct iscsi_from *from, struct iscsi_p
 	if (!probing.ask)
 		return diag_sys(diag, ENOMEM, "probing of portals");
 	for (unsigned i = 0; i < count; i++)
-		probing.ask[i] = (struct iscsi_ask){
-			.loop = loop, .from = from, .until = until, .done = done, .user = &probing
-		};
+		probing.ask[i] =
+			(struct iscsi_ask){ .dial = { .loop = loop, .from = from, .until = until },
+				.done = done,
+				.user = &probing };
 	while (probing.started < count && probing.started < AT_ONCE)
 		start(&probing);
 	loop_wait(loop, &probing.over, 0);

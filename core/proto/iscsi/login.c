@@ -2,6 +2,7 @@
 /* The stages of a login, driven by the target's responses. */
 #include "login.h"
 #include <errno.h>
+#include <stdio.h>
 
 static uint8_t stage(const struct iscsi_login *login)
 {
@@ -281,6 +282,10 @@ static int go_on(struct iscsi_login *login, bool ended, const struct wr *answer,
 	} else if (ended) {
 		login->step = ISCSI_LOGIN_OVER;
 		err = iscsi_keys_settled(&login->keys, diag);
+		if (!err && login->how.rdma && login->how.target &&
+			!login->keys.value[ISCSI_RDMA_EXTENSIONS])
+			err = diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
+				"the target does not support iSER here (RDMAExtensions=No)");
 		return err ? err : ISCSI_LOGIN_DONE;
 	} else {
 		begin(login, true);
@@ -327,6 +332,33 @@ int iscsi_login_take(struct iscsi_login *login, const struct iscsi_bhs *bhs, con
 	iscsi_text_clear(&login->text);
 	login->tsih = get_be16(rsp->tsih);
 	return go_on(login, rsp->flags & ISCSI_FINAL, &answer, answers, diag);
+}
+
+void iscsi_login_agreed(const struct iscsi_login *login, struct iscsi_agreed *agreed)
+{
+	const uint32_t *value = login->keys.value;
+	bool rdma = login->how.rdma;
+
+	*agreed = (struct iscsi_agreed){ .header_digest = value[ISCSI_HEADER_DIGEST],
+		.data_digest = value[ISCSI_DATA_DIGEST],
+		.initial_r2t = value[ISCSI_INITIAL_R2T],
+		.immediate_data = value[ISCSI_IMMEDIATE_DATA],
+		.pdu_in_order = value[ISCSI_PDU_IN_ORDER],
+		.sequence_in_order = value[ISCSI_SEQUENCE_IN_ORDER],
+		.max_recv = rdma ? value[ISCSI_INITIATOR_RECV] : login->how.recv_max,
+		.max_xmit = rdma ? value[ISCSI_TARGET_RECV] : value[ISCSI_MAX_RECV],
+		.first_burst = value[ISCSI_FIRST_BURST],
+		.max_burst = value[ISCSI_MAX_BURST],
+		.max_r2t = value[ISCSI_MAX_R2T],
+		.erl = value[ISCSI_ERL],
+		.time2wait = value[ISCSI_TIME2WAIT],
+		.time2retain = value[ISCSI_TIME2RETAIN],
+		.exp_statsn = login->exp_statsn,
+		.tsih = login->tsih,
+		.tpgt = login->tpgt };
+	if (login->by_chap)
+		snprintf(agreed->alg, sizeof(agreed->alg), "%s",
+			iscsi_chap_name((unsigned)login->chap.alg));
 }
 
 void iscsi_login_end(struct iscsi_login *login)

@@ -57,7 +57,8 @@ static inline uint32_t iscsi_login_len(const struct iscsi_login *login)
 /* enum iscsi_login_next, or -errno. */
 int iscsi_login_take(struct iscsi_login *, const struct iscsi_bhs *, const uint8_t *data,
 	uint32_t len, struct diag *);
-void iscsi_login_end(struct iscsi_login *); /* frees, wipes */
+void iscsi_login_agreed(const struct iscsi_login *, struct iscsi_agreed *); /* after DONE */
+void iscsi_login_end(struct iscsi_login *);                                 /* frees, wipes */
 
 /* A login status that is no success (11.13.5); hints too. -errno. */
 int iscsi_login_status(uint8_t status_class, uint8_t detail, bool with_secret, struct diag *);

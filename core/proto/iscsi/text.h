@@ -2,17 +2,12 @@
 /* Text of iSCSI PDUs: "key=value\0…" (RFC 7143, 6.1), gathered over PDUs with the C bit; numbers
  * and binary values. */
 #pragma once
-#include "diag.h"
+#include "iscsi.h"
 #include "wire.h"
 
 #define ISCSI_TEXT_PDUS 256  /* one text may be spread over so many */
 #define ISCSI_VALUE_MAX 8192 /* 6.1: what a receiver must take of one value */
 
-struct iscsi_text { /* zeroed: empty */
-	char *bytes;
-	size_t len, room;
-	unsigned pdus;
-};
 /* The data of one PDU more; `most` is the longest text that is taken. -EPROTO, -EMSGSIZE, -ENOMEM.
  */
 int iscsi_text_add(

@@ -14,7 +14,7 @@
 static struct loop *loop;
 static struct kernel_iscsi *nl;
 static struct iscsi_link link_;
-static struct iscsi_settings set;
+static struct iscsi_want want;
 static struct iscsi_from from = { .initiator = "iqn.x:me" };
 static volatile int over;
 static int listener;
@@ -27,25 +27,21 @@ static void done(struct iscsi_link *link)
 
 static void init(void)
 {
-	socklen_t len = sizeof(link_.portal.ss);
+	socklen_t len = sizeof(want.portal.ss);
 
 	iscsi_kernel_start();
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 	cr_assert_eq(kernel_iscsi_open(&nl, loop, NULL, NULL), 0);
-	iscsi_settings_init(&set);
-	link_ = (struct iscsi_link){ .loop = loop,
-		.nl = nl,
-		.target = "iqn.x:t",
-		.tpgt = -1,
-		.from = &from,
-		.set = &set,
-		.done = done,
-		.transport = KERNEL_ISCSI_TCP };
-	addr_parse(&link_.portal, "127.0.0.1:0", 0, NULL);
+	want = (struct iscsi_want){ .target = "iqn.x:t", .tpgt = -1, .from = &from };
+	iscsi_settings_init(&want.set);
+	link_ = (struct iscsi_link){
+		.want = &want, .nl = nl, .done = done, .transport = KERNEL_ISCSI_TCP
+	};
+	addr_parse(&want.portal, "127.0.0.1:0", 0, NULL);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	cr_assert_eq(bind(listener, (struct sockaddr *)&link_.portal.ss, link_.portal.len), 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&want.portal.ss, want.portal.len), 0);
 	cr_assert_eq(listen(listener, 9), 0);
-	getsockname(listener, (struct sockaddr *)&link_.portal.ss, &len);
+	getsockname(listener, (struct sockaddr *)&want.portal.ss, &len);
 }
 
 static void fini(void)
@@ -62,7 +58,7 @@ static int run(void)
 {
 	iscsi_link_start(&link_);
 	cr_assert(loop_wait(loop, &over, loop_clock() + 20000000000ull));
-	return -link_.why.err;
+	return -link_.dial.why.err;
 }
 
 static void nothing_left(void)
@@ -84,14 +80,14 @@ Test(iscsi_link, the_kernel_is_told_everything)
 	char port[8];
 
 	from.auth = (struct iscsi_auth){ .user = "joe", .secret = "longenoughsecret" };
-	set.replacement_timeout = -1;
-	link_.netdev = NULL;
-	cr_assert_eq(run(), 0, "%s", link_.why.text);
+	want.set.replacement_timeout = -1;
+	want.netdev = NULL;
+	cr_assert_eq(run(), 0, "%s", link_.dial.why.text);
 	cr_assert(iscsi_kernel.started && iscsi_kernel.sessions == 1 && iscsi_kernel.conns == 1);
-	cr_assert(link_.id.sid == 1 && link_.host == 6 && link_.agreed.tpgt == 1 &&
-		  link_.agreed.tsih == 3 && link_.answers);
-	snprintf(port, sizeof(port), "%u",
-		ntohs(((struct sockaddr_in *)&link_.portal.ss)->sin_port));
+	cr_assert(link_.id.sid == 1 && link_.host == 6 && link_.dial.result.agreed.tpgt == 1 &&
+		  link_.dial.result.agreed.tsih == 3 && link_.dial.result.answers);
+	snprintf(
+		port, sizeof(port), "%u", ntohs(((struct sockaddr_in *)&want.portal.ss)->sin_port));
 	is_set(ISCSI_IF_TARGET_NAME, "iqn.x:t");
 	is_set(ISCSI_IF_INITIATOR_NAME, "iqn.x:me");
 	is_set(ISCSI_IF_PERSISTENT_ADDRESS, "127.0.0.1");
@@ -118,9 +114,9 @@ Test(iscsi_link, the_kernel_is_told_everything)
 
 Test(iscsi_link, over_iser_the_kernel_connects)
 {
-	link_.carrier = ISCSI_ISER;
+	want.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
-	cr_assert_eq(run(), 0, "%s", link_.why.text);
+	cr_assert_eq(run(), 0, "%s", link_.dial.why.text);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_BOUND_SESSION], 1);
 	is_set(ISCSI_IF_IFACE_NAME, "iser");
 	is_set(ISCSI_IF_MAX_XMIT, "8192");
@@ -130,7 +126,7 @@ Test(iscsi_link, over_iser_the_kernel_connects)
 
 Test(iscsi_link, on_an_old_kernel_too_no_endpoint_is_left)
 {
-	link_.carrier = ISCSI_ISER;
+	want.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.status = 0x0202;
 	iscsi_kernel.old = true;
@@ -141,7 +137,7 @@ Test(iscsi_link, on_an_old_kernel_too_no_endpoint_is_left)
 
 Test(iscsi_link, and_on_a_new_one_none_of_somebody_else)
 {
-	link_.carrier = ISCSI_ISER;
+	want.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.status = 0x0202;
 	cr_assert_eq(run(), -EPERM);
@@ -151,7 +147,7 @@ Test(iscsi_link, and_on_a_new_one_none_of_somebody_else)
 
 Test(iscsi_link, an_endpoint_that_the_kernel_has_ended_is_only_disconnected)
 {
-	link_.carrier = ISCSI_ISER;
+	want.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.hangs_up = true;
 	cr_assert_eq(run(), -ECONNRESET);
@@ -161,7 +157,7 @@ Test(iscsi_link, an_endpoint_that_the_kernel_has_ended_is_only_disconnected)
 
 Test(iscsi_link, a_target_without_rdma_extensions)
 {
-	link_.carrier = ISCSI_ISER;
+	want.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.no_rdma = true;
 	cr_assert_eq(run(), -EOPNOTSUPP);
@@ -170,22 +166,22 @@ Test(iscsi_link, a_target_without_rdma_extensions)
 
 Test(iscsi_link, an_endpoint_that_does_not_come_up)
 {
-	link_.carrier = ISCSI_ISER;
+	want.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.code[ISCSI_IF_EP_POLL] = -1;
 	cr_assert_eq(run(), -ECONNREFUSED);
-	diag_says(&link_.why, DIAG_REFUSED, NULL, "127.0.0.1: RDMA");
+	diag_says(&link_.dial.why, DIAG_REFUSED, NULL, "127.0.0.1: RDMA");
 	nothing_left();
 }
 
 Test(iscsi_link, an_endpoint_that_takes_for_ever)
 {
-	link_.carrier = ISCSI_ISER;
+	want.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.code[ISCSI_IF_EP_POLL] = 0;
 	link_.until = loop_clock() + 300000000;
 	cr_assert_eq(run(), -ETIMEDOUT);
-	diag_says(&link_.why, DIAG_TIMEOUT, NULL, "127.0.0.1: RDMA");
+	diag_says(&link_.dial.why, DIAG_TIMEOUT, NULL, "127.0.0.1: RDMA");
 	cr_assert_gt(iscsi_kernel.count[ISCSI_IF_EP_POLL], 2);
 	nothing_left();
 }
@@ -194,7 +190,7 @@ Test(iscsi_link, nobody_listens)
 {
 	close(listener);
 	cr_assert_eq(run(), -ECONNREFUSED);
-	diag_says(&link_.why, DIAG_REFUSED, NULL, "connection_refused TCP 127.0.0.1:");
+	diag_says(&link_.dial.why, DIAG_REFUSED, NULL, "connection_refused TCP 127.0.0.1:");
 	listener = -1;
 	nothing_left();
 }
@@ -209,33 +205,33 @@ Test(iscsi_link, every_command_may_be_refused)
 		memset(iscsi_kernel.refuse, 0, sizeof(iscsi_kernel.refuse));
 		iscsi_kernel.refuse[commands[i]] = ENOMEM;
 		over = 0;
-		link_.why = (struct diag){ 0 };
-		cr_assert_eq(run(), -ENOMEM, "command %d: %s", commands[i], link_.why.text);
+		link_.dial.why = (struct diag){ 0 };
+		cr_assert_eq(run(), -ENOMEM, "command %d: %s", commands[i], link_.dial.why.text);
 		nothing_left();
 	}
 }
 
 Test(iscsi_link, no_way_to_leave_by)
 {
-	link_.netdev = "nosuch0";
+	want.netdev = "nosuch0";
 	cr_assert_lt(run(), 0);
-	diag_says(&link_.why, DIAG_NO_DEVICE, NULL, "interface 'nosuch0'");
+	diag_says(&link_.dial.why, DIAG_NO_DEVICE, NULL, "interface 'nosuch0'");
 	over = 0;
-	link_.netdev = NULL;
-	link_.why = (struct diag){ 0 };
-	addr_parse(&link_.src, "192.0.2.1:0", 0, NULL);
+	want.netdev = NULL;
+	link_.dial.why = (struct diag){ 0 };
+	addr_parse(&want.src, "192.0.2.1:0", 0, NULL);
 	cr_assert_lt(run(), 0);
-	text_says(link_.why.text, "address 192.0.2.1");
+	text_says(link_.dial.why.text, "address 192.0.2.1");
 	nothing_left();
 }
 
 Test(iscsi_link, no_rdma_device_has_a_way)
 {
-	link_.carrier = ISCSI_ISER;
+	want.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.refuse[ISCSI_IF_EP_CONNECT] = ENODEV;
 	cr_assert_eq(run(), -ENODEV);
-	diag_says(&link_.why, DIAG_NO_DEVICE, NULL, "RDMA_device 127.0.0.1: no_such_device");
+	diag_says(&link_.dial.why, DIAG_NO_DEVICE, NULL, "RDMA_device 127.0.0.1: no_such_device");
 	nothing_left();
 }
 
@@ -249,7 +245,7 @@ Test(iscsi_link, somebody_else_ends_it)
 	msg.r.gone.sid = 1;
 	iscsi_kernel_event(&msg, NULL, NULL, 0);
 	cr_assert(loop_wait(loop, &over, loop_clock() + 5000000000ull));
-	diag_says(&link_.why, DIAG_CLOSED, NULL, "session");
+	diag_says(&link_.dial.why, DIAG_CLOSED, NULL, "session");
 	cr_assert(!iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION] &&
 		  !iscsi_kernel.count[ISCSI_IF_DESTROY_CONN]);
 }
@@ -258,14 +254,14 @@ Test(iscsi_link, only_root)
 {
 	iscsi_kernel.refuse[ISCSI_IF_CREATE_SESSION] = EPERM;
 	cr_assert_eq(run(), -EPERM);
-	diag_says(&link_.why, DIAG_PERMISSION, NULL, "root");
+	diag_says(&link_.dial.why, DIAG_PERMISSION, NULL, "root");
 }
 
 Test(iscsi_link, the_kernel_is_not_done_with_the_last_request)
 {
 	iscsi_kernel.code[ISCSI_IF_SEND_PDU] = -EPERM;
 	iscsi_kernel.times = 5;
-	cr_assert_eq(run(), 0, "%s", link_.why.text);
+	cr_assert_eq(run(), 0, "%s", link_.dial.why.text);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_SEND_PDU], 7);
 }
 
@@ -281,7 +277,7 @@ Test(iscsi_link, a_refused_login_has_its_status)
 {
 	iscsi_kernel.status = 0x0202;
 	cr_assert_eq(run(), -EPERM);
-	cr_assert(link_.answers && link_.status == 0x0202);
+	cr_assert(link_.dial.result.answers && link_.dial.result.status == 0x0202);
 	nothing_left();
 }
 
@@ -289,9 +285,9 @@ Test(iscsi_link, a_target_that_hangs_up)
 {
 	iscsi_kernel.hangs_up = true;
 	cr_assert_eq(run(), -ECONNRESET);
-	cr_assert(!link_.answers);
-	diag_says(&link_.why, DIAG_CLOSED, NULL, "target connection login");
-	text_says(link_.why.hint, "CHAP --user --secret-file");
+	cr_assert(!link_.dial.result.answers);
+	diag_says(&link_.dial.why, DIAG_CLOSED, NULL, "target connection login");
+	text_says(link_.dial.why.hint, "CHAP --user --secret-file");
 	nothing_left();
 }
 
@@ -300,15 +296,15 @@ Test(iscsi_link, a_target_that_says_nothing)
 	iscsi_kernel.mute = true;
 	link_.until = loop_clock() + 300000000;
 	cr_assert_eq(run(), -ETIMEDOUT);
-	diag_says(&link_.why, DIAG_TIMEOUT, NULL, "login");
+	diag_says(&link_.dial.why, DIAG_TIMEOUT, NULL, "login");
 	nothing_left();
 }
 
 Test(iscsi_link, another_portal_group)
 {
-	link_.tpgt = 2;
+	want.tpgt = 2;
 	cr_assert_eq(run(), -ENOENT);
-	diag_says(&link_.why, DIAG_NOT_FOUND, NULL, "portal_group 1 2");
+	diag_says(&link_.dial.why, DIAG_NOT_FOUND, NULL, "portal_group 1 2");
 	nothing_left();
 }
 
@@ -316,8 +312,8 @@ Test(iscsi_link, a_circle)
 {
 	char at[ADDR_TEXT];
 
-	iscsi_kernel.moved = addr_text(&link_.portal, at);
-	cr_assert_eq(run(), -ELOOP, "%s", link_.why.text);
+	iscsi_kernel.moved = addr_text(&want.portal, at);
+	cr_assert_eq(run(), -ELOOP, "%s", link_.dial.why.text);
 	nothing_left();
 }
 
@@ -326,7 +322,7 @@ Test(iscsi_link, a_redirect_to_a_name_where_none_is_looked_up)
 	iscsi_kernel.moved = "disk.example:3260";
 	link_.numbers = true;
 	cr_assert_eq(run(), -EAFNOSUPPORT);
-	diag_says(&link_.why, DIAG_UNSUPPORTED, NULL, "redirect disk.example:3260");
+	diag_says(&link_.dial.why, DIAG_UNSUPPORTED, NULL, "redirect disk.example:3260");
 	nothing_left();
 }
 
@@ -334,7 +330,7 @@ Test(iscsi_link, a_session_whose_connection_was_lost)
 {
 	link_.again = true;
 	link_.id = (struct iscsi_if_conn){ .sid = 7 };
-	cr_assert_eq(run(), 0, "%s", link_.why.text);
+	cr_assert_eq(run(), 0, "%s", link_.dial.why.text);
 	cr_assert(iscsi_kernel.stop == ISCSI_IF_RECOVER && iscsi_kernel.started &&
 		  !iscsi_kernel.sessions && !iscsi_kernel.conns);
 	cr_assert_eq(iscsi_kernel.isid[5], 7, "the same name for the target to know it again by");

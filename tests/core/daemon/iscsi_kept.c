@@ -84,19 +84,19 @@ static void prepare(void)
 
 Test(iscsi_kept, all_is_as_it_was)
 {
-	const struct iscsi_settings *set = &kept.set;
+	const struct iscsi_settings *set = &kept.want.set;
 	char text[ADDR_TEXT];
 
 	cr_assert_eq(iscsi_kept_look(&kept, tree.root), 0);
 	lose();
 	prepare();
-	cr_assert_str_eq(kept.link.target, "iqn.2026-11.example:t1");
-	cr_assert_str_eq(kept.link.iface, "default");
-	cr_assert_str_eq(kept.link.netdev, "eth1");
+	cr_assert_str_eq(kept.want.target, "iqn.2026-11.example:t1");
+	cr_assert_str_eq(kept.want.iface, "default");
+	cr_assert_str_eq(kept.want.netdev, "eth1");
 	cr_assert_str_eq(
-		addr_text(&kept.link.portal, text), "10.0.0.1:3260", "not where a redirect led");
-	cr_assert(kept.link.carrier == ISCSI_TCP && kept.link.transport == 4711 &&
-		  kept.link.tpgt == 2 && kept.link.again && kept.link.numbers);
+		addr_text(&kept.want.portal, text), "10.0.0.1:3260", "not where a redirect led");
+	cr_assert(kept.want.carrier == ISCSI_TCP && kept.link.transport == 4711 &&
+		  kept.want.tpgt == 2 && kept.link.again && kept.link.numbers);
 	cr_assert(kept.link.id.sid == 1 && kept.link.id.cid == 0);
 	cr_assert_str_eq(kept.from.initiator, "iqn.2026-11.example:me");
 	cr_assert_str_eq(kept.from.auth.user, "joe");
@@ -120,8 +120,8 @@ Test(iscsi_kept, what_was_forgotten_is_rather_safe_than_quick)
 {
 	lose();
 	prepare();
-	cr_assert(kept.set.header_digest == ISCSI_DIGEST_CRC32C_NONE &&
-		  kept.set.data_digest == ISCSI_DIGEST_CRC32C_NONE);
+	cr_assert(kept.want.set.header_digest == ISCSI_DIGEST_CRC32C_NONE &&
+		  kept.want.set.data_digest == ISCSI_DIGEST_CRC32C_NONE);
 }
 
 /* The lengths the kernel shows of iSER are no data segments' (128 and 8192 with LIO). */
@@ -133,9 +133,10 @@ Test(iscsi_kept, over_iser)
 	put("sys/class/scsi_host/host3/", "proc_name", "iscsi_iser\n");
 	put(CONN, "max_recv_dlength", "128\n");
 	prepare();
-	cr_assert(kept.link.carrier == ISCSI_ISER && kept.link.transport == 4712);
-	cr_assert(kept.set.max_recv == initial.max_recv && kept.set.max_xmit == initial.max_xmit);
-	cr_assert_eq(kept.set.max_burst, 131072);
+	cr_assert(kept.want.carrier == ISCSI_ISER && kept.link.transport == 4712);
+	cr_assert(kept.want.set.max_recv == initial.max_recv &&
+		  kept.want.set.max_xmit == initial.max_xmit);
+	cr_assert_eq(kept.want.set.max_burst, 131072);
 }
 
 Test(iscsi_kept, a_portal_that_is_a_name)
@@ -147,7 +148,7 @@ Test(iscsi_kept, a_portal_that_is_a_name)
 	lose();
 	prepare();
 	cr_assert_str_eq(
-		addr_text(&kept.link.portal, text), "10.0.0.2:3261", "where it was connected");
+		addr_text(&kept.want.portal, text), "10.0.0.2:3261", "where it was connected");
 	kept.port = 0;
 	cr_assert_eq(iscsi_kept_prepare(&kept, tree.root, 5000, &why), -EADDRNOTAVAIL);
 	diag_says(&why, DIAG_UNSUPPORTED, NULL, "portal 'disk.example'");

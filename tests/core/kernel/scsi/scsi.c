@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Logical units as /sys has them: disks, a tape, a disk that is not attached yet, one that is only
- * reported; and waiting for them. */
+ * reported. */
 #include "kernel_scsi.h"
 #include "loop.h"
 #include "says.h"
@@ -109,54 +109,11 @@ Test(scsi, host_of)
 	cr_assert_eq(kernel_scsi_host_of(tree.root, "/dev/"), -ENOENT);
 }
 
-static int wait_for(uint64_t lun, bool scanned)
-{
-	free(luns);
-	luns = NULL;
-	why = (struct diag){ 0 };
-	return kernel_scsi_wait(
-		tree.root, 6, lun, scanned, loop_clock() + 100000000, &luns, &count, &why);
-}
-
-Test(scsi, what_does_not_come)
-{
-	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), -ENOENT);
-	diag_says(&why, DIAG_NOT_FOUND, NULL, "initiator disk");
-	cr_assert_eq(wait_for(SCSI_LUN_ALL, false), -ETIMEDOUT, "it may still come");
-	diag_says(&why, DIAG_TIMEOUT, NULL, "block_device 0.1");
-	unit("6:0:0:3", "1\n");
-	cr_assert_eq(wait_for(7, true), -ENOENT);
-	diag_says(&why, DIAG_NOT_FOUND, NULL, "LUN_7 3");
-	cr_assert_eq(wait_for(3, true), 0, "a tape is there, and needs no block device");
-	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), 0);
-	disk("6:0:0:4", "sda", "8:0\n");
-	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), -ETIMEDOUT, "its node is not there");
-	diag_says(&why, DIAG_TIMEOUT, NULL, "LUN_4 sda");
-	cr_assert_eq(wait_for(3, true), 0, "which is not waited for");
-}
-
-Test(scsi, an_unconnected_unit_is_not_waited_for)
-{
-	unit("6:0:0:0", "0\n");
-	put("6:0:0:0", "inquiry", "\x20\x01\x05\x02 ");
-	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), 0, "%s", why.text);
-	cr_assert(!luns[0].disk);
-}
-
-Test(scsi, a_host_that_goes)
-{
-	tree_free(&tree);
-	tree = tree_new();
-	tree_dir(&tree, "sys/bus/scsi/drivers/sd");
-	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), -ENODEV);
-	diag_says(&why, DIAG_CLOSED, NULL, "host6");
-}
-
 Test(scsi, without_the_driver_of_disks)
 {
 	tree_free(&tree);
 	tree = tree_new();
-	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), -ENOENT);
+	cr_assert_eq(kernel_scsi_ready(tree.root, &why), -ENOENT);
 	diag_says(&why, DIAG_NO_MODULE, NULL, "sd_mod");
 }
 

@@ -1,0 +1,711 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* iSCSI over TCP and iSER: the modules, a session that exists or a login, the scan for LUNs, and
+ * the logout. Those of a loop share what logs in; other processes are waited for, as two that look
+ * before either has a session would both make one. */
+#include "iscsi_steps.h"
+#include "kernel_iscsi_keeper.h"
+#include "kernel_iscsi_session.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MSEC      1000000ull
+#define TURN_MS   50  /* between tries to get the turn of another process */
+#define LOST_MS   100 /* between looks at a session that another process brings back */
+#define LOGOUT_MS 5000
+
+struct iscsi_initiator { /* of a loop */
+	struct loop_attic attic;
+	struct kernel_iscsi *nl; /* NULL: not needed yet */
+	int turns;
+	struct attach_iscsi *first; /* those under way, in the order of their start */
+};
+
+static struct attach_iscsi *iscsi_of(struct attach *attach)
+{
+	return container_of(attach, struct attach_iscsi, attach);
+}
+
+static enum kernel_iscsi_kind kind_of(const struct attach_iscsi *iscsi)
+{
+	return iscsi->want.carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP;
+}
+
+static uint64_t bounded(const struct attach *attach, uint64_t ms)
+{
+	uint64_t bound = loop_clock() + ms * MSEC;
+
+	return attach->until && attach->until < bound ? attach->until : bound;
+}
+
+static void wait_ms(struct attach_iscsi *iscsi, uint64_t ms, void (*fire)(struct loop_timer *))
+{
+	iscsi->timer.fire = fire;
+	loop_timer_set(iscsi->attach.loop, &iscsi->timer, bounded(&iscsi->attach, ms));
+}
+
+static bool is_late(const struct attach *attach)
+{
+	return attach->until && loop_clock() >= attach->until;
+}
+
+/* ---- What the attachments of a loop share. */
+
+static void initiator_free(struct loop_attic *attic)
+{
+	free(container_of(attic, struct iscsi_initiator, attic));
+}
+
+static int join(struct attach_iscsi *iscsi)
+{
+	struct attach *attach = &iscsi->attach;
+	struct loop_attic *attic = loop_attic_find(attach->loop, &attach_iscsi_row);
+	struct iscsi_initiator *initiator =
+		attic ? container_of(attic, struct iscsi_initiator, attic) : NULL;
+	struct attach_iscsi **at;
+
+	if (iscsi->initiator)
+		return 0;
+	if (!initiator) {
+		initiator = calloc(1, sizeof(*initiator));
+		if (!initiator)
+			return diag_sys(&attach->why, ENOMEM, "iSCSI sessions");
+		initiator->attic =
+			(struct loop_attic){ .key = &attach_iscsi_row, .fini = initiator_free };
+		loop_attic_add(attach->loop, &initiator->attic);
+	}
+	if (!initiator->first)
+		initiator->turns = kernel_iscsi_turns(attach->root);
+	for (at = &initiator->first; *at; at = &(*at)->next)
+		;
+	*at = iscsi;
+	iscsi->next = NULL;
+	iscsi->initiator = initiator;
+	return 0;
+}
+
+static int open_netlink(struct attach_iscsi *iscsi)
+{
+	struct iscsi_initiator *initiator = iscsi->initiator;
+
+	return initiator->nl ? 0
+			     : kernel_iscsi_open(&initiator->nl, iscsi->attach.loop, NULL,
+				       &iscsi->attach.why);
+}
+
+static void iscsi_release(struct attach *attach)
+{
+	struct attach_iscsi *iscsi = iscsi_of(attach), **at;
+	struct iscsi_initiator *initiator = iscsi->initiator;
+	bool needed = false;
+
+	if (!initiator)
+		return;
+	for (at = &initiator->first; *at != iscsi; at = &(*at)->next)
+		;
+	*at = iscsi->next;
+	for (struct attach_iscsi *other = initiator->first; other; other = other->next) {
+		needed |= other->has_turn && other->turn == iscsi->turn;
+		if (other->leader == iscsi)
+			other->leader = NULL;
+		if (other->sid == iscsi->sid && !attach->why.err && !attach->detaching)
+			other->attach.made = false; /* this one needs it */
+	}
+	if (iscsi->has_turn && !needed)
+		kernel_iscsi_turn_leave(initiator->turns, iscsi->turn);
+	iscsi->has_turn = false;
+	iscsi->initiator = NULL;
+	if (initiator->first)
+		return;
+	if (initiator->turns >= 0)
+		close(initiator->turns);
+	if (initiator->nl)
+		kernel_iscsi_close(initiator->nl);
+	initiator->nl = NULL;
+}
+
+/* ---- ready */
+
+static bool same_session(const struct attach_iscsi *one, const struct attach_iscsi *other)
+{
+	const struct iscsi_want *a = &one->want, *b = &other->want;
+	const char *from = a->netdev ? a->netdev : "", *others = b->netdev ? b->netdev : "";
+	char text[4][ADDR_TEXT];
+
+	return a->carrier == b->carrier && a->nth == b->nth && !strcmp(a->target, b->target) &&
+	       !strcmp(a->from->initiator, b->from->initiator) && !strcmp(from, others) &&
+	       !strcmp(addr_text(&a->portal, text[0]), addr_text(&b->portal, text[1])) &&
+	       !strcmp(addr_text(&a->src, text[2]), addr_text(&b->src, text[3]));
+}
+
+static int load(int root, const void *arg, void *out)
+{
+	const struct attach_iscsi *iscsi = arg;
+	struct attach_iscsi_ready *ready = out;
+	int err = kernel_iscsi_transport(root, kind_of(iscsi), &ready->transport, &ready->why);
+
+	if (!err && !iscsi->attach.no_wait)
+		err = kernel_scsi_ready(root, &ready->why);
+	return -err;
+}
+
+static void is_ready(struct attach *attach, int err)
+{
+	if (err)
+		iscsi_explain(iscsi_of(attach));
+	else
+		attach_step(attach, 0);
+}
+
+static void iscsi_ready(struct attach *attach)
+{
+	struct attach_iscsi *iscsi = iscsi_of(attach);
+	int err = join(iscsi);
+
+	if (err) {
+		attach_step(attach, err);
+		return;
+	}
+	attach_luns_free(&iscsi->luns);
+	iscsi->existed = iscsi->follows = iscsi->dialled = false;
+	iscsi->result = (struct iscsi_login_result){ 0 };
+	iscsi->sid = iscsi->cid = 0;
+	iscsi->leader = iscsi->initiator->first;
+	while (iscsi->leader != iscsi &&
+		(iscsi->leader->leader || iscsi->leader->attach.detaching ||
+			!same_session(iscsi->leader, iscsi)))
+		iscsi->leader = iscsi->leader->next;
+	if (iscsi->leader == iscsi)
+		iscsi->leader = NULL;
+	iscsi->ready = (struct attach_iscsi_ready){ 0 };
+	attach_load(attach,
+		&(struct child_call){ .fn = load,
+			.arg = iscsi,
+			.out = &iscsi->ready,
+			.out_len = sizeof(iscsi->ready),
+			.until = attach->until },
+		kernel_iscsi_loaded(attach->root, kind_of(iscsi)) &&
+			(attach->no_wait || kernel_scsi_loaded(attach->root)),
+		is_ready);
+}
+
+/* ---- dial: a session of before, or a login, then the scan. */
+
+static void look_for_session(struct attach_iscsi *);
+
+static void is_session(struct attach_iscsi *iscsi, uint32_t sid, uint32_t host)
+{
+	iscsi->sid = sid;
+	iscsi->luns = (struct attach_luns){ .host = host, .lun = iscsi->luns.lun, .scanned = true };
+	snprintf(iscsi->attach.what, sizeof(iscsi->attach.what), "session%u", sid);
+}
+
+/* As the leader of its session ended. */
+static void follow(struct attach_iscsi *iscsi)
+{
+	struct attach_iscsi *leader = iscsi->leader;
+
+	iscsi->follows = false;
+	iscsi->attach.why = leader->attach.why;
+	iscsi->result = leader->result;
+	iscsi->existed = leader->existed || !leader->attach.why.err;
+	is_session(iscsi, leader->sid, leader->luns.host);
+	attach_step(&iscsi->attach, -iscsi->attach.why.err);
+}
+
+void iscsi_step(struct attach_iscsi *iscsi)
+{
+	struct attach *attach = &iscsi->attach;
+	struct attach_luns *luns = &iscsi->luns;
+
+	iscsi->dialled = true;
+	if (!attach->why.err && attach->no_wait)
+		kernel_scsi_luns(attach->root, luns->host, &luns->list, &luns->count, NULL);
+	for (struct attach_iscsi *other = iscsi->initiator->first; other; other = other->next)
+		if (other->leader == iscsi && other->follows)
+			follow(other);
+	attach_step(attach, -attach->why.err);
+}
+
+static void scanned(struct child_call *call)
+{
+	struct attach_iscsi *iscsi = container_of(call, struct attach_iscsi, scan);
+	struct diag *why = &iscsi->attach.why;
+
+	if (call->err == -ETIMEDOUT)
+		diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "timed out: its disks are not listed yet");
+	else if (call->err)
+		diag_sys(why, -call->err, "scanning host%u", iscsi->luns.host);
+	iscsi_step(iscsi);
+}
+
+static void scan(struct attach_iscsi *iscsi)
+{
+	struct attach *attach = &iscsi->attach;
+
+	iscsi->scan = (struct child_call){ .done = scanned, .stays = attach->no_wait };
+	if (!attach->no_wait)
+		iscsi->scan.until = attach->until;
+	if (kernel_iscsi_scan(attach->root, iscsi->luns.host, &iscsi->scan,
+		    attach->no_wait ? NULL : attach->loop, &attach->why) ||
+		attach->no_wait)
+		iscsi_step(iscsi);
+}
+
+static void linked(struct iscsi_link *link)
+{
+	struct attach_iscsi *iscsi = link->user;
+	struct attach *attach = &iscsi->attach;
+
+	iscsi->result = link->dial.result;
+	if (link->dial.why.err) {
+		attach->why = link->dial.why;
+		iscsi_explain(iscsi);
+		return;
+	}
+	attach->made = !iscsi->existed;
+	iscsi->cid = link->id.cid;
+	is_session(iscsi, link->id.sid, iscsi->existed ? iscsi->luns.host : link->host);
+	scan(iscsi);
+}
+
+static void log_in(struct attach_iscsi *iscsi)
+{
+	if (open_netlink(iscsi)) {
+		iscsi_step(iscsi);
+		return;
+	}
+	iscsi->link = (struct iscsi_link){ .want = &iscsi->want,
+		.nl = iscsi->initiator->nl,
+		.transport = iscsi->ready.transport.handle,
+		.again = iscsi->existed,
+		.id = { .sid = iscsi->sid, .cid = iscsi->cid },
+		.until = iscsi->attach.until,
+		.done = linked,
+		.user = iscsi };
+	iscsi_link_start(&iscsi->link);
+}
+
+/* Its keeper is about to bring it back. */
+static void look_restored(struct loop_timer *timer)
+{
+	struct attach_iscsi *iscsi = container_of(timer, struct attach_iscsi, timer);
+	struct kernel_iscsi_session session;
+	struct diag *why = &iscsi->attach.why;
+
+	if (kernel_iscsi_session(iscsi->attach.root, iscsi->sid, &session)) {
+		diag_set(why, DIAG_CLOSED, ENODEV, "session%u was logged out by another process",
+			iscsi->sid);
+	} else if (!strcmp(session.state, "LOGGED_IN")) {
+		scan(iscsi);
+		return;
+	} else if (is_late(&iscsi->attach)) {
+		diag_set(why, DIAG_BUSY, EBUSY,
+			"session%u to this target has lost its connection; its keeper, process "
+			"%d, can't restore it",
+			iscsi->sid, iscsi->keeper);
+		diag_hint(why, "end it with: rdmastor iser-logout session%u", iscsi->sid);
+	} else {
+		wait_ms(iscsi, LOST_MS, look_restored);
+		return;
+	}
+	iscsi_step(iscsi);
+}
+
+/* One without a connection logs in again, unless another process does that. */
+static void take_session(struct attach_iscsi *iscsi, const struct kernel_iscsi_session *session)
+{
+	struct attach *attach = &iscsi->attach;
+
+	iscsi->existed = true;
+	iscsi->cid = session->cid;
+	iscsi->result.at = iscsi->want.portal;
+	is_session(iscsi, session->sid, session->host);
+	iscsi->keeper = kernel_iscsid(attach->root);
+	if (!iscsi->keeper)
+		iscsi->keeper = kernel_iscsi_keeper(attach->root);
+	/* UNBINDING, UNBOUND: the kernel scans it no more */
+	if (!strncmp(session->target_state, "UNB", 3)) {
+		diag_set(&attach->why, DIAG_BUSY, EBUSY,
+			"session%u to this target is being logged out: its disks are already "
+			"removed",
+			session->sid);
+		diag_hint(&attach->why,
+			"finish the logout with: rdmastor iser-logout session%u; then log in again",
+			session->sid);
+		iscsi_step(iscsi);
+	} else if (!strcmp(session->state, "LOGGED_IN")) {
+		scan(iscsi);
+	} else if (iscsi->keeper) {
+		wait_ms(iscsi, LOST_MS, look_restored);
+	} else {
+		loop_trace(attach->loop, "session%u has lost its connection and has no keeper",
+			session->sid);
+		log_in(iscsi);
+	}
+}
+
+static bool is_anothers(const struct attach_iscsi *iscsi, uint32_t sid)
+{
+	for (const struct attach_iscsi *other = iscsi->initiator->first; other; other = other->next)
+		if (other != iscsi && !other->existed && other->link.id.sid == sid)
+			return true;
+	return false;
+}
+
+/* The wanted one of those that existed before. */
+static const struct kernel_iscsi_session *find_session(
+	const struct attach_iscsi *iscsi, const struct kernel_iscsi_session *list, unsigned count)
+{
+	const struct kernel_iscsi_session *end = list + count;
+	const struct iscsi_want *want = &iscsi->want;
+
+	for (unsigned n = 0;; list++) {
+		list = kernel_iscsi_session_find(list, (unsigned)(end - list),
+			iscsi_carrier_word(want->carrier), want->target, &want->portal);
+		if (!list || (!is_anothers(iscsi, list->sid) && n++ == want->nth))
+			return list;
+	}
+}
+
+static void try_turn(struct loop_timer *timer)
+{
+	look_for_session(container_of(timer, struct attach_iscsi, timer));
+}
+
+static void look_for_session(struct attach_iscsi *iscsi)
+{
+	struct attach *attach = &iscsi->attach;
+	const struct kernel_iscsi_session *session;
+	struct kernel_iscsi_session *list;
+	unsigned count;
+
+	if (!kernel_iscsi_turn_take(iscsi->initiator->turns, iscsi->turn)) {
+		if (!is_late(attach)) {
+			wait_ms(iscsi, TURN_MS, try_turn);
+			return;
+		}
+		diag_set(&attach->why, DIAG_BUSY, EBUSY,
+			"another process is still logging in to this target");
+		iscsi_step(iscsi);
+		return;
+	}
+	iscsi->has_turn = true;
+	if (kernel_iscsi_sessions(attach->root, &list, &count, &attach->why)) {
+		iscsi_step(iscsi);
+		return;
+	}
+	session = find_session(iscsi, list, count);
+	if (session)
+		take_session(iscsi, session);
+	else
+		log_in(iscsi);
+	free(list);
+}
+
+static void iscsi_dial(struct attach *attach)
+{
+	struct attach_iscsi *iscsi = iscsi_of(attach);
+
+	iscsi->follows = iscsi->leader && !iscsi->leader->dialled;
+	if (iscsi->follows)
+		return;
+	if (iscsi->leader && !iscsi->leader->attach.why.err) {
+		follow(iscsi);
+		return;
+	}
+	iscsi->leader = NULL;
+	iscsi->turn = kernel_iscsi_turn(
+		iscsi_carrier_word(iscsi->want.carrier), iscsi->want.target, &iscsi->want.portal);
+	look_for_session(iscsi);
+}
+
+/* ---- wait */
+
+static bool shares(const struct attach_iscsi *iscsi, const struct attach_iscsi *other)
+{
+	return other != iscsi && other->sid == iscsi->sid && !other->attach.why.err &&
+	       !other->attach.cancelled;
+}
+
+/* One that fails leaves the session it has made to another that still waits for its disks. */
+static void hand_over(struct attach_iscsi *iscsi)
+{
+	struct attach_iscsi *heir = iscsi->initiator ? iscsi->initiator->first : NULL;
+
+	while (heir && !shares(iscsi, heir))
+		heir = heir->next;
+	if (!heir || !iscsi->attach.made)
+		return;
+	iscsi->attach.made = false;
+	heir->attach.made = true;
+}
+
+/* Numbers of hosts are given again, those of sessions are not. */
+static int iscsi_look(struct attach *attach)
+{
+	struct attach_iscsi *iscsi = iscsi_of(attach);
+	struct kernel_iscsi_session session;
+	int all = attach_luns_look(attach, &iscsi->luns);
+
+	if (all && (kernel_iscsi_session(attach->root, iscsi->sid, &session) ||
+			   session.host != iscsi->luns.host)) {
+		attach_luns_free(&iscsi->luns);
+		attach->made = false;
+		all = diag_set(&attach->why, DIAG_CLOSED, ENODEV,
+			"another process logged out session%u", iscsi->sid);
+	}
+	if (all < 0)
+		hand_over(iscsi);
+	return all;
+}
+
+static void iscsi_late(struct attach *attach)
+{
+	attach_luns_late(attach, &iscsi_of(attach)->luns);
+}
+
+/* ---- users, undo */
+
+static void iscsi_users(const struct attach *attach, int root, struct attach_users *found)
+{
+	const struct attach_iscsi *iscsi =
+		(const struct attach_iscsi *)(const void *)attach; /* the first member */
+
+	kernel_scsi_users(root, iscsi->luns.host, found->text, sizeof(found->text));
+}
+
+static void end_session(struct loop_work *work)
+{
+	struct attach_iscsi *iscsi = container_of(work, struct attach_iscsi, work);
+	struct attach *attach = &iscsi->attach;
+	struct kernel_iscsi_session session;
+	struct datamover *dm = &iscsi->leaving->dm;
+	int err = 0;
+
+	loop_timer_del(attach->loop, &iscsi->timer);
+	iscsi->leaving = NULL;
+	dm->ops->connection_terminate(dm);
+	if (!kernel_iscsi_session(attach->root, iscsi->sid, &session))
+		err = diag_set(&attach->why, DIAG_BUSY, EBUSY,
+			"the kernel refuses to remove session%u", iscsi->sid);
+	kernel_scsi_drop_nodes(attach->root, iscsi->luns.list, iscsi->luns.count);
+	attach_step(attach, err);
+}
+
+/* The target has answered, or does not: after the upcall that is running. */
+static void logged_out(struct attach_iscsi *iscsi)
+{
+	iscsi->work.run = end_session;
+	loop_work_add(iscsi->attach.loop, &iscsi->work);
+}
+
+static void logout_late(struct loop_timer *timer)
+{
+	logged_out(container_of(timer, struct attach_iscsi, timer));
+}
+
+static void log_out(struct attach_iscsi *iscsi)
+{
+	struct datamover *dm = &iscsi->leaving->dm;
+	struct iscsi_logout_req req = { .opcode = ISCSI_LOGOUT_REQ | ISCSI_IMMEDIATE,
+		.flags = ISCSI_FINAL,
+		.cid = put_be16((uint16_t)iscsi->leaving->id.cid) };
+
+	loop_trace(dm->loop, "> logout request, session%u", iscsi->sid);
+	iscsi->leaving->on_unbound = NULL;
+	if (dm->ops->send_control(dm, &req, NULL, 0))
+		logged_out(iscsi);
+	else
+		wait_ms(iscsi, LOGOUT_MS, logout_late);
+}
+
+static void unbound(struct kernel_iscsi_conn *conn)
+{
+	log_out(conn->dm.user);
+}
+
+static void unbind_late(struct loop_timer *timer)
+{
+	log_out(container_of(timer, struct attach_iscsi, timer));
+}
+
+static void up(struct datamover *dm)
+{
+	(void)dm;
+}
+
+static void notified(
+	struct datamover *dm, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	(void)data;
+	(void)len;
+	if (ISCSI_OPCODE(bhs->opcode) == ISCSI_LOGOUT_RSP)
+		logged_out(dm->user);
+}
+
+static void terminated(struct datamover *dm)
+{
+	logged_out(dm->user);
+}
+
+/* Its disks are let go, then the target is told, then the kernel ends it. */
+static void iscsi_undo(struct attach *attach)
+{
+	static const struct datamover_events events = { up, notified, terminated };
+	struct attach_iscsi *iscsi = iscsi_of(attach);
+	struct kernel_iscsi_transport transport;
+	struct kernel_iscsi_session session;
+	bool live = !kernel_iscsi_session(attach->root, iscsi->sid, &session) &&
+		    !strcmp(session.state, "LOGGED_IN");
+	int err = join(iscsi);
+
+	if (!err)
+		err = kernel_iscsi_transport_there(
+			attach->root, kind_of(iscsi), &transport, &attach->why);
+	if (!err)
+		err = open_netlink(iscsi);
+	if (!err)
+		err = kernel_iscsi_adopt(&iscsi->leaving, iscsi->initiator->nl, transport.handle,
+			(struct iscsi_if_conn){ iscsi->sid, iscsi->cid }, &events, iscsi,
+			&attach->why);
+	if (err) {
+		attach_step(attach, err);
+		return;
+	}
+	attach_luns_free(&iscsi->luns);
+	kernel_scsi_luns(
+		attach->root, iscsi->luns.host, &iscsi->luns.list, &iscsi->luns.count, NULL);
+	iscsi->leaving->on_unbound = unbound;
+	if (!live) {
+		logged_out(iscsi);
+	} else if (kernel_iscsi_unbind(iscsi->leaving)) {
+		log_out(iscsi);
+	} else if (attach->until) {
+		iscsi->timer.fire = unbind_late;
+		loop_timer_set(attach->loop, &iscsi->timer, attach->until);
+	}
+}
+
+static void iscsi_stop(struct attach *attach)
+{
+	struct attach_iscsi *iscsi = iscsi_of(attach);
+
+	loop_timer_del(attach->loop, &iscsi->timer);
+	loop_work_del(attach->loop, &iscsi->work);
+	child_call_cancel(&iscsi->scan);
+	iscsi_link_end(&iscsi->link);
+	iscsi_explain_stop(iscsi);
+	if (iscsi->leaving)
+		kernel_iscsi_leave(iscsi->leaving);
+	iscsi->leaving = NULL;
+	hand_over(iscsi);
+}
+
+const struct attach_proto attach_iscsi_row = {
+	.events = "scsi",
+	.detached_by = "iser-logout",
+	.ready = iscsi_ready,
+	.dial = iscsi_dial,
+	.look = iscsi_look,
+	.late = iscsi_late,
+	.users = iscsi_users,
+	.undo = iscsi_undo,
+	.stop = iscsi_stop,
+	.release = iscsi_release,
+};
+
+static void ended(struct attach *attach)
+{
+	(void)attach;
+}
+
+static void take_results(struct attach_iscsi *iscsi, struct iscsi_want *want)
+{
+	const struct iscsi_login_result *result = &iscsi->result;
+
+	want->why = iscsi->attach.why;
+	want->existed = iscsi->existed;
+	want->stays = iscsi->attach.users[0];
+	want->sid = iscsi->sid;
+	want->host = iscsi->luns.host;
+	want->answers = result->answers;
+	want->status = result->status;
+	want->at = result->at;
+	want->redirects = result->redirects;
+	memcpy(want->way, result->way, sizeof(want->way));
+	want->agreed = result->agreed;
+	if (want->why.err)
+		attach_luns_free(&iscsi->luns);
+	want->luns = iscsi->luns.list;
+	want->count = iscsi->luns.count;
+}
+
+int iscsi_attach(struct loop *loop, int root, struct iscsi_want *want, unsigned count,
+	uint64_t until, struct diag *diag)
+{
+	struct attach_iscsi *list = calloc(count + 1, sizeof(*list));
+	struct attach **attach = calloc(count + 1, sizeof(*attach));
+	int err = list && attach ? 0 : diag_sys(diag, ENOMEM, "iSCSI logins");
+
+	for (unsigned i = 0; i < count && !err; i++) {
+		list[i] = (struct attach_iscsi){ .attach = { .proto = &attach_iscsi_row,
+							 .loop = loop,
+							 .root = root,
+							 .deadline = until,
+							 .no_wait = want[i].no_wait,
+							 .done = ended },
+			.want = want[i],
+			.luns.lun = want[i].lun };
+		attach[i] = &list[i].attach;
+	}
+	if (!err)
+		err = attach_run(loop, attach, count, diag);
+	for (unsigned i = 0; i < count && !err; i++)
+		take_results(&list[i], &want[i]);
+	free(attach);
+	free(list);
+	return err;
+}
+
+void iscsi_want_free(struct iscsi_want *want)
+{
+	free(want->luns);
+	want->luns = NULL;
+	want->count = 0;
+}
+
+int iscsi_detach(struct loop *loop, int root, enum iscsi_carrier carrier, struct iscsi_if_conn id,
+	uint64_t until, struct diag *diag)
+{
+	struct attach_iscsi *iscsi = calloc(1, sizeof(*iscsi));
+	struct attach *list = &iscsi->attach;
+	struct kernel_iscsi_session session = { 0 };
+	int err;
+
+	if (!iscsi)
+		return diag_sys(diag, ENOMEM, "iSCSI logout");
+	kernel_iscsi_session(root, id.sid, &session);
+	*iscsi = (struct attach_iscsi){ .attach = { .proto = &attach_iscsi_row,
+						.loop = loop,
+						.root = root,
+						.deadline = until,
+						.force = true,
+						.done = ended },
+		.want.carrier = (uint8_t)carrier,
+		.sid = id.sid,
+		.cid = id.cid,
+		.luns.host = session.host };
+	attach_detach(list);
+	err = attach_run(loop, &list, 1, diag);
+	if (!err && list->why.err) {
+		err = -list->why.err;
+		if (diag)
+			*diag = list->why;
+	}
+	attach_luns_free(&iscsi->luns);
+	free(iscsi);
+	return err;
+}

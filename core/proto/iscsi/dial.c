@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The driver of every login, over our own carriers and the kernel's: connections, PDUs, redirects,
+ * time limits, and what is said of failures. */
+#include "login.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define MSEC     1000000ull
+#define SPARE_MS 200 /* the carrier's own deadline comes first and knows better why */
+
+enum dial_state { CONNECT, LOGIN, FULL, OVER };
+
+static void dial(struct iscsi_dial *);
+
+void iscsi_dial_finish(struct iscsi_dial *d, const struct diag *why)
+{
+	if (d->state == OVER)
+		return;
+	d->state = OVER;
+	if (why)
+		d->why = *why;
+	loop_work_add(d->loop, &d->later);
+}
+
+static void forget_login(struct iscsi_dial *d)
+{
+	if (d->login)
+		iscsi_login_end(d->login);
+	free(d->login);
+	d->login = NULL;
+}
+
+static void hang_up(struct iscsi_dial *d)
+{
+	if (d->dm)
+		d->dm->ops->connection_terminate(d->dm);
+	d->dm = NULL;
+	forget_login(d);
+}
+
+/* Of the next connection and its login; 0 = none. */
+static uint32_t attempt_ms(const struct iscsi_dial *d)
+{
+	uint64_t now = loop_clock(), ms = d->limit_ms;
+
+	if (d->until && (!ms || d->until < now + ms * MSEC))
+		ms = d->until > now + MSEC ? (d->until - now) / MSEC : 1;
+	return (uint32_t)ms;
+}
+
+static void bound_attempt(struct iscsi_dial *d, uint32_t ms)
+{
+	if (ms)
+		loop_timer_set(d->loop, &d->timer, loop_clock() + (ms + SPARE_MS) * MSEC);
+}
+
+static void late(struct loop_timer *timer)
+{
+	struct iscsi_dial *d = container_of(timer, struct iscsi_dial, timer);
+	const char *awaits = d->state == CONNECT ? "the connection request"
+			     : d->state == LOGIN ? "the login"
+						 : d->awaits;
+	struct diag why = { 0 };
+
+	if (awaits)
+		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the answer to %s",
+			awaits);
+	iscsi_dial_finish(d, &why);
+}
+
+/* ---- Redirects, and the end. */
+
+static void arrived(struct iscsi_hops *hops)
+{
+	struct iscsi_dial *d = container_of(hops, struct iscsi_dial, hops);
+
+	if (hops->why.err) {
+		iscsi_dial_finish(d, &hops->why);
+		return;
+	}
+	d->result.at = hops->visited[hops->count];
+	d->result.redirects = hops->count;
+	dial(d);
+}
+
+static void follow(struct iscsi_dial *d)
+{
+	uint32_t ms = attempt_ms(d);
+
+	d->moved = false;
+	d->state = CONNECT;
+	loop_trace(d->loop, "redirected to %s", d->login->redirect);
+	iscsi_hops_on(&d->hops, d->loop, d->login->redirect, d->numbers, ms);
+	hang_up(d);
+	bound_attempt(d, ms);
+}
+
+static void later(struct loop_work *work)
+{
+	struct iscsi_dial *d = container_of(work, struct iscsi_dial, later);
+
+	if (d->moved) {
+		follow(d);
+		return;
+	}
+	iscsi_hops_end(&d->hops);
+	loop_timer_del(d->loop, &d->timer);
+	if (d->why.err || !d->stays)
+		hang_up(d);
+	forget_login(d);
+	d->ops->done(d);
+}
+
+/* ---- The login. */
+
+static void send_request(struct iscsi_dial *d)
+{
+	const struct iscsi_login_req *req = &d->login->req;
+	struct diag why = { 0 };
+	int err;
+
+	loop_trace(d->loop, "> login request, stage %u%s", ISCSI_CSG(req->flags),
+		req->flags & ISCSI_FINAL ? ", final" : "");
+	err = d->dm->ops->send_control(d->dm, req, d->login->data, iscsi_login_len(d->login));
+	if (!err)
+		return;
+	diag_sys(&why, -err, "send a login request");
+	iscsi_dial_finish(d, &why);
+}
+
+static int begin_login(struct iscsi_dial *d, struct diag *why)
+{
+	struct iscsi_login_how how = { .initiator = d->from->initiator,
+		.target = d->target,
+		.auth = &d->from->auth,
+		.rdma = d->carrier == ISCSI_ISER,
+		.recv_max = d->offer ? d->offer->max_recv : d->dm->recv_limit,
+		.offer = d->offer,
+		.isid = d->isid };
+	uint8_t random[32];
+	int err = iscsi_auth_check(&d->from->auth, why);
+
+	if (err)
+		return err;
+	d->login = calloc(1, sizeof(*d->login));
+	if (!d->login)
+		return diag_sys(why, ENOMEM, "login");
+	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+		return diag_sys(why, EAGAIN, "read random numbers");
+	iscsi_login_start(d->login, &how, random);
+	explicit_bzero(random, sizeof(random));
+	if (d->login->out.bad)
+		return diag_set(why, DIAG_USAGE, EMSGSIZE, "names too long for one login request");
+	return 0;
+}
+
+static void up(struct datamover *dm)
+{
+	struct iscsi_dial *d = dm->user;
+	struct diag why = { 0 };
+	int err;
+
+	if (d->state != CONNECT)
+		return;
+	d->state = LOGIN;
+	memcpy(d->result.way, dm->way, sizeof(d->result.way));
+	loop_trace(d->loop, "%s: %s", iscsi_carrier_word(d->carrier), dm->way);
+	err = d->ops->up ? d->ops->up(d, &why) : 0;
+	if (!err)
+		err = begin_login(d, &why);
+	if (err)
+		iscsi_dial_finish(d, &why);
+	else
+		send_request(d);
+}
+
+static void take_login(
+	struct iscsi_dial *d, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	struct iscsi_login_result *result = &d->result;
+	struct diag why = { 0 };
+	int next = iscsi_login_take(d->login, bhs, data, len, &why);
+
+	result->answers |= d->login->started;
+	result->status = d->login->status;
+	if (next == ISCSI_LOGIN_SEND) {
+		send_request(d);
+		return;
+	}
+	d->moved = next == ISCSI_LOGIN_MOVED;
+	if (next == ISCSI_LOGIN_DONE) {
+		d->state = FULL;
+		iscsi_login_agreed(d->login, &result->agreed);
+		loop_trace(d->loop, "logged in%s%s", *result->agreed.alg ? ", by CHAP with " : "",
+			result->agreed.alg);
+		next = d->ops->logged_in(d, &why);
+	}
+	if (next)
+		iscsi_dial_finish(d, next < 0 ? &why : NULL);
+}
+
+static void notified(
+	struct datamover *dm, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	struct iscsi_dial *d = dm->user;
+
+	if (d->state == LOGIN)
+		take_login(d, bhs, data, len);
+	else if (d->state == FULL && d->ops->pdu)
+		d->ops->pdu(d, bhs, data, len);
+}
+
+static void terminated(struct datamover *dm)
+{
+	struct iscsi_dial *d = dm->user;
+	bool mute = d->state == LOGIN && dm->why.err == ECONNRESET;
+
+	if (d->state == OVER && d->stays && !d->moved && !d->why.err)
+		d->why = dm->why; /* just logged in, and no other hears of it */
+	if (mute && d->target)
+		diag_set(&dm->why, DIAG_CLOSED, ECONNRESET,
+			"the target closed the connection instead of answering the login");
+	if (mute && !d->from->auth.user) /* seen of Linux 6.12 */
+		diag_hint(&dm->why, "the target may require CHAP: --user and --secret-file");
+	else if (mute && d->target && d->carrier == ISCSI_ISER)
+		diag_hint(&dm->why, "check the CHAP secret and the initiator name (--initiator): "
+				    "over iSER Linux's target reports no reason");
+	iscsi_dial_finish(d, d->state < FULL || d->awaits ? &dm->why : NULL);
+}
+
+/* ---- What owners call. */
+
+static void dial(struct iscsi_dial *d)
+{
+	static const struct datamover_events events = { up, notified, terminated };
+	uint32_t ms = attempt_ms(d);
+	struct diag why = { 0 };
+
+	d->state = CONNECT;
+	if (d->ops->connect(d, ms, &events, &why)) {
+		d->dm = NULL;
+		iscsi_dial_finish(d, &why);
+		return;
+	}
+	bound_attempt(d, ms);
+}
+
+void iscsi_dial_start(struct iscsi_dial *d)
+{
+	d->timer.fire = late;
+	d->later.run = later;
+	d->why = (struct diag){ 0 };
+	d->moved = false;
+	d->result = (struct iscsi_login_result){ .at = d->portal };
+	iscsi_hops_begin(&d->hops, &d->portal, arrived);
+	dial(d);
+}
+
+void iscsi_dial_end(struct iscsi_dial *d)
+{
+	loop_work_del(d->loop, &d->later);
+	loop_timer_del(d->loop, &d->timer);
+	iscsi_hops_end(&d->hops);
+	hang_up(d);
+}
