@@ -1,19 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iscsistart: log in to one iSCSI target, or to those of the boot firmware. Called by a link of
  * this name it has the options, output and exit statuses of open-iscsi's tool. */
-#include "iscsistart_fw.h"
-#include "iscsistart_login.h"
-#include "iser_keep.h"
-#include "iser_show.h"
+#include "iscsi_keeper.h"
+#include "iscsi_want.h"
 #include "kernel_identity.h"
-#include "kernel_scsi.h"
-#include "loop.h"
-#include "uri.h"
 #include <errno.h>
-#include <limits.h>
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define NAME    "iscsistart"
+#define VERSION "2.1.8" /* of open-iscsi, whose output and words these are */
+#define INVALID 7       /* its statuses: ISCSI_ERR_INVAL, ISCSI_ERR_NO_OBJS_FOUND */
+#define NOTHING 21
+
+#define SEC       1000000000ull
+#define SCAN_NS   (60 * SEC)
+#define RETRY_MAX 30 /* open-iscsi's value, to bridge the time until a switch forwards */
+#define DHCP      3  /* origin of an address in the iBFT */
+
+struct start_options {
+	struct opt_common common;
+	const char *config, *initiator, *target, *tgpt, *address, *port, *debug, *keeper;
+	const char *user[2], *secret[2]; /* [0] ours, [1] the target's */
+	struct opt_list params;
+	bool connect, network, print, version, help;
+};
 
 #define AT(field) offsetof(struct start_options, field)
 static const struct opt rows[] = {
@@ -39,13 +52,15 @@ static const struct opt rows[] = {
 	{ "param", 'P', OPT_LIST, AT(params), "NAME=VALUE",
 		"setting by its name in open-iscsi's records; iface.transport_name=iser selects "
 		"iSER" },
-	ISER_KEEP_ROW(struct start_options, keeper),
+	ISCSI_KEEPER_ROW(struct start_options, keeper),
 	{ "version", 'v', OPT_FLAG, AT(version), NULL, "print the version" },
 	{ 0 },
 };
 #undef AT
 
-void start_tell(const struct call *call, const char *fmt, ...)
+/* on stderr, with the name that it was called by */
+__attribute__((format(printf, 2, 3))) static void note(
+	const struct call *call, const char *fmt, ...)
 {
 	const struct start_options *opts = call->opts;
 	va_list args;
@@ -57,13 +72,161 @@ void start_tell(const struct call *call, const char *fmt, ...)
 	va_end(args);
 	if (len < 0)
 		return;
-	out_message("%s" START_NAME ": %s", call->linked ? "" : "rdmastor ", text);
+	out_message("%s" NAME ": %s", call->linked ? "" : "rdmastor ", text);
 	free(text);
+}
+
+/* The words as open-iscsi 2.1.8 reads them by GNU's getopt_long(), with its messages; in their
+ * order, as the first of some ends it. '-' stands for '_' as in our own rows. */
+#define NAMES 17
+static const struct option names[] = {
+	{ "config", 1, NULL, 'c' },
+	{ "initiatorname", 1, NULL, 'i' },
+	{ "targetname", 1, NULL, 't' },
+	{ "tgpt", 1, NULL, 'g' },
+	{ "address", 1, NULL, 'a' },
+	{ "port", 1, NULL, 'p' },
+	{ "username", 1, NULL, 'u' },
+	{ "password", 1, NULL, 'w' },
+	{ "username_in", 1, NULL, 'U' },
+	{ "password_in", 1, NULL, 'W' },
+	{ "debug", 1, NULL, 'd' },
+	{ "fwparam_connect", 0, NULL, 'b' },
+	{ "fwparam_network", 0, NULL, 'N' },
+	{ "fwparam_print", 0, NULL, 'f' },
+	{ "param", 1, NULL, 'P' },
+	{ "help", 0, NULL, 'h' },
+	{ "version", 0, NULL, 'v' },
+	{ "username-in", 1, NULL, 'U' },
+	{ "password-in", 1, NULL, 'W' },
+	{ "fwparam-connect", 0, NULL, 'b' },
+	{ "fwparam-network", 0, NULL, 'N' },
+	{ "fwparam-print", 0, NULL, 'f' },
+	{ 0 },
+};
+
+/* name: where argv[0] is, or NULL to be silent. -1: the end; '?': wrong. Operands are skipped. */
+static int next_option(int argc, char **argv, const char *name)
+{
+	unsigned known = 0, possible = 0;
+	const char *word;
+	size_t len;
+	int at, letter;
+
+	opterr = 0;
+	do {
+		at = optind;
+		letter = getopt_long(argc, argv, "+:c:i:t:g:a:p:u:w:U:W:d:bNfP:hv", names, NULL);
+	} while (letter == -1 && optind == at && at < argc && ++optind);
+	if (!name || (letter != '?' && letter != ':'))
+		return letter == ':' ? '?' : letter;
+	word = argv[at];
+	while (known < NAMES && names[known].val != optopt)
+		known++;
+	if (word[1] != '-') {
+		fprintf(stderr, "%s: %s -- '%c'\n", name,
+			letter == ':' ? "option requires an argument" : "invalid option", optopt);
+	} else if (known < NAMES) {
+		fprintf(stderr, "%s: option '--%s' %s an argument\n", name, names[known].name,
+			letter == ':' ? "requires" : "doesn't allow");
+	} else {
+		len = strcspn(word += 2, "=");
+		for (unsigned i = 0; i < NAMES; i++)
+			if (!strncmp(names[i].name, word, len) && !possible++)
+				fprintf(stderr,
+					"%s: option '--%s' is ambiguous; possibilities:", name,
+					word);
+		for (unsigned i = 0; i < NAMES && possible; i++)
+			if (!strncmp(names[i].name, word, len))
+				fprintf(stderr, " '--%s'", names[i].name);
+		if (possible)
+			fputc('\n', stderr);
+		else
+			fprintf(stderr, "%s: unrecognized option '--%s'\n", name, word);
+	}
+	return '?';
+}
+
+static void hide(int argc, char **argv)
+{
+	int letter;
+
+	optind = 1;
+	while ((letter = next_option(argc, argv, NULL)) != -1) {
+		char *secret = letter == 'w' || letter == 'W' ? optarg : NULL;
+
+		if (letter == 'P' && strstr(optarg, "password") && strchr(optarg, '='))
+			secret = strchr(optarg, '=') + 1;
+		if (secret)
+			explicit_bzero(secret, strlen(secret));
+	}
+}
+
+static int take_option(struct start_options *opts, int letter, const char *value)
+{
+	static const struct {
+		char letter;
+		uint16_t max;
+		const char *what;
+	} limits[] = { { 't', 255, "targetname" }, { 'a', 1025, "address" },
+		{ 'u', 256, "username" }, { 'w', 256, "password" }, { 'U', 256, "username_in" },
+		{ 'W', 256, "password_in" } };
+	const struct opt *row = rows;
+	void *to;
+
+	while (row->name && row->letter != letter)
+		row++;
+	if (!row->name) {
+		fputs("Try `" NAME " --help' for more information.\n", stderr);
+		return INVALID;
+	}
+	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (limits[i].letter == letter && strlen(value) > limits[i].max) {
+			printf(NAME ": invalid %s %s. Max %s length is %u.\n", limits[i].what,
+				letter == 'w' || letter == 'W' ? "" : value, limits[i].what,
+				limits[i].max);
+			return INVALID;
+		}
+	to = (char *)opts + row->at;
+	if (row->type == OPT_FLAG) {
+		*(bool *)to = true;
+	} else if (row->type == OPT_TEXT) {
+		*(const char **)to = value;
+	} else if (!value[strcspn(value, "=")] || !strchr(value, '=')[1]) {
+		fprintf(stderr, NAME ": Invalid --param %.*s. Missing value.\n",
+			(int)strcspn(value, "="), value);
+		return INVALID;
+	} else if (opts->params.count == OPT_LIST_MAX) {
+		fprintf(stderr, NAME ": more than %d --param\n", OPT_LIST_MAX);
+		return INVALID;
+	} else {
+		opts->params.item[opts->params.count++] = value;
+	}
+	return 0;
+}
+
+static int read_words(struct call *call, int argc, char **argv, void *to)
+{
+	struct start_options *opts = to;
+	int letter, rc = 0;
+
+	call->operand = argv + (argc > 0);
+	optind = 1;
+	while (!rc && (letter = next_option(argc, argv, argv[0])) != -1) {
+		if (letter == 'h') {
+			opts->help = true;
+			return 0;
+		}
+		rc = take_option(opts, letter, optarg);
+		if (letter == 'v' || letter == 'N' || letter == 'f')
+			return rc;
+	}
+	return rc;
 }
 
 static int help(void)
 {
-	fputs("Usage: " START_NAME " [OPTION]\n"
+	fputs("Usage: " NAME " [OPTION]\n"
 	      "Open-iSCSI initiator.\n"
 	      "  -c, --config=[path]      set config file (default /etc/iscsi/iscsid.conf).\n"
 	      "  -i, --initiatorname=name set InitiatorName to name (Required)\n"
@@ -86,11 +249,21 @@ static int help(void)
 	return EXIT_DONE;
 }
 
+struct start { /* one run */
+	struct call *call;
+	const struct start_options *opts;
+	int root;
+	struct iscsi_records records;
+	struct iscsi_wishes wishes;
+	struct iscsi_want *want; /* one for each wish */
+	struct iscsi_from *from;
+};
+
 static int wrong(struct start *s, const char *text)
 {
 	diag_set(s->call->diag, DIAG_USAGE, EINVAL, "%s%s", text,
-		s->call->linked ? ". Exiting " START_NAME : "");
-	return START_INVALID;
+		s->call->linked ? ". Exiting " NAME : "");
+	return INVALID;
 }
 
 static int read_number(struct start *s, const char *what, const char *text, uint64_t min,
@@ -101,7 +274,7 @@ static int read_number(struct start *s, const char *what, const char *text, uint
 	if (!text || !parse_u64(text, min, max, number, &why))
 		return 0;
 	diag_set(s->call->diag, DIAG_USAGE, EINVAL, "%s: %s", what, why.text);
-	return START_INVALID;
+	return INVALID;
 }
 
 static int one_session(struct start *s)
@@ -109,6 +282,7 @@ static int one_session(struct start *s)
 	const struct start_options *opts = s->opts;
 	uint64_t port = ISCSI_PORT, group = 0;
 	struct iscsi_wish *wish;
+	const char *host;
 	int rc;
 
 	if (!opts->initiator)
@@ -124,11 +298,10 @@ static int one_session(struct start *s)
 		rc = read_number(s, "tgpt", opts->tgpt, 0, UINT16_MAX, &group);
 	if (rc)
 		return rc;
-	s->session = calloc(1, sizeof(*s->session));
-	if (!s->session)
-		return diag_sys(s->call->diag, ENOMEM, START_NAME), EXIT_FAILED;
-	s->sessions = 1;
-	wish = &s->session->wish;
+	wish = s->wishes.wish = calloc(1, sizeof(*wish));
+	if (!wish)
+		return diag_sys(s->call->diag, ENOMEM, NAME), EXIT_FAILED;
+	s->wishes.count = 1;
 	*wish = (struct iscsi_wish){
 		.port = (uint16_t)port, .tpgt = (int)group, .lun = ISCSI_WISH_NO_LUN
 	};
@@ -136,236 +309,490 @@ static int one_session(struct start *s)
 		strlen(opts->address) >= sizeof(wish->host))
 		return wrong(s, "TargetName or IP Address is too long");
 	strcpy(wish->name, opts->target);
-	snprintf(wish->host, sizeof(wish->host), "%.*s",
-		(int)strcspn(opts->address + (*opts->address == '['), "]"),
-		opts->address + (*opts->address == '['));
+	host = opts->address + (*opts->address == '[');
+	snprintf(wish->host, sizeof(wish->host), "%.*s", (int)strcspn(host, "]"), host);
 	for (unsigned i = 0; i < 2; i++) {
-		if ((opts->user[i] && strlen(opts->user[i]) >= ISCSI_WISH_TEXT) ||
-			(opts->secret[i] && strlen(opts->secret[i]) >= ISCSI_WISH_TEXT))
+		const char *user = opts->user[i] ? opts->user[i] : "",
+			   *secret = opts->secret[i] ? opts->secret[i] : "";
+
+		if (strlen(user) >= ISCSI_WISH_TEXT || strlen(secret) >= ISCSI_WISH_TEXT)
 			return wrong(s, "user name or secret too long: must be at most 256 bytes");
-		strcpy(wish->user[i], opts->user[i] ? opts->user[i] : "");
-		strcpy(wish->secret[i], opts->secret[i] ? opts->secret[i] : "");
+		strcpy(wish->user[i], user);
+		strcpy(wish->secret[i], secret);
 	}
 	return 0;
-}
-
-static void firmware_session(struct start *s, const struct ibft *ibft, unsigned i)
-{
-	struct start_session *session = &s->session[i];
-	const struct ibft_nic_info *nic = kernel_ibft_nic(ibft, &ibft->target[i]);
-
-	kernel_ibft_wish(ibft, &ibft->target[i], &session->wish);
-	session->wish.tpgt = 1;
-	snprintf(session->target, sizeof(session->target), "target%u", ibft->target[i].index);
-	if (nic)
-		snprintf(session->nic, sizeof(session->nic), "ethernet%u", nic->index);
 }
 
 static int firmware_sessions(struct start *s)
 {
-	struct ibft *ibft = calloc(1, sizeof(*ibft));
 	struct diag *diag = s->call->diag;
-	int rc = START_NOTHING;
 
-	if (!ibft)
-		return diag_sys(diag, ENOMEM, "iBFT"), EXIT_FAILED;
-	if (!kernel_ibft(s->root, ibft, diag) && !ibft->targets)
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no target in the iBFT");
-	else if (!diag->err && !ibft->initiator[0] && !s->opts->initiator)
+	if (!kernel_iscsi_firmware(s->root, &s->wishes, diag) && !s->wishes.initiator[0] &&
+		!s->opts->initiator)
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT,
 			"no initiator name in the iBFT: expected -i NAME");
 	if (diag->err) {
 		out_line(s->call->out, "Could not get boot entry.");
-		goto done;
+		return NOTHING;
 	}
-	s->session = calloc(ibft->targets, sizeof(*s->session));
-	if (!s->session) {
-		diag_sys(diag, ENOMEM, START_NAME);
-		goto done;
-	}
-	s->sessions = ibft->targets;
-	for (unsigned i = 0; i < ibft->targets; i++)
-		firmware_session(s, ibft, i);
-	strcpy(s->initiator, ibft->initiator);
-	rc = 0;
-done:
-	explicit_bzero(ibft, sizeof(*ibft));
-	free(ibft);
-	return rc;
-}
-
-static void print_session(struct start *s, const struct start_session *session)
-{
-	const struct iscsi_want *want = &session->want;
-	struct out *out = s->call->out;
-	char where[ADDR_TEXT];
-
-	out_object(out, NULL);
-	out_text(out, "target", NULL, "%s", session->wish.name);
-	iser_show_portal(out,
-		session->resolved ? addr_host(&want->portal, where) : session->wish.host,
-		session->wish.port);
-	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(want->carrier));
-	out_bool(out, "logged_in", NULL, !want->why.err);
-	out_error(out, "error", &want->why);
-	if (!want->why.err) {
-		out_bool(out, "existed", NULL, want->existed);
-		out_text(out, "session", NULL, "session%u", want->sid);
-		out_list(out, "luns");
-		for (unsigned i = 0; i < want->count && (out->json || !s->call->linked); i++)
-			kernel_scsi_show(out, &want->luns[i], NULL);
-		out_end(out);
-	}
-	out_end(out);
-}
-
-static void tell_session(struct start *s, const struct start_session *session)
-{
-	const struct iscsi_want *want = &session->want;
-	const char *text;
-	unsigned number;
-
-	if (want->why.err && s->call->linked) {
-		number = start_error(session, &text);
-		start_tell(s->call, "initiator reported error (%u - %s)", number, text);
-	}
-	if (want->why.err && (s->call->linked || s->sessions > 1)) {
-		start_tell(s->call, "%s: %s", session->wish.name, want->why.text);
-		if (want->why.hint[0])
-			start_tell(s->call, "hint: %s", want->why.hint);
-	}
-	if (want->why.err)
-		return;
-	if (want->existed)
-		start_tell(s->call, "session%u to this target already exists", want->sid);
-	else
-		start_tell(s->call,
-			"Connection%u:0 to [target: %s, portal: %s,%u] through [iface: %s] is "
-			"operational now",
-			want->sid, session->wish.name, session->wish.host, session->wish.port,
-			want->carrier == ISCSI_ISER ? "iser" : "default");
-	for (unsigned i = 0; i < want->count && s->call->linked; i++)
-		if (want->luns[i].node[0])
-			start_tell(s->call, "/dev/%s: LUN %llu", want->luns[i].node,
-				(unsigned long long)want->luns[i].lun);
-}
-
-static int result(struct start *s)
-{
-	unsigned failed = 0;
-
-	out_list(s->call->out, "sessions");
-	for (unsigned i = 0; i < s->sessions; i++) {
-		tell_session(s, &s->session[i]);
-		print_session(s, &s->session[i]);
-		failed += s->session[i].want.why.err != 0;
-	}
-	out_end(s->call->out);
-	if (!failed || s->call->linked)
-		return failed ? EXIT_FAILED : EXIT_DONE;
-	if (failed < s->sessions)
-		return EXIT_PARTLY;
-	if (s->sessions == 1) {
-		*s->call->diag = s->session->want.why;
-		diag_ctx(s->call->diag, "%s", s->session->wish.name);
-	} else {
-		diag_set(s->call->diag, DIAG_IO, EIO, "all %u logins failed", failed);
-	}
-	return EXIT_FAILED;
-}
-
-static int take_name(struct start *s)
-{
-	if (!s->opts->initiator)
-		return 0;
-	if (strlen(s->opts->initiator) >= sizeof(s->initiator))
-		return wrong(s, "InitiatorName is too long");
-	strcpy(s->initiator, s->opts->initiator);
+	for (unsigned i = 0; i < s->wishes.count; i++)
+		s->wishes.wish[i].tpgt = 1;
+	strcpy(s->records.initiator, s->wishes.initiator);
 	return 0;
 }
 
-/* Mutual CHAP that is only half configured must not end in a login without it. */
-static int check_secrets(struct start *s)
+static int take_param(struct start *s, const char *param)
 {
-	for (unsigned i = 0; i < s->sessions; i++) {
-		const struct iscsi_wish *wish = &s->session[i].wish;
-		bool in = wish->user[1][0] || wish->secret[1][0];
+	size_t len = strcspn(param, "=");
+	struct diag why = { 0 };
+	char name[128] = "";
+	int err = -ENOENT;
 
-		if (!in || (wish->secret[0][0] && wish->secret[1][0]))
+	if (len < sizeof(name)) {
+		memcpy(name, param, len);
+		name[len] = 0;
+		err = param[len] && param[len + 1]
+			      ? iscsi_record_set(&s->records, s->root, name, param + len + 1, &why)
+			      : -EINVAL;
+	}
+	if (!err)
+		return 0;
+	if (err == -ENOENT && iscsi_record_is_other(name)) {
+		note(s->call, "%s is ignored: for iscsid or offload cards only", name);
+		return 0;
+	}
+	if (err == -ENOENT)
+		diag_set(s->call->diag, DIAG_USAGE, EINVAL, "Unknown parameter %s.", name);
+	else
+		diag_set(s->call->diag, DIAG_USAGE, EINVAL, "Invalid --param %.*s. %s", (int)len,
+			param, why.err ? why.text : "Missing value.");
+	return EXIT_FAILED;
+}
+
+/* Unknown names in the file are ignored, as it is the daemon's too. Users and secrets are the
+ * firmware's. */
+static int take_line(const char *name, const char *value, void *arg)
+{
+	struct start *s = arg;
+	struct diag why = { 0 };
+
+	if (strncmp(name, "node.session.auth.", 18) || !strcmp(name, "node.session.auth.chap_algs"))
+		iscsi_record_set(&s->records, s->root, name, value, &why);
+	if (why.err && why.err != ENOENT)
+		note(s->call, "%s", why.text);
+	return 0;
+}
+
+/* Options and the configuration: who logs in, where to, how. */
+static int read_settings(struct start *s)
+{
+	const struct start_options *opts = s->opts;
+	struct iscsi_records *records = &s->records;
+	int rc;
+
+	iscsi_settings_init(&records->set);
+	rc = opts->connect ? firmware_sessions(s) : one_session(s);
+	if (rc)
+		return rc;
+	if (opts->initiator && strlen(opts->initiator) >= sizeof(records->initiator))
+		return wrong(s, "InitiatorName is too long");
+	if (opts->initiator)
+		strcpy(records->initiator, opts->initiator);
+	if (opts->connect &&
+		kernel_iscsi_conf_file(s->root, opts->config, take_line, s, s->call->diag))
+		return EXIT_FAILED;
+	/* as open-iscsi's iscsistart, which leaves no process to answer pings */
+	records->set.noop_interval = records->set.noop_timeout = 0;
+	records->retry_max = RETRY_MAX;
+	for (unsigned i = 0; i < opts->params.count && !rc; i++)
+		rc = take_param(s, opts->params.item[i]);
+	for (unsigned i = 0; i < s->wishes.count && !rc; i++) {
+		struct iscsi_wish *wish = &s->wishes.wish[i];
+
+		for (unsigned j = 0; j < 2; j++) {
+			if (records->user[j])
+				strcpy(wish->user[j], records->user[j]);
+			if (records->secret[j])
+				strcpy(wish->secret[j], records->secret[j]);
+		}
+		/* Mutual CHAP that is only half configured must not end in a login without it. */
+		if ((!wish->user[1][0] && !wish->secret[1][0]) ||
+			(wish->secret[0][0] && wish->secret[1][0]))
 			continue;
 		diag_set(s->call->diag, DIAG_USAGE, EINVAL,
 			wish->secret[0][0]
 				? "mutual CHAP also needs the target's secret: --password-in"
 				: "CHAP configuration has incoming authentication credentials but "
 				  "has no outgoing credentials configured.");
-		return EXIT_FAILED;
+		rc = EXIT_FAILED;
 	}
-	return 0;
+	return rc;
 }
 
-static void plan_json(struct start *s, const struct start_session *session)
+/* Needs: the wish stays where it is. */
+static void fill_want(struct start *s, unsigned i)
 {
+	const struct iscsi_records *records = &s->records;
+	struct iscsi_wish *wish = &s->wishes.wish[i];
+	struct iscsi_from *from = &s->from[i];
+	struct iscsi_auth *auth = &from->auth;
+	bool boot = wish->boot_target[0];
+
+	from->initiator = records->initiator;
+	if (wish->secret[0][0]) /* a user without a secret is ignored, as by open-iscsi */
+		*auth = (struct iscsi_auth){ .user = wish->user[0], .secret = wish->secret[0] };
+	if (wish->secret[1][0])
+		auth->target_secret = wish->secret[1];
+	if (wish->user[1][0])
+		auth->target_user = wish->user[1];
+	auth->algs = records->algs;
+	s->want[i] = (struct iscsi_want){ .target = wish->name,
+		.boot_root = boot ? "ibft" : NULL,
+		.boot_target = boot ? wish->boot_target : NULL,
+		.boot_nic = boot && wish->boot_nic[0] ? wish->boot_nic : NULL,
+		.netdev = records->netdev[0] ? records->netdev : NULL,
+		.carrier = records->iser ? ISCSI_ISER : ISCSI_TCP,
+		.tpgt = -1,
+		.from = from,
+		.set = records->set,
+		.lun = SCSI_LUN_ALL };
+}
+
+static bool is_resolved(const struct iscsi_want *want)
+{
+	return want->portal.ss.ss_family;
+}
+
+static uint8_t status_class(const struct iscsi_want *want)
+{
+	return (uint8_t)(want->status >> 8);
+}
+
+/* Could a retry succeed? */
+static bool may_help(const struct iscsi_want *want)
+{
+	if (!want->why.err || want->why.err == EINTR || want->existed ||
+		status_class(want) == ISCSI_LOGIN_INITIATOR)
+		return false;
+	return !is_resolved(want) || status_class(want) == ISCSI_LOGIN_TARGET ||
+	       want->why.code == DIAG_TIMEOUT || want->why.code == DIAG_REFUSED ||
+	       want->why.code == DIAG_UNREACHABLE || want->why.code == DIAG_CLOSED;
+}
+
+/* All of them at once, with retries. Each has its result in its why. */
+static int attach(struct start *s, struct loop *loop)
+{
+	uint64_t begun = loop_clock(), attempt = (uint64_t)s->records.set.login_timeout * SEC,
+		 bound = begun + attempt * s->records.retry_max, end = 0;
+	bool again = true;
+	int err = 0;
+
+	if (s->opts->common.timeout_ms)
+		end = begun + s->opts->common.timeout_ms * (SEC / 1000);
+	if (end && end < bound)
+		bound = end;
+	for (unsigned i = 0; i < s->wishes.count; i++) {
+		const struct iscsi_wish *wish = &s->wishes.wish[i];
+
+		fill_want(s, i);
+		out_line(s->call->out, NAME ": Logging into %s %s:%u,%d", wish->name, wish->host,
+			wish->port, wish->tpgt);
+	}
+	fflush(stdout);
+	for (bool first = true; again && !err && (first || !sleep(1)); first = false) {
+		uint64_t until = loop_clock() + attempt + SCAN_NS;
+
+		for (unsigned i = 0; i < s->wishes.count; i++) {
+			struct iscsi_want *want = &s->want[i];
+
+			want->due = first || may_help(want);
+			if (!want->due || is_resolved(want))
+				continue;
+			want->why = (struct diag){ 0 };
+			want->due = !addr_resolve(&want->portal, s->wishes.wish[i].host,
+				s->wishes.wish[i].port, (uint32_t)(attempt / (SEC / 1000)),
+				&want->why);
+		}
+		err = iscsi_attach_due(loop, s->root, s->want, s->wishes.count,
+			end && end < until ? end : until, s->call->diag);
+		again = false;
+		for (unsigned i = 0; loop_clock() + SEC < bound && i < s->wishes.count; i++) {
+			if (!may_help(&s->want[i]))
+				continue;
+			again = true;
+			if (s->call->loop.verbose)
+				note(s->call, "%s: %s; retrying", s->want[i].target,
+					s->want[i].why.text);
+		}
+	}
+	return err;
+}
+
+/* open-iscsi's error number and text */
+static unsigned error_of(const struct iscsi_want *want, const char **text)
+{
+	static const char *const texts[] = { [3] = "no available memory",
+		[5] = "encountered iSCSI login failure",
+		[8] = "connection timed out",
+		[9] = "internal error",
+		[12] = "iSCSI driver not found. Please make sure it is loaded, and retry the "
+		       "operation",
+		[13] = "daemon access denied",
+		[15] = "session exists",
+		[19] = "encountered non-retryable iSCSI login failure",
+		[21] = "no objects found",
+		[24] = "iSCSI login failed due to authorization failure" };
+	static const uint8_t of_code[] = { [DIAG_NO_MEMORY] = 3,
+		[DIAG_REFUSED] = 8,
+		[DIAG_UNREACHABLE] = 8,
+		[DIAG_CLOSED] = 8,
+		[DIAG_TIMEOUT] = 8,
+		[DIAG_NO_MODULE] = 12,
+		[DIAG_NO_DEVICE] = 12,
+		[DIAG_PERMISSION] = 13,
+		[DIAG_BUSY] = 15,
+		[DIAG_NOT_FOUND] = 21,
+		[DIAG_AUTH] = 24,
+		[DIAG_PROTOCOL] = 5,
+		[DIAG_SYSTEM] = 9 };
+	unsigned number = want->why.code < sizeof(of_code) ? of_code[want->why.code] : 9;
+
+	if (want->status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 1) ||
+		want->status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 2))
+		number = 24;
+	else if (status_class(want) == ISCSI_LOGIN_INITIATOR)
+		number = 19;
+	else if (status_class(want) == ISCSI_LOGIN_TARGET) /* retried until the time was up */
+		number = 8;
+	number = number ? number : 9;
+	*text = texts[number];
+	return number;
+}
+
+static void report_session(struct start *s, unsigned i)
+{
+	const struct iscsi_want *want = &s->want[i];
+	const struct iscsi_wish *wish = &s->wishes.wish[i];
+	struct call *call = s->call;
+	const char *text;
+	unsigned number;
+
+	if (want->why.err && call->linked) {
+		number = error_of(want, &text);
+		note(call, "initiator reported error (%u - %s)", number, text);
+	}
+	if (want->why.err && (call->linked || s->wishes.count > 1)) {
+		note(call, "%s: %s", wish->name, want->why.text);
+		if (want->why.hint[0])
+			note(call, "hint: %s", want->why.hint);
+	}
+	if (want->why.err)
+		return;
+	if (want->existed)
+		note(call, "session%u to this target already exists", want->sid);
+	else
+		note(call,
+			"Connection%u:0 to [target: %s, portal: %s,%u] through [iface: %s] is "
+			"operational now",
+			want->sid, wish->name, wish->host, wish->port,
+			want->carrier == ISCSI_ISER ? "iser" : "default");
+	for (unsigned j = 0; j < want->count && call->linked; j++)
+		if (want->luns[j].node[0])
+			note(call, "/dev/%s: LUN %llu", want->luns[j].node,
+				(unsigned long long)want->luns[j].lun);
+}
+
+/* An object of the open list. planned: nothing was done. */
+static void print_session(struct start *s, unsigned i, bool planned)
+{
+	const struct iscsi_want *want = planned ? NULL : &s->want[i];
+	const struct iscsi_wish *wish = &s->wishes.wish[i];
 	struct out *out = s->call->out;
+	char where[ADDR_TEXT];
 
 	out_object(out, NULL);
-	out_text(out, "target", NULL, "%s", session->wish.name);
-	iser_show_portal(out, session->wish.host, session->wish.port);
-	out_text(
-		out, "transport", NULL, "%s", iscsi_carrier_word(s->iser ? ISCSI_ISER : ISCSI_TCP));
-	out_text(out, "initiator", NULL, "%s", s->initiator);
+	out_text(out, "target", NULL, "%s", wish->name);
+	iscsi_show_portal(out,
+		want && is_resolved(want) ? addr_host(&want->portal, where) : wish->host,
+		wish->port);
+	out_text(out, "transport", NULL, "%s",
+		iscsi_carrier_word(s->records.iser ? ISCSI_ISER : ISCSI_TCP));
+	if (planned) {
+		out_text(out, "initiator", NULL, "%s", s->records.initiator);
+	} else {
+		out_bool(out, "logged_in", NULL, !want->why.err);
+		out_error(out, "error", &want->why);
+	}
+	if (want && !want->why.err) {
+		out_bool(out, "existed", NULL, want->existed);
+		out_text(out, "session", NULL, "session%u", want->sid);
+		out_list(out, "luns");
+		for (unsigned j = 0; j < want->count && (out->json || !s->call->linked); j++)
+			kernel_scsi_show(out, &want->luns[j], NULL);
+		out_end(out);
+	}
 	out_end(out);
+	if (planned)
+		out_line(out, "%s at %s port %u, over %s, as %s", wish->name, wish->host,
+			wish->port, s->records.iser ? "iSER" : "TCP", s->records.initiator);
 }
 
-static int plan(struct start *s)
+static int show_all(struct start *s, bool planned)
 {
-	out_list(s->call->out, "sessions");
-	for (unsigned i = 0; i < s->sessions; i++) {
-		plan_json(s, &s->session[i]);
-		out_line(s->call->out, "%s at %s port %u, over %s, as %s", s->session[i].wish.name,
-			s->session[i].wish.host, s->session[i].wish.port, s->iser ? "iSER" : "TCP",
-			s->initiator);
+	struct call *call = s->call;
+	unsigned failed = 0, count = s->wishes.count;
+
+	out_list(call->out, "sessions");
+	for (unsigned i = 0; i < count; i++) {
+		if (!planned)
+			report_session(s, i);
+		print_session(s, i, planned);
+		failed += !planned && s->want[i].why.err;
 	}
-	out_end(s->call->out);
-	return EXIT_DONE;
+	out_end(call->out);
+	if (!failed || call->linked)
+		return failed ? EXIT_FAILED : EXIT_DONE;
+	if (failed < count)
+		return EXIT_PARTLY;
+	if (count == 1) {
+		*call->diag = s->want->why;
+		diag_ctx(call->diag, "%s", s->wishes.wish->name);
+	} else {
+		diag_set(call->diag, DIAG_IO, EIO, "all %u logins failed", failed);
+	}
+	return EXIT_FAILED;
 }
 
 static int log_in(struct start *s)
 {
+	struct loop *loop;
 	bool made = false;
-	int rc = s->opts->connect ? firmware_sessions(s) : one_session(s);
+	int rc = read_settings(s);
 
-	if (!rc)
-		rc = take_name(s);
-	if (!rc)
-		rc = start_settings(s);
-	if (!rc)
-		rc = check_secrets(s);
 	if (rc)
 		return rc;
 	if (s->opts->common.dry_run)
-		return plan(s);
-	s->from = calloc(s->sessions, sizeof(*s->from));
-	if (!s->from)
-		return diag_sys(s->call->diag, ENOMEM, START_NAME), EXIT_FAILED;
-	if (loop_new(&s->loop, &s->call->loop, s->call->diag))
+		return show_all(s, true);
+	s->want = calloc(s->wishes.count, sizeof(*s->want));
+	s->from = calloc(s->wishes.count, sizeof(*s->from));
+	if (!s->want || !s->from)
+		return diag_sys(s->call->diag, ENOMEM, NAME), EXIT_FAILED;
+	if (loop_new(&loop, &s->call->loop, s->call->diag))
 		return EXIT_FAILED;
-	rc = start_login(s) ? EXIT_FAILED : result(s);
-	loop_free(s->loop);
-	for (unsigned i = 0; i < s->sessions; i++)
-		made |= s->session[i].resolved && !s->session[i].want.why.err;
+	rc = attach(s, loop) ? EXIT_FAILED : show_all(s, false);
+	loop_free(loop);
+	for (unsigned i = 0; i < s->wishes.count; i++)
+		made |= is_resolved(&s->want[i]) && !s->want[i].why.err;
 	if (made)
-		iser_keep(s->call, s->root, s->opts->keeper);
+		iscsi_keeper_begin(s->call, s->root, s->opts->keeper);
 	return rc;
 }
 
-static void forget(struct start *s)
+static void row(struct call *call, const char *name, const char *value)
 {
-	for (unsigned i = 0; i < s->sessions; i++)
-		iscsi_want_free(&s->session[i].want);
-	if (s->session)
-		explicit_bzero(s->session, s->sessions * sizeof(*s->session));
-	free(s->session);
-	free(s->from);
+	if (!*value)
+		return;
+	out_line(call->out, "%s = %s", name, value);
+	out_text(call->out, name, NULL, "%s", value);
+}
+
+static void row_number(struct call *call, const char *name, unsigned value)
+{
+	out_line(call->out, "%s = %u", name, value);
+	out_u64(call->out, name, NULL, value);
+}
+
+/* -f: the table as records of open-iscsi. */
+static void print_target(struct call *call, const struct ibft *ibft,
+	const struct ibft_target_info *target, const struct ibft_nic_info *nic)
+{
+	out_object(call->out, NULL);
+	out_line(call->out, "# BEGIN RECORD " VERSION);
+	row(call, "iface.initiatorname", ibft->initiator);
+	row(call, "iface.transport_name", "tcp");
+	if (nic) {
+		row(call, "iface.hwaddress", nic->mac);
+		/* Firmware that reports no origin may still name its DHCP server; some write zeroes
+		 * there. */
+		row(call, "iface.bootproto",
+			nic->origin == DHCP || (nic->dhcp[0] && strcmp(nic->dhcp, "0.0.0.0"))
+				? "DHCP"
+				: "STATIC");
+		row(call, "iface.ipaddress", nic->addr);
+		if (nic->prefix)
+			row_number(call, "iface.prefix_len", nic->prefix);
+		row(call, "iface.subnet_mask", nic->mask);
+		row(call, "iface.gateway", nic->gateway);
+		row(call, "iface.primary_dns", nic->dns[0]);
+		row(call, "iface.secondary_dns", nic->dns[1]);
+		row(call, "iface.vlan_id", nic->vlan);
+		row(call, "iface.net_ifacename", nic->netdev);
+	}
+	row(call, "node.name", target->name);
+	row(call, "node.conn[0].address", target->addr);
+	row_number(call, "node.conn[0].port", target->port);
+	row(call, "node.session.auth.username", target->user[0]);
+	row(call, "node.session.auth.password", target->secret[0][0] ? "********" : "");
+	row(call, "node.session.auth.username_in", target->user[1]);
+	row(call, "node.session.auth.password_in", target->secret[1][0] ? "********" : "");
+	row(call, "node.boot_lun", target->lun);
+	out_line(call->out, "# END RECORD");
+	out_end(call->out);
+}
+
+/* -N: the network as in the table. */
+static int set_up(struct call *call, int root, const struct ibft_target_info *target,
+	const struct ibft_nic_info *nic)
+{
+	const struct start_options *opts = call->opts;
+	const char *name = nic ? nic->netdev : "";
+	struct diag why = { 0 };
+
+	out_line(call->out, "Setting up software interface %s", name);
+	if (opts->common.dry_run)
+		return 0;
+	if (!nic)
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "no NIC for %s in the iBFT", target->name);
+	else
+		kernel_ibft_network(root, nic, target, &why);
+	if (!why.err)
+		return 0;
+	out_line(call->out, "Setting up software interface %s failed", name);
+	*call->diag = why;
+	return EXIT_FAILED;
+}
+
+static int use_table(struct call *call, int root, bool print)
+{
+	struct ibft *ibft = calloc(1, sizeof(*ibft));
+	int rc = EXIT_DONE;
+
+	if (!ibft)
+		return diag_sys(call->diag, ENOMEM, "iBFT"), EXIT_FAILED;
+	if (kernel_ibft_targets(root, ibft, call->diag)) {
+		out_line(call->out, "%s",
+			print ? "Could not get list of targets from firmware."
+			      : "Could not setup fw entries.");
+		rc = NOTHING;
+		goto done;
+	}
+	if (print)
+		out_list(call->out, "records");
+	for (unsigned i = 0; i < ibft->targets; i++) {
+		const struct ibft_target_info *target = &ibft->target[i];
+		const struct ibft_nic_info *nic = kernel_ibft_nic(ibft, target);
+
+		if (print)
+			print_target(call, ibft, target, nic);
+		else if (set_up(call, root, target, nic))
+			rc = EXIT_FAILED;
+	}
+	if (print)
+		out_end(call->out);
+done:
+	explicit_bzero(ibft, sizeof(*ibft));
+	free(ibft);
+	return rc;
 }
 
 /* Called by the tool's name: its statuses and its form of messages. */
@@ -376,9 +803,9 @@ static int end(struct call *call, int rc)
 	if (!call->linked)
 		return diag->err ? -diag->err : rc;
 	if (diag->err)
-		start_tell(call, "%s", diag->text);
+		note(call, "%s", diag->text);
 	if (diag->hint[0])
-		start_tell(call, "hint: %s", diag->hint);
+		note(call, "hint: %s", diag->hint);
 	*diag = (struct diag){ 0 };
 	return rc;
 }
@@ -392,24 +819,26 @@ static int run(struct call *call)
 	if (opts->help)
 		return help();
 	if (opts->version) {
-		out_line(call->out, START_NAME " version " START_VERSION " (rdmastor)");
-		out_text(call->out, "iscsistart_version", NULL, START_VERSION);
+		out_line(call->out, NAME " version " VERSION " (rdmastor)");
+		out_text(call->out, "iscsistart_version", NULL, VERSION);
 		return EXIT_DONE;
 	}
 	call->loop.verbose |= opts->debug && atoi(opts->debug) > 0;
 	s.root = kernel_root();
 	if (s.root < 0)
 		return end(call, (diag_sys(call->diag, errno, "open /"), EXIT_FAILED));
-	rc = opts->network ? start_network(call, s.root)
-	     : opts->print ? start_print(call, s.root)
-			   : log_in(&s);
-	forget(&s);
+	rc = opts->network || opts->print ? use_table(call, s.root, !opts->network) : log_in(&s);
+	for (unsigned i = 0; s.want && i < s.wishes.count; i++)
+		iscsi_want_free(&s.want[i]);
+	free(s.want);
+	free(s.from);
+	kernel_iscsi_wishes_free(&s.wishes);
 	close(s.root);
 	return end(call, rc);
 }
 
 const struct applet applet_iscsistart = {
-	.name = START_NAME,
+	.name = NAME,
 	.operands = "",
 	.summary = "log in to an iSCSI target, or to those of the boot firmware",
 	.opts = rows,
@@ -421,7 +850,7 @@ const struct applet applet_iscsistart = {
 	.max = 0,
 	.changes = true,
 	.own_letters = "ovq",
-	.words = start_words,
-	.hide = start_hide,
+	.words = read_words,
+	.hide = hide,
 	.run = run,
 };

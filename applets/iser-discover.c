@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-discover: list the iSCSI targets of a portal as iscsiadm does, and probe each portal. The
  * discovery sessions are core/proto/iscsi's. */
-#include "iser_show.h"
-#include "iser_target.h"
+#include "iscsi_want.h"
 #include "kernel_identity.h"
-#include "kernel_iscsi_conf.h"
 #include "kernel_rdma.h"
-#include "loop.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define TIMEOUT_MS 15000
-#define MSEC       1000000ull
-#define PROBE_MS   3000
-#define PORTALS    64 /* that are probed */
+#define TIMEOUT_MS  15000
+#define MSEC        1000000ull
+#define PROBE_MS    3000
+#define PORTALS     64 /* that are probed */
+#define PORTAL_TEXT 272
 
 struct discover_options {
 	struct opt_common common;
-	struct iscsi_who_options who;
+	struct iscsi_who_words who;
 	const char *transport;
 	bool no_probe;
 };
@@ -30,7 +28,7 @@ static const struct opt rows[] = {
 		"transports for discovery and probes; auto: both; default auto, or the URI's" },
 	{ "no-probe", 0, OPT_FLAG, offsetof(struct discover_options, no_probe), NULL,
 		"do not probe the listed portals" },
-	ISCSI_WHO_ROWS(struct discover_options),
+	ISCSI_WHO_ROWS(struct discover_options, who),
 	{ 0 },
 };
 
@@ -74,7 +72,9 @@ struct portal { /* of all records, each once */
 struct discovery {
 	struct call *call;
 	struct loop *loop;
-	struct uri *uri;
+	int root;
+	const char *word; /* the operand, for messages */
+	struct uri uri;
 	struct iscsi_wish wish; /* what the URI was made of, if it was */
 	struct iscsi_who who;
 	struct addr server;
@@ -99,113 +99,65 @@ static uint32_t left_ms(const struct discovery *d, uint32_t part)
 static int read_string(struct discovery *d, const char *text, struct diag *diag)
 {
 	struct iscsi_wish *wish = &d->wish;
-	char portal[URI_MAX];
 	int err = kernel_iscsi_string(text, wish, diag);
 
 	if (!err && !wish->host[0])
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"no host in the string: expected iscsi:HOST::PORT::IQN");
-	if (err)
-		return err;
 	wish->name[0] = wish->netdev[0] = 0;
 	wish->lun = ISCSI_WISH_NO_LUN;
-	kernel_iscsi_uri(wish, portal);
-	err = uri_parse(d->uri, portal, diag);
-	d->uri->user = wish->user[0][0] ? wish->user[0] : NULL;
-	d->uri->password = wish->secret[0][0] ? wish->secret[0] : NULL;
-	for (unsigned i = 0; i < 2; i++) {
-		const char *value = i ? wish->secret[1] : wish->user[1];
-
-		if (*value)
-			d->uri->key[d->uri->keys++] =
-				(struct uri_key){ .name = i ? "target_password" : "target_user",
-					.value = value };
-	}
-	return err;
+	return err ? err : iscsi_uri_of_wish(&d->uri, wish, diag);
 }
 
-/* A URI, or a portal as it is printed. */
-static int read_uri(struct call *call, struct uri *uri)
+/* A portal as it is printed. */
+static int read_portal(struct discovery *d, const char *text, struct diag *diag)
 {
-	const char *text = call->operand[0];
-	bool is_uri = strstr(text, "://");
 	char whole[URI_MAX];
-	int tpgt, err = 0;
+	int tpgt, err;
 
-	if (!is_uri && strchr(text, '@')) /* and isn't hidden from the process list: the text isn't
-					     quoted either */
-		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+	if (strchr(text, '@')) /* and isn't hidden from the process list: the text isn't quoted
+				  either */
+		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"invalid portal: user and password need --user and --secret-file, or an "
 			"iscsi:// URI");
-	if (is_uri)
-		snprintf(whole, sizeof(whole), "%s", text);
-	else
-		err = iser_portal_uri(text, whole, &tpgt, call->diag);
+	err = iscsi_portal_uri(text, whole, &tpgt, diag);
 	if (!err)
-		err = uri_parse(uri, whole, call->diag);
-	explicit_bzero(whole, sizeof(whole));
-	if (err && !is_uri)
-		snprintf(call->diag->object, sizeof(call->diag->object), "%s", text);
+		err = iscsi_uri_read(&d->uri, whole, diag);
 	if (err)
-		return err;
-	if (strcmp(uri->scheme, "iser") && strcmp(uri->scheme, "iscsi"))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"'%s' is not an iser: or iscsi: URI", uri->spelling);
-	if (*uri->path)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"'%s' names a target: expected a portal, HOST[:PORT] or iscsi://HOST",
-			uri->spelling);
-	return 0;
-}
-
-static bool is_string(const struct discovery *d)
-{
-	return kernel_iscsi_is_string(d->call->operand[0]);
-}
-
-static void read_transport(struct discovery *d)
-{
-	const struct discover_options *opts = d->call->opts;
-	bool uri = strstr(d->call->operand[0], "://") || is_string(d);
-	const char *word = opts->transport                  ? opts->transport
-			   : !uri                           ? "auto"
-			   : strcmp(d->uri->scheme, "iser") ? "tcp"
-							    : "iser";
-
-	d->want[ISCSI_TCP] = strcmp(word, "iser");
-	d->want[ISCSI_ISER] = strcmp(word, "tcp");
+		snprintf(diag->object, sizeof(diag->object), "%s", text);
+	return err;
 }
 
 static int read_call(struct discovery *d)
 {
 	const struct discover_options *opts = d->call->opts;
+	const char *text = d->call->operand[0], *word = opts->transport;
+	bool portal = iscsi_is_session(text); /* no URI, and no string */
 	struct diag *diag = d->call->diag;
 	uint32_t ms = opts->common.timeout_ms;
-	int err = is_string(d) ? read_string(d, d->call->operand[0], diag)
-			       : read_uri(d->call, d->uri);
+	int err = portal                ? read_portal(d, text, diag)
+		  : strstr(text, "://") ? iscsi_uri_read(&d->uri, text, diag)
+					: read_string(d, text, diag);
 
+	d->word = portal ? text : d->uri.spelling;
+	if (!err && *d->uri.path)
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"'%s' names a target: expected a portal, HOST[:PORT] or iscsi://HOST",
+			d->uri.spelling);
 	if (!err)
-		err = uri_msec(d->uri, "timeout", &ms, diag);
+		err = uri_msec(&d->uri, "timeout", &ms, diag);
 	if (!err)
-		err = iscsi_who_read(d->call, &opts->who, d->uri, &d->who);
+		err = iscsi_who_read(d->call, d->root, &opts->who, &d->uri, &d->who);
 	if (!err)
-		err = uri_done(d->uri, diag);
+		err = uri_done(&d->uri, diag);
 	if (err)
 		return err;
-	read_transport(d);
+	if (!word)
+		word = portal ? "auto" : strcmp(d->uri.scheme, "iser") ? "tcp" : "iser";
+	d->want[ISCSI_TCP] = strcmp(word, "iser");
+	d->want[ISCSI_ISER] = strcmp(word, "tcp");
 	d->until = ms ? loop_clock() + ms * MSEC : 0;
-	return uri_resolve(d->uri, ISCSI_PORT, ms, &d->server, diag);
-}
-
-static void ready_rdma(struct discovery *d)
-{
-	int root = d->want[ISCSI_ISER] ? kernel_root() : -1;
-
-	if (root < 0)
-		return;
-	kernel_rdma_ready(root, &d->rdma);
-	d->rdma.hint[0] = 0;
-	close(root);
+	return uri_resolve(&d->uri, ISCSI_PORT, ms, &d->server, diag);
 }
 
 static void ask(struct discovery *d, enum iscsi_carrier carrier, uint32_t ms)
@@ -222,11 +174,11 @@ static void ask(struct discovery *d, enum iscsi_carrier carrier, uint32_t ms)
 	at = why->err ? &d->server : &found->at;
 	out_object(out, NULL);
 	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(carrier));
-	iser_show_portal(out, addr_host(at, where), addr_port(at));
+	iscsi_show_portal(out, addr_host(at, where), addr_port(at));
 	out_error(out, "error", why);
 	if (!why->err) {
 		out_u64(out, "redirects", NULL, found->redirects);
-		iser_show_chap(out, found->alg);
+		iscsi_show_chap(out, found->alg);
 	}
 	out_end(out);
 	if (!why->err && d->call->loop.verbose)
@@ -284,33 +236,32 @@ static void add_portal(struct discovery *d, const struct iscsi_record *record)
 	}
 }
 
-/* "iser and tcp", "iser", "tcp", "" */
-static void answers_text(const struct portal *portal, char text[32])
+static const char *portal_text(const struct iscsi_record *r, char text[PORTAL_TEXT])
 {
-	*text = 0;
-	for (unsigned c = ISCSI_CARRIERS; c-- > 0;)
-		if (portal->probe[c] && portal->probe[c]->answers)
-			snprintf(text + strlen(text), 32 - strlen(text), "%s%s",
-				*text ? " and " : "", iscsi_carrier_word(c));
+	snprintf(text, PORTAL_TEXT, strchr(r->host, ':') ? "[%s]:%u" : "%s:%u", r->host, r->port);
+	return text;
 }
 
+/* "answers over iser and tcp", or why not */
 static void tell_portal(const struct discovery *d, const struct portal *portal)
 {
-	const struct iscsi_record *r = portal->record;
-	const char *open = strchr(r->host, ':') ? "[" : "", *close = *open ? "]" : "",
-		   *why = portal->why.text;
-	char text[32];
+	const struct iscsi_probe *const *probe = (const struct iscsi_probe *const *)portal->probe;
+	const char *why = portal->why.text;
+	char at[PORTAL_TEXT], over[32] = "";
 
-	answers_text(portal, text);
-	if (*text) {
-		call_note(
-			d->call, "%s%s%s:%u answers over %s", open, r->host, close, r->port, text);
-		return;
+	portal_text(portal->record, at);
+	for (unsigned c = ISCSI_CARRIERS; c-- > 0;) {
+		if (!probe[c])
+			continue;
+		why = probe[c]->why.text;
+		if (probe[c]->answers)
+			snprintf(over + strlen(over), sizeof(over) - strlen(over), "%s%s",
+				*over ? " and " : "", iscsi_carrier_word(c));
 	}
-	for (unsigned c = ISCSI_CARRIERS; c-- > 0;)
-		if (portal->probe[c])
-			why = portal->probe[c]->why.text;
-	call_note(d->call, "%s%s%s:%u: no answer: %s", open, r->host, close, r->port, why);
+	if (*over)
+		call_note(d->call, "%s answers over %s", at, over);
+	else
+		call_note(d->call, "%s: no answer: %s", at, why);
 }
 
 static int probe(struct discovery *d)
@@ -330,30 +281,26 @@ static int probe(struct discovery *d)
 	return err;
 }
 
-static void print_transports(struct out *out, const struct portal *portal)
-{
-	out_list(out, "transports");
-	for (unsigned c = ISCSI_CARRIERS; c-- > 0;)
-		if (portal->probe[c] && portal->probe[c]->answers)
-			out_text(out, NULL, NULL, "%s", iscsi_carrier_word(c));
-	out_end(out);
-}
-
 static void print_record(struct discovery *d, const struct iscsi_record *r)
 {
-	const char *open = strchr(r->host, ':') ? "[" : "", *close = *open ? "]" : "";
 	const struct portal *portal = find_portal(d, r);
 	struct out *out = d->call->out;
+	char at[PORTAL_TEXT];
 
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", r->name);
-	iser_show_portal(out, r->host, r->port);
+	iscsi_show_portal(out, r->host, r->port);
 	if (r->tpgt >= 0)
 		out_u64(out, "tpgt", NULL, (uint64_t)r->tpgt);
-	if (portal && portal->tried)
-		print_transports(out, portal);
+	if (portal && portal->tried) {
+		out_list(out, "transports");
+		for (unsigned c = ISCSI_CARRIERS; c-- > 0;)
+			if (portal->probe[c] && portal->probe[c]->answers)
+				out_text(out, NULL, NULL, "%s", iscsi_carrier_word(c));
+		out_end(out);
+	}
 	out_end(out);
-	out_line(out, "%s%s%s:%u,%d %s", open, r->host, close, r->port, r->tpgt, r->name);
+	out_line(out, "%s,%d %s", portal_text(r, at), r->tpgt, r->name);
 }
 
 /* Of two failures, report the one of the transport that reached the portal. */
@@ -405,32 +352,30 @@ static int run(struct discovery *d)
 static int discover(struct call *call)
 {
 	struct discovery *d = calloc(1, sizeof(*d));
-	int err = d ? 0 : diag_sys(call->diag, ENOMEM, "discovery");
+	int err;
 
-	if (err)
-		return err;
+	if (!d)
+		return diag_sys(call->diag, ENOMEM, "discovery");
 	d->call = call;
-	d->uri = calloc(1, sizeof(*d->uri));
-	err = d->uri ? read_call(d) : diag_sys(call->diag, ENOMEM, "discovery");
-	if (!err) {
-		ready_rdma(d);
-		err = loop_new(&d->loop, &call->loop, call->diag);
+	d->root = kernel_root();
+	err = d->root < 0 ? diag_sys(call->diag, errno, "open /") : read_call(d);
+	if (!err && d->want[ISCSI_ISER]) {
+		kernel_rdma_ready(d->root, &d->rdma);
+		d->rdma.hint[0] = 0;
 	}
+	if (!err)
+		err = loop_new(&d->loop, &call->loop, call->diag);
 	if (!err) {
 		err = run(d);
 		loop_free(d->loop);
 		if (err < 0)
-			diag_ctx(call->diag, "%s",
-				strstr(call->operand[0], "://") || is_string(d) ? d->uri->spelling
-										: call->operand[0]);
+			diag_ctx(call->diag, "%s", d->word);
 	}
 	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
 		iscsi_found_free(&d->found[c]);
-	if (d->uri)
-		explicit_bzero(d->uri, sizeof(*d->uri));
-	explicit_bzero(&d->wish, sizeof(d->wish));
-	iscsi_who_forget(&d->who);
-	free(d->uri);
+	if (d->root >= 0)
+		close(d->root);
+	explicit_bzero(d, sizeof(*d));
 	free(d);
 	return err;
 }

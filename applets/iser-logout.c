@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-logout: end iSCSI sessions of the kernel, named by target, session or disk. */
-#include "iser_show.h"
-#include "iser_target.h"
+#include "iscsi_want.h"
 #include "kernel_identity.h"
 #include "kernel_iscsi_session.h"
-#include "loop.h"
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,12 +13,12 @@
 
 struct logout_options {
 	struct opt_common common;
-	struct iser_words words;
+	struct iscsi_target_words words;
 	bool all, force;
 };
 
 static const struct opt rows[] = {
-	ISER_NAME_ROWS(struct logout_options),
+	ISCSI_TARGET_ROWS(struct logout_options, words),
 	{ "all", 0, OPT_FLAG, offsetof(struct logout_options, all), NULL,
 		"end all iSCSI sessions except those with the root file system" },
 	{ "force", 0, OPT_FLAG, offsetof(struct logout_options, force), NULL,
@@ -39,7 +36,7 @@ static const struct opt_foreign foreign[] = {
 	{ "iscsiadm", "--login", "log in with: rdmastor iser-login -T IQN -p HOST[:PORT]" },
 	{ "iscsiadm", "-U", "use --all" },
 	{ "iscsiadm", "--logoutall", "use --all" },
-	ISER_FOREIGN_ROWS,
+	ISCSI_FOREIGN_ROWS,
 	{ 0 },
 };
 
@@ -55,7 +52,7 @@ struct logout {
 	unsigned count;
 };
 
-static bool is_at(const struct kernel_iscsi_session *session, const struct iser_target *target)
+static bool is_at(const struct kernel_iscsi_session *session, const struct iscsi_target *target)
 {
 	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
 		if ((target->any || c == target->carrier) &&
@@ -65,7 +62,7 @@ static bool is_at(const struct kernel_iscsi_session *session, const struct iser_
 	return false;
 }
 
-static void choose_targets(struct logout *logout, const struct iser_targets *targets)
+static void choose_targets(struct logout *logout, const struct iscsi_targets *targets)
 {
 	for (unsigned i = 0; i < targets->count; i++)
 		for (unsigned j = 0; j < logout->count; j++)
@@ -75,7 +72,7 @@ static void choose_targets(struct logout *logout, const struct iser_targets *tar
 static int choose_word(struct logout *logout, const char *word)
 {
 	struct kernel_iscsi_session session;
-	int err = iser_session_of(logout->root, word, &session, logout->call->diag);
+	int err = iscsi_session_of(logout->root, word, &session, logout->call->diag);
 
 	for (unsigned i = 0; !err && i < logout->count; i++)
 		logout->chosen[i] |= logout->list[i].sid == session.sid;
@@ -98,7 +95,7 @@ static int choose(struct logout *logout)
 {
 	struct call *call = logout->call;
 	const struct logout_options *opts = call->opts;
-	struct iser_targets targets;
+	struct iscsi_targets targets;
 	int err = kernel_iscsi_sessions(logout->root, &logout->list, &logout->count, call->diag);
 
 	if (err)
@@ -110,12 +107,12 @@ static int choose(struct logout *logout)
 		choose_all(logout);
 		return 0;
 	}
-	err = iser_targets_read(call, &opts->words, NULL, logout->until, &targets);
+	err = iscsi_targets_read(call, &opts->words, NULL, logout->until, &targets);
 	if (!err)
 		choose_targets(logout, &targets);
-	iser_targets_free(&targets);
+	iscsi_targets_free(&targets);
 	for (unsigned i = 0; !err && i < call->operands; i++)
-		if (iser_is_session(call->operand[i]))
+		if (iscsi_is_session(call->operand[i]))
 			err = choose_word(logout, call->operand[i]);
 	return err;
 }
@@ -164,7 +161,7 @@ static void show(
 	out_text(out, "session", NULL, "session%u", session->sid);
 	out_text(out, "target", NULL, "%s", session->target);
 	out_text(out, "transport", NULL, "%s", session->transport);
-	iser_show_portal(out, session->portal, session->portal_port);
+	iscsi_show_portal(out, session->portal, session->portal_port);
 	out_bool(out, "logged_out", NULL, !why->err && !opts->common.dry_run);
 	out_error(out, "error", why);
 	if (!why->err)

@@ -109,6 +109,7 @@ struct iscsi_want {
 	struct iscsi_settings set;
 	uint64_t lun; /* SCSI_LUN_ALL, or the one that is waited for */
 	bool no_wait; /* scanned in the background; the units are not told */
+	bool due;     /* for iscsi_attach_due() */
 
 	/* Filled in by iscsi_attach() */
 	struct diag why; /* err 0: the session is there, and its disks can be opened */

@@ -3,6 +3,7 @@
  * when a connection was lost. It knows nothing but what the kernel tells, so that another one goes
  * on where it was killed. iscsid, where it runs, is left in charge. */
 #pragma once
+#include "applet.h"
 #include "diag.h"
 #include "loop.h"
 
@@ -10,6 +11,15 @@
  * of its own, of which nothing is left in this one. Needs: root, and no threads. With iscsid in
  * charge none is started: -EALREADY, and *pid is iscsid's. */
 int iscsi_keeper_start(int root, int *pid, struct diag *);
+
+/* The same for applets that log in, unless word is "off" (NULL: on). Needs: no loop of this process
+ * is left. Failure to start it is reported but not fatal. */
+#define ISCSI_KEEPER_ROW(type, member)                                                             \
+	{                                                                                          \
+		"keeper", 0, OPT_TEXT, offsetof(type, member), "on|off",                           \
+			"start a background process that restores lost connections; default on"    \
+	}
+void iscsi_keeper_begin(const struct call *, int root, const char *word);
 
 /* What that process does; for tests. */
 struct iscsi_keeper;

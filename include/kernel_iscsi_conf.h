@@ -22,6 +22,7 @@ struct iscsi_wish { /* one portal of one target; "" = not told */
 	uint64_t lun;  /* as Linux counts them, the last number of H:C:T:L */
 	char user[2][ISCSI_WISH_TEXT], secret[2][ISCSI_WISH_TEXT]; /* [0] ours, [1] the target's */
 	char netdev[16];
+	char boot_nic[20], boot_target[20]; /* "ethernet0", "target0" of the iBFT */
 	char from[96]; /* for messages: "netroot=iscsi:", "iBFT target0"; holds no secret */
 };
 /* "iscsi:[user:secret[:user:secret]@][host]:[protocol]:[port]:[[iface]:[netdev]:][lun]:name"
@@ -93,6 +94,7 @@ struct ibft {
 /* As iscsi_ibft shows it, which is loaded if need be; where there is none, from the ACPI table
  * itself. Entries without flags are left out. -ENOENT: this machine's firmware has left none. */
 int kernel_ibft(int root, struct ibft *, struct diag *);
+int kernel_ibft_targets(int root, struct ibft *, struct diag *); /* -ENOENT also without a target */
 /* the same, of an ACPI table; without netdevs */
 int kernel_ibft_table(const void *table, size_t len, struct ibft *, struct diag *);
 /* NULL: there is none */
@@ -102,5 +104,7 @@ void kernel_ibft_wish(const struct ibft *, const struct ibft_target_info *, stru
  * CAP_NET_ADMIN. */
 int kernel_ibft_network(
 	int root, const struct ibft_nic_info *, const struct ibft_target_info *, struct diag *);
+/* The same for every target with a NIC; problems are counted and noted. */
+void kernel_iscsi_network(int root, struct iscsi_wishes *);
 /* the network interface with this hardware address; false: there is none */
 bool kernel_mac_netdev(int root, const char *mac, char netdev[16]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Messages on stderr, which never make an event loop wait. */
+#include "applet.h"
 #include "out.h"
 #include "uri.h"
 #include <errno.h>
@@ -154,4 +155,22 @@ void out_progress(const char *fmt, ...)
 	pthread_mutex_lock(&lock);
 	put(text, (size_t)len < sizeof(text) ? (size_t)len : sizeof(text) - 1);
 	pthread_mutex_unlock(&lock);
+}
+
+void call_note(const struct call *call, const char *fmt, ...)
+{
+	const struct opt_common *common = call->opts;
+	char *text;
+	va_list args;
+
+	if (common->quiet)
+		return;
+	va_start(args, fmt);
+	int len = vasprintf(&text, fmt, args);
+
+	va_end(args);
+	if (len < 0)
+		return;
+	out_message("rdmastor %s: %s", call->name, text);
+	free(text);
 }

@@ -521,21 +521,3 @@ const char *applet_near(const char *typed)
 			best = (*p)->name;
 	return best;
 }
-
-void call_note(const struct call *call, const char *fmt, ...)
-{
-	const struct opt_common *common = call->opts;
-	char *text;
-	va_list args;
-
-	if (common->quiet)
-		return;
-	va_start(args, fmt);
-	int len = vasprintf(&text, fmt, args);
-
-	va_end(args);
-	if (len < 0)
-		return;
-	out_message("rdmastor %s: %s", call->name, text);
-	free(text);
-}

@@ -149,3 +149,18 @@ int iscsi_keeper_start(int root, int *pid, struct diag *diag)
 	*pid = err == -EBUSY ? kernel_iscsi_keeper(root) : 0;
 	return err == -EBUSY ? 0 : err;
 }
+
+void iscsi_keeper_begin(const struct call *call, int root, const char *word)
+{
+	struct diag why = { 0 };
+	int pid, err;
+
+	if (word && !strcmp(word, "off"))
+		return;
+	err = iscsi_keeper_start(root, &pid, &why);
+	if (err && err != -EALREADY)
+		call_note(call, "lost connections will not be restored: %s", why.text);
+	else if (call->loop.verbose)
+		call_note(call, "process %d (%s) restores lost connections", pid,
+			err ? "iscsid" : "the keeper");
+}

@@ -8,8 +8,8 @@ shopt -s nullglob globstar
 # room: contracts of include/ (patterns) : libraries (patterns of <...>) that only the rooms named with them may use
 table='
 main.c  : applet out uri resolve :
-applets : applet secret attach attach_luns attach_nvme attach_srp out uri bdev child session nvmf service export nbd_server nbd_dev kernel_* mad copy nvmf_target load stats srp_rules srp_daemon nfs nfs_mount iscsi iscsi_attach iscsi_keeper daemon disk_open fronts task load_report :
-attach  : attach attach_luns attach_nvme attach_srp child datamover iscsi iscsi_attach kernel_* nfs nfs_mount uri wire/iscsi :
+applets : applet secret attach attach_luns attach_nvme attach_srp out uri bdev child session nvmf service export nbd_server nbd_dev kernel_* mad copy nvmf_target load stats srp_rules srp_daemon nfs nfs_mount iscsi iscsi_attach iscsi_keeper daemon disk_open fronts task load_report iscsi_want :
+attach  : attach attach_luns attach_nvme attach_srp child datamover iscsi iscsi_attach kernel_* nfs nfs_mount uri wire/iscsi applet secret out iscsi_want :
 daemon  : iscsi_attach iscsi_keeper kernel_* mad port_events srp_daemon srp_rules uri applet bdev child daemon disk_open out kernel_serving :
 load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rping load_report out :
 target  : target split bdev ways ep stream mem :
@@ -17,10 +17,10 @@ export  : bdev child export kernel_disk kernel_identity kernel_nbd kernel_proces
 kernel  : kernel_* out child uri wire/iscsi datamover uapi/* : netlink/* cjson/* mbedtls/*
 proto   : target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server wire/* : mbedtls/*
 block   : bdev split scheme out mem uri copy session image : liburing.h
-mad     : mad wire/mad          : infiniband/*
+mad     : mad wire/mad : infiniband/*
 net     : port_events ep stream ways mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
 base    : applet secret scheme image child crc32c mem out uri resolve stats task :
-include : *                     :
+include : * :
 '
 everywhere='diag grow loop policy wire'
 # Neighbours inside a room that may know another's private headers.

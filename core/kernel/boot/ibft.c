@@ -207,6 +207,15 @@ int kernel_ibft(int root, struct ibft *ibft, struct diag *diag)
 	return 0;
 }
 
+int kernel_ibft_targets(int root, struct ibft *ibft, struct diag *diag)
+{
+	int err = kernel_ibft(root, ibft, diag);
+
+	return err || ibft->targets
+		       ? err
+		       : diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no target in the firmware's iBFT");
+}
+
 const struct ibft_nic_info *kernel_ibft_nic(
 	const struct ibft *ibft, const struct ibft_target_info *target)
 {
@@ -219,6 +228,8 @@ const struct ibft_nic_info *kernel_ibft_nic(
 void kernel_ibft_wish(
 	const struct ibft *ibft, const struct ibft_target_info *target, struct iscsi_wish *wish)
 {
+	const struct ibft_nic_info *nic = kernel_ibft_nic(ibft, target);
+
 	*wish = (struct iscsi_wish){
 		.port = target->port ? target->port : ISCSI_PORT, .tpgt = -1, .lun = target->number
 	};
@@ -226,5 +237,8 @@ void kernel_ibft_wish(
 	strcpy(wish->host, target->addr);
 	memcpy(wish->user, target->user, sizeof(wish->user));
 	memcpy(wish->secret, target->secret, sizeof(wish->secret));
+	snprintf(wish->boot_target, sizeof(wish->boot_target), "target%u", target->index);
+	if (nic)
+		snprintf(wish->boot_nic, sizeof(wish->boot_nic), "ethernet%u", nic->index);
 	snprintf(wish->from, sizeof(wish->from), "iBFT target%u (%s)", target->index, ibft->from);
 }

@@ -43,9 +43,7 @@ static int add_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
 
 	if (!ibft)
 		return diag_sys(diag, ENOMEM, "iBFT");
-	err = kernel_ibft(root, ibft, diag);
-	if (!err && !ibft->targets)
-		err = diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no target in the firmware's iBFT");
+	err = kernel_ibft_targets(root, ibft, diag);
 	if (!err)
 		err = take_firmware(w, ibft, diag);
 	explicit_bzero(ibft, sizeof(*ibft));
@@ -84,6 +82,27 @@ int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 	diag_hint(diag, "expected root=iscsi:HOST:PROTOCOL:PORT:LUN:NAME, netroot=iser:..., "
 			"rd.iscsi.firmware=1 or others of dracut.cmdline(7)");
 	return -ENOENT;
+}
+
+void kernel_iscsi_network(int root, struct iscsi_wishes *w)
+{
+	struct ibft *ibft = calloc(1, sizeof(*ibft));
+
+	if (!ibft || kernel_ibft(root, ibft, NULL))
+		goto done;
+	for (unsigned i = 0; i < ibft->targets; i++) {
+		const struct ibft_nic_info *nic = kernel_ibft_nic(ibft, &ibft->target[i]);
+		struct diag why = { 0 };
+
+		if (!nic || !kernel_ibft_network(root, nic, &ibft->target[i], &why))
+			continue;
+		w->problems++;
+		kernel_iscsi_conf_note(w, "firmware network: %.300s", why.text);
+	}
+done:
+	if (ibft)
+		explicit_bzero(ibft, sizeof(*ibft));
+	free(ibft);
 }
 
 int kernel_iscsi_conf_file(int root, const char *path,

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Print results of logins. */
-#include "iser_show.h"
+/* Print sessions of the kernel's iSCSI initiators, existing and planned. */
+#include "iscsi_want.h"
+#include "kernel_iscsi_session.h"
+#include "out.h"
 #include "policy.h"
-#include "kernel_scsi.h"
-#include <stdio.h>
 #include <string.h>
 
-static void show_luns(struct out *out, const struct iscsi_want *want, const char *print)
-{
-	out_list(out, "luns");
-	for (unsigned i = 0; i < want->count; i++)
-		if (want->lun == SCSI_LUN_ALL || want->luns[i].lun == want->lun)
-			kernel_scsi_show(out, &want->luns[i], print);
-	out_end(out);
-}
-
-void iser_show_portal(struct out *out, const char *host, unsigned port)
+void iscsi_show_portal(struct out *out, const char *host, unsigned port)
 {
 	if (*host)
 		out_text(out, "traddr", NULL, "%s", host);
@@ -23,91 +14,75 @@ void iser_show_portal(struct out *out, const char *host, unsigned port)
 		out_text(out, "trsvcid", NULL, "%u", port);
 }
 
-void iser_show_chap(struct out *out, const char *alg)
+void iscsi_show_chap(struct out *out, const char *alg)
 {
 	out_text(out, "chap", NULL, "%s", *alg ? alg : "none");
 }
 
-struct row {
-	const char *key;
-	int value;
-};
-
-static void show_rows(struct out *out, const struct row *row, unsigned count, bool bools)
+static void show_number(struct out *out, const char *key, int value)
 {
-	for (unsigned i = 0; i < count; i++) {
-		if (row[i].value < 0)
-			continue;
-		if (bools)
-			out_bool(out, row[i].key, NULL, row[i].value);
-		else
-			out_u64(out, row[i].key, NULL, (uint64_t)row[i].value);
-	}
+	if (value >= 0)
+		out_u64(out, key, NULL, (uint64_t)value);
 }
 
-static void show_agreed(struct out *out, const struct kernel_iscsi_agreed *agreed)
+static void show_bool(struct out *out, const char *key, int value)
 {
-	const struct row bytes[] = {
-		{ "max_recv_bytes", agreed->max_recv },
-		{ "max_xmit_bytes", agreed->max_xmit },
-		{ "first_burst_bytes", agreed->first_burst },
-		{ "max_burst_bytes", agreed->max_burst },
-	};
-	const struct row bools[] = {
-		{ "initial_r2t", agreed->initial_r2t },
-		{ "immediate_data", agreed->immediate_data },
-		{ "header_digest", agreed->header_digest },
-		{ "data_digest", agreed->data_digest },
-	};
-
-	show_rows(out, bytes, sizeof(bytes) / sizeof(bytes[0]), false);
-	show_rows(out, bools, sizeof(bools) / sizeof(bools[0]), true);
+	if (value >= 0)
+		out_bool(out, key, NULL, value);
 }
 
 static void show_timeouts(struct out *out, const struct kernel_iscsi_tmo *tmo, int login_timeout)
 {
-	const struct row rows[] = {
-		{ "replacement_timeout_seconds", tmo->recovery },
-		{ "noop_interval_seconds", tmo->recv },
-		{ "noop_timeout_seconds", tmo->ping },
-		{ "abort_timeout_seconds", tmo->abort },
-		{ "lu_reset_timeout_seconds", tmo->lu_reset },
-		{ "tgt_reset_timeout_seconds", tmo->target_reset },
-		{ "login_timeout_seconds", login_timeout },
-	};
 	char text[LOSS_TEXT];
 
 	if (tmo->recovery != VALUE_UNKNOWN)
 		out_text(out, "on_loss", NULL, "%s", loss_text(tmo->recovery, text));
 	out_object(out, "timeouts");
-	show_rows(out, rows, sizeof(rows) / sizeof(rows[0]), false);
+	show_number(out, "replacement_timeout_seconds", tmo->recovery);
+	show_number(out, "noop_interval_seconds", tmo->recv);
+	show_number(out, "noop_timeout_seconds", tmo->ping);
+	show_number(out, "abort_timeout_seconds", tmo->abort);
+	show_number(out, "lu_reset_timeout_seconds", tmo->lu_reset);
+	show_number(out, "tgt_reset_timeout_seconds", tmo->target_reset);
+	show_number(out, "login_timeout_seconds", login_timeout);
 	out_end(out);
 }
 
 static void show_session(struct out *out, const struct iscsi_want *want,
 	const struct kernel_iscsi_session *session, const char *print)
 {
+	const struct kernel_iscsi_agreed *agreed = &session->agreed;
 	const char *open = strchr(session->portal, ':') ? "[" : "", *close = *open ? "]" : "";
 	char text[LOSS_TEXT], at[ADDR_TEXT];
 
 	out_text(out, "session", NULL, "session%u", session->sid);
 	out_text(out, "host", NULL, "host%u", session->host);
-	iser_show_portal(out, session->portal, session->portal_port);
+	iscsi_show_portal(out, session->portal, session->portal_port);
 	if (session->address[0]) {
 		out_object(out, "peer");
-		iser_show_portal(out, session->address, session->port);
+		iscsi_show_portal(out, session->address, session->port);
 		out_end(out);
 	}
 	out_word(out, "state", session->state);
 	out_text(out, "initiator", NULL, "%s", session->initiator);
 	out_u64(out, "redirects", NULL, want->redirects);
 	if (!want->existed)
-		iser_show_chap(out, want->agreed.alg);
-	if (session->tpgt >= 0)
-		out_u64(out, "tpgt", NULL, (uint64_t)session->tpgt);
-	show_agreed(out, &session->agreed);
+		iscsi_show_chap(out, want->agreed.alg);
+	show_number(out, "tpgt", session->tpgt);
+	show_number(out, "max_recv_bytes", agreed->max_recv);
+	show_number(out, "max_xmit_bytes", agreed->max_xmit);
+	show_number(out, "first_burst_bytes", agreed->first_burst);
+	show_number(out, "max_burst_bytes", agreed->max_burst);
+	show_bool(out, "initial_r2t", agreed->initial_r2t);
+	show_bool(out, "immediate_data", agreed->immediate_data);
+	show_bool(out, "header_digest", agreed->header_digest);
+	show_bool(out, "data_digest", agreed->data_digest);
 	show_timeouts(out, &session->tmo, -1);
-	show_luns(out, want, print);
+	out_list(out, "luns");
+	for (unsigned i = 0; i < want->count; i++)
+		if (want->lun == SCSI_LUN_ALL || want->luns[i].lun == want->lun)
+			kernel_scsi_show(out, &want->luns[i], print);
+	out_end(out);
 	if (print)
 		return;
 	out_line(out, "session%u: %slogged in to %s at %s%s%s:%u over %s%s%s", session->sid,
@@ -120,7 +95,7 @@ static void show_session(struct out *out, const struct iscsi_want *want,
 			loss_text(session->tmo.recovery, text));
 }
 
-void iser_show_want(struct out *out, int root, const struct iscsi_want *want, const char *print)
+void iscsi_show_want(struct out *out, int root, const struct iscsi_want *want, const char *print)
 {
 	struct kernel_iscsi_session session;
 
@@ -142,11 +117,11 @@ void iser_show_want(struct out *out, int root, const struct iscsi_want *want, co
 	out_end(out);
 }
 
-void iser_show_plan(struct out *out, const struct iscsi_want *want,
+void iscsi_show_plan(struct out *out, const struct iscsi_want *want,
 	const struct kernel_iscsi_session *list, unsigned count)
 {
 	const char *word = iscsi_carrier_word(want->carrier);
-	const struct kernel_iscsi_session *there =
+	const struct kernel_iscsi_session *existing =
 		kernel_iscsi_session_find(list, count, word, want->target, &want->portal);
 	const struct iscsi_settings *set = &want->set;
 	const struct kernel_iscsi_tmo tmo = { .recovery = set->replacement_timeout,
@@ -159,18 +134,18 @@ void iser_show_plan(struct out *out, const struct iscsi_want *want,
 
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", want->target);
-	iser_show_portal(out, addr_host(&want->portal, at), addr_port(&want->portal));
+	iscsi_show_portal(out, addr_host(&want->portal, at), addr_port(&want->portal));
 	out_text(out, "transport", NULL, "%s", word);
 	out_text(out, "initiator", NULL, "%s", want->from->initiator);
-	out_bool(out, "logged_in", NULL, there);
-	if (there)
-		out_text(out, "session", NULL, "session%u", there->sid);
+	out_bool(out, "logged_in", NULL, existing);
+	if (existing)
+		out_text(out, "session", NULL, "session%u", existing->sid);
 	show_timeouts(out, &tmo, set->login_timeout);
 	out_end(out);
 	addr_text(&want->portal, at);
-	if (there)
+	if (existing)
 		out_line(out, "%s at %s: already logged in, as session%u", want->target, at,
-			there->sid);
+			existing->sid);
 	else
 		out_line(out, "%s at %s: would log in over %s as %s; on loss: %s", want->target, at,
 			word, want->from->initiator, loss_text(set->replacement_timeout, text));

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* From words to sessions: one want for each session of each target, attached at once, and what may
+ * follow a failure. */
+#include "iscsi_want.h"
+#include "kernel_iscsi_session.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SEC      1000000000ull
+#define SESSIONS 256 /* in one run */
+
+static const struct opt_common *common(const struct iscsi_logins *login)
+{
+	return login->call->opts;
+}
+
+/* Targets of the kernel command line or the firmware. */
+static int read_boot(struct iscsi_logins *login)
+{
+	struct iscsi_wishes *w = &login->wishes;
+	struct call *call = login->call;
+	bool all = call->loop.verbose || common(login)->dry_run;
+	int err = login->words->ibft ? kernel_iscsi_firmware(login->root, w, call->diag)
+				     : kernel_iscsi_wishes(login->root, w, call->diag);
+
+	if (err)
+		return err;
+	if (w->network && w->count && !common(login)->dry_run)
+		kernel_iscsi_network(login->root, w);
+	for (char *at = w->notes, *line;
+		(w->problems || all) && (line = strsep(&at, "\n")) && *line;)
+		call_note(call, "%s", line);
+	for (unsigned i = 0; i < w->params; i++) {
+		int len = (int)strcspn(w->param[i], "=");
+		bool known = false;
+
+		for (unsigned j = 0; j < ISCSI_SETTINGS; j++)
+			known |= !strncmp(w->param[i], iscsi_setting[j].record, (size_t)len) &&
+				 !iscsi_setting[j].record[len];
+		if (!known)
+			call_note(call, "rd.iscsi.param=%.*s is ignored: not a setting of sessions",
+				len, w->param[i]);
+	}
+	if (all && w->initiator[0])
+		call_note(call, "initiator name %s (%s)", w->initiator, w->initiator_from);
+	for (unsigned i = 0; all && i < w->count; i++)
+		call_note(call, "%s at %s (%s)", w->wish[i].name, w->wish[i].host, w->wish[i].from);
+	return w->count ? 0
+			: diag_set(call->diag, DIAG_NOT_FOUND, ENOENT,
+				  "no valid target in the boot configuration");
+}
+
+/* Log in once per target; extra LUNs only extend the wait list. */
+static bool is_twice(const struct iscsi_logins *login, const struct iscsi_want *want)
+{
+	char text[4][ADDR_TEXT];
+
+	addr_text(&want->portal, text[0]);
+	addr_text(&want->src, text[1]);
+	for (unsigned i = 0; i < login->count; i++) {
+		const struct iscsi_want *other = &login->want[i];
+
+		if ((other->lun == SCSI_LUN_ALL || other->lun == want->lun) &&
+			other->carrier == want->carrier && !strcmp(other->target, want->target) &&
+			!strcmp(other->netdev ? other->netdev : "",
+				want->netdev ? want->netdev : "") &&
+			!strcmp(addr_text(&other->portal, text[2]), text[0]) &&
+			!strcmp(addr_text(&other->src, text[3]), text[1]))
+			return true;
+	}
+	return false;
+}
+
+/* What a want has besides the settings: LUN, portal group, source. */
+static int read_numbers(
+	struct iscsi_logins *login, struct iscsi_target *target, struct iscsi_want *want)
+{
+	const struct iscsi_logins_words *words = login->words;
+	const char *group_key = uri_value(&target->uri, "tpgt"),
+		   *src_key = uri_value(&target->uri, "src"),
+		   *iface_key = uri_value(&target->uri, "iface"),
+		   *group = words->tpgt ? words->tpgt : group_key,
+		   *src = words->src ? words->src : src_key;
+	struct diag *diag = login->call->diag, why = { 0 };
+	uint64_t number;
+
+	want->netdev = words->iface ? words->iface : iface_key;
+	want->tpgt = target->tpgt;
+	want->lun = target->lun;
+	if (words->lun && !strcmp(words->lun, "all"))
+		want->lun = SCSI_LUN_ALL;
+	else if (words->lun && parse_u64(words->lun, 0, SCSI_LUN_ALL - 1, &want->lun, &why))
+		return diag_set(diag, DIAG_USAGE, why.err, "--lun: %s", why.text);
+	if (group && parse_u64(group, 0, 65535, &number, &why))
+		return diag_set(diag, DIAG_USAGE, why.err, "tpgt: %s", why.text);
+	if (group)
+		want->tpgt = (int)number;
+	if ((src || want->netdev) && target->carrier == ISCSI_ISER)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"%s: not supported over iSER: the kernel follows its routes",
+			src ? "--src" : "--iface");
+	return src ? addr_resolve(&want->src, src, 0, ADDR_LOOKUP_MS, diag) : 0;
+}
+
+static int read_target(struct iscsi_logins *login, struct iscsi_target *target)
+{
+	const struct iscsi_logins_words *words = login->words;
+	struct call *call = login->call;
+	char at[ADDR_TEXT];
+	uint32_t ms = 0; /* the URI's, for one attempt */
+	struct iscsi_want want = { .target = target->name,
+		.portal = target->portal,
+		.carrier = target->carrier,
+		.no_wait = words->no_wait,
+		.due = true };
+	int err = iscsi_who_read(call, login->root, &words->who, &target->uri, &target->who);
+
+	if (!err)
+		err = read_numbers(login, target, &want);
+	if (!err)
+		err = iscsi_set_read(
+			&words->set, &target->uri, &want.set, &target->given, call->diag);
+	if (!err)
+		err = uri_msec(&target->uri, "timeout", &ms, call->diag);
+	if (!err)
+		err = uri_done(&target->uri, call->diag);
+	if (err)
+		return err;
+	if (ms && !(target->given & 1u << ISCSI_AT_login_timeout))
+		want.set.login_timeout = (int32_t)((ms + 999) / 1000);
+	if (!*target->name) {
+		diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"no target name: expected iser://HOST/IQN, or --target");
+		diag_hint(call->diag, "list the targets with: rdmastor iser-discover %s://%s",
+			target->carrier == ISCSI_ISER ? "iser" : "iscsi",
+			addr_text(&target->portal, at));
+		return -EINVAL;
+	}
+	target->first = login->count;
+	if (is_twice(login, &want))
+		return 0;
+	if (login->count + want.set.nr_sessions > SESSIONS)
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many sessions: must be 1 to %d",
+			SESSIONS);
+	want.from = &target->who.from;
+	target->count = want.set.nr_sessions;
+	for (want.nth = 0; want.nth < target->count; want.nth++)
+		login->want[login->count++] = want;
+	return 0;
+}
+
+/* Settings that are not given keep the session's values if it has to log in again. */
+static void keep_settings(
+	struct iscsi_settings *set, uint32_t given, const struct kernel_iscsi_tmo *tmo)
+{
+	const struct {
+		unsigned setting;
+		int now, *wanted;
+	} kept[] = {
+		{ ISCSI_AT_replacement_timeout, tmo->recovery, &set->replacement_timeout },
+		{ ISCSI_AT_noop_interval, tmo->recv, &set->noop_interval },
+		{ ISCSI_AT_noop_timeout, tmo->ping, &set->noop_timeout },
+		{ ISCSI_AT_abort_timeout, tmo->abort, &set->abort_timeout },
+		{ ISCSI_AT_lu_reset_timeout, tmo->lu_reset, &set->lu_reset_timeout },
+		{ ISCSI_AT_tgt_reset_timeout, tmo->target_reset, &set->tgt_reset_timeout },
+	};
+
+	for (unsigned i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (!(given & 1u << kept[i].setting) && kept[i].now != VALUE_UNKNOWN)
+			*kept[i].wanted = kept[i].now;
+}
+
+/* With --transport auto a session over TCP counts like one over iSER. */
+static void choose_existing(struct iscsi_logins *login)
+{
+	struct kernel_iscsi_session *list;
+	unsigned count;
+
+	if (kernel_iscsi_sessions(login->root, &list, &count, NULL))
+		return;
+	for (unsigned i = 0; i < login->targets.count; i++) {
+		const struct iscsi_target *target = &login->targets.target[i];
+		struct iscsi_want *want = &login->want[target->first];
+		const struct kernel_iscsi_session *session = kernel_iscsi_session_find(
+			list, count, "tcp", target->name, &target->portal);
+		uint8_t carrier = target->any && session ? ISCSI_TCP : target->carrier;
+
+		session = kernel_iscsi_session_find(
+			list, count, iscsi_carrier_word(carrier), target->name, &target->portal);
+		for (unsigned j = 0; j < target->count; j++) {
+			want[j].carrier = carrier;
+			if (session)
+				keep_settings(&want[j].set, target->given, &session->tmo);
+		}
+	}
+	free(list);
+}
+
+int iscsi_logins_read(struct iscsi_logins *login)
+{
+	const struct iscsi_logins_words *words = login->words;
+	bool boot = words->from_cmdline || words->ibft;
+	struct call *call = login->call;
+	int err = boot ? read_boot(login) : 0;
+
+	if (!err)
+		err = iscsi_targets_read(call, &words->targets, boot ? &login->wishes : NULL,
+			login->until, &login->targets);
+	if (err)
+		return err;
+	login->want = calloc(SESSIONS, sizeof(*login->want));
+	if (!login->want)
+		return diag_sys(call->diag, ENOMEM, "targets");
+	for (unsigned i = 0; !err && i < login->targets.count; i++) {
+		err = read_target(login, &login->targets.target[i]);
+		if (err)
+			diag_ctx(call->diag, "%s", login->targets.target[i].spelling);
+	}
+	if (!err)
+		choose_existing(login);
+	return err;
+}
+
+int iscsi_attach_due(struct loop *loop, int root, struct iscsi_want *want, unsigned count,
+	uint64_t until, struct diag *diag)
+{
+	struct iscsi_want *due = calloc(count + 1, sizeof(*due));
+	unsigned tried = 0, back = 0;
+	int err;
+
+	if (!due)
+		return diag_sys(diag, ENOMEM, "iSCSI logins");
+	for (unsigned i = 0; i < count; i++)
+		if (want[i].due) {
+			due[tried] = want[i];
+			due[tried++].why = (struct diag){ 0 };
+		}
+	err = iscsi_attach(loop, root, due, tried, until, diag);
+	for (unsigned i = 0; i < count; i++) {
+		if (want[i].due && !err)
+			want[i] = due[back++];
+		want[i].due = false;
+	}
+	free(due);
+	return err;
+}
+
+static bool is_unanswered(const struct iscsi_want *want)
+{
+	return want->why.err && want->why.err != EINTR && !want->answers;
+}
+
+/* --transport auto: fall back to TCP if iSER got no answer. */
+static bool choose_tcp(struct iscsi_logins *login)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < login->targets.count; i++) {
+		const struct iscsi_target *target = &login->targets.target[i];
+		struct iscsi_want *want = &login->want[target->first];
+
+		if (!target->count || !target->any || want->carrier != ISCSI_ISER ||
+			!is_unanswered(want))
+			continue;
+		any = true;
+		if (login->call->loop.verbose)
+			call_note(
+				login->call, "%s: over iSER: %s", target->spelling, want->why.text);
+		for (unsigned j = 0; j < target->count; j++) {
+			want[j].carrier = ISCSI_TCP;
+			want[j].due = true;
+		}
+	}
+	return any;
+}
+
+/* rd.iscsi.login_retry_max: retry portals that did not answer for as long as that many logins may
+ * take, as the network may be late. */
+static bool choose_again(struct iscsi_logins *login, uint64_t begun)
+{
+	uint64_t soon = loop_clock() + SEC;
+	bool any = false;
+
+	for (unsigned i = 0; i < login->count; i++) {
+		struct iscsi_want *want = &login->want[i];
+
+		want->due = is_unanswered(want) && !want->existed;
+		any |= want->due && soon < begun + (uint64_t)login->wishes.retry_max *
+							    (uint64_t)want->set.login_timeout * SEC;
+	}
+	return any && (!login->until || soon < login->until);
+}
+
+int iscsi_logins_run(struct iscsi_logins *login, struct loop *loop)
+{
+	struct diag *diag = login->call->diag;
+	uint32_t live = 0;
+	uint64_t begun;
+	int err =
+		iscsi_attach_due(loop, login->root, login->want, login->count, login->until, diag);
+
+	if (!err && choose_tcp(login))
+		err = iscsi_attach_due(
+			loop, login->root, login->want, login->count, login->until, diag);
+	begun = loop_clock();
+	while (!err && login->wishes.retry_max > 0 && choose_again(login, begun) && !sleep(1))
+		err = iscsi_attach_due(
+			loop, login->root, login->want, login->count, login->until, diag);
+	for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
+		live |= (uint32_t)iscsi_setting[i].live << i;
+	for (unsigned i = 0; !err && i < login->targets.count; i++) {
+		const struct iscsi_target *target = &login->targets.target[i];
+
+		for (unsigned j = target->first; j < target->first + target->count; j++) {
+			struct iscsi_want *want = &login->want[j];
+
+			if (want->existed && !want->why.err && target->given & live)
+				iscsi_adjust(loop, login->root, want->carrier,
+					(struct iscsi_if_conn){ .sid = want->sid }, &want->set,
+					target->given & live, &want->why);
+		}
+	}
+	return err;
+}
+
+void iscsi_logins_free(struct iscsi_logins *login)
+{
+	for (unsigned i = 0; i < login->count; i++)
+		iscsi_want_free(&login->want[i]);
+	free(login->want);
+	iscsi_targets_free(&login->targets);
+	kernel_iscsi_wishes_free(&login->wishes);
+}
