@@ -15,10 +15,8 @@
 #define INVALID 7       /* its statuses: ISCSI_ERR_INVAL, ISCSI_ERR_NO_OBJS_FOUND */
 #define NOTHING 21
 
-#define SEC       1000000000ull
-#define SCAN_NS   (60 * SEC)
+#define MSEC      1000000ull
 #define RETRY_MAX 30 /* open-iscsi's value, to bridge the time until a switch forwards */
-#define DHCP      3  /* origin of an address in the iBFT */
 
 struct start_options {
 	struct opt_common common;
@@ -131,18 +129,18 @@ static int next_option(int argc, char **argv, const char *name)
 			letter == ':' ? "requires" : "doesn't allow");
 	} else {
 		len = strcspn(word += 2, "=");
-		for (unsigned i = 0; i < NAMES; i++)
-			if (!strncmp(names[i].name, word, len) && !possible++)
+		for (unsigned i = 0; i < NAMES; i++) {
+			if (strncmp(names[i].name, word, len))
+				continue;
+			if (!possible++)
 				fprintf(stderr,
 					"%s: option '--%s' is ambiguous; possibilities:", name,
 					word);
-		for (unsigned i = 0; i < NAMES && possible; i++)
-			if (!strncmp(names[i].name, word, len))
-				fprintf(stderr, " '--%s'", names[i].name);
-		if (possible)
-			fputc('\n', stderr);
-		else
-			fprintf(stderr, "%s: unrecognized option '--%s'\n", name, word);
+			fprintf(stderr, " '--%s'", names[i].name);
+		}
+		if (!possible)
+			fprintf(stderr, "%s: unrecognized option '--%s'", name, word);
+		fputc('\n', stderr);
 	}
 	return '?';
 }
@@ -250,13 +248,9 @@ static int help(void)
 }
 
 struct start { /* one run */
+	struct iscsi_start core;
 	struct call *call;
 	const struct start_options *opts;
-	int root;
-	struct iscsi_records records;
-	struct iscsi_wishes wishes;
-	struct iscsi_want *want; /* one for each wish */
-	struct iscsi_from *from;
 };
 
 static int wrong(struct start *s, const char *text)
@@ -266,24 +260,14 @@ static int wrong(struct start *s, const char *text)
 	return INVALID;
 }
 
-static int read_number(struct start *s, const char *what, const char *text, uint64_t min,
-	uint64_t max, uint64_t *number)
-{
-	struct diag why = { 0 };
-
-	if (!text || !parse_u64(text, min, max, number, &why))
-		return 0;
-	diag_set(s->call->diag, DIAG_USAGE, EINVAL, "%s: %s", what, why.text);
-	return INVALID;
-}
-
 static int one_session(struct start *s)
 {
 	const struct start_options *opts = s->opts;
+	struct diag *diag = s->call->diag, why = { 0 };
+	struct iscsi_records *records = &s->core.records;
 	uint64_t port = ISCSI_PORT, group = 0;
 	struct iscsi_wish *wish;
 	const char *host;
-	int rc;
 
 	if (!opts->initiator)
 		return wrong(s, "InitiatorName not set");
@@ -293,15 +277,14 @@ static int one_session(struct start *s)
 		return wrong(s, "TargetName not set");
 	if (!opts->address || !*opts->address)
 		return wrong(s, "IP Address not set");
-	rc = read_number(s, "port", opts->port, 1, UINT16_MAX, &port);
-	if (!rc)
-		rc = read_number(s, "tgpt", opts->tgpt, 0, UINT16_MAX, &group);
-	if (rc)
-		return rc;
-	wish = s->wishes.wish = calloc(1, sizeof(*wish));
+	if (opts->port && parse_u64(opts->port, 1, UINT16_MAX, &port, &why))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "port: %s", why.text), INVALID;
+	if (parse_u64(opts->tgpt, 0, UINT16_MAX, &group, &why))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "tgpt: %s", why.text), INVALID;
+	wish = s->core.wishes.wish = calloc(1, sizeof(*wish));
 	if (!wish)
-		return diag_sys(s->call->diag, ENOMEM, NAME), EXIT_FAILED;
-	s->wishes.count = 1;
+		return diag_sys(diag, ENOMEM, NAME), EXIT_FAILED;
+	s->core.wishes.count = 1;
 	*wish = (struct iscsi_wish){
 		.port = (uint16_t)port, .tpgt = (int)group, .lun = ISCSI_WISH_NO_LUN
 	};
@@ -312,13 +295,11 @@ static int one_session(struct start *s)
 	host = opts->address + (*opts->address == '[');
 	snprintf(wish->host, sizeof(wish->host), "%.*s", (int)strcspn(host, "]"), host);
 	for (unsigned i = 0; i < 2; i++) {
-		const char *user = opts->user[i] ? opts->user[i] : "",
-			   *secret = opts->secret[i] ? opts->secret[i] : "";
-
-		if (strlen(user) >= ISCSI_WISH_TEXT || strlen(secret) >= ISCSI_WISH_TEXT)
+		records->user[i] = opts->user[i];
+		records->secret[i] = opts->secret[i];
+		if ((opts->user[i] && strlen(opts->user[i]) >= ISCSI_WISH_TEXT) ||
+			(opts->secret[i] && strlen(opts->secret[i]) >= ISCSI_WISH_TEXT))
 			return wrong(s, "user name or secret too long: must be at most 256 bytes");
-		strcpy(wish->user[i], user);
-		strcpy(wish->secret[i], secret);
 	}
 	return 0;
 }
@@ -327,17 +308,17 @@ static int firmware_sessions(struct start *s)
 {
 	struct diag *diag = s->call->diag;
 
-	if (!kernel_iscsi_firmware(s->root, &s->wishes, diag) && !s->wishes.initiator[0] &&
-		!s->opts->initiator)
+	if (!kernel_iscsi_firmware(s->core.root, &s->core.wishes, diag) &&
+		!s->core.wishes.initiator[0] && !s->opts->initiator)
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT,
 			"no initiator name in the iBFT: expected -i NAME");
 	if (diag->err) {
 		out_line(s->call->out, "Could not get boot entry.");
 		return NOTHING;
 	}
-	for (unsigned i = 0; i < s->wishes.count; i++)
-		s->wishes.wish[i].tpgt = 1;
-	strcpy(s->records.initiator, s->wishes.initiator);
+	for (unsigned i = 0; i < s->core.wishes.count; i++)
+		s->core.wishes.wish[i].tpgt = 1;
+	strcpy(s->core.records.initiator, s->core.wishes.initiator);
 	return 0;
 }
 
@@ -352,7 +333,8 @@ static int take_param(struct start *s, const char *param)
 		memcpy(name, param, len);
 		name[len] = 0;
 		err = param[len] && param[len + 1]
-			      ? iscsi_record_set(&s->records, s->root, name, param + len + 1, &why)
+			      ? iscsi_record_set(
+					&s->core.records, s->core.root, name, param + len + 1, &why)
 			      : -EINVAL;
 	}
 	if (!err)
@@ -377,7 +359,7 @@ static int take_line(const char *name, const char *value, void *arg)
 	struct diag why = { 0 };
 
 	if (strncmp(name, "node.session.auth.", 18) || !strcmp(name, "node.session.auth.chap_algs"))
-		iscsi_record_set(&s->records, s->root, name, value, &why);
+		iscsi_record_set(&s->core.records, s->core.root, name, value, &why);
 	if (why.err && why.err != ENOENT)
 		note(s->call, "%s", why.text);
 	return 0;
@@ -387,7 +369,7 @@ static int take_line(const char *name, const char *value, void *arg)
 static int read_settings(struct start *s)
 {
 	const struct start_options *opts = s->opts;
-	struct iscsi_records *records = &s->records;
+	struct iscsi_records *records = &s->core.records;
 	int rc;
 
 	iscsi_settings_init(&records->set);
@@ -399,15 +381,15 @@ static int read_settings(struct start *s)
 	if (opts->initiator)
 		strcpy(records->initiator, opts->initiator);
 	if (opts->connect &&
-		kernel_iscsi_conf_file(s->root, opts->config, take_line, s, s->call->diag))
+		kernel_iscsi_conf_file(s->core.root, opts->config, take_line, s, s->call->diag))
 		return EXIT_FAILED;
 	/* as open-iscsi's iscsistart, which leaves no process to answer pings */
 	records->set.noop_interval = records->set.noop_timeout = 0;
 	records->retry_max = RETRY_MAX;
 	for (unsigned i = 0; i < opts->params.count && !rc; i++)
 		rc = take_param(s, opts->params.item[i]);
-	for (unsigned i = 0; i < s->wishes.count && !rc; i++) {
-		struct iscsi_wish *wish = &s->wishes.wish[i];
+	for (unsigned i = 0; i < s->core.wishes.count && !rc; i++) {
+		struct iscsi_wish *wish = &s->core.wishes.wish[i];
 
 		for (unsigned j = 0; j < 2; j++) {
 			if (records->user[j])
@@ -429,150 +411,49 @@ static int read_settings(struct start *s)
 	return rc;
 }
 
-/* Needs: the wish stays where it is. */
-static void fill_want(struct start *s, unsigned i)
-{
-	const struct iscsi_records *records = &s->records;
-	struct iscsi_wish *wish = &s->wishes.wish[i];
-	struct iscsi_from *from = &s->from[i];
-	struct iscsi_auth *auth = &from->auth;
-	bool boot = wish->boot_target[0];
-
-	from->initiator = records->initiator;
-	if (wish->secret[0][0]) /* a user without a secret is ignored, as by open-iscsi */
-		*auth = (struct iscsi_auth){ .user = wish->user[0], .secret = wish->secret[0] };
-	if (wish->secret[1][0])
-		auth->target_secret = wish->secret[1];
-	if (wish->user[1][0])
-		auth->target_user = wish->user[1];
-	auth->algs = records->algs;
-	s->want[i] = (struct iscsi_want){ .target = wish->name,
-		.boot_root = boot ? "ibft" : NULL,
-		.boot_target = boot ? wish->boot_target : NULL,
-		.boot_nic = boot && wish->boot_nic[0] ? wish->boot_nic : NULL,
-		.netdev = records->netdev[0] ? records->netdev : NULL,
-		.carrier = records->iser ? ISCSI_ISER : ISCSI_TCP,
-		.tpgt = -1,
-		.from = from,
-		.set = records->set,
-		.lun = SCSI_LUN_ALL };
-}
-
-static bool is_resolved(const struct iscsi_want *want)
-{
-	return want->portal.ss.ss_family;
-}
-
-static uint8_t status_class(const struct iscsi_want *want)
-{
-	return (uint8_t)(want->status >> 8);
-}
-
-/* Could a retry succeed? */
-static bool may_help(const struct iscsi_want *want)
-{
-	if (!want->why.err || want->why.err == EINTR || want->existed ||
-		status_class(want) == ISCSI_LOGIN_INITIATOR)
-		return false;
-	return !is_resolved(want) || status_class(want) == ISCSI_LOGIN_TARGET ||
-	       want->why.code == DIAG_TIMEOUT || want->why.code == DIAG_REFUSED ||
-	       want->why.code == DIAG_UNREACHABLE || want->why.code == DIAG_CLOSED;
-}
-
-/* All of them at once, with retries. Each has its result in its why. */
-static int attach(struct start *s, struct loop *loop)
-{
-	uint64_t begun = loop_clock(), attempt = (uint64_t)s->records.set.login_timeout * SEC,
-		 bound = begun + attempt * s->records.retry_max, end = 0;
-	bool again = true;
-	int err = 0;
-
-	if (s->opts->common.timeout_ms)
-		end = begun + s->opts->common.timeout_ms * (SEC / 1000);
-	if (end && end < bound)
-		bound = end;
-	for (unsigned i = 0; i < s->wishes.count; i++) {
-		const struct iscsi_wish *wish = &s->wishes.wish[i];
-
-		fill_want(s, i);
-		out_line(s->call->out, NAME ": Logging into %s %s:%u,%d", wish->name, wish->host,
-			wish->port, wish->tpgt);
-	}
-	fflush(stdout);
-	for (bool first = true; again && !err && (first || !sleep(1)); first = false) {
-		uint64_t until = loop_clock() + attempt + SCAN_NS;
-
-		for (unsigned i = 0; i < s->wishes.count; i++) {
-			struct iscsi_want *want = &s->want[i];
-
-			want->due = first || may_help(want);
-			if (!want->due || is_resolved(want))
-				continue;
-			want->why = (struct diag){ 0 };
-			want->due = !addr_resolve(&want->portal, s->wishes.wish[i].host,
-				s->wishes.wish[i].port, (uint32_t)(attempt / (SEC / 1000)),
-				&want->why);
-		}
-		err = iscsi_attach_due(loop, s->root, s->want, s->wishes.count,
-			end && end < until ? end : until, s->call->diag);
-		again = false;
-		for (unsigned i = 0; loop_clock() + SEC < bound && i < s->wishes.count; i++) {
-			if (!may_help(&s->want[i]))
-				continue;
-			again = true;
-			if (s->call->loop.verbose)
-				note(s->call, "%s: %s; retrying", s->want[i].target,
-					s->want[i].why.text);
-		}
-	}
-	return err;
-}
-
 /* open-iscsi's error number and text */
 static unsigned error_of(const struct iscsi_want *want, const char **text)
 {
-	static const char *const texts[] = { [3] = "no available memory",
-		[5] = "encountered iSCSI login failure",
-		[8] = "connection timed out",
-		[9] = "internal error",
-		[12] = "iSCSI driver not found. Please make sure it is loaded, and retry the "
-		       "operation",
-		[13] = "daemon access denied",
-		[15] = "session exists",
-		[19] = "encountered non-retryable iSCSI login failure",
-		[21] = "no objects found",
-		[24] = "iSCSI login failed due to authorization failure" };
-	static const uint8_t of_code[] = { [DIAG_NO_MEMORY] = 3,
-		[DIAG_REFUSED] = 8,
-		[DIAG_UNREACHABLE] = 8,
-		[DIAG_CLOSED] = 8,
-		[DIAG_TIMEOUT] = 8,
-		[DIAG_NO_MODULE] = 12,
-		[DIAG_NO_DEVICE] = 12,
-		[DIAG_PERMISSION] = 13,
-		[DIAG_BUSY] = 15,
-		[DIAG_NOT_FOUND] = 21,
-		[DIAG_AUTH] = 24,
-		[DIAG_PROTOCOL] = 5,
-		[DIAG_SYSTEM] = 9 };
-	unsigned number = want->why.code < sizeof(of_code) ? of_code[want->why.code] : 9;
+	static const struct {
+		uint8_t number;
+		uint32_t codes; /* enum diag_code that mean it */
+		const char *text;
+	} errors[] = {
+		{ 3, 1u << DIAG_NO_MEMORY, "no available memory" },
+		{ 5, 1u << DIAG_PROTOCOL, "encountered iSCSI login failure" },
+		{ 8,
+			1u << DIAG_REFUSED | 1u << DIAG_UNREACHABLE | 1u << DIAG_CLOSED |
+				1u << DIAG_TIMEOUT,
+			"connection timed out" },
+		{ 12, 1u << DIAG_NO_MODULE | 1u << DIAG_NO_DEVICE,
+			"iSCSI driver not found. Please make sure it is loaded, and retry the "
+			"operation" },
+		{ 13, 1u << DIAG_PERMISSION, "daemon access denied" },
+		{ 15, 1u << DIAG_BUSY, "session exists" },
+		{ 19, 0, "encountered non-retryable iSCSI login failure" },
+		{ 21, 1u << DIAG_NOT_FOUND, "no objects found" },
+		{ 24, 1u << DIAG_AUTH, "iSCSI login failed due to authorization failure" },
+		{ 9, ~0u, "internal error" },
+	};
+	unsigned number = 0, i = 0;
 
 	if (want->status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 1) ||
 		want->status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 2))
 		number = 24;
-	else if (status_class(want) == ISCSI_LOGIN_INITIATOR)
+	else if (want->status >> 8 == ISCSI_LOGIN_INITIATOR)
 		number = 19;
-	else if (status_class(want) == ISCSI_LOGIN_TARGET) /* retried until the time was up */
+	else if (want->status >> 8 == ISCSI_LOGIN_TARGET) /* retried until the time was up */
 		number = 8;
-	number = number ? number : 9;
-	*text = texts[number];
-	return number;
+	while (number ? errors[i].number != number : !(errors[i].codes >> want->why.code & 1))
+		i++;
+	*text = errors[i].text;
+	return errors[i].number;
 }
 
 static void report_session(struct start *s, unsigned i)
 {
-	const struct iscsi_want *want = &s->want[i];
-	const struct iscsi_wish *wish = &s->wishes.wish[i];
+	const struct iscsi_want *want = &s->core.want[i];
+	const struct iscsi_wish *wish = &s->core.wishes.wish[i];
 	struct call *call = s->call;
 	const char *text;
 	unsigned number;
@@ -581,7 +462,7 @@ static void report_session(struct start *s, unsigned i)
 		number = error_of(want, &text);
 		note(call, "initiator reported error (%u - %s)", number, text);
 	}
-	if (want->why.err && (call->linked || s->wishes.count > 1)) {
+	if (want->why.err && (call->linked || s->core.wishes.count > 1)) {
 		note(call, "%s: %s", wish->name, want->why.text);
 		if (want->why.hint[0])
 			note(call, "hint: %s", want->why.hint);
@@ -605,20 +486,20 @@ static void report_session(struct start *s, unsigned i)
 /* An object of the open list. planned: nothing was done. */
 static void print_session(struct start *s, unsigned i, bool planned)
 {
-	const struct iscsi_want *want = planned ? NULL : &s->want[i];
-	const struct iscsi_wish *wish = &s->wishes.wish[i];
+	const struct iscsi_want *want = planned ? NULL : &s->core.want[i];
+	const struct iscsi_wish *wish = &s->core.wishes.wish[i];
 	struct out *out = s->call->out;
 	char where[ADDR_TEXT];
 
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", wish->name);
 	iscsi_show_portal(out,
-		want && is_resolved(want) ? addr_host(&want->portal, where) : wish->host,
+		want && iscsi_start_resolved(want) ? addr_host(&want->portal, where) : wish->host,
 		wish->port);
 	out_text(out, "transport", NULL, "%s",
-		iscsi_carrier_word(s->records.iser ? ISCSI_ISER : ISCSI_TCP));
+		iscsi_carrier_word(s->core.records.iser ? ISCSI_ISER : ISCSI_TCP));
 	if (planned) {
-		out_text(out, "initiator", NULL, "%s", s->records.initiator);
+		out_text(out, "initiator", NULL, "%s", s->core.records.initiator);
 	} else {
 		out_bool(out, "logged_in", NULL, !want->why.err);
 		out_error(out, "error", &want->why);
@@ -634,20 +515,21 @@ static void print_session(struct start *s, unsigned i, bool planned)
 	out_end(out);
 	if (planned)
 		out_line(out, "%s at %s port %u, over %s, as %s", wish->name, wish->host,
-			wish->port, s->records.iser ? "iSER" : "TCP", s->records.initiator);
+			wish->port, s->core.records.iser ? "iSER" : "TCP",
+			s->core.records.initiator);
 }
 
 static int show_all(struct start *s, bool planned)
 {
 	struct call *call = s->call;
-	unsigned failed = 0, count = s->wishes.count;
+	unsigned failed = 0, count = s->core.wishes.count;
 
 	out_list(call->out, "sessions");
 	for (unsigned i = 0; i < count; i++) {
 		if (!planned)
 			report_session(s, i);
 		print_session(s, i, planned);
-		failed += !planned && s->want[i].why.err;
+		failed += !planned && s->core.want[i].why.err;
 	}
 	out_end(call->out);
 	if (!failed || call->linked)
@@ -655,16 +537,26 @@ static int show_all(struct start *s, bool planned)
 	if (failed < count)
 		return EXIT_PARTLY;
 	if (count == 1) {
-		*call->diag = s->want->why;
-		diag_ctx(call->diag, "%s", s->wishes.wish->name);
+		*call->diag = s->core.want->why;
+		diag_ctx(call->diag, "%s", s->core.wishes.wish->name);
 	} else {
 		diag_set(call->diag, DIAG_IO, EIO, "all %u logins failed", failed);
 	}
 	return EXIT_FAILED;
 }
 
+static void retrying(struct iscsi_start *core, const struct iscsi_want *want)
+{
+	const struct call *call = core->user;
+
+	if (call->loop.verbose)
+		note(call, "%s: %s; retrying", want->target, want->why.text);
+}
+
 static int log_in(struct start *s)
 {
+	struct call *call = s->call;
+	uint32_t ms = s->opts->common.timeout_ms;
 	struct loop *loop;
 	bool made = false;
 	int rc = read_settings(s);
@@ -673,71 +565,26 @@ static int log_in(struct start *s)
 		return rc;
 	if (s->opts->common.dry_run)
 		return show_all(s, true);
-	s->want = calloc(s->wishes.count, sizeof(*s->want));
-	s->from = calloc(s->wishes.count, sizeof(*s->from));
-	if (!s->want || !s->from)
-		return diag_sys(s->call->diag, ENOMEM, NAME), EXIT_FAILED;
-	if (loop_new(&loop, &s->call->loop, s->call->diag))
-		return EXIT_FAILED;
-	rc = attach(s, loop) ? EXIT_FAILED : show_all(s, false);
-	loop_free(loop);
-	for (unsigned i = 0; i < s->wishes.count; i++)
-		made |= is_resolved(&s->want[i]) && !s->want[i].why.err;
-	if (made)
-		iscsi_keeper_begin(s->call, s->root, s->opts->keeper);
-	return rc;
-}
+	for (unsigned i = 0; i < s->core.wishes.count; i++) {
+		const struct iscsi_wish *wish = &s->core.wishes.wish[i];
 
-static void row(struct call *call, const char *name, const char *value)
-{
-	if (!*value)
-		return;
-	out_line(call->out, "%s = %s", name, value);
-	out_text(call->out, name, NULL, "%s", value);
-}
-
-static void row_number(struct call *call, const char *name, unsigned value)
-{
-	out_line(call->out, "%s = %u", name, value);
-	out_u64(call->out, name, NULL, value);
-}
-
-/* -f: the table as records of open-iscsi. */
-static void print_target(struct call *call, const struct ibft *ibft,
-	const struct ibft_target_info *target, const struct ibft_nic_info *nic)
-{
-	out_object(call->out, NULL);
-	out_line(call->out, "# BEGIN RECORD " VERSION);
-	row(call, "iface.initiatorname", ibft->initiator);
-	row(call, "iface.transport_name", "tcp");
-	if (nic) {
-		row(call, "iface.hwaddress", nic->mac);
-		/* Firmware that reports no origin may still name its DHCP server; some write zeroes
-		 * there. */
-		row(call, "iface.bootproto",
-			nic->origin == DHCP || (nic->dhcp[0] && strcmp(nic->dhcp, "0.0.0.0"))
-				? "DHCP"
-				: "STATIC");
-		row(call, "iface.ipaddress", nic->addr);
-		if (nic->prefix)
-			row_number(call, "iface.prefix_len", nic->prefix);
-		row(call, "iface.subnet_mask", nic->mask);
-		row(call, "iface.gateway", nic->gateway);
-		row(call, "iface.primary_dns", nic->dns[0]);
-		row(call, "iface.secondary_dns", nic->dns[1]);
-		row(call, "iface.vlan_id", nic->vlan);
-		row(call, "iface.net_ifacename", nic->netdev);
+		out_line(call->out, NAME ": Logging into %s %s:%u,%d", wish->name, wish->host,
+			wish->port, wish->tpgt);
 	}
-	row(call, "node.name", target->name);
-	row(call, "node.conn[0].address", target->addr);
-	row_number(call, "node.conn[0].port", target->port);
-	row(call, "node.session.auth.username", target->user[0]);
-	row(call, "node.session.auth.password", target->secret[0][0] ? "********" : "");
-	row(call, "node.session.auth.username_in", target->user[1]);
-	row(call, "node.session.auth.password_in", target->secret[1][0] ? "********" : "");
-	row(call, "node.boot_lun", target->lun);
-	out_line(call->out, "# END RECORD");
-	out_end(call->out);
+	fflush(stdout);
+	s->core.retrying = retrying;
+	s->core.user = call;
+	if (loop_new(&loop, &call->loop, call->diag))
+		return EXIT_FAILED;
+	rc = iscsi_start_run(&s->core, loop, ms ? loop_clock() + ms * MSEC : 0, call->diag)
+		     ? EXIT_FAILED
+		     : show_all(s, false);
+	loop_free(loop);
+	for (unsigned i = 0; s->core.want && i < s->core.wishes.count; i++)
+		made |= iscsi_start_resolved(&s->core.want[i]) && !s->core.want[i].why.err;
+	if (made)
+		iscsi_keeper_begin(call, s->core.root, s->opts->keeper);
+	return rc;
 }
 
 /* -N: the network as in the table. */
@@ -783,7 +630,7 @@ static int use_table(struct call *call, int root, bool print)
 		const struct ibft_nic_info *nic = kernel_ibft_nic(ibft, target);
 
 		if (print)
-			print_target(call, ibft, target, nic);
+			kernel_ibft_show(call->out, ibft, target, VERSION);
 		else if (set_up(call, root, target, nic))
 			rc = EXIT_FAILED;
 	}
@@ -824,16 +671,13 @@ static int run(struct call *call)
 		return EXIT_DONE;
 	}
 	call->loop.verbose |= opts->debug && atoi(opts->debug) > 0;
-	s.root = kernel_root();
-	if (s.root < 0)
+	s.core.root = kernel_root();
+	if (s.core.root < 0)
 		return end(call, (diag_sys(call->diag, errno, "open /"), EXIT_FAILED));
-	rc = opts->network || opts->print ? use_table(call, s.root, !opts->network) : log_in(&s);
-	for (unsigned i = 0; s.want && i < s.wishes.count; i++)
-		iscsi_want_free(&s.want[i]);
-	free(s.want);
-	free(s.from);
-	kernel_iscsi_wishes_free(&s.wishes);
-	close(s.root);
+	rc = opts->network || opts->print ? use_table(call, s.core.root, !opts->network)
+					  : log_in(&s);
+	iscsi_start_free(&s.core);
+	close(s.core.root);
 	return end(call, rc);
 }
 

@@ -32,33 +32,22 @@ static const struct opt rows[] = {
 	{ 0 },
 };
 
-#define OPERAND_ "give only the portal: rdmastor iser-discover HOST[:PORT]"
 static const struct opt_foreign foreign[] = {
-	{ "iscsiadm", "-m", OPERAND_ },
-	{ "iscsiadm", "--mode", OPERAND_ },
-	{ "iscsiadm", "-t st", OPERAND_ },
-	{ "iscsiadm", "-t sendtargets", OPERAND_ },
+	{ "iscsiadm", "-m|--mode|-t st|-t sendtargets|--type|-p|--portal|-D|--discover",
+		"give only the portal: rdmastor iser-discover HOST[:PORT]" },
 	{ "iscsiadm", "-t fw",
 		"print the firmware's targets: rdmastor iser-login --ibft --dry-run" },
-	{ "iscsiadm", "--type", OPERAND_ },
-	{ "iscsiadm", "-p", OPERAND_ },
-	{ "iscsiadm", "--portal", OPERAND_ },
-	{ "iscsiadm", "-D", OPERAND_ },
-	{ "iscsiadm", "--discover", OPERAND_ },
-	{ "iscsiadm", "-I", "use --transport iser or --transport tcp" },
-	{ "iscsiadm", "--interface", "use --transport iser or --transport tcp" },
-	{ "iscsiadm", "-l", "log in afterwards: rdmastor iser-login -T IQN -p HOST[:PORT]" },
-	{ "iscsiadm", "--login", "log in afterwards: rdmastor iser-login -T IQN -p HOST[:PORT]" },
+	{ "iscsiadm", "-I|--interface", "use --transport iser or --transport tcp" },
+	{ "iscsiadm", "-l|--login",
+		"log in afterwards: rdmastor iser-login -T IQN -p HOST[:PORT]" },
 	{ "iscsiadm", "-o new",
 		"no database is written: rdmastor iser-login -T IQN -p HOST[:PORT]" },
-	{ "iscsiadm", "-d", "use --verbose" },
-	{ "iscsiadm", "--debug", "use --verbose" },
+	{ "iscsiadm", "-d|--debug", "use --verbose" },
 	{ "iscsi-ls", "--initiator-name", "use --initiator NAME" },
-	{ "iscsi-ls", "-s", "log in to see LUNs: rdmastor iser-login iscsi://HOST/IQN" },
-	{ "iscsi-ls", "--show-luns", "log in to see LUNs: rdmastor iser-login iscsi://HOST/IQN" },
+	{ "iscsi-ls", "-s|--show-luns",
+		"log in to see LUNs: rdmastor iser-login iscsi://HOST/IQN" },
 	{ 0 },
 };
-#undef OPERAND_
 
 static const struct discover_options defaults = { .common.timeout_ms = TIMEOUT_MS };
 

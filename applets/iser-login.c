@@ -51,28 +51,16 @@ static const struct opt rows[] = {
 };
 #undef AT
 
-#define LOGIN_   "omit it: rdmastor iser-login -T IQN -p HOST[:PORT]"
-#define LOGOUT_  "end sessions with: rdmastor iser-logout -T IQN -p HOST[:PORT]"
-#define SETTING_ "settings have options of their own: rdmastor iser-login --help"
 static const struct opt_foreign foreign[] = {
-	{ "iscsiadm", "-m", LOGIN_ },
-	{ "iscsiadm", "--mode", LOGIN_ },
-	{ "iscsiadm", "-l", LOGIN_ },
-	{ "iscsiadm", "--login", LOGIN_ },
-	{ "iscsiadm", "--logout", LOGOUT_ },
-	{ "iscsiadm", "-U", "end all sessions with: rdmastor iser-logout --all" },
-	{ "iscsiadm", "--logoutall", "end all sessions with: rdmastor iser-logout --all" },
-	{ "iscsiadm", "-L", "log in as at boot with: rdmastor iser-login --from-cmdline" },
-	{ "iscsiadm", "--loginall", "log in as at boot with: rdmastor iser-login --from-cmdline" },
-	{ "iscsiadm", "-o update", SETTING_ },
-	{ "iscsiadm", "-n", SETTING_ },
-	{ "iscsiadm", "--name", SETTING_ },
-	{ "iscsiadm", "--value", SETTING_ },
-	{ "iscsiadm", "-o show", "list sessions with: rdmastor status" },
-	{ "iscsiadm", "-P", "list sessions with: rdmastor status" },
-	{ "iscsiadm", "-S", "list sessions with: rdmastor status" },
-	{ "iscsiadm", "--show", "list sessions with: rdmastor status" },
-	{ "iscsiadm", "-s", "list sessions with: rdmastor status" },
+	{ "iscsiadm", "-m|--mode|-l|--login",
+		"omit it: rdmastor iser-login -T IQN -p HOST[:PORT]" },
+	{ "iscsiadm", "--logout", "end sessions with: rdmastor iser-logout -T IQN -p HOST[:PORT]" },
+	{ "iscsiadm", "-U|--logoutall", "end all sessions with: rdmastor iser-logout --all" },
+	{ "iscsiadm", "-L|--loginall",
+		"log in as at boot with: rdmastor iser-login --from-cmdline" },
+	{ "iscsiadm", "-o update|-n|--name|--value",
+		"settings have options of their own: rdmastor iser-login --help" },
+	{ "iscsiadm", "-o show|-P|-S|--show|-s", "list sessions with: rdmastor status" },
 	ISCSI_FOREIGN_ROWS,
 	{ 0 },
 };

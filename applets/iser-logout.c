@@ -26,16 +26,11 @@ static const struct opt rows[] = {
 	{ 0 },
 };
 
-#define LOGOUT_ "omit it: rdmastor iser-logout -T IQN -p HOST[:PORT]"
 static const struct opt_foreign foreign[] = {
-	{ "iscsiadm", "-m", LOGOUT_ },
-	{ "iscsiadm", "--mode", LOGOUT_ },
-	{ "iscsiadm", "-u", LOGOUT_ },
-	{ "iscsiadm", "--logout", LOGOUT_ },
-	{ "iscsiadm", "-l", "log in with: rdmastor iser-login -T IQN -p HOST[:PORT]" },
-	{ "iscsiadm", "--login", "log in with: rdmastor iser-login -T IQN -p HOST[:PORT]" },
-	{ "iscsiadm", "-U", "use --all" },
-	{ "iscsiadm", "--logoutall", "use --all" },
+	{ "iscsiadm", "-m|--mode|-u|--logout",
+		"omit it: rdmastor iser-logout -T IQN -p HOST[:PORT]" },
+	{ "iscsiadm", "-l|--login", "log in with: rdmastor iser-login -T IQN -p HOST[:PORT]" },
+	{ "iscsiadm", "-U|--logoutall", "use --all" },
 	ISCSI_FOREIGN_ROWS,
 	{ 0 },
 };
@@ -62,39 +57,11 @@ static bool is_at(const struct kernel_iscsi_session *session, const struct iscsi
 	return false;
 }
 
-static void choose_targets(struct logout *logout, const struct iscsi_targets *targets)
-{
-	for (unsigned i = 0; i < targets->count; i++)
-		for (unsigned j = 0; j < logout->count; j++)
-			logout->chosen[j] |= is_at(&logout->list[j], &targets->target[i]);
-}
-
-static int choose_word(struct logout *logout, const char *word)
-{
-	struct kernel_iscsi_session session;
-	int err = iscsi_session_of(logout->root, word, &session, logout->call->diag);
-
-	for (unsigned i = 0; !err && i < logout->count; i++)
-		logout->chosen[i] |= logout->list[i].sid == session.sid;
-	if (err)
-		diag_ctx(logout->call->diag, "%s", word);
-	return err;
-}
-
-static void choose_all(struct logout *logout)
-{
-	for (unsigned i = 0; i < logout->count; i++) {
-		logout->chosen[i] = !kernel_scsi_has_root(logout->root, logout->list[i].host);
-		if (!logout->chosen[i])
-			call_note(logout->call, "session%u: skipped: the root file system is on it",
-				logout->list[i].sid);
-	}
-}
-
 static int choose(struct logout *logout)
 {
 	struct call *call = logout->call;
 	const struct logout_options *opts = call->opts;
+	struct kernel_iscsi_session named;
 	struct iscsi_targets targets;
 	int err = kernel_iscsi_sessions(logout->root, &logout->list, &logout->count, call->diag);
 
@@ -103,17 +70,28 @@ static int choose(struct logout *logout)
 	logout->chosen = calloc(logout->count + 1, sizeof(*logout->chosen));
 	if (!logout->chosen)
 		return diag_sys(call->diag, ENOMEM, "sessions");
-	if (opts->all) {
-		choose_all(logout);
-		return 0;
+	for (unsigned i = 0; opts->all && i < logout->count; i++) {
+		logout->chosen[i] = !kernel_scsi_has_root(logout->root, logout->list[i].host);
+		if (!logout->chosen[i])
+			call_note(call, "session%u: skipped: the root file system is on it",
+				logout->list[i].sid);
 	}
+	if (opts->all)
+		return 0;
 	err = iscsi_targets_read(call, &opts->words, NULL, logout->until, &targets);
-	if (!err)
-		choose_targets(logout, &targets);
+	for (unsigned i = 0; !err && i < targets.count; i++)
+		for (unsigned j = 0; j < logout->count; j++)
+			logout->chosen[j] |= is_at(&logout->list[j], &targets.target[i]);
 	iscsi_targets_free(&targets);
-	for (unsigned i = 0; !err && i < call->operands; i++)
-		if (iscsi_is_session(call->operand[i]))
-			err = choose_word(logout, call->operand[i]);
+	for (unsigned i = 0; !err && i < call->operands; i++) {
+		if (!iscsi_is_session(call->operand[i]))
+			continue;
+		err = iscsi_session_of(logout->root, call->operand[i], &named, call->diag);
+		if (err)
+			diag_ctx(call->diag, "%s", call->operand[i]);
+		for (unsigned j = 0; !err && j < logout->count; j++)
+			logout->chosen[j] |= logout->list[j].sid == named.sid;
+	}
 	return err;
 }
 

@@ -67,16 +67,12 @@ struct iscsi_target_words {
 /* iscsiadm's options that mean the same in iser-login and iser-logout */
 #define ISCSI_FOREIGN_ROWS                                                                         \
 	{ "iscsiadm", "--targetname", "use -T IQN or --target IQN" },                              \
-		{ "iscsiadm", "-I", "use --transport iser or --transport tcp" },                   \
-		{ "iscsiadm", "--interface", "use --transport iser or --transport tcp" },          \
-		{ "iscsiadm", "-r", "give only the session, such as session1" },                   \
-		{ "iscsiadm", "--sid", "give only the session, such as session1" },                \
-		{ "iscsiadm", "-o new", "omit it: no database of targets is kept" },               \
-		{ "iscsiadm", "-o delete", "omit it: no database of targets is kept" },            \
-		{ "iscsiadm", "--op", "omit it: no database of targets is kept" },                 \
-		{ "iscsiadm", "-d", "use --verbose" },                                             \
+		{ "iscsiadm", "-I|--interface", "use --transport iser or --transport tcp" },       \
+		{ "iscsiadm", "-r|--sid", "give only the session, such as session1" },             \
+		{ "iscsiadm", "-o new|-o delete|--op",                                             \
+			"omit it: no database of targets is kept" },                               \
 	{                                                                                          \
-		"iscsiadm", "--debug", "use --verbose"                                             \
+		"iscsiadm", "-d|--debug", "use --verbose"                                          \
 	}
 struct iscsi_target { /* not to be copied */
 	struct uri uri;
@@ -144,11 +140,15 @@ int iscsi_logins_read(struct iscsi_logins *);
  * then settings of sessions that existed. 0: each want has its result. */
 int iscsi_logins_run(struct iscsi_logins *, struct loop *);
 void iscsi_logins_free(struct iscsi_logins *); /* wipes */
-/* Attach those that are due, and clear it. */
+/* Attach those that are due, and clear it. One without an address is skipped. */
 int iscsi_attach_due(struct loop *, int root, struct iscsi_want *, unsigned count, uint64_t until,
 	struct diag *);
+/* Retry those for which `again` is true each second, until none is left. limit: of an attempt; 0 =
+ * none. */
+int iscsi_attach_again(struct loop *, int root, struct iscsi_want *, unsigned count, uint64_t until,
+	uint64_t limit, bool (*again)(struct iscsi_want *, void *arg), void *arg, struct diag *);
 
-/* --- Settings by open-iscsi's record names, as iscsistart and iscsid.conf have them. */
+/* --- iscsistart: settings by open-iscsi's record names, sessions from wishes. */
 struct iscsi_records {
 	struct iscsi_settings set;
 	bool iser;
@@ -157,11 +157,27 @@ struct iscsi_records {
 	char initiator[ISCSI_NAME_MAX + 1], netdev[16];
 	const char *user[2], *secret[2]; /* NULL: not given; else the value that was passed */
 };
-/* -ENOENT without a reason: unknown. */
+/* -ENOENT: unknown. */
 int iscsi_record_set(
 	struct iscsi_records *, int root, const char *name, const char *value, struct diag *);
 /* A name without effect here: for the daemon, the database or offload cards. */
 bool iscsi_record_is_other(const char *name);
+struct iscsi_start {
+	/* the owner's; stay where they are */
+	int root;
+	struct iscsi_records records;
+	struct iscsi_wishes wishes;
+	void (*retrying)(struct iscsi_start *, const struct iscsi_want *); /* why has the reason */
+	void *user;
+
+	struct iscsi_want *want; /* one for each wish */
+	struct iscsi_from *from;
+	uint64_t bound; /* of retries */
+};
+/* All of them at once, retried as open-iscsi does. until: 0 = none. 0: each want has its result. */
+int iscsi_start_run(struct iscsi_start *, struct loop *, uint64_t until, struct diag *);
+bool iscsi_start_resolved(const struct iscsi_want *); /* its host has an address */
+void iscsi_start_free(struct iscsi_start *);          /* wipes */
 
 /* --- Sessions, printed. JSON members that several applets have; host "", port 0: unknown; alg "":
  * without CHAP. */

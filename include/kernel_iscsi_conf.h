@@ -97,6 +97,10 @@ int kernel_ibft(int root, struct ibft *, struct diag *);
 int kernel_ibft_targets(int root, struct ibft *, struct diag *); /* -ENOENT also without a target */
 /* the same, of an ACPI table; without netdevs */
 int kernel_ibft_table(const void *table, size_t len, struct ibft *, struct diag *);
+/* Print a target as a record of open-iscsi, with a line for each value; secrets are hidden. */
+struct out;
+void kernel_ibft_show(
+	struct out *, const struct ibft *, const struct ibft_target_info *, const char *version);
 /* NULL: there is none */
 const struct ibft_nic_info *kernel_ibft_nic(const struct ibft *, const struct ibft_target_info *);
 void kernel_ibft_wish(const struct ibft *, const struct ibft_target_info *, struct iscsi_wish *);

@@ -12,24 +12,24 @@
 #define SEC      1000000000ull
 #define SESSIONS 256 /* in one run */
 
-static const struct opt_common *common(const struct iscsi_logins *login)
+static const struct opt_common *common(const struct iscsi_logins *logins)
 {
-	return login->call->opts;
+	return logins->call->opts;
 }
 
 /* Targets of the kernel command line or the firmware. */
-static int read_boot(struct iscsi_logins *login)
+static int read_boot(struct iscsi_logins *logins)
 {
-	struct iscsi_wishes *w = &login->wishes;
-	struct call *call = login->call;
-	bool all = call->loop.verbose || common(login)->dry_run;
-	int err = login->words->ibft ? kernel_iscsi_firmware(login->root, w, call->diag)
-				     : kernel_iscsi_wishes(login->root, w, call->diag);
+	struct iscsi_wishes *w = &logins->wishes;
+	struct call *call = logins->call;
+	bool all = call->loop.verbose || common(logins)->dry_run;
+	int err = logins->words->ibft ? kernel_iscsi_firmware(logins->root, w, call->diag)
+				      : kernel_iscsi_wishes(logins->root, w, call->diag);
 
 	if (err)
 		return err;
-	if (w->network && w->count && !common(login)->dry_run)
-		kernel_iscsi_network(login->root, w);
+	if (w->network && w->count && !common(logins)->dry_run)
+		kernel_iscsi_network(logins->root, w);
 	for (char *at = w->notes, *line;
 		(w->problems || all) && (line = strsep(&at, "\n")) && *line;)
 		call_note(call, "%s", line);
@@ -54,14 +54,14 @@ static int read_boot(struct iscsi_logins *login)
 }
 
 /* Log in once per target; extra LUNs only extend the wait list. */
-static bool is_twice(const struct iscsi_logins *login, const struct iscsi_want *want)
+static bool is_twice(const struct iscsi_logins *logins, const struct iscsi_want *want)
 {
 	char text[4][ADDR_TEXT];
 
 	addr_text(&want->portal, text[0]);
 	addr_text(&want->src, text[1]);
-	for (unsigned i = 0; i < login->count; i++) {
-		const struct iscsi_want *other = &login->want[i];
+	for (unsigned i = 0; i < logins->count; i++) {
+		const struct iscsi_want *other = &logins->want[i];
 
 		if ((other->lun == SCSI_LUN_ALL || other->lun == want->lun) &&
 			other->carrier == want->carrier && !strcmp(other->target, want->target) &&
@@ -76,15 +76,15 @@ static bool is_twice(const struct iscsi_logins *login, const struct iscsi_want *
 
 /* What a want has besides the settings: LUN, portal group, source. */
 static int read_numbers(
-	struct iscsi_logins *login, struct iscsi_target *target, struct iscsi_want *want)
+	struct iscsi_logins *logins, struct iscsi_target *target, struct iscsi_want *want)
 {
-	const struct iscsi_logins_words *words = login->words;
+	const struct iscsi_logins_words *words = logins->words;
 	const char *group_key = uri_value(&target->uri, "tpgt"),
 		   *src_key = uri_value(&target->uri, "src"),
 		   *iface_key = uri_value(&target->uri, "iface"),
 		   *group = words->tpgt ? words->tpgt : group_key,
 		   *src = words->src ? words->src : src_key;
-	struct diag *diag = login->call->diag, why = { 0 };
+	struct diag *diag = logins->call->diag, why = { 0 };
 	uint64_t number;
 
 	want->netdev = words->iface ? words->iface : iface_key;
@@ -105,10 +105,10 @@ static int read_numbers(
 	return src ? addr_resolve(&want->src, src, 0, ADDR_LOOKUP_MS, diag) : 0;
 }
 
-static int read_target(struct iscsi_logins *login, struct iscsi_target *target)
+static int read_target(struct iscsi_logins *logins, struct iscsi_target *target)
 {
-	const struct iscsi_logins_words *words = login->words;
-	struct call *call = login->call;
+	const struct iscsi_logins_words *words = logins->words;
+	struct call *call = logins->call;
 	char at[ADDR_TEXT];
 	uint32_t ms = 0; /* the URI's, for one attempt */
 	struct iscsi_want want = { .target = target->name,
@@ -116,10 +116,10 @@ static int read_target(struct iscsi_logins *login, struct iscsi_target *target)
 		.carrier = target->carrier,
 		.no_wait = words->no_wait,
 		.due = true };
-	int err = iscsi_who_read(call, login->root, &words->who, &target->uri, &target->who);
+	int err = iscsi_who_read(call, logins->root, &words->who, &target->uri, &target->who);
 
 	if (!err)
-		err = read_numbers(login, target, &want);
+		err = read_numbers(logins, target, &want);
 	if (!err)
 		err = iscsi_set_read(
 			&words->set, &target->uri, &want.set, &target->given, call->diag);
@@ -139,16 +139,16 @@ static int read_target(struct iscsi_logins *login, struct iscsi_target *target)
 			addr_text(&target->portal, at));
 		return -EINVAL;
 	}
-	target->first = login->count;
-	if (is_twice(login, &want))
+	target->first = logins->count;
+	if (is_twice(logins, &want))
 		return 0;
-	if (login->count + want.set.nr_sessions > SESSIONS)
+	if (logins->count + want.set.nr_sessions > SESSIONS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many sessions: must be 1 to %d",
 			SESSIONS);
 	want.from = &target->who.from;
 	target->count = want.set.nr_sessions;
 	for (want.nth = 0; want.nth < target->count; want.nth++)
-		login->want[login->count++] = want;
+		logins->want[logins->count++] = want;
 	return 0;
 }
 
@@ -174,16 +174,16 @@ static void keep_settings(
 }
 
 /* With --transport auto a session over TCP counts like one over iSER. */
-static void choose_existing(struct iscsi_logins *login)
+static void choose_existing(struct iscsi_logins *logins)
 {
 	struct kernel_iscsi_session *list;
 	unsigned count;
 
-	if (kernel_iscsi_sessions(login->root, &list, &count, NULL))
+	if (kernel_iscsi_sessions(logins->root, &list, &count, NULL))
 		return;
-	for (unsigned i = 0; i < login->targets.count; i++) {
-		const struct iscsi_target *target = &login->targets.target[i];
-		struct iscsi_want *want = &login->want[target->first];
+	for (unsigned i = 0; i < logins->targets.count; i++) {
+		const struct iscsi_target *target = &logins->targets.target[i];
+		struct iscsi_want *want = &logins->want[target->first];
 		const struct kernel_iscsi_session *session = kernel_iscsi_session_find(
 			list, count, "tcp", target->name, &target->portal);
 		uint8_t carrier = target->any && session ? ISCSI_TCP : target->carrier;
@@ -199,28 +199,28 @@ static void choose_existing(struct iscsi_logins *login)
 	free(list);
 }
 
-int iscsi_logins_read(struct iscsi_logins *login)
+int iscsi_logins_read(struct iscsi_logins *logins)
 {
-	const struct iscsi_logins_words *words = login->words;
+	const struct iscsi_logins_words *words = logins->words;
 	bool boot = words->from_cmdline || words->ibft;
-	struct call *call = login->call;
-	int err = boot ? read_boot(login) : 0;
+	struct call *call = logins->call;
+	int err = boot ? read_boot(logins) : 0;
 
 	if (!err)
-		err = iscsi_targets_read(call, &words->targets, boot ? &login->wishes : NULL,
-			login->until, &login->targets);
+		err = iscsi_targets_read(call, &words->targets, boot ? &logins->wishes : NULL,
+			logins->until, &logins->targets);
 	if (err)
 		return err;
-	login->want = calloc(SESSIONS, sizeof(*login->want));
-	if (!login->want)
+	logins->want = calloc(SESSIONS, sizeof(*logins->want));
+	if (!logins->want)
 		return diag_sys(call->diag, ENOMEM, "targets");
-	for (unsigned i = 0; !err && i < login->targets.count; i++) {
-		err = read_target(login, &login->targets.target[i]);
+	for (unsigned i = 0; !err && i < logins->targets.count; i++) {
+		err = read_target(logins, &logins->targets.target[i]);
 		if (err)
-			diag_ctx(call->diag, "%s", login->targets.target[i].spelling);
+			diag_ctx(call->diag, "%s", logins->targets.target[i].spelling);
 	}
 	if (!err)
-		choose_existing(login);
+		choose_existing(logins);
 	return err;
 }
 
@@ -233,11 +233,13 @@ int iscsi_attach_due(struct loop *loop, int root, struct iscsi_want *want, unsig
 
 	if (!due)
 		return diag_sys(diag, ENOMEM, "iSCSI logins");
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++) {
+		want[i].due &= want[i].portal.ss.ss_family != 0;
 		if (want[i].due) {
 			due[tried] = want[i];
 			due[tried++].why = (struct diag){ 0 };
 		}
+	}
 	err = iscsi_attach(loop, root, due, tried, until, diag);
 	for (unsigned i = 0; i < count; i++) {
 		if (want[i].due && !err)
@@ -248,27 +250,49 @@ int iscsi_attach_due(struct loop *loop, int root, struct iscsi_want *want, unsig
 	return err;
 }
 
+int iscsi_attach_again(struct loop *loop, int root, struct iscsi_want *want, unsigned count,
+	uint64_t until, uint64_t limit, bool (*again)(struct iscsi_want *, void *arg), void *arg,
+	struct diag *diag)
+{
+	for (;;) {
+		uint64_t end = until;
+		bool any = false;
+		int err;
+
+		for (unsigned i = 0; i < count; i++)
+			any |= want[i].due = again(&want[i], arg);
+		if (!any || sleep(1))
+			return 0;
+		if (limit && (!end || loop_clock() + limit < end))
+			end = loop_clock() + limit;
+		err = iscsi_attach_due(loop, root, want, count, end, diag);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static bool is_unanswered(const struct iscsi_want *want)
 {
 	return want->why.err && want->why.err != EINTR && !want->answers;
 }
 
 /* --transport auto: fall back to TCP if iSER got no answer. */
-static bool choose_tcp(struct iscsi_logins *login)
+static bool choose_tcp(struct iscsi_logins *logins)
 {
 	bool any = false;
 
-	for (unsigned i = 0; i < login->targets.count; i++) {
-		const struct iscsi_target *target = &login->targets.target[i];
-		struct iscsi_want *want = &login->want[target->first];
+	for (unsigned i = 0; i < logins->targets.count; i++) {
+		const struct iscsi_target *target = &logins->targets.target[i];
+		struct iscsi_want *want = &logins->want[target->first];
 
 		if (!target->count || !target->any || want->carrier != ISCSI_ISER ||
 			!is_unanswered(want))
 			continue;
 		any = true;
-		if (login->call->loop.verbose)
-			call_note(
-				login->call, "%s: over iSER: %s", target->spelling, want->why.text);
+		if (logins->call->loop.verbose)
+			call_note(logins->call, "%s: over iSER: %s", target->spelling,
+				want->why.text);
 		for (unsigned j = 0; j < target->count; j++) {
 			want[j].carrier = ISCSI_TCP;
 			want[j].due = true;
@@ -277,60 +301,60 @@ static bool choose_tcp(struct iscsi_logins *login)
 	return any;
 }
 
+struct retries {
+	const struct iscsi_logins *logins;
+	uint64_t begun;
+};
+
 /* rd.iscsi.login_retry_max: retry portals that did not answer for as long as that many logins may
  * take, as the network may be late. */
-static bool choose_again(struct iscsi_logins *login, uint64_t begun)
+static bool may_answer(struct iscsi_want *want, void *arg)
 {
+	const struct retries *retries = arg;
+	const struct iscsi_logins *logins = retries->logins;
 	uint64_t soon = loop_clock() + SEC;
-	bool any = false;
 
-	for (unsigned i = 0; i < login->count; i++) {
-		struct iscsi_want *want = &login->want[i];
-
-		want->due = is_unanswered(want) && !want->existed;
-		any |= want->due && soon < begun + (uint64_t)login->wishes.retry_max *
-							    (uint64_t)want->set.login_timeout * SEC;
-	}
-	return any && (!login->until || soon < login->until);
+	return is_unanswered(want) && !want->existed && (!logins->until || soon < logins->until) &&
+	       soon < retries->begun + (uint64_t)logins->wishes.retry_max *
+					       (uint64_t)want->set.login_timeout * SEC;
 }
 
-int iscsi_logins_run(struct iscsi_logins *login, struct loop *loop)
+int iscsi_logins_run(struct iscsi_logins *logins, struct loop *loop)
 {
-	struct diag *diag = login->call->diag;
+	struct diag *diag = logins->call->diag;
+	struct retries retries = { .logins = logins };
 	uint32_t live = 0;
-	uint64_t begun;
-	int err =
-		iscsi_attach_due(loop, login->root, login->want, login->count, login->until, diag);
+	int err = iscsi_attach_due(
+		loop, logins->root, logins->want, logins->count, logins->until, diag);
 
-	if (!err && choose_tcp(login))
+	if (!err && choose_tcp(logins))
 		err = iscsi_attach_due(
-			loop, login->root, login->want, login->count, login->until, diag);
-	begun = loop_clock();
-	while (!err && login->wishes.retry_max > 0 && choose_again(login, begun) && !sleep(1))
-		err = iscsi_attach_due(
-			loop, login->root, login->want, login->count, login->until, diag);
+			loop, logins->root, logins->want, logins->count, logins->until, diag);
+	retries.begun = loop_clock();
+	if (!err && logins->wishes.retry_max > 0)
+		err = iscsi_attach_again(loop, logins->root, logins->want, logins->count,
+			logins->until, 0, may_answer, &retries, diag);
 	for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
 		live |= (uint32_t)iscsi_setting[i].live << i;
-	for (unsigned i = 0; !err && i < login->targets.count; i++) {
-		const struct iscsi_target *target = &login->targets.target[i];
+	for (unsigned i = 0; !err && i < logins->targets.count; i++) {
+		const struct iscsi_target *target = &logins->targets.target[i];
+		struct iscsi_want *want = &logins->want[target->first];
+		uint32_t given = target->given & live;
 
-		for (unsigned j = target->first; j < target->first + target->count; j++) {
-			struct iscsi_want *want = &login->want[j];
-
-			if (want->existed && !want->why.err && target->given & live)
-				iscsi_adjust(loop, login->root, want->carrier,
-					(struct iscsi_if_conn){ .sid = want->sid }, &want->set,
-					target->given & live, &want->why);
-		}
+		for (unsigned j = 0; j < target->count; j++)
+			if (want[j].existed && !want[j].why.err && given)
+				iscsi_adjust(loop, logins->root, want[j].carrier,
+					(struct iscsi_if_conn){ .sid = want[j].sid }, &want[j].set,
+					given, &want[j].why);
 	}
 	return err;
 }
 
-void iscsi_logins_free(struct iscsi_logins *login)
+void iscsi_logins_free(struct iscsi_logins *logins)
 {
-	for (unsigned i = 0; i < login->count; i++)
-		iscsi_want_free(&login->want[i]);
-	free(login->want);
-	iscsi_targets_free(&login->targets);
-	kernel_iscsi_wishes_free(&login->wishes);
+	for (unsigned i = 0; i < logins->count; i++)
+		iscsi_want_free(&logins->want[i]);
+	free(logins->want);
+	iscsi_targets_free(&logins->targets);
+	kernel_iscsi_wishes_free(&logins->wishes);
 }

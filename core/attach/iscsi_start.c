@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Sessions as open-iscsi's iscsistart makes them: settings by its record names, from -P and
+ * iscsid.conf; logins from wishes, retried. */
+#include "iscsi_want.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AUTH    "node.session.auth."
+#define SEC     1000000000ull
+#define SCAN_NS (60 * SEC)
+
+static int set_text(char *to, size_t room, const char *name, const char *value, struct diag *diag)
+{
+	if (strlen(value) >= room)
+		return diag_set(diag, DIAG_USAGE, E2BIG, "%s: too long: must be at most %zu bytes",
+			name, room - 1);
+	if (to)
+		strcpy(to, value);
+	return 0;
+}
+
+int iscsi_record_set(struct iscsi_records *records, int root, const char *name, const char *value,
+	struct diag *diag)
+{
+	const struct {
+		const char *name, **to;
+	} auth[] = { { AUTH "username", &records->user[0] },
+		{ AUTH "username_in", &records->user[1] }, { AUTH "password", &records->secret[0] },
+		{ AUTH "password_in", &records->secret[1] } };
+	struct diag why = { 0 };
+	uint64_t number;
+
+	if (!strcmp(name, "iface.transport_name")) {
+		records->iser = !strcmp(value, "iser");
+		if (records->iser || !strcmp(value, "tcp"))
+			return 0;
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"iface.transport_name: invalid value '%s': expected tcp or iser", value);
+	}
+	if (!strcmp(name, "iface.net_ifacename"))
+		return set_text(records->netdev, sizeof(records->netdev), name, value, diag);
+	if (!strcmp(name, "iface.hwaddress"))
+		return kernel_mac_netdev(root, value, records->netdev)
+			       ? 0
+			       : diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+					 "iface.hwaddress: no network interface with the address "
+					 "'%.40s'",
+					 value);
+	if (!strcmp(name, "iface.initiatorname"))
+		return set_text(records->initiator, sizeof(records->initiator), name, value, diag);
+	if (!strcmp(name, "node.session.initial_login_retry_max")) {
+		if (parse_u64(value, 0, 10000, &number, &why))
+			return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", name, why.text);
+		records->retry_max = (uint32_t)number;
+		return 0;
+	}
+	if (!strcmp(name, AUTH "chap_algs"))
+		return iscsi_chap_algs(value, &records->algs, diag);
+	for (unsigned i = 0; i < 4; i++)
+		if (!strcmp(name, auth[i].name)) {
+			*auth[i].to = value;
+			return set_text(NULL, ISCSI_WISH_TEXT, name, value, diag);
+		}
+	return strncmp(name, "node.", 5) ? -ENOENT
+					 : iscsi_settings_set(&records->set, name, value, diag);
+}
+
+bool iscsi_record_is_other(const char *name)
+{
+	static const char *const others[] = { "node.startup", "node.leading_login",
+		"node.session.scan", "node.session.reopen_max", "node.session.initial_cmdsn",
+		"node.session.xmit_thread_priority", "node.session.err_timeo.host_reset_timeout",
+		"node.session.iscsi.DefaultTime2Retain", "node.session.iscsi.DefaultTime2Wait",
+		"node.session.iscsi.MaxConnections", AUTH "authmethod", AUTH "password_length",
+		AUTH "password_in_length", "node.conn[0].startup", "node.conn[0].tcp.window_size",
+		"node.conn[0].tcp.type_of_service", "node.conn[0].timeo.auth_timeout",
+		"node.conn[0].iscsi.IFMarker", "node.conn[0].iscsi.OFMarker" };
+
+	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strcmp(name, others[i]))
+			return true;
+	return !strncmp(name, "iface.", 6);
+}
+
+static void fill_want(struct iscsi_start *s, unsigned i)
+{
+	const struct iscsi_records *records = &s->records;
+	const struct iscsi_wish *wish = &s->wishes.wish[i];
+	struct iscsi_auth *auth = &s->from[i].auth;
+	bool boot = wish->boot_target[0];
+
+	s->from[i].initiator = records->initiator;
+	if (wish->secret[0][0]) /* a user without a secret is ignored, as by open-iscsi */
+		*auth = (struct iscsi_auth){ .user = wish->user[0], .secret = wish->secret[0] };
+	if (wish->secret[1][0])
+		auth->target_secret = wish->secret[1];
+	if (wish->user[1][0])
+		auth->target_user = wish->user[1];
+	auth->algs = records->algs;
+	s->want[i] = (struct iscsi_want){ .target = wish->name,
+		.boot_root = boot ? "ibft" : NULL,
+		.boot_target = boot ? wish->boot_target : NULL,
+		.boot_nic = boot && wish->boot_nic[0] ? wish->boot_nic : NULL,
+		.netdev = records->netdev[0] ? records->netdev : NULL,
+		.carrier = records->iser ? ISCSI_ISER : ISCSI_TCP,
+		.tpgt = -1,
+		.from = &s->from[i],
+		.set = records->set,
+		.lun = SCSI_LUN_ALL,
+		.due = true };
+}
+
+bool iscsi_start_resolved(const struct iscsi_want *want)
+{
+	return want->portal.ss.ss_family;
+}
+
+static void resolve(struct iscsi_start *s, struct iscsi_want *want)
+{
+	const struct iscsi_wish *wish = &s->wishes.wish[want - s->want];
+
+	if (iscsi_start_resolved(want))
+		return;
+	want->why = (struct diag){ 0 };
+	addr_resolve(&want->portal, wish->host, wish->port,
+		(uint32_t)s->records.set.login_timeout * 1000, &want->why);
+}
+
+/* Could a retry succeed? */
+static bool may_help(struct iscsi_want *want, void *arg)
+{
+	uint8_t class = (uint8_t)(want->status >> 8);
+	struct iscsi_start *s = arg;
+
+	if (!want->why.err || want->why.err == EINTR || want->existed ||
+		class == ISCSI_LOGIN_INITIATOR || loop_clock() + SEC >= s->bound)
+		return false;
+	if (iscsi_start_resolved(want) && class != ISCSI_LOGIN_TARGET &&
+		want->why.code != DIAG_TIMEOUT && want->why.code != DIAG_REFUSED &&
+		want->why.code != DIAG_UNREACHABLE && want->why.code != DIAG_CLOSED)
+		return false;
+	s->retrying(s, want);
+	resolve(s, want);
+	return true;
+}
+
+int iscsi_start_run(struct iscsi_start *s, struct loop *loop, uint64_t until, struct diag *diag)
+{
+	uint64_t begun = loop_clock(), attempt = (uint64_t)s->records.set.login_timeout * SEC,
+		 first = begun + attempt + SCAN_NS;
+	unsigned count = s->wishes.count;
+	int err;
+
+	s->bound = begun + attempt * s->records.retry_max;
+	if (until && until < s->bound)
+		s->bound = until;
+	s->want = calloc(count, sizeof(*s->want));
+	s->from = calloc(count, sizeof(*s->from));
+	if (!s->want || !s->from)
+		return diag_sys(diag, ENOMEM, "iSCSI logins");
+	for (unsigned i = 0; i < count; i++) {
+		fill_want(s, i);
+		resolve(s, &s->want[i]);
+	}
+	err = iscsi_attach_due(
+		loop, s->root, s->want, count, until && until < first ? until : first, diag);
+	return err ? err
+		   : iscsi_attach_again(loop, s->root, s->want, count, until, attempt + SCAN_NS,
+			     may_help, s, diag);
+}
+
+void iscsi_start_free(struct iscsi_start *s)
+{
+	for (unsigned i = 0; s->want && i < s->wishes.count; i++)
+		iscsi_want_free(&s->want[i]);
+	free(s->want);
+	free(s->from);
+	kernel_iscsi_wishes_free(&s->wishes);
+}
