@@ -113,32 +113,23 @@ static const char *dd_value(const struct call *call, const char *key)
 	return NULL;
 }
 
-static int refuse_dd(const struct call *call)
-{
-	const char *in = dd_value(call, "if="), *out = dd_value(call, "of=");
-	char src[160], dst[160];
-
-	diag_set(call->diag, DIAG_USAGE, EINVAL, "if= and of= are dd's operands");
-	return diag_hint(call->diag, "rdmastor copy %s %s",
-		out_shell(in ? in : "-", src, sizeof(src)),
-		out_shell(out ? out : "-", dst, sizeof(dst)));
-}
-
-static int refuse_third(const struct call *call)
-{
-	diag_set(call->diag, DIAG_USAGE, EINVAL, "unexpected operand '%s'", call->operand[2]);
-	return diag_hint(call->diag, "give ddrescue's map as: --resume MAP");
-}
-
 static int read_options(struct copy_run *run)
 {
 	const struct copy_opts *opts = run->opts;
 	struct call *call = run->call;
+	const char *in = dd_value(call, "if="), *out = dd_value(call, "of=");
+	char src[160], dst[160];
 
-	if (dd_value(call, "if=") || dd_value(call, "of="))
-		return refuse_dd(call);
-	if (call->operands > 2)
-		return refuse_third(call);
+	if (in || out) {
+		diag_set(call->diag, DIAG_USAGE, EINVAL, "if= and of= are dd's operands");
+		return diag_hint(call->diag, "rdmastor copy %s %s",
+			out_shell(in ? in : "-", src, sizeof(src)),
+			out_shell(out ? out : "-", dst, sizeof(dst)));
+	}
+	if (call->operands > 2) {
+		usage(run, "unexpected operand '%s'", call->operand[2]);
+		return diag_hint(call->diag, "give ddrescue's map as: --resume MAP");
+	}
 	run->from_pipe = !strcmp(call->operand[0], "-");
 	run->to_pipe = !strcmp(call->operand[1], "-");
 	if (opts->sparse && opts->no_sparse)
@@ -188,61 +179,42 @@ static bool waits(const struct bdev *bdev)
 #define BAR_LEAST 10
 #define TAIL      52 /* columns of the figures behind the bar, so that its width stays the same */
 
-/* "1:02:03 left" */
-static const char *time_left(double seconds, char text[32])
-{
-	unsigned left = (unsigned)seconds, hours = left / 3600;
-
-	if (hours)
-		snprintf(text, 32, "%u:%02u:%02u left", hours, left / 60 % 60, left % 60);
-	else
-		snprintf(text, 32, "%u:%02u left", left / 60, left % 60);
-	return text;
-}
-
-/* " [=====>    ]", as long as there is room for; "" when there is too little. */
-static const char *draw_bar(double part, unsigned room, char text[BAR + 8])
-{
-	static const char full[] = "========================================>";
-	unsigned width = room < BAR + 3 ? room - 3 : BAR;
-	unsigned len = (unsigned)(part * width);
-
-	if (room < BAR_LEAST + 3)
-		return "";
-	snprintf(text, BAR + 8, " [%-*.*s]", (int)width, (int)(len < width ? len + 1 : len),
-		full + BAR - len);
-	return text;
-}
-
 static void show_bar(const struct copy_progress *p, bool waiting)
 {
+	static const char full[BAR + 2] = "========================================>";
 	const char *what = p->verifying ? "verifying" : "copying";
 	double part = p->total ? (double)p->done / (double)p->total : 0;
-	char done[16], total[16], rate[16], bad[16], bar[BAR + 8], left[32], tail[160] = "";
-	char line[256];
-	size_t at, columns = out_columns();
+	bool known = p->left > 0 && p->left < UINT32_MAX && !waiting;
+	unsigned columns = out_columns(), width, filled, seconds = known ? (unsigned)p->left : 0;
+	char done[16], total[16], text[16], percent[8] = "", rate[40] = "", left[32] = "",
+					    bad[40] = "", bar[BAR + 8] = "";
+	char tail[200], line[256];
+	size_t at;
 
 	if (p->total)
-		snprintf(tail, sizeof(tail), " %3d%%", (int)(part * 100));
-	at = strlen(tail);
-	at += (size_t)snprintf(tail + at, sizeof(tail) - at, "  %s%s%s", out_human(p->done, done),
-		p->total ? " of " : "", p->total ? out_human(p->total, total) : "");
+		snprintf(percent, sizeof(percent), " %3d%%", (int)(part * 100));
 	if (waiting)
-		at += (size_t)snprintf(
-			tail + at, sizeof(tail) - at, "  waiting for the connection");
+		snprintf(rate, sizeof(rate), "  waiting for the connection");
 	else if (p->rate > 0)
-		at += (size_t)snprintf(
-			tail + at, sizeof(tail) - at, "  %s/s", out_human((uint64_t)p->rate, rate));
-	if (p->left > 0 && p->left < UINT32_MAX && !waiting)
-		at += (size_t)snprintf(
-			tail + at, sizeof(tail) - at, "  %s", time_left(p->left, left));
+		snprintf(rate, sizeof(rate), "  %s/s", out_human((uint64_t)p->rate, text));
+	if (seconds >= 3600)
+		snprintf(left, sizeof(left), "  %u:%02u:%02u left", seconds / 3600,
+			seconds / 60 % 60, seconds % 60);
+	else if (known)
+		snprintf(left, sizeof(left), "  %u:%02u left", seconds / 60, seconds % 60);
 	if (p->bad)
-		at += (size_t)snprintf(
-			tail + at, sizeof(tail) - at, "  %s unreadable", out_human(p->bad, bad));
+		snprintf(bad, sizeof(bad), "  %s unreadable", out_human(p->bad, text));
+	at = (size_t)snprintf(tail, sizeof(tail), "%s  %s%s%s%s%s%s", percent,
+		out_human(p->done, done), p->total ? " of " : "",
+		p->total ? out_human(p->total, total) : "", rate, left, bad);
 	at = (at < TAIL ? TAIL : at) + strlen(what) + 1;
-	snprintf(line, sizeof(line), "%s%s%s", what,
-		p->total && columns > at ? draw_bar(part, (unsigned)(columns - at), bar) : "",
-		tail);
+	if (p->total && columns >= at + BAR_LEAST + 3) { /* " [=====>    ]" */
+		width = columns < at + BAR + 3 ? columns - (unsigned)at - 3 : BAR;
+		filled = (unsigned)(part * width);
+		snprintf(bar, sizeof(bar), " [%-*.*s]", (int)width,
+			(int)(filled < width ? filled + 1 : filled), full + BAR - filled);
+	}
+	snprintf(line, sizeof(line), "%s%s%s", what, bar, tail);
 	out_bar(line);
 }
 
@@ -402,23 +374,6 @@ static void name_disk(
 	copy_disk_set(disk, size, id[0] ? id : name, name);
 }
 
-static void name_disks(struct copy_run *run)
-{
-	char **operand = run->call->operand;
-
-	if (!run->opts->resume)
-		return;
-	name_disk(&run->src_is, operand[0], run->src, run->src->lim.size);
-	run->copy.src_is = &run->src_is;
-	if (run->dst)
-		name_disk(&run->dst_is, operand[1], run->dst, run->dst->lim.size);
-	else if (run->regular)
-		name_disk(&run->dst_is, operand[1], NULL, (run->length + 511) / 512 * 512);
-	else
-		return;
-	run->copy.dst_is = &run->dst_is;
-}
-
 static int start_over(struct copy_run *run)
 {
 	const char *map = run->opts->resume;
@@ -432,11 +387,19 @@ static int start_over(struct copy_run *run)
 
 static int check_map(struct copy_run *run)
 {
+	char **operand = run->call->operand;
 	int rc;
 
-	name_disks(run);
 	if (!run->opts->resume)
 		return 0;
+	name_disk(&run->src_is, operand[0], run->src, run->src->lim.size);
+	run->copy.src_is = &run->src_is;
+	if (run->dst)
+		name_disk(&run->dst_is, operand[1], run->dst, run->dst->lim.size);
+	else if (run->regular)
+		name_disk(&run->dst_is, operand[1], NULL, (run->length + 511) / 512 * 512);
+	if (run->dst || run->regular)
+		run->copy.dst_is = &run->dst_is;
 	rc = copy_check_map(run->task.loop, run->src, &run->copy, &run->done, run->call->diag);
 	return rc == -ESTALE && !run->call->diag->hint[0] ? start_over(run) : rc;
 }
@@ -478,16 +441,14 @@ static void say_size(struct copy_run *run)
 {
 	char a[16], b[16];
 
-	if (run->from_pipe)
-		return;
-	if (run->dst && run->dst->lim.size > run->src->lim.size && !run->to_pipe)
+	if (!run->from_pipe && run->dst && run->dst->lim.size > run->src->lim.size && !run->to_pipe)
 		call_note(run->call,
 			"%s: larger (%s) than the source (%s): the rest is not written",
 			run->dst->uri, out_human(run->dst->lim.size, a),
 			out_human(run->src->lim.size, b));
 }
 
-static void print_ends(struct copy_run *run)
+static void print_ends(struct copy_run *run, bool already)
 {
 	struct out *out = run->call->out;
 
@@ -496,6 +457,8 @@ static void print_ends(struct copy_run *run)
 	if (!run->from_pipe || run->progress.done)
 		out_u64(out, "size", NULL, run->src->lim.size);
 	out_bool(out, "created", NULL, run->missing);
+	if (run->opts->resume)
+		out_bool(out, "already_copied", NULL, already);
 }
 
 /* For a dry run: check that the destination can be created, or if it is empty, written. */
@@ -525,12 +488,6 @@ static void print_line(struct copy_run *run, const char *line)
 		out_line(run->call->out, "%s", line);
 }
 
-static void print_already(struct copy_run *run, bool already)
-{
-	if (run->opts->resume)
-		out_bool(run->call->out, "already_copied", NULL, already);
-}
-
 static int rehearse(struct copy_run *run)
 {
 	bool already = run->opts->resume && run->done == run->src->lim.size;
@@ -546,8 +503,7 @@ static int rehearse(struct copy_run *run)
 			run->call->diag);
 	if (rc)
 		return rc;
-	print_ends(run);
-	print_already(run, already);
+	print_ends(run, already);
 	if (!run->from_pipe)
 		out_u64(out, "remaining_bytes", NULL, remaining);
 	out_bool(out, "verify", NULL, run->opts->verify);
@@ -611,42 +567,23 @@ static void say_result(struct copy_run *run)
 	print_line(run, line);
 	if (run->to_pipe)
 		return;
-	print_ends(run);
-	print_already(run, p->already);
+	print_ends(run, p->already);
 	print_counts(run);
 	out_real(run->call->out, "bytes_per_second", NULL, average(p), 0);
 }
 
 /* A copy to or from it can be continued. */
-static bool resumable(const struct copy_run *run, unsigned i)
+static bool resumable(const char *uri)
 {
-	const char *uri = run->call->operand[i];
-
 	return strcmp(uri, "-") && !keeps_nothing(uri);
-}
-
-static void hint(struct copy_run *run)
-{
-	const char *longer = "; --on-loss SECONDS waits longer for the connection";
-	bool doubt = run->src_is.by_uri || run->dst_is.by_uri;
-	struct diag *diag = run->call->diag;
-
-	if (!run->progress.lost || run->task.timed_out)
-		longer = "";
-	if (run->progress.saved)
-		diag_hint(diag, "the same command%s continues the copy from the map %s%s",
-			doubt && !run->opts->verify ? " with --verify" : "", run->opts->resume,
-			longer);
-	else if (!run->opts->resume && resumable(run, 0) && resumable(run, 1))
-		diag_hint(
-			diag, "to be able to continue an interrupted copy: --resume MAP%s", longer);
-	else if (*longer)
-		diag_hint(diag, "%s", longer + 2);
 }
 
 static int failed(struct copy_run *run, int rc)
 {
+	const char *longer = "; --on-loss SECONDS waits longer for the connection";
+	bool doubt = run->src_is.by_uri || run->dst_is.by_uri;
 	struct diag *diag = run->call->diag;
+	char **operand = run->call->operand;
 
 	if (rc == -EINTR && run->task.timed_out)
 		rc = task_timed_out(run->call);
@@ -654,7 +591,17 @@ static int failed(struct copy_run *run, int rc)
 		return start_over(run);
 	if (diag->hint[0] || diag->code == DIAG_USAGE || diag->code == DIAG_MISMATCH)
 		return rc;
-	hint(run);
+	if (!run->progress.lost || run->task.timed_out)
+		longer = "";
+	if (run->progress.saved)
+		diag_hint(diag, "the same command%s continues the copy from the map %s%s",
+			doubt && !run->opts->verify ? " with --verify" : "", run->opts->resume,
+			longer);
+	else if (!run->opts->resume && resumable(operand[0]) && resumable(operand[1]))
+		diag_hint(
+			diag, "to be able to continue an interrupted copy: --resume MAP%s", longer);
+	else if (*longer)
+		diag_hint(diag, "%s", longer + 2);
 	return rc;
 }
 
