@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* info: opens a disk for reading and prints its properties. */
 #include "disk_open.h"
+#include "names.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -22,27 +23,15 @@ static const struct opt_foreign foreign[] = {
 	{ 0 },
 };
 
-static void bytes_text(const uint8_t *bytes, size_t len, const uint8_t *dashes, char *text)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (dashes && i == *dashes) {
-			*text++ = '-';
-			dashes++;
-		}
-		text += sprintf(text, "%02x", bytes[i]);
-	}
-}
-
 static void print_id(
 	struct out *out, const char *key, const char *label, const uint8_t *bytes, size_t len)
 {
-	static const uint8_t uuid_dashes[] = { 4, 6, 8, 10, 0 };
 	char text[64];
 
 	if (!disk_id_known(bytes, len))
 		return;
-	bytes_text(bytes, len, strcmp(key, "uuid") ? NULL : uuid_dashes, text);
-	out_text(out, key, label, "%s", text);
+	out_text(out, key, label, "%s",
+		strcmp(key, "uuid") ? hex_text(text, bytes, len) : uuid_text(text, bytes));
 }
 
 static void print_name(struct out *out, const char *key, const char *label, const char *name)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Which of the targets found are wanted. */
 #include "srp_filter.h"
+#include "names.h"
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -20,13 +20,11 @@ static int read_number(
 	struct srp_value *value, enum srp_key key, const char *text, struct diag *diag)
 {
 	const char *digits = !strncmp(text, "0x", 2) ? text + 2 : text;
-	size_t len = strspn(digits, "0123456789abcdefABCDEF");
 
-	if (!len || digits[len] || len > keys[key].digits)
+	if (!hex_parse(&value->lower, digits, keys[key].digits))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"invalid %s '%s': expected 1 to %u hexadecimal digits", keys[key].option,
 			text, keys[key].digits);
-	value->lower = strtoull(digits, NULL, 16);
 	return 0;
 }
 
@@ -74,7 +72,7 @@ bool srp_filter_takes(const struct srp_filter *filter, const struct mad_target *
 	char text[17];
 
 	if (key[SRP_ID_EXT].count &&
-		(!mad_srp_id_ext(service, text) || !mad_srp_hex(text, &id_ext)))
+		(!mad_srp_id_ext(service, text) || !hex_parse(&id_ext, text, 16)))
 		return false;
 	return takes(&key[SRP_ID_EXT], 0, id_ext) && takes(&key[SRP_IOC_GUID], 0, ioc->guid) &&
 	       takes(&key[SRP_DGID], target->prefix, target->guid) &&

@@ -2,6 +2,7 @@
 /* Print an SRP connection of the kernel and its disks. */
 #include "srp_made.h"
 #include "kernel_scsi.h"
+#include "names.h"
 #include "srp_loss.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,9 +28,7 @@ static void show_host(struct out *out, const struct kernel_srp *host, const char
 	if (!host->by_cm) {
 		char gid[33];
 
-		for (unsigned i = 0; i < 16; i++)
-			snprintf(gid + 2 * i, 3, "%02x", host->dgid[i]);
-		out_text(out, "dgid", NULL, "%s", gid);
+		out_text(out, "dgid", NULL, "%s", hex_text(gid, host->dgid, 16));
 		out_text(out, "pkey", NULL, "%04x", host->pkey);
 		out_text(out, "service_id", NULL, "%016" PRIx64, host->service_id);
 	} else if (*dest) {

@@ -2,6 +2,7 @@
 /* What is attached, as tables: a row for each path to a disk, those of one disk together; then the
  * RDMA ports. */
 #include "status_show.h"
+#include "names.h"
 #include "status_serving.h"
 #include "status_table.h"
 #include <inttypes.h>
@@ -212,11 +213,9 @@ static void show_text(
 
 static void show_identity(struct out *out, const struct identity *who)
 {
-	char id[40] = "";
+	char id[UUID_TEXT];
 
-	for (unsigned i = 0; i < sizeof(who->hostid); i++)
-		snprintf(id + strlen(id), 4, "%s%02x",
-			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", who->hostid[i]);
+	uuid_text(id, who->hostid);
 	out_line(out, "%s", "");
 	out_line(out, "host NQN:  %s (from %s)", who->hostnqn, who->nqn_from);
 	out_line(out, "host ID:   %s (from %s)", id, who->id_from);

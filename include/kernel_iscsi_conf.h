@@ -31,8 +31,6 @@ struct iscsi_wish { /* one portal of one target; "" = not told */
  * nothing, "iscsi", "ibft". */
 int kernel_iscsi_string(const char *text, struct iscsi_wish *, struct diag *);
 bool kernel_iscsi_is_string(const char *text); /* and no URI, "iscsi://…" */
-/* A LUN as digits or in the groups of RFC 4173; -EINVAL. */
-int kernel_iscsi_lun(const char *text, uint64_t *lun, struct diag *);
 
 /* as a URI, without users and secrets */
 void kernel_iscsi_uri(const struct iscsi_wish *, char text[URI_MAX]);

@@ -349,8 +349,6 @@ void mad_port_event(struct mad *, unsigned what);
  * identifier extension. */
 /* as ibsrpdm takes it: any text without blanks */
 bool mad_srp_id_ext(const struct mad_service *, char id_ext[17]);
-/* false: no number, nothing the kernel would take */
-bool mad_srp_hex(const char *id_ext, uint64_t *value);
 struct mad_srp {         /* one way to log in: a service of a controller, seen in one partition */
 	char id_ext[17]; /* as the target spells it */
 	uint64_t id /* the same */, ioc_guid, prefix, guid, service_id;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Numbers, sizes and times as options and URIs write them. Whole or not at all; no sign, no blanks,
  * no locale. */
+#include "names.h"
 #include "uri.h"
 #include <ctype.h>
 #include <errno.h>
@@ -14,12 +15,9 @@ static bool digits(const char **text, unsigned base, uint64_t *value, bool *over
 	uint64_t sum = 0;
 
 	for (;; p++) {
-		unsigned char c = (unsigned char)*p;
-		unsigned digit = isdigit(c)                  ? c - '0' + 0u
-				 : base == 16 && isxdigit(c) ? tolower(c) - 'a' + 10u
-							     : 99;
+		int digit = hex_digit(*p);
 
-		if (digit >= base)
+		if (digit < 0 || (unsigned)digit >= base)
 			break;
 		if (__builtin_mul_overflow(sum, base, &sum) ||
 			__builtin_add_overflow(sum, digit, &sum))

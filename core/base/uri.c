@@ -2,6 +2,7 @@
 /* The grammar of URIs and plain paths (rdmastor-uri(7)). Keys are left to uri_key.c, transport ids
  * to uri_trid.c, what a scheme means to its owner. */
 #include "uri.h"
+#include "names.h"
 #include "uri_fill.h"
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -10,13 +11,6 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-
-static int hex_digit(char c)
-{
-	return isdigit((unsigned char)c)    ? c - '0'
-	       : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
-					    : -1;
-}
 
 /* The character behind "%XX"; -1 = it is none, or NUL, which nothing in a URI may hold. */
 static int unescape(const char *piece, size_t len)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Cutting secrets out of texts that people, logs or `ps` will see. Works on anything, well-formed
  * or not. */
+#include "names.h"
 #include "uri.h"
 #include "uri_fill.h"
 #include <ctype.h>
@@ -43,11 +44,6 @@ static void cut_out(char *at, size_t len)
 	explicit_bzero(at + tail, len);
 }
 
-static int hex(char c)
-{
-	return isdigit((unsigned char)c) ? c - '0' : (c | 0x20) - 'a' + 10;
-}
-
 /* A key's value is secret by its key, or because it is, decoded, a URI with a password. */
 static bool secret_value(const char *name, size_t name_len, const char *value, size_t len)
 {
@@ -62,12 +58,12 @@ static bool secret_value(const char *name, size_t name_len, const char *value, s
 			return true;
 	}
 	for (size_t i = 0; i < len && n < sizeof(plain) - 1; i++) {
-		bool escaped = value[i] == '%' && i + 2 < len &&
-			       isxdigit((unsigned char)value[i + 1]) &&
-			       isxdigit((unsigned char)value[i + 2]);
+		bool escaped = value[i] == '%' && i + 2 < len && hex_digit(value[i + 1]) >= 0 &&
+			       hex_digit(value[i + 2]) >= 0;
 
 		plain[n++] =
-			escaped ? (char)(hex(value[i + 1]) * 16 + hex(value[i + 2])) : value[i];
+			escaped ? (char)(hex_digit(value[i + 1]) * 16 + hex_digit(value[i + 2]))
+				: value[i];
 		i += escaped ? 2 : 0;
 	}
 	plain[n] = 0;

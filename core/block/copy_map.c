@@ -3,6 +3,7 @@
  * Comments name the disks, and the last one carries a sum over the bytes before it. ddrescue drops
  * comments; a file without the sum is taken as it is. */
 #include "copy_map.h"
+#include "names.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -290,9 +291,7 @@ static void skip_blanks(struct line *line)
 
 static int digit(char c, unsigned base)
 {
-	int value = c >= '0' && c <= '9'                     ? c - '0'
-		    : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-							     : 99;
+	int value = hex_digit(c);
 
 	return value < (int)base ? value : -1;
 }

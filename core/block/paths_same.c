@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Whether two paths lead to one disk, and whether a path that comes later keeps what was promised
  * when the disk was opened. */
+#include "names.h"
 #include "paths.h"
 #include <errno.h>
 #include <stdio.h>
@@ -25,13 +26,6 @@ static const uint8_t *name_of(const struct bdev_id *id, const struct name *name)
 	return memcmp(bytes, zero, name->len) ? bytes : NULL;
 }
 
-static const char *name_text(const uint8_t *bytes, size_t len, char text[33])
-{
-	for (size_t i = 0; i < len; i++)
-		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-	return text;
-}
-
 int paths_same_disk(
 	const struct bdev_id *known, const struct bdev_id *id, bool reattached, struct diag *diag)
 {
@@ -48,7 +42,7 @@ int paths_same_disk(
 		if (memcmp(was, is, name->len))
 			return diag_set(diag, DIAG_MISMATCH, ENXIO,
 				"another disk: its %s is %s, not %s", name->what,
-				name_text(is, name->len, one), name_text(was, name->len, other));
+				hex_text(one, is, name->len), hex_text(other, was, name->len));
 		same++;
 	}
 	/* one URI opened again, of a disk that never had a name: the URI is its name */

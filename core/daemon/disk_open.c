@@ -6,6 +6,7 @@
 #include "kernel_identity.h"
 #include "kernel_rdma.h"
 #include "loop.h"
+#include "names.h"
 #include "policy.h"
 #include "uri.h"
 #include <errno.h>
@@ -108,8 +109,7 @@ bool disk_key(const char *text, const struct bdev *bdev, char key[DISK_KEY])
 
 	key[0] = 0;
 	if (disk_id_known(id, 16)) {
-		for (unsigned i = 0; i < 16; i++)
-			snprintf(key + 2 * i, 3, "%02x", id[i]);
+		hex_text(key, id, 16);
 	} else if (is->serial[0]) { /* namespaces of a controller share it */
 		snprintf(key, DISK_KEY, "%s %s %s", is->model, is->serial, uri ? uri->path : "");
 	} else if (disk_path(text, path, sizeof(path)) && realpath(path, real)) {

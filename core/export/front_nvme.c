@@ -3,6 +3,7 @@
 #include "disk_open.h"
 #include "fronts.h"
 #include "kernel_rdma.h"
+#include "names.h"
 #include "nvmf_target.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -62,7 +63,7 @@ static int add_listen(
 
 static int check_nqn(const char *name, const char *nqn, struct diag *diag)
 {
-	if (!strncmp(nqn, "nqn.", 4) && strlen(nqn) <= 223 && !strpbrk(nqn, " \t\n"))
+	if (nqn_valid(nqn))
 		return 0;
 	return diag_set(diag, DIAG_USAGE, EINVAL,
 		"--%s: invalid NQN '%s': expected nqn.*, up to 223 bytes, no blanks", name, nqn);

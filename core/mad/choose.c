@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Which port the user means, and what is wrong with it. What ports there are is left to port.c. */
 #include "mad.h"
-#include <arpa/inet.h>
-#include <ctype.h>
+#include "names.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +12,7 @@
 
 int mad_gid_parse(uint8_t gid[16], const char *text, struct diag *diag)
 {
-	size_t len = strspn(text, "0123456789abcdefABCDEF");
-
-	if (len == 32 && !text[len]) {
-		for (unsigned i = 0; i < 16; i++) {
-			char byte[3] = { text[2 * i], text[2 * i + 1], 0 };
-
-			gid[i] = (uint8_t)strtoul(byte, NULL, 16);
-		}
-		return 0;
-	}
-	if (inet_pton(AF_INET6, text, gid) == 1)
+	if (gid_parse(gid, text))
 		return 0;
 	return diag_set(diag, DIAG_USAGE, EINVAL,
 		"invalid GID '%s': expected an IPv6 address or 32 hex digits", text);

@@ -2,11 +2,10 @@
 /* SRP targets among the services of I/O controllers (SRP-2, annex B), and the ways to write one
  * down. */
 #include "mad.h"
-#include <ctype.h>
+#include "names.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PREFIX       "SRP.T10:"
@@ -15,14 +14,6 @@
 bool mad_srp_id_ext(const struct mad_service *service, char id_ext[17])
 {
 	return sscanf(service->name, PREFIX "%16s", id_ext) == 1;
-}
-
-bool mad_srp_hex(const char *id_ext, uint64_t *value)
-{
-	size_t len = strspn(id_ext, "0123456789abcdefABCDEF");
-
-	*value = strtoull(id_ext, NULL, 16);
-	return len && len <= 16 && !id_ext[len];
 }
 
 bool mad_srp_get(struct mad_srp *srp, const struct mad_target *target, const struct mad_unit *unit,
@@ -37,7 +28,7 @@ bool mad_srp_get(struct mad_srp *srp, const struct mad_target *target, const str
 		.io_class = ioc->io_class,
 		.send_size = ioc->send_size,
 	};
-	return mad_srp_id_ext(service, srp->id_ext) && mad_srp_hex(srp->id_ext, &srp->id);
+	return mad_srp_id_ext(service, srp->id_ext) && hex_parse(&srp->id, srp->id_ext, 16);
 }
 
 bool mad_srp_left_out(const struct mad_target *target, char text[160])

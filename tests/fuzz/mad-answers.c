@@ -5,6 +5,7 @@
  * watch tells makes sense, and it ends. */
 #include "../../core/mad/codec.h"
 #include "mad_port.h"
+#include "names.h"
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -117,7 +118,7 @@ static void check_found(const struct mad_found *found)
 					if (!mad_srp_id_ext(service, id_ext))
 						abort();
 					if (mad_srp_get(&srp, target, unit, ioc, service) !=
-						mad_srp_hex(id_ext, &value))
+						hex_parse(&value, id_ext, 16))
 						abort();
 					mad_srp_command(&srp, &more, line);
 					mad_srp_uri(target, unit, ioc, service, line);

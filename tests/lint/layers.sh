@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Who may include whom: every #include of the rooms is held against the table below.
-# A room also sees its own private headers (beside the .c or at the top of the room), libc, and diag.h grow.h loop.h policy.h wire.h.
+# A room also sees its own private headers (beside the .c or at the top of the room), libc, and diag.h grow.h loop.h names.h policy.h wire.h.
 cd "$(dirname "$0")/../.." || exit 1
 shopt -s nullglob globstar
 
@@ -14,7 +14,7 @@ daemon  : iscsi_attach iscsi_keeper kernel_* mad port_events srp_daemon srp_rule
 load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rping load_report out :
 target  : target split bdev ways ep stream mem :
 export  : bdev child export kernel_disk kernel_identity kernel_nbd kernel_process mem nbd_dev nbd_server split uri uapi/* daemon disk_open fronts nvmf_target kernel_rdma : liburing.h
-kernel  : kernel_* out child uri wire/iscsi datamover uapi/* : netlink/* cjson/* mbedtls/*
+kernel  : kernel_* out child uri wire/iscsi wire/nvmf datamover uapi/* : netlink/* cjson/* mbedtls/*
 proto   : target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server wire/* : mbedtls/*
 block   : bdev split scheme out mem uri copy session image : liburing.h
 mad     : mad wire/mad : infiniband/*
@@ -22,7 +22,7 @@ net     : port_events ep stream ways mem uri crc32c wire/iwarp wire/mad : infini
 base    : applet secret scheme image child crc32c mem out uri resolve stats task :
 include : * :
 '
-everywhere='diag grow loop policy wire'
+everywhere='diag grow loop names policy wire'
 # Neighbours inside a room that may know another's private headers.
 friends='core/proto/iscsi:scsi core/proto/srp:scsi core/kernel/status:nvme'
 for dir in core/kernel/*/; do friends+=" ${dir%/}:sys"; done

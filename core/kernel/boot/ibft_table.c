@@ -2,6 +2,7 @@
 /* An iBFT as the firmware left it, every offset and length of it checked, turned into the texts
  * that iscsi_ibft makes. */
 #include "kernel_iscsi_conf.h"
+#include "names.h"
 #include "uapi/ibft.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -61,7 +62,6 @@ static bool is_zero(const uint8_t *bytes, size_t len)
 static void take_addr(const uint8_t addr[16], char text[IBFT_ADDR])
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	int len = 0;
 
 	*text = 0;
 	if (is_zero(addr, 16))
@@ -70,9 +70,7 @@ static void take_addr(const uint8_t addr[16], char text[IBFT_ADDR])
 		snprintf(text, IBFT_ADDR, "%u.%u.%u.%u", addr[12], addr[13], addr[14], addr[15]);
 		return;
 	}
-	for (unsigned i = 0; i < 16; i += 2)
-		len += snprintf(text + len, IBFT_ADDR - (size_t)len, "%s%02x%02x", i ? ":" : "",
-			addr[i], addr[i + 1]);
+	gid_text(text, addr); /* eight groups too */
 }
 
 static int take_nic(struct table *t, size_t offset)
@@ -111,8 +109,7 @@ static void take_lun(const uint8_t lun[8], struct ibft_target_info *to)
 
 	for (unsigned i = 0; i < 8; i++)
 		len += snprintf(to->lun + len, sizeof(to->lun) - (size_t)len, "%x", lun[i]);
-	for (unsigned i = 0; i < 8; i += 2)
-		to->number |= (uint64_t)(lun[i] << 8 | lun[i + 1]) << 8 * i;
+	to->number = lun_number(lun);
 }
 
 static int take_target(struct table *t, size_t offset)

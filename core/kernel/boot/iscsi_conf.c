@@ -3,6 +3,7 @@
  * and of Debian's initramfs (open-iscsi, scripts/local-top/iscsi). Strings are iscsi_string.c's. */
 #include "iscsi_conf.h"
 #include "cmdline.h"
+#include "names.h"
 #include "uri.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -65,14 +66,9 @@ void kernel_iscsi_conf_note(struct iscsi_wishes *w, const char *fmt, ...)
 
 bool kernel_iscsi_conf_name(char name[ISCSI_NAME_MAX + 1], const char *text)
 {
-	size_t len = strlen(text);
-
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f)
-			return false;
-	if (!len || len > ISCSI_NAME_MAX)
+	if (!name_is_plain(text))
 		return false;
-	memcpy(name, text, len + 1);
+	strcpy(name, text);
 	return true;
 }
 

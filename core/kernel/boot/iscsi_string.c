@@ -2,6 +2,7 @@
 /* dracut's "iscsi:" strings, taken apart as its parse_iscsi_root() does
  * (modules.d/45net-lib/net-lib.sh), and LUNs as boot strings have them (RFC 4173, 5). */
 #include "iscsi_conf.h"
+#include "names.h"
 #include "uri.h"
 #include <ctype.h>
 #include <errno.h>
@@ -182,8 +183,7 @@ static const char *take_fields(struct iscsi_wish *wish, const struct fields *f, 
 	at += count >= 4;
 	if (at >= count || !f->len[at])
 		return NULL;
-	if (!copy(lun, sizeof(lun), f->at[at], f->len[at]) ||
-		kernel_iscsi_lun(lun, &wish->lun, NULL))
+	if (!copy(lun, sizeof(lun), f->at[at], f->len[at]) || !lun_parse(&wish->lun, lun))
 		return "invalid LUN";
 	return NULL;
 }
@@ -252,40 +252,4 @@ int kernel_iscsi_string(const char *text, struct iscsi_wish *wish, struct diag *
 	if (rest)
 		why = take_rest(wish, rest);
 	return why ? malformed(text, diag, why) : 0;
-}
-
-/* Up to four groups of four hex digits, whose leading zeroes and last groups may be missing. */
-static int grouped_lun(const char *text, uint64_t *lun)
-{
-	unsigned digits = 0, group = 0;
-	uint64_t value = 0;
-
-	*lun = 0;
-	for (;; text++) {
-		if (isxdigit((unsigned char)*text)) {
-			if (++digits > 4)
-				return -EINVAL;
-			value = value << 4 | (uint64_t)(isdigit((unsigned char)*text)
-								? *text - '0'
-								: (*text | 0x20) - 'a' + 10);
-			continue;
-		}
-		if ((*text && *text != '-') || !digits || group == 4)
-			return -EINVAL;
-		*lun |= value << 16 * group++;
-		if (!*text)
-			return 0;
-		value = digits = 0;
-	}
-}
-
-int kernel_iscsi_lun(const char *text, uint64_t *lun, struct diag *diag)
-{
-	if (strchr(text, '-') ? !grouped_lun(text, lun)
-			      : !parse_u64(text, 0, UINT64_MAX - 1, lun, NULL))
-		return 0;
-	return diag_set(diag, DIAG_USAGE, EINVAL,
-		"invalid LUN '%.40s': expected a number, or up to four groups of hex digits, "
-		"4752-3a4f-6b7e-2f99",
-		text);
 }

@@ -12,14 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENTRIES   256
-#define DISCOVERY "nqn.2014-08.org.nvmexpress.discovery"
-
-bool kernel_conf_discovery_nqn(const char *nqn)
-{
-	return !strcmp(nqn, DISCOVERY);
-}
-
+#define ENTRIES 256
 struct nvmf_entry *kernel_conf_add(
 	struct nvmf_entries *all, const char *from, unsigned line, struct diag *diag)
 {

@@ -13,6 +13,5 @@ int kernel_conf_inherit(struct nvmf_entry *, const struct nvmf_entry *from, stru
 void kernel_conf_clear(struct nvmf_entry *);
 void kernel_conf_note(struct nvmf_entries *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-bool kernel_conf_discovery_nqn(const char *nqn); /* the well-known one */
 /* "transport=tcp;traddr=…" into the entry. */
 int kernel_conf_tid(struct nvmf_entries *, struct nvmf_entry *, char *text, struct diag *);

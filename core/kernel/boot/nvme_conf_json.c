@@ -2,6 +2,7 @@
 /* nvme-cli 2's config.json: hosts, their subsystems, and the ports of those. What a level does not
  * say is said by the one above. */
 #include "nvme_conf.h"
+#include "wire/nvmf.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
@@ -85,7 +86,7 @@ static int add_port(struct nvmf_entries *all, const struct nvmf_entry *above, co
 	err = take_members(all, entry, port, NULL, diag);
 	if (!err)
 		err = kernel_conf_inherit(entry, above, diag);
-	if (!err && entry->value[NVMF_NQN] && kernel_conf_discovery_nqn(entry->value[NVMF_NQN]))
+	if (!err && entry->value[NVMF_NQN] && !strcmp(entry->value[NVMF_NQN], NVMF_DISCOVERY_NQN))
 		entry->discover = true;
 	return err;
 }

@@ -1,33 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The name of this machine as an iSCSI initiator: where open-iscsi would find one we find the same.
  */
-#include "sys/identity.h"
 #include "kernel_iscsi.h"
+#include "names.h"
+#include "sys/identity.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#define NAME_MAX_LEN 223 /* RFC 7143, 4.2.7.1 */
-#define PREFIX       "iqn.2026-11.rdmastor:uuid:"
-
-static bool is_name(const char *name)
-{
-	size_t len = strlen(name);
-
-	if (strncmp(name, "iqn.", 4) && strncmp(name, "eui.", 4) && strncmp(name, "naa.", 4))
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f)
-			return false;
-	return len > 4 && len <= NAME_MAX_LEN;
-}
+#define PREFIX "iqn.2026-11.rdmastor:uuid:"
 
 static bool take(struct kernel_initiator *who, const char *name, const char *from)
 {
-	if (!is_name(name))
+	if (!iscsi_name_valid(name))
 		return false;
 	snprintf(who->name, sizeof(who->name), "%s", name);
 	snprintf(who->from, sizeof(who->from), "%s", from);
@@ -70,7 +57,7 @@ int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who,
 	static const char *const file_keys[] = { "InitiatorName=", NULL };
 	/* dracut's; its old one and Debian's */
 	static const char *const words[] = { "rd.iscsi.initiator=", "iscsi_initiator=", NULL };
-	char uuid[UUID_TEXT + 1], name[sizeof(PREFIX) + UUID_TEXT];
+	char name[sizeof(PREFIX) + UUID_TEXT] = PREFIX;
 	const char *from = "random";
 	uint8_t id[16];
 
@@ -81,7 +68,7 @@ int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who,
 			       : diag_set(diag, DIAG_USAGE, EINVAL,
 					 "invalid initiator name '%s': expected iqn.*, eui.* or "
 					 "naa.*, at most %d bytes without blanks",
-					 wanted, NAME_MAX_LEN);
+					 wanted, NAME_PLAIN_MAX);
 	if (last_of(kernel_sys_read_conf(root, "etc/iscsi/initiatorname.iscsi"), "\n", file_keys,
 		    who, "/etc/iscsi/initiatorname.iscsi") ||
 		last_of(kernel_sys_read_all(root, "proc/cmdline"), " \t\n", words, who,
@@ -89,12 +76,10 @@ int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who,
 		from_firmware(root, who))
 		return 0;
 	if (!kernel_identity_machine(root, id, &from)) {
-		if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id))
-			getrandom(id, sizeof(id), 0);
-		kernel_identity_mark(id);
+		kernel_identity_random(id);
 		who->random = 1;
 	}
-	snprintf(name, sizeof(name), PREFIX "%s", kernel_identity_uuid_text(id, uuid));
+	uuid_text(name + strlen(PREFIX), id);
 	take(who, name, from);
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* What the kernel's SRP initiator, ib_srp, is connected to, and how it would connect. */
 #include "grow.h"
 #include "kernel_srp.h"
+#include "names.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -28,19 +29,10 @@ static bool read_hex(int root, const char *host, const char *name, uint64_t *val
 
 static bool read_gid(int root, const char *host, const char *name, uint8_t gid[16])
 {
-	char text[64], *p = text;
+	char text[64];
 
-	if (kernel_sys_read(root, text, sizeof(text), HOSTS "/%s/%s", host, name) <= 0)
-		return false;
-	for (unsigned i = 0; i < 8; i++) {
-		unsigned long group = strtoul(p, &p, 16);
-
-		gid[2 * i] = (uint8_t)(group >> 8);
-		gid[2 * i + 1] = (uint8_t)group;
-		if (*p++ != ':' && i < 7)
-			return false;
-	}
-	return true;
+	return kernel_sys_read(root, text, sizeof(text), HOSTS "/%s/%s", host, name) > 0 &&
+	       gid_parse(gid, text);
 }
 
 struct walk {
@@ -165,9 +157,8 @@ static bool same_path(const struct kernel_srp *host, const struct srp_want *want
 {
 	char gid[33];
 
-	for (unsigned i = 0; i < 16; i++)
-		snprintf(gid + 2 * i, 3, "%02x", host->dgid[i]);
-	return (!want->value[SRP_OPT_DGID][0] || !strcmp(gid, want->value[SRP_OPT_DGID])) &&
+	return (!want->value[SRP_OPT_DGID][0] ||
+		       !strcmp(hex_text(gid, host->dgid, 16), want->value[SRP_OPT_DGID])) &&
 	       (!want->value[SRP_OPT_SERVICE_ID][0] ||
 		       host->service_id == hex(want->value[SRP_OPT_SERVICE_ID]));
 }

@@ -2,6 +2,7 @@
 /* The port of this machine from which a login leaves. ib_srp does not look for it: each port has an
  * add_target of its own, and one that is not the right one fails. */
 #include "kernel_srp.h"
+#include "names.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <ifaddrs.h>
@@ -14,9 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CLASS    "sys/class/infiniband"
-#define GID_TEXT 40
-#define NO_GID   "0000:0000:0000:0000:0000:0000:0000:0000"
+#define CLASS  "sys/class/infiniband"
+#define NO_GID "0000:0000:0000:0000:0000:0000:0000:0000"
 #define MAPPED                                                                                     \
 	{                                                                                          \
 		[10] = 0xff, [11] = 0xff                                                           \
@@ -154,13 +154,6 @@ static int own_address(const struct srp_want *want, struct addr *own, struct dia
 	if (fd >= 0)
 		close(fd);
 	return err;
-}
-
-static void gid_text(char out[GID_TEXT], const uint8_t gid[16])
-{
-	for (unsigned i = 0; i < 8; i++)
-		snprintf(out + 5 * i, GID_TEXT - 5 * i, "%02x%02x%s", gid[2 * i], gid[2 * i + 1],
-			i < 7 ? ":" : "");
 }
 
 /* The address itself is a GID of a RoCE device. */

@@ -3,9 +3,9 @@
  * the others before the kernel sees it. ib_srp of Linux 6.12 itself forgets what is missing when
  * the last value was right, and trusts a max_it_iu_size that is too small. */
 #include "kernel_srp.h"
+#include "names.h"
 #include "sys/sys.h"
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -69,14 +69,9 @@ int kernel_srp_opt_find(const char *name)
 	return -1;
 }
 
-/* 1 to `digits` hexadecimal digits, 0x before them or not. */
-static bool hex(const char *text, unsigned digits, uint64_t *value)
+static const char *skip_0x(const char *text)
 {
-	const char *p = text[0] == '0' && (text[1] | 0x20) == 'x' ? text + 2 : text;
-	size_t len = strspn(p, "0123456789abcdefABCDEF");
-
-	*value = strtoull(p, NULL, 16);
-	return len && len <= digits && !p[len];
+	return text[0] == '0' && (text[1] | 0x20) == 'x' ? text + 2 : text;
 }
 
 static int set_hex(char *to, size_t len, const struct key *key, const char *text, unsigned digits,
@@ -84,7 +79,7 @@ static int set_hex(char *to, size_t len, const struct key *key, const char *text
 {
 	uint64_t value;
 
-	if (!hex(text, digits, &value))
+	if (!hex_parse(&value, skip_0x(text), digits))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"invalid %s '%s': expected 1 to %u hexadecimal digits", key->name, text,
 			digits);
@@ -95,23 +90,15 @@ static int set_hex(char *to, size_t len, const struct key *key, const char *text
 	return 0;
 }
 
-static int set_gid(char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
+static int set_gid(char *to, const struct key *key, const char *text, struct diag *diag)
 {
 	uint8_t gid[16];
-	size_t digits = strspn(text, "0123456789abcdefABCDEF");
 
-	if (digits == 32 && !text[digits]) {
-		for (unsigned i = 0; i < 32; i++)
-			to[i] = (char)tolower((unsigned char)text[i]);
-		to[32] = 0;
-		return 0;
-	}
-	if (inet_pton(AF_INET6, text, gid) != 1)
+	if (!gid_parse(gid, text))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"invalid %s '%s': expected a GID: an IPv6 address or 32 hex digits",
 			key->name, text);
-	for (unsigned i = 0; i < 16; i++)
-		snprintf(to + 2 * i, len - 2 * i, "%02x", gid[i]);
+	hex_text(to, gid, sizeof(gid));
 	return 0;
 }
 
@@ -133,7 +120,7 @@ static int set_class(
 {
 	uint64_t value;
 
-	if (!hex(text, 4, &value) || (value != 0xff00 && value != 0x0100))
+	if (!hex_parse(&value, skip_0x(text), 4) || (value != 0xff00 && value != 0x0100))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"invalid %s '%s': expected ff00 (SRP revision 10) or 0100 (16a and later)",
 			key->name, text);
@@ -173,7 +160,7 @@ int kernel_srp_set(struct srp_want *want, enum srp_opt opt, const char *value, s
 		err = set_hex(text, len, key, value, 4, diag);
 		break;
 	case GID:
-		err = set_gid(text, len, key, value, diag);
+		err = set_gid(text, key, value, diag);
 		break;
 	case ADDRESS:
 		err = set_address(text, len, key, value, diag);

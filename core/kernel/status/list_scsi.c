@@ -4,6 +4,7 @@
 #include "kernel_scsi.h"
 #include "kernel_srp.h"
 #include "list.h"
+#include "names.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -104,9 +105,7 @@ static void add_srp(struct listing *list, const struct kernel_srp *srp)
 	if (srp->by_cm) {
 		find_peer(list, &link);
 	} else {
-		for (unsigned i = 0; i < sizeof(srp->dgid); i++)
-			snprintf(link.address + strlen(link.address), 4, "%s%02x",
-				i && i % 2 == 0 ? ":" : "", srp->dgid[i]);
+		gid_text(link.address, srp->dgid);
 		kernel_sys_read(list->root, link.source, sizeof(link.source), "%s/sgid", dir);
 		snprintf(link.service, sizeof(link.service), "%016" PRIx64, srp->service_id);
 	}

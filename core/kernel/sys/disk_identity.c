@@ -3,6 +3,7 @@
 #include "hash.h"
 #include "identity.h"
 #include "kernel_identity.h"
+#include "names.h"
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +17,6 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-
-#define NQN "nqn.2014-08.org.nvmexpress:uuid:"
 
 struct fs_uuid { /* struct fsuuid2 of linux/fs.h, since 6.9 */
 	uint8_t len, uuid[16];
@@ -96,14 +95,13 @@ static bool has_uuid(const struct identity_file *file)
 
 void kernel_identity_file(int root, const struct identity_file *file, char *text, size_t len)
 {
-	char uuid[UUID_TEXT + 1], where[300], source[256];
+	char uuid[UUID_TEXT], where[300], source[256];
 	uint8_t boot[16] = { 0 };
 
 	/* subvolumes of btrfs share its UUID and use the same inode numbers; its id tells them
 	 * apart */
 	if (has_uuid(file) && file->fs_type != BTRFS_SUPER_MAGIC)
-		snprintf(where, sizeof(where), "file system %s",
-			kernel_identity_uuid_text(file->fs_uuid, uuid));
+		snprintf(where, sizeof(where), "file system %s", uuid_text(uuid, file->fs_uuid));
 	else if (fsid_lasts(file))
 		snprintf(where, sizeof(where), "file system id %016llx",
 			(unsigned long long)file->fsid);
@@ -111,8 +109,7 @@ void kernel_identity_file(int root, const struct identity_file *file, char *text
 		snprintf(where, sizeof(where), "file system %s", source);
 	else
 		snprintf(where, sizeof(where), "boot %s device %u:%u",
-			kernel_identity_boot(root, boot) ? kernel_identity_uuid_text(boot, uuid)
-							 : "unknown",
+			kernel_identity_boot(root, boot) ? uuid_text(uuid, boot) : "unknown",
 			major(file->dev), minor(file->dev));
 	if (inode_lasts(file->fs_type))
 		snprintf(text, len, "%s inode %llu", where, (unsigned long long)file->inode);
@@ -190,7 +187,6 @@ int kernel_disk_text(int root, const char *path, char *text, size_t len, struct 
 static void derive(struct disk_identity *id, const uint8_t machine[16], const char *own)
 {
 	static const char what[3][8] = { "uuid", "nguid", "serial" };
-	char text[UUID_TEXT + 1];
 	uint8_t sum[3][32];
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -200,12 +196,11 @@ static void derive(struct disk_identity *id, const uint8_t machine[16], const ch
 		memcpy(key + 16, what[i], sizeof(what[i]));
 		kernel_hash_hmac(sum[i], key, sizeof(key), own, strlen(own));
 	}
-	kernel_identity_mark(sum[0]);
+	uuid_mark_random(sum[0]);
 	memcpy(id->uuid, sum[0], sizeof(id->uuid));
 	memcpy(id->nguid, sum[1], sizeof(id->nguid));
-	for (unsigned i = 0; i < 10; i++)
-		snprintf(id->serial + 2 * i, 3, "%02x", sum[2][i]);
-	snprintf(id->nqn, sizeof(id->nqn), NQN "%s", kernel_identity_uuid_text(id->uuid, text));
+	hex_text(id->serial, sum[2], 10);
+	nqn_of_uuid(id->nqn, id->uuid);
 }
 
 int kernel_disk_identity(

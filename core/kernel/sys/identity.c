@@ -4,6 +4,7 @@
 #include "identity.h"
 #include "hash.h"
 #include "kernel_identity.h"
+#include "names.h"
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -12,50 +13,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define NQN_MAX  223 /* NVMe Base 2.0, 4.5 */
-#define UUID_NQN "nqn.2014-08.org.nvmexpress:uuid:"
-
 int kernel_root(void)
 {
 	return open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-static int hex(char c)
-{
-	return c >= '0' && c <= '9'                     ? c - '0'
-	       : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-							: -1;
-}
-
-/* 32 hex digits, with dashes anywhere between bytes or without. Gives the number of characters, 0 =
- * no UUID. */
-static size_t uuid_get(const char *text, uint8_t uuid[16])
-{
-	const char *p = text;
-
-	for (int i = 0; i < 16; i++, p += 2) {
-		if (i && *p == '-')
-			p++;
-		if (hex(p[0]) < 0 || hex(p[1]) < 0)
-			return 0;
-		uuid[i] = (uint8_t)(hex(p[0]) << 4 | hex(p[1]));
-	}
-	return p - text;
-}
-
-const char *kernel_identity_uuid_text(const uint8_t u[16], char text[UUID_TEXT + 1])
-{
-	snprintf(text, UUID_TEXT + 1,
-		"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
-		u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
-		u[15]);
-	return text;
-}
-
-void kernel_identity_mark(uint8_t uuid[16])
-{
-	uuid[6] = (uuid[6] & 0x0f) | 0x40; /* RFC 9562, 5.4 */
-	uuid[8] = (uuid[8] & 0x3f) | 0x80;
 }
 
 /* What board makers leave in place of a UUID: the same on many machines. */
@@ -74,7 +34,7 @@ static bool uuid_fake(const uint8_t uuid[16])
 	static const uint8_t counted[6] = { 0x12, 0x34, 0x56, 0x78, 0x12, 0x34 },
 			     counted_le[6] = { 0x78, 0x56, 0x34, 0x12, 0x34, 0x12 };
 	bool same = true, rising = true;
-	char text[UUID_TEXT + 1];
+	char text[UUID_TEXT];
 
 	for (int i = 1; i < 16; i++) {
 		same &= uuid[i] == uuid[0];
@@ -84,23 +44,11 @@ static bool uuid_fake(const uint8_t uuid[16])
 	if (same || rising || !memcmp(uuid, counted, sizeof(counted)) ||
 		!memcmp(uuid, counted_le, sizeof(counted_le)))
 		return true;
-	kernel_identity_uuid_text(uuid, text);
+	uuid_text(text, uuid);
 	for (unsigned i = 0; i < sizeof(fakes) / sizeof(*fakes); i++)
 		if (!strcmp(text, fakes[i]))
 			return true;
 	return false;
-}
-
-static bool nqn_valid(const char *nqn)
-{
-	size_t len = strlen(nqn);
-
-	if (strncmp(nqn, "nqn.", 4) || len <= 4 || len > NQN_MAX)
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)nqn[i] <= ' ' || nqn[i] == 0x7f)
-			return false;
-	return true;
 }
 
 static bool take_nqn(struct identity *who, const char *nqn, const char *from)
@@ -114,22 +62,17 @@ static bool take_nqn(struct identity *who, const char *nqn, const char *from)
 
 static bool take_id(struct identity *who, const char *text, const char *from)
 {
-	uint8_t id[16];
-	size_t len = uuid_get(text, id);
-
-	if (!len || text[len])
+	if (!uuid_parse(who->hostid, text))
 		return false;
-	memcpy(who->hostid, id, sizeof(id));
 	snprintf(who->id_from, sizeof(who->id_from), "%s", from);
 	return true;
 }
 
 static void take_uuid(struct identity *who, const uint8_t uuid[16], const char *from)
 {
-	char text[UUID_TEXT + 1], nqn[sizeof(UUID_NQN) + UUID_TEXT];
+	char nqn[NQN_UUID_TEXT];
 
-	snprintf(nqn, sizeof(nqn), UUID_NQN "%s", kernel_identity_uuid_text(uuid, text));
-	take_nqn(who, nqn, from);
+	take_nqn(who, nqn_of_uuid(nqn, uuid), from);
 }
 
 /* The first line of a file that holds one word; false when it is absent or empty. */
@@ -201,7 +144,7 @@ static bool from_firmware(int root, struct identity *who)
 	char text[64];
 
 	if (!one_line(root, "sys/class/dmi/id/product_uuid", text, sizeof(text)) ||
-		uuid_get(text, uuid) != strlen(text) || uuid_fake(uuid))
+		!uuid_parse(uuid, text) || uuid_fake(uuid))
 		return false;
 	take_uuid(who, uuid, "DMI product UUID");
 	return true;
@@ -216,22 +159,26 @@ static bool from_machine_id(int root, struct identity *who)
 	uint8_t machine[16], sum[32];
 	char text[64];
 
-	if (!one_line(root, "etc/machine-id", text, sizeof(text)) ||
-		uuid_get(text, machine) != strlen(text))
+	if (!one_line(root, "etc/machine-id", text, sizeof(text)) || !uuid_parse(machine, text))
 		return false;
 	kernel_hash_hmac(sum, machine, sizeof(machine), app, sizeof(app));
-	kernel_identity_mark(sum);
+	uuid_mark_random(sum);
 	take_uuid(who, sum, "machine-id");
 	return true;
+}
+
+void kernel_identity_random(uint8_t uuid[16])
+{
+	if (getrandom(uuid, 16, GRND_NONBLOCK) != 16)
+		getrandom(uuid, 16, 0);
+	uuid_mark_random(uuid);
 }
 
 static void made_up(struct identity *who)
 {
 	uint8_t uuid[16] = { 0 };
 
-	if (getrandom(uuid, sizeof(uuid), GRND_NONBLOCK) != sizeof(uuid))
-		getrandom(uuid, sizeof(uuid), 0);
-	kernel_identity_mark(uuid);
+	kernel_identity_random(uuid);
 	take_uuid(who, uuid, "random");
 	who->random = 1;
 }
@@ -244,12 +191,12 @@ static void derive_id(struct identity *who)
 	const char *uuid = strstr(who->hostnqn, "uuid:");
 	uint8_t sum[32];
 
-	if (uuid && uuid_get(uuid + 5, who->hostid) == strlen(uuid + 5) && uuid[5]) {
+	if (uuid && uuid_parse(who->hostid, uuid + 5)) {
 		snprintf(who->id_from, sizeof(who->id_from), "the host NQN's UUID");
 		return;
 	}
 	kernel_hash_hmac(sum, label, sizeof(label) - 1, who->hostnqn, strlen(who->hostnqn));
-	kernel_identity_mark(sum);
+	uuid_mark_random(sum);
 	memcpy(who->hostid, sum, sizeof(who->hostid));
 	snprintf(who->id_from, sizeof(who->id_from), "a hash of the host NQN");
 }
@@ -263,7 +210,7 @@ int kernel_identity(int root, const char *wanted_nqn, const char *wanted_id, str
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"invalid host NQN '%s': expected nqn.*, at most %d bytes without "
 				"blanks",
-				wanted_nqn, NQN_MAX);
+				wanted_nqn, NAME_PLAIN_MAX);
 	} else if (!from_files(root, who) && !from_cmdline(root, who) &&
 		   !from_firmware(root, who) && !from_machine_id(root, who)) {
 		made_up(who);
@@ -300,5 +247,5 @@ bool kernel_identity_boot(int root, uint8_t id[16])
 	char text[64];
 
 	return one_line(root, "proc/sys/kernel/random/boot_id", text, sizeof(text)) &&
-	       uuid_get(text, id) == strlen(text);
+	       uuid_parse(id, text);
 }

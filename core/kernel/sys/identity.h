@@ -6,14 +6,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define UUID_TEXT 36
-
 /* Who this machine is, and no other; false: nothing tells. */
 bool kernel_identity_machine(int root, uint8_t id[16], const char **from);
 /* This boot of the machine, and no other; false: unknown. */
 bool kernel_identity_boot(int root, uint8_t id[16]);
-void kernel_identity_mark(uint8_t uuid[16]); /* as a random UUID (RFC 9562, 5.4) */
-const char *kernel_identity_uuid_text(const uint8_t uuid[16], char text[UUID_TEXT + 1]);
+void kernel_identity_random(uint8_t uuid[16]);
 /* What a block device says of itself: its WWID, or that of its disk and the partition's number;
  * false: nothing that lasts. */
 bool kernel_identity_device(

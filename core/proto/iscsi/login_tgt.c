@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The stages of a login, driven by the initiator's requests. */
 #include "login_tgt.h"
+#include "names.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -149,16 +150,6 @@ static int negotiate(struct iscsi_login_tgt *login, struct diag *diag)
 	return n;
 }
 
-static bool good_name(const char *name)
-{
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f)
-			return false;
-	return len && len <= ISCSI_NAME_MAX;
-}
-
 static int take_names(struct iscsi_login_tgt *login, const struct said *said, struct diag *diag)
 {
 	bool discovery = said->session && !strcmp(said->session, "Discovery");
@@ -171,7 +162,7 @@ static int take_names(struct iscsi_login_tgt *login, const struct said *said, st
 		return refuse(login, ISCSI_MISSING,
 			diag_set(diag, DIAG_PROTOCOL, EPROTO, "login without %s",
 				said->initiator ? "TargetName" : "InitiatorName"));
-	if (!good_name(said->initiator) || (!discovery && !good_name(said->target)))
+	if (!name_is_plain(said->initiator) || (!discovery && !name_is_plain(said->target)))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
 			"invalid name: must be at most %u bytes without blanks and control "
 			"characters",

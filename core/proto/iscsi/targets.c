@@ -2,6 +2,7 @@
 /* Reading what SendTargets gives: names and addresses of a peer that may say anything. */
 #include "targets.h"
 #include "grow.h"
+#include "names.h"
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -62,18 +63,16 @@ int iscsi_address_get(const char *text, struct iscsi_record *record, struct diag
 	return host_is_good(record->host, v6) ? 0 : no_address(text, diag);
 }
 
+/* RFC 7143, 4.2.7.2; characters beyond ASCII are left to the target. */
 static int check_name(const char *name, struct diag *diag)
 {
 	size_t len = strlen(name);
 
-	for (size_t i = 0; i < len;
-		i++) /* RFC 7143, 4.2.7.2; beyond ASCII it is the target's affair */
-		if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f)
-			return diag_set(diag, DIAG_PROTOCOL, EPROTO,
-				"target name with blanks or control characters");
-	if (!len || len > ISCSI_NAME_MAX)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "target name of %zu bytes", len);
-	return 0;
+	return name_is_plain(name) ? 0
+	       : len && len <= ISCSI_NAME_MAX
+		       ? diag_set(diag, DIAG_PROTOCOL, EPROTO,
+				 "target name with blanks or control characters")
+		       : diag_set(diag, DIAG_PROTOCOL, EPROTO, "target name of %zu bytes", len);
 }
 
 static struct iscsi_record *add(struct iscsi_found *found, const char *name, struct diag *diag)

@@ -2,6 +2,7 @@
 /* From a URI and its environment to what every queue of a session needs to know: whom to dial, how,
  * and as whom. */
 #include "ep.h"
+#include "names.h"
 #include "nvme.h"
 #include <errno.h>
 #include <stdio.h>
@@ -24,31 +25,6 @@ static int text_key(struct uri *uri, const char *name, char *to, size_t room, st
 	return 0;
 }
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool nvme_uuid_parse(uint8_t uuid[16], const char *text)
-{
-	for (unsigned i = 0; i < 16; i++) {
-		int high, low;
-
-		if ((i == 4 || i == 6 || i == 8 || i == 10) && *text++ != '-')
-			return false;
-		high = hex(text[0]);
-		low = high < 0 ? -1 : hex(text[1]);
-		if (low < 0)
-			return false;
-		uuid[i] = (uint8_t)(high << 4 | low);
-		text += 2;
-	}
-	return !*text;
-}
-
 /* Who we are: keys before environment. A host id belongs to its NQN, so that of the environment
  * does not go with another. */
 static int identity(
@@ -63,13 +39,12 @@ static int identity(
 	if (err)
 		return err;
 	if (id)
-		return nvme_uuid_parse(conf->hostid, id)
-			       ? 0
-			       : diag_set(diag, DIAG_USAGE, EINVAL, "hostid='%s': expected a UUID",
-					 id);
+		return uuid_parse(conf->hostid, id) ? 0
+						    : diag_set(diag, DIAG_USAGE, EINVAL,
+							      "hostid='%s': expected a UUID", id);
 	uuid = strstr(conf->hostnqn, ":uuid:");
 	if (uuid && strcmp(conf->hostnqn, env->hostnqn))
-		nvme_uuid_parse(conf->hostid, uuid + 6);
+		uuid_parse(conf->hostid, uuid + 6);
 	if (!conf->hostnqn[0])
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no host NQN: set hostnqn=");
 	return 0;

@@ -2,6 +2,7 @@
 /* The initiator as a bdev: attaches to a controller, finds the namespace, fixes the limits from
  * what both say, and looks again when the namespace changes. Queues for I/O are lanes (lane.c);
  * reconnecting is left to block/paths.c. */
+#include "names.h"
 #include "nvme.h"
 #include "out.h"
 #include "session.h"
@@ -438,10 +439,9 @@ static int name_namespace(struct nvme_dev *dev, const struct uri *uri, struct di
 		return 0;
 	if (!strncmp(slash + 1, "urn:uuid:", 9)) {
 		dev->by_uuid = true;
-		return nvme_uuid_parse(dev->want, slash + 10)
-			       ? 0
-			       : diag_set(
-					 diag, DIAG_USAGE, EINVAL, "invalid UUID '%s'", slash + 10);
+		return uuid_parse(dev->want, slash + 10) ? 0
+							 : diag_set(diag, DIAG_USAGE, EINVAL,
+								   "invalid UUID '%s'", slash + 10);
 	}
 	if (parse_u64(slash + 1, 1, NVME_NSID_ALL - 1, &nsid, diag))
 		return diag_set(diag, DIAG_USAGE, EINVAL,

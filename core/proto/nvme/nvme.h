@@ -38,7 +38,6 @@ int nvme_conf_init(struct nvme_conf *, struct uri *, const struct bdev_env *, ui
 	struct diag *);
 /* Sets host, port and where, and dst of a numeric host. */
 int nvme_conf_host(struct nvme_conf *, const char *host, uint16_t port, struct diag *);
-bool nvme_uuid_parse(uint8_t uuid[16], const char *text);
 
 /* Data of one command; len 0 = none. Memory of a pool the queue's carrier has mapped. */
 struct nvme_data {

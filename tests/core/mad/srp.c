@@ -27,19 +27,6 @@ Test(srp, service_names)
 	cr_assert_not(mad_srp_id_ext(&(struct mad_service){ .name = "" }, got));
 }
 
-Test(srp, only_numbers_are_usable)
-{
-	uint64_t value;
-
-	cr_assert(mad_srp_hex("0002c90300A0B0C0", &value));
-	cr_assert_eq(value, 0x0002c90300a0b0c0);
-	cr_assert(mad_srp_hex("1", &value));
-	cr_assert_not(mad_srp_hex("", &value));
-	cr_assert_not(mad_srp_hex("1,pkey=1", &value));
-	cr_assert_not(mad_srp_hex("0x12", &value));
-	cr_assert_not(mad_srp_hex("-1", &value));
-}
-
 Test(srp, what_is_left_out_is_one_line)
 {
 	struct mad_service third = { .name = "SRP.T10:\x1b[31mRED" },

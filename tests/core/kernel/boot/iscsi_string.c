@@ -149,26 +149,6 @@ Test(iscsi_string, is_told_from_a_uri)
 	cr_assert_not(kernel_iscsi_is_string("10.0.0.1:3260"));
 }
 
-Test(iscsi_string, luns)
-{
-	static const struct {
-		const char *text;
-		uint64_t lun;
-	} row[] = { { "0", 0 }, { "12", 12 }, { "16384", 16384 }, { "0-0-0-0", 0 },
-		{ "0001-0000-0000-0000", 1 }, { "4186-9", 0x94186 },
-		{ "6734-9-156f-127", 0x0127156f00096734 } };
-	static const char *const bad[] = { "", "x", "-", "1-", "-1", "12345-1", "1-2-3-4-5", "1-g",
-		"18446744073709551615" };
-	uint64_t lun;
-
-	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		cr_assert_eq(kernel_iscsi_lun(row[i].text, &lun, &why), 0, "%s", row[i].text);
-		cr_assert_eq(lun, row[i].lun, "%s: %llx", row[i].text, (unsigned long long)lun);
-	}
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		cr_assert_eq(kernel_iscsi_lun(bad[i], &lun, &why), -EINVAL, "%s", bad[i]);
-}
-
 Test(iscsi_string, secrets_are_hidden)
 {
 	static const char *const row[][2] = {
