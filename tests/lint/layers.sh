@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Who may include whom: every #include of the rooms is held against the table below.
-# A room also sees its own private headers (beside the .c or at the top of the room), libc, and diag.h grow.h loop.h names.h policy.h wire.h.
+# A room also sees its own private headers (beside the .c or at the top of the room), libc, and base64.h diag.h grow.h loop.h names.h policy.h wire.h.
 cd "$(dirname "$0")/../.." || exit 1
 shopt -s nullglob globstar
 
@@ -19,10 +19,10 @@ proto   : target ep ring stream ways datamover bdev split out session nvmf nfs i
 block   : bdev split scheme out mem uri copy session image : liburing.h
 mad     : mad wire/mad : infiniband/*
 net     : port_events ep stream ways mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
-base    : applet secret scheme image child crc32c mem out uri resolve stats task :
+base    : applet secret scheme image child crc32c mem out uri resolve stats task : mbedtls/*
 include : * :
 '
-everywhere='diag grow loop names policy wire'
+everywhere='base64 diag grow loop names policy wire'
 # Neighbours inside a room that may know another's private headers.
 friends='core/proto/iscsi:scsi core/proto/srp:scsi core/kernel/status:nvme'
 for dir in core/kernel/*/; do friends+=" ${dir%/}:sys"; done

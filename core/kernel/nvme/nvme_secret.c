@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Keys of NVMe in their printed form, and the key that TLS is given (TCP Transport 1.1, 3.6.1). */
+#include "base64.h"
 #include "kernel_nvmf.h"
 #include <errno.h>
+#include <mbedtls/base64.h>
 #include <mbedtls/hkdf.h>
 #include <mbedtls/md.h>
 #include <stdio.h>
@@ -11,38 +13,6 @@
 #define LABEL_MAX                                                                                  \
 	255 /* HkdfLabel of RFC 8446, 7.1, of which each part has its length in a byte             \
 	     */
-
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-static int base64_value(char c)
-{
-	const char *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
-/* Bytes decoded up to `end`, -1 = it is not base64. */
-static int base64_get(const char *text, const char *end, uint8_t *to, unsigned room)
-{
-	unsigned bits = 0, len = 0;
-	uint32_t acc = 0;
-
-	while (text < end && end[-1] == '=')
-		end--;
-	for (; text < end; text++) {
-		int value = base64_value(*text);
-
-		if (value < 0 || len == room)
-			return -1;
-		acc = acc << 6 | (uint32_t)value;
-		bits += 6;
-		if (bits >= 8) {
-			bits -= 8;
-			to[len++] = (uint8_t)(acc >> bits);
-		}
-	}
-	return (int)len;
-}
 
 /* CRC-32 as of IEEE 802.3, low byte first behind the key. */
 static bool crc_right(const uint8_t *key, unsigned len)
@@ -72,7 +42,7 @@ static int key_get(const struct form *form, const char *name, const char *text,
 	uint8_t key[KEY_MAX + 4], unsigned *hash, struct diag *diag)
 {
 	static const int lengths[] = { 0, 32, 48, 64 };
-	size_t mark = strlen(form->mark);
+	size_t mark = strlen(form->mark), data_len;
 	const char *data = text + mark + 2,
 		   *end = strlen(text) > mark + 2 ? strchr(data, ':') : NULL;
 	int len;
@@ -82,7 +52,9 @@ static int key_get(const struct form *form, const char *name, const char *text,
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: expected a key of the form %s", name,
 			form->text);
 	*hash = (unsigned)(text[mark] - '0');
-	len = base64_get(data, end, key, KEY_MAX + 4) - 4;
+	for (data_len = (size_t)(end - data); data_len && data[data_len - 1] == '=';)
+		data_len--; /* the kernel takes any number */
+	len = base64_get(key, KEY_MAX + 4, data, data_len) - 4;
 	if ((len != 32 && len != 48 && (len != 64 || form->hashes < '3')) ||
 		(*hash && lengths[*hash] != len))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: wrong key length for '%s%u'", name,
@@ -117,18 +89,6 @@ int kernel_nvmf_psk_read(
 	return len < 0 ? len : 0;
 }
 
-static void base64_put(char *to, const uint8_t *from, size_t len)
-{
-	for (size_t i = 0; i < len; i += 3) {
-		uint32_t three = (uint32_t)from[i] << 16 | (i + 1 < len ? from[i + 1] << 8 : 0) |
-				 (i + 2 < len ? from[i + 2] : 0);
-
-		for (unsigned n = 0; n < 4; n++)
-			*to++ = i + n > len ? '=' : digits[three >> (18 - 6 * n) & 63];
-	}
-	*to = 0;
-}
-
 /* HKDF-Expand-Label(HKDF-Extract(0, key), label, context, len). libnvme before 1.16 left the
  * lengths of label and context out, and had the other one in the order of little-endian machines.
  */
@@ -158,12 +118,12 @@ static bool digest_of(const mbedtls_md_info_t *md, const uint8_t *key, size_t le
 {
 	char text[2 * 224 + sizeof("NVMe-over-Fabrics") + 1];
 	uint8_t hmac[MBEDTLS_MD_MAX_SIZE];
+	size_t n;
 
 	snprintf(text, sizeof(text), "%s NVMe-over-Fabrics", names);
-	if (mbedtls_md_hmac(md, key, len, (const uint8_t *)text, strlen(text), hmac))
-		return false;
-	base64_put(digest, hmac, mbedtls_md_get_size(md));
-	return true;
+	return !mbedtls_md_hmac(md, key, len, (const uint8_t *)text, strlen(text), hmac) &&
+	       !mbedtls_base64_encode(
+		       (uint8_t *)digest, NVMF_PSK_DIGEST, &n, hmac, mbedtls_md_get_size(md));
 }
 
 int kernel_nvmf_psk_derive(const struct nvmf_psk *psk, const char *hostnqn, const char *nqn,

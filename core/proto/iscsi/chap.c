@@ -2,6 +2,7 @@
 /* CHAP as the initiator runs it, and what both sides need. The digests are mbedTLS's. */
 #include "chap.h"
 #include "text.h"
+#include "uri.h"
 #include <errno.h>
 #include <mbedtls/md5.h>
 #include <mbedtls/sha1.h>
@@ -142,7 +143,7 @@ static int take_alg(struct iscsi_chap *chap, const char *value, struct diag *dia
 	if (!strcmp(value, "Reject"))
 		return diag_set(diag, DIAG_AUTH, EACCES,
 			"the target supports none of the offered CHAP algorithms");
-	if (!iscsi_number_get(value, 255, &chap->alg) || !iscsi_chap_wanted(chap->auth, chap->alg))
+	if (parse_u64(value, 0, 255, &chap->alg, NULL) || !iscsi_chap_wanted(chap->auth, chap->alg))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP_A=%.20s was not offered", value);
 	chap->got_alg = true;
 	return 0;
@@ -191,7 +192,7 @@ int iscsi_chap_take(struct iscsi_chap *chap, const char *key, const char *value,
 	if (!strcmp(key, "CHAP_I")) {
 		if (chap->got_id)
 			return twice(key, diag);
-		chap->got_id = iscsi_number_get(value, 255, &chap->id);
+		chap->got_id = !parse_u64(value, 0, 255, &chap->id, NULL);
 		return chap->got_id ? 0
 				    : diag_set(diag, DIAG_PROTOCOL, EPROTO,
 					      "CHAP_I=%.20s: must be 0 to 255", value);

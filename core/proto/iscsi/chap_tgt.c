@@ -2,6 +2,7 @@
 /* CHAP as the target runs it. */
 #include "chap_tgt.h"
 #include "text.h"
+#include "uri.h"
 #include <errno.h>
 
 void iscsi_chap_tgt_init(
@@ -18,7 +19,7 @@ static unsigned choose(const struct iscsi_auth *auth, const char *list)
 	uint64_t alg;
 
 	while (iscsi_list_next(&list, number, sizeof(number)))
-		if (iscsi_number_get(number, 255, &alg) && iscsi_chap_wanted(auth, alg))
+		if (!parse_u64(number, 0, 255, &alg, NULL) && iscsi_chap_wanted(auth, alg))
 			return (unsigned)alg;
 	return 0;
 }
@@ -50,7 +51,7 @@ static int prove(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "challenge to the target without %s",
 			said->id ? "CHAP_C" : "CHAP_I");
 	len = iscsi_binary_get(said->challenge, challenge, sizeof(challenge));
-	if (len <= 0 || !iscsi_number_get(said->id, 255, &id))
+	if (len <= 0 || parse_u64(said->id, 0, 255, &id, NULL))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
 			"invalid challenge to the target: must be a binary value of 1 to %u bytes "
 			"with an identifier of 0 to 255",

@@ -2,6 +2,7 @@
 /* The table of operational keys and what either side does with one. */
 #include "keys.h"
 #include "text.h"
+#include "uri.h"
 #include <errno.h>
 #include <string.h>
 
@@ -125,7 +126,7 @@ static bool read_value(const struct row *row, const char *text, uint32_t *value)
 				return true;
 		return false;
 	}
-	if (!iscsi_number_get(text, row->max, &number) || number < row->min)
+	if (parse_u64(text, row->min, row->max, &number, NULL))
 		return false;
 	*value = (uint32_t)number;
 	return row != &rows[ISCSI_UNEXPECTED_PDUS] || number != 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The stages of a login, driven by the target's responses. */
 #include "login.h"
+#include "uri.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -145,7 +146,7 @@ static int take_tag(struct iscsi_login *login, const char *value, struct diag *d
 {
 	uint64_t tag;
 
-	if (!iscsi_number_get(value, 65535, &tag))
+	if (parse_u64(value, 0, 65535, &tag, NULL))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
 			"TargetPortalGroupTag=%.40s: must be 0 to 65535", value);
 	login->tpgt = (int)tag;

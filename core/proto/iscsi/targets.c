@@ -3,6 +3,7 @@
 #include "targets.h"
 #include "grow.h"
 #include "names.h"
+#include "uri.h"
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -47,14 +48,14 @@ int iscsi_address_get(const char *text, struct iscsi_record *record, struct diag
 			return no_address(text, diag);
 		memcpy(number, rest, n);
 		number[n] = 0;
-		if (!iscsi_number_get(number, UINT16_MAX, &port) || !port)
+		if (parse_u64(number, 0, UINT16_MAX, &port, NULL) || !port)
 			return no_address(text, diag);
 		rest += n;
 	}
 	record->port = (uint16_t)port;
 	record->tpgt = -1;
 	if (*rest == ',') {
-		if (!iscsi_number_get(rest + 1, UINT16_MAX, &tag))
+		if (parse_u64(rest + 1, 0, UINT16_MAX, &tag, NULL))
 			return no_address(text, diag);
 		record->tpgt = (int)tag;
 	} else if (*rest) {

@@ -2,6 +2,8 @@
 /* Reading and writing text (RFC 7143, 6.1). What a key means is left to keys.c, chap.c and
  * targets.c. */
 #include "text.h"
+#include "base64.h"
+#include "names.h"
 #include "wire/iscsi.h"
 #include <ctype.h>
 #include <errno.h>
@@ -125,28 +127,6 @@ bool iscsi_list_next(const char **at, char *item, size_t room)
 	return false;
 }
 
-bool iscsi_number_get(const char *text, uint64_t max, uint64_t *number)
-{
-	bool hex = text[0] == '0' && (text[1] | 0x20) == 'x';
-	const char *p = text + (hex ? 2 : 0);
-	uint64_t sum = 0;
-
-	if (!*p)
-		return false;
-	for (; *p; p++) {
-		unsigned digit = isdigit((unsigned char)*p) ? (unsigned)(*p - '0')
-				 : hex && isxdigit((unsigned char)*p)
-					 ? (unsigned)((*p | 0x20) - 'a' + 10)
-					 : 99;
-
-		if (digit > 15 || __builtin_mul_overflow(sum, hex ? 16u : 10u, &sum) ||
-			__builtin_add_overflow(sum, digit, &sum) || sum > max)
-			return false;
-	}
-	*number = sum;
-	return true;
-}
-
 static int hex_get(const char *p, uint8_t *to, size_t room)
 {
 	size_t len = strlen(p), n = 0;
@@ -155,9 +135,7 @@ static int hex_get(const char *p, uint8_t *to, size_t room)
 	if (!len || (len + 1) / 2 > room)
 		return -1;
 	for (size_t i = 0; i < len; i++) { /* an odd number of digits: the first byte has one */
-		int digit = isdigit((unsigned char)p[i])    ? p[i] - '0'
-			    : isxdigit((unsigned char)p[i]) ? (p[i] | 0x20) - 'a' + 10
-							    : -1;
+		int digit = hex_digit(p[i]);
 
 		if (digit < 0)
 			return -1;
@@ -170,46 +148,11 @@ static int hex_get(const char *p, uint8_t *to, size_t room)
 	return (int)n;
 }
 
-static int base64_digit(char c)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
-static int base64_get(const char *p, uint8_t *to, size_t room)
-{
-	size_t len = strlen(p), n = 0, bits = 0;
-	uint32_t word = 0;
-
-	while (len && p[len - 1] == '=' && len % 4 != 1)
-		len--;
-	if (!len || len % 4 == 1)
-		return -1;
-	for (size_t i = 0; i < len; i++) {
-		int digit = base64_digit(p[i]);
-
-		if (digit < 0)
-			return -1;
-		word = word << 6 | (uint32_t)digit;
-		bits += 6;
-		if (bits < 8)
-			continue;
-		bits -= 8;
-		if (n == room)
-			return -1;
-		to[n++] = (uint8_t)(word >> bits);
-	}
-	return (int)n;
-}
-
 int iscsi_binary_get(const char *text, uint8_t *to, size_t room)
 {
 	if (text[0] != '0')
 		return -1;
 	return (text[1] | 0x20) == 'x'   ? hex_get(text + 2, to, room)
-	       : (text[1] | 0x20) == 'b' ? base64_get(text + 2, to, room)
+	       : (text[1] | 0x20) == 'b' ? base64_get(to, room, text + 2, strlen(text + 2))
 					 : -1;
 }

@@ -24,7 +24,5 @@ void iscsi_text_put_binary(struct wr *, const char *key, const uint8_t *, size_t
 
 /* The next item of "a,b,c" that has room, from *at = the list on. */
 bool iscsi_list_next(const char **at, char *item, size_t room);
-/* Numbers, decimal or 0x…, parsed whole. */
-bool iscsi_number_get(const char *text, uint64_t max, uint64_t *);
 /* 0x… or 0b… (base64); the number of bytes, -1: it is neither, or more than room. */
 int iscsi_binary_get(const char *text, uint8_t *to, size_t room);

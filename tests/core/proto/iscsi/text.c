@@ -100,21 +100,6 @@ Test(iscsi_text, lists)
 	cr_assert_not(iscsi_list_next(&none, item, sizeof(item)));
 }
 
-Test(iscsi_text, numbers)
-{
-	uint64_t n;
-
-	cr_assert(iscsi_number_get("0", 9, &n) && n == 0);
-	cr_assert(iscsi_number_get("65535", 65535, &n) && n == 65535);
-	cr_assert(iscsi_number_get("0xFf", 255, &n) && n == 255);
-	cr_assert_not(iscsi_number_get("256", 255, &n));
-	cr_assert_not(iscsi_number_get("", 255, &n));
-	cr_assert_not(iscsi_number_get("0x", 255, &n));
-	cr_assert_not(iscsi_number_get("1x", 255, &n));
-	cr_assert_not(iscsi_number_get("-1", UINT64_MAX, &n));
-	cr_assert_not(iscsi_number_get("18446744073709551616", UINT64_MAX, &n));
-}
-
 Test(iscsi_text, binary_values)
 {
 	uint8_t b[4];
