@@ -85,7 +85,7 @@ struct attach { /* embedded first in the protocol's own; zeroed, then set by the
 	struct loop_work work;
 	struct loop_timer timer;
 	struct attach *next; /* in its queue */
-	volatile int *over;
+	struct attach *peer; /* that runs, too */
 	struct child_call asking;
 	struct attach_users found;
 	struct attach_load {
@@ -116,9 +116,9 @@ void attach_drop(struct attach *);
 /* users -> undo -> done of something that exists: `what` and the row's own name it. -EBUSY in why,
  * and users: it is in use, and stays. */
 void attach_detach(struct attach *);
-/* Start these, unless started (NULL: skip), and run the loop until each is over. SIGINT, SIGTERM or
- * SIGHUP cancels all of them, a second one drops them. Needs: they stay in place until it returns.
- */
+/* Start these, unless started (NULL: skip), and run the loop until each is over, and each that is
+ * started on this loop until then: done() may start others. SIGINT, SIGTERM or SIGHUP cancels all
+ * of them, a second one drops them. Needs: they stay in place until it returns. */
 int attach_run(struct loop *, struct attach *const *, unsigned count, struct diag *);
 bool attach_is_over(const struct attach *);
 

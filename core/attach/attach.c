@@ -78,6 +78,49 @@ static void leave_turn(struct attach *attach)
 		loop_work_add(queue->first->loop, &queue->first->work);
 }
 
+/* ---- All that attach_run() waits for, on each loop. */
+
+struct attach_runner {
+	struct loop_attic attic;
+	struct loop_signal signal;
+	struct attach *first;
+	volatile int over; /* of one of them, or more */
+	bool caught;
+};
+static const char runner_key[] = "runner";
+
+static struct attach_runner *runner_of(struct loop *loop)
+{
+	struct loop_attic *attic = loop_attic_find(loop, runner_key);
+
+	return attic ? container_of(attic, struct attach_runner, attic) : NULL;
+}
+
+static void leave_runner(struct attach *attach)
+{
+	struct attach_runner *runner = runner_of(attach->loop);
+
+	for (struct attach **at = runner ? &runner->first : NULL; at && *at; at = &(*at)->peer)
+		if (*at == attach) {
+			*at = attach->peer;
+			runner->over = 1;
+			break;
+		}
+}
+
+static void join_runner(struct attach *attach)
+{
+	struct attach_runner *runner = runner_of(attach->loop);
+	struct attach **at = runner ? &runner->first : NULL;
+
+	leave_runner(attach);
+	while (at && *at)
+		at = &(*at)->peer;
+	attach->peer = NULL;
+	if (at)
+		*at = attach;
+}
+
 /* ---- The steps. */
 
 static uint64_t soonest(uint64_t a, uint64_t b)
@@ -139,8 +182,7 @@ static void begin(struct attach *attach)
 static void finish(struct attach *attach)
 {
 	enter(attach, OVER, 0);
-	if (attach->over)
-		*attach->over = 1;
+	leave_runner(attach);
 	attach->done(attach);
 }
 
@@ -389,6 +431,7 @@ static void start(struct attach *attach, enum attach_state state, bool detaching
 	attach->work.run = next_step;
 	attach->timer.fire = expired;
 	attach->state = state;
+	join_runner(attach);
 	attach_step(attach, 0);
 }
 
@@ -430,8 +473,7 @@ void attach_drop(struct attach *attach)
 	stop(attach);
 	diag_set(&attach->why, DIAG_CLOSED, EINTR, "interrupted");
 	enter(attach, OVER, 0);
-	if (attach->over)
-		*attach->over = 1;
+	leave_runner(attach);
 }
 
 bool attach_is_over(const struct attach *attach)
@@ -439,57 +481,64 @@ bool attach_is_over(const struct attach *attach)
 	return attach->state == OVER;
 }
 
-struct attach_runner {
-	struct loop_signal signal;
-	struct attach *const *list;
-	unsigned count;
-	bool caught;
-};
-
 static void caught(struct loop_signal *signal, int signo)
 {
 	struct attach_runner *runner = container_of(signal, struct attach_runner, signal);
+	bool again = runner->caught;
+	struct attach *next;
 
 	(void)signo;
-	for (unsigned i = 0; i < runner->count; i++)
-		if (runner->list[i])
-			(runner->caught ? attach_drop : attach_cancel)(runner->list[i]);
 	runner->caught = true;
+	for (struct attach *at = runner->first; at; at = next) {
+		next = at->peer;
+		(again ? attach_drop : attach_cancel)(at);
+	}
 }
 
-static bool all_over(struct attach *const *list, unsigned count)
+static void runner_free(struct loop_attic *attic)
 {
-	for (unsigned i = 0; i < count; i++)
-		if (list[i] && !attach_is_over(list[i]))
-			return false;
-	return true;
+	free(container_of(attic, struct attach_runner, attic));
+}
+
+static struct attach_runner *make_runner(struct loop *loop)
+{
+	struct attach_runner *runner = runner_of(loop);
+
+	if (runner)
+		return runner;
+	runner = calloc(1, sizeof(*runner));
+	if (!runner)
+		return NULL;
+	runner->attic = (struct loop_attic){ .key = runner_key, .fini = runner_free };
+	runner->signal.caught = caught;
+	loop_attic_add(loop, &runner->attic);
+	return runner;
 }
 
 int attach_run(struct loop *loop, struct attach *const *list, unsigned count, struct diag *diag)
 {
 	static const int signos[] = { SIGINT, SIGTERM, SIGHUP };
-	struct attach_runner runner = { .signal.caught = caught, .list = list, .count = count };
-	volatile int over = 0;
+	struct attach_runner *runner = make_runner(loop);
 	sigset_t before;
 	int err;
 
+	if (!runner)
+		return diag_sys(diag, ENOMEM, "attach");
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
-	err = loop_signal_add(loop, &runner.signal, signos, sizeof(signos) / sizeof(*signos), diag);
+	err = loop_signal_add(
+		loop, &runner->signal, signos, sizeof(signos) / sizeof(*signos), diag);
 	if (err)
 		return err;
+	runner->caught = false;
 	for (unsigned i = 0; i < count; i++) {
-		if (!list[i])
-			continue;
-		list[i]->over = &over;
-		if (!list[i]->work.run)
+		if (list[i] && !list[i]->work.run)
 			attach_start(list[i]);
+		else if (list[i] && !attach_is_over(list[i]))
+			join_runner(list[i]);
 	}
-	for (; !all_over(list, count); over = 0)
-		loop_wait(loop, &over, 0);
-	for (unsigned i = 0; i < count; i++)
-		if (list[i])
-			list[i]->over = NULL;
-	loop_signal_del(loop, &runner.signal);
+	for (; runner->first; runner->over = 0)
+		loop_wait(loop, &runner->over, 0);
+	loop_signal_del(loop, &runner->signal);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return 0;
 }

@@ -374,10 +374,46 @@ Test(attach, other_attempts)
 	cr_assert_eq(fake[2].dials, 2, "0.1 s and two to end, a pause, and until the deadline");
 }
 
+static struct fake later;
+
+static void starts_another(struct attach *attach)
+{
+	done(attach);
+	attach_start(&later.attach);
+}
+
+/* A discovery controller has answered. */
+Test(attach, what_is_started_meanwhile_is_waited_for)
+{
+	struct fake fake = fake_new(0);
+
+	later = fake_new(0);
+	later.dial_ms = 500;
+	fake.attach.done = starts_another;
+	run(&fake, 1);
+	cr_assert_eq(later.dones, 1);
+	cr_assert_eq(later.attach.why.err, 0);
+	cr_assert_geq(ms_of(later.over_at), 500);
+}
+
 static void interrupt(struct loop_timer *timer)
 {
 	(void)timer;
 	raise(SIGINT);
+}
+
+Test(attach, what_is_started_meanwhile_is_interrupted)
+{
+	struct loop_timer timer = { .fire = interrupt };
+	struct fake fake = fake_new(0);
+
+	later = fake_new(0);
+	later.dial_ms = NEVER;
+	fake.attach.done = starts_another;
+	loop_timer_set(loop, &timer, began + 100 * MSEC);
+	run(&fake, 1);
+	cr_assert_eq(later.attach.why.err, EINTR);
+	cr_assert_eq(fake.attach.why.err, 0);
 }
 
 Test(attach, interrupted_wherever_it_is)
