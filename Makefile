@@ -160,6 +160,7 @@ $(addprefix $(T)/tests/core/attach/,attach disks): TEST_LIBS += -Wl,--wrap=clock
 $(T)/tests/core/attach/attach: TEST_LIBS += -Wl,--wrap=fork
 $(addprefix $(T)/tests/core/attach/,luns nvme): TEST_LIBS += -Wl,--wrap=kernel_disk_opens
 $(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_disk_opens,--wrap=kernel_srp_add_start
+$(T)/tests/core/attach/nvme: TEST_LIBS += -Wl,--wrap=kernel_nvmf_keyring,--wrap=kernel_nvmf_key
 $(T)/tests/core/attach/nvme $(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_openers_of
 $(T)/tests/core/kernel/srp/srp_add: TEST_LIBS += -Wl,--wrap=kill
 $(T)/tests/core/attach/nfs: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=geteuid,--wrap=prctl,--wrap=nfs_query_versions

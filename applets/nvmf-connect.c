@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nvmf-connect: NVMe-oF subsystems as block devices of this machine, through the kernel's
  * initiator. */
-#include "loop.h"
-#include "nvmf_attach.h"
-#include "nvmf_want.h"
+#include "attach_nvme.h"
+#include "out.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +14,6 @@
 #define MSEC    1000000ull
 
 struct connect_options {
-	struct opt_common common;
 	struct nvmf_options nvmf;
 	const char *print, *devid_file, *config;
 	bool no_wait, exclusive, idempotent;
@@ -23,7 +21,7 @@ struct connect_options {
 
 #define AT(field) offsetof(struct connect_options, field)
 static const struct opt rows[] = {
-	NVMF_ROWS(struct connect_options),
+	NVMF_ROWS,
 	{ "nqn", 'n', OPT_TEXT, AT(nvmf.value[NVMF_NQN]), "NQN", "subsystem NQN" },
 	{ "config", 'J', OPT_TEXT, AT(config), "FILE",
 		"read further options of this connection from FILE" },
@@ -50,7 +48,7 @@ static const struct opt_foreign foreign[] = {
 	{ 0 },
 };
 
-static const struct connect_options defaults = { .common.timeout_ms = WAIT_MS };
+static const struct connect_options defaults = { .nvmf.common.timeout_ms = WAIT_MS };
 
 /* Before anything is connected, and what is in it stays until there is a name. */
 static int open_devid(const char *path, int *fd, struct diag *diag)
@@ -80,51 +78,36 @@ static bool is_said_of(const struct nvmf_entry *entry, const struct nvmf_target 
 	return !entry->discover && !entry->uri && entry->value[NVMF_NQN];
 }
 
-/* What neither options nor URI say. */
-static int take_config(struct call *call, int root, struct nvmf_entries *all, struct nvmf_target *t,
-	const char *uri)
-{
-	const struct connect_options *opts = call->opts;
-	struct nvmf_options both = opts->nvmf;
-	int err = kernel_nvmf_conf_read(root, opts->config, all, call->diag);
-
-	for (unsigned i = 0; i < all->count && !err; i++) {
-		if (!is_said_of(&all->entry[i], t))
-			continue;
-		for (int key = NVMF_HOSTNQN; key < NVMF_KEYS; key++) {
-			if (kernel_nvmf_key_flag(key))
-				both.flag[key] |= all->entry[i].value[key] != NULL;
-			else if (!both.value[key])
-				both.value[key] = all->entry[i].value[key];
-		}
-		return nvmf_target_read(t, call, root, &both, uri, call->diag);
-	}
-	return err;
-}
-
 /* One connection of this command. */
 struct connection {
 	struct nvmf_target target;
-	struct nvmf_attachment attachment;
-	struct nvmf_entries config;
+	struct attach_nvme nvme;
 	char uri[URI_MAX];
 };
 
 struct work {
 	struct call *call;
+	struct loop *loop;
 	struct connection *list;
+	struct nvmf_target **target; /* theirs */
 	struct attach **attach;
 	unsigned count;
+	struct nvmf_entries config;
 	int root;
 };
 
-static int read_target(const struct work *w, struct connection *c, const char *uri)
+static const char *operand(const struct work *w, unsigned i)
+{
+	return w->call->operands ? w->call->operand[i] : NULL;
+}
+
+/* Without looking up names: what is wrong with one is reported before anything is done. */
+static int read_target(const struct work *w, unsigned i)
 {
 	const struct connect_options *opts = w->call->opts;
+	struct nvmf_target *t = &w->list[i].target;
 	struct diag *diag = w->call->diag;
-	struct nvmf_target *t = &c->target;
-	char text[URI_MAX];
-	int err = nvmf_target_read(t, w->call, w->root, &opts->nvmf, uri, diag);
+	int err = nvmf_target_read(t, w->call, w->root, &opts->nvmf, operand(w, i), diag);
 
 	if (!err && !opts->nvmf.value[NVMF_NQN] && !t->uri.path[0]) {
 		err = diag_set(
@@ -134,60 +117,93 @@ static int read_target(const struct work *w, struct connection *c, const char *u
 			"nvmf-connect-all %s",
 			t->uri.spelling, t->uri.spelling);
 	}
-	if (!err && opts->config && strcmp(opts->config, "none"))
-		err = take_config(w->call, w->root, &c->config, t, uri);
-	if (!err)
-		snprintf(c->uri, sizeof(c->uri), "%s",
-			uri ? t->uri.spelling : nvmf_uri(t->want.value, text));
 	return err;
 }
 
-static int read_targets(const struct work *w)
+/* What neither options nor URI say comes from the configuration, which has addresses. */
+static int place_target(const struct work *w, unsigned i)
 {
 	const struct connect_options *opts = w->call->opts;
+	struct nvmf_options both = opts->nvmf;
+	struct nvmf_target *t = &w->list[i].target;
+	struct diag *diag = w->call->diag;
+	struct addr addr = t->addr;
+	int err = -t->why.err;
+
+	if (err)
+		*diag = t->why;
+	else
+		err = nvmf_target_place(t, &addr, diag);
+	for (unsigned at = 0; at < w->config.count && !err; at++) {
+		if (!is_said_of(&w->config.entry[at], t))
+			continue;
+		nvmf_options_add(&both, &w->config.entry[at], NVMF_HOSTNQN);
+		err = nvmf_target_read(t, w->call, w->root, &both, operand(w, i), diag);
+		if (!err)
+			err = nvmf_target_place(t, &addr, diag);
+		break;
+	}
+	if (!err && operand(w, i))
+		snprintf(w->list[i].uri, URI_MAX, "%s", t->uri.spelling);
+	else if (!err)
+		nvmf_uri(t->want.value, w->list[i].uri);
+	return err;
+}
+
+static int read_targets(struct work *w)
+{
+	const struct connect_options *opts = w->call->opts;
+	const char *const *value = opts->nvmf.value;
 	struct diag *diag = w->call->diag;
 	int err;
 
-	if (!w->call->operands && !opts->nvmf.value[NVMF_NQN] && opts->nvmf.value[NVMF_TRADDR]) {
+	if (!w->call->operands && !value[NVMF_NQN] && value[NVMF_TRADDR]) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "--nqn is missing");
 		return diag_hint(diag, "list the subsystems with: rdmastor nvmf-discover %s",
-			opts->nvmf.value[NVMF_TRADDR]);
+			value[NVMF_TRADDR]);
 	}
 	if (opts->devid_file && w->count > 1)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"--devid-file is for one connection, not for %u", w->count);
 	err = nvmf_options_check(&opts->nvmf, diag);
-	for (unsigned i = 0; !err && i < w->count; i++) {
-		err = read_target(w, &w->list[i], w->call->operands ? w->call->operand[i] : NULL);
-		if (err && w->count > 1 && w->list[i].target.uri.spelling[0])
-			diag_ctx(diag, "%s", w->list[i].target.uri.spelling);
+	if (!err && opts->config && strcmp(opts->config, "none"))
+		err = kernel_nvmf_conf_read(w->root, opts->config, &w->config, diag);
+	for (unsigned i = 0; !err && i < 2 * w->count; i++) {
+		unsigned at = i % w->count;
+
+		if (i == w->count)
+			nvmf_targets_find(w->loop, w->target, w->count);
+		w->target[at] = &w->list[at].target;
+		err = i < w->count ? read_target(w, at) : place_target(w, at);
+		if (err && w->count > 1 && w->target[at]->uri.spelling[0])
+			diag_ctx(diag, "%s", w->target[at]->uri.spelling);
 	}
 	return err;
 }
 
 static void connected(struct attach *attach)
 {
-	nvmf_attach_hint(container_of(attach, struct nvmf_attachment, nvme.attach));
+	(void)attach;
 }
 
 /* All at once. */
-static int attach_all(struct work *w, struct loop *loop)
+static int attach_all(struct work *w)
 {
 	const struct connect_options *opts = w->call->opts;
-	unsigned flags = (opts->no_wait ? NVMF_NO_WAIT : 0) |
-			 (opts->exclusive ? NVMF_EXCLUSIVE : 0) | (w->count > 1 ? NVMF_NAMED : 0);
 
 	for (unsigned i = 0; i < w->count; i++) {
-		struct connection *c = &w->list[i];
-		struct attach *attach = &c->attachment.nvme.attach;
+		struct attach_nvme *nvme = &w->list[i].nvme;
+		struct nvmf_target *t = w->target[i];
 
-		nvmf_attach_init(&c->attachment, w->call, loop, w->root, &c->target, flags);
-		attach->deadline =
-			c->target.timeout_ms ? loop_clock() + c->target.timeout_ms * MSEC : 0;
-		attach->done = connected;
-		w->attach[i] = attach;
+		attach_nvme_init(nvme, t, w->loop, w->root);
+		nvme->named = w->count > 1;
+		nvme->exclusive = opts->exclusive;
+		nvme->attach.no_wait |= opts->no_wait;
+		nvme->attach.deadline = t->timeout_ms ? loop_clock() + t->timeout_ms * MSEC : 0;
+		nvme->attach.done = connected;
+		w->attach[i] = &nvme->attach;
 	}
-	return attach_run(loop, w->attach, w->count, w->call->diag);
+	return attach_run(w->loop, w->attach, w->count, w->call->diag);
 }
 
 static int show_one(struct work *w, struct connection *c, struct diag *why)
@@ -195,14 +211,14 @@ static int show_one(struct work *w, struct connection *c, struct diag *why)
 	const struct connect_options *opts = w->call->opts;
 	char text[512];
 
-	if (opts->common.dry_run)
-		nvmf_attach_plan(w->call, w->root, &c->target, why);
+	if (opts->nvmf.common.dry_run)
+		attach_nvme_plan(w->call, w->root, &c->target, why);
 	else
-		*why = c->attachment.nvme.attach.why;
+		*why = c->nvme.attach.why;
 	if (why->err)
 		diag_ctx(why, "%s", nvmf_target_text(&c->target, text, sizeof(text)));
-	else if (!opts->common.dry_run)
-		nvmf_attach_show(w->call, &c->attachment, opts->print);
+	else if (!opts->nvmf.common.dry_run)
+		attach_nvme_show(w->call, &c->nvme, opts->print);
 	return -why->err;
 }
 
@@ -224,61 +240,57 @@ static int show_all(struct work *w)
 	return nvmf_results_end(&results);
 }
 
-static int connect_all(struct work *w, struct loop *loop)
+static int connect_all(struct work *w)
 {
 	const struct connect_options *opts = w->call->opts;
+	char text[512];
 	int err, fd;
 
-	nvmf_show_identity(w->call, &w->list[0].target);
+	nvmf_show_identity(w->target[0]);
 	nvmf_warn_secrets(w->call, &opts->nvmf);
 	if (w->count == 1)
 		out_text(w->call->out, "uri", NULL, "%s", w->list[0].uri);
-	if (opts->common.dry_run)
+	if (opts->nvmf.common.dry_run)
 		return show_all(w);
 	err = open_devid(opts->devid_file, &fd, w->call->diag);
-	if (err)
-		return err;
-	err = attach_all(w, loop);
+	if (!err)
+		err = attach_all(w);
 	if (!err)
 		err = show_all(w);
 	if (!err)
-		err = write_devid(
-			fd, opts->devid_file, w->list[0].attachment.nvme.ctrl.name, w->call->diag);
+		err = write_devid(fd, opts->devid_file, w->list[0].nvme.ctrl.name, w->call->diag);
 	if (fd >= 0)
 		close(fd);
+	if (err && w->count == 1)
+		diag_ctx(w->call->diag, "%s", nvmf_target_text(w->target[0], text, sizeof(text)));
 	return err;
 }
 
 static int run(struct call *call)
 {
-	struct work w = {
-		.call = call, .count = call->operands ? call->operands : 1, .root = kernel_root()
-	};
-	struct loop *loop = NULL;
-	char text[512];
-	int err;
+	unsigned count = call->operands ? call->operands : 1;
+	struct work w = { .call = call,
+		.count = count,
+		.root = kernel_root(),
+		.list = calloc(count, sizeof(*w.list)),
+		.target = calloc(count, sizeof(*w.target)),
+		.attach = calloc(count, sizeof(*w.attach)) };
+	int err = w.root < 0                       ? diag_sys(call->diag, errno, "open /")
+		  : w.list && w.target && w.attach ? loop_new(&w.loop, &call->loop, call->diag)
+						   : diag_sys(call->diag, ENOMEM, "connect");
 
-	w.list = calloc(w.count, sizeof(*w.list));
-	w.attach = calloc(w.count, sizeof(*w.attach));
-	if (!w.list || !w.attach || w.root < 0)
-		err = diag_sys(call->diag, w.root < 0 ? errno : ENOMEM, "open /");
-	else
+	if (!err)
 		err = read_targets(&w);
 	if (!err)
-		err = loop_new(&loop, &call->loop, call->diag);
-	if (!err) {
-		err = connect_all(&w, loop);
-		if (err && w.count == 1)
-			diag_ctx(call->diag, "%s",
-				nvmf_target_text(&w.list[0].target, text, sizeof(text)));
-	}
-	loop_free(loop);
-	for (unsigned i = 0; w.list && i < w.count; i++) {
-		attach_nvme_free(&w.list[i].attachment.nvme);
+		err = connect_all(&w);
+	loop_free(w.loop);
+	for (unsigned i = 0; w.list && i < count; i++) {
+		attach_nvme_free(&w.list[i].nvme);
 		nvmf_target_wipe(&w.list[i].target);
-		kernel_nvmf_conf_free(&w.list[i].config);
 	}
+	kernel_nvmf_conf_free(&w.config);
 	free(w.list);
+	free(w.target);
 	free(w.attach);
 	if (w.root >= 0)
 		close(w.root);

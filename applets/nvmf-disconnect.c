@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nvmf-disconnect: ends what nvmf-connect made, named in any of the ways it can be. */
 #include "attach_nvme.h"
-#include "loop.h"
-#include "nvmf_want.h"
+#include "out.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,8 +142,13 @@ static int add_uri(struct filter *f, struct nvmf_target *t, const struct call *c
 	const char *text, struct diag *diag)
 {
 	static const struct nvmf_options none = { .no_secrets = true };
+	struct addr addr;
 	int err = nvmf_target_read(t, call, root, &none, text, diag);
 
+	if (!err)
+		err = addr_resolve(&addr, t->want.value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
+	if (!err)
+		err = nvmf_target_place(t, &addr, diag);
 	if (err)
 		return err;
 	f->transport = t->want.value[NVMF_TRANSPORT];

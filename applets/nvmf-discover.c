@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nvmf-discover: query discovery controllers and those that they refer to, and print their logs as
  * nvme-cli does. The protocol is core/proto/nvme's. */
+#include "attach_nvme.h"
+#include "bdev.h"
 #include "disk_open.h"
-#include "kernel_identity.h"
-#include "kernel_rdma.h"
-#include "loop.h"
-#include "nvmf.h"
-#include "nvmf_query.h"
+#include "grow.h"
+#include "out.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define HOPS        8
-#define TRTYPE_RDMA 1
-#define TRTYPE_TCP  3
-#define MSEC        1000000ull
+#define MSEC 1000000ull
 
 struct discover_options {
-	struct opt_common common;
 	struct nvmf_options nvmf;
 	const char *config;
 	bool no_referrals;
@@ -68,21 +63,12 @@ static const struct opt rows[] = {
 };
 #undef AT
 
-#define NO_AUTH "discovery has no authentication; nvmf-connect-all passes secrets to the kernel"
-#define NO_TLS  "discovery doesn't use TLS; nvmf-connect-all passes the key to the kernel"
 static const struct opt_foreign foreign[] = {
-	{ "nvme-cli", "-S", NO_AUTH },
-	{ "nvme-cli", "--dhchap-secret", NO_AUTH },
-	{ "nvme-cli", "-C", NO_AUTH },
-	{ "nvme-cli", "--dhchap-ctrl-secret", NO_AUTH },
-	{ "nvme-cli", "--tls", NO_TLS },
-	{ "nvme-cli", "--tls-key", NO_TLS },
-	{ "nvme-cli", "--tls-key-identity", NO_TLS },
-	{ "nvme-cli", "--keyring", NO_TLS },
-	{ "nvme-cli", "--concat", NO_TLS },
-	{ "nvme-cli", "-p", NVMF_NO_PERSISTENT },
-	{ "nvme-cli", "--persistent", NVMF_NO_PERSISTENT },
-	{ "nvme-cli", "--force", NVMF_NO_PERSISTENT },
+	{ "nvme-cli", "-S|--dhchap-secret|-C|--dhchap-ctrl-secret",
+		"discovery has no authentication; nvmf-connect-all passes secrets to the kernel" },
+	{ "nvme-cli", "--tls|--tls-key|--tls-key-identity|--keyring|--concat",
+		"discovery doesn't use TLS; nvmf-connect-all passes the key to the kernel" },
+	{ "nvme-cli", "-p|--persistent|--force", NVMF_NO_PERSISTENT },
 	NVMF_FOREIGN,
 	{ 0 },
 };
@@ -93,37 +79,11 @@ struct discovery {
 	struct call *call;
 	struct loop *loop;
 	int root;
-	uint64_t until;      /* 0 = each query has its own limit */
+	struct nvmf_queries all;
 	struct nvmf_log log; /* of all */
-	unsigned logs;
-	struct nvmf_trouble *failed; /* configured controllers */
-	unsigned fails;
-	bool either;       /* one host over both transports */
-	char hostnqn[224]; /* of the last query */
+	unsigned logs, fails;
+	const char *hostnqn; /* of the last query */
 };
-
-/* The host's identity, and over RDMA what the kernel lacks (in rdma: it counts only if the
- * controller is not reached). */
-static int read_system(struct discovery *d, const struct nvmf_query *query, bool over_rdma,
-	struct bdev_env *env, struct diag *rdma)
-{
-	struct identity identity;
-	int err = kernel_identity(d->root, query->hostnqn, query->hostid, &identity, d->call->diag);
-
-	if (err)
-		return err;
-	if (over_rdma)
-		kernel_rdma_ready(d->root, rdma);
-	if (d->call->loop.verbose)
-		call_note(d->call, "%s: host NQN %s (%s)", query->shown, identity.hostnqn,
-			identity.nqn_from);
-	if (identity.random)
-		call_note(d->call, "random host NQN for this run: %s", identity.hostnqn);
-	memcpy(env->hostnqn, identity.hostnqn, sizeof(env->hostnqn));
-	memcpy(env->hostid, identity.hostid, sizeof(env->hostid));
-	memcpy(d->hostnqn, identity.hostnqn, sizeof(d->hostnqn));
-	return 0;
-}
 
 static bool same_record(const struct nvmf_record *a, const struct nvmf_record *b)
 {
@@ -133,134 +93,136 @@ static bool same_record(const struct nvmf_record *a, const struct nvmf_record *b
 }
 
 /* Adds a log to the others'; a record that another controller had is left out. */
-static int merge(struct nvmf_log *all, const struct nvmf_log *log, bool first, struct diag *diag)
+static int merge(struct discovery *d, const struct nvmf_log *log, struct diag *diag)
 {
-	size_t records = all->count + log->count + 1, troubles = all->troubles + log->troubles + 1;
-	struct nvmf_record *record = realloc(all->record, records * sizeof(*record));
-	struct nvmf_trouble *trouble =
-		record ? realloc(all->trouble, troubles * sizeof(*trouble)) : NULL;
+	struct nvmf_log *all = &d->log;
 	unsigned before = all->count;
 
-	if (record)
-		all->record = record;
-	if (!trouble)
-		return diag_sys(diag, ENOMEM, "discovery records");
-	all->trouble = trouble;
-	if (first)
+	if (!d->logs++)
 		all->genctr = log->genctr;
 	for (unsigned i = 0; i < log->count; i++) {
+		struct nvmf_record *record;
 		unsigned at = 0;
 
-		while (at < before && !same_record(&record[at], &log->record[i]))
+		while (at < before && !same_record(&all->record[at], &log->record[i]))
 			at++;
-		if (at == before)
-			record[all->count++] = log->record[i];
+		record = at == before ? grow(all->record, all->count) : NULL;
+		if (record)
+			*record = log->record[i];
+		else if (at == before)
+			return diag_sys(diag, ENOMEM, "discovery records");
 	}
-	for (unsigned i = 0; i < log->troubles; i++)
-		trouble[all->troubles++] = log->trouble[i];
+	for (unsigned i = 0; i < log->troubles; i++) {
+		struct nvmf_trouble *trouble = grow(all->trouble, all->troubles);
+
+		if (!trouble)
+			return diag_sys(diag, ENOMEM, "discovery records");
+		*trouble = log->trouble[i];
+	}
 	return 0;
 }
 
-static uint32_t time_for(const struct discovery *d, unsigned parts)
+static void ended(struct attach *attach)
 {
-	uint64_t now = loop_clock();
-	const struct opt_common *common = d->call->opts;
-
-	if (common->never)
-		return BDEV_NEVER;
-	return !d->until         ? 0
-	       : d->until <= now ? 1
-				 : (uint32_t)((d->until - now) / MSEC / parts) + 1;
+	(void)attach;
 }
 
-/* parts: for how many queries the time left is. */
-static int run_query(
-	struct discovery *d, const struct nvmf_query *query, unsigned parts, struct diag *why)
+/* All at once. */
+static int ask_all(struct discovery *d)
 {
 	const struct discover_options *opts = d->call->opts;
-	const struct nvmf_discover_options how = { .referrals = !opts->no_referrals,
-		.max_hops = HOPS };
-	struct bdev_env env = { .timeout_ms = time_for(d, parts) };
-	struct uri *uri = calloc(1, sizeof(*uri));
-	struct nvmf_log log = { 0 };
-	struct diag rdma = { 0 };
-	uint64_t since;
-	int err = uri ? uri_parse(uri, query->text, why) : diag_sys(why, ENOMEM, "discovery");
+	const struct opt_common *common = &opts->nvmf.common;
+	struct attach **list = calloc(d->all.count, sizeof(*list));
+	int err;
 
-	if (!err && read_system(d, query, !strcmp(uri->scheme, "nvme+rdma"), &env, &rdma)) {
-		*why = *d->call->diag;
-		err = -why->err;
+	if (!list)
+		return diag_sys(d->call->diag, ENOMEM, "discovery");
+	for (unsigned i = 0; i < d->all.count; i++) {
+		struct nvmf_query *query = &d->all.query[i];
+
+		nvmf_query_init(query, d->loop, d->root, !opts->no_referrals);
+		query->never = common->never;
+		query->attach.done = ended;
+		query->attach.deadline =
+			common->timeout_ms ? loop_clock() + common->timeout_ms * MSEC : 0;
+		if (kernel_identity(
+			    d->root, query->nqn, query->hostid, &query->who, &query->attach.why))
+			continue;
+		list[i] = &query->attach;
+		d->hostnqn = query->who.hostnqn;
+		if (d->call->loop.verbose)
+			call_note(d->call, "%s: host NQN %s (%s)", query->shown, query->who.hostnqn,
+				query->who.nqn_from);
+		if (query->who.random)
+			call_note(d->call, "random host NQN for this run: %s", query->who.hostnqn);
 	}
-	since = loop_clock();
-	if (!err) {
-		err = nvmf_discover(d->loop, uri, &env, &how, &log, why);
-		if (err && why->code != DIAG_USAGE) {
-			err = disk_blame_rdma(why, &rdma);
-			if (!d->either)
-				bdev_suggest(d->loop, uri->spelling, &env, since, why);
-		}
-	}
-	if (!err)
-		err = merge(&d->log, &log, !d->logs++, why);
-	if (err && !strncmp(why->object, "transport=", 10))
-		snprintf(why->object, sizeof(why->object), "%.255s", uri->host);
-	nvmf_log_free(&log);
-	free(uri);
+	err = attach_run(d->loop, list, d->all.count, d->call->diag);
+	free(list);
 	return err;
 }
 
-/* One host over both transports. */
-static int query_either(struct discovery *d, const struct nvmf_queries *all)
+/* The log, or why there is none: what the machine lacks, or what would work there instead. */
+static int take_answer(struct discovery *d, struct nvmf_query *query)
 {
-	struct diag rdma = { 0 }, tcp = { 0 };
-	char text[sizeof(tcp.text)];
+	struct diag *why = &query->attach.why;
 
-	d->either = true;
-	if (!d->until && !((const struct opt_common *)d->call->opts)->never)
-		d->until = loop_clock() + BDEV_TIMEOUT_MS * MSEC;
-	if (run_query(d, &all->query[0], 2, &rdma) && rdma.code == DIAG_NOT_FOUND)
-		tcp = rdma; /* the name is unknown */
-	else
-		run_query(d, &all->query[1], 1, &tcp);
-	if (d->logs && d->call->loop.verbose)
-		for (unsigned i = 0; i < 2; i++)
-			if ((i ? &tcp : &rdma)->err)
-				call_note(d->call, "%s: %s", all->query[i].shown,
-					(i ? &tcp : &rdma)->text);
-	if (d->logs)
-		return 0;
-	if (strcmp(rdma.text, tcp.text)) {
-		snprintf(text, sizeof(text), "TCP: %.245s; RDMA: %.245s", tcp.text, rdma.text);
-		memcpy(tcp.text, text, sizeof(text));
+	if (!why->err)
+		return merge(d, &query->discovery.log, why);
+	if (why->code != DIAG_USAGE && why->err != EINTR) {
+		disk_blame_rdma(why, &query->rdma);
+		if (!d->all.either)
+			bdev_suggest(d->loop, query->uri.spelling, &query->env, query->since, why);
 	}
-	*d->call->diag = tcp;
-	return -tcp.err;
+	if (!strncmp(why->object, "transport=", 10))
+		snprintf(why->object, sizeof(why->object), "%.255s", query->uri.host);
+	d->fails++;
+	return -why->err;
 }
 
-static int query_all(struct discovery *d, const struct nvmf_queries *all)
+/* One host over both transports: one answer is enough. */
+static int either_failed(struct discovery *d)
 {
-	d->failed = calloc(all->count, sizeof(*d->failed));
-	if (!d->failed)
-		return diag_sys(d->call->diag, ENOMEM, "discovery");
-	for (unsigned i = 0; i < all->count; i++) {
-		struct diag why = { 0 };
+	struct diag *rdma = &d->all.query[0].attach.why, *tcp = &d->all.query[1].attach.why;
 
-		if (!run_query(d, &all->query[i], all->count - i, &why))
+	*d->call->diag = *tcp;
+	if (strcmp(rdma->text, tcp->text))
+		snprintf(d->call->diag->text, sizeof(d->call->diag->text),
+			"TCP: %.245s; RDMA: %.245s", tcp->text, rdma->text);
+	return -tcp->err;
+}
+
+static int query_all(struct discovery *d)
+{
+	int err = ask_all(d);
+
+	for (unsigned i = 0; i < d->all.count && !err; i++) {
+		const struct nvmf_query *query = &d->all.query[i];
+
+		if (!take_answer(d, &d->all.query[i]))
 			continue;
-		if (!d->fails)
-			*d->call->diag = why;
-		snprintf(d->failed[d->fails].uri, sizeof(d->failed->uri), "%.290s",
-			all->query[i].shown);
-		d->failed[d->fails++].why = why;
+		if (!d->call->diag->err)
+			*d->call->diag = query->attach.why;
 	}
-	return d->logs ? 0 : -d->call->diag->err;
+	if (err || !d->all.either)
+		return d->logs ? 0 : -d->call->diag->err;
+	if (!d->logs)
+		return either_failed(d);
+	for (unsigned i = 0; i < d->all.count && d->call->loop.verbose; i++)
+		if (d->all.query[i].attach.why.err)
+			call_note(d->call, "%s: %s", d->all.query[i].shown,
+				d->all.query[i].attach.why.text);
+	*d->call->diag = (struct diag){ 0 };
+	d->fails = 0;
+	return 0;
 }
 
 static void print_record(struct out *out, unsigned number, const struct nvmf_record *r)
 {
+	const char *trtype = nvmf_trtype_word(r->trtype);
+
 	out_object(out, NULL);
 	out_line(out, "=====Discovery Log Entry %u======", number);
-	out_text(out, "trtype", "trtype:  ", "%s", nvmf_trtype_word(r->trtype));
+	out_text(out, "trtype", "trtype:  ", "%s", trtype);
 	out_text(out, "adrfam", "adrfam:  ", "%s", r->traddr[0] ? nvmf_adrfam_word(r->adrfam) : "");
 	out_text(out, "subtype", "subtype: ", "%s", nvmf_subtype_word(r->subtype));
 	out_text(out, "treq", "treq:    ", "%s", nvmf_treq_word(r->treq));
@@ -269,7 +231,7 @@ static void print_record(struct out *out, unsigned number, const struct nvmf_rec
 	out_text(out, "subnqn", "subnqn:  ", "%s", r->subnqn);
 	out_text(out, "traddr", "traddr:  ", "%s", r->traddr);
 	out_text(out, "eflags", "eflags:  ", "%s", nvmf_eflags_word(r->eflags));
-	if (r->trtype == TRTYPE_RDMA) {
+	if (!strcmp(trtype, "rdma")) {
 		out_text(out, "rdma_prtype", "rdma_prtype: ", "%s",
 			nvmf_prtype_word(r->tsas.rdma.prtype));
 		out_text(out, "rdma_qptype", "rdma_qptype: ", "%s",
@@ -277,7 +239,7 @@ static void print_record(struct out *out, unsigned number, const struct nvmf_rec
 		out_text(out, "rdma_cms", "rdma_cms:    ", "%s", nvmf_cms_word(r->tsas.rdma.cms));
 		out_u64(out, "rdma_pkey", NULL, r->tsas.rdma.pkey);
 		out_line(out, "rdma_pkey: 0x%04x", r->tsas.rdma.pkey);
-	} else if (r->trtype == TRTYPE_TCP) {
+	} else if (!strcmp(trtype, "tcp")) {
 		out_text(out, "sectype", "sectype: ", "%s", nvmf_sectype_word(r->tsas.tcp.sectype));
 	}
 	if (r->hops)
@@ -285,20 +247,13 @@ static void print_record(struct out *out, unsigned number, const struct nvmf_rec
 	out_end(out);
 }
 
-static unsigned count_own(const struct nvmf_log *log)
-{
-	unsigned own = 0;
-
-	for (unsigned i = 0; i < log->count; i++)
-		own += !log->record[i].hops;
-	return own;
-}
-
 /* Records of the controllers that were asked first, then those behind referrals. */
 static void print_log(struct out *out, const struct nvmf_log *log)
 {
-	unsigned own = count_own(log), number = 0;
+	unsigned own = 0, number = 0;
 
+	for (unsigned i = 0; i < log->count; i++)
+		own += !log->record[i].hops;
 	out_u64(out, "genctr", NULL, log->genctr);
 	out_list(out, "records");
 	out_line(out, "%s", "");
@@ -317,41 +272,49 @@ static void print_log(struct out *out, const struct nvmf_log *log)
 	out_end(out);
 }
 
-/* from: what failed before is the command's failure, which main prints. */
-static void print_failed(struct call *call, const char *key, const struct nvmf_trouble *failed,
-	unsigned count, unsigned from)
+static void print_failed(
+	struct call *call, const char *uri, const struct diag *why, const struct diag *first)
 {
-	if (!count)
-		return;
-	out_list(call->out, key);
-	for (unsigned i = 0; i < count; i++) {
-		out_object(call->out, NULL);
-		out_text(call->out, "uri", NULL, "%s", failed[i].uri);
-		out_error(call->out, "error", &failed[i].why);
-		out_end(call->out);
-		if (i >= from)
-			call_note(call, "%s: %s", failed[i].uri, failed[i].why.text);
-	}
+	out_object(call->out, NULL);
+	out_text(call->out, "uri", NULL, "%s", uri);
+	out_error(call->out, "error", why);
 	out_end(call->out);
+	if (why != first) /* which is the command's failure: main prints it */
+		call_note(call, "%s: %s", uri, why->text);
 }
 
 static int print_results(struct discovery *d)
 {
 	struct call *call = d->call;
+	const struct nvmf_trouble *trouble = d->log.trouble;
+	const struct diag *first = d->fails || !d->log.troubles ? NULL : &trouble->why;
 
 	print_log(call->out, &d->log);
-	print_failed(call, "failed_referrals", d->log.trouble, d->log.troubles, d->fails ? 0 : 1);
-	print_failed(call, "failed_controllers", d->failed, d->fails, 1);
+	if (d->log.troubles)
+		out_list(call->out, "failed_referrals");
+	for (unsigned i = 0; i < d->log.troubles; i++)
+		print_failed(call, trouble[i].uri, &trouble[i].why, first);
+	if (d->log.troubles)
+		out_end(call->out);
+	if (first) {
+		*call->diag = *first;
+		snprintf(call->diag->object, sizeof(call->diag->object), "%.255s", trouble->uri);
+	}
+	if (d->fails)
+		out_list(call->out, "failed_controllers");
+	for (unsigned i = 0; i < d->all.count && d->fails; i++) {
+		const struct diag *why = &d->all.query[i].attach.why;
+
+		if (!why->err)
+			continue;
+		first = first ? first : why;
+		print_failed(call, d->all.query[i].shown, why, first);
+	}
+	if (d->fails)
+		out_end(call->out);
 	if (!d->log.count)
 		call_note(call, "no subsystems for host NQN %s", d->hostnqn);
-	if (!d->log.troubles && !d->fails)
-		return EXIT_DONE;
-	if (!d->fails) {
-		*call->diag = d->log.trouble[0].why;
-		snprintf(call->diag->object, sizeof(call->diag->object), "%.255s",
-			d->log.trouble[0].uri);
-	}
-	return EXIT_PARTLY;
+	return d->log.troubles || d->fails ? EXIT_PARTLY : EXIT_DONE;
 }
 
 static void note_ignored(const struct call *call)
@@ -368,27 +331,20 @@ static int discover(struct call *call)
 {
 	const struct discover_options *opts = call->opts;
 	struct discovery d = { .call = call, .root = kernel_root() };
-	struct nvmf_queries all = { 0 };
 	int err = d.root < 0 ? diag_sys(call->diag, errno, "open /")
-			     : nvmf_queries_read(call, d.root, &opts->nvmf, opts->config, &all);
+			     : nvmf_queries_read(call, d.root, &opts->nvmf, opts->config, &d.all);
 
 	if (!err)
 		err = loop_new(&d.loop, &call->loop, call->diag);
 	if (!err) {
 		note_ignored(call);
-		d.until =
-			opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0;
-		if (all.count == 1)
-			err = run_query(&d, &all.query[0], 1, call->diag);
-		else
-			err = all.either ? query_either(&d, &all) : query_all(&d, &all);
-		if (!err)
-			err = print_results(&d);
-		loop_free(d.loop);
+		err = query_all(&d);
 	}
+	if (!err)
+		err = print_results(&d);
+	loop_free(d.loop);
 	nvmf_log_free(&d.log);
-	free(d.failed);
-	nvmf_queries_free(&all);
+	nvmf_queries_free(&d.all);
 	if (d.root >= 0)
 		close(d.root);
 	return err;

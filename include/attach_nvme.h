@@ -1,21 +1,188 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Attach NVMe-oF subsystems through the kernel. */
+/* Attach NVMe-oF subsystems through the kernel: from options, URIs and configuration to targets,
+ * their connection, the discovery controllers that offer them, and the printed result. */
 #pragma once
+#include "applet.h"
 #include "attach.h"
+#include "kernel_identity.h"
 #include "kernel_nvmf.h"
+#include "nvmf.h"
+
+/* ---- Words: the options of nvme-cli's fabrics commands, and ours. */
+
+struct nvmf_target;
+struct nvmf_options { /* first in the option struct of an applet; NVMF_ROWS are its rows */
+	struct opt_common common;
+	const char *value[NVMF_KEYS];
+	bool flag[NVMF_KEYS];
+	/* [0] the host's, [1] the controller's */
+	const char *on_loss, *secret_file[2], *secret_fd[2];
+	const char *tls_key_file, *tls_key_fd, *tls_key_identity;
+	bool tls_key_compat;
+	/* whose TLS key it is, read already; NULL = none */
+	const struct nvmf_target *tls_of;
+	bool no_secrets; /* neither files nor the environment are read for them */
+};
+
+#define NVMF_ROW_(name, letter, key, arg, help)                                                    \
+	{                                                                                          \
+		name, letter, OPT_TEXT, offsetof(struct nvmf_options, value[key]), arg, help       \
+	}
+#define NVMF_FLAG_(name, letter, key, help)                                                        \
+	{                                                                                          \
+		name, letter, OPT_FLAG, offsetof(struct nvmf_options, flag[key]), NULL, help       \
+	}
+#define NVMF_TEXT_(name, field, arg, help)                                                         \
+	{                                                                                          \
+		name, 0, OPT_TEXT, offsetof(struct nvmf_options, field), arg, help                 \
+	}
+#define NVMF_ROWS                                                                                  \
+	NVMF_ROW_("transport", 't', NVMF_TRANSPORT, "rdma|tcp", "transport"),                      \
+		NVMF_ROW_("traddr", 'a', NVMF_TRADDR, "ADDRESS", "address or name of the target"), \
+		NVMF_ROW_("trsvcid", 's', NVMF_TRSVCID, "PORT",                                    \
+			"port; default 4420, for discovery over TCP 8009"),                        \
+		NVMF_ROW_("host-traddr", 'w', NVMF_HOST_TRADDR, "ADDRESS", "local address"),       \
+		NVMF_ROW_(                                                                         \
+			"host-iface", 'f', NVMF_HOST_IFACE, "NETDEV", "local network interface"),  \
+		NVMF_ROW_("hostnqn", 'q', NVMF_HOSTNQN, "NQN", "host NQN"),                        \
+		NVMF_ROW_("hostid", 'I', NVMF_HOSTID, "UUID", "host identifier"),                  \
+		NVMF_TEXT_("on-loss", on_loss, "POLICY", OPT_ON_LOSS_HELP),                        \
+		NVMF_ROW_("nr-io-queues", 'i', NVMF_NR_IO_QUEUES, "N",                             \
+			"I/O queues; default one per CPU"),                                        \
+		NVMF_ROW_("nr-write-queues", 'W', NVMF_NR_WRITE_QUEUES, "N",                       \
+			"additional queues for writes"),                                           \
+		NVMF_ROW_("nr-poll-queues", 'P', NVMF_NR_POLL_QUEUES, "N",                         \
+			"additional polled queues"),                                               \
+		NVMF_ROW_(                                                                         \
+			"queue-size", 'Q', NVMF_QUEUE_SIZE, "N", "entries per queue, 16 to 1024"), \
+		NVMF_ROW_("keep-alive-tmo", 'k', NVMF_KEEP_ALIVE_TMO, "SECONDS",                   \
+			"time until a silent target is considered lost; 0: off"),                  \
+		NVMF_ROW_("reconnect-delay", 'c', NVMF_RECONNECT_DELAY, "SECONDS",                 \
+			"time between attempts to reconnect"),                                     \
+		NVMF_ROW_("ctrl-loss-tmo", 'l', NVMF_CTRL_LOSS_TMO, "SECONDS",                     \
+			"time until a lost controller is removed; 0: at once, -1: never"),         \
+		NVMF_ROW_("fast-io-fail-tmo", 'F', NVMF_FAST_IO_FAIL_TMO, "SECONDS",               \
+			"time until I/O to a lost target fails; 0: at once, -1: never"),           \
+		NVMF_ROW_("tos", 'T', NVMF_TOS, "N", "type of service, 0 to 255"),                 \
+		NVMF_FLAG_("duplicate-connect", 'D', NVMF_DUPLICATE_CONNECT,                       \
+			"add a connection if one exists"),                                         \
+		NVMF_FLAG_("disable-sqflow", 0, NVMF_DISABLE_SQFLOW,                               \
+			"no submission queue flow control"),                                       \
+		NVMF_FLAG_("hdr-digest", 'g', NVMF_HDR_DIGEST, "header digests (TCP)"),            \
+		NVMF_FLAG_("data-digest", 'G', NVMF_DATA_DIGEST, "data digests (TCP)"),            \
+		NVMF_TEXT_("dhchap-secret-file", secret_file[0], "FILE",                           \
+			"file with this host's DH-HMAC-CHAP key"),                                 \
+		NVMF_TEXT_("dhchap-ctrl-secret-file", secret_file[1], "FILE",                      \
+			"file with the controller's key"),                                         \
+		NVMF_TEXT_("dhchap-secret-fd", secret_fd[0], "N",                                  \
+			"file descriptor with this host's key"),                                   \
+		NVMF_TEXT_("dhchap-ctrl-secret-fd", secret_fd[1], "N",                             \
+			"file descriptor with the controller's key"),                              \
+		NVMF_ROW_("dhchap-secret", 'S', NVMF_DHCHAP_SECRET, "KEY",                         \
+			"this host's key; it stays in the shell's history"),                       \
+		NVMF_ROW_("dhchap-ctrl-secret", 'C', NVMF_DHCHAP_CTRL_SECRET, "KEY",               \
+			"the controller's key; it stays in the shell's history"),                  \
+		NVMF_ROW_(                                                                         \
+			"kxchap-secret", 0, NVMF_DHCHAP_SECRET, "KEY", "same as --dhchap-secret"), \
+		NVMF_ROW_("kxchap-ctrl-secret", 0, NVMF_DHCHAP_CTRL_SECRET, "KEY",                 \
+			"same as --dhchap-ctrl-secret"),                                           \
+		NVMF_FLAG_("tls", 0, NVMF_TLS, "encrypt with TLS; requires tlshd (TCP)"),          \
+		NVMF_FLAG_(                                                                        \
+			"concat", 0, NVMF_CONCAT, "encrypt with a key from DH-HMAC-CHAP (TCP)"),   \
+		NVMF_TEXT_("tls-key-file", tls_key_file, "FILE",                                   \
+			"file with the TLS key, NVMeTLSkey-1:..."),                                \
+		NVMF_TEXT_("tls-key-fd", tls_key_fd, "N", "file descriptor with the TLS key"),     \
+		NVMF_ROW_("tls-key", 0, NVMF_TLS_KEY, "SERIAL|KEY",                                \
+			"serial number of the TLS key in the kernel, or the key"),                 \
+		NVMF_TEXT_("tls-key-identity", tls_key_identity, "IDENTITY",                       \
+			"identity of the TLS key in the keyring"),                                 \
+		{ "tls-key-compat", 0, OPT_FLAG, offsetof(struct nvmf_options, tls_key_compat),    \
+			NULL, "derive the TLS key as nvme-cli before 2.16" },                      \
+		NVMF_ROW_("keyring", 0, NVMF_KEYRING, "NAME|SERIAL",                               \
+			"kernel keyring with the TLS key; default .nvme")
+
+/* Options of nvme-cli's fabrics commands that no applet has. */
+#define NVMF_NO_PERSISTENT                                                                         \
+	"connect to the discovery controller with: rdmastor nvmf-connect -n "                      \
+	"nqn.2014-08.org.nvmexpress.discovery"
+#define NVMF_FOREIGN                                                                               \
+	{ "nvme-cli", "-r|--raw", "use --json" },                                                  \
+		{ "nvme-cli", "-O|--dump-config",                                                  \
+			"no configuration is dumped; nvmf-connect --dry-run shows what would be "  \
+			"connected" },                                                             \
+		{ "nvme-cli", "-d|--device",                                                       \
+			"give the target instead: --transport and --traddr" },                     \
+		{ "nvme-cli", "--nbft|--nbft-path",                                                \
+			"not supported; --config FILE reads a configuration file" },               \
+		{ "nvme-cli", "--no-nbft", "omit it: the NBFT is not read" },                      \
+	{                                                                                          \
+		"nvme-cli", "--context", "omit it: connections have no context"                    \
+	}
+
+/* Check the values of options alone, so that errors name the option as typed, not the kernel's key
+ * as those of URIs and files do. A TLS key and the name of a keyring are left to
+ * nvmf_target_read(). */
+int nvmf_options_check(const struct nvmf_options *, struct diag *);
+/* Add what configuration says to options, which come first. */
+void nvmf_options_add(struct nvmf_options *, const struct nvmf_entry *, enum nvmf_key from);
+/* Warn about secrets in the command line. */
+void nvmf_warn_secrets(const struct call *, const struct nvmf_options *);
+
+/* ---- One connection that is wanted. */
+
+#define NVMF_SECRET 160
+struct nvmf_target { /* with what its values point to: not to be copied */
+	const struct call *call;
+	struct uri uri;
+	struct nvmf_want want;
+	struct nvmf_route route;
+	struct identity who;
+	struct addr addr; /* once the name is looked up */
+	struct diag why;  /* of that */
+	char nqn[256], port[8], traddr[ADDR_TEXT], hostid[40], iface[32], number[4][16],
+		secret[2][NVMF_SECRET];
+	const char *secret_from[2]; /* NULL = none */
+	struct {
+		struct nvmf_psk psk; /* len 0: none */
+		const char *from, *identity, *ring;
+		bool old;
+		char number[2][12]; /* of the keyring and the key, once the kernel has them */
+	} tls;
+	uint32_t nsid, timeout_ms; /* nsid 0 = all */
+	char uuid[40];             /* of the namespace that is wanted; "" = all */
+	/* "wait=60", "fail-fast", "forever"; "" = the timeouts were given one by one */
+	char policy[LOSS_TEXT];
+};
+/* From the options, and from the URI (may be NULL), whose keys come after them. Without an NQN it
+ * is the discovery controller's, with its port. Looks up no name. */
+int nvmf_target_read(struct nvmf_target *, const struct call *, int root,
+	const struct nvmf_options *, const char *uri, struct diag *);
+/* Look up the names of these at the same time, running the loop: addr, or why. */
+void nvmf_targets_find(struct loop *, struct nvmf_target *const *, unsigned count);
+/* At this address: port and route. Afterwards it can be connected. */
+int nvmf_target_place(struct nvmf_target *, const struct addr *, struct diag *);
+void nvmf_target_wipe(struct nvmf_target *); /* of secrets */
+/* A usage error that names the option that is missing. */
+int nvmf_target_named(const char *transport, const char *traddr, struct diag *);
+bool nvmf_target_discovery(const struct nvmf_target *);
+/* "t1 at rdma 10.0.0.1:4420" */
+const char *nvmf_target_text(const struct nvmf_target *, char *text, size_t len);
+/* "nvme+tcp://10.0.0.1:4420/NQN"; without a port or an NQN when it is NULL, and without the
+ * discovery NQN. */
+const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX]);
+/* --verbose: the host NQN and where it comes from; a random one in any case. */
+void nvmf_show_identity(const struct nvmf_target *);
+
+/* ---- Its connection. */
 
 struct attach_nvme {
-	struct attach attach; /* .proto: attach_nvme_row, .what: as made.ctrl.name */
-	/* the owner's; what is pointed to lives until it is over */
-	struct nvmf_want *want;
-	uint32_t nsid;    /* wait for this namespace and keep no other; 0 = all */
-	const char *uuid; /* the same by its UUID; NULL or "" = all */
-	bool exclusive;   /* fail if the connection exists */
-	/* NULL, or before a new connection, once the driver is loaded: put keys into the kernel,
-	 * and their numbers into want */
-	int (*keys)(struct attach_nvme *, struct diag *);
+	struct attach attach; /* .proto: attach_nvme_row, .what: as ctrl.name */
+	/* the owner's; lives until it is over. To detach: NULL, and ctrl is set */
+	struct nvmf_target *target;
+	bool exclusive; /* fail if the connection exists */
+	bool named;     /* notes name the target: there are several */
 
-	/* Filled in. To detach: ctrl, by the owner. */
+	/* Filled in. */
 	struct nvmf_ctrl ctrl;
 	bool existed;           /* was connected before */
 	struct nvmf_disk *disk; /* attach_nvme_free() */
@@ -24,7 +191,10 @@ struct attach_nvme {
 	/* private from here */
 	struct child_call call;
 	struct nvmf_words words;
-	struct diag unready;
+	struct attach_nvme_said {
+		struct diag why;
+		int32_t ring, key; /* 0: none */
+	} said;
 	struct nvmf_nodes nodes;
 	int instance;
 	struct attach_nvme_active {
@@ -36,7 +206,100 @@ struct attach_nvme {
 	uint64_t changed;
 };
 extern const struct attach_proto attach_nvme_row;
+/* Ready for attach_start(): the owner sets deadlines and callbacks. */
+void attach_nvme_init(struct attach_nvme *, struct nvmf_target *, struct loop *, int root);
 void attach_nvme_free(struct attach_nvme *);
 /* Users of the disks of all these controllers, if all are removed: "" = none. Waits for at most two
  * seconds. */
 void attach_nvme_users(int root, const struct nvmf_ctrl *, unsigned count, char text[ATTACH_USERS]);
+
+/* ---- A discovery controller, asked from userspace. */
+
+struct nvmf_query {
+	struct attach attach; /* done: why.err 0 and discovery.log, or why */
+	/* the owner's */
+	char text[URI_MAX];       /* for uri_parse() */
+	char shown[URI_MAX];      /* as the user knows it: for messages and JSON */
+	const char *nqn, *hostid; /* of the host, as typed; NULL = this machine's */
+	struct identity who;      /* made of them */
+	bool never;               /* no time limit */
+	void *user;
+
+	/* Filled in */
+	struct nvmf_discovery discovery; /* log: nvmf_log_free() */
+	struct diag rdma;                /* what the machine lacks for RDMA; err 0: nothing */
+	uint64_t since;                  /* it was asked, so: */
+	struct uri uri;
+	struct bdev_env env;
+};
+/* Ready for attach_start(): the owner sets deadlines and callbacks. */
+void nvmf_query_init(struct nvmf_query *, struct loop *, int root, bool referrals);
+/* A target that is a discovery controller. port: only at its port. */
+int nvmf_query_target(struct nvmf_query *, const struct nvmf_target *, bool port, struct diag *);
+
+/* What nvmf-discover asks. */
+struct nvmf_queries {
+	struct nvmf_query *query;
+	unsigned count;
+	bool either;              /* one host over both transports: one answer is enough */
+	struct nvmf_entries conf; /* what the queries point to */
+};
+/* config: a file, or NULL. Without operand and options the files in /etc/nvme are read. Errors:
+ * usage, and of files. */
+int nvmf_queries_read(struct call *, int root, const struct nvmf_options *, const char *config,
+	struct nvmf_queries *);
+void nvmf_queries_free(struct nvmf_queries *);
+
+/* ---- All that URIs and configuration name, and what the discovery controllers among them report:
+ * every query and connection at the same time. */
+
+struct nvmf_goal { /* one result: a connection, or a discovery controller that failed */
+	struct nvmf_goal *next;
+	char uri[URI_MAX];
+	const char *from;      /* "command line", "/etc/nvme/discovery.conf line 3" */
+	const char *discovery; /* URI of the controller that reports it; NULL = none */
+	bool planned;          /* target is valid */
+	struct nvmf_target target;
+	struct attach_nvme nvme;
+	struct diag why;
+
+	/* private from here */
+	struct nvmf_all *all;
+	struct nvmf_options options;
+	bool discover, over, hidden;
+	struct nvmf_query *query;
+};
+struct nvmf_all { /* zeroed, then set by the owner */
+	struct call *call;
+	const struct nvmf_options *options;
+	const char *config; /* a file; NULL: those in /etc/nvme, unless the command line has URIs */
+	bool from_cmdline, no_wait, referrals, retry, plan; /* plan: connect nothing */
+	int root;
+	/* for each result, in the order of what was named, as soon as it is known */
+	void (*over)(struct nvmf_all *, struct nvmf_goal *);
+
+	struct nvmf_entries conf; /* private from here */
+	struct loop *loop;
+	uint64_t until;
+	struct nvmf_goal *goal, *shown;
+	bool identity_shown;
+};
+/* Checks options, and reads configuration. *any: there is something to do. */
+int nvmf_all_read(struct nvmf_all *, bool *any);
+int nvmf_all_run(struct nvmf_all *);
+void nvmf_all_free(struct nvmf_all *);
+
+/* ---- Printed results. */
+
+/* What would be done: text lines and members of the open JSON object. */
+int attach_nvme_plan(struct call *, int root, const struct nvmf_target *, struct diag *);
+void attach_nvme_show(struct call *, const struct attach_nvme *, const char *print);
+/* Several connections: one result each in the open JSON list. The first failure becomes that of the
+ * command, which main prints; the others are notes. */
+struct nvmf_results {
+	struct call *call;
+	unsigned succeeded, failed;
+	struct diag first;
+};
+void nvmf_result_end(struct nvmf_results *, const char *uri, struct diag *why); /* err 0: success */
+int nvmf_results_end(struct nvmf_results *); /* the exit status of the command */

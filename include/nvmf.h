@@ -34,15 +34,21 @@ struct nvmf_log {
 	unsigned troubles;
 };
 
-struct nvmf_discover_options {
+/* One controller, and those that it refers to. Zeroed, then set by the owner. */
+struct nvmf_discovery {
 	bool referrals; /* follow them, each controller once */
 	unsigned max_hops;
+	/* Once, from the loop: why.err 0 and log, or why. A failure of a referral is no failure. */
+	void (*done)(struct nvmf_discovery *);
+	struct nvmf_log log;
+	struct diag why;
+	struct nvmf_asking *asking; /* private; NULL: not under way */
 };
-
-/* Runs the loop until the log is complete. URI: nvme+rdma://host[:port] or nvme+tcp://host[:port];
- * TCP without a port tries 8009, then 4420. A failure of a referral is no failure of the call. */
-int nvmf_discover(struct loop *, struct uri *, const struct bdev_env *,
-	const struct nvmf_discover_options *, struct nvmf_log *, struct diag *);
+/* URI: nvme+rdma://host[:port] or nvme+tcp://host[:port]; TCP without a port tries 8009, then 4420.
+ * Returns 0, and `done` follows, or a usage error. */
+int nvmf_discovery_start(struct nvmf_discovery *, struct loop *, struct uri *,
+	const struct bdev_env *, struct diag *);
+void nvmf_discovery_cancel(struct nvmf_discovery *); /* no `done`; allowed when not under way */
 void nvmf_log_free(struct nvmf_log *);
 
 /* Words as nvme-cli prints them. */

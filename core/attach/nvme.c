@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* NVMe-oF: modules and keys, the line for /dev/nvme-fabrics, namespaces that become block devices,
  * and the removal of a controller. */
-#include "attach_nvme.h"
+#include "nvme_want.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,26 +35,45 @@ static void start_call(struct attach_nvme *nvme, uint64_t until, uint32_t grace_
 
 /* ---- ready */
 
-static bool wants_connection(struct attach_nvme *nvme)
+static bool wants_connection(int root, const struct nvmf_target *t, struct nvmf_ctrl *ctrl)
 {
-	return nvme->want->value[NVMF_DUPLICATE_CONNECT] ||
-	       kernel_nvmf_find(nvme->attach.root, nvme->want, &nvme->ctrl);
+	return t->want.value[NVMF_DUPLICATE_CONNECT] || kernel_nvmf_find(root, &t->want, ctrl);
+}
+
+/* An existing connection needs no key. */
+static int get_ready(int root, const void *arg, void *out)
+{
+	const struct nvmf_target *t = ((const struct attach_nvme *)arg)->target;
+	struct attach_nvme_said *said = out;
+	struct nvmf_ctrl ctrl;
+	int err = kernel_nvmf_ready(root, t->want.value[NVMF_TRANSPORT], &said->why);
+
+	if (!err && nvmf_tls_wanted(t) && wants_connection(root, t, &ctrl))
+		err = nvmf_tls_insert(root, t, &said->ring, &said->key, &said->why);
+	return -err;
+}
+
+static bool is_loaded(const struct attach_nvme *nvme)
+{
+	return kernel_nvmf_loaded(nvme->attach.root, nvme->target->want.value[NVMF_TRANSPORT]);
 }
 
 static void is_ready(struct attach *attach, int err)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
+	struct diag *why = &attach->why;
+	char uri[URI_MAX];
 
-	if (!err && nvme->keys && wants_connection(nvme))
-		err = nvme->keys(nvme, &attach->why);
+	if (!err)
+		nvmf_tls_numbers(nvme->target, nvme->said.ring, nvme->said.key);
+	else if (err == -ETIMEDOUT && !nvme->said.why.err && is_loaded(nvme))
+		diag_set(why, DIAG_TIMEOUT, -err, "add the TLS key to the kernel's keyring: %s",
+			diag_errno_text(-err));
+	if (why->code == DIAG_NO_MODULE && !nvmf_target_discovery(nvme->target))
+		diag_hint(why,
+			"attach it in userspace: rdmastor export '%s' --nbd unix:/run/disk.sock",
+			nvmf_uri(nvme->target->want.value, uri));
 	attach_step(attach, err);
-}
-
-static int load(int root, const void *arg, void *out)
-{
-	const struct attach_nvme *nvme = arg;
-
-	return -kernel_nvmf_ready(root, nvme->want->value[NVMF_TRANSPORT], out);
 }
 
 static void nvme_ready(struct attach *attach)
@@ -65,13 +84,14 @@ static void nvme_ready(struct attach *attach)
 	nvme->active.count = -EAGAIN;
 	nvme->lacks = nvme->seen = 0;
 	nvme->changed = 0;
+	nvme->said = (struct attach_nvme_said){ 0 };
 	attach_load(attach,
-		&(struct child_call){ .fn = load,
+		&(struct child_call){ .fn = get_ready,
 			.arg = nvme,
-			.out = &nvme->unready,
-			.out_len = sizeof(nvme->unready),
+			.out = &nvme->said,
+			.out_len = sizeof(nvme->said),
 			.until = attach->until },
-		kernel_nvmf_loaded(attach->root, nvme->want->value[NVMF_TRANSPORT]), is_ready);
+		is_loaded(nvme) && !nvmf_tls_wanted(nvme->target), is_ready);
 }
 
 /* ---- dial */
@@ -84,7 +104,7 @@ static int too_late(struct attach_nvme *nvme)
 
 	diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %.3g s",
 		(double)(loop_clock() - nvme->attach.since) / 1e9);
-	if (nvme->want->value[NVMF_DHCHAP_SECRET])
+	if (nvme->target->want.value[NVMF_DHCHAP_SECRET])
 		diag_hint(why,
 			"a wrong secret can cause this; the kernel may then hang until a reboot");
 	return -ETIMEDOUT;
@@ -111,8 +131,8 @@ static void dialled(struct child_call *call)
 	char words[8192], name[16];
 	int err = call->err;
 
-	kernel_nvmf_words_since(attach->root, &nvme->words, nvme->want, err ? -1 : nvme->instance,
-		words, sizeof(words));
+	kernel_nvmf_words_since(attach->root, &nvme->words, &nvme->target->want,
+		err ? -1 : nvme->instance, words, sizeof(words));
 	snprintf(name, sizeof(name), "nvme%d", nvme->instance);
 	if (!err && kernel_nvmf_look(attach->root, name, &nvme->ctrl))
 		err = diag_set(&attach->why, DIAG_CLOSED, ENODEV,
@@ -120,10 +140,10 @@ static void dialled(struct child_call *call)
 	else if (err && call->late)
 		err = too_late(nvme);
 	else if (err)
-		err = kernel_nvme_why(-err, words, nvme->want, &attach->why);
+		err = kernel_nvme_why(-err, words, &nvme->target->want, &attach->why);
 	attach_note_words(attach, words);
 	/* another program was quicker */
-	if (err == -EALREADY && !kernel_nvmf_find(attach->root, nvme->want, &nvme->ctrl)) {
+	if (err == -EALREADY && !kernel_nvmf_find(attach->root, &nvme->target->want, &nvme->ctrl)) {
 		attach->why = (struct diag){ 0 };
 		nvme->existed = true;
 		err = 0;
@@ -148,7 +168,7 @@ static int note_line(struct attach_nvme *nvme)
 {
 	struct attach *attach = &nvme->attach;
 	char line[NVMF_LINE], left_out[256];
-	int err = kernel_nvmf_line(attach->root, nvme->want, line, sizeof(line), left_out,
+	int err = kernel_nvmf_line(attach->root, &nvme->target->want, line, sizeof(line), left_out,
 		sizeof(left_out), &attach->why);
 
 	if (err)
@@ -166,10 +186,10 @@ static void nvme_dial(struct attach *attach)
 	char line[NVMF_LINE];
 	int err = note_line(nvme);
 
-	nvme->existed = !err && !wants_connection(nvme);
+	nvme->existed = !err && !wants_connection(attach->root, nvme->target, &nvme->ctrl);
 	if (!err && !nvme->existed)
 		err = kernel_nvmf_line_secret(
-			attach->root, nvme->want, line, sizeof(line), &attach->why);
+			attach->root, &nvme->target->want, line, sizeof(line), &attach->why);
 	if (err || nvme->existed) {
 		attach_step(attach, err ? err : is_connected(nvme));
 		return;
@@ -230,7 +250,7 @@ static int no_such(const struct attach_nvme *nvme, struct diag *diag)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%u", i ? ", " : "",
 			nvme->active.nsid[i]);
 	return diag_set(diag, DIAG_NOT_FOUND, ENOENT,
-		"namespace %u is not visible to this host; visible: %s", nvme->nsid, text);
+		"namespace %u is not visible to this host; visible: %s", nvme->target->nsid, text);
 }
 
 static bool is_active(const struct attach_nvme *nvme, uint32_t nsid)
@@ -252,8 +272,8 @@ static const struct nvmf_disk *disk_of(const struct attach_nvme *nvme, uint32_t 
 /* The first wanted namespace that has no block device yet; 0 = none. */
 static uint32_t first_missing(const struct attach_nvme *nvme)
 {
-	if (nvme->nsid)
-		return disk_of(nvme, nvme->nsid) ? 0 : nvme->nsid;
+	if (nvme->target->nsid)
+		return disk_of(nvme, nvme->target->nsid) ? 0 : nvme->target->nsid;
 	for (int i = 0; i < nvme->active.count; i++)
 		if (!disk_of(nvme, nvme->active.nsid[i]))
 			return nvme->active.nsid[i];
@@ -266,19 +286,19 @@ static bool has_settled(struct attach_nvme *nvme)
 		nvme->seen = nvme->disks;
 		nvme->changed = loop_clock();
 	}
-	return nvme->active.count >= 0 || nvme->nsid ||
+	return nvme->active.count >= 0 || nvme->target->nsid ||
 	       loop_clock() - nvme->changed >= SETTLE_MS * MSEC;
 }
 
 /* A URI may name a namespace by its UUID, which only its block device reports. */
 static int keep_wanted(struct attach_nvme *nvme)
 {
-	const char *uuid = nvme->uuid && *nvme->uuid ? nvme->uuid : NULL;
+	const char *uuid = nvme->target->uuid[0] ? nvme->target->uuid : NULL;
 
-	for (unsigned i = 0; i < nvme->disks && (uuid || nvme->nsid); i++)
+	for (unsigned i = 0; i < nvme->disks && (uuid || nvme->target->nsid); i++)
 		if (uuid ? !strncmp(nvme->disk[i].wwid, "uuid.", 5) &&
 					!strcasecmp(nvme->disk[i].wwid + 5, uuid)
-			 : nvme->disk[i].nsid == nvme->nsid) {
+			 : nvme->disk[i].nsid == nvme->target->nsid) {
 			nvme->disk[0] = nvme->disk[i];
 			nvme->disks = 1;
 			return 0;
@@ -308,7 +328,7 @@ static int nvme_look(struct attach *attach)
 		ask_active(nvme);
 	if (nvme->active.count == -EAGAIN)
 		return 0;
-	if (nvme->active.count >= 0 && nvme->nsid && !is_active(nvme, nvme->nsid))
+	if (nvme->active.count >= 0 && nvme->target->nsid && !is_active(nvme, nvme->target->nsid))
 		return no_such(nvme, &attach->why);
 	err = kernel_nvmf_disks(attach->root, now.name, &nvme->disk, &nvme->disks, &attach->why);
 	if (err)
@@ -319,8 +339,8 @@ static int nvme_look(struct attach *attach)
 	for (unsigned i = 0; i < nvme->disks; i++) {
 		uint32_t nsid = nvme->disk[i].nsid;
 
-		if (nvme->nsid ? nsid == nvme->nsid
-			       : nvme->active.count < 0 || is_active(nvme, nsid))
+		if (nvme->target->nsid ? nsid == nvme->target->nsid
+				       : nvme->active.count < 0 || is_active(nvme, nsid))
 			attach_disk(attach, nvme->disk[i].name);
 	}
 	err = keep_wanted(nvme);
@@ -342,7 +362,7 @@ static void nvme_late(struct attach *attach)
 	else
 		diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT,
 			"timed out waiting for the block device of namespace %u of %s",
-			nvme->lacks ? nvme->lacks : nvme->nsid, attach->what);
+			nvme->lacks ? nvme->lacks : nvme->target->nsid, attach->what);
 }
 
 /* ---- users, undo */
@@ -455,6 +475,29 @@ static void nvme_stop(struct attach *attach)
 	}
 	free(nvme->nodes.disks);
 	nvme->nodes.disks = NULL;
+}
+
+static void print_note(struct attach *attach, const char *text)
+{
+	const struct attach_nvme *nvme = nvme_of(attach);
+	char target[512];
+
+	if (nvme->named)
+		call_note(nvme->target->call, "%s: %s",
+			nvmf_target_text(nvme->target, target, sizeof(target)), text);
+	else
+		call_note(nvme->target->call, "%s", text);
+}
+
+void attach_nvme_init(
+	struct attach_nvme *nvme, struct nvmf_target *target, struct loop *loop, int root)
+{
+	*nvme = (struct attach_nvme){ .attach = { .proto = &attach_nvme_row,
+					      .loop = loop,
+					      .root = root,
+					      .no_wait = nvmf_target_discovery(target),
+					      .note = print_note },
+		.target = target };
 }
 
 void attach_nvme_free(struct attach_nvme *nvme)

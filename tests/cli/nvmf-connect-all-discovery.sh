@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# nvmf-connect-all: a discovered subsystem is connected with the options and the loss policy that its URI would have.
+# nvmf-connect-all: a discovered subsystem is connected with the options and the loss policy that its URI would have. Discovery
+# controllers are asked at the same time, and SIGTERM ends all of it.
 . "$(dirname "$0")/lib.sh"
 set -e
-requires jq
+requires jq python3
 
 serve ram:1M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0
 u="nvme+tcp://127.0.0.1:$PORT"
@@ -29,6 +30,33 @@ alike '?reconnect_delay=3' --on-loss 30
 alike '' -i 2 -Q 32 -g -k 7
 [[ $(jq -r '.results[0].line' out) == *,queue_size=32,nr_io_queues=2,reconnect_delay=10,ctrl_loss_tmo=60,keep_alive_tmo=7,hdr_digest* ]] ||
 	die "$(cat out)"
+
+# One that accepts and never answers takes all the time, and none of the other's
+python3 - >mute <<'PY' &
+import socket
+sock, keep = socket.create_server(("127.0.0.1", 0)), []
+print(sock.getsockname()[1], flush=True)
+while True:
+    keep.append(sock.accept())
+    print("accepted", flush=True)
+PY
+cleanup_fn kill $!
+# has N: lines of the server
+has() { for _ in {1..200}; do [ "$(wc -l <mute)" -lt "$1" ] || return 0; sleep 0.1; done; die "no server"; }
+has 1
+mute=nvme+tcp://127.0.0.1:$(head -n 1 mute)
+status=0
+ours nvmf-connect-all --dry-run --json -q "$HOST" --timeout 3 "$mute" "$u" >out 2>err || status=$?
+same 'one of two' $status 3
+jq -e --arg mute "$mute" --arg u "$u" '.succeeded == 1 and .failed == 1 and .results[0].uri == $mute and
+	.results[0].error.code == "timeout" and .results[1].discovery == $u' out >/dev/null || die "$(cat out err)"
+"$RDMASTOR" nvmf-connect-all --dry-run --json -q "$HOST" "$mute" >out 2>err &
+has 3
+kill $!
+status=0
+wait $! || status=$?
+same 'SIGTERM' $status 1
+jq -e '.results[0].error.text == "interrupted"' out >/dev/null || die "$(cat out err)"
 
 # Another subsystem as the discovery controller, which this target has not
 error 1 not-found '.*' "'nqn.x'" "$RDMASTOR" nvmf-connect-all --dry-run -t tcp -a 127.0.0.1 -s "$PORT" -n nqn.x -q "$HOST"

@@ -66,6 +66,11 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 	error 2 usage 'nvme[+]tcp://127.0.0.1' 'NQN nvmf-discover' $c nvme+tcp://127.0.0.1/nqn.x nvme+tcp://127.0.0.1
 	error 2 usage 'nvme[+]tcp://127.0.0.1/nqn.x[?]sparkle=1' "'sparkle'" \
 		$c nvme+tcp://127.0.0.1/nqn.y 'nvme+tcp://127.0.0.1/nqn.x?sparkle=1'
+	# what is wrong with the second is known before the first one's name is looked up
+	error 2 usage 'nvme[+]tcp://127.0.0.1/nqn.x[?]sparkle=1' "'sparkle'" \
+		$c nvme+tcp://name.invalid/nqn.y 'nvme+tcp://127.0.0.1/nqn.x?sparkle=1'
+	error 1 - 'nvme[+]tcp://name.invalid/nqn.y' 'name.invalid' \
+		$c nvme+tcp://127.0.0.1/nqn.x nvme+tcp://name.invalid/nqn.y
 	error 2 usage '' "nqn 'a,b'" $c -t tcp -a 127.0.0.1 -n a,b
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Discovery logs: the codec under any bytes, and nvmf_discover() with its referrals against
+/* Discovery logs: the codec under any bytes, and a discovery with its referrals against
  * controllers that do what the input says. What is accepted is bounded, and every text in it is
  * printable. */
-#include "nvmf.h"
+#include "../fake/discover.h"
 #include "pipe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -92,8 +92,6 @@ static void make_target(void)
 static void run(const uint8_t *data, size_t size)
 {
 	static const struct bdev_env env = { .hostnqn = "nqn.me", .timeout_ms = 4000 };
-	const struct nvmf_discover_options options = { .referrals = !(data[3] & 64),
-		.max_hops = HOPS };
 	struct diag diag = { 0 };
 	struct nvmf_log log;
 	struct loop *loop;
@@ -107,7 +105,7 @@ static void run(const uint8_t *data, size_t size)
 			&diag))
 		abort();
 	wire_begin(loop, &target, data, data + 4, size - 4);
-	err = nvmf_discover(loop, &uri, &env, &options, &log, &diag);
+	err = discover(loop, &uri, &env, data[3] & 64 ? 0 : HOPS, &log, &diag);
 	if (err && (err != -diag.err || !diag.text[0]))
 		abort();
 	for (unsigned i = 0; i < log.count; i++) {

@@ -9,7 +9,7 @@ shopt -s nullglob globstar
 table='
 main.c  : applet out uri resolve :
 applets : applet secret attach attach_luns attach_nvme attach_srp out uri bdev child session nvmf service export nbd_server nbd_dev kernel_* mad copy nvmf_target load stats srp_rules srp_daemon nfs nfs_mount iscsi iscsi_attach iscsi_keeper daemon disk_open fronts task load_report iscsi_want :
-attach  : attach attach_luns attach_nvme attach_srp child datamover iscsi iscsi_attach kernel_* nfs nfs_mount uri wire/iscsi applet secret out iscsi_want :
+attach  : attach attach_luns attach_nvme attach_srp child datamover iscsi iscsi_attach kernel_* nfs nfs_mount uri wire/iscsi applet secret out iscsi_want nvmf resolve wire/nvmf :
 daemon  : iscsi_attach iscsi_keeper kernel_* mad port_events srp_daemon srp_rules uri applet bdev child daemon disk_open out kernel_serving :
 load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rping load_report out :
 target  : target split bdev ways ep stream mem :

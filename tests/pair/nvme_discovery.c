@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Discovery over TCP against targets in this process: long logs, logs that change, referrals and
  * their loops. */
+#include "../fake/discover.h"
 #include "../fake/nvme_target.h"
-#include "nvmf.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -57,7 +57,7 @@ static void refer(int at, int to)
 	add(at, NVMF_SUBTYPE_REFERRAL, NVMF_DISCOVERY_NQN, tt[to].port);
 }
 
-static int ask(const struct nvmf_discover_options *options)
+static int ask(unsigned hops)
 {
 	const struct bdev_env env = { .hostnqn = "nqn.me", .timeout_ms = 2000 };
 	char text[100];
@@ -65,11 +65,10 @@ static int ask(const struct nvmf_discover_options *options)
 
 	snprintf(text, sizeof(text), "nvme+tcp://127.0.0.1:%u", tt[0].port);
 	cr_assert_eq(uri_parse(&uri, text, &why), 0);
-	return nvmf_discover(loop, &uri, &env, options, &got, &why);
+	return discover(loop, &uri, &env, hops, &got, &why);
 }
 
-static const struct nvmf_discover_options following = { .referrals = true, .max_hops = 8 },
-					  staying = { 0 };
+enum { STAYING, ONE_HOP, FOLLOWING = 8 };
 
 static void is(unsigned at, const char *name, uint8_t hops)
 {
@@ -81,7 +80,7 @@ static void is(unsigned at, const char *name, uint8_t hops)
 Test(nvme_discovery, an_empty_log)
 {
 	begin();
-	cr_assert_eq(ask(&following), 0, "%s", why.text);
+	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
 	cr_assert_eq(got.count, 0);
 	cr_assert_eq(got.genctr, 10);
 	cr_assert_eq(tt[0].target.hello.kato_ms, 0);
@@ -100,7 +99,7 @@ Test(nvme_discovery, a_long_log_comes_in_pieces_of_mdts)
 		snprintf(name, sizeof(name), "nqn.%d", i);
 		add(0, NVMF_SUBTYPE_NVME, name, 4420);
 	}
-	cr_assert_eq(ask(&staying), 0, "%s", why.text);
+	cr_assert_eq(ask(STAYING), 0, "%s", why.text);
 	cr_assert_eq(got.count, TARGET_RECORDS);
 	for (unsigned i = 0; i < TARGET_RECORDS; i++) {
 		snprintf(name, sizeof(name), "nqn.%u", i);
@@ -114,7 +113,7 @@ Test(nvme_discovery, a_log_that_changes_is_read_again)
 	begin();
 	add(0, NVMF_SUBTYPE_NVME, "nqn.a", 4420);
 	tt[0].target.moving = 4;
-	cr_assert_eq(ask(&staying), 0, "%s", why.text);
+	cr_assert_eq(ask(STAYING), 0, "%s", why.text);
 	cr_assert_eq(got.genctr, 14);
 	cr_assert_eq(got.count, 1);
 	end();
@@ -125,7 +124,7 @@ Test(nvme_discovery, a_log_that_never_rests_is_given_up)
 	begin();
 	add(0, NVMF_SUBTYPE_NVME, "nqn.a", 4420);
 	tt[0].target.moving = 1000;
-	cr_assert_eq(ask(&staying), -EAGAIN);
+	cr_assert_eq(ask(STAYING), -EAGAIN);
 	diag_says(&why, DIAG_BUSY, NULL, "discovery_log 5");
 	cr_assert_eq(got.count, 0);
 	end();
@@ -135,7 +134,7 @@ Test(nvme_discovery, a_log_too_long_to_be_true)
 {
 	begin();
 	tt[0].target.log.numrec = 1ull << 40;
-	cr_assert_eq(ask(&staying), -EPROTO);
+	cr_assert_eq(ask(STAYING), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "discovery_log 1099511627776");
 	end();
 }
@@ -151,7 +150,7 @@ Test(nvme_discovery, referrals_are_followed_once_each)
 	add(1, NVMF_SUBTYPE_NVME, "nqn.b", 4420);
 	refer(2, 1);
 	add(2, NVMF_SUBTYPE_NVME, "nqn.c", 4420);
-	cr_assert_eq(ask(&following), 0, "%s", why.text);
+	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
 	cr_assert_eq(got.count, 8);
 	is(0, "nqn.a", 0);
 	is(5, "nqn.b", 1);
@@ -163,16 +162,14 @@ Test(nvme_discovery, referrals_are_followed_once_each)
 
 Test(nvme_discovery, no_further_than_allowed)
 {
-	const struct nvmf_discover_options one_hop = { .referrals = true, .max_hops = 1 };
-
 	begin();
 	refer(0, 1);
 	refer(1, 2);
 	add(2, NVMF_SUBTYPE_NVME, "nqn.c", 4420);
-	cr_assert_eq(ask(&one_hop), 0, "%s", why.text);
+	cr_assert_eq(ask(ONE_HOP), 0, "%s", why.text);
 	cr_assert_eq(got.count, 2);
 	nvmf_log_free(&got);
-	cr_assert_eq(ask(&staying), 0, "%s", why.text);
+	cr_assert_eq(ask(STAYING), 0, "%s", why.text);
 	cr_assert_eq(got.count, 1);
 	end();
 }
@@ -186,7 +183,7 @@ Test(nvme_discovery, a_referral_that_fails_is_told)
 		.trtype = NVMF_TRTYPE_FC, .subtype = NVMF_SUBTYPE_REFERRAL, .traddr = "nn-0x1"
 	};
 	add(1, NVMF_SUBTYPE_NVME, "nqn.b", 4420);
-	cr_assert_eq(ask(&following), 0, "%s", why.text);
+	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
 	cr_assert_eq(got.count, 4);
 	is(3, "nqn.b", 1);
 	cr_assert_eq(got.troubles, 2);
@@ -200,7 +197,7 @@ Test(nvme_discovery, a_refusal_is_named)
 {
 	begin();
 	tt[0].target.connect = (struct nvmf_connect_reply){ .status = NVME_STATUS(1, 0x84) };
-	cr_assert_eq(ask(&staying), -EACCES);
+	cr_assert_eq(ask(STAYING), -EACCES);
 	diag_says(&why, DIAG_AUTH, NULL, "nqn.2014-08.org.nvmexpress.discovery nqn.me");
 	end();
 }
@@ -210,7 +207,7 @@ Test(nvme_discovery, a_referral_by_name_asks_no_name_server)
 	begin();
 	refer(0, 1);
 	snprintf(tt[0].target.record[0].traddr, sizeof(tt[0].target.record[0].traddr), "localhost");
-	cr_assert_eq(ask(&following), 0, "%s", why.text);
+	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
 	cr_assert_eq(got.troubles, 1);
 	diag_says(&got.trouble[0].why, DIAG_PROTOCOL, NULL, "localhost address");
 	cr_assert_eq(tt[1].conns, 0);
@@ -224,7 +221,7 @@ Test(nvme_discovery, a_log_that_stops_coming_ends_in_time)
 	begin();
 	add(0, NVMF_SUBTYPE_NVME, "nqn.a", 4420);
 	tt[0].target.silent_at = 7; /* Connect, CAP, CC, CSTS, Identify, head of the log, */
-	cr_assert_eq(ask(&staying), -ETIMEDOUT);
+	cr_assert_eq(ask(STAYING), -ETIMEDOUT);
 	diag_says(&why, DIAG_TIMEOUT, NULL, "get_discovery_log_page");
 	cr_assert_lt(loop_clock() - from, 3000000000);
 	end();
@@ -240,10 +237,46 @@ Test(nvme_discovery, no_time_left_is_told_once)
 		snprintf(tt[0].target.record[i].trsvcid, sizeof(tt[0].target.record[i].trsvcid),
 			"%d", i);
 	tt[1].target.silent_at = 1;
-	cr_assert_eq(ask(&following), 0, "%s", why.text);
+	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
 	cr_assert_eq(got.troubles, 2);
 	diag_says(&got.trouble[0].why, DIAG_TIMEOUT, NULL, "connect");
 	diag_says(&got.trouble[1].why, DIAG_TIMEOUT, NULL, "time");
 	cr_assert_not_null(text_lacks(got.trouble[1].why.text, "connect"), "it is not asked");
+	end();
+}
+
+static unsigned overs;
+static void counted(struct nvmf_discovery *discovery)
+{
+	cr_assert_null(discovery->asking);
+	overs++;
+}
+
+/* The first waits for a target that is silent; the second does not wait for the first. */
+Test(nvme_discovery, several_at_once)
+{
+	const struct bdev_env env = { .hostnqn = "nqn.me", .timeout_ms = 20000 };
+	struct nvmf_discovery two[2] = { { .done = counted }, { .done = counted } };
+	char text[100];
+	struct uri uri;
+
+	begin();
+	tt[0].target.silent_at = 3;
+	add(1, NVMF_SUBTYPE_NVME, "nqn.b", 4420);
+	for (int i = 0; i < 2; i++) {
+		snprintf(text, sizeof(text), "nvme+tcp://127.0.0.1:%u", tt[i].port);
+		cr_assert_eq(uri_parse(&uri, text, &why), 0);
+		cr_assert_eq(nvmf_discovery_start(&two[i], loop, &uri, &env, &why), 0);
+	}
+	loop_wait(loop, (const volatile int *)&overs, loop_clock() + 15000000000);
+	cr_assert_eq(overs, 1);
+	cr_assert_not_null(two[0].asking);
+	cr_assert_eq(two[1].why.err, 0, "%s", two[1].why.text);
+	cr_assert_eq(two[1].log.count, 1);
+	nvmf_discovery_cancel(&two[0]);
+	nvmf_discovery_cancel(&two[0]);
+	cr_assert_null(two[0].asking);
+	nvmf_log_free(&two[0].log);
+	nvmf_log_free(&two[1].log);
 	end();
 }

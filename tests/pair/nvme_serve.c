@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Our initiator against our target in one process, over TCP and over software iWARP on 127.0.0.1.
  */
-#include "nvmf.h"
+#include "../fake/discover.h"
 #include "says.h"
 #include "serving.h"
 #include "wire/nvmf.h"
@@ -286,7 +286,6 @@ Test(nvme_serve, hosts_hear_of_a_resize)
 
 Test(nvme_serve, discovery)
 {
-	struct nvmf_discover_options options = { 0 };
 	struct bdev_env env = { .hostnqn = HOST, .timeout_ms = 5000 };
 	struct nvmf_log log;
 	char text[100], expect[10];
@@ -302,8 +301,7 @@ Test(nvme_serve, discovery)
 			rdma ? "nvme+rdma://127.0.0.1:%u?rdma=iwarp" : "nvme+tcp://127.0.0.1:%u",
 			serving_port());
 		cr_assert_eq(uri_parse(&uri, text, NULL), 0);
-		cr_assert_eq(
-			nvmf_discover(loop, &uri, &env, &options, &log, &why), 0, "%s", why.text);
+		cr_assert_eq(discover(loop, &uri, &env, 0, &log, &why), 0, "%s", why.text);
 		snprintf(expect, sizeof(expect), "%u", serving_port());
 		cr_assert_eq(log.count, 4);
 		for (unsigned i = 0; i < 4; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Reading discovery logs (Base 2.1, 5.1.12.3.1): one controller after another, waiting on the loop,
- * each asked once. What is made of the records is the applet's. */
+/* Read discovery logs (Base 2.1, 5.1.12.3.1) on the caller's loop: one controller, then those that
+ * it refers to, each once. Any number of discoveries run at the same time. */
+#include "grow.h"
 #include "nvme.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,44 +14,57 @@
 #define CLOSE_MS 200
 #define SPARE_MS 500 /* the controller's own deadlines come first and know better why */
 
-struct asking {
+struct nvmf_asking {
+	struct nvmf_discovery *discovery;
+	struct loop *loop;
+	struct nvme_conf first, conf; /* the controller of the URI, and the one that is asked */
+	bool either;                  /* both ports of the first, over TCP */
+	struct diag refused;          /* by the first of these ports */
+	char where[ADDR_TEXT];        /* which is this */
+	uint64_t until;               /* of all; 0 = no bound */
+
+	/* One controller: its end is handled by `work`, outside of its upcalls. */
 	struct nvme_ctrl ctrl;
+	struct loop_work work;
+	struct loop_timer timer;
+	struct diag why;
+	bool ending;
+	uint8_t hops;
+
+	/* Its log: as counted at first, and as of the last read. */
 	struct nvme_req req;
-	struct nvme_cqe cqe;
-	volatile int up, down, replied;
+	struct nvmf_log_info info, last;
+	struct nvmf_record *record;
+	uint64_t at;
+	uint32_t part, parts, tries;
+	enum { COUNT, RECORDS, RECOUNT } step;
+
+	struct seen { /* controllers asked, or that gave trouble */
+		const struct nvme_carrier *carrier;
+		char where[ADDR_TEXT];
+	} * seen;
+	unsigned seens, walked; /* walked: records looked at for referrals */
 };
 
-static void ctrl_up(struct nvme_ctrl *ctrl)
+static void expect_within(struct nvmf_asking *asking, uint32_t ms)
 {
-	container_of(ctrl, struct asking, ctrl)->up = 1;
+	loop_timer_set(asking->loop, &asking->timer, loop_clock() + ms * MSEC);
 }
 
-static void ctrl_down(struct nvme_ctrl *ctrl)
-{
-	struct asking *asking = container_of(ctrl, struct asking, ctrl);
+/* ---- One controller. */
 
-	asking->up = asking->down = asking->replied = 1;
+/* With asking->why set unless its log is complete. */
+static void hang_up(struct nvmf_asking *asking)
+{
+	struct diag closed = { 0 };
+
+	asking->ending = true;
+	diag_set(&closed, DIAG_CLOSED, ECONNABORTED, "closed");
+	expect_within(asking, CLOSE_MS);
+	nvme_ctrl_fail(&asking->ctrl, &closed);
 }
 
-static const struct nvme_ctrl_events events = { .up = ctrl_up, .down = ctrl_down };
-
-static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
-{
-	struct asking *asking = container_of(req, struct asking, req);
-
-	if (cqe)
-		asking->cqe = *cqe;
-	asking->replied = 1;
-}
-
-static int died(const struct asking *asking, struct diag *diag)
-{
-	*diag = asking->ctrl.why;
-	return -diag->err;
-}
-
-/* The bytes can be taken until the next read. */
-static int read_log(struct asking *asking, uint64_t off, uint32_t len, struct diag *diag)
+static void read_log(struct nvmf_asking *asking, uint64_t off, uint32_t len)
 {
 	uint32_t dwords = len / 4 - 1;
 	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_GET_LOG,
@@ -59,170 +73,178 @@ static int read_log(struct asking *asking, uint64_t off, uint32_t len, struct di
 		.cdw12 = put_le32((uint32_t)off),
 		.cdw13 = put_le32((uint32_t)(off >> 32)) };
 
-	asking->replied = 0;
-	asking->req = (struct nvme_req){ replied, "get discovery log page" };
-	if (asking->down)
-		return died(asking, diag);
+	expect_within(asking, NVME_ADMIN_MS + SPARE_MS);
 	nvme_ctrl_send(&asking->ctrl, &asking->req, &sqe, len);
-	if (!loop_wait(asking->ctrl.loop, &asking->replied,
-		    loop_clock() + (NVME_ADMIN_MS + SPARE_MS) * MSEC))
-		return diag_set(
-			diag, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time", asking->req.what);
-	if (asking->down)
-		return died(asking, diag);
-	return nvme_check(&asking->req, &asking->cqe, diag);
 }
 
-static int take_head(struct asking *asking, struct nvmf_log_info *info, struct diag *diag)
+static void count_records(struct nvmf_asking *asking, bool again)
+{
+	asking->step = again ? RECOUNT : COUNT;
+	read_log(asking, 0, sizeof(struct nvmf_log_head));
+}
+
+static int take_head(struct nvmf_asking *asking)
 {
 	struct nvmf_log_head head;
 
 	nvme_ctrl_take(&asking->ctrl, 0, &head, sizeof(head));
-	return nvmf_log_get(info, &head, sizeof(head), diag);
+	return nvmf_log_get(&asking->last, &head, sizeof(head), &asking->why);
 }
 
-static int read_head(struct asking *asking, struct nvmf_log_info *info, struct diag *diag)
+static int begin_records(struct nvmf_asking *asking)
 {
-	int err = read_log(asking, 0, sizeof(struct nvmf_log_head), diag);
+	uint64_t count = asking->last.numrec;
 
-	return err ? err : take_head(asking, info, diag);
+	asking->info = asking->last;
+	asking->at = 0;
+	asking->parts = 0;
+	free(asking->record);
+	asking->record = calloc(count ? count : 1, sizeof(*asking->record));
+	return asking->record ? 0
+			      : diag_sys(&asking->why, ENOMEM, "%llu discovery records",
+					(unsigned long long)count);
 }
 
-/* Records [at, at + now), with the log's head before them when they are the first. */
-static int read_part(struct asking *asking, struct nvmf_log_info *head, uint64_t at, uint32_t now,
-	struct nvmf_record *record, struct diag *diag)
+/* The log's head comes before the first records. Without the generation that was counted these may
+ * be no records. */
+static int take_part(struct nvmf_asking *asking)
 {
 	struct nvmf_log_entry entry;
-	uint32_t before = at ? 0 : sizeof(struct nvmf_log_head);
-	uint64_t genctr = head->genctr,
-		 off = at ? sizeof(struct nvmf_log_head) + at * sizeof(entry) : 0;
-	int err = read_log(asking, off, before + now * (uint32_t)sizeof(entry), diag);
+	uint32_t before = asking->at ? 0 : sizeof(struct nvmf_log_head);
+	int err = before ? take_head(asking) : 0;
 
-	if (!err && before)
-		err = take_head(asking, head, diag);
-	if (head->genctr != genctr)
-		return err; /* not the log that was counted: what stands there may be no records */
-	for (uint32_t i = 0; !err && i < now; i++) {
+	if (asking->last.genctr != asking->info.genctr)
+		return err;
+	for (uint32_t i = 0; !err && i < asking->part; i++) {
 		nvme_ctrl_take(&asking->ctrl, before + i * sizeof(entry), &entry, sizeof(entry));
-		err = nvmf_record_get(&record[at + i], &entry, sizeof(entry), diag);
+		err = nvmf_record_get(
+			&asking->record[asking->at + i], &entry, sizeof(entry), &asking->why);
 	}
+	asking->at += asking->part;
 	return err;
 }
 
-/* `head` becomes the log's as it was with the last of them. */
-static int read_records(struct asking *asking, uint64_t count, struct nvmf_log_info *head,
-	struct nvmf_record *record, struct diag *diag)
+static void read_part(struct nvmf_asking *asking)
 {
-	uint64_t genctr = head->genctr, at = 0;
-	uint32_t most = nvme_ctrl_max_data(&asking->ctrl), parts = 0;
-	int err = 0;
+	const uint32_t each = sizeof(struct nvmf_log_entry);
+	uint32_t most = nvme_ctrl_max_data(&asking->ctrl), room;
+	uint64_t at = asking->at, left = asking->info.numrec - at;
 
-	most = (most < NVME_SCRATCH ? most : NVME_SCRATCH) / sizeof(struct nvmf_log_entry);
 	_Static_assert(sizeof(struct nvmf_log_head) == sizeof(struct nvmf_log_entry),
 		"the head takes the room of one record");
-	for (; !err && at < count && head->genctr == genctr; parts++) {
-		uint32_t room = at ? most : most - 1,
-			 now = count - at < room ? (uint32_t)(count - at) : room;
+	most = (most < NVME_SCRATCH ? most : NVME_SCRATCH) / each;
+	room = at ? most : most - 1;
+	asking->part = left < room ? (uint32_t)left : room;
+	asking->parts++;
+	asking->step = RECORDS;
+	read_log(asking, at ? (at + 1) * each : 0, (asking->part + !at) * each);
+}
 
-		err = read_part(asking, head, at, now, record, diag);
-		at += now;
+/* A log is complete if its generation is the same before and after. */
+static void read_on(struct nvmf_asking *asking)
+{
+	bool same = asking->last.genctr == asking->info.genctr;
+
+	if (asking->step != RECOUNT && same && asking->at < asking->info.numrec) {
+		read_part(asking);
+	} else if (asking->step != RECOUNT && asking->parts > 1) {
+		count_records(asking, true);
+	} else if (same && asking->last.numrec == asking->info.numrec) {
+		hang_up(asking);
+	} else if (++asking->tries == TRIES) {
+		diag_set(&asking->why, DIAG_BUSY, EAGAIN,
+			"the discovery log changed %d times while it was read", TRIES);
+		hang_up(asking);
+	} else if (begin_records(asking)) {
+		hang_up(asking);
+	} else {
+		asking->step = COUNT;
+		read_on(asking);
 	}
-	return err || parts < 2 ? err : read_head(asking, head, diag);
 }
 
-/* The log of one moment: as its generation counter is the same before and after. */
-static int read_all(struct asking *asking, struct nvmf_log_info *info, struct nvmf_record **records,
-	struct diag *diag)
+static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
 {
-	struct nvmf_record *got;
-	int err = read_head(asking, info, diag);
+	struct nvmf_asking *asking = container_of(req, struct nvmf_asking, req);
+	int err;
 
-	for (int tries = 0; !err && tries < TRIES; tries++) {
-		struct nvmf_log_info after = *info;
-
-		got = calloc(info->numrec ? info->numrec : 1, sizeof(*got));
-		if (!got)
-			return diag_sys(diag, ENOMEM, "%llu discovery records",
-				(unsigned long long)info->numrec);
-		err = read_records(asking, info->numrec, &after, got, diag);
-		if (!err && after.genctr == info->genctr && after.numrec == info->numrec) {
-			*records = got;
-			return 0;
-		}
-		free(got);
-		*info = after;
-	}
-	return err ? err
-		   : diag_set(diag, DIAG_BUSY, EAGAIN,
-			     "the discovery log changed %d times while it was read", TRIES);
-}
-
-static void hang_up(struct asking *asking)
-{
-	struct diag why = { 0 };
-
-	diag_set(&why, DIAG_CLOSED, ECONNABORTED, "closed");
-	nvme_ctrl_fail(&asking->ctrl, &why);
-	if (!asking->down)
-		loop_wait(asking->ctrl.loop, &asking->down, loop_clock() + CLOSE_MS * MSEC);
-	nvme_ctrl_fini(&asking->ctrl);
-}
-
-/* Asks one controller, at the address that conf gets unless it has one; its records are appended to
- * the log. */
-static int ask(struct loop *loop, struct nvme_conf *conf, uint8_t hops, struct nvmf_log *log,
-	struct diag *diag)
-{
-	struct asking asking = { .ctrl.conf = *conf };
-	struct nvmf_record *more = NULL, *all;
-	struct nvmf_log_info info;
-	int err = nvme_ctrl_open(&asking.ctrl, loop, true, 1, &events, diag);
-
+	if (!cqe || asking->ending) /* ctrl_down() follows */
+		return;
+	err = nvme_check(req, cqe, &asking->why);
+	if (!err)
+		err = asking->step == RECORDS ? take_part(asking) : take_head(asking);
+	if (!err && asking->step == COUNT)
+		err = begin_records(asking);
 	if (err)
-		return diag_ctx(diag, "%s", conf->where);
-	if (!loop_wait(loop, &asking.up,
-		    conf->timeout_ms ? loop_clock() + (conf->timeout_ms + SPARE_MS) * MSEC : 0))
-		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time",
-			nvme_step_word(asking.ctrl.step));
-	else if (asking.down)
-		err = died(&asking, diag);
+		hang_up(asking);
 	else
-		err = read_all(&asking, &info, &more, diag);
-	conf->dst = asking.ctrl.conf.dst;
-	memcpy(conf->where, asking.ctrl.conf.where, sizeof(conf->where));
-	hang_up(&asking);
-	if (err)
-		return diag_ctx(diag, "%s", conf->where);
-	all = realloc(log->record, (log->count + info.numrec + 1) * sizeof(*all));
-	if (!all) {
-		free(more);
-		return diag_sys(diag, ENOMEM, "discovery records");
-	}
-	if (!hops)
-		log->genctr = info.genctr;
-	for (uint64_t i = 0; i < info.numrec; i++) {
-		more[i].hops = hops;
-		all[log->count++] = more[i];
-	}
-	log->record = all;
-	free(more);
-	return 0;
+		read_on(asking);
 }
+
+static void ctrl_up(struct nvme_ctrl *ctrl)
+{
+	struct nvmf_asking *asking = container_of(ctrl, struct nvmf_asking, ctrl);
+
+	asking->req = (struct nvme_req){ replied, "get discovery log page" };
+	if (!asking->ending)
+		count_records(asking, false);
+}
+
+static void ctrl_down(struct nvme_ctrl *ctrl)
+{
+	struct nvmf_asking *asking = container_of(ctrl, struct nvmf_asking, ctrl);
+
+	if (!asking->ending)
+		asking->why = ctrl->why;
+	asking->ending = true;
+	loop_work_add(asking->loop, &asking->work);
+}
+
+static void late(struct loop_timer *timer)
+{
+	struct nvmf_asking *asking = container_of(timer, struct nvmf_asking, timer);
+
+	if (asking->ending) {
+		loop_work_add(asking->loop, &asking->work);
+		return;
+	}
+	diag_set(&asking->why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time",
+		asking->req.what ? asking->req.what : nvme_step_word(asking->ctrl.step));
+	hang_up(asking);
+}
+
+/* Asks the controller of asking->conf. */
+static void ask(struct nvmf_asking *asking, uint8_t hops)
+{
+	static const struct nvme_ctrl_events events = { .up = ctrl_up, .down = ctrl_down };
+	struct nvme_conf *conf = &asking->conf;
+
+	asking->hops = hops;
+	asking->ending = false;
+	asking->tries = 0;
+	asking->why = (struct diag){ 0 };
+	asking->req = (struct nvme_req){ 0 };
+	asking->ctrl = (struct nvme_ctrl){ .conf = *conf };
+	if (nvme_ctrl_open(&asking->ctrl, asking->loop, true, 1, &events, &asking->why)) {
+		asking->ctrl.loop = NULL;
+		loop_work_add(asking->loop, &asking->work);
+	} else if (conf->timeout_ms) {
+		expect_within(asking, conf->timeout_ms + SPARE_MS);
+	}
+}
+
+/* ---- Which controllers. */
 
 static void trouble(struct nvmf_log *log, const struct nvmf_record *record, const struct diag *why)
 {
 	bool v6 = strchr(record->traddr, ':');
-	struct nvmf_trouble *all;
+	struct nvmf_trouble *more =
+		log->troubles < TROUBLES ? grow(log->trouble, log->troubles) : NULL;
 
-	if (log->troubles == TROUBLES)
+	if (!more)
 		return;
-	all = realloc(log->trouble, (log->troubles + 1) * sizeof(*all));
-	if (!all)
-		return;
-	log->trouble = all;
-	all += log->troubles++;
-	all->why = *why;
-	snprintf(all->uri, sizeof(all->uri), "nvme+%s://%s%.200s%s:%s",
+	more->why = *why;
+	snprintf(more->uri, sizeof(more->uri), "nvme+%s://%s%.200s%s:%s",
 		nvmf_trtype_word(record->trtype), v6 ? "[" : "", record->traddr, v6 ? "]" : "",
 		record->trsvcid);
 }
@@ -266,25 +288,19 @@ static int referred(struct nvme_conf *conf, const struct nvmf_record *record, st
 	return 0;
 }
 
-struct seen { /* controllers asked, or that gave trouble */
-	const struct nvme_carrier *carrier;
-	char where[ADDR_TEXT];
-};
-
-static bool seen_before(struct seen **seen, unsigned *count, const struct nvme_conf *conf)
+static bool seen_before(struct nvmf_asking *asking, const struct nvme_conf *conf)
 {
-	struct seen *more;
+	struct seen *seen;
 
-	for (unsigned i = 0; i < *count; i++) {
-		if ((*seen)[i].carrier == conf->carrier && !strcmp((*seen)[i].where, conf->where))
+	for (unsigned i = 0; i < asking->seens; i++)
+		if (asking->seen[i].carrier == conf->carrier &&
+			!strcmp(asking->seen[i].where, conf->where))
 			return true;
-	}
-	more = realloc(*seen, (*count + 1) * sizeof(*more));
-	if (!more)
+	seen = grow(asking->seen, asking->seens);
+	if (!seen)
 		return true;
-	*seen = more;
-	more[*count].carrier = conf->carrier;
-	memcpy(more[(*count)++].where, conf->where, sizeof(conf->where));
+	seen->carrier = conf->carrier;
+	memcpy(seen->where, conf->where, sizeof(seen->where));
 	return false;
 }
 
@@ -302,35 +318,68 @@ static bool in_time(struct nvme_conf *conf, uint64_t until, struct diag *why)
 	return left;
 }
 
-/* The records grow while they are walked: what a referral brings is walked too, one hop further. */
-static void follow(struct loop *loop, const struct nvme_conf *first,
-	const struct nvmf_discover_options *options, uint64_t until, struct nvmf_log *log)
+static void drop(struct nvmf_asking *asking)
 {
-	struct seen *seen = NULL;
-	unsigned count = 0;
+	nvme_ctrl_fini(&asking->ctrl);
+	loop_work_del(asking->loop, &asking->work);
+	loop_timer_del(asking->loop, &asking->timer);
+	asking->discovery->asking = NULL;
+	free(asking->record);
+	free(asking->seen);
+	free(asking);
+}
 
-	seen_before(&seen, &count, first);
-	for (unsigned i = 0; i < log->count; i++) {
-		const struct nvmf_record record = log->record[i];
-		struct nvme_conf conf = *first;
+static void finish(struct nvmf_asking *asking)
+{
+	struct nvmf_discovery *discovery = asking->discovery;
+
+	drop(asking);
+	discovery->done(discovery);
+}
+
+/* The next referral. Records grow while they are walked: what one brings is walked too, one hop
+ * further. */
+static void follow(struct nvmf_asking *asking)
+{
+	const struct nvmf_discovery *discovery = asking->discovery;
+	struct nvmf_log *log = &asking->discovery->log;
+
+	while (discovery->referrals && asking->walked < log->count) {
+		const struct nvmf_record record = log->record[asking->walked++];
 		struct diag why = { 0 };
 
-		if (record.subtype != NVMF_SUBTYPE_REFERRAL || record.hops >= options->max_hops)
+		if (record.subtype != NVMF_SUBTYPE_REFERRAL || record.hops >= discovery->max_hops)
 			continue;
-		if (!in_time(&conf, until, &why)) { /* nor will there be for another */
+		asking->conf = asking->first;
+		if (!in_time(&asking->conf, asking->until, &why)) { /* nor for another */
 			trouble(log, &record, &why);
 			break;
 		}
-		if (referred(&conf, &record, &why)) {
+		if (referred(&asking->conf, &record, &why)) {
 			trouble(log, &record, &why);
-			continue;
+		} else if (!seen_before(asking, &asking->conf)) {
+			ask(asking, (uint8_t)(record.hops + 1));
+			return;
 		}
-		if (seen_before(&seen, &count, &conf))
-			continue;
-		if (ask(loop, &conf, (uint8_t)(record.hops + 1), log, &why))
-			trouble(log, &record, &why);
 	}
-	free(seen);
+	finish(asking);
+}
+
+static int keep_records(struct nvmf_asking *asking)
+{
+	struct nvmf_log *log = &asking->discovery->log;
+	uint64_t more = asking->info.numrec;
+	struct nvmf_record *to = more ? grow_by(log->record, log->count, more) : NULL;
+
+	if (more && !to)
+		return diag_sys(&asking->why, ENOMEM, "discovery records");
+	if (!asking->hops)
+		log->genctr = asking->info.genctr;
+	for (uint64_t i = 0; i < more; i++) {
+		to[i] = asking->record[i];
+		to[i].hops = asking->hops;
+	}
+	return 0;
 }
 
 static int neither(const struct nvme_conf *conf, const char *where, const struct diag *first,
@@ -347,36 +396,62 @@ static int neither(const struct nvme_conf *conf, const char *where, const struct
 	return diag_ctx(diag, "%s", where);
 }
 
-/* TCP without a port: the discovery service's own, then the one shared with I/O; both together in
- * the time of one. Where that has no limit, the first has the usual one. */
-static int ask_either(
-	struct loop *loop, struct nvme_conf *conf, struct nvmf_log *log, struct diag *diag)
+/* The first controller has failed. TCP without a port: the discovery service's own, then the one
+ * shared with I/O. True: that one is asked now. */
+static bool asks_other_port(struct nvmf_asking *asking, struct diag *why)
 {
-	struct diag first = { 0 }, second = { 0 };
-	uint32_t ms = conf->timeout_ms ? conf->timeout_ms / 2 + 1 : 0;
-	char where[ADDR_TEXT];
+	struct nvme_conf *conf = &asking->conf;
 
-	conf->timeout_ms = ms ? ms : BDEV_TIMEOUT_MS;
-	if (!ask(loop, conf, 0, log, &first))
-		return 0;
-	memcpy(where, conf->where, sizeof(where));
-	conf->timeout_ms = ms;
+	if (!asking->either) {
+		if (asking->refused.err && conf->dst.ss.ss_family) {
+			const struct diag second = *why;
+
+			neither(conf, asking->where, &asking->refused, &second, why);
+		}
+		return false;
+	}
+	asking->either = false;
+	/* the name will not be found for the other port, either */
+	if (!conf->dst.ss.ss_family && why->code != DIAG_TIMEOUT)
+		return false;
+	asking->refused = *why;
+	memcpy(asking->where, conf->where, sizeof(asking->where));
+	conf->timeout_ms = asking->first.timeout_ms;
 	conf->port = NVMF_PORT;
 	if (conf->dst.ss.ss_family) {
 		addr_set_port(&conf->dst, NVMF_PORT);
 		addr_text(&conf->dst, conf->where);
-		/* the name will not be found for the other port, either */
-	} else if (first.code != DIAG_TIMEOUT) {
-		*diag = first;
-		return -first.err;
 	}
-	if (!ask(loop, conf, 0, log, &second))
-		return 0;
-	if (!conf->dst.ss.ss_family) {
-		*diag = second;
-		return -second.err;
+	ask(asking, 0);
+	return true;
+}
+
+static void asked(struct loop_work *work)
+{
+	struct nvmf_asking *asking = container_of(work, struct nvmf_asking, work);
+	struct nvmf_discovery *discovery = asking->discovery;
+	struct nvme_conf *conf = &asking->conf;
+	struct diag *why = &asking->why;
+
+	loop_timer_del(asking->loop, &asking->timer);
+	conf->dst = asking->ctrl.conf.dst;
+	memcpy(conf->where, asking->ctrl.conf.where, sizeof(conf->where));
+	nvme_ctrl_fini(&asking->ctrl);
+	asking->ctrl.loop = NULL;
+	if (why->err || keep_records(asking))
+		diag_ctx(why, "%s", conf->where);
+	if (asking->hops) {
+		if (why->err)
+			trouble(&discovery->log, &discovery->log.record[asking->walked - 1], why);
+		follow(asking);
+	} else if (!why->err) {
+		asking->first = *conf;
+		seen_before(asking, conf);
+		follow(asking);
+	} else if (!asks_other_port(asking, why)) {
+		discovery->why = *why;
+		finish(asking);
 	}
-	return neither(conf, where, &first, &second, diag);
 }
 
 /* TCP has a port for discovery only; without a port, both are asked. */
@@ -396,15 +471,37 @@ static int conf_init(struct nvme_conf *conf, struct uri *uri, const struct bdev_
 	return err;
 }
 
-static int ask_host(struct loop *loop, const struct uri *uri, struct nvme_conf *conf,
-	struct nvmf_log *log, struct diag *diag)
+/* Both ports together have the time of one. Where that has no limit, the first has the usual one.
+ */
+static int start(struct nvmf_discovery *discovery, struct loop *loop, const struct nvme_conf *conf,
+	bool either, uint64_t until, struct diag *diag)
 {
-	return has_two_ports(uri) ? ask_either(loop, conf, log, diag)
-				  : ask(loop, conf, 0, log, diag);
+	struct nvmf_asking *asking = calloc(1, sizeof(*asking));
+
+	if (!asking)
+		return diag_sys(diag, ENOMEM, "discovery");
+	asking->discovery = discovery;
+	asking->loop = loop;
+	asking->first = asking->conf = *conf;
+	asking->either = either;
+	asking->until = until;
+	asking->work.run = asked;
+	asking->timer.fire = late;
+	if (either) {
+		uint32_t ms = conf->timeout_ms ? conf->timeout_ms / 2 + 1 : 0;
+
+		asking->first.timeout_ms = ms;
+		asking->conf.timeout_ms = ms ? ms : BDEV_TIMEOUT_MS;
+	}
+	discovery->asking = asking;
+	discovery->log = (struct nvmf_log){ 0 };
+	discovery->why = (struct diag){ 0 };
+	ask(asking, 0);
+	return 0;
 }
 
-int nvmf_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
-	const struct nvmf_discover_options *options, struct nvmf_log *log, struct diag *diag)
+int nvmf_discovery_start(struct nvmf_discovery *discovery, struct loop *loop, struct uri *uri,
+	const struct bdev_env *env, struct diag *diag)
 {
 	struct bdev_env mine = *env;
 	struct nvme_conf conf;
@@ -413,7 +510,6 @@ int nvmf_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 				 : 0;
 	int err = uri_msec(uri, "timeout", &mine.timeout_ms, diag);
 
-	*log = (struct nvmf_log){ 0 };
 	if (!err)
 		err = conf_init(&conf, uri, &mine, uri->path, diag);
 	if (!err)
@@ -421,12 +517,14 @@ int nvmf_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 	if (!err && strlen(uri->path) > NVMF_NQN_MAX)
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "invalid NQN: must be at most %u bytes",
 			NVMF_NQN_MAX);
-	if (err)
-		return diag_ctx(diag, "%s", uri->spelling);
-	err = ask_host(loop, uri, &conf, log, diag);
-	if (!err && options->referrals)
-		follow(loop, &conf, options, until, log);
-	return err;
+	return err ? diag_ctx(diag, "%s", uri->spelling)
+		   : start(discovery, loop, &conf, has_two_ports(uri), until, diag);
+}
+
+void nvmf_discovery_cancel(struct nvmf_discovery *discovery)
+{
+	if (discovery->asking)
+		drop(discovery->asking);
 }
 
 void nvmf_log_free(struct nvmf_log *log)
@@ -436,6 +534,16 @@ void nvmf_log_free(struct nvmf_log *log)
 	*log = (struct nvmf_log){ 0 };
 }
 
+struct awaited {
+	struct nvmf_discovery discovery;
+	volatile int over;
+};
+
+static void awaited(struct nvmf_discovery *discovery)
+{
+	container_of(discovery, struct awaited, discovery)->over = 1;
+}
+
 /* Only what the URI's transport reaches. The keys of the URI that are a disk's mean nothing here,
  * and what it says of the time was taken into account by the caller. */
 int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
@@ -443,14 +551,18 @@ int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 {
 	static const char *const keys[] = { "rdma", "crc", "src", NULL };
 	uint8_t trtype = strcmp(uri->scheme, "nvme+tcp") ? NVMF_TRTYPE_RDMA : NVMF_TRTYPE_TCP;
-	struct nvmf_log log = { 0 };
+	struct awaited wait = { .discovery.done = awaited };
+	struct nvmf_log *log = &wait.discovery.log;
 	struct nvme_conf conf;
 	int err = conf_init(&conf, uri, env, "", diag);
 
 	if (!err)
-		err = ask_host(loop, uri, &conf, &log, diag);
-	for (unsigned i = 0; i < log.count; i++) {
-		const struct nvmf_record *record = &log.record[i];
+		err = start(&wait.discovery, loop, &conf, has_two_ports(uri), 0, diag);
+	if (err)
+		return err;
+	loop_wait(loop, &wait.over, 0);
+	for (unsigned i = 0; i < log->count; i++) {
+		const struct nvmf_record *record = &log->record[i];
 		char text[URI_MAX];
 		bool v6 = strchr(record->traddr, ':');
 
@@ -462,6 +574,8 @@ int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 		uri_add_keys(text, uri, keys);
 		found(text, user);
 	}
-	nvmf_log_free(&log);
-	return err;
+	nvmf_log_free(log);
+	if (wait.discovery.why.err && diag)
+		*diag = wait.discovery.why;
+	return -wait.discovery.why.err;
 }

@@ -16,6 +16,8 @@
 #define MSEC 1000000ull
 
 int __wrap_kernel_disk_opens(int, const char *);
+int __wrap_kernel_nvmf_keyring(int, const char *, int32_t *, struct diag *);
+int __wrap_kernel_nvmf_key(int32_t, const struct nvmf_tls_key *, int32_t *, struct diag *);
 int __wrap_kernel_openers_of(int, unsigned, unsigned, char *, size_t);
 int __real_kernel_openers_of(int, unsigned, unsigned, char *, size_t);
 
@@ -39,10 +41,10 @@ int __wrap_kernel_openers_of(int root, unsigned major, unsigned minor, char *tex
 
 static struct loop *loop;
 static struct tree tree;
-static struct nvmf_want want;
+static struct nvmf_target target;
+static struct nvmf_want *const want = &target.want;
 static struct attach_nvme nvme;
 static const struct diag *const why = &nvme.attach.why;
-static unsigned keys;
 
 static void setup(void)
 {
@@ -54,9 +56,9 @@ static void setup(void)
 	tree_dir(&tree, "sys/class/nvme-fabrics");
 	tree_dir(&tree, "sys/module/nvme_rdma");
 	tree_dir(&tree, "sys/class/infiniband/mlx5_0");
-	want = (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = "rdma",
-					   [NVMF_TRADDR] = "10.0.0.1",
-					   [NVMF_NQN] = "nqn.t1" } };
+	*want = (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = "rdma",
+					    [NVMF_TRADDR] = "10.0.0.1",
+					    [NVMF_NQN] = "nqn.t1" } };
 }
 
 static void fini(void)
@@ -73,10 +75,21 @@ static void done(struct attach *attach)
 	(void)attach;
 }
 
-static int insert_keys(struct attach_nvme *of, struct diag *diag)
+/* In a child: what it is given is seen by the numbers it returns. */
+int __wrap_kernel_nvmf_keyring(int root, const char *name, int32_t *ring, struct diag *diag)
 {
-	cr_assert_eq(of, &nvme);
-	return keys++ ? diag_set(diag, DIAG_AUTH, ENOKEY, "no key") : 0;
+	(void)root;
+	while (!strcmp(name, "stuck"))
+		pause();
+	*ring = 12;
+	return strcmp(name, "none") ? 0 : diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "no keyring");
+}
+
+int __wrap_kernel_nvmf_key(
+	int32_t ring, const struct nvmf_tls_key *tls, int32_t *key, struct diag *diag)
+{
+	*key = ring + (int32_t)strlen(tls->identity);
+	return *key == 12 ? diag_set(diag, DIAG_AUTH, ENOKEY, "no key") : 0;
 }
 
 static void prepare(unsigned ms)
@@ -88,7 +101,7 @@ static void prepare(unsigned ms)
 					     .root = tree.root,
 					     .deadline = loop_clock() + ms * MSEC,
 					     .done = done },
-		.want = &want };
+		.target = &target };
 }
 
 static int run(void)
@@ -114,7 +127,7 @@ static void device_says(const char *answer)
 
 	tree_file(&tree, "dev/nvme-fabrics", lists);
 	cr_assert_eq(
-		kernel_nvmf_line(tree.root, &want, line, sizeof(line), out, sizeof(out), NULL), 0);
+		kernel_nvmf_line(tree.root, want, line, sizeof(line), out, sizeof(out), NULL), 0);
 	snprintf(text, sizeof(text), "%-*s%s", (int)strlen(line), lists, answer);
 	tree_file(&tree, "dev/nvme-fabrics", text);
 }
@@ -160,29 +173,55 @@ Test(nvme, a_second_time_nothing_is_written)
 	diag_says(why, DIAG_BUSY, NULL, "nvme5");
 	text_says(why->hint, "--duplicate-connect");
 	content("sys/class/nvme/nvme5/delete_controller", "\n");
-	want.value[NVMF_DUPLICATE_CONNECT] = "";
+	want->value[NVMF_DUPLICATE_CONNECT] = "";
 	cr_assert_eq(connect_without_wait(), -EPROTO, "the file has no answer");
+}
+
+static int connect_with(const char *ring, const char *identity)
+{
+	want->value[NVMF_KEYRING] = want->value[NVMF_TLS_KEY] = NULL;
+	target.tls.ring = ring;
+	target.tls.identity = identity;
+	return connect_without_wait();
 }
 
 Test(nvme, keys_are_for_new_connections)
 {
 	nvme_tree_ctrl(&tree, "nvme3", "rdma", "nqn.other", "traddr=10.0.0.1,trsvcid=4420");
 	device_says("instance=3,cntlid=1\n");
-	prepare(5000);
-	nvme.attach.no_wait = true;
-	nvme.keys = insert_keys;
-	cr_assert_eq(run(), 0, "%s", why->text);
-	cr_assert_eq(keys, 1);
-	prepare(5000);
-	nvme.keys = insert_keys;
-	cr_assert_eq(run(), -ENOKEY);
-	cr_assert_eq(keys, 2);
+	cr_assert_eq(connect_with("ring", "seven.."), -ENOTSUP, "the device knows no keyring");
+	cr_assert_str_eq(want->value[NVMF_KEYRING], "12");
+	cr_assert_str_eq(want->value[NVMF_TLS_KEY], "19");
+	cr_assert_eq(connect_with("none", "seven.."), -ENOKEY);
+	diag_says(why, DIAG_NOT_FOUND, NULL, "keyring");
+	cr_assert_null(want->value[NVMF_KEYRING]);
+	cr_assert_eq(connect_with("ring", ""), -ENOKEY);
+	diag_says(why, DIAG_AUTH, NULL, "key");
 	nvme_tree_ctrl(&tree, "nvme5", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
-	prepare(5000);
-	nvme.attach.no_wait = true;
-	nvme.keys = insert_keys;
-	cr_assert_eq(run(), 0);
-	cr_assert_eq(keys, 2);
+	cr_assert_eq(connect_with("none", ""), 0, "%s", why->text);
+	cr_assert(nvme.existed);
+	cr_assert_null(want->value[NVMF_KEYRING]);
+}
+
+static void cancel(struct loop_timer *timer)
+{
+	(void)timer;
+	attach_cancel(&nvme.attach);
+}
+
+/* The loop runs on, and neither a deadline nor a cancel waits for the kernel. */
+Test(nvme, a_keyring_that_blocks)
+{
+	struct loop_timer timer = { .fire = cancel };
+
+	target.tls.ring = "stuck";
+	prepare(100);
+	cr_assert_eq(run(), -ETIMEDOUT);
+	diag_says(why, DIAG_TIMEOUT, NULL, "TLS key keyring");
+	prepare(0);
+	nvme.attach.deadline = 0;
+	loop_timer_set(loop, &timer, loop_clock() + 50 * MSEC);
+	cr_assert_eq(run(), -EINTR);
 }
 
 Test(nvme, a_driver_that_is_missing)
@@ -190,7 +229,7 @@ Test(nvme, a_driver_that_is_missing)
 	unlinkat(tree.root, "sys/module/nvme_rdma", AT_REMOVEDIR);
 	cr_assert_eq(connect_without_wait(), -ENOENT);
 	diag_says(why, DIAG_NO_MODULE, NULL, "module_nvme_rdma");
-	want.value[NVMF_TRANSPORT] = "tcp";
+	want->value[NVMF_TRANSPORT] = "tcp";
 	cr_assert_eq(connect_without_wait(), -ENOENT);
 	diag_says(why, DIAG_NO_MODULE, NULL, "module_nvme_tcp");
 }
@@ -198,7 +237,7 @@ Test(nvme, a_driver_that_is_missing)
 static void waits(uint32_t nsid, int err, const char *words)
 {
 	prepare(err == -ETIMEDOUT ? 100 : 10000);
-	nvme.nsid = nsid;
+	target.nsid = nsid;
 	cr_assert_eq(run(), err, "%s", why->text);
 	if (err)
 		diag_says(why, err == -ETIMEDOUT ? DIAG_TIMEOUT : DIAG_CLOSED, NULL, words);
@@ -234,8 +273,8 @@ static int look_with(const uint32_t *nsid, int count, uint32_t wanted, const cha
 {
 	prepare(100);
 	snprintf(nvme.attach.what, sizeof(nvme.attach.what), "nvme2");
-	nvme.nsid = wanted;
-	nvme.uuid = uuid;
+	target.nsid = wanted;
+	snprintf(target.uuid, sizeof(target.uuid), "%s", uuid ? uuid : "");
 	nvme.active.count = count;
 	memcpy(nvme.active.nsid, nsid, (size_t)count * sizeof(*nsid));
 	return attach_nvme_row.look(&nvme.attach);
@@ -389,7 +428,7 @@ static void fails_after_dial(void)
 	nvme_tree_disk(&tree, "nvme3", "nvme1c3n1", "nvme1n1", 1);
 	device_says("instance=3,cntlid=1\n");
 	prepare(50);
-	nvme.nsid = 3;
+	target.nsid = 3;
 	cr_assert_eq(run(), -ETIMEDOUT);
 }
 

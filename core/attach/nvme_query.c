@@ -1,10 +1,103 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From the operand, options or configuration files of nvmf-discover to the URIs to query. */
-#include "nvmf_query.h"
+/* Discovery controllers: which ones an operand, options or configuration files name, and the row
+ * that asks one of them. */
+#include "grow.h"
+#include "kernel_rdma.h"
+#include "nvme_want.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MSEC 1000000ull
+#define HOPS 8
+
+/* ---- The row. */
+
+static struct nvmf_query *query_of(struct attach *attach)
+{
+	return container_of(attach, struct nvmf_query, attach);
+}
+
+static int load_rdma(int root, const void *arg, void *out)
+{
+	(void)arg;
+	kernel_rdma_ready(root, out);
+	return 0;
+}
+
+static void rdma_loaded(struct attach *attach, int err)
+{
+	(void)err;
+	attach->why = (struct diag){ 0 };
+	attach_step(attach, 0);
+}
+
+/* What RDMA lacks counts only if the controller is not reached. */
+static void query_ready(struct attach *attach)
+{
+	struct nvmf_query *query = query_of(attach);
+	int err = uri_parse(&query->uri, query->text, &attach->why);
+
+	query->rdma = (struct diag){ 0 };
+	if (err || strcmp(query->uri.scheme, "nvme+rdma"))
+		attach_step(attach, err);
+	else
+		attach_load(attach,
+			&(struct child_call){ .fn = load_rdma,
+				.out = &query->rdma,
+				.out_len = sizeof(query->rdma),
+				.until = attach->until },
+			kernel_rdma_loaded(attach->root), rdma_loaded);
+}
+
+static void answered(struct nvmf_discovery *discovery)
+{
+	struct attach *attach = &container_of(discovery, struct nvmf_query, discovery)->attach;
+
+	attach->why = discovery->why;
+	attach_step(attach, -attach->why.err);
+}
+
+static void query_dial(struct attach *attach)
+{
+	struct nvmf_query *query = query_of(attach);
+	struct bdev_env *env = &query->env;
+	uint64_t now = loop_clock();
+	int err;
+
+	query->since = now;
+	*env = (struct bdev_env){
+		.timeout_ms = query->never           ? BDEV_NEVER
+			      : !attach->until       ? 0
+			      : attach->until <= now ? 1
+						     : (uint32_t)((attach->until - now) / MSEC) + 1
+	};
+	memcpy(env->hostnqn, query->who.hostnqn, sizeof(env->hostnqn));
+	memcpy(env->hostid, query->who.hostid, sizeof(env->hostid));
+	err = nvmf_discovery_start(&query->discovery, attach->loop, &query->uri, env, &attach->why);
+	if (err)
+		attach_step(attach, err);
+}
+
+static void query_stop(struct attach *attach)
+{
+	nvmf_discovery_cancel(&query_of(attach)->discovery);
+}
+
+static const struct attach_proto query_row = {
+	.ready = query_ready, .dial = query_dial, .stop = query_stop
+};
+
+void nvmf_query_init(struct nvmf_query *query, struct loop *loop, int root, bool referrals)
+{
+	query->attach = (struct attach){ .proto = &query_row, .loop = loop, .root = root };
+	query->discovery = (struct nvmf_discovery){
+		.referrals = referrals, .max_hops = HOPS, .done = answered
+	};
+}
+
+/* ---- Which ones. */
 
 /* The keys that a query can have, in the kernel's spelling, which the URI parser reads too. */
 static const enum nvmf_key keys[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID, NVMF_NQN,
@@ -12,33 +105,48 @@ static const enum nvmf_key keys[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID,
 
 static struct nvmf_query *add_query(struct nvmf_queries *all, struct diag *diag)
 {
-	struct nvmf_query *more = realloc(all->query, (all->count + 1) * sizeof(*more));
+	struct nvmf_query *query = grow(all->query, all->count);
 
-	if (!more) {
+	if (!query)
 		diag_sys(diag, ENOMEM, "discovery");
-		return NULL;
-	}
-	all->query = more;
-	more += all->count++;
-	memset(more, 0, sizeof(*more));
-	return more;
+	return query;
 }
 
-static int append(char text[URI_MAX], const char *before, enum nvmf_key key, const char *value,
-	const char *after, struct diag *diag)
+/* "KEY=VALUE" between separators, the first of which may be another one. */
+static int add_keys(struct nvmf_query *query, const char *const value[NVMF_KEYS], const char *first,
+	const char *between, struct diag *diag)
 {
-	const char *name = kernel_nvmf_key_name(key);
-	size_t at = strlen(text);
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const char *name = kernel_nvmf_key_name(keys[i]), *text = value[keys[i]];
+		size_t at = strlen(query->text);
 
-	if (kernel_nvmf_key_flag(key))
-		value = "1";
-	if (!*value || strpbrk(value, " \t\n;,"))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid %s '%s'", name, value);
-	if ((size_t)snprintf(text + at, URI_MAX - at, "%s%s=%s%s", before, name, value, after) >=
-		URI_MAX - at)
-		return diag_set(diag, DIAG_USAGE, E2BIG, "the address is longer than %d bytes",
-			URI_MAX - 1);
+		if (!text)
+			continue;
+		text = kernel_nvmf_key_flag(keys[i]) ? "1" : text;
+		if (!*text || strpbrk(text, " \t\n;,"))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "invalid %s '%s'", name, text);
+		if ((size_t)snprintf(query->text + at, URI_MAX - at, "%s%s=%s", first, name,
+			    text) >= URI_MAX - at)
+			return diag_set(diag, DIAG_USAGE, E2BIG,
+				"the address is longer than %d bytes", URI_MAX - 1);
+		first = between;
+	}
 	return 0;
+}
+
+int nvmf_query_target(
+	struct nvmf_query *query, const struct nvmf_target *t, bool port, struct diag *diag)
+{
+	static const enum nvmf_key own[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID, NVMF_NQN,
+		NVMF_HOST_TRADDR, NVMF_HOST_IFACE };
+	const char *value[NVMF_KEYS] = { 0 };
+
+	for (unsigned i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (own[i] != NVMF_TRSVCID || port)
+			value[own[i]] = t->want.value[own[i]];
+	nvmf_uri(value, query->shown);
+	query->who = t->who;
+	return add_keys(query, value, "", ";", diag);
 }
 
 static bool is_digest(enum nvmf_key key)
@@ -70,6 +178,7 @@ static int add_values(
 	struct nvmf_queries *all, const char *const value[NVMF_KEYS], struct diag *diag)
 {
 	bool tcp = value[NVMF_TRANSPORT] && !strcmp(value[NVMF_TRANSPORT], "tcp");
+	const char *known[NVMF_KEYS];
 	struct nvmf_query *query;
 	int err = nvmf_target_named(value[NVMF_TRANSPORT], value[NVMF_TRADDR], diag);
 
@@ -78,44 +187,37 @@ static int add_values(
 	query = err ? NULL : add_query(all, diag);
 	if (!query)
 		return -diag->err;
-	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys) && !err; i++)
-		if (value[keys[i]] && (tcp || !is_digest(keys[i])))
-			err = append(query->text, "", keys[i], value[keys[i]], ";", diag);
-	if (!err)
-		nvmf_uri(value, query->shown);
-	query->hostnqn = value[NVMF_HOSTNQN];
+	for (int key = 0; key < NVMF_KEYS; key++)
+		known[key] = tcp || !is_digest(key) ? value[key] : NULL;
+	nvmf_uri(value, query->shown);
+	query->nqn = value[NVMF_HOSTNQN];
 	query->hostid = value[NVMF_HOSTID];
-	return err;
+	return add_keys(query, known, "", ";", diag);
 }
 
 /* A URI, to which options are added as its keys. */
 static int add_uri(struct nvmf_queries *all, const char *text, const char *const value[NVMF_KEYS],
 	struct diag *diag)
 {
+	struct nvmf_query *query = add_query(all, diag);
 	bool url = strstr(text, "://");
-	struct uri *uri = calloc(1, sizeof(*uri));
-	struct nvmf_query *query = uri ? add_query(all, diag) : NULL;
-	int err = uri ? uri_parse(uri, text, diag) : diag_sys(diag, ENOMEM, "discovery");
+	int err = query ? uri_parse(&query->uri, text, diag) : -ENOMEM;
 
 	if (!err)
-		err = nvmf_target_scheme(uri, diag);
+		err = nvmf_uri_scheme(&query->uri, diag);
 	if (!err)
-		err = check(value, !all->conf.count, !strcmp(uri->scheme, "nvme+tcp"), diag);
-	if (!err && query) {
-		snprintf(query->text, sizeof(query->text), "%s", text);
-		snprintf(query->shown, sizeof(query->shown), "%s", uri->spelling);
-		query->hostnqn = value[NVMF_HOSTNQN];
-		query->hostid = value[NVMF_HOSTID];
-	}
-	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys) && !err && query; i++)
-		if (value[keys[i]])
-			err = append(query->text,
-				!url                       ? ";"
-				: strchr(query->text, '?') ? "&"
-							   : "?",
-				keys[i], value[keys[i]], "", diag);
-	free(uri);
-	return err ? err : query ? 0 : -diag->err;
+		err = check(value, !all->conf.count, !strcmp(query->uri.scheme, "nvme+tcp"), diag);
+	if (err)
+		return err;
+	snprintf(query->text, sizeof(query->text), "%s", text);
+	snprintf(query->shown, sizeof(query->shown), "%s", query->uri.spelling);
+	query->nqn = value[NVMF_HOSTNQN];
+	query->hostid = value[NVMF_HOSTID];
+	return add_keys(query, value,
+		!url                ? ";"
+		: strchr(text, '?') ? "&"
+				    : "?",
+		url ? "&" : ";", diag);
 }
 
 /* "HOST", "HOST:PORT", "[ADDRESS]:PORT", "ADDRESS": neither a URI nor one of its other spellings.
@@ -245,6 +347,8 @@ int nvmf_queries_read(struct call *call, int root, const struct nvmf_options *op
 
 void nvmf_queries_free(struct nvmf_queries *all)
 {
+	for (unsigned i = 0; i < all->count; i++)
+		nvmf_log_free(&all->query[i].discovery.log);
 	free(all->query);
 	kernel_nvmf_conf_free(&all->conf);
 	*all = (struct nvmf_queries){ 0 };

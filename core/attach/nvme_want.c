@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Options and URIs as one wish for the kernel's initiator: who, whom, which way, and what happens
  * when the target is lost. */
-#include "nvmf_want.h"
+#include "nvme_want.h"
 #include "kernel_rdma.h"
-#include "nvmf_tls.h"
+#include "resolve.h"
 #include "secret.h"
+#include "wire/nvmf.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define DISCOVERY_NQN  "nqn.2014-08.org.nvmexpress.discovery"
-#define IO_PORT        "4420"
-#define DISCOVERY_PORT "8009"
+#define LOOKUPS 16 /* at the same time */
 
 /* Our words for the kernel's, in URIs of all network disks. */
 static const struct {
@@ -83,6 +82,7 @@ static int take_device(struct nvmf_target *t, int root, struct diag *diag)
 static int take_keys(struct nvmf_target *t, int root, const struct nvmf_options *opts,
 	const char **on_loss, const char *file[3], struct diag *diag)
 {
+	static const char *const files[3] = { "secret-file", "ctrl-secret-file", "tls-key-file" };
 	const char *value;
 	int err = 0;
 
@@ -99,15 +99,11 @@ static int take_keys(struct nvmf_target *t, int root, const struct nvmf_options 
 	value = uri_value(&t->uri, "loss");
 	if (!opts->on_loss && value)
 		*on_loss = value;
-	value = uri_value(&t->uri, "secret-file");
-	if (!file[0])
-		file[0] = value;
-	value = uri_value(&t->uri, "ctrl-secret-file");
-	if (!file[1])
-		file[1] = value;
-	value = uri_value(&t->uri, "tls-key-file");
-	if (!file[2])
-		file[2] = value;
+	for (unsigned i = 0; i < 3; i++) {
+		value = uri_value(&t->uri, files[i]);
+		if (!file[i])
+			file[i] = value;
+	}
 	return uri_done(&t->uri, diag);
 }
 
@@ -142,7 +138,7 @@ static int take_path(struct nvmf_target *t, struct diag *diag)
 	return 0;
 }
 
-int nvmf_target_scheme(const struct uri *uri, struct diag *diag)
+int nvmf_uri_scheme(const struct uri *uri, struct diag *diag)
 {
 	if (!strcmp(uri->scheme, "nvme+rdma") || !strcmp(uri->scheme, "nvme+tcp"))
 		return 0;
@@ -161,7 +157,7 @@ static int read_uri(struct nvmf_target *t, const char *text, struct diag *diag)
 				diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s can't be combined");
 	err = uri_parse(&t->uri, text, diag);
 	if (!err)
-		err = nvmf_target_scheme(&t->uri, diag);
+		err = nvmf_uri_scheme(&t->uri, diag);
 	if (err)
 		return err;
 	t->want.value[NVMF_TRANSPORT] = t->uri.scheme + 5;
@@ -220,15 +216,18 @@ static int read_policy(struct nvmf_target *t, const char *what, const char *text
 	return 0;
 }
 
-/* Without what blanks somebody may have left behind it. */
-static int only_word(int err, char secret[NVMF_SECRET], struct diag *diag)
+int nvmf_read_key(const struct call *call, const char *option, const char *fd, const char *file,
+	char key[NVMF_SECRET], struct diag *diag)
 {
-	secret[strcspn(secret, " \t")] = 0;
-	return err || secret[0] ? err : diag_set(diag, DIAG_USAGE, EINVAL, "the key is empty");
+	int err = fd ? secret_of_fd(option, fd, key, NVMF_SECRET, diag)
+		     : secret_of_file(call, file, key, NVMF_SECRET, diag);
+
+	key[strcspn(key, " \t")] = 0; /* blanks may follow */
+	return err || key[0] ? err : diag_set(diag, DIAG_USAGE, EINVAL, "the key is empty");
 }
 
-static int read_secrets(struct nvmf_target *t, const struct call *call,
-	const struct nvmf_options *opts, const char *file[2], struct diag *diag)
+static int read_secrets(struct nvmf_target *t, const struct nvmf_options *opts, const char *file[2],
+	struct diag *diag)
 {
 	static const struct {
 		enum nvmf_key key;
@@ -236,61 +235,47 @@ static int read_secrets(struct nvmf_target *t, const struct call *call,
 	} kinds[2] = { { NVMF_DHCHAP_SECRET, "RDMASTOR_DHCHAP_SECRET", "--dhchap-secret-fd" },
 		{ NVMF_DHCHAP_CTRL_SECRET, "RDMASTOR_DHCHAP_CTRL_SECRET",
 			"--dhchap-ctrl-secret-fd" } };
+	int err = 0;
 
-	for (unsigned i = 0; i < 2; i++) {
-		const char *variable = getenv(kinds[i].variable);
+	for (unsigned i = 0; i < 2 && !err; i++) {
+		const char *variable = getenv(kinds[i].variable), *fd = opts->secret_fd[i];
 		const char **value = &t->want.value[kinds[i].key];
-		int err = 0;
 
-		t->secret_from[i] = "option";
-		if (*value)
-			continue;
-		t->secret_from[i] = opts->secret_fd[i] ? "descriptor"
-				    : file[i]          ? file[i]
-				    : variable         ? kinds[i].variable
-						       : NULL;
-		if (opts->secret_fd[i])
-			err = only_word(secret_of_fd(kinds[i].fd, opts->secret_fd[i], t->secret[i],
-						NVMF_SECRET, diag),
-				t->secret[i], diag);
-		else if (file[i])
-			err = only_word(
-				secret_of_file(call, file[i], t->secret[i], NVMF_SECRET, diag),
-				t->secret[i], diag);
-		else if (variable)
-			snprintf(t->secret[i], NVMF_SECRET, "%s", variable);
-		else
+		t->secret_from[i] = *value     ? "option"
+				    : fd       ? "descriptor"
+				    : file[i]  ? file[i]
+				    : variable ? kinds[i].variable
+					       : NULL;
+		if (*value || !t->secret_from[i])
 			continue;
 		*value = t->secret[i];
-		if (err)
-			return err;
+		if (fd || file[i])
+			err = nvmf_read_key(t->call, kinds[i].fd, fd, file[i], t->secret[i], diag);
+		else
+			snprintf(t->secret[i], NVMF_SECRET, "%s", variable);
 	}
-	return 0;
+	return err;
 }
 
-/* A name that was made up for an earlier run is this machine's for as long as that connection
- * lives. */
-static bool earlier_identity(struct nvmf_target *t, int root)
+/* A random name of an earlier run is this machine's for as long as that connection lives. */
+static void take_earlier(struct nvmf_target *t, int root)
 {
 	struct nvmf_ctrl *list;
 	unsigned count;
-	bool found = false;
 
 	if (kernel_nvmf_list(root, &list, &count, NULL))
-		return false;
-	for (unsigned i = 0; i < count && !found; i++) {
-		found = list[i].hostnqn[0] && list[i].hostid[0];
-		if (!found)
+		return;
+	for (unsigned i = 0; i < count && t->who.random; i++) {
+		if (!list[i].hostnqn[0] || !list[i].hostid[0])
 			continue;
 		snprintf(t->who.hostnqn, sizeof(t->who.hostnqn), "%s", list[i].hostnqn);
 		snprintf(t->hostid, sizeof(t->hostid), "%s", list[i].hostid);
 		snprintf(t->who.nqn_from, sizeof(t->who.nqn_from), "the connection %s",
 			list[i].name);
-		snprintf(t->who.id_from, sizeof(t->who.id_from), "the connection %s", list[i].name);
+		memcpy(t->who.id_from, t->who.nqn_from, sizeof(t->who.id_from));
 		t->who.random = 0;
 	}
 	free(list);
-	return found;
 }
 
 static int read_identity(struct nvmf_target *t, int root, struct diag *diag)
@@ -301,30 +286,14 @@ static int read_identity(struct nvmf_target *t, int root, struct diag *diag)
 
 	if (err)
 		return err;
-	if (!t->who.random || !earlier_identity(t, root))
-		snprintf(t->hostid, sizeof(t->hostid),
-			"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-			id[0], id[1], id[2], id[3], id[4], id[5], id[6], id[7], id[8], id[9],
-			id[10], id[11], id[12], id[13], id[14], id[15]);
+	snprintf(t->hostid, sizeof(t->hostid),
+		"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", id[0],
+		id[1], id[2], id[3], id[4], id[5], id[6], id[7], id[8], id[9], id[10], id[11],
+		id[12], id[13], id[14], id[15]);
+	if (t->who.random)
+		take_earlier(t, root);
 	t->want.value[NVMF_HOSTNQN] = t->who.hostnqn;
 	t->want.value[NVMF_HOSTID] = t->hostid;
-	return 0;
-}
-
-static int read_address(struct nvmf_target *t, struct diag *diag)
-{
-	struct addr addr;
-	int err = addr_resolve(&addr, t->want.value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
-
-	if (err)
-		return err;
-	if (!strpbrk(t->want.value[NVMF_TRADDR], ":%"))
-		t->want.value[NVMF_TRADDR] = addr_host(&addr, t->traddr);
-	if (!t->want.value[NVMF_TRSVCID])
-		t->want.value[NVMF_TRSVCID] =
-			nvmf_target_discovery(t) && !strcmp(t->want.value[NVMF_TRANSPORT], "tcp")
-				? DISCOVERY_PORT
-				: IO_PORT;
 	return 0;
 }
 
@@ -344,7 +313,7 @@ int nvmf_target_named(const char *transport, const char *traddr, struct diag *di
 
 bool nvmf_target_discovery(const struct nvmf_target *t)
 {
-	return !strcmp(t->want.value[NVMF_NQN], DISCOVERY_NQN);
+	return !strcmp(t->want.value[NVMF_NQN], NVMF_DISCOVERY_NQN);
 }
 
 bool nvmf_target_by_policy(const struct nvmf_target *t, enum nvmf_key key)
@@ -362,7 +331,7 @@ const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX])
 
 	snprintf(uri, URI_MAX, "nvme+%.16s://%s%.256s%s%s%.32s", value[NVMF_TRANSPORT],
 		v6 ? "[" : "", host, v6 ? "]" : "", port ? ":" : "", port ? port : "");
-	if (nqn && strcmp(nqn, DISCOVERY_NQN)) {
+	if (nqn && strcmp(nqn, NVMF_DISCOVERY_NQN)) {
 		strcat(uri, "/");
 		uri_encode(uri, nqn);
 	}
@@ -390,6 +359,16 @@ int nvmf_options_check(const struct nvmf_options *opts, struct diag *diag)
 	return err;
 }
 
+void nvmf_options_add(struct nvmf_options *opts, const struct nvmf_entry *entry, enum nvmf_key from)
+{
+	for (int key = from; key < NVMF_KEYS; key++) {
+		if (kernel_nvmf_key_flag(key))
+			opts->flag[key] |= entry->value[key] != NULL;
+		else if (!opts->value[key])
+			opts->value[key] = entry->value[key];
+	}
+}
+
 int nvmf_target_read(struct nvmf_target *t, const struct call *call, int root,
 	const struct nvmf_options *opts, const char *uri, struct diag *diag)
 {
@@ -398,6 +377,7 @@ int nvmf_target_read(struct nvmf_target *t, const struct call *call, int root,
 	int err = 0;
 
 	memset(t, 0, sizeof(*t));
+	t->call = call;
 	t->timeout_ms = ((const struct opt_common *)call->opts)->timeout_ms;
 	memcpy(t->want.value, opts->value, sizeof(t->want.value));
 	for (int key = 0; key < NVMF_KEYS; key++)
@@ -413,36 +393,92 @@ int nvmf_target_read(struct nvmf_target *t, const struct call *call, int root,
 	if (err)
 		return err;
 	if (!t->want.value[NVMF_NQN])
-		t->want.value[NVMF_NQN] = DISCOVERY_NQN;
+		t->want.value[NVMF_NQN] = NVMF_DISCOVERY_NQN;
 	err = read_policy(t, opts->on_loss ? "--on-loss" : "loss=", on_loss, diag);
 	if (!err && !opts->no_secrets)
-		err = read_secrets(t, call, opts, file, diag);
+		err = read_secrets(t, opts, file, diag);
 	if (!err)
-		err = nvmf_tls_read(t, call, opts, file[2], diag);
+		err = nvmf_tls_read(t, opts, file[2], diag);
 	if (!err)
 		err = kernel_nvmf_check(&t->want, diag);
-	if (!err)
-		err = read_identity(t, root, diag);
-	if (!err)
-		err = read_address(t, diag);
-	return err ? err : kernel_nvmf_route(&t->want, &t->route, diag);
+	return err ? err : read_identity(t, root, diag);
 }
 
-void nvmf_show_identity(const struct call *call, const struct nvmf_target *t)
+struct lookup {
+	struct resolve resolve;
+	volatile int *left;
+	volatile int *over;
+};
+
+static void found(struct resolve *resolve)
 {
-	if (call->loop.verbose)
-		call_note(call, "host NQN %s (%s), host ID %s (%s)", t->who.hostnqn,
+	struct lookup *lookup = container_of(resolve, struct lookup, resolve);
+
+	*lookup->over = !--*lookup->left;
+}
+
+static void find_some(struct loop *loop, struct nvmf_target *const *t, unsigned count)
+{
+	volatile int left = (int)count, over = 0;
+	struct lookup lookup[LOOKUPS];
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct opt_common *common = t[i]->call->opts;
+		uint32_t ms = t[i]->timeout_ms;
+
+		lookup[i] = (struct lookup){ .resolve.done = found, .left = &left, .over = &over };
+		if (resolve_start(&lookup[i].resolve, loop, t[i]->want.value[NVMF_TRADDR], 1,
+			    common->never               ? 0
+			    : ms && ms < ADDR_LOOKUP_MS ? ms
+							: ADDR_LOOKUP_MS,
+			    &t[i]->why))
+			found(&lookup[i].resolve);
+	}
+	loop_wait(loop, &over, 0);
+	for (unsigned i = 0; i < count; i++) {
+		t[i]->addr = lookup[i].resolve.addr;
+		if (!t[i]->why.err)
+			t[i]->why = lookup[i].resolve.why;
+	}
+}
+
+void nvmf_targets_find(struct loop *loop, struct nvmf_target *const *t, unsigned count)
+{
+	for (unsigned i = 0; i < count; i += LOOKUPS)
+		find_some(loop, t + i, count - i < LOOKUPS ? count - i : LOOKUPS);
+}
+
+int nvmf_target_place(struct nvmf_target *t, const struct addr *addr, struct diag *diag)
+{
+	static const char *const ports[] = { "4420", "8009" };
+	const char **value = t->want.value;
+
+	t->addr = *addr;
+	if (!strpbrk(value[NVMF_TRADDR], ":%"))
+		value[NVMF_TRADDR] = addr_host(addr, t->traddr);
+	if (!value[NVMF_TRSVCID])
+		value[NVMF_TRSVCID] =
+			ports[nvmf_target_discovery(t) && !strcmp(value[NVMF_TRANSPORT], "tcp")];
+	return kernel_nvmf_route(&t->want, &t->route, diag);
+}
+
+void nvmf_show_identity(const struct nvmf_target *t)
+{
+	if (t->call->loop.verbose)
+		call_note(t->call, "host NQN %s (%s), host ID %s (%s)", t->who.hostnqn,
 			t->who.nqn_from, t->hostid, t->who.id_from);
 	if (t->who.random)
-		call_note(call, "random host NQN for this run: %s", t->who.hostnqn);
+		call_note(t->call, "random host NQN for this run: %s", t->who.hostnqn);
 }
 
 void nvmf_warn_secrets(const struct call *call, const struct nvmf_options *opts)
 {
+	const char *key = opts->value[NVMF_TLS_KEY];
+
 	if (opts->value[NVMF_DHCHAP_SECRET] || opts->value[NVMF_DHCHAP_CTRL_SECRET])
 		call_note(call, "the secret was visible in the process list and stays in the "
 				"shell's history: use --dhchap-secret-file");
-	if (opts->value[NVMF_TLS_KEY] && nvmf_tls_is_key(opts->value[NVMF_TLS_KEY]))
+	if (key && nvmf_tls_is_key(key))
 		call_note(call, "the key was visible in the process list and stays in the shell's "
 				"history: use --tls-key-file");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One NVMe-oF subsystem through the kernel: from options to core/attach, and its result. */
-#include "nvmf_attach.h"
-#include "nvmf_tls.h"
+/* Print connections through the kernel: what would be done, what was, and several results. */
+#include "nvme_want.h"
+#include "out.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -14,55 +14,6 @@ const char *nvmf_target_text(const struct nvmf_target *t, char *text, size_t len
 		t->want.value[NVMF_TRANSPORT], v6 ? "[" : "", host, v6 ? "]" : "",
 		t->want.value[NVMF_TRSVCID]);
 	return text;
-}
-
-/* An existing connection needs no key. */
-static int insert_key(struct attach_nvme *nvme, struct diag *diag)
-{
-	struct nvmf_attachment *a = container_of(nvme, struct nvmf_attachment, nvme);
-
-	return nvmf_tls_insert(nvme->attach.root, a->target, diag);
-}
-
-static void print_note(struct attach *attach, const char *text)
-{
-	struct nvmf_attachment *a = container_of(attach, struct nvmf_attachment, nvme.attach);
-	char target[512];
-
-	if (a->named)
-		call_note(a->call, "%s: %s", nvmf_target_text(a->target, target, sizeof(target)),
-			text);
-	else
-		call_note(a->call, "%s", text);
-}
-
-void nvmf_attach_init(struct nvmf_attachment *a, const struct call *call, struct loop *loop,
-	int root, struct nvmf_target *t, unsigned flags)
-{
-	*a = (struct nvmf_attachment){ .nvme = { .attach = { .proto = &attach_nvme_row,
-							 .loop = loop,
-							 .root = root,
-							 .note = print_note },
-					       .want = &t->want,
-					       .nsid = t->nsid,
-					       .uuid = t->uuid,
-					       .exclusive = flags & NVMF_EXCLUSIVE,
-					       .keys = insert_key },
-		.call = call,
-		.target = t,
-		.named = flags & NVMF_NAMED };
-	a->nvme.attach.no_wait = flags & NVMF_NO_WAIT || nvmf_target_discovery(t);
-}
-
-void nvmf_attach_hint(struct nvmf_attachment *a)
-{
-	struct diag *why = &a->nvme.attach.why;
-	char uri[URI_MAX];
-
-	if (why->code == DIAG_NO_MODULE && !nvmf_target_discovery(a->target))
-		diag_hint(why,
-			"attach it in userspace: rdmastor export '%s' --nbd unix:/run/disk.sock",
-			nvmf_uri(a->target->want.value, uri));
 }
 
 void nvmf_result_end(struct nvmf_results *results, const char *uri, struct diag *why)
@@ -97,7 +48,7 @@ int nvmf_results_end(struct nvmf_results *results)
 	return results->succeeded ? EXIT_PARTLY : -results->first.err;
 }
 
-int nvmf_attach_plan(struct call *call, int root, const struct nvmf_target *t, struct diag *diag)
+int attach_nvme_plan(struct call *call, int root, const struct nvmf_target *t, struct diag *diag)
 {
 	struct out *out = call->out;
 	struct nvmf_ctrl ctrl;
@@ -158,31 +109,21 @@ static void policy_text(const struct nvmf_ctrl *ctrl, char *text, size_t len)
 		snprintf(text + used, len - used, ", I/O is held until then");
 }
 
-static void show_timeouts(struct out *out, const struct nvmf_ctrl *ctrl)
+static void show_ctrl(struct out *out, const struct attach_nvme *nvme)
 {
+	const struct nvmf_ctrl *ctrl = &nvme->ctrl;
 	const struct {
 		const char *key;
 		int seconds;
-	} rows[] = {
+	} timeouts[] = {
 		{ "give_up_seconds", ctrl->ctrl_loss_tmo },
 		{ "reconnect_seconds", ctrl->reconnect_delay },
 		{ "fail_seconds", ctrl->fast_io_fail_tmo },
 	};
 
-	out_object(out, "timeouts");
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (rows[i].seconds >= 0)
-			out_u64(out, rows[i].key, NULL, (uint64_t)rows[i].seconds);
-	out_end(out);
-}
-
-static void show_ctrl(struct out *out, const struct nvmf_target *t, const struct attach_nvme *a)
-{
-	const struct nvmf_ctrl *ctrl = &a->ctrl;
-
 	out_bool(out, "connected", NULL, true);
 	out_text(out, "device", NULL, "%s", ctrl->name);
-	out_bool(out, "existed", NULL, a->existed);
+	out_bool(out, "existed", NULL, nvme->existed);
 	out_text(out, "state", NULL, "%s", ctrl->state);
 	out_text(out, "transport", NULL, "%s", ctrl->transport);
 	out_text(out, "traddr", NULL, "%s", ctrl->traddr);
@@ -197,9 +138,13 @@ static void show_ctrl(struct out *out, const struct nvmf_target *t, const struct
 		out_text(out, "src_addr", NULL, "%s", ctrl->src_addr);
 	if (ctrl->queues)
 		out_u64(out, "queues", NULL, ctrl->queues);
-	if (t->policy[0] && !a->existed)
-		out_text(out, "on_loss", NULL, "%s", t->policy);
-	show_timeouts(out, ctrl);
+	if (nvme->target->policy[0] && !nvme->existed)
+		out_text(out, "on_loss", NULL, "%s", nvme->target->policy);
+	out_object(out, "timeouts");
+	for (unsigned i = 0; i < sizeof(timeouts) / sizeof(*timeouts); i++)
+		if (timeouts[i].seconds >= 0)
+			out_u64(out, timeouts[i].key, NULL, (uint64_t)timeouts[i].seconds);
+	out_end(out);
 }
 
 static void show_disk(struct out *out, const struct nvmf_disk *disk, const char *print)
@@ -224,26 +169,24 @@ static void show_disk(struct out *out, const struct nvmf_disk *disk, const char 
 	out_end(out);
 }
 
-void nvmf_attach_show(
-	struct call *call, const struct nvmf_attachment *attachment, const char *print)
+void attach_nvme_show(struct call *call, const struct attach_nvme *nvme, const char *print)
 {
-	const struct nvmf_target *t = attachment->target;
-	const struct attach_nvme *a = &attachment->nvme;
-	const struct nvmf_ctrl *ctrl = &a->ctrl;
+	const struct nvmf_target *t = nvme->target;
+	const struct nvmf_ctrl *ctrl = &nvme->ctrl;
 	char text[512], loss[128];
 	struct out *out = call->out;
 
-	show_ctrl(out, t, a);
+	show_ctrl(out, nvme);
 	out_list(out, "disks");
-	for (unsigned i = 0; i < a->disks; i++)
-		show_disk(out, &a->disk[i], print);
+	for (unsigned i = 0; i < nvme->disks; i++)
+		show_disk(out, &nvme->disk[i], print);
 	out_end(out);
-	if (!a->attach.no_wait && !a->disks)
+	if (!nvme->attach.no_wait && !nvme->disks)
 		call_note(call, "%s: no namespace is visible to this host",
 			nvmf_target_text(t, text, sizeof(text)));
 	if (print)
 		return;
-	out_line(out, "%s: %s%s, %s", ctrl->name, a->existed ? "already connected to " : "",
+	out_line(out, "%s: %s%s, %s", ctrl->name, nvme->existed ? "already connected to " : "",
 		nvmf_target_text(t, text, sizeof(text)), ctrl->state);
 	if (ctrl->ctrl_loss_tmo == VALUE_UNKNOWN)
 		return;
