@@ -460,7 +460,7 @@ static void spin(struct loop *loop)
 
 static int sleep_ms(struct loop *loop, uint64_t deadline)
 {
-	uint64_t until = loop->timers ? loop->timers->at_ns : 0;
+	uint64_t until = loop->timers ? loop->timers->at_ns : 0, now;
 
 	if (loop->work || loop->inbox)
 		return 0;
@@ -475,9 +475,10 @@ static int sleep_ms(struct loop *loop, uint64_t deadline)
 		until = deadline;
 	if (!until)
 		return -1;
-	if (until <= loop->now)
+	now = until > loop->now ? loop_clock() : until; /* the turn may have taken long */
+	if (until <= now)
 		return 0;
-	until = (until - loop->now + 999999) / 1000000;
+	until = (until - now + 999999) / 1000000;
 	return until > 1000000 ? 1000000 : (int)until;
 }
 

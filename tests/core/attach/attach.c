@@ -56,7 +56,7 @@ struct fake {
 	struct attach attach;
 	unsigned ready_ms, dial_ms, disk_ms, undo_ms; /* how long each takes; NEVER */
 	int ready_err, dial_err, look_err, undo_err;
-	bool makes;
+	bool makes, slow; /* slow: its dial takes five seconds of a turn */
 	struct loop_timer timer;
 	uint64_t dialled_at, over_at, retried_at;
 	unsigned readies, dials, undos, dones, stops, retries;
@@ -105,6 +105,7 @@ static void fake_dial(struct attach *attach)
 {
 	struct fake *fake = fake_of(attach);
 
+	leap_now += fake->slow ? 5000 * MSEC : 0;
 	fake->dials++;
 	dialling++;
 	most = dialling > most ? dialling : most;
@@ -372,6 +373,17 @@ Test(attach, other_attempts)
 	cr_assert_leq(ms_of(fake[0].over_at), 3500);
 	cr_assert_eq(fake[1].readies, 1);
 	cr_assert_eq(fake[2].dials, 2, "0.1 s and two to end, a pause, and until the deadline");
+}
+
+/* A turn that takes long does not make the loop sleep longer. */
+Test(attach, the_first_look_is_at_once)
+{
+	struct fake fake = fake_new(0);
+
+	fake.slow = true;
+	run(&fake, 1);
+	cr_assert_eq(fake.attach.why.err, 0);
+	cr_assert_eq(ms_of(fake.dialled_at), 5000);
 }
 
 static struct fake later;
