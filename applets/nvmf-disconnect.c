@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nvmf-disconnect: ends what nvmf-connect made, named in any of the ways it can be. */
+/* nvmf-disconnect: end what nvmf-connect made, named in any of the ways it can be. */
 #include "attach_nvme.h"
 #include "out.h"
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,124 +12,115 @@
 
 struct disconnect_options {
 	struct opt_common common;
-	const char *transport, *traddr, *trsvcid, *host_traddr, *host_iface, *nqn, *hostnqn;
+	const char *value[NVMF_KEYS];
 	struct opt_list device;
 	bool all, force, shutdown;
 };
 
-#define AT(field) offsetof(struct disconnect_options, field)
+#define AT(field)  offsetof(struct disconnect_options, field)
+#define VALUE(key) OPT_TEXT, AT(value[key])
 static const struct opt rows[] = {
-	{ "nqn", 'n', OPT_TEXT, AT(nqn), "NQN", "connections to this subsystem" },
+	{ "nqn", 'n', VALUE(NVMF_NQN), "NQN", "connections to this subsystem" },
 	{ "device", 'd', OPT_LIST, AT(device), "DEVICE",
 		"controller (nvme0) or block device; comma-separated list" },
 	{ "all", 0, OPT_FLAG, AT(all), NULL,
 		"all NVMe-oF connections that match the other options" },
-	{ "transport", 't', OPT_TEXT, AT(transport), "rdma|tcp",
+	{ "transport", 't', VALUE(NVMF_TRANSPORT), "rdma|tcp",
 		"only connections over this transport" },
-	{ "traddr", 'a', OPT_TEXT, AT(traddr), "ADDRESS", "only connections to this address" },
-	{ "trsvcid", 's', OPT_TEXT, AT(trsvcid), "PORT", "only connections to this port" },
-	{ "host-traddr", 'w', OPT_TEXT, AT(host_traddr), "ADDRESS",
+	{ "traddr", 'a', VALUE(NVMF_TRADDR), "ADDRESS", "only connections to this address" },
+	{ "trsvcid", 's', VALUE(NVMF_TRSVCID), "PORT", "only connections to this port" },
+	{ "host-traddr", 'w', VALUE(NVMF_HOST_TRADDR), "ADDRESS",
 		"only connections from this local address" },
-	{ "host-iface", 'f', OPT_TEXT, AT(host_iface), "NETDEV",
+	{ "host-iface", 'f', VALUE(NVMF_HOST_IFACE), "NETDEV",
 		"only connections from this local interface" },
-	{ "hostnqn", 'q', OPT_TEXT, AT(hostnqn), "NQN", "only connections of this host NQN" },
+	{ "hostnqn", 'q', VALUE(NVMF_HOSTNQN), "NQN", "only connections of this host NQN" },
 	{ "force", 0, OPT_FLAG, AT(force), NULL,
 		"disconnect disks that are in use too; pending I/O fails" },
 	{ "shutdown", 0, OPT_FLAG, AT(shutdown), NULL,
 		"all connections but the root device's, without waiting for lost targets" },
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
+	{ "output", 'o', OPT_TEXT, AT(common.output), "text|json|normal",
 		"output format; normal is text" },
-	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
-		"same as --output" },
+	{ "output-format", 0, OPT_TEXT, AT(common.output), "text|json|normal", "same as --output" },
 	{ 0 },
 };
-#undef AT
 
 static const struct disconnect_options defaults = { .common.timeout_ms = WAIT_MS };
 
-struct chosen {
-	struct nvmf_ctrl *ctrl;
-	unsigned count;
-};
-
-static bool same(const char *want, const char *is)
-{
-	return !want || !strcmp(want, is);
-}
-
-static bool same_host(const char *want, const char *is)
-{
-	struct addr a, b;
-
-	if (!want || !strcmp(want, is))
-		return true;
-	if (addr_numeric(&a, want, 1, NULL) || addr_numeric(&b, is, 1, NULL))
-		return false;
-	return a.len == b.len && !memcmp(&a.ss, &b.ss, a.len);
-}
-
-struct filter {
-	const char *transport, *traddr, *trsvcid, *host_traddr, *host_iface, *nqn, *hostnqn;
+struct ending {
+	struct call *call;
+	const struct disconnect_options *opts;
+	int root;
+	/* which: all that is given, and one of the controllers */
+	struct nvmf_target target; /* of a URI */
+	const char *value[NVMF_KEYS];
+	char numeric[2][ADDR_TEXT]; /* of addresses that are names */
 	char ctrl[MAX][16];
 	unsigned ctrls;
 	bool by_name;
-	char numeric[2][ADDR_TEXT]; /* of traddr and host_traddr, where those are names */
+	/* those chosen */
+	struct nvmf_ctrl *chosen;
+	unsigned count;
 };
 
-static bool passes(const struct filter *f, const struct nvmf_ctrl *ctrl)
+static bool passes(const struct ending *e, const struct nvmf_ctrl *ctrl)
 {
-	bool named = !f->by_name;
+	const struct {
+		enum nvmf_key key;
+		const char *is;
+	} rules[] = {
+		{ NVMF_TRANSPORT, ctrl->transport },
+		{ NVMF_TRADDR, ctrl->traddr },
+		{ NVMF_TRSVCID, ctrl->trsvcid },
+		{ NVMF_NQN, ctrl->nqn },
+		{ NVMF_HOSTNQN, ctrl->hostnqn },
+		{ NVMF_HOST_TRADDR, ctrl->host_traddr },
+		{ NVMF_HOST_IFACE, ctrl->host_iface },
+	};
+	bool named = !e->by_name;
 
-	for (unsigned i = 0; i < f->ctrls; i++)
-		named |= !strcmp(f->ctrl[i], ctrl->name);
-	return named && same(f->transport, ctrl->transport) && same(f->trsvcid, ctrl->trsvcid) &&
-	       same(f->nqn, ctrl->nqn) && same(f->hostnqn, ctrl->hostnqn) &&
-	       same(f->host_iface, ctrl->host_iface) && same_host(f->traddr, ctrl->traddr) &&
-	       same_host(f->host_traddr, ctrl->host_traddr);
+	for (unsigned i = 0; i < e->ctrls; i++)
+		named |= !strcmp(e->ctrl[i], ctrl->name);
+	for (unsigned i = 0; i < sizeof(rules) / sizeof(*rules) && named; i++) {
+		enum nvmf_key key = rules[i].key;
+		const char *want = e->value[key];
+
+		if (key == NVMF_TRADDR || key == NVMF_HOST_TRADDR)
+			named = !want || kernel_nvmf_same_host(want, rules[i].is);
+		else
+			named = !want || !strcmp(want, rules[i].is);
+	}
+	return named;
 }
 
-static int not_there(const char *what, struct diag *diag)
+static int add_device(struct ending *e, const char *device, struct diag *diag)
 {
-	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such NVMe-oF connection");
-	diag_ctx(diag, "%s", what);
-	return diag_hint(diag, "list connections with: rdmastor status");
-}
-
-static int add_device(struct filter *f, int root, const char *device, struct diag *diag)
-{
-	int found = f->ctrls < MAX ? kernel_nvmf_of_device(
-					     root, device, f->ctrl + f->ctrls, MAX - f->ctrls)
+	int found = e->ctrls < MAX ? kernel_nvmf_of_device(
+					     e->root, device, e->ctrl + e->ctrls, MAX - e->ctrls)
 				   : -E2BIG;
 
 	if (found == -E2BIG)
 		return diag_set(diag, DIAG_USAGE, E2BIG, "more than %d devices", MAX);
-	if (found < 0)
-		return not_there(device, diag);
-	f->ctrls += (unsigned)found;
-	f->by_name = true;
+	if (found < 0) {
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such NVMe-oF connection");
+		diag_ctx(diag, "%s", device);
+		return diag_hint(diag, "list connections with: rdmastor status");
+	}
+	e->ctrls += (unsigned)found;
+	e->by_name = true;
 	return 0;
 }
 
-static int add_words(struct filter *f, int root, char *text, struct diag *diag)
-{
-	char *rest = text, *word;
-	int err = 0;
-
-	while (!err && (word = strsep(&rest, ",")))
-		err = *word ? add_device(f, root, word, diag)
-			    : diag_set(diag, DIAG_USAGE, EINVAL, "--device: empty name");
-	return err;
-}
-
-static int add_devices(struct filter *f, int root, const struct opt_list *list, struct diag *diag)
+static int add_devices(struct ending *e, const struct opt_list *list, struct diag *diag)
 {
 	int err = 0;
 
 	for (unsigned i = 0; i < list->count && !err; i++) {
-		char *text = strdup(list->item[i]);
+		char *text = strdup(list->item[i]), *rest = text, *word;
 
-		err = text ? add_words(f, root, text, diag)
-			   : diag_sys(diag, ENOMEM, "list of devices");
+		err = text ? 0 : diag_sys(diag, ENOMEM, "list of devices");
+		while (!err && (word = strsep(&rest, ",")))
+			err = *word ? add_device(e, word, diag)
+				    : diag_set(diag, DIAG_USAGE, EINVAL, "--device: empty name");
 		free(text);
 	}
 	return err;
@@ -138,135 +128,103 @@ static int add_devices(struct filter *f, int root, const struct opt_list *list, 
 
 /* What nvmf-connect was given, or nvmf-connect-all: without an NQN all at that address, whatever
  * port the discovery was at. */
-static int add_uri(struct filter *f, struct nvmf_target *t, const struct call *call, int root,
-	const char *text, struct diag *diag)
+static int add_uri(struct ending *e, const char *text, struct diag *diag)
 {
 	static const struct nvmf_options none = { .no_secrets = true };
+	struct nvmf_target *t = &e->target;
 	struct addr addr;
-	int err = nvmf_target_read(t, call, root, &none, text, diag);
+	int err = nvmf_target_read(t, e->call, e->root, &none, text, diag);
 
 	if (!err)
 		err = addr_resolve(&addr, t->want.value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
 	if (!err)
 		err = nvmf_target_place(t, &addr, diag);
-	if (err)
-		return err;
-	f->transport = t->want.value[NVMF_TRANSPORT];
-	f->traddr = t->want.value[NVMF_TRADDR];
-	f->trsvcid = t->uri.path[0] ? t->want.value[NVMF_TRSVCID] : NULL;
-	f->nqn = t->uri.path[0] ? t->want.value[NVMF_NQN] : NULL;
-	f->hostnqn = uri_value(&t->uri, "hostnqn");
-	f->host_traddr = t->want.value[NVMF_HOST_TRADDR];
-	f->host_iface = t->want.value[NVMF_HOST_IFACE];
-	return 0;
-}
-
-static bool is_uri(const char *text)
-{
-	return strstr(text, "://") || !strncmp(text, "transport=", 10) ||
-	       !strncmp(text, "trtype", 6);
-}
-
-static int find_host(const char **host, char numeric[ADDR_TEXT], struct diag *diag)
-{
-	struct addr addr;
-	int err = *host ? addr_resolve(&addr, *host, 1, ADDR_LOOKUP_MS, diag) : 0;
-
-	if (!err && *host && !strpbrk(*host, ":%"))
-		*host = addr_host(&addr, numeric);
+	memcpy(e->value, t->want.value, sizeof(e->value));
+	e->value[NVMF_HOSTNQN] = err ? NULL : uri_value(&t->uri, "hostnqn");
+	if (!t->uri.path || !t->uri.path[0])
+		e->value[NVMF_TRSVCID] = e->value[NVMF_NQN] = NULL;
 	return err;
 }
 
-static int read_filter(struct filter *f, struct nvmf_target *t, struct call *call, int root)
+static int add_options(struct ending *e, struct diag *diag)
 {
-	const struct disconnect_options *opts = call->opts;
-	const char *operand = call->operands ? call->operand[0] : NULL;
+	static const enum nvmf_key hosts[] = { NVMF_TRADDR, NVMF_HOST_TRADDR };
+
+	memcpy(e->value, e->opts->value, sizeof(e->value));
+	for (unsigned i = 0; i < 2; i++) {
+		const char **host = &e->value[hosts[i]];
+		struct addr addr;
+		int err = *host ? addr_resolve(&addr, *host, 1, ADDR_LOOKUP_MS, diag) : 0;
+
+		if (err)
+			return err;
+		if (*host && !strpbrk(*host, ":%"))
+			*host = addr_host(&addr, e->numeric[i]);
+	}
+	return add_devices(e, &e->opts->device, diag);
+}
+
+static int read_words(struct ending *e)
+{
+	const struct disconnect_options *opts = e->opts;
+	const char *operand = e->call->operands ? e->call->operand[0] : NULL;
+	bool which = opts->value[NVMF_NQN] || opts->value[NVMF_TRADDR] || opts->device.count;
+	struct diag *diag = e->call->diag;
 	int err;
 
-	*f = (struct filter){ .transport = opts->transport,
-		.traddr = opts->traddr,
-		.trsvcid = opts->trsvcid,
-		.host_traddr = opts->host_traddr,
-		.host_iface = opts->host_iface,
-		.nqn = opts->nqn,
-		.hostnqn = opts->hostnqn };
-	if (!operand && !opts->nqn && !opts->device.count && !opts->all && !opts->shutdown &&
-		!opts->traddr)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+	if (!operand && !which && !opts->all && !opts->shutdown)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"nothing to disconnect: expected a URI, --nqn, --device or --all");
-	if (operand && (opts->nqn || opts->traddr || opts->device.count))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"'%s' and -n, -d, -a can't be combined", operand);
-	if (operand && is_uri(operand))
-		return add_uri(f, t, call, root, operand, call->diag);
-	err = find_host(&f->traddr, f->numeric[0], call->diag);
-	if (!err)
-		err = find_host(&f->host_traddr, f->numeric[1], call->diag);
-	if (err)
-		return err;
-	if (operand && !strncmp(operand, "nqn.", 4))
-		f->nqn = operand;
-	else if (operand)
-		return add_device(f, root, operand, call->diag);
-	return add_devices(f, root, &opts->device, call->diag);
+	if (operand && which)
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "'%s' and -n, -d, -a can't be combined", operand);
+	if (operand && (strstr(operand, "://") || !strncmp(operand, "transport=", 10) ||
+			       !strncmp(operand, "trtype", 6)))
+		return add_uri(e, operand, diag);
+	err = add_options(e, diag);
+	if (!err && operand && !strncmp(operand, "nqn.", 4))
+		e->value[NVMF_NQN] = operand;
+	else if (!err && operand)
+		err = add_device(e, operand, diag);
+	return err;
 }
 
-static int choose(struct chosen *chosen, const struct filter *f, int root, struct diag *diag)
+/* Unless that is forced, those that the root device is on are left out. */
+static int choose(struct ending *e)
 {
-	unsigned count, kept = 0;
-	int err = kernel_nvmf_list(root, &chosen->ctrl, &count, diag);
+	const struct disconnect_options *opts = e->opts;
+	bool spare = opts->shutdown || (opts->all && !opts->force);
+	struct call *call = e->call;
+	unsigned count, passing = 0;
+	int err = kernel_nvmf_list(e->root, &e->chosen, &count, call->diag);
 
-	if (err)
-		return err;
-	for (unsigned i = 0; i < count; i++)
-		if (passes(f, &chosen->ctrl[i]))
-			chosen->ctrl[kept++] = chosen->ctrl[i];
-	chosen->count = kept;
-	return 0;
-}
+	for (unsigned i = 0; i < count && !err; i++) {
+		const struct nvmf_ctrl *ctrl = &e->chosen[i];
 
-/* Each controller's part in the root device; those go out of the list. */
-static void spare_root(struct call *call, struct chosen *chosen, int root)
-{
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < chosen->count; i++) {
-		if (kernel_nvmf_has_root(root, chosen->ctrl[i].name))
-			call_note(call, "%s: skipped: the root file system is on it",
-				chosen->ctrl[i].name);
+		if (!passes(e, ctrl))
+			continue;
+		passing++;
+		if (spare && kernel_nvmf_has_root(e->root, ctrl->name))
+			call_note(call, "%s: skipped: the root file system is on it", ctrl->name);
 		else
-			chosen->ctrl[kept++] = chosen->ctrl[i];
+			e->chosen[e->count++] = *ctrl;
 	}
-	chosen->count = kept;
+	if (!err && !passing && !opts->all && !opts->shutdown && e->by_name)
+		err = diag_set(call->diag, DIAG_NOT_FOUND, ENOENT, "no NVMe-oF connection matches");
+	else if (!err && !passing)
+		out_line(call->out, "%s", "no such connection");
+	return err;
 }
 
-static int refuse_used(const struct chosen *chosen, int root, struct diag *diag)
+static int refuse_used(const struct ending *e)
 {
 	char who[ATTACH_USERS];
 
-	attach_nvme_users(root, chosen->ctrl, chosen->count, who);
+	attach_nvme_users(e->root, e->chosen, e->count, who);
 	if (!who[0])
 		return 0;
-	diag_set(diag, DIAG_BUSY, EBUSY, "in use: %s", who);
-	return diag_hint(diag, "to disconnect anyway and lose unwritten data: --force");
-}
-
-static void show(
-	struct out *out, const struct nvmf_ctrl *ctrl, const char *what, const struct diag *why)
-{
-	out_object(out, NULL);
-	out_text(out, "device", NULL, "%s", ctrl->name);
-	out_text(out, "subnqn", NULL, "%s", ctrl->nqn);
-	out_text(out, "transport", NULL, "%s", ctrl->transport);
-	out_text(out, "traddr", NULL, "%s", ctrl->traddr);
-	out_text(out, "trsvcid", NULL, "%s", ctrl->trsvcid);
-	out_bool(out, "disconnected", NULL, !why && *what != 'w');
-	if (why)
-		out_error(out, "error", why);
-	else
-		out_line(out, "%s: %s: %s at %s %s:%s", ctrl->name, what, ctrl->nqn,
-			ctrl->transport, ctrl->traddr, ctrl->trsvcid);
-	out_end(out);
+	diag_set(e->call->diag, DIAG_BUSY, EBUSY, "in use: %s", who);
+	return diag_hint(e->call->diag, "to disconnect anyway and lose unwritten data: --force");
 }
 
 static void ended(struct attach *attach)
@@ -275,131 +233,116 @@ static void ended(struct attach *attach)
 }
 
 /* All at once. The users are known: they were asked about all together. */
-static int detach_all(struct call *call, const struct chosen *chosen, int root,
-	struct attach_nvme *list, struct attach **attach)
+static int detach_all(const struct ending *e, struct attach_nvme *list, struct attach **attach)
 {
-	const struct disconnect_options *opts = call->opts;
-	uint64_t until =
-		opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * 1000000ull : 0;
+	uint32_t ms = e->opts->common.timeout_ms;
+	uint64_t until = ms ? loop_clock() + ms * 1000000ull : 0;
 	struct loop *loop;
-	int err = loop_new(&loop, &call->loop, call->diag);
+	int err = loop_new(&loop, &e->call->loop, e->call->diag);
 
 	if (err)
 		return err;
-	for (unsigned i = 0; i < chosen->count; i++) {
-		list[i] = (struct attach_nvme){ .attach = { .proto = &attach_nvme_row,
-							.loop = loop,
-							.root = root,
-							.deadline = until,
-							.force = true,
-							.done = ended },
-			.ctrl = chosen->ctrl[i] };
+	for (unsigned i = 0; i < e->count; i++) {
+		list[i].attach = (struct attach){ .proto = &attach_nvme_row,
+			.loop = loop,
+			.root = e->root,
+			.deadline = until,
+			.force = true,
+			.done = ended };
+		list[i].ctrl = e->chosen[i];
 		attach[i] = &list[i].attach;
-		if (opts->force || opts->shutdown)
-			kernel_nvmf_hurry(root, &chosen->ctrl[i]);
+		if (e->opts->force || e->opts->shutdown)
+			kernel_nvmf_hurry(e->root, &e->chosen[i]);
 		attach_detach(attach[i]);
 	}
-	err = attach_run(loop, attach, chosen->count, call->diag);
+	err = attach_run(loop, attach, e->count, e->call->diag);
 	loop_free(loop);
 	return err;
 }
 
-static int show_all(struct call *call, const struct chosen *chosen, struct attach_nvme *list)
+static int show_all(const struct ending *e, struct attach_nvme *list)
 {
-	const struct disconnect_options *opts = call->opts;
+	bool dry = e->opts->common.dry_run;
+	struct out *out = e->call->out;
 	unsigned failed = 0;
 
-	out_list(call->out, "results");
-	for (unsigned i = 0; i < chosen->count; i++) {
-		const struct nvmf_ctrl *ctrl = &chosen->ctrl[i];
+	out_list(out, "results");
+	for (unsigned i = 0; i < e->count; i++) {
+		const struct nvmf_ctrl *ctrl = &e->chosen[i];
 		struct diag *why = &list[i].attach.why;
 
-		if (why->err)
+		out_object(out, NULL);
+		out_text(out, "device", NULL, "%s", ctrl->name);
+		out_text(out, "subnqn", NULL, "%s", ctrl->nqn);
+		out_text(out, "transport", NULL, "%s", ctrl->transport);
+		out_text(out, "traddr", NULL, "%s", ctrl->traddr);
+		out_text(out, "trsvcid", NULL, "%s", ctrl->trsvcid);
+		out_bool(out, "disconnected", NULL, !why->err && !dry);
+		if (why->err) {
 			diag_ctx(why, "%s", ctrl->name);
-		show(call->out, ctrl,
-			opts->common.dry_run ? "would be disconnected" : "disconnected",
-			why->err ? why : NULL);
-		if (!why->err)
-			continue;
-		if (failed++)
-			call_note(call, "%s: %s", ctrl->name, why->text);
-		else
-			*call->diag = *why;
+			out_error(out, "error", why);
+			if (failed++)
+				call_note(e->call, "%s: %s", ctrl->name, why->text);
+			else
+				*e->call->diag = *why;
+		} else {
+			out_line(out, "%s: %s: %s at %s %s:%s", ctrl->name,
+				dry ? "would be disconnected" : "disconnected", ctrl->nqn,
+				ctrl->transport, ctrl->traddr, ctrl->trsvcid);
+		}
+		out_end(out);
 	}
-	out_end(call->out);
-	out_u64(call->out, "succeeded", NULL, chosen->count - failed);
-	out_u64(call->out, "failed", NULL, failed);
-	return !failed ? EXIT_DONE : failed < chosen->count ? EXIT_PARTLY : EXIT_FAILED;
+	out_end(out);
+	out_u64(out, "succeeded", NULL, e->count - failed);
+	out_u64(out, "failed", NULL, failed);
+	return !failed ? EXIT_DONE : failed < e->count ? EXIT_PARTLY : EXIT_FAILED;
 }
 
-static int end_all(struct call *call, const struct chosen *chosen, int root)
+static int end_all(const struct ending *e)
 {
-	const struct disconnect_options *opts = call->opts;
-	struct attach_nvme *list = calloc(chosen->count + 1, sizeof(*list));
-	struct attach **attach = calloc(chosen->count + 1, sizeof(*attach));
-	int err = list && attach ? 0 : diag_sys(call->diag, ENOMEM, "disconnect");
+	struct attach_nvme *list = calloc(e->count + 1, sizeof(*list));
+	struct attach **attach = calloc(e->count + 1, sizeof(*attach));
+	int err = list && attach ? 0 : diag_sys(e->call->diag, ENOMEM, "disconnect");
 
-	if (!err && !opts->common.dry_run)
-		err = detach_all(call, chosen, root, list, attach);
+	if (!err && !e->opts->common.dry_run)
+		err = detach_all(e, list, attach);
 	if (!err)
-		err = show_all(call, chosen, list);
+		err = show_all(e, list);
 	free(list);
 	free(attach);
 	return err;
 }
 
-static int disconnect(struct call *call, const struct filter *f, int root)
-{
-	const struct disconnect_options *opts = call->opts;
-	bool everything = opts->all || opts->shutdown;
-	struct chosen chosen = { 0 };
-	int err = choose(&chosen, f, root, call->diag);
-
-	if (!err && !chosen.count && !everything && f->by_name)
-		err = diag_set(call->diag, DIAG_NOT_FOUND, ENOENT, "no NVMe-oF connection matches");
-	if (!err && !chosen.count)
-		out_line(call->out, "%s", "no such connection");
-	if (!err && (opts->shutdown || (opts->all && !opts->force)))
-		spare_root(call, &chosen, root);
-	if (!err && !opts->force && !opts->shutdown)
-		err = refuse_used(&chosen, root, call->diag);
-	if (!err)
-		err = end_all(call, &chosen, root);
-	free(chosen.ctrl);
-	return err;
-}
-
 static int run(struct call *call)
 {
-	struct nvmf_target *t = calloc(1, sizeof(*t));
-	struct filter *f = calloc(1, sizeof(*f));
-	int root = kernel_root(), err = 0;
+	const struct disconnect_options *opts = call->opts;
+	struct ending e = { .call = call, .opts = opts, .root = kernel_root() };
+	int err = e.root < 0 ? diag_sys(call->diag, errno, "open /") : read_words(&e);
 
-	if (!t || !f || root < 0)
-		err = diag_sys(call->diag, root < 0 ? errno : ENOMEM, "open /");
 	if (!err)
-		err = read_filter(f, t, call, root);
+		err = choose(&e);
+	if (!err && !opts->force && !opts->shutdown)
+		err = refuse_used(&e);
 	if (!err)
-		err = disconnect(call, f, root);
-	if (root >= 0)
-		close(root);
+		err = end_all(&e);
+	free(e.chosen);
+	if (e.root >= 0)
+		close(e.root);
 	if (call->diag->err && call->operands)
 		diag_ctx(call->diag, "%s", call->operand[0]);
-	free(t);
-	free(f);
 	return err;
 }
 
 static const struct disconnect_options all_defaults = { .common.timeout_ms = WAIT_MS, .all = true };
 static const struct opt all_rows[] = {
-	{ "transport", 'r', OPT_TEXT, offsetof(struct disconnect_options, transport), "rdma|tcp",
+	{ "transport", 'r', VALUE(NVMF_TRANSPORT), "rdma|tcp",
 		"only connections over this transport" },
-	{ "force", 0, OPT_FLAG, offsetof(struct disconnect_options, force), NULL,
-		"disconnect disks that are in use too" },
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
+	{ "force", 0, OPT_FLAG, AT(force), NULL, "disconnect disks that are in use too" },
+	{ "output", 'o', OPT_TEXT, AT(common.output), "text|json|normal",
 		"output format; normal is text" },
 	{ 0 },
 };
+#undef AT
 
 /* By `nvme disconnect-all`. */
 const struct applet applet_nvme_disconnect_all = {

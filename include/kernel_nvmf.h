@@ -112,23 +112,24 @@ struct nvmf_ctrl {
 /* fabrics only; free() it */
 int kernel_nvmf_list(int root, struct nvmf_ctrl **, unsigned *count, struct diag *);
 /* -ENOENT: there is none */
+int kernel_nvmf_state(int root, const char *name, char state[16]);
 int kernel_nvmf_look(int root, const char *name, struct nvmf_ctrl *);
 /* The one that is connected to what is wanted, by the host that is wanted: 0, or -ENOENT. */
 int kernel_nvmf_find(int root, const struct nvmf_want *, struct nvmf_ctrl *);
 
+/* One address, however it is written. */
+bool kernel_nvmf_same_host(const char *, const char *);
+
 /* Drivers and an RDMA device, loaded and waited for where that is possible. */
 int kernel_nvmf_ready(int root, const char *transport, struct diag *);
-/* The line as it would be written, secrets masked, and which options this kernel does not know
- * (soft ones, "" = none). Needs: checked. */
-int kernel_nvmf_line(int root, const struct nvmf_want *, char *line, size_t len, char *left_out,
-	size_t left_len, struct diag *);
+#define NVMF_LINE     4096 /* the kernel takes a page */
+#define NVMF_LEFT_OUT 256
+/* The line for kernel_nvmf_write_line(), secrets masked unless it is, and which options this kernel
+ * does not know (soft ones, "" = none). Needs: checked. */
+int kernel_nvmf_line(int root, const struct nvmf_want *, bool mask, char line[NVMF_LINE],
+	char left_out[NVMF_LEFT_OUT], struct diag *);
 
 bool kernel_nvmf_loaded(int root, const char *transport); /* kernel_nvmf_ready() loads nothing */
-/* The longest line: the kernel takes a page. */
-#define NVMF_LINE 4096
-/* The line with secrets, for kernel_nvmf_write_line() alone. */
-int kernel_nvmf_line_secret(
-	int root, const struct nvmf_want *, char *line, size_t len, struct diag *);
 /* Blocks until the kernel has connected, to nvmeINSTANCE, or failed: -errno. The kernel takes one
  * line at a time (nvmf_dev_mutex); a signal interrupts most of what it waits for. */
 int kernel_nvmf_write_line(int root, const char *line, int *instance);

@@ -164,33 +164,31 @@ static void delete_late(int root, const void *line, void *instance)
 	kernel_nvmf_delete_number(root, *number);
 }
 
-static int note_line(struct attach_nvme *nvme)
+static int make_line(struct attach_nvme *nvme, char line[NVMF_LINE])
 {
+	const struct nvmf_want *want = &nvme->target->want;
 	struct attach *attach = &nvme->attach;
-	char line[NVMF_LINE], left_out[256];
-	int err = kernel_nvmf_line(attach->root, &nvme->target->want, line, sizeof(line), left_out,
-		sizeof(left_out), &attach->why);
+	char left_out[NVMF_LEFT_OUT];
+	int err = kernel_nvmf_line(attach->root, want, true, line, left_out, &attach->why);
 
-	if (err)
-		return err;
-	if (loop_options(attach->loop)->verbose)
+	if (!err && loop_options(attach->loop)->verbose)
 		attach_note(attach, "/dev/nvme-fabrics: %s", line);
-	if (left_out[0])
+	if (!err && left_out[0])
 		attach_note(attach, "ignored, as this kernel does not support it: %s", left_out);
-	return 0;
+	return err ? err
+		   : kernel_nvmf_line(attach->root, want, false, line, left_out, &attach->why);
 }
 
 static void nvme_dial(struct attach *attach)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
 	char line[NVMF_LINE];
-	int err = note_line(nvme);
+	int err = 0;
 
-	nvme->existed = !err && !wants_connection(attach->root, nvme->target, &nvme->ctrl);
-	if (!err && !nvme->existed)
-		err = kernel_nvmf_line_secret(
-			attach->root, &nvme->target->want, line, sizeof(line), &attach->why);
+	nvme->existed = !wants_connection(attach->root, nvme->target, &nvme->ctrl);
+	err = make_line(nvme, line);
 	if (err || nvme->existed) {
+		explicit_bzero(line, sizeof(line));
 		attach_step(attach, err ? err : is_connected(nvme));
 		return;
 	}
@@ -308,29 +306,35 @@ static int keep_wanted(struct attach_nvme *nvme)
 		    : 0;
 }
 
+static int has_gone(struct attach *attach)
+{
+	return diag_set(&attach->why, DIAG_CLOSED, ENODEV, "the kernel removed %s", attach->what);
+}
+
+/* Every uevent makes every attachment look: what does not change is read at the end. */
 static int nvme_look(struct attach *attach)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
-	struct nvmf_ctrl now;
+	uint32_t wanted = nvme->target->nsid;
+	char *state = nvme->ctrl.state;
 	int err;
 
 	attach_nvme_free(nvme);
-	if (kernel_nvmf_look(attach->root, attach->what, &now))
-		return diag_set(
-			&attach->why, DIAG_CLOSED, ENODEV, "the kernel removed %s", attach->what);
-	nvme->ctrl = now;
-	if (!strcmp(now.state, "dead") || !strncmp(now.state, "delet", 5))
+	if (kernel_nvmf_state(attach->root, attach->what, state))
+		return has_gone(attach);
+	if (!strcmp(state, "dead") || !strncmp(state, "delet", 5))
 		return diag_set(&attach->why, DIAG_CLOSED, ENODEV, "%s is being removed (%s)",
-			now.name, now.state);
-	if (strcmp(now.state, "live"))
+			attach->what, state);
+	if (strcmp(state, "live"))
 		return 0;
 	if (nvme->active.count == -EAGAIN)
 		ask_active(nvme);
 	if (nvme->active.count == -EAGAIN)
 		return 0;
-	if (nvme->active.count >= 0 && nvme->target->nsid && !is_active(nvme, nvme->target->nsid))
+	if (nvme->active.count >= 0 && wanted && !is_active(nvme, wanted))
 		return no_such(nvme, &attach->why);
-	err = kernel_nvmf_disks(attach->root, now.name, &nvme->disk, &nvme->disks, &attach->why);
+	err = kernel_nvmf_disks(
+		attach->root, attach->what, &nvme->disk, &nvme->disks, &attach->why);
 	if (err)
 		return err;
 	nvme->lacks = first_missing(nvme);
@@ -339,11 +343,12 @@ static int nvme_look(struct attach *attach)
 	for (unsigned i = 0; i < nvme->disks; i++) {
 		uint32_t nsid = nvme->disk[i].nsid;
 
-		if (nvme->target->nsid ? nsid == nvme->target->nsid
-				       : nvme->active.count < 0 || is_active(nvme, nsid))
+		if (wanted ? nsid == wanted : nvme->active.count < 0 || is_active(nvme, nsid))
 			attach_disk(attach, nvme->disk[i].name);
 	}
 	err = keep_wanted(nvme);
+	if (!err && kernel_nvmf_look(attach->root, attach->what, &nvme->ctrl))
+		err = has_gone(attach);
 	return err ? err : 1;
 }
 

@@ -52,9 +52,9 @@ int attach_nvme_plan(struct call *call, int root, const struct nvmf_target *t, s
 {
 	struct out *out = call->out;
 	struct nvmf_ctrl ctrl;
-	char line[4096], word[OUT_SHELL(sizeof(line))], left_out[256], text[512], identity[600];
-	int err = kernel_nvmf_line(
-		root, &t->want, line, sizeof(line), left_out, sizeof(left_out), diag);
+	char line[NVMF_LINE], word[OUT_SHELL(sizeof(line))], left_out[NVMF_LEFT_OUT], text[512],
+		identity[600];
+	int err = kernel_nvmf_line(root, &t->want, true, line, left_out, diag);
 
 	if (err)
 		return err;

@@ -99,56 +99,33 @@ static bool is_secret(int key)
 	return key == NVMF_DHCHAP_SECRET || key == NVMF_DHCHAP_CTRL_SECRET;
 }
 
-static int write_line(const struct nvmf_want *want, const char *known, bool told, bool mask,
-	struct writer *w, struct writer *out, struct diag *diag)
+int kernel_nvmf_line(int root, const struct nvmf_want *want, bool mask, char line[NVMF_LINE],
+	char left_out[NVMF_LEFT_OUT], struct diag *diag)
 {
-	for (int key = 0; key < NVMF_KEYS; key++) {
-		const char *name = kernel_nvmf_key_name(key), *value = want->value[key];
-
-		if (!value)
-			continue;
-		if (!listed(known, name) && want->soft[key]) {
-			add(out, name, "");
-			continue;
-		}
-		/* a kernel that does not know an option logs it with its value */
-		if (!listed(known, name) && (told || is_secret(key)))
-			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
-				"this kernel does not support %s", name);
-		add(w, name, is_secret(key) && mask ? "***" : value);
-	}
-	if (w->used + 1 == w->len)
-		return diag_set(diag, DIAG_USAGE, E2BIG,
-			"the options exceed the kernel's limit of %d bytes", NVMF_LINE);
-	return 0;
-}
-
-static int make_line(int root, const struct nvmf_want *want, bool mask, struct writer *w,
-	struct writer *out, struct diag *diag)
-{
+	struct writer w = { line, NVMF_LINE, 0 }, out = { left_out, NVMF_LEFT_OUT, 0 };
 	char known[2048];
 	bool told = kernel_sys_read(root, known, sizeof(known), FABRICS_DEV) > 0;
 
-	out->to[0] = 0;
-	w->to[0] = 0;
-	return write_line(want, told ? known : OLD_KERNEL, told, mask, w, out, diag);
-}
+	left_out[0] = line[0] = 0;
+	for (int key = 0; key < NVMF_KEYS; key++) {
+		const char *name = kernel_nvmf_key_name(key), *value = want->value[key];
+		bool lists = listed(told ? known : OLD_KERNEL, name);
 
-int kernel_nvmf_line(int root, const struct nvmf_want *want, char *line, size_t len, char *left_out,
-	size_t left_len, struct diag *diag)
-{
-	struct writer w = { line, len, 0 }, out = { left_out, left_len, 0 };
-
-	return make_line(root, want, true, &w, &out, diag);
-}
-
-int kernel_nvmf_line_secret(
-	int root, const struct nvmf_want *want, char *line, size_t len, struct diag *diag)
-{
-	char left_out[256];
-	struct writer w = { line, len, 0 }, out = { left_out, sizeof(left_out), 0 };
-
-	return make_line(root, want, false, &w, &out, diag);
+		if (!value)
+			continue;
+		/* a kernel that does not know an option logs it with its value */
+		if (!lists && !want->soft[key] && (told || is_secret(key)))
+			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+				"this kernel does not support %s", name);
+		if (!lists && want->soft[key])
+			add(&out, name, "");
+		else
+			add(&w, name, is_secret(key) && mask ? "***" : value);
+	}
+	if (w.used + 1 == w.len)
+		return diag_set(diag, DIAG_USAGE, E2BIG,
+			"the options exceed the kernel's limit of %d bytes", NVMF_LINE);
+	return 0;
 }
 
 int kernel_nvmf_write_line(int root, const char *line, int *instance)

@@ -82,6 +82,13 @@ static void read_address(int root, struct nvmf_ctrl *ctrl)
 	}
 }
 
+int kernel_nvmf_state(int root, const char *name, char state[16])
+{
+	return ctrl_name(name) && kernel_sys_read(root, state, 16, NVME_CLASS "/%s/state", name) > 0
+		       ? 0
+		       : -ENOENT;
+}
+
 int kernel_nvmf_look(int root, const char *name, struct nvmf_ctrl *ctrl)
 {
 	char text[16], own[16];
@@ -92,8 +99,7 @@ int kernel_nvmf_look(int root, const char *name, struct nvmf_ctrl *ctrl)
 	name = own; /* it may be in *ctrl */
 	*ctrl = (struct nvmf_ctrl){ 0 };
 	memcpy(ctrl->name, own, sizeof(own));
-	if (kernel_sys_read(root, ctrl->state, sizeof(ctrl->state), NVME_CLASS "/%s/state", name) <=
-		0)
+	if (kernel_nvmf_state(root, name, ctrl->state))
 		return -ENOENT;
 	kernel_sys_read(
 		root, ctrl->transport, sizeof(ctrl->transport), NVME_CLASS "/%s/transport", name);
@@ -116,6 +122,18 @@ struct list {
 	bool failed;
 	const char *ctrl;
 };
+
+static void *sorted(struct list *list, size_t each, int (*order)(const void *, const void *))
+{
+	if (list->failed) {
+		free(list->item);
+		list->item = NULL;
+		list->count = 0;
+	}
+	if (list->count)
+		qsort(list->item, list->count, each, order);
+	return list->item;
+}
 
 static void add_ctrl(const char *name, void *arg)
 {
@@ -142,20 +160,12 @@ int kernel_nvmf_list(int root, struct nvmf_ctrl **ctrls, unsigned *count, struct
 	struct list list = { .root = root };
 
 	kernel_sys_list(root, NVME_CLASS, add_ctrl, &list);
-	*ctrls = list.item;
+	*ctrls = sorted(&list, sizeof(struct nvmf_ctrl), by_number);
 	*count = list.count;
-	if (list.count)
-		qsort(list.item, list.count, sizeof(struct nvmf_ctrl), by_number);
-	if (!list.failed)
-		return 0;
-	free(list.item);
-	*ctrls = NULL;
-	*count = 0;
-	return diag_sys(diag, ENOMEM, "list of controllers");
+	return list.failed ? diag_sys(diag, ENOMEM, "list of controllers") : 0;
 }
 
-/* One address, however it is written. */
-static bool same_address(const char *a, const char *b)
+bool kernel_nvmf_same_host(const char *a, const char *b)
 {
 	struct addr left, right;
 
@@ -168,7 +178,7 @@ static bool same_address(const char *a, const char *b)
 
 static bool same_if_wanted(const char *want, const char *is)
 {
-	return !want || same_address(want, is);
+	return !want || kernel_nvmf_same_host(want, is);
 }
 
 static bool matches(const struct nvmf_want *want, const struct nvmf_ctrl *ctrl)
@@ -177,7 +187,7 @@ static bool matches(const struct nvmf_want *want, const struct nvmf_ctrl *ctrl)
 
 	return !strcmp(ctrl->transport, value[NVMF_TRANSPORT]) &&
 	       !strcmp(ctrl->nqn, value[NVMF_NQN]) &&
-	       same_address(ctrl->traddr, value[NVMF_TRADDR]) &&
+	       kernel_nvmf_same_host(ctrl->traddr, value[NVMF_TRADDR]) &&
 	       (!value[NVMF_TRSVCID] || !strcmp(ctrl->trsvcid, value[NVMF_TRSVCID])) &&
 	       (!value[NVMF_HOSTNQN] || !ctrl->hostnqn[0] ||
 		       !strcmp(ctrl->hostnqn, value[NVMF_HOSTNQN])) &&
@@ -186,20 +196,38 @@ static bool matches(const struct nvmf_want *want, const struct nvmf_ctrl *ctrl)
 	       strncmp(ctrl->state, "delet", 5) && strcmp(ctrl->state, "dead");
 }
 
+struct finding {
+	int root;
+	const struct nvmf_want *want;
+	struct nvmf_ctrl *found;
+};
+
+/* Most have another NQN: only that is read of them. The lowest number is the one. */
+static void match_ctrl(const char *name, void *arg)
+{
+	struct finding *finding = arg;
+	struct nvmf_ctrl ctrl, *found = finding->found;
+
+	if (!ctrl_name(name) ||
+		kernel_sys_read(finding->root, ctrl.nqn, sizeof(ctrl.nqn),
+			NVME_CLASS "/%s/subsysnqn", name) <= 0 ||
+		strcmp(ctrl.nqn, finding->want->value[NVMF_NQN]) ||
+		kernel_nvmf_look(finding->root, name, &ctrl) || !matches(finding->want, &ctrl))
+		return;
+	if (!found->name[0] || by_number(&ctrl, found) < 0)
+		*found = ctrl;
+}
+
 int kernel_nvmf_find(int root, const struct nvmf_want *want, struct nvmf_ctrl *ctrl)
 {
-	struct nvmf_ctrl *list;
-	unsigned count, at = 0;
-	int err = kernel_nvmf_list(root, &list, &count, NULL);
+	struct nvmf_ctrl found = { 0 };
+	struct finding finding = { root, want, &found };
 
-	if (err)
-		return err;
-	while (at < count && !matches(want, &list[at]))
-		at++;
-	if (at < count)
-		*ctrl = list[at];
-	free(list);
-	return at < count ? 0 : -ENOENT;
+	kernel_sys_list(root, NVME_CLASS, match_ctrl, &finding);
+	if (!found.name[0])
+		return -ENOENT;
+	*ctrl = found;
+	return 0;
 }
 
 /* "nvme0c1n2", one path to the disk nvme0n2, or the disk itself. False: no namespace. */
@@ -271,14 +299,7 @@ int kernel_nvmf_disks(
 
 	snprintf(path, sizeof(path), NVME_CLASS "/%s", ctrl);
 	kernel_sys_list(root, path, add_disk, &list);
-	*disks = list.item;
+	*disks = sorted(&list, sizeof(struct nvmf_disk), by_nsid);
 	*count = list.count;
-	if (list.count)
-		qsort(list.item, list.count, sizeof(struct nvmf_disk), by_nsid);
-	if (!list.failed)
-		return 0;
-	free(list.item);
-	*disks = NULL;
-	*count = 0;
-	return diag_sys(diag, ENOMEM, "list of namespaces");
+	return list.failed ? diag_sys(diag, ENOMEM, "list of namespaces") : 0;
 }

@@ -123,11 +123,10 @@ static int connect_without_wait(void)
 static void device_says(const char *answer)
 {
 	static const char lists[] = "transport,traddr,nqn";
-	char line[512], out[64], text[1024];
+	char line[NVMF_LINE], out[NVMF_LEFT_OUT], text[NVMF_LINE + 100];
 
 	tree_file(&tree, "dev/nvme-fabrics", lists);
-	cr_assert_eq(
-		kernel_nvmf_line(tree.root, want, line, sizeof(line), out, sizeof(out), NULL), 0);
+	cr_assert_eq(kernel_nvmf_line(tree.root, want, true, line, out, NULL), 0);
 	snprintf(text, sizeof(text), "%-*s%s", (int)strlen(line), lists, answer);
 	tree_file(&tree, "dev/nvme-fabrics", text);
 }
