@@ -203,10 +203,10 @@ void ep_listener_free(struct ep_listener *);
 /* ev->request() is called inside and writes the private data of the reply; `up` or `down` follows,
  * `down` also when request() did not want it. Takes the incoming over, also when it fails, which it
  * does only before request(). */
-static inline int ep_accept(struct ep **out, struct loop *loop, struct ep_incoming *incoming,
+static inline int ep_accept(struct ep **out, struct loop *to, struct ep_incoming *incoming,
 	const struct ep_caps *want, const struct ep_events *events, void *user, struct diag *diag)
 {
-	return incoming->ops->accept(out, loop, incoming, want, events, user, diag);
+	return incoming->ops->accept(out, to, incoming, want, events, user, diag);
 }
 static inline void ep_reject(struct ep_incoming *incoming, const void *priv, uint8_t len)
 {

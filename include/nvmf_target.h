@@ -6,6 +6,7 @@
 #include "diag.h"
 #include "loop.h"
 #include "uri.h"
+#include "ways.h"
 
 #define NVME_TARGET_DISKS   32
 #define NVME_TARGET_LISTENS 16
@@ -20,21 +21,10 @@ struct nvme_target_disk {
 	bool ro;
 };
 
-enum nvme_target_way {
-	NVME_TARGET_RDMA_VERBS = 1,
-	NVME_TARGET_RDMA_IWARP = 2,
-	NVME_TARGET_TCP = 4
-}; /* flags */
-struct nvme_target_listen {
-	struct addr at;
-	unsigned ways; /* asked for; iWARP and TCP share one listener */
-	bool no_crc;   /* software iWARP: CRCs only if the host wants them */
-};
-
 struct nvme_target_options {
 	struct nvme_target_disk disk[NVME_TARGET_DISKS];
 	unsigned disks;
-	struct nvme_target_listen listen[NVME_TARGET_LISTENS];
+	struct ways_listen listen[NVME_TARGET_LISTENS];
 	unsigned listens;
 	const char *host[NVME_TARGET_HOSTS]; /* host NQNs allowed; 0 = everybody */
 	unsigned hosts;

@@ -44,13 +44,7 @@ struct target_options {
 		bool ro;
 	} disk[TARGET_DISKS];
 	unsigned disks;
-	struct {
-		struct addr at;
-		unsigned ways; /* enum way */
-		bool no_crc;   /* software iWARP: CRCs only if the peer wants them */
-		bool freebind; /* as of struct tcp_listen, as is mode */
-		unsigned mode;
-	} listen[TARGET_LISTENS];
+	struct ways_listen listen[TARGET_LISTENS];
 	unsigned listens; /* 0: the protocol listens itself, with target_conn_begin() */
 	struct loop *const *loops;
 	unsigned nloops;

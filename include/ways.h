@@ -9,6 +9,14 @@
 /* flags; iWARP and TCP share one listener */
 enum way { WAY_VERBS = 1, WAY_IWARP = 2, WAY_TCP = 4 };
 
+struct ways_listen { /* an address to listen at, for a server */
+	struct addr at;
+	unsigned ways; /* enum way; iWARP and TCP share one listener */
+	bool no_crc;   /* software iWARP: CRCs only if the peer wants them */
+	bool freebind; /* as of struct tcp_listen, as is mode */
+	unsigned mode;
+};
+
 struct ways { /* one address; stays where it is while open */
 	struct addr at;
 	unsigned want;

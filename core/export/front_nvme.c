@@ -19,11 +19,6 @@ struct nvme_front {
 	struct disk_identity id[NVME_TARGET_DISKS];
 };
 
-static struct nvme_front *nvme_front(const struct front *front)
-{
-	return container_of(front, struct nvme_front, front);
-}
-
 /* The same address for RDMA and TCP is one listener. ways 0: RDMA, as the address says. */
 static int add_listen(
 	struct nvme_target_options *opt, const char *given, unsigned ways, struct diag *diag)
@@ -38,10 +33,9 @@ static int add_listen(
 	if (!strncmp(text, "unix:", 5))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"NVMe-oF can't be served on a unix socket: expected [HOST]:PORT");
-	if (!(ways & NVME_TARGET_TCP)) {
+	if (!(ways & WAY_TCP)) {
 		err = addr_rdma(&how, text, diag);
-		ways = (how.verbs ? NVME_TARGET_RDMA_VERBS : 0u) |
-		       (how.iwarp ? NVME_TARGET_RDMA_IWARP : 0u);
+		ways = (how.verbs ? WAY_VERBS : 0u) | (how.iwarp ? WAY_IWARP : 0u);
 	}
 	if (!err)
 		err = addr_parse(&at, text, NVME_PORT, diag);
@@ -57,7 +51,8 @@ static int add_listen(
 	if (opt->listens == NVME_TARGET_LISTENS)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"too many listen addresses: must be 1 to %d", NVME_TARGET_LISTENS);
-	opt->listen[opt->listens++] = (struct nvme_target_listen){ at, ways, how.no_crc };
+	opt->listen[opt->listens++] =
+		(struct ways_listen){ .at = at, .ways = ways, .no_crc = how.no_crc };
 	return 0;
 }
 
@@ -71,7 +66,7 @@ static int check_nqn(const char *name, const char *nqn, struct diag *diag)
 
 static int read_options(struct front *front)
 {
-	struct nvme_target_options *opt = &nvme_front(front)->opt;
+	struct nvme_target_options *opt = &container_of(front, struct nvme_front, front)->opt;
 	const struct serve_want *want = front->want;
 	const struct call *call = front->daemon->call;
 	int err = 0;
@@ -92,14 +87,14 @@ static int read_options(struct front *front)
 		if ((err = add_listen(opt, want->rdma.item[i], 0, call->diag)))
 			diag_ctx(call->diag, "--rdma %s", want->rdma.item[i]);
 	for (unsigned i = 0; !err && i < want->tcp.count; i++)
-		if ((err = add_listen(opt, want->tcp.item[i], NVME_TARGET_TCP, call->diag)))
+		if ((err = add_listen(opt, want->tcp.item[i], WAY_TCP, call->diag)))
 			diag_ctx(call->diag, "--tcp %s", want->tcp.item[i]);
 	return err;
 }
 
 static void disk_changed(struct front *front, struct bdev *bdev)
 {
-	struct nvme_target *target = nvme_front(front)->target;
+	struct nvme_target *target = container_of(front, struct nvme_front, front)->target;
 
 	if (bdev->state == BDEV_UP && target)
 		nvme_target_resized(target, bdev);
@@ -158,7 +153,7 @@ static int listen_all(struct nvme_front *f)
 	if (err)
 		return err;
 	for (unsigned i = 0; i < f->opt.listens; i++)
-		verbs_only &= f->opt.listen[i].ways == NVME_TARGET_RDMA_VERBS;
+		verbs_only &= f->opt.listen[i].ways == WAY_VERBS;
 	if (((const struct serve_want *)f->front.want)->rdma.count)
 		kernel_rdma_ready(d->root, &rdma); /* loads modules for verbs where it can */
 	daemon_wait_begin(&wait, d->call, d->loop);
@@ -175,7 +170,7 @@ static int listen_all(struct nvme_front *f)
 
 static int start(struct front *front)
 {
-	struct nvme_front *f = nvme_front(front);
+	struct nvme_front *f = container_of(front, struct nvme_front, front);
 	const struct daemon *d = front->daemon;
 	int err = 0;
 
@@ -280,7 +275,7 @@ static void show_disks(struct out *out, const struct nvme_front *f)
 /* The connect lines of every subsystem on every way that is up. */
 static void show(const struct front *front, struct out *out)
 {
-	const struct nvme_front *f = nvme_front(front);
+	const struct nvme_front *f = container_of(front, struct nvme_front, front);
 	const struct nvme_target_options *opt = &f->opt;
 	char size[48];
 
@@ -293,19 +288,18 @@ static void show(const struct front *front, struct out *out)
 		bool no_crc = opt->listen[i].no_crc;
 		struct addr bound;
 		unsigned ways = nvme_target_ways(f->target, i, &bound);
-		const char *keys = ways & NVME_TARGET_RDMA_VERBS ? no_crc ? "?crc=0" : ""
-				   : no_crc                      ? "?rdma=iwarp&crc=0"
-								 : "?rdma=iwarp";
+		const char *keys = ways & WAY_VERBS ? no_crc ? "?crc=0" : ""
+				   : no_crc         ? "?rdma=iwarp&crc=0"
+						    : "?rdma=iwarp";
 
 		for (unsigned disk = 0; disk < opt->disks; disk++) {
 			const char *nqn = opt->disk[disk].nqn;
 
 			if (nsid_of(opt, disk) > 1)
 				continue;
-			if (ways & (NVME_TARGET_RDMA_VERBS | NVME_TARGET_RDMA_IWARP))
-				show_way(out, &bound, nqn, true, keys,
-					!(ways & NVME_TARGET_RDMA_VERBS));
-			if (ways & NVME_TARGET_TCP)
+			if (ways & (WAY_VERBS | WAY_IWARP))
+				show_way(out, &bound, nqn, true, keys, !(ways & WAY_VERBS));
+			if (ways & WAY_TCP)
 				show_way(out, &bound, nqn, false, "", false);
 		}
 	}
@@ -314,7 +308,7 @@ static void show(const struct front *front, struct out *out)
 
 static void status(const struct front *front, struct out *out)
 {
-	const struct nvme_front *f = nvme_front(front);
+	const struct nvme_front *f = container_of(front, struct nvme_front, front);
 	struct nvme_target_status now;
 
 	nvme_target_get_status(f->target, &now);
@@ -329,13 +323,13 @@ static void status(const struct front *front, struct out *out)
 		struct addr bound;
 		unsigned ways = nvme_target_ways(f->target, i, &bound);
 
-		if (ways & (NVME_TARGET_RDMA_VERBS | NVME_TARGET_RDMA_IWARP)) {
+		if (ways & (WAY_VERBS | WAY_IWARP)) {
 			out_object(out, NULL);
 			addr_show(out, "rdma", &bound);
-			out_bool(out, "iwarp", NULL, !(ways & NVME_TARGET_RDMA_VERBS));
+			out_bool(out, "iwarp", NULL, !(ways & WAY_VERBS));
 			out_end(out);
 		}
-		if (ways & NVME_TARGET_TCP) {
+		if (ways & WAY_TCP) {
 			out_object(out, NULL);
 			addr_show(out, "tcp", &bound);
 			out_end(out);
@@ -347,7 +341,7 @@ static void status(const struct front *front, struct out *out)
 /* A target that ends gets no news of a disk. */
 static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
-	struct nvme_front *f = nvme_front(front);
+	struct nvme_front *f = container_of(front, struct nvme_front, front);
 	struct nvme_target *target = f->target;
 
 	f->target = NULL;

@@ -36,7 +36,7 @@ static int start(const struct guest_server *with, struct diag *diag)
 	};
 	memcpy(&opt.listen[0].at.ss, &in, sizeof(in));
 	opt.listen[0].at.len = sizeof(in);
-	opt.listen[0].ways = NVME_TARGET_TCP;
+	opt.listen[0].ways = WAY_TCP;
 	err = nvme_target_start(&server, with->loop, &opt, 1000, diag);
 	if (!err)
 		nvme_target_ways(server, 0, &server_at);

@@ -14,12 +14,12 @@ struct nbd_server *nbd_server;
 
 static struct nbd_options nbd;
 
-void serving_listen(struct nvme_target_listen *listen, unsigned ways)
+void serving_listen(struct ways_listen *listen, unsigned ways)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
-	in.sin_port = htons(ways & NVME_TARGET_RDMA_VERBS ? 4420 : 0);
+	in.sin_port = htons(ways & WAY_VERBS ? 4420 : 0);
 	memcpy(&listen->at.ss, &in, sizeof(in));
 	listen->at.len = sizeof(in);
 	listen->ways = ways;

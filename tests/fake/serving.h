@@ -13,10 +13,10 @@ extern struct fake_disk *backing;
 extern struct nvme_target_options opt; /* may be changed until it starts */
 extern struct nvme_target *target;
 
-/* The loop, the disk, and options for one address: enum nvme_target_way; verbs has port 4420,
+/* The loop, the disk, and options for one address: enum way; verbs has port 4420,
  * others whichever is free. */
 void serving_begin(uint32_t size, unsigned ways, uint32_t poll_us);
-void serving_listen(struct nvme_target_listen *, unsigned ways);
+void serving_listen(struct ways_listen *, unsigned ways);
 void serving_start(void);
 unsigned serving_port(void);
 /* The NBD server instead, with the first disk and the loops of `opt`. */

@@ -49,7 +49,7 @@ static void begin(void)
 		.bdev = &fake_disk_new(loop, 1 << 20, 512)->bdev, .nqn = NQN, .serial = "S1"
 	};
 	opt.loops = &loop;
-	opt.listen[0].ways = NVME_TARGET_RDMA_VERBS;
+	opt.listen[0].ways = WAY_VERBS;
 	opt.listen[0].at.ss.ss_family = AF_INET;
 	if (nvme_target_start(&target, loop, &opt, 1000, NULL))
 		abort();

@@ -52,7 +52,7 @@ static void begin(bool shuffled)
 	/* With nothing but its family bound it gets a name of its own that no file system knows. */
 	at->ss.ss_family = AF_UNIX;
 	at->len = sizeof(at->ss.ss_family);
-	opt.listen[0].ways = NVME_TARGET_TCP | NVME_TARGET_RDMA_IWARP;
+	opt.listen[0].ways = WAY_TCP | WAY_IWARP;
 	if (nvme_target_start(&target, loop, &opt, 1000, NULL))
 		abort();
 	nvme_target_ways(target, 0, &bound);

@@ -102,7 +102,7 @@ static void start_target(void)
 	opt.loops = &loop;
 	at->ss.ss_family = AF_UNIX; /* without a name it gets one that no file system knows */
 	at->len = sizeof(at->ss.ss_family);
-	opt.listen[0].ways = NVME_TARGET_TCP | NVME_TARGET_RDMA_IWARP;
+	opt.listen[0].ways = WAY_TCP | WAY_IWARP;
 	opt.listen[0].no_crc = true;
 	if (nvme_target_start(&target, loop, &opt, 1000, NULL))
 		abort();

@@ -21,7 +21,7 @@
 #define LANES   4
 #define THREADS 3
 
-enum way { PAIR, TCP, IWARP, NBD };
+enum serve_way { PAIR, TCP, IWARP, NBD };
 
 static unsigned dice;
 static bool harm;
@@ -174,12 +174,10 @@ static void next(struct slot *s)
 	bdev_submit(s->lane, &s->io);
 }
 
-static void serve(enum way way)
+static void serve(enum serve_way way)
 {
 	/* the disk's timers are due within less than it spins */
-	serving_begin(SLOTS * REGION,
-		way == PAIR ? NVME_TARGET_RDMA_VERBS : NVME_TARGET_TCP | NVME_TARGET_RDMA_IWARP,
-		1000);
+	serving_begin(SLOTS * REGION, way == PAIR ? WAY_VERBS : WAY_TCP | WAY_IWARP, 1000);
 	for (unsigned i = 0; i < SLOTS; i++)
 		memcpy(backing->bytes + i * REGION, noise + roll(REGION), REGION);
 	memcpy(model, backing->bytes, SLOTS * REGION);
@@ -192,7 +190,7 @@ static void serve(enum way way)
 	}
 }
 
-static void start(enum way way)
+static void start(enum serve_way way)
 {
 	if (way == NBD)
 		serving_start_nbd(1 + roll(16));
@@ -200,7 +198,7 @@ static void start(enum way way)
 		serving_start();
 }
 
-static void do_harm(enum way way)
+static void do_harm(enum serve_way way)
 {
 	harm = way != PAIR;
 	cut_when = way != PAIR && !roll(2) ? 1 + roll(60) : 0;
@@ -222,7 +220,7 @@ static bool harmed(void)
 	return peer.fault.cuts || peer.fault.drops || peer.fault.truncated;
 }
 
-static bool attach(enum way way, bool *may_fail)
+static bool attach(enum serve_way way, bool *may_fail)
 {
 	static const struct bdev_env env = {
 		.hostnqn = "nqn.host", .hostid = { 9 }, .write = true, .timeout_ms = 5000
@@ -279,7 +277,7 @@ static void work(void)
 	pool_free(pool);
 }
 
-static void schedule(enum way way, unsigned seed)
+static void schedule(enum serve_way way, unsigned seed)
 {
 	bool may_fail = false;
 
@@ -310,7 +308,7 @@ static void schedule(enum way way, unsigned seed)
 
 /* Queues on several threads: connections that go, and a target that stops, with everything in
  * flight. */
-static void threads_schedule(enum way way, unsigned seed)
+static void threads_schedule(enum serve_way way, unsigned seed)
 {
 	const struct loop_options options = { .name = "crew", .poll_us = seed & 1 ? 100 : 0 };
 	static const struct bdev_env env = { .write = true };
@@ -355,7 +353,7 @@ static unsigned number(const char *name, unsigned otherwise)
 	return text && *text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
 }
 
-static void schedules(enum way way, unsigned count, void (*run)(enum way, unsigned))
+static void schedules(enum serve_way way, unsigned count, void (*run)(enum serve_way, unsigned))
 {
 	unsigned from = number("SEED", 1);
 

@@ -65,7 +65,7 @@ static void host_comes_back(bool iwarp)
 	struct write old, new, other, back;
 	struct pool *pool[2];
 
-	serving_begin(1 << 20, NVME_TARGET_TCP | NVME_TARGET_RDMA_IWARP, 0);
+	serving_begin(1 << 20, WAY_TCP | WAY_IWARP, 0);
 	serving_start();
 	attach(iwarp, 9);
 	cr_assert_eq(
@@ -131,7 +131,7 @@ static void second_association(uint8_t hostid, unsigned orphans)
 	struct bdev *old_disk;
 	struct lane *old_lane;
 
-	serving_begin(1 << 20, NVME_TARGET_TCP, 0);
+	serving_begin(1 << 20, WAY_TCP, 0);
 	serving_start();
 	attach(false, 9);
 	for (unsigned i = 0; i < 2; i++)
@@ -173,7 +173,7 @@ Test(late_write, the_later_runs_of_a_command_are_fenced)
 	struct bdev *old_disk;
 	struct lane *old_lane;
 
-	serving_begin(1 << 20, NVME_TARGET_TCP, 0);
+	serving_begin(1 << 20, WAY_TCP, 0);
 	backing->bdev.lim.max[IO_ZERO] = 4096;
 	serving_start();
 	attach(false, 9);

@@ -516,7 +516,7 @@ static void begin(const struct row *r, bool threads)
 		noise[i] = (uint8_t)rand_r(&seed);
 	if (threads)
 		leap_now = 0;
-	serving_begin(SIZE, NVME_TARGET_TCP | NVME_TARGET_RDMA_IWARP, 0);
+	serving_begin(SIZE, WAY_TCP | WAY_IWARP, 0);
 	opt.depth = DEPTH;
 	opt.stall_ms = STALL_MS;
 	opt.listen[0].no_crc = true;

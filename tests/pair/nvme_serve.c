@@ -17,14 +17,14 @@
 #define HOST "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2"
 #define MANY 48
 
-enum way { TCP, IWARP };
+enum serve_way { TCP, IWARP };
 
 static void begin(void)
 {
-	serving_begin(SIZE, NVME_TARGET_TCP | NVME_TARGET_RDMA_IWARP, 0);
+	serving_begin(SIZE, WAY_TCP | WAY_IWARP, 0);
 }
 
-static int attach_as(enum way way, const char *keys, const char *hostnqn)
+static int attach_as(enum serve_way way, const char *keys, const char *hostnqn)
 {
 	struct bdev_env env = { .hostid = { 9 }, .write = true, .timeout_ms = 5000 };
 	char text[300];
@@ -39,7 +39,7 @@ static int attach_as(enum way way, const char *keys, const char *hostnqn)
 	return host_attach(text, &env);
 }
 
-static void attach(enum way way, const char *keys)
+static void attach(enum serve_way way, const char *keys)
 {
 	cr_assert_eq(attach_as(way, keys, HOST), 0, "%s", why.text);
 	host_open_lane();
@@ -76,7 +76,7 @@ static void moves_data(void)
 	pool_free(pool);
 }
 
-static void works(enum way way, const char *keys)
+static void works(enum serve_way way, const char *keys)
 {
 	begin();
 	serving_start();
@@ -118,7 +118,7 @@ static void batch_done(struct io *io)
 
 /* More requests than there are buffers, each longer than one: they wait in line, each is done once.
  */
-static void waits_in_line(enum way way)
+static void waits_in_line(enum serve_way way)
 {
 	uint8_t *lower;
 	struct pool *pool;
@@ -317,7 +317,7 @@ Test(nvme_serve, discovery)
 }
 
 /* The host goes in the middle of everything: the target gives it all back. */
-static void host_vanishes(enum way way)
+static void host_vanishes(enum serve_way way)
 {
 	uint8_t *lower;
 	struct pool *pool;

@@ -18,7 +18,7 @@
 
 static void begin(void)
 {
-	serving_begin(SIZE, NVME_TARGET_TCP, 0);
+	serving_begin(SIZE, WAY_TCP, 0);
 	opt.depth = 8;
 	serving_start();
 }
@@ -311,7 +311,7 @@ Test(nvme_serve_tcp, discovery_queue)
 	struct nvme_tcp_pdu rsp;
 	int fd;
 
-	serving_begin(SIZE, NVME_TARGET_TCP, 0);
+	serving_begin(SIZE, WAY_TCP, 0);
 	opt.depth = 128;
 	serving_start();
 	fd = greet();

@@ -194,7 +194,7 @@ static void begin_both(const char *way, const char *keys)
 	};
 	memcpy(&opt.listen[0].at.ss, &in, sizeof(in));
 	opt.listen[0].at.len = sizeof(in);
-	opt.listen[0].ways = NVME_TARGET_TCP | NVME_TARGET_RDMA_IWARP;
+	opt.listen[0].ways = WAY_TCP | WAY_IWARP;
 	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, &why), 0, "%s", why.text);
 	cr_assert(nvme_target_ways(target, 0, &bound));
 	snprintf(uri, sizeof(uri), "nvme+%s://127.0.0.1:%u/nqn.t1/1%s", way,

@@ -268,12 +268,10 @@ static void target_options(struct target_options *to, const struct nbd_options *
 		to->disk[i].bdev = opt->export[i].bdev;
 		to->disk[i].ro = opt->export[i].ro;
 	}
-	for (unsigned i = 0; i < opt->listens; i++) {
-		to->listen[i].at = opt->listen[i];
-		to->listen[i].ways = WAY_TCP;
-		to->listen[i].mode = opt->mode;
-		to->listen[i].freebind = true;
-	}
+	for (unsigned i = 0; i < opt->listens; i++)
+		to->listen[i] = (struct ways_listen){
+			.at = opt->listen[i], .ways = WAY_TCP, .mode = opt->mode, .freebind = true
+		};
 }
 
 int nbd_server_start(struct nbd_server **out, struct loop *loop, const struct nbd_options *opt,

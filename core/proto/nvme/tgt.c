@@ -8,11 +8,8 @@
 #define BUFFERS 64
 #define DEPTH   128
 
-_Static_assert((int)NVME_TARGET_RDMA_VERBS == WAY_VERBS &&
-		       (int)NVME_TARGET_RDMA_IWARP == WAY_IWARP &&
-		       (int)NVME_TARGET_TCP == WAY_TCP && NVME_TARGET_DISKS <= TARGET_DISKS &&
-		       NVME_TARGET_LISTENS <= TARGET_LISTENS,
-	"the frame's");
+_Static_assert(
+	NVME_TARGET_DISKS <= TARGET_DISKS && NVME_TARGET_LISTENS <= TARGET_LISTENS, "the frame's");
 
 static void ways_changed(struct target *base)
 {
@@ -145,11 +142,8 @@ static int start(
 		base.disk[i].bdev = opt->disk[i].bdev;
 		base.disk[i].ro = opt->disk[i].ro;
 	}
-	for (unsigned i = 0; i < opt->listens; i++) {
-		base.listen[i].at = opt->listen[i].at;
-		base.listen[i].ways = opt->listen[i].ways;
-		base.listen[i].no_crc = opt->listen[i].no_crc;
-	}
+	for (unsigned i = 0; i < opt->listens; i++)
+		base.listen[i] = opt->listen[i];
 	return target_start(&target->base, loop, &proto, &base, timeout_ms, diag);
 }
 

@@ -39,8 +39,7 @@ static bool record_at(const struct nvme_tgt_cmd *cmd, unsigned number, struct nv
 		for (unsigned l = 0; l < target->opt.listens * 2; l++) {
 			const struct ways *listen = &target->base.listen[l / 2];
 			unsigned mine = __atomic_load_n(&listen->up, __ATOMIC_ACQUIRE) &
-					(l % 2 ? NVME_TARGET_TCP
-					       : NVME_TARGET_RDMA_VERBS | NVME_TARGET_RDMA_IWARP);
+					(l % 2 ? WAY_TCP : WAY_VERBS | WAY_IWARP);
 
 			if (!mine || number--)
 				continue;
@@ -56,9 +55,8 @@ static bool record_at(const struct nvme_tgt_cmd *cmd, unsigned number, struct nv
 			address(record, &listen->bound, &cmd->base.conn->local);
 			if (!(l % 2)) {
 				record->tsas.rdma.qptype = NVMF_QPTYPE_CONNECTED;
-				record->tsas.rdma.prtype = mine == NVME_TARGET_RDMA_IWARP
-								   ? NVMF_PRTYPE_IWARP
-								   : NVMF_PRTYPE_ANY;
+				record->tsas.rdma.prtype =
+					mine == WAY_IWARP ? NVMF_PRTYPE_IWARP : NVMF_PRTYPE_ANY;
 				record->tsas.rdma.cms = NVMF_CMS_RDMA_CM;
 			}
 			return true;
