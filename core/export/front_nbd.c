@@ -16,11 +16,6 @@ struct nbd_front {
 	char dir[96];                 /* of the private socket, "" = none */
 };
 
-static struct nbd_front *nbd_front(const struct front *front)
-{
-	return container_of(front, struct nbd_front, front);
-}
-
 /* A private directory keeps all others from the socket inside it. */
 static int private_socket(struct nbd_front *f, struct addr *addr, struct diag *diag)
 {
@@ -47,7 +42,7 @@ static int private_socket(struct nbd_front *f, struct addr *addr, struct diag *d
 
 static int read_options(struct front *front)
 {
-	struct nbd_front *f = nbd_front(front);
+	struct nbd_front *f = container_of(front, struct nbd_front, front);
 	const struct export_want *want = front->want;
 	const struct call *call = front->daemon->call;
 	struct nbd_options *nbd = &f->nbd;
@@ -90,7 +85,7 @@ static int read_options(struct front *front)
 
 static int start(struct front *front)
 {
-	struct nbd_front *f = nbd_front(front);
+	struct nbd_front *f = container_of(front, struct nbd_front, front);
 	const struct daemon *d = front->daemon;
 	const struct opt_list *names = &((const struct export_want *)front->want)->name;
 	int err;
@@ -147,7 +142,7 @@ static void put_exports(struct out *out, const struct nbd_front *f, const char *
 
 static void show(const struct front *front, struct out *out)
 {
-	const struct nbd_front *f = nbd_front(front);
+	const struct nbd_front *f = container_of(front, struct nbd_front, front);
 	char text[ADDR_TEXT], uri[URI_MAX], size[48];
 
 	put_listeners(out, f);
@@ -162,12 +157,12 @@ static void show(const struct front *front, struct out *out)
 
 static void first_uri(const struct front *front, char text[URI_MAX])
 {
-	nbd_server_uri(nbd_front(front)->server, 0, text);
+	nbd_server_uri(container_of(front, struct nbd_front, front)->server, 0, text);
 }
 
 static void status(const struct front *front, struct out *out)
 {
-	const struct nbd_front *f = nbd_front(front);
+	const struct nbd_front *f = container_of(front, struct nbd_front, front);
 	struct io_count count;
 
 	nbd_server_count(f->server, &count);
@@ -181,7 +176,7 @@ static void status(const struct front *front, struct out *out)
 
 static void quit(const struct front *front)
 {
-	const struct nbd_front *f = nbd_front(front);
+	const struct nbd_front *f = container_of(front, struct nbd_front, front);
 
 	if (f->dir[0])
 		rmdir(f->dir);
@@ -189,7 +184,8 @@ static void quit(const struct front *front)
 
 static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
-	int err = nbd_server_stop(nbd_front(front)->server, timeout_ms, diag);
+	int err = nbd_server_stop(
+		container_of(front, struct nbd_front, front)->server, timeout_ms, diag);
 
 	quit(front);
 	return err;

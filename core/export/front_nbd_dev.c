@@ -22,14 +22,9 @@ struct dev_front {
 	bool gone[NBD_EXPORTS]; /* told of */
 };
 
-static struct dev_front *dev_front(const struct front *front)
-{
-	return container_of(front, struct dev_front, front);
-}
-
 static int read_options(struct front *front)
 {
-	struct dev_front *f = dev_front(front);
+	struct dev_front *f = container_of(front, struct dev_front, front);
 	const struct export_want *want = front->want;
 	const struct call *call = front->daemon->call;
 
@@ -114,7 +109,7 @@ static int start_dev(struct dev_front *f, unsigned i)
 
 static int start(struct front *front)
 {
-	struct dev_front *f = dev_front(front);
+	struct dev_front *f = container_of(front, struct dev_front, front);
 	const struct daemon *d = front->daemon;
 	const struct export_want *want = front->want;
 	unsigned sockets = d->disks * (want->connections ? want->connections : 1);
@@ -144,7 +139,7 @@ static void device(const struct dev_front *f, unsigned i, char path[32])
 
 static void show(const struct front *front, struct out *out)
 {
-	const struct dev_front *f = dev_front(front);
+	const struct dev_front *f = container_of(front, struct dev_front, front);
 	const struct daemon *d = front->daemon;
 	char path[32];
 
@@ -161,12 +156,12 @@ static void show(const struct front *front, struct out *out)
 
 static void first_device(const struct front *front, char text[URI_MAX])
 {
-	device(dev_front(front), 0, text);
+	device(container_of(front, struct dev_front, front), 0, text);
 }
 
 static void status(const struct front *front, struct out *out)
 {
-	const struct dev_front *f = dev_front(front);
+	const struct dev_front *f = container_of(front, struct dev_front, front);
 	struct io_count count;
 	unsigned connections = 0;
 	char path[32], who[400];
@@ -192,7 +187,7 @@ static void status(const struct front *front, struct out *out)
 
 static void changed(struct front *front, struct bdev *bdev)
 {
-	struct dev_front *f = dev_front(front);
+	struct dev_front *f = container_of(front, struct dev_front, front);
 
 	for (unsigned i = 0; i < f->devs; i++)
 		if (front->daemon->disk[i] == bdev)
@@ -202,7 +197,7 @@ static void changed(struct front *front, struct bdev *bdev)
 /* What others wrote comes through the server, which therefore stops later. */
 static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
-	struct dev_front *f = dev_front(front);
+	struct dev_front *f = container_of(front, struct dev_front, front);
 	int err = 0;
 
 	for (unsigned i = 0; i < f->devs && !err; i++)
@@ -212,7 +207,7 @@ static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 
 static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
-	struct dev_front *f = dev_front(front);
+	struct dev_front *f = container_of(front, struct dev_front, front);
 	int err = 0, stopped;
 
 	/* what never got ready goes, but one of a former run stays as it was found */

@@ -21,16 +21,11 @@ struct ublk_front {
 	bool stuck; /* one that failed to start holds its disk */
 };
 
-static struct ublk_front *ublk_front(const struct front *front)
-{
-	return container_of(front, struct ublk_front, front);
-}
-
 static int read_options(struct front *front)
 {
 	const struct export_want *want = front->want;
 	const struct call *call = front->daemon->call;
-	struct ublk_front *f = ublk_front(front);
+	struct ublk_front *f = container_of(front, struct ublk_front, front);
 
 	f->dev = -1;
 	if (want->ublk.given && call->rest > 1)
@@ -111,7 +106,7 @@ static void held(unsigned id, void *user)
 
 static int start(struct front *front)
 {
-	struct ublk_front *f = ublk_front(front);
+	struct ublk_front *f = container_of(front, struct ublk_front, front);
 	struct daemon *d = front->daemon;
 	const struct export_want *want = front->want;
 	struct ublk_options opt = { .dev = f->dev,
@@ -145,7 +140,7 @@ static int start(struct front *front)
 
 static void show(const struct front *front, struct out *out)
 {
-	const struct ublk_front *f = ublk_front(front);
+	const struct ublk_front *f = container_of(front, struct ublk_front, front);
 	struct ublk_info info;
 	char path[32];
 
@@ -168,7 +163,7 @@ static void device_path(const struct front *front, char text[URI_MAX])
 	struct ublk_info info;
 
 	text[0] = 0;
-	if (look(ublk_front(front), 0, &info))
+	if (look(container_of(front, struct ublk_front, front), 0, &info))
 		snprintf(text, URI_MAX, "/dev/ublkb%u", info.id);
 }
 
@@ -183,7 +178,7 @@ static void add_count(struct io_count *sum, const struct io_count *count)
 
 static void status(const struct front *front, struct out *out)
 {
-	const struct ublk_front *f = ublk_front(front);
+	const struct ublk_front *f = container_of(front, struct ublk_front, front);
 	struct io_count sum = { 0 };
 	char path[32], who[400];
 	struct ublk_info info;
@@ -209,7 +204,7 @@ static void status(const struct front *front, struct out *out)
 
 static void changed(struct front *front, struct bdev *disk)
 {
-	const struct ublk_front *f = ublk_front(front);
+	const struct ublk_front *f = container_of(front, struct ublk_front, front);
 	const struct daemon *d = front->daemon;
 	struct ublk_info info;
 
@@ -233,13 +228,13 @@ static bool is_open(const struct front *front, const struct ublk_info *info, con
 	const struct daemon *d = front->daemon;
 
 	return !kernel_openers(d->root, path, who, len) && who[0] &&
-	       !ublk_flush(ublk_front(front)->dev, d->loop, info->id, timeout_ms ? timeout_ms : 1,
-		       NULL);
+	       !ublk_flush(container_of(front, struct ublk_front, front)->dev, d->loop, info->id,
+		       timeout_ms ? timeout_ms : 1, NULL);
 }
 
 static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
-	const struct ublk_front *f = ublk_front(front);
+	const struct ublk_front *f = container_of(front, struct ublk_front, front);
 	char path[32], who[400];
 	struct ublk_info info;
 
@@ -258,7 +253,7 @@ static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 
 static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
-	struct ublk_front *f = ublk_front(front);
+	struct ublk_front *f = container_of(front, struct ublk_front, front);
 	uint64_t began = loop_clock();
 	int first = 0;
 

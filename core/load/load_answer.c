@@ -74,7 +74,7 @@ static void flush(struct answerer *an)
 		while (an->owed && load_end_add(end))
 			an->owed--;
 	}
-	load_end_flush(end);
+	ring_flush(&end->ring);
 }
 
 static void received(struct ep *ep, struct ep_rx *rx)
@@ -93,7 +93,7 @@ static void received(struct ep *ep, struct ep_rx *rx)
 		load_end_answered(&an->end);
 		flush(an);
 	}
-	load_end_repost(&an->end, rx); /* others are posted */
+	ring_back(&an->end.ring, rx); /* others are posted */
 }
 
 static void sent(struct ep *ep, struct ep_op *op)
@@ -149,7 +149,7 @@ static void rping_go_on(struct answerer *an)
 	} else {
 		load_end_add_move(end, EP_READ, size);
 	}
-	load_end_flush(end);
+	ring_flush(&end->ring);
 }
 
 static void rping_received(struct ep *ep, struct ep_rx *rx)
@@ -158,7 +158,7 @@ static void rping_received(struct ep *ep, struct ep_rx *rx)
 	uint32_t len = rx->len, size;
 
 	memcpy(&an->place, rx->p, sizeof(an->place));
-	load_end_repost(&an->end, rx);
+	ring_back(&an->end.ring, rx);
 	size = get_be32(an->place.size);
 	if (len != sizeof(an->place))
 		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO,
@@ -188,14 +188,14 @@ static void rping_sent(struct ep *ep, struct ep_op *op)
 	if (fetched) {
 		an->fetched = len;
 		load_end_add_place(&an->end, false);
-		load_end_flush(&an->end);
+		ring_flush(&an->end.ring);
 	}
 	rping_go_on(an);
 }
 
 static void rping_idle(struct ep *ep)
 {
-	load_end_flush(&((struct answerer *)ep->user)->end);
+	ring_flush(&((struct answerer *)ep->user)->end.ring);
 }
 
 static const struct ep_events rping_events = { rping_request, rping_up, rping_received, rping_sent,

@@ -233,11 +233,6 @@ bool load_end_add(struct load_end *end)
 	return !told || load_end_add_credit(end, 1);
 }
 
-void load_end_flush(struct load_end *end)
-{
-	ring_flush(&end->ring);
-}
-
 void load_end_sent(struct load_end *end, struct ep_op *op)
 {
 	end->inflight--;
@@ -249,9 +244,4 @@ void load_end_answered(struct load_end *end)
 {
 	while (end->quiets)
 		load_end_sent(end, end->quiet[--end->quiets]);
-}
-
-void load_end_repost(struct load_end *end, struct ep_rx *rx)
-{
-	ring_back(&end->ring, rx);
 }

@@ -19,7 +19,7 @@ struct load_end {
 	struct pool *data;
 	struct pool *inbox; /* receives, then the bytes of credits */
 	uint32_t receives, stride, ops, inflight;
-	struct ring ring;
+	struct ring ring; /* flushed when something was added, and at the end of a turn */
 	struct ep_op *op_mem, *free; /* free: a list */
 	struct ep_op *quiet[2];      /* of which only the answer tells that they have arrived */
 	unsigned quiets;
@@ -45,9 +45,6 @@ bool load_end_add_move(struct load_end *, enum ep_kind, uint32_t len);
  * meaning. */
 bool load_end_add_place(struct load_end *, bool back);
 uint8_t *load_end_back(const struct load_end *); /* the second buffer of rping's client */
-void load_end_flush(struct load_end *); /* when something was added, and at the end of a turn */
 void load_end_sent(struct load_end *, struct ep_op *);
 /* Latency: the answer to what was added last is here. */
 void load_end_answered(struct load_end *);
-/* To be posted again with the next flush. */
-void load_end_repost(struct load_end *, struct ep_rx *);

@@ -54,8 +54,6 @@ struct load {
 	unsigned running;
 	int done;                                            /* all jobs have ended */
 	uint64_t seen[LOAD_KINDS], seen_at, shown, shown_at; /* for samples and progress */
-	double user, system;
-	uint64_t switches, major_faults, minor_faults;
 };
 
 int load_run(struct load *, const struct load_kind_ops *);

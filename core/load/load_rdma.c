@@ -64,7 +64,7 @@ static void ping(struct asker *asker, uint64_t now)
 	asker->at_ns = now;
 	asker->stalled = !load_end_add(&asker->end);
 	asker->posted += !asker->stalled;
-	load_end_flush(&asker->end);
+	ring_flush(&asker->end.ring);
 }
 
 static void pong(struct asker *asker)
@@ -92,7 +92,7 @@ static void fill(const struct asker *asker)
 static void tell_place(struct asker *asker)
 {
 	asker->stalled = !load_end_add_place(&asker->end, asker->back);
-	load_end_flush(&asker->end);
+	ring_flush(&asker->end.ring);
 }
 
 static void rping(struct asker *asker)
@@ -170,7 +170,7 @@ static void pump(struct asker *asker)
 		else if (!asker->unpaid && !end->inflight)
 			finish(asker, now);
 	}
-	load_end_flush(end);
+	ring_flush(&end->ring);
 }
 
 static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
@@ -233,7 +233,7 @@ static void received_pong(struct asker *asker, struct ep_rx *rx)
 		load_end_answered(&asker->end);
 		pong(asker);
 	}
-	load_end_repost(&asker->end, rx);
+	ring_back(&asker->end.ring, rx);
 }
 
 static void received_credit(struct asker *asker, struct ep_rx *rx)
@@ -243,7 +243,7 @@ static void received_credit(struct asker *asker, struct ep_rx *rx)
 
 	memcpy(&credit, rx->p, rx->len < sizeof(credit) ? rx->len : sizeof(credit));
 	messages = get_le32(credit.messages);
-	load_end_repost(&asker->end, rx);
+	ring_back(&asker->end.ring, rx);
 	if (asker->done)
 		return;
 	if (asker->flushing) {
@@ -282,7 +282,7 @@ static void rping_received(struct ep *ep, struct ep_rx *rx)
 	struct asker *asker = ep->user;
 	uint32_t len = rx->len;
 
-	load_end_repost(&asker->end, rx);
+	ring_back(&asker->end.ring, rx);
 	if (asker->done)
 		return;
 	if (asker->completed == asker->posted) {
@@ -331,7 +331,7 @@ static void idle(struct ep *ep)
 
 	if (asker->end.bandwidth && asker->start)
 		pump(asker);
-	load_end_flush(&asker->end);
+	ring_flush(&asker->end.ring);
 }
 
 static void down(struct ep *ep)
