@@ -29,14 +29,9 @@ static const struct opt rows[] = {
 };
 #undef AT
 
-#define LISTED "not needed: exports and their clients are always listed"
 static const struct opt_foreign foreign[] = {
-	{ "showmount", "-e", LISTED },
-	{ "showmount", "--exports", LISTED },
-	{ "showmount", "-a", "mounts of other clients are not listed" },
-	{ "showmount", "--all", "mounts of other clients are not listed" },
-	{ "showmount", "-d", "mounts of other clients are not listed" },
-	{ "showmount", "--directories", "mounts of other clients are not listed" },
+	{ "showmount", "-e|--exports", "not needed: exports and their clients are always listed" },
+	{ "showmount", "-a|--all|-d|--directories", "mounts of other clients are not listed" },
 	{ "showmount", "--no-headers", "not needed: no headers are printed" },
 	{ "rpcinfo", "-t", "not needed: TCP is always probed" },
 	{ 0 },

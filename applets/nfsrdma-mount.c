@@ -48,10 +48,8 @@ static const struct opt rows[] = {
 static const struct opt_foreign foreign[] = {
 	{ "mount", "--source", "give the source as the first operand" },
 	{ "mount", "--target", "give the directory as the second operand" },
-	{ "mount", "-m", "create the directory first: mkdir -p DIR" },
-	{ "mount", "--mkdir", "create the directory first: mkdir -p DIR" },
-	{ "mount", "-a", "to mount the entries of /etc/fstab: mount -a -t nfsrdma" },
-	{ "mount", "--all", "to mount the entries of /etc/fstab: mount -a -t nfsrdma" },
+	{ "mount", "-m|--mkdir", "create the directory first: mkdir -p DIR" },
+	{ "mount", "-a|--all", "to mount the entries of /etc/fstab: mount -a -t nfsrdma" },
 	{ "mount", "-i", "not needed: no mount helper is run" },
 	{ 0 },
 };
