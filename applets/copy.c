@@ -266,17 +266,6 @@ static int refuse_same(struct copy_run *run)
 	return usage(run, "source and destination are the same disk: %s", run->call->operand[1]);
 }
 
-static int refuse_new(struct copy_run *run)
-{
-	char word[320];
-
-	diag_set(run->call->diag, DIAG_NOT_FOUND, ENOENT,
-		"no such file, and the length of standard input is unknown");
-	diag_hint(run->call->diag, "to write it to a new file: COMMAND >%s",
-		out_shell(run->call->operand[1], word, sizeof(word)));
-	return diag_ctx(run->call->diag, "%s", run->call->operand[1]);
-}
-
 /* Resolve the path of a file that may be missing. */
 static bool real_path(const char *path, char real[PATH_MAX])
 {
@@ -320,7 +309,8 @@ static int refuse_map_as_disk(struct copy_run *run)
 /* Looks at the destination before it is opened: opening may create it. */
 static int look_at_destination(struct copy_run *run)
 {
-	char **operand = run->call->operand, from[URI_MAX];
+	char **operand = run->call->operand, from[URI_MAX], word[320];
+	struct diag *diag = run->call->diag;
 	struct stat a, b;
 
 	if (!run->to_pipe && !strcmp(operand[0], operand[1]) && !keeps_nothing(operand[0]))
@@ -329,7 +319,13 @@ static int look_at_destination(struct copy_run *run)
 		return 0;
 	if (stat(run->path, &b) < 0) {
 		run->missing = run->regular = run->fresh = errno == ENOENT;
-		return run->missing && run->from_pipe ? refuse_new(run) : 0;
+		if (!run->missing || !run->from_pipe)
+			return 0;
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+			"no such file, and the length of standard input is unknown");
+		diag_hint(diag, "to write it to a new file: COMMAND >%s",
+			out_shell(operand[1], word, sizeof(word)));
+		return diag_ctx(diag, "%s", operand[1]);
 	}
 	run->regular = S_ISREG(b.st_mode);
 	run->length = (uint64_t)b.st_size;

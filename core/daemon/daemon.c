@@ -154,17 +154,6 @@ static char *report_text(void *user, size_t *len)
 	return status_text(user, true, len);
 }
 
-/* In the output's own form, on the other stream. */
-static void print_status(const struct daemon *d)
-{
-	size_t len;
-	char *text = d->ready && !d->over ? status_text(d, d->call->out->json, &len) : NULL;
-
-	if (text)
-		out_stderr(text, len);
-	free(text);
-}
-
 static void remove_pid_file(const struct daemon *d)
 {
 	if (d->pid_written)
@@ -183,10 +172,16 @@ static void end_at_once(const struct daemon *d, int status)
 static void caught(struct loop_signal *signal, int signo)
 {
 	struct daemon *d = container_of(signal, struct daemon, signal);
+	char *text = NULL;
+	size_t len;
 
 	switch (signo) {
-	case SIGUSR1:
-		print_status(d);
+	case SIGUSR1: /* in the output's own form, on the other stream */
+		if (d->ready && !d->over)
+			text = status_text(d, d->call->out->json, &len);
+		if (text)
+			out_stderr(text, len);
+		free(text);
 		break;
 	case SIGCHLD:
 		if (d->child && child_ended(d->child, &d->status)) {

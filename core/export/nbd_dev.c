@@ -294,13 +294,6 @@ static int call_disconnect(struct loop *loop, void *arg)
 		dev->stop_ms == 0, dev->stop_ms, &dev->why);
 }
 
-static int not_ready(struct nbd_dev *dev, const char *what)
-{
-	diag_set(&dev->why, DIAG_TIMEOUT, ETIMEDOUT, "not ready within %g s: %s",
-		dev->opt.timeout_ms / 1000., what);
-	return diag_ctx(&dev->why, "/dev/nbd%d", dev->kernel.index);
-}
-
 static uint64_t sooner(const struct nbd_dev *dev, uint64_t at)
 {
 	return dev->deadline && dev->deadline < at ? dev->deadline : at;
@@ -330,9 +323,13 @@ static int outwait(struct nbd_dev *dev)
 
 	if (!pairs_taken(dev) || !dev->kernel.recovered || !quiesce_ms)
 		return 0;
-	if (sooner(dev, until) < until)
-		return not_ready(
-			dev, "waiting until no write of an earlier run can still be executed");
+	if (sooner(dev, until) < until) {
+		diag_set(&dev->why, DIAG_TIMEOUT, ETIMEDOUT,
+			"not ready within %g s: waiting until no write of an earlier run can still "
+			"be executed",
+			dev->opt.timeout_ms / 1000.);
+		return diag_ctx(&dev->why, "/dev/nbd%d", dev->kernel.index);
+	}
 	loop_wait(dev->loop, &(volatile int){ 0 }, until);
 	return 0;
 }

@@ -123,22 +123,15 @@ static void fail_start(struct ublk *u)
 	loop_wait(u->loop, &u->ctl.over, loop_clock() + DELETE_MS * MSEC);
 }
 
-static bool has_requests(const struct ublk *u)
-{
-	for (unsigned i = 0; i < u->opened; i++)
-		if (u->queue[i].ours)
-			return true;
-	return false;
-}
-
 /* A device that did not come up is not left; one that was taken over stays for another attempt.
  * False: the disk or the kernel holds on to memory of ours. */
 static bool undo(struct ublk *u)
 {
 	if (u->ctl.pending)
 		fail_start(u);
-	if (has_requests(u))
-		return false;
+	for (unsigned i = 0; i < u->opened; i++)
+		if (u->queue[i].ours)
+			return false;
 	close_queues(u);
 	if (u->ctl.pending) { /* ends with its ring */
 		ublk_ctl_close(&u->ctl);

@@ -36,20 +36,6 @@ static void ready(struct loop_fd *fd, uint32_t events)
 	}
 }
 
-static int wait_for(struct ublk_ctl *ctl, uint64_t deadline)
-{
-	int rc;
-
-	ctl->over = 0;
-	ctl->pending = true;
-	rc = io_uring_submit(&ctl->ring);
-	if (rc < 0) {
-		ctl->pending = false;
-		return rc;
-	}
-	return loop_wait(ctl->loop, &ctl->over, deadline) ? ctl->result : -ETIMEDOUT;
-}
-
 void ublk_ctl_give_up(struct ublk_ctl *ctl, int result)
 {
 	if (!ctl->pending)
@@ -77,7 +63,11 @@ int ublk_ctl_run(struct ublk_ctl *ctl, uint32_t op, uint32_t id, uint64_t data, 
 	cmd.len += cmd.path_len;
 	cmd.addr = cmd.len ? (uintptr_t)ctl->payload : 0;
 	ublk_ctl_encode(io_uring_get_sqe(&ctl->ring), ctl->control, op, &cmd);
-	rc = wait_for(ctl, deadline);
+	ctl->over = 0;
+	rc = io_uring_submit(&ctl->ring);
+	ctl->pending = rc >= 0;
+	if (rc >= 0)
+		rc = loop_wait(ctl->loop, &ctl->over, deadline) ? ctl->result : -ETIMEDOUT;
 	if (rc >= 0 && len)
 		memcpy(payload, ctl->payload + cmd.path_len, len);
 	return rc;

@@ -45,9 +45,10 @@ static int no_answer(unsigned id, int pid, struct diag *diag)
 	return -ETIMEDOUT;
 }
 
-/* A device whose server was killed this moment counts as live, and nobody would answer a flush. */
-static int look_settled(
-	struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, struct diag *diag)
+/* A device whose server is gone has nobody who could take what is to be written. One whose server
+ * was killed this moment counts as live, and a flush would get no answer: wait. */
+static int flush(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, uint64_t deadline,
+	struct diag *diag)
 {
 	uint64_t until = loop_clock() + NOTICE_MS * MSEC;
 	int rc = look(ctl, id, info, diag);
@@ -57,15 +58,6 @@ static int look_settled(
 		ublk_pause(ctl->loop, LOOK_MS);
 		rc = look(ctl, id, info, diag);
 	}
-	return rc;
-}
-
-/* A device whose server is gone has nobody who could take what is to be written. */
-static int flush(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, uint64_t deadline,
-	struct diag *diag)
-{
-	int rc = look_settled(ctl, id, info, diag);
-
 	if (rc || info->state != UBLK_LIVE)
 		return rc;
 	rc = ublk_sync(ctl->loop, ctl->dev, id, deadline);

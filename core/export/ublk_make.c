@@ -210,15 +210,6 @@ static int open_cdev(struct ublk *u, struct diag *diag)
 			     : -err;
 }
 
-static int start_params(struct ublk *u, struct diag *diag)
-{
-	int rc;
-
-	set_params(&u->params, &u->opt, &u->info);
-	rc = ublk_cmd(u, UBLK_CTL_SET_PARAMS, 0, &u->params, sizeof(u->params));
-	return rc < 0 ? ublk_failed(u, rc, "set the limits of", diag) : 0;
-}
-
 /* What the device was made with stays; the disk must still be able to be that. */
 static int check_recovered(const struct ublk *u, struct diag *diag)
 {
@@ -324,5 +315,9 @@ int ublk_make(struct ublk *u, struct diag *diag)
 	rc = add(u, diag);
 	if (!rc)
 		rc = open_cdev(u, diag);
-	return rc ? rc : start_params(u, diag);
+	if (rc)
+		return rc;
+	set_params(&u->params, &u->opt, &u->info);
+	rc = ublk_cmd(u, UBLK_CTL_SET_PARAMS, 0, &u->params, sizeof(u->params));
+	return rc < 0 ? ublk_failed(u, rc, "set the limits of", diag) : 0;
 }
