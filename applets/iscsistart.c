@@ -412,7 +412,7 @@ static int read_settings(struct start *s)
 }
 
 /* open-iscsi's error number and text */
-static unsigned error_of(const struct iscsi_want *want, const char **text)
+static unsigned error_of(const struct attach_iscsi *one, const char **text)
 {
 	static const struct {
 		uint8_t number;
@@ -437,14 +437,14 @@ static unsigned error_of(const struct iscsi_want *want, const char **text)
 	};
 	unsigned number = 0, i = 0;
 
-	if (want->status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 1) ||
-		want->status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 2))
+	if (one->result.status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 1) ||
+		one->result.status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 2))
 		number = 24;
-	else if (want->status >> 8 == ISCSI_LOGIN_INITIATOR)
+	else if (one->result.status >> 8 == ISCSI_LOGIN_INITIATOR)
 		number = 19;
-	else if (want->status >> 8 == ISCSI_LOGIN_TARGET) /* retried until the time was up */
+	else if (one->result.status >> 8 == ISCSI_LOGIN_TARGET) /* retried until the time was up */
 		number = 8;
-	while (number ? errors[i].number != number : !(errors[i].codes >> want->why.code & 1))
+	while (number ? errors[i].number != number : !(errors[i].codes >> one->attach.why.code & 1))
 		i++;
 	*text = errors[i].text;
 	return errors[i].number;
@@ -452,41 +452,41 @@ static unsigned error_of(const struct iscsi_want *want, const char **text)
 
 static void report_session(struct start *s, unsigned i)
 {
-	const struct iscsi_want *want = &s->core.want[i];
+	const struct attach_iscsi *one = &s->core.attach[i];
 	const struct iscsi_wish *wish = &s->core.wishes.wish[i];
 	struct call *call = s->call;
 	const char *text;
 	unsigned number;
 
-	if (want->why.err && call->linked) {
-		number = error_of(want, &text);
+	if (one->attach.why.err && call->linked) {
+		number = error_of(one, &text);
 		note(call, "initiator reported error (%u - %s)", number, text);
 	}
-	if (want->why.err && (call->linked || s->core.wishes.count > 1)) {
-		note(call, "%s: %s", wish->name, want->why.text);
-		if (want->why.hint[0])
-			note(call, "hint: %s", want->why.hint);
+	if (one->attach.why.err && (call->linked || s->core.wishes.count > 1)) {
+		note(call, "%s: %s", wish->name, one->attach.why.text);
+		if (one->attach.why.hint[0])
+			note(call, "hint: %s", one->attach.why.hint);
 	}
-	if (want->why.err)
+	if (one->attach.why.err)
 		return;
-	if (want->existed)
-		note(call, "session%u to this target already exists", want->sid);
+	if (one->existed)
+		note(call, "session%u to this target already exists", one->sid);
 	else
 		note(call,
 			"Connection%u:0 to [target: %s, portal: %s,%u] through [iface: %s] is "
 			"operational now",
-			want->sid, wish->name, wish->host, wish->port,
-			want->carrier == ISCSI_ISER ? "iser" : "default");
-	for (unsigned j = 0; j < want->count && call->linked; j++)
-		if (want->luns[j].node[0])
-			note(call, "/dev/%s: LUN %llu", want->luns[j].node,
-				(unsigned long long)want->luns[j].lun);
+			one->sid, wish->name, wish->host, wish->port,
+			one->want.carrier == ISCSI_ISER ? "iser" : "default");
+	for (unsigned j = 0; j < one->luns.count && call->linked; j++)
+		if (one->luns.list[j].node[0])
+			note(call, "/dev/%s: LUN %llu", one->luns.list[j].node,
+				(unsigned long long)one->luns.list[j].lun);
 }
 
 /* An object of the open list. planned: nothing was done. */
 static void print_session(struct start *s, unsigned i, bool planned)
 {
-	const struct iscsi_want *want = planned ? NULL : &s->core.want[i];
+	const struct attach_iscsi *one = planned ? NULL : &s->core.attach[i];
 	const struct iscsi_wish *wish = &s->core.wishes.wish[i];
 	struct out *out = s->call->out;
 	char where[ADDR_TEXT];
@@ -494,22 +494,22 @@ static void print_session(struct start *s, unsigned i, bool planned)
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", wish->name);
 	iscsi_show_portal(out,
-		want && iscsi_start_resolved(want) ? addr_host(&want->portal, where) : wish->host,
+		one && iscsi_start_resolved(one) ? addr_host(&one->want.portal, where) : wish->host,
 		wish->port);
 	out_text(out, "transport", NULL, "%s",
 		iscsi_carrier_word(s->core.records.iser ? ISCSI_ISER : ISCSI_TCP));
 	if (planned) {
 		out_text(out, "initiator", NULL, "%s", s->core.records.initiator);
 	} else {
-		out_bool(out, "logged_in", NULL, !want->why.err);
-		out_error(out, "error", &want->why);
+		out_bool(out, "logged_in", NULL, !one->attach.why.err);
+		out_error(out, "error", &one->attach.why);
 	}
-	if (want && !want->why.err) {
-		out_bool(out, "existed", NULL, want->existed);
-		out_text(out, "session", NULL, "session%u", want->sid);
+	if (one && !one->attach.why.err) {
+		out_bool(out, "existed", NULL, one->existed);
+		out_text(out, "session", NULL, "session%u", one->sid);
 		out_list(out, "luns");
-		for (unsigned j = 0; j < want->count && (out->json || !s->call->linked); j++)
-			kernel_scsi_show(out, &want->luns[j], NULL);
+		for (unsigned j = 0; j < one->luns.count && (out->json || !s->call->linked); j++)
+			kernel_scsi_show(out, &one->luns.list[j], NULL);
 		out_end(out);
 	}
 	out_end(out);
@@ -529,7 +529,7 @@ static int show_all(struct start *s, bool planned)
 		if (!planned)
 			report_session(s, i);
 		print_session(s, i, planned);
-		failed += !planned && s->core.want[i].why.err;
+		failed += !planned && s->core.attach[i].attach.why.err;
 	}
 	out_end(call->out);
 	if (!failed || call->linked)
@@ -537,7 +537,7 @@ static int show_all(struct start *s, bool planned)
 	if (failed < count)
 		return EXIT_PARTLY;
 	if (count == 1) {
-		*call->diag = s->core.want->why;
+		*call->diag = s->core.attach->attach.why;
 		diag_ctx(call->diag, "%s", s->core.wishes.wish->name);
 	} else {
 		diag_set(call->diag, DIAG_IO, EIO, "all %u logins failed", failed);
@@ -545,12 +545,12 @@ static int show_all(struct start *s, bool planned)
 	return EXIT_FAILED;
 }
 
-static void retrying(struct iscsi_start *core, const struct iscsi_want *want)
+static void retrying(struct iscsi_start *core, const struct attach_iscsi *one)
 {
 	const struct call *call = core->user;
 
 	if (call->loop.verbose)
-		note(call, "%s: %s; retrying", want->target, want->why.text);
+		note(call, "%s: %s; retrying", one->want.target, one->attach.why.text);
 }
 
 static int log_in(struct start *s)
@@ -580,8 +580,9 @@ static int log_in(struct start *s)
 		     ? EXIT_FAILED
 		     : show_all(s, false);
 	loop_free(loop);
-	for (unsigned i = 0; s->core.want && i < s->core.wishes.count; i++)
-		made |= iscsi_start_resolved(&s->core.want[i]) && !s->core.want[i].why.err;
+	for (unsigned i = 0; s->core.attach && i < s->core.wishes.count; i++)
+		made |= iscsi_start_resolved(&s->core.attach[i]) &&
+			!s->core.attach[i].attach.why.err;
 	if (made)
 		iscsi_keeper_begin(call, s->core.root, s->opts->keeper);
 	return rc;

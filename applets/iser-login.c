@@ -79,18 +79,19 @@ static int show_all(struct iscsi_logins *login, const char *print, bool *kept)
 		const struct iscsi_target *target = &login->targets.target[i];
 
 		for (unsigned j = target->first; j < target->first + target->count; j++) {
-			struct iscsi_want *want = &login->want[j];
+			struct attach_iscsi *one = &login->attach[j];
+			struct diag *why = &one->attach.why;
 
-			if (want->why.err)
-				diag_ctx(&want->why, "%s", target->spelling);
-			iscsi_show_want(call->out, login->root, want, print);
-			*kept |= want->existed || want->stays || !want->why.err;
-			if (!want->why.err)
+			if (why->err)
+				diag_ctx(why, "%s", target->spelling);
+			iscsi_show_login(call->out, login->root, one, print);
+			*kept |= one->existed || one->attach.users[0] || !why->err;
+			if (!why->err)
 				continue;
 			if (failed++)
-				call_note(call, "%s: %s", want->why.object, want->why.text);
+				call_note(call, "%s: %s", why->object, why->text);
 			else
-				*call->diag = want->why;
+				*call->diag = *why;
 		}
 	}
 	out_end(call->out);
@@ -108,7 +109,7 @@ static int plan(struct iscsi_logins *login)
 	kernel_iscsi_sessions(login->root, &list, &count, NULL);
 	out_list(out, "sessions");
 	for (unsigned i = 0; i < login->count; i++)
-		iscsi_show_plan(out, &login->want[i], list, count);
+		iscsi_show_plan(out, &login->attach[i].want, list, count);
 	out_end(out);
 	free(list);
 	return login->wishes.problems ? EXIT_PARTLY : EXIT_DONE;
@@ -137,36 +138,36 @@ static int adjust(struct call *call, int root, const char *word, bool *kept)
 {
 	const struct login_options *opts = call->opts;
 	struct kernel_iscsi_session session;
-	struct iscsi_want want = { .existed = true, .lun = SCSI_LUN_ALL };
+	struct attach_iscsi one = { .existed = true, .luns.lun = SCSI_LUN_ALL };
 	uint32_t given;
 	struct loop *loop;
 	int err = iscsi_session_of(root, word, &session, call->diag);
 
 	if (!err)
-		err = iscsi_set_read(&opts->words.set, NULL, &want.set, &given, call->diag);
+		err = iscsi_set_read(&opts->words.set, NULL, &one.want.set, &given, call->diag);
 	if (err)
 		return err;
 	*kept = true;
-	want.target = session.target;
-	want.sid = session.sid;
-	want.host = session.host;
-	want.carrier = strcmp(session.transport, "iser") ? ISCSI_TCP : ISCSI_ISER;
+	one.want.target = session.target;
+	one.sid = session.sid;
+	one.luns.host = session.host;
+	one.want.carrier = strcmp(session.transport, "iser") ? ISCSI_TCP : ISCSI_ISER;
 	if (!opts->common.dry_run && given) {
 		err = loop_new(&loop, &call->loop, call->diag);
 		if (err)
 			return err;
-		err = iscsi_adjust(loop, root, want.carrier,
-			(struct iscsi_if_conn){ session.sid, session.cid }, &want.set, given,
+		err = iscsi_adjust(loop, root, one.want.carrier,
+			(struct iscsi_if_conn){ session.sid, session.cid }, &one.want.set, given,
 			call->diag);
 		loop_free(loop);
 	}
 	if (err)
 		return err;
-	kernel_scsi_luns(root, session.host, &want.luns, &want.count, NULL);
+	kernel_scsi_luns(root, session.host, &one.luns.list, &one.luns.count, NULL);
 	out_list(call->out, "sessions");
-	iscsi_show_want(call->out, root, &want, opts->print);
+	iscsi_show_login(call->out, root, &one, opts->print);
 	out_end(call->out);
-	iscsi_want_free(&want);
+	attach_luns_free(&one.luns);
 	return 0;
 }
 

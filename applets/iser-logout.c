@@ -40,7 +40,6 @@ static const struct logout_options defaults = { .common.timeout_ms = WAIT_MS };
 struct logout {
 	struct call *call;
 	int root;
-	struct loop *loop;
 	uint64_t until;
 	struct kernel_iscsi_session *list;
 	bool *chosen;
@@ -95,37 +94,78 @@ static int choose(struct logout *logout)
 	return err;
 }
 
-static int refuse_used(int root, const struct kernel_iscsi_session *session, struct diag *diag)
+static void say_used(unsigned sid, const char *users, struct diag *diag)
 {
-	char who[400];
-
-	kernel_scsi_users(root, session->host, who, sizeof(who));
-	if (!who[0])
-		return 0;
-	diag_set(diag, DIAG_BUSY, EBUSY, "session%u is in use: %s", session->sid, who);
-	return diag_hint(diag, "to log out anyway and lose unwritten data: --force"), -EBUSY;
+	*diag = (struct diag){ 0 };
+	diag_set(diag, DIAG_BUSY, EBUSY, "session%u is in use: %s", sid, users);
+	diag_hint(diag, "to log out anyway and lose unwritten data: --force");
 }
 
-static int end_one(
-	struct logout *logout, const struct kernel_iscsi_session *session, struct diag *diag)
+static int check_transport(const struct kernel_iscsi_session *session, struct diag *diag)
+{
+	if (!strcmp(session->transport, "iser") || !strcmp(session->transport, "tcp"))
+		return 0;
+	return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
+		"session%u: transport %s is not supported: expected iser or tcp", session->sid,
+		session->transport);
+}
+
+static void find_used(struct logout *logout, struct attach_iscsi *list)
 {
 	const struct logout_options *opts = logout->call->opts;
-	enum iscsi_carrier carrier = strcmp(session->transport, "iser") ? ISCSI_TCP : ISCSI_ISER;
-	struct scsi_lun *luns = NULL;
-	unsigned count = 0;
-	int err = opts->force ? 0 : refuse_used(logout->root, session, diag);
+	char who[ATTACH_USERS];
 
-	if (!err && strcmp(session->transport, "iser") && strcmp(session->transport, "tcp"))
-		err = diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
-			"session%u: transport %s is not supported: expected iser or tcp",
-			session->sid, session->transport);
-	if (err || opts->common.dry_run)
+	for (unsigned i = 0; i < logout->count && !opts->force; i++) {
+		const struct kernel_iscsi_session *session = &logout->list[i];
+
+		if (!logout->chosen[i] || list[i].attach.why.err)
+			continue;
+		kernel_scsi_users(logout->root, session->host, who, sizeof(who));
+		if (who[0])
+			say_used(session->sid, who, &list[i].attach.why);
+	}
+}
+
+static void ended(struct attach *attach)
+{
+	(void)attach;
+}
+
+/* All at once. */
+static int detach_all(struct logout *logout, struct attach_iscsi *list, struct attach **attach)
+{
+	struct call *call = logout->call;
+	const struct logout_options *opts = call->opts;
+	struct loop *loop;
+	int err = loop_new(&loop, &call->loop, call->diag);
+
+	if (err)
 		return err;
-	kernel_scsi_luns(logout->root, session->host, &luns, &count, NULL);
-	err = iscsi_detach(logout->loop, logout->root, carrier,
-		(struct iscsi_if_conn){ session->sid, session->cid }, logout->until, diag);
-	kernel_scsi_drop_nodes(logout->root, luns, count);
-	free(luns);
+	for (unsigned i = 0; i < logout->count; i++) {
+		const struct kernel_iscsi_session *session = &logout->list[i];
+
+		if (!logout->chosen[i] || list[i].attach.why.err)
+			continue;
+		list[i] = (struct attach_iscsi){ .attach = { .proto = &attach_iscsi_row,
+							 .loop = loop,
+							 .root = logout->root,
+							 .deadline = logout->until,
+							 .force = opts->force,
+							 .done = ended },
+			.want.carrier = strcmp(session->transport, "iser") ? ISCSI_TCP : ISCSI_ISER,
+			.sid = session->sid,
+			.cid = session->cid,
+			.luns.host = session->host };
+		attach[i] = &list[i].attach;
+		attach_detach(attach[i]);
+	}
+	err = attach_run(loop, attach, logout->count, call->diag);
+	loop_free(loop);
+	for (unsigned i = 0; i < logout->count; i++) {
+		if (list[i].attach.users[0])
+			say_used(list[i].sid, list[i].attach.users, &list[i].attach.why);
+		attach_luns_free(&list[i].luns);
+	}
 	return err;
 }
 
@@ -150,32 +190,49 @@ static void show(
 }
 
 /* The first failure becomes the command's. */
-static int end_all(struct logout *logout)
+static int show_all(struct logout *logout, const struct attach_iscsi *list)
 {
 	struct call *call = logout->call;
 	unsigned chosen = 0, failed = 0;
 
 	out_list(call->out, "sessions");
 	for (unsigned i = 0; i < logout->count; i++) {
-		struct diag why = { 0 };
-		int err;
+		const struct diag *why = &list[i].attach.why;
 
 		if (!logout->chosen[i])
 			continue;
 		chosen++;
-		err = end_one(logout, &logout->list[i], &why);
-		show(call, &logout->list[i], &why);
-		if (!err)
+		show(call, &logout->list[i], why);
+		if (!why->err)
 			continue;
 		if (failed++)
-			call_note(call, "%s", why.text);
+			call_note(call, "%s", why->text);
 		else
-			*call->diag = why;
+			*call->diag = *why;
 	}
 	out_end(call->out);
 	if (!chosen)
 		out_line(call->out, "%s", "no matching session");
 	return !failed ? EXIT_DONE : failed < chosen ? EXIT_PARTLY : EXIT_FAILED;
+}
+
+static int end_all(struct logout *logout)
+{
+	const struct logout_options *opts = logout->call->opts;
+	struct attach_iscsi *list = calloc(logout->count + 1, sizeof(*list));
+	struct attach **attach = calloc(logout->count + 1, sizeof(*attach));
+	int err = list && attach ? 0 : diag_sys(logout->call->diag, ENOMEM, "sessions");
+
+	for (unsigned i = 0; i < logout->count && !err; i++)
+		check_transport(&logout->list[i], &list[i].attach.why);
+	if (!err && opts->common.dry_run)
+		find_used(logout, list);
+	else if (!err)
+		err = detach_all(logout, list, attach);
+	err = err ? err : show_all(logout, list);
+	free(attach);
+	free(list);
+	return err;
 }
 
 static int check_words(const struct call *call)
@@ -208,11 +265,7 @@ static int run(struct call *call)
 		return diag_sys(call->diag, errno, "open /");
 	err = choose(&logout);
 	if (!err)
-		err = loop_new(&logout.loop, &call->loop, call->diag);
-	if (!err) {
 		err = end_all(&logout);
-		loop_free(logout.loop);
-	}
 	free(logout.chosen);
 	free(logout.list);
 	close(logout.root);

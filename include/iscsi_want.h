@@ -3,7 +3,7 @@
  * targets, all logins of one run; and their results, printed. Failures are in call->diag. */
 #pragma once
 #include "applet.h"
-#include "iscsi_attach.h"
+#include "attach_iscsi.h"
 #include "kernel_iscsi.h"
 #include "kernel_iscsi_conf.h"
 
@@ -129,7 +129,7 @@ struct iscsi_logins { /* the first four are the owner's */
 	struct iscsi_wishes
 		wishes; /* problems: parts of the boot configuration that were skipped */
 	struct iscsi_targets targets;
-	struct iscsi_want *want; /* of all targets, in their order */
+	struct attach_iscsi *attach; /* of all targets, in their order */
 	unsigned count;
 };
 /* Words to wants. Reports the sources of a boot configuration with --verbose and --dry-run, and its
@@ -137,16 +137,14 @@ struct iscsi_logins { /* the first four are the owner's */
  * a dry run. Call iscsi_logins_free() also on failure. */
 int iscsi_logins_read(struct iscsi_logins *);
 /* Attach them; then TCP where iSER had no answer and either will do, then rd.iscsi.login_retry_max,
- * then settings of sessions that existed. 0: each want has its result. */
+ * then settings of sessions that existed. 0: each has its result. */
 int iscsi_logins_run(struct iscsi_logins *, struct loop *);
 void iscsi_logins_free(struct iscsi_logins *); /* wipes */
-/* Attach those that are due, and clear it. One without an address is skipped. */
-int iscsi_attach_due(struct loop *, int root, struct iscsi_want *, unsigned count, uint64_t until,
-	struct diag *);
 /* Retry those for which `again` is true each second, until none is left. limit: of an attempt; 0 =
  * none. */
-int iscsi_attach_again(struct loop *, int root, struct iscsi_want *, unsigned count, uint64_t until,
-	uint64_t limit, bool (*again)(struct iscsi_want *, void *arg), void *arg, struct diag *);
+int iscsi_attach_again(struct loop *, int root, struct attach_iscsi *, unsigned count,
+	uint64_t until, uint64_t limit, bool (*again)(struct attach_iscsi *, void *arg), void *arg,
+	struct diag *);
 
 /* --- iscsistart: settings by open-iscsi's record names, sessions from wishes. */
 struct iscsi_records {
@@ -167,17 +165,17 @@ struct iscsi_start {
 	int root;
 	struct iscsi_records records;
 	struct iscsi_wishes wishes;
-	void (*retrying)(struct iscsi_start *, const struct iscsi_want *); /* why has the reason */
+	void (*retrying)(struct iscsi_start *, const struct attach_iscsi *); /* why it failed */
 	void *user;
 
-	struct iscsi_want *want; /* one for each wish */
+	struct attach_iscsi *attach; /* one for each wish */
 	struct iscsi_from *from;
 	uint64_t bound; /* of retries */
 };
-/* All of them at once, retried as open-iscsi does. until: 0 = none. 0: each want has its result. */
+/* All of them at once, retried as open-iscsi does. until: 0 = none. 0: each has its result. */
 int iscsi_start_run(struct iscsi_start *, struct loop *, uint64_t until, struct diag *);
-bool iscsi_start_resolved(const struct iscsi_want *); /* its host has an address */
-void iscsi_start_free(struct iscsi_start *);          /* wipes */
+bool iscsi_start_resolved(const struct attach_iscsi *); /* its host has an address */
+void iscsi_start_free(struct iscsi_start *);            /* wipes */
 
 /* --- Sessions, printed. JSON members that several applets have; host "", port 0: unknown; alg "":
  * without CHAP. */
@@ -185,7 +183,7 @@ void iscsi_show_portal(struct out *, const char *host, unsigned port);
 void iscsi_show_chap(struct out *, const char *alg);
 /* An object of the open list: a login's result. A failed one has no line of text. print: as of
  * kernel_scsi_show(). */
-void iscsi_show_want(struct out *, int root, const struct iscsi_want *, const char *print);
+void iscsi_show_login(struct out *, int root, const struct attach_iscsi *, const char *print);
 /* What a dry run prints. */
 void iscsi_show_plan(struct out *, const struct iscsi_want *, const struct kernel_iscsi_session *,
 	unsigned count);

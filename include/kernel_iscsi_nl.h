@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The kernel's iSCSI initiator by NETLINK_ISCSI: commands, events, and its connections as a carrier
  * of the Datamover Interface. What is said in a login, and what a session is for, is decided
- * elsewhere (iscsi_attach.h). */
+ * elsewhere (attach_iscsi.h). */
 #pragma once
 #include "child.h"
 #include "datamover.h"

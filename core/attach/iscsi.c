@@ -622,90 +622,29 @@ static void ended(struct attach *attach)
 	(void)attach;
 }
 
-static void take_results(struct attach_iscsi *iscsi, struct iscsi_want *want)
-{
-	const struct iscsi_login_result *result = &iscsi->result;
-
-	want->why = iscsi->attach.why;
-	want->existed = iscsi->existed;
-	want->stays = iscsi->attach.users[0];
-	want->sid = iscsi->sid;
-	want->host = iscsi->luns.host;
-	want->answers = result->answers;
-	want->status = result->status;
-	want->at = result->at;
-	want->redirects = result->redirects;
-	memcpy(want->way, result->way, sizeof(want->way));
-	want->agreed = result->agreed;
-	if (want->why.err)
-		attach_luns_free(&iscsi->luns);
-	want->luns = iscsi->luns.list;
-	want->count = iscsi->luns.count;
-}
-
-int iscsi_attach(struct loop *loop, int root, struct iscsi_want *want, unsigned count,
+int iscsi_attach(struct loop *loop, int root, struct attach_iscsi *iscsi, unsigned count,
 	uint64_t until, struct diag *diag)
 {
-	struct attach_iscsi *list = calloc(count + 1, sizeof(*list));
-	struct attach **attach = calloc(count + 1, sizeof(*attach));
-	int err = list && attach ? 0 : diag_sys(diag, ENOMEM, "iSCSI logins");
-
-	for (unsigned i = 0; i < count && !err; i++) {
-		list[i] = (struct attach_iscsi){ .attach = { .proto = &attach_iscsi_row,
-							 .loop = loop,
-							 .root = root,
-							 .deadline = until,
-							 .no_wait = want[i].no_wait,
-							 .done = ended },
-			.want = want[i],
-			.luns.lun = want[i].lun };
-		attach[i] = &list[i].attach;
-	}
-	if (!err)
-		err = attach_run(loop, attach, count, diag);
-	for (unsigned i = 0; i < count && !err; i++)
-		take_results(&list[i], &want[i]);
-	free(attach);
-	free(list);
-	return err;
-}
-
-void iscsi_want_free(struct iscsi_want *want)
-{
-	free(want->luns);
-	want->luns = NULL;
-	want->count = 0;
-}
-
-int iscsi_detach(struct loop *loop, int root, enum iscsi_carrier carrier, struct iscsi_if_conn id,
-	uint64_t until, struct diag *diag)
-{
-	struct attach_iscsi *iscsi = calloc(1, sizeof(*iscsi));
-	struct attach *list = &iscsi->attach;
-	struct kernel_iscsi_session session = { 0 };
+	struct attach **list = calloc(count + 1, sizeof(*list));
 	int err;
 
-	if (!iscsi)
-		return diag_sys(diag, ENOMEM, "iSCSI logout");
-	kernel_iscsi_session(root, id.sid, &session);
-	*iscsi = (struct attach_iscsi){ .attach = { .proto = &attach_iscsi_row,
-						.loop = loop,
-						.root = root,
-						.deadline = until,
-						.force = true,
-						.done = ended },
-		.want.carrier = (uint8_t)carrier,
-		.sid = id.sid,
-		.cid = id.cid,
-		.luns.host = session.host };
-	attach_detach(list);
-	err = attach_run(loop, &list, 1, diag);
-	if (!err && list->why.err) {
-		err = -list->why.err;
-		if (diag)
-			*diag = list->why;
+	if (!list)
+		return diag_sys(diag, ENOMEM, "iSCSI logins");
+	for (unsigned i = 0; i < count; i++) {
+		bool due = iscsi[i].due && iscsi[i].want.portal.ss.ss_family;
+
+		iscsi[i].due = false;
+		if (!due)
+			continue;
+		list[i] = &iscsi[i].attach;
+		*list[i] = (struct attach){ .proto = &attach_iscsi_row,
+			.loop = loop,
+			.root = root,
+			.deadline = until,
+			.no_wait = list[i]->no_wait,
+			.done = ended };
 	}
-	attach_luns_free(&iscsi->luns);
-	free(iscsi);
+	err = attach_run(loop, list, count, diag);
+	free(list);
 	return err;
 }

@@ -2,7 +2,7 @@
 /* The login of one connection of the kernel's, for a new session and for one whose connection was
  * lost: what the kernel is told of it. All parameters are set, as the kernel's attributes are all
  * that later logins, of a keeper or iscsid, have to go by. */
-#include "iscsi_attach.h"
+#include "attach_iscsi.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -54,17 +54,18 @@ static int read_boot(struct iscsi_logins *logins)
 }
 
 /* Log in once per target; extra LUNs only extend the wait list. */
-static bool is_twice(const struct iscsi_logins *logins, const struct iscsi_want *want)
+static bool is_twice(const struct iscsi_logins *logins, const struct iscsi_want *want, uint64_t lun)
 {
 	char text[4][ADDR_TEXT];
 
 	addr_text(&want->portal, text[0]);
 	addr_text(&want->src, text[1]);
 	for (unsigned i = 0; i < logins->count; i++) {
-		const struct iscsi_want *other = &logins->want[i];
+		const struct iscsi_want *other = &logins->attach[i].want;
+		uint64_t others = logins->attach[i].luns.lun;
 
-		if ((other->lun == SCSI_LUN_ALL || other->lun == want->lun) &&
-			other->carrier == want->carrier && !strcmp(other->target, want->target) &&
+		if ((others == SCSI_LUN_ALL || others == lun) && other->carrier == want->carrier &&
+			!strcmp(other->target, want->target) &&
 			!strcmp(other->netdev ? other->netdev : "",
 				want->netdev ? want->netdev : "") &&
 			!strcmp(addr_text(&other->portal, text[2]), text[0]) &&
@@ -75,8 +76,8 @@ static bool is_twice(const struct iscsi_logins *logins, const struct iscsi_want 
 }
 
 /* What a want has besides the settings: LUN, portal group, source. */
-static int read_numbers(
-	struct iscsi_logins *logins, struct iscsi_target *target, struct iscsi_want *want)
+static int read_numbers(struct iscsi_logins *logins, struct iscsi_target *target,
+	struct iscsi_want *want, uint64_t *lun)
 {
 	const struct iscsi_logins_words *words = logins->words;
 	const char *group_key = uri_value(&target->uri, "tpgt"),
@@ -89,10 +90,10 @@ static int read_numbers(
 
 	want->netdev = words->iface ? words->iface : iface_key;
 	want->tpgt = target->tpgt;
-	want->lun = target->lun;
+	*lun = target->lun;
 	if (words->lun && !strcmp(words->lun, "all"))
-		want->lun = SCSI_LUN_ALL;
-	else if (words->lun && parse_u64(words->lun, 0, SCSI_LUN_ALL - 1, &want->lun, &why))
+		*lun = SCSI_LUN_ALL;
+	else if (words->lun && parse_u64(words->lun, 0, SCSI_LUN_ALL - 1, lun, &why))
 		return diag_set(diag, DIAG_USAGE, why.err, "--lun: %s", why.text);
 	if (group && parse_u64(group, 0, 65535, &number, &why))
 		return diag_set(diag, DIAG_USAGE, why.err, "tpgt: %s", why.text);
@@ -111,15 +112,14 @@ static int read_target(struct iscsi_logins *logins, struct iscsi_target *target)
 	struct call *call = logins->call;
 	char at[ADDR_TEXT];
 	uint32_t ms = 0; /* the URI's, for one attempt */
-	struct iscsi_want want = { .target = target->name,
-		.portal = target->portal,
-		.carrier = target->carrier,
-		.no_wait = words->no_wait,
-		.due = true };
+	struct iscsi_want want = {
+		.target = target->name, .portal = target->portal, .carrier = target->carrier
+	};
+	uint64_t lun = SCSI_LUN_ALL;
 	int err = iscsi_who_read(call, logins->root, &words->who, &target->uri, &target->who);
 
 	if (!err)
-		err = read_numbers(logins, target, &want);
+		err = read_numbers(logins, target, &want, &lun);
 	if (!err)
 		err = iscsi_set_read(
 			&words->set, &target->uri, &want.set, &target->given, call->diag);
@@ -140,7 +140,7 @@ static int read_target(struct iscsi_logins *logins, struct iscsi_target *target)
 		return -EINVAL;
 	}
 	target->first = logins->count;
-	if (is_twice(logins, &want))
+	if (is_twice(logins, &want, lun))
 		return 0;
 	if (logins->count + want.set.nr_sessions > SESSIONS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many sessions: must be 1 to %d",
@@ -148,7 +148,9 @@ static int read_target(struct iscsi_logins *logins, struct iscsi_target *target)
 	want.from = &target->who.from;
 	target->count = want.set.nr_sessions;
 	for (want.nth = 0; want.nth < target->count; want.nth++)
-		logins->want[logins->count++] = want;
+		logins->attach[logins->count++] = (struct attach_iscsi){
+			.attach.no_wait = words->no_wait, .want = want, .due = true, .luns.lun = lun
+		};
 	return 0;
 }
 
@@ -183,7 +185,7 @@ static void choose_existing(struct iscsi_logins *logins)
 		return;
 	for (unsigned i = 0; i < logins->targets.count; i++) {
 		const struct iscsi_target *target = &logins->targets.target[i];
-		struct iscsi_want *want = &logins->want[target->first];
+		struct attach_iscsi *first = &logins->attach[target->first];
 		const struct kernel_iscsi_session *session = kernel_iscsi_session_find(
 			list, count, "tcp", target->name, &target->portal);
 		uint8_t carrier = target->any && session ? ISCSI_TCP : target->carrier;
@@ -191,9 +193,9 @@ static void choose_existing(struct iscsi_logins *logins)
 		session = kernel_iscsi_session_find(
 			list, count, iscsi_carrier_word(carrier), target->name, &target->portal);
 		for (unsigned j = 0; j < target->count; j++) {
-			want[j].carrier = carrier;
+			first[j].want.carrier = carrier;
 			if (session)
-				keep_settings(&want[j].set, target->given, &session->tmo);
+				keep_settings(&first[j].want.set, target->given, &session->tmo);
 		}
 	}
 	free(list);
@@ -211,8 +213,8 @@ int iscsi_logins_read(struct iscsi_logins *logins)
 			logins->until, &logins->targets);
 	if (err)
 		return err;
-	logins->want = calloc(SESSIONS, sizeof(*logins->want));
-	if (!logins->want)
+	logins->attach = calloc(SESSIONS, sizeof(*logins->attach));
+	if (!logins->attach)
 		return diag_sys(call->diag, ENOMEM, "targets");
 	for (unsigned i = 0; !err && i < logins->targets.count; i++) {
 		err = read_target(logins, &logins->targets.target[i]);
@@ -224,34 +226,8 @@ int iscsi_logins_read(struct iscsi_logins *logins)
 	return err;
 }
 
-int iscsi_attach_due(struct loop *loop, int root, struct iscsi_want *want, unsigned count,
-	uint64_t until, struct diag *diag)
-{
-	struct iscsi_want *due = calloc(count + 1, sizeof(*due));
-	unsigned tried = 0, back = 0;
-	int err;
-
-	if (!due)
-		return diag_sys(diag, ENOMEM, "iSCSI logins");
-	for (unsigned i = 0; i < count; i++) {
-		want[i].due &= want[i].portal.ss.ss_family != 0;
-		if (want[i].due) {
-			due[tried] = want[i];
-			due[tried++].why = (struct diag){ 0 };
-		}
-	}
-	err = iscsi_attach(loop, root, due, tried, until, diag);
-	for (unsigned i = 0; i < count; i++) {
-		if (want[i].due && !err)
-			want[i] = due[back++];
-		want[i].due = false;
-	}
-	free(due);
-	return err;
-}
-
-int iscsi_attach_again(struct loop *loop, int root, struct iscsi_want *want, unsigned count,
-	uint64_t until, uint64_t limit, bool (*again)(struct iscsi_want *, void *arg), void *arg,
+int iscsi_attach_again(struct loop *loop, int root, struct attach_iscsi *list, unsigned count,
+	uint64_t until, uint64_t limit, bool (*again)(struct attach_iscsi *, void *arg), void *arg,
 	struct diag *diag)
 {
 	for (;;) {
@@ -260,21 +236,21 @@ int iscsi_attach_again(struct loop *loop, int root, struct iscsi_want *want, uns
 		int err;
 
 		for (unsigned i = 0; i < count; i++)
-			any |= want[i].due = again(&want[i], arg);
+			any |= list[i].due = again(&list[i], arg);
 		if (!any || sleep(1))
 			return 0;
 		if (limit && (!end || loop_clock() + limit < end))
 			end = loop_clock() + limit;
-		err = iscsi_attach_due(loop, root, want, count, end, diag);
+		err = iscsi_attach(loop, root, list, count, end, diag);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static bool is_unanswered(const struct iscsi_want *want)
+static bool is_unanswered(const struct attach_iscsi *one)
 {
-	return want->why.err && want->why.err != EINTR && !want->answers;
+	return one->attach.why.err && one->attach.why.err != EINTR && !one->result.answers;
 }
 
 /* --transport auto: fall back to TCP if iSER got no answer. */
@@ -284,18 +260,18 @@ static bool choose_tcp(struct iscsi_logins *logins)
 
 	for (unsigned i = 0; i < logins->targets.count; i++) {
 		const struct iscsi_target *target = &logins->targets.target[i];
-		struct iscsi_want *want = &logins->want[target->first];
+		struct attach_iscsi *first = &logins->attach[target->first];
 
-		if (!target->count || !target->any || want->carrier != ISCSI_ISER ||
-			!is_unanswered(want))
+		if (!target->count || !target->any || first->want.carrier != ISCSI_ISER ||
+			!is_unanswered(first))
 			continue;
 		any = true;
 		if (logins->call->loop.verbose)
 			call_note(logins->call, "%s: over iSER: %s", target->spelling,
-				want->why.text);
+				first->attach.why.text);
 		for (unsigned j = 0; j < target->count; j++) {
-			want[j].carrier = ISCSI_TCP;
-			want[j].due = true;
+			first[j].want.carrier = ISCSI_TCP;
+			first[j].due = true;
 		}
 	}
 	return any;
@@ -308,15 +284,15 @@ struct retries {
 
 /* rd.iscsi.login_retry_max: retry portals that did not answer for as long as that many logins may
  * take, as the network may be late. */
-static bool may_answer(struct iscsi_want *want, void *arg)
+static bool may_answer(struct attach_iscsi *one, void *arg)
 {
 	const struct retries *retries = arg;
 	const struct iscsi_logins *logins = retries->logins;
 	uint64_t soon = loop_clock() + SEC;
 
-	return is_unanswered(want) && !want->existed && (!logins->until || soon < logins->until) &&
+	return is_unanswered(one) && !one->existed && (!logins->until || soon < logins->until) &&
 	       soon < retries->begun + (uint64_t)logins->wishes.retry_max *
-					       (uint64_t)want->set.login_timeout * SEC;
+					       (uint64_t)one->want.set.login_timeout * SEC;
 }
 
 int iscsi_logins_run(struct iscsi_logins *logins, struct loop *loop)
@@ -324,28 +300,28 @@ int iscsi_logins_run(struct iscsi_logins *logins, struct loop *loop)
 	struct diag *diag = logins->call->diag;
 	struct retries retries = { .logins = logins };
 	uint32_t live = 0;
-	int err = iscsi_attach_due(
-		loop, logins->root, logins->want, logins->count, logins->until, diag);
+	int err = iscsi_attach(
+		loop, logins->root, logins->attach, logins->count, logins->until, diag);
 
 	if (!err && choose_tcp(logins))
-		err = iscsi_attach_due(
-			loop, logins->root, logins->want, logins->count, logins->until, diag);
+		err = iscsi_attach(
+			loop, logins->root, logins->attach, logins->count, logins->until, diag);
 	retries.begun = loop_clock();
 	if (!err && logins->wishes.retry_max > 0)
-		err = iscsi_attach_again(loop, logins->root, logins->want, logins->count,
+		err = iscsi_attach_again(loop, logins->root, logins->attach, logins->count,
 			logins->until, 0, may_answer, &retries, diag);
 	for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
 		live |= (uint32_t)iscsi_setting[i].live << i;
 	for (unsigned i = 0; !err && i < logins->targets.count; i++) {
 		const struct iscsi_target *target = &logins->targets.target[i];
-		struct iscsi_want *want = &logins->want[target->first];
+		struct attach_iscsi *one = &logins->attach[target->first];
 		uint32_t given = target->given & live;
 
 		for (unsigned j = 0; j < target->count; j++)
-			if (want[j].existed && !want[j].why.err && given)
-				iscsi_adjust(loop, logins->root, want[j].carrier,
-					(struct iscsi_if_conn){ .sid = want[j].sid }, &want[j].set,
-					given, &want[j].why);
+			if (one[j].existed && !one[j].attach.why.err && given)
+				iscsi_adjust(loop, logins->root, one[j].want.carrier,
+					(struct iscsi_if_conn){ .sid = one[j].sid },
+					&one[j].want.set, given, &one[j].attach.why);
 	}
 	return err;
 }
@@ -353,8 +329,8 @@ int iscsi_logins_run(struct iscsi_logins *logins, struct loop *loop)
 void iscsi_logins_free(struct iscsi_logins *logins)
 {
 	for (unsigned i = 0; i < logins->count; i++)
-		iscsi_want_free(&logins->want[i]);
-	free(logins->want);
+		attach_luns_free(&logins->attach[i].luns);
+	free(logins->attach);
 	iscsi_targets_free(&logins->targets);
 	kernel_iscsi_wishes_free(&logins->wishes);
 }

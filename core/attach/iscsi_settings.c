@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Settings of a session, by the names of our options and of open-iscsi's records; those that can be
  * changed while it lives. */
-#include "iscsi_attach.h"
+#include "attach_iscsi.h"
 #include "kernel_iscsi_session.h"
 #include <errno.h>
 #include <stddef.h>

@@ -48,7 +48,7 @@ static void show_timeouts(struct out *out, const struct kernel_iscsi_tmo *tmo, i
 	out_end(out);
 }
 
-static void show_session(struct out *out, const struct iscsi_want *want,
+static void show_session(struct out *out, const struct attach_iscsi *one,
 	const struct kernel_iscsi_session *session, const char *print)
 {
 	const struct kernel_iscsi_agreed *agreed = &session->agreed;
@@ -65,9 +65,9 @@ static void show_session(struct out *out, const struct iscsi_want *want,
 	}
 	out_word(out, "state", session->state);
 	out_text(out, "initiator", NULL, "%s", session->initiator);
-	out_u64(out, "redirects", NULL, want->redirects);
-	if (!want->existed)
-		iscsi_show_chap(out, want->agreed.alg);
+	out_u64(out, "redirects", NULL, one->result.redirects);
+	if (!one->existed)
+		iscsi_show_chap(out, one->result.agreed.alg);
 	show_number(out, "tpgt", session->tpgt);
 	show_number(out, "max_recv_bytes", agreed->max_recv);
 	show_number(out, "max_xmit_bytes", agreed->max_xmit);
@@ -79,40 +79,40 @@ static void show_session(struct out *out, const struct iscsi_want *want,
 	show_bool(out, "data_digest", agreed->data_digest);
 	show_timeouts(out, &session->tmo, -1);
 	out_list(out, "luns");
-	for (unsigned i = 0; i < want->count; i++)
-		if (want->lun == SCSI_LUN_ALL || want->luns[i].lun == want->lun)
-			kernel_scsi_show(out, &want->luns[i], print);
+	for (unsigned i = 0; i < one->luns.count; i++)
+		if (one->luns.lun == SCSI_LUN_ALL || one->luns.list[i].lun == one->luns.lun)
+			kernel_scsi_show(out, &one->luns.list[i], print);
 	out_end(out);
 	if (print)
 		return;
 	out_line(out, "session%u: %slogged in to %s at %s%s%s:%u over %s%s%s", session->sid,
-		want->existed ? "already " : "", session->target, open, session->portal, close,
-		session->portal_port, iscsi_carrier_word(want->carrier),
-		want->redirects ? ", redirected to " : "",
-		want->redirects ? addr_text(&want->at, at) : "");
+		one->existed ? "already " : "", session->target, open, session->portal, close,
+		session->portal_port, iscsi_carrier_word(one->want.carrier),
+		one->result.redirects ? ", redirected to " : "",
+		one->result.redirects ? addr_text(&one->result.at, at) : "");
 	if (session->tmo.recovery != VALUE_UNKNOWN)
 		out_line(out, "session%u: on loss: %s", session->sid,
 			loss_text(session->tmo.recovery, text));
 }
 
-void iscsi_show_want(struct out *out, int root, const struct iscsi_want *want, const char *print)
+void iscsi_show_login(struct out *out, int root, const struct attach_iscsi *one, const char *print)
 {
 	struct kernel_iscsi_session session;
 
 	out_object(out, NULL);
-	out_text(out, "target", NULL, "%s", want->target);
-	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(want->carrier));
-	out_bool(out, "logged_in", NULL, !want->why.err);
-	if (want->why.err) {
-		if (want->stays)
-			out_text(out, "session", NULL, "session%u", want->sid);
-		if (want->status)
-			out_text(out, "login_status", NULL, "%04x", want->status);
-		out_error(out, "error", &want->why);
+	out_text(out, "target", NULL, "%s", one->want.target);
+	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(one->want.carrier));
+	out_bool(out, "logged_in", NULL, !one->attach.why.err);
+	if (one->attach.why.err) {
+		if (one->attach.users[0])
+			out_text(out, "session", NULL, "session%u", one->sid);
+		if (one->result.status)
+			out_text(out, "login_status", NULL, "%04x", one->result.status);
+		out_error(out, "error", &one->attach.why);
 	} else {
-		out_bool(out, "existed", NULL, want->existed);
-		if (!kernel_iscsi_session(root, want->sid, &session))
-			show_session(out, want, &session, print);
+		out_bool(out, "existed", NULL, one->existed);
+		if (!kernel_iscsi_session(root, one->sid, &session))
+			show_session(out, one, &session, print);
 	}
 	out_end(out);
 }

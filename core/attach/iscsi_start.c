@@ -98,7 +98,7 @@ static void fill_want(struct iscsi_start *s, unsigned i)
 	if (wish->user[1][0])
 		auth->target_user = wish->user[1];
 	auth->algs = records->algs;
-	s->want[i] = (struct iscsi_want){ .target = wish->name,
+	s->attach[i].want = (struct iscsi_want){ .target = wish->name,
 		.boot_root = boot ? "ibft" : NULL,
 		.boot_target = boot ? wish->boot_target : NULL,
 		.boot_nic = boot && wish->boot_nic[0] ? wish->boot_nic : NULL,
@@ -106,42 +106,44 @@ static void fill_want(struct iscsi_start *s, unsigned i)
 		.carrier = records->iser ? ISCSI_ISER : ISCSI_TCP,
 		.tpgt = -1,
 		.from = &s->from[i],
-		.set = records->set,
-		.lun = SCSI_LUN_ALL,
-		.due = true };
+		.set = records->set };
+	s->attach[i].luns.lun = SCSI_LUN_ALL;
+	s->attach[i].due = true;
 }
 
-bool iscsi_start_resolved(const struct iscsi_want *want)
+bool iscsi_start_resolved(const struct attach_iscsi *one)
 {
-	return want->portal.ss.ss_family;
+	return one->want.portal.ss.ss_family;
 }
 
-static void resolve(struct iscsi_start *s, struct iscsi_want *want)
+static void resolve(struct iscsi_start *s, struct attach_iscsi *one)
 {
-	const struct iscsi_wish *wish = &s->wishes.wish[want - s->want];
+	const struct iscsi_wish *wish = &s->wishes.wish[one - s->attach];
+	struct diag *why = &one->attach.why;
 
-	if (iscsi_start_resolved(want))
+	if (iscsi_start_resolved(one))
 		return;
-	want->why = (struct diag){ 0 };
-	addr_resolve(&want->portal, wish->host, wish->port,
-		(uint32_t)s->records.set.login_timeout * 1000, &want->why);
+	*why = (struct diag){ 0 };
+	addr_resolve(&one->want.portal, wish->host, wish->port,
+		(uint32_t)s->records.set.login_timeout * 1000, why);
 }
 
 /* Could a retry succeed? */
-static bool may_help(struct iscsi_want *want, void *arg)
+static bool may_help(struct attach_iscsi *one, void *arg)
 {
-	uint8_t class = (uint8_t)(want->status >> 8);
+	uint8_t class = (uint8_t)(one->result.status >> 8);
+	const struct diag *why = &one->attach.why;
 	struct iscsi_start *s = arg;
 
-	if (!want->why.err || want->why.err == EINTR || want->existed ||
-		class == ISCSI_LOGIN_INITIATOR || loop_clock() + SEC >= s->bound)
+	if (!why->err || why->err == EINTR || one->existed || class == ISCSI_LOGIN_INITIATOR ||
+		loop_clock() + SEC >= s->bound)
 		return false;
-	if (iscsi_start_resolved(want) && class != ISCSI_LOGIN_TARGET &&
-		want->why.code != DIAG_TIMEOUT && want->why.code != DIAG_REFUSED &&
-		want->why.code != DIAG_UNREACHABLE && want->why.code != DIAG_CLOSED)
+	if (iscsi_start_resolved(one) && class != ISCSI_LOGIN_TARGET && why->code != DIAG_TIMEOUT &&
+		why->code != DIAG_REFUSED && why->code != DIAG_UNREACHABLE &&
+		why->code != DIAG_CLOSED)
 		return false;
-	s->retrying(s, want);
-	resolve(s, want);
+	s->retrying(s, one);
+	resolve(s, one);
 	return true;
 }
 
@@ -155,26 +157,26 @@ int iscsi_start_run(struct iscsi_start *s, struct loop *loop, uint64_t until, st
 	s->bound = begun + attempt * s->records.retry_max;
 	if (until && until < s->bound)
 		s->bound = until;
-	s->want = calloc(count, sizeof(*s->want));
+	s->attach = calloc(count, sizeof(*s->attach));
 	s->from = calloc(count, sizeof(*s->from));
-	if (!s->want || !s->from)
+	if (!s->attach || !s->from)
 		return diag_sys(diag, ENOMEM, "iSCSI logins");
 	for (unsigned i = 0; i < count; i++) {
 		fill_want(s, i);
-		resolve(s, &s->want[i]);
+		resolve(s, &s->attach[i]);
 	}
-	err = iscsi_attach_due(
-		loop, s->root, s->want, count, until && until < first ? until : first, diag);
+	err = iscsi_attach(
+		loop, s->root, s->attach, count, until && until < first ? until : first, diag);
 	return err ? err
-		   : iscsi_attach_again(loop, s->root, s->want, count, until, attempt + SCAN_NS,
+		   : iscsi_attach_again(loop, s->root, s->attach, count, until, attempt + SCAN_NS,
 			     may_help, s, diag);
 }
 
 void iscsi_start_free(struct iscsi_start *s)
 {
-	for (unsigned i = 0; s->want && i < s->wishes.count; i++)
-		iscsi_want_free(&s->want[i]);
-	free(s->want);
+	for (unsigned i = 0; s->attach && i < s->wishes.count; i++)
+		attach_luns_free(&s->attach[i].luns);
+	free(s->attach);
 	free(s->from);
 	kernel_iscsi_wishes_free(&s->wishes);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Parts of the row of iSCSI. */
 #pragma once
-#include "iscsi_attach.h"
+#include "attach_iscsi.h"
 
 /* Ready or dial has failed, and attach.why has the reason that the kernel gives: look for a better
  * one, then iscsi_step(). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A session in the keeper's hands: what the kernel tells of it, made into a login. */
 #pragma once
-#include "iscsi_attach.h"
+#include "attach_iscsi.h"
 #include "iscsi_keep.h"
 #include "kernel_iscsi_session.h"
 

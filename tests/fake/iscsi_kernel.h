@@ -15,6 +15,7 @@ struct iscsi_kernel {
 	char set[ISCSI_KERNEL_PARAMS][256];    /* "" = not set */
 	unsigned count[ISCSI_KERNEL_COMMANDS]; /* of commands by type */
 	uint8_t isid[6];
+	unsigned logouts; /* requests of them */
 	/* Since Linux 5.13 a connection error ends the endpoint, and its handle stays until
 	 * EP_DISCONNECT. */
 	bool ended;
@@ -27,8 +28,9 @@ struct iscsi_kernel {
 	unsigned times;
 	bool old; /* before Linux 5.13: STOP leaves the endpoint to whoever made it */
 	/* The target */
-	bool mute, hangs_up; /* on the first request */
-	bool leaves;         /* as soon as it has let somebody in */
+	bool mute;     /* answers no request */
+	bool hangs_up; /* on the first request */
+	bool leaves;   /* as soon as it has let somebody in */
 	uint16_t status;
 	const char *moved; /* HOST:PORT */
 	int tpgt;

@@ -107,23 +107,6 @@ struct iscsi_want {
 	unsigned nth;       /* 0: the first session to this target and portal */
 	const struct iscsi_from *from;
 	struct iscsi_settings set;
-	uint64_t lun; /* SCSI_LUN_ALL, or the one that is waited for */
-	bool no_wait; /* scanned in the background; the units are not told */
-	bool due;     /* for iscsi_attach_due() */
-
-	/* Filled in by iscsi_attach() */
-	struct diag why; /* err 0: the session is there, and its disks can be opened */
-	bool existed;    /* was logged in before */
-	bool answers;    /* as of struct iscsi_login_result */
-	bool stays;      /* it failed, but the new session is in use: the hint says by what */
-	uint16_t status;
-	uint32_t sid, host;
-	struct addr at;
-	unsigned redirects;
-	char way[160];
-	struct iscsi_agreed agreed;
-	struct scsi_lun *luns; /* iscsi_want_free() */
-	unsigned count;
 };
 
 /* One connection: connect, log in, follow redirects, set every parameter, start. It is the same for
@@ -162,6 +145,7 @@ void iscsi_link_end(struct iscsi_link *);
 struct attach_iscsi {
 	struct attach attach; /* .proto: attach_iscsi_row, .what: "session3" */
 	struct iscsi_want want;
+	bool due; /* for iscsi_attach() */
 
 	/* Filled in. To detach: sid, cid and luns.host, by the owner. */
 	bool existed; /* was logged in before */
@@ -189,12 +173,9 @@ struct attach_iscsi {
 	struct kernel_iscsi_conn *leaving;
 };
 extern const struct attach_proto attach_iscsi_row;
-/* All at once; runs the loop until each is over. 0: each want has its result. */
-int iscsi_attach(struct loop *, int root, struct iscsi_want *, unsigned count, uint64_t until,
-	struct diag *);
-void iscsi_want_free(struct iscsi_want *);
-/* End a session, whoever uses it; runs the loop. */
-int iscsi_detach(struct loop *, int root, enum iscsi_carrier, struct iscsi_if_conn, uint64_t until,
+/* Attach those that are `due` and have an address: all at once, from the start. Clears due. Runs
+ * the loop until they are over. 0: each has its result. */
+int iscsi_attach(struct loop *, int root, struct attach_iscsi *, unsigned count, uint64_t until,
 	struct diag *);
 
 /* Changes settings of a session that is logged in: those of `given`, bits by the order of

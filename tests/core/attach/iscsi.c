@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Whole sessions against a kernel, a target and a /sys made here: what they share, what stays, what
+ * is undone. */
+#include "attach_iscsi.h"
+#include "iscsi_kernel.h"
+#include "kernel_iscsi_session.h"
+#include "says.h"
+#include "tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SEC     1000000000ull
+#define SESSION "sys/devices/platform/host6/session1/iscsi_session/session1/"
+#define CONN    "sys/class/iscsi_connection/connection1:0/"
+
+static struct tree tree;
+static struct loop *loop;
+static struct diag why;
+static struct iscsi_from from = { .initiator = "iqn.x:me" };
+static struct attach_iscsi job[2];
+static int listener;
+
+static void unit(const char *name, const char *type)
+{
+	char path[100];
+
+	snprintf(path, sizeof(path), "sys/class/scsi_device/%s/device/type", name);
+	tree_file(&tree, path, type);
+}
+
+/* The kernel makes session1 and host6; where it is found before it is made, no portal is told yet.
+ */
+static void setup(void)
+{
+	socklen_t len = sizeof(job[0].want.portal.ss);
+
+	tree = tree_new();
+	tree_dir(&tree, "sys/bus/scsi/drivers/sd");
+	tree_file(&tree, "proc/crypto", "name : crc32c\n");
+	tree_file(&tree, "sys/class/iscsi_transport/tcp/handle", "0\n");
+	tree_file(&tree, "sys/class/scsi_host/host6/proc_name", "iscsi_tcp\n");
+	tree_file(&tree, "sys/class/scsi_host/host6/scan", "");
+	tree_file(&tree, "sys/module/scsi_transport_iscsi/uevent", "");
+	tree_file(&tree, SESSION "state", "LOGGED_IN\n");
+	tree_file(&tree, SESSION "targetname", "iqn.x:t\n");
+	tree_link(&tree, "sys/class/iscsi_session/session1",
+		"../../devices/platform/host6/session1/iscsi_session/session1");
+	unit("6:0:0:1", "1\n"); /* tapes: nothing has to open */
+	unit("6:0:0:3", "1\n");
+	iscsi_kernel_start();
+	why = (struct diag){ 0 };
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	job[0].want = (struct iscsi_want){ .target = "iqn.x:t", .tpgt = -1, .from = &from };
+	job[0].luns.lun = 1;
+	iscsi_settings_init(&job[0].want.set);
+	addr_parse(&job[0].want.portal, "127.0.0.1:0", 0, NULL);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cr_assert_eq(
+		bind(listener, (struct sockaddr *)&job[0].want.portal.ss, job[0].want.portal.len),
+		0);
+	cr_assert_eq(listen(listener, 9), 0);
+	getsockname(listener, (struct sockaddr *)&job[0].want.portal.ss, &len);
+	job[1].want = job[0].want;
+	job[1].luns.lun = 3;
+}
+
+static void fini(void)
+{
+	attach_luns_free(&job[0].luns);
+	attach_luns_free(&job[1].luns);
+	loop_free(loop);
+	iscsi_kernel_stop();
+	close(listener);
+	tree_free(&tree);
+}
+TestSuite(iscsi, .init = setup, .fini = fini, .timeout = 30);
+
+static void attach_within(unsigned ms, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		job[i].due = true;
+	cr_assert_eq(
+		iscsi_attach(loop, tree.root, job, count, loop_clock() + ms * (SEC / 1000), &why),
+		0, "%s", why.text);
+}
+
+static void attach(unsigned count)
+{
+	attach_within(10000, count);
+}
+
+Test(iscsi, two_units_of_one_target_are_one_session)
+{
+	attach(2);
+	cr_assert(!job[0].attach.why.err && !job[1].attach.why.err, "%s%s", job[0].attach.why.text,
+		job[1].attach.why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 1);
+	cr_assert(!job[0].existed && job[1].existed && job[1].sid == 1 && job[1].luns.host == 6);
+	cr_assert_eq(iscsi_kernel.sessions, 1);
+}
+
+Test(iscsi, which_stays_when_one_of_them_is_there)
+{
+	for (unsigned missing = 0; missing < 2; missing++) {
+		iscsi_kernel_start();
+		job[missing].luns.lun = 7;
+		attach(2);
+		cr_assert_eq(
+			job[missing].attach.why.err, ENOENT, "%s", job[missing].attach.why.text);
+		cr_assert(!job[!missing].attach.why.err, "%s", job[!missing].attach.why.text);
+		cr_assert_eq(iscsi_kernel.sessions, 1);
+		job[missing].luns.lun = 1;
+		job[missing].attach.why = (struct diag){ 0 };
+		attach_luns_free(&job[!missing].luns);
+	}
+}
+
+Test(iscsi, and_goes_when_none_is)
+{
+	job[0].luns.lun = job[1].luns.lun = 7;
+	attach(2);
+	cr_assert(job[0].attach.why.err == ENOENT && job[1].attach.why.err == ENOENT);
+	cr_assert(!iscsi_kernel.sessions && !iscsi_kernel.conns && !job[0].attach.users[0]);
+}
+
+Test(iscsi, two_sessions_that_are_asked_for_are_two)
+{
+	static const struct iscsi_from other = { .initiator = "iqn.x:you" };
+
+	job[1].want.nth = 1;
+	attach(2);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2);
+	attach_luns_free(&job[0].luns);
+	attach_luns_free(&job[1].luns);
+	iscsi_kernel_start();
+	job[1].want.nth = 0;
+	job[1].want.from = &other;
+	attach(2);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2, "others log in");
+}
+
+Test(iscsi, a_login_that_fails_fails_for_both)
+{
+	iscsi_kernel.status = 0x0202;
+	attach(2);
+	cr_assert(job[0].attach.why.err == EPERM && job[1].attach.why.err == EPERM &&
+		  job[1].result.status == 0x0202);
+	cr_assert(!iscsi_kernel.sessions && !job[1].existed);
+}
+
+static void mounted_disk(void)
+{
+	unit("6:0:0:0", "0\n");
+	tree_file(&tree, "sys/class/scsi_device/6:0:0:0/device/block/sda/dev", "8:0\n");
+	tree_file(&tree, "sys/dev/block/8:0/uevent", "MAJOR=8\nMINOR=0\nDEVNAME=sda\n");
+	tree_file(&tree, "proc/self/mountinfo", "36 35 8:0 / /mnt rw - ext4 /dev/sda rw\n");
+}
+
+Test(iscsi, what_somebody_uses_is_not_undone)
+{
+	mounted_disk();
+	job[0].luns.lun = 7;
+	attach(1);
+	cr_assert_eq(job[0].attach.why.err, ENOENT);
+	cr_assert(job[0].attach.users[0] && iscsi_kernel.sessions == 1);
+	text_says(job[0].attach.why.hint, "sda /mnt iser-logout_session1");
+}
+
+Test(iscsi, nothing_is_looked_for_where_nothing_was_begun)
+{
+	iscsi_kernel.no_socket = EPROTONOSUPPORT;
+	attach(1);
+	cr_assert_eq(job[0].attach.why.err, EPROTONOSUPPORT);
+	diag_says(&job[0].attach.why, DIAG_NO_MODULE, NULL, "scsi_transport_iscsi");
+	cr_assert(!job[0].luns.list && !iscsi_kernel.count[ISCSI_IF_CREATE_SESSION]);
+}
+
+static void found(const char *state, const char *target_state)
+{
+	char port[8];
+
+	snprintf(port, sizeof(port), "%u\n", addr_port(&job[0].want.portal));
+	tree_file(&tree, SESSION "state", state);
+	tree_file(&tree, SESSION "target_state", target_state);
+	tree_file(&tree, CONN "persistent_address", "127.0.0.1\n");
+	tree_file(&tree, CONN "persistent_port", port);
+}
+
+Test(iscsi, one_that_is_there)
+{
+	found("LOGGED_IN\n", "SCANNED\n");
+	attach(1);
+	cr_assert(!job[0].attach.why.err && job[0].existed &&
+			  !iscsi_kernel.count[ISCSI_IF_CREATE_SESSION],
+		"%s", job[0].attach.why.text);
+}
+
+Test(iscsi, one_that_is_lost_and_that_nobody_keeps)
+{
+	found("FAILED\n", "SCANNED\n");
+	attach(1);
+	cr_assert(job[0].existed && !job[0].attach.why.err && job[0].luns.host == 6, "%s",
+		job[0].attach.why.text);
+	cr_assert(!iscsi_kernel.count[ISCSI_IF_CREATE_SESSION] && iscsi_kernel.started &&
+		  iscsi_kernel.stop == ISCSI_IF_RECOVER);
+}
+
+Test(iscsi, and_whose_target_does_not_answer)
+{
+	found("FAILED\n", "SCANNED\n");
+	iscsi_kernel.status = 0x0301;
+	attach(1);
+	cr_assert(job[0].existed && job[0].attach.why.err &&
+			  !iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION],
+		"%s", job[0].attach.why.text);
+}
+
+Test(iscsi, one_whose_logout_was_left_half_done)
+{
+	found("LOGGED_IN\n", "UNBOUND\n");
+	attach(1);
+	cr_assert_eq(job[0].attach.why.err, EBUSY);
+	diag_says(&job[0].attach.why, DIAG_BUSY, NULL, "session1 iser-logout_session1");
+	cr_assert(!iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION]);
+}
+
+Test(iscsi, a_host_of_the_same_number)
+{
+	unlinkat(tree.root, "sys/class/iscsi_session/session1", 0);
+	attach(1);
+	diag_says(&job[0].attach.why, DIAG_CLOSED, NULL, "session1");
+	cr_assert(!job[0].luns.list && !job[0].luns.count, "units of a host that may be another's");
+}
+
+Test(iscsi, interrupted_while_disks_are_waited_for)
+{
+	uint64_t begun = loop_clock();
+	pid_t child = fork();
+
+	if (!child) {
+		usleep(300000);
+		_exit(kill(getppid(), SIGINT));
+	}
+	unit("6:0:0:1", "0\n"); /* its block device does not come */
+	attach(1);
+	waitpid(child, NULL, 0);
+	cr_assert_eq(job[0].attach.why.err, EINTR);
+	diag_says(&job[0].attach.why, DIAG_CLOSED, NULL, "interrupted");
+	cr_assert(!iscsi_kernel.sessions && loop_clock() - begun < 5 * SEC);
+}
+
+static void done(struct attach *attach)
+{
+	(void)attach;
+}
+
+/* session1, which was logged in to before. */
+static int detach(unsigned ms, bool force)
+{
+	struct attach *list = &job[1].attach;
+
+	job[1] = (struct attach_iscsi){ .attach = { .proto = &attach_iscsi_row,
+						.loop = loop,
+						.root = tree.root,
+						.deadline = loop_clock() + ms * (SEC / 1000),
+						.force = force,
+						.done = done },
+		.sid = 1,
+		.luns.host = 6 };
+	attach_detach(list);
+	cr_assert_eq(attach_run(loop, &list, 1, NULL), 0);
+	return -list->why.err;
+}
+
+/* It stays in /sys, as nothing here removes it. */
+Test(iscsi, a_logout)
+{
+	attach(1);
+	cr_assert_eq(detach(10000, false), -EBUSY);
+	diag_says(&job[1].attach.why, DIAG_BUSY, NULL, "refuses session1");
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_UNBIND_SESSION], 1);
+	cr_assert_eq(iscsi_kernel.logouts, 1);
+	cr_assert(!iscsi_kernel.sessions && !iscsi_kernel.conns);
+}
+
+Test(iscsi, a_logout_of_a_session_that_is_lost)
+{
+	attach(1);
+	unlinkat(tree.root, "sys/class/iscsi_session/session1", 0);
+	cr_assert_eq(detach(10000, false), 0, "%s", job[1].attach.why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_UNBIND_SESSION], 0, "there is no target to tell");
+	cr_assert_eq(iscsi_kernel.logouts, 0);
+	cr_assert(!iscsi_kernel.sessions && !iscsi_kernel.conns);
+}
+
+Test(iscsi, a_logout_without_an_answer)
+{
+	attach(1);
+	iscsi_kernel.mute = true;
+	cr_assert_eq(detach(200, false), -EBUSY);
+	diag_says(&job[1].attach.why, DIAG_BUSY, NULL, "refuses session1");
+	cr_assert_eq(iscsi_kernel.logouts, 1);
+	cr_assert(!iscsi_kernel.sessions && !iscsi_kernel.conns, "it is ended nevertheless");
+}
+
+Test(iscsi, no_logout_from_what_is_in_use)
+{
+	attach(1);
+	mounted_disk();
+	cr_assert_eq(detach(10000, false), -EBUSY);
+	text_says(job[1].attach.users, "sda /mnt");
+	cr_assert(iscsi_kernel.sessions == 1 && !iscsi_kernel.logouts);
+	detach(10000, true);
+	cr_assert(!iscsi_kernel.sessions && iscsi_kernel.logouts == 1);
+}
+
+/* One that waits for its disk has made the session; the other gets its own, and then the first is
+ * given up. */
+Test(iscsi, which_stays_when_its_maker_is_given_up)
+{
+	uint64_t until = loop_clock() + SEC / 2;
+
+	unit("6:0:0:1", "0\n"); /* its block device does not come */
+	attach_within(500, 2);
+	cr_assert_eq(job[0].attach.why.err, ETIMEDOUT, "%s", job[0].attach.why.text);
+	cr_assert(!job[1].attach.why.err, "%s", job[1].attach.why.text);
+	cr_assert(loop_clock() >= until && iscsi_kernel.sessions == 1);
+}
+
+/* The first fails at once, while the other still waits for its disk. */
+static void one_fails_early(unsigned ms, bool comes)
+{
+	pid_t child;
+
+	job[0].luns.lun = 7;
+	job[1].luns.lun = 1;
+	unit("6:0:0:1", "0\n"); /* its block device does not come */
+	child = fork();
+	if (!child) {
+		usleep(300000);
+		if (comes)
+			unit("6:0:0:1", "1\n"); /* it needs none */
+		_exit(0);
+	}
+	attach_within(ms, 2);
+	waitpid(child, NULL, 0);
+	cr_assert_eq(job[0].attach.why.err, ENOENT, "%s", job[0].attach.why.text);
+}
+
+Test(iscsi, which_is_left_to_one_that_waits)
+{
+	one_fails_early(10000, true);
+	cr_assert(!job[1].attach.why.err, "%s", job[1].attach.why.text);
+	cr_assert(iscsi_kernel.sessions == 1 && !iscsi_kernel.logouts);
+}
+
+Test(iscsi, who_undoes_it_in_the_end)
+{
+	one_fails_early(600, false);
+	cr_assert_eq(job[1].attach.why.err, ETIMEDOUT);
+	cr_assert(!iscsi_kernel.sessions && iscsi_kernel.logouts == 1);
+}
+
+Test(iscsi, modules_that_are_missing)
+{
+	unlinkat(tree.root, "sys/class/iscsi_transport/tcp/handle", 0);
+	unlinkat(tree.root, "sys/class/iscsi_transport/tcp", AT_REMOVEDIR);
+	attach(2);
+	for (unsigned i = 0; i < 2; i++)
+		diag_says(&job[i].attach.why, DIAG_NO_MODULE, NULL, "iscsi_tcp");
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 0);
+}
+
+/* Another process has its turn for so long, and makes the session meanwhile. */
+static pid_t other(unsigned ms, bool makes)
+{
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	cr_assert_eq(pipe(ready), 0);
+	child = fork();
+	if (!child) {
+		kernel_iscsi_turn_take(kernel_iscsi_turns(tree.root),
+			kernel_iscsi_turn("tcp", job[0].want.target, &job[0].want.portal));
+		cr_assert_eq(write(ready[1], "", 1), 1);
+		usleep(ms * 1000);
+		if (makes)
+			found("LOGGED_IN\n", "SCANNED\n");
+		_exit(0);
+	}
+	cr_assert_eq(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return child;
+}
+
+Test(iscsi, what_another_process_makes_meanwhile_is_taken)
+{
+	pid_t child = other(300, true);
+
+	attach(2);
+	waitpid(child, NULL, 0);
+	cr_assert(!job[0].attach.why.err && job[0].existed && job[1].existed, "%s",
+		job[0].attach.why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 0);
+}
+
+Test(iscsi, or_made_when_it_has_not)
+{
+	pid_t child = other(300, false);
+
+	job[1].want.nth = 1;
+	attach(2);
+	waitpid(child, NULL, 0);
+	cr_assert(!job[0].attach.why.err && !job[0].existed && !job[1].existed, "%s",
+		job[0].attach.why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2);
+}
+
+Test(iscsi, it_is_not_waited_for_without_end)
+{
+	pid_t child = other(1500, false);
+
+	attach_within(500, 1);
+	waitpid(child, NULL, 0);
+	cr_assert_eq(job[0].attach.why.err, EBUSY);
+	diag_says(&job[0].attach.why, DIAG_BUSY, NULL, "process target");
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 0);
+}
+
+Test(iscsi, two_that_wait_for_each_other_do_not_for_long)
+{
+	uint64_t begun = loop_clock();
+	struct addr there = job[0].want.portal;
+	int turns = kernel_iscsi_turns(tree.root);
+	pid_t child;
+
+	job[1].want.target = "iqn.x:u";
+	cr_assert(kernel_iscsi_turn_take(
+		turns, kernel_iscsi_turn("tcp", job[1].want.target, &there)));
+	child = fork();
+	if (!child) { /* lets the second go when it gets the first */
+		while (!kernel_iscsi_turn_take(
+			       turns, kernel_iscsi_turn("tcp", job[0].want.target, &there)) ||
+			loop_clock() - begun < SEC / 2)
+			usleep(20000);
+		_exit(0);
+	}
+	close(turns);
+	attach(2);
+	waitpid(child, NULL, 0);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2);
+	cr_assert(loop_clock() - begun < 5 * SEC);
+}
