@@ -3,7 +3,6 @@
  * of the Datamover Interface. What is said in a login, and what a session is for, is decided
  * elsewhere (attach_iscsi.h). */
 #pragma once
-#include "child.h"
 #include "datamover.h"
 #include "loop.h"
 #include "uapi/iscsi_if.h"
@@ -121,6 +120,3 @@ int kernel_iscsi_start(struct kernel_iscsi_conn *, struct diag *);
 void kernel_iscsi_leave(struct kernel_iscsi_conn *);
 
 const char *kernel_iscsi_reason(uint32_t reason); /* enum iscsi_if_reason in words */
-/* Start "- - -" > the host's scan, which may take long. The owner sets done and stays; loop NULL:
- * as of child_call_start(). */
-int kernel_iscsi_scan(int root, uint32_t host, struct child_call *, struct loop *, struct diag *);

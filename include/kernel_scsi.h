@@ -25,6 +25,8 @@ struct scsi_lun {
 bool kernel_scsi_loaded(int root);
 int kernel_scsi_ready(int root, struct diag *); /* load the driver of disks, sd_mod */
 bool kernel_scsi_host(int root, unsigned host); /* it exists */
+/* Let the kernel look for LUNs; may take long. -errno */
+int kernel_scsi_scan(int root, unsigned host);
 /* Those of a host, by number. free() the list. */
 int kernel_scsi_luns(int root, unsigned host, struct scsi_lun **, unsigned *count, struct diag *);
 /* The link that udev makes, "/dev/disk/by-id/wwn-0x6001…"; "" = none that is sure. */

@@ -241,17 +241,26 @@ static void scanned(struct child_call *call)
 	iscsi_step(iscsi);
 }
 
+static int scan_host(int root, const void *host, void *out)
+{
+	(void)out;
+	return -kernel_scsi_scan(root, *(const unsigned *)host);
+}
+
 static void scan(struct attach_iscsi *iscsi)
 {
 	struct attach *attach = &iscsi->attach;
+	bool waits = !attach->no_wait;
 
-	iscsi->scan = (struct child_call){ .done = scanned, .stays = attach->no_wait };
-	if (!attach->no_wait)
-		iscsi->scan.until = attach->until;
-	if (kernel_iscsi_scan(attach->root, iscsi->luns.host, &iscsi->scan,
-		    attach->no_wait ? NULL : attach->loop, &attach->why) ||
-		attach->no_wait)
-		iscsi_step(iscsi);
+	iscsi->scan = (struct child_call){ .fn = scan_host,
+		.arg = &iscsi->luns.host,
+		.until = waits ? attach->until : 0,
+		.stays = !waits,
+		.done = scanned };
+	iscsi->scan.err =
+		child_call_start(&iscsi->scan, waits ? attach->loop : NULL, &attach->root, 1);
+	if (iscsi->scan.err || !waits)
+		scanned(&iscsi->scan);
 }
 
 static void linked(struct iscsi_link *link)

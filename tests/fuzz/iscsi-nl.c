@@ -48,7 +48,7 @@ static void take(
 
 static void done(struct iscsi_dial *dial)
 {
-	if (!dial->why.err || dial->dm)
+	if (dial->dm)
 		abort();
 }
 

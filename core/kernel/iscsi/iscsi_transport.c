@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The kernel's iSCSI transports, and what it says by numbers. */
-#include "child.h"
 #include "iscsi_nl.h"
 #include "kernel_rdma.h"
 #include "loop.h"
@@ -125,27 +124,4 @@ const char *kernel_iscsi_reason(uint32_t reason)
 	default:
 		return "the kernel reports a protocol error of the target";
 	}
-}
-
-static int scan(int fd, const void *arg, void *out)
-{
-	(void)arg;
-	(void)out;
-	return write(fd, "- - -", 5) == 5 ? 0 : errno;
-}
-
-int kernel_iscsi_scan(
-	int root, uint32_t host, struct child_call *call, struct loop *loop, struct diag *diag)
-{
-	char path[64];
-	int fd, err;
-
-	snprintf(path, sizeof(path), "sys/class/scsi_host/host%u/scan", host);
-	fd = openat(root, path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return diag_sys(diag, errno, "/%s", path);
-	call->fn = scan;
-	err = child_call_start(call, loop, &fd, 1);
-	close(fd);
-	return err ? diag_sys(diag, -err, "scan host%u", host) : 0;
 }

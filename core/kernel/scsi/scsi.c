@@ -7,10 +7,12 @@
 #include "sys/node.h"
 #include "sys/sys.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define UNITS_MAX 4096
 #define SECTOR    512 /* of /sys/block/X/size, whatever the disk's block */
@@ -173,6 +175,21 @@ bool kernel_scsi_host(int root, unsigned host)
 
 	snprintf(path, sizeof(path), "sys/class/scsi_host/host%u", host);
 	return kernel_sys_exists(root, path);
+}
+
+int kernel_scsi_scan(int root, unsigned host)
+{
+	char path[64];
+	int fd, err = 0;
+
+	snprintf(path, sizeof(path), "sys/class/scsi_host/host%u/scan", host);
+	fd = openat(root, path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, "- - -", 5) != 5)
+		err = -errno;
+	close(fd);
+	return err;
 }
 
 void kernel_scsi_users(int root, unsigned host, char *text, size_t len)

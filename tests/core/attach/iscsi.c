@@ -368,6 +368,17 @@ Test(iscsi, who_undoes_it_in_the_end)
 	cr_assert(!iscsi_kernel.sessions && iscsi_kernel.logouts == 1);
 }
 
+Test(iscsi, a_host_that_can_not_be_scanned)
+{
+	unlinkat(tree.root, "sys/class/scsi_host/host6/scan", 0);
+	attach(2);
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert_eq(job[i].attach.why.err, ENOENT);
+		text_says(job[i].attach.why.text, "host6");
+	}
+	cr_assert(!iscsi_kernel.sessions && iscsi_kernel.logouts == 1);
+}
+
 Test(iscsi, modules_that_are_missing)
 {
 	unlinkat(tree.root, "sys/class/iscsi_transport/tcp/handle", 0);
