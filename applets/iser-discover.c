@@ -54,7 +54,6 @@ static const struct discover_options defaults = { .common.timeout_ms = TIMEOUT_M
 struct portal { /* of all records, each once */
 	const struct iscsi_record *record;
 	struct diag why; /* its name is not found */
-	bool tried;
 	struct iscsi_probe *probe[ISCSI_CARRIERS];
 };
 
@@ -75,6 +74,7 @@ struct discovery {
 	struct portal portal[PORTALS];
 	struct iscsi_probe probe[PORTALS * ISCSI_CARRIERS];
 	unsigned portals, probes;
+	bool probed;
 };
 
 static uint32_t left_ms(const struct discovery *d, uint32_t part)
@@ -170,11 +170,11 @@ static void ask(struct discovery *d, enum iscsi_carrier carrier, uint32_t ms)
 		iscsi_show_chap(out, found->alg);
 	}
 	out_end(out);
-	if (!why->err && d->call->loop.verbose)
+	if (d->call->loop.verbose)
 		call_note(d->call, "queried over %s: %s%s%s", iscsi_carrier_word(carrier),
-			found->way, *found->alg ? ", by CHAP with " : "", found->alg);
-	else if (why->err && d->call->loop.verbose)
-		call_note(d->call, "queried over %s: %s", iscsi_carrier_word(carrier), why->text);
+			why->err ? why->text : found->way,
+			!why->err && *found->alg ? ", by CHAP with " : "",
+			why->err ? "" : found->alg);
 }
 
 static bool same_portal(const struct iscsi_record *a, const struct iscsi_record *b)
@@ -182,15 +182,15 @@ static bool same_portal(const struct iscsi_record *a, const struct iscsi_record 
 	return !strcmp(a->host, b->host) && a->port == b->port;
 }
 
-/* Has the list before this one, or this one further up, said the same? */
-static bool is_new(const struct discovery *d, unsigned carrier, unsigned index)
+/* The answers of both transports mostly agree. */
+static bool is_new(const struct discovery *d, const struct iscsi_record *record)
 {
-	const struct iscsi_record *record = &d->found[carrier].record[index];
-
-	for (unsigned c = 0; c <= carrier; c++)
-		for (unsigned i = 0; i < (c == carrier ? index : d->found[c].count); i++) {
+	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
+		for (unsigned i = 0; i < d->found[c].count; i++) {
 			const struct iscsi_record *other = &d->found[c].record[i];
 
+			if (other == record)
+				return true;
 			if (same_portal(record, other) && record->tpgt == other->tpgt &&
 				!strcmp(record->name, other->name))
 				return false;
@@ -234,7 +234,7 @@ static const char *portal_text(const struct iscsi_record *r, char text[PORTAL_TE
 /* "answers over iser and tcp", or why not */
 static void tell_portal(const struct discovery *d, const struct portal *portal)
 {
-	const struct iscsi_probe *const *probe = (const struct iscsi_probe *const *)portal->probe;
+	struct iscsi_probe *const *probe = portal->probe;
 	const char *why = portal->why.text;
 	char at[PORTAL_TEXT], over[32] = "";
 
@@ -263,10 +263,9 @@ static int probe(struct discovery *d)
 			add_portal(d, &d->found[c].record[i]);
 	err = iscsi_probe(d->loop, &d->who.from, d->probe, d->probes,
 		!ms || ms > PROBE_MS ? PROBE_MS : ms, d->call->diag);
-	for (unsigned i = 0; !err && i < d->portals; i++) {
-		d->portal[i].tried = true;
+	d->probed = !err;
+	for (unsigned i = 0; !err && i < d->portals; i++)
 		tell_portal(d, &d->portal[i]);
-	}
 	return err;
 }
 
@@ -281,7 +280,7 @@ static void print_record(struct discovery *d, const struct iscsi_record *r)
 	iscsi_show_portal(out, r->host, r->port);
 	if (r->tpgt >= 0)
 		out_u64(out, "tpgt", NULL, (uint64_t)r->tpgt);
-	if (portal && portal->tried) {
+	if (portal && d->probed) {
 		out_list(out, "transports");
 		for (unsigned c = ISCSI_CARRIERS; c-- > 0;)
 			if (portal->probe[c] && portal->probe[c]->answers)
@@ -324,7 +323,7 @@ static int run(struct discovery *d)
 	out_list(out, "records");
 	for (unsigned c = 0; !err && c < ISCSI_CARRIERS; c++)
 		for (unsigned i = 0; i < d->found[c].count; i++)
-			if (is_new(d, c, i)) {
+			if (is_new(d, &d->found[c].record[i])) {
 				print_record(d, &d->found[c].record[i]);
 				count++;
 			}
