@@ -103,6 +103,14 @@ static const struct option names[] = {
 	{ 0 },
 };
 
+static bool begins(const char *name, const char *typed, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (name[i] != typed[i] && !(name[i] == '_' && typed[i] == '-'))
+			return false;
+	return true;
+}
+
 /* name: where argv[0] is, or NULL to be silent. -1: the end; '?': wrong. Operands are skipped. */
 static int next_option(int argc, char **argv, const char *name)
 {
@@ -130,7 +138,7 @@ static int next_option(int argc, char **argv, const char *name)
 	} else {
 		len = strcspn(word += 2, "=");
 		for (unsigned i = 0; i < NAMES; i++) {
-			if (strncmp(names[i].name, word, len))
+			if (!begins(names[i].name, word, len))
 				continue;
 			if (!possible++)
 				fprintf(stderr,

@@ -56,6 +56,8 @@ wrong "option '--port' requires an argument" --port
 wrong "option '--help' doesn't allow an argument" --help=3
 wrong "option '--p=1' is ambiguous; possibilities: '--port' '--password' '--password_in' '--param'" --p=1
 wrong "option '--pass' is ambiguous; possibilities: '--password' '--password_in'" --pass x
+wrong "option '--fwparam-' is ambiguous; possibilities: '--fwparam_connect' '--fwparam_network' '--fwparam_print'" --fwparam-
+wrong "option '--password_in' requires an argument" --password-in
 says 7 '' 'iscsistart: Invalid --param foo. Missing value.' -P foo
 says 7 '' 'iscsistart: Invalid --param foo. Missing value.' -P foo= -h
 missing InitiatorName
