@@ -620,34 +620,26 @@ static int set_up(struct call *call, int root, const struct ibft_target_info *ta
 
 static int use_table(struct call *call, int root, bool print)
 {
-	struct ibft *ibft = calloc(1, sizeof(*ibft));
+	struct ibft ibft;
 	int rc = EXIT_DONE;
 
-	if (!ibft)
-		return diag_sys(call->diag, ENOMEM, "iBFT"), EXIT_FAILED;
-	if (kernel_ibft_targets(root, ibft, call->diag)) {
+	if (kernel_ibft_targets(root, &ibft, call->diag)) {
 		out_line(call->out, "%s",
 			print ? "Could not get list of targets from firmware."
 			      : "Could not setup fw entries.");
 		rc = NOTHING;
-		goto done;
-	}
-	if (print)
+	} else if (print) {
 		out_list(call->out, "records");
-	for (unsigned i = 0; i < ibft->targets; i++) {
-		const struct ibft_target_info *target = &ibft->target[i];
-		const struct ibft_nic_info *nic = kernel_ibft_nic(ibft, target);
-
-		if (print)
-			kernel_ibft_show(call->out, ibft, target, VERSION);
-		else if (set_up(call, root, target, nic))
-			rc = EXIT_FAILED;
-	}
-	if (print)
+		for (unsigned i = 0; i < ibft.targets; i++)
+			kernel_ibft_show(call->out, &ibft, &ibft.target[i], VERSION);
 		out_end(call->out);
-done:
-	explicit_bzero(ibft, sizeof(*ibft));
-	free(ibft);
+	} else {
+		for (unsigned i = 0; i < ibft.targets; i++)
+			if (set_up(call, root, &ibft.target[i],
+				    kernel_ibft_nic(&ibft, &ibft.target[i])))
+				rc = EXIT_FAILED;
+	}
+	explicit_bzero(&ibft, sizeof(ibft));
 	return rc;
 }
 

@@ -83,7 +83,7 @@ struct iscsi_target { /* not to be copied */
 	uint8_t carrier;
 	uint64_t lun;            /* SCSI_LUN_ALL: unset */
 	int tpgt;                /* of --portal; -1: unset */
-	struct iscsi_wish *wish; /* what the URI was made of; NULL: it was given */
+	struct iscsi_wish *wish; /* of a string of dracut's; or NULL */
 
 	/* iscsi_logins_read()'s */
 	struct iscsi_who who;
@@ -96,7 +96,7 @@ struct iscsi_targets {
 };
 /* Targets of the operands that are URIs or dracut's strings, of the options, and of the wishes
  * (NULL: none). An invalid wish is reported and counted as a problem if there are others. until:
- * limit of name lookups. Call iscsi_targets_free() also on failure. */
+ * limit of name lookups. Call iscsi_targets_free() also on failure; the wishes live longer. */
 int iscsi_targets_read(struct call *, const struct iscsi_target_words *, struct iscsi_wishes *,
 	uint64_t until, struct iscsi_targets *);
 void iscsi_targets_free(struct iscsi_targets *); /* wipes */

@@ -266,13 +266,8 @@ static int read_wish(struct iscsi_target *target, const struct iscsi_wish *wish,
 	const struct iscsi_wishes *wishes, uint64_t until, struct diag *diag)
 {
 	struct uri *uri = &target->uri;
-	int err;
+	int err = iscsi_uri_of_wish(uri, wish, diag);
 
-	target->wish = malloc(sizeof(*target->wish));
-	if (!target->wish)
-		return diag_sys(diag, ENOMEM, "targets");
-	*target->wish = *wish;
-	err = iscsi_uri_of_wish(uri, target->wish, diag);
 	if (!err)
 		err = read_path(target, until, diag);
 	if (err)
@@ -331,20 +326,19 @@ static int read_wishes(struct call *call, struct iscsi_wishes *wishes, uint64_t 
 static int read_string(
 	struct iscsi_target *target, const char *text, uint64_t until, struct diag *diag)
 {
-	struct iscsi_wish wish;
-	int err = kernel_iscsi_string(text, &wish, diag);
+	struct iscsi_wish *wish = target->wish = malloc(sizeof(*wish));
+	int err = wish ? kernel_iscsi_string(text, wish, diag) : diag_sys(diag, ENOMEM, "targets");
 
-	snprintf(wish.from, sizeof(wish.from), "%s", wish.iser ? "iser:" : "iscsi:");
-	if (!err && wish.firmware)
-		err = diag_set(diag, DIAG_USAGE, EINVAL,
+	if (err)
+		return err;
+	if (wish->firmware)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"'%s' means the firmware's targets: use --ibft", text);
-	else if (!err && !wish.host[0])
-		err = diag_set(diag, DIAG_USAGE, EINVAL,
-			"no host given for %s: rdmastor does not query DHCP", wish.name);
-	if (!err)
-		err = read_wish(target, &wish, NULL, until, diag);
-	explicit_bzero(&wish, sizeof(wish));
-	return err;
+	if (!wish->host[0])
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"no host given for %s: rdmastor does not query DHCP", wish->name);
+	snprintf(wish->from, sizeof(wish->from), "%s", wish->iser ? "iser:" : "iscsi:");
+	return read_wish(target, wish, NULL, until, diag);
 }
 
 int iscsi_targets_read(struct call *call, const struct iscsi_target_words *words,

@@ -18,36 +18,23 @@ void kernel_iscsi_wishes_free(struct iscsi_wishes *w)
 	*w = (struct iscsi_wishes){ 0 };
 }
 
-static int take_firmware(struct iscsi_wishes *w, const struct ibft *ibft, struct diag *diag)
+static int add_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
 {
-	int err = 0;
+	struct ibft ibft;
+	int err = kernel_ibft_targets(root, &ibft, diag);
 
-	if (!w->initiator[0] && ibft->initiator[0]) {
-		strcpy(w->initiator, ibft->initiator);
+	if (!err && !w->initiator[0] && ibft.initiator[0]) {
+		strcpy(w->initiator, ibft.initiator);
 		strcpy(w->initiator_from, "iBFT");
 	}
-	for (unsigned i = 0; i < ibft->targets && !err; i++) {
+	for (unsigned i = 0; !err && i < ibft.targets; i++) {
 		struct iscsi_wish wish;
 
-		kernel_ibft_wish(ibft, &ibft->target[i], &wish);
+		kernel_ibft_wish(&ibft, &ibft.target[i], &wish);
 		err = kernel_iscsi_conf_add(w, &wish, diag);
 		explicit_bzero(&wish, sizeof(wish));
 	}
-	return err;
-}
-
-static int add_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
-{
-	struct ibft *ibft = calloc(1, sizeof(*ibft));
-	int err;
-
-	if (!ibft)
-		return diag_sys(diag, ENOMEM, "iBFT");
-	err = kernel_ibft_targets(root, ibft, diag);
-	if (!err)
-		err = take_firmware(w, ibft, diag);
-	explicit_bzero(ibft, sizeof(*ibft));
-	free(ibft);
+	explicit_bzero(&ibft, sizeof(ibft));
 	return err;
 }
 
@@ -86,23 +73,19 @@ int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 
 void kernel_iscsi_network(int root, struct iscsi_wishes *w)
 {
-	struct ibft *ibft = calloc(1, sizeof(*ibft));
+	struct ibft ibft;
+	int err = kernel_ibft(root, &ibft, NULL);
 
-	if (!ibft || kernel_ibft(root, ibft, NULL))
-		goto done;
-	for (unsigned i = 0; i < ibft->targets; i++) {
-		const struct ibft_nic_info *nic = kernel_ibft_nic(ibft, &ibft->target[i]);
+	for (unsigned i = 0; !err && i < ibft.targets; i++) {
+		const struct ibft_nic_info *nic = kernel_ibft_nic(&ibft, &ibft.target[i]);
 		struct diag why = { 0 };
 
-		if (!nic || !kernel_ibft_network(root, nic, &ibft->target[i], &why))
+		if (!nic || !kernel_ibft_network(root, nic, &ibft.target[i], &why))
 			continue;
 		w->problems++;
 		kernel_iscsi_conf_note(w, "firmware network: %.300s", why.text);
 	}
-done:
-	if (ibft)
-		explicit_bzero(ibft, sizeof(*ibft));
-	free(ibft);
+	explicit_bzero(&ibft, sizeof(ibft));
 }
 
 int kernel_iscsi_conf_file(int root, const char *path,
