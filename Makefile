@@ -138,7 +138,7 @@ $(T)/libcore.a $(T)/libfake.a $(F)/libcore.a $(F)/libfake.a: $(B)/sources
 	$(call run,AR,$@)ar qcs $@ $(filter %.o,$^)
 
 # Fakes come before what they stand for.
-TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(addprefix $(SYS)/glibc/lib/,liburing.a libcjson.a libmbedcrypto.a) -pthread
+TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(addprefix $(SYS)/glibc/lib/,liburing.a libcjson.a libmbedcrypto.a libnl-3.a) -pthread
 $(T)/tests/pair/steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
 $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv,--wrap=recv
 # On the clock of tests/fake/leap.c.

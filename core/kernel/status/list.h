@@ -53,7 +53,7 @@ struct list_nl {
 	bool ended; /* the answer is complete */
 };
 void kernel_list_netlink_take(
-	struct list_nl *, const void *messages, size_t len); /* what one read gave */
+	struct list_nl *, void *messages, size_t len); /* what one read gave */
 
 /* Where a connection to link->address leaves from: its source, RDMA device and port, as far as they
  * are not told yet. */
