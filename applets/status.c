@@ -5,9 +5,8 @@
 #include "export.h"
 #include "kernel_identity.h"
 #include "kernel_nbd.h"
+#include "kernel_status.h"
 #include "loop.h"
-#include "status_serving.h"
-#include "status_show.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -82,7 +81,7 @@ static int sample(struct call *call, int root, struct loop *loop, struct kernel_
 		return err;
 	err = kernel_list(root, &list, call->diag);
 	if (!err && call->operands) {
-		served = serving_select(serving, call->operand[0]);
+		served = kernel_serving_select(serving, call->operand[0]);
 		err = kernel_list_select(
 			root, &list, call->operand[0], opts->common.timeout_ms, call->diag);
 	}
@@ -98,7 +97,7 @@ static int sample(struct call *call, int root, struct loop *loop, struct kernel_
 	}
 	if (!err) {
 		ask_ublk(loop, root, &list);
-		status_show(call->out, &list, &what);
+		kernel_status_show(call->out, &list, &what);
 	}
 	kernel_list_free(&list);
 	return err;

@@ -36,6 +36,7 @@ void out_text(struct out *, const char *key, const char *label, const char *fmt,
 	__attribute__((format(printf, 4, 5)));
 /* JSON only: in lower case, - for each blank; nothing if empty */
 void out_word(struct out *, const char *key, const char *text);
+void out_known(struct out *, const char *key, const char *text); /* JSON only; nothing if empty */
 void out_u64(struct out *, const char *key, const char *label, uint64_t value);
 /* digits behind the point; finite */
 void out_real(struct out *, const char *key, const char *label, double value, unsigned digits);

@@ -199,8 +199,13 @@ void out_word(struct out *out, const char *key, const char *text)
 	for (; text[len] && len < sizeof(word) - 1; len++)
 		word[len] = text[len] == ' ' ? '-' : (char)tolower((unsigned char)text[len]);
 	word[len] = 0;
-	if (len)
-		out_text(out, key, NULL, "%s", word);
+	out_known(out, key, word);
+}
+
+void out_known(struct out *out, const char *key, const char *text)
+{
+	if (text[0])
+		out_text(out, key, NULL, "%s", text);
 }
 
 void out_u64(struct out *out, const char *key, const char *label, uint64_t value)

@@ -14,12 +14,12 @@ daemon  : attach_iscsi iscsi_keeper kernel_* mad port_events srp_daemon srp_rule
 load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rping load_report out :
 target  : target split bdev ways ep stream mem :
 export  : bdev child export kernel_disk kernel_identity kernel_nbd kernel_process mem nbd_dev nbd_server split uri uapi/* daemon disk_open fronts nvmf_target kernel_rdma : liburing.h
-kernel  : kernel_* out child uri wire/iscsi wire/nvmf datamover uapi/* : netlink/* cjson/* mbedtls/*
+kernel  : kernel_* out table child uri wire/iscsi wire/nvmf datamover uapi/* : netlink/* cjson/* mbedtls/*
 proto   : target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server wire/* : mbedtls/*
 block   : bdev split scheme out mem uri copy session image : liburing.h
 mad     : mad wire/mad : infiniband/*
 net     : port_events ep stream ways mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
-base    : applet secret scheme image child crc32c mem out uri resolve stats task : mbedtls/*
+base    : applet secret scheme image child crc32c mem out uri resolve stats table task : mbedtls/*
 include : * :
 '
 everywhere='base64 diag grow loop names policy wire'

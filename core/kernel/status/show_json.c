@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What is attached, as JSON: disks and mounts with their paths, then the RDMA ports. Unknown values
  * are omitted. */
-#include "status_show.h"
+#include "show.h"
 #include <stdio.h>
 #include <string.h>
-
-static void put_text(struct out *out, const char *key, const char *text)
-{
-	if (text[0])
-		out_text(out, key, NULL, "%s", text);
-}
 
 static void put_number(struct out *out, const char *key, uint64_t value)
 {
@@ -17,7 +11,7 @@ static void put_number(struct out *out, const char *key, uint64_t value)
 		out_u64(out, key, NULL, value);
 }
 
-void status_seconds(struct out *out, const char *key, int value)
+static void put_signed(struct out *out, const char *key, int value)
 {
 	if (value >= 0)
 		out_u64(out, key, NULL, (uint64_t)value);
@@ -27,13 +21,13 @@ static void put_loss(struct out *out, const struct list_loss *loss)
 {
 	char text[24];
 
-	put_text(out, "on_loss", status_policy(loss, text));
+	out_known(out, "on_loss", status_policy(loss, text));
 	out_object(out, "timeouts");
-	status_seconds(out, "reconnect_seconds", loss->retry_s);
-	status_seconds(out, "fail_seconds", loss->fail_s);
-	status_seconds(out, "give_up_seconds", loss->give_up_s);
-	status_seconds(out, "fail_left_seconds", loss->fail_left_s);
-	status_seconds(out, "give_up_left_seconds", loss->give_up_left_s);
+	put_signed(out, "reconnect_seconds", loss->retry_s);
+	put_signed(out, "fail_seconds", loss->fail_s);
+	put_signed(out, "give_up_seconds", loss->give_up_s);
+	put_signed(out, "fail_left_seconds", loss->fail_left_s);
+	put_signed(out, "give_up_left_seconds", loss->give_up_left_s);
 	out_end(out);
 	if (loss->attempts >= 0)
 		out_u64(out, "attempts", NULL, (uint64_t)loss->attempts);
@@ -50,7 +44,7 @@ static void put_target(struct out *out, const struct list_link *link, const stru
 		out_text(out, "ioc_guid", NULL, "%.*s", (int)(slash - link->target), link->target);
 		out_text(out, "id_ext", NULL, "%s", slash + 1);
 	} else {
-		put_text(out,
+		out_known(out,
 			nvme                             ? "subnqn"
 			: iscsi                          ? "target"
 			: !strcmp(link->protocol, "nfs") ? "path"
@@ -59,7 +53,7 @@ static void put_target(struct out *out, const struct list_link *link, const stru
 	}
 	if (path->disk >= 0 && (nvme || srp || iscsi))
 		out_u64(out, nvme ? "nsid" : "lun", NULL, path->unit);
-	put_text(out, nvme ? "hostnqn" : "initiator", link->host);
+	out_known(out, nvme ? "hostnqn" : "initiator", link->host);
 }
 
 /* Of iSCSI the portal, as iser-login prints it: after a redirect the connection's address is
@@ -70,9 +64,67 @@ static void put_address(struct out *out, const struct list_link *link)
 
 	if (link->iscsi.portal_port)
 		snprintf(port, sizeof(port), "%u", link->iscsi.portal_port);
-	put_text(out, "traddr", link->iscsi.is ? link->iscsi.portal : link->address);
-	put_text(out, strcmp(link->protocol, "srp") ? "trsvcid" : "service_id",
+	out_known(out, "traddr", link->iscsi.is ? link->iscsi.portal : link->address);
+	out_known(out, strcmp(link->protocol, "srp") ? "trsvcid" : "service_id",
 		link->iscsi.is ? port : link->service);
+}
+
+static void put_bool(struct out *out, const char *key, int value)
+{
+	if (value >= 0)
+		out_bool(out, key, NULL, value);
+}
+
+static void put_tmo(struct out *out, const struct kernel_iscsi_tmo *tmo)
+{
+	out_object(out, "timeouts");
+	put_signed(out, "replacement_timeout_seconds", tmo->recovery);
+	put_signed(out, "noop_interval_seconds", tmo->recv);
+	put_signed(out, "noop_timeout_seconds", tmo->ping);
+	put_signed(out, "abort_timeout_seconds", tmo->abort);
+	put_signed(out, "lu_reset_timeout_seconds", tmo->lu_reset);
+	put_signed(out, "tgt_reset_timeout_seconds", tmo->target_reset);
+	out_end(out);
+}
+
+static void put_agreed(struct out *out, const struct kernel_iscsi_agreed *is)
+{
+	out_object(out, "agreed");
+	put_bool(out, "header_digest", is->header_digest);
+	put_bool(out, "data_digest", is->data_digest);
+	put_signed(out, "max_recv_bytes", is->max_recv);
+	put_signed(out, "max_xmit_bytes", is->max_xmit);
+	put_signed(out, "first_burst_bytes", is->first_burst);
+	put_signed(out, "max_burst_bytes", is->max_burst);
+	put_bool(out, "initial_r2t", is->initial_r2t);
+	put_bool(out, "immediate_data", is->immediate_data);
+	put_bool(out, "data_pdu_in_order", is->pdu_in_order);
+	put_bool(out, "data_sequence_in_order", is->sequence_in_order);
+	put_signed(out, "max_r2t", is->max_r2t);
+	put_signed(out, "erl", is->erl);
+	out_end(out);
+}
+
+static void put_iscsi(struct out *out, const struct list_link *link, const struct list_path *path)
+{
+	const struct list_iscsi *iscsi = &link->iscsi;
+
+	out_object(out, "iscsi");
+	out_u64(out, "sid", NULL, iscsi->sid);
+	out_u64(out, "cid", NULL, iscsi->cid);
+	out_known(out, "connection_state", iscsi->connection_state);
+	out_known(out, "hctl", path->hctl);
+	put_signed(out, "tpgt", iscsi->tpgt);
+	out_object(out, "peer");
+	out_known(out, "traddr", link->address);
+	out_known(out, "trsvcid", link->service);
+	out_end(out);
+	out_text(out, "kept_by", NULL, "%s", iscsi->kept_by);
+	if (iscsi->kept_by_pid)
+		out_u64(out, "kept_by_pid", NULL, (uint64_t)iscsi->kept_by_pid);
+	put_tmo(out, &iscsi->tmo);
+	put_agreed(out, &iscsi->agreed);
+	out_end(out);
 }
 
 static void put_path(struct out *out, const struct kernel_list *list, const struct list_path *path)
@@ -81,19 +133,19 @@ static void put_path(struct out *out, const struct kernel_list *list, const stru
 	const bool local = !strcmp(link->transport, "local");
 
 	out_object(out, NULL);
-	put_text(out, "connection", link->name);
+	out_known(out, "connection", link->name);
 	out_text(out, "protocol", NULL, "%s", link->protocol);
-	put_text(out, "vers", link->version);
-	put_text(out, "mounted_from", link->from);
-	put_text(out, "transport", link->transport);
+	out_known(out, "vers", link->version);
+	out_known(out, "mounted_from", link->from);
+	out_known(out, "transport", link->transport);
 	out_word(out, "state", link->state);
-	put_text(out, "node", path->node);
+	out_known(out, "node", path->node);
 	out_word(out, "path_state", path->state);
 	put_target(out, link, path);
 	put_address(out, link);
-	put_text(out, "host_traddr", link->source);
-	put_text(out, "netdev", link->netdev);
-	put_text(out, "rdma_device", link->rdma_dev);
+	out_known(out, "host_traddr", link->source);
+	out_known(out, "netdev", link->netdev);
+	out_known(out, "rdma_device", link->rdma_dev);
 	put_number(out, "rdma_port", link->rdma_port);
 	put_number(out, "queues", link->queues);
 	put_number(out, "pid", (uint64_t)link->pid);
@@ -102,7 +154,7 @@ static void put_path(struct out *out, const struct kernel_list *list, const stru
 	else
 		put_loss(out, &link->loss);
 	if (link->iscsi.is)
-		status_iscsi_json(out, link, path);
+		put_iscsi(out, link, path);
 	out_end(out);
 }
 
@@ -116,9 +168,9 @@ static void put_disk(struct out *out, const struct kernel_list *list, const stru
 		out_text(out, disk->node[0] ? "device" : "directory", NULL, "%s", disk->name);
 		put_number(out, "size", disk->size);
 		put_number(out, "block_size", disk->block);
-		put_text(out, "wwid", disk->wwid);
+		out_known(out, "wwid", disk->wwid);
 		out_word(out, "policy", disk->policy);
-		put_text(out, "holders", disk->used_by);
+		out_known(out, "holders", disk->used_by);
 	}
 	out_list(out, "paths");
 }
@@ -130,16 +182,16 @@ static void put_port(struct out *out, const struct list_port *port)
 	out_object(out, NULL);
 	out_text(out, "rdma_device", NULL, "%s", port->dev);
 	out_u64(out, "rdma_port", NULL, port->port);
-	put_text(out, "link", port->kind);
+	out_known(out, "link", port->kind);
 	out_word(out, "state", port->state);
 	out_word(out, "physical_state", port->physical);
 	out_word(out, "link_layer", port->layer);
 	if (sscanf(port->rate, "%lf Gb/sec", &rate) == 1 && rate > 0 && rate < 1e6)
 		out_real(out, "gigabits_per_second", NULL, rate, 1);
-	put_text(out, "netdev", port->netdev);
-	put_text(out, "driver", port->driver);
-	put_text(out, "provider", port->provider);
-	put_text(out, "firmware", port->firmware);
+	out_known(out, "netdev", port->netdev);
+	out_known(out, "driver", port->driver);
+	out_known(out, "provider", port->provider);
+	out_known(out, "firmware", port->firmware);
 	put_number(out, "lid", port->lid);
 	put_number(out, "sm_lid", port->sm_lid);
 	out_list(out, "gids");
@@ -148,7 +200,7 @@ static void put_port(struct out *out, const struct list_port *port)
 		out_u64(out, "index", NULL, port->gid[i].index);
 		out_text(out, "gid", NULL, "%s", port->gid[i].gid);
 		out_word(out, "type", port->gid[i].type);
-		put_text(out, "netdev", port->gid[i].netdev);
+		out_known(out, "netdev", port->gid[i].netdev);
 		out_end(out);
 	}
 	out_end(out);
@@ -157,25 +209,17 @@ static void put_port(struct out *out, const struct list_port *port)
 
 void status_json(struct out *out, const struct kernel_list *list)
 {
-	const struct list_path *last = NULL;
-
 	out_list(out, "attached");
 	for (unsigned i = 0; i < list->paths; i++) {
 		const struct list_path *path = &list->path[i];
 
-		if (!last || path->disk < 0 || path->disk != last->disk) {
-			if (last) {
-				out_end(out);
-				out_end(out);
-			}
+		if (!i || path->disk < 0 || path->disk != path[-1].disk)
 			put_disk(out, list, path);
-		}
 		put_path(out, list, path);
-		last = path;
-	}
-	if (last) {
-		out_end(out);
-		out_end(out);
+		if (i + 1 == list->paths || path[1].disk < 0 || path[1].disk != path->disk) {
+			out_end(out);
+			out_end(out);
+		}
 	}
 	out_end(out);
 	out_list(out, "rdma_ports");

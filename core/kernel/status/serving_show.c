@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The disks that processes of this machine serve and export, as a table and as JSON. */
-#include "status_serving.h"
-#include "status_show.h"
-#include "status_table.h"
+#include "show.h"
+#include "table.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +68,7 @@ static bool front_is(
 	return false;
 }
 
-bool serving_select(struct kernel_serving *list, const char *word)
+bool kernel_serving_select(struct kernel_serving *list, const char *word)
 {
 	unsigned kept = 0;
 
@@ -88,18 +87,6 @@ bool serving_select(struct kernel_serving *list, const char *word)
 	return kept;
 }
 
-static const char *address(const struct serving_listener *listener, char text[ADDR_TEXT + 20])
-{
-	const bool v6 = strchr(listener->traddr, ':');
-
-	if (listener->path[0])
-		snprintf(text, ADDR_TEXT + 20, "%s", listener->path);
-	else
-		snprintf(text, ADDR_TEXT + 20, "%s%s%s:%s", v6 ? "[" : "", listener->traddr,
-			v6 ? "]" : "", listener->trsvcid);
-	return text;
-}
-
 static const char *number(uint64_t value, char text[24])
 {
 	text[0] = 0;
@@ -116,52 +103,45 @@ static const char *rate(double per_second, char text[24])
 	return text;
 }
 
-/* The row of one disk at one address. What counts for the whole front stands in its first row. */
-static void front_row(struct table *table, const struct serving_process *process,
-	const struct serving_process *before, const struct serving_front *front,
-	const struct serving_front *front_before, const struct serving_disk *disk,
-	const struct serving_listener *listener, bool first)
-{
-	char where[ADDR_TEXT + 20], as[32], bytes[16], text[5][24];
-	const char *by = listener ? listener->transport : "";
-
-	snprintf(as, sizeof(as), "%s%s%s", front->protocol, *by ? "/" : "",
-		*by && listener->iwarp ? "iwarp" : by);
-	table_row(
-		table, (const char *const[]){
-			       disk ? disk->uri : "",
-			       disk ? status_size(disk->size, bytes) : "",
-			       as,
-			       listener ? address(listener, where)
-			       : disk   ? disk->device
-					: "",
-			       first ? number(front->clients, text[0]) : " ",
-			       first ? rate(serving_rate(process, before, front->read_bytes,
-						    front_before ? front_before->read_bytes : 0),
-					       text[1])
-				     : " ",
-			       first ? rate(serving_rate(process, before, front->written_bytes,
-						    front_before ? front_before->written_bytes : 0),
-					       text[2])
-				     : " ",
-			       first ? number(front->errors, text[3]) : " ",
-			       number((uint64_t)process->pid, text[4]),
-		       });
-}
-
+/* A row for each disk at each address. What counts for the whole front stands in the first. */
 static void front_rows(struct table *table, const struct serving_process *process,
 	const struct serving_process *before, unsigned index)
 {
 	const struct serving_front *front = &process->front[index],
-				   *front_before = before ? &before->front[index] : NULL;
-	bool first = true;
+				   *then = before ? &before->front[index] : NULL;
+	char where[STATUS_ADDRESS], as[32], bytes[16], text[5][24];
 
-	for (unsigned i = 0; i < front->disks; i++) {
-		for (unsigned l = 0; l < front->listeners || (!l && !front->listeners); l++) {
-			front_row(table, process, before, front, front_before, &front->disk[i],
-				front->listeners ? &front->listener[l] : NULL, first);
-			first = false;
-		}
+	for (unsigned row = 0; row < front->disks * (front->listeners ? front->listeners : 1);
+		row++) {
+		const struct serving_listener *listener =
+			front->listeners ? &front->listener[row % front->listeners] : NULL;
+		const struct serving_disk *disk =
+			&front->disk[row / (front->listeners ? front->listeners : 1)];
+		const char *by = listener ? listener->transport : "";
+
+		snprintf(as, sizeof(as), "%s%s%s", front->protocol, *by ? "/" : "",
+			*by && listener->iwarp ? "iwarp" : by);
+		table_row(table,
+			(const char *const[]){
+				disk->uri,
+				status_size(disk->size, bytes),
+				as,
+				!listener           ? disk->device
+				: listener->path[0] ? listener->path
+						    : status_address(listener->traddr,
+							      listener->trsvcid, where),
+				row ? " " : number(front->clients, text[0]),
+				row ? " "
+				    : rate(serving_rate(process, before, front->read_bytes,
+						   then ? then->read_bytes : 0),
+					      text[1]),
+				row ? " "
+				    : rate(serving_rate(process, before, front->written_bytes,
+						   then ? then->written_bytes : 0),
+					      text[2]),
+				row ? " " : number(front->errors, text[3]),
+				number((uint64_t)process->pid, text[4]),
+			});
 	}
 }
 
@@ -170,19 +150,16 @@ void serving_text(
 {
 	static const char *const head[] = { "SERVING", "SIZE", "AS", "ADDRESS", "CLIENTS", "READ",
 		"WRITTEN", "ERRORS", "PID" };
-	struct table table = { .out = out, .columns = sizeof(head) / sizeof(*head) };
+	struct table table = TABLE(out, head);
 	bool any = false;
 
 	for (unsigned i = 0; i < list->processes; i++)
 		any |= list->process[i].fronts;
-	for (int pass = any ? 0 : 2; pass < 2; pass++) {
-		table.print = pass;
-		table_row(&table, head);
+	while (any && table_pass(&table, head))
 		for (unsigned i = 0; i < list->processes; i++)
 			for (unsigned f = 0; f < list->process[i].fronts; f++)
 				front_rows(&table, &list->process[i],
 					find(before, &list->process[i]), f);
-	}
 	for (unsigned i = 0; i < list->processes; i++) {
 		const struct serving_process *process = &list->process[i];
 
@@ -191,12 +168,6 @@ void serving_text(
 		else if (process->stopping)
 			out_line(out, "process %d (%s): stopping", process->pid, process->applet);
 	}
-}
-
-static void put_text(struct out *out, const char *key, const char *text)
-{
-	if (text[0])
-		out_text(out, key, NULL, "%s", text);
 }
 
 static void put_number(struct out *out, const char *key, uint64_t value)
@@ -208,26 +179,26 @@ static void put_number(struct out *out, const char *key, uint64_t value)
 static void put_disk(struct out *out, const struct serving_disk *disk)
 {
 	out_object(out, NULL);
-	put_text(out, "uri", disk->uri);
+	out_known(out, "uri", disk->uri);
 	out_u64(out, "size", NULL, disk->size);
 	out_u64(out, "block_size", NULL, disk->block_size);
 	out_bool(out, "read_only", NULL, disk->read_only);
-	put_text(out, "subnqn", disk->subnqn);
+	out_known(out, "subnqn", disk->subnqn);
 	if (disk->nsid)
 		out_u64(out, "nsid", NULL, disk->nsid);
-	put_text(out, "name", disk->name);
-	put_text(out, "device", disk->device);
-	put_text(out, "holders", disk->holders);
+	out_known(out, "name", disk->name);
+	out_known(out, "device", disk->device);
+	out_known(out, "holders", disk->holders);
 	out_end(out);
 }
 
 static void put_listener(struct out *out, const struct serving_listener *listener)
 {
 	out_object(out, NULL);
-	put_text(out, "transport", listener->transport);
-	put_text(out, "traddr", listener->traddr);
-	put_text(out, "trsvcid", listener->trsvcid);
-	put_text(out, "path", listener->path);
+	out_known(out, "transport", listener->transport);
+	out_known(out, "traddr", listener->traddr);
+	out_known(out, "trsvcid", listener->trsvcid);
+	out_known(out, "path", listener->path);
 	if (!strcmp(listener->transport, "rdma"))
 		out_bool(out, "iwarp", NULL, listener->iwarp);
 	out_end(out);
@@ -236,7 +207,7 @@ static void put_listener(struct out *out, const struct serving_listener *listene
 static void put_front(
 	struct out *out, const struct serving_process *process, const struct serving_front *front)
 {
-	put_text(out, "protocol", front->protocol);
+	out_known(out, "protocol", front->protocol);
 	put_number(out, "clients", front->clients);
 	put_number(out, "refused", front->refused);
 	put_number(out, "queues", front->queues);
@@ -266,7 +237,7 @@ static void put_process(struct out *out, const struct serving_process *process)
 	out_object(out, NULL);
 	out_u64(out, "pid", NULL, (uint64_t)process->pid);
 	out_u64(out, "uid", NULL, process->uid);
-	put_text(out, "applet", process->applet);
+	out_known(out, "applet", process->applet);
 	if (process->why.err)
 		out_error(out, "error", &process->why);
 	else
@@ -281,15 +252,12 @@ void serving_json(struct out *out, const struct kernel_serving *list)
 	for (unsigned i = 0; i < list->processes; i++) {
 		const struct serving_process *process = &list->process[i];
 
-		for (unsigned f = 0; f < process->fronts; f++) {
+		for (unsigned f = 0; f < process->fronts || !f; f++) {
 			put_process(out, process);
-			put_front(out, process, &process->front[f]);
+			if (process->fronts)
+				put_front(out, process, &process->front[f]);
 			out_end(out);
 		}
-		if (process->fronts)
-			continue;
-		put_process(out, process);
-		out_end(out);
 	}
 	out_end(out);
 }

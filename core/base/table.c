@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Tables in text. */
-#include "status_table.h"
+#include "table.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -36,4 +36,13 @@ void table_row(struct table *table, const char *const *cell)
 	}
 	if (table->print)
 		out_line(table->out, "%s", line);
+}
+
+bool table_pass(struct table *table, const char *const *head)
+{
+	table->print = table->passes;
+	if (table->passes++ == 2)
+		return false;
+	table_row(table, head);
+	return true;
 }

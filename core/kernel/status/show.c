@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What is attached, as tables: a row for each path to a disk, those of one disk together; then the
  * RDMA ports. */
-#include "status_show.h"
+#include "show.h"
 #include "names.h"
-#include "status_serving.h"
-#include "status_table.h"
+#include "table.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,13 +45,12 @@ static const char *join(char *text, size_t len, const char *a, const char *with,
 	return text;
 }
 
-static const char *address(const struct list_link *link, char *text, size_t len)
+const char *status_address(const char *host, const char *port, char text[STATUS_ADDRESS])
 {
-	const bool brackets = strchr(link->address, ':') && strcmp(link->protocol, "srp");
-	const bool port = link->service[0] && strcmp(link->protocol, "srp");
+	const bool brackets = strchr(host, ':');
 
-	snprintf(text, len, "%s%s%s%s%s", brackets ? "[" : "", link->address, brackets ? "]" : "",
-		port ? ":" : "", port ? link->service : "");
+	snprintf(text, STATUS_ADDRESS, "%s%s%s%s%s", brackets ? "[" : "", host, brackets ? "]" : "",
+		*port ? ":" : "", port);
 	return text;
 }
 
@@ -98,8 +96,8 @@ static void path_row(
 	static const struct list_disk none;
 	const struct list_link *link = &list->link[path->link];
 	const struct list_disk *disk = path->disk < 0 ? &none : &list->disk[path->disk];
-	char way[80], state[64], where[200], rdma[80], queues[16] = "", loss[24], time[24],
-						       to[CELL], bytes[16], protocol[20];
+	char way[80], state[64], where[STATUS_ADDRESS], rdma[80],
+		queues[16] = "", loss[24], time[24], to[CELL], bytes[16], protocol[20];
 	const bool own_name =
 		path->node[0] && strcmp(path->node, disk->node) && strcmp(path->node, link->name);
 
@@ -114,7 +112,9 @@ static void path_row(
 			join(way, sizeof(way), strcmp(link->transport, "local") ? link->name : "",
 				":", own_name ? path->node : ""),
 			join(state, sizeof(state), link->state, "/", path->state),
-			address(link, where, sizeof(where)),
+			strcmp(link->protocol, "srp")
+				? status_address(link->address, link->service, where)
+				: link->address,
 			link->source,
 			rdma_name(link->rdma_dev, link->rdma_port, rdma),
 			queues,
@@ -130,51 +130,138 @@ static void paths_table(struct out *out, const struct kernel_list *list)
 	static const char *const head[] = { "DEVICE", "SIZE", "PROTOCOL", "TRANSPORT", "PATH",
 		"STATE", "ADDRESS", "SOURCE", "RDMA", "QUEUES", "ON-LOSS", "LEFT", "TARGET",
 		"USED-BY" };
-	struct table table = { .out = out, .columns = sizeof(head) / sizeof(*head) };
+	struct table table = TABLE(out, head);
 
-	for (int pass = 0; pass < 2; pass++) {
-		table.print = pass;
-		table_row(&table, head);
+	while (table_pass(&table, head))
 		for (unsigned i = 0; i < list->paths; i++)
 			path_row(&table, list, &list->path[i]);
-	}
 }
 
-static void port_row(struct table *table, const struct list_port *port)
+static const char *number(int value, char text[24])
 {
-	char name[80], state[64];
+	text[0] = 0;
+	if (value == VALUE_OFF)
+		snprintf(text, 24, "off");
+	else if (value >= 0)
+		snprintf(text, 24, "%d", value);
+	return text;
+}
 
-	table_row(table, (const char *const[]){ rdma_name(port->dev, port->port, name), port->kind,
-				 join(state, sizeof(state), port->state, "/", port->physical),
-				 port->netdev, port->driver, port->provider, port->rate });
+static const char *yes(int value)
+{
+	return value < 0 ? "" : value ? "yes" : "no";
+}
+
+static void session_row(
+	struct table *table, const struct kernel_list *list, const struct list_path *path)
+{
+	const struct list_link *link = &list->link[path->link];
+	const struct list_iscsi *iscsi = &link->iscsi;
+	const struct kernel_iscsi_tmo *tmo = &iscsi->tmo;
+	char where[STATUS_ADDRESS], port[8] = "", by[40], ping[24] = "", text[4][24];
+
+	if (iscsi->portal_port)
+		snprintf(port, sizeof(port), "%u", iscsi->portal_port);
+	snprintf(by, sizeof(by), iscsi->kept_by_pid ? "%s:%d" : "%s", iscsi->kept_by,
+		iscsi->kept_by_pid);
+	if (tmo->recv >= 0 && tmo->ping >= 0)
+		snprintf(ping, sizeof(ping), "%d+%d", tmo->recv, tmo->ping);
+	table_row(table,
+		(const char *const[]){ link->name, path->hctl, path->node, iscsi->connection_state,
+			status_address(iscsi->portal, port, where), by,
+			number(tmo->recovery, text[0]), ping, number(tmo->abort, text[1]),
+			number(tmo->lu_reset, text[2]), number(tmo->target_reset, text[3]) });
+}
+
+/* A session has a line as long as one of its paths is listed. */
+static bool is_listed(const struct kernel_list *list, unsigned link)
+{
+	bool listed = false;
+
+	for (unsigned i = 0; i < list->paths; i++)
+		listed |= list->path[i].link == (int)link;
+	return listed && list->link[link].iscsi.is;
+}
+
+static void sessions_table(struct out *out, const struct kernel_list *list)
+{
+	static const char *const head[] = { "ISCSI", "H:C:T:L", "NODE", "CONNECTION", "PORTAL",
+		"KEPT-BY", "RECOVERY", "PING", "ABORT", "LU-RESET", "TARGET-RESET" };
+	struct table table = TABLE(out, head);
+
+	out_line(out, "%s", "");
+	while (table_pass(&table, head))
+		for (unsigned i = 0; i < list->paths; i++)
+			if (list->link[list->path[i].link].iscsi.is)
+				session_row(&table, list, &list->path[i]);
+}
+
+static void agreed_table(struct out *out, const struct kernel_list *list)
+{
+	static const char *const head[] = { "ISCSI", "HEADER-DIGEST", "DATA-DIGEST", "MAX-RECV",
+		"MAX-XMIT", "FIRST-BURST", "MAX-BURST", "R2T", "MAX-R2T", "IMMEDIATE", "ERL" };
+	struct table table = TABLE(out, head);
+	char text[6][24];
+
+	out_line(out, "%s", "");
+	while (table_pass(&table, head))
+		for (unsigned i = 0; i < list->links; i++) {
+			const struct kernel_iscsi_agreed *is = &list->link[i].iscsi.agreed;
+
+			if (is_listed(list, i))
+				table_row(&table,
+					(const char *const[]){ list->link[i].name,
+						yes(is->header_digest), yes(is->data_digest),
+						number(is->max_recv, text[0]),
+						number(is->max_xmit, text[1]),
+						number(is->first_burst, text[2]),
+						number(is->max_burst, text[3]),
+						yes(is->initial_r2t), number(is->max_r2t, text[4]),
+						yes(is->immediate_data),
+						number(is->erl, text[5]) });
+		}
+}
+
+static void iscsi_tables(struct out *out, const struct kernel_list *list, bool verbose)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < list->links; i++)
+		any |= is_listed(list, i);
+	if (!any)
+		return;
+	sessions_table(out, list);
+	if (verbose)
+		agreed_table(out, list);
 }
 
 static void ports_table(struct out *out, const struct kernel_list *list)
 {
 	static const char *const head[] = { "RDMA", "LINK", "STATE", "NETDEV", "DRIVER", "PROVIDER",
 		"RATE" };
-	struct table table = { .out = out, .columns = sizeof(head) / sizeof(*head) };
+	struct table table = TABLE(out, head);
+	char name[80], state[64];
 
-	for (int pass = 0; pass < 2; pass++) {
-		table.print = pass;
-		table_row(&table, head);
-		for (unsigned i = 0; i < list->ports; i++)
-			port_row(&table, &list->port[i]);
-	}
+	while (table_pass(&table, head))
+		for (const struct list_port *port = list->port; port < list->port + list->ports;
+			port++)
+			table_row(&table,
+				(const char *const[]){ rdma_name(port->dev, port->port, name),
+					port->kind,
+					join(state, sizeof(state), port->state, "/",
+						port->physical),
+					port->netdev, port->driver, port->provider, port->rate });
 }
 
 static void gids_table(struct out *out, const struct kernel_list *list)
 {
 	static const char *const head[] = { "RDMA", "INDEX", "GID", "NETDEV", "TYPE" };
-	struct table table = { .out = out, .columns = sizeof(head) / sizeof(*head) };
+	struct table table = TABLE(out, head);
 	char name[80], index[16];
 
-	for (int pass = 0; pass < 2; pass++) {
-		table.print = pass;
-		table_row(&table, head);
-		for (unsigned i = 0; i < list->ports; i++) {
-			const struct list_port *port = &list->port[i];
-
+	while (table_pass(&table, head))
+		for (const struct list_port *port = list->port; port < list->port + list->ports;
+			port++)
 			for (unsigned g = 0; g < port->gids; g++) {
 				snprintf(index, sizeof(index), "%u", port->gid[g].index);
 				table_row(&table, (const char *const[]){
@@ -182,8 +269,6 @@ static void gids_table(struct out *out, const struct kernel_list *list)
 							  index, port->gid[g].gid,
 							  port->gid[g].netdev, port->gid[g].type });
 			}
-		}
-	}
 }
 
 static void show_text(
@@ -196,7 +281,7 @@ static void show_text(
 	else if (what->all && !serving)
 		out_line(out, "nothing is attached or served%s",
 			list->ports ? "" : "; no RDMA device");
-	status_iscsi(out, list, what->verbose);
+	iscsi_tables(out, list, what->verbose);
 	if (serving && list->paths)
 		out_line(out, "%s", "");
 	serving_text(out, what->serving, what->before);
@@ -228,7 +313,8 @@ static void show_identity(struct out *out, const struct identity *who)
 	out_end(out);
 }
 
-void status_show(struct out *out, const struct kernel_list *list, const struct status_show *what)
+void kernel_status_show(
+	struct out *out, const struct kernel_list *list, const struct status_show *what)
 {
 	if (out->json) {
 		status_json(out, list);
