@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Attach through the kernel: one shape for every initiator and mount, asynchronous on the caller's
- * loop. An attachment goes ready -> dial -> wait -> done; after a failure or a cancel it goes
- * users -> undo -> done, and so does a detach. Any number run at once. A protocol is a row of
+ * loop. An attachment goes find -> ready -> dial -> wait -> done; after a failure or a cancel it
+ * goes users -> undo -> done, and so does a detach. Any number run at once. A protocol is a row of
  * functions (struct attach_proto); what waits, retries and rolls back is here alone. */
 #pragma once
 #include "child.h"
@@ -14,8 +14,8 @@
 struct attach;
 struct attach_users;
 
-/* ready, dial and undo end with attach_step(), whenever that is: inside the call, too. Each is
- * bound by attach.until on its own (children have a deadline); two seconds later the frame stops
+/* find, ready, dial and undo end with attach_step(), whenever that is: inside the call, too. Each
+ * is bound by attach.until on its own (children have a deadline); two seconds later the frame stops
  * it. A step that failed has set attach.why. */
 struct attach_proto {
 	/* SUBSYSTEMs of uevents after which look() is worthwhile, besides "block": "nvme" */
@@ -25,6 +25,9 @@ struct attach_proto {
 	/* the kernel takes one dial at a time: on each loop attachments of this row get ready and
 	 * dial in turn, and the time of an attempt begins with its turn */
 	bool in_turn;
+	/* Look up what the owner left out. Any number at once, before their turn. NULL: nothing
+	 * to look up. */
+	void (*find)(struct attach *);
 	/* Modules, device nodes, an RDMA device, keys. NULL: nothing to prepare. */
 	void (*ready)(struct attach *);
 	/* Connect, log in, mount. Sets attach.made once there is something to undo. */
@@ -42,7 +45,7 @@ struct attach_proto {
 	/* Undo what this attachment made: disconnect, log out, unmount. why is free for its own
 	 * failure: after a failed attach the frame keeps the first one. */
 	void (*undo)(struct attach *);
-	/* Drop what is in flight in ready, dial, look or undo, without attach_step(). */
+	/* Drop what is in flight in find, ready, dial, look or undo, without attach_step(). */
 	void (*stop)(struct attach *);
 	/* NULL, or the attempt is over: let go what was held for it. May be called again. */
 	void (*release)(struct attach *);
@@ -62,6 +65,8 @@ struct attach { /* embedded first in the protocol's own; zeroed, then set by the
 	uint32_t limit_ms; /* of one attempt, from its turn on; 0 = none */
 	uint32_t retry_ms; /* pause before another attempt after a failure; 0 = one attempt */
 	bool no_wait;      /* done once dialled */
+	bool find_only;    /* done once found: a dry run */
+	bool own_turn;     /* the owner dials one at a time where the kernel needs that */
 	bool force;        /* attach_detach(): even if it is in use */
 	void (*done)(struct attach *);     /* once, from the loop; may free it or start it again */
 	void (*retrying)(struct attach *); /* NULL, or before each pause: why has the reason */

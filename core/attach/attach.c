@@ -19,7 +19,7 @@
 #define UNDO_MS   5000
 #define SHORT_MS  100 /* too short for another attempt */
 
-enum attach_state { IDLE, READY, QUEUED, DIAL, WAIT, USERS, UNDO, PAUSE, OVER };
+enum attach_state { IDLE, FIND, READY, QUEUED, DIAL, WAIT, USERS, UNDO, PAUSE, OVER };
 
 /* ---- A row that dials in turn: a queue on each loop, whose first prepares and dials. */
 
@@ -33,12 +33,14 @@ static void queue_free(struct loop_attic *attic)
 	free(container_of(attic, struct attach_queue, attic));
 }
 
-/* NULL: out of memory, and then in no turn. */
+/* NULL: in no turn, perhaps as memory is short. */
 static struct attach_queue *queue_of(const struct attach *attach)
 {
 	struct loop_attic *attic = loop_attic_find(attach->loop, attach->proto);
 	struct attach_queue *queue;
 
+	if (!attach->proto->in_turn || attach->own_turn)
+		return NULL;
 	if (attic)
 		return container_of(attic, struct attach_queue, attic);
 	queue = calloc(1, sizeof(*queue));
@@ -52,7 +54,7 @@ static struct attach_queue *queue_of(const struct attach *attach)
 /* False: another one has it. */
 static bool take_turn(struct attach *attach)
 {
-	struct attach_queue *queue = attach->proto->in_turn ? queue_of(attach) : NULL;
+	struct attach_queue *queue = queue_of(attach);
 	struct attach **at = queue ? &queue->first : NULL;
 
 	attach->next = NULL;
@@ -66,7 +68,7 @@ static bool take_turn(struct attach *attach)
 /* The next one begins from its own work. */
 static void leave_turn(struct attach *attach)
 {
-	struct attach_queue *queue = attach->proto->in_turn ? queue_of(attach) : NULL;
+	struct attach_queue *queue = queue_of(attach);
 	bool had = queue && queue->first == attach;
 
 	for (struct attach **at = queue ? &queue->first : NULL; at && *at; at = &(*at)->next)
@@ -167,16 +169,27 @@ static void dial(struct attach *attach)
 	attach->proto->dial(attach);
 }
 
+static void line_up(struct attach *attach)
+{
+	if (take_turn(attach))
+		prepare(attach);
+	else
+		enter(attach, QUEUED, attach->deadline);
+}
+
 static void begin(struct attach *attach)
 {
 	attach->why = (struct diag){ 0 };
 	attach->made = false;
 	attach->what[0] = attach->users[0] = 0;
 	attach->since = loop_clock();
-	if (take_turn(attach))
-		prepare(attach);
-	else
-		enter(attach, QUEUED, attach->deadline);
+	if (!attach->proto->find) {
+		line_up(attach);
+		return;
+	}
+	attach->until = attempt_end(attach);
+	enter(attach, FIND, backstop(attach));
+	attach->proto->find(attach);
 }
 
 static void finish(struct attach *attach)
@@ -314,6 +327,14 @@ static void next_step(struct loop_work *work)
 	case IDLE:
 		begin(attach);
 		break;
+	case FIND:
+		if (err)
+			fail(attach, err);
+		else if (attach->find_only)
+			finish(attach);
+		else
+			line_up(attach);
+		break;
 	case READY:
 		if (!err) {
 			dial(attach);
@@ -398,6 +419,7 @@ static void expired(struct loop_timer *timer)
 			break;
 		}
 		/* fall through */
+	case FIND:
 	case READY:
 	case QUEUED:
 	case DIAL:

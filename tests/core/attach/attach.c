@@ -54,12 +54,12 @@ pid_t __wrap_fork(void)
 
 struct fake {
 	struct attach attach;
-	unsigned ready_ms, dial_ms, disk_ms, undo_ms; /* how long each takes; NEVER */
-	int ready_err, dial_err, look_err, undo_err;
+	unsigned find_ms, ready_ms, dial_ms, disk_ms, undo_ms; /* how long each takes; NEVER */
+	int find_err, ready_err, dial_err, look_err, undo_err;
 	bool makes, slow; /* slow: its dial takes five seconds of a turn */
 	struct loop_timer timer;
 	uint64_t dialled_at, over_at, retried_at;
-	unsigned readies, dials, undos, dones, stops, retries;
+	unsigned finds, readies, dials, undos, dones, stops, retries;
 	int err; /* of the step under way */
 };
 #define NEVER 0xffffffffu
@@ -93,6 +93,12 @@ static void take(struct fake *fake, unsigned ms, int err)
 		loop_timer_set(loop, &fake->timer, loop_clock() + ms * MSEC);
 	else
 		step_over(&fake->timer);
+}
+
+static void fake_find(struct attach *attach)
+{
+	fake_of(attach)->finds++;
+	take(fake_of(attach), fake_of(attach)->find_ms, fake_of(attach)->find_err);
 }
 
 static void fake_ready(struct attach *attach)
@@ -283,6 +289,53 @@ Test(attach, in_turn_and_each_attempt_has_its_own_time)
 	cr_assert_eq(fake[2].attach.why.err, 0);
 	cr_assert_eq(ms_of(fake[2].over_at), 2350);
 	row.in_turn = false;
+}
+
+Test(attach, all_find_at_once_and_then_dial_in_turn)
+{
+	struct fake fake[4] = { fake_new(0), fake_new(0), fake_new(0), fake_new(0) };
+
+	row.in_turn = true;
+	row.find = fake_find;
+	for (unsigned i = 0; i < 4; i++) {
+		fake[i].find_ms = 100;
+		fake[i].dial_ms = 10;
+	}
+	fake[1].find_err = -ENOENT;
+	fake[2].attach.find_only = true;
+	fake[3].attach.own_turn = true;
+	run(fake, 4);
+	cr_assert_eq(fake[0].attach.why.err, 0);
+	cr_assert_eq(ms_of(fake[0].dialled_at), 110);
+	cr_assert_eq(fake[1].attach.why.err, ENOENT);
+	cr_assert_eq(fake[1].readies + fake[1].dials + fake[1].undos, 0);
+	cr_assert_eq(fake[2].attach.why.err, 0);
+	cr_assert_eq(ms_of(fake[2].over_at), 100);
+	cr_assert_eq(fake[2].readies + fake[2].dials, 0);
+	cr_assert_eq(ms_of(fake[3].dialled_at), 110, "in no turn");
+	row.in_turn = false;
+	row.find = NULL;
+}
+
+/* One is connected, the other is still being looked up. */
+Test(attach, a_cancel_ends_a_search_and_rolls_back_the_others)
+{
+	struct fake fake[2] = { fake_new(0), fake_new(0) };
+
+	row.find = fake_find;
+	fake[0].disk_ms = fake[1].find_ms = NEVER;
+	attach_start(&fake[0].attach);
+	attach_start(&fake[1].attach);
+	loop_wait(loop, (volatile int[]){ 0 }, began + 50 * MSEC);
+	cr_assert_eq(fake[0].dials, 1);
+	attach_cancel(&fake[0].attach);
+	attach_cancel(&fake[1].attach);
+	run(fake, 2);
+	cr_assert_eq(fake[0].attach.why.err, EINTR);
+	cr_assert_eq(fake[0].undos, 1);
+	cr_assert_eq(fake[1].attach.why.err, EINTR);
+	cr_assert_eq(fake[1].readies + fake[1].undos, 0);
+	row.find = NULL;
 }
 
 Test(attach, a_turn_that_does_not_come_in_time)
