@@ -159,10 +159,9 @@ $(T)/tests/core/base/resolve: TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll
 $(addprefix $(T)/tests/core/attach/,attach disks): TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime,--wrap=socket,--wrap=bind,--wrap=kernel_disk_opens
 $(T)/tests/core/attach/attach: TEST_LIBS += -Wl,--wrap=fork
 $(addprefix $(T)/tests/core/attach/,luns nvme): TEST_LIBS += -Wl,--wrap=kernel_disk_opens
-$(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_disk_opens,--wrap=kernel_srp_add_start
+$(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_disk_opens,--wrap=kernel_srp_add,--wrap=kill
 $(T)/tests/core/attach/nvme: TEST_LIBS += -Wl,--wrap=kernel_nvmf_keyring,--wrap=kernel_nvmf_key
 $(T)/tests/core/attach/nvme $(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_openers_of
-$(T)/tests/core/kernel/srp/srp_add: TEST_LIBS += -Wl,--wrap=kill
 $(T)/tests/core/attach/nfs: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=geteuid,--wrap=prctl,--wrap=nfs_query_versions
 $(T)/tests/core/attach/mount_call: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=kill
 $(T)/tests/core/net/ep $(T)/tests/core/net/ep_again: $(T)/obj/core/net/ep.o

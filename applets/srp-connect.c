@@ -4,9 +4,6 @@
 #include "attach_srp.h"
 #include "kernel_identity.h"
 #include "loop.h"
-#include "srp_attach.h"
-#include "srp_loss.h"
-#include "srp_made.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +88,7 @@ static int check_loss(const struct connection *c, int root, bool live, struct di
 		now = rport.tmo;
 	else
 		kernel_srp_tmo_default(root, &now);
-	to = srp_loss_merge(&c->srp.tmo, &now);
+	to = kernel_srp_tmo_merge(&c->srp.tmo, &now);
 	return kernel_srp_tmo_check(&to, diag);
 }
 
@@ -139,14 +136,6 @@ static int read_device(const struct work *w, struct connection *c)
 	return err ? err : check_loss(c, w->root, true, &c->why);
 }
 
-static bool must_look_up(const struct srp_target *target)
-{
-	const struct srp_want *want = &target->want;
-
-	return want->value[SRP_OPT_ID_EXT][0] && want->value[SRP_OPT_IOC_GUID][0] &&
-	       srp_lookup_needed(target);
-}
-
 static int read_new(const struct work *w, struct connection *c)
 {
 	const struct connect_options *opts = w->call->opts;
@@ -161,10 +150,15 @@ static int read_new(const struct work *w, struct connection *c)
 			&srp->tmo_given, &c->why);
 	if (!err)
 		err = check_loss(c, w->root, false, &c->why);
-	if (!err && !must_look_up(target))
+	if (!err && !attach_srp_incomplete(&target->want, target->place.lid))
 		err = kernel_srp_check(w->root, &target->want, &c->why);
+	if (!err)
+		err = kernel_srp_resolve(&target->want, &c->why);
 	srp->luns.lun = target->place.lun;
 	srp->want = &target->want;
+	srp->lid = target->place.lid;
+	srp->dev = target->dev;
+	srp->port = target->port;
 	return err;
 }
 
@@ -225,65 +219,32 @@ static void ended(struct attach *attach)
 	(void)attach;
 }
 
-static int look_up(const struct work *w, struct connection *c)
-{
-	struct srp_target *target = &c->target;
-	int err = 0;
-
-	if (must_look_up(target)) {
-		err = srp_lookup(w->loop, w->root, target, target->timeout_ms, &c->why);
-		if (!err)
-			err = kernel_srp_check(w->root, &target->want, &c->why);
-	}
-	return err ? err : kernel_srp_resolve(&target->want, &c->why);
-}
-
-/* The kernel logs in to one target after another: one that does not answer takes only its share of
- * the time. */
-static void start(const struct work *w, struct connection *c, uint64_t began)
-{
-	const struct connect_options *opts = w->call->opts;
-	uint32_t timeout_ms = c->target.timeout_ms;
-	struct attach_srp *srp = &c->srp;
-
-	if (w->count > 1 && timeout_ms)
-		srp->login_ms = timeout_ms / w->count + 1;
-	srp->dev = c->target.dev;
-	srp->port = c->target.port;
-	srp->params = (char *const *)opts->params.item;
-	srp->param_count = opts->params.count;
-	srp->exclusive = opts->exclusive;
-	srp->attach = (struct attach){ .proto = &attach_srp_row,
-		.loop = w->loop,
-		.root = w->root,
-		.deadline = timeout_ms ? began + timeout_ms * MSEC : 0,
-		.no_wait = opts->no_wait,
-		.done = ended,
-		.note = print_note };
-	attach_start(&srp->attach);
-}
-
-/* Those that are started make progress while others are looked up. */
+/* The kernel logs in to one target after another: each has the whole time from its turn on. */
 static int attach_all(const struct work *w)
 {
 	const struct connect_options *opts = w->call->opts;
-	uint64_t began = loop_clock();
 	int err;
 
 	for (unsigned i = 0; i < w->count; i++) {
 		struct connection *c = &w->list[i];
+		uint32_t timeout_ms = c->target.timeout_ms;
 
-		c->srp.attach.root = w->root;
-		if (c->why.err)
-			continue;
-		if (c->srp.want && look_up(w, c)) {
-			name_it(c, &c->why);
-			continue;
-		}
-		if (opts->common.dry_run)
-			continue;
-		start(w, c, began);
-		w->attach[i] = &c->srp.attach;
+		c->srp.params = (char *const *)opts->params.item;
+		c->srp.param_count = opts->params.count;
+		c->srp.exclusive = opts->exclusive;
+		c->srp.attach = (struct attach){ .proto = &attach_srp_row,
+			.loop = w->loop,
+			.root = w->root,
+			.no_wait = opts->no_wait,
+			.find_only = opts->common.dry_run,
+			.done = ended,
+			.note = print_note };
+		if (w->count > 1)
+			c->srp.attach.limit_ms = timeout_ms;
+		else if (timeout_ms)
+			c->srp.attach.deadline = loop_clock() + timeout_ms * MSEC;
+		if (!c->why.err)
+			w->attach[i] = &c->srp.attach;
 	}
 	err = attach_run(w->loop, w->attach, w->count, w->call->diag);
 	for (unsigned i = 0; i < w->count; i++)
@@ -303,7 +264,7 @@ static void choose_port(const struct connection *c, struct srp_local *local)
 	struct diag why = { 0 };
 	char others[200];
 
-	if (kernel_srp_port(c->srp.attach.root, &target->want, target->dev, target->port, local,
+	if (kernel_srp_port(c->srp.attach.root, &target->want, c->srp.dev, c->srp.port, local,
 		    others, sizeof(others), &why)) {
 		call_note(c->call, "%s", why.text);
 		*local = (struct srp_local){ 0 };
@@ -364,8 +325,8 @@ static void show_change(const struct connection *c)
 					       (unsigned)kernel_srp_number(srp->host.host), &rport);
 
 	if (would)
-		to = srp_loss_merge(&srp->tmo, &rport.tmo);
-	srp_made_show(c->call->out, srp, "", NULL, would ? &to : NULL);
+		to = kernel_srp_tmo_merge(&srp->tmo, &rport.tmo);
+	attach_srp_show(c->call->out, srp, "", NULL, would ? &to : NULL);
 	if (would)
 		out_line(c->call->out, "%s: would set: %s", srp->host.host,
 			srp_loss_text(&to, text));
@@ -381,7 +342,7 @@ static void show(struct connection *c)
 	else if (opts->common.dry_run)
 		show_change(c);
 	else
-		srp_made_show(c->call->out, &c->srp,
+		attach_srp_show(c->call->out, &c->srp,
 			want->value[want->value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID],
 			opts->print, NULL);
 }
@@ -432,21 +393,13 @@ static int show_one(struct call *call, struct connection *c)
 	return c->why.err ? -c->why.err : EXIT_DONE;
 }
 
-static bool names_something(const struct srp_words *words)
-{
-	for (unsigned i = 0; i < SRP_OPTS; i++)
-		if (words->value[i])
-			return true;
-	return false;
-}
-
 static int run(struct call *call)
 {
 	const struct connect_options *opts = call->opts;
 	struct work w = { .call = call, .count = call->operands ? call->operands : 1 };
 	int err;
 
-	if (!call->operands && !names_something(&opts->words)) {
+	if (!call->operands && !srp_words_given(&opts->words)) {
 		diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no target given: expected a URI, an add_target string, "
 			"or --id-ext, --ioc-guid and --dgid or --dest");

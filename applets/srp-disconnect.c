@@ -3,7 +3,6 @@
 #include "attach_srp.h"
 #include "kernel_identity.h"
 #include "loop.h"
-#include "srp_attach.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -262,10 +261,8 @@ static int end_all(struct call *call, int root, const struct chosen *chosen)
 static int check_words(const struct call *call)
 {
 	const struct disconnect_options *opts = call->opts;
-	bool named = call->operands;
+	bool named = call->operands || srp_words_given(&opts->words);
 
-	for (unsigned i = 0; i < SRP_OPTS; i++)
-		named |= !!opts->words.value[i];
 	if (!named && !opts->all)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no target given: expected a URI, an add_target string, "

@@ -15,4 +15,5 @@ int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct
 
 /* Management datagrams from userspace (ib_umad): loads the module; which part is missing. */
 int kernel_umad_ready(int root, struct diag *);
+bool kernel_umad_loaded(int root); /* it has nothing to load */
 uint64_t kernel_umad_names(int root); /* another number when other devices are there */

@@ -2,10 +2,7 @@
 /* Logging in to one SRP target through ib_srp, and what that makes: a SCSI host with a remote port.
  * Everything is reached under a root descriptor. */
 #pragma once
-#include "child.h"
 #include "diag.h"
-#include "kernel_log.h"
-#include "loop.h"
 #include "policy.h"
 #include "uri.h"
 #include <stdbool.h>
@@ -41,26 +38,6 @@ int kernel_srp_rules(int root, const char *file, bool again, char *name, size_t 
 /* The lock of a port, the one that srp_daemon (rdma-core) takes too: a descriptor that holds it as
  * long as it is open. -EBUSY: the holder is named. -EROFS, -ENOENT …: there is no place for one. */
 int kernel_srp_lock(int root, const char *dev, unsigned port, struct diag *);
-
-/* One login of the kernel's initiator. Writing to add_target blocks until it has succeeded or
- * failed, so a process of its own does it. The kernel takes one at a time for each port. */
-#define KERNEL_SRP_LEFT 4
-struct kernel_srp_add { /* embedded in its owner, who sets the first part; zeroes else */
-	/* Once, from the loop. 0: connected. -EEXIST: it was so already. Else the reason as the
-	 * kernel's log tells it. */
-	void (*done)(struct kernel_srp_add *, int err, struct diag *);
-	struct loop *loop;
-	char *words; /* NULL, or where the kernel's lines about it go */
-	size_t words_len;
-	/* kernel's own */
-	struct child_call call;
-	struct kernel_log log;
-	uint32_t timeout_ms;
-};
-int kernel_srp_add_start(int root, struct kernel_srp_add *, const char *dev, unsigned port,
-	const char *line, uint32_t timeout_ms, struct diag *);
-/* no `done` any more; allowed when not started */
-void kernel_srp_add_stop(struct kernel_srp_add *);
 
 /* What add_target takes, in its own words (Linux 6.12, drivers/infiniband/ulp/srp/ib_srp.c,
  * srp_opt_tokens). */
@@ -140,9 +117,20 @@ int kernel_srp_rport(int root, unsigned host, struct srp_rport *); /* -ENOENT */
 void kernel_srp_tmo_default(int root, struct srp_tmo *);
 /* The manual's four rules (Documentation/ABI/stable/sysfs-transport-srp, srp_tmo_valid()). */
 int kernel_srp_tmo_check(const struct srp_tmo *, struct diag *);
+/* What is wanted, and `now` where that is VALUE_UNKNOWN. */
+struct srp_tmo kernel_srp_tmo_merge(const struct srp_tmo *want, const struct srp_tmo *now);
 /* Each of them that is not VALUE_UNKNOWN, in an order that the kernel takes. Blocks while the port
  * reconnects. */
 int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *, struct diag *);
+
+/* Whether the port has an add_target: -ENODEV. */
+int kernel_srp_supports(int root, const struct srp_local *, struct diag *);
+/* Log in: 0, -EEXIST: the kernel is connected already, or another -errno. Blocks until the target
+ * has answered and its disks are found. The kernel takes one at a time for each port. */
+int kernel_srp_add(int root, const struct srp_local *, const char *line);
+/* Whether a line of the kernel's log is about logins; why one failed, by these lines. */
+bool kernel_srp_logged(const char *line);
+int kernel_srp_add_why(int err, const char *log, struct diag *);
 
 bool kernel_srp_loaded(int root);
 /* Loads ib_srp, with parameters ("name=value"). *loaded: by this call. -EALREADY: already loaded

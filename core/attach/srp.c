@@ -2,7 +2,7 @@
 /* SRP: the module, the line for add_target, the loss timeouts, LUNs that become block devices, and
  * the removal of a host. add_target does not report which host it made, nor /sys to which address
  * one made by RDMA/CM is connected: the host that is new afterwards is the one. */
-#include "attach_srp.h"
+#include "srp_find.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,8 @@
 #define TMO_MS   5000 /* a reconnect attempt holds the port's mutex */
 #define GONE_MS  10   /* between looks: the kernel removes a host in the background */
 #define GRACE_MS 500  /* for an interrupted write to come back */
+#define LET_MS   1500 /* the same, of a login that timed out */
+#define LEFT     4    /* abandoned logins that the kernel may hold */
 
 static struct attach_srp *srp_of(struct attach *attach)
 {
@@ -24,21 +26,6 @@ static struct attach_srp *srp_of(struct attach *attach)
 static unsigned number_of(const struct attach_srp *srp)
 {
 	return (unsigned)kernel_srp_number(srp->host.host);
-}
-
-static void start_call(struct attach_srp *srp, uint64_t until, void (*done)(struct child_call *))
-{
-	int err;
-
-	srp->said = (struct attach_srp_said){ 0 };
-	srp->call.arg = srp;
-	srp->call.out = &srp->said;
-	srp->call.out_len = sizeof(srp->said);
-	srp->call.until = until;
-	srp->call.done = done;
-	err = child_call_start(&srp->call, srp->attach.loop, &srp->attach.root, 1);
-	if (err)
-		attach_step(&srp->attach, diag_sys(&srp->attach.why, -err, "fork"));
 }
 
 static uint64_t bounded(const struct attach *attach, uint64_t ms)
@@ -84,6 +71,8 @@ static int get_ready(int root, const void *arg, void *out)
 	if (!err && srp->want)
 		err = kernel_srp_port(root, srp->want, srp->dev, srp->port, &said->local,
 			said->others, sizeof(said->others), &said->why);
+	if (!err && srp->want)
+		err = kernel_srp_supports(root, &said->local, &said->why);
 	if (!err && !srp->attach.no_wait)
 		err = kernel_scsi_ready(root, &said->why);
 	return -err;
@@ -117,8 +106,8 @@ static bool was_there(const struct attach_srp *srp, const char *host)
 	return false;
 }
 
-/* The end of a login, whatever its result: the host that it made is to be undone. */
-static void note_made(struct attach_srp *srp)
+/* Whatever its result: the host that it made is to be undone. */
+static void end_login(struct attach_srp *srp)
 {
 	struct attach *attach = &srp->attach;
 	struct kernel_srp *list = NULL;
@@ -137,6 +126,31 @@ static void note_made(struct attach_srp *srp)
 	srp->before = NULL;
 	srp->befores = 0;
 	srp->logging_in = false;
+}
+
+static void start_call(struct attach_srp *srp, uint64_t until, void (*done)(struct child_call *))
+{
+	int err;
+
+	srp->said = (struct attach_srp_said){ 0 };
+	srp->call.arg = srp;
+	srp->call.out = &srp->said;
+	srp->call.out_len = sizeof(srp->said);
+	srp->call.until = until;
+	srp->call.done = done;
+	err = child_call_start(&srp->call, srp->attach.loop, &srp->attach.root, 1);
+	if (!err)
+		return;
+	if (srp->logging_in)
+		end_login(srp);
+	attach_step(&srp->attach, diag_sys(&srp->attach.why, -err, "fork"));
+}
+
+static int still_leaving(struct attach_srp *srp)
+{
+	srp->leaving = true;
+	return diag_set(&srp->attach.why, DIAG_BUSY, EAGAIN,
+		"a former connection to this target is still being removed");
 }
 
 /* The kernel has it already: find which host. The kernel compares identifier extension, GUID,
@@ -164,8 +178,7 @@ static int find_existing(struct attach_srp *srp)
 	if (fit)
 		return 0;
 	if (!other)
-		return diag_set(&attach->why, DIAG_BUSY, EAGAIN,
-			"a former connection to this target is still being removed");
+		return still_leaving(srp);
 	diag_set(&attach->why, DIAG_BUSY, EEXIST,
 		"the kernel is already connected to this target by another path");
 	return diag_hint(&attach->why,
@@ -221,11 +234,14 @@ static void set_tmo(struct attach_srp *srp)
 {
 	struct attach *attach = &srp->attach;
 	struct srp_rport rport;
+	const struct srp_tmo *tmo = &srp->tmo;
 	bool told = !kernel_srp_rport(attach->root, number_of(srp), &rport) &&
-		    rport.tmo.fast_io_fail_tmo != VALUE_UNKNOWN;
+		    rport.tmo.fast_io_fail_tmo != VALUE_UNKNOWN,
+	     any = tmo->reconnect_delay != VALUE_UNKNOWN ||
+		   tmo->fast_io_fail_tmo != VALUE_UNKNOWN || tmo->dev_loss_tmo != VALUE_UNKNOWN;
 
 	snprintf(attach->what, sizeof(attach->what), "%s", srp->host.host);
-	if (!srp->tmo_given && (srp->existed || !told)) {
+	if (!any || (!srp->tmo_given && (srp->existed || !told))) {
 		end_dial(srp, 0);
 		return;
 	}
@@ -237,6 +253,8 @@ static int too_late(struct attach_srp *srp)
 {
 	double seconds = (double)(loop_clock() - srp->since) / 1e9;
 
+	if (srp->leaving)
+		return still_leaving(srp);
 	return srp->attach.made
 		       ? diag_set(&srp->attach.why, DIAG_TIMEOUT, ETIMEDOUT,
 				 "login succeeded, but the scan for disks timed out after %.2g s",
@@ -246,25 +264,31 @@ static int too_late(struct attach_srp *srp)
 				 seconds);
 }
 
-static void logged_in(struct kernel_srp_add *add, int err, struct diag *diag)
-{
-	struct attach_srp *srp = container_of(add, struct attach_srp, add);
-	struct attach *attach = &srp->attach;
+static void log_in_again(struct loop_timer *);
 
-	note_made(srp);
-	attach_note_words(attach, srp->words);
-	attach->why = *diag;
-	if (err == -ETIMEDOUT) {
+static void logged_in(struct child_call *call)
+{
+	struct attach_srp *srp = container_of(call, struct attach_srp, call);
+	struct attach *attach = &srp->attach;
+	int err = call->err;
+	char log[2048];
+
+	end_login(srp);
+	kernel_log_since(&srp->log, kernel_srp_logged, log, sizeof(log));
+	attach_note_words(attach, log);
+	if (err && call->late) {
 		err = too_late(srp);
 	} else if (err == -EEXIST) {
-		attach->why = (struct diag){ 0 };
 		err = find_existing(srp);
 		srp->existed = !err;
-		if (err == -EAGAIN && loop_clock() < srp->leaves) {
+		if (err == -EAGAIN && !srp->leaves_no_wait && loop_clock() < srp->leaves) {
+			srp->timer.fire = log_in_again;
 			loop_timer_set(attach->loop, &srp->timer, loop_clock() + AGAIN_MS * MSEC);
 			return;
 		}
-	} else if (!err && !attach->made) {
+	} else if (err) {
+		err = kernel_srp_add_why(-err, log, &attach->why);
+	} else if (!attach->made) {
 		err = diag_set(&attach->why, DIAG_CLOSED, ENOTCONN,
 			"login succeeded, but the connection is already lost");
 	}
@@ -280,31 +304,50 @@ static void logged_in(struct kernel_srp_add *add, int err, struct diag *diag)
 		set_tmo(srp);
 }
 
+static void line_of(const struct attach_srp *srp, char line[SRP_LINE])
+{
+	if (srp->line)
+		snprintf(line, SRP_LINE, "%s", srp->line);
+	else
+		kernel_srp_line(srp->want, line);
+}
+
+static int write_line(int root, const void *arg, void *out)
+{
+	const struct attach_srp *srp = arg;
+	char line[SRP_LINE];
+
+	(void)out;
+	line_of(srp, line);
+	return -kernel_srp_add(root, &srp->local, line);
+}
+
 static void log_in(struct attach_srp *srp)
 {
 	struct attach *attach = &srp->attach;
-	uint64_t now = loop_clock(),
-		 until = bounded(attach, srp->login_ms ? srp->login_ms : LOGIN_MS);
 	char line[SRP_LINE];
-	int err;
+	int err = 0;
 
 	attach->why = (struct diag){ 0 };
 	srp->existed = false;
-	srp->since = now;
-	kernel_srp_line(srp->want, line);
+	srp->since = loop_clock();
+	line_of(srp, line);
 	if (loop_options(attach->loop)->verbose)
 		attach_note(
 			attach, "srp-%s-%u/add_target: %s", srp->local.dev, srp->local.port, line);
-	err = kernel_srp_list(attach->root, &srp->before, &srp->befores, &attach->why);
+	if (child_call_left(&srp->call) >= LEFT)
+		err = diag_set(&attach->why, DIAG_BUSY, EBUSY,
+			"%d abandoned logins still block the kernel", LEFT);
 	if (!err)
-		err = kernel_srp_add_start(attach->root, &srp->add, srp->local.dev, srp->local.port,
-			line, until > now ? (uint32_t)((until - now) / MSEC + 1) : 1, &attach->why);
-	srp->logging_in = !err;
-	if (!err)
+		err = kernel_srp_list(attach->root, &srp->before, &srp->befores, &attach->why);
+	if (err) {
+		attach_step(attach, err);
 		return;
-	free(srp->before);
-	srp->before = NULL;
-	attach_step(attach, err);
+	}
+	srp->logging_in = true;
+	kernel_log_mark(attach->root, &srp->log);
+	srp->call = (struct child_call){ .fn = write_line, .grace_ms = LET_MS };
+	start_call(srp, bounded(attach, LOGIN_MS), logged_in);
 }
 
 static void log_in_again(struct loop_timer *timer)
@@ -316,17 +359,12 @@ static void srp_dial(struct attach *attach)
 {
 	struct attach_srp *srp = srp_of(attach);
 
-	if (!srp->want) {
-		set_tmo(srp);
-		return;
-	}
+	srp->leaving = false;
 	srp->leaves = attach->until ? attach->until : loop_clock() + LEAVE_MS * MSEC;
-	srp->timer.fire = log_in_again;
-	srp->add.done = logged_in;
-	srp->add.loop = attach->loop;
-	srp->add.words = srp->words;
-	srp->add.words_len = sizeof(srp->words);
-	log_in(srp);
+	if (srp->want)
+		log_in(srp);
+	else
+		set_tmo(srp);
 }
 
 /* ---- wait */
@@ -457,14 +495,17 @@ static void srp_stop(struct attach *attach)
 
 	loop_timer_del(attach->loop, &srp->timer);
 	child_call_cancel(&srp->call);
-	kernel_srp_add_stop(&srp->add);
-	if (srp->logging_in)
-		note_made(srp);
+	srp_find_stop(srp);
+	if (!srp->logging_in)
+		return;
+	end_login(srp);
+	kernel_log_since(&srp->log, kernel_srp_logged, (char[2]){ 0 }, 2);
 }
 
 const struct attach_proto attach_srp_row = {
 	.events = "scsi",
 	.in_turn = true,
+	.find = srp_find,
 	.ready = srp_ready,
 	.dial = srp_dial,
 	.look = srp_look,

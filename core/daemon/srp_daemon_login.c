@@ -46,48 +46,57 @@ static void failed(struct srp_port *port, struct srp_known *known, const struct 
 		diag->text, diag->hint[0] ? "; hint: " : "", diag->hint);
 }
 
-static void settle(struct srp_port *port, struct srp_known *known, int err, struct diag *diag)
+static void connected(struct srp_port *port, struct srp_known *known)
 {
-	char host[24];
-
-	if ((!err || err == -EEXIST) && is_connected(port, &known->srp, host)) {
-		srp_daemon_target_up(known, host);
-		srp_daemon_port_say(port, "target %s at %016llx%016llx: connected as %s",
-			known->srp.id_ext, (unsigned long long)known->srp.prefix,
-			(unsigned long long)known->srp.guid, host);
-	} else {
-		if (err == -EEXIST) {
-			diag_set(diag, DIAG_BUSY, EEXIST,
-				"the kernel is already connected to this target by another path");
-			diag_hint(diag, "connect each path as a separate initiator with -n");
-		} else if (!err) {
-			err = diag_set(diag, DIAG_IO, ENOTCONN,
-				"login succeeded, but the connection is already lost");
-		}
-		failed(port, known, diag);
-	}
-	tell(port, known, err, diag);
+	srp_daemon_target_up(known, port->login.host.host);
+	srp_daemon_port_say(port, "target %s at %016llx%016llx: connected as %s", known->srp.id_ext,
+		(unsigned long long)known->srp.prefix, (unsigned long long)known->srp.guid,
+		known->host);
 }
 
-static void done(struct kernel_srp_add *add, int err, struct diag *diag)
+static void done(struct attach *attach)
 {
-	struct srp_port *port = container_of(add, struct srp_port, add);
+	struct srp_port *port = container_of(attach, struct srp_port, login.attach);
 	struct srp_known *known = port->busy;
+	struct diag diag = attach->why;
 
 	port->busy = NULL;
 	port->logins++;
-	settle(port, known, err, diag);
+	attach_luns_free(&port->login.luns);
+	if (!diag.err) {
+		connected(port, known);
+	} else {
+		if (diag.err == EEXIST)
+			diag_hint(&diag, "connect each path as a separate initiator with -n");
+		failed(port, known, &diag);
+	}
+	tell(port, known, -diag.err, &diag);
 	srp_daemon_port_turn(port);
 }
 
-/* False: it needs none, or that has failed at once. */
+/* To recognize the connection by. */
+static void want(struct srp_want *want, const struct mad_srp *srp)
+{
+	char text[33];
+
+	*want = (struct srp_want){ 0 };
+	kernel_srp_set(want, SRP_OPT_ID_EXT, srp->id_ext, NULL);
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)srp->ioc_guid);
+	kernel_srp_set(want, SRP_OPT_IOC_GUID, text, NULL);
+	snprintf(text, sizeof(text), "%016llx%016llx", (unsigned long long)srp->prefix,
+		(unsigned long long)srp->guid);
+	kernel_srp_set(want, SRP_OPT_DGID, text, NULL);
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)srp->service_id);
+	kernel_srp_set(want, SRP_OPT_SERVICE_ID, text, NULL);
+}
+
+/* False: it needs none. */
 static bool start(struct srp_port *port, struct srp_known *known)
 {
 	const struct srp_daemon *d = port->daemon;
+	struct attach_srp *login = &port->login;
 	struct srp_verdict verdict;
-	struct diag diag = { 0 };
 	char host[24];
-	int err;
 
 	srp_decide(&d->opts.policy, &known->srp, &verdict);
 	if (!verdict.allow) {
@@ -99,18 +108,24 @@ static bool start(struct srp_port *port, struct srp_known *known)
 		return false;
 	}
 	snprintf(port->line, sizeof(port->line), "%s", verdict.line);
-	port->add.done = done;
-	port->add.loop = d->loop;
+	want(&port->want, &known->srp);
+	*login = (struct attach_srp){ .attach = { .proto = &attach_srp_row,
+					      .loop = d->loop,
+					      .root = d->opts.root,
+					      .limit_ms = d->opts.login_ms,
+					      .no_wait = true,
+					      .own_turn = true,
+					      .done = done },
+		.want = &port->want,
+		.line = port->line,
+		.dev = port->info.dev,
+		.port = port->info.port,
+		.tmo = { VALUE_UNKNOWN, VALUE_UNKNOWN, VALUE_UNKNOWN },
+		.leaves_no_wait = true };
 	known->state = SRP_BUSY;
-	err = kernel_srp_add_start(d->opts.root, &port->add, port->info.dev, port->info.port,
-		port->line, d->opts.login_ms, &diag);
-	if (!err) {
-		port->busy = known;
-		return true;
-	}
-	failed(port, known, &diag);
-	tell(port, known, err, &diag);
-	return false;
+	port->busy = known;
+	attach_start(&login->attach);
+	return true;
 }
 
 void srp_daemon_login_next(struct srp_port *port, uint64_t now, uint64_t *due_ns)
@@ -124,10 +139,18 @@ void srp_daemon_login_next(struct srp_port *port, uint64_t now, uint64_t *due_ns
 			return;
 }
 
+/* A login that had just succeeded is a connection like the others: it stays. */
 void srp_daemon_login_stop(struct srp_port *port)
 {
-	kernel_srp_add_stop(&port->add);
-	if (port->busy)
-		port->busy->state = SRP_WAITING;
+	struct srp_known *known = port->busy;
+	char host[24];
+
 	port->busy = NULL;
+	if (!known)
+		return;
+	attach_drop(&port->login.attach);
+	attach_luns_free(&port->login.luns);
+	known->state = SRP_WAITING;
+	if (port->login.attach.made && is_connected(port, &known->srp, host))
+		connected(port, known);
 }

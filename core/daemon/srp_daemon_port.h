@@ -2,6 +2,7 @@
 /* One port of the SRP daemon: _port.c decides what to do next, _ask.c asks the fabric, _targets.c
  * keeps what was found, _login.c connects, _watch.c listens. */
 #pragma once
+#include "attach_srp.h"
 #include "port_events.h"
 #include "srp_daemon.h"
 #include "wire.h"
@@ -84,7 +85,8 @@ struct srp_port {
 	struct srp_known *known[SRP_BUCKETS];
 	unsigned targets;
 	uint64_t recheck_ns, turns;
-	struct kernel_srp_add add;
+	struct attach_srp login; /* to `busy` */
+	struct srp_want want;    /* for it */
 	struct srp_known *busy;
 	char line[MAD_SRP_LINE];
 

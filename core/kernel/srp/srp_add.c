@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Logging in through the kernel's SRP initiator, ib_srp, and why it did not: it gives an errno, and
  * tells the rest to its log. */
-#include "child.h"
-#include "kernel_log.h"
 #include "kernel_srp.h"
-#include "loop.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -12,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define CLASS    "sys/class/infiniband_srp"
-#define GRACE_MS 1500 /* for the kernel to let go of a login that timed out */
-#define MSEC     1000000ull
 
 /* What a line in the log means. The first that is found counts. */
 struct reason {
@@ -79,7 +72,7 @@ static const struct reason reasons[] = {
 	{ "SCSI scan failed", 0, DIAG_IO, "the connection broke during the scan for disks", NULL },
 };
 
-static bool is_ours(const char *line)
+bool kernel_srp_logged(const char *line)
 {
 	return strstr(line, "ib_srp: ") || strstr(line, "REJ reason");
 }
@@ -108,7 +101,7 @@ static void quote(const char *log, const char *at, char *line, size_t len)
 	snprintf(line, len, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
-static int explain(int err, const char *log, struct diag *diag)
+int kernel_srp_add_why(int err, const char *log, struct diag *diag)
 {
 	char line[200];
 
@@ -127,95 +120,36 @@ static int explain(int err, const char *log, struct diag *diag)
 	return diag_sys(diag, err, "login by add_target (ib_srp: %s)", line);
 }
 
-static int result(struct kernel_srp_add *add, struct diag *diag)
+static void path_of(const struct srp_local *local, char path[160])
 {
-	int err = add->call.err;
-	char log[2048];
-
-	kernel_log_since(&add->log, is_ours, log, sizeof(log));
-	if (add->words)
-		snprintf(add->words, add->words_len, "%s", log);
-	if (err && add->call.late)
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
-			"login timed out in the kernel after %g s", add->timeout_ms / 1000.);
-	if (err == -EEXIST)
-		return diag_set(
-			diag, DIAG_BUSY, EEXIST, "the kernel is already connected to this target");
-	return err ? explain(-err, log, diag) : 0;
+	snprintf(path, 160, "sys/class/infiniband_srp/srp-%s-%u/add_target", local->dev,
+		local->port);
 }
 
-static void forget_log(struct kernel_srp_add *add)
+int kernel_srp_supports(int root, const struct srp_local *local, struct diag *diag)
 {
-	kernel_log_since(&add->log, is_ours, (char[2]){ 0 }, 2);
-}
-
-static void ended(struct child_call *call)
-{
-	struct kernel_srp_add *add = container_of(call, struct kernel_srp_add, call);
-	struct diag diag = { 0 };
-	int err = result(add, &diag);
-
-	add->done(add, err, &diag);
-}
-
-struct task {
 	char path[160];
-	const char *line;
-};
 
-/* In its own process. */
-static int write_line(int root, const void *arg, void *out)
-{
-	const struct task *task = arg;
-	int fd = openat(root, task->path, O_WRONLY | O_CLOEXEC);
-	size_t len = strlen(task->line);
-
-	(void)out;
-	return fd >= 0 && write(fd, task->line, len) == (ssize_t)len ? 0 : errno ? errno : EIO;
+	path_of(local, path);
+	return kernel_sys_exists(root, path)
+		       ? 0
+		       : diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+				 "ib_srp does not support this port: no /%s", path);
 }
 
-/* The module may have been taken out. */
-static int find_port(int root, const char *path, struct diag *diag)
+int kernel_srp_add(int root, const struct srp_local *local, const char *line)
 {
-	int err = kernel_sys_exists(root, path) ? 0 : kernel_srp_ready(root, diag);
+	size_t len = strlen(line);
+	char path[160];
+	int fd, err = 0;
 
-	if (err || kernel_sys_exists(root, path))
-		return err;
-	return diag_set(
-		diag, DIAG_NO_DEVICE, ENODEV, "ib_srp does not support this port: no /%s", path);
-}
-
-int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, unsigned port,
-	const char *line, uint32_t timeout_ms, struct diag *diag)
-{
-	struct task task = { .line = line };
-	int err;
-
-	snprintf(task.path, sizeof(task.path), CLASS "/srp-%s-%u/add_target", dev, port);
-	err = find_port(root, task.path, diag);
-	if (!err && child_call_left(&add->call) >= KERNEL_SRP_LEFT)
-		err = diag_set(diag, DIAG_BUSY, EBUSY, "%d abandoned logins still block the kernel",
-			KERNEL_SRP_LEFT);
-	if (err)
-		return err;
-	add->timeout_ms = timeout_ms;
-	kernel_log_mark(root, &add->log);
-	add->call.fn = write_line;
-	add->call.arg = &task;
-	add->call.until = loop_clock() + timeout_ms * MSEC;
-	add->call.grace_ms = GRACE_MS;
-	add->call.done = ended;
-	err = child_call_start(&add->call, add->loop, &root, 1);
-	if (!err)
-		return 0;
-	forget_log(add);
-	return diag_sys(diag, -err, "start the login process");
-}
-
-void kernel_srp_add_stop(struct kernel_srp_add *add)
-{
-	if (!add->call.pid)
-		return;
-	child_call_cancel(&add->call);
-	forget_log(add);
+	path_of(local, path);
+	fd = openat(root, path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	errno = 0;
+	if (write(fd, line, len) != (ssize_t)len)
+		err = errno ? -errno : -EIO;
+	close(fd);
+	return err;
 }

@@ -127,6 +127,19 @@ static int write_seconds(
 	return err ? diag_sys(diag, -err, "write %s to /" CLASS "/%s/%s", text, port, name) : 0;
 }
 
+struct srp_tmo kernel_srp_tmo_merge(const struct srp_tmo *want, const struct srp_tmo *now)
+{
+	struct srp_tmo to = *want;
+
+	if (to.reconnect_delay == VALUE_UNKNOWN)
+		to.reconnect_delay = now->reconnect_delay;
+	if (to.fast_io_fail_tmo == VALUE_UNKNOWN)
+		to.fast_io_fail_tmo = now->fast_io_fail_tmo;
+	if (to.dev_loss_tmo == VALUE_UNKNOWN)
+		to.dev_loss_tmo = now->dev_loss_tmo;
+	return to;
+}
+
 /* The kernel holds each value against the other two as they are at that moment. With a delay and no
  * device loss any fast_io_fail_tmo goes, so that way leads from everywhere to everywhere. */
 int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, struct diag *diag)
@@ -143,12 +156,7 @@ int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, stru
 		now.reconnect_delay == VALUE_UNKNOWN)
 		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
 			"this kernel's ib_srp has no loss timeouts: Linux 3.13 or later required");
-	to.reconnect_delay = want->reconnect_delay == VALUE_UNKNOWN ? now.reconnect_delay
-								    : want->reconnect_delay;
-	to.fast_io_fail_tmo = want->fast_io_fail_tmo == VALUE_UNKNOWN ? now.fast_io_fail_tmo
-								      : want->fast_io_fail_tmo;
-	to.dev_loss_tmo =
-		want->dev_loss_tmo == VALUE_UNKNOWN ? now.dev_loss_tmo : want->dev_loss_tmo;
+	to = kernel_srp_tmo_merge(want, &now);
 	err = kernel_srp_tmo_check(&to, diag);
 	if (err)
 		return err;

@@ -4,15 +4,20 @@
 #include "modules.h"
 #include "sys.h"
 
+bool kernel_umad_loaded(int root)
+{
+	return kernel_sys_exists(root, "sys/class/infiniband_mad/abi_version");
+}
+
 int kernel_umad_ready(int root, struct diag *diag)
 {
 	bool core = kernel_sys_exists(root, "sys/class/infiniband") ||
 		    kernel_sys_exists(root, "sys/module/ib_core");
 	const char *why = NULL;
 
-	if (!kernel_sys_exists(root, "sys/class/infiniband_mad/abi_version"))
+	if (!kernel_umad_loaded(root))
 		why = kernel_module_load(root, "ib_umad");
-	if (kernel_sys_exists(root, "sys/class/infiniband_mad/abi_version"))
+	if (kernel_umad_loaded(root))
 		return 0;
 	return kernel_rdma_lacks(root, core ? "ib_umad" : "ib_core", why, diag);
 }

@@ -7,10 +7,13 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MSEC       1000000ull
@@ -18,10 +21,8 @@
 #define PORT       "sys/class/srp_remote_ports/port-6:1/"
 
 int __wrap_kernel_disk_opens(int, const char *);
-int __real_kernel_srp_add_start(int, struct kernel_srp_add *, const char *, unsigned, const char *,
-	uint32_t, struct diag *);
-int __wrap_kernel_srp_add_start(int, struct kernel_srp_add *, const char *, unsigned, const char *,
-	uint32_t, struct diag *);
+int __real_kernel_srp_add(int, const struct srp_local *, const char *);
+int __wrap_kernel_srp_add(int, const struct srp_local *, const char *);
 
 /* It opens once it has a node: a file does. */
 int __wrap_kernel_disk_opens(int root, const char *name)
@@ -50,52 +51,51 @@ static struct attach_srp srp;
 static const struct diag *const why = &srp.attach.why;
 static char notes[1000];
 
-/* What the kernel does with a login: `makes` a host first, then gives `gives`. */
-static struct {
+/* What the kernel does with a login, in a process of its own: `makes` a host first, then gives
+ * `gives`. */
+static struct kernel {
 	bool on, hangs;
 	int gives;
 	unsigned makes, logins;
 	uint32_t timeout_ms;
-	struct kernel_srp_add *add;
-	struct loop_work work;
-} kernel;
+} * shared;
+#define kernel (*shared)
 
 static void host(unsigned number, const char *dev);
 
-static void answer(struct loop_work *work)
-{
-	struct diag diag = { 0 };
-
-	(void)work;
-	if (kernel.makes)
-		host(kernel.makes, "mlx5_0\n");
-	if (kernel.gives)
-		diag_set(&diag, DIAG_BUSY, -kernel.gives, "the kernel says no");
-	kernel.add->done(kernel.add, kernel.gives, &diag);
-}
-
-int __wrap_kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev,
-	unsigned port, const char *line, uint32_t timeout_ms, struct diag *diag)
+int __wrap_kernel_srp_add(int root, const struct srp_local *local, const char *line)
 {
 	if (!kernel.on)
-		return __real_kernel_srp_add_start(root, add, dev, port, line, timeout_ms, diag);
-	cr_assert_str_eq(dev, "mlx5_0");
-	cr_assert_eq(port, 1);
-	kernel.logins++;
-	kernel.timeout_ms = timeout_ms;
-	kernel.add = add;
-	kernel.work.run = answer;
-	if (!kernel.hangs)
-		loop_work_add(loop, &kernel.work);
-	else if (kernel.makes)
+		return __real_kernel_srp_add(root, local, line);
+	cr_assert_str_eq(local->dev, "mlx5_0");
+	cr_assert_eq(local->port, 1);
+	kernel.timeout_ms = (uint32_t)((srp.call.until - loop_clock()) / MSEC);
+	tree.root = root; /* all that is open here */
+	if (kernel.makes)
 		host(kernel.makes, "mlx5_0\n");
-	return 0;
+	kernel.logins++;
+	while (kernel.hangs)
+		pause();
+	return kernel.gives;
+}
+
+/* While spare is set, it does not reach a process that the kernel keeps. */
+int __real_kill(pid_t pid, int sig);
+int __wrap_kill(pid_t pid, int sig);
+static bool spare;
+
+int __wrap_kill(pid_t pid, int sig)
+{
+	return spare ? 0 : __real_kill(pid, sig);
 }
 
 static void setup(void)
 {
 	const struct loop_options options = { .name = "test" };
 
+	shared = mmap(
+		NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cr_assert_neq(shared, MAP_FAILED);
 	cr_assert_eq(loop_new(&loop, &options, NULL), 0);
 	tree = tree_new();
 	tree_dir(&tree, "dev");
@@ -114,6 +114,7 @@ static void fini(void)
 	attach_luns_free(&srp.luns);
 	loop_free(loop);
 	tree_free(&tree);
+	munmap(shared, sizeof(*shared));
 }
 TestSuite(srp, .init = setup, .fini = fini);
 
@@ -221,14 +222,79 @@ Test(srp, the_line_is_written_and_a_host_awaited)
 	content(ADD_TARGET, "id_ext=0000000000000001,ioc_guid=0000000000000002,dest=10.0.0.1:5555");
 }
 
-/* Nobody reads the pipe: the write blocks, as in a kernel that waits. */
-Test(srp, a_target_that_does_not_answer)
+/* An add_target that blocks for as long as the descriptor is open, as a kernel that waits. */
+static int make_block(void)
 {
+	char page[4096] = { 0 };
+	int hold, n = 0;
+
 	unlinkat(tree.root, ADD_TARGET, 0);
 	cr_assert_eq(mkfifoat(tree.root, ADD_TARGET, 0600), 0);
+	hold = openat(tree.root, ADD_TARGET, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	while (write(hold, page, sizeof(page)) > 0)
+		n++;
+	cr_assert_gt(n, 0);
+	return hold;
+}
+
+Test(srp, a_target_that_does_not_answer)
+{
+	int hold = make_block();
+
 	cr_assert_eq(try(100), -ETIMEDOUT);
-	diag_says(why, DIAG_TIMEOUT, NULL, "login 0.1");
+	diag_says(why, DIAG_TIMEOUT, NULL, "login_timed_out_after");
 	cr_assert(!srp.attach.made);
+	close(hold);
+}
+
+/* Until the login is under way: its process. */
+static pid_t begin(void)
+{
+	prepare(60000);
+	attach_start(&srp.attach);
+	for (unsigned i = 0; i < 1000 && !srp.call.pid; i++)
+		loop_wait(loop, &(volatile int){ 0 }, loop_clock() + MSEC);
+	return srp.call.pid;
+}
+
+Test(srp, a_login_may_be_given_up)
+{
+	int hold = make_block();
+
+	attach_drop(&srp.attach);
+	cr_assert_gt(begin(), 0);
+	attach_drop(&srp.attach);
+	attach_drop(&srp.attach);
+	cr_assert_eq(why->err, EINTR);
+	waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOWAIT);
+	close(hold);
+	cr_assert_eq(unlinkat(tree.root, ADD_TARGET, 0), 0);
+	tree_file(&tree, ADD_TARGET, "");
+	cr_assert_eq(try(5000), -ENOTCONN, "%s", why->text);
+	cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "the one that was given up is gone, too");
+	cr_assert_eq(errno, ECHILD);
+}
+
+Test(srp, what_the_kernel_does_not_let_go_of_is_not_more_and_more)
+{
+	int hold = make_block();
+	pid_t slow = 0;
+
+	spare = true;
+	for (unsigned i = 0; i < 4; i++) {
+		slow = begin();
+		cr_assert_gt(slow, 0);
+		attach_drop(&srp.attach);
+	}
+	cr_assert_eq(try(1000), -EBUSY);
+	diag_says(why, DIAG_BUSY, NULL, "4");
+	spare = false;
+	__real_kill(slow, SIGKILL);
+	cr_assert_eq(waitid(P_PID, (id_t)slow, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
+	cr_assert_eq(unlinkat(tree.root, ADD_TARGET, 0), 0);
+	tree_file(&tree, ADD_TARGET, "");
+	cr_assert_eq(try(5000), -ENOTCONN, "one of them has ended: %s", why->text);
+	close(hold);
 }
 
 Test(srp, the_reason_is_kept)
@@ -277,9 +343,9 @@ Test(srp, connected)
 Test(srp, a_login_may_be_bound_on_its_own)
 {
 	kernel.on = true;
-	kernel.gives = -ETIMEDOUT;
+	kernel.hangs = true;
 	prepare(5000);
-	srp.login_ms = 100;
+	srp.attach.limit_ms = 100;
 	cr_assert_eq(run(), -ETIMEDOUT);
 	cr_assert_leq(kernel.timeout_ms, 101);
 }
@@ -408,7 +474,7 @@ Test(srp, a_login_that_is_cancelled_leaves_no_host)
 	remote_port();
 	prepare(5000);
 	attach_start(&srp.attach);
-	for (unsigned i = 0; i < 100 && !kernel.logins; i++)
+	for (unsigned i = 0; i < 1000 && !kernel.logins; i++)
 		loop_wait(loop, &(volatile int){ 0 }, loop_clock() + MSEC);
 	cr_assert_eq(kernel.logins, 1);
 	attach_cancel(&srp.attach);

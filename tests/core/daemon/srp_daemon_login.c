@@ -42,3 +42,29 @@ Test(srp_daemon, another_path_to_a_connected_target)
 	run(3);
 	cr_assert_eq(srp.hosts, 1, "it may go");
 }
+
+Test(srp_daemon, a_login_that_succeeds_while_the_daemon_stops)
+{
+	srp.hangs = true;
+	fake_fabric.nodes = 1;
+	begin();
+	run(1);
+	cr_assert_eq(srp.busy, 1);
+	cr_assert_eq(lines_saying(said, "connected"), 0, "%s", said);
+	stop();
+	cr_assert_eq(srp.busy, 0);
+	cr_assert_eq(srp.hosts, 1);
+	heard("0000000000200000 connected host0");
+}
+
+Test(srp_daemon, a_login_that_the_end_of_the_daemon_ends)
+{
+	srp.ms = 50000;
+	fake_fabric.nodes = 1;
+	begin();
+	run(1);
+	cr_assert_eq(srp.busy, 1);
+	stop();
+	cr_assert_eq(srp.hosts, 0);
+	cr_assert_eq(lines_saying(said, "connected"), 0, "%s", said);
+}

@@ -2,6 +2,7 @@
 /* For tests of the SRP daemon: a fabric in memory, with a kernel of the test's own behind
  * add_target, on a clock that leaps. */
 #pragma once
+#include "attach_srp.h"
 #include "events.h"
 #include "leap.h"
 #include "mad_port.h"
@@ -21,7 +22,7 @@
 #define SRP_DEAD 70       /* ports that may be remembered as silent, and some */
 #define GUID     0x200000 /* of the first node, which is also its identifier extension */
 
-/* --- ib_srp: core/kernel/srp/srp_add.c is not linked */
+/* --- ib_srp: core/attach/srp.c is not linked */
 
 static struct {
 	char line[64][MAD_SRP_LINE];
@@ -30,10 +31,12 @@ static struct {
 	unsigned fail; /* so many logins, */
 	int err;       /* like this */
 	uint32_t ms;   /* that a login takes */
+	bool hangs;    /* for good, with a host that the kernel makes all the same */
 } srp;
 
 static struct {
-	struct kernel_srp_add *add;
+	struct attach_srp *srp;
+	struct loop_timer timer;
 	char line[MAD_SRP_LINE];
 } login;
 
@@ -89,52 +92,67 @@ static inline void lose_host(unsigned host)
 	cr_assert_eq(nftw(path, drop, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-static inline void login_ends(struct loop_timer *timer)
+static inline void made(struct attach_srp *one)
 {
-	struct kernel_srp_add *add = container_of(timer, struct kernel_srp_add, call.timer);
-	struct diag diag = { 0 };
-	int err = 0;
-
-	srp.busy--;
-	if (srp.fail) {
-		srp.fail--;
-		err = srp.err == EEXIST ? diag_set(&diag, DIAG_BUSY, EEXIST, "connected already")
-					: diag_set(&diag, DIAG_REFUSED, srp.err, "refused");
-	} else {
-		make_host(login.line);
-	}
-	login.add = NULL;
-	add->done(add, err, &diag);
+	make_host(login.line);
+	one->attach.made = true;
+	snprintf(one->host.host, sizeof(one->host.host), "host%u", srp.hosts - 1);
 }
 
-int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, unsigned port,
-	const char *line, uint32_t timeout_ms, struct diag *diag)
+static inline void login_ends(struct loop_timer *timer)
 {
-	(void)timeout_ms;
-	(void)diag;
-	cr_assert_eq(root, tree.root);
-	cr_assert_str_eq(dev, "fake0");
-	cr_assert_eq(port, 1);
-	cr_assert_null(login.add, "the kernel takes one at a time");
+	struct attach_srp *one = login.srp;
+	struct diag *diag = &one->attach.why;
+	int err = 0;
+
+	(void)timer;
+	srp.busy--;
+	login.srp = NULL;
+	if (srp.fail) {
+		srp.fail--;
+		err = srp.err == EEXIST ? diag_set(diag, DIAG_BUSY, EEXIST, "connected by a path")
+					: diag_set(diag, DIAG_REFUSED, srp.err, "refused");
+	} else {
+		made(one);
+	}
+	attach_step(&one->attach, err);
+}
+
+static inline void fake_dial(struct attach *attach)
+{
+	struct attach_srp *one = container_of(attach, struct attach_srp, attach);
+
+	cr_assert_eq(attach->root, tree.root);
+	cr_assert(attach->limit_ms == 60000 && attach->no_wait && !one->tmo_given);
+	cr_assert_str_eq(one->dev, "fake0");
+	cr_assert_eq(one->port, 1);
+	cr_assert_null(login.srp, "the kernel takes one at a time");
 	srp.busy++;
 	srp.most_busy = srp.busy > srp.most_busy ? srp.busy : srp.most_busy;
 	srp.last_ns = loop_clock();
-	snprintf(srp.line[srp.lines++ % 64], MAD_SRP_LINE, "%s", line);
-	snprintf(login.line, sizeof(login.line), "%s", line);
-	login.add = add;
-	add->call.timer.fire = login_ends;
-	loop_timer_set(loop, &add->call.timer, loop_clock() + srp.ms * MSEC);
-	return 0;
+	snprintf(srp.line[srp.lines++ % 64], MAD_SRP_LINE, "%s", one->line);
+	snprintf(login.line, sizeof(login.line), "%s", one->line);
+	login.srp = one;
+	login.timer.fire = login_ends;
+	if (!srp.hangs)
+		loop_timer_set(loop, &login.timer, loop_clock() + srp.ms * MSEC);
 }
 
-void kernel_srp_add_stop(struct kernel_srp_add *add)
+/* As the row does: a host that came about is noticed. */
+static inline void fake_stop(struct attach *attach)
 {
-	if (login.add != add)
+	struct attach_srp *one = container_of(attach, struct attach_srp, attach);
+
+	if (login.srp != one)
 		return;
-	loop_timer_del(loop, &add->call.timer);
-	login.add = NULL;
+	loop_timer_del(loop, &login.timer);
+	login.srp = NULL;
 	srp.busy--;
+	if (srp.hangs)
+		made(one);
 }
+
+const struct attach_proto attach_srp_row = { .dial = fake_dial, .stop = fake_stop };
 
 int kernel_srp_ready(int root, struct diag *diag)
 {

@@ -1,40 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Logging in through add_target: what is written, and each reason that the kernel's log gives for
  * an errno. */
+#include "kernel_log.h"
 #include "kernel_srp.h"
-#include "loop.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define ADD_TARGET "sys/class/infiniband_srp/srp-mlx5_0-1/add_target"
-#define SEC        1000000000ull
 
 static struct tree tree;
-static struct loop *loop;
+static const struct srp_local local = { "mlx5_0", 1 };
 static struct diag why;
-static int result, over;
 
 static void setup(void)
 {
 	tree = tree_new();
-	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 	why = (struct diag){ 0 };
-	result = 1;
-	over = 0;
 }
 
 static void fini(void)
 {
-	loop_free(loop);
 	tree_free(&tree);
 }
 TestSuite(srp_add, .init = setup, .fini = fini);
@@ -48,29 +40,20 @@ static void log_line(const char *line)
 	close(fd);
 }
 
-static void done(struct kernel_srp_add *add, int err, struct diag *diag)
+/* With what the log says at that time. */
+static int add(const char *log)
 {
-	(void)add;
-	result = err;
-	why = *diag;
-	over = 1;
-}
-
-static int add(const char *log, uint32_t timeout_ms)
-{
-	struct kernel_srp_add one = { .done = done, .loop = loop };
+	struct kernel_log mark = { 0 };
+	char words[2048];
 	int err;
 
-	over = 0;
 	why = (struct diag){ 0 };
-	err = kernel_srp_add_start(
-		tree.root, &one, "mlx5_0", 1, "id_ext=1,pkey=ffff", timeout_ms, &why);
-	if (err)
-		return err;
+	kernel_log_mark(tree.root, &mark);
+	err = kernel_srp_add(tree.root, &local, "id_ext=1,pkey=ffff");
 	if (log)
 		log_line(log);
-	cr_assert(loop_wait(loop, &over, loop_clock() + 10 * SEC), "it hangs");
-	return result;
+	kernel_log_since(&mark, kernel_srp_logged, words, sizeof(words));
+	return err ? kernel_srp_add_why(-err, words, &why) : 0;
 }
 
 Test(srp_add, the_line_is_written)
@@ -79,7 +62,7 @@ Test(srp_add, the_line_is_written)
 	int fd;
 
 	tree_file(&tree, ADD_TARGET, "");
-	cr_assert_eq(add(NULL, 5000), 0, "%s", why.text);
+	cr_assert_eq(add(NULL), 0, "%s", why.text);
 	fd = openat(tree.root, ADD_TARGET, O_RDONLY);
 	cr_assert_gt(read(fd, text, sizeof(text) - 1), 0);
 	close(fd);
@@ -88,25 +71,25 @@ Test(srp_add, the_line_is_written)
 
 Test(srp_add, what_is_missing_is_named)
 {
-	cr_assert_eq(add(NULL, 5000), -ENOENT);
+	cr_assert_eq(kernel_srp_ready(tree.root, &why), -ENOENT);
 	diag_says(&why, DIAG_NO_MODULE, NULL, "module_ib_srp");
 	tree_dir(&tree, "sys/class/infiniband_srp");
-	cr_assert_eq(add(NULL, 5000), -ENODEV);
+	cr_assert_eq(kernel_srp_supports(tree.root, &local, &why), -ENODEV);
 	diag_says(&why, DIAG_NO_DEVICE, NULL, "ib_srp /" ADD_TARGET);
 	cr_assert_eq(kernel_srp_ready(tree.root, &why), 0);
 	cr_assert_eq(mkdirat(tree.root, "sys/class/infiniband_srp/srp-mlx5_0-1", 0755), 0);
 	tree_dir(&tree, ADD_TARGET);
-	cr_assert_eq(add(NULL, 5000), -EISDIR);
+	cr_assert_eq(kernel_srp_supports(tree.root, &local, &why), 0);
+	cr_assert_eq(add(NULL), -EISDIR);
 	diag_says(&why, DIAG_UNSUPPORTED, NULL, "add_target is_a_directory");
 }
 
 static void reason(const char *log, uint8_t code, const char *words)
 {
-	cr_assert_eq(add(log, 5000), -ENOSPC, "of /dev/full");
+	cr_assert_eq(add(log), -ENOSPC, "of /dev/full");
 	diag_says(&why, code, NULL, words);
 }
 
-/* Written while the child is on its way to fail: what counts is that it is there when it has. */
 Test(srp_add, reasons)
 {
 	tree_file(&tree, "dev/kmsg",
@@ -141,81 +124,4 @@ Test(srp_add, reasons)
 		"option ib_srp:_bad_queue_size_parameter_'0'");
 	reason("4,3,3,-;ib_srp: something new\n4,3,3,-;usb 1-1: other\n", DIAG_IO,
 		"add_target ib_srp:_something_new no_space_left");
-}
-
-/* An add_target that blocks for as long as the descriptor is open. */
-static int make_block(void)
-{
-	char page[4096] = { 0 };
-	int hold, n = 0;
-
-	tree_dir(&tree, "sys/class/infiniband_srp/srp-mlx5_0-1");
-	cr_assert_eq(mkfifoat(tree.root, ADD_TARGET, 0600), 0);
-	hold = openat(tree.root, ADD_TARGET, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	while (write(hold, page, sizeof(page)) > 0)
-		n++;
-	cr_assert_gt(n, 0);
-	return hold;
-}
-
-Test(srp_add, one_that_does_not_end_is_ended)
-{
-	int hold = make_block();
-
-	cr_assert_eq(add(NULL, 100), -ETIMEDOUT);
-	diag_says(&why, DIAG_TIMEOUT, NULL, "0.1_s");
-	close(hold);
-}
-
-Test(srp_add, one_may_be_given_up)
-{
-	struct kernel_srp_add one = { .done = done, .loop = loop };
-
-	kernel_srp_add_stop(&one);
-	tree_file(&tree, ADD_TARGET, "");
-	cr_assert_eq(kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "x", 1000, NULL), 0);
-	kernel_srp_add_stop(&one);
-	kernel_srp_add_stop(&one);
-	cr_assert_not(loop_wait(loop, &over, loop_clock() + SEC / 20));
-	cr_assert_eq(kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "x", 5000, NULL), 0);
-	cr_assert(loop_wait(loop, &over, loop_clock() + 10 * SEC), "it hangs");
-	cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "the one that was given up is gone, too");
-	cr_assert_eq(errno, ECHILD);
-}
-
-/* While spare is set, it does not reach a process that the kernel keeps. */
-int __real_kill(pid_t pid, int sig);
-int __wrap_kill(pid_t pid, int sig);
-static bool spare;
-
-int __wrap_kill(pid_t pid, int sig)
-{
-	return spare ? 0 : __real_kill(pid, sig);
-}
-
-Test(srp_add, what_the_kernel_does_not_let_go_of_is_not_more_and_more)
-{
-	struct kernel_srp_add one = { .done = done, .loop = loop };
-	pid_t slow = 0;
-
-	int hold = make_block();
-
-	spare = true;
-	for (unsigned i = 0; i < KERNEL_SRP_LEFT; i++) {
-		cr_assert_eq(
-			kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "x", 60000, NULL), 0);
-		slow = one.call.pid;
-		kernel_srp_add_stop(&one);
-	}
-	cr_assert_eq(kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "x", 1000, &why), -EBUSY);
-	diag_says(&why, DIAG_BUSY, NULL, "4");
-	__real_kill(slow, SIGKILL);
-	usleep(200000);
-	cr_assert_eq(unlinkat(tree.root, ADD_TARGET, 0), 0);
-	tree_file(&tree, ADD_TARGET, "");
-	cr_assert_eq(kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "x", 5000, NULL), 0,
-		"one of them has ended");
-	cr_assert(loop_wait(loop, &over, loop_clock() + 10 * SEC), "it hangs");
-	cr_assert_eq(result, 0);
-	close(hold);
 }

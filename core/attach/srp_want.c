@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the command line says of an SRP target: its name, its loss policy; and what is printed of a
+ * connection. */
+#include "attach_srp.h"
+#include "kernel_scsi.h"
+#include "names.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOLD_MAX 600 /* SCSI_DEVICE_BLOCK_MAX_TIMEOUT */
+#define DELAY    10  /* ib_srp's own */
+
+bool srp_words_given(const struct srp_words *words)
+{
+	for (unsigned i = 0; i < SRP_OPTS; i++)
+		if (words->value[i])
+			return true;
+	return false;
+}
+
+bool srp_is_device(const char *word)
+{
+	return !strstr(word, "://") && !strchr(word, '=');
+}
+
+static int read_uri(struct srp_target *target, const char *text, struct diag *diag)
+{
+	struct uri *uri = &target->uri;
+	uint32_t port = 0;
+	int err = uri_parse(uri, text, diag);
+
+	if (err)
+		return err;
+	err = kernel_srp_uri(&target->want, uri, &target->place, diag);
+	if (err)
+		return err;
+	target->dev = uri_value(uri, "dev");
+	target->on_loss = uri_value(uri, "loss");
+	err = uri_u32(uri, "port", 1, 254, &port, diag);
+	target->port = port;
+	if (!err)
+		err = uri_msec(uri, "timeout", &target->timeout_ms, diag);
+	return err ? err : uri_done(uri, diag);
+}
+
+static int add_options(struct srp_target *target, const struct srp_words *words, struct diag *diag)
+{
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < SRP_OPTS; i++)
+		if (words->value[i])
+			err = kernel_srp_set(&target->want, i, words->value[i], diag);
+	if (words->dev && strchr(words->dev, '/'))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid --device '%s': expected a name such as mlx5_0", words->dev);
+	if (words->dev)
+		target->dev = words->dev;
+	if (words->port)
+		target->port = words->port;
+	return err;
+}
+
+int srp_target_read(struct srp_target *target, const char *operand, const struct srp_words *words,
+	struct diag *diag)
+{
+	struct srp_want *want = &target->want;
+	int err = 0;
+
+	target->uri.scheme = "";
+	target->place = (struct srp_place){ .lun = SRP_LUN_ALL };
+	if (operand && strstr(operand, "://"))
+		err = read_uri(target, operand, diag);
+	else if (operand)
+		err = kernel_srp_parse(want, operand, diag);
+	if (!err)
+		err = add_options(target, words, diag);
+	if (!err && !want->value[SRP_OPT_DEST][0] && !want->value[SRP_OPT_PKEY][0])
+		err = kernel_srp_set(want, SRP_OPT_PKEY, "ffff", diag);
+	return err;
+}
+
+const char *srp_target_text(const struct srp_want *want, char text[200])
+{
+	const char *at = want->value[want->value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID];
+
+	snprintf(text, 200, "%s at %s", want->value[SRP_OPT_ID_EXT], at);
+	return text;
+}
+
+int srp_device_host(int root, const char *word, struct kernel_srp *host, struct diag *diag)
+{
+	int number = kernel_srp_number(word);
+	struct kernel_srp *list;
+	bool found = false;
+	unsigned count;
+	int err;
+
+	if (number < 0)
+		number = kernel_scsi_host_of(root, word);
+	err = kernel_srp_list(root, &list, &count, diag);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < count && !found; i++) {
+		found = kernel_srp_number(list[i].host) == number;
+		if (found)
+			*host = list[i];
+	}
+	free(list);
+	if (found)
+		return 0;
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+		number >= 0 ? "not an SRP connection" : "no such SRP connection");
+	return diag_hint(
+		diag, "expected a URI, an add_target string, a host (host6) or a disk (/dev/sda)");
+}
+
+/* ---- Loss policies in the words of ib_srp. A port with neither fast_io_fail_tmo nor dev_loss_tmo
+ * is not blocked while it is lost, so that its requests fail: "off" is not "forever" (Linux 6.12,
+ * srp_reconnect_rport()). */
+
+static int read_policy(const char *what, const char *text, struct srp_tmo *tmo, struct diag *diag)
+{
+	uint32_t ms;
+	int err = loss_read(text, what, HOLD_MAX, &ms, diag);
+
+	*tmo = (struct srp_tmo){ .reconnect_delay = DELAY, .dev_loss_tmo = VALUE_OFF };
+	if (err)
+		return err;
+	tmo->fast_io_fail_tmo = ms == LOSS_FOREVER ? HOLD_MAX : loss_seconds(ms);
+	/* No I/O fails during an attempt, which takes 80 s at a silent target. */
+	if (tmo->fast_io_fail_tmo == DELAY)
+		tmo->reconnect_delay++;
+	return 0;
+}
+
+static int read_one(const char *name, const char *text, int *value, struct diag *diag)
+{
+	struct diag why = { 0 };
+	uint64_t number;
+
+	if (!text)
+		return 0;
+	if (!strcmp(text, "off") || !strcmp(text, "-1")) {
+		*value = VALUE_OFF;
+		return 0;
+	}
+	if (parse_u64(text, 0, INT_MAX / 1000, &number, &why))
+		return diag_set(diag, DIAG_USAGE, why.err, "%s: %s, or off", name, why.text);
+	*value = (int)number;
+	return 0;
+}
+
+int srp_loss_read(const struct srp_loss_words *words, const char *of_uri, const char *otherwise,
+	struct srp_tmo *tmo, bool *given, struct diag *diag)
+{
+	bool single = words->reconnect_delay || words->fast_io_fail_tmo || words->dev_loss_tmo;
+	const char *policy = words->on_loss ? words->on_loss : of_uri;
+	int err = 0;
+
+	*given = policy || single;
+	*tmo = (struct srp_tmo){ VALUE_UNKNOWN, VALUE_UNKNOWN, VALUE_UNKNOWN };
+	if (!*given)
+		policy = otherwise;
+	if (policy)
+		err = read_policy(words->on_loss ? "--on-loss" : "loss=", policy, tmo, diag);
+	if (!err)
+		err = read_one(
+			"reconnect_delay", words->reconnect_delay, &tmo->reconnect_delay, diag);
+	if (!err)
+		err = read_one(
+			"fast_io_fail_tmo", words->fast_io_fail_tmo, &tmo->fast_io_fail_tmo, diag);
+	return err ? err : read_one("dev_loss_tmo", words->dev_loss_tmo, &tmo->dev_loss_tmo, diag);
+}
+
+const char *srp_loss_text(const struct srp_tmo *tmo, char text[200])
+{
+	int fail = tmo->fast_io_fail_tmo, loss = tmo->dev_loss_tmo;
+	size_t at;
+
+	if (fail == 0)
+		snprintf(text, 200, "I/O fails at once");
+	else if (fail > 0)
+		snprintf(text, 200, "I/O waits %d s, then fails", fail);
+	else if (loss >= 0)
+		snprintf(text, 200, "I/O waits until the disks are removed");
+	else
+		snprintf(text, 200, "I/O fails after a failed reconnect");
+	at = strlen(text);
+	if (tmo->reconnect_delay > 0)
+		snprintf(text + at, 200 - at, ", reconnect every %d s", tmo->reconnect_delay);
+	else
+		snprintf(text + at, 200 - at, ", no reconnect");
+	at = strlen(text);
+	if (loss >= 0)
+		snprintf(text + at, 200 - at, ", disks removed after %d s", loss);
+	else
+		snprintf(text + at, 200 - at, ", disks kept");
+	return text;
+}
+
+static void show_seconds(struct out *out, const char *key, int seconds)
+{
+	if (seconds >= 0)
+		out_u64(out, key, NULL, (uint64_t)seconds);
+}
+
+void srp_loss_show(struct out *out, const struct srp_tmo *tmo)
+{
+	int hold = tmo->fast_io_fail_tmo >= 0 ? tmo->fast_io_fail_tmo : tmo->dev_loss_tmo;
+	char text[LOSS_TEXT];
+
+	if (hold >= 0)
+		out_text(out, "on_loss", NULL, "%s", loss_text(hold, text));
+	out_object(out, "timeouts");
+	show_seconds(out, "reconnect_seconds", tmo->reconnect_delay);
+	show_seconds(out, "fail_seconds", tmo->fast_io_fail_tmo);
+	show_seconds(out, "give_up_seconds", tmo->dev_loss_tmo);
+	out_end(out);
+}
+
+/* ---- A connection, printed. */
+
+/* "10.0.0.1:5555", "[fe80::1]:5555" */
+static void show_dest(struct out *out, const char *dest)
+{
+	const char *colon = strrchr(dest, ':');
+	bool v6 = dest[0] == '[';
+
+	if (!colon)
+		return;
+	out_text(out, "traddr", NULL, "%.*s", (int)(colon - dest) - 2 * v6, dest + v6);
+	out_text(out, "trsvcid", NULL, "%s", colon + 1);
+}
+
+static void show_host(struct out *out, const struct kernel_srp *host, const char *dest)
+{
+	out_text(out, "host", NULL, "%s", host->host);
+	out_text(out, "id_ext", NULL, "%016" PRIx64, host->id_ext);
+	out_text(out, "ioc_guid", NULL, "%016" PRIx64, host->ioc_guid);
+	if (!host->by_cm) {
+		char gid[33];
+
+		out_text(out, "dgid", NULL, "%s", hex_text(gid, host->dgid, 16));
+		out_text(out, "pkey", NULL, "%04x", host->pkey);
+		out_text(out, "service_id", NULL, "%016" PRIx64, host->service_id);
+	} else if (*dest) {
+		show_dest(out, dest);
+	}
+	if (host->dev[0])
+		out_text(out, "rdma_device", NULL, "%s", host->dev);
+	if (host->port)
+		out_u64(out, "rdma_port", NULL, host->port);
+}
+
+void attach_srp_show(struct out *out, const struct attach_srp *srp, const char *dest,
+	const char *print, const struct srp_tmo *would)
+{
+	const struct kernel_srp *host = &srp->host;
+	struct srp_rport rport;
+	char text[200];
+	bool told = !kernel_srp_rport(
+		srp->attach.root, (unsigned)kernel_srp_number(host->host), &rport);
+
+	out_bool(out, "connected", NULL, true);
+	out_bool(out, "existed", NULL, srp->existed);
+	show_host(out, host, dest);
+	if (told) {
+		out_text(out, "state", NULL, "%s", rport.state);
+		srp_loss_show(out, would ? would : &rport.tmo);
+	}
+	out_list(out, "luns");
+	for (unsigned i = 0; i < srp->luns.count; i++)
+		kernel_scsi_show(out, &srp->luns.list[i], print);
+	out_end(out);
+	if (print)
+		return;
+	out_line(out, "%s: %sconnected to %016" PRIx64 "%s%s from %s port %u, %s", host->host,
+		srp->existed ? "already " : "", host->id_ext, *dest ? " at " : "", dest, host->dev,
+		host->port, told ? rport.state : "no remote port");
+	if (told)
+		out_line(out, "%s: if the target is lost: %s", host->host,
+			srp_loss_text(&rport.tmo, text));
+}
