@@ -4,14 +4,13 @@
 #include "kernel_identity.h"
 #include "kernel_rdma.h"
 #include "kernel_srp.h"
-#include "srp_daemon_opts.h"
+#include "srp_daemon.h"
 #include "uri.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define OLD_NAME  "srp_daemon"
 #define NOT_GIVEN UINT32_MAX
 
 #define AT(field) offsetof(struct srp_daemon_words, field)
@@ -65,11 +64,6 @@ static const struct srp_daemon_words defaults = {
 	.rescan_ms = NOT_GIVEN,
 	.tl_retry_count = NOT_GIVEN,
 };
-
-bool srp_daemon_is_old(const struct call *call)
-{
-	return !strcmp(call->name, OLD_NAME);
-}
 
 static int split(const struct call *call, const char *text, char dev[MAD_DEV_LEN], uint32_t *port)
 {
@@ -203,7 +197,7 @@ static int serve(struct call *call)
 
 const struct applet applet_srp_daemon = {
 	.name = "srp-daemon",
-	.replaces = OLD_NAME,
+	.replaces = SRP_DAEMON_OLD,
 	.replaced_usage = "[-vVcaeon] [-d <umad device> | -i <device> [-p <port>] | -j "
 			  "<device>:<port>] [-t <timeout (ms)>] [-r <tries>]\n"
 			  "       [-R <rescan time>] [-T <retry time>] [-l <tl_retry count>] [-f "

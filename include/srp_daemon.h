@@ -2,6 +2,7 @@
 /* Finding SRP targets through InfiniBand ports and having the kernel connect to them: once, or for
  * as long as it runs. One loop serves all ports; what blocks runs in processes of its own. */
 #pragma once
+#include "applet.h"
 #include "diag.h"
 #include "kernel_identity.h"
 #include "kernel_srp.h"
@@ -64,27 +65,8 @@ void srp_daemon_rules(struct srp_daemon *, const struct srp_rules *);
 void srp_daemon_stop(struct srp_daemon *);
 void srp_daemon_free(struct srp_daemon *); /* stopped, once and over, or never started */
 
-/* What it knows. */
-struct srp_port_view {
-	const struct mad_port_info *port;
-	const char *state, *text; /* a stable word; the same for people */
-	bool subscribed, scanning;
-	unsigned connected, waiting, failed, denied; /* targets */
-	uint64_t scans, notices, logins;
-	uint64_t scanned_ms; /* ago; UINT64_MAX = never */
-};
-struct srp_target_view {
-	const struct mad_srp *srp;
-	const char *state; /* "connected", "waiting", "connecting", "failed", "denied", "found" */
-	const char *host, *why; /* "" = none */
-	uint8_t why_code;       /* enum diag_code */
-	int why_err;            /* positive errno, 0 = no failure */
-	unsigned tries;
-	uint64_t next_ms; /* until the next try; UINT64_MAX = none */
-};
-void srp_daemon_look(const struct srp_daemon *, void *arg,
-	void (*port)(void *arg, const struct srp_port_view *),
-	void (*target)(void *arg, const struct srp_target_view *), void (*end)(void *arg));
+/* What it knows: the list of ports, with their targets, or only to say that it is ready. */
+void srp_daemon_show(const struct srp_daemon *, struct out *, bool ready);
 /* "serving 2 ports, 12 targets connected" */
 const char *srp_daemon_summary(const struct srp_daemon *, char text[128]);
 
@@ -109,3 +91,16 @@ struct srp_log { /* its owner sets the first part, and zeroes the rest */
 };
 void srp_daemon_log_say(struct srp_log *, const char *line);
 void srp_daemon_log_end(struct srp_log *); /* writes what is kept back */
+
+/* The applet's two modes; its options, and call->opts. */
+struct srp_daemon_words {
+	struct opt_common common;
+	const char *dev, *umad, *dev_port, *rules, *log, *pid_file;
+	uint32_t port, answer_ms, tries, rescan_ms, recheck_ms, login_ms, tl_retry_count, ready_fd;
+	bool all, commands, execute, once, initiator_ext, debug, systemd, all_ports, background;
+};
+
+#define SRP_DAEMON_OLD "srp_daemon"
+bool srp_daemon_is_old(const struct call *); /* it was called by the name of the tool it replaces */
+int srp_daemon_once(struct call *, struct srp_daemon_options *);
+int srp_daemon_run(struct call *, struct srp_daemon_options *);

@@ -54,30 +54,7 @@ static void port_state(const struct srp_port *port, const char **word, const cha
 		*text = *word;
 }
 
-static void view_port(const struct srp_port *port, struct srp_port_view *view)
-{
-	struct counts counts = { 0 };
-
-	count(port, &counts);
-	*view = (struct srp_port_view){
-		.port = &port->info,
-		.subscribed = port->subscribed,
-		.scanning = srp_daemon_ask_busy(port),
-		.connected = counts.state[SRP_UP],
-		.waiting = counts.state[SRP_WAITING] + counts.state[SRP_BUSY] +
-			   counts.state[SRP_FOUND],
-		.failed = counts.state[SRP_FAILED],
-		.denied = counts.state[SRP_DENIED],
-		.scans = port->scans,
-		.notices = port->notices,
-		.logins = port->logins,
-		.scanned_ms =
-			port->scanned_ns ? (loop_clock() - port->scanned_ns) / MSEC : UINT64_MAX,
-	};
-	port_state(port, &view->state, &view->text);
-}
-
-static void view_target(const struct srp_known *known, struct srp_target_view *view)
+static void show_target(struct out *out, const struct srp_known *known)
 {
 	static const char *const states[] = {
 		[SRP_DENIED] = "denied",
@@ -87,42 +64,77 @@ static void view_target(const struct srp_known *known, struct srp_target_view *v
 		[SRP_UP] = "connected",
 		[SRP_FAILED] = "failed",
 	};
+	const struct mad_srp *srp = &known->srp;
+	const char *state = states[known->state], *host = known->state == SRP_UP ? known->host : "";
+	unsigned long long prefix = srp->prefix, guid = srp->guid;
 	uint64_t now = loop_clock();
-	bool up = known->state == SRP_UP,
-	     waits = known->state == SRP_FAILED || known->state == SRP_WAITING;
+	struct diag why = { 0 };
 
-	*view = (struct srp_target_view){
-		.srp = &known->srp,
-		.state = states[known->state],
-		.host = up ? known->host : "",
-		.why = known->state == SRP_FAILED ? known->why : "",
-		.why_code = known->why_code,
-		.why_err = known->state == SRP_FAILED ? known->why_err : 0,
-		.tries = known->tries,
-		.next_ms = !waits                ? UINT64_MAX
-			   : known->due_ns > now ? (known->due_ns - now) / MSEC
-						 : 0,
-	};
+	if (known->state == SRP_FAILED)
+		diag_set(&why, known->why_code, known->why_err, "%s", known->why);
+	out_object(out, NULL);
+	out_line(out, "    target %s at %016llx%016llx: %s%s%s%s%s", srp->id_ext, prefix, guid,
+		state, host[0] ? " as " : "", host, why.text[0] ? ": " : "", why.text);
+	out_text(out, "id_ext", NULL, "%s", srp->id_ext);
+	out_text(out, "ioc_guid", NULL, "%016llx", (unsigned long long)srp->ioc_guid);
+	out_text(out, "dgid", NULL, "%016llx%016llx", prefix, guid);
+	out_text(out, "service_id", NULL, "%016llx", (unsigned long long)srp->service_id);
+	out_text(out, "pkey", NULL, "%04x", srp->pkey);
+	out_text(out, "state", NULL, "%s", state);
+	if (host[0])
+		out_text(out, "host", NULL, "%s", host);
+	out_error(out, "error", &why);
+	if (known->tries)
+		out_u64(out, "tries", NULL, known->tries);
+	if (known->state == SRP_FAILED || known->state == SRP_WAITING)
+		out_real(out, "retry_seconds", NULL,
+			known->due_ns > now ? (double)((known->due_ns - now) / MSEC) / 1e3 : 0, 3);
+	out_end(out);
 }
 
-void srp_daemon_look(const struct srp_daemon *d, void *arg,
-	void (*port)(void *arg, const struct srp_port_view *),
-	void (*target)(void *arg, const struct srp_target_view *), void (*end)(void *arg))
+static void show_port(struct out *out, const struct srp_port *port, bool ready)
 {
-	struct srp_target_view target_view;
-	struct srp_port_view port_view;
+	struct counts counts = { 0 };
+	const char *word, *text;
 
-	for (const struct srp_port *p = d->ports; p; p = p->next) {
-		view_port(p, &port_view);
-		port(arg, &port_view);
-		for (unsigned i = 0; i < SRP_BUCKETS; i++)
-			for (const struct srp_known *known = p->known[i]; known;
-				known = known->next) {
-				view_target(known, &target_view);
-				target(arg, &target_view);
-			}
-		end(arg);
+	port_state(port, &word, &text);
+	count(port, &counts);
+	out_object(out, NULL);
+	out_line(out, "%s port %u: %s", port->info.dev, port->info.port, text);
+	out_text(out, "rdma_device", NULL, "%s", port->info.dev);
+	out_u64(out, "rdma_port", NULL, port->info.port);
+	out_text(out, "state", NULL, "%s", word);
+	if (ready) {
+		out_end(out);
+		return;
 	}
+	out_u64(out, "lid", "    LID:         ", port->info.lid);
+	out_bool(out, "subscribed", "    notices:     ", port->subscribed);
+	out_u64(out, "notices", NULL, port->notices);
+	out_u64(out, "scans", "    scans:       ", port->scans);
+	if (port->scanned_ns)
+		out_real(out, "scan_age_seconds", "    seconds ago: ",
+			(double)((loop_clock() - port->scanned_ns) / MSEC) / 1e3, 1);
+	out_u64(out, "login_attempts", "    logins:      ", port->logins);
+	out_u64(out, "targets_connected", "    connected:   ", counts.state[SRP_UP]);
+	out_u64(out, "targets_failed", "    failed:      ", counts.state[SRP_FAILED]);
+	out_u64(out, "targets_waiting", "    waiting:     ",
+		counts.state[SRP_WAITING] + counts.state[SRP_BUSY] + counts.state[SRP_FOUND]);
+	out_u64(out, "targets_denied", "    denied:      ", counts.state[SRP_DENIED]);
+	out_list(out, "targets");
+	for (unsigned i = 0; i < SRP_BUCKETS; i++)
+		for (const struct srp_known *known = port->known[i]; known; known = known->next)
+			show_target(out, known);
+	out_end(out);
+	out_end(out);
+}
+
+void srp_daemon_show(const struct srp_daemon *d, struct out *out, bool ready)
+{
+	out_list(out, "ports");
+	for (const struct srp_port *port = d->ports; port; port = port->next)
+		show_port(out, port, ready);
+	out_end(out);
 }
 
 const char *srp_daemon_summary(const struct srp_daemon *d, char text[128])

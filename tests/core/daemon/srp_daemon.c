@@ -169,40 +169,34 @@ Test(srp_daemon, other_rules)
 	srp_rules_free(&some);
 }
 
-static unsigned ports_seen, targets_seen;
-static char seen[64][32];
-
-static void see_port(void *arg, const struct srp_port_view *view)
+/* Its JSON. */
+static const char *known(void)
 {
-	(void)arg;
-	ports_seen++;
-	cr_assert_str_eq(view->state, "serving");
-	cr_assert(view->subscribed);
-	cr_assert_eq(view->connected, 1);
-	cr_assert_eq(view->failed, 1);
-	cr_assert_eq(view->denied, 1);
-	cr_assert_eq(view->scans, 1);
-	cr_assert_lt(view->scanned_ms, 2000);
+	static char text[16384];
+	struct out out;
+
+	memset(text, 0, sizeof(text));
+	out_init(&out, "test", true);
+	out.to = fmemopen(text, sizeof(text), "w");
+	srp_daemon_show(daemon_, &out, false);
+	out_fini(&out, NULL);
+	fclose(out.to);
+	return text;
 }
 
-static void see_target(void *arg, const struct srp_target_view *view)
+static unsigned count(const char *text, const char *word)
 {
-	(void)arg;
-	snprintf(seen[view->srp->id - GUID], sizeof(seen[0]), "%s %s%s%s", view->state, view->host,
-		view->why,
-		view->why_err == ECONNREFUSED && view->why_code == DIAG_REFUSED ? " ECONNREFUSED"
-										: "");
-	targets_seen++;
-}
+	unsigned found = 0;
 
-static void see_end(void *arg)
-{
-	(void)arg;
+	for (; (text = strstr(text, word)); text++)
+		found++;
+	return found;
 }
 
 Test(srp_daemon, what_it_knows)
 {
 	struct srp_rules rules;
+	const char *seen;
 	char text[128];
 
 	cr_assert_eq(srp_rules_parse(&rules, "rules", "d id_ext=200001", 15, NULL), 0);
@@ -211,21 +205,17 @@ Test(srp_daemon, what_it_knows)
 	srp.err = ECONNREFUSED;
 	begin();
 	run(1);
-	srp_daemon_look(daemon_, NULL, see_port, see_target, see_end);
-	cr_assert_eq(ports_seen, 1);
-	cr_assert_eq(targets_seen, 3);
-	cr_assert_str_eq(seen[0], "failed refused ECONNREFUSED");
-	cr_assert_str_eq(seen[1], "denied ");
-	cr_assert_str_eq(seen[2], "connected host0");
+	seen = known();
+	cr_assert_eq(count(seen, "\"rdma_device\""), 1);
+	cr_assert_eq(count(seen, "\"id_ext\""), 3);
+	text_says(seen, "\"state\":\"serving\" \"subscribed\":true \"targets_connected\":1 "
+			"\"targets_failed\":1 \"targets_denied\":1 \"scans\":1 "
+			"\"scan_age_seconds\":1. \"state\":\"denied\" "
+			"\"state\":\"connected\",\"host\":\"host0\" \"state\":\"failed\",\"error\" "
+			"\"code\":\"refused\",\"errno\":\"ECONNREFUSED\" \"text\":\"refused\"");
 	text_says(srp_daemon_summary(daemon_, text), "1_of_1_port 1_target 1_failed");
 	stop();
 	srp_rules_free(&rules);
-}
-
-static void any_port(void *arg, const struct srp_port_view *view)
-{
-	(void)arg;
-	(void)view;
 }
 
 static void cut_table(void *arg, uint8_t *datagram, size_t *len)
@@ -246,8 +236,7 @@ Test(srp_daemon, whom_a_table_that_was_cut_does_not_name_is_still_there)
 	run(90);
 	heard("fake0_port_1 LID_2 table record");
 	cr_assert_geq(scans, 3, "it is asked again soon");
-	srp_daemon_look(daemon_, NULL, any_port, see_target, see_end);
-	cr_assert_eq(targets_seen, 3);
+	cr_assert_eq(count(known(), "\"id_ext\""), 3);
 	stop();
 }
 

@@ -3,7 +3,7 @@
 #include "child.h"
 #include "kernel_process.h"
 #include "loop.h"
-#include "srp_daemon_opts.h"
+#include "srp_daemon.h"
 #include "srp_show.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -124,66 +124,6 @@ static void scanned(void *arg, const struct srp_scan *scan)
 	flush(run);
 }
 
-static void show_port(void *arg, const struct srp_port_view *view)
-{
-	struct out *out = arg;
-
-	out_object(out, NULL);
-	out_line(out, "%s port %u: %s", view->port->dev, view->port->port, view->text);
-	out_text(out, "rdma_device", NULL, "%s", view->port->dev);
-	out_u64(out, "rdma_port", NULL, view->port->port);
-	out_text(out, "state", NULL, "%s", view->state);
-	out_u64(out, "lid", "    LID:         ", view->port->lid);
-	out_bool(out, "subscribed", "    notices:     ", view->subscribed);
-	out_u64(out, "notices", NULL, view->notices);
-	out_u64(out, "scans", "    scans:       ", view->scans);
-	if (view->scanned_ms != UINT64_MAX)
-		out_real(out, "scan_age_seconds", "    seconds ago: ", view->scanned_ms / 1e3, 1);
-	out_u64(out, "login_attempts", "    logins:      ", view->logins);
-	out_u64(out, "targets_connected", "    connected:   ", view->connected);
-	out_u64(out, "targets_failed", "    failed:      ", view->failed);
-	out_u64(out, "targets_waiting", "    waiting:     ", view->waiting);
-	out_u64(out, "targets_denied", "    denied:      ", view->denied);
-	out_list(out, "targets");
-}
-
-static void show_target(void *arg, const struct srp_target_view *view)
-{
-	struct out *out = arg;
-	struct diag why = { 0 };
-
-	if (view->why_err)
-		diag_set(&why, view->why_code, view->why_err, "%s", view->why);
-	out_object(out, NULL);
-	out_line(out, "    target %s at %016llx%016llx: %s%s%s%s%s", view->srp->id_ext,
-		(unsigned long long)view->srp->prefix, (unsigned long long)view->srp->guid,
-		view->state, view->host[0] ? " as " : "", view->host, view->why[0] ? ": " : "",
-		view->why);
-	out_text(out, "id_ext", NULL, "%s", view->srp->id_ext);
-	out_text(out, "ioc_guid", NULL, "%016llx", (unsigned long long)view->srp->ioc_guid);
-	out_text(out, "dgid", NULL, "%016llx%016llx", (unsigned long long)view->srp->prefix,
-		(unsigned long long)view->srp->guid);
-	out_text(out, "service_id", NULL, "%016llx", (unsigned long long)view->srp->service_id);
-	out_text(out, "pkey", NULL, "%04x", view->srp->pkey);
-	out_text(out, "state", NULL, "%s", view->state);
-	if (view->host[0])
-		out_text(out, "host", NULL, "%s", view->host);
-	out_error(out, "error", &why);
-	if (view->tries)
-		out_u64(out, "tries", NULL, view->tries);
-	if (view->next_ms != UINT64_MAX)
-		out_real(out, "retry_seconds", NULL, view->next_ms / 1e3, 3);
-	out_end(out);
-}
-
-static void end_port(void *arg)
-{
-	struct out *out = arg;
-
-	out_end(out);
-	out_end(out);
-}
-
 /* In the output's own form, where the log goes. */
 static void tell_status(struct run *run)
 {
@@ -195,9 +135,7 @@ static void tell_status(struct run *run)
 	out.to = open_memstream(&text, &len);
 	if (!out.to)
 		return;
-	out_list(&out, "ports");
-	srp_daemon_look(run->daemon, &out, show_port, show_target, end_port);
-	out_end(&out);
+	srp_daemon_show(run->daemon, &out, false);
 	out_fini(&out, NULL);
 	fclose(out.to);
 	if (run->file)
@@ -286,28 +224,6 @@ static void tell(struct loop_timer *timer)
 	loop_timer_set(run->loop, timer, loop_clock() + TELL_MS * MSEC);
 }
 
-static void show_ready_port(void *arg, const struct srp_port_view *view)
-{
-	struct out *out = arg;
-
-	out_object(out, NULL);
-	out_text(out, "rdma_device", NULL, "%s", view->port->dev);
-	out_u64(out, "rdma_port", NULL, view->port->port);
-	out_text(out, "state", NULL, "%s", view->state);
-	out_end(out);
-}
-
-static void no_target(void *arg, const struct srp_target_view *view)
-{
-	(void)arg;
-	(void)view;
-}
-
-static void no_end(void *arg)
-{
-	(void)arg;
-}
-
 static int show_ready(struct run *run)
 {
 	struct out *out = run->call->out;
@@ -315,9 +231,7 @@ static int show_ready(struct run *run)
 
 	if (!out->json)
 		return 0;
-	out_list(out, "ports");
-	srp_daemon_look(run->daemon, out, show_ready_port, no_target, no_end);
-	out_end(out);
+	srp_daemon_show(run->daemon, out, true);
 	out_u64(out, "pid", NULL, (uint64_t)getpid());
 	err = out_fini(out, NULL);
 	if (!err)

@@ -2,7 +2,7 @@
 /* srp-daemon -o and --dry-run: one scan of each port, one login to each target, and their results.
  */
 #include "grow.h"
-#include "srp_daemon_opts.h"
+#include "srp_daemon.h"
 #include "srp_show.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -26,6 +26,11 @@ struct once {
 	bool noted;        /* it has been printed */
 	int over;
 };
+
+bool srp_daemon_is_old(const struct call *call)
+{
+	return !strcmp(call->name, SRP_DAEMON_OLD);
+}
 
 static void remember(struct once *once, const struct diag *diag, bool noted)
 {
