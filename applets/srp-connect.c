@@ -16,10 +16,8 @@
 struct connect_options {
 	struct opt_common common;
 	struct srp_words words;
-	struct srp_loss_words loss;
-	struct opt_list params;
-	const char *print, *lun;
-	bool no_wait, exclusive;
+	const char *print;
+	bool no_wait;
 };
 
 #define AT(field)                 offsetof(struct connect_options, field)
@@ -27,7 +25,7 @@ struct connect_options {
 static const struct opt rows[] = {
 	SRP_NAME_ROWS(struct connect_options),
 	ROW(SRC, "src", "ADDRESS", "RDMA/CM: local address"),
-	{ "lun", 0, OPT_TEXT, AT(lun), "NUMBER", "wait for this LUN and print only it" },
+	{ "lun", 0, OPT_TEXT, AT(words.lun), "NUMBER", "wait for this LUN and print only it" },
 	ROW(IO_CLASS, "io-class", "HEX", "ff00 for targets of SRP revision 10"),
 	ROW(INITIATOR_EXT, "initiator-ext", "HEX",
 		"initiator extension; makes this path a separate initiator"),
@@ -45,9 +43,10 @@ static const struct opt rows[] = {
 	ROW(CH_COUNT, "ch-count", "NUMBER", "channels to spread requests over, 1 to 1024"),
 	ROW(MAX_IT_IU_SIZE, "max-it-iu-size", "NUMBER", "largest message to the target in bytes"),
 	SRP_LOSS_ROWS(struct connect_options),
-	{ "module-param", 0, OPT_LIST, AT(params), "NAME=VALUE",
+	{ "module-param", 0, OPT_LIST, AT(words.params), "NAME=VALUE",
 		"parameter of ib_srp, if this command loads it" },
-	{ "exclusive", 0, OPT_FLAG, AT(exclusive), NULL, "fail if the connection already exists" },
+	{ "exclusive", 0, OPT_FLAG, AT(words.exclusive), NULL,
+		"fail if the connection already exists" },
 	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL,
 		"return without waiting for the block devices" },
 	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id",
@@ -60,12 +59,9 @@ static const struct opt rows[] = {
 static const struct connect_options defaults = { .common.timeout_ms = WAIT_MS };
 
 struct connection {
-	struct attach_srp srp;
 	struct srp_target target;
-	const char *word; /* NULL: options alone name the target */
 	struct call *call;
 	bool named; /* notes name it: there are several */
-	struct diag why;
 };
 
 struct work {
@@ -77,103 +73,6 @@ struct work {
 	struct loop *loop;
 };
 
-/* ---- Targets. */
-
-static int check_loss(const struct connection *c, int root, bool live, struct diag *diag)
-{
-	struct srp_rport rport;
-	struct srp_tmo now, to;
-
-	if (live && !kernel_srp_rport(root, (unsigned)kernel_srp_number(c->srp.host.host), &rport))
-		now = rport.tmo;
-	else
-		kernel_srp_tmo_default(root, &now);
-	to = kernel_srp_tmo_merge(&c->srp.tmo, &now);
-	return kernel_srp_tmo_check(&to, diag);
-}
-
-static int read_lun(const struct connect_options *opts, uint64_t *lun, struct diag *diag)
-{
-	struct diag why = { 0 };
-
-	if (opts->lun && parse_u64(opts->lun, 0, UINT64_MAX - 1, lun, &why))
-		return diag_set(diag, DIAG_USAGE, why.err, "--lun: %s", why.text);
-	return 0;
-}
-
-/* Options that an existing connection no longer takes. */
-static int refuse_others(const struct connect_options *opts, const char *host, struct diag *diag)
-{
-	const char *name = opts->words.dev      ? "device"
-			   : opts->words.port   ? "port"
-			   : opts->params.count ? "module-param"
-			   : opts->exclusive    ? "exclusive"
-						: NULL;
-
-	for (unsigned i = 0; !name && i < SRP_OPTS; i++)
-		if (opts->words.value[i])
-			name = kernel_srp_opt_name(i);
-	return name ? diag_set(diag, DIAG_USAGE, EINVAL,
-			      "%s is already connected: --%s applies to new connections only", host,
-			      name)
-		    : 0;
-}
-
-/* What is connected already, by its name: its timeouts are set, its disks shown. */
-static int read_device(const struct work *w, struct connection *c)
-{
-	const struct connect_options *opts = w->call->opts;
-	struct attach_srp *srp = &c->srp;
-	int err = srp_device_host(w->root, c->word, &srp->host, &c->why);
-
-	if (!err)
-		err = refuse_others(opts, srp->host.host, &c->why);
-	if (!err)
-		err = read_lun(opts, &srp->luns.lun, &c->why);
-	if (!err)
-		err = srp_loss_read(&opts->loss, NULL, NULL, &srp->tmo, &srp->tmo_given, &c->why);
-	srp->existed = true;
-	return err ? err : check_loss(c, w->root, true, &c->why);
-}
-
-static int read_new(const struct work *w, struct connection *c)
-{
-	const struct connect_options *opts = w->call->opts;
-	struct srp_target *target = &c->target;
-	struct attach_srp *srp = &c->srp;
-	int err = srp_target_read(target, c->word, &opts->words, &c->why);
-
-	if (!err)
-		err = read_lun(opts, &target->place.lun, &c->why);
-	if (!err)
-		err = srp_loss_read(&opts->loss, target->on_loss, "wait=60", &srp->tmo,
-			&srp->tmo_given, &c->why);
-	if (!err)
-		err = check_loss(c, w->root, false, &c->why);
-	if (!err && !attach_srp_incomplete(&target->want, target->place.lid))
-		err = kernel_srp_check(w->root, &target->want, &c->why);
-	if (!err)
-		err = kernel_srp_resolve(&target->want, &c->why);
-	srp->luns.lun = target->place.lun;
-	srp->want = &target->want;
-	srp->lid = target->place.lid;
-	srp->dev = target->dev;
-	srp->port = target->port;
-	return err;
-}
-
-static void name_it(const struct connection *c, struct diag *diag)
-{
-	const struct srp_want *want = &c->target.want;
-	char text[200];
-
-	if (want->value[SRP_OPT_ID_EXT][0] && diag->code != DIAG_USAGE)
-		diag_ctx(diag, "%s",
-			c->word && strstr(c->word, "://") ? c->word : srp_target_text(want, text));
-	else if (c->word)
-		diag_ctx(diag, "%s", c->word);
-}
-
 /* A usage error is one of the whole command: nothing is connected. */
 static int read_all(const struct work *w)
 {
@@ -181,35 +80,27 @@ static int read_all(const struct work *w)
 
 	for (unsigned i = 0; i < w->count; i++) {
 		struct connection *c = &w->list[i];
+		const struct diag *why = &c->target.srp.attach.why;
 
-		c->word = w->call->operands ? w->call->operand[i] : NULL;
 		c->call = w->call;
 		c->named = w->count > 1;
+		c->target.word = w->call->operands ? w->call->operand[i] : NULL;
 		c->target.timeout_ms = opts->common.timeout_ms;
-		c->srp.luns.lun = SCSI_LUN_ALL;
-		if (c->word && srp_is_device(c->word))
-			read_device(w, c);
-		else
-			read_new(w, c);
-		if (!c->why.err)
+		if (!srp_target_prepare(&c->target, w->root, &opts->words) ||
+			why->code != DIAG_USAGE)
 			continue;
-		name_it(c, &c->why);
-		if (c->why.code != DIAG_USAGE)
-			continue;
-		*w->call->diag = c->why;
-		return -c->why.err;
+		*w->call->diag = *why;
+		return -why->err;
 	}
 	return 0;
 }
 
-/* ---- Attaching. */
-
 static void print_note(struct attach *attach, const char *text)
 {
-	struct connection *c = container_of(attach, struct connection, srp.attach);
+	struct connection *c = container_of(attach, struct connection, target.srp.attach);
 
 	if (c->named)
-		call_note(c->call, "%s: %s", c->word, text);
+		call_note(c->call, "%s: %s", c->target.word, text);
 	else
 		call_note(c->call, "%s", text);
 }
@@ -226,32 +117,28 @@ static int attach_all(const struct work *w)
 	int err;
 
 	for (unsigned i = 0; i < w->count; i++) {
-		struct connection *c = &w->list[i];
-		uint32_t timeout_ms = c->target.timeout_ms;
+		uint32_t timeout_ms = w->list[i].target.timeout_ms;
+		struct attach *attach = &w->list[i].target.srp.attach;
 
-		c->srp.params = (char *const *)opts->params.item;
-		c->srp.param_count = opts->params.count;
-		c->srp.exclusive = opts->exclusive;
-		c->srp.attach = (struct attach){ .proto = &attach_srp_row,
-			.loop = w->loop,
-			.root = w->root,
-			.no_wait = opts->no_wait,
-			.find_only = opts->common.dry_run,
-			.done = ended,
-			.note = print_note };
+		attach->root = w->root;
+		if (attach->why.err)
+			continue;
+		attach->proto = &attach_srp_row;
+		attach->loop = w->loop;
+		attach->no_wait = opts->no_wait;
+		attach->find_only = opts->common.dry_run;
+		attach->done = ended;
+		attach->note = print_note;
 		if (w->count > 1)
-			c->srp.attach.limit_ms = timeout_ms;
+			attach->limit_ms = timeout_ms;
 		else if (timeout_ms)
-			c->srp.attach.deadline = loop_clock() + timeout_ms * MSEC;
-		if (!c->why.err)
-			w->attach[i] = &c->srp.attach;
+			attach->deadline = loop_clock() + timeout_ms * MSEC;
+		w->attach[i] = attach;
 	}
 	err = attach_run(w->loop, w->attach, w->count, w->call->diag);
 	for (unsigned i = 0; i < w->count; i++)
-		if (w->attach[i] && w->attach[i]->why.err) {
-			w->list[i].why = w->attach[i]->why;
-			name_it(&w->list[i], &w->list[i].why);
-		}
+		if (w->attach[i] && w->attach[i]->why.err)
+			srp_target_ctx(&w->list[i].target, &w->attach[i]->why);
 	return err;
 }
 
@@ -260,12 +147,12 @@ static int attach_all(const struct work *w)
 /* A dry run prints the string even if no port can be used. */
 static void choose_port(const struct connection *c, struct srp_local *local)
 {
-	const struct srp_target *target = &c->target;
+	const struct attach_srp *srp = &c->target.srp;
 	struct diag why = { 0 };
 	char others[200];
 
-	if (kernel_srp_port(c->srp.attach.root, &target->want, c->srp.dev, c->srp.port, local,
-		    others, sizeof(others), &why)) {
+	if (kernel_srp_port(srp->attach.root, srp->want, srp->dev, srp->port, local, others,
+		    sizeof(others), &why)) {
 		call_note(c->call, "%s", why.text);
 		*local = (struct srp_local){ 0 };
 	} else if (others[0]) {
@@ -284,7 +171,8 @@ static int show_plan(struct connection *c)
 		where[100] = "add_target of the port";
 	struct srp_local local;
 	unsigned count;
-	int err = kernel_srp_list(c->srp.attach.root, &list, &count, &c->why);
+	int err = kernel_srp_list(
+		c->target.srp.attach.root, &list, &count, &c->target.srp.attach.why);
 
 	if (err)
 		return err;
@@ -303,7 +191,7 @@ static int show_plan(struct connection *c)
 		out_u64(out, "rdma_port", NULL, local.port);
 	}
 	out_text(out, "add_target", NULL, "%s", line);
-	srp_loss_show(out, &c->srp.tmo);
+	srp_loss_show(out, &c->target.srp.tmo);
 	if (there)
 		out_line(out, "%s: already connected as %s", srp_target_text(want, text),
 			there->host);
@@ -317,7 +205,7 @@ static int show_plan(struct connection *c)
 
 static void show_change(const struct connection *c)
 {
-	const struct attach_srp *srp = &c->srp;
+	const struct attach_srp *srp = &c->target.srp;
 	struct srp_rport rport;
 	struct srp_tmo to;
 	char text[200];
@@ -337,20 +225,20 @@ static void show(struct connection *c)
 	const struct connect_options *opts = c->call->opts;
 	const struct srp_want *want = &c->target.want;
 
-	if (opts->common.dry_run && c->srp.want)
+	if (opts->common.dry_run && c->target.srp.want)
 		show_plan(c);
 	else if (opts->common.dry_run)
 		show_change(c);
 	else
-		attach_srp_show(c->call->out, &c->srp,
+		attach_srp_show(c->call->out, &c->target.srp,
 			want->value[want->value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID],
 			opts->print, NULL);
 }
 
 static void show_uri(const struct connection *c)
 {
-	if (c->word && strstr(c->word, "://"))
-		out_text(c->call->out, "uri", NULL, "%s", c->word);
+	if (c->target.word && strstr(c->target.word, "://"))
+		out_text(c->call->out, "uri", NULL, "%s", c->target.word);
 }
 
 /* One result each. The first failure becomes that of the command, which main prints; the others are
@@ -362,19 +250,19 @@ static int show_all(const struct work *w)
 
 	out_list(call->out, "results");
 	for (unsigned i = 0; i < w->count; i++) {
-		struct connection *c = &w->list[i];
+		const struct diag *why = &w->list[i].target.srp.attach.why;
 
 		out_object(call->out, NULL);
-		show_uri(c);
-		if (!c->why.err)
-			show(c);
-		if (c->why.err) {
+		show_uri(&w->list[i]);
+		if (!why->err)
+			show(&w->list[i]);
+		if (why->err) {
 			out_bool(call->out, "connected", NULL, false);
-			out_error(call->out, "error", &c->why);
+			out_error(call->out, "error", why);
 			if (failed++)
-				call_note(call, "%s: %s", c->why.object, c->why.text);
+				call_note(call, "%s: %s", why->object, why->text);
 			else
-				*call->diag = c->why;
+				*call->diag = *why;
 		}
 		out_end(call->out);
 	}
@@ -386,11 +274,13 @@ static int show_all(const struct work *w)
 
 static int show_one(struct call *call, struct connection *c)
 {
-	if (!c->why.err)
+	const struct diag *why = &c->target.srp.attach.why;
+
+	if (!why->err)
 		show(c);
-	if (c->why.err)
-		*call->diag = c->why;
-	return c->why.err ? -c->why.err : EXIT_DONE;
+	if (why->err)
+		*call->diag = *why;
+	return -why->err;
 }
 
 static int run(struct call *call)
@@ -422,7 +312,7 @@ static int run(struct call *call)
 		err = w.count > 1 ? show_all(&w) : show_one(call, &w.list[0]);
 	loop_free(w.loop);
 	for (unsigned i = 0; w.list && i < w.count; i++)
-		attach_luns_free(&w.list[i].srp.luns);
+		attach_luns_free(&w.list[i].target.srp.luns);
 	free(w.list);
 	free(w.attach);
 	close(w.root);

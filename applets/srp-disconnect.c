@@ -40,8 +40,9 @@ struct chosen {
 
 static bool passes(const struct kernel_srp *host, const struct srp_target *target)
 {
-	if ((target->dev && strcmp(target->dev, host->dev)) ||
-		(target->port && target->port != host->port))
+	const struct attach_srp *srp = &target->srp;
+
+	if ((srp->dev && strcmp(srp->dev, host->dev)) || (srp->port && srp->port != host->port))
 		return false;
 	return kernel_srp_fits(host, &target->want, NULL);
 }
@@ -70,7 +71,8 @@ static int choose_target(struct call *call, struct chosen *chosen, const char *o
 
 	if (!target)
 		return diag_sys(call->diag, ENOMEM, "target");
-	err = srp_target_read(target, operand, &opts->words, call->diag);
+	target->word = operand;
+	err = srp_target_read(target, &opts->words, call->diag);
 	if (!err && (!target->want.value[SRP_OPT_ID_EXT][0] ||
 			    !target->want.value[SRP_OPT_IOC_GUID][0]))
 		err = diag_set(call->diag, DIAG_USAGE, EINVAL,

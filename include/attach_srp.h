@@ -8,11 +8,14 @@
 #include "kernel_log.h"
 #include "kernel_srp.h"
 
-/* A target as the user names it: a URI, an add_target string, options. */
+/* Options that say which target and how to connect to it: a member `words` of the applet's. */
 struct srp_words {
-	const char *value[SRP_OPTS];
-	const char *dev;
+	const char *value[SRP_OPTS], *dev, *lun;
 	uint32_t port;
+	/* the loss policy, and the remote port's timeouts that it sets */
+	const char *on_loss, *reconnect_delay, *fast_io_fail_tmo, *dev_loss_tmo;
+	struct opt_list params; /* of ib_srp */
+	bool exclusive;
 };
 #define SRP_ROW(type, opt, name, arg, help)                                                        \
 	{                                                                                          \
@@ -29,49 +32,17 @@ struct srp_words {
 		SRP_ROW(type, PKEY, "pkey", "HEX", "InfiniBand: partition key; default ffff"),     \
 		SRP_ROW(type, SERVICE_ID, "service-id", "HEX", "InfiniBand: service ID"),          \
 		SRP_ROW(type, DEST, "dest", "HOST:PORT", "RDMA/CM: address of the target")
-bool srp_words_given(const struct srp_words *); /* any value */
-
-struct srp_target {
-	struct srp_want want;
-	struct srp_place place;
-	struct uri uri;  /* scheme "" = none */
-	const char *dev; /* the local port, NULL and 0: to be chosen */
-	uint32_t port;
-	const char *on_loss; /* of the URI */
-	uint32_t timeout_ms;
-};
-/* A word that names an existing connection: "host6", "/dev/sda". */
-bool srp_is_device(const char *word);
-/* Of the operand (may be NULL) and the options. timeout_ms: kept unless the URI says another. */
-int srp_target_read(
-	struct srp_target *, const char *operand, const struct srp_words *, struct diag *);
-/* "0002c903004ed0b2 at fe80…:0002c903004ed0b3", "… at 10.0.0.1:5555" */
-const char *srp_target_text(const struct srp_want *, char text[200]);
-/* The SCSI host of such a word. Errors: not an SRP connection. */
-int srp_device_host(int root, const char *word, struct kernel_srp *, struct diag *);
-
-/* The loss policy: --on-loss, and the remote port's timeouts that it sets. */
-struct srp_loss_words {
-	const char *on_loss, *reconnect_delay, *fast_io_fail_tmo, *dev_loss_tmo;
-};
 #define SRP_LOSS_ROWS(type)                                                                        \
-	{ "on-loss", 0, OPT_TEXT, offsetof(type, loss.on_loss), "POLICY", OPT_ON_LOSS_HELP },      \
-		{ "fast-io-fail-tmo", 0, OPT_TEXT, offsetof(type, loss.fast_io_fail_tmo),          \
+	{ "on-loss", 0, OPT_TEXT, offsetof(type, words.on_loss), "POLICY", OPT_ON_LOSS_HELP },     \
+		{ "fast-io-fail-tmo", 0, OPT_TEXT, offsetof(type, words.fast_io_fail_tmo),         \
 			"SECONDS", "fail I/O this long after the loss, or off" },                  \
-		{ "dev-loss-tmo", 0, OPT_TEXT, offsetof(type, loss.dev_loss_tmo), "SECONDS",       \
+		{ "dev-loss-tmo", 0, OPT_TEXT, offsetof(type, words.dev_loss_tmo), "SECONDS",      \
 			"remove the disks this long after the loss, or off" },                     \
 	{                                                                                          \
-		"reconnect-delay", 0, OPT_TEXT, offsetof(type, loss.reconnect_delay), "SECONDS",   \
+		"reconnect-delay", 0, OPT_TEXT, offsetof(type, words.reconnect_delay), "SECONDS",  \
 			"time between reconnect attempts, or off; default 10"                      \
 	}
-/* *given: an option or the URI sets something; the rest is VALUE_UNKNOWN. `otherwise`: the default
- * policy, or NULL. */
-int srp_loss_read(const struct srp_loss_words *, const char *of_uri, const char *otherwise,
-	struct srp_tmo *, bool *given, struct diag *);
-const char *srp_loss_text(const struct srp_tmo *, char text[200]);
-/* JSON: on_loss in the grammar of --on-loss, and the timeouts; what is off or unknown is left out.
- */
-void srp_loss_show(struct out *, const struct srp_tmo *);
+bool srp_words_given(const struct srp_words *); /* that name a target */
 
 struct attach_srp {
 	struct attach attach; /* .proto: attach_srp_row, .what: as host.host */
@@ -110,13 +81,38 @@ struct attach_srp {
 	struct kernel_srp *before; /* connections when the login began */
 	unsigned befores;
 	bool logging_in;
-	bool leaving; /* a former connection is still being removed */
+	bool leaving;           /* a former connection is still being removed */
 	uint64_t since, leaves; /* the login; until then a former connection may leave */
 };
 extern const struct attach_proto attach_srp_row;
 /* Whether find() must ask the target for what the user left out: the GID of a LID, the service and
  * partition. */
-bool attach_srp_incomplete(const struct srp_want *, uint16_t lid);
+bool attach_srp_incomplete(const struct attach_srp *);
+
+/* A target as the user names it: a URI, an add_target string, options; or a connection. */
+struct srp_target { /* zeroed, then set by the owner: word, timeout_ms */
+	struct attach_srp srp;
+	struct srp_want want;
+	struct uri uri;
+	const char *word, *on_loss; /* NULL: options alone name it; of the URI */
+	uint32_t timeout_ms;        /* the URI may have another */
+};
+/* A word that names an existing connection: "host6", "/dev/sda". */
+bool srp_is_device(const char *word);
+/* The SCSI host of such a word. Errors: not an SRP connection. */
+int srp_device_host(int root, const char *word, struct kernel_srp *, struct diag *);
+/* Which target: `want`, and of srp the LID, the LUN and the local port. */
+int srp_target_read(struct srp_target *, const struct srp_words *, struct diag *);
+/* All that a connection needs; a failure in srp.attach.why, which names the target. */
+int srp_target_prepare(struct srp_target *, int root, const struct srp_words *);
+void srp_target_ctx(const struct srp_target *, struct diag *); /* name it there */
+/* "0002c903004ed0b2 at fe80…:0002c903004ed0b3", "… at 10.0.0.1:5555" */
+const char *srp_target_text(const struct srp_want *, char text[200]);
+
+const char *srp_loss_text(const struct srp_tmo *, char text[200]);
+/* JSON: on_loss in the grammar of --on-loss, and the timeouts; what is off or unknown is left out.
+ */
+void srp_loss_show(struct out *, const struct srp_tmo *);
 /* Print a connection: text lines and members of the open JSON object. dest: "" = unknown; print:
  * NULL, dev, by-id; would: the timeouts that a dry run would set, NULL = none. */
 void attach_srp_show(struct out *, const struct attach_srp *, const char *dest, const char *print,

@@ -359,6 +359,9 @@ bool mad_srp_get(struct mad_srp *, const struct mad_target *, const struct mad_u
 	const struct mad_ioc *,
 	/* false: its identifier extension is not a number; the rest is set */
 	const struct mad_service *);
+/* "target ID_EXT at GID" */
+#define MAD_SRP_TEXT 64
+const char *mad_srp_text(const struct mad_srp *, char text[MAD_SRP_TEXT]);
 /* One line about a target's services that mad_srp_get() refuses; false: it refuses none. */
 bool mad_srp_left_out(const struct mad_target *, char text[160]);
 struct mad_srp_more { /* what a line may say beyond that; zeroes: nothing */

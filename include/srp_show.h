@@ -54,3 +54,5 @@ void srp_note_nothing(const struct call *, const struct srp_show *);  /* what wa
 	 if no target was found */
 int srp_target_diag(const struct mad_target *, struct diag *); /* why it failed; Needs: it has */
 const char *srp_target_name(const struct mad_target *, char name[64]); /* "LID 5 (fe80…07)" */
+/* The connection by this port to a target, for kernel_srp_find(). */
+void srp_host_wanted(const struct mad_port_info *, const struct mad_srp *, struct kernel_srp *);

@@ -12,11 +12,13 @@
 #define MSEC      1000000ull
 #define ANSWER_MS 5000
 
-bool attach_srp_incomplete(const struct srp_want *want, uint16_t lid)
+bool attach_srp_incomplete(const struct attach_srp *srp)
 {
-	return want->value[SRP_OPT_ID_EXT][0] && want->value[SRP_OPT_IOC_GUID][0] &&
+	const struct srp_want *want = srp->want;
+
+	return want && want->value[SRP_OPT_ID_EXT][0] && want->value[SRP_OPT_IOC_GUID][0] &&
 	       !want->value[SRP_OPT_DEST][0] &&
-	       (lid || (want->value[SRP_OPT_DGID][0] && !want->value[SRP_OPT_SERVICE_ID][0]));
+	       (srp->lid || (want->value[SRP_OPT_DGID][0] && !want->value[SRP_OPT_SERVICE_ID][0]));
 }
 
 /* A LID is one of that port's subnet. */
@@ -176,7 +178,7 @@ void srp_find(struct attach *attach)
 {
 	struct attach_srp *srp = container_of(attach, struct attach_srp, attach);
 
-	if (!srp->want || !attach_srp_incomplete(srp->want, srp->lid))
+	if (!attach_srp_incomplete(srp))
 		attach_step(attach, 0);
 	else
 		attach_load(attach,

@@ -27,57 +27,49 @@ bool srp_is_device(const char *word)
 	return !strstr(word, "://") && !strchr(word, '=');
 }
 
-static int read_uri(struct srp_target *target, const char *text, struct diag *diag)
+static int read_uri(struct srp_target *target, struct diag *diag)
 {
 	struct uri *uri = &target->uri;
+	struct srp_place place = { .lun = SRP_LUN_ALL };
 	uint32_t port = 0;
-	int err = uri_parse(uri, text, diag);
+	int err = uri_parse(uri, target->word, diag);
 
+	if (!err)
+		err = kernel_srp_uri(&target->want, uri, &place, diag);
 	if (err)
 		return err;
-	err = kernel_srp_uri(&target->want, uri, &target->place, diag);
-	if (err)
-		return err;
-	target->dev = uri_value(uri, "dev");
+	target->srp.lid = place.lid;
+	target->srp.luns.lun = place.lun;
+	target->srp.dev = uri_value(uri, "dev");
 	target->on_loss = uri_value(uri, "loss");
 	err = uri_u32(uri, "port", 1, 254, &port, diag);
-	target->port = port;
+	target->srp.port = port;
 	if (!err)
 		err = uri_msec(uri, "timeout", &target->timeout_ms, diag);
 	return err ? err : uri_done(uri, diag);
 }
 
-static int add_options(struct srp_target *target, const struct srp_words *words, struct diag *diag)
-{
-	int err = 0;
-
-	for (unsigned i = 0; !err && i < SRP_OPTS; i++)
-		if (words->value[i])
-			err = kernel_srp_set(&target->want, i, words->value[i], diag);
-	if (words->dev && strchr(words->dev, '/'))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid --device '%s': expected a name such as mlx5_0", words->dev);
-	if (words->dev)
-		target->dev = words->dev;
-	if (words->port)
-		target->port = words->port;
-	return err;
-}
-
-int srp_target_read(struct srp_target *target, const char *operand, const struct srp_words *words,
-	struct diag *diag)
+int srp_target_read(struct srp_target *target, const struct srp_words *words, struct diag *diag)
 {
 	struct srp_want *want = &target->want;
 	int err = 0;
 
-	target->uri.scheme = "";
-	target->place = (struct srp_place){ .lun = SRP_LUN_ALL };
-	if (operand && strstr(operand, "://"))
-		err = read_uri(target, operand, diag);
-	else if (operand)
-		err = kernel_srp_parse(want, operand, diag);
-	if (!err)
-		err = add_options(target, words, diag);
+	target->srp.want = want;
+	target->srp.luns.lun = SCSI_LUN_ALL;
+	if (target->word && strstr(target->word, "://"))
+		err = read_uri(target, diag);
+	else if (target->word)
+		err = kernel_srp_parse(want, target->word, diag);
+	for (unsigned i = 0; !err && i < SRP_OPTS; i++)
+		if (words->value[i])
+			err = kernel_srp_set(want, i, words->value[i], diag);
+	if (!err && words->dev && strchr(words->dev, '/'))
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid --device '%s': expected a name such as mlx5_0", words->dev);
+	if (words->dev)
+		target->srp.dev = words->dev;
+	if (words->port)
+		target->srp.port = words->port;
 	if (!err && !want->value[SRP_OPT_DEST][0] && !want->value[SRP_OPT_PKEY][0])
 		err = kernel_srp_set(want, SRP_OPT_PKEY, "ffff", diag);
 	return err;
@@ -154,16 +146,18 @@ static int read_one(const char *name, const char *text, int *value, struct diag 
 	return 0;
 }
 
-int srp_loss_read(const struct srp_loss_words *words, const char *of_uri, const char *otherwise,
-	struct srp_tmo *tmo, bool *given, struct diag *diag)
+/* The rest is VALUE_UNKNOWN. `otherwise`: the default policy, or NULL. */
+static int read_loss(struct srp_target *target, const struct srp_words *words,
+	const char *otherwise, struct diag *diag)
 {
+	struct srp_tmo *tmo = &target->srp.tmo;
 	bool single = words->reconnect_delay || words->fast_io_fail_tmo || words->dev_loss_tmo;
-	const char *policy = words->on_loss ? words->on_loss : of_uri;
+	const char *policy = words->on_loss ? words->on_loss : target->on_loss;
 	int err = 0;
 
-	*given = policy || single;
+	target->srp.tmo_given = policy || single;
 	*tmo = (struct srp_tmo){ VALUE_UNKNOWN, VALUE_UNKNOWN, VALUE_UNKNOWN };
-	if (!*given)
+	if (!target->srp.tmo_given)
 		policy = otherwise;
 	if (policy)
 		err = read_policy(words->on_loss ? "--on-loss" : "loss=", policy, tmo, diag);
@@ -175,6 +169,84 @@ int srp_loss_read(const struct srp_loss_words *words, const char *of_uri, const 
 			"fast_io_fail_tmo", words->fast_io_fail_tmo, &tmo->fast_io_fail_tmo, diag);
 	return err ? err : read_one("dev_loss_tmo", words->dev_loss_tmo, &tmo->dev_loss_tmo, diag);
 }
+
+static int check_loss(const struct srp_target *target, int root, struct diag *diag)
+{
+	const struct attach_srp *srp = &target->srp;
+	struct srp_rport rport;
+	struct srp_tmo now, to;
+
+	if (srp->existed &&
+		!kernel_srp_rport(root, (unsigned)kernel_srp_number(srp->host.host), &rport))
+		now = rport.tmo;
+	else
+		kernel_srp_tmo_default(root, &now);
+	to = kernel_srp_tmo_merge(&srp->tmo, &now);
+	return kernel_srp_tmo_check(&to, diag);
+}
+
+/* ---- All that a connection needs. */
+
+/* Options that an existing connection no longer takes. */
+static int refuse_others(const struct srp_words *words, const char *host, struct diag *diag)
+{
+	const char *name = words->dev            ? "device"
+			   : words->port         ? "port"
+			   : words->params.count ? "module-param"
+			   : words->exclusive    ? "exclusive"
+						 : NULL;
+
+	for (unsigned i = 0; !name && i < SRP_OPTS; i++)
+		if (words->value[i])
+			name = kernel_srp_opt_name(i);
+	return name ? diag_set(diag, DIAG_USAGE, EINVAL,
+			      "%s is already connected: --%s applies to new connections only", host,
+			      name)
+		    : 0;
+}
+
+void srp_target_ctx(const struct srp_target *target, struct diag *diag)
+{
+	char text[200];
+
+	if (target->want.value[SRP_OPT_ID_EXT][0] && diag->code != DIAG_USAGE &&
+		(!target->word || !strstr(target->word, "://")))
+		diag_ctx(diag, "%s", srp_target_text(&target->want, text));
+	else if (target->word)
+		diag_ctx(diag, "%s", target->word);
+}
+
+int srp_target_prepare(struct srp_target *target, int root, const struct srp_words *words)
+{
+	struct attach_srp *srp = &target->srp;
+	struct diag *diag = &srp->attach.why, why = { 0 };
+	int err;
+
+	srp->luns.lun = SCSI_LUN_ALL;
+	srp->existed = target->word && srp_is_device(target->word);
+	err = srp->existed ? srp_device_host(root, target->word, &srp->host, diag)
+			   : srp_target_read(target, words, diag);
+	if (!err && srp->existed)
+		err = refuse_others(words, srp->host.host, diag);
+	if (!err && words->lun && parse_u64(words->lun, 0, UINT64_MAX - 1, &srp->luns.lun, &why))
+		err = diag_set(diag, DIAG_USAGE, why.err, "--lun: %s", why.text);
+	if (!err)
+		err = read_loss(target, words, srp->existed ? NULL : "wait=60", diag);
+	if (!err)
+		err = check_loss(target, root, diag);
+	if (!err && !srp->existed && !attach_srp_incomplete(srp))
+		err = kernel_srp_check(root, &target->want, diag);
+	if (!err)
+		err = kernel_srp_resolve(&target->want, diag);
+	srp->params = (char *const *)words->params.item;
+	srp->param_count = words->params.count;
+	srp->exclusive = words->exclusive;
+	if (err)
+		srp_target_ctx(target, diag);
+	return err;
+}
+
+/* ---- Printed. */
 
 const char *srp_loss_text(const struct srp_tmo *tmo, char text[200])
 {
@@ -221,8 +293,6 @@ void srp_loss_show(struct out *out, const struct srp_tmo *tmo)
 	show_seconds(out, "give_up_seconds", tmo->dev_loss_tmo);
 	out_end(out);
 }
-
-/* ---- A connection, printed. */
 
 /* "10.0.0.1:5555", "[fe80::1]:5555" */
 static void show_dest(struct out *out, const char *dest)

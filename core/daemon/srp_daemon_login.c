@@ -2,6 +2,7 @@
 /* Logging in to targets, one at a time for each port as the kernel does, and again after a failure
  * with growing pauses. */
 #include "srp_daemon_port.h"
+#include "srp_show.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -10,7 +11,7 @@ static bool is_connected(const struct srp_port *port, const struct mad_srp *srp,
 {
 	struct kernel_srp want;
 
-	srp_want(port, srp, &want);
+	srp_host_wanted(&port->info, srp, &want);
 	return kernel_srp_connected(port->daemon->opts.root, &want, true, host);
 }
 
@@ -33,6 +34,8 @@ static void tell(
 
 static void failed(struct srp_port *port, struct srp_known *known, const struct diag *diag)
 {
+	char text[MAD_SRP_TEXT];
+
 	known->state = SRP_FAILED;
 	known->tries++;
 	known->due_ns = port->daemon->opts.once
@@ -41,17 +44,17 @@ static void failed(struct srp_port *port, struct srp_known *known, const struct 
 	snprintf(known->why, sizeof(known->why), "%.*s", (int)sizeof(known->why) - 1, diag->text);
 	known->why_code = diag->code;
 	known->why_err = diag->err;
-	srp_daemon_port_say(port, "target %s at %016llx%016llx: %s%s%s", known->srp.id_ext,
-		(unsigned long long)known->srp.prefix, (unsigned long long)known->srp.guid,
-		diag->text, diag->hint[0] ? "; hint: " : "", diag->hint);
+	srp_daemon_port_say(port, "%s: %s%s%s", mad_srp_text(&known->srp, text), diag->text,
+		diag->hint[0] ? "; hint: " : "", diag->hint);
 }
 
 static void connected(struct srp_port *port, struct srp_known *known)
 {
+	char text[MAD_SRP_TEXT];
+
 	srp_daemon_target_up(known, port->login.host.host);
-	srp_daemon_port_say(port, "target %s at %016llx%016llx: connected as %s", known->srp.id_ext,
-		(unsigned long long)known->srp.prefix, (unsigned long long)known->srp.guid,
-		known->host);
+	srp_daemon_port_say(
+		port, "%s: connected as %s", mad_srp_text(&known->srp, text), known->host);
 }
 
 static void done(struct attach *attach)

@@ -111,7 +111,7 @@ static void logged_in(void *arg, const struct srp_login *login)
 	struct once *once = arg;
 	struct call *call = once->call;
 	bool ok = !login->err || (login->err == -EEXIST && login->host[0]);
-	char at[80];
+	char at[MAD_SRP_TEXT];
 
 	if (call->out->json)
 		keep(once, login);
@@ -122,8 +122,7 @@ static void logged_in(void *arg, const struct srp_login *login)
 		return;
 	}
 	once->logins_failed++;
-	snprintf(at, sizeof(at), "target %s at %016llx%016llx", login->srp->id_ext,
-		(unsigned long long)login->srp->prefix, (unsigned long long)login->srp->guid);
+	mad_srp_text(login->srp, at);
 	diag_ctx(login->diag, "%s", at);
 	remember(once, login->diag, true);
 	call_note(call, "%s: %s%s%s", at, login->diag->text, login->diag->hint[0] ? "; hint: " : "",

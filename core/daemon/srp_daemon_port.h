@@ -151,8 +151,6 @@ void srp_daemon_targets_free(struct srp_port *);
 /* The next to log in to, NULL = none is due; *due_ns: when one is. */
 struct srp_known *srp_daemon_targets_next(struct srp_port *, uint64_t now, uint64_t *due_ns);
 void srp_daemon_target_up(struct srp_known *, const char *host);
-/* for kernel_srp_find() */
-void srp_want(const struct srp_port *, const struct mad_srp *, struct kernel_srp *want);
 
 /* starts what is due, as above */
 void srp_daemon_login_next(struct srp_port *, uint64_t now, uint64_t *due_ns);

@@ -2,6 +2,7 @@
 /* The targets that scans have found, and what is to be done with each: nothing, a login, another
  * one later. */
 #include "srp_daemon_port.h"
+#include "srp_show.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -38,19 +39,6 @@ static struct srp_known *get(struct srp_port *port, const struct mad_srp *srp)
 	return known;
 }
 
-void srp_want(const struct srp_port *port, const struct mad_srp *srp, struct kernel_srp *want)
-{
-	*want = (struct kernel_srp){
-		.id_ext = srp->id,
-		.ioc_guid = srp->ioc_guid,
-		.service_id = srp->service_id,
-		.pkey = srp->pkey,
-		.port = port->info.port,
-	};
-	snprintf(want->dev, sizeof(want->dev), "%s", port->info.dev);
-	mad_gid_make(want->dgid, srp->prefix, srp->guid);
-}
-
 void srp_daemon_target_up(struct srp_known *known, const char *host)
 {
 	known->state = SRP_UP;
@@ -78,7 +66,7 @@ static void judge(const struct srp_job *job, struct srp_known *known)
 
 	if (known->state == SRP_BUSY)
 		return;
-	srp_want(port, &known->srp, &want);
+	srp_host_wanted(&port->info, &known->srp, &want);
 	host = kernel_srp_find(job->hosts, job->nhosts, &want, d->opts.execute);
 	srp_decide(&d->opts.policy, &known->srp, &verdict);
 	if (host) {
@@ -202,6 +190,7 @@ void srp_daemon_targets_free(struct srp_port *port)
 void srp_daemon_targets_recheck(struct srp_port *port)
 {
 	struct kernel_srp *hosts, want;
+	char text[MAD_SRP_TEXT];
 	unsigned count;
 
 	if (kernel_srp_list(port->daemon->opts.root, &hosts, &count, NULL))
@@ -210,13 +199,11 @@ void srp_daemon_targets_recheck(struct srp_port *port)
 		for (struct srp_known *known = port->known[i]; known; known = known->next) {
 			if (known->state != SRP_UP)
 				continue;
-			srp_want(port, &known->srp, &want);
+			srp_host_wanted(&port->info, &known->srp, &want);
 			if (kernel_srp_find(hosts, count, &want, true))
 				continue;
-			srp_daemon_port_say(port,
-				"target %s at %016llx%016llx: connection lost (%s)",
-				known->srp.id_ext, (unsigned long long)known->srp.prefix,
-				(unsigned long long)known->srp.guid, known->host);
+			srp_daemon_port_say(port, "%s: connection lost (%s)",
+				mad_srp_text(&known->srp, text), known->host);
 			wait_for_login(port, known);
 		}
 	free(hosts);

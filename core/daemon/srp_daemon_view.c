@@ -66,18 +66,19 @@ static void show_target(struct out *out, const struct srp_known *known)
 	};
 	const struct mad_srp *srp = &known->srp;
 	const char *state = states[known->state], *host = known->state == SRP_UP ? known->host : "";
-	unsigned long long prefix = srp->prefix, guid = srp->guid;
 	uint64_t now = loop_clock();
+	char text[MAD_SRP_TEXT];
 	struct diag why = { 0 };
 
 	if (known->state == SRP_FAILED)
 		diag_set(&why, known->why_code, known->why_err, "%s", known->why);
 	out_object(out, NULL);
-	out_line(out, "    target %s at %016llx%016llx: %s%s%s%s%s", srp->id_ext, prefix, guid,
-		state, host[0] ? " as " : "", host, why.text[0] ? ": " : "", why.text);
+	out_line(out, "    %s: %s%s%s%s%s", mad_srp_text(srp, text), state, host[0] ? " as " : "",
+		host, why.text[0] ? ": " : "", why.text);
 	out_text(out, "id_ext", NULL, "%s", srp->id_ext);
 	out_text(out, "ioc_guid", NULL, "%016llx", (unsigned long long)srp->ioc_guid);
-	out_text(out, "dgid", NULL, "%016llx%016llx", prefix, guid);
+	out_text(out, "dgid", NULL, "%016llx%016llx", (unsigned long long)srp->prefix,
+		(unsigned long long)srp->guid);
 	out_text(out, "service_id", NULL, "%016llx", (unsigned long long)srp->service_id);
 	out_text(out, "pkey", NULL, "%04x", srp->pkey);
 	out_text(out, "state", NULL, "%s", state);

@@ -195,19 +195,26 @@ void srp_note_nothing(const struct call *call, const struct srp_show *show)
 			port->port, all);
 }
 
-static const char *connected(const struct srp_show *show, const struct mad_srp *srp)
+void srp_host_wanted(
+	const struct mad_port_info *port, const struct mad_srp *srp, struct kernel_srp *want)
 {
-	struct kernel_srp want = {
+	*want = (struct kernel_srp){
 		.id_ext = srp->id,
 		.ioc_guid = srp->ioc_guid,
 		.service_id = srp->service_id,
 		.pkey = srp->pkey,
-		.port = show->port->port,
+		.port = port->port,
 	};
-	const struct kernel_srp *host;
+	snprintf(want->dev, sizeof(want->dev), "%s", port->dev);
+	mad_gid_make(want->dgid, srp->prefix, srp->guid);
+}
 
-	snprintf(want.dev, sizeof(want.dev), "%s", show->port->dev);
-	mad_gid_make(want.dgid, srp->prefix, srp->guid);
+static const char *connected(const struct srp_show *show, const struct mad_srp *srp)
+{
+	const struct kernel_srp *host;
+	struct kernel_srp want;
+
+	srp_host_wanted(show->port, srp, &want);
 	host = kernel_srp_find(show->hosts, show->nhosts, &want, show->any_pkey);
 	return host ? host->host : NULL;
 }

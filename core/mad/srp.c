@@ -31,6 +31,13 @@ bool mad_srp_get(struct mad_srp *srp, const struct mad_target *target, const str
 	return mad_srp_id_ext(service, srp->id_ext) && hex_parse(&srp->id, srp->id_ext, 16);
 }
 
+const char *mad_srp_text(const struct mad_srp *srp, char text[MAD_SRP_TEXT])
+{
+	snprintf(text, MAD_SRP_TEXT, "target %s at %016" PRIx64 "%016" PRIx64, srp->id_ext,
+		srp->prefix, srp->guid);
+	return text;
+}
+
 bool mad_srp_left_out(const struct mad_target *target, char text[160])
 {
 	const char *first = NULL;
