@@ -513,12 +513,24 @@ static int bench_rdma(struct bench *bench)
 	return err ? blame(bench, conf.way, &lacks) : EXIT_DONE;
 }
 
-static void show_server(
-	struct bench *bench, const struct addr *at, const struct load_listen *conf, bool verbs)
+static int serve(struct bench *bench, const struct load_listen *conf)
 {
 	struct out *out = bench->call->out;
 	char host[ADDR_TEXT], port[32];
+	struct daemon_wait wait;
+	struct load_server *server;
+	const struct addr *at;
+	bool verbs;
+	int err;
 
+	daemon_wait_begin(&wait, bench->call, bench->task.loop);
+	err = load_listen(
+		&server, bench->task.loop, conf, bench->opts->common.timeout_ms, bench->call->diag);
+	daemon_wait_end(&wait, bench->task.loop);
+	if (err)
+		return err;
+	at = load_server_addr(server);
+	verbs = load_server_verbs(server);
 	out_text(out, "traddr", NULL, "%s", addr_host(at, host));
 	out_text(out, "trsvcid", NULL, "%u", addr_port(at));
 	out_bool(out, "tcp", NULL, conf->tcp);
@@ -533,22 +545,7 @@ static void show_server(
 		verbs && (conf->tcp || conf->iwarp) ? "," : "", verbs ? " RDMA (verbs)" : "");
 	if (conf->verbs && !conf->iwarp && !verbs)
 		call_note(bench->call, "waiting for an RDMA device with this address");
-}
-
-static int serve(struct bench *bench, const struct load_listen *conf)
-{
-	struct daemon_wait wait;
-	struct load_server *server;
-	int err;
-
-	daemon_wait_begin(&wait, bench->call, bench->task.loop);
-	err = load_listen(
-		&server, bench->task.loop, conf, bench->opts->common.timeout_ms, bench->call->diag);
-	daemon_wait_end(&wait, bench->task.loop);
-	if (err)
-		return err;
-	show_server(bench, load_server_addr(server), conf, load_server_verbs(server));
-	err = out_fini(bench->call->out, NULL);
+	err = out_fini(out, NULL);
 	bench->task.running = true;
 	if (!err)
 		loop_wait(bench->task.loop, &bench->task.stop, 0);

@@ -135,32 +135,10 @@ static int check_taken(const struct install *in)
 				: "remove them, add --force, or choose another DIR");
 }
 
-/* All links are created under other names first and then renamed; a name that is replaced is never
- * absent. */
-static int create_link(const struct install *in, struct link *link)
-{
-	unlinkat(in->dir, link->temporary, 0); /* left by an interrupted run */
-	if (symlinkat(in->target, in->dir, link->temporary))
-		return link_error(in, "create link", link->temporary);
-	link->made = LINK_CREATED;
-	return 0;
-}
-
 static int swap(const struct install *in, const struct link *link)
 {
 	return (int)syscall(
 		SYS_renameat2, in->dir, link->temporary, in->dir, link->name, RENAME_EXCHANGE);
-}
-
-static int rename_link(const struct install *in, struct link *link)
-{
-	if (link->there == LINK_FOREIGN && !swap(in, link))
-		link->made = LINK_SWAPPED;
-	else if (!renameat(in->dir, link->temporary, in->dir, link->name))
-		link->made = LINK_RENAMED; /* not every file system swaps */
-	else
-		return link_error(in, "create link", link->name);
-	return 0;
 }
 
 /* Drops the temporary name. After a failure the names are as before, except a file that could only
@@ -196,17 +174,36 @@ static void print_link(const struct install *in, const struct link *link)
 	out_end(out);
 }
 
+/* All links are created under other names first and then renamed; a name that is replaced is never
+ * absent. */
 static int make_links(struct install *in)
 {
 	int err = check_taken(in);
 	bool change = !err && !in->opts->common.dry_run;
 
-	for (unsigned i = 0; i < in->links && change && !err; i++)
-		if (!is_there(&in->link[i]))
-			err = create_link(in, &in->link[i]);
-	for (unsigned i = 0; i < in->links && change && !err; i++)
-		if (!is_there(&in->link[i]))
-			err = rename_link(in, &in->link[i]);
+	for (unsigned i = 0; i < in->links && change && !err; i++) {
+		struct link *link = &in->link[i];
+
+		if (is_there(link))
+			continue;
+		unlinkat(in->dir, link->temporary, 0); /* left by an interrupted run */
+		if (symlinkat(in->target, in->dir, link->temporary))
+			err = link_error(in, "create link", link->temporary);
+		else
+			link->made = LINK_CREATED;
+	}
+	for (unsigned i = 0; i < in->links && change && !err; i++) {
+		struct link *link = &in->link[i];
+
+		if (is_there(link))
+			continue;
+		if (link->there == LINK_FOREIGN && !swap(in, link))
+			link->made = LINK_SWAPPED;
+		else if (!renameat(in->dir, link->temporary, in->dir, link->name))
+			link->made = LINK_RENAMED; /* not every file system swaps */
+		else
+			err = link_error(in, "create link", link->name);
+	}
 	for (unsigned i = 0; i < in->links; i++)
 		finish_link(in, &in->link[i], err);
 	if (err)

@@ -405,19 +405,11 @@ static int report_ready(struct daemon *d)
 	return 0;
 }
 
-static int start_command(struct daemon *d)
-{
-	const struct call *call = d->call;
-	char uri[URI_MAX];
-
-	d->front[0]->kind->uri(d->front[0], uri);
-	return child_start(&d->child, call->operand + call->rest, call->operands - call->rest,
-		"uri", uri, call->diag);
-}
-
 static int get_ready(struct daemon *d, const struct front_want *wants, unsigned count)
 {
+	const struct call *call = d->call;
 	int err = check_options(d);
+	char uri[URI_MAX];
 
 	if (!err)
 		err = open_loop(d);
@@ -433,7 +425,11 @@ static int get_ready(struct daemon *d, const struct front_want *wants, unsigned 
 		err = start_fronts(d);
 	if (!err)
 		err = report_ready(d);
-	return !err && d->command ? start_command(d) : err;
+	if (err || !d->command)
+		return err;
+	d->front[0]->kind->uri(d->front[0], uri);
+	return child_start(&d->child, call->operand + call->rest, call->operands - call->rest,
+		"uri", uri, call->diag);
 }
 
 static int release_fronts(struct daemon *d, struct diag *diag)

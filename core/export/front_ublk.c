@@ -167,15 +167,6 @@ static void device_path(const struct front *front, char text[URI_MAX])
 		snprintf(text, URI_MAX, "/dev/ublkb%u", info.id);
 }
 
-static void add_count(struct io_count *sum, const struct io_count *count)
-{
-	sum->reads += count->reads;
-	sum->writes += count->writes;
-	sum->read_bytes += count->read_bytes;
-	sum->written_bytes += count->written_bytes;
-	sum->errors += count->errors;
-}
-
 static void status(const struct front *front, struct out *out)
 {
 	const struct ublk_front *f = container_of(front, struct ublk_front, front);
@@ -184,8 +175,13 @@ static void status(const struct front *front, struct out *out)
 	struct ublk_info info;
 
 	for (unsigned i = 0; i < f->devices; i++)
-		if (look(f, i, &info))
-			add_count(&sum, &info.count);
+		if (look(f, i, &info)) {
+			sum.reads += info.count.reads;
+			sum.writes += info.count.writes;
+			sum.read_bytes += info.count.read_bytes;
+			sum.written_bytes += info.count.written_bytes;
+			sum.errors += info.count.errors;
+		}
 	out_text(out, "protocol", NULL, "ublk");
 	daemon_show_count(out, &sum);
 	out_list(out, "disks");
@@ -220,21 +216,13 @@ static void changed(struct front *front, struct bdev *disk)
 	}
 }
 
-/* Who has the device open of a disk that does not answer can neither write more nor close it:
- * nobody waits for him. */
-static bool is_open(const struct front *front, const struct ublk_info *info, const char *path,
-	char *who, size_t len, uint32_t timeout_ms)
-{
-	const struct daemon *d = front->daemon;
-
-	return !kernel_openers(d->root, path, who, len) && who[0] &&
-	       !ublk_flush(container_of(front, struct ublk_front, front)->dev, d->loop, info->id,
-		       timeout_ms ? timeout_ms : 1, NULL);
-}
-
+/* A process that has the device open while its disk does not answer can neither write more nor
+ * close it: don't wait for that one. */
 static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
 	const struct ublk_front *f = container_of(front, struct ublk_front, front);
+	const struct daemon *d = front->daemon;
+	uint32_t flush_ms = timeout_ms ? timeout_ms : 1;
 	char path[32], who[400];
 	struct ublk_info info;
 
@@ -242,8 +230,9 @@ static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 		if (!look(f, i, &info))
 			continue;
 		snprintf(path, sizeof(path), "/dev/ublkb%u", info.id);
-		if ((kernel_holders(front->daemon->root, path, who, sizeof(who)) < 0 || !who[0]) &&
-			!is_open(front, &info, path, who, sizeof(who), timeout_ms))
+		if ((kernel_holders(d->root, path, who, sizeof(who)) < 0 || !who[0]) &&
+			(kernel_openers(d->root, path, who, sizeof(who)) || !who[0] ||
+				ublk_flush(f->dev, d->loop, info.id, flush_ms, NULL)))
 			continue;
 		diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
 		return diag_ctx(diag, "%s", path);
