@@ -74,7 +74,7 @@ struct daemon {
 struct front {
 	const struct front_kind *kind;
 	struct daemon *daemon;
-	const void *want; /* of the command line */
+	const void *want; /* struct export_want or serve_want, include/fronts.h */
 };
 
 /* In the order they are called. All return 0, or -errno with call->diag set. */
@@ -93,8 +93,8 @@ struct front_kind {
 	void (*status)(const struct front *, struct out *);
 	/* as bdev->changed, from when the disk is open, before start() too; may be NULL */
 	void (*changed)(struct front *, struct bdev *);
-	/* Told to stop: takes back what others use. -EBUSY: they still use it, it is served on and
-	 * asked again; another failure is what the process ends with. May be NULL. */
+	/* At a stop: takes back what others use. -EBUSY: they still use it; it is served further
+	 * and released later. The process ends with any other failure. May be NULL. */
 	int (*release)(struct front *, uint32_t timeout_ms, struct diag *);
 	/* the process ends at once: removes what would outlive it; may be NULL */
 	void (*quit)(const struct front *);
@@ -128,7 +128,7 @@ void daemon_show_disk(struct out *, const struct daemon *, unsigned i);
 /* The same for a block device of this machine, whose object stays open, and its line of text. */
 void daemon_show_device(struct out *, const struct daemon *, unsigned i, const char *path,
 	uint64_t size, bool recovered);
-/* For a status: opens the object as well; who gets what holds the device. */
+/* For a status: an object as well, with the holders of the device, which go to `who`. */
 void daemon_show_held(
 	struct out *, const struct daemon *, unsigned i, const char *path, char *who, size_t len);
 /* "64 MiB (67108864 bytes)" */

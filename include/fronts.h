@@ -14,8 +14,8 @@ struct export_want { /* numbers: 0 = the default */
 	const char *mode;
 	struct opt_maybe nbd_dev, ublk;
 };
-extern const struct front_kind
-	front_nbd; /* an NBD server; without addresses on a socket of its own */
+/* An NBD server; without an address, on a private unix socket. */
+extern const struct front_kind front_nbd;
 extern const struct front_kind front_nbd_dev; /* /dev/nbdN, by the kernel's NBD client */
 extern const struct front_kind front_ublk;    /* /dev/ublkbN */
 
