@@ -3,6 +3,7 @@
  * which targets. Options come first, then keys of the URI, then the environment. */
 #include "iscsi_want.h"
 #include "kernel_iscsi_session.h"
+#include "names.h"
 #include "policy.h"
 #include "secret.h"
 #include <errno.h>
@@ -141,15 +142,13 @@ int iscsi_set_read(const struct iscsi_set_words *words, struct uri *uri, struct 
 
 static int read_name(struct iscsi_target *target, const char *name, size_t len, struct diag *diag)
 {
-	if (len < 5 ||
-		(strncmp(name, "iqn.", 4) && strncmp(name, "eui.", 4) && strncmp(name, "naa.", 4)))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid iSCSI name '%.*s': expected iqn.*, eui.* or naa.*", (int)len,
-			name);
 	if (len > ISCSI_NAME_MAX)
 		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG,
 			"target name too long: must be at most %d bytes", ISCSI_NAME_MAX);
 	snprintf(target->name, sizeof(target->name), "%.*s", (int)len, name);
+	if (!iscsi_name_valid(target->name))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid iSCSI name '%s': expected iqn.*, eui.* or naa.*", target->name);
 	return 0;
 }
 

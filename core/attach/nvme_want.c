@@ -3,6 +3,7 @@
  * when the target is lost. */
 #include "nvme_want.h"
 #include "kernel_rdma.h"
+#include "names.h"
 #include "resolve.h"
 #include "secret.h"
 #include "wire/nvmf.h"
@@ -112,6 +113,7 @@ static int take_path(struct nvmf_target *t, struct diag *diag)
 {
 	const char *path = t->uri.path, *slash = strrchr(path, '/');
 	size_t len = slash ? (size_t)(slash - path) : strlen(path);
+	uint8_t uuid[16];
 	uint64_t nsid;
 
 	if (!*path)
@@ -126,10 +128,10 @@ static int take_path(struct nvmf_target *t, struct diag *diag)
 	if (!slash || !slash[1])
 		return 0;
 	if (!strncmp(slash + 1, "urn:uuid:", 9)) {
-		snprintf(t->uuid, sizeof(t->uuid), "%s", slash + 10);
-		return strlen(t->uuid) == 36 ? 0
-					     : diag_set(diag, DIAG_USAGE, EINVAL,
-						       "invalid UUID '%s'", slash + 10);
+		if (!uuid_parse(uuid, slash + 10))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "invalid UUID '%s'", slash + 10);
+		uuid_text(t->uuid, uuid);
+		return 0;
 	}
 	if (parse_u64(slash + 1, 1, UINT32_MAX - 1, &nsid, NULL))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
@@ -280,16 +282,12 @@ static void take_earlier(struct nvmf_target *t, int root)
 
 static int read_identity(struct nvmf_target *t, int root, struct diag *diag)
 {
-	const uint8_t *id = t->who.hostid;
 	int err = kernel_identity(
 		root, t->want.value[NVMF_HOSTNQN], t->want.value[NVMF_HOSTID], &t->who, diag);
 
 	if (err)
 		return err;
-	snprintf(t->hostid, sizeof(t->hostid),
-		"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", id[0],
-		id[1], id[2], id[3], id[4], id[5], id[6], id[7], id[8], id[9], id[10], id[11],
-		id[12], id[13], id[14], id[15]);
+	uuid_text(t->hostid, t->who.hostid);
 	if (t->who.random)
 		take_earlier(t, root);
 	t->want.value[NVMF_HOSTNQN] = t->who.hostnqn;

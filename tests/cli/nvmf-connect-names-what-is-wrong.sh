@@ -17,6 +17,7 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 	error 2 usage file:x "nvme[+]rdma: nvme[+]tcp:" $c file:x
 	error 2 usage '' "namespace 'one' urn:uuid:UUID" $c nvme+tcp://127.0.0.1/nqn.x/one
 	error 2 usage '' "'1234' UUID" $c nvme+tcp://127.0.0.1/nqn.x/urn:uuid:1234
+	error 2 usage '' "'g2340000-0000-0000-0000-000000000007' UUID" $c nvme+tcp://127.0.0.1/nqn.x/urn:uuid:g2340000-0000-0000-0000-000000000007
 	error 2 usage 'nvme[+]tcp://127.0.0.1/nqn.x[?]sparkle=1' "'sparkle'" \
 		$c 'nvme+tcp://127.0.0.1/nqn.x?sparkle=1'
 	error 2 usage '' "rdma= 'ib' verbs iwarp auto" $c 'nvme+rdma://127.0.0.1/nqn.x?rdma=ib'
