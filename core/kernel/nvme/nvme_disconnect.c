@@ -70,38 +70,6 @@ void kernel_nvmf_hurry(int root, const struct nvmf_ctrl *ctrl)
 	kernel_nvme_write(root, "1", NVME_CLASS "/%s/ctrl_loss_tmo", ctrl->name);
 }
 
-struct paths {
-	int root;
-	const struct nvmf_ctrl *gone;
-	unsigned count;
-	const char *disk;
-	bool other;
-};
-
-static bool is_gone(const struct paths *paths, const char *ctrl)
-{
-	for (unsigned i = 0; i < paths->count; i++)
-		if (!strcmp(paths->gone[i].name, ctrl))
-			return true;
-	return false;
-}
-
-static void look_for_path(const char *ctrl, void *arg)
-{
-	struct paths *paths = arg;
-	struct nvmf_disk *disks;
-	struct nvmf_ctrl here;
-	unsigned count;
-
-	if (paths->other || is_gone(paths, ctrl) || kernel_nvmf_look(paths->root, ctrl, &here) ||
-		strcmp(here.state, "live") ||
-		kernel_nvmf_disks(paths->root, ctrl, &disks, &count, NULL))
-		return;
-	for (unsigned i = 0; i < count; i++)
-		paths->other |= !strcmp(disks[i].name, paths->disk);
-	free(disks);
-}
-
 /* "nvme0n1: mounted on /; nvme0n2: swap" */
 static bool told(const char *text, const char *disk)
 {
@@ -139,13 +107,48 @@ static bool is_claimed(int root, const char *disk)
 	return false;
 }
 
-static bool has_other_path(
-	int root, const struct nvmf_ctrl *ctrls, unsigned count, const char *disk)
+static bool has_disk(int root, const char *ctrl, const char *disk)
 {
-	struct paths paths = { .root = root, .gone = ctrls, .count = count, .disk = disk };
+	struct nvmf_disk *disks;
+	unsigned count;
+	bool has = false;
 
-	kernel_sys_list(root, NVME_CLASS, look_for_path, &paths);
-	return paths.other;
+	if (kernel_nvmf_disks(root, ctrl, &disks, &count, NULL))
+		return false;
+	for (unsigned i = 0; i < count; i++)
+		has |= !strcmp(disks[i].name, disk);
+	free(disks);
+	return has;
+}
+
+struct search {
+	int root;
+	const char *disk;
+	char (*ctrl)[16]; /* found */
+	const struct nvmf_ctrl *gone;
+	unsigned max, count; /* of one of them */
+	bool other;
+};
+
+/* By a live controller that is not going. */
+static void look_for_path(const char *ctrl, void *arg)
+{
+	struct search *search = arg;
+	char state[16];
+
+	for (unsigned i = 0; i < search->count; i++)
+		if (!strcmp(search->gone[i].name, ctrl))
+			return;
+	search->other |= !search->other && !kernel_nvmf_state(search->root, ctrl, state) &&
+			 !strcmp(state, "live") && has_disk(search->root, ctrl, search->disk);
+}
+
+static bool has_other_path(int root, const struct nvmf_ctrl *gone, unsigned count, const char *disk)
+{
+	struct search search = { .root = root, .gone = gone, .count = count, .disk = disk };
+
+	kernel_sys_list(root, NVME_CLASS, look_for_path, &search);
+	return search.other;
 }
 
 static void find_user(int root, const struct nvmf_disk *disk, bool claims, char *who, size_t len)
@@ -205,27 +208,12 @@ bool kernel_nvmf_has_root(int root, const char *ctrl)
 	return has;
 }
 
-struct search {
-	int root;
-	const char *disk;
-	char (*ctrl)[16];
-	unsigned max, count;
-};
-
 static void look_for_disk(const char *ctrl, void *arg)
 {
 	struct search *search = arg;
-	struct nvmf_disk *disks;
-	unsigned count;
-	bool has = false;
 
-	if (search->count == search->max || strlen(ctrl) > 15 ||
-		kernel_nvmf_disks(search->root, ctrl, &disks, &count, NULL))
-		return;
-	for (unsigned i = 0; i < count; i++)
-		has |= !strcmp(disks[i].name, search->disk);
-	free(disks);
-	if (has)
+	if (search->count < search->max && strlen(ctrl) < 16 &&
+		has_disk(search->root, ctrl, search->disk))
 		snprintf(search->ctrl[search->count++], 16, "%s", ctrl);
 }
 

@@ -73,7 +73,8 @@ int kernel_nvmf_key_find(const char *name)
 	return -1;
 }
 
-static int check_number(const struct row *row, const char *text, struct diag *diag)
+static int check_number(
+	const struct row *row, const char *name, const char *text, struct diag *diag)
 {
 	char *end;
 	long value;
@@ -81,57 +82,40 @@ static int check_number(const struct row *row, const char *text, struct diag *di
 	errno = 0;
 	value = strtol(text, &end, 10);
 	if (isspace((unsigned char)*text) || *text == '+' || end == text || *end)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is not a whole number",
-			row->name, text);
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "%s: '%s' is not a whole number", name, text);
 	if (errno || value < row->min || value > row->max)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: must be %d to %d%s", row->name,
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: must be %d to %d%s", name,
 			row->min < 0 ? 0 : row->min, row->max,
 			row->min < 0 ? ", or -1 for never" : "");
 	return 0;
 }
 
 /* What the kernel parses is one line of words between commas. */
-static int check_word(const struct row *row, const char *text, struct diag *diag)
+static int check_word(const char *name, const char *text, struct diag *diag)
 {
 	if (!*text)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is empty", row->name);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is empty", name);
 	for (const char *p = text; *p; p++)
 		if ((unsigned char)*p <= ' ' || *p == ',' || *p == 0x7f)
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"%s '%s': must not contain commas, blanks or control characters",
-				row->name, text);
-	return 0;
-}
-
-static int check_value(const struct row *row, const char *value, struct diag *diag)
-{
-	switch ((enum kind)row->kind) {
-	case WORD:
-		return check_word(row, value, diag);
-	case NUMBER:
-		return check_number(row, value, diag);
-	case SECRET:
-		return kernel_nvmf_secret_check(row->name, value, diag);
-	case FLAG:
-		break;
-	}
+				name, text);
 	return 0;
 }
 
 int kernel_nvmf_key_check(enum nvmf_key key, const char *name, const char *value, struct diag *diag)
 {
-	struct row row = rows[key];
-
-	row.name = name;
-	return check_value(&row, value, diag);
-}
-
-/* Base 2.1, 4.7: what the kernel asks for. */
-static int check_nqn(const char *name, const char *nqn, struct diag *diag)
-{
-	if (nqn && strlen(nqn) > 223)
-		return diag_set(
-			diag, DIAG_USAGE, EINVAL, "%s: exceeds the limit of 223 bytes", name);
+	switch ((enum kind)rows[key].kind) {
+	case WORD:
+		return check_word(name, value, diag);
+	case NUMBER:
+		return check_number(&rows[key], name, value, diag);
+	case SECRET:
+		return kernel_nvmf_secret_check(name, value, diag);
+	case FLAG:
+		break;
+	}
 	return 0;
 }
 
@@ -140,10 +124,16 @@ static int number(const struct nvmf_want *want, enum nvmf_key key)
 	return want->value[key] ? atoi(want->value[key]) : VALUE_UNKNOWN;
 }
 
+/* NQNs: Base 2.1, 4.7; what the kernel asks for. */
 static int check_together(const struct nvmf_want *want, struct diag *diag)
 {
+	static const enum nvmf_key nqns[] = { NVMF_NQN, NVMF_HOSTNQN };
 	int loss = number(want, NVMF_CTRL_LOSS_TMO), fail = number(want, NVMF_FAST_IO_FAIL_TMO);
 
+	for (unsigned i = 0; i < 2; i++)
+		if (want->value[nqns[i]] && strlen(want->value[nqns[i]]) > 223)
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"%s: exceeds the limit of 223 bytes", rows[nqns[i]].name);
 	if (loss >= 0 && fail > loss)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"fast_io_fail_tmo (%d) must not exceed ctrl_loss_tmo (%d)", fail, loss);
@@ -177,11 +167,7 @@ int kernel_nvmf_check(const struct nvmf_want *want, struct diag *diag)
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"%s requires TCP, but the transport is %s", rows[i].name,
 				transport);
-		err = check_value(&rows[i], want->value[i], diag);
+		err = kernel_nvmf_key_check(i, rows[i].name, want->value[i], diag);
 	}
-	if (!err)
-		err = check_nqn("nqn", want->value[NVMF_NQN], diag);
-	if (!err)
-		err = check_nqn("hostnqn", want->value[NVMF_HOSTNQN], diag);
 	return err ? err : check_together(want, diag);
 }
