@@ -61,10 +61,6 @@ int kernel_nvmf_key_check(enum nvmf_key, const char *name, const char *value, st
 /* Values, ranges, and whether they belong to the transport, before anything is touched. Errors:
  * usage, naming the key and the range. */
 int kernel_nvmf_check(const struct nvmf_want *, struct diag *);
-/* A DH-HMAC-CHAP key as "DHHC-1:…" (NVMe Base 2.1, 8.3.5.5.7): its form, length and checksum. Never
- * quotes it. */
-int kernel_nvmf_secret_check(const char *name, const char *secret, struct diag *);
-
 /* A configured PSK for TLS as "NVMeTLSkey-1:…" (TCP Transport 1.1, 3.6.1.5), read like that. */
 struct nvmf_psk {
 	unsigned hash; /* 0: none, 1: SHA-256, 2: SHA-384 */
@@ -206,12 +202,6 @@ struct nvmf_entries {
 	char notes[1024]; /* what was passed over, each with a newline, as far as there is room */
 	bool off;         /* the kernel command line forbids NVMe-oF */
 };
-/* Each appends. The text is changed. Formats: nvme-cli 2's lines of options; its JSON; nvme-cli 3's
- * sections; dracut.cmdline(7). */
-int kernel_nvmf_conf_lines(struct nvmf_entries *, char *text, const char *from, struct diag *);
-int kernel_nvmf_conf_json(struct nvmf_entries *, const char *text, const char *from, struct diag *);
-int kernel_nvmf_conf_ini(struct nvmf_entries *, char *text, const char *from, struct diag *);
-int kernel_nvmf_conf_cmdline(struct nvmf_entries *, char *text, struct diag *);
 /* A file in any of the three forms; -ENOENT: there is none. NULL = all of /etc/nvme, absent ones
  * are none. */
 int kernel_nvmf_conf_read(int root, const char *path, struct nvmf_entries *, struct diag *);

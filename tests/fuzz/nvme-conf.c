@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Configuration in all its forms, and the kernel command line: whatever they hold, entries are
  * whole and an error is a usage error. */
-#include "kernel_nvmf.h"
+#include "../../core/kernel/boot/nvme_conf.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Building entries of configuration; shared by its readers. */
+/* Readers of configuration, and what they build entries with. */
 #pragma once
 #include "kernel_nvmf.h"
+
+/* Each appends. The text is changed. Formats: nvme-cli 2's lines of options; its JSON; nvme-cli 3's
+ * sections; dracut.cmdline(7). */
+int kernel_nvmf_conf_lines(struct nvmf_entries *, char *text, const char *from, struct diag *);
+int kernel_nvmf_conf_json(struct nvmf_entries *, const char *text, const char *from, struct diag *);
+int kernel_nvmf_conf_ini(struct nvmf_entries *, char *text, const char *from, struct diag *);
+int kernel_nvmf_conf_cmdline(struct nvmf_entries *, char *text, struct diag *);
 
 /* NULL: no memory, told */
 struct nvmf_entry *kernel_conf_add(

@@ -14,3 +14,6 @@ void kernel_nvme_words_own(
 /* Writes a word to a file; 0 or -errno. */
 int kernel_nvme_write(int root, const char *text, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* A DH-HMAC-CHAP key as "DHHC-1:…" (NVMe Base 2.1, 8.3.5.5.7): its form, length and checksum. Never
+ * quotes it. */
+int kernel_nvmf_secret_check(const char *name, const char *secret, struct diag *);

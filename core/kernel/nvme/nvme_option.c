@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The options of a fabrics connection: names, what each may be, and for which transport. What is
  * done with them is nvme_connect.c's. */
-#include "kernel_nvmf.h"
+#include "nvme.h"
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Keys of NVMe in their printed form, and the key that TLS is given (TCP Transport 1.1, 3.6.1). */
 #include "base64.h"
-#include "kernel_nvmf.h"
+#include "nvme.h"
 #include <errno.h>
 #include <mbedtls/base64.h>
 #include <mbedtls/hkdf.h>

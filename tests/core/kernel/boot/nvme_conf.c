@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What each form of configuration says is to be connected. */
-#include "kernel_nvmf.h"
+#include "nvme_conf.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What each option of a fabrics connection may be. */
-#include "kernel_nvmf.h"
+#include "nvme.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
