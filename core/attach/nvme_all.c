@@ -373,6 +373,11 @@ static int run_all(struct nvmf_all *all, unsigned count)
 	}
 	if (!err)
 		err = attach_run(all->loop, list, count, all->call->diag);
+	for (struct nvmf_goal *goal = all->goal; goal && !err; goal = goal->next)
+		if (!goal->over) { /* dropped by a second signal */
+			goal->why = (goal->query ? &goal->query->attach : &goal->nvme.attach)->why;
+			goal_over(goal);
+		}
 	free(targets);
 	free(list);
 	return err;
