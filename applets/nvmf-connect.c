@@ -181,11 +181,6 @@ static int read_targets(struct work *w)
 	return err;
 }
 
-static void connected(struct attach *attach)
-{
-	(void)attach;
-}
-
 /* All at once. */
 static int attach_all(struct work *w)
 {
@@ -200,7 +195,6 @@ static int attach_all(struct work *w)
 		nvme->exclusive = opts->exclusive;
 		nvme->attach.no_wait |= opts->no_wait;
 		nvme->attach.deadline = t->timeout_ms ? loop_clock() + t->timeout_ms * MSEC : 0;
-		nvme->attach.done = connected;
 		w->attach[i] = &nvme->attach;
 	}
 	return attach_run(w->loop, w->attach, w->count, w->call->diag);

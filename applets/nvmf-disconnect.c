@@ -227,11 +227,6 @@ static int refuse_used(const struct ending *e)
 	return diag_hint(e->call->diag, "to disconnect anyway and lose unwritten data: --force");
 }
 
-static void ended(struct attach *attach)
-{
-	(void)attach;
-}
-
 /* All at once. The users are known: they were asked about all together. */
 static int detach_all(const struct ending *e, struct attach_nvme *list, struct attach **attach)
 {
@@ -247,8 +242,7 @@ static int detach_all(const struct ending *e, struct attach_nvme *list, struct a
 			.loop = loop,
 			.root = e->root,
 			.deadline = until,
-			.force = true,
-			.done = ended };
+			.force = true };
 		list[i].ctrl = e->chosen[i];
 		attach[i] = &list[i].attach;
 		if (e->opts->force || e->opts->shutdown)

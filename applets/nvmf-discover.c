@@ -122,11 +122,6 @@ static int merge(struct discovery *d, const struct nvmf_log *log, struct diag *d
 	return 0;
 }
 
-static void ended(struct attach *attach)
-{
-	(void)attach;
-}
-
 /* All at once. */
 static int ask_all(struct discovery *d)
 {
@@ -142,7 +137,6 @@ static int ask_all(struct discovery *d)
 
 		nvmf_query_init(query, d->loop, d->root, !opts->no_referrals);
 		query->never = common->never;
-		query->attach.done = ended;
 		query->attach.deadline =
 			common->timeout_ms ? loop_clock() + common->timeout_ms * MSEC : 0;
 		if (kernel_identity(

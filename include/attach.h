@@ -68,7 +68,8 @@ struct attach { /* embedded first in the protocol's own; zeroed, then set by the
 	bool find_only;    /* done once found: a dry run */
 	bool own_turn;     /* the owner dials one at a time where the kernel needs that */
 	bool force;        /* attach_detach(): even if it is in use */
-	void (*done)(struct attach *);     /* once, from the loop; may free it or start it again */
+	/* NULL, or once, from the loop; may free it or start it again */
+	void (*done)(struct attach *);
 	void (*retrying)(struct attach *); /* NULL, or before each pause: why has the reason */
 
 	void (*note)(struct attach *, const char *text);

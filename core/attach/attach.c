@@ -196,7 +196,8 @@ static void finish(struct attach *attach)
 {
 	enter(attach, OVER, 0);
 	leave_runner(attach);
-	attach->done(attach);
+	if (attach->done)
+		attach->done(attach);
 }
 
 /* Failed and rolled back: another attempt, or the end. Shortly before the deadline the pause is
