@@ -101,6 +101,7 @@ static void iscsi_release(struct attach *attach)
 	struct iscsi_initiator *initiator = iscsi->initiator;
 	bool needed = false;
 
+	child_call_cancel(&iscsi->scan);
 	if (!initiator)
 		return;
 	for (at = &initiator->first; *at != iscsi; at = &(*at)->next)
@@ -212,7 +213,7 @@ static void follow(struct attach_iscsi *iscsi)
 	iscsi->result = leader->result;
 	iscsi->existed = leader->existed || !leader->attach.why.err;
 	is_session(iscsi, leader->sid, leader->luns.host);
-	attach_step(&iscsi->attach, -iscsi->attach.why.err);
+	iscsi_step(iscsi);
 }
 
 void iscsi_step(struct attach_iscsi *iscsi)

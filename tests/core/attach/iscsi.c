@@ -379,6 +379,17 @@ Test(iscsi, a_host_that_can_not_be_scanned)
 	cr_assert(!iscsi_kernel.sessions && iscsi_kernel.logouts == 1);
 }
 
+Test(iscsi, scanned_in_the_background)
+{
+	job[0].attach.no_wait = job[1].attach.no_wait = true;
+	job[1].luns.lun = 7;
+	attach(2);
+	for (unsigned i = 0; i < 2; i++)
+		cr_assert(!job[i].attach.why.err && job[i].luns.count == 2, "%s",
+			job[i].attach.why.text);
+	cr_assert_eq(iscsi_kernel.sessions, 1);
+}
+
 Test(iscsi, modules_that_are_missing)
 {
 	unlinkat(tree.root, "sys/class/iscsi_transport/tcp/handle", 0);
