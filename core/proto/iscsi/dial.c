@@ -189,7 +189,11 @@ static void take_login(
 		return;
 	}
 	d->moved = next == ISCSI_LOGIN_MOVED;
-	if (next == ISCSI_LOGIN_DONE) {
+	if (next == ISCSI_LOGIN_DONE && d->target && d->carrier == ISCSI_ISER &&
+		!d->login->keys.value[ISCSI_RDMA_EXTENSIONS]) {
+		next = diag_set(&why, DIAG_UNSUPPORTED, EOPNOTSUPP,
+			"the target does not support iSER here (RDMAExtensions=No)");
+	} else if (next == ISCSI_LOGIN_DONE) {
 		d->state = FULL;
 		iscsi_login_agreed(d->login, &result->agreed);
 		loop_trace(d->loop, "logged in%s%s", *result->agreed.alg ? ", by CHAP with " : "",

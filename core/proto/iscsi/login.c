@@ -283,10 +283,6 @@ static int go_on(struct iscsi_login *login, bool ended, const struct wr *answer,
 	} else if (ended) {
 		login->step = ISCSI_LOGIN_OVER;
 		err = iscsi_keys_settled(&login->keys, diag);
-		if (!err && login->how.rdma && login->how.target &&
-			!login->keys.value[ISCSI_RDMA_EXTENSIONS])
-			err = diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
-				"the target does not support iSER here (RDMAExtensions=No)");
 		return err ? err : ISCSI_LOGIN_DONE;
 	} else {
 		begin(login, true);
