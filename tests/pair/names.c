@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Disks at hosts with names, by a resolver of the test's own: what a silent one costs, and when a
  * name is asked for again. */
-#include "names.h"
 #include "../fake/nvme_target.h"
 #include "host.h"
+#include "lookups.h"
 #include "out.h"
 #include "says.h"
 #include <criterion/criterion.h>

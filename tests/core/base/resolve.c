@@ -3,7 +3,7 @@
  * many threads, and what comes when there is no answer. */
 #include "resolve.h"
 #include "leap.h"
-#include "names.h"
+#include "lookups.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "iscsi.h"
-#include "names.h"
+#include "lookups.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>

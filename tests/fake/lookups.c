@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-#include "names.h"
+#include "lookups.h"
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <pthread.h>
