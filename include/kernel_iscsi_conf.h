@@ -48,10 +48,6 @@ struct iscsi_wishes {
 	unsigned problems; /* lines of `notes` that tell of something wanted and not understood */
 	char notes[2048];  /* a line each */
 };
-/* What a kernel command line says, in dracut's and in Debian's words; `debian`, or NULL: the text
- * of iscsi.initramfs, which it outdoes. */
-int kernel_iscsi_cmdline(
-	struct iscsi_wishes *, const char *cmdline, const char *debian, struct diag *);
 /* The same of this machine, and the firmware's targets where they are wanted, whose initiator
  * counts where the command line names none. -ENOENT: nothing is wanted. */
 int kernel_iscsi_wishes(int root, struct iscsi_wishes *, struct diag *);
@@ -89,19 +85,15 @@ struct ibft {
 	unsigned targets;
 	char from[40]; /* where it was read */
 };
-/* As iscsi_ibft shows it, which is loaded if need be; where there is none, from the ACPI table
+/* As iscsi_ibft shows them, which is loaded if need be; where there is none, from the ACPI table
  * itself. Entries without flags are left out. -ENOENT: this machine's firmware has left none. */
-int kernel_ibft(int root, struct ibft *, struct diag *);
-int kernel_ibft_targets(int root, struct ibft *, struct diag *); /* -ENOENT also without a target */
-/* the same, of an ACPI table; without netdevs */
-int kernel_ibft_table(const void *table, size_t len, struct ibft *, struct diag *);
+int kernel_ibft_targets(int root, struct ibft *, struct diag *);
 /* Print a target as a record of open-iscsi, with a line for each value; secrets are hidden. */
 struct out;
 void kernel_ibft_show(
 	struct out *, const struct ibft *, const struct ibft_target_info *, const char *version);
 /* NULL: there is none */
 const struct ibft_nic_info *kernel_ibft_nic(const struct ibft *, const struct ibft_target_info *);
-void kernel_ibft_wish(const struct ibft *, const struct ibft_target_info *, struct iscsi_wish *);
 /* The NIC's address set, the link up, VLAN made, and the target's address routed over it. Needs
  * CAP_NET_ADMIN. */
 int kernel_ibft_network(

@@ -74,7 +74,4 @@ struct kernel_serving {
 int kernel_serving(
 	int root, struct loop *, uint32_t timeout_ms, struct kernel_serving *, struct diag *);
 void kernel_serving_free(struct kernel_serving *);
-/* One answer into `process`, which keeps its pid and uid; a failure goes to process->why. For
- * kernel_serving() and tests. */
-void kernel_serving_read(struct serving_process *, const char *text, size_t len);
 void kernel_serving_clear(struct serving_process *);

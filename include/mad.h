@@ -41,8 +41,6 @@ const char *mad_state_why(uint8_t state);
 int mad_gid_parse(uint8_t gid[16], const char *text, struct diag *);
 void mad_gid_make(uint8_t gid[16], uint64_t prefix, uint64_t guid);
 
-/* What opens a real device: core/mad/port.c over libibumad. Tests link tests/fake/mad_port.c
- * instead. */
 struct mad_addr {           /* of a queue pair: 0, 1, or where one was redirected to */
 	uint32_t qpn, qkey; /* 0: that of queue pair 1 */
 	uint16_t lid, pkey_index;
@@ -50,34 +48,8 @@ struct mad_addr {           /* of a queue pair: 0, 1, or where one was redirecte
 	bool grh;              /* by GID: routers, RoCE */
 	uint8_t gid_index, gid[16];
 };
-struct mad_dev;
 /* All ports; free() them. */
 int mad_dev_list(struct mad_port_info **, unsigned *count, struct diag *);
-/* Device and port of "umad0"; -ENOENT. */
-int mad_dev_of_umad(const char *umad, char dev[MAD_DEV_LEN], unsigned *port);
-/* RoCE: the index of the own GID from which the one given is reached; -EADDRNOTAVAIL: there is none
- * of its kind. */
-int mad_dev_gid_index(const struct mad_port_info *, const uint8_t gid[16]);
-int mad_dev_open(struct mad_dev **, const char *dev, unsigned port, struct diag *);
-void mad_dev_close(struct mad_dev *);
-int mad_dev_fd(const struct mad_dev *); /* readable when something has come */
-/* before the first of a class is sent */
-int mad_dev_class(struct mad_dev *, uint8_t mgmt_class, struct diag *);
-/* Reports of class SA come to us from now on, or no longer. -EBUSY: another program has them; the
- * kernel gives them to one. */
-int mad_dev_reports(struct mad_dev *, bool on, struct diag *);
-/* Reads state, LID, subnet manager, GID 0, and the next so many entries of the partition table,
- * which it goes round. Gives MAD_PORT_* bits of what differs from *info, which it changes; -ENODEV:
- * the port is gone. */
-int mad_dev_look(struct mad_dev *, struct mad_port_info *, unsigned pkeys);
-/* 0 or -errno. The answer is wanted for timeout_ms; 0: there is none. More than MAD_LEN bytes, of
- * class SA only, go in segments. */
-int mad_dev_send(struct mad_dev *, const struct mad_addr *, const void *mad, size_t len,
-	uint32_t timeout_ms);
-/* One datagram, reassembled: its length, its place (valid until the next call) and sender. 0: not a
- * datagram. -EAGAIN: nothing received. -ENOSPC: longer than *room, which is now its length; call
- * again with that much. Anything else: the device is gone. */
-ssize_t mad_dev_recv(struct mad_dev *, size_t *room, const uint8_t **mad, struct mad_addr *from);
 
 /* Transactions. */
 struct mad;
@@ -95,24 +67,9 @@ int mad_open(struct mad **, struct loop *, const struct mad_port_info *, const s
 	struct diag *);
 /* needs: no scan, no watch; requests in flight are forgotten, without upcall */
 void mad_close(struct mad *);
-/* Before requests of another class than subnet administration and device management are sent. */
-int mad_class(struct mad *, uint8_t mgmt_class, struct diag *);
 const struct mad_port_info *mad_port(const struct mad *);
-struct loop *mad_loop(const struct mad *);
-struct mad_counters {
-	uint64_t sent, again, answers, late /* or of strangers, or twice */, timeouts, reports;
-};
-const struct mad_counters *mad_counters(const struct mad *);
 
-struct mad_answer {
-	/* 0; -ETIMEDOUT; -EBUSY: it said so until the end; -EMSGSIZE; -ENETDOWN: the device is
-	 * gone; else of sending */
-	int err;
-	uint16_t status; /* of the answer; a redirection is one only if it leads on, or nowhere */
-	const uint8_t *mad; /* whole; valid in `done` only */
-	size_t len;
-};
-
+struct mad_answer;
 struct mad_req { /* embedded in its owner, who sets the first part */
 	struct mad_addr to;
 	uint8_t mgmt_class, method;
@@ -138,8 +95,6 @@ struct mad_req { /* embedded in its owner, who sets the first part */
 	uint8_t state, tries;
 	bool redirected; /* `to` is no longer as the owner said */
 };
-void mad_send(struct mad *, struct mad_req *);   /* never calls done itself */
-void mad_forget(struct mad *, struct mad_req *); /* no done any more; allowed when not in flight */
 
 /* Looking at the fabric hop by hop, by directed route: needs neither a subnet manager nor LIDs,
  * only links. */

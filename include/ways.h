@@ -20,16 +20,21 @@ struct ways_listen { /* an address to listen at, for a server */
 struct ways { /* one address; stays where it is while open */
 	struct addr at;
 	unsigned want;
-	void (*stream)(int fd, const struct addr *peer, void *user); /* as of struct tcp_listen */
-	void (*rdma)(struct ep_incoming *, void *user);              /* of both ways */
-	bool (*starved)(const struct diag *why, void *user);         /* as of struct tcp_listen */
-	void (*dropped)(void *user);                                 /* as well */
+	/* A plain stream; the descriptor is the receiver's. */
+	void (*stream)(int fd, const struct addr *peer, void *user);
+	void (*rdma)(struct ep_incoming *, void *user); /* of both ways */
+	/* There is no descriptor or memory for the next connection. True: soon there will be, it
+	 * waits; false, as with NULL: it is closed. */
+	bool (*starved)(const struct diag *why, void *user);
+	/* one was closed for want of room before it was handed over: to be counted; NULL: nobody
+	 * does */
+	void (*dropped)(void *user);
 	void (*changed)(struct ways *); /* `up` is new; NULL: nobody is interested */
 	void *user;
 	uint32_t timeout_ms; /* for a client's first bytes */
 	bool no_crc;         /* as of struct ep_dial */
-	bool freebind;       /* as of struct tcp_listen, as is mode */
-	unsigned mode;
+	bool freebind;       /* also at an IP address that this machine does not have yet */
+	unsigned mode;       /* of a unix socket's file */
 
 	/* Filled in. */
 	unsigned up;       /* enum way, atomic for other threads */

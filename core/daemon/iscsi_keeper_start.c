@@ -2,6 +2,7 @@
 /* The keeper as a process: one at a time, out of reach of what ends or replaces the system it was
  * started in, until no session is left. */
 #include "iscsi_keeper.h"
+#include "iscsi_kept.h"
 #include "kernel_iscsi_keeper.h"
 #include "kernel_log.h"
 #include "kernel_process.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Each disk as a block device of this machine, /dev/ublkbN. Serving it is ublk.c's. */
 #include "disk_open.h"
-#include "export.h"
 #include "fronts.h"
 #include "kernel_disk.h"
 #include "kernel_nbd.h"
+#include "ublk.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

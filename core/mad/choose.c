@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Which port the user means, and what is wrong with it. What ports there are is left to port.c. */
-#include "mad.h"
+#include "dev.h"
 #include "names.h"
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A MAD device that is open: port.c sends and receives, port_look.c looks at the port. */
 #pragma once
-#include "mad.h"
+#include "dev.h"
 
 #define PORT_CLASSES 4
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* One scan: scan.c knows the fabric, scan_target.c asks one port. */
 #pragma once
-#include "codec.h"
+#include "xact.h"
 
 struct mad_scan_job {
 	struct mad *mad;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Looking at the fabric by directed route: from our own port through every link that is up, each
  * node once, some links at a time. What is behind an end port's LID is left to scan.c. */
-#include "codec.h"
 #include "grow.h"
+#include "xact.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

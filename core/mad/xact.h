@@ -2,6 +2,7 @@
 /* An open port: requests in flight (xact.c), received datagrams (take.c), its watch (watch.c). */
 #pragma once
 #include "codec.h"
+#include "dev.h"
 
 #define XACT_ROOM  4096 /* of the receive buffer; grows for tables */
 #define XACT_SLOTS 8192 /* requests in flight: low bits of the transaction id */
@@ -15,6 +16,10 @@ struct xact_slot {
 struct xact_queue { /* by destination: the subnet administrator, all others */
 	struct mad_req *head, **last;
 	uint32_t fresh, window;
+};
+
+struct mad_counters {
+	uint64_t sent, again, answers, late /* or of strangers, or twice */, timeouts, reports;
 };
 
 struct mad {
@@ -47,3 +52,19 @@ void mad_xact_gone(struct mad *, int err);
 bool mad_watch_request(
 	struct mad_watch *, const struct mad_addr *from, const uint8_t *datagram, size_t len);
 void mad_watch_gone(struct mad_watch *);
+
+/* Before requests of another class than subnet administration and device management are sent. */
+int mad_class(struct mad *, uint8_t mgmt_class, struct diag *);
+struct loop *mad_loop(const struct mad *);
+const struct mad_counters *mad_counters(const struct mad *);
+
+struct mad_answer {
+	/* 0; -ETIMEDOUT; -EBUSY: it said so until the end; -EMSGSIZE; -ENETDOWN: the device is
+	 * gone; else of sending */
+	int err;
+	uint16_t status; /* of the answer; a redirection is one only if it leads on, or nowhere */
+	const uint8_t *mad; /* whole; valid in `done` only */
+	size_t len;
+};
+void mad_send(struct mad *, struct mad_req *);   /* never calls done itself */
+void mad_forget(struct mad *, struct mad_req *); /* no done any more; allowed when not in flight */

@@ -3,7 +3,7 @@
  * has memory for either, and is made anew in the same place. */
 #include "ep.h"
 #include "iwarp.h"
-#include "stream.h"
+#include "tcp.h"
 #include "verbs.h"
 #include "wire/mad.h"
 #include <errno.h>

@@ -39,3 +39,27 @@ struct unix_file {
 };
 int unix_bind(int fd, const struct addr *, unsigned mode, struct unix_file *, struct diag *);
 void unix_remove(const struct addr *, const struct unix_file *);
+
+/* One TCP port, or a unix socket. A port is for NVMe/TCP or iSCSI and software iWARP together: what
+ * a connection is shows in its first bytes ("MPA ID Req Frame", RFC 5044 section 7.1). An iWARP one
+ * becomes an ep_incoming once its request has arrived whole. */
+struct ep_incoming;
+struct tcp_listener;
+struct tcp_listen {
+	struct addr at;
+	/* A plain stream; the descriptor is the receiver's. NULL: none wanted. */
+	void (*stream)(int fd, const struct addr *peer, void *user);
+	void (*iwarp)(struct ep_incoming *, void *user);     /* NULL: none wanted */
+	bool (*starved)(const struct diag *why, void *user); /* as of struct ways, as is dropped */
+	void (*dropped)(void *user);
+	void *user;
+	uint32_t timeout_ms; /* for the first bytes, and the MPA request */
+	bool no_crc;         /* software iWARP: CRCs only if the peer wants them */
+	bool freebind;       /* also at an IP address that this machine does not have yet */
+	unsigned mode;       /* of a unix socket's file */
+};
+/* The file of a dead process's unix socket is replaced; a live one is -EADDRINUSE. It is removed
+ * with the listener if it is still the same. */
+int tcp_listen(struct tcp_listener **, struct loop *, const struct tcp_listen *, struct diag *);
+const struct addr *tcp_listener_addr(const struct tcp_listener *);
+void tcp_listener_free(struct tcp_listener *);

@@ -2,6 +2,7 @@
 /* An address on every way asked for. The listeners are listen.c's and the backends'; what comes in
  * is their owner's. */
 #include "ways.h"
+#include "tcp.h"
 #include <errno.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The fabric in memory: what core/mad sends is answered from here when it is due. */
 #include "mad_port.h"
+#include "../../core/mad/dev.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

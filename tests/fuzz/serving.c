@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What any process may answer to `status`: every string ends, every number was checked, and a
  * failure leaves no list. */
-#include "kernel_serving.h"
+#include "../../core/kernel/status/serving.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* The firmware's iSCSI targets as the kernel's iscsi_ibft shows them in /sys/firmware/ibft
  * (Documentation/ABI/testing/sysfs-ibft). */
 #include "uapi/ibft.h"
-#include "kernel_iscsi_conf.h"
+#include "iscsi_conf.h"
 #include "sys/modules.h"
 #include "sys/sys.h"
 #include "uri.h"

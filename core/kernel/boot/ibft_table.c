@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* An iBFT as the firmware left it, every offset and length of it checked, turned into the texts
  * that iscsi_ibft makes. */
-#include "kernel_iscsi_conf.h"
+#include "iscsi_conf.h"
 #include "names.h"
 #include "uapi/ibft.h"
 #include <arpa/inet.h>

@@ -2,7 +2,6 @@
 /* Find the processes that serve disks, and ask them: kernel_serving(). Reading an answer is
  * serving_read.c's. */
 #include "serving.h"
-#include "kernel_serving.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Read what a process reports that it serves. Any process may have written it: what has another
  * type than expected counts as not reported, and what is too long is cut. */
-#include "kernel_serving.h"
+#include "serving.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The socket on which a process reports what it serves. */
-#include "kernel_serving.h"
 #include "serving.h"
 #include <errno.h>
 #include <stdio.h>

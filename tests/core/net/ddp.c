@@ -5,7 +5,7 @@
 #include "crc32c.h"
 #include "iwarp.h"
 #include "says.h"
-#include "stream.h"
+#include "tcp.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>

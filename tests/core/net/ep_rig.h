@@ -4,8 +4,8 @@
 #pragma once
 #include "../../../core/net/dom.h"
 #include "../../../core/net/iwarp.h"
+#include "../../../core/net/tcp.h"
 #include "../../../core/net/verbs.h"
-#include "stream.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "iwarp.h"
 #include "crc32c.h"
 #include "says.h"
-#include "stream.h"
+#include "tcp.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>

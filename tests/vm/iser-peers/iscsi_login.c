@@ -3,9 +3,9 @@
  * is, with our target's side of the login, for the initiators of others. Keys: user, secret,
  * target-user, target-secret, algs (CHAP); only (who may); moved (where iqn.x:moved is). Says
  * "ready". */
+#include "../../../core/net/tcp.h"
 #include "../../../core/proto/iscsi/login_tgt.h"
 #include "applet.h"
-#include "stream.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>

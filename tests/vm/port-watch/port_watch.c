@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* port-watch DEVICE: says who may have the reports of its port 1, then what becomes of the port, by
  * looking and by events, until it is gone. */
+#include "../../../core/mad/dev.h"
 #include "applet.h"
-#include "mad.h"
 #include "port_events.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* The firmware's table as the kernel shows it and as it stands in ACPI: both say the same; a
  * damaged one is told so. */
 #include "uapi/ibft.h"
-#include "kernel_iscsi_conf.h"
+#include "iscsi_conf.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iSCSI targets on kernel command lines, in dracut's words and in Debian's. */
-#include "kernel_iscsi_conf.h"
+#include "iscsi_conf.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* dracut's strings in their documented and their odd forms. */
-#include "kernel_iscsi_conf.h"
+#include "iscsi_conf.h"
 #include "says.h"
 #include "uri.h"
 #include <criterion/criterion.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A process reports what it serves on its socket, and another reads it: only what can be believed,
  * and never waits long. */
+#include "../../../../core/kernel/status/serving.h"
 #include "kernel_identity.h"
-#include "kernel_serving.h"
 #include "loop.h"
 #include <criterion/criterion.h>
 #include <signal.h>
