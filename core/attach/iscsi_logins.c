@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SEC      1000000000ull
 #define SESSIONS 256 /* in one run */
@@ -230,6 +229,8 @@ int iscsi_attach_again(struct loop *loop, int root, struct attach_iscsi *list, u
 	uint64_t until, uint64_t limit, bool (*again)(struct attach_iscsi *, void *arg), void *arg,
 	struct diag *diag)
 {
+	const volatile int never = 0;
+
 	for (;;) {
 		uint64_t end = until;
 		bool any = false;
@@ -237,8 +238,9 @@ int iscsi_attach_again(struct loop *loop, int root, struct attach_iscsi *list, u
 
 		for (unsigned i = 0; i < count; i++)
 			any |= list[i].due = again(&list[i], arg);
-		if (!any || sleep(1))
+		if (!any)
 			return 0;
+		loop_wait(loop, &never, loop_clock() + SEC);
 		if (limit && (!end || loop_clock() + limit < end))
 			end = loop_clock() + limit;
 		err = iscsi_attach(loop, root, list, count, end, diag);
