@@ -169,7 +169,9 @@ static void ask(struct list_nl *nl, struct nl_sock *sock, int op, int flags, con
 
 		if (got <= 0)
 			break;
-		if (!from.nl_pid) /* the kernel's */
+		if (from.nl_pid) /* not the kernel's */
+			nl->ended = true;
+		else
 			kernel_list_netlink_take(nl, answer, (size_t)got);
 		free(answer);
 	}
