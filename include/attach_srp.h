@@ -54,10 +54,12 @@ struct attach_srp {
 	unsigned port;
 	char *const *params; /* of ib_srp, "name=value" */
 	unsigned param_count;
-	struct srp_tmo tmo;  /* for a new connection */
-	bool tmo_given;      /* for one that existed, too */
-	bool exclusive;      /* fail if the connection exists */
-	bool leaves_no_wait; /* fail if a former connection is still being removed */
+	struct srp_tmo tmo; /* for a new connection */
+	bool tmo_given;     /* for one that existed, too */
+	bool exclusive;     /* fail if the connection exists */
+	/* of a daemon that tries again: fail if a former connection is still being removed; leave a
+	 * login to itself that is late */
+	bool leaves_no_wait;
 
 	/* Filled in. To change or detach a connection: host, by the owner. */
 	struct kernel_srp host;

@@ -38,7 +38,7 @@ struct srp_login { /* how one login went */
 	const struct mad_port_info *port;
 	const struct mad_srp *srp;
 	const char *line, *host; /* what was written; "host6" */
-	int err;                 /* 0: connected; -EEXIST: it was so already */
+	int err;                 /* 0: connected, perhaps already before */
 	struct diag *diag;
 };
 

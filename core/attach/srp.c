@@ -54,7 +54,8 @@ static void is_ready(struct attach *attach, int err)
 	if (!err && said->others[0])
 		attach_note(attach, "using %s port %u; select another with -i and -p: %s",
 			said->local.dev, said->local.port, said->others);
-	srp->local = said->local;
+	if (!err)
+		srp->local = said->local;
 	attach_step(attach, err);
 }
 
@@ -278,7 +279,11 @@ static void logged_in(struct child_call *call)
 	attach_note_words(attach, log);
 	if (err && call->late) {
 		err = too_late(srp);
+		/* the daemon finds it at its next attempt */
+		attach->made = attach->made && !srp->leaves_no_wait;
 	} else if (err == -EEXIST) {
+		attach->made = false; /* what appeared is another program's */
+		attach->what[0] = 0;
 		err = find_existing(srp);
 		srp->existed = !err;
 		if (err == -EAGAIN && !srp->leaves_no_wait && loop_clock() < srp->leaves) {

@@ -37,6 +37,7 @@ static void failed(struct srp_port *port, struct srp_known *known, const struct 
 	char text[MAD_SRP_TEXT];
 
 	known->state = SRP_FAILED;
+	known->host[0] = 0;
 	known->tries++;
 	known->due_ns = port->daemon->opts.once
 				? NEVER
@@ -146,6 +147,7 @@ void srp_daemon_login_next(struct srp_port *port, uint64_t now, uint64_t *due_ns
 void srp_daemon_login_stop(struct srp_port *port)
 {
 	struct srp_known *known = port->busy;
+	bool undoing = port->login.attach.why.err || port->login.attach.first.err;
 	char host[24];
 
 	port->busy = NULL;
@@ -154,6 +156,6 @@ void srp_daemon_login_stop(struct srp_port *port)
 	attach_drop(&port->login.attach);
 	attach_luns_free(&port->login.luns);
 	known->state = SRP_WAITING;
-	if (port->login.attach.made && is_connected(port, &known->srp, host))
+	if (!undoing && port->login.attach.made && is_connected(port, &known->srp, host))
 		connected(port, known);
 }

@@ -110,7 +110,7 @@ static void logged_in(void *arg, const struct srp_login *login)
 {
 	struct once *once = arg;
 	struct call *call = once->call;
-	bool ok = !login->err || (login->err == -EEXIST && login->host[0]);
+	bool ok = !login->err;
 	char at[MAD_SRP_TEXT];
 
 	if (call->out->json)

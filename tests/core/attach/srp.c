@@ -350,6 +350,35 @@ Test(srp, a_login_may_be_bound_on_its_own)
 	cr_assert_leq(kernel.timeout_ms, 101);
 }
 
+/* Another program's login, which was in the kernel when ours began. */
+Test(srp, a_connection_that_another_program_makes)
+{
+	kernel.on = true;
+	kernel.makes = 6;
+	kernel.gives = -EEXIST;
+	remote_port();
+	disk();
+	prepare(5000);
+	srp.exclusive = true;
+	cr_assert_eq(run(), -EALREADY);
+	cr_assert(!srp.attach.made);
+	content(PORT "delete", "");
+}
+
+Test(srp, a_daemon_leaves_a_slow_scan_alone)
+{
+	kernel.on = true;
+	kernel.makes = 6;
+	kernel.hangs = true;
+	remote_port();
+	prepare(5000);
+	srp.attach.limit_ms = 100;
+	srp.leaves_no_wait = true;
+	cr_assert_eq(run(), -ETIMEDOUT);
+	diag_says(why, DIAG_TIMEOUT, NULL, "scan");
+	content(PORT "delete", "");
+}
+
 Test(srp, a_connection_that_exists)
 {
 	kernel.on = true;
