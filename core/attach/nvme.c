@@ -96,8 +96,8 @@ static void nvme_ready(struct attach *attach)
 
 /* ---- dial */
 
-/* Linux 6.12: nvmet over RDMA may drop the connection before its answer to a wrong secret is out,
- * and the host waits for it forever. */
+/* Linux 6.12: nvmet may drop the connection before its answer to a wrong secret is out, and the
+ * host waits for it forever. */
 static int too_late(struct attach_nvme *nvme)
 {
 	struct diag *why = &nvme->attach.why;
