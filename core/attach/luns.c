@@ -76,7 +76,7 @@ int attach_luns_look(struct attach *attach, struct attach_luns *luns)
 
 		if ((!all && lun != one) || !lun->disk)
 			continue;
-		if (!lun->node[0]) {
+		if (!lun->node[0] || !lun->block) { /* sysfs has its queue last */
 			note_lack(luns, lun);
 			return 0;
 		}

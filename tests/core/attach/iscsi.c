@@ -159,6 +159,8 @@ static void mounted_disk(void)
 {
 	unit("6:0:0:0", "0\n");
 	tree_file(&tree, "sys/class/scsi_device/6:0:0:0/device/block/sda/dev", "8:0\n");
+	tree_file(&tree, "sys/class/scsi_device/6:0:0:0/device/block/sda/queue/logical_block_size",
+		"512\n");
 	tree_file(&tree, "sys/dev/block/8:0/uevent", "MAJOR=8\nMINOR=0\nDEVNAME=sda\n");
 	tree_file(&tree, "proc/self/mountinfo", "36 35 8:0 / /mnt rw - ext4 /dev/sda rw\n");
 }

@@ -72,6 +72,15 @@ static void disk(const char *name, const char *node)
 	put(name, file, "8:0\n");
 }
 
+/* The last that sysfs has of a block device. */
+static void queue(const char *name, const char *node)
+{
+	char file[80];
+
+	snprintf(file, sizeof(file), "block/%s/queue/logical_block_size", node);
+	put(name, file, "512\n");
+}
+
 static void dial(struct attach *attach)
 {
 	attach_step(attach, 0);
@@ -128,6 +137,9 @@ Test(luns, what_does_not_come)
 	diag_says(why, DIAG_TIMEOUT, NULL, "LUN_4 sda");
 	cr_assert_eq(wait_for(3, true, 100), 0, "which is not waited for");
 	tree_file(&tree, "dev/sda", "");
+	cr_assert_eq(wait_for(SCSI_LUN_ALL, true, 100), -ETIMEDOUT, "its blocks have no size yet");
+	diag_says(why, DIAG_TIMEOUT, NULL, "LUN_4 sda");
+	queue("6:0:0:4", "sda");
 	cr_assert_eq(wait_for(SCSI_LUN_ALL, true, 1000), 0);
 	cr_assert_eq(job.luns.count, 2);
 	unit("6:0:0:5", "0\n");
@@ -156,6 +168,7 @@ Test(luns, more_come_while_the_host_is_scanned)
 	uint64_t began = loop_clock();
 
 	disk("6:0:0:1", "sda");
+	queue("6:0:0:1", "sda");
 	tree_file(&tree, "dev/sda", "");
 	cr_assert_eq(wait_for(1, false, 100), 0, "the only one that is wanted");
 	cr_assert_eq(wait_for(SCSI_LUN_ALL, false, 5000), 0);

@@ -144,6 +144,8 @@ static void disk(void)
 {
 	tree_file(&tree, "sys/class/scsi_device/6:0:0:1/device/type", "0\n");
 	tree_file(&tree, "sys/class/scsi_device/6:0:0:1/device/block/sda/dev", "8:0\n");
+	tree_file(&tree, "sys/class/scsi_device/6:0:0:1/device/block/sda/queue/logical_block_size",
+		"512\n");
 	tree_file(&tree, "sys/dev/block/8:0/uevent", "MAJOR=8\nMINOR=0\nDEVNAME=sda\n");
 }
 
