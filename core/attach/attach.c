@@ -319,6 +319,18 @@ static void undone(struct attach *attach, int err)
 	end_attempt(attach);
 }
 
+/* Nothing of the step under way comes any more. */
+static void stop(struct attach *attach)
+{
+	loop_work_del(attach->loop, &attach->work);
+	child_call_cancel(&attach->asking);
+	child_call_cancel(&attach->load.call);
+	if (attach->proto->stop)
+		attach->proto->stop(attach);
+	attach_wait_end(attach);
+	leave_turn(attach);
+}
+
 static void next_step(struct loop_work *work)
 {
 	struct attach *attach = container_of(work, struct attach, work);
@@ -360,10 +372,12 @@ static void next_step(struct loop_work *work)
 		break;
 	case WAIT:
 		attach_wait_end(attach);
-		if (err)
+		if (err) {
+			stop(attach); /* what the row has asked the kernel meanwhile */
 			fail(attach, err);
-		else
+		} else {
 			finish(attach);
+		}
 		break;
 	case USERS: /* a detach begins */
 		roll_back(attach);
@@ -381,18 +395,6 @@ void attach_step(struct attach *attach, int err)
 {
 	attach->step = err;
 	loop_work_add(attach->loop, &attach->work);
-}
-
-/* Nothing of the step under way comes any more. */
-static void stop(struct attach *attach)
-{
-	loop_work_del(attach->loop, &attach->work);
-	child_call_cancel(&attach->asking);
-	child_call_cancel(&attach->load.call);
-	if (attach->proto->stop)
-		attach->proto->stop(attach);
-	attach_wait_end(attach);
-	leave_turn(attach);
 }
 
 static int too_late(struct attach *attach)
@@ -550,8 +552,10 @@ int attach_run(struct loop *loop, struct attach *const *list, unsigned count, st
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
 	err = loop_signal_add(
 		loop, &runner->signal, signos, sizeof(signos) / sizeof(*signos), diag);
-	if (err)
+	if (err) {
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		return err;
+	}
 	runner->caught = false;
 	for (unsigned i = 0; i < count; i++) {
 		if (list[i] && !list[i]->work.run)

@@ -401,6 +401,7 @@ Test(attach, failures_and_what_is_rolled_back)
 	cr_assert_eq(fake[3].undos, 1);
 	cr_assert_eq(ms_of(fake[3].over_at), 1000);
 	cr_assert_eq(fake[4].attach.why.err, ENODEV, "the first reason, not the rollback's");
+	cr_assert_eq(fake[4].stops, 1, "what it has asked meanwhile is not waited for");
 	cr_assert_eq(ms_of(fake[4].over_at), 0);
 	diag_says(&fake[5].attach.why, DIAG_TIMEOUT, NULL, "fake0");
 	cr_assert_eq(ms_of(fake[5].over_at), 1000 + 5000 + 2000);
