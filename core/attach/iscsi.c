@@ -212,6 +212,7 @@ static void follow(struct attach_iscsi *iscsi)
 	iscsi->attach.why = leader->attach.why;
 	iscsi->result = leader->result;
 	iscsi->existed = leader->existed || !leader->attach.why.err;
+	iscsi->cid = leader->cid;
 	is_session(iscsi, leader->sid, leader->luns.host);
 	iscsi_step(iscsi);
 }

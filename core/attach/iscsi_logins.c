@@ -225,6 +225,14 @@ int iscsi_logins_read(struct iscsi_logins *logins)
 	return err;
 }
 
+static bool is_interrupted(const struct attach_iscsi *list, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (list[i].attach.why.err == EINTR)
+			return true;
+	return false;
+}
+
 int iscsi_attach_again(struct loop *loop, int root, struct attach_iscsi *list, unsigned count,
 	uint64_t until, uint64_t limit, bool (*again)(struct attach_iscsi *, void *arg), void *arg,
 	struct diag *diag)
@@ -238,7 +246,7 @@ int iscsi_attach_again(struct loop *loop, int root, struct attach_iscsi *list, u
 
 		for (unsigned i = 0; i < count; i++)
 			any |= list[i].due = again(&list[i], arg);
-		if (!any)
+		if (!any || is_interrupted(list, count))
 			return 0;
 		loop_wait(loop, &never, loop_clock() + SEC);
 		if (limit && (!end || loop_clock() + limit < end))
@@ -255,7 +263,7 @@ static bool is_unanswered(const struct attach_iscsi *one)
 	return one->attach.why.err && one->attach.why.err != EINTR && !one->result.answers;
 }
 
-/* --transport auto: fall back to TCP if iSER got no answer. */
+/* --transport auto: fall back to TCP if iSER got no answer and there was no session over it. */
 static bool choose_tcp(struct iscsi_logins *logins)
 {
 	bool any = false;
@@ -265,7 +273,7 @@ static bool choose_tcp(struct iscsi_logins *logins)
 		struct attach_iscsi *first = &logins->attach[target->first];
 
 		if (!target->count || !target->any || first->want.carrier != ISCSI_ISER ||
-			!is_unanswered(first))
+			first->existed || !is_unanswered(first))
 			continue;
 		any = true;
 		if (logins->call->loop.verbose)
@@ -305,7 +313,7 @@ int iscsi_logins_run(struct iscsi_logins *logins, struct loop *loop)
 	int err = iscsi_attach(
 		loop, logins->root, logins->attach, logins->count, logins->until, diag);
 
-	if (!err && choose_tcp(logins))
+	if (!err && !is_interrupted(logins->attach, logins->count) && choose_tcp(logins))
 		err = iscsi_attach(
 			loop, logins->root, logins->attach, logins->count, logins->until, diag);
 	retries.begun = loop_clock();

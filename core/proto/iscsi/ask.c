@@ -158,12 +158,16 @@ static void take_pdu(
 		return;
 	}
 	ask->exp_statsn = get_be32(((const struct iscsi_text_rsp *)bhs)->statsn) + 1;
-	if (!dial->awaits)
-		loop_timer_set(dial->loop, &dial->timer, loop_clock() + CLOSE_MS * MSEC);
-	else if (opcode == ISCSI_TEXT_RSP)
+	if (!dial->awaits) {
+		uint64_t end = loop_clock() + CLOSE_MS * MSEC;
+
+		if (end < dial->timer.at_ns)
+			loop_timer_set(dial->loop, &dial->timer, end);
+	} else if (opcode == ISCSI_TEXT_RSP) {
 		take_text(ask, bhs, data, len);
-	else
+	} else {
 		refuse(ask, bhs);
+	}
 }
 
 static void ended(struct iscsi_dial *dial)
