@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define ATTEMPT_MS 30000
+#define SUBSYSTEMS 4096 /* of one discovery controller */
 #define RETRY_MS   1000
 #define MSEC       1000000ull
 
@@ -83,11 +84,12 @@ static void connects_again(struct attach *attach)
 /* Each target is tried once. */
 static bool is_known(const struct nvmf_goal *goal)
 {
+	const char *nqn = goal->target.want.value[NVMF_NQN];
 	char text[600], other[600];
 
 	nvmf_target_text(&goal->target, text, sizeof(text));
 	for (const struct nvmf_goal *at = goal->all->goal; at; at = at->next)
-		if (at != goal && at->planned &&
+		if (at != goal && at->planned && !strcmp(nqn, at->target.want.value[NVMF_NQN]) &&
 			!strcmp(text, nvmf_target_text(&at->target, other, sizeof(other))))
 			return true;
 	return false;
@@ -178,6 +180,7 @@ static int connect_log(struct nvmf_goal *query, const struct nvmf_log *log)
 {
 	struct nvmf_all *all = query->all;
 	struct nvmf_goal *last = query;
+	unsigned subsystems = 0;
 
 	for (unsigned i = 0; i < log->count + log->troubles; i++) {
 		const struct nvmf_record *record = i < log->count ? &log->record[i] : NULL;
@@ -190,6 +193,10 @@ static int connect_log(struct nvmf_goal *query, const struct nvmf_log *log)
 				record->subnqn, nvmf_trtype_word(record->trtype));
 			continue;
 		}
+		if (record && ++subsystems > SUBSYSTEMS)
+			return diag_set(&query->why, DIAG_PROTOCOL, EPROTO,
+				"more than %d subsystems: the others are not connected",
+				SUBSYSTEMS);
 		last = add_goal(all, last, query->from, record ? query->uri : NULL);
 		if (!last)
 			return diag_sys(&query->why, ENOMEM, "discovery records");

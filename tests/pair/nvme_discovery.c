@@ -227,6 +227,20 @@ Test(nvme_discovery, a_log_that_stops_coming_ends_in_time)
 	end();
 }
 
+Test(nvme_discovery, a_referral_that_stalls_costs_no_other_record)
+{
+	begin();
+	refer(0, 1);
+	add(0, NVMF_SUBTYPE_NVME, "nqn.a", 4420);
+	tt[1].target.silent_at = 6;
+	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
+	cr_assert_eq(got.count, 2);
+	is(1, "nqn.a", 0);
+	cr_assert_eq(got.troubles, 1);
+	diag_says(&got.trouble[0].why, DIAG_TIMEOUT, NULL, "");
+	end();
+}
+
 /* The first takes all the time; the rest is not tried one by one. */
 Test(nvme_discovery, no_time_left_is_told_once)
 {

@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MSEC     1000000ull
-#define TRIES    5
-#define TROUBLES 16
-#define CLOSE_MS 200
-#define SPARE_MS 500 /* the controller's own deadlines come first and know better why */
+#define MSEC        1000000ull
+#define TRIES       5
+#define TROUBLES    16
+#define CLOSE_MS    200
+#define CONTROLLERS 256 /* asked at most */
+#define SPARE_MS    500 /* the controller's own deadlines come first and know better why */
 
 struct nvmf_asking {
 	struct nvmf_discovery *discovery;
@@ -355,6 +356,12 @@ static void follow(struct nvmf_asking *asking)
 			trouble(log, &record, &why);
 			break;
 		}
+		if (asking->seens >= CONTROLLERS) {
+			diag_set(&why, DIAG_PROTOCOL, EPROTO,
+				"not queried: more than %d discovery controllers", CONTROLLERS);
+			trouble(log, &record, &why);
+			break;
+		}
 		if (referred(&asking->conf, &record, &why)) {
 			trouble(log, &record, &why);
 		} else if (!seen_before(asking, &asking->conf)) {
@@ -369,8 +376,13 @@ static int keep_records(struct nvmf_asking *asking)
 {
 	struct nvmf_log *log = &asking->discovery->log;
 	uint64_t more = asking->info.numrec;
-	struct nvmf_record *to = more ? grow_by(log->record, log->count, more) : NULL;
+	struct nvmf_record *to;
 
+	if (log->count + more > NVMF_LOG_RECORDS)
+		return diag_set(&asking->why, DIAG_PROTOCOL, EPROTO,
+			"too many discovery records: more than %u with those of other controllers",
+			(unsigned)NVMF_LOG_RECORDS);
+	to = more ? grow_by(log->record, log->count, more) : NULL;
 	if (more && !to)
 		return diag_sys(&asking->why, ENOMEM, "discovery records");
 	if (!asking->hops)
@@ -494,7 +506,7 @@ static int start(struct nvmf_discovery *discovery, struct loop *loop, const stru
 		asking->conf.timeout_ms = ms ? ms : BDEV_TIMEOUT_MS;
 	}
 	discovery->asking = asking;
-	discovery->log = (struct nvmf_log){ 0 };
+	nvmf_log_free(&discovery->log);
 	discovery->why = (struct diag){ 0 };
 	ask(asking, 0);
 	return 0;
