@@ -373,7 +373,7 @@ static int take_line(const char *name, const char *value, void *arg)
 	return 0;
 }
 
-/* Options and the configuration: who logs in, where to, how. */
+/* Read initiator, targets and settings from the options and the configuration. */
 static int read_settings(struct start *s)
 {
 	const struct start_options *opts = s->opts;

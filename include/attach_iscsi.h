@@ -95,7 +95,7 @@ void iscsi_settings_init(struct iscsi_settings *); /* the initial values, which 
  * the name as it was given. */
 int iscsi_settings_set(struct iscsi_settings *, const char *name, const char *value, struct diag *);
 
-/* --- A session: what is wanted of it. Texts live until it is over. */
+/* --- A wanted session. The caller keeps the strings until the attachment is over. */
 struct iscsi_want {
 	/* all but the target may be NULL; of iBFT, for the kernel to keep: boot_* */
 	const char *target, *iface, *boot_root, *boot_nic, *boot_target;

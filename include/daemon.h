@@ -83,7 +83,7 @@ struct front_kind {
 	/* block devices of this machine: the process does what kernel_survive() is for */
 	bool local;
 	size_t size;                  /* of the struct around struct front; it begins as zeroes */
-	int (*read)(struct front *);  /* checks what is wanted, before any disk is opened */
+	int (*read)(struct front *);  /* check the options before any disk is opened */
 	int (*start)(struct front *); /* disks and loops are there; daemon_time_left() bounds it */
 	void (*show)(const struct front *, struct out *); /* where the disks are to be had */
 	/* what --run puts into $uri; NULL: the applet has no --run */

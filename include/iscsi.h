@@ -136,7 +136,7 @@ struct iscsi_dial {
 	struct iscsi_login_result result;
 	struct datamover *dm;
 
-	/* Once logged in, what PDUs are awaited for; NULL: the end of the time is no failure */
+	/* after the login: the request in flight, for messages; NULL: a timeout is no failure */
 	const char *awaits;
 	struct loop_timer timer;
 	struct iscsi_login *login;
@@ -173,7 +173,7 @@ int iscsi_ask_found(struct iscsi_ask *, struct iscsi_found *, struct diag *); /*
 void iscsi_ask_end(struct iscsi_ask *); /* any time, over or not */
 
 /* SendTargets=All to one portal; runs the loop until it is answered or the time is up (0 = none).
- * -ECONNREFUSED and other errors of connecting: nobody was asked. */
+ * -ECONNREFUSED and other connect errors: no target was reached. */
 int iscsi_discover(struct loop *, const struct addr *, enum iscsi_carrier,
 	const struct iscsi_from *, uint32_t timeout_ms, struct iscsi_found *, struct diag *);
 void iscsi_found_free(struct iscsi_found *);
@@ -182,8 +182,8 @@ struct iscsi_probe {
 	struct addr addr;
 	uint8_t carrier; /* enum iscsi_carrier */
 	/* Filled in */
-	bool answers;    /* somebody there speaks iSCSI, perhaps to refuse */
-	struct diag why; /* no session came about */
+	bool answers;    /* the peer speaks iSCSI, even if it refuses */
+	struct diag why; /* why there is no session */
 	char way[160];
 };
 /* A discovery session with each and nothing asked in it, several at once. */

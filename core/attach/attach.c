@@ -373,7 +373,7 @@ static void next_step(struct loop_work *work)
 	case WAIT:
 		attach_wait_end(attach);
 		if (err) {
-			stop(attach); /* what the row has asked the kernel meanwhile */
+			stop(attach); /* requests of the row still in flight */
 			fail(attach, err);
 		} else {
 			finish(attach);

@@ -562,7 +562,7 @@ static void terminated(struct datamover *dm)
 	logged_out(dm->user);
 }
 
-/* Its disks are let go, then the target is told, then the kernel ends it. */
+/* Unbind the disks, log out from the target, then remove the session from the kernel. */
 static void iscsi_undo(struct attach *attach)
 {
 	static const struct datamover_events events = { up, notified, terminated };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The login of one connection of the kernel's, for a new session and for one whose connection was
- * lost: what the kernel is told of it. All parameters are set, as the kernel's attributes are all
- * that later logins, of a keeper or iscsid, have to go by. */
+/* Log in one connection of the kernel's, of a new session or of one whose connection was lost, and
+ * pass the result to the kernel. All parameters are set: a later login, by a keeper or iscsid,
+ * reads them back from sysfs. */
 #include "attach_iscsi.h"
 #include <errno.h>
 #include <stdio.h>

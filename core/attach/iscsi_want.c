@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The words of a command line that describe iSCSI sessions: who logs in, with which settings, to
- * which targets. Options come first, then keys of the URI, then the environment. */
+/* Parse initiator, settings and targets of iSCSI sessions. Options take precedence over keys of the
+ * URI, these over the environment. */
 #include "iscsi_want.h"
 #include "kernel_iscsi_session.h"
 #include "names.h"

@@ -226,7 +226,7 @@ static void asks_again(struct attach *attach)
 	retry_soon(container_of(attach, struct nvmf_query, attach)->user, &attach->why);
 }
 
-/* A port that was not given is left open: over TCP there are two that may be it. */
+/* Without a given port, discovery over TCP tries both default ports. */
 static struct attach *query(struct nvmf_goal *goal)
 {
 	bool port = goal->options.value[NVMF_TRSVCID] || goal->target.uri.port;

@@ -112,7 +112,7 @@ static struct nvmf_query *add_query(struct nvmf_queries *all, struct diag *diag)
 	return query;
 }
 
-/* "KEY=VALUE" between separators, the first of which may be another one. */
+/* Append "KEY=VALUE" pairs: `first` before the first one, `between` before the others. */
 static int add_keys(struct nvmf_query *query, const char *const value[NVMF_KEYS], const char *first,
 	const char *between, struct diag *diag)
 {

@@ -15,8 +15,8 @@ int nvmf_read_key(const struct call *, const char *option, const char *fd, const
 	char key[NVMF_SECRET], struct diag *);
 
 bool nvmf_tls_is_key(const char *text); /* or meant as one, and not a number */
-/* From options, URI and environment into t->tls; what was given instead of a key's number is taken
- * out of t->want. Errors: usage. */
+/* Read t->tls from options, URI and environment. A key, or the name of a keyring, is removed
+ * from t->want, as the kernel takes only their numbers. Errors: usage. */
 int nvmf_tls_read(
 	struct nvmf_target *, const struct nvmf_options *, const char *file, struct diag *);
 /* Something of it is the kernel's keyring's. */

@@ -443,7 +443,7 @@ static int release_fronts(struct daemon *d, struct diag *diag)
 	return err;
 }
 
-/* Until it is stopped and nobody uses what would go. */
+/* Run until stopped by a signal and until none of the devices is in use. */
 static int serve(struct daemon *d, struct diag *diag)
 {
 	bool noted = false;

@@ -25,9 +25,8 @@ int iscsi_kept_look(struct kept *, int root); /* -ENOENT: it is gone */
 int iscsi_kept_prepare(struct kept *, int root, uint32_t limit_ms, struct diag *);
 void iscsi_kept_forget(struct kept *); /* its secrets */
 
-/* One is there when this returns, *pid (0: nobody tells). Starts it unless it is there: a process
- * of its own, of which nothing is left in this one. Needs: root, and no threads. With iscsid in
- * charge none is started: -EALREADY, and *pid is iscsid's. */
+/* Start the keeper as a process of its own unless one is running. *pid: of the keeper; 0 = unknown.
+ * Needs root, and a process without threads. -EALREADY: iscsid is running, *pid is iscsid's. */
 int iscsi_keeper_start(int root, int *pid, struct diag *);
 
 /* What that process does; for tests. */
@@ -35,7 +34,7 @@ struct iscsi_keeper;
 struct iscsi_keeper_events {
 	void *arg;
 	void (*say)(void *arg, const char *line);
-	void (*over)(void *arg); /* from the loop: no session is there. It goes on if one comes */
+	void (*over)(void *arg); /* from the loop: no session is left; a new one is kept again */
 };
 int iscsi_keeper_new(struct iscsi_keeper **, struct loop *, int root,
 	const struct iscsi_keeper_events *, struct diag *);

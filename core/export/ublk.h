@@ -28,8 +28,8 @@ struct ublk_options {
 	/* buffer: longest request, bytes. 0 = as the bdev and the kernel like it */
 	unsigned queues, depth, buffer;
 	bool ro, unprivileged;
-	/* The device is gone though nobody here stopped it (`detach`, or the kernel): ublk_stop()
-	 * is due. On the caller's loop. */
+	/* On the caller's loop: another process (`detach`) or the kernel removed the device. Call
+	 * ublk_stop(). */
 	void (*ended)(struct ublk *, void *user);
 	/* ublk_start() waits for processes that have what a former run left of device N open; or
 	 * NULL */
@@ -40,9 +40,9 @@ struct ublk_options {
 };
 
 /* Adds (or takes over) the device and starts it: it can be opened when this returns. Runs the loop
- * meanwhile. The end of the process leaves the device, if it has a key, to a later ublk_start()
- * with the same; till then requests wait. A failure that sets *ublk is one that holds on to the
- * disk: the process is to end. */
+ * meanwhile. If the process ends, a device with a key stays and its requests wait for a later
+ * ublk_start() with the same key. After a failure that sets *ublk the device still uses the disk:
+ * the process has to end. */
 int ublk_start(struct ublk **, struct loop *, const struct ublk_options *, uint32_t timeout_ms,
 	struct diag *);
 void ublk_info(const struct ublk *, struct ublk_info *);

@@ -45,8 +45,8 @@ static int no_answer(unsigned id, int pid, struct diag *diag)
 	return -ETIMEDOUT;
 }
 
-/* A device whose server is gone has nobody who could take what is to be written. One whose server
- * was killed this moment counts as live, and a flush would get no answer: wait. */
+/* Without its server a device can't be flushed. Just after its server was killed it still counts as
+ * live, and a flush would get no answer: wait until the kernel notices. */
 static int flush(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, uint64_t deadline,
 	struct diag *diag)
 {

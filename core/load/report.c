@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define BAR         40
-#define ROWS        24 /* more than so many are drawn two in one */
+#define ROWS        24 /* if there are more, two are drawn as one */
 #define ROW_LAST    80
 #define CLOCK_READS 1000
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The driver of every login, over our own carriers and the kernel's: connections, PDUs, redirects,
- * time limits, and what is said of failures. */
+ * time limits and failure messages. */
 #include "login.h"
 #include <errno.h>
 #include <stdlib.h>
