@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* bench: measure a disk, a TCP socket, or an RDMA connection, with fio's option names. Read the
  * options, refuse what would do harm, show the progress; load and figures are core/load's. */
+#include "applet.h"
 #include "daemon.h"
 #include "disk_open.h"
 #include "kernel_rdma.h"
-#include "load_report.h"
-#include "task.h"
+#include "load.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* copy: image, restore or move a disk. Open both ends, refuse what would do harm, and report the
  * progress; the copying itself is core/block's. */
 #include "copy.h"
+#include "applet.h"
 #include "disk_open.h"
-#include "task.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #include "iscsi_keeper.h"
 #include "iscsi_want.h"
 #include "kernel_identity.h"
-#include "kernel_iscsi_session.h"
+#include "kernel_iscsi.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

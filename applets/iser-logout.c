@@ -2,7 +2,7 @@
 /* iser-logout: end iSCSI sessions of the kernel, named by target, session or disk. */
 #include "iscsi_want.h"
 #include "kernel_identity.h"
-#include "kernel_iscsi_session.h"
+#include "kernel_iscsi.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

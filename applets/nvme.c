@@ -3,7 +3,7 @@
  * the latter print what nvme-cli 2.5 and later print. */
 #include "applet.h"
 #include "kernel_identity.h"
-#include "kernel_nvme_list.h"
+#include "kernel_nvmf.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

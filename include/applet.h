@@ -6,7 +6,6 @@
 #include "diag.h"
 #include "loop.h"
 #include "out.h"
-#include "scheme.h"
 #include "uri.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -149,3 +148,26 @@ void opt_rows(const struct applet *, FILE *);
 /* A message for the user that is not the failure: stderr, "rdmastor APPLET: …", silent with
  * --quiet. */
 void call_note(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* A command that runs on a loop of its own until it is done, a signal arrives, or --timeout. */
+
+struct task {
+	struct loop *loop;
+	/* Set by the owner while there are results to save: a signal then sets stop. Without it,
+	 * and the second time, a signal ends the process. */
+	bool running;
+	bool timed_out; /* stop is set, too */
+	int stop;
+	struct loop_signal signal;
+	struct loop_timer timeout;
+};
+int task_begin(struct task *, const struct call *, const struct loop_options *);
+void task_end(struct task *);
+int task_timed_out(const struct call *); /* Set the failure. */
+
+/* Secrets that come from files and descriptors. */
+
+/* Reads the first line; longer than room: -E2BIG. Errors never quote it, as it may be a secret all
+ * the same. A file that other users can read is noted. */
+int secret_of_file(const struct call *, const char *path, char *secret, size_t room, struct diag *);
+int secret_of_fd(const char *option, const char *number, char *secret, size_t room, struct diag *);

@@ -6,6 +6,7 @@
 #pragma once
 #include "child.h"
 #include "diag.h"
+#include "kernel_scsi.h"
 #include "loop.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -148,3 +149,22 @@ void attach_disk(struct attach *, const char *name);
 const char *attach_unopened(const struct attach *);
 /* Something that look() waits for has changed. */
 void attach_look(struct attach *);
+
+/* The wait for LUNs of a SCSI host, for rows of SCSI initiators. */
+
+struct attach_luns { /* zeroed, then set by the row before attach_step() ends its dial */
+	unsigned host;
+	uint64_t lun; /* SCSI_LUN_ALL, or the only one to wait for */
+	bool scanned; /* expect no more LUNs; otherwise wait until the list settles */
+
+	struct scsi_lun *list; /* filled in; attach_luns_free() */
+	unsigned count;
+
+	uint64_t changed; /* private from here */
+	unsigned seen;
+	char lacks[64];
+};
+/* The row's look(): -ENOENT: no such LUN, or no LUN at all; -ENODEV: the host is gone. */
+int attach_luns_look(struct attach *, struct attach_luns *);
+void attach_luns_late(struct attach *, struct attach_luns *); /* the row's late() */
+void attach_luns_free(struct attach_luns *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Attach iSCSI targets through the kernel's initiators, over TCP and iSER; logins are our own. */
 #pragma once
-#include "attach_luns.h"
+#include "attach.h"
 #include "iscsi.h"
 #include "kernel_iscsi_nl.h"
 

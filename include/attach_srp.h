@@ -3,7 +3,7 @@
  * connection. */
 #pragma once
 #include "applet.h"
-#include "attach_luns.h"
+#include "attach.h"
 #include "child.h"
 #include "kernel_log.h"
 #include "kernel_srp.h"

@@ -4,7 +4,6 @@
 #include "bdev.h"
 #include "diag.h"
 #include "loop.h"
-#include "scheme.h"
 #include "uri.h"
 
 struct proto { /* NULL = this protocol does not */

@@ -8,7 +8,7 @@
 #include "kernel_srp.h"
 #include "loop.h"
 #include "mad.h"
-#include "srp_rules.h"
+#include "srp_show.h"
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -3,8 +3,7 @@
  * the logout. Those of a loop share what logs in; other processes are waited for, as two that look
  * before either has a session would both make one. */
 #include "iscsi_steps.h"
-#include "kernel_iscsi_keeper.h"
-#include "kernel_iscsi_session.h"
+#include "kernel_iscsi.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* From words to sessions: one want for each session of each target, attached at once, and what may
  * follow a failure. */
 #include "iscsi_want.h"
-#include "kernel_iscsi_session.h"
+#include "kernel_iscsi.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

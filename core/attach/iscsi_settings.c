@@ -2,7 +2,7 @@
 /* Settings of a session, by the names of our options and of open-iscsi's records; those that can be
  * changed while it lives. */
 #include "attach_iscsi.h"
-#include "kernel_iscsi_session.h"
+#include "kernel_iscsi.h"
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>

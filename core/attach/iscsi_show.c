@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Print sessions of the kernel's iSCSI initiators, existing and planned. */
 #include "iscsi_want.h"
-#include "kernel_iscsi_session.h"
+#include "kernel_iscsi.h"
 #include "out.h"
 #include "policy.h"
 #include <string.h>

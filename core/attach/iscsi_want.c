@@ -2,10 +2,10 @@
 /* Parse initiator, settings and targets of iSCSI sessions. Options take precedence over keys of the
  * URI, these over the environment. */
 #include "iscsi_want.h"
-#include "kernel_iscsi_session.h"
+#include "applet.h"
+#include "kernel_iscsi.h"
 #include "names.h"
 #include "policy.h"
-#include "secret.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

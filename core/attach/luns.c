@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* From a SCSI host to its block devices. The kernel attaches disks in the background: a LUN exists
  * before its block device, that before its size is known. */
-#include "attach_luns.h"
+#include "attach.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
 /* Options and URIs as one wish for the kernel's initiator: who, whom, which way, and what happens
  * when the target is lost. */
 #include "nvme_want.h"
+#include "applet.h"
 #include "kernel_rdma.h"
 #include "names.h"
 #include "resolve.h"
-#include "secret.h"
 #include "wire/nvmf.h"
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The list of URI schemes by name. */
-#include "scheme.h"
+#include "uri.h"
 #include <stddef.h>
 #include <string.h>
 

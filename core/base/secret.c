@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Read secrets from files and descriptors, as command lines are public. */
-#include "secret.h"
+#include "applet.h"
 #include "uri.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Tables in text. */
-#include "table.h"
+#include "out.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Signals and --timeout end a command so that it can save or show what it has. */
-#include "task.h"
+#include "applet.h"
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>

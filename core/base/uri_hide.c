@@ -104,12 +104,12 @@ static size_t boot_name(const char *text, size_t len)
 /* "iscsi:USER:SECRET[:USER:SECRET]@HOST:…" (dracut.cmdline(7)) */
 static void hide_boot_strings(char *text)
 {
-	static const char *const schemes[] = { "iscsi:", "iser:" };
+	static const char *const prefix[] = { "iscsi:", "iser:" };
 
 	for (unsigned i = 0; i < 2; i++)
-		for (char *p = text; (p = strstr(p, schemes[i]));) {
+		for (char *p = text; (p = strstr(p, prefix[i]));) {
 			bool begins = p == text || !isalnum((unsigned char)p[-1]);
-			char *start = p += strlen(schemes[i]), *at;
+			char *start = p += strlen(prefix[i]), *at;
 
 			if (!begins || !strncmp(start, "//", 2))
 				continue;

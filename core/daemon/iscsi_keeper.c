@@ -3,7 +3,7 @@
  * iscsi_keep.c's. */
 #include "iscsi_keeper.h"
 #include "iscsi_kept.h"
-#include "kernel_iscsi_keeper.h"
+#include "kernel_iscsi.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * started in, until no session is left. */
 #include "iscsi_keeper.h"
 #include "iscsi_kept.h"
-#include "kernel_iscsi_keeper.h"
+#include "kernel_iscsi.h"
 #include "kernel_log.h"
 #include "kernel_process.h"
 #include "loop.h"

@@ -3,7 +3,7 @@
 #pragma once
 #include "attach_iscsi.h"
 #include "iscsi_keep.h"
-#include "kernel_iscsi_session.h"
+#include "kernel_iscsi.h"
 
 struct kept {
 	struct keep_session s;

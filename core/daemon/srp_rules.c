@@ -2,9 +2,9 @@
 /* The rules file of SRP: reading it, and what it says of a target. The grammar is that of
  * srp_daemon (rdma-core); what that tool takes in silence and never does, such as half a GID, is
  * refused here. */
-#include "srp_rules.h"
 #include "grow.h"
 #include "kernel_srp.h"
+#include "srp_show.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Figures as text and as rdmastor's JSON, and what makes them unreliable. fio's JSON is
  * report_fio.c's. */
-#include "load_report.h"
+#include "load.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

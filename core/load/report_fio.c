@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Figures as fio 3.33 writes them with --output-format=json+, so that what reads those reads these.
  * What only fio knows (submission latency, batches) is zero or left out. */
-#include "load_report.h"
+#include "load.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Figures of an RDMA connection alone, as a table like perftest's. */
-#include "load_report.h"
+#include "load.h"
 #include <inttypes.h>
 
 #define MIB 1048576.

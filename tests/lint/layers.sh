@@ -8,18 +8,18 @@ shopt -s nullglob globstar
 # room: contracts of include/ (patterns) : libraries (patterns of <...>) that only the rooms named with them may use
 table='
 main.c  : applet out uri resolve :
-applets : applet secret attach attach_luns attach_nvme attach_srp out uri bdev child session nvmf service export nbd_server kernel_* mad copy nvmf_target load stats srp_rules srp_daemon nfs nfs_mount iscsi attach_iscsi iscsi_keeper daemon disk_open fronts task load_report iscsi_want srp_show :
-attach  : attach attach_luns attach_nvme attach_srp child datamover iscsi attach_iscsi kernel_* nfs nfs_mount uri wire/iscsi applet secret out iscsi_want nvmf resolve wire/nvmf mad :
-daemon  : attach_iscsi iscsi_keeper kernel_* mad port_events srp_daemon srp_rules uri applet bdev child daemon disk_open out kernel_serving attach_srp srp_show :
-load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rping load_report out :
+applets : applet attach attach_nvme attach_srp out uri bdev child session nvmf service export nbd_server kernel_* mad copy nvmf_target load stats srp_show srp_daemon nfs nfs_mount iscsi attach_iscsi iscsi_keeper daemon disk_open fronts iscsi_want :
+attach  : attach attach_nvme attach_srp child datamover iscsi attach_iscsi kernel_* nfs nfs_mount uri wire/iscsi applet out iscsi_want nvmf resolve wire/nvmf mad :
+daemon  : attach_iscsi iscsi_keeper kernel_* mad port_events srp_daemon srp_show uri applet bdev child daemon disk_open out kernel_serving attach_srp :
+load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rping out :
 target  : target split bdev ways ep stream mem :
 export  : bdev child export kernel_disk kernel_identity kernel_nbd kernel_process mem nbd_server split uri uapi/* daemon disk_open fronts nvmf_target kernel_rdma : liburing.h
-kernel  : kernel_* out table child uri wire/iscsi wire/nvmf datamover uapi/* : netlink/* cjson/* mbedtls/*
+kernel  : kernel_* out child uri wire/iscsi wire/nvmf datamover uapi/* : netlink/* cjson/* mbedtls/*
 proto   : target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server wire/* : mbedtls/*
-block   : bdev split scheme out mem uri copy session image : liburing.h
+block   : bdev split uri out mem copy session image : liburing.h
 mad     : mad wire/mad : infiniband/*
 net     : port_events ep stream ways mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
-base    : applet secret scheme image child crc32c mem out uri resolve stats table task : mbedtls/*
+base    : applet uri image child crc32c mem out resolve stats : mbedtls/*
 include : * :
 '
 everywhere='base64 diag grow loop names policy wire'

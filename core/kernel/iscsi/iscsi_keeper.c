@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Finding who takes care of iSCSI sessions: by a lock, and by the names of processes. */
-#include "kernel_iscsi_keeper.h"
+#include "kernel_iscsi.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>

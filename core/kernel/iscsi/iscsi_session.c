@@ -2,7 +2,7 @@
 /* Sessions of the kernel's iSCSI initiators, read in /sys (Linux 6.12,
  * drivers/scsi/scsi_transport_iscsi.c), and the one value of theirs that is written there. */
 #include "grow.h"
-#include "kernel_iscsi_session.h"
+#include "kernel_iscsi.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* One login to a target and portal at a time, over all processes: where two look before either has
  * a session, both make one. */
-#include "kernel_iscsi_session.h"
+#include "kernel_iscsi.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  * is the applet's. */
 #include "child.h"
 #include "grow.h"
-#include "kernel_nvme_list.h"
+#include "kernel_nvmf.h"
 #include "loop.h"
 #include "nvme.h"
 #include "sys/sys.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A list in the making; each protocol adds its own. */
 #pragma once
-#include "kernel_list.h"
+#include "kernel_status.h"
 
 /* A connection by RDMA/CM that the kernel has for itself. */
 struct list_cm {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iSCSI sessions for the list, and who takes care of them. */
-#include "kernel_iscsi_keeper.h"
-#include "kernel_iscsi_session.h"
+#include "kernel_iscsi.h"
 #include "list.h"
 #include <stdio.h>
 #include <stdlib.h>

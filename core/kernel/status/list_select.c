@@ -25,7 +25,7 @@ struct wanted {
 static const struct {
 	const char *scheme, *protocol, *transport;
 	bool slash; /* the target is a path */
-} schemes[] = {
+} protocol_of[] = {
 	{ "nvme+rdma", "nvme", "rdma", false },
 	{ "nvme+tcp", "nvme", "tcp", false },
 	{ "iser", "iser", "rdma", false },
@@ -56,15 +56,15 @@ static int read_uri(struct wanted *want, const char *word, uint32_t timeout_ms, 
 
 	if (err)
 		return err;
-	for (unsigned i = 0; i < sizeof(schemes) / sizeof(*schemes) && !want->is_uri; i++) {
-		if (strcmp(schemes[i].scheme, want->uri.scheme))
+	for (unsigned i = 0; i < sizeof(protocol_of) / sizeof(*protocol_of) && !want->is_uri; i++) {
+		if (strcmp(protocol_of[i].scheme, want->uri.scheme))
 			continue;
 		want->is_uri = true;
-		want->protocol = schemes[i].protocol;
-		want->transport = schemes[i].transport;
-		snprintf(want->target, sizeof(want->target), "%s%s", schemes[i].slash ? "/" : "",
-			want->uri.path);
-		if (!schemes[i].slash)
+		want->protocol = protocol_of[i].protocol;
+		want->transport = protocol_of[i].transport;
+		snprintf(want->target, sizeof(want->target), "%s%s",
+			protocol_of[i].slash ? "/" : "", want->uri.path);
+		if (!protocol_of[i].slash)
 			split_target(want);
 	}
 	if (!want->is_uri)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The disks that processes of this machine serve and export, as a table and as JSON. */
+#include "out.h"
 #include "show.h"
-#include "table.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

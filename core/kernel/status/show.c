@@ -3,7 +3,7 @@
  * RDMA ports. */
 #include "show.h"
 #include "names.h"
-#include "table.h"
+#include "out.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * is undone. */
 #include "attach_iscsi.h"
 #include "iscsi_kernel.h"
-#include "kernel_iscsi_session.h"
+#include "kernel_iscsi.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Who keeps iSCSI sessions, told by /proc and a lock. */
-#include "kernel_iscsi_keeper.h"
+#include "kernel_iscsi.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

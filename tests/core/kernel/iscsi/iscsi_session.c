@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iSCSI sessions read from trees that are as Linux 6.12 makes them, and from ones that lie. */
-#include "kernel_iscsi_session.h"
+#include "kernel_iscsi.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Namespaces and subsystems for nvme-cli's lists, on a tree as the kernel lays it out. */
-#include "kernel_nvme_list.h"
+#include "kernel_nvmf.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

@@ -2,7 +2,7 @@
 /* What is attached, on trees as kernels lay them out: also of adapters and connections that no VM
  * has. */
 #include "list.h"
-#include "kernel_list.h"
+#include "kernel_status.h"
 #include "nvme_tree.h"
 #include "says.h"
 #include "tree.h"
