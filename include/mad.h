@@ -5,6 +5,7 @@
 #pragma once
 #include "diag.h"
 #include "loop.h"
+#include "port_events.h"
 #include "wire/mad.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -243,24 +244,12 @@ struct mad_notice {
 	uint32_t cap_mask; /* 144: the new one, PORT_CAP_… */
 };
 
-enum { /* what has, or may have, changed at a port */
-	MAD_PORT_STATE = 1,
-	MAD_PORT_LID = 2,
-	MAD_PORT_SM = 4, /* its LID or service level */
-	MAD_PORT_PKEYS = 8,
-	MAD_PORT_REREGISTER = 16, /* the subnet manager has forgotten who subscribed */
-	/* the device: nothing will come any more, and all there is to do is mad_unwatch() and
-	   mad_close() */
-	MAD_PORT_GONE = 32,
-	MAD_PORT_GID = 64, /* the prefix or GUID of GID 0 */
-};
-
 struct mad_watch { /* embedded in its owner, who sets the first part; one to a struct mad */
 	/* All from the loop; none comes after mad_unwatch(), which they may call */
 	void (*notice)(struct mad_watch *,
 		const struct mad_notice *); /* may come twice for one event, and for none: a hint to
 					     * look, no proof */
-	/* MAD_PORT_* bits; mad_port() has the new state already */
+	/* PORT_EVENT_* bits; mad_port() has the new state already */
 	void (*changed)(struct mad_watch *, unsigned what);
 	/* When subscriptions begin to stand (err 0, diag NULL) and when they fail (-errno; diag
 	 * says why: another program holds the port's Reports (-EBUSY), the subnet administrator
@@ -296,8 +285,8 @@ struct mad_watch { /* embedded in its owner, who sets the first part; one to a s
 int mad_watch(struct mad *, struct mad_watch *, struct diag *);
 /* Ends: unsubscribes; `ended` comes from the loop when that is done, at most a second later. */
 void mad_unwatch(struct mad *, struct mad_watch *, void (*ended)(struct mad_watch *));
-/* An event of the kernel's (port_events.h) about this port: MAD_PORT_* bits. Looks at once. Without
- * a watch: nothing. */
+/* An event of the kernel's (port_events.h) about this port: PORT_EVENT_* bits. Looks at once.
+ * Without a watch: nothing. */
 void mad_port_event(struct mad *, unsigned what);
 
 /* SRP (T10 SRP-2, annex B): a service is one when its name is "SRP.T10:" and the target's

@@ -6,15 +6,15 @@
 #include "diag.h"
 #include "loop.h"
 
-enum {                        /* the bits of MAD_PORT_… in mad.h */
+enum {                        /* what has, or may have, changed at a port */
 	PORT_EVENT_STATE = 1, /* active or no longer */
 	PORT_EVENT_LID = 2,
-	PORT_EVENT_SM = 4,
+	PORT_EVENT_SM = 4, /* its LID or service level */
 	PORT_EVENT_PKEYS = 8,
-	PORT_EVENT_REREGISTER = 16,
-	/* the device: nothing comes after it, and all there is to do is port_events_close() */
+	PORT_EVENT_REREGISTER = 16, /* the subnet manager has forgotten who subscribed */
+	/* The device is gone: no event follows. Close port_events, mad_watch and mad. */
 	PORT_EVENT_GONE = 32,
-	PORT_EVENT_GID = 64,
+	PORT_EVENT_GID = 64, /* the prefix or GUID of GID 0 */
 };
 
 struct port_events;

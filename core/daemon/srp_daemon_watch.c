@@ -45,7 +45,7 @@ static void changed(struct mad_watch *watch, unsigned what)
 {
 	struct srp_port *port = container_of(watch, struct srp_port, watch);
 
-	if (what & MAD_PORT_GONE) {
+	if (what & PORT_EVENT_GONE) {
 		srp_daemon_port_say(port, "its device was removed");
 		port->daemon->changed = true;
 		srp_daemon_port_close(port);
@@ -54,9 +54,9 @@ static void changed(struct mad_watch *watch, unsigned what)
 	port->info = *mad_port(port->mad);
 	if (is_waiting(port))
 		return;
-	if (what & MAD_PORT_STATE)
+	if (what & PORT_EVENT_STATE)
 		srp_daemon_port_say(port, "ACTIVE, LID %u", port->info.lid);
-	else if (what & (MAD_PORT_LID | MAD_PORT_SM))
+	else if (what & (PORT_EVENT_LID | PORT_EVENT_SM))
 		srp_daemon_port_say(port, "now LID %u, subnet manager LID %u", port->info.lid,
 			port->info.sm_lid);
 	port->whole_tries = 0;

@@ -19,8 +19,8 @@ int mad_dev_class(struct mad_dev *, uint8_t mgmt_class, struct diag *);
  * kernel gives them to one. */
 int mad_dev_reports(struct mad_dev *, bool on, struct diag *);
 /* Reads state, LID, subnet manager, GID 0, and the next so many entries of the partition table,
- * which it goes round. Gives MAD_PORT_* bits of what differs from *info, which it changes; -ENODEV:
- * the port is gone. */
+ * which it goes round. Gives PORT_EVENT_* bits of what differs from *info, which it changes;
+ * -ENODEV: the port is gone. */
 int mad_dev_look(struct mad_dev *, struct mad_port_info *, unsigned pkeys);
 /* 0 or -errno. The answer is wanted for timeout_ms; 0: there is none. More than MAD_LEN bytes, of
  * class SA only, go in segments. */

@@ -49,7 +49,7 @@ static unsigned look_gid(const struct mad_dev *dev, struct mad_port_info *info)
 		return 0;
 	info->prefix = prefix;
 	info->guid = guid;
-	return MAD_PORT_GID;
+	return PORT_EVENT_GID;
 }
 
 static unsigned look_pkeys(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys)
@@ -60,7 +60,7 @@ static unsigned look_pkeys(struct mad_dev *dev, struct mad_port_info *info, unsi
 	for (unsigned i = 0; i < pkeys && i < info->pkeys; i++) {
 		dev->pkey_at = (dev->pkey_at + 1) % info->pkeys;
 		snprintf(name, sizeof(name), "pkeys/%u", dev->pkey_at);
-		what |= look_number(dev, name, info->pkey[dev->pkey_at], MAD_PORT_PKEYS, &value);
+		what |= look_number(dev, name, info->pkey[dev->pkey_at], PORT_EVENT_PKEYS, &value);
 		info->pkey[dev->pkey_at] = (uint16_t)value;
 	}
 	return what;
@@ -72,12 +72,12 @@ int mad_dev_look(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys
 
 	if (faccessat(dev->dir, "state", F_OK, 0) && (errno == ENOENT || errno == ENODEV))
 		return -ENODEV;
-	what = look_number(dev, "state", info->state, MAD_PORT_STATE, &state);
+	what = look_number(dev, "state", info->state, PORT_EVENT_STATE, &state);
 	look_number(dev, "phys_state", info->phys, 0, &phys);
-	what |= look_number(dev, "lid", info->lid, MAD_PORT_LID, &lid);
-	what |= look_number(dev, "lid_mask_count", info->lmc, MAD_PORT_LID, &lmc);
-	what |= look_number(dev, "sm_lid", info->sm_lid, MAD_PORT_SM, &sm_lid);
-	what |= look_number(dev, "sm_sl", info->sm_sl, MAD_PORT_SM, &sm_sl);
+	what |= look_number(dev, "lid", info->lid, PORT_EVENT_LID, &lid);
+	what |= look_number(dev, "lid_mask_count", info->lmc, PORT_EVENT_LID, &lmc);
+	what |= look_number(dev, "sm_lid", info->sm_lid, PORT_EVENT_SM, &sm_lid);
+	what |= look_number(dev, "sm_sl", info->sm_sl, PORT_EVENT_SM, &sm_sl);
 	info->state = (uint8_t)state;
 	info->phys = (uint8_t)phys;
 	info->lid = (uint16_t)lid;

@@ -15,8 +15,9 @@
 #define END_MS   1000
 #define SUBS     (sizeof(((struct mad_watch *)0)->sub) / sizeof(struct mad_subscription))
 /* what ends subscriptions */
-#define NEW_ROUND (MAD_PORT_STATE | MAD_PORT_LID | MAD_PORT_SM | MAD_PORT_REREGISTER | MAD_PORT_GID)
-#define KNOWN     (NEW_ROUND | MAD_PORT_PKEYS)
+#define NEW_ROUND                                                                                  \
+	(PORT_EVENT_STATE | PORT_EVENT_LID | PORT_EVENT_SM | PORT_EVENT_REREGISTER | PORT_EVENT_GID)
+#define KNOWN (NEW_ROUND | PORT_EVENT_PKEYS)
 
 static const uint16_t traps[] = { MAD_TRAP_IN_SERVICE, MAD_TRAP_OUT_OF_SERVICE, MAD_TRAP_CAP_MASK };
 _Static_assert(sizeof(traps) / sizeof(*traps) == SUBS, "a subscription to each");
@@ -203,10 +204,11 @@ void mad_port_event(struct mad *mad, unsigned what)
 {
 	if (!mad->watch || mad->watch->ended || mad->gone)
 		return;
-	if (what & MAD_PORT_GONE)
+	if (what & PORT_EVENT_GONE)
 		mad_xact_gone(mad, -ENETDOWN);
 	else
-		look(mad->watch, what & KNOWN, what & MAD_PORT_PKEYS ? MAD_PKEYS_MAX : PKEYS_EACH);
+		look(mad->watch, what & KNOWN,
+			what & PORT_EVENT_PKEYS ? MAD_PKEYS_MAX : PKEYS_EACH);
 }
 
 static void stop(struct mad_watch *watch)
@@ -226,7 +228,7 @@ void mad_watch_gone(struct mad_watch *watch)
 		set_timer(watch, &watch->end, 0);
 		return;
 	}
-	watch->what |= MAD_PORT_GONE;
+	watch->what |= PORT_EVENT_GONE;
 	loop_work_add(watch->mad->loop, &watch->tell);
 }
 

@@ -583,7 +583,7 @@ static unsigned look_pkeys(struct mad_dev *dev, struct mad_port_info *info, unsi
 		uint16_t now =
 			fake_fabric.port[0].pkey[dev->pkey_at = (dev->pkey_at + 1) % info->pkeys];
 
-		what |= info->pkey[dev->pkey_at] != now ? MAD_PORT_PKEYS : 0;
+		what |= info->pkey[dev->pkey_at] != now ? PORT_EVENT_PKEYS : 0;
 		info->pkey[dev->pkey_at] = now;
 	}
 	return what;
@@ -597,10 +597,10 @@ int mad_dev_look(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys
 	fake_fabric.looks++;
 	if (fake_fabric.gone)
 		return -ENODEV;
-	what |= info->state != now->state ? MAD_PORT_STATE : 0;
-	what |= info->lid != now->lid ? MAD_PORT_LID : 0;
-	what |= info->sm_lid != now->sm_lid || info->sm_sl != now->sm_sl ? MAD_PORT_SM : 0;
-	what |= info->prefix != now->prefix || info->guid != now->guid ? MAD_PORT_GID : 0;
+	what |= info->state != now->state ? PORT_EVENT_STATE : 0;
+	what |= info->lid != now->lid ? PORT_EVENT_LID : 0;
+	what |= info->sm_lid != now->sm_lid || info->sm_sl != now->sm_sl ? PORT_EVENT_SM : 0;
+	what |= info->prefix != now->prefix || info->guid != now->guid ? PORT_EVENT_GID : 0;
 	info->state = now->state;
 	info->lid = now->lid;
 	info->sm_lid = now->sm_lid;

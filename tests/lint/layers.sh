@@ -17,7 +17,7 @@ export  : bdev child export kernel_disk kernel_identity kernel_nbd kernel_proces
 kernel  : kernel_* out child uri wire/iscsi wire/nvmf datamover uapi/* : netlink/* cjson/* mbedtls/*
 proto   : target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server wire/* : mbedtls/*
 block   : bdev split uri out mem copy session image : liburing.h
-mad     : mad wire/mad : infiniband/*
+mad     : mad port_events wire/mad : infiniband/*
 net     : port_events ep stream ways mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
 base    : applet uri image child crc32c mem out resolve stats : mbedtls/*
 include : * :

@@ -162,7 +162,7 @@ Test(watch, once_more_with_the_same)
 	cr_assert_eq(fake_fabric.subscribed, ALL);
 	cr_assert_eq(it.tolds, 1);
 	fake_notice(MAD_TRAP_IN_SERVICE, 0x200001, 0);
-	mad_port_event(mad, MAD_PORT_PKEYS);
+	mad_port_event(mad, PORT_EVENT_PKEYS);
 	pass(0.1);
 	cr_assert_eq(it.notices, 1);
 	cr_assert_eq(it.changes, 1);
@@ -204,9 +204,9 @@ Test(watch, what_changes_of_the_port_is_told_within_a_second_and_subscribed_anew
 		size_t at;
 		unsigned what;
 	} change[] = {
-		{ offsetof(struct mad_port_info, lid), MAD_PORT_LID },
-		{ offsetof(struct mad_port_info, sm_lid), MAD_PORT_SM },
-		{ offsetof(struct mad_port_info, prefix), MAD_PORT_GID },
+		{ offsetof(struct mad_port_info, lid), PORT_EVENT_LID },
+		{ offsetof(struct mad_port_info, sm_lid), PORT_EVENT_SM },
+		{ offsetof(struct mad_port_info, prefix), PORT_EVENT_GID },
 	};
 
 	begin();
@@ -236,7 +236,7 @@ Test(watch, a_port_that_goes_down_and_comes_back)
 	fake_fabric.port[0].state = PORT_DOWN;
 	fake_fabric.port[0].phys = 2;
 	pass(3);
-	cr_assert_eq(it.what, MAD_PORT_STATE);
+	cr_assert_eq(it.what, PORT_EVENT_STATE);
 	cr_assert_eq(it.told, -ENETDOWN);
 	diag_says(&it.diag, DIAG_UNREACHABLE, "fake0 port 1", "DOWN");
 	pass(600);
@@ -264,10 +264,10 @@ Test(watch, the_partition_table_is_gone_round)
 	pass(0.1);
 	fake_fabric.port[0].pkey[127] = 0x8001;
 	pass(MAD_PKEYS_MAX / 8 + 1);
-	cr_assert_eq(it.what, MAD_PORT_PKEYS);
+	cr_assert_eq(it.what, PORT_EVENT_PKEYS);
 	cr_assert_eq(mad_port(mad)->pkey[127], 0x8001);
 	fake_fabric.port[0].pkey[1] = 0x8002;
-	mad_port_event(mad, MAD_PORT_PKEYS);
+	mad_port_event(mad, PORT_EVENT_PKEYS);
 	pass(0.01);
 	cr_assert_eq(mad_port(mad)->pkey[1], 0x8002, "the whole of it when the kernel says so");
 	pass(5);
@@ -279,12 +279,12 @@ Test(watch, events_of_the_kernel)
 	begin();
 	pass(0.1);
 	fake_fabric.subscribed = 0; /* a subnet manager that was restarted */
-	mad_port_event(mad, MAD_PORT_REREGISTER);
-	mad_port_event(mad, MAD_PORT_SM);
+	mad_port_event(mad, PORT_EVENT_REREGISTER);
+	mad_port_event(mad, PORT_EVENT_SM);
 	cr_assert_eq(it.changes, 0, "never from inside");
 	pass(0.01);
 	cr_assert_eq(it.changes, 1);
-	cr_assert_eq(it.what, MAD_PORT_REREGISTER | MAD_PORT_SM);
+	cr_assert_eq(it.what, PORT_EVENT_REREGISTER | PORT_EVENT_SM);
 	pass(1);
 	cr_assert_eq(fake_fabric.subscribed, ALL);
 	cr_assert_eq(fake_fabric.informs, 6, "once for both");
@@ -316,7 +316,7 @@ Test(watch, who_has_the_reports_already)
 	cr_assert_eq(fake_fabric.informs, 0);
 	fake_fabric.port[0].lid = 9;
 	pass(1.01);
-	cr_assert_eq(it.what, MAD_PORT_LID, "the port is watched all the same");
+	cr_assert_eq(it.what, PORT_EVENT_LID, "the port is watched all the same");
 	fake_fabric.reports_taken = false;
 	pass(91);
 	cr_assert_eq(it.told, 0);
@@ -379,7 +379,7 @@ Test(watch, redirected_to_who_reports_from_there)
 	pass(0.1);
 	cr_assert_eq(it.notices, 1);
 	fake_fabric.sa_nowhere = true;
-	mad_port_event(mad, MAD_PORT_REREGISTER);
+	mad_port_event(mad, PORT_EVENT_REREGISTER);
 	pass(2);
 	cr_assert_eq(it.told, -EPROTO);
 	diag_says(&it.diag, DIAG_PROTOCOL, "fake0 port 1", "redirected");
@@ -432,7 +432,7 @@ Test(watch, who_has_nothing_to_report)
 Test(watch, nobody_watches)
 {
 	fake_report(2, good, MAD_LEN);
-	mad_port_event(mad, MAD_PORT_GONE);
+	mad_port_event(mad, PORT_EVENT_GONE);
 	pass(1);
 	cr_assert_eq(fake_fabric.answered, 0);
 	cr_assert_eq(mad_counters(mad)->late, 1);
@@ -459,9 +459,9 @@ Test(watch, a_device_that_goes)
 	pass(0.1);
 	fake_fabric.gone = true;
 	pass(1.01);
-	cr_assert_eq(it.what, MAD_PORT_GONE);
+	cr_assert_eq(it.what, PORT_EVENT_GONE);
 	cr_assert_eq(it.changes, 1);
-	mad_port_event(mad, MAD_PORT_GONE | MAD_PORT_STATE);
+	mad_port_event(mad, PORT_EVENT_GONE | PORT_EVENT_STATE);
 	pass(100);
 	cr_assert_eq(it.changes, 1);
 	cr_assert_eq(it.tolds, 1);
@@ -476,9 +476,9 @@ Test(watch, a_device_that_goes_while_it_subscribes_and_while_it_unsubscribes)
 	fake_fabric.sa_dead = true;
 	begin();
 	pass(0.5);
-	mad_port_event(mad, MAD_PORT_GONE);
+	mad_port_event(mad, PORT_EVENT_GONE);
 	pass(0.1);
-	cr_assert_eq(it.what, MAD_PORT_GONE);
+	cr_assert_eq(it.what, PORT_EVENT_GONE);
 	cr_assert_eq(it.tolds, 0);
 	end();
 	once_more();
@@ -521,11 +521,11 @@ Test(watch, nothing_is_told_after_it_was_left)
 	begin();
 	pass(0.1);
 	fake_fabric.sa_dead = true;
-	mad_port_event(mad, MAD_PORT_PKEYS | MAD_PORT_REREGISTER);
+	mad_port_event(mad, PORT_EVENT_PKEYS | PORT_EVENT_REREGISTER);
 	mad_unwatch(mad, &it.watch, ended);
 	pass(0.1);
 	fake_report(2, good, MAD_LEN);
-	mad_port_event(mad, MAD_PORT_SM);
+	mad_port_event(mad, PORT_EVENT_SM);
 	pass(0.1);
 	cr_assert_not(it.ended);
 	cr_assert_eq(it.changes + it.notices, 0);
@@ -540,7 +540,7 @@ Test(watch, may_be_left_from_any_upcall)
 		pass(0.1);
 		fake_notice(MAD_TRAP_IN_SERVICE, 0x200000, 0);
 		pass(0.1);
-		mad_port_event(mad, MAD_PORT_REREGISTER);
+		mad_port_event(mad, PORT_EVENT_REREGISTER);
 		pass(1);
 		cr_assert(it.ended, "%d", leave);
 		cr_assert_eq(fake_fabric.subscribed, 0);
@@ -584,7 +584,7 @@ static void something_happens(void)
 		break;
 	case 4:
 		fake_fabric.subscribed = 0;
-		mad_port_event(mad, MAD_PORT_REREGISTER);
+		mad_port_event(mad, PORT_EVENT_REREGISTER);
 		break;
 	case 5:
 		fake_fabric.inform_status = (uint16_t)(dice(3) == 0   ? 0x0100

@@ -27,7 +27,7 @@ static void ended(struct mad_watch *watch)
 static void changed(struct mad_watch *watch, unsigned what)
 {
 	printf("changed %u state %u\n", what, mad_port(mad)->state);
-	if (what & MAD_PORT_GONE)
+	if (what & PORT_EVENT_GONE)
 		mad_unwatch(mad, watch, ended);
 }
 
