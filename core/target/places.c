@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Which connections keep their places. A peer that only holds places competes with others of its
- * own address first, then with the address that holds most, and never with an admitted host. */
+ * own address first, then with the network and the address that hold most, and never with an
+ * admitted host. */
 #include "places.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -70,18 +71,30 @@ static bool evict(struct target_places *places, struct target_place *place)
 	return true;
 }
 
-/* The oldest of one address; NULL: of the address that has most beyond what was announced. */
+/* By the network that has most beyond what was announced, in it by the address; 0: it has none. */
+static void weigh(struct target_places *places, struct target_origin *origin, unsigned class)
+{
+	uint64_t own = excess(places, origin, class), all = own;
+
+	for (const struct target_origin *o = places->origins; own && origin->net && o; o = o->next)
+		if (o != origin && o->net == origin->net)
+			all += excess(places, o, class);
+	origin->weight = own ? all << 32 | own : 0;
+}
+
+/* The oldest of one address; NULL: of the one that weighs most. */
 static struct target_place *oldest(
 	struct target_places *places, unsigned class, const struct target_origin *origin)
 {
 	struct target_place *place = places->first[class];
-	unsigned most = 1;
+	uint64_t most = 1;
 
-	for (struct target_origin *other = places->origins; !origin && other; other = other->next)
-		if (excess(places, other, class) > most)
-			most = excess(places, other, class);
-	while (place &&
-		(origin ? place->origin != origin : excess(places, place->origin, class) < most))
+	for (struct target_origin *o = places->origins; !origin && o; o = o->next) {
+		weigh(places, o, class);
+		if (o->weight > most)
+			most = o->weight;
+	}
+	while (place && (origin ? place->origin != origin : place->origin->weight < most))
 		place = place->next;
 	return place;
 }
@@ -153,6 +166,17 @@ bool target_places_room(struct target_places *places, const struct addr *peer)
 	return false;
 }
 
+/* An IPv6 host may take any address of its /64. */
+static uint64_t network(const struct addr *peer)
+{
+	const struct sockaddr_in6 *in6 = (const void *)&peer->ss;
+	uint64_t net = 0;
+
+	if (peer->ss.ss_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		memcpy(&net, &in6->sin6_addr, sizeof(net));
+	return net;
+}
+
 void target_places_enter(
 	struct target_places *places, struct target_place *place, const struct addr *peer)
 {
@@ -161,10 +185,12 @@ void target_places_enter(
 
 	if (!origin) {
 		origin = calloc(1, sizeof(*origin));
-		if (origin)
+		if (origin) {
 			strcpy(origin->name, name);
-		else
+			origin->net = network(peer);
+		} else {
 			origin = &places->unknown;
+		}
 	}
 	if (!origin->count++) {
 		origin->next = places->origins;

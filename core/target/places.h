@@ -22,7 +22,9 @@ struct target_limits {
 struct target_origin { /* an address without its port */
 	struct target_origin *next;
 	unsigned count, leaders;
-	unsigned of[2]; /* strangers, guests */
+	unsigned of[2];  /* strangers, guests */
+	uint64_t net;    /* of IPv6: its /64, of which a peer may have all addresses; else 0 */
+	uint64_t weight; /* while one to evict is chosen */
 	char name[ADDR_TEXT];
 };
 

@@ -51,6 +51,14 @@ static struct addr address(unsigned number)
 	return addr;
 }
 
+static bool enter_addr(unsigned i, const struct addr *addr)
+{
+	if (!target_places_room(&places, addr))
+		return false;
+	target_places_enter(&places, &place[i], addr);
+	return true;
+}
+
 static bool enter(unsigned i, unsigned from)
 {
 	struct addr addr = address(from);
@@ -58,10 +66,19 @@ static bool enter(unsigned i, unsigned from)
 	static uint16_t port;
 
 	((struct sockaddr_in *)(void *)&addr.ss)->sin_port = htons(++port);
-	if (!target_places_room(&places, &addr))
-		return false;
-	target_places_enter(&places, &place[i], &addr);
-	return true;
+	return enter_addr(i, &addr);
+}
+
+/* Of IPv6: 2001:db8::/32, a /64 of it, and the number in that. */
+static bool enter6(unsigned i, uint8_t net, uint16_t number)
+{
+	struct addr addr = { .len = sizeof(struct sockaddr_in6) };
+	struct sockaddr_in6 *in6 = (void *)&addr.ss;
+
+	in6->sin6_family = AF_INET6;
+	in6->sin6_addr = (struct in6_addr){ { { 0x20, 1, 0xd,
+		0xb8, [7] = net, [14] = (uint8_t)(number >> 8), [15] = (uint8_t)number } } };
+	return enter_addr(i, &addr);
 }
 
 /* What was evicted goes, as connections do after a while. */
@@ -144,6 +161,30 @@ Test(target_places, strangers_of_all_addresses)
 }
 
 /* As many as a host announces are no strangers, from its own address. */
+/* Many addresses of one /64 are one peer's, as far as others are concerned; among themselves the
+ * address that has most makes room. */
+Test(target_places, strangers_of_one_network)
+{
+	begin(1024, false);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert(enter6(i, 1, 1));
+	cr_assert(enter6(3, 2, 1));
+	for (unsigned i = 4; i < TARGET_STRANGERS - 2; i++)
+		cr_assert(enter6(i, 2, (uint16_t)(10 + i)));
+	cr_assert(enter6(TARGET_STRANGERS - 2, 2, 1));
+	cr_assert(enter6(TARGET_STRANGERS - 1, 2, 9));
+	cr_assert_eq(evictions, 0);
+	for (unsigned i = 0; i < 40; i++)
+		cr_assert(enter6(100 + i, 2, (uint16_t)(1000 + i)));
+	cr_assert_eq(evictions, 40);
+	cr_assert_eq(evicted[0], &place[3], "of the address with two");
+	for (unsigned i = 1; i < 40; i++)
+		cr_assert_eq(evicted[i], &place[3 + i]);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert(!place[i].evicted);
+	end();
+}
+
 Test(target_places, announced_connections)
 {
 	begin(1024, false);
