@@ -194,6 +194,7 @@ struct attach_nvme {
 	struct attach_nvme_said {
 		struct diag why;
 		int32_t ring, key; /* 0: none */
+		char known[NVMF_KNOWN];
 	} said;
 	struct nvmf_nodes nodes;
 	int instance;

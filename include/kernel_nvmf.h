@@ -120,9 +120,13 @@ bool kernel_nvmf_same_host(const char *, const char *);
 int kernel_nvmf_ready(int root, const char *transport, struct diag *);
 #define NVMF_LINE     4096 /* the kernel takes a page */
 #define NVMF_LEFT_OUT 256
+#define NVMF_KNOWN    2048
+/* The options that this kernel knows; "" = it does not list them. Blocks while the kernel connects
+ * (nvmf_dev_mutex). */
+void kernel_nvmf_known(int root, char known[NVMF_KNOWN]);
 /* The line for kernel_nvmf_write_line(), secrets masked unless it is, and which options this kernel
  * does not know (soft ones, "" = none). Needs: checked. */
-int kernel_nvmf_line(int root, const struct nvmf_want *, bool mask, char line[NVMF_LINE],
+int kernel_nvmf_line(const struct nvmf_want *, const char *known, bool mask, char line[NVMF_LINE],
 	char left_out[NVMF_LEFT_OUT], struct diag *);
 
 bool kernel_nvmf_loaded(int root, const char *transport); /* kernel_nvmf_ready() loads nothing */

@@ -40,7 +40,7 @@ static bool wants_connection(int root, const struct nvmf_target *t, struct nvmf_
 	return t->want.value[NVMF_DUPLICATE_CONNECT] || kernel_nvmf_find(root, &t->want, ctrl);
 }
 
-/* An existing connection needs no key. */
+/* In a child: the keyring and /dev/nvme-fabrics may block. An existing connection needs no key. */
 static int get_ready(int root, const void *arg, void *out)
 {
 	const struct nvmf_target *t = ((const struct attach_nvme *)arg)->target;
@@ -50,6 +50,8 @@ static int get_ready(int root, const void *arg, void *out)
 
 	if (!err && nvmf_tls_wanted(t) && wants_connection(root, t, &ctrl))
 		err = nvmf_tls_insert(root, t, &said->ring, &said->key, &said->why);
+	if (!err)
+		kernel_nvmf_known(root, said->known);
 	return -err;
 }
 
@@ -67,7 +69,9 @@ static void is_ready(struct attach *attach, int err)
 	if (!err)
 		nvmf_tls_numbers(nvme->target, nvme->said.ring, nvme->said.key);
 	else if (err == -ETIMEDOUT && !nvme->said.why.err && is_loaded(nvme))
-		diag_set(why, DIAG_TIMEOUT, -err, "add the TLS key to the kernel's keyring: %s",
+		diag_set(why, DIAG_TIMEOUT, -err, "%s: %s",
+			nvmf_tls_wanted(nvme->target) ? "add the TLS key to the kernel's keyring"
+						      : "read /dev/nvme-fabrics",
 			diag_errno_text(-err));
 	if (why->code == DIAG_NO_MODULE && !nvmf_target_discovery(nvme->target))
 		diag_hint(why,
@@ -91,7 +95,7 @@ static void nvme_ready(struct attach *attach)
 			.out = &nvme->said,
 			.out_len = sizeof(nvme->said),
 			.until = attach->until },
-		is_loaded(nvme) && !nvmf_tls_wanted(nvme->target), is_ready);
+		false, is_ready);
 }
 
 /* ---- dial */
@@ -169,14 +173,14 @@ static int make_line(struct attach_nvme *nvme, char line[NVMF_LINE])
 	const struct nvmf_want *want = &nvme->target->want;
 	struct attach *attach = &nvme->attach;
 	char left_out[NVMF_LEFT_OUT];
-	int err = kernel_nvmf_line(attach->root, want, true, line, left_out, &attach->why);
+	int err = kernel_nvmf_line(want, nvme->said.known, true, line, left_out, &attach->why);
 
 	if (!err && loop_options(attach->loop)->verbose)
 		attach_note(attach, "/dev/nvme-fabrics: %s", line);
 	if (!err && left_out[0])
 		attach_note(attach, "ignored, as this kernel does not support it: %s", left_out);
 	return err ? err
-		   : kernel_nvmf_line(attach->root, want, false, line, left_out, &attach->why);
+		   : kernel_nvmf_line(want, nvme->said.known, false, line, left_out, &attach->why);
 }
 
 static void nvme_dial(struct attach *attach)

@@ -53,9 +53,11 @@ int attach_nvme_plan(struct call *call, int root, const struct nvmf_target *t, s
 	struct out *out = call->out;
 	struct nvmf_ctrl ctrl;
 	char line[NVMF_LINE], word[OUT_SHELL(sizeof(line))], left_out[NVMF_LEFT_OUT], text[512],
-		identity[600];
-	int err = kernel_nvmf_line(root, &t->want, true, line, left_out, diag);
+		identity[600], known[NVMF_KNOWN];
+	int err;
 
+	kernel_nvmf_known(root, known);
+	err = kernel_nvmf_line(&t->want, known, true, line, left_out, diag);
 	if (err)
 		return err;
 	nvmf_target_text(t, text, sizeof(text));

@@ -99,12 +99,17 @@ static bool is_secret(int key)
 	return key == NVMF_DHCHAP_SECRET || key == NVMF_DHCHAP_CTRL_SECRET;
 }
 
-int kernel_nvmf_line(int root, const struct nvmf_want *want, bool mask, char line[NVMF_LINE],
-	char left_out[NVMF_LEFT_OUT], struct diag *diag)
+void kernel_nvmf_known(int root, char known[NVMF_KNOWN])
+{
+	if (kernel_sys_read(root, known, NVMF_KNOWN, FABRICS_DEV) < 0)
+		known[0] = 0;
+}
+
+int kernel_nvmf_line(const struct nvmf_want *want, const char *known, bool mask,
+	char line[NVMF_LINE], char left_out[NVMF_LEFT_OUT], struct diag *diag)
 {
 	struct writer w = { line, NVMF_LINE, 0 }, out = { left_out, NVMF_LEFT_OUT, 0 };
-	char known[2048];
-	bool told = kernel_sys_read(root, known, sizeof(known), FABRICS_DEV) > 0;
+	bool told = known[0];
 
 	left_out[0] = line[0] = 0;
 	for (int key = 0; key < NVMF_KEYS; key++) {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MSEC 1000000ull
@@ -123,10 +124,11 @@ static int connect_without_wait(void)
 static void device_says(const char *answer)
 {
 	static const char lists[] = "transport,traddr,nqn";
-	char line[NVMF_LINE], out[NVMF_LEFT_OUT], text[NVMF_LINE + 100];
+	char line[NVMF_LINE], out[NVMF_LEFT_OUT], known[NVMF_KNOWN], text[NVMF_LINE + 100];
 
 	tree_file(&tree, "dev/nvme-fabrics", lists);
-	cr_assert_eq(kernel_nvmf_line(tree.root, want, true, line, out, NULL), 0);
+	kernel_nvmf_known(tree.root, known);
+	cr_assert_eq(kernel_nvmf_line(want, known, true, line, out, NULL), 0);
 	snprintf(text, sizeof(text), "%-*s%s", (int)strlen(line), lists, answer);
 	tree_file(&tree, "dev/nvme-fabrics", text);
 }
@@ -214,7 +216,7 @@ Test(nvme, a_keyring_that_blocks)
 	struct loop_timer timer = { .fire = cancel };
 
 	target.tls.ring = "stuck";
-	prepare(100);
+	prepare(1500);
 	cr_assert_eq(run(), -ETIMEDOUT);
 	diag_says(why, DIAG_TIMEOUT, NULL, "TLS key keyring");
 	prepare(0);
@@ -235,7 +237,7 @@ Test(nvme, a_driver_that_is_missing)
 
 static void waits(uint32_t nsid, int err, const char *words)
 {
-	prepare(err == -ETIMEDOUT ? 100 : 10000);
+	prepare(err == -ETIMEDOUT ? 1500 : 10000);
 	target.nsid = nsid;
 	cr_assert_eq(run(), err, "%s", why->text);
 	if (err)
@@ -257,7 +259,7 @@ Test(nvme, what_does_not_come_is_not_waited_for_forever)
 	tree_file(&tree, "sys/class/nvme/nvme2/state", "connecting\n");
 	waits(0, -ETIMEDOUT, "nvme2 connecting");
 	tree_file(&tree, "sys/class/nvme/nvme2/state", "deleting (no IO)\n");
-	prepare(100);
+	prepare(1500);
 	snprintf(nvme.attach.what, sizeof(nvme.attach.what), "nvme2");
 	nvme.active.count = -EIO;
 	cr_assert_eq(attach_nvme_row.look(&nvme.attach), -ENODEV);
@@ -270,7 +272,7 @@ Test(nvme, what_does_not_come_is_not_waited_for_forever)
 /* What the controller shows, as if it had been asked. */
 static int look_with(const uint32_t *nsid, int count, uint32_t wanted, const char *uuid)
 {
-	prepare(100);
+	prepare(1500);
 	snprintf(nvme.attach.what, sizeof(nvme.attach.what), "nvme2");
 	target.nsid = wanted;
 	snprintf(target.uuid, sizeof(target.uuid), "%s", uuid ? uuid : "");
@@ -421,12 +423,23 @@ Test(nvme, connected_just_before_it_is_cancelled)
 }
 
 /* Connected by this command, and then its namespace does not come. */
+/* As long as the kernel connects something else, a read of the device blocks. */
+Test(nvme, a_device_that_blocks_is_read_in_a_child)
+{
+	unlinkat(tree.root, "dev/nvme-fabrics", 0);
+	cr_assert_eq(mkfifoat(tree.root, "dev/nvme-fabrics", 0600), 0);
+	prepare(500);
+	cr_assert_eq(run(), -ETIMEDOUT);
+	diag_says(why, DIAG_TIMEOUT, NULL, "/dev/nvme-fabrics");
+	cr_assert(!nvme.attach.made);
+}
+
 static void fails_after_dial(void)
 {
 	nvme_tree_ctrl(&tree, "nvme3", "rdma", "nqn.other", "traddr=10.0.0.1,trsvcid=4420");
 	nvme_tree_disk(&tree, "nvme3", "nvme1c3n1", "nvme1n1", 1);
 	device_says("instance=3,cntlid=1\n");
-	prepare(50);
+	prepare(1500);
 	target.nsid = 3;
 	cr_assert_eq(run(), -ETIMEDOUT);
 }

@@ -28,13 +28,14 @@ static void makes(
 	const char *lists, const struct nvmf_want *want, const char *expected, const char *left)
 {
 	struct tree tree = tree_new();
-	char line[NVMF_LINE], out[NVMF_LEFT_OUT];
+	char line[NVMF_LINE], out[NVMF_LEFT_OUT], known[NVMF_KNOWN];
 	struct diag diag = { 0 };
 
 	tree_dir(&tree, "dev");
 	if (lists)
 		tree_file(&tree, "dev/nvme-fabrics", lists);
-	if (kernel_nvmf_line(tree.root, want, true, line, out, &diag)) {
+	kernel_nvmf_known(tree.root, known);
+	if (kernel_nvmf_line(want, known, true, line, out, &diag)) {
 		diag_says(&diag, DIAG_UNSUPPORTED, NULL, expected);
 	} else {
 		cr_assert_str_eq(line, expected);
