@@ -561,12 +561,12 @@ static void retrying(struct iscsi_start *core, const struct attach_iscsi *one)
 		note(call, "%s: %s; retrying", one->want.target, one->attach.why.text);
 }
 
-static int log_in(struct start *s)
+/* *kept: sessions were made that a keeper is to restore. */
+static int log_in(struct start *s, bool *kept)
 {
 	struct call *call = s->call;
 	uint32_t ms = s->opts->common.timeout_ms;
 	struct loop *loop;
-	bool made = false;
 	int rc = read_settings(s);
 
 	if (rc)
@@ -589,10 +589,8 @@ static int log_in(struct start *s)
 		     : show_all(s, false);
 	loop_free(loop);
 	for (unsigned i = 0; s->core.attach && i < s->core.wishes.count; i++)
-		made |= iscsi_start_resolved(&s->core.attach[i]) &&
-			!s->core.attach[i].attach.why.err;
-	if (made)
-		iscsi_keeper_begin(call, s->core.root, s->opts->keeper);
+		*kept |= iscsi_start_resolved(&s->core.attach[i]) &&
+			 !s->core.attach[i].attach.why.err;
 	return rc;
 }
 
@@ -662,6 +660,7 @@ static int run(struct call *call)
 {
 	const struct start_options *opts = call->opts;
 	struct start s = { .call = call, .opts = opts };
+	bool kept = false;
 	int rc;
 
 	if (opts->help)
@@ -676,8 +675,10 @@ static int run(struct call *call)
 	if (s.core.root < 0)
 		return end(call, (diag_sys(call->diag, errno, "open /"), EXIT_FAILED));
 	rc = opts->network || opts->print ? use_table(call, s.core.root, !opts->network)
-					  : log_in(&s);
+					  : log_in(&s, &kept);
 	iscsi_start_free(&s.core);
+	if (kept)
+		iscsi_keeper_begin(call, s.core.root, opts->keeper); /* without the secrets */
 	close(s.core.root);
 	return end(call, rc);
 }

@@ -153,7 +153,8 @@ struct iscsi_records {
 	uint32_t retry_max;
 	unsigned algs;
 	char initiator[ISCSI_NAME_MAX + 1], netdev[16];
-	const char *user[2], *secret[2]; /* NULL: not given; else the value that was passed */
+	/* NULL: not given; else the value that was passed, which iscsi_start_free() wipes */
+	const char *user[2], *secret[2];
 };
 /* -ENOENT: unknown. */
 int iscsi_record_set(

@@ -176,6 +176,10 @@ void iscsi_start_free(struct iscsi_start *s)
 {
 	for (unsigned i = 0; s->attach && i < s->wishes.count; i++)
 		attach_luns_free(&s->attach[i].luns);
+	for (unsigned i = 0; i < 2; i++)
+		if (s->records.secret[i])
+			explicit_bzero((char *)(uintptr_t)s->records.secret[i],
+				strlen(s->records.secret[i]));
 	free(s->attach);
 	free(s->from);
 	kernel_iscsi_wishes_free(&s->wishes);
