@@ -132,6 +132,8 @@ bool lun_parse(uint64_t *lun, const char *text)
 		sum |= value << shift;
 		text += len;
 		if (!*text) {
+			if (sum == UINT64_MAX) /* "not specified" (SAM-5, 4.7.4) */
+				return false;
 			*lun = sum;
 			return true;
 		}
