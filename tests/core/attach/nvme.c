@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MSEC 1000000ull
@@ -423,17 +422,6 @@ Test(nvme, connected_just_before_it_is_cancelled)
 }
 
 /* Connected by this command, and then its namespace does not come. */
-/* As long as the kernel connects something else, a read of the device blocks. */
-Test(nvme, a_device_that_blocks_is_read_in_a_child)
-{
-	unlinkat(tree.root, "dev/nvme-fabrics", 0);
-	cr_assert_eq(mkfifoat(tree.root, "dev/nvme-fabrics", 0600), 0);
-	prepare(500);
-	cr_assert_eq(run(), -ETIMEDOUT);
-	diag_says(why, DIAG_TIMEOUT, NULL, "/dev/nvme-fabrics");
-	cr_assert(!nvme.attach.made);
-}
-
 static void fails_after_dial(void)
 {
 	nvme_tree_ctrl(&tree, "nvme3", "rdma", "nqn.other", "traddr=10.0.0.1,trsvcid=4420");
