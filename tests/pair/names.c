@@ -113,7 +113,7 @@ Test(names, a_path_without_an_address_delays_nothing, .timeout = 60)
 
 Test(names, the_time_of_an_attempt_covers_the_lookup)
 {
-	static const char *const schemes[] = { "nvme+tcp", "nvme+rdma", "nbd" };
+	static const char *const prefixes[] = { "nvme+tcp", "nvme+rdma", "nbd" };
 
 	begin();
 	env.timeout_ms = 50;
@@ -122,7 +122,7 @@ Test(names, the_time_of_an_attempt_covers_the_lookup)
 		uint64_t since = loop_clock();
 
 		cr_assert_eq(
-			attach(schemes[i], "mute.example", tt.port), -ETIMEDOUT, "%s", why.text);
+			attach(prefixes[i], "mute.example", tt.port), -ETIMEDOUT, "%s", why.text);
 		diag_says(&why, DIAG_TIMEOUT, NULL, "mute.example");
 		cr_assert_lt(loop_clock() - since, 2000 * MSEC);
 		host_hang_up();
@@ -140,7 +140,7 @@ static void *let_go(void *arg)
 
 Test(names, the_time_of_an_attempt_covers_the_connection_too)
 {
-	static const char *const schemes[] = { "nvme+tcp", "nbd" };
+	static const char *const prefixes[] = { "nvme+tcp", "nbd" };
 
 	tt.evil = EVIL_MUTE;
 	begin();
@@ -153,9 +153,9 @@ Test(names, the_time_of_an_attempt_covers_the_connection_too)
 		names_hold("slow.example", true);
 		cr_assert_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
 		cr_assert_eq(
-			attach(schemes[i], "slow.example", tt.port), -ETIMEDOUT, "%s", why.text);
+			attach(prefixes[i], "slow.example", tt.port), -ETIMEDOUT, "%s", why.text);
 		cr_assert_lt(loop_clock() - since, 2300 * MSEC,
-			"%s: the connection had the whole time once more", schemes[i]);
+			"%s: the connection had the whole time once more", prefixes[i]);
 		pthread_join(thread, NULL);
 		host_hang_up();
 	}
@@ -177,14 +177,14 @@ Test(names, a_disk_by_name)
 /* Port 1 of this machine has no listener. */
 Test(names, a_name_is_asked_for_again_when_nothing_answers_at_its_address)
 {
-	static const char *const schemes[] = { "nvme+tcp", "nbd" };
+	static const char *const prefixes[] = { "nvme+tcp", "nbd" };
 	unsigned asked = 0;
 
 	begin();
 	names_set("disk.example", "127.0.0.2", 0);
 	for (unsigned i = 0; i < 4; i++) {
 		cr_assert_eq(
-			attach(schemes[i / 2], "disk.example", 1), -ECONNREFUSED, "%s", why.text);
+			attach(prefixes[i / 2], "disk.example", 1), -ECONNREFUSED, "%s", why.text);
 		host_hang_up();
 		cr_assert_eq(names_asked("disk.example"), ++asked);
 	}
@@ -200,7 +200,7 @@ Test(names, a_name_is_asked_for_again_when_nothing_answers_at_its_address)
 /* Freed while the lookup lasts; what the thread finds later is no one's. */
 Test(names, a_disk_can_be_left_while_its_name_is_looked_up)
 {
-	static const char *const schemes[] = { "nvme+tcp", "nbd" };
+	static const char *const prefixes[] = { "nvme+tcp", "nbd" };
 	const volatile int never = 0;
 
 	begin();
@@ -210,7 +210,7 @@ Test(names, a_disk_can_be_left_while_its_name_is_looked_up)
 		struct uri uri;
 		char text[100];
 
-		snprintf(text, sizeof(text), "%s://slow.example:%u/t1/1", schemes[i], tt.port);
+		snprintf(text, sizeof(text), "%s://slow.example:%u/t1/1", prefixes[i], tt.port);
 		cr_assert_eq(uri_parse(&uri, text, &why), 0);
 		cr_assert_eq(
 			bdev_start(&disk, loop, &uri, &env, NULL, NULL, &why), 0, "%s", why.text);
