@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Addresses to and from text. Names are left to resolve.c. */
+/* Parse and print addresses. Host names are resolved by resolve.c. */
 #include "out.h"
 #include "uri.h"
 #include <arpa/inet.h>
@@ -33,7 +33,7 @@ static void set_v6(struct addr *addr, const struct in6_addr *ip, uint32_t scope,
 	sin6->sin6_port = htons(port);
 }
 
-/* Of a link-local address: an interface by name or number. */
+/* Scope of a link-local address: an interface name or number. */
 static int scope_id(const char *scope, uint32_t *id, struct diag *diag)
 {
 	uint64_t number;
@@ -152,7 +152,7 @@ static int parse_unix(struct addr *addr, const char *path, struct diag *diag)
 	return 0;
 }
 
-/* Every address of this machine: IPv6's covers both families, but a kernel may be without it. */
+/* The wildcard address: IPv6's covers both families, but the kernel may lack IPv6. */
 static void set_any(struct addr *addr, uint16_t port)
 {
 	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -165,7 +165,7 @@ static void set_any(struct addr *addr, uint16_t port)
 	set_v6(addr, &in6addr_any, 0, port);
 }
 
-/* The port after ':', or the default one where there is no ':'. */
+/* Parse the port after ':', or take the default port if there is no ':'. */
 static int parse_port(const char *text, const char *colon, uint16_t default_port, uint16_t *port,
 	struct diag *diag)
 {

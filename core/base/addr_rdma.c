@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is said behind an address about RDMA there. */
+/* Parse the RDMA keys behind an address (?rdma=…&crc=…). */
 #include "uri.h"
 #include <errno.h>
 #include <string.h>

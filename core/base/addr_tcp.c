@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The options of every TCP connection, made or accepted, in one place. */
+/* The socket options of every TCP connection, accepted or connected. */
 #include "uri.h"
 #include <netinet/in.h>
 #include <netinet/tcp.h>

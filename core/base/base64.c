@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Decode base64 with mbedTLS, without what it tolerates: blanks, line breaks, and a last group that
- * it drops because its padding is missing. */
+/* Decode base64 with mbedTLS, but reject what it tolerates: blanks, line breaks, and a last group
+ * without its padding, which it drops. */
 #include "base64.h"
 #include <mbedtls/base64.h>
 #include <stdbool.h>

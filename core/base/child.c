@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Going to the background with a parent that waits for readiness, and running commands. */
+/* Run in the background with a parent that waits for readiness, and run commands. */
 #include "child.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +76,7 @@ void child_daemon_ready(int ready)
 	close(ready);
 }
 
-/* Every "$name" in the word, as the value. */
+/* Replace every "$name" in the word by the value. */
 static char *expand(const char *word, const char *name, const char *value)
 {
 	size_t name_len = strlen(name), len = 0;
@@ -116,7 +116,8 @@ static char **make_words(char *const *words, unsigned count, const char *name, c
 	return argv;
 }
 
-/* Ours with one more; only the last, which is that one, is to be freed. */
+/* Copy the environment and add one variable. Free the array and *own, which holds the new
+ * variable. */
 static char **make_environ(const char *name, const char *value, char **own)
 {
 	unsigned count = 0, n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Run a call that may block forever in a child, with a deadline. Neither side waits for the other:
- * who changes the shared state first decides whether the call counts or was abandoned. */
+ * the first to change the shared state decides whether the call counts or was abandoned. */
 #include "child.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -26,11 +26,11 @@ enum { UNDER_WAY, ENDED, ABANDONED };
 struct child_shared {
 	_Atomic int state;
 	int rc; /* what fn returned, once ENDED */
-	/* on a page of its own: requests of the kernel have their data there */
+	/* page-aligned: the kernel may read and write it on behalf of the call */
 	_Alignas(4096) char out[];
 };
 
-/* Processes that had not ended when their calls were over: each new call reaps those that have. */
+/* Children that outlived their calls: each new call reaps those that have ended. */
 struct left {
 	struct left *next;
 	const struct child_call *owner;
@@ -85,7 +85,7 @@ static bool settle(struct child_shared *shared, int state)
 	return atomic_compare_exchange_strong(&shared->state, &was, state);
 }
 
-/* Keep these descriptors as 0 ... count - 1, and no other. */
+/* Make these descriptors 0 ... count - 1 and close all others. */
 static bool keep_only(const int *fds, unsigned count)
 {
 	int high[CHILD_FDS];
@@ -152,8 +152,8 @@ static void finish(struct child_call *call)
 		call->done(call);
 }
 
-/* The deadline, and then the time to end by itself, in which SIGTERM is repeated: one that came
- * just before a call did not interrupt it. */
+/* Handle the deadline, then the grace time. SIGTERM is repeated during the grace time, as one that
+ * arrives just before a system call does not interrupt it. */
 static void expire(struct child_call *call)
 {
 	uint64_t now = loop_clock();
@@ -189,7 +189,7 @@ static void timed_out(struct loop_timer *timer)
 	expire(container_of(timer, struct child_call, timer));
 }
 
-/* The child does nothing before its end can be watched. */
+/* The child waits until its parent can watch for its end. */
 static int fork_child(struct child_call *call, const int *fds, unsigned count)
 {
 	int gate[2], err = 0;
@@ -269,7 +269,7 @@ bool child_call_wait(struct child_call *call, uint64_t until)
 
 	while (call->pid) {
 		uint64_t now = loop_clock(), end = call->at_ns;
-		bool first = !end || (until && until < end); /* `until` comes first */
+		bool first = !end || (until && until < end); /* `until` is earlier */
 
 		end = first ? until : end;
 		if (end && now >= end && first)

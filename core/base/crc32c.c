@@ -50,7 +50,7 @@ static bool have_instruction(void)
 /* x^(8 * LANE * lanes - 33), reflected */
 #define BESIDE(lanes) ((lanes) == 1 ? 0xb9e02b86 : 0xdd7e3b0c)
 
-/* The remainder with that many lanes of zeroes behind it. */
+/* Append that many lanes of zeroes to the remainder. */
 __attribute__((target("sse4.2,pclmul"))) static uint64_t shift(uint64_t crc, uint32_t by)
 {
 	__m128i product = _mm_clmulepi64_si128(
@@ -58,8 +58,8 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t shift(uint64_t crc, uin
 	return _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(product));
 }
 
-/* The instruction takes three cycles and one can start every cycle: three lanes side by side. len
- * is a multiple of theirs. */
+/* The instruction has a latency of three cycles and a throughput of one per cycle, so compute three
+ * lanes in parallel. len is a multiple of 3 * LANE. */
 __attribute__((target("sse4.2,pclmul"))) static uint64_t by_lanes(
 	uint64_t first, const uint8_t *p, size_t len)
 {
@@ -84,8 +84,8 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t by_lanes(
 #define FOLDER __attribute__((target("sse4.2,avx512f,vpclmulqdq")))
 #define FOLD   128u
 
-/* Moves the remainder FOLD bytes on, to `next`: in each 16 bytes the first 8 times
- * x^(8 * FOLD + 31), the others times x^(8 * FOLD - 33), reflected. */
+/* Advance the remainder by FOLD bytes and add those at `next`: in each 16 bytes, multiply the first
+ * 8 by x^(8 * FOLD + 31) and the others by x^(8 * FOLD - 33), reflected. */
 FOLDER static __m512i fold(__m512i sum, const uint8_t *next)
 {
 	const __m512i by = _mm512_set4_epi64(0xd3b6092, 0x6992cea2, 0xd3b6092, 0x6992cea2);
@@ -94,8 +94,8 @@ FOLDER static __m512i fold(__m512i sum, const uint8_t *next)
 	       _mm512_loadu_si512(next);
 }
 
-/* 64 bytes in two multiplications, where the instruction takes 8 at a time. len is a multiple of
- * FOLD, not 0. */
+/* Process 64 bytes with two multiplications; the CRC instruction takes 8 at a time. len is a
+ * multiple of FOLD, not 0. */
 FOLDER static uint64_t by_folding(uint64_t crc, const uint8_t *p, size_t len)
 {
 	__m512i even = _mm512_loadu_si512(p) ^

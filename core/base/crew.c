@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Threads with a loop each, and signals as events of a loop. */
+/* Worker threads with one loop each, and signals as loop events. */
 #include "loop.h"
 #include <errno.h>
 #include <pthread.h>
@@ -51,7 +51,7 @@ static int member_start(
 	member->options = options;
 	member->diag = diag;
 	sem_init(&member->ready, 0, 0);
-	sigfillset(&all); /* signals belong to the main loop's signalfd */
+	sigfillset(&all); /* signals are read from the main loop's signalfd */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&member->thread, NULL, member_main, member);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

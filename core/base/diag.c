@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Failures: filling a struct diag, and the words for codes and errnos, which are ours because libcs
- * differ. */
+/* Fill a struct diag, and describe codes and errnos. The texts are ours because libcs differ. */
 #include "diag.h"
 #include <errno.h>
 #include <stdarg.h>

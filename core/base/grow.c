@@ -12,7 +12,7 @@ void *grow_array(void *array, unsigned *count, size_t more, size_t each)
 
 	if (__builtin_add_overflow((size_t)*count, more, &total) || total > UINT_MAX)
 		return NULL;
-	memcpy(&items, array, sizeof(items)); /* the pointer's own type is the caller's */
+	memcpy(&items, array, sizeof(items)); /* memcpy, as the array is a pointer of any type */
 	items = reallocarray(items, total ? total : 1, each);
 	if (!items)
 		return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Formats of disk images and archives, by their first bytes. */
+/* Recognise formats of disk images and archives by their first bytes. */
 #include "image.h"
 #include "out.h"
 #include <errno.h>
@@ -11,7 +11,7 @@
 static const struct format {
 	const char *magic;
 	uint8_t len;
-	const char *name, *tool; /* tool: decompresses; NULL: qemu-nbd -f NAME */
+	const char *name, *tool; /* tool: the decompressor; NULL: qemu-nbd -f NAME reads it */
 } formats[] = {
 	{ MAGIC("QFI\xfb\0\0\0\1"), "qcow", NULL },
 	{ MAGIC("QFI\xfb"), "qcow2", NULL },
@@ -24,9 +24,9 @@ static const struct format {
 	{ MAGIC("\xfd\x37zXZ\0"), "xz", "xz" },
 };
 
-#define LONGEST 200 /* more does not fit into a hint */
+#define LONGEST 200 /* more would not fit into a hint */
 
-/* Part of a command that can be pasted. */
+/* Quote the path for a command that can be pasted; "FILE" if it is too long. */
 static const char *word(const char *path, char text[OUT_SHELL(LONGEST)])
 {
 	return strlen(path) <= LONGEST &&

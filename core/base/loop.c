@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The event loop: epoll, timers, end-of-turn work, pollers, messages from other threads. Turns may
- * nest (loop_wait inside an upcall), so whatever a turn walks over is on a stack of turns that
- * removals look through. */
+ * nest (loop_wait inside an upcall), so each running turn keeps its iterators in a struct turn on a
+ * stack, which removals correct. */
 #include "loop.h"
 #include "out.h"
 #include <assert.h>
@@ -20,23 +20,23 @@
 
 #define BATCH  64
 #define SECOND 1000000000ull
-/* looks for each at the clock, which some virtual machines take microseconds for */
+/* poller rounds per clock read, which takes microseconds on some virtual machines */
 #define POLL_BURST 16
-#define POLL_ON    (SECOND / 1000) /* then the rest of the loop has its turn */
-/* Turns for each offer of the CPU, which costs as much as two looks at a socket. If another task
- * took the last offer, the first turn makes one; if not, the last. */
+#define POLL_ON    (SECOND / 1000) /* then handle the other events */
+/* Spinning turns per sched_yield(), which costs as much as polling two sockets. If another task
+ * took the CPU at the last one, yield in the first of these turns, else in the last. */
 #define SPIN_YIELD       4
 #define SPIN_YIELD_ALONE 16
-#define SPIN_TAKEN       2000 /* ns; an offer that no task takes needs a fifth of it */
-/* This long, a descriptor that alone is active is looked at instead of epoll: both cost twice as
- * much. */
+#define SPIN_TAKEN       2000 /* ns; a sched_yield() without another task takes a fifth of it */
+/* While one descriptor is the only active one, poll it directly for this long instead of calling
+ * epoll_wait(): doing both costs twice as much. */
 #define SPIN_BLIND (SECOND / 20000)
-/* more than a slice: who shares a CPU with others loses it that often */
+/* more than a time slice: a loop that shares its CPU with busy tasks loses it that often */
 #define SPIN_AGAIN (SECOND / 100)
-/* longer than a client takes for a batch, shorter than a slice of the scheduler's */
+/* longer than a client's work on one batch, shorter than a time slice */
 #define SPIN_LOST (SECOND / 5000)
 
-struct turn { /* what a running turn still has before it */
+struct turn { /* what a running turn has not handled yet */
 	struct turn *outer;
 	struct epoll_event event[BATCH];
 	int next, count;
@@ -51,14 +51,14 @@ struct loop {
 	int stop;
 	bool no_spin;
 	unsigned spins; /* since the last event */
-	bool shared;    /* another task took the CPU when it was offered last */
-	uint64_t asked; /* epoll, at that time */
-	/* the last one ready; the same if it was so twice running, with no other */
+	bool shared;    /* another task took the CPU at the last sched_yield() */
+	uint64_t asked; /* time of the last epoll_wait() */
+	/* the last descriptor that was ready; the same if it alone was ready twice running */
 	struct loop_fd *last, *alone;
 	uint64_t last_event, spin_lost, spin_rest_until, spin_rest;
 	uint64_t spin_began, spun;
 	pthread_t thread;
-	struct loop_timer *timers; /* the soonest: the heap's root */
+	struct loop_timer *timers; /* the earliest: root of the heap */
 	uint64_t timers_set;
 	struct loop_work *work, **work_end;
 	struct loop_poller *pollers;
@@ -87,7 +87,7 @@ const struct loop_options *loop_options(const struct loop *loop)
 
 uint32_t loop_poll_auto(void)
 {
-	/* about the cost of waking a sleeping CPU of a virtual machine */
+	/* about the cost of waking a sleeping virtual CPU */
 	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 40 : 0;
 }
 
@@ -111,8 +111,8 @@ uint64_t loop_spun(const struct loop *loop)
 	return loop->spun;
 }
 
-/* Messages are pushed on a stack by any thread; the owner reverses what it takes, so each sender's
- * order is kept. */
+/* Any thread pushes messages on a stack. The owner reverses what it takes, which keeps each
+ * sender's order. */
 static void take_posted(struct loop *loop)
 {
 	struct loop_msg *taken =
@@ -252,9 +252,8 @@ static bool is_sooner(const struct loop_timer *a, const struct loop_timer *b)
 	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->serial < b->serial;
 }
 
-/* Timers are a pairing heap: no allocation, no limit, and a peer that keeps thousands of timers set
- * slows others only by their logarithm. The later root becomes the first child of the sooner one.
- */
+/* Timers are a pairing heap: no allocation, no limit, and thousands of timers of one peer slow the
+ * others only by their logarithm. The later root becomes the first child of the earlier one. */
 static struct loop_timer *meld(struct loop_timer *a, struct loop_timer *b)
 {
 	if (!a || !b)
@@ -283,7 +282,7 @@ static struct loop_timer *detach(struct loop_timer **list)
 	return timer;
 }
 
-/* One heap out of siblings: melded in pairs, then the pairs from the last to the first. */
+/* Meld siblings into one heap: in pairs, then the pairs from last to first. */
 static struct loop_timer *meld_all(struct loop_timer *siblings)
 {
 	struct loop_timer *pairs = NULL, *heap = NULL;
@@ -402,8 +401,8 @@ static bool may_spin(const struct loop *loop)
 	       loop->now - loop->last_event < loop->options.poll_us * 1000ull;
 }
 
-/* Nothing but polling for a while: a device whose completions lie in memory is heard sooner than
- * with system calls between. */
+/* Only poll for a while: completions that a device writes to memory are seen sooner without system
+ * calls in between. */
 static void poll_on(struct loop *loop, struct turn *turn)
 {
 	uint64_t until = loop->now + POLL_ON;
@@ -429,10 +428,10 @@ static bool polls_on(const struct loop *loop)
 	return loop->options.insist && loop->pollers;
 }
 
-/* Offers the CPU to whoever wants it, so that a client on the same one loses nothing; but not where
- * polling was insisted on. Who keeps it for long, and again when it is offered next, is no such
- * client: then a sleeper, whose wake-up preempts, is served sooner, so rest, twice as long each
- * time, up to a second. A single loss may be a hypervisor's doing. */
+/* Yield the CPU, so that a client on the same CPU loses nothing, unless the user insisted on
+ * polling. A task that keeps the CPU for long twice running is no such client; then sleeping is
+ * better, as a wake-up preempts. So stop spinning for a time that doubles up to a second. A single
+ * loss may come from the hypervisor. */
 static void spin(struct loop *loop)
 {
 	unsigned spins = loop->spins++;
@@ -490,7 +489,7 @@ static void note_alone(struct loop *loop, const struct turn *turn)
 	loop->last = fd;
 }
 
-/* Most of what a look at epoll costs is saved where one descriptor is all there is. */
+/* With a single active descriptor, polling it saves most of the cost of epoll_wait(). */
 static bool may_look(const struct loop *loop)
 {
 	return loop->spin_began && loop->alone && loop->alone->events & EPOLLIN &&
@@ -499,7 +498,7 @@ static bool may_look(const struct loop *loop)
 
 static void one_turn(struct loop *loop, uint64_t deadline)
 {
-	struct turn turn; /* not zeroed: its events are 768 bytes */
+	struct turn turn; /* not zeroed: the event array is 768 bytes */
 	int timeout = sleep_ms(loop, deadline);
 	bool look = may_look(loop), any;
 

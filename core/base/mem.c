@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Pools of data-path buffers, and the limit on locked memory that registering them runs into. */
+/* Buffer pools for the data path, and the locked-memory limit that applies to registering them. */
 #include "mem.h"
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define HUGE_PAGE ((size_t)2 << 20) /* the kernel knows how large they really are */
 
-/* Begins where a huge page does: kernels before 6.7 don't see to that themselves. */
+/* Align to a huge page: kernels before 6.7 don't. */
 void *mem_map(size_t len, int mmap_flags)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), slack = len >= HUGE_PAGE ? HUGE_PAGE : 0, skip;
@@ -30,7 +30,7 @@ void *mem_map(size_t len, int mmap_flags)
 		munmap(p + len, slack - skip);
 		madvise(p, len, MADV_HUGEPAGE);
 	}
-	/* a child's copy-on-write would move pages that a device or this process writes to */
+	/* after a fork, copy-on-write would move pages that a device or this process writes to */
 	madvise(p, len, MADV_DONTFORK);
 	return p;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Messages on stderr, which never make an event loop wait. */
+/* Print messages on stderr without blocking an event loop. */
 #include "applet.h"
 #include "out.h"
 #include "uri.h"
@@ -16,14 +16,14 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t dropped;
-static bool cut;      /* the last one ended in the middle of a line */
-static char bar[256]; /* the progress line as it is shown; "" = none */
+static bool cut;      /* the last message ended in the middle of a line */
+static char bar[256]; /* the progress line on the screen; "" = none */
 
-#define COLUMNS 80 /* of what has no width */
+#define COLUMNS 80 /* if the width is unknown */
 
-/* O_NONBLOCK belongs to the open file, which the shell and other processes share: open a terminal
- * or pipe a second time, just for this message, as --daemon may redirect stderr. A regular file
- * would get a second position. */
+/* O_NONBLOCK belongs to the open file, which the shell and other processes share. So open a
+ * terminal or pipe again for each message, as --daemon may redirect stderr. A regular file would
+ * get a second file offset. */
 static int open_own(void)
 {
 	struct stat st;
@@ -33,8 +33,8 @@ static int open_own(void)
 	return open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-/* Where that is not possible (a socket, no /proc), POLLOUT promises room for PIPE_BUF bytes. False:
- * there is not enough room. */
+/* If stderr can't be opened again (a socket, no /proc), rely on POLLOUT, which promises room for
+ * PIPE_BUF bytes. False: not enough room. */
 static bool put_to(int fd, const char *text, size_t len)
 {
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
@@ -81,7 +81,7 @@ unsigned out_columns(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? COLUMNS : size.ws_col;
 }
 
-/* Blanks instead of an escape sequence: they erase on any terminal. */
+/* Erase with blanks, which work on any terminal, not with an escape sequence. */
 static void put_bar(const char *text)
 {
 	char line[3 * sizeof(bar)];

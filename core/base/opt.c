@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Parsing words into an applet's option struct, driven by its rows. GNU's forms, but no
- * abbreviation: a script that depends on one breaks when an option is added. Showing the same rows
- * is left to opt_show.c. */
+/* Parse arguments into an applet's option struct by the table of its options. GNU's syntax, but no
+ * abbreviations: a script that uses one breaks when an option is added. opt_show.c prints the same
+ * table. */
 #include "opt.h"
 #include "uri.h"
 #include "word.h"
@@ -139,7 +139,7 @@ bool opt_has_words(const struct opt *row)
 const char *opt_operand_name(const struct applet *applet, unsigned index, char name[32])
 {
 	const char *p = applet->operands ? applet->operands : "";
-	bool many = false; /* "URI..." names all that follow */
+	bool many = false; /* "URI..." covers all further operands */
 
 	name[0] = 0;
 	for (unsigned i = 0; i <= index; i++) {
@@ -158,14 +158,14 @@ const char *opt_operand_name(const struct applet *applet, unsigned index, char n
 	return name;
 }
 
-/* What is being parsed. */
+/* State of one parse. */
 struct parser {
 	struct call *call;
 	char *opts;
 	int argc, next; /* the word after the current one */
 	char **argv;
 	bool help, rest;
-	int rc; /* of the first error; later ones are not told */
+	int rc; /* the first error; later ones are not reported */
 };
 
 static struct diag *first_error(struct parser *parser)
@@ -173,7 +173,7 @@ static struct diag *first_error(struct parser *parser)
 	return parser->rc ? NULL : parser->call->diag;
 }
 
-/* A wrong number or word: the reason becomes the text after the option as typed. */
+/* Report an invalid value: the object is the option as typed. */
 static int wrong_value(struct parser *parser, const char *typed, const struct diag *why)
 {
 	struct diag *diag = first_error(parser);
@@ -184,8 +184,8 @@ static int wrong_value(struct parser *parser, const char *typed, const struct di
 	return rc;
 }
 
-/* Adds the hint for an option of another tool, "--name", "-x" or "-x VALUE". False: no tool is
- * known to have it. */
+/* Add the hint for another tool's option "--name", "-x" or "-x VALUE". False: no known tool has
+ * it. */
 static bool hint_foreign(const struct applet *applet, const char *option, struct diag *diag)
 {
 	const struct opt_foreign *row = applet->foreign;
@@ -198,7 +198,7 @@ static bool hint_foreign(const struct applet *applet, const char *option, struct
 	return true;
 }
 
-/* "a|b|c" as "a, b or c". */
+/* Print "a|b|c" as "a, b or c". */
 static const char *list_words(const char *arg, char words[256])
 {
 	const char *bar, *between = "";
@@ -211,7 +211,7 @@ static const char *list_words(const char *arg, char words[256])
 	return words;
 }
 
-/* The value may be one of another tool's. */
+/* Report an unknown word, with a hint if another tool knows it. */
 static int wrong_word(
 	struct parser *parser, const struct opt *row, const char *typed, const char *value)
 {
@@ -243,7 +243,7 @@ static int store_text(
 	return 0;
 }
 
-/* The limits of the type are not a useful range: name only the bound that was exceeded. */
+/* The full range of the type is no useful hint: name only the bound that was exceeded. */
 static int out_of_bounds(const struct opt *row, bool above, struct diag *why)
 {
 	char bound[24];
@@ -321,8 +321,8 @@ static int store(struct parser *parser, const struct opt *row, const char *typed
 	}
 }
 
-/* The option as typed ("--timeout", "-t"), its row, and its argument where it was part of the same
- * word. */
+/* Store an option. typed: the option as typed ("--timeout", "-t"). joined: an argument in the same
+ * word, or NULL. */
 static int take(struct parser *parser, const struct opt *row, const char *typed, const char *joined)
 {
 	if (row->type == OPT_MAYBE && !joined && parser->next < parser->argc &&
@@ -384,7 +384,7 @@ static int unknown_letter(struct parser *parser, const char *word, char letter)
 	if (word[2] && opt_row_find(parser->call->applet, word + 1, &row)) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '%s' in '%s'", option, word);
 		diag_hint(diag, "did you mean --%s?", row.name);
-		/* else the rest may be a secret, as of nvme's -S */
+		/* the rest of the word may be a secret, as with nvme's -S */
 	} else if (!hint_foreign(parser->call->applet, option, diag) && word[2]) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '%s' in '%s'", option, word);
 	}
@@ -428,7 +428,7 @@ static int check_operands(struct parser *parser)
 	return 0;
 }
 
-/* An applet's own default may be "unset", which is not the same as --timeout 0. */
+/* Marks an applet's own default; --timeout 0 is a value of its own. */
 #define UNSET UINT32_MAX
 
 static void settle_timeout(struct opt_common *common)
@@ -438,8 +438,7 @@ static void settle_timeout(struct opt_common *common)
 		common->timeout_ms = 0;
 }
 
-/* --json and --output json are the same thing to everybody else. An applet may have more forms
- * whose names begin with json. */
+/* --json is --output json. An applet may have more formats whose names begin with json. */
 static void settle_output(struct opt_common *common)
 {
 	if (common->output && !strncmp(common->output, "json", 4))

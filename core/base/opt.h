@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The rows an applet has in effect, shared by parsing (opt.c) and showing (opt_show.c). */
+/* An applet's options, as used by parsing (opt.c) and printing (opt_show.c). */
 #pragma once
 #include "applet.h"
 
-enum { OPT_HELP = 0x80 }; /* type of --help, which has no place in the option struct */
+enum { OPT_HELP = 0x80 }; /* type of --help, which has no member in the option struct */
 
-/* The index-th row: the applet's own, then the common ones it does not replace, letters it needs
- * itself taken off. False past the end. NULL = the common rows alone. */
+/* Get the index-th option: the applet's own first, then the common ones that it does not replace,
+ * without short names it uses itself. False past the end. NULL = the common ones only. */
 bool opt_row(const struct applet *, unsigned index, struct opt *row);
 bool opt_row_find(const struct applet *, const char *name, struct opt *row);
 bool opt_takes_arg(const struct opt *);
 bool opt_is_number(const struct opt *);
-bool opt_has_range(const struct opt *); /* a limit that is the option's own */
-/* The accepted numbers as the user would type them: "1 to 1024", "64K to 32M", "1ms to 600s". */
+bool opt_has_range(const struct opt *); /* whether the option sets limits of its own */
+/* Print the valid range as the user would type it: "1 to 1024", "64K to 32M", "1ms to 600s". */
 const char *opt_range(const struct opt *, char text[64]);
-bool opt_has_words(const struct opt *); /* its argument is one of the words in row->arg */
-/* Name of the index-th operand in the applet's "SRC DST", brackets and dots taken off; "" past the
+bool opt_has_words(
+	const struct opt *); /* whether the argument must be one of the words in row->arg */
+/* Name of the index-th operand in the applet's "SRC DST", without brackets and dots; "" past the
  * end. */
 const char *opt_operand_name(const struct applet *, unsigned index, char name[32]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What an applet's rows look like to people (--help), shells (--complete) and the lint of man pages
+/* Print an applet's options for people (--help), shells (--complete) and the lint of man pages
  * (--option-rows). */
 #include "opt.h"
 #include "word.h"
@@ -8,7 +8,7 @@
 
 enum { LEFT_MAX = 30, WIDTH = 80 };
 
-/* Columns of UTF-8 text without wide characters. */
+/* Columns of UTF-8 text, without support for wide characters. */
 static unsigned columns(const char *text)
 {
 	unsigned n = 0;
@@ -29,7 +29,7 @@ static void left_column(const struct opt *row, char *left, size_t len)
 		arg ? " " : "", arg ? arg : "");
 }
 
-/* The help text, broken at blanks, every line starting in the same column. */
+/* Print the help text, broken at blanks, each line indented to the column. */
 static void right_column(const char *help, unsigned column, FILE *to)
 {
 	unsigned at = column;
@@ -150,7 +150,8 @@ static void offer_options(const struct applet *applet, const char *typed, FILE *
 	}
 }
 
-/* A value by the names of its kind, "URI|DEVICE", "FILE", "DIR": URIs of these schemes, paths. */
+/* Complete a value by its kind, "URI|DEVICE", "FILE", "DIR": URIs of the known schemes, or
+ * paths. */
 static void offer_kind(const char *kind, uint8_t uses, const char *typed, FILE *to)
 {
 	static const char uri_kinds[] = "URI|SRC|DST|SOURCE|HOST|PORTAL";
@@ -173,7 +174,7 @@ static void offer_kind(const char *kind, uint8_t uses, const char *typed, FILE *
 		fputs(":dir\n", to);
 }
 
-/* before: "--output=" where the value is part of the option's word, else "" */
+/* before: "--output=" if the value is part of the same word, else "" */
 static void offer_values(const struct applet *applet, const struct opt *row, const char *before,
 	const char *typed, FILE *to)
 {
@@ -193,7 +194,7 @@ static void offer_values(const struct applet *applet, const struct opt *row, con
 	}
 }
 
-/* The row whose argument the word after `word` is: "--name", "-x" or a bundle that ends in such a
+/* Find the option whose argument follows `word`: "--name", "-x" or a bundle that ends in such a
  * letter. */
 static bool waits_for_arg(const struct applet *applet, const char *word, struct opt *row)
 {
@@ -215,7 +216,7 @@ static bool waits_for_arg(const struct applet *applet, const char *word, struct 
 	return false;
 }
 
-/* After such a word nothing is an option, and what the operands are is not known. */
+/* After "--" no word is an option, and the kind of each operand is unknown. */
 static bool ends_options(const struct applet *applet, const char *word)
 {
 	struct opt row;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One emitter, two encodings: text for people, one JSON document for scripts. What the rows are is
- * left to the applets. */
+/* One emitter with two encodings: text for people, one JSON document for scripts. The applets
+ * choose the content. */
 #include "out.h"
 #include "uri.h"
 #include <assert.h>
@@ -104,14 +104,14 @@ static void open_document(struct out *out)
 	out->comma = true;
 }
 
-/* The stream remembers that it failed, not why. */
+/* Remember that the stream failed; stdio does not keep the reason. */
 static void note_failure(struct out *out)
 {
 	if (!out->err && ferror(out->to))
 		out->err = errno ? errno : EIO;
 }
 
-/* Everything before a value: the document, the comma, the key. */
+/* Write what precedes a value: the document, the comma, the key. */
 static void open_value(struct out *out, const char *key)
 {
 	open_document(out);
@@ -157,8 +157,8 @@ void out_end(struct out *out)
 	out->comma = true;
 }
 
-/* What is shown to anybody, and without passwords: reasons quote the user's words, some of them
- * URIs. NULL: no memory. Caller frees. */
+/* Format text for output, with control characters and passwords replaced: reasons quote user input,
+ * which may contain URIs. NULL: no memory. The caller frees it. */
 static char *shown(const char *fmt, va_list args)
 {
 	char *text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Numbers, sizes and times as options and URIs write them. Whole or not at all; no sign, no blanks,
- * no locale. */
+/* Parse numbers, sizes and times of options and URIs. The whole text must match: no sign, no
+ * blanks, no locale. */
 #include "names.h"
 #include "uri.h"
 #include <ctype.h>
@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Reads digits of the base from *text on. False when there is none or the number does not fit. */
+/* Read digits of the base from *text on. False if there is no digit or the number does not fit. */
 static bool digits(const char **text, unsigned base, uint64_t *value, bool *overflow)
 {
 	const char *p = *text;
@@ -72,8 +72,7 @@ int parse_size(const char *text, uint64_t *bytes, struct diag *diag)
 	return 0;
 }
 
-/* ".25" to milliseconds, rounded up: a time that is not nothing must not become 0, which means no
- * limit. */
+/* Parse ".25" as milliseconds, rounded up: a short time must not become 0, which means no limit. */
 static uint64_t fraction(const char **text)
 {
 	const char *p = *text + 1;

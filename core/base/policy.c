@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The loss policy: its one grammar, for options, URIs and what is printed. What the kernel's
- * initiators make of it is theirs. */
+/* The loss policy: its one grammar for options, URIs and output. Each kernel initiator maps it to
+ * its own parameters elsewhere. */
 #include "policy.h"
 #include "uri.h"
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Looks up host names: getaddrinfo() on detached threads, a table of names shared with them, and
- * the two ways of waiting for an answer. A thread may be stuck for long (musl: 5 s for each search
- * domain), so no one waits for it, at exit neither. Threads and not children: getaddrinfo() is safe
- * in a thread, fork() of a process with threads is not. */
+/* Look up host names: getaddrinfo() in detached threads, a table of names shared with them, and a
+ * blocking and an event-driven wait for the answer. A thread may block for long (musl: 5 s for each
+ * search domain), so nothing waits for it, not even exit. Threads rather than children, because
+ * getaddrinfo() is safe in a thread, but fork() in a process with threads is not. */
 #include "resolve.h"
 #include <errno.h>
 #include <netdb.h>
@@ -24,12 +24,12 @@ struct resolve_name {
 	struct resolve_waiter *waiters;
 	struct addr last; /* family 0: never found */
 	bool doubted;
-	bool queued; /* for a thread */
-	bool asked;  /* by a thread */
+	bool queued; /* waits for a lookup thread */
+	bool asked;  /* being looked up by a thread */
 	char host[ADDR_HOST];
 };
 
-/* names: the one asked for last is the last, which makes it the queue of the threads, too. */
+/* names: ordered by the last request, so that the list also is the queue of the threads. */
 static struct {
 	pthread_mutex_t lock;
 	struct resolve_name *names;
@@ -57,7 +57,7 @@ static void append(struct resolve_name *name)
 	*at = name;
 }
 
-/* Room for one more: the name that has not been asked for the longest is forgotten. */
+/* Make room for one more name: forget the least recently used one. */
 static bool make_room(void)
 {
 	struct resolve_name **at = &book.names, *name;
@@ -115,7 +115,7 @@ static void answer(struct resolve_name *name, int eai, const struct addr *addr)
 		waiter->eai = eai;
 		waiter->addr = name->last;
 		if (write(waiter->fd, &one, sizeof(one)) < 0)
-			abort(); /* a new eventfd takes it */
+			abort(); /* writing to a new eventfd can't fail */
 	}
 }
 
@@ -188,7 +188,7 @@ static int add_thread(void)
 	return book.threads ? 0 : err;
 }
 
-/* 1: *addr is known and not doubted; 0: an event comes to waiter->fd. */
+/* Return 1 if *addr is known and not doubted; 0 if waiter->fd will signal the answer. */
 static int wait_for(struct resolve_waiter *waiter, const char *host, bool fresh, struct addr *addr)
 {
 	struct resolve_name *name = take(host);
@@ -254,7 +254,7 @@ static int explain(int eai, const char *host, struct diag *diag)
 	}
 }
 
-/* Ends the waiting: with the answer, or, if it has not come, with the last address. */
+/* Stop waiting. Without an answer, use the last known address. */
 static int leave(struct resolve_waiter *waiter, const char *host, uint32_t timeout_ms,
 	struct addr *addr, struct diag *diag)
 {

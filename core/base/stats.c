@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is read from a histogram of times. */
+/* Evaluate histograms of times. */
 #include "stats.h"
 
 void stats_merge(struct stats *into, const struct stats *from)
@@ -36,7 +36,7 @@ double stats_mean(const struct stats *stats)
 	return stats->total ? (double)stats->sum / (double)stats->total : 0;
 }
 
-/* Newton's method: the shipped program does without the mathematical library. */
+/* Newton's method, because the program is not linked with libm. */
 double stats_root(double square)
 {
 	double x = square > 1 ? square : 1, last = 0;

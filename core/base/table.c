@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Tables in text. */
+/* Print tables as text. */
 #include "out.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Characters, not bytes, of UTF-8. */
+/* Count characters of UTF-8, not bytes. */
 static unsigned width(const char *text)
 {
 	unsigned n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Signals and --timeout end a command so that it can save or show what it has. */
+/* Stop a command on a signal or at --timeout, so that it can save or show its results. */
 #include "applet.h"
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The grammar of URIs and plain paths (rdmastor-uri(7)). Keys are left to uri_key.c, transport ids
- * to uri_trid.c, what a scheme means to its owner. */
+/* The grammar of URIs and plain paths (rdmastor-uri(7)). uri_key.c handles the keys, uri_trid.c
+ * transport IDs; each scheme's owner interprets the rest. */
 #include "uri.h"
 #include "names.h"
 #include "uri_fill.h"
@@ -12,7 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* The character behind "%XX"; -1 = it is none, or NUL, which nothing in a URI may hold. */
+/* Decode "%XX". -1: invalid, or NUL, which a URI must not contain. */
 static int unescape(const char *piece, size_t len)
 {
 	int high = len < 3 ? -1 : hex_digit(piece[1]), low = len < 3 ? -1 : hex_digit(piece[2]);
@@ -82,7 +82,7 @@ static int fill_v6(struct uri_fill *fill, const char *piece, size_t len)
 		(percent && numeric + 1 == len))
 		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid IPv6 address '%.*s'",
 			(int)len, piece);
-	/* RFC 6874 escapes the '%' before the scope; everybody else writes it raw. "%25" alone is
+	/* RFC 6874 escapes the '%' before the scope, but most tools write it raw. "%25" alone is
 	 * scope 25. */
 	const char *scope = percent ? percent + 1 : "";
 
@@ -123,8 +123,7 @@ int uri_fill_host(struct uri_fill *fill, const char *piece, size_t len, bool v6)
 	return 0;
 }
 
-/* user:password as RFC 3986 had it, or libiscsi's user%password, whose password is taken as it
- * stands. */
+/* user:password of RFC 3986, or libiscsi's user%password, whose password is not percent-encoded. */
 static int fill_user(struct uri_fill *fill, const char *piece, size_t len)
 {
 	struct uri *uri = fill->uri;
@@ -217,7 +216,7 @@ int uri_fill_key(struct uri_fill *fill, const char *name, const char *value)
 	return 0;
 }
 
-/* The path and what follows it, decoded. */
+/* Decode the path and what follows it. */
 static int fill_rest(struct uri_fill *fill, const char *rest)
 {
 	size_t len = strcspn(rest, "?#");
@@ -233,8 +232,8 @@ static int fill_rest(struct uri_fill *fill, const char *rest)
 	return rest[len] ? fill_query(fill, rest + len + 1) : 0;
 }
 
-/* A file name may hold any character: only what looks like keys at its end is taken as keys, and
- * only after "file:". */
+/* A file name may contain any character, so split off keys only after "file:", and only at the
+ * end. */
 static const char *keys_of_file(const char *rest)
 {
 	const char *mark = strrchr(rest, '?');

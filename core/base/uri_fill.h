@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Filling a struct uri piece by piece; shared by the URI grammar (uri.c) and the other spellings
+/* Fill a struct uri piece by piece; shared by the URI grammar (uri.c) and transport IDs
  * (uri_trid.c). */
 #pragma once
 #include "uri.h"
@@ -8,21 +8,21 @@
 struct uri_fill {
 	struct uri *uri;
 	struct diag *diag;
-	size_t used; /* of uri->text */
+	size_t used; /* bytes of uri->text */
 };
 
-/* Copies a piece of the text, NUL-terminated, percent-decoded if asked. NULL = an error is set.
- * `what` names the piece in it; NULL = it is secret. */
+/* Copy a piece of the text, NUL-terminated, percent-decoded if `decode`. NULL: the error is set.
+ * `what` names the piece in the error message; NULL = it is secret. */
 const char *uri_keep(
 	struct uri_fill *, const char *what, const char *piece, size_t len, bool decode);
 int uri_fill_key(struct uri_fill *, const char *name, const char *value);
 int uri_fill_port(struct uri_fill *, const char *piece, size_t len);
-/* A host without brackets: name, IPv4, or (v6) IPv6 with or without a scope. */
+/* Set a host without brackets: name, IPv4, or (v6) IPv6 with or without a scope. */
 int uri_fill_host(struct uri_fill *, const char *piece, size_t len, bool v6);
 
 bool uri_is_trid(const char *text);
 int uri_parse_trid(struct uri_fill *, const char *text);
 
-/* user%password: libiscsi's spelling, told by the end of the scheme's name, so that a misspelt
- * scheme shows no password. */
+/* Whether user%password, libiscsi's spelling, applies. Only the end of the scheme is compared, so
+ * that a misspelt scheme shows no password either. */
 bool uri_percent_ends_user(const char *scheme, size_t len);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Cutting secrets out of texts that people, logs or `ps` will see. Works on anything, well-formed
- * or not. */
+/* Remove secrets from texts that people, logs or ps(1) will see. The text may be malformed. */
 #include "names.h"
 #include "uri.h"
 #include "uri_fill.h"
@@ -15,9 +14,9 @@ bool uri_percent_ends_user(const char *scheme, size_t len)
 	       (len >= 4 && !strncasecmp(scheme + len - 4, "iser", 4));
 }
 
-/* The first password from `from` on, its separator included. It ends where uri_parse() lets it end,
- * at the last '@' of the authority, whatever that may take with it from a text that is more than a
- * URI. */
+/* Find the first password at or after `from`, including its separator. It ends where uri_parse()
+ * ends it, at the last '@' of the authority; in a text that holds more than a URI that may remove
+ * too much. */
 static char *find_password(char *text, char *from, size_t *len)
 {
 	for (char *p = strstr(from, "://"); p; p = strstr(p + 3, "://")) {
@@ -44,7 +43,8 @@ static void cut_out(char *at, size_t len)
 	explicit_bzero(at + tail, len);
 }
 
-/* A key's value is secret by its key, or because it is, decoded, a URI with a password. */
+/* A key's value is secret because of the key's name, or because it decodes to a URI with a
+ * password. */
 static bool secret_value(const char *name, size_t name_len, const char *value, size_t len)
 {
 	static const char *const ends[] = { "password", "secret", "psk" };
@@ -73,8 +73,8 @@ static bool secret_value(const char *name, size_t name_len, const char *value, s
 	return secret;
 }
 
-/* Keys of NVMe in their printed form (Base 2.1, 8.3.5.5.7; TCP Transport 1.1, 3.6.1.5), whose name
- * shows what they are. */
+/* Hide NVMe keys in their text form (Base 2.1, 8.3.5.5.7; TCP Transport 1.1, 3.6.1.5), which their
+ * prefix identifies. */
 static void hide_keys(char *text)
 {
 	static const char *const marks[] = { "DHHC-1:", "NVMeTLSkey-1:" };
@@ -89,7 +89,7 @@ static void hide_keys(char *text)
 		}
 }
 
-/* Where the target's name begins in dracut's string, an '@' behind which is part of it. */
+/* Find the target's name in dracut's string; an '@' after it is part of the name. */
 static size_t boot_name(const char *text, size_t len)
 {
 	static const char *const names[] = { ":iqn.", ":eui.", ":naa." };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Looking up the keys of a parsed URI; what nobody asked for is an error. */
+/* Look up the keys of a parsed URI. A key that no caller looked up is an error. */
 #include "uri.h"
 #include "word.h"
 #include <errno.h>
@@ -32,7 +32,7 @@ const char *uri_value(struct uri *uri, const char *name)
 	return uri_value_nth(uri, name, 0);
 }
 
-/* The reason becomes the text after the key; the URI is the object. */
+/* Report an invalid value: the object is the URI, the message begins with the key. */
 static int wrong_value(
 	const struct uri *uri, const char *name, const struct diag *why, struct diag *diag)
 {

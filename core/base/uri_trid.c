@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NVMe over fabrics addresses in other tools' words: SPDK's transport ids ("trtype:RDMA
- * traddr:10.0.0.1 …") and the kernel's and nvme-cli's "transport=rdma;traddr=…". They become the
- * struct uri that nvme+rdma:// would have become. */
+/* Parse addresses of NVMe over fabrics as other tools write them: SPDK's transport IDs
+ * ("trtype:RDMA traddr:10.0.0.1 …") and "transport=rdma;traddr=…" of the kernel and nvme-cli. The
+ * result is the struct uri of the same nvme+rdma:// URI. */
 #include "uri_fill.h"
 #include "word.h"
 #include <errno.h>
@@ -57,7 +57,7 @@ static enum trid_word word_of(const char *name, size_t len)
 	return TRID_WORDS;
 }
 
-/* No URI scheme and hardly a file begins with one of these words. */
+/* No URI scheme and hardly any file name begins with one of these words. */
 bool uri_is_trid(const char *text)
 {
 	static const char *const first[] = { "trtype:", "trtype=", "transport=", "transport:",
@@ -70,7 +70,8 @@ bool uri_is_trid(const char *text)
 	return false;
 }
 
-/* Splits the text; words that are not of the address are keys of the URI by the same name. */
+/* Split the text. Words that are not part of the address become keys of the URI with the same
+ * name. */
 static int split(struct uri_fill *fill, const char *text, struct piece part[TRID_WORDS])
 {
 	for (const char *p = text + strspn(text, separators); *p; p += strspn(p, separators)) {

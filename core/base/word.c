@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Comparing what was typed with the names there are. Which names those are is left to opt.c, uri.c
- * and main.c. */
+/* Compare input with known names, and suggest the nearest one. */
 #include "word.h"
 #include <string.h>
 
