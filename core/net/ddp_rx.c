@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What software iWARP receives. Headers go through a staging area; payload is received straight to
- * where it belongs once the segment's header has been checked, except when segments are so small
- * that a system call for each costs more than the copy. All state is in struct ddp_rx, so that it
- * goes on at any byte, and within an upcall that turns the loop. */
+/* The receiving half of software iWARP. Headers go through a staging area. Payload is received
+ * straight into its destination once the segment's header has been checked, unless segments are so
+ * small that a system call for each costs more than the copy. All state is in struct ddp_rx, so
+ * that parsing can resume at any byte, also within an upcall that turns the loop. */
 #include "crc32c.h"
 #include "iwarp.h"
 #include "tcp.h"
 #include <errno.h>
 #include <stdlib.h>
 
-#define STAGE_SMALL 512  /* room behind a payload received in place */
-#define LARGE       8192 /* payload worth a receive of its own */
+#define STAGE_SMALL 512  /* bytes to stage behind a payload received in place */
+#define LARGE       8192 /* payload worth a recv() of its own */
 #define ROUNDS      16
 
 int ddp_rx_init(struct iwarp *iw, struct diag *diag)
@@ -66,7 +66,7 @@ static void fault_tagged(struct iwarp *iw, enum stag_fault fault, const char *wh
 	};
 	unsigned term = faults[fault].term;
 
-	/* RFC 5040 section 7: RDMAP checks what a Read Request names. */
+	/* RFC 5040 section 7: RDMAP checks what a Read Request refers to. */
 	if (what[0] == 'r')
 		term = fault == STAG_RIGHTS      ? TERM_RDMAP_ACCESS
 		       : fault == STAG_NOT_YOURS ? TERM_RDMAP_OWNER
@@ -91,7 +91,8 @@ static bool begin_write(struct iwarp *iw, const struct ddp_tagged *t, uint32_t l
 	return !fault;
 }
 
-/* Inside the oldest read's memory, just behind what it has got. */
+/* Check that the response continues the oldest read: inside its memory, right behind the data
+ * received so far. */
 static bool begin_response(struct iwarp *iw, const struct ddp_tagged *t, uint32_t len)
 {
 	struct ddp_rx *rx = &iw->rx;
@@ -226,8 +227,7 @@ static bool begin_segment(struct iwarp *iw)
 	return false;
 }
 
-/* What can be told from the first four bytes. Gives the header's length, or 0 when the session has
- * ended. */
+/* Check the first four bytes. Returns the header's length, or 0 if the session has ended. */
 static uint32_t check_common(struct iwarp *iw, const struct ddp_common *c)
 {
 	unsigned op = c->rdmap & RDMAP_OP_MASK;
@@ -251,7 +251,7 @@ static uint32_t check_common(struct iwarp *iw, const struct ddp_common *c)
 	return 0;
 }
 
-/* A header from the stage. False: more bytes are needed, or the session has ended. */
+/* Parse a header from the stage. False: more bytes are needed, or the session has ended. */
 static bool parse_head(struct iwarp *iw)
 {
 	struct ddp_rx *rx = &iw->rx;
@@ -261,8 +261,8 @@ static bool parse_head(struct iwarp *iw)
 	if (staged < sizeof(*c))
 		return false;
 	rx->head_len = 0;
-	/* RFC 6581 section 9.2: an FPDU without content may be the first, to say that the initiator
-	 * is ready. */
+	/* RFC 6581 section 9.2: the first FPDU may be empty, to signal that the initiator is
+	 * ready. */
 	if (rx->first && !get_be16(c->len)) {
 		len = sizeof(*c);
 	} else {
@@ -282,7 +282,8 @@ static bool parse_head(struct iwarp *iw)
 	rx->head_len = len;
 	rx->left = get_be16(c->len) + MPA_LEN_SIZE - len;
 	rx->pad = -(len + rx->left) & 3;
-	if (c->ddp & DDP_TAGGED) { /* the short rest of a large message says nothing of the next */
+	if (c->ddp & DDP_TAGGED) { /* a large message's short last segment predicts nothing about
+				      the next */
 		rx->large = rx->left >= LARGE || (rx->large && rx->middle);
 		rx->middle = !(c->ddp & DDP_LAST);
 	}
@@ -344,7 +345,7 @@ static void message_in(struct iwarp *iw)
 	rx->send_msn++;
 	iw->touched = true;
 	if (rx->at != rx->end)
-		loop_work_add(iw->ep.loop, &iw->work); /* for an upcall that turns the loop */
+		loop_work_add(iw->ep.loop, &iw->work); /* in case an upcall turns the loop */
 	iw->ep.ev->recv(&iw->ep, one);
 }
 
@@ -358,7 +359,7 @@ static void terminated(struct iwarp *iw)
 	iwarp_end(iw);
 }
 
-/* A whole FPDU is in place and its CRC is right. */
+/* Handle a complete FPDU whose CRC is valid. */
 static void segment_in(struct iwarp *iw)
 {
 	struct ddp_rx *rx = &iw->rx;
@@ -406,7 +407,7 @@ static bool parse_tail(struct iwarp *iw)
 		return false;
 	memcpy(&sum, p + rx->pad, sizeof(sum));
 	if (iw->crc && crc32c(crc, p, rx->pad) != get_le32(sum)) {
-		rx->head_len = 0; /* what is wrong may be the header */
+		rx->head_len = 0; /* the header itself may be corrupt */
 		iwarp_fault(iw, TERM_MPA_CRC, "CRC-32C mismatch in an FPDU");
 		return false;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What software iWARP sends: ops and read responses, cut into DDP segments, each an FPDU. As many
- * FPDUs as fit are laid out (headers, trailers and short messages in `wire`, other payload where it
- * lies) and leave as one sendmsg. */
+/* The sending half of software iWARP: cut ops and read responses into DDP segments, each an FPDU.
+ * As many FPDUs as fit are laid out (headers, trailers and short messages copied to `wire`, other
+ * payload in place) and sent with one sendmsg(). */
 #include "crc32c.h"
 #include "iwarp.h"
 #include "tcp.h"
@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-#define BATCH_BYTES (1024 * 1024) /* of one layout */
-#define WIRE        65536         /* headers, trailers and short messages of one sendmsg */
-#define SHORT       8192          /* a message that is cheaper to copy than to send in place */
-#define ROUNDS      16            /* sendmsgs in one turn: the rest of the loop wants its share */
+#define BATCH_BYTES (1024 * 1024) /* per layout */
+#define WIRE        65536         /* headers, trailers and short messages per sendmsg */
+#define SHORT       8192          /* up to this length copying is cheaper than sending in place */
+#define ROUNDS      16            /* sendmsgs per turn, to leave time for other events */
 #define TRAILER     (3 + MPA_CRC_SIZE)
 
-struct message { /* what is being cut */
+struct message { /* the message being cut into segments */
 	uint8_t op, nsge;
 	uint32_t len, msn, inval;
-	uint32_t stag; /* tagged ones */
+	uint32_t stag; /* of tagged messages */
 	uint64_t to, sink_to;
 	const struct ep_sge *sge;
 	struct ep_sge one;
@@ -35,8 +35,8 @@ static uint32_t pow2_over(uint32_t n)
 int ddp_tx_init(struct iwarp *iw, struct diag *diag)
 {
 	struct ddp_tx *tx = &iw->tx;
-	/* Room to spare for quiet ops: their owner has them back with the peer's answer, perhaps
-	 * before what was posted earlier is done. */
+	/* Room to spare for quiet ops: their owner gets them back with the peer's answer, possibly
+	 * before ops posted earlier are done. */
 	uint32_t size = pow2_over(iw->ep.caps.send * 2 + 16),
 		 responses = pow2_over(iw->ep.caps.ird + 1);
 
@@ -203,7 +203,7 @@ void ddp_tx_read_answered(struct iwarp *iw)
 	retire(iw);
 }
 
-/* Lays out the bytes of the wire area that no piece covers yet. */
+/* Add the bytes of the wire area that no iovec covers yet. */
 static void cover(struct ddp_tx *tx, uint32_t *from)
 {
 	if (*from == tx->wire_used)
@@ -239,7 +239,8 @@ static uint32_t payload(struct iwarp *iw, const struct message *m, uint32_t off,
 		if (m->len <= SHORT) {
 			uint8_t *to = wire(tx, part);
 			wire_copy(to, p, part);
-			p = to; /* the source may change before the CRC is computed */
+			p = to; /* the source may change before the CRC is computed, the copy may
+				   not */
 		} else {
 			cover(tx, covered);
 			tx->iov[tx->iov_count++] = (struct iovec){ p, part };
@@ -286,7 +287,7 @@ static void trailer(struct iwarp *iw, uint32_t len, uint32_t crc)
 	tx->built += len + pad + MPA_CRC_SIZE;
 }
 
-/* One FPDU of the message, from tx->off. Gives whether it was the last. */
+/* Lay out one FPDU of the message, from tx->off. Returns whether it was the last. */
 static bool segment(struct iwarp *iw, const struct message *m, uint32_t *covered)
 {
 	struct ddp_tx *tx = &iw->tx;
@@ -314,7 +315,7 @@ static bool segment(struct iwarp *iw, const struct message *m, uint32_t *covered
 	return last;
 }
 
-/* For a segment of a message of that length. */
+/* Whether a segment of a message of that length fits the layout. */
 static bool room(const struct ddp_tx *tx, uint32_t len, unsigned nsge)
 {
 	bool copy = len <= SHORT;
@@ -335,10 +336,10 @@ static bool build_response(struct iwarp *iw, uint32_t *covered)
 		.one.len = r->len };
 	uint8_t *p = NULL;
 
-	/* The memory may have been given back since it was asked for. */
+	/* The memory may have been unregistered since the request. */
 	if (r->len && stag_find(iw->stags, &iw->holds, r->source_stag, r->source_to, r->len,
 			      EP_REMOTE_READ, &p)) {
-		/* what was laid out before it is not sent: the stream stands between FPDUs */
+		/* drop the unsent layout, so that the stream ends between FPDUs */
 		tx->iov_at = tx->iov_count = 0;
 		iwarp_fault(iw, TERM_RDMAP_STAG, "the peer reads memory that was released");
 		return false;
@@ -385,7 +386,7 @@ static void build_op(struct iwarp *iw, uint32_t *covered)
 	tx->response_turn = true;
 }
 
-/* Whether the next op may start: a read waits for its turn among those the peer serves at once. */
+/* Whether the next op may start: a read waits until the peer can serve one more. */
 static bool op_ready(const struct iwarp *iw)
 {
 	const struct ddp_tx *tx = &iw->tx;
@@ -396,8 +397,8 @@ static bool op_ready(const struct iwarp *iw)
 	       tx->reads < iw->ep.caps.ord || !tx->reads;
 }
 
-/* Lays out the next batch; false when there is nothing to send. Responses and ops take turns,
- * message by message. */
+/* Lay out the next batch; false if there is nothing to send. Responses and ops alternate, message
+ * by message. */
 static bool build(struct iwarp *iw)
 {
 	struct ddp_tx *tx = &iw->tx;
@@ -490,7 +491,7 @@ void ddp_tx_last(struct iwarp *iw)
 		advance(tx, (size_t)bytes);
 }
 
-/* Best effort, and only between FPDUs: in the middle of one nobody could read it. */
+/* Best effort, and only between FPDUs: in the middle of one the peer could not parse it. */
 void ddp_tx_terminate(struct iwarp *iw, unsigned term, const uint8_t *culprit, uint32_t culprit_len)
 {
 	uint8_t buf[sizeof(struct rdmap_terminate) + MPA_LEN_SIZE + sizeof(struct rdmap_read_req) +
@@ -517,7 +518,7 @@ void ddp_tx_terminate(struct iwarp *iw, unsigned term, const uint8_t *culprit, u
 	t.u.c.len = put_be16((uint16_t)(len - MPA_LEN_SIZE));
 	memcpy(buf, &t, sizeof(t));
 	if (culprit_len)
-		/* its first two bytes are the segment's length */
+		/* the culprit begins with the segment's length */
 		memcpy(buf + sizeof(t), culprit, culprit_len);
 	memset(buf + len, 0, -len & 3);
 	len += -len & 3;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One allocator of domain numbers per loop. */
+/* Allocate domain numbers, separately for each loop. */
 #include "dom.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ int dom_take(struct loop *loop, uint8_t *dom, struct diag *diag)
 		diag, DIAG_UNSUPPORTED, ENOSPC, "more than %d RDMA devices at once", POOL_DOMS);
 }
 
-/* The allocator itself may be gone when the loop is being freed. */
+/* While the loop is being freed, the allocator may be gone already. */
 void dom_give(struct loop *loop, uint8_t dom)
 {
 	struct loop_attic *attic = loop_attic_find(loop, &attic_key);

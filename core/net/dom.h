@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The numbers of one loop's memory domains: indices into a pool's keys, shared by RDMA devices and
+/* Numbers of a loop's memory domains: indices into a pool's keys, shared by RDMA devices and
  * software iWARP. */
 #pragma once
 #include "diag.h"

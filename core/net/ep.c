@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which backend carries an endpoint. An endpoint that may change over from verbs to software iWARP
- * has memory for either, and is made anew in the same place. */
+/* Choose the backend of an endpoint. An endpoint that may fall back from verbs to software iWARP
+ * has memory for either, and is set up again in the same place. */
 #include "ep.h"
 #include "iwarp.h"
 #include "tcp.h"
@@ -10,28 +10,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define VERBS_MS            1000 /* for the first way, when there is a second */
+#define VERBS_MS            1000 /* limit of the first attempt if there is a fallback */
 #define MS                  1000000ull
-#define REGS                8 /* pools of one connection before it is up */
+#define REGS                8 /* most pools registered before the connection is up */
 #define LISTEN_MS           5000
 #define REJ_INVALID_SERVICE 8
 
 struct either {
 	union {
-		struct ep ep; /* first of both */
+		struct ep ep; /* the first member of both others, too */
 		struct verbs_ep verbs;
 		struct iwarp iwarp;
 	};
-	const struct ep_events *ev; /* the owner's */
-	struct ep_ops ops;          /* of verbs, but registering is noted */
+	const struct ep_events *ev; /* the owner's events */
+	struct ep_ops ops; /* those of verbs, but reg and unreg are recorded for the fallback */
 	const struct ep_ops *verbs_ops;
 	struct ep_dial dial;
 	struct pool *reg[REGS];
 	unsigned regs;
-	bool closed; /* by the owner, before it was up */
+	bool closed; /* by the owner, before the connection was up */
 	uint64_t deadline;
-	struct diag first;  /* why not verbs */
-	char over_tcp[256]; /* why not software iWARP, once verbs is tried again */
+	struct diag first;  /* why verbs failed */
+	char over_tcp[256]; /* why software iWARP failed, while verbs is retried */
 };
 
 static struct either *either_of(struct ep *ep)
@@ -91,8 +91,8 @@ static void note_close(struct ep *ep)
 	either_of(ep)->verbs_ops->close(ep);
 }
 
-/* Nobody listens there, nothing was heard, or no device leads there. A peer that answered otherwise
- * has spoken. */
+/* Whether software iWARP is worth a try: no listener, no answer or no RDMA device. A peer that gave
+ * any other answer speaks verbs. */
 static bool try_iwarp(const struct ep *ep)
 {
 	enum diag_code code = (enum diag_code)ep->why.code;
@@ -165,8 +165,8 @@ static void dead_free(struct ep *ep)
 static const struct ep_ops dead_ops = { "none", dead_post, dead_repost, dead_reg, dead_unreg,
 	dead_close, dead_close, dead_free };
 
-/* A backend could not even start, and has left its memory as it may: the owner needs an endpoint
- * that it can free. */
+/* Replace an endpoint whose backend failed to start, and may have left its memory in any state, by
+ * one that the owner can free. */
 static struct ep *dead(struct either *e, struct loop *loop, void *user, const struct diag *why)
 {
 	e->ep = (struct ep){ .ops = &dead_ops,
@@ -179,7 +179,7 @@ static struct ep *dead(struct either *e, struct loop *loop, void *user, const st
 	return &e->ep;
 }
 
-/* One cause, with the other way's behind it. */
+/* Report the failure of verbs with that of TCP appended. */
 static void both_causes(struct ep *ep, const struct diag *verbs, const char *tcp)
 {
 	char text[sizeof(ep->why.text)];
@@ -202,7 +202,7 @@ static void last_down(struct ep *ep)
 
 static const struct ep_events last = { request, none_up, no_recv, no_sent, no_idle, last_down };
 
-/* What is left of the time; 0 = nothing. */
+/* Milliseconds until the deadline; 0 = it has passed. */
 static uint32_t rest_ms(const struct either *e)
 {
 	uint64_t now = loop_clock();
@@ -210,8 +210,8 @@ static uint32_t rest_ms(const struct either *e)
 	return e->deadline > now ? (uint32_t)((e->deadline - now) / MS) : 0;
 }
 
-/* Verbs was cut off only to try TCP, and there is nobody at TCP: a target that is slow to answer,
- * as one that has just lost all its connections is, gets the rest of the time. */
+/* Retry verbs if it only timed out and TCP failed, too. A target that is slow to answer, such as
+ * one that just lost all its connections, gets the rest of the time. */
 static bool verbs_again(struct either *e)
 {
 	struct ep_dial dial = e->dial;
@@ -250,7 +250,8 @@ static int second_start(struct either *e, struct loop *loop, void *user, struct 
 
 	loop_trace(loop, "verbs: %s; trying software iWARP", e->first.text);
 	if (e->deadline)
-		dial.timeout_ms = rest_ms(e) / 2 + 1; /* the other half is for verbs again */
+		dial.timeout_ms =
+			rest_ms(e) / 2 + 1; /* leave half of the time to a retry of verbs */
 	memset(&e->iwarp, 0, sizeof(e->iwarp));
 	return iwarp_start(&e->iwarp, loop, &dial, &second, user, diag);
 }
@@ -313,7 +314,7 @@ static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *d
 	return 0;
 }
 
-/* A path is needed to dial and leads to the port; listening there is none. */
+/* Check an InfiniBand address: dialling needs a path to the GID, a listener must have none. */
 static const char *ib_fault(const struct ep_ib *ib, bool dial)
 {
 	static const uint8_t none[sizeof(ib->gid)];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Software iWARP behind the endpoint contract: RDMA over a TCP socket in userspace (RFC 5040, 5041,
- * 5044, 6581). Life and death of an endpoint that is set up; setting it up is iwarp_cm.c's. */
+/* Software iWARP as an endpoint backend: RDMA over a TCP socket in userspace (RFC 5040, 5041, 5044,
+ * 6581). Handles an established endpoint until its end; iwarp_cm.c establishes it. */
 #include "iwarp.h"
 #include "tcp.h"
 #include <errno.h>
@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #define MS 1000000ull
-#define CLOSE_MS                                                                                   \
-	500 /* for the peer's end of the connection, so that it reads what we sent last            \
-	     */
+
+/* wait that long for the peer to close its side, so that it reads all we sent */
+#define CLOSE_MS      500
 #define DISCARD_BYTES (1 << 20)
 #define MSS_LEAST     536
-#define NUDGE_MS      20 /* the first, then twice as long each time */
+#define NUDGE_MS      20 /* the first; each next one waits twice as long */
 #define NUDGES        5
 
 static const struct {
@@ -73,7 +73,7 @@ struct diag *iwarp_why(struct iwarp *iw)
 	return iw->ep.why.err ? NULL : &iw->ep.why;
 }
 
-/* The socket goes at once, so that nothing reads or writes the owner's memory. */
+/* Close the socket at once, so that nothing accesses the owner's memory any more. */
 void iwarp_end(struct iwarp *iw)
 {
 	struct loop *loop = iw->ep.loop;
@@ -90,7 +90,7 @@ void iwarp_end(struct iwarp *iw)
 	loop_work_add(loop, &iw->work);
 }
 
-/* From here on only what the peer still sends is thrown away, until it has closed its side, too. */
+/* Discard what the peer still sends until it has closed its side, too. */
 static void linger(struct iwarp *iw)
 {
 	if (shutdown(iw->fd.fd, SHUT_WR)) {
@@ -138,7 +138,7 @@ void iwarp_fault(struct iwarp *iw, unsigned term, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	diag_set(iwarp_why(iw), DIAG_PROTOCOL, EPROTO, "%s", text);
-	/* RFC 5040 section 4.8: headers go along where they are known to be right */
+	/* RFC 5040 section 4.8: include headers only if they are known to be valid */
 	culprit = iw->rx.head_len;
 	if ((c->rdmap & RDMAP_OP_MASK) == RDMAP_TERMINATE || term >> 12 == 2)
 		culprit = 0;
@@ -224,9 +224,9 @@ static bool socket_look(struct loop_fd *fd)
 	return any;
 }
 
-/* Linux siw (6.12) replies before it installs the handler of what comes next: what arrives in
- * between lies unnoticed until more arrives. So a peer that has sent nothing yet gets a Write of no
- * bytes now and then. */
+/* Linux siw (6.12) sends its reply before it installs the handler for the data after it: data that
+ * arrives in between stays unnoticed until more arrives. So send empty Writes, with growing
+ * intervals, until the peer has sent something. */
 void iwarp_nudge(struct iwarp *iw)
 {
 	if (!iw->rx.first || iw->nudges > NUDGES)
@@ -283,8 +283,8 @@ static void unreg(struct ep *ep, struct pool *pool)
 	stag_unreg(iw->stags, &iw->holds, pool);
 	if (ep->state != EP_UP || !stag_find(iw->stags, &iw->holds, stag, 0, 0, 0, &p))
 		return;
-	/* What is laid out for the socket points there, and so does a segment that has come in
-	 * part: neither may touch it any more. */
+	/* The send layout or a segment received in part may point to the memory: neither may touch
+	 * it any more. */
 	reads = ddp_tx_uses(iw, stag);
 	writes = ddp_rx_fills(iw, pool);
 	if (reads || writes) {
@@ -380,7 +380,7 @@ int iwarp_init(struct iwarp *iw, struct loop *loop, const struct ep_caps *want,
 	return stags_of_loop(&iw->stags, loop, diag);
 }
 
-/* Queues are made for what was asked, before the peer has its say, which only lessens it. */
+/* Allocate queues for the requested sizes. The peer's reply can only reduce them. */
 int iwarp_prepare(struct iwarp *iw, uint8_t priv[EP_PRIV_MAX])
 {
 	int err = ddp_tx_init(iw, iwarp_why(iw));
@@ -403,7 +403,7 @@ static void write_way(struct iwarp *iw)
 		addr_text(&from, text), addr_text(&iw->peer, to), iw->crc ? ", CRC" : "");
 }
 
-/* Both frames have been exchanged. */
+/* Enter the connected state: both frames have been exchanged. */
 void iwarp_live(struct iwarp *iw, const struct mpa *req, const struct mpa *rep, bool initiator)
 {
 	socklen_t len = sizeof(int);

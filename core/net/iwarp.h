@@ -1,53 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the files of software iWARP share: the endpoint (iwarp.c), its set-up (iwarp_cm.c), what it
- * sends (ddp_tx.c) and receives (ddp_rx.c). */
+/* Shared by the files of software iWARP: the endpoint (iwarp.c), connection set-up (iwarp_cm.c),
+ * sending (ddp_tx.c) and receiving (ddp_rx.c). */
 #pragma once
 #include "ep.h"
 #include "mpa.h"
 #include "stag.h"
 #include <sys/uio.h>
 
-#define DDP_TX_IOV   128 /* pieces of one sendmsg */
+#define DDP_TX_IOV   128 /* iovecs of one sendmsg */
 #define DDP_RX_STAGE 65536
-#define IWARP_INLINE 256 /* longest inline op */
-#define IWARP_READS  128 /* most reads at once, either way */
+#define IWARP_INLINE 256 /* longest inline op, bytes */
+#define IWARP_READS  128 /* most reads in flight in each direction */
 
-/* an op on its way; a copy, as a quiet op's owner may have it back before we know */
+/* an op in flight; a copy, as the owner of a quiet op may get it back before it was sent */
 struct ddp_entry {
-	struct ep_op *op;        /* NULL: nobody waits for `sent` */
-	uint64_t end;            /* it has left when that many bytes of the stream have */
-	uint64_t raddr, sink_to; /* sink_to: a READ's own tagged offset */
+	struct ep_op *op;        /* NULL: no `sent` upcall */
+	uint64_t end;            /* the op was sent once so many bytes of the stream were */
+	uint64_t raddr, sink_to; /* sink_to: tagged offset of a READ's local memory */
 	uint32_t rkey, len, msn;
 	uint8_t kind, nsge;
-	bool in_line, answered; /* its bytes are in tx->spill; a READ's data is in place */
+	bool in_line, answered; /* in_line: its bytes are in tx->spill; answered: a READ's data has
+				   arrived */
 	struct ep_sge sge[EP_SGE];
 };
 
-struct ddp_response { /* to a Read Request of the peer */
+struct ddp_response { /* answers a Read Request of the peer */
 	uint64_t end, sink_to, source_to;
 	uint32_t sink_stag, source_stag, len;
 };
 
 struct ddp_tx {
-	/* Ring of ops: [head, next) have been built and wait for the socket or the peer, [next,
-	 * tail) are to be built. */
+	/* Ring of ops: [head, next) are laid out and wait for the socket or the peer, [next, tail)
+	 * wait for layout. */
 	struct ddp_entry *ring;
 	uint8_t *spill;
 	uint32_t mask, head, next, tail;
-	struct ddp_response *response; /* a ring likewise */
+	struct ddp_response *response; /* a ring, too */
 	uint32_t response_mask, response_head, response_next, response_tail;
-	uint32_t off;   /* bytes built of the message that is being cut into segments */
-	bool answering; /* that message is a response */
+	uint32_t off;   /* bytes laid out of the current message */
+	bool answering; /* the current message is a response */
 	bool response_turn;
 	/* a responder sends nothing before the initiator's first FPDU, RFC 5044 section 7.1.2 */
 	bool hold;
-	bool blocked;            /* the socket takes no more for now */
-	uint32_t reads, read_at; /* unanswered; the oldest of them */
+	bool blocked;            /* the socket's send buffer is full */
+	uint32_t reads, read_at; /* unanswered READs; the oldest of them */
 	uint32_t send_msn, read_msn;
 	uint32_t ulpdu;
-	uint64_t built, sent; /* bytes of the stream */
+	uint64_t built,
+		sent; /* stream position after all that was laid out; after all that was sent */
 	uint64_t turn;
-	unsigned rounds; /* in this turn of the loop */
+	unsigned rounds; /* sendmsgs in this turn of the loop */
 	unsigned iov_at, iov_count;
 	uint32_t wire_used;
 	struct iovec iov[DDP_TX_IOV];
@@ -58,22 +60,22 @@ enum ddp_rx_step { DDP_RX_HEAD, DDP_RX_PAYLOAD, DDP_RX_TAIL };
 
 struct ddp_rx {
 	uint8_t step;
-	bool first;   /* no FPDU has come yet */
-	bool large;   /* the last payload was worth a receive of its own */
-	bool middle;  /* more segments of that message are to come */
+	bool first;   /* no FPDU has been received yet */
+	bool large;   /* the last payload was worth a recv() of its own */
+	bool middle;  /* the message has further segments */
 	bool sending; /* between the first and the last segment of an untagged message */
 	uint8_t sending_op;
 	uint8_t head[sizeof(struct rdmap_read_req)];
-	uint8_t note[64]; /* what follows a Terminate's header */
+	uint8_t note[64]; /* the bytes after a Terminate's header */
 	uint32_t head_len;
-	uint32_t left, placed; /* of this segment's payload */
+	uint32_t left, placed; /* of this segment's payload: still to receive; received in place */
 	uint8_t *to;
 	uint32_t crc, pad;
 	uint32_t send_msn, read_msn;
-	uint32_t mo;                /* bytes of the SEND received so far */
-	uint32_t read_off;          /* bytes of the oldest read's data */
-	struct ep_rx *rx, **rx_end; /* posted, oldest first: the first is being filled */
-	uint32_t at, end;           /* not looked at yet: stage[at, end) */
+	uint32_t mo;                /* bytes received of the current SEND */
+	uint32_t read_off;          /* bytes received of the oldest READ's data */
+	struct ep_rx *rx, **rx_end; /* posted, oldest first: the first one is being filled */
+	uint32_t at, end;           /* not parsed yet: stage[at, end) */
 	uint8_t *stage;
 };
 
@@ -88,11 +90,11 @@ struct iwarp {
 	struct loop_work work;
 	struct addr peer, src;
 	uint8_t step, tos;
-	bool over; /* the socket is closed: only `down` is to come */
+	bool over; /* the socket is closed: only `down` may follow */
 	bool crc, want_crc, large;
-	bool touched; /* upcalls of this turn want an `idle` */
+	bool touched; /* upcalls of this turn require an `idle` */
 	uint8_t nudges;
-	uint64_t moved; /* bytes through the socket, either way */
+	uint64_t moved; /* bytes through the socket, both directions */
 	uint32_t timeout_ms;
 	struct mpa req;
 	uint8_t priv[EP_PRIV_MAX];
@@ -119,16 +121,16 @@ static inline uint32_t ddp_head_len(unsigned op)
 /* iwarp.c */
 int iwarp_init(struct iwarp *, struct loop *, const struct ep_caps *want, const struct ep_events *,
 	void *user, struct diag *);
-/* queues, then request(): the length of its private data */
+/* allocate the queues, call request(); returns the length of its private data */
 int iwarp_prepare(struct iwarp *, uint8_t priv[EP_PRIV_MAX]);
 void iwarp_live(struct iwarp *, const struct mpa *req, const struct mpa *rep, bool initiator);
-/* an initiator's peer that may not have noticed its first message */
+/* prod an initiator's peer that may not have noticed its first message */
 void iwarp_nudge(struct iwarp *);
-void iwarp_end(struct iwarp *);  /* the socket goes at once; `down` follows */
-void iwarp_fini(struct iwarp *); /* frees all but its memory */
+void iwarp_end(struct iwarp *);  /* close the socket at once; `down` follows */
+void iwarp_fini(struct iwarp *); /* free all but its memory */
 void iwarp_close(struct ep *);
-struct diag *iwarp_why(struct iwarp *); /* NULL when a cause is known already */
-/* Ends the session for something the peer did; it is told by a Terminate. */
+struct diag *iwarp_why(struct iwarp *); /* where to store the cause; NULL if one is known already */
+/* End the session because of a fault of the peer, which gets a Terminate message. */
 void iwarp_fault(struct iwarp *, unsigned term, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 const char *iwarp_term_text(unsigned term);
@@ -136,13 +138,14 @@ const char *iwarp_term_text(unsigned term);
 /* iwarp_cm.c */
 int iwarp_dial(struct ep **, struct loop *, const struct ep_dial *, const struct ep_events *,
 	void *user, struct diag *);
-/* The same in zeroed memory, which the caller frees on failure. */
+/* Like iwarp_dial(), in zeroed memory, which the caller frees on failure. */
 int iwarp_start(struct iwarp *, struct loop *, const struct ep_dial *, const struct ep_events *,
 	void *user, struct diag *);
-void iwarp_connecting(struct iwarp *); /* the socket is ready, before the connection is up */
+void iwarp_connecting(
+	struct iwarp *); /* the socket is ready while the connection is being set up */
 struct ep_incoming;
-/* A request that arrived whole on a socket, which it takes over. NULL: refused, the socket is
- * closed. */
+/* Make an incoming endpoint of a socket with its complete request; takes over the socket. NULL:
+ * refused, the socket is closed. */
 struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_t *frame,
 	size_t len, bool want_crc, struct diag *);
 
@@ -150,12 +153,12 @@ struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_
 int ddp_tx_init(struct iwarp *, struct diag *);
 void ddp_tx_fini(struct iwarp *);
 void ddp_tx_post(struct iwarp *, struct ep_op *chain);
-void ddp_tx_internal(struct iwarp *, uint8_t kind); /* an op of no bytes that nobody waits for */
-/* false: more than the reads agreed on */
+void ddp_tx_internal(struct iwarp *, uint8_t kind); /* queue an empty op without a `sent` upcall */
+/* false: more reads than negotiated */
 bool ddp_tx_respond(struct iwarp *, const struct rdmap_read_req *);
-bool ddp_tx_uses(const struct iwarp *, uint32_t stag); /* a response from there is not yet sent */
+bool ddp_tx_uses(const struct iwarp *, uint32_t stag); /* an unsent response reads that memory */
 void ddp_tx_flush(struct iwarp *);
-/* what was posted leaves as far as the socket takes it; no upcall */
+/* send what was posted as far as the socket takes it; no upcall */
 void ddp_tx_last(struct iwarp *);
 struct ddp_entry *ddp_tx_oldest_read(struct iwarp *);
 void ddp_tx_read_answered(struct iwarp *);
@@ -165,6 +168,7 @@ void ddp_tx_terminate(struct iwarp *, unsigned term, const uint8_t *culprit, uin
 int ddp_rx_init(struct iwarp *, struct diag *);
 void ddp_rx_fini(struct iwarp *);
 void ddp_rx_post(struct iwarp *, struct ep_rx *chain);
-bool ddp_rx_readable(struct iwarp *);                         /* whether there was anything */
-void ddp_rx_parse(struct iwarp *);                            /* what is staged */
-bool ddp_rx_fills(const struct iwarp *, const struct pool *); /* the rest of a segment goes there */
+bool ddp_rx_readable(struct iwarp *); /* returns whether there was any data */
+void ddp_rx_parse(struct iwarp *);    /* parse the staged bytes */
+bool ddp_rx_fills(const struct iwarp *,
+	const struct pool *); /* the rest of a segment is to be received there */

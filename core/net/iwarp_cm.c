@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Setting up software iWARP connections: TCP, then MPA's request and reply, on both sides. A peer
- * that knows only MPA revision 1 hangs up on a request of revision 2 (RFC 6581 section 7): it is
- * asked again. */
+/* Set up software iWARP connections: TCP, then MPA's request and reply, on both sides. A peer that
+ * knows only MPA revision 1 closes the connection on a request of revision 2 (RFC 6581 section 7):
+ * retry with revision 1. */
 #include "iwarp.h"
 #include "tcp.h"
 #include <errno.h>
@@ -50,7 +50,7 @@ static void send_frame(struct iwarp *iw, const struct mpa *mpa, bool reply)
 
 	if (sent == (ssize_t)len)
 		return;
-	/* A socket that is new has room for it. */
+	/* The send buffer of a new socket has room for it. */
 	tcp_failed(iwarp_why(iw), sent < 0 ? errno : ENOBUFS, &iw->peer, true);
 	iwarp_end(iw);
 }
@@ -97,7 +97,7 @@ static void connected(struct iwarp *iw)
 	send_request(iw);
 }
 
-/* True: another attempt is under way. */
+/* Retry with MPA revision 1 if that may help. True: another attempt is under way. */
 static bool ask_again(struct iwarp *iw)
 {
 	if (iw->req.revision < 2)
@@ -163,7 +163,7 @@ static void replied(struct iwarp *iw)
 	iw->ep.ev->up(&iw->ep);
 }
 
-/* Not one byte beyond the frame is taken: what follows is FPDUs. */
+/* Read not one byte beyond the frame: FPDUs follow. */
 static void read_reply(struct iwarp *iw)
 {
 	for (;;) {
@@ -267,7 +267,7 @@ static void reject(struct ep_incoming *in, const void *priv, uint8_t len)
 	incoming_free(incoming);
 }
 
-/* Queues, request(), reply. `up` comes at the end of the turn. */
+/* Allocate queues, call request(), send the reply. `up` follows at the end of the turn. */
 static int answer(struct iwarp *iw, const struct incoming *incoming)
 {
 	struct mpa want = { .crc = incoming->want_crc, .large = true }, rep;

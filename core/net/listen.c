@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One TCP port for plain streams and software iWARP, or a unix socket for streams. The first bytes
- * are only looked at until they tell which it is, so that a stream's new owner finds it untouched.
- */
+/* Listen on one TCP port for plain streams and software iWARP, or on a unix socket for streams. The
+ * first bytes are only peeked at to tell the two apart, so that the owner of a stream reads it from
+ * the start. */
 #include "iwarp.h"
 #include "tcp.h"
 #include <errno.h>
@@ -14,11 +14,11 @@
 
 #define MS      1000000ull
 #define BACKLOG 128
-#define ACCEPTS 16 /* in one turn */
-/* connections that have not said yet what they are; the oldest makes room for one more */
+#define ACCEPTS 16 /* per turn */
+/* connections of unknown kind; the oldest is closed to make room for one more */
 #define PENDING_MAX 256
-#define PAUSE_MS    100 /* without descriptors: until the next try */
-#define SOON_MS     5   /* the same, when some are being closed */
+#define PAUSE_MS    100 /* out of descriptors: time until the next try */
+#define SOON_MS     5   /* the same if some are being closed */
 
 struct pending {
 	struct pending *next;
@@ -38,13 +38,14 @@ struct tcp_listener {
 	struct loop_fd fd;
 	struct unix_file file;
 	struct loop_timer pause;
-	/* a descriptor that is given up to accept, and to close, a connection there is none for */
+	/* reserve descriptor: closed in order to accept and close a connection when there are no
+	 * others */
 	int spare;
 	struct pending *pending;
 	unsigned pendings;
 };
 
-/* Gives the descriptor, which the caller takes care of. */
+/* Free the state and return the descriptor, which the caller owns then. */
 static int pending_free(struct pending *pending)
 {
 	struct pending **at = &pending->listener->pending;
@@ -120,7 +121,7 @@ static void hand_over_iwarp(struct pending *pending)
 		loop_trace(listener->loop, "%s: %s", addr_text(&peer, text), why.text);
 }
 
-/* Looks at the first bytes; last: no more will come. True: it is known now to be iWARP. */
+/* Peek at the first bytes. last: no more will come. True: it is iWARP. */
 static bool classify(struct pending *pending, bool last)
 {
 	ssize_t got = recv(pending->fd.fd, pending->frame, MPA_KEY_LEN, MSG_PEEK | MSG_DONTWAIT);
@@ -196,7 +197,7 @@ static void take(struct tcp_listener *listener, int fd, const struct addr *peer)
 	pending->listener = listener;
 	pending->peer = *peer;
 	pending->timer.fire = late;
-	/* Edge-triggered while bytes are only looked at: they stay readable. */
+	/* Edge-triggered, as the peeked-at bytes stay readable. */
 	pending->fd = (struct loop_fd){
 		.fd = fd, .events = EPOLLIN | EPOLLRDHUP | EPOLLET, .ready = readable
 	};
@@ -223,8 +224,8 @@ static void pause_accepting(struct tcp_listener *listener, unsigned ms)
 	loop_timer_set(listener->loop, &listener->pause, loop_clock() + ms * MS);
 }
 
-/* Whoever waits in the kernel's line is told by the end of his connection; in silence he would wait
- * for his time-out. */
+/* Accept and close one connection from the backlog, so that the peer fails at once and does not
+ * wait for its timeout. */
 static bool turn_away(struct tcp_listener *listener)
 {
 	int got;
@@ -243,7 +244,7 @@ static void starved(struct tcp_listener *listener, int err)
 	struct diag why = { 0 };
 
 	if (listener->pending) {
-		make_room(listener); /* the next turn has its place */
+		make_room(listener); /* accept in the next turn, with the freed descriptor */
 		return;
 	}
 	diag_sys(&why, err, "accept a connection");
@@ -270,7 +271,8 @@ static void acceptable(struct loop_fd *fd, uint32_t events)
 			take(listener, got, &peer);
 			continue;
 		}
-		/* Those accepted in this turn first show what they are, before one has to go. */
+		/* Connections accepted in this turn may still show their kind before one is
+		 * closed. */
 		if (!i &&
 			(errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
 			starved(listener, errno);
@@ -286,7 +288,7 @@ static void go_on(struct loop_timer *timer)
 		loop_timer_set(listener->loop, timer, loop_clock() + PAUSE_MS * MS);
 }
 
-/* ":4420" is [::], which a kernel without IPv6 does not have. */
+/* ":4420" is [::], which fails on a kernel without IPv6. */
 static int new_socket(struct addr *at)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)&at->ss;
@@ -311,7 +313,7 @@ static int bind_ip(int fd, const struct addr *at, bool freebind)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (v6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	/* old kernels without the option refuse the address at bind() */
+	/* old kernels without the option fail in bind() */
 	if (freebind)
 		setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_FREEBIND : IP_FREEBIND,
 			&on, sizeof(on));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* MPA's set-up frames (RFC 5044 section 7.1, RFC 6581) and their negotiation; sending and receiving
- * them is iwarp_cm.c's. */
+/* Encode, decode and negotiate MPA's set-up frames (RFC 5044 section 7.1, RFC 6581). iwarp_cm.c
+ * sends and receives them. */
 #include "mpa.h"
 #include <errno.h>
 
@@ -117,7 +117,8 @@ struct mpa mpa_answer(const struct mpa *req, const struct mpa *want)
 {
 	struct mpa rep = {
 		.revision = req->revision,
-		.crc = req->crc || want->crc, /* RFC 5044 section 7.1.1: one side's wish suffices */
+		.crc = req->crc || want->crc, /* RFC 5044 section 7.1.1: CRCs are used if either
+						 side wants them */
 		.large = req->large && want->large,
 		.enhanced = req->enhanced,
 		.ird = want->ird,

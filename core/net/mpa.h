@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The MPA set-up frames as host values, and what both sides make of them. */
+/* The MPA set-up frames in host form, and their negotiation. */
 #pragma once
 #include "diag.h"
 #include "wire/iwarp.h"
@@ -11,29 +11,29 @@ enum mpa_rtr { MPA_RTR_EMPTY = 1, MPA_RTR_WRITE = 2, MPA_RTR_READ = 4 }; /* flag
 struct mpa {
 	uint8_t revision;
 	bool markers, crc, reject, large;
-	bool enhanced;       /* the rest up to rtr is said */
+	bool enhanced;       /* revision 2; only then the members up to rtr are valid */
 	bool peer;           /* peer-to-peer model */
-	uint8_t rtr;         /* offered, or (reply) chosen */
-	uint16_t ird, ord;   /* of who sends the frame; MPA_LIMIT_ANY = not said */
-	const uint8_t *priv; /* the upper layer's */
+	uint8_t rtr;         /* offered; in a reply: chosen */
+	uint16_t ird, ord;   /* of the sender; MPA_LIMIT_ANY = unset */
+	const uint8_t *priv; /* private data of the upper layer */
 	uint16_t priv_len;
 };
 
-/* Length of the whole frame that begins so; 0 = more bytes are needed to tell. */
+/* Length of the whole frame that begins with these bytes; 0 = more bytes are needed. */
 int mpa_len(const uint8_t *p, size_t len, bool reply, struct diag *);
 int mpa_get(struct mpa *, const uint8_t *p, size_t len, bool reply, struct diag *);
 size_t mpa_put(uint8_t out[MPA_FRAME_MAX], const struct mpa *, bool reply);
 
-/* The reply to a request, without private data: want.crc, .large, .ird and .ord are what this side
- * would like. */
+/* Build the reply to a request, without private data: want.crc, .large, .ird and .ord are this
+ * side's preferences. */
 struct mpa mpa_answer(const struct mpa *req, const struct mpa *want);
-/* Whether the request can be served at all. */
+/* Check whether the request can be served at all. */
 int mpa_acceptable(const struct mpa *req, struct diag *);
-/* The initiator takes a reply to what it asked: ord becomes what the responder serves. `term` is
- * what to tell the peer on failure. */
+/* Apply the reply to the initiator's request: limits ord to what the responder serves. `term`: the
+ * Terminate code for the peer on failure. */
 int mpa_settle(const struct mpa *req, const struct mpa *rep, uint32_t *ird, uint32_t *ord,
 	unsigned *term, struct diag *);
 
-/* The largest DDP segment whose FPDU fits a TCP segment of that size; a peer that takes larger ones
- * gets the largest. */
+/* The largest DDP segment whose FPDU fits a TCP segment of that size; the maximum if the peer takes
+ * larger ones. */
 uint32_t mpa_ulpdu(uint32_t mss, bool large);

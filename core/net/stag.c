@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The STag table of one loop. A tag is a place in the table and a key that changes with each use of
- * the place, so that a late message for memory given back finds nothing. Tagged offsets count from
- * the pool's first byte, so that peers learn no addresses. */
+/* The STag table of one loop. A tag consists of an index into the table and a key that changes with
+ * each use of the entry, so that a late message for released memory fails. Tagged offsets count
+ * from the pool's first byte, so that peers learn no addresses. */
 #include "stag.h"
 #include "dom.h"
 #include "grow.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Steering tags: which memory of ours a peer may reach. One table per loop; an endpoint's holds are
- * what it registered itself. */
+/* Steering tags: which of our memory a peer may access. One table per loop; an endpoint's holds are
+ * its own registrations. */
 #pragma once
 #include "ep.h"
 
-struct stag_region { /* a pool's registration: pool->mr[dom] */
+struct stag_region { /* one registration of a pool: pool->mr[dom] */
 	struct pool *pool;
 	uint32_t stag, refs;
 };
@@ -12,7 +12,7 @@ struct stag_region { /* a pool's registration: pool->mr[dom] */
 struct stags {
 	struct loop_attic attic;
 	struct loop *loop;
-	struct stag_region **region; /* by stag >> 8, less 1 */
+	struct stag_region **region; /* index: (stag >> 8) - 1 */
 	uint32_t size, serial;
 	uint8_t dom;
 };
@@ -20,7 +20,7 @@ struct stags {
 struct stag_hold {
 	uint16_t refs;
 	uint8_t access;
-	/* the peer invalidated it: for this endpoint it is gone until it is registered again */
+	/* the peer invalidated it: this endpoint can't use it until it registers the pool again */
 	bool withdrawn;
 };
 
@@ -34,8 +34,8 @@ enum stag_fault { STAG_FINE, STAG_UNKNOWN, STAG_NOT_YOURS, STAG_RIGHTS, STAG_BOU
 int stags_of_loop(struct stags **, struct loop *, struct diag *);
 int stag_reg(struct stags *, struct stag_holds *, struct pool *, unsigned access, struct diag *);
 void stag_unreg(struct stags *, struct stag_holds *, struct pool *);
-/* What lies at [to, to + len) behind the tag, when the endpoint may be asked for all of `access`
- * there. */
+/* Find the memory [to, to + len) of the tag, if the endpoint may use it with all rights in
+ * `access`. */
 enum stag_fault stag_find(const struct stags *, const struct stag_holds *, uint32_t stag,
 	uint64_t to, uint32_t len, unsigned access, uint8_t **p);
 /* The tagged offset of p; 0 if the tag is unknown. */

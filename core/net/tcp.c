@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A byte stream over TCP or a unix socket. What was queued during a turn of the loop leaves as one
- * sendmsg at its end; the socket asks for attention only while it does not take more. */
+/* A byte stream over TCP or a unix socket. Data queued during a turn of the loop is sent with one
+ * sendmsg() at its end; EPOLLOUT is armed only while the send buffer is full. */
 #include "tcp.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -13,21 +13,21 @@
 
 #define MS           1000000ull
 #define IOV_MAX_TURN 128
-#define UNREAD       256 /* receives of what a peer sent and will not be read, 4 MiB */
+#define UNREAD       256 /* recv() calls to drain unread data of the peer, 4 MiB */
 
 struct tcp {
 	struct stream stream;
 	struct loop_fd fd;
 	struct loop_timer deadline;
-	struct loop_work work; /* flush, or the news that it is down */
+	struct loop_work work; /* flushes, or reports `down` */
 	struct stream_out *out, **out_end;
-	size_t sent;    /* bytes of the first element that have left */
-	uint64_t moved; /* given to the socket and had from it */
+	size_t sent;    /* bytes of the first element that were sent */
+	uint64_t moved; /* bytes sent and received */
 	struct addr dst;
 	uint32_t timeout_ms;
-	uint32_t in; /* events awaited of the peer */
-	bool over;   /* no more use: only `down` is to come */
-	bool heard;  /* the socket had something */
+	uint32_t in; /* events to wait for */
+	bool over;   /* the socket is closed: only `down` may follow */
+	bool heard;  /* the socket was readable */
 };
 
 static struct tcp *tcp_of(struct stream *stream)
@@ -35,8 +35,8 @@ static struct tcp *tcp_of(struct stream *stream)
 	return container_of(stream, struct tcp, stream);
 }
 
-/* The first cause counts. The socket goes at once, so that nothing reads or writes the owner's
- * memory. */
+/* The first cause counts. The socket is closed at once, so that nothing accesses the owner's memory
+ * any more. */
 static void end(struct tcp *tcp)
 {
 	tcp->over = true;
@@ -111,7 +111,7 @@ static size_t out_len(const struct stream_out *out)
 	return len;
 }
 
-/* Takes what has left off the list. The owner may send, or close, from `sent`. */
+/* Remove what was sent from the list. The owner may send or close in `sent`. */
 static void retire(struct tcp *tcp, size_t bytes)
 {
 	tcp->sent += bytes;
@@ -199,7 +199,8 @@ static void ready(struct loop_fd *fd, uint32_t events)
 		flush(tcp);
 	if (tcp->over || !(events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)))
 		return;
-	/* Reading reports an error or a hang-up. What the owner has no room for stays unread. */
+	/* Reading also reports errors and the peer's close. Data that the owner has no room for
+	 * stays in the socket. */
 	if (tcp->in & EPOLLIN)
 		tcp->stream.ev->readable(&tcp->stream);
 	else if (events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP))
@@ -373,7 +374,7 @@ int stream_detach(struct stream *stream)
 	return fd;
 }
 
-/* What was queued this turn leaves as far as the socket takes it. */
+/* Send what was queued in this turn, as far as the socket takes it. */
 void stream_close(struct stream *stream)
 {
 	struct tcp *tcp = tcp_of(stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A socket made ready to connect, TCP's or (for streams) of the unix domain, and words for what
- * went wrong with one: for streams and for software iWARP. */
+/* Create sockets to connect, TCP or (for streams) unix domain, and describe their errors; for
+ * streams and software iWARP. */
 #include "tcp.h"
 #include <errno.h>
 #include <linux/sockios.h>
@@ -72,8 +72,8 @@ void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)
 	}
 }
 
-/* Room for some replies of 256 KiB: with less than one, both sides wait for each other. The receive
- * buffer of a unix socket has no effect. */
+/* Room for several replies of 256 KiB: with less than one, both sides would wait for each other.
+ * The receive buffer of a unix socket has no effect. */
 #define UNIX_BYTES (1 << 20)
 
 void tcp_tune(int fd, const struct addr *peer)

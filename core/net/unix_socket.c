@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The files of unix sockets: made with their mode, replaced when their server is dead, and removed
+/* Files of unix sockets: created with their final mode, replaced if their server is dead, removed
  * if they are still ours. */
 #include "tcp.h"
 #include <errno.h>
@@ -12,7 +12,7 @@ static const char *unix_path(const struct addr *addr)
 	return ((const struct sockaddr_un *)(const void *)&addr->ss)->sun_path;
 }
 
-/* A socket file is in the way: one whose server is dead is removed, a live server's is not. */
+/* Remove a socket file that is in the way, unless its server is alive. */
 static int unix_replace(const struct addr *addr, struct diag *diag)
 {
 	const char *path = unix_path(addr);
@@ -36,7 +36,7 @@ static int unix_replace(const struct addr *addr, struct diag *diag)
 	return 0;
 }
 
-/* The socket file has its mode from the start: a later chmod() could reach another file. */
+/* Create the socket file with its final mode: a later chmod() could hit another file. */
 static int bind_mode(int fd, const struct addr *addr, unsigned mode)
 {
 	mode_t old = umask(~mode & 0777);
@@ -51,7 +51,7 @@ int unix_bind(
 {
 	const char *path = unix_path(addr);
 	struct stat st;
-	int err = path[0] ? unix_replace(addr, diag) : 0; /* an abstract one has no file */
+	int err = path[0] ? unix_replace(addr, diag) : 0; /* an abstract socket has no file */
 
 	if (err)
 		return err;

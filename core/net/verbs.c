@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The data path over verbs: posting, polling, and how much of the queues is in use. Devices are
- * verbs_dev.c's, connections verbs_cm.c's. */
+/* The data path over verbs: posting, polling and send queue accounting. Devices are in verbs_dev.c,
+ * connections in verbs_cm.c. */
 #include "verbs.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS    8 /* batches per queue and turn: the rest of the loop wants its share */
+#define ROUNDS    8 /* batches per queue and turn, to leave time for other events */
 #define SPARE_MIN 16
-/* Of the 92 bytes in an InfiniBand connect request the RDMA CM keeps 36 for IP addresses. */
+/* An InfiniBand connect request has 92 bytes of private data, of which the RDMA CM uses 36 for IP
+ * addresses. */
 #define RDMA_CM_PRIV 56
 
-/* wr_id: serial 32, position in the send queue 16, slot 14, kind 2. */
+/* wr_id: serial 32 bits, position in the send queue 16, slot 14, kind 2. */
 static uint64_t wr_id(const struct verbs_ep *ve, enum verbs_wr kind, uint32_t position)
 {
 	return (uint64_t)ve->serial << 32 | (position & 0xffff) << 16 | ve->slot << 2 | kind;
@@ -29,9 +30,9 @@ static bool sq_full(const struct verbs_ep *ve)
 	return ve->sq_next - ve->sq_done >= ve->sq_size;
 }
 
-/* An iWARP READ response is a tagged message to the reader's memory (RFC 5040 section 4.1): the
- * sink is a remote right. So each READ gets a registration of its own memory only, which ends with
- * the READ: no peer reaches the rest of the pool, or the data once it is in place. */
+/* An iWARP READ response is a tagged message to the reader's memory (RFC 5040 section 4.1), so the
+ * local buffer needs remote access rights. Each READ registers only its own memory until the READ
+ * ends, so that the peer reaches neither the rest of the pool nor the data after it has arrived. */
 static int sink_open(struct verbs_ep *ve, struct ibv_sge *sge)
 {
 	struct ibv_mr **mr = &ve->sink[(ve->sink_at + ve->sinks) % ve->ep.caps.ord];
@@ -104,7 +105,7 @@ static int send_fill(
 			      (op->flags & EP_INLINE ? IBV_SEND_INLINE : 0),
 	};
 	wr->wr.rdma.remote_addr = op->raddr;
-	wr->wr.rdma.rkey = op->rkey; /* where libsiw of rdma-core 56 looks for invalidate_rkey */
+	wr->wr.rdma.rkey = op->rkey; /* where libsiw of rdma-core 56 expects invalidate_rkey */
 	if (op->kind == EP_SEND_INVAL)
 		wr->invalidate_rkey = op->rkey;
 	if (signal)
@@ -116,7 +117,7 @@ static int send_fill(
 	return 0;
 }
 
-/* Posts what there is room for and gives the rest. */
+/* Post as many ops as fit and return the rest. */
 static struct ep_op *send_some(struct verbs_ep *ve, struct ep_op *chain)
 {
 	struct ibv_send_wr wr[VERBS_BATCH], *bad;
@@ -146,8 +147,8 @@ static struct ep_op *send_some(struct verbs_ep *ve, struct ep_op *chain)
 	return chain;
 }
 
-/* A quiet op comes back to its owner with the peer's answer. Held it was never sent: a peer that
- * answers it is lying, and taking it again would make the list a ring. */
+/* A quiet op returns to its owner with the peer's answer. A held op was never sent, so an answer to
+ * it is a lie, and holding it twice would make the list a ring. */
 static bool is_held(const struct verbs_ep *ve, const struct ep_op *op)
 {
 	for (const struct ep_op *held = ve->held; held; held = held->next)
@@ -198,7 +199,7 @@ static void send_retire(struct verbs_ep *ve, uint64_t id)
 {
 	uint16_t ahead = (uint16_t)((uint16_t)(id >> 16) + 1 - ve->sq_done);
 
-	if (ahead <= ve->sq_next - ve->sq_done) /* a READ may be behind what came after it */
+	if (ahead <= ve->sq_next - ve->sq_done) /* a READ may complete after later ops */
 		ve->sq_done += ahead;
 	if (!ve->held || ve->ep.state != EP_UP)
 		return;
@@ -263,7 +264,7 @@ static void completion_failed(struct verbs_ep *ve, const struct ibv_wc *wc)
 		diag_set(verbs_why(ve), DIAG_IO, EIO, "%s on %s: %s (vendor code %#x)", what,
 			verbs_dev_name(ve->dev), why, wc->vendor_err);
 	else if (ve->ep.state == EP_CONNECTING)
-		return; /* siw flushes before it says why */
+		return; /* siw flushes before it reports the cause */
 	else if (!ve->ep.why.err && ve->ep.state == EP_UP) {
 		diag_set(verbs_why(ve), DIAG_CLOSED, ECONNRESET, "connection lost");
 		ve->vague = true;
@@ -282,12 +283,14 @@ static void received(struct verbs_ep *ve, const struct ibv_wc *wc)
 		ve->rx_end = &ve->rx;
 	if (wc->status || ve->ep.state > EP_UP)
 		return;
-	/* The first message proves the connection before the connection manager does. */
+	/* The first message may overtake the connection manager's event; either proves that the
+	 * connection is up. */
 	if (ve->passive && ve->ep.state == EP_CONNECTING)
 		verbs_established(ve);
 	if (ve->ep.state > EP_UP)
 		return;
-	/* The length of a write with immediate data says nothing about this buffer. */
+	/* The length of a write with immediate data says nothing about this buffer, so reject it.
+	 */
 	if (ve->ep.state != EP_UP || wc->opcode != IBV_WC_RECV) {
 		diag_set(verbs_why(ve), DIAG_PROTOCOL, EPROTO,
 			ve->ep.state != EP_UP ? "the peer sent before the connection was up"
@@ -334,7 +337,7 @@ static void complete(struct verbs *verbs, const struct ibv_wc *wc)
 		return;
 	if (wc->status)
 		completion_failed(ve, wc);
-	ve = wr_owner(verbs, wc->wr_id); /* closing may have ended it */
+	ve = wr_owner(verbs, wc->wr_id); /* the upcall may have ended it */
 	if (!ve)
 		return;
 	if ((wc->wr_id & 3) == VERBS_RECV)
@@ -386,7 +389,7 @@ static bool cq_poll(struct verbs_cq *cq)
 		int count = ibv_poll_cq(cq->cq, VERBS_BATCH, cq->wc);
 		if (count < 0)
 			cq_broken(cq);
-		/* empty now: nothing of those gone before is left in it */
+		/* the queue is empty: no completion of ended endpoints is left */
 		if (count < VERBS_BATCH) {
 			cq->used -= cq->stale;
 			cq->stale = 0;
@@ -436,7 +439,7 @@ static void caps_clip(struct verbs_ep *ve)
 	caps->send = caps->send ? lesser(caps->send, max_wr / 2) : 1;
 	caps->recv = caps->recv ? lesser(caps->recv, max_wr) : 1;
 	caps->sge = caps->sge ? lesser(lesser(caps->sge, EP_SGE), (uint32_t)attr->max_sge) : 1;
-	/* librdmacm keeps these limits in 8 bits */
+	/* librdmacm stores these limits in 8 bits */
 	caps->ord = lesser(caps->ord, (uint8_t)attr->max_qp_init_rd_atom);
 	caps->ird = lesser(caps->ird, (uint8_t)attr->max_qp_rd_atom);
 	caps->read_sge = ve->dev->attr.max_sge_rd > 0
@@ -447,7 +450,7 @@ static void caps_clip(struct verbs_ep *ve)
 	if (ve->dev->software && ve->dev->iwarp && ve->passive)
 		caps->inline_max = 0;
 	caps->priv_max = ve->dev->iwarp || ve->passive ? EP_PRIV_MAX : RDMA_CM_PRIV;
-	caps->max_msg = 1u << 30; /* of every adapter known */
+	caps->max_msg = 1u << 30; /* the limit of all known adapters */
 	caps->software = ve->dev->software;
 	spare = lesser(caps->send < SPARE_MIN ? SPARE_MIN : caps->send, max_wr - caps->send);
 	ve->sq_size = caps->send + spare;
@@ -476,8 +479,8 @@ static int qp_new(struct verbs_ep *ve, struct diag *diag)
 			caps->inline_max = lesser(caps->inline_max, attr.cap.max_inline_data);
 			return 0;
 		}
-		/* Providers do not say how much they can hold inline; they refuse the whole queue
-		 * pair. */
+		/* Providers do not report their inline limit; they fail to create the queue pair.
+		 */
 		if (!inline_max || (errno != EINVAL && errno != ENOMEM && errno != EOPNOTSUPP))
 			break;
 		inline_max = inline_max > 32 ? inline_max / 2 : 0;

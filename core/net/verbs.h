@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the verbs files share: the devices of one loop (verbs_dev.c), their endpoints' data path
- * (verbs.c) and connection management (verbs_cm.c, verbs_listen.c, verbs_errand.c). */
+/* Shared by the verbs files: the devices of one loop (verbs_dev.c), the data path of their
+ * endpoints (verbs.c), and connection management (verbs_cm.c, verbs_listen.c, verbs_errand.c). */
 #pragma once
 #include "ep.h"
 #include <infiniband/verbs.h>
@@ -16,47 +16,47 @@ struct verbs_cq {
 	struct verbs_cq *next;
 	struct verbs_dev *dev;
 	struct ibv_cq *cq;
-	uint32_t size, used; /* entries; reserved by endpoints */
-	/* reserved by endpoints that are gone, whose last completions may still be in the queue */
+	uint32_t size, used; /* entries; used: reserved by endpoints */
+	/* reserved by ended endpoints, whose last completions may still be in the queue */
 	uint32_t stale;
-	uint32_t unacked; /* events */
+	uint32_t unacked; /* unacknowledged events */
 	bool armed;
-	/* the batch being handed out; kept here as an upcall may turn the loop */
+	/* the batch being handed out; kept here, as an upcall may turn the loop */
 	uint8_t at, count;
 	struct ibv_wc wc[VERBS_BATCH];
 };
 
-struct verbs_dev { /* one device on one loop; gone when nothing refers to it */
+struct verbs_dev { /* one device on one loop; freed with its last reference */
 	struct verbs *verbs;
-	struct ibv_context *context; /* librdmacm's own */
+	struct ibv_context *context; /* owned by librdmacm */
 	struct ibv_context **held;   /* the reference that keeps it open */
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct verbs_cq *cqs;
-	struct verbs_ep *touched; /* endpoints that want `idle` at the end of this batch */
+	struct verbs_ep *touched; /* endpoints that require `idle` at the end of this batch */
 	struct ibv_device_attr attr;
 	struct loop_fd channel_fd, async_fd;
 	struct loop_poller poller;
-	uint32_t refs; /* endpoints and registrations */
+	uint32_t refs; /* held by endpoints and registrations */
 	uint8_t dom;
 	bool software, iwarp;
 };
 
-struct verbs { /* what one loop has of RDMA */
+struct verbs { /* RDMA state of one loop */
 	struct loop_attic attic;
 	struct loop *loop;
 	struct rdma_event_channel *channel;
 	struct loop_fd channel_fd;
 	struct loop_work reap;
 	struct verbs_dev *dev[POOL_DOMS];
-	/* a completion names its endpoint by slot and serial, so a late one finds nobody */
+	/* a completion names its endpoint by slot and serial, so that a late one matches none */
 	struct verbs_ep **slot;
 	uint32_t slots, serial;
 	struct verbs_errand *errands;
 };
 
 enum verbs_step { VERBS_ADDR, VERBS_ROUTE, VERBS_CONNECT, VERBS_LIVE };
-/* kind of work request, in its wr_id */
+/* kind of work request, part of its wr_id */
 enum verbs_wr { VERBS_RECV, VERBS_SENT, VERBS_QUIET, VERBS_READ };
 
 struct verbs_ep {
@@ -68,36 +68,39 @@ struct verbs_ep {
 	char want_dev[IBV_SYSFS_NAME_MAX];
 	struct sockaddr_storage dst, src;
 	uint8_t step;
-	bool vague;   /* why says only that something went wrong: a better cause may replace it */
+	bool vague;   /* `why` is unspecific: a better cause may replace it */
 	bool passive; /* accepted, not dialled */
-	bool gone;    /* the connection manager has said that the peer is disconnected */
+	bool gone;    /* the connection manager has reported the disconnect */
 	uint32_t timeout_ms;
 	struct loop_timer timer;
 	struct loop_work retire;
-	struct verbs_errand *errand; /* connecting in a thread */
-	/* 1 + the asynchronous event that ended the queue pair; set by whichever loop read it */
+	struct verbs_errand *errand; /* a connect running in a thread */
+	/* 1 + the asynchronous event that ended the queue pair; set by any loop that shares the
+	 * device */
 	atomic_uint fatal;
 
 	uint32_t slot, serial, reserved;
 	struct verbs_ep *touched_next;
 	bool touched;
 
-	/* Send queue: positions count work requests, the queue holds [sq_done, sq_next). */
+	/* Send queue: positions count work requests; those in [sq_done, sq_next) are in the
+	 * queue. */
 	uint32_t sq_size, sq_next, sq_done, mark_every, unmarked;
-	/* Signalled, oldest first. siw completes what comes after a READ before the READ. */
+	/* Signalled, oldest first; READs separately, as siw completes ops posted after a READ
+	 * before it. */
 	struct ep_op *sent, **sent_end;
 	struct ep_op *read, **read_end;
-	/* no room until a mark comes back: only when the peer answers faster than it acknowledges
-	 */
+	/* ops that wait for room until a signalled op completes; needed only if the peer's answers
+	 * overtake its acknowledgements */
 	struct ep_op *held, **held_end;
-	/* bytes of held inline ops whose owner may reuse them: caps.send times caps.inline_max, a
-	 * ring */
+	/* bytes of held inline ops whose owner may reuse its buffer: a ring of caps.send times
+	 * caps.inline_max */
 	uint8_t *spill;
 	uint32_t spill_next;
-	/* iWARP: the registrations of the READs in the queue, a ring of caps.ord. NULL: a READ
-	 * needs none. */
+	/* iWARP: a ring of caps.ord, the registrations of the READs in the queue. NULL: READs need
+	 * none. */
 	struct ibv_mr **sink;
-	uint32_t sink_at, sinks;    /* the oldest, how many */
+	uint32_t sink_at, sinks;    /* the oldest; how many */
 	struct ep_rx *rx, **rx_end; /* posted, oldest first */
 };
 
@@ -111,7 +114,7 @@ int verbs_cq_reserve(struct verbs_dev *, uint32_t entries, struct verbs_cq **, s
 void verbs_cq_release(struct verbs_cq *, uint32_t entries);
 int verbs_slot_take(struct verbs *, struct verbs_ep *, struct diag *);
 void verbs_slot_release(struct verbs_ep *);
-/* Registers [p, p + len) for the rights of enum ep_access. */
+/* Register [p, p + len) with rights of enum ep_access. */
 int verbs_mr_new(
 	struct verbs_dev *, struct ibv_mr **, void *p, size_t len, unsigned access, struct diag *);
 int verbs_reg(struct ep *, struct pool *, unsigned access, struct diag *);
@@ -128,22 +131,22 @@ void verbs_queue_free(struct verbs_ep *);
 /* verbs_cm.c */
 int verbs_dial(struct ep **, struct loop *, const struct ep_dial *, const struct ep_events *,
 	void *user, struct diag *);
-/* In zeroed memory, which the caller frees on failure: all of verbs_dial(), or what every endpoint
- * needs before it has an id. */
+/* In zeroed memory, which the caller frees on failure. verbs_start(): like verbs_dial().
+ * verbs_init(): only what an endpoint without an id needs. */
 int verbs_start(struct verbs_ep *, struct loop *, const struct ep_dial *, const struct ep_events *,
 	void *user, struct diag *);
 int verbs_init(struct verbs_ep *, struct loop *, const struct ep_caps *want,
 	const struct ep_events *, void *user, struct diag *);
-void verbs_end(struct verbs_ep *); /* frees all but its memory */
-/* What may fail between the chosen device and the connection manager's message. Gives the length of
- * the private data. */
+void verbs_end(struct verbs_ep *); /* free all but its memory */
+/* Set up all between choosing the device and the connection manager's message. Returns the length
+ * of the private data. */
 int verbs_prepare(struct verbs_ep *, uint8_t priv[EP_PRIV_MAX]);
 void verbs_established(struct verbs_ep *);
 void verbs_cm_readable(struct loop_fd *, uint32_t events);
-/* Where a cause goes: NULL when a better one is known already. Then verbs_close(). */
+/* Where to store the cause; NULL if a better one is known already. Call verbs_close() next. */
 struct diag *verbs_why(struct verbs_ep *);
 void verbs_close(struct ep *);
-void verbs_drained(struct verbs_ep *); /* the last flushed completion has come */
+void verbs_drained(struct verbs_ep *); /* call after the last flushed completion */
 
 void verbs_connect_failed(struct verbs_ep *, int err);
 
@@ -155,7 +158,8 @@ const struct addr *verbs_listener_addr(const struct verbs_listener *);
 void verbs_listener_free(struct verbs_listener *);
 
 /* verbs_errand.c */
-int verbs_errand_connect(struct verbs_ep *, const struct rdma_conn_param *); /* a positive errno */
+int verbs_errand_connect(
+	struct verbs_ep *, const struct rdma_conn_param *); /* returns a positive errno */
 bool verbs_errand_bury(struct verbs_ep *);
 void verbs_errand_wait(struct verbs_ep *);
 void verbs_errands_end(struct verbs *);

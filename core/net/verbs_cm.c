@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Connections over librdmacm: resolve, connect, reject, disconnect, and the words for what went
- * wrong on the way. Events are copied and acknowledged before anything is done about them, as
- * destroying an id waits for the acknowledgement. */
+/* Connections over librdmacm: resolve, connect, reject, disconnect, and error texts. An event is
+ * copied and acknowledged before it is handled, because destroying an id waits for the
+ * acknowledgement. */
 #include "verbs.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MS                  1000000ull
-#define CLOSE_MS            500 /* for the peer's answer to a disconnect */
+#define CLOSE_MS            500 /* time for the peer's answer to a disconnect */
 #define KERNEL_MS           60000
 #define REJ_INVALID_SERVICE 8
 #define REJ_CONSUMER        28
@@ -84,7 +84,7 @@ struct diag *verbs_why(struct verbs_ep *ve)
 	return &ve->ep.why;
 }
 
-/* Gives back everything that the device or the connection manager could still touch; `down`
+/* Release everything that the device or the connection manager could still access; `down`
  * follows. */
 static void finish(struct verbs_ep *ve)
 {
@@ -217,7 +217,7 @@ static void step_failed(struct verbs_ep *ve, int err)
 	sock_text((struct sockaddr *)(err == EADDRNOTAVAIL && ve->src.ss_family ? &ve->src
 										: &ve->dst),
 		false, host);
-	/* siw answers EINVAL for what it cannot reach, such as the loopback address (Linux 6.12) */
+	/* siw returns EINVAL for addresses it cannot reach, such as loopback (Linux 6.12) */
 	if (ve->step <= VERBS_ROUTE && (err == ENODEV || (err == EINVAL && !ve->src.ss_family)))
 		diag_set(
 			verbs_why(ve), DIAG_NO_DEVICE, ENODEV, "no RDMA device routes to %s", host);
@@ -231,7 +231,7 @@ static void step_failed(struct verbs_ep *ve, int err)
 	verbs_close(&ve->ep);
 }
 
-/* The kernel's own time-outs come after ours, which say more. */
+/* Let the kernel's timeout expire after ours, whose message says more. */
 static int kernel_timeout(const struct verbs_ep *ve)
 {
 	return ve->timeout_ms && ve->timeout_ms < KERNEL_MS ? (int)ve->timeout_ms + 1000
@@ -272,7 +272,7 @@ void verbs_connect_failed(struct verbs_ep *ve, int err)
 {
 	if (ve->ep.state != EP_CONNECTING)
 		return;
-	if (err == ECONNREFUSED) /* siw's TCP socket was */
+	if (err == ECONNREFUSED) /* the TCP connection of siw was refused */
 		no_listener(ve);
 	else
 		step_failed(ve, err);
@@ -345,7 +345,8 @@ void verbs_established(struct verbs_ep *ve)
 	ve->ep.ev->up(&ve->ep);
 }
 
-/* What the peer sent before it left may still be in the queue: that comes first. */
+/* Handle the messages that the peer sent before it disconnected first: they may still be in the
+ * queue. */
 static void disconnected(struct verbs_ep *ve)
 {
 	struct verbs *verbs = ve->verbs;
@@ -367,7 +368,7 @@ static void removed(struct verbs_ep *ve)
 {
 	diag_set(verbs_why(ve), DIAG_NO_DEVICE, ENODEV, "the RDMA device was removed");
 	ve->ep.state = EP_CLOSING;
-	finish(ve); /* the kernel waits for the id to go */
+	finish(ve); /* destroy the id at once, as the kernel waits for that */
 }
 
 static void handle(struct cm_event *event)
@@ -436,7 +437,7 @@ void verbs_cm_readable(struct loop_fd *fd, uint32_t events)
 		struct cm_event event = {
 			.ve = cm->id->context,
 			.type = cm->event,
-			/* librdmacm's own failures are -1 and errno */
+			/* failures in librdmacm itself are reported as -1 and errno */
 			.status = cm->status == -1 && errno ? -errno : cm->status,
 			.ord = param->initiator_depth,
 			.ird = param->responder_resources,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The RDMA devices of one loop: protection domain, completion queues, registrations, asynchronous
- * events. They hang in the loop's attic; connections are verbs_cm.c's. */
+ * events. They are attached to the loop. Connections are in verbs_cm.c. */
 #include "dom.h"
 #include "grow.h"
 #include "verbs.h"
@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #define CM_DEVICE   "/dev/infiniband/rdma_cm"
-#define CQ_MIN      1024   /* 64 KiB of locked memory on common devices */
-#define ACK_EVERY   64     /* acknowledging takes a lock */
-#define SLOTS_MAX   0x4000 /* as wr_id holds */
+#define CQ_MIN      1024   /* uses 64 KiB of locked memory on common devices */
+#define ACK_EVERY   64     /* events per acknowledgement, which takes a lock */
+#define SLOTS_MAX   0x4000 /* the slot has 14 bits in wr_id */
 #define LOCK_LEAST  32768
-#define LOCK_NEEDED 65536 /* by the least of connections */
+#define LOCK_NEEDED 65536 /* the least a connection needs */
 
 static const char attic_key;
 
@@ -53,13 +53,13 @@ static void channel_readable(struct loop_fd *fd, uint32_t events)
 		}
 	}
 	if (errno != EAGAIN && errno != EINTR)
-		/* the device is gone; its connections hear of it from the connection manager */
+		/* the device is gone; the connection manager reports that to its connections */
 		loop_fd_del(dev->verbs->loop, fd);
 }
 
-/* The context is shared with other loops: whoever reads the event writes one word of the endpoint
- * and moves its queue pair to the error state, whose flushed completions its own loop sees. Until
- * the event is acknowledged neither can be freed. */
+/* Other loops share the context. So the one that reads the event only sets a word in the endpoint
+ * and moves its queue pair to the error state; the endpoint's own loop sees the flushed
+ * completions. Neither can be freed before the event is acknowledged. */
 static void qp_failed(struct ibv_async_event *event)
 {
 	struct verbs_ep *ve = event->element.qp->qp_context;
@@ -138,7 +138,7 @@ static int dev_open(struct verbs_dev *dev, struct diag *diag)
 	if (!dev->held || !dev->channel)
 		return diag_sys(diag, errno, "open %s", verbs_dev_name(dev));
 	dev->iwarp = dev->context->device->transport_type == IBV_TRANSPORT_IWARP;
-	/* rxe has no vendor and says so; siw has one of its own name space (drivers/infiniband/sw,
+	/* Software devices: rxe has this vendor ID, siw one of its own (drivers/infiniband/sw,
 	 * Linux 6.12). */
 	dev->software =
 		dev->attr.vendor_id == 0xffffff || (dev->iwarp && dev->attr.vendor_id == 0x626d74);
@@ -197,7 +197,7 @@ int verbs_dev_get(
 	return 0;
 }
 
-/* Freed at the end of the turn: this may be called from one of its completions. */
+/* Freed at the end of the turn, as the caller may be a completion handler of the device. */
 void verbs_dev_put(struct verbs_dev *dev)
 {
 	if (!--dev->refs)
@@ -242,8 +242,8 @@ static int no_rdma(int err, const char *module, struct diag *diag)
 	}
 }
 
-/* At and below this limit libibverbs writes a warning to stderr (check_memlock_limit() of rdma-core
- * 56), and no connection's buffers fit. */
+/* Up to this limit libibverbs prints a warning on stderr (check_memlock_limit() of rdma-core 56),
+ * and the buffers of a connection do not fit. */
 static int lock_room(struct diag *diag)
 {
 	struct rlimit limit;
@@ -256,7 +256,7 @@ static int lock_room(struct diag *diag)
 static int have_device(void)
 {
 	int count = 0;
-	/* called here, not in librdmacm only: it links the providers in */
+	/* call it here, too, not only in librdmacm: this links the providers statically */
 	struct ibv_device **list = ibv_get_device_list(&count);
 
 	if (!list)
@@ -264,7 +264,8 @@ static int have_device(void)
 	ibv_free_device_list(list);
 	if (!count)
 		return ENODEV;
-	/* librdmacm waits 5 s for a name that it may not open (open_cdev() of rdma-core 56) */
+	/* check first: librdmacm waits 5 s if opening fails with EACCES (open_cdev() of rdma-core
+	 * 56) */
 	return access(CM_DEVICE, R_OK | W_OK) && errno == EACCES ? EACCES : 0;
 }
 
@@ -373,8 +374,8 @@ void verbs_cq_release(struct verbs_cq *cq, uint32_t entries)
 	cq->stale += entries;
 }
 
-/* EP_READ_SINK gives peers nothing: on iWARP, where a READ needs a remote right to its sink,
- * verbs_post() registers the memory of each READ. */
+/* EP_READ_SINK grants peers nothing. On iWARP, where a READ needs remote rights to the local
+ * buffer, verbs_post() registers the memory of each READ. */
 int verbs_mr_new(struct verbs_dev *dev, struct ibv_mr **out, void *p, size_t len, unsigned access,
 	struct diag *diag)
 {
@@ -437,7 +438,8 @@ void verbs_unreg(struct ep *ep, struct pool *pool)
 	verbs_dev_put(dev);
 }
 
-/* An address of the device to connect from, of that family, when its GIDs tell one (RoCE). */
+/* Find an address of the device with that family to connect from, if its GIDs contain one
+ * (RoCE). */
 static void dev_address(struct ibv_context *context, int family, struct sockaddr_storage *src)
 {
 	struct ibv_port_attr port;
@@ -471,8 +473,7 @@ static void dev_address(struct ibv_context *context, int family, struct sockaddr
 	}
 }
 
-/* The device of that name; fills src when it is still empty and the device has an address to choose
- * it by. */
+/* Find the device by name. If src is empty, set it to an address of the device, if any. */
 int verbs_dev_find(const char *name, int family, struct sockaddr_storage *src, struct diag *diag)
 {
 	struct ibv_context **list = rdma_get_devices(NULL);

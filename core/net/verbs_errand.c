@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iWARP's connection manager sleeps in the kernel: siw's connect until TCP has connected, and
- * destroying any id until its connection attempt has ended (drivers/infiniband/core/iwcm.c,
- * Linux 6.12). A thread does that, so that deadlines stay ours. */
+/* iWARP's connection manager blocks in the kernel: siw's connect until TCP has connected, and
+ * destroying any id until its connection attempt has ended (drivers/infiniband/core/iwcm.c, Linux
+ * 6.12). Threads make these calls, so that our deadlines hold. */
 #include "verbs.h"
 #include <errno.h>
 #include <pthread.h>
@@ -17,8 +17,8 @@ struct verbs_errand {
 	struct rdma_conn_param param;
 	uint8_t priv[EP_PRIV_MAX];
 	int err;
-	uint32_t slot, serial; /* of who waits for the answer */
-	/* from here on: of what is to be buried, when `id` has no owner any more */
+	uint32_t slot, serial; /* of the endpoint that waits for the answer */
+	/* from here on: of an id without an owner, to be destroyed */
 	struct verbs_dev *dev;
 	struct verbs_cq *cq;
 	uint32_t reserved;
@@ -72,7 +72,7 @@ static void unlink_errand(struct verbs_errand *errand)
 	*at = errand->next;
 }
 
-/* After the thread was joined and what there was to bury is buried. */
+/* After the thread was joined, and id and queue pair, if abandoned, were destroyed. */
 static void errand_free(struct verbs_errand *errand)
 {
 	unlink_errand(errand);
@@ -124,7 +124,7 @@ static struct verbs_errand *errand_new(struct verbs_ep *ve)
 	return errand;
 }
 
-/* rdma_connect() elsewhere; verbs_connect_failed() tells when it failed. */
+/* Run rdma_connect() in a thread; verbs_connect_failed() is called if it fails. */
 int verbs_errand_connect(struct verbs_ep *ve, const struct rdma_conn_param *param)
 {
 	struct verbs_errand *errand = errand_new(ve);
@@ -144,8 +144,8 @@ int verbs_errand_connect(struct verbs_ep *ve, const struct rdma_conn_param *para
 	return 0;
 }
 
-/* Takes id and queue pair of an attempt that is given up. In the error state the queue pair touches
- * no memory, whatever the connection manager still does with it. False: nothing was taken. */
+/* Take over id and queue pair of an abandoned attempt. In the error state the queue pair accesses
+ * no memory, whatever the connection manager does with it. False: nothing was taken over. */
 bool verbs_errand_bury(struct verbs_ep *ve)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -176,8 +176,7 @@ bool verbs_errand_bury(struct verbs_ep *ve)
 	return true;
 }
 
-/* The connection is up, so rdma_connect() is about to return if it has not: nobody needs its
- * answer. */
+/* The connection is up, so rdma_connect() has returned or is about to: join the thread. */
 void verbs_errand_wait(struct verbs_ep *ve)
 {
 	if (ve->errand)
@@ -185,7 +184,7 @@ void verbs_errand_wait(struct verbs_ep *ve)
 	ve->errand = NULL;
 }
 
-/* Before the loop goes. */
+/* Call before the loop is freed. */
 void verbs_errands_end(struct verbs *verbs)
 {
 	while (verbs->errands) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Asynchronous events of a device's ports, by a context of its own: who has no connection through
- * the device hears of them too. */
+/* Asynchronous events of a device's ports, read from a context of its own, which works without any
+ * connection through the device. */
 #include "port_events.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define TURN 64 /* events until others have their turn */
+#define TURN 64 /* events per turn */
 
 struct port_events {
 	struct loop *loop;
@@ -18,7 +18,7 @@ struct port_events {
 	struct loop_fd fd;
 	void (*event)(void *arg, unsigned port, unsigned what);
 	void *arg;
-	bool *closed; /* set when `event` closes */
+	bool *closed; /* set when `event` calls close */
 };
 
 static unsigned meaning(enum ibv_event_type type)
@@ -44,7 +44,7 @@ static unsigned meaning(enum ibv_event_type type)
 	}
 }
 
-/* False: it was the last one, or `event` has closed. */
+/* False: it was the last event, or `event` has closed. */
 static bool tell(struct port_events *events, unsigned port, unsigned what)
 {
 	bool closed = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The accepting side of verbs. A listener has an event channel of its own; a connection that asks
- * moves from it to the channel of the loop that accepts it, possibly in another thread. */
+/* Accept connections over verbs. A listener has its own event channel; an incoming connection moves
+ * to the channel of the loop that accepts it, possibly in another thread. */
 #include "verbs.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 
 #define MS        1000000ull
 #define BACKLOG   128
-#define ACCEPT_MS 5000 /* from our reply to the peer's confirmation */
+#define ACCEPT_MS 5000 /* time between our reply and the peer's confirmation */
 
-struct shared_channel { /* closing it would end the ids that have not moved away yet */
+struct shared_channel { /* closing the channel would end ids that have not moved away yet */
 	struct rdma_event_channel *channel;
 	atomic_uint refs;
 };
@@ -70,7 +70,8 @@ static uint32_t lesser(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* On the new owner's channel: device, queues, request(), reply. 0 or -errno with ve->ep.why set. */
+/* Answer on the new owner's channel: device, queues, request(), reply. 0, or -errno with ve->ep.why
+ * set. */
 static int answer(struct verbs_ep *ve)
 {
 	uint8_t priv[EP_PRIV_MAX];
@@ -160,7 +161,7 @@ static void removed(struct verbs_listener *listener)
 	listener->conf.lost(listener->owner, &why, listener->conf.user);
 }
 
-/* One event a turn: the owner may free the listener over it. */
+/* One event per turn, as the upcall may free the listener. */
 static void readable(struct loop_fd *fd, uint32_t events)
 {
 	struct verbs_listener *listener = container_of(fd, struct verbs_listener, fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An address on every way asked for. The listeners are listen.c's and the backends'; what comes in
- * is their owner's. */
+/* Listen on an address with each requested transport. listen.c and the backends implement the
+ * listeners; their owner handles the connections. */
 #include "ways.h"
 #include "tcp.h"
 #include <errno.h>
@@ -41,7 +41,7 @@ static void lost(struct ep_listener *listener, const struct diag *why, void *use
 	retry_later(ways);
 }
 
-/* An address or device that may still come. The directory of a unix socket will not. */
+/* Whether the address or device may still appear. The directory of a unix socket will not. */
 static bool may_come(const struct ways *ways, int err)
 {
 	if (ways->at.ss.ss_family == AF_UNIX)
@@ -87,7 +87,7 @@ static int try_verbs(struct ways *ways, struct diag *why)
 	if (!(ways->want & WAY_VERBS) || ways->verbs || ways->shared)
 		return 0;
 	err = ep_listen(&ways->verbs, ways->loop, &conf, why);
-	/* The device is iWARP itself: its TCP port is the one that is in use by us. */
+	/* The device is iWARP itself: our TCP listener uses its port. */
 	if (err == -EADDRINUSE && ways->tcp) {
 		ways->shared = true;
 		loop_trace(ways->loop,
@@ -113,8 +113,7 @@ static void try_all(struct ways *ways)
 	if (strcmp(ways->why.text, why->text))
 		loop_trace(ways->loop, "not listening: %s", why->text);
 	ways->why = *why;
-	/* what was asked for by itself, and what will never come, is a failure; else it is tried
-	 * again */
+	/* fail if the only requested transport failed and can't appear later; else retry */
 	ways->failed = err ? !may_come(ways, err) : !ways->tcp && !may_come(ways, verbs_err);
 	if (ways->failed)
 		ways->first->settled = 1;
