@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Opening by URI and closing, in the waiting and in the asynchronous form; the contract of io in
- * debug builds. What is behind a scheme is left to its row. */
+/* Open disks by URI and close them, blocking or event-driven; in debug builds, check the contract
+ * of io. Each scheme is implemented by its row. */
 #include "bdev.h"
 #include "block.h"
 #include "session.h"
@@ -11,10 +11,10 @@
 
 #define MSEC     1000000ull
 #define CLOSE_MS 2000
-/* beyond timeout=: whoever is below has the better reason for the same deadline */
+/* wait longer than timeout=: at that deadline the lower layer reports the better reason */
 #define GRACE_MS        500
 #define CANCEL_MS       100
-#define FLUSH_CANCEL_MS 500 /* for the disk to give it back */
+#define FLUSH_CANCEL_MS 500 /* time for the disk to return the cancelled flush */
 
 static int stream_attach(struct bdev **bdev, struct loop *loop, struct uri *uri,
 	const struct bdev_env *env, struct diag *diag)
@@ -73,7 +73,7 @@ static int unknown_scheme(const struct uri *uri, struct diag *diag)
 	return diag_hint(diag, "expected %sor a path", known);
 }
 
-/* The keys that mean the same for every scheme. */
+/* Parse the keys that all schemes share. */
 static int common_keys(struct uri *uri, struct bdev_env *env, struct diag *diag)
 {
 	bool ro = false;
@@ -121,7 +121,7 @@ int bdev_start(struct bdev **out, struct loop *loop, struct uri *uri, const stru
 
 struct wait {
 	volatile int over;
-	uint8_t state; /* that is waited out */
+	uint8_t state; /* wait until the state differs from this one */
 };
 
 static void bdev_waited(struct bdev *bdev)
@@ -131,7 +131,7 @@ static void bdev_waited(struct bdev *bdev)
 	wait->over = bdev->state != wait->state;
 }
 
-/* ms 0 = no limit */
+/* ms: 0 = no limit */
 static bool bdev_wait(struct bdev *bdev, struct wait *wait, uint32_t ms)
 {
 	bool over = loop_wait(bdev->loop, &wait->over, ms ? loop_clock() + ms * MSEC : 0);
@@ -199,11 +199,12 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	return 0;
 }
 
-struct offers { /* what a server has instead, as far as a hint has room */
+struct offers { /* URIs that the server offers instead, as far as a hint has room */
 	char text[300];
 	unsigned more;
-	char wanted[URI_MAX]; /* path of the URI, encoded */
-	bool has;             /* what begins it: only a part of that is missing */
+	char wanted[URI_MAX]; /* path of the wanted URI, encoded */
+	bool has; /* an offered path is a prefix of the wanted one: only a part of that disk is
+		     missing */
 };
 
 static void offer(const char *uri, void *user)
@@ -222,7 +223,7 @@ static void offer(const char *uri, void *user)
 		snprintf(offers->text + at, sizeof(offers->text) - at, "%s%s", at ? ", " : "", uri);
 }
 
-/* The server answers, but does not have that disk. */
+/* The server answers, but does not have the disk: suggest others. */
 static void suggest_others(struct loop *loop, const struct proto *proto, struct uri *uri,
 	const struct bdev_env *env, uint32_t ms, struct diag *why)
 {
@@ -274,7 +275,7 @@ void bdev_close(struct bdev *bdev)
 	bdev->ops->free(bdev);
 }
 
-/* What write-back ends with when data is lost; of files, what the file system made of it. */
+/* Errors by which write-back reports lost data; for files, as the file system maps them. */
 static bool lost_data(int err)
 {
 	static const int errs[] = { EIO, ENOSPC, EDQUOT, ENODATA, ENOLINK, ETIMEDOUT, EREMOTEIO,
@@ -397,7 +398,7 @@ static void flushed(struct io *io)
 	container_of(io, struct flush, io)->over = 1;
 }
 
-/* A flush that the disk keeps is not freed. */
+/* A flush that the disk still holds at the deadline is not freed. */
 int bdev_flush(struct lane *lane, uint64_t deadline, struct diag *diag)
 {
 	struct flush *flush = calloc(1, sizeof(*flush) + lane->bdev->lim.io_size);
@@ -445,7 +446,7 @@ static void checked_done(struct io *io)
 {
 	struct lane *lane = io->checked_lane;
 
-	assert(lane); /* done twice, or inside submit */
+	assert(lane); /* else done() was called twice, or inside submit */
 	io->checked_lane = NULL;
 	assert(io->lower == io->checked_lower);
 	assert(io->status <= 0);
@@ -484,7 +485,7 @@ void bdev_check_submit(struct lane *lane, struct io *io)
 		io->checked_done = io->done;
 		io->done = checked_done;
 	} else {
-		assert(!io->checked_lane); /* still in flight */
+		assert(!io->checked_lane); /* else the io is still in flight */
 	}
 	io->checked_lower = io->lower;
 	io->checked_lane = NULL;

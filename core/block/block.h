@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The rows of bdev.c's table: what each file of this room gives to it. */
+/* What each file of this room provides for the table in bdev.c. */
 #pragma once
 #include "bdev.h"
 
@@ -12,12 +12,13 @@ int input_attach(
 	struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
 int output_attach(
 	struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
-/* Over the bdevs of one network URI and its path= keys. Asks the URI for path, loss and timeout. */
+/* Attach the disks of a network URI and of its path= keys as one disk. Reads the keys path, loss
+ * and timeout of the URI. */
 int paths_attach(
 	struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
 
-/* bdev.c: whether bdev_limits.exposed is to be expected of it */
+/* bdev.c: whether to expect bdev_limits.exposed of it */
 bool bdev_exposed(const struct uri *);
 
-/* orphan.c: tries the ios that wait for an orphan again. */
+/* orphan.c: retry the ios that wait for an orphan. */
 void lane_gate_fired(struct loop_timer *);

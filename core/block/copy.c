@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The copy engine: keeps the slots busy, saves the map, knows when it is over. What a slot does is
- * left to copy_slot.c, what comes next to copy_feed.c, what is safe on the destination to
- * copy_map.c, the map's file to copy_save.c. */
+/* The copy engine: keep the slots busy, save the map, detect the end. copy_slot.c copies the range
+ * of a slot, copy_feed.c chooses the next range, copy_map.c records what is safe on the
+ * destination, copy_save.c writes the map file. */
 #include "copy_slot.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #define MSEC     1000000ull
 #define TICK     (250 * MSEC)
 #define SAVE     (1000 * MSEC)
-#define FLUSH_MS 10000 /* of an interrupted copy */
+#define FLUSH_MS 10000 /* when the copy was interrupted */
 #define REQUEST  (256u << 10)
 #define DEPTH    16
 
@@ -22,7 +22,7 @@ void copy_stop_with(struct copy *copy, int rc)
 		copy->rc = rc;
 }
 
-/* The connection's fault: what was tried, and for how long, is known to the disk. */
+/* The connection failed: the bdev knows what was tried and for how long. */
 static int lost(struct copy *copy, const struct bdev *bdev, const struct io *io, const char *what)
 {
 	bool silent = bdev->why.code == DIAG_TIMEOUT;
@@ -40,7 +40,7 @@ static enum diag_code failure_code(int status)
 	return status == -ETIMEDOUT ? DIAG_TIMEOUT : DIAG_IO;
 }
 
-/* A status of the protocol's own is the target's answer: the connection works. */
+/* A protocol-specific status is the target's answer, so the connection works. */
 void copy_io_failed(
 	struct copy *copy, const struct bdev *bdev, const struct io *io, const char *what)
 {
@@ -60,7 +60,7 @@ void copy_io_failed(
 	diag_ctx(copy->diag, "%s", bdev->uri);
 }
 
-/* A path that is lost holds its requests; what can only be waited for is waited for. */
+/* Cancel requests that wait for a lost path. Those that can't be cancelled are waited for. */
 static void cancel_held(struct copy *copy)
 {
 	if (copy->feed.asking)
@@ -155,7 +155,7 @@ static void flushed(struct io *io)
 	copy_go(copy);
 }
 
-/* Only what a flush has covered may be called finished in the map. */
+/* The map may only mark data as finished once a flush has covered it. */
 static void start_save(struct copy *copy)
 {
 	copy->dirty = false;
@@ -213,8 +213,7 @@ static void run_phase(struct copy *copy, const char *letters)
 	loop_timer_del(copy->loop, &copy->tick);
 }
 
-/* The last flush: also of a copy that was interrupted, so that its map says what is worth keeping.
- */
+/* The last flush, also of an interrupted copy, so that its map keeps what was copied. */
 static void end_copying(struct copy *copy)
 {
 	struct io io = { .kind = IO_FLUSH };
@@ -239,7 +238,7 @@ static void take_names(struct copy *copy)
 	copy->map.disk[COPY_DST] = *copy->opt->dst_is;
 }
 
-/* A map that named no disks was right about these. */
+/* Verification proved that a map without disk names belongs to these disks: name them. */
 static void prove(struct copy *copy)
 {
 	if (!copy->opt->map)
@@ -302,7 +301,8 @@ static bool is_same(const struct copy_disk *a, const struct copy_disk *b)
 	return a->size == b->size && !strcmp(a->id, b->id);
 }
 
-/* The map's source and destination are these. A new file has no identity yet, only its path. */
+/* Check that the map names this source and destination. A new file has no identity yet, only its
+ * path. */
 static int check_disks(const struct copy_map *map, const struct copy_options *opt,
 	const struct copy_disk *const is[2], struct diag *diag)
 {
@@ -320,7 +320,7 @@ static int check_disks(const struct copy_map *map, const struct copy_options *op
 	return 0;
 }
 
-/* Finished areas count only if the disks are known to be those of the map, or are compared. */
+/* Accept finished areas only if the map names these disks, or if they will be compared. */
 static int check_finished(const struct copy_map *map, const struct copy_options *opt,
 	const struct copy_disk *const is[2], uint64_t done, struct diag *diag)
 {
@@ -346,7 +346,7 @@ static int check_finished(const struct copy_map *map, const struct copy_options 
 	return diag_hint(diag, "add --verify to compare finished areas, or delete the map");
 }
 
-/* A map of other disks, or of a destination that was replaced, must not leave areas out. */
+/* A map of other disks, or of a replaced destination, must not cause areas to be skipped. */
 static int check_map(const struct copy_map *map, const struct copy_options *opt, struct diag *diag)
 {
 	uint64_t done = copy_map_sum(map, COPY_DONE);
@@ -401,7 +401,7 @@ static int load_map(struct copy *copy)
 	copy->progress->already = copy_map_sum(&copy->map, COPY_DONE) == copy->map.size;
 	if (named(&copy->map) || !copy_map_sum(&copy->map, COPY_DONE))
 		take_names(copy);
-	/* now rather than after a second's work: can it be written? */
+	/* save now, not after a second of work, to see whether the map can be written */
 	save_now(copy);
 	return copy->rc;
 }
@@ -411,8 +411,8 @@ static void close_in(struct copy *copy)
 	lane_close(copy->in[--copy->ins]);
 }
 
-/* One thread feeds all lanes, so more of them than CPUs only cost switches, most where the server
- * is on this machine. What is to be in flight must fit in, though. */
+/* One thread drives all lanes, so more lanes than CPUs only cost switches, mostly if the server
+ * runs on this host. But open enough lanes for the queue depth. */
 static unsigned useful_lanes(const struct copy *copy)
 {
 	const struct bdev_limits *src = &copy->src->lim;
@@ -426,7 +426,7 @@ static unsigned useful_lanes(const struct copy *copy)
 	return copy_most(1, (uint32_t)copy_least(most, copy_most(cpus, full)));
 }
 
-/* One lane must be; what there are more of is a gain. */
+/* The first lane is required, the others only add speed. */
 static int open_in(struct copy *copy)
 {
 	unsigned most = useful_lanes(copy);

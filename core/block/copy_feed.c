@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The cursor of a copy. The source is asked for its holes in windows; it need not know of any. */
+/* The cursor of a copy. The source is queried for holes in windows; sources that don't support that
+ * are copied whole. */
 #include "copy_feed.h"
 
-#define WINDOW (1u << 30) /* of one question: bounds the time a slow answer takes */
+#define WINDOW (1u << 30) /* bytes per query: bounds the time of a slow answer */
 
 static struct map_run *runs(struct copy_feed *feed)
 {
@@ -14,7 +15,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* A source that fails to tell its holes is read as if it had none. */
+/* If the source fails to report holes, read it as if it had none. */
 static void answered(struct io *io)
 {
 	struct copy_feed *feed = container_of(io, struct copy_feed, io);
@@ -60,7 +61,7 @@ static void ask(struct copy_feed *feed, uint64_t off)
 	bdev_submit(feed->lane, &feed->io);
 }
 
-/* Moves on to the run that holds off; false when the answers at hand do not reach it. */
+/* Advance to the run that contains off; false if the answer does not reach it. */
 static bool find_run(struct copy_feed *feed, uint64_t off)
 {
 	if (!feed->runs || off < feed->run_at)
@@ -88,7 +89,7 @@ enum feed feed_next(struct copy_feed *feed, uint64_t *off, uint64_t *len)
 	run = &runs(feed)[feed->run];
 	rest = feed->run_at + run->len - *off;
 	if (run->flags & MAP_ZERO) {
-		/* what is no whole unit of zeroes goes with the data beside it */
+		/* a partial unit of zeroes is copied together with the data next to it */
 		uint64_t whole = *off + rest >= feed->map->size ? rest : rest - rest % feed->unit;
 
 		if (whole) {

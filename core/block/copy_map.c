@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Extents and their file, which is GNU ddrescue's mapfile (its manual, "Mapfile structure").
- * Comments name the disks, and the last one carries a sum over the bytes before it. ddrescue drops
- * comments; a file without the sum is taken as it is. */
+/* Extents and their file, a GNU ddrescue mapfile (its manual, "Mapfile structure"). Comments name
+ * the disks, and the last one carries a checksum of the bytes before it. ddrescue drops comments,
+ * so a file without the checksum is accepted. */
 #include "copy_map.h"
 #include "names.h"
 #include <errno.h>
@@ -54,7 +54,7 @@ void copy_map_fini(struct copy_map *map)
 	map->extent = NULL;
 }
 
-/* Index of the extent that holds `off`, count when it lies behind the last. */
+/* Index of the extent that contains `off`; count if it is behind the last. */
 static size_t find(const struct copy_map *map, uint64_t off)
 {
 	size_t low = 0, high = map->count;
@@ -85,7 +85,7 @@ static int make_room(struct copy_map *map, size_t more)
 	return 0;
 }
 
-/* Extents [first, last) give way to the `count` at `by`. */
+/* Replace the extents [first, last) by the `count` at `by`. */
 static void replace(
 	struct copy_map *map, size_t first, size_t last, const struct copy_extent *by, size_t count)
 {
@@ -126,7 +126,7 @@ int copy_map_set(struct copy_map *map, uint64_t off, uint64_t len, uint8_t statu
 	return 0;
 }
 
-/* Neighbours that have become alike are one again. */
+/* Merge neighbours with the same status. */
 static void merge(struct copy_map *map)
 {
 	size_t kept = 0;
@@ -174,7 +174,7 @@ bool copy_map_next(const struct copy_map *map, uint64_t from, const char *letter
 	return false;
 }
 
-/* Adds what follows the last extent. */
+/* Append an extent after the last one. */
 static int append(struct copy_map *map, uint64_t end, uint8_t status)
 {
 	struct copy_extent *last = map->count ? &map->extent[map->count - 1] : NULL;
@@ -221,7 +221,7 @@ static uint8_t letter(uint8_t status)
 	return status == COPY_WRITTEN || status == COPY_FLUSHING ? COPY_TODO : status;
 }
 
-/* FNV-1a: one damaged byte always changes it. */
+/* FNV-1a: detects any single damaged byte. */
 static uint64_t checksum(const char *text, size_t len)
 {
 	uint64_t sum = 0xcbf29ce484222325;
@@ -344,7 +344,7 @@ static bool parse_current(struct line line)
 	return at_end(&line);
 }
 
-/* "pos size status": follows the one before without a gap. */
+/* "pos size status": must start where the one before ends. */
 static bool parse_extent(struct line line, struct copy_map *map, uint64_t *at)
 {
 	uint64_t pos, size;
@@ -380,7 +380,7 @@ static void take_rest(const struct line *line, char *to, size_t room)
 	snprintf(to, room, "%.*s", (int)(line->end - line->p), line->p);
 }
 
-/* A comment that names a disk. */
+/* Parse a comment that names a disk. */
 static void parse_disk(struct line line, struct copy_map *map)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -514,8 +514,8 @@ static int write_file(const char *path, const char *text, size_t len)
 	return err;
 }
 
-/* The name is on the disk only when its directory is. A file system that cannot sync directories
- * says EINVAL. */
+/* A new name is durable only after its directory is synced. File systems that can't sync
+ * directories return EINVAL. */
 static int sync_dir(char *path)
 {
 	int err = 0, fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What has been copied, as extents that cover the source from its first byte to its last, and the
- * file that remembers it. */
+/* The status of every byte of the source as extents, and the file that stores it. */
 #pragma once
 #include "copy.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* the letters of ddrescue's mapfile, and two of our own that are written as '?' */
+/* the letters of ddrescue's mapfile, and two of our own, written to the file as '?' */
 enum copy_status {
 	COPY_TODO = '?',
 	COPY_BAD = '-',
 	COPY_DONE = '+',
-	COPY_WRITTEN = 'w', /* but not flushed */
+	COPY_WRITTEN = 'w', /* written, but not flushed */
 	COPY_FLUSHING = 'f',
 };
 
@@ -24,34 +23,35 @@ struct copy_extent {
 enum { COPY_SRC, COPY_DST };
 
 struct copy_map {
-	struct copy_extent *extent; /* sorted, no gaps, neighbours differ */
+	struct copy_extent *extent; /* sorted, without gaps, neighbours differ */
 	size_t count, room;
 	uint64_t size;
-	struct copy_disk disk[2]; /* what it is of; both are named, or neither */
+	struct copy_disk disk[2]; /* the disks of the map: both named or neither */
 };
 
 int copy_map_init(struct copy_map *, uint64_t size, struct diag *);
 void copy_map_fini(struct copy_map *);
-/* 0, -ENOMEM; needs: inside the map */
+/* Set the status of a range inside the map. 0 or -ENOMEM. */
 int copy_map_set(struct copy_map *, uint64_t off, uint64_t len, uint8_t status);
-void copy_map_turn(struct copy_map *, uint8_t from, uint8_t to); /* every extent of one status */
+void copy_map_turn(struct copy_map *, uint8_t from,
+	uint8_t to); /* change all extents of one status to another */
 uint64_t copy_map_sum(const struct copy_map *, uint8_t status);
-/* The first range at or after `from` whose status is one of the letters. False: none. */
+/* Find the first range at or after `from` whose status is one of the letters. False: none. */
 bool copy_map_next(
 	const struct copy_map *, uint64_t from, const char *letters, uint64_t *off, uint64_t *len);
 
-/* Ends extents at multiples of unit, or at the end of the map: what is only partly finished or bad
- * is to do. 0, -ENOMEM */
+/* Make extents end at multiples of unit, or at the end of the map: units that are only partly
+ * finished or bad become COPY_TODO. 0 or -ENOMEM. */
 int copy_map_align(struct copy_map *, uint32_t unit);
 
-/* The text of the file; at is the position it names as current. Caller frees. NULL = no memory. */
+/* Format the file; `at` becomes its current position. The caller frees it. NULL = no memory. */
 char *copy_map_text(const struct copy_map *, uint64_t at, size_t *len);
-/* Replaces the map's content; of another size than the map's is an error. What had other letters
- * than + and - is to do. */
+/* Replace the map's content; a file with another size is an error. Status letters other than + and
+ * - become COPY_TODO. */
 int copy_map_parse(struct copy_map *, const char *text, size_t len, struct diag *);
-/* Without such a file, or with an empty one, the map stays as it is. */
+/* Without a file, or with an empty one, the map is unchanged. */
 int copy_map_load(struct copy_map *, const char *path, struct diag *);
-/* Both 0 or -errno. The first: as far as it shows without writing. */
+/* Check, without writing, whether the file could be written. 0 or -errno. */
 int copy_map_writable(const char *path);
-/* In one step: the old file or the new one survives, whatever happens. */
+/* Replace the file atomically: after a crash it has the old or the new content. 0 or -errno. */
 int copy_map_write(const char *path, const char *text, size_t len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Passing a map's file to a thread and its status back. What the file says is copy_map.c's. */
+/* Pass the text of a map to a thread that writes the file (copy_map.c), and its status back. */
 #include "copy_save.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Zero detection and comparison in steps of 64 bytes, which compilers turn into vector
- * instructions. */
+/* Detect zeroes and compare in steps of 64 bytes, which compilers vectorise. */
 #include "copy_scan.h"
 #include <stdint.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a slot does with its range: read, find the zeroes, write; narrow down what cannot be read;
- * or read both and compare. */
+/* Process the range of a slot: read, find zeroes, write; narrow down unreadable blocks; or read
+ * both disks and compare. */
 #include "copy_slot.h"
 #include "copy_scan.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#define ZERO_RUN 32768u /* a shorter run of zeroes is not worth a request of its own */
+#define ZERO_RUN 32768u /* shorter runs of zeroes are written as data */
 
 static void begin_piece(struct slot *);
 static void write_on(struct slot *);
@@ -34,7 +34,7 @@ static void retire(struct slot *slot)
 	copy_go(copy);
 }
 
-/* After a piece that read errors had narrowed down the next one is wider again. */
+/* Finish a piece. After one that was narrowed down by read errors the next one is larger again. */
 static void end_piece(struct slot *slot, uint8_t status)
 {
 	struct copy *copy = slot->copy;
@@ -50,7 +50,8 @@ static void end_piece(struct slot *slot, uint8_t status)
 	begin_piece(slot);
 }
 
-/* The destination's blocks may be longer than the source's: the last piece then ends inside one. */
+/* Length of the piece rounded up to the destination's blocks, which may be longer than the
+ * source's. */
 static uint32_t padded(const struct slot *slot)
 {
 	uint32_t mask = slot->copy->dst->lim.block - 1;
@@ -72,7 +73,7 @@ static uint32_t zeroes_at(const uint8_t *p, uint32_t at, uint32_t len, uint32_t 
 	return end - at;
 }
 
-/* How far the zeroes, or the data, go on from here. Zeroes count where they spare a request or fill
+/* Length of the run of zeroes or data that starts here. Zeroes count if they save a request or fill
  * the whole piece. */
 static uint32_t segment(const struct slot *slot, uint32_t len, bool *zero)
 {
@@ -125,7 +126,7 @@ static void submit_out(struct slot *slot, uint8_t kind, uint32_t len)
 	bdev_submit(copy->out, &slot->out);
 }
 
-/* Writes what is left of the piece in buf, segment by segment. */
+/* Write the rest of the piece in buf, segment by segment. */
 static void write_on(struct slot *slot)
 {
 	struct copy *copy = slot->copy;
@@ -171,8 +172,8 @@ static void tail_read(struct io *io)
 	write_on(slot);
 }
 
-/* The destination keeps the rest of the block that the source ends in. Only one slot has the
- * source's end. */
+/* If the source ends inside a block of the destination, read that block first to keep its rest.
+ * Only one slot has the end of the source. */
 static void write_piece(struct slot *slot)
 {
 	struct copy *copy = slot->copy;
@@ -190,14 +191,14 @@ static void write_piece(struct slot *slot)
 	bdev_submit(copy->out, &slot->out);
 }
 
-/* What a damaged medium answers. Anything else means that the source as a whole is in trouble. */
+/* Errors of a damaged medium. Any other error concerns the source as a whole. */
 static bool medium_error(int status)
 {
 	return status == -EIO || status == -ENODATA || status == -EILSEQ || status == -EREMOTEIO ||
 	       status == -EBADMSG;
 }
 
-/* The bad blocks inside the piece are found by halving it. */
+/* Find the bad blocks of the piece by halving it. */
 static void unreadable(struct slot *slot)
 {
 	struct copy *copy = slot->copy;
@@ -226,8 +227,8 @@ bool copy_in_stream(struct copy *copy, uint64_t off, uint64_t *len)
 	return off < size;
 }
 
-/* False where the stream had ended before the piece, or goes on behind the destination. What a cut
- * piece leaves out stays as it is there. */
+/* Limit the piece to the end of the stream. False: the stream ended before the piece, or exceeds
+ * the destination. The destination keeps its content behind the end. */
 static bool cut(struct slot *slot)
 {
 	struct copy *copy = slot->copy;
@@ -281,7 +282,7 @@ static void compare(struct slot *slot)
 	end_piece(slot, COPY_DONE);
 }
 
-/* Either read of a piece under verification. */
+/* One of the two reads of a piece under verification has completed. */
 static void reread(struct slot *slot, struct io *io, const struct bdev *bdev, bool *busy)
 {
 	*busy = false;
@@ -358,7 +359,7 @@ uint64_t copy_begin_range(struct copy *copy, uint64_t off, uint64_t len, bool ze
 	uint64_t part = (off + len) % copy->dst->lim.block;
 	bool no_data;
 
-	/* a block of the destination that the source covers only in part is data */
+	/* a block of the destination that the source covers in part is written as data */
 	if (zero && part && len > part)
 		len -= part;
 	else if (part)

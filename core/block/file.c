@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* `file:PATH`: a regular file or a block device as a bdev. This file opens it and fixes its limits;
- * how requests reach the kernel is file_lane.c's. Who holds a busy device is the applet's to find
- * out. */
+/* `file:PATH`: a regular file or block device as a bdev. This file opens it and sets its limits;
+ * file_lane.c does the I/O. The applet finds out which process holds a busy device. */
 #include "file.h"
 #include "block.h"
 #include "image.h"
@@ -22,13 +21,13 @@
 #include <unistd.h>
 
 #define FILE_BLOCK 512u /* of a regular file */
-/* every file system's O_DIRECT takes this alignment; less goes through the page cache */
+/* alignment that O_DIRECT of every file system accepts; other requests use the page cache */
 #define FILE_DIRECT        4096u
 #define FILE_LONGEST       (32u << 20)  /* read and write */
-#define FILE_LONGEST_CLEAR (128u << 20) /* zero: the kernel may have to write it */
+#define FILE_LONGEST_CLEAR (128u << 20) /* zero: the kernel may have to write zeroes */
 #define FILE_LONGEST_META  (1u << 30)   /* trim, map */
 #define FILE_WATCH_NS      1000000000ull
-#define FILE_HEADER_NS     200000000ull /* opening waits so long for the header */
+#define FILE_HEADER_NS     200000000ull /* longest wait for the header when opening */
 
 static void file_free(struct bdev *bdev)
 {
@@ -36,7 +35,7 @@ static void file_free(struct bdev *bdev)
 
 	loop_work_del(bdev->loop, &file->tell);
 	loop_timer_del(bdev->loop, &file->watch);
-	if (file->asking || file->reading) /* leave it to the thread, which may hang */
+	if (file->asking || file->reading) /* leave it to the thread, as the call may hang */
 		return;
 	hands_fini(&file->hands);
 	if (file->direct >= 0)
@@ -58,8 +57,7 @@ static void file_stop(struct bdev *bdev)
 	loop_work_add(bdev->loop, &file->tell);
 }
 
-/* Take the size that this machine knows. Some network file systems ask their server nevertheless.
- */
+/* Get the size without asking a server, though some network file systems ask theirs anyway. */
 static bool size_of(const struct file *file, uint64_t *size)
 {
 	struct statx now;
@@ -78,8 +76,7 @@ static bool size_of(const struct file *file, uint64_t *size)
 	return true;
 }
 
-/* The last block of an image of odd length is still a block: its missing part reads as zeroes,
- * writing it extends the file. */
+/* Round up to a whole block: reads of the missing part return zeroes, writes extend the file. */
 static uint64_t whole_blocks(const struct file *file, uint64_t size)
 {
 	uint64_t mask = file->bdev.lim.block - 1;
@@ -101,9 +98,9 @@ static void watch_later(struct file *file)
 	loop_timer_set(file->bdev.loop, &file->watch, loop_now(file->bdev.loop) + FILE_WATCH_NS);
 }
 
-/* There is no event for this that does not come with every write, too. What has grown is the
- * disk's; what has gone was promised: the size stays, and requests for it fail. Changes check by
- * themselves, see file_end(). */
+/* The size is polled, as the only event for it also fires on every write. Growth is reported to the
+ * owner. After shrinking the promised size stays, and requests beyond the end fail; writes check
+ * the end themselves, see file_end(). */
 static void has_size(struct file *file, uint64_t size)
 {
 	struct bdev *bdev = &file->bdev;
@@ -170,7 +167,7 @@ static void tell(struct loop_work *work)
 		diag_set(&bdev->why, DIAG_UNSUPPORTED, -file->no_ring,
 			"io_uring is not available (%s): file I/O uses threads instead",
 			diag_errno_text(-file->no_ring));
-	/* While `reading`, the header belongs to the thread. */
+	/* While `reading` is set, the thread owns the header. */
 	if (bdev->state == BDEV_UP && !file->reading && file->header_len)
 		image_header(file->header, file->header_len, file->path, &bdev->why);
 	if (bdev->changed)
@@ -186,7 +183,8 @@ static void read_header(struct hand_job *job)
 
 	if (!p)
 		return;
-	/* A page cached here could hide what another machine writes to a shared device later. */
+	/* Bypass the page cache: a cached page could hide later writes by other hosts to a shared
+	 * device. */
 	got = pread(file->direct >= 0 ? file->direct : file->fd, p, len, 0);
 	if (got > 0) {
 		file->header_len = got < (ssize_t)FILE_HEADER ? (size_t)got : FILE_HEADER;
@@ -201,7 +199,7 @@ static void header_read(struct hand_job *job)
 
 	file->reading = false;
 	if (!file->asking)
-		hands_fini(&file->hands); /* the thread is rarely needed again */
+		hands_fini(&file->hands); /* the thread is rarely needed later */
 	if (file->bdev.state == BDEV_OPENING)
 		loop_work_add(file->bdev.loop, &file->tell);
 }
@@ -224,14 +222,14 @@ static const struct bdev_ops file_ops = {
 	.facts = file_facts,
 };
 
-/* A mistyped device name must not become a file that fills the memory behind /dev. */
+/* A mistyped device name must not create a file that fills the tmpfs at /dev. */
 static bool in_dev(const char *path)
 {
 	return !strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9);
 }
 
-/* By the numbers of linux/magic.h and fs/smb; a file system in userspace is as far away as its
- * program. */
+/* By the magic numbers of linux/magic.h and fs/smb; FUSE counts as remote, as its program may
+ * hang. */
 static bool is_remote(int fd)
 {
 	static const uint32_t kinds[] = { 0x6969 /* nfs */, 0x517b /* smb */, 0xff534d42 /* cifs */,
@@ -262,7 +260,7 @@ static int open_error(int err, bool write, struct diag *diag)
 	}
 }
 
-/* One process may open it several times, as several disks. */
+/* Lock the file. One process may open it several times, as several disks. */
 static int take(struct file *file, bool force, const struct stat *st, struct diag *diag)
 {
 	int err = file_lock(file->fd, force || file_writer_known(st), diag);
@@ -321,7 +319,7 @@ static int open_path(struct file *file, const struct bdev_env *env, struct diag 
 	return write ? take(file, env->force, &st, diag) : 0;
 }
 
-/* The second descriptor cannot ask for O_EXCL: the first one holds the device already. */
+/* The second descriptor can't use O_EXCL: the first one holds the device already. */
 static void open_direct(struct file *file, bool write)
 {
 	struct stat a, b;
@@ -392,7 +390,7 @@ static int limits_regular(struct file *file, const struct bdev_env *env, struct 
 	return 0;
 }
 
-/* A hole punched behind the end changes nothing, and tells whether the file system knows holes. */
+/* Probe for hole punching: beyond the end of the file it changes nothing. */
 static bool takes_holes(const struct file *file)
 {
 	uint64_t at = (file->eof + 0xfffff) & ~0xfffffull;

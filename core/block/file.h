@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Between file.c (what the file is) and file_lane.c (how requests reach it). */
+/* Shared by file.c (the file) and file_lane.c (requests to it). */
 #pragma once
 #include "bdev.h"
 #include "file_lock.h"
@@ -12,31 +12,32 @@
 
 struct file {
 	struct bdev bdev;
-	int fd, direct; /* page cache, with the locks; O_DIRECT or -1 */
+	int fd, direct; /* fd uses the page cache and holds the locks; direct: O_DIRECT, or -1 */
 	struct file_writer writer;
-	/* remote: even its size may wait for another machine, or another program */
+	/* remote: even fstat() may block on another host or program */
 	bool device, remote;
 	int no_ring;    /* -errno: lanes use threads only */
-	uint32_t align; /* of address, offset and length for `direct` */
-	uint64_t eof;   /* atomic: what lies before it must be readable */
-	uint64_t end;   /* atomic: of requests; less than lim.size when it has shrunk */
-	void *zeroes;   /* FILE_ZEROES bytes; NULL when read-only */
+	uint32_t align; /* required of address, offset and length for `direct` */
+	uint64_t eof;   /* atomic: file size */
+	uint64_t end; /* atomic: requests must end before it; less than lim.size after the file has
+			 shrunk */
+	void *zeroes; /* FILE_ZEROES bytes; NULL if read-only */
 	struct loop_work tell;
-	struct loop_timer watch; /* its size */
-	struct hands hands;      /* that ask for it if `remote` */
+	struct loop_timer watch; /* polls the size */
+	struct hands hands;      /* poll the size if `remote` */
 	struct hand_job ask;
 	bool asking, answered;
-	uint64_t size; /* the answer */
+	uint64_t size; /* result of `ask` */
 	struct hand_job read_header;
 	bool reading;
 	uint8_t header[FILE_HEADER];
-	size_t header_len; /* what was read of it */
+	size_t header_len; /* bytes of the header that were read */
 	char path[URI_MAX];
 };
 
-struct file_op {      /* one step of an io as the kernel sees it */
+struct file_op {      /* the current step of an io, as passed to the kernel */
 	uint8_t step; /* enum file_step */
-	bool bypass;  /* the page cache */
+	bool bypass;  /* use the page cache */
 	bool fua;
 	int mode;
 	uint8_t *p;
@@ -45,17 +46,17 @@ struct file_op {      /* one step of an io as the kernel sees it */
 };
 
 struct file_io {             /* io.lower */
-	uint32_t at;         /* bytes of the io that are done */
-	struct file_op op;   /* the step in work */
-	struct hand_job job; /* of a step that a thread takes */
+	uint32_t at;         /* bytes of the io completed */
+	struct file_op op;   /* the current step */
+	struct hand_job job; /* for a step run by a thread */
 	struct file_lane *lane;
 	struct io *io;
 	int64_t res;
 };
 
-/* The end of the last block of a regular file now: a change beyond it would extend a file that
- * shrank. UINT64_MAX if unknown. Does not block. */
+/* End of the last block of a regular file now: a write beyond it would extend a file that shrank.
+ * UINT64_MAX if unknown. Does not block. */
 uint64_t file_end(const struct file *);
-/* 0, or -errno: this kernel or container does not offer what a lane needs of io_uring. */
+/* 0, or -errno if this kernel or container lacks what a lane needs of io_uring. */
 int file_ring_try(void);
 int file_lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);

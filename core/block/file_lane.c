@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* How requests reach a file: every io is worked off in steps, a step is one operation. Operations
- * go through an io_uring of the lane's own. Threads execute what it lacks, and all where there is
- * none. */
+/* Execute requests on a file: every io is a sequence of steps, each a single operation. Operations
+ * use the lane's own io_uring. Threads run those it lacks, or all if io_uring is unavailable. */
 #include "file.h"
 #include "file_map.h"
 #include <errno.h>
@@ -17,7 +16,7 @@
 
 #define BATCH  32
 #define POOLS  8
-#define PARKED (-EINPROGRESS) /* not done: another step follows */
+#define PARKED (-EINPROGRESS) /* not finished: another step follows */
 
 enum file_step {
 	STEP_READ,
@@ -39,11 +38,11 @@ struct file_lane {
 	struct file *file;
 	struct io_uring ring;
 	bool ring_on, watched;
-	bool no_direct, no_punch, no_zero; /* learned: this file does not take it */
+	bool no_direct, no_punch, no_zero; /* the file rejected it once */
 	unsigned inflight, prepared;
-	uint64_t end;         /* file_end() at this kick; 0: not asked yet */
-	struct queue waiting; /* for a place in the ring */
-	struct queue refused; /* io->status is set; done in the next turn */
+	uint64_t end;         /* file_end() in this kick; 0: not read yet */
+	struct queue waiting; /* for a slot in the ring */
+	struct queue refused; /* io->status is set; complete them in the next turn */
 	struct hands hands;
 	struct loop_fd fd;
 	struct loop_poller poller;
@@ -81,8 +80,8 @@ static struct file_io *progress(struct io *io)
 	return io->lower;
 }
 
-/* A block device that must keep its blocks may write them all without saying so: that is never
- * fast. */
+/* To zero a block device without deallocating, the kernel may write all blocks and does not tell:
+ * never fast. */
 static uint8_t zero_step(const struct file_lane *fl, uint8_t flags)
 {
 	if (!(flags & IO_KEEP) && !fl->no_punch)
@@ -90,7 +89,7 @@ static uint8_t zero_step(const struct file_lane *fl, uint8_t flags)
 	return fl->no_zero || (fl->file->device && (flags & IO_FAST)) ? STEP_FILL : STEP_ZERO;
 }
 
-/* 0, or the failure of an io that cannot even begin. */
+/* Choose the first step. Returns 0, or why the io can't begin. */
 static int first_step(struct file_lane *fl, struct io *io)
 {
 	struct file_io *fio = progress(io);
@@ -124,7 +123,8 @@ static int first_step(struct file_lane *fl, struct io *io)
 	return -EINVAL;
 }
 
-/* Decided once a step: what is learned while it is with the kernel is for later ones. */
+/* Fix the details of a step before it starts, as flags learned while it is in flight apply to later
+ * steps. */
 static void next_op(const struct file_lane *fl, struct io *io)
 {
 	struct file_io *fio = progress(io);
@@ -200,7 +200,7 @@ static int64_t do_op(const struct file *file, const struct file_op *op, struct i
 	return -EINVAL;
 }
 
-/* A result of READ, WRITE or FILL: what is left to do goes on from there. */
+/* Handle the result of READ, WRITE or FILL: another step continues a short transfer. */
 static int moved(struct file_lane *fl, struct io *io, const struct file_op *op, int64_t res)
 {
 	struct file_io *fio = progress(io);
@@ -252,7 +252,7 @@ static int cleared(struct file_lane *fl, struct io *io, const struct file_op *op
 	return PARKED;
 }
 
-/* Takes a step's result: the status of the io, or PARKED when another step follows. */
+/* Handle a step's result. Returns the status of the io, or PARKED if another step follows. */
 static int step_done(struct file_lane *fl, struct io *io, const struct file_op *op, int64_t res)
 {
 	switch ((enum file_step)op->step) {
@@ -305,7 +305,7 @@ static void prepare_move(const struct file_lane *fl, struct io_uring_sqe *sqe,
 		sqe->rw_flags = RWF_DSYNC;
 }
 
-/* The registered files: 0 is file->fd, 1 is file->direct. */
+/* Registered files: 0 is file->fd, 1 is file->direct. */
 static void prepare(struct file_lane *fl, struct io *io)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&fl->ring);
@@ -405,7 +405,7 @@ static void submit(struct lane *lane, struct io *io)
 		next_step(fl, io);
 }
 
-/* Ask for the size once a kick, after its requests were submitted: no truncation before them is
+/* Read the size once per kick, after its requests were submitted, so that no earlier truncation is
  * missed. */
 static bool beyond_end(struct file_lane *fl, const struct file_op *op)
 {
@@ -416,8 +416,8 @@ static bool beyond_end(struct file_lane *fl, const struct file_op *op)
 	return op->off + op->len > fl->end;
 }
 
-/* One system call for all that was prepared in this turn. What the kernel cannot take now is
- * offered again in the next. */
+/* Submit all operations of this turn with one system call. What the kernel can't take now is
+ * retried in the next turn. */
 static void kick(struct lane *lane)
 {
 	struct file_lane *fl = to_lane(lane);
@@ -440,7 +440,8 @@ static void kick(struct lane *lane)
 		loop_timer_set(lane->loop, &fl->later, loop_now(lane->loop));
 }
 
-/* Requests refused by now. Later ones wait for the next turn, so that they do not own the loop. */
+/* Complete the requests refused so far. Later ones wait for the next turn, so that other events get
+ * handled. */
 static void later(struct loop_timer *timer)
 {
 	struct file_lane *fl = container_of(timer, struct file_lane, later);
@@ -501,8 +502,8 @@ static bool poll_arm(struct loop_poller *poller)
 	return !io_uring_cq_ready(&container_of(poller, struct file_lane, poller)->ring);
 }
 
-/* Registered memory spares pinning the pages at every request. Without it (the locked-memory limit,
- * an old kernel) all works the same. */
+/* Registering memory saves pinning pages per request. If it fails (locked-memory limit, old
+ * kernel), requests work without. */
 static int map_pool(struct lane *lane, struct pool *pool, struct diag *diag)
 {
 	struct file_lane *fl = to_lane(lane);
@@ -548,8 +549,7 @@ static void lane_free(struct lane *lane)
 		loop_fd_del(lane->loop, &fl->fd);
 	}
 	if (fl->ring_on) {
-		/* the kernel ends a ring in its own time: the device must not stay in use until
-		 * then */
+		/* the kernel tears down the ring asynchronously; release the device now */
 		io_uring_unregister_files(&fl->ring);
 		io_uring_queue_exit(&fl->ring);
 	}
@@ -573,8 +573,8 @@ static const struct lane_ops lane_ops = {
 	.free = lane_free,
 };
 
-/* A ring with everything the steps need, or -errno. FALLOCATE is the youngest of the operations
- * (Linux 5.6). */
+/* Create a ring that supports all operations, or return -errno. FALLOCATE is the newest (Linux
+ * 5.6). */
 static int ring_open(struct io_uring *ring)
 {
 	struct io_uring_probe *probe;
@@ -584,7 +584,7 @@ static int ring_open(struct io_uring *ring)
 		rc = io_uring_queue_init(FILE_DEPTH, ring, 0);
 	if (rc < 0)
 		return rc;
-	/* a child that outlives this process would keep the file open by it */
+	/* a child that outlives this process would keep the file open */
 	io_uring_ring_dontfork(ring);
 	probe = io_uring_get_probe_ring(ring);
 	rc = probe && io_uring_opcode_supported(probe, IORING_OP_FALLOCATE) ? 0 : -ENOSYS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Image locks as qemu sets them (its block/file-posix.c), so that each sees the other's. A program
- * that uses the file in way n locks byte 100 + n; one that lets no other do so locks byte 200 + n.
- * All are shared locks, which any number of programs can set. A program finds a conflict by asking
- * which lock an exclusive one would meet. */
+/* Image locks compatible with qemu's (its block/file-posix.c). A program that uses the file in mode
+ * n locks byte 100 + n; one that denies mode n to others locks byte 200 + n. All are shared locks,
+ * so that any number of programs can set them. A program detects a conflict by querying which lock
+ * an exclusive one would conflict with. */
 #include "file_lock.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -95,7 +95,7 @@ int file_lock(int fd, bool force, struct diag *diag)
 		return 0;
 	for (unsigned i = 0; !err && i < sizeof(others) / sizeof(*others); i++)
 		taken |= is_set(fd, others[i]);
-	/* the errors: another kind of program has an exclusive lock on the whole file */
+	/* EAGAIN, EACCES: another kind of program has an exclusive lock on the whole file */
 	if (taken || err == -EAGAIN || err == -EACCES)
 		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use by another program");
 	return err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Holes and data of a file. */
+/* Find holes and data of a file. */
 #include "file_map.h"
 #include <errno.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@ static int64_t seek(const struct file *file, uint64_t at, int what)
 	return rc < 0 ? -errno : rc;
 }
 
-/* Runs of whole blocks: where data begins or ends inside a block, the block is data. */
+/* Report whole blocks: a block that contains any data is data. */
 int file_map(const struct file *file, struct io *io)
 {
 	struct map_run *run = (struct map_run *)(void *)io->buf->p;
@@ -23,7 +23,7 @@ int file_map(const struct file *file, struct io *io)
 		uint64_t to = (uint64_t)data & ~mask;
 		bool is_data = false;
 
-		/* no data up to the end of the file, which may have been cut off since */
+		/* no data up to the end of the file, which may have shrunk */
 		if (data == -ENXIO) {
 			int64_t size = seek(file, 0, SEEK_END);
 

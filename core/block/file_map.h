@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Where a file has data and where holes: lseek(2), which io_uring lacks. It may block. */
+/* Where a file has data and where holes: by lseek(2), which io_uring lacks and which may block. */
 #pragma once
 #include "file.h"
 

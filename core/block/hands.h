@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Threads for calls that may block. Each lane has its own, started when needed, so that a disk that
- * hangs does not use up those of another. */
+/* Threads for calls that may block. Each lane starts its own on demand, so that a hanging disk does
+ * not use up those of another. */
 #pragma once
 #include "loop.h"
 
 #define HANDS 8
 
-struct hand_job { /* its owner's until `done`; jobs run at the same time, in any order */
-	void (*run)(struct hand_job *);  /* on a thread */
+struct hand_job { /* belongs to the threads until `done`; jobs run concurrently, in any order */
+	void (*run)(struct hand_job *);  /* in a thread */
 	void (*done)(struct hand_job *); /* on the loop */
 	struct hand_job *next;
 };
 
 struct hands;
 struct hand {
-	struct loop_msg msg; /* there and back */
+	struct loop_msg msg; /* to the thread and back */
 	struct hands *hands;
 	struct crew *crew;
 	struct hand_job *job; /* NULL: idle */
@@ -28,7 +28,7 @@ struct hands {
 };
 
 void hands_init(struct hands *, struct loop *home);
-/* the first thread; hands_add() can't fail from then on */
+/* start the first thread; after that hands_add() can't fail */
 int hands_start(struct hands *, struct diag *);
-int hands_add(struct hands *, struct hand_job *); /* 0, or -errno where no thread can be started */
-void hands_fini(struct hands *);                  /* needs: all done */
+int hands_add(struct hands *, struct hand_job *); /* 0, or -errno if no thread can be started */
+void hands_fini(struct hands *);                  /* needs: all jobs done */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* `-` to be read: the standard input as a disk that is read once, from its first byte to its last.
- * Reads may come in any order; each is held until its turn. lim.size is the most there can be until
- * the input ends: then it is what came, rounded up to a block, the rest of which is zero, and reads
- * behind it fail with -ENXIO. */
+/* `-` as a source: the standard input as a disk that is read once, from start to end. Reads may
+ * come in any order; each is held until its data arrives. lim.size is the maximum until the input
+ * ends. Then it is the length rounded up to a block, padded with zeroes, and reads beyond it fail
+ * with -ENXIO. */
 #include "bdev.h"
 #include "block.h"
 #include "hands.h"
@@ -18,22 +18,22 @@
 struct input {
 	struct bdev bdev;
 	struct loop_work tell;
-	bool laned; /* the one lane is open */
+	bool laned; /* its only lane is open */
 };
 
 struct input_lane {
 	struct lane lane;
-	struct io *held; /* by offset */
+	struct io *held; /* sorted by offset */
 	struct io *cancelled;
 	uint64_t at;  /* bytes read */
-	uint32_t got; /* of the first of the held */
-	/* -ENXIO at the end, or the failure: what is missing in a stream does not come later */
+	uint32_t got; /* bytes of the first held read */
+	/* -ENXIO at the end, or an error, which is final: a stream can't be read again */
 	int over;
 	struct loop_fd fd;
-	struct hands hands; /* for a file, which epoll rejects: its reads may block */
+	struct hands hands; /* for regular files, which epoll rejects and whose reads may block */
 	struct hand_job read;
 	ssize_t res;  /* bytes or -errno */
-	bool reading; /* into the first of the held */
+	bool reading; /* a read into the first held io is in flight */
 	struct loop_timer later;
 	struct loop_work tell;
 };
@@ -173,7 +173,7 @@ static void later(struct loop_timer *timer)
 	loop_work_add(il->lane.loop, &il->lane.kick);
 }
 
-/* What was read of it is lost to those that follow. */
+/* If the io has received part of the data, the following ones can't be served. */
 static bool cancel(struct lane *lane, struct io *io)
 {
 	struct input_lane *il = to_lane(lane);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Disks that answer at once. Requests are served at the end of the turn, a budget per turn: an
- * owner that submits from done() would otherwise keep the loop in one turn for ever. */
+/* Disks that answer at once. Requests are served at the end of the turn, with a budget per turn: an
+ * owner that submits from done() would otherwise keep the loop in one turn. */
 #include "instant.h"
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #define TURN_BUDGET 256
 #define DATA_MAX    (32u << 20)
-#define SPAN_MAX    (1u << 30) /* of TRIM, ZERO and MAP: bounds the time one of them takes */
+#define SPAN_MAX    (1u << 30) /* longest TRIM, ZERO and MAP: bounds the time of one request */
 
 struct instant_lane {
 	struct lane lane;

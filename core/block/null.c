@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* null:SIZE: reads as zeroes, forgets what is written. */
+/* null:SIZE: reads return zeroes, writes are discarded. */
 #include "block.h"
 #include "instant.h"
 #include <errno.h>

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Commands whose submitter has left while the disk still had them. The disk may execute such a
- * write at any time until it answers. No overlapping request may overtake it, or a client that
- * reconnects and rewrites the range would later read the old data. */
+/* Orphans: commands whose submitter has left while the disk still holds them. The disk may execute
+ * such a write at any time until it answers. No overlapping request may overtake it, or a client
+ * that reconnects and rewrites the range would later read the old data. */
 #include "block.h"
 #include <errno.h>
 #include <string.h>
 
-#define RETRY_MS 5  /* the disk is late already: a wake-up across threads would gain nothing */
-#define RETRIES  64 /* in one turn, so that they do not own the loop */
+#define RETRY_MS 5  /* the disk is late anyway: a wake-up across threads would not help */
+#define RETRIES  64 /* per turn, to leave time for other events */
 
-/* An own orphan has been in the list for longer than the newer ones before it, which are not waited
- * for. */
+/* An io that is an orphan itself waits only for older ones, which follow it in the list. */
 static bool overlaps_orphan(struct bdev *bdev, const struct io *io)
 {
 	const struct bdev_orphan *orphan;
@@ -53,7 +52,7 @@ void lane_gate_fired(struct loop_timer *timer)
 	struct lane *lane = container_of(timer, struct lane, gate);
 	struct io **end = lane->gated_end;
 
-	/* those that still wait are behind `end` then */
+	/* those that must wait again are appended after `end` */
 	for (unsigned i = 0; i < RETRIES && lane->gated; i++) {
 		bool last = end == &lane->gated->next;
 		struct io *io = gated_first(lane);

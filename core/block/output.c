@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* `-` to be written (input.c: to be read): the standard output as a disk that is written once, from
- * its first byte to its last. Requests may come in any order; each is held until its turn. One
- * write is in flight at a time, on a thread, so that a slow reader does not stop the loop. */
+/* `-` as a destination: the standard output as a disk that is written once, from start to end.
+ * Requests may come in any order; each is held until its turn. One write is in flight at a time, in
+ * a thread, so that a slow reader does not block the loop. */
 #include "bdev.h"
 #include "block.h"
 #include "hands.h"
@@ -21,19 +21,19 @@ struct output {
 	struct bdev bdev;
 	struct loop_work tell;
 	uint8_t *zeroes; /* ZEROES bytes */
-	bool laned;      /* the one lane is open */
+	bool laned;      /* its only lane is open */
 };
 
 struct output_lane {
 	struct lane lane;
 	uint64_t at;     /* bytes written */
-	struct io *held; /* by offset */
+	struct io *held; /* sorted by offset */
 	struct io *writing;
-	uint32_t put;     /* of writing */
-	struct io *other; /* what is neither writing nor a flush, to be answered in the next turn */
+	uint32_t put;     /* bytes of `writing` that were written */
+	struct io *other; /* other kinds of requests, answered in the next turn */
 	struct io *flushing, *to_flush;
 	struct io *cancelled;
-	int failed; /* for good: what is missing in a stream cannot be written later */
+	int failed; /* final: a gap in a stream can't be filled later */
 	struct hands hands;
 	struct hand_job write, sync;
 	int wrote, synced; /* results */
@@ -76,7 +76,7 @@ static void submit(struct lane *lane, struct io *io)
 	*at = io;
 }
 
-/* Where the next byte of the io in work lies, and how many may be written at once. */
+/* Get the next bytes of the current io, and how many may be written at once. */
 static const uint8_t *next_bytes(const struct output_lane *ol, uint32_t *len)
 {
 	const struct io *io = ol->writing;
@@ -88,7 +88,7 @@ static const uint8_t *next_bytes(const struct output_lane *ol, uint32_t *len)
 	return container_of(ol->lane.bdev, struct output, bdev)->zeroes;
 }
 
-/* The parent process may have made the descriptor non-blocking. */
+/* The parent process may have made the descriptor non-blocking, so poll. */
 static void write_some(struct hand_job *job)
 {
 	struct output_lane *ol = container_of(job, struct output_lane, write);
@@ -109,10 +109,11 @@ static void take_next(struct output_lane *ol)
 	ol->writing = ol->held;
 	ol->held = ol->held->next;
 	ol->put = 0;
-	hands_add(&ol->hands, &ol->write); /* has a thread since output_lane_open() */
+	hands_add(&ol->hands,
+		&ol->write); /* can't fail: the thread was started in output_lane_open() */
 }
 
-/* Gives true when the io in work is done. */
+/* Account for a write. True: the current io is complete. */
 static bool put(struct output_lane *ol, int res)
 {
 	struct io *io = ol->writing;
@@ -198,7 +199,7 @@ static void kick(struct lane *lane)
 		loop_timer_set(lane->loop, &ol->later, loop_now(lane->loop));
 }
 
-/* What waits for bytes that will never come. The io in work is with the kernel. */
+/* Cancel a held io, whose data will never come. The one being written can't be cancelled. */
 static bool cancel(struct lane *lane, struct io *io)
 {
 	struct output_lane *ol = to_lane(lane);

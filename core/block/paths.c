@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A disk over one or more paths, each a bdev of its own: opens them, notices their loss, opens them
- * again, and tells the lanes. Requests are the lanes' (paths_lane.c). Runs on the bdev's loop. */
+/* A disk over one or more paths, each a bdev: open them, detect their loss, reopen them, inform the
+ * lanes. paths_lane.c handles the requests. Runs on the bdev's loop. */
 #include "paths.h"
 #include "block.h"
 #include "out.h"
@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_MS     1000 /* once a path is up, how long the first opening waits for the others */
+#define GRACE_MS     1000 /* wait that long for the other paths when opening, once one is up */
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 5000
-#define STEADY_MS    1000 /* a path that was up for so long is tried again at once */
-#define LEAF_IO_SIZE 64   /* at least: a path of another protocol may come later */
+#define STEADY_MS    1000 /* a path that was up for that long is reopened without delay */
+#define LEAF_IO_SIZE 64   /* minimum, as a path of another protocol may be added */
 
 static double seconds_since(uint64_t ns)
 {
@@ -48,7 +48,7 @@ static void paths_report(struct paths *paths, const char *fmt, ...)
 	paths->bdev.report(&paths->bdev, line);
 }
 
-/* The reason of requests that no path could carry: the last failure, and what was tried. */
+/* Describe why no path could carry a request: the last failure, and the attempts. */
 static void paths_blame(struct paths *paths)
 {
 	const struct diag *last = &paths->failed->why;
@@ -112,7 +112,7 @@ static void paths_back(struct paths *paths, const struct path *path)
 		seconds_since(since));
 }
 
-/* The time of the loss policy is over. */
+/* The time of the loss policy has expired. */
 static void paths_unreachable(struct loop_timer *timer)
 {
 	struct paths *paths = container_of(timer, struct paths, unreachable);
@@ -146,8 +146,8 @@ static void path_start(struct loop_timer *timer)
 		path_end(path, &why);
 }
 
-/* At once, then 0.1 s doubling to 5 s, a quarter more or less: many lanes of many hosts lose the
- * same target. */
+/* Reopen at once, then after 0.1 s doubling to 5 s, with a jitter of a quarter: many lanes of many
+ * hosts lose the same target together. */
 static void path_retry(struct path *path)
 {
 	struct paths *paths = path->paths;
@@ -227,7 +227,7 @@ static void path_joins(struct path *path)
 		leg_attach(pl, path);
 }
 
-/* The size is what every live path says. */
+/* The size of the disk is the smallest of all live paths. */
 static void paths_resize(struct paths *paths)
 {
 	uint64_t size = UINT64_MAX;
@@ -307,13 +307,13 @@ static void paths_up(struct paths *paths)
 		}
 		path_joins(path);
 	}
-	bdev->lim.max[IO_COMPARE_WRITE] = 0; /* a replay would execute it twice */
+	bdev->lim.max[IO_COMPARE_WRITE] = 0; /* a replay could execute it twice */
 	if (bdev->lim.quiesce_ms < paths->quiesce_ms)
 		bdev->lim.quiesce_ms = paths->quiesce_ms;
 	paths->leaf_io_size =
 		bdev->lim.io_size < LEAF_IO_SIZE ? LEAF_IO_SIZE : (bdev->lim.io_size + 7) & ~7u;
 	bdev->lim.io_size = (uint32_t)sizeof(struct paths_io) + paths->leaf_io_size;
-	/* pools are mapped once: also for a path that only comes up later */
+	/* pools are mapped only once, so consider paths that come up later, too */
 	for (unsigned i = 0; i < paths->count; i++)
 		bdev->lim.exposed |= bdev_exposed(&paths->path[i].uri);
 	bdev->state = BDEV_UP;
@@ -324,7 +324,7 @@ static void paths_up(struct paths *paths)
 			path_retry(path);
 }
 
-/* The first opening ends when every path has said yes or no, or soon after the first yes. */
+/* Opening ends when every path is up or has failed, or soon after the first one is up. */
 static void paths_decide(struct paths *paths)
 {
 	unsigned up = paths_count(paths, PATH_UP);
@@ -499,7 +499,7 @@ void paths_left(struct loop_msg *msg)
 	loop_post(pl->lane.loop, &pl->bye);
 }
 
-/* A lane that died says that its path did: the others leave it too, and it is opened anew. */
+/* If a lane dies, its path counts as lost: the other lanes leave it, too, and it is reopened. */
 void paths_leg_dead(struct loop_msg *msg)
 {
 	struct leg *leg = container_of(msg, struct leg, dead);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One thread's way into a disk with several paths: sends on the current leg, keeps what a dying one
- * returned, replays it. Which paths exist is the control's (paths.c). */
+/* One thread's access to a disk with several paths: send on the current leg, keep what a dying leg
+ * returned, replay it. The control part (paths.c) decides which paths exist. */
 #include "grow.h"
 #include "paths.h"
 #include <errno.h>
 #include <stdlib.h>
 
-/* the control renews bdev->why at the end of the same time, which is to be first */
+/* expire after the control part, which updates bdev->why at the same time */
 #define BLAME_MS 2
-/* after so many, and as much time as the loss policy allows, the request itself is suspect */
+/* after that many losses and the time of the loss policy, the request itself may be the cause */
 #define LOSSES_MAX 8
 
 static void list_init(struct io_list *list)
@@ -65,7 +65,7 @@ static void io_over(struct paths_lane *pl, struct io *io)
 	io->done(io);
 }
 
-/* Whether no dead path can execute it any more. */
+/* Whether no lost path can execute the io any more. */
 static bool io_is_quiet(const struct io *io)
 {
 	const struct paths_io *pio = io->lower;
@@ -82,8 +82,8 @@ static void io_withhold(struct paths_lane *pl, struct io *io)
 		loop_timer_set(pl->lane.loop, &pl->release, pio->quiet_ns);
 }
 
-/* A late copy of a write is harmless until a newer write to the same blocks may be sent: so its
- * answer waits until the target of the dead path can execute nothing more. */
+/* A late copy of a write is harmless until a newer write to the same blocks may be sent. So delay
+ * the completion until the target of the lost path can't execute the copy any more. */
 static void io_finish(struct paths_lane *pl, struct io *io, int status)
 {
 	io->status = status;
@@ -104,7 +104,7 @@ static void withheld_release(struct loop_timer *timer)
 	}
 }
 
-/* Answers come at the end of the turn, not inside the owner's call. */
+/* Complete at the end of the turn, not inside the owner's call. */
 static void io_abort(struct paths_lane *pl, struct io *io)
 {
 	io->status = -ENOTCONN;
@@ -122,8 +122,8 @@ static void io_hold(struct paths_lane *pl, struct io *io)
 	list_add(&pl->held, io);
 	pl->nheld++;
 	lane_poke(pl);
-	/* a nanosecond ahead: in a later turn, or an owner that tries again from done() would keep
-	 * this one from ending */
+	/* one nanosecond later, which is another turn: an owner that retries in done() would
+	 * otherwise keep this turn from ending */
 	if (pl->failing && !pl->expire.on)
 		loop_timer_set(pl->lane.loop, &pl->expire, loop_now(pl->lane.loop) + 1);
 }
@@ -158,7 +158,7 @@ static bool leg_preferred_opening(const struct paths_lane *pl, const struct leg 
 	return false;
 }
 
-/* First live path in order; while the lane opens, the earlier ones get the time they need. */
+/* Get the first live leg in order. While the lane opens, give earlier legs time to come up. */
 static struct leg *leg_pick(struct paths_lane *pl)
 {
 	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
@@ -184,8 +184,8 @@ static void lane_announce(struct paths_lane *pl, enum lane_state state)
 		pl->lane.changed(&pl->lane);
 }
 
-/* No path: what is held waits as long as the policy says. A leg that never came up is told only
- * now: its path may serve other lanes well. */
+/* No path: held requests wait as long as the policy allows. Legs that never came up are reported
+ * only now, as their paths may work for other lanes. */
 static void lane_out(struct paths_lane *pl)
 {
 	if (!pl->out_since) {
@@ -228,7 +228,7 @@ static void lane_settle(struct paths_lane *pl)
 		return;
 	}
 	if (!pl->current)
-		lane_out(pl); /* an outage: opens all the same, and holds */
+		lane_out(pl); /* an outage: open anyway, and hold requests */
 	lane_announce(pl, LANE_UP);
 }
 
@@ -238,7 +238,7 @@ static void leg_unmap(struct leg *leg)
 		lane_unmap(leg->lane, leg->pl->pool[--leg->mapped]);
 }
 
-/* Not inside an upcall of the leaf's lane. */
+/* Not called inside an upcall of the leaf's lane. */
 static void leg_reap(struct leg *leg)
 {
 	bool over = leg->state == LEG_DOWN || leg->leaving;
@@ -420,8 +420,8 @@ static void lane_submit(struct lane *lane, struct io *io)
 		io_hold(pl, io);
 }
 
-/* A flush that was lost goes after every write that was: until then some are not on any path's
- * record. */
+/* Replay a lost flush after all lost writes: until they are replayed, no path's cache holds
+ * them. */
 static bool flush_must_wait(const struct paths_lane *pl)
 {
 	for (const struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
@@ -473,8 +473,8 @@ static void lane_work(struct loop_work *work)
 		lane_announce(pl, LANE_DOWN);
 }
 
-/* A write that was sent on a dead path keeps its quiet time: it is answered as late as if it had
- * been replayed. */
+/* A cancelled write that was sent on a lost path completes no earlier than if it had been
+ * replayed. */
 static bool lane_cancel(struct lane *lane, struct io *io)
 {
 	struct paths_lane *pl = to_lane(lane);
@@ -493,7 +493,7 @@ static bool lane_cancel(struct lane *lane, struct io *io)
 	return true;
 }
 
-/* This lane only: no path is lost for the others, and nothing is replayed. */
+/* Abort only this lane: the path stays up for the others, and nothing is replayed. */
 static void lane_abort(struct lane *lane, const struct diag *why)
 {
 	struct paths_lane *pl = to_lane(lane);
@@ -523,7 +523,7 @@ static void pool_forget(struct paths_lane *pl, unsigned index)
 		pl->pool[i] = pl->pool[i + 1];
 }
 
-/* Where no leg can take the pool it is the pool's fault, else that leg's. */
+/* If no leg can map the pool, fail. Otherwise the legs that can't are at fault. */
 static int lane_map_pool(struct lane *lane, struct pool *pool, struct diag *diag)
 {
 	struct paths_lane *pl = to_lane(lane);
@@ -577,7 +577,7 @@ static void lane_unmap_pool(struct lane *lane, struct pool *pool)
 	pool_forget(pl, index);
 }
 
-/* The control may be about to post to this lane: only its answer makes the memory ours again. */
+/* The control part may be about to post to this lane: the memory is ours only after its answer. */
 static void lane_free(struct lane *lane)
 {
 	struct paths_lane *pl = to_lane(lane);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Whether two paths lead to one disk, and whether a path that comes later keeps what was promised
- * when the disk was opened. */
+/* Check whether two paths lead to the same disk, and whether a later path meets the limits
+ * announced when the disk was opened. */
 #include "names.h"
 #include "paths.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-struct name { /* one of the names a disk may have */
+struct name { /* one of the identifiers a disk may have */
 	const char *what;
 	size_t at, len;
 };
@@ -45,7 +45,7 @@ int paths_same_disk(
 				hex_text(one, is, name->len), hex_text(other, was, name->len));
 		same++;
 	}
-	/* one URI opened again, of a disk that never had a name: the URI is its name */
+	/* a URI was reopened whose disk never had an identifier: trust the URI */
 	if (same || (reattached && !any))
 		return 0;
 	return diag_set(diag, DIAG_MISMATCH, ENXIO,

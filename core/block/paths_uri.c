@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The URIs of a disk's paths: the one given, and its path= keys, each a whole URI or a host[:port]
- * in the first one's place. */
+/* Parse the URIs of a disk's paths: the main one, and its path= keys, each a whole URI or a
+ * host[:port] that replaces that of the main one. */
 #include "paths.h"
 #include "policy.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A struct uri points into itself. */
+/* Relocate a pointer into the text of a copied URI. */
 static const char *moved(const struct uri *from, struct uri *to, const char *text)
 {
 	return text >= from->text && text < from->text + sizeof(from->text)
@@ -29,7 +29,7 @@ static void uri_copy(struct uri *to, const struct uri *from)
 	}
 }
 
-/* Works on the copy's own text, where the value of path= is no longer needed. */
+/* Modifies the copy's own text; the value of path= is no longer needed there. */
 static int uri_rehost(struct uri *uri, char *value, struct diag *diag)
 {
 	char *host = value, *port = NULL, *end, text[URI_MAX];
@@ -86,7 +86,7 @@ int paths_uris(struct paths *paths, struct uri *uri, struct diag *diag)
 	}
 	if (err)
 		return err;
-	/* all path= keys are marked used by now, in the copies too */
+	/* all path= keys are marked as used by now, also in the copies */
 	uri_copy(&paths->path[0].uri, uri);
 	paths->count = 1;
 	for (unsigned i = 0; i < others && !err; i++) {

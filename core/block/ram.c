@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* ram:SIZE: anonymous memory shared by all lanes, populated as it is written. A bit per 64 KiB says
- * which parts ever were: the others are holes, and reading them touches nothing. */
+/* ram:SIZE: anonymous memory shared by all lanes, populated on write. A bitmap records which chunks
+ * of 64 KiB were written: the others are holes, and reading them touches no memory. */
 #include "block.h"
 #include "instant.h"
 #include "mem.h"
@@ -33,8 +33,8 @@ static uint32_t chunk_rest(uint64_t off, uint32_t len)
 	return rest < len ? rest : len;
 }
 
-/* After the bytes are in place, and clear_chunks() before they go: so whichever of a racing write
- * and trim comes last, a clear bit always stands over zeroes. */
+/* Set after the data is in place, and clear_chunks() before it is discarded. So whichever of a
+ * racing write and trim is last, a clear bit always means zeroes. */
 static void set_chunks(struct ram *ram, uint64_t off, uint32_t len)
 {
 	for (uint64_t chunk = off / CHUNK; chunk <= (off + len - 1) / CHUNK; chunk++)
@@ -70,7 +70,7 @@ static void ram_read(struct ram *ram, uint64_t off, uint32_t len, uint8_t *to)
 	}
 }
 
-/* A part of one or two chunks. What was never written is zero, and stays without memory. */
+/* Zero a part of one or two chunks, unless the chunk was never written. */
 static void ram_wipe(struct ram *ram, uint64_t off, uint32_t len)
 {
 	while (len) {
@@ -89,7 +89,7 @@ static void ram_punch(struct ram *ram, uint64_t off, uint32_t len)
 		 last = (off + len) & ~(uint64_t)(PAGE - 1);
 
 	clear_chunks(ram, off, len);
-	/* locked memory cannot be given back */
+	/* locked memory can't be discarded */
 	if (first >= last || madvise(ram->base + first, last - first, MADV_DONTNEED)) {
 		ram_wipe(ram, off, len);
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A request in runs of what the disk takes at once. A disk without FUA gets a flush behind the last
- * run of a request that has to be on stable storage. */
+/* Split a request into pieces that the disk accepts. If the disk lacks FUA, a flush follows the
+ * last piece of an FUA request. */
 #include "split.h"
 #include <errno.h>
 
