@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Words of the kernel command line. */
+/* Split the kernel command line into words. */
 #include "cmdline.h"
 #include <stdbool.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Words of the kernel command line. */
+/* Split the kernel command line into words. */
 #pragma once
 
-/* The next word, without quotation marks around it or its value, cut out of the text; NULL at the
+/* Cut the next word out of the text, without quotation marks around it or its value; NULL at the
  * end. */
 char *kernel_cmdline_word(char **rest);
-/* What follows "KEY=" in a word, if there is something; else NULL. */
+/* The text after "KEY=" in a word; NULL if it is empty or the key differs. */
 char *kernel_cmdline_value(char *word, const char *key);

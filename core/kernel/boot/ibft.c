@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The firmware's iSCSI targets as the kernel's iscsi_ibft shows them in /sys/firmware/ibft
+/* Read the firmware's iSCSI targets that the kernel's iscsi_ibft shows in /sys/firmware/ibft
  * (Documentation/ABI/testing/sysfs-ibft). */
 #include "uapi/ibft.h"
 #include "iscsi_conf.h"
@@ -37,7 +37,8 @@ struct netdev_search {
 	char *found;
 };
 
-/* Bridges, bonds and VLANs have the address of what they stand on, which alone is a device. */
+/* Match by address, but only interfaces with a device: bridges, bonds and VLANs have the same
+ * address as the interface below. */
 static void match_netdev(const char *name, void *arg)
 {
 	struct netdev_search *search = arg;
@@ -93,9 +94,9 @@ static void read_nic(int root, const char *part, struct ibft_nic_info *nic)
 		kernel_mac_netdev(root, nic->mac, nic->netdev);
 }
 
-/* iscsi_ibft writes the eight bytes in as few hex digits each as they take. Those of the third byte
- * and on are zeroes wherever a LUN has one level; of three digits before them the first is the
- * first byte's, which then names no other addressing than by number. */
+/* Parse a LUN, whose eight bytes iscsi_ibft writes as hex digits without leading zeroes. In a LUN
+ * with one level the third and later bytes are zeroes. With three digits before those, the first
+ * digit is the first byte, which then can only mean addressing by number. */
 static uint64_t lun_of(const char *text)
 {
 	size_t digits = strlen(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A network interface set up as the firmware had it, by ioctl(2): address, VLAN, link, and a route
- * to the target. */
+/* Configure a network interface as the firmware had it, by ioctl(2): address, VLAN, link state, and
+ * a route to the target. */
 #include "kernel_iscsi_conf.h"
 #include "sys/modules.h"
 #include "sys/sys.h"
@@ -17,7 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct in6_ifreq_ioctl { /* struct in6_ifreq, linux/ipv6.h, which no libc's headers go along with */
+struct in6_ifreq_ioctl { /* struct in6_ifreq of linux/ipv6.h, which conflicts with the headers of
+			    every libc */
 	struct in6_addr addr;
 	uint32_t prefix;
 	int index;
@@ -28,7 +29,7 @@ struct setup {
 	const struct ibft_nic_info *nic;
 	int family;
 	uint8_t own[16], target[16], gateway[16];
-	unsigned bits, prefix; /* of an address; of the network */
+	unsigned bits, prefix; /* of the address; of the route's network */
 	bool has_gateway;
 	char netdev[16];
 	struct diag *diag;
@@ -63,7 +64,7 @@ static int read_addrs(struct setup *s, const struct ibft_target_info *target)
 		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO,
 			"the iBFT mixes IPv4 and IPv6: target address %s on %s", target->addr,
 			nic->netdev);
-	if (!s->prefix && nic->mask[0]) { /* before Linux 4.18 iscsi_ibft told the mask alone */
+	if (!s->prefix && nic->mask[0]) { /* before Linux 4.18 iscsi_ibft reported only the mask */
 		struct in_addr mask;
 
 		s->prefix = inet_pton(AF_INET, nic->mask, &mask) == 1

@@ -31,8 +31,8 @@ void kernel_ibft_show(struct out *out, const struct ibft *ibft,
 	row(out, "iface.transport_name", "tcp");
 	if (nic) {
 		row(out, "iface.hwaddress", nic->mac);
-		/* Firmware that reports no origin may still name its DHCP server; some write zeroes
-		 * there. */
+		/* Firmware that reports no origin may still report its DHCP server; some report
+		 * zeroes. */
 		row(out, "iface.bootproto",
 			nic->origin == DHCP || (nic->dhcp[0] && strcmp(nic->dhcp, "0.0.0.0"))
 				? "DHCP"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An iBFT as the firmware left it, every offset and length of it checked, turned into the texts
- * that iscsi_ibft makes. */
+/* Parse an iBFT as the firmware left it, with every offset and length checked, into the texts that
+ * iscsi_ibft would show. */
 #include "iscsi_conf.h"
 #include "names.h"
 #include "uapi/ibft.h"
@@ -22,7 +22,7 @@ static int damaged(const struct table *t, const char *what, size_t offset)
 		"invalid iBFT of the firmware: %s at offset %zu", what, offset);
 }
 
-/* NULL: there is none, or it does not fit. */
+/* NULL: the part is absent or does not fit. */
 static const void *find_part(const struct table *t, size_t offset, size_t size)
 {
 	const struct ibft_part *part = (const void *)(t->at + offset);
@@ -42,7 +42,7 @@ static int take_text(const struct table *t, struct ibft_text text, char *to, siz
 		return 0;
 	if (offset > t->len || len > t->len - offset)
 		return damaged(t, "text beyond the end", offset);
-	while (len && !t->at[offset + len - 1]) /* a firmware that counts the NUL */
+	while (len && !t->at[offset + len - 1]) /* some firmware counts the NUL */
 		len--;
 	if (len >= room || memchr(t->at + offset, 0, len))
 		return damaged(t, "text too long or with a NUL", offset);
@@ -70,7 +70,7 @@ static void take_addr(const uint8_t addr[16], char text[IBFT_ADDR])
 		snprintf(text, IBFT_ADDR, "%u.%u.%u.%u", addr[12], addr[13], addr[14], addr[15]);
 		return;
 	}
-	gid_text(text, addr); /* eight groups too */
+	gid_text(text, addr); /* prints eight groups, like an IPv6 address */
 }
 
 static int take_nic(struct table *t, size_t offset)
@@ -168,8 +168,7 @@ static int take_part(struct table *t, size_t offset)
 	}
 }
 
-/* The checksum is not looked at, as the kernel does not: tables that are passed on from loader to
- * loader have wrong ones. */
+/* Like the kernel, ignore the checksum: tables passed from loader to loader have wrong ones. */
 int kernel_ibft_table(const void *bytes, size_t len, struct ibft *ibft, struct diag *diag)
 {
 	const struct ibft_header *header = bytes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iSCSI on the kernel command line: the words of dracut (dracut.cmdline(7), its modules.d/74iscsi)
- * and of Debian's initramfs (open-iscsi, scripts/local-top/iscsi). Strings are iscsi_string.c's. */
+/* iSCSI on the kernel command line, in the syntax of dracut (dracut.cmdline(7), its
+ * modules.d/74iscsi) and of Debian's initramfs (open-iscsi, scripts/local-top/iscsi).
+ * iscsi_string.c parses dracut's strings. */
 #include "iscsi_conf.h"
 #include "cmdline.h"
 #include "names.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_MAX 10000 /* dracut's own bound */
+#define RETRY_MAX 10000 /* dracut has the same limit */
 #define LIST      " \t,"
 
 enum word {
@@ -28,7 +29,8 @@ enum word {
 };
 
 static const struct {
-	/* old: dracut's former word, which is Debian's; shell: of Debian's iscsi.initramfs */
+	/* old: dracut's deprecated word, which Debian uses; shell: variable of Debian's
+	 * iscsi.initramfs */
 	const char *dracut, *old, *shell;
 } keys[WORDS] = {
 	[INITIATOR] = { "rd.iscsi.initiator", "iscsi_initiator", "ISCSI_INITIATOR" },
@@ -44,7 +46,7 @@ static const struct {
 
 struct reader {
 	struct iscsi_wishes *to;
-	char *dracut[WORDS], *old[WORDS], *shell[WORDS]; /* values; the last of each counts */
+	char *dracut[WORDS], *old[WORDS], *shell[WORDS]; /* values; the last one of each counts */
 	bool iser;
 	struct diag *diag;
 };
@@ -107,7 +109,7 @@ static void problem(struct reader *r, const char *word, const struct diag *why)
 	kernel_iscsi_conf_note(r->to, "kernel command line: %s: %.300s", word, why->text);
 }
 
-/* A string as the value of root=, netroot= or iscsiroot=. */
+/* Parse a string that is the value of root=, netroot= or iscsiroot=. */
 static int take_string(struct reader *r, const char *word, const char *text)
 {
 	const char *scheme = strncmp(text, "iser:", 5) ? "iscsi:" : "iser:";
@@ -156,7 +158,7 @@ static int take_iscsiroot(struct reader *r, const char *text)
 	return err;
 }
 
-/* As dracut's getargbool: the bare word is yes. */
+/* Like dracut's getargbool: the bare word means yes. */
 static bool take_bool(const char *word, const char *key, bool *to)
 {
 	size_t len = strlen(key);
@@ -263,7 +265,7 @@ static int take_word(struct reader *r, char *word)
 	return 0;
 }
 
-/* "NAME='value'" lines; what only a shell could make out is not. */
+/* Parse lines "NAME='value'"; anything else that only a shell could evaluate is ignored. */
 static void take_shell(struct reader *r, char *text)
 {
 	char *rest = text, *line;
@@ -317,8 +319,8 @@ static int copy_number(struct reader *r, enum word i, uint64_t min, uint64_t max
 	return 0;
 }
 
-/* What the words say counts where the string does not say it; users and secrets come from one
- * place. */
+/* Complete a string with the separate words. User and secret must both come from the string or both
+ * from the words. */
 static int complete(struct reader *r, struct iscsi_wish *wish)
 {
 	uint64_t port = 0, group = UINT16_MAX + 1;
@@ -346,7 +348,7 @@ static int complete(struct reader *r, struct iscsi_wish *wish)
 	return 0;
 }
 
-/* One wish for each address that target.ip lists. */
+/* Add one wish for each address in target.ip. */
 static int take_target(struct reader *r)
 {
 	const char *name_word, *ip_word, *name = value(r, TARGET_NAME, &name_word),
@@ -390,7 +392,7 @@ static bool same(const struct iscsi_wish *a, const struct iscsi_wish *b)
 	       a->iser == b->iser && a->lun == b->lun;
 }
 
-/* Hosts that strings leave out, and everything named twice. */
+/* Fill in hosts that strings leave out, and remove duplicates. */
 static int finish(struct reader *r)
 {
 	const char *word, *ip = value(r, TARGET_IP, &word);
@@ -439,7 +441,7 @@ static int take_initiator(struct reader *r)
 	return 0;
 }
 
-/* Cut into words, it has a NUL in many places. */
+/* The text was cut into words and contains many NULs, so use its length. */
 static void wipe(char *text, size_t len)
 {
 	if (text)

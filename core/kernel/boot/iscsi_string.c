@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* dracut's "iscsi:" strings, taken apart as its parse_iscsi_root() does
- * (modules.d/45net-lib/net-lib.sh), and LUNs as boot strings have them (RFC 4173, 5). */
+/* Parse dracut's "iscsi:" strings like its parse_iscsi_root() (modules.d/45net-lib/net-lib.sh), and
+ * LUNs of boot strings (RFC 4173, 5). */
 #include "iscsi_conf.h"
 #include "names.h"
 #include "uri.h"
@@ -29,7 +29,7 @@ bool kernel_iscsi_is_string(const char *text)
 	return len && strncmp(text + len, "//", 2);
 }
 
-/* Whatever may be a secret is in front of an '@'. */
+/* The text after the last '@', as anything before it may be a secret. */
 static const char *shown(const char *text)
 {
 	const char *at = strrchr(text, '@');
@@ -55,8 +55,8 @@ static bool copy(char *to, size_t room, const char *from, size_t len)
 	return true;
 }
 
-/* The last ":iqn.", as a name may hold a colon; a rest that begins with a name has nothing before
- * it. */
+/* Find the last ":iqn.", as a name may contain a colon. A text that begins with a name has nothing
+ * before it. */
 static const char *find_name(const char *rest)
 {
 	static const char *const types[] = { ":iqn.", ":eui.", ":naa." };
@@ -102,8 +102,8 @@ static bool split(struct fields *f, const char *text, size_t len)
 	}
 }
 
-/* "user:secret[:user:secret]" in front of an '@' that at least four colons follow and that is no
- * part of the name. Gives what comes after it. */
+/* Parse "user:secret[:user:secret]" before an '@' that at least four colons follow and that is not
+ * part of the name. Returns the text after it. */
 static const char *take_auth(const char *rest, struct iscsi_wish *wish, const char **why)
 {
 	const char *at = strchr(rest, '@'), *name = find_name(rest);
@@ -163,8 +163,8 @@ static bool is_word(const char *text, size_t len, const char *word)
 	return len == strlen(word) && !strncasecmp(text, word, len);
 }
 
-/* The protocol is passed over by everybody, but for our "iser"; the interface is one of iscsiadm,
- * where "iser" means the same. */
+/* The protocol is ignored, like all implementations do, except for our extension "iser". The
+ * interface is one of iscsiadm's, of which "iser" means the same. */
 static const char *take_fields(struct iscsi_wish *wish, const struct fields *f, unsigned count)
 {
 	unsigned at = 2;
@@ -196,8 +196,8 @@ static bool is_number(const char *text, size_t len)
 	return true;
 }
 
-/* A name of no known type is what follows the LUN; interface and device are there when one of them
- * is and a number or nothing comes next. */
+/* A name of an unknown type is the text after the LUN. Interface and device are present if either
+ * is, and a number or nothing follows. */
 static const char *take_rest(struct iscsi_wish *wish, const char *rest)
 {
 	const char *name = find_name(rest);
@@ -224,8 +224,8 @@ static const char *take_rest(struct iscsi_wish *wish, const char *rest)
 	return take_fields(wish, &f, f.count);
 }
 
-/* For dracut "iscsi:" means what the firmware told; "iscsi" and "ibft" after it come of scripts
- * that took them for hosts. */
+/* For dracut a bare "iscsi:" means the firmware's targets; scripts that expect a host append
+ * "iscsi" or "ibft". */
 static bool is_firmware(const char *rest)
 {
 	return !*rest || !strcmp(rest, "iscsi") || !strcmp(rest, "iscsi:") ||

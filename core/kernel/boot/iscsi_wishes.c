@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* All that this machine is told to log in to: kernel command line, then firmware, then Debian's
- * file. */
+/* Collect all targets that this host is configured to log in to: from the kernel command line, then
+ * the firmware, then Debian's file. */
 #include "iscsi_conf.h"
 #include "sys/sys.h"
 #include <errno.h>
@@ -54,7 +54,7 @@ int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 	if (!text)
 		return diag_sys(diag, errno, "read /proc/cmdline");
 	debian = kernel_sys_read_conf(root, "etc/iscsi.initramfs");
-	if (!debian) /* where the initramfs is made from */
+	if (!debian) /* the source from which the initramfs is built */
 		debian = kernel_sys_read_conf(root, "etc/iscsi/iscsi.initramfs");
 	err = kernel_iscsi_cmdline(w, text, debian, diag);
 	if (!err && w->firmware && add_firmware(root, w, &why)) {

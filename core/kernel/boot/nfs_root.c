@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An NFS root on the kernel command line, in the forms of dracut (dracut.cmdline(7)), of Debian's
- * initramfs-tools (initramfs-tools(7)) and of the kernel
+/* Parse an NFS root on the kernel command line, in the syntax of dracut (dracut.cmdline(7)),
+ * Debian's initramfs-tools (initramfs-tools(7)) and the kernel
  * (Documentation/admin-guide/nfs/nfsroot.rst). */
 #include "cmdline.h"
 #include "kernel_nfs.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct words { /* of the command line; the last of each counts */
+struct words { /* of the command line; the last one of each counts */
 	char *root, *nfsroot, *nfsopts, *ip;
 	bool writable;
 };
@@ -49,7 +49,7 @@ static void read_words(char *text, struct words *w)
 	}
 }
 
-/* ip=CLIENT:SERVER:GATEWAY:…, addresses of IPv6 in brackets: the second field. */
+/* Get the server of ip=CLIENT:SERVER:GATEWAY:…; IPv6 addresses are in brackets. */
 static bool server_of(const char *ip, char *server, size_t len)
 {
 	const char *at = ip;
@@ -64,8 +64,8 @@ static bool server_of(const char *ip, char *server, size_t len)
 	return *server;
 }
 
-/* Length of the server in front of ":/", 0: there is none. Options may hold colons, a server only
- * in brackets. */
+/* Length of the server before ":/"; 0: none. Options may contain colons, a server only in
+ * brackets. */
 static size_t server_len(const char *text)
 {
 	size_t len = *text == '[' ? strcspn(text, "]") : 0;
@@ -137,7 +137,7 @@ static int take_path(const char *text, const char *ip, struct nfs_root *r, struc
 	return 0;
 }
 
-/* nfs://SERVER[:PORT]/PATH (RFC 2224), with the scheme of ours too; the port is TCP's there. */
+/* nfs://SERVER[:PORT]/PATH (RFC 2224), or with our own schemes; the port is that of TCP. */
 static int take_uri(const char *text, struct nfs_root *r, struct diag *diag)
 {
 	const char *at = strstr(text, "://") + 3, *path = strchr(at, '/'), *end;
@@ -194,7 +194,7 @@ int kernel_nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *d
 	err = take_root(&w, r, diag);
 	if (!err && w.nfsopts && !add_options(r, w.nfsopts, strlen(w.nfsopts)))
 		err = diag_set(diag, DIAG_USAGE, E2BIG, "nfsopts= is too long");
-	/* what the root's own options say counts */
+	/* the root's own options take precedence */
 	if (!err) {
 		char own[sizeof(r->options)];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Configuration of NVMe-oF connections: which files there are, lines of options (nvme-cli 2), the
+/* Find and read the configuration of NVMe-oF connections: lines of options (nvme-cli 2) and the
  * kernel command line (dracut). */
 #include "nvme_conf.h"
 #include "grow.h"
@@ -116,7 +116,7 @@ int kernel_conf_tid(
 	return err;
 }
 
-/* nvme-cli 2.16's letters. */
+/* The short options of nvme-cli 2.16. */
 static int key_of_letter(char letter)
 {
 	static const struct {
@@ -164,7 +164,8 @@ static int key_of_name(const char *name)
 	return kernel_nvmf_key_find(name);
 }
 
-/* One option of a line: "-tVALUE", "-t VALUE", "--transport=VALUE", "--transport VALUE", "-g". */
+/* Parse one option of a line: "-tVALUE", "-t VALUE", "--transport=VALUE", "--transport VALUE",
+ * "-g". */
 static int line_option(struct nvmf_entries *all, struct nvmf_entry *entry, char *word, char **rest,
 	struct diag *diag)
 {
@@ -230,8 +231,8 @@ int kernel_nvmf_conf_lines(
 	return err;
 }
 
-/* "tcp,192.0.2.1,[fd00::1],4420": type, address, own address, port; the last two may be left out.
- */
+/* "tcp,192.0.2.1,[fd00::1],4420": transport, address, own address, port; the last two are
+ * optional. */
 static int cmdline_discover(struct nvmf_entries *all, char *value, struct diag *diag)
 {
 	static const enum nvmf_key order[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_HOST_TRADDR,
@@ -315,8 +316,8 @@ int kernel_nvmf_conf_kernel(int root, struct nvmf_entries *all, struct diag *dia
 	return err;
 }
 
-/* JSON begins with a bracket, sections are in brackets too, but closed on their line; else it is
- * lines of options. */
+/* Choose the format: JSON begins with a bracket; so do sections, but theirs is closed on the same
+ * line; otherwise it is lines of options. */
 static int read_any(struct nvmf_entries *all, char *text, const char *from, struct diag *diag)
 {
 	const char *at = text + strspn(text, " \t\r\n");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nvme-cli 3's nvme-fabrics.conf: sections with defaults, and "controller = transport=…;traddr=…"
- * lines. What a line does not say its section says, then [Host], then the defaults of its kind. */
+/* Parse nvme-cli 3's nvme-fabrics.conf: sections with defaults, and "controller =
+ * transport=…;traddr=…" lines. A value missing in a line is taken from its section, then from
+ * [Host], then from the defaults of its kind. */
 #include "nvme_conf.h"
 #include <ctype.h>
 #include <errno.h>
@@ -21,8 +22,8 @@ struct reader {
 	struct nvmf_entries *all;
 	const char *from;
 	enum kind kind;
-	unsigned line, first;           /* first: entry of the current section */
-	struct nvmf_entry level[KINDS]; /* DC and SUBSYSTEM: of the current section */
+	unsigned line, first;           /* first: index of the first entry of the current section */
+	struct nvmf_entry level[KINDS]; /* DC and SUBSYSTEM: those of the current section */
 	struct diag *diag;
 };
 
@@ -36,7 +37,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/* The entries of a section come before some of its keys: they are completed where it ends. */
+/* Complete the section's entries at its end, as keys may follow them. */
 static int end_section(struct reader *r)
 {
 	int err = 0;
@@ -91,8 +92,8 @@ static bool says_yes(const char *value)
 	       !strcasecmp(value, "on") || !strcmp(value, "1");
 }
 
-/* An empty value, and "no", take back what a level above says: they are kept until that is known.
- */
+/* An empty value or "no" overrides the value of a level above: keep it until that level is
+ * known. */
 static int take_key(struct reader *r, char *name, char *value)
 {
 	struct nvmf_entry *level = &r->level[r->kind];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nvme-cli 2's config.json: hosts, their subsystems, and the ports of those. What a level does not
- * say is said by the one above. */
+/* Parse nvme-cli 2's config.json: hosts, their subsystems, and the ports of those. Missing values
+ * are inherited from the level above. */
 #include "nvme_conf.h"
 #include "wire/nvmf.h"
 #include <cjson/cJSON.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Its words where they are not the kernel's. */
+/* Names of its keys that differ from the kernel's. */
 static int key_of(const char *name)
 {
 	static const struct {
@@ -45,13 +45,12 @@ static int take_value(struct nvmf_entry *entry, int key, const cJSON *item, stru
 			entry->from, item->string);
 	if (!item->valueint && key != NVMF_KEEP_ALIVE_TMO && key != NVMF_TOS &&
 		key != NVMF_FAST_IO_FAIL_TMO && key != NVMF_CTRL_LOSS_TMO)
-		return kernel_conf_set(
-			entry, key, NULL, diag); /* 0 is how it says that it says nothing */
+		return kernel_conf_set(entry, key, NULL, diag); /* it writes 0 for unset */
 	snprintf(text, sizeof(text), "%d", item->valueint);
 	return kernel_conf_set(entry, key, text, diag);
 }
 
-/* The members of one object but the one that leads down. */
+/* Parse the members of one object, except for the list of the next level. */
 static int take_members(struct nvmf_entries *all, struct nvmf_entry *entry, const cJSON *object,
 	const char *down, struct diag *diag)
 {

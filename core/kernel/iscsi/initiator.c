@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The name of this machine as an iSCSI initiator: where open-iscsi would find one we find the same.
- */
+/* Find the initiator name of this host, in the same places as open-iscsi. */
 #include "kernel_iscsi.h"
 #include "names.h"
 #include "sys/identity.h"
@@ -21,7 +20,7 @@ static bool take(struct kernel_initiator *who, const char *name, const char *fro
 	return true;
 }
 
-/* The last word that begins with one of the keys, in a text of lines or words. */
+/* Find the last word that begins with one of the keys, in a text of lines or words. */
 static bool last_of(char *text, const char *separators, const char *const *keys,
 	struct kernel_initiator *who, const char *from)
 {
@@ -55,7 +54,7 @@ static bool from_firmware(int root, struct kernel_initiator *who)
 int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who, struct diag *diag)
 {
 	static const char *const file_keys[] = { "InitiatorName=", NULL };
-	/* dracut's; its old one and Debian's */
+	/* dracut's new and old names; Debian uses the old one */
 	static const char *const words[] = { "rd.iscsi.initiator=", "iscsi_initiator=", NULL };
 	char name[sizeof(PREFIX) + UUID_TEXT] = PREFIX;
 	const char *from = "random";

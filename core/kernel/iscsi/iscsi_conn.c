@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's connections as a carrier of the Datamover Interface: made, bound, undone; login PDUs
- * through them. */
+/* The kernel's iSCSI connections as a carrier of the Datamover Interface: create, bind and destroy
+ * them, and pass login PDUs through them. */
 #include "iscsi_conn.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ void kernel_iscsi_conn_failed(struct iscsi_conn *conn, const struct diag *why)
 	conn->pub.dm.ev->connection_terminate_notify(&conn->pub.dm);
 }
 
-/* A response carries the kernel's own tag. */
+/* A response carries the kernel's own tag: restore ours. */
 static void take_pdu(struct iscsi_conn *conn, const struct kernel_iscsi_event *event)
 {
 	struct iscsi_bhs bhs = *event->bhs;
@@ -150,7 +150,8 @@ static int send_it(struct iscsi_conn *conn)
 		conn->nl, ISCSI_IF_SEND_PDU, &msg, conn->pdu, ISCSI_BHS + conn->len);
 }
 
-/* A response can come before the kernel is done with its request, and takes no other until then. */
+/* Retry in a moment: a response can arrive before the kernel is done with its request, and until
+ * then it takes no other. */
 static void try_again(struct loop_timer *timer)
 {
 	struct iscsi_conn *conn = container_of(timer, struct iscsi_conn, timer);
@@ -210,11 +211,10 @@ static void stop(struct iscsi_conn *conn, enum iscsi_if_stop flag)
 	command(conn, ISCSI_IF_STOP_CONN, &msg);
 }
 
-/* Before STOP_CONN, which ends a bound endpoint since Linux 5.13, so that another process may get
- * its handle. After a connection error the kernel frees what the handle leads to, but keeps the
- * handle until this command. EP_POLL would use the freed memory then (Linux 6.12,
- * iscsi_iser_ep_poll()): the kernel crashes, or spins on a lock and carries out no other command.
- */
+/* Call before STOP_CONN, which ends a bound endpoint since Linux 5.13, after which another process
+ * may get its handle. After a connection error the kernel frees what the handle refers to, but
+ * keeps the handle until this command. EP_POLL would use the freed memory then (Linux 6.12,
+ * iscsi_iser_ep_poll()): the kernel crashes, or spins on a lock and executes no other command. */
 static void drop_ep(struct iscsi_conn *conn)
 {
 	struct iscsi_if_msg msg = { 0 };

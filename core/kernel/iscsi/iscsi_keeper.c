@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Finding who takes care of iSCSI sessions: by a lock, and by the names of processes. */
+/* Find the keeper of iSCSI sessions by a lock, and other keepers by process name. */
 #include "kernel_iscsi.h"
 #include "sys/sys.h"
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* for root to write alone: nobody else can open and lock it */
+/* writable by root only, so that no other user can lock it */
 #define LOCK "sys/module/scsi_transport_iscsi/uevent"
 
 /* "2: FLOCK  ADVISORY  WRITE 812 00:16:4711 0 EOF" */
@@ -66,7 +66,7 @@ int kernel_iscsi_keeper_lock(int root, struct diag *diag)
 		"another keeper of iSCSI sessions is running: it holds the lock /" LOCK);
 }
 
-/* "812 (iscsid) S 1 …": one that has ended is Z or X. */
+/* Parse "812 (iscsid) S 1 …": state Z or X means that the process has ended. */
 bool kernel_process_lives(int root, int pid)
 {
 	char text[64], *state;
@@ -77,8 +77,8 @@ bool kernel_process_lives(int root, int pid)
 	return state && state[1] == ' ' && state[2] && state[2] != 'Z' && state[2] != 'X';
 }
 
-/* "Uid:\t0\t0\t0\t0": its own and its effective one, as seen from here: a container's root is
- * another unless it is this machine's. */
+/* "Uid:\t0\t0\t0\t0": its real and effective user, as seen from here: root of a container differs
+ * unless it is this host's root. */
 static bool is_root(int root, int pid)
 {
 	unsigned real, effective;
@@ -90,8 +90,8 @@ static bool is_root(int root, int pid)
 	return line && sscanf(line, "\nUid: %u %u", &real, &effective) == 2 && !real && !effective;
 }
 
-/* The kernel's iSCSI is the first network namespace's alone. Who may not be asked counts as being
- * in this one. */
+/* The kernel's iSCSI works only in the initial network namespace. A process that can't be inspected
+ * counts as being in ours. */
 static bool in_other_network(int root, int pid)
 {
 	struct stat own, its;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Commands to the kernel's iSCSI transport class, and its events to whom they concern. */
+/* Send commands to the kernel's iSCSI transport class, and dispatch its events to their
+ * connections. */
 #include "iscsi_nl.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define A_TURN 64 /* events, before others have theirs */
+#define A_TURN 64 /* events per turn */
 
 struct kernel_iscsi {
 	struct loop *loop;
@@ -28,7 +29,7 @@ static bool get_head(
 	return head->nlmsg_len >= ISCSI_NL_HEAD && head->nlmsg_len <= len;
 }
 
-/* Behind the header stands what there is room for: the data's own length is the PDU's. */
+/* The data behind the header is padded: the length of the PDU is the data's. */
 static bool get_pdu(const uint8_t *bytes, size_t len, struct kernel_iscsi_event *event)
 {
 	if (len < ISCSI_NL_HEAD + ISCSI_BHS)
@@ -104,7 +105,7 @@ int kernel_iscsi_command(struct kernel_iscsi *nl, enum iscsi_if_command command,
 	if (len > sizeof(bytes) - ISCSI_NL_HEAD - 4)
 		return -EMSGSIZE;
 	msg->type = command;
-	memset(bytes, 0, ISCSI_NL_HEAD + 4 + len); /* what the kernel rounds up to is there */
+	memset(bytes, 0, ISCSI_NL_HEAD + 4 + len); /* zero the padding that the kernel includes */
 	memcpy(bytes, &head, sizeof(head));
 	memcpy(bytes + sizeof(head), msg, sizeof(*msg));
 	if (len)
@@ -112,7 +113,7 @@ int kernel_iscsi_command(struct kernel_iscsi *nl, enum iscsi_if_command command,
 	got = kernel_iscsi_socket_ask(nl->commands, bytes, NLMSG_ALIGN(ISCSI_NL_HEAD + len));
 	if (got >= 0)
 		got = kernel_iscsi_nl_answer(bytes, (size_t)got, command, msg);
-	explicit_bzero(bytes, sizeof(bytes)); /* of secrets */
+	explicit_bzero(bytes, sizeof(bytes)); /* they may contain secrets */
 	return (int)got;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A way to the target for the kernel: a TCP socket of ours, or an endpoint that ib_iser connects
- * itself. */
+/* Connect to the target on behalf of the kernel: by a TCP socket of ours, or by an endpoint that
+ * ib_iser connects. */
 #include "iscsi_conn.h"
 #include <errno.h>
 #include <netinet/in.h>
@@ -111,7 +111,7 @@ static int dial_tcp(struct iscsi_conn *conn, struct diag *diag)
 	return loop_fd_add(conn->pub.dm.loop, &conn->sock, diag);
 }
 
-/* The kernel tells whoever asks, and nobody else. */
+/* The kernel reports the state of an endpoint only when polled. */
 static void ask(struct loop_timer *timer)
 {
 	struct iscsi_conn *conn = container_of(timer, struct iscsi_conn, timer);

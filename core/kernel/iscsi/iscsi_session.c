@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Sessions of the kernel's iSCSI initiators, read in /sys (Linux 6.12,
- * drivers/scsi/scsi_transport_iscsi.c), and the one value of theirs that is written there. */
+/* Read the sessions of the kernel's iSCSI initiators from sysfs (Linux 6.12,
+ * drivers/scsi/scsi_transport_iscsi.c), and write the one attribute that is writable. */
 #include "grow.h"
 #include "kernel_iscsi.h"
 #include "sys/sys.h"
@@ -16,10 +16,10 @@
 #define CONNECTIONS  "sys/class/iscsi_connection"
 #define SESSIONS_MAX 4096
 #define LENGTH_MAX   0xffffff /* RFC 7143, 13.12 to 13.14 */
-#define SECONDS_MAX  2147483  /* more of them are more jiffies than the kernel counts in an int */
-#define UNSET        "(null)" /* how the kernel prints what nobody set */
+#define SECONDS_MAX  2147483  /* more would overflow the kernel's int of jiffies */
+#define UNSET        "(null)" /* the kernel's text for an unset value */
 
-/* A word or a name: without blanks and control characters, and not cut off. */
+/* Read a word or name: without blanks and control characters, and not truncated. */
 static bool read_word(int root, char *text, size_t len, const char *dir, const char *name)
 {
 	ssize_t got = kernel_sys_read(root, text, len, "%s/%s", dir, name);
@@ -65,7 +65,7 @@ static void read_address(int root, const char *dir, const char *host, const char
 
 struct connections {
 	struct kernel_iscsi_session *session;
-	char name[32]; /* of the first; "" = none */
+	char name[32]; /* the first entry; "" = none */
 };
 
 static void look_connection(const char *name, void *arg)
@@ -92,7 +92,7 @@ static void read_connection(int root, struct kernel_iscsi_session *session)
 
 	kernel_sys_list(root, CONNECTIONS, look_connection, &all);
 	if (!all.name[0])
-		snprintf(all.name, sizeof(all.name), "none"); /* then nothing below is found */
+		snprintf(all.name, sizeof(all.name), "none"); /* a path that does not exist */
 	snprintf(dir, sizeof(dir), CONNECTIONS "/%s", all.name);
 	read_word(root, session->connection_state, sizeof(session->connection_state), dir, "state");
 	read_address(root, dir, "persistent_address", "persistent_port", session->portal,
@@ -142,7 +142,7 @@ static bool read_host(int root, const char *dir, struct kernel_iscsi_session *se
 	return at && sscanf(at, "host%u/", &session->host) == 1;
 }
 
-/* The driver is iscsi_tcp or iscsi_iser; others are called as they are. */
+/* The driver is iscsi_tcp or iscsi_iser; others keep their own name. */
 static void read_host_words(int root, struct kernel_iscsi_session *session)
 {
 	char dir[80], driver[32];
@@ -257,7 +257,7 @@ const struct kernel_iscsi_session *kernel_iscsi_session_find(
 	return NULL;
 }
 
-/* To the byte: blanks at its end are part of a secret. */
+/* Read it exactly, as trailing blanks are part of a secret. */
 static int read_secret(int root, unsigned sid, const char *name, char text[KERNEL_ISCSI_SECRET])
 {
 	char path[100], line[KERNEL_ISCSI_SECRET + 1];

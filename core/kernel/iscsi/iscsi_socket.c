@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Sockets of NETLINK_ISCSI. The kernel carries out a command inside the call that sends it, and has
- * answered when that returns. */
+/* Sockets of NETLINK_ISCSI. The kernel executes a command during the send call, so the answer is
+ * there when that returns. */
 #include "iscsi_nl.h"
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ROOM (1 << 20) /* of bytes: bursts of events from many sessions */
+#define ROOM (1 << 20) /* receive buffer, bytes: for bursts of events from many sessions */
 
 int kernel_iscsi_socket(bool events)
 {
@@ -42,8 +42,7 @@ ssize_t kernel_iscsi_socket_ask(int fd, uint8_t *bytes, size_t len)
 	uint8_t old[ISCSI_NL_MAX];
 	ssize_t got;
 
-	while (kernel_iscsi_socket_take(fd, old, sizeof(old)) >
-		0) /* an answer that nobody waited for */
+	while (kernel_iscsi_socket_take(fd, old, sizeof(old)) > 0) /* a stale answer */
 		;
 	if (sendto(fd, bytes, len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
 		return -errno;

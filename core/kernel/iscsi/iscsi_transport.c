@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's iSCSI transports, and what it says by numbers. */
+/* The kernel's iSCSI transports, and texts for its numeric codes. */
 #include "iscsi_nl.h"
 #include "kernel_rdma.h"
 #include "loop.h"
@@ -25,7 +25,7 @@ static void found(const char *name, void *arg)
 	*(bool *)arg = true;
 }
 
-/* ib_iser needs a device, and nothing that RDMA in userspace does. */
+/* ib_iser needs an RDMA device, but none of the modules for RDMA in userspace. */
 static int check_rdma(int root, struct diag *diag)
 {
 	bool there = false;
@@ -59,8 +59,8 @@ int kernel_iscsi_transport_there(int root, enum kernel_iscsi_kind kind,
 	return 0;
 }
 
-/* iscsi_tcp (6.12) asks for crc32c at each new connection, and gets "no memory" where the kernel
- * can't load modules itself. */
+/* iscsi_tcp (6.12) requests crc32c for each new connection, and gets ENOMEM if the kernel can't
+ * load modules itself. */
 static bool knows_crc32c(int root)
 {
 	char *crypto = kernel_sys_read_all(root, "proc/crypto");

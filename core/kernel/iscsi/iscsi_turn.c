@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One login to a target and portal at a time, over all processes: where two look before either has
- * a session, both make one. */
+/* Serialise logins to one target and portal across processes: two that both see no session would
+ * both create one. */
 #include "kernel_iscsi.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-/* for root to write alone; what the keeper does with it, flock(2), is apart from this */
+/* writable by root only; this lock is independent of the keeper's flock(2) */
 #define PLACE "sys/module/scsi_transport_iscsi/uevent"
 
 int kernel_iscsi_turns(int root)

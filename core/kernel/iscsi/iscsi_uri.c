@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is wanted, written as a URI (rdmastor-uri(7)), which is what applets take. */
+/* Print a wish as the URI (rdmastor-uri(7)) that applets accept. */
 #include "kernel_iscsi_conf.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -9,8 +9,7 @@ _Static_assert(URI_MAX > 100 + sizeof(((struct iscsi_wish *)0)->host) +
 				 3 * (ISCSI_NAME_MAX + sizeof(((struct iscsi_wish *)0)->netdev)),
 	"a wish fits, even with every byte escaped");
 
-/* Everything is escaped but what no part of a URI takes for a separator (RFC 3986, 2.3), and
- * `also`. */
+/* Escape everything except the unreserved characters (RFC 3986, 2.3) and those in `also`. */
 static char *put_escaped(char *to, const char *from, const char *also)
 {
 	for (; *from; from++) {

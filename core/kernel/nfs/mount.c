@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is mounted, by /proc/self/mountinfo and mountstats; where; and what the kernel has against
- * options. */
+/* Find mounts in /proc/self/mountinfo and mountstats, mount, and report what the kernel rejects in
+ * the options. */
 #include "child.h"
 #include "grow.h"
 #include "kernel_nfs.h"
@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #define WORDS   1024
-#define LOOK_MS 5000 /* for a path to be followed */
+#define LOOK_MS 5000 /* limit for following a path */
 
-/* The mount API of Linux 5.2 (include/uapi/linux/mount.h), which libcs do not all have. */
+/* The mount API of Linux 5.2 (include/uapi/linux/mount.h), which some libcs lack. */
 #ifndef SYS_fsopen
 #define SYS_fsopen   430
 #define SYS_fsconfig 431
@@ -25,7 +25,7 @@
 #define FSCONFIG_SET_FLAG_   0
 #define FSCONFIG_SET_STRING_ 1
 
-/* "e nfs: Unknown parameter 'x'": a letter for the kind, then the text. */
+/* Parse "e nfs: Unknown parameter 'x'": a letter for the kind, then the text. */
 static void read_words(int fd, char *text, size_t len)
 {
 	char line[256];
@@ -94,8 +94,8 @@ static void copy(char *to, size_t len, const char *from)
 	snprintf(to, len, "%s", from ? from : "");
 }
 
-/* "36 35 0:50 / /mnt rw,relatime shared:1 - nfs4 10.0.0.1:/x rw,vers=4.2" (proc(5)). The place it
- * is mounted on; NULL: no such line. */
+/* "36 35 0:50 / /mnt rw,relatime shared:1 - nfs4 10.0.0.1:/x rw,vers=4.2" (proc(5)). Returns the
+ * mount point; NULL: invalid line. */
 static char *read_line(char *line, struct kernel_mounted *m)
 {
 	char *rest = line, *field[6], *end;
@@ -114,7 +114,7 @@ static char *read_line(char *line, struct kernel_mounted *m)
 	return kernel_sys_unescape(field[4]);
 }
 
-/* Transports by mountstats, read once however many mounts there are. */
+/* Transports from mountstats, which is read once for all mounts. */
 struct stats {
 	char *text;
 	struct stats_row {
@@ -124,8 +124,8 @@ struct stats {
 	unsigned count, next;
 };
 
-/* "device 10.0.0.1:/x mounted on /mnt with fstype nfs4 statvers=1.1", then lines of which one
- * begins "\txprt:\trdma " */
+/* "device 10.0.0.1:/x mounted on /mnt with fstype nfs4 statvers=1.1", followed by lines of which
+ * one begins with "\txprt:\trdma " */
 static void read_stats(int root, struct stats *stats)
 {
 	char *rest, *line, word[16];
@@ -150,8 +150,8 @@ static void read_stats(int root, struct stats *stats)
 	}
 }
 
-/* Behind the one found last: both files are in the order of the mounts, also of those at one place.
- */
+/* Search behind the last match: both files list mounts in the same order, including those on the
+ * same directory. */
 static void find_transport(struct stats *stats, const char *dir, struct kernel_mounted *m)
 {
 	for (unsigned i = 0; i < stats->count; i++) {

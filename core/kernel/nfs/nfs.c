@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the kernel's NFS client needs: its modules, and our own address. */
+/* The kernel's NFS client: its modules, and the client address. */
 #include "kernel_nfs.h"
 #include "sys/modules.h"
 #include "sys/sys.h"
@@ -11,8 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* A module without parameters leaves nothing in /sys when it is built in; then only this list has
- * it. */
+/* A built-in module without parameters has no directory in sysfs; only modules.builtin lists it. */
 static bool built_in(int root, const char *module)
 {
 	struct utsname name;

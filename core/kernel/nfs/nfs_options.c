@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Source and mount options of NFS, from what a user writes to what mount(2) takes. */
+/* Translate source and mount options of NFS from the user's syntax to that of mount(2). */
 #include "kernel_nfs.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ static const struct flag {
 	{ "group", MS_NOSUID | MS_NODEV, 0 },
 };
 
-/* For mount(8), systemd and those who read fstab. */
+/* Interpreted by mount(8), systemd and other readers of fstab. */
 static const char *const not_ours[] = { "defaults", "auto", "noauto", "nouser", "nousers",
 	"noowner", "nogroup", "nofail", "_netdev", "fg" };
 
@@ -87,7 +87,7 @@ static int read_version(
 	return 0;
 }
 
-/* 1: it was one of these. */
+/* Return 1 if the option is a version. */
 static int take_version(struct nfs_options *o, const char *text, const char *name,
 	const char *value, struct diag *diag)
 {
@@ -167,7 +167,7 @@ static int take_flag(struct nfs_options *o, const char *text, const char *name)
 	return 1;
 }
 
-/* What goes to the kernel, noting what we then do not add. */
+/* Pass the option to the kernel, and note which defaults of ours it replaces. */
 static int take_rest(struct nfs_options *o, const char *text, const char *name, const char *value,
 	struct diag *diag)
 {
@@ -213,7 +213,7 @@ static int take(struct nfs_options *o, const char *text, struct diag *diag)
 	return rc < 0 ? rc : 0;
 }
 
-/* A comma between quotation marks separates nothing, as in context="…:s0:c1,c2". */
+/* A comma between quotation marks is no separator, as in context="…:s0:c1,c2". */
 static size_t word_len(const char *text)
 {
 	bool quoted = false;
@@ -365,7 +365,7 @@ static int from_uri(struct uri *uri, struct nfs_source *s, struct nfs_options *o
 	return err ? err : make_name(s, uri->spelling, diag);
 }
 
-/* HOST:/PATH; with an address of IPv6 in brackets. */
+/* Parse HOST:/PATH; IPv6 addresses are in brackets. */
 static int from_pair(const char *text, struct nfs_source *s, struct diag *diag)
 {
 	bool bracket = *text == '[';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which namespaces a controller shows this host, by Identify. */
+/* List the namespaces that a controller shows to this host, by Identify. */
 #include "nvme.h"
 #include "sys/node.h"
 #include <endian.h>
@@ -46,7 +46,7 @@ int kernel_nvmf_active(int root, const char *ctrl, uint32_t *nsid, unsigned max)
 		for (at = 0; !err && at < PAGE / 4 && count < max; at++) {
 			uint32_t id = le32toh(page[at]);
 
-			if (id <= after) /* the list's end, or nonsense */
+			if (id <= after) /* end of the list, or an invalid order */
 				break;
 			nsid[count++] = after = id;
 		}

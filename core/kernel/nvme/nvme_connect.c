@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* A kernel that does not list its options (before 5.17) has at least these (5.5). */
+/* Kernels that do not list their options (before 5.17) support at least these (5.5). */
 #define OLD_KERNEL                                                                                 \
 	"transport traddr trsvcid nqn queue_size nr_io_queues reconnect_delay ctrl_loss_tmo "      \
 	"keep_alive_tmo hostnqn host_traddr hostid "                                               \
@@ -118,7 +118,7 @@ int kernel_nvmf_line(const struct nvmf_want *want, const char *known, bool mask,
 
 		if (!value)
 			continue;
-		/* a kernel that does not know an option logs it with its value */
+		/* a kernel logs an unknown option with its value, so check secrets in any case */
 		if (!lists && !want->soft[key] && (told || is_secret(key)))
 			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
 				"this kernel does not support %s", name);

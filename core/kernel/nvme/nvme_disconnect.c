@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The end of connections: which are meant, the users of their disks, and the deletion. */
+/* Disconnect: select the connections, find users of their disks, and delete the controllers. */
 #include "nvme.h"
 #include "sys/holders.h"
 #include "sys/node.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The kernel gives the number of a connection that has gone to the next one. */
+/* The kernel reuses the number of a removed controller, so compare more than that. */
 bool kernel_nvmf_same(int root, const struct nvmf_ctrl *ctrl)
 {
 	struct nvmf_ctrl now;
@@ -45,7 +45,7 @@ void kernel_nvmf_nodes_note(int root, const char *ctrl, struct nvmf_nodes *left)
 		sscanf(text, "%u:%u", &left->major, &left->minor);
 }
 
-/* A disk may live on over another path. */
+/* A disk may still be reachable over another path: keep its node. */
 void kernel_nvmf_nodes_drop(int root, const char *ctrl, const struct nvmf_nodes *left)
 {
 	char path[64];
@@ -61,7 +61,8 @@ void kernel_nvmf_nodes_drop(int root, const char *ctrl, const struct nvmf_nodes 
 	}
 }
 
-/* The connection counts as lost from the next look on, and while it is, no request waits. */
+/* While the connection is lost, fail requests at once and give up at the next attempt to reconnect.
+ */
 void kernel_nvmf_hurry(int root, const struct nvmf_ctrl *ctrl)
 {
 	if (!kernel_nvmf_same(root, ctrl))
@@ -89,8 +90,8 @@ static void append(char *text, size_t len, const char *disk, const char *who)
 		text[at] = 0;
 }
 
-/* Its user is not visible from here: a mount of another mount namespace, ZFS, a target of the
- * kernel's. */
+/* Whether a user that can't be listed has claimed the disk: a mount in another mount namespace,
+ * ZFS, a kernel target. */
 static bool is_claimed(int root, const char *disk)
 {
 	char node[48], dev_file[64];
@@ -124,13 +125,13 @@ static bool has_disk(int root, const char *ctrl, const char *disk)
 struct search {
 	int root;
 	const char *disk;
-	char (*ctrl)[16]; /* found */
+	char (*ctrl)[16]; /* controllers found */
 	const struct nvmf_ctrl *gone;
-	unsigned max, count; /* of one of them */
+	unsigned max, count; /* most and actual number of `ctrl` */
 	bool other;
 };
 
-/* By a live controller that is not going. */
+/* Look for a path to the disk over a live controller that stays. */
 static void look_for_path(const char *ctrl, void *arg)
 {
 	struct search *search = arg;
@@ -163,7 +164,7 @@ static void find_user(int root, const struct nvmf_disk *disk, bool claims, char 
 			"claimed by an unknown user in the kernel or another mount namespace");
 }
 
-/* Claims are tried last, as an open may block. */
+/* Try claiming the disks last, as an open may block. */
 void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, char *text,
 	size_t len, bool *enough)
 {
@@ -228,7 +229,7 @@ static void look_for_path_name(const char *ctrl, void *arg)
 		snprintf(search->ctrl[search->count++], 16, "%s", ctrl);
 }
 
-/* A file elsewhere that happens to be called so is no device. */
+/* A regular file of the same name is not a device. */
 static const char *kernel_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* TLS keys in the keyrings of the kernel (keyrings(7)), where its NVMe/TCP and tlshd look for them.
- */
+/* Find and add TLS keys in the kernel's keyrings (keyrings(7)), where its NVMe/TCP driver and tlshd
+ * look for them. */
 #include "kernel_nvmf.h"
 #include "sys/sys.h"
 #include <errno.h>
@@ -91,7 +91,7 @@ static int refused(int32_t ring, int err, struct diag *diag)
 	}
 }
 
-/* A key may be read by who has its keyring: for as long as this process lives that is its own. */
+/* A key is readable only with possession of its keyring: link the keyring to this process. */
 int kernel_nvmf_key(int32_t ring, const struct nvmf_tls_key *tls, int32_t *key, struct diag *diag)
 {
 	long found;

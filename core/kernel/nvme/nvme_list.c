@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Namespaces from /sys/class/block, subsystems from /sys/class/nvme-subsystem. How they are printed
- * is the applet's. */
+/* List namespaces from /sys/class/block, and subsystems from /sys/class/nvme-subsystem. The applet
+ * prints them. */
 #include "child.h"
 #include "grow.h"
 #include "kernel_nvmf.h"
@@ -26,10 +26,10 @@ struct gathering {
 	int root;
 	void *item;
 	unsigned count;
-	bool failed;           /* no memory */
-	char subsystem[24];    /* the one that is read */
+	bool failed;           /* out of memory */
+	char subsystem[24];    /* the subsystem being read */
 	const char *namespace; /* NULL = any */
-	unsigned disk[2];      /* its numbers */
+	unsigned disk[2];      /* its device number */
 };
 
 static void *add_item(struct gathering *g, size_t each)
@@ -91,7 +91,7 @@ static uint64_t get_le(const uint8_t *from, unsigned bytes)
 	return value;
 }
 
-/* NUSE and the metadata size of the format in use (NVM Command Set 1.1, 4.1.5.1). */
+/* Get NUSE and the metadata size of the current format (NVM Command Set 1.1, 4.1.5.1). */
 static void ask_usage(int root, struct nvme_namespace *ns)
 {
 	struct identifying id = { .nsid = ns->nsid };
@@ -181,7 +181,7 @@ struct path_search {
 	char ana[24];
 };
 
-/* "nvme0c1n2", a path to nvme0n2, or the namespace itself where the kernel has no multipath. */
+/* Match "nvme0c1n2", a path to nvme0n2, or the namespace itself without multipath. */
 static void match_path(const char *name, void *arg)
 {
 	struct path_search *search = arg;

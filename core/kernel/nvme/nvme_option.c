@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The options of a fabrics connection: names, what each may be, and for which transport. What is
- * done with them is nvme_connect.c's. */
+/* The options of a fabrics connection: names, valid values, and transports. nvme_connect.c uses
+ * them. */
 #include "nvme.h"
 #include <ctype.h>
 #include <errno.h>
@@ -91,7 +91,7 @@ static int check_number(
 	return 0;
 }
 
-/* What the kernel parses is one line of words between commas. */
+/* The kernel parses one line of words separated by commas. */
 static int check_word(const char *name, const char *text, struct diag *diag)
 {
 	if (!*text)
@@ -124,7 +124,7 @@ static int number(const struct nvmf_want *want, enum nvmf_key key)
 	return want->value[key] ? atoi(want->value[key]) : VALUE_UNKNOWN;
 }
 
-/* NQNs: Base 2.1, 4.7; what the kernel asks for. */
+/* Check combinations of options: what Base 2.1, 4.7 (NQNs) and the kernel require. */
 static int check_together(const struct nvmf_want *want, struct diag *diag)
 {
 	static const enum nvmf_key nqns[] = { NVMF_NQN, NVMF_HOSTNQN };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Where a connection leaves from, in the words each driver understands: nvme-tcp takes an
- * interface, nvme-rdma only an address. */
+/* Set the origin of a connection in the form that each driver takes: an interface for nvme-tcp, an
+ * address for nvme-rdma. */
 #include "kernel_nvmf.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ static void host_text(char out[ADDR_TEXT], const struct addr *addr, const char *
 		snprintf(out + strlen(out), ADDR_TEXT - strlen(out), "%%%s", iface);
 }
 
-/* The interface's first address that goes with the target's: of its family, link-local to
+/* Find the interface's first address that can reach the target: same family, link-local to
  * link-local. */
 static int address_of(
 	const char *iface, const struct addr *target, char out[ADDR_TEXT], struct diag *diag)
@@ -65,7 +65,7 @@ static int address_of(
 	return 0;
 }
 
-/* The scope of an address is an interface: the one it names, else the one that was given. */
+/* The scope of an address is the interface in the address, or else the given one. */
 static int scope(const char *key, const char *text, const struct addr *addr, const char *iface,
 	char out[ADDR_TEXT], struct diag *diag)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Keys of NVMe in their printed form, and the key that TLS is given (TCP Transport 1.1, 3.6.1). */
+/* NVMe keys in their text form, and the derivation of TLS keys (TCP Transport 1.1, 3.6.1). */
 #include "base64.h"
 #include "nvme.h"
 #include <errno.h>
@@ -14,7 +14,7 @@
 	255 /* HkdfLabel of RFC 8446, 7.1, of which each part has its length in a byte             \
 	     */
 
-/* CRC-32 as of IEEE 802.3, low byte first behind the key. */
+/* Check the CRC-32 (IEEE 802.3), little-endian behind the key. */
 static bool crc_right(const uint8_t *key, unsigned len)
 {
 	uint32_t crc = ~0u;
@@ -32,12 +32,12 @@ static bool crc_right(const uint8_t *key, unsigned len)
 }
 
 struct form {
-	const char *mark; /* what it begins with, up to the number of the hash */
-	char hashes;      /* the highest */
-	const char *text; /* for people */
+	const char *mark; /* the prefix before the number of the hash */
+	char hashes;      /* the highest number */
+	const char *text; /* name for messages */
 };
 
-/* "MARK" hash ":" base64 of key and checksum ":"; the key's length, or -errno. */
+/* Decode "MARK" hash ":" base64 of key and checksum ":". Returns the key's length or -errno. */
 static int key_get(const struct form *form, const char *name, const char *text,
 	uint8_t key[KEY_MAX + 4], unsigned *hash, struct diag *diag)
 {
@@ -53,7 +53,7 @@ static int key_get(const struct form *form, const char *name, const char *text,
 			form->text);
 	*hash = (unsigned)(text[mark] - '0');
 	for (data_len = (size_t)(end - data); data_len && data[data_len - 1] == '=';)
-		data_len--; /* the kernel takes any number */
+		data_len--; /* the kernel takes any number of them */
 	len = base64_get(key, KEY_MAX + 4, data, data_len) - 4;
 	if ((len != 32 && len != 48 && (len != 64 || form->hashes < '3')) ||
 		(*hash && lengths[*hash] != len))
@@ -89,9 +89,8 @@ int kernel_nvmf_psk_read(
 	return len < 0 ? len : 0;
 }
 
-/* HKDF-Expand-Label(HKDF-Extract(0, key), label, context, len). libnvme before 1.16 left the
- * lengths of label and context out, and had the other one in the order of little-endian machines.
- */
+/* HKDF-Expand-Label(HKDF-Extract(0, key), label, context, len). old: libnvme before 1.16 left out
+ * the lengths of label and context, and wrote the other length in host byte order. */
 static bool expand(const mbedtls_md_info_t *md, const uint8_t *key, size_t len, bool old,
 	const char *label, const char *context, uint8_t *to)
 {

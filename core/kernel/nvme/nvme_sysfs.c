@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Controllers and their namespaces, as /sys/class/nvme and /sys/class/block tell them. What
- * vanishes meanwhile is not there. */
+/* Read controllers and their namespaces from /sys/class/nvme and /sys/class/block. Skip entries
+ * that disappear during the scan. */
 #include "grow.h"
 #include "nvme.h"
 #include "sys/sys.h"
@@ -38,7 +38,7 @@ static bool ctrl_name(const char *name)
 	return sscanf(name, "nvme%u%c", &n, &end) == 1 && strlen(name) < 16;
 }
 
-/* A time-out in seconds, "off" = never. */
+/* Read a timeout in seconds; "off" = never. */
 static int read_seconds(int root, const char *ctrl, const char *name)
 {
 	char text[32], *end;
@@ -96,7 +96,7 @@ int kernel_nvmf_look(int root, const char *name, struct nvmf_ctrl *ctrl)
 	if (!ctrl_name(name))
 		return -ENOENT;
 	snprintf(own, sizeof(own), "%s", name);
-	name = own; /* it may be in *ctrl */
+	name = own; /* the caller's name may be inside *ctrl */
 	*ctrl = (struct nvmf_ctrl){ 0 };
 	memcpy(ctrl->name, own, sizeof(own));
 	if (kernel_nvmf_state(root, name, ctrl->state))
@@ -202,7 +202,7 @@ struct finding {
 	struct nvmf_ctrl *found;
 };
 
-/* Most have another NQN: only that is read of them. The lowest number is the one. */
+/* Compare the NQN first, which rules out most controllers. Choose the lowest number. */
 static void match_ctrl(const char *name, void *arg)
 {
 	struct finding *finding = arg;
@@ -230,7 +230,7 @@ int kernel_nvmf_find(int root, const struct nvmf_want *want, struct nvmf_ctrl *c
 	return 0;
 }
 
-/* "nvme0c1n2", one path to the disk nvme0n2, or the disk itself. False: no namespace. */
+/* "nvme0c1n2", a path to the disk nvme0n2, or the disk itself. False: not a namespace. */
 static bool disk_name(const char *name, char disk[32])
 {
 	unsigned a, b, c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Why the kernel did not connect: the write to /dev/nvme-fabrics gives one errno for many causes,
- * its log tells them apart. Sentences as of Linux 4.18 to 6.12,
+/* Find out why the kernel did not connect: a write to /dev/nvme-fabrics returns one errno for many
+ * causes, the kernel's log distinguishes them. Texts of Linux 4.18 to 6.12,
  * drivers/nvme/host/{fabrics,rdma,tcp,auth}.c. */
 #include "nvme.h"
 #include <errno.h>
@@ -90,7 +90,7 @@ static void auth_setup(struct hearing *h, const char *at)
 	diag_set(h->diag, DIAG_AUTH, EACCES, "authentication did not start: %.200s", at);
 }
 
-/* Numbers of the InfiniBand connection manager (IBA 1.6, 12.6.7.2); iWARP gives errnos. */
+/* Reject reasons of the InfiniBand connection manager (IBA 1.6, 12.6.7.2); iWARP reports errnos. */
 static void rejected(struct hearing *h, const char *at)
 {
 	int status = atoi(at + strlen("Connect rejected: status "));
@@ -228,7 +228,7 @@ static void no_tls_key(struct hearing *h, const char *at)
 	diag_hint(h->diag, "add it with --tls-key-file FILE");
 }
 
-/* The kernel leaves the handshake to a program that listens for it
+/* The kernel leaves the handshake to a process that listens for requests
  * (Documentation/networking/tls-handshake.rst). */
 static void no_handshake(struct hearing *h, const char *at)
 {
@@ -265,7 +265,7 @@ static void said(struct hearing *h, const char *at)
 	diag_set(h->diag, DIAG_UNSUPPORTED, EINVAL, "%.300s", at);
 }
 
-/* The causes, the most telling first: one attempt logs several lines. */
+/* Known causes, the most specific first, as one attempt logs several lines. */
 static const struct row {
 	const char *words;
 	void (*tell)(struct hearing *, const char *at);
@@ -306,7 +306,7 @@ static const struct row {
 	{ "host path error", said },
 };
 
-/* Of the lines with these words the first. */
+/* Find the first line that contains these words. */
 static const char *find(const char *lines, const char *words, char line[512])
 {
 	for (const char *at = lines; *at;) {
@@ -320,7 +320,7 @@ static const char *find(const char *lines, const char *words, char line[512])
 	return NULL;
 }
 
-/* The kernel quotes what it does not understand, be it a key. */
+/* Hide secrets: the kernel quotes what it does not understand, and that may be a key. */
 static void hide_secrets(char *words)
 {
 	static const char *const marks[] = { "DHHC-1:", "NVMeTLSkey-1:" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Whose lines they are: the kernel's log has those of every controller, of one that connects again
- * beside those of the attempt that failed. */
+/* Attribute the kernel's log lines: the log has lines of every controller, and while an attempt
+ * fails another controller may be reconnecting. */
 #include "nvme.h"
 #include "sys/sys.h"
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void add_numbers(int root, struct nvme_numbers *numbers)
 	kernel_sys_list(root, NVME_CLASS, add_number, numbers);
 }
 
-/* "nvme nvme0: …", "nvme0n1: …"; -1: of no controller, as "nvme_fabrics: …" */
+/* "nvme nvme0: …", "nvme0n1: …"; -1: of no controller, like "nvme_fabrics: …" */
 static int number_of(const char *line)
 {
 	unsigned n;
@@ -57,7 +57,7 @@ static bool is_value(const char *at, const char *value)
 
 enum whose { NOBODYS, OURS, ANOTHERS };
 
-/* "'tls_key=…'": an option that nobody asked us for was in another program's line. */
+/* "'tls_key=…'": an option that we did not write belongs to another process. */
 static bool not_asked(const char *line, const struct nvmf_want *want)
 {
 	const char *quote = strstr(line, "parameter") ? strchr(line, '\'') : NULL;
@@ -71,7 +71,7 @@ static bool not_asked(const char *line, const struct nvmf_want *want)
 	return key >= 0 && !want->value[key];
 }
 
-/* By the names in it. */
+/* Attribute a line by the names in it. */
 static enum whose whose(const char *line, const struct nvmf_want *want)
 {
 	static const struct {
@@ -102,11 +102,11 @@ static enum whose whose(const char *line, const struct nvmf_want *want)
 struct sorting {
 	const struct nvmf_want *want;
 	struct nvme_numbers others, heard;
-	int own; /* -1: not known */
+	int own; /* -1: unknown */
 };
 
-/* A controller one of whose lines names another subsystem or host is another's, whatever else it
- * says. */
+/* If one line of a controller names another subsystem or host, all its lines belong to another
+ * attempt. */
 static bool sort(struct sorting *s, const char *line)
 {
 	int n = number_of(line);
@@ -120,7 +120,7 @@ static bool sort(struct sorting *s, const char *line)
 	return true;
 }
 
-/* Of several that fit none is the one. */
+/* If several controllers fit, accept none. */
 static bool keep(struct sorting *s, const char *line)
 {
 	int n = number_of(line);
@@ -133,7 +133,7 @@ static bool keep(struct sorting *s, const char *line)
 	return fit == 1 && !has(&s->others, n);
 }
 
-/* Cuts out the lines for which it is false. */
+/* Remove the lines for which `keeps` returns false. */
 static void each_line(
 	char *words, struct sorting *s, bool (*keeps)(struct sorting *, const char *line))
 {
@@ -165,7 +165,7 @@ void kernel_nvme_words_own(
 	each_line(words, &s, keep);
 }
 
-/* Not the target's, which may be on the same machine. */
+/* Whether it is a line of the host driver, not of a target on this machine. */
 static bool of_hosts(const char *line)
 {
 	return !strncmp(line, "nvme", 4) && strncmp(line, "nvmet", 5);
@@ -182,7 +182,7 @@ void kernel_nvmf_words_since(int root, struct nvmf_words *words, const struct nv
 	int instance, char *text, size_t len)
 {
 	kernel_log_since(&words->log, of_hosts, text, len);
-	if (instance < 0) /* controllers that exist now are not the one that failed */
+	if (instance < 0) /* a controller that exists now is not the one that failed */
 		add_numbers(root, &words->others);
 	kernel_nvme_words_own(text, want, &words->others, instance);
 }

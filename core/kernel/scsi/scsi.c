@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Logical units of a SCSI host as /sys tells them, and who uses their disks. */
+/* Read the logical units of a SCSI host from sysfs, and find users of their disks. */
 #include "scsi.h"
 #include "grow.h"
 #include "sys/holders.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define UNITS_MAX 4096
-#define SECTOR    512 /* of /sys/block/X/size, whatever the disk's block */
+#define SECTOR    512 /* unit of /sys/block/X/size, independent of the disk's block size */
 
 struct walk {
 	int root;
@@ -53,21 +53,21 @@ static void read_block(int root, const char *device, struct scsi_lun *lun)
 	snprintf(dir, sizeof(dir), "%s/block/%s", device, lun->node);
 	if (kernel_sys_read(root, text, sizeof(text), "%s/dev", dir) <= 0 ||
 		sscanf(text, "%u:%u", &lun->major, &lun->minor) != 2)
-		lun->node[0] = 0; /* it is being made */
+		lun->node[0] = 0; /* the kernel is still creating it */
 	lun->size = read_number(root, dir, "size") * SECTOR;
 	lun->block = (uint32_t)read_number(root, dir, "queue/logical_block_size");
 	lun->ro = read_number(root, dir, "ro");
 }
 
-/* Direct access, optical, optical memory, simplified direct access, zoned: those that sd_mod and
- * sr_mod take (SPC-4 table 139). */
+/* Direct access, optical, optical memory, simplified direct access, zoned: the types that sd_mod
+ * and sr_mod drive (SPC-4 table 139). */
 static bool has_block(int type)
 {
 	return type == 0x00 || type == 0x05 || type == 0x07 || type == 0x0e || type == 0x14;
 }
 
-/* Whether the unit is one that can be used: peripheral qualifier 0 (SPC-4 6.4.2). Kernels
- * before 4.1 do not show it. */
+/* Whether the unit is usable: peripheral qualifier 0 (SPC-4 6.4.2). Kernels before 4.1 do not show
+ * it. */
 static bool connected(int root, const char *device)
 {
 	char data[9];
@@ -140,8 +140,8 @@ int kernel_scsi_luns(
 	return diag_sys(diag, -walk.err, "LUNs of host%u", host);
 }
 
-/* As udev's rules and scsi_id make it; of other kinds of identifiers the link has the vendor's
- * blanks in it. */
+/* As udev's rules and scsi_id build it; for other kinds of identifiers the link would include the
+ * vendor's blanks. */
 void kernel_scsi_by_id(const struct scsi_lun *lun, char text[200])
 {
 	text[0] = 0;
@@ -253,7 +253,7 @@ static void look_unit(const char *name, void *arg)
 		search->host = (int)host;
 		return;
 	}
-	/* a partition is in its disk's folder, and named after it */
+	/* a partition's directory is inside its disk's and begins with its name */
 	for (size_t len = strlen(search->node);
 		len && search->node[len - 1] >= '0' && search->node[len - 1] <= '9'; len--) {
 		snprintf(path, sizeof(path), "%s/%.*s/%.40s", dir, (int)(len - 1), search->node,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the kernel's SRP initiator, ib_srp, is connected to, and how it would connect. */
+/* Connections of the kernel's SRP initiator, ib_srp, and its settings. */
 #include "grow.h"
 #include "kernel_srp.h"
 #include "names.h"
@@ -43,8 +43,7 @@ struct walk {
 	bool failed;
 };
 
-/* The path to the target; one connected by RDMA/CM tells none of it. False: it tells only a part.
- */
+/* Read the path to the target; over RDMA/CM there is none. False: it is incomplete. */
 static bool read_path(int root, const char *name, struct kernel_srp *host)
 {
 	bool service = read_hex(root, name, "service_id", &host->service_id);
@@ -54,13 +53,13 @@ static bool read_path(int root, const char *name, struct kernel_srp *host)
 	if (host->by_cm)
 		return true;
 	host->pkey = (uint16_t)pkey;
-	/* dgid changes when the connection manager redirects; kernels before 2.6.24 had only that
-	 */
+	/* dgid changes when the connection manager redirects; kernels before 2.6.24 have only
+	 * dgid */
 	return service && (read_gid(root, name, "orig_dgid", host->dgid) ||
 				  read_gid(root, name, "dgid", host->dgid));
 }
 
-/* Every SCSI host is there; those of ib_srp tell a target. */
+/* The list has every SCSI host; only those of ib_srp have SRP attributes. */
 static void add_host(const char *name, void *arg)
 {
 	struct walk *walk = arg;
@@ -199,7 +198,7 @@ static int no_rules(int err, const char *name, struct diag *diag)
 	return diag_ctx(diag, "%s", name);
 }
 
-/* A pipe that was read before is empty, or blocks. */
+/* A pipe can't be read a second time. */
 static int is_stored(int fd, const char *name, struct diag *diag)
 {
 	struct stat st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Logging in through the kernel's SRP initiator, ib_srp, and why it did not: it gives an errno, and
- * tells the rest to its log. */
+/* Log in through the kernel's SRP initiator, ib_srp. If it fails, find the reason in the kernel's
+ * log, as the errno alone is vague. */
 #include "kernel_srp.h"
 #include "sys/sys.h"
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a line in the log means. The first that is found counts. */
+/* Meaning of a log line. The first match counts. */
 struct reason {
-	const char *said; /* after which %x is a number, if it ends with "0x" */
+	const char *said; /* text in the log; if it ends with "0x", a hex number follows */
 	unsigned long number;
 	uint8_t code;
 	const char *text, *hint;
@@ -87,7 +87,7 @@ static const char *where(const struct reason *reason, const char *log)
 		       : NULL;
 }
 
-/* The line that `at` is in, without "scsi host6: ib_srp: ". */
+/* Copy the line that contains `at`, without "scsi host6: ib_srp: ". */
 static void quote(const char *log, const char *at, char *line, size_t len)
 {
 	while (at > log && at[-1] != '\n')

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The port of this machine from which a login leaves. ib_srp does not look for it: each port has an
- * add_target of its own, and one that is not the right one fails. */
+/* Choose the local port of a login. ib_srp does not: each port has its own add_target, and a login
+ * through the wrong one fails. */
 #include "kernel_srp.h"
 #include "names.h"
 #include "sys/sys.h"
@@ -28,16 +28,16 @@ struct search {
 	const char *dev;         /* wanted, or NULL */
 	unsigned port;           /* 0 = any */
 	char prefix[20];         /* InfiniBand: the first four groups of the GID */
-	char gid[2][GID_TEXT];   /* RDMA/CM: GIDs that stand for the own address; "" = none */
-	char iface[IF_NAMESIZE]; /* or, when no port has those, the interface that has it */
+	char gid[2][GID_TEXT];   /* RDMA/CM: GIDs that correspond to the local address; "" = none */
+	char iface[IF_NAMESIZE]; /* or the interface with that address if no port has these GIDs */
 	struct addr own;
-	bool any;    /* the user named the port: accept it as it is */
-	char at[64]; /* the device that is looked at */
+	bool any;    /* accept any port, as the user named it */
+	char at[64]; /* the device being examined */
 	struct srp_local found;
 	unsigned devices, count, down;
-	char *text; /* those after the first */
+	char *text; /* the other matches after the first */
 	size_t len;
-	char all[300]; /* every port, for the message */
+	char all[300]; /* all ports, for the message */
 };
 
 static void note(
@@ -156,7 +156,7 @@ static int own_address(const struct srp_want *want, struct addr *own, struct dia
 	return err;
 }
 
-/* The address itself is a GID of a RoCE device. */
+/* A RoCE device uses the address itself as GID. */
 static void own_gid(const struct addr *own, uint8_t gid[16])
 {
 	if (own->ss.ss_family == AF_INET)
@@ -166,8 +166,8 @@ static void own_gid(const struct addr *own, uint8_t gid[16])
 		memcpy(gid, &((const struct sockaddr_in6 *)(const void *)&own->ss)->sin6_addr, 16);
 }
 
-/* IPoIB's is not: there the interface's hardware address ends with the port's. The list of
- * interfaces is long on some machines. */
+/* IPoIB does not: there the interface's hardware address ends with the port's GID. Called only if
+ * needed, as some machines have many interfaces. */
 static void find_interface(struct search *search)
 {
 	const struct addr *own = &search->own;
@@ -285,7 +285,7 @@ int kernel_srp_port(int root, const struct srp_want *want, const char *dev, unsi
 		search.all[0] = 0;
 		kernel_sys_list(root, CLASS, look_device, &search);
 	}
-	/* the device is known, and what is chosen among is its ports */
+	/* the device is known: choose among all its ports */
 	if (!search.count && dev && !search.any) {
 		struct search again = {
 			.root = root, .dev = dev, .any = true, .text = others, .len = len

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The module of the kernel's SRP initiator, and its parameters. */
+/* The module of the kernel's SRP initiator and its parameters. */
 #include "kernel_srp.h"
 #include "sys/modules.h"
 #include "sys/sys.h"
@@ -61,7 +61,7 @@ static bool says_yes(const char *value)
 	return !strcmp(value, "Y") || !strcmp(value, "y") || !strcmp(value, "1");
 }
 
-/* -EALREADY: it is loaded with another value. */
+/* -EALREADY: the module is loaded with another value. */
 static int compare(int root, const char *param, struct diag *diag)
 {
 	size_t len = strcspn(param, "=");

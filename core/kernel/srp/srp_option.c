@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What add_target takes: each value checked with its range, brought into one form, and held against
- * the others before the kernel sees it. ib_srp of Linux 6.12 itself forgets what is missing when
- * the last value was right, and trusts a max_it_iu_size that is too small. */
+/* The options of add_target: check the range of each value, normalise it, and check combinations
+ * before the kernel sees them. ib_srp of Linux 6.12 does not detect missing options if the last
+ * value was valid, and trusts a max_it_iu_size that is too small. */
 #include "kernel_srp.h"
 #include "names.h"
 #include "sys/sys.h"
@@ -25,7 +25,7 @@ enum kind { HEX64, HEX16, GID, ADDRESS, CLASS, NUMBER };
 static const struct key {
 	const char *name;
 	uint8_t kind;
-	uint32_t min, max; /* of numbers: where the kernel says none, what its types hold */
+	uint32_t min, max; /* of numbers: the kernel's limits, or else those of its types */
 } keys[SRP_OPTS] = {
 	[SRP_OPT_ID_EXT] = { "id_ext", HEX64, 0, 0 },
 	[SRP_OPT_IOC_GUID] = { "ioc_guid", HEX64, 0, 0 },
@@ -102,8 +102,8 @@ static int set_gid(char *to, const struct key *key, const char *text, struct dia
 	return 0;
 }
 
-/* Looked at closely when it is resolved; what would end the value for the kernel cannot be in it.
- */
+/* The address is checked when it is resolved; here only reject characters that would end the value
+ * for the kernel. */
 static int set_address(
 	char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
 {
@@ -114,7 +114,7 @@ static int set_address(
 	return 0;
 }
 
-/* The two that SRP has over InfiniBand: its revision 10, and 16a and all after it. */
+/* The two I/O classes of SRP over InfiniBand: of its revision 10, and of 16a and later. */
 static int set_class(
 	char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
 {
@@ -277,7 +277,7 @@ static int check_way(const struct srp_want *want, struct diag *diag)
 	return 0;
 }
 
-/* The module's default. */
+/* The module's default for an option. */
 static uint64_t parameter(int root, const char *name, uint64_t otherwise)
 {
 	char text[24];
@@ -319,7 +319,7 @@ int kernel_srp_check(int root, const struct srp_want *want, struct diag *diag)
 	return err ? err : check_limits(root, want, diag);
 }
 
-#define NO_PORT 1 /* of src when it has none */
+#define NO_PORT 1 /* port of src if it has none */
 
 /* "[fe80::1%2]:5555", as the kernel's inet_pton_with_scope() reads it. */
 static int resolve(struct srp_want *want, enum srp_opt opt, struct addr *addr, struct diag *diag)
@@ -337,7 +337,7 @@ static int resolve(struct srp_want *want, enum srp_opt opt, struct addr *addr, s
 		return why.hint[0] ? diag_hint(diag, "%s", why.hint) : err;
 	}
 	if (opt == SRP_OPT_SRC && ((struct sockaddr_in *)(void *)&addr->ss)->sin_port ==
-					  htons(NO_PORT)) /* sin6_port is there too */
+					  htons(NO_PORT)) /* sin6_port has the same place */
 		snprintf(value, len, "%s%.60s%s", v6 ? "[" : "", addr_host(addr, text),
 			v6 ? "]" : "");
 	else

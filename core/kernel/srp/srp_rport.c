@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Remote ports of ib_srp (scsi_transport_srp): their timeouts, and their removal. */
+/* Remote ports of ib_srp (scsi_transport_srp): set their timeouts and remove them. */
 #include "kernel_srp.h"
 #include "sys/sys.h"
 #include <errno.h>
@@ -140,8 +140,8 @@ struct srp_tmo kernel_srp_tmo_merge(const struct srp_tmo *want, const struct srp
 	return to;
 }
 
-/* The kernel holds each value against the other two as they are at that moment. With a delay and no
- * device loss any fast_io_fail_tmo goes, so that way leads from everywhere to everywhere. */
+/* The kernel checks each value against the current values of the other two. With a reconnect delay
+ * and without dev_loss_tmo any fast_io_fail_tmo is valid, so go through that state. */
 int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, struct diag *diag)
 {
 	struct srp_rport rport;

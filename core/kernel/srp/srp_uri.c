@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SRP targets as URIs (rdmastor-uri(7)), turned into what add_target takes. */
+/* Translate URIs of SRP targets (rdmastor-uri(7)) into options of add_target. */
 #include "kernel_srp.h"
 #include <errno.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #define LID_MAX 0xbfff /* unicast (IBA 4.1.3) */
 
-/* Keys of a URI that are options of add_target are spelled alike; these two are in its authority.
- */
+/* Keys of a URI have the names of add_target's options; these two options are in its authority
+ * instead. */
 static bool is_key(unsigned opt)
 {
 	return opt != SRP_OPT_DGID && opt != SRP_OPT_DEST;

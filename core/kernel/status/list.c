@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The list of attached disks: put together, and taken apart again. */
+/* The list of attached disks: build, sort and free it. */
 #include "list.h"
 #include "grow.h"
 #include "sys/holders.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SECTOR 512 /* of /sys/class/block/X/size, whatever the disk's block */
+#define SECTOR 512 /* unit of /sys/class/block/X/size, independent of the disk's block size */
 
 struct list_link kernel_list_link_new(const char *name, const char *protocol, const char *transport)
 {
@@ -66,7 +66,7 @@ struct above {
 	char node[32];
 };
 
-/* A device mapper's disk of several paths says so in its UUID. */
+/* A multipath disk of the device mapper is recognised by its UUID. */
 static void look_above(const char *name, void *arg)
 {
 	struct above *above = arg;
@@ -156,11 +156,11 @@ bool kernel_list_same_host(const char *text, const struct addr *addr)
 		return false;
 	addr_host(&other, left);
 	addr_host(addr, right);
-	left[strcspn(left, "%")] = right[strcspn(right, "%")] = 0; /* netlink tells no scope */
+	left[strcspn(left, "%")] = right[strcspn(right, "%")] = 0; /* netlink reports no scope */
 	return !strcmp(left, right);
 }
 
-/* The address of a GID of RoCE or iWARP (RFC 4291, 2.5.5.2 for IPv4). */
+/* Whether the GID of RoCE or iWARP corresponds to the address (RFC 4291, 2.5.5.2 for IPv4). */
 static bool gid_is(const char *gid, const char *address)
 {
 	struct addr addr;
@@ -183,8 +183,7 @@ static const struct list_port *port_of_source(const struct kernel_list *list, co
 	return NULL;
 }
 
-/* Several queues have several connections; when they are not on one port, none of them is the
- * answer. */
+/* Several queues have several connections; if these use different ports, return none. */
 static const struct list_cm *find_cm(
 	const struct listing *list, const char *owner, const struct list_link *link)
 {
@@ -219,8 +218,8 @@ void kernel_list_find_device(const struct listing *list, const char *owner, stru
 	link->rdma_port = cm ? cm->port : port->port;
 }
 
-/* Mounts after disks, connections without any last; a disk's paths together, otherwise as they were
- * found. */
+/* Order: disks, then mounts, then connections without either; the paths of a disk together;
+ * otherwise as found. */
 static int by_disk(const void *a, const void *b)
 {
 	const struct list_path *left = a, *right = b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Block devices that a process serves, for the list: the kernel's NBD client, ublk. */
+/* Add block devices that a process serves: of the kernel's NBD client, and ublk. */
 #include "kernel_nbd.h"
 #include "list.h"
 #include "sys/sys.h"
@@ -30,7 +30,7 @@ static void add_nbd(struct listing *list, const char *name, unsigned index)
 	add_device(list, &link, name);
 }
 
-/* What stands behind a ublk device, only its driver tells: ublk_look() of export.h. */
+/* Only the driver knows the disk behind a ublk device: ublk_look() of export.h. */
 static void add_front(const char *name, void *arg)
 {
 	struct list_link link = kernel_list_link_new(name, "ublk", "local");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iSCSI sessions for the list, and who takes care of them. */
+/* Add iSCSI sessions and their keeper. */
 #include "kernel_iscsi.h"
 #include "list.h"
 #include <stdio.h>
@@ -11,7 +11,7 @@ struct keeper {
 	int pid;
 };
 
-/* Where both run, ours leaves the sessions to the other. */
+/* If both keepers run, ours leaves the sessions to iscsid. */
 static struct keeper find_keeper(int root)
 {
 	int iscsid = kernel_iscsid(root), ours = iscsid ? 0 : kernel_iscsi_keeper(root);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* How long a lost connection has been so, and what is left until its requests fail and until it is
- * given up. No file in /sys tells that, the kernel's log does. */
+/* Estimate how long a connection has been lost, and the time left until its requests fail and until
+ * it is given up. sysfs does not report this, but the kernel's log does. */
 #include "list.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +23,9 @@ static int64_t seconds_between(uint64_t from_us, uint64_t to_us)
 	return to_us > from_us ? (int64_t)((to_us - from_us) / 1000000) : 0;
 }
 
-/* Records as /dev/kmsg has them, oldest first: "4,1234,98765,-;nvme nvme0: Reconnecting in 10
- * seconds...": the third number is µs since boot. The rest of the next one that begins so; NULL: no
- * more. */
+/* Find the next record that begins so, in the form of /dev/kmsg, oldest first: "4,1234,98765,-;nvme
+ * nvme0: Reconnecting in 10 seconds..."; the third number is µs since boot. Returns the rest of its
+ * text; NULL: no more. */
 static char *next_record(char **log, const char *begin, uint64_t *at_us)
 {
 	const size_t len = strlen(begin);
@@ -41,9 +41,9 @@ static char *next_record(char **log, const char *begin, uint64_t *at_us)
 	return NULL;
 }
 
-/* Requests fail fail_s after the first loss. Each attempt is made retry_s after what went before
- * it, and the connection is given up when there were so many that give_up_s is reached, however
- * long each took (Linux 6.12, nvmf_should_reconnect()): the one that runs does not count yet. */
+/* Requests fail fail_s after the first loss. Each attempt starts retry_s after the previous one
+ * ended. The connection is given up once attempts times retry_s reach give_up_s, however long each
+ * took (Linux 6.12, nvmf_should_reconnect()); the running attempt does not count yet. */
 static void count_down(uint64_t now_us, uint64_t lost_us, uint64_t wait_us, struct list_loss *loss)
 {
 	const int64_t most =
@@ -92,8 +92,8 @@ void kernel_list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *link
 		link->loss.fail_left_s = 0;
 }
 
-/* Both times count from the first error of the transport (Linux 6.12,
- * __srp_start_tl_fail_timers()), which ib_srp logs; others that follow start nothing anew. */
+/* Both times count from the first transport error (Linux 6.12, __srp_start_tl_fail_timers()), which
+ * ib_srp logs; later errors do not restart them. */
 void kernel_list_srp_lost_at(uint64_t now_us, char *log, struct list_link *link)
 {
 	struct list_loss *loss = &link->loss;
@@ -120,7 +120,7 @@ void kernel_list_srp_lost_at(uint64_t now_us, char *log, struct list_link *link)
 		loss->give_up_left_s = clip(loss->give_up_s - seconds_between(lost, now_us));
 }
 
-/* One record a read; EPIPE: some were lost. */
+/* Each read returns one record; EPIPE: some were lost. */
 static char *read_log(int root)
 {
 	int fd = openat(root, "dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -150,8 +150,7 @@ void kernel_list_lost(int root, struct list_link *link,
 	char *log = read_log(root);
 	struct timespec now;
 
-	/* the nearest to the log's clock: both stand while the machine sleeps, and nobody sets them
-	 * right */
+	/* the clock closest to the log's: both stop during suspend, and neither is ever set */
 	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
 	if (log)
 		count((uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000, log, link);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* RDMA netlink (rdma/rdma_netlink.h), for what /sys does not tell of RDMA devices: who drives them,
- * the interfaces of iWARP, and over which of them the kernel's own connections go. Without answers
- * the list is as /sys has it. */
+/* Query RDMA netlink (rdma/rdma_netlink.h) for what sysfs lacks: the driver of a device, the
+ * interfaces of iWARP, and the devices of the kernel's own connections. Without answers the list
+ * has only the data of sysfs. */
 #include "grow.h"
 #include "list.h"
 #include <netlink/attr.h>
@@ -16,7 +16,7 @@
 #define ANSWER_MS 1000
 #define ATTRS     (RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID + 1)
 
-/* enum rdma_driver_id (rdma/ib_user_ioctl_verbs.h), as the parts of rdma-core are called. */
+/* enum rdma_driver_id (rdma/ib_user_ioctl_verbs.h), named like the providers of rdma-core. */
 static const char *const providers[] = { NULL, "mlx5", "mlx4", "cxgb3", "cxgb4", "mthca", "bnxt_re",
 	"ocrdma", "nes", "irdma", "vmw_pvrdma", "qedr", "hns", "usnic", "rxe", "hfi1verbs",
 	"ipathverbs", "efa", "siw", "erdma", "mana" };
@@ -151,7 +151,7 @@ void kernel_list_netlink_take(struct list_nl *nl, void *messages, size_t len)
 		take(nl, msg);
 }
 
-/* About one device, or all: device NULL. */
+/* Query one device, or all: device NULL. */
 static void ask(struct list_nl *nl, struct nl_sock *sock, int op, int flags, const uint32_t *device)
 {
 	struct nl_msg *msg = nlmsg_alloc_simple(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, op), flags);
@@ -169,7 +169,7 @@ static void ask(struct list_nl *nl, struct nl_sock *sock, int op, int flags, con
 
 		if (got <= 0)
 			break;
-		if (from.nl_pid) /* not the kernel's */
+		if (from.nl_pid) /* not from the kernel */
 			nl->ended = true;
 		else
 			kernel_list_netlink_take(nl, answer, (size_t)got);

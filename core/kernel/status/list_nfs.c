@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NFS mounts for the list, over RDMA and TCP: mountinfo, mountstats, and the transports of sunrpc
- * (Linux 5.13) for their state. */
+/* Add NFS mounts over RDMA and TCP: from mountinfo and mountstats, with the state of sunrpc's
+ * transports (Linux 5.13). */
 #include "kernel_nfs.h"
 #include "list.h"
 #include "sys/sys.h"
@@ -63,8 +63,8 @@ static long number(const char *options, const char *name, long otherwise)
 								      : otherwise;
 }
 
-/* A soft mount's requests fail after each of the `retrans` repetitions has waited timeo longer than
- * none (nfs(5), xprt_calc_majortimeo()). */
+/* Requests of a soft mount fail after `retrans` retries, each waiting timeo longer than the one
+ * before (nfs(5), xprt_calc_majortimeo()). */
 static void read_loss(const char *super, struct list_loss *loss)
 {
 	const long tenths = number(super, "timeo", -1), again = number(super, "retrans", 0);
@@ -92,7 +92,7 @@ static void add_mount(const char *dir, const struct kernel_mounted *m, void *arg
 	snprintf(link.target, sizeof(link.target), "%s", path ? path + 1 : m->source);
 	kernel_mount_option(m->super, "vers", link.version, sizeof(link.version));
 	kernel_mount_option(m->super, "addr", link.address, sizeof(link.address));
-	/* the kernel leaves the usual port out */
+	/* the kernel omits the default port */
 	if (!kernel_mount_option(m->super, "port", link.service, sizeof(link.service)) ||
 		!strcmp(link.service, "0"))
 		snprintf(link.service, sizeof(link.service), "%s",

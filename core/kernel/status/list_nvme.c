@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NVMe-oF connections for the list: what nvme_sysfs.c reads, and the paths of multipath. */
+/* Add NVMe-oF connections, as read by nvme_sysfs.c, and their multipath paths. */
 #include "kernel_nvmf.h"
 #include "list.h"
 #include "nvme/nvme.h"
@@ -37,7 +37,7 @@ static struct list_link make_link(const struct listing *list, const struct nvmf_
 	return link;
 }
 
-/* Without multipath the disk is its own path, and has no state of its own. */
+/* Without multipath the disk is its own path and has no state. */
 static void add_disk(struct listing *list, int link, const char *ctrl, const struct nvmf_disk *disk)
 {
 	struct list_path path = { .link = link, .unit = disk->nsid };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* RDMA devices for the list: ports, GIDs, network interfaces, drivers, from /sys/class/infiniband.
- */
+/* Add RDMA devices from /sys/class/infiniband: ports, GIDs, network interfaces, drivers. */
 #include "grow.h"
 #include "list.h"
 #include "sys/sys.h"
@@ -15,10 +14,10 @@ struct walk {
 	struct listing *list;
 	const char *dev;
 	struct list_port *port;
-	char ports[100]; /* the folder of a port */
+	char ports[100]; /* directory of the ports */
 };
 
-/* "4: ACTIVE": the word */
+/* The word in "4: ACTIVE". */
 static void read_word(int root, char *text, size_t len, const char *dir, const char *name)
 {
 	char line[64], *word;
@@ -88,8 +87,8 @@ static int by_text(const void *a, const void *b)
 	return strverscmp(a, b);
 }
 
-/* RoCE tells its interface with each GID. IPoIB's are devices of the same hardware whose dev_port,
- * from 0, is the port. */
+/* RoCE has the interface of each GID in sysfs. IPoIB's interfaces belong to the same hardware;
+ * dev_port plus 1 is the port. */
 static void find_netdev(struct walk *walk)
 {
 	struct list_port *port = walk->port;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SRP connections for the list, and the disks that the SCSI hosts of the kernel's initiators show.
- */
+/* Add SRP connections, and the disks of the SCSI hosts of the kernel's initiators. */
 #include "kernel_scsi.h"
 #include "kernel_srp.h"
 #include "list.h"
@@ -15,7 +14,7 @@
 
 #define HOSTS "sys/class/scsi_host"
 
-/* What has no block device is none: a target's own controller, a tape. */
+/* Units without a block device are skipped: a target's controller, a tape. */
 void kernel_list_add_units(struct listing *list, int link, unsigned host, unsigned target)
 {
 	struct scsi_lun *luns;
@@ -62,11 +61,11 @@ static void read_remote_port(int root, unsigned host, struct list_link *link)
 		rport.failed_reconnects < INT_MAX ? (int)rport.failed_reconnects : INT_MAX;
 	kernel_list_lost(root, link, kernel_list_srp_lost_at);
 	if (strcmp(rport.state, "blocked"))
-		link->loss.fail_left_s = 0; /* fail-fast, lost */
+		link->loss.fail_left_s = 0; /* requests fail now, or the device is gone */
 }
 
-/* ib_srp does not tell the address of a target that it reached by RDMA/CM; the connection does,
- * when it is the only one of its port. */
+/* ib_srp does not report the address of a target reached by RDMA/CM, so use the connection's if it
+ * is the only one of its port. */
 static void find_peer(const struct listing *list, struct list_link *link)
 {
 	const struct list_cm *found = NULL;

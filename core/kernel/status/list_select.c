@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which of the list a word means: kernel_list_select(). */
+/* Select the entries of the list that a word refers to: kernel_list_select(). */
 #include "kernel_nfs.h"
 #include "list.h"
 #include <ctype.h>
@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the word is, in all the ways it can be read. */
+/* The word in every form it can be read as. */
 struct wanted {
-	char word[URI_MAX];  /* as typed, without slashes at its end */
-	const char *node;    /* "nvme0n1p1", of what a link points to */
+	char word[URI_MAX];  /* as typed, without trailing slashes */
+	const char *node;    /* "nvme0n1p1", the target of a link */
 	char real[PATH_MAX]; /* "" = no such file */
 	struct uri uri;
 	bool is_uri;
-	struct addr addr; /* of the URI; no family: none */
+	struct addr addr; /* of the URI; family 0: none */
 	uint64_t unit;    /* of the URI; UINT64_MAX: none */
 	char target[1200];
 	const char *protocol, *transport;
@@ -36,7 +36,7 @@ static const struct {
 	{ "nfs", "nfs", "tcp", true },
 };
 
-/* "NQN/3", "IOC_GUID/ID_EXT/0": what is behind the target is the unit. */
+/* "NQN/3", "IOC_GUID/ID_EXT/0": split off the unit. */
 static void split_target(struct wanted *want)
 {
 	const bool srp = !strcmp(want->protocol, "srp");
@@ -47,7 +47,7 @@ static void split_target(struct wanted *want)
 	if (!slash)
 		return;
 	if (!slash[1] || !parse_u64(slash + 1, 0, UINT64_MAX - 1, &want->unit, NULL))
-		*slash = 0; /* else it is the name's own */
+		*slash = 0; /* else the slash is part of the name */
 }
 
 static int read_uri(struct wanted *want, const char *word, uint32_t timeout_ms, struct diag *diag)
@@ -79,7 +79,7 @@ static bool starts_node(const char *node, const char *disk)
 {
 	size_t len = strlen(disk);
 
-	/* a partition: "sda1", "nvme0n1p1", "dm-0" has none */
+	/* a partition: "sda1", "nvme0n1p1"; "dm-0" has none */
 	if (!len || strncmp(node, disk, len))
 		return false;
 	node += len;
@@ -97,8 +97,8 @@ static bool disk_is(const struct wanted *want, const struct list_disk *disk)
 	       (disk->wwid[0] && !strcmp(disk->wwid, want->word));
 }
 
-/* A GID is written as an address or as 32 digits; a LID, which is shorter, the kernel does not
- * tell. */
+/* A GID is written as an address or as 32 digits. A LID is shorter, and the kernel does not report
+ * it. */
 static bool same_gid(const char *host, const char *gid)
 {
 	struct addr addr;
@@ -113,7 +113,7 @@ static bool same_gid(const char *host, const char *gid)
 	return !*host && !*gid;
 }
 
-/* Where an iSCSI session logs in and is sent elsewhere from. */
+/* Compare the portal of the login, from which an iSCSI session may have been redirected. */
 static bool is_portal(const struct wanted *want, const struct list_link *link)
 {
 	const struct list_iscsi *iscsi = &link->iscsi;
@@ -129,7 +129,7 @@ static bool link_is_uri(const struct wanted *want, const struct list_link *link)
 
 	if (strcmp(link->protocol, want->protocol) || strcmp(link->transport, want->transport))
 		return false;
-	/* what the kernel does not tell counts as equal */
+	/* unknown values count as equal */
 	if (link->address[0] && want->addr.ss.ss_family &&
 		!kernel_list_same_host(link->address, &want->addr))
 		return is_portal(want, link);
@@ -200,7 +200,7 @@ static bool in_use(const struct kernel_list *list, const struct list_port *port)
 	return false;
 }
 
-/* Those that were meant, and those of what is left. */
+/* Keep the ports that the word names, and those of the remaining connections. */
 static void keep_ports(const struct wanted *want, struct kernel_list *list)
 {
 	unsigned kept = 0;
@@ -255,8 +255,7 @@ int kernel_list_select(int root, struct kernel_list *list, const char *what, uin
 	for (size_t len = strlen(want->word); len > 1 && want->word[len - 1] == '/'; len--)
 		want->word[len - 1] = 0;
 	want->unit = UINT64_MAX;
-	/* not realpath(): a place where something is mounted is not touched, as its server may be
-	 * gone */
+	/* not realpath(): don't touch a mount point, as its server may be unreachable */
 	if (kernel_mount_dir(root, want->word, want->real))
 		want->real[0] = 0;
 	path = strncmp(want->real, "/dev/", 5) ? want->word : want->real;

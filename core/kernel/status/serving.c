@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Find the processes that serve disks, and ask them: kernel_serving(). Reading an answer is
- * serving_read.c's. */
+/* Find the processes that serve disks, and query them: kernel_serving(). serving_read.c parses the
+ * answers. */
 #include "serving.h"
 #include "sys/sys.h"
 #include <errno.h>
@@ -20,7 +20,7 @@ struct asked {
 	struct loop_fd fd;
 	struct loop *loop;
 	struct serving_process process;
-	bool gone; /* it ended before it answered */
+	bool gone; /* it ended without an answer */
 	struct find *find;
 	char *text;
 	size_t len, room;
@@ -85,7 +85,7 @@ static void ready(struct loop_fd *lfd, uint32_t events)
 	end(a);
 }
 
-/* Whose socket it is: the kernel's word, not the name's. */
+/* Check with the kernel that the process owns the socket; the name proves nothing. */
 static bool is_its_own(struct asked *a)
 {
 	struct ucred cred;
@@ -98,7 +98,7 @@ static bool is_its_own(struct asked *a)
 	return true;
 }
 
-/* False: it is gone, or another's. */
+/* False: it has ended, or the socket belongs to another process. */
 static bool ask(struct asked *a)
 {
 	struct sockaddr_un un;
@@ -111,7 +111,8 @@ static bool ask(struct asked *a)
 	if (a->fd.fd < 0)
 		return false;
 	if (connect(a->fd.fd, (struct sockaddr *)&un, len)) {
-		if (errno == EAGAIN) /* many ask it at once; nothing proves yet whose it is */
+		if (errno ==
+			EAGAIN) /* the backlog is full; nothing proves yet who owns the socket */
 			diag_set(&a->process.why, DIAG_BUSY, EBUSY,
 				"too many callers ask for its status");
 	} else if (is_its_own(a) && !loop_fd_add(a->loop, &a->fd, &a->process.why)) {
@@ -156,7 +157,7 @@ static int by_pid(const void *a, const void *b)
 	return ((const struct serving_process *)a)->pid - ((const struct serving_process *)b)->pid;
 }
 
-/* Moves the answers over. */
+/* Move the answers to the caller's list. */
 static int take(
 	struct find *find, struct kernel_serving *to, uint32_t timeout_ms, struct diag *diag)
 {

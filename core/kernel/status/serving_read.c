@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Read what a process reports that it serves. Any process may have written it: what has another
- * type than expected counts as not reported, and what is too long is cut. */
+/* Parse what a process reports to serve. Any process may have written it: a value of an unexpected
+ * type counts as not reported, one that is too long is cut. */
 #include "serving.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ static bool is_true(const cJSON *object, const char *key)
 	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
 }
 
-/* The length of a list of objects, at most `most`. */
+/* Length of a list of objects, limited to `most`. */
 static unsigned count_of(const cJSON *list, unsigned most)
 {
 	const cJSON *item;

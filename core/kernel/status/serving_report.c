@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The socket on which a process reports what it serves. */
+/* The socket on which a process reports its disks. */
 #include "serving.h"
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 socklen_t kernel_serving_address(struct sockaddr_un *un, int pid)
 {
 	*un = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	/* the name begins behind a zero byte and has none at its end */
+	/* an abstract name begins with a zero byte and has none at its end */
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 			   (size_t)snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1,
 				   SERVING_PREFIX "%d", pid));
@@ -37,8 +37,8 @@ static bool is_allowed(const struct kernel_report *report, int fd)
 	return !cred.uid || cred.uid == report->allowed[0] || cred.uid == report->allowed[1];
 }
 
-/* What the socket does not take at once is cut, and the reader reports an incomplete answer: with
- * this room that needs hundreds of kilobytes. */
+/* Send without waiting: what the socket does not take is cut, and the reader reports an incomplete
+ * answer. With this buffer that takes hundreds of kilobytes. */
 static void answer(struct kernel_report *report, int fd)
 {
 	size_t len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The disks that processes of this machine serve and export, as a table and as JSON. */
+/* Print the disks that processes of this host serve and export, as a table and as JSON. */
 #include "out.h"
 #include "show.h"
 #include <limits.h>
@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Rates are since the last sample of the same process and front; without one since the process was
- * ready. */
+/* Find the previous sample of a process, for rates. */
 static const struct serving_process *find(
 	const struct kernel_serving *list, const struct serving_process *process)
 {
@@ -44,7 +43,8 @@ static bool same_file(const char *a, const char *b)
 	       realpath(b, real_b) && !strcmp(real_a, real_b);
 }
 
-/* Paths that another user's process reports are compared, but never looked up: a path may hang. */
+/* Paths reported by another user's process are compared as text, but not accessed: a path may
+ * hang. */
 static bool disk_is(
 	const struct serving_process *process, const struct serving_disk *disk, const char *word)
 {
@@ -103,7 +103,7 @@ static const char *rate(double per_second, char text[24])
 	return text;
 }
 
-/* A row for each disk at each address. What counts for the whole front stands in the first. */
+/* Print a row per disk and address. Values of the whole front are in its first row. */
 static void front_rows(struct table *table, const struct serving_process *process,
 	const struct serving_process *before, unsigned index)
 {
@@ -231,7 +231,7 @@ static void put_front(
 	out_end(out);
 }
 
-/* Opens the member of the list. */
+/* Open the process's member of the list. */
 static void put_process(struct out *out, const struct serving_process *process)
 {
 	out_object(out, NULL);

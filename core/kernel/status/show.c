@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is attached, as tables: a row for each path to a disk, those of one disk together; then the
- * RDMA ports. */
+/* Print what is attached as tables: a row per path, the paths of a disk together; then the RDMA
+ * ports. */
 #include "show.h"
 #include "names.h"
 #include "out.h"
@@ -26,7 +26,7 @@ const char *status_policy(const struct list_loss *loss, char text[24])
 	return text;
 }
 
-/* Until requests fail, or, when they do so already, until the device goes. */
+/* Time until requests fail or, if they fail already, until the device is removed. */
 static const char *left(const struct list_loss *loss, char text[24])
 {
 	int seconds = loss->fail_left_s;
@@ -173,7 +173,7 @@ static void session_row(
 			number(tmo->lu_reset, text[2]), number(tmo->target_reset, text[3]) });
 }
 
-/* A session has a line as long as one of its paths is listed. */
+/* Whether a path of the session is listed. */
 static bool is_listed(const struct kernel_list *list, unsigned link)
 {
 	bool listed = false;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The parts of a status, as tables or JSON. */
+/* The parts of the status output, as tables or JSON. */
 #pragma once
 #include "kernel_status.h"
 
 void status_json(struct out *, const struct kernel_list *);
-/* Nothing where there is none. before: an earlier sample, for rates; may be NULL. */
+/* Prints nothing without processes. before: an earlier sample, for rates; may be NULL. */
 void serving_text(struct out *, const struct kernel_serving *, const struct kernel_serving *before);
 void serving_json(struct out *, const struct kernel_serving *);
-/* How long requests wait for a lost target, in the words of --on-loss; "" = unknown. */
+/* The loss policy in the syntax of --on-loss; "" = unknown. */
 const char *status_policy(const struct list_loss *, char text[24]);
 /* "10.0.0.1:4420", "[fe80::1]:4420" */
 #define STATUS_ADDRESS (ADDR_TEXT + 40)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is attached, as JSON: disks and mounts with their paths, then the RDMA ports. Unknown values
- * are omitted. */
+/* Print what is attached as JSON: disks and mounts with their paths, then the RDMA ports. Unknown
+ * values are omitted. */
 #include "show.h"
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void put_loss(struct out *out, const struct list_loss *loss)
 		out_u64(out, "attempts", NULL, (uint64_t)loss->attempts);
 }
 
-/* Each protocol has its own names for what it is connected to. */
+/* Each protocol has its own names for its target. */
 static void put_target(struct out *out, const struct list_link *link, const struct list_path *path)
 {
 	const bool nvme = !strcmp(link->protocol, "nvme"), srp = !strcmp(link->protocol, "srp"),
@@ -56,8 +56,8 @@ static void put_target(struct out *out, const struct list_link *link, const stru
 	out_known(out, nvme ? "hostnqn" : "initiator", link->host);
 }
 
-/* Of iSCSI the portal, as iser-login prints it: after a redirect the connection's address is
- * another. */
+/* For iSCSI print the portal, as iser-login does: after a redirect the connection has another
+ * address. */
 static void put_address(struct out *out, const struct list_link *link)
 {
 	char port[8] = "";
@@ -158,7 +158,7 @@ static void put_path(struct out *out, const struct kernel_list *list, const stru
 	out_end(out);
 }
 
-/* Opens the member of the list that the path belongs to. */
+/* Open the member of the list for the path's disk. */
 static void put_disk(struct out *out, const struct kernel_list *list, const struct list_path *path)
 {
 	const struct list_disk *disk = path->disk < 0 ? NULL : &list->disk[path->disk];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Who a served disk is: the same after a restart, another on another machine, whatever its path. */
+/* The identity of a served disk: unchanged by a restart, different on another host even with the
+ * same path. */
 #include "hash.h"
 #include "identity.h"
 #include "kernel_identity.h"
@@ -26,8 +27,7 @@ struct fs_uuid { /* struct fsuuid2 of linux/fs.h, since 6.9 */
 bool kernel_identity_device(
 	int root, unsigned dev_major, unsigned dev_minor, char *text, unsigned len)
 {
-	/* disks of SCSI and NVMe, virtio, device mapper, md; then those of the disk that a
-	 * partition is of */
+	/* disks of SCSI and NVMe, virtio, device mapper, md; then the same of a partition's disk */
 	static const char *const names[] = { "wwid", "device/wwid", "serial", "dm/uuid",
 		"md/uuid" };
 	char value[160], number[16];
@@ -49,7 +49,7 @@ bool kernel_identity_device(
 	return false;
 }
 
-/* The source of the mount with that device number, if it names a place: "server:/export",
+/* Get the source of the mount with that device number if it is a path: "server:/export",
  * "/dev/sdb1", not "tmpfs". */
 static bool mount_source(int root, dev_t dev, char source[256])
 {
@@ -68,15 +68,16 @@ static bool mount_source(int root, dev_t dev, char source[256])
 	return found;
 }
 
-/* FAT, exFAT and many FUSE file systems number inodes as they load them. */
+/* Whether inode numbers are persistent: FAT, exFAT and many FUSE file systems assign them on
+ * access. */
 static bool inode_lasts(unsigned long fs_type)
 {
 	return fs_type != MSDOS_SUPER_MAGIC && fs_type != EXFAT_SUPER_MAGIC &&
 	       fs_type != FUSE_SUPER_MAGIC;
 }
 
-/* Some file systems report their device number as id. That of no block device is free for another
- * one after an unmount. */
+/* Some file systems use their device number as file system ID. Without a block device that number
+ * is reused after an unmount. */
 static bool fsid_lasts(const struct identity_file *file)
 {
 	uint64_t number = (minor(file->dev) & 0xff) | major(file->dev) << 8 |
@@ -85,7 +86,7 @@ static bool fsid_lasts(const struct identity_file *file)
 	return file->fsid && (major(file->dev) || file->fsid != number);
 }
 
-/* A file system may have been made without one, and then reports zeroes. */
+/* A file system created without a UUID reports zeroes. */
 static bool has_uuid(const struct identity_file *file)
 {
 	static const uint8_t none[16];
@@ -98,8 +99,7 @@ void kernel_identity_file(int root, const struct identity_file *file, char *text
 	char uuid[UUID_TEXT], where[300], source[256];
 	uint8_t boot[16] = { 0 };
 
-	/* subvolumes of btrfs share its UUID and use the same inode numbers; its id tells them
-	 * apart */
+	/* btrfs subvolumes share UUID and inode numbers; the file system ID tells them apart */
 	if (has_uuid(file) && file->fs_type != BTRFS_SUPER_MAGIC)
 		snprintf(where, sizeof(where), "file system %s", uuid_text(uuid, file->fs_uuid));
 	else if (fsid_lasts(file))
@@ -135,7 +135,7 @@ static void file_text(
 	kernel_identity_file(root, &file, text, len);
 }
 
-/* A loop device is the file it is made of, or what lies in it from an offset on. */
+/* A loop device is identified by its backing file and offset. */
 static bool backing(int root, unsigned dev_major, unsigned dev_minor, char path[400])
 {
 	return kernel_sys_read(root, path, 400, "sys/dev/block/%u:%u/loop/backing_file", dev_major,

@@ -12,7 +12,7 @@ static void sha256(uint8_t out[32], const uint8_t head[BLOCK], const void *text,
 	mbedtls_sha256_context context;
 
 	mbedtls_sha256_init(&context);
-	/* they fail in hardware only, and an identity must never be a wrong one */
+	/* only hardware implementations fail, and then a wrong identity must not be used */
 	if (mbedtls_sha256_starts(&context, 0) || mbedtls_sha256_update(&context, head, BLOCK) ||
 		mbedtls_sha256_update(&context, text, len) || mbedtls_sha256_finish(&context, out))
 		abort();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Names derived from secrets that must not be copied. */
+/* Derive names from secrets that must not be copied. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

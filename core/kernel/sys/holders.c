@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What uses a block device or one of its partitions, or a file: mounts, swap, dm and md devices
- * above it, loop devices over it, processes that have it open or hold an image lock on it. */
+/* Find the users of a block device or its partitions, or of a file: mounts, swap, dm and md devices
+ * above, loop devices, and processes that have it open or hold an image lock on it. */
 #include "holders.h"
 #include "grow.h"
 #include "kernel_disk.h"
@@ -25,13 +25,13 @@ struct device {
 
 struct search {
 	int root;
-	const struct stat *file; /* NULL: a device is looked for */
-	struct device *device;   /* the disk and its partitions; for writers also what is above */
-	unsigned count, at;      /* at: the one whose partitions and holders are searched now */
-	bool writers;            /* mounts for reading only do not count */
-	int pid;                 /* the process whose descriptors are searched, by: */
+	const struct stat *file; /* NULL: search for a device */
+	struct device *device; /* the disk and its partitions; with `writers` also devices above */
+	unsigned count, at;    /* at: the one whose partitions and holders are being searched */
+	bool writers;          /* ignore read-only mounts */
+	int pid;               /* the process whose descriptors are being searched */
 	void (*descriptor)(const char *name, void *arg);
-	char lock[64]; /* the file, as locks name it */
+	char lock[64]; /* the file as named in lock lists */
 	char *text;
 	size_t len;
 	void (*mounted)(unsigned id, const char *dir, void *arg);
@@ -83,7 +83,7 @@ static int add_device(struct search *search, unsigned dev_major, unsigned dev_mi
 	return 0;
 }
 
-/* The device whose number is in <dir>/<name>/dev. */
+/* Add the device whose number is in <dir>/<name>/dev. */
 static void add_named(struct search *search, const char *dir, const char *name)
 {
 	unsigned dev_major, dev_minor;
@@ -125,7 +125,7 @@ static int begin(struct search *search, unsigned dev_major, unsigned dev_minor)
 	return search->no_memory ? -ENOMEM : 0;
 }
 
-/* A path as others wrote it; links (/dev/mapper/…, /dev/disk/…) are followed. */
+/* Whether a path that others wrote is our device; follows links (/dev/mapper/…, /dev/disk/…). */
 static bool is_ours(const struct search *search, const char *path)
 {
 	struct stat st;
@@ -151,10 +151,10 @@ static bool is_ours(const struct search *search, const char *path)
 	return false;
 }
 
-/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue". The number is
- * not the disk's where a file system spans several (btrfs); then the source names one of them. Only
- * the options at the end tell whether the file system is written to: those before the dash belong
- * to this mount, and another may have others. */
+/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue". If a file
+ * system spans several disks (btrfs), the number is not the disk's, but the source names one of
+ * them. Only the options at the end tell whether the file system is writable: those before the dash
+ * belong to this mount, and another mount may differ. */
 static void mount_line(struct search *search, char *line)
 {
 	char *rest = line, *field[5], *source, *options = "";
@@ -202,7 +202,8 @@ static void each_line(
 	free(text);
 }
 
-/* A process behind a block device sees its own mounts only. */
+/* Check every mount namespace known here: a process behind a block device sees only its own
+ * mounts. */
 static void each_mount(struct search *search)
 {
 	each_line(search, "proc/self/mountinfo", mount_line);
@@ -271,7 +272,7 @@ static void add_loop(const char *name, void *arg)
 		add_named(arg, "sys/class/block", name);
 }
 
-/* The devices that are made of it, whatever is between. */
+/* Add the devices built on it, through any layers. */
 static void add_above(struct search *search)
 {
 	unsigned before;
@@ -325,7 +326,7 @@ static void found_process(struct search *search)
 	found(search, "%s", text);
 }
 
-/* Only what is in /dev is looked at: a look at a file may wait for its server. */
+/* Only examine files in /dev: accessing another file may wait for its server. */
 static void opened(const char *name, void *arg)
 {
 	struct search *search = arg;
@@ -342,7 +343,7 @@ static void opened(const char *name, void *arg)
 }
 
 struct lock {
-	char file[64]; /* as the kernel names it: device and inode number */
+	char file[64]; /* as the kernel prints it: device and inode number */
 	uint64_t first, last;
 };
 
@@ -358,7 +359,7 @@ static bool read_lock(const char *line, struct lock *lock)
 	return !strcmp(kind, "OFDLCK") || !strcmp(kind, "POSIX");
 }
 
-/* The bytes whose locks hinder a writer, that of writers first: see core/block/file_lock.c. */
+/* The bytes whose locks exclude a writer, the writer's own first: see core/block/file_lock.c. */
 static const uint8_t lock_bytes[] = { 101, 103, 200, 201 };
 
 static unsigned lock_count(const struct search *search)
@@ -426,8 +427,8 @@ static bool is_locked(int fd, int at)
 	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* Whether there are any. A lock of our own, one that hinders no program, shows how the kernel names
- * the file in its lists: on some file systems not by the numbers that stat() has. */
+/* Search the lock lists for the file. A lock of our own that excludes no program shows how these
+ * lists name the file, which on some file systems differs from stat(). */
 static bool find_lockers(struct search *search, int fd)
 {
 	struct flock reads = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Whether the system itself stands on a disk, through any layers of partitions, dm, md, loop
- * devices and overlays. Where it stands is root_places.c's. */
+/* Check whether the running system is on a disk, through any layers of partitions, dm, md, loop
+ * devices and overlays. root_places.c lists the mounts of the system. */
 #include "grow.h"
 #include "holders.h"
 #include "root_places.h"
@@ -19,9 +19,9 @@ struct walk {
 	struct root_places places;
 	struct layer *layer;
 	unsigned count;
-	unsigned *mount; /* numbers of those that the layers carry */
+	unsigned *mount; /* IDs of mounts on the layers */
 	unsigned mounts;
-	bool stands; /* the system does, or it cannot be told */
+	bool stands; /* the system is on it, or that can't be determined */
 };
 
 static void add_number(struct walk *walk, unsigned dev_major, unsigned dev_minor)
@@ -79,7 +79,7 @@ static void mounted(unsigned id, const char *dir, void *arg)
 		*more = id;
 }
 
-/* Over a file of a file system that a layer carries. */
+/* Add a loop device whose file is on one of the layers' file systems. */
 static void loop(const char *name, void *arg)
 {
 	struct walk *walk = arg;

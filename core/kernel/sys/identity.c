@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Who this host is: the first of option, files, kernel command line, firmware, machine-id that
- * knows, else made up. Where nvme-cli would find a name we find the same one. */
+/* The identity of this host: the first one found in option, files, kernel command line, firmware,
+ * machine-id; otherwise generated. Uses the same name as nvme-cli if that would find one. */
 #include "identity.h"
 #include "hash.h"
 #include "kernel_identity.h"
@@ -18,7 +18,7 @@ int kernel_root(void)
 	return open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* What board makers leave in place of a UUID: the same on many machines. */
+/* Placeholders that board makers leave in place of a UUID: not unique. */
 static bool uuid_fake(const uint8_t uuid[16])
 {
 	static const char *const fakes[] = {
@@ -75,7 +75,7 @@ static void take_uuid(struct identity *who, const uint8_t uuid[16], const char *
 	take_nqn(who, nqn_of_uuid(nqn, uuid), from);
 }
 
-/* The first line of a file that holds one word; false when it is absent or empty. */
+/* Read a file that has one word on its first line; false if it is absent or empty. */
 static bool one_line(int root, const char *path, char *text, size_t len)
 {
 	if (kernel_sys_read(root, text, len, "%s", path) <= 0)
@@ -84,7 +84,7 @@ static bool one_line(int root, const char *path, char *text, size_t len)
 	return text[0];
 }
 
-/* The value of the last KEY= on the kernel command line. */
+/* Get the value of the last KEY= on the kernel command line. */
 static bool on_cmdline(int root, const char *key, char *value, size_t len)
 {
 	char *text = kernel_sys_read_all(root, "proc/cmdline"), *rest = text, *word;
@@ -136,8 +136,8 @@ static bool from_cmdline(int root, struct identity *who)
 	return true;
 }
 
-/* The kernel has put the bytes into order already (SMBIOS 3.0, 7.2.1), so the text is taken as it
- * is, as nvme-cli does. */
+/* The kernel already converts the byte order (SMBIOS 3.0, 7.2.1), so use the text unchanged, like
+ * nvme-cli. */
 static bool from_firmware(int root, struct identity *who)
 {
 	uint8_t uuid[16];
@@ -150,8 +150,8 @@ static bool from_firmware(int root, struct identity *who)
 	return true;
 }
 
-/* machine-id(5): it is not to be shown to others. systemd's way to derive an id from it, with
- * nvme-cli's application id. */
+/* machine-id(5) must be kept secret: derive an ID from it as systemd does, with nvme-cli's
+ * application ID. */
 static bool from_machine_id(int root, struct identity *who)
 {
 	static const uint8_t app[16] = { 0xc7, 0xf4, 0x61, 0x81, 0x12, 0xbe, 0x49, 0x32, 0x8c, 0x83,
@@ -183,8 +183,8 @@ static void made_up(struct identity *who)
 	who->random = 1;
 }
 
-/* The same NQN always gives the same id: kernels refuse two names with one id and one name with
- * two. */
+/* Derive the ID from the NQN: kernels reject two NQNs with the same ID and two IDs with the same
+ * NQN. */
 static void derive_id(struct identity *who)
 {
 	static const char label[] = "rdmastor host id";
@@ -223,7 +223,7 @@ int kernel_identity(int root, const char *wanted_nqn, const char *wanted_id, str
 	return 0;
 }
 
-/* Files in /etc/nvme are copied along with images of systems, so they come last here. */
+/* Files in /etc/nvme come last here, as they get copied with system images. */
 bool kernel_identity_machine(int root, uint8_t id[16], const char **from)
 {
 	struct identity who = { 0 };

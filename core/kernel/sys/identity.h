@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What host and disk identities are made of. */
+/* Sources of host and disk identities. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Who this machine is, and no other; false: nothing tells. */
+/* The ID of this machine; false: unknown. */
 bool kernel_identity_machine(int root, uint8_t id[16], const char **from);
-/* This boot of the machine, and no other; false: unknown. */
+/* The ID of the current boot; false: unknown. */
 bool kernel_identity_boot(int root, uint8_t id[16]);
 void kernel_identity_random(uint8_t uuid[16]);
-/* What a block device says of itself: its WWID, or that of its disk and the partition's number;
- * false: nothing that lasts. */
+/* The identifier of a block device: its WWID, or that of its disk with the partition number; false:
+ * no persistent one. */
 bool kernel_identity_device(
 	int root, unsigned dev_major, unsigned dev_minor, char *text, unsigned len);
 
-struct identity_file { /* what the kernel knows of a file */
+struct identity_file { /* properties of a file */
 	const char *path;
 	const uint8_t *fs_uuid; /* NULL: not reported */
 	uint64_t fsid, inode;
 	unsigned long fs_type;
 	dev_t dev;
 };
-/* A text that no other file of the machine has: the same after a reboot if the file system has an
- * id that lasts. */
+/* A text that identifies the file on this machine, also after a reboot if the file system has a
+ * persistent ID. */
 void kernel_identity_file(int root, const struct identity_file *, char *text, size_t len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's log from a mark on, and lines for it (/dev/kmsg,
+/* Read the kernel's log from a mark on, and write lines to it (/dev/kmsg,
  * Documentation/ABI/testing/dev-kmsg). */
 #include "kernel_log.h"
 #include <errno.h>
@@ -40,7 +40,7 @@ void kernel_log_since(
 	text[0] = 0;
 	if (log->fd <= 0)
 		return;
-	/* One record a read; EPIPE: some were lost */
+	/* Each read returns one record; EPIPE: some were lost */
 	while ((got = read(log->fd, record, sizeof(record) - 1)) > 0 ||
 		(got < 0 && (errno == EPIPE || errno == EINTR))) {
 		if (got < 0)
@@ -61,7 +61,7 @@ int kernel_log_open(int root)
 
 void kernel_log_say(int fd, const char *fmt, ...)
 {
-	char line[900] = "<6>rdmastor: "; /* informational; the kernel takes 1 KiB */
+	char line[900] = "<6>rdmastor: "; /* level: informational; the kernel accepts up to 1 KiB */
 	size_t at = strlen(line);
 	va_list args;
 
@@ -74,6 +74,7 @@ void kernel_log_say(int fd, const char *fmt, ...)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
 	at = strlen(line);
-	line[at++] = '\n'; /* without it the kernel shows the line when the next one comes */
+	line[at++] =
+		'\n'; /* without it the kernel shows the line only together with the next one */
 	(void)!write(fd, line, at);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Kernel modules without modprobe: modules.dep says which files, the kernel takes them, compressed
- * ones where it can unpack them. */
+/* Load kernel modules without modprobe: modules.dep lists the files, and the kernel loads them,
+ * compressed ones only if it supports that. */
 #include "modules.h"
 #include "sys.h"
 #include <errno.h>
@@ -29,7 +29,7 @@ static bool is_module(const char *path, size_t len, const char *module)
 	return true;
 }
 
-/* The line "FILE: FILE…" of the module in modules.dep; cut off behind. */
+/* Find the module's line "FILE: FILE…" in modules.dep and terminate it. */
 static char *find_line(char *dep, const char *module)
 {
 	char *rest = dep, *line;
@@ -62,7 +62,8 @@ static int fill(const char *dir, char *line, char *path[MODULE_FILES])
 		}
 		count++;
 	}
-	for (int i = 0; i < count / 2; i++) { /* modules.dep(5): what is needed comes last */
+	for (int i = 0; i < count / 2;
+		i++) { /* modules.dep(5) lists dependencies in reverse order */
 		char *first = path[i];
 
 		path[i] = path[count - 1 - i];
@@ -126,7 +127,7 @@ static int insert(int root, const char *path, const char *params)
 	close(fd);
 	if (!plain && (err == EINVAL || err == EOPNOTSUPP))
 		err = EOPNOTSUPP;
-	if (err == ENOENT) /* a symbol that this kernel has not */
+	if (err == ENOENT) /* a symbol that this kernel lacks */
 		err = ENOEXEC;
 	return err == EEXIST ? 0 : err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The machine's own rules for modules, of modprobe.d(5): as kmod reads them, so that without it
- * nothing else happens. */
+/* The local rules for modules of modprobe.d(5), read as kmod does, so that the result is the same
+ * without it. */
 #include "grow.h"
 #include "modules.h"
 #include "sys.h"
@@ -24,7 +24,7 @@ struct rules {
 	unsigned confs;
 };
 
-/* '-' and '_' are the same, but for ranges between brackets. */
+/* Treat '-' and '_' alike, except between brackets. */
 static char *same_dashes(char *name)
 {
 	bool bracket = false;
@@ -37,7 +37,7 @@ static char *same_dashes(char *name)
 	return name;
 }
 
-/* The next, and what is behind it; "" = there is none. */
+/* Cut off the next word and advance; "" = none. */
 static char *next_word(char **rest)
 {
 	char *word = *rest + strspn(*rest, " \t\r");
@@ -63,7 +63,7 @@ static void take(struct rules *rules, char *line)
 		snprintf(rules->options + at, rules->len - at, "%s%s", at ? " " : "", line);
 }
 
-/* A line whose end has a backslash before it goes on. */
+/* Join lines that end with a backslash. */
 static void join(char *text)
 {
 	char *to = text;
@@ -90,7 +90,7 @@ static void read_conf(struct rules *rules, const struct conf *conf)
 	free(text);
 }
 
-/* Hidden by one of its name in a folder before. */
+/* A file is hidden by one with the same name in an earlier directory. */
 static void add_conf(const char *name, void *arg)
 {
 	struct rules *rules = arg;

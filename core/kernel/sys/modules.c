@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Loading kernel modules: through modprobe, which knows the machine's own rules, else file by file
+/* Load kernel modules: by modprobe, which knows the local rules, or file by file
  * (module_file.c). */
 #include "modules.h"
 #include "child.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's nbd driver: which of its devices is ours, giving it sockets, taking it away again.
- * The messages are nbd_nl.c's, serving the sockets is core/export's. */
+/* The kernel's nbd driver: find our device, give it sockets, disconnect it. nbd_nl.c sends the
+ * messages; core/export serves the sockets. */
 #include "child.h"
 #include "kernel_disk.h"
 #include "kernel_nbd.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DISCONNECT_MS 5000 /* where the caller gives no bound */
+#define DISCONNECT_MS 5000 /* if the caller sets no limit */
 #define NBD_HINT      "--nbd needs no kernel module: it exports the disk to NBD clients"
 
 int kernel_nbd_ready(int root, struct diag *diag)
@@ -70,7 +70,7 @@ static void look(const char *name, void *arg)
 		search->index = (int)index;
 }
 
-/* The device that a former run left; -1 = none. */
+/* Find the device left by a previous run; -1 = none. */
 static int find(int root, const struct kernel_nbd *nbd)
 {
 	struct search search = { .root = root, .index = -1, .id = nbd->id };
@@ -132,7 +132,7 @@ static uint64_t after(uint32_t timeout_ms)
 	return timeout_ms ? loop_clock() + timeout_ms * 1000000ull : 0;
 }
 
-/* In a process of its own. Best effort: a value that does not fit leaves the driver's own. */
+/* Runs in a child. Best effort: a value out of range leaves the driver's default. */
 static int tune(int root, const void *arg, void *out)
 {
 	const struct tuning *tuning = arg;
@@ -157,7 +157,7 @@ void kernel_nbd_tune(int root, const struct kernel_nbd *nbd)
 
 	if (nbd->longest)
 		put_setting(&tuning, nbd->index, "max_sectors_kb", nbd->longest / 1024);
-	/* the driver's own timer, which without NBD_ATTR_TIMEOUT only looks for requests of dead
+	/* the driver's own timer, which without NBD_ATTR_TIMEOUT only checks for requests of dead
 	 * connections */
 	if (!nbd->timeout_s && nbd->resend_s)
 		put_setting(&tuning, nbd->index, "io_timeout", nbd->resend_s * 1000);
@@ -177,8 +177,7 @@ static bool read_queue(
 	return kernel_sys_read(root, text, len, "sys/block/nbd%d/queue/%s", nbd->index, name) > 0;
 }
 
-/* What its users were told of it must still be true; the driver can change none of it but the size.
- */
+/* Check that the properties its users know still apply; the driver can only change the size. */
 static int check_former(int root, const struct kernel_nbd *nbd, struct diag *diag)
 {
 	char text[32];
@@ -213,8 +212,8 @@ int kernel_nbd_renew(const struct kernel_nbd *nbd, struct diag *diag)
 {
 	int err = kernel_nbd_nl_call(NBD_CMD_RECONFIGURE, NBD_NL_SOCKETS, nbd);
 
-	if (err ==
-		-EINVAL) /* the driver's one answer to all that is wrong; here only this can be */
+	if (err == -EINVAL) /* the driver returns EINVAL for any error; here this is the only
+			       possible one */
 		return diag_set(
 			diag, DIAG_CLOSED, ENODEV, "/dev/nbd%d was disconnected", nbd->index);
 	return err < 0 ? refused(err, nbd->index, diag) : 0;
@@ -253,8 +252,8 @@ int kernel_nbd_resize(const struct kernel_nbd *nbd, struct diag *diag)
 	return err < 0 ? refused(err, nbd->index, diag) : 0;
 }
 
-/* In a process of its own: nobody knows how long it takes, and it must not keep the sockets open
- * that the device is served with. */
+/* Runs in a child, as it may take any time and must not keep the sockets open that serve the
+ * device. */
 static int flush(int root, const void *path, void *out)
 {
 	int fd = openat(root, path, O_RDONLY | O_EXCL | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The messages of the kernel's nbd driver (linux/nbd-netlink.h), over libnl. What they are for is
- * nbd.c's. The kernel carries out a command inside the call that sends it, one at a time for all of
- * generic netlink: a process of its own does nothing but send. */
+/* Messages of the kernel's nbd driver (linux/nbd-netlink.h), over libnl; nbd.c uses them. The
+ * kernel executes a command during the send call, one at a time for all of generic netlink. So a
+ * child process sends it. */
 #include "nbd_nl.h"
 #include "child.h"
 #include <errno.h>
@@ -17,12 +17,12 @@
 _Static_assert(KERNEL_NBD_CONNECTIONS + 1 <= CHILD_FDS, "the netlink socket goes along");
 
 struct answer {
-	int attr; /* that is wanted */
-	int err;  /* -errno, 1 = none yet */
+	int attr; /* the attribute to extract */
+	int err;  /* -errno; 1 = no answer yet */
 	int value;
 };
 
-/* As that process has them, after the netlink socket. */
+/* The child has the sockets as descriptors after the netlink socket. */
 static int put_sockets(struct nl_msg *msg, const struct kernel_nbd *nbd)
 {
 	struct nlattr *list = nla_nest_start(msg, NBD_ATTR_SOCKETS);
@@ -93,7 +93,7 @@ static int send_message(int sock, const void *arg, void *out)
 	return send(sock, msg, msg->nlmsg_len, 0) < 0 ? errno : 0;
 }
 
-/* Gives the value of that attribute in the answer, 0 if it has none. */
+/* Returns the value of that attribute in the answer; 0 if absent. */
 static int exchange(struct nl_sock *sock, struct nl_msg *msg, const int *fds, unsigned count,
 	uint32_t timeout_ms, int attr)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Device nodes where neither the kernel's devtmpfs nor anybody else makes them. */
+/* Create device nodes if neither devtmpfs nor another program does. */
 #include "node.h"
 #include "kernel_disk.h"
 #include "sys.h"
@@ -12,7 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* A node made before devtmpfs makes it is one that devtmpfs never removes. The last mount on /dev
+/* devtmpfs never removes a node that was created before it creates its own. The last mount on /dev
  * counts. */
 static bool made_by_kernel(int root)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Telling whoever started us that we are ready: sd_notify(3)'s datagram, and a line on a descriptor
- * as s6 and scripts wait for it. */
+/* Report readiness to the process that started us: by sd_notify(3), and by a line on a descriptor
+ * for s6 and scripts. */
 #include "kernel_process.h"
 #include <errno.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The file that names a daemon's process. The daemon keeps it locked: the lock ends with the
- * process, whose number another process may have later. */
+/* The PID file of a daemon, which keeps it locked: the lock ends with the process, while its number
+ * may be reused. */
 #include "kernel_process.h"
 #include "sys.h"
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TRIES 10 /* another process removes the file while it is opened */
+#define TRIES 10 /* as another process may remove the file while it is being opened */
 /* fields 3 and 22 of proc_pid_stat(5) */
 #define STAT_STATE_AND_START                                                                       \
 	" %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu"
@@ -56,7 +56,7 @@ static double seconds(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* One that began after the file was written only has the number of the process that wrote it. */
+/* A process that started after the file was written has a reused number. */
 static bool is_alive(int root, pid_t pid, const struct stat *st)
 {
 	unsigned long long ticks;
@@ -76,7 +76,7 @@ static bool is_alive(int root, pid_t pid, const struct stat *st)
 	return began <= (double)st->st_mtim.tv_sec + 1;
 }
 
-/* 0; -EBUSY: a process has it. A file system without such locks has none to ask for. */
+/* Lock the file. 0; -EBUSY: a process holds it. On a file system without locks nothing holds it. */
 static int take(int root, int fd, const struct stat *st, struct diag *diag)
 {
 	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -102,7 +102,7 @@ static int write_pid(int fd, struct diag *diag)
 	return 0;
 }
 
-/* Whether the folder is there, of a file that is not. */
+/* Check that the directory of a missing file exists. */
 static int check_folder(const char *path, struct diag *diag)
 {
 	char *folder = strdup(path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What RDMA in userspace needs of the kernel: ib_uverbs, rdma_ucm, and a device. */
+/* The kernel's prerequisites for RDMA in userspace: ib_uverbs, rdma_ucm, and a device. */
 #include "kernel_rdma.h"
 #include "modules.h"
 #include "sys.h"
@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In the order in which they need each other; each with what shows that it is there, loaded or
- * built in. */
+/* In order of dependency; shown_by: paths that exist once it is loaded or built in. */
 static const struct part {
 	const char *module, *shown_by[2];
 } parts[] = {
@@ -77,7 +76,8 @@ static void first_name(const char *name, void *arg)
 		snprintf(to, 32, "%.31s", name);
 }
 
-/* RoCE and iWARP tell it with each GID; IPoIB is a network device of the same hardware. */
+/* RoCE and iWARP have the interface of each GID in sysfs; IPoIB is a network device of the same
+ * hardware. */
 int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct diag *diag)
 {
 	char path[128], first[32] = "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Where the system stands: its root, where an initramfs puts that or leaves the former one, live
- * media, and the layers of an overlay. */
+/* Find the mounts of the running system: its root, where an initramfs mounts it or moves the former
+ * one, live media, and the layers of an overlay. */
 #include "root_places.h"
 #include "grow.h"
 #include "sys.h"
@@ -10,11 +10,11 @@
 struct place {
 	unsigned id;
 	const char *dir, *type, *super;
-	bool stands, looked; /* the system does; its layers were looked at */
+	bool stands, looked; /* stands: the system is on it; looked: its layers were handled */
 };
 
 static const char *const dirs[] = { "/", "/usr",
-	/* the root to be, of dracut, initramfs-tools, mkinitcpio and others */
+	/* the future root, of dracut, initramfs-tools, mkinitcpio and others */
 	"/sysroot", "/newroot", "/new_root", "/root",
 	/* the former root: systemd-shutdown, dracut, pivot_root(8) */
 	"/oldroot", "/oldsys", "/old_root", "/initrd",
@@ -68,7 +68,7 @@ static bool read_view(struct root_places *all, char *text)
 	return true;
 }
 
-/* The last of the longest: what is mounted later covers what was there. */
+/* The last of those with the longest path, as a later mount covers earlier ones. */
 static struct place *covering(const struct root_places *all, const char *path)
 {
 	struct place *best = NULL;
@@ -88,8 +88,8 @@ static struct place *covering(const struct root_places *all, const char *path)
 	return best;
 }
 
-/* The layers of a live system can no longer be found by name; recognize them by file system type.
- */
+/* If the layers of a live system can't be found by path any more, recognise them by file system
+ * type. */
 static void stands_on_images(struct root_places *all)
 {
 	static const char *const kinds[] = { "squashfs", "erofs", "iso9660", "udf" };
@@ -99,7 +99,7 @@ static void stands_on_images(struct root_places *all)
 			is_one_of(all->place[i].type, kinds, sizeof(kinds) / sizeof(*kinds));
 }
 
-/* "/a:/b\:c", in place: the first without its backslashes, and what is behind it. */
+/* Split "/a:/b\:c" in place: returns the first without backslashes, advances to the rest. */
 static char *next_layer(char **list)
 {
 	char *from = *list, *to = from, *first = from;
@@ -126,8 +126,8 @@ static void look_below(struct root_places *all, const struct place *overlay, cha
 	}
 }
 
-/* "rw,lowerdir=/a:/b,upperdir=/c,workdir=/d"; each layer in a lowerdir+= of its own from Linux 6.8
- * on */
+/* "rw,lowerdir=/a:/b,upperdir=/c,workdir=/d"; since Linux 6.8 each layer may be in its own
+ * lowerdir+= */
 static bool look_into(struct root_places *all, const struct place *overlay)
 {
 	static const char *const keys[] = { "lowerdir=", "lowerdir+=", "datadir+=", "upperdir=" };
@@ -159,7 +159,7 @@ bool kernel_root_places_read(int root, struct root_places *all)
 			continue;
 		place->looked = true;
 		whole &= look_into(all, place);
-		i = (unsigned)-1; /* one that stands now may come before it */
+		i = (unsigned)-1; /* restart: the new one may precede the current one */
 	}
 	return whole;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The mounts that the running system stands on. */
+/* The mounts of the running system. */
 #pragma once
 #include <stdbool.h>
 
@@ -9,10 +9,10 @@ struct root_places {
 	struct place *place; /* every mount of both */
 	unsigned count;
 };
-/* False: out of memory, the list is incomplete. Free it in any case. */
+/* False: out of memory, the list is incomplete. Free it in either case. */
 bool kernel_root_places_read(int root, struct root_places *);
-/* by the number that mountinfo begins with */
+/* id: the first number in mountinfo */
 bool kernel_root_places_has(const struct root_places *, unsigned id);
-/* The mount that a path is in; 0: none. */
+/* The mount that contains a path; 0: none. */
 unsigned kernel_root_places_of(const struct root_places *, const char *path);
 void kernel_root_places_free(struct root_places *);

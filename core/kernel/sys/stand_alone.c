@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a process does that is to outlive the system it was started in and needs the kernel alone:
- * it lets go of all it was given, and has a root of its own, in memory, with sysfs and proc in it.
- * switch_root empties an initramfs and moves /sys and /proc. */
+/* Detach a process so that it survives switch_root and needs only the kernel: it releases
+ * everything it inherited, and has its own root in memory with sysfs and proc. switch_root empties
+ * an initramfs and moves /sys and /proc. */
 #include "kernel_identity.h"
 #include "kernel_process.h"
 #include "sys.h"
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PLACE    "/dev" /* there is one everywhere, and this process needs nothing in it */
+#define PLACE    "/dev" /* exists everywhere, and this process needs nothing in it */
 #define FDS_MAX  65536
 #define AREA_MAX (8 << 20)
 
@@ -35,7 +35,7 @@ static int fill(void)
 	return 0;
 }
 
-/* The root of an initramfs cannot be left, but covered. */
+/* An initramfs can't be left by pivot_root, only covered. */
 static int enter(void)
 {
 	if (chdir(PLACE))
@@ -86,15 +86,15 @@ static void silence(int root)
 		close(null);
 }
 
-/* What words and environment it was started with, which may hold a secret, goes: fields 48 to 51 of
- * stat tell where they are (proc(5)). */
+/* Replace the arguments and wipe the environment, which may contain a secret: fields 48 to 51 of
+ * stat have their addresses (proc(5)). */
 static void rename_process(int root, const char *name)
 {
 	char stat[1024], *at = program_invocation_name, *field;
 	unsigned long begin, end, env, env_end;
 
 	prctl(PR_SET_NAME, name);
-	/* wherever its strings are: those with secrets have been moved */
+	/* wipe strings outside that area, too: those with secrets were moved */
 	for (char **var = environ; var && *var; var++)
 		explicit_bzero(*var, strlen(*var));
 	clearenv();
@@ -124,7 +124,7 @@ int kernel_stand_alone(
 	rename_process(root, name);
 	kernel_survive(root, NULL, &mounts, diag);
 	if (mounts)
-		kernel_leave_mounts(root, NULL); /* they stay where pivot_root is refused */
+		kernel_leave_mounts(root, NULL); /* these mounts remain if pivot_root fails */
 	own = mounts ? own_root(&why) : -EPERM;
 	if (own >= 0)
 		return own;

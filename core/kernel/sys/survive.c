@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a process behind a local block device does so that it needs that device neither to get
- * memory nor to end, and outlives the switch from initramfs to root. Each step that is refused is
- * told, and the others are taken. */
+/* Prepare a process behind a local block device so that it never needs that device to get memory
+ * or to end, and survives switch_root. A step that fails is reported, and the others are still
+ * done. */
 #include "kernel_process.h"
 #include "sys.h"
 #include <errno.h>
@@ -26,7 +26,7 @@
 
 struct refused {
 	char text[400];
-	int err; /* of the first */
+	int err; /* of the first failed step */
 };
 
 static void refuse(struct refused *refused, int err, const char *what)
@@ -52,9 +52,9 @@ static int lock_program(struct dl_phdr_info *info, size_t len, void *arg)
 	return 0;
 }
 
-/* The program at once, all else from its first use: a ram: disk may be larger than the machine's
- * memory. What is made later is locked too where nothing limits it: else a later one would be
- * refused for it. */
+/* Lock the program now, all other memory on first use: a ram: disk may be larger than physical
+ * memory. Lock later mappings only if there is no limit: otherwise one of them could fail because
+ * of it. */
 static int lock_memory(void)
 {
 	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
@@ -83,7 +83,7 @@ static int spare_from_oom(int root)
 	return err;
 }
 
-struct below { /* a block device and those it stands on */
+struct below { /* a block device and those below it */
 	int root;
 	dev_t number[BELOW];
 	unsigned count;
@@ -102,8 +102,8 @@ static void add_below(const char *name, void *arg)
 		below->number[below->count++] = makedev(dev_major, dev_minor);
 }
 
-/* A process like this one may be behind it, or behind what it stands on: dm, md and bcache name
- * that, of a partition its disk does. */
+/* Whether a process like this one may be behind the device or those below it: sysfs lists these for
+ * dm, md and bcache, and has the disk of a partition. */
 static bool may_be_ours(int root, dev_t number)
 {
 	static const char *const lower[] = { "slaves", "../slaves" };
@@ -155,7 +155,7 @@ static bool read_mount(char *line, struct mounted *m)
 	return true;
 }
 
-/* Where a file system has no number of its own (btrfs) the source tells. */
+/* If a file system has no device number of its own (btrfs), use its source. */
 static bool stands_on_us(int root, const struct mounted *m)
 {
 	struct stat st;
@@ -166,7 +166,8 @@ static bool stands_on_us(int root, const struct mounted *m)
 		       may_be_ours(root, st.st_rdev));
 }
 
-/* A device, or a server: not what the kernel keeps in memory, though some call that "/proc". */
+/* Whether it depends on a device or a server, unlike kernel file systems, some of which have
+ * "/proc" as source. */
 static bool stands_on_something(int root, const struct mounted *m)
 {
 	const char *source = m->source ? m->source : "";
@@ -177,7 +178,7 @@ static bool stands_on_something(int root, const struct mounted *m)
 				 : strpbrk(source, "/:") != NULL);
 }
 
-/* The root stays: it cannot be left. */
+/* The root stays, as it can't be left. */
 static void leave_mounts(int root, dev_t keep, bool (*leave)(int root, const struct mounted *))
 {
 	char *text, *rest, *line;
@@ -196,9 +197,9 @@ static void leave_mounts(int root, dev_t keep, bool (*leave)(int root, const str
 	free(text);
 }
 
-/* The last process of a mount namespace unmounts what is there as it ends: a file system on its own
- * device would wait for that process for ever. So this namespace is our own, nothing that is
- * mounted elsewhere later comes in, and such file systems go. */
+/* The last process of a mount namespace unmounts its mounts when it ends: for a file system on its
+ * own device it would wait for itself forever. So use a private namespace that receives no later
+ * mounts, and unmount such file systems there. */
 static int own_mounts(int root)
 {
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))

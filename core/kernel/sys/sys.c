@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Reading /sys, /proc and /etc under a root descriptor. */
+/* Read /sys, /proc and /etc below a root descriptor. */
 #include "sys.h"
 #include <dirent.h>
 #include <errno.h>
@@ -69,7 +69,7 @@ static char *read_whole(int root, const char *path, size_t max)
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode)) /* a shell's <(command) */
+	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode)) /* a pipe, such as a shell's <(command) */
 		fcntl(fd, F_SETFL, 0);
 	do {
 		char *more = realloc(text, room + 1);

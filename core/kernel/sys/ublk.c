@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What ublk needs of the kernel: io_uring, the driver, and its control device. What is said to that
- * device is core/export's. */
+/* The kernel's prerequisites for ublk: io_uring, the driver, and its control device. core/export
+ * talks to that device. */
 #include "kernel_nbd.h"
 #include "modules.h"
 #include "sys.h"
@@ -11,7 +11,7 @@
 #define CONTROL   "dev/ublk-control"
 #define WAY_ROUND "or use export --nbd-dev"
 
-/* All of it: 2 forbids io_uring to everybody (Linux 6.6). */
+/* 2 disables io_uring for all processes (Linux 6.6). */
 static int check_io_uring(int root, struct diag *diag)
 {
 	char text[16];

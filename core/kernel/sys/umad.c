@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What management datagrams in userspace need of the kernel: ib_umad, and a device. */
+/* The kernel's prerequisites for management datagrams in userspace: ib_umad, and a device. */
 #include "kernel_rdma.h"
 #include "modules.h"
 #include "sys.h"
@@ -28,7 +28,7 @@ static void add_name(const char *name, void *arg)
 
 	for (; *name; name++)
 		hash = (hash ^ (uint8_t)*name) * 0x100000001b3;
-	*sum += hash; /* in whatever order */
+	*sum += hash; /* independent of the order */
 }
 
 uint64_t kernel_umad_names(int root)
