@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which port the user means, and what is wrong with it. What ports there are is left to port.c. */
+/* Choose the port that the user means, and report why it can't be used. port.c lists the ports. */
 #include "dev.h"
 #include "names.h"
 #include <errno.h>
@@ -24,7 +24,7 @@ void mad_gid_make(uint8_t gid[16], uint64_t prefix, uint64_t guid)
 	wire_put_be(gid + 8, 8, guid);
 }
 
-/* How good a port is when the user did not name it. */
+/* Rank a port as the default. */
 static unsigned rank(const struct mad_port_info *info, bool any_link)
 {
 	if (!info->infiniband)

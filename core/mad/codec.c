@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Decoding attributes; layouts are in wire/mad.h. */
+/* Decode attributes, whose layouts are in wire/mad.h. */
 #include "codec.h"
 
 #define INFORM_RESP_TIME 19 /* we answer a Report within 2.1 s */
@@ -36,21 +36,21 @@ bool mad_sa_table_get(struct sa_table *table, const void *mad, size_t len, size_
 		table->count = 1;
 		return len - sizeof(*hdr) >= least;
 	}
-	/* Of an empty table the distance may be 0; 15.2.1.1 */
+	/* The record distance of an empty table may be 0; 15.2.1.1 */
 	table->each = (size_t)get_be16(hdr->attr_offset) * 8;
 	if (!table->each)
 		return true;
 	len -= sizeof(*hdr);
 	rest = len % table->each;
-	/* The last one may come without what fills it up to eight bytes */
+	/* The last record may lack its padding to eight bytes */
 	table->count = len / table->each + (rest >= least && table->each - rest < 8);
 	for (size_t i = table->count * table->each; i < len;
-		i++) /* nothing but zeros fills up the last segment */
+		i++) /* only zeros may fill the last segment */
 		table->cut |= table->at[i] != 0;
 	return table->each >= least && (table->count || !len);
 }
 
-/* 4.096 us * 2^n in milliseconds. */
+/* Return 4.096 us * 2^n in milliseconds. */
 static uint32_t time_ms(unsigned n)
 {
 	return (uint32_t)((4096ull << (n & 31)) / 1000000);
@@ -151,8 +151,8 @@ bool mad_notice_get(struct mad_notice *out, const struct notice *notice)
 	}
 }
 
-/* OpenSM compares type and producer with the notice's, so they are as the traps' own. One
- * unsubscribes by naming the queue pair. */
+/* OpenSM compares type and producer with those of the notice, so use the trap's. Unsubscribing
+ * requires the queue pair. */
 uint64_t mad_inform_put(struct inform_info *info, uint16_t trap, bool subscribe)
 {
 	bool of_port = trap == MAD_TRAP_CAP_MASK;

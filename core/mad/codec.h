@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Attributes of answers to host structs. What a peer says is bounded here: texts end, LIDs are
- * unicast, counts fit. */
+/* Decode attributes of answers into host structs. Values of a peer are bounded here: texts are
+ * terminated, LIDs are unicast, counts fit. */
 #pragma once
 #include "mad.h"
 
-/* Records of a subnet administrator's answer, one or a table of them. False: the answer is
- * malformed. */
+/* The records of an SA answer, one or a table. False: the answer is malformed. */
 struct sa_table {
 	const uint8_t *at;
 	size_t each, count;
-	bool cut; /* behind the last whole one there is part of another */
+	bool cut; /* a partial record follows the last whole one */
 };
 bool mad_sa_table_get(struct sa_table *, const void *mad, size_t len,
-	size_t least /* bytes of a record that are read */);
+	size_t least /* bytes of a record that will be read */);
 
 struct sa_port {
 	uint16_t lid;
 	uint64_t prefix;
 	bool management;
-	uint32_t first_ms; /* worth waiting for an answer */
+	uint32_t first_ms; /* wait at least that long for an answer */
 };
 bool mad_sa_port_get(struct sa_port *, const struct port_info_record *); /* false: no unicast LID */
 void mad_port_get(struct sa_port *, const struct port_info *);
@@ -36,18 +35,18 @@ struct sa_path {
 bool mad_sa_path_get(struct sa_path *, const struct path_record *);
 
 bool mad_lid_valid(unsigned lid);
-/* Of the default partition, in which subnet management is; else of the first. */
+/* Index of the default partition, which subnet management uses; if absent, the first. */
 uint16_t mad_port_pkey_index(const struct mad_port_info *);
 
-/* Into what its owner has cleared. */
+/* The caller has zeroed the unit. */
 void mad_dm_unit_get(struct mad_unit *, const struct io_unit_info *);
 enum dm_slot mad_dm_unit_slot(const struct mad_unit *, unsigned slot /* from 1 */);
 void mad_dm_ioc_get(struct mad_ioc *, const struct ioc_profile *);
 void mad_dm_service_get(struct mad_service *, const struct service_entry *);
 
-/* A Report's notice. False: none that was asked for, or it says nothing of use. */
+/* Decode the notice of a Report. False: not one we subscribe to, or useless. */
 bool mad_notice_get(struct mad_notice *, const struct notice *);
-/* To subscribe to a trap, or no longer; with its component mask. */
+/* Build the subscription to a trap, or its end. Returns the component mask. */
 uint64_t mad_inform_put(struct inform_info *, uint16_t trap, bool subscribe);
 
 /* "request denied": text for the status of an SA answer; 13.4.7, 15.4.2. */

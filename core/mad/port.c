@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A port's MAD device, by libibumad: listing, opening, one datagram out, one in. Which port is
- * meant is left to choose.c, when to send to xact.c, what becomes of it to port_look.c; tests link
- * tests/fake/mad_port.c instead. */
+/* A port's MAD device over libibumad: list, open, send, receive. choose.c selects the port, xact.c
+ * decides when to send, port_look.c polls the port's state; tests link tests/fake/mad_port.c
+ * instead. */
 #include "port.h"
 #include "grow.h"
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@ static void fill(struct mad_port_info *info, const umad_port_t *port)
 {
 	snprintf(info->dev, sizeof(info->dev), "%s", port->ca_name);
 	snprintf(info->link_layer, sizeof(info->link_layer), "%s", port->link_layer);
-	/* Kernels before 2.6.37 had no such file; libibumad says IB then */
+	/* Kernels before 2.6.37 lack the file link_layer; libibumad reports IB then */
 	info->infiniband =
 		!strcmp(port->link_layer, "InfiniBand") || !strcmp(port->link_layer, "IB");
 	info->port = (uint8_t)port->portnum;
@@ -42,7 +42,7 @@ static int add_ports(const char *dev, struct mad_port_info **list, unsigned *cou
 	int err = 0;
 
 	if (umad_get_ca(dev, &ca) < 0)
-		return 0; /* not one with ports as libibumad knows them, or going away */
+		return 0; /* a device without ports that libibumad knows, or being removed */
 	for (int i = 0; i < UMAD_CA_MAX_PORTS && !err; i++) {
 		struct mad_port_info *more = ca.ports[i] ? grow(*list, *count) : NULL;
 
@@ -100,7 +100,8 @@ int mad_dev_of_umad(const char *umad, char dev[MAD_DEV_LEN], unsigned *port)
 	return *dev && *port ? 0 : -ENOENT;
 }
 
-/* The one of the same prefix, else any that is neither link-local nor an IPv4 address. */
+/* Prefer the GID with the same prefix, else take any that is neither link-local nor an IPv4
+ * address. */
 int mad_dev_gid_index(const struct mad_port_info *info, const uint8_t gid[16])
 {
 	static const uint8_t local[8] = { 0xfe, 0x80 }, zero[8];
@@ -156,7 +157,8 @@ int mad_dev_open(struct mad_dev **out, const char *name, unsigned port, struct d
 	errno = 0;
 	dev->fd = umad_open_port(name, (int)port);
 	if (dev->fd < 0) {
-		/* -EIO stands for any errno of open(2), -EINVAL for a port without a MAD device */
+		/* libibumad returns -EIO for any errno of open(2), -EINVAL for a port without a MAD
+		 * device */
 		err = dev->fd == -EIO && errno
 			      ? refused(diag, errno)
 			      : diag_set(diag, DIAG_NO_DEVICE, ENODEV,
@@ -197,8 +199,8 @@ static int agent_of(const struct mad_dev *dev, uint8_t mgmt_class)
 	return -ENOENT;
 }
 
-/* An agent for answers only: without methods it blocks no other agent. The kernel reassembles for
- * class 3. */
+/* Register an agent for answers only: without methods it blocks no other agent. The kernel
+ * reassembles class 3. */
 int mad_dev_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
 {
 	bool sa = mgmt_class == MAD_CLASS_SA;
@@ -234,7 +236,7 @@ int mad_dev_reports(struct mad_dev *dev, bool on, struct diag *diag)
 	if (dev->reports >= 0)
 		return 0;
 	dev->reports = -1;
-	/* The kernel says EINVAL when another agent has the method (ib_register_mad_agent() of
+	/* The kernel returns EINVAL if another agent has the method (ib_register_mad_agent() of
 	 * Linux 6.12) */
 	if (errno != EINVAL && errno != EBUSY)
 		return diag_sys(diag, errno ? errno : EPERM,
@@ -255,7 +257,7 @@ static void set_addr(struct ib_user_mad *out, const struct mad_addr *to)
 	if (!to->grh)
 		return;
 	addr->grh_present = 1;
-	addr->gid_index = to->gid_index; /* umad_set_grh() leaves it */
+	addr->gid_index = to->gid_index; /* umad_set_grh() does not set it */
 	addr->hop_limit = 64;
 	memcpy(addr->gid, to->gid, sizeof(addr->gid));
 }
@@ -310,7 +312,7 @@ ssize_t mad_dev_recv(struct mad_dev *dev, size_t *room, const uint8_t **mad, str
 	if (*room != dev->room && make_room(dev, *room))
 		return -ENOMEM;
 	got = (int)dev->room;
-	dev->buf->length = 0; /* libibumad takes the length from there when nothing could be read */
+	dev->buf->length = 0; /* libibumad takes it as the length if it could not read */
 	rc = umad_recv(dev->fd, dev->buf, &got, 0);
 	if (rc < 0 && errno == EAGAIN)
 		return -EAGAIN;
@@ -321,7 +323,8 @@ ssize_t mad_dev_recv(struct mad_dev *dev, size_t *room, const uint8_t **mad, str
 	if (rc < 0)
 		return errno ? -errno : -EIO;
 	if (umad_status(dev->buf) || (size_t)got < sizeof(struct mad_hdr))
-		return 0; /* the kernel gives up one of our requests, which has its own timer */
+		return 0; /* the kernel timed out one of our requests, which has its own timer here
+			   */
 	get_addr(from, dev->buf);
 	*mad = umad_get_mad(dev->buf);
 	return got;

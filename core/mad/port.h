@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A MAD device that is open: port.c sends and receives, port_look.c looks at the port. */
+/* An open MAD device: port.c sends and receives, port_look.c polls the port's state. */
 #pragma once
 #include "dev.h"
 
@@ -12,9 +12,9 @@ struct mad_dev {
 		int agent;
 	} class[PORT_CLASSES];
 	unsigned classes;
-	int reports;             /* agent of those; -1 = none */
-	int dir;                 /* the port in sysfs */
-	unsigned pkey_at;        /* the next one to look at */
-	struct ib_user_mad *buf; /* header and datagram; grows with the tables that come */
-	size_t room;             /* for the datagram */
+	int reports;             /* agent for Reports; -1 = none */
+	int dir;                 /* the port's directory in sysfs */
+	unsigned pkey_at;        /* the next entry to read */
+	struct ib_user_mad *buf; /* header and datagram; grows with received tables */
+	size_t room;             /* for the datagram, bytes */
 };

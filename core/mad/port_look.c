@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What has become of a port: some small files in its folder of sysfs, which is held open. Nothing
- * is allocated, as this is done once a second for as long as a daemon runs. */
+/* Poll the state of a port from files in its sysfs directory, which is held open. Nothing is
+ * allocated, as this runs once a second for the lifetime of a daemon. */
 #include "port.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ static void look_at(const struct mad_dev *dev, const char *name, char text[64])
 		close(fd);
 }
 
-/* `bit` if *value is another now. What cannot be had for the moment stays as it was. */
+/* Returns `bit` if *value has changed. A value that can't be read now is left unchanged. */
 static unsigned look_number(
 	const struct mad_dev *dev, const char *name, unsigned old, unsigned bit, unsigned *value)
 {

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #define LIDS (MAD_LID_MAX + 1)
-/* up to so many GUIDs are asked for one by one, more of them with one table of all nodes */
+/* up to this number GUIDs are looked up one by one, above it with one table of all nodes */
 #define BY_ONE    64
 #define PROGRESS  16
-#define ALL_PORTS UINT16_MAX /* no port of the table has a LID of its own there */
+#define ALL_PORTS UINT16_MAX /* no port of the table has this LID */
 
 static void end(struct mad_scan_job *scan, int err)
 {
@@ -19,7 +19,7 @@ static void end(struct mad_scan_job *scan, int err)
 	loop_work_add(mad_loop(scan->mad), &scan->over);
 }
 
-/* What an answer of the subnet administrator has against us. */
+/* Fail for an error status of the subnet administrator. */
 static int refuse(struct mad_scan_job *scan, const struct mad_answer *answer, const char *what)
 {
 	const struct mad_port_info *port = mad_port(scan->mad);
@@ -93,7 +93,7 @@ static int make_targets(struct mad_scan_job *scan, size_t count)
 	return 0;
 }
 
-/* A table with up to one target per record. */
+/* Create targets from a table with up to one per record. */
 static bool targets_of(struct mad_scan_job *scan, const struct mad_answer *answer, size_t least,
 	const char *what, struct sa_table *table)
 {
@@ -134,7 +134,7 @@ void mad_scan_target_done(struct mad_target *target)
 		end(scan, 0);
 }
 
-/* GUIDs of the ports in one table of all nodes. */
+/* Handle the GUIDs of the ports from one table of all nodes. */
 static void got_guids(struct mad_req *req, const struct mad_answer *answer)
 {
 	struct mad_scan_job *scan = container_of(req, struct mad_scan_job, req);
@@ -160,7 +160,7 @@ static void got_guids(struct mad_req *req, const struct mad_answer *answer)
 			found->target[at[node.lid]].guid = node.guid;
 	}
 	free(at);
-	start_targets(scan); /* those the table did not have ask for themselves */
+	start_targets(scan); /* targets whose GUID is not in the table query it themselves */
 }
 
 static void ask_guids(struct mad_scan_job *scan)
@@ -179,7 +179,7 @@ static bool first_time(uint8_t seen[LIDS / 8], uint16_t lid)
 	return true;
 }
 
-/* The ports that have device management, each LID once. */
+/* Handle the ports with device management, each LID once. */
 static void got_ports(struct mad_req *req, const struct mad_answer *answer)
 {
 	struct mad_scan_job *scan = container_of(req, struct mad_scan_job, req);
@@ -210,8 +210,8 @@ static void got_ports(struct mad_req *req, const struct mad_answer *answer)
 		start_targets(scan);
 }
 
-/* All nodes, each of which is then asked about its ports: the subnet administrator does not match
- * capability masks. */
+/* Handle all nodes: query the ports of each, as this subnet administrator can't match capability
+ * masks. */
 static void got_nodes(struct mad_req *req, const struct mad_answer *answer)
 {
 	struct mad_scan_job *scan = container_of(req, struct mad_scan_job, req);
@@ -288,7 +288,7 @@ static int start_fabric(struct mad_scan_job *scan)
 	return 0;
 }
 
-/* RoCE has no LIDs, and needs to know from which of our addresses. */
+/* RoCE has no LIDs, but needs the index of our GID to send from. */
 static int set_gid(
 	struct mad_scan_job *scan, struct mad_target *target, const struct mad_named *named)
 {
@@ -323,7 +323,7 @@ static int name_target(
 	return named->lid || mad_port(scan->mad)->infiniband ? 0 : set_gid(scan, target, named);
 }
 
-/* Ports that were named. */
+/* Scan the ports that the user named. */
 static int start_named(struct mad_scan_job *scan)
 {
 	const struct mad_scan_options *options = &scan->options;
@@ -362,7 +362,7 @@ static void too_late(struct loop_timer *timer)
 	end(scan, scan->found.count ? 0 : -ETIMEDOUT);
 }
 
-/* Count unfinished ones as failed, drop those without an I/O unit. */
+/* Count unfinished targets as failed, drop those without an I/O unit. */
 static void settle(struct mad_scan_job *scan)
 {
 	struct mad_found *found = &scan->found;

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHANGES   3          /* readings of a unit that changes during the query */
+#define CHANGES   3          /* how often to read a unit that changes during the query */
 #define SILENT    2          /* requests without an answer until the port counts as dead */
-#define TARGET_MS 60000      /* for all its answers */
-#define BYTES_MAX (8u << 20) /* kept of all targets */
-/* needs a trap destination before it answers, as ibsrpdm sets it */
+#define TARGET_MS 60000      /* limit for all its answers */
+#define BYTES_MAX (8u << 20) /* memory for all targets */
+/* these units need a trap destination before they answer, which ibsrpdm sets, too */
 #define TOPSPIN  0x0005ad0000000000ull
 #define OUI_MASK 0xffffff0000000000ull
 
@@ -42,7 +42,7 @@ static void finished(struct mad_target *target)
 	mad_scan_target_done(target);
 }
 
-/* A request of device or subnet management, to the port itself. */
+/* Prepare a request of device or subnet management to the port itself. */
 static void to_port(struct mad_target *target, uint8_t mgmt_class, uint16_t attr, uint32_t mod)
 {
 	target->req = (struct mad_req){
@@ -57,7 +57,7 @@ static void to_port(struct mad_target *target, uint8_t mgmt_class, uint16_t attr
 	target->req.to.qpn = mgmt_class == MAD_CLASS_DM;
 }
 
-/* The next slot with a controller, from `slot` on; 0 = none. */
+/* Find the next slot with a controller, from `slot` on; 0 = none. */
 static unsigned next_slot(const struct mad_unit *unit, unsigned slot)
 {
 	for (; slot <= unit->max_controllers; slot++)
@@ -89,7 +89,7 @@ static void next_pkey(struct mad_target *target)
 	ask(target);
 }
 
-/* GUID and prefix are known, and that it has device management. */
+/* Called once GUID and prefix are known, and that the port has device management. */
 static void begin_partitions(struct mad_target *target)
 {
 	struct mad_scan_job *scan = target->scan;
@@ -156,7 +156,7 @@ static void got_port(struct mad_target *target, const struct sa_port *port)
 	target->first_ms = port->first_ms;
 	target->management = port->management;
 	if (target->management || target->scan->direct || target->scan->options.trust_management)
-		begin_partitions(target); /* a port the user named is asked whatever it says */
+		begin_partitions(target); /* a port that the user named is queried in any case */
 	else
 		finished(target);
 }
@@ -269,7 +269,7 @@ static void got_services(struct mad_target *target, const struct service_entry *
 	next_services(target);
 }
 
-/* What was read is of one state only if the change id is still the same. */
+/* The data read is consistent only if the change ID is still the same. */
 static void got_again(struct mad_target *target, const struct io_unit_info *info)
 {
 	if (get_be16(info->change_id) == target->now->change_id) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SRP targets among the services of I/O controllers (SRP-2, annex B), and the ways to write one
- * down. */
+/* Find SRP targets among the services of I/O controllers (SRP-2, annex B), and print them. */
 #include "mad.h"
 #include "names.h"
 #include <inttypes.h>
@@ -9,7 +8,7 @@
 #include <string.h>
 
 #define PREFIX       "SRP.T10:"
-#define IO_CLASS_16A 0x0100 /* what add_target takes when io_class is not given */
+#define IO_CLASS_16A 0x0100 /* add_target's default if io_class is absent */
 
 bool mad_srp_id_ext(const struct mad_service *service, char id_ext[17])
 {
@@ -95,7 +94,7 @@ void mad_srp_command(
 		add(line, ",tl_retry_count=%" PRIu32, more->tl_retry_count);
 	if (more->options)
 		add(line, "%s", more->options);
-	/* Last: kernels that do not know it stop reading there */
+	/* Put it last: kernels that do not know it stop parsing there */
 	if (more->imm_data > srp->send_size)
 		add(line, ",max_it_iu_size=%" PRIu32, srp->send_size);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Receive: match answers with requests in flight, pass on requests of others, count and drop the
- * rest. */
+/* Receive datagrams: match answers with requests in flight, pass on requests of others, count and
+ * drop the rest. */
 #include "xact.h"
 #include <errno.h>
 
 #define ROOM_MAX (64u << 20)
-#define TURN     256 /* datagrams read before others have their turn */
-#define REQUEST  8   /* datagrams that one of others' requests, which is answered, counts as */
+#define TURN     256 /* cost of datagrams per turn */
+#define REQUEST  8   /* cost of a request of another node, which is answered */
 
-/* Set is answered like Get; 13.4.5. */
+/* Set is answered with GetResp; 13.4.5. */
 static uint8_t response(uint8_t method)
 {
 	return (method == MAD_SET ? MAD_GET : method) | MAD_RESPONSE;
@@ -20,7 +20,7 @@ static bool redirects(const struct mad_hdr *hdr)
 }
 
 /* A redirection is GetResp(ClassPortInfo) for any request; 13.5.2. Some nodes use the method of the
- * request. */
+ * request instead. */
 static bool answers(const struct mad_req *req, const struct mad_hdr *hdr)
 {
 	bool elsewhere = redirects(hdr) && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO;
@@ -30,7 +30,7 @@ static bool answers(const struct mad_req *req, const struct mad_hdr *hdr)
 	return elsewhere && hdr->method == response(MAD_GET);
 }
 
-/* The request a datagram answers. */
+/* Find the request that a datagram answers. */
 static struct mad_req *match(struct mad *mad, const struct mad_hdr *hdr)
 {
 	uint32_t tid = (uint32_t)get_be64(hdr->tid);
@@ -51,7 +51,7 @@ static int pkey_index(const struct mad_port_info *port, uint16_t pkey)
 	return -ENOENT;
 }
 
-/* Where ClassPortInfo says that the class is served instead; 13.5.2. Only once: two nodes could
+/* Follow ClassPortInfo to where the class is served instead; 13.5.2. Only once, as two nodes could
  * redirect to each other. */
 static bool redirect(struct mad *mad, struct mad_req *req, const uint8_t *datagram, size_t len)
 {
@@ -102,7 +102,7 @@ static void take_answer(struct mad *mad, const uint8_t *datagram, size_t len)
 	if (req->mgmt_class == MAD_CLASS_SMP_DR)
 		answer.status &= (uint16_t)~MAD_STATUS_DR_D;
 	if (answer.status == MAD_STATUS_BUSY) {
-		req->last_status = answer.status; /* repeated at its next try */
+		req->last_status = answer.status; /* resent with its next try */
 		return;
 	}
 	mad->counters.answers++;
@@ -110,7 +110,7 @@ static void take_answer(struct mad *mad, const uint8_t *datagram, size_t len)
 		mad_xact_finish(mad, req, &answer);
 }
 
-/* What it costs of a turn. */
+/* Handle a datagram; returns its cost. */
 static unsigned take(
 	struct mad *mad, const struct mad_addr *from, const uint8_t *datagram, size_t len)
 {
@@ -147,6 +147,6 @@ void mad_xact_readable(struct loop_fd *fd, uint32_t events)
 		}
 		if (len)
 			spent += take(mad, &from, datagram, (size_t)len);
-		mad->room = XACT_ROOM; /* tables are rare, and their memory goes back */
+		mad->room = XACT_ROOM; /* tables are rare, so free their memory */
 	}
 }

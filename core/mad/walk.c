@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Looking at the fabric by directed route: from our own port through every link that is up, each
- * node once, some links at a time. What is behind an end port's LID is left to scan.c. */
+/* Discover the fabric by directed routes: from our own port across every active link, each node
+ * once, several links in parallel. scan.c queries what is behind the LIDs. */
 #include "grow.h"
 #include "xact.h"
 #include <errno.h>
@@ -9,12 +9,12 @@
 #include <string.h>
 
 #define SCOUTS    32
-#define NODES_MAX 65536 /* more have no LIDs */
-#define SMP_MS    100   /* agents answer at once */
+#define NODES_MAX 65536 /* there are not more LIDs */
+#define SMP_MS    100   /* agents answer immediately */
 
 enum look { LOOK_PORT, LOOK_NODE, LOOK_END };
 
-struct node { /* a switch, whose ports are looked at one after the other */
+struct node { /* a switch, whose ports are visited one after the other */
 	uint8_t ports, next, hops, hop[SMP_HOPS_MAX];
 };
 
@@ -23,7 +23,7 @@ struct scout { /* one request in flight */
 	struct mad_req req;
 	enum look look;
 	bool busy;
-	uint8_t hops, hop[SMP_HOPS_MAX], link; /* a hop once it is known to be up */
+	uint8_t hops, hop[SMP_HOPS_MAX], link; /* link: becomes a hop once it is known to be up */
 	uint64_t guid;
 };
 
@@ -33,7 +33,7 @@ struct walk {
 	struct scout scout[SCOUTS];
 	struct node *node;
 	unsigned nodes, at, busy;
-	uint64_t *seen; /* GUIDs, open addressing */
+	uint64_t *seen; /* GUIDs seen, a hash table with open addressing */
 	unsigned seens;
 	int err, over;
 	struct loop_timer deadline;
@@ -49,7 +49,7 @@ static void stop(struct walk *walk, int err)
 	walk->over = 1;
 }
 
-/* False: it was there already. */
+/* False: the GUID was known already. */
 static bool add_seen(struct walk *walk, uint64_t guid)
 {
 	unsigned at = (unsigned)((guid * 0x9e3779b97f4a7c15ull) >> 47) % SEEN_ROOM;
@@ -113,7 +113,7 @@ static void add_switch(struct scout *scout, unsigned ports)
 	memcpy(node->hop, scout->hop, sizeof(node->hop));
 }
 
-/* A node is known by its GUID, its end ports by their own: each port of an adapter is one. */
+/* A node is identified by its GUID, an end port by its own: each port of an adapter counts. */
 static void got_node(struct scout *scout, const struct node_info *info)
 {
 	struct walk *walk = scout->walk;
@@ -173,7 +173,7 @@ static void answered(struct mad_req *req, const struct mad_answer *answer)
 	}
 }
 
-/* The next unexplored link of a switch; false: none now. */
+/* Get the next unexplored link of a switch; false: none at the moment. */
 static bool next_link(struct walk *walk, struct scout *scout)
 {
 	for (; walk->at < walk->nodes; walk->at++) {
@@ -181,7 +181,7 @@ static bool next_link(struct walk *walk, struct scout *scout)
 
 		if (node->next > node->ports || !node->next)
 			continue;
-		scout->link = node->next++; /* 255 ports: becomes 0 */
+		scout->link = node->next++; /* after port 255 it becomes 0 */
 		scout->hops = node->hops;
 		memcpy(scout->hop, node->hop, sizeof(scout->hop));
 		return true;
@@ -211,7 +211,7 @@ static void too_late(struct loop_timer *timer)
 	stop(container_of(timer, struct walk, deadline), -ETIMEDOUT);
 }
 
-/* Our own node, and what is behind our own port. */
+/* Start with our own node and the peer of our own port. */
 static void start(struct walk *walk)
 {
 	for (unsigned i = 0; i < SCOUTS; i++)

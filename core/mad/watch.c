@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Watch a port: poll its state once a second, and subscribe to the subnet administrator's reports
- * about the fabric. The owner decides what to do. */
+ * about the fabric. The owner decides how to react. */
 #include "xact.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 #define LOOK_MS    1000
-#define PKEYS_EACH 8 /* of 128 entries at most, each of which is a file */
-/* after the port has changed, half as much more or less: all hosts see that at once */
+#define PKEYS_EACH 8 /* of up to 128 entries, each of which is a file */
+/* delay after a change of the port, plus or minus half, as all hosts see the change at once */
 #define SOON_MS  500
-#define BACK_MS  1000 /* after a failure; it doubles */
+#define BACK_MS  1000 /* first delay after a failure; doubles each time */
 #define BACK_MAX 60000
 #define END_MS   1000
 #define SUBS     (sizeof(((struct mad_watch *)0)->sub) / sizeof(struct mad_subscription))
-/* what ends subscriptions */
+/* events that end subscriptions */
 #define NEW_ROUND                                                                                  \
 	(PORT_EVENT_STATE | PORT_EVENT_LID | PORT_EVENT_SM | PORT_EVENT_REREGISTER | PORT_EVENT_GID)
 #define KNOWN (NEW_ROUND | PORT_EVENT_PKEYS)
@@ -27,7 +27,7 @@ static void set_timer(struct mad_watch *watch, struct loop_timer *timer, uint32_
 	loop_timer_set(watch->mad->loop, timer, loop_clock() + ms * 1000000ull);
 }
 
-/* From half of it to half as much more. */
+/* Random from half to one and a half of it. */
 static uint32_t about(uint32_t ms)
 {
 	uint32_t any = 0;
@@ -68,7 +68,7 @@ static void send(struct mad_watch *watch, unsigned i, bool subscribe,
 	mad_send(watch->mad, &sub->req);
 }
 
-/* A round of subscriptions is over. */
+/* A round of subscriptions has ended. */
 static void settle(struct mad_watch *watch, int err)
 {
 	uint32_t next_ms = MAD_RENEW_MS;
@@ -168,7 +168,7 @@ static void tell(struct loop_work *work)
 	watch->changed(watch, what);
 }
 
-/* Several changes within a while make one round; the first sets its time. */
+/* Changes that follow each other closely share one round, whose time the first one sets. */
 static void note(struct mad_watch *watch, unsigned what)
 {
 	if (!what)
@@ -232,7 +232,7 @@ void mad_watch_gone(struct mad_watch *watch)
 	loop_work_add(watch->mad->loop, &watch->tell);
 }
 
-/* Only the subnet administrator may report. */
+/* Accept reports only from the subnet administrator. */
 static bool is_report(const struct mad_watch *watch, const struct mad_addr *from,
 	const uint8_t *datagram, size_t len)
 {
@@ -245,7 +245,7 @@ static bool is_report(const struct mad_watch *watch, const struct mad_addr *from
 		       (watch->sa_lid && from->lid == watch->sa_lid));
 }
 
-/* Said again is answered again: the answer before may be lost. */
+/* Answer repeated reports, too, as the earlier answer may be lost. */
 static void answer(const struct mad *mad, const struct mad_addr *from, const uint8_t *datagram)
 {
 	uint8_t out[MAD_LEN];
@@ -311,7 +311,7 @@ static void unsubscribed(struct mad_req *req, const struct mad_answer *from)
 		set_timer(watch, &watch->end, 0);
 }
 
-/* One that was not answered may stand all the same. */
+/* A subscription without an answer may exist nevertheless. */
 static void unsubscribe(struct mad_watch *watch)
 {
 	for (unsigned i = 0; i < SUBS; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Requests and their answers: many in flight, few to each destination, each with its own deadline.
- * Every try has a transaction id of its own and all of them count until the deadline, so that a
- * late answer is an answer. take.c receives; scan.c and watch.c send the requests. */
+/* Requests and their answers: many in flight, few per destination, each with its own deadline.
+ * Every try has its own transaction ID, and all of them are valid until the deadline, so that a
+ * late answer counts. take.c receives; scan.c and watch.c send the requests. */
 #include "xact.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 
-#define TRIES_MAX 7 /* three bits above them */
-/* the kernel counts milliseconds in 32 bits, and a table has more than this */
+#define TRIES_MAX 7 /* three bits above those of the slot */
+/* the kernel counts milliseconds in 32 bits; enough for a table, too */
 #define ANSWER_MAX_MS (60 * 60 * 1000)
 #define WAIT_MS       250
 #define WAIT_LEAST    50
-#define TABLE_TIMES   4 /* as long as other answers */
-/* the kernel keeps waiting longer than we do: only one of the two says that time is up */
+#define TABLE_TIMES   4 /* a table gets this many times the time of other answers */
+/* the kernel's timeout is later than ours, so that only ours is reported */
 #define KERNEL_MORE_MS 2000
 
 enum { IDLE, QUEUED, FRESH, WAITED };
@@ -41,7 +41,7 @@ static void take_slot(struct mad *mad, struct mad_req *req)
 		slot->round = 1;
 }
 
-/* Out of flight: no answer finds it any more. */
+/* Remove the request from those in flight, so that answers no longer match it. */
 void mad_xact_release(struct mad *mad, struct mad_req *req)
 {
 	loop_timer_del(mad->loop, &req->timer);
@@ -80,7 +80,7 @@ static void build_sa(const struct mad_req *req, struct sa_hdr *sa, size_t len)
 
 	sa->mask = put_be64(req->mask);
 	sa->rmpp.version = sa->rmpp.type = many || req->method == MAD_GET_TABLE;
-	sa->rmpp.rtime_flags = many ? MAD_RMPP_ACTIVE : 0; /* the kernel makes the segments */
+	sa->rmpp.rtime_flags = many ? MAD_RMPP_ACTIVE : 0; /* the kernel splits it into segments */
 }
 
 static void build(const struct mad *mad, const struct mad_req *req, uint8_t *out, size_t len)
@@ -142,7 +142,7 @@ static void shorten(const struct mad *mad, struct mad_req *req, uint64_t now)
 		req->end_ns = end;
 }
 
-/* Another try, and the time until the next. */
+/* Send another try, and set the time until the next. */
 static int try(struct mad *mad, struct mad_req *req)
 {
 	uint64_t now = loop_now(mad->loop), left_ms = (req->end_ns - now) / 1000000, next;
@@ -150,7 +150,7 @@ static int try(struct mad *mad, struct mad_req *req)
 
 	req->tries++;
 	if (err && err != -EAGAIN && err != -ENOMEM && err != -ENOBUFS)
-		return err; /* the others pass, and count as lost */
+		return err; /* other errors count as a lost try */
 	mad->counters.sent++;
 	next = now + req->wait_ms * 1000000ull;
 	req->wait_ms *= 2;
@@ -170,7 +170,7 @@ static void time_up(struct loop_timer *timer)
 
 	if (loop_now(mad->loop) < req->end_ns) {
 		if (req->state == FRESH) {
-			req->state = WAITED; /* the next one may be sent */
+			req->state = WAITED; /* the next request may be sent */
 			queue_of(mad, req)->fresh--;
 			loop_work_add(mad->loop, &mad->work);
 		}
@@ -184,8 +184,8 @@ static void time_up(struct loop_timer *timer)
 	mad_xact_finish(mad, req, &answer);
 }
 
-/* The first wait is as long as the owner says, but so short that all tries, each wait twice the one
- * before, fit into the time. */
+/* The first wait is what the owner asked for, but short enough for all tries, each wait twice the
+ * previous, to fit into the time. */
 static uint32_t first_wait(const struct mad *mad, const struct mad_req *req)
 {
 	uint32_t most = mad->limits.answer_ms / ((1u << mad->limits.tries) - 1),
@@ -196,7 +196,7 @@ static uint32_t first_wait(const struct mad *mad, const struct mad_req *req)
 	return wait < WAIT_LEAST ? WAIT_LEAST : wait;
 }
 
-/* A table takes the administrator long, and asking twice makes it compute twice. */
+/* The administrator takes long for a table, and computes it again for each retry. */
 static void set_times(struct mad *mad, struct mad_req *req)
 {
 	uint64_t all_ms = mad->limits.answer_ms;
@@ -235,7 +235,7 @@ static void unlink_req(struct xact_queue *queue, struct mad_req **at)
 		queue->last = at;
 }
 
-/* The first one whose destination is not busy. */
+/* Find the first request whose destination is not busy. */
 static struct mad_req *pick(struct mad *mad, struct xact_queue *queue)
 {
 	if (queue->fresh >= queue->window || mad->free == XACT_SLOTS)
@@ -304,7 +304,7 @@ void mad_forget(struct mad *mad, struct mad_req *req)
 	}
 }
 
-/* Nothing will come any more. */
+/* The device is gone. */
 void mad_xact_gone(struct mad *mad, int err)
 {
 	struct mad_answer answer = { .err = err };
@@ -366,7 +366,7 @@ int mad_open(struct mad **out, struct loop *loop, const struct mad_port_info *po
 
 	if (!mad)
 		return diag_sys(diag, ENOMEM, "MAD transactions");
-	/* so that answers to a former run match nothing */
+	/* so that answers to an earlier run match no request */
 	(void)!getrandom(&round, sizeof(round), GRND_NONBLOCK);
 	mad->loop = loop;
 	mad->port = *port;

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An open port: requests in flight (xact.c), received datagrams (take.c), its watch (watch.c). */
+/* An open port: requests in flight (xact.c), received datagrams (take.c), the watch (watch.c). */
 #pragma once
 #include "codec.h"
 #include "dev.h"
 
-#define XACT_ROOM  4096 /* of the receive buffer; grows for tables */
-#define XACT_SLOTS 8192 /* requests in flight: low bits of the transaction id */
+#define XACT_ROOM  4096 /* receive buffer, bytes; grows for tables */
+#define XACT_SLOTS 8192 /* most requests in flight: low bits of the transaction ID */
 
 struct xact_slot {
 	struct mad_req *req;
-	uint16_t round; /* of its use; 0 never, as OpenSM ignores transaction id 0 */
+	uint16_t round; /* use of the slot; never 0, as OpenSM ignores transaction ID 0 */
 	uint16_t next_free;
 };
 
-struct xact_queue { /* by destination: the subnet administrator, all others */
+struct xact_queue { /* one for the subnet administrator, one for all others */
 	struct mad_req *head, **last;
 	uint32_t fresh, window;
 };
 
 struct mad_counters {
-	uint64_t sent, again, answers, late /* or of strangers, or twice */, timeouts, reports;
+	uint64_t sent, again, answers, late /* late, of unknown senders, or duplicate */, timeouts,
+		reports;
 };
 
 struct mad {
@@ -33,38 +34,40 @@ struct mad {
 	struct xact_queue sa, others;
 	struct xact_slot slot[XACT_SLOTS];
 	uint16_t free;       /* XACT_SLOTS = none */
-	uint8_t busy[65536]; /* in flight, by LID */
+	uint8_t busy[65536]; /* requests in flight by LID */
 	size_t room;
-	int gone; /* -errno of the device */
+	int gone; /* -errno of the removed device */
 	struct mad_watch *watch;
 };
 
-size_t mad_xact_data_at(uint8_t mgmt_class); /* the attribute in a datagram */
+size_t mad_xact_data_at(uint8_t mgmt_class); /* offset of the attribute in a datagram */
 void mad_xact_enqueue(struct mad *, struct mad_req *);
-void mad_xact_release(
-	struct mad *, struct mad_req *); /* out of flight: no answer finds it any more */
+void mad_xact_release(struct mad *,
+	struct mad_req *); /* remove from those in flight: answers no longer match it */
 void mad_xact_finish(struct mad *, struct mad_req *, const struct mad_answer *);
 void mad_xact_readable(struct loop_fd *, uint32_t events);
-/* Ends all requests with -err; the watch hears of it. */
+/* End all requests with -err, and inform the watch. */
 void mad_xact_gone(struct mad *, int err);
 
-/* A datagram that is not an answer. False: not for us, dropped. */
+/* Handle a datagram that is not an answer. False: not for us, dropped. */
 bool mad_watch_request(
 	struct mad_watch *, const struct mad_addr *from, const uint8_t *datagram, size_t len);
 void mad_watch_gone(struct mad_watch *);
 
-/* Before requests of another class than subnet administration and device management are sent. */
+/* Call before sending requests of classes other than subnet administration and device
+ * management. */
 int mad_class(struct mad *, uint8_t mgmt_class, struct diag *);
 struct loop *mad_loop(const struct mad *);
 const struct mad_counters *mad_counters(const struct mad *);
 
 struct mad_answer {
-	/* 0; -ETIMEDOUT; -EBUSY: it said so until the end; -EMSGSIZE; -ENETDOWN: the device is
-	 * gone; else of sending */
+	/* 0; -ETIMEDOUT; -EBUSY: busy until the deadline; -EMSGSIZE; -ENETDOWN: the device is gone;
+	 * or an error of sending */
 	int err;
-	uint16_t status; /* of the answer; a redirection is one only if it leads on, or nowhere */
-	const uint8_t *mad; /* whole; valid in `done` only */
+	uint16_t status;    /* of the answer; a redirection only if it could not be followed */
+	const uint8_t *mad; /* the whole datagram; valid only in `done` */
 	size_t len;
 };
-void mad_send(struct mad *, struct mad_req *);   /* never calls done itself */
-void mad_forget(struct mad *, struct mad_req *); /* no done any more; allowed when not in flight */
+void mad_send(struct mad *, struct mad_req *); /* never calls done itself */
+void mad_forget(
+	struct mad *, struct mad_req *); /* done is not called any more; allowed if not in flight */
