@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The disks as exports of an NBD server, over TCP and unix sockets. Serving is core/proto/nbd's. */
+/* Export disks by an NBD server over TCP and unix sockets. core/proto/nbd serves them. */
 #include "fronts.h"
 #include "nbd_server.h"
 #include <errno.h>
@@ -12,11 +12,11 @@ struct nbd_front {
 	struct front front;
 	struct nbd_options nbd;
 	struct nbd_server *server;
-	char number[NBD_EXPORTS][12]; /* names of exports that were given none */
-	char dir[96];                 /* of the private socket, "" = none */
+	char number[NBD_EXPORTS][12]; /* names of exports without a given one */
+	char dir[96];                 /* directory of the private socket, "" = none */
 };
 
-/* A private directory keeps all others from the socket inside it. */
+/* The socket's directory is private, so that no other user reaches it. */
 static int private_socket(struct nbd_front *f, struct addr *addr, struct diag *diag)
 {
 	const char *places[] = { getenv("TMPDIR"), "/tmp", "/run", "/dev/shm" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Each disk as a block device of this machine, /dev/nbdN, by the kernel's NBD client. The device is
- * nbd_dev.c's, the server behind it core/proto/nbd's. */
+/* Export each disk as a block device of this host, /dev/nbdN, by the kernel's NBD client. nbd_dev.c
+ * handles the device, core/proto/nbd the server behind it. */
 #include "disk_open.h"
 #include "fronts.h"
 #include "kernel_nbd.h"
@@ -18,8 +18,8 @@ struct dev_front {
 	struct nbd_server *server;
 	struct nbd_dev *dev[NBD_EXPORTS];
 	char name[NBD_EXPORTS][12], id[NBD_EXPORTS][DISK_KEY + 16];
-	unsigned devs;          /* started */
-	bool gone[NBD_EXPORTS]; /* told of */
+	unsigned devs;          /* started devices */
+	bool gone[NBD_EXPORTS]; /* reported as gone */
 };
 
 static int read_options(struct front *front)
@@ -55,7 +55,7 @@ static int read_options(struct front *front)
 	return kernel_nbd_ready(front->daemon->root, call->diag);
 }
 
-/* Somebody else has disconnected it. Without any device there is nothing left to do. */
+/* Another process has disconnected the device. Without any device there is nothing left to do. */
 static void ended(struct nbd_dev *dev, void *user)
 {
 	struct dev_front *f = user;
@@ -95,7 +95,7 @@ static int start_dev(struct dev_front *f, unsigned i)
 	if (want->nbd_dev.given)
 		dev.index = (int)want->nbd_dev.number;
 	disk_key(d->call->operand[i], d->disk[i], key);
-	/* memory is gone with the process: nobody after it has that identifier */
+	/* ram: memory ends with the process, so no later process has this identifier */
 	if (key[0])
 		snprintf(f->id[i], sizeof(f->id[i]), KERNEL_NBD_OURS "%s%s", key,
 			f->nbd.export[i].ro || d->disk[i]->lim.ro ? " ro" : "");
@@ -124,7 +124,7 @@ static int start(struct front *front)
 		};
 	}
 	f->nbd.loops = d->loops;
-	/* further threads would only hold memory that is locked */
+	/* more threads would only hold locked memory */
 	f->nbd.nloops = d->nloops < sockets ? d->nloops : sockets;
 	err = nbd_server_start(&f->server, d->loop, &f->nbd, d->call->diag);
 	for (unsigned i = 0; !err && i < d->disks; i++)
@@ -194,7 +194,7 @@ static void changed(struct front *front, struct bdev *bdev)
 			nbd_dev_changed(f->dev[i]);
 }
 
-/* What others wrote comes through the server, which therefore stops later. */
+/* Writes to the device go through the server, which therefore stops later. */
 static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
 	struct dev_front *f = container_of(front, struct dev_front, front);
@@ -210,7 +210,7 @@ static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 	struct dev_front *f = container_of(front, struct dev_front, front);
 	int err = 0, stopped;
 
-	/* what never got ready goes, but one of a former run stays as it was found */
+	/* delete a device that never got ready, but leave one of an earlier run as it was found */
 	for (unsigned i = 0; i < f->devs && !front->daemon->ready; i++)
 		if (f->dev[i] && !nbd_dev_recovered(f->dev[i]))
 			nbd_dev_stop(f->dev[i], timeout_ms, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The disks as namespaces of an NVMe-oF target, over RDMA and TCP. Serving is core/proto/nvme's. */
+/* Export disks as namespaces of an NVMe-oF target over RDMA and TCP. core/proto/nvme serves
+ * them. */
 #include "disk_open.h"
 #include "fronts.h"
 #include "kernel_rdma.h"
@@ -19,7 +20,8 @@ struct nvme_front {
 	struct disk_identity id[NVME_TARGET_DISKS];
 };
 
-/* The same address for RDMA and TCP is one listener. ways 0: RDMA, as the address says. */
+/* The same address for RDMA and TCP makes one listener. ways 0: RDMA, with the keys in the
+ * address. */
 static int add_listen(
 	struct nvme_target_options *opt, const char *given, unsigned ways, struct diag *diag)
 {
@@ -100,8 +102,8 @@ static void disk_changed(struct front *front, struct bdev *bdev)
 		nvme_target_resized(target, bdev);
 }
 
-/* Hosts take two namespaces of one identity for one disk, and two identities for two disks, each
- * with its own cached blocks. */
+/* Hosts take two namespaces with one identity for one disk, and two identities for two disks, each
+ * with its own page cache. */
 static int refuse_twice(const struct nvme_front *f, unsigned i)
 {
 	const struct daemon *d = f->front.daemon;
@@ -155,7 +157,7 @@ static int listen_all(struct nvme_front *f)
 	for (unsigned i = 0; i < f->opt.listens; i++)
 		verbs_only &= f->opt.listen[i].ways == WAY_VERBS;
 	if (((const struct serve_want *)f->front.want)->rdma.count)
-		kernel_rdma_ready(d->root, &rdma); /* loads modules for verbs where it can */
+		kernel_rdma_ready(d->root, &rdma); /* loads the modules for verbs if possible */
 	daemon_wait_begin(&wait, d->call, d->loop);
 	err = nvme_target_start(&f->target, d->loop, &f->opt, ms, d->call->diag);
 	daemon_wait_end(&wait, d->loop);
@@ -187,7 +189,7 @@ static int start(struct front *front)
 	return err;
 }
 
-/* A target on all addresses is reached under the first that others can use, IPv4 before IPv6. */
+/* For a target on all addresses print the first that other hosts can use, IPv4 before IPv6. */
 static void host_text(const struct addr *addr, char text[ADDR_TEXT])
 {
 	struct ifaddrs *all = NULL;
@@ -218,8 +220,7 @@ static void host_text(const struct addr *addr, char text[ADDR_TEXT])
 	addr_host(&best, text);
 }
 
-/* What only hosts with an iWARP device can run is marked as such, by a comment that a shell
- * ignores. */
+/* Marks commands for hosts with an iWARP device only; a comment for the shell. */
 #define IWARP_ONLY " # the host needs an iWARP device, such as siw"
 
 static void show_way(struct out *out, const struct addr *bound, const char *nqn, bool rdma,
@@ -272,7 +273,7 @@ static void show_disks(struct out *out, const struct nvme_front *f)
 	out_end(out);
 }
 
-/* The connect lines of every subsystem on every way that is up. */
+/* Print the connect command for every subsystem and each transport that is up. */
 static void show(const struct front *front, struct out *out)
 {
 	const struct nvme_front *f = container_of(front, struct nvme_front, front);
@@ -338,7 +339,7 @@ static void status(const struct front *front, struct out *out)
 	out_end(out);
 }
 
-/* A target that ends gets no news of a disk. */
+/* Once the target is stopping, disk changes are not passed on to it. */
 static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
 	struct nvme_front *f = container_of(front, struct nvme_front, front);

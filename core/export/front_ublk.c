@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Each disk as a block device of this machine, /dev/ublkbN. Serving it is ublk.c's. */
+/* Export each disk as a block device of this host, /dev/ublkbN, by ublk.c. */
 #include "disk_open.h"
 #include "fronts.h"
 #include "kernel_disk.h"
@@ -14,11 +14,11 @@
 struct ublk_front {
 	struct front front;
 	int dev;
-	struct ublk **device; /* one a disk; NULL: it was detached */
+	struct ublk **device; /* one per disk; NULL: it was detached */
 	unsigned devices;
 	struct loop_work reap;
-	int lost;   /* how one that was detached ended */
-	bool stuck; /* one that failed to start holds its disk */
+	int lost;   /* error of a detached device */
+	bool stuck; /* a device that failed to start still uses its disk */
 };
 
 static int read_options(struct front *front)
@@ -36,7 +36,7 @@ static int read_options(struct front *front)
 	return f->dev < 0 ? f->dev : 0;
 }
 
-/* By this a later run knows its device. */
+/* A later run recognises its device by this key. */
 static uint64_t key_of(const char *uri, const struct bdev *disk)
 {
 	uint64_t key = 0xcbf29ce484222325;
@@ -48,7 +48,7 @@ static uint64_t key_of(const char *uri, const struct bdev *disk)
 	return text[0] ? key | 1 : 0;
 }
 
-/* False: it was detached. */
+/* False: the device was detached. */
 static bool look(const struct ublk_front *f, unsigned i, struct ublk_info *info)
 {
 	if (f->device[i])
@@ -56,7 +56,7 @@ static bool look(const struct ublk_front *f, unsigned i, struct ublk_info *info)
 	return f->device[i];
 }
 
-/* Those that were detached go, and with them what their disk is held by. */
+/* Free detached devices, and what holds their disks. */
 static void reap(struct loop_work *work)
 {
 	struct ublk_front *f = container_of(work, struct ublk_front, reap);
@@ -216,8 +216,8 @@ static void changed(struct front *front, struct bdev *disk)
 	}
 }
 
-/* A process that has the device open while its disk does not answer can neither write more nor
- * close it: don't wait for that one. */
+/* Don't wait for a process that has the device open while its disk does not answer: it can neither
+ * write nor close it. */
 static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
 	const struct ublk_front *f = container_of(front, struct ublk_front, front);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* /dev/nbdN: socket pairs between the kernel's nbd driver (core/kernel) and our NBD server
- * (core/proto/nbd), new ones for those that died, and the disk's new size. What asks the kernel has
- * a thread of its own: it may wait for requests that this one answers. It waits for a process that
- * asks, so that this one can end at any time. */
+/* /dev/nbdN: connect the kernel's nbd driver (core/kernel) and our NBD server (core/proto/nbd) by
+ * socket pairs, replace those that fail, and update the size. Commands to the kernel run in a
+ * thread, as they may wait for requests that this process answers. The thread runs them in a child,
+ * so that this process can end at any time. */
 #include "nbd_dev.h"
 #include "kernel_nbd.h"
 #include "loop.h"
@@ -15,20 +15,20 @@
 #include <unistd.h>
 
 #define MSEC      1000000ull
-#define FOREVER_S 2147483u /* what 31 bits of a kernel's jiffies hold at 1000 Hz */
-#define GRACE_S   30       /* that the kernel waits longer than the disk */
-/* each time the kernel writes a line to its log for each request that is held */
+#define FOREVER_S 2147483u /* the kernel counts jiffies in 31 bits, at up to 1000 Hz */
+#define GRACE_S   30       /* the kernel waits that much longer than the disk */
+/* each time the kernel logs a line for each held request */
 #define RESEND_S     10
 #define RETRY_MS     200
-#define TAKE_OVER_MS 5000 /* for a process that was killed to be gone */
+#define TAKE_OVER_MS 5000 /* time for a killed process to end */
 #define SOCKET_BYTES (1 << 20)
 
 struct link { /* one connection */
 	struct nbd_adopted adopted;
 	struct nbd_dev *dev;
 	bool alive;
-	int ours, kernels; /* sockets on their way, -1 = none */
-	bool taken;        /* by the kernel, and nobody serves it yet */
+	int ours, kernels; /* sockets not yet connected, -1 = none */
+	bool taken;        /* the kernel has it, but the server does not serve it yet */
 };
 
 struct nbd_dev {
@@ -37,8 +37,8 @@ struct nbd_dev {
 	struct crew *crew;
 	struct kernel_nbd kernel;
 	struct link link[KERNEL_NBD_CONNECTIONS];
-	unsigned links, alive; /* links: that the device has */
-	/* one question to the kernel at a time */
+	unsigned links, alive; /* links: number of connections of the device */
+	/* at most one command to the kernel at a time */
 	struct loop_msg ask, answer;
 	int (*question)(struct nbd_dev *, struct diag *);
 	void (*answered)(struct nbd_dev *, int err);
@@ -46,17 +46,16 @@ struct nbd_dev {
 	int result;
 	volatile int idle;
 	int fds[KERNEL_NBD_CONNECTIONS];
-	bool grown; /* the kernel is to be told a new size */
+	bool grown; /* the kernel must be informed of a new size */
 	bool stopping, ended;
-	uint64_t deadline; /* to get ready, 0 = none */
-	uint32_t stop_ms;  /* 0 = at once, whoever uses it */
+	uint64_t deadline; /* until it must be ready, 0 = none */
+	uint32_t stop_ms;  /* 0 = at once, whether or not it is in use */
 	struct loop_timer again;
 };
 
 static void next(struct nbd_dev *dev);
 
-/* The kernel's end blocks, ours does not. Room for some requests in one go saves turns of both
- * sides. */
+/* The kernel's end blocks, ours does not. Buffers for several requests save turns of both sides. */
 static int pair_open(struct link *link, struct diag *diag)
 {
 	int fd[2], size = SOCKET_BYTES;
@@ -84,7 +83,7 @@ static void pairs_close(struct nbd_dev *dev)
 	}
 }
 
-/* Sockets for all connections below `count` that are not alive. */
+/* Create sockets for all connections below `count` that are not alive. */
 static int pairs_open(struct nbd_dev *dev, unsigned count, struct diag *diag)
 {
 	dev->kernel.nfds = 0;
@@ -101,7 +100,8 @@ static int pairs_open(struct nbd_dev *dev, unsigned count, struct diag *diag)
 	return 0;
 }
 
-/* A socket that the kernel did not take has nobody at its other end once we have let go of that. */
+/* If the kernel did not take the socket, closing ours of that end makes the other one report
+ * EOF. */
 static bool is_taken(struct link *link)
 {
 	char byte;
@@ -197,7 +197,7 @@ static void try_later(struct nbd_dev *dev)
 	loop_timer_set(dev->loop, &dev->again, loop_now(dev->loop) + RETRY_MS * MSEC);
 }
 
-/* The kernel may not have seen yet that the old ones are dead. */
+/* The kernel may not have noticed yet that the old connections are dead: retry later. */
 static void renewed(struct nbd_dev *dev, int err)
 {
 	if (err || dev->ended) /* the server may be about to stop */
@@ -299,7 +299,7 @@ static uint64_t sooner(const struct nbd_dev *dev, uint64_t at)
 	return dev->deadline && dev->deadline < at ? dev->deadline : at;
 }
 
-/* What is left for the next call to the kernel. */
+/* Time left for the next command to the kernel. */
 static uint32_t left_ms(const struct nbd_dev *dev)
 {
 	uint64_t now = loop_clock();
@@ -314,8 +314,8 @@ static int kernel_call(struct nbd_dev *dev, int (*fn)(struct loop *, void *))
 	return loop_call(dev->loop, crew_loop(dev->crew, 0), fn, dev);
 }
 
-/* A write that a former run sent may still be executed, and must not come after one that is
- * answered now. */
+/* A write of an earlier run may still be executed, and must not overtake one that is answered from
+ * now on. */
 static int outwait(struct nbd_dev *dev)
 {
 	uint32_t quiesce_ms = dev->opt.bdev->lim.quiesce_ms;
@@ -334,8 +334,7 @@ static int outwait(struct nbd_dev *dev)
 	return 0;
 }
 
-/* A device that was left has as many connections as it was made with, and so is offered all that it
- * may have. */
+/* A recovered device has as many connections as it was created with, so offer the maximum. */
 static int offer(struct nbd_dev *dev)
 {
 	int err = pairs_open(
@@ -473,8 +472,7 @@ void nbd_dev_free(struct nbd_dev *dev)
 	if (!dev)
 		return;
 	loop_timer_del(dev->loop, &dev->again);
-	if (!dev->idle) /* the kernel has not answered; a thread waits for that, and the process is
-			   to end */
+	if (!dev->idle) /* a thread still waits for the kernel; the process has to end */
 		return;
 	crew_stop(dev->crew);
 	free(dev);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A ublk device's life: its queues, its start and its end. Which device it is, is ublk_make.c's. */
+/* The life of a ublk device: its queues, start and end. ublk_make.c chooses or creates the
+ * device. */
 #include "ublk.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 #include <unistd.h>
 
 #define MSEC      1000000ull
-#define DELETE_MS 2000 /* for others to close it: it is deleted as soon as they do */
+#define DELETE_MS 2000 /* time for others to close it: it is deleted as soon as they do */
 
 void ublk_pause(struct loop *loop, unsigned ms)
 {
@@ -40,7 +41,7 @@ static void queue_over(struct loop_msg *msg)
 		u->opt.ended(u, u->opt.user);
 }
 
-/* Before the start no device comes about without this tag. */
+/* Without this tag the device can't be started. */
 static void queue_bad(struct loop_msg *msg)
 {
 	struct ublk_queue *q = container_of(msg, struct ublk_queue, bad);
@@ -49,7 +50,7 @@ static void queue_bad(struct loop_msg *msg)
 		ublk_ctl_give_up(&q->ublk->ctl, q->refused);
 }
 
-/* Where queues have threads of their own, each runs where its requests come from. */
+/* Run each queue, if it has a thread of its own, on the CPUs its requests come from. */
 static void ask_affinity(struct ublk *u)
 {
 	if (u->opt.nloops < 2 || u->opt.nloops < u->info.queues)
@@ -106,15 +107,15 @@ static void close_queues(struct ublk *u)
 static void ublk_free(struct ublk *u)
 {
 	close_queues(u);
-	ublk_pause(u->loop, 1); /* messages of the queues may be under way */
+	ublk_pause(u->loop, 1); /* handle messages of the queues that are in flight */
 	ublk_ctl_close(&u->ctl);
 	free(u->queue);
 	free(u->cpus);
 	free(u);
 }
 
-/* What the start waits for is a request to a disk that does not answer, or a tag that nobody will
- * fetch: both end now, so that the process can. */
+/* The start waits for a request to a disk that does not answer, or for a tag that will not be
+ * fetched: fail both, so that the process can end. */
 static void fail_start(struct ublk *u)
 {
 	for (unsigned i = 0; i < u->opened; i++)
@@ -123,8 +124,8 @@ static void fail_start(struct ublk *u)
 	loop_wait(u->loop, &u->ctl.over, loop_clock() + DELETE_MS * MSEC);
 }
 
-/* A device that did not come up is not left; one that was taken over stays for another attempt.
- * False: the disk or the kernel holds on to memory of ours. */
+/* Delete a device that did not start; one that was taken over stays for another attempt. False: the
+ * disk or the kernel still uses our memory. */
 static bool undo(struct ublk *u)
 {
 	if (u->ctl.pending)
@@ -133,7 +134,7 @@ static bool undo(struct ublk *u)
 		if (u->queue[i].ours)
 			return false;
 	close_queues(u);
-	if (u->ctl.pending) { /* ends with its ring */
+	if (u->ctl.pending) { /* the command ends with its ring */
 		ublk_ctl_close(&u->ctl);
 		if (ublk_ctl_open(&u->ctl, u->loop, u->opt.dev, NULL))
 			return false;
@@ -242,7 +243,7 @@ static int flush_disk(struct loop *loop, void *arg)
 	return bdev_flush(flush->u->queue[0].lane, flush->u->deadline, flush->diag);
 }
 
-/* What the device's own cache holds, then the device: its requests are answered. */
+/* Flush the device's page cache, then stop the device once its requests are answered. */
 static int stop_device(struct ublk *u, uint32_t timeout_ms, struct diag *diag)
 {
 	int rc = u->params.attrs & UBLK_ATTR_READ_ONLY

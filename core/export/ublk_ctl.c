@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Commands to the ublk driver. The kernel works on each in a thread of its own, so that one may
- * wait for requests that are served here meanwhile: starting a device ends when the partition table
- * was read from it. */
+/* Commands to the ublk driver. The kernel executes each in a thread of its own, so a command may
+ * wait for requests that are served here: starting a device ends after its partition table was
+ * read. */
 #include "ublk.h"
 #include <errno.h>
 #include <fcntl.h>

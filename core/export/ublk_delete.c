@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What another process than the server does with a device: look at it, end it. */
+/* Inspect and delete a device from a process that does not serve it. */
 #include "ublk.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #define MSEC 1000000ull
-/* until Linux 6.6 the driver looks for dead servers every 5 s, later it is told */
+/* until Linux 6.6 the driver checks for dead servers every 5 s; later ones are notified */
 #define NOTICE_MS 6000
 #define LOOK_MS   20
 
@@ -19,8 +19,8 @@ static int look(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, s
 	return rc < 0 ? diag_sys(diag, -rc, "query /dev/ublkb%u", id) : 0;
 }
 
-/* Nothing of it waits: the driver keeps a device's parameters to itself while a stop waits for the
- * disk. */
+/* Does not block: the driver withholds a device's parameters while a stop waits for the disk, so
+ * those are not queried. */
 int ublk_look(int dev, struct loop *loop, unsigned id, struct ublk_info *info, struct diag *diag)
 {
 	struct ublk_dev_info found = { 0 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A request of the kernel: its descriptor checked, worked off in ios as long as the disk takes
- * them, its result. */
+/* Execute a request of the kernel: check its descriptor, split it into ios that the disk accepts,
+ * return the result. */
 #include "ublk.h"
 #include <errno.h>
 
 #define SECTOR 512u
 
-/* What the kernel asks for as a request to the disk, or -errno. */
+/* Translate the kernel's request to one for the disk, or return -errno. */
 static int read_op(const struct ublk_queue *q, uint32_t op_flags, struct split *split)
 {
 	split->flags = 0;
@@ -98,7 +98,7 @@ static void finish(struct ublk_tag *tag, int result)
 	struct ublk_queue *q = tag->queue;
 
 	count_request(&q->count, tag, result);
-	/* BLK_STS_TRANSPORT, not a bad medium */
+	/* BLK_STS_TRANSPORT, not a medium error */
 	tag->result = result == -EHOSTUNREACH ? -ENOLINK : result;
 	if (!q->quiet_ns || tag->split.kind == IO_READ || tag->split.kind == IO_FLUSH ||
 		loop_now(q->loop) >= q->quiet_ns) {
@@ -141,7 +141,7 @@ static void begin(struct ublk_tag *tag)
 		split_start(split);
 }
 
-/* A tag that fetches nothing more: at the device's end all do. */
+/* A tag no longer fetches requests. When the device ends, all tags get here. */
 static void lose(struct ublk_queue *q, uint64_t tag, int result)
 {
 	q->tag[tag].lost = true;

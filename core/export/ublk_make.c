@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which device it is to be: one that a former run left, or a new one, made to be what the disk is.
- */
+/* Choose the device: take over one of an earlier run, or create a new one with the disk's
+ * properties. */
 #include "ublk.h"
 #include <dirent.h>
 #include <errno.h>
@@ -13,8 +13,8 @@
 #define BUFFER       (256u << 10)
 #define DEPTH        64
 #define RETRY_MS     50
-#define PATIENCE_MS  1000 /* until it is said what is waited for */
-#define TAKE_OVER_MS 5000 /* for a process that was killed to be gone */
+#define PATIENCE_MS  1000 /* until the reason for waiting is reported */
+#define TAKE_OVER_MS 5000 /* time for a killed process to end */
 
 static unsigned shift_of(uint64_t value)
 {
@@ -26,7 +26,7 @@ static bool alive(int pid)
 	return pid > 0 && pid != getpid() && (!kill(pid, 0) || errno == EPERM);
 }
 
-/* Numbers of the devices there are. */
+/* Call fn for the number of each existing device. */
 static int each_device(struct ublk *u, bool (*fn)(struct ublk *, unsigned id))
 {
 	int fd = openat(u->opt.dev, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -58,7 +58,7 @@ static bool waits_for_us(struct ublk *u, unsigned id)
 	return has_our_key(u, id) && u->info.state == UBLK_QUIESCED;
 }
 
-/* Looks for what a former run left; false = there is nothing, and a new device is to be made. */
+/* Search for a device of an earlier run; *found = false: create a new one. */
 static int find(struct ublk *u, bool *found, struct diag *diag)
 {
 	*found = false;
@@ -93,7 +93,7 @@ static int still_served(const struct ublk *u, struct diag *diag)
 	return diag_hint(diag, "make a second device with another number: --ublk N");
 }
 
-/* --- what it can do */
+/* --- its properties */
 
 static uint32_t buffer_of(const struct ublk_options *opt)
 {
@@ -124,8 +124,8 @@ static uint32_t sectors_of(uint32_t bytes, uint32_t block)
 	return (bytes & ~(block - 1)) >> UBLK_SECTOR_SHIFT;
 }
 
-/* The kernel splits by these limits; io->len of TRIM and ZERO has to hold them, so they are the
- * disk's own. */
+/* The kernel splits by these limits. For TRIM and ZERO use the disk's own, as io->len must hold
+ * them. */
 static void set_params(
 	struct ublk_params *p, const struct ublk_options *opt, const struct ublk_dev_info *info)
 {
@@ -185,7 +185,8 @@ static int add(struct ublk *u, struct diag *diag)
 	return 0;
 }
 
-/* devtmpfs makes the node at once, but for an unprivileged device somebody has to hand it over. */
+/* devtmpfs creates the node at once, but udev may have to give us access to that of an unprivileged
+ * device. */
 static int open_cdev(struct ublk *u, struct diag *diag)
 {
 	uint64_t give_up = loop_clock() + TAKE_OVER_MS * MSEC;
@@ -210,7 +211,7 @@ static int open_cdev(struct ublk *u, struct diag *diag)
 			     : -err;
 }
 
-/* What the device was made with stays; the disk must still be able to be that. */
+/* The device keeps its properties, so check that the disk can still provide them. */
 static int check_recovered(const struct ublk *u, struct diag *diag)
 {
 	const struct bdev_limits *lim = &u->opt.bdev->lim;
@@ -242,8 +243,8 @@ static int check_recovered(const struct ublk *u, struct diag *diag)
 	return 0;
 }
 
-/* Its server may have been killed this moment: the kernel still clears up after it. EINVAL is told
- * of a device whose taking over was begun and came to nothing: it waits for its queues. */
+/* If the server was just killed, the kernel is still cleaning up (EBUSY). EINVAL means that an
+ * earlier take-over was started but not completed: the device waits for its queues. */
 static int take_over(struct ublk *u, struct diag *diag)
 {
 	uint64_t give_up = loop_clock() + TAKE_OVER_MS * MSEC;
@@ -285,7 +286,8 @@ static void still_held(struct loop_timer *timer)
 		u->opt.held(u->info.dev_id, u->opt.user);
 }
 
-/* Never started, or stopped and not deleted. The kernel waits for whoever has it open. */
+/* Delete a device that was never started, or stopped but not deleted. The kernel waits until no
+ * process has it open. */
 static int delete_rest(struct ublk *u, struct diag *diag)
 {
 	struct patience patience = { .timer.fire = still_held, .u = u };

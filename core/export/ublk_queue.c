@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A queue of a ublk device on its loop: its ring, its tags' memory, its lane. All answers of a turn
- * and the fetches for what comes next go to the kernel in one call. The kernel copies between a
- * request's pages and the tag's memory, which is what the lane registered: so UBLK_F_USER_COPY
- * would only add calls. */
+/* A queue of a ublk device on its loop: ring, buffers of its tags, lane. All answers of a turn and
+ * the next fetches are submitted in one call. The kernel copies between the request's pages and the
+ * tag's buffer, which the lane has mapped; UBLK_F_USER_COPY would only add calls. */
 #include "ublk.h"
 #include <assert.h>
 #include <errno.h>
@@ -24,7 +23,7 @@ void ublk_queue_encode(
 
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->opcode = IORING_OP_URING_CMD;
-	sqe->flags = IOSQE_FIXED_FILE; /* 0: /dev/ublkcN */
+	sqe->flags = IOSQE_FIXED_FILE; /* index 0: /dev/ublkcN */
 	sqe->cmd_op = op;
 	sqe->user_data = tag;
 	memcpy(sqe->cmd, &cmd, sizeof(cmd));
@@ -34,7 +33,7 @@ static void offer(struct ublk_queue *q, unsigned tag, uint32_t op, int result)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&q->ring);
 
-	/* there is an entry for each tag, and a tag needs no second one before the kernel had the
+	/* there is an entry per tag, and a tag needs no second one before the kernel has taken the
 	 * first */
 	assert(sqe);
 	ublk_queue_encode(sqe, q, tag, op, result);
@@ -59,7 +58,7 @@ static void tell(struct ublk_queue *q)
 	}
 }
 
-/* What the kernel cannot take now is offered again in the next turn. */
+/* What the kernel can't take now is submitted again in the next turn. */
 static void enter(struct loop_work *work)
 {
 	struct ublk_queue *q = container_of(work, struct ublk_queue, enter);
@@ -119,7 +118,7 @@ static bool poll_arm(struct loop_poller *poller)
 	return !has_answers(container_of(poller, struct ublk_queue, poller));
 }
 
-/* SINGLE_ISSUER is of Linux 6.0, as ublk is; but a kernel may have had ublk put in. */
+/* SINGLE_ISSUER exists since Linux 6.0, like ublk, but ublk may have been backported. */
 static int ring_start(struct ublk_queue *q, int cdev, struct diag *diag)
 {
 	int rc = io_uring_queue_init(q->depth, &q->ring,
@@ -155,7 +154,7 @@ static int map_descriptors(struct ublk_queue *q, int cdev, struct diag *diag)
 		(off_t)(q->index * most));
 	if (p == MAP_FAILED)
 		return diag_sys(diag, errno, "map the requests of queue %u", q->index);
-	/* a child that waits for this device (ublk_sync.c) must not keep it from the next run, nor
+	/* a child that waits for this device (ublk_sync.c) must not keep it from the next run; nor
 	 * may the rings, which have it open */
 	madvise(p, q->desc_len, MADV_DONTFORK);
 	q->desc = p;
@@ -186,7 +185,7 @@ static int make_tags(struct ublk_queue *q, uint32_t bytes, struct diag *diag)
 	return rc;
 }
 
-/* The CPUs whose requests come here, as far as this process may use them. */
+/* Run on the CPUs whose requests come here, as far as this process may use them. */
 static void run_on(const cpu_set_t *cpus)
 {
 	cpu_set_t allowed;
@@ -251,8 +250,7 @@ int ublk_queue_close(struct loop *loop, void *arg)
 		loop_fd_del(loop, &q->fd);
 	}
 	if (q->ring_on) {
-		/* the kernel ends a ring in its own time: the device must not stay open until then
-		 */
+		/* the kernel tears down the ring asynchronously; release the device now */
 		io_uring_unregister_files(&q->ring);
 		io_uring_queue_exit(&q->ring);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What waits in the kernel for a ublk device's disk: writing back what the cache holds, a stop. By
- * a process of its own: a server has to serve meanwhile, and nobody could end while a thread or an
- * io_uring of its own waited for a disk that does not answer. */
+/* Calls that wait in the kernel for a ublk device's disk: flushing its page cache, stopping it.
+ * They run in a child: the server must keep serving meanwhile, and a process can't end while a
+ * thread or an io_uring of its own waits for a disk that does not answer. */
 #include "child.h"
 #include "ublk.h"
 #include <errno.h>
@@ -19,7 +19,7 @@ static void ended(struct child_call *call)
 	container_of(call, struct wait, call)->over = 1;
 }
 
-/* In the other process; gives an errno. */
+/* Runs in the child; returns an errno. */
 static int sync_device(int dev, const void *arg, void *out)
 {
 	int fd = openat(dev, arg, O_RDONLY | O_CLOEXEC);
