@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A load as a whole: its threads, its time, its end, and the sum of what its jobs counted. What a
- * job does is its kind's: load_disk.c, load_tcp.c. */
+/* A load as a whole: threads, duration, end, and the sum of its jobs' counters. Each kind
+ * implements its jobs: load_disk.c, load_tcp.c. */
 #include "load_job.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define SECOND   1000000000ull
 #define TICK     (100 * MSEC)
 #define SAMPLE   (500 * MSEC)
-#define HURRY_MS 1000 /* drain_ms when interrupted */
+#define HURRY_MS 1000 /* drain_ms after an interrupt */
 
 static uint64_t thread_cpu(void)
 {
@@ -55,7 +55,7 @@ static double seconds_of(struct timeval t)
 	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
 
-/* At the beginning, negative; added up at the end. */
+/* Added at the end, subtracted (sign -1) at the start. */
 static void take_usage(struct load *load, double sign)
 {
 	struct load_result *result = load->result;

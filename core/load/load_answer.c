@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A client of `bench --rdma`, from the answering side. What it asks for is checked; then each
- * message is answered by its like, or counted. And a client of rping's, whose data is fetched and
- * brought back. */
+/* The answering side of `bench --rdma`. A client's request is checked; then each message is
+ * answered in kind, or counted. Also serves clients of rping, whose data is fetched and written
+ * back. */
 #include "load_end.h"
 #include "load_listen.h"
 #include <errno.h>
@@ -9,12 +9,12 @@
 #include <string.h>
 
 struct answerer {
-	struct load_client client;    /* first */
+	struct load_client client;    /* first member */
 	struct ep_incoming *incoming; /* until it is accepted */
 	struct load_end end;
-	uint32_t owed;            /* answers, or messages no credit was given for */
-	struct rping_place place; /* of rping's client, once it is known */
-	uint32_t fetched;         /* bytes that are here, to be brought back; 0 = fetch next */
+	uint32_t owed;            /* answers to send, or messages without credit so far */
+	struct rping_place place; /* of an rping client, once it is known */
+	uint32_t fetched;         /* bytes fetched and to be written back; 0 = fetch next */
 	bool asked;
 };
 
@@ -81,7 +81,7 @@ static void received(struct ep *ep, struct ep_rx *rx)
 {
 	struct answerer *an = ep->user;
 
-	/* An answer in kind would be a READ, of which no more than agreed may be on their way. */
+	/* An answer in kind would be a READ, and more READs than agreed would be in flight. */
 	if (an->end.op == BENCH_READ) {
 		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO,
 			"unexpected message from a client that only reads");
@@ -93,7 +93,7 @@ static void received(struct ep *ep, struct ep_rx *rx)
 		load_end_answered(&an->end);
 		flush(an);
 	}
-	ring_back(&an->end.ring, rx); /* others are posted */
+	ring_back(&an->end.ring, rx); /* other receives are posted */
 }
 
 static void sent(struct ep *ep, struct ep_op *op)
@@ -131,7 +131,7 @@ static void rping_up(struct ep *ep)
 	ep->ops->close(ep);
 }
 
-/* Fetches the client's data, or brings it back, once all before is through. */
+/* Fetch the client's data or write it back, once all previous ops are done. */
 static void rping_go_on(struct answerer *an)
 {
 	struct load_end *end = &an->end;

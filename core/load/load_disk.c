@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Load on a disk: each job has a lane, and as many requests in flight as was asked for; a request
- * that is done is submitted again for the next block. With verify a second phase reads all that was
+/* Load on a disk: each job has a lane and the requested queue depth; a completed request is
+ * submitted again for the next block. With verify, a second phase reads back all that was
  * written. */
 #include "load_job.h"
 #include "load_order.h"
@@ -12,32 +12,32 @@
 #include <sys/random.h>
 
 #define MSEC          1000000ull
-#define MAP_MS        500          /* to find out which part of the disk holds data */
-#define VERIFY_BLOCKS (1ull << 32) /* what was written is noted in two bytes for each */
+#define MAP_MS        500          /* limit for finding out which parts of the disk hold data */
+#define VERIFY_BLOCKS (1ull << 32) /* verify needs two bytes per block */
 
 struct slot {
 	struct io io;
 	struct buf buf;
 	struct disk_job *job;
-	struct slot *idle; /* the next one in dj->idle */
+	struct slot *idle; /* next free slot of dj->idle */
 	uint64_t at_ns, block;
 	uint16_t generation; /* of a write */
 	bool busy;
 };
 
 struct disk_job {
-	struct load_job job; /* first */
+	struct load_job job; /* first member */
 	struct lane *lane;
 	struct pool *pool;
 	struct slot *slot, *idle;
 	uint8_t *lowers;
 	struct verify verify;
 	struct load_order order; /* of this pass */
-	uint64_t offset, blocks; /* the job's part; blocks of bs bytes */
-	uint64_t turn;           /* in this pass */
-	uint64_t next;           /* block; in the second phase the first that was not looked at */
-	uint64_t left;           /* requests still to be submitted */
-	uint64_t dice, wrong;    /* wrong: the first wrong byte so far */
+	uint64_t offset, blocks; /* the job's part of the disk; blocks of bs bytes */
+	uint64_t turn;           /* position in this pass */
+	uint64_t next;           /* block; in the second phase the first one not yet checked */
+	uint64_t left;           /* requests still to submit */
+	uint64_t dice, wrong; /* dice: random state; wrong: offset of the first wrong byte so far */
 	uint32_t inflight;
 	bool mapped, checking, given_up;
 };
@@ -63,7 +63,7 @@ static const struct load_options *options_of(const struct disk_job *dj)
 	return dj->job.load->opt;
 }
 
-/* xorshift64*: fast, and good enough to choose by. */
+/* xorshift64*: fast, and random enough to choose blocks. */
 static uint64_t roll(struct disk_job *dj)
 {
 	dj->dice ^= dj->dice >> 12;
@@ -120,15 +120,15 @@ static void submit(struct disk_job *dj, struct slot *slot, uint64_t now)
 	choose_block(dj);
 	if (kind == LOAD_WRITE && dj->verify.generation) {
 		slot->generation = load_verify_next(&dj->verify, block);
-		dj->verify.generation[block] = 0; /* until it is done */
+		dj->verify.generation[block] = 0; /* until the write is done */
 		load_verify_fill(&dj->verify, block, slot->generation, slot->buf.p);
 		now = loop_clock();
 	}
 	start_io(dj, slot, kind, block, now);
 }
 
-/* What two writes at once leave, or a read during a write gives, is unknown: verify waits for the
- * one in flight. */
+/* With verify, wait for the request in flight on a block: the result of two concurrent writes, or
+ * of a read during a write, is undefined. */
 static void submit_idle(struct disk_job *dj, uint64_t now)
 {
 	while (dj->idle && dj->left && !load_over(&dj->job, now) &&
@@ -140,7 +140,7 @@ static void submit_idle(struct disk_job *dj, uint64_t now)
 	}
 }
 
-/* The next written block from dj->next on; false when there is none. */
+/* Find the next written block from dj->next on; false if there is none. */
 static bool check_next(struct disk_job *dj, struct slot *slot)
 {
 	while (dj->next < dj->blocks && !dj->verify.generation[dj->next])
@@ -171,7 +171,7 @@ static enum load_kind kind_of(const struct slot *slot)
 	return slot->io.kind == IO_READ ? LOAD_READ : LOAD_WRITE;
 }
 
-/* What has a status of the protocol's own was answered. */
+/* A protocol-specific status is an answer. */
 static bool unanswered(const struct disk_job *dj, const struct io *io)
 {
 	return (io->status == -EHOSTUNREACH && !io->detail) ||
@@ -204,8 +204,8 @@ static void io_failed(struct disk_job *dj, const struct slot *slot)
 	load_job_failed(&dj->job);
 }
 
-/* The load ends, but what lies before the wrong byte, and in parts before this one, is still looked
- * at: the first is told. */
+/* The load ends, but check the blocks before the wrong byte, and the parts of earlier jobs, too:
+ * only the first wrong byte is reported. */
 static void wrong_data(struct disk_job *dj, const struct slot *slot)
 {
 	struct diag why = { 0 };
@@ -251,8 +251,8 @@ static void done(struct io *io)
 	struct disk_job *dj = slot->job;
 	uint64_t now = loop_now(dj->job.loop);
 
-	/* The clock is read once a turn, so times run from the start of one turn to the start of
-	 * another. A disk in memory answers within the same turn. */
+	/* The clock is read once per turn, so times count from the start of one turn to the start
+	 * of another. A disk in memory answers within the same turn. */
 	if (now <= slot->at_ns)
 		now = loop_clock();
 	dj->inflight--;
@@ -271,8 +271,8 @@ static void done(struct io *io)
 	finish_if_idle(dj);
 }
 
-/* Before the load, as writing changes it: how much of the disk holds data. A hole is read without
- * any storage. */
+/* Before the load, which changes it, find out how much of the disk holds data. Reading a hole does
+ * not access storage. */
 static void map_range(struct disk_job *dj, const struct disk_load *part)
 {
 	const struct bdev_limits *lim = &dj->lane->bdev->lim;
@@ -296,7 +296,7 @@ static void map_range(struct disk_job *dj, const struct disk_load *part)
 	}
 }
 
-/* Buffers hold something that no layer below can make smaller. */
+/* Fill buffers with data that no lower layer can compress. */
 static void fill_pool(struct disk_job *dj)
 {
 	for (size_t i = 0; i < dj->pool->len; i += 8) {

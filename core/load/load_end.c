@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Memory, ops and receives of one end of a measured RDMA connection. */
+/* Memory, ops and receives of one end of a benchmark connection over RDMA. */
 #include "load_end.h"
 #include <errno.h>
 #include <stdlib.h>
 
-#define LEAST  64 /* a receive */
-#define SPARE  8  /* ops beyond what is in flight: credits, and what is not reported yet */
+#define LEAST  64 /* bytes per receive */
+#define SPARE  8  /* ops beyond those in flight: for credits, and for ops not yet reported */
 #define PAGE   4096u
 #define QUIETS (sizeof((struct load_end){ 0 }.quiet) / sizeof(struct ep_op *))
 
@@ -16,12 +16,12 @@ static uint32_t pages(uint64_t bytes)
 
 static void plan(struct load_end *end, bool client)
 {
-	/* what comes in has the full size */
+	/* received messages have the full size */
 	bool whole = end->op == BENCH_SEND && !(client && end->bandwidth);
 
 	end->client = client;
-	/* Every credit is for a message at least, so no more of them come than there were messages
-	 * in flight. */
+	/* Each credit covers at least one message, so there are never more credits than messages in
+	 * flight. */
 	end->receives = end->bandwidth && (client ? end->op != BENCH_READ : end->op == BENCH_SEND)
 				? end->depth + 2
 				: 4;
@@ -145,8 +145,8 @@ static struct ep_op *take_op(struct load_end *end)
 	return op;
 }
 
-/* Where the next message answers this one, the device need not report it, and each report costs
- * time. Of a client that does not wait for answers some are reported. */
+/* If the next message acknowledges this op, the device need not report it, which costs time. If the
+ * client does not wait for answers, some ops are reported. */
 static void expect_answer(struct load_end *end, struct ep_op *op)
 {
 	if (end->bandwidth || end->op == LOAD_OP_PING || !(op->flags & EP_INLINE) ||

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a kind of load brings: a job is one thread's part of it. Time, counting and the end are
- * load.c's. */
+/* Interface of a kind of load: a job is one thread's part of it. load.c handles duration, counters
+ * and the end. */
 #pragma once
 #include "load.h"
 #include <stdatomic.h>
 
 struct load;
 
-struct load_job { /* first member of the kind's own; its own thread's but for what is atomic */
+struct load_job { /* first member of the kind's struct; used only by its own thread, except for
+		     atomics */
 	struct load *load;
 	struct loop *loop;
 	unsigned index;
@@ -15,9 +16,10 @@ struct load_job { /* first member of the kind's own; its own thread's but for wh
 	_Atomic uint64_t ios[LOAD_KINDS];
 	atomic_bool verifying;
 	uint64_t bytes[LOAD_KINDS], verified;
-	uint64_t last_ns; /* of the last answer that counts, or until which others had no answer */
-	uint64_t over_ns; /* when waiting for the last answers began; 0 = it has not */
-	uint64_t cpu_ns, spun_ns, from_ns; /* when counting began */
+	uint64_t last_ns; /* time of the last answer that counts, or until which others had no
+			     answer */
+	uint64_t over_ns; /* time when it started waiting for the last answers; 0 = not yet */
+	uint64_t cpu_ns, spun_ns, from_ns; /* at the start of counting */
 	double busy;
 	uint64_t oldest_ns; /* age of the oldest unanswered request */
 	uint32_t unanswered;
@@ -27,12 +29,12 @@ struct load_job { /* first member of the kind's own; its own thread's but for wh
 };
 
 struct load_kind_ops {
-	size_t size; /* of a job */
-	/* On the job's thread. close() takes a job as far as open() came. */
+	size_t size; /* of the kind's struct */
+	/* On the job's thread. close() undoes as much as open() did. */
 	int (*open)(struct load_job *, struct diag *);
 	void (*start)(struct load_job *); /* load_job_finished() follows */
-	/* At the end, after drain_ms without an answer: withdraw what is in flight, and call
-	 * load_job_unanswered() for each. May come again. */
+	/* At the end, after drain_ms without an answer: cancel what is in flight, and call
+	 * load_job_unanswered() for each. May be called again. */
 	void (*give_up)(struct load_job *);
 	void (*close)(struct load_job *);
 	const void *arg;
@@ -44,11 +46,12 @@ struct load {
 	struct load_result *result;
 	struct diag *diag;
 	const struct load_kind_ops *kind;
-	const struct diag *lost; /* why no answers come; NULL or err 0 = unknown */
+	const struct diag *lost; /* why no answers arrive; NULL or err 0 = unknown */
 	struct crew *crew;
 	struct load_job **job;
-	uint64_t from, until;    /* of counting; until UINT64_MAX = without end */
-	atomic_bool over, hurry; /* no more requests that count; none at all */
+	uint64_t from, until; /* times between which requests count; until UINT64_MAX = unlimited */
+	atomic_bool over,
+		hurry; /* over: no more requests that count; hurry: no more requests at all */
 	bool counting;
 	struct loop_timer tick;
 	unsigned running;
@@ -58,14 +61,14 @@ struct load {
 
 int load_run(struct load *, const struct load_kind_ops *);
 void load_job_finished(struct load_job *);
-/* Ends the whole load for this failure, which the caller has set in job->why. */
+/* End the whole load with the failure that the caller has set in job->why. */
 void load_job_failed(struct load_job *);
 /* Count a request that will not be answered. Its age is a lower bound of its latency. The load
  * fails. */
 void load_job_unanswered(struct load_job *, enum load_kind, uint64_t at_ns);
-/* No more requests that count, of all jobs; what follows them does. */
+/* No more requests of any job count. Those that follow them still do. */
 void load_job_over(struct load_job *);
-/* Counting starts for this job: once, when `now` reached load->from. */
+/* Start counting for this job; called once, when `now` has reached load->from. */
 void load_job_begins(struct load_job *, uint64_t now);
 
 static inline bool load_over(const struct load_job *job, uint64_t now)
@@ -79,7 +82,7 @@ static inline bool load_hurry(const struct load_job *job)
 	return atomic_load_explicit(&job->load->hurry, memory_order_relaxed);
 }
 
-/* One answer. */
+/* Count one answer. */
 static inline void load_count(
 	struct load_job *job, enum load_kind kind, uint32_t bytes, uint64_t ns, uint64_t now)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The side of `bench --tcp` and `bench --rdma` that answers: listeners, and sockets alone. RDMA
- * connections are load_answer.c's. */
+/* The answering side of `bench --tcp` and `bench --rdma`: listeners and plain sockets.
+ * load_answer.c handles RDMA connections. */
 #include "load_listen.h"
 #include "wire/bench.h"
 #include <errno.h>
@@ -12,25 +12,25 @@
 #include <unistd.h>
 
 #define HELLO_MS    5000
-#define IDLE_MS     30000 /* without a request, or without taking an answer */
+#define IDLE_MS     30000 /* without a request, or without reading an answer */
 #define CLIENTS_MAX 256
 #define MSEC        1000000ull
-#define TURN_NS     10000000     /* then the rest of the loop has its turn */
-#define REPLY       (256u << 10) /* what all answers are taken from */
-#define PIECES      64           /* of one send */
-#define OWED_MAX    (256u << 20) /* with more to send nothing more is read */
+#define TURN_NS     10000000     /* then handle other events */
+#define REPLY       (256u << 10) /* buffer for all answers */
+#define PIECES      64           /* per send */
+#define OWED_MAX    (256u << 20) /* stop reading requests while more than this is to be sent */
 
 struct socket_client {
-	struct load_client client; /* first */
+	struct load_client client; /* first member */
 	struct loop_fd fd;
 	struct loop_timer idle;
-	uint64_t moved_ns; /* when bytes came or left last */
+	uint64_t moved_ns; /* time when data was last received or sent */
 	uint8_t in[BENCH_DEPTH_MAX * sizeof(struct bench_request)];
 	size_t have;
 	uint64_t owed;
 };
 
-static uint8_t reply[REPLY]; /* never written to; const, it would be so many bytes of the file */
+static uint8_t reply[REPLY]; /* read-only; not const, which would enlarge the program file */
 
 static void drop(struct socket_client *sc, const char *why)
 {
@@ -70,7 +70,7 @@ static bool answer(struct socket_client *sc)
 	return true;
 }
 
-/* False: this is no client of ours. */
+/* False: not a client of ours. */
 static bool understand(struct socket_client *sc)
 {
 	size_t at = 0;
@@ -127,7 +127,7 @@ static void readable(struct loop_fd *fd, uint32_t events)
 		(sc->owed < OWED_MAX ? EPOLLIN : 0) | (sc->owed ? EPOLLOUT : 0));
 }
 
-/* A client that does nothing keeps its place for a while only. The timer is moved when it fires. */
+/* Disconnect a client that stays idle. The timer is moved only when it fires. */
 static void idle(struct loop_timer *timer)
 {
 	struct socket_client *sc = container_of(timer, struct socket_client, idle);
@@ -180,7 +180,7 @@ static void incoming_rdma(struct ep_incoming *incoming, void *user)
 		ep_reject(incoming, "too many clients", 16);
 }
 
-/* Begins on the loop the client is dealt to. */
+/* Runs on the loop chosen for the client. */
 static void begin(struct loop_msg *msg)
 {
 	struct load_client *client = container_of(msg, struct load_client, hello);
@@ -204,7 +204,7 @@ void load_client_add(struct load_server *server, struct load_client *client,
 	loop_post(client->loop, &client->hello);
 }
 
-/* Back on the server's loop. While the server stops others may still look at the list. */
+/* Back on the server's loop. While the server stops, others may still walk the list. */
 static void forget(struct loop_msg *msg)
 {
 	struct load_client *client = container_of(msg, struct load_client, bye),

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The answering side: what a server knows of its clients, whatever they speak. */
+/* The answering side: a server and its clients, of any protocol. */
 #pragma once
 #include "load.h"
 #include "ways.h"
 
-struct load_client { /* first member of each kind; its own loop's but for `next` */
+struct load_client { /* first member of each kind's struct; used only by its own loop, except for
+			`next` */
 	struct load_server *server;
 	struct loop *loop;
-	void (*begin)(struct load_client *); /* on its loop */
+	void (*begin)(struct load_client *); /* runs on its loop */
 	void (*end)(struct load_client *);   /* load_client_gone() follows */
 	struct loop_msg hello, bye;
 	struct load_client *next;
-	uint64_t memory; /* bytes it asked for */
+	uint64_t memory; /* bytes that it requested */
 	bool gone;
 };
 
@@ -24,13 +25,13 @@ struct load_server {
 	struct load_client *client;
 	bool ping; /* clients are rping's */
 	bool stopping;
-	int empty; /* no client is left */
+	int empty; /* no clients are left */
 };
 
-/* Deals it to a loop, where it begins. */
+/* Assign the client to a loop, where `begin` runs. */
 void load_client_add(struct load_server *, struct load_client *,
 	void (*begin)(struct load_client *), void (*end)(struct load_client *));
-/* The client touches nothing any more; it is freed soon. */
+/* The client accesses nothing any more; it is freed soon. */
 void load_client_gone(struct load_client *);
 /* load_answer.c */
 void load_answer(struct load_server *, struct ep_incoming *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Adding a key, multiplying by an odd number and xoring with the number shifted right are
- * bijections on k bits. Results beyond the last block are mapped again until they are inside (cycle
- * walking): fewer than two rounds on average. */
+/* Adding a key, multiplying by an odd number, and xoring with a right shift are bijections on k
+ * bits. Results beyond the last block are mapped again until they are inside (cycle walking): fewer
+ * than two rounds on average. */
 #include "load_order.h"
 
 /* splitmix64 */

@@ -9,7 +9,7 @@ struct load_order {
 	uint8_t shift;
 };
 
-/* A permutation of 0 … count - 1 (count > 0), another one for each seed. */
+/* Create a permutation of 0 … count - 1 (count > 0), which depends on the seed. */
 void load_order_init(struct load_order *, uint64_t count, uint64_t seed);
-/* The block at position n < count. */
+/* Get the block at position n < count. */
 uint64_t load_order_at(const struct load_order *, uint64_t n);

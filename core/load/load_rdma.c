@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The asking side of `bench --rdma`: one connection, one kind of message, one size; latency as a
- * game of ping-pong, bandwidth with a window of messages in flight; and rping's client. */
+/* The asking side of `bench --rdma`: one connection, one kind of message, one size. Latency is
+ * measured by ping-pong, bandwidth with a window of messages in flight. Also an rping client. */
 #include "load_end.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -10,22 +10,22 @@
 
 #define MSEC       1000000ull
 #define STOP_LOOK  (50 * MSEC)
-#define QUIET_MS   2000 /* for the answers that are still to come in the end */
-#define PEAK_LEAST 256  /* messages in a stretch that is looked at for the peak */
+#define QUIET_MS   2000 /* time for outstanding answers at the end */
+#define PEAK_LEAST 256  /* messages per interval when looking for the peak */
 
 struct asker {
-	struct load_end end; /* first */
+	struct load_end end; /* first member */
 	const struct load_rdma *conf;
 	struct load_rdma_result *result;
 	struct diag *diag;
 	struct loop *loop;
 	struct loop_timer timer;
 	uint64_t start, until, posted, completed, at_ns;
-	uint64_t peak_at, peak_from; /* where the stretch began: time, messages */
-	uint32_t unpaid;             /* SENDs the peer has not acknowledged */
-	bool stalled;                /* a ping waits for an op */
-	bool back; /* of rping: the server has the data, and is told where it is to come back to */
-	bool flushing; /* the last message of a row of WRITEs is out */
+	uint64_t peak_at, peak_from; /* start of the interval: time, messages */
+	uint32_t unpaid;             /* SENDs that the peer has not acknowledged */
+	bool stalled;                /* a ping waits for a free op */
+	bool back;     /* rping: the server has the data, and gets the address to return it to */
+	bool flushing; /* the last message of a sequence of WRITEs was sent */
 	int up, down, done, err;
 };
 
@@ -50,7 +50,7 @@ static void finish(struct asker *asker, uint64_t now)
 	if (asker->done)
 		return;
 	asker->done = 1;
-	/* the answer to what followed the last WRITE may overtake the news that it is done */
+	/* the answer to the message after the last WRITE may overtake that WRITE's completion */
 	asker->result->iterations = asker->flushing ? asker->posted : asker->completed;
 	asker->result->seconds = (double)(now - asker->start) / 1e9;
 }
@@ -72,11 +72,11 @@ static void pong(struct asker *asker)
 	uint64_t now = loop_clock(), took = now - asker->at_ns;
 
 	asker->completed++;
-	ping(asker, now); /* the rest has time while it travels */
+	ping(asker, now); /* do the rest while the message travels */
 	stats_add(&asker->result->latency, asker->end.op == BENCH_READ ? took : took / 2);
 }
 
-/* Other data in every round, as text: a server may take a zero for its end. */
+/* Use different text in every round: a server may treat a zero as the end of the data. */
 static void fill(const struct asker *asker)
 {
 	const struct load_end *end = &asker->end;
@@ -108,7 +108,7 @@ static void rping(struct asker *asker)
 	tell_place(asker);
 }
 
-/* Every byte is as it was sent. */
+/* Check that every byte is unchanged. */
 static int compare(const struct asker *asker, struct diag *why)
 {
 	const struct load_end *end = &asker->end;
@@ -124,8 +124,8 @@ static int compare(const struct asker *asker, struct diag *why)
 		back[at], sent[at]);
 }
 
-/* The best stretch counts; one is at least four windows, so that answers which come together do not
- * flatter. */
+/* Record the fastest interval. It has at least four windows, so that answers which arrive together
+ * do not distort it. */
 static void completed(struct asker *asker, uint64_t messages, uint64_t now)
 {
 	uint64_t least =
@@ -150,8 +150,8 @@ static bool window_open(const struct asker *asker)
 	return (end->op == BENCH_SEND ? asker->unpaid : end->inflight) < end->depth;
 }
 
-/* Posts what the window allows as one chain; once there is nothing more to post, waits for what is
- * out. */
+/* Post what the window allows as one chain. When there is nothing more to post, wait for what is in
+ * flight. */
 static void pump(struct asker *asker)
 {
 	struct load_end *end = &asker->end;
@@ -224,7 +224,7 @@ static void unasked(struct asker *asker)
 	asker->done = 1;
 }
 
-/* The next message leaves before the receive is posted again: others are there. */
+/* Send the next message before reposting the receive: other receives are posted. */
 static void received_pong(struct asker *asker, struct ep_rx *rx)
 {
 	if (!asker->done && (asker->end.op == BENCH_READ || asker->completed == asker->posted)) {
@@ -354,7 +354,7 @@ static const struct ep_events events = { request, up, received, sent, idle, down
 static const struct ep_events rping_events = { rping_request, rping_up, rping_received, sent, idle,
 	down };
 
-/* Looks whether it is to end, also when nothing is heard any more. */
+/* Check for the end, also if no more answers arrive. */
 static void look(struct loop_timer *timer)
 {
 	struct asker *asker = container_of(timer, struct asker, timer);
@@ -366,7 +366,7 @@ static void look(struct loop_timer *timer)
 		finish(asker, now);
 		return;
 	}
-	/* from here on until counts from the moment it was to end */
+	/* from here on `until` is the time when it should have ended */
 	if (asker->conf->stop && *asker->conf->stop && asker->until > now)
 		asker->until = now;
 	loop_timer_set(asker->loop, timer, now + STOP_LOOK);

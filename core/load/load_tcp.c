@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Load on a socket alone, the bound of every protocol over TCP: no protocol, as few system calls as
- * there can be. The hot path calls the socket itself and goes back to the loop only when nothing
- * came for a while. */
+/* Load on a plain socket, the upper bound of every protocol over TCP: no protocol, as few system
+ * calls as possible. The hot path calls the socket directly and returns to the loop only when no
+ * data arrived for a while. */
 #include "load_job.h"
 #include "stream.h"
 #include "wire/bench.h"
@@ -12,18 +12,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ROOM    (512u << 10) /* of one receive */
-#define TURN_NS 10000000     /* then the loop's timers have their turn */
+#define ROOM    (512u << 10) /* per receive */
+#define TURN_NS 10000000     /* then let the loop run its timers */
 
 struct tcp_job {
-	struct load_job job; /* first */
+	struct load_job job; /* first member */
 	struct loop_fd fd;
 	uint8_t *in, *out;
-	uint64_t *sent_ns;         /* per request, a ring */
-	size_t room, have, unsent; /* have: of the oldest answer */
+	uint64_t *sent_ns;         /* send times, one per request: a ring */
+	size_t room, have, unsent; /* have: bytes received of the oldest answer */
 	uint64_t asked, answered;
 	bool finished;
-	volatile int settled; /* dialling */
+	volatile int settled; /* of dialling */
 };
 
 struct tcp_load {
@@ -60,7 +60,7 @@ static void broken(struct tcp_job *tj, int err)
 	finish(tj);
 }
 
-/* Requests are all alike: what is to leave is a stretch of as many as can be. */
+/* All requests are the same, so send as many as possible as one block. */
 static void flush(struct tcp_job *tj)
 {
 	const struct load_options *opt = tj->job.load->opt;
@@ -105,7 +105,7 @@ static void got(struct tcp_job *tj, size_t bytes, uint64_t now)
 	}
 	if (!load_over(&tj->job, now))
 		ask(tj, whole, now);
-	else if (tj->answered >= tj->asked) /* a peer may say more than it was asked */
+	else if (tj->answered >= tj->asked) /* a peer may send more than was requested */
 		finish(tj);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Patterns that can be read back: what `bench --verify` writes, and what it says when something
- * else is there. */
+/* Verifiable patterns: what `bench --verify` writes, and how it reports a mismatch. */
 #include "load_verify.h"
 #include "wire.h"
 #include <errno.h>
@@ -9,9 +8,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define GENERATION_SHIFT 48 /* offsets are below */
+#define GENERATION_SHIFT 48 /* offsets have fewer bits */
 
-/* A bijection (the finalizer of splitmix64): the word tells what it was made of. */
+/* A bijection (the finalizer of splitmix64): the word can be mapped back to its input. */
 static uint64_t mix(uint64_t x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Data that says where and when it was written: each 8 bytes are made of a seed, their offset and a
- * generation, so that what is read can be told from zeroes, from older data, and from data of
- * another place. */
+/* Data that identifies where and when it was written: each 8 bytes are computed from a seed, their
+ * offset and a generation. So zeroes, older data, and data of another place can be told apart. */
 #pragma once
 #include "diag.h"
 #include <stdbool.h>
 #include <stdint.h>
 
-struct verify { /* of one job's part of the disk */
+struct verify { /* state for one job's part of the disk */
 	uint64_t seed, offset, blocks;
 	uint32_t bs;
-	uint16_t *generation; /* per block; 0 = not known. Populated as it is written */
+	uint16_t *generation; /* per block; 0 = unknown. Populated on write */
 };
 
 int load_verify_init(struct verify *, uint64_t seed, uint64_t offset, uint64_t blocks, uint32_t bs,
 	struct diag *);
 void load_verify_fini(struct verify *);
-/* bs bytes */
+/* p: bs bytes */
 void load_verify_fill(const struct verify *, uint64_t block, uint16_t generation, uint8_t *p);
-/* The generation that follows. */
+/* The generation of the next write. */
 uint16_t load_verify_next(const struct verify *, uint64_t block);
 bool load_verify_same(const struct verify *, uint64_t block, const uint8_t *p);
-/* Names the first wrong byte of what was read, and what it is instead. Gives its offset on the
- * disk. */
+/* Report the first wrong byte of a block that was read, and where its data belongs. Returns its
+ * offset on the disk. */
 uint64_t load_verify_explain(
 	const struct verify *, uint64_t block, const uint8_t *p, struct diag *);

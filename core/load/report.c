@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Figures as text and as rdmastor's JSON, and what makes them unreliable. fio's JSON is
- * report_fio.c's. */
+/* Print figures as text and as rdmastor's JSON, with warnings about unreliable ones. report_fio.c
+ * prints fio's JSON. */
 #include "load.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ static const char *const kind_name[] = { [LOAD_READ] = "read", [LOAD_WRITE] = "w
 static const struct {
 	double percent;
 	const char *key;
-	uint64_t least; /* with fewer it is no more than the maximum */
+	uint64_t least; /* with fewer samples it equals the maximum */
 } percentiles[] = {
 	{ 50, "50", 2 },
 	{ 90, "90", 10 },
@@ -129,8 +129,8 @@ static void print_latency(struct out *out, const struct stats *latency)
 		out_line(out, "         %s", line);
 }
 
-/* Bounds of rows: every power of two and the middle to the next, both bounds of the histogram's
- * own. */
+/* Bounds of rows: every power of two and the middle to the next, both of which are bounds of the
+ * histogram. */
 static uint64_t row_floor(unsigned row)
 {
 	return row % 2 ? 3ull << row / 2 : 2ull << row / 2;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Figures as fio 3.33 writes them with --output-format=json+, so that what reads those reads these.
- * What only fio knows (submission latency, batches) is zero or left out. */
+/* Print figures as fio 3.33 does with --output-format=json+, for tools that read those. Values that
+ * only fio has (submission latency, batches) are zero or absent. */
 #include "load.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-static struct load_figures nothing; /* never written to; const, it would be 18 KB of the file */
+static struct load_figures
+	nothing; /* read-only; not const, which would enlarge the program file by 18 KB */
 
 static void put_stats(struct out *out, const char *key, const struct stats *stats, bool whole)
 {
@@ -108,7 +109,7 @@ static void put_options(struct out *out, const struct load_report *report)
 	out_end(out);
 }
 
-/* Shares of all requests by latency; a bound of fio's is its bucket's upper one. */
+/* Shares of all requests by latency; fio names a bucket by its upper bound. */
 static void put_shares(struct out *out, const struct load_report *report, const char *key,
 	uint64_t unit, uint64_t *from)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Figures of an RDMA connection alone, as a table like perftest's. */
+/* Print figures of an RDMA connection as a table like perftest's. */
 #include "load.h"
 #include <inttypes.h>
 
