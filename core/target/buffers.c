@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The fair sharing of data buffers. Of N buffers, one host holds at most half while there is
- * another host on this worker. The last quarter is a reserve: each host can have an equal part of
- * it, at least one buffer. So a host that holds nothing finds one although others take all they
- * may. Only if many hosts stop answering at once is the reserve used up; then connections that have
- * stopped are ended. */
+/* Fair sharing of data buffers. Of N buffers, one host holds at most half while there is another
+ * host on this worker. The last quarter is a reserve: each host can have an equal part of it, at
+ * least one buffer. So a host that holds nothing gets one although others hold all they may. The
+ * reserve runs out only if many hosts stop answering at once; then connections that have stopped
+ * are ended. */
 #include "buffers.h"
 #include <assert.h>
 #include <errno.h>
@@ -17,7 +17,7 @@ static unsigned at_least_1(unsigned value)
 	return value ? value : 1;
 }
 
-/* One of several connections of a host leaves the others a quarter: the network path of one may be
+/* If a host has several connections, one leaves a quarter to the others: its network path may be
  * dead. */
 static bool may_have(const struct target_holder *holder)
 {
@@ -44,7 +44,7 @@ static void hand_out(struct target_holder *holder, struct target_claim *claim)
 	holder->share->hungry_ns = 0;
 }
 
-/* Behind all others: before the one whose turn it is. */
+/* Insert at the end, which is before the item whose turn it is. */
 #define RING_ADD(turn_, item)                                                                      \
 	do {                                                                                       \
 		(item)->next = (turn_) ? (turn_) : (item);                                         \
@@ -101,7 +101,7 @@ static void line_leave(struct target_claim *claim)
 	share->hungry_ns = 0;
 }
 
-/* The next of the host's commands; false: it may have none. */
+/* Serve the next of the host's commands; false: it may not have a buffer. */
 static bool share_serve(struct target_share *share)
 {
 	for (unsigned i = share->lines; i; i--) {
@@ -141,7 +141,7 @@ static void serve_lines(struct loop_work *work)
 	}
 }
 
-/* Notes what the holder's peer has moved; true: nothing worth mentioning for too long. */
+/* Record what the holder's peer has moved; true: too little for too long. */
 static bool stopped(struct target_holder *holder, const struct target_claim *claim, uint64_t now)
 {
 	struct target_buffers *store = holder->store;
@@ -161,7 +161,8 @@ static bool stopped(struct target_holder *holder, const struct target_claim *cla
 	return now - since >= TARGET_HUNGRY_MS * MSEC;
 }
 
-/* Buffers of connections that wait for their peers: a protocol may wait for one reply at a time. */
+/* Count buffers of connections that wait for their peers. All of a connection's count, as a
+ * protocol may wait for one reply at a time. */
 static unsigned with_peers(struct target_buffers *store, uint64_t now)
 {
 	unsigned count = 0;
@@ -175,8 +176,8 @@ static unsigned with_peers(struct target_buffers *store, uint64_t now)
 	return count;
 }
 
-/* The one to end: of those that have stopped, the one that was waited for longest. If most buffers
- * are kept by hosts rather than by disks, also one that is only slow. */
+/* Choose the connection to end: of those that have stopped, the one that was waited for longest. If
+ * hosts rather than disks hold most buffers, also one that is only slow. */
 static struct target_holder *worst(struct target_buffers *store, bool by_hosts, uint64_t now)
 {
 	struct target_holder *found = NULL, *slow = NULL;
@@ -194,7 +195,7 @@ static struct target_holder *worst(struct target_buffers *store, bool by_hosts, 
 	return found ? found : slow;
 }
 
-/* Hosts that wait and hold nothing: whether there are some, and for how many it is too long. */
+/* Hosts that wait and hold nothing: whether there are any, and how many have waited too long. */
 static unsigned hungry(const struct target_buffers *store, uint64_t now, bool *some)
 {
 	struct target_share *share = store->turn;
@@ -208,8 +209,8 @@ static unsigned hungry(const struct target_buffers *store, uint64_t now, bool *s
 	return count;
 }
 
-/* As long as a host waits that holds nothing: ends connections until enough buffers come back, each
- * of those hosts needs one. */
+/* While a host that holds nothing waits, end connections until enough buffers will return, one for
+ * each such host. */
 static void relieve_hungry(struct target_buffers *store, uint64_t now)
 {
 	bool some;
@@ -301,7 +302,7 @@ void target_buffers_leave(struct target_holder *holder)
 	serve_later(store);
 }
 
-/* Unless a round is due, none of those that wait may have a buffer: a newcomer jumps no line. */
+/* Unless a round is due, no waiting holder may have a buffer, so a newcomer overtakes none. */
 bool target_buffers_take(struct target_holder *holder, struct target_claim *claim)
 {
 	struct target_buffers *store = holder->store;

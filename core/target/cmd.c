@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A command's way through the target, in pieces of a data buffer: fetch, line, pull, work, push,
- * reply. And its requests to the disk. */
+/* Execute a command in pieces of one data buffer: fetch, line, pull, work, push, reply. Also
+ * submits its requests to the disk. */
 #include "frame.h"
 #include <errno.h>
 #include <string.h>
@@ -24,7 +24,7 @@ struct target_cmd *target_cmd_take(struct target_conn *conn)
 	return cmd;
 }
 
-/* Others need not wait any longer for what it did at the disk, nor for its buffer. */
+/* Release what other commands wait for: its orphan at the disk, and its buffer. */
 static void let_go(struct target_cmd *cmd)
 {
 	bdev_orphan_end(&cmd->orphan);
@@ -73,8 +73,8 @@ static void work_on(struct target_cmd *cmd)
 	cmd->conn->target->proto->work(cmd);
 }
 
-/* Data that came along may be in memory that the disk is not to reach. With TARGET_HALF it is only
- * compared with. */
+/* Whether to copy immediate data, which may be in memory that the disk must not reach. With
+ * TARGET_HALF it is only compared. */
 static bool copied(const struct target_cmd *cmd)
 {
 	return cmd->disk && cmd->disk->exposed && !(cmd->flags & TARGET_HALF);
@@ -105,7 +105,7 @@ static void next_piece(struct target_cmd *cmd)
 		work_on(cmd);
 		return;
 	}
-	bdev_orphan_end(&cmd->orphan); /* others wait for the disk, not for this peer */
+	bdev_orphan_end(&cmd->orphan); /* others must wait only for the disk, not for this peer */
 	cmd->state = TARGET_CMD_PULL;
 	target_cmd_due(cmd);
 	conn->carrier->pull(cmd, cmd->piece);
@@ -201,7 +201,8 @@ void target_cmd_over(struct target_cmd *cmd)
 	target_cmd_drop(cmd);
 }
 
-/* At a disk only reads are cancelled: a write whose path was lost may still be executed there. */
+/* Of the commands at a disk only reads are cancelled: a write whose path was lost may still be
+ * executed there. */
 bool target_cmd_abort(struct target_cmd *cmd, uint32_t status)
 {
 	struct split *split = &cmd->split;
@@ -260,7 +261,7 @@ void target_cmd_read(struct target_cmd *cmd, uint64_t off)
 		(struct buf){ cmd->p, cmd->piece, cmd->pool }, NULL);
 }
 
-/* A disk without FUA needs only one flush, behind the last piece. */
+/* A disk without FUA needs only one flush, after the last piece. */
 void target_cmd_write(struct target_cmd *cmd, uint64_t off, bool fua)
 {
 	struct io_count *count = &cmd->conn->worker->count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A connection's life on its worker's loop: from the carrier's open() to the moment when nothing of
- * it is left here. Each command has a limited time for its peer's part. */
+/* A connection's life on its worker's loop: from the carrier's open() until nothing of it is left
+ * here. The peer's part of each command has a time limit. */
 #include "frame.h"
 #include <errno.h>
 #include <stdio.h>
@@ -42,7 +42,8 @@ int target_conn_room(struct target_conn *conn, unsigned slots, struct diag *diag
 	return 0;
 }
 
-/* Data that came along is copied for a disk that can reach all of a pool. */
+/* If the disk could reach the whole pool, the connection's own memory is not mapped, and immediate
+ * data is copied. */
 int target_conn_map(struct target_conn *conn, unsigned i, struct diag *diag)
 {
 	const struct target *target = conn->target;
@@ -95,7 +96,8 @@ static void make_orphans(struct target_conn *conn)
 	}
 }
 
-/* Its peer has left, or soon will: what is at a disk ends with what the disk has of it. */
+/* The peer has left or soon will: make orphans of commands at the disk, and submit no more
+ * pieces. */
 static void cut_short(struct target_conn *conn)
 {
 	make_orphans(conn);
@@ -103,7 +105,7 @@ static void cut_short(struct target_conn *conn)
 		split_stop(&target_cmd_at(conn, i)->split);
 }
 
-/* now: without waiting for the peer, as others need what it holds */
+/* now: without waiting for the peer, as others need the buffers it holds */
 static void end_conn(
 	struct target_conn *conn, bool now, enum diag_code code, int err, const char *text)
 {
@@ -142,9 +144,9 @@ static void stalled(struct target_conn *conn)
 		"timed out waiting for the host's part of a transfer");
 }
 
-/* Each command has its own time, whatever else the peer does: else one byte now and then would hold
- * buffers forever. As all have the same, the list is sorted; the watch is moved only when it
- * fires. */
+/* Each command has its own limit, whatever else the peer does: otherwise one byte now and then
+ * could hold buffers forever. As all limits are the same, the list is sorted; the timer is moved
+ * only when it fires. */
 void target_cmd_due(struct target_cmd *cmd)
 {
 	struct target_conn *conn = cmd->conn;
@@ -188,7 +190,7 @@ static void watch_fired(struct loop_timer *timer)
 	}
 }
 
-/* What is due already has no watch yet. */
+/* Commands that arrived earlier have no timer yet. */
 void target_conn_live(struct target_conn *conn, unsigned most)
 {
 	conn->state = TARGET_LIVE;
@@ -198,7 +200,7 @@ void target_conn_live(struct target_conn *conn, unsigned most)
 		loop_timer_set(conn->loop, &conn->watch, conn->due->due_ns + stall_limit(conn));
 }
 
-/* Something is in work that the peer waits for. */
+/* Whether a command is being executed whose reply the peer expects. */
 static bool working(const struct target_conn *conn)
 {
 	for (unsigned i = 0; i < conn->slots; i++) {
@@ -211,7 +213,7 @@ static bool working(const struct target_conn *conn)
 	return false;
 }
 
-/* Nothing of it is in work here: what belongs to this loop is freed, the rest is the target's. */
+/* No command is in flight here: free what belongs to this loop; the target frees the rest. */
 static void bury(struct target_conn *conn)
 {
 	for (unsigned i = 0; i < TARGET_DISKS; i++) {
@@ -259,7 +261,7 @@ static void turn(struct loop_work *work)
 		conn->carrier->flush(conn);
 }
 
-/* What the disk only holds comes back. */
+/* Get back the requests that the disk merely holds. */
 static void cancel_all(struct target_conn *conn)
 {
 	for (unsigned i = 0; i < conn->slots; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Fences: one message walks from worker to worker, so nothing is allocated that could fail half
- * way. Whatever was posted to a worker before the fence began has run there when it comes by. */
+/* Fences: one message visits all workers in turn, so that no allocation can fail half way. All that
+ * was posted to a worker before the fence began has run there when the message arrives. */
 #include "frame.h"
 
 static void fence_back(struct loop_msg *msg)

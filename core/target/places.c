@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which connections keep their places. A peer that only holds places competes with others of its
- * own address first, then with the network and the address that hold most, and never with an
- * admitted host. */
+/* Decide which connections are kept. A peer without a valid login competes first with others of its
+ * own address, then with the network and the address that hold most, and never with an admitted
+ * host. */
 #include "places.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MSEC 1000000ull
-/* From so many connections on, a host that is alone leaves a sixteenth of them to others. */
+/* If there are more connections than this, a host that is alone leaves a sixteenth to others. */
 #define OTHERS_FROM 64
 
 void target_places_refuse(struct target_places *places, const struct diag *why)
@@ -50,7 +50,7 @@ static void class_leave(struct target_places *places, struct target_place *place
 	*(place->next ? &place->next->prev : &places->last[class]) = place->prev;
 }
 
-/* Connections of the class that count against its quota. */
+/* Count connections of the class against its quota. */
 static unsigned excess(
 	const struct target_places *places, const struct target_origin *origin, unsigned class)
 {
@@ -71,7 +71,7 @@ static bool evict(struct target_places *places, struct target_place *place)
 	return true;
 }
 
-/* By the network that has most beyond what was announced, in it by the address; 0: it has none. */
+/* Weigh by the network that has most beyond what was announced, then by the address; 0: none. */
 static void weigh(struct target_places *places, struct target_origin *origin, unsigned class)
 {
 	uint64_t own = excess(places, origin, class), all = own;
@@ -82,7 +82,7 @@ static void weigh(struct target_places *places, struct target_origin *origin, un
 	origin->weight = own ? all << 32 | own : 0;
 }
 
-/* The oldest of one address; NULL: of the one that weighs most. */
+/* Find the oldest of one address; NULL: of the one that weighs most. */
 static struct target_place *oldest(
 	struct target_places *places, unsigned class, const struct target_origin *origin)
 {
@@ -99,7 +99,8 @@ static struct target_place *oldest(
 	return place;
 }
 
-/* What a host has announced goes last, but it goes: else one host could hold all with it. */
+/* Announced connections go last, but they go: otherwise one host could hold all places with
+ * them. */
 bool target_places_evict(struct target_places *places)
 {
 	return evict(places, oldest(places, TARGET_STRANGER, NULL)) ||
@@ -129,8 +130,8 @@ static struct target_origin *find_origin(
 	return origin;
 }
 
-/* Who may reach a unix socket is decided by its file, and one user may start as many clients at
- * once as there are places: no quotas there. */
+/* File permissions protect a unix socket, and one user may start as many clients at once as there
+ * are places: no quotas there. */
 static bool make_room(struct target_places *places, const struct target_origin *origin, bool quotas)
 {
 	unsigned all = places->limit.connections,
@@ -166,7 +167,7 @@ bool target_places_room(struct target_places *places, const struct addr *peer)
 	return false;
 }
 
-/* An IPv6 host may take any address of its /64. */
+/* An IPv6 host can use any address of its /64. */
 static uint64_t network(const struct addr *peer)
 {
 	const struct sockaddr_in6 *in6 = (const void *)&peer->ss;
@@ -224,7 +225,8 @@ void target_places_guest(struct target_places *places, struct target_place *plac
 	class_join(places, place, TARGET_GUEST);
 }
 
-/* Half of all, while there are others or a list of them; alone, all but what lets others in. */
+/* Half of all if there are other hosts or a list of hosts; a host that is alone gets all but what
+ * others need to connect. */
 static unsigned most_of(const struct target_places *places, const struct target_host *host)
 {
 	unsigned all = places->limit.connections;

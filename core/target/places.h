@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Admission: which connections a target keeps when it can't keep all. Connections of peers that
- * have not shown who they are, and those that reach no disk, have small quotas of their own and
- * make room for others, the oldest first. Runs on the target's loop. */
+ * have not logged in, and those that reach no disk, have small quotas and make room for others, the
+ * oldest first. Runs on the target's loop. */
 #pragma once
 #include "buffers.h"
 
-#define TARGET_STRANGERS      64 /* connections that are not admitted yet */
-#define TARGET_STRANGERS_ADDR 16 /* of them, those from one address */
+#define TARGET_STRANGERS      64 /* connections not yet admitted */
+#define TARGET_STRANGERS_ADDR 16 /* of these, from one address */
 #define TARGET_GUESTS         64 /* admitted connections that reach no disk */
-#define TARGET_LEAVING        64 /* evicted ones, until they are gone: above all others */
-#define TARGET_REPORT_MS      10000
+#define TARGET_LEAVING        64 /* evicted connections that are not gone yet, in addition to all others \
+				  */
+#define TARGET_REPORT_MS 10000
 
 struct target_limits {
 	unsigned connections;
-	/* Connections that a host may open, before any of them is admitted, once one of its is that
-	 * announces them: they do not count as strangers. */
+	/* An admitted connection may announce further ones of its host: up to this many that are
+	 * not admitted yet do not count as strangers. */
 	unsigned announced;
 	bool listed; /* only hosts on a list are admitted */
 };
@@ -23,51 +24,51 @@ struct target_origin { /* an address without its port */
 	struct target_origin *next;
 	unsigned count, leaders;
 	unsigned of[2];  /* strangers, guests */
-	uint64_t net;    /* of IPv6: its /64, of which a peer may have all addresses; else 0 */
-	uint64_t weight; /* while one to evict is chosen */
+	uint64_t net;    /* IPv6: the /64, as a peer may use all of its addresses; else 0 */
+	uint64_t weight; /* valid while choosing one to evict */
 	char name[ADDR_TEXT];
 };
 
-/* A host that is admitted: all connections that gave the same name. */
+/* An admitted host: all connections that gave the same name. */
 struct target_host {
 	struct target_host *next;
 	unsigned connections;
-	struct target_share *share; /* target_places.shares of them */
+	struct target_share *share; /* array of target_places.shares */
 	char name[];
 };
 
 struct target_places {
 	/* set by the owner */
 	struct target_limits limit;
-	unsigned shares;                      /* made for each host: one per worker and store */
-	void (*evict)(struct target_place *); /* ends its connection, which leaves later */
-	/* A connection was refused; at most every 10 s. May be NULL. */
+	unsigned shares;                      /* allocated per host: one per worker and store */
+	void (*evict)(struct target_place *); /* end its connection, which leaves later */
+	/* A connection was refused; called at most every 10 s. May be NULL. */
 	void (*full)(const struct diag *why, void *user);
 	void *user;
-	/* the module's */
-	unsigned count;   /* all, those on their way out included */
-	unsigned leaving; /* evicted */
+	/* private */
+	unsigned count;   /* all connections, evicted ones included */
+	unsigned leaving; /* evicted connections */
 	uint64_t refused;
 	uint64_t reported_ns; /* 0: never */
 	struct target_place *first[2], *last[2];
 	unsigned of[3]; /* by class, without evicted ones */
 	struct target_origin *origins;
-	struct target_origin unknown; /* those for which there was no memory */
+	struct target_origin unknown; /* used if there was no memory for another */
 	struct target_host *hosts;
 };
 
-/* Whether another connection from there can have a place; makes room for it. */
+/* Whether another connection from that address can have a place; makes room for it. */
 bool target_places_room(struct target_places *, const struct addr *peer);
-/* It has come in, after that; the place is zeroed. */
+/* Add it after that; the place is zeroed. */
 void target_places_enter(struct target_places *, struct target_place *, const struct addr *peer);
-/* It reaches no disk; as long as no other needs the place. */
+/* The connection reaches no disk: it keeps its place only while no other needs it. */
 void target_places_guest(struct target_places *, struct target_place *);
-/* It is that host's. False: the host has too many, or there is no memory. */
+/* Assign the connection to the host. False: the host has too many, or out of memory. */
 bool target_places_host(
 	struct target_places *, struct target_place *, const char *host, bool leads);
-/* It is over. */
+/* The connection has ended. */
 void target_places_leave(struct target_places *, struct target_place *);
-/* Ends a connection that others can do without; false: there is none. */
+/* End a connection that is not needed; false: there is none. */
 bool target_places_evict(struct target_places *);
-/* A connection was refused, for that reason: counted and reported. */
+/* Count and report that a connection was refused for that reason. */
 void target_places_refuse(struct target_places *, const struct diag *why);

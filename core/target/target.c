@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target as a whole: workers with their lanes and buffers, listeners, places for connections
- * and how they are handed to workers, and the orderly stop. Everything here but the worker_
- * functions runs on the target's loop. */
+/* The target as a whole: workers with their lanes and buffers, listeners, admission of connections
+ * and their assignment to workers, and the orderly stop. All but the worker_ functions run on the
+ * target's loop. */
 #include "frame.h"
 #include <errno.h>
 #include <stdlib.h>
 
 #define MSEC 1000000ull
-/* Of stores of data buffers: so many of full size, the rest shares their memory; but each has so
- * many buffers. */
+/* stores of data buffers with full size; more stores share their memory, but each has at least
+ * STORE_BUFFERS */
 #define FULL_STORES   4
 #define STORE_BUFFERS 16
-/* For the disks to return what they held, and for RDMA connections, which wait 500 ms for the peer
- * to close its end. */
+/* Time for the disks to return what they held, and for RDMA connections, which wait 500 ms for the
+ * peer to close. */
 #define CANCEL_MS 1500
 
 static void evict(struct target_place *place)
@@ -107,8 +107,8 @@ void target_conn_end(struct target_conn *conn)
 	loop_post(conn->loop, &conn->end_hop);
 }
 
-/* The last way: over here, once more through the worker so that nothing posted to it before is
- * missed, and gone. */
+/* Last hop of a connection: from here once more to the worker, behind everything posted to it
+ * before, and back to be freed. */
 static void gone(struct loop_msg *msg)
 {
 	struct target_conn *conn = container_of(msg, struct target_conn, hop);
@@ -137,16 +137,16 @@ void target_conn_over(struct loop_msg *msg)
 		conn->peer_next->peer_link = conn->peer_link;
 	if (conn->target->proto->left)
 		conn->target->proto->left(conn);
-	conn->ended = conn->killed = true; /* nothing more may be posted: it would come too late */
+	conn->ended = conn->killed = true; /* from now on a post would be too late */
 	msg->run = buried;
 	loop_post(conn->loop, msg);
 }
 
-struct job { /* of a worker, through loop_call() */
+struct job { /* for a worker, by loop_call() */
 	struct target_worker *worker;
 	struct diag *diag;
 	uint64_t deadline;
-	bool kept; /* a disk still has a flush of ours */
+	bool kept; /* a disk still holds a flush of ours */
 };
 
 static struct pool *pool_of(const struct target_worker *worker, unsigned disk)
@@ -269,7 +269,7 @@ static int worker_quit(struct loop *loop, void *arg)
 	return 0;
 }
 
-/* In their order: with a fence on its way, the last one comes back after it. */
+/* In order: behind a fence on its way, the last worker returns after it. */
 static void each_worker(struct target *target, int (*fn)(struct loop *, void *))
 {
 	for (unsigned i = 0; i < target->workers; i++) {
@@ -323,7 +323,7 @@ static void incoming_rdma(struct ep_incoming *incoming, void *user)
 	target->proto->rdma(target, incoming);
 }
 
-/* No descriptor is left for the next connection. true: one will be free soon. */
+/* Out of descriptors for the next connection. true: one will be free soon. */
 static bool starved(const struct diag *why, void *user)
 {
 	struct target *target = user;
@@ -334,8 +334,8 @@ static bool starved(const struct diag *why, void *user)
 	return false;
 }
 
-/* A connection was dropped before a byte of it was read. Not reported: a peer that sends nothing
- * must not fill the operator's screen. */
+/* A connection was dropped before any data was read. Not reported, as a peer that sends nothing
+ * must not flood the operator's screen. */
 static void dropped(void *user)
 {
 	struct target *target = user;
@@ -464,8 +464,8 @@ bool target_resized(struct target *target, unsigned i)
 	return true;
 }
 
-/* Answers what is in flight, as long as peers take it and the disks do it; false = a disk holds on
- * to something. */
+/* Complete what is in flight, as long as peers take the replies and the disks answer; false = a
+ * disk still holds a request. */
 static bool drain(struct target *target, uint64_t deadline, bool *late)
 {
 	uint64_t polite = loop_clock() + target->opt.polite_ms * MSEC;
@@ -493,8 +493,8 @@ int target_stop(struct target *target, uint32_t timeout_ms, struct diag *diag)
 
 	__atomic_store_n(&target->stopping, true, __ATOMIC_RELAXED);
 	ways_close(target->listen, target->opt.listens);
-	if (!drain(target, job.deadline, &late)) /* the disk may still write to what a connection
-						    owns: nothing can be freed */
+	if (!drain(target, job.deadline, &late)) /* the disk may still access memory of a
+						    connection: nothing can be freed */
 		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS,
 			"data may not be on the disk: no answer within %g s", timeout_ms / 1000.);
 	job.worker = &target->worker[0];
