@@ -13,8 +13,8 @@
 #define UBLK_PAGE_SHIFT   12
 /* marks our keys in the value that the kernel stores for a server: others use a few low bits */
 #define UBLK_KEY_OURS (1ull << 63)
-#define UBLK_PATH                                                                                  \
-	32 /* "/dev/ublkcN" with its NUL, which commands to unprivileged devices must contain */
+/* "/dev/ublkcN" with its NUL, which commands to unprivileged devices must contain */
+#define UBLK_PATH    32
 #define UBLK_PAYLOAD 512 /* largest payload of one command */
 
 /* A block device of this host, /dev/ublkbN, with a bdev behind it. One lane and one ring per queue,

@@ -8,9 +8,8 @@
 #define TARGET_STRANGERS      64 /* connections not yet admitted */
 #define TARGET_STRANGERS_ADDR 16 /* of these, from one address */
 #define TARGET_GUESTS         64 /* admitted connections that reach no disk */
-#define TARGET_LEAVING        64 /* evicted connections that are not gone yet, in addition to all others \
-				  */
-#define TARGET_REPORT_MS 10000
+#define TARGET_LEAVING        64 /* evicted connections not gone yet, in addition to all others */
+#define TARGET_REPORT_MS      10000
 
 struct target_limits {
 	unsigned connections;
