@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The PDU cutter of all protocols on streams. */
+/* The PDU cutter, shared by all protocols on streams. */
 #include "cutter.h"
 #include <assert.h>
 #include <string.h>
 
-/* A payload worth a receive of its own. Copying 16 KiB out of the stage costs less than the call,
- * over TCP and over a unix socket; at 32 KiB it is about even. */
+/* A payload worth a recv() of its own. Copying 16 KiB out of the stage costs less than the call,
+ * over TCP and over a unix socket; at 32 KiB both cost about the same. */
 #define LARGE  32768
-#define FEW    512 /* the stage behind it: the next headers, and little of the next payload */
+#define FEW    512 /* bytes to stage behind it: the next headers, and little of the next payload */
 #define PLAIN  3   /* parts between large payloads: a trailer, a reply, a command */
-#define ROUNDS 64  /* receives in one turn: the rest of the loop wants its share */
+#define ROUNDS 64  /* receives per turn, to leave time for other events */
 
 void cutter_init(struct cutter *cutter, const struct cutter_events *ev, void *stage, uint32_t size)
 {
@@ -30,7 +30,7 @@ void cutter_payload(struct cutter *cutter, uint8_t *to, uint32_t len)
 	cutter->plain = 0;
 }
 
-/* These bytes of the payload are where they belong. */
+/* So many bytes of the payload are in place. */
 static void land(struct cutter *cutter, uint32_t len)
 {
 	cutter->rest -= len;
@@ -96,8 +96,7 @@ static void move_up(struct cutter *cutter)
 	cutter->from = 0;
 }
 
-/* Once what the stream holds; *more: perhaps not all of it. Needs: what is in the stage is less
- * than one part. */
+/* Receive once; *more: the stream may hold more. Needs: the stage holds less than one part. */
 static ssize_t receive(struct cutter *cutter, struct stream *stream, bool *more)
 {
 	uint32_t direct = cutter->sink && !cutter->skip ? cutter->rest : 0, room, len;
@@ -122,8 +121,7 @@ static ssize_t receive(struct cutter *cutter, struct stream *stream, bool *more)
 	return got;
 }
 
-/* A socket that gave less than there was room for is empty: the next receive would return EAGAIN.
- */
+/* A short read means that the socket is drained: skip the recv() that would return EAGAIN. */
 int cutter_receive(struct cutter *cutter, struct stream *stream)
 {
 	bool more = true;
@@ -138,8 +136,7 @@ int cutter_receive(struct cutter *cutter, struct stream *stream)
 	return got < 0 ? (int)got : 0;
 }
 
-/* The stage is moved up only for half of it, so that a part at a time does not move it each time.
- */
+/* Move up the stage only once half of it is used, so that not every part causes a copy. */
 int cutter_receive_ahead(struct cutter *cutter, struct stream *stream)
 {
 	struct iovec iov;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* In-flight table: slots come from a free list, deadlines form a list sorted by time. As almost all
- * commands of a connection have the same time limit, the place of a new one is the end; the timer
+/* In-flight table: slots come from a free list, deadlines are a list sorted by time. Almost all
+ * commands of a connection have the same time limit, so a new one is appended at the end; the timer
  * is moved only when it fires. */
 #include "inflight.h"
 #include <errno.h>

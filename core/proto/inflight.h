@@ -1,46 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The commands that an initiator has in flight on one connection. Each has a slot: its tag, its
- * deadline, whether it is over, and what the protocol keeps for it. The peer may limit how many
- * are out; ios beyond that wait in order. What a command is, and what a late one means, is the
- * owner's business. */
+/* The commands that an initiator has in flight on one connection. Each has a slot: tag, deadline,
+ * whether it is over, and the protocol's data. The peer may limit their number; further ios wait in
+ * order. The owner defines what a command is and how to handle a late one. */
 #pragma once
 #include "bdev.h"
 #include "loop.h"
 
-struct inflight_slot {                     /* first in the protocol's slot */
+struct inflight_slot {                     /* first member of the protocol's slot */
 	void *owner;                       /* NULL: free */
 	uint64_t deadline_ns;              /* 0: none */
-	struct inflight_slot *prev, *next; /* in flight: by deadline; free: next only */
+	struct inflight_slot *prev, *next; /* in flight: ordered by deadline; free: only next */
 	uint16_t tag;
-	uint8_t unsent; /* its messages that have not left yet; the protocol counts them up */
+	uint8_t unsent; /* number of its messages not sent yet; the protocol increments it */
 	bool replied;
 };
 
 struct inflight {
-	uint8_t *slots; /* `count` of `size` bytes each */
+	uint8_t *slots; /* `count` slots of `size` bytes */
 	uint32_t size;
 	uint16_t count, limit, used;
 	struct inflight_slot *free;
-	struct inflight_slot *first, *last; /* of those with a deadline */
+	struct inflight_slot *first, *last; /* slots with a deadline */
 	struct io *waiting, **waiting_end;
 	struct loop *loop;
 	struct loop_timer timer;
-	/* the deadline of this one has passed; called once a timer */
+	/* the deadline of this slot has passed; called once per timer */
 	void (*late)(struct inflight *, struct inflight_slot *);
 };
 
-/* All slots are zeroed here and never again; inflight_take() sets only struct inflight_slot. The
- * limit is count. late may also be set afterwards. */
+/* Slots are zeroed here only; inflight_take() sets only struct inflight_slot. The limit is count.
+ * `late` may also be set later. */
 int inflight_init(struct inflight *, struct loop *, uint16_t count, uint32_t slot_size,
 	void (*late)(struct inflight *, struct inflight_slot *), struct diag *);
 void inflight_fini(struct inflight *); /* allowed on a zeroed one */
-/* How many may be out from now on; never more than count. More may be out already: they stay. Tags
- * are less than the highest limit so far. */
+/* Set how many may be in flight; never more than count. If more are already, they stay. Tags are
+ * below the highest limit so far. */
 void inflight_limit(struct inflight *, uint32_t limit);
 
-/* A free slot, now the owner's; NULL: the limit is reached. */
+/* Take a free slot for the owner; NULL: the limit is reached. */
 void *inflight_take(struct inflight *, void *owner, uint64_t deadline_ns);
-/* Frees it; gives its owner. */
+/* Free the slot; returns its owner. */
 void *inflight_drop(struct inflight *, struct inflight_slot *);
 
 /* Needs: tag < count. */
@@ -49,7 +48,7 @@ static inline void *inflight_slot(const struct inflight *inflight, unsigned tag)
 	return inflight->slots + (size_t)tag * inflight->size;
 }
 
-/* By a tag that the peer sent: the slot if it is in flight and has no reply yet, else NULL. */
+/* Find the slot of a tag that the peer sent; NULL unless it is in flight without a reply. */
 static inline void *inflight_find(const struct inflight *inflight, unsigned tag)
 {
 	struct inflight_slot *slot;
@@ -60,8 +59,8 @@ static inline void *inflight_find(const struct inflight *inflight, unsigned tag)
 	return slot->owner && !slot->replied ? slot : NULL;
 }
 
-/* A command is over when its reply is here and all of its messages have left: these note one of
- * the two, and give true if the other was there before. */
+/* A command is over once its reply was received and all of its messages were sent. Each function
+ * records one of the two, and returns true if the other happened before. */
 static inline bool inflight_replied(struct inflight_slot *slot)
 {
 	slot->replied = true;
@@ -72,11 +71,11 @@ static inline bool inflight_sent(struct inflight_slot *slot)
 	return !--slot->unsent && slot->replied;
 }
 
-/* FIFO of ios without a slot, linked through io->next. */
+/* Queue an io without a slot in FIFO order, linked by io->next. */
 void inflight_wait(struct inflight *, struct io *);
-/* The first waiting, taken out; NULL = none. */
+/* Remove the first waiting io; NULL = none. */
 struct io *inflight_unwait(struct inflight *);
-/* The same if there is a slot for it. */
+/* The same if there is a free slot. */
 static inline struct io *inflight_next(struct inflight *inflight)
 {
 	return inflight->waiting && inflight->used < inflight->limit ? inflight_unwait(inflight)

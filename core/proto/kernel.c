@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Schemes of protocols that only the kernel's initiators speak. */
+/* Schemes of protocols that only the kernel's initiators implement. */
 #include "session.h"
 
 const struct proto iser_proto = {

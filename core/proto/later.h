@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Ios of a lane that are done before they were sent: done() never runs inside submit(), so it waits
- * for the end of the turn. */
+/* Ios of a lane that complete without being sent: done() must not run inside submit(), so it is
+ * called at the end of the turn. */
 #pragma once
 #include "bdev.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The one list of what a URI can name. Adding a protocol is adding its row. Completion offers the
- * schemes in this order. */
+/* The only list of URI schemes. A new protocol adds its row. Completion offers the schemes in this
+ * order. */
 #include "session.h"
 
 const struct scheme *const schemes[] = {

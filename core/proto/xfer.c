@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct xfer_op {
-	struct ep_op op; /* first */
+	struct ep_op op; /* first member */
 	struct xfer *x;
 	struct xfer_op *next;
 };
@@ -32,7 +32,7 @@ void xfer_port_fini(struct xfer_port *port)
 	port->ops = NULL;
 }
 
-/* One operation for the first that waits; false: it has to wait longer. */
+/* Post one operation for the first move in the line; false: it must wait. */
 static bool post_first(struct xfer_port *port, struct xfer_line *line)
 {
 	const struct ep_caps *caps = &port->ring->ep->caps;
@@ -71,7 +71,7 @@ static bool post_first(struct xfer_port *port, struct xfer_line *line)
 	return true;
 }
 
-/* The lines take turns: what is short, READs or operations, is shared by both. */
+/* The lines alternate, as both compete for READs and operations. */
 static void post_all(struct xfer_port *port)
 {
 	bool any = true;
@@ -111,7 +111,7 @@ static bool start_move(struct xfer_port *port, struct xfer *x, const struct buf 
 	x->next = NULL;
 	*line->end = x;
 	line->end = &x->next;
-	/* The other line waits for nothing that is here, or is empty. */
+	/* The other line is empty or waits for something that this one did not release. */
 	while (post_first(port, line))
 		;
 	return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Control messages of NVMe-oF both ways: discovery log, Identify data, Connect, RDMA private data.
- * Hot structures (commands, completions) are used in place by their carriers; PDU headers are in
- * codec_tcp.c. */
+/* Encode and decode control messages of NVMe-oF: discovery log, Identify data, Connect, RDMA
+ * private data. The carriers use hot structures (commands, completions) in place; PDU headers are
+ * in codec_tcp.c. */
 #include "codec.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@ static int too_short(struct diag *diag, const char *what, size_t len, size_t wan
 		diag, DIAG_PROTOCOL, EPROTO, "%s: %zu bytes, expected %zu", what, len, want);
 }
 
-/* Text fields of a peer: ends at NUL, trailing blanks cut, anything unprintable made a '?'. */
+/* Copy a peer's text field: it ends at NUL, trailing blanks are cut, unprintable bytes become
+ * '?'. */
 static void text_get(char *to, size_t room, const char *from, size_t len)
 {
 	size_t n = strnlen(from, len);
@@ -175,8 +176,8 @@ int nvme_ctrl_get(struct nvme_ctrl_info *info, const void *p, size_t len, struct
 	text_get(info->subnqn, sizeof(info->subnqn), id->subnqn, sizeof(id->subnqn));
 	capsule = get_le32(id->ioccsz);
 	reply = get_le32(id->iorcsz);
-	/* Base 2.1, figure 312: 4 is the least (a command), 1 the least (a completion); a discovery
-	 * controller says 0 to both. */
+	/* Base 2.1, figure 312: the minimum is 4 (a command), and 1 (a completion); a discovery
+	 * controller reports 0 for both. */
 	if ((capsule && capsule < 4) || capsule > 1u << 24 || reply > 1u << 24)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
 			"invalid capsule sizes: %u and %u units of 16 bytes", capsule, reply);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Messages of NVMe-oF as host structs: every _get checks all that can be checked without knowing
- * the session and gives 0 or -EPROTO with the reason in diag; every _put fills a whole message. */
+/* Messages of NVMe-oF as host structs. Every _get checks all that can be checked without knowing
+ * the session, and returns 0 or -EPROTO with the reason in diag. Every _put writes a whole
+ * message. */
 #pragma once
 #include "diag.h"
 #include "nvmf.h"
@@ -11,7 +12,7 @@
 struct nvmf_log_info {
 	uint64_t genctr, numrec;
 };
-#define NVMF_LOG_RECORDS 65536 /* more is not believed */
+#define NVMF_LOG_RECORDS 65536 /* larger numbers are rejected */
 void nvmf_log_put(struct nvmf_log_head *, const struct nvmf_log_info *);
 int nvmf_log_get(struct nvmf_log_info *, const void *, size_t, struct diag *);
 void nvmf_record_put(struct nvmf_log_entry *, const struct nvmf_record *);
@@ -22,20 +23,21 @@ struct nvme_ctrl_info {
 	char serial[21], model[41], firmware[9], subnqn[NVMF_NQN_MAX + 1];
 	uint16_t cntlid, maxcmd, oncs, icdoff;
 	uint32_t ver, oaes, sgls, kas_ms, nn, ctratt;
-	uint16_t cqt_ms; /* to quiesce all commands after a communication loss; 0: not reported */
+	uint16_t cqt_ms; /* time to quiesce all commands after a communication loss; 0: not reported
+			  */
 	uint8_t cntrltype, mdts, aerl, vwc, cmic;
-	uint32_t capsule; /* ioccsz in bytes; 0: not said (discovery controllers) */
+	uint32_t capsule; /* ioccsz in bytes; 0: not reported (discovery controllers) */
 	uint32_t reply;   /* iorcsz in bytes */
 };
 void nvme_ctrl_put(struct nvme_id_ctrl *, const struct nvme_ctrl_info *);
 int nvme_ctrl_get(struct nvme_ctrl_info *, const void *, size_t, struct diag *);
 
 struct nvme_ns_info {
-	uint64_t blocks; /* 0: the namespace is not there */
+	uint64_t blocks; /* 0: the namespace does not exist */
 	uint8_t shift;   /* log2 of the block size: 9 … 16 */
 	uint8_t dlfeat;
 	bool ro, shared;
-	uint32_t best; /* preferred write granularity in blocks; 0: not said */
+	uint32_t best; /* preferred write granularity in blocks; 0: not reported */
 	uint8_t nguid[16], eui64[8];
 };
 void nvme_ns_put(struct nvme_id_ns *, const struct nvme_ns_info *);
@@ -76,7 +78,7 @@ struct nvmf_connect_reply {
 	uint16_t ipo;  /* status invalid parameters: offset of the first invalid field … */
 	bool ipo_data; /* … in the data, not the command */
 };
-/* How to refuse what nvmf_connect_get() refuses; status 0: it does not. */
+/* Choose the refusal of a Connect that nvmf_connect_get() rejects; status 0: it is valid. */
 struct nvmf_connect_reply nvmf_connect_refusal(
 	const struct nvmf_connect_sqe *, const struct nvmf_connect_data *);
 void nvmf_connect_reply_put(struct nvme_cqe *, const struct nvmf_connect_reply *);
@@ -96,10 +98,10 @@ int nvmf_rdma_rej_get(uint16_t *status, const void *, size_t, struct diag *);
 /* TCP: one PDU header, without its digest. */
 struct nvme_tcp_pdu {
 	uint8_t type, flags;
-	uint8_t hlen;  /* of the header alone */
-	uint8_t pdo;   /* where the data begins; 0: there is none */
-	uint32_t plen; /* all of it: header, digest, padding, data, digest */
-	uint32_t data; /* bytes of data in it */
+	uint8_t hlen;  /* length of the header without digest */
+	uint8_t pdo;   /* offset of the data; 0: none */
+	uint32_t plen; /* whole length: header, digest, padding, data, digest */
+	uint32_t data; /* length of the data */
 	union {
 		struct {
 			uint16_t pfv;
@@ -118,17 +120,17 @@ struct nvme_tcp_pdu {
 		struct nvme_cqe cqe;
 	};
 };
-/* Length of the header of this type; 0: no such type. */
+/* Length of the header for this type; 0: unknown type. */
 unsigned nvme_tcp_hlen(uint8_t type);
-/* Fills hlen, pdo, plen and the digest flags from type, data, the digests (NVME_TCP_DGST_*) and
- * alignment in force; then writes the header. Returns pdo, or what comes before the data if there
- * is none: header and room for its digest. The rest of `out` is not written. */
+/* Set hlen, pdo, plen and the digest flags from type, data, the negotiated digests
+ * (NVME_TCP_DGST_*) and alignment, then write the header. Returns pdo or, without data, the length
+ * of the header and its digest. The rest of `out` is not written. */
 unsigned nvme_tcp_put(
 	uint8_t out[NVME_TCP_HEAD_MAX], struct nvme_tcp_pdu *, unsigned dgst, unsigned align);
 /* Needs hlen bytes of a header. */
 int nvme_tcp_get(struct nvme_tcp_pdu *, const void *, size_t, unsigned dgst, struct diag *);
 
-/* In words: status.c. */
+/* status.c: texts for codes. */
 const char *nvme_status_text(uint32_t status);
 int nvme_status_errno(uint32_t status);
 int nvme_status_diag(struct diag *, uint32_t status, const char *what);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Headers of NVMe/TCP PDUs (TCP Transport Specification 1.1, 3.6) both ways. What a session allows,
- * and digests of the bytes, are the carrier's. */
+/* Encode and decode headers of NVMe/TCP PDUs (TCP Transport Specification 1.1, 3.6). The carrier
+ * checks what the session allows, and the digests. */
 #include "codec.h"
 #include <errno.h>
 
@@ -161,7 +161,7 @@ int nvme_tcp_get(
 	if (!(rules & (MAY_DATA | MUST_DATA)) || pdu->plen == before) {
 		if (rules & MUST_DATA || pdu->plen != before)
 			return bad(diag, pdu, "length");
-		pdu->pdo = 0; /* reserved without data */
+		pdu->pdo = 0; /* reserved if there is no data */
 	} else if (!(rules & DIGESTS)) {
 		if (pdu->plen > NVME_TCP_TERM_MAX)
 			return bad(diag, pdu, "length");

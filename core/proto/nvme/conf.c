@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From a URI and its environment to what every queue of a session needs to know: whom to dial, how,
- * and as whom. */
+/* Read from a URI and its environment what every queue of a session needs: the target's address,
+ * the transport's settings, and the host's identity. */
 #include "ep.h"
 #include "names.h"
 #include "nvme.h"
@@ -25,8 +25,8 @@ static int text_key(struct uri *uri, const char *name, char *to, size_t room, st
 	return 0;
 }
 
-/* Who we are: keys before environment. A host id belongs to its NQN, so that of the environment
- * does not go with another. */
+/* The host's identity: keys take precedence over the environment. A host ID belongs to its NQN, so
+ * that of the environment is not used with another NQN. */
 static int identity(
 	struct nvme_conf *conf, struct uri *uri, const struct bdev_env *env, struct diag *diag)
 {

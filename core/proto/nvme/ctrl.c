@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A controller: its admin queue brought to life step by step (Base 2.1, 3.5.2), kept alive,
- * listened to, shut down. What namespaces or logs it has is left to ini.c and discovery.c. */
+/* A controller: bring up its admin queue step by step (Base 2.1, 3.5.2), keep it alive, receive
+ * events, shut it down. ini.c and discovery.c handle its namespaces and logs. */
 #include "nvme.h"
 #include <errno.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static void command(struct nvme_ctrl *ctrl, struct nvme_req *req, const struct n
 	struct diag why = { 0 };
 
 	if (ctrl->qp.state != QP_UP)
-		return; /* it is ending; `down` tells the owner */
+		return; /* it is already ending; `down` informs the owner */
 	slot = inflight_take(&queue->inflight, req, deadline_ns);
 	if (!slot) {
 		diag_set(&why, DIAG_BUSY, EBUSY, "%s: the admin queue is full", req->what);
@@ -93,19 +93,21 @@ void nvme_ctrl_send(struct nvme_ctrl *ctrl, struct nvme_req *req, struct nvme_sq
 void nvme_ctrl_take(const struct nvme_ctrl *ctrl, size_t at, void *to, size_t len)
 {
 	memcpy(to, ctrl->qp.scratch->base + at, len);
-	__asm__ volatile("" ::: "memory"); /* not to be read again in place of the copy */
+	__asm__ volatile("" ::
+				 : "memory"); /* keep the compiler from reading the pool again
+						 instead of the copy */
 }
 
 uint32_t nvme_ctrl_max_data(const struct nvme_ctrl *ctrl)
 {
 	unsigned shift = 12 + NVME_CAP_MPSMIN(ctrl->cap) + ctrl->id.mdts;
-	/* of our own: a keyed descriptor has 24 bits, and more gains nothing */
+	/* our own limit: a keyed descriptor has 24 bits, and longer transfers gain nothing */
 	uint32_t most = 1u << 20;
 
 	return ctrl->id.mdts && shift < 20 ? 1u << shift : most;
 }
 
-/* Keep-alive: half the time after the last was answered. */
+/* Send a keep-alive half the timeout after the last one was answered. */
 static void beat_fired(struct loop_timer *timer)
 {
 	struct nvme_ctrl *ctrl = container_of(timer, struct nvme_ctrl, beat);
@@ -155,7 +157,7 @@ static void event_came(struct nvme_req *req, const struct nvme_cqe *cqe)
 	if (!cqe)
 		return;
 	if (nvme_check(req, cqe, &why))
-		return; /* a controller that offers none: nothing is lost but news of a resize */
+		return; /* without events only notice of a resize is lost */
 	dw0 = (uint32_t)get_le64(cqe->result);
 	loop_trace(ctrl->loop, "%s: event of type %u, %02xh, log %02xh", ctrl->conf.where,
 		NVME_AER_TYPE(dw0), NVME_AER_INFO(dw0), NVME_AER_LOG(dw0));
@@ -202,7 +204,7 @@ static uint32_t configuration(const struct nvme_ctrl *ctrl)
 	return cc;
 }
 
-/* Sends the command of the step it is in. */
+/* Send the command of the current step. */
 static void step_send(struct nvme_ctrl *ctrl)
 {
 	struct nvme_sqe sqe = { 0 };
@@ -262,8 +264,8 @@ static void poll_later(struct nvme_ctrl *ctrl)
 static int took_cap(struct nvme_ctrl *ctrl, uint64_t value, struct diag *why)
 {
 	ctrl->cap = value;
-	/* Base 2.1, figure 36: a fabrics controller may have an admin command set only (no NVM): no
-	 * disk then. */
+	/* Base 2.1, figure 36: a fabrics controller may have only the admin command set (no NVM):
+	 * then there is no disk. */
 	if (!ctrl->discovery && !(NVME_CAP_CSS(value) & (NVME_CSS_NVM | NVME_CSS_IO_SETS)))
 		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP,
 			"the controller does not support the NVM command set");
@@ -348,8 +350,8 @@ static void closing(struct nvme_ctrl *ctrl)
 	nvme_ctrl_fail(ctrl, &why);
 }
 
-/* One step's answer; afterwards the machine stands in the next step, in the same (polling), or has
- * failed. */
+/* Handle the answer of one step. Then the next step is set, or the same one (polling), or the
+ * controller has failed. */
 static int step_done(struct nvme_ctrl *ctrl, const struct nvme_cqe *cqe, struct diag *why)
 {
 	uint64_t value = get_le64(cqe->result);
@@ -358,7 +360,7 @@ static int step_done(struct nvme_ctrl *ctrl, const struct nvme_cqe *cqe, struct 
 	case STEP_CAP:
 		return took_cap(ctrl, value, why);
 	case STEP_ENABLE:
-		/* Also of 0 half a second, as Linux's host has it. */
+		/* 0 also means half a second, like in Linux's host */
 		ctrl->ready_ns = loop_now(ctrl->loop) + (NVME_CAP_TO(ctrl->cap) + 1) * 500 * MSEC;
 		step_to(ctrl, STEP_READY);
 		return 0;
@@ -405,7 +407,7 @@ static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
 	if (!cqe)
 		return;
 	err = nvme_check(req, cqe, &why);
-	/* news of a resize will not come: no reason to do without the disk */
+	/* only notice of a resize is lost: go on without */
 	if (err && before == STEP_EVENTS) {
 		step_to(ctrl, STEP_UP);
 		err = 0;
@@ -438,7 +440,7 @@ static void qp_up(struct nvme_qp *qp)
 static void qp_reply(struct nvme_queue *queue, struct nvme_slot *slot)
 {
 	struct nvme_req *req = nvme_qp_end(queue->user, slot);
-	struct nvme_cqe cqe = slot->cqe; /* done() may use the slot again */
+	struct nvme_cqe cqe = slot->cqe; /* done() may reuse the slot */
 
 	if (req)
 		req->done(req, &cqe);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Read discovery logs (Base 2.1, 5.1.12.3.1) on the caller's loop: one controller, then those that
- * it refers to, each once. Any number of discoveries run at the same time. */
+/* Read discovery logs (Base 2.1, 5.1.12.3.1) on the caller's loop: of one controller, then of those
+ * it refers to, each once. Any number of discoveries may run concurrently. */
 #include "grow.h"
 #include "nvme.h"
 #include <arpa/inet.h>
@@ -12,19 +12,19 @@
 #define TRIES       5
 #define TROUBLES    16
 #define CLOSE_MS    200
-#define CONTROLLERS 256 /* asked at most */
-#define SPARE_MS    500 /* the controller's own deadlines come first and know better why */
+#define CONTROLLERS 256 /* most controllers to query */
+#define SPARE_MS    500 /* the controller's own deadlines come first and give the better reason */
 
 struct nvmf_asking {
 	struct nvmf_discovery *discovery;
 	struct loop *loop;
-	struct nvme_conf first, conf; /* the controller of the URI, and the one that is asked */
-	bool either;                  /* both ports of the first, over TCP */
-	struct diag refused;          /* by the first of these ports */
-	char where[ADDR_TEXT];        /* which is this */
-	uint64_t until;               /* of all; 0 = no bound */
+	struct nvme_conf first, conf; /* the controller of the URI, and the current one */
+	bool either;                  /* over TCP: try both ports of the first controller */
+	struct diag refused;          /* why the first of these ports failed */
+	char where[ADDR_TEXT];        /* address of that attempt */
+	uint64_t until;               /* deadline for all; 0 = none */
 
-	/* One controller: its end is handled by `work`, outside of its upcalls. */
+	/* The current controller. `work` handles its end, outside of its upcalls. */
 	struct nvme_ctrl ctrl;
 	struct loop_work work;
 	struct loop_timer timer;
@@ -32,7 +32,7 @@ struct nvmf_asking {
 	bool ending;
 	uint8_t hops;
 
-	/* Its log: as counted at first, and as of the last read. */
+	/* Its log: as of the first header, and as of the last read. */
 	struct nvme_req req;
 	struct nvmf_log_info info, last;
 	struct nvmf_record *record;
@@ -40,11 +40,11 @@ struct nvmf_asking {
 	uint32_t part, parts, tries;
 	enum { COUNT, RECORDS, RECOUNT } step;
 
-	struct seen { /* controllers asked, or that gave trouble */
+	struct seen { /* controllers queried, or that failed */
 		const struct nvme_carrier *carrier;
 		char where[ADDR_TEXT];
 	} * seen;
-	unsigned seens, walked; /* walked: records looked at for referrals */
+	unsigned seens, walked; /* walked: records checked for referrals */
 };
 
 static void expect_within(struct nvmf_asking *asking, uint32_t ms)
@@ -54,7 +54,7 @@ static void expect_within(struct nvmf_asking *asking, uint32_t ms)
 
 /* ---- One controller. */
 
-/* With asking->why set unless its log is complete. */
+/* asking->why is set unless the log is complete. */
 static void hang_up(struct nvmf_asking *asking)
 {
 	struct diag closed = { 0 };
@@ -106,8 +106,8 @@ static int begin_records(struct nvmf_asking *asking)
 					(unsigned long long)count);
 }
 
-/* The log's head comes before the first records. Without the generation that was counted these may
- * be no records. */
+/* The log's header is followed by the first records, which are valid only with the generation read
+ * before. */
 static int take_part(struct nvmf_asking *asking)
 {
 	struct nvmf_log_entry entry;
@@ -141,7 +141,7 @@ static void read_part(struct nvmf_asking *asking)
 	read_log(asking, at ? (at + 1) * each : 0, (asking->part + !at) * each);
 }
 
-/* A log is complete if its generation is the same before and after. */
+/* The log is complete if its generation has not changed. */
 static void read_on(struct nvmf_asking *asking)
 {
 	bool same = asking->last.genctr == asking->info.genctr;
@@ -214,7 +214,7 @@ static void late(struct loop_timer *timer)
 	hang_up(asking);
 }
 
-/* Asks the controller of asking->conf. */
+/* Query the controller of asking->conf. */
 static void ask(struct nvmf_asking *asking, uint8_t hops)
 {
 	static const struct nvme_ctrl_events events = { .up = ctrl_up, .down = ctrl_down };
@@ -234,7 +234,7 @@ static void ask(struct nvmf_asking *asking, uint8_t hops)
 	}
 }
 
-/* ---- Which controllers. */
+/* ---- Selecting controllers. */
 
 static void trouble(struct nvmf_log *log, const struct nvmf_record *record, const struct diag *why)
 {
@@ -250,8 +250,8 @@ static void trouble(struct nvmf_log *log, const struct nvmf_record *record, cons
 		record->trsvcid);
 }
 
-/* Base 2.1, 5.1.12.3.1: TRADDR is written as its address family is, never a name, so that a log
- * cannot make us ask name servers. */
+/* Base 2.1, 5.1.12.3.1: TRADDR is numeric in its address family, never a name, so that a log can't
+ * make us query name servers. */
 static bool is_numeric(const char *traddr)
 {
 	char text[sizeof(((struct nvmf_record *)0)->traddr)];
@@ -262,7 +262,7 @@ static bool is_numeric(const char *traddr)
 	return inet_pton(AF_INET, traddr, &in6) == 1 || inet_pton(AF_INET6, text, &in6) == 1;
 }
 
-/* Where a referral leads. */
+/* Set the address of a referral. */
 static int referred(struct nvme_conf *conf, const struct nvmf_record *record, struct diag *diag)
 {
 	uint64_t port;
@@ -305,7 +305,7 @@ static bool seen_before(struct nvmf_asking *asking, const struct nvme_conf *conf
 	return false;
 }
 
-/* What is left of the time for all, at most that for one. */
+/* Limit the time for one controller to what is left for all. False: none is left. */
 static bool in_time(struct nvme_conf *conf, uint64_t until, struct diag *why)
 {
 	uint64_t now = loop_clock(), left = until > now ? (until - now) / MSEC : 0;
@@ -338,7 +338,7 @@ static void finish(struct nvmf_asking *asking)
 	discovery->done(discovery);
 }
 
-/* The next referral. Records grow while they are walked: what one brings is walked too, one hop
+/* Query the next referral. Records are appended while walking; those of a referral are one hop
  * further. */
 static void follow(struct nvmf_asking *asking)
 {
@@ -352,7 +352,8 @@ static void follow(struct nvmf_asking *asking)
 		if (record.subtype != NVMF_SUBTYPE_REFERRAL || record.hops >= discovery->max_hops)
 			continue;
 		asking->conf = asking->first;
-		if (!in_time(&asking->conf, asking->until, &why)) { /* nor for another */
+		if (!in_time(&asking->conf, asking->until,
+			    &why)) { /* nor is there time for another */
 			trouble(log, &record, &why);
 			break;
 		}
@@ -408,8 +409,8 @@ static int neither(const struct nvme_conf *conf, const char *where, const struct
 	return diag_ctx(diag, "%s", where);
 }
 
-/* The first controller has failed. TCP without a port: the discovery service's own, then the one
- * shared with I/O. True: that one is asked now. */
+/* The first controller has failed. TCP without a port: try the discovery port, then the I/O port.
+ * True: the other port is being queried now. */
 static bool asks_other_port(struct nvmf_asking *asking, struct diag *why)
 {
 	struct nvme_conf *conf = &asking->conf;
@@ -423,7 +424,7 @@ static bool asks_other_port(struct nvmf_asking *asking, struct diag *why)
 		return false;
 	}
 	asking->either = false;
-	/* the name will not be found for the other port, either */
+	/* the host name will not resolve for the other port, either */
 	if (!conf->dst.ss.ss_family && why->code != DIAG_TIMEOUT)
 		return false;
 	asking->refused = *why;
@@ -466,7 +467,7 @@ static void asked(struct loop_work *work)
 	}
 }
 
-/* TCP has a port for discovery only; without a port, both are asked. */
+/* TCP has a separate port for discovery; without a given port both are tried. */
 static bool has_two_ports(const struct uri *uri)
 {
 	return !uri->port && !strcmp(uri->scheme, "nvme+tcp");
@@ -483,8 +484,7 @@ static int conf_init(struct nvme_conf *conf, struct uri *uri, const struct bdev_
 	return err;
 }
 
-/* Both ports together have the time of one. Where that has no limit, the first has the usual one.
- */
+/* Both ports share the time of one attempt. If there is no limit, the first has the default one. */
 static int start(struct nvmf_discovery *discovery, struct loop *loop, const struct nvme_conf *conf,
 	bool either, uint64_t until, struct diag *diag)
 {
@@ -556,8 +556,8 @@ static void awaited(struct nvmf_discovery *discovery)
 	container_of(discovery, struct awaited, discovery)->over = 1;
 }
 
-/* Only what the URI's transport reaches. The keys of the URI that are a disk's mean nothing here,
- * and what it says of the time was taken into account by the caller. */
+/* List only what the URI's transport reaches. Keys for a disk are ignored; the caller has handled
+ * the timeout. */
 int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
 	void (*found)(const char *uri, void *user), void *user, struct diag *diag)
 {

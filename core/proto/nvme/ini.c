@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The initiator as a bdev: attaches to a controller, finds the namespace, fixes the limits from
- * what both say, and looks again when the namespace changes. Queues for I/O are lanes (lane.c);
- * reconnecting is left to block/paths.c. */
+/* The initiator as a bdev: attach to a controller, find the namespace, set the limits from both,
+ * and refresh them when the namespace changes. lane.c handles I/O queues, block/paths.c
+ * reconnects. */
 #include "names.h"
 #include "nvme.h"
 #include "out.h"
@@ -55,7 +55,7 @@ static void step_send(struct nvme_dev *dev)
 	case NS_NVM:
 		sqe = nvme_identify(NVME_CNS_IO_CTRL, 0, NVME_CSI_NVM);
 		break;
-	case NS_CHANGED: /* reading the log is what lets the next event come */
+	case NS_CHANGED: /* reading the log re-arms the event */
 		sqe = (struct nvme_sqe){ .opcode = NVME_ADMIN_GET_LOG,
 			.nsid = put_le32(NVME_NSID_ALL),
 			.cdw10 =
@@ -69,7 +69,7 @@ static void step_send(struct nvme_dev *dev)
 	nvme_ctrl_send(&dev->ctrl, &dev->req, &sqe, NVME_IDENTIFY_LEN);
 }
 
-/* 0: the list of those that exist is read first. */
+/* 0: first read the list of existing namespaces, for the message. */
 static int no_namespace(struct nvme_dev *dev, struct diag *why)
 {
 	if (dev->by_uuid)
@@ -157,8 +157,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Longest trim: what one command of NVME_RANGES ranges covers. A limit of 0 means that none is
- * said. */
+/* Longest trim: what one command of NVME_RANGES ranges covers. A limit of 0 means unlimited. */
 static uint64_t longest_trim(struct nvme_dev *dev)
 {
 	uint64_t blocks, ranges = dev->nvm.dmrl ? least(dev->nvm.dmrl, NVME_RANGES) : 1;
@@ -293,8 +292,7 @@ static int step_done(struct nvme_dev *dev, struct diag *why)
 	return 0;
 }
 
-/* Refused, but the disk works without: identification from before NVMe 1.3, limits from before 2.0,
- * a log. */
+/* Refused, but the disk works without: identification before NVMe 1.3, limits before 2.0, a log. */
 static bool optional(const struct nvme_dev *dev)
 {
 	return dev->step == NS_DESC || dev->step == NS_NVM || dev->step == NS_CHANGED;
@@ -331,7 +329,7 @@ static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
 		return;
 	fix_identity(dev);
 	dev->ctrl.deadline_ns = 0;
-	if (!dev->ctrl.conf.timeout_ms) /* of its lanes */
+	if (!dev->ctrl.conf.timeout_ms) /* the lanes' timeout */
 		dev->ctrl.conf.timeout_ms = BDEV_TIMEOUT_MS;
 	dev->bdev.state = BDEV_UP;
 	changed(dev);

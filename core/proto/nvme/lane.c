@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A lane: one I/O queue of the controller. Requests become commands (NVM Command Set 1.1, section
- * 3) and replies end them; what finds no slot waits in order. */
+ * 3), completions end them; requests without a free slot wait in order. */
 #include "later.h"
 #include "nvme.h"
 #include <errno.h>
@@ -13,8 +13,8 @@ struct nvme_lane {
 	struct lane lane;
 	struct nvme_dev *dev;
 	struct nvme_qp qp;
-	uint8_t bit;        /* in dev->qids */
-	struct later later; /* done without a command */
+	uint8_t bit;        /* of dev->qids */
+	struct later later; /* completed without a command */
 };
 
 static void put_blocks(struct nvme_sqe *sqe, const struct nvme_dev *dev, const struct io *io)
@@ -105,7 +105,7 @@ static void lane_submit(struct lane *lane, struct io *io)
 	else if (io->kind == IO_FLUSH && !nl->dev->vwc)
 		later_done(&nl->later, io, 0);
 	else if (io->kind == IO_MAP || (io->kind == IO_ZERO && io->flags & IO_FAST))
-		/* no field of Identify says how fast zeroing is */
+		/* no field of Identify reports how fast zeroing is */
 		later_done(&nl->later, io, -ENOTSUP);
 	else if (nl->qp.queue->inflight.waiting || !(slot = take_slot(nl, io)))
 		inflight_wait(&nl->qp.queue->inflight, io);
@@ -123,8 +123,8 @@ static void lane_reply(struct nvme_queue *queue, struct nvme_slot *slot)
 		return;
 	io->detail = get_le16(slot->cqe.status) >> 1;
 	io->status = -nvme_status_errno(io->detail);
-	/* A trim that is to be on stable storage is flushed after it, with the slot it just gave
-	 * back: DSM has no FUA. */
+	/* DSM has no FUA, so a trim with IO_FUA is followed by a flush in the slot it just
+	 * released. */
 	if (!io->status && io->kind == IO_TRIM && io->flags & IO_FUA && nl->dev->vwc &&
 		!slot->flushing)
 		start_io(nl, take_slot(nl, io), io, true);
@@ -206,8 +206,8 @@ static void qp_up(struct nvme_qp *qp)
 	struct nvme_lane *nl = container_of(qp, struct nvme_lane, qp);
 	const struct nvme_ctrl_info *id = &nl->dev->ctrl.id;
 
-	/* ICDOFF other than 0 would need padding after the command; the data then simply goes the
-	 * other way. */
+	/* ICDOFF other than 0 would need padding after the command; then the controller fetches the
+	 * data instead. */
 	if (!id->icdoff && id->sgls & NVME_SGLS_OFFSET)
 		qp->queue->incap = id->capsule - sizeof(struct nvme_sqe);
 	lane_changed(nl, LANE_UP);

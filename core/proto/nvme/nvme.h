@@ -1,101 +1,101 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* How the parts of the NVMe initiator fit together: a carrier moves capsules of one queue (rdma.c,
- * tcp.c) and has the table of its commands; a queue pair brings it up with Connect and ends it
- * (qp.c); a controller is the admin queue (ctrl.c); ini.c and lane.c make a bdev and its lanes of
- * it, discovery.c reads a log with it. */
+/* The parts of the NVMe initiator: a carrier (rdma.c, tcp.c) moves the capsules of one queue and
+ * holds the table of its commands; a queue pair (qp.c) brings it up with Connect and ends it; a
+ * controller (ctrl.c) is the admin queue; ini.c and lane.c make a bdev and its lanes of it,
+ * discovery.c reads a log with it. */
 #pragma once
 #include "bdev.h"
 #include "codec.h"
 #include "inflight.h"
 #include "resolve.h"
 
-#define NVME_ADMIN_DEPTH 32 /* entries; also the most nvmet takes (Linux 6.12, NVME_AQ_DEPTH) */
+#define NVME_ADMIN_DEPTH 32 /* entries; nvmet's maximum (Linux 6.12, NVME_AQ_DEPTH) */
 #define NVME_ADMIN_MS    10000
 #define NVME_IO_MS       30000
 #define NVME_KATO_MS     5000
 
 struct nvme_carrier;
 
-/* What an attach asked for: fixed from then on, read by every queue on any thread. */
+/* Settings of an attachment: constant, read by every queue on any thread. */
 struct nvme_conf {
 	const struct nvme_carrier *carrier;
 	char host[ADDR_HOST];
 	uint16_t port;
-	struct addr dst, src;  /* dst: family 0 until nvme_ctrl_open() has looked up the host */
-	char where[ADDR_TEXT]; /* dst, for messages; until then the host */
+	struct addr dst, src;  /* dst: family 0 until nvme_ctrl_open() has resolved the host */
+	char where[ADDR_TEXT]; /* dst as text for messages; before that the host */
 	char dev[64], iface[16];
 	uint8_t backend, tos;
-	bool hdr_digest, data_digest; /* NVMe/TCP */
-	bool no_crc;                  /* software iWARP */
+	bool hdr_digest, data_digest; /* only NVMe/TCP */
+	bool no_crc;                  /* only software iWARP */
 	char subnqn[NVMF_NQN_MAX + 1], hostnqn[NVMF_NQN_MAX + 1];
 	uint8_t hostid[16];
 	uint32_t kato_ms;
-	uint32_t timeout_ms; /* of one opening, the lookup included; 0 = none */
+	uint32_t timeout_ms; /* for connecting, including the name lookup; 0 = none */
 };
-/* Host, addresses, identity and carrier keys of a URI; leaves its path and other keys to the
- * caller. */
+/* Read host, addresses, identity and carrier keys of a URI; the caller handles its path and other
+ * keys. */
 int nvme_conf_init(struct nvme_conf *, struct uri *, const struct bdev_env *, uint16_t default_port,
 	struct diag *);
-/* Sets host, port and where, and dst of a numeric host. */
+/* Set host, port and where; also dst if the host is numeric. */
 int nvme_conf_host(struct nvme_conf *, const char *host, uint16_t port, struct diag *);
 
-/* Data of one command; len 0 = none. Memory of a pool the queue's carrier has mapped. */
+/* Data of one command; len 0 = none. In a pool that the queue's carrier has mapped. */
 struct nvme_data {
 	uint8_t *p;
 	uint32_t len;
-	bool out; /* to the controller */
+	bool out; /* direction: to the controller */
 	const struct pool *pool;
 };
 
-/* One command in flight. The carrier embeds this first in its own slot. */
+/* One command in flight. First member of the carrier's own slot. */
 struct nvme_slot {
-	struct inflight_slot flight; /* first */
-	struct nvme_sqe *sqe;        /* the carrier's memory for it */
+	struct inflight_slot flight; /* first member */
+	struct nvme_sqe *sqe;        /* in the carrier's memory */
 	struct nvme_data data;
 	struct nvme_cqe cqe; /* valid from `reply` on */
-	bool flushing;       /* the owner's */
+	bool flushing;       /* used by the owner */
 };
 
-/* One queue's transport. The carrier embeds this first in its own struct. */
+/* The transport of one queue. First member of the carrier's own struct. */
 struct nvme_queue {
 	struct inflight inflight; /* the owner sets `late` */
 	const struct nvme_carrier *carrier;
 	const struct nvme_queue_events *ev;
-	/* As the events, and set by the owner before its first command. The command's slot and data
-	 * are the owner's again. */
+	/* Like the events; set by the owner before its first command. The owner may use the
+	 * command's slot and data again. */
 	void (*reply)(struct nvme_queue *, struct nvme_slot *);
 	const struct nvme_conf *conf;
 	struct loop *loop;
 	void *user;
 	uint16_t qid;
-	/* entries; depth - 1 commands at once; the carrier may lower it until `up` */
+	/* entries; depth - 1 commands in flight; the carrier may lower it before `up` */
 	uint16_t depth;
-	uint32_t incap; /* write data a capsule may carry; set by the owner once it knows */
+	uint32_t incap; /* most write data in a capsule; set by the owner once known */
 	struct diag why;
-	char way[200];       /* for people */
-	const char *backend; /* of RDMA: "verbs", "iwarp"; otherwise NULL */
+	char way[200];       /* text for people */
+	const char *backend; /* RDMA: "verbs" or "iwarp"; otherwise NULL */
 };
 
 struct nvme_queue_events { /* on the queue's loop, never from inside open() or submit() */
 	void (*up)(struct nvme_queue *);
 	void (*idle)(struct nvme_queue *); /* end of a batch of replies */
-	void (*down)(struct nvme_queue *); /* once; why is set; no buffer is touched any more */
+	void (*down)(struct nvme_queue *); /* once; why is set; no buffer is accessed any more */
 };
 
 struct nvme_carrier {
 	const char *name; /* "rdma" */
 	uint8_t trtype;
-	/* Starts connecting; `up` or `down` follows within timeout_ms (0 = no limit). */
+	/* Start connecting; `up` or `down` follows within timeout_ms (0 = no limit). */
 	int (*open)(struct nvme_queue **, struct loop *, const struct nvme_conf *, uint16_t qid,
 		uint16_t depth, uint32_t timeout_ms, const struct nvme_queue_events *, void *user,
 		struct diag *);
-	/* A slot whose sqe and data are set; it leaves at the end of the turn. The carrier gives
-	 * the command its ID and data descriptor. */
+	/* Send a slot whose sqe and data are set, at the end of the turn. The carrier sets the
+	 * command's ID and data descriptor. */
 	void (*submit)(struct nvme_queue *, struct nvme_slot *);
-	int (*map)(struct nvme_queue *, struct pool *, struct diag *); /* NULL: nothing to do */
+	int (*map)(struct nvme_queue *, struct pool *, struct diag *); /* NULL: not needed */
 	void (*unmap)(struct nvme_queue *, struct pool *);
 	void (*close)(struct nvme_queue *); /* `down` follows */
-	/* at once, any state; not from inside an upcall other than `down` */
+	/* at once, in any state; not inside an upcall other than `down` */
 	void (*free)(struct nvme_queue *);
 };
 extern const struct nvme_carrier nvme_rdma, nvme_tcp;
@@ -106,22 +106,22 @@ static inline void nvme_slot_describe(struct nvme_slot *slot, struct nvme_sgl sg
 	slot->sqe->sgl = sgl;
 }
 
-/* One admin command. Its owner keeps it until done. */
+/* One admin command, kept by its owner until done. */
 struct nvme_req {
-	void (*done)(struct nvme_req *, const struct nvme_cqe *); /* NULL: the queue died first */
+	void (*done)(struct nvme_req *, const struct nvme_cqe *); /* NULL: the queue ended first */
 	/* for messages: "identify controller" */
 	const char *what;
 };
 
-/* Queue pair: a carrier's queue with Connect done, and deadlines. */
+/* Queue pair: a carrier's queue with Connect and deadlines. */
 enum nvme_qp_state { QP_IDLE, QP_OPENING, QP_UP, QP_CLOSING, QP_DOWN };
 struct nvme_qp {
 	struct nvme_queue *queue;
-	struct pool *scratch; /* mapped; its first bytes are the Connect data until up */
+	struct pool *scratch; /* mapped; begins with the Connect data until up */
 	const struct nvme_qp_events *ev;
 	const struct nvme_conf *conf;
 	struct loop *loop;
-	uint64_t deadline_ns; /* of the opening; 0 = none */
+	uint64_t deadline_ns; /* for connecting; 0 = none */
 	uint16_t qid, cntlid, sqhd;
 	uint8_t state;
 	bool mapped;
@@ -130,26 +130,26 @@ struct nvme_qp {
 };
 struct nvme_qp_events {
 	void (*up)(struct nvme_qp *);
-	/* A command is answered: ends it with nvme_qp_end(). queue->user is the qp. */
+	/* A command was answered: call nvme_qp_end(). queue->user is the qp. */
 	void (*reply)(struct nvme_queue *, struct nvme_slot *);
-	/* a command ended with its queue */
+	/* a command was lost with its queue */
 	void (*lost)(struct nvme_qp *, void *owner);
-	const char *(*name)(const void *owner); /* of a command, for messages */
-	void (*idle)(struct nvme_qp *);         /* start what waits; NULL = nothing does */
+	const char *(*name)(const void *owner); /* name of a command, for messages */
+	void (*idle)(struct nvme_qp *);         /* start waiting requests; NULL = none */
 	void (*down)(struct nvme_qp *);         /* every command has ended; why is set */
 };
 int nvme_qp_open(struct nvme_qp *, struct loop *, const struct nvme_conf *, uint16_t qid,
 	uint16_t depth, uint16_t cntlid, uint32_t scratch, uint64_t deadline_ns,
 	const struct nvme_qp_events *, struct diag *);
-/* In reply(): gives the slot back, its cqe stays readable until the next is taken. NULL: the queue
- * is ending; the command will be `lost`. Otherwise its owner. */
+/* Call in reply(): frees the slot; its cqe stays readable until the next is taken. Returns the
+ * command's owner. NULL: the queue is ending; `lost` follows for the command. */
 void *nvme_qp_end(struct nvme_qp *, struct nvme_slot *);
-/* Ends the session; the first reason given stays. `down` follows. */
+/* End the session; the first reason counts. `down` follows. */
 void nvme_qp_fail(struct nvme_qp *, const struct diag *why);
-/* at once; requests in flight are forgotten, not done. Allowed on a zeroed one */
+/* at once; requests in flight are dropped without `lost`. Allowed on a zeroed one */
 void nvme_qp_fini(struct nvme_qp *);
 
-/* Controller: an admin queue brought to life. */
+/* Controller: an admin queue and its bring-up. */
 enum nvme_step {
 	STEP_RESOLVE,
 	STEP_CONNECT,
@@ -170,69 +170,71 @@ struct nvme_ctrl {
 	const struct nvme_ctrl_events *ev;
 	struct loop *loop;
 	uint8_t step;
-	bool discovery;  /* what it is asked to be */
-	uint16_t queues; /* asked for, then granted */
-	/* of the opening, until its owner has all it needs and sets it to 0; of the shutdown. 0 =
-	 * none */
+	bool discovery;  /* whether to connect to the discovery service */
+	uint16_t queues; /* requested, then granted */
+	/* for the start, until its owner has all it needs and sets it to 0; then for the shutdown.
+	 * 0 = none */
 	uint64_t deadline_ns;
-	uint64_t ready_ns; /* CAP.TO after enabling */
+	uint64_t ready_ns; /* deadline after enabling, CAP.TO */
 	uint64_t cap;
 	uint16_t cntlid;
 	struct nvme_ctrl_info id;
 	struct diag why;
 	struct resolve resolve;
-	struct nvme_req req, keep, event; /* the step's, keep-alive's, AER's */
-	struct loop_timer timer, beat;    /* next poll of CSTS; keep-alive */
+	struct nvme_req req, keep, event; /* for the step, keep-alive, AER */
+	struct loop_timer timer, beat;    /* next poll of CSTS; next keep-alive */
 	bool keeping;
 };
 struct nvme_ctrl_events {
 	void (*up)(struct nvme_ctrl *);
-	void (*ns_changed)(struct nvme_ctrl *); /* only while up; NULL = not wanted */
+	void (*ns_changed)(struct nvme_ctrl *); /* only while up; NULL = ignored */
 	void (*down)(struct nvme_ctrl *);
 };
 #define NVME_SCRATCH 65536 /* of the admin queue: Identify data, log pages */
-/* conf is the ctrl's own and set. Looks up the host when its address is not known. */
+/* conf is the controller's copy and set. Resolves the host if its address is unknown. */
 int nvme_ctrl_open(struct nvme_ctrl *, struct loop *, bool discovery, uint16_t queues,
 	const struct nvme_ctrl_events *, struct diag *);
-/* An admin command with `in` bytes of data to the start of the scratch pool. One at a time. */
+/* Send an admin command that returns `in` bytes of data at the start of the scratch pool. One at a
+ * time. */
 void nvme_ctrl_send(struct nvme_ctrl *, struct nvme_req *, struct nvme_sqe *, uint32_t in);
 struct nvme_sqe nvme_identify(uint8_t cns, uint32_t nsid, uint8_t csi);
-/* Takes what such a command brought. Only of these bytes may anything be believed: an RDMA target
- * can go on writing to the pool, and what was checked there need not be what is used. */
+/* Copy data that such a command returned. Check and use only the copy: an RDMA target can keep
+ * writing to the pool. */
 void nvme_ctrl_take(const struct nvme_ctrl *, size_t at, void *to, size_t len);
-/* Status of a reply as diag: 0 or -errno. */
+/* Report the status of a reply in diag: 0 or -errno. */
 int nvme_check(const struct nvme_req *, const struct nvme_cqe *, struct diag *);
 void nvme_ctrl_fail(struct nvme_ctrl *, const struct diag *why); /* `down` follows */
-/* orderly: shutdown notification, 2 s at most, `down` follows */
+/* in order: shutdown notification, at most 2 s, then `down` */
 void nvme_ctrl_stop(struct nvme_ctrl *);
 void nvme_ctrl_fini(struct nvme_ctrl *);
-/* Bytes one command may move, by MDTS and the carrier. */
+/* Most bytes of one command, by MDTS and the carrier. */
 uint32_t nvme_ctrl_max_data(const struct nvme_ctrl *);
 const char *nvme_step_word(uint8_t step);
 
-/* The disk. Lanes, on any thread, read what is fixed from UP on, and share only qids. */
+/* The disk. Lanes, on any thread, read what is constant from UP on, and share only qids. */
 #define NVME_QUEUES 64
 #define NVME_DEPTH  128
 struct nvme_dev {
 	struct bdev bdev;
 	struct nvme_ctrl ctrl;
 	struct nvme_req req;
-	uint64_t qids; /* in use: bit n is queue n + 1; atomic */
+	uint64_t qids; /* queues in use: bit n is queue n + 1; atomic */
 	uint32_t nsid;
-	uint16_t depth; /* of I/O queues, entries */
+	uint16_t depth; /* entries per I/O queue */
 	uint8_t shift, step;
 	bool vwc, deac, write;
-	bool by_uuid, again; /* the namespace is chosen by want; it changed once more meanwhile */
+	bool by_uuid, again; /* by_uuid: `want` selects the namespace; again: it changed once more
+				during a refresh */
 	bool missing;        /* nsid does not exist: the list is read for the message */
 	uint8_t want[16];
-	uint16_t at, listed; /* while looking for a namespace */
+	uint16_t at, listed; /* while searching for a namespace */
 	uint32_t list[1024];
 	struct nvme_ns_info ns;
 	struct nvme_ns_ids ids;
 	struct nvme_nvm_info nvm;
-	uint32_t range; /* blocks one DSM range may have */
+	uint32_t range; /* most blocks in one DSM range */
 };
-#define NVME_RANGES 16 /* DSM ranges one trim may have: they have room for each tag */
+#define NVME_RANGES 16 /* most DSM ranges in one trim: each tag has room for them */
 int nvme_discover(struct loop *, struct uri *, const struct bdev_env *,
 	void (*found)(const char *uri, void *user), void *user, struct diag *);
 void nvme_rdma_suggest(struct loop *, struct uri *, uint32_t ms, struct diag *why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NVMe/TCP PDUs on a stream, either end's (TCP Transport Specification 1.1): laid out for sending,
- * and checked as the cutter finds them. */
+/* NVMe/TCP PDUs on a stream, for both ends (TCP Transport Specification 1.1): lay them out for
+ * sending, and check those that the cutter finds. */
 #include "pdu.h"
 #include "crc32c.h"
 #include <stdio.h>

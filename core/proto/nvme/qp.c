@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Queue pair: one carrier queue whose first command is Connect (Base 2.1, 6.3), with
- * deadlines for the rest. It does not know what commands mean; any breach of the protocol ends it
- * with a named reason. */
+/* Queue pair: one carrier queue whose first command is Connect (Base 2.1, 6.3), with deadlines for
+ * the others. It does not interpret commands; any protocol violation ends it with a specific
+ * reason. */
 #include "nvme.h"
 #include <errno.h>
 
@@ -114,7 +114,7 @@ static void queue_down(struct nvme_queue *queue)
 		if (!slot->flight.owner)
 			continue;
 		owner = inflight_drop(&queue->inflight, &slot->flight);
-		if (owner != qp) /* its own Connect */
+		if (owner != qp) /* else it is its own Connect */
 			qp->ev->lost(qp, owner);
 	}
 	qp->ev->down(qp);
@@ -138,8 +138,8 @@ int nvme_qp_open(struct nvme_qp *qp, struct loop *loop, const struct nvme_conf *
 		.qid = qid,
 		.cntlid = cntlid,
 		.deadline_ns = deadline_ns };
-	/* Slots bound what is in flight. Over TCP the last data of a read may then say success by
-	 * itself (TCP Transport 3.3.2.2). */
+	/* Slots limit the commands in flight, so no flow control is needed. Then, over TCP, the
+	 * last data of a read may include its success status (TCP Transport 3.3.2.2). */
 	qp->hello = (struct nvmf_connect){
 		.qid = qid, .cntlid = cntlid, .kato_ms = qid ? 0 : conf->kato_ms, .no_sqfc = true
 	};

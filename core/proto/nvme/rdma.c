@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The RDMA carrier (RDMA Transport Specification 1.1): capsules over an ep. A command is one SEND
- * of 64 bytes, with the write data behind it when the controller takes that; otherwise the target
- * moves the data itself with the pool's key. */
+ * of 64 bytes, followed by write data if the controller accepts that; otherwise the target accesses
+ * the data by the pool's key. */
 #include "nvme.h"
 #include "ring.h"
 #include <errno.h>
@@ -9,22 +9,22 @@
 #include <stdlib.h>
 
 #define CAPSULE sizeof(struct nvme_sqe)
-#define REPLY   64 /* a completion has 16 bytes; a line of its own for each */
+#define REPLY   64 /* a completion has 16 bytes; use a cache line for each */
 
 struct slot {
-	struct nvme_slot slot; /* first */
+	struct nvme_slot slot; /* first member */
 	struct ep_op op;
-	bool queued; /* in the chain, not posted yet */
+	bool queued; /* in the chain, not yet posted */
 };
 
 struct rdma {
-	struct nvme_queue queue; /* first */
+	struct nvme_queue queue; /* first member */
 	struct ep *ep;
-	struct pool *pool; /* capsules, then reply buffers */
+	struct pool *pool; /* capsules, followed by reply buffers */
 	struct ring ring;
 	struct loop_work flush;
 	uint32_t lkey;
-	uint16_t made; /* depth the arrays were made for */
+	uint16_t made; /* depth for which the arrays were allocated */
 	bool registered, closing;
 };
 
@@ -157,7 +157,7 @@ static void down(struct ep *ep)
 			rdma->queue.qid, nvmf_rdma_status_text(status));
 	if (!why->err)
 		*why = ep->why;
-	/* zeroes came from Linux 6.12 whose target listens at another address of the machine */
+	/* Linux 6.12 sends zeroes if its target listens on another address of the host */
 	if (ep->rejected && !status)
 		diag_hint(why, "the target gave no reason: does it listen at this address?");
 	rdma->closing = true;
@@ -217,7 +217,7 @@ static int rdma_open(struct nvme_queue **out, struct loop *loop, const struct nv
 		((struct nvme_slot *)inflight_slot(&rdma->queue.inflight, i))->sqe =
 			(void *)(rdma->pool->base + i * CAPSULE);
 	if (!err) {
-		/* The target reads our memory (ird); we read none of its. */
+		/* The target reads our memory (ird); we do not read its memory. */
 		dial.want = (struct ep_caps){ .send = depth,
 			.recv = depth,
 			.sge = 2,

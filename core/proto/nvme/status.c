@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Numbers of NVMe-oF in words: status codes as sentences and as errno (Base 2.1, figures 102 to
- * 106; NVM 1.1, figure 20), offending fields of Connect, CM rejections, TCP terminations, and the
- * discovery log's words as nvme-cli prints them. */
+/* Texts for the codes of NVMe-oF: status codes as sentences and errno (Base 2.1, figures 102 to
+ * 106; NVM 1.1, figure 20), invalid fields of Connect, CM rejections, TCP terminations, and the
+ * terms of the discovery log as nvme-cli prints them. */
 #include "codec.h"
 #include <errno.h>
 #include <stdio.h>
@@ -123,7 +123,7 @@ int nvme_status_diag(struct diag *diag, uint32_t status, const char *what)
 		nvme_status_text(status), status >> 8 & 7, status & 0xff);
 }
 
-/* The field of Connect at this offset; NULL = padding or unknown. */
+/* Name of the Connect field at this offset; NULL = padding or unknown. */
 static const char *connect_field(bool data, unsigned at)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* When a target does not speak the transport of a URI: whether it speaks the other one, by its
- * first message. No command is sent. */
+/* If a target does not speak the transport of a URI, probe the other one by the first message. No
+ * command is sent. */
 #include "ep.h"
 #include "nvme.h"
 #include "session.h"
@@ -41,7 +41,7 @@ static void found(struct resolve *resolve)
 	greeting->over = 1;
 }
 
-/* The address is known where the name was found before. */
+/* Set the address if the name was resolved before. */
 static bool find(struct loop *loop, struct nvme_conf *conf, uint32_t ms)
 {
 	struct greeting greeting = { .resolve.done = found };
@@ -69,7 +69,7 @@ static bool speaks(
 	ms = end > now + MSEC ? (uint32_t)((end - now) / MSEC) : 1;
 	if (carrier->open(&queue, loop, conf, 0, NVME_ADMIN_DEPTH, ms, &events, &greeting, NULL))
 		return false;
-	loop_wait(loop, &greeting.over, 0); /* the queue keeps the time */
+	loop_wait(loop, &greeting.over, 0); /* the queue has a timeout */
 	carrier->free(queue);
 	return greeting.answered;
 }
@@ -88,7 +88,7 @@ static bool nobody_answered(const struct diag *why)
 	}
 }
 
-/* `other` answers: its URI, as it can be typed. */
+/* Suggest the URI with the scheme `other`, which answered, as it can be typed. */
 static void suggest(const struct uri *uri, const char *other, const char *scheme, const char *keys,
 	struct diag *why)
 {
@@ -104,7 +104,7 @@ static void suggest(const struct uri *uri, const char *other, const char *scheme
 
 void nvme_rdma_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)
 {
-	/* the greeting names no host */
+	/* any value: the greeting contains no host */
 	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:anonymous",
 		.timeout_ms = ms };
 	struct nvme_conf conf;
@@ -119,8 +119,8 @@ void nvme_rdma_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct d
 		suggest(uri, "NVMe/TCP", "nvme+tcp", "", why);
 }
 
-/* A listener for software iWARP is a TCP port too, which closes a connection that begins otherwise.
- */
+/* A listener for software iWARP is a TCP port, too, which closes a connection that begins
+ * differently. */
 void nvme_tcp_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)
 {
 	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:anonymous",

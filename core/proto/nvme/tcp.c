@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The TCP carrier (TCP Transport Specification 1.1): PDUs over a stream, and whether the controller
- * may send what it sends. */
+/* The TCP carrier (TCP Transport Specification 1.1): PDUs over a stream, and checks that the
+ * controller may send what it sends. */
 #include "nvme.h"
 #include "pdu.h"
 #include <errno.h>
@@ -10,23 +10,23 @@
 #define MSEC 1000000ull
 
 struct nvme_tcp_slot {
-	struct nvme_slot slot; /* first; its sqe is in cmd */
-	uint32_t moved; /* bytes of data that came, or that were given to H2CData PDUs */
-	uint32_t left;  /* bytes of the R2T in work that no PDU has yet */
+	struct nvme_slot slot; /* first member; its sqe is in cmd */
+	uint32_t moved;        /* bytes of data received, or assigned to H2CData PDUs */
+	uint32_t left;         /* bytes of the current R2T without a PDU so far */
 	uint16_t ttag;
 	bool inside;  /* the write data is in the capsule */
-	bool sending; /* an H2CData PDU: its `sent` is to come */
+	bool sending; /* an H2CData PDU waits for `sent` */
 	struct nvme_pdu_out cmd, h2c;
 };
 
 struct nvme_tcp {
-	struct nvme_queue queue; /* first */
+	struct nvme_queue queue; /* first member */
 	struct nvme_pdu_out hello;
-	struct loop_timer timer; /* for ICResp */
+	struct loop_timer timer; /* until ICResp */
 	uint64_t deadline_ns;
 	uint32_t max_h2c;
 	bool greeted, closing;
-	struct nvme_tcp_slot *filling; /* whose data is being received */
+	struct nvme_tcp_slot *filling; /* the slot whose data is being received */
 	struct nvme_pdus pdus;
 };
 
@@ -50,7 +50,7 @@ static void tcp_submit(struct nvme_queue *queue, struct nvme_slot *nvme)
 	struct nvme_tcp *tcp = (struct nvme_tcp *)queue;
 	struct nvme_tcp_slot *slot = (struct nvme_tcp_slot *)nvme;
 	const struct nvme_data *data = &nvme->data;
-	/* 3.3.2.1: the admin queue and Fabrics commands always have room for 8 KiB. */
+	/* 3.3.2.1: the admin queue and Fabrics commands always accept 8 KiB. */
 	uint32_t room = !queue->qid || nvme->sqe->opcode == NVME_FABRICS ? NVME_TCP_ADMIN_INCAP
 									 : queue->incap;
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD };
@@ -68,7 +68,7 @@ static void tcp_submit(struct nvme_queue *queue, struct nvme_slot *nvme)
 	nvme_pdu_send(&tcp->pdus, &slot->cmd, &pdu, data->p, false);
 }
 
-/* The next piece of what the controller is ready for. */
+/* Send the next piece that the controller has requested. */
 static void send_piece(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot)
 {
 	uint32_t len = slot->left < tcp->max_h2c ? slot->left : tcp->max_h2c;
@@ -316,7 +316,7 @@ static void readable(struct stream *stream)
 	if (goes_on) {
 		tcp->queue.ev->idle(&tcp->queue);
 	} else {
-		tcp->closing = true; /* the stream knows why */
+		tcp->closing = true; /* the stream reports why */
 		stream_close(stream);
 	}
 }
@@ -387,7 +387,7 @@ static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvm
 	return 0;
 }
 
-/* With commands on their way the queue is given up, and they must not arrive later. */
+/* If commands are in flight, reset the connection, so that they do not arrive later. */
 static void tcp_close(struct nvme_queue *queue)
 {
 	struct nvme_tcp *tcp = (struct nvme_tcp *)queue;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NVMe target as a whole: subsystems out of options, and what the frame is given of it. */
+/* The NVMe target as a whole: build subsystems from options, and provide the frame with the
+ * protocol's functions. */
 #include "tgt.h"
 #include <errno.h>
 #include <stdlib.h>
 
-#define BUFFER  131072 /* also the least: half of one holds the largest block */
+#define BUFFER  131072 /* also the minimum: half of a buffer holds the largest block */
 #define BUFFERS 64
 #define DEPTH   128
 
@@ -54,7 +55,7 @@ static bool busy(const struct target_conn *conn)
 	return is_admin(queue) && queue->ctrl->shutting;
 }
 
-/* An admin queue goes last: with it go all others of its controller. */
+/* Evict an admin queue last, as all other queues of its controller end with it. */
 static bool later(const struct target_conn *conn)
 {
 	const struct nvme_tgt_queue *queue = (const struct nvme_tgt_queue *)conn;

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NVMe target's rows on the frame of all targets (target.h): what a controller and its queues
- * are. A queue is a connection, on its worker's loop (tgt_queue.c, tgt_io.c, tgt_admin.c); two
- * carriers bring its commands (tgt_rdma.c, tgt_tcp.c); controllers bind queues together and are
- * made and ended on the target's loop (tgt_ctrl.c); tgt.c is the whole. */
+/* The NVMe target on the frame of all targets (target.h): its controllers and their queues. A queue
+ * is a connection, on its worker's loop (tgt_queue.c, tgt_io.c, tgt_admin.c); two carriers deliver
+ * its commands (tgt_rdma.c, tgt_tcp.c); controllers group queues, and are created and ended on the
+ * target's loop (tgt_ctrl.c); tgt.c is the whole. */
 #pragma once
 #include "codec.h"
 #include "nvmf_target.h"
 #include "target.h"
 
-#define NVME_TGT_QUEUES      64   /* for I/O, of one controller */
-#define NVME_TGT_CONNECTIONS 1024 /* at once */
-#define NVME_TGT_ADMIN_DEPTH 32   /* all that a discovery controller may have in work */
-/* of discovery controllers, also where the host names none or a longer one; as nvmet has it */
+#define NVME_TGT_QUEUES      64   /* I/O queues per controller */
+#define NVME_TGT_CONNECTIONS 1024 /* concurrent connections */
+#define NVME_TGT_ADMIN_DEPTH 32   /* most admin commands of a discovery controller */
+/* longest keep-alive timeout of discovery controllers, also if the host sets none; like nvmet */
 #define NVME_TGT_DISC_KATO_MS 120000
-/* 2^8 pages of 4 KiB: what one command may move, whatever the size of a buffer */
+/* 2^8 pages of 4 KiB: most data of one command, whatever the size of a buffer */
 #define NVME_TGT_MDTS     8
 #define NVME_TGT_MAX_DATA (4096u << NVME_TGT_MDTS)
 #define NVME_TGT_AERS     4
 #define NVME_TGT_ABORTS   4
-#define NVME_TGT_VERSION  0x10400 /* 1.4: what later versions make mandatory is not all here */
-#define NVME_TGT_LPA      4       /* log pages from any offset */
+#define NVME_TGT_VERSION  0x10400 /* 1.4: not all that later versions require is implemented */
+#define NVME_TGT_LPA      4       /* log pages may be read from any offset */
 #define NVME_TGT_GRACE_MS                                                                          \
-	1000 /* beyond a host's keep-alive timeout, for the wire and a busy host */
+	1000 /* added to a host's keep-alive timeout, for the network and a busy host */
 /* from that timeout until all writes of the host are done or orphans */
 #define NVME_TGT_CQT_MS     (NVME_TGT_GRACE_MS + 1000)
-#define NVME_TGT_CONNECT_MS 10000 /* for a connection to become a queue */
-/* for a host to do its part of one piece of a command, and of all: hosts give a whole command no
- * more */
+#define NVME_TGT_CONNECT_MS 10000 /* time for a connection to become a queue */
+/* time for a host's part of one piece of a command, and of the whole command: hosts do not wait
+ * longer either */
 #define NVME_TGT_STALL_MS 30000
 
 struct nvme_target;
@@ -47,18 +47,18 @@ struct nvme_tgt_subsys {
 };
 
 struct nvme_target {
-	struct target base; /* first */
+	struct target base; /* first member */
 	struct nvme_target_options opt;
-	struct nvme_tgt_ns ns[NVME_TARGET_DISKS];             /* by the disk's index */
+	struct nvme_tgt_ns ns[NVME_TARGET_DISKS];             /* indexed like the disks */
 	struct nvme_tgt_subsys subsys[NVME_TARGET_DISKS + 1]; /* the first is for discovery */
 	unsigned subsystems;
 	struct nvme_tgt_ctrl *ctrls;
 	uint16_t last_cntlid;
-	uint64_t genctr; /* atomic: of the discovery log */
+	uint64_t genctr; /* atomic: generation of the discovery log */
 };
 
 struct nvme_tgt_cmd {
-	struct target_cmd base; /* first */
+	struct target_cmd base; /* first member */
 	const struct nvme_tgt_op *op;
 	struct nvme_sqe sqe;
 	struct nvme_cqe cqe;
@@ -70,70 +70,70 @@ struct nvme_tgt_cmd {
 };
 
 struct nvme_tgt_carrier {
-	struct target_carrier base; /* first */
+	struct target_carrier base; /* first member */
 	uint8_t trtype;
-	uint32_t incap; /* data a capsule may bring */
-	/* Reads the command's data descriptor, for base.data_len bytes of data: sets base.p to
-	 * where a capsule's data is, and base.inside when the data has come along there. */
+	uint32_t incap; /* most data in a capsule */
+	/* Parse the command's data descriptor, for base.data_len bytes: sets base.p to where a
+	 * capsule's data is, and base.inside if the data is there. */
 	uint32_t (*descriptor)(struct nvme_tgt_cmd *);
 };
 extern const struct nvme_tgt_carrier nvme_tgt_rdma, nvme_tgt_tcp;
 
-/* What a command is: how much data of the host it needs which way, and what is done with each
- * piece. */
+/* A kind of command: how much data it transfers in which direction, and how each piece is
+ * executed. */
 struct nvme_tgt_op {
 	uint8_t opcode;
 	uint8_t flags;
 	const char *name;
-	/* Looks at the command; sets cmd->ns, off, len, and in base disk and changes_*. Gives the
-	 * status to refuse it with, and the bytes of data in *len. */
+	/* Check the command; sets cmd->ns, off, len, and in base disk and changes_*. Returns the
+	 * status to refuse it with, and the length of the data in *len. */
 	uint32_t (*check)(struct nvme_tgt_cmd *, uint32_t *len);
-	void (*work)(struct nvme_tgt_cmd *); /* as of struct target_proto */
+	void (*work)(struct nvme_tgt_cmd *); /* see struct target_proto */
 };
-enum nvme_tgt_op_flag { /* and those of enum target_cmd_flag */
+enum nvme_tgt_op_flag { /* in addition to enum target_cmd_flag */
 	OP_OUT = TARGET_OUT,
 	OP_IN = TARGET_IN,
 	OP_HALF = TARGET_HALF,
 	OP_WHOLE = 8,      /* all of the data in one piece */
-	OP_EARLY = 16,     /* also while the controller is not enabled */
-	OP_DISCOVERY = 32, /* also of a discovery controller */
+	OP_EARLY = 16,     /* allowed before the controller is enabled */
+	OP_DISCOVERY = 32, /* allowed for a discovery controller */
 	OP_WRITES = 64,
 };
 
-/* Whether the host's descriptor has room for the command's data. What is taken as a whole says
- * itself how long it is, and may come in more: Linux 6.12 gives every dataset management command a
- * page. */
+/* Whether the host's descriptor has room for the command's data. A command with OP_WHOLE contains
+ * its own length, and its descriptor may be larger: Linux 6.12 gives every dataset management
+ * command a page. */
 bool nvme_tgt_cmd_fits(const struct nvme_tgt_cmd *, uint32_t room);
 
 struct nvme_tgt_queue {
-	struct target_conn base; /* first; the carrier embeds the queue first */
+	struct target_conn base; /* first member; the carrier's struct begins with the queue */
 	/* on its loop */
 	bool no_sqfc;
 	uint16_t qid, depth, sqhd;
-	uint16_t most; /* entries the carrier has room for */
-	bool io_only;  /* which has no memory for what an admin queue sends */
+	uint16_t most; /* most entries that the carrier can handle */
+	bool io_only;  /* the carrier has no memory for data sent on an admin queue */
 	struct nvme_tgt_ctrl *ctrl;
 	const struct nvme_tgt_cmd *connecting; /* its only Connect */
-	/* Connect, while the target's thread looks at it */
+	/* Connect, while the target's thread checks it */
 	struct nvme_tgt_cmd *asking;
 	struct nvmf_connect ask;
 	struct nvmf_connect_reply answer;
-	/* on the target's */
-	struct nvme_tgt_ctrl *bound;      /* ctrl's; the answer brings it to the queue */
+	/* on the target's loop */
+	struct nvme_tgt_ctrl *bound;      /* its controller; the reply to Connect sets ctrl */
 	struct nvme_tgt_queue *sibling;   /* of the same controller */
-	struct nvme_tgt_queue *wait_next; /* of ctrl->waiting */
+	struct nvme_tgt_queue *wait_next; /* in ctrl->waiting */
 	struct loop_msg ask_hop;
 };
 
-/* An Abort on its way. */
+/* An Abort in progress. */
 struct nvme_tgt_abort {
 	struct loop_msg hop;
-	struct nvme_tgt_cmd *cmd;     /* the Abort itself; NULL: this one is free */
-	struct nvme_tgt_queue *queue; /* that is meant */
+	struct nvme_tgt_cmd *cmd;     /* the Abort command; NULL: this entry is free */
+	struct nvme_tgt_queue *queue; /* the queue of the command to abort */
 	bool dropped;
 };
 
-/* A controller. What is fixed when it is made may be read on any thread. */
+/* A controller. Members that are constant after creation may be read on any thread. */
 struct nvme_tgt_ctrl {
 	struct nvme_target *target;
 	const struct nvme_tgt_subsys *subsys;
@@ -143,34 +143,37 @@ struct nvme_tgt_ctrl {
 	char hostnqn[NVMF_NQN_MAX + 1], subnqn[NVMF_NQN_MAX + 1];
 	struct nvme_tgt_queue *admin;
 	bool enabled; /* atomic */
-	/* on the target's thread */
+	/* on the target's loop */
 	struct nvme_tgt_ctrl *next;
 	struct nvme_tgt_queue *queues;
 	uint64_t qids;
 	bool dying, noticing;
-	/* on its way to queues of the host's earlier controllers */
+	/* passing the queues of the host's earlier controllers */
 	struct target_fence fence;
 	bool fencing;
-	struct nvme_tgt_queue *waiting; /* queues whose Connect is judged once it is back */
-	bool resetting;                 /* atomic: a reset is on its way here */
-	struct loop *loop;              /* of the admin queue */
+	struct nvme_tgt_queue
+		*waiting;  /* queues whose Connect continues when the fence has returned */
+	bool resetting;    /* atomic: a reset message is on its way here */
+	struct loop *loop; /* of the admin queue */
 	/* on the admin queue's loop */
 	uint32_t cc, csts, event_mask;
 	struct nvme_tgt_cmd *event[NVME_TGT_AERS];
 	unsigned events;
 	struct nvme_tgt_abort abort[NVME_TGT_ABORTS];
-	uint32_t changed;     /* namespaces, as bits: what the log of them says */
-	uint32_t due, masked; /* feature bits: to be told; not again until their log is read */
+	uint32_t changed;     /* changed namespaces, as bits, for their log */
+	uint32_t due, masked; /* bits of features: events to send; events masked until their log is
+				 read */
 	struct loop_timer keep;
 	struct io shut; /* the flush of a shutdown */
 	uint8_t *lower;
 	unsigned shut_at;
-	bool shut_failed;                   /* one of the flushes */
-	const struct target_disk *shutting; /* being flushed for it */
+	bool shut_failed;                   /* one of the flushes failed */
+	const struct target_disk *shutting; /* the disk being flushed */
 	bool gone;                          /* the admin queue is down */
-	/* between them */
-	bool write_through; /* atomic: the host turned the write cache off */
-	uint64_t news;      /* atomic: events, as bits: a namespace each, then the discovery log */
+	/* shared by both loops */
+	bool write_through; /* atomic: the host disabled the write cache */
+	uint64_t news; /* atomic: pending events as bits: one per namespace, then the discovery log
+			*/
 	struct loop_msg notice, reset;
 };
 #define NVME_TGT_NEWS_DISC (1ull << 32)
@@ -192,27 +195,29 @@ static inline bool nvme_tgt_is_discovery(const struct nvme_tgt_ctrl *ctrl)
 	return !ctrl->subsys->count;
 }
 
-/* A connection has come in; on the target's loop. */
+/* Add an incoming connection; on the target's loop. */
 void nvme_tgt_tcp_incoming(struct target *, int fd, const struct addr *peer);
 void nvme_tgt_rdma_incoming(struct target *, struct ep_incoming *);
 
 /* tgt_ctrl.c: on the target's loop */
-/* Judges queue->ask into queue->answer and binds the queue to its controller; false = a fence is on
- * its way, ask_hop comes again when it is back. */
+/* Check queue->ask, set queue->answer, and bind the queue to its controller. False = a fence is on
+ * its way; ask_hop runs again when it returns. */
 bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *);
-void nvme_tgt_ctrl_leave(struct target_conn *); /* the queue is over */
+void nvme_tgt_ctrl_leave(struct target_conn *); /* the queue has ended */
 /* NULL: the discovery log changed */
 void nvme_tgt_ctrl_notify(struct nvme_target *, const struct nvme_tgt_ns *);
 void nvme_tgt_ctrl_notice_back(struct loop_msg *);
-void nvme_tgt_ctrl_reset(struct loop_msg *); /* the host disabled it: its I/O queues end */
+void nvme_tgt_ctrl_reset(struct loop_msg *); /* the host disabled it: end its I/O queues */
 
 /* tgt_queue.c: on the queue's loop */
 void nvme_tgt_queue_begin(struct target *, struct nvme_tgt_queue *, const struct nvme_tgt_carrier *,
-	const struct addr *peer); /* but this: on the target's */
+	const struct addr *peer); /* this one runs on the target's loop */
 uint32_t nvme_tgt_decode(struct target_cmd *);
 void nvme_tgt_complete(struct target_cmd *, uint32_t status);
-bool nvme_tgt_cmd_abort(struct nvme_tgt_cmd *); /* target_cmd_abort() and what is kept */
-void nvme_tgt_cmd_result(struct nvme_tgt_cmd *, uint64_t result); /* of the completion */
+bool nvme_tgt_cmd_abort(
+	struct nvme_tgt_cmd *); /* like target_cmd_abort(), also for kept commands */
+void nvme_tgt_cmd_result(
+	struct nvme_tgt_cmd *, uint64_t result); /* sets the result of the completion */
 void nvme_tgt_queue_answered(struct loop_msg *);
 static inline struct nvme_tgt_cmd *nvme_tgt_cmd_at(const struct nvme_tgt_queue *queue, unsigned i)
 {
@@ -223,20 +228,20 @@ static inline void nvme_tgt_cmd_worked(struct nvme_tgt_cmd *cmd, uint32_t status
 	target_cmd_worked(&cmd->base, status);
 }
 
-/* tgt_io.c, tgt_admin.c: tables that end with a row without name */
+/* tgt_io.c, tgt_admin.c: tables that end with a row without a name */
 extern const struct nvme_tgt_op nvme_tgt_io_ops[], nvme_tgt_admin_ops[], nvme_tgt_fabrics_ops[];
 uint32_t nvme_tgt_status(const struct io *);
 
 /* tgt_admin.c: on the admin queue's loop */
 void nvme_tgt_ctrl_noticed(struct loop_msg *);
-void nvme_tgt_ctrl_heard(struct nvme_tgt_ctrl *); /* a command of the admin queue */
+void nvme_tgt_ctrl_heard(struct nvme_tgt_ctrl *); /* called for each command of the admin queue */
 void nvme_tgt_ctrl_unmask(struct nvme_tgt_ctrl *, uint32_t event); /* its log was read */
-void nvme_tgt_ctrl_kill_io(struct nvme_tgt_ctrl *);                /* its I/O queues end */
-void nvme_tgt_ctrl_quit(struct nvme_tgt_ctrl *);                   /* the admin queue goes */
+void nvme_tgt_ctrl_kill_io(struct nvme_tgt_ctrl *);                /* ends its I/O queues */
+void nvme_tgt_ctrl_quit(struct nvme_tgt_ctrl *);                   /* ends the admin queue */
 void nvme_tgt_ctrl_forget(struct nvme_tgt_ctrl *, const struct nvme_tgt_cmd *event);
 
 /* tgt_abort.c */
-void nvme_tgt_abort(struct nvme_tgt_cmd *); /* works one off */
+void nvme_tgt_abort(struct nvme_tgt_cmd *); /* executes one */
 
 /* tgt_identify.c, tgt_log.c */
 uint32_t nvme_tgt_identify_check(struct nvme_tgt_cmd *, uint32_t *len),

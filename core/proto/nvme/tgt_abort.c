@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The Abort command (Base 2.1, 5.1.1): from the admin queue to the target's loop, which knows the
- * controller's queues, to the loop of the queue meant, and back. What can be dropped there is
- * target_cmd_abort()'s to say. */
+/* The Abort command (Base 2.1, 5.1.1): goes from the admin queue to the target's loop, which knows
+ * the controller's queues, to the loop of the queue concerned, and back. There target_cmd_abort()
+ * decides what can be aborted. */
 #include "tgt.h"
 
 static void answer(struct loop_msg *msg)
@@ -22,7 +22,7 @@ static void send_back(struct nvme_tgt_abort *abort)
 
 static uint32_t named(const struct nvme_tgt_abort *abort)
 {
-	return get_le32(abort->cmd->sqe.cdw10); /* queue, then command */
+	return get_le32(abort->cmd->sqe.cdw10); /* queue ID, then command ID */
 }
 
 static void look(struct loop_msg *msg)
@@ -36,7 +36,7 @@ static void look(struct loop_msg *msg)
 	send_back(abort);
 }
 
-/* A queue that is found here is there until what is posted to it now has run. */
+/* A queue found here stays until messages posted to it now have been handled. */
 static void find(struct loop_msg *msg)
 {
 	struct nvme_tgt_abort *abort = container_of(msg, struct nvme_tgt_abort, hop);

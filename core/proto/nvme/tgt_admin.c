@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a controller answers on its admin queue (Base 2.1, section 5) and to Fabrics commands
- * (section 6): properties, features, events, keep-alive, shutdown. Identify data and logs are in
- * tgt_identify.c and tgt_log.c. */
+/* Commands of a controller's admin queue (Base 2.1, section 5), and Fabrics commands (section 6):
+ * properties, features, events, keep-alive, shutdown. Identify data and logs are in tgt_identify.c
+ * and tgt_log.c. */
 #include "tgt.h"
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static uint32_t check_nothing(struct nvme_tgt_cmd *cmd, uint32_t *len)
 	return NVME_OK;
 }
 
-/* Keep-alive: without any admin command in time the host counts as dead. */
+/* Keep-alive: a host without any admin command in time counts as dead. */
 static void keep_fired(struct loop_timer *timer)
 {
 	struct nvme_tgt_ctrl *ctrl = container_of(timer, struct nvme_tgt_ctrl, keep);
@@ -29,7 +29,8 @@ static void keep_fired(struct loop_timer *timer)
 		"keep-alive timeout: nothing received from the host");
 }
 
-/* A host may keep its controllers as long as it likes, but not those that any peer can have. */
+/* A host may keep its own controllers as long as it likes, but not discovery controllers, which any
+ * peer can get. */
 static uint32_t kato(const struct nvme_tgt_ctrl *ctrl, uint32_t ms)
 {
 	return nvme_tgt_is_discovery(ctrl) && ms - 1 >= NVME_TGT_DISC_KATO_MS
@@ -54,7 +55,7 @@ static void keep_alive(struct nvme_tgt_cmd *cmd)
 	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
-/* Events: told once, then not again until their log was read (5.1.2). */
+/* Report each event once, then not again until its log was read (5.1.2). */
 static void tell(struct nvme_tgt_ctrl *ctrl)
 {
 	uint32_t due = ctrl->due & ctrl->event_mask & ~ctrl->masked, bit;
@@ -119,7 +120,7 @@ void nvme_tgt_ctrl_forget(struct nvme_tgt_ctrl *ctrl, const struct nvme_tgt_cmd 
 	ctrl->event[i] = ctrl->event[--ctrl->events];
 }
 
-/* Shutdown: what the disks' caches hold goes to stable storage, one disk after another. */
+/* Shutdown: flush the disks, one after another. */
 static void shut_next(struct nvme_tgt_ctrl *ctrl);
 
 static void shut_done(struct io *io)
@@ -149,9 +150,9 @@ static void shut_next(struct nvme_tgt_ctrl *ctrl)
 		}
 	}
 	if (!NVME_CC_SHN(ctrl->cc))
-		return; /* reset meanwhile */
-	/* "Complete" would let the host's power go; so it stays "in progress", and a fatal status
-	 * says that waiting is in vain (3.1.4.6). */
+		return; /* there was a reset in the meantime */
+	/* "Complete" would let the host power off. So report "in progress" with a fatal status, so
+	 * that the host does not wait (3.1.4.6). */
 	if (ctrl->shut_failed)
 		ctrl->csts |= NVME_CSTS_CFS;
 	else
@@ -170,7 +171,7 @@ void nvme_tgt_ctrl_quit(struct nvme_tgt_ctrl *ctrl)
 /* Properties (3.1.4). */
 static uint64_t capabilities(const struct nvme_tgt_ctrl *ctrl)
 {
-	uint64_t entries = ctrl->target->opt.depth - 1, ready = 30; /* times 500 ms */
+	uint64_t entries = ctrl->target->opt.depth - 1, ready = 30; /* unit: 500 ms */
 
 	return entries | NVME_CAP_CQR | ready << 24 | (uint64_t)NVME_CSS_NVM << 37;
 }
@@ -226,7 +227,7 @@ static void disable(struct nvme_tgt_ctrl *ctrl)
 
 	__atomic_store_n(&ctrl->enabled, false, __ATOMIC_RELEASE);
 	ctrl->csts = 0;
-	/* the host's requests for events end with the controller it asked */
+	/* the host's event requests end with its use of the controller */
 	while (ctrl->events) {
 		cmd = ctrl->event[--ctrl->events];
 		target_cmd_forget(&cmd->base);
@@ -238,7 +239,7 @@ static void enable(struct nvme_tgt_ctrl *ctrl, uint32_t cc)
 {
 	uint32_t sizes = cc & (0xffu << 16);
 
-	/* A discovery controller has no I/O queues to give the entries' sizes for. */
+	/* A discovery controller has no I/O queues, so their entry sizes are not set. */
 	if (NVME_CC_CSS(cc) || NVME_CC_MPS(cc) ||
 		(sizes != (NVME_CC_IOSQES | NVME_CC_IOCQES) &&
 			!(nvme_tgt_is_discovery(ctrl) && !sizes))) {
@@ -332,7 +333,7 @@ static void connect_work(struct nvme_tgt_cmd *cmd)
 	loop_post(queue->base.target->loop, &queue->ask_hop);
 }
 
-/* Of an I/O queue (6.4): the host takes the connection down itself. */
+/* Disconnect of an I/O queue (6.4): the host closes the connection itself. */
 static uint32_t check_disconnect(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	(void)len;
@@ -353,10 +354,11 @@ static uint32_t check_feature(struct nvme_tgt_cmd *cmd, uint32_t *len)
 	if (cmd->sqe.opcode == NVME_ADMIN_SET_FEATURES)
 		return dw10 >> 31 ? NVME_FEATURE_UNSAVEABLE : NVME_OK;
 	if (dw10 >> 8 & 7)
-		return NVME_INVALID_FIELD; /* only current values */
+		return NVME_INVALID_FIELD; /* only the current value is supported */
 	if ((dw10 & 0xff) == NVME_FEATURE_HOST_ID) {
 		if (!(cdw(cmd->sqe.cdw11) & 1))
-			return NVME_INVALID_FIELD; /* 8 bytes of it are not what fabrics use */
+			return NVME_INVALID_FIELD; /* a host ID of 8 bytes is not used with fabrics
+						    */
 		*len = sizeof(nvme_tgt_queue_of(cmd)->ctrl->hostid);
 	}
 	return NVME_OK;
@@ -428,7 +430,7 @@ static uint32_t set_feature_to(struct nvme_tgt_cmd *cmd, uint32_t value)
 		nvme_tgt_ctrl_heard(ctrl);
 		nvme_tgt_cmd_result(cmd, value);
 		return NVME_OK;
-	case NVME_FEATURE_HOST_ID: /* 5.1.25.2.13: over fabrics it is Connect's */
+	case NVME_FEATURE_HOST_ID: /* 5.1.25.2.13: over fabrics Connect sets it */
 		return NVME_SEQUENCE;
 	case NVME_FEATURE_ARBITRATION:
 	case NVME_FEATURE_POWER:

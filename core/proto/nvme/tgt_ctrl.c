@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Controllers: who may connect to what, which queues belong together, and their common end.
- * Everything here runs on the target's loop; the queues are reached by messages, in order. */
+/* Controllers: which host may connect to what, which queues belong together, and how they end
+ * together. All of this runs on the target's loop; queues get messages, in order. */
 #include "tgt.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,8 +56,8 @@ static void free_when_left(struct nvme_tgt_ctrl *ctrl)
 	free(ctrl);
 }
 
-/* A host that connects again: what an earlier association of it still has at the disks is fenced
- * before the host can write over the new one. */
+/* If a host reconnects, what its earlier associations still have at the disks must be fenced before
+ * the host can write over the new one. */
 static bool same_host(const struct target_fence *fence, const struct target_conn *conn)
 {
 	const struct nvme_tgt_ctrl *ctrl = container_of(fence, struct nvme_tgt_ctrl, fence),
@@ -97,7 +97,7 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 	struct nvme_tgt_ctrl *ctrl;
 
 	if (ask->cntlid != NVMF_CNTLID_ANY)
-		return BAD_DATA(cntlid); /* controllers are made on demand only */
+		return BAD_DATA(cntlid); /* controllers are only created dynamically */
 	if (!subsys->count && ask->depth > NVME_TGT_ADMIN_DEPTH)
 		return (struct nvmf_connect_reply){ .status = NVMF_PARAM,
 			.ipo = offsetof(struct nvmf_connect_sqe, sqsize) };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The discovery log (Base 2.1, 5.1.12.3.1): each subsystem the host may use, on each way that is
- * up. */
+/* The discovery log (Base 2.1, 5.1.12.3.1): a record for each subsystem that the host may use, over
+ * each transport that is up. */
 #include "tgt.h"
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ bool nvme_tgt_host_allowed(const struct nvme_target *target, const char *hostnqn
 	return !target->opt.hosts;
 }
 
-/* A listener on all addresses is named by the one this host has reached. */
+/* For a listener on all addresses, report the address that this host has connected to. */
 static void address(struct nvmf_record *record, const struct addr *bound, const struct addr *local)
 {
 	const struct addr *addr = addr_is_any(bound) && local->ss.ss_family ? local : bound;
@@ -28,8 +28,8 @@ static void address(struct nvmf_record *record, const struct addr *bound, const 
 	snprintf(record->trsvcid, sizeof(record->trsvcid), "%u", addr_port(bound));
 }
 
-/* The record with that number, in the order subsystem, address, transport; false: there are not so
- * many. */
+/* Get the record with that number, in the order subsystem, address, transport; false: beyond the
+ * last. */
 static bool record_at(const struct nvme_tgt_cmd *cmd, unsigned number, struct nvmf_record *record)
 {
 	const struct nvme_target *target = nvme_tgt_of(nvme_tgt_queue_of(cmd));
@@ -80,7 +80,7 @@ uint64_t nvme_tgt_disc_len(const struct nvme_tgt_cmd *cmd)
 	       (uint64_t)records(cmd) * sizeof(struct nvmf_log_entry);
 }
 
-/* Head and entries have the same size: one of them at a time. */
+/* Header and records have the same size: fill one of them. */
 static void block(
 	const struct nvme_tgt_cmd *cmd, uint64_t number, uint8_t to[sizeof(struct nvmf_log_entry)])
 {

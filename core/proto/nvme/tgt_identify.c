@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the target says of itself: Identify data (Base 2.1, 5.1.13; NVM Command Set 1.1, 4.1.5). */
+/* Identify data of the target (Base 2.1, 5.1.13; NVM Command Set 1.1, 4.1.5). */
 #include "tgt.h"
 #include <stdio.h>
 
@@ -41,7 +41,7 @@ uint32_t nvme_tgt_identify_check(struct nvme_tgt_cmd *cmd, uint32_t *len)
 	}
 }
 
-/* Whether every disk does it: what the controller says holds for all of them. */
+/* Whether every disk supports it: the controller's data applies to all of them. */
 static bool all_do(const struct nvme_tgt_subsys *s, enum io_kind kind)
 {
 	for (unsigned i = 0; i < s->count; i++)
@@ -98,7 +98,7 @@ static void identify_ctrl(const struct nvme_tgt_cmd *cmd)
 	nvme_ctrl_put(id, &info);
 	id->lpa = NVME_TGT_LPA;
 	id->acl = NVME_TGT_ABORTS - 1;
-	id->frmw = 3; /* one slot, read only */
+	id->frmw = 3; /* one slot, read-only */
 }
 
 static void identify_ns(const struct nvme_tgt_cmd *cmd)
@@ -113,7 +113,7 @@ static void identify_ns(const struct nvme_tgt_cmd *cmd)
 
 	if (lim->best > lim->block && lim->best >> ns->shift <= 65536)
 		info.best = lim->best >> ns->shift;
-	/* read as zero once deallocated is not ours to promise: only Write Zeroes may deallocate */
+	/* deallocated blocks need not read as zero, so only Write Zeroes may deallocate */
 	if (lim->max[IO_ZERO])
 		info.dlfeat = NVME_DLFEAT_DEAC;
 	memcpy(info.nguid, ns->conf->nguid, sizeof(info.nguid));
@@ -153,8 +153,8 @@ static void identify_independent(const struct nvme_tgt_cmd *cmd)
 	id->nstat = NVME_NSTAT_READY;
 }
 
-/* A trim of any length is done in runs, as are the ranges of one command: no limits but the number
- * of ranges. */
+/* Trims of any length, and all ranges of a command, are split, so only the number of ranges is
+ * limited. */
 static void identify_nvm(const struct nvme_tgt_cmd *cmd)
 {
 	nvme_nvm_put((void *)cmd->base.p, &(struct nvme_nvm_info){ .dmrl = 0 });

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* I/O commands (NVM Command Set Specification 1.1, section 3) as requests to the disk. A command
- * may be longer than what the disk takes at once: the frame then does it in runs. */
+/* I/O commands (NVM Command Set Specification 1.1, section 3) as requests to the disk. The frame
+ * splits commands that are longer than what the disk takes at once. */
 #include "tgt.h"
 #include <errno.h>
 
@@ -14,14 +14,14 @@ uint32_t nvme_tgt_status(const struct io *io)
 	case EIO:
 	case EREMOTEIO:
 		return read ? NVME_READ_ERROR : NVME_WRITE_FAULT;
-	case EHOSTUNREACH: /* the connection to the disk is lost: worth a retry, over another path,
-			      too */
+	case EHOSTUNREACH: /* the connection to the disk is lost: the host should retry, also over
+			      another path */
 	case ENOLINK:
 	case ETIMEDOUT:
 		return NVME_PATH_ERROR;
 	case ENOSPC:
 		return NVME_CAPACITY;
-	case ENXIO: /* the disk has shrunk under its size */
+	case ENXIO: /* the disk has shrunk below its reported size */
 		return NVME_LBA_RANGE;
 	case EROFS:
 	case EPERM:
@@ -55,7 +55,7 @@ static uint32_t range_ok(const struct nvme_tgt_ns *ns, uint64_t lba, uint64_t bl
 	return blocks <= size && lba <= size - blocks ? NVME_OK : NVME_LBA_RANGE;
 }
 
-/* Namespace, range, and whether it may be written. */
+/* Check namespace, range, and write access. */
 static uint32_t check_blocks(struct nvme_tgt_cmd *cmd)
 {
 	uint64_t lba = get_le32(cmd->sqe.cdw10) | (uint64_t)get_le32(cmd->sqe.cdw11) << 32,
@@ -82,7 +82,7 @@ static uint32_t check_rw(struct nvme_tgt_cmd *cmd, uint32_t *len)
 	uint32_t status = check_blocks(cmd);
 
 	if (!status && cmd->len > NVME_TGT_MAX_DATA)
-		status = NVME_INVALID_FIELD; /* more than MDTS */
+		status = NVME_INVALID_FIELD; /* exceeds MDTS */
 	if (!status)
 		*len = (uint32_t)cmd->len;
 	return status;
@@ -121,7 +121,7 @@ static void compare_work(struct nvme_tgt_cmd *cmd)
 		compare_done);
 }
 
-/* NSID FFFFFFFFh: all of the subsystem, one after another. */
+/* NSID FFFFFFFFh: flush all namespaces of the subsystem, one after another. */
 static uint32_t check_flush(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	(void)len;
@@ -182,7 +182,7 @@ static uint32_t check_dsm(struct nvme_tgt_cmd *cmd, uint32_t *len)
 	/* its ranges may be anywhere */
 	cmd->base.changes_off = 0;
 	cmd->base.changes_len = target_disk_size(cmd->ns->disk);
-	/* All but Deallocate is advice that nobody here has a use for. */
+	/* All attributes except Deallocate are hints, which are ignored. */
 	if (get_le32(cmd->sqe.cdw11) & NVME_DSM_DEALLOCATE && cmd->ns->disk->bdev->lim.max[IO_TRIM])
 		*len = cmd->ranges * (uint32_t)sizeof(struct nvme_dsm_range);
 	return NVME_OK;
@@ -199,7 +199,8 @@ static void trim_next(struct target_cmd *base)
 
 		if (!blocks)
 			continue;
-		if (range_ok(cmd->ns, lba, blocks)) { /* the host may reach its own memory here */
+		if (range_ok(cmd->ns, lba,
+			    blocks)) { /* check again, as the host may change its own memory here */
 			target_cmd_worked(base, NVME_LBA_RANGE);
 			return;
 		}

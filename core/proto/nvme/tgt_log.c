@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Log pages (Base 2.1, 5.1.12), any part of them: what lies behind their end reads as zeroes. The
- * discovery log is made in tgt_disc.c. */
+/* Log pages (Base 2.1, 5.1.12), from any offset; what is beyond their end reads as zeroes.
+ * tgt_disc.c builds the discovery log. */
 #include "tgt.h"
 
 static uint32_t cdw(le32 value)
@@ -56,7 +56,7 @@ static void smart(const struct nvme_tgt_cmd *cmd, struct nvme_smart *log)
 	target_get_count(cmd->base.conn->target, &sum);
 	log->spare = 100;
 	log->spare_threshold = 10;
-	/* kelvins: unknown to us, and 0 would be an alarm in many tools */
+	/* kelvins: unknown, but many tools would take 0 for an alarm */
 	wire_put_le(log->temperature, 2, 300);
 	counter(log->units_read, (sum.read_bytes + 511999) / 512000);
 	counter(log->units_written, (sum.written_bytes + 511999) / 512000);
@@ -72,7 +72,7 @@ static void changed(const struct nvme_tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY_L
 		*list++ = put_le32((uint32_t)__builtin_ctz(bits) + 1);
 }
 
-/* All but the discovery log fit a page. */
+/* All logs except the discovery log fit into a page. */
 static void small_log(const struct nvme_tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY_LEN])
 {
 	struct nvme_firmware_log *firmware = (void *)page;
@@ -94,7 +94,7 @@ static void small_log(const struct nvme_tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY
 	}
 }
 
-/* Reading to the end lets the next event of its kind come, unless the host asks to retain it. */
+/* Reading a log to its end re-arms its event, unless the host asks to retain it. */
 static void was_read(struct nvme_tgt_cmd *cmd)
 {
 	struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;

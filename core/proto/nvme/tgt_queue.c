@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A queue's commands: which operation each is, whether it is its time, its completion; and how a
- * connection becomes a queue of a controller. On the queue's loop. */
+/* Commands of a queue: look up the operation, check whether it is allowed now, send the completion;
+ * and turn a connection into a queue of a controller. On the queue's loop. */
 #include "tgt.h"
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static const struct nvme_tgt_op *find_op(const struct nvme_tgt_op *ops, uint8_t 
 	return ops->name ? ops : NULL;
 }
 
-/* Which operation it is, and whether it is its time. */
+/* Look up the operation, and check whether it is allowed now. */
 static uint32_t judge(struct nvme_tgt_cmd *cmd)
 {
 	const struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
@@ -96,13 +96,13 @@ uint32_t nvme_tgt_decode(struct target_cmd *base)
 		base->flags = cmd->op->flags & (OP_OUT | OP_IN | OP_HALF);
 	if (!status && base->data_len)
 		status = nvme_tgt_carrier_of(queue)->descriptor(cmd);
-	/* Hosts that only connect or administer neither take data buffers nor wait for one. */
+	/* Hosts that only connect or administer neither use data buffers nor wait for one. */
 	if (!queue->qid)
 		base->own = NVME_IDENTIFY_LEN;
 	return status;
 }
 
-/* An event has done nothing yet, either. */
+/* A kept event request has done nothing yet, so it can be aborted, too. */
 bool nvme_tgt_cmd_abort(struct nvme_tgt_cmd *cmd)
 {
 	struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);

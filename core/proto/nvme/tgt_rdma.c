@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target's RDMA carrier (RDMA Transport Specification 1.1): capsules come in receives of their
- * own, data is moved by xfer, replies are chained behind it. A receive is posted again before the
- * reply to its command leaves. */
+/* The target's RDMA carrier (RDMA Transport Specification 1.1): each capsule arrives in a receive
+ * buffer, xfer moves the data, and the reply is chained to it. A receive is posted again before the
+ * reply to its command is sent. */
 #include "tgt.h"
 #include "xfer.h"
 #include <errno.h>
@@ -10,13 +10,13 @@
 
 #define INCAP 4096
 #define SQE   sizeof(struct nvme_sqe)
-/* the command ends where a page begins, so that its data is aligned for the disk */
+/* the command ends at a page boundary, so that its data is aligned for the disk */
 #define STRIDE (4096 + INCAP)
 #define REPLY  64
-#define READS  16 /* of the host's memory at once, of one connection */
+#define READS  16 /* most READs in flight per connection */
 
 struct rdma_cmd {
-	struct nvme_tgt_cmd cmd; /* first */
+	struct nvme_tgt_cmd cmd; /* first member */
 	struct xfer xfer;
 	struct ep_op reply;
 	struct ep_rx *rx; /* its capsule, until the reply */
@@ -24,18 +24,18 @@ struct rdma_cmd {
 };
 
 struct rdma {
-	struct nvme_tgt_queue queue; /* first */
+	struct nvme_tgt_queue queue; /* first member */
 	struct ep_incoming *incoming;
 	struct ep *ep;
 	struct ring ring;
 	struct xfer_port port;
 	struct nvmf_rdma_ask asked;
-	struct ep_rx *backlog, **backlog_end; /* commands that came before a reply's `sent` */
+	struct ep_rx *backlog, **backlog_end; /* commands received before a reply's `sent` */
 	uint32_t lkey;
-	/* In the connection's pool: receives, then a page for each command of an admin queue, whose
-	 * data the next capsule in its receive must not overwrite, then replies. */
+	/* In the connection's pool: receives, then a page per command of an admin queue, whose data
+	 * the next capsule in its receive must not overwrite, then replies. */
 	size_t pages_at, replies_at;
-	uint64_t moved; /* bytes of whole pieces, either way */
+	uint64_t moved; /* bytes of complete pieces, in both directions */
 	bool capsules_known;
 	unsigned buffers_known; /* pools of the data buffers */
 };
@@ -79,7 +79,7 @@ static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 	}
 }
 
-/* descriptor() has checked the length before. */
+/* Unreachable unless descriptor() failed to check the length. */
 static void too_short(struct target_cmd *cmd)
 {
 	target_conn_fail(
@@ -104,7 +104,7 @@ static void forget(struct target_cmd *cmd)
 	rcmd->rx = NULL;
 }
 
-/* The host asks for its key to be invalidated by the way it describes its data; also when the
+/* The type of the data descriptor tells whether to invalidate the host's key; do so also if the
  * command failed. */
 static struct ep_op *make_reply(struct target_cmd *cmd)
 {
@@ -236,8 +236,8 @@ static void forget_pools(struct rdma *rdma)
 		rdma->ep->ops->unreg(rdma->ep, target_conn_pool(conn, --rdma->buffers_known));
 }
 
-/* The device is known: as many receives as the host may send commands, as many commands as it can
- * have in work. */
+/* The device is known: allocate as many receives as the host may send commands, and commands as may
+ * be in flight. */
 static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	struct rdma *rdma = ep->user;
@@ -389,7 +389,7 @@ const struct nvme_tgt_carrier nvme_tgt_rdma = {
 	.descriptor = descriptor,
 };
 
-/* 0, or why not, as the host is told. */
+/* Check the request: 0, or the reason for refusing it, for the host. */
 static uint16_t judge(
 	struct target *target, const struct ep_incoming *incoming, struct nvmf_rdma_ask *ask)
 {

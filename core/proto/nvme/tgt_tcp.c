@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target's TCP carrier (TCP Transport Specification 1.1): replies and data, and whether hosts
- * may send what they send. All of one turn leaves in one sendmsg, which the stream sees to. */
+/* The target's TCP carrier (TCP Transport Specification 1.1): replies and data, and checks that
+ * hosts may send what they send. The stream sends all of one turn with one sendmsg(). */
 #include "pdu.h"
 #include "tgt.h"
 #include <errno.h>
@@ -9,27 +9,27 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* a data digest error ends the command, not the connection (3.3.1.1.1) */
+/* a data digest error fails the command, not the connection (3.3.1.1.1) */
 #define NVME_TGT_TCP_TRANSIENT NVME_STATUS(0, 0x22)
 
 struct nvme_tgt_tcp_cmd {
-	struct nvme_tgt_cmd cmd; /* first */
-	uint32_t inside;         /* bytes of data that came in the capsule */
-	uint32_t want;           /* bytes of an R2T still to come, and where they go */
+	struct nvme_tgt_cmd cmd; /* first member */
+	uint32_t inside;         /* bytes of data in the capsule */
+	uint32_t want;           /* bytes of an R2T to be received, and where to */
 	uint32_t got;
-	uint32_t status;          /* of the data: a wrong digest */
-	bool asking;              /* the R2T has not left yet */
-	bool success;             /* C2HData says so instead of a reply */
-	struct nvme_pdu_out data; /* C2HData; R2T */
+	uint32_t status;          /* status of the data: digest error */
+	bool asking;              /* the R2T was not sent yet */
+	bool success;             /* C2HData includes the success status, there is no reply */
+	struct nvme_pdu_out data; /* C2HData or R2T */
 	struct nvme_pdu_out reply;
 };
 
 struct nvme_tgt_tcp {
-	struct nvme_tgt_queue queue;    /* first */
+	struct nvme_tgt_queue queue;    /* first member */
 	int fd;                         /* until opened */
 	struct nvme_pdu_out hello, bye; /* ICResp, C2HTermReq */
 	bool greeted;
-	struct nvme_tgt_tcp_cmd *filling; /* whose data is being received */
+	struct nvme_tgt_tcp_cmd *filling; /* the command whose data is being received */
 	struct nvme_pdus pdus;
 };
 
@@ -38,7 +38,7 @@ static struct nvme_tgt_tcp *tcp_of(const struct target_conn *conn)
 	return (struct nvme_tgt_tcp *)conn;
 }
 
-/* Ends the session with the reason; fei: the offset of the wrong field. */
+/* End the session with the reason; fei: offset of the invalid field. */
 static void terminate(struct nvme_tgt_tcp *tcp, uint16_t fes, uint32_t fei, const char *text)
 {
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_TERM, .term = { fes, fei } };
@@ -124,7 +124,8 @@ static void reply(struct target_cmd *cmd)
 	nvme_pdu_send(&tcp->pdus, &tcmd->reply, &pdu, NULL, false);
 }
 
-/* Without SQ flow control the reply would say nothing that the last data does not (3.3.2.2). */
+/* Without SQ flow control the reply has no information beyond the last data, so it can be left out
+ * (3.3.2.2). */
 static void push(struct target_cmd *cmd, uint32_t len, bool last)
 {
 	struct nvme_tgt_tcp *tcp = tcp_of(cmd->conn);
@@ -135,7 +136,7 @@ static void push(struct target_cmd *cmd, uint32_t len, bool last)
 
 	tcmd->success = last && tcp->queue.no_sqfc && !get_le64(tcmd->cmd.cqe.result);
 	pdu.flags = (last ? NVME_TCP_LAST : 0) | (tcmd->success ? NVME_TCP_SUCCESS : 0);
-	/* quiet: the reply comes right behind it */
+	/* quiet: the reply follows at once */
 	nvme_pdu_send(&tcp->pdus, &tcmd->data, &pdu, cmd->p, last && !tcmd->success);
 	if (last && !tcmd->success)
 		reply(cmd);
@@ -159,7 +160,8 @@ static void sent(struct stream *stream, struct stream_out *out)
 		target_cmd_pushed(&tcmd->cmd.base);
 }
 
-/* Slots are given back before a reply has left whole, so a host that counts always finds one. */
+/* Slots are freed before a reply was fully sent, so a host that counts correctly always finds
+ * one. */
 static void take_command(struct nvme_tgt_tcp *tcp)
 {
 	struct target_conn *conn = &tcp->queue.base;
