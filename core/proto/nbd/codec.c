@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What server and client of NBD say to one another, as bytes: options' data, information items,
- * replies, errors. Everything a peer counts is held against the bytes that are there. */
+/* Encode and decode NBD messages of server and client: data of options, information items, replies,
+ * errors. Every length and count of a peer is checked against the bytes received. */
 #include "wire/nbd.h"
 #include <errno.h>
 
-/* The length, then that many bytes: how names and queries travel inside option data. */
+/* Decode a length and that many bytes, the form of names and queries in option data. */
 static const char *string_get(struct rd *rd, uint32_t *len)
 {
 	const be32 *n = rd_take(rd, sizeof(*n));
@@ -125,7 +125,8 @@ static int breach(const char **why, const char *text)
 	return -1;
 }
 
-/* "Structured reply types": the fixed part of each payload, and what its whole length may be. */
+/* "Structured reply types": check the total length of a chunk, and decode the fixed part of its
+ * payload. */
 static int chunk_get(struct nbd_answer *a, struct rd *rd, uint32_t len, const char **why)
 {
 	const be64 *off;
@@ -242,8 +243,7 @@ uint32_t nbd_error_of(int err, bool fast)
 	case EOPNOTSUPP:
 		return fast ? NBD_ENOTSUP : NBD_EINVAL;
 	case ESHUTDOWN:
-	case EHOSTUNREACH: /* the connection to the disk is lost: nothing is wrong with its blocks
-			    */
+	case EHOSTUNREACH: /* the connection to the disk is lost; its blocks are not damaged */
 	case ENOLINK:
 		return NBD_ESHUTDOWN;
 	default:

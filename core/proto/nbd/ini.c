@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD client as a bdev: opens a connection, fixes the limits from what the server says, and
- * leaves the connection to the first lane. Further lanes dial their own (ini_lane.c); reconnecting
- * is left to block/paths.c. */
+/* The NBD client as a bdev: open a connection, set the limits that the server reports, and pass the
+ * connection to the first lane. Further lanes make their own (ini_lane.c); block/paths.c
+ * reconnects. */
 #include "ini.h"
 #include "out.h"
 #include "session.h"
@@ -13,9 +13,9 @@
 #define MSEC  1000000ull
 #define BLOCK 512
 #define BEST  4096
-#define SPAN  (1u << 30) /* of one question for block status */
-/* The protocol does not say when a server forgets what a broken connection had asked for; this long
- * it is given. */
+#define SPAN  (1u << 30) /* bytes per query for block status */
+/* The protocol does not define when a server drops the requests of a broken connection. Wait that
+ * long. */
 #define QUIESCE_MS 5000
 
 static struct nbd_ini_dev *to_dev(struct bdev *bdev)
@@ -35,7 +35,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* "Size constraints": what is not said has these values. */
+/* "Size constraints": set the defaults of values that were not reported. */
 static void fix_limits(struct nbd_ini_dev *dev)
 {
 	struct bdev_limits *lim = &dev->bdev.lim;
@@ -46,14 +46,14 @@ static void fix_limits(struct nbd_ini_dev *dev)
 			~(block - 1);
 	uint16_t flags = terms->flags;
 
-	/* the end of an export that is no multiple of its own minimum block is out of everybody's
-	 * reach */
+	/* if the export's size is no multiple of its own minimum block, the rest is inaccessible */
 	dev->end = terms->size - terms->size % minimum;
 	lim->size = (dev->end + block - 1) & ~(uint64_t)(block - 1);
 	lim->block = block;
 	lim->best = terms->preferred > BEST ? terms->preferred : block > BEST ? block : BEST;
 	while (lim->best > most && lim->best > block)
-		lim->best /= 2; /* an alignment, too: `most` need be no power of 2 */
+		lim->best /= 2; /* the result is also an alignment, while `most` need not be a power
+				   of 2 */
 	lim->max[IO_READ] = least(most, NBD_INI_READ);
 	lim->max[IO_MAP] = dev->deal.meta ? SPAN : 0;
 	lim->lanes = flags & NBD_FLAG_CAN_MULTI_CONN ? dev->conf.links : 1;
@@ -105,7 +105,7 @@ static void settled(struct loop_work *work)
 	struct nbd_ini_dev *dev = container_of(work, struct nbd_ini_dev, settle);
 
 	if (dev->bdev.state == BDEV_OPENING && !dev->link.closing) {
-		if (!dev->conf.timeout_ms) /* of its lanes */
+		if (!dev->conf.timeout_ms) /* the lanes' timeout */
 			dev->conf.timeout_ms = BDEV_TIMEOUT_MS;
 		dev->spare = nbd_ini_link_detach(&dev->link);
 		changed(dev, BDEV_UP);
@@ -125,10 +125,10 @@ static void link_down(struct nbd_ini_link *link)
 	changed(dev, BDEV_DOWN);
 }
 
-/* What comes before the first lane asks for something is that lane's to judge. */
+/* Replies are only read once a lane owns the connection. */
 static const struct nbd_ini_link_events events = { .up = link_up, .down = link_down };
 
-/* A connection that no lane wanted is still to be taken leave of. */
+/* Disconnect, in order, a connection that no lane has taken. */
 static void drop_spare(struct nbd_ini_dev *dev)
 {
 	int fd = __atomic_exchange_n(&dev->spare, -1, __ATOMIC_ACQ_REL);

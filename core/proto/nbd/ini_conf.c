@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From an NBD URI (doc/uri.md of the NetworkBlockDevice project) to what every connection needs to
- * know. */
+/* Read from an NBD URI (doc/uri.md of the NetworkBlockDevice project) what every connection
+ * needs. */
 #include "ini.h"
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static int tcp_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag
 	return known < 0 ? known : 0;
 }
 
-/* Those of uri.md that belong to TLS are known, and refused by name. */
+/* Reject the keys for TLS in uri.md by name. */
 static int tls_keys(struct uri *uri, struct diag *diag)
 {
 	static const char *const keys[] = { "tls-type", "tls-hostname", "tls-verify-peer" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The client's side of the NBD handshake (newstyle): bytes in, bytes out. Descriptors and deadlines
- * are left to ini_link.c. */
+/* The client's side of the NBD handshake (newstyle): bytes in, bytes out. ini_link.c handles
+ * descriptors and deadlines. */
 #include "ini_hello.h"
 #include <assert.h>
 #include <ctype.h>
@@ -15,7 +15,7 @@ static void client_flags(struct nbd_ini_hello *h, uint16_t flags)
 	h->out_len = sizeof(mine);
 }
 
-/* Sends the option of the step it is in. */
+/* Send the option of the current step. */
 static void step_send(struct nbd_ini_hello *h)
 {
 	static const uint32_t options[] = {
@@ -135,11 +135,11 @@ static int export_name(struct nbd_ini_hello *h, const uint8_t *p, size_t len, st
 		return 0;
 	h->deal.terms =
 		(struct nbd_terms){ .size = get_be64(rep->size), .flags = get_be16(rep->flags) };
-	h->deal.meta = false; /* chosen for NBD_OPT_GO, which this server does not have */
+	h->deal.meta = false; /* it was chosen for NBD_OPT_GO, which this server lacks */
 	return done(h, diag) ? -EPROTO : (int)need;
 }
 
-/* What the server has to say about a refusal, fit for a terminal. */
+/* The server's text for a refusal, with control characters replaced. */
 static const char *said(const uint8_t *text, size_t len, char out[200])
 {
 	size_t n = 0;
@@ -151,7 +151,7 @@ static const char *said(const uint8_t *text, size_t len, char out[200])
 	return out;
 }
 
-/* A refusal nothing can be done about. */
+/* Fail because of a refusal that leaves no alternative. */
 static int refused(const struct nbd_ini_hello *h, uint32_t type, const uint8_t *text, size_t len,
 	struct diag *diag)
 {
@@ -215,7 +215,7 @@ static int took_meta(
 	if (type != NBD_REP_ACK && !(type & NBD_REP_ERR(0)))
 		return malformed(diag, "unexpected reply to NBD_OPT_SET_META_CONTEXT");
 	if (type != NBD_REP_ACK)
-		/* "NBD_OPT_SET_META_CONTEXT": contexts told before an error do not count */
+		/* "NBD_OPT_SET_META_CONTEXT": contexts sent before an error are invalid */
 		h->deal.meta = false;
 	step_to(h, INI_GO);
 	return 0;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The client's side of the NBD handshake: what is agreed on, and how. */
+/* The client's side of the NBD handshake and its result. */
 #pragma once
 #include "diag.h"
 #include "uri.h"
 #include "wire/nbd.h"
 
-/* What a connection has agreed on. Of two connections to one export all but the context must be the
- * same. */
+/* Result of a handshake. Two connections to one export must agree in all but the context. */
 struct nbd_ini_deal {
 	struct nbd_terms terms;
 	bool structured, meta;
-	uint32_t context; /* of meta */
+	uint32_t context; /* ID of the metadata context, if meta */
 };
 
 enum nbd_ini_step {
@@ -26,19 +25,19 @@ enum nbd_ini_step {
 #define NBD_INI_OUT (sizeof(be32) + sizeof(struct nbd_opt) + URI_MAX + 64)
 struct nbd_ini_hello {
 	const char *name;
-	/* If not NULL, the exports are listed instead of opening one. */
+	/* If not NULL, list the exports and do not open one. */
 	void (*listed)(struct nbd_ini_hello *, const uint8_t *name, size_t len);
 	struct nbd_ini_deal deal;
 	uint8_t step;
-	bool zeroes; /* EXPORT_NAME's reply has them */
+	bool zeroes; /* the reply to EXPORT_NAME ends with them */
 	bool has_export;
-	unsigned replies; /* to the option in hand */
-	size_t out_len;   /* bytes to be sent before the next feed */
+	unsigned replies; /* to the current option */
+	size_t out_len;   /* bytes to send before the next feed */
 	uint8_t out[NBD_INI_OUT];
 };
-/* Takes at most one message from p; gives how many bytes were used, 0 = needs more, -errno = over.
- * Needs: out empty, step before DONE. */
+/* Handle at most one message from p; returns the bytes used, 0 = more needed, -errno = failed.
+ * Needs: out is empty, step before DONE. */
 int nbd_ini_hello_feed(struct nbd_ini_hello *, const uint8_t *p, size_t len, struct diag *);
-#define NBD_INI_REPLY_MAX 8192  /* of one reply to an option: a string and some numbers */
-#define NBD_INI_REPLIES   64    /* to one option other than NBD_OPT_LIST */
-#define NBD_INI_EXPORTS   65536 /* of a list; none is stored */
+#define NBD_INI_REPLY_MAX 8192  /* longest reply to an option: a string and some numbers */
+#define NBD_INI_REPLIES   64    /* most replies to one option except NBD_OPT_LIST */
+#define NBD_INI_EXPORTS   65536 /* most exports of a list; none is stored */

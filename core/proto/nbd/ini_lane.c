@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A lane: one connection with requests in flight. Requests leave as one sendmsg a turn, payload
- * straight from the io's buffer; what finds no slot waits in order. Replies are ini_rx.c's. */
+/* A lane: one connection with requests in flight. Requests of one turn are sent with one sendmsg(),
+ * the payload straight from the io's buffer; requests without a free slot wait in order. ini_rx.c
+ * handles replies. */
 #include "ini.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -60,8 +61,8 @@ static bool start_io(struct nbd_ini_lane *nl, struct io *io)
 	return true;
 }
 
-/* Behind the end of an export of odd length there is nothing: it reads as zeroes, and nothing but
- * zeroes can be there. */
+/* Whether the io is behind the end of an export with an odd length: reads return zeroes there, and
+ * writes must be zeroes. */
 static bool beyond(const struct nbd_ini_lane *nl, const struct io *io)
 {
 	uint64_t end = nl->dev->end;
@@ -179,7 +180,7 @@ static bool same_deal(const struct nbd_ini_deal *a, const struct nbd_ini_deal *b
 	       a->structured == b->structured && a->meta == b->meta;
 }
 
-/* What was fixed when the disk was opened must hold for every connection. */
+/* The limits set when the disk was opened must apply to every connection. */
 static void link_up(struct nbd_ini_link *link)
 {
 	struct nbd_ini_lane *nl = container_of(link, struct nbd_ini_lane, link);
@@ -237,7 +238,7 @@ static void adopted(struct loop_work *work)
 		flow(nl);
 }
 
-/* The first lane has the connection the disk was opened with: many a server takes no second one. */
+/* The first lane gets the connection that opened the disk, as many servers accept only one. */
 static int connect_lane(struct nbd_ini_lane *nl, struct diag *diag)
 {
 	int fd = __atomic_exchange_n(&nl->dev->spare, -1, __ATOMIC_ACQ_REL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One connection to an NBD server: dials, shakes hands before the deadline, says good-bye. What
- * requests mean is its owner's. */
+/* One connection to an NBD server: connect, handshake within the deadline, disconnect. Its owner
+ * handles requests. */
 #include "ini.h"
 #include <errno.h>
 
@@ -15,8 +15,8 @@ int nbd_ini_link_fail(struct nbd_ini_link *link, enum diag_code code, int err, c
 	return -err;
 }
 
-/* "Terminating the transmission phase", "Termination of the session during option haggling": nobody
- * just hangs up. */
+/* "Terminating the transmission phase", "Termination of the session during option haggling": send
+ * the final message before closing. */
 static void take_leave(struct nbd_ini_link *link)
 {
 	const struct nbd_request disc = { .magic = put_be32(NBD_REQUEST_MAGIC),
@@ -44,7 +44,7 @@ void nbd_ini_link_end(struct nbd_ini_link *link, const struct diag *why)
 	link->why = *why;
 	link->closing = true;
 	if (link->up) {
-		/* requests that are on their way must not arrive later */
+		/* requests in flight must not arrive later */
 		stream_reset(link->stream);
 		return;
 	}
@@ -108,7 +108,7 @@ static void hello_done(struct nbd_ini_link *link, bool more)
 	link->ev->up(link);
 }
 
-/* One message of the handshake. */
+/* Handle one message of the handshake. */
 static int hello_step(struct cutter *cutter, const uint8_t *p, uint32_t have)
 {
 	struct nbd_ini_link *link = container_of(cutter, struct nbd_ini_link, cutter);
@@ -142,7 +142,7 @@ static void stream_readable(struct stream *stream)
 	if (link->closing || !link->cutter.ev)
 		return;
 	if (cutter_receive(&link->cutter, stream) && !link->closing) {
-		link->closing = true; /* the stream knows why */
+		link->closing = true; /* the stream reports why */
 		stream_close(stream);
 	}
 }
@@ -153,7 +153,7 @@ static void stream_down(struct stream *stream)
 
 	if (!link->why.err)
 		link->why = stream->why;
-	/* "NBD_OPT_EXPORT_NAME": this is how such a server says no */
+	/* "NBD_OPT_EXPORT_NAME": such a server rejects a name by closing */
 	if (!link->up && link->hello.step == INI_EXPORT_NAME && link->why.code == DIAG_CLOSED)
 		diag_set(&link->why, DIAG_NOT_FOUND, ENOENT,
 			"the server has no export '%s': it closed the connection",

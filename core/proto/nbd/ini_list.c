@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The exports of an NBD server, as URIs. */
+/* List the exports of an NBD server as URIs. */
 #include "ini.h"
 #include "session.h"
 #include <errno.h>
@@ -34,7 +34,7 @@ static void listed(struct nbd_ini_hello *hello, const uint8_t *name, size_t len)
 		v6 ? "]" : "", port);
 	uri_encode(text, path);
 	uri_add_keys(text, list->uri, keys);
-	if (strlen(text) < URI_MAX - 1) /* not cut off */
+	if (strlen(text) < URI_MAX - 1) /* not truncated */
 		list->found(text, list->user);
 }
 
@@ -79,7 +79,7 @@ static int ask(struct loop *loop, struct listing *list, struct diag *diag)
 	err = nbd_ini_link_dial(&list->link, loop, conf, deadline, &events, diag);
 	if (err)
 		return err;
-	loop_wait(loop, &list->over, 0); /* the link keeps the time */
+	loop_wait(loop, &list->over, 0); /* the link has a timeout */
 	err = list->link.why.err ? failed(&list->link.why, diag) : 0;
 	nbd_ini_link_fini(&list->link);
 	return err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What an NBD server answers: replies and chunks as the cutter finds them, checked, and handed on.
- * Data goes straight into the io's buffer. */
+/* Receive replies and chunks of an NBD server: check what the cutter finds and pass it on. Data is
+ * received straight into the io's buffer. */
 #include "ini.h"
 #include <errno.h>
 
@@ -17,8 +17,8 @@ static struct nbd_ini_slot *find_slot(struct nbd_ini_lane *nl, uint64_t cookie)
 	return slot && slot->cookie == cookie ? slot : NULL;
 }
 
-/* Notes that a part of a read has come; false: some of it had come already, or the parts are too
- * many to be kept apart. */
+/* Record a part of a read; false: it overlaps an earlier part, or there are too many separate
+ * parts. */
 static bool span_add(struct nbd_ini_slot *slot, uint32_t from, uint32_t to)
 {
 	struct nbd_ini_span *span = slot->span;
@@ -52,12 +52,12 @@ static bool whole(const struct nbd_ini_slot *slot)
 	return slot->count == 1 && slot->span[0].from == 0 && slot->span[0].to == slot->len;
 }
 
-/* Nothing more comes for this request. */
+/* The last reply for this request has arrived. */
 static bool reply_ends(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
 	const struct io *io = slot->flight.owner;
 
-	/* "Terminating the transmission phase": after this error the client is to leave */
+	/* "Terminating the transmission phase": the client should disconnect after this error */
 	if (slot->error == NBD_ESHUTDOWN) {
 		nbd_ini_link_fail(&nl->link, DIAG_CLOSED, ESHUTDOWN, "the server is shutting down");
 		return false;
@@ -105,7 +105,7 @@ static bool status_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	return true;
 }
 
-/* The text that may come with it is dropped. */
+/* An error may include a text, which is dropped. */
 static bool error_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
 	if (!slot->error)
@@ -133,7 +133,7 @@ static bool simple_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	return data_begins(nl, slot);
 }
 
-/* A whole header is in nl->answer. */
+/* Handle the complete header in nl->answer. */
 static bool header(struct nbd_ini_lane *nl)
 {
 	const struct nbd_answer *a = &nl->answer;
@@ -152,7 +152,7 @@ static bool header(struct nbd_ini_lane *nl)
 	return a->type == NBD_REPLY_TYPE_NONE ? reply_ends(nl, slot) : data_begins(nl, slot);
 }
 
-/* What was fixed part of the reply in hand has been dealt with. */
+/* The fixed part of the current reply has been handled. */
 static bool payload_ended(struct nbd_ini_lane *nl)
 {
 	struct nbd_ini_slot *slot = nl->sink;
@@ -175,12 +175,12 @@ static void run_add(struct nbd_ini_slot *slot, uint64_t len, uint32_t flags)
 	else if (slot->runs < io->buf->cap / sizeof(*run))
 		run[slot->runs++] = (struct map_run){ .len = len, .flags = flags };
 	else
-		slot->full = true; /* the rest is for another question */
+		slot->full = true; /* leave the rest to another query */
 	slot->at += len;
 }
 
-/* Extents need not end on a block's boundary: a block that several share is a hole, or zero, only
- * if all of them are. */
+/* Extents need not end at a block boundary: a block that several share is a hole, or zero, only if
+ * all of them are. */
 static void extent_add(struct nbd_ini_slot *slot, uint32_t block, uint64_t len, uint32_t state)
 {
 	uint32_t flags = (state & NBD_STATE_HOLE ? MAP_HOLE : 0) |
@@ -202,8 +202,8 @@ static void extent_add(struct nbd_ini_slot *slot, uint32_t block, uint64_t len, 
 	slot->part_flags = flags;
 }
 
-/* A block of which only a part was told is told at the end of an export of odd length, and counts
- * as data where it is all there is. */
+/* At the end of an export with an odd length the last block is only partly described. That block
+ * counts as complete; it counts as data if it is the whole answer. */
 static bool extents_end(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
 	const struct io *io = slot->flight.owner;

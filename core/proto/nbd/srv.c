@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD server as a row on core/target: exports as disks, clients and their admission, start and
- * stop. */
+/* The NBD server on core/target: exports as disks, clients and their admission, start and stop. */
 #include "srv.h"
 #include <errno.h>
 #include <stdio.h>
@@ -9,9 +8,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define STALL_MS  30000 /* for a client to take a reply, or to send a piece of payload */
-#define MORE      16    /* connections that one client makes at once, beyond its first */
-#define POLITE_MS 1000  /* at a stop, for clients to take answers that are ready */
+#define STALL_MS  30000 /* time for a client to take a reply, or to send a piece of payload */
+#define MORE      16    /* connections that one client may open at once, beyond its first */
+#define POLITE_MS 1000  /* at a stop, time for clients to take finished replies */
 
 static struct nbd_server *server_of(struct target *target)
 {
@@ -38,7 +37,7 @@ void nbd_server_count(const struct nbd_server *server, struct io_count *sum)
 	target_get_count(&server->target, sum);
 }
 
-/* Every byte of a name and of a socket's path may become three. */
+/* Every byte of a name and of a socket's path may be escaped by three. */
 _Static_assert(sizeof("nbd+unix:///?socket=") +
 			       3 * (NBD_NAME_MAX + sizeof(((struct sockaddr_un *)0)->sun_path)) <=
 		       URI_MAX,
@@ -56,7 +55,7 @@ void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[
 		uri_encode(text, ((const struct sockaddr_un *)(const void *)&addr->ss)->sun_path);
 		return;
 	}
-	/* a server on all addresses is reached on this machine */
+	/* for a server on all addresses print the loopback address */
 	if (addr_is_any(addr))
 		snprintf(text, URI_MAX, "nbd://127.0.0.1:%u/", addr_port(addr));
 	else
@@ -131,7 +130,7 @@ static void left(struct target_conn *conn)
 		c->owner->over(c->owner, c->goodbye);
 }
 
-/* A client is known by its address, or its user. */
+/* A client is identified by its address, or its user. */
 static void who_is(struct nbd_srv_conn *c, const struct addr *peer)
 {
 	socklen_t len = sizeof(struct ucred);
@@ -232,7 +231,7 @@ static int check_options(const struct nbd_options *opt, struct diag *diag)
 	return 0;
 }
 
-/* A whole number of every disk's blocks. "DF": 64 KiB must do without a cut. */
+/* Choose a multiple of every disk's block. "DF": 64 KiB must fit without a split. */
 static uint32_t buffer_size(const struct nbd_options *opt)
 {
 	uint32_t block = 512, size = opt->buffer ? opt->buffer : 256 << 10;
@@ -248,7 +247,7 @@ static uint32_t buffer_size(const struct nbd_options *opt)
 static void target_options(struct target_options *to, const struct nbd_options *opt)
 {
 	unsigned buffers =
-		(4 * opt->slots + 2) / 3; /* the frame keeps a quarter for other clients */
+		(4 * opt->slots + 2) / 3; /* the frame leaves a quarter to other clients */
 
 	*to = (struct target_options){ .disks = opt->exports,
 		.listens = opt->listens,
@@ -256,8 +255,8 @@ static void target_options(struct target_options *to, const struct nbd_options *
 		.nloops = opt->nloops,
 		.buffer = buffer_size(opt),
 		.buffers = buffers < UINT16_MAX ? buffers : UINT16_MAX,
-		.connections =
-			opt->listens ? opt->clients : UINT16_MAX, /* adopted ones have no limit */
+		.connections = opt->listens ? opt->clients
+					    : UINT16_MAX, /* adopted connections have no limit */
 		.announced = MORE,
 		.open_ms = opt->hello_ms,
 		.stall_ms = STALL_MS,

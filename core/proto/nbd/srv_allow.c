@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Who may connect to the NBD server over TCP. */
+/* Check which hosts may connect to the NBD server over TCP. */
 #include "srv.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 
-/* The address as 16 bytes, IPv4 mapped, so that one comparison does. */
+/* Store the address as 16 bytes, with IPv4 mapped, so that one comparison suffices. */
 static bool flatten(const struct sockaddr_storage *ss, uint8_t out[16])
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The bytes of an NBD connection: in through the cutter, first the handshake's, then requests; the
- * handshake's out. */
+/* The bytes of an NBD connection: incoming through the cutter, first for the handshake, then
+ * requests; outgoing for the handshake. */
 #include "srv.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void hello_done(struct nbd_srv_conn *c)
 	c->cutter.ev = &nbd_srv_stream;
 }
 
-/* One message; the next is read when the answer to it has left. */
+/* Handle one message; the next is read once the answer to it was sent. */
 static int hello_part(struct cutter *cutter, const uint8_t *p, uint32_t have)
 {
 	struct nbd_srv_conn *c = container_of(cutter, struct nbd_srv_conn, cutter);
@@ -50,8 +50,8 @@ static int hello_part(struct cutter *cutter, const uint8_t *p, uint32_t have)
 	return (int)used;
 }
 
-/* A client that has the last answer has its place: until it is admitted, it may have to make room
- * for another one. */
+/* Once the client has got the last answer, ask for its place: until it is admitted, it may have to
+ * make room for another one. */
 static void hello_turn(struct nbd_srv_conn *c)
 {
 	struct nbd_srv_hello *h = c->hello;
@@ -77,7 +77,7 @@ static void hello_turn(struct nbd_srv_conn *c)
 	}
 }
 
-/* At the end of each turn with news. */
+/* At the end of each turn in which something changed. */
 static void resume(struct target_conn *conn)
 {
 	struct nbd_srv_conn *c = (struct nbd_srv_conn *)conn;
@@ -91,15 +91,16 @@ static void resume(struct target_conn *conn)
 	}
 	if (target_conn_gone(conn))
 		return;
-	/* Without room the end of the stream cannot be read. But requests that a client has left
-	 * behind it must not be executed once there is room again: another client may have written
-	 * there since. */
+	/* While the stage is full, the end of the stream can't be read. But requests left by a
+	 * client that has disconnected must not be executed once there is room again: another
+	 * client may have written there since. So watch for the disconnect. */
 	stream_hear(c->stream, conn->state >= TARGET_ENDING  ? STREAM_DEAF
 			       : cutter_has_room(&c->cutter) ? STREAM_READ
 							     : STREAM_WATCH);
 }
 
-/* What waits for a command or a buffer waits in the stage: the socket is asked for less often. */
+/* Requests without a command or buffer stay in the stage, so that the socket is polled less
+ * often. */
 static void readable(struct stream *stream)
 {
 	struct nbd_srv_conn *c = stream->user;
@@ -150,7 +151,8 @@ static int conn_open(struct target_conn *conn, struct diag *diag)
 
 	loop_trace(conn->loop, "%s: connected", conn->name);
 	cutter_init(&c->cutter, c->hello ? &messages : &nbd_srv_stream, c->stage, sizeof(c->stage));
-	c->cutter.rounds = 1; /* the client works on with the first answers */
+	c->cutter.rounds =
+		1; /* read little per turn, so that the client can use the first answers */
 	c->sending_end = &c->sending;
 	c->held_end = &c->held;
 	c->buffer = conn->target->opt.buffer;
@@ -167,13 +169,13 @@ static int conn_open(struct target_conn *conn, struct diag *diag)
 		return err;
 	}
 	if (c->owner)
-		serve_export(c); /* its handshake would have found that out */
+		serve_export(c); /* otherwise detected by its handshake */
 	target_conn_wake(conn);
 	return 0;
 }
 
-/* The payload is what is next in the stream: the disk's block size divides a buffer, so all of it
- * is one piece. */
+/* The payload follows in the stream. It is a single piece, as the disk's block size divides a
+ * buffer. */
 static void pull(struct target_cmd *cmd, uint32_t len)
 {
 	cutter_payload(&((struct nbd_srv_conn *)cmd->conn)->cutter, cmd->p, len);

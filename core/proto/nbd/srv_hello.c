@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The server's side of the NBD handshake (fixed newstyle): bytes in, bytes out. Descriptors,
- * deadlines and the making of slots are left to srv_conn.c. */
+/* The server's side of the NBD handshake (fixed newstyle): bytes in, bytes out. srv_conn.c handles
+ * descriptors, deadlines and the allocation of slots. */
 #include "srv_hello.h"
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ uint16_t nbd_srv_flags(const struct nbd_export *export, bool structured)
 	return flags;
 }
 
-/* The index of the export of that name, -1 = none. "" is the first one's (section
+/* Index of the export with that name, -1 = none. "" is the first one (section
  * "NBD_OPT_EXPORT_NAME"). */
 static int find(const struct nbd_srv_hello *h, const void *name, size_t len)
 {
@@ -78,7 +78,7 @@ static void export_name(struct nbd_srv_hello *h, const void *name, size_t len)
 	int i = find(h, name, len);
 
 	if (i < 0 || h->enter(h, (unsigned)i, NULL)) {
-		h->state = NBD_HELLO_END; /* this option has no way to say why */
+		h->state = NBD_HELLO_END; /* this option has no error reply */
 		return;
 	}
 	rep.size = put_be64(h->export[i].bdev->lim.size);
@@ -191,7 +191,7 @@ static void meta_context(struct nbd_srv_hello *h, uint32_t option, const void *d
 		refuse(h, option, NBD_REP_ERR_INVALID, "malformed option");
 		return;
 	}
-	/* a namespace alone, or no query at all, lists all there is, and sets nothing */
+	/* a namespace alone, or no query at all, lists everything but sets nothing */
 	fits = meta.allocation || (!set && (meta.base || !meta.queries));
 	if (!h->structured) {
 		refuse(h, option, NBD_REP_ERR_INVALID,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD server's replies: framing, and the order that simple replies to long reads need. What is
- * queued in one turn of the loop leaves as one sendmsg. */
+/* Replies of the NBD server: framing, and the order of simple replies to long reads. Replies of one
+ * turn are sent with one sendmsg(). */
 #include "srv.h"
 #include <errno.h>
 
-/* Its peer has a limited time for the reply that is first in the stream. What is behind it, or held
- * here, does not wait for the peer. */
+/* Only the first reply in the stream has a deadline for its peer. Those behind it, or held here, do
+ * not wait for the peer. */
 static void send_reply(struct nbd_srv_cmd *nc)
 {
 	struct nbd_srv_conn *c = nbd_srv_conn_of(nc);
@@ -48,7 +48,7 @@ static void push(struct nbd_srv_cmd *nc)
 	c->held_end = &nc->next;
 }
 
-/* Nothing is sent for it; it ends in a turn of its own, because the frame is not done with it. */
+/* End a command without a reply, in a later turn, as the frame still uses it. */
 static void silence(struct nbd_srv_cmd *nc)
 {
 	struct nbd_srv_conn *c = nbd_srv_conn_of(nc);
@@ -75,7 +75,7 @@ static void frame_simple(struct nbd_srv_cmd *nc, uint32_t error)
 	nc->head_len = sizeof(struct nbd_simple_reply);
 }
 
-/* Head of a chunk; `inside` bytes of its payload follow in the head, nc->send in its
+/* Write the head of a chunk. Its payload has `inside` bytes in the head, then nc->send bytes in the
  * buffer. */
 static struct wr frame_chunk(struct nbd_srv_cmd *nc, uint16_t type, bool done, uint32_t inside)
 {
@@ -106,7 +106,7 @@ static void frame_error(struct nbd_srv_cmd *nc, uint32_t error, bool with_offset
 		wr_bytes(&wr, &off, sizeof(off));
 }
 
-/* Each piece of a read is a chunk of its own, the last to come says DONE. */
+/* Each piece of a read is a chunk; the last one has the flag DONE. */
 static void reply_read(struct nbd_srv_cmd *nc)
 {
 	struct nbd_srv_req *req = nc->req;
@@ -128,8 +128,8 @@ static void reply_read(struct nbd_srv_cmd *nc)
 		nbd_srv_req_free(nbd_srv_conn_of(nc), req);
 }
 
-/* The disk's runs become extents in the same memory: 16 bytes each become 8, so a run is read
- * before it is overwritten. */
+/* Convert the disk's runs to extents in place: 16 bytes become 8, so a run is read before it is
+ * overwritten. */
 static uint32_t make_extents(struct nbd_srv_cmd *nc)
 {
 	const struct map_run *run = (const struct map_run *)(const void *)nc->cmd.p;
@@ -181,7 +181,7 @@ static void reply_status(struct nbd_srv_cmd *nc)
 	nbd_srv_req_free(c, nc->req);
 }
 
-/* All that has no payload in its reply: answered once, with the first error of its pieces. */
+/* Send the only reply of a request without payload in it, with the first error of its pieces. */
 static void reply_plain(struct nbd_srv_cmd *nc)
 {
 	struct nbd_srv_conn *c = nbd_srv_conn_of(nc);
@@ -207,8 +207,8 @@ static void reply_simple_read(struct nbd_srv_cmd *nc)
 	nbd_srv_req_free(nbd_srv_conn_of(nc), nc->req);
 }
 
-/* Long reads in simple replies. Their pieces go in order, and once the first has gone nothing else
- * may come between. */
+/* Long reads with simple replies: the pieces are sent in order, and after the first one no other
+ * reply may come in between. */
 void nbd_srv_ordered_add(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 {
 	struct nbd_srv_req **at = &c->ordered;
@@ -234,7 +234,7 @@ static bool next_is_there(const struct nbd_srv_req *req)
 	return req->waiting && req->waiting->from == req->off + req->out;
 }
 
-/* Its first piece failed: an error is still possible. The other pieces are for nobody. */
+/* The first piece failed, so the reply can still be an error. The other pieces are discarded. */
 static void ordered_refuse(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 {
 	struct nbd_srv_cmd *nc = req->waiting, *other = nc->next;
@@ -280,9 +280,9 @@ static void ordered_send(struct nbd_srv_req *req)
 	push(nc);
 }
 
-/* Whatever is held behind an exclusive read keeps its buffer. So such a read has all its buffers
- * before it begins, or is the oldest request: then nothing newer of this connection was given a
- * buffer before its pieces were. Else connections could wait for buffers of one another forever. */
+/* Replies held behind an exclusive read keep their buffers. So such a read starts only if it has
+ * all its buffers, or is the oldest request; then no newer request of this connection got a buffer
+ * before it. Otherwise connections could wait for buffers of each other forever. */
 static bool may_begin(const struct nbd_srv_conn *c, const struct nbd_srv_req *req)
 {
 	if (req->granted == req->len)
@@ -346,7 +346,7 @@ void nbd_srv_reply(struct nbd_srv_cmd *nc)
 {
 	struct nbd_srv_req *req = nc->req;
 
-	target_cmd_undue(&nc->cmd); /* until it is its turn */
+	target_cmd_undue(&nc->cmd); /* no deadline until it is sent */
 	req->pieces--;
 	if (!req->error)
 		req->error = nc->error;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD server's requests: headers out of the stage, pieces to commands, commands to the disk. A
- * request that finds no free command stays where it is: that is the back-pressure. Replies are
- * srv_reply.c's. */
+/* Requests of the NBD server: parse headers in the stage, assign pieces to commands, and commands
+ * to the disk. A request without a free command stays in the stage, which limits the client.
+ * srv_reply.c sends replies. */
 #include "srv.h"
 #include <errno.h>
 #include <stdlib.h>
 
-/* What a command may be, by section "Request types". */
+/* Valid flags per command, from section "Request types". */
 static const struct {
-	uint16_t flags; /* beside FUA, which any command may carry */
-	uint16_t needs; /* transmission flags */
+	uint16_t flags; /* in addition to FUA, which any command may have */
+	uint16_t needs; /* required transmission flags */
 	bool known, writes;
 	uint8_t kind;
 } commands[NBD_CMDS] = {
@@ -35,7 +35,7 @@ int nbd_srv_room(struct nbd_srv_conn *c, struct diag *diag)
 
 	if (c->reqs)
 		return 0;
-	if (c->conn.cmds) /* only a part of it could be had before */
+	if (c->conn.cmds) /* an earlier attempt allocated only a part */
 		return diag_sys(diag, ENOMEM, "%u requests", slots);
 	err = target_conn_room(&c->conn, slots, diag);
 	if (err)
@@ -95,7 +95,7 @@ uint32_t nbd_srv_decode(struct target_cmd *cmd)
 		cmd->flags = TARGET_OUT;
 		cmd->data_len = nc->bytes;
 		break;
-	case NBD_CMD_BLOCK_STATUS: /* a buffer for the disk's runs, however many they are */
+	case NBD_CMD_BLOCK_STATUS: /* needs a buffer for the disk's runs, however many there are */
 		cmd->flags = TARGET_IN;
 		cmd->data_len = 1;
 		break;
@@ -108,7 +108,7 @@ uint32_t nbd_srv_status(const struct io *io)
 	return io->status ? nbd_error_of(-io->status, io->flags & IO_FAST) : 0;
 }
 
-/* The request counts with its last piece. */
+/* A request is counted when its last piece is done. */
 static void piece_done(struct target_cmd *cmd)
 {
 	const struct nbd_srv_cmd *nc = (struct nbd_srv_cmd *)cmd;
@@ -126,7 +126,7 @@ static void piece_done(struct target_cmd *cmd)
 	target_cmd_worked(cmd, 0);
 }
 
-/* A disk without IO_MAP is all data. */
+/* A disk without IO_MAP is reported as data. */
 static void map_work(struct nbd_srv_cmd *nc)
 {
 	uint32_t most = nbd_srv_conn_of(nc)->lim->max[IO_MAP];
@@ -173,8 +173,8 @@ void nbd_srv_complete(struct target_cmd *cmd, uint32_t status)
 	((struct nbd_srv_cmd *)cmd)->error = status;
 }
 
-/* Gives the request's next piece a command. Reads and writes are cut at the buffer, with the blocks
- * around unaligned ends; what has no payload goes as a whole. */
+/* Assign the request's next piece to a command. Reads and writes are split by the buffer size,
+ * including the blocks around unaligned ends; a request without payload is one piece. */
 static void give_piece(struct nbd_srv_conn *c)
 {
 	struct nbd_srv_req *req = c->cur;
@@ -195,7 +195,7 @@ static void give_piece(struct nbd_srv_conn *c)
 	target_cmd_run(&nc->cmd);
 }
 
-/* Why this request cannot be: 0 = it can. */
+/* Check the request: 0, or the error to reply. */
 static uint32_t check(const struct nbd_srv_conn *c, const struct nbd_srv_req *req, uint16_t type,
 	const char **why)
 {
@@ -250,8 +250,8 @@ static uint32_t check(const struct nbd_srv_conn *c, const struct nbd_srv_req *re
 	return 0;
 }
 
-/* Answers without the disk; a write once its payload has been dropped: libnbd 1.14 takes no reply
- * while it still sends. */
+/* Reply without the disk. For a write, only after its payload was dropped: libnbd 1.14 reads no
+ * replies while it sends. */
 static void answer(struct nbd_srv_conn *c, struct nbd_srv_req *req, uint32_t error)
 {
 	struct nbd_srv_cmd *nc = take_cmd(c, req);
@@ -303,7 +303,7 @@ static void begin(struct nbd_srv_conn *c, const struct nbd_request *wire)
 	c->cur = req;
 }
 
-/* Gives the request in hand commands; true: the stream may go on. */
+/* Assign the current request to commands; true: continue with the stream. */
 static bool give_pieces(struct nbd_srv_conn *c)
 {
 	while (c->cur && !c->writing && c->conn.free && !target_conn_gone(&c->conn))
@@ -345,7 +345,7 @@ static bool payload(struct cutter *cutter)
 
 const struct cutter_events nbd_srv_stream = { .part = part, .payload = payload };
 
-/* The rest of a write will not be read. */
+/* The rest of a write's payload will not be read. */
 static void give_up_write(struct nbd_srv_conn *c)
 {
 	struct target_cmd *cmd = &c->writing->cmd;
