@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Port mapper and MOUNT calls to and from bytes. */
+/* Encode and decode calls of the port mapper and of MOUNT. */
 #include "codec.h"
 #include "grow.h"
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define EXPORTS_MAX 4096
-#define CLIENTS_MAX 64 /* of one export that are kept */
+#define CLIENTS_MAX 64 /* most clients stored per export */
 #define UADDR_MAX   128
 
 static int malformed(struct diag *diag, const char *what)
@@ -38,11 +38,11 @@ void rpcbind_getaddr_put(struct wr *w, uint32_t prog, uint32_t vers, const char 
 	xdr_put_u32(w, prog);
 	xdr_put_u32(w, vers);
 	xdr_put_text(w, netid);
-	xdr_put_text(w, ""); /* address and owner: not looked at */
+	xdr_put_text(w, ""); /* address and owner: unused */
 	xdr_put_text(w, "");
 }
 
-/* The last two numbers of "::1.78.80" are the halves of the port (RFC 5665, 5.2.3.3). */
+/* The last two numbers of "::1.78.80" are the bytes of the port (RFC 5665, 5.2.3.3). */
 static bool uaddr_port(char *text, uint16_t *port)
 {
 	unsigned value = 0;
@@ -89,7 +89,7 @@ static char *take_text(struct rd *r, uint32_t max)
 	return text;
 }
 
-/* "a,b,c"; the list of one export. */
+/* Join the clients of one export as "a,b,c". */
 static bool take_clients(struct rd *r, struct nfs_export *e)
 {
 	char text[CLIENTS_MAX * (MOUNT_NAME_MAX + 1)] = "";

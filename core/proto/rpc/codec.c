@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* RPC calls and replies, and RPC-over-RDMA headers, to and from bytes. */
+/* Encode and decode RPC calls and replies, and RPC-over-RDMA headers. */
 #include "codec.h"
 #include <errno.h>
 
@@ -11,7 +11,7 @@ void rpc_call_put(struct wr *w, uint32_t xid, uint32_t prog, uint32_t vers, uint
 		put_be32(prog), put_be32(vers), put_be32(proc) };
 
 	wr_bytes(w, &call, sizeof(call));
-	/* RFC 5531, appendix A: stamp, machine's name, uid, gid, further gids */
+	/* RFC 5531, appendix A: stamp, host name, uid, gid, further gids */
 	xdr_put_u32(w, RPC_AUTH_SYS);
 	xdr_put_u32(w, 4 + 4 + sizeof(MACHINE) - 1 + 12);
 	_Static_assert((sizeof(MACHINE) - 1) % 4 == 0, "without padding");
@@ -138,8 +138,7 @@ void rpcrdma_private_put(struct rpcrdma_private *priv, uint32_t send, uint32_t r
 		.recv_size = (uint8_t)(recv / 1024 - 1) };
 }
 
-/* Other layers may have put words of theirs before it (RFC 8797, 5.1); those of InfiniBand and RoCE
- * have not. */
+/* Other layers may have put data before it (RFC 8797, 5.1), but not InfiniBand and RoCE. */
 void rpcrdma_private_get(const uint8_t *priv, size_t len, uint32_t *send, uint32_t *recv)
 {
 	const struct rpcrdma_private *said = (const void *)priv;

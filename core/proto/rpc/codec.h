@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* RPC messages, the header in front of them on RDMA, and the calls by which a server is asked what
- * it has. Every _get checks all it takes; none does any input or output. */
+/* RPC messages, their header on RDMA, and calls to query a server. Every _get checks all that it
+ * reads; none does I/O. */
 #pragma once
 #include "diag.h"
 #include "nfs.h"
@@ -8,22 +8,22 @@
 #include "wire/rpc.h"
 #include "xdr.h"
 
-/* The head of a call as root of this machine (AUTH_SYS: servers refuse AUTH_NONE what they export
- * to AUTH_SYS only); its arguments follow. */
+/* Write the head of a call as root of this host (AUTH_SYS: servers refuse AUTH_NONE for what they
+ * export to AUTH_SYS); the arguments follow. */
 void rpc_call_put(struct wr *, uint32_t xid, uint32_t prog, uint32_t vers, uint32_t proc);
 
 struct rpc_said {           /* of a reply without results */
-	uint32_t low, high; /* -EPROTONOSUPPORT: versions that are served */
+	uint32_t low, high; /* -EPROTONOSUPPORT: supported versions */
 };
-/* Leaves r at the results. -EPROTONOSUPPORT: not this version; -ENOENT: not this program; -ENOSYS:
- * not this procedure; -EACCES: not with these credentials; -EPROTO: malformed. */
+/* Leaves r at the results. -EPROTONOSUPPORT: version not supported; -ENOENT: program unknown;
+ * -ENOSYS: procedure unknown; -EACCES: credentials rejected; -EPROTO: malformed. */
 int rpc_reply_get(struct rd *r, uint32_t xid, struct rpc_said *, struct diag *);
 
 void rpcrdma_hdr_put(struct rpcrdma_hdr *, uint32_t xid, uint32_t credits);
-/* Leaves r at the RPC message. Chunks are refused: none was offered. */
+/* Leaves r at the RPC message. Chunks are rejected, as none was offered. */
 int rpcrdma_hdr_get(struct rd *r, uint32_t xid, struct diag *);
 void rpcrdma_private_put(struct rpcrdma_private *, uint32_t send, uint32_t recv);
-/* Bytes that the peer receives and sends in one message; default RPCRDMA_INLINE. */
+/* Bytes that the peer can receive and send in one message; default RPCRDMA_INLINE. */
 void rpcrdma_private_get(const uint8_t *priv, size_t len, uint32_t *send, uint32_t *recv);
 
 void portmap_getport_put(struct wr *, uint32_t prog, uint32_t vers);
@@ -31,10 +31,10 @@ int portmap_getport_get(struct rd *, uint16_t *port, struct diag *); /* port 0: 
 void rpcbind_getaddr_put(struct wr *, uint32_t prog, uint32_t vers, const char *netid);
 int rpcbind_getaddr_get(struct rd *, uint16_t *port, struct diag *); /* as above */
 
-/* nfs_exports_free() it, also after a failure */
+/* call nfs_exports_free(), also after a failure */
 int mount_exports_get(struct rd *, struct nfs_exports *, struct diag *);
 
-/* Of a COMPOUND without operations only the minor version counts (RFC 8881, 16.2.3). */
+/* A COMPOUND without operations only tests the minor version (RFC 8881, 16.2.3). */
 void nfs4_compound_put(struct wr *, uint32_t minor, uint32_t ops);
 int nfs4_compound_get(struct rd *, uint32_t *status, uint32_t *ops, struct diag *);
 const char *nfs4_status_text(uint32_t status, char text[24]);
@@ -54,9 +54,9 @@ struct nfs4_list {
 	uint64_t cookie;
 	uint8_t verifier[NFS4_VERIFIER];
 };
-/* Entries of the directory at `path` ("/a/b") from list->cookie on; its verifier goes back as it
- * came. */
+/* Read entries of the directory at `path` ("/a/b") from list->cookie on; the verifier is returned
+ * to the server unchanged. */
 void nfs4_readdir_put(struct wr *, const char *path, const struct nfs4_list *, uint32_t max_bytes);
-/* Call each() for every entry whose name is valid in a path. -EACCES, -ENOENT: of the path. */
+/* Call each() for every entry whose name is valid in a path. -EACCES, -ENOENT: for the path. */
 int nfs4_readdir_get(struct rd *, const char *path, struct nfs4_list *,
 	void (*each)(const struct nfs4_entry *, void *arg), void *arg, struct diag *);

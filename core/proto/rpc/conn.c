@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A call and its reply over either carrier. */
+/* One call and its reply, over either carrier. */
 #include "conn.h"
 #include <errno.h>
 #include <sys/random.h>
 
 #define MSEC     1000000ull
-#define SPARE_MS 500 /* the carrier's own deadline comes first and knows better why */
+#define SPARE_MS 500 /* the carrier's own deadline comes first and gives the better reason */
 
-/* At the end of the turn: a second reply in the same turn is an error of the first. */
+/* At the end of the turn: a second reply in the same turn is an error of the first call. */
 static void tell_news(struct loop_work *work)
 {
 	struct rpc *rpc = container_of(work, struct rpc, news);
@@ -47,7 +47,9 @@ int rpc_open(struct rpc **out, struct loop *loop, const struct addr *addr, bool 
 {
 	uint64_t now = loop_clock();
 	uint32_t ms = !until ? 0 : until > now + MSEC ? (uint32_t)((until - now) / MSEC) : 1;
-	struct diag why = { 0 }; /* also set by an own port that was in use, before another one */
+	struct diag why = {
+		0
+	}; /* may be set already, if a local port was in use before another one was free */
 	struct rpc *rpc;
 	int err = (rdma ? rpc_rdma : rpc_tcp)(&rpc, loop, addr, ms, &why);
 

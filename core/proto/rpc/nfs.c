@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What an NFS server has: versions, mount daemon, exports, and the file systems in the tree of
- * version 4. Exports are in pseudo directories there, but the root may be a real file system, so
- * the walk is limited. */
+/* Query an NFS server: versions, mount daemon, exports, and the file systems in the tree of version
+ * 4. Exports are below pseudo directories there, but the root may be a real file system, so the
+ * walk is limited. */
 #include "conn.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #define MSEC     1000000ull
 #define LOOPBACK 0x7f000001
 
-#define DIRS      32 /* that are read */
+#define DIRS      32 /* most directories read */
 #define DEPTH     6
 #define CALLS     64
 #define REPLY_MAX 32768
@@ -37,8 +37,8 @@ char *nfs_versions_text(unsigned versions, char text[32])
 	return text;
 }
 
-/* --- A question is one connection after the other, and one call after the other on each. `next`
- * runs when the connection is up, the call has its reply, or either has failed. */
+/* --- A query uses one connection after another, and one call after another on each. `next` runs
+ * when the connection is up, the call has its reply, or either has failed. */
 
 static void news(struct rpc *rpc, int err, const struct diag *why)
 {
@@ -122,7 +122,7 @@ static unsigned highest(unsigned versions)
 
 static void take_version(struct nfs_query *, int err, const struct diag *);
 
-/* NFS 4 is asked by the empty COMPOUND. err: what the last version was refused with. */
+/* Test NFS 4 by the empty COMPOUND. err: the error of the previous version. */
 static void ask_version(struct nfs_query *q, int err, const struct diag *why)
 {
 	struct diag none = { 0 };
@@ -151,8 +151,8 @@ static void ask_version(struct nfs_query *q, int err, const struct diag *why)
 	send_call(q, take_version);
 }
 
-/* Any status but "minor version mismatch" means that the version is worth trying. What one call was
- * refused another may not be. */
+/* Any status but "minor version mismatch" means that the version may work: other calls may succeed
+ * where one failed. */
 static void take_version(struct nfs_query *q, int err, const struct diag *why)
 {
 	uint32_t status = NFS4_OK, ops;
@@ -187,7 +187,7 @@ void nfs_query_versions(struct nfs_query *q, bool rdma, unsigned wanted)
 	connect_to(q, &q->server, rdma, q->until, versions_up);
 }
 
-/* --- The port of a service, and whether it answers there */
+/* --- The port of a service, and whether it answers */
 
 static bool is_v6(const struct nfs_query *q)
 {
@@ -227,7 +227,7 @@ static void service_up(struct nfs_query *q, int err, const struct diag *why)
 	send_call(q, finish_service);
 }
 
-/* A registered mount daemon is taken at its word; without one, the usual port is tried. */
+/* A registered mount daemon is not probed; without one, try the default port. */
 static void take_port(struct nfs_query *q, int err, const struct diag *why)
 {
 	struct diag own = { 0 };
@@ -255,7 +255,7 @@ static void take_port(struct nfs_query *q, int err, const struct diag *why)
 	connect_port(q, q->port, q->until, service_up);
 }
 
-/* Port mappers of version 2 know no IPv6. */
+/* Version 2 of the port mapper does not support IPv6. */
 static void mapper_up(struct nfs_query *q, int err, const struct diag *why)
 {
 	if (err) {
@@ -332,9 +332,9 @@ struct walk {
 		char *path;
 		unsigned depth;
 	} dir[DIRS];
-	unsigned dirs, at; /* known, and the one that is read */
+	unsigned dirs, at; /* known directories, and the current one */
 	unsigned calls;
-	struct nfs4_list list; /* of the one that is read */
+	struct nfs4_list list; /* of the current one */
 	struct nfs4_fsid fsid; /* of the root */
 	bool failed;
 };
@@ -377,7 +377,8 @@ static void take_entries(struct nfs_query *, int err, const struct diag *);
 static void read_dir(struct walk *walk)
 {
 	struct rpc *rpc = walk->query.rpc;
-	/* The reply's other parts take less than 256 bytes and 12 for each directory on the way */
+	/* The reply's other parts take less than 256 bytes, and 12 for each directory of the path
+	 */
 	uint32_t room =
 		(rpc->reply_max < REPLY_MAX ? rpc->reply_max : REPLY_MAX) - 256 - 12 * DEPTH;
 
@@ -386,7 +387,7 @@ static void read_dir(struct walk *walk)
 	send_call(&walk->query, take_entries);
 }
 
-/* Directories below the root may be closed to this machine, or have a path longer than a call. */
+/* Directories below the root may be inaccessible, or have a path longer than a call allows. */
 static void take_entries(struct nfs_query *q, int err, const struct diag *why)
 {
 	struct walk *walk = container_of(q, struct walk, query);
@@ -437,7 +438,7 @@ void nfs_paths_free(struct nfs_paths *found)
 	*found = (struct nfs_paths){ 0 };
 }
 
-/* --- Questions that are waited for */
+/* --- Blocking queries */
 
 void nfs_query_cancel(struct nfs_query *q)
 {

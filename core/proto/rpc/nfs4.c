@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NFS version 4 COMPOUNDs to and from bytes: the empty one, and a directory read by its path. */
+/* Encode and decode NFS version 4 COMPOUNDs: the empty one, and reading a directory by its path. */
 #include "codec.h"
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ int nfs4_compound_get(struct rd *r, uint32_t *status, uint32_t *ops, struct diag
 	return r->bad ? malformed(diag) : 0;
 }
 
-/* The next component of a path, NULL at its end; moves *path behind it. */
+/* Get the next component of a path and advance *path; NULL at the end. */
 static const char *component(const char **path, uint32_t *len)
 {
 	const char *at = *path + strspn(*path, "/");
@@ -113,7 +113,7 @@ static bool take_attrs(struct rd *r, struct nfs4_entry *entry)
 		if (!i)
 			first = word;
 		else if (word)
-			r->bad = true; /* what was not asked for */
+			r->bad = true; /* not requested */
 	}
 	values = xdr_opaque(r, NFS4_ATTRS_MAX, &len);
 	if (r->bad || first & ~(1u << NFS4_ATTR_TYPE | 1u << NFS4_ATTR_FSID |

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* RPC over RDMA version 1 (RFC 8166): messages that fit a SEND, no chunks. */
+/* RPC over RDMA version 1 (RFC 8166): only messages that fit a SEND, without chunks. */
 #include "conn.h"
 #include "ring.h"
 #include <errno.h>
@@ -11,11 +11,11 @@
 struct rdma {
 	struct rpc rpc;
 	struct ep *ep;
-	struct pool *pool; /* the call's buffer, then those of receives */
+	struct pool *pool; /* buffer of the call, followed by those of the receives */
 	bool registered, sending;
 	struct ep_op op;
 	struct ring ring;
-	/* the one that rpc.reply points into; the call is over when its `sent` is there too */
+	/* the one that rpc.reply points into; the call is over once it was also reported as sent */
 	struct ep_rx *reply;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* RPC over TCP: messages as records (RFC 5531, 11). The own port is one below 1024 where we may
- * have one, as servers want it of root. */
+/* RPC over TCP: messages as records (RFC 5531, 11). The local port is below 1024 if permitted, as
+ * servers require that of root. */
 #include "conn.h"
 #include "cutter.h"
 #include "stream.h"
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define REPLY_MAX  (1u << 20)
-#define PORT_LOW   665 /* below are those of known services */
+#define PORT_LOW   665 /* lower ports belong to known services */
 #define PORT_HIGH  1023
 #define PORT_TRIES 20
 
@@ -20,8 +20,8 @@ struct tcp {
 	struct stream_out out;
 	be32 mark; /* of the call */
 	struct cutter cutter;
-	uint8_t head[4]; /* of the fragment that arrives */
-	bool last;       /* it ends the reply */
+	uint8_t head[4]; /* of the fragment being received */
+	bool last;       /* it is the last one of the reply */
 	uint8_t *reply;
 	uint32_t reply_len;
 };

@@ -27,7 +27,7 @@ static inline bool xdr_bool(struct rd *r)
 	return word == 1;
 }
 
-/* Bytes of a variable number, at most `max`; NULL when bad. */
+/* Read an opaque of variable length, at most `max` bytes; NULL when bad. */
 static inline const uint8_t *xdr_opaque(struct rd *r, uint32_t max, uint32_t *len)
 {
 	const uint8_t *bytes;
