@@ -70,7 +70,7 @@ struct scsi_cmd {               /* the transport's command embeds it first */
 	uint32_t info;                 /* of the sense data */
 	uint16_t range, ranges;        /* of a parameter list */
 	bool fua, counted, info_valid; /* counted: in the task set */
-	bool waits, aborted, tas, marked; /* by a task management function */
+	bool ran, waits, aborted, answer; /* scsi_run() to _complete(); by task management */
 };
 
 /* Instead of target_cmd_run(): waits first where a task attribute says so. */
@@ -127,7 +127,7 @@ struct scsi_tmf {         /* zero but for what the caller sets */
 	uint8_t answer; /* for done() */
 	/* private */
 	struct scsi_tmf *next;
-	struct scsi_nexus *nexus;
+	bool begun;
 };
 /* On the connection's loop; one after another. A command that it ends without a reply is dropped
  * with target_cmd_forget(); others are answered before done(). */

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A SCSI target as a whole: its logical units, the nexuses at it and their unit attentions; in
+ * which order a nexus's commands start (SAM-5 8), and what is returned of each. */
+#include "tgt.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+int scsi_target_new(
+	struct scsi_target **out, const struct scsi_target_conf *conf, struct diag *diag)
+{
+	struct scsi_target *target = calloc(1, sizeof(*target));
+
+	if (!target)
+		return diag_sys(diag, ENOMEM, "SCSI target");
+	pthread_mutex_init(&target->lock, NULL);
+	target->protocol = conf->protocol;
+	memcpy(target->device_name, conf->device_name, sizeof(target->device_name));
+	memcpy(target->port_name, conf->port_name, sizeof(target->port_name));
+	for (target->lus = 0; target->lus < conf->luns; target->lus++) {
+		struct scsi_lu *lu = &target->lu[target->lus];
+
+		*lu = (struct scsi_lu){ .target = target,
+			.disk = conf->lun[target->lus].disk,
+			.bdev = conf->lun[target->lus].bdev,
+			.index = (uint8_t)target->lus };
+		lu->shift = (uint8_t)__builtin_ctz(lu->bdev->lim.block);
+		memcpy(lu->nguid, conf->lun[target->lus].nguid, sizeof(lu->nguid));
+		memcpy(lu->serial, conf->lun[target->lus].serial, sizeof(lu->serial));
+	}
+	*out = target;
+	return 0;
+}
+
+void scsi_target_free(struct scsi_target *target)
+{
+	if (!target)
+		return;
+	assert(!target->nexuses);
+	pthread_mutex_destroy(&target->lock);
+	free(target);
+}
+
+/* Single level, by peripheral device or flat space addressing (SAM-5 4.7.7). */
+struct scsi_lu *scsi_lu_find(struct scsi_target *target, const uint8_t lun[8])
+{
+	unsigned method = lun[0] >> 6, number = (lun[0] & 0x3fu) << 8 | lun[1];
+
+	for (unsigned i = 2; i < 8; i++)
+		if (lun[i])
+			return NULL;
+	if (method > 1 || (!method && number > 0xff) || number >= target->lus)
+		return NULL;
+	return &target->lu[number];
+}
+
+void scsi_ua_post(const struct scsi_lu *lu, enum scsi_ua ua, const struct scsi_nexus *but)
+{
+	struct scsi_target *target = lu->target;
+
+	pthread_mutex_lock(&target->lock);
+	for (struct scsi_nexus *nexus = target->nexuses; nexus; nexus = nexus->next)
+		if (nexus != but)
+			__atomic_fetch_or(&nexus->ua[lu->index], 1u << ua, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&target->lock);
+}
+
+uint32_t scsi_ua_take(struct scsi_nexus *nexus, const struct scsi_lu *lu)
+{
+	static const uint32_t status[UA_COUNT] = {
+		[UA_POWER_ON] = SCSI_CHECK(KEY_ATTENTION, 0x29, 0x00),
+		[UA_RESET] = SCSI_CHECK(KEY_ATTENTION, 0x29, 0x03),
+		[UA_LUNS] = SCSI_CHECK(KEY_ATTENTION, 0x3f, 0x0e),
+		[UA_CAPACITY] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x09),
+		[UA_MODE] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x01),
+	};
+	uint32_t *pending = &nexus->ua[lu->index];
+	unsigned first, bits = __atomic_load_n(pending, __ATOMIC_ACQUIRE);
+
+	if (__builtin_expect(!bits, 1))
+		return 0;
+	first = (unsigned)__builtin_ctz(bits);
+	__atomic_fetch_and(pending, ~(1u << first), __ATOMIC_ACQ_REL);
+	return status[first];
+}
+
+void scsi_target_resized(struct scsi_target *target, const struct target_disk *disk)
+{
+	for (unsigned i = 0; i < target->lus; i++)
+		if (target->lu[i].disk == disk)
+			scsi_ua_post(&target->lu[i], UA_CAPACITY, NULL);
+}
+
+static void start(struct scsi_nexus *nexus, struct scsi_cmd *cmd)
+{
+	unsigned i = cmd->lu->index;
+
+	cmd->counted = true;
+	nexus->set[i].running++;
+	nexus->set[i].ordered += cmd->attr == SCSI_ORDERED;
+	target_cmd_run(&cmd->base);
+}
+
+static bool may_start(const struct scsi_nexus *nexus, const struct scsi_cmd *cmd)
+{
+	unsigned i = cmd->lu->index;
+
+	return cmd->attr == SCSI_HEAD ||
+	       (!nexus->set[i].ordered && (cmd->attr != SCSI_ORDERED || !nexus->set[i].running));
+}
+
+/* Commands whose turn has come; at the end of a turn of the loop. */
+static void start_later(struct loop_work *work)
+{
+	struct scsi_nexus *nexus = container_of(work, struct scsi_nexus, turn);
+
+	for (unsigned i = 0; i < nexus->target->lus; i++) {
+		struct scsi_cmd *cmd;
+
+		while (!target_conn_gone(nexus->conn) && (cmd = nexus->set[i].later) &&
+			may_start(nexus, cmd)) {
+			nexus->set[i].later = cmd->later;
+			if (!cmd->later)
+				nexus->set[i].later_end = &nexus->set[i].later;
+			cmd->waits = false;
+			start(nexus, cmd);
+		}
+	}
+}
+
+void scsi_run(struct scsi_cmd *cmd)
+{
+	struct scsi_nexus *nexus = cmd->nexus;
+	struct scsi_lu *lu = scsi_lu_find(nexus->target, cmd->lun);
+
+	cmd->lu = lu;
+	cmd->op = NULL;
+	cmd->later = NULL;
+	cmd->off = cmd->len = cmd->done = 0;
+	cmd->wants = cmd->info = 0;
+	cmd->range = cmd->ranges = 0;
+	cmd->fua = cmd->counted = cmd->info_valid = false;
+	cmd->waits = cmd->aborted = cmd->answer = false;
+	cmd->ran = true;
+	if (!lu) {
+		target_cmd_run(&cmd->base);
+	} else if ((!nexus->set[lu->index].later || cmd->attr == SCSI_HEAD) &&
+		   may_start(nexus, cmd)) {
+		start(nexus, cmd);
+	} else {
+		cmd->waits = true;
+		*nexus->set[lu->index].later_end = cmd;
+		nexus->set[lu->index].later_end = &cmd->later;
+	}
+}
+
+void scsi_wait_no_more(struct scsi_cmd *cmd)
+{
+	struct scsi_nexus *nexus = cmd->nexus;
+	unsigned i = cmd->lu->index;
+	struct scsi_cmd **at = &nexus->set[i].later;
+
+	while (*at != cmd)
+		at = &(*at)->later;
+	*at = cmd->later;
+	if (!*at)
+		nexus->set[i].later_end = at;
+	cmd->waits = false;
+	loop_work_add(nexus->conn->loop, &nexus->turn);
+}
+
+void scsi_left(struct scsi_cmd *cmd)
+{
+	struct scsi_nexus *nexus = cmd->nexus;
+	unsigned i;
+
+	cmd->ran = false;
+	if (nexus->tmfs)
+		loop_work_add(nexus->conn->loop, &nexus->tmf_turn);
+	if (!cmd->counted)
+		return;
+	i = cmd->lu->index;
+	cmd->counted = false;
+	nexus->set[i].running--;
+	nexus->set[i].ordered -= cmd->attr == SCSI_ORDERED;
+	if (nexus->set[i].later)
+		loop_work_add(nexus->conn->loop, &nexus->turn);
+}
+
+void scsi_sense_put(uint8_t sense[SCSI_SENSE], uint32_t status)
+{
+	memset(sense, 0, SCSI_SENSE);
+	sense[0] = 0x70;
+	sense[2] = (uint8_t)(status >> 8);
+	sense[7] = SCSI_SENSE - 8;
+	sense[12] = (uint8_t)(status >> 16);
+	sense[13] = (uint8_t)(status >> 24);
+}
+
+/* What a command of the initiator's wanted and what it had room for are compared, whatever of it
+ * was moved. */
+static void count_residual(struct scsi_cmd *cmd)
+{
+	uint32_t room = cmd->base.flags & TARGET_IN ? cmd->want_in : cmd->want_out;
+
+	if (!(cmd->base.flags & (TARGET_IN | TARGET_OUT)))
+		room = cmd->want_in ? cmd->want_in : cmd->want_out;
+	cmd->over = cmd->wants > room;
+	cmd->residual = cmd->over ? cmd->wants - room : room - cmd->wants;
+}
+
+void scsi_complete(struct scsi_cmd *cmd, uint32_t status)
+{
+	scsi_left(cmd);
+	cmd->status = (uint8_t)status;
+	cmd->sense_len = 0;
+	if (status >> 8) {
+		cmd->sense_len = SCSI_SENSE;
+		scsi_sense_put(cmd->sense, status);
+		if (cmd->info_valid) {
+			cmd->sense[0] |= 0x80;
+			wire_put_be(cmd->sense + 3, 4, cmd->info);
+		}
+	}
+	count_residual(cmd);
+}
+
+int scsi_nexus_new(struct scsi_nexus **out, const struct scsi_nexus_conf *conf, struct diag *diag)
+{
+	struct scsi_target *target = conf->target;
+	struct scsi_nexus *nexus = calloc(1, sizeof(*nexus));
+
+	if (!nexus)
+		return diag_sys(diag, ENOMEM, "SCSI nexus");
+	nexus->target = target;
+	nexus->conn = conf->conn;
+	nexus->recall = conf->recall;
+	nexus->id_len = conf->id_len;
+	memcpy(nexus->id, conf->id, sizeof(nexus->id));
+	nexus->turn.run = start_later;
+	nexus->tmf_turn.run = scsi_tmf_turn;
+	for (unsigned i = 0; i < target->lus; i++) {
+		nexus->ua[i] = 1u << UA_POWER_ON;
+		nexus->set[i].later_end = &nexus->set[i].later;
+	}
+	pthread_mutex_lock(&target->lock);
+	nexus->link = &target->nexuses;
+	nexus->next = target->nexuses;
+	if (nexus->next)
+		nexus->next->link = &nexus->next;
+	target->nexuses = nexus;
+	pthread_mutex_unlock(&target->lock);
+	*out = nexus;
+	return 0;
+}
+
+void scsi_nexus_free(struct scsi_nexus *nexus)
+{
+	if (!nexus)
+		return;
+	pthread_mutex_lock(&nexus->target->lock);
+	*nexus->link = nexus->next;
+	if (nexus->next)
+		nexus->next->link = nexus->link;
+	pthread_mutex_unlock(&nexus->target->lock);
+	loop_work_del(nexus->conn->loop, &nexus->turn);
+	loop_work_del(nexus->conn->loop, &nexus->tmf_turn);
+	free(nexus);
+}

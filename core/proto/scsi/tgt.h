@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The device server's insides: logical units and nexuses (tgt.c), the table of commands
+ * (tgt_ops.c), commands that move blocks (tgt_io.c), those that describe the unit (tgt_info.c,
+ * tgt_mode.c). */
+#pragma once
+#include "scsi.h"
+#include "wire.h"
+#include <pthread.h>
+
+/* bytes an answer may have: those of all commands but reads */
+#define SCSI_ANSWER 32768u
+/* bytes one command may move, whatever the size of a buffer */
+#define SCSI_MOST (16u << 20)
+/* of one WRITE SAME: initiators wait for each no longer than for a small write */
+#define SCSI_SAME_MOST   (1u << 30)
+#define SCSI_UNMAP_MOST  256 /* block descriptors */
+#define SCSI_PORT_GROUP  1
+#define SCSI_PORT_NUMBER 1
+
+enum scsi_key {
+	KEY_NONE,
+	KEY_NOT_READY = 2,
+	KEY_MEDIUM,
+	KEY_HARDWARE,
+	KEY_ILLEGAL,
+	KEY_ATTENTION,
+	KEY_PROTECT,
+	KEY_ABORTED = 0xb,
+	KEY_MISCOMPARE = 0xe
+};
+#define SCSI_NO_SPACE      SCSI_CHECK(KEY_PROTECT, 0x27, 0x07)
+#define SCSI_WRITE_PROTECT SCSI_CHECK(KEY_PROTECT, 0x27, 0x00)
+#define SCSI_SOFT_PROTECT  SCSI_CHECK(KEY_PROTECT, 0x27, 0x02)
+#define SCSI_NOT_READY     SCSI_CHECK(KEY_NOT_READY, 0x04, 0x01)
+#define SCSI_READ_ERROR    SCSI_CHECK(KEY_MEDIUM, 0x11, 0x00)
+#define SCSI_WRITE_ERROR   SCSI_CHECK(KEY_MEDIUM, 0x0c, 0x00)
+#define SCSI_INTERNAL      SCSI_CHECK(KEY_HARDWARE, 0x44, 0x00)
+#define SCSI_DIFFERS       SCSI_CHECK(KEY_MISCOMPARE, 0x1d, 0x00)
+#define SCSI_BAD_IU        SCSI_CHECK(KEY_ILLEGAL, 0x0e, 0x03)
+#define SCSI_LIST_LENGTH   SCSI_CHECK(KEY_ILLEGAL, 0x1a, 0x00)
+#define SCSI_BAD_OPCODE    SCSI_CHECK(KEY_ILLEGAL, 0x20, 0x00)
+#define SCSI_LBA_RANGE     SCSI_CHECK(KEY_ILLEGAL, 0x21, 0x00)
+#define SCSI_BAD_CDB       SCSI_CHECK(KEY_ILLEGAL, 0x24, 0x00)
+#define SCSI_NO_LUN        SCSI_CHECK(KEY_ILLEGAL, 0x25, 0x00)
+#define SCSI_BAD_LIST      SCSI_CHECK(KEY_ILLEGAL, 0x26, 0x00)
+#define SCSI_NO_SAVING     SCSI_CHECK(KEY_ILLEGAL, 0x39, 0x00)
+
+/* Unit attentions, as bits, those to report first first. */
+enum scsi_ua { UA_POWER_ON, UA_RESET, UA_LUNS, UA_CAPACITY, UA_MODE, UA_COUNT };
+
+struct scsi_lu {
+	struct scsi_target *target;
+	const struct target_disk *disk;
+	const struct bdev *bdev;
+	uint8_t nguid[16];
+	char serial[21];
+	uint8_t index, shift;
+	/* atomic: set by MODE SELECT */
+	bool write_through, protect;
+};
+
+struct scsi_target {
+	struct scsi_lu lu[TARGET_DISKS];
+	unsigned lus;
+	uint8_t protocol;
+	char device_name[SCSI_PORT_NAME], port_name[SCSI_PORT_NAME];
+	/* what several loops change; never held over anything that could wait */
+	pthread_mutex_t lock;
+	struct scsi_nexus *nexuses;
+};
+
+struct scsi_nexus {
+	struct scsi_target *target;
+	struct target_conn *conn;
+	bool (*recall)(struct scsi_cmd *);
+	uint8_t id[SCSI_PORT_ID];
+	uint16_t id_len;
+	struct scsi_nexus *next, **link; /* of the target, under its lock */
+	uint32_t ua[TARGET_DISKS];       /* atomic: bits of enum scsi_ua */
+	/* The rest on the connection's loop. The Control page says that each nexus has task sets of
+	 * its own, one per unit. */
+	struct {
+		struct scsi_cmd *later, **later_end;
+		unsigned running, ordered;
+	} set[TARGET_DISKS];
+	struct loop_work turn; /* commands that wait for their turn */
+	struct scsi_tmf *tmfs; /* the first is in work */
+	struct loop_work tmf_turn;
+	struct target_fence fence; /* of a reset */
+	bool fencing;
+};
+
+/* One row per command. */
+struct scsi_op {
+	uint8_t opcode;
+	int8_t action; /* service action; -1: has none */
+	uint16_t flags;
+	const char *name;
+	/* Judges the CDB: sets off and len (in bytes of the disk) and wants; gives the status to
+	 * refuse it with. NULL: nothing to judge. */
+	uint32_t (*check)(struct scsi_cmd *);
+	void (*work)(struct scsi_cmd *); /* as of struct target_proto */
+	uint8_t usage[16];               /* bits of the CDB that are looked at (SPC-4 6.35.3) */
+};
+enum scsi_op_flag { /* and those of enum target_cmd_flag */
+	OP_OUT = TARGET_OUT,
+	OP_IN = TARGET_IN,
+	OP_HALF = TARGET_HALF,
+	OP_WHOLE = 8,    /* a parameter list: all in one piece */
+	OP_ANSWER = 16,  /* ends with scsi_answer(); wants is the allocation length */
+	OP_BUFFER = 32,  /* needs a data buffer although no data comes */
+	OP_WRITES = 64,  /* changes blocks */
+	OP_NO_LUN = 128, /* answered by a logical unit that does not exist, too */
+	OP_NO_UA = 256,  /* reports no unit attention */
+};
+extern const struct scsi_op scsi_ops[];
+static inline unsigned scsi_cdb_len(uint8_t opcode)
+{
+	return (const uint8_t[]){ 6, 10, 10, 0, 16, 12, 0, 0 }[opcode >> 5];
+}
+static inline struct scsi_cmd *scsi_cmd_of(struct target_cmd *cmd)
+{
+	return (struct scsi_cmd *)(void *)cmd;
+}
+static inline uint32_t scsi_be(const struct scsi_cmd *cmd, unsigned at, int n)
+{
+	return (uint32_t)wire_be(cmd->cdb + at, n);
+}
+static inline void scsi_worked(struct scsi_cmd *cmd, uint32_t status)
+{
+	target_cmd_worked(&cmd->base, status);
+}
+
+/* tgt.c */
+struct scsi_lu *scsi_lu_find(struct scsi_target *, const uint8_t lun[8]);
+/* For all nexuses but that one (NULL: for all) at that unit. */
+void scsi_ua_post(const struct scsi_lu *, enum scsi_ua, const struct scsi_nexus *but);
+/* Takes the first that is pending; 0: there is none. */
+uint32_t scsi_ua_take(struct scsi_nexus *, const struct scsi_lu *);
+void scsi_left(struct scsi_cmd *);         /* it is over */
+void scsi_wait_no_more(struct scsi_cmd *); /* takes it off those that wait for their turn */
+void scsi_sense_put(uint8_t sense[SCSI_SENSE], uint32_t status);
+
+/* tgt_tmf.c */
+void scsi_tmf_turn(struct loop_work *);
+void scsi_aborted(struct scsi_cmd *); /* ends one that is, before its next piece */
+
+/* tgt_ops.c */
+/* len bytes at p are the answer, of which the initiator gets what it has room for. */
+void scsi_answer(struct scsi_cmd *, uint32_t len);
+
+/* tgt_io.c, tgt_info.c, tgt_mode.c: columns of the table */
+uint32_t scsi_rw_check(struct scsi_cmd *), scsi_verify_check(struct scsi_cmd *),
+	scsi_sync_check(struct scsi_cmd *), scsi_unmap_check(struct scsi_cmd *),
+	scsi_same_check(struct scsi_cmd *), scsi_compare_write_check(struct scsi_cmd *),
+	scsi_start_check(struct scsi_cmd *);
+void scsi_read_work(struct scsi_cmd *), scsi_write_work(struct scsi_cmd *),
+	scsi_write_verify_work(struct scsi_cmd *), scsi_verify_work(struct scsi_cmd *),
+	scsi_sync_work(struct scsi_cmd *), scsi_unmap_work(struct scsi_cmd *),
+	scsi_same_work(struct scsi_cmd *), scsi_compare_write_work(struct scsi_cmd *),
+	scsi_ready_work(struct scsi_cmd *);
+uint32_t scsi_inquiry_check(struct scsi_cmd *), scsi_sense_check(struct scsi_cmd *),
+	scsi_capacity10_check(struct scsi_cmd *), scsi_alloc10_check(struct scsi_cmd *),
+	scsi_alloc6_check(struct scsi_cmd *), scsi_luns_check(struct scsi_cmd *),
+	scsi_opcodes_check(struct scsi_cmd *), scsi_groups_check(struct scsi_cmd *);
+void scsi_inquiry_work(struct scsi_cmd *), scsi_sense_work(struct scsi_cmd *),
+	scsi_capacity10_work(struct scsi_cmd *), scsi_capacity16_work(struct scsi_cmd *),
+	scsi_luns_work(struct scsi_cmd *), scsi_opcodes_work(struct scsi_cmd *),
+	scsi_groups_work(struct scsi_cmd *);
+uint32_t scsi_mode_sense_check(struct scsi_cmd *), scsi_mode_select_check(struct scsi_cmd *);
+void scsi_mode_sense_work(struct scsi_cmd *), scsi_mode_select_work(struct scsi_cmd *);

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What a target says of itself and its units (SPC-4): inquiry data and vital product data,
+ * capacities, the list of units, sense data, commands, port groups. */
+#include "tgt.h"
+#include <stdio.h>
+
+#define VENDOR  "rdmastor"
+#define PRODUCT "disk            "
+
+/* len bytes of zeros behind what the answer has. */
+static uint8_t *more(uint8_t **end, unsigned len)
+{
+	uint8_t *p = *end;
+
+	memset(p, 0, len);
+	*end += len;
+	return p;
+}
+
+static void pad_text(uint8_t *p, unsigned len, const char *text)
+{
+	for (unsigned i = 0; i < len; i++)
+		p[i] = *text ? (uint8_t)*text++ : ' ';
+}
+
+uint32_t scsi_alloc10_check(struct scsi_cmd *cmd)
+{
+	cmd->wants = scsi_be(cmd, 10, 4);
+	return 0;
+}
+
+/* --- INQUIRY */
+
+static void put_standard(struct scsi_cmd *cmd, uint8_t **end)
+{
+	uint16_t versions[] = { 0x00a0, 0x0460, 0x04c0,
+		cmd->nexus->target->protocol == SCSI_SRP ? 0x0940 : 0x0960 };
+	uint8_t *p = more(end, 96);
+
+	p[0] = cmd->lu ? 0 : 0x7f;
+	p[2] = 6; /* SPC-4 */
+	p[3] = 0x12;
+	p[4] = 96 - 5;
+	p[5] = 0x10; /* implicit asymmetric access: one group, always optimized */
+	p[7] = 2;    /* CMDQUE */
+	pad_text(p + 8, 8, VENDOR);
+	pad_text(p + 16, 16, PRODUCT);
+	pad_text(p + 32, 4, "1.0");
+	for (unsigned i = 0; i < sizeof(versions) / sizeof(*versions); i++)
+		wire_put_be(p + 58 + 2 * i, 2, versions[i]);
+}
+
+static void put_serial(const struct scsi_lu *lu, uint8_t **end)
+{
+	unsigned len = (unsigned)strlen(lu->serial);
+
+	memcpy(more(end, len), lu->serial, len);
+}
+
+/* A designator; its length is set by the caller's len. */
+static uint8_t *designator(const struct scsi_lu *lu, uint8_t **end, unsigned codes,
+	unsigned association, unsigned type, unsigned len)
+{
+	uint8_t *p = more(end, 4 + len);
+
+	p[0] = (uint8_t)((association ? lu->target->protocol << 4 : 0) | codes);
+	p[1] = (uint8_t)((association ? 0x80 : 0) | association << 4 | type);
+	p[3] = (uint8_t)len;
+	return p + 4;
+}
+
+static void put_name(
+	const struct scsi_lu *lu, uint8_t **end, unsigned association, const char *name)
+{
+	unsigned len = (unsigned)strlen(name);
+
+	if (len && len < 248)
+		memcpy(designator(lu, end, 3, association, 8, (len + 4) & ~3u), name, len);
+}
+
+static void put_ids(const struct scsi_lu *lu, uint8_t **end)
+{
+	enum { BINARY = 1, ASCII = 2, PORT = 1, DEVICE = 2 };
+	unsigned serial = (unsigned)strlen(lu->serial);
+	uint8_t *p;
+
+	memcpy(designator(lu, end, BINARY, 0, 2, 16), lu->nguid, 16);
+	p = designator(lu, end, ASCII, 0, 1, 8 + serial);
+	pad_text(p, 8, VENDOR);
+	memcpy(p + 8, lu->serial, serial);
+	wire_put_be(designator(lu, end, BINARY, PORT, 4, 4), 4, SCSI_PORT_NUMBER);
+	wire_put_be(designator(lu, end, BINARY, PORT, 5, 4), 4, SCSI_PORT_GROUP);
+	put_name(lu, end, PORT, lu->target->port_name);
+	put_name(lu, end, DEVICE, lu->target->device_name);
+}
+
+static uint32_t at_most(uint64_t value, uint32_t most)
+{
+	return value < most ? (uint32_t)value : most;
+}
+
+static void put_limits(const struct scsi_lu *lu, uint8_t **end)
+{
+	const struct bdev_limits *lim = &lu->bdev->lim;
+	uint8_t *p = more(end, 0x3c) - 4; /* counted as in the page */
+
+	p[4] = 1; /* WSNZ */
+	p[5] = (uint8_t)at_most(lim->max[IO_COMPARE_WRITE] >> lu->shift, 255);
+	wire_put_be(p + 6, 2, at_most(lim->best >> lu->shift, 0xffff));
+	wire_put_be(p + 8, 4, SCSI_MOST >> lu->shift);
+	if (lim->max[IO_TRIM]) {
+		wire_put_be(p + 20, 4, UINT32_MAX);
+		wire_put_be(p + 24, 4, SCSI_UNMAP_MOST);
+		wire_put_be(p + 28, 4, at_most(lim->best >> lu->shift, UINT32_MAX));
+	}
+	wire_put_be(p + 36, 8, SCSI_SAME_MOST >> lu->shift);
+}
+
+static void put_provisioning(const struct scsi_lu *lu, uint8_t **end)
+{
+	const struct bdev_limits *lim = &lu->bdev->lim;
+	uint8_t *p = more(end, 4);
+
+	p[1] = (uint8_t)((lim->max[IO_TRIM] ? 0x80 : 0) | (lim->max[IO_ZERO] ? 0x60 : 0));
+	p[2] = lim->max[IO_TRIM] ? 2 : 0; /* thin */
+}
+
+static const uint8_t pages[] = { 0x00, 0x80, 0x83, 0xb0, 0xb1, 0xb2 };
+
+static void put_page(const struct scsi_cmd *cmd, uint8_t **end)
+{
+	uint8_t *p = more(end, 4);
+
+	p[1] = cmd->cdb[2];
+	switch (cmd->cdb[2]) {
+	case 0x00:
+		memcpy(more(end, sizeof(pages)), pages, sizeof(pages));
+		break;
+	case 0x80:
+		put_serial(cmd->lu, end);
+		break;
+	case 0x83:
+		put_ids(cmd->lu, end);
+		break;
+	case 0xb0:
+		put_limits(cmd->lu, end);
+		break;
+	case 0xb1:
+		more(end, 0x3c)[1] = 1; /* does not rotate */
+		break;
+	default:
+		put_provisioning(cmd->lu, end);
+	}
+	wire_put_be(p + 2, 2, (uint64_t)(*end - p - 4));
+}
+
+uint32_t scsi_inquiry_check(struct scsi_cmd *cmd)
+{
+	bool vpd = cmd->cdb[1] & 1;
+
+	if (cmd->cdb[1] & ~1 || (!vpd && cmd->cdb[2]) || (vpd && !cmd->lu) ||
+		(vpd && !memchr(pages, cmd->cdb[2], sizeof(pages))))
+		return SCSI_BAD_CDB;
+	cmd->wants = scsi_be(cmd, 3, 2);
+	return 0;
+}
+
+void scsi_inquiry_work(struct scsi_cmd *cmd)
+{
+	uint8_t *end = cmd->base.p;
+
+	if (cmd->cdb[1] & 1)
+		put_page(cmd, &end);
+	else
+		put_standard(cmd, &end);
+	scsi_answer(cmd, (uint32_t)(end - cmd->base.p));
+}
+
+/* --- REQUEST SENSE */
+
+uint32_t scsi_sense_check(struct scsi_cmd *cmd)
+{
+	cmd->wants = cmd->cdb[4];
+	return 0;
+}
+
+/* DESC: the same in descriptor format. */
+void scsi_sense_work(struct scsi_cmd *cmd)
+{
+	uint32_t status = cmd->lu ? scsi_ua_take(cmd->nexus, cmd->lu) : SCSI_NO_LUN;
+	uint8_t *p = cmd->base.p;
+	bool desc = cmd->cdb[1] & 1;
+
+	scsi_sense_put(p, status);
+	if (desc) {
+		p[0] = 0x72;
+		p[1] = p[2];
+		p[2] = p[12];
+		p[3] = p[13];
+		memset(p + 4, 0, 4);
+	}
+	scsi_answer(cmd, desc ? 8 : SCSI_SENSE);
+}
+
+/* --- capacity, units */
+
+uint32_t scsi_capacity10_check(struct scsi_cmd *cmd)
+{
+	if (cmd->cdb[8] & 1 || scsi_be(cmd, 2, 4))
+		return SCSI_BAD_CDB;
+	cmd->wants = 8;
+	return 0;
+}
+
+static uint64_t last_lba(const struct scsi_lu *lu)
+{
+	uint64_t blocks = target_disk_size(lu->disk) >> lu->shift;
+
+	return blocks ? blocks - 1 : 0;
+}
+
+void scsi_capacity10_work(struct scsi_cmd *cmd)
+{
+	uint8_t *p = cmd->base.p;
+
+	wire_put_be(p, 4, at_most(last_lba(cmd->lu), UINT32_MAX));
+	wire_put_be(p + 4, 4, cmd->lu->bdev->lim.block);
+	scsi_answer(cmd, 8);
+}
+
+/* Blocks that were unmapped are not promised to read as zeros. */
+void scsi_capacity16_work(struct scsi_cmd *cmd)
+{
+	uint8_t *end = cmd->base.p, *p = more(&end, 32);
+
+	wire_put_be(p, 8, last_lba(cmd->lu));
+	wire_put_be(p + 8, 4, cmd->lu->bdev->lim.block);
+	p[14] = cmd->lu->bdev->lim.max[IO_TRIM] ? 0x80 : 0;
+	scsi_answer(cmd, 32);
+}
+
+/* SELECT REPORT: 1 asks for well-known units only; there is none. */
+uint32_t scsi_luns_check(struct scsi_cmd *cmd)
+{
+	cmd->wants = scsi_be(cmd, 6, 4);
+	return cmd->cdb[2] > 2 || cmd->wants < 16 ? SCSI_BAD_CDB : 0;
+}
+
+void scsi_luns_work(struct scsi_cmd *cmd)
+{
+	struct scsi_target *target = cmd->nexus->target;
+	unsigned count = cmd->cdb[2] == 1 ? 0 : target->lus;
+	uint8_t *end = cmd->base.p, *p = more(&end, 8 + 8 * count);
+
+	for (unsigned i = 0; i < target->lus; i++)
+		__atomic_fetch_and(&cmd->nexus->ua[i], ~(1u << UA_LUNS), __ATOMIC_RELAXED);
+	wire_put_be(p, 4, 8 * count);
+	for (unsigned i = 0; i < count; i++)
+		p[8 + 8 * i + 1] = (uint8_t)i;
+	scsi_answer(cmd, 8 + 8 * count);
+}
+
+/* --- REPORT TARGET PORT GROUPS */
+
+uint32_t scsi_groups_check(struct scsi_cmd *cmd)
+{
+	cmd->wants = scsi_be(cmd, 6, 4);
+	return cmd->cdb[1] >> 5 > 1 || cmd->wants < 4 ? SCSI_BAD_CDB : 0;
+}
+
+void scsi_groups_work(struct scsi_cmd *cmd)
+{
+	bool extended = cmd->cdb[1] >> 5;
+	uint8_t *end = cmd->base.p, *p = more(&end, extended ? 8 : 4), *group;
+
+	if (extended)
+		p[4] = 0x10;
+	group = more(&end, 12);
+	group[1] = 1; /* active/optimized, and nothing else is supported */
+	wire_put_be(group + 2, 2, SCSI_PORT_GROUP);
+	group[7] = 1;
+	wire_put_be(group + 10, 2, SCSI_PORT_NUMBER);
+	wire_put_be(p, 4, (uint64_t)(end - p - 4));
+	scsi_answer(cmd, (uint32_t)(end - p));
+}
+
+/* --- REPORT SUPPORTED OPERATION CODES */
+
+enum { REPORT_ALL, REPORT_OPCODE, REPORT_ACTION, REPORT_EITHER };
+
+/* Whether this unit does it: its disk may not. */
+static bool supported(const struct scsi_lu *lu, const struct scsi_op *op)
+{
+	const struct bdev_limits *lim = &lu->bdev->lim;
+
+	return !(op->check == scsi_unmap_check && !lim->max[IO_TRIM]) &&
+	       !(op->check == scsi_compare_write_check && !lim->max[IO_COMPARE_WRITE]);
+}
+
+static bool has_action(uint8_t opcode)
+{
+	const struct scsi_op *op = scsi_ops;
+
+	while (op->name && op->opcode != opcode)
+		op++;
+	return op->name && op->action >= 0;
+}
+
+uint32_t scsi_opcodes_check(struct scsi_cmd *cmd)
+{
+	unsigned options = cmd->cdb[2] & 7;
+	bool action = has_action(cmd->cdb[3]);
+
+	cmd->wants = scsi_be(cmd, 6, 4);
+	if (options > REPORT_EITHER || (options == REPORT_OPCODE && action) ||
+		(options == REPORT_ACTION && !action))
+		return SCSI_BAD_CDB;
+	return 0;
+}
+
+static void put_timeouts(uint8_t **end)
+{
+	more(end, 12)[1] = 10; /* its length; no time is given */
+}
+
+static void put_all(const struct scsi_cmd *cmd, bool timeouts, uint8_t **end)
+{
+	for (const struct scsi_op *op = scsi_ops; op->name; op++) {
+		uint8_t *p;
+
+		if (!supported(cmd->lu, op))
+			continue;
+		p = more(end, 8);
+		p[0] = op->opcode;
+		p[3] = op->action < 0 ? 0 : (uint8_t)op->action;
+		p[5] = (uint8_t)((timeouts ? 2 : 0) | (op->action >= 0));
+		p[7] = (uint8_t)scsi_cdb_len(op->opcode);
+		if (timeouts)
+			put_timeouts(end);
+	}
+}
+
+static const struct scsi_op *asked_op(const struct scsi_cmd *cmd)
+{
+	unsigned action = scsi_be(cmd, 4, 2);
+
+	for (const struct scsi_op *op = scsi_ops; op->name; op++)
+		if (op->opcode == cmd->cdb[3] && supported(cmd->lu, op) &&
+			(op->action < 0 ? !action || (cmd->cdb[2] & 7) == REPORT_OPCODE
+					: (unsigned)op->action == action))
+			return op;
+	return NULL;
+}
+
+void scsi_opcodes_work(struct scsi_cmd *cmd)
+{
+	bool timeouts = cmd->cdb[2] & 0x80;
+	uint8_t *end = cmd->base.p, *p = more(&end, 4);
+
+	if ((cmd->cdb[2] & 7) == REPORT_ALL) {
+		put_all(cmd, timeouts, &end);
+		wire_put_be(p, 4, (uint64_t)(end - p - 4));
+	} else {
+		const struct scsi_op *op = asked_op(cmd);
+		unsigned len = op ? scsi_cdb_len(op->opcode) : 0;
+
+		p[1] = (uint8_t)((timeouts && op ? 0x80 : 0) | (op ? 3 : 1));
+		wire_put_be(p + 2, 2, len);
+		if (op) {
+			memcpy(more(&end, len), op->usage, len);
+			if (timeouts)
+				put_timeouts(&end);
+		}
+	}
+	scsi_answer(cmd, (uint32_t)(end - p));
+}

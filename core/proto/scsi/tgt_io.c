@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Commands that read, write, compare and unmap blocks (SBC-3), as requests to the disk. */
+#include "tgt.h"
+#include <errno.h>
+
+/* An initiator repeats a command that finds the unit not ready, becoming ready: Linux after a
+ * delay, until its time is over, and other paths are tried then. So a disk whose connection is lost
+ * must not be reported as a defect of its medium. */
+uint32_t scsi_io_status(const struct io *io)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(
+		container_of(io, struct target_cmd, split.io)); /* as the frame has it */
+	bool read = io->kind == IO_READ;
+
+	switch (-io->status) {
+	case 0:
+		return SCSI_GOOD;
+	case EIO:
+	case EREMOTEIO:
+		return read ? SCSI_READ_ERROR : SCSI_WRITE_ERROR;
+	case EHOSTUNREACH:
+	case ENOLINK:
+	case ETIMEDOUT:
+		return SCSI_NOT_READY;
+	case ENOSPC:
+		return SCSI_NO_SPACE;
+	case ENXIO: /* the disk has shrunk under its size */
+		return SCSI_LBA_RANGE;
+	case EROFS:
+	case EPERM:
+	case EACCES:
+		return SCSI_WRITE_PROTECT;
+	case ECANCELED:
+		return SCSI_TASK_ABORTED;
+	case EOPNOTSUPP:
+		return SCSI_BAD_OPCODE;
+	case EBADE:
+		cmd->info = io->detail;
+		cmd->info_valid = true;
+		return SCSI_DIFFERS;
+	default: /* also a COMPARE AND WRITE that may have been executed: not to be repeated */
+		return SCSI_INTERNAL;
+	}
+}
+
+/* Where and how much, in blocks. */
+static void get_range(const struct scsi_cmd *cmd, uint64_t *lba, uint64_t *blocks)
+{
+	const uint8_t *cdb = cmd->cdb;
+
+	switch (scsi_cdb_len(cdb[0])) {
+	case 6:
+		*lba = (cdb[1] & 0x1fu) << 16 | scsi_be(cmd, 2, 2);
+		*blocks = cdb[4] ? cdb[4] : 256;
+		break;
+	case 10:
+		*lba = scsi_be(cmd, 2, 4);
+		*blocks = scsi_be(cmd, 7, 2);
+		break;
+	case 12:
+		*lba = scsi_be(cmd, 2, 4);
+		*blocks = scsi_be(cmd, 6, 4);
+		break;
+	default:
+		*lba = wire_be(cdb + 2, 8);
+		*blocks = scsi_be(cmd, 10, 4);
+	}
+}
+
+static bool inside(const struct scsi_lu *lu, uint64_t lba, uint64_t blocks)
+{
+	uint64_t size = target_disk_size(lu->disk) >> lu->shift;
+
+	return blocks <= size && lba <= size - blocks;
+}
+
+/* Of the command: off, len, and what it changes. Protection information is not offered. */
+static uint32_t set_range(struct scsi_cmd *cmd, uint64_t lba, uint64_t blocks)
+{
+	if (scsi_cdb_len(cmd->cdb[0]) > 6 && cmd->cdb[1] >> 5)
+		return SCSI_BAD_CDB;
+	if (!inside(cmd->lu, lba, blocks))
+		return SCSI_LBA_RANGE;
+	cmd->off = lba << cmd->lu->shift;
+	cmd->len = blocks << cmd->lu->shift;
+	if (cmd->op->flags & OP_WRITES) {
+		cmd->base.changes_off = cmd->off;
+		cmd->base.changes_len = cmd->len;
+		cmd->fua = __atomic_load_n(&cmd->lu->write_through, __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
+static uint32_t set_moved(struct scsi_cmd *cmd)
+{
+	uint64_t lba, blocks;
+	uint32_t status;
+
+	get_range(cmd, &lba, &blocks);
+	status = set_range(cmd, lba, blocks);
+	if (!status && cmd->len > SCSI_MOST)
+		status = SCSI_BAD_CDB;
+	return status;
+}
+
+uint32_t scsi_rw_check(struct scsi_cmd *cmd)
+{
+	uint32_t status = set_moved(cmd);
+
+	if (status)
+		return status;
+	if (cmd->op->flags & OP_HALF) { /* WRITE AND VERIFY has BYTCHK there, and is always FUA */
+		if ((cmd->cdb[1] & 6) > 2)
+			return SCSI_BAD_CDB;
+	} else if (scsi_cdb_len(cmd->cdb[0]) > 6 && cmd->cdb[1] & 8) {
+		cmd->fua = true;
+	}
+	cmd->wants = (uint32_t)cmd->len;
+	return 0;
+}
+
+/* The initiator may have room for less than whole blocks. */
+void scsi_read_work(struct scsi_cmd *cmd)
+{
+	struct target_cmd *base = &cmd->base;
+	uint32_t mask = cmd->lu->bdev->lim.block - 1, part = base->piece & mask;
+
+	if (!base->data_len) {
+		scsi_worked(cmd, 0);
+	} else if (!part) {
+		target_cmd_read(base, cmd->off);
+	} else {
+		uint32_t len = (base->piece + mask) & ~mask;
+
+		target_cmd_io(base, IO_READ, 0, cmd->off + base->at, len,
+			(struct buf){ base->p, len, base->pool }, NULL);
+	}
+}
+
+void scsi_write_work(struct scsi_cmd *cmd)
+{
+	if (cmd->base.data_len)
+		target_cmd_write(&cmd->base, cmd->off, cmd->fua);
+	else
+		scsi_worked(cmd, 0);
+}
+
+/* What the disk has is read there, behind the initiator's data. */
+static struct buf spare(const struct target_cmd *cmd)
+{
+	struct buf buf = cmd->claim.buf;
+
+	if (!cmd->inside) {
+		buf.cap /= 2;
+		buf.p += buf.cap;
+	}
+	return buf;
+}
+
+static uint32_t compare(struct scsi_cmd *cmd, const uint8_t *p, uint32_t len, uint64_t at)
+{
+	const uint8_t *disk = spare(&cmd->base).p;
+	uint32_t i = 0;
+
+	if (!memcmp(p, disk, len))
+		return 0;
+	while (p[i] == disk[i] && i < len - 1) /* the initiator may change them under our hands */
+		i++;
+	cmd->info = (uint32_t)(at + i);
+	cmd->info_valid = true;
+	return SCSI_DIFFERS;
+}
+
+static void written_compare(struct target_cmd *base)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(base);
+
+	scsi_worked(cmd, cmd->cdb[1] & 2 ? compare(cmd, base->p, base->piece, base->at) : 0);
+}
+
+static void written(struct target_cmd *base)
+{
+	struct buf buf = spare(base);
+
+	target_cmd_io(base, IO_READ, 0, scsi_cmd_of(base)->off + base->at, base->piece, buf,
+		written_compare);
+}
+
+void scsi_write_verify_work(struct scsi_cmd *cmd)
+{
+	struct target_cmd *base = &cmd->base;
+
+	if (!base->data_len) {
+		scsi_worked(cmd, 0);
+		return;
+	}
+	target_cmd_io(base, IO_WRITE, IO_FUA, cmd->off + base->at, base->piece,
+		(struct buf){ base->p, base->piece, base->pool }, written);
+}
+
+/* BYTCHK: 0 reads the blocks, 1 compares them with as much data, 3 each with one block of it. */
+static unsigned bytchk(const struct scsi_cmd *cmd)
+{
+	return cmd->cdb[1] >> 1 & 3;
+}
+
+uint32_t scsi_verify_check(struct scsi_cmd *cmd)
+{
+	uint32_t status = set_moved(cmd);
+
+	if (!status && bytchk(cmd) == 2)
+		status = SCSI_BAD_CDB;
+	if (status)
+		return status;
+	if (bytchk(cmd) && cmd->len)
+		cmd->wants = bytchk(cmd) == 1 ? (uint32_t)cmd->len : cmd->lu->bdev->lim.block;
+	return 0;
+}
+
+static void verify_next(struct target_cmd *);
+
+static void verify_read(struct target_cmd *base)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(base);
+	uint32_t block = cmd->lu->bdev->lim.block, status = 0;
+
+	if (bytchk(cmd) == 1)
+		status = compare(cmd, base->p, base->piece, base->at);
+	else if (bytchk(cmd) == 3)
+		status = compare(cmd, base->p, block, cmd->done);
+	if (bytchk(cmd) == 1 || status)
+		scsi_worked(cmd, status);
+	else
+		verify_next(base);
+}
+
+/* The next run, or block, of those that are read without data of their own. */
+static void verify_next(struct target_cmd *base)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(base);
+	struct buf buf = spare(base);
+	uint64_t left = cmd->len - cmd->done, at = cmd->off + cmd->done;
+	uint32_t most = bytchk(cmd) ? cmd->lu->bdev->lim.block : buf.cap;
+
+	if (cmd->aborted) {
+		scsi_aborted(cmd);
+		return;
+	}
+	if (!left) {
+		if (!bytchk(cmd)) /* the buffer's content is not the initiator's */
+			base->data_len = base->piece = 0;
+		scsi_worked(cmd, 0);
+		return;
+	}
+	if (left > most)
+		left = most;
+	cmd->done += left;
+	target_cmd_io(base, IO_READ, 0, at, left, buf, verify_read);
+}
+
+void scsi_verify_work(struct scsi_cmd *cmd)
+{
+	struct target_cmd *base = &cmd->base;
+
+	if (!cmd->len)
+		scsi_worked(cmd, 0);
+	else if (bytchk(cmd) == 1)
+		target_cmd_io(base, IO_READ, 0, cmd->off + base->at, base->piece, spare(base),
+			verify_read);
+	else
+		verify_next(base);
+}
+
+uint32_t scsi_sync_check(struct scsi_cmd *cmd)
+{
+	uint64_t lba, blocks;
+
+	get_range(cmd, &lba, &blocks);
+	return inside(cmd->lu, lba, blocks) ? 0 : SCSI_LBA_RANGE;
+}
+
+/* All of the disk, and answered once it is done: IMMED allows that. */
+void scsi_sync_work(struct scsi_cmd *cmd)
+{
+	if (cmd->lu->bdev->lim.max[IO_FLUSH])
+		target_cmd_io(&cmd->base, IO_FLUSH, 0, 0, 0, (struct buf){ 0 }, NULL);
+	else
+		scsi_worked(cmd, 0);
+}
+
+void scsi_ready_work(struct scsi_cmd *cmd)
+{
+	scsi_worked(cmd, 0);
+}
+
+/* Nothing here stops or ejects: only what leaves the unit active. */
+uint32_t scsi_start_check(struct scsi_cmd *cmd)
+{
+	return (cmd->cdb[4] & 0xf3) == 1 ? 0 : SCSI_BAD_CDB;
+}
+
+uint32_t scsi_unmap_check(struct scsi_cmd *cmd)
+{
+	uint32_t len = scsi_be(cmd, 7, 2);
+
+	if (!cmd->lu->bdev->lim.max[IO_TRIM])
+		return SCSI_BAD_OPCODE;
+	if (cmd->cdb[1] & 1) /* ANCHOR */
+		return SCSI_BAD_CDB;
+	if (len && len < 8)
+		return SCSI_LIST_LENGTH;
+	/* its ranges may be anywhere */
+	cmd->base.changes_off = 0;
+	cmd->base.changes_len = target_disk_size(cmd->lu->disk);
+	cmd->wants = len;
+	return 0;
+}
+
+/* A range of the list; false: it is not on the disk. */
+static bool unmap_range(const struct scsi_cmd *cmd, unsigned i, uint64_t *off, uint64_t *len)
+{
+	const uint8_t *p = cmd->base.p + 8 + 16 * i;
+	uint64_t lba = wire_be(p, 8), blocks = wire_be(p + 8, 4);
+
+	*off = lba << cmd->lu->shift;
+	*len = blocks << cmd->lu->shift;
+	return inside(cmd->lu, lba, blocks);
+}
+
+static void unmap_next(struct target_cmd *base)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(base);
+	uint8_t flags = __atomic_load_n(&cmd->lu->write_through, __ATOMIC_RELAXED) ? IO_FUA : 0;
+
+	if (cmd->aborted) {
+		scsi_aborted(cmd);
+		return;
+	}
+	while (cmd->range < cmd->ranges) {
+		uint64_t off, len;
+
+		/* checked again: the initiator may reach its own memory here */
+		if (!unmap_range(cmd, cmd->range++, &off, &len)) {
+			scsi_worked(cmd, SCSI_LBA_RANGE);
+			return;
+		}
+		if (!len)
+			continue;
+		target_cmd_io(base, IO_TRIM, flags, off, len, (struct buf){ 0 }, unmap_next);
+		return;
+	}
+	scsi_worked(cmd, 0);
+}
+
+void scsi_unmap_work(struct scsi_cmd *cmd)
+{
+	const struct target_cmd *base = &cmd->base;
+	uint32_t len, room;
+	uint64_t a, b;
+
+	if (!base->data_len) {
+		scsi_worked(cmd, 0);
+		return;
+	}
+	room = base->data_len - 8;
+	len = (uint32_t)wire_be(base->p + 2, 2);
+	if (len > room)
+		len = room;
+	if (len / 16 > SCSI_UNMAP_MOST) {
+		scsi_worked(cmd, SCSI_BAD_LIST);
+		return;
+	}
+	cmd->ranges = (uint16_t)(len / 16);
+	for (unsigned i = 0; i < cmd->ranges; i++)
+		if (!unmap_range(cmd, i, &a, &b)) {
+			scsi_worked(cmd, SCSI_LBA_RANGE);
+			return;
+		}
+	unmap_next(&cmd->base);
+}
+
+#define SAME_UNMAP 8
+#define SAME_NDOB  1 /* no data: zeros; WRITE SAME 16 only */
+
+uint32_t scsi_same_check(struct scsi_cmd *cmd)
+{
+	const struct bdev_limits *lim = &cmd->lu->bdev->lim;
+	uint8_t bits = cmd->cdb[1] & 0x1f;
+	bool ndob = scsi_cdb_len(cmd->cdb[0]) == 16 && bits & SAME_NDOB;
+	uint64_t lba, blocks;
+	uint32_t status;
+
+	get_range(cmd, &lba, &blocks);
+	status = set_range(cmd, lba, blocks);
+	if (status)
+		return status;
+	if (bits & ~(SAME_UNMAP | (ndob ? SAME_NDOB : 0)) || !blocks || cmd->len > SCSI_SAME_MOST ||
+		((ndob || bits & SAME_UNMAP) && !lim->max[IO_ZERO]))
+		return SCSI_BAD_CDB;
+	cmd->wants = ndob ? 0 : lim->block;
+	return 0;
+}
+
+static bool all_zero(const uint8_t *p, uint32_t len)
+{
+	return !p[0] && !memcmp(p, p + 1, len - 1);
+}
+
+static void same_next(struct target_cmd *base)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(base);
+	struct buf buf = base->claim.buf;
+	uint64_t left = cmd->len - cmd->done, at = cmd->off + cmd->done;
+	bool last = left <= buf.cap;
+
+	if (cmd->aborted) {
+		scsi_aborted(cmd);
+		return;
+	}
+	if (!left) {
+		scsi_worked(cmd, 0);
+		return;
+	}
+	if (!last)
+		left = buf.cap;
+	cmd->done += left;
+	target_cmd_io(base, IO_WRITE, cmd->fua && (last || cmd->lu->bdev->lim.fua) ? IO_FUA : 0, at,
+		left, buf, same_next);
+}
+
+void scsi_same_work(struct scsi_cmd *cmd)
+{
+	struct target_cmd *base = &cmd->base;
+	uint32_t block = cmd->lu->bdev->lim.block;
+	uint8_t *p = base->claim.buf.p;
+
+	if (base->data_len) {
+		if (base->p != p)
+			memcpy(p, base->p, block);
+		/* what is judged is what is written: the initiator may reach its own memory */
+		for (uint32_t at = block; at < base->claim.buf.cap && at < cmd->len; at += block)
+			memcpy(p + at, p, block);
+	}
+	if (cmd->lu->bdev->lim.max[IO_ZERO] && (!base->data_len || all_zero(p, block)))
+		target_cmd_io(base, IO_ZERO,
+			(cmd->fua ? IO_FUA : 0) | (cmd->cdb[1] & SAME_UNMAP ? 0 : IO_KEEP),
+			cmd->off, cmd->len, (struct buf){ 0 }, NULL);
+	else
+		same_next(base);
+}
+
+uint32_t scsi_compare_write_check(struct scsi_cmd *cmd)
+{
+	uint32_t most = cmd->lu->bdev->lim.max[IO_COMPARE_WRITE], status;
+
+	if (!most)
+		return SCSI_BAD_OPCODE;
+	status = set_range(cmd, wire_be(cmd->cdb + 2, 8), cmd->cdb[13]);
+	if (!status && cmd->len > most)
+		status = SCSI_BAD_CDB;
+	if (status)
+		return status;
+	cmd->fua |= (cmd->cdb[1] & 8) != 0;
+	cmd->wants = 2 * (uint32_t)cmd->len;
+	return 0;
+}
+
+void scsi_compare_write_work(struct scsi_cmd *cmd)
+{
+	struct target_cmd *base = &cmd->base;
+
+	if (base->data_len)
+		target_cmd_io(base, IO_COMPARE_WRITE, cmd->fua ? IO_FUA : 0, cmd->off, cmd->len,
+			(struct buf){ base->p, base->data_len, base->pool }, NULL);
+	else
+		scsi_worked(cmd, 0);
+}

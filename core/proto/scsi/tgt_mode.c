@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* MODE SENSE and MODE SELECT: the Caching and the Control page (SBC-3 6.5.6, SPC-4 7.5.9). */
+#include "tgt.h"
+
+#define CACHING     0x08
+#define CACHING_LEN 20
+#define CACHING_WCE 4
+#define CONTROL     0x0a
+#define CONTROL_LEN 12
+#define CONTROL_SWP 8
+#define ALL_PAGES   0x3f
+
+enum { CURRENT, CHANGEABLE, DEFAULT, SAVED }; /* PC */
+
+static bool has_cache(const struct scsi_lu *lu)
+{
+	return lu->bdev->lim.max[IO_FLUSH];
+}
+
+static void put_caching(const struct scsi_lu *lu, unsigned pc, uint8_t p[CACHING_LEN])
+{
+	bool on = pc == CURRENT ? !__atomic_load_n(&lu->write_through, __ATOMIC_RELAXED) : true;
+
+	memset(p, 0, CACHING_LEN);
+	p[0] = CACHING;
+	p[1] = CACHING_LEN - 2;
+	p[2] = on && has_cache(lu) ? CACHING_WCE : 0;
+}
+
+static void put_control(const struct scsi_lu *lu, unsigned pc, uint8_t p[CONTROL_LEN])
+{
+	bool protect = pc == CHANGEABLE ||
+		       (pc == CURRENT && __atomic_load_n(&lu->protect, __ATOMIC_RELAXED));
+
+	memset(p, 0, CONTROL_LEN);
+	p[0] = CONTROL;
+	p[1] = CONTROL_LEN - 2;
+	p[4] = protect ? CONTROL_SWP : 0;
+	if (pc == CHANGEABLE)
+		return;
+	p[2] = 0x20; /* TST: task sets per nexus */
+	p[3] = 0x10; /* QAM: reordered at will */
+	p[5] = 0x40; /* TAS */
+	wire_put_be(p + 8, 2, 0xffff);
+}
+
+static bool is_long(const struct scsi_cmd *cmd)
+{
+	return scsi_cdb_len(cmd->cdb[0]) == 10;
+}
+
+uint32_t scsi_mode_sense_check(struct scsi_cmd *cmd)
+{
+	uint8_t page = cmd->cdb[2] & 0x3f, sub = cmd->cdb[3];
+
+	if (cmd->cdb[2] >> 6 == SAVED)
+		return SCSI_NO_SAVING;
+	if (page != ALL_PAGES && page != CACHING && page != CONTROL)
+		return SCSI_BAD_CDB;
+	if (sub && !(page == ALL_PAGES && sub == 0xff))
+		return SCSI_BAD_CDB;
+	cmd->wants = is_long(cmd) ? scsi_be(cmd, 7, 2) : cmd->cdb[4];
+	return 0;
+}
+
+/* The block descriptor: 16 bytes where the initiator accepts them. */
+static unsigned put_blocks(const struct scsi_lu *lu, bool big, uint8_t *p)
+{
+	uint64_t blocks = target_disk_size(lu->disk) >> lu->shift;
+
+	memset(p, 0, 16);
+	if (big) {
+		wire_put_be(p, 8, blocks);
+		wire_put_be(p + 12, 4, lu->bdev->lim.block);
+		return 16;
+	}
+	wire_put_be(p, 4, blocks < UINT32_MAX ? blocks : UINT32_MAX);
+	wire_put_be(p + 5, 3, lu->bdev->lim.block);
+	return 8;
+}
+
+void scsi_mode_sense_work(struct scsi_cmd *cmd)
+{
+	const struct scsi_lu *lu = cmd->lu;
+	unsigned head = is_long(cmd) ? 8 : 4, pc = cmd->cdb[2] >> 6, page = cmd->cdb[2] & 0x3f;
+	bool big = is_long(cmd) && cmd->cdb[1] & 0x10, none = cmd->cdb[1] & 8;
+	bool protected = lu->disk->ro || __atomic_load_n(&lu->protect, __ATOMIC_RELAXED);
+	uint8_t *p = cmd->base.p, device = (uint8_t)(0x10 | (protected ? 0x80 : 0));
+	unsigned descriptor = none ? 0 : put_blocks(lu, big, p + head), len = head + descriptor;
+
+	memset(p, 0, head);
+	if (page == ALL_PAGES || page == CACHING) {
+		put_caching(lu, pc, p + len);
+		len += CACHING_LEN;
+	}
+	if (page == ALL_PAGES || page == CONTROL) {
+		put_control(lu, pc, p + len);
+		len += CONTROL_LEN;
+	}
+	if (is_long(cmd)) {
+		wire_put_be(p, 2, len - 2);
+		p[3] = device;
+		p[4] = big && descriptor;
+		wire_put_be(p + 6, 2, descriptor);
+	} else {
+		p[0] = (uint8_t)(len - 1);
+		p[2] = device;
+		p[3] = (uint8_t)descriptor;
+	}
+	scsi_answer(cmd, len);
+}
+
+uint32_t scsi_mode_select_check(struct scsi_cmd *cmd)
+{
+	unsigned head = is_long(cmd) ? 8 : 4;
+
+	if ((cmd->cdb[1] & 0x11) != 0x10) /* PF, and nothing is saved */
+		return SCSI_BAD_CDB;
+	cmd->wants = is_long(cmd) ? scsi_be(cmd, 7, 2) : cmd->cdb[4];
+	return cmd->wants && cmd->wants < head ? SCSI_LIST_LENGTH : 0;
+}
+
+struct settings {
+	bool write_through, protect;
+};
+
+/* One page of the list: all but what may be changed must be as it is. Gives its length; 0: it is
+ * wrong. */
+static uint32_t read_page(
+	const struct scsi_lu *lu, const uint8_t *p, uint32_t left, struct settings *now)
+{
+	uint8_t is[CACHING_LEN], may[CACHING_LEN];
+	uint32_t len;
+
+	if (left < 2 || ((p[0] & 0x7f) != CACHING && (p[0] & 0x7f) != CONTROL))
+		return 0;
+	if ((p[0] & 0x7f) == CACHING) {
+		len = CACHING_LEN;
+		put_caching(lu, CURRENT, is);
+		put_caching(lu, CHANGEABLE, may);
+	} else {
+		len = CONTROL_LEN;
+		put_control(lu, CURRENT, is);
+		put_control(lu, CHANGEABLE, may);
+	}
+	if (left < len || p[1] != is[1])
+		return 0;
+	for (uint32_t i = 2; i < len; i++)
+		if ((p[i] ^ is[i]) & ~may[i])
+			return 0;
+	if (len == CACHING_LEN)
+		now->write_through = has_cache(lu) && !(p[2] & CACHING_WCE);
+	else
+		now->protect = p[4] & CONTROL_SWP;
+	return len;
+}
+
+static uint32_t read_list(struct scsi_cmd *cmd, struct settings *now)
+{
+	const struct scsi_lu *lu = cmd->lu;
+	const uint8_t *p = cmd->base.p;
+	uint32_t head = is_long(cmd) ? 8 : 4, left = cmd->base.data_len - head;
+	uint32_t descriptor = is_long(cmd) ? (uint32_t)wire_be(p + 6, 2) : p[3];
+	bool big = is_long(cmd) && p[4] & 1;
+	unsigned size = big ? 4 : 3; /* bytes of the block size */
+	uint8_t blocks[16];
+
+	p += head;
+	if (descriptor) {
+		if (descriptor != (big ? 16 : 8) || descriptor > left)
+			return descriptor > left ? SCSI_LIST_LENGTH : SCSI_BAD_LIST;
+		put_blocks(lu, big, blocks);
+		/* the block size can't be changed; a number of blocks is not looked at */
+		if (memcmp(p + descriptor - size, blocks + descriptor - size, size))
+			return SCSI_BAD_LIST;
+		p += descriptor;
+		left -= descriptor;
+	}
+	while (left) {
+		uint32_t len = read_page(lu, p, left, now);
+
+		if (!len)
+			return SCSI_BAD_LIST;
+		p += len;
+		left -= len;
+	}
+	return 0;
+}
+
+void scsi_mode_select_work(struct scsi_cmd *cmd)
+{
+	struct scsi_lu *lu = cmd->lu;
+	struct settings was = { __atomic_load_n(&lu->write_through, __ATOMIC_RELAXED),
+		__atomic_load_n(&lu->protect, __ATOMIC_RELAXED) },
+			now = was;
+	uint32_t status = cmd->base.data_len ? read_list(cmd, &now) : 0;
+
+	if (!status && (now.write_through != was.write_through || now.protect != was.protect)) {
+		__atomic_store_n(&lu->write_through, now.write_through, __ATOMIC_RELAXED);
+		__atomic_store_n(&lu->protect, now.protect, __ATOMIC_RELAXED);
+		scsi_ua_post(lu, UA_MODE, cmd->nexus);
+	}
+	if (!status && now.write_through && !was.write_through)
+		target_cmd_io(&cmd->base, IO_FLUSH, 0, 0, 0, (struct buf){ 0 }, NULL);
+	else
+		scsi_worked(cmd, status);
+}

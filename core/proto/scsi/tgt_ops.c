@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The table of commands, and the way of each through it: which it is, whether it may be carried out
+ * now, how much data it has. */
+#include "tgt.h"
+
+/* Those of each read and write first. */
+const struct scsi_op scsi_ops[] = {
+	{ 0x28, -1, OP_IN, "read 10", scsi_rw_check, scsi_read_work,
+		{ 0x28, 0x18, 255, 255, 255, 255, 0x1f, 255, 255 } },
+	{ 0x2a, -1, OP_OUT | OP_WRITES, "write 10", scsi_rw_check, scsi_write_work,
+		{ 0x2a, 0x18, 255, 255, 255, 255, 0x1f, 255, 255 } },
+	{ 0x88, -1, OP_IN, "read 16", scsi_rw_check, scsi_read_work,
+		{ 0x88, 0x18, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0x1f } },
+	{ 0x8a, -1, OP_OUT | OP_WRITES, "write 16", scsi_rw_check, scsi_write_work,
+		{ 0x8a, 0x18, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0x1f } },
+	{ 0x00, -1, 0, "test unit ready", NULL, scsi_ready_work, { 0x00 } },
+	{ 0x03, -1, OP_IN | OP_ANSWER | OP_NO_LUN | OP_NO_UA, "request sense", scsi_sense_check,
+		scsi_sense_work, { 0x03, 0x01, 0, 0, 255 } },
+	{ 0x08, -1, OP_IN, "read 6", scsi_rw_check, scsi_read_work, { 0x08, 0x1f, 255, 255, 255 } },
+	{ 0x0a, -1, OP_OUT | OP_WRITES, "write 6", scsi_rw_check, scsi_write_work,
+		{ 0x0a, 0x1f, 255, 255, 255 } },
+	{ 0x12, -1, OP_IN | OP_ANSWER | OP_NO_LUN | OP_NO_UA, "inquiry", scsi_inquiry_check,
+		scsi_inquiry_work, { 0x12, 0x01, 255, 255, 255 } },
+	{ 0x15, -1, OP_OUT | OP_WHOLE, "mode select 6", scsi_mode_select_check,
+		scsi_mode_select_work, { 0x15, 0x11, 0, 0, 255 } },
+	{ 0x1a, -1, OP_IN | OP_ANSWER, "mode sense 6", scsi_mode_sense_check, scsi_mode_sense_work,
+		{ 0x1a, 0x08, 255, 255, 255 } },
+	{ 0x1b, -1, 0, "start stop unit", scsi_start_check, scsi_ready_work,
+		{ 0x1b, 0x01, 0, 0, 0xf7 } },
+	{ 0x25, -1, OP_IN | OP_ANSWER, "read capacity 10", scsi_capacity10_check,
+		scsi_capacity10_work, { 0x25 } },
+	{ 0x2e, -1, OP_OUT | OP_HALF | OP_WRITES, "write and verify 10", scsi_rw_check,
+		scsi_write_verify_work, { 0x2e, 0x12, 255, 255, 255, 255, 0x1f, 255, 255 } },
+	{ 0x2f, -1, OP_OUT | OP_HALF | OP_BUFFER, "verify 10", scsi_verify_check, scsi_verify_work,
+		{ 0x2f, 0x16, 255, 255, 255, 255, 0x1f, 255, 255 } },
+	{ 0x35, -1, 0, "synchronize cache 10", scsi_sync_check, scsi_sync_work,
+		{ 0x35, 0x02, 255, 255, 255, 255, 0x1f, 255, 255 } },
+	{ 0x41, -1, OP_OUT | OP_HALF | OP_WHOLE | OP_WRITES, "write same 10", scsi_same_check,
+		scsi_same_work, { 0x41, 0x08, 255, 255, 255, 255, 0x1f, 255, 255 } },
+	{ 0x42, -1, OP_OUT | OP_WHOLE | OP_WRITES, "unmap", scsi_unmap_check, scsi_unmap_work,
+		{ 0x42, 0, 0, 0, 0, 0, 0x1f, 255, 255 } },
+	{ 0x55, -1, OP_OUT | OP_WHOLE, "mode select 10", scsi_mode_select_check,
+		scsi_mode_select_work, { 0x55, 0x11, 0, 0, 0, 0, 0, 255, 255 } },
+	{ 0x5a, -1, OP_IN | OP_ANSWER, "mode sense 10", scsi_mode_sense_check, scsi_mode_sense_work,
+		{ 0x5a, 0x18, 255, 255, 0, 0, 0, 255, 255 } },
+	{ 0x89, -1, OP_OUT | OP_WHOLE | OP_WRITES, "compare and write", scsi_compare_write_check,
+		scsi_compare_write_work,
+		{ 0x89, 0x18, 255, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 255, 0x1f } },
+	{ 0x8e, -1, OP_OUT | OP_HALF | OP_WRITES, "write and verify 16", scsi_rw_check,
+		scsi_write_verify_work,
+		{ 0x8e, 0x12, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0x1f } },
+	{ 0x8f, -1, OP_OUT | OP_HALF | OP_BUFFER, "verify 16", scsi_verify_check, scsi_verify_work,
+		{ 0x8f, 0x16, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0x1f } },
+	{ 0x91, -1, 0, "synchronize cache 16", scsi_sync_check, scsi_sync_work,
+		{ 0x91, 0x02, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0x1f } },
+	{ 0x93, -1, OP_OUT | OP_HALF | OP_WHOLE | OP_WRITES, "write same 16", scsi_same_check,
+		scsi_same_work,
+		{ 0x93, 0x09, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0x1f } },
+	{ 0x9e, 0x10, OP_IN | OP_ANSWER, "read capacity 16", scsi_alloc10_check,
+		scsi_capacity16_work, { 0x9e, 0x1f, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255 } },
+	{ 0xa0, -1, OP_IN | OP_ANSWER | OP_NO_LUN | OP_NO_UA, "report luns", scsi_luns_check,
+		scsi_luns_work, { 0xa0, 0, 255, 0, 0, 0, 255, 255, 255, 255 } },
+	{ 0xa3, 0x0a, OP_IN | OP_ANSWER, "report target port groups", scsi_groups_check,
+		scsi_groups_work, { 0xa3, 0xff, 0, 0, 0, 0, 255, 255, 255, 255 } },
+	{ 0xa3, 0x0c, OP_IN | OP_ANSWER, "report supported operation codes", scsi_opcodes_check,
+		scsi_opcodes_work, { 0xa3, 0x1f, 0x87, 255, 255, 255, 255, 255, 255, 255 } },
+	{ 0xa8, -1, OP_IN, "read 12", scsi_rw_check, scsi_read_work,
+		{ 0xa8, 0x18, 255, 255, 255, 255, 255, 255, 255, 255, 0x1f } },
+	{ 0xaa, -1, OP_OUT | OP_WRITES, "write 12", scsi_rw_check, scsi_write_work,
+		{ 0xaa, 0x18, 255, 255, 255, 255, 255, 255, 255, 255, 0x1f } },
+	{ 0xae, -1, OP_OUT | OP_HALF | OP_WRITES, "write and verify 12", scsi_rw_check,
+		scsi_write_verify_work,
+		{ 0xae, 0x12, 255, 255, 255, 255, 255, 255, 255, 255, 0x1f } },
+	{ 0xaf, -1, OP_OUT | OP_HALF | OP_BUFFER, "verify 12", scsi_verify_check, scsi_verify_work,
+		{ 0xaf, 0x16, 255, 255, 255, 255, 255, 255, 255, 255, 0x1f } },
+	{ 0 },
+};
+
+/* NULL: there is none; *known: of that opcode, but with other service actions. */
+static const struct scsi_op *find_op(const uint8_t *cdb, bool *known)
+{
+	const struct scsi_op *op = scsi_ops;
+
+	*known = false;
+	for (; op->name; op++) {
+		if (op->opcode != cdb[0])
+			continue;
+		*known = true;
+		if (op->action < 0 || op->action == (cdb[1] & 0x1f))
+			return op;
+	}
+	return NULL;
+}
+
+/* Which command it is, and whether it may be carried out at all. */
+static uint32_t judge(struct scsi_cmd *cmd)
+{
+	unsigned len = scsi_cdb_len(cmd->cdb[0]);
+	uint32_t status = 0;
+	bool known;
+
+	cmd->op = find_op(cmd->cdb, &known);
+	if (!cmd->lu && !(cmd->op && cmd->op->flags & OP_NO_LUN))
+		return SCSI_NO_LUN;
+	if (cmd->lu && !(cmd->op && cmd->op->flags & OP_NO_UA))
+		status = scsi_ua_take(cmd->nexus, cmd->lu);
+	if (status)
+		return status;
+	if (!cmd->op)
+		return known ? SCSI_BAD_CDB : SCSI_BAD_OPCODE;
+	/* Auto contingent allegiance is not offered, so neither NACA nor such a task is valid. */
+	if (cmd->cdb_len < len || cmd->cdb[len - 1] & 4 || cmd->attr == SCSI_ACA)
+		return SCSI_BAD_CDB;
+	if (cmd->op->flags & OP_WRITES && cmd->lu->disk->ro)
+		return SCSI_WRITE_PROTECT;
+	if (cmd->op->flags & OP_WRITES && __atomic_load_n(&cmd->lu->protect, __ATOMIC_RELAXED))
+		return SCSI_SOFT_PROTECT;
+	return 0;
+}
+
+/* A write whose CDB and transport disagree about its length is refused, as LIO does: neither a part
+ * of it nor more than was sent may look as if written. */
+static uint32_t check_out(struct scsi_cmd *cmd)
+{
+	if (cmd->op->flags & OP_WHOLE) {
+		if (cmd->wants > cmd->want_out ||
+			cmd->wants > cmd->base.conn->target->opt.buffer /
+					     (cmd->op->flags & OP_HALF ? 2 : 1))
+			return SCSI_BAD_CDB;
+	} else if (cmd->wants && cmd->wants != cmd->want_out) {
+		return SCSI_BAD_IU;
+	}
+	cmd->base.data_len = cmd->wants;
+	return 0;
+}
+
+uint32_t scsi_decode(struct target_cmd *base)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(base);
+	uint32_t status;
+
+	base->disk = cmd->lu ? cmd->lu->disk : cmd->nexus->target->lu[0].disk;
+	status = judge(cmd);
+	if (!status && cmd->op->check)
+		status = cmd->op->check(cmd);
+	if (status)
+		return status;
+	base->flags = cmd->op->flags & (OP_OUT | OP_IN | OP_HALF);
+	if (cmd->op->flags & OP_ANSWER) {
+		base->data_len = cmd->wants ? SCSI_ANSWER : 0;
+	} else if (cmd->op->flags & OP_BUFFER && cmd->len && !cmd->wants) {
+		base->flags = OP_IN; /* what arrives in the buffer does not leave */
+		base->data_len = cmd->lu->bdev->lim.block;
+	} else if (cmd->op->flags & OP_IN) {
+		base->data_len = cmd->wants < cmd->want_in ? cmd->wants : cmd->want_in;
+	} else if (cmd->op->flags & OP_OUT) {
+		status = check_out(cmd);
+	}
+	if (status) {
+		base->data_len = 0;
+		return status;
+	}
+	/* what a failure may have to wait for: nothing */
+	if (!base->data_len && !cmd->len)
+		base->changes_len = 0;
+	return 0;
+}
+
+void scsi_work(struct target_cmd *base)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(base);
+
+	if (cmd->aborted)
+		scsi_aborted(cmd);
+	else if (cmd->op->flags & OP_ANSWER && !base->data_len)
+		scsi_worked(cmd, 0);
+	else
+		cmd->op->work(cmd);
+}
+
+void scsi_answer(struct scsi_cmd *cmd, uint32_t len)
+{
+	struct target_cmd *base = &cmd->base;
+
+	if (cmd->wants > len)
+		cmd->wants = len;
+	base->data_len = cmd->wants < cmd->want_in ? cmd->wants : cmd->want_in;
+	base->piece = base->data_len;
+	scsi_worked(cmd, 0);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The task manager (SAM-5 7). A command of the nexus that asks vanishes where nothing of it has
+ * begun, those of other nexuses end with TASK ABORTED; what the disk already has is done to its
+ * end. A function is answered once all that it meant is over; of other connections, as soon as
+ * what they have at a disk is fenced: later commands come after it. */
+#include "tgt.h"
+#include <errno.h>
+
+static bool meant(const struct scsi_tmf *tmf, const struct scsi_lu *lu, const struct scsi_cmd *cmd)
+{
+	if (!cmd->ran || !cmd->lu)
+		return false;
+	if (tmf->function == SCSI_TARGET_RESET || tmf->function == SCSI_NEXUS_RESET)
+		return true;
+	return cmd->lu == lu && (tmf->function != SCSI_ABORT_TASK || cmd->tag == tmf->tag);
+}
+
+/* Where the disk has no part of it. */
+static void end_now(struct scsi_cmd *cmd, bool answer)
+{
+	if (answer) {
+		target_cmd_finish(&cmd->base, SCSI_TASK_ABORTED);
+		return;
+	}
+	scsi_left(cmd);
+	target_cmd_forget(&cmd->base);
+}
+
+static void abort_one(struct scsi_cmd *cmd, bool answer)
+{
+	struct target_cmd *base = &cmd->base;
+
+	cmd->aborted = true;
+	cmd->answer = answer;
+	switch (base->state) {
+	case TARGET_CMD_FETCH:
+		scsi_wait_no_more(cmd);
+		end_now(cmd, answer);
+		break;
+	case TARGET_CMD_LINE:
+		end_now(cmd, answer);
+		break;
+	case TARGET_CMD_PULL:
+		/* a piece of it may have been written */
+		if (!base->at && cmd->nexus->recall && cmd->nexus->recall(cmd)) {
+			target_cmd_undue(base);
+			base->state = TARGET_CMD_WORK;
+			end_now(cmd, answer);
+		}
+		break;
+	case TARGET_CMD_WORK:
+		target_cmd_abort(base, SCSI_TASK_ABORTED);
+		break;
+	default: /* the next piece finds out */
+		break;
+	}
+}
+
+void scsi_aborted(struct scsi_cmd *cmd)
+{
+	end_now(cmd, cmd->answer);
+}
+
+/* How many were meant. */
+static unsigned abort_all(
+	struct scsi_nexus *nexus, const struct scsi_tmf *tmf, const struct scsi_lu *lu, bool answer)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < nexus->conn->slots && !target_conn_gone(nexus->conn); i++) {
+		struct scsi_cmd *cmd = scsi_cmd_of(target_cmd_at(nexus->conn, i));
+		uint8_t state = cmd->base.state;
+
+		if (state == TARGET_CMD_FREE || state == TARGET_CMD_REPLY ||
+			state == TARGET_CMD_KEPT || (state == TARGET_CMD_FETCH && !cmd->waits) ||
+			!meant(tmf, lu, cmd))
+			continue;
+		count++;
+		abort_one(cmd, answer);
+	}
+	return count;
+}
+
+/* Some of the nexus's commands have yet to end. */
+static bool waits(const struct scsi_nexus *nexus)
+{
+	for (unsigned i = 0; i < nexus->conn->slots; i++) {
+		const struct scsi_cmd *cmd = scsi_cmd_of(target_cmd_at(nexus->conn, i));
+
+		if (cmd->base.state != TARGET_CMD_FREE && cmd->ran && cmd->aborted)
+			return true;
+	}
+	return false;
+}
+
+/* On the other connection's loop. */
+static bool reset_there(const struct target_fence *fence, const struct target_conn *conn)
+{
+	const struct scsi_nexus *nexus = container_of(fence, struct scsi_nexus, fence);
+	struct scsi_target *target = nexus->target;
+	struct scsi_nexus *other;
+
+	pthread_mutex_lock(&target->lock);
+	other = target->nexuses;
+	while (other && other->conn != conn)
+		other = other->next;
+	pthread_mutex_unlock(&target->lock);
+	if (!other || other == nexus)
+		return false;
+	return abort_all(other, nexus->tmfs, scsi_lu_find(target, nexus->tmfs->lun), true);
+}
+
+static void reset_back(struct target_fence *fence)
+{
+	struct scsi_nexus *nexus = container_of(fence, struct scsi_nexus, fence);
+	const struct scsi_tmf *tmf = nexus->tmfs;
+	struct scsi_target *target = nexus->target;
+
+	for (unsigned i = 0; i < target->lus; i++)
+		if (tmf->function == SCSI_TARGET_RESET ||
+			&target->lu[i] == scsi_lu_find(target, tmf->lun))
+			scsi_ua_post(&target->lu[i], UA_RESET, NULL);
+	nexus->fencing = false;
+	loop_work_add(nexus->conn->loop, &nexus->tmf_turn);
+	target_conn_wake(nexus->conn);
+}
+
+static void begin(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
+{
+	const struct scsi_lu *lu = scsi_lu_find(nexus->target, tmf->lun);
+	unsigned count;
+
+	tmf->begun = true;
+	if (tmf->function == SCSI_CLEAR_ACA || tmf->function > SCSI_NEXUS_RESET) {
+		tmf->answer = SCSI_TMF_UNSUPPORTED;
+		return;
+	}
+	if (!lu && tmf->function != SCSI_TARGET_RESET && tmf->function != SCSI_NEXUS_RESET) {
+		tmf->answer = SCSI_TMF_NO_LUN;
+		return;
+	}
+	count = abort_all(nexus, tmf, lu, false);
+	tmf->answer = tmf->function == SCSI_ABORT_TASK && !count ? SCSI_TMF_NO_TASK : SCSI_TMF_DONE;
+	if (tmf->function == SCSI_LUN_RESET || tmf->function == SCSI_TARGET_RESET) {
+		nexus->fence = (struct target_fence){
+			.same = reset_there, .back = reset_back, .home = nexus->conn->loop
+		};
+		nexus->fencing = true;
+		target_fence(nexus->conn->target, &nexus->fence);
+	}
+}
+
+/* At the end of a turn in which one came, or something that one waits for. */
+void scsi_tmf_turn(struct loop_work *work)
+{
+	struct scsi_nexus *nexus = container_of(work, struct scsi_nexus, tmf_turn);
+	struct scsi_tmf *tmf;
+
+	while (!target_conn_gone(nexus->conn) && (tmf = nexus->tmfs)) {
+		if (!tmf->begun)
+			begin(nexus, tmf);
+		if (nexus->fencing || waits(nexus))
+			return;
+		nexus->tmfs = tmf->next;
+		tmf->done(tmf);
+	}
+}
+
+void scsi_tmf(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
+{
+	struct scsi_tmf **end = &nexus->tmfs;
+
+	while (*end)
+		end = &(*end)->next;
+	tmf->next = NULL;
+	tmf->begun = false;
+	*end = tmf;
+	loop_work_add(nexus->conn->loop, &nexus->tmf_turn);
+}
+
+bool scsi_nexus_busy(const struct scsi_nexus *nexus)
+{
+	return nexus && nexus->fencing;
+}
