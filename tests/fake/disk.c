@@ -47,8 +47,9 @@ static int put(struct fake_disk *disk, const struct io *io)
 {
 	if (disk->fail_write != UINT64_MAX && touches(io, disk->fail_write, 1))
 		return -EIO;
-	if (io->kind == IO_WRITE)
-		memcpy(disk->bytes + io->off, io->buf->p, io->len);
+	if (io->kind == IO_WRITE || io->kind == IO_COMPARE_WRITE)
+		memcpy(disk->bytes + io->off, io->buf->p + (io->kind == IO_WRITE ? 0 : io->len),
+			io->len);
 	else
 		memset(disk->bytes + io->off, 0, io->len);
 	if (disk->falsify != UINT64_MAX && touches(io, disk->falsify, 1))
@@ -57,7 +58,7 @@ static int put(struct fake_disk *disk, const struct io *io)
 		disk->unsafe = io->off;
 	if (io->off + io->len > disk->unsafe_end)
 		disk->unsafe_end = io->off + io->len;
-	*(io->kind == IO_WRITE ? &disk->written : &disk->zeroed) += io->len;
+	*(io->kind == IO_ZERO || io->kind == IO_TRIM ? &disk->zeroed : &disk->written) += io->len;
 	if (disk->wrote)
 		disk->wrote(disk, disk->arg);
 	return 0;
@@ -93,6 +94,11 @@ static int serve(struct fake_disk *disk, struct io *io)
 		return 0;
 	case IO_MAP:
 		return map(disk, io);
+	case IO_COMPARE_WRITE:
+		for (io->detail = 0; io->detail < io->len; io->detail++)
+			if (io->buf->p[io->detail] != disk->bytes[io->off + io->detail])
+				return -EBADE;
+		return put(disk, io);
 	default:
 		return -ENOTSUP;
 	}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Commands that move blocks: what is read and written where, limits, residuals, errors of the disk,
+ * parameter lists that lie. */
+#include "tgt_rig.h"
+
+static void forget(void)
+{
+	memset(in, 0xee, sizeof(in));
+}
+
+static void same(uint64_t lba, uint32_t len)
+{
+	cr_assert_eq(memcmp(in, disk[0]->bytes + lba * BLOCK, len), 0);
+}
+
+Test(scsi_tgt_io, reads_with_every_cdb)
+{
+	begin();
+	GOOD(ask(host, reading((struct scsi_ask){ .cdb = { 0x08, 0, 1, 0, 0 } }, 256 * BLOCK)));
+	same(256, 256 * BLOCK);
+	forget();
+	GOOD(ask(host, reading(ask10(0x28, 0x18, 9, 3), 3 * BLOCK)));
+	same(9, 3 * BLOCK);
+	forget();
+	GOOD(ask(host, reading((struct scsi_ask){ .cdb = { 0xa8, 0, 0, 0, 0, 5, 0, 0, 0, 2 } },
+			       2 * BLOCK)));
+	same(5, 2 * BLOCK);
+	forget();
+	GOOD(ask(host, reading(ask16(0x88, 0, 100, 1500), 1500 * BLOCK))); /* in pieces */
+	same(100, 1500 * BLOCK);
+	GOOD(ask(host, ask10(0x28, 0, 0, 0)));
+	GOOD(ask(host, ask10(0x28, 0, LAST, 0)));
+	end();
+}
+
+Test(scsi_tgt_io, writes_with_every_cdb)
+{
+	begin();
+	GOOD(ask(host, writing((struct scsi_ask){ .cdb = { 0x0a, 0, 0, 7, 2 } }, 2 * BLOCK)));
+	cr_assert_eq(memcmp(disk[0]->bytes + 7 * BLOCK, out, 2 * BLOCK), 0);
+	GOOD(ask(host, writing(ask10(0x2a, 0, 20, 8), 8 * BLOCK)));
+	cr_assert_eq(memcmp(disk[0]->bytes + 20 * BLOCK, out, 8 * BLOCK), 0);
+	cr_assert_eq(disk[0]->flushes, 0);
+	disk[0]->bdev.lim.fua = false;
+	GOOD(ask(host, writing(ask10(0x2a, 8, 20, 1), BLOCK))); /* FUA */
+	cr_assert_eq(disk[0]->flushes, 1);
+	GOOD(ask(host, writing(ask16(0x8a, 0, 40, 1000), 1000 * BLOCK)));
+	cr_assert_eq(memcmp(disk[0]->bytes + 40 * BLOCK, out, 1000 * BLOCK), 0);
+	GOOD(ask(host, writing((struct scsi_ask){ .cdb = { 0xaa, 0, 0, 0, 0, 1, 0, 0, 0, 1 },
+				       .inside = true,
+				       .lun = 1 },
+			       BLOCK)));
+	cr_assert_eq(memcmp(disk[1]->bytes + BLOCK, out, BLOCK), 0);
+	GOOD(ask(host, ask10(0x2a, 0, 3, 0)));
+	end();
+}
+
+Test(scsi_tgt_io, refuses_what_is_not_on_the_disk)
+{
+	begin();
+	CHECK(ask(host, reading(ask10(0x28, 0, LAST, 1), BLOCK)), 5, 0x21, 0);
+	CHECK(ask(host, reading(ask10(0x28, 0, LAST - 1, 2), 2 * BLOCK)), 5, 0x21, 0);
+	CHECK(ask(host, ask10(0x28, 0, LAST + 1, 0)), 5, 0x21, 0);
+	CHECK(ask(host, reading(ask16(0x88, 0, UINT64_MAX, 2), 2 * BLOCK)), 5, 0x21, 0);
+	CHECK(ask(host, reading(ask16(0x88, 0, 1ull << 55, 1), BLOCK)), 5, 0x21, 0);
+	CHECK(ask(host, writing(ask10(0x2a, 0, LAST, 1), BLOCK)), 5, 0x21, 0);
+	CHECK(ask(host, ask10(0x35, 0, LAST + 1, 0)), 5, 0x21, 0);
+	CHECK(ask(host, reading(ask10(0x28, 0x20, 0, 1), BLOCK)), 5, 0x24, 0);       /* RDPROTECT */
+	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x28, [9] = 4 } }), 5, 0x24, 0); /* NACA */
+	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x28 }, .cdb_len = 6 }), 5, 0x24, 0);
+	CHECK(ask(host, (struct scsi_ask){ .attr = SCSI_ACA }), 5, 0x24, 0);
+	end();
+}
+
+Test(scsi_tgt_io, residuals)
+{
+	struct scsi_ask got;
+
+	begin();
+	got = ask(host, reading(ask10(0x28, 0, 3, 2), 5 * BLOCK));
+	cr_assert(!got.status && !got.over && got.residual == 3 * BLOCK && got.moved == 2 * BLOCK);
+	forget();
+	got = ask(host, reading(ask10(0x28, 0, 3, 2), BLOCK + 100));
+	cr_assert(!got.status && got.over && got.residual == BLOCK - 100);
+	cr_assert_eq(got.moved, BLOCK + 100);
+	same(3, BLOCK + 100);
+	cr_assert_eq(in[BLOCK + 100], 0xee);
+	got = ask(host, reading(ask10(0x28, 0, 3, 2), 0));
+	cr_assert(!got.status && got.over && got.residual == 2 * BLOCK && !got.moved);
+	memset(in, 0, sizeof(in));
+	memcpy(in, disk[0]->bytes, 4 * BLOCK);
+	got = ask(host, writing(ask10(0x2a, 0, 0, 2), BLOCK));
+	CHECK(got, 5, 0x0e, 3);
+	cr_assert(got.over && got.residual == BLOCK && !got.moved);
+	got = ask(host, writing(ask10(0x2a, 0, 0, 1), 2 * BLOCK));
+	CHECK(got, 5, 0x0e, 3);
+	cr_assert(!got.over && got.residual == BLOCK);
+	same(0, 4 * BLOCK);
+	got = ask(host, writing(ask10(0x2a, 0, 0, 0), 100));
+	cr_assert(!got.status && !got.over && got.residual == 100);
+	end();
+}
+
+Test(scsi_tgt_io, errors_of_the_disk_have_their_sense)
+{
+	static const struct {
+		int status;
+		uint8_t key, asc, ascq;
+	} want[] = { { -EIO, 3, 0x11, 0 }, { -EHOSTUNREACH, 2, 4, 1 }, { -ETIMEDOUT, 2, 4, 1 },
+		{ -ENXIO, 5, 0x21, 0 }, { -EACCES, 7, 0x27, 0 }, { -EBADMSG, 4, 0x44, 0 } };
+
+	begin();
+	disk[0]->bad_off = 5 * BLOCK;
+	disk[0]->bad_len = 1;
+	for (unsigned i = 0; i < sizeof(want) / sizeof(*want); i++) {
+		disk[0]->bad_status = want[i].status;
+		CHECK(ask(host, reading(ask10(0x28, 0, 4, 3), 3 * BLOCK)), want[i].key, want[i].asc,
+			want[i].ascq);
+	}
+	disk[0]->fail_write = 9 * BLOCK;
+	CHECK(ask(host, writing(ask10(0x2a, 0, 9, 1), BLOCK)), 3, 0x0c, 0);
+	disk[0]->flush_status = -ENOSPC;
+	CHECK(ask(host, ask10(0x35, 0, 0, 0)), 7, 0x27, 7);
+	disk[0]->flush_status = 0;
+	end();
+}
+
+Test(scsi_tgt_io, verify_compares)
+{
+	struct scsi_ask got;
+
+	begin();
+	memcpy(out, disk[0]->bytes + 10 * BLOCK, 600 * BLOCK);
+	GOOD(ask(host, ask10(0x2f, 0, 10, 600)));
+	cr_assert_eq(disk[0]->hits[609], 1, "not read");
+	GOOD(ask(host, writing(ask10(0x2f, 2, 10, 600), 600 * BLOCK)));
+	out[BLOCK * 300 + 7] ^= 1;
+	got = ask(host, writing(ask10(0x2f, 2, 10, 600), 600 * BLOCK));
+	CHECK(got, 0xe, 0x1d, 0);
+	cr_assert(got.info_valid && got.info == BLOCK * 300 + 7);
+	CHECK(ask(host, writing(ask10(0x2f, 4, 10, 1), BLOCK)), 5, 0x24, 0);
+	memset(disk[0]->bytes, 5, 3 * BLOCK);
+	memset(out, 5, BLOCK);
+	GOOD(ask(host, writing(ask10(0x2f, 6, 0, 3), BLOCK)));
+	disk[0]->bytes[2 * BLOCK + 9] = 6;
+	CHECK(ask(host, writing(ask10(0x2f, 6, 0, 3), BLOCK)), 0xe, 0x1d, 0);
+	got = writing(ask10(0x2f, 6, 0, 2), BLOCK);
+	got.inside = true;
+	GOOD(ask(host, got));
+	disk[0]->bad_off = 11 * BLOCK;
+	disk[0]->bad_len = 1;
+	disk[0]->bad_status = -EIO;
+	CHECK(ask(host, ask16(0x8f, 0, 10, 2)), 3, 0x11, 0);
+	GOOD(ask(host, ask10(0x2f, 0, 10, 0)));
+	end();
+}
+
+Test(scsi_tgt_io, write_and_verify_reads_back)
+{
+	begin();
+	GOOD(ask(host, writing(ask10(0x2e, 2, 50, 600), 600 * BLOCK)));
+	cr_assert_eq(memcmp(disk[0]->bytes + 50 * BLOCK, out, 600 * BLOCK), 0);
+	disk[0]->falsify = 51 * BLOCK + 3;
+	CHECK(ask(host, writing(ask16(0x8e, 2, 50, 4), 4 * BLOCK)), 0xe, 0x1d, 0);
+	GOOD(ask(host, writing(ask16(0x8e, 0, 50, 4), 4 * BLOCK)));
+	end();
+}
+
+Test(scsi_tgt_io, write_same)
+{
+	struct scsi_ask got;
+
+	begin();
+	GOOD(ask(host, writing(ask10(0x41, 0, 2, 700), BLOCK)));
+	for (unsigned i = 2; i < 702; i++)
+		cr_assert_eq(memcmp(disk[0]->bytes + i * BLOCK, out, BLOCK), 0);
+	cr_assert_neq(memcmp(disk[0]->bytes + 702 * BLOCK, out, BLOCK), 0);
+	got = writing(ask16(0x93, 0, 900, 3), BLOCK);
+	got.inside = true;
+	GOOD(ask(host, got));
+	cr_assert_eq(memcmp(disk[0]->bytes + 902 * BLOCK, out, BLOCK), 0);
+	memset(out, 0, BLOCK);
+	GOOD(ask(host, writing(ask16(0x93, 8, 4, 5), BLOCK)));
+	cr_assert_eq(disk[0]->zeroed, 5 * BLOCK);
+	GOOD(ask(host, ask16(0x93, 1, 20, 6))); /* no data */
+	cr_assert_eq(disk[0]->zeroed, 11 * BLOCK);
+	cr_assert(!disk[0]->bytes[25 * BLOCK] && disk[0]->bytes[26 * BLOCK + 1]);
+	CHECK(ask(host, writing(ask10(0x41, 0, 2, 0), BLOCK)), 5, 0x24, 0);
+	CHECK(ask(host, writing(ask10(0x41, 0x10, 2, 1), BLOCK)), 5, 0x24, 0);
+	CHECK(ask(host, writing(ask10(0x41, 0, LAST - 1, 2), BLOCK)), 5, 0x21, 0);
+	CHECK(ask(host, writing(ask10(0x41, 0, 2, 2), BLOCK - 1)), 5, 0x24, 0);
+	disk[0]->bdev.lim.max[IO_ZERO] = 0;
+	CHECK(ask(host, writing(ask10(0x41, 8, 2, 2), BLOCK)), 5, 0x24, 0);
+	GOOD(ask(host, writing(ask10(0x41, 0, 950, 2), BLOCK)));
+	cr_assert(!disk[0]->bytes[951 * BLOCK + 1]);
+	end();
+}
+
+Test(scsi_tgt_io, unmap)
+{
+	struct scsi_ask unmap = { .cdb = { 0x42 } };
+	uint8_t list[8 + 16 * 3] = { 0, 54, 0, 48 };
+
+	begin();
+	wire_put_be(list + 8, 8, 4);
+	wire_put_be(list + 16, 4, 3);
+	wire_put_be(list + 24 + 16, 8, LAST - 1);
+	wire_put_be(list + 32 + 16, 4, 1);
+	wire_put_be(unmap.cdb + 7, 2, sizeof(list));
+	GOOD(ask(host, listing(unmap, list, sizeof(list))));
+	cr_assert_eq(disk[0]->zeroed, 4 * BLOCK);
+	cr_assert(!disk[0]->bytes[6 * BLOCK + 1] && !disk[0]->bytes[SIZE - 1]);
+	wire_put_be(list + 32 + 16, 4, 2);
+	CHECK(ask(host, listing(unmap, list, sizeof(list))), 5, 0x21, 0);
+	cr_assert_eq(disk[0]->zeroed, 4 * BLOCK, "before its list was checked");
+	wire_put_be(list + 2, 2, 0xffff); /* more than came: what came counts */
+	wire_put_be(list + 32 + 16, 4, 1);
+	GOOD(ask(host, listing(unmap, list, sizeof(list))));
+	wire_put_be(unmap.cdb + 7, 2, sizeof(list) + 1);
+	CHECK(ask(host, listing(unmap, list, sizeof(list))), 5, 0x24, 0);
+	wire_put_be(unmap.cdb + 7, 2, 7);
+	CHECK(ask(host, listing(unmap, list, 7)), 5, 0x1a, 0);
+	wire_put_be(unmap.cdb + 7, 2, 8);
+	GOOD(ask(host, listing(unmap, list, 8)));
+	wire_put_be(unmap.cdb + 7, 2, 0);
+	GOOD(ask(host, unmap));
+	wire_put_be(out + 2, 2, 16 * 257);
+	wire_put_be(unmap.cdb + 7, 2, 8 + 16 * 257);
+	CHECK(ask(host, writing(unmap, 8 + 16 * 257)), 5, 0x26, 0);
+	disk[0]->bdev.lim.max[IO_TRIM] = 0;
+	CHECK(ask(host, unmap), 5, 0x20, 0);
+	end();
+}
+
+Test(scsi_tgt_io, compare_and_write)
+{
+	struct scsi_ask caw = { .cdb = { 0x89, [9] = 6, [13] = 2 }, .want_out = 4 * BLOCK }, got;
+
+	begin();
+	CHECK(ask(host, caw), 5, 0x20, 0);
+	disk[0]->bdev.lim.max[IO_COMPARE_WRITE] = 8 * BLOCK;
+	memcpy(out, disk[0]->bytes + 6 * BLOCK, 2 * BLOCK);
+	GOOD(ask(host, caw));
+	cr_assert_eq(memcmp(disk[0]->bytes + 6 * BLOCK, out + 2 * BLOCK, 2 * BLOCK), 0);
+	memcpy(out, disk[0]->bytes + 6 * BLOCK, 2 * BLOCK);
+	out[700] ^= 1;
+	caw.inside = true;
+	got = ask(host, caw);
+	CHECK(got, 0xe, 0x1d, 0);
+	cr_assert(got.info_valid && got.info == 700);
+	caw.cdb[13] = 9;
+	caw.want_out = 18 * BLOCK;
+	CHECK(ask(host, caw), 5, 0x24, 0);
+	caw.cdb[13] = 0;
+	caw.want_out = 0;
+	GOOD(ask(host, caw));
+	end();
+}
+
+Test(scsi_tgt_io, a_disk_that_is_read_only)
+{
+	uint8_t mode[4];
+
+	set_up();
+	rig.ro = true;
+	cr_assert_eq(scsi_rig_start(&rig, &why), 0);
+	host = scsi_host_dial(&rig, 1);
+	ready(host);
+	CHECK(ask(host, writing(ask10(0x2a, 0, 0, 1), BLOCK)), 7, 0x27, 0);
+	CHECK(ask(host, writing(ask10(0x41, 0, 0, 1), BLOCK)), 7, 0x27, 0);
+	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x42 } }), 7, 0x27, 0);
+	GOOD(ask(host, reading(ask10(0x28, 0, 0, 1), BLOCK)));
+	GOOD(ask(host,
+		(struct scsi_ask){ .cdb = { 0x1a, 8, 0x3f, 0, 4 }, .in = mode, .want_in = 4 }));
+	cr_assert_eq(mode[2], 0x90);
+	end();
+}

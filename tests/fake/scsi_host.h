@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A SCSI transport without a wire: initiators in the target's own process, whose commands and data
+ * are passed from memory to memory. Asks are sent and answered by messages, so a connection may
+ * live on another thread's loop. */
+#pragma once
+#include "scsi.h"
+
+#define SCSI_HOST_DEPTH 32
+#define SCSI_HOST_LUNS  4
+
+struct scsi_rig { /* zero but for the first ones */
+	struct loop *loop, **loops;
+	unsigned nloops;
+	struct bdev *disk[SCSI_HOST_LUNS];
+	unsigned disks;
+	bool ro;
+	uint32_t buffer; /* 0: 128 KiB */
+	/* its own */
+	struct target target;
+	struct scsi_target *scsi;
+};
+int scsi_rig_start(struct scsi_rig *, struct diag *);
+int scsi_rig_stop(struct scsi_rig *, struct diag *);
+
+struct scsi_host;
+/* An initiator port of that number; each call is a nexus of its own, of the same port. */
+struct scsi_host *scsi_host_dial(struct scsi_rig *, unsigned port);
+void scsi_host_leave(struct scsi_host *); /* frees it, too */
+
+struct scsi_ask {
+	/* set by the caller, who keeps it until done */
+	uint8_t cdb[SCSI_CDB], lun, attr;
+	uint8_t cdb_len; /* 0: by the opcode */
+	uint64_t tag;
+	const uint8_t *out;
+	uint8_t *in;
+	uint32_t want_out, want_in;
+	bool slow;   /* data that is pulled comes only with scsi_host_give() */
+	bool inside; /* the data comes along */
+	/* the answer */
+	volatile int done;
+	uint32_t moved; /* bytes in or out */
+	uint8_t status, key, asc, ascq;
+	bool over, info_valid;
+	uint32_t residual, info;
+	unsigned order; /* of answers of this host */
+	/* the rig's */
+	struct scsi_host *host;
+	struct loop_msg hop;
+};
+void scsi_host_send(struct scsi_host *, struct scsi_ask *);
+void scsi_host_give(struct scsi_host *); /* what slow asks wait for */
+/* Runs the loop until it is answered. */
+void scsi_host_ask(struct scsi_host *, struct scsi_ask *);
+/* A task management function; gives its answer. */
+int scsi_host_manage(struct scsi_host *, uint8_t function, uint8_t lun, uint64_t tag);
