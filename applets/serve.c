@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* serve: offer disks to other hosts as a target, until stopped. */
 #include "fronts.h"
+#include "iscsi.h"
 #include <errno.h>
+#include <string.h>
 
 struct serve_options {
 	struct opt_common common;
 	struct daemon_options life;
-	struct serve_want want;
-	bool nvmf;
+	struct serve_want want; /* of all protocols; without secrets */
+	const char *secret_file[2];
+	bool nvmf, iscsi;
 };
+enum serve_part { SERVE_FIRST, SERVE_NVMF, SERVE_ISCSI, SERVE_PARTS };
 
 #define AT(field) offsetof(struct serve_options, field)
 static const struct opt rows[] = {
-	{ "nvmf", 0, OPT_FLAG, AT(nvmf), NULL, "run an NVMe-oF target" },
+	{ "nvmf", 0, OPT_PART, AT(nvmf), NULL, "run an NVMe-oF target at the addresses behind it",
+		SERVE_NVMF },
+	{ "iscsi", 0, OPT_PART, AT(iscsi), NULL, "run an iSCSI target at the addresses behind it",
+		SERVE_ISCSI },
 	{ "rdma", 0, OPT_LIST, AT(want.rdma), "ADDRESS",
 		"listen for RDMA at [HOST]:PORT[?rdma=verbs|iwarp|auto][&crc=0]; repeatable" },
 	{ "tcp", 0, OPT_LIST, AT(want.tcp), "ADDRESS",
@@ -21,6 +28,18 @@ static const struct opt rows[] = {
 		"NQN of the next disk's subsystem; the same NQN adds a namespace; repeatable" },
 	{ "allow-host", 0, OPT_LIST, AT(want.allow_host), "NQN",
 		"host NQN allowed to connect; default any; repeatable" },
+	{ "iqn", 0, OPT_LIST, AT(want.iqn), "NAME",
+		"name of the next disk's iSCSI target; the same name adds a LUN; repeatable" },
+	{ "allow-initiator", 0, OPT_LIST, AT(want.allow_initiator), "NAME",
+		"iSCSI initiator allowed to log in; default any; repeatable" },
+	{ "user", 0, OPT_TEXT, AT(want.user[0]), "NAME",
+		"CHAP user name that iSCSI initiators must have" },
+	{ "secret-file", 0, OPT_TEXT, AT(secret_file[0]), "FILE",
+		"file with the CHAP secret of initiators" },
+	{ "target-user", 0, OPT_TEXT, AT(want.user[1]), "NAME",
+		"CHAP name of this target; default its iSCSI name" },
+	{ "target-secret-file", 0, OPT_TEXT, AT(secret_file[1]), "FILE",
+		"file with this target's CHAP secret, for mutual CHAP" },
 	DAEMON_ROWS(struct serve_options, life),
 	{ 0 },
 };
@@ -40,34 +59,103 @@ static const struct opt_foreign foreign[] = {
 	{ 0 },
 };
 
+/* What is behind the protocol; with one protocol alone the order does not matter. */
+static int pick(struct call *call, const char *option, const struct opt_list *all, unsigned part,
+	bool alone, struct opt_list *to)
+{
+	for (unsigned i = 0; i < all->count; i++) {
+		if (!alone && !all->part[i])
+			return diag_set(call->diag, DIAG_USAGE, EINVAL,
+				"--%s %s: stands before the protocol it belongs to", option,
+				all->item[i]);
+		if (alone || all->part[i] == part)
+			to->item[to->count++] = all->item[i];
+	}
+	return 0;
+}
+
+static int split(struct call *call, const char *protocol, unsigned part, struct serve_want *want)
+{
+	const struct serve_options *opts = call->opts;
+	bool alone = !(opts->nvmf && opts->iscsi);
+	int err = pick(call, "rdma", &opts->want.rdma, part, alone, &want->rdma);
+
+	if (!err)
+		err = pick(call, "tcp", &opts->want.tcp, part, alone, &want->tcp);
+	if (!err && !want->rdma.count && !want->tcp.count)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"no listen address given for %s: expected --rdma ADDRESS or --tcp ADDRESS",
+			protocol);
+	return err;
+}
+
+static int split_iscsi(struct call *call, struct serve_want *want, char secret[2][258])
+{
+	static const char *const options[] = { "--secret-file", "--target-secret-file" };
+	const struct serve_options *opts = call->opts;
+	int err = split(call, "--iscsi", SERVE_ISCSI, want);
+
+	if (!err && want->rdma.count)
+		return diag_set(call->diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"--rdma %s: --iscsi is served over TCP only", want->rdma.item[0]);
+	want->iqn = opts->want.iqn;
+	want->allow_initiator = opts->want.allow_initiator;
+	for (unsigned i = 0; !err && i < 2; i++) {
+		want->user[i] = opts->want.user[i];
+		if (!opts->secret_file[i] != !opts->want.user[i] && !(i && opts->secret_file[i]))
+			return diag_set(call->diag, DIAG_USAGE, EINVAL,
+				"%s and its user belong together", options[i]);
+		if (!opts->secret_file[i])
+			continue;
+		err = secret_of_file(call, opts->secret_file[i], secret[i], 258, call->diag);
+		want->secret[i] = secret[i];
+	}
+	return err;
+}
+
 static int serve_main(struct call *call)
 {
 	const struct serve_options *opts = call->opts;
+	struct serve_want nvmf = { .nqn = opts->want.nqn, .allow_host = opts->want.allow_host },
+			  iscsi = { 0 };
+	char secret[2][258] = { 0 };
 	const struct front_want fronts[] = {
-		{ &front_nvme, opts->nvmf, &opts->want },
+		{ &front_nvme, opts->nvmf, &nvmf },
+		{ &front_iscsi, opts->iscsi, &iscsi },
 	};
+	int err = 0;
 
-	if (!opts->nvmf)
-		return diag_set(
-			call->diag, DIAG_USAGE, EINVAL, "no protocol given: expected --nvmf");
-	if (!opts->want.rdma.count && !opts->want.tcp.count)
+	if (!opts->nvmf && !opts->iscsi)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"no listen address given: expected --rdma ADDRESS or --tcp ADDRESS");
-	loop_fds_raise();
-	return daemon_run(call, &opts->life, fronts, sizeof(fronts) / sizeof(*fronts));
+			"no protocol given: expected --nvmf or --iscsi");
+	if (!opts->iscsi && (opts->want.iqn.count || opts->want.allow_initiator.count ||
+				    opts->want.user[0] || opts->secret_file[0]))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--iqn, --allow-initiator, --user and --secret-file need --iscsi");
+	if (opts->nvmf)
+		err = split(call, "--nvmf", SERVE_NVMF, &nvmf);
+	if (!err && opts->iscsi)
+		err = split_iscsi(call, &iscsi, secret);
+	if (!err) {
+		loop_fds_raise();
+		err = daemon_run(call, &opts->life, fronts, sizeof(fronts) / sizeof(*fronts));
+	}
+	explicit_bzero(secret, sizeof(secret));
+	return err;
 }
 
 const struct applet applet_serve = {
 	.name = "serve",
 	.operands = "URI...",
 	.schemes = SCHEME_DISK,
-	.summary = "serve disks as an NVMe-oF target",
+	.summary = "serve disks as an NVMe-oF or iSCSI target",
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct serve_options),
 	.foreign = foreign,
 	.examples = "  rdmastor serve disk.img --nvmf --tcp :4420\n"
 		    "  rdmastor serve /dev/sdb --nvmf --rdma :4420 --tcp :4420 --allow-host NQN\n"
+		    "  rdmastor serve disk.img --iscsi --tcp :3260\n"
 		    "  rdmastor serve nbd://10.0.0.7/vm1 --nvmf --tcp :4420 --ro\n",
 	.min = 1,
 	.max = 255,

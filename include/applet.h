@@ -14,6 +14,7 @@ enum opt_type {
 	OPT_FLAG, /* bool */
 	OPT_TEXT, /* const char * */
 	OPT_LIST, /* struct opt_list: repeatable */
+	OPT_PART, /* bool; what is in lists behind it belongs to it. Its number is the row's min */
 	/* Numbers, which need a range */
 	OPT_U32,   /* uint32_t, whole number */
 	OPT_SIZE,  /* uint64_t, K M G T */
@@ -39,6 +40,7 @@ enum opt_type {
 #define OPT_LIST_MAX 32
 struct opt_list {
 	const char *item[OPT_LIST_MAX];
+	uint8_t part[OPT_LIST_MAX]; /* the number of the last OPT_PART before it; 0: none */
 	unsigned count;
 };
 

@@ -19,8 +19,12 @@ extern const struct front_kind front_nbd;
 extern const struct front_kind front_nbd_dev; /* /dev/nbdN, by the kernel's NBD client */
 extern const struct front_kind front_ublk;    /* /dev/ublkbN */
 
-struct serve_want {
+struct serve_want {                /* of one protocol; the others' members are empty */
 	struct opt_list rdma, tcp; /* listen addresses */
 	struct opt_list nqn, allow_host;
+	struct opt_list iqn, allow_initiator;
+	/* CHAP: [0] of initiators, [1] of the target; secrets read already, NULL = none */
+	const char *user[2], *secret[2];
 };
-extern const struct front_kind front_nvme; /* an NVMe-oF target */
+extern const struct front_kind front_nvme;  /* an NVMe-oF target */
+extern const struct front_kind front_iscsi; /* an iSCSI target */

@@ -86,8 +86,8 @@ static bool find_letter(const struct applet *applet, char letter, struct opt *ro
 
 bool opt_takes_arg(const struct opt *row)
 {
-	return row->type != OPT_FLAG && row->type != OPT_REST && row->type != OPT_HELP &&
-	       row->type != OPT_MAYBE;
+	return row->type != OPT_FLAG && row->type != OPT_PART && row->type != OPT_REST &&
+	       row->type != OPT_HELP && row->type != OPT_MAYBE;
 }
 
 bool opt_is_number(const struct opt *row)
@@ -165,7 +165,8 @@ struct parser {
 	int argc, next; /* the word after the current one */
 	char **argv;
 	bool help, rest;
-	int rc; /* the first error; later ones are not reported */
+	int rc;       /* the first error; later ones are not reported */
+	uint8_t part; /* number of the last OPT_PART */
 };
 
 static struct diag *first_error(struct parser *parser)
@@ -239,6 +240,7 @@ static int store_text(
 	if (list->count == OPT_LIST_MAX)
 		return diag_set(first_error(parser), DIAG_USAGE, E2BIG,
 			"%s: must not be given more than %d times", typed, OPT_LIST_MAX);
+	list->part[list->count] = parser->part;
 	list->item[list->count++] = value;
 	return 0;
 }
@@ -310,6 +312,10 @@ static int store(struct parser *parser, const struct opt *row, const char *typed
 		return store_text(parser, row, typed, value);
 	case OPT_HELP:
 		parser->help = true;
+		return 0;
+	case OPT_PART:
+		parser->part = (uint8_t)row->min;
+		*(bool *)at = true;
 		return 0;
 	case OPT_REST:
 		parser->rest = true;

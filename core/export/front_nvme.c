@@ -2,14 +2,12 @@
 /* Export disks as namespaces of an NVMe-oF target over RDMA and TCP. core/proto/nvme serves
  * them. */
 #include "disk_open.h"
+#include "front.h"
 #include "fronts.h"
 #include "kernel_rdma.h"
 #include "names.h"
 #include "nvmf_target.h"
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,42 +18,11 @@ struct nvme_front {
 	struct disk_identity id[NVME_TARGET_DISKS];
 };
 
-/* The same address for RDMA and TCP makes one listener. ways 0: RDMA, with the keys in the
- * address. */
 static int add_listen(
 	struct nvme_target_options *opt, const char *given, unsigned ways, struct diag *diag)
 {
-	char text[ADDR_TEXT + 64];
-	struct addr_rdma how = { 0 };
-	struct addr at = { 0 };
-	int err = 0;
-
-	if (snprintf(text, sizeof(text), "%s", given) >= (int)sizeof(text))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "address '%.40s...' is too long", given);
-	if (!strncmp(text, "unix:", 5))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"NVMe-oF can't be served on a unix socket: expected [HOST]:PORT");
-	if (!(ways & WAY_TCP)) {
-		err = addr_rdma(&how, text, diag);
-		ways = (how.verbs ? WAY_VERBS : 0u) | (how.iwarp ? WAY_IWARP : 0u);
-	}
-	if (!err)
-		err = addr_parse(&at, text, NVME_PORT, diag);
-	if (err)
-		return err;
-	for (unsigned i = 0; i < opt->listens; i++)
-		if (opt->listen[i].at.len == at.len &&
-			!memcmp(&opt->listen[i].at.ss, &at.ss, at.len)) {
-			opt->listen[i].ways |= ways;
-			opt->listen[i].no_crc |= how.no_crc;
-			return 0;
-		}
-	if (opt->listens == NVME_TARGET_LISTENS)
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"too many listen addresses: must be 1 to %d", NVME_TARGET_LISTENS);
-	opt->listen[opt->listens++] =
-		(struct ways_listen){ .at = at, .ways = ways, .no_crc = how.no_crc };
-	return 0;
+	return front_listen_add(
+		opt->listen, &opt->listens, "NVMe-oF", NVME_PORT, given, ways, diag);
 }
 
 static int check_nqn(const char *name, const char *nqn, struct diag *diag)
@@ -189,38 +156,8 @@ static int start(struct front *front)
 	return err;
 }
 
-/* For a target on all addresses print the first that other hosts can use, IPv4 before IPv6. */
-static void host_text(const struct addr *addr, char text[ADDR_TEXT])
-{
-	struct ifaddrs *all = NULL;
-	struct addr best = { .ss.ss_family = AF_INET, .len = sizeof(struct sockaddr_in) };
-
-	if (!addr_is_any(addr)) {
-		addr_host(addr, text);
-		return;
-	}
-	((struct sockaddr_in *)&best.ss)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	getifaddrs(&all);
-	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-		const struct sockaddr_in6 *in6 = (const void *)i->ifa_addr;
-		bool v4 = in6 && in6->sin6_family == AF_INET,
-		     v6 = in6 && in6->sin6_family == AF_INET6;
-
-		if (i->ifa_flags & IFF_LOOPBACK || !(i->ifa_flags & IFF_UP) ||
-			(!v4 && (!v6 || IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))))
-			continue;
-		if (v6 && (!addr_is_local(&best) || addr->ss.ss_family == AF_INET))
-			continue;
-		best.len = v4 ? sizeof(struct sockaddr_in) : sizeof(*in6);
-		memcpy(&best.ss, i->ifa_addr, best.len);
-		if (v4)
-			break;
-	}
-	freeifaddrs(all);
-	addr_host(&best, text);
-}
-
-/* Marks commands for hosts with an iWARP device only; a comment for the shell. */
+/* What only hosts with an iWARP device can run is marked as such, by a comment that a shell
+ * ignores. */
 #define IWARP_ONLY " # the host needs an iWARP device, such as siw"
 
 static void show_way(struct out *out, const struct addr *bound, const char *nqn, bool rdma,
@@ -230,7 +167,7 @@ static void show_way(struct out *out, const struct addr *bound, const char *nqn,
 	const char *trtype = rdma ? "rdma" : "tcp", *upper = rdma ? "RDMA" : "TCP";
 	bool v6;
 
-	host_text(bound, host);
+	front_host_text(bound, host);
 	v6 = strchr(host, ':');
 	out_object(out, NULL);
 	out_text(out, "transport", NULL, "%s", trtype);

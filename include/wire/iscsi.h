@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iSCSI: layouts and constants of the PDUs that login, discovery and logout are made of. Sections
- * are those of RFC 7143. */
+/* iSCSI: layouts and constants of PDUs. Sections are those of RFC 7143. */
 #pragma once
 #include "wire.h"
 
@@ -16,13 +15,20 @@
 /* 11.2.1.2 */
 enum iscsi_opcode {
 	ISCSI_NOP_OUT = 0x00,
+	ISCSI_SCSI_CMD = 0x01,
+	ISCSI_TASK_REQ = 0x02,
 	ISCSI_LOGIN_REQ = 0x03,
 	ISCSI_TEXT_REQ = 0x04,
+	ISCSI_DATA_OUT = 0x05,
 	ISCSI_LOGOUT_REQ = 0x06,
 	ISCSI_NOP_IN = 0x20,
+	ISCSI_SCSI_RSP = 0x21,
+	ISCSI_TASK_RSP = 0x22,
 	ISCSI_LOGIN_RSP = 0x23,
 	ISCSI_TEXT_RSP = 0x24,
+	ISCSI_DATA_IN = 0x25,
 	ISCSI_LOGOUT_RSP = 0x26,
+	ISCSI_R2T = 0x31,
 	ISCSI_ASYNC = 0x32,
 	ISCSI_REJECT = 0x3f,
 };
@@ -47,6 +53,109 @@ struct iscsi_bhs { /* 11.2.1; what is common to all */
 	uint8_t rest[28];
 };
 WIRE_SIZE(struct iscsi_bhs, ISCSI_BHS);
+
+/* 11.3.1; the attribute in the lowest bits is SAM's plus one, but 0 is SIMPLE, too */
+#define ISCSI_CMD_READ    0x40
+#define ISCSI_CMD_WRITE   0x20
+#define ISCSI_ATTR(flags) ((flags)&7)
+enum iscsi_attr {
+	ISCSI_UNTAGGED,
+	ISCSI_SIMPLE,
+	ISCSI_ORDERED,
+	ISCSI_HEAD_OF_QUEUE,
+	ISCSI_ATTR_ACA
+};
+
+struct iscsi_scsi_cmd { /* 11.3 */
+	uint8_t opcode, flags, reserved[2], ahs_len;
+	be24 data_len;
+	uint8_t lun[8];
+	be32 itt, expected, cmdsn, exp_statsn;
+	uint8_t cdb[16];
+};
+WIRE_SIZE(struct iscsi_scsi_cmd, ISCSI_BHS);
+
+/* 11.4.1, 11.7.3: residual counts; in a Data-In, the status is there */
+#define ISCSI_OVERFLOW  0x04
+#define ISCSI_UNDERFLOW 0x02
+#define ISCSI_STATUS    0x01
+
+struct iscsi_scsi_rsp { /* 11.4; data: a 16-bit length and the sense data */
+	uint8_t opcode, flags, response, status, ahs_len;
+	be24 data_len;
+	uint8_t reserved[8];
+	be32 itt, snack_tag, statsn, exp_cmdsn, max_cmdsn, exp_datasn, bidi_residual, residual;
+};
+WIRE_SIZE(struct iscsi_scsi_rsp, ISCSI_BHS);
+
+struct iscsi_task_req { /* 11.5; the function is in the flags */
+	uint8_t opcode, flags, reserved[2], ahs_len;
+	be24 data_len;
+	uint8_t lun[8];
+	be32 itt, ref_itt, cmdsn, exp_statsn, ref_cmdsn, exp_datasn;
+	uint8_t reserved2[8];
+};
+WIRE_SIZE(struct iscsi_task_req, ISCSI_BHS);
+/* 11.5.1 */
+enum iscsi_task_function {
+	ISCSI_ABORT_TASK = 1,
+	ISCSI_ABORT_TASK_SET = 2,
+	ISCSI_CLEAR_ACA = 3,
+	ISCSI_CLEAR_TASK_SET = 4,
+	ISCSI_LUN_RESET = 5,
+	ISCSI_WARM_RESET = 6,
+	ISCSI_COLD_RESET = 7,
+	ISCSI_TASK_REASSIGN = 8,
+};
+/* 11.6.1 */
+enum iscsi_task_response {
+	ISCSI_TASK_COMPLETE = 0,
+	ISCSI_TASK_NONE = 1,
+	ISCSI_TASK_NO_LUN = 2,
+	ISCSI_TASK_NO_REASSIGN = 4,
+	ISCSI_TASK_UNSUPPORTED = 5,
+	ISCSI_TASK_REJECTED = 255,
+};
+
+struct iscsi_task_rsp { /* 11.6 */
+	uint8_t opcode, flags, response, reserved, ahs_len;
+	be24 data_len;
+	uint8_t reserved2[8];
+	be32 itt;
+	uint8_t reserved3[4];
+	be32 statsn, exp_cmdsn, max_cmdsn;
+	uint8_t reserved4[12];
+};
+WIRE_SIZE(struct iscsi_task_rsp, ISCSI_BHS);
+
+struct iscsi_data_out { /* 11.7 */
+	uint8_t opcode, flags, reserved[2], ahs_len;
+	be24 data_len;
+	uint8_t lun[8];
+	be32 itt, ttt;
+	uint8_t reserved2[4];
+	be32 exp_statsn;
+	uint8_t reserved3[4];
+	be32 datasn, offset;
+	uint8_t reserved4[4];
+};
+WIRE_SIZE(struct iscsi_data_out, ISCSI_BHS);
+
+struct iscsi_data_in { /* 11.7 */
+	uint8_t opcode, flags, reserved, status, ahs_len;
+	be24 data_len;
+	uint8_t lun[8];
+	be32 itt, ttt, statsn, exp_cmdsn, max_cmdsn, datasn, offset, residual;
+};
+WIRE_SIZE(struct iscsi_data_in, ISCSI_BHS);
+
+struct iscsi_r2t { /* 11.8 */
+	uint8_t opcode, flags, reserved[2], ahs_len;
+	be24 data_len;
+	uint8_t lun[8];
+	be32 itt, ttt, statsn, exp_cmdsn, max_cmdsn, r2tsn, offset, desired;
+};
+WIRE_SIZE(struct iscsi_r2t, ISCSI_BHS);
 
 struct iscsi_login_req { /* 11.12 */
 	uint8_t opcode, flags, version_max, version_min, ahs_len;
@@ -187,6 +296,8 @@ struct iscsi_reject { /* 11.17 */
 	uint8_t reserved4[8];
 };
 WIRE_SIZE(struct iscsi_reject, ISCSI_BHS);
+/* 11.17.1 */
+enum iscsi_reject_reason { ISCSI_REJECT_UNSUPPORTED = 0x05, ISCSI_REJECT_TOO_MANY = 0x06 };
 
 /* 12.1.3, and the IANA registry of CHAP algorithms for 6 to 8 */
 enum iscsi_chap_alg {
