@@ -37,6 +37,8 @@ void scsi_target_free(struct scsi_target *target)
 	if (!target)
 		return;
 	assert(!target->nexuses);
+	for (unsigned i = 0; i < target->lus; i++)
+		scsi_pr_free(&target->lu[i]);
 	pthread_mutex_destroy(&target->lock);
 	free(target);
 }
@@ -73,6 +75,9 @@ uint32_t scsi_ua_take(struct scsi_nexus *nexus, const struct scsi_lu *lu)
 		[UA_LUNS] = SCSI_CHECK(KEY_ATTENTION, 0x3f, 0x0e),
 		[UA_CAPACITY] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x09),
 		[UA_MODE] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x01),
+		[UA_PREEMPTED] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x03),
+		[UA_RELEASED] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x04),
+		[UA_REGISTRATIONS] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x05),
 	};
 	uint32_t *pending = &nexus->ua[lu->index];
 	unsigned first, bits = __atomic_load_n(pending, __ATOMIC_ACQUIRE);
@@ -259,6 +264,8 @@ void scsi_nexus_free(struct scsi_nexus *nexus)
 	if (!nexus)
 		return;
 	pthread_mutex_lock(&nexus->target->lock);
+	for (unsigned i = 0; i < nexus->target->lus; i++)
+		scsi_reserve_end(&nexus->target->lu[i], nexus);
 	*nexus->link = nexus->next;
 	if (nexus->next)
 		nexus->next->link = nexus->link;

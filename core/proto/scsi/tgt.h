@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The device server's insides: logical units and nexuses (tgt.c), the table of commands
  * (tgt_ops.c), commands that move blocks (tgt_io.c), those that describe the unit (tgt_info.c,
- * tgt_mode.c). */
+ * tgt_mode.c), reservations (tgt_pr.c), task management (tgt_tmf.c). */
 #pragma once
 #include "scsi.h"
 #include "wire.h"
@@ -46,7 +46,17 @@ enum scsi_key {
 #define SCSI_NO_SAVING     SCSI_CHECK(KEY_ILLEGAL, 0x39, 0x00)
 
 /* Unit attentions, as bits, those to report first first. */
-enum scsi_ua { UA_POWER_ON, UA_RESET, UA_LUNS, UA_CAPACITY, UA_MODE, UA_COUNT };
+enum scsi_ua {
+	UA_POWER_ON,
+	UA_RESET,
+	UA_LUNS,
+	UA_CAPACITY,
+	UA_MODE,
+	UA_PREEMPTED,     /* reservations */
+	UA_RELEASED,      /* reservations */
+	UA_REGISTRATIONS, /* preempted */
+	UA_COUNT
+};
 
 struct scsi_lu {
 	struct scsi_target *target;
@@ -57,6 +67,12 @@ struct scsi_lu {
 	uint8_t index, shift;
 	/* atomic: set by MODE SELECT */
 	bool write_through, protect;
+	uint32_t reserved; /* atomic: there is a reservation */
+	/* under the target's lock */
+	struct scsi_registrant *registrants, *holder;
+	uint8_t type; /* of the holder's reservation */
+	uint32_t generation;
+	const struct scsi_nexus *spc2; /* that has it by RESERVE 6 */
 };
 
 struct scsi_target {
@@ -88,6 +104,9 @@ struct scsi_nexus {
 	struct loop_work tmf_turn;
 	struct target_fence fence; /* of a reset */
 	bool fencing;
+	struct scsi_cmd *preempting; /* PREEMPT AND ABORT, while its fence is on its way */
+	struct target_fence preempt;
+	uint32_t preempted; /* atomic: units where its commands are to be aborted; bits */
 };
 
 /* One row per command. */
@@ -111,7 +130,10 @@ enum scsi_op_flag { /* and those of enum target_cmd_flag */
 	OP_BUFFER = 32,  /* needs a data buffer although no data comes */
 	OP_WRITES = 64,  /* changes blocks */
 	OP_NO_LUN = 128, /* answered by a logical unit that does not exist, too */
-	OP_NO_UA = 256,  /* reports no unit attention */
+	OP_NO_UA = 256,  /* reports no unit attention; not bound by RESERVE 6 */
+	OP_FREE = 512,   /* allowed whoever has a persistent reservation */
+	OP_READS = 1024, /* allowed unless that is exclusive access */
+	OP_RELEASE = 2048,
 };
 extern const struct scsi_op scsi_ops[];
 static inline unsigned scsi_cdb_len(uint8_t opcode)
@@ -143,7 +165,14 @@ void scsi_sense_put(uint8_t sense[SCSI_SENSE], uint32_t status);
 
 /* tgt_tmf.c */
 void scsi_tmf_turn(struct loop_work *);
-void scsi_aborted(struct scsi_cmd *); /* ends one that is, before its next piece */
+void scsi_preempt_abort(struct scsi_cmd *); /* works off its fence */
+void scsi_aborted(struct scsi_cmd *);       /* ends one that is, before its next piece */
+
+/* tgt_pr.c */
+uint32_t scsi_pr_check(const struct scsi_cmd *);
+/* The RESERVE 6 of that nexus, or of any (NULL), is over; under the lock. */
+void scsi_reserve_end(struct scsi_lu *, const struct scsi_nexus *);
+void scsi_pr_free(struct scsi_lu *);
 
 /* tgt_ops.c */
 /* len bytes at p are the answer, of which the initiator gets what it has room for. */
@@ -167,5 +196,9 @@ void scsi_inquiry_work(struct scsi_cmd *), scsi_sense_work(struct scsi_cmd *),
 	scsi_capacity10_work(struct scsi_cmd *), scsi_capacity16_work(struct scsi_cmd *),
 	scsi_luns_work(struct scsi_cmd *), scsi_opcodes_work(struct scsi_cmd *),
 	scsi_groups_work(struct scsi_cmd *);
+uint32_t scsi_pr_in_check(struct scsi_cmd *), scsi_pr_out_check(struct scsi_cmd *),
+	scsi_reserve_check(struct scsi_cmd *);
+void scsi_pr_in_work(struct scsi_cmd *), scsi_pr_out_work(struct scsi_cmd *),
+	scsi_reserve_work(struct scsi_cmd *), scsi_release_work(struct scsi_cmd *);
 uint32_t scsi_mode_sense_check(struct scsi_cmd *), scsi_mode_select_check(struct scsi_cmd *);
 void scsi_mode_sense_work(struct scsi_cmd *), scsi_mode_select_work(struct scsi_cmd *);

@@ -93,18 +93,25 @@ static bool waits(const struct scsi_nexus *nexus)
 	return false;
 }
 
+static struct scsi_nexus *nexus_of(struct scsi_target *target, const struct target_conn *conn)
+{
+	struct scsi_nexus *nexus;
+
+	pthread_mutex_lock(&target->lock);
+	nexus = target->nexuses;
+	while (nexus && nexus->conn != conn)
+		nexus = nexus->next;
+	pthread_mutex_unlock(&target->lock);
+	return nexus;
+}
+
 /* On the other connection's loop. */
 static bool reset_there(const struct target_fence *fence, const struct target_conn *conn)
 {
 	const struct scsi_nexus *nexus = container_of(fence, struct scsi_nexus, fence);
 	struct scsi_target *target = nexus->target;
-	struct scsi_nexus *other;
+	struct scsi_nexus *other = nexus_of(target, conn);
 
-	pthread_mutex_lock(&target->lock);
-	other = target->nexuses;
-	while (other && other->conn != conn)
-		other = other->next;
-	pthread_mutex_unlock(&target->lock);
 	if (!other || other == nexus)
 		return false;
 	return abort_all(other, nexus->tmfs, scsi_lu_find(target, nexus->tmfs->lun), true);
@@ -116,13 +123,53 @@ static void reset_back(struct target_fence *fence)
 	const struct scsi_tmf *tmf = nexus->tmfs;
 	struct scsi_target *target = nexus->target;
 
-	for (unsigned i = 0; i < target->lus; i++)
-		if (tmf->function == SCSI_TARGET_RESET ||
-			&target->lu[i] == scsi_lu_find(target, tmf->lun))
-			scsi_ua_post(&target->lu[i], UA_RESET, NULL);
+	for (unsigned i = 0; i < target->lus; i++) {
+		if (tmf->function != SCSI_TARGET_RESET &&
+			&target->lu[i] != scsi_lu_find(target, tmf->lun))
+			continue;
+		pthread_mutex_lock(&target->lock);
+		scsi_reserve_end(&target->lu[i], NULL);
+		pthread_mutex_unlock(&target->lock);
+		scsi_ua_post(&target->lu[i], UA_RESET, NULL);
+	}
 	nexus->fencing = false;
 	loop_work_add(nexus->conn->loop, &nexus->tmf_turn);
 	target_conn_wake(nexus->conn);
+}
+
+/* PREEMPT AND ABORT: the commands of initiators that have lost their registration. */
+static bool preempt_there(const struct target_fence *fence, const struct target_conn *conn)
+{
+	static const struct scsi_tmf all = { .function = SCSI_ABORT_TASK_SET };
+	const struct scsi_nexus *nexus = container_of(fence, struct scsi_nexus, preempt);
+	const struct scsi_lu *lu = nexus->preempting->lu;
+	struct scsi_nexus *other = nexus_of(nexus->target, conn);
+	uint32_t bit = 1u << lu->index;
+
+	if (!other || !(__atomic_fetch_and(&other->preempted, ~bit, __ATOMIC_ACQ_REL) & bit))
+		return false;
+	return abort_all(other, &all, lu, true);
+}
+
+static void preempt_back(struct target_fence *fence)
+{
+	struct scsi_nexus *nexus = container_of(fence, struct scsi_nexus, preempt);
+	struct scsi_cmd *cmd = nexus->preempting;
+
+	nexus->preempting = NULL;
+	target_conn_wake(nexus->conn);
+	scsi_worked(cmd, 0);
+}
+
+void scsi_preempt_abort(struct scsi_cmd *cmd)
+{
+	struct scsi_nexus *nexus = cmd->nexus;
+
+	nexus->preempting = cmd;
+	nexus->preempt = (struct target_fence){
+		.same = preempt_there, .back = preempt_back, .home = nexus->conn->loop
+	};
+	target_fence(nexus->conn->target, &nexus->preempt);
 }
 
 static void begin(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
@@ -180,5 +227,5 @@ void scsi_tmf(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
 
 bool scsi_nexus_busy(const struct scsi_nexus *nexus)
 {
-	return nexus && nexus->fencing;
+	return nexus && (nexus->fencing || nexus->preempting);
 }

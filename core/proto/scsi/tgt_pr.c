@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Reservations: PERSISTENT RESERVE IN and OUT (SPC-4 5.12) and the older RESERVE 6 and RELEASE 6.
+ * They are kept in memory only, per unit of a target. A registration belongs to an initiator port,
+ * which keeps it while it has no connection. All state is under the target's lock; commands look
+ * at it only while lu->reserved says that there is a reservation. */
+#include "tgt.h"
+#include <stdlib.h>
+
+#define REGISTRANTS 64 /* of one unit, at most */
+#define LIST_LEN    24
+#define APTPL       1
+#define SPEC_I_PT   8
+
+enum pr_type {
+	WRITE_EXCLUSIVE = 1,
+	EXCLUSIVE_ACCESS = 3,
+	WRITE_EXCLUSIVE_REGISTRANTS = 5,
+	EXCLUSIVE_ACCESS_REGISTRANTS = 6,
+	WRITE_EXCLUSIVE_ALL = 7,
+	EXCLUSIVE_ACCESS_ALL = 8
+};
+enum pr_out { REGISTER, RESERVE, RELEASE, CLEAR, PREEMPT, PREEMPT_ABORT, REGISTER_IGNORE };
+
+#define NO_REGISTRATIONS SCSI_CHECK(KEY_ILLEGAL, 0x55, 0x04)
+#define BAD_RELEASE      SCSI_CHECK(KEY_ILLEGAL, 0x26, 0x04)
+
+struct scsi_registrant {
+	struct scsi_registrant *next;
+	uint64_t key;
+	uint16_t id_len;
+	uint8_t id[SCSI_PORT_ID];
+};
+
+static bool is_valid(unsigned type)
+{
+	return type < 9 && 1u << type & 0x1ea;
+}
+
+static bool for_all(unsigned type)
+{
+	return type >= WRITE_EXCLUSIVE_ALL;
+}
+
+static bool has_id(const struct scsi_nexus *nexus, const uint8_t *id, unsigned len)
+{
+	return nexus->id_len == len && !memcmp(nexus->id, id, len);
+}
+
+static struct scsi_registrant *find(const struct scsi_lu *lu, const struct scsi_nexus *nexus)
+{
+	struct scsi_registrant *reg = lu->registrants;
+
+	while (reg && !has_id(nexus, reg->id, reg->id_len))
+		reg = reg->next;
+	return reg;
+}
+
+static bool holds(const struct scsi_lu *lu, const struct scsi_registrant *reg)
+{
+	return reg && lu->holder && (lu->holder == reg || for_all(lu->type));
+}
+
+static void note_reserved(struct scsi_lu *lu)
+{
+	__atomic_store_n(&lu->reserved, lu->holder || lu->spc2, __ATOMIC_RELEASE);
+}
+
+static void set_holder(struct scsi_lu *lu, struct scsi_registrant *holder, unsigned type)
+{
+	lu->holder = holder;
+	lu->type = (uint8_t)type;
+	note_reserved(lu);
+}
+
+/* To all nexuses of that initiator port. */
+static void post(const struct scsi_lu *lu, const struct scsi_registrant *reg, enum scsi_ua ua)
+{
+	for (struct scsi_nexus *nexus = lu->target->nexuses; nexus; nexus = nexus->next)
+		if (has_id(nexus, reg->id, reg->id_len))
+			__atomic_fetch_or(&nexus->ua[lu->index], 1u << ua, __ATOMIC_RELEASE);
+}
+
+static void post_others(
+	const struct scsi_lu *lu, const struct scsi_registrant *but, enum scsi_ua ua)
+{
+	for (struct scsi_registrant *reg = lu->registrants; reg; reg = reg->next)
+		if (reg != but)
+			post(lu, reg, ua);
+}
+
+/* Whether the command conflicts with a reservation of this unit. */
+uint32_t scsi_pr_check(const struct scsi_cmd *cmd)
+{
+	struct scsi_lu *lu = cmd->lu;
+	const struct scsi_registrant *own;
+	uint32_t status = 0;
+
+	pthread_mutex_lock(&lu->target->lock);
+	own = find(lu, cmd->nexus);
+	if (lu->spc2) {
+		if (!has_id(cmd->nexus, lu->spc2->id, lu->spc2->id_len) &&
+			!(cmd->op->flags & (OP_NO_UA | OP_RELEASE)))
+			status = SCSI_CONFLICT;
+	} else if (lu->holder && !holds(lu, own) && !(cmd->op->flags & OP_FREE) &&
+		   !(own && lu->type >= WRITE_EXCLUSIVE_REGISTRANTS)) {
+		bool exclusive = lu->type == EXCLUSIVE_ACCESS ||
+				 lu->type == EXCLUSIVE_ACCESS_REGISTRANTS ||
+				 lu->type == EXCLUSIVE_ACCESS_ALL;
+
+		if (exclusive || !(cmd->op->flags & OP_READS))
+			status = SCSI_CONFLICT;
+	}
+	pthread_mutex_unlock(&lu->target->lock);
+	return status;
+}
+
+/* --- PERSISTENT RESERVE OUT; under the lock */
+
+static uint32_t add(struct scsi_lu *lu, const struct scsi_nexus *nexus, uint64_t key)
+{
+	struct scsi_registrant *reg, **end = &lu->registrants;
+	unsigned count = 0;
+
+	for (; *end; end = &(*end)->next)
+		count++;
+	reg = count < REGISTRANTS ? malloc(sizeof(*reg)) : NULL;
+	if (!reg)
+		return NO_REGISTRATIONS;
+	reg->next = NULL;
+	reg->key = key;
+	reg->id_len = nexus->id_len;
+	memcpy(reg->id, nexus->id, sizeof(reg->id));
+	*end = reg;
+	return 0;
+}
+
+static void remove_registrant(struct scsi_lu *lu, struct scsi_registrant *reg)
+{
+	struct scsi_registrant **at = &lu->registrants;
+
+	while (*at != reg)
+		at = &(*at)->next;
+	*at = reg->next;
+	if (lu->holder == reg) /* of an all-registrants type any other holds it as well */
+		set_holder(lu, for_all(lu->type) ? lu->registrants : NULL, lu->type);
+	free(reg);
+}
+
+static void unregister(struct scsi_lu *lu, struct scsi_registrant *reg)
+{
+	if (lu->holder == reg && (lu->type == WRITE_EXCLUSIVE_REGISTRANTS ||
+					 lu->type == EXCLUSIVE_ACCESS_REGISTRANTS))
+		post_others(lu, reg, UA_RELEASED);
+	remove_registrant(lu, reg);
+}
+
+static uint32_t do_register(struct scsi_cmd *cmd, struct scsi_registrant *own, uint64_t key,
+	uint64_t new_key, bool ignore)
+{
+	uint32_t status = 0;
+
+	if (!ignore && key != (own ? own->key : 0))
+		return SCSI_CONFLICT;
+	if (!own && new_key)
+		status = add(cmd->lu, cmd->nexus, new_key);
+	else if (own && new_key)
+		own->key = new_key;
+	else if (own)
+		unregister(cmd->lu, own);
+	cmd->lu->generation += !status;
+	return status;
+}
+
+static uint32_t do_reserve(struct scsi_lu *lu, struct scsi_registrant *own, unsigned type)
+{
+	if (!is_valid(type))
+		return SCSI_BAD_CDB;
+	if (lu->holder)
+		return holds(lu, own) && lu->type == type ? 0 : SCSI_CONFLICT;
+	set_holder(lu, own, type);
+	return 0;
+}
+
+static uint32_t do_release(struct scsi_lu *lu, struct scsi_registrant *own, unsigned type)
+{
+	if (!holds(lu, own))
+		return 0;
+	if (lu->type != type)
+		return BAD_RELEASE;
+	if (type >= WRITE_EXCLUSIVE_REGISTRANTS)
+		post_others(lu, own, UA_RELEASED);
+	set_holder(lu, NULL, 0);
+	return 0;
+}
+
+static void do_clear(struct scsi_lu *lu, const struct scsi_registrant *own)
+{
+	post_others(lu, own, UA_PREEMPTED);
+	set_holder(lu, NULL, 0);
+	while (lu->registrants)
+		remove_registrant(lu, lu->registrants);
+	lu->generation++;
+}
+
+/* Removes the registrations with that key (0: all) but the own one; how many. */
+static unsigned preempt_keys(
+	struct scsi_lu *lu, const struct scsi_registrant *own, uint64_t key, bool abort)
+{
+	struct scsi_registrant *reg = lu->registrants, *next;
+	unsigned count = 0;
+
+	for (; reg; reg = next) {
+		next = reg->next;
+		if (reg == own || (key && reg->key != key))
+			continue;
+		count++;
+		post(lu, reg, UA_REGISTRATIONS);
+		for (struct scsi_nexus *n = lu->target->nexuses; abort && n; n = n->next)
+			if (has_id(n, reg->id, reg->id_len))
+				__atomic_fetch_or(&n->preempted, 1u << lu->index, __ATOMIC_RELEASE);
+		remove_registrant(lu, reg);
+	}
+	return count;
+}
+
+/* SPC-4 5.12.11.4: of the holder, or of registrations only. */
+static uint32_t do_preempt(
+	struct scsi_lu *lu, struct scsi_registrant *own, uint64_t key, unsigned type, bool abort)
+{
+	bool all = lu->holder && for_all(lu->type);
+	bool takes = all ? !key : lu->holder && lu->holder->key == key;
+	unsigned was = lu->type, count;
+
+	if (!is_valid(type))
+		return SCSI_BAD_CDB;
+	if (!key && !all)
+		return SCSI_BAD_LIST;
+	if (takes)
+		set_holder(lu, own, type);
+	count = preempt_keys(lu, own, key, abort);
+	if (!takes && !count && own->key != key)
+		return SCSI_CONFLICT;
+	if (!takes && own->key == key && !holds(lu, own)) { /* its own, by its key */
+		remove_registrant(lu, own);
+	} else if (takes && was != type) {
+		post_others(lu, own, UA_RELEASED);
+	}
+	lu->generation++;
+	return 0;
+}
+
+uint32_t scsi_pr_out_check(struct scsi_cmd *cmd)
+{
+	cmd->wants = scsi_be(cmd, 5, 4);
+	if (cmd->cdb[2] >> 4) /* of the whole unit only */
+		return SCSI_BAD_CDB;
+	return cmd->wants == LIST_LEN ? 0 : SCSI_LIST_LENGTH;
+}
+
+void scsi_pr_out_work(struct scsi_cmd *cmd)
+{
+	struct scsi_lu *lu = cmd->lu;
+	const uint8_t *p = cmd->base.p;
+	uint64_t key = wire_be(p, 8), other = wire_be(p + 8, 8);
+	unsigned action = cmd->cdb[1] & 0x1f, type = cmd->cdb[2] & 0xf;
+	bool registers = action == REGISTER || action == REGISTER_IGNORE, fence = false;
+	struct scsi_registrant *own;
+	uint32_t status = 0;
+
+	pthread_mutex_lock(&lu->target->lock);
+	own = find(lu, cmd->nexus);
+	if (lu->spc2)
+		status = SCSI_CONFLICT;
+	else if (registers && p[20] & (SPEC_I_PT | APTPL))
+		status = SCSI_BAD_LIST;
+	else if (!registers && (!own || own->key != key))
+		status = SCSI_CONFLICT;
+	else if (registers)
+		status = do_register(cmd, own, key, other, action == REGISTER_IGNORE);
+	else if (action == RESERVE)
+		status = do_reserve(lu, own, type);
+	else if (action == RELEASE)
+		status = do_release(lu, own, type);
+	else if (action == CLEAR)
+		do_clear(lu, own);
+	else if (action == PREEMPT_ABORT && cmd->nexus->preempting)
+		status = SCSI_BUSY;
+	else
+		status = do_preempt(lu, own, other, type, action == PREEMPT_ABORT);
+	fence = !status && action == PREEMPT_ABORT;
+	pthread_mutex_unlock(&lu->target->lock);
+	if (fence)
+		scsi_preempt_abort(cmd);
+	else
+		scsi_worked(cmd, status);
+}
+
+/* --- PERSISTENT RESERVE IN */
+
+enum pr_in { READ_KEYS, READ_RESERVATION, REPORT_CAPABILITIES, READ_FULL_STATUS };
+
+uint32_t scsi_pr_in_check(struct scsi_cmd *cmd)
+{
+	cmd->wants = scsi_be(cmd, 7, 2);
+	return 0;
+}
+
+static uint8_t *put_keys(const struct scsi_lu *lu, uint8_t *p)
+{
+	for (const struct scsi_registrant *reg = lu->registrants; reg; reg = reg->next, p += 8)
+		wire_put_be(p, 8, reg->key);
+	return p;
+}
+
+static uint8_t *put_reservation(const struct scsi_lu *lu, uint8_t *p)
+{
+	if (!lu->holder)
+		return p;
+	memset(p, 0, 16);
+	wire_put_be(p, 8, for_all(lu->type) ? 0 : lu->holder->key);
+	p[13] = lu->type;
+	return p + 16;
+}
+
+static uint8_t *put_status(const struct scsi_lu *lu, uint8_t *p)
+{
+	for (const struct scsi_registrant *reg = lu->registrants; reg; reg = reg->next) {
+		memset(p, 0, 24);
+		wire_put_be(p, 8, reg->key);
+		if (holds(lu, reg)) {
+			p[12] = 1;
+			p[13] = lu->type;
+		}
+		wire_put_be(p + 18, 2, SCSI_PORT_NUMBER);
+		wire_put_be(p + 20, 4, reg->id_len);
+		memcpy(p + 24, reg->id, reg->id_len);
+		p += 24 + reg->id_len;
+	}
+	return p;
+}
+
+void scsi_pr_in_work(struct scsi_cmd *cmd)
+{
+	/* all target ports alike (there is one); the mask of types */
+	static const uint8_t capabilities[8] = { 0, 8, 0x04, 0x80, 0xea, 0x01 };
+	struct scsi_lu *lu = cmd->lu;
+	uint8_t *p = cmd->base.p, *end = p + 8;
+
+	if ((cmd->cdb[1] & 0x1f) == REPORT_CAPABILITIES) {
+		memcpy(p, capabilities, sizeof(capabilities));
+		scsi_answer(cmd, sizeof(capabilities));
+		return;
+	}
+	pthread_mutex_lock(&lu->target->lock);
+	wire_put_be(p, 4, lu->generation);
+	if ((cmd->cdb[1] & 0x1f) == READ_KEYS)
+		end = put_keys(lu, end);
+	else if ((cmd->cdb[1] & 0x1f) == READ_RESERVATION)
+		end = put_reservation(lu, end);
+	else
+		end = put_status(lu, end);
+	pthread_mutex_unlock(&lu->target->lock);
+	wire_put_be(p + 4, 4, (uint64_t)(end - p - 8));
+	scsi_answer(cmd, (uint32_t)(end - p));
+}
+
+/* --- RESERVE 6, RELEASE 6 */
+
+/* Neither for a third party nor of a part of the unit. */
+uint32_t scsi_reserve_check(struct scsi_cmd *cmd)
+{
+	return cmd->cdb[1] & 0x11 ? SCSI_BAD_CDB : 0;
+}
+
+void scsi_reserve_work(struct scsi_cmd *cmd)
+{
+	struct scsi_lu *lu = cmd->lu;
+	uint32_t status = 0;
+
+	pthread_mutex_lock(&lu->target->lock);
+	if (lu->registrants) {
+		status = SCSI_CONFLICT;
+	} else if (!lu->spc2) {
+		lu->spc2 = cmd->nexus;
+		note_reserved(lu);
+	}
+	pthread_mutex_unlock(&lu->target->lock);
+	scsi_worked(cmd, status);
+}
+
+void scsi_release_work(struct scsi_cmd *cmd)
+{
+	struct scsi_lu *lu = cmd->lu;
+
+	pthread_mutex_lock(&lu->target->lock);
+	if (lu->spc2 && has_id(cmd->nexus, lu->spc2->id, lu->spc2->id_len)) {
+		lu->spc2 = NULL;
+		note_reserved(lu);
+	}
+	pthread_mutex_unlock(&lu->target->lock);
+	scsi_worked(cmd, 0);
+}
+
+void scsi_reserve_end(struct scsi_lu *lu, const struct scsi_nexus *nexus)
+{
+	if (lu->spc2 && (!nexus || lu->spc2 == nexus)) {
+		lu->spc2 = NULL;
+		note_reserved(lu);
+	}
+}
+
+void scsi_pr_free(struct scsi_lu *lu)
+{
+	set_holder(lu, NULL, 0);
+	while (lu->registrants)
+		remove_registrant(lu, lu->registrants);
+}
