@@ -21,7 +21,7 @@ struct host_conn {
 	struct scsi_host *host; /* NULL once it has left */
 	struct scsi_nexus *nexus;
 	struct loop_work turn;
-	struct loop_msg down;
+	struct loop_msg down; /* before that: to join */
 	uint64_t moved;
 	unsigned port, order;
 	bool give;
@@ -32,7 +32,7 @@ struct scsi_host {
 	struct host_conn *conn;
 	struct scsi_rig *rig;
 	struct loop *loop;
-	volatile int live, over;
+	volatile int over;
 	struct loop_msg hop;
 };
 
@@ -182,13 +182,21 @@ static int open_conn(struct target_conn *conn, struct diag *diag)
 	conf.id[23] = (uint8_t)c->port;
 	if (!err)
 		err = scsi_nexus_new(&c->nexus, &conf, diag);
-	for (unsigned i = 0; !err && i < c->rig->disks; i++)
-		err = target_conn_map(conn, i, diag);
 	if (err)
 		abort();
 	c->turn.run = turn;
-	target_conn_live(conn, SCSI_HOST_DEPTH);
 	return 0;
+}
+
+/* Behind target_admit(). */
+static void join(struct loop_msg *msg)
+{
+	struct host_conn *c = container_of(msg, struct host_conn, down);
+
+	for (unsigned i = 0; i < c->rig->disks; i++)
+		if (target_conn_map(&c->conn, i, NULL))
+			abort();
+	target_conn_live(&c->conn, SCSI_HOST_DEPTH);
 }
 
 static uint64_t moved(struct target_conn *conn)
@@ -329,6 +337,8 @@ struct scsi_host *scsi_host_dial(struct scsi_rig *rig, unsigned port)
 	host->loop = c->conn.loop;
 	if (!target_admit(&c->conn, name, false))
 		abort();
+	c->down.run = join;
+	loop_post(host->loop, &c->down);
 	return host;
 }
 
