@@ -46,7 +46,7 @@ struct iscsi_target_options {
 
 struct iscsi_target_status { /* a snapshot for status output */
 	unsigned sessions;
-	uint64_t refused; /* connections, for want of room */
+	uint64_t refused; /* connections refused because the target was full */
 	struct io_count count;
 };
 

@@ -37,8 +37,9 @@ struct serving_listener {
 };
 
 struct serving_disk {
-	char uri[URI_MAX], subnqn[256], name[520], device[80], holders[400];
+	char uri[URI_MAX], subnqn[256], target[256], name[520], device[80], holders[400];
 	unsigned nsid;
+	uint64_t lun;
 	uint64_t size, block_size;
 	bool read_only;
 };

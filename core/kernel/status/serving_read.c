@@ -49,10 +49,12 @@ static void read_disk(struct serving_disk *disk, const cJSON *from)
 {
 	text_of(from, "uri", disk->uri, sizeof(disk->uri));
 	text_of(from, "subnqn", disk->subnqn, sizeof(disk->subnqn));
+	text_of(from, "target", disk->target, sizeof(disk->target));
 	text_of(from, "name", disk->name, sizeof(disk->name));
 	text_of(from, "device", disk->device, sizeof(disk->device));
 	text_of(from, "holders", disk->holders, sizeof(disk->holders));
 	disk->nsid = (unsigned)number_of(from, "nsid", 0);
+	disk->lun = number_of(from, "lun", SERVING_UNKNOWN);
 	disk->size = number_of(from, "size", 0);
 	disk->block_size = number_of(from, "block_size", 0);
 	disk->read_only = is_true(from, "read_only");

@@ -48,7 +48,7 @@ static bool same_file(const char *a, const char *b)
 static bool disk_is(
 	const struct serving_process *process, const struct serving_disk *disk, const char *word)
 {
-	if (!strcmp(disk->uri, word) || !strcmp(disk->subnqn, word))
+	if (!strcmp(disk->uri, word) || !strcmp(disk->subnqn, word) || !strcmp(disk->target, word))
 		return *word;
 	if (process->uid && process->uid != geteuid())
 		return false;
@@ -186,6 +186,9 @@ static void put_disk(struct out *out, const struct serving_disk *disk)
 	out_known(out, "subnqn", disk->subnqn);
 	if (disk->nsid)
 		out_u64(out, "nsid", NULL, disk->nsid);
+	out_known(out, "target", disk->target);
+	if (disk->lun != SERVING_UNKNOWN)
+		out_u64(out, "lun", NULL, disk->lun);
 	out_known(out, "name", disk->name);
 	out_known(out, "device", disk->device);
 	out_known(out, "holders", disk->holders);

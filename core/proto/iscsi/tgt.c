@@ -111,7 +111,7 @@ void iscsi_tgt_judge(struct iscsi_tgt_conn *conn)
 	loop_post(conn->base.target->loop, &conn->hop);
 }
 
-/* ---- What initiators are told. */
+/* ---- SendTargets. */
 
 const struct iscsi_tgt_node *iscsi_tgt_find(const struct iscsi_target *target, const char *name)
 {
@@ -121,7 +121,7 @@ const struct iscsi_tgt_node *iscsi_tgt_find(const struct iscsi_target *target, c
 	return NULL;
 }
 
-/* An address on all interfaces is told as the one that the initiator has reached. */
+/* For a listener on all addresses, list the address that the initiator has connected to. */
 static void list_portals(const struct iscsi_tgt_conn *conn, FILE *to)
 {
 	const struct iscsi_target *target = iscsi_tgt_of(conn);

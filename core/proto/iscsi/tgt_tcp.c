@@ -500,8 +500,7 @@ static void take_logout(struct iscsi_tgt_conn *conn)
 
 /* ---- The login. */
 
-/* Who logs in here may do so under this name only; whether there is room, the target's loop says.
- */
+/* Judge the names of a login. The target's loop checks later whether another session fits. */
 static uint16_t admit(
 	void *user, const struct iscsi_login_asked *asked, struct iscsi_login_grant *grant)
 {
@@ -522,6 +521,8 @@ static uint16_t admit(
 	*grant = (struct iscsi_login_grant){
 		.auth = opt->auth, .tpgt = ISCSI_TARGET_PORTAL_TAG, .tsih = 1
 	};
+	if (!grant->auth.target_user)
+		grant->auth.target_user = conn->node ? conn->node->name : target->node[0].name;
 	return 0;
 }
 
