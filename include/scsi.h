@@ -63,6 +63,8 @@ struct scsi_cmd {               /* the transport's command embeds it first */
 	/* private */
 	const struct scsi_op *op;
 	struct scsi_lu *lu;
+	struct scsi_lu *from, *to; /* of EXTENDED COPY; sink: where in the second */
+	uint64_t sink;
 	struct scsi_cmd *later;        /* of those that wait for their turn */
 	uint64_t off, len;             /* of the command, in bytes of the disk */
 	uint64_t done;                 /* of len, where a command goes over the disk on its own */

@@ -303,6 +303,7 @@ int scsi_rig_start(struct scsi_rig *rig, struct diag *diag)
 		conf.lun[i].disk = &rig->target.disk[i];
 		conf.lun[i].bdev = rig->disk[i];
 		conf.lun[i].nguid[0] = 0x42;
+		conf.lun[i].nguid[15] = (uint8_t)i;
 		snprintf(conf.lun[i].serial, sizeof(conf.lun[i].serial), "serial%u", i);
 	}
 	err = scsi_target_new(&rig->scsi, &conf, diag);

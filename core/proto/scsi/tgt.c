@@ -72,7 +72,6 @@ uint32_t scsi_ua_take(struct scsi_nexus *nexus, const struct scsi_lu *lu)
 	static const uint32_t status[UA_COUNT] = {
 		[UA_POWER_ON] = SCSI_CHECK(KEY_ATTENTION, 0x29, 0x00),
 		[UA_RESET] = SCSI_CHECK(KEY_ATTENTION, 0x29, 0x03),
-		[UA_LUNS] = SCSI_CHECK(KEY_ATTENTION, 0x3f, 0x0e),
 		[UA_CAPACITY] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x09),
 		[UA_MODE] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x01),
 		[UA_PREEMPTED] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x03),
@@ -143,6 +142,7 @@ void scsi_run(struct scsi_cmd *cmd)
 	cmd->later = NULL;
 	cmd->off = cmd->len = cmd->done = 0;
 	cmd->wants = cmd->info = 0;
+	cmd->from = cmd->to = NULL;
 	cmd->range = cmd->ranges = 0;
 	cmd->fua = cmd->counted = cmd->info_valid = false;
 	cmd->waits = cmd->aborted = cmd->answer = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The device server's insides: logical units and nexuses (tgt.c), the table of commands
  * (tgt_ops.c), commands that move blocks (tgt_io.c), those that describe the unit (tgt_info.c,
- * tgt_mode.c), reservations (tgt_pr.c), task management (tgt_tmf.c). */
+ * tgt_mode.c), copies (tgt_copy.c), reservations (tgt_pr.c), task management (tgt_tmf.c). */
 #pragma once
 #include "scsi.h"
 #include "wire.h"
@@ -25,9 +25,11 @@ enum scsi_key {
 	KEY_ILLEGAL,
 	KEY_ATTENTION,
 	KEY_PROTECT,
-	KEY_ABORTED = 0xb,
+	KEY_COPY = 0xa,
+	KEY_ABORTED,
 	KEY_MISCOMPARE = 0xe
 };
+#define SCSI_COPY_FAILED   SCSI_CHECK(KEY_COPY, 0x0d, 0x01)
 #define SCSI_NO_SPACE      SCSI_CHECK(KEY_PROTECT, 0x27, 0x07)
 #define SCSI_WRITE_PROTECT SCSI_CHECK(KEY_PROTECT, 0x27, 0x00)
 #define SCSI_SOFT_PROTECT  SCSI_CHECK(KEY_PROTECT, 0x27, 0x02)
@@ -49,7 +51,6 @@ enum scsi_key {
 enum scsi_ua {
 	UA_POWER_ON,
 	UA_RESET,
-	UA_LUNS,
 	UA_CAPACITY,
 	UA_MODE,
 	UA_PREEMPTED,     /* reservations */
@@ -200,5 +201,7 @@ uint32_t scsi_pr_in_check(struct scsi_cmd *), scsi_pr_out_check(struct scsi_cmd 
 	scsi_reserve_check(struct scsi_cmd *);
 void scsi_pr_in_work(struct scsi_cmd *), scsi_pr_out_work(struct scsi_cmd *),
 	scsi_reserve_work(struct scsi_cmd *), scsi_release_work(struct scsi_cmd *);
+uint32_t scsi_copy_check(struct scsi_cmd *), scsi_copy_results_check(struct scsi_cmd *);
+void scsi_copy_work(struct scsi_cmd *), scsi_copy_results_work(struct scsi_cmd *);
 uint32_t scsi_mode_sense_check(struct scsi_cmd *), scsi_mode_select_check(struct scsi_cmd *);
 void scsi_mode_sense_work(struct scsi_cmd *), scsi_mode_select_work(struct scsi_cmd *);

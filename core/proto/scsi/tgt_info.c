@@ -41,8 +41,9 @@ static void put_standard(struct scsi_cmd *cmd, uint8_t **end)
 	p[2] = 6; /* SPC-4 */
 	p[3] = 0x12;
 	p[4] = 96 - 5;
-	p[5] = 0x10; /* implicit asymmetric access: one group, always optimized */
-	p[7] = 2;    /* CMDQUE */
+	/* implicit asymmetric access: one group, always optimized; third-party copies */
+	p[5] = 0x18;
+	p[7] = 2; /* CMDQUE */
 	pad_text(p + 8, 8, VENDOR);
 	pad_text(p + 16, 16, PRODUCT);
 	pad_text(p + 32, 4, "1.0");
@@ -99,13 +100,15 @@ static uint32_t at_most(uint64_t value, uint32_t most)
 	return value < most ? (uint32_t)value : most;
 }
 
-static void put_limits(const struct scsi_lu *lu, uint8_t **end)
+static void put_limits(const struct scsi_cmd *cmd, uint8_t **end)
 {
+	const struct scsi_lu *lu = cmd->lu;
 	const struct bdev_limits *lim = &lu->bdev->lim;
+	uint32_t buffer = cmd->base.conn->target->opt.buffer;
 	uint8_t *p = more(end, 0x3c) - 4; /* counted as in the page */
 
 	p[4] = 1; /* WSNZ */
-	p[5] = (uint8_t)at_most(lim->max[IO_COMPARE_WRITE] >> lu->shift, 255);
+	p[5] = (uint8_t)at_most(at_most(lim->max[IO_COMPARE_WRITE], buffer / 2) >> lu->shift, 255);
 	wire_put_be(p + 6, 2, at_most(lim->best >> lu->shift, 0xffff));
 	wire_put_be(p + 8, 4, SCSI_MOST >> lu->shift);
 	if (lim->max[IO_TRIM]) {
@@ -143,7 +146,7 @@ static void put_page(const struct scsi_cmd *cmd, uint8_t **end)
 		put_ids(cmd->lu, end);
 		break;
 	case 0xb0:
-		put_limits(cmd->lu, end);
+		put_limits(cmd, end);
 		break;
 	case 0xb1:
 		more(end, 0x3c)[1] = 1; /* does not rotate */
@@ -252,8 +255,6 @@ void scsi_luns_work(struct scsi_cmd *cmd)
 	unsigned count = cmd->cdb[2] == 1 ? 0 : target->lus;
 	uint8_t *end = cmd->base.p, *p = more(&end, 8 + 8 * count);
 
-	for (unsigned i = 0; i < target->lus; i++)
-		__atomic_fetch_and(&cmd->nexus->ua[i], ~(1u << UA_LUNS), __ATOMIC_RELAXED);
 	wire_put_be(p, 4, 8 * count);
 	for (unsigned i = 0; i < count; i++)
 		p[8 + 8 * i + 1] = (uint8_t)i;

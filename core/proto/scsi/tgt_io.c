@@ -12,6 +12,8 @@ uint32_t scsi_io_status(const struct io *io)
 		container_of(io, struct target_cmd, split.io)); /* as the frame has it */
 	bool read = io->kind == IO_READ;
 
+	if (cmd->from && io->status && io->status != -ECANCELED)
+		return SCSI_COPY_FAILED;
 	switch (-io->status) {
 	case 0:
 		return SCSI_GOOD;
