@@ -216,6 +216,8 @@ static void count_residual(struct scsi_cmd *cmd)
 
 void scsi_complete(struct scsi_cmd *cmd, uint32_t status)
 {
+	if (cmd->aborted && cmd->nexus->tmfs)
+		scsi_tmf_answered(cmd);
 	scsi_left(cmd);
 	cmd->status = (uint8_t)status;
 	cmd->sense_len = 0;

@@ -10,7 +10,7 @@
 /* bytes an answer may have: those of all commands but reads */
 #define SCSI_ANSWER 32768u
 /* bytes one command may move, whatever the size of a buffer */
-#define SCSI_MOST (16u << 20)
+#define SCSI_MOST (32u << 20)
 /* of one WRITE SAME: initiators wait for each no longer than for a small write */
 #define SCSI_SAME_MOST   (1u << 30)
 #define SCSI_UNMAP_MOST  256 /* block descriptors */
@@ -166,8 +166,9 @@ void scsi_sense_put(uint8_t sense[SCSI_SENSE], uint32_t status);
 
 /* tgt_tmf.c */
 void scsi_tmf_turn(struct loop_work *);
-void scsi_preempt_abort(struct scsi_cmd *); /* works off its fence */
-void scsi_aborted(struct scsi_cmd *);       /* ends one that is, before its next piece */
+void scsi_tmf_answered(const struct scsi_cmd *); /* one that is aborted is answered */
+void scsi_preempt_abort(struct scsi_cmd *);      /* works off its fence */
+void scsi_aborted(struct scsi_cmd *);            /* ends one that is, before its next piece */
 
 /* tgt_pr.c */
 uint32_t scsi_pr_check(const struct scsi_cmd *);

@@ -154,19 +154,24 @@ static uint32_t judge(struct scsi_cmd *cmd)
 	return 0;
 }
 
-/* A write whose CDB and transport disagree about its length is refused, as LIO does: neither a part
- * of it nor more than was sent may look as if written. */
+/* The initiator may send more than the CDB says, which is discarded, or less: then as much is
+ * written, and the residual says so. But of no block less than all, and nothing else is done in
+ * parts. */
 static uint32_t check_out(struct scsi_cmd *cmd)
 {
-	if (cmd->op->flags & OP_WHOLE) {
-		if (cmd->wants > cmd->want_out ||
-			cmd->wants > cmd->base.conn->target->opt.buffer /
-					     (cmd->op->flags & OP_HALF ? 2 : 1))
-			return SCSI_BAD_CDB;
-	} else if (cmd->wants && cmd->wants != cmd->want_out) {
-		return SCSI_BAD_IU;
-	}
+	uint32_t room = cmd->base.conn->target->opt.buffer;
+
 	cmd->base.data_len = cmd->wants;
+	if (cmd->op->flags & OP_WHOLE)
+		return cmd->wants > cmd->want_out ||
+				       cmd->wants > (cmd->op->flags & OP_HALF ? room / 2 : room)
+			       ? SCSI_BAD_CDB
+			       : 0;
+	if (cmd->wants <= cmd->want_out)
+		return 0;
+	if (!(cmd->op->flags & OP_WRITES) || cmd->want_out & (cmd->lu->bdev->lim.block - 1))
+		return SCSI_BAD_IU;
+	cmd->base.data_len = cmd->want_out;
 	return 0;
 }
 
@@ -196,9 +201,6 @@ uint32_t scsi_decode(struct target_cmd *base)
 		base->data_len = 0;
 		return status;
 	}
-	/* what a failure may have to wait for: nothing */
-	if (!base->data_len && !cmd->len)
-		base->changes_len = 0;
 	return 0;
 }
 

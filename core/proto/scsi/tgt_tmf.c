@@ -61,6 +61,15 @@ void scsi_aborted(struct scsi_cmd *cmd)
 	end_now(cmd, cmd->answer);
 }
 
+/* Either a task is aborted or it has its answer: not both. */
+void scsi_tmf_answered(const struct scsi_cmd *cmd)
+{
+	struct scsi_tmf *tmf = cmd->nexus->tmfs;
+
+	if (tmf->begun && tmf->function == SCSI_ABORT_TASK && tmf->tag == cmd->tag)
+		tmf->answer = SCSI_TMF_NO_TASK;
+}
+
 /* How many were meant. */
 static unsigned abort_all(
 	struct scsi_nexus *nexus, const struct scsi_tmf *tmf, const struct scsi_lu *lu, bool answer)
@@ -175,7 +184,6 @@ void scsi_preempt_abort(struct scsi_cmd *cmd)
 static void begin(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
 {
 	const struct scsi_lu *lu = scsi_lu_find(nexus->target, tmf->lun);
-	unsigned count;
 
 	tmf->begun = true;
 	if (tmf->function == SCSI_CLEAR_ACA || tmf->function > SCSI_NEXUS_RESET) {
@@ -186,8 +194,9 @@ static void begin(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
 		tmf->answer = SCSI_TMF_NO_LUN;
 		return;
 	}
-	count = abort_all(nexus, tmf, lu, false);
-	tmf->answer = tmf->function == SCSI_ABORT_TASK && !count ? SCSI_TMF_NO_TASK : SCSI_TMF_DONE;
+	tmf->answer = SCSI_TMF_DONE;
+	if (!abort_all(nexus, tmf, lu, false) && tmf->function == SCSI_ABORT_TASK)
+		tmf->answer = SCSI_TMF_NO_TASK;
 	if (tmf->function == SCSI_LUN_RESET || tmf->function == SCSI_TARGET_RESET) {
 		nexus->fence = (struct target_fence){
 			.same = reset_there, .back = reset_back, .home = nexus->conn->loop

@@ -62,7 +62,7 @@ Test(scsi_tgt_info, vital_product_data)
 	cr_assert(at == got.moved && eui && t10 && port);
 	got = page(0xb0, 255);
 	cr_assert(got.moved == 64 && in[3] == 0x3c && !in[5]);
-	cr_assert(wire_be(in + 8, 4) == 32768 && wire_be(in + 6, 2) == 8);
+	cr_assert(wire_be(in + 8, 4) == 65536 && wire_be(in + 6, 2) == 8);
 	cr_assert_eq(wire_be(in + 20, 4), UINT32_MAX);
 	page(0xb1, 255);
 	cr_assert_eq(in[5], 1);

@@ -82,11 +82,11 @@ Test(scsi_tgt_tmf, abort_task)
 	cr_assert(wait.done && wait.status == DROPPED);
 	cr_assert_eq(scsi_host_manage(host, SCSI_ABORT_TASK, 0, 2), SCSI_TMF_DONE);
 	cr_assert(slow.done && slow.status == DROPPED);
-	cr_assert_eq(scsi_host_manage(host, SCSI_ABORT_TASK, 0, 3), SCSI_TMF_DONE);
+	cr_assert_eq(scsi_host_manage(host, SCSI_ABORT_TASK, 0, 3), SCSI_TMF_NO_TASK);
 	cr_assert(read.done && read.status == SCSI_TASK_ABORTED);
 	cr_assert(!held.done);
 	disk[0]->hold = false;
-	cr_assert_eq(scsi_host_manage(host, SCSI_ABORT_TASK, 0, 1), SCSI_TMF_DONE);
+	cr_assert_eq(scsi_host_manage(host, SCSI_ABORT_TASK, 0, 1), SCSI_TMF_NO_TASK);
 	cr_assert(held.done && !held.status, "the disk had it");
 	cr_assert_neq(memcmp(disk[0]->bytes + BLOCK, out, BLOCK), 0);
 	GOOD(ask(host, (struct scsi_ask){ .attr = SCSI_ORDERED }));
