@@ -9,8 +9,9 @@
  *  complete  calls scsi_complete() first: status, sense and residual are set then
  *  busy      also while scsi_nexus_busy()
  *
- * Commands are run with scsi_run(). What the initiator sends beyond data_len, or for a command that
- * is refused, is the transport's to discard. */
+ * Commands are run with scsi_run(). The transport discards data that the initiator sends beyond
+ * data_len, or for a refused command. data_len of a command that answers (TARGET_IN) may shrink in
+ * work(). Data buffers (target_options.buffer): a power of 2, at least 128 KiB. */
 #pragma once
 #include "target.h"
 

@@ -28,7 +28,7 @@ struct scsi_host *scsi_host_dial(struct scsi_rig *, unsigned port);
 void scsi_host_leave(struct scsi_host *); /* frees it, too */
 
 struct scsi_ask {
-	/* set by the caller, who keeps it until done */
+	/* set by the caller; kept until done */
 	uint8_t cdb[SCSI_CDB], lun, attr;
 	uint8_t cdb_len; /* 0: by the opcode */
 	uint64_t tag;

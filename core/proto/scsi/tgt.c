@@ -237,6 +237,8 @@ int scsi_nexus_new(struct scsi_nexus **out, const struct scsi_nexus_conf *conf, 
 	struct scsi_target *target = conf->target;
 	struct scsi_nexus *nexus = calloc(1, sizeof(*nexus));
 
+	/* half of a buffer holds the largest block, and all of it every answer */
+	assert(conf->conn->target->opt.buffer >= 131072);
 	if (!nexus)
 		return diag_sys(diag, ENOMEM, "SCSI nexus");
 	nexus->target = target;

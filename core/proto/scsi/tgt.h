@@ -132,8 +132,8 @@ enum scsi_op_flag { /* and those of enum target_cmd_flag */
 	OP_WRITES = 64,  /* changes blocks */
 	OP_NO_LUN = 128, /* answered by a logical unit that does not exist, too */
 	OP_NO_UA = 256,  /* reports no unit attention; not bound by RESERVE 6 */
-	OP_FREE = 512,   /* allowed despite any persistent reservation */
-	OP_READS = 1024, /* allowed unless that is exclusive access */
+	OP_FREE = 512,   /* allowed under any persistent reservation */
+	OP_READS = 1024, /* allowed unless the reservation is for exclusive access */
 	OP_RELEASE = 2048,
 };
 extern const struct scsi_op scsi_ops[];
@@ -177,7 +177,7 @@ void scsi_reserve_end(struct scsi_lu *, const struct scsi_nexus *);
 void scsi_pr_free(struct scsi_lu *);
 
 /* tgt_ops.c */
-/* The answer is len bytes at p; the initiator gets as many as it has room for. */
+/* Return len bytes at p, cut off at the allocation length and the initiator's buffer. */
 void scsi_answer(struct scsi_cmd *, uint32_t len);
 
 /* tgt_io.c, tgt_info.c, tgt_mode.c: columns of the table */
