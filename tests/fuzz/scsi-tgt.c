@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Initiators that send any CDB with any parameter data: the input is a list of steps, each a
- * command or a task management function of one of two hosts at two units. The transport under them
- * aborts when more is moved than a host has room for. In the end nothing may be left in work, and
- * an honest host reads what it wrote.
+ * command or a task management function of one of two hosts at two units, or that it leaves. The
+ * transport under them aborts when more is moved than a host has room for. In the end nothing may
+ * be left in work, and an honest host reads what it wrote.
  *
  * A step: a byte of choices; of a command its CDB of 16 bytes, room (2 bytes), bytes it sends (2
  * bytes), data in the input (1 byte), those; behind them zeros are sent. */
@@ -21,6 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum choice { SECOND = 1, UNIT = 2, ATTR = 12, KIND = 48, INSIDE = 64 };
 enum kind { COMMAND, SLOW, ASIDE, MANAGE };
+#define LEAVE (SCSI_NEXUS_RESET + 1) /* as a function: it leaves, and connects again */
 
 static struct loop *loop;
 static struct fake_disk *disk[2];
@@ -115,10 +116,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct scsi_host *from = host[*choice & SECOND];
 		uint8_t lun = *choice & UNIT ? 1 : 0, kind = (*choice & KIND) >> 4;
 		struct scsi_ask *ask = &asks[sent];
+		uint8_t function = (uint8_t)((*choice & ATTR) >> 2 | (*choice & INSIDE) >> 4);
 
+		if (kind == MANAGE && function == LEAVE) {
+			for (unsigned i = 0; i < sent; i++)
+				asks[i].done |= asks[i].host == from;
+			scsi_host_leave(from);
+			host[*choice & SECOND] = scsi_host_dial(&rig, *choice & SECOND);
+			continue;
+		}
 		if (kind == MANAGE) {
-			scsi_host_manage(from, (*choice & ATTR) >> 2 | (*choice & INSIDE) >> 4, lun,
-				sent / 2);
+			scsi_host_manage(from, function, lun, sent / 2);
 			continue;
 		}
 		if (!read_ask(&rd, ask, sent))
