@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A SCSI target as a whole: its logical units, the nexuses at it and their unit attentions; in
- * which order a nexus's commands start (SAM-5 8), and what is returned of each. */
+/* A SCSI target: logical units, nexuses, unit attentions; the order in which a nexus's commands
+ * start (SAM-5 8); status, sense data and residual of each. */
 #include "tgt.h"
 #include <assert.h>
 #include <errno.h>
@@ -43,7 +43,7 @@ void scsi_target_free(struct scsi_target *target)
 	free(target);
 }
 
-/* Single level, by peripheral device or flat space addressing (SAM-5 4.7.7). */
+/* Accept single-level LUNs, in peripheral device or flat space addressing (SAM-5 4.7.7). */
 struct scsi_lu *scsi_lu_find(struct scsi_target *target, const uint8_t lun[8])
 {
 	unsigned method = lun[0] >> 6, number = (lun[0] & 0x3fu) << 8 | lun[1];
@@ -113,7 +113,7 @@ static bool may_start(const struct scsi_nexus *nexus, const struct scsi_cmd *cmd
 	       (!nexus->set[i].ordered && (cmd->attr != SCSI_ORDERED || !nexus->set[i].running));
 }
 
-/* Commands whose turn has come; at the end of a turn of the loop. */
+/* Start the commands that had to wait. Runs at the end of a turn of the loop. */
 static void start_later(struct loop_work *work)
 {
 	struct scsi_nexus *nexus = container_of(work, struct scsi_nexus, turn);
@@ -202,8 +202,7 @@ void scsi_sense_put(uint8_t sense[SCSI_SENSE], uint32_t status)
 	sense[13] = (uint8_t)(status >> 24);
 }
 
-/* What a command of the initiator's wanted and what it had room for are compared, whatever of it
- * was moved. */
+/* Compare the length by the CDB with the length by the transport, no matter how much was moved. */
 static void count_residual(struct scsi_cmd *cmd)
 {
 	uint32_t room = cmd->base.flags & TARGET_IN ? cmd->want_in : cmd->want_out;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* EXTENDED COPY (LID1) as LIO has it: one run of blocks from one unit of this target to another, or
- * within one, named by their designators of VPD page 83h. Whatever can't be copied here ends with
- * COPY ABORTED, upon which initiators read and write themselves. */
+/* EXTENDED COPY (LID1), the same subset as LIO: one run of blocks between two units of this target
+ * or within one. Units are identified by their designators of VPD page 83h. A copy that is not
+ * possible here fails with COPY ABORTED; initiators then fall back to reads and writes. */
 #include "tgt.h"
 
 #define HEAD      16
@@ -22,7 +22,7 @@ uint32_t scsi_copy_check(struct scsi_cmd *cmd)
 	return cmd->wants && cmd->wants < HEAD ? SCSI_LIST_LENGTH : 0;
 }
 
-/* The unit that a descriptor means: by its EUI-64 identifier. */
+/* Find the unit by the EUI-64 designator in a CSCD descriptor. */
 static struct scsi_lu *unit_of(struct scsi_target *target, const uint8_t p[CSCD_LEN])
 {
 	static const uint8_t ours[4] = { 1, 2, 0, 16 };
@@ -59,7 +59,8 @@ static uint32_t check_head(const uint8_t *p, uint32_t len, uint32_t *cscds, uint
 	return 0;
 }
 
-/* Whether the initiator may do so at a unit it did not ask. */
+/* Check write protection, and reservations of a unit other than the one that received the command.
+ */
 static bool is_open(const struct scsi_cmd *cmd, const struct scsi_lu *lu, bool writes)
 {
 	if (writes && (lu->disk->ro || __atomic_load_n(&lu->protect, __ATOMIC_RELAXED)))
@@ -100,8 +101,8 @@ static uint32_t read_list(struct scsi_cmd *cmd)
 		!has_blocks(cmd->to, sink, blocks) || !is_open(cmd, cmd->from, false) ||
 		!is_open(cmd, cmd->to, true))
 		return UNREACHABLE;
-	/* Blocks that would be overwritten before they are read. A store of buffers that only one
-	 * of the disks may reach. */
+	/* Refuse overlapping ranges: blocks would be overwritten before they are read. Refuse disks
+	 * with separate buffer stores: no buffer is mapped for both. */
 	if ((cmd->from == cmd->to && source < sink + blocks && sink < source + blocks) ||
 		cmd->from->disk->store != cmd->to->disk->store)
 		return UNREACHABLE;
@@ -134,7 +135,7 @@ static void copy_write(struct target_cmd *base)
 	target_cmd_io(base, IO_WRITE, fua ? IO_FUA : 0, cmd->sink + at, left, buf, copy_next);
 }
 
-/* Between two writes nothing is changed that others would have to wait for. */
+/* Between two writes no other request has to wait for this command. */
 static void copy_next(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
@@ -164,7 +165,7 @@ void scsi_copy_work(struct scsi_cmd *cmd)
 		copy_next(&cmd->base);
 }
 
-/* Operating parameters; nothing is kept of copies by list identifier. */
+/* Operating parameters only: no results are kept by list identifier. */
 uint32_t scsi_copy_results_check(struct scsi_cmd *cmd)
 {
 	cmd->wants = scsi_be(cmd, 10, 4);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a target says of itself and its units (SPC-4): inquiry data and vital product data,
- * capacities, the list of units, sense data, commands, port groups. */
+/* Commands that describe the target and its units (SPC-4): INQUIRY and VPD pages, capacities,
+ * REPORT LUNS, REQUEST SENSE, supported commands, port groups. */
 #include "tgt.h"
 #include <stdio.h>
 
 #define VENDOR  "rdmastor"
 #define PRODUCT "disk            "
 
-/* len bytes of zeros behind what the answer has. */
+/* Append len zero bytes to the answer. */
 static uint8_t *more(uint8_t **end, unsigned len)
 {
 	uint8_t *p = *end;
@@ -41,7 +41,7 @@ static void put_standard(struct scsi_cmd *cmd, uint8_t **end)
 	p[2] = 6; /* SPC-4 */
 	p[3] = 0x12;
 	p[4] = 96 - 5;
-	/* implicit asymmetric access: one group, always optimized; third-party copies */
+	/* TPGS: implicit; 3PC */
 	p[5] = 0x18;
 	p[7] = 2; /* CMDQUE */
 	pad_text(p + 8, 8, VENDOR);
@@ -58,7 +58,7 @@ static void put_serial(const struct scsi_lu *lu, uint8_t **end)
 	memcpy(more(end, len), lu->serial, len);
 }
 
-/* A designator; its length is set by the caller's len. */
+/* Append a designator of len bytes; return where they go. */
 static uint8_t *designator(const struct scsi_lu *lu, uint8_t **end, unsigned codes,
 	unsigned association, unsigned type, unsigned len)
 {
@@ -187,7 +187,7 @@ uint32_t scsi_sense_check(struct scsi_cmd *cmd)
 	return 0;
 }
 
-/* DESC: the same in descriptor format. */
+/* DESC asks for descriptor format. */
 void scsi_sense_work(struct scsi_cmd *cmd)
 {
 	uint32_t status = cmd->lu ? scsi_ua_take(cmd->nexus, cmd->lu) : SCSI_NO_LUN;
@@ -231,7 +231,7 @@ void scsi_capacity10_work(struct scsi_cmd *cmd)
 	scsi_answer(cmd, 8);
 }
 
-/* Blocks that were unmapped are not promised to read as zeros. */
+/* LBPRZ stays 0: unmapped blocks may read as anything. */
 void scsi_capacity16_work(struct scsi_cmd *cmd)
 {
 	uint8_t *end = cmd->base.p, *p = more(&end, 32);
@@ -242,7 +242,7 @@ void scsi_capacity16_work(struct scsi_cmd *cmd)
 	scsi_answer(cmd, 32);
 }
 
-/* SELECT REPORT: 1 asks for well-known units only; there is none. */
+/* SELECT REPORT 1 asks for well-known units only; this target has none. */
 uint32_t scsi_luns_check(struct scsi_cmd *cmd)
 {
 	cmd->wants = scsi_be(cmd, 6, 4);
@@ -289,7 +289,7 @@ void scsi_groups_work(struct scsi_cmd *cmd)
 
 enum { REPORT_ALL, REPORT_OPCODE, REPORT_ACTION, REPORT_EITHER };
 
-/* Whether this unit does it: its disk may not. */
+/* Return false for commands that this unit's disk does not support. */
 static bool supported(const struct scsi_lu *lu, const struct scsi_op *op)
 {
 	const struct bdev_limits *lim = &lu->bdev->lim;

@@ -3,9 +3,8 @@
 #include "tgt.h"
 #include <errno.h>
 
-/* An initiator repeats a command that finds the unit not ready, becoming ready: Linux after a
- * delay, until its time is over, and other paths are tried then. So a disk whose connection is lost
- * must not be reported as a defect of its medium. */
+/* A lost connection to the disk is reported as "becoming ready", not as a medium error: initiators
+ * retry (Linux after a delay, until the command's time is over), then try other paths. */
 uint32_t scsi_io_status(const struct io *io)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(
@@ -40,12 +39,12 @@ uint32_t scsi_io_status(const struct io *io)
 		cmd->info = io->detail;
 		cmd->info_valid = true;
 		return SCSI_DIFFERS;
-	default: /* also a COMPARE AND WRITE that may have been executed: not to be repeated */
+	default: /* includes a COMPARE AND WRITE with unknown outcome: must not be retried */
 		return SCSI_INTERNAL;
 	}
 }
 
-/* Where and how much, in blocks. */
+/* Read LBA and number of blocks from the CDB. */
 static void get_range(const struct scsi_cmd *cmd, uint64_t *lba, uint64_t *blocks)
 {
 	const uint8_t *cdb = cmd->cdb;
@@ -76,7 +75,7 @@ static bool inside(const struct scsi_lu *lu, uint64_t lba, uint64_t blocks)
 	return blocks <= size && lba <= size - blocks;
 }
 
-/* Of the command: off, len, and what it changes. Protection information is not offered. */
+/* Set off, len and the changed range. Protection information is not supported. */
 static uint32_t set_range(struct scsi_cmd *cmd, uint64_t lba, uint64_t blocks)
 {
 	if (scsi_cdb_len(cmd->cdb[0]) > 6 && cmd->cdb[1] >> 5)
@@ -121,7 +120,7 @@ uint32_t scsi_rw_check(struct scsi_cmd *cmd)
 	return 0;
 }
 
-/* The initiator may have room for less than whole blocks. */
+/* The initiator's buffer may end within a block. */
 void scsi_read_work(struct scsi_cmd *cmd)
 {
 	struct target_cmd *base = &cmd->base;
@@ -147,7 +146,7 @@ void scsi_write_work(struct scsi_cmd *cmd)
 		scsi_worked(cmd, 0);
 }
 
-/* What the disk has is read there, behind the initiator's data. */
+/* The second half of the buffer, for blocks read from the disk. */
 static struct buf spare(const struct target_cmd *cmd)
 {
 	struct buf buf = cmd->claim.buf;
@@ -166,7 +165,7 @@ static uint32_t compare(struct scsi_cmd *cmd, const uint8_t *p, uint32_t len, ui
 
 	if (!memcmp(p, disk, len))
 		return 0;
-	while (p[i] == disk[i] && i < len - 1) /* the initiator may change them under our hands */
+	while (p[i] == disk[i] && i < len - 1) /* an RDMA initiator may change p */
 		i++;
 	cmd->info = (uint32_t)(at + i);
 	cmd->info_valid = true;
@@ -200,7 +199,8 @@ void scsi_write_verify_work(struct scsi_cmd *cmd)
 		(struct buf){ base->p, base->piece, base->pool }, written);
 }
 
-/* BYTCHK: 0 reads the blocks, 1 compares them with as much data, 3 each with one block of it. */
+/* BYTCHK: 0 reads the blocks; 1 compares them with data of the same length; 3 compares each with
+ * one block of data. */
 static unsigned bytchk(const struct scsi_cmd *cmd)
 {
 	return cmd->cdb[1] >> 1 & 3;
@@ -236,7 +236,7 @@ static void verify_read(struct target_cmd *base)
 		verify_next(base);
 }
 
-/* The next run, or block, of those that are read without data of their own. */
+/* BYTCHK 0: read the next run. BYTCHK 3: read the next block. */
 static void verify_next(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
@@ -281,7 +281,7 @@ uint32_t scsi_sync_check(struct scsi_cmd *cmd)
 	return inside(cmd->lu, lba, blocks) ? 0 : SCSI_LBA_RANGE;
 }
 
-/* All of the disk, and answered once it is done: IMMED allows that. */
+/* Flush the whole disk. IMMED is ignored: the reply follows the flush. */
 void scsi_sync_work(struct scsi_cmd *cmd)
 {
 	if (cmd->lu->bdev->lim.max[IO_FLUSH])
@@ -295,7 +295,7 @@ void scsi_ready_work(struct scsi_cmd *cmd)
 	scsi_worked(cmd, 0);
 }
 
-/* Nothing here stops or ejects: only what leaves the unit active. */
+/* Only START=1 without power conditions is supported, as in LIO. */
 uint32_t scsi_start_check(struct scsi_cmd *cmd)
 {
 	return (cmd->cdb[4] & 0xf3) == 1 ? 0 : SCSI_BAD_CDB;
@@ -318,7 +318,7 @@ uint32_t scsi_unmap_check(struct scsi_cmd *cmd)
 	return 0;
 }
 
-/* A range of the list; false: it is not on the disk. */
+/* Read a descriptor; return false if the range is outside the disk. */
 static bool unmap_range(const struct scsi_cmd *cmd, unsigned i, uint64_t *off, uint64_t *len)
 {
 	const uint8_t *p = cmd->base.p + 8 + 16 * i;
@@ -341,7 +341,7 @@ static void unmap_next(struct target_cmd *base)
 	while (cmd->range < cmd->ranges) {
 		uint64_t off, len;
 
-		/* checked again: the initiator may reach its own memory here */
+		/* check again: an RDMA initiator may have changed the list */
 		if (!unmap_range(cmd, cmd->range++, &off, &len)) {
 			scsi_worked(cmd, SCSI_LBA_RANGE);
 			return;
@@ -439,7 +439,7 @@ void scsi_same_work(struct scsi_cmd *cmd)
 	if (base->data_len) {
 		if (base->p != p)
 			memcpy(p, base->p, block);
-		/* what is judged is what is written: the initiator may reach its own memory */
+		/* judge the copy that is written, not what an RDMA initiator may change */
 		for (uint32_t at = block; at < base->claim.buf.cap && at < cmd->len; at += block)
 			memcpy(p + at, p, block);
 	}

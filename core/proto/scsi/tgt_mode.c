@@ -63,7 +63,7 @@ uint32_t scsi_mode_sense_check(struct scsi_cmd *cmd)
 	return 0;
 }
 
-/* The block descriptor: 16 bytes where the initiator accepts them. */
+/* Write the block descriptor (16 bytes if LLBAA is set) and return its length. */
 static unsigned put_blocks(const struct scsi_lu *lu, bool big, uint8_t *p)
 {
 	uint64_t blocks = target_disk_size(lu->disk) >> lu->shift;
@@ -124,8 +124,8 @@ struct settings {
 	bool write_through, protect;
 };
 
-/* One page of the list: all but what may be changed must be as it is. Gives its length; 0: it is
- * wrong. */
+/* Read one page; fields that are not changeable must have their current values. Return its length,
+ * 0 if invalid. */
 static uint32_t read_page(
 	const struct scsi_lu *lu, const uint8_t *p, uint32_t left, struct settings *now)
 {
@@ -170,7 +170,7 @@ static uint32_t read_list(struct scsi_cmd *cmd, struct settings *now)
 		if (descriptor != (big ? 16 : 8) || descriptor > left)
 			return descriptor > left ? SCSI_LIST_LENGTH : SCSI_BAD_LIST;
 		put_blocks(lu, big, blocks);
-		/* the block size can't be changed; a number of blocks is not looked at */
+		/* the block size can't be changed; the number of blocks is ignored */
 		if (memcmp(p + descriptor - size, blocks + descriptor - size, size))
 			return SCSI_BAD_LIST;
 		p += descriptor;

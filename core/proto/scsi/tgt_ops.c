@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The table of commands, and the way of each through it: which it is, whether it may be carried out
- * now, how much data it has. */
+/* The table of commands; which command a CDB is, whether it may run now, and its data length. */
 #include "tgt.h"
 
-/* Those of each read and write first. */
+/* Most frequent first: the search is linear. */
 const struct scsi_op scsi_ops[] = {
 	{ 0x28, -1, OP_IN | OP_READS, "read 10", scsi_rw_check, scsi_read_work,
 		{ 0x28, 0x18, 255, 255, 255, 255, 0x1f, 255, 255 } },
@@ -108,7 +107,7 @@ const struct scsi_op scsi_ops[] = {
 	{ 0 },
 };
 
-/* NULL: there is none; *known: of that opcode, but with other service actions. */
+/* Return NULL if not supported; *known: the opcode is, with another service action. */
 static const struct scsi_op *find_op(const uint8_t *cdb, bool *known)
 {
 	const struct scsi_op *op = scsi_ops;
@@ -124,7 +123,7 @@ static const struct scsi_op *find_op(const uint8_t *cdb, bool *known)
 	return NULL;
 }
 
-/* Which command it is, and whether it may be carried out at all. */
+/* Find the command; check LUN, unit attentions, reservations and write protection. */
 static uint32_t judge(struct scsi_cmd *cmd)
 {
 	unsigned len = scsi_cdb_len(cmd->cdb[0]);
@@ -144,7 +143,7 @@ static uint32_t judge(struct scsi_cmd *cmd)
 		status = scsi_pr_check(cmd);
 	if (status)
 		return status;
-	/* Auto contingent allegiance is not offered, so neither NACA nor such a task is valid. */
+	/* ACA is not supported, so neither NACA nor the ACA task attribute is valid. */
 	if (cmd->cdb_len < len || cmd->cdb[len - 1] & 4 || cmd->attr == SCSI_ACA)
 		return SCSI_BAD_CDB;
 	if (cmd->op->flags & OP_WRITES && cmd->lu->disk->ro)
@@ -154,9 +153,8 @@ static uint32_t judge(struct scsi_cmd *cmd)
 	return 0;
 }
 
-/* The initiator may send more than the CDB says, which is discarded, or less: then as much is
- * written, and the residual says so. But of no block less than all, and nothing else is done in
- * parts. */
+/* If the initiator sends more than the CDB says, the excess is discarded. If it sends less, whole
+ * blocks are written and the residual reports the rest; commands other than writes are refused. */
 static uint32_t check_out(struct scsi_cmd *cmd)
 {
 	uint32_t room = cmd->base.conn->target->opt.buffer;
@@ -190,7 +188,7 @@ uint32_t scsi_decode(struct target_cmd *base)
 	if (cmd->op->flags & OP_ANSWER) {
 		base->data_len = cmd->wants ? SCSI_ANSWER : 0;
 	} else if (cmd->op->flags & OP_BUFFER && cmd->len && !cmd->wants) {
-		base->flags = OP_IN; /* what arrives in the buffer does not leave */
+		base->flags = OP_IN; /* no data is sent: work() sets data_len to 0 */
 		base->data_len = cmd->lu->bdev->lim.block;
 	} else if (cmd->op->flags & OP_IN) {
 		base->data_len = cmd->wants < cmd->want_in ? cmd->wants : cmd->want_in;

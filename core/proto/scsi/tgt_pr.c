@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Reservations: PERSISTENT RESERVE IN and OUT (SPC-4 5.12) and the older RESERVE 6 and RELEASE 6.
- * They are kept in memory only, per unit of a target. A registration belongs to an initiator port,
- * which keeps it while it has no connection. All state is under the target's lock; commands look
- * at it only while lu->reserved says that there is a reservation. */
+/* Reservations: PERSISTENT RESERVE IN and OUT (SPC-4 5.12), RESERVE 6 and RELEASE 6. They are kept
+ * in memory, per unit of a target. A registration belongs to an initiator port and outlives its
+ * connections. All state is under the target's lock; other commands take it only while lu->reserved
+ * is set. */
 #include "tgt.h"
 #include <stdlib.h>
 
@@ -72,7 +72,7 @@ static void set_holder(struct scsi_lu *lu, struct scsi_registrant *holder, unsig
 	note_reserved(lu);
 }
 
-/* To all nexuses of that initiator port. */
+/* Post to all nexuses of the initiator port. */
 static void post(const struct scsi_lu *lu, const struct scsi_registrant *reg, enum scsi_ua ua)
 {
 	for (struct scsi_nexus *nexus = lu->target->nexuses; nexus; nexus = nexus->next)
@@ -88,7 +88,7 @@ static void post_others(
 			post(lu, reg, ua);
 }
 
-/* Whether the command conflicts with a reservation of this unit. */
+/* Check the command against the unit's reservation. */
 uint32_t scsi_pr_check(const struct scsi_cmd *cmd)
 {
 	struct scsi_lu *lu = cmd->lu;
@@ -141,7 +141,7 @@ static void remove_registrant(struct scsi_lu *lu, struct scsi_registrant *reg)
 	while (*at != reg)
 		at = &(*at)->next;
 	*at = reg->next;
-	if (lu->holder == reg) /* of an all-registrants type any other holds it as well */
+	if (lu->holder == reg) /* with an all-registrants type every registrant is a holder */
 		set_holder(lu, for_all(lu->type) ? lu->registrants : NULL, lu->type);
 	free(reg);
 }
@@ -202,7 +202,7 @@ static void do_clear(struct scsi_lu *lu, const struct scsi_registrant *own)
 	lu->generation++;
 }
 
-/* Removes the registrations with that key (0: all) but the own one; how many. */
+/* Remove all registrations with that key (0: any key) except `own`; return their number. */
 static unsigned preempt_keys(
 	struct scsi_lu *lu, const struct scsi_registrant *own, uint64_t key, bool abort)
 {
@@ -223,7 +223,7 @@ static unsigned preempt_keys(
 	return count;
 }
 
-/* SPC-4 5.12.11.4: of the holder, or of registrations only. */
+/* SPC-4 5.12.11.4: takes the reservation over, or only removes registrations. */
 static uint32_t do_preempt(
 	struct scsi_lu *lu, struct scsi_registrant *own, uint64_t key, unsigned type, bool abort)
 {
@@ -341,7 +341,7 @@ static uint8_t *put_status(const struct scsi_lu *lu, uint8_t *p)
 
 void scsi_pr_in_work(struct scsi_cmd *cmd)
 {
-	/* all target ports alike (there is one); the mask of types */
+	/* ATP_C; type mask valid; all six types */
 	static const uint8_t capabilities[8] = { 0, 8, 0x04, 0x80, 0xea, 0x01 };
 	struct scsi_lu *lu = cmd->lu;
 	uint8_t *p = cmd->base.p, *end = p + 8;
@@ -366,7 +366,7 @@ void scsi_pr_in_work(struct scsi_cmd *cmd)
 
 /* --- RESERVE 6, RELEASE 6 */
 
-/* Neither for a third party nor of a part of the unit. */
+/* Third-party and extent reservations are not supported. */
 uint32_t scsi_reserve_check(struct scsi_cmd *cmd)
 {
 	return cmd->cdb[1] & 0x11 ? SCSI_BAD_CDB : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The task manager (SAM-5 7). A command of the nexus that asks vanishes where nothing of it has
- * begun, those of other nexuses end with TASK ABORTED; what the disk already has is done to its
- * end. A function is answered once all that it meant is over; of other connections, as soon as
- * what they have at a disk is fenced: later commands come after it. */
+/* The task manager (SAM-5 7). Aborted commands of the requesting nexus are dropped without a reply;
+ * those of other nexuses end with TASK ABORTED. A write that the disk already has is not cancelled.
+ * A function is answered once the aborted commands of its own nexus have ended and writes of other
+ * nexuses are fenced: later commands are ordered behind them. */
 #include "tgt.h"
 #include <errno.h>
 
@@ -15,7 +15,7 @@ static bool meant(const struct scsi_tmf *tmf, const struct scsi_lu *lu, const st
 	return cmd->lu == lu && (tmf->function != SCSI_ABORT_TASK || cmd->tag == tmf->tag);
 }
 
-/* Where the disk has no part of it. */
+/* End a command that has no request at the disk. */
 static void end_now(struct scsi_cmd *cmd, bool answer)
 {
 	if (answer) {
@@ -41,7 +41,7 @@ static void abort_one(struct scsi_cmd *cmd, bool answer)
 		end_now(cmd, answer);
 		break;
 	case TARGET_CMD_PULL:
-		/* a piece of it may have been written */
+		/* an earlier piece may have been written */
 		if (!base->at && cmd->nexus->recall && cmd->nexus->recall(cmd)) {
 			target_cmd_undue(base);
 			base->state = TARGET_CMD_WORK;
@@ -51,7 +51,7 @@ static void abort_one(struct scsi_cmd *cmd, bool answer)
 	case TARGET_CMD_WORK:
 		target_cmd_abort(base, SCSI_TASK_ABORTED);
 		break;
-	default: /* the next piece finds out */
+	default: /* scsi_work() ends it before the next piece */
 		break;
 	}
 }
@@ -61,7 +61,7 @@ void scsi_aborted(struct scsi_cmd *cmd)
 	end_now(cmd, cmd->answer);
 }
 
-/* Either a task is aborted or it has its answer: not both. */
+/* A task that was answered was not aborted. */
 void scsi_tmf_answered(const struct scsi_cmd *cmd)
 {
 	struct scsi_tmf *tmf = cmd->nexus->tmfs;
@@ -70,7 +70,7 @@ void scsi_tmf_answered(const struct scsi_cmd *cmd)
 		tmf->answer = SCSI_TMF_NO_TASK;
 }
 
-/* How many were meant. */
+/* Return the number of commands aborted. */
 static unsigned abort_all(
 	struct scsi_nexus *nexus, const struct scsi_tmf *tmf, const struct scsi_lu *lu, bool answer)
 {
@@ -90,7 +90,7 @@ static unsigned abort_all(
 	return count;
 }
 
-/* Some of the nexus's commands have yet to end. */
+/* Return true while aborted commands of the nexus have not ended. */
 static bool waits(const struct scsi_nexus *nexus)
 {
 	for (unsigned i = 0; i < nexus->conn->slots; i++) {
@@ -146,7 +146,7 @@ static void reset_back(struct target_fence *fence)
 	target_conn_wake(nexus->conn);
 }
 
-/* PREEMPT AND ABORT: the commands of initiators that have lost their registration. */
+/* PREEMPT AND ABORT: abort the commands of initiators whose registration was removed. */
 static bool preempt_there(const struct target_fence *fence, const struct target_conn *conn)
 {
 	static const struct scsi_tmf all = { .function = SCSI_ABORT_TASK_SET };
@@ -206,7 +206,7 @@ static void begin(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
 	}
 }
 
-/* At the end of a turn in which one came, or something that one waits for. */
+/* Runs at the end of a turn in which a function arrived or an aborted command ended. */
 void scsi_tmf_turn(struct loop_work *work)
 {
 	struct scsi_nexus *nexus = container_of(work, struct scsi_nexus, tmf_turn);
