@@ -35,7 +35,12 @@ uint32_t scsi_io_status(const struct io *io)
 		return SCSI_TASK_ABORTED;
 	case EOPNOTSUPP:
 		return SCSI_BAD_OPCODE;
+	case EBUSY: /* also a reservation that another host has at the disk behind this one */
+	case EAGAIN:
+		return SCSI_BUSY;
 	case EBADE:
+		if (io->kind != IO_COMPARE_WRITE)
+			return SCSI_INTERNAL;
 		cmd->info = io->detail;
 		cmd->info_valid = true;
 		return SCSI_DIFFERS;

@@ -123,6 +123,10 @@ Test(scsi_tgt_io, errors_of_the_disk_have_their_sense)
 		CHECK(ask(host, reading(ask10(0x28, 0, 4, 3), 3 * BLOCK)), want[i].key, want[i].asc,
 			want[i].ascq);
 	}
+	disk[0]->bad_status = -EBUSY;
+	cr_assert_eq(ask(host, reading(ask10(0x28, 0, 5, 1), BLOCK)).status, SCSI_BUSY);
+	disk[0]->bad_status = -EBADE;
+	CHECK(ask(host, reading(ask10(0x28, 0, 5, 1), BLOCK)), 4, 0x44, 0);
 	disk[0]->fail_write = 9 * BLOCK;
 	CHECK(ask(host, writing(ask10(0x2a, 0, 9, 1), BLOCK)), 3, 0x0c, 0);
 	disk[0]->flush_status = -ENOSPC;
