@@ -148,6 +148,7 @@ $(addprefix $(T)/tests/,$(addprefix core/,mad/watch mad/scan mad/walk mad/xact b
 	$(filter $(T)/tests/core/daemon/srp_daemon%,$(UNIT_BIN)) $(T)/replay/nvme-tgt-session $(F)/nvme-tgt-session: \
 	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(T)/tests/core/block/split: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc
+$(T)/tests/core/proto/scsi/tgt_steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=pthread_mutex_lock
 $(T)/tests/core/block/file_lock: TEST_LIBS += -Wl,--wrap=fcntl64
 $(T)/tests/core/net/unix_socket: TEST_LIBS += -Wl,--wrap=bind
 $(T)/tests/core/block/file_hang: TEST_LIBS += -Wl,--wrap=pread,--wrap=pwrite,--wrap=fdatasync,--wrap=fallocate,--wrap=ioctl,--wrap=lseek,--wrap=syscall,--wrap=fstatfs
