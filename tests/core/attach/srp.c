@@ -243,7 +243,7 @@ Test(srp, a_target_that_does_not_answer)
 {
 	int hold = make_block();
 
-	cr_assert_eq(try(100), -ETIMEDOUT);
+	cr_assert_eq(try(1500), -ETIMEDOUT);
 	diag_says(why, DIAG_TIMEOUT, NULL, "login_timed_out_after");
 	cr_assert(!srp.attach.made);
 	close(hold);
@@ -386,7 +386,7 @@ Test(srp, a_connection_that_exists)
 	kernel.on = true;
 	kernel.gives = -EEXIST;
 	host(5, "mlx5_1\n");
-	cr_assert_eq(try(50), -EAGAIN, "it is on its way out, and stays so");
+	cr_assert_eq(try(3000), -EAGAIN, "it is on its way out, and stays so");
 	diag_says(why, DIAG_BUSY, NULL, "former");
 	cr_assert_gt(kernel.logins, 1);
 	host(6, "mlx5_0\n");
@@ -466,7 +466,7 @@ Test(srp, one_lun_or_none)
 	srp.attach.no_wait = true;
 	cr_assert_eq(run(), 0, "%s", why->text);
 	cr_assert_eq(srp.luns.count, 2);
-	cr_assert_eq(try(50), -ETIMEDOUT);
+	cr_assert_eq(try(1500), -ETIMEDOUT);
 	diag_says(why, DIAG_TIMEOUT, NULL, "LUN_2");
 }
 
@@ -477,7 +477,7 @@ static void fails_after_dial(void)
 	kernel.makes = 6;
 	remote_port();
 	disk();
-	cr_assert_eq(try(50), -ETIMEDOUT);
+	cr_assert_eq(try(1500), -ETIMEDOUT);
 }
 
 Test(srp, what_failed_is_taken_back)
