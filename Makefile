@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# One non-recursive file for everything: the shipped binary (musl, static-pie), the test build (glibc, sanitizers), fuzzers, installation.
-# Rooms are found by wildcard: a new .c file in a room or a new test needs no line here. `make help` lists the targets.
+# One non-recursive makefile: the shipped binary (musl, static-pie), the test build (glibc, sanitizers), fuzzers, installation.
+# Rooms are found by wildcard: a new .c file in a room, or a new test, needs no line here. `make help` lists the targets.
 B         ?= build
 SAN       ?= 1
 SECONDS   ?= 60
 PREFIX    ?= /usr/local
 OPT       ?= -Os
-# What every request passes through; the rest is built for size.
+# The hot path: optimized for speed; all else is optimized for size.
 HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/inflight.c core/proto/xfer.c core/proto/cutter.c core/proto/ring.c \
 	$(addprefix core/target/,buffers.c cmd.c conn.c) \
 	$(addprefix core/net/,verbs.c tcp.c iwarp.c ddp_rx.c ddp_tx.c stag.c) \
@@ -25,9 +25,10 @@ SHELL     := /bin/bash
 .PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one fabric fabric-one fuzz bench lint install dist clean help FORCE
 all: $(B)/rdmastor
 
-# Sources, and what each build makes of them.
+# Sources, and the selection for each build.
 CORE      := $(wildcard core/*/*.c core/*/*/*.c)
-# What opens a real device stays out of the test build, whose tests link tests/fake/ instead; the choice of a device has its own test.
+# Files that open real devices are left out of the test build, whose tests link tests/fake/ instead; choosing a device has its
+# own test.
 TESTABLE  := $(filter-out core/net/ep.c core/net/verbs%.c core/mad/port%.c core/kernel/sys/nbd_nl.c core/kernel/iscsi/iscsi_socket.c,$(CORE))
 SHIPPED   := main.c $(wildcard applets/*.c) $(CORE)
 FAKES     := $(wildcard tests/fake/*.c tests/toy/*.c)
@@ -62,13 +63,13 @@ TEST_CC   := gcc $(if $(filter thread,$(SAN)),-fsanitize=thread,$(if $(filter-ou
 TEST_C    := $(COMMON) -O1 -pthread -DDEBUG_CONTRACTS -Itests/fake -isystem $(SYS)/glibc/include
 FUZZ_CC   := clang $(SANITIZE)
 
-# Quiet lines unless V=1; a room sees the contracts and its own folder, a test also the folder of what it mirrors.
+# Quiet output unless V=1. A room sees the contracts and its own folder, a test also the folder that it mirrors.
 run  = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2);)
 empty :=
 room = $(subst $(empty) ,/,$(wordlist 1,2,$(subst /, ,$(1))))
 own  = $(addprefix -I,$(sort $(filter core/%,$(call room,$(1:tests/%=%)) $(patsubst %/,%,$(patsubst tests/%,%,$(dir $(1)))))))
 opt  = $(if $(filter $(HOT),$(1)),$(OPT_HOT),$(OPT))
-# Rewrites a file only when its text changed, so that what depends on it is remade exactly then.
+# Rewrite a file only if its text has changed, so that its dependents are rebuilt only then.
 keep = @mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' >$@
 
 ## make            build/rdmastor: the static binary, stripped (build/rdmastor.debug: the same with symbols)
@@ -88,7 +89,7 @@ $(B)/obj/main.o: $(B)/VERSION deps/deps.lock
 
 $(B)/VERSION: FORCE
 	$(call keep,$(shell cat VERSION 2>/dev/null || git describe --tags --always --dirty 2>/dev/null || echo unknown))
-# A source that was removed must leave what was linked with it.
+# Relink after a source was removed.
 $(B)/sources: FORCE
 	$(call keep,$(SHIPPED) $(FAKES))
 $(B)/flags.ship: FORCE
@@ -98,7 +99,7 @@ $(T)/flags.test: FORCE
 $(F)/flags.fuzz: FORCE
 	$(call keep,$(FUZZ_CC) $(TEST_C))
 
-# Load generators, built like what is shipped.
+# Load generators, built like the shipped binary.
 $(B)/bench/floor: $(B)/obj/tests/bench/floor.o
 $(B)/bench/startup: $(B)/obj/tests/bench/startup.o
 $(B)/bench/nbd-load: $(B)/obj/tests/bench/nbd_load.o
@@ -106,7 +107,7 @@ $(BENCH_BIN):
 	@mkdir -p $(@D)
 	$(call run,LD,$@)$(SHIP_CC) $(SHIP_LD) -o $@ $(filter %.o,$^) -Wl,--start-group $(SYS)/lib/*.a -Wl,--end-group
 
-# Programs that show a room to a VM's kernel or to other people's programs: linked with all there is, as the binary is.
+# Programs that run a room against a VM's kernel or other programs: linked with all rooms, like the binary.
 $(B)/vm-bin/port-watch: $(B)/obj/tests/vm/port-watch/port_watch.o $(CORE:%.c=$(B)/obj/%.o)
 $(B)/vm-bin/iscsi-login: $(B)/obj/tests/vm/iser-peers/iscsi_login.o $(CORE:%.c=$(B)/obj/%.o)
 $(B)/vm-bin/sink-writes: $(B)/obj/tests/vm/serve-siw/sink_writes.o $(B)/obj/tests/fake/raw_host.o $(CORE:%.c=$(B)/obj/%.o)
@@ -127,7 +128,7 @@ $(T)/obj/%.o: %.c $(T)/flags.test $(SYS).stamp | $(B)/have-test
 	@mkdir -p $(@D)
 	$(call run,CC-T,$<)$(TEST_CC) $(TEST_C) $(WARN) $(call own,$<) -MMD -MP -c -o $@ $<
 
-# Members of one name in different rooms are kept apart by making the archive anew without replacing.
+# Create the archive from scratch and without replacing, as members of different rooms may have the same name.
 $(T)/libcore.a: $(TESTABLE:%.c=$(T)/obj/%.o)
 $(T)/libfake.a: $(FAKES:%.c=$(T)/obj/%.o)
 $(F)/libcore.a: $(TESTABLE:%.c=$(F)/obj/%.o)
@@ -137,11 +138,11 @@ $(T)/libcore.a $(T)/libfake.a $(F)/libcore.a $(F)/libfake.a: $(B)/sources
 	@rm -f $@
 	$(call run,AR,$@)ar qcs $@ $(filter %.o,$^)
 
-# Fakes come before what they stand for.
+# Fakes come before the objects that they replace.
 TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(addprefix $(SYS)/glibc/lib/,liburing.a libcjson.a libmbedcrypto.a libnl-3.a) -pthread
 $(T)/tests/pair/steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
 $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv,--wrap=recv
-# On the clock of tests/fake/leap.c.
+# Tests that use the clock of tests/fake/leap.c.
 $(addprefix $(T)/tests/,$(addprefix core/,mad/watch mad/scan mad/walk mad/xact block/paths block/orphan target/buffers target/places \
 	net/ways proto/iscsi/discover proto/nbd/srv_conn daemon/iscsi_keeper attach/iscsi_link) \
 	$(addprefix pair/,neighbours load_idle target_frame nvme_rdma nvme_serve_admin nvme_serve_rdma)) \
@@ -175,7 +176,7 @@ $(REPLAY): $(T)/replay/%: $(T)/obj/tests/fuzz/%.o $(T)/obj/tests/replay.o $(T)/l
 	@mkdir -p $(@D)
 	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(TEST_LIBS)
 
-# What simulated fabrics are made of; box and sim are of several files. fakeverbs.so goes into other people's programs.
+# Programs for simulated fabrics; box and sim consist of several files. fakeverbs.so is preloaded into other programs.
 fabric_obj = $(patsubst %.c,$(T)/obj/%.o,$(filter $(addprefix tests/fabric/,$(1)),$(FABRIC)))
 $(T)/fabric/box: $(call fabric_obj,box.c box_%.c)
 $(T)/fabric/sim: $(call fabric_obj,sim.c sim_%.c)
@@ -193,7 +194,8 @@ $(F)/obj/%.o: %.c $(F)/flags.fuzz $(SYS).stamp | $(B)/have-test
 $(FUZZ_BIN): $(F)/%: $(F)/obj/tests/fuzz/%.o $(F)/libfake.a $(F)/libcore.a
 	$(call run,LD-F,$@)$(FUZZ_CC) -fsanitize=fuzzer -o $@ $< $(TEST_LIBS)
 
-# Running things. tests/run counts; with RESULTS=file in the environment it only adds to that file and leaves the summary to the caller.
+# Running tests. tests/run counts results; with RESULTS=file in the environment it only appends to that file, and the caller
+# prints the summary.
 HAVE_VM   := $(if $(wildcard tests/vm/run),$(B)/have-vm)
 SUITES     = B='$(B)' T='$(T)' UNIT='$(UNIT_BIN)' PAIR='$(PAIR_BIN)' TSAN='$(TSAN_BIN)' REPLAY='$(REPLAY)' FUZZ='$(FUZZ_BIN)' \
 	SCHEDULES='$(SCHEDULES)' SECONDS_EACH='$(SECONDS)' SEED='$(SEED)' RUNS='$(RUNS)' \

@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# tests/README.md has a line for every test and fuzz target, and none for others. Every corpus has its fuzz target.
+# tests/README.md has a line for every test and fuzz target, and no other lines. Every corpus has a fuzz target.
 cd "$(dirname "$0")/../.." || exit 1
 export LC_ALL=C
 bad=0
 
-# rows FOLDER: the first column of the table in the section of that folder
+# rows FOLDER: print the first column of the table in the section of that folder
 rows() {
 	awk -v section="(\`tests/$1/\`)" '
 		/^## / { within = index($0, section) }
 		within && sub(/^\| `/, "") { sub(/`.*/, ""); print }' tests/README.md | sort
 }
 
-# indexed FOLDER NAME…: those are the rows of that section
+# indexed FOLDER NAME…: check that these are the rows of that section
 indexed() {
 	local folder=$1 name
 	shift
@@ -27,7 +27,7 @@ indexed() {
 	done
 }
 
-# names SUFFIX FILE…: without folder and suffix
+# names SUFFIX FILE…: print the names without folder and suffix
 names() { printf '%s\n' "${@:2}" | sed "s#.*/##; s#\\$1\$##"; }
 
 # shellcheck disable=SC2046 # names of this project hold no blanks
@@ -37,7 +37,7 @@ names() { printf '%s\n' "${@:2}" | sed "s#.*/##; s#\\$1\$##"; }
 	indexed fuzz $(names .c tests/fuzz/*.c)
 	indexed cli $(names .sh $(find tests/cli -name '*.sh' -perm -u+x))
 	indexed fabric $(tests/fabric/run --list)
-	# those that make bench runs are in its own README
+	# scenarios of make bench are listed in its own README
 	indexed vm $(tests/vm/run --list | while read -r name; do grep -qsx CHECK=never "tests/vm/$name/host" || echo "$name"; done)
 }
 for corpus in tests/fuzz/corpus/*; do

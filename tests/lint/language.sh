@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Plain technical English in what users read: messages, help, manual pages, README. These phrases mark sentences that need a second
-# reading. Comments are counted, and there may not be more hits in them than there are.
+# Plain technical English in what users read: messages, help, manual pages, README. These phrases mark sentences that need a
+# second reading. In comments the number of hits may only fall.
 cd "$(dirname "$0")/../.." || exit 1
 comments_allowed=155
 phrases=(
@@ -27,7 +27,7 @@ phrases=(
 )
 regex=$(IFS='|'; echo "${phrases[*]}")
 bad=0
-# found FILE…: "file:line:text" of string literals that have such a phrase
+# in_strings FILE…: print "file:line:text" of string literals with such a phrase
 in_strings() { grep -nPo '"(\\.|[^"\\])*"' "$@" | grep -Pi "^[^:]*:[0-9]+:.*?($regex)"; }
 code=$(find core applets include main.c -name '*.[ch]' | sort)
 # shellcheck disable=SC2086 # names of this project hold no blanks

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Who may include whom: every #include of the rooms is held against the table below.
-# A room also sees its own private headers (beside the .c or at the top of the room), libc, and base64.h diag.h grow.h loop.h names.h policy.h wire.h.
+# A room also sees its own private headers (next to the .c or at the top of the room), libc, and base64.h diag.h grow.h loop.h
+# names.h policy.h wire.h.
 cd "$(dirname "$0")/../.." || exit 1
 shopt -s nullglob globstar
 
-# room: contracts of include/ (patterns) : libraries (patterns of <...>) that only the rooms named with them may use
+# room: contracts of include/ (patterns) : libraries (patterns of <...>), which are reserved to the rooms that list them
 table='
 main.c  : applet out uri resolve :
 applets : applet attach attach_nvme attach_srp out uri bdev child session nvmf service export nbd_server kernel_* mad copy nvmf_target load stats srp_show srp_daemon nfs nfs_mount iscsi attach_iscsi iscsi_keeper daemon disk_open fronts iscsi_want :
@@ -23,7 +24,7 @@ base    : applet uri image child crc32c mem out resolve stats : mbedtls/*
 include : * :
 '
 everywhere='base64 diag grow loop names policy wire'
-# Neighbours inside a room that may know another's private headers.
+# Folders of a room that may use the private headers of another one.
 friends='core/proto/iscsi:scsi core/proto/srp:scsi core/kernel/status:nvme'
 for dir in core/kernel/*/; do friends+=" ${dir%/}:sys"; done
 guarded='infiniband/* rdma/rdma_cma.h rdma/rsocket.h netlink/* liburing.h cjson/* mbedtls/*'
@@ -38,7 +39,7 @@ matches() { # NAME PATTERN...
 	return 1
 }
 
-private() { # FILE NAME: beside the file, at the top of its room, or in a friend's folder
+private() { # FILE NAME: next to the file, at the top of its room, or in a folder listed above
 	local dir=${1%/*} room pair
 	[[ $dir == core/* ]] || { [ -f "$dir/$2" ] && [[ $dir == applets ]]; return; }
 	[[ $2 == *..* ]] && return 1
@@ -79,7 +80,7 @@ while IFS=: read -r room contracts libraries; do
 	done
 done <<<"$table"
 
-# A room outside the table would escape it.
+# A room that is missing in the table would not be checked.
 set +f
 for dir in core/*/; do
 	dir=${dir#core/}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # No notes to self and no blanks at the end of lines.
 cd "$(dirname "$0")/../.." || exit 1
-# Written in halves so as not to find this file.
+# Split in two, so that this file does not match.
 notes='TO''DO|FIX''ME|X''XX|HA''CK'
 bad=0
 # shellcheck disable=SC2046 # names of this project hold no blanks

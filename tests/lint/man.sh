@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Manual pages against the binary: every option has its ".It Fl …" and every such line its option; every applet has a
-# page, is in rdmastor(1), and no page is left of an applet that is gone. Common options are in rdmastor(1).
+# Compare manual pages with the binary: every option has its ".It Fl …" and every such line its option; every applet has a page,
+# which rdmastor(1) lists, and there is no page without an applet. Common options are in rdmastor(1).
 cd "$(dirname "$0")/../.." || exit 1
 : "${RDMASTOR:=build/rdmastor}"
 for tool in mandoc groff; do command -v $tool >/dev/null || { echo "needs $tool"; exit 77; }; done
@@ -9,7 +9,7 @@ for tool in mandoc groff; do command -v $tool >/dev/null || { echo "needs $tool"
 bad=0
 complain() { echo "$*"; bad=1; }
 
-# rows WORD…: "-l --name" or "--name", one option a line
+# rows WORD…: print "-l --name" or "--name", one option per line
 rows() { "$RDMASTOR" "$@" --option-rows | awk -F'\t' '{ print ($2 == "" ? "" : $2 " ") $1 }' | sort; }
 # The same from the lines ".It Fl l , Fl -name Ar arg" of a page
 documented() { sed -nE 's/^\.It (Fl ([A-Za-z0-9]) , )?Fl -([a-z0-9-]+).*/-\2 --\3/p' "$1" | sed 's/^- //' | sort; }
@@ -26,7 +26,7 @@ for applet in $("$RDMASTOR" --list); do
 	[ -f "$page" ] || { complain "$page: missing"; continue; }
 	grep -Eq "^\.It (.* )?Xr rdmastor-$applet 1( |$)" man/rdmastor.1 || complain "man/rdmastor.1: $applet is not in the list of applets"
 	comm -23 <(comm -23 <(rows "$applet") <(echo "$common")) <(documented "$page") >"${TMP:-/tmp}/missing"
-	# A common option without its letter, because the applet has another use for it, may be told; it need not be
+	# A common option without its letter, which the applet uses for another option, may be described, but need not be
 	while read -r row; do
 		grep -q -- "^-. $row\$" <<<"$common" || complain "$page: '$row' is an option but is not documented so"
 	done <"${TMP:-/tmp}/missing"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# What serves every protocol names none, not even in a comment: another protocol must not need a change there.
+# Rooms that serve every protocol name none, not even in a comment: a new protocol must not need a change there.
 cd "$(dirname "$0")/../.." || exit 1
 shopt -s nullglob
 set -o pipefail

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Option rows of all applets: names and letters are used once, a number has a range, -o -v -q mean output, verbose, quiet
-# wherever no replaced tool gives the letter another meaning.
+# Option rows of all applets: names and letters are unique, numbers have a range, and -o, -v and -q mean output, verbose and
+# quiet unless a replaced tool uses the letter for something else.
 cd "$(dirname "$0")/../.." || exit 1
 : "${RDMASTOR:=build/rdmastor}"
 [ -x "$RDMASTOR" ] || { echo "needs the binary"; exit 77; }
 
-# Letters with another tool's meaning: srp_daemon's -o (once) and -v, nvme-cli's -q (host NQN), mount.nfs's -o, iscsistart's all.
+# Letters that a replaced tool uses: srp_daemon's -o (once) and -v, nvme-cli's -q (host NQN), mount.nfs's -o, all of iscsistart.
 own_letters() {
 	case $1 in
 	srp-daemon) echo ov ;;

@@ -202,8 +202,8 @@ static void extent_add(struct nbd_ini_slot *slot, uint32_t block, uint64_t len, 
 	slot->part_flags = flags;
 }
 
-/* At the end of an export with an odd length the last block is only partly described. That block
- * counts as complete; it counts as data if it is the whole answer. */
+/* Report a partly described block if it is the last of an export with an odd length or, as data, if
+ * it is the whole answer. */
 static bool extents_end(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
 	const struct io *io = slot->flight.owner;
