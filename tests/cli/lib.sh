@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # shellcheck shell=bash
-# Sourced first by every test of the command line. Leaves the test in a private folder, with $RDMASTOR the binary and
-# $top the source tree. A test exits 0 when it passed, 77 when it cannot run here (its last line says why).
+# Sourced first by every test of the command line. Puts the test into a private folder, and sets $RDMASTOR to the binary and
+# $top to the source tree. A test exits with 0 if it passed, 77 if it cannot run here (its last line is the reason).
 # shellcheck disable=SC2034 # names for the tests
 set -u
 export LC_ALL=C.UTF-8
@@ -9,7 +9,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 : "${RDMASTOR:=$top/build/rdmastor}"
 cd "${TMP:=$(mktemp -d)}" || exit 1
 export TMP RDMASTOR
-PATH=/usr/bin:$PATH # the interpreter that Debian's python3-libnbd belongs to
+PATH=/usr/bin:$PATH # for python3-libnbd, which belongs to Debian's interpreter
 HERE=$top/tests/cli
 SOCK=$TMP/nbd.sock
 URI="nbd+unix:///?socket=$SOCK"
@@ -24,7 +24,7 @@ die() {
 	exit 1
 }
 
-# requires PROGRAM…: skips the test where one is missing. "applet:NAME" is an applet of ours.
+# requires PROGRAM…: skip the test if one is missing. "applet:NAME" is an applet of ours.
 requires() {
 	local what
 	for what; do
@@ -43,10 +43,10 @@ cleanup_fn() {
 	trap 'for _c in "${_cleanups[@]}"; do eval "$_c" || true; done' EXIT
 }
 
-# --- what is to be so
+# --- assertions
 
-# valid FILE: its JSON documents are what doc/schema says. They are only collected here, in the folder $JSON_DOCS, which tests/run
-# checks when all tests have ended, and a test run by itself at its end.
+# valid FILE: its JSON documents match doc/schema. They are only collected here, in the folder $JSON_DOCS; tests/run checks them
+# when all tests have ended, and a test that is run by itself checks them at its end.
 valid() {
 	local name=${0##*/}
 	[ -d "$JSON_DOCS" ] || mkdir -p "$JSON_DOCS"
@@ -55,10 +55,10 @@ valid() {
 check_documents() { [ ! -d "$JSON_DOCS" ] || "$top/tests/schema" "$JSON_DOCS" || exit 1; }
 [ -n "${JSON_DOCS:-}" ] || { JSON_DOCS=$TMP/documents; cleanup_fn check_documents; }
 
-# error STATUS CODE OBJECT WORDS COMMAND…: ends with that status and fails with that code word, about that object (an ERE for
-# all of it, '' = none), and each of the blank-separated EREs WORDS is found in its text or hint, in any case. The answer is
-# asked for with --json, put behind the applet's name; the code '-' leaves the command as it is: its message is a line
-# of text on stderr that holds OBJECT and WORDS, and stdout stays empty.
+# error STATUS CODE OBJECT WORDS COMMAND…: the command ends with that status and that code word, about that object (an ERE for
+# all of it, '' = none), and each of the blank-separated EREs WORDS matches its text or hint, ignoring case. --json is added
+# behind the applet's name. With the code '-' the command is left unchanged: stderr has one line that matches OBJECT and WORDS,
+# and stdout is empty.
 error() {
 	local status=$1 code=$2 object=$3 words=$4 rc=0 word said
 	local -a line=() got=()
@@ -87,7 +87,7 @@ error() {
 		has_line "$word" "$said" || die "${line[*]}: '$word' is not in: $said"
 	done
 }
-# has_line ERE TEXT: a line of the text has it, in any case
+# has_line ERE TEXT: a line of the text matches, ignoring case
 has_line() {
 	local line rc=1
 	shopt -s nocasematch
@@ -96,7 +96,7 @@ has_line() {
 	return $rc
 }
 
-# refused STATUS TEXT COMMAND…: ends with that status and says that, to the letter; of anybody's program
+# refused STATUS TEXT COMMAND…: the command, of any program, ends with that status and exactly that message
 refused() {
 	local want=$1 text=$2 rc=0
 	shift 2
@@ -105,7 +105,7 @@ refused() {
 	grep -qF -- "$text" refused.err || die "$*: no '$text' in: $(cat refused.err)"
 }
 
-# ere TEXT: a regular expression for just that
+# ere TEXT: print a regular expression that matches only this text
 ere() { sed 's/[][(){}.+*?^$|\\]/\\&/g' <<<"$1"; }
 
 same() { # WHAT IS EXPECTED
@@ -124,7 +124,7 @@ holes() {
 }
 DATA=$(((1 << 20) + (64 << 10) + (4 << 10)))
 
-# --- ours
+# --- rdmastor's servers
 
 ours() {
 	local rc=0 document
@@ -141,7 +141,7 @@ ours() {
 }
 
 SERVER=
-# ready APPLET URI OPTION…: returns once it is; what it prints is in out and err, its process id in SERVER
+# ready APPLET URI OPTION…: start it and wait until it is ready; its output is in out and err, its process ID in SERVER
 ready() {
 	[ -p ready ] || mkfifo ready
 	"$RDMASTOR" "$@" --ready-fd 3 3>ready >out 2>err &
@@ -151,10 +151,10 @@ ready() {
 }
 end_server() { [ -z "$SERVER" ] || kill -KILL "$SERVER" 2>/dev/null || true; }
 
-# offer URI OPTION…: export
+# offer URI OPTION…: start export
 offer() { ready export "$@"; }
 
-# serve URI OPTION…: sets TCP and RDMA to the URIs printed, PORT to the port of both
+# serve URI OPTION…: set TCP and RDMA to the printed URIs, PORT to the port of both
 serve() {
 	ready serve "$@"
 	TCP=$(sed -n 's/^rdmastor: \(nvme+tcp:.*\)/\1/p' out | head -1)
@@ -162,7 +162,7 @@ serve() {
 	PORT=$(sed -E 's#.*:([0-9]+)/.*#\1#' <<<"$TCP$RDMA")
 }
 
-# stop [STATUS]: ends it the clean way
+# stop [STATUS]: stop it in order
 stop() {
 	local rc=0
 	kill -TERM "$SERVER"
@@ -171,12 +171,12 @@ stop() {
 	SERVER=
 }
 
-# --- NBD clients and servers that are not ours
+# --- foreign NBD clients and servers
 
 sh_nbd() { nbdsh --base-allocation -u "$URI" "$@"; }
 
 _server=
-# up COMMAND…: starts a server in this folder and waits until it can be connected to
+# up COMMAND…: start a server in this folder and wait until it accepts connections
 up() {
 	local i
 	rm -f "$SOCK"
@@ -192,7 +192,7 @@ up() {
 	die "$* did not get ready: $(cat server.out)"
 }
 
-# down [SIGNAL]: ends it
+# down [SIGNAL]: stop it
 down() {
 	[ -n "$_server" ] || return 0
 	kill "-${1:-TERM}" "$_server" 2>/dev/null
@@ -202,7 +202,7 @@ down() {
 
 kit() { up nbdkit -f -U "$SOCK" "$@"; }
 
-# conf_server FILE OPTION…: nbd-server with one export "x" of that file; it leaves for the background, and a child of it serves
+# conf_server FILE OPTION…: nbd-server with one export "x" of that file; it runs in the background, and a child of it serves
 conf_server() {
 	local file=$1 i
 	shift
@@ -223,7 +223,7 @@ conf_down() {
 	rm -f "$TMP/nbd-server.pid"
 }
 
-# A /sys with RDMA ports of our own, for root with mount namespaces. port DEV STATE PHYS LID LINK-LAYER; umad DEV
+# A fake /sys with RDMA ports, for root with mount namespaces. port DEV STATE PHYS LID LINK-LAYER; umad DEV
 port() {
 	local p=/sys/class/infiniband/$1/ports/1
 	mkdir -p $p/gids $p/pkeys
@@ -240,7 +240,7 @@ umad() {
 	echo "$1" >/sys/class/infiniband_mad/umad0/ibdev; echo 1 >/sys/class/infiniband_mad/umad0/port
 }
 export -f port umad
-# on SETUP STATUS CODE OBJECT WORDS WORD…: error, on such a /sys
+# on SETUP STATUS CODE OBJECT WORDS WORD…: like error, with such a /sys
 on() {
 	local setup=$1 status=$2 code=$3 object=$4 words=$5
 	shift 5

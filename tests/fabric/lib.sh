@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# What the tests of scenarios are written in: a simulated fabric with a real subnet manager, programs on its nodes, checks. Bash, read
-# under `set -eu` in a folder of its own ($PWD): a set-up step that fails ends the scenario, a check that fails is counted.
+# Functions for scenarios: a simulated fabric with a real subnet manager, programs on its nodes, checks. Bash under `set -eu` in
+# a folder of its own ($PWD): a set-up step that fails ends the scenario; a check that fails is counted.
 # shellcheck shell=bash
 
 here=$(cd "${BASH_SOURCE[0]%/*}" && pwd)
@@ -12,13 +12,13 @@ sim=sim
 
 passed() { echo "$SECONDS s ok $1"; }
 
-# failed NAME [FILE]: the file shows why
+# failed NAME [FILE]: FILE shows the reason
 failed() {
 	echo "$SECONDS s FAILED $1" | tee -a failed
 	[ ! -s "${2:-}" ] || tail -n 20 "$2" | sed 's/^/    /'
 }
 
-# check NAME COMMAND…: passes when the command succeeds; its output is shown when it does not
+# check NAME COMMAND…: passes if the command succeeds; otherwise its output is shown
 check() {
 	local check_name=$1 status=0
 	shift
@@ -137,8 +137,8 @@ boxed() {
 peer() { box "$1" env LD_PRELOAD="$FABRIC/fakeverbs.so" "${@:2}"; }
 peered() { boxed "$1" "$2" env LD_PRELOAD="$FABRIC/fakeverbs.so" "${@:3}"; }
 
-# ours NODE WORD…: the program under test. With --json its stdout is recorded too, for tests/fabric/run, which validates it against
-# doc/schema.
+# ours NODE WORD…: run the program under test. With --json its stdout is also recorded, so that tests/fabric/run can validate it
+# against doc/schema.
 ours() {
 	case " $* " in
 	*' --json '*)
@@ -149,7 +149,7 @@ ours() {
 	esac
 }
 
-# capability NODE MASK: more bits of its capability mask, as everybody sees it from the next look on; 0: none
+# capability NODE MASK: add bits to its capability mask, seen from the next query on; 0: none
 capability() {
 	{
 		grep -v "^${guid[$1]} " caps || true
@@ -165,7 +165,7 @@ more_subnets_up() { [ "$(subnets_up)" -gt "$1" ]; }
 opensm_start() {
 	local before
 	before=$(subnets_up)
-	# without, its log is written in large pieces
+	# without it the log is written in large blocks
 	echo 'force_log_flush TRUE' >osm.conf
 	OSM_TMP_DIR=$PWD/ OSM_CACHE_DIR=$PWD/ boxed opensm_pid "$1" opensm -F osm.conf -f osm.log -P "$PWD/partitions.conf"
 	opensm_node=$1
@@ -187,8 +187,8 @@ opensm_restart() {
 	opensm_start "$opensm_node"
 }
 
-# agent NODE <DESCRIPTION: device management there, in the words of agent.c; NODE.dm may be changed later. Before opensm is started, or
-# with told NODE after it.
+# agent NODE <DESCRIPTION: start device management there, described in the language of agent.c; NODE.dm may be changed later.
+# Call it before opensm is started, or call told NODE after it.
 agent() {
 	local -n agent_pid=agent_$1
 	cat >"$1.dm"
@@ -203,7 +203,7 @@ agent_stop() {
 	wait $agent_pid || true
 }
 
-# told NODE: the subnet manager hears that the capability mask of the node has changed, and has looked
+# told NODE: the subnet manager has been notified that the node's capability mask changed, and has read it
 told() {
 	local before
 	before=$(subnets_up)
@@ -213,15 +213,15 @@ told() {
 
 lid() { box "$1" cat $sys/lid; } # lid NODE
 
-# --- what a box has seen
+# --- observations of a box
 
-# added NODE: the lines that were written to add_target and taken; NODE.log has those that were not, too
+# added NODE: print the lines accepted by add_target; NODE.log also has the rejected ones
 added() { sed -n 's/^add_target ok ibsim[0-9]* //p' "$1.log"; }
 
-# mads NODE REGEX: the last counters of NODE's boxes, as in "sent class 0x06 method 0x01 attribute 0x0010: 4"
+# mads NODE REGEX: print the last counters of NODE's boxes, such as "sent class 0x06 method 0x01 attribute 0x0010: 4"
 mads() { tac "$1.log" | sed '/^mads$/q' | tac | sed -n 's/^mads //p' | grep -E "$2"; }
 
-# counted PID NODE: has that box write its counters
+# counted PID NODE: make that box write its counters
 counted() {
 	local before
 	before=$(grep -c '^mads$' "$2.log" || true)
@@ -230,7 +230,7 @@ counted() {
 }
 more_counters() { [ "$(grep -c '^mads$' "$2.log")" -gt "$1" ]; }
 
-# the fabric is there until the last check
+# keep the fabric until the last check
 finish() {
 	[ ! -e failed ] || return 1
 	echo 'SCENARIO PASSED'

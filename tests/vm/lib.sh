@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# What guest scripts are written in: networks, the kernel's NVMe-oF target, disks, checks. Busybox sh, read under `set -eu`:
-# a set-up step that fails ends the scenario, a check that fails is counted and the scenario goes on.
+# Functions for guest scripts: networks, the kernel's NVMe-oF target, disks, checks. Busybox sh under `set -eu`: a set-up step
+# that fails ends the scenario; a check that fails is counted, and the scenario continues.
 # shellcheck shell=dash
 
 nvmet=/sys/kernel/config/nvmet
@@ -8,7 +8,7 @@ lio=/sys/kernel/config/target
 hostid=abff48c0-ecbe-4d8c-a64a-54f12797e8c2
 hostnqn=nqn.2014-08.org.nvmexpress:uuid:$hostid
 
-# busybox's sh takes its own applets before PATH
+# busybox's sh prefers its own applets to those in PATH
 ip() { /bin/ip "$@"; }
 tc() { /bin/tc "$@"; }
 mke2fs() { /bin/mke2fs "$@"; }
@@ -20,7 +20,7 @@ mke2fs() { /bin/mke2fs "$@"; }
 rdmastor() { recorded rdmastor "$@"; }
 timeout() { recorded timeout "$@"; }
 
-# recorded COMMAND…: runs it. With rdmastor and --json among its words, all of its stdout is recorded.
+# recorded COMMAND…: run it. With rdmastor and --json among its words, all of its stdout is recorded.
 recorded() {
 	local recorded_status=0
 	case " $* " in
@@ -35,7 +35,7 @@ recorded() {
 
 # --- checks
 
-# check NAME COMMAND…: passes when the command succeeds; its output is shown when it does not
+# check NAME COMMAND…: passes if the command succeeds; otherwise its output is shown
 check() {
 	local check_name="$1"
 	shift
@@ -100,7 +100,7 @@ failed() {
 
 uptime_s() { cut -d' ' -f1 /proc/uptime; }
 
-# within SECONDS SECONDS COMMAND…: its status, and 9 when it took less than the first or more than the second
+# within SECONDS SECONDS COMMAND…: returns its status, or 9 if it took less than the first or more than the second
 within() {
 	local least="$1" most="$2" begun ended status=0
 	shift 2
@@ -112,7 +112,7 @@ within() {
 	return $status
 }
 
-# wait_for SECONDS COMMAND…: tries it ten times a second until it succeeds
+# wait_for SECONDS COMMAND…: try it ten times a second until it succeeds
 wait_for() {
 	local left=$(($1 * 10))
 	shift
@@ -131,7 +131,7 @@ status_says() {
 
 # --- networks
 
-# net_up: 10.0.0.1 on a card that exists in software only, wide enough for RoCE's largest packets
+# net_up: 10.0.0.1 on a virtual card, with an MTU for RoCE's largest packets
 net_up() {
 	modprobe dummy
 	ip link add d0 mtu 4200 type dummy
@@ -149,7 +149,7 @@ rdma_up() {
 rxe_up() { net_up && rdma_up rxe d0; }
 siw_up() { net_up && rdma_up siw d0; }
 
-# eth_up ADDRESS: the card that joins two VMs, with rxe over it
+# eth_up ADDRESS: set up the card that joins two VMs, with rxe over it
 eth_up() {
 	modprobe virtio_net
 	wait_for 20 test -e /sys/class/net/eth0
@@ -159,10 +159,10 @@ eth_up() {
 	rdma_up rxe eth0
 }
 
-# wire_make NETDEV, before anything uses it; wire_loses NETDEV PERCENT: 100 is silence, 0 a whole wire; wire_cut NETDEV SECONDS: silence for
-# so long. Neither the link nor the queueing discipline goes away: seen with Linux 6.12, rxe took a packet refused meanwhile for an error of
-# its queue pair 1, which never sent again; and one whose link went down and up under load took no connection any more. Packets of rxe to its
-# own machine never get here.
+# wire_make NETDEV: call before it is used; wire_loses NETDEV PERCENT: 100 is silence, 0 no loss; wire_cut NETDEV SECONDS:
+# silence for that time. The link and the queueing discipline stay: in Linux 6.12 rxe takes a packet refused in between for an
+# error of its queue pair 1, which never sends again; and after its link went down and up under load it accepts no more
+# connections. Packets of rxe to its own host do not pass here.
 wire_make() { tc qdisc add dev "$1" root netem limit 100000 loss 0%; }
 wire_loses() { tc qdisc change dev "$1" root netem limit 100000 loss "$2%"; }
 wire_cut() {
@@ -171,7 +171,7 @@ wire_cut() {
 	wire_loses "$1" 0
 }
 
-# root_make SCRIPT: a root in memory to which the machine switches when this script is over, there to run that one
+# root_make SCRIPT: create a root in memory to which the VM switches after this script, to run SCRIPT there
 root_make() {
 	mkdir /new
 	mount -t tmpfs none /new
@@ -180,7 +180,7 @@ root_make() {
 	cp "$1" /new/vm/guest
 }
 
-# --- the other VM: one serves, its peer runs commands there
+# --- the other VM: one serves, and its peer runs commands there
 
 serve_peer() {
 	nc -ll -p 9 -e sh &
@@ -193,13 +193,13 @@ peer() { echo "$*" | nc 10.0.0.1 9; }
 
 # --- disks
 
-# an emulated CPU makes random bytes slowly, so the host gives them along; every reader of the descriptor gets new ones
+# an emulated CPU generates random bytes slowly, so the host provides them; every reader of the descriptor gets new ones
 exec 5</vm/random
 
 # disk_random FILE MEGABYTES: no two blocks are equal
 disk_random() { dd of="$1" bs=1M count="$2" iflag=fullblock <&5 2>/dev/null; }
 
-# disk_loop FILE: prints the block device (512-byte blocks) made of it
+# disk_loop FILE: print a block device (512-byte blocks) on top of it
 disk_loop() {
 	modprobe loop
 	local dev
@@ -208,7 +208,7 @@ disk_loop() {
 	echo "$dev"
 }
 
-# disk_null NAME MEGABYTES BLOCKSIZE: prints a block device held in memory, filled with random bytes
+# disk_null NAME MEGABYTES BLOCKSIZE: print a block device in memory, filled with random bytes
 disk_null() {
 	local c=/sys/kernel/config/nullb/$1
 	modprobe null_blk nr_devices=0
@@ -222,13 +222,13 @@ disk_null() {
 	echo "/dev/$1"
 }
 
-# sum FILE: its checksum alone; same FILE FILE: busybox's cmp is slow
+# sum FILE: print only its checksum; same FILE FILE: used because busybox's cmp is slow
 sum() { sha256sum "$1" | cut -d' ' -f1; }
 same() { [ "$(sum "$1")" = "$(sum "$2")" ]; }
 
 # --- the kernel's NVMe-oF target
 
-# nvmet_subsystem NQN BACKING…: a block device or file for each namespace, numbered from 1
+# nvmet_subsystem NQN BACKING…: namespaces from 1 on, each a block device or file
 nvmet_subsystem() {
 	local s=$nvmet/subsystems/$1 backing nsid=1
 	modprobe nvmet
@@ -243,7 +243,7 @@ nvmet_subsystem() {
 	done
 }
 
-# nvmet_allow NQN HOSTNQN: from now on only the hosts allowed
+# nvmet_allow NQN HOSTNQN: from now on only allowed hosts
 nvmet_allow() {
 	[ -d "$nvmet/hosts/$2" ] || mkdir "$nvmet/hosts/$2"
 	echo 0 >"$nvmet/subsystems/$1/attr_allow_any_host"
@@ -271,11 +271,11 @@ nvmet_referral() {
 	echo 1 >"$nvmet/ports/$1/referrals/$2/enable"
 }
 
-# nvmet_link ID NQN: the first one starts the port's listener; nvmet_unlink of the last one ends it and its connections
+# nvmet_link ID NQN: the first one starts the port's listener; nvmet_unlink: the last one stops it and its connections
 nvmet_link() { ln -s "$nvmet/subsystems/$2" "$nvmet/ports/$1/subsystems/$2"; }
 nvmet_unlink() { rm "$nvmet/ports/$1/subsystems/$2"; }
 
-# target_up rxe|siw|tcp MEGABYTES: subsystem t1 at 10.0.0.1:4420, whose namespace 1, at $uri, is kept in /run/disk
+# target_up rxe|siw|tcp MEGABYTES: subsystem t1 at 10.0.0.1:4420, whose namespace 1, at $uri, is on /run/disk
 target_up() {
 	local kind=rdma
 	net_up
@@ -287,7 +287,7 @@ target_up() {
 	uri=nvme+$kind://10.0.0.1:4420/t1/1
 }
 
-# target_away SECONDS: stopped, its connections with it, and started again
+# target_away SECONDS: stop it with its connections, and start it again
 target_away() {
 	nvmet_unlink 1 t1
 	sleep "$1"
@@ -296,7 +296,7 @@ target_away() {
 
 # --- the kernel's SRP target
 
-# srpt_up FILE: the file as LUN 0, for initiators that come by RDMA/CM to 10.0.0.1:5555
+# srpt_up FILE: the file as LUN 0, for initiators that connect by RDMA/CM to 10.0.0.1:5555
 srpt_up() {
 	local disk=$lio/core/fileio_1/s0 port
 	modprobe -a target_core_mod target_core_file ib_srpt
@@ -312,7 +312,7 @@ srpt_up() {
 	mkdir -p "$port"
 	mkdir "$port/lun/lun_0"
 	ln -s $disk "$port/lun/lun_0/s0"
-	# the kernel looks up the target's own address there, seen with 6.12
+	# Linux 6.12 looks up the target's own address there
 	mkdir "$port/acls/10.0.0.1"
 	mkdir "$port/acls/10.0.0.1/lun_0"
 	ln -s "$port/lun/lun_0" "$port/acls/10.0.0.1/lun_0/l0"
@@ -320,13 +320,13 @@ srpt_up() {
 	echo 1 >"$port/enable"
 }
 
-# srpt_acl: the port's list of initiators, one of whom comes by RDMA/CM
+# srpt_acl: the port's list of initiators, one of which uses RDMA/CM
 srpt_acl() { ls -d $lio/srpt/*/*/acls; }
 
-# --- tgt, a target of userspace; with the programs of tgt
+# --- tgt, a userspace target; needs the programs of tgt
 
-# tgt_up: on port 3260 of every address that there is; over iSER too where an RDMA device is, of 128 MiB of huge pages, the least that it
-# takes. tgt_down ends it
+# tgt_up: on port 3260 of all addresses; also over iSER if there is an RDMA device, with 128 MiB of huge pages, its minimum.
+# tgt_down stops it
 tgt_up() {
 	mkdir -p /var/run/tgtd
 	[ ! -d /sys/class/infiniband ] || echo 66 >/proc/sys/vm/nr_hugepages
@@ -340,9 +340,9 @@ tgt_down() {
 	wait "$tgtd_pid" || true
 }
 
-# tgt_try COMMAND…: up to six times, each with a new tgtd that tgt_made, the scenario's, gives its targets. Seen with 1.0.85 on soft-RoCE within one
-# machine: a request that comes before its own response to the last one is known to have left is an "Initiator error" to it, a "non-login pdu", or
-# has no answer; and it often dies when a connection of iSER is over.
+# tgt_try COMMAND…: up to six times, each with a new tgtd, which the scenario's tgt_made configures. tgtd 1.0.85 on soft-RoCE
+# within one host: a request that arrives before its last response is reported as sent is an "Initiator error", a "non-login
+# pdu", or gets no answer; and it often crashes after an iSER connection has ended.
 tgt_try() {
 	local left=5
 	until "$@"; do
@@ -354,8 +354,8 @@ tgt_try() {
 	done
 }
 
-# tgt_target iscsi|iser TID IQN FILE…: each file a LUN from 1 on, 0 is its controller. Over TCP it lets everybody in, over iSER only those whose
-# name tgt_admit gives too, seen with 1.0.85
+# tgt_target iscsi|iser TID IQN FILE…: each file is a LUN from 1 on, 0 is its controller. With 1.0.85 all initiators may log in
+# over TCP, over iSER only those whose name was also given to tgt_admit
 tgt_target() {
 	local lld="$1" tid="$2" lun=0 file
 	tgtadm --lld "$lld" --op new --mode target --tid "$tid" --targetname "$3"
@@ -370,8 +370,8 @@ tgt_target() {
 # tgt_admit iscsi|iser TID INITIATOR
 tgt_admit() { tgtadm --lld "$1" --op bind --mode target --tid "$2" --initiator-name "$3"; }
 
-# tgt_account iscsi|iser TID|discovery USER SECRET [out]: CHAP for who logs in; out: for the target to prove itself. Algorithms are MD5 and
-# its own SHA1, which has the number of SHA-256; over iSER there is none for discovery
+# tgt_account iscsi|iser TID|discovery USER SECRET [out]: CHAP for initiators; out: for the target. Algorithms are MD5 and its
+# own SHA1, which uses the number of SHA-256; discovery over iSER has no CHAP
 tgt_account() {
 	local lld="$1" tid="$2" user="$3" secret="$4" out="${5:+--outgoing}"
 	tgtadm --lld "$lld" --op new --mode account --user "$user" --password "$secret"
@@ -382,8 +382,8 @@ tgt_account() {
 	esac
 }
 
-# tgt_redirect iscsi|iser TID ADDRESS PORT [Permanent]: logins of normal sessions are sent there, but for those that come from that address,
-# as they do in one machine: from 10.0.0.1 to [fd00::1] is one step, to a second address of the card it goes round for ever
+# tgt_redirect iscsi|iser TID ADDRESS PORT [Permanent]: logins of normal sessions are redirected there, except those from that
+# address, which occur within one host: from 10.0.0.1 to [fd00::1] is one step, to a second address of the card it is a loop
 tgt_redirect() {
 	tgtadm --lld "$1" --op update --mode target --tid "$2" --name RedirectAddress --value "$3"
 	tgtadm --lld "$1" --op update --mode target --tid "$2" --name RedirectPort --value "$4"
@@ -394,8 +394,8 @@ tgt_redirect() {
 
 nfsd=/proc/fs/nfsd
 
-# nfsd_up, with the programs of nfs: /exp for everybody, /only for somebody else, over TCP 2049 and RDMA 20049; with rpcbind and rpc.mountd,
-# which NFS 3 needs
+# nfsd_up: needs the programs of nfs; /exp for all clients, /only for another one, over TCP 2049 and RDMA 20049; with rpcbind
+# and rpc.mountd, which NFS 3 needs
 nfsd_up() {
 	echo '_rpc:x:111:111::/:/bin/sh' >>/etc/passwd
 	mkdir -p /var/lib/nfs/sm /var/lib/nfs/sm.bak /var/lib/nfs/v4recovery /var/lib/nfs/rpc_pipefs /run/rpcbind /exp /only
@@ -413,22 +413,22 @@ nfsd_up() {
 	rpc.mountd -p 20048
 	echo 10 >$nfsd/nfsv4leasetime
 	echo 10 >$nfsd/nfsv4gracetime
-	# 4.0 is not on by itself
+	# 4.0 is off by default
 	echo "+3 +4 +4.0 +4.1 +4.2" >$nfsd/versions || true
 	rpc.nfsd 4
 	echo "rdma 20049" >$nfsd/portlist
 	echo Y >$nfsd/v4_end_grace
 }
 
-# over_rdma DIR: by the kernel's own statistics
+# over_rdma DIR: check the kernel's statistics
 over_rdma() { awk -v at="$1" '/mounted on/ {p = $5 == at} p && /xprt:/ {print $2; exit}' /proc/self/mountstats | grep -qx rdma; }
 
-# nfs_written DIR EXPORTED: what is written there is in the exported folder
+# nfs_written DIR EXPORTED: data written to DIR is in the exported folder
 nfs_written() {
 	dd if=/vm/random of="$1/file" bs=1M count=2 2>/dev/null && same "$1/file" "$2/file" && rm "$1/file"
 }
 
-# nfs_mounts NAME SOURCE OPTIONS [EXPORTED]: mounted, written, over RDMA, mounted again, away again
+# nfs_mounts NAME SOURCE OPTIONS [EXPORTED]: mount, write, check RDMA, mount again, unmount
 nfs_mounts() {
 	check "$1: mount" rdmastor nfsrdma-mount "$2" /mnt ${3:+-o "$3"}
 	check "$1: it is over RDMA" over_rdma /mnt
@@ -442,7 +442,7 @@ nfs_mounts() {
 
 # --- the kernel's initiator
 
-# kernel_connect rdma|tcp ADDRESS PORT NQN: prints the block device of namespace 1
+# kernel_connect rdma|tcp ADDRESS PORT NQN: print the block device of namespace 1
 kernel_connect() {
 	modprobe "nvme-$1"
 	nvme connect -t "$1" -a "$2" -s "$3" -n "$4" -q "$hostnqn" -I "$hostid" >/dev/null
@@ -458,11 +458,11 @@ kernel_discover() {
 	nvme discover -t "$way" -a "$address" -s "$port" -q "$hostnqn" -I "$hostid" "$@"
 }
 
-# --- rdmastor's export, and the foreign clients that judge it
+# --- rdmastor's export, and the foreign clients that check it
 
 nbd='nbd+unix:///?socket=/run/nbd.sock'
 
-# export_start URI [OPTION…]: ready when it says so; its steps are told in /run/trace. export_stop: its status is that of the export
+# export_start URI [OPTION…]: wait until it is ready; its trace is in /run/trace. export_stop: returns the status of the export
 export_start() {
 	rm -f /run/ready
 	mkfifo /run/ready
@@ -479,7 +479,7 @@ export_stop() {
 	return $status
 }
 
-# connections rdma|tcp: how many the programs called rdmastor have to port 4420
+# connections rdma|tcp: number of connections of processes called rdmastor to port 4420
 connections() {
 	case $1 in
 	rdma) rdma resource show qp | grep -c 'comm rdmastor' ;;
@@ -487,14 +487,14 @@ connections() {
 	esac
 }
 
-# reads_alike FILE: what comes over NBD is what the target's backing holds. The target writes to a block device past its
-# page cache, which is therefore dropped first.
+# reads_alike FILE: data read over NBD equals the target's backing file. The target writes to a block device past the page
+# cache, so drop that first.
 reads_alike() {
 	echo 1 >/proc/sys/vm/drop_caches
 	[ "$(nbdcopy "$nbd" - | sha256sum)" = "$(sha256sum <"$1")" ]
 }
 
-# fio_nbd OPTION…: bounded, as an export that hangs must not take the scenario with it
+# fio_nbd OPTION…: with a time limit, as an export that hangs must not block the scenario
 fio_nbd() {
 	timeout 60 fio --name=nbd --ioengine=nbd --uri="$nbd" --rw=randwrite --bs=4k --size=1M --iodepth=16 --verify=crc32c --eta=never "$@"
 }
@@ -512,7 +512,7 @@ foreign_write() {
 	check "$1: nbdcopy reads the disk written" reads_alike "$2"
 }
 
-# queues_checked rdma|tcp [KEYS]: written, verified and read with 1, 2 and 4 queues, each busy with a client of its own
+# queues_checked rdma|tcp [KEYS]: write, verify and read with 1, 2 and 4 queues, each used by its own client
 queues_checked() {
 	local queues
 	for queues in 1 2 4; do
@@ -524,11 +524,11 @@ queues_checked() {
 	done
 }
 
-# written: how many writes the target's disk was asked for; at_least NUMBER COMMAND…
+# written: number of writes to the target's disk; at_least NUMBER COMMAND…
 written() { awk '{print $5}' /sys/block/loop0/stat; }
 at_least() { [ "$("$2")" -ge "$1" ]; }
 
-# Over and over, as nobody knows how long a pass takes on the machine at hand.
+# Repeat, as the time of a pass depends on the host.
 fio_until_told() {
 	while fio_nbd --loops=6 --output=/run/fio.out; do
 		[ ! -e /run/enough ] || return 0
@@ -536,7 +536,7 @@ fio_until_told() {
 	return 1
 }
 
-# survives NAME COMMAND…: fio writes and verifies, always 16 deep, while the command does its harm
+# survives NAME COMMAND…: fio writes and verifies with 16 requests in flight while the command does its harm
 survives() {
 	local name="$1" load begun
 	shift
@@ -555,9 +555,10 @@ survives() {
 # held NAME: the path was lost with requests in flight
 held() { check "$1: requests were in flight" grep -Eq 'lost: .*[^0-9][1-9][0-9]* requests?' /run/trace; }
 
-# --- rdmastor's export as a block device of the machine, and what judges it
+# --- rdmastor's export as a local block device, and checks of it
 
-# device_start DISK OPTION…: ready when it says so, then $dev is what it made. device_stop: its status; device_kill: without a word
+# device_start DISK OPTION…: wait until it is ready, and set $dev to the device. device_stop: returns its status; device_kill:
+# kill it
 device_start() {
 	rm -f /run/ready
 	mkfifo /run/ready
@@ -579,7 +580,7 @@ device_kill() {
 	wait "$export_pid" || true
 }
 
-# fio_dev OPTION…: writes and verifies on $dev
+# fio_dev OPTION…: write and verify $dev
 fio_dev() {
 	timeout 200 fio --name=dev --ioengine=libaio --direct=1 --filename="$dev" --rw=randwrite --bs=4k --size=8M --iodepth=16 \
 		--verify=crc32c --verify_fatal=1 --eta=never "$@"
