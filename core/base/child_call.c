@@ -145,7 +145,7 @@ static void end_call(struct child_call *call, int otherwise)
 	munmap(shared, sizeof(*shared) + call->out_len);
 }
 
-static void finish(struct child_call *call)
+static void finish_call(struct child_call *call)
 {
 	end_call(call, call->late ? -ETIMEDOUT : -EINTR);
 	if (call->loop)
@@ -162,7 +162,7 @@ static void expire(struct child_call *call)
 		call->end_ns = now + call->grace_ms * MSEC;
 	else if (now >= call->end_ns) {
 		settle(call->shared, ABANDONED);
-		finish(call);
+		finish_call(call);
 		return;
 	}
 	call->late = true;
@@ -181,7 +181,7 @@ void child_call_expire(struct child_call *call)
 static void ended(struct loop_fd *watch, uint32_t events)
 {
 	(void)events;
-	finish(container_of(watch, struct child_call, watch));
+	finish_call(container_of(watch, struct child_call, watch));
 }
 
 static void timed_out(struct loop_timer *timer)
@@ -280,7 +280,7 @@ bool child_call_wait(struct child_call *call, uint64_t until)
 		}
 		now = end ? (end - now) / MSEC + 1 : 0;
 		if (poll(&watch, 1, !end ? -1 : now > INT_MAX ? INT_MAX : (int)now) > 0)
-			finish(call);
+			finish_call(call);
 	}
 	return true;
 }

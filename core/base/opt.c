@@ -329,7 +329,8 @@ static int store(struct parser *parser, const struct opt *row, const char *typed
 
 /* Store an option. typed: the option as typed ("--timeout", "-t"). joined: an argument in the same
  * word, or NULL. */
-static int take(struct parser *parser, const struct opt *row, const char *typed, const char *joined)
+static int take_option(
+	struct parser *parser, const struct opt *row, const char *typed, const char *joined)
 {
 	if (row->type == OPT_MAYBE && !joined && parser->next < parser->argc &&
 		isdigit((unsigned char)*parser->argv[parser->next]))
@@ -377,7 +378,7 @@ static int parse_long(struct parser *parser, const char *word)
 		hint_foreign(parser->call->applet, typed, first_error(parser));
 		return -EINVAL;
 	}
-	return take(parser, &row, typed, equals ? equals + 1 : NULL);
+	return take_option(parser, &row, typed, equals ? equals + 1 : NULL);
 }
 
 static int unknown_letter(struct parser *parser, const char *word, char letter)
@@ -408,8 +409,8 @@ static int parse_letters(struct parser *parser, const char *word)
 		if (!find_letter(parser->call->applet, *p, &row))
 			return unknown_letter(parser, word, *p);
 		if (opt_takes_arg(&row) || (row.type == OPT_MAYBE && isdigit((unsigned char)p[1])))
-			return take(parser, &row, typed, p[1] ? p + 1 : NULL);
-		rc = take(parser, &row, typed, NULL);
+			return take_option(parser, &row, typed, p[1] ? p + 1 : NULL);
+		rc = take_option(parser, &row, typed, NULL);
 	}
 	return rc;
 }

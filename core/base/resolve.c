@@ -38,7 +38,7 @@ static struct {
 
 static uint64_t bound_ns;
 
-static struct resolve_name **find(const char *host)
+static struct resolve_name **find_name(const char *host)
 {
 	struct resolve_name **at = &book.names;
 
@@ -75,9 +75,9 @@ static bool make_room(void)
 	return true;
 }
 
-static struct resolve_name *take(const char *host)
+static struct resolve_name *use_name(const char *host)
 {
-	struct resolve_name **at = find(host), *name = *at;
+	struct resolve_name **at = find_name(host), *name = *at;
 
 	if (name) {
 		*at = name->next;
@@ -191,7 +191,7 @@ static int add_thread(void)
 /* Return 1 if *addr is known and not doubted; 0 if waiter->fd will signal the answer. */
 static int wait_for(struct resolve_waiter *waiter, const char *host, bool fresh, struct addr *addr)
 {
-	struct resolve_name *name = take(host);
+	struct resolve_name *name = use_name(host);
 	int err = 0;
 
 	if (!name)
@@ -293,7 +293,7 @@ static void stop_waiting(struct resolve *r, struct diag *why)
 	leave(&r->waiter, r->host, r->timeout_ms, &r->addr, why);
 }
 
-static void finish(struct resolve *r)
+static void finish_resolve(struct resolve *r)
 {
 	stop_waiting(r, &r->why);
 	addr_set_port(&r->addr, r->port);
@@ -304,17 +304,17 @@ static void finish(struct resolve *r)
 static void answered(struct loop_fd *fd, uint32_t events)
 {
 	(void)events;
-	finish(container_of(fd, struct resolve, fd));
+	finish_resolve(container_of(fd, struct resolve, fd));
 }
 
 static void late(struct loop_timer *timer)
 {
-	finish(container_of(timer, struct resolve, timer));
+	finish_resolve(container_of(timer, struct resolve, timer));
 }
 
 static void known(struct loop_work *later)
 {
-	finish(container_of(later, struct resolve, later));
+	finish_resolve(container_of(later, struct resolve, later));
 }
 
 static bool has_last(const char *host)
@@ -323,7 +323,7 @@ static bool has_last(const char *host)
 	bool has;
 
 	pthread_mutex_lock(&book.lock);
-	name = *find(host);
+	name = *find_name(host);
 	has = name && name->last.ss.ss_family;
 	pthread_mutex_unlock(&book.lock);
 	return has;
@@ -395,7 +395,7 @@ void resolve_doubt(const char *host)
 	struct resolve_name *name;
 
 	pthread_mutex_lock(&book.lock);
-	name = *find(host);
+	name = *find_name(host);
 	if (name)
 		name->doubted = true;
 	pthread_mutex_unlock(&book.lock);

@@ -495,7 +495,7 @@ static int make_slots(struct copy *copy)
 	return 0;
 }
 
-static void run(struct copy *copy)
+static void run_copy(struct copy *copy)
 {
 	copy->started = copy->saved = loop_clock();
 	copy->tick.fire = ticked;
@@ -531,7 +531,7 @@ int copy_run(struct loop *loop, struct bdev *src, struct bdev *dst, const struct
 	if (!copy.rc)
 		copy.rc = make_slots(&copy);
 	if (!copy.rc) {
-		run(&copy);
+		run_copy(&copy);
 		for (unsigned i = 0; i < copy.ins; i++)
 			lane_unmap(copy.in[i], copy.pool);
 		lane_unmap(copy.out, copy.pool);

@@ -47,7 +47,7 @@ void feed_rewind(struct copy_feed *feed, const char *letters)
 	feed->run = feed->runs = 0;
 }
 
-static void ask(struct copy_feed *feed, uint64_t off)
+static void ask_holes(struct copy_feed *feed, uint64_t off)
 {
 	const struct bdev_limits *lim = &feed->lane->bdev->lim;
 	uint64_t len = least(least(lim->max[IO_MAP], WINDOW), feed->map->size - off);
@@ -83,7 +83,7 @@ enum feed feed_next(struct copy_feed *feed, uint64_t *off, uint64_t *len)
 	if (!feed->lane)
 		return FEED_DATA;
 	if (!find_run(feed, *off)) {
-		ask(feed, *off);
+		ask_holes(feed, *off);
 		return FEED_WAIT;
 	}
 	run = &runs(feed)[feed->run];

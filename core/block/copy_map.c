@@ -55,7 +55,7 @@ void copy_map_fini(struct copy_map *map)
 }
 
 /* Index of the extent that contains `off`; count if it is behind the last. */
-static size_t find(const struct copy_map *map, uint64_t off)
+static size_t find_extent(const struct copy_map *map, uint64_t off)
 {
 	size_t low = 0, high = map->count;
 
@@ -104,8 +104,8 @@ int copy_map_set(struct copy_map *map, uint64_t off, uint64_t len, uint8_t statu
 		return 0;
 	if (make_room(map, 2) < 0)
 		return -ENOMEM;
-	first = find(map, off);
-	last = find(map, end - 1) + 1;
+	first = find_extent(map, off);
+	last = find_extent(map, end - 1) + 1;
 	if (first && map->extent[first].off == off && map->extent[first - 1].status == status)
 		first--;
 	if (last < map->count && map->extent[last].off == end && map->extent[last].status == status)
@@ -162,7 +162,7 @@ uint64_t copy_map_sum(const struct copy_map *map, uint8_t status)
 bool copy_map_next(const struct copy_map *map, uint64_t from, const char *letters, uint64_t *off,
 	uint64_t *len)
 {
-	for (size_t i = find(map, from); i < map->count; i++) {
+	for (size_t i = find_extent(map, from); i < map->count; i++) {
 		const struct copy_extent *extent = &map->extent[i];
 
 		if (!strchr(letters, extent->status))

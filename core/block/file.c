@@ -137,7 +137,7 @@ static void size_asked(struct hand_job *job)
 		has_size(file, file->size);
 }
 
-static void look(struct loop_timer *timer)
+static void check_size(struct loop_timer *timer)
 {
 	struct file *file = container_of(timer, struct file, watch);
 	uint64_t size;
@@ -261,7 +261,7 @@ static int open_error(int err, bool write, struct diag *diag)
 }
 
 /* Lock the file. One process may open it several times, as several disks. */
-static int take(struct file *file, bool force, const struct stat *st, struct diag *diag)
+static int take_lock(struct file *file, bool force, const struct stat *st, struct diag *diag)
 {
 	int err = file_lock(file->fd, force || file_writer_known(st), diag);
 
@@ -316,7 +316,7 @@ static int open_path(struct file *file, const struct bdev_env *env, struct diag 
 		return not_a_disk(&st, write, diag);
 	file->device = S_ISBLK(st.st_mode);
 	file->remote = !file->device && is_remote(file->fd);
-	return write ? take(file, env->force, &st, diag) : 0;
+	return write ? take_lock(file, env->force, &st, diag) : 0;
 }
 
 /* The second descriptor can't use O_EXCL: the first one holds the device already. */
@@ -456,7 +456,7 @@ int file_attach(struct bdev **out, struct loop *loop, struct uri *uri, const str
 	file->bdev.ops = &file_ops;
 	file->bdev.loop = loop;
 	file->tell.run = tell;
-	file->watch.fire = look;
+	file->watch.fire = check_size;
 	file->ask = (struct hand_job){ .run = ask_size, .done = size_asked };
 	file->read_header = (struct hand_job){ .run = read_header, .done = header_read };
 	hands_init(&file->hands, loop);

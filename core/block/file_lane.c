@@ -271,7 +271,7 @@ static int step_done(struct file_lane *fl, struct io *io, const struct file_op *
 	return res < 0 ? (int)res : 0;
 }
 
-static void finish(struct file_lane *fl, struct io *io, int status)
+static void finish_io(struct file_lane *fl, struct io *io, int status)
 {
 	io->status = bdev_sync_status(&fl->file->bdev, io, status);
 	if (io->kind != IO_MAP || io->status)
@@ -375,7 +375,7 @@ static void stepped(struct file_lane *fl, struct io *io, int64_t res)
 	if (status == PARKED)
 		next_step(fl, io);
 	else
-		finish(fl, io, status);
+		finish_io(fl, io, status);
 }
 
 static void on_thread(struct hand_job *job)
@@ -455,7 +455,7 @@ static void later(struct loop_timer *timer)
 	fl->refused.head = NULL;
 	fl->refused.tail = &fl->refused.head;
 	while ((io = queue_take(&now)))
-		finish(fl, io, io->status);
+		finish_io(fl, io, io->status);
 	loop_work_add(fl->lane.loop, &fl->lane.kick);
 }
 

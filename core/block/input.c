@@ -43,7 +43,7 @@ static struct input_lane *to_lane(struct lane *lane)
 	return container_of(lane, struct input_lane, lane);
 }
 
-static void finish(struct io *io, int status)
+static void finish_io(struct io *io, int status)
 {
 	io->status = status;
 	io->detail = 0;
@@ -58,7 +58,7 @@ static void finish_all(struct io **list, int status)
 	while (io) {
 		struct io *next = io->next;
 
-		finish(io, status);
+		finish_io(io, status);
 		io = next;
 	}
 }
@@ -85,7 +85,7 @@ static void first_done(struct input_lane *il)
 
 	il->held = io->next;
 	il->got = 0;
-	finish(io, 0);
+	finish_io(io, 0);
 }
 
 static void ended(struct input_lane *il)
@@ -112,7 +112,7 @@ static void read_some(struct hand_job *job)
 		il->res = -errno;
 }
 
-static void take(struct input_lane *il)
+static void take_bytes(struct input_lane *il)
 {
 	if (il->res > 0) {
 		il->at += (uint64_t)il->res;
@@ -131,7 +131,7 @@ static void was_read(struct hand_job *job)
 	struct input_lane *il = container_of(job, struct input_lane, read);
 
 	il->reading = false;
-	take(il);
+	take_bytes(il);
 	loop_work_add(il->lane.loop, &il->lane.kick);
 }
 
@@ -158,7 +158,7 @@ static void ready(struct loop_fd *fd, uint32_t events)
 	(void)events;
 	if (wanted(il)) {
 		read_some(&il->read);
-		take(il);
+		take_bytes(il);
 	}
 	loop_work_add(il->lane.loop, &il->lane.kick);
 }

@@ -46,7 +46,7 @@ static struct output_lane *to_lane(struct lane *lane)
 	return container_of(lane, struct output_lane, lane);
 }
 
-static void finish(struct io *io, int status)
+static void finish_io(struct io *io, int status)
 {
 	io->status = status;
 	io->detail = 0;
@@ -129,7 +129,7 @@ static bool put(struct output_lane *ol, int res)
 			return false;
 	}
 	ol->writing = NULL;
-	finish(io, ol->failed);
+	finish_io(io, ol->failed);
 	return true;
 }
 
@@ -151,7 +151,7 @@ static void finish_all(struct io **list, int status)
 	while (io) {
 		struct io *next = io->next;
 
-		finish(io, status);
+		finish_io(io, status);
 		io = next;
 	}
 }

@@ -49,7 +49,7 @@ static uint64_t key_of(const char *uri, const struct bdev *disk)
 }
 
 /* False: the device was detached. */
-static bool look(const struct ublk_front *f, unsigned i, struct ublk_info *info)
+static bool look_at_device(const struct ublk_front *f, unsigned i, struct ublk_info *info)
 {
 	if (f->device[i])
 		ublk_info(f->device[i], info);
@@ -68,7 +68,7 @@ static void reap(struct loop_work *work)
 		struct diag why = { 0 };
 		int err;
 
-		if (!look(f, i, &info) || info.live)
+		if (!look_at_device(f, i, &info) || info.live)
 			continue;
 		f->device[i] = NULL;
 		err = ublk_stop(device, d->opts->stop_timeout_ms, &why);
@@ -86,7 +86,7 @@ static void ended(struct ublk *device, void *user)
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < f->devices; i++)
-		left += look(f, i, &info) && info.live;
+		left += look_at_device(f, i, &info) && info.live;
 	ublk_info(device, &info);
 	call_note(d->call, "/dev/ublkb%u: detached", info.id);
 	if (left || d->fronts > 1)
@@ -146,7 +146,7 @@ static void show(const struct front *front, struct out *out)
 
 	out_list(out, "devices");
 	for (unsigned i = 0; i < f->devices; i++) {
-		if (!look(f, i, &info))
+		if (!look_at_device(f, i, &info))
 			continue;
 		snprintf(path, sizeof(path), "/dev/ublkb%u", info.id);
 		daemon_show_device(out, front->daemon, i, path, info.size, info.recovered);
@@ -163,7 +163,7 @@ static void device_path(const struct front *front, char text[URI_MAX])
 	struct ublk_info info;
 
 	text[0] = 0;
-	if (look(container_of(front, struct ublk_front, front), 0, &info))
+	if (look_at_device(container_of(front, struct ublk_front, front), 0, &info))
 		snprintf(text, URI_MAX, "/dev/ublkb%u", info.id);
 }
 
@@ -175,7 +175,7 @@ static void status(const struct front *front, struct out *out)
 	struct ublk_info info;
 
 	for (unsigned i = 0; i < f->devices; i++)
-		if (look(f, i, &info)) {
+		if (look_at_device(f, i, &info)) {
 			sum.reads += info.count.reads;
 			sum.writes += info.count.writes;
 			sum.read_bytes += info.count.read_bytes;
@@ -186,7 +186,7 @@ static void status(const struct front *front, struct out *out)
 	daemon_show_count(out, &sum);
 	out_list(out, "disks");
 	for (unsigned i = 0; i < f->devices; i++) {
-		if (!look(f, i, &info))
+		if (!look_at_device(f, i, &info))
 			continue;
 		snprintf(path, sizeof(path), "/dev/ublkb%u", info.id);
 		daemon_show_held(out, front->daemon, i, path, who, sizeof(who));
@@ -205,7 +205,7 @@ static void changed(struct front *front, struct bdev *disk)
 	struct ublk_info info;
 
 	for (unsigned i = 0; i < f->devices; i++) {
-		if (d->disk[i] != disk || !look(f, i, &info))
+		if (d->disk[i] != disk || !look_at_device(f, i, &info))
 			continue;
 		if (info.size != disk->lim.size)
 			call_note(d->call,
@@ -227,7 +227,7 @@ static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 	struct ublk_info info;
 
 	for (unsigned i = 0; i < f->devices; i++) {
-		if (!look(f, i, &info))
+		if (!look_at_device(f, i, &info))
 			continue;
 		snprintf(path, sizeof(path), "/dev/ublkb%u", info.id);
 		if ((kernel_holders(d->root, path, who, sizeof(who)) < 0 || !who[0]) &&

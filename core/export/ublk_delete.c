@@ -10,7 +10,8 @@
 #define NOTICE_MS 6000
 #define LOOK_MS   20
 
-static int look(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, struct diag *diag)
+static int look_at_device(
+	struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, struct diag *diag)
 {
 	int rc = ublk_ctl_info(ctl, id, info, 0);
 
@@ -29,7 +30,7 @@ int ublk_look(int dev, struct loop *loop, unsigned id, struct ublk_info *info, s
 
 	if (rc)
 		return rc;
-	rc = look(&ctl, id, &found, diag);
+	rc = look_at_device(&ctl, id, &found, diag);
 	ublk_ctl_close(&ctl);
 	ublk_tell(&found, info);
 	return rc;
@@ -51,12 +52,12 @@ static int flush(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, 
 	struct diag *diag)
 {
 	uint64_t until = loop_clock() + NOTICE_MS * MSEC;
-	int rc = look(ctl, id, info, diag);
+	int rc = look_at_device(ctl, id, info, diag);
 
 	while (!rc && info->state == UBLK_LIVE && kill(info->pid, 0) && errno == ESRCH &&
 		loop_clock() < until) {
 		ublk_pause(ctl->loop, LOOK_MS);
-		rc = look(ctl, id, info, diag);
+		rc = look_at_device(ctl, id, info, diag);
 	}
 	if (rc || info->state != UBLK_LIVE)
 		return rc;
@@ -85,7 +86,8 @@ static int delete (
 	struct ublk_ctl *ctl, unsigned id, bool force, uint64_t deadline, struct diag *diag)
 {
 	struct ublk_dev_info info = { 0 };
-	int rc = force ? look(ctl, id, &info, diag) : flush(ctl, id, &info, deadline, diag);
+	int rc = force ? look_at_device(ctl, id, &info, diag)
+		       : flush(ctl, id, &info, deadline, diag);
 
 	if (rc)
 		return rc;

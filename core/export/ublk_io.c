@@ -93,7 +93,7 @@ static void count_request(struct io_count *all, const struct ublk_tag *tag, int 
 	}
 }
 
-static void finish(struct ublk_tag *tag, int result)
+static void finish_tag(struct ublk_tag *tag, int result)
 {
 	struct ublk_queue *q = tag->queue;
 
@@ -114,9 +114,9 @@ static void done(struct split *split)
 {
 	bool data = split->kind == IO_READ || split->kind == IO_WRITE;
 
-	finish(container_of(split, struct ublk_tag, split), split->io.status ? split->io.status
-							    : data           ? (int)split->len
-									     : 0);
+	finish_tag(container_of(split, struct ublk_tag, split), split->io.status ? split->io.status
+								: data           ? (int)split->len
+										 : 0);
 }
 
 static void begin(struct ublk_tag *tag)
@@ -136,7 +136,7 @@ static void begin(struct ublk_tag *tag)
 	if (!err && split->kind != IO_FLUSH)
 		err = check_range(q, tag, &desc);
 	if (err || (split->kind == IO_FLUSH && !q->lim->max[IO_FLUSH]))
-		finish(tag, err);
+		finish_tag(tag, err);
 	else
 		split_start(split);
 }

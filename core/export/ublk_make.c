@@ -59,7 +59,7 @@ static bool waits_for_us(struct ublk *u, unsigned id)
 }
 
 /* Search for a device of an earlier run; *found = false: create a new one. */
-static int find(struct ublk *u, bool *found, struct diag *diag)
+static int find_former(struct ublk *u, bool *found, struct diag *diag)
 {
 	*found = false;
 	if (u->opt.id < 0) {
@@ -302,7 +302,7 @@ static int delete_rest(struct ublk *u, struct diag *diag)
 int ublk_make(struct ublk *u, struct diag *diag)
 {
 	bool found;
-	int rc = find(u, &found, diag);
+	int rc = find_former(u, &found, diag);
 
 	if (rc)
 		return rc;

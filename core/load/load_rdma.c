@@ -45,7 +45,7 @@ static bool enough(const struct asker *asker, uint64_t now)
 	       (conf->stop && *conf->stop);
 }
 
-static void finish(struct asker *asker, uint64_t now)
+static void finish_load(struct asker *asker, uint64_t now)
 {
 	if (asker->done)
 		return;
@@ -58,7 +58,7 @@ static void finish(struct asker *asker, uint64_t now)
 static void ping(struct asker *asker, uint64_t now)
 {
 	if (enough(asker, now)) {
-		finish(asker, now);
+		finish_load(asker, now);
 		return;
 	}
 	asker->at_ns = now;
@@ -98,7 +98,7 @@ static void tell_place(struct asker *asker)
 static void rping(struct asker *asker)
 {
 	if (enough(asker, loop_clock())) {
-		finish(asker, loop_clock());
+		finish_load(asker, loop_clock());
 		return;
 	}
 	fill(asker);
@@ -168,7 +168,7 @@ static void pump(struct asker *asker)
 		if (end->op == BENCH_WRITE)
 			asker->flushing = load_end_add_credit(end, 0);
 		else if (!asker->unpaid && !end->inflight)
-			finish(asker, now);
+			finish_load(asker, now);
 	}
 	ring_flush(&end->ring);
 }
@@ -247,7 +247,7 @@ static void received_credit(struct asker *asker, struct ep_rx *rx)
 	if (asker->done)
 		return;
 	if (asker->flushing) {
-		finish(asker, loop_clock());
+		finish_load(asker, loop_clock());
 	} else if (asker->end.op != BENCH_SEND || messages > asker->unpaid) {
 		unasked(asker);
 	} else {
@@ -355,7 +355,7 @@ static const struct ep_events rping_events = { rping_request, rping_up, rping_re
 	down };
 
 /* Check for the end, also if no more answers arrive. */
-static void look(struct loop_timer *timer)
+static void check_end(struct loop_timer *timer)
 {
 	struct asker *asker = container_of(timer, struct asker, timer);
 	uint64_t now = loop_clock();
@@ -363,7 +363,7 @@ static void look(struct loop_timer *timer)
 	if (enough(asker, now) && now > asker->until + QUIET_MS * MSEC) {
 		diag_set(asker->diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %d ms", QUIET_MS);
 		asker->err = -ETIMEDOUT;
-		finish(asker, now);
+		finish_load(asker, now);
 		return;
 	}
 	/* from here on `until` is the time when it should have ended */
@@ -382,7 +382,7 @@ static void measure(struct asker *asker)
 	asker->start = asker->peak_at = now;
 	asker->until = asker->conf->runtime_ms ? now + asker->conf->runtime_ms * MSEC
 					       : UINT64_MAX - QUIET_MS * MSEC;
-	asker->timer.fire = look;
+	asker->timer.fire = check_end;
 	loop_timer_set(asker->loop, &asker->timer, now + STOP_LOOK);
 	if (asker->end.bandwidth)
 		pump(asker);

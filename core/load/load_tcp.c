@@ -36,7 +36,7 @@ static struct tcp_job *tcp_job_of(struct load_job *job)
 	return container_of(job, struct tcp_job, job);
 }
 
-static void finish(struct tcp_job *tj)
+static void finish_job(struct tcp_job *tj)
 {
 	if (tj->finished)
 		return;
@@ -57,7 +57,7 @@ static void broken(struct tcp_job *tj, int err)
 			"connection closed by the peer: is it rdmastor bench --listen?");
 	diag_ctx(&tj->job.why, "%s", addr_text(load->addr, to));
 	load_job_failed(&tj->job);
-	finish(tj);
+	finish_job(tj);
 }
 
 /* All requests are the same, so send as many as possible as one block. */
@@ -83,7 +83,7 @@ static void flush(struct tcp_job *tj)
 	loop_fd_change(tj->job.loop, &tj->fd, tj->unsent ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-static void ask(struct tcp_job *tj, uint64_t count, uint64_t now)
+static void ask_more(struct tcp_job *tj, uint64_t count, uint64_t now)
 {
 	uint32_t depth = tj->job.load->opt->depth;
 
@@ -104,9 +104,9 @@ static void got(struct tcp_job *tj, size_t bytes, uint64_t now)
 		load_count(&tj->job, LOAD_READ, opt->bs, now - sent, now);
 	}
 	if (!load_over(&tj->job, now))
-		ask(tj, whole, now);
+		ask_more(tj, whole, now);
 	else if (tj->answered >= tj->asked) /* a peer may send more than was requested */
-		finish(tj);
+		finish_job(tj);
 }
 
 static void readable(struct loop_fd *fd, uint32_t events)
@@ -193,7 +193,7 @@ static int tcp_open(struct load_job *job, struct diag *diag)
 
 static void tcp_start(struct load_job *job)
 {
-	ask(tcp_job_of(job), job->load->opt->depth, loop_clock());
+	ask_more(tcp_job_of(job), job->load->opt->depth, loop_clock());
 }
 
 static void tcp_give_up(struct load_job *job)
@@ -203,7 +203,7 @@ static void tcp_give_up(struct load_job *job)
 	while (tj->answered < tj->asked)
 		load_job_unanswered(
 			job, LOAD_READ, tj->sent_ns[tj->answered++ % job->load->opt->depth]);
-	finish(tj);
+	finish_job(tj);
 }
 
 static void tcp_close(struct load_job *job)

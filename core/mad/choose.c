@@ -36,7 +36,7 @@ static unsigned rank(const struct mad_port_info *info, bool any_link)
 	return info->phys == PHYS_DISABLED ? 1 : 2;
 }
 
-static const struct mad_port_info *find(const struct mad_port_info *list, unsigned count,
+static const struct mad_port_info *find_port(const struct mad_port_info *list, unsigned count,
 	const char *dev, unsigned port, const uint8_t *gid, bool any_link)
 {
 	const struct mad_port_info *best = NULL;
@@ -65,7 +65,7 @@ static int not_found(const struct mad_port_info *list, unsigned count,
 	if (choice->gid)
 		return diag_set(diag, DIAG_NOT_FOUND, ENODEV,
 			"no port of this machine has the GID %s", choice->gid);
-	if (dev && !find(list, count, dev, 0, NULL, true)) {
+	if (dev && !find_port(list, count, dev, 0, NULL, true)) {
 		diag_set(diag, DIAG_NOT_FOUND, ENODEV, "no RDMA device '%s'", dev);
 		return diag_hint(diag, "available: %s%s", list[0].dev,
 			strcmp(list[0].dev, list[count - 1].dev) ? " and others" : "");
@@ -108,7 +108,7 @@ int mad_port_choose(
 	err = mad_dev_list(&list, &count, diag);
 	if (err)
 		return err;
-	info = find(list, count, dev, port, choice->gid ? gid : NULL, choice->any_link);
+	info = find_port(list, count, dev, port, choice->gid ? gid : NULL, choice->any_link);
 	if (!info) {
 		err = not_found(list, count, choice, dev, port, diag);
 	} else {
@@ -147,7 +147,7 @@ const char *mad_state_why(uint8_t state)
 	return "port has no LID: no subnet manager has configured it";
 }
 
-static int down(const struct mad_port_info *info, struct diag *diag)
+static int port_down(const struct mad_port_info *info, struct diag *diag)
 {
 	diag_set(diag, DIAG_UNREACHABLE, ENETDOWN, "port is DOWN: its link is %s",
 		phys_word(info->phys));
@@ -162,7 +162,7 @@ int mad_port_usable(const struct mad_port_info *info, struct diag *diag)
 					 info->lid <= MAD_LID_MAX))
 		return 0;
 	if (info->state <= PORT_DOWN) {
-		down(info, diag);
+		port_down(info, diag);
 	} else {
 		diag_set(diag, DIAG_UNREACHABLE, ENETDOWN, "%s", mad_state_why(info->state));
 		diag_hint(diag, "start a subnet manager (opensm) or check the running one");

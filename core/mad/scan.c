@@ -397,7 +397,7 @@ static void trace_counters(const struct mad *mad)
 		n->sent, n->again, n->answers, n->late, n->timeouts);
 }
 
-static void stop(struct mad_scan_job *scan)
+static void stop_scan(struct mad_scan_job *scan)
 {
 	struct loop *loop = mad_loop(scan->mad);
 
@@ -418,7 +418,7 @@ static void over(struct loop_work *work)
 {
 	struct mad_scan_job *scan = container_of(work, struct mad_scan_job, over);
 
-	stop(scan);
+	stop_scan(scan);
 	settle(scan);
 	trace_counters(scan->mad);
 	if (scan->err)
@@ -476,7 +476,7 @@ int mad_scan_start(struct mad *mad, const struct mad_scan_options *options,
 
 void mad_scan_cancel(struct mad_scan_job *scan)
 {
-	stop(scan);
+	stop_scan(scan);
 	mad_found_free(&scan->found);
 	free_job(scan);
 }

@@ -15,7 +15,7 @@
 #define TOPSPIN  0x0005ad0000000000ull
 #define OUI_MASK 0xffffff0000000000ull
 
-static void ask(struct mad_target *);
+static void ask_step(struct mad_target *);
 
 static void *keep(struct mad_target *target, size_t len)
 {
@@ -86,7 +86,7 @@ static void next_pkey(struct mad_target *target)
 		return;
 	}
 	target->step = MAD_STEP_PATH;
-	ask(target);
+	ask_step(target);
 }
 
 /* Called once GUID and prefix are known, and that the port has device management. */
@@ -104,7 +104,7 @@ static void begin_partitions(struct mad_target *target)
 	} else {
 		target->step = (target->guid & OUI_MASK) == TOPSPIN ? MAD_STEP_SET : MAD_STEP_UNIT;
 	}
-	ask(target);
+	ask_step(target);
 }
 
 static void begin_slot(struct mad_target *target, unsigned from)
@@ -114,7 +114,7 @@ static void begin_slot(struct mad_target *target, unsigned from)
 	target->ioc = NULL;
 	target->slot = (uint8_t)slot;
 	target->step = slot ? MAD_STEP_IOC : MAD_STEP_AGAIN;
-	ask(target);
+	ask_step(target);
 }
 
 static void got_lid(struct mad_target *target, const struct sa_table *table)
@@ -133,7 +133,7 @@ static void got_lid(struct mad_target *target, const struct sa_table *table)
 		return;
 	}
 	target->step = MAD_STEP_PORT;
-	ask(target);
+	ask_step(target);
 }
 
 static void got_node(struct mad_target *target, uint64_t guid)
@@ -144,7 +144,7 @@ static void got_node(struct mad_target *target, uint64_t guid)
 		finished(target);
 	} else if (target->scan->options.only) {
 		target->step = MAD_STEP_PORT;
-		ask(target);
+		ask_step(target);
 	} else {
 		begin_partitions(target);
 	}
@@ -172,7 +172,7 @@ static void got_path(struct mad_target *target, const struct sa_table *table)
 	target->addr.pkey_index = target->pkey_at;
 	target->addr.sl = path.sl;
 	target->step = (target->guid & OUI_MASK) == TOPSPIN ? MAD_STEP_SET : MAD_STEP_UNIT;
-	ask(target);
+	ask_step(target);
 }
 
 static void got_unit(struct mad_target *target, const struct io_unit_info *info)
@@ -224,7 +224,7 @@ static void got_ioc(struct mad_target *target, const struct ioc_profile *profile
 	target->service = 0;
 	target->step = MAD_STEP_SERVICE;
 	if (ioc->services)
-		ask(target);
+		ask_step(target);
 	else
 		begin_slot(target, target->slot + 1u);
 }
@@ -240,7 +240,7 @@ static void next_services(struct mad_target *target)
 {
 	target->service += DM_SERVICES_EACH;
 	if (target->service < target->ioc->services)
-		ask(target);
+		ask_step(target);
 	else
 		begin_slot(target, target->slot + 1u);
 }
@@ -314,7 +314,7 @@ static void got(struct mad_target *target, const struct mad_answer *answer)
 		return;
 	case MAD_STEP_SET:
 		target->step = MAD_STEP_UNIT;
-		ask(target);
+		ask_step(target);
 		return;
 	case MAD_STEP_UNIT:
 		got_unit(target, dm);
@@ -341,7 +341,7 @@ static void go_on(struct mad_target *target)
 	switch ((enum mad_step)target->step) {
 	case MAD_STEP_SET:
 		target->step = MAD_STEP_UNIT;
-		ask(target);
+		ask_step(target);
 		return;
 	case MAD_STEP_IOC:
 		if (!add_ioc(target))
@@ -383,7 +383,7 @@ static void answered(struct mad_req *req, const struct mad_answer *answer)
 	if (target->step == MAD_STEP_PORT && answer->status == SA_STATUS_TOO_MANY &&
 		!target->is_switch) {
 		target->is_switch = true;
-		ask(target);
+		ask_step(target);
 		return;
 	}
 	if (answer->err)
@@ -462,7 +462,7 @@ static void ask_services(struct mad_target *target)
 		(uint32_t)target->slot << 16 | last_service(target) << 8 | target->service);
 }
 
-static void ask(struct mad_target *target)
+static void ask_step(struct mad_target *target)
 {
 	struct mad *mad = target->scan->mad;
 
@@ -508,7 +508,7 @@ void mad_scan_target_start(struct mad_target *target)
 	if (target->step == MAD_STEP_NODE && target->guid)
 		begin_partitions(target);
 	else
-		ask(target);
+		ask_step(target);
 }
 
 const char *mad_target_why(const struct mad_target *target, char text[128])

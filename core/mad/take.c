@@ -111,7 +111,7 @@ static void take_answer(struct mad *mad, const uint8_t *datagram, size_t len)
 }
 
 /* Handle a datagram; returns its cost. */
-static unsigned take(
+static unsigned take_datagram(
 	struct mad *mad, const struct mad_addr *from, const uint8_t *datagram, size_t len)
 {
 	const struct mad_hdr *hdr = (const void *)datagram;
@@ -146,7 +146,7 @@ void mad_xact_readable(struct loop_fd *fd, uint32_t events)
 			return;
 		}
 		if (len)
-			spent += take(mad, &from, datagram, (size_t)len);
+			spent += take_datagram(mad, &from, datagram, (size_t)len);
 		mad->room = XACT_ROOM; /* tables are rare, so free their memory */
 	}
 }

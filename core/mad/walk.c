@@ -43,7 +43,7 @@ struct walk {
 static void advance(struct walk *);
 static void answered(struct mad_req *, const struct mad_answer *);
 
-static void stop(struct walk *walk, int err)
+static void stop_walk(struct walk *walk, int err)
 {
 	walk->err = err;
 	walk->over = 1;
@@ -104,7 +104,7 @@ static void add_switch(struct scout *scout, unsigned ports)
 	struct node *node = grow(walk->node, walk->nodes);
 
 	if (!node) {
-		stop(walk, -ENOMEM);
+		stop_walk(walk, -ENOMEM);
 		return;
 	}
 	node->ports = (uint8_t)ports;
@@ -138,7 +138,7 @@ static void got_end(struct scout *scout, const struct port_info *info)
 	struct mad_seen *seen = grow(view->port, view->count);
 
 	if (!seen) {
-		stop(walk, -ENOMEM);
+		stop_walk(walk, -ENOMEM);
 		return;
 	}
 	*seen = (struct mad_seen){
@@ -160,7 +160,7 @@ static void answered(struct mad_req *req, const struct mad_answer *answer)
 		answer->mad ? ((const struct smp_dr *)(const void *)answer->mad)->data : NULL;
 
 	if (answer->err == -ENETDOWN) {
-		stop(scout->walk, answer->err);
+		stop_walk(scout->walk, answer->err);
 	} else if (answer->err || answer->status) {
 		scout->walk->view->silent++;
 		rest(scout);
@@ -208,11 +208,11 @@ static void advance(struct walk *walk)
 
 static void too_late(struct loop_timer *timer)
 {
-	stop(container_of(timer, struct walk, deadline), -ETIMEDOUT);
+	stop_walk(container_of(timer, struct walk, deadline), -ETIMEDOUT);
 }
 
 /* Start with our own node and the peer of our own port. */
-static void start(struct walk *walk)
+static void start_walk(struct walk *walk)
 {
 	for (unsigned i = 0; i < SCOUTS; i++)
 		walk->scout[i].walk = walk;
@@ -227,7 +227,7 @@ static void start(struct walk *walk)
 	}
 }
 
-static int run(struct walk *walk, uint32_t timeout_ms)
+static int run_walk(struct walk *walk, uint32_t timeout_ms)
 {
 	struct loop *loop = mad_loop(walk->mad);
 
@@ -268,8 +268,8 @@ int mad_walk(struct mad *mad, uint32_t timeout_ms, struct mad_view *view, struct
 	}
 	walk->mad = mad;
 	walk->view = view;
-	start(walk);
-	err = run(walk, timeout_ms);
+	start_walk(walk);
+	err = run_walk(walk, timeout_ms);
 	free(walk->seen);
 	free(walk->node);
 	free(walk);

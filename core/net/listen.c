@@ -178,7 +178,7 @@ static void readable(struct loop_fd *fd, uint32_t events)
 	}
 }
 
-static void take(struct tcp_listener *listener, int fd, const struct addr *peer)
+static void add_pending(struct tcp_listener *listener, int fd, const struct addr *peer)
 {
 	struct pending *pending;
 
@@ -268,7 +268,7 @@ static void acceptable(struct loop_fd *fd, uint32_t events)
 			SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (got >= 0) {
-			take(listener, got, &peer);
+			add_pending(listener, got, &peer);
 			continue;
 		}
 		/* Connections accepted in this turn may still show their kind before one is

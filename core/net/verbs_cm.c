@@ -86,7 +86,7 @@ struct diag *verbs_why(struct verbs_ep *ve)
 
 /* Release everything that the device or the connection manager could still access; `down`
  * follows. */
-static void finish(struct verbs_ep *ve)
+static void release_ep(struct verbs_ep *ve)
 {
 	loop_timer_del(ve->ep.loop, &ve->timer);
 	if (!ve->id)
@@ -127,7 +127,7 @@ void verbs_close(struct ep *ep)
 		return;
 	ep->state = EP_CLOSING;
 	if (!was_up) {
-		finish(ve);
+		release_ep(ve);
 		return;
 	}
 	loop_timer_set(ep->loop, &ve->timer, loop_now(ep->loop) + CLOSE_MS * MS);
@@ -138,14 +138,14 @@ void verbs_close(struct ep *ep)
 void verbs_drained(struct verbs_ep *ve)
 {
 	if (ve->gone && !ve->rx && !ve->sent && !ve->read)
-		finish(ve);
+		release_ep(ve);
 }
 
 void verbs_end(struct verbs_ep *ve)
 {
 	if (ve->ep.state == EP_UP)
 		disconnect(ve);
-	finish(ve);
+	release_ep(ve);
 	loop_work_del(ve->ep.loop, &ve->retire);
 	if (ve->dev)
 		verbs_dev_put(ve->dev);
@@ -165,7 +165,7 @@ static void expired(struct loop_timer *timer)
 	char host[ADDR_TEXT];
 
 	if (ve->ep.state == EP_CLOSING) {
-		finish(ve);
+		release_ep(ve);
 		return;
 	}
 	diag_set(verbs_why(ve), DIAG_TIMEOUT, ETIMEDOUT,
@@ -368,7 +368,7 @@ static void removed(struct verbs_ep *ve)
 {
 	diag_set(verbs_why(ve), DIAG_NO_DEVICE, ENODEV, "the RDMA device was removed");
 	ve->ep.state = EP_CLOSING;
-	finish(ve); /* destroy the id at once, as the kernel waits for that */
+	release_ep(ve); /* destroy the id at once, as the kernel waits for that */
 }
 
 static void handle(struct cm_event *event)
@@ -462,7 +462,7 @@ static void verbs_reset(struct ep *ep)
 		disconnect(ve);
 	if (ep->state < EP_DOWN) {
 		ep->state = EP_CLOSING;
-		finish(ve);
+		release_ep(ve);
 	}
 }
 

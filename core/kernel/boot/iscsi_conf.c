@@ -393,7 +393,7 @@ static bool same(const struct iscsi_wish *a, const struct iscsi_wish *b)
 }
 
 /* Fill in hosts that strings leave out, and remove duplicates. */
-static int finish(struct reader *r)
+static int finish_wishes(struct reader *r)
 {
 	const char *word, *ip = value(r, TARGET_IP, &word);
 	struct iscsi_wishes *w = r->to;
@@ -467,7 +467,7 @@ int kernel_iscsi_cmdline(
 	if (!err)
 		err = take_target(&r);
 	if (!err)
-		err = finish(&r);
+		err = finish_wishes(&r);
 	wipe(text, len);
 	wipe(shell, shell_len);
 	return err;

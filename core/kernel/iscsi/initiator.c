@@ -11,7 +11,7 @@
 
 #define PREFIX "iqn.2026-11.rdmastor:uuid:"
 
-static bool take(struct kernel_initiator *who, const char *name, const char *from)
+static bool take_name(struct kernel_initiator *who, const char *name, const char *from)
 {
 	if (!iscsi_name_valid(name))
 		return false;
@@ -35,7 +35,7 @@ static bool last_of(char *text, const char *separators, const char *const *keys,
 				continue;
 			value += strspn(value, " \t\"");
 			value[strcspn(value, " \t\"")] = 0;
-			found |= take(who, value, from);
+			found |= take_name(who, value, from);
 		}
 	}
 	free(text);
@@ -48,7 +48,7 @@ static bool from_firmware(int root, struct kernel_initiator *who)
 
 	return kernel_sys_read(root, name, sizeof(name),
 		       "sys/firmware/ibft/initiator/initiator-name") > 0 &&
-	       take(who, name, "iBFT");
+	       take_name(who, name, "iBFT");
 }
 
 int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who, struct diag *diag)
@@ -62,7 +62,7 @@ int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who,
 
 	*who = (struct kernel_initiator){ 0 };
 	if (wanted)
-		return take(who, wanted, "as given")
+		return take_name(who, wanted, "as given")
 			       ? 0
 			       : diag_set(diag, DIAG_USAGE, EINVAL,
 					 "invalid initiator name '%s': expected iqn.*, eui.* or "
@@ -79,6 +79,6 @@ int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who,
 		who->random = 1;
 	}
 	uuid_text(name + strlen(PREFIX), id);
-	take(who, name, from);
+	take_name(who, name, from);
 	return 0;
 }

@@ -202,7 +202,7 @@ static void enable_datamover(struct datamover *dm, uint32_t recv_max)
 	kernel_iscsi_conn_set((struct kernel_iscsi_conn *)dm, ISCSI_IF_MAX_RECV, "%u", recv_max);
 }
 
-static void stop(struct iscsi_conn *conn, enum iscsi_if_stop flag)
+static void stop_conn(struct iscsi_conn *conn, enum iscsi_if_stop flag)
 {
 	struct iscsi_if_msg msg = { 0 };
 
@@ -253,7 +253,7 @@ static void terminate(struct datamover *dm)
 
 	drop_ep(conn);
 	if (conn->bound)
-		stop(conn, conn->how.again ? ISCSI_IF_RECOVER : ISCSI_IF_TERM);
+		stop_conn(conn, conn->how.again ? ISCSI_IF_RECOVER : ISCSI_IF_TERM);
 	if (!conn->how.again)
 		destroy(conn);
 	forget(conn);
@@ -295,7 +295,7 @@ int kernel_iscsi_dial(struct kernel_iscsi_conn **out, struct kernel_iscsi *nl,
 	if (how->again) {
 		conn->pub.id = how->conn;
 		hook(conn);
-		stop(conn, ISCSI_IF_RECOVER);
+		stop_conn(conn, ISCSI_IF_RECOVER);
 	}
 	err = kernel_iscsi_reach(conn, diag);
 	if (err) {

@@ -106,7 +106,7 @@ struct search {
 	int root, pid;
 };
 
-static void look(const char *name, void *arg)
+static void look_at_process(const char *name, void *arg)
 {
 	struct search *search = arg;
 	char comm[20], *end;
@@ -124,6 +124,6 @@ int kernel_iscsid(int root)
 {
 	struct search search = { .root = root };
 
-	kernel_sys_list(root, "proc", look, &search);
+	kernel_sys_list(root, "proc", look_at_process, &search);
 	return search.pid;
 }

@@ -112,7 +112,7 @@ static int dial_tcp(struct iscsi_conn *conn, struct diag *diag)
 }
 
 /* The kernel reports the state of an endpoint only when polled. */
-static void ask(struct loop_timer *timer)
+static void ask_endpoint(struct loop_timer *timer)
 {
 	struct iscsi_conn *conn = container_of(timer, struct iscsi_conn, timer);
 	struct iscsi_if_msg msg = { .transport = conn->how.transport };
@@ -152,7 +152,7 @@ static int dial_ep(struct iscsi_conn *conn, struct diag *diag)
 	conn->ep = msg.r.ep;
 	conn->has_ep = true;
 	conn->step_ms = 1;
-	conn->timer.fire = ask;
+	conn->timer.fire = ask_endpoint;
 	loop_timer_set(conn->pub.dm.loop, &conn->timer, loop_clock() + MSEC);
 	return 0;
 }

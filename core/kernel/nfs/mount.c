@@ -201,14 +201,14 @@ int kernel_mount_find(int root, const char *typed, char dir[PATH_MAX])
 	return realpath(typed, dir) ? 0 : -errno;
 }
 
-static int find(int root, const void *typed, void *dir)
+static int find_mount(int root, const void *typed, void *dir)
 {
 	return -kernel_mount_find(root, typed, dir);
 }
 
 int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
 {
-	struct child_call call = { .fn = find,
+	struct child_call call = { .fn = find_mount,
 		.arg = typed,
 		.out = dir,
 		.out_len = PATH_MAX,

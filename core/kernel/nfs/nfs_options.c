@@ -193,7 +193,7 @@ static int take_rest(struct nfs_options *o, const char *text, const char *name, 
 	return 0;
 }
 
-static int take(struct nfs_options *o, const char *text, struct diag *diag)
+static int take_option(struct nfs_options *o, const char *text, struct diag *diag)
 {
 	const char *equals = strchr(text, '='), *value = equals ? equals + 1 : NULL;
 	char name[64];
@@ -238,7 +238,7 @@ int kernel_nfs_options_read(struct nfs_options *o, const char *text, struct diag
 		memcpy(word, text, len);
 		word[len] = 0;
 		if (len)
-			err = take(o, word, diag);
+			err = take_option(o, word, diag);
 		text += len;
 		text += *text == ',';
 	}

@@ -40,7 +40,7 @@ static void *add_item(struct gathering *g, size_t each)
 	return item;
 }
 
-static int finish(struct gathering *g, size_t each, int (*order)(const void *, const void *),
+static int finish_list(struct gathering *g, size_t each, int (*order)(const void *, const void *),
 	unsigned *count, struct diag *diag)
 {
 	*count = g->count;
@@ -169,7 +169,7 @@ int kernel_nvme_namespaces(
 	int err;
 
 	kernel_sys_list(root, BLOCK, add_namespace, &g);
-	err = finish(&g, sizeof(struct nvme_namespace), by_device, count, diag);
+	err = finish_list(&g, sizeof(struct nvme_namespace), by_device, count, diag);
 	*list = g.item;
 	return err;
 }
@@ -278,7 +278,7 @@ int kernel_nvme_members(
 				"'%s': expected a namespace such as /dev/nvme0n1", device);
 	}
 	kernel_sys_list(root, SUBSYSTEMS, add_subsystem, &g);
-	err = finish(&g, sizeof(struct nvme_member), by_member, count, diag);
+	err = finish_list(&g, sizeof(struct nvme_member), by_member, count, diag);
 	*list = g.item;
 	if (!err && device && !*count)
 		err = diag_set(

@@ -307,7 +307,7 @@ static const struct row {
 };
 
 /* Find the first line that contains these words. */
-static const char *find(const char *lines, const char *words, char line[512])
+static const char *find_line(const char *lines, const char *words, char line[512])
 {
 	for (const char *at = lines; *at;) {
 		size_t len = strcspn(at, "\n");
@@ -370,7 +370,7 @@ int kernel_nvme_why(int err, char *words, const struct nvmf_want *want, struct d
 
 	hide_secrets(words);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		const char *at = find(words, rows[i].words, line);
+		const char *at = find_line(words, rows[i].words, line);
 
 		if (!at)
 			continue;

@@ -88,7 +88,7 @@ static bool before(const char *dev, unsigned port, const struct srp_local *other
 	return order < 0 || (!order && port < other->port);
 }
 
-static void take(struct search *search, unsigned port)
+static void take_port(struct search *search, unsigned port)
 {
 	if (search->count++) {
 		bool first = before(search->at, port, &search->found);
@@ -119,7 +119,7 @@ static void look_port(const char *name, void *arg)
 		(search->prefix[0] && !search->any && strcmp(link, "InfiniBand")))
 		return;
 	if (strstr(state, "ACTIVE"))
-		take(search, port);
+		take_port(search, port);
 	else
 		search->down++;
 }

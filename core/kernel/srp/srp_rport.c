@@ -34,7 +34,7 @@ struct search {
 	char name[24];
 };
 
-static void look(const char *name, void *arg)
+static void look_at_rport(const char *name, void *arg)
 {
 	struct search *search = arg;
 	unsigned host, port;
@@ -50,7 +50,7 @@ int kernel_srp_rport(int root, unsigned host, struct srp_rport *rport)
 	char dir[80], text[24];
 
 	*rport = (struct srp_rport){ 0 };
-	kernel_sys_list(root, CLASS, look, &search);
+	kernel_sys_list(root, CLASS, look_at_rport, &search);
 	if (!search.name[0])
 		return -ENOENT;
 	snprintf(rport->name, sizeof(rport->name), "%s", search.name);

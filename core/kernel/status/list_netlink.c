@@ -118,7 +118,7 @@ static void take_cm_ids(struct list_nl *nl, struct nlattr *const *attrs)
 		take_cm_id(nl, dev, one);
 }
 
-static void take(struct list_nl *nl, struct nlmsghdr *msg)
+static void take_message(struct list_nl *nl, struct nlmsghdr *msg)
 {
 	struct nlattr *attrs[ATTRS];
 
@@ -148,11 +148,12 @@ void kernel_list_netlink_take(struct list_nl *nl, void *messages, size_t len)
 	struct nlmsghdr *msg = messages;
 
 	for (int left = (int)len; left > 0 && nlmsg_ok(msg, left); msg = nlmsg_next(msg, &left))
-		take(nl, msg);
+		take_message(nl, msg);
 }
 
 /* Query one device, or all: device NULL. */
-static void ask(struct list_nl *nl, struct nl_sock *sock, int op, int flags, const uint32_t *device)
+static void ask_devices(
+	struct list_nl *nl, struct nl_sock *sock, int op, int flags, const uint32_t *device)
 {
 	struct nl_msg *msg = nlmsg_alloc_simple(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, op), flags);
 	struct pollfd wait = { .fd = nl_socket_get_fd(sock), .events = POLLIN };
@@ -184,13 +185,14 @@ void kernel_list_netlink(struct listing *list)
 
 	if (sock && !nl_connect(sock, NETLINK_RDMA) && !nl_socket_set_nonblocking(sock)) {
 		nl_socket_disable_auto_ack(sock);
-		ask(&nl, sock, RDMA_NLDEV_CMD_GET, NLM_F_DUMP, NULL);
+		ask_devices(&nl, sock, RDMA_NLDEV_CMD_GET, NLM_F_DUMP, NULL);
 		for (unsigned i = 0; i < nl.count; i++) {
-			ask(&nl, sock, RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP, &nl.device[i].index);
-			ask(&nl, sock, RDMA_NLDEV_CMD_RES_CM_ID_GET, NLM_F_DUMP,
+			ask_devices(&nl, sock, RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP,
+				&nl.device[i].index);
+			ask_devices(&nl, sock, RDMA_NLDEV_CMD_RES_CM_ID_GET, NLM_F_DUMP,
 				&nl.device[i].index);
 			nl.asked = nl.device[i].name;
-			ask(&nl, sock, RDMA_NLDEV_CMD_GET_CHARDEV, 0, &nl.device[i].index);
+			ask_devices(&nl, sock, RDMA_NLDEV_CMD_GET_CHARDEV, 0, &nl.device[i].index);
 			nl.asked = NULL;
 		}
 	}

@@ -99,7 +99,7 @@ static bool is_its_own(struct asked *a)
 }
 
 /* False: it has ended, or the socket belongs to another process. */
-static bool ask(struct asked *a)
+static bool ask_process(struct asked *a)
 {
 	struct sockaddr_un un;
 	socklen_t len = kernel_serving_address(&un, a->process.pid);
@@ -149,7 +149,7 @@ static void add(struct find *find, struct loop *loop, int pid)
 	if (!pid || find->count == PROCESSES)
 		return;
 	*a = (struct asked){ .loop = loop, .find = find, .process.pid = pid };
-	find->count += ask(a);
+	find->count += ask_process(a);
 }
 
 static int by_pid(const void *a, const void *b)
@@ -158,7 +158,7 @@ static int by_pid(const void *a, const void *b)
 }
 
 /* Move the answers to the caller's list. */
-static int take(
+static int move_answers(
 	struct find *find, struct kernel_serving *to, uint32_t timeout_ms, struct diag *diag)
 {
 	to->process = calloc(find->count + 1, sizeof(*to->process));
@@ -200,7 +200,7 @@ int kernel_serving(int root, struct loop *loop, uint32_t timeout_ms, struct kern
 	free(all);
 	if (find.waiting)
 		loop_wait(loop, &find.over, loop_clock() + timeout_ms * MSEC);
-	err = take(&find, to, timeout_ms, diag);
+	err = move_answers(&find, to, timeout_ms, diag);
 	free(find.asked);
 	return err;
 }

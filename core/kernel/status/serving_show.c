@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* Find the previous sample of a process, for rates. */
-static const struct serving_process *find(
+static const struct serving_process *find_sample(
 	const struct kernel_serving *list, const struct serving_process *process)
 {
 	for (unsigned i = 0; list && i < list->processes; i++) {
@@ -159,7 +159,7 @@ void serving_text(
 		for (unsigned i = 0; i < list->processes; i++)
 			for (unsigned f = 0; f < list->process[i].fronts; f++)
 				front_rows(&table, &list->process[i],
-					find(before, &list->process[i]), f);
+					find_sample(before, &list->process[i]), f);
 	for (unsigned i = 0; i < list->processes; i++) {
 		const struct serving_process *process = &list->process[i];
 

@@ -98,7 +98,7 @@ static void loop(const char *name, void *arg)
 		}
 }
 
-static void look(struct walk *walk, const struct layer *layer)
+static void look_at_layer(struct walk *walk, const struct layer *layer)
 {
 	struct parts parts = { .walk = walk };
 	char path[80];
@@ -121,7 +121,7 @@ bool kernel_holders_root(int root, unsigned dev_major, unsigned dev_minor)
 	for (unsigned i = 0; i < walk.count && !walk.stands; i++) {
 		const struct layer layer = walk.layer[i];
 
-		look(&walk, &layer);
+		look_at_layer(&walk, &layer);
 	}
 	kernel_root_places_free(&walk.places);
 	free(walk.layer);

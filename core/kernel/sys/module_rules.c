@@ -49,7 +49,7 @@ static char *next_word(char **rest)
 	return word;
 }
 
-static void take(struct rules *rules, char *line)
+static void take_line(struct rules *rules, char *line)
 {
 	const char *word = next_word(&line), *of = same_dashes(next_word(&line));
 	size_t at = rules->options ? strlen(rules->options) : 0;
@@ -86,7 +86,7 @@ static void read_conf(struct rules *rules, const struct conf *conf)
 	if (text)
 		join(text);
 	while ((line = strsep(&rest, "\n")))
-		take(rules, line);
+		take_line(rules, line);
 	free(text);
 }
 

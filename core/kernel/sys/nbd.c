@@ -58,7 +58,7 @@ struct search {
 	const char *id;
 };
 
-static void look(const char *name, void *arg)
+static void look_at_device(const char *name, void *arg)
 {
 	struct search *search = arg;
 	unsigned index;
@@ -71,14 +71,14 @@ static void look(const char *name, void *arg)
 }
 
 /* Find the device left by a previous run; -1 = none. */
-static int find(int root, const struct kernel_nbd *nbd)
+static int find_device(int root, const struct kernel_nbd *nbd)
 {
 	struct search search = { .root = root, .index = -1, .id = nbd->id };
 
 	if (nbd->index >= 0)
 		return is_ours(root, (unsigned)nbd->index, nbd->id) ? nbd->index : -1;
 	if (nbd->id)
-		kernel_sys_list(root, "sys/block", look, &search);
+		kernel_sys_list(root, "sys/block", look_at_device, &search);
 	return search.index;
 }
 
@@ -228,7 +228,7 @@ int kernel_nbd_connect(int root, struct kernel_nbd *nbd, struct diag *diag)
 	if (nbd->block > 4096)
 		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
 			"block size %u: the kernel's nbd driver supports at most 4096", nbd->block);
-	found = find(root, nbd);
+	found = find_device(root, nbd);
 	if (found >= 0) {
 		nbd->index = found;
 		nbd->recovered = true;

@@ -77,7 +77,7 @@ static bool is_alive(int root, pid_t pid, const struct stat *st)
 }
 
 /* Lock the file. 0; -EBUSY: a process holds it. On a file system without locks nothing holds it. */
-static int take(int root, int fd, const struct stat *st, struct diag *diag)
+static int lock_file(int root, int fd, const struct stat *st, struct diag *diag)
 {
 	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	bool locked = fcntl(fd, F_OFD_SETLK, &all) < 0 && (errno == EAGAIN || errno == EACCES);
@@ -122,7 +122,7 @@ int kernel_pid_file_check(int root, const char *path, struct diag *diag)
 	int fd = open_file(path, 0, &st, &why), err = fd;
 
 	if (fd >= 0) {
-		err = take(root, fd, &st, &why);
+		err = lock_file(root, fd, &st, &why);
 		close(fd);
 	} else if (fd == -ENOENT) {
 		why = (struct diag){ 0 };
@@ -139,7 +139,7 @@ int kernel_pid_file(int root, const char *path, struct diag *diag)
 	for (unsigned i = 0; i < TRIES; i++) {
 		struct stat st;
 		int fd = open_file(path, O_CREAT, &st, diag);
-		int err = fd < 0 ? fd : take(root, fd, &st, diag);
+		int err = fd < 0 ? fd : lock_file(root, fd, &st, diag);
 		bool gone = !err && !is_at(path, &st);
 
 		if (!err && !gone)

@@ -55,7 +55,7 @@ static int failed(const struct diag *why, struct diag *diag)
 	return -why->err;
 }
 
-static int ask(struct loop *loop, struct listing *list, struct diag *diag)
+static int ask_server(struct loop *loop, struct listing *list, struct diag *diag)
 {
 	static const struct nbd_ini_link_events events = { .up = up, .down = up };
 	struct nbd_ini_conf *conf = &list->conf;
@@ -98,7 +98,7 @@ int nbd_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
 	list->user = user;
 	err = nbd_ini_conf_init(&list->conf, uri, env, diag);
 	if (!err)
-		err = ask(loop, list, diag);
+		err = ask_server(loop, list, diag);
 	free(list);
 	return err;
 }

@@ -63,7 +63,7 @@ uint16_t nbd_srv_flags(const struct nbd_export *export, bool structured)
 
 /* Index of the export with that name, -1 = none. "" is the first one (section
  * "NBD_OPT_EXPORT_NAME"). */
-static int find(const struct nbd_srv_hello *h, const void *name, size_t len)
+static int find_export(const struct nbd_srv_hello *h, const void *name, size_t len)
 {
 	for (unsigned i = 0; i < h->exports; i++)
 		if (strlen(h->export[i].name) == len &&
@@ -75,7 +75,7 @@ static int find(const struct nbd_srv_hello *h, const void *name, size_t len)
 static void export_name(struct nbd_srv_hello *h, const void *name, size_t len)
 {
 	struct nbd_export_name_rep rep = { 0 };
-	int i = find(h, name, len);
+	int i = find_export(h, name, len);
 
 	if (i < 0 || h->enter(h, (unsigned)i, NULL)) {
 		h->state = NBD_HELLO_END; /* this option has no error reply */
@@ -148,7 +148,7 @@ static void info_or_go(struct nbd_srv_hello *h, uint32_t option, const void *dat
 		refuse(h, option, NBD_REP_ERR_INVALID, "malformed option");
 		return;
 	}
-	i = find(h, go.name, go.name_len);
+	i = find_export(h, go.name, go.name_len);
 	if (i < 0) {
 		refuse(h, option, NBD_REP_ERR_UNKNOWN, "no export of that name");
 		return;
@@ -198,7 +198,7 @@ static void meta_context(struct nbd_srv_hello *h, uint32_t option, const void *d
 			"structured replies must be negotiated first");
 		return;
 	}
-	i = find(h, meta.name, meta.name_len);
+	i = find_export(h, meta.name, meta.name_len);
 	if (i < 0) {
 		refuse(h, option, NBD_REP_ERR_UNKNOWN, "no export of that name");
 		return;

@@ -215,7 +215,7 @@ static void late(struct loop_timer *timer)
 }
 
 /* Query the controller of asking->conf. */
-static void ask(struct nvmf_asking *asking, uint8_t hops)
+static void ask_controller(struct nvmf_asking *asking, uint8_t hops)
 {
 	static const struct nvme_ctrl_events events = { .up = ctrl_up, .down = ctrl_down };
 	struct nvme_conf *conf = &asking->conf;
@@ -330,7 +330,7 @@ static void drop(struct nvmf_asking *asking)
 	free(asking);
 }
 
-static void finish(struct nvmf_asking *asking)
+static void finish_asking(struct nvmf_asking *asking)
 {
 	struct nvmf_discovery *discovery = asking->discovery;
 
@@ -366,11 +366,11 @@ static void follow(struct nvmf_asking *asking)
 		if (referred(&asking->conf, &record, &why)) {
 			trouble(log, &record, &why);
 		} else if (!seen_before(asking, &asking->conf)) {
-			ask(asking, (uint8_t)(record.hops + 1));
+			ask_controller(asking, (uint8_t)(record.hops + 1));
 			return;
 		}
 	}
-	finish(asking);
+	finish_asking(asking);
 }
 
 static int keep_records(struct nvmf_asking *asking)
@@ -435,7 +435,7 @@ static bool asks_other_port(struct nvmf_asking *asking, struct diag *why)
 		addr_set_port(&conf->dst, NVMF_PORT);
 		addr_text(&conf->dst, conf->where);
 	}
-	ask(asking, 0);
+	ask_controller(asking, 0);
 	return true;
 }
 
@@ -463,7 +463,7 @@ static void asked(struct loop_work *work)
 		follow(asking);
 	} else if (!asks_other_port(asking, why)) {
 		discovery->why = *why;
-		finish(asking);
+		finish_asking(asking);
 	}
 }
 
@@ -508,7 +508,7 @@ static int start(struct nvmf_discovery *discovery, struct loop *loop, const stru
 	discovery->asking = asking;
 	nvmf_log_free(&discovery->log);
 	discovery->why = (struct diag){ 0 };
-	ask(asking, 0);
+	ask_controller(asking, 0);
 	return 0;
 }
 

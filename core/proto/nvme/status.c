@@ -71,7 +71,7 @@ static const struct row {
 	{ NVME_STATUS(3, 0x71), EHOSTUNREACH, "aborted by the host" },
 };
 
-static const struct row *find(uint32_t status)
+static const struct row *find_row(uint32_t status)
 {
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (rows[i].code == NVME_STATUS_CODE(status))
@@ -92,14 +92,14 @@ const char *nvme_status_text(uint32_t status)
 		"reserved status",
 		"vendor-specific status",
 	};
-	const struct row *row = find(status);
+	const struct row *row = find_row(status);
 
 	return row ? row->text : by_type[status >> 8 & 7];
 }
 
 int nvme_status_errno(uint32_t status)
 {
-	const struct row *row = find(status);
+	const struct row *row = find_row(status);
 
 	if (row)
 		return row->err;

@@ -42,7 +42,7 @@ static void found(struct resolve *resolve)
 }
 
 /* Set the address if the name was resolved before. */
-static bool find(struct loop *loop, struct nvme_conf *conf, uint32_t ms)
+static bool resolve_host(struct loop *loop, struct nvme_conf *conf, uint32_t ms)
 {
 	struct greeting greeting = { .resolve.done = found };
 
@@ -63,7 +63,7 @@ static bool speaks(
 	struct greeting greeting = { 0 };
 	struct nvme_queue *queue;
 
-	if (!find(loop, conf, ms))
+	if (!resolve_host(loop, conf, ms))
 		return false;
 	now = loop_clock();
 	ms = end > now + MSEC ? (uint32_t)((end - now) / MSEC) : 1;

@@ -25,7 +25,7 @@ static uint32_t named(const struct nvme_tgt_abort *abort)
 	return get_le32(abort->cmd->sqe.cdw10); /* queue ID, then command ID */
 }
 
-static void look(struct loop_msg *msg)
+static void find_command(struct loop_msg *msg)
 {
 	struct nvme_tgt_abort *abort = container_of(msg, struct nvme_tgt_abort, hop);
 	struct nvme_tgt_queue *queue = abort->queue;
@@ -37,7 +37,7 @@ static void look(struct loop_msg *msg)
 }
 
 /* A queue found here stays until messages posted to it now have been handled. */
-static void find(struct loop_msg *msg)
+static void find_queue(struct loop_msg *msg)
 {
 	struct nvme_tgt_abort *abort = container_of(msg, struct nvme_tgt_abort, hop);
 	struct nvme_tgt_queue *queue = nvme_tgt_queue_of(abort->cmd)->bound->queues;
@@ -49,7 +49,7 @@ static void find(struct loop_msg *msg)
 		send_back(abort);
 		return;
 	}
-	abort->hop.run = look;
+	abort->hop.run = find_command;
 	loop_post(queue->base.loop, &abort->hop);
 }
 
@@ -64,6 +64,6 @@ void nvme_tgt_abort(struct nvme_tgt_cmd *cmd)
 		nvme_tgt_cmd_worked(cmd, NVME_ABORT_LIMIT);
 		return;
 	}
-	*abort = (struct nvme_tgt_abort){ .hop.run = find, .cmd = cmd };
+	*abort = (struct nvme_tgt_abort){ .hop.run = find_queue, .cmd = cmd };
 	loop_post(ctrl->target->base.loop, &abort->hop);
 }

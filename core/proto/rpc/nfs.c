@@ -89,7 +89,7 @@ static void send_call(
 	rpc_send(q->rpc);
 }
 
-static void finish(struct nfs_query *q, int err, const struct diag *why)
+static void finish_query(struct nfs_query *q, int err, const struct diag *why)
 {
 	hang_up(q);
 	if (err)
@@ -108,7 +108,7 @@ static void finish_versions(struct nfs_query *q, int err, const struct diag *why
 		own = *why;
 		diag_ctx(&own, "%s", addr_text(&q->server, where));
 	}
-	finish(q, err, &own);
+	finish_query(q, err, &own);
 }
 
 static unsigned highest(unsigned versions)
@@ -202,7 +202,7 @@ static void finish_service(struct nfs_query *q, int err, const struct diag *why)
 	char where[ADDR_TEXT];
 
 	if (!err || q->program != MOUNT_PROG) {
-		finish(q, err, why);
+		finish_query(q, err, why);
 		return;
 	}
 	addr_set_port(&mapper, PORTMAP_PORT);
@@ -214,7 +214,7 @@ static void finish_service(struct nfs_query *q, int err, const struct diag *why)
 		diag_set(&own, (enum diag_code)q->mapper.code, q->mapper.err,
 			"mountd not found, NFSv3 is unavailable: %.200s", q->mapper.text);
 	diag_hint(&own, "if the port of mountd is known, mount with: -o mountport=PORT");
-	finish(q, -own.err, &own);
+	finish_query(q, -own.err, &own);
 }
 
 static void service_up(struct nfs_query *q, int err, const struct diag *why)
@@ -238,13 +238,13 @@ static void take_port(struct nfs_query *q, int err, const struct diag *why)
 		why = &own;
 	}
 	if (!err && q->port && q->program == MOUNT_PROG) {
-		finish(q, 0, NULL);
+		finish_query(q, 0, NULL);
 		return;
 	}
 	if (!err && !q->port && q->program != MOUNT_PROG)
 		err = diag_set(&own, DIAG_NOT_FOUND, ENOENT, "not registered with rpcbind");
 	if (err && q->program != MOUNT_PROG) {
-		finish(q, err, why);
+		finish_query(q, err, why);
 		return;
 	}
 	hang_up(q);
@@ -305,13 +305,13 @@ static void take_exports(struct nfs_query *q, int err, const struct diag *why)
 	}
 	if (err)
 		nfs_exports_free(&q->exports);
-	finish(q, err, why);
+	finish_query(q, err, why);
 }
 
 static void exports_up(struct nfs_query *q, int err, const struct diag *why)
 {
 	if (err) {
-		finish(q, err, why);
+		finish_query(q, err, why);
 		return;
 	}
 	rpc_begin(q->rpc, MOUNT_PROG, MOUNT_VERSION, MOUNT_EXPORT);
@@ -418,7 +418,7 @@ static void take_entries(struct nfs_query *q, int err, const struct diag *why)
 		read_dir(walk);
 		return;
 	}
-	finish(q, err, why);
+	finish_query(q, err, why);
 }
 
 static void tree_up(struct nfs_query *q, int err, const struct diag *why)
@@ -426,7 +426,7 @@ static void tree_up(struct nfs_query *q, int err, const struct diag *why)
 	struct walk *walk = container_of(q, struct walk, query);
 
 	if (err)
-		finish(q, err, why);
+		finish_query(q, err, why);
 	else
 		read_dir(walk);
 }
