@@ -9,9 +9,8 @@
 #include <string.h>
 
 #define MSEC 1000000ull
-#define TRIES                                                                                      \
-	200 /* in steps of a millisecond, for the kernel to be done with the request before        \
-	     */
+/* one each millisecond, until the kernel is done with the previous request */
+#define TRIES 200
 
 static int command(struct iscsi_conn *conn, enum iscsi_if_command what, struct iscsi_if_msg *msg)
 {

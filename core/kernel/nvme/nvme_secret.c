@@ -10,9 +10,8 @@
 #include <string.h>
 
 #define KEY_MAX 64
-#define LABEL_MAX                                                                                  \
-	255 /* HkdfLabel of RFC 8446, 7.1, of which each part has its length in a byte             \
-	     */
+/* each part of HkdfLabel has a length of one byte (RFC 8446, 7.1) */
+#define LABEL_MAX 255
 
 /* Check the CRC-32 (IEEE 802.3), little-endian behind the key. */
 static bool crc_right(const uint8_t *key, unsigned len)

@@ -20,8 +20,8 @@
 #define NVME_TGT_ABORTS   4
 #define NVME_TGT_VERSION  0x10400 /* 1.4: not all that later versions require is implemented */
 #define NVME_TGT_LPA      4       /* log pages may be read from any offset */
-#define NVME_TGT_GRACE_MS                                                                          \
-	1000 /* added to a host's keep-alive timeout, for the network and a busy host */
+/* added to a host's keep-alive timeout, for the network and a busy host */
+#define NVME_TGT_GRACE_MS 1000
 /* from that timeout until all writes of the host are done or orphans */
 #define NVME_TGT_CQT_MS     (NVME_TGT_GRACE_MS + 1000)
 #define NVME_TGT_CONNECT_MS 10000 /* time for a connection to become a queue */
