@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Read from a URI and its environment what every queue of a session needs: the target's address,
  * the transport's settings, and the host's identity. */
-#include "ep.h"
 #include "names.h"
 #include "nvme.h"
+#include "rdma_keys.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -50,29 +50,6 @@ static int identity(
 	return 0;
 }
 
-static int rdma_keys(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
-{
-	const char *rdma = uri_value(uri, "rdma");
-	bool crc = true;
-	int err;
-
-	if (rdma && !strcmp(rdma, "verbs"))
-		conf->backend = EP_VERBS;
-	else if (rdma && !strcmp(rdma, "iwarp"))
-		conf->backend = EP_IWARP;
-	else if (rdma && strcmp(rdma, "auto"))
-		return diag_set(
-			diag, DIAG_USAGE, EINVAL, "rdma='%s': expected verbs, iwarp or auto", rdma);
-	err = uri_bool(uri, "crc", &crc, diag);
-	conf->no_crc = !crc;
-	if (!err)
-		err = text_key(uri, "dev", conf->dev, sizeof(conf->dev), diag);
-	if (!err && conf->dev[0] && conf->backend == EP_IWARP)
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"dev='%s' requires an RDMA device, but rdma=iwarp uses none", conf->dev);
-	return err;
-}
-
 static int way_keys(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
 {
 	const char *src = uri_value(uri, "src");
@@ -92,7 +69,7 @@ static int way_keys(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
 			err = uri_bool(uri, "data_digest", &conf->data_digest, diag);
 		return err;
 	}
-	return rdma_keys(conf, uri, diag);
+	return rdma_keys(uri, conf->dev, &conf->backend, &conf->no_crc, diag);
 }
 
 int nvme_conf_host(struct nvme_conf *conf, const char *host, uint16_t port, struct diag *diag)
