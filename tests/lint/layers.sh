@@ -16,7 +16,7 @@ load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rp
 target  : target split bdev ways ep stream mem :
 export  : bdev child export kernel_disk kernel_identity kernel_nbd kernel_process mem nbd_server split uri uapi/* daemon disk_open fronts nvmf_target iscsi_target iscsi ways kernel_rdma : liburing.h
 kernel  : kernel_* out child uri wire/iscsi wire/nvmf datamover uapi/* : netlink/* cjson/* mbedtls/*
-proto   : scsi iscsi_target target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server wire/* : mbedtls/*
+proto   : scsi iscsi_target target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server scsi_ini wire/* : mbedtls/*
 block   : bdev split uri out mem copy session image : liburing.h
 mad     : mad port_events wire/mad : infiniband/*
 net     : port_events ep stream ways mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*

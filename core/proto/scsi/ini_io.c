@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Requests of a disk as SCSI commands (SBC-3), and their answers. What is to be on stable storage
+ * where the command can't say so is flushed behind it. */
+#include "scsi_ini.h"
+#include "wire.h"
+#include <errno.h>
+
+#define READ_10       0x28
+#define WRITE_10      0x2a
+#define SYNC_CACHE_10 0x35
+#define UNMAP         0x42
+#define READ_16       0x88
+#define WRITE_16      0x8a
+#define WRITE_SAME_16 0x93
+#define RW_FUA        0x08
+#define SAME_UNMAP    0x08
+
+/* Disks that 10 bytes suffice for need not know more. */
+static void put_rw(const struct scsi_ini *ini, const struct io *io, uint8_t *cdb)
+{
+	uint64_t lba = io->off >> ini->shift;
+	uint32_t count = io->len >> ini->shift;
+	bool small = ini->blocks <= UINT32_MAX && count <= UINT16_MAX;
+
+	cdb[1] = io->flags & IO_FUA && ini->fua ? RW_FUA : 0;
+	if (small) {
+		cdb[0] = io->kind == IO_READ ? READ_10 : WRITE_10;
+		wire_put_be(cdb + 2, 4, lba);
+		wire_put_be(cdb + 7, 2, count);
+	} else {
+		cdb[0] = io->kind == IO_READ ? READ_16 : WRITE_16;
+		wire_put_be(cdb + 2, 8, lba);
+		wire_put_be(cdb + 10, 4, count);
+	}
+}
+
+enum scsi_ini_data scsi_ini_put(const struct scsi_ini *ini, const struct io *io, bool flush,
+	uint8_t cdb[SCSI_INI_CDB], uint8_t param[SCSI_INI_PARAM])
+{
+	memset(cdb, 0, SCSI_INI_CDB);
+	switch (flush ? IO_FLUSH : (enum io_kind)io->kind) {
+	case IO_READ:
+	case IO_WRITE:
+		put_rw(ini, io, cdb);
+		return io->kind == IO_READ ? SCSI_IN : SCSI_OUT;
+	case IO_TRIM:
+		cdb[0] = UNMAP;
+		cdb[8] = SCSI_INI_PARAM;
+		memset(param, 0, SCSI_INI_PARAM);
+		param[1] = SCSI_INI_PARAM - 2;
+		param[3] = SCSI_INI_PARAM - 8;
+		wire_put_be(param + 8, 8, io->off >> ini->shift);
+		wire_put_be(param + 16, 4, io->len >> ini->shift);
+		return SCSI_PARAM;
+	case IO_ZERO:
+		cdb[0] = WRITE_SAME_16;
+		if (ini->same_unmaps && ini->reads_zero && !(io->flags & IO_KEEP))
+			cdb[1] = SAME_UNMAP;
+		wire_put_be(cdb + 2, 8, io->off >> ini->shift);
+		wire_put_be(cdb + 10, 4, io->len >> ini->shift);
+		return SCSI_ZEROS;
+	case IO_FLUSH:
+	case IO_MAP:
+	case IO_COMPARE_WRITE:
+	case IO_KINDS:
+		break;
+	}
+	cdb[0] = SYNC_CACHE_10; /* all blocks */
+	return SCSI_NO_DATA;
+}
+
+int scsi_ini_early(const struct scsi_ini *ini, const struct io *io)
+{
+	if (io->kind == IO_FLUSH && !ini->cached)
+		return 0;
+	/* no page says how fast zeroing is */
+	return io->kind == IO_MAP || (io->kind == IO_ZERO && io->flags & IO_FAST) ? -ENOTSUP : 1;
+}
+
+enum scsi_ini_next scsi_ini_took(
+	const struct scsi_ini *ini, struct io *io, uint32_t detail, uint32_t moved)
+{
+	struct scsi_ini_io *own = io->lower;
+	enum scsi_ini_again again = scsi_ini_again(detail);
+	bool data = (io->kind == IO_READ || io->kind == IO_WRITE) && !own->flush;
+
+	if (detail && again != SCSI_FINAL && own->tries < SCSI_TRIES) {
+		own->tries++;
+		return again == SCSI_AT_ONCE ? SCSI_SEND : SCSI_SEND_SOON;
+	}
+	io->detail = detail;
+	io->status = -scsi_ini_errno(detail);
+	if (!detail && data && moved != io->len)
+		io->status = -EIO;
+	if (io->status || own->flush || !(io->flags & IO_FUA) || !ini->cached || (data && ini->fua))
+		return SCSI_DONE;
+	own->flush = true;
+	own->tries = 0;
+	return SCSI_SEND;
+}

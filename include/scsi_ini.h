@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* SCSI disks from an initiator's side (SAM-5, SPC-4, SBC-3), for every transport that carries SCSI
+ * commands: what is asked when a logical unit is opened, requests as CDBs, and what an answer
+ * means. A status is one number, the `detail` of an io: SAM status, sense key, ASC, ASCQ, from the
+ * lowest byte on. */
+#pragma once
+#include "bdev.h"
+
+#define SCSI_INI_CDB  16
+#define SCSI_INI_PAGE 4096 /* most that a command of the opening reads */
+
+enum scsi_ini_again { SCSI_FINAL, SCSI_AT_ONCE, SCSI_SOON };
+#define SCSI_SOON_MS 100
+#define SCSI_TRIES   50 /* of one request */
+
+uint32_t scsi_ini_detail(uint8_t status, const uint8_t *sense, size_t len);
+int scsi_ini_errno(uint32_t detail); /* positive; 0: success */
+const char *scsi_ini_text(uint32_t detail);
+int scsi_ini_diag(struct diag *, uint32_t detail, const char *what);
+/* The command has changed nothing, or would do the same again, and may be sent once more. */
+enum scsi_ini_again scsi_ini_again(uint32_t detail);
+unsigned scsi_ini_cdb_len(uint8_t opcode);
+/* Single level, as most targets have it: 8 bits as they are, 14 in flat space (SAM-5, 4.7). */
+void scsi_ini_lun(uint8_t lun[8], uint64_t number);
+
+/* One logical unit while it is opened and after. Its transport embeds it, sets what is marked so,
+ * and calls it on one thread; lanes read what is fixed once `done` has come. */
+struct scsi_ini {
+	/* The transport's. One command at a time to ini->lun, whose answer it brings with
+	 * scsi_ini_answered(), never from inside: it reads `in` bytes into the transport's memory.
+	 */
+	void (*submit)(struct scsi_ini *, const uint8_t cdb[SCSI_INI_CDB], uint32_t in);
+	/* All is known, or why not (once); later, a look is over: resized says what it found */
+	void (*done)(struct scsi_ini *, const struct diag *why);
+	struct loop *loop;
+	uint64_t deadline_ns; /* of the opening; 0 = none */
+	uint8_t lun[8];
+	bool any_lun; /* the only one that there is */
+
+	/* known when done */
+	uint64_t blocks;
+	uint8_t shift, physical; /* block size, and that of the medium above it, as powers of 2 */
+	char vendor[9], product[17], revision[5], serial[257];
+	uint8_t naa[16], naa_len, eui[16], eui_len;
+	bool write_protected, cached; /* a volatile write cache, as far as is known */
+	bool fua;
+	bool thin, reads_zero, can_unmap, same_unmaps;
+	bool resized;
+	uint32_t most, unmap, unmaps, same; /* blocks per transfer, UNMAP, its ranges, WRITE SAME */
+	/* its own */
+	uint8_t step, tries;
+	bool missing, up;
+	uint8_t pages; /* VPD pages there are */
+	struct loop_timer timer;
+};
+void scsi_ini_start(struct scsi_ini *);
+void scsi_ini_look(struct scsi_ini *); /* at the size, again; done() follows */
+void scsi_ini_answered(struct scsi_ini *, uint32_t detail, const uint8_t *page, uint32_t len);
+const char *scsi_ini_what(const struct scsi_ini *); /* the command that is out */
+void scsi_ini_stop(struct scsi_ini *); /* no done() any more; allowed on a zeroed one */
+/* most: bytes that the transport moves with one command. */
+int scsi_ini_limits(
+	const struct scsi_ini *, uint64_t most, bool write, struct bdev_limits *, struct diag *);
+void scsi_ini_id(const struct scsi_ini *, struct bdev_id *);
+struct out;
+void scsi_ini_facts(const struct scsi_ini *, struct out *); /* rows of `info` */
+
+/* A request as a command. */
+#define SCSI_INI_PARAM 24
+enum scsi_ini_data { SCSI_NO_DATA, SCSI_IN, SCSI_OUT, SCSI_PARAM, SCSI_ZEROS };
+/* IN, OUT: the io's buffer. PARAM: what is in `param` now. ZEROS: one block of zeros. flush: a
+ * flush in its place. */
+enum scsi_ini_data scsi_ini_put(const struct scsi_ini *, const struct io *, bool flush,
+	uint8_t cdb[SCSI_INI_CDB], uint8_t param[SCSI_INI_PARAM]);
+/* What an io needs of io->lower. */
+struct scsi_ini_io {
+	uint8_t tries;
+	bool flush; /* what was to be on stable storage is written: the flush behind it */
+};
+enum scsi_ini_next { SCSI_DONE, SCSI_SEND, SCSI_SEND_SOON };
+/* An answer to what scsi_ini_put() gave: whether the io is done, with status and detail set, or
+ * what comes next. moved: bytes of its data. */
+enum scsi_ini_next scsi_ini_took(
+	const struct scsi_ini *, struct io *, uint32_t detail, uint32_t moved);
+/* Done without a command, with this status; 1: it is one. */
+int scsi_ini_early(const struct scsi_ini *, const struct io *);

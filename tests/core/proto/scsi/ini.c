@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* SCSI from an initiator's side: statuses and sense data in words, LUNs, and the opening of a disk
+ * whose pages are short, long or wrong. */
+#include "scsi_ini.h"
+#include "names.h"
+#include "says.h"
+#include "wire.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+
+Test(scsi_ini, sense_in_both_formats)
+{
+	uint8_t fixed[18] = { 0x70, [2] = 3, [12] = 0x11, [13] = 4 };
+	uint8_t descriptors[8] = { 0x72, 3, 0x11, 4 };
+	uint8_t deferred[18] = { 0x71, [2] = 3, [12] = 0x11 };
+
+	cr_assert_eq(scsi_ini_detail(2, fixed, 18), 0x04110302);
+	cr_assert_eq(scsi_ini_detail(2, descriptors, 8), 0x04110302);
+	cr_assert_eq(scsi_ini_detail(2, deferred, 18), 2, "of an earlier command");
+	cr_assert_eq(scsi_ini_detail(2, fixed, 12), 0x00000302, "what there is of it");
+	for (size_t len = 0; len < 3; len++)
+		cr_assert_eq(scsi_ini_detail(2, fixed, len), 2);
+	cr_assert_eq(scsi_ini_errno(2), EIO, "never success");
+	cr_assert_eq(scsi_ini_detail(0, fixed, 18), 0);
+	fixed[2] = 1;
+	cr_assert_eq(scsi_ini_detail(2, fixed, 18), 0, "recovered");
+	cr_assert_eq(scsi_ini_detail(0x18, fixed, 18), 0x18);
+}
+
+Test(scsi_ini, every_status_has_words_and_no_error_is_success)
+{
+	for (uint32_t key = 0; key < 16; key++)
+		for (uint32_t asc = 0; asc < 256; asc++) {
+			uint32_t detail = 2 | key << 8 | asc << 16;
+
+			cr_assert_neq(scsi_ini_errno(detail), 0);
+			cr_assert_neq(scsi_ini_text(detail)[0], 0);
+		}
+	for (uint32_t status = 2; status < 0x80; status += 2)
+		cr_assert_neq(scsi_ini_errno(status), 0, "%x", status);
+	cr_assert_eq(scsi_ini_errno(0), 0);
+}
+
+Test(scsi_ini, sent_again_only_where_nothing_was_done)
+{
+	cr_assert_eq(scsi_ini_again(2 | 6 << 8 | 0x29 << 16), SCSI_AT_ONCE);
+	cr_assert_eq(scsi_ini_again(8), SCSI_SOON);
+	cr_assert_eq(scsi_ini_again(0x28), SCSI_SOON);
+	cr_assert_eq(scsi_ini_again(2 | 2 << 8 | 4 << 16 | 1u << 24), SCSI_SOON);
+	cr_assert_eq(scsi_ini_again(2 | 3 << 8), SCSI_FINAL);
+	cr_assert_eq(scsi_ini_again(2 | 5 << 8 | 0x24 << 16), SCSI_FINAL);
+	cr_assert_eq(scsi_ini_again(0x18), SCSI_FINAL);
+	cr_assert_eq(scsi_ini_again(0x77), SCSI_FINAL);
+}
+
+Test(scsi_ini, luns)
+{
+	static const uint64_t numbers[] = { 0, 7, 255 };
+	uint8_t lun[8];
+
+	for (unsigned i = 0; i < 3; i++) {
+		scsi_ini_lun(lun, numbers[i]);
+		cr_assert_eq(lun[1], numbers[i]);
+		cr_assert_eq(lun_number(lun), numbers[i]);
+	}
+	scsi_ini_lun(lun, 300);
+	cr_assert_eq(lun[0], 0x41, "flat space");
+	cr_assert_eq(lun[1], 0x2c);
+}
+
+/* --- the opening, with a page of the test's for each command */
+
+static struct scsi_ini ini;
+static uint8_t answers[256][64];
+static uint32_t lens[256], sent, detail_of[256];
+static uint8_t last;
+static int ended; /* 1: up, -1: why */
+static struct diag why;
+
+/* VPD pages by their number, other commands by their opcode. */
+static void submit(struct scsi_ini *scsi, const uint8_t cdb[SCSI_INI_CDB], uint32_t in)
+{
+	(void)scsi;
+	(void)in;
+	last = cdb[0] == 0x12 && cdb[1] ? cdb[2] | 0x80 : cdb[0];
+	sent++;
+}
+
+static void over(struct scsi_ini *scsi, const struct diag *diag)
+{
+	(void)scsi;
+	ended = diag ? -1 : 1;
+	if (diag)
+		why = *diag;
+}
+
+static void begin(void)
+{
+	memset(answers, 0, sizeof(answers));
+	lens[0x12] = 36;
+	lens[0x9e] = 32;
+	wire_put_be(answers[0x9e], 8, 2047);
+	wire_put_be(answers[0x9e] + 8, 4, 512);
+	detail_of[0x80] = detail_of[0x1a] = 2 | 5 << 8 | 0x20 << 16;
+}
+
+static void open_disk(void)
+{
+	ended = 0;
+	sent = 0;
+	memset(&ini, 0, sizeof(ini));
+	cr_assert_eq(loop_new(&ini.loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	ini.submit = submit;
+	ini.done = over;
+	scsi_ini_start(&ini);
+	while (!ended) {
+		uint32_t before = sent;
+
+		scsi_ini_answered(&ini, detail_of[last], answers[last], lens[last]);
+		cr_assert(ended || sent == before + 1);
+		cr_assert_lt(sent, 100);
+	}
+	loop_free(ini.loop);
+}
+
+static void opens(void)
+{
+	open_disk();
+	cr_assert_eq(ended, 1, "%s", why.text);
+}
+
+static void fails(enum diag_code code, const char *words)
+{
+	open_disk();
+	cr_assert_eq(ended, -1);
+	diag_says(&why, code, NULL, words);
+}
+
+Test(scsi_ini, a_disk_with_nothing_but_a_size)
+{
+	struct bdev_limits lim = { 0 };
+
+	begin();
+	opens();
+	cr_assert_eq(scsi_ini_limits(&ini, 1 << 20, true, &lim, &why), 0);
+	cr_assert_eq(lim.size, 2048 * 512);
+	cr_assert_eq(lim.max[IO_READ], 1 << 20);
+	cr_assert_eq(lim.max[IO_TRIM] + lim.max[IO_ZERO], 0);
+	cr_assert(ini.cached, "as far as is known");
+}
+
+Test(scsi_ini, short_and_wrong_answers)
+{
+	begin();
+	lens[0x12] = 35;
+	fails(DIAG_PROTOCOL, "INQUIRY 35");
+	begin();
+	lens[0x9e] = 15;
+	fails(DIAG_PROTOCOL, "READ_CAPACITY(16) 15");
+	begin();
+	wire_put_be(answers[0x9e] + 8, 4, 0);
+	fails(DIAG_UNSUPPORTED, "0_bytes");
+	begin();
+	wire_put_be(answers[0x9e] + 8, 4, 131072);
+	fails(DIAG_UNSUPPORTED, "131072");
+	begin();
+	wire_put_be(answers[0x9e], 8, UINT64_MAX);
+	fails(DIAG_PROTOCOL, "last_block");
+	begin();
+	answers[0x12][0] = 1;
+	fails(DIAG_UNSUPPORTED, "01h");
+	begin();
+	detail_of[0x9e] = 2 | 5 << 8 | 0x20 << 16;
+	lens[0x25] = 8;
+	wire_put_be(answers[0x25], 8, UINT64_MAX);
+	fails(DIAG_UNSUPPORTED, "larger");
+	begin();
+	lens[0x25] = 7;
+	fails(DIAG_PROTOCOL, "READ_CAPACITY(10) 7");
+	detail_of[0x9e] = 0;
+}
+
+/* Pages whose own length goes beyond what came. */
+Test(scsi_ini, pages_that_end_early)
+{
+	static const uint8_t pages[] = { 0x80, 0x80 | 0x83, 0x80 | 0xb0, 0x80 | 0xb2, 0x1a };
+
+	begin();
+	detail_of[0x80] = detail_of[0x1a] = 0;
+	for (unsigned i = 0; i < sizeof(pages); i++) {
+		memset(answers[pages[i]], 0xff, 64);
+		answers[pages[i]][3] = pages[i] == 0x1a ? 60 : 0xff;
+	}
+	for (uint32_t len = 0; len < 64; len++) {
+		for (unsigned i = 0; i < sizeof(pages); i++)
+			lens[pages[i]] = len;
+		opens();
+		cr_assert_leq(ini.naa_len, 16);
+	}
+}
+
+Test(scsi_ini, requests_as_commands)
+{
+	uint8_t cdb[SCSI_INI_CDB], param[SCSI_INI_PARAM];
+	struct scsi_ini disk = { .blocks = 1ull << 40, .shift = 9, .fua = true, .cached = true };
+	struct io io = { .kind = IO_WRITE, .flags = IO_FUA, .off = 512ull << 33, .len = 4096 };
+
+	cr_assert_eq(scsi_ini_put(&disk, &io, false, cdb, param), SCSI_OUT);
+	cr_assert_eq(cdb[0], 0x8a);
+	cr_assert_eq(cdb[1], 8);
+	cr_assert_eq(wire_be(cdb + 2, 8), 1ull << 33);
+	cr_assert_eq(wire_be(cdb + 10, 4), 8);
+	disk.blocks = 1 << 20;
+	io = (struct io){ .kind = IO_READ, .off = 512 * 5, .len = 512 };
+	cr_assert_eq(scsi_ini_put(&disk, &io, false, cdb, param), SCSI_IN);
+	cr_assert_eq(cdb[0], 0x28);
+	cr_assert_eq(cdb[1], 0);
+	cr_assert_eq(wire_be(cdb + 2, 4), 5);
+	cr_assert_eq(wire_be(cdb + 7, 2), 1);
+	cr_assert_eq(scsi_ini_put(&disk, &io, true, cdb, param), SCSI_NO_DATA);
+	cr_assert_eq(cdb[0], 0x35);
+	cr_assert_eq(scsi_ini_cdb_len(0x12), 6);
+	cr_assert_eq(scsi_ini_cdb_len(0x42), 10);
+	cr_assert_eq(scsi_ini_cdb_len(0x93), 16);
+}
