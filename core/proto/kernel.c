@@ -12,10 +12,6 @@ const struct proto srp_proto = {
 	.scheme = { "srp://", "SRP over InfiniBand: LID-or-GID/IOC_GUID/ID_EXT[/LUN]", SCHEME_SRP,
 		"srp-connect" },
 };
-const struct proto srp_cm_proto = {
-	.scheme = { "srp+cm://", "SRP by RDMA/CM: HOST:PORT/IOC_GUID/ID_EXT[/LUN]", SCHEME_SRP,
-		"srp-connect" },
-};
 const struct proto nfs_rdma_proto = {
 	.scheme = { "nfs+rdma://", "NFS over RDMA: HOST[:PORT]/PATH", SCHEME_NFS, "nfsrdma-mount" },
 };

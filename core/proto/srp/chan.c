@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* One SRP channel of an initiator (SRP r16a; over RDMA/CM as Linux has it). The login is the
+ * connection manager's private data. A command is one SEND of 64 bytes, with short write data
+ * behind it where the target takes that; otherwise the target moves the data itself with the pool's
+ * key. */
+#include "srp.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MSEC 1000000ull
+#define IU   (sizeof(struct srp_cmd) + sizeof(struct srp_direct))
+#define RX   320 /* the longest response: 36 bytes, 4 of response data, 252 of sense; and some */
+/* What is asked for where no immediate data is: Linux 6.12 cuts sense data to this, less 36. */
+#define IU_PLAIN 320
+
+static void breach(struct srp_chan *chan, const char *text)
+{
+	struct diag why = { 0 };
+
+	diag_set(&why, DIAG_PROTOCOL, EPROTO, "%s", text);
+	srp_chan_fail(chan, &why);
+}
+
+static bool is_answer(const struct srp_chan *chan, const struct ep_op *op)
+{
+	const uint8_t *at = (const uint8_t *)op, *from = (const uint8_t *)chan->answer;
+
+	return at >= from && at < from + sizeof(chan->answer);
+}
+
+/* The request limit says how many commands more may be sent. With those that are out it is a
+ * window, which each answer closes by one and the target's delta opens. False: the delta is absurd.
+ */
+static bool move_window(struct srp_chan *chan, uint32_t delta, int ended)
+{
+	int64_t window = chan->window + (int32_t)delta - ended;
+
+	if (window < 0 || window > INT32_MAX) {
+		breach(chan, "the target changes the request limit to an impossible value");
+		return false;
+	}
+	chan->window = window;
+	inflight_limit(&chan->inflight, window < chan->room ? (uint32_t)window : chan->room);
+	return true;
+}
+
+static void flush(struct loop_work *work)
+{
+	struct srp_chan *chan = container_of(work, struct srp_chan, flush);
+
+	if (chan->state != SRP_UP)
+		return;
+	for (struct ep_op *op = chan->ring.chain; op; op = op->next)
+		if (!is_answer(chan, op))
+			container_of(op, struct srp_slot, op)->queued = false;
+	ring_flush(&chan->ring);
+}
+
+static void late(struct inflight *inflight, struct inflight_slot *slot)
+{
+	struct srp_chan *chan = container_of(inflight, struct srp_chan, inflight);
+	struct diag why = { 0 };
+
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time",
+		chan->ev->name(slot->owner));
+	srp_chan_fail(chan, &why);
+}
+
+static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
+{
+	struct srp_chan *chan = ep->user;
+	const struct srp_conf *conf = chan->conf;
+	uint32_t room = ep->caps.send < ep->caps.recv ? ep->caps.send : ep->caps.recv;
+	uint8_t *rx = chan->pool->base + (chan->inflight.count + SRP_ANSWERS) * IU;
+	struct srp_login_cm login = { .opcode = SRP_LOGIN_REQ,
+		.formats = put_be16(SRP_FORMAT_DIRECT | SRP_FORMAT_INDIRECT),
+		.flags = chan->first ? 0 : SRP_MULTI_CHANNEL };
+	int err;
+
+	if (room <= SRP_ANSWERS || !ep->caps.sge)
+		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
+			"the RDMA device allows only %u requests per connection", room);
+	chan->room = room - SRP_ANSWERS;
+	if (chan->room > chan->inflight.count)
+		chan->room = chan->inflight.count;
+	err = ep->ops->reg(ep, chan->pool, EP_LOCAL, &ep->why);
+	if (err)
+		return err;
+	chan->registered = true;
+	chan->lkey = chan->pool->key[ep->dom].lkey;
+	ring_start(&chan->ring, ep, chan->pool, rx, RX, RX, chan->room + SRP_ANSWERS);
+	if (chan->imm && ep->caps.sge > 1) {
+		login.flags |= SRP_IMMEDIATE;
+		login.imm_offset = put_be16(IU);
+		login.it_iu_len = put_be32((uint32_t)IU + chan->imm);
+	} else {
+		login.it_iu_len = put_be32(IU_PLAIN);
+		chan->imm = 0;
+	}
+	memcpy(login.initiator, conf->initiator, sizeof(login.initiator));
+	memcpy(login.target, conf->target, sizeof(login.target));
+	memcpy(priv, &login, sizeof(login));
+	return sizeof(login);
+}
+
+static int took_login(
+	struct srp_chan *chan, const struct srp_login_rsp *rsp, unsigned len, struct diag *why)
+{
+	uint32_t most;
+
+	if (len < sizeof(*rsp) || rsp->opcode != SRP_LOGIN_RSP)
+		return diag_set(why, DIAG_PROTOCOL, EPROTO,
+			"the connection was accepted without an SRP login response");
+	most = get_be32(rsp->it_iu_len);
+	if (most < IU)
+		return diag_set(why, DIAG_UNSUPPORTED, EMSGSIZE,
+			"the target takes messages of %u bytes at most: commands have %zu", most,
+			IU);
+	most -= IU;
+	if (!(rsp->flags & SRP_IMMEDIATE))
+		chan->imm = 0;
+	else if (chan->imm > most)
+		chan->imm = most;
+	chan->window = (int32_t)get_be32(rsp->delta);
+	if (chan->window <= 0)
+		return diag_set(why, DIAG_PROTOCOL, EPROTO,
+			"login response with request limit %lld: must be positive",
+			(long long)chan->window);
+	move_window(chan, 0, 0);
+	return 0;
+}
+
+static void up(struct ep *ep)
+{
+	struct srp_chan *chan = ep->user;
+	struct diag why = { 0 };
+
+	snprintf(chan->way, sizeof(chan->way), "%s", ep->way);
+	chan->backend = ep->ops->name;
+	if (took_login(chan, (const void *)ep->priv, ep->priv_len, &why)) {
+		srp_chan_fail(chan, &why);
+		return;
+	}
+	chan->state = SRP_UP;
+	chan->ev->up(chan);
+}
+
+static bool took_rsp(struct srp_slot *slot, const struct srp_rsp *rsp, uint32_t len)
+{
+	uint32_t data = rsp->flags & SRP_RSP_DATA ? get_be32(rsp->data_len) : 0,
+		 sense = rsp->flags & SRP_RSP_SENSE ? get_be32(rsp->sense_len) : 0, rest = 0;
+
+	len -= sizeof(*rsp);
+	if (data > len || sense > len - data)
+		return false;
+	if (rsp->flags & SRP_RSP_OUT_UNDER)
+		rest = get_be32(rsp->out_residual);
+	else if (rsp->flags & SRP_RSP_IN_UNDER)
+		rest = get_be32(rsp->in_residual);
+	slot->status = rsp->status;
+	slot->moved = rest < slot->want ? slot->want - rest : 0;
+	slot->sense_len = (uint16_t)(sense < SRP_SENSE ? sense : SRP_SENSE);
+	memcpy(slot->sense, (const uint8_t *)(rsp + 1) + data, slot->sense_len);
+	return true;
+}
+
+/* The target did not even execute it: a response code (SRP r16a, 6.10), in the last of four bytes.
+ */
+static bool refused(const struct srp_rsp *rsp, uint32_t len)
+{
+	const uint8_t *data = (const uint8_t *)(rsp + 1);
+
+	return rsp->flags & SRP_RSP_DATA && len >= sizeof(*rsp) + 4 &&
+	       get_be32(rsp->data_len) >= 4 && data[3];
+}
+
+static void took_answer(struct srp_chan *chan, struct ep_rx *rx)
+{
+	const struct srp_rsp *rsp = (const void *)rx->p;
+	struct srp_slot *slot;
+	uint64_t tag;
+
+	if (rx->len < sizeof(*rsp)) {
+		breach(chan, "response is shorter than 36 bytes");
+		return;
+	}
+	tag = get_be64(rsp->tag);
+	slot = tag < chan->inflight.count ? inflight_find(&chan->inflight, (unsigned)tag) : NULL;
+	if (!slot || slot->queued)
+		breach(chan, "response to a command that is not in flight");
+	else if (!took_rsp(slot, rsp, rx->len))
+		breach(chan, "response is shorter than the sense data that it announces");
+	else if (refused(rsp, rx->len))
+		breach(chan, "the target calls a command invalid");
+	else if (move_window(chan, get_be32(rsp->delta), 1)) {
+		ring_back(&chan->ring, rx);
+		if (inflight_replied(&slot->flight))
+			chan->ev->reply(chan, slot);
+	}
+}
+
+static void post(struct srp_chan *chan, struct ep_op *op)
+{
+	if (!chan->ring.chain)
+		loop_work_add(chan->loop, &chan->flush);
+	ring_add(&chan->ring, op);
+}
+
+/* SRP_CRED_REQ and SRP_AER_REQ. */
+static void took_request(struct srp_chan *chan, struct ep_rx *rx)
+{
+	const struct srp_cred_req *req = (const void *)rx->p;
+	bool event = req->opcode == SRP_AER_REQ;
+	struct srp_answer *answer = chan->answer;
+	struct srp_plain rsp = { .opcode = event ? SRP_AER_RSP : SRP_CRED_RSP };
+
+	if (rx->len < (event ? sizeof(struct srp_aer_req) : sizeof(*req))) {
+		breach(chan, "the target's request is too short");
+		return;
+	}
+	while (answer->busy)
+		if (++answer == chan->answer + SRP_ANSWERS) {
+			breach(chan, "the target does not wait for answers to its requests");
+			return;
+		}
+	if (!move_window(chan, get_be32(req->delta), 0))
+		return;
+	rsp.tag = req->tag;
+	memcpy(answer->iu, &rsp, sizeof(rsp));
+	answer->busy = true;
+	answer->op =
+		(struct ep_op){ .nsge = 1, .sge = { { answer->iu, sizeof(rsp), chan->lkey } } };
+	post(chan, &answer->op);
+	ring_back(&chan->ring, rx);
+	if (event && chan->ev->event)
+		chan->ev->event(chan);
+}
+
+static void took_logout(struct srp_chan *chan, const struct srp_t_logout *logout, uint32_t len)
+{
+	struct diag why = { 0 };
+
+	if (len < sizeof(*logout))
+		diag_set(&why, DIAG_CLOSED, ECONNRESET, "the target logged out");
+	else
+		diag_set(&why, DIAG_CLOSED, ECONNRESET, "the target logged out (reason %#x)",
+			get_be32(logout->reason));
+	srp_chan_fail(chan, &why);
+}
+
+static void received(struct ep *ep, struct ep_rx *rx)
+{
+	struct srp_chan *chan = ep->user;
+
+	if (chan->state != SRP_UP)
+		return;
+	if (rx->invalidated) {
+		breach(chan, "the target invalidated a key that was not advertised");
+		return;
+	}
+	switch (rx->len ? rx->p[0] : -1) {
+	case SRP_RSP:
+		took_answer(chan, rx);
+		break;
+	case SRP_CRED_REQ:
+	case SRP_AER_REQ:
+		took_request(chan, rx);
+		break;
+	case SRP_T_LOGOUT:
+		took_logout(chan, (const void *)rx->p, rx->len);
+		break;
+	default:
+		breach(chan, "message of a type that no target sends");
+	}
+}
+
+static void sent(struct ep *ep, struct ep_op *op)
+{
+	struct srp_chan *chan = ep->user;
+	struct srp_slot *slot;
+
+	if (is_answer(chan, op)) {
+		container_of(op, struct srp_answer, op)->busy = false;
+		return;
+	}
+	slot = container_of(op, struct srp_slot, op);
+	if (inflight_sent(&slot->flight) && chan->state == SRP_UP)
+		chan->ev->reply(chan, slot);
+}
+
+static void idle(struct ep *ep)
+{
+	struct srp_chan *chan = ep->user;
+
+	if (chan->state != SRP_UP)
+		return;
+	if (chan->ev->idle)
+		chan->ev->idle(chan);
+	if (chan->ring.back)
+		loop_work_add(chan->loop, &chan->flush);
+}
+
+static uint32_t reject_reason(const struct ep *ep)
+{
+	const struct srp_login_rej *rej = (const void *)ep->priv;
+
+	return ep->rejected && ep->priv_len >= sizeof(*rej) && rej->opcode == SRP_LOGIN_REJ
+		       ? get_be32(rej->reason)
+		       : 0;
+}
+
+static int dial(struct srp_chan *chan, struct diag *diag);
+
+/* A target with short buffers refuses a login that asks for immediate data. */
+static bool again(struct srp_chan *chan, struct diag *why)
+{
+	struct ep *ep = chan->ep;
+
+	if (chan->state != SRP_OPENING || !chan->imm || reject_reason(ep) != SRP_REJ_IU_TOO_LONG)
+		return false;
+	if (chan->registered)
+		ep->ops->unreg(ep, chan->pool);
+	ep->ops->free(ep);
+	chan->ep = NULL;
+	chan->registered = false;
+	chan->imm = 0;
+	return !dial(chan, why);
+}
+
+static void down(struct ep *ep)
+{
+	struct srp_chan *chan = ep->user;
+	uint32_t reason = reject_reason(ep);
+	struct diag why = ep->why;
+
+	if (again(chan, &why))
+		return;
+	if (chan->state != SRP_CLOSING)
+		chan->why = why;
+	if (chan->state == SRP_OPENING && reason)
+		srp_login_refused(&chan->why, reason, chan->first);
+	diag_ctx(&chan->why, "%s", chan->conf->where);
+	chan->state = SRP_DOWN;
+	for (unsigned tag = 0; tag < chan->inflight.count; tag++) {
+		struct srp_slot *slot = inflight_slot(&chan->inflight, tag);
+
+		if (slot->flight.owner)
+			chan->ev->lost(chan, inflight_drop(&chan->inflight, &slot->flight));
+	}
+	chan->ev->down(chan);
+}
+
+static const struct ep_events events = { requested, up, received, sent, idle, down };
+
+static int dial(struct srp_chan *chan, struct diag *diag)
+{
+	const struct srp_conf *conf = chan->conf;
+	uint64_t now = loop_clock();
+	struct ep_dial to = { .dst.ip = conf->dst,
+		.src = conf->src,
+		.dev = conf->dev[0] ? conf->dev : NULL,
+		.backend = conf->backend,
+		.tos = conf->tos,
+		.no_crc = conf->no_crc };
+
+	if (chan->deadline_ns)
+		to.timeout_ms = chan->deadline_ns > now
+					? (uint32_t)((chan->deadline_ns - now) / MSEC) + 1
+					: 1;
+	/* The target reads our memory (ird); we read none of its. */
+	to.want = (struct ep_caps){ .send = chan->inflight.count + SRP_ANSWERS,
+		.recv = chan->inflight.count + SRP_ANSWERS,
+		.sge = 2,
+		.inline_max = IU,
+		.ord = 1,
+		.ird = 16 };
+	return ep_dial(&chan->ep, chan->loop, &to, &events, chan, diag);
+}
+
+int srp_chan_open(struct srp_chan *chan, struct loop *loop, const struct srp_conf *conf, bool first,
+	const struct srp_chan_events *ev, struct diag *diag)
+{
+	unsigned sends = conf->depth + SRP_ANSWERS;
+	int err;
+
+	*chan = (struct srp_chan){ .ev = ev,
+		.conf = conf,
+		.loop = loop,
+		.state = SRP_OPENING,
+		.first = first,
+		.imm = conf->imm,
+		.deadline_ns = conf->timeout_ms ? loop_clock() + conf->timeout_ms * MSEC : 0,
+		.flush.run = flush };
+	err = ring_init(&chan->ring, sends, diag);
+	if (!err)
+		err = pool_new(&chan->pool, (uint32_t)(sends * (IU + RX)), 1, diag);
+	if (!err)
+		err = inflight_init(
+			&chan->inflight, loop, conf->depth, sizeof(struct srp_slot), late, diag);
+	for (unsigned i = 0; !err && i < sends; i++) {
+		uint8_t *iu = chan->pool->base + i * IU;
+
+		if (i < conf->depth)
+			((struct srp_slot *)inflight_slot(&chan->inflight, i))->iu = iu;
+		else
+			chan->answer[i - conf->depth].iu = iu;
+	}
+	if (!err)
+		err = dial(chan, diag);
+	if (!err)
+		return 0;
+	chan->ep = NULL;
+	srp_chan_fini(chan);
+	return err;
+}
+
+void srp_chan_send(struct srp_chan *chan, struct srp_slot *slot, const uint8_t lun[8],
+	const uint8_t cdb[SCSI_INI_CDB], const struct srp_data *data)
+{
+	const struct ep_caps *caps = &chan->ep->caps;
+	struct srp_cmd *cmd = (void *)slot->iu;
+	struct srp_direct *desc = (void *)(cmd + 1);
+
+	*cmd = (struct srp_cmd){ .opcode = SRP_CMD, .tag = put_be64(slot->flight.tag) };
+	memcpy(cmd->lun, lun, sizeof(cmd->lun));
+	memcpy(cmd->cdb, cdb, sizeof(cmd->cdb));
+	slot->want = data->len;
+	slot->op = (struct ep_op){ .nsge = 1, .sge = { { cmd, IU, chan->lkey } } };
+	*desc = (struct srp_direct){ 0 };
+	if (data->out && data->len && data->len <= chan->imm) {
+		be32 len = put_be32(data->len);
+
+		cmd->format = SRP_IMM << 4;
+		memcpy(desc, &len, sizeof(len));
+		slot->op.sge[slot->op.nsge++] =
+			(struct ep_sge){ data->p, data->len, data->pool->key[chan->ep->dom].lkey };
+	} else {
+		if (data->len) {
+			cmd->format = data->out ? SRP_DIRECT << 4 : SRP_DIRECT;
+			desc->va = put_be64(pool_raddr(data->pool, chan->ep->dom, data->p));
+			desc->key = put_be32(data->pool->key[chan->ep->dom].rkey);
+			desc->len = put_be32(data->len);
+		}
+		if (caps->inline_max >= IU)
+			slot->op.flags = EP_INLINE | EP_QUIET;
+	}
+	slot->flight.unsent = !(slot->op.flags & EP_QUIET);
+	slot->queued = true;
+	post(chan, &slot->op);
+}
+
+void *srp_chan_end(struct srp_chan *chan, struct srp_slot *slot)
+{
+	return chan->state == SRP_UP ? inflight_drop(&chan->inflight, &slot->flight) : NULL;
+}
+
+void srp_chan_fail(struct srp_chan *chan, const struct diag *why)
+{
+	if (chan->state != SRP_OPENING && chan->state != SRP_UP)
+		return;
+	chan->why = *why;
+	chan->state = SRP_CLOSING;
+	chan->ep->ops->close(chan->ep);
+}
+
+int srp_chan_map(struct srp_chan *chan, struct pool *pool, struct diag *diag)
+{
+	if (chan->state != SRP_UP)
+		return diag_set(diag, DIAG_CLOSED, ENOTCONN, "the channel is not connected");
+	return chan->ep->ops->reg(chan->ep, pool, EP_REMOTE_READ | EP_REMOTE_WRITE, diag);
+}
+
+void srp_chan_unmap(struct srp_chan *chan, struct pool *pool)
+{
+	chan->ep->ops->unreg(chan->ep, pool);
+}
+
+void srp_chan_fini(struct srp_chan *chan)
+{
+	if (!chan->loop)
+		return;
+	loop_work_del(chan->loop, &chan->flush);
+	if (chan->registered)
+		chan->ep->ops->unreg(chan->ep, chan->pool);
+	if (chan->ep)
+		chan->ep->ops->free(chan->ep);
+	if (chan->pool)
+		pool_free(chan->pool);
+	inflight_fini(&chan->inflight);
+	ring_fini(&chan->ring);
+	*chan = (struct srp_chan){ 0 };
+}
+
+int srp_login_refused(struct diag *diag, uint32_t reason, bool first)
+{
+	static const struct {
+		uint32_t reason;
+		uint8_t code;
+		const char *text, *hint;
+	} rows[] = {
+		{ SRP_REJ_NO_CHANNEL, DIAG_REFUSED, "the target can't establish a channel", NULL },
+		{ SRP_REJ_RESOURCES, DIAG_REFUSED, "the target has no resources, or is not enabled",
+			NULL },
+		{ SRP_REJ_IU_TOO_LONG, DIAG_UNSUPPORTED, "the target takes only shorter messages",
+			NULL },
+		{ SRP_REJ_NO_ASSOCIATION, DIAG_NOT_FOUND,
+			"the target has no such ID_EXT and IOC_GUID",
+			"list targets with: rdmastor srp-discover" },
+		{ SRP_REJ_FORMAT, DIAG_UNSUPPORTED,
+			"the target does not support direct and indirect descriptors", NULL },
+		{ SRP_REJ_NO_MULTI, DIAG_UNSUPPORTED,
+			"the target does not support several channels", NULL },
+		{ SRP_REJ_CHANNELS, DIAG_AUTH,
+			"the target has no channel left, or does not allow this initiator",
+			"add the initiator to the target's access list" },
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].reason != reason)
+			continue;
+		diag_set(diag, rows[i].code, rows[i].code == DIAG_AUTH ? EACCES : ECONNREFUSED,
+			"%s: %s (reason 0x%08x)", first ? "login" : "further channel", rows[i].text,
+			reason);
+		return rows[i].hint ? diag_hint(diag, "%s", rows[i].hint) : -diag->err;
+	}
+	return diag_set(diag, DIAG_REFUSED, ECONNREFUSED,
+		"the target refused the login (reason 0x%08x)", reason);
+}

@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# srp+cm:// as a disk: usage errors, an address at which nobody listens, and one that is silent, each in one sentence and as JSON.
+. "$(dirname "$0")/lib.sh"
+
+id=0002c903004ed0b2
+at=srp+cm://127.0.0.1:5555
+error 2 usage '.*' 'HOST:PORT' "$RDMASTOR" info "srp+cm://127.0.0.1/$id/$id"
+error 2 usage '.*' "IOC_GUID 'x'" "$RDMASTOR" info "$at/x/1"
+error 2 usage '.*' "ID_EXT 'y'" "$RDMASTOR" info "$at/1/y"
+error 2 usage '.*' "LUN 'z'" "$RDMASTOR" info "$at/1/2/z"
+error 2 usage '.*' 'ID_EXT' "$RDMASTOR" export "$at/1" --nbd unix:x
+error 2 usage '.*' 'queues' "$RDMASTOR" info "$at/1/2?queues=65"
+error 2 usage '.*' 'cmd_sg_entries' "$RDMASTOR" info "$at/1/2?cmd_sg_entries=5"
+error 2 usage '.*' 'users' "$RDMASTOR" info "srp+cm://joe@127.0.0.1:5555/1/2"
+
+error 1 refused "127.0.0.1:1" 'refused' "$RDMASTOR" info "srp+cm://127.0.0.1:1/$id/$id/0?rdma=iwarp"
+error 1 refused "127.0.0.1:1" 'refused' "$RDMASTOR" copy "srp+cm://127.0.0.1:1/$id/$id/0?rdma=iwarp" image
+[ ! -e image ] || die "an image is left of a copy that never began"

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* SRP targets that are right for a while and then lie, while a disk is opened and while requests
+ * are out: each request ends once, with a reason
+ * for what is over, and all of it ends. */
+#include "../fake/srp_target.h"
+#include "bdev.h"
+#include "script.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define ROOM     65536
+#define PATIENCE 400
+
+static const struct {
+	uint8_t kind, flags;
+	uint32_t off, len;
+} what[] = {
+	{ IO_READ, 0, 0, 4096 },
+	{ IO_WRITE, 0, 4096, 4096 },
+	{ IO_WRITE, IO_FUA, 65536, 65536 },
+	{ IO_READ, 0, 8192, 65536 },
+	{ IO_TRIM, IO_FUA, 8192, 8192 },
+	{ IO_ZERO, 0, 0, 4096 },
+	{ IO_FLUSH, 0, 0, 0 },
+};
+#define REQUESTS (sizeof(what) / sizeof(what[0]))
+
+struct request {
+	struct io io;
+	struct buf buf;
+	uint64_t lower[16];
+	int dones;
+};
+
+static struct srp_target target;
+static struct script script;
+static struct request request[REQUESTS];
+static unsigned done_count;
+
+static uint32_t made(uint8_t out[512], const struct srp_cmd *cmd)
+{
+	struct srp_rsp *rsp = (void *)out;
+	uint8_t kind = script_byte(&script);
+	uint32_t len = sizeof(*rsp);
+
+	memset(out, 0, 512);
+	rsp->opcode = kind & 1   ? SRP_RSP
+		      : kind & 2 ? SRP_CRED_REQ
+		      : kind & 4 ? SRP_AER_REQ
+				 : SRP_T_LOGOUT;
+	rsp->delta = put_be32((uint32_t)(int8_t)script_byte(&script));
+	if (!(kind & 1))
+		return kind & 6 ? len : 16;
+	rsp->tag = cmd->tag;
+	if (kind & 8)
+		rsp->tag.b[7] ^= script_byte(&script);
+	rsp->flags = script_byte(&script);
+	rsp->status = script_byte(&script);
+	rsp->in_residual = rsp->out_residual = put_be32(script_u16(&script));
+	rsp->sense_len = put_be32(script_byte(&script));
+	rsp->data_len = put_be32(script_byte(&script) & 7);
+	return len + script_bytes(&script, out + len, script_byte(&script));
+}
+
+/* False: it is answered here, if it is. */
+static bool step(struct srp_target *me, unsigned n, const struct srp_cmd *cmd, uint32_t len)
+{
+	struct ep *ep = me->chan[n];
+	uint8_t out[512];
+
+	if (cmd->opcode != SRP_CMD)
+		return false;
+	switch (script_next(&script)) {
+	case SCRIPT_GOOD:
+		return true;
+	case SCRIPT_SPOILED:
+		len = srp_target_do(me, ep, cmd, len, out);
+		script_spoil(&script, out, len);
+		break;
+	case SCRIPT_RAW:
+		len = script_bytes(&script, out, script_byte(&script));
+		break;
+	case SCRIPT_SILENT:
+		return false;
+	case SCRIPT_TWICE:
+		len = srp_target_do(me, ep, cmd, len, out);
+		ep_pair_deliver(ep, out, len);
+		break;
+	case SCRIPT_MADE:
+		len = made(out, cmd);
+		break;
+	case SCRIPT_HANG_UP:
+		ep_pair_cut(ep);
+		return false;
+	case SCRIPT_FILLED:
+		len = srp_target_do(me, ep, cmd, len, out);
+		if (cmd->format == SRP_DIRECT && cmd->cdb[0] != 0x28) {
+			const struct srp_direct *desc = (const void *)(cmd + 1);
+
+			script_fill(&script,
+				ep_pair_memory(ep, get_be32(desc->key), get_be64(desc->va),
+					get_be32(desc->len), EP_REMOTE_WRITE),
+				get_be32(desc->len));
+		}
+		break;
+	}
+	ep_pair_deliver(ep, out, len);
+	return false;
+}
+
+static void done(struct io *io)
+{
+	struct request *r = container_of(io, struct request, io);
+
+	if (r->dones++ || io->status > 0)
+		abort();
+	done_count++;
+}
+
+static void hang_up(void)
+{
+	for (unsigned i = 0; i < target.chans; i++)
+		if (target.chan[i])
+			ep_pair_cut(target.chan[i]);
+}
+
+static void gone(struct ep_peer *peer, struct ep *ep)
+{
+	(void)peer;
+	for (unsigned i = 0; i < target.chans; i++)
+		if (target.chan[i] == ep)
+			target.chan[i] = NULL;
+}
+
+static void use_lane(struct loop *loop, struct bdev *disk)
+{
+	struct pool *pool;
+	struct lane *lane;
+	struct diag diag = { 0 };
+	int patience = PATIENCE;
+
+	if (disk->ops->lane(&lane, disk, loop, &diag) || pool_new(&pool, ROOM, REQUESTS, NULL))
+		abort();
+	while (lane->state == LANE_OPENING)
+		script_turn(loop);
+	if (lane->state == LANE_UP && !lane_map(lane, pool, &diag)) {
+		done_count = 0;
+		for (unsigned i = 0; i < REQUESTS; i++) {
+			struct request *r = &request[i];
+
+			r->dones = 0;
+			r->buf = pool_buf(pool, i);
+			r->io = (struct io){ .kind = what[i].kind,
+				.flags = what[i].flags,
+				.off = what[i].off,
+				.len = what[i].len,
+				.buf = what[i].kind <= IO_WRITE ? &r->buf : NULL,
+				.done = done,
+				.lower = r->lower };
+			if (disk->lim.max[r->io.kind] < r->io.len)
+				r->io.kind = IO_FLUSH, r->io.off = r->io.len = 0, r->io.flags = 0;
+			bdev_submit(lane, &r->io);
+		}
+		while (done_count < REQUESTS) {
+			if (patience-- == 0)
+				hang_up();
+			script_turn(loop);
+		}
+		lane_unmap(lane, pool);
+	}
+	lane->ops->free(lane);
+	pool_free(pool);
+}
+
+static void run(void)
+{
+	static const struct bdev_env env = { .write = true, .timeout_ms = 60000 };
+	struct bdev *disk;
+	struct loop *loop;
+	struct uri uri;
+	struct diag diag = { 0 };
+	int patience = PATIENCE;
+	uint8_t how = script_byte(&script);
+
+	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) ||
+		uri_parse(&uri, how & 1 ? "srp+cm://10.0.0.1:5/1/2" : "srp+cm://10.0.0.1:5/1/2/0",
+			&diag))
+		abort();
+	srp_target_init(&target, loop);
+	target.peer.gone = gone;
+	target.script = step;
+	target.peer.late_sent = how & 2;
+	target.old = how & 4;
+	target.limit = how & 8 ? 1 : 64;
+	script.good = script_byte(&script) & 31;
+	if (bdev_start(&disk, loop, &uri, &env, NULL, NULL, &diag))
+		abort();
+	while (disk->state == BDEV_OPENING) {
+		if (patience-- == 0)
+			hang_up();
+		script_turn(loop);
+	}
+	if (disk->state == BDEV_DOWN && !disk->why.text[0])
+		abort();
+	if (disk->state == BDEV_UP) {
+		if (!disk->lim.max[IO_READ] || !disk->lim.depth || disk->lim.size % disk->lim.block)
+			abort();
+		if (disk->lim.block == 512 && disk->lim.max[IO_READ] >= ROOM &&
+			disk->lim.size == SRP_DISK)
+			use_lane(loop, disk);
+	}
+	disk->ops->free(disk);
+	loop_free(loop);
+	srp_target_fini(&target);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	script = (struct script){ .p = data, .end = data + size };
+	if (size >= 2)
+		run();
+	return 0;
+}
