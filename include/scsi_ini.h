@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* SCSI disks from an initiator's side (SAM-5, SPC-4, SBC-3), for every transport that carries SCSI
- * commands: what is asked when a logical unit is opened, requests as CDBs, and what an answer
+ * commands: the questions when a logical unit is opened, requests as CDBs, and what an answer
  * means. A status is one number, the `detail` of an io: SAM status, sense key, ASC, ASCQ, from the
  * lowest byte on. */
 #pragma once

@@ -11,7 +11,7 @@
 #define MSEC 1000000ull
 #define IU   (sizeof(struct srp_cmd) + sizeof(struct srp_direct))
 #define RX   320 /* the longest response: 36 bytes, 4 of response data, 252 of sense; and some */
-/* What is asked for where no immediate data is: Linux 6.12 cuts sense data to this, less 36. */
+/* Longest message without immediate data: Linux 6.12 cuts sense data to this, less 36. */
 #define IU_PLAIN 320
 
 static void breach(struct srp_chan *chan, const char *text)

@@ -292,9 +292,9 @@ static uint64_t mix(uint64_t hash, const char *text) /* FNV-1a */
 	return hash;
 }
 
-/* Who logs in. A login without the multi-channel code ends the channels of the same port at this
- * target: so other processes, and other URIs of this one, are other ports, but a path that comes
- * back is the one it was. */
+/* The initiator port. A login without the multi-channel code ends the channels of the same port at
+ * this target: so other processes, and other URIs of this one, are other ports, but a path that
+ * comes back is the one it was. */
 static int read_initiator(
 	struct srp_dev *dev, struct uri *uri, const struct bdev_env *env, struct diag *diag)
 {
