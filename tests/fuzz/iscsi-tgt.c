@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Initiators that know iSCSI and break it, at the target over TCP: the input is a list of steps,
+ * each on one of a few connections. Steps are well-formed PDUs; each of their fields is right, or a
+ * wrong one of the input's choice. The clock is fake, so that time limits are part of it. The
+ * target's digests and numbers are checked all the time. Afterwards an honest initiator must find
+ * the target as it should be, and nothing may leak. */
+#include "crc32c.h"
+#include "disk.h"
+#include "iscsi_target.h"
+#include "leap.h"
+#include "script.h"
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define IQN      "iqn.t"
+#define NAME     "iqn.i"
+#define ASK_ONE  "SendTargets=" IQN
+#define SIZE     (1u << 20)
+#define HOSTS    4
+#define MOST     3 /* connections that the target takes */
+#define STEPS    200
+#define TURNS    10000 /* until an answer must have come */
+#define STALL_MS 10000
+#define SECOND   1000000000ull
+#define RECV     8192
+#define WANTS    64
+#define OUT      (1u << 18)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The low bits of a step; the high ones choose the connection. */
+enum step {
+	DIAL,
+	LOGIN,
+	COMMAND,
+	WRITE,
+	WRITE_INSIDE,
+	READ,
+	LIST, /* a command with a parameter list */
+	GIVE,
+	GIVE_ALL,
+	NOP,
+	TEXT,
+	TASK,
+	LOGOUT,
+	ANY,
+	RAW,
+	SPOIL,
+	CLOSE,
+	DEAF,
+	HOLD,
+	GROW,
+	PASS,
+	STOP,
+};
+#define STEP_BITS 5
+
+/* The first byte of an input: how many initiators have logged in before the first step. */
+enum { DIGESTS = 4, SHUFFLED = 8, BUNDLED = 16, DISCOVERY = 32 };
+#define BUNDLE 4 /* steps that leave together */
+
+struct want { /* an R2T */
+	uint32_t itt, ttt, offset, len, datasn;
+};
+struct host {
+	int fd;
+	bool up, digests, dirty, deaf, over;
+	uint32_t cmdsn, itt, statsn, asked, replies;
+	uint8_t status; /* of the last command */
+	struct want want[WANTS];
+	unsigned wants;
+	size_t in_len, out_len;
+	uint8_t in[2 * RECV + 256], out[OUT], data[65536];
+};
+
+static struct loop *loop;
+static struct fake_disk *disk;
+static struct iscsi_target *target;
+static struct addr bound;
+static struct host *host[HOSTS];
+static struct script script;
+static uint8_t pattern[65536];
+
+static void start_target(void)
+{
+	struct iscsi_target_options opt = { .disks = 1,
+		.listens = 1,
+		.nloops = 1,
+		.buffer = 131072,
+		.buffers = 4,
+		.connections = MOST,
+		.stall_ms = STALL_MS };
+	struct addr *at = &opt.listen[0].at;
+
+	opt.disk[0] =
+		(struct iscsi_target_disk){ .bdev = &disk->bdev, .name = IQN, .serial = "S1" };
+	opt.loops = &loop;
+	at->ss.ss_family = AF_UNIX; /* without a name it gets one that no file system knows */
+	at->len = sizeof(at->ss.ss_family);
+	opt.listen[0].ways = WAY_TCP;
+	if (iscsi_target_start(&target, loop, &opt, 1000, NULL))
+		abort();
+	iscsi_target_ways(target, 0, &bound);
+}
+
+static void begin(bool shuffled)
+{
+	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL))
+		abort();
+	disk = fake_disk_new(loop, SIZE, 512);
+	disk->bdev.lim.size = SIZE / 2;
+	disk->seed = shuffled;
+	for (unsigned i = 0; i < sizeof(pattern); i++)
+		pattern[i] = (uint8_t)(i * 31 + i / 509);
+	start_target();
+}
+
+/* --- what the target sends */
+
+static void took(struct host *h, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	const struct iscsi_data_in *in = (const void *)bhs;
+	const struct iscsi_r2t *r2t = (const void *)bhs;
+	const struct iscsi_scsi_rsp *rsp = (const void *)bhs;
+	uint8_t opcode = ISCSI_OPCODE(bhs->opcode);
+	uint32_t offset = get_be32(in->offset);
+	bool status =
+		opcode == ISCSI_SCSI_RSP || (opcode == ISCSI_DATA_IN && bhs->flags & ISCSI_STATUS);
+
+	if (opcode != ISCSI_R2T && (opcode != ISCSI_DATA_IN || status) &&
+		get_be32(rsp->statsn) != h->statsn++)
+		abort();
+	if (opcode == ISCSI_LOGIN_RSP) {
+		h->up = bhs->flags & ISCSI_FINAL && ISCSI_NSG(bhs->flags) == ISCSI_STAGE_FULL &&
+			!((const struct iscsi_login_rsp *)(const void *)bhs)->status_class;
+	} else if (opcode == ISCSI_R2T && h->wants < WANTS) {
+		h->want[h->wants++] = (struct want){ .itt = get_be32(r2t->itt),
+			.ttt = get_be32(r2t->ttt),
+			.offset = get_be32(r2t->offset),
+			.len = get_be32(r2t->desired) };
+	} else if (opcode == ISCSI_DATA_IN && offset < sizeof(h->data)) {
+		memcpy(h->data + offset, data,
+			len < sizeof(h->data) - offset ? len : sizeof(h->data) - offset);
+	}
+	if (!status)
+		return;
+	h->status = opcode == ISCSI_DATA_IN ? in->status : rsp->status;
+	h->replies++;
+	if (!h->dirty && h->replies > h->asked)
+		abort();
+}
+
+/* One PDU of what has come; 0: it is not whole. */
+static size_t cut(struct host *h)
+{
+	const struct iscsi_bhs *bhs = (const void *)h->in;
+	bool digests = h->up && h->digests;
+	uint32_t len, head = ISCSI_BHS + (digests ? 4 : 0), all;
+
+	if (h->in_len < head)
+		return 0;
+	len = get_be24(bhs->data_len);
+	all = head + (len + 3) / 4 * 4 + (digests && len ? 4 : 0);
+	if (bhs->ahs_len || len > RECV)
+		abort();
+	if (h->in_len < all)
+		return 0;
+	if (digests &&
+		(crc32c(0, h->in, ISCSI_BHS) !=
+				get_le32(*(const le32 *)(const void *)(h->in + ISCSI_BHS)) ||
+			(len && crc32c(0, h->in + head, all - 4 - head) !=
+					get_le32(*(const le32 *)(const void *)(h->in + all - 4)))))
+		abort();
+	took(h, bhs, h->in + head, len);
+	return all;
+}
+
+static void poll_host(struct host *h)
+{
+	size_t used;
+	ssize_t n = h->out_len ? send(h->fd, h->out, h->out_len, MSG_NOSIGNAL) : 0;
+
+	if (n > 0) {
+		h->out_len -= (size_t)n;
+		memmove(h->out, h->out + n, h->out_len);
+	}
+	while (!h->deaf && !h->over) {
+		n = recv(h->fd, h->in + h->in_len, sizeof(h->in) - h->in_len, 0);
+		h->over = !n || (n < 0 && errno != EAGAIN);
+		if (n <= 0)
+			return;
+		h->in_len += (size_t)n;
+		while ((used = cut(h))) {
+			h->in_len -= used;
+			memmove(h->in, h->in + used, h->in_len);
+		}
+	}
+}
+
+static void turns(unsigned count)
+{
+	while (count--) {
+		script_turn(loop);
+		for (unsigned i = 0; i < HOSTS; i++)
+			if (host[i])
+				poll_host(host[i]);
+	}
+}
+
+static void pass(uint32_t ms)
+{
+	volatile int never = 0;
+
+	loop_wait(loop, &never, loop_clock() + ms * (SECOND / 1000));
+}
+
+/* --- what the initiators send */
+
+static void add(struct host *h, const void *p, size_t len)
+{
+	if (!len || h->out_len + len > sizeof(h->out))
+		return;
+	memcpy(h->out + h->out_len, p, len);
+	h->out_len += len;
+}
+
+static void put(struct host *h, void *pdu, const void *data, uint32_t len)
+{
+	static const uint8_t zeroes[4];
+	struct iscsi_bhs *bhs = pdu;
+	uint32_t pad = -len & 3;
+	bool digests = h->up && h->digests;
+	le32 crc;
+
+	bhs->data_len = put_be24(len);
+	crc = put_le32(crc32c(0, bhs, ISCSI_BHS));
+	if (h->out_len + ISCSI_BHS + len + 16 > sizeof(h->out))
+		return;
+	add(h, bhs, ISCSI_BHS);
+	if (digests)
+		add(h, &crc, sizeof(crc));
+	add(h, data, len);
+	add(h, zeroes, pad);
+	if (!digests || !len)
+		return;
+	crc = put_le32(crc32c(crc32c(0, data, len), zeroes, pad));
+	add(h, &crc, sizeof(crc));
+}
+
+static void hang_up(unsigned i)
+{
+	if (host[i])
+		close(host[i]->fd);
+	free(host[i]);
+	host[i] = NULL;
+}
+
+static struct host *dial(unsigned i)
+{
+	hang_up(i);
+	host[i] = calloc(1, sizeof(*host[i]));
+	if (!host[i])
+		abort();
+	host[i]->statsn = 1;
+	host[i]->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (host[i]->fd < 0 || connect(host[i]->fd, (const struct sockaddr *)&bound.ss, bound.len))
+		abort();
+	return host[i];
+}
+
+static void log_in(struct host *h, uint8_t isid, bool discovery, bool digests)
+{
+	static const char normal[] = "InitiatorName=" NAME "\0TargetName=" IQN
+				     "\0SessionType=Normal\0ImmediateData=Yes\0"
+				     "MaxRecvDataSegmentLength=8192\0MaxBurstLength=32768",
+			  asks[] = "InitiatorName=" NAME "\0SessionType=Discovery",
+			  crc[] = "\0HeaderDigest=CRC32C\0DataDigest=CRC32C";
+	struct iscsi_login_req req = { .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE,
+		.flags = ISCSI_FINAL | ISCSI_STAGES(ISCSI_STAGE_OPERATIONAL, ISCSI_STAGE_FULL),
+		.cmdsn = put_be32(h->cmdsn) };
+	size_t len = discovery ? sizeof(asks) : sizeof(normal);
+	char text[512];
+
+	memcpy(text, discovery ? asks : normal, len);
+	if (digests) {
+		memcpy(text + len, crc + 1, sizeof(crc) - 1);
+		len += sizeof(crc) - 1;
+	}
+	req.isid[0] = 0x80;
+	req.isid[5] = isid;
+	h->digests = digests;
+	put(h, &req, text, (uint32_t)len);
+}
+
+static void join(unsigned i, bool discovery, bool digests)
+{
+	struct host *h = dial(i);
+
+	log_in(h, (uint8_t)i, discovery, digests);
+	for (unsigned n = 0; !h->up; n++) {
+		if (n == TURNS || h->over)
+			abort();
+		turns(1);
+	}
+}
+
+static struct iscsi_scsi_cmd command(struct host *h, uint8_t flags, uint32_t expected)
+{
+	return (struct iscsi_scsi_cmd){ .opcode = ISCSI_SCSI_CMD,
+		.flags = ISCSI_FINAL | ISCSI_SIMPLE | flags,
+		.itt = put_be32(h->itt++),
+		.expected = put_be32(expected),
+		.cmdsn = put_be32(h->cmdsn) };
+}
+
+static void send_command(struct host *h, struct iscsi_scsi_cmd *cmd, const void *data, uint32_t len)
+{
+	h->cmdsn += !(cmd->opcode & ISCSI_IMMEDIATE);
+	h->asked++;
+	put(h, cmd, data, len);
+}
+
+static void rw(struct iscsi_scsi_cmd *cmd, uint8_t opcode, uint32_t lba, uint16_t blocks)
+{
+	cmd->cdb[0] = opcode;
+	wire_put_be(cmd->cdb + 2, 4, lba);
+	wire_put_be(cmd->cdb + 7, 2, blocks);
+}
+
+static void give(struct host *h, unsigned i, uint32_t len, uint8_t flags, const void *data)
+{
+	struct want *want = &h->want[i];
+	struct iscsi_data_out pdu = { .opcode = ISCSI_DATA_OUT,
+		.flags = flags,
+		.itt = put_be32(want->itt),
+		.ttt = put_be32(want->ttt),
+		.datasn = put_be32(want->datasn++),
+		.offset = put_be32(want->offset) };
+
+	put(h, &pdu, data, len);
+	want->offset += len;
+	want->len -= len < want->len ? len : want->len;
+	if (!want->len)
+		h->want[i] = h->want[--h->wants];
+}
+
+static void give_all(struct host *h)
+{
+	while (h->wants) {
+		uint32_t len = h->want[0].len < RECV ? h->want[0].len : RECV,
+			 at = h->want[0].offset % 32768;
+
+		give(h, 0, len, len == h->want[0].len ? ISCSI_FINAL : 0, pattern + at);
+	}
+}
+
+static uint8_t answered(struct host *h)
+{
+	for (unsigned i = 0; h->replies < h->asked; i++) {
+		if (i == TURNS || h->over)
+			abort();
+		give_all(h);
+		turns(1);
+	}
+	return h->status;
+}
+
+static void honest(bool digests)
+{
+	struct iscsi_target_status now;
+	struct iscsi_logout_req out = { .opcode = ISCSI_LOGOUT_REQ, .flags = ISCSI_FINAL };
+	struct iscsi_scsi_cmd cmd;
+	struct host *h;
+
+	for (unsigned i = 0; iscsi_target_get_status(target, &now), now.sessions; i++) {
+		if (i == 100)
+			abort();
+		pass(10);
+	}
+	join(0, false, digests);
+	h = host[0];
+	for (unsigned i = 0; i < 4; i++) { /* TEST UNIT READY, past unit attentions */
+		cmd = command(h, 0, 0);
+		send_command(h, &cmd, NULL, 0);
+		if (!answered(h))
+			break;
+	}
+	cmd = command(h, ISCSI_CMD_WRITE, 32768);
+	rw(&cmd, 0x2a, 16, 64);
+	send_command(h, &cmd, pattern, 1000);
+	if (answered(h) || memcmp(disk->bytes + 8192, pattern, 32768))
+		abort();
+	cmd = command(h, ISCSI_CMD_READ, 32768);
+	rw(&cmd, 0x28, 16, 64);
+	send_command(h, &cmd, NULL, 0);
+	if (answered(h) || memcmp(h->data, pattern, 32768))
+		abort();
+	out.cmdsn = put_be32(h->cmdsn++);
+	put(h, &out, NULL, 0);
+	for (unsigned i = 0; !h->over; i++) {
+		if (i == TURNS)
+			abort();
+		turns(1);
+	}
+	hang_up(0);
+}
+
+/* --- steps of the script */
+
+/* The right value where the input says 0, or has ended. */
+static uint64_t field(uint64_t right, const uint64_t *wrong, unsigned count)
+{
+	uint8_t byte = script_byte(&script);
+
+	return byte ? wrong[byte % count] : right;
+}
+#define FIELD(right, ...)                                                                          \
+	field(right, (const uint64_t[]){ __VA_ARGS__ },                                            \
+		sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
+
+static void change_command(struct iscsi_scsi_cmd *cmd)
+{
+	uint8_t byte = script_byte(&script);
+
+	if (byte & 1)
+		cmd->opcode |= ISCSI_IMMEDIATE;
+	cmd->flags = (uint8_t)FIELD(cmd->flags, 0x82, 0x83, 0xa1, 0xc1, 0xe1, 0x01, 0x84, 0xa2);
+	cmd->lun[1] = byte >> 1 & 1;
+	cmd->cmdsn = put_be32(get_be32(cmd->cmdsn) + (uint32_t)FIELD(0, 1, UINT32_MAX, 100));
+	cmd->itt = put_be32((uint32_t)FIELD(get_be32(cmd->itt), 0, 1, UINT32_MAX));
+	cmd->expected = put_be32(
+		(uint32_t)FIELD(get_be32(cmd->expected), 0, 1, 8, 512, 65536, UINT32_MAX, 1 << 24));
+}
+
+static void rw_step(struct host *h, enum step step)
+{
+	uint16_t blocks = (uint16_t)FIELD(8, 0, 1, 16, 31, 33, 64, 127, 256, 300, 1000, 0xffff);
+	uint32_t lba = (uint32_t)FIELD(0, 1, 8, 1000, 1016, 1023, 1024, 2047, UINT32_MAX),
+		 len = blocks * 512u;
+	static const uint8_t opcodes[] = { 0x2a, 0x2e, 0x2f, 0x41, 0x89, 0x93, 0x8a };
+	uint8_t opcode = opcodes[script_byte(&script) % sizeof(opcodes)];
+	struct iscsi_scsi_cmd cmd =
+		command(h, step == READ ? ISCSI_CMD_READ : ISCSI_CMD_WRITE, len);
+
+	rw(&cmd, step == READ ? 0x28 : opcode, lba, blocks);
+	if (opcode > 0x80 && step != READ) { /* of 16 bytes */
+		wire_put_be(cmd.cdb + 2, 8, lba);
+		wire_put_be(cmd.cdb + 10, 4, blocks);
+		cmd.cdb[13] = opcode == 0x89 ? (uint8_t)blocks : cmd.cdb[13];
+	}
+	cmd.cdb[1] = (uint8_t)FIELD(0, 8, 0x10, 2, 6, 0xe0);
+	change_command(&cmd);
+	send_command(h, &cmd, pattern,
+		step == WRITE_INSIDE
+			? (uint32_t)FIELD(len < 8192 ? len : 8192, 0, 1, 511, 4096, 8193)
+			: 0);
+}
+
+static void command_step(struct host *h, bool list)
+{
+	uint32_t room = (uint32_t)FIELD(255, 0, 4, 8, 24, 36, 4096, 65536);
+	struct iscsi_scsi_cmd cmd = command(h, list ? ISCSI_CMD_WRITE : ISCSI_CMD_READ, room);
+	uint8_t data[256] = { 0 };
+
+	script_bytes(&script, cmd.cdb, script_byte(&script) % 17);
+	change_command(&cmd);
+	if (list)
+		script_bytes(&script, data, script_byte(&script));
+	send_command(h, &cmd, data, list && room < sizeof(data) ? room : 0);
+}
+
+static void give_step(struct host *h)
+{
+	unsigned i = script_byte(&script);
+	uint32_t len;
+	uint8_t flags;
+
+	if (!h->wants)
+		return;
+	i %= h->wants;
+	h->want[i].itt ^= (uint32_t)FIELD(0, 1, 1u << 31);
+	h->want[i].ttt ^= (uint32_t)FIELD(0, 1, 1 << 16, 0xffff, 1u << 31);
+	h->want[i].offset += (uint32_t)FIELD(0, 1, 512, UINT32_MAX - 511, 1u << 31);
+	h->want[i].datasn += (uint32_t)FIELD(0, 1, UINT32_MAX);
+	len = h->want[i].len < RECV ? h->want[i].len : RECV;
+	flags = len == h->want[i].len ? ISCSI_FINAL : 0;
+	flags = (uint8_t)FIELD(flags, ISCSI_FINAL, 0);
+	len = (uint32_t)FIELD(len, 0, 1, 3, 512, 4096, 65535);
+	give(h, i, len, flags, pattern);
+}
+
+static void other_step(struct host *h, enum step step)
+{
+	static const uint8_t opcode[] = { [NOP] = ISCSI_NOP_OUT,
+		[TEXT] = ISCSI_TEXT_REQ,
+		[TASK] = ISCSI_TASK_REQ,
+		[LOGOUT] = ISCSI_LOGOUT_REQ };
+	static const char *const texts[] = { "SendTargets=All", "SendTargets=", ASK_ONE,
+		"SendTargets=iqn.none", "MaxRecvDataSegmentLength=512", "" };
+	const char *text = texts[script_byte(&script) % (sizeof(texts) / sizeof(*texts))];
+	struct iscsi_task_req req = { .opcode = opcode[step],
+		.flags = ISCSI_FINAL,
+		.itt = put_be32(h->itt++),
+		.ref_itt = put_be32(ISCSI_NO_TAG),
+		.cmdsn = put_be32(h->cmdsn) };
+	uint32_t len = step == TEXT ? (uint32_t)strlen(text) + 1 : 0;
+
+	if (step == TASK) {
+		req.flags |= (uint8_t)FIELD(ISCSI_ABORT_TASK, 2, 3, 4, 5, 6, 7, 8, 0, 0x7f);
+		req.ref_itt = put_be32(h->itt - 2 - script_byte(&script) % 8);
+	}
+	req.flags ^= (uint8_t)FIELD(0, ISCSI_FINAL, ISCSI_CONTINUE, 1, 2);
+	req.ref_itt = put_be32((uint32_t)FIELD(get_be32(req.ref_itt), 1, 0, 77));
+	req.itt = put_be32((uint32_t)FIELD(get_be32(req.itt), ISCSI_NO_TAG, 0));
+	req.cmdsn = put_be32(h->cmdsn + (uint32_t)FIELD(0, 1, UINT32_MAX));
+	len = (uint32_t)FIELD(len, 0, 1, 5, 512, 8192, 8193);
+	if (script_byte(&script) & 1)
+		req.opcode |= ISCSI_IMMEDIATE;
+	else
+		h->cmdsn++;
+	put(h, &req, step == TEXT && len <= strlen(text) + 1 ? (const void *)text : pattern, len);
+}
+
+static void stop_step(void)
+{
+	struct diag why = { 0 };
+
+	disk->hold = false;
+	if (iscsi_target_stop(target, 3, &why) && why.code != DIAG_TIMEOUT)
+		abort();
+	start_target();
+}
+
+static void pass_step(void)
+{
+	static const uint32_t ms[] = { 1, 1200, 7000, STALL_MS + 1000 };
+
+	turns(1);
+	/* A disk that holds on looks at each millisecond whether it still does. */
+	pass(ms[disk->hold ? 0 : script_byte(&script) % 4]);
+}
+
+static void step_on(struct host *h, unsigned i, enum step step)
+{
+	uint8_t bytes[256];
+	uint8_t how;
+
+	switch (step) {
+	case LOGIN:
+		how = script_byte(&script);
+		log_in(h, how & 4 ? 0 : (uint8_t)i, how & 1, how & 2);
+		break;
+	case COMMAND:
+	case LIST:
+		command_step(h, step == LIST);
+		break;
+	case WRITE:
+	case WRITE_INSIDE:
+	case READ:
+		rw_step(h, step);
+		break;
+	case GIVE:
+		give_step(h);
+		break;
+	case GIVE_ALL:
+		for (unsigned n = 0; n < 20; n++) {
+			turns(1);
+			give_all(h);
+		}
+		break;
+	case NOP:
+	case TEXT:
+	case TASK:
+	case LOGOUT:
+		other_step(h, step);
+		break;
+	case ANY:
+		memset(bytes, 0, ISCSI_BHS);
+		how = script_byte(&script);
+		script_bytes(&script, bytes, how % (ISCSI_BHS + 1));
+		put(h, bytes, pattern, (uint32_t)FIELD(0, 4, 512, 4096));
+		h->dirty = true;
+		break;
+	case RAW:
+		how = script_byte(&script);
+		add(h, bytes, script_bytes(&script, bytes, how));
+		h->dirty = true;
+		break;
+	case SPOIL:
+		script_spoil(&script, h->out, (uint32_t)h->out_len);
+		h->dirty = true;
+		break;
+	case CLOSE:
+		hang_up(i);
+		break;
+	case DEAF:
+		h->deaf = !h->deaf;
+		break;
+	default:
+		break;
+	}
+}
+
+static void one_step(void)
+{
+	uint8_t byte = script_byte(&script);
+	unsigned i = (byte >> STEP_BITS) % HOSTS;
+	enum step step = byte & ((1 << STEP_BITS) - 1);
+
+	switch (step) {
+	case DIAL:
+		dial(i);
+		break;
+	case HOLD:
+		disk->hold = !disk->hold;
+		break;
+	case GROW:
+		disk->bdev.lim.size = SIZE;
+		iscsi_target_resized(target, &disk->bdev);
+		break;
+	case PASS:
+		pass_step();
+		break;
+	case STOP:
+		stop_step();
+		break;
+	default:
+		if (host[i])
+			step_on(host[i], i, step);
+	}
+}
+
+/* The next step changes what this one has put. */
+static bool spoils_next(void)
+{
+	return script.p < script.end && (*script.p & ((1 << STEP_BITS) - 1)) == SPOIL;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t how = size ? data[0] : 0;
+
+	begin(how & SHUFFLED);
+	for (unsigned i = 0; i < (how & 3u); i++)
+		join(i, how & DISCOVERY && i == 2, how & DIGESTS);
+	script = (struct script){ .p = data + !!size, .end = data + size };
+	for (unsigned i = 0; i < STEPS && script.p < script.end; i++) {
+		one_step();
+		if (!spoils_next() && (!(how & BUNDLED) || i % BUNDLE == BUNDLE - 1))
+			turns(2);
+	}
+	turns(4);
+	disk->hold = false;
+	for (unsigned i = 0; i < HOSTS; i++)
+		hang_up(i);
+	turns(4);
+	honest(how & DIGESTS);
+	if (iscsi_target_stop(target, 5000, NULL))
+		abort();
+	fake_disk_free(disk);
+	loop_free(loop);
+	return 0;
+}
