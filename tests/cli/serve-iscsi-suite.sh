@@ -6,8 +6,8 @@
 requires iscsi-test-cu
 set -e
 
-# What may fail: the status of past copies, which is not kept; a data PDU out of order, which some versions expect to be refused in
-# another way.
+# What may fail: the status of past copies, which is not kept; and a step behind a wrong DataSN. We end the connection for that, the
+# test logs in again with immediate data, and then there is no Data-Out PDU that it could spoil.
 known='^(CopyStatus|iSCSIDataSnInvalid)$'
 
 IQN=iqn.2024-01.lab:d
