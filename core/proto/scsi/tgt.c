@@ -95,7 +95,7 @@ void scsi_target_resized(struct scsi_target *target, const struct target_disk *d
 			scsi_ua_post(&target->lu[i], UA_CAPACITY, NULL);
 }
 
-static void start(struct scsi_nexus *nexus, struct scsi_cmd *cmd)
+static void start_cmd(struct scsi_nexus *nexus, struct scsi_cmd *cmd)
 {
 	unsigned i = cmd->lu->index;
 
@@ -127,7 +127,7 @@ static void start_later(struct loop_work *work)
 			if (!cmd->later)
 				nexus->set[i].later_end = &nexus->set[i].later;
 			cmd->waits = false;
-			start(nexus, cmd);
+			start_cmd(nexus, cmd);
 		}
 	}
 }
@@ -151,7 +151,7 @@ void scsi_run(struct scsi_cmd *cmd)
 		target_cmd_run(&cmd->base);
 	} else if ((!nexus->set[lu->index].later || cmd->attr == SCSI_HEAD) &&
 		   may_start(nexus, cmd)) {
-		start(nexus, cmd);
+		start_cmd(nexus, cmd);
 	} else {
 		cmd->waits = true;
 		*nexus->set[lu->index].later_end = cmd;

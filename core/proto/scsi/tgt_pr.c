@@ -46,7 +46,8 @@ static bool has_id(const struct scsi_nexus *nexus, const uint8_t *id, unsigned l
 	return nexus->id_len == len && !memcmp(nexus->id, id, len);
 }
 
-static struct scsi_registrant *find(const struct scsi_lu *lu, const struct scsi_nexus *nexus)
+static struct scsi_registrant *find_registrant(
+	const struct scsi_lu *lu, const struct scsi_nexus *nexus)
 {
 	struct scsi_registrant *reg = lu->registrants;
 
@@ -96,7 +97,7 @@ uint32_t scsi_pr_check(const struct scsi_cmd *cmd)
 	uint32_t status = 0;
 
 	pthread_mutex_lock(&lu->target->lock);
-	own = find(lu, cmd->nexus);
+	own = find_registrant(lu, cmd->nexus);
 	if (lu->spc2) {
 		if (!has_id(cmd->nexus, lu->spc2->id, lu->spc2->id_len) &&
 			!(cmd->op->flags & (OP_NO_UA | OP_RELEASE)))
@@ -116,7 +117,7 @@ uint32_t scsi_pr_check(const struct scsi_cmd *cmd)
 
 /* --- PERSISTENT RESERVE OUT; under the lock */
 
-static uint32_t add(struct scsi_lu *lu, const struct scsi_nexus *nexus, uint64_t key)
+static uint32_t add_registrant(struct scsi_lu *lu, const struct scsi_nexus *nexus, uint64_t key)
 {
 	struct scsi_registrant *reg, **end = &lu->registrants;
 	unsigned count = 0;
@@ -162,7 +163,7 @@ static uint32_t do_register(struct scsi_cmd *cmd, struct scsi_registrant *own, u
 	if (!ignore && key != (own ? own->key : 0))
 		return SCSI_CONFLICT;
 	if (!own && new_key)
-		status = add(cmd->lu, cmd->nexus, new_key);
+		status = add_registrant(cmd->lu, cmd->nexus, new_key);
 	else if (own && new_key)
 		own->key = new_key;
 	else if (own)
@@ -268,7 +269,7 @@ void scsi_pr_out_work(struct scsi_cmd *cmd)
 	uint32_t status = 0;
 
 	pthread_mutex_lock(&lu->target->lock);
-	own = find(lu, cmd->nexus);
+	own = find_registrant(lu, cmd->nexus);
 	if (lu->spc2)
 		status = SCSI_CONFLICT;
 	else if (registers && p[20] & (SPEC_I_PT | APTPL))

@@ -181,7 +181,7 @@ void scsi_preempt_abort(struct scsi_cmd *cmd)
 	target_fence(nexus->conn->target, &nexus->preempt);
 }
 
-static void begin(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
+static void begin_tmf(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
 {
 	const struct scsi_lu *lu = scsi_lu_find(nexus->target, tmf->lun);
 
@@ -214,7 +214,7 @@ void scsi_tmf_turn(struct loop_work *work)
 
 	while (!target_conn_gone(nexus->conn) && (tmf = nexus->tmfs)) {
 		if (!tmf->begun)
-			begin(nexus, tmf);
+			begin_tmf(nexus, tmf);
 		if (nexus->fencing || waits(nexus))
 			return;
 		nexus->tmfs = tmf->next;
