@@ -71,7 +71,8 @@ struct attach_srp {
 	struct mad *mad; /* of find() */
 	struct mad_scan_job *scan;
 	struct srp_local local;
-	struct child_call call;
+	/* logins that the kernel holds on to are counted, apart from all else */
+	struct child_call login, call;
 	struct kernel_log log;
 	struct attach_srp_said {
 		struct diag why;

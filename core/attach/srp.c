@@ -129,17 +129,16 @@ static void end_login(struct attach_srp *srp)
 	srp->logging_in = false;
 }
 
-static void start_call(struct attach_srp *srp, uint64_t until, void (*done)(struct child_call *))
+static void start_call(struct attach_srp *srp, struct child_call *call, uint64_t until)
 {
 	int err;
 
 	srp->said = (struct attach_srp_said){ 0 };
-	srp->call.arg = srp;
-	srp->call.out = &srp->said;
-	srp->call.out_len = sizeof(srp->said);
-	srp->call.until = until;
-	srp->call.done = done;
-	err = child_call_start(&srp->call, srp->attach.loop, &srp->attach.root, 1);
+	call->arg = srp;
+	call->out = &srp->said;
+	call->out_len = sizeof(srp->said);
+	call->until = until;
+	err = child_call_start(call, srp->attach.loop, &srp->attach.root, 1);
 	if (!err)
 		return;
 	if (srp->logging_in)
@@ -246,8 +245,9 @@ static void set_tmo(struct attach_srp *srp)
 		end_dial(srp, 0);
 		return;
 	}
-	srp->call = (struct child_call){ .fn = write_tmo, .grace_ms = GRACE_MS };
-	start_call(srp, bounded(attach, TMO_MS), tmo_written);
+	srp->call =
+		(struct child_call){ .fn = write_tmo, .grace_ms = GRACE_MS, .done = tmo_written };
+	start_call(srp, &srp->call, bounded(attach, TMO_MS));
 }
 
 static int too_late(struct attach_srp *srp)
@@ -269,7 +269,7 @@ static void log_in_again(struct loop_timer *);
 
 static void logged_in(struct child_call *call)
 {
-	struct attach_srp *srp = container_of(call, struct attach_srp, call);
+	struct attach_srp *srp = container_of(call, struct attach_srp, login);
 	struct attach *attach = &srp->attach;
 	int err = call->err;
 	char log[2048];
@@ -340,7 +340,7 @@ static void log_in(struct attach_srp *srp)
 	if (loop_options(attach->loop)->verbose)
 		attach_note(
 			attach, "srp-%s-%u/add_target: %s", srp->local.dev, srp->local.port, line);
-	if (child_call_left(&srp->call) >= LEFT)
+	if (child_call_left(&srp->login) >= LEFT)
 		err = diag_set(&attach->why, DIAG_BUSY, EBUSY,
 			"%d abandoned logins still block the kernel", LEFT);
 	if (!err)
@@ -351,8 +351,8 @@ static void log_in(struct attach_srp *srp)
 	}
 	srp->logging_in = true;
 	kernel_log_mark(attach->root, &srp->log);
-	srp->call = (struct child_call){ .fn = write_line, .grace_ms = LET_MS };
-	start_call(srp, bounded(attach, LOGIN_MS), logged_in);
+	srp->login = (struct child_call){ .fn = write_line, .grace_ms = LET_MS, .done = logged_in };
+	start_call(srp, &srp->login, bounded(attach, LOGIN_MS));
 }
 
 static void log_in_again(struct loop_timer *timer)
@@ -455,8 +455,8 @@ static int delete_host(int root, const void *arg, void *out)
 
 static void start_delete(struct attach_srp *srp)
 {
-	srp->call = (struct child_call){ .fn = delete_host, .grace_ms = GRACE_MS };
-	start_call(srp, srp->attach.until, deleted);
+	srp->call = (struct child_call){ .fn = delete_host, .grace_ms = GRACE_MS, .done = deleted };
+	start_call(srp, &srp->call, srp->attach.until);
 }
 
 /* Whether or not the timeouts could be changed. */
@@ -490,8 +490,8 @@ static void srp_undo(struct attach *attach)
 		start_delete(srp);
 		return;
 	}
-	srp->call = (struct child_call){ .fn = hurry, .grace_ms = GRACE_MS };
-	start_call(srp, bounded(attach, TMO_MS), hurried);
+	srp->call = (struct child_call){ .fn = hurry, .grace_ms = GRACE_MS, .done = hurried };
+	start_call(srp, &srp->call, bounded(attach, TMO_MS));
 }
 
 static void srp_stop(struct attach *attach)
@@ -499,6 +499,7 @@ static void srp_stop(struct attach *attach)
 	struct attach_srp *srp = srp_of(attach);
 
 	loop_timer_del(attach->loop, &srp->timer);
+	child_call_cancel(&srp->login);
 	child_call_cancel(&srp->call);
 	srp_find_stop(srp);
 	if (!srp->logging_in)

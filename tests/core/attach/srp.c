@@ -69,7 +69,7 @@ int __wrap_kernel_srp_add(int root, const struct srp_local *local, const char *l
 		return __real_kernel_srp_add(root, local, line);
 	cr_assert_str_eq(local->dev, "mlx5_0");
 	cr_assert_eq(local->port, 1);
-	kernel.timeout_ms = (uint32_t)((srp.call.until - loop_clock()) / MSEC);
+	kernel.timeout_ms = (uint32_t)((srp.login.until - loop_clock()) / MSEC);
 	tree.root = root; /* all that is open here */
 	if (kernel.makes)
 		host(kernel.makes, "mlx5_0\n");
@@ -224,15 +224,16 @@ Test(srp, the_line_is_written_and_a_host_awaited)
 	content(ADD_TARGET, "id_ext=0000000000000001,ioc_guid=0000000000000002,dest=10.0.0.1:5555");
 }
 
-/* An add_target that blocks for as long as the descriptor is open, as a kernel that waits. */
-static int make_block(void)
+/* A file that blocks whoever writes to it for as long as the descriptor is open, as a kernel that
+ * waits. */
+static int make_block(const char *file)
 {
 	char page[4096] = { 0 };
 	int hold, n = 0;
 
-	unlinkat(tree.root, ADD_TARGET, 0);
-	cr_assert_eq(mkfifoat(tree.root, ADD_TARGET, 0600), 0);
-	hold = openat(tree.root, ADD_TARGET, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	unlinkat(tree.root, file, 0);
+	cr_assert_eq(mkfifoat(tree.root, file, 0600), 0);
+	hold = openat(tree.root, file, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	while (write(hold, page, sizeof(page)) > 0)
 		n++;
 	cr_assert_gt(n, 0);
@@ -241,7 +242,7 @@ static int make_block(void)
 
 Test(srp, a_target_that_does_not_answer)
 {
-	int hold = make_block();
+	int hold = make_block(ADD_TARGET);
 
 	cr_assert_eq(try(1500), -ETIMEDOUT);
 	diag_says(why, DIAG_TIMEOUT, NULL, "login_timed_out_after");
@@ -254,14 +255,14 @@ static pid_t begin(void)
 {
 	prepare(60000);
 	attach_start(&srp.attach);
-	for (unsigned i = 0; i < 1000 && !srp.call.pid; i++)
+	for (unsigned i = 0; i < 1000 && !srp.login.pid; i++)
 		loop_wait(loop, &(volatile int){ 0 }, loop_clock() + MSEC);
-	return srp.call.pid;
+	return srp.login.pid;
 }
 
 Test(srp, a_login_may_be_given_up)
 {
-	int hold = make_block();
+	int hold = make_block(ADD_TARGET);
 
 	attach_drop(&srp.attach);
 	cr_assert_gt(begin(), 0);
@@ -279,7 +280,7 @@ Test(srp, a_login_may_be_given_up)
 
 Test(srp, what_the_kernel_does_not_let_go_of_is_not_more_and_more)
 {
-	int hold = make_block();
+	int hold = make_block(ADD_TARGET);
 	pid_t slow = 0;
 
 	spare = true;
@@ -578,4 +579,33 @@ Test(srp, users_that_are_not_found_in_time)
 	cr_assert_eq(detach(5000, false), -EBUSY);
 	diag_says(why, DIAG_BUSY, NULL, "unknown timed_out");
 	content(PORT "delete", "");
+}
+
+/* Neither a delete nor timeouts that the kernel does not take up count as logins that it holds. */
+Test(srp, a_removal_that_hangs_stops_no_login)
+{
+	int hold;
+
+	host(6, "mlx5_0\n");
+	remote_port();
+	hold = make_block(PORT "delete");
+	spare = true;
+	for (unsigned i = 0; i < 5; i++) {
+		prepare(60000);
+		snprintf(srp.host.host, sizeof(srp.host.host), "host6");
+		attach_detach(&srp.attach);
+		for (unsigned ms = 0; ms < 60000 && !srp.call.pid; ms++)
+			loop_wait(loop, &(volatile int){ 0 }, loop_clock() + MSEC);
+		cr_assert_gt(srp.call.pid, 0);
+		attach_drop(&srp.attach);
+	}
+	cr_assert_eq(child_call_left(&srp.call), 5);
+	spare = false;
+	kernel.on = true;
+	kernel.makes = 7;
+	prepare(5000);
+	srp.attach.no_wait = true;
+	cr_assert_eq(run(), 0, "%s", why->text);
+	cr_assert_eq(kernel.logins, 1);
+	close(hold);
 }
