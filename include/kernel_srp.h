@@ -27,6 +27,8 @@ const struct kernel_srp *kernel_srp_find(
 	const struct kernel_srp *, unsigned count, const struct kernel_srp *want, bool any_pkey);
 /* The same without a list, for one: by which host; "" = by none. */
 bool kernel_srp_connected(int root, const struct kernel_srp *want, bool any_pkey, char host[24]);
+/* Whether this host, "host6", is connected so now. */
+bool kernel_srp_still(int root, const char *host, const struct kernel_srp *want, bool any_pkey);
 /* bytes of immediate data ib_srp sends; 0 = none, or not loaded */
 uint32_t kernel_srp_imm_data(int root);
 int kernel_srp_ready(int root, struct diag *); /* loads ib_srp */

@@ -55,22 +55,26 @@ static void wait_for_login(struct srp_port *port, struct srp_known *known)
 }
 
 /* A scan has seen it: one that failed is tried at once when it was heard of, as it may have been
- * put right. */
+ * put right. The list of hosts is from the begin of the scan: since then a host may have gone, and
+ * a login may have made one. */
 static void judge(const struct srp_job *job, struct srp_known *known)
 {
 	struct srp_port *port = job->port;
 	const struct srp_daemon *d = port->daemon;
-	const struct kernel_srp *host;
+	const struct kernel_srp *listed;
 	struct srp_verdict verdict;
 	struct kernel_srp want;
+	char host[24] = "";
 
 	if (known->state == SRP_BUSY)
 		return;
 	srp_host_wanted(&port->info, &known->srp, &want);
-	host = kernel_srp_find(job->hosts, job->nhosts, &want, d->opts.execute);
+	listed = kernel_srp_find(job->hosts, job->nhosts, &want, d->opts.execute);
+	if (listed || known->state == SRP_UP)
+		snprintf(host, sizeof(host), "%s", listed ? listed->host : known->host);
 	srp_decide(&d->opts.policy, &known->srp, &verdict);
-	if (host) {
-		srp_daemon_target_up(known, host->host);
+	if (host[0] && kernel_srp_still(d->opts.root, host, &want, d->opts.execute)) {
+		srp_daemon_target_up(known, host);
 	} else if (!verdict.allow) {
 		known->state = SRP_DENIED;
 	} else if (!d->opts.execute) {

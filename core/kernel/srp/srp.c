@@ -138,6 +138,17 @@ bool kernel_srp_connected(int root, const struct kernel_srp *want, bool any_pkey
 	return found;
 }
 
+bool kernel_srp_still(int root, const char *host, const struct kernel_srp *want, bool any_pkey)
+{
+	struct walk walk = { .root = root, .want = want };
+	bool still;
+
+	add_host(host, &walk);
+	still = kernel_srp_find(walk.list, walk.count, want, any_pkey);
+	free(walk.list);
+	return still;
+}
+
 int kernel_srp_number(const char *host)
 {
 	unsigned number;

@@ -31,6 +31,29 @@ Test(srp_daemon, a_connection_that_goes_is_made_again)
 	cr_assert_eq(lines_saying(said, "0000000000200001 host1"), 2, "%s", said);
 }
 
+static void lose_one(void *arg, uint8_t *datagram, size_t *len)
+{
+	(void)arg;
+	(void)datagram;
+	(void)len;
+	fake_fabric.mangle = NULL;
+	lose_host(1);
+}
+
+/* The scan began when the kernel still had it. */
+Test(srp_daemon, a_connection_that_goes_during_a_scan)
+{
+	opts.rescan_ms = 60000;
+	opts.recheck_ms = 10000000;
+	begin();
+	run(2);
+	cr_assert_eq(srp.lines, 3);
+	fake_fabric.mangle = lose_one;
+	run(70);
+	cr_assert_null(fake_fabric.mangle);
+	cr_assert_eq(srp.lines, 4, "%u logins", srp.lines);
+}
+
 Test(srp_daemon, another_path_to_a_connected_target)
 {
 	srp.fail = 1;
