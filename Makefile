@@ -146,7 +146,7 @@ $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv
 # Tests that use the clock of tests/fake/leap.c.
 $(addprefix $(T)/tests/,$(addprefix core/,mad/watch mad/scan mad/walk mad/xact block/paths block/orphan target/buffers target/places \
 	net/ways proto/iscsi/discover proto/nbd/srv_conn daemon/iscsi_keeper attach/iscsi_link) \
-	$(addprefix pair/,neighbours load_idle target_frame nvme_rdma nvme_serve_admin nvme_serve_rdma)) \
+	$(addprefix pair/,neighbours load_idle nvme_discovery target_frame nvme_rdma nvme_serve_admin nvme_serve_rdma)) \
 	$(filter $(T)/tests/core/daemon/srp_daemon%,$(UNIT_BIN)) $(foreach f,nvme-tgt-session iscsi-tgt,$(T)/replay/$(f) $(F)/$(f)): \
 	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(T)/tests/core/block/split: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc

@@ -45,6 +45,7 @@ struct nvmf_discovery {
 	struct nvmf_asking *asking; /* private; NULL: not under way */
 };
 /* URI: nvme+rdma://host[:port] or nvme+tcp://host[:port]; TCP without a port tries 8009, then 4420.
+ * env->timeout_ms is the limit of all together; 0: a minute more than the URI's for one controller.
  * Returns 0, and `done` follows, or a usage error. */
 int nvmf_discovery_start(struct nvmf_discovery *, struct loop *, struct uri *,
 	const struct bdev_env *, struct diag *);

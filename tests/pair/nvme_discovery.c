@@ -3,11 +3,15 @@
  * their loops. */
 #include "../fake/discover.h"
 #include "../fake/nvme_target.h"
+#include "leap.h"
 #include "says.h"
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static struct tcp_target tt[3];
 static struct loop *loop;
@@ -18,6 +22,7 @@ static void begin(void)
 {
 	static const struct loop_options options = { .name = "test" };
 
+	leap_now = 0; /* targets have threads */
 	cr_assert_eq(loop_new(&loop, &options, NULL), 0);
 	for (int i = 0; i < 3; i++) {
 		target_init(&tt[i].target);
@@ -216,9 +221,10 @@ Test(nvme_discovery, a_referral_by_name_asks_no_name_server)
 
 Test(nvme_discovery, a_log_that_stops_coming_ends_in_time)
 {
-	uint64_t from = loop_clock();
+	uint64_t from;
 
 	begin();
+	from = loop_clock();
 	add(0, NVMF_SUBTYPE_NVME, "nqn.a", 4420);
 	tt[0].target.silent_at = 7; /* Connect, CAP, CC, CSTS, Identify, head of the log, */
 	cr_assert_eq(ask(STAYING), -ETIMEDOUT);
@@ -257,6 +263,62 @@ Test(nvme_discovery, no_time_left_is_told_once)
 	diag_says(&got.trouble[1].why, DIAG_TIMEOUT, NULL, "time");
 	cr_assert_not_null(text_lacks(got.trouble[1].why.text, "connect"), "it is not asked");
 	end();
+}
+
+/* The kernel accepts connections, and no program answers. */
+static uint16_t listen_mutely(int *fd)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(sin);
+
+	*fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cr_assert_eq(bind(*fd, (struct sockaddr *)&sin, len), 0);
+	cr_assert_eq(listen(*fd, 8), 0);
+	cr_assert_eq(getsockname(*fd, (struct sockaddr *)&sin, &len), 0);
+	return ntohs(sin.sin_port);
+}
+
+/* Each of them has ten seconds. The clock leaps as soon as the first controller, which has a
+ * thread, is done. */
+Test(nvme_discovery, all_end_in_time_without_a_limit_too)
+{
+	const struct bdev_env env = { .hostnqn = "nqn.me" };
+	struct waited wait = { .discovery = {
+				       .referrals = true, .max_hops = 8, .done = waited_over } };
+	const struct nvmf_log *log = &wait.discovery.log;
+	uint64_t from;
+	char text[100];
+	struct uri uri;
+	int mute[12];
+
+	begin();
+	for (int i = 0; i < 12; i++)
+		add(0, NVMF_SUBTYPE_REFERRAL, NVMF_DISCOVERY_NQN, listen_mutely(&mute[i]));
+	snprintf(text, sizeof(text), "nvme+tcp://127.0.0.1:%u", tt[0].port);
+	cr_assert_eq(uri_parse(&uri, text, &why), 0);
+	from = loop_clock();
+	cr_assert_eq(nvmf_discovery_start(&wait.discovery, loop, &uri, &env, &why), 0);
+	while (!log->count && !wait.over)
+		loop_wait(loop, &wait.over, loop_clock() + 1000000);
+	for (int i = 0; i < 3; i++)
+		tcp_target_stop(&tt[i]);
+	leap_now = loop_clock();
+	loop_wait(loop, &wait.over, 0);
+	cr_assert_lt(leap_now - from, 65000000000, "not two minutes");
+	cr_assert_gt(leap_now - from, 55000000000);
+	leap_now = 0;
+	cr_assert_eq(wait.discovery.why.err, 0, "%s", wait.discovery.why.text);
+	cr_assert_eq(log->count, 12);
+	cr_assert_gt(log->troubles, 4);
+	diag_says(&log->trouble[0].why, DIAG_TIMEOUT, NULL, "connect");
+	diag_says(&log->trouble[log->troubles - 1].why, DIAG_TIMEOUT, NULL, "time");
+	nvmf_log_free(&wait.discovery.log);
+	for (int i = 0; i < 12; i++)
+		close(mute[i]);
+	loop_free(loop);
+	for (int i = 0; i < 3; i++)
+		target_fini(&tt[i].target);
 }
 
 static unsigned overs;

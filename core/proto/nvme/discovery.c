@@ -12,8 +12,9 @@
 #define TRIES       5
 #define TROUBLES    16
 #define CLOSE_MS    200
-#define CONTROLLERS 256 /* most controllers to query */
-#define SPARE_MS    500 /* the controller's own deadlines come first and give the better reason */
+#define CONTROLLERS 256   /* most controllers to query */
+#define ALL_MS      60000 /* default limit for all controllers together */
+#define SPARE_MS    500   /* the controller's own deadlines come first and give the better reason */
 
 struct nvmf_asking {
 	struct nvmf_discovery *discovery;
@@ -49,7 +50,9 @@ struct nvmf_asking {
 
 static void expect_within(struct nvmf_asking *asking, uint32_t ms)
 {
-	loop_timer_set(asking->loop, &asking->timer, loop_clock() + ms * MSEC);
+	uint64_t at = loop_clock() + ms * MSEC, end = asking->until + SPARE_MS * MSEC;
+
+	loop_timer_set(asking->loop, &asking->timer, asking->until && end < at ? end : at);
 }
 
 /* ---- One controller. */
@@ -512,14 +515,19 @@ static int start(struct nvmf_discovery *discovery, struct loop *loop, const stru
 	return 0;
 }
 
+/* A peer may refer to many controllers, and each may delay every answer. */
+static uint64_t end_of_all(uint32_t all_ms, uint32_t each_ms)
+{
+	if (all_ms == BDEV_NEVER || each_ms == BDEV_NEVER)
+		return 0;
+	return loop_clock() + (all_ms ? all_ms : ALL_MS + (uint64_t)each_ms) * MSEC;
+}
+
 int nvmf_discovery_start(struct nvmf_discovery *discovery, struct loop *loop, struct uri *uri,
 	const struct bdev_env *env, struct diag *diag)
 {
 	struct bdev_env mine = *env;
 	struct nvme_conf conf;
-	uint64_t until = env->timeout_ms && env->timeout_ms != BDEV_NEVER
-				 ? loop_clock() + env->timeout_ms * MSEC
-				 : 0;
 	int err = uri_msec(uri, "timeout", &mine.timeout_ms, diag);
 
 	if (!err)
@@ -530,7 +538,8 @@ int nvmf_discovery_start(struct nvmf_discovery *discovery, struct loop *loop, st
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "invalid NQN: must be at most %u bytes",
 			NVMF_NQN_MAX);
 	return err ? diag_ctx(diag, "%s", uri->spelling)
-		   : start(discovery, loop, &conf, has_two_ports(uri), until, diag);
+		   : start(discovery, loop, &conf, has_two_ports(uri),
+			     end_of_all(env->timeout_ms, mine.timeout_ms), diag);
 }
 
 void nvmf_discovery_cancel(struct nvmf_discovery *discovery)
@@ -569,7 +578,9 @@ int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 	int err = conf_init(&conf, uri, env, "", diag);
 
 	if (!err)
-		err = start(&wait.discovery, loop, &conf, has_two_ports(uri), 0, diag);
+		err = start(&wait.discovery, loop, &conf, has_two_ports(uri),
+			end_of_all(env->timeout_ms == BDEV_NEVER ? BDEV_NEVER : 0, env->timeout_ms),
+			diag);
 	if (err)
 		return err;
 	loop_wait(loop, &wait.over, 0);
