@@ -10,9 +10,9 @@ struct serve_options {
 	struct daemon_options life;
 	struct serve_want want; /* of all protocols; without secrets */
 	const char *secret_file[2];
-	bool nvmf, iscsi;
+	bool nvmf, iscsi, srp;
 };
-enum serve_part { SERVE_FIRST, SERVE_NVMF, SERVE_ISCSI, SERVE_PARTS };
+enum serve_part { SERVE_FIRST, SERVE_NVMF, SERVE_ISCSI, SERVE_SRP, SERVE_PARTS };
 
 #define AT(field) offsetof(struct serve_options, field)
 static const struct opt rows[] = {
@@ -20,6 +20,8 @@ static const struct opt rows[] = {
 		SERVE_NVMF },
 	{ "iscsi", 0, OPT_PART, AT(iscsi), NULL, "run an iSCSI target at the addresses behind it",
 		SERVE_ISCSI },
+	{ "srp", 0, OPT_PART, AT(srp), NULL, "run an SRP target at the addresses behind it",
+		SERVE_SRP },
 	{ "rdma", 0, OPT_LIST, AT(want.rdma), "ADDRESS",
 		"listen for RDMA at [HOST]:PORT[?rdma=verbs|iwarp|auto][&crc=0]; repeatable" },
 	{ "tcp", 0, OPT_LIST, AT(want.tcp), "ADDRESS",
@@ -31,7 +33,8 @@ static const struct opt rows[] = {
 	{ "iqn", 0, OPT_LIST, AT(want.iqn), "NAME",
 		"name of the next disk's iSCSI target; the same name adds a LUN; repeatable" },
 	{ "allow-initiator", 0, OPT_LIST, AT(want.allow_initiator), "NAME",
-		"iSCSI initiator allowed to log in; default any; repeatable" },
+		"iSCSI initiator, or SRP initiator port, allowed to log in; default any; "
+		"repeatable" },
 	{ "user", 0, OPT_TEXT, AT(want.user[0]), "NAME",
 		"CHAP user name that iSCSI initiators must have" },
 	{ "secret-file", 0, OPT_TEXT, AT(secret_file[0]), "FILE",
@@ -77,11 +80,14 @@ static int pick(struct call *call, const char *option, const struct opt_list *al
 static int split(struct call *call, const char *protocol, unsigned part, struct serve_want *want)
 {
 	const struct serve_options *opts = call->opts;
-	bool alone = !(opts->nvmf && opts->iscsi);
+	bool alone = opts->nvmf + opts->iscsi + opts->srp == 1;
 	int err = pick(call, "rdma", &opts->want.rdma, part, alone, &want->rdma);
 
 	if (!err)
 		err = pick(call, "tcp", &opts->want.tcp, part, alone, &want->tcp);
+	if (!err && part != SERVE_NVMF)
+		err = pick(call, "allow-initiator", &opts->want.allow_initiator, part, alone,
+			&want->allow_initiator);
 	if (!err && !want->rdma.count && !want->tcp.count)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no listen address given for %s: expected --rdma ADDRESS or --tcp ADDRESS",
@@ -99,7 +105,6 @@ static int split_iscsi(struct call *call, struct serve_want *want, char secret[2
 		return diag_set(call->diag, DIAG_UNSUPPORTED, ENOTSUP,
 			"--rdma %s: --iscsi is served over TCP only", want->rdma.item[0]);
 	want->iqn = opts->want.iqn;
-	want->allow_initiator = opts->want.allow_initiator;
 	for (unsigned i = 0; !err && i < 2; i++) {
 		want->user[i] = opts->want.user[i];
 		if (!opts->secret_file[i] != !opts->want.user[i] && !(i && opts->secret_file[i]))
@@ -113,29 +118,44 @@ static int split_iscsi(struct call *call, struct serve_want *want, char secret[2
 	return err;
 }
 
+static int split_srp(struct call *call, struct serve_want *want)
+{
+	int err = split(call, "--srp", SERVE_SRP, want);
+
+	if (!err && want->tcp.count)
+		return diag_set(call->diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"--tcp %s: --srp is served over RDMA only", want->tcp.item[0]);
+	return err;
+}
+
 static int serve_main(struct call *call)
 {
 	const struct serve_options *opts = call->opts;
 	struct serve_want nvmf = { .nqn = opts->want.nqn, .allow_host = opts->want.allow_host },
-			  iscsi = { 0 };
+			  iscsi = { 0 }, srp = { 0 };
 	char secret[2][258] = { 0 };
 	const struct front_want fronts[] = {
 		{ &front_nvme, opts->nvmf, &nvmf },
 		{ &front_iscsi, opts->iscsi, &iscsi },
+		{ &front_srp, opts->srp, &srp },
 	};
 	int err = 0;
 
-	if (!opts->nvmf && !opts->iscsi)
+	if (!opts->nvmf && !opts->iscsi && !opts->srp)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"no protocol given: expected --nvmf or --iscsi");
-	if (!opts->iscsi && (opts->want.iqn.count || opts->want.allow_initiator.count ||
-				    opts->want.user[0] || opts->secret_file[0]))
+			"no protocol given: expected --nvmf, --iscsi or --srp");
+	if (!opts->iscsi && (opts->want.iqn.count || opts->want.user[0] || opts->secret_file[0]))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"--iqn, --allow-initiator, --user and --secret-file need --iscsi");
+			"--iqn, --user and --secret-file need --iscsi");
+	if (!opts->iscsi && !opts->srp && opts->want.allow_initiator.count)
+		return diag_set(
+			call->diag, DIAG_USAGE, EINVAL, "--allow-initiator needs --iscsi or --srp");
 	if (opts->nvmf)
 		err = split(call, "--nvmf", SERVE_NVMF, &nvmf);
 	if (!err && opts->iscsi)
 		err = split_iscsi(call, &iscsi, secret);
+	if (!err && opts->srp)
+		err = split_srp(call, &srp);
 	if (!err) {
 		loop_fds_raise();
 		err = daemon_run(call, &opts->life, fronts, sizeof(fronts) / sizeof(*fronts));
@@ -148,7 +168,7 @@ const struct applet applet_serve = {
 	.name = "serve",
 	.operands = "URI...",
 	.schemes = SCHEME_DISK,
-	.summary = "serve disks as an NVMe-oF or iSCSI target",
+	.summary = "serve disks as an NVMe-oF, iSCSI or SRP target",
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct serve_options),
@@ -156,6 +176,7 @@ const struct applet applet_serve = {
 	.examples = "  rdmastor serve disk.img --nvmf --tcp :4420\n"
 		    "  rdmastor serve /dev/sdb --nvmf --rdma :4420 --tcp :4420 --allow-host NQN\n"
 		    "  rdmastor serve disk.img --iscsi --tcp :3260\n"
+		    "  rdmastor serve disk.img --srp --rdma :5555\n"
 		    "  rdmastor serve nbd://10.0.0.7/vm1 --nvmf --tcp :4420 --ro\n",
 	.min = 1,
 	.max = 255,

@@ -28,3 +28,4 @@ struct serve_want {                /* of one protocol; the others' members are e
 };
 extern const struct front_kind front_nvme;  /* an NVMe-oF target */
 extern const struct front_kind front_iscsi; /* an iSCSI target */
+extern const struct front_kind front_srp;   /* an SRP target */

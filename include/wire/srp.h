@@ -92,6 +92,23 @@ struct srp_cmd {
 };
 WIRE_SIZE(struct srp_cmd, 48);
 
+struct srp_tsk_mgmt {
+	uint8_t opcode, sol_not, reserved1[6];
+	be64 tag;
+	uint8_t reserved2[4], lun[8], reserved3[2];
+	uint8_t function, reserved4;
+	be64 task_tag;
+	uint8_t reserved5[8];
+};
+WIRE_SIZE(struct srp_tsk_mgmt, 48);
+enum srp_function {
+	SRP_TSK_ABORT_TASK = 0x01,
+	SRP_TSK_ABORT_TASK_SET = 0x02,
+	SRP_TSK_CLEAR_TASK_SET = 0x04,
+	SRP_TSK_LUN_RESET = 0x08,
+	SRP_TSK_CLEAR_ACA = 0x40,
+};
+
 /* sense data comes behind response data, which comes behind this */
 struct srp_rsp {
 	uint8_t opcode, sol_not, reserved1[2];

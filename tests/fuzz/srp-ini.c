@@ -2,7 +2,7 @@
 /* SRP targets that are right for a while and then lie, while a disk is opened and while requests
  * are out: each request ends once, with a reason
  * for what is over, and all of it ends. */
-#include "../fake/srp_target.h"
+#include "../fake/srp_peer.h"
 #include "bdev.h"
 #include "script.h"
 
@@ -32,7 +32,7 @@ struct request {
 	int dones;
 };
 
-static struct srp_target target;
+static struct srp_peer target;
 static struct script script;
 static struct request request[REQUESTS];
 static unsigned done_count;
@@ -63,7 +63,7 @@ static uint32_t made(uint8_t out[512], const struct srp_cmd *cmd)
 }
 
 /* False: it is answered here, if it is. */
-static bool step(struct srp_target *me, unsigned n, const struct srp_cmd *cmd, uint32_t len)
+static bool step(struct srp_peer *me, unsigned n, const struct srp_cmd *cmd, uint32_t len)
 {
 	struct ep *ep = me->chan[n];
 	uint8_t out[512];
@@ -74,7 +74,7 @@ static bool step(struct srp_target *me, unsigned n, const struct srp_cmd *cmd, u
 	case SCRIPT_GOOD:
 		return true;
 	case SCRIPT_SPOILED:
-		len = srp_target_do(me, ep, cmd, len, out);
+		len = srp_peer_do(me, ep, cmd, len, out);
 		script_spoil(&script, out, len);
 		break;
 	case SCRIPT_RAW:
@@ -83,7 +83,7 @@ static bool step(struct srp_target *me, unsigned n, const struct srp_cmd *cmd, u
 	case SCRIPT_SILENT:
 		return false;
 	case SCRIPT_TWICE:
-		len = srp_target_do(me, ep, cmd, len, out);
+		len = srp_peer_do(me, ep, cmd, len, out);
 		ep_pair_deliver(ep, out, len);
 		break;
 	case SCRIPT_MADE:
@@ -93,7 +93,7 @@ static bool step(struct srp_target *me, unsigned n, const struct srp_cmd *cmd, u
 		ep_pair_cut(ep);
 		return false;
 	case SCRIPT_FILLED:
-		len = srp_target_do(me, ep, cmd, len, out);
+		len = srp_peer_do(me, ep, cmd, len, out);
 		if (cmd->format == SRP_DIRECT && cmd->cdb[0] != 0x28) {
 			const struct srp_direct *desc = (const void *)(cmd + 1);
 
@@ -186,7 +186,7 @@ static void run(void)
 		uri_parse(&uri, how & 1 ? "srp+cm://10.0.0.1:5/1/2" : "srp+cm://10.0.0.1:5/1/2/0",
 			&diag))
 		abort();
-	srp_target_init(&target, loop);
+	srp_peer_init(&target, loop);
 	target.peer.gone = gone;
 	target.script = step;
 	target.peer.late_sent = how & 2;
@@ -211,7 +211,7 @@ static void run(void)
 	}
 	disk->ops->free(disk);
 	loop_free(loop);
-	srp_target_fini(&target);
+	srp_peer_fini(&target);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

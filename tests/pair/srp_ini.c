@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The SRP initiator against the target in tests/fake, on the endpoint in memory: how the disk is
  * opened, where data goes, how many commands are out, and what is said of a target that lies. */
-#include "../fake/srp_target.h"
+#include "../fake/srp_peer.h"
 #include "host.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -11,19 +11,19 @@
 
 #define ROOM 65536
 
-static struct srp_target target;
+static struct srp_peer target;
 static struct pool *pool;
 
 static void begin(void)
 {
 	host_begin(0);
-	srp_target_init(&target, loop);
+	srp_peer_init(&target, loop);
 }
 
 static void end(void)
 {
 	host_end();
-	srp_target_fini(&target);
+	srp_peer_fini(&target);
 }
 
 static int attach(const char *rest)
@@ -472,7 +472,7 @@ static struct srp_cmd hold[64];
 static uint8_t hold_data[64][64 + 512];
 
 /* Answers to I/O wait here. */
-static bool keep(struct srp_target *me, unsigned n, const struct srp_cmd *cmd, uint32_t len)
+static bool keep(struct srp_peer *me, unsigned n, const struct srp_cmd *cmd, uint32_t len)
 {
 	(void)me;
 	if (!n || cmd->opcode != SRP_CMD)
@@ -540,8 +540,7 @@ Test(srp_ini, the_request_limit_holds)
 
 static unsigned answers;
 
-static bool count_answers(
-	struct srp_target *me, unsigned n, const struct srp_cmd *cmd, uint32_t len)
+static bool count_answers(struct srp_peer *me, unsigned n, const struct srp_cmd *cmd, uint32_t len)
 {
 	(void)me;
 	if (n != 1 || cmd->opcode == SRP_CMD)

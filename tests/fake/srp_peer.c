@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* An SRP target with one disk for tests. */
-#include "srp_target.h"
+#include "srp_peer.h"
 #include <assert.h>
 #include <stdlib.h>
 
 static void request(struct ep_peer *peer, struct ep *ep, const uint8_t *priv, unsigned len)
 {
-	struct srp_target *target = (struct srp_target *)peer;
+	struct srp_peer *target = (struct srp_peer *)peer;
 	const struct srp_login_cm *login = (const void *)priv;
 	struct srp_login_rej rej = { .opcode = SRP_LOGIN_REJ };
 	struct srp_login_rsp rsp = { .opcode = SRP_LOGIN_RSP };
@@ -35,7 +35,7 @@ static void request(struct ep_peer *peer, struct ep *ep, const uint8_t *priv, un
 }
 
 /* Where the command's data is, and how much: behind it, or in the initiator's memory. */
-static uint8_t *data_of(struct srp_target *target, struct ep *ep, const struct srp_cmd *cmd,
+static uint8_t *data_of(struct srp_peer *target, struct ep *ep, const struct srp_cmd *cmd,
 	uint32_t len, uint32_t *have)
 {
 	const struct srp_direct *desc = (const void *)(cmd + 1);
@@ -71,7 +71,7 @@ static uint32_t give(uint8_t *to, uint32_t have, const uint8_t *from, uint32_t l
 	return len;
 }
 
-static uint32_t inquire(const struct srp_target *target, const uint8_t *cdb, uint8_t page[256])
+static uint32_t inquire(const struct srp_peer *target, const uint8_t *cdb, uint8_t page[256])
 {
 	static const uint8_t pages[] = { 0x00, 0x80, 0x83, 0xb0, 0xb2 };
 
@@ -114,7 +114,7 @@ static uint32_t inquire(const struct srp_target *target, const uint8_t *cdb, uin
 }
 
 /* Status; sense in target->sense where it is CHECK CONDITION. */
-static uint8_t execute(struct srp_target *target, const struct srp_cmd *cmd, uint8_t *data,
+static uint8_t execute(struct srp_peer *target, const struct srp_cmd *cmd, uint8_t *data,
 	uint32_t have, uint32_t *moved)
 {
 	const uint8_t *cdb = cmd->cdb;
@@ -208,7 +208,7 @@ static uint8_t execute(struct srp_target *target, const struct srp_cmd *cmd, uin
 	return 0;
 }
 
-uint32_t srp_target_do(struct srp_target *target, struct ep *ep, const struct srp_cmd *cmd,
+uint32_t srp_peer_do(struct srp_peer *target, struct ep *ep, const struct srp_cmd *cmd,
 	uint32_t len, uint8_t out[96])
 {
 	struct srp_rsp *rsp = (void *)out;
@@ -248,7 +248,7 @@ uint32_t srp_target_do(struct srp_target *target, struct ep *ep, const struct sr
 
 static void message(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, uint32_t len)
 {
-	struct srp_target *target = (struct srp_target *)peer;
+	struct srp_peer *target = (struct srp_peer *)peer;
 	const struct srp_cmd *cmd = (const void *)bytes;
 	uint8_t out[96];
 	unsigned n = 0;
@@ -258,12 +258,12 @@ static void message(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, u
 	if (target->script && !target->script(target, n, cmd, len))
 		return;
 	if (cmd->opcode == SRP_CMD)
-		len = srp_target_do(target, ep, cmd, len, out), ep_pair_deliver(ep, out, len);
+		len = srp_peer_do(target, ep, cmd, len, out), ep_pair_deliver(ep, out, len);
 }
 
-void srp_target_init(struct srp_target *target, struct loop *loop)
+void srp_peer_init(struct srp_peer *target, struct loop *loop)
 {
-	*target = (struct srp_target){ .peer = { .request = request, .message = message },
+	*target = (struct srp_peer){ .peer = { .request = request, .message = message },
 		.disk = calloc(1, SRP_DISK),
 		.limit = 64,
 		.delta = 1,
@@ -275,7 +275,7 @@ void srp_target_init(struct srp_target *target, struct loop *loop)
 	ep_pair_peer(loop, &target->peer);
 }
 
-void srp_target_fini(struct srp_target *target)
+void srp_peer_fini(struct srp_peer *target)
 {
 	free(target->disk);
 	target->disk = NULL;

@@ -9,7 +9,7 @@
 #define SRP_CHANS  8
 #define SRP_SENSED 18
 
-struct srp_target {
+struct srp_peer {
 	struct ep_peer peer; /* first */
 	uint8_t *disk;
 	struct ep *chan[SRP_CHANS]; /* in the order in which they came */
@@ -35,10 +35,10 @@ struct srp_target {
 	/* counted */
 	unsigned commands, inside, keyed, requests, flushes, fuas, unmaps, sames;
 	/* Sees each command on channel n, first; false: it is answered there, or never. */
-	bool (*script)(struct srp_target *, unsigned n, const struct srp_cmd *, uint32_t len);
+	bool (*script)(struct srp_peer *, unsigned n, const struct srp_cmd *, uint32_t len);
 };
-void srp_target_init(struct srp_target *, struct loop *);
-void srp_target_fini(struct srp_target *);
+void srp_peer_init(struct srp_peer *, struct loop *);
+void srp_peer_fini(struct srp_peer *);
 /* The response that is due, in `out` (96 bytes); its length. */
-uint32_t srp_target_do(
-	struct srp_target *, struct ep *, const struct srp_cmd *, uint32_t len, uint8_t out[96]);
+uint32_t srp_peer_do(
+	struct srp_peer *, struct ep *, const struct srp_cmd *, uint32_t len, uint8_t out[96]);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The SRP target as a whole: its logical units, and who may log in. */
+#include "tgt.h"
+#include "names.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BUFFER  131072
+#define BUFFERS 64
+
+_Static_assert(
+	SRP_TARGET_DISKS <= TARGET_DISKS && SRP_TARGET_LISTENS <= TARGET_LISTENS, "the frame's");
+
+static void complete(struct target_cmd *cmd, uint32_t status)
+{
+	scsi_complete((struct scsi_cmd *)cmd, status);
+}
+
+static bool busy(const struct target_conn *base)
+{
+	const struct srp_tgt_chan *chan = (const struct srp_tgt_chan *)base;
+
+	return chan->asking || scsi_nexus_busy(chan->nexus);
+}
+
+static void left(struct target_conn *base)
+{
+	struct srp_tgt_chan *chan = (struct srp_tgt_chan *)base;
+
+	if (!chan->link)
+		return;
+	*chan->link = chan->next;
+	if (chan->next)
+		chan->next->link = chan->link;
+	chan->link = NULL;
+}
+
+/* --- logins, on the target's loop */
+
+static bool same_port(const struct srp_tgt_chan *a, const struct srp_tgt_chan *b)
+{
+	return !memcmp(a->login.initiator, b->login.initiator, sizeof(a->login.initiator));
+}
+
+static bool same_initiator(const struct target_fence *fence, const struct target_conn *base)
+{
+	const struct srp_tgt_chan *chan = container_of(fence, struct srp_tgt_chan, fence),
+				  *other = (const struct srp_tgt_chan *)base;
+
+	return other != chan && same_port(other, chan);
+}
+
+static void judged(struct srp_tgt_chan *chan)
+{
+	chan->hop.run = srp_tgt_admitted;
+	loop_post(chan->base.loop, &chan->hop);
+}
+
+/* SRP r16a, 5.1: without the multi-channel code a login ends all other channels of its initiator
+ * port. */
+static void fenced(struct target_fence *fence)
+{
+	struct srp_tgt_chan *chan = container_of(fence, struct srp_tgt_chan, fence);
+
+	for (struct srp_tgt_chan *other = srp_tgt_of(chan)->chans; other; other = other->next)
+		if (other != chan && same_port(other, chan))
+			target_conn_kill(&other->base, "its initiator has logged in again");
+	judged(chan);
+}
+
+static void admit(struct loop_msg *hop)
+{
+	struct srp_tgt_chan *chan = container_of(hop, struct srp_tgt_chan, hop);
+	struct srp_target *target = srp_tgt_of(chan);
+	bool more = chan->login.flags & SRP_MULTI_CHANNEL;
+	char name[33];
+
+	hex_text(name, chan->login.initiator, sizeof(chan->login.initiator));
+	chan->refused = !target_admit(&chan->base, name, !more);
+	if (chan->refused) {
+		judged(chan);
+		return;
+	}
+	chan->link = &target->chans;
+	chan->next = target->chans;
+	if (chan->next)
+		chan->next->link = &chan->next;
+	target->chans = chan;
+	if (more) {
+		judged(chan);
+		return;
+	}
+	chan->fence = (struct target_fence){
+		.same = same_initiator, .back = fenced, .home = target->base.loop
+	};
+	target_fence(&target->base, &chan->fence);
+}
+
+void srp_tgt_admit(struct srp_tgt_chan *chan)
+{
+	chan->asking = true;
+	chan->hop.run = admit;
+	loop_post(chan->base.target->loop, &chan->hop);
+}
+
+static bool allowed(const struct srp_target *target, const uint8_t initiator[16])
+{
+	for (unsigned i = 0; i < target->opt.initiators; i++)
+		if (!memcmp(target->opt.initiator[i], initiator, 16))
+			return true;
+	return !target->opt.initiators;
+}
+
+/* 0, or the reason of a refusal. */
+static uint32_t judge(struct srp_target *target, const struct ep_incoming *incoming)
+{
+	const struct srp_login_cm *login = (const void *)incoming->priv;
+	uint32_t len;
+
+	if (incoming->priv_len < sizeof(*login) || login->opcode != SRP_LOGIN_REQ)
+		return SRP_REJ_NO_CHANNEL;
+	len = get_be32(login->it_iu_len);
+	if (len < SRP_TGT_IU_MIN || len > SRP_TGT_IU)
+		return SRP_REJ_IU_TOO_LONG;
+	if (memcmp(login->target, target->opt.guid, 8) ||
+		memcmp(login->target + 8, target->opt.guid, 8))
+		return SRP_REJ_NO_ASSOCIATION;
+	if (get_be16(login->formats) & ~(SRP_FORMAT_DIRECT | SRP_FORMAT_INDIRECT))
+		return SRP_REJ_FORMAT;
+	if (!allowed(target, login->initiator))
+		return SRP_REJ_CHANNELS;
+	return target_room(&target->base, &incoming->peer) ? 0 : SRP_REJ_RESOURCES;
+}
+
+static void incoming(struct target *base, struct ep_incoming *incoming)
+{
+	struct srp_target *target = (struct srp_target *)base;
+	uint32_t reason = judge(target, incoming);
+	struct srp_tgt_chan *chan = reason ? NULL : calloc(1, sizeof(*chan));
+	struct srp_login_rej rej = { .opcode = SRP_LOGIN_REJ,
+		.formats = put_be16(SRP_FORMAT_DIRECT | SRP_FORMAT_INDIRECT) };
+	char text[ADDR_TEXT];
+
+	if (!chan) {
+		reason = reason ? reason : SRP_REJ_RESOURCES;
+		loop_trace(base->loop, "%s: SRP login refused: reason 0x%08x",
+			addr_text(&incoming->peer, text), reason);
+		rej.reason = put_be32(reason);
+		if (incoming->priv_len >= sizeof(struct srp_login_cm))
+			rej.tag = ((const struct srp_login_cm *)(const void *)incoming->priv)->tag;
+		ep_reject(incoming, &rej, sizeof(rej));
+		return;
+	}
+	memcpy(&chan->login, incoming->priv, sizeof(chan->login));
+	chan->incoming = incoming;
+	chan->base.local = incoming->local;
+	snprintf(chan->base.name, sizeof(chan->base.name), "srp initiator %s",
+		addr_text(&incoming->peer, text));
+	target_conn_begin(base, &chan->base, &srp_tgt_carrier, &incoming->peer);
+}
+
+static const struct target_proto proto = { .name = "srp",
+	.hello = "login",
+	.rdma = incoming,
+	.decode = srp_tgt_decode,
+	.work = scsi_work,
+	.complete = complete,
+	.status = scsi_io_status,
+	.busy = busy,
+	.left = left };
+
+/* --- the whole */
+
+static int make_scsi(struct srp_target *target, struct diag *diag)
+{
+	struct scsi_target_conf conf = { .protocol = SCSI_SRP };
+
+	for (unsigned i = 0; i < target->opt.disks; i++) {
+		const struct srp_target_disk *disk = &target->opt.disk[i];
+
+		conf.lun[i].disk = &target->base.disk[i];
+		conf.lun[i].bdev = disk->bdev;
+		memcpy(conf.lun[i].uuid, disk->uuid, sizeof(disk->uuid));
+		memcpy(conf.lun[i].nguid, disk->nguid, sizeof(disk->nguid));
+		memcpy(conf.lun[i].serial, disk->serial, sizeof(disk->serial));
+	}
+	conf.luns = target->opt.disks;
+	return scsi_target_new(&target->scsi, &conf, diag);
+}
+
+static int start(
+	struct srp_target *target, struct loop *loop, uint32_t timeout_ms, struct diag *diag)
+{
+	const struct srp_target_options *opt = &target->opt;
+	struct target_options base = { .disks = opt->disks,
+		.listens = opt->listens,
+		.loops = opt->loops,
+		.nloops = opt->nloops,
+		.buffer = opt->buffer ? opt->buffer : BUFFER,
+		.buffers = opt->buffers ? opt->buffers : BUFFERS,
+		.connections = opt->connections ? opt->connections : SRP_TGT_CONNECTIONS,
+		.announced = SRP_TGT_CHANNELS,
+		.listed = opt->initiators,
+		.open_ms = SRP_TGT_LOGIN_MS,
+		.stall_ms = opt->stall_ms ? opt->stall_ms : SRP_TGT_STALL_MS,
+		.full = opt->full,
+		.user = opt->user };
+
+	for (unsigned i = 0; i < opt->disks; i++) {
+		base.disk[i].bdev = opt->disk[i].bdev;
+		base.disk[i].ro = opt->disk[i].ro;
+	}
+	for (unsigned i = 0; i < opt->listens; i++)
+		base.listen[i] = opt->listen[i];
+	return target_start(&target->base, loop, &proto, &base, timeout_ms, diag);
+}
+
+int srp_target_start(struct srp_target **out, struct loop *loop,
+	const struct srp_target_options *opt, uint32_t timeout_ms, struct diag *diag)
+{
+	struct srp_target *target = calloc(1, sizeof(*target));
+	int err;
+
+	if (!target)
+		return diag_sys(diag, ENOMEM, "target");
+	target->opt = *opt;
+	err = make_scsi(target, diag);
+	if (!err)
+		err = start(target, loop, timeout_ms, diag);
+	if (err) {
+		scsi_target_free(target->scsi);
+		free(target);
+		return err;
+	}
+	*out = target;
+	return 0;
+}
+
+unsigned srp_target_ways(const struct srp_target *target, unsigned listen, struct addr *bound)
+{
+	return target_ways(&target->base, listen, bound);
+}
+
+void srp_target_get_status(const struct srp_target *target, struct srp_target_status *status)
+{
+	*status = (struct srp_target_status){ .refused = target_refused(&target->base) };
+	target_get_count(&target->base, &status->count);
+	for (const struct srp_tgt_chan *chan = target->chans; chan; chan = chan->next) {
+		const struct srp_tgt_chan *older = chan->next;
+
+		status->channels++;
+		while (older && !same_port(older, chan))
+			older = older->next;
+		status->initiators += !older;
+	}
+}
+
+void srp_target_resized(struct srp_target *target, struct bdev *bdev)
+{
+	for (unsigned i = 0; i < target->opt.disks; i++)
+		if (target->base.disk[i].bdev == bdev && target_resized(&target->base, i))
+			scsi_target_resized(target->scsi, &target->base.disk[i]);
+}
+
+int srp_target_stop(struct srp_target *target, uint32_t timeout_ms, struct diag *diag)
+{
+	int err = target ? target_stop(&target->base, timeout_ms, diag) : 0;
+
+	if (target && err != -EINPROGRESS) {
+		scsi_target_free(target->scsi);
+		free(target);
+	}
+	return err;
+}

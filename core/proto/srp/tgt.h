@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The SRP target on the frame of all targets (target.h): a connection is a channel. tgt.c is the
+ * whole and the logins on the target's loop, tgt_chan.c the messages on the channel's. */
+#pragma once
+#include "scsi.h"
+#include "srp_target.h"
+#include "wire/srp.h"
+#include "xfer.h"
+
+#define SRP_TGT_CONNECTIONS 1024
+#define SRP_TGT_CHANNELS    64 /* that one initiator opens at once */
+#define SRP_TGT_LOGIN_MS    10000
+#define SRP_TGT_STALL_MS    30000
+#define SRP_TGT_DEPTH       64   /* commands of a channel: its request limit */
+#define SRP_TGT_SEGS        256  /* parts of a command's data */
+#define SRP_TGT_IU          8448 /* longest message of an initiator, with immediate data */
+#define SRP_TGT_IU_MIN      64
+#define SRP_TGT_REPLY       64 /* 36 bytes, and 18 of sense data */
+#define SRP_TGT_TASKS       4  /* task management functions of a channel */
+
+struct srp_tgt_cmd {
+	struct scsi_cmd scsi; /* first */
+	struct xfer xfer;
+	struct ep_op reply;
+	struct ep_rx *rx; /* its message, until the reply */
+	be64 tag;
+	uint8_t *inside; /* immediate data, NULL: none */
+	uint32_t room;   /* of the initiator's memory, or of that data */
+	unsigned segs;
+	struct xfer_seg seg[SRP_TGT_SEGS];
+};
+
+struct srp_tgt_chan;
+struct srp_tgt_task {        /* a task management function */
+	struct scsi_tmf tmf; /* first */
+	struct srp_tgt_chan *chan;
+	struct ep_op reply;
+	be64 tag;
+	bool busy;
+};
+
+struct srp_tgt_chan {
+	struct target_conn base; /* first */
+	struct ep_incoming *incoming;
+	struct srp_login_cm login;
+	struct ep *ep;
+	struct ring ring;
+	struct xfer_port port;
+	struct scsi_nexus *nexus;
+	struct ep_rx *backlog, **backlog_end; /* what came before it was live, or before a `sent` */
+	struct srp_tgt_task task[SRP_TGT_TASKS];
+	uint32_t lkey, iu_len;
+	uint32_t imm_offset;       /* 0: no immediate data */
+	size_t stride, replies_at; /* in the connection's pool: receives, then replies */
+	uint64_t moved;
+	bool known; /* the pool is registered */
+	unsigned buffers_known;
+	/* the target's loop admits it */
+	bool asking, refused;
+	struct loop_msg hop;
+	/* on the target's loop */
+	struct srp_tgt_chan *next, **link; /* of the target */
+	struct target_fence fence;
+};
+
+struct srp_target {
+	struct target base; /* first */
+	struct srp_target_options opt;
+	struct scsi_target *scsi;
+	struct srp_tgt_chan *chans; /* those admitted */
+};
+
+static inline struct srp_target *srp_tgt_of(const struct srp_tgt_chan *chan)
+{
+	return (struct srp_target *)chan->base.target;
+}
+
+/* tgt.c: admits the channel on the target's loop; srp_tgt_admitted() follows on the channel's. */
+void srp_tgt_admit(struct srp_tgt_chan *);
+/* tgt_chan.c */
+extern const struct target_carrier srp_tgt_carrier;
+void srp_tgt_admitted(struct loop_msg *);
+uint32_t srp_tgt_decode(struct target_cmd *);

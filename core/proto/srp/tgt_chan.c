@@ -1,0 +1,631 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A channel of the target (SRP r16a over RDMA/CM, immediate data of SRP-2): messages come in
+ * receives of their own, data is moved by xfer, responses are chained behind it. A receive is
+ * posted again before the response to its message leaves; each response gives back the one that its
+ * message took of the request limit. */
+#include "tgt.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE  4096u
+#define READS 16 /* of the initiator's memory at once, of one channel */
+
+enum { TASK_DONE = 0, FIELDS_INVALID = 2, TASK_UNSUPPORTED = 4, TASK_FAILED = 5 };
+
+static struct srp_tgt_chan *chan_of(const struct target_conn *conn)
+{
+	return (struct srp_tgt_chan *)(uintptr_t)conn;
+}
+
+static struct srp_tgt_cmd *cmd_of(const struct target_cmd *cmd)
+{
+	return (struct srp_tgt_cmd *)(uintptr_t)cmd;
+}
+
+static void broken(struct srp_tgt_chan *chan, const char *text)
+{
+	if (!target_conn_gone(&chan->base))
+		target_conn_fail(&chan->base, DIAG_PROTOCOL, EPROTO, text);
+}
+
+static uint8_t *reply_at(const struct srp_tgt_chan *chan, unsigned index)
+{
+	return chan->base.pool->base + chan->replies_at + (size_t)index * SRP_TGT_REPLY;
+}
+
+static struct ep_op send_of(const struct srp_tgt_chan *chan, uint8_t *p, uint32_t len)
+{
+	return (struct ep_op){ .nsge = 1,
+		.flags = chan->ep->caps.inline_max >= len ? EP_INLINE : 0,
+		.sge = { { p, len, chan->lkey } } };
+}
+
+/* --- data */
+
+static void too_short(struct target_cmd *cmd)
+{
+	broken(chan_of(cmd->conn), "descriptors shorter than the command's data");
+}
+
+static void pull(struct target_cmd *base, uint32_t len)
+{
+	struct srp_tgt_cmd *cmd = cmd_of(base);
+	struct buf buf = { base->p, len, base->pool };
+
+	if (!xfer_pull(&chan_of(base->conn)->port, &cmd->xfer, &buf, cmd->seg, cmd->segs, base->at,
+		    len))
+		too_short(base);
+}
+
+static void forget(struct target_cmd *base)
+{
+	struct srp_tgt_cmd *cmd = cmd_of(base);
+
+	if (cmd->rx)
+		ring_back(&chan_of(base->conn)->ring, cmd->rx);
+	cmd->rx = NULL;
+}
+
+static struct ep_op *make_reply(struct target_cmd *base)
+{
+	struct srp_tgt_chan *chan = chan_of(base->conn);
+	struct srp_tgt_cmd *cmd = cmd_of(base);
+	const struct scsi_cmd *scsi = &cmd->scsi;
+	uint8_t *p = reply_at(chan, target_cmd_index(base));
+	struct srp_rsp *rsp = (void *)p;
+
+	*rsp = (struct srp_rsp){
+		.opcode = SRP_RSP, .delta = put_be32(1), .tag = cmd->tag, .status = scsi->status
+	};
+	if (scsi->residual && scsi->want_out) {
+		rsp->flags |= scsi->over ? SRP_RSP_OUT_OVER : SRP_RSP_OUT_UNDER;
+		rsp->out_residual = put_be32(scsi->residual);
+	} else if (scsi->residual) {
+		rsp->flags |= scsi->over ? SRP_RSP_IN_OVER : SRP_RSP_IN_UNDER;
+		rsp->in_residual = put_be32(scsi->residual);
+	}
+	if (scsi->sense_len) {
+		rsp->flags |= SRP_RSP_SENSE;
+		rsp->sense_len = put_be32(scsi->sense_len);
+		memcpy(rsp + 1, scsi->sense, scsi->sense_len);
+	}
+	cmd->reply = send_of(chan, p, (uint32_t)sizeof(*rsp) + scsi->sense_len);
+	forget(base);
+	return &cmd->reply;
+}
+
+static void push(struct target_cmd *base, uint32_t len, bool last)
+{
+	struct srp_tgt_cmd *cmd = cmd_of(base);
+	struct ep_op *behind = last ? make_reply(base) : NULL;
+	struct buf buf = { base->p, len, base->pool };
+
+	if (!xfer_push(&chan_of(base->conn)->port, &cmd->xfer, &buf, cmd->seg, cmd->segs, base->at,
+		    len, behind))
+		too_short(base);
+}
+
+static void reply(struct target_cmd *base)
+{
+	ring_add(&chan_of(base->conn)->ring, make_reply(base));
+}
+
+static void moved(struct xfer *x)
+{
+	struct target_cmd *cmd = &container_of(x, struct srp_tgt_cmd, xfer)->scsi.base;
+
+	chan_of(cmd->conn)->moved += cmd->piece;
+	if (cmd->state == TARGET_CMD_PULL)
+		target_cmd_pulled(cmd, SCSI_GOOD);
+	else if (cmd->state == TARGET_CMD_PUSH)
+		target_cmd_pushed(cmd);
+}
+
+/* --- commands */
+
+static struct xfer_seg seg_of(const struct srp_direct *desc)
+{
+	return (struct xfer_seg){ get_be64(desc->va), get_be32(desc->key), get_be32(desc->len) };
+}
+
+/* The descriptor list has to come along: it is not fetched from the initiator's memory. */
+static bool take_list(struct srp_tgt_cmd *cmd, struct rd *in, unsigned count)
+{
+	const struct srp_direct *table = rd_take(in, sizeof(*table)), *list;
+	const be32 *len = rd_take(in, sizeof(*len));
+	uint64_t sum = 0;
+
+	if (in->bad || get_be32(table->len) != count * sizeof(*table) || count > SRP_TGT_SEGS)
+		return false;
+	list = rd_take(in, count * sizeof(*list));
+	if (!list)
+		return false;
+	for (unsigned i = 0; i < count; i++) {
+		cmd->seg[i] = seg_of(&list[i]);
+		sum += cmd->seg[i].len;
+	}
+	cmd->segs = count;
+	cmd->room = get_be32(*len);
+	return cmd->room <= sum;
+}
+
+/* Immediate data begins at the offset of the login. */
+static bool take_inside(const struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd, struct rd *in)
+{
+	const be32 *len = rd_take(in, sizeof(*len));
+
+	if (!len || !chan->imm_offset || in->p > cmd->rx->p + chan->imm_offset ||
+		chan->imm_offset > cmd->rx->len || get_be32(*len) > cmd->rx->len - chan->imm_offset)
+		return false;
+	cmd->inside = cmd->rx->p + chan->imm_offset;
+	cmd->room = get_be32(*len);
+	return true;
+}
+
+/* Where the initiator has data or wants it; false: that makes no sense. */
+static bool take_data(const struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
+{
+	const struct srp_cmd *iu = (const void *)cmd->rx->p;
+	uint8_t out = iu->format >> 4, in_ = iu->format & 0xf, format = out ? out : in_;
+	struct rd in = rd_init(iu + 1, cmd->rx->len - sizeof(*iu));
+	const struct srp_direct *desc;
+
+	cmd->inside = NULL;
+	cmd->room = cmd->segs = 0;
+	rd_take(&in, iu->add_cdb & ~3u);
+	if (in.bad || (out && in_))
+		return false;
+	switch (format) {
+	case SRP_NO_DATA:
+		return true;
+	case SRP_DIRECT:
+		desc = rd_take(&in, sizeof(*desc));
+		if (!desc)
+			return false;
+		cmd->seg[0] = seg_of(desc);
+		cmd->segs = 1;
+		cmd->room = cmd->seg[0].len;
+		return true;
+	case SRP_INDIRECT:
+		return take_list(cmd, &in, out ? iu->out_descs : iu->in_descs);
+	case SRP_IMM:
+		return out && take_inside(chan, cmd, &in);
+	default:
+		return false;
+	}
+}
+
+static bool take_command(struct srp_tgt_chan *chan, struct ep_rx *rx)
+{
+	const struct srp_cmd *iu = (const void *)rx->p;
+	struct target_cmd *base = target_cmd_take(&chan->base);
+	struct srp_tgt_cmd *cmd = (struct srp_tgt_cmd *)base;
+	struct scsi_cmd *scsi = &cmd->scsi;
+	uint32_t extra = iu->add_cdb & ~3u;
+
+	if (!base)
+		return false;
+	cmd->rx = rx;
+	cmd->tag = iu->tag;
+	cmd->xfer.moved = moved;
+	if (!take_data(chan, cmd)) {
+		broken(chan, "command with invalid data descriptors");
+		return true;
+	}
+	scsi->nexus = chan->nexus;
+	memcpy(scsi->lun, iu->lun, sizeof(scsi->lun));
+	memset(scsi->cdb, 0, sizeof(scsi->cdb));
+	if (extra > sizeof(scsi->cdb) - sizeof(iu->cdb))
+		extra = sizeof(scsi->cdb) - sizeof(iu->cdb);
+	memcpy(scsi->cdb, iu->cdb, sizeof(iu->cdb));
+	memcpy(scsi->cdb + sizeof(iu->cdb), iu + 1, extra);
+	scsi->cdb_len = (uint8_t)(sizeof(iu->cdb) + extra);
+	scsi->attr = (iu->attr & 7) == 1   ? SCSI_HEAD
+		     : (iu->attr & 7) == 2 ? SCSI_ORDERED
+		     : (iu->attr & 7) == 4 ? SCSI_ACA
+					   : SCSI_SIMPLE;
+	scsi->tag = get_be64(iu->tag);
+	scsi->want_out = iu->format >> 4 ? cmd->room : 0;
+	scsi->want_in = iu->format & 0xf ? cmd->room : 0;
+	scsi_run(scsi);
+	return true;
+}
+
+/* More data than a receive holds never comes along, so a command's is all there or not at all. */
+uint32_t srp_tgt_decode(struct target_cmd *base)
+{
+	struct srp_tgt_cmd *cmd = cmd_of(base);
+	uint32_t status = scsi_decode(base);
+
+	if (!status && base->data_len && base->flags & TARGET_OUT && cmd->inside) {
+		base->inside = true;
+		base->p = cmd->inside;
+		base->pool = base->conn->pool;
+	}
+	return status;
+}
+
+/* --- task management */
+
+static void send_task(struct srp_tgt_task *task, uint8_t code)
+{
+	struct srp_tgt_chan *chan = task->chan;
+	uint8_t *p = reply_at(chan, chan->base.slots + (unsigned)(task - chan->task));
+	struct srp_rsp *rsp = (void *)p;
+
+	*rsp = (struct srp_rsp){ .opcode = SRP_RSP,
+		.delta = put_be32(1),
+		.tag = task->tag,
+		.flags = SRP_RSP_DATA,
+		.data_len = put_be32(4) };
+	memcpy(rsp + 1, (uint8_t[]){ 0, 0, 0, code }, 4);
+	task->reply = send_of(chan, p, sizeof(*rsp) + 4);
+	ring_add(&chan->ring, &task->reply);
+	target_conn_wake(&chan->base);
+}
+
+static void task_done(struct scsi_tmf *tmf)
+{
+	static const uint8_t codes[] = { [SCSI_TMF_DONE] = TASK_DONE,
+		[SCSI_TMF_NO_TASK] = TASK_FAILED,
+		[SCSI_TMF_NO_LUN] = TASK_FAILED,
+		[SCSI_TMF_UNSUPPORTED] = TASK_UNSUPPORTED };
+
+	if (!target_conn_gone(&((struct srp_tgt_task *)tmf)->chan->base))
+		send_task((struct srp_tgt_task *)tmf, codes[tmf->answer]);
+}
+
+static int function_of(uint8_t code)
+{
+	switch (code) {
+	case SRP_TSK_ABORT_TASK:
+		return SCSI_ABORT_TASK;
+	case SRP_TSK_ABORT_TASK_SET:
+		return SCSI_ABORT_TASK_SET;
+	case SRP_TSK_CLEAR_TASK_SET:
+		return SCSI_CLEAR_TASK_SET;
+	case SRP_TSK_LUN_RESET:
+		return SCSI_LUN_RESET;
+	case SRP_TSK_CLEAR_ACA:
+		return SCSI_CLEAR_ACA;
+	default:
+		return -1;
+	}
+}
+
+static void take_task(struct srp_tgt_chan *chan, struct ep_rx *rx)
+{
+	const struct srp_tsk_mgmt *iu = (const void *)rx->p;
+	struct srp_tgt_task *task = chan->task;
+	int function;
+
+	if (rx->len < sizeof(*iu)) {
+		broken(chan, "task management request is too short");
+		return;
+	}
+	while (task->busy)
+		if (++task == chan->task + SRP_TGT_TASKS) {
+			broken(chan, "too many task management requests at once");
+			return;
+		}
+	function = function_of(iu->function);
+	*task = (struct srp_tgt_task){ .tmf = { .function = (uint8_t)function,
+					       .tag = get_be64(iu->task_tag),
+					       .done = task_done },
+		.chan = chan,
+		.tag = iu->tag,
+		.busy = true };
+	memcpy(task->tmf.lun, iu->lun, sizeof(iu->lun));
+	ring_back(&chan->ring, rx);
+	if (function < 0)
+		send_task(task, TASK_UNSUPPORTED);
+	else
+		scsi_tmf(chan->nexus, &task->tmf);
+}
+
+/* --- messages */
+
+/* False: it has to wait for a command's place. */
+static bool take(struct srp_tgt_chan *chan, struct ep_rx *rx)
+{
+	switch (rx->p[0]) {
+	case SRP_CMD:
+		if (rx->len >= sizeof(struct srp_cmd))
+			return take_command(chan, rx);
+		broken(chan, "command is shorter than 48 bytes");
+		return true;
+	case SRP_TSK_MGMT:
+		take_task(chan, rx);
+		return true;
+	case SRP_I_LOGOUT:
+		ring_back(&chan->ring, rx);
+		target_conn_finish(&chan->base);
+		return true;
+	default:
+		broken(chan, "message of a type that no initiator sends");
+		return true;
+	}
+}
+
+static void received(struct ep *ep, struct ep_rx *rx)
+{
+	struct srp_tgt_chan *chan = ep->user;
+
+	if (target_conn_gone(&chan->base))
+		return;
+	if (!rx->len || rx->invalidated) {
+		broken(chan,
+			rx->len ? "a key was invalidated that was not offered" : "empty message");
+		return;
+	}
+	if (chan->base.state == TARGET_LIVE && !chan->backlog && take(chan, rx))
+		return;
+	rx->next = NULL;
+	*chan->backlog_end = rx;
+	chan->backlog_end = &rx->next;
+}
+
+static void resume(struct target_conn *conn)
+{
+	struct srp_tgt_chan *chan = chan_of(conn);
+
+	while (chan->backlog && conn->state == TARGET_LIVE && target_conn_may_take(conn)) {
+		struct ep_rx *rx = chan->backlog;
+
+		chan->backlog = rx->next;
+		if (!chan->backlog)
+			chan->backlog_end = &chan->backlog;
+		take(chan, rx);
+	}
+}
+
+static struct srp_tgt_task *task_of(struct srp_tgt_chan *chan, const struct ep_op *op)
+{
+	for (unsigned i = 0; i < SRP_TGT_TASKS; i++)
+		if (op == &chan->task[i].reply)
+			return &chan->task[i];
+	return NULL;
+}
+
+static void sent(struct ep *ep, struct ep_op *op)
+{
+	struct srp_tgt_chan *chan = ep->user;
+	struct srp_tgt_task *task;
+
+	if (xfer_sent(&chan->port, op))
+		return;
+	task = task_of(chan, op);
+	if (task)
+		task->busy = false;
+	else
+		target_cmd_over(&container_of(op, struct srp_tgt_cmd, reply)->scsi.base);
+}
+
+static void flush(struct target_conn *conn)
+{
+	ring_flush(&chan_of(conn)->ring);
+}
+
+static void idle(struct ep *ep)
+{
+	struct srp_tgt_chan *chan = ep->user;
+
+	if (!target_conn_gone(&chan->base))
+		flush(&chan->base);
+}
+
+/* --- the channel */
+
+static void forget_pools(struct srp_tgt_chan *chan)
+{
+	if (chan->known)
+		chan->ep->ops->unreg(chan->ep, chan->base.pool);
+	chan->known = false;
+	while (chan->buffers_known)
+		chan->ep->ops->unreg(
+			chan->ep, target_conn_pool(&chan->base, --chan->buffers_known));
+}
+
+static int register_all(struct srp_tgt_chan *chan, struct ep *ep)
+{
+	struct pool *pool;
+	int err = ep->ops->reg(ep, chan->base.pool, EP_READ_SINK, &ep->why);
+
+	chan->known = !err;
+	while (!err && (pool = target_conn_pool(&chan->base, chan->buffers_known))) {
+		err = ep->ops->reg(ep, pool, EP_READ_SINK, &ep->why);
+		chan->buffers_known += !err;
+	}
+	if (err)
+		forget_pools(chan);
+	return err;
+}
+
+/* The device is known: as many commands as it has room for. */
+static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
+{
+	struct srp_tgt_chan *chan = ep->user;
+	struct target_conn *conn = &chan->base;
+	unsigned slots = SRP_TGT_DEPTH;
+	struct srp_login_rsp rsp = { .opcode = SRP_LOGIN_RSP,
+		.tag = chan->login.tag,
+		.it_iu_len = put_be32(chan->iu_len),
+		.ti_iu_len = put_be32(SRP_TGT_REPLY),
+		.formats = put_be16(SRP_FORMAT_DIRECT | SRP_FORMAT_INDIRECT) };
+	int err;
+
+	chan->ep = ep;
+	if ((ep->caps.send - SRP_TGT_TASKS) / 2 < slots)
+		slots = ep->caps.send < 2 * SRP_TGT_TASKS ? 0 : (ep->caps.send - SRP_TGT_TASKS) / 2;
+	if (ep->caps.recv < slots)
+		slots = ep->caps.recv;
+	if (!slots || !ep->caps.ord || !ep->caps.read_sge)
+		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
+			"the RDMA device supports only %u receives, %u requests and %u reads per "
+			"connection",
+			ep->caps.recv, ep->caps.send, ep->caps.ord);
+	err = target_conn_room(conn, slots, &ep->why);
+	if (!err)
+		err = xfer_port_init(&chan->port, &chan->ring, slots, &ep->why);
+	if (!err)
+		err = register_all(chan, ep);
+	if (err)
+		return err;
+	chan->lkey = conn->pool->key[ep->dom].lkey;
+	ring_start(&chan->ring, ep, conn->pool, conn->pool->base + PAGE - chan->imm_offset,
+		chan->stride, chan->iu_len, slots);
+	rsp.delta = put_be32(slots);
+	rsp.flags = chan->imm_offset ? SRP_IMMEDIATE : 0;
+	if (chan->login.flags & SRP_MULTI_CHANNEL)
+		rsp.flags |= SRP_CHANNELS_STAY;
+	memcpy(priv, &rsp, sizeof(rsp));
+	return sizeof(rsp);
+}
+
+static void up(struct ep *ep)
+{
+	struct srp_tgt_chan *chan = ep->user;
+
+	loop_trace(ep->loop, "%s: %s", chan->base.name, ep->way);
+	if (chan->base.state == TARGET_OPENING)
+		srp_tgt_admit(chan);
+}
+
+void srp_tgt_admitted(struct loop_msg *hop)
+{
+	struct srp_tgt_chan *chan = container_of(hop, struct srp_tgt_chan, hop);
+	struct target_conn *conn = &chan->base;
+	struct diag why = { 0 };
+	int err = 0;
+
+	chan->asking = false;
+	target_conn_wake(conn);
+	if (conn->state != TARGET_OPENING)
+		return;
+	if (chan->refused) {
+		target_conn_fail(conn, DIAG_BUSY, EBUSY, "too many channels of this initiator");
+		return;
+	}
+	for (unsigned i = 0; !err && i < srp_tgt_of(chan)->opt.disks; i++)
+		err = target_conn_map(conn, i, &why);
+	if (err)
+		target_conn_fail(conn, why.code, why.err, why.text);
+	else
+		target_conn_live(conn, conn->slots);
+}
+
+static void down(struct ep *ep)
+{
+	struct srp_tgt_chan *chan = ep->user;
+
+	if (!chan->base.why.err)
+		chan->base.why = ep->why;
+	target_conn_down(&chan->base);
+}
+
+static const struct ep_events events = { requested, up, received, sent, idle, down };
+
+static void chan_free(struct target_conn *conn)
+{
+	struct srp_tgt_chan *chan = chan_of(conn);
+
+	forget_pools(chan);
+	if (chan->ep)
+		chan->ep->ops->free(chan->ep);
+	pool_free(conn->pool);
+	ring_fini(&chan->ring);
+	xfer_port_fini(&chan->port);
+	scsi_nexus_free(chan->nexus);
+}
+
+static int make_nexus(struct srp_tgt_chan *chan, struct diag *diag)
+{
+	struct scsi_nexus_conf conf = {
+		.target = srp_tgt_of(chan)->scsi, .conn = &chan->base, .id_len = 24
+	};
+
+	conf.id[0] = SCSI_SRP;
+	memcpy(conf.id + 8, chan->login.initiator, sizeof(chan->login.initiator));
+	return scsi_nexus_new(&chan->nexus, &conf, diag);
+}
+
+/* Immediate data ends up where a page begins, so that it is aligned for the disk. */
+static int chan_open(struct target_conn *conn, struct diag *diag)
+{
+	struct srp_tgt_chan *chan = chan_of(conn);
+	uint32_t offset = get_be16(chan->login.imm_offset);
+	struct ep_caps want = { .send = 2 * SRP_TGT_DEPTH + SRP_TGT_TASKS,
+		.recv = SRP_TGT_DEPTH,
+		.sge = 1,
+		.inline_max = SRP_TGT_REPLY,
+		.read_sge = 1,
+		.ord = READS };
+	int err;
+
+	if (chan->login.flags & SRP_IMMEDIATE && offset >= sizeof(struct srp_cmd) + sizeof(be32) &&
+		offset <= PAGE)
+		chan->imm_offset = offset;
+	chan->iu_len = get_be32(chan->login.it_iu_len);
+	chan->stride = (2 * PAGE - 1 - chan->imm_offset + chan->iu_len) / PAGE * PAGE;
+	chan->replies_at = chan->stride * SRP_TGT_DEPTH;
+	chan->backlog_end = &chan->backlog;
+	err = ring_init(&chan->ring, SRP_TGT_DEPTH, diag);
+	if (!err)
+		err = pool_new(&conn->pool,
+			(uint32_t)(chan->replies_at +
+				   (SRP_TGT_DEPTH + SRP_TGT_TASKS) * SRP_TGT_REPLY),
+			1, diag);
+	if (!err)
+		err = make_nexus(chan, diag);
+	if (err)
+		ep_reject(chan->incoming, NULL, 0);
+	else
+		err = ep_accept(&chan->ep, conn->loop, chan->incoming, &want, &events, chan, diag);
+	if (err) {
+		chan_free(conn);
+		conn->pool = NULL;
+	}
+	return err;
+}
+
+static uint64_t bytes_moved(struct target_conn *conn)
+{
+	const struct srp_tgt_chan *chan = chan_of(conn);
+	const struct ep_ops *ops = chan->ep->ops;
+
+	return ops->moved ? ops->moved(chan->ep) : chan->moved;
+}
+
+static bool hung_up(struct target_conn *conn)
+{
+	const struct srp_tgt_chan *chan = chan_of(conn);
+	const struct ep_ops *ops = chan->ep->ops;
+
+	return ops->hung_up && ops->hung_up(chan->ep);
+}
+
+static void chan_close(struct target_conn *conn)
+{
+	chan_of(conn)->ep->ops->close(chan_of(conn)->ep);
+}
+
+static void chan_reset(struct target_conn *conn)
+{
+	chan_of(conn)->ep->ops->reset(chan_of(conn)->ep);
+}
+
+const struct target_carrier srp_tgt_carrier = { .name = "rdma",
+	.cmd_size = sizeof(struct srp_tgt_cmd),
+	.open = chan_open,
+	.pull = pull,
+	.push = push,
+	.reply = reply,
+	.forget = forget,
+	.flush = flush,
+	.resume = resume,
+	.moved = bytes_moved,
+	.hung_up = hung_up,
+	.close = chan_close,
+	.reset = chan_reset,
+	.free = chan_free };
