@@ -144,9 +144,13 @@ static int serve_main(struct call *call)
 	if (!opts->nvmf && !opts->iscsi && !opts->srp)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no protocol given: expected --nvmf, --iscsi or --srp");
-	if (!opts->iscsi && (opts->want.iqn.count || opts->want.user[0] || opts->secret_file[0]))
+	if (!opts->nvmf && (opts->want.nqn.count || opts->want.allow_host.count))
+		return diag_set(
+			call->diag, DIAG_USAGE, EINVAL, "--nqn and --allow-host need --nvmf");
+	if (!opts->iscsi && (opts->want.iqn.count || opts->want.user[0] || opts->secret_file[0] ||
+				    opts->want.user[1] || opts->secret_file[1]))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"--iqn, --user and --secret-file need --iscsi");
+			"--iqn, and users and secrets of CHAP, need --iscsi");
 	if (!opts->iscsi && !opts->srp && opts->want.allow_initiator.count)
 		return diag_set(
 			call->diag, DIAG_USAGE, EINVAL, "--allow-initiator needs --iscsi or --srp");

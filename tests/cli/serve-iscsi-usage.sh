@@ -8,6 +8,8 @@ umask 077
 echo secretsecret >secret
 error 2 usage '' 'protocol' ours serve ram:1M --tcp :0
 error 2 usage '' 'iscsi' ours serve ram:1M --nvmf --tcp 127.0.0.1:0 --iqn iqn.2024-01.lab:d
+error 2 usage '' 'allow-host' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --allow-host nqn.2024-01.lab:h
+error 2 usage '' 'iscsi' ours serve ram:1M --nvmf --tcp 127.0.0.1:0 --target-user joe
 error 2 usage '' 'iqn' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --iqn disk
 error 2 usage '' 'iqn disks' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --iqn iqn.a --iqn iqn.b
 error 2 usage '' 'allow-initiator' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --allow-initiator me

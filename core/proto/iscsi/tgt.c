@@ -48,13 +48,27 @@ static const struct target_proto proto = { .name = "iscsi",
 
 /* ---- Logins, on the target's loop. */
 
+#define REPLACED "its initiator has logged in again"
+
+static bool same_port(const struct iscsi_tgt_conn *conn, const struct iscsi_tgt_conn *other)
+{
+	return other->node == conn->node && !strcmp(other->initiator, conn->initiator) &&
+	       !memcmp(other->isid, conn->isid, sizeof(conn->isid));
+}
+
+/* On the loop of the other session, which ends here if it is replaced: nothing of it starts after
+ * the new login has succeeded. */
 static bool same_initiator(const struct target_fence *fence, const struct target_conn *base)
 {
-	const struct iscsi_tgt_conn *conn = container_of(fence, struct iscsi_tgt_conn, fence),
-				    *other = (const struct iscsi_tgt_conn *)base;
+	const struct iscsi_tgt_conn *conn = container_of(fence, struct iscsi_tgt_conn, fence);
+	struct iscsi_tgt_conn *other = (struct iscsi_tgt_conn *)(uintptr_t)base;
 
-	return other != conn && other->full && other->node == conn->node &&
-	       !strcmp(other->initiator, conn->initiator);
+	if (other == conn || !other->full || other->node != conn->node ||
+		strcmp(other->initiator, conn->initiator) != 0)
+		return false;
+	if (same_port(conn, other) && !target_conn_gone(&other->base))
+		target_conn_fail(&other->base, DIAG_CLOSED, ECONNABORTED, REPLACED);
+	return true;
 }
 
 static void judged(struct iscsi_tgt_conn *conn, uint16_t status)
@@ -64,17 +78,15 @@ static void judged(struct iscsi_tgt_conn *conn, uint16_t status)
 	loop_post(conn->base.loop, &conn->hop);
 }
 
-/* RFC 7143, 6.3.5: a session that the same initiator port begins again ends the one before. */
+/* RFC 7143, 6.3.5: a session that the same initiator port begins again ends the ones before, which
+ * are behind it in the list. */
 static void fenced(struct target_fence *fence)
 {
 	struct iscsi_tgt_conn *conn = container_of(fence, struct iscsi_tgt_conn, fence);
 
-	for (struct iscsi_tgt_conn *other = iscsi_tgt_of(conn)->sessions; other;
-		other = other->next)
-		if (other != conn && other->node == conn->node &&
-			!strcmp(other->initiator, conn->initiator) &&
-			!memcmp(other->isid, conn->isid, sizeof(conn->isid)))
-			target_conn_kill(&other->base, "its initiator has logged in again");
+	for (struct iscsi_tgt_conn *other = conn->next; other; other = other->next)
+		if (same_port(conn, other))
+			target_conn_kill(&other->base, REPLACED);
 	judged(conn, 0);
 }
 

@@ -14,7 +14,8 @@
 #define ISCSI_TGT_DEPTH       64 /* commands of a session, as MaxCmdSN allows them */
 #define ISCSI_TGT_IMMEDIATE   8  /* more of them that are immediate */
 #define ISCSI_TGT_TASKS       4  /* task management functions of a session */
-/* Of a write, that comes in the command's PDU: each command has memory for it. */
+/* FirstBurstLength that is wanted: most that comes along with a command. Each has memory for
+ * whatever holds, which is 64 KiB for an initiator that does not negotiate it. */
 #define ISCSI_TGT_FIRST_BURST 8192u
 #define ISCSI_TGT_RECV        262144u
 #define ISCSI_TGT_MAX_BURST   (16u << 20)
@@ -52,6 +53,7 @@ struct iscsi_tgt_cmd {
 	uint16_t round;             /* of this slot, part of its transfer tags */
 	bool last, with_status;     /* the piece is the last; the status is in its Data-In */
 	bool asking, abandoned;     /* the R2T has not left yet; taken back, but not over */
+	bool immediate;
 	struct iscsi_tgt_pdu data, rsp;
 	uint8_t sense[2 + SCSI_SENSE];
 };
@@ -84,6 +86,7 @@ struct iscsi_tgt_conn {
 	bool header_digest, data_digest, immediate, full; /* full: in full feature phase */
 	uint32_t max_send, max_burst, first_burst;        /* max_send: data of one PDU */
 	uint32_t exp_cmdsn, statsn;
+	unsigned leaving; /* commands whose response is on its way */
 	/* the PDU that arrives */
 	struct iscsi_bhs bhs;
 	uint32_t len, crc;

@@ -59,23 +59,25 @@ static void send_pdu(struct iscsi_tgt_conn *conn, struct iscsi_tgt_pdu *pdu, voi
 	stream_send(conn->stream, &pdu->out);
 }
 
-/* `ending`: a command whose slot is free once this has left. */
-static be32 max_cmdsn(const struct iscsi_tgt_conn *conn, bool ending)
+/* Slots of commands whose responses are on their way count as free: the initiator reads this
+ * behind them. */
+static be32 max_cmdsn(const struct iscsi_tgt_conn *conn)
 {
-	unsigned used = conn->base.used - ending;
+	unsigned used = conn->base.used - conn->leaving;
 
 	used = used < ISCSI_TGT_DEPTH ? used : ISCSI_TGT_DEPTH;
 	return put_be32(conn->exp_cmdsn + (ISCSI_TGT_DEPTH - used) - 1);
 }
 
-/* The numbers that all responses have at the same place. */
+/* The numbers that all responses have at the same place. ending: this one ends a command. */
 static void number(struct iscsi_tgt_conn *conn, void *bhs, bool counts, bool ending)
 {
 	struct iscsi_scsi_rsp *rsp = bhs;
 
+	conn->leaving += ending;
 	rsp->statsn = put_be32(counts ? conn->statsn++ : conn->statsn);
 	rsp->exp_cmdsn = put_be32(conn->exp_cmdsn);
-	rsp->max_cmdsn = max_cmdsn(conn, ending);
+	rsp->max_cmdsn = max_cmdsn(conn);
 }
 
 static struct iscsi_tgt_answer *free_answer(struct iscsi_tgt_conn *conn)
@@ -305,6 +307,19 @@ static uint8_t attribute(uint8_t flags)
 	}
 }
 
+/* Those have slots that MaxCmdSN promises to no other command. */
+static unsigned immediates(const struct iscsi_tgt_conn *conn)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < conn->base.slots; i++) {
+		struct target_cmd *base = target_cmd_at(&conn->base, i);
+
+		count += base->state != TARGET_CMD_FREE && cmd_of(base)->immediate;
+	}
+	return count;
+}
+
 static bool take_command(struct iscsi_tgt_conn *conn, uint8_t **to)
 {
 	const struct iscsi_scsi_cmd *pdu = (const void *)&conn->bhs;
@@ -324,17 +339,18 @@ static bool take_command(struct iscsi_tgt_conn *conn, uint8_t **to)
 		return false;
 	if (!is_next(conn))
 		return true;
-	base = target_cmd_take(&conn->base);
-	if (!base && pdu->opcode & ISCSI_IMMEDIATE) {
+	if (pdu->opcode & ISCSI_IMMEDIATE && immediates(conn) >= ISCSI_TGT_IMMEDIATE) {
 		reject(conn, ISCSI_REJECT_TOO_MANY);
 		return true;
 	}
+	base = target_cmd_take(&conn->base);
 	if (!base) {
 		broken(conn, "more commands than MaxCmdSN allows");
 		return false;
 	}
 	cmd = cmd_of(base);
 	cmd->itt = get_be32(pdu->itt);
+	cmd->immediate = pdu->opcode & ISCSI_IMMEDIATE;
 	cmd->inside = conn->len;
 	cmd->burst = cmd->in_datasn = 0;
 	cmd->asking = cmd->abandoned = cmd->with_status = false;
@@ -608,11 +624,13 @@ static int go_live(struct iscsi_tgt_conn *conn, struct diag *diag)
 	conn->exp_cmdsn = get_be32(conn->login->first.cmdsn);
 	conn->statsn = conn->login->statsn;
 	conn->login->rsp.tsih = put_be16(conn->node ? conn->tsih : 1);
-	conn->login->rsp.max_cmdsn = max_cmdsn(conn, false);
+	conn->login->rsp.max_cmdsn = max_cmdsn(conn);
 	if (conn->node) {
 		conf.target = conn->node->scsi;
 		port_id(conn, &conf);
-		err = scsi_nexus_new(&conn->nexus, &conf, diag);
+		err = pool_new(&conn->base.pool, conn->first_burst, conn->base.slots, diag);
+		if (!err)
+			err = scsi_nexus_new(&conn->nexus, &conf, diag);
 	}
 	if (err)
 		return err;
@@ -848,6 +866,7 @@ static void answered(struct iscsi_tgt_conn *conn, struct iscsi_tgt_answer *answe
 static void cmd_sent(struct iscsi_tgt_conn *conn, struct iscsi_tgt_cmd *cmd, struct stream_out *out)
 {
 	if (out == &cmd->rsp.out) {
+		conn->leaving--;
 		target_cmd_over(&cmd->scsi.base);
 	} else if (cmd->asking) {
 		cmd->asking = false;
@@ -856,6 +875,7 @@ static void cmd_sent(struct iscsi_tgt_conn *conn, struct iscsi_tgt_cmd *cmd, str
 	} else if (cmd->out < cmd->want) {
 		send_data(conn, cmd);
 	} else if (cmd->with_status) {
+		conn->leaving--;
 		target_cmd_over(&cmd->scsi.base);
 	} else if (!cmd->last) {
 		target_cmd_pushed(&cmd->scsi.base);
@@ -905,6 +925,9 @@ static void tcp_free(struct target_conn *base)
 	if (conn->stream)
 		stream_free(conn->stream);
 	pool_free(base->pool);
+	explicit_bzero(conn->stage, sizeof(conn->stage)); /* proofs of CHAP */
+	explicit_bzero(conn->text, sizeof(conn->text));
+	explicit_bzero(conn->answer, sizeof(conn->answer));
 }
 
 static int tcp_open(struct target_conn *base, struct diag *diag)
@@ -921,8 +944,6 @@ static int tcp_open(struct target_conn *base, struct diag *diag)
 	err = begin_login(conn, diag);
 	if (!err)
 		err = target_conn_room(base, slots, diag);
-	if (!err)
-		err = pool_new(&base->pool, ISCSI_TGT_FIRST_BURST, slots, diag);
 	if (err)
 		close(fd);
 	else
@@ -931,8 +952,6 @@ static int tcp_open(struct target_conn *base, struct diag *diag)
 	if (err) {
 		conn->stream = NULL;
 		end_login(conn);
-		pool_free(base->pool);
-		base->pool = NULL;
 	}
 	return err;
 }

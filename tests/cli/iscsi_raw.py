@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# iscsi_raw.py PORT TARGET IMAGE: an iSCSI initiator that writes PDUs as it likes (RFC 7143), for what libiscsi and the kernel never send.
+import socket, struct, sys, threading
+
+port, target, image = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+IMMEDIATE, SCSI, REJECT, R2T = 0x40, 0x01, 0x3F, 0x31
+
+
+class Session:
+    def __init__(self, name="iqn.2024-01.lab:raw", isid=1, keys=()):
+        self.sock = socket.create_connection(("127.0.0.1", port))
+        self.sock.settimeout(20)
+        self.cmdsn, self.buf = 1, b""
+        text = b"".join(k.encode() + b"\0" for k in (f"InitiatorName={name}", f"TargetName={target}", "SessionType=Normal", *keys))
+        # from the security stage straight to the full feature phase: whatever is not negotiated has its default
+        bhs = struct.pack(">BBHI", IMMEDIATE | 0x03, 0x83, 0, len(text)) + struct.pack(">BBI", 0x80, 0, isid)
+        bhs += struct.pack(">HIHHII", 0, 1, 0, 0, self.cmdsn, 0) + bytes(16)
+        self.sock.sendall(bhs + text + bytes(-len(text) & 3))
+
+    def read(self, n):
+        while len(self.buf) < n:
+            got = self.sock.recv(65536)
+            if not got:
+                raise EOFError
+            self.buf += got
+        got, self.buf = self.buf[:n], self.buf[n:]
+        return got
+
+    def pdu(self):
+        bhs = self.read(48)
+        size = int.from_bytes(bhs[5:8], "big")
+        return bhs, self.read(size + (-size & 3))[:size]
+
+    def login(self):
+        bhs, _ = self.pdu()
+        assert bhs[36] == 0, f"login status {bhs[36]:02x}{bhs[37]:02x}"
+        self.sock.sendall(self.command(bytes(6), 0xABC))  # takes the unit attention
+        self.pdu()
+        return self
+
+    def command(self, cdb, itt, expected=0, data=b"", immediate=False):
+        flags = 0x80 | (0x20 if expected else 0)
+        bhs = struct.pack(">BBHI", SCSI | (IMMEDIATE if immediate else 0), flags, 0, len(data)) + bytes(8)
+        bhs += struct.pack(">IIII", itt, expected, self.cmdsn, 0) + cdb.ljust(16, b"\0")
+        self.cmdsn += not immediate
+        return bhs + data + bytes(-len(data) & 3)
+
+
+def write10(lba, blocks):
+    return struct.pack(">BBIBHB", 0x2A, 0, lba, 0, blocks, 0)
+
+
+def window(bhs):
+    return struct.unpack(">I", bhs[32:36])[0] - struct.unpack(">I", bhs[28:32])[0] + 1
+
+
+# 64 KiB come along with a command where FirstBurstLength was not negotiated
+s = Session().login()
+s.sock.sendall(b"".join(s.command(write10(i * 128, 128), i + 1, 65536, bytes([65 + i]) * 65536) for i in range(8)))
+for _ in range(8):
+    bhs, _ = s.pdu()
+    assert bhs[0] == 0x21 and bhs[3] == 0, f"write: opcode {bhs[0]:02x} status {bhs[3]}"
+with open(image, "rb") as f:
+    for i in range(8):
+        assert f.read(65536) == bytes([65 + i]) * 65536, f"write {i} is wrong on disk"
+
+# the command window is open again once all responses are here, whatever order they were made in
+for count in (0, 1, 8):
+    s = Session(isid=10 + count).login()
+    s.sock.sendall(
+        b"".join(s.command(bytes(6), i + 1) for i in range(64))
+        + b"".join(s.command(bytes(6), 500 + i, immediate=True) for i in range(count))
+    )
+    last = [s.pdu()[0] for _ in range(64 + count)][-1]
+    assert window(last) == 64, f"{count} immediate: a window of {window(last)}"
+
+# immediate commands take no slot that MaxCmdSN has promised to others
+s = Session(isid=30).login()
+s.sock.sendall(
+    b"".join(s.command(write10(0, 8), 500 + i, 4096, immediate=True) for i in range(9))
+    + b"".join(s.command(bytes(6), i + 1) for i in range(64))
+)
+seen = [s.pdu()[0] for _ in range(9 + 64)]
+assert sum(b[0] == REJECT for b in seen) == 1 and sum(b[0] == 0x21 for b in seen) == 64, [hex(b[0]) for b in seen]
+
+# two logins of one initiator port at the same time: exactly one session stays
+for _ in range(40):
+    pair, alive = [], 0
+    starts = [threading.Thread(target=lambda: pair.append(Session(isid=40))) for _ in range(2)]
+    for t in starts:
+        t.start()
+    for t in starts:
+        t.join()
+    for s in pair:
+        try:
+            s.login()
+        except (EOFError, ConnectionError):
+            pass
+    for s in pair:
+        try:
+            s.sock.sendall(s.command(bytes(6), 7))
+            s.pdu()
+            s.sock.sendall(s.command(bytes(6), 8))
+            s.pdu()
+            alive += 1
+        except (EOFError, ConnectionError):
+            pass
+        s.sock.close()
+    assert alive == 1, f"{alive} sessions of one port"

@@ -1,0 +1,12 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# An iSCSI target under an initiator that uses what others leave: default bursts, the whole command window, immediate commands, logins that race.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+requires python3
+set -e
+
+truncate -s 16M disk
+serve disk --iscsi --tcp 127.0.0.1:0 --iqn iqn.2024-01.lab:d
+PORTAL=$(sed -nE 's#^libiscsi: +iscsi://([^/]*)/.*#\1#p' out)
+timeout 100 python3 "$HERE/iscsi_raw.py" "${PORTAL##*:}" iqn.2024-01.lab:d disk
+stop
