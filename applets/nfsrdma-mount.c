@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nfsrdma-mount: mounts NFS over RDMA; as mount.nfsrdma it is what mount(8) runs for -t nfsrdma.
  * How to mount is left to core/attach. */
-#include "applet.h"
+#include "attach_nfs.h"
 #include "kernel_identity.h"
 #include "loop.h"
-#include "nfs_mount.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,18 +18,18 @@
 
 struct mount_options {
 	struct opt_common common;
-	struct opt_list options;
-	const char *fallback, *types;
-	bool from_cmdline, force, fake, no_mtab, sloppy, read_only, read_write;
+	struct nfs_words words;
+	const char *fallback;
+	bool from_cmdline, force, fake, no_mtab;
 };
 
 #define AT(field) offsetof(struct mount_options, field)
 static const struct opt rows[] = {
-	{ "options", 'o', OPT_LIST, AT(options), "OPTIONS",
+	{ "options", 'o', OPT_LIST, AT(words.options), "OPTIONS",
 		"mount options of mount(8) and nfs(5); repeatable" },
-	{ "read-only", 'r', OPT_FLAG, AT(read_only), NULL, "mount read-only: -o ro" },
-	{ "read-write", 'w', OPT_FLAG, AT(read_write), NULL, "mount read-write: -o rw" },
-	{ "types", 't', OPT_TEXT, AT(types), "nfs|nfs4|nfsrdma",
+	{ "read-only", 'r', OPT_FLAG, AT(words.read_only), NULL, "mount read-only: -o ro" },
+	{ "read-write", 'w', OPT_FLAG, AT(words.read_write), NULL, "mount read-write: -o rw" },
+	{ "types", 't', OPT_TEXT, AT(words.types), "nfs|nfs4|nfsrdma",
 		"file system type; nfs4: -o vers=4" },
 	{ "fallback", 0, OPT_TEXT, AT(fallback), "none|tcp",
 		"what to try if RDMA does not work; default none" },
@@ -39,7 +38,7 @@ static const struct opt rows[] = {
 	{ "force", 0, OPT_FLAG, AT(force), NULL, "mount over an existing mount" },
 	{ "fake", 'f', OPT_FLAG, AT(fake), NULL, "same as --dry-run" },
 	{ "no-mtab", 'n', OPT_FLAG, AT(no_mtab), NULL, "accepted for mount(8); no effect" },
-	{ "sloppy", 's', OPT_FLAG, AT(sloppy), NULL,
+	{ "sloppy", 's', OPT_FLAG, AT(words.sloppy), NULL,
 		"ignore mount options that the kernel does not know" },
 	{ 0 },
 };
@@ -73,50 +72,10 @@ static void note(void *arg, const char *text)
 		call_note(g->call, "%s", text);
 }
 
-static int read_cmdline(struct call *call, struct mounting *g)
-{
-	struct nfs_mount *m = &g->mount;
-	struct nfs_root found;
-	int root = kernel_root(), err;
-
-	if (root < 0)
-		return diag_sys(call->diag, errno, "open /");
-	err = kernel_nfs_root(root, &found, call->diag);
-	close(root);
-	if (!err)
-		err = kernel_nfs_options_read(&m->options, found.options, call->diag);
-	if (!err)
-		err = kernel_nfs_source_read(
-			found.source, &m->source, &m->options, &g->timeout_ms, call->diag);
-	if (err)
-		return diag_ctx(call->diag, "kernel command line");
-	if (call->loop.verbose)
-		call_note(call, "kernel command line: %s", found.from);
-	return 0;
-}
-
 static int missing(const char *what, struct diag *diag)
 {
 	diag_set(diag, DIAG_USAGE, EINVAL, "missing operand %s", what);
 	return diag_hint(diag, "rdmastor nfsrdma-mount HOST:/PATH DIR");
-}
-
-/* -o counts over the other options, as with mount.nfs. */
-static int read_options(
-	const struct mount_options *opts, struct nfs_options *options, struct diag *diag)
-{
-	int err = 0;
-
-	if (opts->read_only && opts->read_write)
-		return diag_set(
-			diag, DIAG_USAGE, EINVAL, "--read-only and --read-write can't be combined");
-	if (opts->types && !strcmp(opts->types, "nfs4"))
-		err = kernel_nfs_options_read(options, "vers=4", diag);
-	if (!err && (opts->read_only || opts->read_write))
-		err = kernel_nfs_options_read(options, opts->read_only ? "ro" : "rw", diag);
-	for (unsigned i = 0; !err && i < opts->options.count; i++)
-		err = kernel_nfs_options_read(options, opts->options.item[i], diag);
-	return !err && opts->sloppy ? kernel_nfs_options_read(options, "sloppy", diag) : err;
 }
 
 static int count_operands(const struct call *call, bool helper)
@@ -157,12 +116,8 @@ static int read_mount(struct call *call, struct mounting *g, unsigned i)
 		.others = call->operands > 2,
 		.note = note,
 		.arg = g };
-	kernel_nfs_options_init(&m->options);
-	err = opts->from_cmdline ? read_cmdline(call, g)
-				 : kernel_nfs_source_read(g->given, &m->source, &m->options,
-					   &g->timeout_ms, call->diag);
-	if (!err)
-		err = read_options(opts, &m->options, call->diag);
+	err = nfs_want_read(
+		call, opts->from_cmdline ? NULL : g->given, &opts->words, m, &g->timeout_ms);
 	if (!err && m->options.background && !i)
 		call_note(call, "option bg has no effect: mounting in the foreground "
 				"(retry=MINUTES limits the attempts)");
