@@ -109,6 +109,7 @@ struct bdev_id { /* all zero, "" = not known */
 /* What the opener brings: who we are, and how to open. */
 struct bdev_env {
 	char hostnqn[224];
+	char initiator[224]; /* iSCSI's name; "" = not known */
 	uint8_t hostid[16];
 	bool write, force; /* open for writing; even when the device is held */
 	/* file: make or extend it to this size; 0 = must exist. "-": the most that is written or

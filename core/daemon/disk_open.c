@@ -4,6 +4,7 @@
 #include "disk_open.h"
 #include "kernel_disk.h"
 #include "kernel_identity.h"
+#include "kernel_iscsi.h"
 #include "kernel_rdma.h"
 #include "loop.h"
 #include "names.h"
@@ -31,6 +32,7 @@ int disk_root(struct diag *diag)
 int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
 {
 	const struct opt_common *common = call->opts;
+	struct kernel_initiator initiator;
 	struct identity who;
 	int rc, root = disk_root(call->diag);
 
@@ -39,8 +41,11 @@ int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
 	rc = on_loss ? loss_read(on_loss, "--on-loss", LOSS_MAX, &env->on_loss_ms, call->diag) : 0;
 	if (!rc)
 		rc = root < 0 ? root : kernel_identity(root, NULL, NULL, &who, call->diag);
+	if (!rc)
+		rc = kernel_initiator(root, NULL, &initiator, call->diag);
 	if (rc)
 		return rc;
+	memcpy(env->initiator, initiator.name, sizeof(env->initiator));
 	memcpy(env->hostnqn, who.hostnqn, sizeof(env->hostnqn));
 	memcpy(env->hostid, who.hostid, sizeof(env->hostid));
 	if (call->loop.verbose)

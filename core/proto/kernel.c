@@ -5,9 +5,6 @@
 const struct proto iser_proto = {
 	.scheme = { "iser://", "iSCSI over RDMA: HOST[:PORT]/IQN/LUN", SCHEME_ISCSI, "iser-login" },
 };
-const struct proto iscsi_proto = {
-	.scheme = { "iscsi://", "iSCSI over TCP: HOST[:PORT]/IQN/LUN", SCHEME_ISCSI, "iser-login" },
-};
 const struct proto srp_proto = {
 	.scheme = { "srp://", "SRP over InfiniBand: LID-or-GID/IOC_GUID/ID_EXT[/LUN]", SCHEME_SRP,
 		"srp-connect" },

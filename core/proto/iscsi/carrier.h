@@ -2,8 +2,16 @@
 /* What carries PDUs here: connecting begins; `up` or connection_terminate_notify follows. */
 #pragma once
 #include "datamover.h"
+#include "stream.h"
 
 int iscsi_tcp(struct datamover **, struct loop *, const struct addr *, uint32_t timeout_ms,
 	const struct datamover_events *, void *user, struct diag *);
+int iscsi_tcp_from(struct datamover **, struct loop *, const struct stream_dial *,
+	const struct datamover_events *, void *user, struct diag *);
+/* For an owner that uses the socket itself. In control_notify: nothing behind this PDU is taken any
+ * more. Later, outside of all upcalls: the stream, and what has been read of it beyond; the
+ * datamover is freed. */
+void iscsi_tcp_hold(struct datamover *);
+struct stream *iscsi_tcp_take(struct datamover *, uint8_t early[ISCSI_BHS], uint32_t *len);
 int iscsi_iser(struct datamover **, struct loop *, const struct addr *, uint32_t timeout_ms,
 	const struct datamover_events *, void *user, struct diag *);

@@ -20,6 +20,7 @@ struct tcp {
 	struct stream *stream;
 	struct tcp_send send[DATAMOVER_SENDS];
 	bool over;
+	bool held; /* the rest is for the stream's next owner */
 	struct cutter cutter;
 	struct iscsi_bhs bhs; /* of the PDU that arrives */
 	uint32_t len;         /* of its data */
@@ -64,7 +65,7 @@ static bool whole(struct cutter *cutter)
 	struct tcp *tcp = container_of(cutter, struct tcp, cutter);
 
 	tcp->dm.ev->control_notify(&tcp->dm, &tcp->bhs, tcp->data, tcp->len);
-	return !tcp->over;
+	return !tcp->over && !tcp->held;
 }
 
 static int head(struct cutter *cutter, const uint8_t *p, uint32_t have)
@@ -72,6 +73,8 @@ static int head(struct cutter *cutter, const uint8_t *p, uint32_t have)
 	struct tcp *tcp = container_of(cutter, struct tcp, cutter);
 	struct diag why = { 0 };
 
+	if (tcp->held)
+		return CUTTER_STOP;
 	if (have < ISCSI_BHS)
 		return 0;
 	memcpy(&tcp->bhs, p, ISCSI_BHS);
@@ -98,7 +101,7 @@ static void readable(struct stream *stream)
 {
 	struct tcp *tcp = stream->user;
 
-	if (!tcp->over && cutter_receive(&tcp->cutter, stream))
+	if (!tcp->over && !tcp->held && cutter_receive(&tcp->cutter, stream))
 		stream_close(stream);
 }
 
@@ -147,12 +150,36 @@ static void terminate(struct datamover *dm)
 	free(tcp);
 }
 
+void iscsi_tcp_hold(struct datamover *dm)
+{
+	((struct tcp *)dm)->held = true;
+}
+
+struct stream *iscsi_tcp_take(struct datamover *dm, uint8_t early[ISCSI_BHS], uint32_t *len)
+{
+	struct tcp *tcp = (struct tcp *)dm;
+	struct stream *stream = tcp->stream;
+
+	*len = tcp->cutter.to - tcp->cutter.from;
+	memcpy(early, tcp->head + tcp->cutter.from, *len);
+	tcp->stream = NULL;
+	terminate(dm);
+	return stream;
+}
+
 static const struct datamover_ops ops = { send_control, enable, terminate };
 
 int iscsi_tcp(struct datamover **out, struct loop *loop, const struct addr *addr,
 	uint32_t timeout_ms, const struct datamover_events *ev, void *user, struct diag *diag)
 {
 	struct stream_dial to = { .dst = *addr, .timeout_ms = timeout_ms };
+
+	return iscsi_tcp_from(out, loop, &to, ev, user, diag);
+}
+
+int iscsi_tcp_from(struct datamover **out, struct loop *loop, const struct stream_dial *to,
+	const struct datamover_events *ev, void *user, struct diag *diag)
+{
 	static const struct cutter_events pdus = { .part = head, .payload = whole };
 	struct tcp *tcp = calloc(1, sizeof(*tcp));
 	int err;
@@ -164,7 +191,7 @@ int iscsi_tcp(struct datamover **out, struct loop *loop, const struct addr *addr
 		.ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = RECV_LIMIT
 	};
 	tcp->recv_max = ISCSI_PDU_DATA;
-	err = stream_dial(&tcp->stream, loop, &to, &events, tcp, diag);
+	err = stream_dial(&tcp->stream, loop, to, &events, tcp, diag);
 	if (err) {
 		tcp->stream = NULL;
 		terminate(&tcp->dm);
