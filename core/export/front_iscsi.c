@@ -155,8 +155,7 @@ static void show_way(struct out *out, const struct addr *bound, const char *name
 	out_text(out, "traddr", NULL, "%s", host);
 	out_text(out, "trsvcid", NULL, "%u", addr_port(bound));
 	out_text(out, "target", NULL, "%s", name);
-	out_text(
-		out, "rdmastor", "rdmastor:   ", "rdmastor iser-login iscsi://%s/%s", portal, name);
+	out_text(out, "rdmastor", "rdmastor:   ", "iscsi://%s/%s/0", portal, name);
 	out_text(out, "iscsiadm", "iscsiadm:   ",
 		"iscsiadm -m discovery -t st -p %s && iscsiadm -m node -T %s -p %s -l", portal,
 		name, portal);

@@ -28,6 +28,12 @@ digests='"header-digest":"crc32c"'
 timeout 60 qemu-img convert -f raw -O raw \
 	"json:{\"driver\":\"raw\",\"file\":{\"driver\":\"iscsi\",\"transport\":\"tcp\",\"portal\":\"$PORTAL\",\"target\":\"$IQN\",\"lun\":\"0\",$digests}}" back
 cmp src back || die 'read with header digests'
+for keys in '' '?hdr_digest=1&data_digest=1'; do
+	ours copy -q --verify "$LUN0$keys" back1
+	cmp src back1 || die "read by our own initiator$keys"
+done
+error 1 not-found "$PORTAL" 'LUN' ours info "iscsi://$PORTAL/$IQN/7"
+error 1 not-found "$PORTAL" 'target' ours info "iscsi://$PORTAL/$IQN-not/0"
 ours copy -q --verify "$TCP" back2
 cmp src back2 || die 'read over NVMe/TCP'
 ours status --json | jq -e --arg t $IQN '[.serving[].disks[]?.target] | index($t) != null' >/dev/null || die "$(ours status --json)"
