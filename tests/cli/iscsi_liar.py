@@ -63,6 +63,11 @@ class Session:
         self.put(0x21, 0x80, itt, b'\0\x12' + bytes(data), byte3=2, tail=bytes(12))
 
     def lie(self, itt, lba, want):
+        if how not in ('honestly', 'short', 'medium', 'reserved'):
+            try:  # a connection that is restored at once would let the copy continue
+                l.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
         data = bytes(DISK[lba * 512:lba * 512 + want])
         at = lambda sn, off: struct.pack('>3I', sn, off, 0)
         if how == 'beyond':
@@ -143,5 +148,8 @@ class Session:
 DISK[:] = (b'honest' * (len(DISK) // 6 + 1))[:len(DISK)]
 l = socket.create_server(('127.0.0.1', 0))
 print(l.getsockname()[1], flush=True)
-while True:
-    threading.Thread(target=Session(l.accept()[0]).run, daemon=True).start()
+try:
+    while True:
+        threading.Thread(target=Session(l.accept()[0]).run, daemon=True).start()
+except OSError:
+    threading.Event().wait()
