@@ -33,7 +33,8 @@ grep -q answered told || die "no answer to a ping: $(cat liar.err)"
 grep -q logout told || die 'no logout'
 
 for how in beyond offset twice stranger r2t again unknown ahs long sense rejects leaves pings; do
-	fails $how unreachable 'connection.lost'
+	fails $how unreachable connection
+	grep -q 'connection lost: ' error.err || die "$how: $(cat error.err)"
 done
 fails short io 'input/output'
 fails medium io 'read.error.on.the.medium'
