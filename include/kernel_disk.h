@@ -19,3 +19,7 @@ int kernel_writers(int root, const char *path, char *text, size_t len);
 /* Other processes that have it open, as far as /proc tells: "open in fio (process 123), open in
  * qemu (process 99)". */
 int kernel_openers(int root, const char *device, char *text, size_t len);
+/* How the block device NAME ("ublkb0") is used, and by what: needs no /dev. UNKNOWN: this root does
+ * not have /sys and /proc (any more). */
+enum kernel_use { KERNEL_UNUSED, KERNEL_OPEN, KERNEL_HELD, KERNEL_UNKNOWN };
+enum kernel_use kernel_use_of(int root, const char *name, char *text, size_t len);

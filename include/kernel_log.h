@@ -10,8 +10,8 @@ struct kernel_log {
 	int fd; /* 0 or less: none */
 };
 void kernel_log_mark(int root, struct kernel_log *);
-/* The lines that `want` takes, oldest first, each with a newline, as far as they fit. Ends the log.
- */
+/* The lines that `want` takes (NULL: none, and nothing is read), oldest first, each with a newline,
+ * as far as they fit. Ends the log. */
 void kernel_log_since(struct kernel_log *, bool (*want)(const char *line), char *text, size_t len);
 
 /* To the log, for who has no other place to write: a descriptor, -errno. One line each. */

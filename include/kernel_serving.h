@@ -32,7 +32,7 @@ void kernel_report_stop(struct kernel_report *); /* allowed when not started */
 #define SERVING_UNKNOWN UINT64_MAX
 struct serving_listener {
 	char transport[8]; /* rdma, tcp, unix */
-	char traddr[ADDR_TEXT], trsvcid[8], path[ADDR_TEXT];
+	char traddr[ADDR_TEXT], trsvcid[8], service_id[17], path[ADDR_TEXT];
 	bool iwarp; /* of rdma: software iWARP only */
 };
 

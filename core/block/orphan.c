@@ -97,17 +97,34 @@ void bdev_orphan(struct bdev *bdev, struct bdev_orphan *orphan, uint64_t off, ui
 	pthread_mutex_unlock(&bdev->orphan_lock);
 }
 
+static void take_off(struct bdev *bdev, const struct bdev_orphan *orphan)
+{
+	struct bdev_orphan **at = &bdev->orphan;
+
+	while (*at != orphan)
+		at = &(*at)->next;
+	*at = orphan->next;
+}
+
+void bdev_orphan_renew(struct bdev_orphan *orphan)
+{
+	struct bdev *bdev = orphan->bdev;
+
+	pthread_mutex_lock(&bdev->orphan_lock);
+	take_off(bdev, orphan);
+	orphan->next = bdev->orphan;
+	bdev->orphan = orphan;
+	pthread_mutex_unlock(&bdev->orphan_lock);
+}
+
 void bdev_orphan_end(struct bdev_orphan *orphan)
 {
 	struct bdev *bdev = orphan->bdev;
-	struct bdev_orphan **at;
 
 	if (!bdev)
 		return;
 	pthread_mutex_lock(&bdev->orphan_lock);
-	for (at = &bdev->orphan; *at != orphan; at = &(*at)->next)
-		;
-	*at = orphan->next;
+	take_off(bdev, orphan);
 	__atomic_sub_fetch(&bdev->orphans, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&bdev->orphan_lock);
 	memset(orphan, 0, sizeof(*orphan));

@@ -17,8 +17,9 @@ struct ublk_front {
 	struct ublk **device; /* one per disk; NULL: it was detached */
 	unsigned devices;
 	struct loop_work reap;
-	int lost;   /* error of a detached device */
-	bool stuck; /* a device that failed to start still uses its disk */
+	int lost;                /* error of a detached device */
+	bool stuck;              /* a device that failed to start still uses its disk */
+	uint64_t blind_until_ns; /* of a stop that can't see the users; 0: none yet */
 };
 
 static int read_options(struct front *front)
@@ -217,25 +218,33 @@ static void changed(struct front *front, struct bdev *disk)
 }
 
 /* Don't wait for a process that has the device open while its disk does not answer: it can neither
- * write nor close it. */
+ * write nor close it. Nor without limit for users that can't be seen: after a switch of the root
+ * this process may be left without /sys and /proc. */
 static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
-	const struct ublk_front *f = container_of(front, struct ublk_front, front);
+	struct ublk_front *f = container_of(front, struct ublk_front, front);
 	const struct daemon *d = front->daemon;
 	uint32_t flush_ms = timeout_ms ? timeout_ms : 1;
-	char path[32], who[400];
+	char name[16], who[400];
 	struct ublk_info info;
+	enum kernel_use use;
 
+	if (!f->blind_until_ns)
+		f->blind_until_ns = loop_clock() + flush_ms * UINT64_C(1000000);
 	for (unsigned i = 0; i < f->devices; i++) {
 		if (!look_at_device(f, i, &info))
 			continue;
-		snprintf(path, sizeof(path), "/dev/ublkb%u", info.id);
-		if ((kernel_holders(d->root, path, who, sizeof(who)) < 0 || !who[0]) &&
-			(kernel_openers(d->root, path, who, sizeof(who)) || !who[0] ||
-				ublk_flush(f->dev, d->loop, info.id, flush_ms, NULL)))
+		snprintf(name, sizeof(name), "ublkb%u", info.id);
+		use = kernel_use_of(d->root, name, who, sizeof(who));
+		if (use == KERNEL_UNUSED ||
+			(use == KERNEL_OPEN &&
+				ublk_flush(f->dev, d->loop, info.id, flush_ms, NULL)) ||
+			(use == KERNEL_UNKNOWN && loop_clock() >= f->blind_until_ns))
 			continue;
-		diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
-		return diag_ctx(diag, "%s", path);
+		diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s",
+			use == KERNEL_UNKNOWN ? "unknown, as /sys and /proc are not mounted here"
+					      : who);
+		return diag_ctx(diag, "/dev/%s", name);
 	}
 	return 0;
 }

@@ -44,7 +44,7 @@ static void heard(struct kernel_iscsi_hook *hook, const struct kernel_iscsi_even
 	struct iscsi_conn *conn = container_of(hook, struct iscsi_conn, hook);
 	struct diag why = { 0 };
 
-	if (conn->over)
+	if (conn->over || (conn->removing && event->type != ISCSI_IF_SESSION_DESTROYED))
 		return;
 	if (event->type == ISCSI_IF_RECV_PDU && event->cid == conn->pub.id.cid) {
 		take_pdu(conn, event);
@@ -224,17 +224,22 @@ static void drop_ep(struct iscsi_conn *conn)
 	conn->has_ep = false;
 }
 
-static void destroy(struct iscsi_conn *conn)
+static void destroy_conn(struct iscsi_conn *conn)
 {
 	struct iscsi_if_msg msg = { 0 };
 
 	msg.u.conn = conn->pub.id;
 	if (conn->has_conn)
 		command(conn, ISCSI_IF_DESTROY_CONN, &msg);
-	msg = (struct iscsi_if_msg){ 0 };
+	conn->has_conn = false;
+}
+
+static int destroy_session(struct iscsi_conn *conn, enum iscsi_if_command how)
+{
+	struct iscsi_if_msg msg = { 0 };
+
 	msg.u.sid = conn->pub.id.sid;
-	if (conn->has_session)
-		command(conn, ISCSI_IF_DESTROY_SESSION, &msg);
+	return conn->has_session ? command(conn, how, &msg) : 0;
 }
 
 static void forget(struct iscsi_conn *conn)
@@ -253,9 +258,25 @@ static void terminate(struct datamover *dm)
 	drop_ep(conn);
 	if (conn->bound)
 		stop_conn(conn, conn->how.again ? ISCSI_IF_RECOVER : ISCSI_IF_TERM);
-	if (!conn->how.again)
-		destroy(conn);
+	if (!conn->how.again) {
+		destroy_conn(conn);
+		destroy_session(conn, ISCSI_IF_DESTROY_SESSION);
+	}
 	forget(conn);
+}
+
+int kernel_iscsi_remove(struct kernel_iscsi_conn *pub)
+{
+	struct iscsi_conn *conn = (struct iscsi_conn *)pub;
+	int err;
+
+	conn->removing = true;
+	conn->over = false;
+	loop_timer_del(conn->pub.dm.loop, &conn->timer); /* a logout that was not sent yet */
+	stop_conn(conn, ISCSI_IF_TERM);
+	destroy_conn(conn);
+	err = destroy_session(conn, ISCSI_IF_DESTROY_SESSION_ASYNC);
+	return err == -ENOSYS ? destroy_session(conn, ISCSI_IF_DESTROY_SESSION) : err;
 }
 
 void kernel_iscsi_leave(struct kernel_iscsi_conn *conn)

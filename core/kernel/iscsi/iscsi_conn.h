@@ -8,7 +8,7 @@ struct iscsi_conn {
 	struct kernel_iscsi *nl;
 	struct kernel_iscsi_how how;
 	struct kernel_iscsi_hook hook;
-	bool hooked, has_ep, has_session, has_conn, bound, over;
+	bool hooked, has_ep, has_session, has_conn, bound, over, removing;
 	/* The carrier: a TCP socket, or an endpoint of the kernel, which is polled until it is
 	 * connected. */
 	struct loop_fd sock;

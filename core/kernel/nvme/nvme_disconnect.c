@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Disconnect: select the connections, find users of their disks, and delete the controllers. */
+#include "grow.h"
 #include "nvme.h"
 #include "sys/holders.h"
 #include "sys/node.h"
@@ -71,25 +72,6 @@ void kernel_nvmf_hurry(int root, const struct nvmf_ctrl *ctrl)
 	kernel_nvme_write(root, "1", NVME_CLASS "/%s/ctrl_loss_tmo", ctrl->name);
 }
 
-/* "nvme0n1: mounted on /; nvme0n2: swap" */
-static bool told(const char *text, const char *disk)
-{
-	size_t len = strlen(disk);
-
-	for (const char *at = text; (at = strstr(at, disk)); at += len)
-		if ((at == text || at[-1] == ' ') && at[len] == ':')
-			return true;
-	return false;
-}
-
-static void append(char *text, size_t len, const char *disk, const char *who)
-{
-	size_t at = strlen(text);
-
-	if (snprintf(text + at, len - at, "%s%s: %s", at ? "; " : "", disk, who) < 0)
-		text[at] = 0;
-}
-
 /* Whether a user that can't be listed has claimed the disk: a mount in another mount namespace,
  * ZFS, a kernel target. */
 static bool is_claimed(int root, const char *disk)
@@ -152,47 +134,82 @@ static bool has_other_path(int root, const struct nvmf_ctrl *gone, unsigned coun
 	return search.other;
 }
 
-static void find_user(int root, const struct nvmf_disk *disk, bool claims, char *who, size_t len)
+struct lost_disks {
+	struct nvmf_disk *disk;
+	struct disk_users *users; /* of each disk */
+	unsigned count;
+};
+
+/* The disks that no other connection reaches. */
+static int find_lost(
+	int root, const struct nvmf_ctrl *ctrls, unsigned count, struct lost_disks *lost)
 {
-	who[0] = 0;
-	if (!claims)
-		kernel_holders_of(root, disk->major, disk->minor, who, len);
-	if (!claims && !who[0])
-		kernel_openers_of(root, disk->major, disk->minor, who, len);
-	if (claims && is_claimed(root, disk->name))
-		snprintf(who, len,
-			"claimed by an unknown user in the kernel or another mount namespace");
+	int err = 0;
+
+	for (unsigned i = 0; i < count && !err; i++) {
+		struct nvmf_disk *disks, *more;
+		unsigned ndisks;
+
+		if (kernel_nvmf_disks(root, ctrls[i].name, &disks, &ndisks, NULL))
+			continue;
+		for (unsigned d = 0; d < ndisks && !err; d++) {
+			unsigned known = 0;
+
+			while (known < lost->count &&
+				strcmp(lost->disk[known].name, disks[d].name) != 0)
+				known++;
+			if (known < lost->count ||
+				has_other_path(root, ctrls, count, disks[d].name))
+				continue;
+			more = grow(lost->disk, lost->count);
+			if (more)
+				*more = disks[d];
+			else
+				err = -ENOMEM;
+		}
+		free(disks);
+	}
+	lost->users = calloc(lost->count + 1, sizeof(*lost->users));
+	return lost->users ? err : -ENOMEM;
+}
+
+/* "nvme0n1: mounted on /; nvme0n2: swap" */
+static void list_users(const struct lost_disks *lost, char *text, size_t len)
+{
+	size_t at = 0;
+
+	text[0] = 0;
+	for (unsigned i = 0; i < lost->count && at < len; i++)
+		if (lost->users[i].text[0])
+			at += (size_t)snprintf(text + at, len - at, "%s%s: %s", at ? "; " : "",
+				lost->disk[i].name, lost->users[i].text);
 }
 
 /* Try claiming the disks last, as an open may block. */
 void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, char *text,
 	size_t len, bool *enough)
 {
-	char who[400], all[400] = "";
+	struct lost_disks lost = { 0 };
 
 	text[0] = 0;
-	for (unsigned i = 0; i < 2 * count; i++) {
-		const struct nvmf_ctrl *ctrl = &ctrls[i % count];
-		struct nvmf_disk *disks;
-		unsigned ndisks;
-
-		if (i == count) {
-			snprintf(text, len, "%s", all);
-			*enough = true;
-		}
-		if (kernel_nvmf_disks(root, ctrl->name, &disks, &ndisks, NULL))
-			continue;
-		for (unsigned d = 0; d < ndisks; d++) {
-			if (has_other_path(root, ctrls, count, disks[d].name) ||
-				told(all, disks[d].name))
-				continue;
-			find_user(root, &disks[d], i >= count, who, sizeof(who));
-			if (who[0])
-				append(all, sizeof(all), disks[d].name, who);
-		}
-		free(disks);
+	if (find_lost(root, ctrls, count, &lost)) {
+		snprintf(text, len, "users of its disks are unknown");
+		goto out;
 	}
-	snprintf(text, len, "%s", all);
+	for (unsigned i = 0; i < lost.count; i++)
+		lost.users[i] = (struct disk_users){ lost.disk[i].major, lost.disk[i].minor, "" };
+	kernel_holders_or_openers(root, lost.users, lost.count);
+	list_users(&lost, text, len);
+	*enough = true;
+	for (unsigned i = 0; i < lost.count; i++)
+		if (!lost.users[i].text[0] && is_claimed(root, lost.disk[i].name))
+			snprintf(lost.users[i].text, sizeof(lost.users[i].text),
+				"claimed by an unknown user in the kernel or another mount "
+				"namespace");
+	list_users(&lost, text, len);
+out:
+	free(lost.disk);
+	free(lost.users);
 }
 
 bool kernel_nvmf_has_root(int root, const char *ctrl)

@@ -194,27 +194,30 @@ int kernel_scsi_scan(int root, unsigned host)
 
 void kernel_scsi_users(int root, unsigned host, char *text, size_t len)
 {
-	struct scsi_lun *luns;
+	struct disk_users *users = NULL;
+	struct scsi_lun *luns = NULL;
 	unsigned count;
 
 	text[0] = 0;
-	if (kernel_scsi_luns(root, host, &luns, &count, NULL)) {
+	if (!kernel_scsi_luns(root, host, &luns, &count, NULL))
+		users = calloc(count + 1, sizeof(*users));
+	if (!users) {
 		snprintf(text, len, "users of its disks are unknown");
+		free(luns);
 		return;
 	}
+	for (unsigned i = 0; i < count; i++)
+		if (luns[i].node[0])
+			users[i] = (struct disk_users){ luns[i].major, luns[i].minor, "" };
+	kernel_holders_or_openers(root, users, count);
 	for (unsigned i = 0; i < count; i++) {
 		size_t at = strlen(text);
-		char who[400] = "";
 
-		if (!luns[i].node[0])
-			continue;
-		kernel_holders_of(root, luns[i].major, luns[i].minor, who, sizeof(who));
-		if (!who[0])
-			kernel_openers_of(root, luns[i].major, luns[i].minor, who, sizeof(who));
-		if (who[0])
-			snprintf(
-				text + at, len - at, "%s%s: %s", at ? "; " : "", luns[i].node, who);
+		if (luns[i].node[0] && users[i].text[0])
+			snprintf(text + at, len - at, "%s%s: %s", at ? "; " : "", luns[i].node,
+				users[i].text);
 	}
+	free(users);
 	free(luns);
 }
 

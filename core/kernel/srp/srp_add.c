@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Log in through the kernel's SRP initiator, ib_srp. If it fails, find the reason in the kernel's
  * log, as the errno alone is vague. */
+#include "kernel_scsi.h"
 #include "kernel_srp.h"
 #include "sys/sys.h"
 #include <errno.h>
@@ -99,6 +100,31 @@ static void quote(const char *log, const char *at, char *line, size_t len)
 	if (!strncmp(at, "ib_srp: ", 8))
 		at += 8;
 	snprintf(line, len, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+void kernel_srp_log_of_failed(int root, int own, char *log)
+{
+	unsigned host, only = 0;
+	char *to = log, *end;
+	bool any = false;
+
+	for (char *at = log; *at; at = end) {
+		end = at + strcspn(at, "\n");
+		end += *end == '\n';
+		if (sscanf(at, "scsi host%u:", &host) == 1) {
+			if ((int)host != own && kernel_scsi_host(root, host))
+				continue;
+			if (any && host != only) {
+				*log = 0;
+				return;
+			}
+			any = true;
+			only = host;
+		}
+		memmove(to, at, (size_t)(end - at));
+		to += end - at;
+	}
+	*to = 0;
 }
 
 int kernel_srp_add_why(int err, const char *log, struct diag *diag)

@@ -65,6 +65,7 @@ static void read_listener(struct serving_listener *listener, const cJSON *from)
 	text_of(from, "transport", listener->transport, sizeof(listener->transport));
 	text_of(from, "traddr", listener->traddr, sizeof(listener->traddr));
 	text_of(from, "trsvcid", listener->trsvcid, sizeof(listener->trsvcid));
+	text_of(from, "service_id", listener->service_id, sizeof(listener->service_id));
 	text_of(from, "path", listener->path, sizeof(listener->path));
 	listener->iwarp = is_true(from, "iwarp");
 }

@@ -201,6 +201,7 @@ static void put_listener(struct out *out, const struct serving_listener *listene
 	out_known(out, "transport", listener->transport);
 	out_known(out, "traddr", listener->traddr);
 	out_known(out, "trsvcid", listener->trsvcid);
+	out_known(out, "service_id", listener->service_id);
 	out_known(out, "path", listener->path);
 	if (!strcmp(listener->transport, "rdma"))
 		out_bool(out, "iwarp", NULL, listener->iwarp);

@@ -36,6 +36,7 @@ struct search {
 	size_t len;
 	void (*mounted)(unsigned id, const char *dir, void *arg);
 	void *arg;
+	struct search *next; /* another one whose descriptors are searched at once */
 	bool no_memory;
 };
 
@@ -329,17 +330,22 @@ static void found_process(struct search *search)
 /* Only examine files in /dev: accessing another file may wait for its server. */
 static void opened(const char *name, void *arg)
 {
-	struct search *search = arg;
+	const struct search *first = arg;
 	char link[64], path[256];
 	ssize_t len;
 
-	snprintf(link, sizeof(link), "proc/%d/fd/%.16s", search->pid, name);
-	len = readlinkat(search->root, link, path, sizeof(path) - 1);
+	snprintf(link, sizeof(link), "proc/%d/fd/%.16s", first->pid, name);
+	len = readlinkat(first->root, link, path, sizeof(path) - 1);
 	if (len < 0)
 		return;
 	path[len] = 0;
-	if (!strncmp(path, "/dev/", 5) && is_ours(search, path))
-		found_process(search);
+	if (strncmp(path, "/dev/", 5))
+		return;
+	for (struct search *search = arg; search; search = search->next) {
+		search->pid = first->pid;
+		if (is_ours(search, path))
+			found_process(search);
+	}
 }
 
 struct lock {
@@ -418,6 +424,38 @@ int kernel_openers_of(int root, unsigned dev_major, unsigned dev_minor, char *te
 		no_memory(&search);
 	free(search.device);
 	return err == -ENOENT ? err : 0;
+}
+
+void kernel_holders_or_openers(int root, struct disk_users *disks, unsigned count)
+{
+	struct search *list = calloc(count + 1, sizeof(*list)), *first = NULL;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct disk_users *disk = &disks[i];
+		size_t len = sizeof(disk->text);
+
+		kernel_holders_of(root, disk->major, disk->minor, disk->text, len);
+		if (disk->text[0])
+			continue;
+		if (!list) {
+			kernel_openers_of(root, disk->major, disk->minor, disk->text, len);
+			continue;
+		}
+		list[i] = (struct search){ .root = root,
+			.text = disk->text,
+			.len = len,
+			.descriptor = opened,
+			.next = first };
+		if (begin(&list[i], disk->major, disk->minor) == -ENOMEM)
+			no_memory(&list[i]);
+		if (list[i].count)
+			first = &list[i];
+	}
+	if (first)
+		kernel_sys_list(root, "proc", process, first);
+	for (unsigned i = 0; list && i < count; i++)
+		free(list[i].device);
+	free(list);
 }
 
 static bool is_locked(int fd, int at)
@@ -532,6 +570,25 @@ int kernel_openers(int root, const char *device, char *text, size_t len)
 	if (!S_ISBLK(st.st_mode))
 		return 0;
 	return kernel_openers_of(root, major(st.st_rdev), minor(st.st_rdev), text, len);
+}
+
+enum kernel_use kernel_use_of(int root, const char *name, char *text, size_t len)
+{
+	unsigned dev_major, dev_minor;
+	char line[64];
+
+	text[0] = 0;
+	if (faccessat(root, "sys/class/block", F_OK, 0) ||
+		faccessat(root, "proc/self/mountinfo", F_OK, 0))
+		return KERNEL_UNKNOWN;
+	if (kernel_sys_read(root, line, sizeof(line), "sys/class/block/%s/dev", name) <= 0 ||
+		sscanf(line, "%u:%u", &dev_major, &dev_minor) != 2)
+		return KERNEL_UNUSED;
+	kernel_holders_of(root, dev_major, dev_minor, text, len);
+	if (text[0])
+		return KERNEL_HELD;
+	kernel_openers_of(root, dev_major, dev_minor, text, len);
+	return text[0] ? KERNEL_OPEN : KERNEL_UNUSED;
 }
 
 struct open_file {

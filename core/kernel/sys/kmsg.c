@@ -41,8 +41,8 @@ void kernel_log_since(
 	if (log->fd <= 0)
 		return;
 	/* Each read returns one record; EPIPE: some were lost */
-	while ((got = read(log->fd, record, sizeof(record) - 1)) > 0 ||
-		(got < 0 && (errno == EPIPE || errno == EINTR))) {
+	while (want && ((got = read(log->fd, record, sizeof(record) - 1)) > 0 ||
+			       (got < 0 && (errno == EPIPE || errno == EINTR)))) {
 		if (got < 0)
 			continue;
 		record[got] = 0;

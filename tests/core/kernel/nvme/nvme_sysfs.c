@@ -18,6 +18,18 @@ static const struct nvmf_want want_t1 = { .value = { [NVMF_TRANSPORT] = "rdma",
 						  [NVMF_NQN] = "nqn.t1",
 						  [NVMF_HOSTNQN] = "nqn.host" } };
 
+static unsigned proc_searches;
+
+bool __real_kernel_sys_list(int, const char *, void (*)(const char *, void *), void *);
+bool __wrap_kernel_sys_list(int, const char *, void (*)(const char *, void *), void *);
+
+bool __wrap_kernel_sys_list(
+	int root, const char *path, void (*each)(const char *name, void *arg), void *arg)
+{
+	proc_searches += !strcmp(path, "proc");
+	return __real_kernel_sys_list(root, path, each, arg);
+}
+
 static struct tree new_tree(void)
 {
 	struct tree tree = tree_new();
@@ -164,6 +176,35 @@ Test(nvme_sysfs, who_would_lose_something)
 	text_says(who, "nvme1n1 /mnt"); /* the other path is lost */
 	cr_assert(enough);
 	cr_assert(!kernel_nvmf_has_root(tree.root, "nvme2"));
+	free(list);
+	tree_free(&tree);
+}
+
+Test(nvme_sysfs, one_search_of_processes_for_all_disks)
+{
+	struct tree tree = new_tree();
+	struct nvmf_ctrl *list;
+	unsigned count;
+	bool enough = false;
+	char who[300], path[80];
+
+	tree_link(&tree, "proc/7/fd/3", "/dev/nvme1n1");
+	tree_link(&tree, "proc/8/fd/3", "/dev/nvme2n1");
+	for (unsigned i = 1; i <= 3; i++) {
+		char uevent[40];
+
+		snprintf(path, sizeof(path), "nvme%un1", i);
+		nvme_tree_disk(&tree, i == 2 ? "nvme10" : "nvme2", path, path, i);
+		snprintf(path, sizeof(path), "sys/dev/block/259:%u/uevent", i);
+		snprintf(uevent, sizeof(uevent), "DEVNAME=nvme%un1\n", i);
+		tree_file(&tree, path, uevent);
+	}
+	cr_assert_eq(kernel_nvmf_list(tree.root, &list, &count, NULL), 0);
+	proc_searches = 0;
+	kernel_nvmf_users(tree.root, list, count, who, sizeof(who), &enough);
+	text_says(who, "nvme1n1 pid_7 nvme2n1 pid_8");
+	cr_assert_null(strstr(who, "nvme3n1"), "%s", who);
+	cr_assert_eq(proc_searches, 1, "%u", proc_searches);
 	free(list);
 	tree_free(&tree);
 }

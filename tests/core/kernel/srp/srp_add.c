@@ -125,3 +125,19 @@ Test(srp_add, reasons)
 	reason("4,3,3,-;ib_srp: something new\n4,3,3,-;usb 1-1: other\n", DIAG_IO,
 		"add_target ib_srp:_something_new no_space_left");
 }
+
+Test(srp_add, lines_of_other_logins)
+{
+	char two[] = "scsi host7: ib_srp: REJ reason 0x8\nscsi host8: ib_srp: REJ reason 0xc\n",
+	     one[] = "scsi host6: ib_srp: REJ reason 0x8\nib_srp: bad port\n"
+		     "scsi host7: ib_srp: REJ reason 0xc\nscsi host6: ib_srp: closed";
+	char own[] = "scsi host6: ib_srp: SCSI scan failed\n";
+
+	tree_dir(&tree, "sys/class/scsi_host/host6");
+	kernel_srp_log_of_failed(tree.root, 6, own);
+	cr_assert_str_eq(own, "scsi host6: ib_srp: SCSI scan failed\n");
+	kernel_srp_log_of_failed(tree.root, -1, one);
+	cr_assert_str_eq(one, "ib_srp: bad port\nscsi host7: ib_srp: REJ reason 0xc\n");
+	kernel_srp_log_of_failed(tree.root, -1, two);
+	cr_assert_str_eq(two, "");
+}

@@ -5,6 +5,8 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <linux/netlink.h>
+#include <netlink/netlink.h>
+#include <poll.h>
 #include <rdma/rdma_netlink.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +105,69 @@ static struct answer cm_ids(const char *dev)
 	close_nest(&a, table);
 	close_message(&a, msg);
 	return a;
+}
+
+/* A socket to which a foreign process never stops sending. */
+static unsigned received;
+
+int __wrap_nl_connect(struct nl_sock *, int);
+int __wrap_nl_socket_set_nonblocking(const struct nl_sock *);
+int __wrap_nl_send_auto(struct nl_sock *, struct nl_msg *);
+int __wrap_nl_recv(struct nl_sock *, struct sockaddr_nl *, unsigned char **, struct ucred **);
+int __wrap_poll(struct pollfd *, nfds_t, int);
+
+int __wrap_nl_connect(struct nl_sock *sock, int protocol)
+{
+	(void)sock;
+	(void)protocol;
+	return 0;
+}
+
+int __wrap_nl_socket_set_nonblocking(const struct nl_sock *sock)
+{
+	(void)sock;
+	return 0;
+}
+
+int __wrap_nl_send_auto(struct nl_sock *sock, struct nl_msg *msg)
+{
+	(void)sock;
+	(void)msg;
+	return 1;
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t count, int ms)
+{
+	(void)fds;
+	(void)count;
+	(void)ms;
+	return 1;
+}
+
+int __wrap_nl_recv(
+	struct nl_sock *sock, struct sockaddr_nl *from, unsigned char **to, struct ucred **who)
+{
+	const struct answer a = cm_ids("rxe0");
+
+	(void)sock;
+	(void)who;
+	cr_assert_lt(received, 100, "the wait does not end");
+	received++;
+	*from = (struct sockaddr_nl){ .nl_family = AF_NETLINK, .nl_pid = 7 };
+	*to = malloc(a.len);
+	cr_assert(*to);
+	memcpy(*to, a.bytes, a.len);
+	return (int)a.len;
+}
+
+Test(kernel_list_netlink, foreign_senders)
+{
+	struct kernel_list to = { 0 };
+	struct listing list = { .to = &to };
+
+	kernel_list_netlink(&list);
+	cr_assert_eq(received, 1, "%u", received);
+	cr_assert_eq(list.cms, 0);
 }
 
 static struct kernel_list one_port(void)

@@ -416,3 +416,34 @@ Test(holders, processes_that_have_a_device_or_a_partition_open)
 	lists(text, 2, "pid_7 pid_9");
 	tree_free(&tree);
 }
+
+Test(holders, by_name_without_dev)
+{
+	struct tree tree = new_tree();
+	char text[64];
+
+	cr_assert_eq(kernel_use_of(tree.root, "sda", text, sizeof(text)), KERNEL_UNUSED);
+	cr_assert_eq(kernel_use_of(tree.root, "sdz", text, sizeof(text)), KERNEL_UNUSED);
+	tree_file(&tree, "proc/self/mountinfo", "30 1 8:1 / /mnt rw - ext4 /dev/sda1 rw\n");
+	cr_assert_eq(kernel_use_of(tree.root, "sda", text, sizeof(text)), KERNEL_HELD);
+	text_says(text, "/mnt");
+	tree_file(&tree, "proc/self/mountinfo", "22 1 0:20 / /proc rw - proc proc rw\n");
+	tree_file(&tree, "proc/77/comm", "fio\n");
+	tree_link(&tree, "proc/77/fd/3", "/dev/sda");
+	cr_assert_eq(kernel_use_of(tree.root, "sda", text, sizeof(text)), KERNEL_OPEN);
+	text_says(text, "fio 77");
+	tree_free(&tree);
+}
+
+Test(holders, unknown_without_sys_or_proc)
+{
+	struct tree tree = tree_new();
+	char text[64];
+
+	cr_assert_eq(kernel_use_of(tree.root, "sda", text, sizeof(text)), KERNEL_UNKNOWN);
+	add_disk(&tree, "sda", "8:0");
+	cr_assert_eq(kernel_use_of(tree.root, "sda", text, sizeof(text)), KERNEL_UNKNOWN);
+	tree_file(&tree, "proc/self/mountinfo", "");
+	cr_assert_eq(kernel_use_of(tree.root, "sda", text, sizeof(text)), KERNEL_UNUSED);
+	tree_free(&tree);
+}

@@ -39,6 +39,13 @@ Test(kmsg, lines_since_the_mark)
 	tree_file(&tree, "dev/kmsg", more);
 	kernel_log_since(&log, about_disks, text, 15);
 	cr_assert_str_eq(text, "disk two\n", "what does not fit is left out");
+	kernel_log_mark(tree.root, &log);
+	lseek(log.fd, 0, SEEK_SET);
+	fd = dup(log.fd);
+	kernel_log_since(&log, NULL, text, sizeof(text));
+	cr_assert_str_eq(text, "");
+	cr_assert(log.fd < 0 && !lseek(fd, 0, SEEK_CUR), "nothing is read");
+	close(fd);
 	tree_free(&tree);
 }
 
