@@ -300,7 +300,8 @@ static int mount_all(struct call *call)
 const struct applet applet_nfsrdma_mount = {
 	.name = "nfsrdma-mount",
 	.replaces = OLD_NAME,
-	.replaced_usage = "HOST:/PATH DIR [-rvwfnsh] [-t TYPE] [-o OPTIONS]",
+	.replaced_version = true,
+	.replaced_usage = "HOST:/PATH DIR [-rvwfnshV] [-t TYPE] [-o OPTIONS]",
 	.operands = "SOURCE DIR [SOURCE DIR ...]",
 	.examples = "  rdmastor nfsrdma-mount 10.0.0.1:/exp /mnt\n"
 		    "  rdmastor nfsrdma-mount -o vers=4.2,soft nfs+rdma://10.0.0.1/exp /mnt\n"

@@ -110,7 +110,8 @@ static void ended(struct attach *attach)
 	(void)attach;
 }
 
-/* The kernel logs in to one target after another: each has the whole time from its turn on. */
+/* Through each port the kernel logs in to one target at a time: each has the whole time from its
+ * turn on. */
 static int attach_all(const struct work *w)
 {
 	const struct connect_options *opts = w->call->opts;

@@ -23,9 +23,11 @@ struct attach_proto {
 	const char *events;
 	/* the applet that ends a connection, for hints: "iser-logout"; NULL: none is named */
 	const char *detached_by;
-	/* the kernel takes one dial at a time: on each loop attachments of this row get ready and
-	 * dial in turn, and the time of an attempt begins with its turn */
+	/* The kernel takes one dial at a time: on each loop attachments of this row, once they are
+	 * ready, dial in turn, and the time of an attempt begins with its turn. */
 	bool in_turn;
+	/* NULL, or the number of the queue: those of different queues dial at once. */
+	uint64_t (*queue)(const struct attach *);
 	/* Look up what the owner left out. Any number at once, before their turn. NULL: nothing
 	 * to look up. */
 	void (*find)(struct attach *);
@@ -71,8 +73,8 @@ struct attach { /* embedded first in the protocol's own; zeroed, then set by the
 	bool force;        /* attach_detach(): even if it is in use */
 	/* NULL, or once, from the loop; may free it or start it again */
 	void (*done)(struct attach *);
-	void (*retrying)(struct attach *); /* NULL, or before each pause: why has the reason */
-
+	/* NULL, or before each pause: why has the reason. False: no other attempt. */
+	bool (*retrying)(struct attach *);
 	void (*note)(struct attach *, const char *text);
 
 	/* The row's */
@@ -91,7 +93,8 @@ struct attach { /* embedded first in the protocol's own; zeroed, then set by the
 	uint64_t since, glance; /* glance: until then users may be only looking */
 	struct loop_work work;
 	struct loop_timer timer;
-	struct attach *next; /* in its queue */
+	struct attach *next; /* in the queues of its row */
+	uint64_t queue;
 	struct attach *peer; /* that runs, too */
 	struct child_call asking;
 	struct attach_users found;

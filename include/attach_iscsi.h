@@ -146,6 +146,10 @@ struct attach_iscsi {
 	struct attach attach; /* .proto: attach_iscsi_row, .what: "session3" */
 	struct iscsi_want want;
 	bool due; /* for iscsi_attach() */
+	/* NULL, or looked up at each attempt while want.portal has no address */
+	const char *host;
+	uint16_t port;
+	void *user; /* the owner's */
 
 	/* Filled in. To detach: sid, cid and luns.host, by the owner. */
 	bool existed; /* was logged in before */
@@ -157,7 +161,7 @@ struct attach_iscsi {
 	/* private from here */
 	struct iscsi_initiator *initiator; /* what those of a loop share */
 	struct attach_iscsi *next, *leader;
-	bool follows, dialled, has_turn;
+	bool follows, dials, dialled, has_turn;
 	uint64_t turn;
 	struct attach_iscsi_ready {
 		struct diag why;
@@ -165,16 +169,19 @@ struct attach_iscsi {
 	} ready;
 	struct loop_timer timer;
 	struct loop_work work;
+	struct resolve resolve;
 	int keeper; /* process that logs in again to the session that was lost */
 	struct iscsi_link link;
 	struct child_call scan;
 	struct iscsi_ask *ask; /* why iSER is not possible, and whether TCP is */
 	unsigned asking;
 	struct kernel_iscsi_conn *leaving;
+	uint64_t gone_by; /* time limit of the session's removal; 0 = none */
 };
 extern const struct attach_proto attach_iscsi_row;
-/* Attach those that are `due` and have an address: all at once, from the start. Clears due. Runs
- * the loop until they are over. 0: each has its result. */
+/* Attach those that are `due` and have an address or a host: all at once, from the start, with the
+ * attempts that .attach allows (limit_ms, retry_ms, retrying). Clears due. Runs the loop until they
+ * are over. 0: each has its result. */
 int iscsi_attach(struct loop *, int root, struct attach_iscsi *, unsigned count, uint64_t until,
 	struct diag *);
 

@@ -140,11 +140,6 @@ int iscsi_logins_read(struct iscsi_logins *);
  * then settings of sessions that existed. 0: each has its result. */
 int iscsi_logins_run(struct iscsi_logins *, struct loop *);
 void iscsi_logins_free(struct iscsi_logins *); /* wipes */
-/* Retry those for which `again` is true each second, until none is left. limit: of an attempt; 0 =
- * none. */
-int iscsi_attach_again(struct loop *, int root, struct attach_iscsi *, unsigned count,
-	uint64_t until, uint64_t limit, bool (*again)(struct attach_iscsi *, void *arg), void *arg,
-	struct diag *);
 
 /* --- iscsistart: settings by open-iscsi's record names, sessions from wishes. */
 struct iscsi_records {

@@ -25,10 +25,10 @@ int kernel_iscsi_transport_there(
 	int root, enum kernel_iscsi_kind, struct kernel_iscsi_transport *, struct diag *);
 
 /* --- Commands and events. One socket asks, so that an answer is the next message on it, and is
- * read within the call: commands do not wait for the loop. Some wait inside the kernel, which
- * carries out one at a time for the whole machine: DESTROY_* for disks to be flushed (do UNBIND
- * first), STOP and EP_DISCONNECT for a connection to be taken down. Another socket is in the
- * multicast group; a running iscsid hears the same. */
+ * read within the call: commands do not wait for the loop. The kernel executes one at a time for
+ * the whole machine, so that none may wait there: DESTROY_SESSION waits for disks to be flushed,
+ * and is only for sessions that have none. Another socket is in the multicast group; a running
+ * iscsid hears the same. */
 struct kernel_iscsi;
 
 struct kernel_iscsi_event {
@@ -104,14 +104,18 @@ struct kernel_iscsi_conn { /* its owner reads it */
 int kernel_iscsi_dial(struct kernel_iscsi_conn **, struct kernel_iscsi *,
 	const struct kernel_iscsi_how *, const struct datamover_events *, void *user,
 	struct diag *);
-/* A connection as it is, to log out on: `up` is not called. ops->connection_terminate ends
- * connection and session. */
+/* A connection as it is, to log out on: `up` is not called. It ends with kernel_iscsi_remove() and
+ * kernel_iscsi_leave(). */
 int kernel_iscsi_adopt(struct kernel_iscsi_conn **, struct kernel_iscsi *, uint64_t transport,
 	struct iscsi_if_conn, const struct datamover_events *, void *user, struct diag *);
 int kernel_iscsi_conn_set(struct kernel_iscsi_conn *, enum iscsi_if_param, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* the disks of its session are flushed and let go, in the background. -errno */
 int kernel_iscsi_unbind(struct kernel_iscsi_conn *);
+/* End the connection and its session; no other event of them is reported after this call. 0: the
+ * kernel removes the session in the background, however long its disks take, and then
+ * connection_terminate_notify follows. -EINVAL: another process is removing it; other -errno. */
+int kernel_iscsi_remove(struct kernel_iscsi_conn *);
 /* for the kernel to tell; where it does not, it does not matter */
 void kernel_iscsi_conn_netdev(struct kernel_iscsi_conn *, const char *netdev);
 int kernel_iscsi_start(struct kernel_iscsi_conn *, struct diag *);

@@ -132,6 +132,9 @@ int kernel_srp_supports(int root, const struct srp_local *, struct diag *);
 int kernel_srp_add(int root, const struct srp_local *, const char *line);
 /* Whether a line of the kernel's log is about logins; why one failed, by these lines. */
 bool kernel_srp_logged(const char *line);
+/* Keep the lines of the login that failed: drop those of hosts that exist (but not of `own`, -1 =
+ * none), and all if several logins failed, as the kernel does not report which line is whose. */
+void kernel_srp_log_of_failed(int root, int own, char *log);
 int kernel_srp_add_why(int err, const char *log, struct diag *);
 
 bool kernel_srp_loaded(int root);

@@ -4,6 +4,7 @@
  * fields; what a scheme means is left to its owner. */
 #pragma once
 #include "diag.h"
+#include "wire.h"
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,6 +54,13 @@ void uri_hide(char *text);
 /* The process holds secrets from now on: no core dump, and no access by other processes of its user
  * (PR_SET_DUMPABLE). */
 void secret_held(void);
+struct call;
+/* Read the first line of the descriptor `number`, or else of the file at `path`; longer than room:
+ * -E2BIG. A descriptor or pipe is read once: it gives the same line to every call for this option,
+ * a string that stays. Errors never quote the line, as it may be a secret all the same. A file that
+ * other users can read is noted, unless call is NULL. */
+int secret_read(const struct call *, const char *option, const char *number, const char *path,
+	char *secret, size_t room, struct diag *);
 
 /* Key look-up; marks it used. NULL when absent. */
 const char *uri_value(struct uri *, const char *name);
@@ -82,6 +90,20 @@ struct addr {
 	struct sockaddr_storage ss; /* ss_family 0 = none */
 	socklen_t len;
 };
+/* A service of a port on InfiniBand, without IP, in a struct addr: struct sockaddr_ib of Linux. Its
+ * host is the port's GID, and it has no port number. */
+#define ADDR_IB 27 /* AF_IB */
+struct addr_ib {
+	uint16_t family;
+	be16 pkey;
+	be32 flow;
+	uint8_t gid[16];
+	be64 service, service_mask;
+	uint64_t scope;
+};
+/* service 0: any, to connect from */
+void addr_set_ib(struct addr *, const uint8_t gid[16], uint16_t pkey, uint64_t service);
+uint64_t addr_service(const struct addr *); /* its ID; 0: not of InfiniBand */
 /* host may be "fe80::1%eth0" */
 int addr_resolve(
 	struct addr *, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *);
@@ -103,7 +125,7 @@ struct addr_rdma {
 	bool no_crc;       /* software iWARP: CRCs only if the peer wants them */
 };
 int addr_rdma(struct addr_rdma *, char *text, struct diag *);
-/* "10.0.0.1:4420", "[fe80::1%2]:4420", "unix:/run/x" */
+/* "10.0.0.1:4420", "[fe80::1%2]:4420", "unix:/run/x", "fe80::7 service 13f1234" */
 const char *addr_text(const struct addr *, char out[ADDR_TEXT]);
 /* JSON: transport, and traddr and trsvcid, or path. */
 struct out;

@@ -21,7 +21,7 @@
 
 enum attach_state { IDLE, FIND, READY, QUEUED, DIAL, WAIT, USERS, UNDO, PAUSE, OVER };
 
-/* ---- A row that dials in turn: a queue on each loop, whose first prepares and dials. */
+/* ---- A row that dials in turn: its queues on each loop, in one list. The first of each dials. */
 
 struct attach_queue {
 	struct loop_attic attic;
@@ -56,28 +56,33 @@ static bool take_turn(struct attach *attach)
 {
 	struct attach_queue *queue = queue_of(attach);
 	struct attach **at = queue ? &queue->first : NULL;
+	bool first = true;
 
 	attach->next = NULL;
-	while (at && *at)
-		at = &(*at)->next;
+	attach->queue = attach->proto->queue ? attach->proto->queue(attach) : 0;
+	for (; at && *at; at = &(*at)->next)
+		first &= (*at)->queue != attach->queue;
 	if (at)
 		*at = attach;
-	return !queue || queue->first == attach;
+	return first;
 }
 
 /* The next one begins from its own work. */
 static void leave_turn(struct attach *attach)
 {
 	struct attach_queue *queue = queue_of(attach);
-	bool had = queue && queue->first == attach;
+	struct attach **at = queue ? &queue->first : NULL, *next;
+	bool first = true;
 
-	for (struct attach **at = queue ? &queue->first : NULL; at && *at; at = &(*at)->next)
-		if (*at == attach) {
-			*at = attach->next;
-			break;
-		}
-	if (had && queue->first)
-		loop_work_add(queue->first->loop, &queue->first->work);
+	for (; at && *at && *at != attach; at = &(*at)->next)
+		first &= (*at)->queue != attach->queue;
+	if (!at || !*at)
+		return;
+	next = *at = attach->next;
+	while (next && next->queue != attach->queue)
+		next = next->next;
+	if (first && next)
+		loop_work_add(next->loop, &next->work);
 }
 
 /* ---- All that attach_run() waits for, on each loop. */
@@ -169,10 +174,20 @@ static void dial(struct attach *attach)
 	attach->proto->dial(attach);
 }
 
+/* Its turn has come. */
+static void dial_anew(struct attach *attach)
+{
+	attach->since = loop_clock();
+	attach->until = attempt_end(attach);
+	dial(attach);
+}
+
 static void line_up(struct attach *attach)
 {
-	if (take_turn(attach))
-		prepare(attach);
+	if (!queue_of(attach))
+		dial(attach);
+	else if (take_turn(attach))
+		dial_anew(attach);
 	else
 		enter(attach, QUEUED, attach->deadline);
 }
@@ -184,7 +199,7 @@ static void begin(struct attach *attach)
 	attach->what[0] = attach->users[0] = 0;
 	attach->since = loop_clock();
 	if (!attach->proto->find) {
-		line_up(attach);
+		prepare(attach);
 		return;
 	}
 	attach->until = attempt_end(attach);
@@ -213,9 +228,10 @@ static void end_attempt(struct attach *attach)
 	}
 	if (end && end - now < 2 * pause)
 		pause = (end - now) / 2;
-	if (attach->retrying)
-		attach->retrying(attach);
-	enter(attach, PAUSE, now + pause);
+	if (attach->retrying && !attach->retrying(attach))
+		finish(attach);
+	else
+		enter(attach, PAUSE, now + pause);
 }
 
 static void undo(struct attach *attach)
@@ -346,18 +362,16 @@ static void next_step(struct loop_work *work)
 		else if (attach->find_only)
 			finish(attach);
 		else
-			line_up(attach);
+			prepare(attach);
 		break;
 	case READY:
-		if (!err) {
-			dial(attach);
-			break;
-		}
-		leave_turn(attach);
-		fail(attach, err);
+		if (err)
+			fail(attach, err);
+		else
+			line_up(attach);
 		break;
 	case QUEUED:
-		prepare(attach);
+		dial_anew(attach);
 		break;
 	case DIAL:
 		leave_turn(attach);

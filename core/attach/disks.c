@@ -104,9 +104,7 @@ static void disks_opened(struct child_call *call)
 		wait->disk[i].opens |= wait->opened[i];
 	free(wait->opened);
 	wait->opened = NULL;
-	if (all_open(attach))
-		attach_step(attach, 0);
-	else if (wait->again)
+	if (wait->again || all_open(attach)) /* what the last look read may be older: sizes */
 		attach_look(attach);
 	else
 		look_at(attach, loop_clock() + wait->gap_ms * MSEC);

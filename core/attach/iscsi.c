@@ -10,10 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC      1000000ull
-#define TURN_MS   50  /* between tries to get the turn of another process */
-#define LOST_MS   100 /* between looks at a session that another process brings back */
-#define LOGOUT_MS 5000
+#define MSEC        1000000ull
+#define TURN_MS     50  /* between tries to get the turn of another process */
+#define LOST_MS     100 /* between looks at a session that another process brings back */
+#define LOGOUT_MS   5000
+#define GONE_MS     20   /* between looks at a session that the kernel removes */
+#define GONE_MIN_MS 1000 /* for that, if the logout took all the time */
 
 struct iscsi_initiator { /* of a loop */
 	struct loop_attic attic;
@@ -94,6 +96,8 @@ static int open_netlink(struct attach_iscsi *iscsi)
 				       &iscsi->attach.why);
 }
 
+static void iscsi_dial(struct attach *);
+
 static void iscsi_release(struct attach *attach)
 {
 	struct attach_iscsi *iscsi = iscsi_of(attach), **at;
@@ -107,15 +111,17 @@ static void iscsi_release(struct attach *attach)
 		;
 	*at = iscsi->next;
 	for (struct attach_iscsi *other = initiator->first; other; other = other->next) {
-		needed |= other->has_turn && other->turn == iscsi->turn;
-		if (other->leader == iscsi)
+		if (other->leader == iscsi && other->follows)
+			iscsi_dial(&other->attach); /* alone, or after another */
+		else if (other->leader == iscsi)
 			other->leader = NULL;
+		needed |= other->has_turn && other->turn == iscsi->turn;
 		if (other->sid == iscsi->sid && !attach->why.err && !attach->detaching)
 			other->attach.made = false; /* this one needs it */
 	}
 	if (iscsi->has_turn && !needed)
 		kernel_iscsi_turn_leave(initiator->turns, iscsi->turn);
-	iscsi->has_turn = false;
+	iscsi->has_turn = iscsi->follows = iscsi->dials = iscsi->dialled = false;
 	iscsi->initiator = NULL;
 	if (initiator->first)
 		return;
@@ -124,6 +130,36 @@ static void iscsi_release(struct attach *attach)
 	if (initiator->nl)
 		kernel_iscsi_close(initiator->nl);
 	initiator->nl = NULL;
+}
+
+/* ---- find: the address of the host. */
+
+static void resolved(struct resolve *resolve)
+{
+	struct attach_iscsi *iscsi = container_of(resolve, struct attach_iscsi, resolve);
+
+	iscsi->attach.why = resolve->why;
+	if (!resolve->why.err)
+		iscsi->want.portal = resolve->addr;
+	attach_step(&iscsi->attach, -resolve->why.err);
+}
+
+static void iscsi_find(struct attach *attach)
+{
+	struct attach_iscsi *iscsi = iscsi_of(attach);
+	uint64_t end = bounded(attach, (uint64_t)iscsi->want.set.login_timeout * 1000);
+	int err = 0;
+
+	iscsi->resolve.done = resolved;
+	if (!iscsi->want.portal.ss.ss_family) {
+		uint64_t now = loop_clock();
+
+		err = resolve_start(&iscsi->resolve, attach->loop, iscsi->host, iscsi->port,
+			end > now + MSEC ? (uint32_t)((end - now) / MSEC) : 1, &attach->why);
+		if (!err)
+			return;
+	}
+	attach_step(attach, err);
 }
 
 /* ---- ready */
@@ -169,16 +205,11 @@ static void iscsi_ready(struct attach *attach)
 		return;
 	}
 	attach_luns_free(&iscsi->luns);
-	iscsi->existed = iscsi->follows = iscsi->dialled = false;
+	iscsi->existed = iscsi->follows = iscsi->dials = iscsi->dialled = false;
 	iscsi->result = (struct iscsi_login_result){ 0 };
 	iscsi->sid = iscsi->cid = 0;
-	iscsi->leader = iscsi->initiator->first;
-	while (iscsi->leader != iscsi &&
-		(iscsi->leader->leader || iscsi->leader->attach.detaching ||
-			!same_session(iscsi->leader, iscsi)))
-		iscsi->leader = iscsi->leader->next;
-	if (iscsi->leader == iscsi)
-		iscsi->leader = NULL;
+	iscsi->leader = NULL;
+	iscsi->link = (struct iscsi_link){ 0 };
 	iscsi->ready = (struct attach_iscsi_ready){ 0 };
 	attach_load(attach,
 		&(struct child_call){ .fn = load,
@@ -221,7 +252,8 @@ void iscsi_step(struct attach_iscsi *iscsi)
 	struct attach *attach = &iscsi->attach;
 	struct attach_luns *luns = &iscsi->luns;
 
-	iscsi->dialled = true;
+	iscsi->dials = false;
+	iscsi->dialled = !attach->why.err;
 	if (!attach->why.err && attach->no_wait)
 		kernel_scsi_luns(attach->root, luns->host, &luns->list, &luns->count, NULL);
 	for (struct attach_iscsi *other = iscsi->initiator->first; other; other = other->next)
@@ -380,6 +412,16 @@ static const struct kernel_iscsi_session *find_session(
 	}
 }
 
+/* Another attempt has failed, and its session is being undone. */
+static bool is_left(const struct attach_iscsi *iscsi)
+{
+	for (const struct attach_iscsi *other = iscsi->initiator->first; other; other = other->next)
+		if (other->leaving && other != iscsi &&
+			!strcmp(other->want.target, iscsi->want.target))
+			return true;
+	return false;
+}
+
 static void try_turn(struct loop_timer *timer)
 {
 	look_for_session(container_of(timer, struct attach_iscsi, timer));
@@ -392,13 +434,16 @@ static void look_for_session(struct attach_iscsi *iscsi)
 	struct kernel_iscsi_session *list;
 	unsigned count;
 
-	if (!kernel_iscsi_turn_take(iscsi->initiator->turns, iscsi->turn)) {
+	bool leaves = is_left(iscsi);
+
+	if (leaves || !kernel_iscsi_turn_take(iscsi->initiator->turns, iscsi->turn)) {
 		if (!is_late(attach)) {
 			wait_ms(iscsi, TURN_MS, try_turn);
 			return;
 		}
-		diag_set(&attach->why, DIAG_BUSY, EBUSY,
-			"another process is still logging in to this target");
+		diag_set(&attach->why, DIAG_BUSY, EBUSY, "%s",
+			leaves ? "a former session to this target is still being removed"
+			       : "another process is still logging in to this target");
 		iscsi_step(iscsi);
 		return;
 	}
@@ -415,18 +460,30 @@ static void look_for_session(struct attach_iscsi *iscsi)
 	free(list);
 }
 
+/* Another one that logs in to the same session, or has. */
+static struct attach_iscsi *find_leader(const struct attach_iscsi *iscsi)
+{
+	struct attach_iscsi *other = iscsi->initiator->first;
+
+	while (other && (other == iscsi || !(other->dials || other->dialled) || other->leader ||
+				!same_session(other, iscsi)))
+		other = other->next;
+	return other;
+}
+
 static void iscsi_dial(struct attach *attach)
 {
 	struct attach_iscsi *iscsi = iscsi_of(attach);
 
-	iscsi->follows = iscsi->leader && !iscsi->leader->dialled;
+	iscsi->leader = find_leader(iscsi);
+	iscsi->follows = iscsi->leader && iscsi->leader->dials;
 	if (iscsi->follows)
 		return;
-	if (iscsi->leader && !iscsi->leader->attach.why.err) {
+	if (iscsi->leader) {
 		follow(iscsi);
 		return;
 	}
-	iscsi->leader = NULL;
+	iscsi->dials = true;
 	iscsi->turn = kernel_iscsi_turn(
 		iscsi_carrier_word(iscsi->want.carrier), iscsi->want.target, &iscsi->want.portal);
 	look_for_session(iscsi);
@@ -487,28 +544,76 @@ static void iscsi_users(const struct attach *attach, int root, struct attach_use
 	kernel_scsi_users(root, iscsi->luns.host, found->text, sizeof(found->text));
 }
 
+static bool is_gone(const struct attach_iscsi *iscsi)
+{
+	struct kernel_iscsi_session session;
+
+	return kernel_iscsi_session(iscsi->attach.root, iscsi->sid, &session) != 0;
+}
+
+/* It is gone, or why.err has the reason. */
+static void session_ended(struct attach_iscsi *iscsi)
+{
+	struct attach *attach = &iscsi->attach;
+
+	loop_timer_del(attach->loop, &iscsi->timer);
+	loop_work_del(attach->loop, &iscsi->work);
+	kernel_iscsi_leave(iscsi->leaving);
+	iscsi->leaving = NULL;
+	kernel_scsi_drop_nodes(attach->root, iscsi->luns.list, iscsi->luns.count);
+	attach_step(attach, -attach->why.err);
+}
+
+/* An event may be lost. */
+static void look_gone(struct loop_timer *timer)
+{
+	struct attach_iscsi *iscsi = container_of(timer, struct attach_iscsi, timer);
+	struct attach *attach = &iscsi->attach;
+	uint64_t now = loop_clock();
+
+	if (!is_gone(iscsi) && (!iscsi->gone_by || now < iscsi->gone_by)) {
+		loop_timer_set(attach->loop, timer, now + GONE_MS * MSEC);
+		return;
+	}
+	if (!is_gone(iscsi)) {
+		diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT,
+			"timed out after %.3g s waiting for the kernel to remove session%u",
+			(double)(now - attach->since) / 1e9, iscsi->sid);
+		diag_hint(&attach->why, "it is removed once I/O to its disks has ended");
+	}
+	session_ended(iscsi);
+}
+
+static void destroyed(struct loop_work *work)
+{
+	struct attach_iscsi *iscsi = container_of(work, struct attach_iscsi, work);
+
+	if (!is_gone(iscsi))
+		diag_set(&iscsi->attach.why, DIAG_BUSY, EBUSY,
+			"the kernel refuses to remove session%u", iscsi->sid);
+	session_ended(iscsi);
+}
+
 static void end_session(struct loop_work *work)
 {
 	struct attach_iscsi *iscsi = container_of(work, struct attach_iscsi, work);
 	struct attach *attach = &iscsi->attach;
-	struct kernel_iscsi_session session;
-	struct datamover *dm = &iscsi->leaving->dm;
-	int err = 0;
+	uint64_t soon = loop_clock() + GONE_MIN_MS * MSEC;
+	int err = kernel_iscsi_remove(iscsi->leaving);
 
-	loop_timer_del(attach->loop, &iscsi->timer);
-	iscsi->leaving = NULL;
-	dm->ops->connection_terminate(dm);
-	if (!kernel_iscsi_session(attach->root, iscsi->sid, &session))
-		err = diag_set(&attach->why, DIAG_BUSY, EBUSY,
-			"the kernel refuses to remove session%u", iscsi->sid);
-	kernel_scsi_drop_nodes(attach->root, iscsi->luns.list, iscsi->luns.count);
-	attach_step(attach, err);
+	work->run = destroyed;
+	iscsi->gone_by = attach->until && attach->until < soon ? soon : attach->until;
+	iscsi->timer.fire = look_gone;
+	if (err && err != -EINVAL)
+		loop_work_add(attach->loop, work);
+	else
+		loop_timer_set(attach->loop, &iscsi->timer, loop_clock() + GONE_MS * MSEC);
 }
 
-/* The target has answered, or does not: after the upcall that is running. */
+/* The target has answered, or does not; or the session is gone. After the upcall that is running.
+ */
 static void logged_out(struct attach_iscsi *iscsi)
 {
-	iscsi->work.run = end_session;
 	loop_work_add(iscsi->attach.loop, &iscsi->work);
 }
 
@@ -589,6 +694,7 @@ static void iscsi_undo(struct attach *attach)
 	kernel_scsi_luns(
 		attach->root, iscsi->luns.host, &iscsi->luns.list, &iscsi->luns.count, NULL);
 	iscsi->leaving->on_unbound = unbound;
+	iscsi->work.run = end_session;
 	if (!live) {
 		logged_out(iscsi);
 	} else if (kernel_iscsi_unbind(iscsi->leaving)) {
@@ -606,17 +712,20 @@ static void iscsi_stop(struct attach *attach)
 	loop_timer_del(attach->loop, &iscsi->timer);
 	loop_work_del(attach->loop, &iscsi->work);
 	child_call_cancel(&iscsi->scan);
+	resolve_cancel(&iscsi->resolve);
 	iscsi_link_end(&iscsi->link);
 	iscsi_explain_stop(iscsi);
 	if (iscsi->leaving)
 		kernel_iscsi_leave(iscsi->leaving);
 	iscsi->leaving = NULL;
+	iscsi->dialled = false;
 	hand_over(iscsi);
 }
 
 const struct attach_proto attach_iscsi_row = {
 	.events = "scsi",
 	.detached_by = "iser-logout",
+	.find = iscsi_find,
 	.ready = iscsi_ready,
 	.dial = iscsi_dial,
 	.look = iscsi_look,
@@ -641,7 +750,7 @@ int iscsi_attach(struct loop *loop, int root, struct attach_iscsi *iscsi, unsign
 	if (!list)
 		return diag_sys(diag, ENOMEM, "iSCSI logins");
 	for (unsigned i = 0; i < count; i++) {
-		bool due = iscsi[i].due && iscsi[i].want.portal.ss.ss_family;
+		bool due = iscsi[i].due && (iscsi[i].host || iscsi[i].want.portal.ss.ss_family);
 
 		iscsi[i].due = false;
 		if (!due)
@@ -651,6 +760,9 @@ int iscsi_attach(struct loop *loop, int root, struct attach_iscsi *iscsi, unsign
 			.loop = loop,
 			.root = root,
 			.deadline = until,
+			.limit_ms = list[i]->limit_ms,
+			.retry_ms = list[i]->retry_ms,
+			.retrying = list[i]->retrying,
 			.no_wait = list[i]->no_wait,
 			.done = ended };
 	}

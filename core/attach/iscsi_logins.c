@@ -10,6 +10,7 @@
 
 #define SEC      1000000000ull
 #define SESSIONS 256 /* in one run */
+#define RETRY_MS 1000
 
 static const struct opt_common *common(const struct iscsi_logins *logins)
 {
@@ -233,31 +234,6 @@ static bool is_interrupted(const struct attach_iscsi *list, unsigned count)
 	return false;
 }
 
-int iscsi_attach_again(struct loop *loop, int root, struct attach_iscsi *list, unsigned count,
-	uint64_t until, uint64_t limit, bool (*again)(struct attach_iscsi *, void *arg), void *arg,
-	struct diag *diag)
-{
-	const volatile int never = 0;
-
-	for (;;) {
-		uint64_t end = until;
-		bool any = false;
-		int err;
-
-		for (unsigned i = 0; i < count; i++)
-			any |= list[i].due = again(&list[i], arg);
-		if (!any || is_interrupted(list, count))
-			return 0;
-		loop_wait(loop, &never, loop_clock() + SEC);
-		if (limit && (!end || loop_clock() + limit < end))
-			end = loop_clock() + limit;
-		err = iscsi_attach(loop, root, list, count, end, diag);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 static bool is_unanswered(const struct attach_iscsi *one)
 {
 	return one->attach.why.err && one->attach.why.err != EINTR && !one->result.answers;
@@ -294,9 +270,10 @@ struct retries {
 
 /* rd.iscsi.login_retry_max: retry portals that did not answer for as long as that many logins may
  * take, as the network may be late. */
-static bool may_answer(struct attach_iscsi *one, void *arg)
+static bool may_answer(struct attach *attach)
 {
-	const struct retries *retries = arg;
+	struct attach_iscsi *one = container_of(attach, struct attach_iscsi, attach);
+	const struct retries *retries = one->user;
 	const struct iscsi_logins *logins = retries->logins;
 	uint64_t soon = loop_clock() + SEC;
 
@@ -317,9 +294,19 @@ int iscsi_logins_run(struct iscsi_logins *logins, struct loop *loop)
 		err = iscsi_attach(
 			loop, logins->root, logins->attach, logins->count, logins->until, diag);
 	retries.begun = loop_clock();
-	if (!err && logins->wishes.retry_max > 0)
-		err = iscsi_attach_again(loop, logins->root, logins->attach, logins->count,
-			logins->until, 0, may_answer, &retries, diag);
+	if (!err && logins->wishes.retry_max > 0 &&
+		!is_interrupted(logins->attach, logins->count)) {
+		for (unsigned i = 0; i < logins->count; i++) {
+			struct attach_iscsi *one = &logins->attach[i];
+
+			one->user = &retries;
+			one->attach.retry_ms = RETRY_MS;
+			one->attach.retrying = may_answer;
+			one->due = may_answer(&one->attach);
+		}
+		err = iscsi_attach(
+			loop, logins->root, logins->attach, logins->count, logins->until, diag);
+	}
 	for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
 		live |= (uint32_t)iscsi_setting[i].live << i;
 	for (unsigned i = 0; !err && i < logins->targets.count; i++) {

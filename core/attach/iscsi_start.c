@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AUTH    "node.session.auth."
-#define SEC     1000000000ull
-#define SCAN_NS (60 * SEC)
+#define AUTH     "node.session.auth."
+#define SEC      1000000000ull
+#define SCAN_S   60
+#define RETRY_MS 1000
 
 static int set_text(char *to, size_t room, const char *name, const char *value, struct diag *diag)
 {
@@ -83,7 +84,30 @@ bool iscsi_record_is_other(const char *name)
 	return !strncmp(name, "iface.", 6);
 }
 
-static void fill_want(struct iscsi_start *s, unsigned i)
+bool iscsi_start_resolved(const struct attach_iscsi *one)
+{
+	return one->want.portal.ss.ss_family;
+}
+
+/* Could a retry succeed? */
+static bool may_help(struct attach *attach)
+{
+	const struct attach_iscsi *one = container_of(attach, struct attach_iscsi, attach);
+	uint8_t class = (uint8_t)(one->result.status >> 8);
+	const struct diag *why = &attach->why;
+	struct iscsi_start *s = one->user;
+
+	if (one->existed || class == ISCSI_LOGIN_INITIATOR || loop_clock() + SEC >= s->bound)
+		return false;
+	if (iscsi_start_resolved(one) && class != ISCSI_LOGIN_TARGET && why->code != DIAG_TIMEOUT &&
+		why->code != DIAG_REFUSED && why->code != DIAG_UNREACHABLE &&
+		why->code != DIAG_CLOSED)
+		return false;
+	s->retrying(s, one);
+	return true;
+}
+
+static void fill_want(struct iscsi_start *s, unsigned i, uint32_t limit_ms)
 {
 	const struct iscsi_records *records = &s->records;
 	const struct iscsi_wish *wish = &s->wishes.wish[i];
@@ -107,69 +131,31 @@ static void fill_want(struct iscsi_start *s, unsigned i)
 		.tpgt = -1,
 		.from = &s->from[i],
 		.set = records->set };
+	s->attach[i].attach.limit_ms = limit_ms;
+	s->attach[i].attach.retry_ms = RETRY_MS;
+	s->attach[i].attach.retrying = may_help;
+	s->attach[i].user = s;
+	s->attach[i].host = wish->host;
+	s->attach[i].port = wish->port;
 	s->attach[i].luns.lun = SCSI_LUN_ALL;
 	s->attach[i].due = true;
 }
 
-bool iscsi_start_resolved(const struct attach_iscsi *one)
-{
-	return one->want.portal.ss.ss_family;
-}
-
-static void resolve(struct iscsi_start *s, struct attach_iscsi *one)
-{
-	const struct iscsi_wish *wish = &s->wishes.wish[one - s->attach];
-	struct diag *why = &one->attach.why;
-
-	if (iscsi_start_resolved(one))
-		return;
-	*why = (struct diag){ 0 };
-	addr_resolve(&one->want.portal, wish->host, wish->port,
-		(uint32_t)s->records.set.login_timeout * 1000, why);
-}
-
-/* Could a retry succeed? */
-static bool may_help(struct attach_iscsi *one, void *arg)
-{
-	uint8_t class = (uint8_t)(one->result.status >> 8);
-	const struct diag *why = &one->attach.why;
-	struct iscsi_start *s = arg;
-
-	if (!why->err || why->err == EINTR || one->existed || class == ISCSI_LOGIN_INITIATOR ||
-		loop_clock() + SEC >= s->bound)
-		return false;
-	if (iscsi_start_resolved(one) && class != ISCSI_LOGIN_TARGET && why->code != DIAG_TIMEOUT &&
-		why->code != DIAG_REFUSED && why->code != DIAG_UNREACHABLE &&
-		why->code != DIAG_CLOSED)
-		return false;
-	s->retrying(s, one);
-	resolve(s, one);
-	return true;
-}
-
 int iscsi_start_run(struct iscsi_start *s, struct loop *loop, uint64_t until, struct diag *diag)
 {
-	uint64_t begun = loop_clock(), attempt = (uint64_t)s->records.set.login_timeout * SEC,
-		 first = begun + attempt + SCAN_NS;
+	uint32_t attempt_s = (uint32_t)s->records.set.login_timeout;
 	unsigned count = s->wishes.count;
-	int err;
 
-	s->bound = begun + attempt * s->records.retry_max;
+	s->bound = loop_clock() + (uint64_t)attempt_s * s->records.retry_max * SEC;
 	if (until && until < s->bound)
 		s->bound = until;
 	s->attach = calloc(count, sizeof(*s->attach));
 	s->from = calloc(count, sizeof(*s->from));
 	if (!s->attach || !s->from)
 		return diag_sys(diag, ENOMEM, "iSCSI logins");
-	for (unsigned i = 0; i < count; i++) {
-		fill_want(s, i);
-		resolve(s, &s->attach[i]);
-	}
-	err = iscsi_attach(
-		loop, s->root, s->attach, count, until && until < first ? until : first, diag);
-	return err ? err
-		   : iscsi_attach_again(loop, s->root, s->attach, count, until, attempt + SCAN_NS,
-			     may_help, s, diag);
+	for (unsigned i = 0; i < count; i++)
+		fill_want(s, i, (attempt_s + SCAN_S) * 1000);
+	return iscsi_attach(loop, s->root, s->attach, count, until, diag);
 }
 
 void iscsi_start_free(struct iscsi_start *s)

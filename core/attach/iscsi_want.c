@@ -31,11 +31,9 @@ static int read_secret(struct call *call, struct iscsi_who *who,
 	int err = 0;
 
 	*secret = who->secret[i];
-	if (words->fd[i])
-		err = secret_of_fd(i ? "--target-secret-fd" : "--secret-fd", words->fd[i],
-			who->secret[i], ISCSI_SECRET, diag);
-	else if (file)
-		err = secret_of_file(call, file, who->secret[i], ISCSI_SECRET, diag);
+	if (words->fd[i] || file)
+		err = secret_read(call, i ? "--target-secret-fd" : "--secret-fd", words->fd[i],
+			file, who->secret[i], ISCSI_SECRET, diag);
 	else
 		*secret = first(plain,
 			getenv(i ? "LIBISCSI_CHAP_TARGET_PASSWORD" : "LIBISCSI_CHAP_PASSWORD"),

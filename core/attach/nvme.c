@@ -80,6 +80,18 @@ static void is_ready(struct attach *attach, int err)
 	attach_step(attach, err);
 }
 
+static void load(struct attach_nvme *nvme, void (*done)(struct attach *, int err))
+{
+	nvme->said = (struct attach_nvme_said){ 0 };
+	attach_load(&nvme->attach,
+		&(struct child_call){ .fn = get_ready,
+			.arg = nvme,
+			.out = &nvme->said,
+			.out_len = sizeof(nvme->said),
+			.until = nvme->attach.until },
+		false, done);
+}
+
 static void nvme_ready(struct attach *attach)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
@@ -88,14 +100,7 @@ static void nvme_ready(struct attach *attach)
 	nvme->active.count = -EAGAIN;
 	nvme->lacks = nvme->seen = 0;
 	nvme->changed = 0;
-	nvme->said = (struct attach_nvme_said){ 0 };
-	attach_load(attach,
-		&(struct child_call){ .fn = get_ready,
-			.arg = nvme,
-			.out = &nvme->said,
-			.out_len = sizeof(nvme->said),
-			.until = attach->until },
-		false, is_ready);
+	load(nvme, is_ready);
 }
 
 /* ---- dial */
@@ -183,13 +188,31 @@ static int make_line(struct attach_nvme *nvme, char line[NVMF_LINE])
 		   : kernel_nvmf_line(want, nvme->said.known, false, line, left_out, &attach->why);
 }
 
+static void nvme_dial(struct attach *attach);
+
+static void key_added(struct attach *attach, int err)
+{
+	struct attach_nvme *nvme = nvme_of(attach);
+
+	if (err) {
+		is_ready(attach, err);
+		return;
+	}
+	nvmf_tls_numbers(nvme->target, nvme->said.ring, nvme->said.key);
+	nvme_dial(attach);
+}
+
 static void nvme_dial(struct attach *attach)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
 	char line[NVMF_LINE];
-	int err = 0;
+	int err;
 
 	nvme->existed = !wants_connection(attach->root, nvme->target, &nvme->ctrl);
+	if (!nvme->existed && nvmf_tls_wanted(nvme->target) && !nvme->said.ring) {
+		load(nvme, key_added); /* the connection that needed no key has ended */
+		return;
+	}
 	err = make_line(nvme, line);
 	if (err || nvme->existed) {
 		explicit_bzero(line, sizeof(line));

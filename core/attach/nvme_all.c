@@ -76,9 +76,10 @@ static void connected(struct attach *attach)
 	goal_over(goal);
 }
 
-static void connects_again(struct attach *attach)
+static bool connects_again(struct attach *attach)
 {
 	retry_soon(goal_of(attach), &attach->why);
+	return true;
 }
 
 /* Each target is tried once. */
@@ -221,9 +222,10 @@ static void answered(struct attach *attach)
 	goal_over(goal);
 }
 
-static void asks_again(struct attach *attach)
+static bool asks_again(struct attach *attach)
 {
 	retry_soon(container_of(attach, struct nvmf_query, attach)->user, &attach->why);
+	return true;
 }
 
 /* Without a given port, discovery over TCP tries both default ports. */

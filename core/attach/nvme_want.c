@@ -221,8 +221,7 @@ static int read_policy(struct nvmf_target *t, const char *what, const char *text
 int nvmf_read_key(const struct call *call, const char *option, const char *fd, const char *file,
 	char key[NVMF_SECRET], struct diag *diag)
 {
-	int err = fd ? secret_of_fd(option, fd, key, NVMF_SECRET, diag)
-		     : secret_of_file(call, file, key, NVMF_SECRET, diag);
+	int err = secret_read(call, option, fd, file, key, NVMF_SECRET, diag);
 
 	key[strcspn(key, " \t")] = 0; /* blanks may follow */
 	return err || key[0] ? err : diag_set(diag, DIAG_USAGE, EINVAL, "the key is empty");

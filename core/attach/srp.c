@@ -275,8 +275,11 @@ static void logged_in(struct child_call *call)
 	char log[2048];
 
 	end_login(srp);
-	kernel_log_since(&srp->log, kernel_srp_logged, log, sizeof(log));
+	kernel_log_since(&srp->log,
+		err || loop_options(attach->loop)->verbose ? kernel_srp_logged : NULL, log,
+		sizeof(log));
 	attach_note_words(attach, log);
+	kernel_srp_log_of_failed(attach->root, attach->made ? (int)number_of(srp) : -1, log);
 	if (err && call->late) {
 		err = too_late(srp);
 		/* the daemon finds it at its next attempt */
@@ -358,6 +361,19 @@ static void log_in(struct attach_srp *srp)
 static void log_in_again(struct loop_timer *timer)
 {
 	log_in(container_of(timer, struct attach_srp, timer));
+}
+
+/* A number for each local port: the kernel logs in to one target at a time through it
+ * (add_target_mutex). */
+static uint64_t srp_queue(const struct attach *attach)
+{
+	const struct srp_local *local =
+		&((const struct attach_srp *)(const void *)attach)->local; /* the first member */
+	uint64_t number = local->port;
+
+	for (const char *at = local->dev; *at; at++)
+		number = number * 257 + (uint8_t)*at;
+	return number;
 }
 
 static void srp_dial(struct attach *attach)
@@ -505,12 +521,13 @@ static void srp_stop(struct attach *attach)
 	if (!srp->logging_in)
 		return;
 	end_login(srp);
-	kernel_log_since(&srp->log, kernel_srp_logged, (char[2]){ 0 }, 2);
+	kernel_log_since(&srp->log, NULL, (char[1]){ 0 }, 1);
 }
 
 const struct attach_proto attach_srp_row = {
 	.events = "scsi",
 	.in_turn = true,
+	.queue = srp_queue,
 	.find = srp_find,
 	.ready = srp_ready,
 	.dial = srp_dial,

@@ -4,6 +4,7 @@
 #include "uri.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <net/if.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -105,6 +106,25 @@ int addr_numeric(struct addr *addr, const char *host, uint16_t port, struct diag
 	return rc > 0 ? 0
 	       : rc   ? rc
 		      : diag_set(diag, DIAG_USAGE, EINVAL, "invalid IP address '%s'", host);
+}
+
+void addr_set_ib(struct addr *addr, const uint8_t gid[16], uint16_t pkey, uint64_t service)
+{
+	struct addr_ib *ib = (void *)&addr->ss;
+
+	*addr = (struct addr){ .len = sizeof(*ib) };
+	ib->family = ADDR_IB;
+	ib->pkey = put_be16(pkey);
+	memcpy(ib->gid, gid, sizeof(ib->gid));
+	ib->service = put_be64(service);
+	ib->service_mask = put_be64(service ? UINT64_MAX : 0);
+}
+
+uint64_t addr_service(const struct addr *addr)
+{
+	const struct addr_ib *ib = (const void *)&addr->ss;
+
+	return ib->family == ADDR_IB ? get_be64(ib->service) : 0;
 }
 
 void addr_set_port(struct addr *addr, uint16_t port)
@@ -246,6 +266,8 @@ const char *addr_host(const struct addr *addr, char out[ADDR_TEXT])
 			snprintf(out, ADDR_TEXT, "%s%%%u", text, sin6->sin6_scope_id);
 		else
 			snprintf(out, ADDR_TEXT, "%s", text);
+	} else if (addr->ss.ss_family == ADDR_IB) {
+		inet_ntop(AF_INET6, ((const struct addr_ib *)sun)->gid, out, ADDR_TEXT);
 	} else if (addr->ss.ss_family == AF_UNIX) {
 		snprintf(out, ADDR_TEXT, "%.*s", (int)sizeof(sun->sun_path), sun->sun_path);
 	}
@@ -263,6 +285,9 @@ const char *addr_text(const struct addr *addr, char out[ADDR_TEXT])
 		snprintf(out, ADDR_TEXT, "%.15s:%u", host, ntohs(sin->sin_port));
 	else if (addr->ss.ss_family == AF_INET6)
 		snprintf(out, ADDR_TEXT, "[%.60s]:%u", host, ntohs(sin6->sin6_port));
+	else if (addr->ss.ss_family == ADDR_IB)
+		snprintf(out, ADDR_TEXT, addr_service(addr) ? "%.60s service %" PRIx64 : "%.60s",
+			host, addr_service(addr));
 	else
 		snprintf(out, ADDR_TEXT, "%s%.110s", *host ? "unix:" : "", host);
 	return out;
@@ -288,6 +313,9 @@ void addr_show(struct out *out, const char *transport, const struct addr *addr)
 		out_text(out, "path", NULL, "%s", addr_host(addr, text));
 	} else {
 		out_text(out, "traddr", NULL, "%s", addr_host(addr, text));
-		out_text(out, "trsvcid", NULL, "%u", addr_port(addr));
+		if (addr_service(addr))
+			out_text(out, "service_id", NULL, "%016" PRIx64, addr_service(addr));
+		else
+			out_text(out, "trsvcid", NULL, "%u", addr_port(addr));
 	}
 }

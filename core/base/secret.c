@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Read secrets from files and descriptors, as command lines are public. */
 #include "applet.h"
+#include "grow.h"
 #include "uri.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,24 +35,58 @@ static int read_line(int fd, const char *from, char *secret, size_t room, struct
 			     from);
 }
 
-int secret_of_file(
-	const struct call *call, const char *path, char *secret, size_t room, struct diag *diag)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
-	struct stat st;
+/* Lines of pipes and descriptors: they can be read once, but may be wanted for several targets. */
+struct line {
+	const char *option;
+	dev_t dev;
+	ino_t ino;
+	char *secret;
+};
+static struct line *lines;
+static unsigned nlines;
 
-	if (fd < 0)
-		return diag_sys(diag, errno, "open %s", path);
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_mode & (S_IRGRP | S_IROTH))
-		call_note(call,
-			"%s: secret file is readable by other users (mode %03o): chmod 600 %s",
-			path, st.st_mode & 0777, path);
-	err = read_line(fd, path, secret, room, diag);
-	close(fd);
-	return err;
+static const struct line *line_of(const char *option, const struct stat *st)
+{
+	for (unsigned i = 0; i < nlines; i++)
+		if (!strcmp(lines[i].option, option) && lines[i].dev == st->st_dev &&
+			lines[i].ino == st->st_ino)
+			return &lines[i];
+	return NULL;
 }
 
-int secret_of_fd(
+static int keep_line(
+	const char *option, const struct stat *st, const char *secret, struct diag *diag)
+{
+	struct line line = { option, st->st_dev, st->st_ino, strdup(secret) };
+	struct line *more = line.secret ? grow(lines, nlines) : NULL;
+
+	if (!more) {
+		free(line.secret);
+		return diag_sys(diag, ENOMEM, "%s", option);
+	}
+	*more = line;
+	return 0;
+}
+
+static int read_once(
+	const char *option, int fd, const char *from, char *secret, size_t room, struct diag *diag)
+{
+	const struct line *line;
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st))
+		return diag_sys(diag, errno, "read %s", from);
+	line = line_of(option, &st);
+	if (line && strlen(line->secret) < room) {
+		snprintf(secret, room, "%s", line->secret);
+		return 0;
+	}
+	err = read_line(fd, from, secret, room, diag);
+	return err ? err : keep_line(option, &st, secret, diag);
+}
+
+static int read_descriptor(
 	const char *option, const char *number, char *secret, size_t room, struct diag *diag)
 {
 	uint64_t fd;
@@ -60,5 +96,27 @@ int secret_of_fd(
 		return diag_set(
 			diag, DIAG_USAGE, EINVAL, "%s: invalid descriptor '%s'", option, number);
 	snprintf(from, sizeof(from), "descriptor %u", (unsigned)fd);
-	return read_line((int)fd, from, secret, room, diag);
+	return read_once(option, (int)fd, from, secret, room, diag);
+}
+
+int secret_read(const struct call *call, const char *option, const char *number, const char *path,
+	char *secret, size_t room, struct diag *diag)
+{
+	struct stat st = { 0 };
+	int fd, err;
+
+	if (number)
+		return read_descriptor(option, number, secret, room, diag);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return diag_sys(diag, errno, "open %s", path);
+	if (!fstat(fd, &st) && call && S_ISREG(st.st_mode) && st.st_mode & (S_IRGRP | S_IROTH))
+		call_note(call,
+			"%s: secret file is readable by other users (mode %03o): chmod 600 %s",
+			path, st.st_mode & 0777, path);
+	err = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)
+		      ? read_once(option, fd, path, secret, room, diag)
+		      : read_line(fd, path, secret, room, diag);
+	close(fd);
+	return err;
 }

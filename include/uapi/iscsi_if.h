@@ -23,6 +23,7 @@ enum iscsi_if_command {
 	ISCSI_IF_SET_HOST_PARAM = 26,
 	ISCSI_IF_UNBIND_SESSION = 27,
 	ISCSI_IF_CREATE_BOUND_SESSION = 28,
+	ISCSI_IF_DESTROY_SESSION_ASYNC = 43, /* -ENOSYS: too old a kernel */
 };
 
 enum iscsi_if_event {

@@ -186,6 +186,14 @@ static void unbound(uint32_t sid)
 	iscsi_kernel_event(&event, NULL, NULL, 0);
 }
 
+static void destroyed(uint32_t sid)
+{
+	struct iscsi_if_msg event = { .type = ISCSI_IF_SESSION_DESTROYED };
+
+	event.r.gone.sid = sid;
+	iscsi_kernel_event(&event, NULL, NULL, 0);
+}
+
 static void carry_out(uint16_t type, struct iscsi_if_msg *msg, const uint8_t *more)
 {
 	struct iscsi_kernel *k = &iscsi_kernel;
@@ -220,7 +228,11 @@ static void carry_out(uint16_t type, struct iscsi_if_msg *msg, const uint8_t *mo
 		k->conns--;
 		break;
 	case ISCSI_IF_DESTROY_SESSION:
+	case ISCSI_IF_DESTROY_SESSION_ASYNC:
+		if (type == ISCSI_IF_DESTROY_SESSION_ASYNC && k->flushes)
+			break;
 		k->sessions--;
+		destroyed(msg->u.sid);
 		break;
 	case ISCSI_IF_UNBIND_SESSION:
 		unbound(msg->u.sid);

@@ -5,7 +5,7 @@
 #pragma once
 #include "kernel_iscsi_nl.h"
 
-#define ISCSI_KERNEL_COMMANDS 32
+#define ISCSI_KERNEL_COMMANDS 48
 #define ISCSI_KERNEL_PARAMS   48
 struct iscsi_kernel {
 	/* What is there */
@@ -26,7 +26,8 @@ struct iscsi_kernel {
 	/* r.code: of EP_POLL what it gives; of others -errno once, as often as `times` says */
 	int code[ISCSI_KERNEL_COMMANDS];
 	unsigned times;
-	bool old; /* before Linux 5.13: STOP leaves the endpoint to whoever made it */
+	bool flushes; /* a session that is destroyed in the background: it never ends */
+	bool old;     /* before Linux 5.13: STOP leaves the endpoint to its maker */
 	/* The target */
 	bool mute;     /* answers no request */
 	bool hangs_up; /* on the first request */

@@ -59,7 +59,7 @@ struct fake {
 	bool makes, slow; /* slow: its dial takes five seconds of a turn */
 	struct loop_timer timer;
 	uint64_t dialled_at, over_at, retried_at;
-	unsigned finds, readies, dials, undos, dones, stops, retries;
+	unsigned finds, readies, dials, undos, dones, stops, retries, gives_up;
 	int err; /* of the step under way */
 };
 #define NEVER 0xffffffffu
@@ -177,11 +177,12 @@ static void done(struct attach *attach)
 	fake_of(attach)->over_at = loop_clock();
 }
 
-static void retrying(struct attach *attach)
+static bool retrying(struct attach *attach)
 {
 	cr_assert(attach->why.err);
 	fake_of(attach)->retries++;
 	fake_of(attach)->retried_at = loop_clock();
+	return fake_of(attach)->retries != fake_of(attach)->gives_up;
 }
 
 static void set_up(void)
@@ -317,6 +318,33 @@ Test(attach, all_find_at_once_and_then_dial_in_turn)
 	row.find = NULL;
 }
 
+static uint64_t even(const struct attach *attach)
+{
+	return (uint64_t)((const struct fake *)(const void *)attach)->dial_ms & 1;
+}
+
+/* Odd times are one queue, even ones another. */
+Test(attach, queues_of_one_row_do_not_wait_for_each_other)
+{
+	struct fake fake[4] = { fake_new(0), fake_new(0), fake_new(0), fake_new(0) };
+
+	row.in_turn = true;
+	row.queue = even;
+	fake[0].dial_ms = 1000;
+	fake[1].dial_ms = 11;
+	fake[2].dial_ms = 100;
+	fake[3].dial_ms = 13;
+	run(fake, 4);
+	for (unsigned i = 0; i < 4; i++)
+		cr_assert_eq(fake[i].attach.why.err, 0);
+	cr_assert_eq(ms_of(fake[0].dialled_at), 1000);
+	cr_assert_eq(ms_of(fake[1].dialled_at), 11);
+	cr_assert_eq(ms_of(fake[2].dialled_at), 1100);
+	cr_assert_eq(ms_of(fake[3].dialled_at), 24);
+	row.in_turn = false;
+	row.queue = NULL;
+}
+
 /* One is connected, the other is still being looked up. */
 Test(attach, a_cancel_ends_a_search_and_rolls_back_the_others)
 {
@@ -409,9 +437,9 @@ Test(attach, failures_and_what_is_rolled_back)
 
 Test(attach, other_attempts)
 {
-	struct fake fake[3] = { fake_new(3500), fake_new(0), fake_new(3500) };
+	struct fake fake[4] = { fake_new(3500), fake_new(0), fake_new(3500), fake_new(0) };
 
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		fake[i].attach.retry_ms = 1000;
 		fake[i].dial_err = -ECONNREFUSED;
 		fake[i].makes = false;
@@ -420,8 +448,10 @@ Test(attach, other_attempts)
 	fake[1].attach.retry_ms = 0;
 	fake[2].attach.limit_ms = 100;
 	fake[2].dial_ms = NEVER;
-	run(fake, 3);
+	fake[3].gives_up = 2;
+	run(fake, 4);
 	cr_assert_eq(fake[0].attach.why.err, ECONNREFUSED);
+	cr_assert(fake[3].dials == 2 && fake[3].attach.why.err == ECONNREFUSED);
 	/* at 0, 1, 2, then after half of what is left, until that is less than 0.1 s */
 	cr_assert_eq(fake[0].dials, 7);
 	cr_assert_leq(ms_of(fake[0].over_at), 3500);

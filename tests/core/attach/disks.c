@@ -46,7 +46,8 @@ int __wrap_bind(int fd, const struct sockaddr *address, socklen_t len)
 	return address->sa_family == AF_NETLINK ? 0 : __real_bind(fd, address, len);
 }
 
-/* It opens once dev/NAME is there; one whose content is "hangs" never answers. */
+/* It opens once dev/NAME is there, and its size is known from then on; one whose content is "hangs"
+ * never answers. */
 int __wrap_kernel_disk_opens(int root, const char *name)
 {
 	char path[64], text[8] = "";
@@ -59,7 +60,9 @@ int __wrap_kernel_disk_opens(int root, const char *name)
 	if (read(fd, text, sizeof(text) - 1) > 0 && !strcmp(text, "hangs"))
 		pause();
 	close(fd);
-	return 0;
+	fd = openat(root, "size", O_WRONLY | O_CREAT, 0600);
+	close(fd);
+	return fd < 0 ? -errno : 0;
 }
 
 struct fake {
@@ -68,6 +71,7 @@ struct fake {
 	unsigned looks, dones;
 	uint64_t there_at, over_at; /* there_at: when look() is satisfied */
 	bool never;                 /* look() fails */
+	bool sized;                 /* the last look saw the size */
 };
 
 static struct loop *loop;
@@ -84,6 +88,7 @@ static int fake_look(struct attach *attach)
 	struct fake *fake = (struct fake *)(void *)attach;
 
 	fake->looks++;
+	fake->sized = !faccessat(attach->root, "size", 0, 0);
 	if (fake->never)
 		return diag_set(&attach->why, DIAG_CLOSED, ENODEV, "removed");
 	if (loop_clock() < fake->there_at)
@@ -180,6 +185,17 @@ Test(disks, there_at_the_first_look)
 	cr_assert_eq(fake.attach.why.err, 0);
 	cr_assert_eq(fake.looks, 1);
 	cr_assert_eq(ms_of(fake.over_at), 0);
+}
+
+Test(disks, looked_at_once_they_open)
+{
+	struct fake fake = fake_new(0, 60000);
+
+	fake.disk[0] = "nvme0n1";
+	tree_file(&tree, "dev/nvme0n1", "");
+	run(&fake, 1);
+	cr_assert_eq(fake.attach.why.err, 0);
+	cr_assert(fake.sized, "a size that was read before the disk opened");
 }
 
 Test(disks, a_late_uevent_is_not_waited_for_by_the_timer)

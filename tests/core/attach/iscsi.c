@@ -24,7 +24,7 @@ static struct tree tree;
 static struct loop *loop;
 static struct diag why;
 static struct iscsi_from from = { .initiator = "iqn.x:me" };
-static struct attach_iscsi job[2];
+static struct attach_iscsi job[3];
 static int listener;
 
 static void unit(const char *name, const char *type)
@@ -67,14 +67,15 @@ static void setup(void)
 		0);
 	cr_assert_eq(listen(listener, 9), 0);
 	getsockname(listener, (struct sockaddr *)&job[0].want.portal.ss, &len);
-	job[1].want = job[0].want;
-	job[1].luns.lun = 3;
+	job[1].want = job[2].want = job[0].want;
+	job[1].luns.lun = job[2].luns.lun = 3;
 }
 
 static void fini(void)
 {
 	attach_luns_free(&job[0].luns);
 	attach_luns_free(&job[1].luns);
+	attach_luns_free(&job[2].luns);
 	loop_free(loop);
 	iscsi_kernel_stop();
 	close(listener);
@@ -153,6 +154,139 @@ Test(iscsi, a_login_that_fails_fails_for_both)
 	cr_assert(job[0].attach.why.err == EPERM && job[1].attach.why.err == EPERM &&
 		  job[1].result.status == 0x0202);
 	cr_assert(!iscsi_kernel.sessions && !job[1].existed);
+}
+
+/* The login is under way, and the others wait for it. */
+static void give_up(struct loop_timer *timer)
+{
+	if (!iscsi_kernel.count[ISCSI_IF_SEND_PDU]) {
+		loop_timer_set(loop, timer, loop_clock() + SEC / 100);
+		return;
+	}
+	iscsi_kernel.mute = false;
+	attach_cancel(&job[0].attach);
+}
+
+Test(iscsi, others_log_in_when_the_first_is_given_up)
+{
+	struct loop_timer timer = { .fire = give_up };
+
+	tree_file(&tree, "sys/devices/platform/host6/session2/iscsi_session/session2/state",
+		"LOGGED_IN\n");
+	tree_link(&tree, "sys/class/iscsi_session/session2",
+		"../../devices/platform/host6/session2/iscsi_session/session2");
+	iscsi_kernel.mute = true;
+	loop_timer_set(loop, &timer, loop_clock() + SEC / 100);
+	attach(3);
+	cr_assert_eq(job[0].attach.why.err, EINTR, "%s", job[0].attach.why.text);
+	cr_assert(!job[1].attach.why.err && !job[2].attach.why.err, "%s%s", job[1].attach.why.text,
+		job[2].attach.why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2);
+	cr_assert(iscsi_kernel.sessions == 1 && !job[1].existed && job[2].existed);
+	cr_assert(job[1].sid == 2 && job[2].sid == 2);
+}
+
+/* Two begin when the first has failed. */
+static void start_others(struct attach *attach)
+{
+	(void)attach;
+	iscsi_kernel.status = 0;
+	iscsi_kernel.sid = 0;
+	attach_start(&job[1].attach);
+	attach_start(&job[2].attach);
+}
+
+Test(iscsi, three_of_which_the_first_fails)
+{
+	struct attach *first = &job[0].attach;
+
+	for (unsigned i = 0; i < 3; i++)
+		job[i].attach = (struct attach){ .proto = &attach_iscsi_row,
+			.loop = loop,
+			.root = tree.root,
+			.deadline = loop_clock() + 10 * SEC };
+	first->done = start_others;
+	iscsi_kernel.status = 0x0301;
+	cr_assert_eq(attach_run(loop, &first, 1, NULL), 0);
+	cr_assert(job[0].attach.why.err && job[0].result.status == 0x0301);
+	cr_assert(!job[1].attach.why.err && !job[2].attach.why.err, "%s%s", job[1].attach.why.text,
+		job[2].attach.why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2);
+	cr_assert(!job[1].result.status && !job[2].result.status && iscsi_kernel.sessions == 1);
+}
+
+static unsigned failures;
+
+static bool retry(struct attach *attach)
+{
+	cr_assert(attach->why.err);
+	failures++;
+	iscsi_kernel.status = 0;
+	iscsi_kernel.sid = 0; /* /sys has session1 */
+	return true;
+}
+
+static void let_retry(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		job[i].attach.retry_ms = 50;
+		job[i].attach.retrying = retry;
+	}
+	iscsi_kernel.status = 0x0301;
+}
+
+Test(iscsi, three_that_fail_and_retry)
+{
+	let_retry(3);
+	attach(3);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert(!job[i].attach.why.err && !job[i].result.status && job[i].sid == 1, "%s",
+			job[i].attach.why.text);
+	cr_assert_eq(failures, 3);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2);
+	cr_assert(iscsi_kernel.sessions == 1 && iscsi_kernel.conns == 1);
+}
+
+static bool interrupt(struct attach *attach)
+{
+	(void)attach;
+	if (++failures == 3)
+		kill(getpid(), SIGINT);
+	return true;
+}
+
+/* One retries, one waits for its disk: the session that it has made is undone. */
+Test(iscsi, interrupted_during_retries)
+{
+	uint64_t begun = loop_clock();
+
+	unit("6:0:0:1", "0\n"); /* its block device does not come */
+	job[1].want.portal = (struct addr){ 0 };
+	job[1].host = "127.0.0.1";
+	job[1].port = 1; /* no listener */
+	job[1].attach.retry_ms = 50;
+	job[1].attach.retrying = interrupt;
+	attach(2);
+	cr_assert_eq(failures, 3);
+	for (unsigned i = 0; i < 2; i++)
+		diag_says(&job[i].attach.why, DIAG_CLOSED, NULL, "interrupted");
+	cr_assert(!iscsi_kernel.sessions && !iscsi_kernel.conns && iscsi_kernel.logouts == 1);
+	cr_assert(loop_clock() - begun < 8 * SEC);
+}
+
+/* A name is looked up on the loop, for each attempt until it has an address. */
+Test(iscsi, hosts_that_are_names)
+{
+	job[0].host = "localhost";
+	job[0].port = addr_port(&job[0].want.portal);
+	job[0].want.portal = (struct addr){ 0 };
+	job[1].want.portal = (struct addr){ 0 };
+	job[1].host = "no such host";
+	attach(2);
+	cr_assert(!job[0].attach.why.err && job[0].sid == 1, "%s", job[0].attach.why.text);
+	cr_assert_eq(addr_port(&job[0].want.portal), job[0].port);
+	cr_assert(job[1].attach.why.err && !job[1].want.portal.ss.ss_family);
+	text_says(job[1].attach.why.text, "no_such_host");
 }
 
 static void mounted_disk(void)
@@ -310,6 +444,73 @@ Test(iscsi, a_logout_without_an_answer)
 	diag_says(&job[1].attach.why, DIAG_BUSY, NULL, "refuses session1");
 	cr_assert_eq(iscsi_kernel.logouts, 1);
 	cr_assert(!iscsi_kernel.sessions && !iscsi_kernel.conns, "it is ended nevertheless");
+}
+
+/* The kernel flushes disks for as long as they take. Other commands must not wait for that. */
+Test(iscsi, a_removal_that_takes_long)
+{
+	attach(1);
+	iscsi_kernel.flushes = true;
+	cr_assert_eq(detach(300, false), -ETIMEDOUT);
+	diag_says(&job[1].attach.why, DIAG_TIMEOUT, NULL, "waiting session1");
+	text_says(job[1].attach.why.hint, "I/O disks");
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION_ASYNC], 1);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION], 0);
+}
+
+/* The kernel takes no request while it is not done with the one before. */
+Test(iscsi, a_logout_that_is_never_sent)
+{
+	attach(1);
+	iscsi_kernel.flushes = true;
+	iscsi_kernel.refuse[ISCSI_IF_SEND_PDU] = EPERM;
+	cr_assert_eq(detach(20, false), -ETIMEDOUT);
+	diag_says(&job[1].attach.why, DIAG_TIMEOUT, NULL, "waiting session1");
+}
+
+Test(iscsi, a_kernel_that_removes_within_the_command)
+{
+	attach(1);
+	iscsi_kernel.refuse[ISCSI_IF_DESTROY_SESSION_ASYNC] = ENOSYS;
+	unlinkat(tree.root, "sys/class/iscsi_session/session1", 0);
+	cr_assert_eq(detach(10000, false), 0, "%s", job[1].attach.why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION], 1);
+	cr_assert(!iscsi_kernel.sessions && !iscsi_kernel.conns);
+}
+
+static void be_busy(struct loop_work *work)
+{
+	(void)work;
+	usleep(30000);
+}
+static struct loop_work busy = { .run = be_busy };
+
+static void make_busy(struct loop_timer *timer)
+{
+	loop_work_add(loop, &busy);
+	loop_timer_set(loop, timer, loop_clock() + 1);
+}
+
+/* Its event and the look at /sys come in one turn of the loop. */
+Test(iscsi, a_removal_that_is_noticed_twice)
+{
+	struct loop_timer timer = { .fire = make_busy };
+
+	attach(1);
+	unlinkat(tree.root, "sys/class/iscsi_session/session1", 0);
+	loop_timer_set(loop, &timer, loop_clock());
+	cr_assert_eq(detach(10000, false), 0, "%s", job[1].attach.why.text);
+	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + SEC / 10);
+	loop_timer_del(loop, &timer);
+}
+
+/* By another process, with an event that is lost. */
+Test(iscsi, a_session_that_is_being_removed)
+{
+	attach(1);
+	iscsi_kernel.refuse[ISCSI_IF_DESTROY_SESSION_ASYNC] = EINVAL;
+	unlinkat(tree.root, "sys/class/iscsi_session/session1", 0);
+	cr_assert_eq(detach(10000, false), 0, "%s", job[1].attach.why.text);
 }
 
 Test(iscsi, no_logout_from_what_is_in_use)

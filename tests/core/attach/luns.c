@@ -126,7 +126,7 @@ Test(luns, what_does_not_come)
 	cr_assert_eq(wait_for(SCSI_LUN_ALL, true, 100), -ENOENT);
 	diag_says(why, DIAG_NOT_FOUND, NULL, "initiator disk");
 	cr_assert_eq(wait_for(SCSI_LUN_ALL, false, 100), -ETIMEDOUT, "it may still come");
-	diag_says(why, DIAG_TIMEOUT, NULL, "block_device 0.1");
+	diag_says(why, DIAG_TIMEOUT, NULL, "block_device after");
 	unit("6:0:0:3", "1\n");
 	cr_assert_eq(wait_for(7, true, 100), -ENOENT);
 	diag_says(why, DIAG_NOT_FOUND, NULL, "LUN_7 3");

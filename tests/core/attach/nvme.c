@@ -18,8 +18,9 @@
 int __wrap_kernel_disk_opens(int, const char *);
 int __wrap_kernel_nvmf_keyring(int, const char *, int32_t *, struct diag *);
 int __wrap_kernel_nvmf_key(int32_t, const struct nvmf_tls_key *, int32_t *, struct diag *);
-int __wrap_kernel_openers_of(int, unsigned, unsigned, char *, size_t);
-int __real_kernel_openers_of(int, unsigned, unsigned, char *, size_t);
+struct disk_users;
+void __wrap_kernel_holders_or_openers(int, struct disk_users *, unsigned);
+void __real_kernel_holders_or_openers(int, struct disk_users *, unsigned);
 
 /* It opens once it has a node: a file does. */
 int __wrap_kernel_disk_opens(int root, const char *name)
@@ -32,11 +33,11 @@ int __wrap_kernel_disk_opens(int root, const char *name)
 
 static bool search_hangs;
 
-int __wrap_kernel_openers_of(int root, unsigned major, unsigned minor, char *text, size_t len)
+void __wrap_kernel_holders_or_openers(int root, struct disk_users *disks, unsigned n)
 {
 	while (search_hangs)
 		pause();
-	return __real_kernel_openers_of(root, major, minor, text, len);
+	__real_kernel_holders_or_openers(root, disks, n);
 }
 
 static struct loop *loop;
@@ -90,6 +91,21 @@ int __wrap_kernel_nvmf_key(
 {
 	*key = ring + (int32_t)strlen(tls->identity);
 	return *key == 12 ? diag_set(diag, DIAG_AUTH, ENOKEY, "no key") : 0;
+}
+
+static const char *ends; /* file of a controller, removed once it was looked for */
+static bool device_hangs;
+
+void __wrap_kernel_nvmf_known(int, char[NVMF_KNOWN]);
+void __real_kernel_nvmf_known(int, char[NVMF_KNOWN]);
+
+void __wrap_kernel_nvmf_known(int root, char known[NVMF_KNOWN])
+{
+	while (device_hangs)
+		pause();
+	if (ends)
+		unlinkat(root, ends, 0);
+	__real_kernel_nvmf_known(root, known);
 }
 
 static void prepare(unsigned ms)
@@ -203,6 +219,21 @@ Test(nvme, keys_are_for_new_connections)
 	cr_assert_null(want->value[NVMF_KEYRING]);
 }
 
+/* It ends between the look for it and the line. */
+Test(nvme, a_connection_that_ends_before_it_is_used)
+{
+	nvme_tree_ctrl(&tree, "nvme3", "rdma", "nqn.other", "traddr=10.0.0.1,trsvcid=4420");
+	nvme_tree_ctrl(&tree, "nvme5", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
+	device_says("instance=3,cntlid=1\n");
+	ends = "sys/class/nvme/nvme5/subsysnqn";
+	cr_assert_eq(connect_with("ring", "seven.."), -ENOTSUP, "no line without the key");
+	cr_assert_str_eq(want->value[NVMF_KEYRING], "12");
+	cr_assert_str_eq(want->value[NVMF_TLS_KEY], "19");
+	nvme_tree_ctrl(&tree, "nvme5", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
+	cr_assert_eq(connect_with("none", "seven.."), -ENOKEY);
+	diag_says(why, DIAG_NOT_FOUND, NULL, "keyring");
+}
+
 static void cancel(struct loop_timer *timer)
 {
 	(void)timer;
@@ -218,6 +249,20 @@ Test(nvme, a_keyring_that_blocks)
 	prepare(1500);
 	cr_assert_eq(run(), -ETIMEDOUT);
 	diag_says(why, DIAG_TIMEOUT, NULL, "TLS key keyring");
+	prepare(0);
+	nvme.attach.deadline = 0;
+	loop_timer_set(loop, &timer, loop_clock() + 50 * MSEC);
+	cr_assert_eq(run(), -EINTR);
+}
+
+Test(nvme, a_device_whose_read_blocks)
+{
+	struct loop_timer timer = { .fire = cancel };
+
+	device_hangs = true;
+	prepare(1500);
+	cr_assert_eq(run(), -ETIMEDOUT);
+	diag_says(why, DIAG_TIMEOUT, NULL, "read /dev/nvme-fabrics");
 	prepare(0);
 	nvme.attach.deadline = 0;
 	loop_timer_set(loop, &timer, loop_clock() + 50 * MSEC);

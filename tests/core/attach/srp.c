@@ -33,15 +33,16 @@ int __wrap_kernel_disk_opens(int root, const char *name)
 	return faccessat(root, path, 0, 0) ? -ENOENT : 0;
 }
 
-int __real_kernel_openers_of(int, unsigned, unsigned, char *, size_t);
-int __wrap_kernel_openers_of(int, unsigned, unsigned, char *, size_t);
+struct disk_users;
+void __real_kernel_holders_or_openers(int, struct disk_users *, unsigned);
+void __wrap_kernel_holders_or_openers(int, struct disk_users *, unsigned);
 static bool search_hangs;
 
-int __wrap_kernel_openers_of(int root, unsigned major, unsigned minor, char *text, size_t len)
+void __wrap_kernel_holders_or_openers(int root, struct disk_users *disks, unsigned n)
 {
 	while (search_hangs)
 		pause();
-	return __real_kernel_openers_of(root, major, minor, text, len);
+	__real_kernel_holders_or_openers(root, disks, n);
 }
 
 static struct loop *loop;
@@ -58,13 +59,32 @@ static struct kernel {
 	int gives;
 	unsigned makes, logins;
 	uint32_t timeout_ms;
+	/* of several targets: the last digits of their id_ext, in the order of their logins */
+	char order[8];
+	_Atomic unsigned orders;
 } * shared;
 #define kernel (*shared)
 
 static void host(unsigned number, const char *dev);
 
+static struct attach_srp each[3];
+
+/* The first two do not answer, the third refuses. */
+static int log_in_to(const char *line)
+{
+	unsigned number = (unsigned)(line[strcspn(line, ",") - 1] - '1');
+
+	cr_assert_lt(number, 3);
+	kernel.order[kernel.orders++ % 7] = (char)('1' + number);
+	while (number < 2)
+		pause();
+	return -ECONNREFUSED;
+}
+
 int __wrap_kernel_srp_add(int root, const struct srp_local *local, const char *line)
 {
+	if (each[0].want)
+		return log_in_to(line);
 	if (!kernel.on)
 		return __real_kernel_srp_add(root, local, line);
 	cr_assert_str_eq(local->dev, "mlx5_0");
@@ -222,6 +242,37 @@ Test(srp, the_line_is_written_and_a_host_awaited)
 	cr_assert_eq(try(5000), -ENOTCONN, "host3 was there before");
 	diag_says(why, DIAG_CLOSED, NULL, "login");
 	content(ADD_TARGET, "id_ext=0000000000000001,ioc_guid=0000000000000002,dest=10.0.0.1:5555");
+}
+
+/* The kernel takes one login at a time through each port. */
+Test(srp, dead_targets_hold_up_their_port_alone)
+{
+	struct attach *list[3];
+	struct srp_want wants[3] = { 0 };
+	char line[80];
+
+	tree_file(&tree, "sys/class/infiniband_srp/srp-mlx5_0-2/add_target", "");
+	tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/2/state", "4: ACTIVE\n");
+	tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/2/link_layer", "InfiniBand\n");
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(line, sizeof(line), "id_ext=%u,ioc_guid=2,dest=10.0.0.1:5555", i + 1);
+		cr_assert_eq(kernel_srp_parse(&wants[i], line, NULL), 0);
+		prepare(0);
+		srp.attach.deadline = 0;
+		srp.attach.limit_ms = 2000;
+		srp.attach.note = NULL;
+		srp.want = &wants[i];
+		srp.port = i < 2 ? 1 : 2;
+		each[i] = srp;
+		list[i] = &each[i].attach;
+	}
+	cr_assert_eq(attach_run(loop, list, 3, NULL), 0);
+	cr_assert(kernel.orders == 3 && kernel.order[2] == '2', "%s", kernel.order);
+	for (unsigned i = 0; i < 2; i++)
+		diag_says(&list[i]->why, DIAG_TIMEOUT, NULL, "login_timed_out_after_2 s");
+	cr_assert_eq(list[2]->why.err, ECONNREFUSED, "%s", list[2]->why.text);
+	cr_assert_geq(each[1].login.until, each[0].login.until + 2000 * MSEC,
+		"its time begins with its turn");
 }
 
 /* A file that blocks whoever writes to it for as long as the descriptor is open, as a kernel that

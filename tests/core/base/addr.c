@@ -307,3 +307,27 @@ Test(addr, nobody_is_asked_for_a_number)
 	cr_assert_eq(addr_numeric(&addr, "10.0.0.256", 3260, &diag), -EINVAL);
 	cr_assert_eq(addr_numeric(&addr, "", 3260, &diag), -EINVAL);
 }
+
+Test(addr, a_service_on_infiniband)
+{
+	static const uint8_t gid[16] = { 0xfe, 0x80, [8] = 2, [15] = 7 };
+	/* struct sockaddr_ib of Linux */
+	static const uint8_t kernel[] = { 27, 0, 0xff, 0xf1, 0, 0, 0, 0, 0xfe, 0x80, 0, 0, 0, 0, 0,
+		0, 2, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 1, 0x3f, 0x12, 0x34, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0 };
+	struct addr addr, ip = { .ss.ss_family = AF_INET6 };
+	char text[ADDR_TEXT];
+
+	addr_set_ib(&addr, gid, 0xfff1, 0x13f1234);
+	cr_assert_eq(addr.len, sizeof(kernel));
+	cr_assert_arr_eq((uint8_t *)&addr.ss, kernel, sizeof(kernel));
+	cr_assert_eq(addr_service(&addr), 0x13f1234);
+	cr_assert_eq(addr_service(&ip), 0);
+	cr_assert_eq(addr_port(&addr), 0);
+	cr_assert(!addr_is_any(&addr) && !addr_is_local(&addr));
+	cr_assert_str_eq(addr_host(&addr, text), "fe80::200:0:0:7");
+	cr_assert_str_eq(addr_text(&addr, text), "fe80::200:0:0:7 service 13f1234");
+	addr_set_ib(&addr, gid, 0xfff1, 0);
+	cr_assert_eq(((uint8_t *)&addr.ss)[32], 0, "the kernel chooses the ID of a source");
+	cr_assert_str_eq(addr_text(&addr, text), "fe80::200:0:0:7");
+}
