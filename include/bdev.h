@@ -94,6 +94,8 @@ struct bdev_limits {
 	/* its target can read and write all of a mapped pool at any time, not only the buffers of
 	 * requests in flight: no pool should hold other disks' data */
 	bool exposed;
+	/* only this process writes to it, as far as it is shared over the network at all */
+	bool own;
 	bool ro, fua; /* ro: as it was opened */
 	bool ro_disk; /* can't be opened for writing: its flags, permissions, or ro=1; implies ro */
 };
@@ -259,7 +261,8 @@ struct bdev_orphan {
 	struct bdev_orphan *next;
 };
 void bdev_orphan(struct bdev *, struct bdev_orphan *, uint64_t off, uint64_t len); /* once */
-void bdev_orphan_end(struct bdev_orphan *); /* allowed on a zeroed one */
+void bdev_orphan_end(struct bdev_orphan *);   /* allowed on a zeroed one */
+void bdev_orphan_renew(struct bdev_orphan *); /* as if begun now, with no gap */
 /* lane_ops.cancel, also of an io that waits for an orphan. */
 bool bdev_cancel(struct lane *, struct io *);
 /* Makes an io wait if it overlaps an orphan; false = it may be submitted. */

@@ -22,8 +22,6 @@
 #include "uri.h"
 #include <errno.h>
 
-struct path_record;
-
 #define EP_SGE 4
 /* largest private data of any CM message (InfiniBand reject: 148, REP: 196) */
 #define EP_PRIV_MAX 196
@@ -57,22 +55,6 @@ struct ep_rx { /* one posted receive */
 	uint32_t len;        /* arrived bytes */
 	uint32_t inval_rkey; /* of a SEND with invalidate */
 	bool invalidated;
-};
-
-/* Where an endpoint connects to or listens. */
-enum ep_family { EP_IP, EP_IB };
-struct ep_ib {           /* a service on InfiniBand, without IP */
-	uint8_t gid[16]; /* of the port */
-	uint16_t pkey;
-	uint64_t service;               /* its ID */
-	const struct path_record *path; /* from the subnet administrator, to dial only */
-};
-struct ep_addr {
-	uint8_t family; /* enum ep_family */
-	union {
-		struct addr ip;
-		struct ep_ib ib;
-	};
 };
 
 struct ep_caps {                  /* asked for in ep_dial; then clipped to device and peer */
@@ -152,7 +134,8 @@ static inline int ep_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 }
 
 struct ep_dial {
-	struct ep_addr dst;
+	/* ADDR_IB: verbs only; the kernel asks the subnet administrator for the path */
+	struct addr dst;
 	struct addr src; /* family 0: by route */
 	const char *dev; /* RDMA device name, NULL = by route */
 	uint8_t backend, tos;
@@ -162,7 +145,7 @@ struct ep_dial {
 };
 
 /* Starts connecting; `up` or `down` follows. Fails at once only for want of memory or RDMA support,
- * or for an address that is invalid or not of the backend's kind: both need IP so far.
+ * or for an address that is invalid or not of the backend's kind: software iWARP needs IP.
  * EP_AUTO is verbs when an RDMA device routes to the address; if the target has no RDMA listener,
  * is not reached within a second, or there is no device, it is software iWARP over TCP (not when
  * `dev` names a device). When it changes over, the owner hears nothing but a second request(): what
@@ -187,8 +170,12 @@ struct ep_incoming_ops {
 	void (*reject)(struct ep_incoming *, const void *priv, uint8_t len);
 };
 struct ep_listener;
+/* The kernel lets a process listen only on service IDs of this form (RDMA_IB_IP_PS_IB). The low 16
+ * bits are like a port number: privileged below 1024, and from 32768 on also those of processes
+ * that connect. */
+#define EP_SERVICE 0x13f0000ull
 struct ep_listen {
-	struct ep_addr at;
+	struct addr at;  /* ADDR_IB: the port's own GID, and an ID of EP_SERVICE */
 	const char *dev; /* RDMA device name, NULL = by address */
 	uint8_t backend; /* EP_VERBS or EP_IWARP; one listener each */
 	void (*incoming)(struct ep_incoming *, void *user); /* on the listener's loop */

@@ -13,6 +13,7 @@
 
 /* Ports, as the system lists them. */
 #define MAD_DEV_LEN   64
+#define PKEY_DEFAULT  0xffff
 #define MAD_PKEYS_MAX 128
 
 struct mad_port_info {
@@ -320,3 +321,22 @@ struct mad_srp_more { /* what a line may say beyond that; zeroes: nothing */
 void mad_srp_command(const struct mad_srp *, const struct mad_srp_more *, char line[MAD_SRP_LINE]);
 void mad_srp_uri(const struct mad_target *, const struct mad_unit *, const struct mad_ioc *,
 	const struct mad_service *, char line[256]);
+
+/* Being found: device management of one controller with one service, on a port, for a target of
+ * this process. No program can set IsDeviceManagementSupported in the port's capability mask, only
+ * kernel modules: a scan that looks for it does not come here, one that names the port does. */
+struct mad_served {
+	uint64_t guid /* of the controller */, service_id;
+	const char *text;    /* up to 64 bytes, as service; both stay */
+	const char *service; /* its name, up to 40 bytes */
+	uint32_t send_size, rdma_size;
+	uint16_t depth;
+	uint8_t reads;
+};
+struct mad_agent;
+/* -EBUSY: another program, or ib_srpt, answers on this port. lost: the device is gone; from the
+ * loop, once, needs mad_agent_stop() as ever. */
+int mad_agent_start(struct mad_agent **, struct loop *, const struct mad_port_info *,
+	const struct mad_served *, void (*lost)(struct mad_agent *, void *user), void *user,
+	struct diag *);
+void mad_agent_stop(struct mad_agent *);

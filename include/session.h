@@ -25,8 +25,8 @@ struct proto { /* NULL = this protocol does not */
 extern const struct proto nvme_rdma_proto, nvme_tcp_proto;
 /* those with TLS say that they are not supported */
 extern const struct proto nbd_proto, nbd_unix_proto, nbds_proto, nbds_unix_proto;
-extern const struct proto iscsi_proto, srp_cm_proto;
+extern const struct proto iscsi_proto, iser_proto, srp_cm_proto;
 /* core/proto/kernel.c */
-extern const struct proto iser_proto, srp_proto, nfs_rdma_proto;
+extern const struct proto srp_proto, nfs_rdma_proto;
 /* core/block */
 extern const struct proto file_proto, stream_proto, ram_proto, null_proto;

@@ -120,8 +120,10 @@ struct target { /* the protocol embeds it first */
 	/* on the target's loop */
 	struct target_conn *conns; /* the newest first */
 	struct target_places *places;
-	volatile int idle; /* no connection exists */
-	bool stopping;     /* atomic */
+	volatile int idle;   /* no connection exists */
+	struct target *next; /* of all in this process; number 0: not in the list */
+	uint64_t number;
+	bool stopping; /* atomic */
 };
 
 /* What a protocol is. Rows marked (T) run on the target's loop, others on the connection's. */
@@ -256,6 +258,10 @@ struct target_conn { /* the protocol embeds it first, which the carrier embeds f
 	struct target_share *share;   /* as many; NULL: its host's */
 	struct pool *pool;            /* the carrier's, for data that comes along; freed by it */
 	uint32_t mapped;              /* lanes that know it; bits */
+	struct ep *ep;                /* of a carrier over RDMA; rdma.c has the rest of it */
+	bool ep_pool;                 /* the pool is registered */
+	unsigned ep_buffers;          /* pools of data buffers that are */
+	uint64_t ep_moved;            /* bytes of complete pieces, counted by the carrier */
 	/* commands that wait for the peer, the one that has done so for longest first */
 	struct target_cmd *due, **due_end;
 	struct loop_timer watch; /* of the handshake, then of the peer's part of commands */
@@ -320,6 +326,13 @@ struct target_fence {
 /* On the target's loop, or that of a connection which stays (proto->busy) until back(). */
 void target_fence(struct target *, struct target_fence *);
 
+/* alone.c: `then` follows, on the connection's loop and never inside, once no other command of any
+ * target of this process changes the blocks cmd->changes_off and _len; later requests to them, over
+ * whatever lane, wait until the command is over. Its disk is bdev_limits.own, it has no request at
+ * the disk yet, and all its requests are to these blocks. Without memory the command ends with that
+ * status. */
+void target_cmd_alone(struct target_cmd *, void (*then)(struct target_cmd *), uint32_t no_memory);
+
 /* conn.c: on the connection's loop */
 int target_conn_room(struct target_conn *, unsigned slots, struct diag *); /* commands; once */
 /* Its commands will use that disk; needs target_admit(). Undone at its end. */
@@ -337,6 +350,17 @@ static inline bool target_conn_gone(const struct target_conn *conn)
 {
 	return conn->state >= TARGET_CLOSING;
 }
+
+/* rdma.c: rows and events of carriers over conn->ep, whose user is the connection */
+/* Registers conn->pool for that access, and the data buffers; target_ep_free() takes it back and
+ * frees the endpoint, which may be NULL. */
+int target_ep_reg(struct target_conn *, unsigned access, struct diag *);
+void target_ep_free(struct target_conn *);
+uint64_t target_ep_moved(struct target_conn *);
+bool target_ep_hung_up(struct target_conn *);
+void target_ep_close(struct target_conn *);
+void target_ep_reset(struct target_conn *);
+void target_ep_down(struct ep *);
 
 /* cmd.c: on the connection's loop */
 static inline struct target_cmd *target_cmd_at(const struct target_conn *conn, unsigned i)

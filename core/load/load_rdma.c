@@ -397,7 +397,7 @@ static void measure(struct asker *asker)
 static int connect_and_measure(struct asker *asker)
 {
 	const struct load_rdma *conf = asker->conf;
-	struct ep_dial dial = { .dst.ip = conf->dst,
+	struct ep_dial dial = { .dst = conf->dst,
 		.src = conf->src,
 		.dev = conf->dev,
 		.backend = (uint8_t)conf->way,

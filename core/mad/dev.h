@@ -14,6 +14,8 @@ void mad_dev_close(struct mad_dev *);
 int mad_dev_fd(const struct mad_dev *); /* readable when a datagram was received */
 /* call before sending the first datagram of a class */
 int mad_dev_class(struct mad_dev *, uint8_t mgmt_class, struct diag *);
+/* Receive the requests of a class (Get, Set), and answer them. -EBUSY: another agent does. */
+int mad_dev_serve(struct mad_dev *, uint8_t mgmt_class, struct diag *);
 /* Start or stop receiving Reports of class SA. -EBUSY: another program receives them; the kernel
  * delivers them to one only. */
 int mad_dev_reports(struct mad_dev *, bool on, struct diag *);

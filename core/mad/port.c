@@ -199,25 +199,53 @@ static int agent_of(const struct mad_dev *dev, uint8_t mgmt_class)
 	return -ENOENT;
 }
 
-/* Register an agent for answers only: without methods it blocks no other agent. The kernel
- * reassembles class 3. */
-int mad_dev_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
+/* The kernel returns EINVAL if another agent has the method (ib_register_mad_agent() of Linux
+ * 6.12). */
+static bool is_taken(int err)
+{
+	return err == -EINVAL || err == -EBUSY;
+}
+
+static int register_class(
+	struct mad_dev *dev, uint8_t mgmt_class, long methods[16 / sizeof(long)], struct diag *diag)
 {
 	bool sa = mgmt_class == MAD_CLASS_SA;
 	int agent;
 
-	if (agent_of(dev, mgmt_class) >= 0)
-		return 0;
 	if (dev->classes == PORT_CLASSES)
 		return diag_set(diag, DIAG_SYSTEM, ENOSPC, "too many management classes");
 	errno = 0;
-	agent = umad_register(dev->fd, mgmt_class, sa ? SA_CLASS_VERSION : 1, sa, NULL);
+	agent = umad_register(dev->fd, mgmt_class, sa ? SA_CLASS_VERSION : 1, sa, methods);
 	if (agent < 0)
 		return diag_sys(diag, errno ? errno : EPERM, "register for management class 0x%02x",
 			mgmt_class);
 	dev->class[dev->classes].mgmt_class = mgmt_class;
 	dev->class[dev->classes++].agent = agent;
 	return 0;
+}
+
+/* Register an agent for answers only: without methods it blocks no other agent. The kernel
+ * reassembles class 3. */
+int mad_dev_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
+{
+	if (agent_of(dev, mgmt_class) >= 0)
+		return 0;
+	return register_class(dev, mgmt_class, NULL, diag);
+}
+
+int mad_dev_serve(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
+{
+	long methods[16 / sizeof(long)] = { 1l << MAD_GET | 1l << MAD_SET };
+	int err = register_class(dev, mgmt_class, methods, diag);
+
+	if (!is_taken(err))
+		return err;
+	diag_set(diag, DIAG_BUSY, EBUSY,
+		"another program or kernel module answers management class 0x%02x on this port",
+		mgmt_class);
+	return mgmt_class == MAD_CLASS_DM
+		       ? diag_hint(diag, "if it is the kernel's SRP target: modprobe -r ib_srpt")
+		       : -EBUSY;
 }
 
 int mad_dev_reports(struct mad_dev *dev, bool on, struct diag *diag)
@@ -236,9 +264,7 @@ int mad_dev_reports(struct mad_dev *dev, bool on, struct diag *diag)
 	if (dev->reports >= 0)
 		return 0;
 	dev->reports = -1;
-	/* The kernel returns EINVAL if another agent has the method (ib_register_mad_agent() of
-	 * Linux 6.12) */
-	if (errno != EINVAL && errno != EBUSY)
+	if (!is_taken(-errno))
 		return diag_sys(diag, errno ? errno : EPERM,
 			"register for the subnet administrator's reports");
 	diag_set(diag, DIAG_BUSY, EBUSY,
@@ -271,7 +297,8 @@ int mad_dev_send(struct mad_dev *dev, const struct mad_addr *to, const void *mad
 		uint8_t room[sizeof(struct ib_user_mad) + MAD_LEN];
 	} one = { 0 };
 	struct ib_user_mad *out = &one.umad;
-	int agent = hdr->method & MAD_RESPONSE ? dev->reports : agent_of(dev, hdr->mgmt_class), err;
+	bool report = hdr->method == (MAD_REPORT | MAD_RESPONSE);
+	int agent = report ? dev->reports : agent_of(dev, hdr->mgmt_class), err;
 
 	if (agent < 0 || (len > MAD_LEN && hdr->mgmt_class != MAD_CLASS_SA))
 		return -EINVAL;

@@ -5,7 +5,6 @@
 #include "iwarp.h"
 #include "tcp.h"
 #include "verbs.h"
-#include "wire/mad.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -315,50 +314,37 @@ static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *d
 }
 
 /* Check an InfiniBand address: dialling needs a path to the GID, a listener must have none. */
-static const char *ib_fault(const struct ep_ib *ib, bool dial)
+static int check_address(const struct addr *at, enum ep_backend backend, struct diag *diag)
 {
-	static const uint8_t none[sizeof(ib->gid)];
+	static const uint8_t none[16];
+	const struct addr_ib *ib = (const void *)&at->ss;
+	const char *fault = NULL;
 
-	if (!memcmp(ib->gid, none, sizeof(none)))
-		return "no GID";
-	if (!ib->service)
-		return "no service ID";
-	if (!(ib->pkey & 0x7fff))
-		return "invalid P_Key";
-	if (!dial)
-		return ib->path ? "a listener has no path" : NULL;
-	if (!ib->path)
-		return "no path record";
-	if (memcmp(ib->path->dgid, ib->gid, sizeof(ib->gid)))
-		return "the path record leads to another GID";
-	return (get_be16(ib->path->pkey) ^ ib->pkey) & 0x7fff
-		       ? "the path record is of another partition"
-		       : NULL;
-}
-
-static int check_address(
-	const struct ep_addr *at, enum ep_backend backend, bool dial, struct diag *diag)
-{
-	const char *fault = at->family == EP_IB ? ib_fault(&at->ib, dial) : NULL;
-
-	if (at->family == EP_IP)
+	if (ib->family != ADDR_IB)
 		return 0;
+	if (!memcmp(ib->gid, none, sizeof(none)))
+		fault = "no GID";
+	else if (!addr_service(at))
+		fault = "no service ID";
+	else if (!(get_be16(ib->pkey) & 0x7fff))
+		fault = "invalid P_Key";
 	if (fault)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid InfiniBand address: %s", fault);
-	return diag_set(diag, DIAG_UNSUPPORTED, EAFNOSUPPORT, "%s needs an IP address",
-		backend == EP_IWARP ? "software iWARP" : "the RDMA connection manager");
+	return backend == EP_IWARP ? diag_set(diag, DIAG_UNSUPPORTED, EAFNOSUPPORT,
+					     "software iWARP needs an IP address")
+				   : 0;
 }
 
 int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
 	const struct ep_events *events, void *user, struct diag *diag)
 {
-	int err = check_address(&dial->dst, dial->backend, true, diag);
+	int err = check_address(&dial->dst, dial->backend, diag);
 
 	if (err)
 		return err;
 	switch ((enum ep_backend)dial->backend) {
 	case EP_AUTO:
-		if (!dial->dev)
+		if (!dial->dev && dial->dst.ss.ss_family != ADDR_IB)
 			return auto_dial(out, loop, dial, events, user, diag);
 		return verbs_dial(out, loop, dial, events, user, diag);
 	case EP_VERBS:
@@ -377,13 +363,13 @@ struct ep_listener {
 int ep_listen(struct ep_listener **out, struct loop *loop, const struct ep_listen *listen,
 	struct diag *diag)
 {
-	struct tcp_listen tcp = { .at = listen->at.ip,
+	struct tcp_listen tcp = { .at = listen->at,
 		.iwarp = listen->incoming,
 		.user = listen->user,
 		.timeout_ms = LISTEN_MS,
 		.no_crc = listen->no_crc };
 	struct ep_listener *listener;
-	int err = check_address(&listen->at, listen->backend, false, diag);
+	int err = check_address(&listen->at, listen->backend, diag);
 
 	if (err)
 		return err;

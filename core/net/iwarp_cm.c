@@ -220,7 +220,7 @@ int iwarp_start(struct iwarp *iw, struct loop *loop, const struct ep_dial *dial,
 
 	if (err)
 		return err;
-	iw->peer = dial->dst.ip;
+	iw->peer = dial->dst;
 	iw->src = dial->src;
 	iw->tos = dial->tos;
 	iw->want_crc = !dial->no_crc;

@@ -10,7 +10,8 @@
 #define SPARE_MIN 16
 /* An InfiniBand connect request has 92 bytes of private data, of which the RDMA CM uses 36 for IP
  * addresses. */
-#define RDMA_CM_PRIV 56
+#define RDMA_CM_PRIV 56 /* of IP */
+#define IB_CM_PRIV   92 /* of a service on InfiniBand */
 
 /* wr_id: serial 32 bits, position in the send queue 16, slot 14, kind 2. */
 static uint64_t wr_id(const struct verbs_ep *ve, enum verbs_wr kind, uint32_t position)
@@ -449,7 +450,9 @@ static void caps_clip(struct verbs_ep *ve)
 	/* siw refuses an inline SEND with invalidate (Linux 6.12), as targets reply with. */
 	if (ve->dev->software && ve->dev->iwarp && ve->passive)
 		caps->inline_max = 0;
-	caps->priv_max = ve->dev->iwarp || ve->passive ? EP_PRIV_MAX : RDMA_CM_PRIV;
+	caps->priv_max = ve->dev->iwarp || ve->passive  ? EP_PRIV_MAX
+			 : ve->dst.ss_family == ADDR_IB ? IB_CM_PRIV
+							: RDMA_CM_PRIV;
 	caps->max_msg = 1u << 30; /* the limit of all known adapters */
 	caps->software = ve->dev->software;
 	spare = lesser(caps->send < SPARE_MIN ? SPARE_MIN : caps->send, max_wr - caps->send);

@@ -6,6 +6,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #define VERBS_BATCH 16 /* completions per poll, work requests per doorbell */
 
@@ -163,6 +164,22 @@ int verbs_errand_connect(
 bool verbs_errand_bury(struct verbs_ep *);
 void verbs_errand_wait(struct verbs_ep *);
 void verbs_errands_end(struct verbs *);
+
+/* An address that librdmacm reports. */
+static inline struct addr verbs_addr(const struct sockaddr *sa)
+{
+	struct addr addr = { .len = sa->sa_family == ADDR_IB    ? sizeof(struct addr_ib)
+				    : sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+								: sizeof(struct sockaddr_in) };
+
+	memcpy(&addr.ss, sa, addr.len);
+	return addr;
+}
+
+static inline enum rdma_port_space verbs_space(const struct addr *addr)
+{
+	return addr->ss.ss_family == ADDR_IB ? RDMA_PS_IB : RDMA_PS_TCP;
+}
 
 static inline struct verbs_ep *verbs_ep(struct ep *ep)
 {

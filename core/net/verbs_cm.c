@@ -5,6 +5,7 @@
 #include "verbs.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,17 +63,9 @@ static const char *const reject_words[] = {
 
 static const char *sock_text(const struct sockaddr *sa, bool port, char out[ADDR_TEXT])
 {
-	struct addr addr = { .len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-							      : sizeof(struct sockaddr_in) };
-	memcpy(&addr.ss, sa, addr.len);
-	return port ? addr_text(&addr, out) : addr_host(&addr, out);
-}
+	struct addr addr = verbs_addr(sa);
 
-static unsigned dst_port(const struct verbs_ep *ve)
-{
-	return ntohs(ve->dst.ss_family == AF_INET6
-			     ? ((const struct sockaddr_in6 *)&ve->dst)->sin6_port
-			     : ((const struct sockaddr_in *)&ve->dst)->sin_port);
+	return port ? addr_text(&addr, out) : addr_host(&addr, out);
 }
 
 struct diag *verbs_why(struct verbs_ep *ve)
@@ -205,8 +198,15 @@ static void write_way(struct verbs_ep *ve)
 
 static void no_listener(struct verbs_ep *ve)
 {
-	diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED,
-		"connection refused: no RDMA listener on port %u", dst_port(ve));
+	const struct addr dst = verbs_addr((struct sockaddr *)&ve->dst);
+
+	if (addr_service(&dst))
+		diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED,
+			"connection refused: no listener for service ID %016" PRIx64,
+			addr_service(&dst));
+	else
+		diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED,
+			"connection refused: no RDMA listener on port %u", addr_port(&dst));
 	verbs_close(&ve->ep);
 }
 
@@ -481,13 +481,22 @@ static void start(struct verbs_ep *ve, uint8_t tos)
 {
 	struct sockaddr *src;
 
-	if (ve->want_dev[0] &&
+	if (ve->want_dev[0] && ve->dst.ss_family != ADDR_IB &&
 		verbs_dev_find(ve->want_dev, ve->dst.ss_family, &ve->src, verbs_why(ve))) {
 		verbs_close(&ve->ep);
 		return;
 	}
 	if (tos)
 		rdma_set_option(ve->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos));
+	if (ve->dst.ss_family == ADDR_IB && ve->src.ss_family == AF_INET6) { /* our port's GID */
+		struct addr_ib to;
+		struct addr from;
+
+		memcpy(&to, &ve->dst, sizeof(to));
+		addr_set_ib(&from, ((struct sockaddr_in6 *)&ve->src)->sin6_addr.s6_addr,
+			get_be16(to.pkey), 0);
+		ve->src = from.ss;
+	}
 	src = ve->src.ss_family ? (struct sockaddr *)&ve->src : NULL;
 	if (rdma_resolve_addr(ve->id, src, (struct sockaddr *)&ve->dst, kernel_timeout(ve)))
 		step_failed(ve, errno);
@@ -524,11 +533,11 @@ int verbs_start(struct verbs_ep *ve, struct loop *loop, const struct ep_dial *di
 
 	if (err)
 		return err;
-	ve->dst = dial->dst.ip.ss;
+	ve->dst = dial->dst.ss;
 	ve->src = dial->src.ss;
 	ve->timeout_ms = dial->timeout_ms;
 	snprintf(ve->want_dev, sizeof(ve->want_dev), "%s", dial->dev ? dial->dev : "");
-	if (rdma_create_id(ve->verbs->channel, &ve->id, ve, RDMA_PS_TCP)) {
+	if (rdma_create_id(ve->verbs->channel, &ve->id, ve, verbs_space(&dial->dst))) {
 		err = diag_sys(diag, errno, "RDMA connection");
 		verbs_slot_release(ve);
 		return err;

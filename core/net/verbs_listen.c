@@ -42,14 +42,6 @@ static void channel_put(struct shared_channel *shared)
 	free(shared);
 }
 
-static int addr_of(struct addr *addr, const struct sockaddr *sa)
-{
-	addr->len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					      : sizeof(struct sockaddr_in);
-	memcpy(&addr->ss, sa, addr->len);
-	return 0;
-}
-
 static void incoming_free(struct incoming *incoming)
 {
 	channel_put(incoming->shared);
@@ -145,8 +137,8 @@ static void asked(struct verbs_listener *listener, struct rdma_cm_id *id,
 	incoming->in.priv_len =
 		param->private_data_len < EP_PRIV_MAX ? param->private_data_len : EP_PRIV_MAX;
 	memcpy(incoming->in.priv, priv, incoming->in.priv_len);
-	addr_of(&incoming->in.peer, rdma_get_peer_addr(id));
-	addr_of(&incoming->in.local, rdma_get_local_addr(id));
+	incoming->in.peer = verbs_addr(rdma_get_peer_addr(id));
+	incoming->in.local = verbs_addr(rdma_get_local_addr(id));
 	listener->conf.incoming(&incoming->in, listener->conf.user);
 }
 
@@ -197,11 +189,11 @@ static int bind_and_listen(struct verbs_listener *listener, struct diag *diag)
 	int on = 1;
 
 	rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on));
-	if (rdma_bind_addr(id, (struct sockaddr *)&listener->conf.at.ip.ss))
+	if (rdma_bind_addr(id, (struct sockaddr *)&listener->conf.at.ss))
 		return errno == ENODEV || errno == EADDRNOTAVAIL
 			       ? diag_set(diag, DIAG_NO_DEVICE, errno,
 					 "no RDMA device has the address %s",
-					 addr_host(&listener->conf.at.ip, host))
+					 addr_host(&listener->conf.at, host))
 			       : diag_sys(diag, errno, "bind");
 	if (dev && (!id->verbs || strcmp(ibv_get_device_name(id->verbs->device), dev)))
 		return diag_set(diag, DIAG_NO_DEVICE, ENODEV,
@@ -215,7 +207,8 @@ static int bind_and_listen(struct verbs_listener *listener, struct diag *diag)
 					 "port in use: iWARP device %s shares its ports with TCP",
 					 ibv_get_device_name(id->verbs->device))
 			       : diag_sys(diag, errno, "listen");
-	return addr_of(&listener->at, rdma_get_local_addr(id));
+	listener->at = verbs_addr(rdma_get_local_addr(id));
+	return 0;
 }
 
 int verbs_listen(struct verbs_listener **out, struct ep_listener *owner, struct loop *loop,
@@ -244,7 +237,7 @@ int verbs_listen(struct verbs_listener **out, struct ep_listener *owner, struct 
 		.shared = shared,
 		.fd = { .fd = shared->channel->fd, .events = EPOLLIN, .ready = readable } };
 	fcntl(shared->channel->fd, F_SETFL, fcntl(shared->channel->fd, F_GETFL) | O_NONBLOCK);
-	if (rdma_create_id(shared->channel, &listener->id, listener, RDMA_PS_TCP))
+	if (rdma_create_id(shared->channel, &listener->id, listener, verbs_space(&conf->at)))
 		err = diag_sys(diag, errno, "listener");
 	if (!err)
 		err = bind_and_listen(listener, diag);

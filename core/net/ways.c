@@ -77,7 +77,7 @@ static int try_tcp(struct ways *ways, struct diag *why)
 
 static int try_verbs(struct ways *ways, struct diag *why)
 {
-	const struct ep_listen conf = { .at.ip = ways->tcp ? ways->bound : ways->at,
+	const struct ep_listen conf = { .at = ways->tcp ? ways->bound : ways->at,
 		.backend = EP_VERBS,
 		.incoming = incoming_rdma,
 		.lost = lost,

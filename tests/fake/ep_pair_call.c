@@ -79,6 +79,8 @@ static void call(struct ep_peer *peer, struct pair *dialler, const void *priv, u
 	caller->in = (struct ep_incoming){
 		.priv_len = (uint8_t)len, .ord = ord, .ird = ird, .ops = &call_ops
 	};
+	if (peer->listener->conf.at.ss.ss_family == ADDR_IB)
+		caller->in.local = peer->listener->conf.at;
 	caller->peer = peer;
 	caller->dialler = dialler;
 	if (dialler)
@@ -130,7 +132,7 @@ int ep_listen(struct ep_listener **out, struct loop *loop, const struct ep_liste
 
 const struct addr *ep_listener_addr(const struct ep_listener *listener)
 {
-	return &listener->conf.at.ip;
+	return &listener->conf.at;
 }
 
 void ep_listener_free(struct ep_listener *listener)
@@ -152,6 +154,8 @@ int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
 	if (!pair)
 		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "this machine has no RDMA device");
 	pair->timeout_ms = dial->timeout_ms;
+	if (dial->dst.ss.ss_family == ADDR_IB)
+		pair->ep.caps.priv_max = 92;
 	peer->dials++;
 	if (dial->timeout_ms)
 		loop_timer_set(loop, &pair->deadline, loop_clock() + dial->timeout_ms * 1000000ull);

@@ -27,7 +27,7 @@ struct mad_dev {
 	uint8_t *out;
 	uint8_t each[LIDS];
 	bool has[256]; /* classes */
-	bool reports;
+	bool reports, serves;
 	unsigned pkey_at;
 };
 static struct mad_dev *opened;
@@ -130,6 +130,14 @@ int mad_dev_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
 {
 	(void)diag;
 	dev->has[mgmt_class] = true;
+	return 0;
+}
+
+int mad_dev_serve(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
+{
+	if (fake_fabric.served_by_other)
+		return diag_set(diag, DIAG_BUSY, EBUSY, "another program answers");
+	dev->serves = dev->has[mgmt_class] = true;
 	return 0;
 }
 
@@ -662,6 +670,14 @@ int mad_dev_send(struct mad_dev *dev, const struct mad_addr *to, const void *mad
 	fake_fabric.sent++;
 	if (len > MAD_LEN && !in_segments(mad, len))
 		return -EINVAL;
+	if (dev->serves) {
+		if (hdr->mgmt_class != MAD_CLASS_DM || hdr->method != (MAD_GET | MAD_RESPONSE) ||
+			len != MAD_LEN)
+			abort();
+		memcpy(fake_fabric.answer, mad, MAD_LEN);
+		fake_fabric.dm_answers++;
+		return 0;
+	}
 	if (hdr->method & MAD_RESPONSE) {
 		if (!dev->reports || hdr->method != (MAD_REPORT | MAD_RESPONSE) ||
 			to->lid != fake_fabric.port[0].sm_lid || to->qpn != 1)

@@ -58,6 +58,8 @@ struct fake_fabric {
 	uint16_t traps_to; /* LID last set as the one to notify */
 	unsigned informs, subscribed /* traps: 64 bit 0, 65 bit 1, 144 bit 2 */,
 		answered /* Reports */, looks;
+	bool served_by_other;    /* device management of our port */
+	unsigned dm_answers;     /* of our agent; the last one is `answer` */
 	bool reports;            /* somebody here receives them */
 	uint8_t answer[MAD_LEN]; /* to the last Report */
 	uint32_t long_sum;       /* of the bytes of the last request that went in segments */

@@ -196,76 +196,62 @@ static void incoming(struct ep_incoming *in, void *user)
 	(void)in, (void)user;
 }
 
-/* A service that a port has on InfiniBand, and a path to it. */
-static struct path_record path = { .dgid = { 0xfe, 0x80, [15] = 7 }, .pkey = { { 0x7f, 0xf1 } } };
-static const struct ep_ib service = {
-	.gid = { 0xfe, 0x80, [15] = 7 }, .service = 0x1000000000000001, .pkey = 0xfff1
-};
-
 Test(ep, an_infiniband_address_is_checked)
 {
 	static const struct {
-		struct ep_ib ib;
+		uint8_t gid[16];
+		uint64_t service;
+		uint16_t pkey;
 		const char *words;
-		bool listens;
-	} cases[] = {
-		{ { .service = 1, .pkey = 1, .path = &path }, "GID" },
-		{ { .gid = { 1 }, .pkey = 1, .path = &path }, "service ID" },
-		{ { .gid = { 1 }, .service = 1, .pkey = 0x8000, .path = &path }, "P_Key" },
-		{ { .gid = { 1 }, .service = 1, .pkey = 1 }, "path" },
-		{ { .gid = { 1 }, .service = 1, .pkey = 0x7ff1, .path = &path }, "path GID" },
-		{ { .gid = { 0xfe, 0x80, [15] = 7 }, .service = 1, .pkey = 1, .path = &path },
-			"path partition" },
-		{ { .gid = { 1 }, .service = 1, .pkey = 1, .path = &path }, "path", true },
-		{ { .gid = { 1 }, .service = 1 }, "P_Key", true },
-	};
+	} cases[] = { { { 0 }, 1, 0xffff, "GID" }, { { 1 }, 0, 0xffff, "service ID" },
+		{ { 1 }, 1, 0x8000, "P_Key" }, { { 1 }, 1, 0, "P_Key" } };
 	static const uint8_t backends[] = { EP_AUTO, EP_VERBS, EP_IWARP };
 	struct ep_listener *listener;
 	struct diag diag;
 	struct ep *ep;
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases) * 3; i++) {
-		struct ep_dial how = { .dst = { .family = EP_IB, .ib = cases[i / 3].ib },
-			.backend = backends[i % 3] };
-		struct ep_listen conf = { .at = how.dst, .backend = backends[i % 3] };
+		struct ep_dial how = { .backend = backends[i % 3] };
+		struct ep_listen conf = { .backend = backends[i % 3] };
 
+		addr_set_ib(&how.dst, cases[i / 3].gid, cases[i / 3].pkey, cases[i / 3].service);
+		conf.at = how.dst;
 		diag = (struct diag){ 0 };
-		cr_assert_eq(cases[i / 3].listens
-				     ? ep_listen(&listener, NULL, &conf, &diag)
-				     : ep_dial(&ep, NULL, &how, &events, &owner, &diag),
-			-EINVAL, "case %u", i);
+		cr_assert_eq(
+			ep_dial(&ep, NULL, &how, &events, &owner, &diag), -EINVAL, "case %u", i);
 		diag_says(&diag, DIAG_USAGE, "", "InfiniBand address");
+		diag_says(&diag, DIAG_USAGE, "", cases[i / 3].words);
+		diag = (struct diag){ 0 };
+		cr_assert_eq(ep_listen(&listener, NULL, &conf, &diag), -EINVAL, "case %u", i);
 		diag_says(&diag, DIAG_USAGE, "", cases[i / 3].words);
 	}
 	cr_assert(!verbs.dialled && !iwarp.dialled && !verbs.started && !iwarp.started);
+	cr_assert(!verbs_listeners && !tcp_listeners);
 }
 
-Test(ep, backends_need_an_ip_address)
+Test(ep, software_iwarp_needs_an_ip_address)
 {
-	static const struct {
-		uint8_t backend;
-		const char *words;
-	} cases[] = { { EP_AUTO, "RDMA connection_manager IP address" },
-		{ EP_VERBS, "RDMA connection_manager IP address" },
-		{ EP_IWARP, "software_iWARP IP address" } };
+	static const uint8_t gid[16] = { 0xfe, 0x80, [15] = 7 };
+	struct ep_dial how = { .backend = EP_IWARP };
+	struct ep_listen conf = { .backend = EP_IWARP };
 	struct ep_listener *listener;
-	struct diag diag;
+	struct diag diag = { 0 };
 	struct ep *ep;
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct ep_dial how = { .dst = { .family = EP_IB, .ib = service },
-			.backend = cases[i].backend };
-		struct ep_listen conf = { .at = how.dst, .backend = cases[i].backend };
-
-		how.dst.ib.path = &path;
-		diag = (struct diag){ 0 };
-		cr_assert_eq(ep_dial(&ep, NULL, &how, &events, &owner, &diag), -EAFNOSUPPORT);
-		diag_says(&diag, DIAG_UNSUPPORTED, "", cases[i].words);
-		diag = (struct diag){ 0 };
-		cr_assert_eq(ep_listen(&listener, NULL, &conf, &diag), -EAFNOSUPPORT);
-		diag_says(&diag, DIAG_UNSUPPORTED, "", cases[i].words);
-	}
-	cr_assert(!verbs.dialled && !iwarp.dialled && !verbs_listeners && !tcp_listeners);
+	addr_set_ib(&how.dst, gid, 0xfff1, 0x1000000000000001);
+	conf.at = how.dst;
+	cr_assert_eq(ep_dial(&ep, NULL, &how, &events, &owner, &diag), -EAFNOSUPPORT);
+	diag_says(&diag, DIAG_UNSUPPORTED, "", "software_iWARP IP address");
+	diag = (struct diag){ 0 };
+	cr_assert_eq(ep_listen(&listener, NULL, &conf, &diag), -EAFNOSUPPORT);
+	diag_says(&diag, DIAG_UNSUPPORTED, "", "software_iWARP IP address");
+	cr_assert(!iwarp.dialled && !tcp_listeners);
+	/* and there is no other way to change over to */
+	how.backend = EP_AUTO;
+	diag = (struct diag){ 0 };
+	cr_assert_eq(ep_dial(&ep, NULL, &how, &events, &owner, &diag), -ENODEV);
+	cr_assert(verbs.dialled == 1 && !iwarp.dialled && !verbs.started);
+	cr_assert_eq(addr_service(&verbs.dial.dst), 0x1000000000000001);
 }
 
 Test(ep, each_backend_listens_for_itself)

@@ -338,7 +338,7 @@ static void set_up(bool client_crc, bool server_crc)
 	memcpy(&listen.at.ss, &in, sizeof(in));
 	listen.at.len = sizeof(in);
 	cr_assert_eq(tcp_listen(&listener, loop, &listen, &diag), 0, "%s", diag.text);
-	dial.dst.ip = *tcp_listener_addr(listener);
+	dial.dst = *tcp_listener_addr(listener);
 	dial.want = client.want;
 	cr_assert_eq(
 		iwarp_dial(&client.ep, loop, &dial, &events, &client, &diag), 0, "%s", diag.text);
@@ -641,8 +641,8 @@ static int bare_listener(struct ep_dial *dial, bool deaf)
 	cr_assert_eq(bind(fd, (struct sockaddr *)&in, len), 0);
 	cr_assert_eq(deaf ? 0 : listen(fd, 5), 0);
 	getsockname(fd, (struct sockaddr *)&in, &len);
-	memcpy(&dial->dst.ip.ss, &in, sizeof(in));
-	dial->dst.ip.len = sizeof(in);
+	memcpy(&dial->dst.ss, &in, sizeof(in));
+	dial->dst.len = sizeof(in);
 	side_init(&client, &server, 1);
 	dial->want = client.want;
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0);

@@ -225,13 +225,16 @@ Test(verbs, private_data_that_the_connection_manager_leaves)
 		enum ibv_transport_type transport;
 		bool passive;
 		uint32_t most;
+		sa_family_t family;
 	} cases[] = { { IBV_TRANSPORT_IB, false, 56 }, { IBV_TRANSPORT_IB, true, EP_PRIV_MAX },
-		{ IBV_TRANSPORT_IWARP, false, EP_PRIV_MAX } };
+		{ IBV_TRANSPORT_IWARP, false, EP_PRIV_MAX },
+		{ IBV_TRANSPORT_IB, false, 92, ADDR_IB } };
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct verbs_ep *ve = rig_up(cases[i].transport, 4, &events);
 
 		ve->passive = cases[i].passive;
+		ve->dst.ss_family = cases[i].family;
 		verbs_queue_free(ve);
 		cr_assert_eq(verbs_queue_new(ve, NULL), 0);
 		cr_assert_eq(ve->ep.caps.priv_max, cases[i].most, "case %u", i);
