@@ -223,7 +223,8 @@ static void offer(const char *uri, void *user)
 		snprintf(offers->text + at, sizeof(offers->text) - at, "%s%s", at ? ", " : "", uri);
 }
 
-/* The server answers, but does not have the disk: suggest others. */
+/* The server answers, but does not have the disk: suggest others. Linux's iSCSI target (6.12) calls
+ * names that it does not know temporarily unavailable. */
 static void suggest_others(struct loop *loop, const struct proto *proto, struct uri *uri,
 	const struct bdev_env *env, uint32_t ms, struct diag *why)
 {
@@ -232,9 +233,9 @@ static void suggest_others(struct loop *loop, const struct proto *proto, struct 
 
 	uri_encode(offers.wanted, uri->path);
 	mine.timeout_ms = ms;
-	if (why->code != DIAG_NOT_FOUND || why->hint[0] || !proto->discover ||
-		proto->discover(loop, uri, &mine, offer, &offers, NULL) || !offers.text[0] ||
-		offers.has)
+	if ((why->code != DIAG_NOT_FOUND && why->code != DIAG_BUSY) || why->hint[0] ||
+		!proto->discover || proto->discover(loop, uri, &mine, offer, &offers, NULL) ||
+		!offers.text[0] || offers.has)
 		return;
 	diag_hint(why, "available there: %s%s", offers.text, offers.more ? ", ..." : "");
 }

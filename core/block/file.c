@@ -413,6 +413,7 @@ static int limits_write(struct file *file, struct diag *diag)
 	lim->max[IO_TRIM] = takes_holes(file) ? FILE_LONGEST_META : 0;
 	lim->max[IO_FLUSH] = 1;
 	lim->fua = true;
+	lim->own = !file->remote;
 	return 0;
 }
 

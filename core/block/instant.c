@@ -180,6 +180,7 @@ int instant_geometry(
 		.depth = 1024,
 		.ro = !env->write,
 		.fua = true,
+		.own = true,
 	};
 	return 0;
 }

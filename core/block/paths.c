@@ -48,13 +48,14 @@ static void paths_report(struct paths *paths, const char *fmt, ...)
 	paths->bdev.report(&paths->bdev, line);
 }
 
-/* Describe why no path could carry a request: the last failure, and the attempts. */
+/* Describe why no path could carry a request: why the last one was lost, which later failures to
+ * connect must not hide, and the attempts since. */
 static void paths_blame(struct paths *paths)
 {
 	const struct diag *last = &paths->failed->why;
 	struct diag *why = &paths->bdev.why;
 	bool silent = last->code == DIAG_TIMEOUT;
-	char tried[64] = "connection lost";
+	char tried[sizeof(last->text)] = "";
 
 	if (paths->tries) {
 		double seconds = seconds_since(paths->out_ns);
@@ -62,12 +63,12 @@ static void paths_blame(struct paths *paths)
 
 		if (seconds >= 0.1)
 			snprintf(since, sizeof(since), " for %.1f s", seconds);
-		snprintf(tried, sizeof(tried), "no connection%s, %u attempt%s", since, paths->tries,
-			paths->tries == 1 ? "" : "s");
+		snprintf(tried, sizeof(tried), "; no connection%s, %u attempt%s: %.300s", since,
+			paths->tries, paths->tries == 1 ? "" : "s", last->text);
 	}
 	*why = (struct diag){ 0 };
 	diag_set(why, silent ? DIAG_TIMEOUT : DIAG_UNREACHABLE, silent ? ETIMEDOUT : EHOSTUNREACH,
-		"%s: %s", tried, last->text);
+		"connection lost: %s%s", paths->lost, tried);
 	diag_ctx(why, "%s", paths->bdev.uri);
 	if (last->hint[0])
 		diag_hint(why, "%s", last->hint);
@@ -86,6 +87,7 @@ static void paths_lost(struct paths *paths, const struct path *path)
 	paths->out_ns = path->lost_ns;
 	paths->tries = 0;
 	paths->failed = path;
+	snprintf(paths->lost, sizeof(paths->lost), "%.199s", why);
 	paths_blame(paths);
 	if (!paths->loss_ms) {
 		paths_report(

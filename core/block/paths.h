@@ -39,6 +39,7 @@ struct paths {
 	bool grace_over, stopping;
 	unsigned tries;  /* attempts since no path was up */
 	uint64_t out_ns; /* time since which no path is up; 0 = one is up, or none was yet */
+	char lost[200];  /* why the last path went down then */
 	const struct path *failed; /* the last path that failed */
 	unsigned count, seed;
 	struct paths_lane *lanes;

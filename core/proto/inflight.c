@@ -89,14 +89,27 @@ void *inflight_take(struct inflight *inflight, void *owner, uint64_t deadline_ns
 	return slot;
 }
 
+static void unline(struct inflight *inflight, struct inflight_slot *slot)
+{
+	*(slot->prev ? &slot->prev->next : &inflight->first) = slot->next;
+	*(slot->next ? &slot->next->prev : &inflight->last) = slot->prev;
+}
+
+/* Also inside `late`, after which no timer is set. */
+void inflight_extend(struct inflight *inflight, struct inflight_slot *slot, uint64_t deadline_ns)
+{
+	unline(inflight, slot);
+	slot->deadline_ns = deadline_ns;
+	line_up(inflight, slot);
+	loop_timer_set(inflight->loop, &inflight->timer, inflight->first->deadline_ns);
+}
+
 void *inflight_drop(struct inflight *inflight, struct inflight_slot *slot)
 {
 	void *owner = slot->owner;
 
-	if (slot->deadline_ns) {
-		*(slot->prev ? &slot->prev->next : &inflight->first) = slot->next;
-		*(slot->next ? &slot->next->prev : &inflight->last) = slot->prev;
-	}
+	if (slot->deadline_ns)
+		unline(inflight, slot);
 	slot->owner = NULL;
 	slot->next = inflight->free;
 	inflight->free = slot;

@@ -39,6 +39,8 @@ void inflight_limit(struct inflight *, uint32_t limit);
 
 /* Take a free slot for the owner; NULL: the limit is reached. */
 void *inflight_take(struct inflight *, void *owner, uint64_t deadline_ns);
+/* Give it more time. Needs: it has a deadline. */
+void inflight_extend(struct inflight *, struct inflight_slot *, uint64_t deadline_ns);
 /* Free the slot; returns its owner. */
 void *inflight_drop(struct inflight *, struct inflight_slot *);
 

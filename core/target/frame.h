@@ -6,6 +6,9 @@
 /* target.c */
 void target_conn_over(struct loop_msg *); /* start the last hop, on the target's loop */
 
+/* alone.c: a target whose workers run; before their lanes close. */
+void target_known(struct target *), target_forgotten(struct target *);
+
 /* conn.c: hops, on the connection's loop */
 void target_conn_open(struct loop_msg *), target_conn_ended(struct loop_msg *),
 	target_conn_killed(struct loop_msg *);

@@ -282,6 +282,7 @@ static void each_worker(struct target *target, int (*fn)(struct loop *, void *))
 static void let_go(struct target *target)
 {
 	ways_close(target->listen, target->opt.listens);
+	target_forgotten(target);
 	each_worker(target, worker_close);
 	free(target->worker);
 	target->worker = NULL;
@@ -427,6 +428,8 @@ int target_start(struct target *target, struct loop *loop, const struct target_p
 	err = make_places(target, diag);
 	if (!err)
 		err = start_workers(target, diag);
+	if (!err)
+		target_known(target);
 	if (!err)
 		err = start_listening(target, timeout_ms, diag);
 	if (err)

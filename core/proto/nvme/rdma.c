@@ -186,7 +186,7 @@ static int rdma_open(struct nvme_queue **out, struct loop *loop, const struct nv
 	uint16_t qid, uint16_t depth, uint32_t timeout_ms, const struct nvme_queue_events *ev,
 	void *user, struct diag *diag)
 {
-	struct ep_dial dial = { .dst.ip = conf->dst,
+	struct ep_dial dial = { .dst = conf->dst,
 		.src = conf->src,
 		.dev = conf->dev[0] ? conf->dev : NULL,
 		.backend = conf->backend,

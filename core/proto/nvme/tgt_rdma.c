@@ -26,7 +26,6 @@ struct rdma_cmd {
 struct rdma {
 	struct nvme_tgt_queue queue; /* first member */
 	struct ep_incoming *incoming;
-	struct ep *ep;
 	struct ring ring;
 	struct xfer_port port;
 	struct nvmf_rdma_ask asked;
@@ -35,9 +34,6 @@ struct rdma {
 	/* In the connection's pool: receives, then a page per command of an admin queue, whose data
 	 * the next capsule in its receive must not overwrite, then replies. */
 	size_t pages_at, replies_at;
-	uint64_t moved; /* bytes of complete pieces, in both directions */
-	bool capsules_known;
-	unsigned buffers_known; /* pools of the data buffers */
 };
 
 static struct rdma *rdma_of(const struct target_conn *conn)
@@ -120,7 +116,7 @@ static struct ep_op *make_reply(struct target_cmd *cmd)
 	rcmd->reply = (struct ep_op){ .kind = inval ? EP_SEND_INVAL : EP_SEND,
 		.nsge = 1,
 		.rkey = inval ? get_le32(sgl->keyed.key) : 0,
-		.flags = rdma->ep->caps.inline_max >= sizeof(*cqe) ? EP_INLINE : 0,
+		.flags = rdma->queue.base.ep->caps.inline_max >= sizeof(*cqe) ? EP_INLINE : 0,
 		.sge = { { p, sizeof(*cqe), rdma->lkey } } };
 	forget(cmd);
 	return &rcmd->reply;
@@ -146,7 +142,7 @@ static void moved(struct xfer *x)
 {
 	struct target_cmd *cmd = &container_of(x, struct rdma_cmd, xfer)->cmd.base;
 
-	rdma_of(cmd->conn)->moved += cmd->piece;
+	cmd->conn->ep_moved += cmd->piece;
 	if (cmd->state == TARGET_CMD_PULL)
 		target_cmd_pulled(cmd, NVME_OK);
 	else if (cmd->state == TARGET_CMD_PUSH)
@@ -225,17 +221,6 @@ static void idle(struct ep *ep)
 		flush(&rdma->queue.base);
 }
 
-static void forget_pools(struct rdma *rdma)
-{
-	struct target_conn *conn = &rdma->queue.base;
-
-	if (rdma->capsules_known)
-		rdma->ep->ops->unreg(rdma->ep, conn->pool);
-	rdma->capsules_known = false;
-	while (rdma->buffers_known)
-		rdma->ep->ops->unreg(rdma->ep, target_conn_pool(conn, --rdma->buffers_known));
-}
-
 /* The device is known: allocate as many receives as the host may send commands, and commands as may
  * be in flight. */
 static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
@@ -247,7 +232,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	struct nvmf_rdma_rep rep;
 	int err;
 
-	rdma->ep = ep;
+	conn->ep = ep;
 	if (ep->caps.recv < depth || !slots || !ep->caps.ord || !ep->caps.read_sge)
 		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
 			"the RDMA device supports only %u receives, %u requests and %u reads per "
@@ -257,18 +242,9 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	if (!err)
 		err = xfer_port_init(&rdma->port, &rdma->ring, slots, &ep->why);
 	if (!err)
-		err = ep->ops->reg(ep, conn->pool, EP_READ_SINK, &ep->why);
+		err = target_ep_reg(conn, EP_READ_SINK, &ep->why);
 	if (err)
 		return err;
-	rdma->capsules_known = true;
-	for (struct pool *pool; (pool = target_conn_pool(conn, rdma->buffers_known));
-		rdma->buffers_known++) {
-		err = ep->ops->reg(ep, pool, EP_READ_SINK, &ep->why);
-		if (err) {
-			forget_pools(rdma);
-			return err;
-		}
-	}
 	rdma->lkey = conn->pool->key[ep->dom].lkey;
 	ring_start(&rdma->ring, ep, conn->pool, conn->pool->base + 4096 - SQE, STRIDE, SQE + INCAP,
 		depth);
@@ -284,24 +260,13 @@ static void up(struct ep *ep)
 	loop_trace(ep->loop, "%s: %s", rdma->queue.base.name, ep->way);
 }
 
-static void down(struct ep *ep)
-{
-	struct rdma *rdma = ep->user;
-
-	if (!rdma->queue.base.why.err)
-		rdma->queue.base.why = ep->why;
-	target_conn_down(&rdma->queue.base);
-}
-
-static const struct ep_events events = { requested, up, received, sent, idle, down };
+static const struct ep_events events = { requested, up, received, sent, idle, target_ep_down };
 
 static void rdma_free(struct target_conn *conn)
 {
 	struct rdma *rdma = rdma_of(conn);
 
-	forget_pools(rdma);
-	if (rdma->ep)
-		rdma->ep->ops->free(rdma->ep);
+	target_ep_free(conn);
 	pool_free(conn->pool);
 	ring_fini(&rdma->ring);
 	xfer_port_fini(&rdma->port);
@@ -331,42 +296,12 @@ static int rdma_open(struct target_conn *conn, struct diag *diag)
 	if (err)
 		ep_reject(rdma->incoming, NULL, 0);
 	else
-		err = ep_accept(&rdma->ep, conn->loop, rdma->incoming, &want, &events, rdma, diag);
+		err = ep_accept(&conn->ep, conn->loop, rdma->incoming, &want, &events, rdma, diag);
 	if (err) {
 		rdma_free(conn);
 		conn->pool = NULL;
 	}
 	return err;
-}
-
-static uint64_t rdma_moved(struct target_conn *conn)
-{
-	const struct rdma *rdma = rdma_of(conn);
-	const struct ep_ops *ops = rdma->ep->ops;
-
-	return ops->moved ? ops->moved(rdma->ep) : rdma->moved;
-}
-
-static bool rdma_hung_up(struct target_conn *conn)
-{
-	const struct rdma *rdma = rdma_of(conn);
-	const struct ep_ops *ops = rdma->ep->ops;
-
-	return ops->hung_up && ops->hung_up(rdma->ep);
-}
-
-static void rdma_close(struct target_conn *conn)
-{
-	struct rdma *rdma = rdma_of(conn);
-
-	rdma->ep->ops->close(rdma->ep);
-}
-
-static void rdma_reset(struct target_conn *conn)
-{
-	struct rdma *rdma = rdma_of(conn);
-
-	rdma->ep->ops->reset(rdma->ep);
 }
 
 const struct nvme_tgt_carrier nvme_tgt_rdma = {
@@ -379,10 +314,10 @@ const struct nvme_tgt_carrier nvme_tgt_rdma = {
 		.forget = forget,
 		.flush = flush,
 		.resume = resume,
-		.moved = rdma_moved,
-		.hung_up = rdma_hung_up,
-		.close = rdma_close,
-		.reset = rdma_reset,
+		.moved = target_ep_moved,
+		.hung_up = target_ep_hung_up,
+		.close = target_ep_close,
+		.reset = target_ep_reset,
 		.free = rdma_free },
 	.trtype = NVMF_TRTYPE_RDMA,
 	.incap = INCAP,

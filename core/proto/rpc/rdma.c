@@ -138,7 +138,7 @@ static const struct rpc_carrier carrier = { rdma_send, rdma_close };
 int rpc_rdma(struct rpc **out, struct loop *loop, const struct addr *addr, uint32_t timeout_ms,
 	struct diag *diag)
 {
-	struct ep_dial to = { .dst.ip = *addr,
+	struct ep_dial to = { .dst = *addr,
 		.backend = EP_VERBS,
 		.timeout_ms = timeout_ms,
 		.want = { .send = 2, .recv = RECEIVES, .sge = 1, .ord = 1, .ird = 1 } };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 const struct scheme *const schemes[] = { &flaky_proto.scheme, &file_proto.scheme, &ram_proto.scheme,
-	&null_proto.scheme, &iser_proto.scheme, NULL };
+	&null_proto.scheme, &nfs_rdma_proto.scheme, NULL };
 
 #define MSEC 1000000ull
 
@@ -43,7 +43,7 @@ Test(bdev, what_cannot_be_opened_is_named)
 	assert_refused("null:1M?loss=5", -EINVAL, DIAG_USAGE, "loss");
 	assert_refused(
 		"ram:4611686018427387904", -ENOMEM, DIAG_NO_MEMORY, "4611686018427387904 memory");
-	assert_refused("iser://host/iqn.x/0", -EPROTONOSUPPORT, DIAG_UNSUPPORTED, "iser: kernel");
+	assert_refused("nfs+rdma://h/x", -EPROTONOSUPPORT, DIAG_UNSUPPORTED, "nfs+rdma: kernel");
 	assert_refused("flaky://nowhere/", -ENOENT, DIAG_NOT_FOUND, "'nowhere'");
 }
 

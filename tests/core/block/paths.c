@@ -684,7 +684,7 @@ Test(paths, a_request_that_no_path_carried_names_the_cause)
 	rig_turn_for(&rig, 20);
 	assert_report(1, "flaky://a/?loss=0.4: ", "0.4 way_a_refused");
 	diag_says(&rig.bdev->why, DIAG_UNREACHABLE, "flaky://a/?loss=0.4",
-		"0.4 attempts way_a_refused");
+		"lost:_the_flaky_way_broke 0.4 attempts way_a_refused");
 	rig_fini(&rig);
 }
 

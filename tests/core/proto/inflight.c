@@ -185,6 +185,32 @@ Test(inflight, the_nearest_deadline_is_reported_whatever_the_order)
 	fini(&inflight);
 }
 
+/* `late` may give a slot more time: the next one's deadline still comes. */
+Test(inflight, a_slot_that_gets_more_time)
+{
+	int owner[2];
+	struct inflight inflight;
+	struct slot *first;
+	uint64_t now;
+
+	init(&inflight, 2);
+	now = loop_clock();
+	first = inflight_take(&inflight, &owner[0], now + 1000000);
+	inflight_take(&inflight, &owner[1], now + 2000000);
+	loop_run(loop);
+	cr_assert_eq(late_owner, &owner[0]);
+	inflight_extend(&inflight, &first->flight, now + 3000000);
+	loop_run(loop);
+	cr_assert_eq(late_owner, &owner[1]);
+	inflight_drop(&inflight, inflight.first);
+	inflight_extend(&inflight, &first->flight, now + 4000000);
+	loop_run(loop);
+	cr_assert_eq(late_owner, &owner[0]);
+	cr_assert_eq(lates % 3, 0);
+	inflight_drop(&inflight, &first->flight);
+	fini(&inflight);
+}
+
 Test(inflight, what_was_answered_in_time_is_not_late)
 {
 	int owner[2];

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A command that must be alone with its blocks, such as COMPARE AND WRITE. It becomes an orphan, so
+ * later requests wait for it. Then a fence passes all targets that serve the disk, one after
+ * another: what they have at the disk for these blocks becomes orphans too. Renewed, the command's
+ * own orphan is behind those, and its requests wait for them. */
+#include "frame.h"
+#include <stdlib.h>
+
+struct alone {
+	struct target_fence fence;
+	struct target_cmd *cmd;
+	void (*then)(struct target_cmd *);
+	uint64_t passed; /* number of a target */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct target *targets;
+static uint64_t last_number;
+
+void target_known(struct target *target)
+{
+	pthread_mutex_lock(&lock);
+	target->number = ++last_number;
+	target->next = targets;
+	targets = target;
+	pthread_mutex_unlock(&lock);
+}
+
+void target_forgotten(struct target *target)
+{
+	struct target **at = &targets;
+
+	if (!target->number)
+		return;
+	pthread_mutex_lock(&lock);
+	while (*at != target)
+		at = &(*at)->next;
+	*at = target->next;
+	target->number = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+static bool serves(const struct target *target, const struct bdev *bdev)
+{
+	for (unsigned i = 0; i < target->opt.disks; i++)
+		if (target->disk[i].bdev == bdev)
+			return true;
+	return false;
+}
+
+/* On the other connection's loop: whether it has such a command in work. */
+static bool changes(const struct target_fence *fence, const struct target_conn *conn)
+{
+	const struct target_cmd *cmd = container_of(fence, struct alone, fence)->cmd;
+
+	for (unsigned i = 0; i < conn->slots; i++) {
+		const struct target_cmd *other = target_cmd_at(conn, i);
+
+		if (other != cmd && other->state == TARGET_CMD_WORK && other->changes_len &&
+			other->disk->bdev == cmd->disk->bdev &&
+			other->changes_off < cmd->changes_off + cmd->changes_len &&
+			cmd->changes_off < other->changes_off + other->changes_len)
+			return true;
+	}
+	return false;
+}
+
+/* A target that is known here stays until the fence has passed it: its workers close behind that.
+ */
+static bool pass_next(struct alone *alone)
+{
+	struct target *next = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (struct target *target = targets; target; target = target->next)
+		if (target->number > alone->passed && serves(target, alone->cmd->disk->bdev) &&
+			(!next || target->number < next->number))
+			next = target;
+	if (next) {
+		alone->passed = next->number;
+		target_fence(next, &alone->fence);
+	}
+	pthread_mutex_unlock(&lock);
+	return next;
+}
+
+static void passed(struct target_fence *fence)
+{
+	struct alone *alone = container_of(fence, struct alone, fence);
+	struct target_cmd *cmd = alone->cmd;
+	void (*then)(struct target_cmd *) = alone->then;
+
+	if (pass_next(alone))
+		return;
+	free(alone);
+	bdev_orphan_renew(&cmd->orphan);
+	if (target_conn_gone(cmd->conn))
+		target_cmd_finish(cmd, 0);
+	else
+		then(cmd);
+}
+
+void target_cmd_alone(struct target_cmd *cmd, void (*then)(struct target_cmd *), uint32_t no_memory)
+{
+	struct alone *alone = calloc(1, sizeof(*alone));
+
+	if (!alone) {
+		target_cmd_finish(cmd, no_memory);
+		return;
+	}
+	alone->cmd = cmd;
+	alone->then = then;
+	alone->fence =
+		(struct target_fence){ .same = changes, .back = passed, .home = cmd->conn->loop };
+	if (!cmd->orphan.bdev) /* another connection's fence was faster */
+		bdev_orphan(cmd->disk->bdev, &cmd->orphan, cmd->changes_off, cmd->changes_len);
+	pass_next(alone);
+}
