@@ -13,6 +13,7 @@ enum scsi_ini_again { SCSI_FINAL, SCSI_AT_ONCE, SCSI_SOON };
 #define SCSI_SOON_MS 100
 #define SCSI_TRIES   50 /* of one request */
 
+enum { SCSI_CHECK_CONDITION = 0x02, SCSI_TASK_ABORTED = 0x40 }; /* statuses (SAM-5, 5.3.1) */
 uint32_t scsi_ini_detail(uint8_t status, const uint8_t *sense, size_t len);
 int scsi_ini_errno(uint32_t detail); /* positive; 0: success */
 const char *scsi_ini_text(uint32_t detail);
@@ -75,7 +76,8 @@ enum scsi_ini_data scsi_ini_put(const struct scsi_ini *, const struct io *, bool
 /* What an io needs of io->lower. */
 struct scsi_ini_io {
 	uint8_t tries;
-	bool flush; /* what was to be on stable storage is written: the flush behind it */
+	bool flush;   /* what was to be on stable storage is written: the flush behind it */
+	bool aborted; /* once, as there was no answer in time; the transport's */
 };
 enum scsi_ini_next { SCSI_DONE, SCSI_SEND, SCSI_SEND_SOON };
 /* An answer to what scsi_ini_put() gave: whether the io is done, with status and detail set, or

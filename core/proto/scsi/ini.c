@@ -50,6 +50,7 @@ static const struct {
 	[STEP_LIMITS] = { "INQUIRY (block limits)", PAGE_LIMITS, 64, { 0x12, 1, 0xb0, [4] = 64 } },
 	[STEP_THIN] = { "INQUIRY (provisioning)", PAGE_THIN, 64, { 0x12, 1, 0xb2, [4] = 64 } },
 	[STEP_CACHE] = { "MODE SENSE(6)", 0, 192, { 0x1a, 0x08, 0x08, [4] = 192 } },
+	[STEP_DONE] = { "opening" },
 };
 
 unsigned scsi_ini_cdb_len(uint8_t opcode)
@@ -192,6 +193,8 @@ static int took_size(
 			1u << ini->shift);
 	ini->resized = ini->up && ini->blocks != last + 1;
 	ini->blocks = last + 1;
+	if (ini->up) /* what lanes read stays */
+		return 0;
 	ini->shift = bits;
 	ini->physical = (uint8_t)shift;
 	return 0;
@@ -202,8 +205,10 @@ static int took_size16(struct scsi_ini *ini, const uint8_t *page, uint32_t len, 
 	if (len < 16)
 		return diag_set(why, DIAG_PROTOCOL, EPROTO,
 			"READ CAPACITY(16): %u bytes of data: must be at least 16", len);
-	ini->thin = page[14] & 0x80;
-	ini->reads_zero = page[14] & 0x40;
+	if (!ini->up) {
+		ini->thin = page[14] & 0x80;
+		ini->reads_zero = page[14] & 0x40;
+	}
 	return took_size(
 		ini, wire_be(page, 8), (uint32_t)wire_be(page + 8, 4), page[13] & 0xf, why);
 }

@@ -20,7 +20,7 @@ static void put_rw(const struct scsi_ini *ini, const struct io *io, uint8_t *cdb
 {
 	uint64_t lba = io->off >> ini->shift;
 	uint32_t count = io->len >> ini->shift;
-	bool small = ini->blocks <= UINT32_MAX && count <= UINT16_MAX;
+	bool small = lba + count <= UINT32_MAX && count <= UINT16_MAX;
 
 	cdb[1] = io->flags & IO_FUA && ini->fua ? RW_FUA : 0;
 	if (small) {

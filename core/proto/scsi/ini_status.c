@@ -3,8 +3,7 @@
 #include "scsi_ini.h"
 #include <errno.h>
 
-#define CHECK_CONDITION 0x02
-#define ANY             0x100 /* of rows: every qualifier, every additional code */
+#define ANY 0x100 /* of rows: every qualifier, every additional code */
 
 enum key { NO_SENSE, RECOVERED, NOT_READY, MEDIUM, HARDWARE, ILLEGAL, ATTENTION, PROTECT, BLANK };
 enum { ABORTED = 0xb, OVERFLOW = 0xd, MISCOMPARE = 0xe };
@@ -53,19 +52,19 @@ static const struct {
 	const char *text;
 } plain[] = {
 	{ 0x00, 0, 0, "success" },
-	{ CHECK_CONDITION, EIO, 0, "the command failed without a reason" },
+	{ SCSI_CHECK_CONDITION, EIO, 0, "the command failed without a reason" },
 	{ 0x08, EBUSY, SCSI_SOON, "the disk is busy" },
 	{ 0x18, EBUSY, 0, "reservation conflict: another initiator holds the disk" },
 	{ 0x28, EBUSY, SCSI_SOON, "the disk's queue is full" },
 	{ 0x30, EIO, 0, "the disk waits for CLEAR ACA" },
-	{ 0x40, EIO, SCSI_SOON, "the task was aborted" },
+	{ SCSI_TASK_ABORTED, EIO, SCSI_SOON, "the task was aborted" },
 };
 
 static const struct row *row_of(uint32_t detail)
 {
 	uint8_t key = detail >> 8 & 0xf, asc = detail >> 16 & 0xff, ascq = detail >> 24 & 0xff;
 
-	if ((detail & 0xff) != CHECK_CONDITION)
+	if ((detail & 0xff) != SCSI_CHECK_CONDITION)
 		return NULL;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].key == key && (rows[i].asc == ANY || rows[i].asc == asc) &&
@@ -88,8 +87,7 @@ uint32_t scsi_ini_detail(uint8_t status, const uint8_t *sense, size_t len)
 {
 	uint8_t code = len ? sense[0] & 0x7f : 0, key = 0, asc = 0, ascq = 0;
 
-	status &= 0x7e;
-	if (status != CHECK_CONDITION)
+	if (status != SCSI_CHECK_CONDITION)
 		return status;
 	if (code == 0x70 && len > 2) {
 		key = sense[2] & 0xf;
@@ -142,7 +140,7 @@ int scsi_ini_diag(struct diag *diag, uint32_t detail, const char *what)
 		code = DIAG_PERMISSION;
 	else if (err == ENOTSUP || err == EINVAL)
 		code = DIAG_UNSUPPORTED;
-	if ((detail & 0xff) != CHECK_CONDITION)
+	if ((detail & 0xff) != SCSI_CHECK_CONDITION)
 		return diag_set(diag, code, err ? err : EPROTO, "%s: %s (status %02xh)", what,
 			scsi_ini_text(detail), detail & 0xff);
 	return diag_set(diag, code, err, "%s: %s (sense %xh/%02xh/%02xh)", what,

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+pthread_mutex_t scsi_lock = PTHREAD_MUTEX_INITIALIZER;
+
 int scsi_target_new(
 	struct scsi_target **out, const struct scsi_target_conf *conf, struct diag *diag)
 {
@@ -13,11 +15,10 @@ int scsi_target_new(
 
 	if (!target)
 		return diag_sys(diag, ENOMEM, "SCSI target");
-	pthread_mutex_init(&target->lock, NULL);
 	target->protocol = conf->protocol;
 	memcpy(target->device_name, conf->device_name, sizeof(target->device_name));
 	memcpy(target->port_name, conf->port_name, sizeof(target->port_name));
-	for (target->lus = 0; target->lus < conf->luns; target->lus++) {
+	for (int err; target->lus < conf->luns; target->lus++) {
 		struct scsi_lu *lu = &target->lu[target->lus];
 
 		*lu = (struct scsi_lu){ .target = target,
@@ -27,6 +28,11 @@ int scsi_target_new(
 		lu->shift = (uint8_t)__builtin_ctz(lu->bdev->lim.block);
 		memcpy(lu->nguid, conf->lun[target->lus].nguid, sizeof(lu->nguid));
 		memcpy(lu->serial, conf->lun[target->lus].serial, sizeof(lu->serial));
+		err = scsi_pr_join(lu, diag);
+		if (err) {
+			scsi_target_free(target);
+			return err;
+		}
 	}
 	*out = target;
 	return 0;
@@ -38,8 +44,7 @@ void scsi_target_free(struct scsi_target *target)
 		return;
 	assert(!target->nexuses);
 	for (unsigned i = 0; i < target->lus; i++)
-		scsi_pr_free(&target->lu[i]);
-	pthread_mutex_destroy(&target->lock);
+		scsi_pr_leave(&target->lu[i]);
 	free(target);
 }
 
@@ -60,11 +65,11 @@ void scsi_ua_post(const struct scsi_lu *lu, enum scsi_ua ua, const struct scsi_n
 {
 	struct scsi_target *target = lu->target;
 
-	pthread_mutex_lock(&target->lock);
+	pthread_mutex_lock(&scsi_lock);
 	for (struct scsi_nexus *nexus = target->nexuses; nexus; nexus = nexus->next)
-		if (nexus != but)
+		if (!but || !scsi_same_port(nexus, but))
 			__atomic_fetch_or(&nexus->ua[lu->index], 1u << ua, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&target->lock);
+	pthread_mutex_unlock(&scsi_lock);
 }
 
 uint32_t scsi_ua_take(struct scsi_nexus *nexus, const struct scsi_lu *lu)
@@ -83,9 +88,15 @@ uint32_t scsi_ua_take(struct scsi_nexus *nexus, const struct scsi_lu *lu)
 
 	if (__builtin_expect(!bits, 1))
 		return 0;
-	first = (unsigned)__builtin_ctz(bits);
-	__atomic_fetch_and(pending, ~(1u << first), __ATOMIC_ACQ_REL);
-	return status[first];
+	pthread_mutex_lock(&scsi_lock);
+	bits = __atomic_load_n(pending, __ATOMIC_RELAXED);
+	first = bits ? (unsigned)__builtin_ctz(bits) : UA_COUNT;
+	/* each port gets it once, over whichever of its connections */
+	for (struct scsi_nexus *each = nexus->target->nexuses; bits && each; each = each->next)
+		if (scsi_same_port(each, nexus))
+			__atomic_fetch_and(&each->ua[lu->index], ~(1u << first), __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&scsi_lock);
+	return bits ? status[first] : 0;
 }
 
 void scsi_target_resized(struct scsi_target *target, const struct target_disk *disk)
@@ -247,17 +258,18 @@ int scsi_nexus_new(struct scsi_nexus **out, const struct scsi_nexus_conf *conf, 
 	memcpy(nexus->id, conf->id, sizeof(nexus->id));
 	nexus->turn.run = start_later;
 	nexus->tmf_turn.run = scsi_tmf_turn;
+	nexus->tmf_look.fire = scsi_tmf_look;
 	for (unsigned i = 0; i < target->lus; i++) {
-		nexus->ua[i] = 1u << UA_POWER_ON;
+		nexus->ua[i] = conf->joins ? 0 : 1u << UA_POWER_ON;
 		nexus->set[i].later_end = &nexus->set[i].later;
 	}
-	pthread_mutex_lock(&target->lock);
+	pthread_mutex_lock(&scsi_lock);
 	nexus->link = &target->nexuses;
 	nexus->next = target->nexuses;
 	if (nexus->next)
 		nexus->next->link = &nexus->next;
 	target->nexuses = nexus;
-	pthread_mutex_unlock(&target->lock);
+	pthread_mutex_unlock(&scsi_lock);
 	*out = nexus;
 	return 0;
 }
@@ -266,14 +278,15 @@ void scsi_nexus_free(struct scsi_nexus *nexus)
 {
 	if (!nexus)
 		return;
-	pthread_mutex_lock(&nexus->target->lock);
+	pthread_mutex_lock(&scsi_lock);
 	for (unsigned i = 0; i < nexus->target->lus; i++)
 		scsi_reserve_end(&nexus->target->lu[i], nexus);
 	*nexus->link = nexus->next;
 	if (nexus->next)
 		nexus->next->link = nexus->link;
-	pthread_mutex_unlock(&nexus->target->lock);
+	pthread_mutex_unlock(&scsi_lock);
 	loop_work_del(nexus->conn->loop, &nexus->turn);
 	loop_work_del(nexus->conn->loop, &nexus->tmf_turn);
+	loop_timer_del(nexus->conn->loop, &nexus->tmf_look);
 	free(nexus);
 }

@@ -6,6 +6,7 @@
 #include "scsi.h"
 #include "wire.h"
 #include <pthread.h>
+#include <string.h>
 
 /* bytes an answer may have: those of all commands but reads */
 #define SCSI_ANSWER 32768u
@@ -69,21 +70,33 @@ struct scsi_lu {
 	/* atomic: set by MODE SELECT */
 	bool write_through, protect;
 	uint32_t reserved; /* atomic: there is a reservation */
-	/* under the target's lock */
+	struct scsi_pr *pr;
+	struct scsi_lu *pr_next;
+};
+
+/* The reservations of one disk: of all units that it is, whatever their targets and protocols.
+ * Under scsi_lock. */
+struct scsi_pr {
+	const struct bdev *bdev;
+	struct scsi_pr *next;
+	struct scsi_lu *lus;
 	struct scsi_registrant *registrants, *holder;
 	uint8_t type; /* of the holder's reservation */
 	uint32_t generation;
 	const struct scsi_nexus *spc2; /* that has it by RESERVE 6 */
+	bool preempting;               /* PREEMPT AND ABORT is in work */
 };
+
+/* Over what several loops and targets change: reservations, lists of nexuses. Never held over
+ * anything that could wait. */
+extern pthread_mutex_t scsi_lock;
 
 struct scsi_target {
 	struct scsi_lu lu[TARGET_DISKS];
 	unsigned lus;
 	uint8_t protocol;
 	char device_name[SCSI_PORT_NAME], port_name[SCSI_PORT_NAME];
-	/* what several loops change; never held over anything that could wait */
-	pthread_mutex_t lock;
-	struct scsi_nexus *nexuses;
+	struct scsi_nexus *nexuses; /* under scsi_lock */
 };
 
 struct scsi_nexus {
@@ -92,7 +105,7 @@ struct scsi_nexus {
 	bool (*recall)(struct scsi_cmd *);
 	uint8_t id[SCSI_PORT_ID];
 	uint16_t id_len;
-	struct scsi_nexus *next, **link; /* of the target, under its lock */
+	struct scsi_nexus *next, **link; /* of the target, under scsi_lock */
 	uint32_t ua[TARGET_DISKS];       /* atomic: bits of enum scsi_ua */
 	/* The rest on the connection's loop. The Control page says that each nexus has task sets of
 	 * its own, one per unit. */
@@ -103,12 +116,26 @@ struct scsi_nexus {
 	struct loop_work turn; /* commands that wait for their turn */
 	struct scsi_tmf *tmfs; /* the first is in work */
 	struct loop_work tmf_turn;
-	struct target_fence fence; /* of a reset */
+	struct loop_timer tmf_look;
+	struct target_fence fence; /* of the first function */
 	bool fencing;
+	/* other connections of the port still have commands of it; as of this round */
+	bool again, others;
 	struct scsi_cmd *preempting; /* PREEMPT AND ABORT, while its fence is on its way */
+	const struct scsi_lu *preempt_at;
 	struct target_fence preempt;
 	uint32_t preempted; /* atomic: units where its commands are to be aborted; bits */
 };
+
+static inline bool scsi_has_id(const struct scsi_nexus *nexus, const uint8_t *id, unsigned len)
+{
+	return nexus->id_len == len && !memcmp(nexus->id, id, len);
+}
+/* Two connections may be one initiator port. */
+static inline bool scsi_same_port(const struct scsi_nexus *a, const struct scsi_nexus *b)
+{
+	return scsi_has_id(a, b->id, b->id_len);
+}
 
 /* One row per command. */
 struct scsi_op {
@@ -156,7 +183,7 @@ static inline void scsi_worked(struct scsi_cmd *cmd, uint32_t status)
 
 /* tgt.c */
 struct scsi_lu *scsi_lu_find(struct scsi_target *, const uint8_t lun[8]);
-/* For all nexuses but that one (NULL: for all) at that unit. */
+/* For all initiator ports but that one (NULL: for all) at that unit. */
 void scsi_ua_post(const struct scsi_lu *, enum scsi_ua, const struct scsi_nexus *but);
 /* Takes the first that is pending; 0: there is none. */
 uint32_t scsi_ua_take(struct scsi_nexus *, const struct scsi_lu *);
@@ -166,15 +193,17 @@ void scsi_sense_put(uint8_t sense[SCSI_SENSE], uint32_t status);
 
 /* tgt_tmf.c */
 void scsi_tmf_turn(struct loop_work *);
+void scsi_tmf_look(struct loop_timer *);
 void scsi_tmf_answered(const struct scsi_cmd *); /* one that is aborted is answered */
 void scsi_preempt_abort(struct scsi_cmd *);      /* works off its fence */
 void scsi_aborted(struct scsi_cmd *);            /* ends one that is, before its next piece */
 
 /* tgt_pr.c */
 uint32_t scsi_pr_check(const struct scsi_cmd *);
-/* The RESERVE 6 of that nexus, or of any (NULL), is over; under the lock. */
+/* The RESERVE 6 of that nexus, or of any (NULL), is over; under scsi_lock. */
 void scsi_reserve_end(struct scsi_lu *, const struct scsi_nexus *);
-void scsi_pr_free(struct scsi_lu *);
+int scsi_pr_join(struct scsi_lu *, struct diag *);
+void scsi_pr_leave(struct scsi_lu *);
 
 /* tgt_ops.c */
 /* Return len bytes at p, cut off at the allocation length and the initiator's buffer. */
@@ -184,12 +213,14 @@ void scsi_answer(struct scsi_cmd *, uint32_t len);
 uint32_t scsi_rw_check(struct scsi_cmd *), scsi_verify_check(struct scsi_cmd *),
 	scsi_sync_check(struct scsi_cmd *), scsi_unmap_check(struct scsi_cmd *),
 	scsi_same_check(struct scsi_cmd *), scsi_compare_write_check(struct scsi_cmd *),
-	scsi_start_check(struct scsi_cmd *);
+	scsi_start_check(struct scsi_cmd *), scsi_lba_status_check(struct scsi_cmd *);
 void scsi_read_work(struct scsi_cmd *), scsi_write_work(struct scsi_cmd *),
 	scsi_write_verify_work(struct scsi_cmd *), scsi_verify_work(struct scsi_cmd *),
 	scsi_sync_work(struct scsi_cmd *), scsi_unmap_work(struct scsi_cmd *),
 	scsi_same_work(struct scsi_cmd *), scsi_compare_write_work(struct scsi_cmd *),
-	scsi_ready_work(struct scsi_cmd *);
+	scsi_ready_work(struct scsi_cmd *), scsi_lba_status_work(struct scsi_cmd *);
+/* longest COMPARE AND WRITE, in bytes; 0: not supported */
+uint32_t scsi_compare_write_most(const struct scsi_lu *, uint32_t buffer);
 uint32_t scsi_inquiry_check(struct scsi_cmd *), scsi_sense_check(struct scsi_cmd *),
 	scsi_capacity10_check(struct scsi_cmd *), scsi_alloc10_check(struct scsi_cmd *),
 	scsi_alloc6_check(struct scsi_cmd *), scsi_luns_check(struct scsi_cmd *),

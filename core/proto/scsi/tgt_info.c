@@ -108,7 +108,7 @@ static void put_limits(const struct scsi_cmd *cmd, uint8_t **end)
 	uint8_t *p = more(end, 0x3c) - 4; /* counted as in the page */
 
 	p[4] = 1; /* WSNZ */
-	p[5] = (uint8_t)at_most(at_most(lim->max[IO_COMPARE_WRITE], buffer / 2) >> lu->shift, 255);
+	p[5] = (uint8_t)at_most(scsi_compare_write_most(lu, buffer) >> lu->shift, 255);
 	wire_put_be(p + 6, 2, at_most(lim->best >> lu->shift, 0xffff));
 	wire_put_be(p + 8, 4, SCSI_MOST >> lu->shift);
 	if (lim->max[IO_TRIM]) {
@@ -292,10 +292,8 @@ enum { REPORT_ALL, REPORT_OPCODE, REPORT_ACTION, REPORT_EITHER };
 /* Return false for commands that this unit's disk does not support. */
 static bool supported(const struct scsi_lu *lu, const struct scsi_op *op)
 {
-	const struct bdev_limits *lim = &lu->bdev->lim;
-
-	return !(op->check == scsi_unmap_check && !lim->max[IO_TRIM]) &&
-	       !(op->check == scsi_compare_write_check && !lim->max[IO_COMPARE_WRITE]);
+	return !(op->check == scsi_unmap_check && !lu->bdev->lim.max[IO_TRIM]) &&
+	       !(op->check == scsi_compare_write_check && !scsi_compare_write_most(lu, UINT32_MAX));
 }
 
 static bool has_action(uint8_t opcode)

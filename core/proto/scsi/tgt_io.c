@@ -456,9 +456,23 @@ void scsi_same_work(struct scsi_cmd *cmd)
 		same_next(base);
 }
 
+/* A disk that cannot do it, but that only this process writes, is kept for the command alone. */
+uint32_t scsi_compare_write_most(const struct scsi_lu *lu, uint32_t buffer)
+{
+	const struct bdev_limits *lim = &lu->bdev->lim;
+	uint32_t most = lim->max[IO_COMPARE_WRITE], room = buffer / 2;
+
+	if (!most && lim->own) {
+		most = lim->max[IO_WRITE];
+		room = buffer / 4; /* what is read has to fit, too */
+	}
+	return most < room ? most : room;
+}
+
 uint32_t scsi_compare_write_check(struct scsi_cmd *cmd)
 {
-	uint32_t most = cmd->lu->bdev->lim.max[IO_COMPARE_WRITE], status;
+	uint32_t most = scsi_compare_write_most(cmd->lu, cmd->base.conn->target->opt.buffer);
+	uint32_t status;
 
 	if (!most)
 		return SCSI_BAD_OPCODE;
@@ -469,16 +483,95 @@ uint32_t scsi_compare_write_check(struct scsi_cmd *cmd)
 		return status;
 	cmd->fua |= (cmd->cdb[1] & 8) != 0;
 	cmd->wants = 2 * (uint32_t)cmd->len;
-	return 0;
+	/* the CDB has one byte for the number: 256 blocks, cut off, would compare nothing */
+	return cmd->wants == cmd->want_out ? 0 : SCSI_BAD_CDB;
+}
+
+static void compared(struct target_cmd *base)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(base);
+	uint32_t len = (uint32_t)cmd->len, status = compare(cmd, base->p, len, 0);
+
+	if (cmd->aborted)
+		scsi_aborted(cmd);
+	else if (status)
+		scsi_worked(cmd, status);
+	else
+		target_cmd_io(base, IO_WRITE, cmd->fua ? IO_FUA : 0, cmd->off, len,
+			(struct buf){ base->p + len, len, base->pool }, NULL);
+}
+
+static void compare_alone(struct target_cmd *base)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(base);
+
+	if (cmd->aborted)
+		scsi_aborted(cmd);
+	else
+		target_cmd_io(base, IO_READ, 0, cmd->off, cmd->len, spare(base), compared);
 }
 
 void scsi_compare_write_work(struct scsi_cmd *cmd)
 {
 	struct target_cmd *base = &cmd->base;
 
-	if (base->data_len)
+	if (!base->data_len)
+		scsi_worked(cmd, 0);
+	else if (cmd->lu->bdev->lim.max[IO_COMPARE_WRITE])
 		target_cmd_io(base, IO_COMPARE_WRITE, cmd->fua ? IO_FUA : 0, cmd->off, cmd->len,
 			(struct buf){ base->p, base->data_len, base->pool }, NULL);
 	else
-		scsi_worked(cmd, 0);
+		target_cmd_alone(base, compare_alone, SCSI_BUSY);
+}
+
+uint32_t scsi_lba_status_check(struct scsi_cmd *cmd)
+{
+	uint64_t lba = wire_be(cmd->cdb + 2, 8);
+
+	if (!inside(cmd->lu, lba, 1))
+		return SCSI_LBA_RANGE;
+	cmd->off = lba << cmd->lu->shift;
+	cmd->len = target_disk_size(cmd->lu->disk) - cmd->off;
+	cmd->wants = scsi_be(cmd, 10, 4);
+	return 0;
+}
+
+static void put_lba_status(struct target_cmd *base)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(base);
+	const struct map_run *run = (const struct map_run *)(const void *)spare(base).p;
+	uint64_t lba = cmd->off >> cmd->lu->shift;
+	uint8_t *p = base->p, *end = p + 8;
+
+	for (uint32_t i = 0; i < base->split.io.detail; i++, run++, end += 16) {
+		uint64_t blocks = run->len >> cmd->lu->shift;
+
+		wire_put_be(end, 8, lba);
+		wire_put_be(end + 8, 8, blocks << 32);
+		end[12] = run->flags & MAP_HOLE ? 1 : 0; /* deallocated */
+		lba += blocks;
+	}
+	memset(p, 0, 8);
+	wire_put_be(p, 4, (uint64_t)(end - p - 4));
+	scsi_answer(cmd, (uint32_t)(end - p));
+}
+
+/* A disk without IO_MAP is reported as mapped. */
+void scsi_lba_status_work(struct scsi_cmd *cmd)
+{
+	const struct bdev_limits *lim = &cmd->lu->bdev->lim;
+	struct target_cmd *base = &cmd->base;
+	uint64_t most = lim->max[IO_MAP] ? lim->max[IO_MAP] : UINT32_MAX;
+	struct buf buf = spare(base);
+
+	most &= ~(uint64_t)(lim->block - 1);
+	most = cmd->len < most ? cmd->len : most;
+	buf.cap = SCSI_ANSWER - 16;
+	if (lim->max[IO_MAP]) {
+		target_cmd_io(base, IO_MAP, 0, cmd->off, most, buf, put_lba_status);
+		return;
+	}
+	*(struct map_run *)(void *)buf.p = (struct map_run){ .len = most };
+	base->split.io.detail = 1;
+	put_lba_status(base);
 }

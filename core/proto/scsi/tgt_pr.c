@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Reservations: PERSISTENT RESERVE IN and OUT (SPC-4 5.12), RESERVE 6 and RELEASE 6. They are kept
- * in memory, per unit of a target. A registration belongs to an initiator port and outlives its
- * connections. All state is under the target's lock; other commands take it only while lu->reserved
- * is set. */
+ * in memory, per disk: what one protocol's initiator reserves is reserved for those of the others,
+ * too. A registration belongs to an initiator port and outlives its connections. All state is under
+ * scsi_lock; other commands take it only while lu->reserved is set. */
 #include "tgt.h"
+#include <errno.h>
 #include <stdlib.h>
 
 #define REGISTRANTS 64 /* of one unit, at most */
@@ -41,52 +42,55 @@ static bool for_all(unsigned type)
 	return type >= WRITE_EXCLUSIVE_ALL;
 }
 
-static bool has_id(const struct scsi_nexus *nexus, const uint8_t *id, unsigned len)
-{
-	return nexus->id_len == len && !memcmp(nexus->id, id, len);
-}
-
 static struct scsi_registrant *find_registrant(
 	const struct scsi_lu *lu, const struct scsi_nexus *nexus)
 {
-	struct scsi_registrant *reg = lu->registrants;
+	struct scsi_registrant *reg = lu->pr->registrants;
 
-	while (reg && !has_id(nexus, reg->id, reg->id_len))
+	while (reg && !scsi_has_id(nexus, reg->id, reg->id_len))
 		reg = reg->next;
 	return reg;
 }
 
 static bool holds(const struct scsi_lu *lu, const struct scsi_registrant *reg)
 {
-	return reg && lu->holder && (lu->holder == reg || for_all(lu->type));
+	return reg && lu->pr->holder && (lu->pr->holder == reg || for_all(lu->pr->type));
 }
 
-static void note_reserved(struct scsi_lu *lu)
+static void note_reserved(const struct scsi_lu *lu)
 {
-	__atomic_store_n(&lu->reserved, lu->holder || lu->spc2, __ATOMIC_RELEASE);
+	for (struct scsi_lu *each = lu->pr->lus; each; each = each->pr_next)
+		__atomic_store_n(&each->reserved, lu->pr->holder || lu->pr->spc2, __ATOMIC_RELEASE);
 }
 
 static void set_holder(struct scsi_lu *lu, struct scsi_registrant *holder, unsigned type)
 {
-	lu->holder = holder;
-	lu->type = (uint8_t)type;
+	lu->pr->holder = holder;
+	lu->pr->type = (uint8_t)type;
 	note_reserved(lu);
 }
 
-/* Post to all nexuses of the initiator port. */
-static void post(const struct scsi_lu *lu, const struct scsi_registrant *reg, enum scsi_ua ua)
+/* Post to all nexuses of the initiator port; abort: marks what they have in work. */
+static void post(
+	const struct scsi_lu *lu, const struct scsi_registrant *reg, enum scsi_ua ua, bool abort)
 {
-	for (struct scsi_nexus *nexus = lu->target->nexuses; nexus; nexus = nexus->next)
-		if (has_id(nexus, reg->id, reg->id_len))
-			__atomic_fetch_or(&nexus->ua[lu->index], 1u << ua, __ATOMIC_RELEASE);
+	for (const struct scsi_lu *each = lu->pr->lus; each; each = each->pr_next)
+		for (struct scsi_nexus *n = each->target->nexuses; n; n = n->next) {
+			if (!scsi_has_id(n, reg->id, reg->id_len))
+				continue;
+			__atomic_fetch_or(&n->ua[each->index], 1u << ua, __ATOMIC_RELEASE);
+			if (abort)
+				__atomic_fetch_or(
+					&n->preempted, 1u << each->index, __ATOMIC_RELEASE);
+		}
 }
 
 static void post_others(
 	const struct scsi_lu *lu, const struct scsi_registrant *but, enum scsi_ua ua)
 {
-	for (struct scsi_registrant *reg = lu->registrants; reg; reg = reg->next)
+	for (struct scsi_registrant *reg = lu->pr->registrants; reg; reg = reg->next)
 		if (reg != but)
-			post(lu, reg, ua);
+			post(lu, reg, ua, false);
 }
 
 /* Check the command against the unit's reservation. */
@@ -96,22 +100,22 @@ uint32_t scsi_pr_check(const struct scsi_cmd *cmd)
 	const struct scsi_registrant *own;
 	uint32_t status = 0;
 
-	pthread_mutex_lock(&lu->target->lock);
+	pthread_mutex_lock(&scsi_lock);
 	own = find_registrant(lu, cmd->nexus);
-	if (lu->spc2) {
-		if (!has_id(cmd->nexus, lu->spc2->id, lu->spc2->id_len) &&
+	if (lu->pr->spc2) {
+		if (!scsi_has_id(cmd->nexus, lu->pr->spc2->id, lu->pr->spc2->id_len) &&
 			!(cmd->op->flags & (OP_NO_UA | OP_RELEASE)))
 			status = SCSI_CONFLICT;
-	} else if (lu->holder && !holds(lu, own) && !(cmd->op->flags & OP_FREE) &&
-		   !(own && lu->type >= WRITE_EXCLUSIVE_REGISTRANTS)) {
-		bool exclusive = lu->type == EXCLUSIVE_ACCESS ||
-				 lu->type == EXCLUSIVE_ACCESS_REGISTRANTS ||
-				 lu->type == EXCLUSIVE_ACCESS_ALL;
+	} else if (lu->pr->holder && !holds(lu, own) && !(cmd->op->flags & OP_FREE) &&
+		   !(own && lu->pr->type >= WRITE_EXCLUSIVE_REGISTRANTS)) {
+		bool exclusive = lu->pr->type == EXCLUSIVE_ACCESS ||
+				 lu->pr->type == EXCLUSIVE_ACCESS_REGISTRANTS ||
+				 lu->pr->type == EXCLUSIVE_ACCESS_ALL;
 
 		if (exclusive || !(cmd->op->flags & OP_READS))
 			status = SCSI_CONFLICT;
 	}
-	pthread_mutex_unlock(&lu->target->lock);
+	pthread_mutex_unlock(&scsi_lock);
 	return status;
 }
 
@@ -119,7 +123,7 @@ uint32_t scsi_pr_check(const struct scsi_cmd *cmd)
 
 static uint32_t add_registrant(struct scsi_lu *lu, const struct scsi_nexus *nexus, uint64_t key)
 {
-	struct scsi_registrant *reg, **end = &lu->registrants;
+	struct scsi_registrant *reg, **end = &lu->pr->registrants;
 	unsigned count = 0;
 
 	for (; *end; end = &(*end)->next)
@@ -137,20 +141,20 @@ static uint32_t add_registrant(struct scsi_lu *lu, const struct scsi_nexus *nexu
 
 static void remove_registrant(struct scsi_lu *lu, struct scsi_registrant *reg)
 {
-	struct scsi_registrant **at = &lu->registrants;
+	struct scsi_registrant **at = &lu->pr->registrants;
 
 	while (*at != reg)
 		at = &(*at)->next;
 	*at = reg->next;
-	if (lu->holder == reg) /* with an all-registrants type every registrant is a holder */
-		set_holder(lu, for_all(lu->type) ? lu->registrants : NULL, lu->type);
+	if (lu->pr->holder == reg) /* with an all-registrants type every registrant is a holder */
+		set_holder(lu, for_all(lu->pr->type) ? lu->pr->registrants : NULL, lu->pr->type);
 	free(reg);
 }
 
 static void unregister(struct scsi_lu *lu, struct scsi_registrant *reg)
 {
-	if (lu->holder == reg && (lu->type == WRITE_EXCLUSIVE_REGISTRANTS ||
-					 lu->type == EXCLUSIVE_ACCESS_REGISTRANTS))
+	if (lu->pr->holder == reg && (lu->pr->type == WRITE_EXCLUSIVE_REGISTRANTS ||
+					     lu->pr->type == EXCLUSIVE_ACCESS_REGISTRANTS))
 		post_others(lu, reg, UA_RELEASED);
 	remove_registrant(lu, reg);
 }
@@ -168,7 +172,7 @@ static uint32_t do_register(struct scsi_cmd *cmd, struct scsi_registrant *own, u
 		own->key = new_key;
 	else if (own)
 		unregister(cmd->lu, own);
-	cmd->lu->generation += !status;
+	cmd->lu->pr->generation += !status;
 	return status;
 }
 
@@ -176,8 +180,8 @@ static uint32_t do_reserve(struct scsi_lu *lu, struct scsi_registrant *own, unsi
 {
 	if (!is_valid(type))
 		return SCSI_BAD_CDB;
-	if (lu->holder)
-		return holds(lu, own) && lu->type == type ? 0 : SCSI_CONFLICT;
+	if (lu->pr->holder)
+		return holds(lu, own) && lu->pr->type == type ? 0 : SCSI_CONFLICT;
 	set_holder(lu, own, type);
 	return 0;
 }
@@ -186,7 +190,7 @@ static uint32_t do_release(struct scsi_lu *lu, struct scsi_registrant *own, unsi
 {
 	if (!holds(lu, own))
 		return 0;
-	if (lu->type != type)
+	if (lu->pr->type != type)
 		return BAD_RELEASE;
 	if (type >= WRITE_EXCLUSIVE_REGISTRANTS)
 		post_others(lu, own, UA_RELEASED);
@@ -198,16 +202,16 @@ static void do_clear(struct scsi_lu *lu, const struct scsi_registrant *own)
 {
 	post_others(lu, own, UA_PREEMPTED);
 	set_holder(lu, NULL, 0);
-	while (lu->registrants)
-		remove_registrant(lu, lu->registrants);
-	lu->generation++;
+	while (lu->pr->registrants)
+		remove_registrant(lu, lu->pr->registrants);
+	lu->pr->generation++;
 }
 
 /* Remove all registrations with that key (0: any key) except `own`; return their number. */
 static unsigned preempt_keys(
 	struct scsi_lu *lu, const struct scsi_registrant *own, uint64_t key, bool abort)
 {
-	struct scsi_registrant *reg = lu->registrants, *next;
+	struct scsi_registrant *reg = lu->pr->registrants, *next;
 	unsigned count = 0;
 
 	for (; reg; reg = next) {
@@ -215,10 +219,7 @@ static unsigned preempt_keys(
 		if (reg == own || (key && reg->key != key))
 			continue;
 		count++;
-		post(lu, reg, UA_REGISTRATIONS);
-		for (struct scsi_nexus *n = lu->target->nexuses; abort && n; n = n->next)
-			if (has_id(n, reg->id, reg->id_len))
-				__atomic_fetch_or(&n->preempted, 1u << lu->index, __ATOMIC_RELEASE);
+		post(lu, reg, UA_REGISTRATIONS, abort);
 		remove_registrant(lu, reg);
 	}
 	return count;
@@ -228,9 +229,9 @@ static unsigned preempt_keys(
 static uint32_t do_preempt(
 	struct scsi_lu *lu, struct scsi_registrant *own, uint64_t key, unsigned type, bool abort)
 {
-	bool all = lu->holder && for_all(lu->type);
-	bool takes = all ? !key : lu->holder && lu->holder->key == key;
-	unsigned was = lu->type, count;
+	bool all = lu->pr->holder && for_all(lu->pr->type);
+	bool takes = all ? !key : lu->pr->holder && lu->pr->holder->key == key;
+	unsigned was = lu->pr->type, count;
 
 	if (!is_valid(type))
 		return SCSI_BAD_CDB;
@@ -246,7 +247,7 @@ static uint32_t do_preempt(
 	} else if (takes && was != type) {
 		post_others(lu, own, UA_RELEASED);
 	}
-	lu->generation++;
+	lu->pr->generation++;
 	return 0;
 }
 
@@ -268,9 +269,9 @@ void scsi_pr_out_work(struct scsi_cmd *cmd)
 	struct scsi_registrant *own;
 	uint32_t status = 0;
 
-	pthread_mutex_lock(&lu->target->lock);
+	pthread_mutex_lock(&scsi_lock);
 	own = find_registrant(lu, cmd->nexus);
-	if (lu->spc2)
+	if (lu->pr->spc2)
 		status = SCSI_CONFLICT;
 	else if (registers && p[20] & (SPEC_I_PT | APTPL))
 		status = SCSI_BAD_LIST;
@@ -284,12 +285,13 @@ void scsi_pr_out_work(struct scsi_cmd *cmd)
 		status = do_release(lu, own, type);
 	else if (action == CLEAR)
 		do_clear(lu, own);
-	else if (action == PREEMPT_ABORT && cmd->nexus->preempting)
+	else if (action == PREEMPT_ABORT && (cmd->nexus->preempting || lu->pr->preempting))
 		status = SCSI_BUSY;
 	else
 		status = do_preempt(lu, own, other, type, action == PREEMPT_ABORT);
 	fence = !status && action == PREEMPT_ABORT;
-	pthread_mutex_unlock(&lu->target->lock);
+	lu->pr->preempting |= fence;
+	pthread_mutex_unlock(&scsi_lock);
 	if (fence)
 		scsi_preempt_abort(cmd);
 	else
@@ -308,29 +310,29 @@ uint32_t scsi_pr_in_check(struct scsi_cmd *cmd)
 
 static uint8_t *put_keys(const struct scsi_lu *lu, uint8_t *p)
 {
-	for (const struct scsi_registrant *reg = lu->registrants; reg; reg = reg->next, p += 8)
+	for (const struct scsi_registrant *reg = lu->pr->registrants; reg; reg = reg->next, p += 8)
 		wire_put_be(p, 8, reg->key);
 	return p;
 }
 
 static uint8_t *put_reservation(const struct scsi_lu *lu, uint8_t *p)
 {
-	if (!lu->holder)
+	if (!lu->pr->holder)
 		return p;
 	memset(p, 0, 16);
-	wire_put_be(p, 8, for_all(lu->type) ? 0 : lu->holder->key);
-	p[13] = lu->type;
+	wire_put_be(p, 8, for_all(lu->pr->type) ? 0 : lu->pr->holder->key);
+	p[13] = lu->pr->type;
 	return p + 16;
 }
 
 static uint8_t *put_status(const struct scsi_lu *lu, uint8_t *p)
 {
-	for (const struct scsi_registrant *reg = lu->registrants; reg; reg = reg->next) {
+	for (const struct scsi_registrant *reg = lu->pr->registrants; reg; reg = reg->next) {
 		memset(p, 0, 24);
 		wire_put_be(p, 8, reg->key);
 		if (holds(lu, reg)) {
 			p[12] = 1;
-			p[13] = lu->type;
+			p[13] = lu->pr->type;
 		}
 		wire_put_be(p + 18, 2, SCSI_PORT_NUMBER);
 		wire_put_be(p + 20, 4, reg->id_len);
@@ -352,15 +354,15 @@ void scsi_pr_in_work(struct scsi_cmd *cmd)
 		scsi_answer(cmd, sizeof(capabilities));
 		return;
 	}
-	pthread_mutex_lock(&lu->target->lock);
-	wire_put_be(p, 4, lu->generation);
+	pthread_mutex_lock(&scsi_lock);
+	wire_put_be(p, 4, lu->pr->generation);
 	if ((cmd->cdb[1] & 0x1f) == READ_KEYS)
 		end = put_keys(lu, end);
 	else if ((cmd->cdb[1] & 0x1f) == READ_RESERVATION)
 		end = put_reservation(lu, end);
 	else
 		end = put_status(lu, end);
-	pthread_mutex_unlock(&lu->target->lock);
+	pthread_mutex_unlock(&scsi_lock);
 	wire_put_be(p + 4, 4, (uint64_t)(end - p - 8));
 	scsi_answer(cmd, (uint32_t)(end - p));
 }
@@ -378,14 +380,16 @@ void scsi_reserve_work(struct scsi_cmd *cmd)
 	struct scsi_lu *lu = cmd->lu;
 	uint32_t status = 0;
 
-	pthread_mutex_lock(&lu->target->lock);
-	if (lu->registrants) {
+	pthread_mutex_lock(&scsi_lock);
+	/* An earlier session of the port, which has not ended yet, may hold it. */
+	if (lu->pr->registrants || (lu->pr->spc2 && !scsi_has_id(cmd->nexus, lu->pr->spc2->id,
+							    lu->pr->spc2->id_len))) {
 		status = SCSI_CONFLICT;
-	} else if (!lu->spc2) {
-		lu->spc2 = cmd->nexus;
+	} else {
+		lu->pr->spc2 = cmd->nexus;
 		note_reserved(lu);
 	}
-	pthread_mutex_unlock(&lu->target->lock);
+	pthread_mutex_unlock(&scsi_lock);
 	scsi_worked(cmd, status);
 }
 
@@ -393,26 +397,69 @@ void scsi_release_work(struct scsi_cmd *cmd)
 {
 	struct scsi_lu *lu = cmd->lu;
 
-	pthread_mutex_lock(&lu->target->lock);
-	if (lu->spc2 && has_id(cmd->nexus, lu->spc2->id, lu->spc2->id_len)) {
-		lu->spc2 = NULL;
+	pthread_mutex_lock(&scsi_lock);
+	if (lu->pr->spc2 && scsi_has_id(cmd->nexus, lu->pr->spc2->id, lu->pr->spc2->id_len)) {
+		lu->pr->spc2 = NULL;
 		note_reserved(lu);
 	}
-	pthread_mutex_unlock(&lu->target->lock);
+	pthread_mutex_unlock(&scsi_lock);
 	scsi_worked(cmd, 0);
 }
 
 void scsi_reserve_end(struct scsi_lu *lu, const struct scsi_nexus *nexus)
 {
-	if (lu->spc2 && (!nexus || lu->spc2 == nexus)) {
-		lu->spc2 = NULL;
+	if (lu->pr->spc2 && (!nexus || lu->pr->spc2 == nexus)) {
+		lu->pr->spc2 = NULL;
 		note_reserved(lu);
 	}
 }
 
-void scsi_pr_free(struct scsi_lu *lu)
+/* --- disks */
+
+static struct scsi_pr *prs; /* under scsi_lock */
+
+int scsi_pr_join(struct scsi_lu *lu, struct diag *diag)
 {
-	set_holder(lu, NULL, 0);
-	while (lu->registrants)
-		remove_registrant(lu, lu->registrants);
+	struct scsi_pr *pr;
+
+	pthread_mutex_lock(&scsi_lock);
+	pr = prs;
+	while (pr && pr->bdev != lu->bdev)
+		pr = pr->next;
+	if (!pr && (pr = calloc(1, sizeof(*pr)))) {
+		pr->bdev = lu->bdev;
+		pr->next = prs;
+		prs = pr;
+	}
+	if (pr) {
+		lu->pr = pr;
+		lu->pr_next = pr->lus;
+		pr->lus = lu;
+		note_reserved(lu);
+	}
+	pthread_mutex_unlock(&scsi_lock);
+	return pr ? 0 : diag_sys(diag, ENOMEM, "reservations");
+}
+
+/* The last unit takes the reservations along. */
+void scsi_pr_leave(struct scsi_lu *lu)
+{
+	struct scsi_pr *pr = lu->pr, **at = &prs;
+	struct scsi_lu **link = &pr->lus;
+
+	pthread_mutex_lock(&scsi_lock);
+	if (pr->lus == lu && !lu->pr_next) {
+		set_holder(lu, NULL, 0);
+		while (pr->registrants)
+			remove_registrant(lu, pr->registrants);
+		while (*at != pr)
+			at = &(*at)->next;
+		*at = pr->next;
+		free(pr);
+	} else {
+		while (*link != lu)
+			link = &(*link)->pr_next;
+		*link = lu->pr_next;
+	}
+	pthread_mutex_unlock(&scsi_lock);
 }

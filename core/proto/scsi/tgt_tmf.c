@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The task manager (SAM-5 7). Aborted commands of the requesting nexus are dropped without a reply;
  * those of other nexuses end with TASK ABORTED. A write that the disk already has is not cancelled.
- * A function is answered once the aborted commands of its own nexus have ended and writes of other
- * nexuses are fenced: later commands are ordered behind them. */
+ * A function is answered once the commands that it means are over on all connections of its
+ * initiator port, which may reuse their memory then, and writes of other ports are fenced: later
+ * commands are ordered behind them. */
 #include "tgt.h"
 #include <errno.h>
 
+#define MSEC    1000000ull
+#define LOOK_MS 5 /* for commands whose replies or data are on their way */
+
 static bool meant(const struct scsi_tmf *tmf, const struct scsi_lu *lu, const struct scsi_cmd *cmd)
 {
-	if (!cmd->ran || !cmd->lu)
+	if (!cmd->lu)
 		return false;
 	if (tmf->function == SCSI_TARGET_RESET || tmf->function == SCSI_NEXUS_RESET)
 		return true;
@@ -70,7 +74,7 @@ void scsi_tmf_answered(const struct scsi_cmd *cmd)
 		tmf->answer = SCSI_TMF_NO_TASK;
 }
 
-/* Return the number of commands aborted. */
+/* Return the number of commands aborted. Those whose replies have begun are only waited for. */
 static unsigned abort_all(
 	struct scsi_nexus *nexus, const struct scsi_tmf *tmf, const struct scsi_lu *lu, bool answer)
 {
@@ -80,12 +84,15 @@ static unsigned abort_all(
 		struct scsi_cmd *cmd = scsi_cmd_of(target_cmd_at(nexus->conn, i));
 		uint8_t state = cmd->base.state;
 
-		if (state == TARGET_CMD_FREE || state == TARGET_CMD_REPLY ||
-			state == TARGET_CMD_KEPT || (state == TARGET_CMD_FETCH && !cmd->waits) ||
-			!meant(tmf, lu, cmd))
+		if (state == TARGET_CMD_FREE || state == TARGET_CMD_KEPT ||
+			(state == TARGET_CMD_FETCH && !cmd->waits) || !meant(tmf, lu, cmd))
 			continue;
-		count++;
-		abort_one(cmd, answer);
+		if (state == TARGET_CMD_REPLY) {
+			cmd->aborted = true;
+		} else if (cmd->ran) {
+			count++;
+			abort_one(cmd, answer);
+		}
 	}
 	return count;
 }
@@ -95,8 +102,10 @@ static bool waits(const struct scsi_nexus *nexus)
 {
 	for (unsigned i = 0; i < nexus->conn->slots; i++) {
 		const struct scsi_cmd *cmd = scsi_cmd_of(target_cmd_at(nexus->conn, i));
+		uint8_t state = cmd->base.state;
 
-		if (cmd->base.state != TARGET_CMD_FREE && cmd->ran && cmd->aborted)
+		if (cmd->aborted &&
+			(state == TARGET_CMD_REPLY || (state != TARGET_CMD_FREE && cmd->ran)))
 			return true;
 	}
 	return false;
@@ -106,44 +115,68 @@ static struct scsi_nexus *nexus_of(struct scsi_target *target, const struct targ
 {
 	struct scsi_nexus *nexus;
 
-	pthread_mutex_lock(&target->lock);
+	pthread_mutex_lock(&scsi_lock);
 	nexus = target->nexuses;
 	while (nexus && nexus->conn != conn)
 		nexus = nexus->next;
-	pthread_mutex_unlock(&target->lock);
+	pthread_mutex_unlock(&scsi_lock);
 	return nexus;
 }
 
-/* On the other connection's loop. */
-static bool reset_there(const struct target_fence *fence, const struct target_conn *conn)
+static bool resets(const struct scsi_tmf *tmf)
 {
-	const struct scsi_nexus *nexus = container_of(fence, struct scsi_nexus, fence);
+	return tmf->function == SCSI_LUN_RESET || tmf->function == SCSI_TARGET_RESET;
+}
+
+/* On the other connection's loop: of any initiator port for a reset, of the same one for all
+ * functions. */
+static bool run_there(const struct target_fence *fence, const struct target_conn *conn)
+{
+	struct scsi_nexus *nexus =
+		container_of((struct target_fence *)(uintptr_t)fence, struct scsi_nexus, fence);
+	const struct scsi_tmf *tmf = nexus->tmfs;
 	struct scsi_target *target = nexus->target;
 	struct scsi_nexus *other = nexus_of(target, conn);
+	bool same = other && scsi_same_port(other, nexus);
+	bool any = false;
 
 	if (!other || other == nexus)
 		return false;
-	return abort_all(other, nexus->tmfs, scsi_lu_find(target, nexus->tmfs->lun), true);
+	if (!nexus->again && (same || resets(tmf)))
+		any = abort_all(other, tmf, scsi_lu_find(target, tmf->lun), true);
+	nexus->others |= same && waits(other);
+	return any;
 }
 
-static void reset_back(struct target_fence *fence)
+static void came_back(struct target_fence *fence)
 {
 	struct scsi_nexus *nexus = container_of(fence, struct scsi_nexus, fence);
 	const struct scsi_tmf *tmf = nexus->tmfs;
 	struct scsi_target *target = nexus->target;
 
-	for (unsigned i = 0; i < target->lus; i++) {
+	for (unsigned i = 0; resets(tmf) && !nexus->again && i < target->lus; i++) {
 		if (tmf->function != SCSI_TARGET_RESET &&
 			&target->lu[i] != scsi_lu_find(target, tmf->lun))
 			continue;
-		pthread_mutex_lock(&target->lock);
+		pthread_mutex_lock(&scsi_lock);
 		scsi_reserve_end(&target->lu[i], NULL);
-		pthread_mutex_unlock(&target->lock);
+		pthread_mutex_unlock(&scsi_lock);
 		scsi_ua_post(&target->lu[i], UA_RESET, NULL);
 	}
 	nexus->fencing = false;
+	nexus->again = nexus->others;
 	loop_work_add(nexus->conn->loop, &nexus->tmf_turn);
 	target_conn_wake(nexus->conn);
+}
+
+static void send_round(struct scsi_nexus *nexus)
+{
+	nexus->fence = (struct target_fence){
+		.same = run_there, .back = came_back, .home = nexus->conn->loop
+	};
+	nexus->others = false;
+	nexus->fencing = true;
+	target_fence(nexus->conn->target, &nexus->fence);
 }
 
 /* PREEMPT AND ABORT: abort the commands of initiators whose registration was removed. */
@@ -151,8 +184,8 @@ static bool preempt_there(const struct target_fence *fence, const struct target_
 {
 	static const struct scsi_tmf all = { .function = SCSI_ABORT_TASK_SET };
 	const struct scsi_nexus *nexus = container_of(fence, struct scsi_nexus, preempt);
-	const struct scsi_lu *lu = nexus->preempting->lu;
-	struct scsi_nexus *other = nexus_of(nexus->target, conn);
+	const struct scsi_lu *lu = nexus->preempt_at;
+	struct scsi_nexus *other = nexus_of(lu->target, conn);
 	uint32_t bit = 1u << lu->index;
 
 	if (!other || !(__atomic_fetch_and(&other->preempted, ~bit, __ATOMIC_ACQ_REL) & bit))
@@ -160,25 +193,55 @@ static bool preempt_there(const struct target_fence *fence, const struct target_
 	return abort_all(other, &all, lu, true);
 }
 
-static void preempt_back(struct target_fence *fence)
+/* Under scsi_lock: one of the disk's units at which such commands may be, and a connection to it.
+ */
+static const struct target_conn *preempted_at(struct scsi_nexus *nexus, const struct scsi_pr *pr)
 {
-	struct scsi_nexus *nexus = container_of(fence, struct scsi_nexus, preempt);
-	struct scsi_cmd *cmd = nexus->preempting;
+	for (const struct scsi_lu *lu = pr->lus; lu; lu = lu->pr_next)
+		for (const struct scsi_nexus *n = lu->target->nexuses; n; n = n->next)
+			if (__atomic_load_n(&n->preempted, __ATOMIC_ACQUIRE) & 1u << lu->index) {
+				nexus->preempt_at = lu;
+				return n->conn;
+			}
+	return NULL;
+}
 
+static void preempt_back(struct target_fence *);
+
+/* A fence passes the workers of one target only, which stays until then, as a stop of it runs there
+ * behind the fence. */
+static void preempt_next(struct scsi_nexus *nexus)
+{
+	struct scsi_cmd *cmd = nexus->preempting;
+	const struct target_conn *conn;
+
+	pthread_mutex_lock(&scsi_lock);
+	conn = preempted_at(nexus, cmd->lu->pr);
+	if (conn) {
+		nexus->preempt = (struct target_fence){
+			.same = preempt_there, .back = preempt_back, .home = nexus->conn->loop
+		};
+		target_fence(conn->target, &nexus->preempt);
+	} else {
+		cmd->lu->pr->preempting = false;
+	}
+	pthread_mutex_unlock(&scsi_lock);
+	if (conn)
+		return;
 	nexus->preempting = NULL;
 	target_conn_wake(nexus->conn);
 	scsi_worked(cmd, 0);
 }
 
+static void preempt_back(struct target_fence *fence)
+{
+	preempt_next(container_of(fence, struct scsi_nexus, preempt));
+}
+
 void scsi_preempt_abort(struct scsi_cmd *cmd)
 {
-	struct scsi_nexus *nexus = cmd->nexus;
-
-	nexus->preempting = cmd;
-	nexus->preempt = (struct target_fence){
-		.same = preempt_there, .back = preempt_back, .home = nexus->conn->loop
-	};
-	target_fence(nexus->conn->target, &nexus->preempt);
+	cmd->nexus->preempting = cmd;
+	preempt_next(cmd->nexus);
 }
 
 static void begin_tmf(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
@@ -197,13 +260,8 @@ static void begin_tmf(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
 	tmf->answer = SCSI_TMF_DONE;
 	if (!abort_all(nexus, tmf, lu, false) && tmf->function == SCSI_ABORT_TASK)
 		tmf->answer = SCSI_TMF_NO_TASK;
-	if (tmf->function == SCSI_LUN_RESET || tmf->function == SCSI_TARGET_RESET) {
-		nexus->fence = (struct target_fence){
-			.same = reset_there, .back = reset_back, .home = nexus->conn->loop
-		};
-		nexus->fencing = true;
-		target_fence(nexus->conn->target, &nexus->fence);
-	}
+	if (tmf->function != SCSI_ABORT_TASK)
+		send_round(nexus);
 }
 
 /* Runs at the end of a turn in which a function arrived or an aborted command ended. */
@@ -212,14 +270,29 @@ void scsi_tmf_turn(struct loop_work *work)
 	struct scsi_nexus *nexus = container_of(work, struct scsi_nexus, tmf_turn);
 	struct scsi_tmf *tmf;
 
-	while (!target_conn_gone(nexus->conn) && (tmf = nexus->tmfs)) {
+	while (!target_conn_gone(nexus->conn) && (tmf = nexus->tmfs) && !nexus->fencing) {
 		if (!tmf->begun)
 			begin_tmf(nexus, tmf);
-		if (nexus->fencing || waits(nexus))
+		if (nexus->fencing)
 			return;
+		if (nexus->again || waits(nexus)) {
+			loop_timer_set(nexus->conn->loop, &nexus->tmf_look,
+				loop_now(nexus->conn->loop) + LOOK_MS * MSEC);
+			return;
+		}
 		nexus->tmfs = tmf->next;
 		tmf->done(tmf);
 	}
+}
+
+void scsi_tmf_look(struct loop_timer *timer)
+{
+	struct scsi_nexus *nexus = container_of(timer, struct scsi_nexus, tmf_look);
+
+	if (nexus->again && !nexus->fencing && !target_conn_gone(nexus->conn))
+		send_round(nexus);
+	else
+		loop_work_add(nexus->conn->loop, &nexus->tmf_turn);
 }
 
 void scsi_tmf(struct scsi_nexus *nexus, struct scsi_tmf *tmf)

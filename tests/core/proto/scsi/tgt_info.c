@@ -182,7 +182,7 @@ Test(scsi_tgt_info, attentions)
 	struct scsi_ask got;
 
 	begin();
-	second = scsi_host_dial(&rig, 1);
+	second = scsi_host_dial(&rig, 2);
 	GOOD(ask(second, (struct scsi_ask){ .cdb = { 0x12, 0, 0, 0, 96 }, .want_in = 96 }));
 	CHECK(ask(second, reading(ask10(0x28, 0, 0, 1), BLOCK)), 6, 0x29, 0);
 	GOOD(ask(second, reading(ask10(0x28, 0, 0, 1), BLOCK)));

@@ -242,13 +242,18 @@ Test(scsi_tgt_io, unmap)
 	end();
 }
 
-Test(scsi_tgt_io, compare_and_write)
+/* By the disk, or where only this process writes to it by the device server. */
+static void compares_and_writes(bool own)
 {
 	struct scsi_ask caw = { .cdb = { 0x89, [9] = 6, [13] = 2 }, .want_out = 4 * BLOCK }, got;
 
 	begin();
 	CHECK(ask(host, caw), 5, 0x20, 0);
-	disk[0]->bdev.lim.max[IO_COMPARE_WRITE] = 8 * BLOCK;
+	disk[0]->bdev.lim.max[IO_COMPARE_WRITE] = own ? 0 : 8 * BLOCK;
+	disk[0]->bdev.lim.max[IO_WRITE] = own ? 8 * BLOCK : disk[0]->bdev.lim.max[IO_WRITE];
+	disk[0]->bdev.lim.own = own;
+	GOOD(ask(host, (struct scsi_ask){ .cdb = { 0x12, 1, 0xb0, 0, 64 }, .want_in = 64 }));
+	cr_assert_eq(in[5], 8);
 	memcpy(out, disk[0]->bytes + 6 * BLOCK, 2 * BLOCK);
 	GOOD(ask(host, caw));
 	cr_assert_eq(memcmp(disk[0]->bytes + 6 * BLOCK, out + 2 * BLOCK, 2 * BLOCK), 0);
@@ -264,6 +269,70 @@ Test(scsi_tgt_io, compare_and_write)
 	caw.cdb[13] = 0;
 	caw.want_out = 0;
 	GOOD(ask(host, caw));
+	disk[0]->fail_write = 6 * BLOCK;
+	memcpy(out, disk[0]->bytes + 6 * BLOCK, 2 * BLOCK);
+	caw.cdb[13] = 2;
+	caw.want_out = 4 * BLOCK;
+	CHECK(ask(host, caw), 3, 0x0c, 0);
+	cr_assert_eq(disk[0]->bdev.orphans, 0);
+	end();
+}
+
+Test(scsi_tgt_io, compare_and_write)
+{
+	compares_and_writes(false);
+}
+
+Test(scsi_tgt_io, compare_and_write_on_a_disk_of_ours)
+{
+	compares_and_writes(true);
+}
+
+Test(scsi_tgt_io, lba_status)
+{
+	struct scsi_ask with = { .cdb = { 0x9e, 0x12, [9] = 4 }, .want_in = 4096 }, got;
+
+	begin();
+	memset(disk[0]->hole + 6, 1, 3);
+	wire_put_be(with.cdb + 10, 4, 4096);
+	got = ask(host, with);
+	GOOD(got);
+	cr_assert_eq(got.moved, 8 + 3 * 16);
+	cr_assert_eq(wire_be(in, 4), got.moved - 4);
+	cr_assert(wire_be(in + 8, 8) == 4 && wire_be(in + 16, 4) == 2 && in[20] == 0);
+	cr_assert(wire_be(in + 24, 8) == 6 && wire_be(in + 32, 4) == 3 && in[36] == 1);
+	cr_assert(wire_be(in + 40, 8) == 9 && in[52] == 0);
+	cr_assert_eq(wire_be(in + 48, 4), disk[0]->bdev.lim.max[IO_MAP] / BLOCK - 5);
+	/* cut off at the allocation length */
+	forget();
+	wire_put_be(with.cdb + 10, 4, 24);
+	got = ask(host, with);
+	GOOD(got);
+	cr_assert(got.moved == 24 && wire_be(in, 4) == 52 && wire_be(in + 16, 4) == 2);
+	cr_assert_eq(in[24], 0xee);
+	/* more runs than fit into an answer */
+	for (unsigned i = 0; i < LAST; i += 2)
+		disk[0]->hole[i] = 1;
+	disk[0]->bdev.lim.max[IO_MAP] = SIZE;
+	wire_put_be(with.cdb + 2, 8, 0);
+	wire_put_be(with.cdb + 10, 4, sizeof(in));
+	with.want_in = sizeof(in);
+	got = ask(host, with);
+	GOOD(got);
+	cr_assert_eq(got.moved, 8 + 2047 * 16);
+	cr_assert_eq(wire_be(in, 4), got.moved - 4);
+	/* the last block; behind it; a disk that has no map */
+	wire_put_be(with.cdb + 2, 8, LAST - 1);
+	got = ask(host, with);
+	GOOD(got);
+	cr_assert(got.moved == 24 && wire_be(in + 8, 8) == LAST - 1 && wire_be(in + 16, 4) == 1);
+	wire_put_be(with.cdb + 2, 8, LAST);
+	CHECK(ask(host, with), 5, 0x21, 0);
+	disk[0]->bdev.lim.max[IO_MAP] = 0;
+	wire_put_be(with.cdb + 2, 8, 6);
+	got = ask(host, with);
+	GOOD(got);
+	cr_assert(got.moved == 24 && wire_be(in + 16, 4) == LAST - 6 && in[20] == 0);
 	end();
 }
 

@@ -253,6 +253,68 @@ Test(scsi_tgt_pr, reserve_6)
 	end_three();
 }
 
+/* The same disk as a unit of another target, say by another protocol. */
+static struct scsi_rig elsewhere;
+
+static struct scsi_ask at_1(struct scsi_ask with)
+{
+	with.lun = 1;
+	return with;
+}
+
+Test(scsi_tgt_pr, of_a_disk_that_two_targets_serve)
+{
+	uint8_t take[24] = { [7] = 22, [15] = 11 }, list[24] = { [15] = 22 };
+	struct scsi_ask held[4];
+
+	begin();
+	elsewhere = rig;
+	elsewhere.disk[0] = rig.disk[1];
+	elsewhere.disk[1] = rig.disk[0];
+	elsewhere.target = (struct target){ 0 };
+	cr_assert_eq(scsi_rig_start(&elsewhere, &why), 0, "%s", why.text);
+	second = scsi_host_dial(&elsewhere, 2);
+	ready(second);
+	GOOD(pr(host, REGISTER, 0, 0, 11));
+	GOOD(pr(host, RESERVE, 1, 11, 0));
+	cr_assert(conflicts(ask(second, at_1(writing(ask10(0x2a, 0, 0, 1), BLOCK)))));
+	GOOD(ask(second, at_1(reading(ask10(0x28, 0, 0, 1), BLOCK))));
+	cr_assert(may(second, 0x2a), "the other disk");
+	GOOD(ask(second, at_1(listing((struct scsi_ask){ .cdb = { 0x5f, REGISTER, [8] = 24 } },
+				 list, sizeof(list)))));
+	GOOD(pr_in(host, 0));
+	cr_assert_eq(wire_be(in + 4, 4), 16, "both keys");
+
+	/* what the first has in work ends, and it hears of it */
+	disk[0]->hold = true;
+	for (int i = 0; i < 4; i++) {
+		held[i] = reading(ask10(0x28, 0, (unsigned)i, 1), BLOCK);
+		held[i].in = in + i * BLOCK;
+		scsi_host_send(host, &held[i]);
+	}
+	take[7] = 22;
+	GOOD(ask(second,
+		at_1(listing((struct scsi_ask){ .cdb = { 0x5f, PREEMPT_ABORT, 1, [8] = 24 } }, take,
+			sizeof(take)))));
+	for (int i = 0; i < 4; i++) {
+		loop_wait(loop, &held[i].done, loop_clock() + 20000000000);
+		cr_assert_eq(held[i].status, SCSI_TASK_ABORTED);
+	}
+	disk[0]->hold = false;
+	CHECK(ask(host, (struct scsi_ask){ 0 }), 6, 0x2a, 5);
+	cr_assert(!may(host, 0x2a) && may(host, 0x28));
+	GOOD(ask(second, at_1(writing(ask10(0x2a, 0, 0, 1), BLOCK))));
+
+	/* it stays with the disk when that target has gone */
+	scsi_host_leave(second);
+	cr_assert_eq(scsi_rig_stop(&elsewhere, &why), 0, "%s", why.text);
+	cr_assert(!may(host, 0x2a));
+	end();
+	begin();
+	cr_assert(may(host, 0x2a), "and ends with the last one");
+	end();
+}
+
 /* On loops of their own: for the thread sanitizer, too. */
 Test(scsi_tgt_pr, two_threads)
 {

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The initiator as a bdev: the first session with a target, on which the disk is opened and then
+ * watched. */
+#include "disk.h"
+#include "names.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MSEC     1000000ull
+#define IO_MS    30000
+#define SESSIONS 16
+/* Not every transport has a keep-alive: the disk's size is asked for, which shows a dead target,
+ * and a disk that has grown. */
+#define BEAT_MS   5000
+#define ANSWER_MS 10000
+/* A session that is lost may have asked things of the disk that are executed later, and no target
+ * says how long that takes: this long it is given. */
+#define QUIESCE_MS 5000
+
+static void changed(struct scsi_disk *disk)
+{
+	if (disk->bdev.changed)
+		disk->bdev.changed(&disk->bdev);
+}
+
+static void beat_set(struct scsi_disk *disk, uint64_t at_ns)
+{
+	loop_timer_set(disk->bdev.loop, &disk->beat, at_ns);
+}
+
+static void beat_fired(struct loop_timer *timer)
+{
+	struct scsi_disk *disk = container_of(timer, struct scsi_disk, beat);
+	struct diag why = { 0 };
+
+	if (disk->bdev.state == BDEV_OPENING || disk->pending) {
+		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "%s: %s", scsi_ini_what(&disk->scsi),
+			disk->pending ? "the target takes no command" : "no answer in time");
+		disk->carrier->fail(disk->sess, &why);
+		return;
+	}
+	beat_set(disk, loop_now(disk->bdev.loop) + BEAT_MS * MSEC);
+	scsi_ini_look(&disk->scsi);
+}
+
+/* What is pending, if the target's window allows. */
+static void send_pending(struct scsi_sess *sess)
+{
+	struct scsi_disk *disk = sess->user;
+	struct scsi_slot *slot;
+
+	if (!disk->pending || sess->state != SCSI_SESS_UP)
+		return;
+	slot = inflight_take(&sess->inflight, disk, loop_now(sess->loop) + ANSWER_MS * MSEC);
+	if (!slot)
+		return;
+	disk->pending = false;
+	disk->carrier->send(sess, slot, disk->scsi.lun, disk->cdb,
+		&(struct scsi_data){ disk->page->base, disk->in, false, disk->page });
+}
+
+static void scsi_submit(struct scsi_ini *scsi, const uint8_t cdb[SCSI_INI_CDB], uint32_t in)
+{
+	struct scsi_disk *disk = container_of(scsi, struct scsi_disk, scsi);
+
+	memcpy(disk->cdb, cdb, sizeof(disk->cdb));
+	disk->in = in;
+	disk->pending = true;
+	send_pending(disk->sess);
+}
+
+static void scsi_done(struct scsi_ini *scsi, const struct diag *why)
+{
+	struct scsi_disk *disk = container_of(scsi, struct scsi_disk, scsi);
+	struct bdev_limits *lim = &disk->bdev.lim;
+	struct diag diag = { 0 };
+	bool opening = disk->bdev.state == BDEV_OPENING;
+
+	if (!why && opening && scsi_ini_limits(scsi, SCSI_MOST, disk->write, lim, &diag))
+		why = &diag;
+	if (why) {
+		disk->carrier->fail(disk->sess, why);
+		return;
+	}
+	if (opening) {
+		beat_set(disk, loop_now(disk->bdev.loop) + BEAT_MS * MSEC);
+		lim->lanes = disk->conf->queues;
+		lim->depth = disk->conf->depth;
+		lim->quiesce_ms = QUIESCE_MS;
+		scsi_ini_id(scsi, &disk->bdev.id);
+		if (!disk->conf->timeout_ms) /* of its lanes */
+			disk->conf->timeout_ms = BDEV_TIMEOUT_MS;
+		disk->bdev.state = BDEV_UP;
+		changed(disk);
+	} else if (scsi->resized) {
+		lim->size = scsi->blocks << scsi->shift;
+		changed(disk);
+	}
+}
+
+static void sess_up(struct scsi_sess *sess)
+{
+	struct scsi_disk *disk = sess->user;
+	struct diag why = { 0 };
+
+	disk->reached = true;
+	if (disk->carrier->map && disk->carrier->map(sess, disk->page, &why)) {
+		disk->carrier->fail(sess, &why);
+		return;
+	}
+	disk->mapped = disk->carrier->map;
+	disk->scsi.deadline_ns = sess->deadline_ns;
+	if (sess->deadline_ns)
+		beat_set(disk, sess->deadline_ns);
+	scsi_ini_start(&disk->scsi);
+}
+
+static void sess_reply(struct scsi_sess *sess, struct scsi_slot *slot)
+{
+	struct scsi_disk *disk = sess->user;
+
+	if (disk->carrier->end(sess, slot))
+		scsi_ini_answered(&disk->scsi,
+			scsi_ini_detail(slot->status, slot->sense, slot->sense_len),
+			disk->page->base, slot->moved);
+}
+
+static void sess_lost(struct scsi_sess *sess, void *owner)
+{
+	(void)sess;
+	(void)owner;
+}
+
+static const char *command_name(const void *owner)
+{
+	return scsi_ini_what(&((const struct scsi_disk *)owner)->scsi);
+}
+
+static void target_event(struct scsi_sess *sess)
+{
+	scsi_ini_look(&((struct scsi_disk *)sess->user)->scsi);
+}
+
+static void gone(struct scsi_disk *disk, const struct diag *why)
+{
+	loop_timer_del(disk->bdev.loop, &disk->beat);
+	scsi_ini_stop(&disk->scsi);
+	disk->bdev.why = *why;
+	disk->bdev.state = BDEV_DOWN;
+	changed(disk);
+}
+
+static void sess_down(struct scsi_sess *sess)
+{
+	struct scsi_disk *disk = sess->user;
+
+	if (!disk->reached)
+		resolve_doubt(disk->conf->host);
+	gone(disk, &sess->why);
+}
+
+static const struct scsi_sess_events events = { .up = sess_up,
+	.reply = sess_reply,
+	.lost = sess_lost,
+	.name = command_name,
+	.idle = send_pending,
+	.event = target_event,
+	.down = sess_down };
+
+static int connect_to(struct scsi_disk *disk, struct diag *diag)
+{
+	struct scsi_sess *sess = disk->sess;
+
+	addr_text(&disk->conf->dst, disk->conf->where);
+	sess->ev = &events;
+	sess->loop = disk->bdev.loop;
+	sess->user = disk;
+	return disk->carrier->open(sess, disk->conf, true, diag);
+}
+
+static void resolved(struct resolve *resolve)
+{
+	struct scsi_disk *disk = container_of(resolve, struct scsi_disk, resolve);
+	struct diag why = resolve->why;
+
+	if (!why.err) {
+		disk->conf->dst = resolve->addr;
+		connect_to(disk, &why);
+	}
+	if (why.err)
+		gone(disk, &why);
+}
+
+void scsi_disk_stop(struct bdev *bdev)
+{
+	struct scsi_disk *disk = (struct scsi_disk *)bdev;
+	const struct scsi_carrier *carrier = disk->carrier;
+	struct diag why = { 0 };
+
+	diag_set(&why, DIAG_CLOSED, ECONNABORTED, "closed");
+	if (!disk->conf->dst.ss.ss_family)
+		resolve_fail(&disk->resolve, bdev->loop, &why);
+	else
+		(carrier->leave ? carrier->leave : carrier->fail)(disk->sess, &why);
+}
+
+void scsi_disk_fini(struct scsi_disk *disk)
+{
+	resolve_cancel(&disk->resolve);
+	loop_timer_del(disk->bdev.loop, &disk->beat);
+	scsi_ini_stop(&disk->scsi);
+	if (disk->mapped)
+		disk->carrier->unmap(disk->sess, disk->page);
+	disk->carrier->fini(disk->sess);
+	free(disk->sess);
+	pool_free(disk->page);
+}
+
+static int read_lun(struct scsi_ini *scsi, const char *text, struct diag *diag)
+{
+	uint64_t lun;
+
+	scsi->any_lun = !*text;
+	if (!*text)
+		return 0;
+	if (!lun_parse(&lun, text))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid LUN '%s'", text);
+	scsi_ini_lun(scsi->lun, lun);
+	return 0;
+}
+
+int scsi_disk_read(struct scsi_disk *disk, struct uri *uri, const struct bdev_env *env,
+	uint16_t port, const char *lun, struct diag *diag)
+{
+	struct scsi_conf *conf = disk->conf;
+	const char *src = uri_value(uri, "src");
+	uint32_t tos = 0, queues = SESSIONS, depth = SCSI_DEPTH;
+	int err = read_lun(&disk->scsi, lun, diag), known;
+
+	if (!err && src)
+		err = addr_source(&conf->src, src, diag);
+	if (!err)
+		err = uri_u32(uri, "tos", 0, 255, &tos, diag);
+	if (!err)
+		err = uri_u32(uri, "queues", 1, SCSI_SESSIONS, &queues, diag);
+	if (!err)
+		err = uri_u32(uri, "depth", 1, 1024, &depth, diag);
+	if (err)
+		return err;
+	conf->tos = (uint8_t)tos;
+	conf->queues = (uint16_t)queues;
+	conf->depth = (uint16_t)depth;
+	conf->timeout_ms = env->timeout_ms ? env->timeout_ms : BDEV_TIMEOUT_MS;
+	if (conf->timeout_ms == BDEV_NEVER)
+		conf->timeout_ms = 0;
+	conf->io_ms = IO_MS;
+	conf->port = uri->port ? uri->port : port;
+	snprintf(conf->host, sizeof(conf->host), "%s", uri->host);
+	known = addr_known(&conf->dst, uri->host, conf->port, diag);
+	return known < 0 ? known : 0;
+}
+
+int scsi_disk_start(struct scsi_disk *disk, struct loop *loop, const struct bdev_ops *ops,
+	const struct scsi_carrier *carrier, const struct bdev_env *env, struct diag *diag)
+{
+	struct scsi_conf *conf = disk->conf;
+	int err = pool_new(&disk->page, SCSI_INI_PAGE, 1, diag);
+
+	if (err)
+		return err;
+	disk->sess = calloc(1, carrier->sess_size);
+	if (!disk->sess) {
+		pool_free(disk->page);
+		return diag_sys(diag, ENOMEM, "session");
+	}
+	disk->carrier = carrier;
+	disk->bdev.ops = ops;
+	disk->bdev.loop = loop;
+	disk->bdev.state = BDEV_OPENING;
+	disk->bdev.status_text = scsi_ini_text;
+	disk->scsi.submit = scsi_submit;
+	disk->scsi.done = scsi_done;
+	disk->scsi.loop = loop;
+	disk->beat.fire = beat_fired;
+	disk->resolve.done = resolved;
+	disk->write = env->write;
+	err = conf->dst.ss.ss_family ? connect_to(disk, diag)
+				     : resolve_start(&disk->resolve, loop, conf->host, conf->port,
+					       conf->timeout_ms, diag);
+	if (err) {
+		free(disk->sess);
+		pool_free(disk->page);
+	}
+	return err;
+}

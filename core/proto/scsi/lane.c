@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A lane: one further session. Requests become commands, and responses end them; what finds no
+ * slot, or is to be sent once more soon, waits. */
+#include "disk.h"
+#include "later.h"
+#include <errno.h>
+#include <stdalign.h>
+#include <stdlib.h>
+
+#define MSEC  1000000ull
+#define PARAM 32 /* of each tag in the scratch pool, behind the block of zeros */
+_Static_assert(PARAM >= SCSI_INI_PARAM, "room for the longest");
+
+struct scsi_lane {
+	struct lane lane;
+	struct scsi_disk *disk;
+	const struct scsi_carrier *carrier;
+	struct pool *scratch;
+	bool mapped;
+	struct later later; /* done without a command */
+	struct io *soon, **soon_end;
+	struct loop_timer timer;
+	alignas(max_align_t) struct scsi_sess sess; /* last: the transport's begins with it */
+};
+
+static struct scsi_slot *take_slot(struct scsi_lane *sl, struct io *io)
+{
+	return inflight_take(
+		&sl->sess.inflight, io, loop_now(sl->lane.loop) + sl->disk->conf->io_ms * MSEC);
+}
+
+static void start_io(struct scsi_lane *sl, struct scsi_slot *slot, struct io *io)
+{
+	const struct scsi_ini *scsi = &sl->disk->scsi;
+	uint32_t block = 1u << scsi->shift;
+	uint8_t cdb[SCSI_INI_CDB], *param = sl->scratch->base + block + slot->flight.tag * PARAM;
+	struct scsi_data data = { 0 };
+
+	switch (scsi_ini_put(scsi, io, ((struct scsi_ini_io *)io->lower)->flush, cdb, param)) {
+	case SCSI_IN:
+	case SCSI_OUT:
+		data = (struct scsi_data){ io->buf->p, io->len, io->kind == IO_WRITE,
+			io->buf->pool };
+		break;
+	case SCSI_PARAM:
+		data = (struct scsi_data){ param, SCSI_INI_PARAM, true, sl->scratch };
+		break;
+	case SCSI_ZEROS:
+		data = (struct scsi_data){ sl->scratch->base, block, true, sl->scratch };
+		break;
+	case SCSI_NO_DATA:
+		break;
+	}
+	sl->carrier->send(&sl->sess, slot, scsi->lun, cdb, &data);
+}
+
+static void send_io(struct scsi_lane *sl, struct io *io)
+{
+	struct scsi_slot *slot;
+
+	if (sl->sess.inflight.waiting || !(slot = take_slot(sl, io)))
+		inflight_wait(&sl->sess.inflight, io);
+	else
+		start_io(sl, slot, io);
+}
+
+static void lane_submit(struct lane *lane, struct io *io)
+{
+	struct scsi_lane *sl = (struct scsi_lane *)lane;
+	int early = scsi_ini_early(&sl->disk->scsi, io);
+
+	*(struct scsi_ini_io *)io->lower = (struct scsi_ini_io){ 0 };
+	if (lane->state != LANE_UP || sl->sess.state != SCSI_SESS_UP)
+		later_done(&sl->later, io, -ENOTCONN);
+	else if (early <= 0)
+		later_done(&sl->later, io, early);
+	else
+		send_io(sl, io);
+}
+
+static void wait_soon(struct scsi_lane *sl, struct io *io)
+{
+	if (!sl->soon)
+		loop_timer_set(
+			sl->lane.loop, &sl->timer, loop_now(sl->lane.loop) + SCSI_SOON_MS * MSEC);
+	io->next = NULL;
+	*sl->soon_end = io;
+	sl->soon_end = &io->next;
+}
+
+static void soon_fired(struct loop_timer *timer)
+{
+	struct scsi_lane *sl = container_of(timer, struct scsi_lane, timer);
+	struct io *io = sl->soon, *next;
+
+	sl->soon = NULL;
+	sl->soon_end = &sl->soon;
+	for (; io; io = next) {
+		next = io->next;
+		if (sl->sess.state == SCSI_SESS_UP)
+			send_io(sl, io);
+		else
+			wait_soon(sl, io);
+	}
+}
+
+static void io_reply(struct scsi_sess *sess, struct scsi_slot *slot)
+{
+	struct scsi_lane *sl = sess->user;
+	struct io *io = sl->carrier->end(sess, slot);
+	uint8_t status = slot->status;
+
+	if (!io)
+		return;
+	/* More data than was asked for: the disk's blocks are not what they were. */
+	if (!status && slot->overflow)
+		status = SCSI_CHECK_CONDITION;
+	switch (scsi_ini_took(&sl->disk->scsi, io,
+		scsi_ini_detail(status, slot->sense, slot->sense_len), slot->moved)) {
+	case SCSI_DONE:
+		io->done(io);
+		break;
+	case SCSI_SEND:
+		send_io(sl, io);
+		break;
+	case SCSI_SEND_SOON:
+		wait_soon(sl, io);
+		break;
+	}
+}
+
+static void lose(struct io *io)
+{
+	io->detail = 0;
+	io->status = -ENOTCONN;
+	io->done(io);
+}
+
+static void io_lost(struct scsi_sess *sess, void *owner)
+{
+	(void)sess;
+	lose(owner);
+}
+
+/* Once; a second time another path, or a new session, may help. */
+static bool io_late(struct scsi_sess *sess, void *owner)
+{
+	struct scsi_ini_io *own = ((struct io *)owner)->lower;
+	bool first = !own->aborted;
+
+	(void)sess;
+	own->aborted = true;
+	return first;
+}
+
+static const char *io_name(const void *owner)
+{
+	static const char *const names[IO_KINDS] = { [IO_READ] = "read",
+		[IO_WRITE] = "write",
+		[IO_FLUSH] = "flush",
+		[IO_TRIM] = "trim",
+		[IO_ZERO] = "write zeroes" };
+
+	return names[((const struct io *)owner)->kind];
+}
+
+static int map(struct lane *lane, struct pool *pool, struct diag *diag)
+{
+	struct scsi_lane *sl = (struct scsi_lane *)lane;
+
+	return sl->carrier->map ? sl->carrier->map(&sl->sess, pool, diag) : 0;
+}
+
+static void unmap(struct lane *lane, struct pool *pool)
+{
+	struct scsi_lane *sl = (struct scsi_lane *)lane;
+
+	if (sl->carrier->unmap)
+		sl->carrier->unmap(&sl->sess, pool);
+}
+
+static void lane_abort(struct lane *lane, const struct diag *why)
+{
+	struct scsi_lane *sl = (struct scsi_lane *)lane;
+
+	sl->carrier->fail(&sl->sess, why);
+}
+
+static void lane_free(struct lane *lane)
+{
+	struct scsi_lane *sl = (struct scsi_lane *)lane;
+
+	later_fini(&sl->later);
+	loop_timer_del(lane->loop, &sl->timer);
+	if (sl->mapped)
+		unmap(lane, sl->scratch);
+	sl->carrier->fini(&sl->sess);
+	pool_free(sl->scratch);
+	__atomic_fetch_sub(&sl->disk->lanes, 1, __ATOMIC_RELEASE);
+	free(sl);
+}
+
+static const struct lane_ops ops = {
+	.submit = lane_submit,
+	.map = map,
+	.unmap = unmap,
+	.abort = lane_abort,
+	.free = lane_free,
+};
+
+static void lane_changed(struct scsi_lane *sl, enum lane_state state)
+{
+	sl->lane.state = state;
+	if (sl->lane.changed)
+		sl->lane.changed(&sl->lane);
+}
+
+static void sess_up(struct scsi_sess *sess)
+{
+	struct scsi_lane *sl = sess->user;
+	struct diag why = { 0 };
+
+	if (map(&sl->lane, sl->scratch, &why)) {
+		sl->carrier->fail(sess, &why);
+		return;
+	}
+	sl->mapped = true;
+	lane_changed(sl, LANE_UP);
+}
+
+static void sess_idle(struct scsi_sess *sess)
+{
+	struct scsi_lane *sl = sess->user;
+	struct io *io;
+
+	while ((io = inflight_next(&sess->inflight)))
+		start_io(sl, take_slot(sl, io), io);
+}
+
+static void sess_down(struct scsi_sess *sess)
+{
+	struct scsi_lane *sl = sess->user;
+	struct io *io = sl->soon, *next;
+
+	sl->lane.why = sess->why;
+	loop_timer_del(sl->lane.loop, &sl->timer);
+	sl->soon = NULL;
+	sl->soon_end = &sl->soon;
+	for (; io; io = next) {
+		next = io->next;
+		lose(io);
+	}
+	while ((io = inflight_unwait(&sess->inflight)))
+		lose(io);
+	later_run(&sl->later);
+	lane_changed(sl, LANE_DOWN);
+}
+
+static const struct scsi_sess_events events = { .up = sess_up,
+	.reply = io_reply,
+	.lost = io_lost,
+	.name = io_name,
+	.late = io_late,
+	.idle = sess_idle,
+	.down = sess_down };
+
+static int open_lane(struct scsi_lane *sl, struct diag *diag)
+{
+	const struct scsi_disk *disk = sl->disk;
+	uint32_t size = (1u << disk->scsi.shift) + disk->conf->depth * PARAM;
+	int err = pool_new(&sl->scratch, size, 1, diag);
+
+	if (err)
+		return err;
+	sl->sess.ev = &events;
+	sl->sess.loop = sl->lane.loop;
+	sl->sess.user = sl;
+	err = sl->carrier->open(&sl->sess, disk->conf, false, diag);
+	if (err)
+		pool_free(sl->scratch);
+	return err;
+}
+
+int scsi_disk_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct diag *diag)
+{
+	struct scsi_disk *disk = (struct scsi_disk *)bdev;
+	const struct scsi_carrier *carrier = disk->carrier;
+	struct scsi_lane *sl;
+	int err;
+
+	if (__atomic_fetch_add(&disk->lanes, 1, __ATOMIC_ACQUIRE) >= disk->conf->queues) {
+		err = diag_set(diag, DIAG_BUSY, EBUSY, "all %u %s are in use", disk->conf->queues,
+			carrier->sessions);
+		goto fail;
+	}
+	sl = calloc(1, offsetof(struct scsi_lane, sess) + carrier->sess_size);
+	if (!sl) {
+		err = diag_sys(diag, ENOMEM, "lane");
+		goto fail;
+	}
+	lane_init(&sl->lane, &ops, bdev, loop);
+	sl->disk = disk;
+	sl->carrier = carrier;
+	sl->soon_end = &sl->soon;
+	sl->timer.fire = soon_fired;
+	later_init(&sl->later, loop);
+	err = open_lane(sl, diag);
+	if (!err) {
+		*out = &sl->lane;
+		return 0;
+	}
+	free(sl);
+fail:
+	__atomic_fetch_sub(&disk->lanes, 1, __ATOMIC_RELEASE);
+	return err;
+}
