@@ -82,7 +82,7 @@ struct iscsi_agreed { /* what holds after the login */
 		sequence_in_order;
 	uint32_t max_recv, max_xmit; /* data segments: ours, the target's */
 	uint32_t first_burst, max_burst, max_r2t, erl, time2wait, time2retain;
-	uint32_t exp_statsn;
+	uint32_t exp_statsn, max_cmdsn;
 	uint16_t tsih;
 	int tpgt;     /* -1: not told */
 	char alg[16]; /* of CHAP; "" = let in without */

@@ -297,7 +297,12 @@ struct iscsi_reject { /* 11.17 */
 };
 WIRE_SIZE(struct iscsi_reject, ISCSI_BHS);
 /* 11.17.1 */
-enum iscsi_reject_reason { ISCSI_REJECT_UNSUPPORTED = 0x05, ISCSI_REJECT_TOO_MANY = 0x06 };
+enum iscsi_reject_reason {
+	ISCSI_REJECT_DATA_DIGEST = 0x02,
+	ISCSI_REJECT_PROTOCOL = 0x04,
+	ISCSI_REJECT_UNSUPPORTED = 0x05,
+	ISCSI_REJECT_TOO_MANY = 0x06
+};
 
 /* 12.1.3, and the IANA registry of CHAP algorithms for 6 to 8 */
 enum iscsi_chap_alg {

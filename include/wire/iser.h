@@ -12,8 +12,10 @@ struct iser_hdr { /* of an iSCSI control-type PDU */
 	be64 read_base;
 };
 WIRE_SIZE(struct iser_hdr, 28);
-#define ISER_CONTROL   0x10 /* opcode in the upper four bits; no STag is valid */
-#define ISER_OPCODE(f) ((f)&0xf0)
+#define ISER_CONTROL    0x10 /* opcode in the upper four bits */
+#define ISER_WRITE_STAG 0x08 /* is valid: where the target reads the data of a write */
+#define ISER_READ_STAG  0x04 /* where it writes that of a read */
+#define ISER_OPCODE(f)  ((f)&0xf0)
 
 struct iser_private { /* InfiniBand's annex A12, as Linux has it */
 	uint8_t flags;

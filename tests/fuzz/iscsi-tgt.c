@@ -4,8 +4,8 @@
  * wrong one of the input's choice. The clock is fake, so that time limits are part of it. The
  * target's digests and numbers are checked all the time. Afterwards an honest initiator must find
  * the target as it should be, and nothing may leak. */
-#include "crc32c.h"
 #include "disk.h"
+#include "iscsi_host.h"
 #include "iscsi_target.h"
 #include "leap.h"
 #include "script.h"
@@ -23,9 +23,6 @@
 #define TURNS    10000 /* until an answer must have come */
 #define STALL_MS 10000
 #define SECOND   1000000000ull
-#define RECV     8192
-#define WANTS    64
-#define OUT      (1u << 18)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -53,33 +50,21 @@ enum step {
 	GROW,
 	PASS,
 	STOP,
+	VOLUNTEER, /* unsolicited data */
 };
 #define STEP_BITS 5
 
 /* The first byte of an input: how many initiators have logged in before the first step. */
-enum { DIGESTS = 4, SHUFFLED = 8, BUNDLED = 16, DISCOVERY = 32 };
+enum { DIGESTS = 4, SHUFFLED = 8, BUNDLED = 16, DISCOVERY = 32, EAGER = 64 };
 #define BUNDLE 4 /* steps that leave together */
-
-struct want { /* an R2T */
-	uint32_t itt, ttt, offset, len, datasn;
-};
-struct host {
-	int fd;
-	bool up, digests, dirty, deaf, over;
-	uint32_t cmdsn, itt, statsn, asked, replies;
-	uint8_t status; /* of the last command */
-	struct want want[WANTS];
-	unsigned wants;
-	size_t in_len, out_len;
-	uint8_t in[2 * RECV + 256], out[OUT], data[65536];
-};
 
 static struct loop *loop;
 static struct fake_disk *disk;
 static struct iscsi_target *target;
 static struct addr bound;
-static struct host *host[HOSTS];
+static struct iscsi_host *host[HOSTS];
 static struct script script;
+static bool eager; /* InitialR2T=No, without which no unsolicited data is taken */
 static uint8_t pattern[65536];
 
 static void start_target(void)
@@ -116,95 +101,13 @@ static void begin(bool shuffled)
 	start_target();
 }
 
-/* --- what the target sends */
-
-static void took(struct host *h, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
-{
-	const struct iscsi_data_in *in = (const void *)bhs;
-	const struct iscsi_r2t *r2t = (const void *)bhs;
-	const struct iscsi_scsi_rsp *rsp = (const void *)bhs;
-	uint8_t opcode = ISCSI_OPCODE(bhs->opcode);
-	uint32_t offset = get_be32(in->offset);
-	bool status =
-		opcode == ISCSI_SCSI_RSP || (opcode == ISCSI_DATA_IN && bhs->flags & ISCSI_STATUS);
-
-	if (opcode != ISCSI_R2T && (opcode != ISCSI_DATA_IN || status) &&
-		get_be32(rsp->statsn) != h->statsn++)
-		abort();
-	if (opcode == ISCSI_LOGIN_RSP) {
-		h->up = bhs->flags & ISCSI_FINAL && ISCSI_NSG(bhs->flags) == ISCSI_STAGE_FULL &&
-			!((const struct iscsi_login_rsp *)(const void *)bhs)->status_class;
-	} else if (opcode == ISCSI_R2T && h->wants < WANTS) {
-		h->want[h->wants++] = (struct want){ .itt = get_be32(r2t->itt),
-			.ttt = get_be32(r2t->ttt),
-			.offset = get_be32(r2t->offset),
-			.len = get_be32(r2t->desired) };
-	} else if (opcode == ISCSI_DATA_IN && offset < sizeof(h->data)) {
-		memcpy(h->data + offset, data,
-			len < sizeof(h->data) - offset ? len : sizeof(h->data) - offset);
-	}
-	if (!status)
-		return;
-	h->status = opcode == ISCSI_DATA_IN ? in->status : rsp->status;
-	h->replies++;
-	if (!h->dirty && h->replies > h->asked)
-		abort();
-}
-
-/* One PDU of what has come; 0: it is not whole. */
-static size_t cut(struct host *h)
-{
-	const struct iscsi_bhs *bhs = (const void *)h->in;
-	bool digests = h->up && h->digests;
-	uint32_t len, head = ISCSI_BHS + (digests ? 4 : 0), all;
-
-	if (h->in_len < head)
-		return 0;
-	len = get_be24(bhs->data_len);
-	all = head + (len + 3) / 4 * 4 + (digests && len ? 4 : 0);
-	if (bhs->ahs_len || len > RECV)
-		abort();
-	if (h->in_len < all)
-		return 0;
-	if (digests &&
-		(crc32c(0, h->in, ISCSI_BHS) !=
-				get_le32(*(const le32 *)(const void *)(h->in + ISCSI_BHS)) ||
-			(len && crc32c(0, h->in + head, all - 4 - head) !=
-					get_le32(*(const le32 *)(const void *)(h->in + all - 4)))))
-		abort();
-	took(h, bhs, h->in + head, len);
-	return all;
-}
-
-static void poll_host(struct host *h)
-{
-	size_t used;
-	ssize_t n = h->out_len ? send(h->fd, h->out, h->out_len, MSG_NOSIGNAL) : 0;
-
-	if (n > 0) {
-		h->out_len -= (size_t)n;
-		memmove(h->out, h->out + n, h->out_len);
-	}
-	while (!h->deaf && !h->over) {
-		n = recv(h->fd, h->in + h->in_len, sizeof(h->in) - h->in_len, 0);
-		h->over = !n || (n < 0 && errno != EAGAIN);
-		if (n <= 0)
-			return;
-		h->in_len += (size_t)n;
-		while ((used = cut(h))) {
-			h->in_len -= used;
-			memmove(h->in, h->in + used, h->in_len);
-		}
-	}
-}
-
 static void turns(unsigned count)
 {
 	while (count--) {
 		script_turn(loop);
 		for (unsigned i = 0; i < HOSTS; i++)
 			if (host[i])
-				poll_host(host[i]);
+				iscsi_host_poll(host[i]);
 	}
 }
 
@@ -217,85 +120,35 @@ static void pass(uint32_t ms)
 
 /* --- what the initiators send */
 
-static void add(struct host *h, const void *p, size_t len)
-{
-	if (!len || h->out_len + len > sizeof(h->out))
-		return;
-	memcpy(h->out + h->out_len, p, len);
-	h->out_len += len;
-}
-
-static void put(struct host *h, void *pdu, const void *data, uint32_t len)
-{
-	static const uint8_t zeroes[4];
-	struct iscsi_bhs *bhs = pdu;
-	uint32_t pad = -len & 3;
-	bool digests = h->up && h->digests;
-	le32 crc;
-
-	bhs->data_len = put_be24(len);
-	crc = put_le32(crc32c(0, bhs, ISCSI_BHS));
-	if (h->out_len + ISCSI_BHS + len + 16 > sizeof(h->out))
-		return;
-	add(h, bhs, ISCSI_BHS);
-	if (digests)
-		add(h, &crc, sizeof(crc));
-	add(h, data, len);
-	add(h, zeroes, pad);
-	if (!digests || !len)
-		return;
-	crc = put_le32(crc32c(crc32c(0, data, len), zeroes, pad));
-	add(h, &crc, sizeof(crc));
-}
-
 static void hang_up(unsigned i)
 {
-	if (host[i])
-		close(host[i]->fd);
-	free(host[i]);
+	iscsi_host_leave(host[i]);
 	host[i] = NULL;
 }
 
-static struct host *dial(unsigned i)
+static struct iscsi_host *dial(unsigned i)
 {
 	hang_up(i);
-	host[i] = calloc(1, sizeof(*host[i]));
-	if (!host[i])
-		abort();
-	host[i]->statsn = 1;
-	host[i]->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (host[i]->fd < 0 || connect(host[i]->fd, (const struct sockaddr *)&bound.ss, bound.len))
-		abort();
+	host[i] = iscsi_host_dial(&bound);
 	return host[i];
 }
 
-static void log_in(struct host *h, uint8_t isid, bool discovery, bool digests)
+static void log_in(struct iscsi_host *h, uint8_t isid, bool discovery, bool digests)
 {
-	static const char normal[] = "InitiatorName=" NAME "\0TargetName=" IQN
-				     "\0SessionType=Normal\0ImmediateData=Yes\0"
-				     "MaxRecvDataSegmentLength=8192\0MaxBurstLength=32768",
-			  asks[] = "InitiatorName=" NAME "\0SessionType=Discovery",
-			  crc[] = "\0HeaderDigest=CRC32C\0DataDigest=CRC32C";
-	struct iscsi_login_req req = { .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE,
-		.flags = ISCSI_FINAL | ISCSI_STAGES(ISCSI_STAGE_OPERATIONAL, ISCSI_STAGE_FULL),
-		.cmdsn = put_be32(h->cmdsn) };
-	size_t len = discovery ? sizeof(asks) : sizeof(normal);
-	char text[512];
+	static const char keys[] = "InitialR2T=No";
+	const struct iscsi_host_login with = { .name = NAME,
+		.target = discovery ? NULL : IQN,
+		.isid = isid,
+		.digests = digests,
+		.keys = eager ? keys : NULL,
+		.keys_len = sizeof(keys) };
 
-	memcpy(text, discovery ? asks : normal, len);
-	if (digests) {
-		memcpy(text + len, crc + 1, sizeof(crc) - 1);
-		len += sizeof(crc) - 1;
-	}
-	req.isid[0] = 0x80;
-	req.isid[5] = isid;
-	h->digests = digests;
-	put(h, &req, text, (uint32_t)len);
+	iscsi_host_login(h, &with);
 }
 
 static void join(unsigned i, bool discovery, bool digests)
 {
-	struct host *h = dial(i);
+	struct iscsi_host *h = dial(i);
 
 	log_in(h, (uint8_t)i, discovery, digests);
 	for (unsigned n = 0; !h->up; n++) {
@@ -305,57 +158,17 @@ static void join(unsigned i, bool discovery, bool digests)
 	}
 }
 
-static struct iscsi_scsi_cmd command(struct host *h, uint8_t flags, uint32_t expected)
-{
-	return (struct iscsi_scsi_cmd){ .opcode = ISCSI_SCSI_CMD,
-		.flags = ISCSI_FINAL | ISCSI_SIMPLE | flags,
-		.itt = put_be32(h->itt++),
-		.expected = put_be32(expected),
-		.cmdsn = put_be32(h->cmdsn) };
-}
-
-static void send_command(struct host *h, struct iscsi_scsi_cmd *cmd, const void *data, uint32_t len)
-{
-	h->cmdsn += !(cmd->opcode & ISCSI_IMMEDIATE);
-	h->asked++;
-	put(h, cmd, data, len);
-}
-
-static void rw(struct iscsi_scsi_cmd *cmd, uint8_t opcode, uint32_t lba, uint16_t blocks)
-{
-	cmd->cdb[0] = opcode;
-	wire_put_be(cmd->cdb + 2, 4, lba);
-	wire_put_be(cmd->cdb + 7, 2, blocks);
-}
-
-static void give(struct host *h, unsigned i, uint32_t len, uint8_t flags, const void *data)
-{
-	struct want *want = &h->want[i];
-	struct iscsi_data_out pdu = { .opcode = ISCSI_DATA_OUT,
-		.flags = flags,
-		.itt = put_be32(want->itt),
-		.ttt = put_be32(want->ttt),
-		.datasn = put_be32(want->datasn++),
-		.offset = put_be32(want->offset) };
-
-	put(h, &pdu, data, len);
-	want->offset += len;
-	want->len -= len < want->len ? len : want->len;
-	if (!want->len)
-		h->want[i] = h->want[--h->wants];
-}
-
-static void give_all(struct host *h)
+static void give_all(struct iscsi_host *h)
 {
 	while (h->wants) {
-		uint32_t len = h->want[0].len < RECV ? h->want[0].len : RECV,
+		uint32_t len = h->want[0].len < ISCSI_HOST_RECV ? h->want[0].len : ISCSI_HOST_RECV,
 			 at = h->want[0].offset % 32768;
 
-		give(h, 0, len, len == h->want[0].len ? ISCSI_FINAL : 0, pattern + at);
+		iscsi_host_give(h, 0, len, len == h->want[0].len ? ISCSI_FINAL : 0, pattern + at);
 	}
 }
 
-static uint8_t answered(struct host *h)
+static uint8_t answered(struct iscsi_host *h)
 {
 	for (unsigned i = 0; h->replies < h->asked; i++) {
 		if (i == TURNS || h->over)
@@ -371,7 +184,7 @@ static void honest(bool digests)
 	struct iscsi_target_status now;
 	struct iscsi_logout_req out = { .opcode = ISCSI_LOGOUT_REQ, .flags = ISCSI_FINAL };
 	struct iscsi_scsi_cmd cmd;
-	struct host *h;
+	struct iscsi_host *h;
 
 	for (unsigned i = 0; iscsi_target_get_status(target, &now), now.sessions; i++) {
 		if (i == 100)
@@ -381,23 +194,23 @@ static void honest(bool digests)
 	join(0, false, digests);
 	h = host[0];
 	for (unsigned i = 0; i < 4; i++) { /* TEST UNIT READY, past unit attentions */
-		cmd = command(h, 0, 0);
-		send_command(h, &cmd, NULL, 0);
+		cmd = iscsi_host_command(h, 0, 0);
+		iscsi_host_ask(h, &cmd, NULL, 0);
 		if (!answered(h))
 			break;
 	}
-	cmd = command(h, ISCSI_CMD_WRITE, 32768);
-	rw(&cmd, 0x2a, 16, 64);
-	send_command(h, &cmd, pattern, 1000);
+	cmd = iscsi_host_command(h, ISCSI_CMD_WRITE, 32768);
+	iscsi_host_rw(&cmd, 0x2a, 16, 64);
+	iscsi_host_ask(h, &cmd, pattern, 1000);
 	if (answered(h) || memcmp(disk->bytes + 8192, pattern, 32768))
 		abort();
-	cmd = command(h, ISCSI_CMD_READ, 32768);
-	rw(&cmd, 0x28, 16, 64);
-	send_command(h, &cmd, NULL, 0);
+	cmd = iscsi_host_command(h, ISCSI_CMD_READ, 32768);
+	iscsi_host_rw(&cmd, 0x28, 16, 64);
+	iscsi_host_ask(h, &cmd, NULL, 0);
 	if (answered(h) || memcmp(h->data, pattern, 32768))
 		abort();
 	out.cmdsn = put_be32(h->cmdsn++);
-	put(h, &out, NULL, 0);
+	iscsi_host_put(h, &out, NULL, 0);
 	for (unsigned i = 0; !h->over; i++) {
 		if (i == TURNS)
 			abort();
@@ -426,6 +239,8 @@ static void change_command(struct iscsi_scsi_cmd *cmd)
 	if (byte & 1)
 		cmd->opcode |= ISCSI_IMMEDIATE;
 	cmd->flags = (uint8_t)FIELD(cmd->flags, 0x82, 0x83, 0xa1, 0xc1, 0xe1, 0x01, 0x84, 0xa2);
+	if (eager && byte & 4)
+		cmd->flags &= (uint8_t)~ISCSI_FINAL;
 	cmd->lun[1] = byte >> 1 & 1;
 	cmd->cmdsn = put_be32(get_be32(cmd->cmdsn) + (uint32_t)FIELD(0, 1, UINT32_MAX, 100));
 	cmd->itt = put_be32((uint32_t)FIELD(get_be32(cmd->itt), 0, 1, UINT32_MAX));
@@ -433,7 +248,7 @@ static void change_command(struct iscsi_scsi_cmd *cmd)
 		(uint32_t)FIELD(get_be32(cmd->expected), 0, 1, 8, 512, 65536, UINT32_MAX, 1 << 24));
 }
 
-static void rw_step(struct host *h, enum step step)
+static void rw_step(struct iscsi_host *h, enum step step)
 {
 	uint16_t blocks = (uint16_t)FIELD(8, 0, 1, 16, 31, 33, 64, 127, 256, 300, 1000, 0xffff);
 	uint32_t lba = (uint32_t)FIELD(0, 1, 8, 1000, 1016, 1023, 1024, 2047, UINT32_MAX),
@@ -441,9 +256,9 @@ static void rw_step(struct host *h, enum step step)
 	static const uint8_t opcodes[] = { 0x2a, 0x2e, 0x2f, 0x41, 0x89, 0x93, 0x8a };
 	uint8_t opcode = opcodes[script_byte(&script) % sizeof(opcodes)];
 	struct iscsi_scsi_cmd cmd =
-		command(h, step == READ ? ISCSI_CMD_READ : ISCSI_CMD_WRITE, len);
+		iscsi_host_command(h, step == READ ? ISCSI_CMD_READ : ISCSI_CMD_WRITE, len);
 
-	rw(&cmd, step == READ ? 0x28 : opcode, lba, blocks);
+	iscsi_host_rw(&cmd, step == READ ? 0x28 : opcode, lba, blocks);
 	if (opcode > 0x80 && step != READ) { /* of 16 bytes */
 		wire_put_be(cmd.cdb + 2, 8, lba);
 		wire_put_be(cmd.cdb + 10, 4, blocks);
@@ -451,26 +266,27 @@ static void rw_step(struct host *h, enum step step)
 	}
 	cmd.cdb[1] = (uint8_t)FIELD(0, 8, 0x10, 2, 6, 0xe0);
 	change_command(&cmd);
-	send_command(h, &cmd, pattern,
+	iscsi_host_ask(h, &cmd, pattern,
 		step == WRITE_INSIDE
 			? (uint32_t)FIELD(len < 8192 ? len : 8192, 0, 1, 511, 4096, 8193)
 			: 0);
 }
 
-static void command_step(struct host *h, bool list)
+static void command_step(struct iscsi_host *h, bool list)
 {
 	uint32_t room = (uint32_t)FIELD(255, 0, 4, 8, 24, 36, 4096, 65536);
-	struct iscsi_scsi_cmd cmd = command(h, list ? ISCSI_CMD_WRITE : ISCSI_CMD_READ, room);
+	struct iscsi_scsi_cmd cmd =
+		iscsi_host_command(h, list ? ISCSI_CMD_WRITE : ISCSI_CMD_READ, room);
 	uint8_t data[256] = { 0 };
 
 	script_bytes(&script, cmd.cdb, script_byte(&script) % 17);
 	change_command(&cmd);
 	if (list)
 		script_bytes(&script, data, script_byte(&script));
-	send_command(h, &cmd, data, list && room < sizeof(data) ? room : 0);
+	iscsi_host_ask(h, &cmd, data, list && room < sizeof(data) ? room : 0);
 }
 
-static void give_step(struct host *h)
+static void give_step(struct iscsi_host *h)
 {
 	unsigned i = script_byte(&script);
 	uint32_t len;
@@ -483,14 +299,30 @@ static void give_step(struct host *h)
 	h->want[i].ttt ^= (uint32_t)FIELD(0, 1, 1 << 16, 0xffff, 1u << 31);
 	h->want[i].offset += (uint32_t)FIELD(0, 1, 512, UINT32_MAX - 511, 1u << 31);
 	h->want[i].datasn += (uint32_t)FIELD(0, 1, UINT32_MAX);
-	len = h->want[i].len < RECV ? h->want[i].len : RECV;
+	len = h->want[i].len < ISCSI_HOST_RECV ? h->want[i].len : ISCSI_HOST_RECV;
 	flags = len == h->want[i].len ? ISCSI_FINAL : 0;
 	flags = (uint8_t)FIELD(flags, ISCSI_FINAL, 0);
 	len = (uint32_t)FIELD(len, 0, 1, 3, 512, 4096, 65535);
-	give(h, i, len, flags, pattern);
+	iscsi_host_give(h, i, len, flags, pattern);
 }
 
-static void other_step(struct host *h, enum step step)
+/* For one of the last commands. */
+static void volunteer_step(struct iscsi_host *h)
+{
+	uint32_t back = script_byte(&script) % 4,
+		 at = (uint32_t)FIELD(0, 4, 512, 1000, 8192, 65532);
+	uint32_t len = (uint32_t)FIELD(512, 0, 4, 1000, 7680, 8192);
+	struct iscsi_data_out pdu = { .opcode = ISCSI_DATA_OUT,
+		.flags = (uint8_t)FIELD(ISCSI_FINAL, 0),
+		.itt = put_be32(h->itt - 1 - back),
+		.ttt = put_be32(ISCSI_NO_TAG),
+		.datasn = put_be32((uint32_t)FIELD(0, 1, 2)),
+		.offset = put_be32(at) };
+
+	iscsi_host_put(h, &pdu, pattern, len);
+}
+
+static void other_step(struct iscsi_host *h, enum step step)
 {
 	static const uint8_t opcode[] = { [NOP] = ISCSI_NOP_OUT,
 		[TEXT] = ISCSI_TEXT_REQ,
@@ -519,7 +351,8 @@ static void other_step(struct host *h, enum step step)
 		req.opcode |= ISCSI_IMMEDIATE;
 	else
 		h->cmdsn++;
-	put(h, &req, step == TEXT && len <= strlen(text) + 1 ? (const void *)text : pattern, len);
+	iscsi_host_put(h, &req,
+		step == TEXT && len <= strlen(text) + 1 ? (const void *)text : pattern, len);
 }
 
 static void stop_step(void)
@@ -541,7 +374,7 @@ static void pass_step(void)
 	pass(ms[disk->hold ? 0 : script_byte(&script) % 4]);
 }
 
-static void step_on(struct host *h, unsigned i, enum step step)
+static void step_on(struct iscsi_host *h, unsigned i, enum step step)
 {
 	uint8_t bytes[256];
 	uint8_t how;
@@ -569,6 +402,9 @@ static void step_on(struct host *h, unsigned i, enum step step)
 			give_all(h);
 		}
 		break;
+	case VOLUNTEER:
+		volunteer_step(h);
+		break;
 	case NOP:
 	case TEXT:
 	case TASK:
@@ -579,12 +415,12 @@ static void step_on(struct host *h, unsigned i, enum step step)
 		memset(bytes, 0, ISCSI_BHS);
 		how = script_byte(&script);
 		script_bytes(&script, bytes, how % (ISCSI_BHS + 1));
-		put(h, bytes, pattern, (uint32_t)FIELD(0, 4, 512, 4096));
+		iscsi_host_put(h, bytes, pattern, (uint32_t)FIELD(0, 4, 512, 4096));
 		h->dirty = true;
 		break;
 	case RAW:
 		how = script_byte(&script);
-		add(h, bytes, script_bytes(&script, bytes, how));
+		iscsi_host_add(h, bytes, script_bytes(&script, bytes, how));
 		h->dirty = true;
 		break;
 	case SPOIL:
@@ -642,6 +478,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t how = size ? data[0] : 0;
 
 	begin(how & SHUFFLED);
+	eager = how & EAGER;
 	for (unsigned i = 0; i < (how & 3u); i++)
 		join(i, how & DISCOVERY && i == 2, how & DIGESTS);
 	script = (struct script){ .p = data + !!size, .end = data + size };

@@ -1,202 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The initiator as a bdev: the first session with a target, in which the disk is opened and then
- * watched. Sessions for I/O are lanes (ini_lane.c); reconnecting is left to block/paths.c. */
+/* The disks behind iscsi:// and iser://, and what `info` shows of them. */
 #include "ini.h"
 #include "out.h"
 #include "session.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MSEC 1000000ull
-/* The disk's size is asked for: that shows a dead target, and a disk that has grown. */
-#define BEAT_MS   5000
-#define ANSWER_MS 10000
-/* A session that is lost may have asked things of the disk that are executed later, and no target
- * says how long that takes: this long it is given. */
-#define QUIESCE_MS 5000
 
-static void changed(struct iscsi_dev *dev)
-{
-	if (dev->bdev.changed)
-		dev->bdev.changed(&dev->bdev);
-}
-
-static void beat_set(struct iscsi_dev *dev, uint64_t at_ns)
-{
-	loop_timer_set(dev->bdev.loop, &dev->beat, at_ns);
-}
-
-static void beat_fired(struct loop_timer *timer)
-{
-	struct iscsi_dev *dev = container_of(timer, struct iscsi_dev, beat);
-	struct diag why = { 0 };
-
-	if (dev->bdev.state == BDEV_OPENING || dev->pending) {
-		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "%s: %s", scsi_ini_what(&dev->scsi),
-			dev->pending ? "the target takes no command" : "no answer in time");
-		iscsi_sess_fail(&dev->sess, &why);
-		return;
-	}
-	beat_set(dev, loop_now(dev->bdev.loop) + BEAT_MS * MSEC);
-	scsi_ini_look(&dev->scsi);
-}
-
-/* What is pending, if the command window allows. */
-static void send_pending(struct iscsi_sess *sess)
-{
-	struct iscsi_dev *dev = container_of(sess, struct iscsi_dev, sess);
-	struct iscsi_slot *slot;
-
-	if (!dev->pending || sess->state != ISCSI_SESS_UP)
-		return;
-	slot = inflight_take(&sess->inflight, dev, loop_now(dev->bdev.loop) + ANSWER_MS * MSEC);
-	if (!slot)
-		return;
-	dev->pending = false;
-	iscsi_sess_send(sess, slot, dev->scsi.lun, dev->cdb,
-		&(struct iscsi_data){ dev->page, dev->in, false });
-}
-
-static void scsi_submit(struct scsi_ini *scsi, const uint8_t cdb[SCSI_INI_CDB], uint32_t in)
-{
-	struct iscsi_dev *dev = container_of(scsi, struct iscsi_dev, scsi);
-
-	memcpy(dev->cdb, cdb, sizeof(dev->cdb));
-	dev->in = in;
-	dev->pending = true;
-	send_pending(&dev->sess);
-}
-
-static void scsi_done(struct scsi_ini *scsi, const struct diag *why)
-{
-	struct iscsi_dev *dev = container_of(scsi, struct iscsi_dev, scsi);
-	struct bdev_limits *lim = &dev->bdev.lim;
-	struct diag diag = { 0 };
-	bool opening = dev->bdev.state == BDEV_OPENING;
-
-	if (!why && opening && scsi_ini_limits(scsi, ISCSI_MOST, dev->write, lim, &diag))
-		why = &diag;
-	if (why) {
-		iscsi_sess_fail(&dev->sess, why);
-		return;
-	}
-	if (opening) {
-		beat_set(dev, loop_now(dev->bdev.loop) + BEAT_MS * MSEC);
-		lim->lanes = dev->conf.queues;
-		lim->depth = dev->conf.depth;
-		lim->quiesce_ms = QUIESCE_MS;
-		scsi_ini_id(scsi, &dev->bdev.id);
-		if (!dev->conf.timeout_ms) /* of its lanes */
-			dev->conf.timeout_ms = BDEV_TIMEOUT_MS;
-		dev->bdev.state = BDEV_UP;
-		changed(dev);
-	} else if (scsi->resized) {
-		lim->size = scsi->blocks << scsi->shift;
-		changed(dev);
-	}
-}
-
-static void sess_up(struct iscsi_sess *sess)
-{
-	struct iscsi_dev *dev = container_of(sess, struct iscsi_dev, sess);
-
-	dev->scsi.deadline_ns = sess->dial.until;
-	if (dev->scsi.deadline_ns)
-		beat_set(dev, dev->scsi.deadline_ns);
-	scsi_ini_start(&dev->scsi);
-}
-
-static void sess_reply(struct iscsi_sess *sess, struct iscsi_slot *slot)
-{
-	struct iscsi_dev *dev = iscsi_sess_end(sess, slot);
-
-	if (dev)
-		scsi_ini_answered(&dev->scsi,
-			scsi_ini_detail(slot->status, slot->sense, slot->sense_len), dev->page,
-			slot->moved);
-}
-
-static void sess_lost(struct iscsi_sess *sess, void *owner)
-{
-	(void)sess;
-	(void)owner;
-}
-
-static const char *command_name(const void *owner)
-{
-	return scsi_ini_what(&((const struct iscsi_dev *)owner)->scsi);
-}
-
-static void target_event(struct iscsi_sess *sess)
-{
-	scsi_ini_look(&container_of(sess, struct iscsi_dev, sess)->scsi);
-}
-
-static void gone(struct iscsi_dev *dev, const struct diag *why)
-{
-	loop_timer_del(dev->bdev.loop, &dev->beat);
-	scsi_ini_stop(&dev->scsi);
-	dev->bdev.why = *why;
-	dev->bdev.state = BDEV_DOWN;
-	changed(dev);
-}
-
-static void sess_down(struct iscsi_sess *sess)
-{
-	struct iscsi_dev *dev = container_of(sess, struct iscsi_dev, sess);
-
-	if (!sess->stream)
-		resolve_doubt(dev->conf.host);
-	gone(dev, &sess->why);
-}
-
-static const struct iscsi_sess_events events = { .up = sess_up,
-	.reply = sess_reply,
-	.lost = sess_lost,
-	.name = command_name,
-	.idle = send_pending,
-	.event = target_event,
-	.down = sess_down };
-
-static int connect_to(struct iscsi_dev *dev, struct diag *diag)
-{
-	addr_text(&dev->conf.dst, dev->conf.where);
-	return iscsi_sess_open(&dev->sess, dev->bdev.loop, &dev->conf, &events, diag);
-}
-
-static void resolved(struct resolve *resolve)
-{
-	struct iscsi_dev *dev = container_of(resolve, struct iscsi_dev, resolve);
-	struct diag why = resolve->why;
-
-	if (!why.err) {
-		dev->conf.dst = resolve->addr;
-		connect_to(dev, &why);
-	}
-	if (why.err)
-		gone(dev, &why);
-}
-
-static void dev_stop(struct bdev *bdev)
-{
-	struct iscsi_dev *dev = (struct iscsi_dev *)bdev;
-	struct diag why = { 0 };
-
-	diag_set(&why, DIAG_CLOSED, ECONNABORTED, "closed");
-	if (!dev->conf.dst.ss.ss_family)
-		resolve_fail(&dev->resolve, bdev->loop, &why);
-	else
-		iscsi_sess_logout(&dev->sess, &why);
-}
+struct iscsi_dev {
+	struct scsi_disk disk; /* first */
+	struct iscsi_conf conf;
+};
 
 static void dev_free(struct bdev *bdev)
 {
 	struct iscsi_dev *dev = (struct iscsi_dev *)bdev;
 
-	resolve_cancel(&dev->resolve);
-	loop_timer_del(bdev->loop, &dev->beat);
-	scsi_ini_stop(&dev->scsi);
-	iscsi_sess_fini(&dev->sess);
+	scsi_disk_fini(&dev->disk);
 	iscsi_conf_wipe(&dev->conf);
 	free(dev);
 }
@@ -205,18 +28,24 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 {
 	struct iscsi_dev *dev = (struct iscsi_dev *)bdev;
 	const struct iscsi_conf *conf = &dev->conf;
-	const struct iscsi_agreed *agreed = &dev->sess.agreed;
+	const struct iscsi_sess *sess = (const struct iscsi_sess *)dev->disk.sess;
+	const struct iscsi_agreed *agreed = &sess->agreed;
+	bool tcp = dev->disk.carrier == &iscsi_tcp_carrier;
 	char text[ADDR_TEXT];
 
-	out_text(out, "transport", "transport:   ", "tcp");
-	out_text(out, "traddr", NULL, "%s", addr_host(&dev->sess.at, text));
-	out_text(out, "trsvcid", NULL, "%u", addr_port(&dev->sess.at));
-	out_line(out, "route:       %s", dev->sess.way);
+	out_text(out, "transport", "transport:   ", tcp ? "tcp" : "rdma");
+	if (!tcp)
+		out_text(out, "rdma", NULL, "%s", sess->backend);
+	out_text(out, "traddr", NULL, "%s", addr_host(&sess->at, text));
+	out_text(out, "trsvcid", NULL, "%u", addr_port(&sess->at));
+	out_line(out, "route:       %s", sess->way);
 	out_text(out, "iqn", "target:      ", "%s", conf->target);
-	scsi_ini_facts(&dev->scsi, out);
+	scsi_ini_facts(&dev->disk.scsi, out);
 	out_text(out, "initiator", "initiator:   ", "%s", conf->initiator);
-	out_bool(out, "header_digest", "header CRC:  ", agreed->header_digest);
-	out_bool(out, "data_digest", "data CRC:    ", agreed->data_digest);
+	if (tcp) {
+		out_bool(out, "header_digest", "header CRC:  ", agreed->header_digest);
+		out_bool(out, "data_digest", "data CRC:    ", agreed->data_digest);
+	}
 	out_text(out, "security", NULL, "%s",
 		!agreed->alg[0]                 ? "none"
 		: conf->from.auth.target_secret ? "mutual-chap"
@@ -228,40 +57,146 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 		agreed->alg);
 }
 
-static const struct bdev_ops ops = {
-	.name = "iscsi", .lane = iscsi_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts
-};
+static const struct bdev_ops ops = { .name = "iscsi",
+	.lane = scsi_disk_lane,
+	.stop = scsi_disk_stop,
+	.free = dev_free,
+	.facts = dev_facts };
 
 static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env,
-	struct diag *diag)
+	enum iscsi_carrier carrier, struct diag *diag)
 {
 	struct iscsi_dev *dev = calloc(1, sizeof(*dev));
 	int err;
 
 	if (!dev)
 		return diag_sys(diag, ENOMEM, "iscsi");
-	dev->bdev = (struct bdev){
-		.ops = &ops, .loop = loop, .state = BDEV_OPENING, .status_text = scsi_ini_text
-	};
-	dev->scsi = (struct scsi_ini){ .submit = scsi_submit, .done = scsi_done, .loop = loop };
-	dev->beat.fire = beat_fired;
-	dev->resolve.done = resolved;
-	dev->write = env->write;
-	err = iscsi_conf_read(&dev->conf, &dev->scsi, uri, env, diag);
+	dev->disk.conf = &dev->conf.base;
+	err = iscsi_conf_read(&dev->conf, &dev->disk, uri, carrier, env, diag);
 	if (!err)
-		err = dev->conf.dst.ss.ss_family
-			      ? connect_to(dev, diag)
-			      : resolve_start(&dev->resolve, loop, dev->conf.host, dev->conf.port,
-					dev->conf.timeout_ms, diag);
+		err = scsi_disk_start(&dev->disk, loop, &ops,
+			carrier == ISCSI_TCP ? &iscsi_tcp_carrier : &iscsi_iser_carrier, env, diag);
 	if (err) {
 		iscsi_conf_wipe(&dev->conf);
 		free(dev);
 		return err;
 	}
-	*out = &dev->bdev;
+	*out = &dev->disk.bdev;
 	return 0;
+}
+
+static int attach_tcp(struct bdev **out, struct loop *loop, struct uri *uri,
+	const struct bdev_env *env, struct diag *diag)
+{
+	return attach(out, loop, uri, env, ISCSI_TCP, diag);
+}
+
+static int attach_iser(struct bdev **out, struct loop *loop, struct uri *uri,
+	const struct bdev_env *env, struct diag *diag)
+{
+	return attach(out, loop, uri, env, ISCSI_ISER, diag);
+}
+
+static bool is_first(const struct iscsi_found *list, unsigned at)
+{
+	for (unsigned i = 0; i < at; i++)
+		if (!strcmp(list->record[i].name, list->record[at].name))
+			return false;
+	return true;
+}
+
+/* Report each target once, whatever the number of its portals. */
+static void report(const struct iscsi_found *list, const char *scheme,
+	void (*found)(const char *uri, void *user), void *user)
+{
+	for (unsigned i = 0; i < list->count; i++) {
+		const struct iscsi_record *record = &list->record[i];
+		bool v6 = strchr(record->host, ':');
+		char text[URI_MAX];
+
+		if (!is_first(list, i))
+			continue;
+		snprintf(text, sizeof(text), "%s://%s%s%s:%u/", scheme, v6 ? "[" : "", record->host,
+			v6 ? "]" : "", record->port);
+		uri_encode(text, record->name);
+		found(text, user);
+	}
+}
+
+static int discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	void (*found)(const char *uri, void *user), void *user, struct diag *diag)
+{
+	enum iscsi_carrier carrier = strcmp(uri->scheme, "iser") ? ISCSI_TCP : ISCSI_ISER;
+	struct iscsi_dev *dev = calloc(1, sizeof(*dev));
+	struct iscsi_found list = { 0 };
+	struct addr at;
+	int err;
+
+	if (!dev)
+		return diag_sys(diag, ENOMEM, "iscsi");
+	dev->disk.conf = &dev->conf.base;
+	err = iscsi_conf_read(&dev->conf, &dev->disk, uri, carrier, env, diag);
+	if (!err)
+		err = uri_resolve(uri, ISCSI_PORT, env->timeout_ms, &at, diag);
+	if (!err)
+		err = iscsi_discover(
+			loop, &at, carrier, &dev->conf.from, env->timeout_ms, &list, diag);
+	if (!err)
+		report(&list, uri->scheme, found, user);
+	iscsi_found_free(&list);
+	iscsi_conf_wipe(&dev->conf);
+	free(dev);
+	return err;
+}
+
+static bool speaks_tcp(struct loop *loop, struct uri *uri, uint32_t ms)
+{
+	const struct iscsi_from from = { .initiator = "iqn.2026-01.org.example:anonymous" };
+	uint64_t end = loop_clock() + ms * MSEC, now;
+	struct iscsi_probe probe = { .carrier = ISCSI_TCP };
+
+	if (uri_resolve(uri, ISCSI_PORT, ms, &probe.addr, NULL))
+		return false;
+	now = loop_clock();
+	ms = end > now + MSEC ? (uint32_t)((end - now) / MSEC) : 1;
+	return !iscsi_probe(loop, &from, &probe, 1, ms, NULL) && probe.answers;
+}
+
+/* Unless the target has said no by itself: whether iSCSI over TCP answers at that portal. */
+static void suggest_tcp(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)
+{
+	uint16_t port = uri->port ? uri->port : ISCSI_PORT;
+	char text[sizeof(why->text)], path[URI_MAX] = "";
+	bool v6 = strchr(uri->host, ':');
+
+	switch ((enum diag_code)why->code) {
+	case DIAG_NO_DEVICE:
+	case DIAG_NO_MODULE:
+	case DIAG_UNREACHABLE:
+	case DIAG_TIMEOUT:
+	case DIAG_REFUSED:
+	case DIAG_CLOSED:
+	case DIAG_PROTOCOL:
+	case DIAG_UNSUPPORTED:
+		break;
+	default:
+		return;
+	}
+	if (!speaks_tcp(loop, uri, ms))
+		return;
+	snprintf(text, sizeof(text), "%.460s; iSCSI over TCP answers there", why->text);
+	memcpy(why->text, text, sizeof(text));
+	uri_encode(path, uri->path);
+	diag_hint(why, "iscsi://%s%s%s:%u/%s", v6 ? "[" : "", uri->host, v6 ? "]" : "", port, path);
 }
 
 const struct proto iscsi_proto = { .scheme = { "iscsi://", "iSCSI over TCP: HOST[:PORT]/IQN/LUN",
 					   SCHEME_DISK | SCHEME_ISCSI, "iser-login" },
-	.attach = attach };
+	.attach = attach_tcp,
+	.discover = discover };
+const struct proto iser_proto = { .scheme = { "iser://", "iSCSI over RDMA: HOST[:PORT]/IQN/LUN",
+					  SCHEME_DISK | SCHEME_ISCSI, "iser-login" },
+	.exposed = true,
+	.attach = attach_iser,
+	.suggest = suggest_tcp,
+	.discover = discover };

@@ -7,9 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define HEADS    (sizeof(struct iser_hdr) + ISCSI_BHS)
-#define EACH     (HEADS + ISCSI_PDU_DATA + 3)
-#define RECEIVES 8
+#define HEADS (sizeof(struct iser_hdr) + ISCSI_BHS)
+#define EACH  (HEADS + ISCSI_PDU_DATA + 3)
 
 struct iser {
 	struct datamover dm;
@@ -17,6 +16,8 @@ struct iser {
 	struct pool *pool; /* buffers to send, then those of receives */
 	bool registered, over;
 	bool hearing; /* in received(): what is sent leaves behind its receive */
+	bool held;
+	struct ep_rx *early, **early_end; /* that came while held */
 	uint32_t recv_max;
 	bool busy[DATAMOVER_SENDS];
 	struct ep_op op[DATAMOVER_SENDS];
@@ -36,13 +37,18 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	struct iser *iser = ep->user;
 	struct iser_private own = { .flags = ISER_NO_ZBVA | ISER_NO_INVALIDATE };
-	int err = ep->ops->reg(ep, iser->pool, EP_LOCAL, &ep->why);
+	int err;
 
+	if (ep->caps.send < DATAMOVER_SENDS || ep->caps.recv < ISCSI_ISER_RECEIVES)
+		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
+			"the RDMA device allows only %u requests and %u receives per connection",
+			ep->caps.send, ep->caps.recv);
+	err = ep->ops->reg(ep, iser->pool, EP_LOCAL, &ep->why);
 	if (err)
 		return err;
 	iser->registered = true;
 	ring_start(&iser->ring, ep, iser->pool, pool_buf(iser->pool, DATAMOVER_SENDS).p,
-		iser->pool->each, EACH, RECEIVES);
+		iser->pool->each, EACH, ISCSI_ISER_RECEIVES);
 	memcpy(priv, &own, sizeof(own));
 	return sizeof(own);
 }
@@ -65,6 +71,12 @@ static void received(struct ep *ep, struct ep_rx *rx)
 
 	if (iser->over)
 		return;
+	if (iser->held) {
+		rx->next = NULL;
+		*iser->early_end = rx;
+		iser->early_end = &rx->next;
+		return;
+	}
 	if (rx->len < HEADS || ISER_OPCODE(hdr->flags) != ISER_CONTROL)
 		diag_set(&why, DIAG_PROTOCOL, EPROTO,
 			"invalid message of %u bytes: expected an iSCSI PDU after an iSER header",
@@ -168,24 +180,34 @@ static const struct datamover_ops ops = { send_control, enable, terminate };
 int iscsi_iser(struct datamover **out, struct loop *loop, const struct addr *addr,
 	uint32_t timeout_ms, const struct datamover_events *ev, void *user, struct diag *diag)
 {
-	struct ep_dial to = { .dst.ip = *addr,
+	struct ep_dial to = { .dst = *addr,
 		.backend = EP_VERBS,
 		.timeout_ms = timeout_ms,
-		.want = {
-			.send = DATAMOVER_SENDS, .recv = RECEIVES, .sge = 1, .ord = 1, .ird = 1 } };
+		.want = { .sge = 1, .ord = 1, .ird = 1 } };
+
+	return iscsi_iser_from(out, loop, &to, ev, user, diag);
+}
+
+int iscsi_iser_from(struct datamover **out, struct loop *loop, const struct ep_dial *given,
+	const struct datamover_events *ev, void *user, struct diag *diag)
+{
 	struct iser *iser = calloc(1, sizeof(*iser));
+	struct ep_dial to = *given;
 	int err;
 
 	if (!iser)
 		return diag_sys(diag, ENOMEM, "iSER connection");
+	to.want.send += DATAMOVER_SENDS;
+	to.want.recv += ISCSI_ISER_RECEIVES;
 	iser->dm = (struct datamover){
 		.ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = ISCSI_PDU_DATA
 	};
 	iser->recv_max = ISCSI_PDU_DATA;
-	err = ring_init(&iser->ring, RECEIVES, diag);
+	iser->early_end = &iser->early;
+	err = ring_init(&iser->ring, ISCSI_ISER_RECEIVES, diag);
 	if (!err)
-		err = pool_new(
-			&iser->pool, (EACH + 4095) & ~4095u, DATAMOVER_SENDS + RECEIVES, diag);
+		err = pool_new(&iser->pool, (EACH + 4095) & ~4095u,
+			DATAMOVER_SENDS + ISCSI_ISER_RECEIVES, diag);
 	if (!err)
 		err = ep_dial(&iser->ep, loop, &to, &events, iser, diag);
 	if (err) {
@@ -195,4 +217,21 @@ int iscsi_iser(struct datamover **out, struct loop *loop, const struct addr *add
 	}
 	*out = &iser->dm;
 	return 0;
+}
+
+void iscsi_iser_hold(struct datamover *dm)
+{
+	((struct iser *)dm)->held = true;
+}
+
+struct ep *iscsi_iser_take(
+	struct datamover *dm, const struct ep_events *ev, void *user, struct ep_rx **early)
+{
+	struct iser *iser = (struct iser *)dm;
+
+	iser->over = true;
+	iser->ep->ev = ev;
+	iser->ep->user = user;
+	*early = iser->early;
+	return iser->ep;
 }

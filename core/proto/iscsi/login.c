@@ -218,6 +218,7 @@ static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, u
 	login->started = true;
 	login->status = ISCSI_LOGIN_STATUS(rsp->status_class, rsp->status_detail);
 	login->exp_statsn = get_be32(rsp->statsn) + 1;
+	login->max_cmdsn = get_be32(rsp->max_cmdsn);
 	if (rsp->status_class > ISCSI_LOGIN_REDIRECT)
 		return take_status(login, rsp->status_class, rsp->status_detail, diag);
 	if (rsp->status_class)
@@ -351,6 +352,7 @@ void iscsi_login_agreed(const struct iscsi_login *login, struct iscsi_agreed *ag
 		.time2wait = value[ISCSI_TIME2WAIT],
 		.time2retain = value[ISCSI_TIME2RETAIN],
 		.exp_statsn = login->exp_statsn,
+		.max_cmdsn = login->max_cmdsn,
 		.tsih = login->tsih,
 		.tpgt = login->tpgt };
 	if (login->by_chap)

@@ -37,7 +37,7 @@ struct iscsi_login {
 	bool started; /* a response has come */
 	bool by_chap;
 	unsigned requests;
-	uint32_t cmdsn, exp_statsn;
+	uint32_t cmdsn, exp_statsn, max_cmdsn;
 	uint16_t tsih;
 	int tpgt;           /* -1: not told */
 	uint16_t status;    /* of the last response, ISCSI_LOGIN_STATUS */

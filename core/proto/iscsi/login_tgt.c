@@ -281,6 +281,9 @@ static int go_on(
 
 	if (login->stage == ISCSI_STAGE_OPERATIONAL && !(login->how.rdma && *login->target))
 		iscsi_keys_offer(&login->keys, ISCSI_MAX_RECV, &login->out);
+	/* Other initiators take a key that they don't know for an error. */
+	if (login->how.rdma && login->keys.seen & 1u << ISCSI_UNEXPECTED_PDUS)
+		iscsi_keys_offer(&login->keys, ISCSI_UNEXPECTED_PDUS, &login->out);
 	if (login->out.bad)
 		return refuse(login, ISCSI_NO_RESOURCES,
 			diag_set(diag, DIAG_PROTOCOL, EPROTO,
@@ -288,6 +291,10 @@ static int go_on(
 	if (!(req->flags & ISCSI_FINAL) || login->step != ISCSI_TGT_LET_IN ||
 		iscsi_keys_settled(&login->keys, &open))
 		return ISCSI_LOGIN_SEND;
+	if (login->how.rdma && *login->target && ISCSI_NSG(req->flags) == ISCSI_STAGE_FULL &&
+		!login->keys.value[ISCSI_RDMA_EXTENSIONS])
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"login over iSER without RDMAExtensions=Yes");
 	login->stage = ISCSI_NSG(req->flags);
 	login->rsp.flags |= ISCSI_FINAL | login->stage;
 	if (login->stage != ISCSI_STAGE_FULL)

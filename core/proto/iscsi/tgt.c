@@ -39,10 +39,12 @@ static void left(struct target_conn *base)
 static const struct target_proto proto = { .name = "iscsi",
 	.hello = "login",
 	.stream = iscsi_tgt_incoming,
+	.rdma = iscsi_tgt_iser_incoming,
 	.decode = iscsi_tgt_decode,
 	.work = scsi_work,
 	.complete = complete,
 	.status = scsi_io_status,
+	.closing = iscsi_tgt_closing,
 	.busy = busy,
 	.left = left };
 
@@ -133,16 +135,18 @@ const struct iscsi_tgt_node *iscsi_tgt_find(const struct iscsi_target *target, c
 	return NULL;
 }
 
-/* For a listener on all addresses, list the address that the initiator has connected to. */
+/* Portals of the carrier that the initiator uses. For a listener on all addresses, list the address
+ * that it has connected to. */
 static void list_portals(const struct iscsi_tgt_conn *conn, FILE *to)
 {
 	const struct iscsi_target *target = iscsi_tgt_of(conn);
+	unsigned ways = ((const struct iscsi_tgt_carrier *)(const void *)conn->base.carrier)->ways;
 
 	for (unsigned i = 0; i < target->opt.listens; i++) {
 		struct addr bound;
 		char host[ADDR_TEXT];
 
-		if (!(target_ways(&target->base, i, &bound) & WAY_TCP))
+		if (!(target_ways(&target->base, i, &bound) & ways))
 			continue;
 		if (addr_is_any(&bound) && bound.ss.ss_family != conn->base.local.ss.ss_family &&
 			bound.ss.ss_family != AF_INET6)

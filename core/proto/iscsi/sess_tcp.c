@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A session's PDUs over one TCP connection: data lands in the buffer of its command and is sent
+ * from there. */
+#include "carrier.h"
+#include "crc32c.h"
+#include "cutter.h"
+#include "ini.h"
+
+#define OUTS  8 /* Data-Out PDUs of a command on their way at once */
+#define STAGE 65536
+
+struct tcp_pdu {
+	struct stream_out out;
+	uint8_t head[ISCSI_BHS + ISCSI_DIGEST];
+	uint8_t tail[3 + ISCSI_DIGEST]; /* padding, and the digest of the data and of it */
+};
+
+struct tcp_slot {
+	struct iscsi_slot base; /* first */
+	struct tcp_pdu cmd, outs[OUTS];
+	uint8_t sending; /* outs on their way */
+	/* the burst that is sent, up to its end, and an R2T that came before it was over */
+	uint32_t ttt, end, datasn, next_ttt, next_end;
+	bool asked;
+};
+
+struct tcp_sess {
+	struct iscsi_sess base; /* first */
+	struct stream *stream;
+	struct cutter cutter;
+	uint8_t stage[STAGE];
+	uint32_t crc;
+	bool tail; /* padding and data digest are next */
+	struct {
+		struct tcp_pdu pdu;
+		bool busy;
+	} control[ISCSI_CONTROLS];
+};
+
+/* ---- Sending. */
+
+static void put_pdu(const struct iscsi_sess *sess, struct tcp_pdu *pdu, void *bhs,
+	const uint8_t *data, uint32_t len)
+{
+	uint32_t pad = -len & 3;
+
+	((struct iscsi_bhs *)bhs)->data_len = put_be24(len);
+	memcpy(pdu->head, bhs, ISCSI_BHS);
+	pdu->out = (struct stream_out){ .niov = 1, .iov = { { pdu->head, ISCSI_BHS } } };
+	if (sess->agreed.header_digest) {
+		le32 crc = put_le32(crc32c(0, pdu->head, ISCSI_BHS));
+
+		memcpy(pdu->head + ISCSI_BHS, &crc, sizeof(crc));
+		pdu->out.iov[0].iov_len += sizeof(crc);
+	}
+	if (!len)
+		return;
+	pdu->out.iov[pdu->out.niov++] = (struct iovec){ (void *)(uintptr_t)data, len };
+	memset(pdu->tail, 0, pad);
+	if (sess->agreed.data_digest) {
+		le32 crc = put_le32(crc32c(crc32c(0, data, len), pdu->tail, pad));
+
+		memcpy(pdu->tail + pad, &crc, sizeof(crc));
+		pad += sizeof(crc);
+	}
+	if (pad)
+		pdu->out.iov[pdu->out.niov++] = (struct iovec){ pdu->tail, pad };
+}
+
+static bool send_control(struct iscsi_sess *sess, void *bhs)
+{
+	struct tcp_sess *tcp = (struct tcp_sess *)sess;
+
+	for (unsigned i = 0; i < ISCSI_CONTROLS; i++) {
+		if (tcp->control[i].busy)
+			continue;
+		tcp->control[i].busy = true;
+		put_pdu(sess, &tcp->control[i].pdu, bhs, NULL, 0);
+		stream_send(tcp->stream, &tcp->control[i].pdu.out);
+		return true;
+	}
+	return false;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Whole words, which need no padding. */
+static uint32_t segment(const struct iscsi_sess *sess)
+{
+	return sess->agreed.max_xmit & ~3u;
+}
+
+/* Data-Outs of the burst, as many as there are headers for; the next when these have left. A burst
+ * is sent to its end even if the response comes before. */
+static void send_burst(struct iscsi_sess *sess, struct tcp_slot *ts)
+{
+	struct tcp_sess *tcp = (struct tcp_sess *)sess;
+	struct iscsi_slot *slot = &ts->base;
+	unsigned count = 0;
+
+	if (ts->sending)
+		return;
+	if (slot->at == ts->end && ts->asked && !slot->base.flight.replied) {
+		ts->asked = false;
+		ts->ttt = ts->next_ttt;
+		ts->end = ts->next_end;
+		ts->datasn = 0;
+	}
+	for (; slot->at < ts->end && count < OUTS; count++) {
+		uint32_t len = least(ts->end - slot->at, segment(sess));
+		struct iscsi_data_out out = { .opcode = ISCSI_DATA_OUT,
+			.flags = slot->at + len == ts->end ? ISCSI_FINAL : 0,
+			.itt = put_be32(slot->itt),
+			.ttt = put_be32(ts->ttt),
+			.exp_statsn = put_be32(sess->exp_statsn),
+			.datasn = put_be32(ts->datasn++),
+			.offset = put_be32(slot->at) };
+
+		memcpy(out.lun, slot->cmd.lun, sizeof(out.lun));
+		put_pdu(sess, &ts->outs[count], &out, slot->data.p + slot->at, len);
+		slot->at += len;
+		if (count)
+			ts->outs[count - 1].out.next = &ts->outs[count].out;
+	}
+	if (!count)
+		return;
+	ts->sending = (uint8_t)count;
+	slot->base.flight.unsent += (uint8_t)count;
+	stream_send(tcp->stream, &ts->outs[0].out);
+}
+
+static void send_command(struct iscsi_sess *sess, struct iscsi_slot *slot)
+{
+	struct tcp_sess *tcp = (struct tcp_sess *)sess;
+	struct tcp_slot *ts = (struct tcp_slot *)slot;
+	const struct iscsi_agreed *agreed = &sess->agreed;
+	uint32_t first = least(slot->data.len, agreed->first_burst & ~3u), now = 0;
+
+	ts->sending = 0;
+	ts->ttt = ISCSI_NO_TAG;
+	ts->datasn = 0;
+	ts->asked = false;
+	slot->at = ts->end = 0;
+	if (slot->data.out) {
+		now = agreed->immediate_data ? least(first, segment(sess)) : 0;
+		slot->at = ts->end = now;
+		if (!agreed->initial_r2t && first > now) {
+			ts->end = first;
+			slot->cmd.flags &= (uint8_t)~ISCSI_FINAL;
+		}
+	}
+	put_pdu(sess, &ts->cmd, &slot->cmd, slot->data.p, now);
+	slot->base.flight.unsent = 1;
+	stream_send(tcp->stream, &ts->cmd.out);
+	send_burst(sess, ts);
+}
+
+/* ---- Receiving. */
+
+static void took_r2t(struct iscsi_sess *sess)
+{
+	const struct iscsi_r2t *r2t = (const void *)&sess->bhs;
+	struct iscsi_slot *slot = iscsi_sess_slot(sess, get_be32(r2t->itt));
+	struct tcp_slot *ts = (struct tcp_slot *)slot;
+	uint32_t at = get_be32(r2t->offset), len = get_be32(r2t->desired);
+
+	if (!slot || !slot->data.out)
+		iscsi_sess_breach(sess, "request for data of no write in flight");
+	else if (ts->asked || at != ts->end || !len || len > slot->data.len - at ||
+		 get_be32(r2t->ttt) == ISCSI_NO_TAG)
+		iscsi_sess_breach(
+			sess, "request for data out of order, or beyond the end of a write");
+	else if (len > sess->agreed.max_burst)
+		iscsi_sess_breach(sess, "request for more data than was agreed on");
+	else {
+		ts->asked = true;
+		ts->next_ttt = get_be32(r2t->ttt);
+		ts->next_end = at + len;
+		send_burst(sess, ts);
+	}
+}
+
+/* Where the data of a Data-In belongs, NULL: nowhere. */
+static uint8_t *place(struct iscsi_sess *sess)
+{
+	const struct iscsi_data_in *in = (const void *)&sess->bhs;
+	struct iscsi_slot *slot = iscsi_sess_slot(sess, get_be32(in->itt));
+
+	/* In order, as was agreed: so that no byte counts twice. */
+	if (!slot || slot->data.out || get_be32(in->offset) != slot->at ||
+		sess->len > slot->data.len - slot->at) {
+		iscsi_sess_breach(
+			sess, "data of no read in flight, out of order, or beyond its end");
+		return NULL;
+	}
+	sess->in = slot;
+	return sess->len ? slot->data.p + slot->at : NULL;
+}
+
+static bool wants_pdus(const struct tcp_sess *tcp)
+{
+	const struct iscsi_sess *sess = &tcp->base;
+
+	return sess->base.state == SCSI_SESS_UP && !tcp->tail;
+}
+
+static int take_head(struct tcp_sess *tcp, const uint8_t *p, uint32_t have)
+{
+	struct iscsi_sess *sess = &tcp->base;
+	uint32_t len = ISCSI_BHS + (sess->agreed.header_digest ? ISCSI_DIGEST : 0);
+	uint8_t *to = sess->text;
+	le32 crc;
+
+	if (have < len)
+		return 0;
+	memcpy(&sess->bhs, p, ISCSI_BHS);
+	memcpy(&crc, p + len - sizeof(crc), sizeof(crc));
+	sess->len = get_be24(sess->bhs.data_len);
+	sess->in = NULL;
+	if (len > ISCSI_BHS && get_le32(crc) != crc32c(0, p, ISCSI_BHS))
+		iscsi_sess_breach(sess, "header digest of a PDU is wrong");
+	else if (sess->bhs.ahs_len)
+		iscsi_sess_breach(sess, "unexpected additional header segment in a PDU");
+	else if (ISCSI_OPCODE(sess->bhs.opcode) == ISCSI_DATA_IN)
+		to = place(sess);
+	else if (sess->len > sizeof(sess->text))
+		iscsi_sess_breach(sess, "data segment of a PDU without data of a disk is too long");
+	if (sess->len > sess->agreed.max_recv)
+		iscsi_sess_breach(sess, "data segment exceeds the limit that was agreed on");
+	if (sess->base.state != SCSI_SESS_UP)
+		return CUTTER_STOP;
+	tcp->crc = 0;
+	tcp->tail = sess->len && (sess->agreed.data_digest || sess->len & 3);
+	if (sess->len)
+		cutter_payload(&tcp->cutter, to, sess->len);
+	else
+		iscsi_sess_took(sess);
+	if (sess->base.state != SCSI_SESS_UP)
+		cutter_stop(&tcp->cutter);
+	return (int)len;
+}
+
+/* Behind the data: padding, and its digest, which covers both (11.2.3). */
+static int take_tail(struct tcp_sess *tcp, const uint8_t *p, uint32_t have)
+{
+	struct iscsi_sess *sess = &tcp->base;
+	uint32_t pad = -sess->len & 3, len = pad + (sess->agreed.data_digest ? ISCSI_DIGEST : 0);
+	le32 crc;
+
+	if (have < len)
+		return 0;
+	tcp->tail = false;
+	if (sess->agreed.data_digest) {
+		memcpy(&crc, p + pad, sizeof(crc));
+		if (get_le32(crc) != crc32c(tcp->crc, p, pad)) {
+			iscsi_sess_breach(sess, "data digest of a PDU is wrong");
+			return CUTTER_STOP;
+		}
+	}
+	iscsi_sess_took(sess);
+	if (sess->base.state != SCSI_SESS_UP)
+		cutter_stop(&tcp->cutter);
+	return (int)len;
+}
+
+static int take_part(struct cutter *cutter, const uint8_t *p, uint32_t have)
+{
+	struct tcp_sess *tcp = container_of(cutter, struct tcp_sess, cutter);
+	struct iscsi_sess *sess = &tcp->base;
+
+	if (sess->base.state != SCSI_SESS_UP)
+		return CUTTER_STOP;
+	sess->silent = 0;
+	return tcp->tail ? take_tail(tcp, p, have) : take_head(tcp, p, have);
+}
+
+static void data_landed(struct cutter *cutter, const uint8_t *p, uint32_t len)
+{
+	struct tcp_sess *tcp = container_of(cutter, struct tcp_sess, cutter);
+	struct iscsi_sess *sess = &tcp->base;
+
+	sess->silent = 0;
+	if (sess->agreed.data_digest)
+		tcp->crc = crc32c(tcp->crc, p, len);
+}
+
+static bool data_whole(struct cutter *cutter)
+{
+	struct tcp_sess *tcp = container_of(cutter, struct tcp_sess, cutter);
+	struct iscsi_sess *sess = &tcp->base;
+
+	if (wants_pdus(tcp))
+		iscsi_sess_took(sess);
+	return sess->base.state == SCSI_SESS_UP;
+}
+
+/* ---- The connection. */
+
+static void readable(struct stream *stream)
+{
+	struct tcp_sess *tcp = stream->user;
+	struct scsi_sess *sess = &tcp->base.base;
+
+	if (sess->state != SCSI_SESS_UP)
+		return;
+	if (cutter_receive(&tcp->cutter, stream) && sess->state == SCSI_SESS_UP)
+		stream_close(stream);
+	if (sess->state == SCSI_SESS_UP)
+		sess->ev->idle(sess);
+}
+
+static void sent(struct stream *stream, struct stream_out *out)
+{
+	struct tcp_sess *tcp = stream->user;
+	struct iscsi_sess *sess = &tcp->base;
+	struct tcp_pdu *pdu = container_of(out, struct tcp_pdu, out);
+	const struct iscsi_bhs *bhs = (const void *)pdu->head;
+	uint8_t opcode = ISCSI_OPCODE(bhs->opcode);
+	struct tcp_slot *ts;
+
+	if (opcode != ISCSI_SCSI_CMD && opcode != ISCSI_DATA_OUT) {
+		for (unsigned i = 0; i < ISCSI_CONTROLS; i++)
+			if (pdu == &tcp->control[i].pdu)
+				tcp->control[i].busy = false;
+		return;
+	}
+	ts = inflight_slot(&sess->base.inflight, get_be32(bhs->itt) & ISCSI_ITT_TAG);
+	ts->sending -= opcode == ISCSI_DATA_OUT;
+	if (sess->base.state == SCSI_SESS_UP && ts->base.data.out)
+		send_burst(sess, ts);
+	iscsi_sess_sent(sess, &ts->base);
+}
+
+static void down(struct stream *stream)
+{
+	iscsi_sess_down(stream->user, &stream->why);
+}
+
+static void none(struct stream *stream)
+{
+	(void)stream;
+}
+
+static const struct stream_events stream_events = { none, readable, sent, down };
+static const struct cutter_events pdus = { take_part, data_whole, data_landed };
+
+static int connect_to(struct iscsi_sess *sess, const struct addr *at, uint32_t timeout_ms,
+	const struct datamover_events *ev, struct diag *diag)
+{
+	const struct iscsi_conf *conf = sess->conf;
+	struct stream_dial to = { .dst = *at,
+		.src = conf->base.src,
+		.iface = conf->iface[0] ? conf->iface : NULL,
+		.tos = conf->base.tos,
+		.timeout_ms = timeout_ms };
+
+	return iscsi_tcp_from(&sess->dial.dm, sess->base.loop, &to, ev, &sess->dial, diag);
+}
+
+static int start(struct iscsi_sess *sess, struct datamover *dm, struct diag *diag)
+{
+	struct tcp_sess *tcp = (struct tcp_sess *)sess;
+	uint8_t early[ISCSI_BHS];
+	uint32_t len;
+
+	(void)diag;
+	tcp->stream = iscsi_tcp_take(dm, early, &len);
+	tcp->stream->ev = &stream_events;
+	tcp->stream->user = tcp;
+	cutter_init(&tcp->cutter, &pdus, tcp->stage, STAGE);
+	memcpy(tcp->stage, early, len);
+	tcp->cutter.to = len;
+	return 0;
+}
+
+static void run(struct iscsi_sess *sess)
+{
+	readable(((struct tcp_sess *)sess)->stream);
+}
+
+/* With requests on their way, none of them may arrive later. */
+static void close_now(struct iscsi_sess *sess)
+{
+	struct tcp_sess *tcp = (struct tcp_sess *)sess;
+
+	if (sess->base.inflight.used)
+		stream_reset(tcp->stream);
+	else
+		stream_close(tcp->stream);
+}
+
+static void fini(struct iscsi_sess *sess)
+{
+	struct tcp_sess *tcp = (struct tcp_sess *)sess;
+
+	if (tcp->stream)
+		stream_free(tcp->stream);
+}
+
+static const struct iscsi_mover mover = { .carrier = ISCSI_TCP,
+	.aborts = true,
+	.ordered = true,
+	.slot_size = sizeof(struct tcp_slot),
+	.connect = connect_to,
+	.hold = iscsi_tcp_hold,
+	.start = start,
+	.run = run,
+	.command = send_command,
+	.control = send_control,
+	.r2t = took_r2t,
+	.close = close_now,
+	.fini = fini };
+
+static int open_tcp(
+	struct scsi_sess *sess, const struct scsi_conf *conf, bool first, struct diag *diag)
+{
+	(void)first;
+	return iscsi_sess_open(sess, conf, &mover, diag);
+}
+
+const struct scsi_carrier iscsi_tcp_carrier = { .sess_size = sizeof(struct tcp_sess),
+	.sessions = "sessions",
+	.open = open_tcp,
+	.send = iscsi_sess_send,
+	.end = iscsi_sess_end,
+	.fail = iscsi_sess_fail,
+	.leave = iscsi_sess_leave,
+	.fini = iscsi_sess_fini };
