@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Being an SRP target: bdevs offered as logical units to initiators that come by RDMA/CM. */
+/* Being an SRP target: bdevs offered as logical units to initiators that come by RDMA/CM, or by a
+ * service ID on InfiniBand. */
 #pragma once
 #include "bdev.h"
 #include "diag.h"
@@ -10,6 +11,8 @@
 #define SRP_TARGET_DISKS      32
 #define SRP_TARGET_LISTENS    16
 #define SRP_TARGET_INITIATORS 32
+#define SRP_TARGET_DEPTH      64   /* commands of a channel: its request limit */
+#define SRP_TARGET_IU         8448 /* longest message of an initiator, with immediate data */
 
 struct srp_target_disk { /* LUNs in order, from 0 */
 	struct bdev *bdev;

@@ -42,6 +42,20 @@ struct srp_login_cm {
 };
 WIRE_SIZE(struct srp_login_cm, 56);
 
+/* A login request as the standard has it, by a service ID on InfiniBand. */
+struct srp_login_req {
+	uint8_t opcode, reserved1[7];
+	be64 tag;
+	be32 it_iu_len;
+	uint8_t reserved2[4];
+	be16 formats;
+	uint8_t flags, reserved3;
+	be16 imm_offset;
+	uint8_t reserved4[2];
+	uint8_t initiator[16], target[16];
+};
+WIRE_SIZE(struct srp_login_req, 64);
+
 struct srp_login_rsp {
 	uint8_t opcode, reserved1[3];
 	be32 delta; /* the first request limit */

@@ -8,10 +8,24 @@ static void request(struct ep_peer *peer, struct ep *ep, const uint8_t *priv, un
 {
 	struct srp_peer *target = (struct srp_peer *)peer;
 	const struct srp_login_cm *login = (const void *)priv;
+	const struct srp_login_req *req = (const void *)priv;
+	struct srp_login_cm same;
 	struct srp_login_rej rej = { .opcode = SRP_LOGIN_REJ };
 	struct srp_login_rsp rsp = { .opcode = SRP_LOGIN_RSP };
 	uint32_t reason = target->reject;
 
+	if (target->by_service) {
+		assert(len == sizeof(*req));
+		same = (struct srp_login_cm){ .opcode = req->opcode,
+			.flags = req->flags,
+			.formats = req->formats,
+			.imm_offset = req->imm_offset,
+			.it_iu_len = req->it_iu_len };
+		memcpy(target->initiator, req->initiator, sizeof(req->initiator));
+		memcpy(target->target, req->target, sizeof(req->target));
+		login = &same;
+		len = sizeof(same);
+	}
 	assert(len == sizeof(*login) && login->opcode == SRP_LOGIN_REQ);
 	assert(get_be16(login->formats) & SRP_FORMAT_DIRECT);
 	assert(get_be32(login->it_iu_len) >= 64);

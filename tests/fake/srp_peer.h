@@ -18,7 +18,9 @@ struct srp_peer {
 	uint32_t reject;   /* reason; 0: accepted */
 	bool long_rejects; /* those that ask for more than 320 bytes, as too long */
 	bool no_imm;
-	int32_t limit, delta; /* of the login; what each response gives back */
+	bool by_service;                   /* they have the form for service IDs */
+	uint8_t initiator[16], target[16]; /* seen, by_service */
+	int32_t limit, delta;              /* of the login; what each response gives back */
 	uint32_t it_iu;
 	/* of the disk */
 	uint32_t block;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Answers of subnet administration, subnet management and device management, and Reports: the
  * decoders under any bytes, whole scans of a fabric whose answers are changed as the input says,
- * and a watch of the port. A scan ends, what it keeps is bounded, every text in it ends; what a
- * watch tells makes sense, and it ends. */
+ * a watch of the port,
+ * and requests to our own device management. A scan ends, what it keeps is bounded, every text in
+ * it ends; what a watch tells makes sense, and it ends. */
 #include "../../core/mad/codec.h"
 #include "mad_port.h"
 #include "names.h"
@@ -194,6 +195,35 @@ static void watch(struct loop *loop, struct mad *mad, const uint8_t *data, size_
 		abort();
 }
 
+static void lost(struct mad_agent *agent, void *user)
+{
+	(void)agent, (void)user;
+	abort();
+}
+
+/* Requests to our own agent: the input itself, which is mostly none, and as one. */
+static void ask(struct loop *loop, const uint8_t *data, size_t size)
+{
+	static const struct mad_served served = { .text = "text", .service = "SRP.T10:1" };
+	uint8_t any[MAD_LEN] = { 0 };
+	struct mad_hdr *hdr = (void *)any;
+	struct mad_agent *agent;
+
+	if (mad_agent_start(&agent, loop, &fake_fabric.port[0], &served, lost, NULL, NULL))
+		abort();
+	memcpy(any, data, size < sizeof(any) ? size : sizeof(any));
+	fake_report(9, any, size < sizeof(any) ? size : sizeof(any));
+	hdr->base_version = hdr->class_version = 1;
+	hdr->mgmt_class = MAD_CLASS_DM;
+	hdr->method = data[0] & 1 ? MAD_GET : MAD_SET;
+	fake_report(9, any, sizeof(any));
+	while (!fake_fabric.dm_answers)
+		loop_wait(loop, &(int){ 0 }, loop_clock() + 1000000);
+	if (fake_fabric.dm_answers > 2)
+		abort();
+	mad_agent_stop(agent);
+}
+
 static void run(const uint8_t *data, size_t size)
 {
 	static const struct mad_named named[2] = { { .lid = 10 }, { .lid = 11 } };
@@ -236,6 +266,8 @@ static void run(const uint8_t *data, size_t size)
 	}
 	check_found(&found);
 	mad_close(mad);
+	fake_fabric.mangle = NULL;
+	ask(loop, data, size);
 	mad_found_free(&found);
 	loop_free(loop);
 	fake_fabric_free();

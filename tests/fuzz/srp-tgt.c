@@ -18,7 +18,7 @@ static struct srp_target *target;
 static struct ep_peer peer;
 static struct ep *chan;
 static bool gone;
-static unsigned sent, answered;
+static unsigned sent, given; /* messages; requests of the limit that came back */
 
 static void went(struct ep_peer *p, struct ep *ep)
 {
@@ -32,11 +32,12 @@ static void message(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, uint
 
 	(void)p;
 	(void)ep;
-	if (len < sizeof(*rsp) || rsp->opcode != SRP_RSP || get_be32(rsp->delta) != 1)
+	if (len < sizeof(*rsp) || rsp->opcode != SRP_RSP || !get_be32(rsp->delta))
 		abort();
 	if (len != sizeof(*rsp) + get_be32(rsp->sense_len) + get_be32(rsp->data_len))
 		abort();
-	if (++answered > sent)
+	given += get_be32(rsp->delta);
+	if (given > sent)
 		abort();
 }
 
@@ -54,6 +55,12 @@ static void begin(void)
 		.memory_at = 0x1000,
 		.memory_len = MEMORY,
 		.memory_key = 7 };
+	for (unsigned i = 0; i < 4096; i++) { /* tables of descriptors */
+		struct srp_direct desc = { put_be64(0x1000 + 1024 * (i % 512)), put_be32(7),
+			put_be32(512 * (i % 5)) };
+
+		memcpy(peer.memory + i * sizeof(desc), &desc, sizeof(desc));
+	}
 	ep_pair_peer(loop, &peer);
 	opt.disk[0] = (struct srp_target_disk){ .bdev = &fake_disk_new(loop, 1 << 20, 512)->bdev,
 		.serial = "S1" };
@@ -109,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!loop)
 		begin();
 	gone = false;
-	sent = answered = 0;
+	sent = given = 0;
 	if (!size || !log_in(data[0]))
 		return 0;
 	data++;

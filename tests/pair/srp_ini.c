@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ROOM 65536
 
@@ -182,6 +183,42 @@ Test(srp_ini, immediate_and_direct_data)
 	down();
 }
 
+Test(srp_ini, a_service_on_infiniband)
+{
+	static const char *const bad[][2] = {
+		{ "srp://5/1/2?service_id=7", "GID" },
+		{ "srp://[fe80::1]/1/2", "service_id" },
+		{ "srp://[fe80::1]/1/2?service_id=x", "service_id" },
+		{ "srp://[fe80::1]/1/2?service_id=7&pkey=10000", "pkey" },
+		{ "srp://[fe80::1]:5555/1/2?service_id=7", "port" },
+		{ "srp://[fe80::1]/1?service_id=7", "ID_EXT" },
+		{ "srp://[fe80::1]/1/2?service_id=7&io_class=ff00", "io_class" },
+		{ "srp://[fe80::1]/1/2?service_id=7&max_sect=8", "max_sect" },
+	};
+	static const uint8_t ids[16] = { [7] = 2, 0, 2, 0xc9, 3, 0, 0x0e, 0x8a, 0xcd };
+	struct bdev_env env = { .write = true, .timeout_ms = 2000 };
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		begin();
+		cr_assert_lt(host_attach(bad[i][0], &env), 0, "%s", bad[i][0]);
+		diag_says(&why, strstr(bad[i][0], "io_class") ? DIAG_UNSUPPORTED : DIAG_USAGE, NULL,
+			bad[i][1]);
+		end();
+	}
+	begin();
+	target.by_service = true;
+	cr_assert_eq(host_attach("srp://fe800000000000000002c90300003001/0002c903000e8acd/2"
+				 "?pkey=ffff&service_id=0002c903000e8acd&initiator_ext=5",
+			     &env),
+		0, "%s", why.text);
+	lane_up();
+	work();
+	cr_assert_gt(target.inside, 0, "immediate data as well");
+	cr_assert_arr_eq(target.target, ids, sizeof(ids), "ID_EXT, then IOC_GUID");
+	cr_assert_eq(target.initiator[7], 5);
+	down();
+}
+
 Test(srp_ini, no_immediate_data)
 {
 	up("/0?immediate=no");
@@ -346,6 +383,28 @@ Test(srp_ini, less_data_than_asked_for_is_an_error)
 	down();
 }
 
+static bool has_more(struct srp_peer *me, unsigned n, const struct srp_cmd *cmd, uint32_t len)
+{
+	uint8_t out[96];
+
+	if (!n || cmd->opcode != SRP_CMD)
+		return true;
+	srp_peer_do(me, me->chan[n], cmd, len, out);
+	((struct srp_rsp *)(void *)out)->flags |= SRP_RSP_IN_OVER;
+	cr_assert(ep_pair_deliver(me->chan[n], out, sizeof(struct srp_rsp)));
+	return false;
+}
+
+Test(srp_ini, more_data_than_asked_for_is_an_error)
+{
+	up("/0");
+	target.script = has_more;
+	cr_assert_eq(one(IO_READ, 0, 512), -EIO);
+	target.script = NULL;
+	cr_assert_eq(one(IO_READ, 0, 512), 0);
+	down();
+}
+
 Test(srp_ini, opening_goes_on_after_unit_attentions)
 {
 	begin();
@@ -438,6 +497,38 @@ Test(srp_ini, accepted_without_a_login_response)
 	refused("/0", EPROTO, DIAG_PROTOCOL, "login_response");
 }
 
+static struct srp_login_cm asked;
+
+static void record(struct ep_peer *peer, struct ep *ep, const uint8_t *priv, unsigned len)
+{
+	(void)peer;
+	cr_assert_eq(len, sizeof(asked));
+	memcpy(&asked, priv, len);
+	ep_pair_reject(ep, 8, NULL, 0);
+}
+
+/* Otherwise each of its logins would end the other one's channels. */
+Test(srp_ini, a_disk_that_is_open_twice_has_two_ports)
+{
+	struct srp_login_cm first;
+	struct bdev *one;
+
+	begin();
+	target.peer.request = record;
+	cr_assert_lt(attach("/0"), 0);
+	first = asked;
+	one = disk;
+	cr_assert_lt(attach("/0"), 0);
+	cr_assert_neq(memcmp(asked.initiator, first.initiator, 16), 0);
+	cr_assert_arr_eq(asked.initiator + 8, first.initiator + 8, 8, "the same host");
+	one->ops->free(one);
+	one = disk;
+	cr_assert_lt(attach("/0"), 0);
+	cr_assert_arr_eq(asked.initiator, first.initiator, 16, "the one that came back");
+	one->ops->free(one);
+	end();
+}
+
 Test(srp_ini, usage)
 {
 	static const struct {
@@ -468,13 +559,21 @@ Test(srp_ini, usage)
 /* --- the request limit */
 
 static unsigned held;
-static struct srp_cmd hold[64];
-static uint8_t hold_data[64][64 + 512];
+static struct srp_cmd hold[128];
+static uint8_t hold_data[128][64 + 512];
+
+static struct srp_tsk_mgmt task;
+static unsigned tasks;
 
 /* Answers to I/O wait here. */
 static bool keep(struct srp_peer *me, unsigned n, const struct srp_cmd *cmd, uint32_t len)
 {
 	(void)me;
+	if (n && cmd->opcode == SRP_TSK_MGMT) {
+		cr_assert_eq(len, sizeof(task));
+		memcpy(&task, cmd, sizeof(task));
+		tasks++;
+	}
 	if (!n || cmd->opcode != SRP_CMD)
 		return n == 0;
 	memcpy(hold_data[held], cmd, len < sizeof(hold_data[0]) ? len : sizeof(hold_data[0]));
@@ -534,6 +633,119 @@ Test(srp_ini, the_request_limit_holds)
 	for (unsigned i = 5; i < 10; i++)
 		answer(i, 1);
 	cr_assert_eq(finished, 10);
+	cr_assert_eq(lane->state, LANE_UP);
+	down();
+}
+
+/* --- commands without an answer */
+
+static void answer_task(uint8_t code)
+{
+	uint8_t bytes[sizeof(struct srp_rsp) + 4] = { [sizeof(struct srp_rsp) + 3] = code };
+	struct srp_rsp rsp = { .opcode = SRP_RSP,
+		.delta = put_be32(1),
+		.tag = task.tag,
+		.flags = SRP_RSP_DATA,
+		.data_len = put_be32(4) };
+
+	memcpy(bytes, &rsp, sizeof(rsp));
+	cr_assert(ep_pair_deliver(target.chan[1], bytes, sizeof(bytes)));
+	pass();
+}
+
+static void wait_until(const unsigned *what, unsigned count)
+{
+	volatile int never = 0;
+
+	for (int i = 0; i < 1000 && *what < count; i++)
+		loop_wait(loop, &never, loop_clock() + 100000000);
+	cr_assert_eq(*what, count);
+}
+
+static void one_late(void)
+{
+	tasks = 0;
+	ten_held(64);
+	for (unsigned i = 1; i < 10; i++)
+		answer(i, 1);
+	wait_until(&tasks, 1);
+	cr_assert_eq(task.function, SRP_TSK_ABORT_TASK);
+	cr_assert_eq(get_be64(task.task_tag), get_be64(hold[0].tag));
+	cr_assert_arr_eq(task.lun, hold[0].lun, 8);
+	cr_assert_eq(finished, 9);
+	submit(1, IO_READ, 0, 0, 512);
+	pass();
+	cr_assert_eq(held, 11);
+	cr_assert_neq(get_be64(hold[10].tag), get_be64(hold[0].tag));
+	answer(10, 1);
+}
+
+Test(srp_ini, a_late_command_is_aborted_and_sent_again)
+{
+	one_late();
+	answer_task(0);
+	wait_until(&held, 12);
+	cr_assert_arr_eq(hold[11].cdb, hold[0].cdb, 16);
+	answer(11, 1);
+	cr_assert_eq(finished, 11);
+	cr_assert_eq(request_of[0].io.status, 0);
+	cr_assert_eq(lane->state, LANE_UP);
+	down();
+}
+
+/* The target may look for the tag after it has answered the command. */
+Test(srp_ini, a_tag_is_not_used_again_before_its_abort_is_answered)
+{
+	one_late();
+	answer(0, 1);
+	cr_assert_eq(finished, 10);
+	for (unsigned i = 1; i < 64; i++)
+		submit(i, IO_READ, 0, 0, 512);
+	pass();
+	cr_assert_eq(held, 11 + 62, "one of the requests is the abort's");
+	for (unsigned i = 11; i < held; i++)
+		cr_assert_neq(get_be64(hold[i].tag), get_be64(hold[0].tag));
+	answer_task(5);
+	cr_assert_eq(request_of[0].io.status, 0);
+	cr_assert_eq(lane->state, LANE_UP);
+	down();
+}
+
+Test(srp_ini, a_refused_abort_ends_the_channel)
+{
+	one_late();
+	answer_task(4);
+	cr_assert_eq(lane->state, LANE_DOWN);
+	diag_says(&lane->why, DIAG_TIMEOUT, "10.0.0.1:5555", "read no_abort");
+	cr_assert_eq(request_of[0].io.status, -ENOTCONN);
+	down();
+}
+
+Test(srp_ini, a_dead_target_is_not_waited_for_command_by_command)
+{
+	tasks = 0;
+	ten_held(64);
+	wait_until(&finished, 10);
+	cr_assert_eq(tasks, 1);
+	cr_assert_eq(lane->state, LANE_DOWN);
+	diag_says(&lane->why, DIAG_TIMEOUT, "10.0.0.1:5555", "read no_answer");
+	down();
+}
+
+/* No request of the limit is left for it. */
+Test(srp_ini, an_abort_waits_for_the_request_limit)
+{
+	tasks = 0;
+	ten_held(3);
+	wait_until(&finished, 0);
+	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + 31000000000ull);
+	cr_assert_eq(tasks, 0);
+	cr_assert_eq(held, 3);
+	answer(1, 1);
+	cr_assert_eq(tasks, 1);
+	cr_assert_eq(held, 3);
+	answer_task(0);
+	cr_assert_eq(held, 5);
 	cr_assert_eq(lane->state, LANE_UP);
 	down();
 }
@@ -629,6 +841,31 @@ Test(srp_ini, lies)
 	breaks(DIAG_PROTOCOL, "type", &req, sizeof(req));
 	breaks(DIAG_PROTOCOL, "type", &req, 0);
 	breaks(DIAG_CLOSED, "logged_out 0x4", &logout, sizeof(logout));
+}
+
+/* Status GOOD, but what is said of the data. */
+Test(srp_ini, residuals_of_either_kind_are_errors)
+{
+	static const uint8_t flags[] = { SRP_RSP_IN_UNDER, SRP_RSP_OUT_UNDER, SRP_RSP_IN_OVER,
+		SRP_RSP_OUT_OVER, SRP_RSP_OUT_UNDER | SRP_RSP_IN_UNDER,
+		SRP_RSP_OUT_OVER | SRP_RSP_IN_UNDER };
+
+	ten_held(64);
+	for (unsigned i = 0; i < sizeof(flags); i++) {
+		struct srp_rsp rsp = rsp_of(get_be64(hold[i].tag));
+
+		rsp.flags = flags[i];
+		if (flags[i] == SRP_RSP_OUT_UNDER)
+			rsp.out_residual = put_be32(1);
+		else if (flags[i] & SRP_RSP_IN_UNDER)
+			rsp.in_residual = put_be32(0xffffffff);
+		cr_assert(ep_pair_deliver(target.chan[1], &rsp, sizeof(rsp)));
+		pass();
+		cr_assert_eq(finished, i + 1);
+		cr_assert_eq(request_of[i].io.status, -EIO, "flags %#x", flags[i]);
+	}
+	cr_assert_eq(lane->state, LANE_UP);
+	down();
 }
 
 Test(srp_ini, a_response_code_says_that_the_command_is_invalid)

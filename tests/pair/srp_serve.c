@@ -24,6 +24,7 @@ static unsigned gone, answers;
 static struct ep *last_gone;
 static uint8_t answer[256];
 static uint32_t answer_len;
+static uint64_t answer_tag[64];
 
 static void went(struct ep_peer *me, struct ep *ep)
 {
@@ -36,6 +37,8 @@ static void message(struct ep_peer *me, struct ep *ep, const uint8_t *bytes, uin
 {
 	(void)me;
 	(void)ep;
+	if (len >= 16 && answers < 64)
+		answer_tag[answers] = wire_be(bytes + 8, 8);
 	answers++;
 	answer_len = len < sizeof(answer) ? len : sizeof(answer);
 	memcpy(answer, bytes, answer_len);
@@ -50,7 +53,7 @@ static void settle(void)
 	}
 }
 
-static void begin(void)
+static void begin_at(sa_family_t family, const uint8_t gid[16])
 {
 	host_begin(0);
 	peer = (struct ep_peer){ .message = message,
@@ -68,8 +71,15 @@ static void begin(void)
 	opt.loops = &loop;
 	opt.guid[7] = 9;
 	opt.listen[0].ways = WAY_VERBS;
-	opt.listen[0].at.ss.ss_family = AF_INET;
+	opt.listen[0].at.ss.ss_family = family;
+	if (family == ADDR_IB)
+		addr_set_ib(&opt.listen[0].at, gid, 0xffff, 7);
 	cr_assert_eq(srp_target_start(&target, loop, &opt, 1000, NULL), 0);
+}
+
+static void begin(void)
+{
+	begin_at(AF_INET, NULL);
 }
 
 static void end(void)
@@ -110,8 +120,8 @@ static void live(void)
 	chan = log_in(login_of(1, SRP_IMMEDIATE));
 	cr_assert_not_null(chan);
 	cr_assert_eq(((struct srp_login_rsp *)(void *)peer.reply)->opcode, SRP_LOGIN_RSP);
-	cr_assert_eq(get_be32(((struct srp_login_rsp *)(void *)peer.reply)->delta),
-		ep_pair_receives(chan), "a receive for each request");
+	cr_assert_eq(get_be32(((struct srp_login_rsp *)(void *)peer.reply)->delta) + 1,
+		ep_pair_receives(chan), "a receive for each request, and for an answer");
 }
 
 static void refused(struct srp_login_cm login, uint32_t reason)
@@ -160,7 +170,7 @@ static const struct srp_rsp *run(uint32_t len)
 	cr_assert_eq(rsp->opcode, SRP_RSP);
 	cr_assert_eq(get_be64(rsp->tag), 0xfedc);
 	cr_assert_eq(get_be32(rsp->delta), 1);
-	cr_assert_eq(ep_pair_receives(chan), 64);
+	cr_assert_eq(ep_pair_receives(chan), 65);
 	return rsp;
 }
 
@@ -195,6 +205,42 @@ Test(srp_serve, logins)
 	end();
 }
 
+/* By a service ID on InfiniBand a login has the form of the standard. */
+Test(srp_serve, logins_by_service_id)
+{
+	static const uint8_t gid[16] = { 0xfe, 0x80, [15] = 7 };
+	const struct srp_login_rsp *rsp = (const void *)peer.reply;
+	const struct srp_login_rej *rej = (const void *)peer.reply;
+	struct srp_login_req req = { .opcode = SRP_LOGIN_REQ,
+		.tag = put_be64(0x1234),
+		.formats = put_be16(SRP_FORMAT_DIRECT | SRP_FORMAT_INDIRECT),
+		.flags = SRP_IMMEDIATE,
+		.it_iu_len = put_be32(8260),
+		.imm_offset = put_be16(68),
+		.initiator = { 1 } };
+
+	req.target[7] = req.target[15] = 9;
+	begin_at(ADDR_IB, gid);
+	cr_assert(ep_pair_call(&peer, &req, sizeof(req) - 1, 4));
+	cr_assert(peer.rejected);
+	cr_assert_eq(get_be32(rej->reason), SRP_REJ_NO_CHANNEL, "too short");
+	req.target[0] = 1;
+	cr_assert(ep_pair_call(&peer, &req, sizeof(req), 4));
+	cr_assert(peer.rejected);
+	cr_assert_eq(get_be32(rej->reason), SRP_REJ_NO_ASSOCIATION);
+	cr_assert_eq(get_be64(rej->tag), 0x1234);
+	req.target[0] = 0;
+	cr_assert(ep_pair_call(&peer, &req, sizeof(req), 4));
+	settle();
+	chan = peer.called;
+	cr_assert_not_null(chan);
+	cr_assert_eq(rsp->opcode, SRP_LOGIN_RSP);
+	cr_assert_eq(get_be64(rsp->tag), 0x1234);
+	cr_assert_eq(rsp->flags & SRP_IMMEDIATE, SRP_IMMEDIATE);
+	first_attention();
+	end();
+}
+
 Test(srp_serve, only_initiators_on_the_list)
 {
 	opt.initiators = 1;
@@ -222,6 +268,24 @@ Test(srp_serve, a_login_ends_other_channels_of_its_port_unless_told)
 	cr_assert_not_null(log_in(login_of(1, 0)));
 	cr_assert_eq(gone, 2);
 	cr_assert_eq(other->state, EP_UP);
+	end();
+}
+
+Test(srp_serve, of_two_logins_at_once_the_later_one_stays)
+{
+	struct srp_login_cm login = login_of(1, 0);
+	struct srp_target_status status;
+
+	begin();
+	cr_assert_not_null(log_in(login));
+	for (int i = 0; i < 3; i++)
+		cr_assert(ep_pair_call(&peer, &login, sizeof(login), 4));
+	settle();
+	cr_assert_eq(gone, 3);
+	cr_assert_neq(last_gone, peer.called);
+	cr_assert_eq(peer.called->state, EP_UP);
+	srp_target_get_status(target, &status);
+	cr_assert_eq(status.channels, 1);
 	end();
 }
 
@@ -351,6 +415,327 @@ Test(srp_serve, task_management)
 	end();
 }
 
+static int deltas(void)
+{
+	return (int)get_be32(((const struct srp_rsp *)(const void *)answer)->delta);
+}
+
+static void send_task(uint8_t function, uint64_t of)
+{
+	struct srp_tsk_mgmt *task = (void *)&iu;
+
+	memset(&iu, 0, sizeof(*task));
+	*task = (struct srp_tsk_mgmt){ .opcode = SRP_TSK_MGMT,
+		.tag = put_be64(0xabcd),
+		.function = function,
+		.task_tag = put_be64(of) };
+	cr_assert(ep_pair_deliver(chan, &iu, sizeof(*task)));
+	settle();
+}
+
+/* Reads at a disk that does not answer; those without a buffer wait for one. */
+static void hold_reads(unsigned count)
+{
+	backing->hold = true;
+	for (unsigned i = 0; i < count; i++) {
+		command(SRP_DIRECT, 0x28, i, 1);
+		direct(iu.rest, i * 512, 512);
+		iu.cmd.tag = put_be64(i);
+		cr_assert(ep_pair_deliver(chan, &iu, 64));
+	}
+	settle();
+}
+
+Test(srp_serve, an_aborted_command_gives_its_request_back)
+{
+	opt.buffers = 4;
+	live();
+	first_attention();
+	hold_reads(10);
+	answers = 0;
+	send_task(SRP_TSK_ABORT_TASK, 9);
+	cr_assert_eq(answers, 1, "of the function alone");
+	cr_assert_eq(get_be64(((const struct srp_rsp *)(const void *)answer)->tag), 0xabcd);
+	cr_assert_eq(answer[39], 0);
+	cr_assert_eq(deltas(), 2);
+	cr_assert_eq(ep_pair_receives(chan), 65 - 9);
+	send_task(SRP_TSK_ABORT_TASK, 9);
+	cr_assert_eq(answer[39], 5, "it has gone");
+	cr_assert_eq(deltas(), 1);
+	backing->hold = false;
+	end();
+}
+
+/* Looks between what the endpoint does, and asks for the abort once some data is on its way. */
+static unsigned asked_at, looks;
+static void look(struct loop_work *work)
+{
+	struct srp_tsk_mgmt task = { .opcode = SRP_TSK_MGMT,
+		.tag = put_be64(0xabcd),
+		.function = SRP_TSK_ABORT_TASK,
+		.task_tag = put_be64(0xfedc) };
+
+	asked_at = peer.writes;
+	if (asked_at >= 5)
+		cr_assert(ep_pair_deliver(chan, &task, sizeof(task)));
+	else if (looks--)
+		loop_work_add(loop, work);
+}
+static struct loop_work spy = { .run = look };
+
+static void look_again(struct loop_timer *timer)
+{
+	looks = 100;
+	if (asked_at >= 5)
+		return;
+	loop_work_add(loop, &spy);
+	loop_timer_set(loop, timer, loop_now(loop) + 1);
+}
+static struct loop_timer each_turn = { .fire = look_again };
+
+/* Its memory is the initiator's again once a function has been answered. */
+Test(srp_serve, no_data_comes_after_the_answer_that_a_command_is_gone)
+{
+	volatile int never = 0;
+	be32 all = put_be32(200 * 512);
+
+	live();
+	first_attention();
+	peer.fault.pause = 4;
+	answers = peer.writes = 0;
+	command(SRP_INDIRECT, 0x28, 0, 200);
+	iu.cmd.in_descs = 200;
+	direct(iu.rest, 0, 200 * 16);
+	memcpy(iu.rest + 16, &all, sizeof(all));
+	for (unsigned i = 0; i < 200; i++)
+		direct(iu.rest + 20 + i * 16, i * 1024, 512);
+	cr_assert(ep_pair_deliver(chan, &iu, 48 + 20 + 200 * 16));
+	loop_timer_set(loop, &each_turn, loop_now(loop));
+	for (int i = 0; i < 1000 && answers < 2; i++)
+		loop_wait(loop, &never, loop_clock() + 1000000);
+	cr_assert_eq(answers, 2);
+	cr_assert_lt(asked_at, 64);
+	cr_assert_eq(answer_tag[0], 0xfedc);
+	cr_assert_eq(answer_tag[1], 0xabcd);
+	cr_assert_eq(peer.writes, 200);
+	cr_assert_eq(answer[39], 5, "the task was over");
+	end();
+}
+
+/* A function answered while another channel of the port still moves data. */
+static void reset_waits(uint8_t format, uint8_t opcode)
+{
+	struct ep *first, *other;
+
+	live();
+	first_attention();
+	first = chan;
+	other = log_in(login_of(1, SRP_MULTI_CHANNEL));
+	cr_assert_not_null(other);
+	chan = other;
+	command(0, 0x00, 0, 0);
+	cr_assert_eq(run(48)->status, 0, "the port has had its attention");
+	peer.stuck = true;
+	command(format, opcode, 0, 8);
+	direct(iu.rest, 0, 4096);
+	cr_assert(ep_pair_deliver(other, &iu, 64));
+	settle();
+	chan = first;
+	answers = 0;
+	send_task(SRP_TSK_LUN_RESET, 0);
+	settle();
+	cr_assert_eq(answers, 0, "the other channel's command is not over");
+	ep_pair_cut(other);
+	for (int i = 0; i < 1000 && !answers; i++)
+		settle();
+	cr_assert_eq(answers, 1);
+	cr_assert_eq(answer[39], 0);
+	other = log_in(login_of(1, SRP_MULTI_CHANNEL));
+	command(0, 0x00, 0, 0);
+	cr_assert_eq(run(48)->status, 2);
+	cr_assert_eq(answer[36 + 12], 0x29, "reset");
+	chan = other;
+	command(0, 0x00, 0, 0);
+	cr_assert_eq(run(48)->status, 0, "once for all channels");
+	end();
+}
+
+Test(srp_serve, a_reset_waits_for_reads_of_the_port_s_other_channels)
+{
+	reset_waits(SRP_DIRECT, 0x28);
+}
+
+Test(srp_serve, a_reset_waits_for_writes_of_the_port_s_other_channels)
+{
+	reset_waits(SRP_DIRECT << 4, 0x2a);
+}
+
+Test(srp_serve, but_not_for_other_ports)
+{
+	struct ep *first, *other;
+
+	live();
+	first_attention();
+	first = chan;
+	other = log_in(login_of(2, 0));
+	chan = other;
+	first_attention();
+	peer.stuck = true;
+	command(SRP_DIRECT, 0x28, 0, 8);
+	direct(iu.rest, 0, 4096);
+	cr_assert(ep_pair_deliver(other, &iu, 64));
+	settle();
+	chan = first;
+	answers = 0;
+	send_task(SRP_TSK_LUN_RESET, 0);
+	cr_assert_eq(answers, 1);
+	cr_assert_eq(answer[39], 0);
+	ep_pair_cut(other);
+	end();
+}
+
+#define TABLE (1u << 20)
+
+/* A command whose table is in the initiator's memory: its length there, the entries that come
+ * along. */
+static uint32_t far_table(uint8_t format, uint8_t opcode, unsigned count, unsigned here)
+{
+	struct srp_direct table = { put_be64(AT + TABLE), put_be32(KEY), put_be32(count * 16) };
+	be32 all = put_be32(count * 512);
+
+	command(format, opcode, 8, count);
+	*(opcode == 0x28 ? &iu.cmd.in_descs : &iu.cmd.out_descs) = (uint8_t)here;
+	memcpy(iu.rest, &table, sizeof(table));
+	memcpy(iu.rest + 16, &all, sizeof(all));
+	for (unsigned i = 0; i < count; i++) {
+		direct(peer.memory + TABLE + i * 16, i * 1024, 512);
+		if (i < here)
+			direct(iu.rest + 20 + i * 16, i * 1024, 512);
+	}
+	return 48 + 20 + here * 16;
+}
+
+Test(srp_serve, a_table_in_the_initiator_s_memory)
+{
+	live();
+	first_attention();
+	for (unsigned here = 0; here < 30; here += 12) {
+		unsigned count = here == 24 ? 1000 : 300;
+
+		memset(peer.memory, 0, TABLE);
+		cr_assert_eq(run(far_table(SRP_INDIRECT, 0x28, count, here))->status, 0);
+		for (unsigned i = 0; i < count; i++) {
+			cr_assert_arr_eq(
+				peer.memory + i * 1024, backing->bytes + (8 + i) * 512, 512);
+			cr_assert_eq(peer.memory[i * 1024 + 512], 0, "nothing between them");
+		}
+	}
+	for (unsigned i = 0; i < TABLE; i++)
+		peer.memory[i] = (uint8_t)(i * 3 + i / 1021);
+	cr_assert_eq(run(far_table(SRP_INDIRECT << 4, 0x2a, 700, 5))->status, 0);
+	for (unsigned i = 0; i < 700; i++)
+		cr_assert_arr_eq(backing->bytes + (8 + i) * 512, peer.memory + i * 1024, 512);
+	end();
+}
+
+/* Otherwise the function would find no task, and the command would be executed after it. */
+Test(srp_serve, what_comes_behind_such_a_command_waits_for_its_table)
+{
+	struct srp_tsk_mgmt task = { .opcode = SRP_TSK_MGMT,
+		.tag = put_be64(0xabcd),
+		.function = SRP_TSK_ABORT_TASK,
+		.task_tag = put_be64(0xfedc) };
+
+	live();
+	first_attention();
+	backing->hold = true;
+	answers = 0;
+	cr_assert(ep_pair_deliver(chan, &iu, far_table(SRP_INDIRECT, 0x28, 10, 0)));
+	cr_assert(ep_pair_deliver(chan, &task, sizeof(task)));
+	settle();
+	cr_assert_eq(answers, 2);
+	cr_assert_eq(answer_tag[0], 0xfedc);
+	cr_assert_eq(answer_tag[1], 0xabcd);
+	cr_assert_eq(peer.writes, 0);
+	backing->hold = false;
+	end();
+}
+
+Test(srp_serve, more_functions_than_places)
+{
+	struct srp_tsk_mgmt task = { .opcode = SRP_TSK_MGMT, .function = SRP_TSK_ABORT_TASK };
+
+	live();
+	first_attention();
+	answers = 0;
+	for (unsigned i = 0; i < 40; i++) {
+		task.tag = put_be64(i);
+		cr_assert(ep_pair_deliver(chan, &task, sizeof(task)));
+	}
+	settle();
+	cr_assert_eq(answers, 40);
+	for (unsigned i = 0; i < 40; i++)
+		cr_assert_eq(answer_tag[i], i);
+	end();
+}
+
+static void resize(void)
+{
+	backing->bdev.lim.size -= 4096;
+	srp_target_resized(target, &backing->bdev);
+	settle();
+}
+
+Test(srp_serve, a_new_size_is_an_event)
+{
+	struct srp_plain reply = { .opcode = SRP_AER_RSP };
+
+	live();
+	cr_assert_not_null(log_in(login_of(1, SRP_MULTI_CHANNEL)));
+	first_attention();
+	answers = 0;
+	resize();
+	cr_assert_eq(answers, 1, "one channel of the port is enough");
+	cr_assert_eq(answer[0], SRP_AER_REQ);
+	cr_assert_eq(answer_len, sizeof(struct srp_aer_req) + 18);
+	cr_assert_eq(answer[36 + 2], 6);
+	cr_assert_eq(answer[36 + 12], 0x2a);
+	resize();
+	cr_assert_eq(answers, 1, "the first is not answered yet");
+	cr_assert(ep_pair_deliver(chan, &reply, sizeof(reply)));
+	settle();
+	cr_assert_eq(answers, 2);
+	cr_assert(ep_pair_deliver(chan, &reply, sizeof(reply)));
+	settle();
+	cr_assert_eq(answers, 2);
+	cr_assert_eq(ep_pair_receives(chan), 65);
+	cr_assert_eq(gone, 0);
+	end();
+}
+
+Test(srp_serve, a_stop_logs_out)
+{
+	live();
+	first_attention();
+	end();
+	cr_assert_eq(answer[0], SRP_T_LOGOUT);
+	cr_assert_eq(answer_len, sizeof(struct srp_t_logout));
+}
+
+Test(srp_serve, devices_with_few_requests)
+{
+	begin();
+	peer.limit.send = 3;
+	cr_assert_null(log_in(login_of(1, 0)));
+	peer.limit.send = 8;
+	cr_assert_not_null(log_in(login_of(1, 0)));
+	cr_assert_eq(get_be32(((struct srp_login_rsp *)(void *)peer.reply)->delta), 1);
+	peer.limit.send = 0;
+	peer.limit.recv = 1;
+	cr_assert_null(log_in(login_of(1, 0)));
+	end();
+}
+
 Test(srp_serve, logout)
 {
 	live();
@@ -442,6 +827,56 @@ Test(srp_serve, a_table_of_less_than_its_sum)
 	iu.cmd.in_descs = 2;
 	table(2, 1024, 1024, 4096);
 	breaks(48 + 20 + 2 * 16);
+}
+
+static void bad_table(uint32_t bytes, uint32_t all)
+{
+	uint32_t len;
+
+	live();
+	first_attention();
+	len = far_table(SRP_INDIRECT, 0x28, 10, 2);
+	wire_put_be(iu.rest + 12, 4, bytes);
+	wire_put_be(iu.rest + 16, 4, all);
+	breaks(len);
+}
+
+Test(srp_serve, a_far_table_of_odd_length)
+{
+	bad_table(10 * 16 + 8, 512);
+}
+
+Test(srp_serve, a_far_table_that_is_too_long)
+{
+	bad_table((2048 + 1) * 16, 512);
+}
+
+Test(srp_serve, a_far_table_shorter_than_its_beginning)
+{
+	bad_table(16, 512);
+}
+
+Test(srp_serve, a_far_table_of_less_than_its_sum)
+{
+	bad_table(10 * 16, 10 * 512 + 1);
+}
+
+Test(srp_serve, a_far_table_in_memory_that_is_not_its_own)
+{
+	uint32_t len;
+
+	live();
+	first_attention();
+	len = far_table(SRP_INDIRECT, 0x28, 10, 0);
+	wire_put_be(iu.rest, 8, AT + MEMORY - 16);
+	breaks(len);
+}
+
+Test(srp_serve, an_answer_to_nothing)
+{
+	live();
+	iu.cmd.opcode = SRP_AER_RSP;
+	breaks(16);
 }
 
 Test(srp_serve, a_cdb_beyond_the_end)

@@ -13,13 +13,28 @@
 #define RX   320 /* the longest response: 36 bytes, 4 of response data, 252 of sense; and some */
 /* Longest message without immediate data: Linux 6.12 cuts sense data to this, less 36. */
 #define IU_PLAIN 320
+#define OTHERS   (SRP_ANSWERS + 1) /* messages besides commands: answers, one task function */
+#define ABORT_MS 10000             /* for a target to answer that */
+/* of a status; an answered ABORT TASK is like it */
+#define TASK_ABORTED 0x40
+
+static void chan_fail(struct scsi_sess *sess, const struct diag *why)
+{
+	struct srp_chan *chan = (struct srp_chan *)sess;
+
+	if (sess->state != SCSI_SESS_OPENING && sess->state != SCSI_SESS_UP)
+		return;
+	sess->why = *why;
+	sess->state = SCSI_SESS_CLOSING;
+	chan->ep->ops->close(chan->ep);
+}
 
 static void breach(struct srp_chan *chan, const char *text)
 {
 	struct diag why = { 0 };
 
 	diag_set(&why, DIAG_PROTOCOL, EPROTO, "%s", text);
-	srp_chan_fail(chan, &why);
+	chan_fail(&chan->base, &why);
 }
 
 static bool is_answer(const struct srp_chan *chan, const struct ep_op *op)
@@ -27,6 +42,14 @@ static bool is_answer(const struct srp_chan *chan, const struct ep_op *op)
 	const uint8_t *at = (const uint8_t *)op, *from = (const uint8_t *)chan->answer;
 
 	return at >= from && at < from + sizeof(chan->answer);
+}
+
+/* An abort has one of the requests. */
+static void set_limit(struct srp_chan *chan)
+{
+	int64_t window = chan->window - (chan->abort.slot && chan->window);
+
+	inflight_limit(&chan->base.inflight, window < chan->room ? (uint32_t)window : chan->room);
 }
 
 /* The request limit says how many commands more may be sent. With those that are out it is a
@@ -41,7 +64,7 @@ static bool move_window(struct srp_chan *chan, uint32_t delta, int ended)
 		return false;
 	}
 	chan->window = window;
-	inflight_limit(&chan->inflight, window < chan->room ? (uint32_t)window : chan->room);
+	set_limit(chan);
 	return true;
 }
 
@@ -49,7 +72,7 @@ static void flush(struct loop_work *work)
 {
 	struct srp_chan *chan = container_of(work, struct srp_chan, flush);
 
-	if (chan->state != SRP_UP)
+	if (chan->base.state != SCSI_SESS_UP)
 		return;
 	for (struct ep_op *op = chan->ring.chain; op; op = op->next)
 		if (!is_answer(chan, op))
@@ -57,14 +80,57 @@ static void flush(struct loop_work *work)
 	ring_flush(&chan->ring);
 }
 
-static void late(struct inflight *inflight, struct inflight_slot *slot)
+static void post(struct srp_chan *chan, struct ep_op *op)
 {
-	struct srp_chan *chan = container_of(inflight, struct srp_chan, inflight);
-	struct diag why = { 0 };
+	if (!chan->ring.chain)
+		loop_work_add(chan->base.loop, &chan->flush);
+	ring_add(&chan->ring, op);
+}
 
+/* ABORT TASK, once the request limit has room for it. Its command's tag is not used again before
+ * the answer: the target may look for it late. */
+static void send_abort(struct srp_chan *chan)
+{
+	struct srp_answer *task = &chan->answer[SRP_ANSWERS];
+	const struct srp_slot *slot = chan->abort.slot;
+	struct srp_tsk_mgmt iu = { .opcode = SRP_TSK_MGMT, .function = SRP_TSK_ABORT_TASK };
+
+	if (!slot || chan->abort.sent || task->busy || chan->base.inflight.used >= chan->window)
+		return;
+	chan->abort.sent = task->busy = true;
+	iu.tag = put_be64(++chan->abort.tag);
+	iu.task_tag = put_be64(slot->base.flight.tag);
+	memcpy(iu.lun, ((const struct srp_cmd *)(const void *)slot->iu)->lun, sizeof(iu.lun));
+	memcpy(task->iu, &iu, sizeof(iu));
+	task->op = (struct ep_op){ .nsge = 1, .sge = { { task->iu, sizeof(iu), chan->lkey } } };
+	post(chan, &task->op);
+}
+
+/* One command that is not answered is aborted, and sent again. If that does not help, or if nothing
+ * was answered since the last one, it is the channel that is dead. */
+static void late(struct inflight *inflight, struct inflight_slot *flight)
+{
+	struct srp_chan *chan = container_of(inflight, struct srp_chan, base.inflight);
+	struct srp_slot *slot = (struct srp_slot *)flight;
+	struct diag why = { 0 };
+	uint64_t now = loop_now(chan->base.loop);
+
+	if (chan->abort.slot && chan->abort.slot != slot) {
+		inflight_extend(inflight, flight, now + ABORT_MS * MSEC);
+		return;
+	}
+	if (!chan->first && !chan->abort.slot && !chan->abort.fruitless && !slot->queued &&
+		!flight->replied && chan->window > 1) {
+		chan->abort.slot = slot;
+		chan->abort.fruitless = true;
+		set_limit(chan);
+		inflight_extend(inflight, flight, now + ABORT_MS * MSEC);
+		send_abort(chan);
+		return;
+	}
 	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time",
-		chan->ev->name(slot->owner));
-	srp_chan_fail(chan, &why);
+		chan->base.ev->name(flight->owner));
+	chan_fail(&chan->base, &why);
 }
 
 static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
@@ -72,24 +138,24 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	struct srp_chan *chan = ep->user;
 	const struct srp_conf *conf = chan->conf;
 	uint32_t room = ep->caps.send < ep->caps.recv ? ep->caps.send : ep->caps.recv;
-	uint8_t *rx = chan->pool->base + (chan->inflight.count + SRP_ANSWERS) * IU;
+	uint8_t *rx = chan->pool->base + (chan->base.inflight.count + OTHERS) * IU;
 	struct srp_login_cm login = { .opcode = SRP_LOGIN_REQ,
 		.formats = put_be16(SRP_FORMAT_DIRECT | SRP_FORMAT_INDIRECT),
 		.flags = chan->first ? 0 : SRP_MULTI_CHANNEL };
 	int err;
 
-	if (room <= SRP_ANSWERS || !ep->caps.sge)
+	if (room <= OTHERS || !ep->caps.sge)
 		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
 			"the RDMA device allows only %u requests per connection", room);
-	chan->room = room - SRP_ANSWERS;
-	if (chan->room > chan->inflight.count)
-		chan->room = chan->inflight.count;
+	chan->room = room - OTHERS;
+	if (chan->room > chan->base.inflight.count)
+		chan->room = chan->base.inflight.count;
 	err = ep->ops->reg(ep, chan->pool, EP_LOCAL, &ep->why);
 	if (err)
 		return err;
 	chan->registered = true;
 	chan->lkey = chan->pool->key[ep->dom].lkey;
-	ring_start(&chan->ring, ep, chan->pool, rx, RX, RX, chan->room + SRP_ANSWERS);
+	ring_start(&chan->ring, ep, chan->pool, rx, RX, RX, chan->room + OTHERS);
 	if (chan->imm && ep->caps.sge > 1) {
 		login.flags |= SRP_IMMEDIATE;
 		login.imm_offset = put_be16(IU);
@@ -100,6 +166,18 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	}
 	memcpy(login.initiator, conf->initiator, sizeof(login.initiator));
 	memcpy(login.target, conf->target, sizeof(login.target));
+	if (addr_service(&conf->base.dst)) {
+		struct srp_login_req req = { .opcode = login.opcode,
+			.it_iu_len = login.it_iu_len,
+			.formats = login.formats,
+			.flags = login.flags,
+			.imm_offset = login.imm_offset };
+
+		memcpy(req.initiator, conf->initiator, sizeof(req.initiator));
+		memcpy(req.target, conf->target, sizeof(req.target));
+		memcpy(priv, &req, sizeof(req));
+		return sizeof(req);
+	}
 	memcpy(priv, &login, sizeof(login));
 	return sizeof(login);
 }
@@ -139,29 +217,31 @@ static void up(struct ep *ep)
 	snprintf(chan->way, sizeof(chan->way), "%s", ep->way);
 	chan->backend = ep->ops->name;
 	if (took_login(chan, (const void *)ep->priv, ep->priv_len, &why)) {
-		srp_chan_fail(chan, &why);
+		chan_fail(&chan->base, &why);
 		return;
 	}
-	chan->state = SRP_UP;
-	chan->ev->up(chan);
+	chan->base.state = SCSI_SESS_UP;
+	chan->base.ev->up(&chan->base);
 }
 
 static bool took_rsp(struct srp_slot *slot, const struct srp_rsp *rsp, uint32_t len)
 {
 	uint32_t data = rsp->flags & SRP_RSP_DATA ? get_be32(rsp->data_len) : 0,
-		 sense = rsp->flags & SRP_RSP_SENSE ? get_be32(rsp->sense_len) : 0, rest = 0;
+		 sense = rsp->flags & SRP_RSP_SENSE ? get_be32(rsp->sense_len) : 0, out = 0, in = 0;
 
 	len -= sizeof(*rsp);
 	if (data > len || sense > len - data)
 		return false;
 	if (rsp->flags & SRP_RSP_OUT_UNDER)
-		rest = get_be32(rsp->out_residual);
-	else if (rsp->flags & SRP_RSP_IN_UNDER)
-		rest = get_be32(rsp->in_residual);
-	slot->status = rsp->status;
-	slot->moved = rest < slot->want ? slot->want - rest : 0;
-	slot->sense_len = (uint16_t)(sense < SRP_SENSE ? sense : SRP_SENSE);
-	memcpy(slot->sense, (const uint8_t *)(rsp + 1) + data, slot->sense_len);
+		out = get_be32(rsp->out_residual);
+	if (rsp->flags & SRP_RSP_IN_UNDER)
+		in = get_be32(rsp->in_residual);
+	slot->base.status = rsp->status;
+	slot->base.overflow = rsp->flags & (SRP_RSP_OUT_OVER | SRP_RSP_IN_OVER);
+	slot->base.moved =
+		out < slot->want && in < slot->want ? slot->want - (out > in ? out : in) : 0;
+	slot->base.sense_len = (uint16_t)(sense < SCSI_SENSE_MAX ? sense : SCSI_SENSE_MAX);
+	memcpy(slot->base.sense, (const uint8_t *)(rsp + 1) + data, slot->base.sense_len);
 	return true;
 }
 
@@ -175,6 +255,34 @@ static bool refused(const struct srp_rsp *rsp, uint32_t len)
 	       get_be32(rsp->data_len) >= 4 && data[3];
 }
 
+/* The command is over: answered before, or without effect from here on. */
+static void took_abort(struct srp_chan *chan, struct ep_rx *rx)
+{
+	const struct srp_rsp *rsp = (const void *)rx->p;
+	struct srp_slot *slot = chan->abort.slot;
+	struct diag why = { 0 };
+
+	if (!slot->held && refused(rsp, rx->len)) {
+		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time, and no abort",
+			chan->base.ev->name(slot->base.flight.owner));
+		chan_fail(&chan->base, &why);
+		return;
+	}
+	chan->abort.slot = NULL;
+	chan->abort.sent = false;
+	if (!move_window(chan, get_be32(rsp->delta), 1))
+		return;
+	ring_back(&chan->ring, rx);
+	if (!slot->held) {
+		slot->base.status = TASK_ABORTED;
+		slot->base.moved = slot->base.sense_len = 0;
+		slot->base.flight.replied = true;
+	}
+	slot->held = false;
+	if (!slot->base.flight.unsent)
+		chan->base.ev->reply(&chan->base, &slot->base);
+}
+
 static void took_answer(struct srp_chan *chan, struct ep_rx *rx)
 {
 	const struct srp_rsp *rsp = (const void *)rx->p;
@@ -186,7 +294,12 @@ static void took_answer(struct srp_chan *chan, struct ep_rx *rx)
 		return;
 	}
 	tag = get_be64(rsp->tag);
-	slot = tag < chan->inflight.count ? inflight_find(&chan->inflight, (unsigned)tag) : NULL;
+	if (chan->abort.sent && tag == chan->abort.tag) {
+		took_abort(chan, rx);
+		return;
+	}
+	slot = tag < chan->base.inflight.count ? inflight_find(&chan->base.inflight, (unsigned)tag)
+					       : NULL;
 	if (!slot || slot->queued)
 		breach(chan, "response to a command that is not in flight");
 	else if (!took_rsp(slot, rsp, rx->len))
@@ -195,16 +308,16 @@ static void took_answer(struct srp_chan *chan, struct ep_rx *rx)
 		breach(chan, "the target calls a command invalid");
 	else if (move_window(chan, get_be32(rsp->delta), 1)) {
 		ring_back(&chan->ring, rx);
-		if (inflight_replied(&slot->flight))
-			chan->ev->reply(chan, slot);
+		chan->abort.fruitless = false;
+		slot->held = slot == chan->abort.slot && chan->abort.sent;
+		if (slot == chan->abort.slot && !slot->held) {
+			chan->abort.slot = NULL;
+			set_limit(chan);
+		}
+		if (inflight_replied(&slot->base.flight) && !slot->held)
+			chan->base.ev->reply(&chan->base, &slot->base);
+		send_abort(chan);
 	}
-}
-
-static void post(struct srp_chan *chan, struct ep_op *op)
-{
-	if (!chan->ring.chain)
-		loop_work_add(chan->loop, &chan->flush);
-	ring_add(&chan->ring, op);
 }
 
 /* SRP_CRED_REQ and SRP_AER_REQ. */
@@ -233,8 +346,8 @@ static void took_request(struct srp_chan *chan, struct ep_rx *rx)
 		(struct ep_op){ .nsge = 1, .sge = { { answer->iu, sizeof(rsp), chan->lkey } } };
 	post(chan, &answer->op);
 	ring_back(&chan->ring, rx);
-	if (event && chan->ev->event)
-		chan->ev->event(chan);
+	if (event && chan->base.ev->event)
+		chan->base.ev->event(&chan->base);
 }
 
 static void took_logout(struct srp_chan *chan, const struct srp_t_logout *logout, uint32_t len)
@@ -246,14 +359,14 @@ static void took_logout(struct srp_chan *chan, const struct srp_t_logout *logout
 	else
 		diag_set(&why, DIAG_CLOSED, ECONNRESET, "the target logged out (reason %#x)",
 			get_be32(logout->reason));
-	srp_chan_fail(chan, &why);
+	chan_fail(&chan->base, &why);
 }
 
 static void received(struct ep *ep, struct ep_rx *rx)
 {
 	struct srp_chan *chan = ep->user;
 
-	if (chan->state != SRP_UP)
+	if (chan->base.state != SCSI_SESS_UP)
 		return;
 	if (rx->invalidated) {
 		breach(chan, "the target invalidated a key that was not advertised");
@@ -285,20 +398,20 @@ static void sent(struct ep *ep, struct ep_op *op)
 		return;
 	}
 	slot = container_of(op, struct srp_slot, op);
-	if (inflight_sent(&slot->flight) && chan->state == SRP_UP)
-		chan->ev->reply(chan, slot);
+	if (inflight_sent(&slot->base.flight) && !slot->held && chan->base.state == SCSI_SESS_UP)
+		chan->base.ev->reply(&chan->base, &slot->base);
 }
 
 static void idle(struct ep *ep)
 {
 	struct srp_chan *chan = ep->user;
 
-	if (chan->state != SRP_UP)
+	if (chan->base.state != SCSI_SESS_UP)
 		return;
-	if (chan->ev->idle)
-		chan->ev->idle(chan);
+	if (chan->base.ev->idle)
+		chan->base.ev->idle(&chan->base);
 	if (chan->ring.back)
-		loop_work_add(chan->loop, &chan->flush);
+		loop_work_add(chan->base.loop, &chan->flush);
 }
 
 static uint32_t reject_reason(const struct ep *ep)
@@ -317,7 +430,8 @@ static bool again(struct srp_chan *chan, struct diag *why)
 {
 	struct ep *ep = chan->ep;
 
-	if (chan->state != SRP_OPENING || !chan->imm || reject_reason(ep) != SRP_REJ_IU_TOO_LONG)
+	if (chan->base.state != SCSI_SESS_OPENING || !chan->imm ||
+		reject_reason(ep) != SRP_REJ_IU_TOO_LONG)
 		return false;
 	if (chan->registered)
 		ep->ops->unreg(ep, chan->pool);
@@ -336,19 +450,20 @@ static void down(struct ep *ep)
 
 	if (again(chan, &why))
 		return;
-	if (chan->state != SRP_CLOSING)
-		chan->why = why;
-	if (chan->state == SRP_OPENING && reason)
-		srp_login_refused(&chan->why, reason, chan->first);
-	diag_ctx(&chan->why, "%s", chan->conf->where);
-	chan->state = SRP_DOWN;
-	for (unsigned tag = 0; tag < chan->inflight.count; tag++) {
-		struct srp_slot *slot = inflight_slot(&chan->inflight, tag);
+	if (chan->base.state != SCSI_SESS_CLOSING)
+		chan->base.why = why;
+	if (chan->base.state == SCSI_SESS_OPENING && reason)
+		srp_login_refused(&chan->base.why, reason, chan->first);
+	diag_ctx(&chan->base.why, "%s", chan->conf->base.where);
+	chan->base.state = SCSI_SESS_DOWN;
+	for (unsigned tag = 0; tag < chan->base.inflight.count; tag++) {
+		struct srp_slot *slot = inflight_slot(&chan->base.inflight, tag);
 
-		if (slot->flight.owner)
-			chan->ev->lost(chan, inflight_drop(&chan->inflight, &slot->flight));
+		if (slot->base.flight.owner)
+			chan->base.ev->lost(&chan->base,
+				inflight_drop(&chan->base.inflight, &slot->base.flight));
 	}
-	chan->ev->down(chan);
+	chan->base.ev->down(&chan->base);
 }
 
 static const struct ep_events events = { requested, up, received, sent, idle, down };
@@ -357,72 +472,77 @@ static int dial(struct srp_chan *chan, struct diag *diag)
 {
 	const struct srp_conf *conf = chan->conf;
 	uint64_t now = loop_clock();
-	struct ep_dial to = { .dst.ip = conf->dst,
-		.src = conf->src,
+	struct ep_dial to = { .dst = conf->base.dst,
+		.src = conf->base.src,
 		.dev = conf->dev[0] ? conf->dev : NULL,
 		.backend = conf->backend,
-		.tos = conf->tos,
+		.tos = conf->base.tos,
 		.no_crc = conf->no_crc };
 
-	if (chan->deadline_ns)
-		to.timeout_ms = chan->deadline_ns > now
-					? (uint32_t)((chan->deadline_ns - now) / MSEC) + 1
+	if (chan->base.deadline_ns)
+		to.timeout_ms = chan->base.deadline_ns > now
+					? (uint32_t)((chan->base.deadline_ns - now) / MSEC) + 1
 					: 1;
 	/* The target reads our memory (ird); we read none of its. */
-	to.want = (struct ep_caps){ .send = chan->inflight.count + SRP_ANSWERS,
-		.recv = chan->inflight.count + SRP_ANSWERS,
+	to.want = (struct ep_caps){ .send = chan->base.inflight.count + OTHERS,
+		.recv = chan->base.inflight.count + OTHERS,
 		.sge = 2,
 		.inline_max = IU,
 		.ord = 1,
 		.ird = 16 };
-	return ep_dial(&chan->ep, chan->loop, &to, &events, chan, diag);
+	return ep_dial(&chan->ep, chan->base.loop, &to, &events, chan, diag);
 }
 
-int srp_chan_open(struct srp_chan *chan, struct loop *loop, const struct srp_conf *conf, bool first,
-	const struct srp_chan_events *ev, struct diag *diag)
+static void chan_fini(struct scsi_sess *);
+
+static int chan_open(
+	struct scsi_sess *sess, const struct scsi_conf *base, bool first, struct diag *diag)
 {
-	unsigned sends = conf->depth + SRP_ANSWERS;
+	struct srp_chan *chan = (struct srp_chan *)sess;
+	const struct srp_conf *conf = (const struct srp_conf *)base;
+	unsigned sends = base->depth + OTHERS;
 	int err;
 
-	*chan = (struct srp_chan){ .ev = ev,
-		.conf = conf,
-		.loop = loop,
-		.state = SRP_OPENING,
-		.first = first,
-		.imm = conf->imm,
-		.deadline_ns = conf->timeout_ms ? loop_clock() + conf->timeout_ms * MSEC : 0,
-		.flush.run = flush };
+	sess->state = SCSI_SESS_OPENING;
+	sess->deadline_ns = base->timeout_ms ? loop_clock() + base->timeout_ms * MSEC : 0;
+	chan->conf = conf;
+	chan->first = first;
+	chan->imm = conf->imm;
+	chan->flush.run = flush;
+	chan->abort.tag = 1ull << 32;
 	err = ring_init(&chan->ring, sends, diag);
 	if (!err)
 		err = pool_new(&chan->pool, (uint32_t)(sends * (IU + RX)), 1, diag);
 	if (!err)
-		err = inflight_init(
-			&chan->inflight, loop, conf->depth, sizeof(struct srp_slot), late, diag);
+		err = inflight_init(&sess->inflight, sess->loop, base->depth,
+			sizeof(struct srp_slot), late, diag);
 	for (unsigned i = 0; !err && i < sends; i++) {
 		uint8_t *iu = chan->pool->base + i * IU;
 
-		if (i < conf->depth)
-			((struct srp_slot *)inflight_slot(&chan->inflight, i))->iu = iu;
+		if (i < base->depth)
+			((struct srp_slot *)inflight_slot(&sess->inflight, i))->iu = iu;
 		else
-			chan->answer[i - conf->depth].iu = iu;
+			chan->answer[i - base->depth].iu = iu;
 	}
 	if (!err)
 		err = dial(chan, diag);
 	if (!err)
 		return 0;
 	chan->ep = NULL;
-	srp_chan_fini(chan);
+	chan_fini(sess);
 	return err;
 }
 
-void srp_chan_send(struct srp_chan *chan, struct srp_slot *slot, const uint8_t lun[8],
-	const uint8_t cdb[SCSI_INI_CDB], const struct srp_data *data)
+static void chan_send(struct scsi_sess *sess, struct scsi_slot *base, const uint8_t lun[8],
+	const uint8_t cdb[SCSI_INI_CDB], const struct scsi_data *data)
 {
+	struct srp_chan *chan = (struct srp_chan *)sess;
+	struct srp_slot *slot = (struct srp_slot *)base;
 	const struct ep_caps *caps = &chan->ep->caps;
 	struct srp_cmd *cmd = (void *)slot->iu;
 	struct srp_direct *desc = (void *)(cmd + 1);
 
-	*cmd = (struct srp_cmd){ .opcode = SRP_CMD, .tag = put_be64(slot->flight.tag) };
+	*cmd = (struct srp_cmd){ .opcode = SRP_CMD, .tag = put_be64(slot->base.flight.tag) };
 	memcpy(cmd->lun, lun, sizeof(cmd->lun));
 	memcpy(cmd->cdb, cdb, sizeof(cmd->cdb));
 	slot->want = data->len;
@@ -445,52 +565,59 @@ void srp_chan_send(struct srp_chan *chan, struct srp_slot *slot, const uint8_t l
 		if (caps->inline_max >= IU)
 			slot->op.flags = EP_INLINE | EP_QUIET;
 	}
-	slot->flight.unsent = !(slot->op.flags & EP_QUIET);
+	slot->base.flight.unsent = !(slot->op.flags & EP_QUIET);
 	slot->queued = true;
 	post(chan, &slot->op);
 }
 
-void *srp_chan_end(struct srp_chan *chan, struct srp_slot *slot)
+static void *chan_end(struct scsi_sess *sess, struct scsi_slot *slot)
 {
-	return chan->state == SRP_UP ? inflight_drop(&chan->inflight, &slot->flight) : NULL;
+	return sess->state == SCSI_SESS_UP ? inflight_drop(&sess->inflight, &slot->flight) : NULL;
 }
 
-void srp_chan_fail(struct srp_chan *chan, const struct diag *why)
+static int chan_map(struct scsi_sess *sess, struct pool *pool, struct diag *diag)
 {
-	if (chan->state != SRP_OPENING && chan->state != SRP_UP)
-		return;
-	chan->why = *why;
-	chan->state = SRP_CLOSING;
-	chan->ep->ops->close(chan->ep);
-}
+	struct srp_chan *chan = (struct srp_chan *)sess;
 
-int srp_chan_map(struct srp_chan *chan, struct pool *pool, struct diag *diag)
-{
-	if (chan->state != SRP_UP)
+	if (sess->state != SCSI_SESS_UP)
 		return diag_set(diag, DIAG_CLOSED, ENOTCONN, "the channel is not connected");
 	return chan->ep->ops->reg(chan->ep, pool, EP_REMOTE_READ | EP_REMOTE_WRITE, diag);
 }
 
-void srp_chan_unmap(struct srp_chan *chan, struct pool *pool)
+static void chan_unmap(struct scsi_sess *sess, struct pool *pool)
 {
+	struct srp_chan *chan = (struct srp_chan *)sess;
+
 	chan->ep->ops->unreg(chan->ep, pool);
 }
 
-void srp_chan_fini(struct srp_chan *chan)
+static void chan_fini(struct scsi_sess *sess)
 {
-	if (!chan->loop)
+	struct srp_chan *chan = (struct srp_chan *)sess;
+
+	if (!chan->conf)
 		return;
-	loop_work_del(chan->loop, &chan->flush);
+	loop_work_del(sess->loop, &chan->flush);
 	if (chan->registered)
 		chan->ep->ops->unreg(chan->ep, chan->pool);
 	if (chan->ep)
 		chan->ep->ops->free(chan->ep);
 	if (chan->pool)
 		pool_free(chan->pool);
-	inflight_fini(&chan->inflight);
+	inflight_fini(&sess->inflight);
 	ring_fini(&chan->ring);
 	*chan = (struct srp_chan){ 0 };
 }
+
+const struct scsi_carrier srp_carrier = { .sess_size = sizeof(struct srp_chan),
+	.sessions = "channels",
+	.open = chan_open,
+	.send = chan_send,
+	.end = chan_end,
+	.fail = chan_fail,
+	.fini = chan_fini,
+	.map = chan_map,
+	.unmap = chan_unmap };
 
 int srp_login_refused(struct diag *diag, uint32_t reason, bool first)
 {

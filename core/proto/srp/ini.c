@@ -1,245 +1,100 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The initiator as a bdev: the first channel of a target, on which the disk is opened and then
- * watched. Channels for I/O are lanes (lane.c); reconnecting is left to block/paths.c. */
+/* The disk behind srp+cm:// and srp://: its URI, and what `info` shows of it. */
 #include "names.h"
 #include "out.h"
 #include "rdma_keys.h"
 #include "session.h"
 #include "srp.h"
 #include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
-#define MSEC     1000000ull
-#define IO_MS    30000
-#define MOST     (1u << 20) /* bytes of one command: longer ones gain nothing */
-#define CHANNELS 16
-/* SRP has no keep-alive: the disk's size is asked for, which changes too. */
-#define BEAT_MS   5000
-#define ANSWER_MS 10000
-/* A login ends the channels that the last one left at this target port, but not what they have
- * asked of the disk, and no target says how long that takes: this long it is given. */
-#define QUIESCE_MS 5000
+#define IO_CLASS 0x0100 /* SRP r16a; add_target's default, too */
 
-static void changed(struct srp_dev *dev)
+struct srp_dev {
+	struct scsi_disk disk; /* first */
+	struct srp_conf conf;
+	struct srp_dev *next; /* of those open in this process */
+};
+
+/* Disks open in this process, on any thread. */
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct srp_dev *open_devs;
+
+static bool port_used(const struct srp_dev *dev)
 {
-	if (dev->bdev.changed)
-		dev->bdev.changed(&dev->bdev);
+	const struct srp_dev *other = open_devs;
+
+	while (other && memcmp(other->conf.initiator, dev->conf.initiator, 16) != 0)
+		other = other->next;
+	return other;
 }
 
-static void beat_set(struct srp_dev *dev, uint64_t at_ns)
+/* The first initiator port from this number on that no other disk has. */
+static void take_port(struct srp_dev *dev, uint64_t from)
 {
-	loop_timer_set(dev->bdev.loop, &dev->beat, at_ns);
+	pthread_mutex_lock(&open_lock);
+	do
+		wire_put_be(dev->conf.initiator, 8, from++);
+	while (port_used(dev));
+	dev->next = open_devs;
+	open_devs = dev;
+	pthread_mutex_unlock(&open_lock);
 }
 
-static void beat_fired(struct loop_timer *timer)
+static void give_port(const struct srp_dev *dev)
 {
-	struct srp_dev *dev = container_of(timer, struct srp_dev, beat);
-	struct diag why = { 0 };
+	struct srp_dev **at = &open_devs;
 
-	if (dev->bdev.state == BDEV_OPENING || dev->pending) {
-		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "%s: %s", scsi_ini_what(&dev->scsi),
-			dev->pending ? "the target takes no command" : "no answer in time");
-		srp_chan_fail(&dev->chan, &why);
-		return;
-	}
-	beat_set(dev, loop_now(dev->bdev.loop) + BEAT_MS * MSEC);
-	scsi_ini_look(&dev->scsi);
-}
-
-/* What is pending, if the request limit allows. */
-static void send_pending(struct srp_chan *chan)
-{
-	struct srp_dev *dev = container_of(chan, struct srp_dev, chan);
-	struct srp_slot *slot;
-
-	if (!dev->pending || chan->state != SRP_UP)
-		return;
-	slot = inflight_take(&chan->inflight, dev, loop_now(dev->bdev.loop) + ANSWER_MS * MSEC);
-	if (!slot)
-		return;
-	dev->pending = false;
-	srp_chan_send(chan, slot, dev->scsi.lun, dev->cdb,
-		&(struct srp_data){ dev->page->base, dev->in, false, dev->page });
-}
-
-static void scsi_submit(struct scsi_ini *scsi, const uint8_t cdb[SCSI_INI_CDB], uint32_t in)
-{
-	struct srp_dev *dev = container_of(scsi, struct srp_dev, scsi);
-
-	memcpy(dev->cdb, cdb, sizeof(dev->cdb));
-	dev->in = in;
-	dev->pending = true;
-	send_pending(&dev->chan);
-}
-
-static void scsi_done(struct scsi_ini *scsi, const struct diag *why)
-{
-	struct srp_dev *dev = container_of(scsi, struct srp_dev, scsi);
-	struct bdev_limits *lim = &dev->bdev.lim;
-	struct diag diag = { 0 };
-	bool opening = dev->bdev.state == BDEV_OPENING;
-
-	if (!why && opening && scsi_ini_limits(scsi, MOST, dev->write, lim, &diag))
-		why = &diag;
-	if (why) {
-		srp_chan_fail(&dev->chan, why);
-		return;
-	}
-	if (opening) {
-		beat_set(dev, loop_now(dev->bdev.loop) + BEAT_MS * MSEC);
-		lim->lanes = dev->conf.queues;
-		lim->depth = dev->conf.depth;
-		lim->quiesce_ms = QUIESCE_MS;
-		scsi_ini_id(scsi, &dev->bdev.id);
-		if (!dev->conf.timeout_ms) /* of its lanes */
-			dev->conf.timeout_ms = BDEV_TIMEOUT_MS;
-		dev->bdev.state = BDEV_UP;
-		changed(dev);
-	} else if (scsi->resized) {
-		lim->size = scsi->blocks << scsi->shift;
-		changed(dev);
-	}
-}
-
-static void chan_up(struct srp_chan *chan)
-{
-	struct srp_dev *dev = container_of(chan, struct srp_dev, chan);
-	struct diag why = { 0 };
-
-	if (srp_chan_map(chan, dev->page, &why)) {
-		srp_chan_fail(chan, &why);
-		return;
-	}
-	dev->mapped = true;
-	dev->scsi.deadline_ns = chan->deadline_ns;
-	if (chan->deadline_ns)
-		beat_set(dev, chan->deadline_ns);
-	scsi_ini_start(&dev->scsi);
-}
-
-static void chan_reply(struct srp_chan *chan, struct srp_slot *slot)
-{
-	struct srp_dev *dev = srp_chan_end(chan, slot);
-
-	if (dev)
-		scsi_ini_answered(&dev->scsi,
-			scsi_ini_detail(slot->status, slot->sense, slot->sense_len),
-			dev->page->base, slot->moved);
-}
-
-static void chan_lost(struct srp_chan *chan, void *owner)
-{
-	(void)chan;
-	(void)owner;
-}
-
-static const char *command_name(const void *owner)
-{
-	return scsi_ini_what(&((const struct srp_dev *)owner)->scsi);
-}
-
-static void target_event(struct srp_chan *chan)
-{
-	scsi_ini_look(&container_of(chan, struct srp_dev, chan)->scsi);
-}
-
-static void gone(struct srp_dev *dev, const struct diag *why)
-{
-	loop_timer_del(dev->bdev.loop, &dev->beat);
-	scsi_ini_stop(&dev->scsi);
-	dev->bdev.why = *why;
-	dev->bdev.state = BDEV_DOWN;
-	changed(dev);
-}
-
-static void chan_down(struct srp_chan *chan)
-{
-	struct srp_dev *dev = container_of(chan, struct srp_dev, chan);
-
-	if (!dev->mapped)
-		resolve_doubt(dev->conf.host);
-	gone(dev, &chan->why);
-}
-
-static const struct srp_chan_events events = { .up = chan_up,
-	.reply = chan_reply,
-	.lost = chan_lost,
-	.name = command_name,
-	.idle = send_pending,
-	.event = target_event,
-	.down = chan_down };
-
-static int connect_to(struct srp_dev *dev, struct diag *diag)
-{
-	addr_text(&dev->conf.dst, dev->conf.where);
-	return srp_chan_open(&dev->chan, dev->bdev.loop, &dev->conf, true, &events, diag);
-}
-
-static void resolved(struct resolve *resolve)
-{
-	struct srp_dev *dev = container_of(resolve, struct srp_dev, resolve);
-	struct diag why = resolve->why;
-
-	if (!why.err) {
-		dev->conf.dst = resolve->addr;
-		connect_to(dev, &why);
-	}
-	if (why.err)
-		gone(dev, &why);
-}
-
-static void dev_stop(struct bdev *bdev)
-{
-	struct srp_dev *dev = (struct srp_dev *)bdev;
-	struct diag why = { 0 };
-
-	diag_set(&why, DIAG_CLOSED, ECONNABORTED, "closed");
-	if (!dev->conf.dst.ss.ss_family)
-		resolve_fail(&dev->resolve, bdev->loop, &why);
-	else
-		srp_chan_fail(&dev->chan, &why);
+	pthread_mutex_lock(&open_lock);
+	while (*at && *at != dev)
+		at = &(*at)->next;
+	if (*at)
+		*at = dev->next;
+	pthread_mutex_unlock(&open_lock);
 }
 
 static void dev_free(struct bdev *bdev)
 {
-	struct srp_dev *dev = (struct srp_dev *)bdev;
-
-	resolve_cancel(&dev->resolve);
-	loop_timer_del(bdev->loop, &dev->beat);
-	scsi_ini_stop(&dev->scsi);
-	if (dev->mapped)
-		srp_chan_unmap(&dev->chan, dev->page);
-	srp_chan_fini(&dev->chan);
-	if (dev->page)
-		pool_free(dev->page);
-	free(dev);
+	scsi_disk_fini((struct scsi_disk *)bdev);
+	give_port((struct srp_dev *)bdev);
+	free(bdev);
 }
 
 static void dev_facts(struct bdev *bdev, struct out *out)
 {
 	struct srp_dev *dev = (struct srp_dev *)bdev;
 	const struct srp_conf *conf = &dev->conf;
+	const struct srp_chan *chan = (const struct srp_chan *)dev->disk.sess;
 	char text[ADDR_TEXT];
 
 	out_text(out, "transport", "transport:   ", "rdma");
-	out_text(out, "rdma", NULL, "%s", dev->chan.backend);
-	out_text(out, "traddr", NULL, "%s", addr_host(&conf->dst, text));
-	out_text(out, "trsvcid", NULL, "%u", addr_port(&conf->dst));
-	out_line(out, "route:       %s", dev->chan.way);
+	out_text(out, "rdma", NULL, "%s", chan->backend);
+	out_text(out, "traddr", NULL, "%s", addr_host(&conf->base.dst, text));
+	if (addr_service(&conf->base.dst))
+		out_text(out, "service_id", "service ID:  ", "%016" PRIx64,
+			addr_service(&conf->base.dst));
+	else
+		out_text(out, "trsvcid", NULL, "%u", addr_port(&conf->base.dst));
+	out_line(out, "route:       %s", chan->way);
 	out_text(out, "id_ext", "ID_EXT:      ", "%s", hex_text(text, conf->target, 8));
 	out_text(out, "ioc_guid", "IOC GUID:    ", "%s", hex_text(text, conf->target + 8, 8));
-	scsi_ini_facts(&dev->scsi, out);
+	scsi_ini_facts(&dev->disk.scsi, out);
 	out_text(out, "initiator_port", "initiator:   ", "%s",
 		hex_text(text, conf->initiator, sizeof(conf->initiator)));
-	out_u64(out, "immediate_bytes", "immediate:   ", dev->chan.imm);
+	out_u64(out, "immediate_bytes", "immediate:   ", chan->imm);
 	out_text(out, "security", "security:    ", "none");
 }
 
-static const struct bdev_ops ops = {
-	.name = "srp", .lane = srp_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts
-};
+static const struct bdev_ops ops = { .name = "srp",
+	.lane = scsi_disk_lane,
+	.stop = scsi_disk_stop,
+	.free = dev_free,
+	.facts = dev_facts };
 
 static int read_id(const char *text, size_t len, const char *name, uint8_t id[8], struct diag *diag)
 {
@@ -261,28 +116,20 @@ static int read_id(const char *text, size_t len, const char *name, uint8_t id[8]
 }
 
 /* "IOC_GUID/ID_EXT", "IOC_GUID/ID_EXT/LUN" */
-static int read_path(struct srp_dev *dev, const char *path, struct diag *diag)
+static int read_path(struct srp_conf *conf, const char *path, const char **lun, struct diag *diag)
 {
 	size_t guid = strcspn(path, "/");
 	const char *ext = path + guid + (path[guid] == '/');
 	size_t len = strcspn(ext, "/");
-	const char *lun = ext + len + (ext[len] == '/');
-	uint64_t number;
 	int err;
 
+	*lun = ext + len + (ext[len] == '/');
 	if (!guid || !len)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"no target: expected srp+cm://HOST:PORT/IOC_GUID/ID_EXT[/LUN]");
-	err = read_id(path, guid, "IOC_GUID", dev->conf.target + 8, diag);
-	if (!err)
-		err = read_id(ext, len, "ID_EXT", dev->conf.target, diag);
-	dev->scsi.any_lun = !*lun;
-	if (err || !*lun)
-		return err;
-	if (!lun_parse(&number, lun))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid LUN '%s'", lun);
-	scsi_ini_lun(dev->scsi.lun, number);
-	return 0;
+			"no target: expected srp+cm://HOST:PORT/IOC_GUID/ID_EXT[/LUN] or "
+			"srp://GID/IOC_GUID/ID_EXT[/LUN]");
+	err = read_id(path, guid, "IOC_GUID", conf->target + 8, diag);
+	return err ? err : read_id(ext, len, "ID_EXT", conf->target, diag);
 }
 
 static uint64_t mix(uint64_t hash, const char *text) /* FNV-1a */
@@ -293,7 +140,7 @@ static uint64_t mix(uint64_t hash, const char *text) /* FNV-1a */
 }
 
 /* The initiator port. A login without the multi-channel code ends the channels of the same port at
- * this target: so other processes, and other URIs of this one, are other ports, but a path that
+ * this target: so other processes, and other disks of this one, are other ports, but a path that
  * comes back is the one it was. */
 static int read_initiator(
 	struct srp_dev *dev, struct uri *uri, const struct bdev_env *env, struct diag *diag)
@@ -313,61 +160,73 @@ static int read_initiator(
 			    &process, &none, own, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			own = none;
 	}
-	own = mix(mix(own ^ uri->port, uri->spelling), uri->host);
-	wire_put_be(dev->conf.initiator, 8, own);
+	take_port(dev, mix(mix(own ^ uri->port, uri->spelling), uri->host));
 	return 0;
 }
 
-static int read_host(struct srp_conf *conf, struct uri *uri, struct diag *diag)
+/* The service of a port on InfiniBand, as srp-discover prints it. */
+static int read_service(struct addr *dst, struct uri *uri, struct diag *diag)
 {
-	const char *src = uri_value(uri, "src");
-	uint32_t tos = 0;
-	int err, known;
+	static const char *const keys[] = { "pkey", "service_id", "io_class" };
+	uint64_t value[] = { 0xffff, 0, IO_CLASS };
+	uint8_t gid[16];
 
-	if (!uri->host[0] || !uri->port)
+	if (!gid_parse(gid, uri->host))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"srp+cm: requires HOST:PORT: SRP has no default port");
-	if (uri->user)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "SRP has no users: remove USER@");
-	err = src ? addr_source(&conf->src, src, diag) : 0;
-	if (!err)
-		err = uri_u32(uri, "tos", 0, 255, &tos, diag);
-	conf->tos = (uint8_t)tos;
-	if (!err)
-		err = rdma_keys(uri, conf->dev, &conf->backend, &conf->no_crc, diag);
-	if (err)
-		return err;
-	conf->port = uri->port;
-	known = addr_known(&conf->dst, uri->host, conf->port, diag);
-	snprintf(conf->host, sizeof(conf->host), "%s", uri->host);
-	return known < 0 ? known : 0;
+			"srp: invalid GID '%s': expected an IPv6 address or 32 hex digits",
+			uri->host);
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const char *text = uri_value(uri, keys[i]);
+
+		if (text && !hex_parse(&value[i], text, i == 1 ? 16 : 4))
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"invalid %s '%s': expected 1 to %d hexadecimal digits", keys[i],
+				text, i == 1 ? 16 : 4);
+	}
+	if (!value[1]) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "srp: requires service_id=ID");
+		return diag_hint(diag, "rdmastor srp-discover prints it in the target's URI");
+	}
+	if (value[2] != IO_CLASS)
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"io_class %04x is not supported: expected %04x, SRP revision 16a",
+			(unsigned)value[2], IO_CLASS);
+	addr_set_ib(dst, gid, (uint16_t)value[0], value[1]);
+	return 0;
 }
 
 static int read_uri(
 	struct srp_dev *dev, struct uri *uri, const struct bdev_env *env, struct diag *diag)
 {
 	struct srp_conf *conf = &dev->conf;
-	uint32_t queues = CHANNELS, depth = SRP_DEPTH;
-	bool imm = true;
-	int err = read_host(conf, uri, diag);
+	bool cm = !strcmp(uri->scheme, "srp+cm"), imm = true;
+	struct addr service;
+	const char *lun = "";
+	int err = 0;
 
-	conf->timeout_ms = env->timeout_ms ? env->timeout_ms : BDEV_TIMEOUT_MS;
-	if (conf->timeout_ms == BDEV_NEVER)
-		conf->timeout_ms = 0;
-	conf->io_ms = IO_MS;
+	if (!cm && uri->port)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"srp: URIs have no port number: expected srp://GID/...");
+	if (cm && (!uri->host[0] || !uri->port))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"srp+cm: requires HOST:PORT: SRP has no default port");
+	if (uri->user)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "SRP has no users: remove USER@");
+	if (!cm)
+		err = read_service(&service, uri, diag);
 	if (!err)
-		err = read_path(dev, uri->path, diag);
+		err = read_path(conf, uri->path, &lun, diag);
+	if (!err)
+		err = scsi_disk_read(&dev->disk, uri, env, 0, lun, diag);
+	if (!err)
+		err = rdma_keys(uri, conf->dev, &conf->backend, &conf->no_crc, diag);
 	if (!err)
 		err = read_initiator(dev, uri, env, diag);
 	if (!err)
-		err = uri_u32(uri, "queues", 1, SRP_QUEUES, &queues, diag);
-	if (!err)
-		err = uri_u32(uri, "depth", 1, 1024, &depth, diag);
-	if (!err)
 		err = uri_bool(uri, "immediate", &imm, diag);
-	conf->queues = (uint16_t)queues;
-	conf->depth = (uint16_t)depth;
 	conf->imm = imm ? SRP_IMM_MAX : 0;
+	if (!err && !cm)
+		conf->base.dst = service;
 	return err ? err : uri_done(uri, diag);
 }
 
@@ -379,33 +238,27 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 
 	if (!dev)
 		return diag_sys(diag, ENOMEM, "srp");
-	dev->bdev = (struct bdev){
-		.ops = &ops, .loop = loop, .state = BDEV_OPENING, .status_text = scsi_ini_text
-	};
-	dev->scsi = (struct scsi_ini){ .submit = scsi_submit, .done = scsi_done, .loop = loop };
-	dev->beat.fire = beat_fired;
-	dev->resolve.done = resolved;
-	dev->write = env->write;
+	dev->disk.conf = &dev->conf.base;
 	err = read_uri(dev, uri, env, diag);
 	if (!err)
-		err = pool_new(&dev->page, SCSI_INI_PAGE, 1, diag);
-	if (!err)
-		err = dev->conf.dst.ss.ss_family
-			      ? connect_to(dev, diag)
-			      : resolve_start(&dev->resolve, loop, dev->conf.host, dev->conf.port,
-					dev->conf.timeout_ms, diag);
+		err = scsi_disk_start(&dev->disk, loop, &ops, &srp_carrier, env, diag);
 	if (err) {
-		if (dev->page)
-			pool_free(dev->page);
+		give_port(dev);
 		free(dev);
 		return err;
 	}
-	*out = &dev->bdev;
+	*out = &dev->disk.bdev;
 	return 0;
 }
 
 const struct proto srp_cm_proto = { .scheme = { "srp+cm://",
 					    "SRP by RDMA/CM: HOST:PORT/IOC_GUID/ID_EXT[/LUN]",
 					    SCHEME_DISK | SCHEME_SRP },
+	.exposed = true,
+	.attach = attach };
+
+const struct proto srp_proto = { .scheme = { "srp://",
+					 "SRP over InfiniBand: LID-or-GID/IOC_GUID/ID_EXT[/LUN]",
+					 SCHEME_DISK | SCHEME_SRP },
 	.exposed = true,
 	.attach = attach };

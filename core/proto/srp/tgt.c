@@ -9,6 +9,8 @@
 #define BUFFER  131072
 #define BUFFERS 64
 
+#define REPLACED "its initiator has logged in again"
+
 _Static_assert(
 	SRP_TARGET_DISKS <= TARGET_DISKS && SRP_TARGET_LISTENS <= TARGET_LISTENS, "the frame's");
 
@@ -43,12 +45,19 @@ static bool same_port(const struct srp_tgt_chan *a, const struct srp_tgt_chan *b
 	return !memcmp(a->login.initiator, b->login.initiator, sizeof(a->login.initiator));
 }
 
-static bool same_initiator(const struct target_fence *fence, const struct target_conn *base)
+/* SRP r16a, 5.1: without the multi-channel code a login ends all other channels of its initiator
+ * port. Only those that came before it: of two logins on their way, the later one stays. On the
+ * other channel's loop, so that nothing of it starts after the new one is admitted. */
+static bool end_older(const struct target_fence *fence, const struct target_conn *base)
 {
-	const struct srp_tgt_chan *chan = container_of(fence, struct srp_tgt_chan, fence),
-				  *other = (const struct srp_tgt_chan *)base;
+	const struct srp_tgt_chan *chan = container_of(fence, struct srp_tgt_chan, fence);
+	struct srp_tgt_chan *other = (struct srp_tgt_chan *)(uintptr_t)base;
 
-	return other != chan && same_port(other, chan);
+	if (other->number >= chan->number || !same_port(other, chan))
+		return false;
+	if (!target_conn_gone(&other->base))
+		target_conn_fail(&other->base, DIAG_CLOSED, ECONNABORTED, REPLACED);
+	return true;
 }
 
 static void judged(struct srp_tgt_chan *chan)
@@ -57,16 +66,19 @@ static void judged(struct srp_tgt_chan *chan)
 	loop_post(chan->base.loop, &chan->hop);
 }
 
-/* SRP r16a, 5.1: without the multi-channel code a login ends all other channels of its initiator
- * port. */
 static void fenced(struct target_fence *fence)
 {
-	struct srp_tgt_chan *chan = container_of(fence, struct srp_tgt_chan, fence);
+	judged(container_of(fence, struct srp_tgt_chan, fence));
+}
 
-	for (struct srp_tgt_chan *other = srp_tgt_of(chan)->chans; other; other = other->next)
-		if (other != chan && same_port(other, chan))
-			target_conn_kill(&other->base, "its initiator has logged in again");
-	judged(chan);
+static bool is_replaced(const struct srp_tgt_chan *chan)
+{
+	const struct srp_tgt_chan *other = srp_tgt_of(chan)->chans;
+
+	while (other && !(other->number > chan->number && same_port(other, chan) &&
+				!(other->login.flags & SRP_MULTI_CHANNEL)))
+		other = other->next;
+	return other;
 }
 
 static void admit(struct loop_msg *hop)
@@ -77,7 +89,10 @@ static void admit(struct loop_msg *hop)
 	char name[33];
 
 	hex_text(name, chan->login.initiator, sizeof(chan->login.initiator));
-	chan->refused = !target_admit(&chan->base, name, !more);
+	if (is_replaced(chan))
+		chan->refused = REPLACED;
+	else if (!target_admit(&chan->base, name, !more))
+		chan->refused = "too many channels of this initiator";
 	if (chan->refused) {
 		judged(chan);
 		return;
@@ -92,7 +107,7 @@ static void admit(struct loop_msg *hop)
 		return;
 	}
 	chan->fence = (struct target_fence){
-		.same = same_initiator, .back = fenced, .home = target->base.loop
+		.same = end_older, .back = fenced, .home = target->base.loop
 	};
 	target_fence(&target->base, &chan->fence);
 }
@@ -112,14 +127,36 @@ static bool allowed(const struct srp_target *target, const uint8_t initiator[16]
 	return !target->opt.initiators;
 }
 
-/* 0, or the reason of a refusal. */
-static uint32_t judge(struct srp_target *target, const struct ep_incoming *incoming)
+static bool get_login(struct srp_login_cm *login, const struct ep_incoming *incoming)
 {
-	const struct srp_login_cm *login = (const void *)incoming->priv;
+	const struct srp_login_req *req = (const void *)incoming->priv;
+
+	*login = (struct srp_login_cm){ 0 };
+	if (incoming->local.ss.ss_family != ADDR_IB) {
+		if (incoming->priv_len < sizeof(*login))
+			return false;
+		memcpy(login, incoming->priv, sizeof(*login));
+	} else {
+		if (incoming->priv_len < sizeof(*req))
+			return false;
+		*login = (struct srp_login_cm){ .tag = req->tag,
+			.formats = req->formats,
+			.flags = req->flags,
+			.opcode = req->opcode,
+			.it_iu_len = req->it_iu_len,
+			.imm_offset = req->imm_offset };
+		memcpy(login->initiator, req->initiator, sizeof(login->initiator));
+		memcpy(login->target, req->target, sizeof(login->target));
+	}
+	return login->opcode == SRP_LOGIN_REQ;
+}
+
+/* 0, or the reason of a refusal. */
+static uint32_t judge(struct srp_target *target, const struct ep_incoming *incoming,
+	const struct srp_login_cm *login)
+{
 	uint32_t len;
 
-	if (incoming->priv_len < sizeof(*login) || login->opcode != SRP_LOGIN_REQ)
-		return SRP_REJ_NO_CHANNEL;
 	len = get_be32(login->it_iu_len);
 	if (len < SRP_TGT_IU_MIN || len > SRP_TGT_IU)
 		return SRP_REJ_IU_TOO_LONG;
@@ -136,7 +173,9 @@ static uint32_t judge(struct srp_target *target, const struct ep_incoming *incom
 static void incoming(struct target *base, struct ep_incoming *incoming)
 {
 	struct srp_target *target = (struct srp_target *)base;
-	uint32_t reason = judge(target, incoming);
+	struct srp_login_cm login;
+	uint32_t reason =
+		get_login(&login, incoming) ? judge(target, incoming, &login) : SRP_REJ_NO_CHANNEL;
 	struct srp_tgt_chan *chan = reason ? NULL : calloc(1, sizeof(*chan));
 	struct srp_login_rej rej = { .opcode = SRP_LOGIN_REJ,
 		.formats = put_be16(SRP_FORMAT_DIRECT | SRP_FORMAT_INDIRECT) };
@@ -147,12 +186,14 @@ static void incoming(struct target *base, struct ep_incoming *incoming)
 		loop_trace(base->loop, "%s: SRP login refused: reason 0x%08x",
 			addr_text(&incoming->peer, text), reason);
 		rej.reason = put_be32(reason);
-		if (incoming->priv_len >= sizeof(struct srp_login_cm))
-			rej.tag = ((const struct srp_login_cm *)(const void *)incoming->priv)->tag;
+		rej.tag = login.tag;
 		ep_reject(incoming, &rej, sizeof(rej));
 		return;
 	}
-	memcpy(&chan->login, incoming->priv, sizeof(chan->login));
+	chan->login = login;
+	chan->number = ++target->logins;
+	for (const struct srp_tgt_chan *other = target->chans; other; other = other->next)
+		chan->others |= same_port(other, chan);
 	chan->incoming = incoming;
 	chan->base.local = incoming->local;
 	snprintf(chan->base.name, sizeof(chan->base.name), "srp initiator %s",
@@ -256,11 +297,25 @@ void srp_target_get_status(const struct srp_target *target, struct srp_target_st
 	}
 }
 
+/* One channel of each initiator port is enough. */
+static void post_event(struct srp_tgt_chan *chan, unsigned lun)
+{
+	if (chan->login.flags & SRP_MULTI_CHANNEL ||
+		__atomic_fetch_or(&chan->event.news, 1u << lun, __ATOMIC_ACQ_REL))
+		return;
+	chan->event.hop.run = srp_tgt_event;
+	loop_post(chan->base.loop, &chan->event.hop);
+}
+
 void srp_target_resized(struct srp_target *target, struct bdev *bdev)
 {
-	for (unsigned i = 0; i < target->opt.disks; i++)
-		if (target->base.disk[i].bdev == bdev && target_resized(&target->base, i))
-			scsi_target_resized(target->scsi, &target->base.disk[i]);
+	for (unsigned i = 0; i < target->opt.disks; i++) {
+		if (target->base.disk[i].bdev != bdev || !target_resized(&target->base, i))
+			continue;
+		scsi_target_resized(target->scsi, &target->base.disk[i]);
+		for (struct srp_tgt_chan *chan = target->chans; chan; chan = chan->next)
+			post_event(chan, i);
+	}
 }
 
 int srp_target_stop(struct srp_target *target, uint32_t timeout_ms, struct diag *diag)

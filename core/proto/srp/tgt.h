@@ -11,12 +11,13 @@
 #define SRP_TGT_CHANNELS    64 /* that one initiator opens at once */
 #define SRP_TGT_LOGIN_MS    10000
 #define SRP_TGT_STALL_MS    30000
-#define SRP_TGT_DEPTH       64   /* commands of a channel: its request limit */
-#define SRP_TGT_SEGS        256  /* parts of a command's data */
-#define SRP_TGT_IU          8448 /* longest message of an initiator, with immediate data */
+#define SRP_TGT_DEPTH       SRP_TARGET_DEPTH
+#define SRP_TGT_SEGS        2048 /* parts of a command's data; Linux has no more */
+#define SRP_TGT_IU          SRP_TARGET_IU
 #define SRP_TGT_IU_MIN      64
 #define SRP_TGT_REPLY       64 /* 36 bytes, and 18 of sense data */
 #define SRP_TGT_TASKS       4  /* task management functions of a channel */
+#define SRP_TGT_TABLE       (SRP_TGT_SEGS * (uint32_t)sizeof(struct srp_direct))
 
 struct srp_tgt_cmd {
 	struct scsi_cmd scsi; /* first */
@@ -43,20 +44,29 @@ struct srp_tgt_chan {
 	struct target_conn base; /* first */
 	struct ep_incoming *incoming;
 	struct srp_login_cm login;
-	struct ep *ep;
 	struct ring ring;
 	struct xfer_port port;
 	struct scsi_nexus *nexus;
 	struct ep_rx *backlog, **backlog_end; /* what came before it was live, or before a `sent` */
+	struct srp_tgt_cmd *fetching;         /* its table is being read; all that follows waits */
 	struct srp_tgt_task task[SRP_TGT_TASKS];
 	uint32_t lkey, iu_len;
-	uint32_t imm_offset;       /* 0: no immediate data */
-	size_t stride, replies_at; /* in the connection's pool: receives, then replies */
-	uint64_t moved;
-	bool known; /* the pool is registered */
-	unsigned buffers_known;
+	uint32_t owed;       /* requests of the limit that no response has given back */
+	uint32_t imm_offset; /* 0: no immediate data */
+	/* in the connection's pool: receives, replies, then a table of descriptors */
+	size_t stride, replies_at, table_at;
+	struct {               /* a disk has a new size: SRP_AER_REQ, one at a time */
+		uint32_t news; /* LUNs, as bits; atomic: set on the target's loop */
+		uint32_t due;  /* on the channel's */
+		bool unsent, unanswered;
+		struct loop_msg hop;
+		struct ep_op op;
+	} event;
+	uint64_t number; /* of its login: a later one has a higher */
+	bool logged_out;
 	/* the target's loop admits it */
-	bool asking, refused;
+	bool asking, others; /* other channels of its port existed */
+	const char *refused; /* NULL: is not */
 	struct loop_msg hop;
 	/* on the target's loop */
 	struct srp_tgt_chan *next, **link; /* of the target */
@@ -68,6 +78,7 @@ struct srp_target {
 	struct srp_target_options opt;
 	struct scsi_target *scsi;
 	struct srp_tgt_chan *chans; /* those admitted */
+	uint64_t logins;
 };
 
 static inline struct srp_target *srp_tgt_of(const struct srp_tgt_chan *chan)
@@ -80,4 +91,5 @@ void srp_tgt_admit(struct srp_tgt_chan *);
 /* tgt_chan.c */
 extern const struct target_carrier srp_tgt_carrier;
 void srp_tgt_admitted(struct loop_msg *);
+void srp_tgt_event(struct loop_msg *); /* event.news is set */
 uint32_t srp_tgt_decode(struct target_cmd *);

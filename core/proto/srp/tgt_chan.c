@@ -2,14 +2,16 @@
 /* A channel of the target (SRP r16a over RDMA/CM, immediate data of SRP-2): messages come in
  * receives of their own, data is moved by xfer, responses are chained behind it. A receive is
  * posted again before the response to its message leaves; each response gives back the one that its
- * message took of the request limit. */
+ * message took of the request limit. So the limit stays what the login said, and there is no need
+ * for SRP_CRED_REQ. */
 #include "tgt.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PAGE  4096u
-#define READS 16 /* of the initiator's memory at once, of one channel */
+#define READS 16                  /* of the initiator's memory at once, of one channel */
+#define SPARE (SRP_TGT_TASKS + 1) /* sends besides those of commands: of functions, of an event */
 
 enum { TASK_DONE = 0, FIELDS_INVALID = 2, TASK_UNSUPPORTED = 4, TASK_FAILED = 5 };
 
@@ -37,7 +39,7 @@ static uint8_t *reply_at(const struct srp_tgt_chan *chan, unsigned index)
 static struct ep_op send_of(const struct srp_tgt_chan *chan, uint8_t *p, uint32_t len)
 {
 	return (struct ep_op){ .nsge = 1,
-		.flags = chan->ep->caps.inline_max >= len ? EP_INLINE : 0,
+		.flags = chan->base.ep->caps.inline_max >= len ? EP_INLINE : 0,
 		.sge = { { p, len, chan->lkey } } };
 }
 
@@ -67,6 +69,22 @@ static void forget(struct target_cmd *base)
 	cmd->rx = NULL;
 }
 
+/* A command that is dropped has no response that gives its request back: the next one of the
+ * channel does, at the latest that of the function which aborted it. */
+static void dropped(struct target_cmd *base)
+{
+	forget(base);
+	chan_of(base->conn)->owed++;
+}
+
+static be32 take_delta(struct srp_tgt_chan *chan)
+{
+	uint32_t delta = 1 + chan->owed;
+
+	chan->owed = 0;
+	return put_be32(delta);
+}
+
 static struct ep_op *make_reply(struct target_cmd *base)
 {
 	struct srp_tgt_chan *chan = chan_of(base->conn);
@@ -75,9 +93,10 @@ static struct ep_op *make_reply(struct target_cmd *base)
 	uint8_t *p = reply_at(chan, target_cmd_index(base));
 	struct srp_rsp *rsp = (void *)p;
 
-	*rsp = (struct srp_rsp){
-		.opcode = SRP_RSP, .delta = put_be32(1), .tag = cmd->tag, .status = scsi->status
-	};
+	*rsp = (struct srp_rsp){ .opcode = SRP_RSP,
+		.delta = take_delta(chan),
+		.tag = cmd->tag,
+		.status = scsi->status };
 	if (scsi->residual && scsi->want_out) {
 		rsp->flags |= scsi->over ? SRP_RSP_OUT_OVER : SRP_RSP_OUT_UNDER;
 		rsp->out_residual = put_be32(scsi->residual);
@@ -115,7 +134,7 @@ static void moved(struct xfer *x)
 {
 	struct target_cmd *cmd = &container_of(x, struct srp_tgt_cmd, xfer)->scsi.base;
 
-	chan_of(cmd->conn)->moved += cmd->piece;
+	cmd->conn->ep_moved += cmd->piece;
 	if (cmd->state == TARGET_CMD_PULL)
 		target_cmd_pulled(cmd, SCSI_GOOD);
 	else if (cmd->state == TARGET_CMD_PUSH)
@@ -129,25 +148,40 @@ static struct xfer_seg seg_of(const struct srp_direct *desc)
 	return (struct xfer_seg){ get_be64(desc->va), get_be32(desc->key), get_be32(desc->len) };
 }
 
-/* The descriptor list has to come along: it is not fetched from the initiator's memory. */
-static bool take_list(struct srp_tgt_cmd *cmd, struct rd *in, unsigned count)
+/* The memory can no longer be changed by the peer. */
+static bool take_segs(struct srp_tgt_cmd *cmd, const struct srp_direct *list, unsigned count)
 {
-	const struct srp_direct *table = rd_take(in, sizeof(*table)), *list;
-	const be32 *len = rd_take(in, sizeof(*len));
 	uint64_t sum = 0;
 
-	if (in->bad || get_be32(table->len) != count * sizeof(*table) || count > SRP_TGT_SEGS)
-		return false;
-	list = rd_take(in, count * sizeof(*list));
-	if (!list)
-		return false;
 	for (unsigned i = 0; i < count; i++) {
 		cmd->seg[i] = seg_of(&list[i]);
 		sum += cmd->seg[i].len;
 	}
 	cmd->segs = count;
-	cmd->room = get_be32(*len);
 	return cmd->room <= sum;
+}
+
+/* A list that did not come along, or only its beginning, is read from the initiator's memory: its
+ * table is the only segment until then. */
+static bool take_list(
+	struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd, struct rd *in, unsigned count)
+{
+	const struct srp_direct *table = rd_take(in, sizeof(*table)), *list;
+	const be32 *len = rd_take(in, sizeof(*len));
+	uint32_t bytes;
+
+	list = rd_take(in, count * sizeof(*list));
+	if (in->bad)
+		return false;
+	bytes = get_be32(table->len);
+	cmd->room = get_be32(*len);
+	if (bytes == count * sizeof(*list))
+		return take_segs(cmd, list, count);
+	if (bytes < count * sizeof(*list) || bytes > SRP_TGT_TABLE || bytes % sizeof(*list))
+		return false;
+	chan->fetching = cmd;
+	cmd->seg[0] = seg_of(table);
+	return true;
 }
 
 /* Immediate data begins at the offset of the login. */
@@ -164,7 +198,7 @@ static bool take_inside(const struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd
 }
 
 /* Where the initiator has data or wants it; false: that makes no sense. */
-static bool take_data(const struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
+static bool take_data(struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
 {
 	const struct srp_cmd *iu = (const void *)cmd->rx->p;
 	uint8_t out = iu->format >> 4, in_ = iu->format & 0xf, format = out ? out : in_;
@@ -188,7 +222,7 @@ static bool take_data(const struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
 		cmd->room = cmd->seg[0].len;
 		return true;
 	case SRP_INDIRECT:
-		return take_list(cmd, &in, out ? iu->out_descs : iu->in_descs);
+		return take_list(chan, cmd, &in, out ? iu->out_descs : iu->in_descs);
 	case SRP_IMM:
 		return out && take_inside(chan, cmd, &in);
 	default:
@@ -196,23 +230,13 @@ static bool take_data(const struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
 	}
 }
 
-static bool take_command(struct srp_tgt_chan *chan, struct ep_rx *rx)
+static void run_command(struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
 {
-	const struct srp_cmd *iu = (const void *)rx->p;
-	struct target_cmd *base = target_cmd_take(&chan->base);
-	struct srp_tgt_cmd *cmd = (struct srp_tgt_cmd *)base;
+	const struct srp_cmd *iu = (const void *)cmd->rx->p;
 	struct scsi_cmd *scsi = &cmd->scsi;
 	uint32_t extra = iu->add_cdb & ~3u;
 
-	if (!base)
-		return false;
-	cmd->rx = rx;
-	cmd->tag = iu->tag;
 	cmd->xfer.moved = moved;
-	if (!take_data(chan, cmd)) {
-		broken(chan, "command with invalid data descriptors");
-		return true;
-	}
 	scsi->nexus = chan->nexus;
 	memcpy(scsi->lun, iu->lun, sizeof(scsi->lun));
 	memset(scsi->cdb, 0, sizeof(scsi->cdb));
@@ -229,6 +253,48 @@ static bool take_command(struct srp_tgt_chan *chan, struct ep_rx *rx)
 	scsi->want_out = iu->format >> 4 ? cmd->room : 0;
 	scsi->want_in = iu->format & 0xf ? cmd->room : 0;
 	scsi_run(scsi);
+}
+
+#define BAD_DATA "command with invalid data descriptors"
+
+/* The table was read. resume() takes what came behind its command. */
+static void fetched(struct xfer *x)
+{
+	struct srp_tgt_cmd *cmd = container_of(x, struct srp_tgt_cmd, xfer);
+	struct srp_tgt_chan *chan = chan_of(cmd->scsi.base.conn);
+	const struct srp_direct *list = (const void *)(chan->base.pool->base + chan->table_at);
+
+	chan->fetching = NULL;
+	target_conn_wake(&chan->base);
+	if (take_segs(cmd, list, cmd->segs))
+		run_command(chan, cmd);
+	else
+		broken(chan, BAD_DATA);
+}
+
+static bool take_command(struct srp_tgt_chan *chan, struct ep_rx *rx)
+{
+	const struct srp_cmd *iu = (const void *)rx->p;
+	struct target_cmd *base = target_cmd_take(&chan->base);
+	struct srp_tgt_cmd *cmd = (struct srp_tgt_cmd *)base;
+	struct pool *pool = chan->base.pool;
+	struct buf table = { pool->base + chan->table_at, SRP_TGT_TABLE, pool };
+	uint32_t bytes;
+
+	if (!base)
+		return false;
+	cmd->rx = rx;
+	cmd->tag = iu->tag;
+	if (!take_data(chan, cmd)) {
+		broken(chan, BAD_DATA);
+	} else if (chan->fetching) {
+		bytes = cmd->seg[0].len;
+		cmd->segs = bytes / sizeof(struct srp_direct);
+		cmd->xfer.moved = fetched;
+		xfer_pull(&chan->port, &cmd->xfer, &table, cmd->seg, 1, 0, bytes);
+	} else {
+		run_command(chan, cmd);
+	}
 	return true;
 }
 
@@ -255,7 +321,7 @@ static void send_task(struct srp_tgt_task *task, uint8_t code)
 	struct srp_rsp *rsp = (void *)p;
 
 	*rsp = (struct srp_rsp){ .opcode = SRP_RSP,
-		.delta = put_be32(1),
+		.delta = take_delta(chan),
 		.tag = task->tag,
 		.flags = SRP_RSP_DATA,
 		.data_len = put_be32(4) };
@@ -294,7 +360,7 @@ static int function_of(uint8_t code)
 	}
 }
 
-static void take_task(struct srp_tgt_chan *chan, struct ep_rx *rx)
+static bool take_task(struct srp_tgt_chan *chan, struct ep_rx *rx)
 {
 	const struct srp_tsk_mgmt *iu = (const void *)rx->p;
 	struct srp_tgt_task *task = chan->task;
@@ -302,13 +368,11 @@ static void take_task(struct srp_tgt_chan *chan, struct ep_rx *rx)
 
 	if (rx->len < sizeof(*iu)) {
 		broken(chan, "task management request is too short");
-		return;
+		return true;
 	}
 	while (task->busy)
-		if (++task == chan->task + SRP_TGT_TASKS) {
-			broken(chan, "too many task management requests at once");
-			return;
-		}
+		if (++task == chan->task + SRP_TGT_TASKS)
+			return false;
 	function = function_of(iu->function);
 	*task = (struct srp_tgt_task){ .tmf = { .function = (uint8_t)function,
 					       .tag = get_be64(iu->task_tag),
@@ -322,11 +386,53 @@ static void take_task(struct srp_tgt_chan *chan, struct ep_rx *rx)
 		send_task(task, TASK_UNSUPPORTED);
 	else
 		scsi_tmf(chan->nexus, &task->tmf);
+	return true;
+}
+
+/* --- events */
+
+static void send_event(struct srp_tgt_chan *chan)
+{
+	static const uint8_t sense[18] = { [0] = 0x70, [2] = 6, [7] = 10, [12] = 0x2a, [13] = 9 };
+	uint8_t *p = reply_at(chan, chan->base.slots + SRP_TGT_TASKS);
+	struct srp_aer_req *req = (void *)p;
+
+	if (chan->event.unsent || chan->event.unanswered || !chan->event.due ||
+		chan->base.state != TARGET_LIVE)
+		return;
+	*req = (struct srp_aer_req){ .opcode = SRP_AER_REQ, .sense_len = put_be32(sizeof(sense)) };
+	req->lun[1] = (uint8_t)__builtin_ctz(chan->event.due);
+	memcpy(req + 1, sense, sizeof(sense));
+	chan->event.due &= chan->event.due - 1;
+	chan->event.unsent = chan->event.unanswered = true;
+	chan->event.op = send_of(chan, p, sizeof(*req) + sizeof(sense));
+	ring_add(&chan->ring, &chan->event.op);
+	target_conn_wake(&chan->base);
+}
+
+void srp_tgt_event(struct loop_msg *hop)
+{
+	struct srp_tgt_chan *chan = container_of(hop, struct srp_tgt_chan, event.hop);
+
+	chan->event.due |= __atomic_exchange_n(&chan->event.news, 0, __ATOMIC_ACQ_REL);
+	send_event(chan);
+}
+
+static void take_event_answer(struct srp_tgt_chan *chan, struct ep_rx *rx)
+{
+	if (rx->len < sizeof(struct srp_plain) || !chan->event.unanswered) {
+		broken(chan, "response to a request that was not sent");
+		return;
+	}
+	chan->event.unanswered = false;
+	ring_back(&chan->ring, rx);
+	send_event(chan);
+	target_conn_wake(&chan->base);
 }
 
 /* --- messages */
 
-/* False: it has to wait for a command's place. */
+/* False: it has to wait for the place of a command or function. */
 static bool take(struct srp_tgt_chan *chan, struct ep_rx *rx)
 {
 	switch (rx->p[0]) {
@@ -336,7 +442,9 @@ static bool take(struct srp_tgt_chan *chan, struct ep_rx *rx)
 		broken(chan, "command is shorter than 48 bytes");
 		return true;
 	case SRP_TSK_MGMT:
-		take_task(chan, rx);
+		return take_task(chan, rx);
+	case SRP_AER_RSP:
+		take_event_answer(chan, rx);
 		return true;
 	case SRP_I_LOGOUT:
 		ring_back(&chan->ring, rx);
@@ -359,25 +467,46 @@ static void received(struct ep *ep, struct ep_rx *rx)
 			rx->len ? "a key was invalidated that was not offered" : "empty message");
 		return;
 	}
-	if (chan->base.state == TARGET_LIVE && !chan->backlog && take(chan, rx))
+	if (chan->base.state == TARGET_LIVE && !chan->backlog && !chan->fetching && take(chan, rx))
 		return;
 	rx->next = NULL;
 	*chan->backlog_end = rx;
 	chan->backlog_end = &rx->next;
 }
 
+/* At a stop, once all is answered. */
+static void log_out(struct srp_tgt_chan *chan)
+{
+	struct target_cmd *base = target_cmd_take(&chan->base);
+	struct srp_tgt_cmd *cmd = (struct srp_tgt_cmd *)base;
+	struct srp_t_logout logout = { .opcode = SRP_T_LOGOUT };
+	uint8_t *p = reply_at(chan, target_cmd_index(base));
+
+	chan->logged_out = true;
+	memcpy(p, &logout, sizeof(logout));
+	cmd->reply = send_of(chan, p, sizeof(logout));
+	base->state = TARGET_CMD_REPLY;
+	target_cmd_due(base);
+	ring_add(&chan->ring, &cmd->reply);
+}
+
 static void resume(struct target_conn *conn)
 {
 	struct srp_tgt_chan *chan = chan_of(conn);
 
-	while (chan->backlog && conn->state == TARGET_LIVE && target_conn_may_take(conn)) {
-		struct ep_rx *rx = chan->backlog;
+	while (chan->backlog && conn->state == TARGET_LIVE && !chan->fetching &&
+		target_conn_may_take(conn)) {
+		struct ep_rx *rx = chan->backlog, *next = rx->next;
 
-		chan->backlog = rx->next;
-		if (!chan->backlog)
+		if (!take(chan, rx))
+			return;
+		chan->backlog = next;
+		if (!next)
 			chan->backlog_end = &chan->backlog;
-		take(chan, rx);
 	}
+	if (conn->state == TARGET_ENDING && target_stopping(conn->target) && !conn->used &&
+		!chan->logged_out)
+		log_out(chan);
 }
 
 static struct srp_tgt_task *task_of(struct srp_tgt_chan *chan, const struct ep_op *op)
@@ -396,10 +525,16 @@ static void sent(struct ep *ep, struct ep_op *op)
 	if (xfer_sent(&chan->port, op))
 		return;
 	task = task_of(chan, op);
-	if (task)
+	if (task) {
 		task->busy = false;
-	else
+		if (chan->backlog)
+			target_conn_wake(&chan->base);
+	} else if (op == &chan->event.op) {
+		chan->event.unsent = false;
+		send_event(chan);
+	} else {
 		target_cmd_over(&container_of(op, struct srp_tgt_cmd, reply)->scsi.base);
+	}
 }
 
 static void flush(struct target_conn *conn)
@@ -417,31 +552,6 @@ static void idle(struct ep *ep)
 
 /* --- the channel */
 
-static void forget_pools(struct srp_tgt_chan *chan)
-{
-	if (chan->known)
-		chan->ep->ops->unreg(chan->ep, chan->base.pool);
-	chan->known = false;
-	while (chan->buffers_known)
-		chan->ep->ops->unreg(
-			chan->ep, target_conn_pool(&chan->base, --chan->buffers_known));
-}
-
-static int register_all(struct srp_tgt_chan *chan, struct ep *ep)
-{
-	struct pool *pool;
-	int err = ep->ops->reg(ep, chan->base.pool, EP_READ_SINK, &ep->why);
-
-	chan->known = !err;
-	while (!err && (pool = target_conn_pool(&chan->base, chan->buffers_known))) {
-		err = ep->ops->reg(ep, pool, EP_READ_SINK, &ep->why);
-		chan->buffers_known += !err;
-	}
-	if (err)
-		forget_pools(chan);
-	return err;
-}
-
 /* The device is known: as many commands as it has room for. */
 static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
@@ -455,11 +565,11 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 		.formats = put_be16(SRP_FORMAT_DIRECT | SRP_FORMAT_INDIRECT) };
 	int err;
 
-	chan->ep = ep;
-	if ((ep->caps.send - SRP_TGT_TASKS) / 2 < slots)
-		slots = ep->caps.send < 2 * SRP_TGT_TASKS ? 0 : (ep->caps.send - SRP_TGT_TASKS) / 2;
-	if (ep->caps.recv < slots)
-		slots = ep->caps.recv;
+	conn->ep = ep;
+	if (slots + 1 > ep->caps.recv)
+		slots = ep->caps.recv ? ep->caps.recv - 1 : 0;
+	if (2 * slots + SPARE > ep->caps.send)
+		slots = ep->caps.send > SPARE ? (ep->caps.send - SPARE) / 2 : 0;
 	if (!slots || !ep->caps.ord || !ep->caps.read_sge)
 		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
 			"the RDMA device supports only %u receives, %u requests and %u reads per "
@@ -469,16 +579,17 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	if (!err)
 		err = xfer_port_init(&chan->port, &chan->ring, slots, &ep->why);
 	if (!err)
-		err = register_all(chan, ep);
+		err = target_ep_reg(conn, EP_READ_SINK, &ep->why);
 	if (err)
 		return err;
 	chan->lkey = conn->pool->key[ep->dom].lkey;
 	ring_start(&chan->ring, ep, conn->pool, conn->pool->base + PAGE - chan->imm_offset,
-		chan->stride, chan->iu_len, slots);
+		chan->stride, chan->iu_len, slots + 1);
 	rsp.delta = put_be32(slots);
 	rsp.flags = chan->imm_offset ? SRP_IMMEDIATE : 0;
-	if (chan->login.flags & SRP_MULTI_CHANNEL)
-		rsp.flags |= SRP_CHANNELS_STAY;
+	if (chan->others)
+		rsp.flags |= chan->login.flags & SRP_MULTI_CHANNEL ? SRP_CHANNELS_STAY
+								   : SRP_CHANNELS_ENDED;
 	memcpy(priv, &rsp, sizeof(rsp));
 	return sizeof(rsp);
 }
@@ -504,7 +615,7 @@ void srp_tgt_admitted(struct loop_msg *hop)
 	if (conn->state != TARGET_OPENING)
 		return;
 	if (chan->refused) {
-		target_conn_fail(conn, DIAG_BUSY, EBUSY, "too many channels of this initiator");
+		target_conn_fail(conn, DIAG_BUSY, EBUSY, chan->refused);
 		return;
 	}
 	for (unsigned i = 0; !err && i < srp_tgt_of(chan)->opt.disks; i++)
@@ -515,24 +626,13 @@ void srp_tgt_admitted(struct loop_msg *hop)
 		target_conn_live(conn, conn->slots);
 }
 
-static void down(struct ep *ep)
-{
-	struct srp_tgt_chan *chan = ep->user;
-
-	if (!chan->base.why.err)
-		chan->base.why = ep->why;
-	target_conn_down(&chan->base);
-}
-
-static const struct ep_events events = { requested, up, received, sent, idle, down };
+static const struct ep_events events = { requested, up, received, sent, idle, target_ep_down };
 
 static void chan_free(struct target_conn *conn)
 {
 	struct srp_tgt_chan *chan = chan_of(conn);
 
-	forget_pools(chan);
-	if (chan->ep)
-		chan->ep->ops->free(chan->ep);
+	target_ep_free(conn);
 	pool_free(conn->pool);
 	ring_fini(&chan->ring);
 	xfer_port_fini(&chan->port);
@@ -542,7 +642,10 @@ static void chan_free(struct target_conn *conn)
 static int make_nexus(struct srp_tgt_chan *chan, struct diag *diag)
 {
 	struct scsi_nexus_conf conf = {
-		.target = srp_tgt_of(chan)->scsi, .conn = &chan->base, .id_len = 24
+		.target = srp_tgt_of(chan)->scsi,
+		.conn = &chan->base,
+		.id_len = 24,
+		.joins = chan->others && chan->login.flags & SRP_MULTI_CHANNEL,
 	};
 
 	conf.id[0] = SCSI_SRP;
@@ -555,8 +658,9 @@ static int chan_open(struct target_conn *conn, struct diag *diag)
 {
 	struct srp_tgt_chan *chan = chan_of(conn);
 	uint32_t offset = get_be16(chan->login.imm_offset);
-	struct ep_caps want = { .send = 2 * SRP_TGT_DEPTH + SRP_TGT_TASKS,
-		.recv = SRP_TGT_DEPTH,
+	/* an answer to our own request takes nothing of the request limit */
+	struct ep_caps want = { .send = 2 * SRP_TGT_DEPTH + SPARE,
+		.recv = SRP_TGT_DEPTH + 1,
 		.sge = 1,
 		.inline_max = SRP_TGT_REPLY,
 		.read_sge = 1,
@@ -568,51 +672,23 @@ static int chan_open(struct target_conn *conn, struct diag *diag)
 		chan->imm_offset = offset;
 	chan->iu_len = get_be32(chan->login.it_iu_len);
 	chan->stride = (2 * PAGE - 1 - chan->imm_offset + chan->iu_len) / PAGE * PAGE;
-	chan->replies_at = chan->stride * SRP_TGT_DEPTH;
+	chan->replies_at = chan->stride * (SRP_TGT_DEPTH + 1);
+	chan->table_at = chan->replies_at + (SRP_TGT_DEPTH + SPARE) * SRP_TGT_REPLY;
 	chan->backlog_end = &chan->backlog;
-	err = ring_init(&chan->ring, SRP_TGT_DEPTH, diag);
+	err = ring_init(&chan->ring, SRP_TGT_DEPTH + 1, diag);
 	if (!err)
-		err = pool_new(&conn->pool,
-			(uint32_t)(chan->replies_at +
-				   (SRP_TGT_DEPTH + SRP_TGT_TASKS) * SRP_TGT_REPLY),
-			1, diag);
+		err = pool_new(&conn->pool, (uint32_t)(chan->table_at + SRP_TGT_TABLE), 1, diag);
 	if (!err)
 		err = make_nexus(chan, diag);
 	if (err)
 		ep_reject(chan->incoming, NULL, 0);
 	else
-		err = ep_accept(&chan->ep, conn->loop, chan->incoming, &want, &events, chan, diag);
+		err = ep_accept(&conn->ep, conn->loop, chan->incoming, &want, &events, chan, diag);
 	if (err) {
 		chan_free(conn);
 		conn->pool = NULL;
 	}
 	return err;
-}
-
-static uint64_t bytes_moved(struct target_conn *conn)
-{
-	const struct srp_tgt_chan *chan = chan_of(conn);
-	const struct ep_ops *ops = chan->ep->ops;
-
-	return ops->moved ? ops->moved(chan->ep) : chan->moved;
-}
-
-static bool hung_up(struct target_conn *conn)
-{
-	const struct srp_tgt_chan *chan = chan_of(conn);
-	const struct ep_ops *ops = chan->ep->ops;
-
-	return ops->hung_up && ops->hung_up(chan->ep);
-}
-
-static void chan_close(struct target_conn *conn)
-{
-	chan_of(conn)->ep->ops->close(chan_of(conn)->ep);
-}
-
-static void chan_reset(struct target_conn *conn)
-{
-	chan_of(conn)->ep->ops->reset(chan_of(conn)->ep);
 }
 
 const struct target_carrier srp_tgt_carrier = { .name = "rdma",
@@ -621,11 +697,11 @@ const struct target_carrier srp_tgt_carrier = { .name = "rdma",
 	.pull = pull,
 	.push = push,
 	.reply = reply,
-	.forget = forget,
+	.forget = dropped,
 	.flush = flush,
 	.resume = resume,
-	.moved = bytes_moved,
-	.hung_up = hung_up,
-	.close = chan_close,
-	.reset = chan_reset,
+	.moved = target_ep_moved,
+	.hung_up = target_ep_hung_up,
+	.close = target_ep_close,
+	.reset = target_ep_reset,
 	.free = chan_free };
