@@ -73,6 +73,65 @@ compare_targets() {
 	check "SIGTERM ends the target cleanly" serve_stop
 }
 
+# compare_iscsi_targets iscsi|iser LISTEN-OPTION: of serve, at 10.0.0.1:3261; a file in memory each, then a disk of zeroes each; needs
+# iscsi.sh
+compare_iscsi_targets() {
+	scheme=$1
+	shift
+	disk_random /run/disk 64
+	cp /run/disk /run/other
+	iscsi_target "$t1" /run/disk
+	mkdir -p $lio/core/rd_mcp_0/null
+	echo rd_pages=262144,rd_nullio=1 >$lio/core/rd_mcp_0/null/control
+	echo 1 >$lio/core/rd_mcp_0/null/enable
+	mkdir "$lio/iscsi/$t1/tpgt_1/lun/lun_1"
+	ln -s $lio/core/rd_mcp_0/null "$lio/iscsi/$t1/tpgt_1/lun/lun_1/s1"
+	iscsi_portal "$t1" 10.0.0.1:3260 "${scheme#iscsi}"
+	serve_start /run/other null:1G --iscsi "$@" --iqn "$t2" --iqn "$t2"
+	login "$scheme://10.0.0.1/$t1" >/dev/null
+	login "$scheme://10.0.0.1:3261/$t2" >/dev/null
+	round=1
+	while [ $round -le $rounds ]; do
+		for depth in 1 32; do
+			for disk in "0 file in memory" "1 disk of zeroes"; do
+				cell="kernel's initiator, $scheme in a VM, a ${disk#* }: 4 KiB random read QD$depth, 2 CPUs, not pinned"
+				fio_kernel "$cell" "kernel LIO" "$(login --print dev "$scheme://10.0.0.1/$t1/${disk%% *}")" $depth
+				fio_kernel "$cell" "rdmastor serve" "$(login --print dev "$scheme://10.0.0.1:3261/$t2/${disk%% *}")" $depth
+			done
+		done
+		round=$((round + 1))
+	done
+	passed "$((round - 1)) rounds of figures"
+	logout "$scheme://10.0.0.1/$t1" "$scheme://10.0.0.1:3261/$t2"
+	check "SIGTERM ends the target cleanly" serve_stop
+}
+
+# compare_srp: our initiator and the kernel's at the kernel's target, and our target and the kernel's under the kernel's initiator.
+# The kernel's disk is LIO's ram disk that neither reads nor writes, ours is null:.
+compare_srp() {
+	srpt_up null
+	guid=$(sed s/0x// /sys/module/ib_srpt/parameters/srpt_service_guid)
+	uri=srp+cm://10.0.0.1:5555/$guid/$guid/0
+	serve_start null:1G --srp --rdma '10.0.0.1:5556?rdma=verbs'
+	theirs=$(rdmastor srp-connect --print dev "id_ext=$guid,ioc_guid=$guid,dest=10.0.0.1:5555")
+	own=$(rdmastor srp-connect --print dev "$(sed -n 's/^ *add_target: *//p' /run/serve.out)")
+	round=1
+	while [ $round -le $rounds ]; do
+		for depth in 1 32; do
+			cell="srp in a VM: 4 KiB random read QD$depth, 2 CPUs, not pinned"
+			bench_load "$cell" "rdmastor in process" iops rdmastor bench "$uri" --iodepth $depth --runtime $secs --poll-us 0
+			fio_kernel "$cell" "kernel ib_srp, fio io_uring" "$theirs" $depth
+			cell="kernel's initiator, srp in a VM: 4 KiB random read QD$depth, 2 CPUs, not pinned"
+			fio_kernel "$cell" "kernel ib_srpt" "$theirs" $depth
+			fio_kernel "$cell" "rdmastor serve null:" "$own" $depth
+		done
+		round=$((round + 1))
+	done
+	passed "$((round - 1)) rounds of figures"
+	rdmastor srp-disconnect --all
+	check "SIGTERM ends the target cleanly" serve_stop
+}
+
 # fio_device CELL WHO DEVICE DEPTH
 fio_device() { fio_load "$1" "$2" "" --ioengine=libaio --direct=1 --filename="$3" --iodepth="$4" --runtime=${secs}s; }
 
