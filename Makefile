@@ -11,7 +11,7 @@ HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/inflight.c core/prot
 	$(addprefix core/target/,buffers.c cmd.c conn.c) \
 	$(addprefix core/net/,verbs.c tcp.c iwarp.c ddp_rx.c ddp_tx.c stag.c) \
 	$(addprefix core/proto/nvme/,lane.c qp.c rdma.c pdu.c tcp.c codec_tcp.c tgt_io.c tgt_queue.c tgt_rdma.c tgt_tcp.c) \
-	core/proto/scsi/ini_io.c $(addprefix core/proto/srp/,chan.c lane.c) $(addprefix core/proto/iscsi/,sess.c ini_lane.c) \
+	$(addprefix core/proto/scsi/,ini_io.c lane.c) core/proto/srp/chan.c $(addprefix core/proto/iscsi/,sess.c sess_tcp.c sess_iser.c) \
 	$(addprefix core/proto/nbd/,codec.c ini_lane.c ini_rx.c srv_conn.c srv_request.c srv_reply.c) \
 	$(addprefix core/block/,bdev.c split.c instant.c null.c ram.c file_lane.c hands.c paths_lane.c) \
 	$(addprefix core/load/,load_disk.c load_order.c load_verify.c load_tcp.c load_listen.c load_rdma.c load_end.c load_answer.c) \
@@ -50,7 +50,7 @@ TSAN_BIN  := $(PAIR_BIN) \
 REPLAY    := $(FUZZ:tests/fuzz/%.c=$(T)/replay/%)
 FUZZ_BIN  := $(FUZZ:tests/fuzz/%.c=$(F)/%)
 FABRIC_BIN := $(addprefix $(T)/fabric/,box agent subscribe trap kernel fakeverbs.so $(if $(wildcard tests/fabric/sim.c),sim))
-VM_BIN    := $(addprefix $(B)/vm-bin/,port-watch iscsi-login sink-writes)
+VM_BIN    := $(addprefix $(B)/vm-bin/,port-watch iscsi-login sink-writes ib-sa served)
 BENCH_BIN := $(subst _,-,$(BENCH:tests/%.c=$(B)/%))
 
 WARN      := -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wmissing-prototypes -Wswitch $(if $(filter-out 0,$(W)),-Werror)
@@ -112,6 +112,8 @@ $(BENCH_BIN):
 $(B)/vm-bin/port-watch: $(B)/obj/tests/vm/port-watch/port_watch.o $(CORE:%.c=$(B)/obj/%.o)
 $(B)/vm-bin/iscsi-login: $(B)/obj/tests/vm/iser-peers/iscsi_login.o $(CORE:%.c=$(B)/obj/%.o)
 $(B)/vm-bin/sink-writes: $(B)/obj/tests/vm/serve-siw/sink_writes.o $(B)/obj/tests/fake/raw_host.o $(CORE:%.c=$(B)/obj/%.o)
+$(B)/vm-bin/served: $(B)/obj/tests/fabric/srp-served/served.o $(CORE:%.c=$(B)/obj/%.o)
+$(B)/vm-bin/ib-sa: $(B)/obj/tests/vm/ib-srp/sa.o $(B)/obj/tests/fabric/umad.o
 $(VM_BIN):
 	@mkdir -p $(@D)
 	$(call run,LD,$@)$(SHIP_CC) $(SHIP_LD) -s -o $@ $(filter %.o,$^) -Wl,--start-group $(SYS)/lib/*.a -Wl,--end-group
@@ -144,11 +146,13 @@ TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(addprefix $(SYS
 $(T)/tests/pair/steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
 $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv,--wrap=recv
 # Tests that use the clock of tests/fake/leap.c.
-$(addprefix $(T)/tests/,$(addprefix core/,mad/watch mad/scan mad/walk mad/xact block/paths block/orphan target/buffers target/places \
+$(addprefix $(T)/tests/,$(addprefix core/,mad/agent mad/watch mad/scan mad/walk mad/xact block/paths block/orphan target/buffers target/places \
 	net/ways proto/iscsi/discover proto/nbd/srv_conn daemon/iscsi_keeper attach/iscsi_link) \
-	$(addprefix pair/,neighbours load_idle nvme_discovery target_frame nvme_rdma nvme_serve_admin nvme_serve_rdma)) \
-	$(filter $(T)/tests/core/daemon/srp_daemon%,$(UNIT_BIN)) $(foreach f,nvme-tgt-session iscsi-tgt,$(T)/replay/$(f) $(F)/$(f)): \
+	$(addprefix pair/,iscsi_hostile iscsi_ini neighbours load_idle nvme_discovery target_frame nvme_rdma nvme_serve_admin nvme_serve_rdma \
+		srp_ini iser_ini)) \
+	$(filter $(T)/tests/core/daemon/srp_daemon%,$(UNIT_BIN)) $(foreach f,nvme-tgt-session iscsi-ini iscsi-tgt,$(T)/replay/$(f) $(F)/$(f)): \
 	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
+$(T)/tests/pair/iscsi_hostile: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(T)/tests/core/block/split: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc
 $(T)/tests/core/proto/scsi/tgt_steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=pthread_mutex_lock
 $(T)/tests/core/block/file_lock: TEST_LIBS += -Wl,--wrap=fcntl64
@@ -163,8 +167,10 @@ $(addprefix $(T)/tests/core/attach/,attach disks): TEST_LIBS += -Wl,--wrap=clock
 $(T)/tests/core/attach/attach: TEST_LIBS += -Wl,--wrap=fork
 $(addprefix $(T)/tests/core/attach/,luns nvme): TEST_LIBS += -Wl,--wrap=kernel_disk_opens
 $(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_disk_opens,--wrap=kernel_srp_add,--wrap=kill
-$(T)/tests/core/attach/nvme: TEST_LIBS += -Wl,--wrap=kernel_nvmf_keyring,--wrap=kernel_nvmf_key
-$(T)/tests/core/attach/nvme $(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_openers_of
+$(T)/tests/core/attach/nvme: TEST_LIBS += -Wl,--wrap=kernel_nvmf_keyring,--wrap=kernel_nvmf_key,--wrap=kernel_nvmf_known
+$(T)/tests/core/attach/nvme $(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_holders_or_openers
+$(T)/tests/core/kernel/status/list_netlink: TEST_LIBS += -Wl,--wrap=nl_connect,--wrap=nl_socket_set_nonblocking,--wrap=nl_send_auto,--wrap=nl_recv,--wrap=poll
+$(T)/tests/core/kernel/nvme/nvme_sysfs: TEST_LIBS += -Wl,--wrap=kernel_sys_list
 $(T)/tests/core/attach/nfs: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=geteuid,--wrap=prctl,--wrap=nfs_query_versions
 $(T)/tests/core/attach/mount_call: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=kill
 $(T)/tests/core/net/ep $(T)/tests/core/net/ep_again: $(T)/obj/core/net/ep.o
@@ -231,9 +237,9 @@ vm: $(B)/rdmastor $(VM_BIN) $(HAVE_VM)
 vm-one: $(B)/rdmastor $(VM_BIN) $(HAVE_VM)
 	@RDMASTOR='$(abspath $(B)/rdmastor)' tests/vm/run $(S)
 ## make fabric     SRP discovery on simulated InfiniBand with a real subnet manager, as root (make fabric-one S=name: one of them)
-fabric: $(B)/rdmastor $(FABRIC_BIN) $(B)/have-fabric
+fabric: $(B)/rdmastor $(B)/vm-bin/served $(FABRIC_BIN) $(B)/have-fabric
 	@$(SUITES) fabric
-fabric-one: $(B)/rdmastor $(FABRIC_BIN) $(B)/have-fabric
+fabric-one: $(B)/rdmastor $(B)/vm-bin/served $(FABRIC_BIN) $(B)/have-fabric
 	@RDMASTOR='$(abspath $(B)/rdmastor)' FABRIC='$(abspath $(T)/fabric)' tests/fabric/run $(S)
 ## make fuzz       every fuzzer for SECONDS=60 each, at random (SEED=1 RUNS=5000: so many inputs, always the same ones)
 fuzz: $(FUZZ_BIN)

@@ -21,8 +21,9 @@ extern const struct applet applet_install; /* rdmastor --install, which no link 
 	X(bnxt_re)                                                                                 \
 	X(cxgb4)                                                                                   \
 	X(efa)                                                                                     \
-	X(erdma) X(hfi1verbs) X(hns) X(ipathverbs) X(irdma) X(mana) X(mlx4) X(mlx5) X(mthca)       \
-		X(ocrdma) X(qedr) X(rxe) X(siw) X(vmw_pvrdma)
+	X(erdma)                                                                                   \
+	X(hfi1verbs) X(hns) X(ipathverbs) X(irdma) X(mana) X(mlx4) X(mlx5) X(mthca) X(ocrdma)      \
+		X(qedr) X(rxe) X(siw) X(vmw_pvrdma)
 #define PROVIDER_DECLARE(name) extern const char verbs_provider_##name[] __attribute__((weak));
 #define PROVIDER_ROW(name)     { #name, verbs_provider_##name },
 PROVIDERS(PROVIDER_DECLARE)
@@ -99,6 +100,16 @@ static int show_version(char **word, struct diag *diag)
 	return 0;
 }
 
+static bool asks_version(const struct applet *applet, const char *name, int argc, char **argv)
+{
+	bool is_long = argc == 2 && !strcmp(argv[1], "--version");
+
+	if (is_replacement(applet, name))
+		return applet->replaced_version &&
+		       (is_long || (argc == 2 && !strcmp(argv[1], "-V")));
+	return is_long && (!applet->words || applet->subs);
+}
+
 static int run_applet(
 	const struct applet *applet, const char *name, int argc, char **argv, bool linked)
 {
@@ -119,8 +130,7 @@ static int run_applet(
 		opt_complete(argc - 1, argv + 1, stdout);
 		return end_output(name, &out, &diag, EXIT_DONE);
 	}
-	if (argc == 2 && !strcmp(argv[1], "--version") && (!applet->words || applet->subs) &&
-		!is_replacement(applet, name)) {
+	if (asks_version(applet, name, argc, argv)) {
 		show_version(NULL, &diag);
 		return end_output(name, &out, &diag, EXIT_DONE);
 	}

@@ -26,6 +26,9 @@ static const struct opt rows[] = {
 		"listen for RDMA at [HOST]:PORT[?rdma=verbs|iwarp|auto][&crc=0]; repeatable" },
 	{ "tcp", 0, OPT_LIST, AT(want.tcp), "ADDRESS",
 		"listen for TCP at [HOST]:PORT; repeatable" },
+	{ "ib", 0, OPT_LIST, AT(want.ib), "PORT",
+		"listen for SRP by service ID on an InfiniBand port, DEV[/N] or its GID; "
+		"repeatable" },
 	{ "nqn", 0, OPT_LIST, AT(want.nqn), "NQN",
 		"NQN of the next disk's subsystem; the same NQN adds a namespace; repeatable" },
 	{ "allow-host", 0, OPT_LIST, AT(want.allow_host), "NQN",
@@ -85,10 +88,12 @@ static int split(struct call *call, const char *protocol, unsigned part, struct 
 
 	if (!err)
 		err = pick(call, "tcp", &opts->want.tcp, part, alone, &want->tcp);
+	if (!err && part == SERVE_SRP)
+		err = pick(call, "ib", &opts->want.ib, part, alone, &want->ib);
 	if (!err && part != SERVE_NVMF)
 		err = pick(call, "allow-initiator", &opts->want.allow_initiator, part, alone,
 			&want->allow_initiator);
-	if (!err && !want->rdma.count && !want->tcp.count)
+	if (!err && !want->rdma.count && !want->tcp.count && !want->ib.count)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no listen address given for %s: expected --rdma ADDRESS or --tcp ADDRESS",
 			protocol);
@@ -101,9 +106,6 @@ static int split_iscsi(struct call *call, struct serve_want *want, char secret[2
 	const struct serve_options *opts = call->opts;
 	int err = split(call, "--iscsi", SERVE_ISCSI, want);
 
-	if (!err && want->rdma.count)
-		return diag_set(call->diag, DIAG_UNSUPPORTED, ENOTSUP,
-			"--rdma %s: --iscsi is served over TCP only", want->rdma.item[0]);
 	want->iqn = opts->want.iqn;
 	for (unsigned i = 0; !err && i < 2; i++) {
 		want->user[i] = opts->want.user[i];
@@ -112,7 +114,8 @@ static int split_iscsi(struct call *call, struct serve_want *want, char secret[2
 				"%s and its user belong together", options[i]);
 		if (!opts->secret_file[i])
 			continue;
-		err = secret_of_file(call, opts->secret_file[i], secret[i], 258, call->diag);
+		err = secret_read(
+			call, options[i], NULL, opts->secret_file[i], secret[i], 258, call->diag);
 		want->secret[i] = secret[i];
 	}
 	return err;
@@ -151,6 +154,8 @@ static int serve_main(struct call *call)
 				    opts->want.user[1] || opts->secret_file[1]))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"--iqn, and users and secrets of CHAP, need --iscsi");
+	if (!opts->srp && opts->want.ib.count)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--ib needs --srp");
 	if (!opts->iscsi && !opts->srp && opts->want.allow_initiator.count)
 		return diag_set(
 			call->diag, DIAG_USAGE, EINVAL, "--allow-initiator needs --iscsi or --srp");
@@ -181,6 +186,7 @@ const struct applet applet_serve = {
 		    "  rdmastor serve /dev/sdb --nvmf --rdma :4420 --tcp :4420 --allow-host NQN\n"
 		    "  rdmastor serve disk.img --iscsi --tcp :3260\n"
 		    "  rdmastor serve disk.img --srp --rdma :5555\n"
+		    "  rdmastor serve disk.img --srp --ib mlx5_0/1\n"
 		    "  rdmastor serve nbd://10.0.0.7/vm1 --nvmf --tcp :4420 --ro\n",
 	.min = 1,
 	.max = 255,

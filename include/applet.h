@@ -115,6 +115,7 @@ struct applet {
 	/* a link of this name runs the applet with that tool's exit statuses: wrong calls give 1 */
 	const char *replaces;
 	const char *replaced_usage; /* what follows the name in that tool's usage line */
+	bool replaced_version;      /* by that name -V and --version print the version */
 	/* For the applet that has the name of the tool it replaces. By a link of that name its
 	 * words are read as the tool does: 0, or what to exit with, which was told. */
 	int (*words)(struct call *, int argc, char **argv, void *opts);
@@ -166,10 +167,3 @@ struct task {
 int task_begin(struct task *, const struct call *, const struct loop_options *);
 void task_end(struct task *);
 int task_timed_out(const struct call *); /* Set the failure. */
-
-/* Secrets that come from files and descriptors. */
-
-/* Reads the first line; longer than room: -E2BIG. Errors never quote it, as it may be a secret all
- * the same. A file that other users can read is noted. */
-int secret_of_file(const struct call *, const char *path, char *secret, size_t room, struct diag *);
-int secret_of_fd(const char *option, const char *number, char *secret, size_t room, struct diag *);

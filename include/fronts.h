@@ -21,6 +21,7 @@ extern const struct front_kind front_ublk;    /* /dev/ublkbN */
 
 struct serve_want {                /* of one protocol; the others' members are empty */
 	struct opt_list rdma, tcp; /* listen addresses */
+	struct opt_list ib;        /* ports, for SRP by service ID */
 	struct opt_list nqn, allow_host;
 	struct opt_list iqn, allow_initiator;
 	/* CHAP: [0] of initiators, [1] of the target; secrets read already, NULL = none */

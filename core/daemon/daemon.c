@@ -305,17 +305,22 @@ static int open_disks(struct daemon *d)
 }
 
 /* Before there are threads, which inherit it, and when all that is opened by name is open. But a
- * command is to mount where everybody sees it. */
+ * command is to mount where everybody sees it. In a namespace of its own /dev, /proc and /sys
+ * remain mounted, so that the users of a device are still found after switch_root. */
 static void survive(struct daemon *d)
 {
 	struct diag why = { 0 };
 	bool local = false;
+	int own;
 
 	for (unsigned i = 0; i < d->fronts; i++)
 		local |= d->front[i]->kind->local;
 	if (local && !d->command &&
 		kernel_survive(d->root, program_invocation_name, &d->own_mounts, &why))
 		call_note(d->call, "%s", why.text);
+	own = d->own_mounts ? kernel_root() : -1;
+	if (own >= 0)
+		d->root = own;
 }
 
 static int open_workers(struct daemon *d)

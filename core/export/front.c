@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What fronts that listen on the network have in common. */
 #include "front.h"
+#include "disk_open.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -40,6 +41,18 @@ int front_listen_add(struct ways_listen listen[FRONT_LISTENS], unsigned *count,
 			"too many listen addresses: must be 1 to %d", FRONT_LISTENS);
 	listen[(*count)++] = (struct ways_listen){ .at = at, .ways = ways, .no_crc = how.no_crc };
 	return 0;
+}
+
+int front_blame_rdma(int err, const struct ways_listen *listen, unsigned count,
+	const struct diag *rdma, struct diag *why)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (listen[i].ways != WAY_VERBS)
+			return err;
+	err = disk_blame_rdma(why, rdma);
+	why->hint[0] = 0;
+	diag_hint(why, "without an RDMA device: --rdma 'HOST:PORT?rdma=iwarp', or --tcp HOST:PORT");
+	return err;
 }
 
 void front_host_text(const struct addr *addr, char text[ADDR_TEXT])

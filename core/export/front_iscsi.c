@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The disks as logical units of iSCSI targets. Serving is core/proto/iscsi's. */
+/* The disks as logical units of iSCSI targets, over TCP and iSER. Serving is core/proto/iscsi's. */
 #include "disk_open.h"
 #include "front.h"
 #include "fronts.h"
 #include "iscsi_target.h"
+#include "kernel_rdma.h"
 #include "names.h"
 #include <errno.h>
 #include <stdio.h>
@@ -52,6 +53,10 @@ static int read_options(struct front *front)
 		err = check_name("allow-initiator", want->allow_initiator.item[i], call->diag);
 		opt->initiator[opt->initiators++] = want->allow_initiator.item[i];
 	}
+	for (unsigned i = 0; !err && i < want->rdma.count; i++)
+		if ((err = front_listen_add(opt->listen, &opt->listens, "iSER", ISCSI_PORT,
+			     want->rdma.item[i], 0, call->diag)))
+			diag_ctx(call->diag, "--rdma %s", want->rdma.item[i]);
 	for (unsigned i = 0; !err && i < want->tcp.count; i++)
 		if ((err = front_listen_add(opt->listen, &opt->listens, "iSCSI", ISCSI_PORT,
 			     want->tcp.item[i], WAY_TCP, call->diag)))
@@ -100,6 +105,7 @@ static int start(struct front *front)
 	struct iscsi_front *f = front_of(front);
 	const struct daemon *d = front->daemon;
 	struct daemon_wait wait;
+	struct diag rdma = { 0 };
 	uint32_t ms;
 	int err = daemon_time_left(d, &ms);
 
@@ -111,13 +117,16 @@ static int start(struct front *front)
 		err = add_disk(f, i);
 	if (err)
 		return err;
+	if (((const struct serve_want *)front->want)->rdma.count)
+		kernel_rdma_ready(d->root, &rdma); /* loads modules for verbs where it can */
 	daemon_wait_begin(&wait, d->call, d->loop);
 	err = iscsi_target_start(&f->target, d->loop, &f->opt, ms, d->call->diag);
 	daemon_wait_end(&wait, d->loop);
-	for (unsigned i = 0; !err && i < f->opt.listens && !f->opt.initiators && !f->opt.auth.user;
-		i++)
+	if (err)
+		return front_blame_rdma(err, f->opt.listen, f->opt.listens, &rdma, d->call->diag);
+	for (unsigned i = 0; i < f->opt.listens && !f->opt.initiators && !f->opt.auth.user; i++)
 		daemon_warn_open(d, &f->opt.listen[i].at, "--allow-initiator");
-	return err;
+	return 0;
 }
 
 static unsigned lun_of(const struct iscsi_target_options *opt, unsigned disk)
@@ -143,26 +152,37 @@ static void show_disks(struct out *out, const struct iscsi_front *f)
 	out_end(out);
 }
 
-static void show_way(struct out *out, const struct addr *bound, const char *name)
+#define RDMA (WAY_VERBS | WAY_IWARP)
+/* a comment that a shell ignores */
+#define IWARP_ONLY " # the initiator needs an iWARP device, such as siw"
+
+/* ways: TCP, or those of RDMA. */
+static void show_way(struct out *out, const struct addr *bound, const char *name, unsigned ways)
 {
+	bool rdma = ways & RDMA;
+	const char *scheme = rdma ? "iser" : "iscsi", *only = ways == WAY_IWARP ? IWARP_ONLY : "";
 	char host[ADDR_TEXT], portal[ADDR_TEXT + 16];
 
 	front_host_text(bound, host);
 	snprintf(portal, sizeof(portal), strchr(host, ':') ? "[%s]:%u" : "%s:%u", host,
 		addr_port(bound));
 	out_object(out, NULL);
-	out_text(out, "transport", NULL, "tcp");
+	out_text(out, "transport", NULL, "%s", rdma ? "rdma" : "tcp");
 	out_text(out, "traddr", NULL, "%s", host);
 	out_text(out, "trsvcid", NULL, "%u", addr_port(bound));
+	if (rdma)
+		out_bool(out, "iwarp", NULL, !(ways & WAY_VERBS));
 	out_text(out, "target", NULL, "%s", name);
-	out_text(out, "rdmastor", "rdmastor:   ", "iscsi://%s/%s/0", portal, name);
+	out_text(out, "rdmastor", "rdmastor:   ", "%s://%s/%s/0", scheme, portal, name);
 	out_text(out, "iscsiadm", "iscsiadm:   ",
-		"iscsiadm -m discovery -t st -p %s && iscsiadm -m node -T %s -p %s -l", portal,
-		name, portal);
+		"iscsiadm -m discovery -t st -p %s%s && iscsiadm -m node -T %s -p %s%s -l%s",
+		portal, rdma ? " -I iser" : "", name, portal, rdma ? " -I iser" : "", only);
 	out_text(out, "iscsistart", "iscsistart: ",
-		"iscsistart -i iqn.2026-01.org.example:host -t %s -a %s -p %u -g %u", name, host,
-		addr_port(bound), ISCSI_TARGET_PORTAL_TAG);
-	out_text(out, "libiscsi", "libiscsi:   ", "iscsi://%s/%s/0", portal, name);
+		"iscsistart -i iqn.2026-01.org.example:host -t %s -a %s -p %u -g %u%s%s", name,
+		host, addr_port(bound), ISCSI_TARGET_PORTAL_TAG,
+		rdma ? " -P iface.transport_name=iser" : "", only);
+	if (ways != WAY_IWARP)
+		out_text(out, "libiscsi", "libiscsi:   ", "%s://%s/%s/0", scheme, portal, name);
 	out_end(out);
 }
 
@@ -180,12 +200,14 @@ static void show(const struct front *front, struct out *out)
 	out_list(out, "connect");
 	for (unsigned i = 0; i < opt->listens; i++) {
 		struct addr bound;
+		unsigned ways = iscsi_target_ways(f->target, i, &bound);
 
-		if (!(iscsi_target_ways(f->target, i, &bound) & WAY_TCP))
-			continue;
-		for (unsigned disk = 0; disk < opt->disks; disk++)
-			if (!lun_of(opt, disk))
-				show_way(out, &bound, opt->disk[disk].name);
+		for (unsigned disk = 0; disk < opt->disks; disk++) {
+			if (ways & RDMA && !lun_of(opt, disk))
+				show_way(out, &bound, opt->disk[disk].name, ways & RDMA);
+			if (ways & WAY_TCP && !lun_of(opt, disk))
+				show_way(out, &bound, opt->disk[disk].name, WAY_TCP);
+		}
 	}
 	out_end(out);
 	out_end(out);
@@ -205,12 +227,19 @@ static void status(const struct front *front, struct out *out)
 	out_list(out, "listeners");
 	for (unsigned i = 0; i < f->opt.listens; i++) {
 		struct addr bound;
+		unsigned ways = iscsi_target_ways(f->target, i, &bound);
 
-		if (!(iscsi_target_ways(f->target, i, &bound) & WAY_TCP))
-			continue;
-		out_object(out, NULL);
-		addr_show(out, "tcp", &bound);
-		out_end(out);
+		if (ways & RDMA) {
+			out_object(out, NULL);
+			addr_show(out, "rdma", &bound);
+			out_bool(out, "iwarp", NULL, !(ways & WAY_VERBS));
+			out_end(out);
+		}
+		if (ways & WAY_TCP) {
+			out_object(out, NULL);
+			addr_show(out, "tcp", &bound);
+			out_end(out);
+		}
 	}
 	out_end(out);
 }

@@ -113,7 +113,6 @@ static int add_disk(struct nvme_front *f, unsigned i)
 static int listen_all(struct nvme_front *f)
 {
 	const struct daemon *d = f->front.daemon;
-	bool verbs_only = true;
 	struct daemon_wait wait;
 	struct diag rdma = { 0 };
 	uint32_t ms;
@@ -121,20 +120,12 @@ static int listen_all(struct nvme_front *f)
 
 	if (err)
 		return err;
-	for (unsigned i = 0; i < f->opt.listens; i++)
-		verbs_only &= f->opt.listen[i].ways == WAY_VERBS;
 	if (((const struct serve_want *)f->front.want)->rdma.count)
 		kernel_rdma_ready(d->root, &rdma); /* loads the modules for verbs if possible */
 	daemon_wait_begin(&wait, d->call, d->loop);
 	err = nvme_target_start(&f->target, d->loop, &f->opt, ms, d->call->diag);
 	daemon_wait_end(&wait, d->loop);
-	if (!err || !verbs_only)
-		return err;
-	err = disk_blame_rdma(d->call->diag, &rdma);
-	d->call->diag->hint[0] = 0;
-	diag_hint(d->call->diag,
-		"without an RDMA device: --rdma 'HOST:PORT?rdma=iwarp', or --tcp HOST:PORT");
-	return err;
+	return err ? front_blame_rdma(err, f->opt.listen, f->opt.listens, &rdma, d->call->diag) : 0;
 }
 
 static int start(struct front *front)

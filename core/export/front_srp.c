@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The disks as logical units of one SRP target, by RDMA/CM. Serving is core/proto/srp's. */
+/* The disks as logical units of one SRP target, by RDMA/CM, and by service ID on InfiniBand, where
+ * discovery finds it. Serving is core/proto/srp's, being found core/mad's. */
 #include "disk_open.h"
 #include "front.h"
 #include "fronts.h"
 #include "kernel_rdma.h"
+#include "mad.h"
 #include "names.h"
 #include "srp_target.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +17,9 @@ struct srp_front {
 	struct front front;
 	struct srp_target_options opt;
 	struct srp_target *target;
-	char guid[17];
+	char guid[17], service[25];
+	unsigned by_ip; /* the first listeners; then follow ports on InfiniBand */
+	struct mad_agent *agent[FRONT_LISTENS];
 };
 
 static struct srp_front *front_of(const struct front *front)
@@ -37,11 +42,99 @@ static int add_initiator(struct srp_target_options *opt, const char *text, struc
 	return 0;
 }
 
+/* "mlx5_0", "mlx5_0/1", a GID. */
+static int read_port(
+	const char *given, char dev[MAD_DEV_LEN], struct mad_port_choice *choice, struct diag *diag)
+{
+	size_t len = strcspn(given, "/");
+	uint64_t number = 0;
+	uint8_t gid[16];
+
+	*choice = (struct mad_port_choice){ 0 };
+	if (gid_parse(gid, given)) {
+		choice->gid = given;
+		return 0;
+	}
+	if (!len || len >= MAD_DEV_LEN ||
+		(given[len] && parse_u64(given + len + 1, 1, 254, &number, NULL)))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"--ib: invalid port '%s': expected DEVICE[/NUMBER] or a GID", given);
+	snprintf(dev, MAD_DEV_LEN, "%.*s", (int)len, given);
+	choice->dev = dev;
+	choice->port = (uint32_t)number;
+	return 0;
+}
+
+static void unfound(struct mad_agent *agent, void *user)
+{
+	struct srp_front *f = user;
+
+	loop_trace(f->front.daemon->loop, "device management has ended: its device is gone");
+	for (unsigned i = 0; i < FRONT_LISTENS; i++)
+		if (f->agent[i] == agent)
+			f->agent[i] = NULL;
+	mad_agent_stop(agent);
+}
+
+/* The service ID is made of the target's identifier, so that it stays the same; initiators need
+ * not find it again. */
+static uint64_t service_id(const struct srp_front *f)
+{
+	return EP_SERVICE | 0x4000 | ((f->opt.guid[6] & 0x3f) << 8 | f->opt.guid[7]);
+}
+
+static int add_port(struct srp_front *f, const char *given, struct diag *diag)
+{
+	const struct srp_target_options *opt = &f->opt;
+	const struct mad_served served = { .guid = wire_be(opt->guid, sizeof(opt->guid)),
+		.service_id = service_id(f),
+		.text = "rdmastor SRP target",
+		.service = f->service,
+		.send_size = SRP_TARGET_IU,
+		.rdma_size = 1u << 20,
+		.depth = SRP_TARGET_DEPTH,
+		.reads = 16 };
+	unsigned i = opt->listens;
+	struct mad_port_choice choice;
+	struct mad_port_info port;
+	char dev[MAD_DEV_LEN];
+	uint8_t gid[16];
+	int err = read_port(given, dev, &choice, diag);
+
+	if (!err)
+		err = mad_port_choose(&port, &choice, diag);
+	if (err && diag->code == DIAG_UNSUPPORTED) /* instead of that of a discovery */
+		diag_hint(diag, "on RoCE and iWARP listen by IP: --rdma HOST:PORT");
+	if (!err && i == FRONT_LISTENS)
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"too many listen addresses: must be 1 to %d", FRONT_LISTENS);
+	if (!err)
+		err = mad_agent_start(
+			&f->agent[i], f->front.daemon->loop, &port, &served, unfound, f, diag);
+	if (err)
+		return diag_ctx(diag, "--ib %s", given);
+	mad_gid_make(gid, port.prefix, port.guid);
+	f->opt.listen[i].ways = WAY_VERBS;
+	addr_set_ib(&f->opt.listen[i].at, gid, PKEY_DEFAULT, service_id(f));
+	f->opt.listens++;
+	return 0;
+}
+
+static void stop_agents(struct srp_front *f)
+{
+	for (unsigned i = 0; i < FRONT_LISTENS; i++)
+		if (f->agent[i])
+			mad_agent_stop(f->agent[i]);
+	memset(f->agent, 0, sizeof(f->agent));
+}
+
 static int read_options(struct front *front)
 {
 	struct srp_target_options *opt = &front_of(front)->opt;
 	const struct serve_want *want = front->want;
 	const struct call *call = front->daemon->call;
+	struct mad_port_choice choice;
+	char dev[MAD_DEV_LEN];
 	int err = 0;
 
 	if (call->operands > SRP_TARGET_DISKS)
@@ -53,6 +146,9 @@ static int read_options(struct front *front)
 		if ((err = front_listen_add(opt->listen, &opt->listens, "SRP", 0,
 			     want->rdma.item[i], 0, call->diag)))
 			diag_ctx(call->diag, "--rdma %s", want->rdma.item[i]);
+	front_of(front)->by_ip = opt->listens;
+	for (unsigned i = 0; !err && i < want->ib.count; i++)
+		err = read_port(want->ib.item[i], dev, &choice, call->diag);
 	return err;
 }
 
@@ -90,6 +186,7 @@ static int start(struct front *front)
 {
 	struct srp_front *f = front_of(front);
 	const struct daemon *d = front->daemon;
+	const struct opt_list *ports = &((const struct serve_want *)front->want)->ib;
 	struct daemon_wait wait;
 	struct diag rdma = { 0 };
 	uint32_t ms;
@@ -104,11 +201,22 @@ static int start(struct front *front)
 	if (err)
 		return err;
 	kernel_rdma_ready(d->root, &rdma); /* loads modules for verbs where it can */
+	snprintf(f->service, sizeof(f->service), "SRP.T10:%s", f->guid);
+	if (ports->count)
+		err = kernel_umad_ready(d->root, d->call->diag);
+	for (unsigned i = 0; !err && i < ports->count; i++)
+		err = add_port(f, ports->item[i], d->call->diag);
+	if (err) {
+		stop_agents(f);
+		return err;
+	}
 	daemon_wait_begin(&wait, d->call, d->loop);
 	err = srp_target_start(&f->target, d->loop, &f->opt, ms, d->call->diag);
 	daemon_wait_end(&wait, d->loop);
-	if (err)
+	if (err) {
+		stop_agents(f);
 		return disk_blame_rdma(d->call->diag, &rdma);
+	}
 	for (unsigned i = 0; i < f->opt.listens && !f->opt.initiators; i++)
 		daemon_warn_open(d, &f->opt.listen[i].at, "--allow-initiator");
 	return 0;
@@ -155,6 +263,31 @@ static void show_way(struct out *out, const struct srp_front *f, unsigned i)
 	out_end(out);
 }
 
+/* Only kernel modules can announce device management in the port's capability mask: discovery finds
+ * the target if the port is named. */
+static void show_service(struct out *out, const struct srp_front *f, unsigned i)
+{
+	const struct addr_ib *ib = (const void *)&f->opt.listen[i].at.ss;
+	const uint64_t id = service_id(f);
+	char gid[33], host[ADDR_TEXT];
+
+	hex_text(gid, ib->gid, sizeof(ib->gid));
+	out_object(out, NULL);
+	out_text(out, "transport", NULL, "rdma");
+	out_text(out, "traddr", NULL, "%s", addr_host(&f->opt.listen[i].at, host));
+	out_text(out, "service_id", NULL, "%016" PRIx64, id);
+	out_bool(out, "iwarp", NULL, false);
+	out_text(out, "target", NULL, "%s", f->guid);
+	out_text(out, "rdmastor",
+		"rdmastor:   ", "srp://%s/%s/%s/0?pkey=%04x&service_id=%016" PRIx64, gid, f->guid,
+		f->guid, PKEY_DEFAULT, id);
+	out_text(out, "add_target",
+		"add_target: ", "id_ext=%s,ioc_guid=%s,dgid=%s,pkey=%04x,service_id=%016" PRIx64,
+		f->guid, f->guid, gid, PKEY_DEFAULT, id);
+	out_text(out, "discover", "discover:   ", "rdmastor srp-discover --gid %s", gid);
+	out_end(out);
+}
+
 static void show(const struct front *front, struct out *out)
 {
 	const struct srp_front *f = front_of(front);
@@ -166,8 +299,10 @@ static void show(const struct front *front, struct out *out)
 		out_line(out, "%s: LUN %u of SRP target %s, %s", f->opt.disk[i].bdev->uri, i,
 			f->guid, daemon_size_text(f->opt.disk[i].bdev->lim.size, size));
 	out_list(out, "connect");
-	for (unsigned i = 0; i < f->opt.listens; i++)
+	for (unsigned i = 0; i < f->by_ip; i++)
 		show_way(out, f, i);
+	for (unsigned i = f->by_ip; i < f->opt.listens; i++)
+		show_service(out, f, i);
 	out_end(out);
 	out_end(out);
 }
@@ -206,6 +341,7 @@ static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 	struct srp_target *target = f->target;
 
 	f->target = NULL;
+	stop_agents(f);
 	return srp_target_stop(target, timeout_ms, diag);
 }
 
