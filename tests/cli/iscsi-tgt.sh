@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # iscsi:// as a disk, of tgt: what info tells, copies compared, digests, CHAP one way and mutual, refusals, and a target that is killed and started
-# again in the middle of a copy.
+# again in the middle of a copy, and connections that are cut.
 . "$(dirname "$0")/lib.sh"
-requires unshare tgtd tgtadm cmp
+requires unshare tgtd tgtadm cmp python3
 if [ -z "${OWN_NET:-}" ]; then
 	unshare -rnm true 2>/dev/null || { echo 'needs network namespaces of its own'; exit 77; }
 	OWN_NET=1 exec unshare -rnm "$HERE/iscsi-tgt.sh"
@@ -52,7 +52,7 @@ valid json
 same info "$(jq -r '[.size, .iqn, .lun, .block_size, .security, .header_digest, .transport] | join(" ")' json)" \
 	"$((48 << 20)) $iqn:plain 1 512 none false tcp"
 error 1 not-found 127.0.0.1:3260 'LUN 0,.1' ours info "$at:plain/9"
-error 1 not-found 127.0.0.1:3260 'target name' ours info "$at:none/1"
+error 1 not-found 127.0.0.1:3260 'target name.*available there: .*:plain' ours info "$at:none/1"
 error 2 usage '.*' 'name' ours info iscsi://127.0.0.1/what/1
 error 2 usage '.*' 'LUN' ours info "$at:plain/x"
 error 2 usage '.*' 'target iser-discover' ours info iscsi://127.0.0.1
@@ -93,3 +93,20 @@ wait $pid || die "copy over a restart: $(cat err)"
 cmp -n $((40 << 20)) src disk || die 'bytes differ after a restart'
 grep -Eq 'lost' err || die "the loss was not noticed: $(cat err)"
 grep -Eq 'restored' err || die "not back: $(cat err)"
+
+# a connection that is cut again and again
+python3 "$HERE/cut_proxy.py" 3260 >proxy.port &
+proxy=$!
+cleanup_fn kill $proxy
+for ((i = 0; i < 100; i++)); do [ -s proxy.port ] && break; sleep 0.1; done
+head -c 40M /dev/zero | dd of=disk bs=1M conv=notrunc status=none
+through="iscsi://127.0.0.1:$(cat proxy.port)/$iqn:plain/1"
+: >err
+{ for ((i = 0; i < 10; i++)); do tail -c +$((i * 4194304 + 1)) src | head -c 4M; sleep 0.3; done; } |
+	timeout 120 "$RDMASTOR" copy - "$through?queues=2" -v >out 2>err &
+pid=$!
+for ((i = 0; i < 300; i++)); do cmp -s -n 4096 src disk && break; sleep 0.1; done
+for ((i = 0; i < 4; i++)); do sleep 0.4; kill -USR1 $proxy; done
+wait $pid || die "copy over cuts: $(cat err)"
+cmp -n $((40 << 20)) src disk || die 'bytes differ after cuts'
+grep -q 'connection lost: ' err || die "no cut was noticed: $(cat err)"

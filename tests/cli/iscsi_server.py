@@ -178,6 +178,9 @@ def text(c):
     if how == 'mute-end':
         silence()
     reply(c, bhs, 0x26, 0x80)
+    while how == 'talks-on':
+        time.sleep(0.05)
+        reply(c, bhs, 0x26, 0x80)
 
 
 def serve(s, port):

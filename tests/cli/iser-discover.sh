@@ -102,6 +102,10 @@ asked isid --no-probe
 cmp -s out right || die "another ISID in the answers: $(cat out err)"
 asked mute-end --no-probe
 cmp -s out right || die "no answer to the logout: $(cat out err)"
+begun=$SECONDS
+asked talks-on --no-probe --timeout 60
+cmp -s out right || die "answers after the logout: $(cat out err)"
+[ $((SECONDS - begun)) -le 30 ] || die "answers after the logout: took $((SECONDS - begun)) s"
 
 ends circle protocol 'redirect loop 127.0.0.1:3260'
 ends runs protocol 'redirect \b8\b'

@@ -54,3 +54,12 @@ text iscsi://joe%longenoughsecret@127.0.0.1/iqn.x:a >told
 text $to -u joe --secret-file secret -v >>told
 ! grep -q longenough told err || die "told: $(cat told err)"
 [ "$(text $to/0 $to/1 $to/1 | wc -l)" = 2 ] || die "two units, one of them named twice"
+
+# A secret of a descriptor or pipe can be read once, and is for all targets
+two="$to iscsi://127.0.0.1/iqn.x:b -u joe"
+# shellcheck disable=SC2086 # several words
+{
+	[ "$(text $two --secret-fd 3 3< <(cat secret) | wc -l)" = 2 ] || die "--secret-fd for two targets"
+	[ "$(text $two --secret-fd 3 3<secret | wc -l)" = 2 ] || die "--secret-fd of a file for two targets"
+	[ "$(cat secret | text $two --secret-file /dev/stdin | wc -l)" = 2 ] || die "a pipe for two targets"
+}

@@ -41,10 +41,7 @@ x 2 usage pipe '' copy ram:1M pipe
 hint 'rdmastor copy .* - '
 
 # what no userspace opens, and what nothing does
-x 1 unsupported iser://10.0.0.1/iqn.x/1 "'iser:' kernel" info iser://10.0.0.1/iqn.x/1
-hint "rdmastor iser-login 'iser://10.0.0.1/iqn.x/1'"
-x 1 unsupported srp://1/2/3 "'srp:' kernel" info srp://1/2/3
-hint 'rdmastor srp-connect'
+x 2 usage srp://1/2/3 "'1' GID" info srp://1/2/3
 x 1 unsupported 'nfs[+]rdma://10.0.0.1/exp' "'nfs[+]rdma:' kernel" info nfs+rdma://10.0.0.1/exp
 hint 'rdmastor nfsrdma-mount'
 x 2 usage foo://x "'foo:'" info foo://x

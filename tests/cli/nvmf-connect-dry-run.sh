@@ -92,3 +92,8 @@ ours nvmf-connect --dry-run --json -q nqn.host -I $id nvme+tcp://127.0.0.1/nqn.x
 [ "$(jq -r '[.succeeded, .failed, .results[].uri, .uri] | map(tostring) | join(" ")' several)" = \
 	"2 0 nvme+tcp://127.0.0.1/nqn.x nvme+tcp://127.0.0.1/nqn.y null" ] || die "$(cat several)"
 [[ "$(jq -r '.results[1].line' several)" == *nqn=nqn.y,* ]] || die "$(cat several)"
+
+# A key of a descriptor can be read once, and is for all targets, of which this kernel may take none
+"$RDMASTOR" nvmf-connect --dry-run -q nqn.host --dhchap-secret-fd 3 nvme+tcp://127.0.0.1/nqn.x \
+	nvme+tcp://127.0.0.1/nqn.y 3< <(echo $key) >out 2>err || true
+[ "$(cat out err | grep -c dhchap_secret)" = 2 ] || die "one key for two targets: $(cat out err)"

@@ -31,11 +31,11 @@ done <suites
 [ "$passed" -ge 228 ] || die "only $passed tests passed"
 
 # What this target has may not be skipped.
-for suite in ExtendedCopy Inquiry PrinReadKeys ProutReserve ProutPreempt Read16 Reserve6 Unmap WriteSame16 WriteVerify16; do
+for suite in CompareAndWrite ExtendedCopy GetLBAStatus Inquiry Prefetch10 Prefetch16 PrinReadKeys ProutReserve ProutPreempt Read16 Reserve6 Unmap WriteSame16 WriteVerify16; do
 	! grep -Eq 'SKIPPED.*not implemented' "SCSI.$suite.log" || die "$suite: $(grep SKIPPED "SCSI.$suite.log")"
 done
 
-for name in Simple Reset; do
+for name in Simple Reset CompareAndWrite CompareAndWriteAsync; do
 	timeout 60 iscsi-test-cu -d -V -t ALL.MultipathIO.$name "$LUN0" "$LUN0" >paths.log 2>&1 </dev/null
 	[ "$(awk '$1 == "tests" {print $4, $5}' paths.log)" = '1 0' ] || die "MultipathIO.$name: $(tail -n 20 paths.log)"
 	! grep -q SKIPPED paths.log || die "MultipathIO.$name: $(grep SKIPPED paths.log)"

@@ -18,4 +18,4 @@ error 2 usage '' 'tcp before' ours serve ram:1M --tcp 127.0.0.1:0 --nvmf --iscsi
 error 2 usage '' 'user' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --secret-file secret
 error 2 usage '' 'secret-file' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --user joe
 error 2 usage '' 'same' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --user joe --secret-file secret --target-secret-file secret
-error 1 unsupported '' 'rdma' ours serve ram:1M --iscsi --rdma 127.0.0.1:0
+error 2 usage '.*' 'rdma' ours serve ram:1M --iscsi --rdma '127.0.0.1:0?rdma=tcp'

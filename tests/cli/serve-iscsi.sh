@@ -22,8 +22,11 @@ ours iser-discover "iscsi://$PORTAL" | grep -q "^$PORTAL,1 $IQN$" || die 'not fo
 
 timeout 60 qemu-img convert -n -f raw -O raw src "$LUN0"
 cmp src disk || die 'written over iSCSI'
-timeout 60 qemu-img convert -f raw -O raw "$LUN0" back
+timeout 60 qemu-img convert -f raw -O raw "$LUN0" back 2>err
 cmp src back || die 'read over iSCSI'
+[ ! -s err ] || die "qemu-img: $(cat err)" # it asks for holes with GET LBA STATUS
+timeout 60 qemu-img map --output=json -f raw "iscsi://$PORTAL/$IQN/1" >map
+jq -e '[.[] | select(.data)] == [] and (map(.length) | add) == 4194304' map >/dev/null || die "a file without data: $(cat map)"
 digests='"header-digest":"crc32c"'
 timeout 60 qemu-img convert -f raw -O raw \
 	"json:{\"driver\":\"raw\",\"file\":{\"driver\":\"iscsi\",\"transport\":\"tcp\",\"portal\":\"$PORTAL\",\"target\":\"$IQN\",\"lun\":\"0\",$digests}}" back

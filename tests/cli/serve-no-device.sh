@@ -7,6 +7,8 @@ set -e
 
 error 1 - 127.0.0.1:4420 '[?]rdma=iwarp --tcp' \
 	timeout 20 "$RDMASTOR" serve ram:1M --nvmf --rdma '127.0.0.1?rdma=verbs' --timeout 3
+error 1 - 127.0.0.1:3260 '[?]rdma=iwarp --tcp' \
+	timeout 20 "$RDMASTOR" serve ram:1M --iscsi --rdma '127.0.0.1?rdma=verbs' --timeout 3
 serve ram:1M --nvmf --nqn "$NQN" --rdma 127.0.0.1:0
 ours info "$RDMA" | grep -q 'software iWARP' || die 'not reached'
 stop

@@ -10,4 +10,8 @@ while read -r name version _; do
 	sed -n 2p out | grep -qF "$name $version" || die "$name $version is missing: $(cat out)"
 done < <(grep -v '^#' "$top/deps/deps.lock")
 sed -n 3p out | grep -Eq '^RDMA providers: [a-z]' || die "no providers: $(cat out)"
+ln -s "$RDMASTOR" mount.nfsrdma
+for word in -V --version; do
+	./mount.nfsrdma $word | cmp - out || die "mount.nfsrdma $word differs"
+done
 "$RDMASTOR" info --version | cmp - out || die "info --version differs"

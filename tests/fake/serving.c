@@ -11,6 +11,8 @@ struct fake_disk *backing;
 struct nvme_target_options opt;
 struct nvme_target *target;
 struct nbd_server *nbd_server;
+struct srp_target *srp_target;
+struct iscsi_target *iscsi_target;
 
 static struct nbd_options nbd;
 
@@ -47,7 +49,9 @@ unsigned serving_port(void)
 {
 	struct addr bound;
 
-	cr_assert(nvme_target_ways(target, 0, &bound));
+	cr_assert(srp_target     ? srp_target_ways(srp_target, 0, &bound)
+		  : iscsi_target ? iscsi_target_ways(iscsi_target, 0, &bound)
+				 : nvme_target_ways(target, 0, &bound));
 	return ntohs(((struct sockaddr_in *)&bound.ss)->sin_port);
 }
 
@@ -73,14 +77,50 @@ void serving_start_nbd(unsigned slots)
 	cr_assert_eq(nbd_server_start(&nbd_server, loop, &nbd, &why), 0, "%s", why.text);
 }
 
+void serving_start_srp(void)
+{
+	struct srp_target_options srp = { .disks = 1,
+		.listens = 1,
+		.listen = { opt.listen[0] },
+		.guid[7] = 9,
+		.loops = opt.loops,
+		.nloops = opt.nloops,
+		.buffers = opt.buffers };
+
+	srp.disk[0] = (struct srp_target_disk){ .bdev = opt.disk[0].bdev, .serial = "S1" };
+	cr_assert_eq(srp_target_start(&srp_target, loop, &srp, 1000, &why), 0, "%s", why.text);
+}
+
+void serving_start_iscsi(void)
+{
+	struct iscsi_target_options iscsi = { .disks = 1,
+		.listens = 1,
+		.listen = { opt.listen[0] },
+		.loops = opt.loops,
+		.nloops = opt.nloops,
+		.buffers = opt.buffers };
+
+	iscsi.disk[0] = (struct iscsi_target_disk){
+		.bdev = opt.disk[0].bdev, .name = SERVING_IQN, .serial = "S1"
+	};
+	cr_assert_eq(
+		iscsi_target_start(&iscsi_target, loop, &iscsi, 1000, &why), 0, "%s", why.text);
+}
+
 void serving_stop(void)
 {
 	if (target)
 		cr_assert_eq(nvme_target_stop(target, 5000, &why), 0, "%s", why.text);
 	if (nbd_server)
 		cr_assert_eq(nbd_server_stop(nbd_server, 5000, &why), 0, "%s", why.text);
+	if (srp_target)
+		cr_assert_eq(srp_target_stop(srp_target, 5000, &why), 0, "%s", why.text);
+	if (iscsi_target)
+		cr_assert_eq(iscsi_target_stop(iscsi_target, 5000, &why), 0, "%s", why.text);
 	target = NULL;
+	iscsi_target = NULL;
 	nbd_server = NULL;
+	srp_target = NULL;
 }
 
 void serving_end(void)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target's end of a pair test, one in a program: our target at 127.0.0.1, or our NBD server on
- * a unix socket, over a disk of tests/fake, on host.h's loop. */
+/* The target's end of a pair test, one in a program: our NVMe-oF, iSCSI or SRP target at 127.0.0.1,
+ * or our NBD server on a unix socket, over a disk of tests/fake, on host.h's loop. */
 #pragma once
 #include "disk.h"
 #include "host.h"
+#include "iscsi_target.h"
 #include "nbd_server.h"
 #include "nvmf_target.h"
+#include "srp_target.h"
 
 #define SERVING_NQN "nqn.2024-01.test:disk"
+#define SERVING_IQN "iqn.2024-01.test:disk"
 
 extern struct fake_disk *backing;
 extern struct nvme_target_options opt; /* may be changed until it starts */
@@ -23,5 +26,12 @@ unsigned serving_port(void);
 extern struct nbd_server *nbd_server;
 void serving_start_nbd(unsigned slots);
 const char *serving_socket(void);
+/* The SRP target instead, with the disk, the addresses, the loops and the number of buffers of
+ * `opt`; both of its identifiers are 9. */
+extern struct srp_target *srp_target;
+void serving_start_srp(void);
+/* The same of the iSCSI target. */
+extern struct iscsi_target *iscsi_target;
+void serving_start_iscsi(void);
 void serving_stop(void); /* the target, or the server, alone */
 void serving_end(void);  /* hangs up first */

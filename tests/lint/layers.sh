@@ -14,7 +14,7 @@ attach  : attach attach_nvme attach_srp child datamover iscsi attach_iscsi kerne
 daemon  : attach_iscsi iscsi_keeper kernel_* mad port_events srp_daemon srp_show uri applet bdev child daemon disk_open out kernel_serving attach_srp :
 load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rping out :
 target  : target split bdev ways ep stream mem :
-export  : bdev child export kernel_disk kernel_identity kernel_nbd kernel_process mem nbd_server split uri uapi/* daemon disk_open fronts nvmf_target iscsi_target srp_target iscsi ways kernel_rdma : liburing.h
+export  : mad bdev child export kernel_disk kernel_identity kernel_nbd kernel_process mem nbd_server split uri uapi/* daemon disk_open fronts nvmf_target iscsi_target srp_target iscsi ways kernel_rdma : liburing.h
 kernel  : kernel_* out child uri wire/iscsi wire/nvmf datamover uapi/* : netlink/* cjson/* mbedtls/*
 proto   : scsi iscsi_target target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server scsi_ini srp_target wire/* : mbedtls/*
 block   : bdev split uri out mem copy session image : liburing.h

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Our initiator against our target on wires that misbehave, by seeded schedules: over the endpoint
- * in memory, which pauses, delays completions, shrinks what the device gives, cuts, drops and
- * truncates; over TCP, software iWARP and NBD with sockets that take and give little. Each request
- * is done once, data is equal, all of it ends. SCHEDULES=n in the environment runs more than the
- * default, SEED=n others. */
+/* Our initiator against our target on wires that misbehave, by seeded schedules: NVMe-oF and SRP
+ * over the endpoint in memory, which pauses, delays completions, shrinks what the device gives,
+ * cuts, drops and truncates; over TCP, software iWARP, iSCSI and NBD with sockets that take
+ * and give little. Each request is done once, data is equal, all of it ends. SCHEDULES=n in the
+ * environment runs more than the default, SEED=n others. */
 #include "ep_pair.h"
 #include "serving.h"
 #include <criterion/criterion.h>
@@ -21,7 +21,7 @@
 #define LANES   4
 #define THREADS 3
 
-enum serve_way { PAIR, TCP, IWARP, NBD };
+enum serve_way { PAIR, TCP, IWARP, NBD, ISCSI, SRP_PAIR, SRP_IWARP };
 
 static unsigned dice;
 static bool harm;
@@ -41,6 +41,11 @@ static struct slot {
 	uint8_t *lower;
 	bool busy, torn; /* torn: a change failed, so that either is right */
 } slot[SLOTS];
+
+static bool in_memory(enum serve_way way)
+{
+	return way == PAIR || way == SRP_PAIR;
+}
 
 static unsigned roll(unsigned sides)
 {
@@ -177,14 +182,18 @@ static void next(struct slot *s)
 static void serve(enum serve_way way)
 {
 	/* the disk's timers are due within less than it spins */
-	serving_begin(SLOTS * REGION, way == PAIR ? WAY_VERBS : WAY_TCP | WAY_IWARP, 1000);
+	serving_begin(SLOTS * REGION,
+		in_memory(way)     ? WAY_VERBS
+		: way == SRP_IWARP ? WAY_IWARP
+				   : WAY_TCP | WAY_IWARP,
+		1000);
 	for (unsigned i = 0; i < SLOTS; i++)
 		memcpy(backing->bytes + i * REGION, noise + roll(REGION), REGION);
 	memcpy(model, backing->bytes, SLOTS * REGION);
 	backing->seed = 1 + roll(1000);
 	opt.depth = (uint16_t)(32 + roll(33));
 	opt.buffers = (uint16_t)(1 + roll(6));
-	if (way == PAIR) {
+	if (in_memory(way)) {
 		peer = (struct ep_peer){ .linked = true };
 		ep_pair_peer(loop, &peer);
 	}
@@ -194,21 +203,25 @@ static void start(enum serve_way way)
 {
 	if (way == NBD)
 		serving_start_nbd(1 + roll(16));
+	else if (way == ISCSI)
+		serving_start_iscsi();
+	else if (way >= SRP_PAIR)
+		serving_start_srp();
 	else
 		serving_start();
 }
 
 static void do_harm(enum serve_way way)
 {
-	harm = way != PAIR;
-	cut_when = way != PAIR && !roll(2) ? 1 + roll(60) : 0;
+	harm = !in_memory(way);
+	cut_when = harm && !roll(2) ? 1 + roll(60) : 0;
 	peer.fault.seed = 1 + roll(100000);
 	peer.fault.pause = roll(3) ? 1 + roll(6) + 1 : 0;
 	peer.fault.late = roll(3) ? 2 + roll(5) : 0;
 	peer.fault.cut = roll(3) ? 0 : 20 + roll(300);
 	peer.fault.drop = roll(6) ? 0 : 20 + roll(300);
 	peer.fault.truncate = roll(6) ? 0 : 20 + roll(300);
-	peer.limit.send = roll(2) ? 0 : 6 + roll(40);
+	peer.limit.send = roll(2) ? 0 : (way == PAIR ? 6 : 7) + roll(40);
 	peer.limit.sge = roll(2);
 	peer.limit.inline_max = roll(2) ? 0 : 16 + roll(80);
 	peer.limit.ord = roll(2) ? 0 : 1 + roll(4);
@@ -222,15 +235,24 @@ static bool harmed(void)
 
 static bool attach(enum serve_way way, bool *may_fail)
 {
-	static const struct bdev_env env = {
-		.hostnqn = "nqn.host", .hostid = { 9 }, .write = true, .timeout_ms = 5000
-	};
+	static const struct bdev_env env = { .hostnqn = "nqn.host",
+		.hostid = { 9 },
+		.initiator = "iqn.2024-01.test:me",
+		.write = true,
+		.timeout_ms = 5000 };
 	char text[200];
 	bool up;
 
 	if (way == NBD)
 		snprintf(text, sizeof(text), "nbd+unix:///?socket=%s&queues=4&depth=%u",
 			serving_socket(), 1 + roll(SLOTS));
+	else if (way == ISCSI)
+		snprintf(text, sizeof(text), "iscsi://127.0.0.1:%u/" SERVING_IQN "/0?queues=4%s",
+			serving_port(), roll(2) ? "&hdr_digest=1&data_digest=1" : "");
+	else if (way >= SRP_PAIR)
+		snprintf(text, sizeof(text), "srp+cm://127.0.0.1:%u/9/9/0?queues=4&immediate=%s%s",
+			serving_port(), roll(3) ? "yes" : "no",
+			way == SRP_IWARP ? "&rdma=iwarp" : "");
 	else
 		snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" NQN "/1%s",
 			way == TCP ? "tcp" : "rdma", serving_port(),
@@ -387,6 +409,18 @@ Test(faults, nbd)
 {
 	schedules(NBD, 20, schedule);
 }
+Test(faults, iscsi)
+{
+	schedules(ISCSI, 20, schedule);
+}
+Test(faults, srp_in_memory)
+{
+	schedules(SRP_PAIR, 40, schedule);
+}
+Test(faults, srp_iwarp)
+{
+	schedules(SRP_IWARP, 20, schedule);
+}
 Test(faults, tcp_on_several_threads)
 {
 	schedules(TCP, 0, threads_schedule);
@@ -398,4 +432,12 @@ Test(faults, iwarp_on_several_threads)
 Test(faults, nbd_on_several_threads)
 {
 	schedules(NBD, 0, threads_schedule);
+}
+Test(faults, iscsi_on_several_threads)
+{
+	schedules(ISCSI, 0, threads_schedule);
+}
+Test(faults, srp_on_several_threads)
+{
+	schedules(SRP_IWARP, 0, threads_schedule);
 }

@@ -130,7 +130,7 @@ static void hung_up_on(struct stranger *s, unsigned answers)
 {
 	static const struct ep_events events = { strange_request, strange_up, strange_recv,
 		strange_sent, strange_idle, strange_down };
-	const struct ep_dial conf = { .dst.ip = at,
+	const struct ep_dial conf = { .dst = at,
 		.backend = EP_IWARP,
 		.timeout_ms = 2000,
 		.want = { .send = 4,

@@ -116,7 +116,7 @@ static void turned_away(const void *hello, unsigned len, const char *words)
 	static const struct ep_events events = {
 		.request = strange_request, .up = strange_up, .down = strange_down
 	};
-	const struct ep_dial conf = { .dst.ip = at,
+	const struct ep_dial conf = { .dst = at,
 		.backend = EP_IWARP,
 		.timeout_ms = 2000,
 		.want = { .send = 2, .recv = 2, .sge = 1 } };
@@ -140,7 +140,7 @@ static bool takes(struct ep **ep, struct stranger *stranger)
 	static const struct ep_events events = {
 		.request = strange_request, .up = glutton_up, .down = strange_down
 	};
-	const struct ep_dial conf = { .dst.ip = at,
+	const struct ep_dial conf = { .dst = at,
 		.backend = EP_IWARP,
 		.timeout_ms = 2000,
 		.want = { .send = 2, .recv = 2, .sge = 1 } };

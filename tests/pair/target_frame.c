@@ -586,3 +586,7 @@ FAIR_TESTS(nvme_tcp)
 FRAME_TESTS(nbd)
 ROOM_TESTS(nbd)
 FAIR_TESTS(nbd)
+
+FRAME_TESTS(iscsi)
+ROOM_TESTS(iscsi)
+FAIR_TESTS(iscsi)

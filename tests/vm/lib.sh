@@ -146,6 +146,14 @@ rdma_up() {
 	rdma link add "${1}0" type "$1" netdev "$2"
 }
 
+# ib_up: ibsim0, which passes for an InfiniBand adapter, with a subnet administrator
+ib_up() {
+	net_up
+	modprobe -a rdma_ucm ib_uverbs ib_umad rxe_ib
+	rdma link add ibsim0 type rxe netdev d0
+	ib-sa >/run/sa.log 2>&1 &
+}
+
 rxe_up() { net_up && rdma_up rxe d0; }
 siw_up() { net_up && rdma_up siw d0; }
 
@@ -296,27 +304,33 @@ target_away() {
 
 # --- the kernel's SRP target
 
-# srpt_up FILE: the file as LUN 0, for initiators that connect by RDMA/CM to 10.0.0.1:5555
+# srpt_up FILE|null [DEVICE [INITIATOR]]: the file, or 1 GiB of nothing, as LUN 0, for initiators that connect by RDMA/CM to
+# 10.0.0.1:5555; on InfiniBand for those at the port with this GUID, 0123:4567:89ab:cdef
 srpt_up() {
-	local disk=$lio/core/fileio_1/s0 port
+	local disk=$lio/core/fileio_1/s0 port initiator=${3:-10.0.0.1}
 	modprobe -a target_core_mod target_core_file ib_srpt
+	[ "$1" != null ] || disk=$lio/core/rd_mcp_1/s0
 	mkdir -p $disk
-	echo "fd_dev_name=$1,fd_dev_size=$(stat -c %s "$1")" >$disk/control
+	if [ "$1" = null ]; then
+		echo "rd_pages=262144,rd_nullio=1" >$disk/control
+	else
+		echo "fd_dev_name=$1,fd_dev_size=$(stat -c %s "$1")" >$disk/control
+	fi
 	echo 5e5f0a4c-0d60-4a52-9b3a-2a0f3b0c7d11 >$disk/wwn/vpd_unit_serial
 	echo 1 >$disk/enable
 	mkdir -p $lio/srpt
 	echo 5555 >$lio/srpt/discovery_auth/rdma_cm_port
-	port=$(cut -d: -f5- /sys/class/infiniband/rxe0/ports/1/gids/0)
+	port=$(cut -d: -f5- /sys/class/infiniband/${2:-rxe0}/ports/1/gids/0)
 	port=$lio/srpt/$port/$port
 	mkdir -p "${port%/*}"
 	mkdir -p "$port"
 	mkdir "$port/lun/lun_0"
 	ln -s $disk "$port/lun/lun_0/s0"
 	# Linux 6.12 looks up the target's own address there
-	mkdir "$port/acls/10.0.0.1"
-	mkdir "$port/acls/10.0.0.1/lun_0"
-	ln -s "$port/lun/lun_0" "$port/acls/10.0.0.1/lun_0/l0"
-	echo 0 >"$port/acls/10.0.0.1/lun_0/write_protect"
+	mkdir "$port/acls/$initiator"
+	mkdir "$port/acls/$initiator/lun_0"
+	ln -s "$port/lun/lun_0" "$port/acls/$initiator/lun_0/l0"
+	echo 0 >"$port/acls/$initiator/lun_0/write_protect"
 	echo 1 >"$port/enable"
 }
 
@@ -553,7 +567,17 @@ survives() {
 }
 
 # held NAME: the path was lost with requests in flight
-held() { check "$1: requests were in flight" grep -Eq 'lost: .*[^0-9][1-9][0-9]* requests?' /run/trace; }
+lost_with_requests() { grep -Eq 'lost: .*[^0-9][1-9][0-9]* requests?' /run/trace; }
+held() { check "$1: requests were in flight" lost_with_requests; }
+# until_held COMMAND…: fio has none between two of its runs, so the harm is done up to three times
+until_held() {
+	for try in 1 2 3; do
+		"$@"
+		! lost_with_requests || return 0
+		wait_for 30 at_least "$try" restored
+	done
+}
+restored() { grep -c 'connection restored' /run/trace; }
 
 # --- rdmastor's export as a local block device, and checks of it
 
