@@ -19,6 +19,8 @@ struct iscsi_auth { /* CHAP; user NULL: none. Texts are the caller's and outlive
  * none. */
 int iscsi_chap_algs(const char *text, unsigned *bits, struct diag *);
 
+#define ISCSI_TARGET_PORTAL_TAG 1 /* of our own target */
+
 enum iscsi_carrier { ISCSI_TCP, ISCSI_ISER, ISCSI_CARRIERS };
 const char *iscsi_carrier_word(enum iscsi_carrier); /* "tcp", "iser" */
 

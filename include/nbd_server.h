@@ -4,6 +4,7 @@
 #include "bdev.h"
 #include "diag.h"
 #include "loop.h"
+#include "serve.h"
 #include "uri.h"
 
 #define NBD_EXPORTS 16
@@ -56,14 +57,8 @@ int nbd_server_start(
  * it. */
 const struct addr *nbd_server_addr(const struct nbd_server *, unsigned listen);
 void nbd_server_uri(const struct nbd_server *, unsigned listen, char text[URI_MAX]);
-unsigned nbd_server_clients(const struct nbd_server *);
-uint64_t nbd_server_refused(const struct nbd_server *); /* connections, for want of a place */
-void nbd_server_count(const struct nbd_server *, struct io_count *);
-/* Stops accepting and reading, answers what is in flight, flushes, closes, frees; runs the loop
- * meanwhile. -ETIMEDOUT: requests were given up; the flush's failure: data may not be on the disk.
- * -EINPROGRESS: a disk still holds requests, nothing is freed, lanes stay open: the disks must not
- * be closed either, the process is to end. */
-int nbd_server_stop(struct nbd_server *, uint32_t timeout_ms, struct diag *);
+void nbd_server_get_status(const struct nbd_server *, struct target_status *);
+int nbd_server_stop(struct nbd_server *, uint32_t timeout_ms, struct diag *); /* target_stop() */
 /* A connected socket whose other end knows the export already (the kernel's nbd driver): served
  * without a handshake, simple replies, no limit by `clients` or `allow`. Takes the descriptor, also
  * when it fails. `over` comes once on the server's loop when nothing of it is with the disk any

@@ -14,6 +14,7 @@
  * work(). Data buffers (target_options.buffer): a power of 2, at least 128 KiB. */
 #pragma once
 #include "target.h"
+#include "wire/scsi.h"
 
 #define SCSI_SENSE     18  /* bytes of sense data, in fixed format */
 #define SCSI_CDB       32  /* longest CDB that is looked at */
@@ -29,9 +30,7 @@ struct scsi_op;
 struct scsi_target_conf {
 	struct {
 		const struct target_disk *disk; /* &frame.disk[i] */
-		const struct bdev *bdev;
-		uint8_t uuid[16], nguid[16]; /* as of struct disk_identity */
-		char serial[21];
+		const struct target_disk_options *opt;
 	} lun[TARGET_DISKS];
 	unsigned luns; /* at least one */
 	/* VPD page 83h; SCSI name strings of the device and the port ("iqn.x", "iqn.x,t,0x0001"),
@@ -43,8 +42,7 @@ enum scsi_protocol { SCSI_SRP = 4, SCSI_ISCSI = 5 };
 
 int scsi_target_new(struct scsi_target **, const struct scsi_target_conf *, struct diag *);
 void scsi_target_free(struct scsi_target *); /* allowed with NULL; no nexus may exist */
-/* The disk's size is new (target_resized() said so): initiators get a unit attention. Any thread.
- */
+/* The disk's size is new: initiators get a unit attention. Any thread. */
 void scsi_target_resized(struct scsi_target *, const struct target_disk *);
 
 enum scsi_attr { SCSI_SIMPLE, SCSI_ORDERED, SCSI_HEAD, SCSI_ACA }; /* task attributes */
@@ -86,13 +84,6 @@ void scsi_complete(struct scsi_cmd *, uint32_t status);
 /* The status of a target_cmd: SAM status, and sense key, ASC, ASCQ for CHECK CONDITION. */
 #define SCSI_CHECK(key, asc, ascq)                                                                 \
 	(2u | (uint32_t)(key) << 8 | (uint32_t)(asc) << 16 | (uint32_t)(ascq) << 24)
-enum scsi_status {
-	SCSI_GOOD,
-	SCSI_BUSY = 0x08,
-	SCSI_CONFLICT = 0x18,
-	SCSI_TASK_SET_FULL = 0x28,
-	SCSI_TASK_ABORTED = 0x40
-};
 
 struct scsi_nexus_conf {
 	struct scsi_target *target;

@@ -12,11 +12,9 @@
  * The frame has it decoded, finds it a buffer, and per piece has the data pulled, worked on and
  * pushed; the reply ends it. Statuses are the protocol's own, 0 is success. */
 #pragma once
+#include "serve.h"
 #include "split.h"
-#include "ways.h"
 
-#define TARGET_DISKS   32
-#define TARGET_LISTENS 16
 /* commands that a connection may have in work before it is live */
 #define TARGET_EARLY_COMMANDS 8
 
@@ -36,33 +34,6 @@ struct target_disk {
 	uint64_t size; /* atomic: the disk may grow */
 	uint8_t store; /* of buffers */
 	bool exposed;  /* bdev_limits.exposed */
-};
-
-struct target_options {
-	struct {
-		struct bdev *bdev;
-		bool ro;
-	} disk[TARGET_DISKS];
-	unsigned disks;
-	struct ways_listen listen[TARGET_LISTENS];
-	unsigned listens; /* 0: the protocol listens itself, with target_conn_begin() */
-	struct loop *const *loops;
-	unsigned nloops;
-	uint32_t buffer, buffers; /* data buffers of one worker: bytes each, number (<= 65535) */
-	unsigned connections;     /* most at once */
-	/* Connections that a host opens before any of them is admitted, once one of its is admitted
-	 * that announces them. */
-	unsigned announced;
-	bool listed;       /* only hosts on a list are admitted */
-	uint32_t open_ms;  /* for a connection to become live */
-	uint32_t stall_ms; /* for a peer to do its part of one command */
-	/* At a stop, from when on peers are no longer waited for to take their replies; 0: they are
-	 * as long as the stop itself may take. */
-	uint32_t polite_ms;
-	/* A connection was refused because the target is full; at most every 10 s. May be NULL. On
-	 * the target's loop. */
-	void (*full)(const struct diag *why, void *user);
-	void *user;
 };
 
 /* What one command has or wants of the data buffers. */
@@ -105,7 +76,7 @@ struct target_worker {
 	unsigned load; /* connections it was given */
 };
 
-struct target { /* the protocol embeds it first */
+struct target { /* the protocol embeds it first, and frees it (proto->free) */
 	const struct target_proto *proto;
 	struct loop *loop;
 	struct target_options opt;
@@ -130,6 +101,15 @@ struct target { /* the protocol embeds it first */
 struct target_proto {
 	const char *name;  /* in trace lines */
 	const char *hello; /* what a connection that is not live is waited for, for messages */
+	/* defaults of the options */
+	uint16_t depth, connections;
+	uint32_t open_ms, stall_ms;
+	/* Connections that a host opens before any of them is admitted, once one of its is admitted
+	 * that announces them. */
+	unsigned announced;
+	/* At a stop, from when on peers are no longer waited for to take their replies; 0: they are
+	 * as long as the stop itself may take. */
+	uint32_t polite_ms;
 	/* commands that arrived before the end are run while ENDING, from carrier->resume() */
 	bool answers;
 	/* Each connection has a share of the buffers of its own, not each host: many clients may be
@@ -162,6 +142,10 @@ struct target_proto {
 	/* (T) At a stop: not to be ended yet. The protocol ends it, once others have left. */
 	bool (*later)(const struct target_conn *);
 	void (*left)(struct target_conn *); /* (T) it is over: takes it off the protocol's lists */
+	/* (T) Counts clients and queues; NULL: each connection is a client. */
+	void (*census)(const struct target *, struct target_status *);
+	void (*resized)(struct target *, struct target_disk *); /* (T) disk->size is new */
+	void (*free)(struct target *); /* (T) it has stopped, or its start has failed */
 };
 
 /* How a connection's bytes travel. All run on the connection's loop. */
@@ -279,18 +263,10 @@ struct target_conn { /* the protocol embeds it first, which the carrier embeds f
 /* target.c: on the target's loop */
 /* Opens lanes and buffers, then listens: an address that does not exist yet is waited for (at most
  * timeout_ms for the first of all). The struct is zero but for what the protocol has set of its
- * own. On failure nothing is left but that. */
+ * own. On failure it is freed. */
 int target_start(struct target *, struct loop *, const struct target_proto *,
 	const struct target_options *, uint32_t timeout_ms, struct diag *);
-/* Stops listening, answers what is in flight, ends all connections, flushes. -EINPROGRESS: a disk
- * still has a request: nothing can be freed, the struct has to stay. Otherwise nothing is left but
- * the protocol's part. */
-int target_stop(struct target *, uint32_t timeout_ms, struct diag *);
-/* ways that are up now; any thread */
-unsigned target_ways(const struct target *, unsigned listen, struct addr *bound);
 void target_get_count(const struct target *, struct io_count *); /* sum of all; any thread */
-/* The disk's lim.size is new: true if it is for the target. */
-bool target_resized(struct target *, unsigned disk);
 /* Whether there is a place for another connection from there, perhaps that of one that is not
  * admitted. A refusal is counted and reported. */
 bool target_room(struct target *, const struct addr *peer);
@@ -303,8 +279,6 @@ void target_conn_begin(struct target *, struct target_conn *, const struct targe
 bool target_admit(struct target_conn *, const char *host, bool leads);
 /* The peer may connect, but uses no disk. */
 void target_admit_guest(struct target_conn *);
-unsigned target_connections(const struct target *);
-uint64_t target_refused(const struct target *); /* connections, for want of room */
 /* Ends it once its commands are answered, or now, for that reason (constant text). */
 void target_conn_end(struct target_conn *);
 void target_conn_kill(struct target_conn *, const char *why);

@@ -7,7 +7,7 @@
 #include "stream.h"
 
 /* flags; iWARP and TCP share one listener */
-enum way { WAY_VERBS = 1, WAY_IWARP = 2, WAY_TCP = 4 };
+enum way { WAY_VERBS = 1, WAY_IWARP = 2, WAY_TCP = 4, WAY_RDMA = WAY_VERBS | WAY_IWARP };
 
 struct ways_listen { /* an address to listen at, for a server */
 	struct addr at;

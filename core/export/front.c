@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What fronts that listen on the network have in common. */
+/* What fronts that are targets on the network have in common. */
 #include "front.h"
-#include "disk_open.h"
+#include "kernel_rdma.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -9,8 +9,40 @@
 #include <stdio.h>
 #include <string.h>
 
-int front_listen_add(struct ways_listen listen[FRONT_LISTENS], unsigned *count,
-	const char *protocol, uint16_t port, const char *given, unsigned ways, struct diag *diag)
+/* --- options */
+
+int net_read_disks(struct net_front *net, const char *option, const struct opt_list *names,
+	int (*valid)(const char *, const char *, struct diag *))
+{
+	const struct call *call = net->front.daemon->call;
+	int err = 0;
+
+	if (call->operands > TARGET_DISKS)
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d",
+			TARGET_DISKS);
+	if (names->count > call->operands)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--%s %s: more names than disks",
+			option, names->item[call->operands]);
+	for (unsigned i = 0; !err && i < names->count; i++)
+		err = valid(option, names->item[i], call->diag);
+	return err;
+}
+
+int net_read_hosts(struct net_front *net, const char *option, const struct opt_list *hosts,
+	int (*valid)(const char *, const char *, struct diag *))
+{
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < hosts->count; i++) {
+		err = valid(option, hosts->item[i], net->front.daemon->call->diag);
+		net->opt.host[net->opt.hosts++] = hosts->item[i];
+	}
+	return err;
+}
+
+/* ways 0: RDMA, as the address says. */
+static int add_listen(struct target_options *opt, const char *protocol, uint16_t port,
+	const char *given, unsigned ways, struct diag *diag)
 {
 	char text[ADDR_TEXT + 64];
 	struct addr_rdma how = { 0 };
@@ -30,32 +62,133 @@ int front_listen_add(struct ways_listen listen[FRONT_LISTENS], unsigned *count,
 		err = addr_parse(&at, text, port, diag);
 	if (err)
 		return err;
-	for (unsigned i = 0; i < *count; i++)
-		if (listen[i].at.len == at.len && !memcmp(&listen[i].at.ss, &at.ss, at.len)) {
-			listen[i].ways |= ways;
-			listen[i].no_crc |= how.no_crc;
+	for (unsigned i = 0; i < opt->listens; i++)
+		if (opt->listen[i].at.len == at.len &&
+			!memcmp(&opt->listen[i].at.ss, &at.ss, at.len)) {
+			opt->listen[i].ways |= ways;
+			opt->listen[i].no_crc |= how.no_crc;
 			return 0;
 		}
-	if (*count == FRONT_LISTENS)
+	if (opt->listens == TARGET_LISTENS)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"too many listen addresses: must be 1 to %d", FRONT_LISTENS);
-	listen[(*count)++] = (struct ways_listen){ .at = at, .ways = ways, .no_crc = how.no_crc };
+			"too many listen addresses: must be 1 to %d", TARGET_LISTENS);
+	opt->listen[opt->listens++] =
+		(struct ways_listen){ .at = at, .ways = ways, .no_crc = how.no_crc };
 	return 0;
 }
 
-int front_blame_rdma(int err, const struct ways_listen *listen, unsigned count,
-	const struct diag *rdma, struct diag *why)
+int net_read_listens(struct net_front *net, const char *rdma, const char *tcp, uint16_t port)
 {
-	for (unsigned i = 0; i < count; i++)
-		if (listen[i].ways != WAY_VERBS)
+	const struct serve_want *want = net_want(net);
+	struct diag *diag = net->front.daemon->call->diag;
+
+	for (unsigned i = 0; i < want->rdma.count; i++)
+		if (add_listen(&net->opt, rdma, port, want->rdma.item[i], 0, diag))
+			return diag_ctx(diag, "--rdma %s", want->rdma.item[i]);
+	for (unsigned i = 0; i < want->tcp.count; i++)
+		if (add_listen(&net->opt, tcp, port, want->tcp.item[i], WAY_TCP, diag))
+			return diag_ctx(diag, "--tcp %s", want->tcp.item[i]);
+	return 0;
+}
+
+/* --- life */
+
+int net_identify(struct net_front *net, const struct opt_list *names)
+{
+	const struct daemon *d = net->front.daemon;
+	struct target_options *opt = &net->opt;
+
+	for (unsigned i = 0; i < d->disks; i++) {
+		struct target_disk_options *disk = &opt->disk[i];
+		struct disk_identity *id = &net->id[i];
+		int err = disk_identify(d->call, d->call->operand[i], d->disk[i], id);
+
+		if (err)
+			return err;
+		disk->bdev = d->disk[i];
+		disk->name = i < names->count ? names->item[i] : NULL;
+		disk->ro = d->opts->ro;
+		memcpy(disk->uuid, id->uuid, sizeof(disk->uuid));
+		memcpy(disk->nguid, id->nguid, sizeof(disk->nguid));
+		memcpy(disk->serial, id->serial, sizeof(disk->serial));
+		opt->disks++;
+	}
+	opt->loops = d->loops;
+	opt->nloops = d->nloops;
+	opt->full = daemon_full;
+	opt->full_user = &net->front;
+	return 0;
+}
+
+/* Listening has failed: what is wrong with RDMA, and how to do without, if all addresses need an
+ * RDMA device. */
+static int blame_rdma(int err, const struct target_options *opt, const struct diag *rdma,
+	const char *instead, struct diag *why)
+{
+	for (unsigned i = 0; i < opt->listens; i++)
+		if (opt->listen[i].ways != WAY_VERBS)
 			return err;
 	err = disk_blame_rdma(why, rdma);
 	why->hint[0] = 0;
-	diag_hint(why, "without an RDMA device: --rdma 'HOST:PORT?rdma=iwarp', or --tcp HOST:PORT");
+	diag_hint(why, "without an RDMA device: %s", instead);
 	return err;
 }
 
-void front_host_text(const struct addr *addr, char text[ADDR_TEXT])
+int net_serve(struct net_front *net, target_serve *serve, const char *instead)
+{
+	const struct daemon *d = net->front.daemon;
+	struct daemon_wait wait;
+	struct diag rdma = { 0 };
+	uint32_t ms;
+	int err = daemon_time_left(d, &ms);
+
+	if (err)
+		return err;
+	if (net_want(net)->rdma.count || net_want(net)->ib.count)
+		kernel_rdma_ready(d->root, &rdma); /* loads the modules for verbs if possible */
+	daemon_wait_begin(&wait, d->call, d->loop);
+	err = serve(&net->target, d->loop, &net->opt, ms, d->call->diag);
+	daemon_wait_end(&wait, d->loop);
+	return err ? blame_rdma(err, &net->opt, &rdma, instead, d->call->diag) : 0;
+}
+
+void net_warn_open(const struct net_front *net, const char *option)
+{
+	for (unsigned i = 0; i < net->opt.listens; i++)
+		daemon_warn_open(net->front.daemon, &net->opt.listen[i].at, option);
+}
+
+void net_changed(struct front *front, struct bdev *bdev)
+{
+	struct net_front *net = net_of(front);
+
+	if (bdev->state == BDEV_UP && net->target)
+		target_resized(net->target, bdev);
+}
+
+/* A target that ends gets no news of a disk. */
+int net_stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
+{
+	struct net_front *net = net_of(front);
+	struct target *target = net->target;
+
+	net->target = NULL;
+	return target_stop(target, timeout_ms, diag);
+}
+
+/* --- what is shown */
+
+unsigned net_index(const struct net_front *net, unsigned disk)
+{
+	const struct target_disk_options *all = net->opt.disk;
+	unsigned index = 0;
+
+	for (unsigned i = 0; i < disk; i++)
+		index += !strcmp(all[i].name, all[disk].name);
+	return index;
+}
+
+static void host_text(const struct addr *addr, char text[ADDR_TEXT])
 {
 	struct ifaddrs *all = NULL;
 	struct addr best = { .ss.ss_family = AF_INET, .len = sizeof(struct sockaddr_in) };
@@ -83,4 +216,60 @@ void front_host_text(const struct addr *addr, char text[ADDR_TEXT])
 	}
 	freeifaddrs(all);
 	addr_host(&best, text);
+}
+
+void net_portal_of(struct net_portal *portal, const struct addr *bound)
+{
+	host_text(bound, portal->host);
+	portal->port = addr_port(bound);
+	snprintf(portal->text, sizeof(portal->text),
+		strchr(portal->host, ':') ? "[%s]:%u" : "%s:%u", portal->host, portal->port);
+}
+
+void net_show_portal(struct out *out, const struct net_portal *portal, unsigned ways)
+{
+	out_text(out, "transport", NULL, "%s", ways & WAY_TCP ? "tcp" : "rdma");
+	out_text(out, "traddr", NULL, "%s", portal->host);
+	out_text(out, "trsvcid", NULL, "%u", portal->port);
+	if (!(ways & WAY_TCP))
+		out_bool(out, "iwarp", NULL, !(ways & WAY_VERBS));
+}
+
+static void show_listeners(struct out *out, const struct net_front *net)
+{
+	out_list(out, "listeners");
+	for (unsigned i = 0; i < net->opt.listens; i++) {
+		struct addr bound;
+		unsigned ways = target_ways(net->target, i, &bound);
+
+		if (ways & WAY_RDMA) {
+			out_object(out, NULL);
+			addr_show(out, "rdma", &bound);
+			out_bool(out, "iwarp", NULL, !(ways & WAY_VERBS));
+			out_end(out);
+		}
+		if (ways & WAY_TCP) {
+			out_object(out, NULL);
+			addr_show(out, "tcp", &bound);
+			out_end(out);
+		}
+	}
+	out_end(out);
+}
+
+void net_show_status(const struct net_front *net, struct out *out, const char *protocol,
+	const char *clients, const char *queues,
+	void (*disks)(struct out *, const struct net_front *))
+{
+	struct target_status now;
+
+	target_get_status(net->target, &now);
+	out_text(out, "protocol", NULL, "%s", protocol);
+	out_u64(out, "clients", clients, now.clients);
+	if (queues)
+		out_u64(out, "queues", queues, now.queues);
+	out_u64(out, "refused", "refused: ", now.refused);
+	daemon_show_count(out, &now.count);
+	disks(out, net);
+	show_listeners(out, net);
 }

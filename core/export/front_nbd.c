@@ -163,13 +163,13 @@ static void first_uri(const struct front *front, char text[URI_MAX])
 static void status(const struct front *front, struct out *out)
 {
 	const struct nbd_front *f = container_of(front, struct nbd_front, front);
-	struct io_count count;
+	struct target_status now;
 
-	nbd_server_count(f->server, &count);
+	nbd_server_get_status(f->server, &now);
 	out_text(out, "protocol", NULL, "nbd");
-	out_u64(out, "clients", "clients: ", nbd_server_clients(f->server));
-	out_u64(out, "refused", "refused: ", nbd_server_refused(f->server));
-	daemon_show_count(out, &count);
+	out_u64(out, "clients", "clients: ", now.clients);
+	out_u64(out, "refused", "refused: ", now.refused);
+	daemon_show_count(out, &now.count);
 	put_exports(out, f, "disks");
 	put_listeners(out, f);
 }

@@ -162,16 +162,16 @@ static void first_device(const struct front *front, char text[URI_MAX])
 static void status(const struct front *front, struct out *out)
 {
 	const struct dev_front *f = container_of(front, struct dev_front, front);
-	struct io_count count;
+	struct target_status now;
 	unsigned connections = 0;
 	char path[32], who[400];
 
 	for (unsigned i = 0; i < f->devs; i++)
 		connections += nbd_dev_connections(f->dev[i]);
-	nbd_server_count(f->server, &count);
+	nbd_server_get_status(f->server, &now);
 	out_text(out, "protocol", NULL, "nbd");
 	out_u64(out, "connections", NULL, connections);
-	daemon_show_count(out, &count);
+	daemon_show_count(out, &now.count);
 	out_list(out, "disks");
 	for (unsigned i = 0; i < f->devs; i++) {
 		connections = nbd_dev_connections(f->dev[i]);

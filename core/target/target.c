@@ -14,6 +14,8 @@
 /* Time for the disks to return what they held, and for RDMA connections, which wait 500 ms for the
  * peer to close. */
 #define CANCEL_MS 1500
+#define BUFFER    131072
+#define BUFFERS   64
 
 static void evict(struct target_place *place)
 {
@@ -36,16 +38,6 @@ bool target_room(struct target *target, const struct addr *peer)
 		return true;
 	loop_trace(target->loop, "%s: refused: too many connections", addr_text(peer, text));
 	return false;
-}
-
-unsigned target_connections(const struct target *target)
-{
-	return target->places->count;
-}
-
-uint64_t target_refused(const struct target *target)
-{
-	return target->places->refused;
 }
 
 bool target_admit(struct target_conn *conn, const char *host, bool leads)
@@ -279,7 +271,7 @@ static void each_worker(struct target *target, int (*fn)(struct loop *, void *))
 	}
 }
 
-static void let_go(struct target *target)
+static void end(struct target *target)
 {
 	ways_close(target->listen, target->opt.listens);
 	target_forgotten(target);
@@ -289,6 +281,8 @@ static void let_go(struct target *target)
 	target->workers = 0;
 	free(target->places);
 	target->places = NULL;
+	if (target->proto->free)
+		target->proto->free(target);
 }
 
 static int start_workers(struct target *target, struct diag *diag)
@@ -395,13 +389,27 @@ static int make_places(struct target *target, struct diag *diag)
 	if (!target->places)
 		return diag_sys(diag, ENOMEM, "target");
 	*target->places = (struct target_places){ .limit = { .connections = opt->connections,
-							  .announced = opt->announced,
-							  .listed = opt->listed },
+							  .announced = target->proto->announced,
+							  .listed = opt->hosts },
 		.shares = opt->nloops * target->stores,
 		.evict = evict,
 		.full = opt->full,
-		.user = opt->user };
+		.user = opt->full_user };
 	return 0;
+}
+
+static void set_options(struct target *target, const struct target_options *opt)
+{
+	const struct target_proto *proto = target->proto;
+	struct target_options *to = &target->opt;
+
+	*to = *opt;
+	to->buffer = opt->buffer ? opt->buffer : BUFFER;
+	to->buffers = opt->buffers ? opt->buffers : BUFFERS;
+	to->depth = opt->depth ? opt->depth : proto->depth;
+	to->connections = opt->connections ? opt->connections : proto->connections;
+	to->open_ms = opt->open_ms ? opt->open_ms : proto->open_ms;
+	to->stall_ms = opt->stall_ms ? opt->stall_ms : proto->stall_ms;
 }
 
 int target_start(struct target *target, struct loop *loop, const struct target_proto *proto,
@@ -411,7 +419,7 @@ int target_start(struct target *target, struct loop *loop, const struct target_p
 
 	target->proto = proto;
 	target->loop = loop;
-	target->opt = *opt;
+	set_options(target, opt);
 	target->idle = 1;
 	for (unsigned i = 0; i < opt->disks; i++) {
 		struct bdev *bdev = opt->disk[i].bdev;
@@ -433,7 +441,7 @@ int target_start(struct target *target, struct loop *loop, const struct target_p
 	if (!err)
 		err = start_listening(target, timeout_ms, diag);
 	if (err)
-		let_go(target);
+		end(target);
 	return err;
 }
 
@@ -441,6 +449,15 @@ unsigned target_ways(const struct target *target, unsigned listen, struct addr *
 {
 	*bound = target->listen[listen].bound;
 	return __atomic_load_n(&target->listen[listen].up, __ATOMIC_ACQUIRE);
+}
+
+void target_get_status(const struct target *target, struct target_status *status)
+{
+	*status = (struct target_status){ .clients = target->places->count,
+		.refused = target->places->refused };
+	target_get_count(target, &status->count);
+	if (target->proto->census)
+		target->proto->census(target, status);
 }
 
 void target_get_count(const struct target *target, struct io_count *sum)
@@ -457,26 +474,29 @@ void target_get_count(const struct target *target, struct io_count *sum)
 	}
 }
 
-bool target_resized(struct target *target, unsigned i)
+void target_resized(struct target *target, struct bdev *bdev)
 {
-	struct target_disk *disk = &target->disk[i];
+	for (unsigned i = 0; i < target->opt.disks; i++) {
+		struct target_disk *disk = &target->disk[i];
 
-	if (disk->size == disk->bdev->lim.size)
-		return false;
-	__atomic_store_n(&disk->size, disk->bdev->lim.size, __ATOMIC_RELAXED);
-	return true;
+		if (disk->bdev != bdev || disk->size == bdev->lim.size)
+			continue;
+		__atomic_store_n(&disk->size, bdev->lim.size, __ATOMIC_RELAXED);
+		if (target->proto->resized)
+			target->proto->resized(target, disk);
+	}
 }
 
 /* Complete what is in flight, as long as peers take the replies and the disks answer; false = a
  * disk still holds a request. */
 static bool drain(struct target *target, uint64_t deadline, bool *late)
 {
-	uint64_t polite = loop_clock() + target->opt.polite_ms * MSEC;
+	uint64_t polite = loop_clock() + target->proto->polite_ms * MSEC;
 
 	for (struct target_conn *conn = target->conns; conn; conn = conn->peer_next)
 		if (!target->proto->later || !target->proto->later(conn))
 			target_conn_end(conn);
-	if (target->opt.polite_ms && polite < deadline) {
+	if (target->proto->polite_ms && polite < deadline) {
 		if (loop_wait(target->loop, &target->idle, polite))
 			return true;
 		each_worker(target, worker_hurry);
@@ -494,6 +514,8 @@ int target_stop(struct target *target, uint32_t timeout_ms, struct diag *diag)
 	bool late = false;
 	int err;
 
+	if (!target)
+		return 0;
 	__atomic_store_n(&target->stopping, true, __ATOMIC_RELAXED);
 	ways_close(target->listen, target->opt.listens);
 	if (!drain(target, job.deadline, &late)) /* the disk may still access memory of a
@@ -508,6 +530,6 @@ int target_stop(struct target *target, uint32_t timeout_ms, struct diag *diag)
 			timeout_ms / 1000.);
 	if (job.kept)
 		return -EINPROGRESS;
-	let_go(target);
+	end(target);
 	return err;
 }

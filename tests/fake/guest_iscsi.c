@@ -3,7 +3,7 @@
  * begins ends the one before. */
 #include "guest.h"
 #include "iscsi_host.h"
-#include "iscsi_target.h"
+#include "serve.h"
 #include "target.h"
 #include <netinet/in.h>
 #include <stdio.h>
@@ -12,17 +12,17 @@
 
 #define IQN "iqn.t"
 
-static struct iscsi_target *server;
+static struct target *server;
 static struct addr server_at;
 
 static int start(const struct guest_server *with, struct diag *diag)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	static struct iscsi_target_options opt;
+	static struct target_options opt;
 	int err;
 
-	opt = (struct iscsi_target_options){ .disks = 1,
+	opt = (struct target_options){ .disks = 1,
 		.listens = 1,
 		.loops = with->loops,
 		.nloops = with->nloops,
@@ -30,32 +30,37 @@ static int start(const struct guest_server *with, struct diag *diag)
 		.buffers = with->buffers,
 		.connections = (uint16_t)with->connections,
 		.stall_ms = with->stall_ms };
-	opt.disk[0] = (struct iscsi_target_disk){ .bdev = with->bdev, .name = IQN, .serial = "S1" };
+	opt.disk[0] =
+		(struct target_disk_options){ .bdev = with->bdev, .name = IQN, .serial = "S1" };
 	memcpy(&opt.listen[0].at.ss, &in, sizeof(in));
 	opt.listen[0].at.len = sizeof(in);
 	opt.listen[0].ways = WAY_TCP;
-	err = iscsi_target_start(&server, with->loop, &opt, 1000, diag);
+	err = iscsi_serve(&server, with->loop, &opt, 1000, diag);
 	if (!err)
-		iscsi_target_ways(server, 0, &server_at);
+		target_ways(server, 0, &server_at);
 	return err;
 }
 
 static int stop(uint32_t timeout_ms, struct diag *diag)
 {
-	return iscsi_target_stop(server, timeout_ms, diag);
+	return target_stop(server, timeout_ms, diag);
 }
 
 static void count(struct io_count *sum)
 {
-	struct iscsi_target_status status;
+	struct target_status status;
 
-	iscsi_target_get_status(server, &status);
+	target_get_status(server, &status);
 	*sum = status.count;
 }
 
 static unsigned connections(void)
 {
-	return target_connections((const struct target *)server); /* it embeds that first */
+	unsigned count = 0;
+
+	for (const struct target_conn *conn = server->conns; conn; conn = conn->peer_next)
+		count++;
+	return count;
 }
 
 struct iscsi_guest {

@@ -39,12 +39,18 @@ static int stop(uint32_t timeout_ms, struct diag *diag)
 
 static void count(struct io_count *sum)
 {
-	nbd_server_count(server, sum);
+	struct target_status status;
+
+	nbd_server_get_status(server, &status);
+	*sum = status.count;
 }
 
 static unsigned connections(void)
 {
-	return nbd_server_clients(server);
+	struct target_status status;
+
+	nbd_server_get_status(server, &status);
+	return status.clients;
 }
 
 struct nbd_guest {

@@ -2,8 +2,8 @@
 /* Our NVMe target and its hosts over TCP: an admin queue and one I/O queue. */
 #include "../../core/proto/nvme/codec.h"
 #include "guest.h"
-#include "nvmf_target.h"
 #include "raw_host.h"
+#include "serve.h"
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,17 +12,17 @@
 #define NQN   "nqn.2024-01.test:disk"
 #define DEPTH 32
 
-static struct nvme_target *server;
+static struct target *server;
 static struct addr server_at;
 
 static int start(const struct guest_server *with, struct diag *diag)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	static struct nvme_target_options opt;
+	static struct target_options opt;
 	int err;
 
-	opt = (struct nvme_target_options){ .disks = 1,
+	opt = (struct target_options){ .disks = 1,
 		.listens = 1,
 		.loops = with->loops,
 		.nloops = with->nloops,
@@ -31,36 +31,36 @@ static int start(const struct guest_server *with, struct diag *diag)
 		.depth = DEPTH,
 		.connections = (uint16_t)with->connections,
 		.stall_ms = with->stall_ms };
-	opt.disk[0] = (struct nvme_target_disk){
-		.bdev = with->bdev, .nqn = NQN, .uuid = { 1 }, .nguid = { 2 }, .serial = "S1"
+	opt.disk[0] = (struct target_disk_options){
+		.bdev = with->bdev, .name = NQN, .uuid = { 1 }, .nguid = { 2 }, .serial = "S1"
 	};
 	memcpy(&opt.listen[0].at.ss, &in, sizeof(in));
 	opt.listen[0].at.len = sizeof(in);
 	opt.listen[0].ways = WAY_TCP;
-	err = nvme_target_start(&server, with->loop, &opt, 1000, diag);
+	err = nvme_serve(&server, with->loop, &opt, 1000, diag);
 	if (!err)
-		nvme_target_ways(server, 0, &server_at);
+		target_ways(server, 0, &server_at);
 	return err;
 }
 
 static int stop(uint32_t timeout_ms, struct diag *diag)
 {
-	return nvme_target_stop(server, timeout_ms, diag);
+	return target_stop(server, timeout_ms, diag);
 }
 
 static void count(struct io_count *sum)
 {
-	struct nvme_target_status status;
+	struct target_status status;
 
-	nvme_target_get_status(server, &status);
+	target_get_status(server, &status);
 	*sum = status.count;
 }
 
 static unsigned connections(void)
 {
-	struct nvme_target_status status;
+	struct target_status status;
 
-	nvme_target_get_status(server, &status);
+	target_get_status(server, &status);
 	return status.queues;
 }
 

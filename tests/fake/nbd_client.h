@@ -46,3 +46,11 @@ struct client_chunk { /* of a structured reply */
 };
 struct client_chunk client_next_chunk(struct client *);
 uint32_t client_chunk_error(struct client *);
+
+static inline unsigned nbd_clients(const struct nbd_server *server)
+{
+	struct target_status status;
+
+	nbd_server_get_status(server, &status);
+	return status.clients;
+}

@@ -270,6 +270,11 @@ static void left(struct target_conn *conn)
 		conn_of(conn)->host->over = 1;
 }
 
+static void resized(struct target *target, struct target_disk *disk)
+{
+	scsi_target_resized(container_of(target, struct scsi_rig, target)->scsi, disk);
+}
+
 static const struct target_proto proto = { .name = "scsi",
 	.hello = "nothing",
 	.decode = decode,
@@ -277,7 +282,8 @@ static const struct target_proto proto = { .name = "scsi",
 	.complete = complete,
 	.status = scsi_io_status,
 	.busy = busy,
-	.left = left };
+	.left = left,
+	.resized = resized };
 
 /* --- the test's side */
 
@@ -301,10 +307,10 @@ int scsi_rig_start(struct scsi_rig *rig, struct diag *diag)
 		opt.disk[i].bdev = rig->disk[i];
 		opt.disk[i].ro = rig->ro;
 		conf.lun[i].disk = &rig->target.disk[i];
-		conf.lun[i].bdev = rig->disk[i];
-		conf.lun[i].nguid[0] = 0x42;
-		conf.lun[i].nguid[15] = (uint8_t)i;
-		snprintf(conf.lun[i].serial, sizeof(conf.lun[i].serial), "serial%u", i);
+		conf.lun[i].opt = &opt.disk[i];
+		opt.disk[i].nguid[0] = 0x42;
+		opt.disk[i].nguid[15] = (uint8_t)i;
+		snprintf(opt.disk[i].serial, sizeof(opt.disk[i].serial), "serial%u", i);
 	}
 	err = scsi_target_new(&rig->scsi, &conf, diag);
 	return err ? err : target_start(&rig->target, rig->loop, &proto, &opt, 1000, diag);

@@ -8,11 +8,9 @@
 #include <unistd.h>
 
 struct fake_disk *backing;
-struct nvme_target_options opt;
-struct nvme_target *target;
+struct target_options opt;
+struct target *target;
 struct nbd_server *nbd_server;
-struct srp_target *srp_target;
-struct iscsi_target *iscsi_target;
 
 static struct nbd_options nbd;
 
@@ -31,9 +29,9 @@ void serving_begin(uint32_t size, unsigned ways, uint32_t poll_us)
 {
 	host_begin(poll_us);
 	backing = fake_disk_new(loop, size, 512);
-	opt = (struct nvme_target_options){ .disks = 1, .listens = 1, .loops = &loop, .nloops = 1 };
-	opt.disk[0] = (struct nvme_target_disk){ .bdev = &backing->bdev,
-		.nqn = SERVING_NQN,
+	opt = (struct target_options){ .disks = 1, .listens = 1, .loops = &loop, .nloops = 1 };
+	opt.disk[0] = (struct target_disk_options){ .bdev = &backing->bdev,
+		.name = SERVING_NQN,
 		.uuid = { 1, 2, 3 },
 		.nguid = { 4, 5, 6 },
 		.serial = "S1" };
@@ -42,16 +40,14 @@ void serving_begin(uint32_t size, unsigned ways, uint32_t poll_us)
 
 void serving_start(void)
 {
-	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, &why), 0, "%s", why.text);
+	cr_assert_eq(nvme_serve(&target, loop, &opt, 1000, &why), 0, "%s", why.text);
 }
 
 unsigned serving_port(void)
 {
 	struct addr bound;
 
-	cr_assert(srp_target     ? srp_target_ways(srp_target, 0, &bound)
-		  : iscsi_target ? iscsi_target_ways(iscsi_target, 0, &bound)
-				 : nvme_target_ways(target, 0, &bound));
+	cr_assert(target_ways(target, 0, &bound));
 	return ntohs(((struct sockaddr_in *)&bound.ss)->sin_port);
 }
 
@@ -79,48 +75,27 @@ void serving_start_nbd(unsigned slots)
 
 void serving_start_srp(void)
 {
-	struct srp_target_options srp = { .disks = 1,
-		.listens = 1,
-		.listen = { opt.listen[0] },
-		.guid[7] = 9,
-		.loops = opt.loops,
-		.nloops = opt.nloops,
-		.buffers = opt.buffers };
+	struct target_options srp = opt;
 
-	srp.disk[0] = (struct srp_target_disk){ .bdev = opt.disk[0].bdev, .serial = "S1" };
-	cr_assert_eq(srp_target_start(&srp_target, loop, &srp, 1000, &why), 0, "%s", why.text);
+	memset(srp.disk[0].uuid, 0, sizeof(srp.disk[0].uuid));
+	srp.disk[0].uuid[7] = 9;
+	cr_assert_eq(srp_serve(&target, loop, &srp, 1000, &why), 0, "%s", why.text);
 }
 
 void serving_start_iscsi(void)
 {
-	struct iscsi_target_options iscsi = { .disks = 1,
-		.listens = 1,
-		.listen = { opt.listen[0] },
-		.loops = opt.loops,
-		.nloops = opt.nloops,
-		.buffers = opt.buffers };
+	struct target_options iscsi = opt;
 
-	iscsi.disk[0] = (struct iscsi_target_disk){
-		.bdev = opt.disk[0].bdev, .name = SERVING_IQN, .serial = "S1"
-	};
-	cr_assert_eq(
-		iscsi_target_start(&iscsi_target, loop, &iscsi, 1000, &why), 0, "%s", why.text);
+	iscsi.disk[0].name = SERVING_IQN;
+	cr_assert_eq(iscsi_serve(&target, loop, &iscsi, 1000, &why), 0, "%s", why.text);
 }
 
 void serving_stop(void)
 {
-	if (target)
-		cr_assert_eq(nvme_target_stop(target, 5000, &why), 0, "%s", why.text);
-	if (nbd_server)
-		cr_assert_eq(nbd_server_stop(nbd_server, 5000, &why), 0, "%s", why.text);
-	if (srp_target)
-		cr_assert_eq(srp_target_stop(srp_target, 5000, &why), 0, "%s", why.text);
-	if (iscsi_target)
-		cr_assert_eq(iscsi_target_stop(iscsi_target, 5000, &why), 0, "%s", why.text);
+	cr_assert_eq(target_stop(target, 5000, &why), 0, "%s", why.text);
+	cr_assert_eq(nbd_server_stop(nbd_server, 5000, &why), 0, "%s", why.text);
 	target = NULL;
-	iscsi_target = NULL;
 	nbd_server = NULL;
-	srp_target = NULL;
 }
 
 void serving_end(void)

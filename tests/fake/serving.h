@@ -4,17 +4,15 @@
 #pragma once
 #include "disk.h"
 #include "host.h"
-#include "iscsi_target.h"
 #include "nbd_server.h"
-#include "nvmf_target.h"
-#include "srp_target.h"
+#include "serve.h"
 
 #define SERVING_NQN "nqn.2024-01.test:disk"
 #define SERVING_IQN "iqn.2024-01.test:disk"
 
 extern struct fake_disk *backing;
-extern struct nvme_target_options opt; /* may be changed until it starts */
-extern struct nvme_target *target;
+extern struct target_options opt; /* may be changed until it starts */
+extern struct target *target;
 
 /* The loop, the disk, and options for one address: enum way; verbs has port 4420,
  * others whichever is free. */
@@ -26,12 +24,8 @@ unsigned serving_port(void);
 extern struct nbd_server *nbd_server;
 void serving_start_nbd(unsigned slots);
 const char *serving_socket(void);
-/* The SRP target instead, with the disk, the addresses, the loops and the number of buffers of
- * `opt`; both of its identifiers are 9. */
-extern struct srp_target *srp_target;
+/* The SRP target instead; both of its identifiers are 9. The iSCSI target, of that name. */
 void serving_start_srp(void);
-/* The same of the iSCSI target. */
-extern struct iscsi_target *iscsi_target;
 void serving_start_iscsi(void);
 void serving_stop(void); /* the target, or the server, alone */
 void serving_end(void);  /* hangs up first */

@@ -6,9 +6,9 @@
  * the target as it should be, and nothing may leak. */
 #include "disk.h"
 #include "iscsi_host.h"
-#include "iscsi_target.h"
 #include "leap.h"
 #include "script.h"
+#include "serve.h"
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ enum { DIGESTS = 4, SHUFFLED = 8, BUNDLED = 16, DISCOVERY = 32, EAGER = 64 };
 
 static struct loop *loop;
 static struct fake_disk *disk;
-static struct iscsi_target *target;
+static struct target *target;
 static struct addr bound;
 static struct iscsi_host *host[HOSTS];
 static struct script script;
@@ -69,7 +69,7 @@ static uint8_t pattern[65536];
 
 static void start_target(void)
 {
-	struct iscsi_target_options opt = { .disks = 1,
+	struct target_options opt = { .disks = 1,
 		.listens = 1,
 		.nloops = 1,
 		.buffer = 131072,
@@ -79,14 +79,14 @@ static void start_target(void)
 	struct addr *at = &opt.listen[0].at;
 
 	opt.disk[0] =
-		(struct iscsi_target_disk){ .bdev = &disk->bdev, .name = IQN, .serial = "S1" };
+		(struct target_disk_options){ .bdev = &disk->bdev, .name = IQN, .serial = "S1" };
 	opt.loops = &loop;
 	at->ss.ss_family = AF_UNIX; /* without a name it gets one that no file system knows */
 	at->len = sizeof(at->ss.ss_family);
 	opt.listen[0].ways = WAY_TCP;
-	if (iscsi_target_start(&target, loop, &opt, 1000, NULL))
+	if (iscsi_serve(&target, loop, &opt, 1000, NULL))
 		abort();
-	iscsi_target_ways(target, 0, &bound);
+	target_ways(target, 0, &bound);
 }
 
 static void begin(bool shuffled)
@@ -181,12 +181,12 @@ static uint8_t answered(struct iscsi_host *h)
 
 static void honest(bool digests)
 {
-	struct iscsi_target_status now;
+	struct target_status now;
 	struct iscsi_logout_req out = { .opcode = ISCSI_LOGOUT_REQ, .flags = ISCSI_FINAL };
 	struct iscsi_scsi_cmd cmd;
 	struct iscsi_host *h;
 
-	for (unsigned i = 0; iscsi_target_get_status(target, &now), now.sessions; i++) {
+	for (unsigned i = 0; target_get_status(target, &now), now.clients; i++) {
 		if (i == 100)
 			abort();
 		pass(10);
@@ -360,7 +360,7 @@ static void stop_step(void)
 	struct diag why = { 0 };
 
 	disk->hold = false;
-	if (iscsi_target_stop(target, 3, &why) && why.code != DIAG_TIMEOUT)
+	if (target_stop(target, 3, &why) && why.code != DIAG_TIMEOUT)
 		abort();
 	start_target();
 }
@@ -453,7 +453,7 @@ static void one_step(void)
 		break;
 	case GROW:
 		disk->bdev.lim.size = SIZE;
-		iscsi_target_resized(target, &disk->bdev);
+		target_resized(target, &disk->bdev);
 		break;
 	case PASS:
 		pass_step();
@@ -493,7 +493,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hang_up(i);
 	turns(4);
 	honest(how & DIGESTS);
-	if (iscsi_target_stop(target, 5000, NULL))
+	if (target_stop(target, 5000, NULL))
 		abort();
 	fake_disk_free(disk);
 	loop_free(loop);

@@ -5,8 +5,9 @@
  * posted again. Afterwards an honest initiator must be able to read. */
 #include "disk.h"
 #include "ep_pair.h"
-#include "iscsi_target.h"
+#include "iscsi.h"
 #include "script.h"
+#include "serve.h"
 #include "wire/iser.h"
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ enum { SPOILED = 8, MISNUMBERED = 16, SHORT = 32, BUNDLED = 64, NO_STAG = 128 };
 
 static struct loop *loop;
 static struct fake_disk *disk;
-static struct iscsi_target *target;
+static struct target *target;
 static struct ep_peer peer;
 static struct ep *conn;
 static bool gone;
@@ -77,7 +78,7 @@ static void message(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, uint
 
 static void begin(void)
 {
-	struct iscsi_target_options opt = {
+	struct target_options opt = {
 		.disks = 1, .listens = 1, .nloops = 1, .buffer = 131072, .buffers = 2
 	};
 
@@ -91,12 +92,13 @@ static void begin(void)
 		.memory_key = KEY };
 	ep_pair_peer(loop, &peer);
 	disk = fake_disk_new(loop, DISK, 512);
-	opt.disk[0] =
-		(struct iscsi_target_disk){ .bdev = &disk->bdev, .name = "iqn.t", .serial = "S1" };
+	opt.disk[0] = (struct target_disk_options){
+		.bdev = &disk->bdev, .name = "iqn.t", .serial = "S1"
+	};
 	opt.loops = &loop;
 	opt.listen[0].ways = WAY_VERBS;
 	opt.listen[0].at.ss.ss_family = AF_INET;
-	if (iscsi_target_start(&target, loop, &opt, 1000, NULL))
+	if (iscsi_serve(&target, loop, &opt, 1000, NULL))
 		abort();
 }
 

@@ -117,6 +117,14 @@ static void say_records(int fd, const uint8_t *data, size_t size)
 	}
 }
 
+static unsigned clients(void)
+{
+	struct target_status status;
+
+	nbd_server_get_status(server, &status);
+	return status.clients;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint8_t structured[] = "IHAVEOPT\0\0\0\10\0\0\0\0IHAVEOPT\0\0\0\12\0\0\0\33\0"
@@ -144,7 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int idle = 0; idle < (data[0] & 8 ? 1 : 30) && drain(fd) >= 0; idle++)
 		turn();
 	close(fd);
-	for (int patience = PATIENCE; nbd_server_clients(server); patience--) {
+	for (int patience = PATIENCE; clients(); patience--) {
 		if (!patience)
 			abort();
 		turn();

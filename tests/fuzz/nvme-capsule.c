@@ -5,7 +5,7 @@
 #include "../../core/proto/nvme/codec.h"
 #include "disk.h"
 #include "ep_pair.h"
-#include "nvmf_target.h"
+#include "serve.h"
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct loop *loop;
-static struct nvme_target *target;
+static struct target *target;
 static struct ep_peer peer;
 static uint16_t cntlid;
 static struct ep *admin, *driven;
@@ -33,7 +33,7 @@ static void went(struct ep_peer *p, struct ep *ep)
 static void begin(void)
 {
 	static const struct loop_options options = { .name = "fuzz" };
-	struct nvme_target_options opt = {
+	struct target_options opt = {
 		.disks = 1, .listens = 1, .nloops = 1, .depth = DEPTH, .buffers = 2
 	};
 
@@ -45,13 +45,13 @@ static void begin(void)
 		.memory_len = MEMORY,
 		.memory_key = 7 };
 	ep_pair_peer(loop, &peer);
-	opt.disk[0] = (struct nvme_target_disk){
-		.bdev = &fake_disk_new(loop, 1 << 20, 512)->bdev, .nqn = NQN, .serial = "S1"
+	opt.disk[0] = (struct target_disk_options){
+		.bdev = &fake_disk_new(loop, 1 << 20, 512)->bdev, .name = NQN, .serial = "S1"
 	};
 	opt.loops = &loop;
 	opt.listen[0].ways = WAY_VERBS;
 	opt.listen[0].at.ss.ss_family = AF_INET;
-	if (nvme_target_start(&target, loop, &opt, 1000, NULL))
+	if (nvme_serve(&target, loop, &opt, 1000, NULL))
 		abort();
 }
 

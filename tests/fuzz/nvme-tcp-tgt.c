@@ -4,8 +4,8 @@
  * without a port, of which there is no end; nothing of them may be left. */
 #include "../../core/proto/nvme/codec.h"
 #include "disk.h"
-#include "nvmf_target.h"
 #include "script.h"
+#include "serve.h"
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -26,7 +26,7 @@ enum end { HOST_CLOSES, HOST_BREAKS_OFF, TARGET_STOPS, ADMIN_GOES_FIRST };
 
 static struct loop *loop;
 static struct fake_disk *disk;
-static struct nvme_target *target;
+static struct target *target;
 static struct addr bound;
 
 static void turns(unsigned count)
@@ -38,7 +38,7 @@ static void turns(unsigned count)
 static void begin(bool shuffled)
 {
 	static const struct loop_options options = { .name = "fuzz" };
-	struct nvme_target_options opt = {
+	struct target_options opt = {
 		.disks = 1, .listens = 1, .nloops = 1, .depth = 4, .buffers = 2
 	};
 	struct addr *at = &opt.listen[0].at;
@@ -47,15 +47,16 @@ static void begin(bool shuffled)
 		abort();
 	disk = fake_disk_new(loop, 1 << 16, 512);
 	disk->seed = shuffled;
-	opt.disk[0] = (struct nvme_target_disk){ .bdev = &disk->bdev, .nqn = NQN, .serial = "S1" };
+	opt.disk[0] =
+		(struct target_disk_options){ .bdev = &disk->bdev, .name = NQN, .serial = "S1" };
 	opt.loops = &loop;
 	/* With nothing but its family bound it gets a name of its own that no file system knows. */
 	at->ss.ss_family = AF_UNIX;
 	at->len = sizeof(at->ss.ss_family);
 	opt.listen[0].ways = WAY_TCP | WAY_IWARP;
-	if (nvme_target_start(&target, loop, &opt, 1000, NULL))
+	if (nvme_serve(&target, loop, &opt, 1000, NULL))
 		abort();
-	nvme_target_ways(target, 0, &bound);
+	target_ways(target, 0, &bound);
 }
 
 static int dial(void)
@@ -197,7 +198,7 @@ static void stop_under(void)
 {
 	struct diag why = { 0 };
 
-	if (nvme_target_stop(target, 3, &why) && why.code != DIAG_TIMEOUT)
+	if (target_stop(target, 3, &why) && why.code != DIAG_TIMEOUT)
 		abort();
 	target = NULL;
 }
@@ -205,10 +206,10 @@ static void stop_under(void)
 /* Nobody is left. */
 static bool deserted(void)
 {
-	struct nvme_target_status status;
+	struct target_status status;
 
-	nvme_target_get_status(target, &status);
-	return !status.hosts && !status.queues;
+	target_get_status(target, &status);
+	return !status.clients && !status.queues;
 }
 
 static void finish(void)
@@ -217,7 +218,7 @@ static void finish(void)
 	for (unsigned patience = 100 * PATIENCE; target && !deserted(); turns(1))
 		if (!patience--)
 			abort();
-	if (nvme_target_stop(target, 5000, NULL))
+	if (target_stop(target, 5000, NULL))
 		abort();
 	fake_disk_free(disk);
 	loop_free(loop);

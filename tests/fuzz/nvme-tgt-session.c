@@ -6,9 +6,9 @@
  * target as it should be, and nothing may leak. */
 #include "disk.h"
 #include "leap.h"
-#include "nvmf_target.h"
 #include "raw_host.h"
 #include "script.h"
+#include "serve.h"
 #include <sys/socket.h>
 
 #define NQN      "nqn.t"
@@ -78,7 +78,7 @@ struct host {
 
 static struct loop *loop;
 static struct fake_disk *disk;
-static struct nvme_target *target;
+static struct target *target;
 static struct addr bound;
 static struct host host[HOSTS];
 static struct script script;
@@ -89,7 +89,7 @@ static uint8_t pattern[5 * PIECE];     /* more than a buffer of the target */
 
 static void start_target(void)
 {
-	struct nvme_target_options opt = { .disks = 1,
+	struct target_options opt = { .disks = 1,
 		.listens = 1,
 		.nloops = 1,
 		.depth = DEPTH,
@@ -98,15 +98,16 @@ static void start_target(void)
 		.stall_ms = STALL_MS };
 	struct addr *at = &opt.listen[0].at;
 
-	opt.disk[0] = (struct nvme_target_disk){ .bdev = &disk->bdev, .nqn = NQN, .serial = "S1" };
+	opt.disk[0] =
+		(struct target_disk_options){ .bdev = &disk->bdev, .name = NQN, .serial = "S1" };
 	opt.loops = &loop;
 	at->ss.ss_family = AF_UNIX; /* without a name it gets one that no file system knows */
 	at->len = sizeof(at->ss.ss_family);
 	opt.listen[0].ways = WAY_TCP | WAY_IWARP;
 	opt.listen[0].no_crc = true;
-	if (nvme_target_start(&target, loop, &opt, 1000, NULL))
+	if (nvme_serve(&target, loop, &opt, 1000, NULL))
 		abort();
-	nvme_target_ways(target, 0, &bound);
+	target_ways(target, 0, &bound);
 }
 
 /* The same in each piece of a transfer, however long it is. */
@@ -241,10 +242,10 @@ static void leave_all(void)
 
 static bool deserted(void)
 {
-	struct nvme_target_status status;
+	struct target_status status;
 
-	nvme_target_get_status(target, &status);
-	return !status.hosts && !status.queues;
+	target_get_status(target, &status);
+	return !status.clients && !status.queues;
 }
 
 static void honest(bool iwarp)
@@ -516,7 +517,7 @@ static void stop_step(void)
 	struct diag why = { 0 };
 
 	disk->hold = false;
-	if (nvme_target_stop(target, 3, &why) && why.code != DIAG_TIMEOUT)
+	if (target_stop(target, 3, &why) && why.code != DIAG_TIMEOUT)
 		abort();
 	start_target();
 }
@@ -613,7 +614,7 @@ static void one_step(void)
 		break;
 	case GROW:
 		disk->bdev.lim.size = SIZE;
-		nvme_target_resized(target, &disk->bdev);
+		target_resized(target, &disk->bdev);
 		break;
 	case PASS:
 		pass_step();
@@ -650,7 +651,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	leave_all();
 	turns(4);
 	honest(how & IWARP);
-	if (nvme_target_stop(target, 5000, NULL))
+	if (target_stop(target, 5000, NULL))
 		abort();
 	fake_disk_free(disk);
 	loop_free(loop);

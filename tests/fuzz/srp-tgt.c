@@ -3,7 +3,7 @@
  * many). Each is answered, or ends the channel; the receives are posted again. */
 #include "disk.h"
 #include "ep_pair.h"
-#include "srp_target.h"
+#include "serve.h"
 #include "wire/srp.h"
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct loop *loop;
-static struct srp_target *target;
+static struct target *target;
 static struct ep_peer peer;
 static struct ep *chan;
 static bool gone;
@@ -43,9 +43,7 @@ static void message(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, uint
 
 static void begin(void)
 {
-	struct srp_target_options opt = {
-		.disks = 1, .listens = 1, .nloops = 1, .buffers = 2, .guid = { 9 }
-	};
+	struct target_options opt = { .disks = 1, .listens = 1, .nloops = 1, .buffers = 2 };
 
 	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL))
 		abort();
@@ -62,12 +60,13 @@ static void begin(void)
 		memcpy(peer.memory + i * sizeof(desc), &desc, sizeof(desc));
 	}
 	ep_pair_peer(loop, &peer);
-	opt.disk[0] = (struct srp_target_disk){ .bdev = &fake_disk_new(loop, 1 << 20, 512)->bdev,
-		.serial = "S1" };
+	opt.disk[0] =
+		(struct target_disk_options){ .bdev = &fake_disk_new(loop, 1 << 20, 512)->bdev,
+			.serial = "S1" };
 	opt.loops = &loop;
 	opt.listen[0].ways = WAY_VERBS;
 	opt.listen[0].at.ss.ss_family = AF_INET;
-	if (srp_target_start(&target, loop, &opt, 1000, NULL))
+	if (srp_serve(&target, loop, &opt, 1000, NULL))
 		abort();
 }
 

@@ -5,8 +5,8 @@
  * where several threads run. */
 #include "disk.h"
 #include "iscsi_host.h"
-#include "iscsi_target.h"
 #include "leap.h"
+#include "serve.h"
 #include "target.h"
 #include <criterion/criterion.h>
 #include <netinet/in.h>
@@ -27,7 +27,7 @@
 
 static struct loop *loop, *loops[WORKERS];
 static struct fake_disk *disk;
-static struct iscsi_target *target;
+static struct target *target;
 static struct addr bound;
 static struct iscsi_host *host[HOSTS];
 static uint8_t pattern[1 << 18], before[SIZE];
@@ -65,7 +65,7 @@ static void start(struct bdev *bdev, unsigned nloops)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct iscsi_target_options opt = { .disks = 1,
+	struct target_options opt = { .disks = 1,
 		.listens = 1,
 		.loops = loops,
 		.nloops = nloops,
@@ -73,12 +73,12 @@ static void start(struct bdev *bdev, unsigned nloops)
 		.connections = 1000,
 		.stall_ms = STALL_MS };
 
-	opt.disk[0] = (struct iscsi_target_disk){ .bdev = bdev, .name = IQN, .serial = "S1" };
+	opt.disk[0] = (struct target_disk_options){ .bdev = bdev, .name = IQN, .serial = "S1" };
 	memcpy(&opt.listen[0].at.ss, &in, sizeof(in));
 	opt.listen[0].at.len = sizeof(in);
 	opt.listen[0].ways = WAY_TCP;
-	cr_assert_eq(iscsi_target_start(&target, loop, &opt, 1000, &why), 0, "%s", why.text);
-	iscsi_target_ways(target, 0, &bound);
+	cr_assert_eq(iscsi_serve(&target, loop, &opt, 1000, &why), 0, "%s", why.text);
+	target_ways(target, 0, &bound);
 }
 
 static void set_up(void)
@@ -230,7 +230,7 @@ static void end(void)
 		iscsi_host_leave(host[i]);
 		host[i] = NULL;
 	}
-	cr_assert_eq(iscsi_target_stop(target, 5000, &why), 0, "%s", why.text);
+	cr_assert_eq(target_stop(target, 5000, &why), 0, "%s", why.text);
 	cr_assert_eq(disk->bdev.orphans, 0);
 	fake_disk_free(disk);
 	loop_free(loop);
@@ -934,7 +934,7 @@ Test(iscsi_hostile, a_target_that_stops, .timeout = 100)
 	h = join(1, 1);
 	dial(2);
 	turn();
-	cr_assert_eq(iscsi_target_stop(target, 5000, &why), 0, "%s", why.text);
+	cr_assert_eq(target_stop(target, 5000, &why), 0, "%s", why.text);
 	turn();
 	async = (const void *)&h->last[ISCSI_ASYNC];
 	cr_assert(h->over && h->seen[ISCSI_ASYNC] == 1);
@@ -1170,6 +1170,15 @@ Test(iscsi_hostile, pings_without_reading, .timeout = 100)
 	end();
 }
 
+static unsigned connections(void)
+{
+	unsigned count = 0;
+
+	for (const struct target_conn *conn = target->conns; conn; conn = conn->peer_next)
+		count++;
+	return count;
+}
+
 /* A thousand that do not log in, each after some of its login: the honest session is not delayed,
  * an initiator from another port gets in, and few of them are kept. */
 Test(iscsi_hostile, a_thousand_strangers, .timeout = 100)
@@ -1177,11 +1186,9 @@ Test(iscsi_hostile, a_thousand_strangers, .timeout = 100)
 	static struct iscsi_host *stranger[1000];
 	struct iscsi_login_req req = { .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE,
 		.flags = ISCSI_STAGES(ISCSI_STAGE_SECURITY, 0) };
-	const struct target *frame;
 	unsigned count = 0, most = 0;
 
 	begin();
-	frame = (const struct target *)target; /* it embeds that first */
 	for (unsigned i = 0; i < 1000; i++) {
 		struct iscsi_host *h = stranger[i] = iscsi_host_dial(&bound);
 
@@ -1193,7 +1200,7 @@ Test(iscsi_hostile, a_thousand_strangers, .timeout = 100)
 		if (i % 10)
 			continue;
 		honest_works();
-		count = target_connections(frame);
+		count = connections();
 		most = count > most ? count : most;
 	}
 	cr_assert_leq(most, 100, "%u connections", most);
@@ -1272,7 +1279,7 @@ Test(iscsi_hostile, sessions_that_take_turns, .timeout = 100)
 	ready(host[0]);
 	for (unsigned i = 0; i < HOSTS; i++)
 		iscsi_host_leave(host[i]);
-	cr_assert_eq(iscsi_target_stop(target, 5000, &why), 0, "%s", why.text);
+	cr_assert_eq(target_stop(target, 5000, &why), 0, "%s", why.text);
 	crew_stop(crew);
 	bdev_close(ram);
 	fake_disk_free(disk);
@@ -1324,7 +1331,7 @@ static bool count_on(struct iscsi_host *h, struct counting *c)
 static void count_all(struct bdev *bdev, unsigned nloops, uint32_t most)
 {
 	struct counting counting[HOSTS] = { 0 };
-	struct iscsi_target *first = NULL;
+	struct target *first = NULL;
 	struct iscsi_scsi_cmd cmd;
 	uint32_t added = 0;
 
@@ -1357,8 +1364,8 @@ static void count_all(struct bdev *bdev, unsigned nloops, uint32_t most)
 	cr_assert_eq(wire_be(host[0]->data, 4), added);
 	for (unsigned i = 0; i < HOSTS; i++)
 		iscsi_host_leave(host[i]);
-	cr_assert_eq(iscsi_target_stop(target, 5000, &why), 0, "%s", why.text);
-	cr_assert_eq(iscsi_target_stop(first, 5000, &why), 0, "%s", why.text);
+	cr_assert_eq(target_stop(target, 5000, &why), 0, "%s", why.text);
+	cr_assert_eq(target_stop(first, 5000, &why), 0, "%s", why.text);
 	cr_assert_eq(bdev->orphans, 0);
 	fake_disk_free(disk);
 }

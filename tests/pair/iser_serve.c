@@ -4,7 +4,8 @@
 #include "disk.h"
 #include "ep_pair.h"
 #include "host.h"
-#include "iscsi_target.h"
+#include "iscsi.h"
+#include "serve.h"
 #include "wire/iser.h"
 #include <criterion/criterion.h>
 #include <netinet/in.h>
@@ -25,8 +26,8 @@
 #define WRITE16 0x8a
 
 static struct fake_disk *backing;
-static struct iscsi_target *target;
-static struct iscsi_target_options opt;
+static struct target *target;
+static struct target_options opt;
 static struct ep_peer peer;
 static struct ep *conn, *last_gone;
 static unsigned gone, answers, chase; /* chase: commands to send, one at each answer */
@@ -102,19 +103,19 @@ static void begin(void)
 	for (unsigned i = 0; i < SIZE; i++)
 		backing->bytes[i] = (uint8_t)(i * 5 + i / 509);
 	opt.disk[0] =
-		(struct iscsi_target_disk){ .bdev = &backing->bdev, .name = IQN, .serial = "S1" };
+		(struct target_disk_options){ .bdev = &backing->bdev, .name = IQN, .serial = "S1" };
 	opt.disks = opt.listens = opt.nloops = 1;
 	opt.loops = &loop;
 	opt.listen[0].ways = WAY_VERBS;
 	cr_assert_eq(addr_parse(&opt.listen[0].at, "127.0.0.1", ISCSI_PORT, NULL), 0);
-	cr_assert_eq(iscsi_target_start(&target, loop, &opt, 1000, NULL), 0);
+	cr_assert_eq(iscsi_serve(&target, loop, &opt, 1000, NULL), 0);
 }
 
 static void end(void)
 {
 	struct diag diag = { 0 };
 
-	cr_assert_eq(iscsi_target_stop(target, 2000, &diag), 0, "%s", diag.text);
+	cr_assert_eq(target_stop(target, 2000, &diag), 0, "%s", diag.text);
 	fake_disk_free(backing);
 	free(peer.memory);
 	host_end();

@@ -438,7 +438,7 @@ static void find_server(void)
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 
 	if (row->carrier != NBD) {
-		nvme_target_ways(target, 0, &server);
+		target_ways(target, 0, &server);
 		return;
 	}
 	snprintf(un.sun_path, sizeof(un.sun_path), "%s", serving_socket());
@@ -484,12 +484,12 @@ static void pass(unsigned ms)
 /* The server has ended its connection; of those with an I/O queue it has ended all. */
 static bool is_ended(struct bad *b)
 {
-	struct nvme_target_status seen;
+	struct target_status seen;
 
 	if (row->carrier == NBD)
 		return nbd_over(b);
 	raw_poll(b->raw);
-	nvme_target_get_status(target, &seen);
+	target_get_status(target, &seen);
 	return b->io ? seen.queues == 1 : b->raw->over;
 }
 
@@ -572,7 +572,7 @@ static void stops_under(enum carrier carrier)
 	begin(&r, false);
 	host_hang_up();
 	flushes = backing->flushes;
-	cr_assert_eq(nvme_target_stop(target, 1000, &why), -ETIMEDOUT, "%s", why.text);
+	cr_assert_eq(target_stop(target, 1000, &why), -ETIMEDOUT, "%s", why.text);
 	diag_says(&why, DIAG_TIMEOUT, NULL, "requests 1_s");
 	cr_assert_gt(backing->flushes, flushes);
 	target = NULL;

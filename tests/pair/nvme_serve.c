@@ -256,8 +256,8 @@ Test(nvme_serve, a_subsystem_that_is_not)
 {
 	begin();
 	serving_start();
-	opt.disk[0].nqn = "nqn.other";
-	cr_assert_eq(nvme_target_stop(target, 1000, NULL), 0);
+	opt.disk[0].name = "nqn.other";
+	cr_assert_eq(target_stop(target, 1000, NULL), 0);
 	serving_start();
 	cr_assert_eq(attach_as(TCP, "", HOST), -ENOENT);
 	diag_says(&why, DIAG_NOT_FOUND, NULL, "subsystem " NQN);
@@ -279,7 +279,7 @@ Test(nvme_serve, hosts_hear_of_a_resize)
 	disk->changed = grown;
 	settled = 0;
 	backing->bdev.lim.size = SIZE;
-	nvme_target_resized(target, &backing->bdev);
+	target_resized(target, &backing->bdev);
 	cr_assert(loop_wait(loop, &settled, loop_clock() + 5 * SEC));
 	serving_end();
 }
@@ -294,7 +294,7 @@ Test(nvme_serve, discovery)
 	begin();
 	opt.disks = 3; /* two subsystems, one of them with two namespaces */
 	opt.disk[1] = opt.disk[2] = opt.disk[0];
-	opt.disk[1].nqn = "nqn.second";
+	opt.disk[1].name = "nqn.second";
 	serving_start();
 	for (int rdma = 0; rdma < 2; rdma++) {
 		snprintf(text, sizeof(text),
@@ -388,7 +388,7 @@ Test(nvme_serve, stop_with_a_disk_that_is_stuck)
 	batch.over = 0;
 	loop_wait(loop, &batch.over, loop_clock() + SEC / 5);
 	backing->bdev.lim.max[IO_FLUSH] = 0;
-	cr_assert_eq(nvme_target_stop(target, 300, &why), -ETIMEDOUT, "%s", why.text);
+	cr_assert_eq(target_stop(target, 300, &why), -ETIMEDOUT, "%s", why.text);
 	diag_says(&why, DIAG_TIMEOUT, NULL, "requests 0.3_s");
 	target = NULL;
 	cr_assert_eq(backing->cancelled, 1);
@@ -423,7 +423,7 @@ Test(nvme_serve, stop_with_a_disk_that_keeps_its_requests)
 	bdev_submit(lane, &batch.io[0]);
 	batch.over = 0;
 	loop_wait(loop, &batch.over, loop_clock() + SEC / 5);
-	cr_assert_eq(nvme_target_stop(target, 300, &why), -EINPROGRESS);
+	cr_assert_eq(target_stop(target, 300, &why), -EINPROGRESS);
 	diag_says(&why, DIAG_TIMEOUT, NULL, "data disk 0.3_s");
 }
 
@@ -432,7 +432,7 @@ Test(nvme_serve, stop_that_cannot_flush_fails)
 	begin();
 	serving_start();
 	backing->flush_status = -EIO;
-	cr_assert_eq(nvme_target_stop(target, 1000, &why), -EIO);
+	cr_assert_eq(target_stop(target, 1000, &why), -EIO);
 	diag_says(&why, DIAG_IO, NULL, "data disk flush");
 	target = NULL;
 	serving_end();
@@ -446,7 +446,7 @@ Test(nvme_serve, stop_does_not_wait_for_a_flush_that_is_never_answered)
 	serving_start();
 	backing->hold = backing->keep = true;
 	before = loop_clock();
-	cr_assert_eq(nvme_target_stop(target, 50, &why), -EINPROGRESS, "not to be closed");
+	cr_assert_eq(target_stop(target, 50, &why), -EINPROGRESS, "not to be closed");
 	cr_assert_lt(loop_clock() - before, 2 * SEC);
 	diag_says(&why, DIAG_TIMEOUT, NULL, "data disk flush");
 }
@@ -507,7 +507,7 @@ Test(nvme_serve, threads)
 		pool_free(pool);
 		host_hang_up();
 	}
-	cr_assert_eq(nvme_target_stop(target, 5000, &why), 0, "%s", why.text);
+	cr_assert_eq(target_stop(target, 5000, &why), 0, "%s", why.text);
 	target = NULL;
 	crew_stop(crew);
 	bdev_close(ram);

@@ -61,9 +61,9 @@ static void submit(uint8_t opcode, uint16_t cid, uint32_t blocks)
 Test(nvme_serve_admin, abort)
 {
 	capsules_begin();
-	cr_assert_eq(nvme_target_stop(target, 1000, NULL), 0);
+	cr_assert_eq(target_stop(target, 1000, NULL), 0);
 	opt.buffers = 2; /* one of them for one connection */
-	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, NULL), 0);
+	cr_assert_eq(nvme_serve(&target, loop, &opt, 1000, NULL), 0);
 	admin = capsules_call(0, DEPTH);
 	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NQN, DEPTH - 1), 0);
 	cr_assert_eq(capsules_property(
@@ -127,7 +127,7 @@ Test(nvme_serve_admin, abort_of_admin_commands)
 		0);
 	replies = 0;
 	backing->bdev.lim.size -= 512;
-	nvme_target_resized(target, &backing->bdev);
+	target_resized(target, &backing->bdev);
 	capsules_settle();
 	cr_assert_eq(replies, 1);
 	cr_assert(status_of(50) == 0 || status_of(52) == 0);
@@ -206,7 +206,7 @@ Test(nvme_serve_admin, events)
 	cr_assert_eq(admin_command(NVME_ADMIN_ASYNC_EVENT, 0, 0, 0, 0), NVME_AER_LIMIT);
 	backing->bdev.lim.size = SIZE / 2;
 	replies = 0;
-	nvme_target_resized(target, &backing->bdev);
+	target_resized(target, &backing->bdev);
 	capsules_settle();
 	cr_assert_eq(replies, 0); /* not asked for yet */
 	cr_assert(ep_pair_deliver(admin,
@@ -219,7 +219,7 @@ Test(nvme_serve_admin, events)
 	cr_assert_eq(replies, 2); /* that, and the event */
 	replies = 0;
 	backing->bdev.lim.size = SIZE;
-	nvme_target_resized(target, &backing->bdev);
+	target_resized(target, &backing->bdev);
 	capsules_settle();
 	cr_assert_eq(replies, 0); /* its log was not read */
 	cr_assert(ep_pair_deliver(admin,
@@ -338,12 +338,12 @@ Test(nvme_serve_admin, shutdown_that_cannot_flush)
 	struct fake_disk *second;
 
 	capsules_begin();
-	cr_assert_eq(nvme_target_stop(target, 1000, NULL), 0);
+	cr_assert_eq(target_stop(target, 1000, NULL), 0);
 	second = fake_disk_new(loop, SIZE, 512);
 	opt.disks = 2;
 	opt.disk[1] = opt.disk[0];
 	opt.disk[1].bdev = &second->bdev;
-	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, NULL), 0);
+	cr_assert_eq(nvme_serve(&target, loop, &opt, 1000, NULL), 0);
 	admin = capsules_call(0, DEPTH);
 	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NQN, DEPTH - 1), 0);
 	cr_assert_eq(capsules_property(admin, true, NVME_CC, on), 0);

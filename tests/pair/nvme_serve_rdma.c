@@ -119,8 +119,8 @@ Test(nvme_serve_rdma, read_only)
 {
 	capsules_begin();
 	backing->bdev.lim.ro = true;
-	cr_assert_eq(nvme_target_stop(target, 1000, NULL), 0);
-	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, NULL), 0);
+	cr_assert_eq(target_stop(target, 1000, NULL), 0);
+	cr_assert_eq(nvme_serve(&target, loop, &opt, 1000, NULL), 0);
 	admin = capsules_call(0, DEPTH);
 	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NQN, DEPTH - 1), 0);
 	cr_assert_eq(capsules_property(
@@ -211,7 +211,7 @@ Test(nvme_serve_rdma, connects_refused)
 
 Test(nvme_serve_rdma, queues_up_to_64)
 {
-	struct nvme_target_status status;
+	struct target_status status;
 
 	capsules_begin_live();
 	for (uint16_t qid = 2; qid <= 64; qid++) {
@@ -219,12 +219,12 @@ Test(nvme_serve_rdma, queues_up_to_64)
 		cr_assert_eq(capsules_connect_to(io, qid, 1, NQN, 1), 0);
 		cr_assert_eq(capsules_run(capsules_rw(NVME_IO_READ, qid, 8)), 0);
 	}
-	nvme_target_get_status(target, &status);
+	target_get_status(target, &status);
 	cr_assert_eq(status.queues, 64);
 	cr_assert_eq(status.count.reads, 63);
 	ep_pair_cut(io);
 	capsules_settle();
-	nvme_target_get_status(target, &status);
+	target_get_status(target, &status);
 	cr_assert_eq(status.queues, 63);
 	io = capsules_call(64, 2); /* the number is free again */
 	cr_assert_eq(capsules_connect_to(io, 64, 1, NQN, 1), 0);
@@ -321,17 +321,17 @@ Test(nvme_serve_rdma, hosts_that_break_rules)
 /* An admin queue that goes takes its I/O queues along. */
 Test(nvme_serve_rdma, controllers_end_as_a_whole)
 {
-	struct nvme_target_status status;
+	struct target_status status;
 
 	capsules_begin_live();
-	nvme_target_get_status(target, &status);
-	cr_assert_eq(status.hosts, 1);
+	target_get_status(target, &status);
+	cr_assert_eq(status.clients, 1);
 	cr_assert_eq(status.queues, 1);
 	ep_pair_cut(admin);
 	capsules_settle();
 	cr_assert(capsules_is_gone(io));
-	nvme_target_get_status(target, &status);
-	cr_assert_eq(status.hosts, 0);
+	target_get_status(target, &status);
+	cr_assert_eq(status.clients, 0);
 	capsules_end();
 }
 
@@ -364,9 +364,9 @@ Test(nvme_serve_rdma, small_devices)
 Test(nvme_serve_rdma, transfers_without_an_end)
 {
 	capsules_begin();
-	cr_assert_eq(nvme_target_stop(target, 1000, NULL), 0);
+	cr_assert_eq(target_stop(target, 1000, NULL), 0);
 	opt.stall_ms = 200;
-	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, NULL), 0);
+	cr_assert_eq(nvme_serve(&target, loop, &opt, 1000, NULL), 0);
 	admin = capsules_call(0, DEPTH);
 	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NQN, DEPTH - 1), 0);
 	cr_assert_eq(capsules_property(
@@ -403,9 +403,9 @@ Test(nvme_serve_rdma, administers_without_buffers)
 	struct ep *other;
 
 	capsules_begin();
-	cr_assert_eq(nvme_target_stop(target, 1000, NULL), 0);
+	cr_assert_eq(target_stop(target, 1000, NULL), 0);
 	opt.buffers = 1;
-	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, NULL), 0);
+	cr_assert_eq(nvme_serve(&target, loop, &opt, 1000, NULL), 0);
 	admin = capsules_call(0, DEPTH);
 	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NQN, DEPTH - 1), 0);
 	cr_assert_eq(capsules_property(

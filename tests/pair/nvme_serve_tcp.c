@@ -35,7 +35,7 @@ static int dial(void)
 	struct addr bound;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	nvme_target_ways(target, 0, &bound);
+	target_ways(target, 0, &bound);
 	cr_assert_eq(connect(fd, (struct sockaddr *)&bound.ss, bound.len), 0);
 	turns();
 	return fd;
@@ -459,10 +459,10 @@ Test(nvme_serve_tcp, hosts_that_break_rules)
 static void begin_impatient(void)
 {
 	begin();
-	cr_assert_eq(nvme_target_stop(target, 1000, NULL), 0);
+	cr_assert_eq(target_stop(target, 1000, NULL), 0);
 	opt.stall_ms = 200;
 	opt.buffer = 131072;
-	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, NULL), 0);
+	cr_assert_eq(nvme_serve(&target, loop, &opt, 1000, NULL), 0);
 }
 
 static void pass(unsigned ms)
@@ -545,9 +545,9 @@ Test(nvme_serve_tcp, connects_and_administers_without_buffers)
 	int admin, io, other;
 
 	begin();
-	cr_assert_eq(nvme_target_stop(target, 1000, NULL), 0);
+	cr_assert_eq(target_stop(target, 1000, NULL), 0);
 	opt.buffers = 1;
-	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, NULL), 0);
+	cr_assert_eq(nvme_serve(&target, loop, &opt, 1000, NULL), 0);
 	admin = connect_admin();
 	io = greet();
 	cr_assert_eq(connect_as(io, 1, false), 0);
@@ -587,7 +587,7 @@ Test(nvme_serve_tcp, connects_and_administers_without_buffers)
 /* A host that does not take what it has read. */
 Test(nvme_serve_tcp, hosts_that_do_not_read)
 {
-	struct nvme_target_status seen;
+	struct target_status seen;
 	struct nvme_tcp_pdu pdu;
 	int admin, io, small = 4096;
 	unsigned i;
@@ -602,14 +602,14 @@ Test(nvme_serve_tcp, hosts_that_do_not_read)
 		put_pdu(io, &pdu, NULL);
 	}
 	turns();
-	nvme_target_get_status(target, &seen);
+	target_get_status(target, &seen);
 	cr_assert_eq(seen.queues, 1);
 	for (i = 0; i < 1000 && seen.queues; i++) {
 		char byte;
 
 		pass(20); /* one byte each time: it is no dead one */
 		recv(io, &byte, 1, MSG_DONTWAIT);
-		nvme_target_get_status(target, &seen);
+		target_get_status(target, &seen);
 	}
 	cr_assert_lt(i, 1000);
 	close(io);
@@ -686,15 +686,15 @@ Test(nvme_serve_tcp, digests)
 /* Peers that only hold places make room, the oldest first; hosts do not. */
 Test(nvme_serve_tcp, all_places_are_taken)
 {
-	struct nvme_target_status seen;
+	struct target_status seen;
 	int idle[4], host[4];
 
 	begin();
-	cr_assert_eq(nvme_target_stop(target, 1000, NULL), 0);
+	cr_assert_eq(target_stop(target, 1000, NULL), 0);
 	opt.connections = 4;
 	opt.full = full;
-	opt.user = &refused;
-	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, NULL), 0);
+	opt.full_user = &refused;
+	cr_assert_eq(nvme_serve(&target, loop, &opt, 1000, NULL), 0);
 	idle[0] = dial();
 	for (unsigned i = 1; i < 4; i++)
 		idle[i] = greet();
@@ -709,8 +709,8 @@ Test(nvme_serve_tcp, all_places_are_taken)
 		cr_assert(is_over(dial()));
 	cr_assert_eq(refused, 1); /* told once, counted each time */
 	diag_says(&refused_why, DIAG_BUSY, NULL, "4_connections");
-	nvme_target_get_status(target, &seen);
-	cr_assert_eq(seen.turned_away, 3);
+	target_get_status(target, &seen);
+	cr_assert_eq(seen.refused, 3);
 	close(host[2]);
 	turns();
 	host[2] = connect_admin();

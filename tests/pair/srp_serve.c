@@ -4,7 +4,7 @@
 #include "disk.h"
 #include "ep_pair.h"
 #include "host.h"
-#include "srp_target.h"
+#include "serve.h"
 #include "wire/srp.h"
 #include <criterion/criterion.h>
 #include <netinet/in.h>
@@ -16,8 +16,8 @@
 #define SIZE   (8u << 20)
 
 static struct fake_disk *backing;
-static struct srp_target *target;
-static struct srp_target_options opt;
+static struct target *target;
+static struct target_options opt;
 static struct ep_peer peer;
 static struct ep *chan;
 static unsigned gone, answers;
@@ -66,15 +66,16 @@ static void begin_at(sa_family_t family, const uint8_t gid[16])
 	backing = fake_disk_new(loop, SIZE, 512);
 	for (unsigned i = 0; i < SIZE; i++)
 		backing->bytes[i] = (uint8_t)(i * 5 + i / 509);
-	opt.disk[0] = (struct srp_target_disk){ .bdev = &backing->bdev, .serial = "S1" };
+	opt.disk[0] = (struct target_disk_options){
+		.bdev = &backing->bdev, .uuid[7] = 9, .serial = "S1"
+	};
 	opt.disks = opt.listens = opt.nloops = 1;
 	opt.loops = &loop;
-	opt.guid[7] = 9;
 	opt.listen[0].ways = WAY_VERBS;
 	opt.listen[0].at.ss.ss_family = family;
 	if (family == ADDR_IB)
 		addr_set_ib(&opt.listen[0].at, gid, 0xffff, 7);
-	cr_assert_eq(srp_target_start(&target, loop, &opt, 1000, NULL), 0);
+	cr_assert_eq(srp_serve(&target, loop, &opt, 1000, NULL), 0);
 }
 
 static void begin(void)
@@ -86,7 +87,7 @@ static void end(void)
 {
 	struct diag diag = { 0 };
 
-	cr_assert_eq(srp_target_stop(target, 2000, &diag), 0, "%s", diag.text);
+	cr_assert_eq(target_stop(target, 2000, &diag), 0, "%s", diag.text);
 	fake_disk_free(backing);
 	free(peer.memory);
 	host_end();
@@ -243,8 +244,8 @@ Test(srp_serve, logins_by_service_id)
 
 Test(srp_serve, only_initiators_on_the_list)
 {
-	opt.initiators = 1;
-	opt.initiator[0][15] = 2;
+	opt.hosts = 1;
+	opt.host[0] = "00000000000000000000000000000002";
 	begin();
 	refused(login_of(1, 0), SRP_REJ_CHANNELS);
 	cr_assert_not_null(log_in(login_of(2, 0)));
@@ -254,16 +255,16 @@ Test(srp_serve, only_initiators_on_the_list)
 Test(srp_serve, a_login_ends_other_channels_of_its_port_unless_told)
 {
 	struct ep *other;
-	struct srp_target_status status;
+	struct target_status status;
 
 	begin();
 	cr_assert_not_null(log_in(login_of(1, 0)));
 	other = log_in(login_of(2, 0));
 	cr_assert_not_null(log_in(login_of(1, SRP_MULTI_CHANNEL)));
 	cr_assert_eq(((struct srp_login_rsp *)(void *)peer.reply)->flags, SRP_CHANNELS_STAY);
-	srp_target_get_status(target, &status);
-	cr_assert_eq(status.channels, 3);
-	cr_assert_eq(status.initiators, 2);
+	target_get_status(target, &status);
+	cr_assert_eq(status.queues, 3);
+	cr_assert_eq(status.clients, 2);
 	cr_assert_eq(gone, 0);
 	cr_assert_not_null(log_in(login_of(1, 0)));
 	cr_assert_eq(gone, 2);
@@ -274,7 +275,7 @@ Test(srp_serve, a_login_ends_other_channels_of_its_port_unless_told)
 Test(srp_serve, of_two_logins_at_once_the_later_one_stays)
 {
 	struct srp_login_cm login = login_of(1, 0);
-	struct srp_target_status status;
+	struct target_status status;
 
 	begin();
 	cr_assert_not_null(log_in(login));
@@ -284,8 +285,8 @@ Test(srp_serve, of_two_logins_at_once_the_later_one_stays)
 	cr_assert_eq(gone, 3);
 	cr_assert_neq(last_gone, peer.called);
 	cr_assert_eq(peer.called->state, EP_UP);
-	srp_target_get_status(target, &status);
-	cr_assert_eq(status.channels, 1);
+	target_get_status(target, &status);
+	cr_assert_eq(status.queues, 1);
 	end();
 }
 
@@ -682,7 +683,7 @@ Test(srp_serve, more_functions_than_places)
 static void resize(void)
 {
 	backing->bdev.lim.size -= 4096;
-	srp_target_resized(target, &backing->bdev);
+	target_resized(target, &backing->bdev);
 	settle();
 }
 

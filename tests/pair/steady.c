@@ -7,7 +7,7 @@
 #include "disk.h"
 #include "load.h"
 #include "nbd_server.h"
-#include "nvmf_target.h"
+#include "serve.h"
 #include "wire/nbd.h"
 #include <criterion/criterion.h>
 #include <stdatomic.h>
@@ -169,7 +169,7 @@ Test(steady, a_lane_over_tcp_with_digests_and_few_tags)
 }
 
 static struct fake_disk *backing;
-static struct nvme_target *target;
+static struct target *target;
 
 /* Our target on this loop, and our initiator's disk. */
 static void begin_both(const char *way, const char *keys)
@@ -179,7 +179,7 @@ static void begin_both(const char *way, const char *keys)
 	};
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct nvme_target_options opt = {
+	struct target_options opt = {
 		.disks = 1, .listens = 1, .nloops = 1, .loops = &loop, .buffers = 4
 	};
 	struct addr bound;
@@ -189,14 +189,14 @@ static void begin_both(const char *way, const char *keys)
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 	cr_assert_geq(allocations, 1, "the core's allocations are counted");
 	backing = fake_disk_new(loop, BATCH * 65536, 512);
-	opt.disk[0] = (struct nvme_target_disk){
-		.bdev = &backing->bdev, .nqn = "nqn.t1", .serial = "S1"
+	opt.disk[0] = (struct target_disk_options){
+		.bdev = &backing->bdev, .name = "nqn.t1", .serial = "S1"
 	};
 	memcpy(&opt.listen[0].at.ss, &in, sizeof(in));
 	opt.listen[0].at.len = sizeof(in);
 	opt.listen[0].ways = WAY_TCP | WAY_IWARP;
-	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, &why), 0, "%s", why.text);
-	cr_assert(nvme_target_ways(target, 0, &bound));
+	cr_assert_eq(nvme_serve(&target, loop, &opt, 1000, &why), 0, "%s", why.text);
+	cr_assert(target_ways(target, 0, &bound));
 	snprintf(uri, sizeof(uri), "nvme+%s://127.0.0.1:%u/nqn.t1/1%s", way,
 		ntohs(((struct sockaddr_in *)&bound.ss)->sin_port), keys);
 	cr_assert_eq(bdev_open(&disk, loop, uri, &env, &why), 0, "%s", why.text);
@@ -205,7 +205,7 @@ static void begin_both(const char *way, const char *keys)
 static void end_both(void)
 {
 	bdev_close(disk);
-	cr_assert_eq(nvme_target_stop(target, 3000, &why), 0, "%s", why.text);
+	cr_assert_eq(target_stop(target, 3000, &why), 0, "%s", why.text);
 	fake_disk_free(backing);
 	loop_free(loop);
 }

@@ -6,12 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BUFFER  131072
-#define BUFFERS 64
-
-_Static_assert(ISCSI_TARGET_DISKS <= TARGET_DISKS && ISCSI_TARGET_LISTENS <= TARGET_LISTENS,
-	"the frame's");
-
 static void complete(struct target_cmd *cmd, uint32_t status)
 {
 	scsi_complete((struct scsi_cmd *)cmd, status);
@@ -36,8 +30,36 @@ static void left(struct target_conn *base)
 	conn->link = NULL;
 }
 
+static void census(const struct target *base, struct target_status *status)
+{
+	status->clients = 0;
+	for (const struct iscsi_tgt_conn *conn = ((const struct iscsi_target *)base)->sessions;
+		conn; conn = conn->next)
+		status->clients++;
+}
+
+static void resized(struct target *base, struct target_disk *disk)
+{
+	struct iscsi_target *target = (struct iscsi_target *)base;
+
+	for (unsigned i = 0; i < target->nodes; i++)
+		scsi_target_resized(target->node[i].scsi, disk);
+}
+
+static void target_free(struct target *base)
+{
+	struct iscsi_target *target = (struct iscsi_target *)base;
+
+	for (unsigned i = 0; i < target->nodes; i++)
+		scsi_target_free(target->node[i].scsi);
+	free(target);
+}
+
 static const struct target_proto proto = { .name = "iscsi",
 	.hello = "login",
+	.connections = ISCSI_TGT_CONNECTIONS,
+	.open_ms = ISCSI_TGT_LOGIN_MS,
+	.stall_ms = ISCSI_TGT_STALL_MS,
 	.stream = iscsi_tgt_incoming,
 	.rdma = iscsi_tgt_iser_incoming,
 	.decode = iscsi_tgt_decode,
@@ -46,7 +68,10 @@ static const struct target_proto proto = { .name = "iscsi",
 	.status = scsi_io_status,
 	.closing = iscsi_tgt_closing,
 	.busy = busy,
-	.left = left };
+	.left = left,
+	.census = census,
+	.resized = resized,
+	.free = target_free };
 
 /* ---- Logins, on the target's loop. */
 
@@ -142,7 +167,7 @@ static void list_portals(const struct iscsi_tgt_conn *conn, FILE *to)
 	const struct iscsi_target *target = iscsi_tgt_of(conn);
 	unsigned ways = ((const struct iscsi_tgt_carrier *)(const void *)conn->base.carrier)->ways;
 
-	for (unsigned i = 0; i < target->opt.listens; i++) {
+	for (unsigned i = 0; i < target->base.opt.listens; i++) {
 		struct addr bound;
 		char host[ADDR_TEXT];
 
@@ -192,115 +217,46 @@ static struct iscsi_tgt_node *node_of(struct iscsi_target *target, const char *n
 	return &target->node[target->nodes++];
 }
 
-static void free_nodes(struct iscsi_target *target)
-{
-	for (unsigned i = 0; i < target->nodes; i++)
-		scsi_target_free(target->node[i].scsi);
-}
-
-static int make_node(struct iscsi_target *target, struct iscsi_tgt_node *node, struct diag *diag)
+static int make_node(struct iscsi_target *target, struct iscsi_tgt_node *node,
+	const struct target_options *opt, struct diag *diag)
 {
 	struct scsi_target_conf conf = { .protocol = SCSI_ISCSI };
 
 	snprintf(conf.device_name, sizeof(conf.device_name), "%s", node->name);
 	snprintf(conf.port_name, sizeof(conf.port_name), "%s,t,0x%04x", node->name,
 		ISCSI_TARGET_PORTAL_TAG);
-	for (unsigned i = 0; i < target->opt.disks; i++) {
-		const struct iscsi_target_disk *disk = &target->opt.disk[i];
-
+	for (unsigned i = 0; i < opt->disks; i++) {
 		if (!(node->disks & 1u << i))
 			continue;
 		conf.lun[conf.luns].disk = &target->base.disk[i];
-		conf.lun[conf.luns].bdev = disk->bdev;
-		memcpy(conf.lun[conf.luns].uuid, disk->uuid, sizeof(disk->uuid));
-		memcpy(conf.lun[conf.luns].nguid, disk->nguid, sizeof(disk->nguid));
-		memcpy(conf.lun[conf.luns].serial, disk->serial, sizeof(disk->serial));
-		conf.luns++;
+		conf.lun[conf.luns++].opt = &opt->disk[i];
 	}
 	return scsi_target_new(&node->scsi, &conf, diag);
 }
 
-static int start(
-	struct iscsi_target *target, struct loop *loop, uint32_t timeout_ms, struct diag *diag)
-{
-	const struct iscsi_target_options *opt = &target->opt;
-	struct target_options base = { .disks = opt->disks,
-		.listens = opt->listens,
-		.loops = opt->loops,
-		.nloops = opt->nloops,
-		.buffer = opt->buffer ? opt->buffer : BUFFER,
-		.buffers = opt->buffers ? opt->buffers : BUFFERS,
-		.connections = opt->connections ? opt->connections : ISCSI_TGT_CONNECTIONS,
-		.listed = opt->initiators,
-		.open_ms = ISCSI_TGT_LOGIN_MS,
-		.stall_ms = opt->stall_ms ? opt->stall_ms : ISCSI_TGT_STALL_MS,
-		.full = opt->full,
-		.user = opt->user };
-
-	for (unsigned i = 0; i < opt->disks; i++) {
-		base.disk[i].bdev = opt->disk[i].bdev;
-		base.disk[i].ro = opt->disk[i].ro;
-	}
-	for (unsigned i = 0; i < opt->listens; i++)
-		base.listen[i] = opt->listen[i];
-	return target_start(&target->base, loop, &proto, &base, timeout_ms, diag);
-}
-
-int iscsi_target_start(struct iscsi_target **out, struct loop *loop,
-	const struct iscsi_target_options *opt, uint32_t timeout_ms, struct diag *diag)
+int iscsi_serve(struct target **out, struct loop *loop, const struct target_options *opt,
+	uint32_t timeout_ms, struct diag *diag)
 {
 	struct iscsi_target *target = calloc(1, sizeof(*target));
-	int err = target ? iscsi_auth_check(&opt->auth, diag) : diag_sys(diag, ENOMEM, "target");
+	int err;
 
-	if (!err) {
-		target->opt = *opt;
-		for (unsigned i = 0; i < opt->disks; i++)
-			node_of(target, opt->disk[i].name)->disks |= 1u << i;
-	}
+	if (!target)
+		return diag_sys(diag, ENOMEM, "target");
+	target->auth = (struct iscsi_auth){ .user = opt->user[0],
+		.secret = opt->secret[0],
+		.target_user = opt->user[1],
+		.target_secret = opt->secret[1] };
+	for (unsigned i = 0; i < opt->disks; i++)
+		node_of(target, opt->disk[i].name)->disks |= 1u << i;
+	err = iscsi_auth_check(&target->auth, diag);
 	for (unsigned i = 0; !err && i < target->nodes; i++)
-		err = make_node(target, &target->node[i], diag);
-	if (!err)
-		err = start(target, loop, timeout_ms, diag);
+		err = make_node(target, &target->node[i], opt, diag);
 	if (err) {
-		if (target)
-			free_nodes(target);
-		free(target);
+		target_free(&target->base);
 		return err;
 	}
-	*out = target;
-	return 0;
-}
-
-unsigned iscsi_target_ways(const struct iscsi_target *target, unsigned listen, struct addr *bound)
-{
-	return target_ways(&target->base, listen, bound);
-}
-
-void iscsi_target_get_status(const struct iscsi_target *target, struct iscsi_target_status *status)
-{
-	*status = (struct iscsi_target_status){ .refused = target_refused(&target->base) };
-	target_get_count(&target->base, &status->count);
-	for (const struct iscsi_tgt_conn *conn = target->sessions; conn; conn = conn->next)
-		status->sessions++;
-}
-
-void iscsi_target_resized(struct iscsi_target *target, struct bdev *bdev)
-{
-	for (unsigned i = 0; i < target->opt.disks; i++) {
-		if (target->base.disk[i].bdev != bdev || !target_resized(&target->base, i))
-			continue;
-		for (unsigned n = 0; n < target->nodes; n++)
-			scsi_target_resized(target->node[n].scsi, &target->base.disk[i]);
-	}
-}
-
-int iscsi_target_stop(struct iscsi_target *target, uint32_t timeout_ms, struct diag *diag)
-{
-	int err = target ? target_stop(&target->base, timeout_ms, diag) : 0;
-
-	if (target && err != -EINPROGRESS) {
-		free_nodes(target);
-		free(target);
-	}
+	err = target_start(&target->base, loop, &proto, opt, timeout_ms, diag);
+	if (!err)
+		*out = &target->base;
 	return err;
 }

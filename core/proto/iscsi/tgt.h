@@ -3,7 +3,6 @@
  * whole and the sessions on the target's loop, tgt_sess.c a session on the connection's, tgt_tcp.c
  * and tgt_iser.c what carries its PDUs and data there. */
 #pragma once
-#include "iscsi_target.h"
 #include "login_tgt.h"
 #include "scsi.h"
 #include "stream.h"
@@ -36,8 +35,8 @@ struct iscsi_tgt_node { /* one target: an iSCSI name */
 
 struct iscsi_target {
 	struct target base; /* first */
-	struct iscsi_target_options opt;
-	struct iscsi_tgt_node node[ISCSI_TARGET_DISKS];
+	struct iscsi_auth auth;
+	struct iscsi_tgt_node node[TARGET_DISKS];
 	unsigned nodes;
 	/* on the target's loop */
 	struct iscsi_tgt_conn *sessions;

@@ -480,11 +480,11 @@ static uint16_t admit(
 {
 	struct iscsi_tgt_conn *conn = user;
 	const struct iscsi_target *target = iscsi_tgt_of(conn);
-	const struct iscsi_target_options *opt = &target->opt;
-	bool allowed = !opt->initiators;
+	const struct target_options *opt = &target->base.opt;
+	bool allowed = !opt->hosts;
 
-	for (unsigned i = 0; i < opt->initiators; i++)
-		allowed |= !strcmp(opt->initiator[i], asked->initiator);
+	for (unsigned i = 0; i < opt->hosts; i++)
+		allowed |= !strcmp(opt->host[i], asked->initiator);
 	if (!allowed)
 		return ISCSI_FORBIDDEN;
 	conn->node = asked->target ? iscsi_tgt_find(target, asked->target) : NULL;
@@ -493,7 +493,7 @@ static uint16_t admit(
 	snprintf(conn->initiator, sizeof(conn->initiator), "%s", asked->initiator);
 	memcpy(conn->isid, asked->isid, sizeof(conn->isid));
 	*grant = (struct iscsi_login_grant){
-		.auth = opt->auth, .tpgt = ISCSI_TARGET_PORTAL_TAG, .tsih = 1
+		.auth = target->auth, .tpgt = ISCSI_TARGET_PORTAL_TAG, .tsih = 1
 	};
 	if (!grant->auth.target_user)
 		grant->auth.target_user = conn->node ? conn->node->name : target->node[0].name;

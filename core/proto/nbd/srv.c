@@ -8,10 +8,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define STALL_MS  30000 /* time for a client to take a reply, or to send a piece of payload */
-#define MORE      16    /* connections that one client may open at once, beyond its first */
-#define POLITE_MS 1000  /* at a stop, time for clients to take finished replies */
-
 static struct nbd_server *server_of(struct target *target)
 {
 	return container_of(target, struct nbd_server, target);
@@ -22,19 +18,9 @@ const struct addr *nbd_server_addr(const struct nbd_server *server, unsigned lis
 	return &server->target.listen[listen].bound;
 }
 
-unsigned nbd_server_clients(const struct nbd_server *server)
+void nbd_server_get_status(const struct nbd_server *server, struct target_status *status)
 {
-	return target_connections(&server->target);
-}
-
-uint64_t nbd_server_refused(const struct nbd_server *server)
-{
-	return target_refused(&server->target);
-}
-
-void nbd_server_count(const struct nbd_server *server, struct io_count *sum)
-{
-	target_get_count(&server->target, sum);
+	target_get_status(&server->target, status);
 }
 
 /* Every byte of a name and of a socket's path may be escaped by three. */
@@ -201,9 +187,19 @@ uint16_t nbd_server_flags(const struct nbd_server *server, unsigned export)
 	return nbd_srv_flags(&server->opt.export[export], false);
 }
 
+static void server_free(struct target *target)
+{
+	free(server_of(target));
+}
+
 static const struct target_proto row = {
 	.name = "nbd",
 	.hello = "handshake",
+	.connections = 64,
+	.open_ms = 10000,
+	.stall_ms = 30000,
+	.announced = 16, /* connections that one client may open at once, beyond its first */
+	.polite_ms = 1000,
 	.answers = true,
 	.apart = true,
 	.stream = incoming,
@@ -213,6 +209,7 @@ static const struct target_proto row = {
 	.status = nbd_srv_status,
 	.busy = busy,
 	.left = left,
+	.free = server_free,
 };
 
 static int check_options(const struct nbd_options *opt, struct diag *diag)
@@ -257,12 +254,9 @@ static void target_options(struct target_options *to, const struct nbd_options *
 		.buffers = buffers < UINT16_MAX ? buffers : UINT16_MAX,
 		.connections = opt->listens ? opt->clients
 					    : UINT16_MAX, /* adopted connections have no limit */
-		.announced = MORE,
 		.open_ms = opt->hello_ms,
-		.stall_ms = STALL_MS,
-		.polite_ms = POLITE_MS,
 		.full = opt->full,
-		.user = opt->user };
+		.full_user = opt->user };
 	for (unsigned i = 0; i < opt->exports; i++) {
 		to->disk[i].bdev = opt->export[i].bdev;
 		to->disk[i].ro = opt->export[i].ro;
@@ -287,24 +281,15 @@ int nbd_server_start(struct nbd_server **out, struct loop *loop, const struct nb
 		return diag_sys(diag, ENOMEM, "nbd server");
 	server->opt = *opt;
 	server->opt.mode = opt->mode ? opt->mode : 0600;
-	server->opt.clients = opt->clients ? opt->clients : 64;
 	server->opt.slots = opt->slots ? opt->slots : 32;
-	server->opt.hello_ms = opt->hello_ms ? opt->hello_ms : 10000;
 	target_options(&to, &server->opt);
 	err = target_start(&server->target, loop, &row, &to, 1, diag);
-	if (err) {
-		free(server);
-		return err;
-	}
-	*out = server;
-	return 0;
+	if (!err)
+		*out = server;
+	return err;
 }
 
 int nbd_server_stop(struct nbd_server *server, uint32_t timeout_ms, struct diag *diag)
 {
-	int err = server ? target_stop(&server->target, timeout_ms, diag) : 0;
-
-	if (err != -EINPROGRESS)
-		free(server);
-	return err;
+	return server ? target_stop(&server->target, timeout_ms, diag) : 0;
 }

@@ -5,12 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define BUFFER  131072 /* also the minimum: half of a buffer holds the largest block */
-#define BUFFERS 64
-#define DEPTH   128
-
-_Static_assert(
-	NVME_TARGET_DISKS <= TARGET_DISKS && NVME_TARGET_LISTENS <= TARGET_LISTENS, "the frame's");
+#define BUFFER 131072 /* at least: half of a buffer holds the largest block */
 
 static void ways_changed(struct target *base)
 {
@@ -63,8 +58,36 @@ static bool later(const struct target_conn *conn)
 	return queue->bound && !queue->ask.qid && queue->bound->qids;
 }
 
+static void census(const struct target *base, struct target_status *status)
+{
+	const struct nvme_target *target = (const struct nvme_target *)base;
+
+	status->clients = 0;
+	for (const struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
+		status->clients += !nvme_tgt_is_discovery(ctrl) && !ctrl->dying;
+		status->queues += (unsigned)__builtin_popcountll(ctrl->qids);
+	}
+}
+
+static void resized(struct target *base, struct target_disk *disk)
+{
+	struct nvme_target *target = (struct nvme_target *)base;
+
+	nvme_tgt_ctrl_notify(target, &target->ns[disk->index]);
+}
+
+static void target_free(struct target *base)
+{
+	free(base);
+}
+
 static const struct target_proto proto = { .name = "nvme",
 	.hello = "Connect command",
+	.depth = 128,
+	.connections = NVME_TGT_CONNECTIONS,
+	.open_ms = NVME_TGT_CONNECT_MS,
+	.stall_ms = NVME_TGT_STALL_MS,
+	.announced = NVME_TGT_QUEUES,
 	.stream = nvme_tgt_tcp_incoming,
 	.rdma = nvme_tgt_rdma_incoming,
 	.ways = ways_changed,
@@ -76,7 +99,10 @@ static const struct target_proto proto = { .name = "nvme",
 	.down = down,
 	.busy = busy,
 	.later = later,
-	.left = nvme_tgt_ctrl_leave };
+	.left = nvme_tgt_ctrl_leave,
+	.census = census,
+	.resized = resized,
+	.free = target_free };
 
 static struct nvme_tgt_subsys *subsys_of(struct nvme_target *target, const char *nqn)
 {
@@ -87,24 +113,25 @@ static struct nvme_tgt_subsys *subsys_of(struct nvme_target *target, const char 
 	return &target->subsys[target->subsystems++];
 }
 
-static int add_disks(struct nvme_target *target, struct diag *diag)
+static int add_disks(
+	struct nvme_target *target, const struct target_options *opt, struct diag *diag)
 {
 	subsys_of(target, NVMF_DISCOVERY_NQN);
-	for (unsigned i = 0; i < target->opt.disks; i++) {
-		const struct nvme_target_disk *conf = &target->opt.disk[i];
+	for (unsigned i = 0; i < opt->disks; i++) {
+		const struct target_disk_options *conf = &opt->disk[i];
 		struct nvme_tgt_ns *ns = &target->ns[i];
 		struct nvme_tgt_subsys *subsys;
 
-		if (!conf->nqn[0] || strlen(conf->nqn) > NVMF_NQN_MAX)
+		if (!conf->name[0] || strlen(conf->name) > NVMF_NQN_MAX)
 			return diag_set(diag, DIAG_USAGE, EINVAL,
-				"NQN '%.300s': length must be 1 to %u bytes", conf->nqn,
+				"NQN '%.300s': length must be 1 to %u bytes", conf->name,
 				NVMF_NQN_MAX);
-		if (!strcmp(conf->nqn, NVMF_DISCOVERY_NQN))
+		if (!strcmp(conf->name, NVMF_DISCOVERY_NQN))
 			return diag_set(diag, DIAG_USAGE, EINVAL,
-				"'%s' is reserved for the discovery service", conf->nqn);
-		subsys = subsys_of(target, conf->nqn);
+				"'%s' is reserved for the discovery service", conf->name);
+		subsys = subsys_of(target, conf->name);
 		subsys->ns[subsys->count++] = ns;
-		*ns = (struct nvme_tgt_ns){ .conf = conf,
+		*ns = (struct nvme_tgt_ns){ .conf = &target->base.opt.disk[i],
 			.disk = &target->base.disk[i],
 			.nsid = subsys->count,
 			.shift = (uint8_t)__builtin_ctz(conf->bdev->lim.block) };
@@ -121,83 +148,24 @@ static uint32_t power_of_2(uint32_t least)
 	return value;
 }
 
-static int start(
-	struct nvme_target *target, struct loop *loop, uint32_t timeout_ms, struct diag *diag)
-{
-	const struct nvme_target_options *opt = &target->opt;
-	struct target_options base = { .disks = opt->disks,
-		.listens = opt->listens,
-		.loops = opt->loops,
-		.nloops = opt->nloops,
-		.buffer = opt->buffer,
-		.buffers = opt->buffers ? opt->buffers : BUFFERS,
-		.connections = opt->connections ? opt->connections : NVME_TGT_CONNECTIONS,
-		.announced = NVME_TGT_QUEUES,
-		.listed = opt->hosts,
-		.open_ms = NVME_TGT_CONNECT_MS,
-		.stall_ms = opt->stall_ms ? opt->stall_ms : NVME_TGT_STALL_MS,
-		.full = opt->full,
-		.user = opt->user };
-
-	for (unsigned i = 0; i < opt->disks; i++) {
-		base.disk[i].bdev = opt->disk[i].bdev;
-		base.disk[i].ro = opt->disk[i].ro;
-	}
-	for (unsigned i = 0; i < opt->listens; i++)
-		base.listen[i] = opt->listen[i];
-	return target_start(&target->base, loop, &proto, &base, timeout_ms, diag);
-}
-
-int nvme_target_start(struct nvme_target **out, struct loop *loop,
-	const struct nvme_target_options *opt, uint32_t timeout_ms, struct diag *diag)
+int nvme_serve(struct target **out, struct loop *loop, const struct target_options *given,
+	uint32_t timeout_ms, struct diag *diag)
 {
 	struct nvme_target *target = calloc(1, sizeof(*target));
+	struct target_options opt = *given;
 	int err;
 
 	if (!target)
 		return diag_sys(diag, ENOMEM, "target");
-	target->opt = *opt;
-	target->opt.buffer = power_of_2(opt->buffer);
-	target->opt.depth = opt->depth ? opt->depth : DEPTH;
+	opt.buffer = power_of_2(given->buffer);
 	target->genctr = 1;
-	err = add_disks(target, diag);
-	if (!err)
-		err = start(target, loop, timeout_ms, diag);
+	err = add_disks(target, &opt, diag);
 	if (err) {
 		free(target);
 		return err;
 	}
-	*out = target;
-	return 0;
-}
-
-unsigned nvme_target_ways(const struct nvme_target *target, unsigned listen, struct addr *bound)
-{
-	return target_ways(&target->base, listen, bound);
-}
-
-void nvme_target_get_status(const struct nvme_target *target, struct nvme_target_status *status)
-{
-	*status = (struct nvme_target_status){ .turned_away = target_refused(&target->base) };
-	target_get_count(&target->base, &status->count);
-	for (const struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
-		status->hosts += !nvme_tgt_is_discovery(ctrl) && !ctrl->dying;
-		status->queues += (unsigned)__builtin_popcountll(ctrl->qids);
-	}
-}
-
-void nvme_target_resized(struct nvme_target *target, struct bdev *bdev)
-{
-	for (unsigned i = 0; i < target->opt.disks; i++)
-		if (target->base.disk[i].bdev == bdev && target_resized(&target->base, i))
-			nvme_tgt_ctrl_notify(target, &target->ns[i]);
-}
-
-int nvme_target_stop(struct nvme_target *target, uint32_t timeout_ms, struct diag *diag)
-{
-	int err = target ? target_stop(&target->base, timeout_ms, diag) : 0;
-
-	if (err != -EINPROGRESS)
-		free(target);
+	err = target_start(&target->base, loop, &proto, &opt, timeout_ms, diag);
+	if (!err)
+		*out = &target->base;
 	return err;
 }

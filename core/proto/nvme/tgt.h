@@ -5,7 +5,6 @@
  * target's loop (tgt_ctrl.c); tgt.c is the whole. */
 #pragma once
 #include "codec.h"
-#include "nvmf_target.h"
 #include "target.h"
 
 #define NVME_TGT_QUEUES      64   /* I/O queues per controller */
@@ -34,7 +33,7 @@ struct nvme_tgt_op;
 struct nvme_tgt_ctrl;
 
 struct nvme_tgt_ns { /* one namespace: a disk */
-	const struct nvme_target_disk *conf;
+	const struct target_disk_options *conf;
 	const struct target_disk *disk;
 	uint32_t nsid;
 	uint8_t shift;
@@ -42,15 +41,14 @@ struct nvme_tgt_ns { /* one namespace: a disk */
 
 struct nvme_tgt_subsys {
 	const char *nqn;
-	struct nvme_tgt_ns *ns[NVME_TARGET_DISKS];
+	struct nvme_tgt_ns *ns[TARGET_DISKS];
 	unsigned count; /* 0: the discovery subsystem */
 };
 
 struct nvme_target {
-	struct target base; /* first member */
-	struct nvme_target_options opt;
-	struct nvme_tgt_ns ns[NVME_TARGET_DISKS];             /* indexed like the disks */
-	struct nvme_tgt_subsys subsys[NVME_TARGET_DISKS + 1]; /* the first is for discovery */
+	struct target base;                              /* first member */
+	struct nvme_tgt_ns ns[TARGET_DISKS];             /* indexed like the disks */
+	struct nvme_tgt_subsys subsys[TARGET_DISKS + 1]; /* the first is for discovery */
 	unsigned subsystems;
 	struct nvme_tgt_ctrl *ctrls;
 	uint16_t last_cntlid;

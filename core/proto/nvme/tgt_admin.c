@@ -171,7 +171,7 @@ void nvme_tgt_ctrl_quit(struct nvme_tgt_ctrl *ctrl)
 /* Properties (3.1.4). */
 static uint64_t capabilities(const struct nvme_tgt_ctrl *ctrl)
 {
-	uint64_t entries = ctrl->target->opt.depth - 1, ready = 30; /* unit: 500 ms */
+	uint64_t entries = ctrl->target->base.opt.depth - 1, ready = 30; /* unit: 500 ms */
 
 	return entries | NVME_CAP_CQR | ready << 24 | (uint64_t)NVME_CSS_NVM << 37;
 }

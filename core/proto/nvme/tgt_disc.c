@@ -7,10 +7,10 @@
 
 bool nvme_tgt_host_allowed(const struct nvme_target *target, const char *hostnqn)
 {
-	for (unsigned i = 0; i < target->opt.hosts; i++)
-		if (!strcmp(target->opt.host[i], hostnqn))
+	for (unsigned i = 0; i < target->base.opt.hosts; i++)
+		if (!strcmp(target->base.opt.host[i], hostnqn))
 			return true;
-	return !target->opt.hosts;
+	return !target->base.opt.hosts;
 }
 
 /* For a listener on all addresses, report the address that this host has connected to. */
@@ -36,10 +36,10 @@ static bool record_at(const struct nvme_tgt_cmd *cmd, unsigned number, struct nv
 	bool allowed = nvme_tgt_host_allowed(target, nvme_tgt_queue_of(cmd)->ctrl->hostnqn);
 
 	for (unsigned s = 1; allowed && s < target->subsystems; s++)
-		for (unsigned l = 0; l < target->opt.listens * 2; l++) {
+		for (unsigned l = 0; l < target->base.opt.listens * 2; l++) {
 			const struct ways *listen = &target->base.listen[l / 2];
 			unsigned mine = __atomic_load_n(&listen->up, __ATOMIC_ACQUIRE) &
-					(l % 2 ? WAY_TCP : WAY_VERBS | WAY_IWARP);
+					(l % 2 ? WAY_TCP : WAY_RDMA);
 
 			if (!mine || number--)
 				continue;

@@ -68,7 +68,7 @@ static void identify_ctrl(const struct nvme_tgt_cmd *cmd)
 		.model = "rdmastor",
 		.firmware = FIRMWARE,
 		.cntlid = ctrl->cntlid,
-		.maxcmd = ctrl->target->opt.depth,
+		.maxcmd = ctrl->target->base.opt.depth,
 		.ver = NVME_TGT_VERSION,
 		.cntrltype = s->count ? NVME_CTRL_IO : NVME_CTRL_DISCOVERY,
 		.mdts = NVME_TGT_MDTS,

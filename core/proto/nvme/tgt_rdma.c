@@ -339,7 +339,7 @@ static uint16_t judge(
 					      : NVMF_RDMA_INVALID_HRQSIZE;
 	if (ask->qid > NVME_TGT_QUEUES)
 		return NVMF_RDMA_INVALID_QID;
-	if (ask->depth > ((struct nvme_target *)target)->opt.depth)
+	if (ask->depth > target->opt.depth)
 		return NVMF_RDMA_INVALID_HSQSIZE;
 	return target_room(target, &incoming->peer) ? 0 : NVMF_RDMA_NO_RESOURCES;
 }

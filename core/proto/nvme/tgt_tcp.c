@@ -52,7 +52,7 @@ static void terminate(struct nvme_tgt_tcp *tcp, uint16_t fes, uint32_t fei, cons
 
 static void take_icreq(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *ask)
 {
-	const struct nvme_target_options *opt = &nvme_tgt_of(&tcp->queue)->opt;
+	const struct target_options *opt = &nvme_tgt_of(&tcp->queue)->base.opt;
 	unsigned demanded = (opt->hdr_digest ? NVME_TCP_DGST_HDR : 0) |
 			    (opt->data_digest ? NVME_TCP_DGST_DATA : 0);
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICRESP,
@@ -211,7 +211,7 @@ static void take_h2c_data(struct nvme_tgt_tcp *tcp)
 	else if (pdu->data > tcmd->want - tcmd->got)
 		terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, len),
 			"more data than requested by R2T");
-	else if (pdu->data > nvme_tgt_of(queue)->opt.buffer)
+	else if (pdu->data > nvme_tgt_of(queue)->base.opt.buffer)
 		terminate(tcp, NVME_TCP_FES_LIMIT, offsetof(struct nvme_tcp_data, len),
 			"more data in a PDU than MAXH2CDATA");
 	else if (last != (pdu->data == tcmd->want - tcmd->got))
@@ -326,7 +326,7 @@ static int tcp_open(struct target_conn *conn, struct diag *diag)
 	struct nvme_tgt_queue *queue = &tcp->queue;
 	int err, fd = tcp->fd;
 
-	queue->most = nvme_tgt_of(queue)->opt.depth;
+	queue->most = nvme_tgt_of(queue)->base.opt.depth;
 	nvme_pdu_init(&tcp->pdus, &pdu_events);
 	conn->local.len = sizeof(conn->local.ss);
 	if (getsockname(fd, (struct sockaddr *)&conn->local.ss, &conn->local.len))

@@ -5,8 +5,8 @@
 #pragma once
 #include "bdev.h"
 #include "inflight.h"
+#include "ini.h"
 #include "resolve.h"
-#include "scsi_ini.h"
 
 #define SCSI_SENSE_MAX 252 /* SPC-4, 4.5.1 */
 #define SCSI_SESSIONS  64

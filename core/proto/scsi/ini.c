@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Opening a logical unit: what it is, how long it is, what it can do. Pages that a target does not
  * have are done without. */
+#include "ini.h"
 #include "names.h"
 #include "out.h"
-#include "scsi_ini.h"
 #include "wire.h"
 #include <errno.h>
 #include <inttypes.h>

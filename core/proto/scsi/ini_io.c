@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Requests of a disk as SCSI commands (SBC-3), and their answers. What is to be on stable storage
  * where the command can't say so is flushed behind it. */
-#include "scsi_ini.h"
+#include "ini.h"
 #include "wire.h"
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* SCSI statuses and sense data (SPC-4, 4.5 and annex F) as numbers, errno and sentences. */
-#include "scsi_ini.h"
+#include "ini.h"
 #include <errno.h>
 
 #define ANY 0x100 /* of rows: every qualifier, every additional code */

@@ -23,11 +23,11 @@ int scsi_target_new(
 
 		*lu = (struct scsi_lu){ .target = target,
 			.disk = conf->lun[target->lus].disk,
-			.bdev = conf->lun[target->lus].bdev,
+			.bdev = conf->lun[target->lus].opt->bdev,
 			.index = (uint8_t)target->lus };
 		lu->shift = (uint8_t)__builtin_ctz(lu->bdev->lim.block);
-		memcpy(lu->nguid, conf->lun[target->lus].nguid, sizeof(lu->nguid));
-		memcpy(lu->serial, conf->lun[target->lus].serial, sizeof(lu->serial));
+		memcpy(lu->nguid, conf->lun[target->lus].opt->nguid, sizeof(lu->nguid));
+		memcpy(lu->serial, conf->lun[target->lus].opt->serial, sizeof(lu->serial));
 		err = scsi_pr_join(lu, diag);
 		if (err) {
 			scsi_target_free(target);

@@ -6,13 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BUFFER  131072
-#define BUFFERS 64
-
 #define REPLACED "its initiator has logged in again"
-
-_Static_assert(
-	SRP_TARGET_DISKS <= TARGET_DISKS && SRP_TARGET_LISTENS <= TARGET_LISTENS, "the frame's");
 
 static void complete(struct target_cmd *cmd, uint32_t status)
 {
@@ -121,10 +115,10 @@ void srp_tgt_admit(struct srp_tgt_chan *chan)
 
 static bool allowed(const struct srp_target *target, const uint8_t initiator[16])
 {
-	for (unsigned i = 0; i < target->opt.initiators; i++)
-		if (!memcmp(target->opt.initiator[i], initiator, 16))
+	for (unsigned i = 0; i < target->base.opt.hosts; i++)
+		if (!memcmp(target->initiator[i], initiator, 16))
 			return true;
-	return !target->opt.initiators;
+	return !target->base.opt.hosts;
 }
 
 static bool get_login(struct srp_login_cm *login, const struct ep_incoming *incoming)
@@ -160,8 +154,7 @@ static uint32_t judge(struct srp_target *target, const struct ep_incoming *incom
 	len = get_be32(login->it_iu_len);
 	if (len < SRP_TGT_IU_MIN || len > SRP_TGT_IU)
 		return SRP_REJ_IU_TOO_LONG;
-	if (memcmp(login->target, target->opt.guid, 8) ||
-		memcmp(login->target + 8, target->opt.guid, 8))
+	if (memcmp(login->target, target->guid, 8) || memcmp(login->target + 8, target->guid, 8))
 		return SRP_REJ_NO_ASSOCIATION;
 	if (get_be16(login->formats) & ~(SRP_FORMAT_DIRECT | SRP_FORMAT_INDIRECT))
 		return SRP_REJ_FORMAT;
@@ -201,99 +194,19 @@ static void incoming(struct target *base, struct ep_incoming *incoming)
 	target_conn_begin(base, &chan->base, &srp_tgt_carrier, &incoming->peer);
 }
 
-static const struct target_proto proto = { .name = "srp",
-	.hello = "login",
-	.rdma = incoming,
-	.decode = srp_tgt_decode,
-	.work = scsi_work,
-	.complete = complete,
-	.status = scsi_io_status,
-	.busy = busy,
-	.left = left };
-
-/* --- the whole */
-
-static int make_scsi(struct srp_target *target, struct diag *diag)
+/* Channels count as queues, initiator ports as clients. */
+static void census(const struct target *base, struct target_status *status)
 {
-	struct scsi_target_conf conf = { .protocol = SCSI_SRP };
+	const struct srp_target *target = (const struct srp_target *)base;
 
-	for (unsigned i = 0; i < target->opt.disks; i++) {
-		const struct srp_target_disk *disk = &target->opt.disk[i];
-
-		conf.lun[i].disk = &target->base.disk[i];
-		conf.lun[i].bdev = disk->bdev;
-		memcpy(conf.lun[i].uuid, disk->uuid, sizeof(disk->uuid));
-		memcpy(conf.lun[i].nguid, disk->nguid, sizeof(disk->nguid));
-		memcpy(conf.lun[i].serial, disk->serial, sizeof(disk->serial));
-	}
-	conf.luns = target->opt.disks;
-	return scsi_target_new(&target->scsi, &conf, diag);
-}
-
-static int start(
-	struct srp_target *target, struct loop *loop, uint32_t timeout_ms, struct diag *diag)
-{
-	const struct srp_target_options *opt = &target->opt;
-	struct target_options base = { .disks = opt->disks,
-		.listens = opt->listens,
-		.loops = opt->loops,
-		.nloops = opt->nloops,
-		.buffer = opt->buffer ? opt->buffer : BUFFER,
-		.buffers = opt->buffers ? opt->buffers : BUFFERS,
-		.connections = opt->connections ? opt->connections : SRP_TGT_CONNECTIONS,
-		.announced = SRP_TGT_CHANNELS,
-		.listed = opt->initiators,
-		.open_ms = SRP_TGT_LOGIN_MS,
-		.stall_ms = opt->stall_ms ? opt->stall_ms : SRP_TGT_STALL_MS,
-		.full = opt->full,
-		.user = opt->user };
-
-	for (unsigned i = 0; i < opt->disks; i++) {
-		base.disk[i].bdev = opt->disk[i].bdev;
-		base.disk[i].ro = opt->disk[i].ro;
-	}
-	for (unsigned i = 0; i < opt->listens; i++)
-		base.listen[i] = opt->listen[i];
-	return target_start(&target->base, loop, &proto, &base, timeout_ms, diag);
-}
-
-int srp_target_start(struct srp_target **out, struct loop *loop,
-	const struct srp_target_options *opt, uint32_t timeout_ms, struct diag *diag)
-{
-	struct srp_target *target = calloc(1, sizeof(*target));
-	int err;
-
-	if (!target)
-		return diag_sys(diag, ENOMEM, "target");
-	target->opt = *opt;
-	err = make_scsi(target, diag);
-	if (!err)
-		err = start(target, loop, timeout_ms, diag);
-	if (err) {
-		scsi_target_free(target->scsi);
-		free(target);
-		return err;
-	}
-	*out = target;
-	return 0;
-}
-
-unsigned srp_target_ways(const struct srp_target *target, unsigned listen, struct addr *bound)
-{
-	return target_ways(&target->base, listen, bound);
-}
-
-void srp_target_get_status(const struct srp_target *target, struct srp_target_status *status)
-{
-	*status = (struct srp_target_status){ .refused = target_refused(&target->base) };
-	target_get_count(&target->base, &status->count);
+	status->clients = 0;
 	for (const struct srp_tgt_chan *chan = target->chans; chan; chan = chan->next) {
 		const struct srp_tgt_chan *older = chan->next;
 
-		status->channels++;
+		status->queues++;
 		while (older && !same_port(older, chan))
 			older = older->next;
-		status->initiators += !older;
+		status->clients += !older;
 	}
 }
 
@@ -307,24 +220,77 @@ static void post_event(struct srp_tgt_chan *chan, unsigned lun)
 	loop_post(chan->base.loop, &chan->event.hop);
 }
 
-void srp_target_resized(struct srp_target *target, struct bdev *bdev)
+static void resized(struct target *base, struct target_disk *disk)
 {
-	for (unsigned i = 0; i < target->opt.disks; i++) {
-		if (target->base.disk[i].bdev != bdev || !target_resized(&target->base, i))
-			continue;
-		scsi_target_resized(target->scsi, &target->base.disk[i]);
-		for (struct srp_tgt_chan *chan = target->chans; chan; chan = chan->next)
-			post_event(chan, i);
-	}
+	struct srp_target *target = (struct srp_target *)base;
+
+	scsi_target_resized(target->scsi, disk);
+	for (struct srp_tgt_chan *chan = target->chans; chan; chan = chan->next)
+		post_event(chan, disk->index);
 }
 
-int srp_target_stop(struct srp_target *target, uint32_t timeout_ms, struct diag *diag)
+static void target_free(struct target *base)
 {
-	int err = target ? target_stop(&target->base, timeout_ms, diag) : 0;
+	struct srp_target *target = (struct srp_target *)base;
 
-	if (target && err != -EINPROGRESS) {
-		scsi_target_free(target->scsi);
-		free(target);
+	scsi_target_free(target->scsi);
+	free(target);
+}
+
+static const struct target_proto proto = { .name = "srp",
+	.hello = "login",
+	.connections = SRP_TGT_CONNECTIONS,
+	.open_ms = SRP_TGT_LOGIN_MS,
+	.stall_ms = SRP_TGT_STALL_MS,
+	.announced = SRP_TGT_CHANNELS,
+	.rdma = incoming,
+	.decode = srp_tgt_decode,
+	.work = scsi_work,
+	.complete = complete,
+	.status = scsi_io_status,
+	.busy = busy,
+	.left = left,
+	.census = census,
+	.resized = resized,
+	.free = target_free };
+
+/* --- the whole */
+
+static int make_scsi(struct srp_target *target, const struct target_options *opt, struct diag *diag)
+{
+	struct scsi_target_conf conf = { .protocol = SCSI_SRP, .luns = opt->disks };
+
+	for (unsigned i = 0; i < opt->disks; i++) {
+		conf.lun[i].disk = &target->base.disk[i];
+		conf.lun[i].opt = &opt->disk[i];
 	}
+	return scsi_target_new(&target->scsi, &conf, diag);
+}
+
+/* The target's identifier is made of its first disk's identity, so that it stays the same. */
+int srp_serve(struct target **out, struct loop *loop, const struct target_options *opt,
+	uint32_t timeout_ms, struct diag *diag)
+{
+	struct srp_target *target = calloc(1, sizeof(*target));
+	int err;
+
+	if (!target)
+		return diag_sys(diag, ENOMEM, "target");
+	memcpy(target->guid, opt->disk[0].uuid, sizeof(target->guid));
+	for (unsigned i = 0; i < opt->hosts; i++)
+		if (!gid_parse(target->initiator[i], opt->host[i])) {
+			free(target);
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"invalid SRP initiator port '%s': expected 32 hexadecimal digits",
+				opt->host[i]);
+		}
+	err = make_scsi(target, opt, diag);
+	if (err) {
+		free(target);
+		return err;
+	}
+	err = target_start(&target->base, loop, &proto, opt, timeout_ms, diag);
+	if (!err)
+		*out = &target->base;
 	return err;
 }

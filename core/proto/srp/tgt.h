@@ -3,7 +3,7 @@
  * whole and the logins on the target's loop, tgt_chan.c the messages on the channel's. */
 #pragma once
 #include "scsi.h"
-#include "srp_target.h"
+#include "srp.h"
 #include "wire/srp.h"
 #include "xfer.h"
 
@@ -74,8 +74,9 @@ struct srp_tgt_chan {
 };
 
 struct srp_target {
-	struct target base; /* first */
-	struct srp_target_options opt;
+	struct target base;                  /* first */
+	uint8_t guid[8];                     /* both its ID_EXT and its IOC_GUID */
+	uint8_t initiator[TARGET_HOSTS][16]; /* admitted ports; none: everybody */
 	struct scsi_target *scsi;
 	struct srp_tgt_chan *chans; /* those admitted */
 	uint64_t logins;

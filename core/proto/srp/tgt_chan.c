@@ -618,7 +618,7 @@ void srp_tgt_admitted(struct loop_msg *hop)
 		target_conn_fail(conn, DIAG_BUSY, EBUSY, chan->refused);
 		return;
 	}
-	for (unsigned i = 0; !err && i < srp_tgt_of(chan)->opt.disks; i++)
+	for (unsigned i = 0; !err && i < chan->base.target->opt.disks; i++)
 		err = target_conn_map(conn, i, &why);
 	if (err)
 		target_conn_fail(conn, why.code, why.err, why.text);

@@ -124,10 +124,12 @@ static void begin(const struct target_carrier *carrier)
 
 static void end(void)
 {
+	struct target_status status;
 	struct diag why;
 
 	cr_assert(loop_wait(loop, &target.idle, loop_clock() + 1000 * MSEC));
-	cr_assert_eq(target_refused(&target), 0);
+	target_get_status(&target, &status);
+	cr_assert_eq(status.refused, 0);
 	cr_assert_eq(target_stop(&target, 1000, &why), 0, "%s", why.text);
 	loop_free(loop);
 }

@@ -50,7 +50,7 @@ Test(nbd_server, adopted_connection_is_served_at_once)
 		cr_assert_eq(owner.over, round);
 		cr_assert_eq(owner.goodbye, round == 1);
 	}
-	cr_assert_eq(nbd_server_clients(s->server), 0);
+	cr_assert_eq(nbd_clients(s->server), 0);
 	cr_assert_eq(client_strike(s), 0);
 }
 

@@ -85,7 +85,7 @@ Test(nbd_srv_conn, client_that_never_reads_harms_nobody)
 	client_hello(s, false);
 	client_ask(s, NBD_CMD_READ, 0, 1, 0, 512);
 	cr_assert_eq(client_hear(s, 528), 528);
-	cr_assert_eq(nbd_server_clients(s->server), 2);
+	cr_assert_eq(nbd_clients(s->server), 2);
 	close(mute);
 	cr_assert_eq(client_strike(s), 0);
 }
@@ -103,7 +103,7 @@ Test(nbd_srv_conn, what_the_disk_holds_for_a_gone_client_is_dropped)
 	close(s->fd);
 	client_turns(s, 5);
 	cr_assert_eq(s->disk->cancelled, 4);
-	cr_assert_eq(nbd_server_clients(s->server), 0);
+	cr_assert_eq(nbd_clients(s->server), 0);
 	s->disk->hold = false;
 	s->fd = -1;
 	cr_assert_eq(client_strike(s), 0);

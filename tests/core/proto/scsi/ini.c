@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* SCSI from an initiator's side: statuses and sense data in words, LUNs, and the opening of a disk
  * whose pages are short, long or wrong. */
-#include "scsi_ini.h"
+#include "scsi/ini.h"
 #include "names.h"
 #include "says.h"
 #include "wire.h"

@@ -190,8 +190,7 @@ Test(scsi_tgt_info, attentions)
 	cr_assert(!got.status && got.moved == 8 && in[0] == 0x72 && in[1] == 6 && in[2] == 0x29);
 	GOOD(ask(second, (struct scsi_ask){ .lun = 1 }));
 	disk[1]->bdev.lim.size = SIZE / 2;
-	cr_assert(target_resized(&rig.target, 1));
-	scsi_target_resized(rig.scsi, &rig.target.disk[1]);
+	target_resized(&rig.target, &disk[1]->bdev);
 	CHECK(ask(second, (struct scsi_ask){ .lun = 1 }), 6, 0x2a, 9);
 	CHECK(ask(host, (struct scsi_ask){ .lun = 1 }), 6, 0x2a, 9);
 	GOOD(ask(host, (struct scsi_ask){ 0 }));

@@ -5,6 +5,7 @@
  * lowest byte on. */
 #pragma once
 #include "bdev.h"
+#include "wire/scsi.h"
 
 #define SCSI_INI_CDB  16
 #define SCSI_INI_PAGE 4096 /* most that a command of the opening reads */
@@ -13,7 +14,6 @@ enum scsi_ini_again { SCSI_FINAL, SCSI_AT_ONCE, SCSI_SOON };
 #define SCSI_SOON_MS 100
 #define SCSI_TRIES   50 /* of one request */
 
-enum { SCSI_CHECK_CONDITION = 0x02, SCSI_TASK_ABORTED = 0x40 }; /* statuses (SAM-5, 5.3.1) */
 uint32_t scsi_ini_detail(uint8_t status, const uint8_t *sense, size_t len);
 int scsi_ini_errno(uint32_t detail); /* positive; 0: success */
 const char *scsi_ini_text(uint32_t detail);
