@@ -639,11 +639,11 @@ Test(srp_ini, the_request_limit_holds)
 
 /* --- commands without an answer */
 
-static void answer_task(uint8_t code)
+static void answer_task(uint8_t code, uint32_t delta)
 {
 	uint8_t bytes[sizeof(struct srp_rsp) + 4] = { [sizeof(struct srp_rsp) + 3] = code };
 	struct srp_rsp rsp = { .opcode = SRP_RSP,
-		.delta = put_be32(1),
+		.delta = put_be32(delta),
 		.tag = task.tag,
 		.flags = SRP_RSP_DATA,
 		.data_len = put_be32(4) };
@@ -683,7 +683,7 @@ static void one_late(void)
 Test(srp_ini, a_late_command_is_aborted_and_sent_again)
 {
 	one_late();
-	answer_task(0);
+	answer_task(0, 2);
 	wait_until(&held, 12);
 	cr_assert_arr_eq(hold[11].cdb, hold[0].cdb, 16);
 	answer(11, 1);
@@ -705,7 +705,7 @@ Test(srp_ini, a_tag_is_not_used_again_before_its_abort_is_answered)
 	cr_assert_eq(held, 11 + 62, "one of the requests is the abort's");
 	for (unsigned i = 11; i < held; i++)
 		cr_assert_neq(get_be64(hold[i].tag), get_be64(hold[0].tag));
-	answer_task(5);
+	answer_task(5, 1);
 	cr_assert_eq(request_of[0].io.status, 0);
 	cr_assert_eq(lane->state, LANE_UP);
 	down();
@@ -714,7 +714,7 @@ Test(srp_ini, a_tag_is_not_used_again_before_its_abort_is_answered)
 Test(srp_ini, a_refused_abort_ends_the_channel)
 {
 	one_late();
-	answer_task(4);
+	answer_task(4, 1);
 	cr_assert_eq(lane->state, LANE_DOWN);
 	diag_says(&lane->why, DIAG_TIMEOUT, "10.0.0.1:5555", "read no_abort");
 	cr_assert_eq(request_of[0].io.status, -ENOTCONN);
@@ -732,20 +732,34 @@ Test(srp_ini, a_dead_target_is_not_waited_for_command_by_command)
 	down();
 }
 
-/* No request of the limit is left for it. */
-Test(srp_ini, an_abort_waits_for_the_request_limit)
+/* No request of the limit is left for an abort, until one is answered. */
+static void late_at_the_limit(void)
 {
 	tasks = 0;
 	ten_held(3);
-	wait_until(&finished, 0);
 	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + 31000000000ull);
 	cr_assert_eq(tasks, 0);
 	cr_assert_eq(held, 3);
 	answer(1, 1);
 	cr_assert_eq(tasks, 1);
 	cr_assert_eq(held, 3);
-	answer_task(0);
+}
+
+Test(srp_ini, an_abort_waits_for_the_request_limit)
+{
+	late_at_the_limit();
+	answer_task(0, 2);
 	cr_assert_eq(held, 5);
+	cr_assert_eq(lane->state, LANE_UP);
+	down();
+}
+
+/* Only a response does, and it has none. */
+Test(srp_ini, an_aborted_command_gives_no_request_back)
+{
+	late_at_the_limit();
+	answer_task(0, 1);
+	cr_assert_eq(held, 4);
 	cr_assert_eq(lane->state, LANE_UP);
 	down();
 }

@@ -270,7 +270,8 @@ static void took_abort(struct srp_chan *chan, struct ep_rx *rx)
 	}
 	chan->abort.slot = NULL;
 	chan->abort.sent = false;
-	if (!move_window(chan, get_be32(rsp->delta), 1))
+	/* A command that was aborted has no response of its own. */
+	if (!move_window(chan, get_be32(rsp->delta), slot->held ? 1 : 2))
 		return;
 	ring_back(&chan->ring, rx);
 	if (!slot->held) {
