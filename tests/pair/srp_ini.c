@@ -693,6 +693,23 @@ Test(srp_ini, a_late_command_is_aborted_and_sent_again)
 	down();
 }
 
+/* Another channel, or another path, may help. */
+Test(srp_ini, a_command_that_is_late_again_ends_the_channel)
+{
+	one_late();
+	answer_task(0, 2);
+	wait_until(&held, 12);
+	submit(1, IO_READ, 0, 0, 512);
+	pass();
+	answer(12, 1);
+	wait_until(&finished, 12);
+	cr_assert_eq(tasks, 1);
+	cr_assert_eq(lane->state, LANE_DOWN);
+	diag_says(&lane->why, DIAG_TIMEOUT, "10.0.0.1:5555", "read no_answer");
+	cr_assert_eq(request_of[0].io.status, -ENOTCONN);
+	down();
+}
+
 /* The target may look for the tag after it has answered the command. */
 Test(srp_ini, a_tag_is_not_used_again_before_its_abort_is_answered)
 {

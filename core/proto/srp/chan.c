@@ -106,8 +106,8 @@ static void send_abort(struct srp_chan *chan)
 	post(chan, &task->op);
 }
 
-/* One command that is not answered is aborted, and sent again. If that does not help, or if nothing
- * was answered since the last one, it is the channel that is dead. */
+/* A command that is not answered is aborted, and sent again, once. If that does not help, or if
+ * nothing was answered since the last abort, it is the channel that is dead. */
 static void late(struct inflight *inflight, struct inflight_slot *flight)
 {
 	struct srp_chan *chan = container_of(inflight, struct srp_chan, base.inflight);
@@ -119,8 +119,9 @@ static void late(struct inflight *inflight, struct inflight_slot *flight)
 		inflight_extend(inflight, flight, now + ABORT_MS * MSEC);
 		return;
 	}
-	if (!chan->first && !chan->abort.slot && !chan->abort.fruitless && !slot->queued &&
-		!flight->replied && chan->window > 1) {
+	if (!chan->abort.slot && !chan->abort.fruitless && !slot->queued && !flight->replied &&
+		chan->window > 1 && chan->base.ev->late &&
+		chan->base.ev->late(&chan->base, flight->owner)) {
 		chan->abort.slot = slot;
 		chan->abort.fruitless = true;
 		set_limit(chan);
