@@ -771,6 +771,17 @@ Test(srp_ini, an_abort_waits_for_the_request_limit)
 	down();
 }
 
+Test(srp_ini, an_abort_takes_the_request_that_the_target_gives)
+{
+	tasks = 0;
+	ten_held(3);
+	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + 31000000000ull);
+	credit(1);
+	cr_assert_eq(tasks, 1);
+	cr_assert_eq(held, 3);
+	down();
+}
+
 /* Only a response does, and it has none. */
 Test(srp_ini, an_aborted_command_gives_no_request_back)
 {

@@ -348,6 +348,7 @@ static void took_request(struct srp_chan *chan, struct ep_rx *rx)
 		(struct ep_op){ .nsge = 1, .sge = { { answer->iu, sizeof(rsp), chan->lkey } } };
 	post(chan, &answer->op);
 	ring_back(&chan->ring, rx);
+	send_abort(chan);
 	if (event && chan->base.ev->event)
 		chan->base.ev->event(&chan->base);
 }
