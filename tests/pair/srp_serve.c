@@ -714,6 +714,30 @@ Test(srp_serve, a_new_size_is_an_event)
 	end();
 }
 
+/* Between all that happens while a channel ends. */
+static unsigned resizes;
+static void resize_again(struct loop_msg *msg)
+{
+	backing->bdev.lim.size -= 4096;
+	target_resized(target, &backing->bdev);
+	if (++resizes < 100)
+		loop_post(loop, msg);
+}
+static struct loop_msg resizing = { .run = resize_again };
+
+Test(srp_serve, a_new_size_while_a_channel_ends)
+{
+	live();
+	iu.cmd.opcode = SRP_I_LOGOUT;
+	cr_assert(ep_pair_deliver(chan, &iu, 16));
+	loop_post(loop, &resizing);
+	for (int i = 0; i < 1000 && resizes < 100; i++)
+		loop_wait(loop, &(volatile int){ 0 }, loop_clock() + 1000000);
+	cr_assert_eq(resizes, 100);
+	cr_assert_eq(gone, 1);
+	end();
+}
+
 Test(srp_serve, a_stop_logs_out)
 {
 	live();

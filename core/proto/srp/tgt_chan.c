@@ -394,12 +394,14 @@ static bool take_task(struct srp_tgt_chan *chan, struct ep_rx *rx)
 static void send_event(struct srp_tgt_chan *chan)
 {
 	static const uint8_t sense[18] = { [0] = 0x70, [2] = 6, [7] = 10, [12] = 0x2a, [13] = 9 };
-	uint8_t *p = reply_at(chan, chan->base.slots + SRP_TGT_TASKS);
-	struct srp_aer_req *req = (void *)p;
+	struct srp_aer_req *req;
+	uint8_t *p;
 
 	if (chan->event.unsent || chan->event.unanswered || !chan->event.due ||
 		chan->base.state != TARGET_LIVE)
-		return;
+		return; /* if it has ended, its memory may be freed */
+	p = reply_at(chan, chan->base.slots + SRP_TGT_TASKS);
+	req = (void *)p;
 	*req = (struct srp_aer_req){ .opcode = SRP_AER_REQ, .sense_len = put_be32(sizeof(sense)) };
 	req->lun[1] = (uint8_t)__builtin_ctz(chan->event.due);
 	memcpy(req + 1, sense, sizeof(sense));
