@@ -885,6 +885,38 @@ Test(srp_ini, lies)
 	breaks(DIAG_CLOSED, "logged_out 0x4", &logout, sizeof(logout));
 }
 
+/* To a command that has ended, or was aborted, whose place another one has by now. */
+static void answered_twice(unsigned first, unsigned next)
+{
+	struct srp_rsp rsp = rsp_of(get_be64(hold[first].tag));
+
+	cr_assert_eq((uint16_t)get_be64(hold[next].tag), (uint16_t)get_be64(hold[first].tag));
+	cr_assert(ep_pair_deliver(target.chan[1], &rsp, sizeof(rsp)));
+	pass();
+	cr_assert_eq(lane->state, LANE_DOWN);
+	diag_says(&lane->why, DIAG_PROTOCOL, "10.0.0.1:5555", "in_flight");
+	cr_assert_eq(request_of[0].io.status, -ENOTCONN);
+	down();
+}
+
+Test(srp_ini, a_second_answer_is_not_the_next_command_s)
+{
+	ten_held(64);
+	answer(0, 1);
+	submit(0, IO_READ, 0, 0, 512);
+	pass();
+	cr_assert_eq(held, 11);
+	answered_twice(0, 10);
+}
+
+Test(srp_ini, an_answer_after_the_abort_s_is_not_the_next_try_s)
+{
+	one_late();
+	answer_task(0, 2);
+	wait_until(&held, 12);
+	answered_twice(0, 11);
+}
+
 /* Status GOOD, but what is said of the data. */
 Test(srp_ini, residuals_of_either_kind_are_errors)
 {

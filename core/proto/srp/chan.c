@@ -37,6 +37,13 @@ static void breach(struct srp_chan *chan, const char *text)
 	chan_fail(&chan->base, &why);
 }
 
+/* Differs from those of the slot's earlier commands, so that a second or late answer to one of them
+ * is not taken for this one's. Bit 63 is set in the tags of task management functions. */
+static uint64_t tag_of(const struct srp_slot *slot)
+{
+	return (uint64_t)slot->turn << 16 | slot->base.flight.tag;
+}
+
 static bool is_answer(const struct srp_chan *chan, const struct ep_op *op)
 {
 	const uint8_t *at = (const uint8_t *)op, *from = (const uint8_t *)chan->answer;
@@ -99,7 +106,7 @@ static void send_abort(struct srp_chan *chan)
 		return;
 	chan->abort.sent = task->busy = true;
 	iu.tag = put_be64(++chan->abort.tag);
-	iu.task_tag = put_be64(slot->base.flight.tag);
+	iu.task_tag = put_be64(tag_of(slot));
 	memcpy(iu.lun, ((const struct srp_cmd *)(const void *)slot->iu)->lun, sizeof(iu.lun));
 	memcpy(task->iu, &iu, sizeof(iu));
 	task->op = (struct ep_op){ .nsge = 1, .sge = { { task->iu, sizeof(iu), chan->lkey } } };
@@ -300,9 +307,8 @@ static void took_answer(struct srp_chan *chan, struct ep_rx *rx)
 		took_abort(chan, rx);
 		return;
 	}
-	slot = tag < chan->base.inflight.count ? inflight_find(&chan->base.inflight, (unsigned)tag)
-					       : NULL;
-	if (!slot || slot->queued)
+	slot = inflight_find(&chan->base.inflight, (uint16_t)tag);
+	if (!slot || slot->queued || tag != tag_of(slot))
 		breach(chan, "response to a command that is not in flight");
 	else if (!took_rsp(slot, rsp, rx->len))
 		breach(chan, "response is shorter than the sense data that it announces");
@@ -512,7 +518,7 @@ static int chan_open(
 	chan->first = first;
 	chan->imm = conf->imm;
 	chan->flush.run = flush;
-	chan->abort.tag = 1ull << 32;
+	chan->abort.tag = 1ull << 63;
 	err = ring_init(&chan->ring, sends, diag);
 	if (!err)
 		err = pool_new(&chan->pool, (uint32_t)(sends * (IU + RX)), 1, diag);
@@ -545,7 +551,7 @@ static void chan_send(struct scsi_sess *sess, struct scsi_slot *base, const uint
 	struct srp_cmd *cmd = (void *)slot->iu;
 	struct srp_direct *desc = (void *)(cmd + 1);
 
-	*cmd = (struct srp_cmd){ .opcode = SRP_CMD, .tag = put_be64(slot->base.flight.tag) };
+	*cmd = (struct srp_cmd){ .opcode = SRP_CMD, .tag = put_be64(tag_of(slot)) };
 	memcpy(cmd->lun, lun, sizeof(cmd->lun));
 	memcpy(cmd->cdb, cdb, sizeof(cmd->cdb));
 	slot->want = data->len;
@@ -575,7 +581,10 @@ static void chan_send(struct scsi_sess *sess, struct scsi_slot *base, const uint
 
 static void *chan_end(struct scsi_sess *sess, struct scsi_slot *slot)
 {
-	return sess->state == SCSI_SESS_UP ? inflight_drop(&sess->inflight, &slot->flight) : NULL;
+	if (sess->state != SCSI_SESS_UP)
+		return NULL;
+	((struct srp_slot *)slot)->turn++;
+	return inflight_drop(&sess->inflight, &slot->flight);
 }
 
 static int chan_map(struct scsi_sess *sess, struct pool *pool, struct diag *diag)

@@ -29,6 +29,7 @@ struct srp_slot {
 	bool queued;   /* in the chain, not posted yet */
 	bool held;     /* answered, but its tag is being aborted */
 	uint32_t want; /* bytes of data */
+	uint32_t turn; /* commands before this one; upper part of its tag */
 };
 
 struct srp_answer { /* to a request of the target's */
