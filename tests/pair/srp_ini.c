@@ -637,6 +637,35 @@ Test(srp_ini, the_request_limit_holds)
 	down();
 }
 
+static void shut(unsigned seconds)
+{
+	ten_held(1);
+	answer(0, 0);
+	cr_assert_eq(held, 1);
+	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + seconds * 1000000000ull);
+}
+
+Test(srp_ini, a_request_limit_that_is_raised_late)
+{
+	shut(29);
+	cr_assert_eq(finished, 1);
+	credit(2);
+	cr_assert_eq(held, 3);
+	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + 20000000000ull);
+	cr_assert_eq(lane->state, LANE_UP);
+	down();
+}
+
+Test(srp_ini, a_request_limit_that_is_never_raised_ends_the_channel)
+{
+	shut(31);
+	cr_assert_eq(finished, 10);
+	cr_assert_eq(lane->state, LANE_DOWN);
+	diag_says(&lane->why, DIAG_TIMEOUT, "10.0.0.1:5555", "takes_no_command");
+	cr_assert_eq(request_of[9].io.status, -ENOTCONN);
+	down();
+}
+
 /* --- commands without an answer */
 
 static void answer_task(uint8_t code, uint32_t delta)

@@ -15,6 +15,9 @@
 #define IU_PLAIN 320
 #define OTHERS   (SRP_ANSWERS + 1) /* messages besides commands: answers, one task function */
 #define ABORT_MS 10000             /* for a target to answer that */
+/* So often and so long a closed window may leave no room for those that wait. */
+#define SHUTS   6
+#define SHUT_MS 5000
 /* of a status; an answered ABORT TASK is like it */
 #define TASK_ABORTED 0x40
 
@@ -59,6 +62,21 @@ static void set_limit(struct srp_chan *chan)
 	inflight_limit(&chan->base.inflight, window < chan->room ? (uint32_t)window : chan->room);
 }
 
+static void shut_look(struct loop_timer *timer)
+{
+	struct srp_chan *chan = container_of(timer, struct srp_chan, shut);
+	struct diag why = { 0 };
+
+	chan->shuts = chan->base.inflight.waiting ? chan->shuts + 1 : 0;
+	if (chan->shuts < SHUTS) {
+		loop_timer_set(chan->base.loop, timer, loop_now(chan->base.loop) + SHUT_MS * MSEC);
+		return;
+	}
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "the target takes no command for %u s",
+		SHUTS * SHUT_MS / 1000);
+	chan_fail(&chan->base, &why);
+}
+
 /* The request limit says how many commands more may be sent. With those that are out it is a
  * window, which each answer closes by one and the target's delta opens. False: the delta is absurd.
  */
@@ -72,6 +90,13 @@ static bool move_window(struct srp_chan *chan, uint32_t delta, int ended)
 	}
 	chan->window = window;
 	set_limit(chan);
+	if (window) {
+		loop_timer_del(chan->base.loop, &chan->shut);
+	} else if (!chan->shut.on) {
+		chan->shuts = 0;
+		loop_timer_set(
+			chan->base.loop, &chan->shut, loop_now(chan->base.loop) + SHUT_MS * MSEC);
+	}
 	return true;
 }
 
@@ -465,6 +490,7 @@ static void down(struct ep *ep)
 		srp_login_refused(&chan->base.why, reason, chan->first);
 	diag_ctx(&chan->base.why, "%s", chan->conf->base.where);
 	chan->base.state = SCSI_SESS_DOWN;
+	loop_timer_del(chan->base.loop, &chan->shut);
 	for (unsigned tag = 0; tag < chan->base.inflight.count; tag++) {
 		struct srp_slot *slot = inflight_slot(&chan->base.inflight, tag);
 
@@ -518,6 +544,7 @@ static int chan_open(
 	chan->first = first;
 	chan->imm = conf->imm;
 	chan->flush.run = flush;
+	chan->shut.fire = shut_look;
 	chan->abort.tag = 1ull << 63;
 	err = ring_init(&chan->ring, sends, diag);
 	if (!err)
@@ -610,6 +637,7 @@ static void chan_fini(struct scsi_sess *sess)
 	if (!chan->conf)
 		return;
 	loop_work_del(sess->loop, &chan->flush);
+	loop_timer_del(sess->loop, &chan->shut);
 	if (chan->registered)
 		chan->ep->ops->unreg(chan->ep, chan->pool);
 	if (chan->ep)

@@ -45,10 +45,12 @@ struct srp_chan {
 	struct pool *pool; /* commands, answers, then receive buffers */
 	struct ring ring;
 	struct loop_work flush;
-	uint32_t lkey, room; /* commands that the device has room for */
-	uint32_t imm;        /* immediate data: asked for, then what a command may have */
-	int64_t window;      /* commands that may be out, by the target's request limit */
-	bool first;          /* ends other channels of the same nexus */
+	uint32_t lkey, room;    /* commands that the device has room for */
+	uint32_t imm;           /* immediate data: asked for, then what a command may have */
+	int64_t window;         /* commands that may be out, by the target's request limit */
+	struct loop_timer shut; /* while the window is: those that wait for it have no deadline */
+	unsigned shuts;
+	bool first; /* ends other channels of the same nexus */
 	bool registered;
 	struct srp_answer answer[SRP_ANSWERS + 1]; /* the last one: task management */
 	struct {
