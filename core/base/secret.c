@@ -45,13 +45,15 @@ struct line {
 static struct line *lines;
 static unsigned nlines;
 
-static const struct line *line_of(const char *option, const struct stat *st)
+static bool take_line(const char *option, const struct stat *st, char *secret, size_t room)
 {
 	for (unsigned i = 0; i < nlines; i++)
 		if (!strcmp(lines[i].option, option) && lines[i].dev == st->st_dev &&
-			lines[i].ino == st->st_ino)
-			return &lines[i];
-	return NULL;
+			lines[i].ino == st->st_ino && strlen(lines[i].secret) < room) {
+			snprintf(secret, room, "%s", lines[i].secret);
+			return true;
+		}
+	return false;
 }
 
 static int keep_line(
@@ -71,17 +73,13 @@ static int keep_line(
 static int read_once(
 	const char *option, int fd, const char *from, char *secret, size_t room, struct diag *diag)
 {
-	const struct line *line;
 	struct stat st;
 	int err;
 
 	if (fstat(fd, &st))
 		return diag_sys(diag, errno, "read %s", from);
-	line = line_of(option, &st);
-	if (line && strlen(line->secret) < room) {
-		snprintf(secret, room, "%s", line->secret);
+	if (take_line(option, &st, secret, room))
 		return 0;
-	}
 	err = read_line(fd, from, secret, room, diag);
 	return err ? err : keep_line(option, &st, secret, diag);
 }
@@ -107,6 +105,9 @@ int secret_read(const struct call *call, const char *option, const char *number,
 
 	if (number)
 		return read_descriptor(option, number, secret, room, diag);
+	/* opening a named pipe again would wait for another writer */
+	if (!stat(path, &st) && S_ISFIFO(st.st_mode) && take_line(option, &st, secret, room))
+		return 0;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return diag_sys(diag, errno, "open %s", path);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Secrets of files, pipes and descriptors: a pipe gives its line once, and it serves all targets.
+ */
+#include "uri.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/secret-XXXXXX", path[64];
+
+static void setup(void)
+{
+	cr_assert(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/secret", folder);
+}
+
+static void fini(void)
+{
+	unlink(path);
+	rmdir(folder);
+}
+TestSuite(secret, .init = setup, .fini = fini);
+
+static void reads(const char *option, const char *number, const char *want)
+{
+	struct diag diag = { 0 };
+	char secret[32];
+
+	cr_assert_eq(secret_read(NULL, option, number, path, secret, sizeof(secret), &diag), 0,
+		"%s", diag.text);
+	cr_assert_str_eq(secret, want);
+}
+
+static void put(const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+Test(secret, a_file_is_read_anew)
+{
+	put("one\ntwo\n");
+	reads("--secret-file", NULL, "one");
+	put("three\n");
+	reads("--secret-file", NULL, "three");
+}
+
+Test(secret, a_descriptor_is_read_once)
+{
+	char number[16];
+	int fds[2];
+
+	cr_assert_eq(pipe(fds), 0);
+	cr_assert_eq(write(fds[1], "one\n", 4), 4);
+	close(fds[1]);
+	snprintf(number, sizeof(number), "%d", fds[0]);
+	reads("--secret-fd", number, "one");
+	reads("--secret-fd", number, "one");
+	close(fds[0]);
+}
+
+/* Without a descriptor left, it would fail to open the pipe; with one, it would wait. */
+Test(secret, a_named_pipe_is_opened_once)
+{
+	struct rlimit none = { 0 }, before;
+	pid_t writer;
+
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	writer = fork();
+	if (!writer) {
+		put("one\n");
+		_exit(0);
+	}
+	reads("--secret-file", NULL, "one");
+	cr_assert_eq(waitpid(writer, NULL, 0), writer);
+	getrlimit(RLIMIT_NOFILE, &before);
+	none.rlim_max = before.rlim_max;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	reads("--secret-file", NULL, "one");
+	setrlimit(RLIMIT_NOFILE, &before);
+}
