@@ -17,7 +17,7 @@ int kernel_lockers(int root, const char *path, char *text, size_t len);
  * "" = nothing known. */
 int kernel_writers(int root, const char *path, char *text, size_t len);
 /* Other processes that have it open, as far as /proc tells: "open in fio (process 123), open in
- * qemu (process 99)". */
+ * qemu (process 99)"; and mounts that are no holders, as they are in other mount namespaces. */
 int kernel_openers(int root, const char *device, char *text, size_t len);
 /* How the block device NAME ("ublkb0") is used, and by what: needs no /dev. UNKNOWN: this root does
  * not have /sys and /proc (any more). */

@@ -36,7 +36,9 @@ struct search {
 	size_t len;
 	void (*mounted)(unsigned id, const char *dir, void *arg);
 	void *arg;
-	struct search *next; /* another one whose descriptors are searched at once */
+	struct search *next; /* another one, for which processes are searched at once */
+	ino_t *space;        /* mount namespaces searched */
+	unsigned spaces;
 	bool no_memory;
 };
 
@@ -192,15 +194,18 @@ static void swap_line(struct search *search, char *line)
 		found(search, "%s", "swap");
 }
 
-static void each_line(
+/* False: there is no such file. */
+static bool each_line(
 	struct search *search, const char *path, void (*each)(struct search *, char *line))
 {
 	char *text = kernel_sys_read_all(search->root, path), *rest = text, *line;
+	bool exists = text;
 
 	while ((line = strsep(&rest, "\n")))
 		if (*line)
 			each(search, line);
 	free(text);
+	return exists;
 }
 
 /* Check every mount namespace known here: a process behind a block device sees only its own
@@ -327,6 +332,35 @@ static void found_process(struct search *search)
 	found(search, "%s", text);
 }
 
+static void mounted_elsewhere(unsigned id, const char *dir, void *arg)
+{
+	(void)id;
+	found(arg, "mounted on %s in another mount namespace", dir);
+}
+
+/* A disk may be mounted only in the namespace of a container or a service. Search each once; known:
+ * its mounts were found before. */
+static void search_space(struct search *first, const char *pid, bool known)
+{
+	char path[64];
+	struct stat st;
+	ino_t *more;
+
+	snprintf(path, sizeof(path), "proc/%.16s/ns/mnt", pid);
+	if (fstatat(first->root, path, &st, 0))
+		return;
+	for (unsigned i = 0; i < first->spaces; i++)
+		if (first->space[i] == st.st_ino)
+			return;
+	snprintf(path, sizeof(path), "proc/%.16s/mountinfo", pid);
+	for (struct search *search = known ? NULL : first; search; search = search->next)
+		if (!each_line(search, path, mount_line))
+			return; /* the process has ended; others may be in its namespace */
+	more = grow(first->space, first->spaces);
+	if (more)
+		*more = st.st_ino;
+}
+
 /* Only examine files in /dev: accessing another file may wait for its server. */
 static void opened(const char *name, void *arg)
 {
@@ -408,18 +442,34 @@ static void process(const char *name, void *arg)
 
 	if (sscanf(name, "%d%c", &search->pid, &end) != 1 || search->pid == getpid())
 		return;
+	if (search->descriptor == opened)
+		search_space(search, name, false);
 	snprintf(dir, sizeof(dir), "proc/%d/fd", search->pid);
 	kernel_sys_list(search->root, dir, search->descriptor, search);
 }
 
+/* Mounts of the namespaces of this process and of process 1 are holders, found before. */
+static void find_openers(struct search *first)
+{
+	for (struct search *search = first; search; search = search->next) {
+		search->descriptor = opened;
+		search->mounted = mounted_elsewhere;
+		search->arg = search;
+	}
+	search_space(first, "self", true);
+	search_space(first, "1", true);
+	kernel_sys_list(first->root, "proc", process, first);
+	free(first->space);
+}
+
 int kernel_openers_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len)
 {
-	struct search search = { .root = root, .text = text, .len = len, .descriptor = opened };
+	struct search search = { .root = root, .text = text, .len = len };
 	int err = begin(&search, dev_major, dev_minor);
 
 	text[0] = 0;
 	if (err != -ENOENT)
-		kernel_sys_list(root, "proc", process, &search);
+		find_openers(&search);
 	if (err == -ENOMEM)
 		no_memory(&search);
 	free(search.device);
@@ -441,18 +491,16 @@ void kernel_holders_or_openers(int root, struct disk_users *disks, unsigned coun
 			kernel_openers_of(root, disk->major, disk->minor, disk->text, len);
 			continue;
 		}
-		list[i] = (struct search){ .root = root,
-			.text = disk->text,
-			.len = len,
-			.descriptor = opened,
-			.next = first };
+		list[i] = (struct search){
+			.root = root, .text = disk->text, .len = len, .next = first
+		};
 		if (begin(&list[i], disk->major, disk->minor) == -ENOMEM)
 			no_memory(&list[i]);
 		if (list[i].count)
 			first = &list[i];
 	}
 	if (first)
-		kernel_sys_list(root, "proc", process, first);
+		find_openers(first);
 	for (unsigned i = 0; list && i < count; i++)
 		free(list[i].device);
 	free(list);

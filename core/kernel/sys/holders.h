@@ -6,13 +6,14 @@
 #include <stddef.h>
 
 int kernel_holders_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len);
+/* Processes, and mounts in other mount namespaces than this one and that of process 1. */
 int kernel_openers_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len);
 struct disk_users {
 	unsigned major, minor;
 	char text[400];
 };
-/* Set the text of each disk to its holders, or without holders to the processes that have it open:
- * one search of /proc for all disks. */
+/* Set the text of each disk to its holders, or without holders to its openers: one search of /proc
+ * for all disks. */
 void kernel_holders_or_openers(int root, struct disk_users *, unsigned count);
 /* Call `each` for each mount of the device and its partitions, as seen by this process and by
  * process 1, with its mountinfo ID and directory. 0; -ENOENT: no such device; -ENOMEM:

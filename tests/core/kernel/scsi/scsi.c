@@ -132,6 +132,27 @@ Test(scsi, users)
 	cr_assert(!kernel_scsi_has_root(tree.root, 7));
 }
 
+/* Of a container, say. */
+Test(scsi, users_in_another_mount_namespace)
+{
+	static const char mounts[] = "36 35 8:0 / /srv rw - ext4 /dev/sda rw\n";
+	char text[200];
+
+	disk("6:0:0:1", "sda", "8:0\n");
+	tree_file(&tree, "sys/dev/block/8:0/uevent", "MAJOR=8\nMINOR=0\nDEVNAME=sda\n");
+	tree_file(&tree, "proc/self/ns/mnt", "");
+	tree_file(&tree, "proc/77/mountinfo", mounts);
+	tree_link(&tree, "proc/77/ns", "../self/ns");
+	kernel_scsi_users(tree.root, 6, text, sizeof(text));
+	cr_assert_str_eq(text, "", "our own, whose mounts are in /proc/self: %s", text);
+	tree_file(&tree, "proc/78/ns/mnt", "");
+	tree_link(&tree, "proc/76/ns", "../78/ns"); /* ends just now, as 79 */
+	tree_link(&tree, "proc/79/ns", "../78/ns");
+	tree_file(&tree, "proc/78/mountinfo", mounts);
+	kernel_scsi_users(tree.root, 6, text, sizeof(text));
+	text_says(text, "sda mounted /srv another_mount_namespace");
+}
+
 Test(scsi, more_units_than_are_looked_at)
 {
 	char name[80], text[200];
