@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Allocated arrays that grow at the end. The element count is an unsigned of the caller's; the
- * allocator's size classes keep growth by one cheap, so there is no spare room to count. */
+/* Allocated arrays that grow at the end, and no other way. The element count is an unsigned of the
+ * caller's, and tells how much room there is. */
 #pragma once
 #include <stddef.h>
 

@@ -36,7 +36,7 @@ Test(grow, elements_are_appended_zeroed)
 	struct item *list = NULL, *one;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < 1000; i++) {
+	for (unsigned i = 0; i < 5000; i++) {
 		one = grow(list, count);
 		cr_assert_not_null(one);
 		cr_assert_eq(count, i + 1);
