@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define MSEC     1000000ull
@@ -1177,6 +1178,51 @@ static unsigned connections(void)
 	for (const struct target_conn *conn = target->conns; conn; conn = conn->peer_next)
 		count++;
 	return count;
+}
+
+/* The target's socket: the one that is connected to the initiator's. */
+static int accepted(const struct iscsi_host *h)
+{
+	struct sockaddr_in own, peer;
+	socklen_t len = sizeof(own);
+
+	cr_assert_eq(getsockname(h->fd, (struct sockaddr *)&own, &len), 0);
+	for (int fd = 0;; fd++) {
+		cr_assert_lt(fd, 256);
+		len = sizeof(peer);
+		if (!getpeername(fd, (struct sockaddr *)&peer, &len) &&
+			peer.sin_port == own.sin_port)
+			return fd;
+	}
+}
+
+/* After one of these numbers of pings the first answer can't leave. Once half of the next has come,
+ * the target needs its other answer for that: it sends no ping of its own. */
+Test(iscsi_hostile, half_a_ping_without_reading, .timeout = 100)
+{
+	static const int small = 4096;
+	static const uint8_t rest[4096];
+
+	begin();
+	for (unsigned count = 0; count < 16; count++) {
+		struct iscsi_host *h = join(1, 1);
+
+		h->deaf = true;
+		cr_assert_eq(setsockopt(h->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
+		cr_assert_eq(
+			setsockopt(accepted(h), SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
+		for (unsigned i = 0; i < count; i++) {
+			ping(h, h->cmdsn, 8192);
+			turns(2);
+		}
+		ping(h, h->cmdsn, 8192);
+		h->out_len -= h->out_len < sizeof(rest) ? 0 : sizeof(rest);
+		pass(45);
+		iscsi_host_add(h, rest, sizeof(rest));
+		turns(2);
+		honest_works();
+	}
+	end();
 }
 
 /* A thousand that do not log in, each after some of its login: the honest session is not delayed,

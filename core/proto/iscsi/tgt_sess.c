@@ -402,11 +402,12 @@ static void took_ping(struct iscsi_tgt_conn *conn)
 	send_answer(conn, free_answer(conn), &rsp, conn->text, len);
 }
 
-/* Without a free answer the initiator reads nothing: no ping is sent, but the limit holds. */
+/* With an answer on its way the initiator reads nothing: no ping is sent, but the limit holds. What
+ * has come in part, and a logout, need a free one. */
 static void silence_fired(struct loop_timer *timer)
 {
 	struct iscsi_tgt_conn *conn = container_of(timer, struct iscsi_tgt_conn, silence);
-	struct iscsi_tgt_answer *answer = free_answer(conn);
+	bool busy = false;
 	struct iscsi_nop ping = { .opcode = ISCSI_NOP_IN,
 		.flags = ISCSI_FINAL,
 		.itt = put_be32(ISCSI_NO_TAG),
@@ -421,9 +422,11 @@ static void silence_fired(struct loop_timer *timer)
 	}
 	conn->pinged = !conn->heard;
 	conn->heard = false;
-	if (conn->pinged && answer) {
+	for (unsigned i = 0; i < ISCSI_TGT_ANSWERS; i++)
+		busy |= conn->answer[i].busy;
+	if (conn->pinged && !busy) {
 		iscsi_tgt_number(conn, &ping, false, false);
-		send_answer(conn, answer, &ping, NULL, 0);
+		send_answer(conn, conn->answer, &ping, NULL, 0);
 	}
 	loop_timer_set(conn->base.loop, timer,
 		loop_now(conn->base.loop) + ISCSI_TGT_SILENT_MS * 1000000ull);
