@@ -73,11 +73,11 @@ static void work_on(struct target_cmd *cmd)
 	cmd->conn->target->proto->work(cmd);
 }
 
-/* Whether to copy immediate data, which may be in memory that the disk must not reach. With
- * TARGET_HALF it is only compared. */
+/* Whether to copy immediate data, which may be in memory that the disk must not reach. What a
+ * command with TARGET_HALF does not write is only compared. */
 static bool copied(const struct target_cmd *cmd)
 {
-	return cmd->disk && cmd->disk->exposed && !(cmd->flags & TARGET_HALF);
+	return cmd->disk && cmd->disk->exposed && (!(cmd->flags & TARGET_HALF) || cmd->changes_len);
 }
 
 static void next_piece(struct target_cmd *cmd)

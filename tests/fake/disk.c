@@ -153,6 +153,8 @@ static void submit(struct lane *lane, struct io *io)
 	io->detail = 0;
 	disk->submitted++;
 	disk->last = lane;
+	if (io->kind == IO_WRITE)
+		disk->pool = io->buf->pool;
 	fl->flight[fl->count++] = io;
 }
 

@@ -20,6 +20,7 @@ struct fake_disk {
 	bool hold;       /* answers nothing, but lets go of what is cancelled */
 	bool keep;       /* does not even let go */
 	const struct lane *stuck, *last;        /* holds as well; that got the last request */
+	const struct pool *pool;                /* of the last write */
 	unsigned cancelled, aborted, submitted; /* requests */
 	int map_status;                         /* of the next pool that is mapped */
 	uint64_t fail_write; /* the write that touches this byte fails; UINT64_MAX = none */

@@ -151,12 +151,12 @@ void scsi_write_work(struct scsi_cmd *cmd)
 		scsi_worked(cmd, 0);
 }
 
-/* The second half of the buffer, for blocks read from the disk. */
+/* For blocks read from the disk: the buffer, or its second half if the data is in the first. */
 static struct buf spare(const struct target_cmd *cmd)
 {
 	struct buf buf = cmd->claim.buf;
 
-	if (!cmd->inside) {
+	if (cmd->p == buf.p) {
 		buf.cap /= 2;
 		buf.p += buf.cap;
 	}

@@ -176,6 +176,36 @@ Test(scsi_tgt_io, write_and_verify_reads_back)
 	end();
 }
 
+/* What came along is in memory that such a disk's target must not reach; it is copied. */
+Test(scsi_tgt_io, data_that_came_along_for_an_exposed_disk)
+{
+	static const uint8_t opcodes[] = { 0x2a, 0x2e };
+	const struct pool *own;
+
+	set_up();
+	disk[0]->bdev.lim.exposed = true;
+	cr_assert_eq(scsi_rig_start(&rig, &why), 0, "%s", why.text);
+	host = scsi_host_dial(&rig, 1);
+	ready(host);
+	GOOD(ask(host, writing(ask10(0x2a, 0, 8, 4), 4 * BLOCK)));
+	own = disk[0]->pool;
+	for (unsigned i = 0; i < sizeof(opcodes); i++) {
+		struct scsi_ask with = writing(ask10(opcodes[i], 2 * i, 50, 4), 4 * BLOCK);
+
+		with.inside = true;
+		memset(disk[0]->bytes + 50 * BLOCK, 0, 4 * BLOCK);
+		GOOD(ask(host, with));
+		cr_assert_eq(memcmp(disk[0]->bytes + 50 * BLOCK, out, 4 * BLOCK), 0);
+		cr_assert_eq(disk[0]->pool, own, "opcode %02x", opcodes[i]);
+	}
+	disk[0]->falsify = 51 * BLOCK + 3;
+	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x2e, 2, [5] = 50, [8] = 4 },
+				.want_out = 4 * BLOCK,
+				.inside = true }),
+		0xe, 0x1d, 0);
+	end();
+}
+
 Test(scsi_tgt_io, write_same)
 {
 	struct scsi_ask got;
