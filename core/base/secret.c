@@ -93,6 +93,8 @@ static int read_descriptor(
 	if (parse_u64(number, 0, INT_MAX, &fd, NULL))
 		return diag_set(
 			diag, DIAG_USAGE, EINVAL, "%s: invalid descriptor '%s'", option, number);
+	if (fd > STDERR_FILENO) /* commands of ours do not inherit it */
+		fcntl((int)fd, F_SETFD, FD_CLOEXEC);
 	snprintf(from, sizeof(from), "descriptor %u", (unsigned)fd);
 	return read_once(option, (int)fd, from, secret, room, diag);
 }

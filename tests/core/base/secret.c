@@ -65,6 +65,7 @@ Test(secret, a_descriptor_is_read_once)
 	snprintf(number, sizeof(number), "%d", fds[0]);
 	reads("--secret-fd", number, "one");
 	reads("--secret-fd", number, "one");
+	cr_assert(fcntl(fds[0], F_GETFD) & FD_CLOEXEC, "commands would inherit it");
 	close(fds[0]);
 }
 
