@@ -207,6 +207,52 @@ Test(nvme_discovery, a_refusal_is_named)
 	end();
 }
 
+/* To ports where nobody listens, each at an address of its own. */
+static void refer_nowhere(int at, unsigned count)
+{
+	static unsigned addresses;
+
+	while (count--) {
+		struct nvmf_record *r = &tt[at].target.record[tt[at].target.log.numrec];
+
+		add(at, NVMF_SUBTYPE_REFERRAL, NVMF_DISCOVERY_NQN, 1);
+		addresses++;
+		snprintf(r->traddr, sizeof(r->traddr), "127.1.%u.%u", addresses / 200,
+			addresses % 200 + 1);
+	}
+}
+
+/* 256 controllers, with the first; `more` than them. */
+static void too_many(unsigned more)
+{
+	begin();
+	refer(0, 1);
+	refer(0, 2);
+	refer_nowhere(0, 98);
+	refer_nowhere(1, 100);
+	refer_nowhere(2, 55);
+	refer(2, 0);
+	refer_nowhere(2, more);
+	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
+	cr_assert_eq(got.count, 100 + 100 + 56 + more);
+	cr_assert_eq(got.troubles, more ? 17 : 16);
+	diag_says(&got.trouble[15].why, DIAG_REFUSED, NULL, "refused");
+	if (more)
+		diag_says(&got.trouble[16].why, DIAG_PROTOCOL, NULL, "more 256 controllers");
+	end();
+}
+
+Test(nvme_discovery, as_many_controllers_as_allowed)
+{
+	too_many(0);
+}
+
+/* However many failed before. */
+Test(nvme_discovery, too_many_controllers_are_told)
+{
+	too_many(2);
+}
+
 Test(nvme_discovery, a_referral_by_name_asks_no_name_server)
 {
 	begin();

@@ -239,11 +239,13 @@ static void ask_controller(struct nvmf_asking *asking, uint8_t hops)
 
 /* ---- Selecting controllers. */
 
-static void trouble(struct nvmf_log *log, const struct nvmf_record *record, const struct diag *why)
+/* last: the search ends with it, which has to be known however many there were. */
+static void trouble(
+	struct nvmf_log *log, const struct nvmf_record *record, const struct diag *why, bool last)
 {
 	bool v6 = strchr(record->traddr, ':');
 	struct nvmf_trouble *more =
-		log->troubles < TROUBLES ? grow(log->trouble, log->troubles) : NULL;
+		log->troubles < TROUBLES || last ? grow(log->trouble, log->troubles) : NULL;
 
 	if (!more)
 		return;
@@ -292,20 +294,28 @@ static int referred(struct nvme_conf *conf, const struct nvmf_record *record, st
 	return 0;
 }
 
-static bool seen_before(struct nvmf_asking *asking, const struct nvme_conf *conf)
+static bool seen_before(const struct nvmf_asking *asking, const struct nvme_conf *conf)
 {
-	struct seen *seen;
-
 	for (unsigned i = 0; i < asking->seens; i++)
 		if (asking->seen[i].carrier == conf->carrier &&
 			!strcmp(asking->seen[i].where, conf->where))
 			return true;
+	return false;
+}
+
+static int see(struct nvmf_asking *asking, const struct nvme_conf *conf, struct diag *why)
+{
+	struct seen *seen;
+
+	if (asking->seens >= CONTROLLERS)
+		return diag_set(why, DIAG_PROTOCOL, EPROTO,
+			"not queried: more than %d discovery controllers", CONTROLLERS);
 	seen = grow(asking->seen, asking->seens);
 	if (!seen)
-		return true;
+		return diag_sys(why, ENOMEM, "discovery controllers");
 	seen->carrier = conf->carrier;
 	memcpy(seen->where, conf->where, sizeof(seen->where));
-	return false;
+	return 0;
 }
 
 /* Limit the time for one controller to what is left for all. False: none is left. */
@@ -355,23 +365,19 @@ static void follow(struct nvmf_asking *asking)
 		if (record.subtype != NVMF_SUBTYPE_REFERRAL || record.hops >= discovery->max_hops)
 			continue;
 		asking->conf = asking->first;
-		if (!in_time(&asking->conf, asking->until,
-			    &why)) { /* nor is there time for another */
-			trouble(log, &record, &why);
-			break;
-		}
-		if (asking->seens >= CONTROLLERS) {
-			diag_set(&why, DIAG_PROTOCOL, EPROTO,
-				"not queried: more than %d discovery controllers", CONTROLLERS);
-			trouble(log, &record, &why);
-			break;
-		}
 		if (referred(&asking->conf, &record, &why)) {
-			trouble(log, &record, &why);
-		} else if (!seen_before(asking, &asking->conf)) {
-			ask_controller(asking, (uint8_t)(record.hops + 1));
-			return;
+			trouble(log, &record, &why, false);
+			continue;
 		}
+		if (seen_before(asking, &asking->conf))
+			continue;
+		if (!in_time(&asking->conf, asking->until, &why) ||
+			see(asking, &asking->conf, &why)) { /* nor may another one be queried */
+			trouble(log, &record, &why, true);
+			break;
+		}
+		ask_controller(asking, (uint8_t)(record.hops + 1));
+		return;
 	}
 	finish_asking(asking);
 }
@@ -458,11 +464,12 @@ static void asked(struct loop_work *work)
 		diag_ctx(why, "%s", conf->where);
 	if (asking->hops) {
 		if (why->err)
-			trouble(&discovery->log, &discovery->log.record[asking->walked - 1], why);
+			trouble(&discovery->log, &discovery->log.record[asking->walked - 1], why,
+				false);
 		follow(asking);
 	} else if (!why->err) {
 		asking->first = *conf;
-		seen_before(asking, conf);
+		see(asking, conf, why);
 		follow(asking);
 	} else if (!asks_other_port(asking, why)) {
 		discovery->why = *why;
