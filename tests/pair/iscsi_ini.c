@@ -965,6 +965,40 @@ Test(iscsi_ini, an_idle_session_is_pinged)
 	down();
 }
 
+static uint32_t kept_ping;
+static unsigned kept_pings;
+
+static bool keeps_pings(
+	struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	(void)data, (void)len;
+	if (pipe->number != 1 || ISCSI_OPCODE(bhs->opcode) != ISCSI_NOP_OUT ||
+		get_be32(bhs->itt) == ISCSI_NO_TAG)
+		return true;
+	kept_ping = get_be32(bhs->itt);
+	kept_pings++;
+	return false;
+}
+
+/* Two of one tag would have two answers. */
+Test(iscsi_ini, one_ping_at_a_time)
+{
+	begin();
+	up("/0");
+	target.script = keeps_pings;
+	for (unsigned i = 0; i < 4; i++) {
+		run_ms(11000);
+		give_nop(pipe_number(1), ISCSI_NO_TAG, i);
+	}
+	run_ms(1);
+	cr_assert_eq(kept_pings, 1);
+	give_nop(pipe_number(1), kept_ping, ISCSI_NO_TAG);
+	run_ms(11000);
+	cr_assert_eq(kept_pings, 2);
+	cr_assert_eq(lane->state, LANE_UP);
+	down();
+}
+
 Test(iscsi_ini, a_window_that_stays_closed)
 {
 	begin();

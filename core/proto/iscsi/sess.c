@@ -366,7 +366,7 @@ static void beat(struct loop_timer *timer)
 		iscsi_sess_fail(&sess->base, &why);
 		return;
 	}
-	if (sess->silent++ == BEATS_PING && !sess->logging_out)
+	if (sess->silent++ == BEATS_PING && !sess->pinging && !sess->logging_out)
 		ping(sess);
 	loop_timer_set(sess->base.loop, timer, loop_now(sess->base.loop) + BEAT_MS * MSEC);
 }
