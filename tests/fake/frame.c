@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What every protocol on core/target has without a line of its own: fairness between hosts, time
- * limits, drain and stop, fences, limits, statistics. A protocol is a row of tests/fake/guest.h,
- * and a line at the end of this file. The clock is fake: it moves on only while nothing has
- * anything to do, so that times are those of waiting. */
+/* The tests of frame.h. The clock is fake: it moves on only while nothing has anything to do, so
+ * that times are those of waiting. */
+#include "frame.h"
 #include "disk.h"
-#include "guest.h"
 #include "leap.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -55,7 +53,7 @@ static void pass(unsigned ms)
 	beat_ns = MSEC;
 }
 
-static void quiet(struct guest *guest)
+void frame_quiet(struct guest *guest)
 {
 	guest_poll(guest, true);
 }
@@ -65,7 +63,7 @@ static void begin(const struct guest_kind *kind)
 	const struct loop_options opt = { .name = "test" };
 
 	guest_kind = kind;
-	behave = quiet;
+	behave = frame_quiet;
 	seed = 7;
 	for (unsigned i = 0; i < sizeof(noise); i++)
 		noise[i] = (uint8_t)rand_r(&seed);
@@ -184,13 +182,13 @@ static uint64_t own_part(const struct guest *guest)
 	return OWN + guest->host * ((SIZE - OWN) / (OTHERS + 2) / 512 * 512);
 }
 
-static void silent(struct guest *guest)
+void frame_silent(struct guest *guest)
 {
 	guest_poll(guest, false);
 }
 
 /* Its writes get no data. */
-static void frozen(struct guest *guest)
+void frame_frozen(struct guest *guest)
 {
 	guest->give = 0;
 	guest_poll(guest, true);
@@ -199,7 +197,7 @@ static void frozen(struct guest *guest)
 }
 
 /* Data comes for as long as it takes to get a buffer, then no more. */
-static void freezes_on_the_way(struct guest *guest)
+void frame_half_frozen(struct guest *guest)
 {
 	if (!guest->asked)
 		guest->give = BUFFER / 2;
@@ -209,7 +207,7 @@ static void freezes_on_the_way(struct guest *guest)
 }
 
 /* It does not take its replies. */
-static void deaf(struct guest *guest)
+void frame_deaf(struct guest *guest)
 {
 	guest_poll(guest, true);
 	if (!guest->joined)
@@ -220,14 +218,14 @@ static void deaf(struct guest *guest)
 }
 
 /* As many requests as it may have, always. */
-static void greedy(struct guest *guest)
+void frame_greedy(struct guest *guest)
 {
 	guest_poll(guest, true);
 	while (guest->joined && guest->asked - guest->answered < guest_kind->depth)
 		guest_kind->read(guest, own_part(guest), guest_kind->most);
 }
 
-static void greedy_writes(struct guest *guest)
+void frame_greedy_writes(struct guest *guest)
 {
 	guest_poll(guest, true);
 	while (guest->joined && guest->asked - guest->answered < guest_kind->depth)
@@ -267,7 +265,7 @@ static unsigned still_here(void)
 
 /* --- tests, for any kind */
 
-static void beside(const struct guest_kind *kind, void (*how)(struct guest *), bool ended)
+void frame_beside(const struct guest_kind *kind, void (*how)(struct guest *), bool ended)
 {
 	begin(kind);
 	start();
@@ -278,7 +276,7 @@ static void beside(const struct guest_kind *kind, void (*how)(struct guest *), b
 	if (ended) /* what lies before the end of the stream is taken */
 		for (unsigned i = 0; i < OTHERS; i++)
 			other[i]->deaf = false;
-	behave = quiet;
+	behave = frame_quiet;
 	pass(200);
 	cr_assert(!ended || !still_here(), "%u others are still connected", still_here());
 	honest_works(10, SOON_MS);
@@ -287,7 +285,7 @@ static void beside(const struct guest_kind *kind, void (*how)(struct guest *), b
 
 /* What the honest guest waits for is its turn, not all that others have asked for before: one
  * request of each of them, and what holds the buffers. */
-static void beside_greedy(const struct guest_kind *kind, void (*how)(struct guest *))
+void frame_beside_greedy(const struct guest_kind *kind, void (*how)(struct guest *))
 {
 	const unsigned pieces = kind->most / BUFFER,
 		       most_ms = (OTHERS + 2 * BUFFERS) * pieces * PACE_MS;
@@ -311,7 +309,7 @@ static void beside_greedy(const struct guest_kind *kind, void (*how)(struct gues
 }
 
 /* A host that is slow but makes progress is served. */
-static void slow_is_no_fault(const struct guest_kind *kind)
+void frame_beside_slow(const struct guest_kind *kind)
 {
 	begin(kind);
 	start();
@@ -341,7 +339,7 @@ static void let_go(struct loop_timer *timer)
 	backing->hold = false;
 }
 
-static void drains(const struct guest_kind *kind)
+void frame_drains(const struct guest_kind *kind)
 {
 	struct loop_timer later = { .fire = let_go };
 
@@ -369,7 +367,7 @@ static void drains(const struct guest_kind *kind)
 }
 
 /* They delay it no longer than it may take. */
-static void stops_under(const struct guest_kind *kind, void (*how)(struct guest *))
+void frame_stops_under(const struct guest_kind *kind, void (*how)(struct guest *))
 {
 	uint64_t flushes, from;
 	int rc;
@@ -388,7 +386,7 @@ static void stops_under(const struct guest_kind *kind, void (*how)(struct guest 
 }
 
 /* The disk gives back what it only holds: all ends, but data may be missing. */
-static void stops_with_a_late_disk(const struct guest_kind *kind)
+void frame_stops_with_a_late_disk(const struct guest_kind *kind)
 {
 	struct loop_timer later = { .fire = let_go };
 	uint64_t from;
@@ -412,7 +410,7 @@ static void stops_with_a_late_disk(const struct guest_kind *kind)
 }
 
 /* What it does not give back either may still use its memory: nothing is freed. */
-static void stops_with_a_dead_disk(const struct guest_kind *kind)
+void frame_stops_with_a_dead_disk(const struct guest_kind *kind)
 {
 	uint64_t from;
 
@@ -430,7 +428,7 @@ static void stops_with_a_dead_disk(const struct guest_kind *kind)
 
 /* A host that comes back over another connection: what the earlier one still has at the disk lands
  * before what is written now. */
-static void fences(const struct guest_kind *kind)
+void frame_fences(const struct guest_kind *kind)
 {
 	static uint8_t old[GUEST_HEARD], new[GUEST_HEARD];
 
@@ -461,13 +459,13 @@ static void fences(const struct guest_kind *kind)
 }
 
 /* Connections without a handshake keep no host out. */
-static void makes_room(const struct guest_kind *kind)
+void frame_makes_room(const struct guest_kind *kind)
 {
 	begin(kind);
 	with.connections = 8;
 	start();
 	honest = joined(0);
-	dial_others(OTHERS, silent);
+	dial_others(OTHERS, frame_silent);
 	cr_assert_leq(kind->connections(), 8);
 	write_and_read();
 	leave(&honest);
@@ -477,7 +475,7 @@ static void makes_room(const struct guest_kind *kind)
 	stop_and_end();
 }
 
-static void counts(const struct guest_kind *kind)
+void frame_counts(const struct guest_kind *kind)
 {
 	struct io_count sum;
 
@@ -509,13 +507,13 @@ static void counts(const struct guest_kind *kind)
 /* On several threads and the real clock, for ThreadSanitizer: hosts of all sorts come and go. */
 static void mixed(struct guest *guest)
 {
-	static void (*const how[])(
-		struct guest *) = { silent, frozen, deaf, greedy, slow, greedy_writes };
+	static void (*const how[])(struct guest *) = { frame_silent, frame_frozen, frame_deaf,
+		frame_greedy, slow, frame_greedy_writes };
 
 	how[guest->host % 6](guest);
 }
 
-static void threads(const struct guest_kind *kind)
+void frame_threads(const struct guest_kind *kind)
 {
 	const struct loop_options opt = { .name = "crew" };
 	const struct bdev_env env = { .write = true };
@@ -545,48 +543,3 @@ static void threads(const struct guest_kind *kind)
 	bdev_close(ram);
 	end();
 }
-
-#define FRAME(kind, test, ...)                                                                     \
-	Test(target_frame, kind##_##test, .timeout = 100)                                          \
-	{                                                                                          \
-		__VA_ARGS__;                                                                       \
-	}
-#define FRAME_TESTS(kind)                                                                          \
-	extern const struct guest_kind guest_##kind;                                               \
-	FRAME(kind, beside_silent, beside(&guest_##kind, silent, guest_##kind.open_limit))         \
-	FRAME(kind, beside_idle, beside(&guest_##kind, quiet, false))                              \
-	FRAME(kind, drains, drains(&guest_##kind))                                                 \
-	FRAME(kind, stops_under_silent, stops_under(&guest_##kind, silent))                        \
-	FRAME(kind, stops_under_frozen, stops_under(&guest_##kind, frozen))                        \
-	FRAME(kind, stops_under_deaf, stops_under(&guest_##kind, deaf))                            \
-	FRAME(kind, stops_under_greedy, stops_under(&guest_##kind, greedy))                        \
-	FRAME(kind, stops_with_a_late_disk, stops_with_a_late_disk(&guest_##kind))                 \
-	FRAME(kind, stops_with_a_dead_disk, stops_with_a_dead_disk(&guest_##kind))                 \
-	FRAME(kind, fences, fences(&guest_##kind))                                                 \
-	FRAME(kind, counts, counts(&guest_##kind))
-#define ROOM_TESTS(kind) FRAME(kind, makes_room, makes_room(&guest_##kind))
-#define FAIR_TESTS(kind)                                                                           \
-	FRAME(kind, beside_frozen, beside(&guest_##kind, frozen, guest_##kind.give_limit))         \
-	FRAME(kind, beside_half_frozen,                                                            \
-		beside(&guest_##kind, freezes_on_the_way, guest_##kind.give_limit))                \
-	FRAME(kind, beside_deaf, beside(&guest_##kind, deaf, guest_##kind.take_limit))             \
-	FRAME(kind, beside_slow, slow_is_no_fault(&guest_##kind))                                  \
-	FRAME(kind, beside_greedy_reads, beside_greedy(&guest_##kind, greedy))                     \
-	FRAME(kind, beside_greedy_writes, beside_greedy(&guest_##kind, greedy_writes))             \
-	FRAME(kind, threads, threads(&guest_##kind))
-
-FRAME_TESTS(toy)
-ROOM_TESTS(toy)
-FAIR_TESTS(toy)
-
-FRAME_TESTS(nvme_tcp)
-ROOM_TESTS(nvme_tcp)
-FAIR_TESTS(nvme_tcp)
-
-FRAME_TESTS(nbd)
-ROOM_TESTS(nbd)
-FAIR_TESTS(nbd)
-
-FRAME_TESTS(iscsi)
-ROOM_TESTS(iscsi)
-FAIR_TESTS(iscsi)
