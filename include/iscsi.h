@@ -169,6 +169,8 @@ struct iscsi_ask {              /* from connecting to logout; zeroed, then set b
 	struct iscsi_text text; /* of SendTargets */
 
 	uint32_t itt, exp_statsn; /* private from here */
+	struct loop_timer again;
+	unsigned tries;
 };
 void iscsi_ask_start(struct iscsi_ask *);
 int iscsi_ask_found(struct iscsi_ask *, struct iscsi_found *, struct diag *); /* of a list */

@@ -11,6 +11,8 @@
 /* after a logout it is the target's turn to close: Linux's (6.12) was seen to warn of its own state
  * when we did */
 #define CLOSE_MS 200
+#define TRIES    50
+#define AGAIN_MS 20
 
 static struct iscsi_ask *ask_of(struct iscsi_dial *dial)
 {
@@ -67,9 +69,19 @@ static void log_out(struct iscsi_ask *ask)
 		loop_timer_set(dial->loop, &dial->timer, until);
 }
 
-static int logged_in(struct iscsi_dial *dial, struct diag *diag)
+static void send_targets(struct loop_timer *timer)
 {
 	static const char all[] = "SendTargets=All";
+	struct iscsi_ask *ask = container_of(timer, struct iscsi_ask, again);
+
+	if (ask->dial.why.err) /* it is about to end */
+		return;
+	ask->tries++;
+	send_text(ask, ISCSI_NO_TAG, all, sizeof(all));
+}
+
+static int logged_in(struct iscsi_dial *dial, struct diag *diag)
+{
 	struct iscsi_ask *ask = ask_of(dial);
 
 	(void)diag;
@@ -81,7 +93,7 @@ static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 		return 0;
 	}
 	dial->awaits = "SendTargets";
-	send_text(ask, ISCSI_NO_TAG, all, sizeof(all));
+	send_targets(&ask->again);
 	return 0;
 }
 
@@ -131,6 +143,15 @@ static void take_nop(struct iscsi_ask *ask, const struct iscsi_bhs *bhs)
 		send_pdu(ask, &out, NULL, 0);
 }
 
+/* Linux's iSER target (6.12) takes requests while it has not ended the login that it has answered,
+ * and any text is too long for it until then (iscsi_post_login_handler()). */
+static bool came_too_early(const struct iscsi_ask *ask, const struct iscsi_bhs *bhs)
+{
+	return ISCSI_OPCODE(bhs->opcode) == ISCSI_REJECT &&
+	       ((const struct iscsi_reject *)bhs)->reason == ISCSI_REJECT_PROTOCOL &&
+	       ask->dial.carrier == ISCSI_ISER && !ask->text.len && ask->tries < TRIES;
+}
+
 static void refuse(struct iscsi_ask *ask, const struct iscsi_bhs *bhs)
 {
 	struct diag why = { 0 };
@@ -165,6 +186,8 @@ static void take_pdu(
 			loop_timer_set(dial->loop, &dial->timer, end);
 	} else if (opcode == ISCSI_TEXT_RSP) {
 		take_text(ask, bhs, data, len);
+	} else if (came_too_early(ask, bhs)) {
+		loop_timer_set(dial->loop, &ask->again, loop_clock() + AGAIN_MS * MSEC);
 	} else {
 		refuse(ask, bhs);
 	}
@@ -174,6 +197,7 @@ static void ended(struct iscsi_dial *dial)
 {
 	struct iscsi_ask *ask = ask_of(dial);
 
+	loop_timer_del(dial->loop, &ask->again);
 	ask->over = 1;
 	if (ask->done)
 		ask->done(ask);
@@ -186,6 +210,7 @@ void iscsi_ask_start(struct iscsi_ask *ask)
 	};
 
 	ask->dial.ops = &ops;
+	ask->again.fire = send_targets;
 	iscsi_dial_start(&ask->dial);
 }
 
@@ -203,6 +228,7 @@ int iscsi_ask_found(struct iscsi_ask *ask, struct iscsi_found *found, struct dia
 
 void iscsi_ask_end(struct iscsi_ask *ask)
 {
+	loop_timer_del(ask->dial.loop, &ask->again);
 	iscsi_dial_end(&ask->dial);
 	iscsi_text_free(&ask->text);
 }

@@ -13,7 +13,19 @@ static const char list[] =
 static const char keys[] = "HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait="
 			   "2\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0";
 
-enum manner { GOOD, PIECES, SHORT, NO_ISER, LONG_DATA, AHS, REFUSES, HANGS_UP, MUTE };
+enum manner {
+	GOOD,
+	PIECES,
+	REJECTS,
+	REJECTS_ALL,
+	SHORT,
+	NO_ISER,
+	LONG_DATA,
+	AHS,
+	REFUSES,
+	HANGS_UP,
+	MUTE
+};
 
 struct target {
 	struct ep_peer peer;
@@ -42,6 +54,8 @@ static void give(struct ep *ep, const struct iscsi_bhs *req, uint8_t opcode, uin
 	struct iscsi_text_rsp *rsp = (void *)&pdu.bhs;
 
 	memcpy(pdu.data, text, len);
+	if (opcode == ISCSI_REJECT)
+		((struct iscsi_reject *)(void *)&pdu.bhs)->reason = ISCSI_REJECT_PROTOCOL;
 	if (opcode == ISCSI_TEXT_RSP)
 		rsp->ttt = put_be32(flags & ISCSI_FINAL ? ISCSI_NO_TAG : 5);
 	cr_assert(ep_pair_deliver(ep, &pdu, (uint32_t)(offsetof(struct pdu, data) + len)));
@@ -65,12 +79,21 @@ static void spoiled(struct target *t, struct ep *ep, const struct iscsi_bhs *req
 	ep_pair_deliver(ep, &pdu, t->manner == SHORT ? len - 1 : len);
 }
 
+static void reject(struct ep *ep)
+{
+	const struct iscsi_bhs none = { .itt = put_be32(ISCSI_NO_TAG) };
+
+	give(ep, &none, ISCSI_REJECT, ISCSI_FINAL, "", 0);
+}
+
 static void text(struct target *t, struct ep *ep, const struct iscsi_bhs *req)
 {
 	size_t half = sizeof(list) / 2;
 
 	t->texts++;
-	if (t->manner == PIECES && t->texts == 1)
+	if (t->manner == REJECTS_ALL || (t->manner == REJECTS && t->texts < 4))
+		reject(ep);
+	else if (t->manner == PIECES && t->texts == 1)
 		give(ep, req, ISCSI_TEXT_RSP, ISCSI_CONTINUE, list, half);
 	else if (t->manner == PIECES)
 		give(ep, req, ISCSI_TEXT_RSP, ISCSI_FINAL, list + half, sizeof(list) - half);
@@ -129,7 +152,7 @@ static int ask(struct target *t, enum manner manner)
 	cr_assert_eq(loop_new(&t->loop, &(struct loop_options){ .name = "test" }, &why), 0);
 	addr_parse(&t->addr, "10.0.0.1:3260", 0, NULL);
 	ep_pair_peer(t->loop, &t->peer);
-	err = iscsi_discover(t->loop, &t->addr, ISCSI_ISER, &from, 300, &found, &why);
+	err = iscsi_discover(t->loop, &t->addr, ISCSI_ISER, &from, 3000, &found, &why);
 	loop_free(t->loop);
 	return err;
 }
@@ -155,6 +178,12 @@ Test(iscsi_discover, a_list)
 	listed(PIECES, 2);
 }
 
+/* As Linux's target does while it has not ended the login that it has answered. */
+Test(iscsi_discover, a_request_that_comes_too_early)
+{
+	listed(REJECTS, 4);
+}
+
 static void ends(enum manner manner, int err, enum diag_code code, const char *words)
 {
 	struct target t;
@@ -171,6 +200,7 @@ Test(iscsi_discover, targets_that_lie)
 	ends(AHS, -EPROTO, DIAG_PROTOCOL, "PDU additional_header");
 	ends(LONG_DATA, -EPROTO, DIAG_PROTOCOL, "data_segment 100 76");
 	ends(REFUSES, -EPERM, DIAG_AUTH, "initiator 0202");
+	ends(REJECTS_ALL, -EPROTO, DIAG_REFUSED, "rejects PDU protocol");
 	ends(MUTE, -ETIMEDOUT, DIAG_TIMEOUT, "login");
 }
 
