@@ -85,14 +85,19 @@ static bool connects_again(struct attach *attach)
 /* Each target is tried once. */
 static bool is_known(const struct nvmf_goal *goal)
 {
-	const char *nqn = goal->target.want.value[NVMF_NQN];
-	char text[600], other[600];
+	static const enum nvmf_key keys[] = { NVMF_TRADDR, NVMF_NQN, NVMF_TRSVCID, NVMF_TRANSPORT };
+	const char *const *value = goal->target.want.value, *const * other;
+	unsigned same;
 
-	nvmf_target_text(&goal->target, text, sizeof(text));
-	for (const struct nvmf_goal *at = goal->all->goal; at; at = at->next)
-		if (at != goal && at->planned && !strcmp(nqn, at->target.want.value[NVMF_NQN]) &&
-			!strcmp(text, nvmf_target_text(&at->target, other, sizeof(other))))
+	for (const struct nvmf_goal *at = goal->all->goal; at; at = at->next) {
+		if (at == goal || !at->planned)
+			continue;
+		other = at->target.want.value;
+		for (same = 0; same < 4 && !strcmp(value[keys[same]], other[keys[same]]); same++)
+			;
+		if (same == 4)
 			return true;
+	}
 	return false;
 }
 
@@ -177,7 +182,7 @@ static void connect_record(
 		attach_start(attach);
 }
 
-static int connect_log(struct nvmf_goal *query, const struct nvmf_log *log)
+static void connect_log(struct nvmf_goal *query, const struct nvmf_log *log)
 {
 	struct nvmf_all *all = query->all;
 	struct nvmf_goal *last = query;
@@ -194,13 +199,17 @@ static int connect_log(struct nvmf_goal *query, const struct nvmf_log *log)
 				record->subnqn, nvmf_trtype_word(record->trtype));
 			continue;
 		}
-		if (record && ++subsystems > SUBSYSTEMS)
-			return diag_set(&query->why, DIAG_PROTOCOL, EPROTO,
+		if (record && ++subsystems > SUBSYSTEMS) {
+			diag_set(&query->why, DIAG_PROTOCOL, EPROTO,
 				"more than %d subsystems: the others are not connected",
 				SUBSYSTEMS);
+			continue;
+		}
 		last = add_goal(all, last, query->from, record ? query->uri : NULL);
-		if (!last)
-			return diag_sys(&query->why, ENOMEM, "discovery records");
+		if (!last) {
+			diag_sys(&query->why, ENOMEM, "discovery records");
+			return;
+		}
 		if (record) {
 			connect_record(last, query, record);
 			continue;
@@ -209,7 +218,6 @@ static int connect_log(struct nvmf_goal *query, const struct nvmf_log *log)
 		last->why = log->trouble[i - log->count].why;
 		last->over = true;
 	}
-	return 0;
 }
 
 static void answered(struct attach *attach)
@@ -218,7 +226,9 @@ static void answered(struct attach *attach)
 	struct nvmf_goal *goal = query->user;
 
 	goal->why = attach->why;
-	goal->hidden = !goal->why.err && !connect_log(goal, &query->discovery.log);
+	if (!goal->why.err)
+		connect_log(goal, &query->discovery.log);
+	goal->hidden = !goal->why.err;
 	goal_over(goal);
 }
 

@@ -61,3 +61,13 @@ jq -e '.results[0].error.text == "interrupted"' out >/dev/null || die "$(cat out
 # Another subsystem as the discovery controller, which this target has not
 error 1 not-found '.*' "'nqn.x'" "$RDMASTOR" nvmf-connect-all --dry-run -t tcp -a 127.0.0.1 -s "$PORT" -n nqn.x -q "$HOST"
 stop
+
+# A log of more subsystems than are connected; a referral at its end is refused
+python3 "$HERE/nvme_log.py" 4097 1 >log &
+cleanup_fn kill $!
+for _ in {1..200}; do [ ! -s log ] || break; sleep 0.1; done
+status=0
+ours nvmf-connect-all --dry-run --json -q "$HOST" "nvme+tcp://127.0.0.1:$(cat log)" >out 2>err || status=$?
+same 'too many subsystems' $status 3
+jq -e '.succeeded == 4096 and .failed == 2 and ([.results[].error.code // empty] | sort) == ["protocol", "refused"]' out >/dev/null ||
+	die "$(tail -c 1000 out) $(cat err)"

@@ -135,7 +135,7 @@ static uint16_t get_log(struct target *t, const struct nvme_sqe *sqe, uint8_t *d
 {
 	uint64_t at = get_le32(sqe->cdw12) | (uint64_t)get_le32(sqe->cdw13) << 32;
 	uint8_t page = (uint8_t)get_le32(sqe->cdw10);
-	static __thread uint8_t log[(TARGET_RECORDS + 1) * 1024];
+	uint64_t record = at / 1024, end = record + len / 1024;
 
 	memset(data, 0, len);
 	if (page != NVME_LOG_DISCOVERY)
@@ -144,12 +144,15 @@ static uint16_t get_log(struct target *t, const struct nvme_sqe *sqe, uint8_t *d
 		t->moving--;
 		t->log.genctr++;
 	}
-	nvmf_log_put((void *)log, &t->log);
-	for (unsigned i = 0; i < TARGET_RECORDS; i++)
-		nvmf_record_put((void *)(log + 1024 * (i + 1)), &t->record[i]);
-	if (at > sizeof(log) || len > sizeof(log) - at)
+	if (at % 1024 || len % 1024 || end > t->log.numrec + 1)
 		return NVME_STATUS(0, 2);
-	memcpy(data, log + at, len);
+	for (; record < end; record++, data += 1024)
+		if (!record)
+			nvmf_log_put((void *)data, &t->log);
+		else
+			nvmf_record_put((void *)data,
+				&t->record[record < TARGET_RECORDS ? record - 1
+								   : TARGET_RECORDS - 1]);
 	return 0;
 }
 

@@ -16,8 +16,8 @@ struct target {
 	struct nvme_ctrl_info id;
 	struct nvme_ns_info ns;
 	struct nvme_ns_ids ids;
-	struct nvme_nvm_info nvm; /* all 0: it does not know that page */
-	struct nvmf_record record[TARGET_RECORDS];
+	struct nvme_nvm_info nvm;                  /* all 0: it does not know that page */
+	struct nvmf_record record[TARGET_RECORDS]; /* the last one again in a longer log */
 	struct nvmf_log_info log;
 	uint64_t cap;
 	/* what it does wrong */

@@ -144,6 +144,35 @@ Test(nvme_discovery, a_log_too_long_to_be_true)
 	end();
 }
 
+/* One of 65,530 records refers to another with `others`. */
+static void as_long_as_two(unsigned others)
+{
+	begin();
+	refer(0, 1);
+	tt[0].target.log.numrec = 65530;
+	for (unsigned i = 0; i < others; i++)
+		add(1, NVMF_SUBTYPE_NVME, "nqn.b", 4420);
+	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
+}
+
+Test(nvme_discovery, as_many_records_as_allowed)
+{
+	as_long_as_two(6);
+	cr_assert_eq(got.count, 65536);
+	is(65535, "nqn.b", 1);
+	cr_assert_eq(got.troubles, 0);
+	end();
+}
+
+Test(nvme_discovery, too_many_records_of_several_controllers)
+{
+	as_long_as_two(7);
+	cr_assert_eq(got.count, 65530);
+	cr_assert_eq(got.troubles, 1);
+	diag_says(&got.trouble[0].why, DIAG_PROTOCOL, NULL, "discovery_records 65536");
+	end();
+}
+
 Test(nvme_discovery, referrals_are_followed_once_each)
 {
 	begin();
