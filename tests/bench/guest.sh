@@ -73,6 +73,45 @@ compare_targets() {
 	check "SIGTERM ends the target cleanly" serve_stop
 }
 
+# null_lun: LUN 1 of the kernel's target $t1 is LIO's ram disk that neither reads nor writes; needs iscsi.sh
+null_lun() {
+	mkdir -p $lio/core/rd_mcp_0/null
+	echo rd_pages=262144,rd_nullio=1 >$lio/core/rd_mcp_0/null/control
+	echo 1 >$lio/core/rd_mcp_0/null/enable
+	mkdir "$lio/iscsi/$t1/tpgt_1/lun/lun_1"
+	ln -s $lio/core/rd_mcp_0/null "$lio/iscsi/$t1/tpgt_1/lun/lun_1/s1"
+}
+
+# iscsi_perf CELL WHO URI DEPTH: of libiscsi, which prints an average
+iscsi_perf() {
+	perf=$(iscsi-perf -r -m "$4" -b 8 -t $secs "$3" 2>&1 | tr '\r' '\n' | sed -nE 's/^iops average ([0-9]+) .*/\1/p' | tail -n 1)
+	[ -n "$perf" ] || { echo "bench: $1: $2 gave no figures" >&2; return 1; }
+	emit "$1" "$2" iops "$perf"
+}
+
+# compare_iser: our initiator, the kernel's and libiscsi's at the kernel's target
+compare_iser() {
+	disk_random /run/disk 4
+	iscsi_target "$t1" /run/disk
+	null_lun
+	iscsi_portal "$t1" 10.0.0.1:3260 iser
+	uri=iser://10.0.0.1/$t1/1
+	login "iser://10.0.0.1/$t1" >/dev/null
+	theirs=$(login --print dev "$uri")
+	round=1
+	while [ $round -le $rounds ]; do
+		for depth in 1 32; do
+			cell="iser in a VM: 4 KiB random read QD$depth, 2 CPUs, not pinned"
+			bench_load "$cell" "rdmastor in process" iops rdmastor bench "$uri" --iodepth $depth --runtime $secs --poll-us 0
+			fio_kernel "$cell" "kernel ib_iser, fio io_uring" "$theirs" $depth
+			iscsi_perf "$cell" "libiscsi iscsi-perf" "$uri" $depth
+		done
+		round=$((round + 1))
+	done
+	passed "$((round - 1)) rounds of figures"
+	logout "iser://10.0.0.1/$t1"
+}
+
 # compare_iscsi_targets iscsi|iser LISTEN-OPTION: of serve, at 10.0.0.1:3261; a file in memory each, then a disk of zeroes each; needs
 # iscsi.sh
 compare_iscsi_targets() {
@@ -81,11 +120,7 @@ compare_iscsi_targets() {
 	disk_random /run/disk 64
 	cp /run/disk /run/other
 	iscsi_target "$t1" /run/disk
-	mkdir -p $lio/core/rd_mcp_0/null
-	echo rd_pages=262144,rd_nullio=1 >$lio/core/rd_mcp_0/null/control
-	echo 1 >$lio/core/rd_mcp_0/null/enable
-	mkdir "$lio/iscsi/$t1/tpgt_1/lun/lun_1"
-	ln -s $lio/core/rd_mcp_0/null "$lio/iscsi/$t1/tpgt_1/lun/lun_1/s1"
+	null_lun
 	iscsi_portal "$t1" 10.0.0.1:3260 "${scheme#iscsi}"
 	serve_start /run/other null:1G --iscsi "$@" --iqn "$t2" --iqn "$t2"
 	login "$scheme://10.0.0.1/$t1" >/dev/null
