@@ -37,6 +37,15 @@ static void nonblocking(int fd)
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
+static bool any_armed(const struct verbs_dev *dev)
+{
+	for (const struct verbs_cq *cq = dev->cqs; cq; cq = cq->next)
+		if (cq->armed)
+			return true;
+	return false;
+}
+
+/* Each armed queue gives one event, so there is none to look for behind the last. */
 static void channel_readable(struct loop_fd *fd, uint32_t events)
 {
 	struct verbs_dev *dev = container_of(fd, struct verbs_dev, channel_fd);
@@ -44,17 +53,23 @@ static void channel_readable(struct loop_fd *fd, uint32_t events)
 	void *context;
 
 	(void)events;
-	while (!ibv_get_cq_event(dev->channel, &ibcq, &context)) {
-		struct verbs_cq *cq = context;
+	do {
+		struct verbs_cq *cq;
+
+		if (ibv_get_cq_event(dev->channel, &ibcq, &context)) {
+			/* the device is gone; the connection manager reports that to its
+			 * connections */
+			if (errno != EAGAIN && errno != EINTR)
+				loop_fd_del(dev->verbs->loop, fd);
+			return;
+		}
+		cq = context;
 		cq->armed = false;
 		if (++cq->unacked == ACK_EVERY) {
 			ibv_ack_cq_events(ibcq, ACK_EVERY);
 			cq->unacked = 0;
 		}
-	}
-	if (errno != EAGAIN && errno != EINTR)
-		/* the device is gone; the connection manager reports that to its connections */
-		loop_fd_del(dev->verbs->loop, fd);
+	} while (any_armed(dev));
 }
 
 /* Other loops share the context. So the one that reads the event only sets a word in the endpoint
