@@ -14,7 +14,8 @@ int kernel_root(void); /* descriptor of "/" */
 struct identity {
 	char hostnqn[224];
 	uint8_t hostid[16];
-	char nqn_from[64], id_from[64]; /* for --verbose: "DMI product UUID" */
+	/* a file, a controller ("nvme0"), or "option", "random"; of the ID also "hostnqn" */
+	char nqn_from[64], id_from[64];
 	int random;                     /* made up for this run: warn */
 };
 int kernel_identity(

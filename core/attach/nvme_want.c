@@ -271,8 +271,7 @@ static void take_earlier(struct nvmf_target *t, int root)
 			continue;
 		snprintf(t->who.hostnqn, sizeof(t->who.hostnqn), "%s", list[i].hostnqn);
 		snprintf(t->hostid, sizeof(t->hostid), "%s", list[i].hostid);
-		snprintf(t->who.nqn_from, sizeof(t->who.nqn_from), "the connection %s",
-			list[i].name);
+		snprintf(t->who.nqn_from, sizeof(t->who.nqn_from), "%s", list[i].name);
 		memcpy(t->who.id_from, t->who.nqn_from, sizeof(t->who.id_from));
 		t->who.random = 0;
 	}

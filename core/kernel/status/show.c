@@ -302,8 +302,8 @@ static void show_identity(struct out *out, const struct identity *who)
 
 	uuid_text(id, who->hostid);
 	out_line(out, "%s", "");
-	out_line(out, "host NQN:  %s (from %s)", who->hostnqn, who->nqn_from);
-	out_line(out, "host ID:   %s (from %s)", id, who->id_from);
+	out_line(out, "host NQN:  %s (%s)", who->hostnqn, who->nqn_from);
+	out_line(out, "host ID:   %s (%s)", id, who->id_from);
 	out_object(out, "identity");
 	out_text(out, "hostnqn", NULL, "%s", who->hostnqn);
 	out_text(out, "hostnqn_from", NULL, "%s", who->nqn_from);

@@ -128,11 +128,11 @@ static bool from_cmdline(int root, struct identity *who)
 	if (!on_cmdline(root, "rd.nvmf.hostnqn", nqn, sizeof(nqn)) &&
 		!on_cmdline(root, "nvmf.hostnqn", nqn, sizeof(nqn)))
 		return false;
-	if (!take_nqn(who, nqn, "kernel command line"))
+	if (!take_nqn(who, nqn, "/proc/cmdline"))
 		return false;
 	if (on_cmdline(root, "rd.nvmf.hostid", id, sizeof(id)) ||
 		on_cmdline(root, "nvmf.hostid", id, sizeof(id)))
-		take_id(who, id, "kernel command line");
+		take_id(who, id, "/proc/cmdline");
 	return true;
 }
 
@@ -146,7 +146,7 @@ static bool from_firmware(int root, struct identity *who)
 	if (!one_line(root, "sys/class/dmi/id/product_uuid", text, sizeof(text)) ||
 		!uuid_parse(uuid, text) || uuid_fake(uuid))
 		return false;
-	take_uuid(who, uuid, "DMI product UUID");
+	take_uuid(who, uuid, "/sys/class/dmi/id/product_uuid");
 	return true;
 }
 
@@ -163,7 +163,7 @@ static bool from_machine_id(int root, struct identity *who)
 		return false;
 	kernel_hash_hmac(sum, machine, sizeof(machine), app, sizeof(app));
 	uuid_mark_random(sum);
-	take_uuid(who, sum, "machine-id");
+	take_uuid(who, sum, "/etc/machine-id");
 	return true;
 }
 
@@ -191,14 +191,12 @@ static void derive_id(struct identity *who)
 	const char *uuid = strstr(who->hostnqn, "uuid:");
 	uint8_t sum[32];
 
-	if (uuid && uuid_parse(who->hostid, uuid + 5)) {
-		snprintf(who->id_from, sizeof(who->id_from), "the host NQN's UUID");
+	snprintf(who->id_from, sizeof(who->id_from), "hostnqn");
+	if (uuid && uuid_parse(who->hostid, uuid + 5))
 		return;
-	}
 	kernel_hash_hmac(sum, label, sizeof(label) - 1, who->hostnqn, strlen(who->hostnqn));
 	uuid_mark_random(sum);
 	memcpy(who->hostid, sum, sizeof(who->hostid));
-	snprintf(who->id_from, sizeof(who->id_from), "a hash of the host NQN");
 }
 
 int kernel_identity(int root, const char *wanted_nqn, const char *wanted_id, struct identity *who,
@@ -206,7 +204,7 @@ int kernel_identity(int root, const char *wanted_nqn, const char *wanted_id, str
 {
 	*who = (struct identity){ 0 };
 	if (wanted_nqn) {
-		if (!take_nqn(who, wanted_nqn, "as given"))
+		if (!take_nqn(who, wanted_nqn, "option"))
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"invalid host NQN '%s': expected nqn.*, at most %d bytes without "
 				"blanks",
@@ -215,7 +213,7 @@ int kernel_identity(int root, const char *wanted_nqn, const char *wanted_id, str
 		   !from_firmware(root, who) && !from_machine_id(root, who)) {
 		made_up(who);
 	}
-	if (wanted_id && !take_id(who, wanted_id, "as given"))
+	if (wanted_id && !take_id(who, wanted_id, "option"))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid host ID '%s': expected a UUID",
 			wanted_id);
 	if (!who->id_from[0])

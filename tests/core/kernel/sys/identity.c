@@ -42,8 +42,8 @@ Test(identity, the_chain_in_its_order)
 	full(&tree);
 	id = who(&tree, "nqn.2024-01.org.example:wanted", NULL);
 	cr_assert_str_eq(id.hostnqn, "nqn.2024-01.org.example:wanted");
-	text_says(id.nqn_from, "given");
-	text_says(id.id_from, "hash NQN"); /* the file's id belongs to the file's name */
+	cr_assert_str_eq(id.nqn_from, "option");
+	cr_assert_str_eq(id.id_from, "hostnqn"); /* the file's id belongs to the file's name */
 
 	id = who(&tree, NULL, NULL);
 	cr_assert_str_eq(id.hostnqn, "nqn.2024-01.org.example:file");
@@ -55,14 +55,14 @@ Test(identity, the_chain_in_its_order)
 	tree_file(&tree, "etc/nvme/hostid", "");
 	id = who(&tree, NULL, NULL);
 	cr_assert_str_eq(id.hostnqn, "nqn.2024-01.org.example:cmdline");
-	text_says(id.id_from, "command_line");
+	cr_assert_str_eq(id.id_from, "/proc/cmdline");
 	cr_assert_eq(id.hostid[15], 0x11);
 
 	tree_file(&tree, "proc/cmdline", "quiet rd.nvmf.hostnqn= xrd.nvmf.hostnqn=nqn.x\n");
 	id = who(&tree, NULL, NULL);
 	cr_assert_str_eq(id.hostnqn, NQN);
-	text_says(id.nqn_from, "DMI UUID");
-	text_says(id.id_from, "NQN UUID");
+	cr_assert_str_eq(id.nqn_from, "/sys/class/dmi/id/product_uuid");
+	cr_assert_str_eq(id.id_from, "hostnqn");
 	cr_assert_eq(memcmp(id.hostid, uuid, 16), 0);
 	cr_assert_eq(id.random, 0);
 
@@ -72,11 +72,11 @@ Test(identity, the_chain_in_its_order)
 	id = who(&tree, NULL, NULL);
 	cr_assert_str_eq(
 		id.hostnqn, "nqn.2014-08.org.nvmexpress:uuid:d425fb17-c499-48fb-a273-5c5b0eb739c4");
-	text_says(id.nqn_from, "machine-id");
+	cr_assert_str_eq(id.nqn_from, "/etc/machine-id");
 
 	tree_file(&tree, "etc/machine-id", "uninitialized\n");
 	id = who(&tree, NULL, NULL);
-	text_says(id.nqn_from, "random");
+	cr_assert_str_eq(id.nqn_from, "random");
 	cr_assert_eq(id.random, 1);
 	cr_assert_eq(strncmp(id.hostnqn, NQN, 32), 0);
 	cr_assert_eq(strlen(id.hostnqn), strlen(NQN));
