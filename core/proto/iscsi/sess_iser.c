@@ -36,6 +36,9 @@ struct iser_sess {
 	struct loop_work flush;
 	uint32_t flushes; /* so far */
 	bool registered;
+	/* A PDU has come. Linux's target (6.12) takes commands while it has not ended the login
+	 * that it has answered, and rejects data along with them (iscsi_post_login_handler()). */
+	bool heard;
 };
 
 static struct iser_sess *iser_of(struct iscsi_sess *sess)
@@ -88,7 +91,7 @@ static void send_command(struct iscsi_sess *sess, struct iscsi_slot *slot)
 	struct iser_slot *iser_slot = (struct iser_slot *)slot;
 	struct ep_op *op = &iser_slot->op;
 	struct iser_hdr hdr = { .flags = ISER_CONTROL };
-	uint32_t now = data->out && agreed->immediate_data ? data->len : 0;
+	uint32_t now = data->out && agreed->immediate_data && iser->heard ? data->len : 0;
 	uint8_t dom = iser->ep->dom;
 
 	now = now < agreed->first_burst ? now : agreed->first_burst;
@@ -180,6 +183,7 @@ static void took(struct iser_sess *iser, struct ep_rx *rx)
 	}
 	memcpy(sess->text, rx->p + HEADS, sess->len);
 	sess->silent = 0;
+	iser->heard = true;
 	ring_back(&iser->ring, rx);
 	iscsi_sess_took(sess);
 }
