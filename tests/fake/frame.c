@@ -12,6 +12,7 @@
 #define SIZE     (16u << 20)
 #define OWN      (1u << 20) /* the honest guest's part of the disk, from the start */
 #define OTHERS   24
+#define PART     (600u << 10) /* of the disk, for each of these: a read at most */
 #define WORKERS  3
 #define BUFFER   65536
 #define BUFFERS  16
@@ -179,7 +180,7 @@ static void honest_works(unsigned rounds, unsigned most_ms)
 
 static uint64_t own_part(const struct guest *guest)
 {
-	return OWN + guest->host * ((SIZE - OWN) / (OTHERS + 2) / 512 * 512);
+	return OWN + guest->host * (uint64_t)PART;
 }
 
 void frame_silent(struct guest *guest)
@@ -524,18 +525,18 @@ void frame_threads(const struct guest_kind *kind)
 	cr_assert_eq(crew_start(&crew, WORKERS, &opt, &why), 0);
 	for (unsigned i = 0; i < WORKERS; i++)
 		loops[i] = crew_loop(crew, i);
-	cr_assert_eq(bdev_open(&ram, loop, "ram:16M?block=512", &env, &why), 0);
+	cr_assert_eq(bdev_open(&ram, loop, "ram:48M?block=512", &env, &why), 0);
 	with.bdev = ram;
 	with.nloops = WORKERS;
 	start();
 	honest = joined(0);
 	dial_others(OTHERS, mixed);
 	for (unsigned i = 0; i < 40; i++) {
-		unsigned n = i % OTHERS;
+		unsigned n = i % OTHERS, lives = 1 + i / OTHERS;
 
 		write_and_read();
 		leave(&other[n]);
-		other[n] = guest_dial(n + 1);
+		other[n] = guest_dial(n + 1 + (kind->replaces ? 0 : lives * OTHERS));
 	}
 	leave_all();
 	cr_assert_eq(kind->stop(5000, &why), 0, "%s", why.text);

@@ -37,6 +37,9 @@ struct guest_kind {
 	/* the server has a time limit for a guest that has not joined, for one that owes data, and
 	 * for one that does not take its replies */
 	bool open_limit, give_limit, take_limit;
+	/* a host's next connection ends its earlier one, even if the network has not told yet that
+	 * the host closed that */
+	bool replaces;
 	/* Frees nothing on -EINPROGRESS. */
 	int (*start)(const struct guest_server *, struct diag *);
 	int (*stop)(uint32_t timeout_ms, struct diag *);

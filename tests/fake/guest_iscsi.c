@@ -179,6 +179,7 @@ const struct guest_kind guest_iscsi = {
 	.open_limit = true,
 	.give_limit = true,
 	.take_limit = true,
+	.replaces = true,
 	.start = start,
 	.stop = stop,
 	.count = count,
