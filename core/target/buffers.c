@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Fair sharing of data buffers. Of N buffers, one host holds at most half while there is another
  * host on this worker. The last quarter is a reserve: each host can have an equal part of it, at
- * least one buffer. So a host that holds nothing gets one although others hold all they may. The
- * reserve runs out only if many hosts stop answering at once; then connections that have stopped
- * are ended. */
+ * least one buffer. So a host that holds nothing gets one although others hold all they may, and
+ * none gets a second one that a host without any waits for. The reserve runs out only if many hosts
+ * stop answering at once; then connections that have stopped are ended. */
 #include "buffers.h"
 #include <assert.h>
 #include <errno.h>
@@ -30,8 +30,14 @@ static bool may_have(const struct target_holder *holder)
 	if (share->held < at_least_1(store->reserve / at_least_1(store->shares)))
 		return true;
 	most = store->shares > 1 ? at_least_1(count / 2) : count - store->reserve;
-	return store->free > store->reserve && share->held < most &&
+	return store->free > store->reserve && store->free > store->hungry && share->held < most &&
 	       holder->held < (share->conns > 1 ? most - most / 4 : most);
+}
+
+static void set_hungry(struct target_buffers *store, struct target_share *share, uint64_t now)
+{
+	store->hungry += (now != 0) - (share->hungry_ns != 0);
+	share->hungry_ns = now;
 }
 
 static void hand_out(struct target_holder *holder, struct target_claim *claim)
@@ -41,7 +47,7 @@ static void hand_out(struct target_holder *holder, struct target_claim *claim)
 	claim->buf = pool_buf(store->pool, store->stack[--store->free]);
 	holder->held++;
 	holder->share->held++;
-	holder->share->hungry_ns = 0;
+	set_hungry(store, holder->share, 0);
 }
 
 /* Insert at the end, which is before the item whose turn it is. */
@@ -79,7 +85,7 @@ static void line_join(struct target_holder *holder, struct target_claim *claim)
 	*holder->line_end = claim;
 	holder->line_end = &claim->next;
 	if (!share->held && !share->hungry_ns)
-		share->hungry_ns = loop_now(store->loop);
+		set_hungry(store, share, loop_now(store->loop));
 }
 
 static void line_leave(struct target_claim *claim)
@@ -98,7 +104,7 @@ static void line_leave(struct target_claim *claim)
 		return;
 	RING_DEL(store->turn, share);
 	store->lines--;
-	share->hungry_ns = 0;
+	set_hungry(store, share, 0);
 }
 
 /* Serve the next of the host's commands; false: it may not have a buffer. */
@@ -195,29 +201,25 @@ static struct target_holder *worst(struct target_buffers *store, bool by_hosts, 
 	return found ? found : slow;
 }
 
-/* Hosts that wait and hold nothing: whether there are any, and how many have waited too long. */
-static unsigned hungry(const struct target_buffers *store, uint64_t now, bool *some)
+/* Whether a host has waited too long without a buffer. */
+static bool starving(const struct target_buffers *store, uint64_t now)
 {
-	struct target_share *share = store->turn;
-	unsigned count = 0;
+	const struct target_share *share = store->turn;
 
-	*some = false;
-	for (unsigned i = 0; i < store->lines; i++, share = share->next) {
-		*some |= share->hungry_ns != 0;
-		count += share->hungry_ns && now - share->hungry_ns >= TARGET_HUNGRY_MS * MSEC;
-	}
-	return count;
+	for (unsigned i = 0; i < store->lines; i++, share = share->next)
+		if (share->hungry_ns && now - share->hungry_ns >= TARGET_HUNGRY_MS * MSEC)
+			return true;
+	return false;
 }
 
-/* While a host that holds nothing waits, end connections until enough buffers will return, one for
- * each such host. */
+/* When a host has waited too long, end connections until a buffer will return for each that waits
+ * without one: they are served in turn. */
 static void relieve_hungry(struct target_buffers *store, uint64_t now)
 {
-	bool some;
-	unsigned need = hungry(store, now, &some), coming = 0;
+	unsigned need = starving(store, now) ? store->hungry : 0, coming = 0;
 	bool by_hosts;
 
-	if (!some)
+	if (!store->hungry)
 		return;
 	by_hosts = with_peers(store, now) * 2 >= store->pool->count;
 	for (struct target_claim *claim = store->peer; claim; claim = claim->next)
@@ -339,7 +341,7 @@ void target_buffers_give(struct target_claim *claim)
 	claim->holder = NULL;
 	holder->held--;
 	if (!--share->held && share->lines)
-		share->hungry_ns = loop_now(store->loop);
+		set_hungry(store, share, loop_now(store->loop));
 	serve_later(store);
 }
 

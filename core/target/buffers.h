@@ -53,6 +53,7 @@ struct target_buffers {
 	unsigned reserve; /* the last buffers, for hosts that hold few or none */
 	unsigned shares;  /* hosts that have joined */
 	unsigned lines;   /* hosts that wait */
+	unsigned hungry;  /* of these, hosts that hold nothing */
 	struct target_share *turn;
 	struct target_claim *peer, **peer_end; /* claims that wait for their peers, longest first */
 	struct loop_work work;

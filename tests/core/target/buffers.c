@@ -6,9 +6,10 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#define EACH 4096
-#define MS   1000000ull
-#define MANY 128 /* commands of one connection */
+#define EACH   4096
+#define MS     1000000ull
+#define MANY   128 /* commands of one connection */
+#define PIECES 8   /* commands of one request */
 
 static struct loop *loop;
 static struct target_buffers store;
@@ -25,10 +26,12 @@ struct conn {
 	} claim[MANY];
 	unsigned depth;    /* commands in flight */
 	uint64_t takes_ns; /* the peer's time for its part of one; UINT64_MAX: never */
+	unsigned takes;    /* of so many commands, and then never; 0: always */
 	uint64_t rate;     /* bytes it moves in a millisecond */
 	uint64_t moved, worst, served;
-	uint64_t ended_ns; /* 0: it was not */
-	bool first_only;   /* it is waited for with one command at a time */
+	uint64_t wait[PIECES], worst_request; /* of the last ones; their sum */
+	uint64_t ended_ns;                    /* 0: it was not */
+	bool first_only;                      /* it is waited for with one command at a time */
 };
 
 static uint64_t moved(struct target_holder *holder)
@@ -281,7 +284,13 @@ static void served(struct claim *c)
 	uint64_t now = loop_now(loop), wait = now - c->asked;
 
 	conn->worst = wait > conn->worst ? wait : conn->worst;
-	conn->served++;
+	conn->wait[conn->served++ % PIECES] = wait;
+	wait = 0;
+	for (unsigned i = 0; i < PIECES; i++)
+		wait += conn->wait[i];
+	conn->worst_request = wait > conn->worst_request ? wait : conn->worst_request;
+	if (conn->takes && conn->served == conn->takes)
+		conn->takes_ns = UINT64_MAX;
 	c->due = conn->takes_ns == UINT64_MAX ? UINT64_MAX : now + conn->takes_ns;
 	if (!conn->first_only || conn->holder.held == 1)
 		target_buffers_peer(&c->claim);
@@ -322,6 +331,7 @@ static void conn_step(struct conn *conn, uint64_t now)
 		if (c->used && c->claim.buf.p && now >= c->due) {
 			target_buffers_give(&c->claim);
 			c->used = false;
+			conn->moved += EACH;
 		}
 		if (c->used && c->claim.waiting && now - c->asked > conn->worst)
 			conn->worst = now - c->asked;
@@ -362,9 +372,9 @@ static void run_ms(unsigned ms)
 #define HOSTS 40
 static struct target_share share[HOSTS];
 
-static void hosts_begin(unsigned count)
+static void hosts_begin(unsigned count, unsigned buffers)
 {
-	begin(64);
+	begin(buffers);
 	all.conn = calloc(count, sizeof(*all.conn));
 	all.count = count;
 	for (unsigned i = 0; i < count; i++)
@@ -392,7 +402,7 @@ static void behave(struct conn *conn, unsigned depth, uint64_t takes_ns, uint64_
 /* The first is honest and starts last; all others behave alike. */
 static void honest_among(unsigned bad, unsigned depth, uint64_t takes_ns, uint64_t rate)
 {
-	hosts_begin(bad + 1);
+	hosts_begin(bad + 1, 64);
 	behave(&all.conn[0], 0, MS, 131072);
 	for (unsigned i = 1; i <= bad; i++)
 		behave(&all.conn[i], depth, takes_ns, rate);
@@ -438,6 +448,39 @@ Test(target_buffers, any_number_of_frozen_hosts)
 	}
 }
 
+/* Eight hosts every 20 ms take a few replies and then no more, until there are 24; the first host
+ * has one command after the other from some time on. */
+static void freezing_hosts(unsigned takes, unsigned from_ms)
+{
+	hosts_begin(25, 22);
+	behave(&all.conn[0], 0, MS, 131072);
+	for (unsigned ms = 0; ms < 500; ms++) {
+		for (unsigned i = 0; i < 8 && ms % 20 == 0 && ms < 60; i++) {
+			struct conn *conn = &all.conn[1 + ms / 20 * 8 + i];
+
+			behave(conn, 16, MS, 0);
+			conn->takes = takes;
+		}
+		if (ms == from_ms)
+			all.conn[0].depth = 1;
+		run_ms(1);
+	}
+}
+
+/* What is freed for a host that waits is not given to others in addition to what they hold, so that
+ * a request of several commands waits once. */
+Test(target_buffers, a_request_of_several_commands)
+{
+	for (unsigned takes = 1; takes <= 10; takes += 3)
+		for (unsigned from = 0; from < 100; from += 3) {
+			freezing_hosts(takes, from);
+			cr_assert_gt(all.conn[0].served, 100);
+			cr_assert_leq(all.conn[0].worst_request, 100 * MS, "%u, from %u: %g ms",
+				takes, from, (double)all.conn[0].worst_request / MS);
+			hosts_end();
+		}
+}
+
 /* A host that sends some bytes now and then, but not what was asked for. */
 Test(target_buffers, trickling_hosts)
 {
@@ -458,7 +501,7 @@ Test(target_buffers, lying_hosts)
 /* The same where replies leave in order, and only the first waits for the peer. */
 Test(target_buffers, lying_clients_of_a_stream)
 {
-	hosts_begin(31);
+	hosts_begin(31, 64);
 	behave(&all.conn[0], 0, MS, 131072);
 	for (unsigned i = 1; i < all.count; i++) {
 		behave(&all.conn[i], MANY, UINT64_MAX, 65536);
@@ -503,7 +546,7 @@ Test(target_buffers, slow_hosts)
 /* Where no host waits without a buffer, none is ended, however slow. */
 Test(target_buffers, no_contention_no_end)
 {
-	hosts_begin(2);
+	hosts_begin(2, 64);
 	behave(&all.conn[0], 8, MS, 131072);
 	behave(&all.conn[1], MANY, UINT64_MAX, 0);
 	run_ms(20000);
@@ -517,7 +560,7 @@ Test(target_buffers, slow_disks_end_no_host)
 {
 	struct target_claim c[HOSTS][8] = { 0 };
 
-	hosts_begin(HOSTS);
+	hosts_begin(HOSTS, 64);
 	for (unsigned h = 0; h < HOSTS; h++)
 		for (unsigned i = 0; i < 8; i++)
 			take(&all.conn[h].holder, &c[h][i]);
