@@ -187,7 +187,8 @@ static int detach(struct detach *d, const struct device_kind *kind)
 		out_line(out, "%s: does not exist: nothing to detach", d->path);
 		return 0;
 	}
-	if (!d->opts->force && kernel_holders(d->root, d->path, who, sizeof(who)) >= 0 && who[0])
+	if (!d->opts->force && kernel_holders(d->root, d->path, NULL, who, sizeof(who)) >= 0 &&
+		who[0])
 		return in_use(d, who);
 	err = dry_run ? 0 : kind->end(d);
 	if (err)

@@ -7,8 +7,21 @@
  * medium counts, a disk whose size is not known yet does not. May block. */
 int kernel_disk_opens(int root, const char *name);
 
-/* What holds a block device or a file: "mounted on /, swap, md0", "loop3"; "" = nothing does. */
-int kernel_holders(int root, const char *path, char *text, size_t len);
+struct out;
+/* What holds a block device or a file; more than fit are left out. */
+#define HOLDERS 8
+struct holders {
+	unsigned count;
+	struct holder {
+		char kind[8];    /* mount, swap, device */
+		char name[256];  /* of a mount: its directory; of a device: "dm-0"; swap: "" */
+		char label[128]; /* of a dm device: "vg-root" */
+	} item[HOLDERS];
+};
+/* "mounted on /, swap, md0, dm-0 (vg-root)"; "" = nothing does. list: the same; NULL is allowed. */
+int kernel_holders(int root, const char *path, struct holders *list, char *text, size_t len);
+/* JSON array "holders" */
+void kernel_holders_put(struct out *, const struct holders *);
 /* Other processes whose image locks (core/block/file_lock.c) hinder a writer: "open in qemu-nbd
  * (process 123)"; "" = none that can be seen. */
 int kernel_lockers(int root, const char *path, char *text, size_t len);

@@ -4,6 +4,7 @@
  * process. It sends one JSON document per connection, to root and to its own user only. */
 #pragma once
 #include "diag.h"
+#include "kernel_disk.h"
 #include "loop.h"
 #include "uri.h"
 #include <stdbool.h>
@@ -37,7 +38,8 @@ struct serving_listener {
 };
 
 struct serving_disk {
-	char uri[URI_MAX], subnqn[256], target[256], name[520], device[80], holders[400];
+	char uri[URI_MAX], subnqn[256], target[256], name[520], device[80];
+	struct holders holders;
 	unsigned nsid;
 	uint64_t lun;
 	uint64_t size, block_size;

@@ -65,11 +65,12 @@ struct list_link {
 
 /* One disk or mount, however many connections lead to it. */
 struct list_disk {
-	char name[1024];   /* "/dev/nvme0n1", "/dev/mapper/mpatha", "/mnt" */
-	char node[32];     /* "nvme0n1", "dm-3"; of a mount "" */
-	char wwid[140];    /* "uuid.…", "naa.…" */
-	char policy[32];   /* by which a path is chosen */
-	char used_by[400]; /* "mounted on /srv, swap" */
+	char name[1024]; /* "/dev/nvme0n1", "/dev/mapper/mpatha", "/mnt" */
+	char node[32];   /* "nvme0n1", "dm-3"; of a mount "" */
+	char wwid[140];  /* "uuid.…", "naa.…" */
+	char policy[32]; /* by which a path is chosen */
+	struct holders holders;
+	char used_by[400]; /* the same: "mounted on /srv, swap" */
 	uint64_t size;     /* bytes */
 	uint32_t block;
 };

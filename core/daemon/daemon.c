@@ -113,12 +113,14 @@ void daemon_show_device(struct out *out, const struct daemon *d, unsigned i, con
 void daemon_show_held(struct out *out, const struct daemon *d, unsigned i, const char *path,
 	char *who, size_t len)
 {
-	if (kernel_holders(d->root, path, who, len) < 0)
+	struct holders list;
+
+	if (kernel_holders(d->root, path, &list, who, len) < 0)
 		who[0] = 0;
 	out_object(out, NULL);
 	out_text(out, "device", NULL, "%s", path);
 	daemon_show_disk(out, d, i);
-	out_text(out, "holders", NULL, "%s", who);
+	kernel_holders_put(out, &list);
 }
 
 /* The one status document, and its text. While the fronts end they are not asked. NULL: no memory.

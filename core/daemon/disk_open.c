@@ -257,7 +257,7 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	if (root < 0)
 		return root;
 	if (env->write && !env->force && local &&
-		kernel_holders(root, path, who, sizeof(who)) >= 0 && who[0])
+		kernel_holders(root, path, NULL, who, sizeof(who)) >= 0 && who[0])
 		return in_use(call->diag, path, who);
 	if (wants_rdma(uri) && kernel_rdma_ready(root, &rdma) && call->loop.verbose)
 		call_note(call, "%s", rdma.text);

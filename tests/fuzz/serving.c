@@ -19,8 +19,13 @@ static void check_front(const struct serving_front *front)
 		const struct serving_disk *disk = &front->disk[i];
 
 		if (!ENDS(disk->uri) || !ENDS(disk->subnqn) || !ENDS(disk->name) ||
-			!ENDS(disk->device) || !ENDS(disk->holders))
+			!ENDS(disk->device) || disk->holders.count > HOLDERS)
 			abort();
+		for (unsigned h = 0; h < disk->holders.count; h++)
+			if (!ENDS(disk->holders.item[h].kind) ||
+				!ENDS(disk->holders.item[h].name) ||
+				!ENDS(disk->holders.item[h].label))
+				abort();
 	}
 	for (unsigned i = 0; i < front->listeners; i++) {
 		const struct serving_listener *listener = &front->listener[i];

@@ -96,7 +96,8 @@ static void describe(int root, struct list_disk *disk)
 	kernel_sys_read(root, disk->policy, sizeof(disk->policy), "%s/device/iopolicy", dir);
 	if (kernel_sys_read(root, text, sizeof(text), "%s/dev", dir) > 0 &&
 		sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
-		kernel_holders_of(root, dev_major, dev_minor, disk->used_by, sizeof(disk->used_by));
+		kernel_holders_of(root, dev_major, dev_minor, &disk->holders, disk->used_by,
+			sizeof(disk->used_by));
 }
 
 static int find_disk(struct listing *list, const char *node)

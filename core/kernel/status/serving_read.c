@@ -45,6 +45,21 @@ static unsigned count_of(const cJSON *list, unsigned most)
 	return count;
 }
 
+static void read_holders(struct holders *list, const cJSON *from)
+{
+	const cJSON *object = cJSON_IsArray(from) ? from->child : NULL;
+
+	for (; object && list->count < HOLDERS; object = object->next) {
+		struct holder *holder = &list->item[list->count];
+
+		text_of(object, "kind", holder->kind, sizeof(holder->kind));
+		text_of(object, "name", holder->name, sizeof(holder->name));
+		text_of(object, "label", holder->label, sizeof(holder->label));
+		list->count += !strcmp(holder->kind, "mount") || !strcmp(holder->kind, "swap") ||
+			       !strcmp(holder->kind, "device");
+	}
+}
+
 static void read_disk(struct serving_disk *disk, const cJSON *from)
 {
 	text_of(from, "uri", disk->uri, sizeof(disk->uri));
@@ -52,7 +67,7 @@ static void read_disk(struct serving_disk *disk, const cJSON *from)
 	text_of(from, "target", disk->target, sizeof(disk->target));
 	text_of(from, "name", disk->name, sizeof(disk->name));
 	text_of(from, "device", disk->device, sizeof(disk->device));
-	text_of(from, "holders", disk->holders, sizeof(disk->holders));
+	read_holders(&disk->holders, cJSON_GetObjectItemCaseSensitive(from, "holders"));
 	disk->nsid = (unsigned)number_of(from, "nsid", 0);
 	disk->lun = number_of(from, "lun", SERVING_UNKNOWN);
 	disk->size = number_of(from, "size", 0);

@@ -6,6 +6,7 @@
 #include "kernel_disk.h"
 #include "kernel_process.h"
 #include "loop.h"
+#include "out.h"
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,7 @@ struct search {
 	char lock[64]; /* the file as named in lock lists */
 	char *text;
 	size_t len;
+	struct holders *list; /* NULL: only text */
 	void (*mounted)(unsigned id, const char *dir, void *arg);
 	void *arg;
 	struct search *next; /* another one, for which processes are searched at once */
@@ -53,6 +55,33 @@ static void found(struct search *search, const char *fmt, const char *what)
 		if ((p == search->text || p[-1] == ' ') && (!p[len] || p[len] == ','))
 			return;
 	snprintf(search->text + at, search->len - at, "%s%s", at ? ", " : "", item);
+}
+
+static void list_add(struct holders *list, const char *kind, const char *name, const char *label)
+{
+	struct holder *item = list->item;
+
+	for (; item < list->item + list->count; item++)
+		if (!strcmp(item->kind, kind) && !strcmp(item->name, name))
+			return;
+	if (list->count == HOLDERS)
+		return;
+	list->count++;
+	snprintf(item->kind, sizeof(item->kind), "%s", kind);
+	snprintf(item->name, sizeof(item->name), "%s", name);
+	snprintf(item->label, sizeof(item->label), "%s", label);
+}
+
+/* Record what holds the disk as text, and in the list if one is wanted. */
+static void held(struct search *search, const char *kind, const char *fmt, const char *name,
+	const char *label)
+{
+	char what[300];
+
+	snprintf(what, sizeof(what), *label ? "%s (%s)" : "%s", name, label);
+	found(search, fmt, what);
+	if (search->list)
+		list_add(search->list, kind, name, label);
 }
 
 static bool has_number(const struct search *search, unsigned dev_major, unsigned dev_minor)
@@ -184,14 +213,14 @@ static void mount_line(struct search *search, char *line)
 static void mounted_on(unsigned id, const char *dir, void *arg)
 {
 	(void)id;
-	found(arg, "mounted on %s", dir);
+	held(arg, "mount", "mounted on %s", dir, "");
 }
 
 static void swap_line(struct search *search, char *line)
 {
 	line[strcspn(line, " \t")] = 0;
 	if (is_ours(search, kernel_sys_unescape(line)))
-		found(search, "%s", "swap");
+		held(search, "swap", "swap", "", "");
 }
 
 /* False: there is no such file. */
@@ -232,14 +261,12 @@ int kernel_holders_mounts(int root, unsigned dev_major, unsigned dev_minor,
 static void holder(const char *name, void *arg)
 {
 	struct search *search = arg;
-	char label[128], text[200];
+	char label[128];
 
 	if (kernel_sys_read(
-		    search->root, label, sizeof(label), "sys/class/block/%.64s/dm/name", name) > 0)
-		snprintf(text, sizeof(text), "%.64s (%s)", name, label);
-	else
-		snprintf(text, sizeof(text), "%.64s", name);
-	found(search, "%s", text);
+		    search->root, label, sizeof(label), "sys/class/block/%.64s/dm/name", name) <= 0)
+		label[0] = 0;
+	held(search, "device", "%s", name, label);
 }
 
 static void add_holder(const char *name, void *arg)
@@ -269,7 +296,7 @@ static bool is_loop_over(const struct search *search, const char *name)
 static void loop_over(const char *name, void *arg)
 {
 	if (is_loop_over(arg, name))
-		found(arg, "%s", name);
+		held(arg, "device", "%s", name, "");
 }
 
 static void add_loop(const char *name, void *arg)
@@ -307,12 +334,22 @@ static void find_holders(struct search *search)
 	kernel_sys_list(search->root, "sys/class/block", loop_over, search);
 }
 
-int kernel_holders_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len)
+static void clear(struct holders *list, char *text)
 {
-	struct search search = { .root = root, .text = text, .len = len, .mounted = mounted_on };
+	text[0] = 0;
+	if (list)
+		list->count = 0;
+}
+
+int kernel_holders_of(int root, unsigned dev_major, unsigned dev_minor, struct holders *list,
+	char *text, size_t len)
+{
+	struct search search = {
+		.root = root, .list = list, .text = text, .len = len, .mounted = mounted_on
+	};
 	int err = begin(&search, dev_major, dev_minor);
 
-	text[0] = 0;
+	clear(list, text);
 	search.arg = &search;
 	if (err != -ENOENT)
 		find_holders(&search);
@@ -484,7 +521,7 @@ void kernel_holders_or_openers(int root, struct disk_users *disks, unsigned coun
 		struct disk_users *disk = &disks[i];
 		size_t len = sizeof(disk->text);
 
-		kernel_holders_of(root, disk->major, disk->minor, disk->text, len);
+		kernel_holders_of(root, disk->major, disk->minor, NULL, disk->text, len);
 		if (disk->text[0])
 			continue;
 		if (!list) {
@@ -590,21 +627,35 @@ static int stat_path(int root, const char *path, struct stat *st)
 	return rc < 0 ? -errno : 0;
 }
 
-int kernel_holders(int root, const char *path, char *text, size_t len)
+int kernel_holders(int root, const char *path, struct holders *list, char *text, size_t len)
 {
-	struct search search = { .root = root, .text = text, .len = len };
+	struct search search = { .root = root, .list = list, .text = text, .len = len };
 	struct stat st;
 	int err = stat_path(root, path, &st);
 
-	text[0] = 0;
+	clear(list, text);
 	if (err)
 		return err;
 	if (S_ISBLK(st.st_mode))
-		return kernel_holders_of(root, major(st.st_rdev), minor(st.st_rdev), text, len);
+		return kernel_holders_of(
+			root, major(st.st_rdev), minor(st.st_rdev), list, text, len);
 	search.file = &st;
 	each_line(&search, "proc/swaps", swap_line);
 	kernel_sys_list(root, "sys/class/block", loop_over, &search);
 	return 0;
+}
+
+void kernel_holders_put(struct out *out, const struct holders *list)
+{
+	out_list(out, "holders");
+	for (unsigned i = 0; i < list->count; i++) {
+		out_object(out, NULL);
+		out_text(out, "kind", NULL, "%s", list->item[i].kind);
+		out_known(out, "name", list->item[i].name);
+		out_known(out, "label", list->item[i].label);
+		out_end(out);
+	}
+	out_end(out);
 }
 
 int kernel_openers(int root, const char *device, char *text, size_t len)
@@ -632,7 +683,7 @@ enum kernel_use kernel_use_of(int root, const char *name, char *text, size_t len
 	if (kernel_sys_read(root, line, sizeof(line), "sys/class/block/%s/dev", name) <= 0 ||
 		sscanf(line, "%u:%u", &dev_major, &dev_minor) != 2)
 		return KERNEL_UNUSED;
-	kernel_holders_of(root, dev_major, dev_minor, text, len);
+	kernel_holders_of(root, dev_major, dev_minor, NULL, text, len);
 	if (text[0])
 		return KERNEL_HELD;
 	kernel_openers_of(root, dev_major, dev_minor, text, len);

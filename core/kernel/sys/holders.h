@@ -5,7 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-int kernel_holders_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len);
+struct holders;
+
+int kernel_holders_of(int root, unsigned dev_major, unsigned dev_minor, struct holders *list,
+	char *text, size_t len);
 /* Processes, and mounts in other mount namespaces than this one and that of process 1. */
 int kernel_openers_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len);
 struct disk_users {

@@ -271,7 +271,7 @@ static int quiet(int root, unsigned index, uint32_t timeout_ms, struct diag *dia
 	int err;
 
 	snprintf(path, sizeof(path), "/dev/nbd%u", index);
-	if (kernel_holders(root, path, who, sizeof(who)) == 0 && who[0])
+	if (kernel_holders(root, path, NULL, who, sizeof(who)) == 0 && who[0])
 		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
 	err = child_call_run(&call, &root, 1);
 	if (err == -EBUSY)

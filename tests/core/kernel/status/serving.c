@@ -30,7 +30,10 @@ Test(serving, what_a_process_reports)
 		parse(HEAD "[{\"protocol\":\"nvme\",\"clients\":2,\"read_bytes\":9007199254740992,"
 			   "\"disks\":[{\"uri\":\"ram:1M\","
 			   "\"size\":1048576,\"block_size\":512,\"read_only\":true,\"subnqn\":"
-			   "\"nqn.a\",\"nsid\":3}],"
+			   "\"nqn.a\",\"nsid\":3,\"holders\":[{\"kind\":\"mount\","
+			   "\"name\":\"/srv\"},{\"kind\":\"new\"},7,"
+			   "{\"kind\":\"device\",\"name\":\"dm-0\",\"label\":\"vg-a\"}]},"
+			   "{\"uri\":1,\"holders\":\"swap\"}],"
 			   "\"listeners\":[{\"transport\":\"rdma\",\"traddr\":\"::1\",\"trsvcid\":"
 			   "\"4420\",\"iwarp\":true},{\"transport\":\"unix\",\"path\":\"/x\"}]}]}");
 	const struct serving_front *front = p.front;
@@ -44,10 +47,17 @@ Test(serving, what_a_process_reports)
 	cr_assert_eq(front->clients, 2);
 	cr_assert_eq(front->read_bytes, UINT64_C(1) << 53);
 	cr_assert_eq(front->errors, SERVING_UNKNOWN);
-	cr_assert_eq(front->disks, 1);
+	cr_assert_eq(front->disks, 2);
 	cr_assert_str_eq(front->disk[0].uri, "ram:1M");
 	cr_assert_eq(front->disk[0].nsid, 3);
 	cr_assert(front->disk[0].read_only);
+	cr_assert_eq(front->disk[0].holders.count, 2);
+	cr_assert_str_eq(front->disk[0].holders.item[0].kind, "mount");
+	cr_assert_str_eq(front->disk[0].holders.item[0].name, "/srv");
+	cr_assert_str_eq(front->disk[0].holders.item[1].kind, "device");
+	cr_assert_str_eq(front->disk[0].holders.item[1].label, "vg-a");
+	cr_assert_str_eq(front->disk[1].uri, "");
+	cr_assert_eq(front->disk[1].holders.count, 0);
 	cr_assert_eq(front->listeners, 2);
 	cr_assert(front->listener[0].iwarp);
 	cr_assert_str_eq(front->listener[1].path, "/x");

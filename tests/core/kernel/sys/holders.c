@@ -57,7 +57,7 @@ static const char *held(const struct tree *tree, unsigned number)
 {
 	static char text[512];
 
-	cr_assert_eq(kernel_holders_of(tree->root, 8, number, text, sizeof(text)), 0);
+	cr_assert_eq(kernel_holders_of(tree->root, 8, number, NULL, text, sizeof(text)), 0);
 	return text;
 }
 
@@ -78,7 +78,7 @@ Test(holders, nobody)
 	char text[64];
 
 	cr_assert_str_eq(held(&tree, 0), "");
-	cr_assert_eq(kernel_holders_of(tree.root, 9, 9, text, sizeof(text)), -ENOENT);
+	cr_assert_eq(kernel_holders_of(tree.root, 9, 9, NULL, text, sizeof(text)), -ENOENT);
 	tree_free(&tree);
 }
 
@@ -143,6 +143,46 @@ Test(holders, swap_dm_md_and_loop)
 	tree_free(&tree);
 }
 
+/* "KIND NAME LABEL," for each */
+static const char *listed(const struct tree *tree, unsigned number)
+{
+	static char text[1024];
+	struct holders list;
+	char short_text[4];
+
+	cr_assert_eq(kernel_holders_of(tree->root, 8, number, &list, short_text, 4), 0);
+	text[0] = 0;
+	for (unsigned i = 0; i < list.count; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s %s %s,",
+			list.item[i].kind, list.item[i].name, list.item[i].label);
+	return text;
+}
+
+Test(holders, as_a_list)
+{
+	struct tree tree = new_tree();
+	char line[100], mounts[2000] = "", want[1000] = "";
+
+	cr_assert_str_eq(listed(&tree, 0), "");
+	tree_file(&tree, "proc/self/mountinfo", "25 1 8:1 / /a\\040b rw - ext4 /dev/sda1 rw\n");
+	tree_file(&tree, "proc/1/mountinfo", "45 1 8:1 / /a\\040b rw - ext4 /dev/sda1 rw\n");
+	tree_file(&tree, "proc/swaps", "Filename Type\n/dev/sda2 partition\n");
+	tree_dir(&tree, "sys/devices/sda/sda1/holders/dm-0");
+	add_disk(&tree, "dm-0", "253:0");
+	tree_file(&tree, "sys/devices/dm-0/dm/name", "vg-root\n");
+	tree_dir(&tree, "sys/devices/sda/sda2/holders/md127");
+	cr_assert_str_eq(listed(&tree, 0), "mount /a b ,swap  ,device dm-0 vg-root,device md127 ,");
+	for (unsigned i = 0; i < 9; i++) {
+		snprintf(line, sizeof(line), "%u 1 8:1 / /%u rw - ext4 /dev/sda1 rw\n", i, i);
+		strcat(mounts, line);
+		if (i < HOLDERS)
+			snprintf(want + strlen(want), 20, "mount /%u ,", i);
+	}
+	tree_file(&tree, "proc/self/mountinfo", mounts);
+	cr_assert_str_eq(listed(&tree, 1), want);
+	tree_free(&tree);
+}
+
 Test(holders, a_short_buffer_is_not_overrun)
 {
 	struct tree tree = new_tree();
@@ -150,7 +190,7 @@ Test(holders, a_short_buffer_is_not_overrun)
 
 	tree_file(&tree, "proc/self/mountinfo",
 		"25 1 8:1 / /a rw - ext4 /dev/sda1 rw\n26 1 8:1 / /b rw - ext4 /dev/sda1 rw\n");
-	cr_assert_eq(kernel_holders_of(tree.root, 8, 0, text, sizeof(text)), 0);
+	cr_assert_eq(kernel_holders_of(tree.root, 8, 0, NULL, text, sizeof(text)), 0);
 	cr_assert_eq(strlen(text), sizeof(text) - 1);
 	tree_free(&tree);
 }
@@ -271,18 +311,18 @@ Test(holders, a_file_is_held_by_loop_devices_and_swap)
 
 	tree_file(&tree, "srv/image", "bytes");
 	tree_file(&tree, "srv/other", "bytes");
-	cr_assert_eq(kernel_holders(tree.root, "/srv/image", text, sizeof(text)), 0);
+	cr_assert_eq(kernel_holders(tree.root, "/srv/image", NULL, text, sizeof(text)), 0);
 	cr_assert_str_eq(text, "");
-	cr_assert_eq(kernel_holders(tree.root, "/srv/none", text, sizeof(text)), -ENOENT);
+	cr_assert_eq(kernel_holders(tree.root, "/srv/none", NULL, text, sizeof(text)), -ENOENT);
 	add_disk(&tree, "loop3", "7:3");
 	tree_file(&tree, "sys/devices/loop3/loop/backing_file", "/srv/image\n");
 	cr_assert_eq(linkat(tree.root, "srv/image", tree.root, "srv/same", 0), 0);
-	cr_assert_eq(kernel_holders(tree.root, "/srv/same", text, sizeof(text)), 0);
+	cr_assert_eq(kernel_holders(tree.root, "/srv/same", NULL, text, sizeof(text)), 0);
 	lists(text, 1, "loop3"); /* by the file, not by its name */
-	cr_assert_eq(kernel_holders(tree.root, "/srv/other", text, sizeof(text)), 0);
+	cr_assert_eq(kernel_holders(tree.root, "/srv/other", NULL, text, sizeof(text)), 0);
 	cr_assert_str_eq(text, "");
 	tree_file(&tree, "proc/swaps", "Filename Type Size Used\n/srv/other file 1000 0\n");
-	cr_assert_eq(kernel_holders(tree.root, "/srv/other", text, sizeof(text)), 0);
+	cr_assert_eq(kernel_holders(tree.root, "/srv/other", NULL, text, sizeof(text)), 0);
 	lists(text, 1, "swap");
 	tree_free(&tree);
 }
