@@ -1,66 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Our iSCSI target and its initiators over TCP. A host is an initiator port: a session of it that
  * begins ends the one before. */
-#include "guest.h"
+#include "guest_target.h"
 #include "iscsi_host.h"
-#include "serve.h"
-#include "target.h"
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define IQN "iqn.t"
 
-static struct target *server;
-static struct addr server_at;
-
 static int start(const struct guest_server *with, struct diag *diag)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	static struct target_options opt;
-	int err;
+	static const struct target_options own = { .disk[0] = { .name = IQN, .serial = "S1" },
+		.listen[0].ways = WAY_TCP,
+		.buffer = 131072 }; /* scsi.h */
 
-	opt = (struct target_options){ .disks = 1,
-		.listens = 1,
-		.loops = with->loops,
-		.nloops = with->nloops,
-		.buffer = with->buffer < 131072 ? 131072 : with->buffer, /* scsi.h */
-		.buffers = with->buffers,
-		.connections = (uint16_t)with->connections,
-		.stall_ms = with->stall_ms };
-	opt.disk[0] =
-		(struct target_disk_options){ .bdev = with->bdev, .name = IQN, .serial = "S1" };
-	memcpy(&opt.listen[0].at.ss, &in, sizeof(in));
-	opt.listen[0].at.len = sizeof(in);
-	opt.listen[0].ways = WAY_TCP;
-	err = iscsi_serve(&server, with->loop, &opt, 1000, diag);
-	if (!err)
-		target_ways(server, 0, &server_at);
-	return err;
-}
-
-static int stop(uint32_t timeout_ms, struct diag *diag)
-{
-	return target_stop(server, timeout_ms, diag);
-}
-
-static void count(struct io_count *sum)
-{
-	struct target_status status;
-
-	target_get_status(server, &status);
-	*sum = status.count;
-}
-
-static unsigned connections(void)
-{
-	unsigned count = 0;
-
-	for (const struct target_conn *conn = server->conns; conn; conn = conn->peer_next)
-		count++;
-	return count;
+	return guest_target_start(iscsi_serve, &own, with, diag);
 }
 
 struct iscsi_guest {
@@ -82,7 +37,7 @@ static struct guest *dial(unsigned host)
 	(void)host;
 	if (!iscsi)
 		abort();
-	iscsi->host = iscsi_host_dial(&server_at);
+	iscsi->host = iscsi_host_dial(guest_target_addr());
 	return &iscsi->guest;
 }
 
@@ -181,9 +136,9 @@ const struct guest_kind guest_iscsi = {
 	.take_limit = true,
 	.replaces = true,
 	.start = start,
-	.stop = stop,
-	.count = count,
-	.connections = connections,
+	.stop = guest_target_stop,
+	.count = guest_target_count,
+	.connections = guest_target_connections,
 	.dial = dial,
 	.leave = leave,
 	.poll = poll_it,

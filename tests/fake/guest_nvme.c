@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Our NVMe target and its hosts over TCP: an admin queue and one I/O queue. */
 #include "../../core/proto/nvme/codec.h"
-#include "guest.h"
+#include "guest_target.h"
 #include "raw_host.h"
-#include "serve.h"
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,56 +10,15 @@
 #define NQN   "nqn.2024-01.test:disk"
 #define DEPTH 32
 
-static struct target *server;
-static struct addr server_at;
-
 static int start(const struct guest_server *with, struct diag *diag)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	static struct target_options opt;
-	int err;
-
-	opt = (struct target_options){ .disks = 1,
-		.listens = 1,
-		.loops = with->loops,
-		.nloops = with->nloops,
-		.buffer = with->buffer,
-		.buffers = with->buffers,
-		.depth = DEPTH,
-		.connections = (uint16_t)with->connections,
-		.stall_ms = with->stall_ms };
-	opt.disk[0] = (struct target_disk_options){
-		.bdev = with->bdev, .name = NQN, .uuid = { 1 }, .nguid = { 2 }, .serial = "S1"
+	static const struct target_options own = {
+		.disk[0] = { .name = NQN, .uuid = { 1 }, .nguid = { 2 }, .serial = "S1" },
+		.listen[0].ways = WAY_TCP,
+		.depth = DEPTH
 	};
-	memcpy(&opt.listen[0].at.ss, &in, sizeof(in));
-	opt.listen[0].at.len = sizeof(in);
-	opt.listen[0].ways = WAY_TCP;
-	err = nvme_serve(&server, with->loop, &opt, 1000, diag);
-	if (!err)
-		target_ways(server, 0, &server_at);
-	return err;
-}
 
-static int stop(uint32_t timeout_ms, struct diag *diag)
-{
-	return target_stop(server, timeout_ms, diag);
-}
-
-static void count(struct io_count *sum)
-{
-	struct target_status status;
-
-	target_get_status(server, &status);
-	*sum = status.count;
-}
-
-static unsigned connections(void)
-{
-	struct target_status status;
-
-	target_get_status(server, &status);
-	return status.queues;
+	return guest_target_start(nvme_serve, &own, with, diag);
 }
 
 struct nvme_guest {
@@ -84,7 +41,7 @@ static struct guest *dial(unsigned host)
 	(void)host;
 	if (!nvme)
 		abort();
-	nvme->admin = raw_dial(&server_at, false);
+	nvme->admin = raw_dial(guest_target_addr(), false);
 	guest_tune(nvme->admin->fd);
 	return &nvme->guest;
 }
@@ -129,7 +86,7 @@ static void join_on(struct nvme_guest *nvme)
 		raw_command(nvme->admin, &enable, NULL, 0);
 	} else if (nvme->step == 3 && nvme->admin->replies == 2) {
 		good(nvme->admin);
-		nvme->io = raw_dial(&server_at, false);
+		nvme->io = raw_dial(guest_target_addr(), false);
 		guest_tune(nvme->io->fd);
 		raw_hello(nvme->io, 1, DEPTH);
 	} else if (nvme->step == 4 && nvme->io->up) {
@@ -212,9 +169,9 @@ const struct guest_kind guest_nvme_tcp = {
 	.give_limit = true,
 	.take_limit = true,
 	.start = start,
-	.stop = stop,
-	.count = count,
-	.connections = connections,
+	.stop = guest_target_stop,
+	.count = guest_target_count,
+	.connections = guest_target_connections,
 	.dial = dial,
 	.leave = leave,
 	.poll = poll_it,

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What SRP has from core/target. */
+#include "frame.h"
+
+FRAME_TESTS(guest_srp)
