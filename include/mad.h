@@ -334,9 +334,7 @@ struct mad_served {
 	uint8_t reads;
 };
 struct mad_agent;
-/* -EBUSY: another program, or ib_srpt, answers on this port. lost: the device is gone; from the
- * loop, once, needs mad_agent_stop() as ever. */
+/* -EBUSY: another program, or ib_srpt, answers on this port. A device that goes is waited for. */
 int mad_agent_start(struct mad_agent **, struct loop *, const struct mad_port_info *,
-	const struct mad_served *, void (*lost)(struct mad_agent *, void *user), void *user,
-	struct diag *);
+	const struct mad_served *, struct diag *);
 void mad_agent_stop(struct mad_agent *);

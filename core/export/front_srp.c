@@ -64,17 +64,6 @@ static int read_port(
 	return 0;
 }
 
-static void unfound(struct mad_agent *agent, void *user)
-{
-	struct srp_front *f = user;
-
-	loop_trace(f->net.front.daemon->loop, "device management has ended: its device is gone");
-	for (unsigned i = 0; i < TARGET_LISTENS; i++)
-		if (f->agent[i] == agent)
-			f->agent[i] = NULL;
-	mad_agent_stop(agent);
-}
-
 /* The service ID is made of the target's identifier, so that it stays the same; initiators need
  * not find it again. */
 static uint64_t service_id(const struct srp_front *f)
@@ -111,7 +100,7 @@ static int add_port(struct srp_front *f, const char *given, struct diag *diag)
 			"too many listen addresses: must be 1 to %d", TARGET_LISTENS);
 	if (!err)
 		err = mad_agent_start(
-			&f->agent[i], f->net.front.daemon->loop, &port, &served, unfound, f, diag);
+			&f->agent[i], f->net.front.daemon->loop, &port, &served, diag);
 	if (err)
 		return diag_ctx(diag, "--ib %s", given);
 	mad_gid_make(gid, port.prefix, port.guid);

@@ -12,6 +12,7 @@
 #define ROOM          4096   /* longer ones than MAD_LEN are read, too, and dropped */
 #define RESP_TIME     18     /* about 1 s */
 #define STATUS_METHOD 0x000c /* no such attribute with this method; 13.4.7 */
+#define RETRY_MS      1000   /* while the device is gone */
 #define OPERATIONS    0x33   /* sends, RDMA reads and writes, both ways as SRP needs them */
 
 /* Datagrams are counted in seconds, in all and for each sender, by its LID. */
@@ -21,14 +22,15 @@
 
 struct mad_agent {
 	struct loop *loop;
-	struct mad_dev *dev;
+	char name[MAD_DEV_LEN];
+	uint8_t port;
+	struct mad_dev *dev; /* NULL: it is gone */
 	struct loop_fd fd;
+	struct loop_timer again;
 	struct mad_served served;
 	uint64_t second;
 	unsigned all;
 	uint8_t by_lid[LIDS];
-	void (*lost)(struct mad_agent *, void *user);
-	void *user;
 };
 
 static void put_unit(struct io_unit_info *unit)
@@ -130,10 +132,24 @@ static bool is_request(const uint8_t *datagram, size_t len)
 	       hdr->class_version == 1 && (hdr->method == MAD_GET || hdr->method == MAD_SET);
 }
 
+static void leave_dev(struct mad_agent *agent)
+{
+	loop_fd_del(agent->loop, &agent->fd);
+	mad_dev_close(agent->dev);
+	agent->dev = NULL;
+}
+
+static void lost(struct mad_agent *agent)
+{
+	leave_dev(agent);
+	loop_trace(agent->loop, "%s port %u: device management waits for the device to come back",
+		agent->name, agent->port);
+	loop_timer_set(agent->loop, &agent->again, loop_now(agent->loop) + RETRY_MS * 1000000ull);
+}
+
 static void readable(struct loop_fd *fd, uint32_t events)
 {
 	struct mad_agent *agent = container_of(fd, struct mad_agent, fd);
-
 	size_t room = MAD_LEN;
 
 	(void)events;
@@ -147,8 +163,7 @@ static void readable(struct loop_fd *fd, uint32_t events)
 		if (len == -ENOSPC && room <= ROOM)
 			continue;
 		if (len < 0) {
-			loop_fd_del(agent->loop, &agent->fd);
-			agent->lost(agent, agent->user);
+			lost(agent);
 			return;
 		}
 		if (len && is_request(datagram, (size_t)len) && within_rate(agent, from.lid))
@@ -157,9 +172,38 @@ static void readable(struct loop_fd *fd, uint32_t events)
 	}
 }
 
+static int open_dev(struct mad_agent *agent, struct diag *diag)
+{
+	int err = mad_dev_open(&agent->dev, agent->name, agent->port, diag);
+
+	if (err)
+		return err;
+	agent->fd = (struct loop_fd){
+		.fd = mad_dev_fd(agent->dev), .events = EPOLLIN, .ready = readable
+	};
+	err = mad_dev_serve(agent->dev, MAD_CLASS_DM, diag);
+	if (!err)
+		err = loop_fd_add(agent->loop, &agent->fd, diag);
+	if (err) {
+		mad_dev_close(agent->dev);
+		agent->dev = NULL;
+	}
+	return err;
+}
+
+static void again(struct loop_timer *timer)
+{
+	struct mad_agent *agent = container_of(timer, struct mad_agent, again);
+
+	if (open_dev(agent, NULL))
+		loop_timer_set(agent->loop, timer, loop_now(agent->loop) + RETRY_MS * 1000000ull);
+	else
+		loop_trace(agent->loop, "%s port %u: device management answers again", agent->name,
+			agent->port);
+}
+
 int mad_agent_start(struct mad_agent **out, struct loop *loop, const struct mad_port_info *port,
-	const struct mad_served *served, void (*lost)(struct mad_agent *, void *), void *user,
-	struct diag *diag)
+	const struct mad_served *served, struct diag *diag)
 {
 	struct mad_agent *agent = calloc(1, sizeof(*agent));
 	int err;
@@ -168,19 +212,10 @@ int mad_agent_start(struct mad_agent **out, struct loop *loop, const struct mad_
 		return diag_sys(diag, ENOMEM, "device management");
 	agent->loop = loop;
 	agent->served = *served;
-	agent->lost = lost;
-	agent->user = user;
-	err = mad_dev_open(&agent->dev, port->dev, port->port, diag);
-	if (!err) {
-		agent->fd = (struct loop_fd){
-			.fd = mad_dev_fd(agent->dev), .events = EPOLLIN, .ready = readable
-		};
-		err = mad_dev_serve(agent->dev, MAD_CLASS_DM, diag);
-		if (!err)
-			err = loop_fd_add(loop, &agent->fd, diag);
-		if (err)
-			mad_dev_close(agent->dev);
-	}
+	agent->again.fire = again;
+	agent->port = port->port;
+	memcpy(agent->name, port->dev, sizeof(agent->name));
+	err = open_dev(agent, diag);
 	if (err) {
 		free(agent);
 		return diag_ctx(diag, "%s port %u", port->dev, port->port);
@@ -191,7 +226,8 @@ int mad_agent_start(struct mad_agent **out, struct loop *loop, const struct mad_
 
 void mad_agent_stop(struct mad_agent *agent)
 {
-	loop_fd_del(agent->loop, &agent->fd);
-	mad_dev_close(agent->dev);
+	loop_timer_del(agent->loop, &agent->again);
+	if (agent->dev)
+		leave_dev(agent);
 	free(agent);
 }

@@ -100,6 +100,7 @@ int mad_dev_open(struct mad_dev **out, const char *dev, unsigned port, struct di
 	(void)port;
 	if (fake_fabric.open_err)
 		return diag_sys(diag, fake_fabric.open_err, "open its MAD device");
+	fake_fabric.opens++;
 	*out = calloc(1, sizeof(**out));
 	opened = *out;
 	(*out)->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);

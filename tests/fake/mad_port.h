@@ -50,6 +50,7 @@ struct fake_fabric {
 	uint16_t inform_status;
 	uint32_t inform_drop; /* so many InformInfos are lost */
 	bool gone;            /* the device, from now on */
+	unsigned opens;       /* counted */
 	void (*mangle)(void *arg, uint8_t *mad, size_t *len /* at most what it is */);
 	void *arg;
 	/* What was seen */

@@ -195,12 +195,6 @@ static void watch(struct loop *loop, struct mad *mad, const uint8_t *data, size_
 		abort();
 }
 
-static void lost(struct mad_agent *agent, void *user)
-{
-	(void)agent, (void)user;
-	abort();
-}
-
 /* Requests to our own agent: the input itself, which is mostly none, and as one. */
 static void ask(struct loop *loop, const uint8_t *data, size_t size)
 {
@@ -208,17 +202,22 @@ static void ask(struct loop *loop, const uint8_t *data, size_t size)
 	uint8_t any[MAD_LEN] = { 0 };
 	struct mad_hdr *hdr = (void *)any;
 	struct mad_agent *agent;
+	unsigned opens;
 
-	if (mad_agent_start(&agent, loop, &fake_fabric.port[0], &served, lost, NULL, NULL))
+	if (mad_agent_start(&agent, loop, &fake_fabric.port[0], &served, NULL))
 		abort();
+	opens = fake_fabric.opens;
 	memcpy(any, data, size < sizeof(any) ? size : sizeof(any));
 	fake_report(9, any, size < sizeof(any) ? size : sizeof(any));
 	hdr->base_version = hdr->class_version = 1;
 	hdr->mgmt_class = MAD_CLASS_DM;
 	hdr->method = data[0] & 1 ? MAD_GET : MAD_SET;
 	fake_report(9, any, sizeof(any));
-	while (!fake_fabric.dm_answers)
+	while (!fake_fabric.dm_answers) {
 		loop_wait(loop, &(int){ 0 }, loop_clock() + 1000000);
+		if (fake_fabric.opens != opens) /* the device was taken for gone */
+			abort();
+	}
 	if (fake_fabric.dm_answers > 2)
 		abort();
 	mad_agent_stop(agent);

@@ -18,24 +18,13 @@ static const struct mad_served served = { .guid = 0x0123456789abcdef,
 	.reads = 16 };
 static struct loop *loop;
 static struct mad_agent *agent;
-static unsigned losses;
 static uint8_t request[MAD_LEN];
-
-static void lost(struct mad_agent *of, void *user)
-{
-	cr_assert_eq(of, agent);
-	cr_assert_eq(user, &losses);
-	losses++;
-}
 
 static void setup(void)
 {
 	fake_fabric_init(0);
-	losses = 0;
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
-	cr_assert_eq(
-		mad_agent_start(&agent, loop, &fake_fabric.port[0], &served, lost, &losses, NULL),
-		0);
+	cr_assert_eq(mad_agent_start(&agent, loop, &fake_fabric.port[0], &served, NULL), 0);
 }
 
 static void fini(void)
@@ -165,7 +154,7 @@ Test(agent, drops_what_is_no_request)
 	fake_report(9, request, MAD_LEN - 1);
 	turn();
 	cr_assert_eq(fake_fabric.dm_answers, 0);
-	cr_assert_eq(losses, 0);
+	cr_assert_eq(fake_fabric.opens, 1);
 	cr_assert_not_null(answer_to(9, 0), "and goes on");
 }
 
@@ -178,7 +167,7 @@ Test(agent, drops_a_longer_datagram)
 	memcpy(longer + MAD_LEN, request, MAD_LEN);
 	fake_report(9, longer, sizeof(longer));
 	turn();
-	cr_assert(!fake_fabric.dm_answers && !losses);
+	cr_assert(!fake_fabric.dm_answers && fake_fabric.opens == 1);
 	cr_assert_not_null(answer_to(9, 0));
 }
 
@@ -210,13 +199,28 @@ Test(agent, answers_only_so_many_in_a_second)
 	cr_assert_not_null(answer_to(1, 0), "and all again a second later");
 }
 
-Test(agent, a_device_that_goes)
+static void wait_ms(unsigned ms)
+{
+	loop_wait(loop, &(int){ 0 }, leap_now + ms * 1000000ull);
+}
+
+Test(agent, a_device_that_goes_and_comes_back)
 {
 	fake_fabric.gone = true;
 	fake_report(9, request, sizeof(request));
 	turn();
+	fake_fabric.open_err = ENODEV;
+	wait_ms(5000);
+	cr_assert_eq(fake_fabric.opens, 1);
+	fake_fabric.gone = false;
+	fake_fabric.open_err = 0;
+	wait_ms(1100);
+	cr_assert_eq(fake_fabric.opens, 2);
+	ask(DM_IO_UNIT_INFO, 0);
+	cr_assert_not_null(answer_to(9, 0));
+	fake_fabric.gone = true; /* and is away when the agent ends */
+	fake_report(9, request, sizeof(request));
 	turn();
-	cr_assert_eq(losses, 1);
 }
 
 Test(agent, another_program_answers)
@@ -225,13 +229,9 @@ Test(agent, another_program_answers)
 	struct diag diag = { 0 };
 
 	fake_fabric.served_by_other = true;
-	cr_assert_eq(
-		mad_agent_start(&other, loop, &fake_fabric.port[0], &served, lost, NULL, &diag),
-		-EBUSY);
+	cr_assert_eq(mad_agent_start(&other, loop, &fake_fabric.port[0], &served, &diag), -EBUSY);
 	diag_says(&diag, DIAG_BUSY, "fake0 port 1", "");
 	fake_fabric.served_by_other = false;
 	fake_fabric.open_err = EACCES;
-	cr_assert_eq(
-		mad_agent_start(&other, loop, &fake_fabric.port[0], &served, lost, NULL, &diag),
-		-EACCES);
+	cr_assert_eq(mad_agent_start(&other, loop, &fake_fabric.port[0], &served, &diag), -EACCES);
 }

@@ -9,12 +9,6 @@
 
 const struct applet *const applets[] = { NULL };
 
-static void lost(struct mad_agent *agent, void *user)
-{
-	(void)agent, (void)user;
-	errx(1, "the device is gone");
-}
-
 int main(int argc, char **argv)
 {
 	const struct mad_port_choice any = { 0 };
@@ -34,7 +28,7 @@ int main(int argc, char **argv)
 	snprintf(service, sizeof(service), "SRP.T10:%s", argv[1]);
 	if (loop_new(&loop, &(struct loop_options){ .name = "served" }, &diag) ||
 		mad_port_choose(&port, &any, &diag) ||
-		mad_agent_start(&agent, loop, &port, &served, lost, NULL, &diag))
+		mad_agent_start(&agent, loop, &port, &served, &diag))
 		errx(1, "%s: %s", diag.object, diag.text);
 	puts("ready");
 	fflush(stdout);
