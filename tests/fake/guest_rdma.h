@@ -21,6 +21,7 @@ struct rdma_guest {
 	struct ep_op op[RDMA_DEPTH + 1]; /* of commands, and another one */
 	bool busy[RDMA_DEPTH], reads[RDMA_DEPTH], testing;
 	bool known;  /* its memory, to the endpoint */
+	bool unsent; /* commands to which there is no answer yet */
 	uint32_t sn; /* the protocol's */
 };
 
