@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A block device of this machine: whether it opens, and who uses it. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 /* 0: the block device has a node, made where nothing else makes it, and opens; a drive without a
@@ -11,16 +12,17 @@ struct out;
 /* What holds a block device or a file; more than fit are left out. */
 #define HOLDERS 8
 struct holders {
+	bool known;
 	unsigned count;
 	struct holder {
-		char kind[8];    /* mount, swap, device */
+		char kind[8];    /* mount, swap, device; unknown: there may be others */
 		char name[256];  /* of a mount: its directory; of a device: "dm-0"; swap: "" */
 		char label[128]; /* of a dm device: "vg-root" */
 	} item[HOLDERS];
 };
 /* "mounted on /, swap, md0, dm-0 (vg-root)"; "" = nothing does. list: the same; NULL is allowed. */
 int kernel_holders(int root, const char *path, struct holders *list, char *text, size_t len);
-/* JSON array "holders" */
+/* JSON array "holders", if known */
 void kernel_holders_put(struct out *, const struct holders *);
 /* Other processes whose image locks (core/block/file_lock.c) hinder a writer: "open in qemu-nbd
  * (process 123)"; "" = none that can be seen. */

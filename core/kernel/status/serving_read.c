@@ -45,18 +45,24 @@ static unsigned count_of(const cJSON *list, unsigned most)
 	return count;
 }
 
+/* A kind that is not known here is a user nevertheless. */
 static void read_holders(struct holders *list, const cJSON *from)
 {
+	static const char *const kinds[] = { "mount", "swap", "device" };
 	const cJSON *object = cJSON_IsArray(from) ? from->child : NULL;
 
+	list->known = cJSON_IsArray(from);
 	for (; object && list->count < HOLDERS; object = object->next) {
-		struct holder *holder = &list->item[list->count];
+		struct holder *holder = &list->item[list->count++];
+		bool known = false;
 
 		text_of(object, "kind", holder->kind, sizeof(holder->kind));
 		text_of(object, "name", holder->name, sizeof(holder->name));
 		text_of(object, "label", holder->label, sizeof(holder->label));
-		list->count += !strcmp(holder->kind, "mount") || !strcmp(holder->kind, "swap") ||
-			       !strcmp(holder->kind, "device");
+		for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+			known |= !strcmp(holder->kind, kinds[i]);
+		if (!known)
+			strcpy(holder->kind, "unknown");
 	}
 }
 

@@ -191,8 +191,7 @@ static void put_disk(struct out *out, const struct serving_disk *disk)
 		out_u64(out, "lun", NULL, disk->lun);
 	out_known(out, "name", disk->name);
 	out_known(out, "device", disk->device);
-	if (disk->device[0])
-		kernel_holders_put(out, &disk->holders);
+	kernel_holders_put(out, &disk->holders);
 	out_end(out);
 }
 

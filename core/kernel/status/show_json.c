@@ -170,8 +170,7 @@ static void put_disk(struct out *out, const struct kernel_list *list, const stru
 		put_number(out, "block_size", disk->block);
 		out_known(out, "wwid", disk->wwid);
 		out_word(out, "policy", disk->policy);
-		if (disk->node[0])
-			kernel_holders_put(out, &disk->holders);
+		kernel_holders_put(out, &disk->holders);
 	}
 	out_list(out, "paths");
 }

@@ -322,7 +322,7 @@ static void add_above(struct search *search)
 
 static void no_memory(struct search *search)
 {
-	found(search, "%s", "unknown holder (out of memory)");
+	held(search, "unknown", "unknown holder (out of memory)", "", "");
 }
 
 static void find_holders(struct search *search)
@@ -338,7 +338,7 @@ static void clear(struct holders *list, char *text)
 {
 	text[0] = 0;
 	if (list)
-		list->count = 0;
+		*list = (struct holders){ 0 };
 }
 
 int kernel_holders_of(int root, unsigned dev_major, unsigned dev_minor, struct holders *list,
@@ -356,6 +356,8 @@ int kernel_holders_of(int root, unsigned dev_major, unsigned dev_minor, struct h
 	if (err == -ENOMEM)
 		no_memory(&search);
 	free(search.device);
+	if (list)
+		list->known = err != -ENOENT;
 	return err == -ENOENT ? err : 0;
 }
 
@@ -642,11 +644,15 @@ int kernel_holders(int root, const char *path, struct holders *list, char *text,
 	search.file = &st;
 	each_line(&search, "proc/swaps", swap_line);
 	kernel_sys_list(root, "sys/class/block", loop_over, &search);
+	if (list)
+		list->known = true;
 	return 0;
 }
 
 void kernel_holders_put(struct out *out, const struct holders *list)
 {
+	if (!list->known)
+		return;
 	out_list(out, "holders");
 	for (unsigned i = 0; i < list->count; i++) {
 		out_object(out, NULL);

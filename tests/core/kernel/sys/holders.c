@@ -151,6 +151,7 @@ static const char *listed(const struct tree *tree, unsigned number)
 	char short_text[4];
 
 	cr_assert_eq(kernel_holders_of(tree->root, 8, number, &list, short_text, 4), 0);
+	cr_assert(list.known);
 	text[0] = 0;
 	for (unsigned i = 0; i < list.count; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s %s %s,",
@@ -162,8 +163,11 @@ Test(holders, as_a_list)
 {
 	struct tree tree = new_tree();
 	char line[100], mounts[2000] = "", want[1000] = "";
+	struct holders list;
 
 	cr_assert_str_eq(listed(&tree, 0), "");
+	cr_assert_eq(kernel_holders_of(tree.root, 9, 9, &list, line, sizeof(line)), -ENOENT);
+	cr_assert_not(list.known);
 	tree_file(&tree, "proc/self/mountinfo", "25 1 8:1 / /a\\040b rw - ext4 /dev/sda1 rw\n");
 	tree_file(&tree, "proc/1/mountinfo", "45 1 8:1 / /a\\040b rw - ext4 /dev/sda1 rw\n");
 	tree_file(&tree, "proc/swaps", "Filename Type\n/dev/sda2 partition\n");
