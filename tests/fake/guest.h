@@ -40,7 +40,7 @@ struct guest_kind {
 	/* a host's next connection ends its earlier one, even if the network has not told yet that
 	 * the host closed that */
 	bool replaces;
-	const void *own; /* the row's */
+	const void *own; /* what the row's functions need */
 	/* Frees nothing on -EINPROGRESS. */
 	int (*start)(const struct guest_server *, struct diag *);
 	int (*stop)(uint32_t timeout_ms, struct diag *);

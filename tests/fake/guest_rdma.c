@@ -136,7 +136,6 @@ void rdma_leave(struct guest *guest)
 void rdma_poll(struct guest *guest, bool join)
 {
 	struct rdma_guest *rdma = rdma_of(guest);
-
 	bool idles = !join || (guest->joined && (guest->deaf || guest->give < GRAIN / 2));
 
 	if (idles && !rdma->unsent) {

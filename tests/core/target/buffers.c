@@ -331,7 +331,7 @@ static void conn_step(struct conn *conn, uint64_t now)
 		if (c->used && c->claim.buf.p && now >= c->due) {
 			target_buffers_give(&c->claim);
 			c->used = false;
-			conn->moved += EACH;
+			conn->moved += conn->takes ? EACH : 0;
 		}
 		if (c->used && c->claim.waiting && now - c->asked > conn->worst)
 			conn->worst = now - c->asked;
@@ -446,6 +446,22 @@ Test(target_buffers, any_number_of_frozen_hosts)
 			(double)all.conn[0].worst / MS);
 		hosts_end();
 	}
+}
+
+/* Of connections that have stopped, only as many as hosts wait. */
+Test(target_buffers, ends_no_more_than_needed)
+{
+	hosts_begin(19, 16);
+	for (unsigned i = 0; i < 16; i++)
+		behave(&all.conn[i], 1, UINT64_MAX, 0);
+	run_ms(20);
+	for (unsigned i = 16; i < 19; i++)
+		behave(&all.conn[i], 1, MS, 131072);
+	run_ms(2000);
+	cr_assert_eq(ended(), 3, "%u", ended());
+	for (unsigned i = 16; i < 19; i++)
+		cr_assert(!all.conn[i].ended_ns && all.conn[i].served > 500);
+	hosts_end();
 }
 
 /* Eight hosts every 20 ms take a few replies and then no more, until there are 24; the first host
