@@ -97,6 +97,8 @@ static int show_all(struct iscsi_logins *login, const char *print, bool *kept)
 	out_end(call->out);
 	if (failed == login->count)
 		return EXIT_FAILED;
+	if (!failed)
+		out_error(call->out, "error", &login->wishes.why);
 	return failed || login->wishes.problems ? EXIT_PARTLY : EXIT_DONE;
 }
 
@@ -112,6 +114,8 @@ static int plan(struct iscsi_logins *login)
 		iscsi_show_plan(out, &login->attach[i].want, list, count);
 	out_end(out);
 	free(list);
+	if (!login->call->diag->err)
+		out_error(out, "error", &login->wishes.why);
 	return login->wishes.problems ? EXIT_PARTLY : EXIT_DONE;
 }
 

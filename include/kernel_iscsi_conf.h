@@ -46,6 +46,7 @@ struct iscsi_wishes {
 	bool firmware;     /* the firmware's targets are wanted */
 	bool network;      /* and its network set-up */
 	unsigned problems; /* lines of `notes` that tell of something wanted and not understood */
+	struct diag why;   /* the first of them */
 	char notes[2048];  /* a line each */
 };
 /* The same of this machine, and the firmware's targets where they are wanted, whose initiator

@@ -66,6 +66,13 @@ void kernel_iscsi_conf_note(struct iscsi_wishes *w, const char *fmt, ...)
 		w->notes[at] = 0;
 }
 
+void kernel_iscsi_conf_problem(struct iscsi_wishes *w, const struct diag *why)
+{
+	kernel_iscsi_conf_note(w, "%s: %.300s", why->object, why->text);
+	if (!w->problems++)
+		w->why = *why;
+}
+
 bool kernel_iscsi_conf_name(char name[ISCSI_NAME_MAX + 1], const char *text)
 {
 	if (!name_is_plain(text))
@@ -103,10 +110,10 @@ void kernel_iscsi_conf_wipe(char *text)
 	free(text);
 }
 
-static void problem(struct reader *r, const char *word, const struct diag *why)
+static void problem(struct reader *r, const char *word, struct diag *why)
 {
-	r->to->problems++;
-	kernel_iscsi_conf_note(r->to, "kernel command line: %s: %.300s", word, why->text);
+	diag_ctx(why, "kernel command line: %s", word);
+	kernel_iscsi_conf_problem(r->to, why);
 }
 
 /* Parse a string that is the value of root=, netroot= or iscsiroot=. */
@@ -192,10 +199,12 @@ static int take_param(struct reader *r, const char *text)
 	const char *equals = strchr(text, '=');
 
 	if (!equals || equals == text || !equals[1] || w->params == ISCSI_WISH_PARAMS) {
-		w->problems++;
-		kernel_iscsi_conf_note(w, "kernel command line: rd.iscsi.param: %s",
+		struct diag why = { 0 };
+
+		diag_set(&why, DIAG_USAGE, EINVAL, "%s",
 			w->params == ISCSI_WISH_PARAMS ? "too many"
 						       : "expected rd.iscsi.param=NAME=VALUE");
+		problem(r, "rd.iscsi.param", &why);
 		return 0;
 	}
 	if (!strcmp(text, "iface.transport_name=iser")) {
@@ -407,10 +416,12 @@ static int finish_wishes(struct reader *r)
 		if (!wish->host[0] && ip && !strpbrk(ip, LIST) && strlen(ip) < sizeof(wish->host))
 			strcpy(wish->host, ip);
 		if (!wish->host[0]) {
-			w->problems++;
-			kernel_iscsi_conf_note(w,
-				"%s: no host given for %s: rdmastor does not query DHCP",
-				wish->from, wish->name);
+			struct diag why = { 0 };
+
+			diag_set(&why, DIAG_USAGE, EINVAL,
+				"no host given for %s: rdmastor does not query DHCP", wish->name);
+			diag_ctx(&why, "%s", wish->from);
+			kernel_iscsi_conf_problem(w, &why);
 			continue;
 		}
 		err = complete(r, wish);

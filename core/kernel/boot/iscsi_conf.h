@@ -9,6 +9,8 @@ bool kernel_iscsi_conf_name(char name[ISCSI_NAME_MAX + 1], const char *text);
 int kernel_iscsi_conf_add(struct iscsi_wishes *, const struct iscsi_wish *, struct diag *);
 void kernel_iscsi_conf_note(struct iscsi_wishes *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* the same of something wanted; the diag names its object */
+void kernel_iscsi_conf_problem(struct iscsi_wishes *, const struct diag *);
 void kernel_iscsi_conf_wipe(char *text); /* wipe and free; NULL is allowed */
 
 /* Parse a kernel command line with dracut's and Debian's words. `debian`: text of iscsi.initramfs,

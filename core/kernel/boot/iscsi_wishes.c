@@ -46,7 +46,7 @@ int kernel_iscsi_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
 
 int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 {
-	char *text = kernel_sys_read_all(root, "proc/cmdline"), *debian;
+	char *text = kernel_sys_cmdline(root), *debian;
 	struct diag why = { 0 };
 	int err;
 
@@ -58,8 +58,8 @@ int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 		debian = kernel_sys_read_conf(root, "etc/iscsi/iscsi.initramfs");
 	err = kernel_iscsi_cmdline(w, text, debian, diag);
 	if (!err && w->firmware && add_firmware(root, w, &why)) {
-		w->problems++;
-		kernel_iscsi_conf_note(w, "firmware targets: %.300s", why.text);
+		diag_ctx(&why, "firmware targets");
+		kernel_iscsi_conf_problem(w, &why);
 	}
 	kernel_iscsi_conf_wipe(text);
 	kernel_iscsi_conf_wipe(debian);
@@ -82,8 +82,8 @@ void kernel_iscsi_network(int root, struct iscsi_wishes *w)
 
 		if (!nic || !kernel_ibft_network(root, nic, &ibft.target[i], &why))
 			continue;
-		w->problems++;
-		kernel_iscsi_conf_note(w, "firmware network: %.300s", why.text);
+		diag_ctx(&why, "firmware network");
+		kernel_iscsi_conf_problem(w, &why);
 	}
 	explicit_bzero(&ibft, sizeof(ibft));
 }
