@@ -308,7 +308,7 @@ int kernel_nvmf_conf_cmdline(struct nvmf_entries *all, char *text, struct diag *
 
 int kernel_nvmf_conf_kernel(int root, struct nvmf_entries *all, struct diag *diag)
 {
-	char *text = kernel_sys_read_all(root, "proc/cmdline");
+	char *text = kernel_sys_cmdline(root);
 	int err = text ? kernel_nvmf_conf_cmdline(all, text, diag)
 		       : diag_sys(diag, ENOENT, "read /proc/cmdline");
 

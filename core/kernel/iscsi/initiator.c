@@ -70,7 +70,7 @@ int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who,
 					 wanted, NAME_PLAIN_MAX);
 	if (last_of(kernel_sys_read_conf(root, "etc/iscsi/initiatorname.iscsi"), "\n", file_keys,
 		    who, "/etc/iscsi/initiatorname.iscsi") ||
-		last_of(kernel_sys_read_all(root, "proc/cmdline"), " \t\n", words, who,
+		last_of(kernel_sys_cmdline(root), " \t\n", words, who,
 			"kernel command line") ||
 		from_firmware(root, who))
 		return 0;

@@ -87,7 +87,7 @@ static bool one_line(int root, const char *path, char *text, size_t len)
 /* Get the value of the last KEY= on the kernel command line. */
 static bool on_cmdline(int root, const char *key, char *value, size_t len)
 {
-	char *text = kernel_sys_read_all(root, "proc/cmdline"), *rest = text, *word;
+	char *text = kernel_sys_cmdline(root), *rest = text, *word;
 	size_t key_len = strlen(key);
 	bool found = false;
 

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define CONF_FILES 64
+
 static ssize_t read_fd(int fd, char *text, size_t len)
 {
 	size_t got = 0;
@@ -144,4 +146,67 @@ char *kernel_sys_unescape(char *text)
 	}
 	*to = 0;
 	return text;
+}
+
+struct names {
+	char *name[CONF_FILES];
+	unsigned count;
+};
+
+static void keep_conf(const char *name, void *arg)
+{
+	struct names *names = arg;
+	size_t len = strlen(name);
+
+	if (len > 5 && !strcmp(name + len - 5, ".conf") && names->count < CONF_FILES)
+		names->name[names->count] = strdup(name);
+	if (names->count < CONF_FILES && names->name[names->count])
+		names->count++;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static char *append(char *text, char *more)
+{
+	size_t len = text ? strlen(text) : 0, more_len = more ? strlen(more) : 0;
+	char *both = more ? realloc(text, len + more_len + 2) : text;
+
+	if (both && more) {
+		memcpy(both + len, more, more_len);
+		memcpy(both + len + more_len, "\n", 2);
+	} else if (more) {
+		free(text);
+	}
+	if (more)
+		explicit_bzero(more, more_len);
+	free(more);
+	return both;
+}
+
+char *kernel_sys_cmdline(int root)
+{
+	char *text = append(NULL, kernel_sys_read_conf(root, "etc/cmdline")), *kernel;
+	struct names names = { 0 };
+
+	kernel_sys_list(root, "etc/cmdline.d", keep_conf, &names);
+	qsort(names.name, names.count, sizeof(*names.name), by_name);
+	for (unsigned i = 0; i < names.count; i++) {
+		char path[300];
+
+		snprintf(path, sizeof(path), "etc/cmdline.d/%s", names.name[i]);
+		text = append(text, kernel_sys_read_conf(root, path));
+		free(names.name[i]);
+	}
+	kernel = kernel_sys_read_all(root, "proc/cmdline");
+	if (!kernel) {
+		int err = errno;
+
+		free(text);
+		errno = err;
+		return NULL;
+	}
+	return append(text, kernel);
 }
