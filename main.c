@@ -369,7 +369,7 @@ static bool take_environment(void)
 	return true;
 }
 
-static int run_words(int argc, char **word)
+int applet_main(int argc, char **word)
 {
 	const struct applet *of, *applet;
 	char name[64];
@@ -405,7 +405,7 @@ int main(int argc, char **argv)
 		fputs("rdmastor: arguments: out of memory\n", stderr);
 		return EXIT_FAILED;
 	}
-	int status = run_words(argc, word);
+	int status = applet_main(argc, word);
 
 	explicit_bzero(word, len);
 	free(word);

@@ -3,6 +3,7 @@
 #include "applet.h"
 
 extern const struct applet applet_bench;
+extern const struct applet applet_boot;
 extern const struct applet applet_copy;
 extern const struct applet applet_detach;
 extern const struct applet applet_export;
@@ -27,6 +28,7 @@ extern const struct applet applet_status;
 
 const struct applet *const applets[] = {
 	&applet_bench,
+	&applet_boot,
 	&applet_copy,
 	&applet_detach,
 	&applet_export,

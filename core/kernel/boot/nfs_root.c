@@ -158,6 +158,16 @@ static int take_uri(const char *text, struct nfs_root *r, struct diag *diag)
 	return 0;
 }
 
+static bool over_rdma(const struct nfs_root *r, const char *root)
+{
+	char value[8];
+
+	return (root && !strncmp(root, "nfs+rdma:", 9)) ||
+	       kernel_mount_option(r->options, "rdma", value, sizeof(value)) ||
+	       (kernel_mount_option(r->options, "proto", value, sizeof(value)) &&
+		       (!strcmp(value, "rdma") || !strcmp(value, "rdma6")));
+}
+
 static int take_root(const struct words *w, struct nfs_root *r, struct diag *diag)
 {
 	const char *root = w->root ? w->root : "";
@@ -194,6 +204,7 @@ int kernel_nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *d
 	err = take_root(&w, r, diag);
 	if (!err && w.nfsopts && !add_options(r, w.nfsopts, strlen(w.nfsopts)))
 		err = diag_set(diag, DIAG_USAGE, E2BIG, "nfsopts= is too long");
+	r->rdma = !err && over_rdma(r, w.root);
 	/* the root's own options take precedence */
 	if (!err) {
 		char own[sizeof(r->options)];
@@ -210,7 +221,7 @@ int kernel_nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *d
 
 int kernel_nfs_root(int root, struct nfs_root *r, struct diag *diag)
 {
-	char *text = kernel_sys_read_all(root, "proc/cmdline");
+	char *text = kernel_sys_cmdline(root);
 	int err = text ? kernel_nfs_root_read(text, r, diag)
 		       : diag_sys(diag, errno, "read /proc/cmdline");
 

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* boot: attach what firmware and kernel command line name, as an initramfs does before it mounts
+ * the root file system. */
+#include "applet.h"
+#include "attach_boot.h"
+#include "kernel_boot.h"
+#include "kernel_identity.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WAIT_MS 60000
+#define MSEC    1000000ull
+
+struct boot_options {
+	struct opt_common common;
+	const char *mount;
+	struct opt_list skip;
+};
+
+#define AT(field) offsetof(struct boot_options, field)
+static const struct opt rows[] = {
+	{ "mount", 0, OPT_TEXT, AT(mount), "DIR", "mount an NFS root on this directory" },
+	{ "skip", 0, OPT_LIST, AT(skip), "nvmf|iscsi|nfs",
+		"leave the words for these to another program; repeatable" },
+	{ "timeout", 0, OPT_MSEC, AT(common.timeout_ms), "SECONDS",
+		"time limit; 0: none; default rd.rdmastor.timeout=, else 60", 0, OPT_MSEC_MAX },
+	{ 0 },
+};
+#undef AT
+
+/* 0: --timeout was not given. */
+static const struct boot_options defaults;
+
+struct booting {
+	struct call *call;
+	struct boot boot;
+	struct boot_words words;
+	struct boot_disk *operand;
+	struct loop_signal signal;
+};
+
+static const char *name_of(const struct boot_job *job)
+{
+	return job->disk ? job->disk->uri : job->from;
+}
+
+static void waits(const struct boot_job *job)
+{
+	const struct booting *b = container_of(job->boot, struct booting, boot);
+
+	call_note(b->call, "%s: %s: trying again", job->why.object, job->why.text);
+}
+
+static void caught(struct loop_signal *signal, int signo)
+{
+	struct booting *b = container_of(signal, struct booting, signal);
+
+	if (b->boot.stopping)
+		_exit(128 + signo);
+	boot_stop(&b->boot);
+}
+
+struct listed {
+	struct call *call;
+	const struct boot_job *job;
+};
+
+static void put_text(const char *text, void *arg)
+{
+	const struct listed *listed = arg;
+
+	out_text(listed->call->out, NULL, NULL, "%s", text);
+}
+
+static void put_line(const char *text, void *arg)
+{
+	const struct listed *listed = arg;
+
+	out_line(listed->call->out, "%s: %s", name_of(listed->job), text);
+}
+
+static void show_job(struct call *call, const struct boot_job *job)
+{
+	const struct boot_options *opts = call->opts;
+	struct listed listed = { call, job };
+	struct out *out = call->out;
+
+	out_object(out, NULL);
+	if (job->disk)
+		out_text(out, "uri", NULL, "%s", job->disk->uri);
+	out_text(out, "from", NULL, "%s", job->from);
+	out_text(out, "via", NULL, "%s", kernel_boot_via_word(job->disk ? job->disk->via : 0));
+	if (job->word[0])
+		out_text(out, "applet", NULL, "%s", job->word[0]);
+	out_bool(out, "attached", NULL, !job->why.err && !opts->common.dry_run);
+	if (!opts->common.dry_run) {
+		out_list(out, "devices");
+		boot_result_texts(job, "device", "/dev/", put_text, &listed);
+		out_end(out);
+		boot_result_texts(job, "device", "/dev/", put_line, &listed);
+		boot_result_texts(job, "directory", "/", put_line, &listed);
+	} else if (!job->why.err) {
+		out_line(out, "%s: would be attached by %s", name_of(job), job->word[0]);
+	}
+	out_error(out, "error", &job->why);
+	out_end(out);
+}
+
+/* Print every job; the last failure becomes the command's. */
+static int show(struct booting *b)
+{
+	struct call *call = b->call;
+	struct diag *diag = call->diag;
+	unsigned failed = 0;
+
+	out_list(call->out, "results");
+	for (unsigned i = 0; i < b->boot.jobs; i++) {
+		const struct boot_job *job = &b->boot.job[i];
+
+		show_job(call, job);
+		if (!job->why.err)
+			continue;
+		if (failed++) {
+			call_note(call, "%s: %s", diag->object, diag->text);
+			if (diag->hint[0])
+				out_message("hint: %s", diag->hint);
+		}
+		*diag = job->why;
+	}
+	out_end(call->out);
+	return !failed ? EXIT_DONE : failed < b->boot.jobs ? EXIT_PARTLY : EXIT_FAILED;
+}
+
+static int read_words(struct booting *b, int root)
+{
+	struct call *call = b->call;
+	const struct boot_options *opts = call->opts;
+	uint32_t ms = opts->common.timeout_ms;
+	int err = kernel_boot_words(root, &b->words, call->diag);
+
+	b->operand = calloc(call->operands + 1, sizeof(*b->operand));
+	if (!err && !b->operand)
+		err = diag_sys(call->diag, ENOMEM, "operands");
+	if (err)
+		return err;
+	for (unsigned i = 0; i < call->operands; i++)
+		kernel_boot_disk(&b->operand[i], call->operand[i], "operand");
+	for (unsigned i = 0; i < opts->skip.count; i++) {
+		b->boot.skip_nvmf |= !strcmp(opts->skip.item[i], "nvmf");
+		b->boot.skip_iscsi |= !strcmp(opts->skip.item[i], "iscsi");
+		b->boot.skip_nfs |= !strcmp(opts->skip.item[i], "nfs");
+	}
+	ms = ms ? ms : b->words.timeout_ms ? b->words.timeout_ms : WAIT_MS;
+	b->boot.deadline = opts->common.never ? 0 : loop_clock() + ms * MSEC;
+	b->boot.dir = opts->mount;
+	b->boot.dry_run = opts->common.dry_run;
+	b->boot.verbose = opts->common.verbose;
+	return boot_plan(&b->boot, &b->words, b->operand, call->operands, call->diag);
+}
+
+static int attach(struct booting *b)
+{
+	static const int signos[] = { SIGINT, SIGTERM, SIGHUP };
+	struct call *call = b->call;
+	int err;
+
+	if (!b->boot.jobs) {
+		call_note(call, "nothing to attach: no rd.rdmastor= on the kernel command line");
+		return show(b);
+	}
+	err = loop_new(&b->boot.loop, &call->loop, call->diag);
+	if (err)
+		return err;
+	b->signal.caught = caught;
+	err = loop_signal_add(b->boot.loop, &b->signal, signos, 3, call->diag);
+	if (!err) {
+		boot_start(&b->boot);
+		if (b->boot.left)
+			loop_run(b->boot.loop);
+		loop_signal_del(b->boot.loop, &b->signal);
+	}
+	loop_free(b->boot.loop);
+	return err ? err : show(b);
+}
+
+static int run(struct call *call)
+{
+	struct booting b = { .call = call, .boot = { .run = applet_main, .waits = waits } };
+	int root = kernel_root(), err;
+
+	if (root < 0)
+		return diag_sys(call->diag, errno, "open /");
+	err = read_words(&b, root);
+	if (!err)
+		err = attach(&b);
+	boot_free(&b.boot);
+	if (b.operand)
+		explicit_bzero(b.operand, call->operands * sizeof(*b.operand));
+	free(b.operand);
+	kernel_boot_words_free(&b.words);
+	close(root);
+	return err;
+}
+
+const struct applet applet_boot = {
+	.name = "boot",
+	.operands = "[URI[,via=kernel|ublk|nbd]]...",
+	.summary = "attach what the kernel command line and firmware name",
+	.opts = rows,
+	.defaults = &defaults,
+	.opts_size = sizeof(struct boot_options),
+	.examples = "  rdmastor boot --mount /sysroot\n"
+		    "  rdmastor boot --dry-run\n"
+		    "  rdmastor boot nvme+rdma://10.0.0.1/nqn.2024-01.example:disk1,via=ublk\n",
+	.schemes = SCHEME_DISK | SCHEME_NVMF | SCHEME_ISCSI | SCHEME_SRP | SCHEME_NFS,
+	.max = UINT8_MAX,
+	.changes = true,
+	.run = run,
+};

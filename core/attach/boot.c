@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Attach what this machine boots from. An applet that fails is run again each second, as links,
+ * addresses and targets may appear late; unless the reason is one that no waiting changes. */
+#include "attach_boot.h"
+#include "kernel_iscsi_conf.h"
+#include "wire/nvmf.h"
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MSEC       1000000ull
+#define ATTEMPT_MS 20000u
+#define RETRY_MS   1000u
+#define GRACE_MS   3000u
+#define TEXT_MAX   (8 << 20)
+
+static void start_attempt(struct boot_job *job);
+
+/* ---- What an applet said. */
+
+static const char *text_of(const cJSON *object, const char *key)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+
+	return text ? text : "";
+}
+
+static uint8_t code_of(const char *word)
+{
+	for (uint8_t code = DIAG_NONE + 1; code < DIAG_SYSTEM; code++)
+		if (!strcmp(diag_code_word(code), word))
+			return code;
+	return DIAG_SYSTEM;
+}
+
+static int errno_of(const char *word)
+{
+	for (int err = 1; err < 200; err++)
+		if (!strcmp(diag_errno_word(err), word))
+			return err;
+	return EIO;
+}
+
+static void read_error(struct diag *why, const cJSON *error)
+{
+	*why = (struct diag){ .code = code_of(text_of(error, "code")),
+		.err = errno_of(text_of(error, "errno")) };
+	snprintf(why->object, sizeof(why->object), "%s", text_of(error, "object"));
+	snprintf(why->text, sizeof(why->text), "%s", text_of(error, "text"));
+	snprintf(why->hint, sizeof(why->hint), "%s", text_of(error, "hint"));
+}
+
+static char *read_text(int fd, size_t *len)
+{
+	struct stat st;
+	char *text;
+
+	if (fstat(fd, &st) || st.st_size <= 0 || st.st_size > TEXT_MAX)
+		return NULL;
+	*len = (size_t)st.st_size;
+	text = malloc(*len);
+	if (text && pread(fd, text, *len, 0) == st.st_size)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* The document tells all: export goes to the background, from where no status comes back. */
+static void read_result(struct boot_job *job)
+{
+	const cJSON *error;
+	size_t len;
+	char *text = read_text(job->results, &len);
+
+	cJSON_Delete(job->result);
+	job->result = text ? cJSON_ParseWithLength(text, len) : NULL;
+	job->why = (struct diag){ 0 };
+	free(text);
+	error = cJSON_GetObjectItemCaseSensitive(job->result, "error");
+	if (error)
+		read_error(&job->why, error);
+	else if (!job->result && job->call.late)
+		diag_set(&job->why, DIAG_TIMEOUT, ETIMEDOUT, "%s timed out", job->word[0]);
+	else if (!job->result)
+		diag_set(&job->why, DIAG_SYSTEM, EIO, "%s ended without a result", job->word[0]);
+	if (job->why.err)
+		diag_ctx(&job->why, "%s", job->disk ? job->disk->uri : job->from);
+}
+
+static void walk(const cJSON *item, const char *key, const char *start,
+	void (*each)(const char *text, void *arg), void *arg)
+{
+	for (; item; item = item->next) {
+		if (cJSON_IsString(item) && item->string && !strcmp(item->string, key) &&
+			!strncmp(item->valuestring, start, strlen(start)))
+			each(item->valuestring, arg);
+		walk(item->child, key, start, each, arg);
+	}
+}
+
+void boot_result_texts(const struct boot_job *job, const char *key, const char *start,
+	void (*each)(const char *text, void *arg), void *arg)
+{
+	walk(job->result ? job->result->child : NULL, key, start, each, arg);
+}
+
+/* ---- Attempts. */
+
+static void over(struct boot_job *job)
+{
+	job->over = true;
+	if (!--job->boot->left)
+		loop_stop(job->boot->loop);
+}
+
+static bool may_change(const struct diag *why)
+{
+	return why->code != DIAG_USAGE && why->code != DIAG_AUTH && why->code != DIAG_NO_MODULE &&
+	       why->code != DIAG_UNSUPPORTED && why->code != DIAG_PERMISSION &&
+	       why->code != DIAG_MISMATCH;
+}
+
+static void ended(struct child_call *call)
+{
+	struct boot_job *job = container_of(call, struct boot_job, call);
+	struct boot *boot = job->boot;
+	uint64_t next = loop_clock() + RETRY_MS * MSEC;
+
+	read_result(job);
+	close(job->results);
+	if (!job->why.err || !may_change(&job->why) || boot->stopping || boot->dry_run ||
+		(boot->deadline && next >= boot->deadline)) {
+		over(job);
+		return;
+	}
+	if (!job->told)
+		boot->waits(job);
+	job->told = true;
+	loop_timer_set(boot->loop, &job->again, next);
+}
+
+static void try_again(struct loop_timer *timer)
+{
+	start_attempt(container_of(timer, struct boot_job, again));
+}
+
+/* In the child, which has standard input, results and messages. */
+static int run_applet(int fd, const void *arg, void *out)
+{
+	const struct boot_job *job = arg;
+	int argc = 0;
+
+	(void)fd;
+	(void)out;
+	while (job->word[argc])
+		argc++;
+	job->boot->run(argc, (char **)job->word);
+	fflush(NULL);
+	return 0;
+}
+
+static void start_attempt(struct boot_job *job)
+{
+	uint64_t now = loop_clock(), until = now + ATTEMPT_MS * MSEC;
+	struct boot *boot = job->boot;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), err;
+
+	if (boot->deadline && boot->deadline < until)
+		until = boot->deadline;
+	snprintf(job->timeout, sizeof(job->timeout), "%llums",
+		(unsigned long long)((until - now) / MSEC) + 1);
+	job->results = memfd_create("results", MFD_CLOEXEC);
+	job->call = (struct child_call){ .fn = run_applet,
+		.arg = job,
+		.until = until + GRACE_MS * MSEC,
+		.grace_ms = GRACE_MS,
+		.done = ended };
+	fflush(NULL);
+	err = null < 0 || job->results < 0
+		      ? -errno
+		      : child_call_start(&job->call, boot->loop,
+				(int[]){ null, job->results, boot->verbose ? 2 : null }, 3);
+	if (null >= 0)
+		close(null);
+	if (!err)
+		return;
+	diag_sys(&job->why, -err, "start %s", job->word[0]);
+	if (job->results >= 0)
+		close(job->results);
+	over(job);
+}
+
+void boot_start(struct boot *boot)
+{
+	boot->left = 1; /* so that jobs which are over at once don't stop the loop too early */
+	for (unsigned i = 0; i < boot->jobs; i++) {
+		struct boot_job *job = &boot->job[i];
+
+		if (job->over)
+			continue;
+		boot->left++;
+		start_attempt(job);
+	}
+	boot->left--;
+}
+
+void boot_stop(struct boot *boot)
+{
+	boot->stopping = true;
+	for (unsigned i = 0; i < boot->jobs; i++) {
+		struct boot_job *job = &boot->job[i];
+
+		if (job->over)
+			continue;
+		if (job->again.on) {
+			loop_timer_del(boot->loop, &job->again);
+			over(job);
+		} else {
+			child_call_expire(&job->call);
+		}
+	}
+}
+
+/* ---- What there is to do. */
+
+static struct boot_job *add_job(struct boot *boot, const char *from)
+{
+	struct boot_job *job = &boot->job[boot->jobs++];
+
+	*job = (struct boot_job){ .boot = boot, .from = from, .again.fire = try_again };
+	return job;
+}
+
+static void add_words(struct boot_job *job, const char *const *words)
+{
+	const struct boot *boot = job->boot;
+	unsigned n = 0;
+
+	for (; words[n]; n++)
+		job->word[n] = (char *)words[n];
+	job->word[n++] = "--json";
+	job->word[n++] = "--timeout";
+	job->word[n++] = job->timeout;
+	if (boot->verbose)
+		job->word[n++] = "--verbose";
+	if (boot->dry_run)
+		job->word[n++] = "--dry-run";
+	job->word[n] = NULL;
+}
+
+static bool is_discovery(const struct uri *uri)
+{
+	return !uri->path[0] || !strcmp(uri->path, NVMF_DISCOVERY_NQN);
+}
+
+/* The applet that attaches the URI through the kernel. */
+static int choose_applet(struct boot_job *job)
+{
+	const struct boot_disk *disk = job->disk;
+	struct uri uri = { 0 };
+	const struct scheme *scheme;
+	const char *applet = NULL, *dir = NULL;
+
+	if (kernel_iscsi_is_string(disk->uri)) {
+		add_words(job, (const char *[]){ "iser-login", disk->uri, NULL });
+		return 0;
+	}
+	if (uri_parse(&uri, disk->uri, &job->why))
+		return -job->why.err;
+	scheme = scheme_find(uri.scheme);
+	if (!scheme)
+		return diag_set(&job->why, DIAG_USAGE, EINVAL, "unknown scheme '%s:'", uri.scheme);
+	if (scheme->uses & SCHEME_NVMF)
+		applet = is_discovery(&uri) ? "nvmf-connect-all" : "nvmf-connect";
+	else if (scheme->uses & SCHEME_ISCSI)
+		applet = "iser-login";
+	else if (scheme->uses & SCHEME_SRP)
+		applet = "srp-connect";
+	else if (scheme->uses & SCHEME_NFS)
+		applet = "nfsrdma-mount", dir = job->boot->dir;
+	if (!applet) {
+		diag_set(&job->why, DIAG_USAGE, EINVAL, "the kernel can't attach '%s:' URIs",
+			uri.scheme);
+		return diag_hint(&job->why, "append ,via=ublk or ,via=nbd to the URI");
+	}
+	if (scheme->uses & SCHEME_NFS && !dir)
+		return diag_set(&job->why, DIAG_USAGE, EINVAL,
+			"no directory to mount it on: expected --mount DIR");
+	add_words(job, (const char *[]){ applet, disk->uri, dir, NULL });
+	return 0;
+}
+
+static void add_disk(struct boot *boot, const struct boot_disk *disk)
+{
+	struct boot_job *job = add_job(boot, disk->from);
+
+	job->disk = disk;
+	job->why = disk->why;
+	if (!job->why.err && disk->via == BOOT_KERNEL && choose_applet(job))
+		diag_ctx(&job->why, "%s", disk->uri);
+	else if (!job->why.err && disk->via != BOOT_KERNEL)
+		add_words(job, (const char *[]){ "export", disk->uri, "--daemon",
+				       disk->via == BOOT_UBLK ? "--ublk" : "--nbd-dev", NULL });
+	/* export changes nothing that a dry run could leave out */
+	job->over = job->why.err || (boot->dry_run && disk->via != BOOT_KERNEL);
+}
+
+static void add_others(struct boot *boot, const char *from, const char *applet, const char *dir)
+{
+	add_words(add_job(boot, from), (const char *[]){ applet, "--from-cmdline", dir, NULL });
+}
+
+int boot_plan(struct boot *boot, const struct boot_words *words, const struct boot_disk *operand,
+	unsigned operands, struct diag *diag)
+{
+	boot->job = calloc(words->disks + operands + 3, sizeof(*boot->job));
+	if (!boot->job)
+		return diag_sys(diag, ENOMEM, "disks to attach");
+	for (unsigned i = 0; i < words->disks; i++)
+		add_disk(boot, &words->disk[i]);
+	for (unsigned i = 0; i < operands; i++)
+		add_disk(boot, &operand[i]);
+	if (words->nvme && !boot->skip_nvmf)
+		add_others(boot, "rd.nvmf", "nvmf-connect-all", NULL);
+	if (words->iscsi && !boot->skip_iscsi)
+		add_others(boot, "iscsi", "iser-login", NULL);
+	if (words->nfs && !boot->skip_nfs && boot->dir)
+		add_others(boot, "nfs", "nfsrdma-mount", boot->dir);
+	return 0;
+}
+
+void boot_free(struct boot *boot)
+{
+	for (unsigned i = 0; i < boot->jobs; i++)
+		cJSON_Delete(boot->job[i].result);
+	free(boot->job);
+	boot->job = NULL;
+	boot->jobs = 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Attach what this machine boots from: each disk by the applet that would attach it alone, in a
+ * process of its own, all at once, again and again until a deadline. */
+#pragma once
+#include "child.h"
+#include "diag.h"
+#include "kernel_boot.h"
+#include "loop.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BOOT_WORDS 10
+struct cJSON;
+
+struct boot_job {
+	struct boot *boot;
+	const struct boot_disk *disk; /* NULL: whatever an applet finds with --from-cmdline */
+	const char *from;             /* "rd.rdmastor", "rd.nvmf" */
+	char *word[BOOT_WORDS];       /* name of the applet and its arguments; NULL ends them */
+	bool over, told;
+	struct diag why;      /* err 0: done */
+	struct cJSON *result; /* of the applet's last run, or NULL */
+	int results;          /* descriptor its results go to */
+	char timeout[24];
+	struct child_call call;
+	struct loop_timer again;
+};
+
+struct boot { /* zeroed, then set by the owner */
+	struct loop *loop;
+	const char *dir;   /* where to mount an NFS root; NULL: don't */
+	uint64_t deadline; /* loop_clock(); 0 = none */
+	bool dry_run, verbose;
+	bool skip_nvmf, skip_iscsi, skip_nfs; /* words of others */
+	/* Runs an applet as main() does. In a child. */
+	int (*run)(int argc, char **word);
+	void (*waits)(const struct boot_job *); /* once per job: it failed, and is tried again */
+
+	struct boot_job *job; /* filled in */
+	unsigned jobs;
+	unsigned left; /* the loop stops at 0 */
+	bool stopping;
+};
+/* The jobs for these words and operands, which stay in place. */
+int boot_plan(struct boot *, const struct boot_words *, const struct boot_disk *operand,
+	unsigned operands, struct diag *);
+void boot_start(struct boot *); /* then loop_run(), unless left is 0 */
+void boot_stop(struct boot *);  /* ends the attempts; the loop stops when they have ended */
+void boot_free(struct boot *);
+
+/* The texts of a key in the job's result, at any depth, that begin with `start`. */
+void boot_result_texts(const struct boot_job *, const char *key, const char *start,
+	void (*each)(const char *text, void *arg), void *arg);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What this machine is to attach before its root file system is mounted. */
+#pragma once
+#include "diag.h"
+#include "uri.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum boot_via {      /* which block device */
+	BOOT_KERNEL, /* the kernel's own initiator */
+	BOOT_UBLK,
+	BOOT_NBD, /* the kernel's NBD client */
+};
+const char *kernel_boot_via_word(uint8_t via);
+
+struct boot_disk {
+	char uri[URI_MAX]; /* may hold a password */
+	uint8_t via;
+	char from[20];   /* "rd.rdmastor", "operand" */
+	struct diag why; /* the word is invalid: attach nothing for it */
+};
+/* "URI[,via=kernel|ublk|nbd]" */
+void kernel_boot_disk(struct boot_disk *, const char *text, const char *from);
+
+struct boot_words {
+	struct boot_disk *disk;
+	unsigned disks;
+	uint32_t timeout_ms; /* rd.rdmastor.timeout=; 0 = not told */
+	/* what the other applets' --from-cmdline would find */
+	bool nvme, iscsi;
+	bool nfs; /* over RDMA */
+};
+/* rd.rdmastor=, rd.rdmastor.timeout= and the words of others on the kernel command line. */
+int kernel_boot_words(int root, struct boot_words *, struct diag *);
+void kernel_boot_words_free(struct boot_words *); /* wipes */

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# boot on a kernel command line of our own: what would be attached and by which applet, which words are left to others, each
+# failure with its reason, and that a secret is told nowhere.
+. "$(dirname "$0")/lib.sh"
+requires unshare jq
+unshare -mn true 2>/dev/null || { echo "needs root with namespaces"; exit 77; }
+iqn=iqn.2024-01.test:root
+
+# booted CMDLINE WORD…: run it on such a machine
+booted() {
+	printf '%s\n' "$1" >cmdline
+	shift
+	unshare -mn bash -c 'ip link set lo up 2>/dev/null; mount -t tmpfs none /etc; mount -t tmpfs none /sys/firmware
+		mount --bind cmdline /proc/cmdline; exec "$@"' - "$@"
+}
+# plans STATUS CMDLINE LINE… [-- OPTION…]: what a dry run lists
+plans() {
+	local status=$1 cmdline=$2 rc=0 lines=()
+	shift 2
+	: >wanted
+	while [ $# != 0 ] && [ "$1" != -- ]; do lines+=("$1"); shift; done
+	[ $# = 0 ] || shift
+	booted "$cmdline" "$RDMASTOR" boot --dry-run --json "$@" >out 2>err || rc=$?
+	same "status of '$cmdline' ($(cat err))" "$status" $rc
+	valid out
+	jq -r '.results[] | "\(.from) \(.via) \(.applet // "-") \(.error.code // "ok")"' out >lines
+	[ ${#lines[@]} = 0 ] || printf '%s\n' "${lines[@]}" >wanted
+	diff wanted lines || die "$cmdline: $(cat err)"
+	! grep -q hush out err || die "a secret is told: $(cat out err)"
+}
+
+booted quiet "$RDMASTOR" boot --json >out 2>err || die "nothing to do: $(cat err)"
+valid out
+grep -q 'rd.rdmastor=' err || die "nothing to do: $(cat err)"
+
+me=rd.iscsi.initiator=iqn.2024-01.a:me
+plans 0 "rd.rdmastor=iscsi://joe%hush1hush1hush@127.0.0.1/$iqn/0 $me rd.rdmastor=nbd://127.0.0.1,via=ublk" \
+	"rd.rdmastor kernel iser-login ok" "rd.rdmastor ublk export ok"
+plans 0 "$me netroot=iscsi:127.0.0.1::::$iqn" "iscsi kernel iser-login ok"
+plans 0 "$me netroot=iscsi:127.0.0.1::::$iqn rd.rdmastor=iscsi:127.0.0.1::::$iqn" \
+	"rd.rdmastor kernel iser-login ok" -- --skip iscsi
+plans 3 "$me netroot=iscsi:127.0.0.1::::$iqn netroot=iscsi:3260 rd.rdmastor=ram:1M,via=nbd" \
+	"rd.rdmastor nbd export ok" "iscsi kernel iser-login usage"
+plans 3 "$me rd.rdmastor=foo://x rd.rdmastor=nbd://x rd.rdmastor=nfs+rdma://h/x rd.rdmastor=ram:1M,via=scsi rd.rdmastor=ram:1M,via=ublk" \
+	"rd.rdmastor kernel - usage" "rd.rdmastor kernel - usage" "rd.rdmastor kernel - usage" "rd.rdmastor kernel - usage" \
+	"rd.rdmastor ublk export ok"
+for line in "foo://x: .*'foo:'" "nbd://x: .*'nbd:'" "nfs.rdma://h/x: .*--mount" "ram:1M: .*via=scsi"; do
+	grep -Eq "^rdmastor boot: $line" err || die "no line '$line': $(cat err)"
+done
+grep -qx 'hint: .*,via=ublk.*' err || die "no way out: $(cat err)"
+
+# words of NFS count with --mount, and only over RDMA
+plans 0 "root=nfs:127.0.0.1:/srv"
+plans 0 "root=nfs:127.0.0.1:/srv:proto=rdma"
+plans 0 "root=nfs:127.0.0.1:/srv:proto=rdma" -- --mount /mnt --skip nfs
+
+# it tries again until the time is over, and says so at once
+begun=$SECONDS rc=0
+booted "rd.rdmastor.timeout=2.5 rd.rdmastor=nbd+unix:///?socket=/nowhere,via=nbd" "$RDMASTOR" boot --json >out 2>err || rc=$?
+same "status ($(cat err))" 1 $rc
+valid out
+jq -e '.results[0].attached == false and .error.code != "usage"' out >/dev/null || die "$(cat out)"
+[ "$(wc -l <err)" -ge 1 ] || die "nothing said"
+[ $((SECONDS - begun)) -le 20 ] || die "took $((SECONDS - begun)) s"
+
+error 2 usage '' '--skip scsi' "$RDMASTOR" boot --skip scsi
+error 2 usage 'rd.rdmastor.timeout=soon' soon booted rd.rdmastor.timeout=soon "$RDMASTOR" boot
+error 1 usage 'foo://x' "'foo:'" "$RDMASTOR" boot foo://x

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What is attached at boot: which applet for which word, other attempts and when there are none,
+ * the deadline, a stop. The applets here are a function that prints what an applet would. The clock
+ * goes on by a second whenever a job waits for its next attempt. */
+#include "attach_boot.h"
+#include "says.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MSEC   1000000ull
+#define SECOND 1000000000ull
+
+int __real_clock_gettime(clockid_t, struct timespec *) __attribute__((weak));
+int __wrap_clock_gettime(clockid_t, struct timespec *);
+
+static uint64_t ahead;
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *t)
+{
+	int rc = __real_clock_gettime(id, t);
+
+	t->tv_sec += (time_t)(ahead / SECOND);
+	return rc;
+}
+
+static _Atomic unsigned *runs; /* shared with the children */
+static unsigned waited;
+static struct boot boot;
+static struct boot_words words;
+
+static void failure(const char *code, const char *err)
+{
+	printf("{\"error\":{\"code\":\"%s\",\"errno\":\"%s\",\"object\":\"it\",\"text\":\"some "
+	       "reason\",\"hint\":\"a way out\"}}",
+		code, err);
+}
+
+/* By the host of the URI. */
+static int applet(int argc, char **word)
+{
+	unsigned run = atomic_fetch_add(runs, 1);
+
+	cr_assert_geq(argc, 2);
+	if (strstr(word[1], "soon") && !run)
+		failure("unreachable", "EHOSTUNREACH");
+	else if (strstr(word[1], "never"))
+		failure("refused", "ECONNREFUSED");
+	else if (strstr(word[1], "secret"))
+		failure("auth", "EACCES");
+	else if (strstr(word[1], "hangs"))
+		pause();
+	else if (strstr(word[1], "forks"))
+		_exit(printf("{\"devices\":[{\"device\":\"/dev/ublkb0\"}]}") && fflush(stdout));
+	else if (!strstr(word[1], "mute"))
+		printf("{\"disks\":[{\"device\":\"/dev/a\"},{\"device\":\"/dev/b\"}],\"device\":"
+		       "\"nvme0\"}");
+	return 0;
+}
+
+static void waits(const struct boot_job *job)
+{
+	(void)job;
+	waited++;
+	ahead += SECOND;
+}
+
+static void setup(void)
+{
+	runs = mmap(NULL, sizeof(*runs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cr_assert_neq(runs, MAP_FAILED);
+	boot = (struct boot){ .run = applet, .waits = waits };
+	cr_assert_eq(loop_new(&boot.loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	words = (struct boot_words){ 0 };
+}
+
+static void fini(void)
+{
+	boot_free(&boot);
+	loop_free(boot.loop);
+	munmap(runs, sizeof(*runs));
+}
+TestSuite(boot, .init = setup, .fini = fini);
+
+static struct boot_job *plan(const char *text)
+{
+	static struct boot_disk disk;
+
+	kernel_boot_disk(&disk, text, "operand");
+	cr_assert_eq(boot_plan(&boot, &words, &disk, 1, NULL), 0);
+	cr_assert_eq(boot.jobs, 1);
+	return boot.job;
+}
+
+static struct boot_job *attach(const char *text)
+{
+	struct boot_job *job = plan(text);
+
+	boot_start(&boot);
+	if (boot.left)
+		loop_run(boot.loop);
+	cr_assert(job->over);
+	return job;
+}
+
+static void collect(const char *text, void *arg)
+{
+	strcat(strcat(arg, text), " ");
+}
+
+Test(boot, succeeds)
+{
+	struct boot_job *job = attach("nvme+tcp://host/nqn.x");
+	char text[64] = "";
+
+	cr_assert_eq(job->why.err, 0);
+	boot_result_texts(job, "device", "/dev/", collect, text);
+	cr_assert_str_eq(text, "/dev/a /dev/b ");
+	cr_assert_eq(*runs, 1);
+}
+
+Test(boot, goes_to_the_background)
+{
+	struct boot_job *job = attach("nvme+tcp://forks/nqn.x,via=ublk");
+	char text[64] = "";
+
+	cr_assert_eq(job->why.err, 0);
+	boot_result_texts(job, "device", "/dev/", collect, text);
+	cr_assert_str_eq(text, "/dev/ublkb0 ");
+}
+
+Test(boot, tries_again)
+{
+	struct boot_job *job = attach("nvme+tcp://soon/nqn.x");
+
+	cr_assert_eq(job->why.err, 0);
+	cr_assert_eq(waited, 1);
+	cr_assert_eq(*runs, 2);
+}
+
+Test(boot, until_the_deadline)
+{
+	struct boot_job *job;
+
+	boot.deadline = loop_clock() + 1900 * MSEC;
+	job = attach("nvme+tcp://never/nqn.x");
+	cr_assert_eq(*runs, 2);
+	cr_assert_eq(job->why.err, ECONNREFUSED);
+	diag_says(&job->why, DIAG_REFUSED, "it", "some_reason a_way_out");
+}
+
+Test(boot, not_again_when_waiting_helps_nothing)
+{
+	struct boot_job *job = attach("nvme+tcp://secret/nqn.x");
+
+	cr_assert_eq(*runs, 1);
+	cr_assert_eq(waited, 0);
+	diag_says(&job->why, DIAG_AUTH, "it", "some_reason");
+}
+
+Test(boot, an_applet_that_says_nothing)
+{
+	struct boot_job *job;
+
+	boot.deadline = loop_clock() + 900 * MSEC;
+	job = attach("nvme+tcp://mute/nqn.x");
+	diag_says(&job->why, DIAG_SYSTEM, "nvme+tcp://mute/nqn.x", "nvmf-connect result");
+}
+
+static void stop(struct loop_timer *timer)
+{
+	(void)timer;
+	boot_stop(&boot);
+}
+
+Test(boot, stops)
+{
+	static const char *const hosts[] = { "nvme+tcp://hangs/nqn.x", "nvme+tcp://never/nqn.x" };
+	struct loop_timer timer = { .fire = stop };
+	struct boot_disk disk[2];
+
+	for (unsigned i = 0; i < 2; i++)
+		kernel_boot_disk(&disk[i], hosts[i], "operand");
+	cr_assert_eq(boot_plan(&boot, &words, disk, 2, NULL), 0);
+	boot_start(&boot);
+	loop_timer_set(boot.loop, &timer, loop_clock() + 1);
+	loop_run(boot.loop);
+	cr_assert(boot.job[0].over && boot.job[1].over);
+	cr_assert(boot.job[0].why.err);
+}
+
+static void words_are(const struct boot_job *job, const char *wanted)
+{
+	char text[300] = "";
+
+	for (unsigned i = 0; job->word[i]; i++)
+		collect(job->word[i], text);
+	cr_assert(!strncmp(text, wanted, strlen(wanted)), "%s", text);
+}
+
+Test(boot, applets)
+{
+	static const struct {
+		const char *text, *words;
+	} row[] = {
+		{ "nvme+rdma://h/nqn.x", "nvmf-connect nvme+rdma://h/nqn.x --json " },
+		{ "nvme+tcp://h", "nvmf-connect-all nvme+tcp://h --json " },
+		{ "nvme+tcp://h/nqn.2014-08.org.nvmexpress.discovery",
+			"nvmf-connect-all nvme+tcp://h/nqn.2014-08.org.nvmexpress.discovery "
+			"--json " },
+		{ "iser://h/iqn.2024-01.a:b/0,via=kernel",
+			"iser-login iser://h/iqn.2024-01.a:b/0 --json " },
+		{ "iscsi:h::::iqn.2024-01.a:b", "iser-login iscsi:h::::iqn.2024-01.a:b --json " },
+		{ "srp+cm://h:5555/0002c903004ed0b2/0002c903004ed0b2",
+			"srp-connect srp+cm://h:5555/0002c903004ed0b2/0002c903004ed0b2 --json " },
+		{ "nfs+rdma://h/x", "nfsrdma-mount nfs+rdma://h/x /sysroot --json " },
+		{ "nbd://h,via=ublk", "export nbd://h --daemon --ublk --json " },
+		{ "nbd://h,via=nbd", "export nbd://h --daemon --nbd-dev --json " },
+	};
+
+	boot.dir = "/sysroot";
+	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		const struct boot_job *job = plan(row[i].text);
+
+		cr_assert_eq(job->why.err, 0, "%s: %s", row[i].text, job->why.text);
+		words_are(job, row[i].words);
+		boot_free(&boot);
+	}
+}
+
+Test(boot, what_is_wrong)
+{
+	static const struct {
+		const char *text, *object, *says;
+	} row[] = {
+		{ "nbd://h", "nbd://h", "'nbd:' via=ublk" },
+		{ "nfs+rdma://h/x", "nfs+rdma://h/x", "directory --mount" },
+		{ "foo://h", "foo://h", "'foo:'" },
+		{ "nvme+tcp://h/nqn.x,via=scsi", "nvme+tcp://h/nqn.x", "via=scsi kernel ublk nbd" },
+		{ ",via=ublk", "operand", "URI" },
+	};
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		const struct boot_job *job = attach(row[i].text);
+
+		diag_says(&job->why, DIAG_USAGE, row[i].object, row[i].says);
+		boot_free(&boot);
+	}
+	cr_assert_eq(*runs, 0);
+}
+
+Test(boot, words_of_others)
+{
+	words = (struct boot_words){ .nvme = true, .iscsi = true, .nfs = true };
+	boot.dir = "/root";
+	cr_assert_eq(boot_plan(&boot, &words, NULL, 0, NULL), 0);
+	cr_assert_eq(boot.jobs, 3);
+	words_are(&boot.job[0], "nvmf-connect-all --from-cmdline --json ");
+	words_are(&boot.job[1], "iser-login --from-cmdline --json ");
+	words_are(&boot.job[2], "nfsrdma-mount --from-cmdline /root --json ");
+	boot_free(&boot);
+	boot.skip_nvmf = boot.skip_iscsi = boot.skip_nfs = true;
+	cr_assert_eq(boot_plan(&boot, &words, NULL, 0, NULL), 0);
+	cr_assert_eq(boot.jobs, 0);
+}
