@@ -5,19 +5,24 @@
 #include "attach_boot.h"
 #include "kernel_boot.h"
 #include "kernel_identity.h"
+#include "kernel_serving.h"
+#include "kernel_status.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define WAIT_MS 60000
-#define MSEC    1000000ull
+#define WAIT_MS   60000
+#define NAME_MS   5000 /* for the resolver */
+#define ANSWER_MS 1000 /* for a process to report what it serves */
+#define MSEC      1000000ull
 
 struct boot_options {
 	struct opt_common common;
 	const char *mount;
 	struct opt_list skip;
+	bool needs;
 };
 
 #define AT(field) offsetof(struct boot_options, field)
@@ -25,6 +30,9 @@ static const struct opt rows[] = {
 	{ "mount", 0, OPT_TEXT, AT(mount), "DIR", "mount an NFS root on this directory" },
 	{ "skip", 0, OPT_LIST, AT(skip), "nvmf|iscsi|nfs",
 		"leave the words for these to another program; repeatable" },
+	{ "needs", 0, OPT_FLAG, AT(needs), NULL,
+		"print the kernel modules and words that an initramfs needs for these devices; "
+		"default those of the root file system" },
 	{ "timeout", 0, OPT_MSEC, AT(common.timeout_ms), "SECONDS",
 		"time limit; 0: none; default rd.rdmastor.timeout=, else 60", 0, OPT_MSEC_MAX },
 	{ 0 },
@@ -186,13 +194,78 @@ static int attach(struct booting *b)
 	return err ? err : show(b);
 }
 
+static void put_needs(struct call *call, const struct boot_needs *needs)
+{
+	out_list(call->out, "modules");
+	for (unsigned i = 0; i < needs->count; i++)
+		if (!needs->need[i].word)
+			out_text(call->out, NULL, "module ", "%s", needs->need[i].text);
+	out_end(call->out);
+	out_list(call->out, "words");
+	for (unsigned i = 0; i < needs->count; i++)
+		if (needs->need[i].word)
+			out_text(call->out, NULL, "word ", "%s", needs->need[i].text);
+	out_end(call->out);
+}
+
+static int collect_needs(
+	struct call *call, int root, const struct kernel_serving *serving, struct boot_needs *needs)
+{
+	unsigned i = 0;
+	int err;
+
+	do {
+		struct kernel_list list;
+
+		err = kernel_list(root, &list, call->diag);
+		if (err)
+			return err;
+		if (call->operands)
+			err = kernel_list_select(
+				root, &list, call->operand[i], NAME_MS, call->diag);
+		if (!err)
+			err = kernel_boot_needs(
+				root, &list, serving, call->operands, needs, call->diag);
+		kernel_list_free(&list);
+		if (err && call->operands)
+			diag_ctx(call->diag, "%s", call->operand[i]);
+	} while (!err && ++i < call->operands);
+	return err;
+}
+
+static int show_needs(struct call *call, int root)
+{
+	struct kernel_serving serving = { 0 };
+	struct boot_needs needs = { 0 };
+	struct loop *loop;
+	int err = loop_new(&loop, &call->loop, call->diag);
+
+	if (err)
+		return err;
+	err = kernel_serving(root, loop, ANSWER_MS, &serving, call->diag);
+	if (!err)
+		err = collect_needs(call, root, &serving, &needs);
+	if (!err)
+		put_needs(call, &needs);
+	kernel_serving_free(&serving);
+	free(needs.need);
+	loop_free(loop);
+	return err;
+}
+
 static int run(struct call *call)
 {
+	const struct boot_options *opts = call->opts;
 	struct booting b = { .call = call, .boot = { .run = applet_main, .waits = waits } };
 	int root = kernel_root(), err;
 
 	if (root < 0)
 		return diag_sys(call->diag, errno, "open /");
+	if (opts->needs) {
+		err = show_needs(call, root);
+		close(root);
+		return err;
+	}
 	err = read_words(&b, root);
 	if (!err)
 		err = attach(&b);
@@ -207,7 +280,7 @@ static int run(struct call *call)
 
 const struct applet applet_boot = {
 	.name = "boot",
-	.operands = "[URI[,via=kernel|ublk|nbd]]...",
+	.operands = "[URI[,via=kernel|ublk|nbd]|DEVICE]...",
 	.summary = "attach what the kernel command line and firmware name",
 	.opts = rows,
 	.defaults = &defaults,

@@ -33,3 +33,18 @@ struct boot_words {
 /* rd.rdmastor=, rd.rdmastor.timeout= and the words of others on the kernel command line. */
 int kernel_boot_words(int root, struct boot_words *, struct diag *);
 void kernel_boot_words_free(struct boot_words *); /* wipes */
+
+/* What attaches a disk in an initramfs: a kernel module, or the word for its command line. */
+struct boot_needs {
+	struct boot_need {
+		bool word;
+		char text[URI_MAX + 32]; /* "nvme_rdma"; "rd.rdmastor=nvme+rdma://…" */
+	} * need;
+	unsigned count;
+};
+struct kernel_list;
+struct kernel_serving;
+/* Appends what the disks of the list need: all of them, or only those that the running system's
+ * root is on. The owner frees `need`. */
+int kernel_boot_needs(int root, const struct kernel_list *, const struct kernel_serving *, bool all,
+	struct boot_needs *, struct diag *);

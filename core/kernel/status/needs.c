@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What an initramfs needs to attach disks that are attached now: kernel modules, and the word that
+ * names each of them on the kernel command line. */
+#include "grow.h"
+#include "kernel_boot.h"
+#include "kernel_status.h"
+#include "list.h"
+#include "sys/holders.h"
+#include "sys/sys.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct collect {
+	int root;
+	const struct kernel_list *list;
+	const struct kernel_serving *serving;
+	struct boot_needs *to;
+	bool failed;
+};
+
+static void add(struct collect *collect, bool word, const char *text)
+{
+	struct boot_needs *to = collect->to;
+	struct boot_need *more;
+
+	for (unsigned i = 0; i < to->count; i++)
+		if (!strcmp(to->need[i].text, text))
+			return;
+	more = grow(to->need, to->count);
+	collect->failed |= !more;
+	if (more) {
+		more->word = word;
+		snprintf(more->text, sizeof(more->text), "%s", text);
+	}
+}
+
+static void add_module(struct collect *collect, const char *name)
+{
+	add(collect, false, name);
+}
+
+/* The module of a network interface's driver. */
+static void add_netdev(struct collect *collect, const char *netdev)
+{
+	char path[120], target[200];
+
+	snprintf(path, sizeof(path), "sys/class/net/%.15s/device/driver/module", netdev);
+	if (*netdev && kernel_list_target(collect->root, target, sizeof(target), path) > 0 &&
+		strrchr(target, '/'))
+		add_module(collect, strrchr(target, '/') + 1);
+}
+
+/* A driver for PCI often leaves RDMA to another module, of which sysfs says nothing. */
+static void add_port(struct collect *collect, const struct list_port *port)
+{
+	static const char *const modules[][2] = {
+		{ "mlx4_core", "mlx4_ib" },
+		{ "mlx5_core", "mlx5_ib" },
+		{ "bnxt_en", "bnxt_re" },
+		{ "ice", "irdma" },
+		{ "i40e", "irdma" },
+		{ "cxgb4", "iw_cxgb4" },
+		{ "hns3", "hns_roce_hw_v2" },
+		{ "qede", "qedr" },
+		{ "mana", "mana_ib" },
+		{ "be2net", "ocrdma" },
+		{ "ionic", "ionic_rdma" },
+	};
+
+	if (port->driver[0])
+		add_module(collect, port->driver);
+	for (unsigned i = 0; i < sizeof(modules) / sizeof(*modules); i++)
+		if (!strcmp(port->driver, modules[i][0]))
+			add_module(collect, modules[i][1]);
+	if (!port->driver[0])
+		add_module(collect, strcmp(port->kind, "iwarp") ? "rdma_rxe" : "siw");
+	if (!strcmp(port->kind, "ib") && port->netdev[0])
+		add_module(collect, "ib_ipoib");
+	add_netdev(collect, port->netdev);
+}
+
+static void add_ports(struct collect *collect, const char *dev)
+{
+	for (unsigned i = 0; i < collect->list->ports; i++)
+		if (!dev || !strcmp(collect->list->port[i].dev, dev))
+			add_port(collect, &collect->list->port[i]);
+}
+
+static const char *host_text(const char *address, char text[ADDR_TEXT + 2])
+{
+	snprintf(text, ADDR_TEXT + 2, strchr(address, ':') ? "[%s]" : "%s", address);
+	return text;
+}
+
+/* The URI of a connection; "": what is known of it is not enough. */
+static void link_uri(const struct list_link *link, uint64_t unit, char uri[URI_MAX])
+{
+	const bool rdma = !strcmp(link->transport, "rdma");
+	char host[ADDR_TEXT + 2];
+
+	uri[0] = 0;
+	host_text(link->iscsi.is ? link->iscsi.portal : link->address, host);
+	if (!host[0])
+		return;
+	if (!strcmp(link->protocol, "nvme"))
+		snprintf(uri, URI_MAX, "nvme+%s://%s:%s/%s", link->transport, host, link->service,
+			link->target);
+	else if (link->iscsi.is)
+		snprintf(uri, URI_MAX, "%s://%s:%u/%s/%" PRIu64, link->protocol, host,
+			link->iscsi.portal_port, link->target, unit);
+	else if (!strcmp(link->protocol, "srp") && strlen(link->service) == 16)
+		snprintf(uri, URI_MAX, "srp://%s/%s/%" PRIu64 "?service_id=%s", host, link->target,
+			unit, link->service);
+	else if (!strcmp(link->protocol, "nfs") && rdma)
+		snprintf(uri, URI_MAX, "nfs+rdma://%s:%s%s", host, link->service, link->target);
+}
+
+static bool is_rdma_uri(const char *uri)
+{
+	return (strstr(uri, "+rdma://") || !strncmp(uri, "iser:", 5) || !strncmp(uri, "srp", 3)) &&
+	       !strstr(uri, "rdma=iwarp");
+}
+
+/* A block device of our own export. */
+static void add_served(struct collect *collect, const struct list_link *link)
+{
+	char word[URI_MAX + 32], device[40];
+
+	add_module(collect, strcmp(link->protocol, "ublk") ? "nbd" : "ublk_drv");
+	snprintf(device, sizeof(device), "/dev/%s", link->name);
+	for (unsigned i = 0; i < collect->serving->processes; i++) {
+		const struct serving_process *process = &collect->serving->process[i];
+
+		for (unsigned j = 0; j < process->fronts; j++)
+			for (unsigned k = 0; k < process->front[j].disks; k++) {
+				const struct serving_disk *disk = &process->front[j].disk[k];
+
+				if (strcmp(disk->device, device))
+					continue;
+				snprintf(word, sizeof(word), "rd.rdmastor=%s,via=%s", disk->uri,
+					link->protocol);
+				add(collect, true, word);
+				if (!is_rdma_uri(disk->uri))
+					continue;
+				add_module(collect, "rdma_ucm");
+				add_module(collect, "ib_uverbs");
+				add_ports(collect, NULL);
+			}
+	}
+}
+
+static void add_link(struct collect *collect, const struct list_link *link, uint64_t unit)
+{
+	static const struct {
+		const char *protocol, *transport, *module[3];
+	} initiator[] = {
+		{ "nvme", "rdma", { "nvme_rdma" } },
+		{ "nvme", "tcp", { "nvme_tcp" } },
+		{ "srp", "rdma", { "ib_srp", "sd_mod" } },
+		{ "iser", "rdma", { "ib_iser", "sd_mod" } },
+		{ "iscsi", "tcp", { "iscsi_tcp", "sd_mod" } },
+		{ "nfs", "rdma", { "nfs", "nfsv4", "rpcrdma" } },
+	};
+	char uri[URI_MAX], word[URI_MAX + 32];
+
+	if (!strcmp(link->protocol, "ublk") || !strcmp(link->protocol, "nbd")) {
+		add_served(collect, link);
+		return;
+	}
+	for (unsigned i = 0; i < sizeof(initiator) / sizeof(*initiator); i++)
+		if (!strcmp(initiator[i].protocol, link->protocol) &&
+			!strcmp(initiator[i].transport, link->transport))
+			for (unsigned j = 0; j < 3 && initiator[i].module[j]; j++)
+				add_module(collect, initiator[i].module[j]);
+	if (link->rdma_dev[0])
+		add_ports(collect, link->rdma_dev);
+	add_netdev(collect, link->netdev);
+	link_uri(link, unit, uri);
+	snprintf(word, sizeof(word), "rd.rdmastor=%s", uri);
+	if (uri[0])
+		add(collect, true, word);
+}
+
+static bool has_root(int root, const struct list_disk *disk)
+{
+	unsigned dev_major, dev_minor;
+	char text[32];
+
+	if (!disk->node[0])
+		return !strcmp(disk->name, "/") || !strcmp(disk->name, "/usr");
+	return kernel_sys_read(root, text, sizeof(text), "sys/class/block/%s/dev", disk->node) >
+		       0 &&
+	       sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2 &&
+	       kernel_holders_root(root, dev_major, dev_minor);
+}
+
+int kernel_boot_needs(int root, const struct kernel_list *list,
+	const struct kernel_serving *serving, bool all, struct boot_needs *to, struct diag *diag)
+{
+	struct collect collect = { .root = root, .list = list, .serving = serving, .to = to };
+
+	for (unsigned i = 0; i < list->paths; i++) {
+		const struct list_path *path = &list->path[i];
+
+		if (path->disk >= 0 && (all || has_root(root, &list->disk[path->disk])))
+			add_link(&collect, &list->link[path->link], path->unit);
+	}
+	return collect.failed ? diag_sys(diag, ENOMEM, "needs") : 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What an initramfs needs for disks that are attached now: initiators, the driver of the RDMA
+ * device in use and of no other, the words that attach them again. */
+#include "kernel_boot.h"
+#include "kernel_status.h"
+#include "says.h"
+#include "tree.h"
+#include <stdlib.h>
+
+static struct tree tree;
+static struct list_link link[8];
+static struct list_disk disk[2];
+static struct list_path path[8];
+static struct list_port port[3];
+static struct kernel_list list = { .link = link, .disk = disk, .path = path, .port = port };
+static struct kernel_serving serving;
+static char said[2000];
+
+static void setup(void)
+{
+	static const struct list_port ports[] = {
+		{ .dev = "rocep1", .port = 1, .kind = "roce", .driver = "mlx5_core" },
+		{ .dev = "rxe0", .port = 1, .kind = "roce", .netdev = "eth0" },
+		{ .dev = "ibp2", .port = 1, .kind = "ib", .driver = "mlx4_core", .netdev = "ib0" },
+	};
+
+	tree = tree_new();
+	tree_dir(&tree, "sys/bus/virtio/drivers/virtio_net");
+	tree_dir(&tree, "sys/module/virtio_net");
+	tree_dir(&tree, "sys/class/net/eth0/device/driver");
+	tree_link(&tree, "sys/class/net/eth0/device/driver/module",
+		"../../../../../module/virtio_net");
+	memcpy(port, ports, sizeof(ports));
+	list.ports = 3;
+}
+
+static void fini(void)
+{
+	tree_free(&tree);
+}
+TestSuite(needs, .init = setup, .fini = fini);
+
+static struct list_link *attach(
+	const char *protocol, const char *transport, const char *address, const char *service)
+{
+	struct list_link *new = &link[list.links];
+
+	strcpy(new->protocol, protocol);
+	strcpy(new->transport, transport);
+	strcpy(new->address, address);
+	strcpy(new->service, service);
+	path[list.paths++] = (struct list_path){ .link = (int)list.links++, .unit = 3 };
+	return new;
+}
+
+static const char *needs(bool all)
+{
+	struct boot_needs found = { 0 };
+
+	cr_assert_eq(kernel_boot_needs(tree.root, &list, &serving, all, &found, NULL), 0);
+	said[0] = 0;
+	for (unsigned i = 0; i < found.count; i++)
+		strcat(strcat(said, found.need[i].text), " ");
+	free(found.need);
+	return said;
+}
+
+Test(needs, the_device_in_use)
+{
+	struct list_link *nvme = attach("nvme", "rdma", "10.0.0.1", "4420");
+
+	strcpy(nvme->target, "nqn.x");
+	strcpy(nvme->rdma_dev, "rocep1");
+	cr_assert_str_eq(needs(true),
+		"nvme_rdma mlx5_core mlx5_ib rd.rdmastor=nvme+rdma://10.0.0.1:4420/nqn.x ");
+	strcpy(nvme->rdma_dev, "rxe0");
+	strcpy(nvme->address, "fd00::1");
+	cr_assert_str_eq(needs(true),
+		"nvme_rdma rdma_rxe virtio_net rd.rdmastor=nvme+rdma://[fd00::1]:4420/nqn.x ");
+}
+
+Test(needs, each_protocol)
+{
+	struct list_link *iscsi = attach("iscsi", "tcp", "10.0.0.9", "3260"),
+			 *iser = attach("iser", "rdma", "10.0.0.1", "3260"),
+			 *srp = attach("srp", "rdma", "fe80::1", "00000000013f7fff"),
+			 *nfs = attach("nfs", "rdma", "10.0.0.2", "20049");
+
+	iscsi->iscsi.is = iser->iscsi.is = true;
+	iscsi->iscsi.portal_port = iser->iscsi.portal_port = 3261;
+	strcpy(iscsi->iscsi.portal, "10.0.0.1"); /* from where it was redirected */
+	strcpy(iser->iscsi.portal, "10.0.0.1");
+	strcpy(iscsi->target, "iqn.a:b");
+	strcpy(iser->target, "iqn.a:c");
+	strcpy(iscsi->netdev, "eth0");
+	strcpy(srp->target, "0002c903004ed0b2/0002c903004ed0b3");
+	strcpy(srp->rdma_dev, "ibp2");
+	strcpy(nfs->target, "/srv");
+	cr_assert_str_eq(needs(true),
+		"iscsi_tcp sd_mod virtio_net rd.rdmastor=iscsi://10.0.0.1:3261/iqn.a:b/3 "
+		"ib_iser rd.rdmastor=iser://10.0.0.1:3261/iqn.a:c/3 "
+		"ib_srp mlx4_core mlx4_ib ib_ipoib "
+		"rd.rdmastor=srp://[fe80::1]/0002c903004ed0b2/0002c903004ed0b3/3"
+		"?service_id=00000000013f7fff "
+		"nfs nfsv4 rpcrdma rd.rdmastor=nfs+rdma://10.0.0.2:20049/srv ");
+}
+
+Test(needs, what_export_serves)
+{
+	static struct serving_disk disks[2] = {
+		{ .uri = "nvme+tcp://10.0.0.1/nqn.x", .device = "/dev/ublkb0" },
+		{ .uri = "nvme+rdma://10.0.0.1/nqn.y", .device = "/dev/nbd1" },
+	};
+	static struct serving_front front = { .disk = disks, .disks = 2 };
+	static struct serving_process process = { .front = &front, .fronts = 1 };
+
+	serving = (struct kernel_serving){ &process, 1 };
+	strcpy(attach("ublk", "local", "", "")->name, "ublkb0");
+	cr_assert_str_eq(needs(true), "ublk_drv rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x,via=ublk ");
+	strcpy(attach("nbd", "local", "", "")->name, "nbd1");
+	text_says(needs(true), "nbd_rd.rdmastor=nvme+rdma://10.0.0.1/nqn.y,via=nbd rdma_ucm "
+			       "ib_uverbs mlx5_ib mlx4_ib rdma_rxe");
+}
+
+Test(needs, of_the_root_alone)
+{
+	strcpy(attach("nvme", "tcp", "10.0.0.1", "4420")->target, "nqn.x");
+	strcpy(attach("nvme", "tcp", "10.0.0.1", "4420")->target, "nqn.y");
+	path[1].disk = 1;
+	strcpy(disk[0].node, "nvme0n1");
+	strcpy(disk[1].node, "nvme1n1");
+	tree_file(&tree, "sys/class/block/nvme0n1/dev", "259:0\n");
+	tree_file(&tree, "sys/class/block/nvme1n1/dev", "259:1\n");
+	tree_file(&tree, "sys/dev/block/259:0/uevent", "DEVNAME=nvme0n1\nDEVTYPE=disk\n");
+	tree_file(&tree, "sys/dev/block/259:1/uevent", "DEVNAME=nvme1n1\nDEVTYPE=disk\n");
+	tree_file(&tree, "proc/self/mountinfo", "21 1 259:1 / / rw - ext4 /dev/nvme1n1 rw\n");
+	tree_file(&tree, "proc/1/mountinfo", "21 1 259:1 / / rw - ext4 /dev/nvme1n1 rw\n");
+	cr_assert_str_eq(needs(false), "nvme_tcp rd.rdmastor=nvme+tcp://10.0.0.1:4420/nqn.y ");
+}
