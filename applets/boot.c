@@ -47,6 +47,7 @@ struct booting {
 	struct boot boot;
 	struct boot_words words;
 	struct boot_disk *operand;
+	struct kernel_serving serving;
 	struct loop_signal signal;
 };
 
@@ -166,32 +167,30 @@ static int read_words(struct booting *b, int root)
 	b->boot.dir = opts->mount;
 	b->boot.dry_run = opts->common.dry_run;
 	b->boot.verbose = opts->common.verbose;
-	return boot_plan(&b->boot, &b->words, b->operand, call->operands, call->diag);
+	return 0;
 }
 
-static int attach(struct booting *b)
+static int attach(struct booting *b, int root)
 {
 	static const int signos[] = { SIGINT, SIGTERM, SIGHUP };
 	struct call *call = b->call;
-	int err;
+	int err = kernel_serving(root, b->boot.loop, ANSWER_MS, &b->serving, call->diag);
 
-	if (!b->boot.jobs) {
+	if (!err)
+		err = boot_plan(
+			&b->boot, &b->words, b->operand, call->operands, &b->serving, call->diag);
+	if (!err && !b->boot.jobs)
 		call_note(call, "nothing to attach: no rd.rdmastor= on the kernel command line");
-		return show(b);
-	}
-	err = loop_new(&b->boot.loop, &call->loop, call->diag);
+	b->signal.caught = caught;
+	if (!err)
+		err = loop_signal_add(b->boot.loop, &b->signal, signos, 3, call->diag);
 	if (err)
 		return err;
-	b->signal.caught = caught;
-	err = loop_signal_add(b->boot.loop, &b->signal, signos, 3, call->diag);
-	if (!err) {
-		boot_start(&b->boot);
-		if (b->boot.left)
-			loop_run(b->boot.loop);
-		loop_signal_del(b->boot.loop, &b->signal);
-	}
-	loop_free(b->boot.loop);
-	return err ? err : show(b);
+	boot_start(&b->boot);
+	if (b->boot.left)
+		loop_run(b->boot.loop);
+	loop_signal_del(b->boot.loop, &b->signal);
+	return show(b);
 }
 
 static void put_needs(struct call *call, const struct boot_needs *needs)
@@ -268,8 +267,13 @@ static int run(struct call *call)
 	}
 	err = read_words(&b, root);
 	if (!err)
-		err = attach(&b);
-	boot_free(&b.boot);
+		err = loop_new(&b.boot.loop, &call->loop, call->diag);
+	if (!err) {
+		err = attach(&b, root);
+		boot_free(&b.boot);
+		kernel_serving_free(&b.serving);
+		loop_free(b.boot.loop);
+	}
 	if (b.operand)
 		explicit_bzero(b.operand, call->operands * sizeof(*b.operand));
 	free(b.operand);

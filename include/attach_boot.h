@@ -5,6 +5,7 @@
 #include "child.h"
 #include "diag.h"
 #include "kernel_boot.h"
+#include "kernel_serving.h"
 #include "loop.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +19,7 @@ struct boot_job {
 	const char *from;             /* "rd.rdmastor", "rd.nvmf" */
 	char *word[BOOT_WORDS];       /* name of the applet and its arguments; NULL ends them */
 	bool over, told;
+	const char *existing; /* the device that it is already, or NULL */
 	struct diag why;      /* err 0: done */
 	struct cJSON *result; /* of the applet's last run, or NULL */
 	int results;          /* descriptor its results go to */
@@ -41,9 +43,10 @@ struct boot { /* zeroed, then set by the owner */
 	unsigned left; /* the loop stops at 0 */
 	bool stopping;
 };
-/* The jobs for these words and operands, which stay in place. */
+/* The jobs for these words and operands, which stay in place, as does what is served already (NULL:
+ * not known). */
 int boot_plan(struct boot *, const struct boot_words *, const struct boot_disk *operand,
-	unsigned operands, struct diag *);
+	unsigned operands, const struct kernel_serving *, struct diag *);
 void boot_start(struct boot *); /* then loop_run(), unless left is 0 */
 void boot_stop(struct boot *);  /* ends the attempts; the loop stops when they have ended */
 void boot_free(struct boot *);

@@ -107,6 +107,8 @@ static void walk(const cJSON *item, const char *key, const char *start,
 void boot_result_texts(const struct boot_job *job, const char *key, const char *start,
 	void (*each)(const char *text, void *arg), void *arg)
 {
+	if (job->existing && !strcmp(key, "device"))
+		each(job->existing, arg);
 	walk(job->result ? job->result->child : NULL, key, start, each, arg);
 }
 
@@ -296,7 +298,28 @@ static int choose_applet(struct boot_job *job)
 	return 0;
 }
 
-static void add_disk(struct boot *boot, const struct boot_disk *disk)
+/* The block device that an export has made of it. */
+static const char *existing(const struct boot_disk *disk, const struct kernel_serving *serving)
+{
+	const char *start = disk->via == BOOT_UBLK ? "/dev/ublkb" : "/dev/nbd";
+	char uri[URI_MAX];
+
+	strcpy(uri, disk->uri);
+	uri_hide(uri);
+	for (unsigned i = 0; serving && i < serving->processes; i++)
+		for (unsigned j = 0; j < serving->process[i].fronts; j++) {
+			const struct serving_front *front = &serving->process[i].front[j];
+
+			for (unsigned k = 0; k < front->disks; k++)
+				if (!strcmp(front->disk[k].uri, uri) &&
+					!strncmp(front->disk[k].device, start, strlen(start)))
+					return front->disk[k].device;
+		}
+	return NULL;
+}
+
+static void add_disk(
+	struct boot *boot, const struct boot_disk *disk, const struct kernel_serving *serving)
 {
 	struct boot_job *job = add_job(boot, disk->from);
 
@@ -304,11 +327,13 @@ static void add_disk(struct boot *boot, const struct boot_disk *disk)
 	job->why = disk->why;
 	if (!job->why.err && disk->via == BOOT_KERNEL && choose_applet(job))
 		diag_ctx(&job->why, "%s", disk->uri);
-	else if (!job->why.err && disk->via != BOOT_KERNEL)
+	else if (!job->why.err && disk->via != BOOT_KERNEL) {
+		job->existing = existing(disk, serving);
 		add_words(job, (const char *[]){ "export", disk->uri, "--daemon",
 				       disk->via == BOOT_UBLK ? "--ublk" : "--nbd-dev", NULL });
+	}
 	/* export changes nothing that a dry run could leave out */
-	job->over = job->why.err || (boot->dry_run && disk->via != BOOT_KERNEL);
+	job->over = job->why.err || job->existing || (boot->dry_run && disk->via != BOOT_KERNEL);
 }
 
 static void add_others(struct boot *boot, const char *from, const char *applet, const char *dir)
@@ -317,15 +342,15 @@ static void add_others(struct boot *boot, const char *from, const char *applet, 
 }
 
 int boot_plan(struct boot *boot, const struct boot_words *words, const struct boot_disk *operand,
-	unsigned operands, struct diag *diag)
+	unsigned operands, const struct kernel_serving *serving, struct diag *diag)
 {
 	boot->job = calloc(words->disks + operands + 3, sizeof(*boot->job));
 	if (!boot->job)
 		return diag_sys(diag, ENOMEM, "disks to attach");
 	for (unsigned i = 0; i < words->disks; i++)
-		add_disk(boot, &words->disk[i]);
+		add_disk(boot, &words->disk[i], serving);
 	for (unsigned i = 0; i < operands; i++)
-		add_disk(boot, &operand[i]);
+		add_disk(boot, &operand[i], serving);
 	if (words->nvme && !boot->skip_nvmf)
 		add_others(boot, "rd.nvmf", "nvmf-connect-all", NULL);
 	if (words->iscsi && !boot->skip_iscsi)

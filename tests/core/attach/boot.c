@@ -32,6 +32,7 @@ static _Atomic unsigned *runs; /* shared with the children */
 static unsigned waited;
 static struct boot boot;
 static struct boot_words words;
+static struct kernel_serving serving;
 
 static void failure(const char *code, const char *err)
 {
@@ -91,7 +92,7 @@ static struct boot_job *plan(const char *text)
 	static struct boot_disk disk;
 
 	kernel_boot_disk(&disk, text, "operand");
-	cr_assert_eq(boot_plan(&boot, &words, &disk, 1, NULL), 0);
+	cr_assert_eq(boot_plan(&boot, &words, &disk, 1, &serving, NULL), 0);
 	cr_assert_eq(boot.jobs, 1);
 	return boot.job;
 }
@@ -131,6 +132,24 @@ Test(boot, goes_to_the_background)
 	cr_assert_eq(job->why.err, 0);
 	boot_result_texts(job, "device", "/dev/", collect, text);
 	cr_assert_str_eq(text, "/dev/ublkb0 ");
+}
+
+Test(boot, is_there_already)
+{
+	static struct serving_disk disks[2] = {
+		{ .uri = "iser://joe@h/iqn.a:b/0", .device = "/dev/nbd3" },
+		{ .uri = "iser://joe@h/iqn.a:b/0", .device = "/dev/ublkb7" },
+	};
+	static struct serving_front front = { .disk = disks, .disks = 2 };
+	static struct serving_process process = { .front = &front, .fronts = 1 };
+	char text[64] = "";
+
+	serving = (struct kernel_serving){ &process, 1 };
+	boot_result_texts(
+		attach("iser://joe%secret@h/iqn.a:b/0,via=ublk"), "device", "/dev/", collect, text);
+	cr_assert_str_eq(text, "/dev/ublkb7 ");
+	cr_assert_eq(*runs, 0);
+	cr_assert_eq(boot.job->why.err, 0);
 }
 
 Test(boot, tries_again)
@@ -185,7 +204,7 @@ Test(boot, stops)
 
 	for (unsigned i = 0; i < 2; i++)
 		kernel_boot_disk(&disk[i], hosts[i], "operand");
-	cr_assert_eq(boot_plan(&boot, &words, disk, 2, NULL), 0);
+	cr_assert_eq(boot_plan(&boot, &words, disk, 2, NULL, NULL), 0);
 	boot_start(&boot);
 	loop_timer_set(boot.loop, &timer, loop_clock() + 1);
 	loop_run(boot.loop);
@@ -257,13 +276,13 @@ Test(boot, words_of_others)
 {
 	words = (struct boot_words){ .nvme = true, .iscsi = true, .nfs = true };
 	boot.dir = "/root";
-	cr_assert_eq(boot_plan(&boot, &words, NULL, 0, NULL), 0);
+	cr_assert_eq(boot_plan(&boot, &words, NULL, 0, NULL, NULL), 0);
 	cr_assert_eq(boot.jobs, 3);
 	words_are(&boot.job[0], "nvmf-connect-all --from-cmdline --json ");
 	words_are(&boot.job[1], "iser-login --from-cmdline --json ");
 	words_are(&boot.job[2], "nfsrdma-mount --from-cmdline /root --json ");
 	boot_free(&boot);
 	boot.skip_nvmf = boot.skip_iscsi = boot.skip_nfs = true;
-	cr_assert_eq(boot_plan(&boot, &words, NULL, 0, NULL), 0);
+	cr_assert_eq(boot_plan(&boot, &words, NULL, 0, NULL, NULL), 0);
 	cr_assert_eq(boot.jobs, 0);
 }
