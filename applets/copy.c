@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
-#include <linux/stat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

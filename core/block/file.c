@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
-#include <linux/stat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -366,6 +365,7 @@ static int limits_device(struct file *file, bool write, struct diag *diag)
 static int limits_regular(struct file *file, const struct bdev_env *env, struct diag *diag)
 {
 	struct bdev_limits *lim = &file->bdev.lim;
+	unsigned long best;
 	struct stat st;
 
 	if (fstat(file->fd, &st) < 0)
@@ -380,10 +380,8 @@ static int limits_regular(struct file *file, const struct bdev_env *env, struct 
 		return diag_set(diag, DIAG_USAGE, EINVAL, "is empty");
 	lim->block = FILE_BLOCK;
 	lim->size = whole_blocks(file, (uint64_t)st.st_size);
-	lim->best = st.st_blksize >= FILE_BLOCK && !(st.st_blksize & (st.st_blksize - 1)) &&
-				    st.st_blksize <= 1 << 20
-			    ? st.st_blksize
-			    : 4096;
+	best = (unsigned long)st.st_blksize;
+	lim->best = best >= FILE_BLOCK && !(best & (best - 1)) && best <= 1 << 20 ? best : 4096;
 	lim->max[IO_MAP] = FILE_LONGEST_META;
 	file->align = FILE_DIRECT;
 	file->eof = st.st_size;
