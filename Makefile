@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # One non-recursive makefile: the shipped binary (musl, static-pie), the test build (glibc, sanitizers), fuzzers, installation.
 # Rooms are found by wildcard: a new .c file in a room, or a new test, needs no line here. `make help` lists the targets.
-B         ?= build
-SAN       ?= 1
+# ARCH=arm64: for that architecture, with a cross compiler.
+ARCH      :=
+CROSS     := $(patsubst arm64,aarch64-linux-gnu-,$(ARCH))
+B         ?= build$(ARCH:%=/%)
+SAN       ?= $(if $(ARCH),0,1)
 SECONDS   ?= 60
 PREFIX    ?= /usr/local
 OPT       ?= -Os
@@ -55,12 +58,12 @@ BENCH_BIN := $(subst _,-,$(BENCH:tests/%.c=$(B)/%))
 
 WARN      := -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wmissing-prototypes -Wswitch $(if $(filter-out 0,$(W)),-Werror)
 COMMON    := -std=gnu11 -D_GNU_SOURCE -g -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. -Iinclude
-SHIP_CC   := gcc -specs=$(SYS)/musl.specs
+SHIP_CC   := $(CROSS)gcc -specs=deps/musl.specs -B$(SYS)/lib
 SHIP_C    := $(COMMON) -fPIE -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables -DRDMA_STATIC_PROVIDERS=all \
 	-isystem $(SYS)/include -isystem $(SYS)/uapi
 SHIP_LD   := -static-pie -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noseparate-code -Wl,-z,stack-size=1048576
 SANITIZE  := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-TEST_CC   := gcc $(if $(filter thread,$(SAN)),-fsanitize=thread,$(if $(filter-out 0,$(SAN)),$(SANITIZE)))
+TEST_CC   := $(CROSS)gcc $(if $(filter thread,$(SAN)),-fsanitize=thread,$(if $(filter-out 0,$(SAN)),$(SANITIZE)))
 TEST_C    := $(COMMON) -O1 -pthread -DDEBUG_CONTRACTS -Itests/fake -isystem $(SYS)/glibc/include
 FUZZ_CC   := clang $(SANITIZE)
 
@@ -75,7 +78,7 @@ keep = @mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1
 
 ## make            build/rdmastor: the static binary, stripped (build/rdmastor.debug: the same with symbols)
 $(B)/rdmastor: $(B)/rdmastor.debug
-	$(call run,STRIP,$@)strip -o $@ $<
+	$(call run,STRIP,$@)$(CROSS)strip -o $@ $<
 
 $(B)/rdmastor.debug: $(SHIPPED:%.c=$(B)/obj/%.o) $(B)/sources
 	$(call run,LD,$@)$(SHIP_CC) $(SHIP_LD) -o $@ $(filter %.o,$^) -Wl,--start-group $(SYS)/lib/*.a -Wl,--end-group
@@ -123,8 +126,8 @@ $(B)/have-%: deps/packages deps/install
 	@mkdir -p $(@D)
 	@deps/install $*
 	@touch $@
-$(SYS).stamp: deps/deps.lock deps/build deps/fetch $(if $(wildcard $(SYS)/lib/libibverbs.a),,FORCE) | $(B)/have-build
-	@deps/build $(SYS)
+$(SYS).stamp: deps/deps.lock deps/build deps/fetch deps/musl.specs $(if $(wildcard $(SYS)/lib/libibverbs.a),,FORCE) | $(B)/have-build $(ARCH:%=$(B)/have-%)
+	@CROSS=$(CROSS) deps/build $(SYS)
 
 # The test build.
 $(T)/obj/%.o: %.c $(T)/flags.test $(SYS).stamp | $(B)/have-test
@@ -139,7 +142,7 @@ $(F)/libfake.a: $(FAKES:%.c=$(F)/obj/%.o)
 $(T)/libcore.a $(T)/libfake.a $(F)/libcore.a $(F)/libfake.a: $(B)/sources
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(call run,AR,$@)ar qcs $@ $(filter %.o,$^)
+	$(call run,AR,$@)$(CROSS)ar qcs $@ $(filter %.o,$^)
 
 # Fakes come before the objects that they replace.
 TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(addprefix $(SYS)/glibc/lib/,liburing.a libcjson.a libmbedcrypto.a libnl-3.a) -pthread
