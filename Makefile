@@ -21,12 +21,12 @@ HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/inflight.c core/prot
 	$(addprefix core/export/,ublk_io.c ublk_queue.c) tests/bench/%
 OPT_HOT   ?= -O2
 
-parallel  := $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+parallel  := $(if $(filter -j% --jobserver%,$(MAKEFLAGS))$(MAKELEVEL:0=),,-j$(shell nproc))
 MAKEFLAGS += -rR $(parallel)
 SHELL     := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one fabric fabric-one fuzz bench lint install dist clean help FORCE
+.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one fabric fabric-one fuzz bench lint install dist deb tarball packages clean help FORCE
 all: $(B)/rdmastor
 
 # Sources, and the selection for each build.
@@ -78,7 +78,7 @@ keep = @mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1
 
 ## make            build/rdmastor: the static binary, stripped (build/rdmastor.debug: the same with symbols)
 $(B)/rdmastor: $(B)/rdmastor.debug
-	$(call run,STRIP,$@)$(CROSS)strip -o $@ $<
+	$(call run,STRIP,$@)$(CROSS)strip -R .comment -o $@ $<
 
 $(B)/rdmastor.debug: $(SHIPPED:%.c=$(B)/obj/%.o) $(B)/sources
 	$(call run,LD,$@)$(SHIP_CC) $(SHIP_LD) -o $@ $(filter %.o,$^) -Wl,--start-group $(SYS)/lib/*.a -Wl,--end-group
@@ -264,7 +264,30 @@ install: $(B)/rdmastor
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's#@PREFIX@#$(PREFIX)#' systemd/rdmastor-srp.service.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/rdmastor-srp.service
 	install -D -m 644 systemd/60-rdmastor-srp.rules $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-rdmastor-srp.rules
+	install -D -m 644 packaging/copyright $(share)/doc/rdmastor/copyright
+	packaging/sbom $(VERSION) $(EPOCH) >$(share)/doc/rdmastor/rdmastor.cdx.json
 	$(if $(INSTALL_LINKS),$(DESTDIR)$(PREFIX)/bin/rdmastor --install $(DESTDIR)$(PREFIX)/bin)
+
+# Packages, reproducible: what `make install` installs, with the time of the commit; an unpacked `make dist` has it, too.
+VERSION    = $(shell cat $(B)/VERSION)
+EPOCH      = $(shell stat -c %Y VERSION 2>/dev/null || git log -1 --format=%ct)
+DEB_ARCH   = $(or $(ARCH),$(shell dpkg --print-architecture))
+DEB        = $(B)/rdmastor_$(VERSION)_$(DEB_ARCH).deb
+TARBALL    = $(B)/rdmastor-$(VERSION)-$(DEB_ARCH).tar.xz
+packed     = rm -rf $(B)/$@ && umask 022 && $(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(B)/$@) PREFIX=$(1) INSTALL_LINKS= >/dev/null
+## make deb        a Debian package of the binary (ARCH=arm64: for arm64)
+deb: $(B)/rdmastor
+	+$(call run,DEB,$(DEB))$(call packed,/usr)
+	@VERSION=$(VERSION) DEB_ARCH=$(DEB_ARCH) SOURCE_DATE_EPOCH=$(EPOCH) packaging/deb $(B)/deb $(DEB)
+## make tarball    the same files for /usr/local: tar -C / --strip-components=1 -xf FILE
+tarball: $(B)/rdmastor
+	+$(call run,TAR,$(TARBALL))$(call packed,/usr/local)
+	@cp -r LICENSES $(B)/tarball/usr/local/share/doc/rdmastor/
+	@tar -C $(B)/tarball --sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw --mtime=@$(EPOCH) \
+		--transform='s#^\.#rdmastor-$(VERSION)#S' -c . | xz -9 -T1 >$(TARBALL)
+## make packages   both twice, from two folders, compared and checked
+packages: deb tarball $(B)/have-packages
+	@DEB=$(DEB) TARBALL=$(TARBALL) EPOCH=$(EPOCH) $(SUITES) packages
 
 ## make dist       a reproducible source archive of the last commit
 dist: $(B)/VERSION

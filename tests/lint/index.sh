@@ -36,6 +36,7 @@ names() { printf '%s\n' "${@:2}" | sed "s#.*/##; s#\\$1\$##"; }
 	indexed pair $(names .c tests/pair/*.c)
 	indexed fuzz $(names .c tests/fuzz/*.c)
 	indexed cli $(names .sh $(find tests/cli -name '*.sh' -perm -u+x))
+	indexed packages $(names .sh tests/packages/*.sh)
 	indexed fabric $(tests/fabric/run --list)
 	# scenarios of make bench are listed in its own README
 	indexed vm $(tests/vm/run --list | while read -r name; do grep -qsx CHECK=never "tests/vm/$name/host" || echo "$name"; done)

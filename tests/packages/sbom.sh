@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# The CycloneDX document of both packages lists what deps/deps.lock pins and the binary names, with hashes, and licences whose texts
+# are installed.
+set -eu
+cd "$(dirname "$0")/../.."
+tar -xOf "$TARBALL" --wildcards '*/rdmastor.cdx.json' >"$TMP/sbom"
+dpkg-deb --fsys-tarfile "$DEB" | tar -xO ./usr/share/doc/rdmastor/rdmastor.cdx.json | cmp - "$TMP/sbom"
+jq -e --arg version "$(cat "$B/VERSION")" --arg time "$(date -u -d "@$EPOCH" +%FT%TZ)" '
+	.bomFormat == "CycloneDX" and .specVersion == "1.5" and .version == 1
+	and (.serialNumber | test("^urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"))
+	and .metadata.timestamp == $time
+	and (.metadata.component | .name == "rdmastor" and .type == "application" and .version == $version)
+	and ([.metadata.component, .components[]] | map(.["bom-ref"]) | length == (unique | length))
+	and ((.dependencies | map(.ref) | sort) == ([.metadata.component, .components[]] | map(.["bom-ref"]) | sort))
+	and (.dependencies[0].dependsOn | sort) == (.components | map(.["bom-ref"]) | sort)
+	and all(.components[]; .type == "library" and (.purl | startswith("pkg:generic/")))' "$TMP/sbom" >/dev/null ||
+	{ echo 'the document is not as expected:'; cat "$TMP/sbom"; exit 1; }
+jq -r '.components[] | "\(.name) \(.version) \(.hashes[0].alg) \(.hashes[0].content)"' "$TMP/sbom" |
+	diff <(awk '!/^#/ && NF { print $1, $2, "SHA-256", $4 }' deps/deps.lock | sort) -
+"$B/rdmastor" --version | sed -n 's/^libraries: //p' | sed 's/, /\n/g' | sort |
+	diff <(jq -r '.components[] | "\(.name) \(.version)"' "$TMP/sbom") -
+jq -r '.metadata.component, .components[] | .licenses[].expression' "$TMP/sbom" | sed 's/ OR /\n/g' | sort -u | while read -r name; do
+	grep -qx "License: $name" packaging/copyright || { echo "packaging/copyright has no text for $name"; exit 1; }
+done
