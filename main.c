@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-extern const struct applet applet_install; /* rdmastor --install, which no link runs */
+/* rdmastor --install and --cpio, which no link runs */
+extern const struct applet applet_install, applet_cpio;
 
 /* Weak: names those that the room of verbs has really linked in, and pulls in none by itself. */
 #define PROVIDERS(X)                                                                               \
@@ -22,8 +23,10 @@ extern const struct applet applet_install; /* rdmastor --install, which no link 
 	X(cxgb4)                                                                                   \
 	X(efa)                                                                                     \
 	X(erdma)                                                                                   \
-	X(hfi1verbs) X(hns) X(ipathverbs) X(irdma) X(mana) X(mlx4) X(mlx5) X(mthca) X(ocrdma)      \
-		X(qedr) X(rxe) X(siw) X(vmw_pvrdma)
+	X(hfi1verbs)                                                                               \
+	X(hns)                                                                                     \
+	X(ipathverbs) X(irdma) X(mana) X(mlx4) X(mlx5) X(mthca) X(ocrdma) X(qedr) X(rxe) X(siw)    \
+		X(vmw_pvrdma)
 #define PROVIDER_DECLARE(name) extern const char verbs_provider_##name[] __attribute__((weak));
 #define PROVIDER_ROW(name)     { #name, verbs_provider_##name },
 PROVIDERS(PROVIDER_DECLARE)
@@ -206,7 +209,7 @@ static int show_help(char **word, struct diag *diag)
 	}
 	printf("Usage: rdmastor APPLET [OPTION...] OPERAND...\n"
 	       "       rdmastor help [APPLET]\n"
-	       "       rdmastor --list | --version | --install DIR\n"
+	       "       rdmastor --list | --version | --install DIR | --cpio\n"
 	       "Discover, attach, copy, export, serve and measure remote disks over RDMA and TCP.\n"
 	       "A link to rdmastor with the name of an applet runs that applet.\n\n");
 	for (const struct applet *const *p = applets; *p; p++)
@@ -310,8 +313,9 @@ static const struct applet *find_called(int argc, char **word, int *at, const st
 	*at = applet ? 0 : 1;
 	*of = NULL;
 	if (!applet && argc > 1)
-		applet = strcmp(word[1], applet_install.name) ? applet_find(word[1])
-							      : &applet_install;
+		applet = !strcmp(word[1], applet_install.name) ? &applet_install
+			 : !strcmp(word[1], applet_cpio.name)  ? &applet_cpio
+							       : applet_find(word[1]);
 	sub = applet && *at + 1 < argc ? applet_sub(applet, word[*at + 1]) : NULL;
 	if (!sub)
 		return applet;

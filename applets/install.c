@@ -78,8 +78,9 @@ static int find_self(struct install *in)
 	return 0;
 }
 
-static void add_link(struct install *in, const char *name)
+static void add_link(const char *name, void *arg)
 {
+	struct install *in = arg;
 	struct link *link = &in->link[in->links++];
 	struct stat st;
 
@@ -96,21 +97,6 @@ static void add_link(struct install *in, const char *name)
 					      st.st_ino == in->st.st_ino
 				      ? LINK_OURS
 				      : LINK_FOREIGN;
-}
-
-static void add_links(struct install *in)
-{
-	bool own = !in->opts->only || strcmp(in->opts->only, "replacements");
-	bool replaced = !in->opts->only || strcmp(in->opts->only, "applets");
-
-	for (const struct applet *const *p = applets; *p; p++) {
-		bool same = (*p)->words != NULL; /* it has the name of the tool it replaces */
-
-		if ((own && !(*p)->subs) || (same && replaced))
-			add_link(in, (*p)->name);
-		if ((*p)->replaces && replaced)
-			add_link(in, (*p)->replaces);
-	}
 }
 
 /* Before anything is changed, so that a name that is taken leaves the folder as it was. */
@@ -245,7 +231,7 @@ static int run(struct call *call)
 	in->dir = -1;
 	err = find_self(in);
 	if (!err) {
-		add_links(in);
+		applet_names(in->opts->only, add_link, in);
 		err = in->opts->uninstall ? remove_links(in) : make_links(in);
 	}
 	if (in->dir >= 0)

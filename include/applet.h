@@ -135,6 +135,9 @@ extern const struct applet *const applets[]; /* applets/list.c; NULL ends it */
 int applet_main(int argc, char **word);
 /* its own name, or the one it replaces; NULL = there is none */
 const struct applet *applet_find(const char *name);
+/* The names of links: of the applets, of the tools they replace ("replacements"), or both (NULL).
+ */
+void applet_names(const char *only, void (*each)(const char *name, void *arg), void *arg);
 const struct applet *applet_sub(const struct applet *, const char *word); /* NULL = none */
 /* the name that was perhaps meant; NULL = none is near */
 const char *applet_near(const char *typed);

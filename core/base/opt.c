@@ -508,6 +508,21 @@ const struct applet *applet_find(const char *name)
 	return NULL;
 }
 
+void applet_names(const char *only, void (*each)(const char *name, void *arg), void *arg)
+{
+	bool own = !only || strcmp(only, "replacements"),
+	     replaced = !only || strcmp(only, "applets");
+
+	for (const struct applet *const *p = applets; *p; p++) {
+		bool same = (*p)->words != NULL; /* it has the name of the tool it replaces */
+
+		if ((own && !(*p)->subs) || (same && replaced))
+			each((*p)->name, arg);
+		if ((*p)->replaces && replaced)
+			each((*p)->replaces, arg);
+	}
+}
+
 const struct applet *applet_sub(const struct applet *applet, const char *word)
 {
 	const struct applet_sub *sub = applet->subs;
