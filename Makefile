@@ -26,7 +26,7 @@ MAKEFLAGS += -rR $(parallel)
 SHELL     := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one fabric fabric-one fuzz bench lint install dist deb tarball packages clean help FORCE
+.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one fabric fabric-one fuzz bench lint install dist deb tarball packages check-arm64 check-emulated vm-arm64 vm-emulated clean help FORCE
 all: $(B)/rdmastor
 
 # Sources, and the selection for each build.
@@ -179,10 +179,14 @@ $(T)/tests/core/attach/nfs: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=
 $(T)/tests/core/attach/mount_call: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=kill
 $(T)/tests/core/net/ep $(T)/tests/core/net/ep_again: $(T)/obj/core/net/ep.o
 $(T)/tests/core/net/verbs: $(addprefix $(T)/obj/core/net/,verbs.o verbs_dev.o)
-$(UNIT_BIN) $(PAIR_BIN): $(if $(filter thread,$(SAN)),$(T)/obj/tests/tsan.o)
+# Tests for another architecture find its libc where Debian's cross compiler has it.
+LIBC       = /usr/$(CROSS:%-=%)/lib
+LIBC_AT    = -Wl,-rpath,$(LIBC),-dynamic-linker,$(wildcard $(LIBC)/ld-linux-*)
+RUNNER    := $(if $(ARCH)$(filter thread,$(SAN)),$(T)/obj/tests/runner.o)
+$(UNIT_BIN) $(PAIR_BIN): $(RUNNER)
 $(UNIT_BIN) $(PAIR_BIN): $(T)/%: $(T)/obj/%.o $(T)/libfake.a $(T)/libcore.a
 	@mkdir -p $(@D)
-	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(TEST_LIBS) -lcriterion
+	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(if $(RUNNER),,-lcriterion) $(if $(ARCH),$(LIBC_AT))
 $(REPLAY): $(T)/replay/%: $(T)/obj/tests/fuzz/%.o $(T)/obj/tests/replay.o $(T)/libfake.a $(T)/libcore.a
 	@mkdir -p $(@D)
 	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(TEST_LIBS)
@@ -289,6 +293,17 @@ tarball: $(B)/rdmastor
 packages: deb tarball $(B)/have-packages
 	@DEB=$(DEB) TARBALL=$(TARBALL) EPOCH=$(EPOCH) $(SUITES) packages
 
+## make check-arm64  unit, pair and CLI tests of the build for arm64 (make ARCH=arm64), emulated
+check-arm64:
+	@$(MAKE) --no-print-directory ARCH=arm64 check-emulated
+check-emulated: $(B)/rdmastor $(B)/vm-bin/iscsi-login $(UNIT_BIN) $(PAIR_BIN) $(B)/have-test $(B)/have-check-arm64
+	@$(subst tests/run,tests/emulated tests/run,$(SUITES)) unit pair cli
+## make vm-arm64   the same build in a VM: the kernel's nvme-tcp, and software iWARP
+vm-arm64:
+	@$(MAKE) --no-print-directory ARCH=arm64 vm-emulated
+vm-emulated: $(B)/rdmastor $(B)/have-vm-arm64
+	@$(SUITES) vm-arm64
+
 ## make dist       a reproducible source archive of the last commit
 dist: $(B)/VERSION
 	@git diff --quiet HEAD || { echo 'make dist: the tree has changes that no commit holds: commit them first' >&2; exit 1; }
@@ -302,5 +317,5 @@ help:
 	@echo 'everywhere: V=1 whole command lines, W=1 warnings are errors, B=dir another output folder'
 
 -include $(patsubst %.c,$(B)/obj/%.d,$(SHIPPED) $(BENCH) $(wildcard tests/vm/*/*.c)) \
-	$(patsubst %.c,$(T)/obj/%.d,$(addprefix core/net/,ep.c verbs.c verbs_dev.c) $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) $(FABRIC) tests/replay.c tests/tsan.c) \
+	$(patsubst %.c,$(T)/obj/%.d,$(addprefix core/net/,ep.c verbs.c verbs_dev.c) $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) $(FABRIC) tests/replay.c tests/runner.c) \
 	$(if $(filter fuzz $(F)/%,$(MAKECMDGOALS)),$(patsubst %.c,$(F)/obj/%.d,$(TESTABLE) $(FAKES) $(FUZZ)))

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// Replaces Criterion's runner in the ThreadSanitizer build. Criterion shares memory with its test
-// processes at an address that belongs to the sanitizer. Here each test runs in a plain child.
-// --tap=FILE is understood, other options are ignored.
+// Replaces Criterion's library where it can't be used: in the ThreadSanitizer build, as Criterion
+// shares memory with its test processes at an address that belongs to the sanitizer, and on other
+// architectures. Here each test runs in a plain child. --tap=FILE is understood, other options are
+// ignored.
 #include <criterion/criterion.h>
 #include <err.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,40 @@ extern struct criterion_suite *const __stop_cr_sts[] __attribute__((weak));
 static const struct criterion_test *test;
 static const struct criterion_test_extra_data *suite; /* of the test, NULL: none */
 static bool failed;
+struct criterion_options criterion_options;
+
+int cr_asprintf(char **text, const char *format, ...)
+{
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vasprintf(text, format, args);
+	va_end(args);
+	return len;
+}
+
+void cr_asprintf_free(char *text)
+{
+	free(text);
+}
+
+/* The default message of an assertion: its expression, which is the first of the arguments. */
+char *cr_translate_assert_msg(int index, ...)
+{
+	va_list args;
+	char *text;
+
+	(void)index;
+	va_start(args, index);
+	text = strdup(va_arg(args, const char *));
+	va_end(args);
+	return text;
+}
+
+void cri_asserts_passed_incr(void)
+{
+}
 
 void criterion_send_assert(struct criterion_assert_stats *stats)
 {
