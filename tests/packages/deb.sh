@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 lintian --allow-root --fail-on error,warning,info,pedantic --display-info --pedantic "$DEB"
 
 env -u MAKEFLAGS -u MAKELEVEL make -s install B="$B" DESTDIR="$TMP/installed" PREFIX=/usr >/dev/null
-find "$TMP/installed" -type l -delete
+find "$TMP/installed/usr/share/man" -type l -delete
 dpkg-deb -x "$DEB" "$TMP/deb"
 gzip -dr "$TMP/deb/usr/share/man"
 rm -r "$TMP/deb/usr/share/lintian" "$TMP/deb/usr/share/doc/rdmastor/changelog.gz"
