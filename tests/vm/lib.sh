@@ -157,13 +157,16 @@ ib_up() {
 rxe_up() { net_up && rdma_up rxe d0; }
 siw_up() { net_up && rdma_up siw d0; }
 
-# eth_up ADDRESS: set up the card that joins two VMs, with rxe over it
-eth_up() {
+# card_up ADDRESS: set up the card that joins two VMs; eth_up ADDRESS: with rxe over it
+card_up() {
 	modprobe virtio_net
 	wait_for 20 test -e /sys/class/net/eth0
 	ip link set eth0 mtu 4200
 	ip addr add "$1/24" dev eth0
 	ip link set eth0 up
+}
+eth_up() {
+	card_up "$1"
 	rdma_up rxe eth0
 }
 

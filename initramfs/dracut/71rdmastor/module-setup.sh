@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# The disks that rdmastor attaches: `rdmastor boot --needs` knows those in use, `rdmastor boot` attaches them.
+
+# Print what the disks of this host need: those under its root, and those that dracut was asked for.
+rdmastor_needs() {
+	local _dev
+
+	{
+		rdmastor boot --needs
+		for _dev in "${host_devs[@]}"; do
+			rdmastor boot --needs "$_dev"
+		done
+	} 2> /dev/null | sort -u
+}
+
+# True if a module of dracut's own attaches what this word names.
+rdmastor_dracut_can() {
+	case $1 in
+		rd.rdmastor=*,via=*) return 1 ;;
+		rd.rdmastor=nvme+tcp:*) find_binary nvme > /dev/null ;;
+		rd.rdmastor=iscsi:*) find_binary iscsistart > /dev/null || find_binary iscsiadm > /dev/null ;;
+		*) return 1 ;;
+	esac
+}
+
+# called by dracut
+check() {
+	local _what _word
+
+	require_binaries rdmastor || return 1
+	[[ $hostonly ]] || [[ $mount_needs ]] || return 0
+	while read -r _what _word; do
+		[[ $_what == word ]] || continue
+		rdmastor_dracut_can "$_word" || return 0
+	done < <(rdmastor_needs)
+	return 255
+}
+
+# called by dracut
+depends() {
+	echo network rootfs-block
+}
+
+# called by dracut
+installkernel() {
+	local _what _name
+
+	if [[ $hostonly ]]; then
+		while read -r _what _name; do
+			[[ $_what != module ]] || hostonly='' instmods "$_name"
+		done < <(rdmastor_needs)
+	else
+		instmods =drivers/infiniband nvme-tcp nvme-rdma iscsi_tcp ib_iser iscsi_ibft ib_srp sd_mod \
+			nfsv4 nfsv3 rpcrdma ublk_drv nbd rdma_ucm ib_uverbs
+	fi
+}
+
+# called by dracut
+cmdline() {
+	local _what _word
+
+	while read -r _what _word; do
+		[[ $_what != word ]] || printf ' %s' "$_word"
+	done < <(rdmastor_needs)
+}
+
+# called by dracut
+install() {
+	inst_multiple rdmastor
+	inst_multiple -o /etc/nvme/hostnqn /etc/nvme/hostid /etc/iscsi/initiatorname.iscsi
+	[[ $hostonly_cmdline != yes ]] || cmdline > "$initdir/etc/cmdline.d/71rdmastor.conf"
+	inst_script "$moddir/rdmastor-boot.sh" /sbin/rdmastor-boot
+	inst_hook cmdline 93 "$moddir/parse-rdmastor.sh"
+	inst_hook initqueue/settled 71 "$moddir/rdmastor-settled.sh"
+	inst_hook shutdown 25 "$moddir/rdmastor-shutdown.sh"
+	dracut_need_initqueue
+}

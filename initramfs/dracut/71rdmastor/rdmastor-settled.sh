@@ -1,0 +1,11 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# Start attaching, in the background, as other jobs of the initqueue may have to bring up what it waits for. If it attached
+# nothing, leave only some seconds for a root that does not depend on it, and then let dracut open its emergency shell.
+if [ -e /run/rdmastor/skip ] && [ ! -e /run/rdmastor/started ]; then
+	: > /run/rdmastor/started
+	/sbin/rdmastor-boot &
+elif [ "$(cat /run/rdmastor/status 2> /dev/null)" = 1 ] && [ ! -e /run/rdmastor/given-up ]; then
+	: > /run/rdmastor/given-up
+	[ "$main_loop" -ge $((RDRETRY - 10)) ] || main_loop=$((RDRETRY - 10))
+fi

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# Clients that boot Debian from another VM, for tests/vm/run. A scenario's `boots` has the calls of dracut and client, and the
+# checks of what the consoles show.
+# shellcheck shell=bash disable=SC2154
+
+# disk_make NAME: the client's root as the target gets it, with the scenario's script and the binary
+disk_make() {
+	local lines
+	cp --sparse=always "$debian/disk.img" "$tmp/disk.img"
+	head -c 4M /dev/urandom >"$tmp/random"
+	lines=$(printf 'write %s\n' "$here/client /vm/client" "$here/lib.sh /vm/lib.sh" "$here/$1/client /vm/guest" "$tmp/random /vm/random" \
+		"$binary /usr/bin/rdmastor"; echo "set_inode_field /usr/bin/rdmastor mode 0100755")
+	PATH=$PATH:/sbin:/usr/sbin debugfs -w -f - "$tmp/disk.img" <<<"$lines" >"$logs/$1-disk.log" 2>&1
+}
+
+# initramfs NAME COMMAND…: set $initrd to the file /out/NAME that the command, a generator, writes in the tree of Debian
+initramfs() {
+	local out
+	out=$logs/initramfs/$({
+		echo "$debian" "$@"
+		cat "$binary" "$here/initramfs"
+		tar -c --sort=name --mtime=@0 -C "$here/../.." initramfs
+	} | sha256sum | cut -c1-16)
+	initrd=$out/$1
+	[ ! -e "$initrd" ] || return 0
+	find "$logs/initramfs" -mindepth 1 -maxdepth 1 -mmin +240 -exec rm -rf {} + 2>/dev/null
+	RDMASTOR=$binary "$here/initramfs" "$debian" "$out.new" "${@:2}" >"$logs/initramfs.log" 2>&1 || { tail "$logs/initramfs.log"; return 1; }
+	mv -T "$out.new" "$out" 2>/dev/null || [ -e "$initrd" ]
+}
+
+# dracut MODULES DRIVERS: for clients that need these modules of dracut and of the kernel
+dracut() {
+	local release
+	release=$(cd "$vm/root/lib/modules" && echo *)
+	initramfs image dracut --no-hostonly --no-hostonly-cmdline --no-early-microcode --compress cat --kver "$release" --force \
+		--modules "base dash rootfs-block network-legacy network kernel-network-modules udev-rules shutdown rdmastor $1" \
+		--drivers "virtio_net ext4 crc32c_generic crc32c-intel $2" /out/image
+}
+
+# target: start the VM that serves; client NAME WORDS…: boot a client from it with these words on its kernel command line, and wait
+# until it ends; $commands, if any, are typed at its console when it shows $prompt
+target() {
+	nic a b 1
+	launch "$scenario-a" "$here/$scenario/guest-a" "${accel[@]}" "${card[@]}"
+	target_pid=${pids[-1]}
+}
+
+client() {
+	local part=$scenario-$1 MEM=${CLIENT_MEM:-512} TIMEOUT=${CLIENT_TIMEOUT:-120}
+	local APPEND="loglevel=7 vm.step=$1 net.ifnames=0 rw fsck.mode=skip systemd.show_status=0 rd.systemd.show_status=0 audit=0 ${*:2}"
+	parts+=("$part")
+	nic b a 2
+	qemu "$part" -initrd "$initrd" "${accel[@]}" "${card[@]}"
+	client_pid=${pids[-1]}
+	ended "$part"
+}
+
+# ended PART: the client has ended by itself; what it has not done in time is a failure
+ended() {
+	local status=0
+	wait "$client_pid" || status=$?
+	unset 'pids[-1]'
+	[ "$status" = 0 ] || echo "FAILED the client did not end: status $status" >>"$logs/$1.log"
+}
+
+# console NAME REGEX…: the client's console has a line for each
+console() {
+	local part=$scenario-$1 regex missing=
+	for regex in "${@:2}"; do
+		if grep -aEq -e "$regex" "$logs/$part.log"; then echo "ok $1: $regex"; else echo "FAILED $1: no $regex" && missing=yes; fi
+	done >>"$logs/$part.log"
+	[ -n "$missing" ] || echo "SCENARIO PASSED" >>"$logs/$part.log"
+}
+
+boots() {
+	local scenario=$1 debian target_pid client_pid initrd
+	debian=$("$here/debian" "$vm") || return
+	disk_make "$1"
+	# shellcheck disable=SC1090
+	. "$here/$1/boots"
+	kill "$target_pid"
+	wait "$target_pid"
+}
