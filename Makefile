@@ -256,7 +256,7 @@ fuzz: $(FUZZ_BIN)
 bench: $(B)/rdmastor $(BENCH_BIN) $(B)/have-test $(HAVE_VM)
 	@B='$(B)' RDMASTOR='$(abspath $(B)/rdmastor)' tests/bench/run $(PART)
 
-## make install    DESTDIR= PREFIX=/usr/local INSTALL_LINKS=1 (rdmastor --install): binary, man pages, completions, systemd unit, udev rule
+## make install    DESTDIR= PREFIX=/usr/local INSTALL_LINKS=1 (rdmastor --install): binary, man pages, completions, systemd unit, udev rule, dracut module
 share := $(DESTDIR)$(PREFIX)/share
 install: $(B)/rdmastor
 	install -D -m 755 $(B)/rdmastor $(DESTDIR)$(PREFIX)/bin/rdmastor
@@ -268,6 +268,7 @@ install: $(B)/rdmastor
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's#@PREFIX@#$(PREFIX)#' systemd/rdmastor-srp.service.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/rdmastor-srp.service
 	install -D -m 644 systemd/60-rdmastor-srp.rules $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-rdmastor-srp.rules
+	install -D -t $(DESTDIR)$(PREFIX)/lib/dracut/modules.d/71rdmastor $(wildcard initramfs/dracut/71rdmastor/*.sh)
 	install -D -m 644 packaging/copyright $(share)/doc/rdmastor/copyright
 	packaging/sbom $(VERSION) $(EPOCH) >$(share)/doc/rdmastor/rdmastor.cdx.json
 	$(if $(INSTALL_LINKS),$(DESTDIR)$(PREFIX)/bin/rdmastor --install $(DESTDIR)$(PREFIX)/bin)

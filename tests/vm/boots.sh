@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Clients that boot Debian from another VM, for tests/vm/run. A scenario's `boots` has the calls of dracut and client, and the
 # checks of what the consoles show.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154
 
 # disk_make NAME: the client's root as the target gets it, with the scenario's script and the binary
 disk_make() {
@@ -46,8 +46,8 @@ target() {
 }
 
 client() {
-	local part=$scenario-$1 MEM=${CLIENT_MEM:-512} TIMEOUT=${CLIENT_TIMEOUT:-120}
-	local APPEND="loglevel=7 vm.step=$1 net.ifnames=0 rw fsck.mode=skip systemd.show_status=0 rd.systemd.show_status=0 audit=0 ${*:2}"
+	local part=$scenario-$1 MEM=${CLIENT_MEM:-512} TIMEOUT=${CLIENT_TIMEOUT:-240}
+	local APPEND="vm.step=$1 net.ifnames=0 rw fsck.mode=skip systemd.show_status=0 rd.systemd.show_status=0 audit=0 ${*:2}"
 	parts+=("$part")
 	nic b a 2
 	qemu "$part" -initrd "$initrd" "${accel[@]}" "${card[@]}"
@@ -79,5 +79,5 @@ boots() {
 	# shellcheck disable=SC1090
 	. "$here/$1/boots"
 	kill "$target_pid"
-	wait "$target_pid"
+	wait "$target_pid" 2>/dev/null
 }

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# shellcheck disable=SC2034,SC2154 # variables of dracut
 # The disks that rdmastor attaches: `rdmastor boot --needs` knows those in use, `rdmastor boot` attaches them.
 
 # Print what the disks of this host need: those under its root, and those that dracut was asked for.
@@ -51,7 +52,7 @@ installkernel() {
 			[[ $_what != module ]] || hostonly='' instmods "$_name"
 		done < <(rdmastor_needs)
 	else
-		instmods =drivers/infiniband nvme-tcp nvme-rdma iscsi_tcp ib_iser iscsi_ibft ib_srp sd_mod \
+		instmods '=drivers/infiniband' nvme-tcp nvme-rdma iscsi_tcp ib_iser iscsi_ibft ib_srp sd_mod \
 			nfsv4 nfsv3 rpcrdma ublk_drv nbd rdma_ucm ib_uverbs
 	fi
 }

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# shellcheck disable=SC2034,SC2154 # variables of dracut
 # Have the network configured if there is something to attach, and the initqueue wait for it. Words that
 # modules of dracut's own handle are left to them.
 

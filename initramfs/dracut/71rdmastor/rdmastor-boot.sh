@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# shellcheck disable=SC2034,SC2154 # variables of dracut
 # Attach all disks, and leave the exit status; the messages are for the console.
 . /lib/dracut-lib.sh
 
