@@ -268,7 +268,9 @@ install: $(B)/rdmastor
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's#@PREFIX@#$(PREFIX)#' systemd/rdmastor-srp.service.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/rdmastor-srp.service
 	install -D -m 644 systemd/60-rdmastor-srp.rules $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-rdmastor-srp.rules
-	install -D -t $(DESTDIR)$(PREFIX)/lib/dracut/modules.d/71rdmastor $(wildcard initramfs/dracut/71rdmastor/*.sh)
+	install -D -t $(DESTDIR)$(PREFIX)/lib/dracut/modules.d/71rdmastor initramfs/dracut/71rdmastor/*.sh
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/dracut/modules.d/71rdmastor initramfs/dracut/71rdmastor/*.rules
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/udev/rules.d initramfs/dracut/71rdmastor/*.rules
 	install -D -m 644 packaging/copyright $(share)/doc/rdmastor/copyright
 	packaging/sbom $(VERSION) $(EPOCH) >$(share)/doc/rdmastor/rdmastor.cdx.json
 	$(if $(INSTALL_LINKS),$(DESTDIR)$(PREFIX)/bin/rdmastor --install $(DESTDIR)$(PREFIX)/bin)

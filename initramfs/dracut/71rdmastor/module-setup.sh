@@ -71,6 +71,7 @@ install() {
 	inst_multiple rdmastor
 	inst_multiple -o /etc/nvme/hostnqn /etc/nvme/hostid /etc/iscsi/initiatorname.iscsi
 	[[ $hostonly_cmdline != yes ]] || cmdline > "$initdir/etc/cmdline.d/71rdmastor.conf"
+	inst_rules "$moddir/60-rdmastor-ublk.rules"
 	inst_script "$moddir/rdmastor-boot.sh" /sbin/rdmastor-boot
 	inst_hook cmdline 93 "$moddir/parse-rdmastor.sh"
 	inst_hook initqueue/settled 71 "$moddir/rdmastor-settled.sh"
