@@ -12,7 +12,7 @@
 struct all_options {
 	struct nvmf_options nvmf;
 	const char *config;
-	bool from_cmdline, no_wait, no_referrals, retry;
+	bool from_cmdline, nbft, no_wait, no_referrals, retry;
 };
 
 #define AT(field) offsetof(struct all_options, field)
@@ -23,7 +23,8 @@ static const struct opt rows[] = {
 	{ "config", 'J', OPT_TEXT, AT(config), "FILE",
 		"configuration file to read; default the files in /etc/nvme" },
 	{ "from-cmdline", 0, OPT_FLAG, AT(from_cmdline), NULL,
-		"read the kernel command line (rd.nvmf.discover=)" },
+		"read the kernel command line (rd.nvmf.discover=) and the NBFT" },
+	{ "nbft", 0, OPT_FLAG, AT(nbft), NULL, "read the firmware's boot table (NBFT)" },
 	{ "no-referrals", 0, OPT_FLAG, AT(no_referrals), NULL, "do not follow referrals" },
 	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL,
 		"return without waiting for the block devices" },
@@ -72,10 +73,13 @@ static int nothing(const struct call *call, bool off)
 
 	if (opts->from_cmdline && !off)
 		call_note(call,
-			"nothing to connect: no rd.nvmf.discover= on the kernel command line");
+			"nothing to connect: no rd.nvmf.discover= on the kernel command line, and "
+			"no target in an NBFT");
+	else if (opts->nbft)
+		call_note(call, "nothing to connect: no target in the firmware's NBFT");
 	else if (opts->config)
 		call_note(call, "nothing to connect: no target in %s", opts->config);
-	if (opts->config || opts->from_cmdline)
+	if (opts->config || opts->from_cmdline || opts->nbft)
 		return 0;
 	diag_set(call->diag, DIAG_USAGE, ENOENT,
 		"nothing to connect: no URI given, and no target in /etc/nvme");
@@ -89,6 +93,7 @@ static int run(struct call *call)
 				     .options = &opts->nvmf,
 				     .config = opts->config,
 				     .from_cmdline = opts->from_cmdline,
+				     .nbft = opts->nbft,
 				     .no_wait = opts->no_wait,
 				     .referrals = !opts->no_referrals,
 				     .retry = opts->retry,

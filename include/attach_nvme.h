@@ -112,9 +112,9 @@ struct nvmf_options { /* first in the option struct of an applet; NVMF_ROWS are 
 			"connected" },                                                             \
 		{ "nvme-cli", "-d|--device",                                                       \
 			"give the target instead: --transport and --traddr" },                     \
-		{ "nvme-cli", "--nbft|--nbft-path",                                                \
-			"not supported; --config FILE reads a configuration file" },               \
-		{ "nvme-cli", "--no-nbft", "omit it: the NBFT is not read" },                      \
+		{ "nvme-cli", "--nbft", "use: rdmastor nvmf-connect-all --nbft" },                 \
+		{ "nvme-cli", "--nbft-path", "omit it: /sys/firmware/acpi/tables is read" },       \
+		{ "nvme-cli", "--no-nbft", "omit it: only --nbft reads the NBFT" },                \
 	{                                                                                          \
 		"nvme-cli", "--context", "omit it: connections have no context"                    \
 	}
@@ -274,7 +274,7 @@ struct nvmf_all { /* zeroed, then set by the owner */
 	struct call *call;
 	const struct nvmf_options *options;
 	const char *config; /* a file; NULL: those in /etc/nvme, unless the command line has URIs */
-	bool from_cmdline, no_wait, referrals, retry, plan; /* plan: connect nothing */
+	bool from_cmdline, nbft, no_wait, referrals, retry, plan; /* plan: connect nothing */
 	int root;
 	/* for each result, in the order of what was named, as soon as it is known */
 	void (*over)(struct nvmf_all *, struct nvmf_goal *);

@@ -199,18 +199,24 @@ struct nvmf_entry {
 	char *uri;              /* written as one */
 	bool discover;          /* it is to be asked what there is, not connected to */
 	char from[96];          /* "/etc/nvme/discovery.conf line 3" */
+	uint32_t nsid;          /* of the namespace to wait for; 0 = all */
+	char *damage;           /* why it can't be read; NULL = it can */
 };
 struct nvmf_entries {
 	struct nvmf_entry *entry;
 	unsigned count;
-	char notes[1024]; /* what was passed over, each with a newline, as far as there is room */
-	bool off;         /* the kernel command line forbids NVMe-oF */
+	char notes[1024];   /* what was passed over, each with a newline, as far as there is room */
+	char skipped[1024]; /* the same, of what the user has to know */
+	bool off;           /* the kernel command line forbids NVMe-oF */
+	bool no_nbft;       /* or its use of the NBFT */
 };
 /* A file in any of the three forms; -ENOENT: there is none. NULL = all of /etc/nvme, absent ones
  * are none. */
 int kernel_nvmf_conf_read(int root, const char *path, struct nvmf_entries *, struct diag *);
 int kernel_nvmf_conf_kernel(int root, struct nvmf_entries *, struct diag *); /* /proc/cmdline */
-void kernel_nvmf_conf_free(struct nvmf_entries *);                           /* wipes secrets */
+/* The firmware's NBFT; -ENOENT: there is none. Host NQN and ID are the table's. */
+int kernel_nvmf_conf_nbft(int root, struct nvmf_entries *, struct diag *);
+void kernel_nvmf_conf_free(struct nvmf_entries *); /* wipes secrets */
 
 /* NVMe namespaces and subsystems of this machine, on any transport, as nvme-cli's list commands
  * show them. Everything is reached under a root descriptor; "" = not reported. */

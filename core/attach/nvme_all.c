@@ -82,6 +82,12 @@ static bool connects_again(struct attach *attach)
 	return true;
 }
 
+/* Two local addresses or interfaces are two paths to a target. */
+static bool other_path(const char *const *a, const char *const *b, enum nvmf_key key)
+{
+	return a[key] && b[key] && strcmp(a[key], b[key]);
+}
+
 /* Each target is tried once. */
 static bool is_known(const struct nvmf_goal *goal)
 {
@@ -95,7 +101,8 @@ static bool is_known(const struct nvmf_goal *goal)
 		other = at->target.want.value;
 		for (same = 0; same < 4 && !strcmp(value[keys[same]], other[keys[same]]); same++)
 			;
-		if (same == 4)
+		if (same == 4 && !other_path(value, other, NVMF_HOST_TRADDR) &&
+			!other_path(value, other, NVMF_HOST_IFACE))
 			return true;
 	}
 	return false;
@@ -260,6 +267,16 @@ static struct attach *query(struct nvmf_goal *goal)
 
 /* ---- What is named. */
 
+static void show_notes(const struct call *call, const char *at)
+{
+	while (*at) {
+		size_t len = strcspn(at, "\n");
+
+		call_note(call, "%.*s", (int)len, at);
+		at += len + (at[len] == '\n');
+	}
+}
+
 int nvmf_all_read(struct nvmf_all *all, bool *any)
 {
 	const struct call *call = all->call;
@@ -271,24 +288,23 @@ int nvmf_all_read(struct nvmf_all *all, bool *any)
 
 	if (!err && call->operands && value[NVMF_TRADDR])
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s can't be combined");
-	if (!err && named + config + all->from_cmdline > 1)
+	if (!err && named + config + all->from_cmdline + all->nbft > 1)
 		err = diag_set(diag, DIAG_USAGE, EINVAL,
-			"a URI or -a, --config and --from-cmdline can't be combined");
+			"a URI or -a, --config, --from-cmdline and --nbft can't be combined");
 	if (!err && value[NVMF_TRADDR])
 		err = nvmf_target_named(value[NVMF_TRANSPORT], value[NVMF_TRADDR], diag);
 	if (err)
 		return err;
 	if (all->from_cmdline)
 		err = kernel_nvmf_conf_kernel(all->root, &all->conf, diag);
+	else if (all->nbft)
+		err = kernel_nvmf_conf_nbft(all->root, &all->conf, diag);
 	else if (!named)
 		err = kernel_nvmf_conf_read(
 			all->root, config ? all->config : NULL, &all->conf, diag);
-	for (const char *at = all->conf.notes; call->loop.verbose && *at;) {
-		size_t len = strcspn(at, "\n");
-
-		call_note(call, "%.*s", (int)len, at);
-		at += len + (at[len] == '\n');
-	}
+	if (call->loop.verbose)
+		show_notes(call, all->conf.notes);
+	show_notes(call, all->conf.skipped);
 	if (all->conf.off)
 		call_note(call, "nothing to connect: rd.nonvmf is on the kernel command line");
 	*any = named || all->conf.count;
@@ -312,6 +328,15 @@ static void name_entry(struct nvmf_goal *goal, const struct nvmf_entry *entry)
 	goal->uri[strcspn(goal->uri, "?")] = 0;
 }
 
+static void name_source(struct identity *who, const struct nvmf_entry *entry,
+	const char *const option[NVMF_KEYS], const char *from)
+{
+	if (entry->value[NVMF_HOSTNQN] && !option[NVMF_HOSTNQN])
+		snprintf(who->nqn_from, sizeof(who->nqn_from), "%.60s", from);
+	if (entry->value[NVMF_HOSTID] && !option[NVMF_HOSTID])
+		snprintf(who->id_from, sizeof(who->id_from), "%.60s", from);
+}
+
 static int add_entry(struct nvmf_all *all, struct nvmf_goal **last, const struct nvmf_entry *entry,
 	const char *from)
 {
@@ -323,9 +348,16 @@ static int add_entry(struct nvmf_all *all, struct nvmf_goal **last, const struct
 	goal->options = *all->options;
 	nvmf_options_add(&goal->options, entry, 0);
 	name_entry(goal, entry);
+	if (entry->damage) {
+		diag_set(&goal->why, DIAG_PROTOCOL, EPROTO, "%s", entry->damage);
+		diag_hint(&goal->why, "update the firmware, or give the target's URI");
+		return 0;
+	}
 	if (nvmf_target_read(
 		    &goal->target, all->call, all->root, &goal->options, entry->uri, &goal->why))
 		return 0;
+	goal->target.nsid = entry->nsid ? entry->nsid : goal->target.nsid;
+	name_source(&goal->target.who, entry, all->options->value, from);
 	/* once: all have the same, unless configuration files give others */
 	if (!all->identity_shown)
 		nvmf_show_identity(&goal->target);

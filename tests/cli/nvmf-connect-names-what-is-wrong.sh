@@ -80,4 +80,4 @@ error 2 usage '' "'-O' nvme-cli --dry-run" "$RDMASTOR" nvmf-connect -O
 error 2 usage '' "'-r' nvme-cli --json" "$RDMASTOR" nvmf-connect-all -r file
 error 2 usage '' "'--device' nvme-cli --traddr" "$RDMASTOR" nvmf-connect-all --device nvme0
 error 2 usage '' "'-p' nvme-cli nvmf-connect.-n" "$RDMASTOR" nvmf-connect-all -p
-error 2 usage '' "'--nbft' nvme-cli --config" "$RDMASTOR" nvmf-connect-all --nbft
+error 2 usage '' "'--nbft' nvme-cli nvmf-connect-all" "$RDMASTOR" nvmf-connect --nbft

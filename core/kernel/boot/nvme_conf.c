@@ -66,6 +66,7 @@ void kernel_conf_clear(struct nvmf_entry *entry)
 	for (int key = 0; key < NVMF_KEYS; key++)
 		drop(&entry->value[key]);
 	drop(&entry->uri);
+	drop(&entry->damage);
 }
 
 void kernel_nvmf_conf_free(struct nvmf_entries *all)
@@ -276,6 +277,12 @@ static char *unquote(char *value)
 	return value;
 }
 
+/* A word of dracut's without a value counts as set. */
+static bool is_on(const char *value)
+{
+	return strcmp(value, "0") && strcmp(value, "no");
+}
+
 int kernel_nvmf_conf_cmdline(struct nvmf_entries *all, char *text, struct diag *diag)
 {
 	char *rest = text, *word, *nqn = NULL, *id = NULL;
@@ -289,7 +296,9 @@ int kernel_nvmf_conf_cmdline(struct nvmf_entries *all, char *text, struct diag *
 			*value++ = 0;
 		value = unquote(value ? value : "");
 		if (!strcmp(word, "rd.nonvmf"))
-			all->off = strcmp(value, "0") && strcmp(value, "no");
+			all->off = is_on(value);
+		else if (!strcmp(word, "rd.nvmf.nonbft"))
+			all->no_nbft = is_on(value);
 		else if (!strcmp(word, "rd.nvmf.discover") && *value)
 			err = cmdline_discover(all, value, diag);
 		else if (!strcmp(word, "rd.nvmf.hostnqn") || !strcmp(word, "nvmf.hostnqn"))
@@ -309,11 +318,30 @@ int kernel_nvmf_conf_cmdline(struct nvmf_entries *all, char *text, struct diag *
 int kernel_nvmf_conf_kernel(int root, struct nvmf_entries *all, struct diag *diag)
 {
 	char *text = kernel_sys_cmdline(root);
+	struct diag why = { 0 };
 	int err = text ? kernel_nvmf_conf_cmdline(all, text, diag)
 		       : diag_sys(diag, ENOENT, "read /proc/cmdline");
 
 	free(text);
-	return err;
+	if (err || all->off || all->no_nbft)
+		return err;
+	err = kernel_nvmf_conf_nbft(root, all, &why);
+	if (err && err != -ENOENT)
+		*diag = why;
+	return err == -ENOENT ? 0 : err;
+}
+
+bool kernel_nvmf_conf_nbft_wanted(int root)
+{
+	struct nvmf_entries all = { 0 };
+	char *text = kernel_sys_cmdline(root);
+	struct diag why;
+	bool wanted =
+		!text || kernel_nvmf_conf_cmdline(&all, text, &why) || (!all.off && !all.no_nbft);
+
+	free(text);
+	kernel_nvmf_conf_free(&all);
+	return wanted;
 }
 
 /* Choose the format: JSON begins with a bracket; so do sections, but theirs is closed on the same

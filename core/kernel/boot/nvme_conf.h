@@ -10,6 +10,9 @@ int kernel_nvmf_conf_json(struct nvmf_entries *, const char *text, const char *f
 int kernel_nvmf_conf_ini(struct nvmf_entries *, char *text, const char *from, struct diag *);
 int kernel_nvmf_conf_cmdline(struct nvmf_entries *, char *text, struct diag *);
 
+/* The kernel command line doesn't forbid the NBFT. */
+bool kernel_nvmf_conf_nbft_wanted(int root);
+
 /* NULL: out of memory, diag is set */
 struct nvmf_entry *kernel_conf_add(
 	struct nvmf_entries *, const char *from, unsigned line, struct diag *);
