@@ -5,6 +5,7 @@
 #include "attach_boot.h"
 #include "kernel_boot.h"
 #include "kernel_identity.h"
+#include "kernel_nbft.h"
 #include "kernel_serving.h"
 #include "kernel_status.h"
 #include <errno.h>
@@ -22,7 +23,7 @@ struct boot_options {
 	struct opt_common common;
 	const char *mount;
 	struct opt_list skip;
-	bool needs;
+	bool needs, network;
 };
 
 #define AT(field) offsetof(struct boot_options, field)
@@ -33,6 +34,8 @@ static const struct opt rows[] = {
 	{ "needs", 0, OPT_FLAG, AT(needs), NULL,
 		"print the kernel modules and words that an initramfs needs for these devices; "
 		"default those of the root file system" },
+	{ "network", 0, OPT_FLAG, AT(network), NULL,
+		"print words of dracut's for the network interfaces of NBFT and iBFT" },
 	{ "timeout", 0, OPT_MSEC, AT(common.timeout_ms), "SECONDS",
 		"time limit; 0: none; default rd.rdmastor.timeout=, else 60", 0, OPT_MSEC_MAX },
 	{ 0 },
@@ -252,6 +255,22 @@ static int show_needs(struct call *call, int root)
 	return err;
 }
 
+static int put_network_word(const char *word, void *arg)
+{
+	out_text(arg, NULL, "", "%s", word);
+	return 0;
+}
+
+static int show_network(struct call *call, int root)
+{
+	int err;
+
+	out_list(call->out, "words");
+	err = kernel_boot_network_words(root, put_network_word, call->out, call->diag);
+	out_end(call->out);
+	return err == -ENOENT ? 0 : err;
+}
+
 static int run(struct call *call)
 {
 	const struct boot_options *opts = call->opts;
@@ -260,8 +279,8 @@ static int run(struct call *call)
 
 	if (root < 0)
 		return diag_sys(call->diag, errno, "open /");
-	if (opts->needs) {
-		err = show_needs(call, root);
+	if (opts->needs || opts->network) {
+		err = opts->network ? show_network(call, root) : show_needs(call, root);
 		close(root);
 		return err;
 	}

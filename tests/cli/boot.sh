@@ -64,6 +64,12 @@ jq -e '.results[0].attached == false and .error.code != "usage"' out >/dev/null 
 [ "$(wc -l <err)" -ge 1 ] || die "nothing said"
 [ $((SECONDS - begun)) -le 20 ] || die "took $((SECONDS - begun)) s"
 
+booted quiet "$RDMASTOR" boot --network --json >out 2>err || die "no firmware table: $(cat err)"
+valid out
+jq -e '.words == []' out >/dev/null || die "$(cat out)"
+booted 'rd.iscsi.firmware=1' "$RDMASTOR" boot --network >out 2>err || die "no firmware table: $(cat err)"
+[ ! -s out ] || die "$(cat out)"
+
 error 2 usage '' '--skip scsi' "$RDMASTOR" boot --skip scsi
 error 2 usage 'rd.rdmastor.timeout=soon' soon booted rd.rdmastor.timeout=soon "$RDMASTOR" boot
 error 1 usage 'foo://x' "'foo:'" "$RDMASTOR" boot foo://x
