@@ -326,9 +326,11 @@ int kernel_nvmf_conf_kernel(int root, struct nvmf_entries *all, struct diag *dia
 	if (err || all->off || all->no_nbft)
 		return err;
 	err = kernel_nvmf_conf_nbft(root, all, &why);
-	if (err && err != -ENOENT)
+	if (err == -ENOENT)
+		return 0;
+	if (err && diag)
 		*diag = why;
-	return err == -ENOENT ? 0 : err;
+	return err;
 }
 
 bool kernel_nvmf_conf_nbft_wanted(int root)

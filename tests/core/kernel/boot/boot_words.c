@@ -72,6 +72,13 @@ Test(boot_words, of_others)
 	}
 }
 
+Test(boot_words, a_firmware_table_that_cant_be_read)
+{
+	tree_dir(&tree, "sys/firmware/acpi/tables/NBFT");
+	read_cmdline("quiet");
+	cr_assert(words.nvme, "nvmf-connect-all says why");
+}
+
 Test(boot_words, dracuts_files)
 {
 	tree_file(&tree, "etc/cmdline", "rd.rdmastor=ram:1");
