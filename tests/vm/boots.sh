@@ -60,6 +60,7 @@ ended() {
 	local status=0
 	wait "$client_pid" || status=$?
 	unset 'pids[-1]'
+	sed -i 's/\r$//' "$logs/$1.log" # from the terminal of systemd's unit
 	[ "$status" = 0 ] || echo "FAILED the client did not end: status $status" >>"$logs/$1.log"
 }
 
