@@ -107,7 +107,6 @@ static void show_job(struct call *call, const struct boot_job *job)
 	out_text(out, "via", NULL, "%s", kernel_boot_via_word(job->disk ? job->disk->via : 0));
 	if (job->word[0])
 		out_text(out, "applet", NULL, "%s", job->word[0]);
-	out_bool(out, "attached", NULL, !job->why.err && !opts->common.dry_run);
 	if (!opts->common.dry_run) {
 		out_list(out, "devices");
 		boot_result_texts(job, "device", "/dev/", put_text, &listed);

@@ -57,6 +57,7 @@ mute iscsistart -i iqn.i -t iqn.x -g 1 -a $x
 mute nfsrdma-discover $x
 mute nfsrdma-mount $x:/x "$TMP"
 mute srp-connect srp+cm://$x:5555/$guid/$guid
+mute boot nvme+tcp://$x/nqn.x
 mute status nvme+tcp://$x/nqn.x
 for applet in $("$RDMASTOR" --list); do
 	case $applet in
