@@ -174,7 +174,7 @@ static void start_attempt(struct boot_job *job)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), err;
 
 	if (boot->deadline && boot->deadline < until)
-		until = boot->deadline;
+		until = boot->deadline > now ? boot->deadline : now;
 	snprintf(job->timeout, sizeof(job->timeout), "%llums",
 		(unsigned long long)((until - now) / MSEC) + 1);
 	job->results = memfd_create("results", MFD_CLOEXEC);
