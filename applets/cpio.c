@@ -4,12 +4,14 @@
 #include "applet.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TRAILER   "TRAILER!!!"
 #define PATH_LEN  1024
 #define BLOCK     512
 #define FILES     (OPT_LIST_MAX + 1)
@@ -30,7 +32,7 @@ static const struct opt rows[] = {
 	{ "dir", 0, OPT_TEXT, AT(dir), "DIR",
 		"directory of the program and its links; default /usr/bin" },
 	{ "add", 0, OPT_LIST, AT(add), "FILE[=PATH]",
-		"add a file, perhaps under another path; repeatable" },
+		"add a file, optionally under another path; repeatable" },
 	{ 0 },
 };
 #undef AT
@@ -85,7 +87,7 @@ static struct entry *add_below(struct cpio *cpio, const char *path, uint32_t mod
 	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
 		there = find(cpio, path, (size_t)(slash - path));
 		if (there && !S_ISDIR(there->mode)) {
-			diag_set(diag, DIAG_USAGE, ENOTDIR, "is added as a file and a directory");
+			diag_set(diag, DIAG_USAGE, ENOTDIR, "added as a file and as a directory");
 			diag_ctx(diag, "/%s", there->path);
 			return NULL;
 		}
@@ -93,14 +95,15 @@ static struct entry *add_below(struct cpio *cpio, const char *path, uint32_t mod
 			return NULL;
 	}
 	if (find(cpio, path, strlen(path))) {
-		diag_set(diag, DIAG_USAGE, EEXIST, "is added twice");
+		diag_set(diag, DIAG_USAGE, EEXIST, "added twice");
 		diag_ctx(diag, "/%s", path);
 		return NULL;
 	}
 	return add(cpio, path, strlen(path), mode);
 }
 
-/* Without "//", "/./" and the slashes around it; false: "..", nothing, or too long. */
+/* Without "//", "/./" and the slashes around it; false: "..", nothing, too long, or the name that
+ * ends an archive. */
 static bool plain_path(const char *from, char path[PATH_LEN])
 {
 	size_t at = 0;
@@ -119,7 +122,21 @@ static bool plain_path(const char *from, char path[PATH_LEN])
 		from += len;
 	}
 	path[at] = 0;
-	return at;
+	return at && strcmp(path, TRAILER);
+}
+
+/* The file's own path, for which links to its directory are followed: /lib may be a link in the
+ * initramfs, too, and the kernel would replace that by a directory. */
+static bool own_path(const char *file, char path[PATH_LEN])
+{
+	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+	char dir[PATH_MAX], real[PATH_MAX], whole[PATH_MAX + NAME_MAX];
+
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(name - file) : 1, slash ? file : ".");
+	if (!realpath(dir, real))
+		return plain_path(file, path);
+	snprintf(whole, sizeof(whole), "%s/%s", real, name);
+	return plain_path(whole, path);
 }
 
 static int add_file(struct cpio *cpio, const char *file, const char *path)
@@ -133,15 +150,15 @@ static int add_file(struct cpio *cpio, const char *file, const char *path)
 	if (fd < 0 || fstat(fd, &st))
 		err = diag_sys(diag, errno, "open");
 	else if (!S_ISREG(st.st_mode))
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "is no regular file");
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "not a regular file");
 	else if (st.st_size > (off_t)FILE_MOST)
-		err = diag_set(diag, DIAG_USAGE, EFBIG, "is larger than 4 GiB");
+		err = diag_set(diag, DIAG_USAGE, EFBIG, "larger than 4 GiB");
 	if (err) {
 		if (fd >= 0)
 			close(fd);
 		return diag_ctx(diag, "%s", file);
 	}
-	entry = add_below(cpio, path, S_IFREG | (st.st_mode & 07777));
+	entry = add_below(cpio, path, S_IFREG | (st.st_mode & 0777));
 	if (!entry) {
 		close(fd);
 		return -diag->err;
@@ -156,21 +173,17 @@ static int add_named(struct cpio *cpio, const char *word)
 	struct diag *diag = cpio->call->diag;
 	const char *equals = strchr(word, '=');
 	size_t len = equals ? (size_t)(equals - word) : strlen(word);
-	char *file = strndup(word, len), path[PATH_LEN], *real;
+	char *file = strndup(word, len), path[PATH_LEN];
 	int err;
 
 	if (!file)
 		return diag_sys(diag, ENOMEM, "--add");
-	real = equals ? NULL : realpath(file, NULL);
-	if (!equals && file[0] != '/' && real)
-		err = plain_path(real, path) ? 0 : -EINVAL;
+	if (*file && (equals ? plain_path(equals + 1, path) : own_path(file, path)))
+		err = add_file(cpio, file, path);
 	else
-		err = plain_path(equals ? equals + 1 : file, path) ? 0 : -EINVAL;
-	err = err ? diag_set(diag, DIAG_USAGE, EINVAL,
-			    "--add %s: invalid path: expected up to %d bytes without '..'", word,
-			    PATH_LEN - 2)
-		  : add_file(cpio, file, path);
-	free(real);
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"--add %s: invalid path: expected FILE[=PATH], up to %d bytes without '..'",
+			word, PATH_LEN - 2);
 	free(file);
 	return err;
 }
@@ -232,25 +245,33 @@ static void put_head(struct cpio *cpio, const struct entry *entry, unsigned numb
 	pad(cpio, 4);
 }
 
+/* Its size is already written; that of a file in /proc, for one, is wrong. */
 static int put_file(struct cpio *cpio, const struct entry *entry)
 {
 	static char bytes[65536];
+	struct diag *diag = cpio->call->diag;
 	uint32_t left = entry->len;
+	ssize_t got;
 
-	while (left) {
-		ssize_t got = read(entry->fd, bytes, left < sizeof(bytes) ? left : sizeof(bytes));
-
+	do {
+		got = read(entry->fd, bytes, sizeof(bytes));
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0) {
-			diag_sys(cpio->call->diag, got ? errno : EIO,
-				got ? "read" : "read: the file shrinks");
-			return diag_ctx(cpio->call->diag, "/%s", entry->path);
-		}
+		if (got < 0 || got > (ssize_t)left)
+			break;
+		if (got > (ssize_t)left)
+			break;
 		put(cpio, bytes, (size_t)got);
 		left -= (uint32_t)got;
-	}
-	return 0;
+	} while (got);
+	if (!got && !left)
+		return 0;
+	if (got < 0)
+		diag_sys(diag, errno, "read");
+	else
+		diag_set(diag, DIAG_IO, EIO, "has %s than its size of %u bytes",
+			got ? "more" : "less", entry->len);
+	return diag_ctx(diag, "/%s", entry->path);
 }
 
 /* The kernel looks for an archive that is not compressed at a multiple of 4 only, and skips zeros
@@ -270,11 +291,10 @@ static void align(struct cpio *cpio)
 
 static int put_archive(struct cpio *cpio)
 {
-	static const struct entry trailer = { .path = "TRAILER!!!", .fd = -1 };
+	static const struct entry trailer = { .path = TRAILER, .fd = -1 };
 	int err = 0;
 
 	align(cpio);
-
 	for (unsigned i = 0; i < cpio->entries && !err && !ferror(stdout); i++) {
 		const struct entry *entry = &cpio->entry[i];
 
@@ -337,7 +357,7 @@ static int run(struct call *call)
 
 const struct applet applet_cpio = {
 	.name = "--cpio",
-	.summary = "write an archive with this program for an initramfs to standard output",
+	.summary = "write an initramfs archive with this program to standard output",
 	.examples = "  rdmastor --cpio --links applets >rdmastor.cpio\n"
 		    "  rdmastor --cpio --add /etc/nvme/hostnqn >>initrd.img\n",
 	.opts = rows,

@@ -19,15 +19,18 @@ same "its time" "$(stat -c %Y root/usr/bin/rdmastor)" 86400
 
 echo secret >key && chmod 600 key
 ln -s key link
-mkdir folder && echo hello >folder/hello
+mkdir folder && echo hello >folder/hello && chmod 6755 folder/hello
+ln -s folder linked
 "$RDMASTOR" --cpio --dir bin --links replacements --add "$PWD/key" --add link=/etc//./keys/other --add folder/hello=x/y/z --add key >/dev/null 2>err &&
 	die "the same file twice"
 grep -q 'twice' err || die "twice: $(cat err)"
-"$RDMASTOR" --cpio --dir bin --links replacements --add "$PWD/key" --add link=/etc//./keys/other --add folder/hello=x/y/z >b || die "exit status $?"
+"$RDMASTOR" --cpio --dir bin --links replacements --add "$PWD/key" --add link=/etc//./keys/other --add folder/hello=x/y/z \
+	--add "$PWD/linked/hello" --add link >b || die "exit status $?"
 unpack <b
-same "all of it" "$(list)" "$(printf '%s\n' bin/{ibsrpdm,iscsistart,mount.nfsrdma,nvme,rdmastor,srp_daemon} etc/keys/other "${PWD#/}/key" x/y/z | sort | tr '\n' ' ')"
+same "all of it" "$(list)" "$(printf '%s\n' bin/{ibsrpdm,iscsistart,mount.nfsrdma,nvme,rdmastor,srp_daemon} etc/keys/other "${PWD#/}"/{folder/hello,key,link} x/y/z | sort | tr '\n' ' ')"
 same "a link" "$(readlink root/bin/nvme)" rdmastor
 root/bin/ibsrpdm -V 2>&1 | grep -q . || die "the link does not run"
+same "no set-user-ID: the owner becomes root" "$(stat -c %a root/x/y/z)" 755
 same "the key" "$(stat -c %a root/etc/keys/other) $(cat root/etc/keys/other)" "600 secret"
 cpio -tv --quiet <b 2>/dev/null | awk '{print $3, $4}' | sort -u >owners
 same "the owner" "$(cat owners)" "root root"
@@ -43,6 +46,8 @@ done
 
 error 2 - 'key=../key' "invalid.path '\\.\\.'" "$RDMASTOR" --cpio --add key=../key
 error 2 - 'key=/' 'invalid.path' "$RDMASTOR" --cpio --add key=/
+error 2 - '--add =x' 'invalid.path' "$RDMASTOR" --cpio --add =x
+error 2 - 'TRAILER' 'invalid.path' "$RDMASTOR" --cpio --add 'key=/TRAILER!!!'
 error 2 - '/*folder: ' 'regular' "$RDMASTOR" --cpio --add folder=x
 error 1 - 'nowhere: ' 'no.such.file' "$RDMASTOR" --cpio --add nowhere=x
 error 2 - '/x: ' directory "$RDMASTOR" --cpio --add key=x --add key=x/y
@@ -50,6 +55,8 @@ error 2 - '--dir' 'invalid.path' "$RDMASTOR" --cpio --dir ..
 error 2 - sideways 'applets replacements' "$RDMASTOR" --cpio --links sideways
 error 2 - SOURCE_DATE_EPOCH soon env SOURCE_DATE_EPOCH=soon "$RDMASTOR" --cpio
 error 2 usage '' '--json standard.output' "$RDMASTOR" --cpio
+"$RDMASTOR" --cpio --add /proc/self/status=x >/dev/null 2>err && die "a file of size 0 that has content is no failure"
+grep -q '/x: .*size' err || die "a wrong size: $(cat err)"
 "$RDMASTOR" --cpio >/dev/full 2>err && die "a full disk is no failure"
 grep -q 'standard output: .*no space' err || die "a full disk: $(cat err)"
 if command -v script >/dev/null; then
