@@ -114,9 +114,9 @@ struct kernel_list {
 };
 int kernel_list(int root, struct kernel_list *, struct diag *); /* no remnants when it fails */
 /* Leaves what a word means: a device or a link to one, its bare name, a path or partition of it, a
- * connection, a mount, the target as it was given to be attached (NQN, IQN, HOST:/PATH, URI), an
- * RDMA device. -ENOENT: nothing. timeout_ms: for the name of a URI's host; 0 = as long as the
- * resolver takes. */
+ * device built on it (dm, md), a connection, a mount, the target as it was given to be attached
+ * (NQN, IQN, HOST:/PATH, URI), an RDMA device. -ENOENT: nothing. timeout_ms: for the name of a
+ * URI's host; 0 = as long as the resolver takes. */
 int kernel_list_select(
 	int root, struct kernel_list *, const char *what, uint32_t timeout_ms, struct diag *);
 void kernel_list_free(struct kernel_list *);

@@ -2,6 +2,7 @@
 /* Select the entries of the list that a word refers to: kernel_list_select(). */
 #include "kernel_nfs.h"
 #include "list.h"
+#include "sys/sys.h"
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -11,8 +12,11 @@
 
 /* The word in every form it can be read as. */
 struct wanted {
-	char word[URI_MAX];  /* as typed, without trailing slashes */
-	const char *node;    /* "nvme0n1p1", the target of a link */
+	char word[URI_MAX]; /* as typed, without trailing slashes */
+	const char *node;   /* "nvme0n1p1", the target of a link */
+	char below[32][32]; /* nodes that it is built on, through any layers */
+	unsigned belows;
+	int root;
 	char real[PATH_MAX]; /* "" = no such file */
 	struct uri uri;
 	bool is_uri;
@@ -90,11 +94,40 @@ static bool starts_node(const char *node, const char *disk)
 	return strspn(node, "0123456789") == strlen(node);
 }
 
+static void add_below(const char *node, void *arg)
+{
+	struct wanted *want = arg;
+	char path[100];
+
+	for (unsigned i = 0; i < want->belows; i++)
+		if (!strcmp(want->below[i], node))
+			return;
+	if (want->belows == sizeof(want->below) / sizeof(*want->below) ||
+		strlen(node) >= sizeof(*want->below))
+		return;
+	strcpy(want->below[want->belows++], node);
+	snprintf(path, sizeof(path), "sys/class/block/%s/slaves", node);
+	kernel_sys_list(want->root, path, add_below, want);
+	snprintf(path, sizeof(path), "sys/class/block/%s/partition", node);
+	if (!kernel_sys_exists(want->root, path))
+		return;
+	snprintf(path, sizeof(path), "sys/class/block/%s/../slaves", node);
+	kernel_sys_list(want->root, path, add_below, want);
+}
+
+static bool node_is(const struct wanted *want, const char *disk)
+{
+	bool is = starts_node(want->node, disk);
+
+	for (unsigned i = 0; i < want->belows && !is; i++)
+		is = starts_node(want->below[i], disk);
+	return is;
+}
+
 static bool disk_is(const struct wanted *want, const struct list_disk *disk)
 {
 	return !strcmp(disk->name, want->word) || !strcmp(disk->name, want->real) ||
-	       starts_node(want->node, disk->node) ||
-	       (disk->wwid[0] && !strcmp(disk->wwid, want->word));
+	       node_is(want, disk->node) || (disk->wwid[0] && !strcmp(disk->wwid, want->word));
 }
 
 /* A GID is written as an address or as 32 digits. A LID is shorter, and the kernel does not report
@@ -172,7 +205,7 @@ static bool path_is(
 {
 	const struct list_link *link = &list->link[path->link];
 
-	if (path->node[0] && !want->is_uri && starts_node(want->node, path->node))
+	if (path->node[0] && !want->is_uri && node_is(want, path->node))
 		return true;
 	if (!want->is_uri && path->disk >= 0 && disk_is(want, &list->disk[path->disk]))
 		return true;
@@ -255,11 +288,14 @@ int kernel_list_select(int root, struct kernel_list *list, const char *what, uin
 	for (size_t len = strlen(want->word); len > 1 && want->word[len - 1] == '/'; len--)
 		want->word[len - 1] = 0;
 	want->unit = UINT64_MAX;
+	want->root = root;
 	/* not realpath(): don't touch a mount point, as its server may be unreachable */
 	if (kernel_mount_dir(root, want->word, want->real))
 		want->real[0] = 0;
 	path = strncmp(want->real, "/dev/", 5) ? want->word : want->real;
 	want->node = strncmp(path, "/dev/", 5) ? path : path + 5;
+	if (!strchr(want->node, '/'))
+		add_below(want->node, want);
 	err = strstr(what, "://") ? read_uri(want, what, timeout_ms, diag) : 0;
 	if (!err)
 		err = keep(want, list, diag);

@@ -605,6 +605,13 @@ Test(list, what_a_word_means)
 	cr_assert_eq(selected(&tree, "/dev/nvme0n11"), 0);
 	cr_assert_eq(selected(&tree, "/dev/nvme0n1p"), 0);
 	cr_assert_eq(selected(&tree, "nvme0c1n1"), 1);
+	/* a partition of RAID, on LVM, on a partition */
+	tree_file(&tree, "sys/devices/md9/md9p1/partition", "1\n");
+	tree_dir(&tree, "sys/devices/md9/slaves/dm-9");
+	tree_link(&tree, "sys/class/block/md9p1", "../../devices/md9/md9p1");
+	tree_dir(&tree, "sys/class/block/dm-9/slaves/nvme0n1p3");
+	cr_assert_eq(selected(&tree, "/dev/dm-9"), 2);
+	cr_assert_eq(selected(&tree, "/dev/md9p1"), 2);
 	cr_assert_eq(selected(&tree, "nqn.t1"), 3);
 	cr_assert_eq(selected(&tree, "uuid.3817d9bc-9750-46fd-b17e-d1e5769402f7"), 3);
 	cr_assert_eq(selected(&tree, "mlx5_bond_0"), 2);
