@@ -9,6 +9,7 @@
 #include "sys/sys.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,27 +96,51 @@ static const char *host_text(const char *address, char text[ADDR_TEXT + 2])
 	return text;
 }
 
-/* The URI of a connection; "": what is known of it is not enough. */
+static void add_text(char uri[URI_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_text(char uri[URI_MAX], const char *fmt, ...)
+{
+	size_t len = strlen(uri);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(uri + len, URI_MAX - len, fmt, args);
+	va_end(args);
+}
+
+/* The URI of a connection, with the name by which the target knows this machine; "": what is known
+ * of it is not enough. */
 static void link_uri(const struct list_link *link, uint64_t unit, char uri[URI_MAX])
 {
-	const bool rdma = !strcmp(link->transport, "rdma");
+	const char *key = NULL, *value = NULL;
 	char host[ADDR_TEXT + 2];
 
 	uri[0] = 0;
 	host_text(link->iscsi.is ? link->iscsi.portal : link->address, host);
 	if (!host[0])
 		return;
-	if (!strcmp(link->protocol, "nvme"))
-		snprintf(uri, URI_MAX, "nvme+%s://%s:%s/%s", link->transport, host, link->service,
-			link->target);
-	else if (link->iscsi.is)
-		snprintf(uri, URI_MAX, "%s://%s:%u/%s/%" PRIu64, link->protocol, host,
-			link->iscsi.portal_port, link->target, unit);
-	else if (!strcmp(link->protocol, "srp") && strlen(link->service) == 16)
-		snprintf(uri, URI_MAX, "srp://%s/%s/%" PRIu64 "?service_id=%s", host, link->target,
-			unit, link->service);
-	else if (!strcmp(link->protocol, "nfs") && rdma)
-		snprintf(uri, URI_MAX, "nfs+rdma://%s:%s%s", host, link->service, link->target);
+	if (!strcmp(link->protocol, "nvme")) {
+		add_text(uri, "nvme+%s://%s:%s/", link->transport, host, link->service);
+		uri_encode(uri, link->target);
+		key = "?hostnqn=", value = link->host;
+	} else if (link->iscsi.is) {
+		add_text(uri, "%s://%s:%u/", link->protocol, host, link->iscsi.portal_port);
+		uri_encode(uri, link->target);
+		add_text(uri, "/%" PRIu64, unit);
+		key = "?initiator=", value = link->host;
+	} else if (!strcmp(link->protocol, "srp") && strlen(link->service) == 16) {
+		add_text(uri, "srp://%s/%s/%" PRIu64, host, link->target, unit);
+		key = "?service_id=", value = link->service;
+	} else if (!strcmp(link->protocol, "nfs") && !strcmp(link->transport, "rdma")) {
+		add_text(uri, "nfs+rdma://%s:%s", host, link->service);
+		uri_encode(uri, link->target);
+		key = "?vers=", value = link->version;
+	}
+	if (key && *value) {
+		add_text(uri, "%s", key);
+		uri_encode(uri, value);
+	}
+	if (strlen(uri) >= URI_MAX - 4) /* perhaps cut */
+		uri[0] = 0;
 }
 
 static bool is_rdma_uri(const char *uri)
@@ -162,7 +187,7 @@ static void add_link(struct collect *collect, const struct list_link *link, uint
 		{ "srp", "rdma", { "ib_srp", "sd_mod" } },
 		{ "iser", "rdma", { "ib_iser", "sd_mod" } },
 		{ "iscsi", "tcp", { "iscsi_tcp", "sd_mod" } },
-		{ "nfs", "rdma", { "nfs", "nfsv4", "rpcrdma" } },
+		{ "nfs", "rdma", { "nfs", "rpcrdma" } },
 	};
 	char uri[URI_MAX], word[URI_MAX + 32];
 
@@ -175,6 +200,8 @@ static void add_link(struct collect *collect, const struct list_link *link, uint
 			!strcmp(initiator[i].transport, link->transport))
 			for (unsigned j = 0; j < 3 && initiator[i].module[j]; j++)
 				add_module(collect, initiator[i].module[j]);
+	if (!strcmp(link->protocol, "nfs"))
+		add_module(collect, link->version[0] == '3' ? "nfsv3" : "nfsv4");
 	if (link->rdma_dev[0])
 		add_ports(collect, link->rdma_dev);
 	add_netdev(collect, link->netdev);

@@ -75,8 +75,10 @@ Test(needs, the_device_in_use)
 		"nvme_rdma mlx5_core mlx5_ib rd.rdmastor=nvme+rdma://10.0.0.1:4420/nqn.x ");
 	strcpy(nvme->rdma_dev, "rxe0");
 	strcpy(nvme->address, "fd00::1");
+	strcpy(nvme->host, "nqn.me");
 	cr_assert_str_eq(needs(true),
-		"nvme_rdma rdma_rxe virtio_net rd.rdmastor=nvme+rdma://[fd00::1]:4420/nqn.x ");
+		"nvme_rdma rdma_rxe virtio_net "
+		"rd.rdmastor=nvme+rdma://[fd00::1]:4420/nqn.x?hostnqn=nqn.me ");
 }
 
 Test(needs, each_protocol)
@@ -93,16 +95,20 @@ Test(needs, each_protocol)
 	strcpy(iscsi->target, "iqn.a:b");
 	strcpy(iser->target, "iqn.a:c");
 	strcpy(iscsi->netdev, "eth0");
+	strcpy(iscsi->host, "iqn.a:me");
 	strcpy(srp->target, "0002c903004ed0b2/0002c903004ed0b3");
 	strcpy(srp->rdma_dev, "ibp2");
 	strcpy(nfs->target, "/srv");
 	cr_assert_str_eq(needs(true),
-		"iscsi_tcp sd_mod virtio_net rd.rdmastor=iscsi://10.0.0.1:3261/iqn.a:b/3 "
+		"iscsi_tcp sd_mod virtio_net rd.rdmastor=iscsi://10.0.0.1:3261/iqn.a:b/3"
+		"?initiator=iqn.a:me "
 		"ib_iser rd.rdmastor=iser://10.0.0.1:3261/iqn.a:c/3 "
 		"ib_srp mlx4_core mlx4_ib ib_ipoib "
 		"rd.rdmastor=srp://[fe80::1]/0002c903004ed0b2/0002c903004ed0b3/3"
 		"?service_id=00000000013f7fff "
-		"nfs nfsv4 rpcrdma rd.rdmastor=nfs+rdma://10.0.0.2:20049/srv ");
+		"nfs rpcrdma nfsv4 rd.rdmastor=nfs+rdma://10.0.0.2:20049/srv ");
+	strcpy(nfs->version, "3");
+	text_says(needs(true), "nfsv3 _rd.rdmastor=nfs+rdma://10.0.0.2:20049/srv?vers=3");
 }
 
 Test(needs, what_export_serves)
