@@ -43,8 +43,8 @@ struct boot { /* zeroed, then set by the owner */
 	unsigned left; /* the loop stops at 0 */
 	bool stopping;
 };
-/* The jobs for these words and operands, which stay in place, as does what is served already (NULL:
- * not known). */
+/* Make the jobs for these words and operands; of those that name a disk repeatedly the last counts.
+ * They stay in place, as does what is served already (NULL: unknown). */
 int boot_plan(struct boot *, const struct boot_words *, const struct boot_disk *operand,
 	unsigned operands, const struct kernel_serving *, struct diag *);
 void boot_start(struct boot *); /* then loop_run(), unless left is 0 */

@@ -22,7 +22,7 @@
 
 static void start_attempt(struct boot_job *job);
 
-/* ---- What an applet said. */
+/* ---- The result of an applet. */
 
 static const char *text_of(const cJSON *object, const char *key)
 {
@@ -71,7 +71,7 @@ static char *read_text(int fd, size_t *len)
 	return NULL;
 }
 
-/* The document tells all: export goes to the background, from where no status comes back. */
+/* The document decides: export continues in the background, so it has no exit status yet. */
 static void read_result(struct boot_job *job)
 {
 	const cJSON *error;
@@ -229,7 +229,7 @@ void boot_stop(struct boot *boot)
 	}
 }
 
-/* ---- What there is to do. */
+/* ---- The plan. */
 
 static struct boot_job *add_job(struct boot *boot, const char *from)
 {
@@ -261,6 +261,16 @@ static bool is_discovery(const struct uri *uri)
 	return !uri->path[0] || !strcmp(uri->path, NVMF_DISCOVERY_NQN);
 }
 
+static int find_scheme(struct boot_job *job, struct uri *uri, const struct scheme **scheme)
+{
+	if (uri_parse(uri, job->disk->uri, &job->why))
+		return -job->why.err;
+	*scheme = scheme_find(uri->scheme);
+	return *scheme ? 0
+		       : diag_set(&job->why, DIAG_USAGE, EINVAL, "unknown scheme '%s:'",
+				 uri->scheme);
+}
+
 /* The applet that attaches the URI through the kernel. */
 static int choose_applet(struct boot_job *job)
 {
@@ -273,11 +283,8 @@ static int choose_applet(struct boot_job *job)
 		add_words(job, (const char *[]){ "iser-login", disk->uri, NULL });
 		return 0;
 	}
-	if (uri_parse(&uri, disk->uri, &job->why))
+	if (find_scheme(job, &uri, &scheme))
 		return -job->why.err;
-	scheme = scheme_find(uri.scheme);
-	if (!scheme)
-		return diag_set(&job->why, DIAG_USAGE, EINVAL, "unknown scheme '%s:'", uri.scheme);
 	if (scheme->uses & SCHEME_NVMF)
 		applet = is_discovery(&uri) ? "nvmf-connect-all" : "nvmf-connect";
 	else if (scheme->uses & SCHEME_ISCSI)
@@ -318,6 +325,25 @@ static const char *existing(const struct boot_disk *disk, const struct kernel_se
 	return NULL;
 }
 
+static int choose_export(struct boot_job *job, const struct kernel_serving *serving)
+{
+	const struct boot_disk *disk = job->disk;
+	struct uri uri = { 0 };
+	const struct scheme *scheme;
+
+	if (!kernel_iscsi_is_string(disk->uri)) {
+		if (find_scheme(job, &uri, &scheme))
+			return -job->why.err;
+		if (!(scheme->uses & SCHEME_DISK))
+			return diag_set(&job->why, DIAG_USAGE, EINVAL,
+				"'%s:' URIs can't be served: expected via=kernel", uri.scheme);
+	}
+	job->existing = existing(disk, serving);
+	add_words(job, (const char *[]){ "export", disk->uri, "--daemon",
+			       disk->via == BOOT_UBLK ? "--ublk" : "--nbd-dev", NULL });
+	return 0;
+}
+
 static void add_disk(
 	struct boot *boot, const struct boot_disk *disk, const struct kernel_serving *serving)
 {
@@ -325,15 +351,43 @@ static void add_disk(
 
 	job->disk = disk;
 	job->why = disk->why;
-	if (!job->why.err && disk->via == BOOT_KERNEL && choose_applet(job))
+	if (!job->why.err &&
+		(disk->via == BOOT_KERNEL ? choose_applet(job) : choose_export(job, serving)))
 		diag_ctx(&job->why, "%s", disk->uri);
-	else if (!job->why.err && disk->via != BOOT_KERNEL) {
-		job->existing = existing(disk, serving);
-		add_words(job, (const char *[]){ "export", disk->uri, "--daemon",
-				       disk->via == BOOT_UBLK ? "--ublk" : "--nbd-dev", NULL });
-	}
 	/* export changes nothing that a dry run could leave out */
 	job->over = job->why.err || job->existing || (boot->dry_run && disk->via != BOOT_KERNEL);
+}
+
+/* The kernel command line may repeat a word of dracut's files, which then lack the password. */
+static bool is_same(const struct boot_disk *a, const struct boot_disk *b)
+{
+	char one[URI_MAX], other[URI_MAX];
+
+	uri_hide(strcpy(one, a->uri));
+	uri_hide(strcpy(other, b->uri));
+	return a->via == b->via && !a->why.err && !b->why.err && !strcmp(one, other);
+}
+
+static const struct boot_disk *disk_at(
+	const struct boot_words *words, const struct boot_disk *operand, unsigned i)
+{
+	return i < words->disks ? &words->disk[i] : &operand[i - words->disks];
+}
+
+static void add_disks(struct boot *boot, const struct boot_words *words,
+	const struct boot_disk *operand, unsigned operands, const struct kernel_serving *serving)
+{
+	unsigned count = words->disks + operands;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct boot_disk *disk = disk_at(words, operand, i);
+		unsigned later = i + 1;
+
+		while (later < count && !is_same(disk, disk_at(words, operand, later)))
+			later++;
+		if (later == count)
+			add_disk(boot, disk, serving);
+	}
 }
 
 static void add_others(struct boot *boot, const char *from, const char *applet, const char *dir)
@@ -347,10 +401,7 @@ int boot_plan(struct boot *boot, const struct boot_words *words, const struct bo
 	boot->job = calloc(words->disks + operands + 3, sizeof(*boot->job));
 	if (!boot->job)
 		return diag_sys(diag, ENOMEM, "disks to attach");
-	for (unsigned i = 0; i < words->disks; i++)
-		add_disk(boot, &words->disk[i], serving);
-	for (unsigned i = 0; i < operands; i++)
-		add_disk(boot, &operand[i], serving);
+	add_disks(boot, words, operand, operands, serving);
 	if (words->nvme && !boot->skip_nvmf)
 		add_others(boot, "rd.nvmf", "nvmf-connect-all", NULL);
 	if (words->iscsi && !boot->skip_iscsi)

@@ -239,6 +239,9 @@ Test(boot, applets)
 		{ "nfs+rdma://h/x", "nfsrdma-mount nfs+rdma://h/x /sysroot --json " },
 		{ "nbd://h,via=ublk", "export nbd://h --daemon --ublk --json " },
 		{ "nbd://h,via=nbd", "export nbd://h --daemon --nbd-dev --json " },
+		{ "/srv/image,via=nbd", "export /srv/image --daemon --nbd-dev --json " },
+		{ "iscsi:h::::iqn.2024-01.a:b,via=ublk",
+			"export iscsi:h::::iqn.2024-01.a:b --daemon --ublk --json " },
 	};
 
 	boot.dir = "/sysroot";
@@ -259,6 +262,8 @@ Test(boot, what_is_wrong)
 		{ "nbd://h", "nbd://h", "'nbd:' via=ublk" },
 		{ "nfs+rdma://h/x", "nfs+rdma://h/x", "directory --mount" },
 		{ "foo://h", "foo://h", "'foo:'" },
+		{ "foo://h,via=ublk", "foo://h", "'foo:'" },
+		{ "nfs+rdma://h/x,via=nbd", "nfs+rdma://h/x", "'nfs+rdma:' via=kernel" },
 		{ "nvme+tcp://h/nqn.x,via=scsi", "nvme+tcp://h/nqn.x", "via=scsi kernel ublk nbd" },
 		{ ",via=ublk", "operand", "URI" },
 	};
@@ -270,6 +275,21 @@ Test(boot, what_is_wrong)
 		boot_free(&boot);
 	}
 	cr_assert_eq(*runs, 0);
+}
+
+Test(boot, a_disk_that_is_named_twice)
+{
+	static const char *const texts[] = { "iser://joe@h/iqn.a:b/0,via=ublk",
+		"iser://joe@h/iqn.a:b/0", "iser://joe%secret@h/iqn.a:b/0,via=ublk" };
+	struct boot_disk disk[3];
+
+	for (unsigned i = 0; i < 3; i++)
+		kernel_boot_disk(&disk[i], texts[i], "rd.rdmastor");
+	words = (struct boot_words){ .disk = disk, .disks = 2 };
+	cr_assert_eq(boot_plan(&boot, &words, &disk[2], 1, NULL, NULL), 0);
+	cr_assert_eq(boot.jobs, 2);
+	cr_assert_eq(boot.job[0].disk, &disk[1], "another way");
+	cr_assert_eq(boot.job[1].disk, &disk[2], "the last one, which has the password");
 }
 
 Test(boot, words_of_others)
