@@ -25,8 +25,9 @@ void kernel_boot_disk(struct boot_disk *, const char *text, const char *from);
 struct boot_words {
 	struct boot_disk *disk;
 	unsigned disks;
-	uint32_t timeout_ms; /* rd.rdmastor.timeout=; 0 = not told */
-	/* what the other applets' --from-cmdline would find */
+	uint32_t timeout_ms; /* rd.rdmastor.timeout=; 0 = unset */
+	bool never;          /* it is 0: no time limit */
+	/* what the other applets' --from-cmdline finds, valid or not */
 	bool nvme, iscsi;
 	bool nfs; /* over RDMA */
 };

@@ -93,7 +93,7 @@ struct nfs_root {
 	char source[1200];  /* "10.0.0.1:/path" */
 	char options[1024]; /* as of -o */
 	char from[64];      /* the word: "root=nfs:…", shortened */
-	bool rdma;          /* it says so: proto=rdma, rdma, nfs+rdma:// */
+	bool rdma; /* proto=rdma, rdma or nfs+rdma://; also if the word is invalid otherwise */
 };
 int kernel_nfs_root(int root, struct nfs_root *, struct diag *);
 int kernel_nfs_root_read(const char *cmdline, struct nfs_root *, struct diag *);

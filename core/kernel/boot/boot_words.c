@@ -71,9 +71,12 @@ static int read_own(struct boot_words *words, char *text, struct diag *diag)
 	while (!err && (word = kernel_cmdline_word(&rest))) {
 		if ((value = kernel_cmdline_value(word, "rd.rdmastor")))
 			err = add_disk(words, value, diag);
-		else if ((value = kernel_cmdline_value(word, "rd.rdmastor.timeout")) &&
-			 parse_msec(value, &words->timeout_ms, diag))
+		value = kernel_cmdline_value(word, "rd.rdmastor.timeout");
+		if (!value)
+			continue;
+		if (parse_msec(value, &words->timeout_ms, diag))
 			err = diag_ctx(diag, "rd.rdmastor.timeout=%.40s", value);
+		words->never = !words->timeout_ms;
 	}
 	return err;
 }
@@ -83,25 +86,27 @@ static void look_for_others(int root, struct boot_words *words)
 {
 	struct nvmf_entries nvme = { 0 };
 	struct iscsi_wishes iscsi;
-	struct nfs_root nfs;
+	struct nfs_root nfs = { 0 };
 
 	words->nvme = (kernel_nvmf_conf_kernel(root, &nvme, NULL) || nvme.count) && !nvme.off;
 	kernel_nvmf_conf_free(&nvme);
 	words->iscsi = kernel_iscsi_wishes(root, &iscsi, NULL) != -ENOENT;
 	kernel_iscsi_wishes_free(&iscsi);
-	words->nfs = !kernel_nfs_root(root, &nfs, NULL) && nfs.rdma;
+	kernel_nfs_root(root, &nfs, NULL);
+	words->nfs = nfs.rdma;
 }
 
 int kernel_boot_words(int root, struct boot_words *words, struct diag *diag)
 {
 	char *text = kernel_sys_cmdline(root);
+	size_t len = text ? strlen(text) : 0;
 	int err;
 
 	*words = (struct boot_words){ 0 };
 	if (!text)
 		return diag_sys(diag, errno, "read /proc/cmdline");
 	err = read_own(words, text, diag);
-	explicit_bzero(text, strlen(text));
+	explicit_bzero(text, len);
 	free(text);
 	if (!err)
 		look_for_others(root, words);

@@ -204,7 +204,7 @@ int kernel_nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *d
 	err = take_root(&w, r, diag);
 	if (!err && w.nfsopts && !add_options(r, w.nfsopts, strlen(w.nfsopts)))
 		err = diag_set(diag, DIAG_USAGE, E2BIG, "nfsopts= is too long");
-	r->rdma = !err && over_rdma(r, w.root);
+	r->rdma = over_rdma(r, w.root);
 	/* the root's own options take precedence */
 	if (!err) {
 		char own[sizeof(r->options)];

@@ -277,10 +277,10 @@ static char *unquote(char *value)
 	return value;
 }
 
-/* A word of dracut's without a value counts as set. */
+/* Like dracut's getargbool: the bare word means yes. */
 static bool is_on(const char *value)
 {
-	return strcmp(value, "0") && strcmp(value, "no");
+	return strcmp(value, "0") && strcmp(value, "no") && strcmp(value, "off");
 }
 
 int kernel_nvmf_conf_cmdline(struct nvmf_entries *all, char *text, struct diag *diag)

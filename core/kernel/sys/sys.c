@@ -188,7 +188,7 @@ static char *append(char *text, char *more)
 
 char *kernel_sys_cmdline(int root)
 {
-	char *text = append(NULL, kernel_sys_read_conf(root, "etc/cmdline")), *kernel;
+	char *text = NULL, *kernel;
 	struct names names = { 0 };
 
 	kernel_sys_list(root, "etc/cmdline.d", keep_conf, &names);
@@ -200,6 +200,7 @@ char *kernel_sys_cmdline(int root)
 		text = append(text, kernel_sys_read_conf(root, path));
 		free(names.name[i]);
 	}
+	text = append(text, kernel_sys_read_conf(root, "etc/cmdline"));
 	kernel = kernel_sys_read_all(root, "proc/cmdline");
 	if (!kernel) {
 		int err = errno;

@@ -16,8 +16,8 @@ char *kernel_sys_read_all(int root, const char *path);
  * fails with EFBIG. */
 #define SYS_CONF_MAX (1u << 20)
 char *kernel_sys_read_conf(int root, const char *path);
-/* The kernel command line as one text, and before it what dracut keeps in etc/cmdline and in files
- * named *.conf of etc/cmdline.d (dracut.cmdline(7)); NULL with errno. The caller frees it. */
+/* The kernel command line as one text, and before it, in dracut's order, the files *.conf of
+ * etc/cmdline.d and etc/cmdline (dracut.cmdline(7)); NULL with errno. The caller frees it. */
 char *kernel_sys_cmdline(int root);
 /* Read the first bytes of a file, up to len; returns their number or -errno. */
 ssize_t kernel_sys_read_bytes(int root, const char *path, void *to, size_t len);

@@ -41,7 +41,9 @@ Test(boot_words, ours)
 	cr_assert_str_eq(words.disk[1].uri, "iser://joe%pw@h/iqn.2024-01.a:b/0?x=a,b");
 	cr_assert_eq(words.disk[1].via, BOOT_NBD);
 	cr_assert_eq(words.timeout_ms, 1500);
-	cr_assert(!words.nvme && !words.iscsi && !words.nfs);
+	cr_assert(!words.never && !words.nvme && !words.iscsi && !words.nfs);
+	read_cmdline("rd.rdmastor.timeout=5 rd.rdmastor.timeout=0");
+	cr_assert(words.never && !words.timeout_ms);
 }
 
 Test(boot_words, of_others)
@@ -61,6 +63,7 @@ Test(boot_words, of_others)
 		{ "root=nfs:10.0.0.1:/srv:rdma", false, false, true },
 		{ "root=nfs4:10.0.0.1:/srv nfsopts=proto=rdma6", false, false, true },
 		{ "root=nfs+rdma://10.0.0.1/srv", false, false, true },
+		{ "root=nfs+rdma://10.0.0.1", false, false, true }, /* invalid, too */
 		{ "root=nfs4:10.0.0.1:/srv:proto=tcp", false, false, false },
 	};
 
@@ -81,9 +84,9 @@ Test(boot_words, a_firmware_table_that_cant_be_read)
 
 Test(boot_words, dracuts_files)
 {
-	tree_file(&tree, "etc/cmdline", "rd.rdmastor=ram:1");
-	tree_file(&tree, "etc/cmdline.d/20-b.conf", "rd.rdmastor=ram:3\nroot=nfs:h:/a:rdma\n");
-	tree_file(&tree, "etc/cmdline.d/10-a.conf", "rd.rdmastor=ram:2");
+	tree_file(&tree, "etc/cmdline", "rd.rdmastor=ram:3");
+	tree_file(&tree, "etc/cmdline.d/20-b.conf", "rd.rdmastor=ram:2\nroot=nfs:h:/a:rdma\n");
+	tree_file(&tree, "etc/cmdline.d/10-a.conf", "rd.rdmastor=ram:1");
 	tree_file(&tree, "etc/cmdline.d/10-a.conf.orig", "rd.rdmastor=ram:9");
 	read_cmdline("rd.rdmastor=ram:4");
 	cr_assert_eq(words.disks, 4);
