@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Read the firmware's NVMe-oF connections from the ACPI tables NBFT, NBFT1, …, as entries to
  * connect. */
+#include "uapi/nbft.h"
 #include "grow.h"
 #include "kernel_iscsi_conf.h"
 #include "kernel_nbft.h"
 #include "nvme_conf.h"
 #include "sys/sys.h"
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +121,7 @@ static int leave_by(
 
 	if (!hfi)
 		return 0;
-	if (!hfi->dhcp[0] && hfi->origin != 3)
+	if (!hfi->dhcp[0] && hfi->origin != NBFT_ORIGIN_DHCP)
 		return hfi->addr[0] ? kernel_conf_set(entry, NVMF_HOST_TRADDR, hfi->addr, diag) : 0;
 	return !hfi->vlan && kernel_mac_netdev(root, hfi->mac, netdev)
 		       ? kernel_conf_set(entry, NVMF_HOST_IFACE, netdev, diag)
@@ -154,18 +156,38 @@ static void merge(struct nvmf_entries *all, unsigned first)
 	}
 }
 
+static void warn(struct nvmf_entries *all, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static void warn(struct nvmf_entries *all, const char *fmt, ...)
+{
+	size_t at = strlen(all->skipped);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(all->skipped + at, sizeof(all->skipped) - at, fmt, args);
+	va_end(args);
+}
+
+/* Its keys are kept where only the firmware finds them. */
+static void warn_security(struct nvmf_entries *all, const struct nbft *nbft, const char *kind,
+	unsigned index, unsigned security)
+{
+	if (security)
+		warn(all, "%s %s %u: security profile %u is not applied: give keys as options\n",
+			nbft->name, kind, index, security);
+}
+
 static int add_ssns(int root, struct nvmf_entries *all, unsigned first, const struct nbft *nbft,
 	const struct nbft_ssns_info *ssns, struct diag *diag)
 {
 	int err = 0;
 
 	if (ssns->unavailable) {
-		snprintf(all->skipped + strlen(all->skipped),
-			sizeof(all->skipped) - strlen(all->skipped),
-			"%s SSNS %u: ignored: the firmware marks %.100s at %s as unavailable\n",
+		warn(all, "%s SSNS %u: ignored: the firmware marks %.100s at %s as unavailable\n",
 			nbft->name, ssns->index, ssns->nqn, ssns->addr);
 		return 0;
 	}
+	warn_security(all, nbft, "SSNS", ssns->index, ssns->security);
 	for (unsigned i = 0; i < ssns->hfis && !err; i++) {
 		struct nvmf_entry *entry;
 		char object[32];
@@ -201,6 +223,7 @@ static int add_discovery(int root, struct nvmf_entries *all, const struct nbft *
 	char object[32];
 	int err = 0;
 
+	warn_security(all, nbft, "discovery", discovery->index, discovery->security);
 	snprintf(object, sizeof(object), "discovery %u", discovery->index);
 	entry = add_entry(all, nbft, object, diag);
 	if (!entry)

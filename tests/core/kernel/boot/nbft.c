@@ -188,6 +188,9 @@ Test(nbft, entries_to_connect)
 	struct nvmf_entries all = { 0 };
 	struct built b = build(), bad = build();
 
+	b.ssns[1].flags = put_le16(1 | NBFT_SSNS_SECURITY);
+	b.ssns[0].security = b.ssns[1].security = b.discovery.security = 4;
+	seal(&b);
 	put_table(&tree, "NBFT", &b);
 	bad.header.checksum++;
 	put_table(&tree, "NBFT1", &bad);
@@ -207,6 +210,8 @@ Test(nbft, entries_to_connect)
 	cr_assert_str_eq(all.entry[3].from, "NBFT1 table");
 	text_says(all.entry[3].damage, "checksum");
 	text_says(all.skipped, "NBFT SSNS 3 nqn.away unavailable");
+	cr_assert_eq(lines_saying(all.skipped, "NBFT security_profile_4"), 2);
+	cr_assert_eq(lines_saying(all.skipped, "SSNS_2 not_applied"), 1);
 	kernel_nvmf_conf_free(&all);
 	tree_free(&tree);
 }
@@ -217,6 +222,7 @@ Test(nbft, with_the_kernel_command_line)
 		const char *words;
 		unsigned count;
 	} row[] = { { "quiet", 3 }, { "rd.nvmf.nonbft", 0 }, { "rd.nvmf.nonbft=0", 3 },
+		{ "rd.nvmf.nonbft=off", 3 },
 		{ "rd.nvmf.discover=tcp,192.0.2.1 rd.nvmf.hostnqn=nqn.other", 4 },
 		{ "rd.nonvmf", 0 } };
 	struct tree tree = tree_new();
