@@ -35,14 +35,14 @@ static const struct opt rows[] = {
 		"print the kernel modules and words that an initramfs needs for these devices; "
 		"default those of the root file system" },
 	{ "network", 0, OPT_FLAG, AT(network), NULL,
-		"print words of dracut's for the network interfaces of NBFT and iBFT" },
+		"print dracut's words for the network interfaces of NBFT and iBFT" },
 	{ "timeout", 0, OPT_MSEC, AT(common.timeout_ms), "SECONDS",
 		"time limit; 0: none; default rd.rdmastor.timeout=, else 60", 0, OPT_MSEC_MAX },
 	{ 0 },
 };
 #undef AT
 
-/* 0: --timeout was not given. */
+/* timeout_ms 0: unset. */
 static const struct boot_options defaults;
 
 struct booting {
@@ -150,6 +150,7 @@ static int read_words(struct booting *b, int root)
 	struct call *call = b->call;
 	const struct boot_options *opts = call->opts;
 	uint32_t ms = opts->common.timeout_ms;
+	bool never = opts->common.never;
 	int err = kernel_boot_words(root, &b->words, call->diag);
 
 	b->operand = calloc(call->operands + 1, sizeof(*b->operand));
@@ -164,8 +165,9 @@ static int read_words(struct booting *b, int root)
 		b->boot.skip_iscsi |= !strcmp(opts->skip.item[i], "iscsi");
 		b->boot.skip_nfs |= !strcmp(opts->skip.item[i], "nfs");
 	}
+	never |= !ms && b->words.never;
 	ms = ms ? ms : b->words.timeout_ms ? b->words.timeout_ms : WAIT_MS;
-	b->boot.deadline = opts->common.never ? 0 : loop_clock() + ms * MSEC;
+	b->boot.deadline = never ? 0 : loop_clock() + ms * MSEC;
 	b->boot.dir = opts->mount;
 	b->boot.dry_run = opts->common.dry_run;
 	b->boot.verbose = opts->common.verbose;
@@ -270,12 +272,29 @@ static int show_network(struct call *call, int root)
 	return err == -ENOENT ? 0 : err;
 }
 
+static int check_call(const struct call *call)
+{
+	const struct boot_options *opts = call->opts;
+
+	if (opts->network && (opts->needs || call->operands))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--network and %s can't be combined", opts->needs ? "--needs" : "disks");
+	if ((opts->network || opts->needs) && (opts->mount || opts->skip.count))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"%s attaches nothing: omit --mount and --skip",
+			opts->needs ? "--needs" : "--network");
+	return 0;
+}
+
 static int run(struct call *call)
 {
 	const struct boot_options *opts = call->opts;
 	struct booting b = { .call = call, .boot = { .run = applet_main, .waits = waits } };
-	int root = kernel_root(), err;
+	int root, err = check_call(call);
 
+	if (err)
+		return err;
+	root = kernel_root();
 	if (root < 0)
 		return diag_sys(call->diag, errno, "open /");
 	if (opts->needs || opts->network) {

@@ -70,6 +70,9 @@ jq -e '.words == []' out >/dev/null || die "$(cat out)"
 booted 'rd.iscsi.firmware=1' "$RDMASTOR" boot --network >out 2>err || die "no firmware table: $(cat err)"
 [ ! -s out ] || die "$(cat out)"
 
+error 2 usage '' '--network --needs' "$RDMASTOR" boot --network --needs
+error 2 usage '' '--network disks' "$RDMASTOR" boot --network ram:1M,via=nbd
+error 2 usage '' '--needs --mount' "$RDMASTOR" boot --needs --mount /mnt
 error 2 usage '' '--skip scsi' "$RDMASTOR" boot --skip scsi
 error 2 usage 'rd.rdmastor.timeout=soon' soon booted rd.rdmastor.timeout=soon "$RDMASTOR" boot
 error 1 usage 'foo://x' "'foo:'" "$RDMASTOR" boot foo://x
