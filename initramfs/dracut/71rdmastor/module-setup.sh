@@ -15,14 +15,28 @@ rdmastor_needs() {
 	} 2> /dev/null | sort -u
 }
 
+# True if dracut will include this module of its own.
+rdmastor_dracut_has() {
+	[[ " $omit_dracutmodules " != *" $1 "* ]] && (module_check "$1") > /dev/null 2>&1
+}
+
 # True if a module of dracut's own attaches what this word names.
 rdmastor_dracut_can() {
 	case $1 in
 		rd.rdmastor=*,via=*) return 1 ;;
-		rd.rdmastor=nvme+tcp:*) find_binary nvme > /dev/null ;;
-		rd.rdmastor=iscsi:*) find_binary iscsistart > /dev/null || find_binary iscsiadm > /dev/null ;;
+		rd.rdmastor=nvme+tcp:*) rdmastor_dracut_has nvmf ;;
+		rd.rdmastor=iscsi:*) rdmastor_dracut_has iscsi ;;
 		*) return 1 ;;
 	esac
+}
+
+# Print the files that the words name: secrets, in the initramfs as on this host.
+rdmastor_files() {
+	local _file
+
+	rdmastor_needs | grep -o '[?&][a-z-]*-file=[^&,]*' | while IFS= read -r _file; do
+		printf '%b\n' "${_file//%/\\x}"
+	done | sed 's/^[^=]*=//'
 }
 
 # called by dracut
@@ -40,7 +54,12 @@ check() {
 
 # called by dracut
 depends() {
+	local _dir
+
 	echo network rootfs-block
+	for _dir in "$dracutbasedir"/modules.d/*initqueue; do # dracut-ng has it apart
+		[[ ! -d $_dir ]] || echo initqueue
+	done
 }
 
 # called by dracut
@@ -51,9 +70,10 @@ installkernel() {
 		while read -r _what _name; do
 			[[ $_what != module ]] || hostonly='' instmods "$_name"
 		done < <(rdmastor_needs)
+		! rdmastor boot --network 2> /dev/null | grep -q ^vlan= || hostonly='' instmods 8021q
 	else
 		instmods '=drivers/infiniband' nvme-tcp nvme-rdma iscsi_tcp ib_iser iscsi_ibft ib_srp sd_mod \
-			nfsv4 nfsv3 rpcrdma ublk_drv nbd rdma_ucm ib_uverbs
+			nfsv4 nfsv3 rpcrdma ublk_drv nbd rdma_ucm ib_uverbs 8021q
 	fi
 }
 
@@ -68,13 +88,18 @@ cmdline() {
 
 # called by dracut
 install() {
+	local _file
+
 	inst_multiple rdmastor
 	inst_multiple -o /etc/nvme/hostnqn /etc/nvme/hostid /etc/iscsi/initiatorname.iscsi
-	[[ $hostonly_cmdline != yes ]] || cmdline > "$initdir/etc/cmdline.d/71rdmastor.conf"
+	if [[ $hostonly_cmdline == yes ]]; then
+		cmdline > "$initdir/etc/cmdline.d/71rdmastor.conf"
+		while IFS= read -r _file; do inst_simple "$_file"; done < <(rdmastor_files)
+	fi
 	inst_rules "$moddir/60-rdmastor-ublk.rules"
 	inst_script "$moddir/rdmastor-boot.sh" /sbin/rdmastor-boot
 	inst_hook cmdline 93 "$moddir/parse-rdmastor.sh"
 	inst_hook initqueue/settled 71 "$moddir/rdmastor-settled.sh"
-	inst_hook shutdown 25 "$moddir/rdmastor-shutdown.sh"
+	inst_hook shutdown 45 "$moddir/rdmastor-shutdown.sh"
 	dracut_need_initqueue
 }

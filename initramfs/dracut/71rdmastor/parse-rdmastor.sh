@@ -4,16 +4,25 @@
 # Have the network configured if there is something to attach, and the initqueue wait for it. Words that
 # modules of dracut's own handle are left to them.
 
+# The interfaces of NVMe boot firmware, unless dracut's nvmf module configures them, which that of dracut 059 does not.
+rdmastor_words=
+[ -e /sbin/nbftroot ] || rdmastor_words=$(rdmastor boot --network 2> /dev/null | grep nbft)
+
 rdmastor_skip=
-[ ! -e /sbin/nvmf-autoconnect.sh ] || rdmastor_skip="$rdmastor_skip --skip nvmf"
-[ ! -e /sbin/iscsiroot ] || rdmastor_skip="$rdmastor_skip --skip iscsi"
+[ ! -e /sbin/nvmf-autoconnect.sh ] || [ "$rdmastor_words" ] || rdmastor_skip="$rdmastor_skip --skip nvmf"
+case "$(getargs netroot=) $root" in
+	*iser:*) ;; # not known to dracut's iscsi module
+	*) [ ! -e /sbin/iscsiroot ] || rdmastor_skip="$rdmastor_skip --skip iscsi" ;;
+esac
 [ ! -e /sbin/nfsroot ] || rdmastor_skip="$rdmastor_skip --skip nfs"
 
+# A failure is reported by the run that attaches.
 # shellcheck disable=SC2086 # words
-if rdmastor boot --dry-run --mount "$NEWROOT" $rdmastor_skip --json 2> /dev/null | grep -q '"from":'; then
+if ! rdmastor_plan=$(rdmastor boot --dry-run --mount "$NEWROOT" $rdmastor_skip --json 2> /dev/null) ||
+	[ "${rdmastor_plan#*\"from\":}" != "$rdmastor_plan" ]; then
 	mkdir -p /run/rdmastor
 	echo "$rdmastor_skip" > /run/rdmastor/skip
-	echo rd.neednet=1 > /etc/cmdline.d/40-rdmastor.conf
+	printf '%s\n' rd.neednet=1 "$rdmastor_words" > /etc/cmdline.d/40-rdmastor.conf
 	echo '[ -e /run/rdmastor/status ]' > "$hookdir/initqueue/finished/rdmastor.sh"
 	need_shutdown
 	case $root in
@@ -30,4 +39,4 @@ if rdmastor boot --dry-run --mount "$NEWROOT" $rdmastor_skip --json 2> /dev/null
 			;;
 	esac
 fi
-unset rdmastor_skip
+unset rdmastor_skip rdmastor_words rdmastor_plan

@@ -6,7 +6,7 @@
 if [ -e /run/rdmastor/skip ] && [ ! -e /run/rdmastor/started ]; then
 	: > /run/rdmastor/started
 	/sbin/rdmastor-boot &
-elif [ "$(cat /run/rdmastor/status 2> /dev/null)" = 1 ] && [ ! -e /run/rdmastor/given-up ]; then
+elif grep -qsx '[12]' /run/rdmastor/status && [ ! -e /run/rdmastor/given-up ]; then
 	: > /run/rdmastor/given-up
 	[ "$main_loop" -ge $((RDRETRY - 10)) ] || main_loop=$((RDRETRY - 10))
 fi

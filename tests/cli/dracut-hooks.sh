@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# The dracut module with stubs of dracut's functions: which words begin an attempt and which are left to dracut's own modules, the
+# network of NVMe boot firmware, messages while boot runs, when the module is needed, and which files it takes along.
+build=$(dirname "$(readlink -f "$0")")/../vm/nbft_table
+. "$(dirname "$0")/lib.sh"
+requires unshare python3
+unshare -mn true 2>/dev/null || { echo "needs root with namespaces"; exit 77; }
+# shellcheck disable=SC2154 # from lib.sh
+module=$top/initramfs/dracut/71rdmastor
+mkdir bin tables sbin run etc hooks
+ln -s "$RDMASTOR" bin/rdmastor
+
+# parses CMDLINE [PROGRAM…]: the cmdline hook in an initramfs where dracut's modules have installed these in /sbin
+parses() {
+	printf '%s\n' "$1" >cmdline
+	rm -rf sbin/* run/* etc/* hooks/*
+	mkdir -p etc/cmdline.d hooks/initqueue/finished
+	shift
+	for name; do : >"sbin/$name"; done
+	unshare -mn bash -c 'mount --bind sbin /usr/sbin; mount --bind run /run; mount --bind etc /etc; mount -t tmpfs none /sys/firmware
+		mkdir -p /sys/firmware/acpi/tables; cp tables/* /sys/firmware/acpi/tables 2>/dev/null; mount --bind cmdline /proc/cmdline
+		getargs() { tr " " "\n" </proc/cmdline | sed -n "s/^$1//p"; }
+		need_shutdown() { :; }
+		PATH=$PWD/bin:$PATH NEWROOT=/sysroot hookdir=$PWD/hooks root=$(getargs root=)
+		. "$1"' - "$module/parse-rdmastor.sh" || die "parse-rdmastor.sh: $?"
+}
+starts() { [ -e run/rdmastor/skip ] && [ -e hooks/initqueue/finished/rdmastor.sh ] && grep -qx rd.neednet=1 etc/cmdline.d/40-rdmastor.conf; }
+skips() { same "skipped words" "$(<run/rdmastor/skip)" "$1"; }
+
+parses quiet
+! starts || die "there is nothing to attach"
+parses rd.rdmastor=ram:1M,via=ublk nvmf-autoconnect.sh iscsiroot
+starts || die "one disk"
+skips " --skip nvmf --skip iscsi"
+parses rd.rdmastor.timeout=soon
+starts || die "a usage error has to be reported on the console"
+
+me=rd.iscsi.initiator=iqn.2024-01.a:me
+parses "$me netroot=iscsi:127.0.0.1::::iqn.2024-01.test:root"
+starts || die "iSCSI"
+parses "$me netroot=iscsi:127.0.0.1::::iqn.2024-01.test:root" iscsiroot
+! starts || die "dracut's iscsi module attaches it"
+parses "$me netroot=iser:127.0.0.1::::iqn.2024-01.test:root" iscsiroot
+starts || die "dracut's iscsi module knows no iSER"
+
+"$build" "$HOST" abff48c0-ecbe-4d8c-a64a-54f12797e8c2 hfi=52:54:00:00:01:01,10.0.0.2/24 ssns=nqn.t1,10.0.0.1,4420,1,1 >tables/NBFT
+parses quiet nvmf-autoconnect.sh
+starts || die "dracut 059 does not read the NBFT"
+skips ""
+grep -qx 'ifname=nbft0:52:54:00:00:01:01' etc/cmdline.d/40-rdmastor.conf || die "no network: $(cat etc/cmdline.d/*)"
+grep -q '^ip=10.0.0.2:.*:nbft0:' etc/cmdline.d/40-rdmastor.conf || die "no address: $(cat etc/cmdline.d/*)"
+parses quiet nvmf-autoconnect.sh nbftroot
+! starts || die "dracut's nvmf module reads the NBFT"
+parses rd.nvmf.nonbft
+! starts || die "the NBFT is forbidden"
+
+# Messages appear while boot runs; then its status.
+sed 's#/lib/dracut-lib.sh#./dracut-lib.sh#; s#/run/#run/#g' "$module/rdmastor-boot.sh" >boot.sh
+echo 'warn() { echo "warning: $*" >>console; }' >dracut-lib.sh
+mkfifo go
+printf '%s\n' '#!/bin/sh' 'echo it is not there yet >&2' 'echo /dev/a' 'read -r line <go' 'exit 3' >bin/stub
+chmod +x bin/stub
+ln -sf stub bin/rdmastor
+mkdir -p run/rdmastor
+echo >run/rdmastor/skip
+NEWROOT=/sysroot PATH=$PWD/bin:$PATH sh boot.sh &
+for ((i = 0; i < 100; i++)); do ! grep -qsx 'warning: it is not there yet' console || break; sleep 0.1; done
+[ $i != 100 ] || die "the message waits until boot ends"
+[ ! -e run/rdmastor/status ] || die "a status before the end"
+echo >go
+wait $!
+same "the status" "$(<run/rdmastor/status)" 3
+same "the devices" "$(<run/rdmastor/devices)" /dev/a
+
+# needed WORD STATUS-OF-DRACUT'S-MODULE
+needed() {
+	printf '%s\n' '#!/bin/sh' "echo 'word $1'" >bin/stub
+	bash -c 'hostonly=yes omit_dracutmodules="dash $3" status=$2
+		require_binaries() { :; }
+		module_check() { check() { false; }; return "$status"; }
+		PATH=$PWD/bin:$PATH
+		. "$1"
+		check' - "$module/module-setup.sh" "$2" "${3:-}"
+}
+needed rd.rdmastor=nvme+rdma://h/nqn.x 0 || die "NVMe/RDMA needs it"
+needed rd.rdmastor=nvme+tcp://h/nqn.x,via=ublk 0 || die "ublk needs it"
+needed rd.rdmastor=nvme+tcp://h/nqn.x 255 || die "dracut's nvmf is not included"
+needed rd.rdmastor=nvme+tcp://h/nqn.x 0 nvmf || die "dracut's nvmf is omitted"
+needed rd.rdmastor=nvme+tcp://h/nqn.x 0 && die "dracut's nvmf is enough"
+
+printf '%s\n' '#!/bin/sh' "echo 'word rd.rdmastor=iser://h/iqn.a:b/0?user=joe&secret-file=/etc/my%20key,via=ublk'" >bin/stub
+same "files" "$(PATH=$PWD/bin:$PATH bash -c '. "$1"; rdmastor_files' - "$module/module-setup.sh")" "/etc/my key"
