@@ -89,5 +89,19 @@ needed rd.rdmastor=nvme+tcp://h/nqn.x 255 || die "dracut's nvmf is not included"
 needed rd.rdmastor=nvme+tcp://h/nqn.x 0 nvmf || die "dracut's nvmf is omitted"
 needed rd.rdmastor=nvme+tcp://h/nqn.x 0 && die "dracut's nvmf is enough"
 
+# lines CMDLINE: what cmdline() prints on a machine with this kernel command line, a word on each line
+lines() {
+	printf '%s\n' "$1" >cmdline
+	unshare -mn bash -c 'mount --bind cmdline /proc/cmdline
+		ip_params_for_remote_addr() { [ "$1" != 10.0.0.2 ] || set -- 10.0.0.1; echo "ifname=if:$1 ip=$1 "; }
+		PATH=$PWD/bin:$PATH
+		. "$1"
+		cmdline' - "$module/module-setup.sh" | xargs -n 1
+}
+printf '%s\n' '#!/bin/sh' 'echo "module nvme_tcp"' 'for host in 10.0.0.1:4420 10.0.0.2:4420 joe@[fd00::1]:3260; do echo "word rd.rdmastor=x://$host/y?a=b&c"; done' >bin/stub
+words='rd.rdmastor=x://10.0.0.1:4420/y?a=b&c rd.rdmastor=x://10.0.0.2:4420/y?a=b&c rd.rdmastor=x://joe@[fd00::1]:3260/y?a=b&c'
+same "words and network" "$(lines quiet | xargs)" "$words ifname=if:10.0.0.1 ip=10.0.0.1 ifname=if:fd00::1 ip=fd00::1"
+same "with a network of its own" "$(lines "quiet ip=eth0:dhcp" | xargs)" "$words"
+
 printf '%s\n' '#!/bin/sh' "echo 'word rd.rdmastor=iser://h/iqn.a:b/0?user=joe&secret-file=/etc/my%20key,via=ublk'" >bin/stub
 same "files" "$(PATH=$PWD/bin:$PATH bash -c '. "$1"; rdmastor_files' - "$module/module-setup.sh")" "/etc/my key"

@@ -77,6 +77,16 @@ installkernel() {
 	fi
 }
 
+# Print the words that configure the network to the servers as on this host, each interface once, as dracut's iscsi module does. Those
+# of its kernel command line have precedence: network-legacy gives up if an interface is configured twice.
+rdmastor_network() {
+	local _host
+
+	[[ " $(< /proc/cmdline)" != *[[:space:]]ip=* ]] || return 0
+	rdmastor_needs | sed -n 's#^word [^/]*://\([^/?,]*\).*#\1#p' | sed 's/.*@//; s/^\[\(.*\)\].*/\1/; t; s/:[0-9]*$//' | sort -u |
+		while read -r _host; do ip_params_for_remote_addr "$_host" 2> /dev/null; echo; done | sort -u
+}
+
 # called by dracut
 cmdline() {
 	local _what _word
@@ -84,6 +94,7 @@ cmdline() {
 	while read -r _what _word; do
 		[[ $_what != word ]] || printf ' %s' "$_word"
 	done < <(rdmastor_needs)
+	rdmastor_network | while read -r _word; do printf ' %s' "$_word"; done
 }
 
 # called by dracut
