@@ -85,6 +85,8 @@ static void read_result(struct boot_job *job)
 	error = cJSON_GetObjectItemCaseSensitive(job->result, "error");
 	if (error)
 		read_error(&job->why, error);
+	else if (!job->result && job->boot->stopping)
+		diag_sys(&job->why, EINTR, "%s", job->word[0]);
 	else if (!job->result && job->call.late)
 		diag_set(&job->why, DIAG_TIMEOUT, ETIMEDOUT, "%s timed out", job->word[0]);
 	else if (!job->result)
