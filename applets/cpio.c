@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* rdmastor --cpio: an archive with this program, to be loaded behind an initramfs or appended to it
+/* rdmastor --cpio: an archive with this program, to be loaded after an initramfs or appended to it
  * (Linux, Documentation/driver-api/early-userspace/buffer-format.rst: newc). */
 #include "applet.h"
 #include <errno.h>
@@ -245,7 +245,7 @@ static void put_head(struct cpio *cpio, const struct entry *entry, unsigned numb
 	pad(cpio, 4);
 }
 
-/* Its size is already written; that of a file in /proc, for one, is wrong. */
+/* The size is already written; a file in /proc, for one, reports a wrong one. */
 static int put_file(struct cpio *cpio, const struct entry *entry)
 {
 	static char bytes[65536];

@@ -130,8 +130,8 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_PARTLY = 3 };
 
 extern const struct applet *const applets[]; /* applets/list.c; NULL ends it */
 
-/* What main() does with its words, which name an applet and its arguments, once they are out of the
- * sight of others: the exit status. For applets that run others, in processes of their own. */
+/* Run an applet with these words, its name and arguments, as main() does once it has hidden its
+ * own; returns the exit status. For applets that run others in child processes. */
 int applet_main(int argc, char **word);
 /* its own name, or the one it replaces; NULL = there is none */
 const struct applet *applet_find(const char *name);

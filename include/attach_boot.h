@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Attach what this machine boots from: each disk by the applet that would attach it alone, in a
- * process of its own, all at once, again and again until a deadline. */
+/* Attach what this machine boots from: each disk by its own applet, all in parallel in child
+ * processes, with retries until a deadline. */
 #pragma once
 #include "child.h"
 #include "diag.h"
@@ -15,11 +15,11 @@ struct cJSON;
 
 struct boot_job {
 	struct boot *boot;
-	const struct boot_disk *disk; /* NULL: whatever an applet finds with --from-cmdline */
+	const struct boot_disk *disk; /* NULL: what an applet finds with --from-cmdline */
 	const char *from;             /* "rd.rdmastor", "rd.nvmf" */
 	char *word[BOOT_WORDS];       /* name of the applet and its arguments; NULL ends them */
 	bool over, told;
-	const char *existing; /* the device that it is already, or NULL */
+	const char *existing; /* its device if it is attached already, or NULL */
 	struct diag why;      /* err 0: done */
 	struct cJSON *result; /* of the applet's last run, or NULL */
 	int results;          /* descriptor its results go to */

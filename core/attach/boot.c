@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Attach what this machine boots from. An applet that fails is run again each second, as links,
- * addresses and targets may appear late; unless the reason is one that no waiting changes. */
+/* Attach what this machine boots from. Retry an applet that fails each second, as links, addresses
+ * and targets may appear late, unless waiting can't help. */
 #include "attach_boot.h"
 #include "kernel_iscsi_conf.h"
 #include "wire/nvmf.h"
@@ -307,7 +307,7 @@ static int choose_applet(struct boot_job *job)
 	return 0;
 }
 
-/* The block device that an export has made of it. */
+/* The block device of an export of this disk that runs already, or NULL. */
 static const char *existing(const struct boot_disk *disk, const struct kernel_serving *serving)
 {
 	const char *start = disk->via == BOOT_UBLK ? "/dev/ublkb" : "/dev/nbd";

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # boot on a kernel command line of our own: what would be attached and by which applet, which words are left to others, each
-# failure with its reason, and that a secret is told nowhere.
+# failure with its reason, and that no secret is printed.
 . "$(dirname "$0")/lib.sh"
 requires unshare jq
 unshare -mn true 2>/dev/null || { echo "needs root with namespaces"; exit 77; }
@@ -27,7 +27,7 @@ plans() {
 	jq -r '.results[] | "\(.from) \(.via) \(.applet // "-") \(.error.code // "ok")"' out >lines
 	[ ${#lines[@]} = 0 ] || printf '%s\n' "${lines[@]}" >wanted
 	diff wanted lines || die "$cmdline: $(cat err)"
-	! grep -q hush out err || die "a secret is told: $(cat out err)"
+	! grep -q hush out err || die "a secret is printed: $(cat out err)"
 }
 
 booted quiet "$RDMASTOR" boot --json >out 2>err || die "nothing to do: $(cat err)"
@@ -55,13 +55,13 @@ plans 0 "root=nfs:127.0.0.1:/srv"
 plans 0 "root=nfs:127.0.0.1:/srv:proto=rdma"
 plans 0 "root=nfs:127.0.0.1:/srv:proto=rdma" -- --mount /mnt --skip nfs
 
-# it tries again until the time is over, and says so at once
+# retries until the timeout
 begun=$SECONDS rc=0
 booted "rd.rdmastor.timeout=2.5 rd.rdmastor=nbd+unix:///?socket=/nowhere,via=nbd" "$RDMASTOR" boot --json >out 2>err || rc=$?
 same "status ($(cat err))" 1 $rc
 valid out
 jq -e '(.results[0].error.code | type) == "string" and .error.code != "usage"' out >/dev/null || die "$(cat out)"
-[ "$(wc -l <err)" -ge 1 ] || die "nothing said"
+[ "$(wc -l <err)" -ge 1 ] || die "no message"
 [ $((SECONDS - begun)) -le 20 ] || die "took $((SECONDS - begun)) s"
 
 booted quiet "$RDMASTOR" boot --network --json >out 2>err || die "no firmware table: $(cat err)"

@@ -59,13 +59,13 @@ parses rd.nvmf.nonbft
 sed 's#/lib/dracut-lib.sh#./dracut-lib.sh#; s#/run/#run/#g' "$module/rdmastor-boot.sh" >boot.sh
 echo 'warn() { echo "warning: $*" >>console; }' >dracut-lib.sh
 mkfifo go
-printf '%s\n' '#!/bin/sh' 'echo it is not there yet >&2' 'echo /dev/a' 'read -r line <go' 'exit 3' >bin/stub
+printf '%s\n' '#!/bin/sh' 'echo not yet >&2' 'echo /dev/a' 'read -r line <go' 'exit 3' >bin/stub
 chmod +x bin/stub
 ln -sf stub bin/rdmastor
 mkdir -p run/rdmastor
 echo >run/rdmastor/skip
 NEWROOT=/sysroot PATH=$PWD/bin:$PATH sh boot.sh &
-for ((i = 0; i < 100; i++)); do ! grep -qsx 'warning: it is not there yet' console || break; sleep 0.1; done
+for ((i = 0; i < 100; i++)); do ! grep -qsx 'warning: not yet' console || break; sleep 0.1; done
 [ $i != 100 ] || die "the message waits until boot ends"
 [ ! -e run/rdmastor/status ] || die "a status before the end"
 echo >go

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Whatever the firmware left, with a right checksum: read within its bytes, and what comes of it is
- * whole. */
+/* A table of arbitrary bytes with a valid checksum: no read beyond it, and the result is
+ * consistent. */
 #include "uapi/nbft.h"
 #include "kernel_nbft.h"
 #include <stdlib.h>

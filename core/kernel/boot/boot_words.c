@@ -81,7 +81,7 @@ static int read_own(struct boot_words *words, char *text, struct diag *diag)
 	return err;
 }
 
-/* What is there and invalid counts: the applet that reads it says why. */
+/* Invalid words count: the applet that reads them reports why. */
 static void look_for_others(int root, struct boot_words *words)
 {
 	struct nvmf_entries nvme = { 0 };

@@ -168,7 +168,7 @@ static void warn(struct nvmf_entries *all, const char *fmt, ...)
 	va_end(args);
 }
 
-/* Its keys are kept where only the firmware finds them. */
+/* Its keys are in the firmware's own store. */
 static void warn_security(struct nvmf_entries *all, const struct nbft *nbft, const char *kind,
 	unsigned index, unsigned security)
 {

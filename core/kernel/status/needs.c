@@ -54,7 +54,7 @@ static void add_netdev(struct collect *collect, const char *netdev)
 		add_module(collect, strrchr(target, '/') + 1);
 }
 
-/* A driver for PCI often leaves RDMA to another module, of which sysfs says nothing. */
+/* Many PCI drivers leave RDMA to another module, which sysfs doesn't show. */
 static void add_port(struct collect *collect, const struct list_port *port)
 {
 	static const char *const modules[][2] = {
@@ -107,8 +107,8 @@ static void add_text(char uri[URI_MAX], const char *fmt, ...)
 	va_end(args);
 }
 
-/* The URI of a connection, with the name by which the target knows this machine; "": what is known
- * of it is not enough. */
+/* The URI of a connection, with the name by which the target knows this machine; "": too little is
+ * known. */
 static void link_uri(const struct list_link *link, uint64_t unit, char uri[URI_MAX])
 {
 	const char *key = NULL, *value = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is attached at boot: which applet for which word, other attempts and when there are none,
- * the deadline, a stop. The applets here are a function that prints what an applet would. The clock
- * goes on by a second whenever a job waits for its next attempt. */
+/* Attaching at boot: the applet for each word, retries, the deadline, a stop. The applets here are
+ * a function that prints what an applet would. The clock advances by a second whenever a job waits
+ * for its next attempt. */
 #include "attach_boot.h"
 #include "says.h"
 #include <errno.h>
