@@ -294,6 +294,47 @@ Test(iscsi_ini, every_session_logs_out)
 	end();
 }
 
+/* The disk's first session and two lanes. */
+static void take_isids(uint8_t isid[3][6], const char *rest)
+{
+	struct lane *second;
+	unsigned from = target.dials;
+
+	cr_assert_eq(attach(rest), 0, "%s", why.text);
+	host_open_lane();
+	cr_assert(host_try_lane(&second), "%s", why.text);
+	for (unsigned i = 0; i < 3; i++)
+		memcpy(isid[i], pipe_number(from + i)->isid, 6);
+	lane_close(second);
+}
+
+Test(iscsi_ini, sessions_are_ports_that_come_back)
+{
+	uint8_t isid[4][3][6], (*all)[6] = isid[0];
+	struct bdev *first;
+	struct lane *its;
+
+	begin();
+	take_isids(isid[0], "/0");
+	first = disk;
+	its = lane;
+	take_isids(isid[1], "/0"); /* the same disk once more */
+	host_hang_up();
+	take_isids(isid[2], "/0?queues=9");
+	host_hang_up();
+	disk = first;
+	lane = its;
+	host_hang_up();
+	for (unsigned i = 0; i < 9; i++) {
+		cr_assert_eq(all[i][0], 0x80, "random, 11.12.5");
+		for (unsigned k = 0; k < i; k++)
+			cr_assert_arr_neq(all[i], all[k], 6);
+	}
+	take_isids(isid[3], "/0");
+	cr_assert_arr_eq(isid[3], isid[0], sizeof(isid[0]));
+	end();
+}
+
 /* ---- Redirection. */
 
 Test(iscsi_ini, redirects_are_followed)

@@ -20,6 +20,7 @@ static void dev_free(struct bdev *bdev)
 	struct iscsi_dev *dev = (struct iscsi_dev *)bdev;
 
 	scsi_disk_fini(&dev->disk);
+	scsi_port_give(&dev->conf.port);
 	iscsi_conf_wipe(&dev->conf);
 	free(dev);
 }
@@ -74,9 +75,12 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	dev->disk.conf = &dev->conf.base;
 	err = iscsi_conf_read(&dev->conf, &dev->disk, uri, carrier, env, diag);
 	if (!err)
+		err = scsi_port_take(&dev->conf.port, uri, diag);
+	if (!err)
 		err = scsi_disk_start(&dev->disk, loop, &ops,
 			carrier == ISCSI_TCP ? &iscsi_tcp_carrier : &iscsi_iser_carrier, env, diag);
 	if (err) {
+		scsi_port_give(&dev->conf.port);
 		iscsi_conf_wipe(&dev->conf);
 		free(dev);
 		return err;

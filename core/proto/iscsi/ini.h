@@ -28,6 +28,7 @@ struct iscsi_conf {
 	char user[2][ISCSI_SECRET], secret[2][ISCSI_SECRET]; /* [1] the target's */
 	struct iscsi_from from;                              /* of the above */
 	struct iscsi_offer offer;
+	struct scsi_port port;
 };
 /* Takes the URI, for disk->conf too. */
 int iscsi_conf_read(struct iscsi_conf *, struct scsi_disk *, struct uri *, enum iscsi_carrier,
@@ -75,6 +76,7 @@ struct iscsi_sess {            /* first member of its mover's */
 	const struct iscsi_conf *conf;
 	struct iscsi_dial dial;
 	struct iscsi_agreed agreed;
+	uint8_t isid[6];
 	uint16_t most; /* commands at once; start() may lower it */
 	bool logging_out;
 	bool pinging;                 /* a NOP-Out of ours has no answer yet */
@@ -98,8 +100,8 @@ void iscsi_sess_sent(struct iscsi_sess *, struct iscsi_slot *);    /* one messag
 void iscsi_sess_breach(struct iscsi_sess *, const char *text);     /* ends it */
 void iscsi_sess_down(struct iscsi_sess *, const struct diag *why); /* the connection is over */
 /* Of carriers. */
-int iscsi_sess_open(
-	struct scsi_sess *, const struct scsi_conf *, const struct iscsi_mover *, struct diag *);
+int iscsi_sess_open(struct scsi_sess *, const struct scsi_conf *, const struct iscsi_mover *,
+	unsigned number, struct diag *);
 void iscsi_sess_send(struct scsi_sess *, struct scsi_slot *, const uint8_t lun[8],
 	const uint8_t cdb[SCSI_INI_CDB], const struct scsi_data *);
 void *iscsi_sess_end(struct scsi_sess *, struct scsi_slot *);

@@ -485,8 +485,16 @@ static const struct iscsi_dial_ops dial_ops = {
 	.connect = connect_to, .logged_in = logged_in, .done = dialled
 };
 
+/* 11.12.5: 24 random bits and a qualifier, which ends with the number of the session. */
+static void put_isid(uint8_t isid[6], uint64_t port, unsigned number)
+{
+	_Static_assert(SCSI_SESSIONS < 1 << 7, "it fits, with 24 + 9 bits of the port");
+	isid[0] = 0x80;
+	wire_put_be(isid + 1, 5, (port & SCSI_PORT_MASK) << 7 | number);
+}
+
 int iscsi_sess_open(struct scsi_sess *base, const struct scsi_conf *base_conf,
-	const struct iscsi_mover *mover, struct diag *diag)
+	const struct iscsi_mover *mover, unsigned number, struct diag *diag)
 {
 	struct iscsi_sess *sess = (struct iscsi_sess *)base;
 	const struct iscsi_conf *conf = (const struct iscsi_conf *)base_conf;
@@ -497,11 +505,13 @@ int iscsi_sess_open(struct scsi_sess *base, const struct scsi_conf *base_conf,
 	sess->mover = mover;
 	sess->conf = conf;
 	sess->at = base_conf->dst;
+	put_isid(sess->isid, conf->port.number, number);
 	sess->dial = (struct iscsi_dial){ .ops = &dial_ops,
 		.loop = base->loop,
 		.target = conf->target,
 		.from = &conf->from,
 		.offer = &conf->offer,
+		.isid = sess->isid,
 		.carrier = mover->carrier,
 		.stays = true,
 		.until = base->deadline_ns,

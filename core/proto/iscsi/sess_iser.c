@@ -359,10 +359,9 @@ static const struct iscsi_mover mover = { .carrier = ISCSI_ISER,
 	.fini = fini };
 
 static int open_iser(
-	struct scsi_sess *sess, const struct scsi_conf *conf, bool first, struct diag *diag)
+	struct scsi_sess *sess, const struct scsi_conf *conf, unsigned number, struct diag *diag)
 {
-	(void)first;
-	return iscsi_sess_open(sess, conf, &mover, diag);
+	return iscsi_sess_open(sess, conf, &mover, number, diag);
 }
 
 const struct scsi_carrier iscsi_iser_carrier = { .sess_size = sizeof(struct iser_sess),

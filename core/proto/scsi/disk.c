@@ -177,7 +177,7 @@ static int connect_to(struct scsi_disk *disk, struct diag *diag)
 	sess->ev = &events;
 	sess->loop = disk->bdev.loop;
 	sess->user = disk;
-	return disk->carrier->open(sess, disk->conf, true, diag);
+	return disk->carrier->open(sess, disk->conf, 0, diag);
 }
 
 static void resolved(struct resolve *resolve)

@@ -13,6 +13,17 @@
 #define SCSI_DEPTH     64
 #define SCSI_MOST      (1u << 20) /* bytes of one command: longer ones gain nothing */
 
+/* The initiator port of a disk: a login of the same port ends its earlier sessions at the target,
+ * and reservations belong to it. So other processes, and other disks of this one, are other ports,
+ * but a path that comes back is the one it was. */
+#define SCSI_PORT_MASK ((UINT64_C(1) << 33) - 1) /* bits of the number that no other disk has */
+struct scsi_port {
+	uint64_t number;
+	struct scsi_port *next;
+};
+int scsi_port_take(struct scsi_port *, const struct uri *, struct diag *);
+void scsi_port_give(const struct scsi_port *); /* allowed if it was not taken */
+
 /* What an attach asked for; the transport's own starts with it. Fixed from UP on, read by every
  * session on any thread. */
 struct scsi_conf {
@@ -82,8 +93,9 @@ struct scsi_carrier {
 	size_t sess_size;
 	const char *sessions; /* what its sessions are called, in the plural */
 	/* Starts connecting to conf->dst; `up` or `down` follows. ev, loop and user are set, and
-	 * nothing else. conf stays. */
-	int (*open)(struct scsi_sess *, const struct scsi_conf *, bool first, struct diag *);
+	 * nothing else. conf stays. number: of the disk's sessions, 0 is the first; at most
+	 * SCSI_SESSIONS. */
+	int (*open)(struct scsi_sess *, const struct scsi_conf *, unsigned number, struct diag *);
 	/* A slot of inflight_take(); it leaves at the end of the turn. */
 	void (*send)(struct scsi_sess *, struct scsi_slot *, const uint8_t lun[8],
 		const uint8_t cdb[SCSI_INI_CDB], const struct scsi_data *);
@@ -111,7 +123,7 @@ struct scsi_disk {        /* first member of the transport's */
 	struct resolve resolve;
 	struct loop_timer beat;
 	struct pool *page; /* what commands of the control plane read */
-	unsigned lanes;    /* open; atomic */
+	uint64_t lanes;    /* numbers in use, as bits; atomic */
 	bool reached, mapped, write;
 	/* the command that is to be sent next */
 	bool pending;

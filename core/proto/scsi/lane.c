@@ -15,6 +15,7 @@ struct scsi_lane {
 	struct lane lane;
 	struct scsi_disk *disk;
 	const struct scsi_carrier *carrier;
+	unsigned number; /* of the disk's lanes; that of its session is one more */
 	struct pool *scratch;
 	bool mapped;
 	struct later later; /* done without a command */
@@ -186,6 +187,26 @@ static void lane_abort(struct lane *lane, const struct diag *why)
 	sl->carrier->fail(&sl->sess, why);
 }
 
+/* The first free one, so that they are the same when all lanes come back; -1: none is free. */
+static int take_number(struct scsi_disk *disk)
+{
+	uint64_t used = __atomic_load_n(&disk->lanes, __ATOMIC_RELAXED);
+	int number;
+
+	do {
+		number = ~used ? __builtin_ctzll(~used) : SCSI_SESSIONS;
+		if (number >= disk->conf->queues)
+			return -1;
+	} while (!__atomic_compare_exchange_n(&disk->lanes, &used, used | UINT64_C(1) << number,
+		false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+	return number;
+}
+
+static void give_number(struct scsi_disk *disk, unsigned number)
+{
+	__atomic_fetch_and(&disk->lanes, ~(UINT64_C(1) << number), __ATOMIC_RELEASE);
+}
+
 static void lane_free(struct lane *lane)
 {
 	struct scsi_lane *sl = (struct scsi_lane *)lane;
@@ -196,7 +217,7 @@ static void lane_free(struct lane *lane)
 		unmap(lane, sl->scratch);
 	sl->carrier->fini(&sl->sess);
 	pool_free(sl->scratch);
-	__atomic_fetch_sub(&sl->disk->lanes, 1, __ATOMIC_RELEASE);
+	give_number(sl->disk, sl->number);
 	free(sl);
 }
 
@@ -275,7 +296,7 @@ static int open_lane(struct scsi_lane *sl, struct diag *diag)
 	sl->sess.ev = &events;
 	sl->sess.loop = sl->lane.loop;
 	sl->sess.user = sl;
-	err = sl->carrier->open(&sl->sess, disk->conf, false, diag);
+	err = sl->carrier->open(&sl->sess, disk->conf, sl->number + 1, diag);
 	if (err)
 		pool_free(sl->scratch);
 	return err;
@@ -285,14 +306,12 @@ int scsi_disk_lane(struct lane **out, struct bdev *bdev, struct loop *loop, stru
 {
 	struct scsi_disk *disk = (struct scsi_disk *)bdev;
 	const struct scsi_carrier *carrier = disk->carrier;
+	int err, number = take_number(disk);
 	struct scsi_lane *sl;
-	int err;
 
-	if (__atomic_fetch_add(&disk->lanes, 1, __ATOMIC_ACQUIRE) >= disk->conf->queues) {
-		err = diag_set(diag, DIAG_BUSY, EBUSY, "all %u %s are in use", disk->conf->queues,
+	if (number < 0)
+		return diag_set(diag, DIAG_BUSY, EBUSY, "all %u %s are in use", disk->conf->queues,
 			carrier->sessions);
-		goto fail;
-	}
 	sl = calloc(1, offsetof(struct scsi_lane, sess) + carrier->sess_size);
 	if (!sl) {
 		err = diag_sys(diag, ENOMEM, "lane");
@@ -300,6 +319,7 @@ int scsi_disk_lane(struct lane **out, struct bdev *bdev, struct loop *loop, stru
 	}
 	lane_init(&sl->lane, &ops, bdev, loop);
 	sl->disk = disk;
+	sl->number = (unsigned)number;
 	sl->carrier = carrier;
 	sl->soon_end = &sl->soon;
 	sl->timer.fire = soon_fired;
@@ -311,6 +331,6 @@ int scsi_disk_lane(struct lane **out, struct bdev *bdev, struct loop *loop, stru
 	}
 	free(sl);
 fail:
-	__atomic_fetch_sub(&disk->lanes, 1, __ATOMIC_RELEASE);
+	give_number(disk, (unsigned)number);
 	return err;
 }

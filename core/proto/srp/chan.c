@@ -531,7 +531,7 @@ static int dial(struct srp_chan *chan, struct diag *diag)
 static void chan_fini(struct scsi_sess *);
 
 static int chan_open(
-	struct scsi_sess *sess, const struct scsi_conf *base, bool first, struct diag *diag)
+	struct scsi_sess *sess, const struct scsi_conf *base, unsigned number, struct diag *diag)
 {
 	struct srp_chan *chan = (struct srp_chan *)sess;
 	const struct srp_conf *conf = (const struct srp_conf *)base;
@@ -541,7 +541,7 @@ static int chan_open(
 	sess->state = SCSI_SESS_OPENING;
 	sess->deadline_ns = base->timeout_ms ? loop_clock() + base->timeout_ms * MSEC : 0;
 	chan->conf = conf;
-	chan->first = first;
+	chan->first = !number;
 	chan->imm = conf->imm;
 	chan->flush.run = flush;
 	chan->shut.fire = shut_look;

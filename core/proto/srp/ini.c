@@ -7,61 +7,22 @@
 #include "srp.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define IO_CLASS 0x0100 /* SRP r16a; add_target's default, too */
 
 struct srp_dev {
 	struct scsi_disk disk; /* first */
 	struct srp_conf conf;
-	struct srp_dev *next; /* of those open in this process */
+	struct scsi_port port;
 };
-
-/* Disks open in this process, on any thread. */
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct srp_dev *open_devs;
-
-static bool port_used(const struct srp_dev *dev)
-{
-	const struct srp_dev *other = open_devs;
-
-	while (other && memcmp(other->conf.initiator, dev->conf.initiator, 16) != 0)
-		other = other->next;
-	return other;
-}
-
-/* The first initiator port from this number on that no other disk has. */
-static void take_port(struct srp_dev *dev, uint64_t from)
-{
-	pthread_mutex_lock(&open_lock);
-	do
-		wire_put_be(dev->conf.initiator, 8, from++);
-	while (port_used(dev));
-	dev->next = open_devs;
-	open_devs = dev;
-	pthread_mutex_unlock(&open_lock);
-}
-
-static void give_port(const struct srp_dev *dev)
-{
-	struct srp_dev **at = &open_devs;
-
-	pthread_mutex_lock(&open_lock);
-	while (*at && *at != dev)
-		at = &(*at)->next;
-	if (*at)
-		*at = dev->next;
-	pthread_mutex_unlock(&open_lock);
-}
 
 static void dev_free(struct bdev *bdev)
 {
 	scsi_disk_fini((struct scsi_disk *)bdev);
-	give_port((struct srp_dev *)bdev);
+	scsi_port_give(&((struct srp_dev *)bdev)->port);
 	free(bdev);
 }
 
@@ -132,36 +93,19 @@ static int read_path(struct srp_conf *conf, const char *path, const char **lun, 
 	return err ? err : read_id(ext, len, "ID_EXT", conf->target, diag);
 }
 
-static uint64_t mix(uint64_t hash, const char *text) /* FNV-1a */
-{
-	while (*text)
-		hash = (hash ^ (uint8_t)*text++) * 0x100000001b3;
-	return hash;
-}
-
-/* The initiator port. A login without the multi-channel code ends the channels of the same port at
- * this target: so other processes, and other disks of this one, are other ports, but a path that
- * comes back is the one it was. */
+/* A login without the multi-channel code ends the channels of the same port. */
 static int read_initiator(
 	struct srp_dev *dev, struct uri *uri, const struct bdev_env *env, struct diag *diag)
 {
-	static uint64_t process;
 	const char *ext = uri_value(uri, "initiator_ext");
-	uint64_t own = __atomic_load_n(&process, __ATOMIC_RELAXED), none = 0;
+	int err;
 
 	memcpy(dev->conf.initiator + 8, env->hostid, 8);
 	if (ext)
 		return read_id(ext, strlen(ext), "initiator_ext", dev->conf.initiator, diag);
-	if (!own) {
-		if (getrandom(&own, sizeof(own), GRND_NONBLOCK) != sizeof(own))
-			return diag_sys(diag, errno, "random number");
-		own |= 1;
-		if (!__atomic_compare_exchange_n(
-			    &process, &none, own, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			own = none;
-	}
-	take_port(dev, mix(mix(own ^ uri->port, uri->spelling), uri->host));
-	return 0;
+	err = scsi_port_take(&dev->port, uri, diag);
+	wire_put_be(dev->conf.initiator, 8, dev->port.number);
+	return err;
 }
 
 /* The service of a port on InfiniBand, as srp-discover prints it. */
@@ -243,7 +187,7 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	if (!err)
 		err = scsi_disk_start(&dev->disk, loop, &ops, &srp_carrier, env, diag);
 	if (err) {
-		give_port(dev);
+		scsi_port_give(&dev->port);
 		free(dev);
 		return err;
 	}
