@@ -163,13 +163,25 @@ static void path_retry(struct path *path)
 	loop_timer_set(paths->bdev.loop, &path->retry, loop_clock() + delay);
 }
 
+/* What the disk has lost of unflushed writes is lost over any other path, too. */
+static void path_keep_error(const struct path *path)
+{
+	int err = __atomic_load_n(&path->leaf->sync_error, __ATOMIC_RELAXED), none = 0;
+
+	if (err)
+		__atomic_compare_exchange_n(&path->paths->bdev.sync_error, &none, err, false,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 static void path_reap(struct loop_work *work)
 {
 	struct path *path = container_of(work, struct path, reap);
 	struct paths *paths = path->paths;
 
-	if (path->leaf)
+	if (path->leaf) {
+		path_keep_error(path);
 		path->leaf->ops->free(path->leaf);
+	}
 	path->leaf = NULL;
 	if (path->up_ns) {
 		loop_trace(paths->bdev.loop, "path %s lost: %s; %u request%s held",
@@ -280,6 +292,10 @@ static void path_changed(struct bdev *leaf)
 			paths_decide(paths);
 	} else if (leaf->state == BDEV_UP && path->state == PATH_UP &&
 		   paths->bdev.state == BDEV_UP) {
+		path_keep_error(path);
+		if (leaf->why.err)
+			paths_report(paths, "%s: %s; flushes fail until it is reopened",
+				path->uri.spelling, leaf->why.text);
 		paths_resize(paths);
 	}
 }

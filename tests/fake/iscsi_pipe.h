@@ -55,8 +55,9 @@ static struct target { /* all connections of one run */
 	uint32_t recv, first_burst, max_burst, window;
 	/* of the disk */
 	uint8_t *disk;
-	uint32_t piece, r2t;                   /* bytes of a Data-In, of an R2T */
-	bool small, readonly, split_status;    /* small: no READ CAPACITY(16), no pages */
+	uint32_t piece, r2t;                /* bytes of a Data-In, of an R2T */
+	bool small, readonly, split_status; /* small: no READ CAPACITY(16), no pages */
+	bool no_cache, no_fua;
 	unsigned failing, only;                /* as of tests/fake/srp_peer.h */
 	uint8_t fails_with, sense[3], no_luns; /* no_luns: of REPORT LUNS */
 	unsigned commands, writes, reads, flushes, fuas, unmaps, sames, capacities;
@@ -264,10 +265,10 @@ static uint8_t answer(const uint8_t *cdb, uint8_t page[256], uint32_t *len)
 		break;
 	case 0x1a: /* MODE SENSE(6) */
 		page[0] = 23;
-		page[2] = 0x10 | (target.readonly ? 0x80 : 0);
+		page[2] = (target.no_fua ? 0 : 0x10) | (target.readonly ? 0x80 : 0);
 		page[4] = 0x08;
 		page[5] = 18;
-		page[6] = 4;
+		page[6] = target.no_cache ? 0 : 4;
 		*len = target.small ? 0 : 24;
 		break;
 	default:

@@ -448,6 +448,127 @@ Test(iscsi_ini, errors_of_the_disk)
 	down();
 }
 
+/* ---- Writes that a reset of the disk may have lost. */
+
+static void attention(uint8_t opcode, uint8_t asc, uint8_t ascq)
+{
+	target.only = opcode + 1;
+	fails(2, 6, asc, ascq, 1);
+}
+
+static unsigned notes;
+
+static void listen_to(struct bdev *bdev)
+{
+	if (!bdev->why.err)
+		return;
+	notes++;
+	diag_says(&bdev->why, DIAG_IO, NULL, "reset writes lost");
+}
+
+Test(iscsi_ini, a_flush_fails_after_a_power_failure_of_the_disk)
+{
+	begin();
+	up("/0");
+	disk->changed = listen_to;
+	notes = 0;
+	attention(0x2a, 0x29, 0); /* of the new session */
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
+	attention(0x35, 0x29, 3); /* another initiator resets the LUN */
+	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), 0);
+	attention(0x28, 0x29, 1);
+	cr_assert_eq(one(IO_READ, 0, 0, 512), 0);
+	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), 0, "all was flushed");
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
+	attention(0x35, 0x29, 1);
+	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), -EIO);
+	text_says(disk->status_text(request[0].io.detail), "reset");
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
+	cr_assert_eq(one(IO_WRITE, IO_FUA, 0, 512), -EIO);
+	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), -EIO);
+	attention(0x35, 0x29, 4);
+	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), -EIO);
+	run_ms(10);
+	cr_assert_eq(target.failing, 0);
+	cr_assert_eq(notes, 1);
+	cr_assert_eq(lane->state, LANE_UP);
+	down();
+}
+
+static void behind_a_write(uint8_t flags, int status)
+{
+	begin();
+	target.no_fua = true;
+	up("/0");
+	cr_assert_eq(one(IO_READ, 0, 0, 512), 0);
+	attention(0x35, 0x29, 0);
+	cr_assert_eq(one(IO_WRITE, flags, 0, 512), status);
+	down();
+}
+
+Test(iscsi_ini, a_power_failure_between_a_forced_write_and_its_flush)
+{
+	behind_a_write(IO_FUA, -EIO);
+	behind_a_write(0, 0);
+}
+
+static char reported[1000];
+
+static void report(struct bdev *bdev, const char *line)
+{
+	(void)bdev;
+	snprintf(reported + strlen(reported), sizeof(reported) - strlen(reported), "%s\n", line);
+}
+
+/* The watching session notices it, all connections are lost, and no flush has been sent yet. */
+Test(iscsi_ini, a_power_failure_is_remembered_over_reconnects)
+{
+	struct bdev_env env = { .write = true, .timeout_ms = 2000, .initiator = "iqn.x:me" };
+	struct io io = { .kind = IO_FLUSH };
+
+	begin();
+	cr_assert_eq(bdev_open(&disk, loop, "iscsi://10.0.0.1/" IQN "/0?loss=forever", &env, &why),
+		0, "%s", why.text);
+	disk->report = report;
+	cr_assert_eq(lane_open(&lane, disk, loop, &why), 0, "%s", why.text);
+	cr_assert_eq(pool_new(&pool, ROOM, COUNT, NULL), 0);
+	cr_assert_eq(lane_map(lane, pool, NULL), 0);
+	run_ms(6000);
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
+	attention(0x9e, 0x29, 1);
+	run_ms(6000);
+	cr_assert_eq(target.failing, 0);
+	text_says(reported, "iscsi://10.0.0.1/" IQN "/0?loss=forever: reset lost flushes");
+	cr_assert_eq(strchr(reported, '\n')[1], 0, "one line: %s", reported);
+	for (unsigned i = 0; i < 2; i++)
+		hang_up(pipe_number(i));
+	run_ms(1000);
+	text_says(reported, "restored");
+	cr_assert_eq(bdev_io_wait(lane, &io, 5000), -EIO);
+	io = (struct io){ .kind = IO_FLUSH };
+	cr_assert_eq(bdev_io_wait(lane, &io, 5000), -EIO);
+	down();
+}
+
+/* Another initiator turns it on. */
+Test(iscsi_ini, a_write_cache_that_is_turned_on_is_flushed)
+{
+	begin();
+	target.no_cache = target.no_fua = true;
+	up("/0");
+	attention(0x2a, 0x29, 0); /* of the new session */
+	cr_assert_eq(one(IO_WRITE, IO_FUA, 0, 512), 0);
+	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), 0);
+	cr_assert_eq(target.flushes, 0);
+	attention(0x2a, 0x2a, 1);
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
+	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), 0);
+	cr_assert_eq(target.flushes, 1);
+	cr_assert_eq(one(IO_WRITE, IO_FUA, 0, 512), 0);
+	cr_assert_eq(target.flushes, 2);
+	down();
+}
+
 static bool status_in_data(
 	struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {

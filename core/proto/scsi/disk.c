@@ -57,6 +57,7 @@ static void send_pending(struct scsi_sess *sess)
 	if (!slot)
 		return;
 	disk->pending = false;
+	scsi_cache_sending(&disk->cache, &disk->view, SCSI_CACHE_NONE, &disk->sent);
 	disk->carrier->send(sess, slot, disk->scsi.lun, disk->cdb,
 		&(struct scsi_data){ disk->page->base, disk->in, false, disk->page });
 }
@@ -117,14 +118,42 @@ static void sess_up(struct scsi_sess *sess)
 	scsi_ini_start(&disk->scsi);
 }
 
+static void tell_lost(struct loop_msg *msg)
+{
+	struct scsi_disk *disk = container_of(msg, struct scsi_disk, lost);
+
+	disk->told = 1;
+	if (disk->bdev.state != BDEV_UP)
+		return;
+	diag_set(&disk->bdev.why, DIAG_IO, EIO,
+		"the disk was reset: writes since the last flush may be lost");
+	changed(disk);
+	disk->bdev.why = (struct diag){ 0 };
+}
+
+bool scsi_disk_heed(struct scsi_disk *disk, struct scsi_cache_view *view,
+	const struct scsi_cache_sent *sent, uint32_t detail)
+{
+	int none = 0;
+
+	if (scsi_cache_may_be_on(sent, detail))
+		__atomic_store_n(&disk->scsi.cached, true, __ATOMIC_RELAXED);
+	return scsi_cache_answered(&disk->cache, view, sent, detail) &&
+	       __atomic_compare_exchange_n(&disk->bdev.sync_error, &none, -EIO, false,
+		       __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 static void sess_reply(struct scsi_sess *sess, struct scsi_slot *slot)
 {
 	struct scsi_disk *disk = sess->user;
+	uint32_t detail = scsi_ini_detail(slot->status, slot->sense, slot->sense_len);
 
-	if (disk->carrier->end(sess, slot))
-		scsi_ini_answered(&disk->scsi,
-			scsi_ini_detail(slot->status, slot->sense, slot->sense_len),
-			disk->page->base, slot->moved);
+	if (!disk->carrier->end(sess, slot))
+		return;
+	/* Of the commands before, some report no attention. */
+	if (disk->scsi.up && scsi_disk_heed(disk, &disk->view, &disk->sent, detail))
+		tell_lost(&disk->lost);
+	scsi_ini_answered(&disk->scsi, detail, disk->page->base, slot->moved);
 }
 
 static void sess_lost(struct scsi_sess *sess, void *owner)
@@ -208,6 +237,8 @@ void scsi_disk_stop(struct bdev *bdev)
 
 void scsi_disk_fini(struct scsi_disk *disk)
 {
+	if (disk->bdev.sync_error) /* a lane that has left may just have posted it */
+		loop_wait(disk->bdev.loop, &disk->told, 0);
 	resolve_cancel(&disk->resolve);
 	loop_timer_del(disk->bdev.loop, &disk->beat);
 	scsi_ini_stop(&disk->scsi);
@@ -284,6 +315,7 @@ int scsi_disk_start(struct scsi_disk *disk, struct loop *loop, const struct bdev
 	disk->scsi.done = scsi_done;
 	disk->scsi.loop = loop;
 	disk->beat.fire = beat_fired;
+	disk->lost.run = tell_lost;
 	disk->resolve.done = resolved;
 	disk->write = env->write;
 	err = conf->dst.ss.ss_family ? connect_to(disk, diag)

@@ -113,13 +113,17 @@ struct scsi_carrier {
 	void (*unmap)(struct scsi_sess *, struct pool *);
 };
 
-/* Lanes, on any thread, read what is fixed from UP on, and share only `lanes`. */
+/* Lanes, on any thread, read what is fixed from UP on, and share only `lanes`, `cache`
+ * and `scsi.cached`. */
 struct scsi_disk {        /* first member of the transport's */
 	struct bdev bdev; /* first */
 	const struct scsi_carrier *carrier;
 	struct scsi_conf *conf;
 	struct scsi_sess *sess; /* the first: no I/O is on it */
 	struct scsi_ini scsi;
+	struct scsi_cache cache;
+	struct loop_msg lost; /* posted once, by a lane */
+	volatile int told;    /* it was handled */
 	struct resolve resolve;
 	struct loop_timer beat;
 	struct pool *page; /* what commands of the control plane read */
@@ -129,6 +133,8 @@ struct scsi_disk {        /* first member of the transport's */
 	bool pending;
 	uint8_t cdb[SCSI_INI_CDB];
 	uint32_t in;
+	struct scsi_cache_view view; /* of the first session, once the disk is up */
+	struct scsi_cache_sent sent;
 };
 
 /* Takes the keys of the URI that every transport has, and its host, for disk->conf; port: where the
@@ -140,6 +146,10 @@ int scsi_disk_read(struct scsi_disk *, struct uri *, const struct bdev_env *, ui
 int scsi_disk_start(struct scsi_disk *, struct loop *, const struct bdev_ops *,
 	const struct scsi_carrier *, const struct bdev_env *, struct diag *);
 void scsi_disk_fini(struct scsi_disk *);
+/* Of sessions, on their loops: a command's answer says what has become of the disk's cache. True,
+ * once: writes may be lost, which disk->lost.run() reports on the disk's loop. */
+bool scsi_disk_heed(struct scsi_disk *, struct scsi_cache_view *, const struct scsi_cache_sent *,
+	uint32_t detail);
 /* of bdev_ops */
 void scsi_disk_stop(struct bdev *);
 int scsi_disk_lane(struct lane **, struct bdev *, struct loop *, struct diag *);

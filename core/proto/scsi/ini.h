@@ -5,6 +5,7 @@
  * lowest byte on. */
 #pragma once
 #include "bdev.h"
+#include "cache.h"
 #include "wire/scsi.h"
 
 #define SCSI_INI_CDB  16
@@ -13,6 +14,8 @@
 enum scsi_ini_again { SCSI_FINAL, SCSI_AT_ONCE, SCSI_SOON };
 #define SCSI_SOON_MS 100
 #define SCSI_TRIES   50 /* of one request */
+
+#define SCSI_INI_RESET (SCSI_CHECK_CONDITION | 6u << 8 | 0x29u << 16) /* as a detail */
 
 uint32_t scsi_ini_detail(uint8_t status, const uint8_t *sense, size_t len);
 int scsi_ini_errno(uint32_t detail); /* positive; 0: success */
@@ -43,7 +46,8 @@ struct scsi_ini {
 	uint8_t shift, physical; /* block size, and that of the medium above it, as powers of 2 */
 	char vendor[9], product[17], revision[5], serial[257];
 	uint8_t naa[16], naa_len, eui[16], eui_len;
-	bool write_protected, cached; /* a volatile write cache, as far as is known */
+	bool write_protected;
+	bool cached; /* a volatile write cache, as far as is known; atomic: it may be turned on */
 	bool fua;
 	bool thin, reads_zero, can_unmap, same_unmaps;
 	bool resized;
@@ -75,6 +79,7 @@ enum scsi_ini_data scsi_ini_put(const struct scsi_ini *, const struct io *, bool
 	uint8_t cdb[SCSI_INI_CDB], uint8_t param[SCSI_INI_PARAM]);
 /* What an io needs of io->lower. */
 struct scsi_ini_io {
+	struct scsi_cache_sent sent;
 	uint8_t tries;
 	bool flush;   /* what was to be on stable storage is written: the flush behind it */
 	bool aborted; /* once, as there was no answer in time; the transport's */
@@ -84,5 +89,6 @@ enum scsi_ini_next { SCSI_DONE, SCSI_SEND, SCSI_SEND_SOON };
  * what comes next. moved: bytes of its data. */
 enum scsi_ini_next scsi_ini_took(
 	const struct scsi_ini *, struct io *, uint32_t detail, uint32_t moved);
+enum scsi_cache_use scsi_ini_use(const struct scsi_ini *, const struct io *); /* of its command */
 /* Done without a command, with this status; 1: it is one. */
 int scsi_ini_early(const struct scsi_ini *, const struct io *);

@@ -69,9 +69,26 @@ enum scsi_ini_data scsi_ini_put(const struct scsi_ini *ini, const struct io *io,
 	return SCSI_NO_DATA;
 }
 
+static bool is_cached(const struct scsi_ini *ini)
+{
+	return __atomic_load_n(&ini->cached, __ATOMIC_RELAXED);
+}
+
+enum scsi_cache_use scsi_ini_use(const struct scsi_ini *ini, const struct io *io)
+{
+	const struct scsi_ini_io *own = io->lower;
+
+	if (own->flush || io->kind == IO_FLUSH)
+		return SCSI_CACHE_FLUSH;
+	if (!is_cached(ini) || !bdev_changes_blocks(io->kind) ||
+		(io->kind == IO_WRITE && io->flags & IO_FUA && ini->fua))
+		return SCSI_CACHE_NONE;
+	return SCSI_CACHE_WRITE;
+}
+
 int scsi_ini_early(const struct scsi_ini *ini, const struct io *io)
 {
-	if (io->kind == IO_FLUSH && !ini->cached)
+	if (io->kind == IO_FLUSH && !is_cached(ini))
 		return 0;
 	/* no page says how fast zeroing is */
 	return io->kind == IO_MAP || (io->kind == IO_ZERO && io->flags & IO_FAST) ? -ENOTSUP : 1;
@@ -92,7 +109,8 @@ enum scsi_ini_next scsi_ini_took(
 	io->status = -scsi_ini_errno(detail);
 	if (!detail && data && moved != io->len)
 		io->status = -EIO;
-	if (io->status || own->flush || !(io->flags & IO_FUA) || !ini->cached || (data && ini->fua))
+	if (io->status || own->flush || !(io->flags & IO_FUA) || !is_cached(ini) ||
+		(data && ini->fua))
 		return SCSI_DONE;
 	own->flush = true;
 	own->tries = 0;

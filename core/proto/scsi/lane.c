@@ -18,6 +18,7 @@ struct scsi_lane {
 	unsigned number; /* of the disk's lanes; that of its session is one more */
 	struct pool *scratch;
 	bool mapped;
+	struct scsi_cache_view view;
 	struct later later; /* done without a command */
 	struct io *soon, **soon_end;
 	struct loop_timer timer;
@@ -35,9 +36,11 @@ static void start_io(struct scsi_lane *sl, struct scsi_slot *slot, struct io *io
 	const struct scsi_ini *scsi = &sl->disk->scsi;
 	uint32_t block = 1u << scsi->shift;
 	uint8_t cdb[SCSI_INI_CDB], *param = sl->scratch->base + block + slot->flight.tag * PARAM;
+	struct scsi_ini_io *own = io->lower;
 	struct scsi_data data = { 0 };
 
-	switch (scsi_ini_put(scsi, io, ((struct scsi_ini_io *)io->lower)->flush, cdb, param)) {
+	scsi_cache_sending(&sl->disk->cache, &sl->view, scsi_ini_use(scsi, io), &own->sent);
+	switch (scsi_ini_put(scsi, io, own->flush, cdb, param)) {
 	case SCSI_IN:
 	case SCSI_OUT:
 		data = (struct scsi_data){ io->buf->p, io->len, io->kind == IO_WRITE,
@@ -105,21 +108,34 @@ static void soon_fired(struct loop_timer *timer)
 	}
 }
 
+/* A flush, or what includes one, fails once writes before it may have been lost. */
+static void finish(struct scsi_lane *sl, struct io *io)
+{
+	if (!io->status && bdev_sync_status(&sl->disk->bdev, io, 0)) {
+		io->status = -EIO;
+		io->detail = SCSI_INI_RESET;
+	}
+	io->done(io);
+}
+
 static void io_reply(struct scsi_sess *sess, struct scsi_slot *slot)
 {
 	struct scsi_lane *sl = sess->user;
 	struct io *io = sl->carrier->end(sess, slot);
 	uint8_t status = slot->status;
+	uint32_t detail;
 
 	if (!io)
 		return;
 	/* More data than was asked for: the disk's blocks are not what they were. */
 	if (!status && slot->overflow)
 		status = SCSI_CHECK_CONDITION;
-	switch (scsi_ini_took(&sl->disk->scsi, io,
-		scsi_ini_detail(status, slot->sense, slot->sense_len), slot->moved)) {
+	detail = scsi_ini_detail(status, slot->sense, slot->sense_len);
+	if (scsi_disk_heed(sl->disk, &sl->view, &((struct scsi_ini_io *)io->lower)->sent, detail))
+		loop_post(sl->disk->bdev.loop, &sl->disk->lost);
+	switch (scsi_ini_took(&sl->disk->scsi, io, detail, slot->moved)) {
 	case SCSI_DONE:
-		io->done(io);
+		finish(sl, io);
 		break;
 	case SCSI_SEND:
 		send_io(sl, io);
