@@ -51,6 +51,7 @@ static struct target { /* all connections of one run */
 	uint16_t status;      /* of the first response; 0: success */
 	const char *redirect; /* "HOST:PORT" */
 	unsigned redirects;   /* so many logins are sent there */
+	bool for_good;        /* as moved permanently */
 	bool digests, initial_r2t, immediate;
 	uint32_t recv, first_burst, max_burst, window;
 	/* of the disk */
@@ -559,7 +560,7 @@ static void take_login(
 	if (target.redirects && !pipe->discovery) {
 		target.redirects--;
 		rsp.status_class = 1;
-		rsp.status_detail = 1;
+		rsp.status_detail = target.for_good ? 2 : 1;
 		rsp.flags = 0;
 		n = (size_t)sprintf(text, "TargetAddress=%s", target.redirect) + 1;
 	} else if (rsp.status_class) {

@@ -337,16 +337,30 @@ Test(iscsi_ini, sessions_are_ports_that_come_back)
 
 /* ---- Redirection. */
 
+/* By every session, which begins at the portal of the URI. */
 Test(iscsi_ini, redirects_are_followed)
 {
+	static const struct {
+		const char *to, *at;
+		bool for_good;
+	} rows[] = { { "10.0.0.7:3261", "10.0.0.7:3261", false },
+		{ "10.0.0.7,2", "10.0.0.7:3260", true },
+		{ "[2001:db8::7]:3261,1", "[2001:db8::7]:3261", false },
+		{ "[2001:db8::7]", "[2001:db8::7]:3260", true } };
 	char text[ADDR_TEXT];
 
-	begin();
-	target.redirect = "10.0.0.7:3261";
-	target.redirects = 1;
-	cr_assert_eq(attach("/0"), 0, "%s", why.text);
-	cr_assert_str_eq(addr_text(&pipe_number(1)->dst, text), "10.0.0.7:3261");
-	end();
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		begin();
+		target.redirect = rows[i].to;
+		target.for_good = rows[i].for_good;
+		target.redirects = 1;
+		cr_assert_eq(attach("/0"), 0, "%s: %s", rows[i].to, why.text);
+		cr_assert_str_eq(addr_text(&pipe_number(1)->dst, text), rows[i].at);
+		target.redirects = 1;
+		host_open_lane();
+		cr_assert_str_eq(addr_text(&pipe_number(3)->dst, text), rows[i].at);
+		end();
+	}
 }
 
 Test(iscsi_ini, but_not_in_circles)
