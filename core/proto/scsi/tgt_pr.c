@@ -233,10 +233,10 @@ static uint32_t do_preempt(
 	bool takes = all ? !key : lu->pr->holder && lu->pr->holder->key == key;
 	unsigned was = lu->pr->type, count;
 
-	if (!is_valid(type))
-		return SCSI_BAD_CDB;
 	if (!key && !all)
 		return SCSI_BAD_LIST;
+	if (takes && !is_valid(type))
+		return SCSI_BAD_CDB;
 	if (takes)
 		set_holder(lu, own, type);
 	count = preempt_keys(lu, own, key, abort);
@@ -254,8 +254,6 @@ static uint32_t do_preempt(
 uint32_t scsi_pr_out_check(struct scsi_cmd *cmd)
 {
 	cmd->wants = scsi_be(cmd, 5, 4);
-	if (cmd->cdb[2] >> 4) /* of the whole unit only */
-		return SCSI_BAD_CDB;
 	return cmd->wants == LIST_LEN ? 0 : SCSI_LIST_LENGTH;
 }
 
@@ -264,7 +262,8 @@ void scsi_pr_out_work(struct scsi_cmd *cmd)
 	struct scsi_lu *lu = cmd->lu;
 	const uint8_t *p = cmd->base.p;
 	uint64_t key = wire_be(p, 8), other = wire_be(p + 8, 8);
-	unsigned action = cmd->cdb[1] & 0x1f, type = cmd->cdb[2] & 0xf;
+	/* with the scope, which is 0 for a unit; both are ignored where nothing is reserved */
+	unsigned action = cmd->cdb[1] & 0x1f, type = cmd->cdb[2];
 	bool registers = action == REGISTER || action == REGISTER_IGNORE, fence = false;
 	struct scsi_registrant *own;
 	uint32_t status = 0;

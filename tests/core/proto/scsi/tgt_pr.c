@@ -192,6 +192,27 @@ Test(scsi_tgt_pr, preempt_and_clear)
 	end_three();
 }
 
+Test(scsi_tgt_pr, scope_and_type_only_where_they_matter)
+{
+	begin_three();
+	GOOD(pr(host, REGISTER, 0x10, 0, 11));
+	GOOD(pr(second, REGISTER, 0xff, 0, 22));
+	CHECK(pr(host, RESERVE, 0x11, 11, 0), 5, 0x24, 0);
+	CHECK(pr(host, RESERVE, 2, 11, 0), 5, 0x24, 0);
+	GOOD(pr(host, RESERVE, 1, 11, 0));
+	CHECK(pr(host, RELEASE, 0x11, 11, 0), 5, 0x26, 4);
+	GOOD(pr(host, PREEMPT, 0, 11, 22)); /* only a registration */
+	CHECK(ask(second, (struct scsi_ask){ 0 }), 6, 0x2a, 5);
+	GOOD(pr(second, REGISTER, 0, 0, 22));
+	CHECK(pr(second, PREEMPT, 0, 22, 11), 5, 0x24, 0);
+	CHECK(pr(second, PREEMPT, 0x11, 22, 11), 5, 0x24, 0);
+	cr_assert(may(host, 0x2a) && !may(second, 0x2a));
+	GOOD(pr(second, CLEAR, 0x2f, 22, 0));
+	CHECK(ask(host, (struct scsi_ask){ 0 }), 6, 0x2a, 3);
+	cr_assert(may(third, 0x2a));
+	end_three();
+}
+
 /* What the other host had in work ends, or is done before anything that is written now. */
 Test(scsi_tgt_pr, preempt_and_abort)
 {
