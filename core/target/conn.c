@@ -353,7 +353,7 @@ void target_conn_killed(struct loop_msg *msg)
 
 void target_conn_quit(struct target_conn *conn)
 {
-	target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED, "the target is stopping");
+	end_conn(conn, true, DIAG_CLOSED, ECONNABORTED, "the target is stopping");
 	if (conn->state == TARGET_DOWN)
 		cancel_all(conn);
 }
