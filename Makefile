@@ -151,7 +151,7 @@ $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv
 # Tests that use the clock of tests/fake/leap.c.
 $(addprefix $(T)/tests/,$(addprefix core/,mad/agent mad/watch mad/scan mad/walk mad/xact block/paths block/orphan target/buffers target/places \
 	net/ways proto/iscsi/discover proto/nbd/srv_conn daemon/iscsi_keeper attach/iscsi_link) \
-	$(addprefix pair/,frame_iscsi frame_iser frame_nbd frame_nvme_tcp frame_srp frame_toy iscsi_hostile iscsi_ini iser_ini load_idle neighbours nvme_discovery \
+	$(addprefix pair/,frame_iscsi frame_iser frame_nbd frame_nvme_rdma frame_nvme_tcp frame_srp frame_toy iscsi_hostile iscsi_ini iser_ini load_idle neighbours nvme_discovery \
 		nvme_rdma nvme_serve_admin nvme_serve_rdma srp_ini)) \
 	$(filter $(T)/tests/core/daemon/srp_daemon%,$(UNIT_BIN)) $(foreach f,nvme-tgt-session iscsi-ini iser-ini iscsi-tgt,$(T)/replay/$(f) $(F)/$(f)): \
 	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Our NVMe target and its hosts over TCP: an admin queue and one I/O queue. */
+/* Our NVMe target and its hosts over TCP and software iWARP: an admin queue and one I/O queue. */
 #include "../../core/proto/nvme/codec.h"
 #include "guest_target.h"
 #include "raw_host.h"
@@ -10,11 +10,18 @@
 #define NQN   "nqn.2024-01.test:disk"
 #define DEPTH 32
 
+extern const struct guest_kind guest_nvme_rdma;
+
+static bool iwarp(void)
+{
+	return guest_kind == &guest_nvme_rdma;
+}
+
 static int start(const struct guest_server *with, struct diag *diag)
 {
-	static const struct target_options own = {
+	const struct target_options own = {
 		.disk[0] = { .name = NQN, .uuid = { 1 }, .nguid = { 2 }, .serial = "S1" },
-		.listen[0].ways = WAY_TCP,
+		.listen[0] = { .ways = iwarp() ? WAY_IWARP : WAY_TCP, .no_crc = iwarp() },
 		.depth = DEPTH
 	};
 
@@ -41,7 +48,7 @@ static struct guest *dial(unsigned host)
 	(void)host;
 	if (!nvme)
 		abort();
-	nvme->admin = raw_dial(guest_target_addr(), false);
+	nvme->admin = raw_dial(guest_target_addr(), iwarp());
 	guest_tune(nvme->admin->fd);
 	return &nvme->guest;
 }
@@ -86,7 +93,7 @@ static void join_on(struct nvme_guest *nvme)
 		raw_command(nvme->admin, &enable, NULL, 0);
 	} else if (nvme->step == 3 && nvme->admin->replies == 2) {
 		good(nvme->admin);
-		nvme->io = raw_dial(guest_target_addr(), false);
+		nvme->io = raw_dial(guest_target_addr(), iwarp());
 		guest_tune(nvme->io->fd);
 		raw_hello(nvme->io, 1, DEPTH);
 	} else if (nvme->step == 4 && nvme->io->up) {
@@ -111,7 +118,7 @@ static void give(struct nvme_guest *nvme)
 
 		if (len > 65536)
 			len = 65536;
-		raw_give(io, 0, nvme->data + io->want[0].off, len, false);
+		raw_give(io, 0, nvme->data + io->want[0].at, len, false);
 		guest->give -= guest->give == GUEST_ALL ? 0 : len;
 	}
 }
@@ -161,20 +168,11 @@ static void ask_write(struct guest *guest, uint64_t off, uint32_t len, const voi
 	ask(guest, NVME_IO_WRITE, off, len);
 }
 
-const struct guest_kind guest_nvme_tcp = {
-	.name = "NVMe/TCP",
-	.depth = 16,
-	.most = 512 << 10,
-	.open_limit = true,
-	.give_limit = true,
-	.take_limit = true,
-	.start = start,
-	.stop = guest_target_stop,
-	.count = guest_target_count,
-	.connections = guest_target_connections,
-	.dial = dial,
-	.leave = leave,
-	.poll = poll_it,
-	.read = ask_read,
-	.write = ask_write,
-};
+#define ROW                                                                                        \
+	.depth = 16, .most = 512 << 10, .open_limit = true, .give_limit = true,                    \
+	.take_limit = true, .start = start, .stop = guest_target_stop,                             \
+	.count = guest_target_count, .connections = guest_target_connections, .dial = dial,        \
+	.leave = leave, .poll = poll_it, .read = ask_read, .write = ask_write
+
+const struct guest_kind guest_nvme_tcp = { ROW, .name = "NVMe/TCP" };
+const struct guest_kind guest_nvme_rdma = { ROW, .name = "NVMe/RDMA" };

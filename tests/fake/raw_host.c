@@ -152,6 +152,7 @@ void raw_give(struct raw_host *raw, unsigned i, const void *data, uint32_t len, 
 		put_pdu(raw, &pdu, data);
 	}
 	want->off += len;
+	want->at += len;
 	want->len -= len;
 	if (!want->len)
 		drop_want(raw, i);
@@ -184,14 +185,27 @@ static size_t take_pdu(struct raw_host *raw, const uint8_t *p, size_t len)
 	if (pdu.type == NVME_TCP_ICRESP)
 		raw->up = true;
 	else if (pdu.type == NVME_TCP_R2T)
-		add_want(raw, (struct raw_want){ pdu.xfer.cccid, pdu.xfer.ttag, 0, pdu.xfer.off,
-				      pdu.xfer.len });
+		add_want(raw, (struct raw_want){ .cccid = pdu.xfer.cccid,
+				      .ttag = pdu.xfer.ttag,
+				      .off = pdu.xfer.off,
+				      .at = pdu.xfer.off,
+				      .len = pdu.xfer.len });
 	else if (pdu.type == NVME_TCP_RSP)
 		took_reply(raw, &pdu.cqe);
 	if (pdu.type == NVME_TCP_C2H_DATA && !pdu.xfer.off)
 		memcpy(raw->data, p + pdu.pdo,
 			pdu.data < sizeof(raw->data) ? pdu.data : sizeof(raw->data));
 	return pdu.plen;
+}
+
+static void took_write(struct raw_host *raw, const struct ddp_tagged *head)
+{
+	uint32_t len = MPA_LEN_SIZE + get_be16(head->c.len) - (uint32_t)sizeof(*head);
+	uint64_t at = get_be64(head->to) - ADDRESS;
+
+	if (at < sizeof(raw->data))
+		memcpy(raw->data + at, head + 1,
+			len < sizeof(raw->data) - at ? len : sizeof(raw->data) - at);
 }
 
 static size_t take_fpdu(struct raw_host *raw, const uint8_t *p, size_t len)
@@ -204,6 +218,9 @@ static size_t take_fpdu(struct raw_host *raw, const uint8_t *p, size_t len)
 	if (!all || len < all)
 		return 0;
 	switch (p[3] & RDMAP_OP_MASK) {
+	case RDMAP_WRITE:
+		took_write(raw, (const void *)p);
+		break;
 	case RDMAP_SEND:
 	case RDMAP_SEND_INVAL:
 		memcpy(&cqe, &req->u + 1, sizeof(cqe));
@@ -212,6 +229,7 @@ static size_t take_fpdu(struct raw_host *raw, const uint8_t *p, size_t len)
 	case RDMAP_READ_REQ:
 		add_want(raw, (struct raw_want){ .stag = get_be32(req->sink_stag),
 				      .off = get_be64(req->sink_to),
+				      .at = get_be64(req->source_to) - ADDRESS,
 				      .len = get_be32(req->len) });
 		break;
 	case RDMAP_TERMINATE:

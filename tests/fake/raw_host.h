@@ -8,14 +8,13 @@
 #define RAW_OUT   (1u << 18)
 #define RAW_IN    (1u << 18)
 #define RAW_WANTS 128
-#define RAW_KEY                                                                                    \
-	5 /* of the memory in commands over iWARP; the target's writes to it are dropped           \
-	   */
+#define RAW_KEY   5 /* of the memory in commands over iWARP */
 
 struct raw_want { /* an R2T, or an RDMA READ of the host's memory, not answered in full */
 	uint16_t cccid, ttag; /* TCP */
 	uint32_t stag;        /* iWARP: where it goes */
 	uint64_t off;         /* TCP: in the command's data; iWARP: in the sink */
+	uint64_t at;          /* in the command's data */
 	uint32_t len;
 };
 
@@ -30,7 +29,7 @@ struct raw_host {
 	unsigned wants;
 	unsigned replies;      /* counted */
 	struct nvme_cqe reply; /* the last one */
-	uint8_t data[4096];    /* the beginning of what was read last, over TCP */
+	uint8_t data[4096];    /* the beginning of what was read last */
 	uint8_t out[RAW_OUT], in[RAW_IN];
 	size_t out_len, in_len;
 };

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What NVMe/RDMA has from core/target. */
+#include "frame.h"
+
+FRAME_TESTS(guest_nvme_rdma)
