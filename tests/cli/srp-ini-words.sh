@@ -23,7 +23,7 @@ gid=fe800000000000000002c90300003001
 error 2 usage '.*' "GID '5'" "$RDMASTOR" info "srp://5/$id/$id?service_id=7"
 error 2 usage '.*' 'service_id srp-discover' "$RDMASTOR" info "srp://$gid/$id/$id"
 error 2 usage '.*' 'pkey' "$RDMASTOR" info "srp://$gid/$id/$id?service_id=7&pkey=12345"
-error 1 unsupported '.*' 'io_class ff00' "$RDMASTOR" info "srp://$gid/$id/$id?service_id=7&io_class=ff00"
+error 2 usage '.*' 'io_class ff00' "$RDMASTOR" info "srp://$gid/$id/$id?service_id=7&io_class=101"
 error 2 usage '.*' 'P_Key' "$RDMASTOR" info "srp://$gid/$id/$id?service_id=7&pkey=8000"
 error 1 unsupported '.*' 'software.iWARP' "$RDMASTOR" info "srp://$gid/$id/$id?service_id=7&rdma=iwarp"
 [ -e /dev/infiniband/rdma_cm ] || error 1 no-module '.*' '' "$RDMASTOR" info "srp://$gid/$id/$id?service_id=7"

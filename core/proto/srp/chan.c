@@ -166,6 +166,14 @@ static void late(struct inflight *inflight, struct inflight_slot *flight)
 	chan_fail(&chan->base, &why);
 }
 
+static void put_id(const struct srp_conf *conf, uint8_t to[16], const uint8_t id[16])
+{
+	unsigned guid = conf->rev10 ? 0 : 8;
+
+	memcpy(to + guid, id + 8, 8);
+	memcpy(to + 8 - guid, id, 8);
+}
+
 static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	struct srp_chan *chan = ep->user;
@@ -197,8 +205,8 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 		login.it_iu_len = put_be32(IU_PLAIN);
 		chan->imm = 0;
 	}
-	memcpy(login.initiator, conf->initiator, sizeof(login.initiator));
-	memcpy(login.target, conf->target, sizeof(login.target));
+	put_id(conf, login.initiator, conf->initiator);
+	put_id(conf, login.target, conf->target);
 	if (addr_service(&conf->base.dst)) {
 		struct srp_login_req req = { .opcode = login.opcode,
 			.it_iu_len = login.it_iu_len,
@@ -206,8 +214,8 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 			.flags = login.flags,
 			.imm_offset = login.imm_offset };
 
-		memcpy(req.initiator, conf->initiator, sizeof(req.initiator));
-		memcpy(req.target, conf->target, sizeof(req.target));
+		memcpy(req.initiator, login.initiator, sizeof(req.initiator));
+		memcpy(req.target, login.target, sizeof(req.target));
 		memcpy(priv, &req, sizeof(req));
 		return sizeof(req);
 	}

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IO_CLASS 0x0100 /* SRP r16a; add_target's default, too */
+/* of targets; add_target's default, too, is r16a */
+#define IO_CLASS_16A 0x0100
+#define IO_CLASS_10  0xff00
 
 struct srp_dev {
 	struct scsi_disk disk; /* first */
@@ -109,10 +111,11 @@ static int read_initiator(
 }
 
 /* The service of a port on InfiniBand, as srp-discover prints it. */
-static int read_service(struct addr *dst, struct uri *uri, struct diag *diag)
+static int read_service(
+	struct addr *dst, struct srp_conf *conf, struct uri *uri, struct diag *diag)
 {
 	static const char *const keys[] = { "pkey", "service_id", "io_class" };
-	uint64_t value[] = { 0xffff, 0, IO_CLASS };
+	uint64_t value[] = { 0xffff, 0, IO_CLASS_16A };
 	uint8_t gid[16];
 
 	if (!gid_parse(gid, uri->host))
@@ -131,10 +134,11 @@ static int read_service(struct addr *dst, struct uri *uri, struct diag *diag)
 		diag_set(diag, DIAG_USAGE, EINVAL, "srp: requires service_id=ID");
 		return diag_hint(diag, "rdmastor srp-discover prints it in the target's URI");
 	}
-	if (value[2] != IO_CLASS)
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
-			"io_class %04x is not supported: expected %04x, SRP revision 16a",
-			(unsigned)value[2], IO_CLASS);
+	conf->rev10 = value[2] == IO_CLASS_10;
+	if (!conf->rev10 && value[2] != IO_CLASS_16A)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid io_class '%04x': expected %04x (SRP revision 10) or %04x (16a)",
+			(unsigned)value[2], IO_CLASS_10, IO_CLASS_16A);
 	addr_set_ib(dst, gid, (uint16_t)value[0], value[1]);
 	return 0;
 }
@@ -157,7 +161,7 @@ static int read_uri(
 	if (uri->user)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "SRP has no users: remove USER@");
 	if (!cm)
-		err = read_service(&service, uri, diag);
+		err = read_service(&service, conf, uri, diag);
 	if (!err)
 		err = read_path(conf, uri->path, &lun, diag);
 	if (!err)

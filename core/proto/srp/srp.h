@@ -18,7 +18,8 @@ struct srp_conf {
 	char dev[64];
 	uint8_t backend;
 	bool no_crc; /* software iWARP */
-	uint8_t initiator[16], target[16];
+	uint8_t initiator[16], target[16]; /* as of SRP r16a: the extension, then the GUID */
+	bool rev10;                        /* the target expects the GUID first */
 	uint32_t imm; /* immediate data of a command, 0: none is to be asked for */
 };
 
