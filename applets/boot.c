@@ -5,6 +5,7 @@
 #include "attach_boot.h"
 #include "kernel_boot.h"
 #include "kernel_identity.h"
+#include "kernel_iscsi_conf.h"
 #include "kernel_nbft.h"
 #include "kernel_serving.h"
 #include "kernel_status.h"
@@ -32,8 +33,8 @@ static const struct opt rows[] = {
 	{ "skip", 0, OPT_LIST, AT(skip), "nvmf|iscsi|nfs",
 		"leave the words for these to another program; repeatable" },
 	{ "needs", 0, OPT_FLAG, AT(needs), NULL,
-		"print the kernel modules and words that an initramfs needs for these devices; "
-		"default those of the root file system" },
+		"print the kernel modules, words and files that an initramfs needs for these "
+		"devices or URIs; default those of the root file system" },
 	{ "network", 0, OPT_FLAG, AT(network), NULL,
 		"print dracut's words for the network interfaces of NBFT and iBFT" },
 	{ "timeout", 0, OPT_MSEC, AT(common.timeout_ms), "SECONDS",
@@ -199,40 +200,84 @@ static int attach(struct booting *b, int root)
 
 static void put_needs(struct call *call, const struct boot_needs *needs)
 {
-	out_list(call->out, "modules");
-	for (unsigned i = 0; i < needs->count; i++)
-		if (!needs->need[i].word)
-			out_text(call->out, NULL, "module ", "%s", needs->need[i].text);
-	out_end(call->out);
-	out_list(call->out, "words");
-	for (unsigned i = 0; i < needs->count; i++)
-		if (needs->need[i].word)
-			out_text(call->out, NULL, "word ", "%s", needs->need[i].text);
-	out_end(call->out);
+	static const struct {
+		const char *list, *line;
+	} kinds[BOOT_NEED_KINDS] = {
+		[BOOT_NEED_MODULE] = { "modules", "module " },
+		[BOOT_NEED_WORD] = { "words", "word " },
+		[BOOT_NEED_FILE] = { "files", "file " },
+	};
+
+	for (unsigned kind = 0; kind < BOOT_NEED_KINDS; kind++) {
+		out_list(call->out, kinds[kind].list);
+		for (unsigned i = 0; i < needs->count; i++)
+			if (needs->need[i].kind == kind)
+				out_text(call->out, NULL, kinds[kind].line, "%s",
+					needs->need[i].text);
+		out_end(call->out);
+	}
+}
+
+/* operand NULL: the root */
+static int collect_attached(int root, const char *operand, const struct kernel_serving *serving,
+	struct boot_needs *needs, struct diag *diag)
+{
+	struct kernel_list list;
+	int err = kernel_list(root, &list, diag);
+
+	if (err)
+		return err;
+	if (operand)
+		err = kernel_list_select(root, &list, operand, NAME_MS, diag);
+	if (!err)
+		err = kernel_boot_needs(root, &list, serving, operand, needs, diag);
+	kernel_list_free(&list);
+	return err;
+}
+
+/* Its disk may be attached or not. */
+static int collect_uri(int root, const char *operand, const struct kernel_serving *serving,
+	struct boot_needs *needs, struct diag *diag)
+{
+	struct kernel_list list;
+	struct boot_disk disk;
+	int err;
+
+	kernel_boot_disk(&disk, operand, "operand");
+	if (disk.why.err) {
+		*diag = disk.why;
+		err = -disk.why.err;
+	} else {
+		bool attached = disk.via == BOOT_KERNEL &&
+				!collect_attached(root, disk.uri, serving, needs, NULL);
+
+		err = kernel_list(root, &list, diag);
+		if (!err) {
+			err = kernel_boot_needs_disk(root, &list, &disk, attached, needs, diag);
+			kernel_list_free(&list);
+		}
+	}
+	explicit_bzero(&disk, sizeof(disk));
+	return err;
 }
 
 static int collect_needs(
 	struct call *call, int root, const struct kernel_serving *serving, struct boot_needs *needs)
 {
-	unsigned i = 0;
-	int err;
+	int err = 0;
 
-	do {
-		struct kernel_list list;
+	if (!call->operands)
+		return collect_attached(root, NULL, serving, needs, call->diag);
+	for (unsigned i = 0; !err && i < call->operands; i++) {
+		const char *operand = call->operand[i];
 
-		err = kernel_list(root, &list, call->diag);
+		if (strstr(operand, "://") || kernel_iscsi_is_string(operand))
+			err = collect_uri(root, operand, serving, needs, call->diag);
+		else
+			err = collect_attached(root, operand, serving, needs, call->diag);
 		if (err)
-			return err;
-		if (call->operands)
-			err = kernel_list_select(
-				root, &list, call->operand[i], NAME_MS, call->diag);
-		if (!err)
-			err = kernel_boot_needs(
-				root, &list, serving, call->operands, needs, call->diag);
-		kernel_list_free(&list);
-		if (err && call->operands)
-			diag_ctx(call->diag, "%s", call->operand[i]);
-	} while (!err && ++i < call->operands);
+			diag_ctx(call->diag, "%s", operand);
+	}
 	return err;
 }
 

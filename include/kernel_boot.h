@@ -35,11 +35,17 @@ struct boot_words {
 int kernel_boot_words(int root, struct boot_words *, struct diag *);
 void kernel_boot_words_free(struct boot_words *); /* wipes */
 
-/* What attaches a disk in an initramfs: a kernel module, or the word for its command line. */
+/* What attaches a disk in an initramfs. */
+enum boot_need_kind {
+	BOOT_NEED_MODULE, /* of the kernel: "nvme_rdma" */
+	BOOT_NEED_WORD,   /* for its command line: "rd.rdmastor=nvme+rdma://…" */
+	BOOT_NEED_FILE,   /* with a secret: "/etc/nvme/key" */
+	BOOT_NEED_KINDS
+};
 struct boot_needs {
 	struct boot_need {
-		bool word;
-		char text[URI_MAX + 32]; /* "nvme_rdma"; "rd.rdmastor=nvme+rdma://…" */
+		uint8_t kind;
+		char text[URI_MAX + 32];
 	} * need;
 	unsigned count;
 };
@@ -49,3 +55,7 @@ struct kernel_serving;
  * root is on. The owner frees `need`. */
 int kernel_boot_needs(int root, const struct kernel_list *, const struct kernel_serving *, bool all,
 	struct boot_needs *, struct diag *);
+/* Appends what the disk needs that a word names: its files and, unless it is attached, the modules:
+ * its initiator, and the drivers of this machine's cards that could reach it. */
+int kernel_boot_needs_disk(int root, const struct kernel_list *, const struct boot_disk *,
+	bool attached, struct boot_needs *, struct diag *);

@@ -73,6 +73,15 @@ booted 'rd.iscsi.firmware=1' "$RDMASTOR" boot --network >out 2>err || die "no fi
 error 2 usage '' '--network --needs' "$RDMASTOR" boot --network --needs
 error 2 usage '' '--network disks' "$RDMASTOR" boot --network ram:1M,via=nbd
 error 2 usage '' '--needs --mount' "$RDMASTOR" boot --needs --mount /mnt
+# what an initramfs needs for a disk that is not attached
+"$RDMASTOR" boot --needs --json 'iscsi://joe%hush@127.0.0.1/iqn.a:b/0?target-secret-file=/etc/a%20key' 'nbd://127.0.0.1/x,via=nbd' >out 2>err ||
+	die "--needs: $(cat err)"
+valid out
+jq -e '(.modules | contains(["iscsi_tcp", "sd_mod", "nbd"])) and .words == [] and .files == ["/etc/a key"]' out >/dev/null || die "$(cat out)"
+! grep -q hush out err || die "a secret is told: $(cat out err)"
+error 2 usage 'foo://x' "'foo:'" "$RDMASTOR" boot --needs foo://x
+error 2 usage 'nbd://x' 'via=scsi' "$RDMASTOR" boot --needs nbd://x,via=scsi
+
 error 2 usage '' '--skip scsi' "$RDMASTOR" boot --skip scsi
 error 2 usage 'rd.rdmastor.timeout=soon' soon booted rd.rdmastor.timeout=soon "$RDMASTOR" boot
 error 1 usage 'foo://x' "'foo:'" "$RDMASTOR" boot foo://x

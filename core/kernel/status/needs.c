@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What an initramfs needs to attach disks that are attached now: kernel modules, and the word that
- * names each of them on the kernel command line. */
+/* What an initramfs needs to attach disks: kernel modules, the word that names each of those
+ * attached now on the kernel command line, and the files that a word names. */
 #include "grow.h"
 #include "kernel_boot.h"
+#include "kernel_iscsi_conf.h"
 #include "kernel_status.h"
 #include "list.h"
 #include "sys/holders.h"
@@ -22,25 +23,25 @@ struct collect {
 	bool failed;
 };
 
-static void add(struct collect *collect, bool word, const char *text)
+static void add(struct collect *collect, uint8_t kind, const char *text)
 {
 	struct boot_needs *to = collect->to;
 	struct boot_need *more;
 
 	for (unsigned i = 0; i < to->count; i++)
-		if (!strcmp(to->need[i].text, text))
+		if (to->need[i].kind == kind && !strcmp(to->need[i].text, text))
 			return;
 	more = grow(to->need, to->count);
 	collect->failed |= !more;
 	if (more) {
-		more->word = word;
+		more->kind = kind;
 		snprintf(more->text, sizeof(more->text), "%s", text);
 	}
 }
 
 static void add_module(struct collect *collect, const char *name)
 {
-	add(collect, false, name);
+	add(collect, BOOT_NEED_MODULE, name);
 }
 
 /* The module of a network interface's driver. */
@@ -149,6 +150,13 @@ static bool is_rdma_uri(const char *uri)
 	       !strstr(uri, "rdma=iwarp");
 }
 
+static void add_verbs(struct collect *collect)
+{
+	add_module(collect, "rdma_ucm");
+	add_module(collect, "ib_uverbs");
+	add_ports(collect, NULL);
+}
+
 /* A block device of our own export. */
 static void add_served(struct collect *collect, const struct list_link *link)
 {
@@ -167,39 +175,44 @@ static void add_served(struct collect *collect, const struct list_link *link)
 					continue;
 				snprintf(word, sizeof(word), "rd.rdmastor=%s,via=%s", disk->uri,
 					link->protocol);
-				add(collect, true, word);
-				if (!is_rdma_uri(disk->uri))
-					continue;
-				add_module(collect, "rdma_ucm");
-				add_module(collect, "ib_uverbs");
-				add_ports(collect, NULL);
+				add(collect, BOOT_NEED_WORD, word);
+				if (is_rdma_uri(disk->uri))
+					add_verbs(collect);
 			}
 	}
 }
 
+static const struct {
+	const char *protocol, *transport, *scheme, *module[3];
+} initiator[] = {
+	{ "nvme", "rdma", "nvme+rdma", { "nvme_rdma" } },
+	{ "nvme", "tcp", "nvme+tcp", { "nvme_tcp" } },
+	{ "srp", "rdma", "srp", { "ib_srp", "sd_mod" } },
+	{ "srp", "rdma", "srp+cm", { "ib_srp", "sd_mod" } },
+	{ "iser", "rdma", "iser", { "ib_iser", "sd_mod" } },
+	{ "iscsi", "tcp", "iscsi", { "iscsi_tcp", "sd_mod" } },
+	{ "nfs", "rdma", "nfs+rdma", { "nfs", "rpcrdma" } },
+};
+#define INITIATORS (sizeof(initiator) / sizeof(*initiator))
+
+static void add_initiator(struct collect *collect, unsigned which)
+{
+	for (unsigned i = 0; i < 3 && initiator[which].module[i]; i++)
+		add_module(collect, initiator[which].module[i]);
+}
+
 static void add_link(struct collect *collect, const struct list_link *link, uint64_t unit)
 {
-	static const struct {
-		const char *protocol, *transport, *module[3];
-	} initiator[] = {
-		{ "nvme", "rdma", { "nvme_rdma" } },
-		{ "nvme", "tcp", { "nvme_tcp" } },
-		{ "srp", "rdma", { "ib_srp", "sd_mod" } },
-		{ "iser", "rdma", { "ib_iser", "sd_mod" } },
-		{ "iscsi", "tcp", { "iscsi_tcp", "sd_mod" } },
-		{ "nfs", "rdma", { "nfs", "rpcrdma" } },
-	};
 	char uri[URI_MAX], word[URI_MAX + 32];
 
 	if (!strcmp(link->protocol, "ublk") || !strcmp(link->protocol, "nbd")) {
 		add_served(collect, link);
 		return;
 	}
-	for (unsigned i = 0; i < sizeof(initiator) / sizeof(*initiator); i++)
+	for (unsigned i = 0; i < INITIATORS; i++)
 		if (!strcmp(initiator[i].protocol, link->protocol) &&
 			!strcmp(initiator[i].transport, link->transport))
-			for (unsigned j = 0; j < 3 && initiator[i].module[j]; j++)
-				add_module(collect, initiator[i].module[j]);
+			add_initiator(collect, i);
 	if (!strcmp(link->protocol, "nfs"))
 		add_module(collect, link->version[0] == '3' ? "nfsv3" : "nfsv4");
 	if (link->rdma_dev[0])
@@ -208,7 +221,7 @@ static void add_link(struct collect *collect, const struct list_link *link, uint
 	link_uri(link, unit, uri);
 	snprintf(word, sizeof(word), "rd.rdmastor=%s", uri);
 	if (uri[0])
-		add(collect, true, word);
+		add(collect, BOOT_NEED_WORD, word);
 }
 
 static bool has_root(int root, const struct list_disk *disk)
@@ -235,5 +248,62 @@ int kernel_boot_needs(int root, const struct kernel_list *list,
 		if (path->disk >= 0 && (all || has_root(root, &list->disk[path->disk])))
 			add_link(&collect, &list->link[path->link], path->unit);
 	}
+	return collect.failed ? diag_sys(diag, ENOMEM, "needs") : 0;
+}
+
+static void add_card(const char *netdev, void *arg)
+{
+	add_netdev(arg, netdev);
+}
+
+static void add_scheme(struct collect *collect, const char *scheme)
+{
+	for (unsigned i = 0; i < INITIATORS; i++)
+		if (!strcmp(initiator[i].scheme, scheme)) {
+			add_initiator(collect, i);
+			if (!strcmp(initiator[i].protocol, "nfs")) {
+				add_module(collect, "nfsv3");
+				add_module(collect, "nfsv4");
+			}
+			if (!strcmp(initiator[i].transport, "rdma"))
+				add_ports(collect, NULL);
+		}
+}
+
+static void add_files(struct collect *collect, const struct uri *uri)
+{
+	static const char end[] = "-file";
+
+	for (unsigned i = 0; i < uri->keys; i++) {
+		const struct uri_key *key = &uri->key[i];
+		size_t len = strlen(key->name);
+
+		if (*key->value && (!strcmp(key->name, "tls-certificates") ||
+					   (len >= sizeof(end) &&
+						   !strcmp(key->name + len - strlen(end), end))))
+			add(collect, BOOT_NEED_FILE, key->value);
+	}
+}
+
+int kernel_boot_needs_disk(int root, const struct kernel_list *list, const struct boot_disk *disk,
+	bool attached, struct boot_needs *to, struct diag *diag)
+{
+	struct collect collect = { .root = root, .list = list, .to = to };
+	struct uri uri = { .scheme = strncmp(disk->uri, "iser:", 5) ? "iscsi" : "iser" };
+
+	if (!kernel_iscsi_is_string(disk->uri) && uri_parse(&uri, disk->uri, diag))
+		return -EINVAL;
+	if (!scheme_find(uri.scheme))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "unknown scheme '%s:'", uri.scheme);
+	add_files(&collect, &uri);
+	if (disk->via != BOOT_KERNEL)
+		add_module(&collect, disk->via == BOOT_UBLK ? "ublk_drv" : "nbd");
+	else if (!attached)
+		add_scheme(&collect, uri.scheme);
+	if (disk->via != BOOT_KERNEL && is_rdma_uri(disk->uri))
+		add_verbs(&collect);
+	if (!attached)
+		kernel_sys_list(root, "sys/class/net", add_card, &collect);
+	explicit_bzero(&uri, sizeof(uri));
 	return collect.failed ? diag_sys(diag, ENOMEM, "needs") : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What an initramfs needs for disks that are attached now: initiators, the driver of the RDMA
- * device in use and of no other, the words that attach them again. */
+ * device in use and of no other, the words that attach them again. For others: the drivers of all
+ * cards, and the files that a URI names. */
 #include "kernel_boot.h"
 #include "kernel_status.h"
 #include "says.h"
@@ -53,16 +54,21 @@ static struct list_link *attach(
 	return new;
 }
 
+static const char *listed(struct boot_needs *found)
+{
+	said[0] = 0;
+	for (unsigned i = 0; i < found->count; i++)
+		strcat(strcat(said, found->need[i].text), " ");
+	free(found->need);
+	return said;
+}
+
 static const char *needs(bool all)
 {
 	struct boot_needs found = { 0 };
 
 	cr_assert_eq(kernel_boot_needs(tree.root, &list, &serving, all, &found, NULL), 0);
-	said[0] = 0;
-	for (unsigned i = 0; i < found.count; i++)
-		strcat(strcat(said, found.need[i].text), " ");
-	free(found.need);
-	return said;
+	return listed(&found);
 }
 
 Test(needs, the_device_in_use)
@@ -142,4 +148,45 @@ Test(needs, of_the_root_alone)
 	tree_file(&tree, "proc/self/mountinfo", "21 1 259:1 / / rw - ext4 /dev/nvme1n1 rw\n");
 	tree_file(&tree, "proc/1/mountinfo", "21 1 259:1 / / rw - ext4 /dev/nvme1n1 rw\n");
 	cr_assert_str_eq(needs(false), "nvme_tcp rd.rdmastor=nvme+tcp://10.0.0.1:4420/nqn.y ");
+}
+
+/* "ERRNO" if it fails */
+static const char *needs_disk(const char *text, bool attached)
+{
+	struct boot_needs found = { 0 };
+	struct boot_disk want;
+	int err;
+
+	kernel_boot_disk(&want, text, "operand");
+	err = kernel_boot_needs_disk(tree.root, &list, &want, attached, &found, NULL);
+	return err ? diag_errno_word(-err) : listed(&found);
+}
+
+Test(needs, disks_that_are_not_attached)
+{
+	list.ports = 1;
+	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x", false), "nvme_tcp virtio_net ");
+	cr_assert_str_eq(needs_disk("srp+cm://10.0.0.1/0002c903004ed0b2/0002c903004ed0b3", false),
+		"ib_srp sd_mod mlx5_core mlx5_ib virtio_net ");
+	cr_assert_str_eq(
+		needs_disk("iscsi:10.0.0.1::::iqn.a:b", false), "iscsi_tcp sd_mod virtio_net ");
+	cr_assert_str_eq(needs_disk("iser:10.0.0.1::::iqn.a:b", false),
+		"ib_iser sd_mod mlx5_core mlx5_ib virtio_net ");
+	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x,via=nbd", false), "nbd virtio_net ");
+	cr_assert_str_eq(needs_disk("nvme+rdma://10.0.0.1/nqn.x,via=ublk", false),
+		"ublk_drv rdma_ucm ib_uverbs mlx5_core mlx5_ib virtio_net ");
+	cr_assert_str_eq(needs_disk("nvme+rdma://10.0.0.1/nqn.x?rdma=iwarp,via=ublk", false),
+		"ublk_drv virtio_net ");
+	cr_assert_str_eq(needs_disk("foo://10.0.0.1/x", false), "EINVAL");
+}
+
+Test(needs, files_of_a_uri)
+{
+	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/a%20key&"
+				    "ctrl-secret-file=&file=/no&secret-file=/b",
+				 true),
+		"/etc/a key /b ");
+	cr_assert_str_eq(needs_disk("nbds://10.0.0.1/x?tls-certificates=/etc/pki,via=nbd", true),
+		"/etc/pki nbd ");
+	cr_assert_str_eq(needs_disk("iscsi:10.0.0.1::::iqn.a:b", true), "");
 }
