@@ -256,7 +256,7 @@ fuzz: $(FUZZ_BIN)
 bench: $(B)/rdmastor $(BENCH_BIN) $(B)/have-test $(HAVE_VM)
 	@B='$(B)' RDMASTOR='$(abspath $(B)/rdmastor)' tests/bench/run $(PART)
 
-## make install    DESTDIR= PREFIX=/usr/local INSTALL_LINKS=1 (rdmastor --install): binary, man pages, completions, systemd unit, udev rule, dracut module
+## make install    DESTDIR= PREFIX=/usr/local INSTALL_LINKS=1 (rdmastor --install): binary, man pages, completions, systemd unit, udev rules, scripts for dracut, initramfs-tools and mkinitcpio
 share := $(DESTDIR)$(PREFIX)/share
 install: $(B)/rdmastor
 	install -D -m 755 $(B)/rdmastor $(DESTDIR)$(PREFIX)/bin/rdmastor
@@ -271,6 +271,11 @@ install: $(B)/rdmastor
 	install -D -t $(DESTDIR)$(PREFIX)/lib/dracut/modules.d/71rdmastor initramfs/dracut/71rdmastor/*.sh
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/dracut/modules.d/71rdmastor initramfs/dracut/71rdmastor/*.rules
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/udev/rules.d initramfs/dracut/71rdmastor/*.rules
+	for file in $(wildcard initramfs/initramfs-tools/*/rdmastor initramfs/initramfs-tools/*/*/rdmastor); do \
+		install -D $$file $(share)/$${file#initramfs/}; done
+	install -D -t $(DESTDIR)$(PREFIX)/lib/initcpio/install initramfs/mkinitcpio/install/*
+	install -D -t $(DESTDIR)$(PREFIX)/lib/initcpio/hooks initramfs/mkinitcpio/hooks/*
+	install -D -m 644 initramfs/mkinitcpio/rdmastor-boot.service $(DESTDIR)$(PREFIX)/lib/initcpio/rdmastor-boot.service
 	install -D -m 644 packaging/copyright $(share)/doc/rdmastor/copyright
 	packaging/sbom $(VERSION) $(EPOCH) >$(share)/doc/rdmastor/rdmastor.cdx.json
 	$(if $(INSTALL_LINKS),$(DESTDIR)$(PREFIX)/bin/rdmastor --install $(DESTDIR)$(PREFIX)/bin)

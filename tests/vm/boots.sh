@@ -82,3 +82,34 @@ boots() {
 	kill "$target_pid"
 	wait "$target_pid" 2>/dev/null
 }
+
+# initramfs_tools MODULES: as dracut, made by Debian's initramfs-tools
+initramfs_tools() {
+	local release
+	release=$(cd "$vm/root/lib/modules" && echo *)
+	initramfs image sh -c "mkdir -p /boot && echo CONFIG_RD_GZIP=y >/boot/config-$release && printf '%s\n' $1 >/etc/initramfs-tools/modules &&
+		mkinitramfs -c gzip -o /tmp/image $release && zcat /tmp/image >/out/image"
+}
+
+# shell NAME WORDS…: boot a client whose initramfs gives up, and type the lines of $commands there, each when it shows $prompt
+shell() {
+	local part=$scenario-$1 pipe=$tmp/typed MEM=${CLIENT_MEM:-512} TIMEOUT=${CLIENT_TIMEOUT:-240} APPEND="net.ifnames=0 rw ${*:2}" line typed=0 fd
+	parts+=("$part")
+	nic b a 2
+	mkfifo "$pipe.in"
+	ln -s /dev/null "$pipe.out"
+	: >"$logs/$part.console"
+	qemu "$part" -chardev "pipe,id=typed,path=${pipe//,/,,},logfile=$logs/$part.console,logappend=on" -serial chardev:typed \
+		-initrd "$initrd" "${accel[@]}" "${card[@]}"
+	client_pid=${pids[-1]}
+	exec {fd}<>"$pipe.in"
+	while read -r line; do
+		while [ "$(grep -aoF "$prompt" "$logs/$part.console" | wc -l)" -le $typed ] && kill -0 "$client_pid" 2>/dev/null; do sleep 0.2; done
+		typed=$((typed + 1))
+		echo "$line" >&$fd
+	done <<<"$commands"
+	ended "$part"
+	exec {fd}>&-
+	sed 's/\r$//' "$logs/$part.console" >>"$logs/$part.log"
+	rm "$pipe".*
+}

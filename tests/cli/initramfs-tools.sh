@@ -1,0 +1,204 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# The scripts for initramfs-tools in a root of their own, with a shell and only those commands that klibc has, too: what the hook
+# takes along, when disks are attached, what is printed then and before the shell. Plans are those of the binary.
+# shellcheck disable=SC2016,SC2154 # scripts; names of lib.sh
+. "$(dirname "$0")/lib.sh"
+requires unshare busybox
+as=()
+[ "$(id -u)" = 0 ] || as=(-U -r)
+unshare "${as[@]}" -mn true 2>/dev/null || { echo "needs root or user namespaces"; exit 77; }
+scripts=$top/initramfs/initramfs-tools
+
+# image COMMAND…: a new root with these commands of busybox
+image() {
+	rm -rf root
+	mkdir -p root/{bin,sbin,usr/bin,conf,dev,run,root,proc,etc/{nvme,iscsi,init/conf.d},out,usr/share/initramfs-tools}
+	cp "$(command -v busybox)" root/bin/busybox
+	for command; do ln -s busybox "root/bin/$command"; done
+	cat >root/usr/bin/rdmastor <<-'S'
+		#!/bin/sh
+		echo "rdmastor $*" >>/log
+		case $* in
+		*--dry-run*) cat /plan ;;
+		*--needs) cat /needs ;;
+		*--needs*) cat "/needs-${3%%:*}" 2>/dev/null ;;
+		*) cat /messages >&2 2>/dev/null; cat /devices 2>/dev/null; [ ! -s /messages ] ;;
+		esac
+	S
+	chmod +x root/usr/bin/rdmastor
+	cp -a "$scripts/scripts" root/scripts
+	cp "$scripts/hooks/rdmastor" root/hook
+	: >root/log
+	: >root/proc/cmdline
+	: >root/needs
+	: >root/dev/null
+}
+# inside COMMAND…: run it in that root
+inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "${vars[@]}" unshare "${as[@]}" -m chroot "$PWD/root" "$@"; }
+logged() { printf '%s\n' "$@" >wanted; diff wanted root/log || die "the calls differ"; }
+holds() { grep -qxF -e "$2" "$1" || die "$1 has no line '$2': $(cat "$1")"; }
+lacks() { ! grep -qF -e "$2" "$1" || die "$1 has '$2': $(cat "$1")"; }
+
+# --- the hook
+build() {
+	image sh cat sed tr grep find mkdir umask
+	cat >root/usr/share/initramfs-tools/hook-functions <<-'S'
+		copy_exec() { echo "copy_exec $*" >>/log; }
+		copy_file() { [ -f "$2" ] && echo "copy_file $*" >>/log; }
+		copy_modules_dir() { echo "copy_modules_dir $*" >>/log; }
+		manual_add_modules() { for m; do echo "module $m" >>/log; done; }
+	S
+	echo nqn >root/etc/nvme/hostnqn
+	echo key >"root/etc/nvme/the key"
+	printf 'ISCSI_TARGET_NAME=iqn.a:b\nISCSI_PASSWORD="hush"\n' >root/etc/iscsi/iscsi.initramfs
+	cat >root/etc/init/conf.d/rdmastor <<-'S'
+		RDMASTOR="nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/nvme/the%20key nbd://10.0.0.2/x,via=nbd"
+		RDMASTOR_TIMEOUT=30
+	S
+	printf 'module mlx5_core\nmodule nvme_rdma\nword rd.rdmastor=nvme+rdma://10.0.0.3/nqn.y\n' >root/needs
+	printf 'module nvme_tcp\nfile /etc/nvme/the key\nfile /etc/none\n' >root/needs-nvme+tcp
+	echo module nbd >root/needs-nbd
+	echo module iscsi_tcp >root/needs-iscsi
+	echo 'quiet rd.rdmastor=iscsi://10.0.0.3/iqn.a/0 rd.rdmastor.timeout=5' >root/proc/cmdline
+	vars=(CONFDIR=/etc/init DESTDIR=/out "MODULES=$1")
+}
+vars=()
+build dep
+same "before it" "$(inside /bin/sh /hook prereqs)" iscsi
+inside /bin/sh -c 'umask 022; exec sh /hook' >out 2>err || die "the hook: $(cat out err)"
+printf '%s\n' 'rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/nvme/the%20key' rd.rdmastor=nbd://10.0.0.2/x,via=nbd \
+	rd.rdmastor.timeout=30 | diff - root/out/etc/cmdline.d/rdmastor.conf || die "its words"
+for line in 'copy_exec /usr/bin/rdmastor /usr/bin/rdmastor' 'copy_file config /etc/nvme/hostnqn' 'copy_file secret /etc/nvme/the key' \
+	'copy_file config /etc/iscsi/iscsi.initramfs' 'module mlx5_core' 'module nvme_rdma' 'module nvme_tcp' 'module nbd' 'module iscsi_tcp' 'module af_packet'; do
+	holds root/log "$line"
+done
+lacks root/log 'module ib_srp'
+lacks root/log copy_modules_dir
+grep -q '/etc/none: ' err || die "no word of the missing file: $(cat err)"
+grep -q 'UMASK=0077' err || die "no word of secrets that others can read: $(cat err)"
+build dep
+inside /bin/sh -c 'umask 077; exec sh /hook' >out 2>err || die "the hook: $(cat out err)"
+lacks err UMASK
+# nothing secret, and open-iscsi's hook has taken its file
+build most
+touch root/out/iscsistart
+mkdir root/out/sbin && install -m 755 /dev/null root/out/sbin/iscsistart
+rm root/etc/init/conf.d/rdmastor
+inside /bin/sh /hook >out 2>err || die "the hook: $(cat out err)"
+[ ! -s err ] || die "$(cat err)"
+[ ! -s root/out/etc/cmdline.d/rdmastor.conf ] || die "words of nowhere"
+holds root/log 'copy_modules_dir kernel/drivers/infiniband isert srpt rtrs'
+holds root/log 'module ib_srp'
+holds root/log 'module nvme_rdma'
+lacks root/log iscsi.initramfs
+build dep
+mv root/usr/bin/rdmastor root/usr/bin/other
+inside /bin/sh /hook >out 2>err || die "without the binary: $(cat err)"
+[ ! -s root/log ] || die "without the binary: $(cat root/log)"
+
+# --- at boot
+
+# boot BOOT CMDLINE: the root that it boots from
+boot() {
+	image sh cat mkdir
+	echo "$2" >cmdline
+	unshare "${as[@]}" -mn bash -c 'mount -t tmpfs none /etc; mount -t tmpfs none /sys/firmware; mount --bind cmdline /proc/cmdline
+		exec "$@"' - "$RDMASTOR" boot --dry-run --mount /root --json >root/plan 2>/dev/null
+	cat >root/scripts/functions <<-'S'
+		configure_networking() { echo configure_networking >>/log; IPV4DNS0=10.0.0.9 IPV4DNS1=0.0.0.0; }
+		wait_for_udev() { echo wait_for_udev >>/log; }
+		log_begin_msg() { :; }
+		log_end_msg() { :; }
+		get_fstype() { [ "$1" = /dev/sdb ]; }
+		panic() { echo "panic $*" >>/log; echo "server:/x /root nfs" >>/proc/mounts; }
+	S
+	echo 'echo nfs >>/log' >root/scripts/nfs
+	echo 'rootfs / rootfs' >root/proc/mounts
+	printf '#!/bin/sh\necho modprobe "$@" >>/log\n' >root/sbin/modprobe
+	chmod +x root/sbin/modprobe
+	vars=(rootmnt=/root "BOOT=$1" IP=dhcp ROOT=LABEL=root)
+}
+premount() { inside /scripts/init-premount/rdmastor >out 2>err || die "init-premount: $(cat err)"; [ ! -s err ] || die "$(cat err)"; }
+local_top() { inside /scripts/local-top/rdmastor >out 2>err || die "local-top: $(cat err)"; }
+attached='rdmastor boot'
+planned='rdmastor boot --dry-run --mount /root --json'
+
+# nothing to do
+boot local quiet
+premount
+local_top
+logged "$planned"
+inside /scripts/panic/rdmastor >out || die "panic: status $?"
+[ ! -s out ] || die "$(cat out)"
+same "before it" "$(inside /scripts/local-top/rdmastor prereqs)" iscsi
+
+# the network first, udev afterwards
+boot local rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x
+premount
+local_top
+logged "$planned" 'modprobe af_packet' configure_networking "$attached" wait_for_udev
+same "the name server" "$(cat root/etc/resolv.conf)" "nameserver 10.0.0.9"
+[ ! -s err ] || die "$(cat err)"
+[ ! -e root/conf/param.conf ] || die "$(cat root/conf/param.conf)"
+inside /scripts/panic/rdmastor >out || die "panic: status $?"
+[ ! -s out ] || die "$(cat out)"
+boot local rd.rdmastor=srp://fe80::1/0002c903004ed0b2/0002c903004ed0b3
+vars+=(IP=off)
+premount
+local_top
+logged "$planned" "$attached" wait_for_udev
+
+# failures: each on a line of its own with its hint, also before the shell; a word that is wrong counts as something to do
+boot local rd.rdmastor.timeout=soon
+cat >root/messages <<'M'
+rdmastor boot: a://x: no route: trying again
+rdmastor boot: a://x: no\route
+hint: ip route
+rdmastor boot: b://y: unknown scheme
+M
+premount
+local_top
+cat >wanted <<'M'
+rdmastor boot: a://x: no route: trying again
+rdmastor boot: a://x: no\route; hint: ip route
+rdmastor boot: b://y: unknown scheme
+M
+diff wanted err || die "messages"
+inside /scripts/panic/rdmastor >out || die "panic: status $?"
+sed 1d wanted | diff - <(head -n 2 out) || die "panic"
+grep -q "^rdmastor: 'rdmastor status'" out || die "no way out: $(cat out)"
+
+# iSCSI: left to open-iscsi; or else root=iscsi: is the first disk with a file system
+iscsi="root=iscsi:10.0.0.1::::iqn.a:b rd.iscsi.initiator=iqn.a:me"
+boot local "$iscsi"
+install -m 755 /dev/null root/sbin/iscsistart
+premount
+local_top
+logged 'rdmastor boot --dry-run --mount /root --skip iscsi --json' 'modprobe af_packet' configure_networking 'rdmastor boot --skip iscsi' wait_for_udev
+boot local "$iscsi"
+vars+=(ROOT=iscsi:10.0.0.1::::iqn.a:b)
+printf 'other: /dev/sdb\niscsi: /dev/sda\niscsi: /dev/sdb\niscsi: /dev/sdc\n' >root/devices
+premount
+local_top
+same "the root" "$(cat root/conf/param.conf)" ROOT=/dev/sdb
+
+# NFS over RDMA has its own script, other ways to boot are left alone
+nfs="root=/dev/nfs nfsroot=10.0.0.1:/srv,rdma"
+for how in local nfs; do
+	boot $how "$nfs"
+	premount
+	same "$how: who mounts it" "$(cat root/conf/param.conf)" BOOT=rdmastor
+done
+boot live "$nfs"
+premount
+[ ! -e root/conf/param.conf ] || die "$(cat root/conf/param.conf)"
+boot nfs "root=/dev/nfs nfsroot=10.0.0.1:/srv"
+premount
+[ ! -e root/run/rdmastor ] || die "NFS over TCP was taken"
+boot rdmastor "$nfs"
+premount
+inside /bin/sh -c '. /scripts/functions; . /scripts/rdmastor; mountroot' >out 2>err || die "mountroot: $(cat err)"
+once=('modprobe af_packet' configure_networking "$attached --mount /root" wait_for_udev)
+logged "$planned" nfs "${once[@]}" 'panic The NFS root is not mounted on /root' "${once[@]}"
+exit 0
