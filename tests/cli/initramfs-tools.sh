@@ -21,6 +21,7 @@ image() {
 		echo "rdmastor $*" >>/log
 		case $* in
 		*--dry-run*) cat /plan ;;
+		*--network) cat /words ;;
 		*--needs) cat /needs ;;
 		*--needs*) cat "/needs-${3%%:*}" 2>/dev/null ;;
 		*) cat /messages >&2 2>/dev/null; cat /devices 2>/dev/null; [ ! -s /messages ] ;;
@@ -115,8 +116,9 @@ boot() {
 	S
 	echo 'echo nfs >>/log' >root/scripts/nfs
 	echo 'rootfs / rootfs' >root/proc/mounts
-	printf '#!/bin/sh\necho modprobe "$@" >>/log\n' >root/sbin/modprobe
+	printf '#!/bin/sh\necho "${0##*/}" "$@" >>/log\n' >root/sbin/modprobe
 	chmod +x root/sbin/modprobe
+	cp root/sbin/modprobe root/bin/ipconfig
 	vars=(rootmnt=/root "BOOT=$1" IP=dhcp ROOT=LABEL=root)
 }
 premount() { inside /scripts/init-premount/rdmastor >out 2>err || die "init-premount: $(cat err)"; [ ! -s err ] || die "$(cat err)"; }
@@ -137,7 +139,7 @@ same "before it" "$(inside /scripts/local-top/rdmastor prereqs)" iscsi
 boot local rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x
 premount
 local_top
-logged "$planned" 'modprobe af_packet' configure_networking "$attached" wait_for_udev
+logged "$planned" wait_for_udev 'modprobe af_packet' configure_networking "$attached" wait_for_udev
 same "the name server" "$(cat root/etc/resolv.conf)" "nameserver 10.0.0.9"
 [ ! -s err ] || die "$(cat err)"
 [ ! -e root/conf/param.conf ] || die "$(cat root/conf/param.conf)"
@@ -147,7 +149,31 @@ boot local rd.rdmastor=srp://fe80::1/0002c903004ed0b2/0002c903004ed0b3
 vars+=(IP=off)
 premount
 local_top
-logged "$planned" "$attached" wait_for_udev
+logged "$planned" wait_for_udev 'modprobe af_packet' "$attached" wait_for_udev
+
+# without ip= the network is the firmware's, as the binary prints it
+boot local rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x
+vars+=(IP=)
+cat >root/words <<-'W'
+	ifname=nbft0:52:54:00:00:00:01
+	ip=10.0.0.2::10.0.0.1:20:host:nbft0:none:10.0.0.9
+	ifname=nbft1:52:54:00:00:00:02
+	ip=[fd00::2]::[fd00::1]:64::nbft1:none
+	ip=10.0.1.2:::255.255.255.0::nbft1.5:none
+	vlan=nbft1.5:nbft1
+	ifname=ibft0:52:54:00:00:00:03
+	ip=ibft0:dhcp
+W
+for device in 1 2 3; do
+	mkdir -p "root/sys/class/net/eth$device"
+	echo "52:54:00:00:00:0$device" >"root/sys/class/net/eth$device/address"
+done
+premount
+local_top
+logged "$planned" wait_for_udev 'modprobe af_packet' 'rdmastor boot --network' \
+	'ipconfig -t 30 -d 10.0.0.2::10.0.0.1:255.255.240.0:host:eth1:none:10.0.0.9:' 'ipconfig -t 30 -c dhcp -d eth3' \
+	configure_networking "$attached" wait_for_udev
+[ ! -s err ] || die "$(cat err)"
 
 # failures: each on a line of its own with its hint, also before the shell; a word that is wrong counts as something to do
 boot local rd.rdmastor.timeout=soon
@@ -175,7 +201,7 @@ boot local "$iscsi"
 install -m 755 /dev/null root/sbin/iscsistart
 premount
 local_top
-logged 'rdmastor boot --dry-run --mount /root --skip iscsi --json' 'modprobe af_packet' configure_networking 'rdmastor boot --skip iscsi' wait_for_udev
+logged 'rdmastor boot --dry-run --mount /root --skip iscsi --json' wait_for_udev 'modprobe af_packet' configure_networking 'rdmastor boot --skip iscsi' wait_for_udev
 boot local "$iscsi"
 vars+=(ROOT=iscsi:10.0.0.1::::iqn.a:b)
 printf 'other: /dev/sdb\niscsi: /dev/sda\niscsi: /dev/sdb\niscsi: /dev/sdc\n' >root/devices
@@ -199,6 +225,6 @@ premount
 boot rdmastor "$nfs"
 premount
 inside /bin/sh -c '. /scripts/functions; . /scripts/rdmastor; mountroot' >out 2>err || die "mountroot: $(cat err)"
-once=('modprobe af_packet' configure_networking "$attached --mount /root" wait_for_udev)
+once=(wait_for_udev 'modprobe af_packet' configure_networking "$attached --mount /root" wait_for_udev)
 logged "$planned" nfs "${once[@]}" 'panic The NFS root is not mounted on /root' "${once[@]}"
 exit 0
