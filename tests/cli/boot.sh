@@ -84,4 +84,4 @@ error 2 usage 'nbd://x' 'via=scsi' "$RDMASTOR" boot --needs nbd://x,via=scsi
 
 error 2 usage '' '--skip scsi' "$RDMASTOR" boot --skip scsi
 error 2 usage 'rd.rdmastor.timeout=soon' soon booted rd.rdmastor.timeout=soon "$RDMASTOR" boot
-error 1 usage 'foo://x' "'foo:'" "$RDMASTOR" boot foo://x
+error 1 usage 'foo://x' "'foo:' expected.*nvme.tcp://.*srp://" "$RDMASTOR" boot foo://x
