@@ -57,6 +57,7 @@ build() {
 		RDMASTOR="nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/nvme/the%20key nbd://10.0.0.2/x,via=nbd"
 		RDMASTOR_TIMEOUT=30
 	S
+	mkdir -p "root/nvme+tcp:/10.0.0.1/nqn.x+tls-key-file=/etc/nvme/the%20key" # which the URI matches as a pattern
 	printf 'module mlx5_core\nmodule nvme_rdma\nword rd.rdmastor=nvme+rdma://10.0.0.3/nqn.y\n' >root/needs
 	printf 'module nvme_tcp\nfile /etc/nvme/the key\nfile /etc/none\n' >root/needs-nvme+tcp
 	echo module nbd >root/needs-nbd

@@ -261,7 +261,7 @@ Test(boot, what_is_wrong)
 	} row[] = {
 		{ "nbd://h", "nbd://h", "'nbd:' via=ublk" },
 		{ "nfs+rdma://h/x", "nfs+rdma://h/x", "directory --mount" },
-		{ "foo://h", "foo://h", "'foo:' nvme.tcp:// via=ublk" },
+		{ "foo://h", "foo://h", "'foo:' nvme+tcp:// via=ublk" },
 		{ "foo://h,via=ublk", "foo://h", "'foo:'" },
 		{ "nfs+rdma://h/x,via=nbd", "nfs+rdma://h/x", "'nfs+rdma:' via=kernel" },
 		{ "nvme+tcp://h/nqn.x,via=scsi", "nvme+tcp://h/nqn.x", "via=scsi kernel ublk nbd" },
