@@ -94,6 +94,10 @@ holds root/log 'copy_modules_dir kernel/drivers/infiniband isert srpt rtrs'
 holds root/log 'module ib_srp'
 holds root/log 'module nvme_rdma'
 lacks root/log iscsi.initramfs
+build most
+echo RDMASTOR=none >root/etc/init/conf.d/rdmastor
+inside /bin/sh /hook >out 2>err || die "not wanted: $(cat err)"
+[ ! -s root/log ] || die "not wanted: $(cat root/log)"
 build dep
 mv root/usr/bin/rdmastor root/usr/bin/other
 inside /bin/sh /hook >out 2>err || die "without the binary: $(cat err)"
