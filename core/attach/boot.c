@@ -71,6 +71,18 @@ static char *read_text(int fd, size_t *len)
 	return NULL;
 }
 
+/* For failures whose applet has no hint, as it doesn't know that the machine is booting. */
+static void add_way_out(struct diag *why)
+{
+	if (why->hint[0])
+		return;
+	if (why->code == DIAG_NO_MODULE)
+		diag_hint(why, "add the module to the initramfs, or append ,via=ublk to the URI");
+	else if (why->code == DIAG_REFUSED || why->code == DIAG_UNREACHABLE ||
+		 why->code == DIAG_TIMEOUT)
+		diag_hint(why, "check the target, and the addresses of this machine: ip address");
+}
+
 /* The document decides: export continues in the background, so it has no exit status yet. */
 static void read_result(struct boot_job *job)
 {
@@ -91,8 +103,10 @@ static void read_result(struct boot_job *job)
 		diag_set(&job->why, DIAG_TIMEOUT, ETIMEDOUT, "%s timed out", job->word[0]);
 	else if (!job->result)
 		diag_set(&job->why, DIAG_SYSTEM, EIO, "%s ended without a result", job->word[0]);
-	if (job->why.err)
+	if (job->why.err) {
 		diag_ctx(&job->why, "%s", job->disk ? job->disk->uri : job->from);
+		add_way_out(&job->why);
+	}
 }
 
 static void walk(const cJSON *item, const char *key, const char *start,

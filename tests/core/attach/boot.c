@@ -34,11 +34,11 @@ static struct boot boot;
 static struct boot_words words;
 static struct kernel_serving serving;
 
-static void failure(const char *code, const char *err)
+static void failure(const char *code, const char *err, const char *hint)
 {
 	printf("{\"error\":{\"code\":\"%s\",\"errno\":\"%s\",\"object\":\"it\",\"text\":\"some "
-	       "reason\",\"hint\":\"a way out\"}}",
-		code, err);
+	       "reason\"%s}}",
+		code, err, hint);
 }
 
 /* By the host of the URI. */
@@ -48,11 +48,15 @@ static int applet(int argc, char **word)
 
 	cr_assert_geq(argc, 2);
 	if (strstr(word[1], "soon") && !run)
-		failure("unreachable", "EHOSTUNREACH");
+		failure("unreachable", "EHOSTUNREACH", "");
 	else if (strstr(word[1], "never"))
-		failure("refused", "ECONNREFUSED");
+		failure("refused", "ECONNREFUSED", ",\"hint\":\"a way out\"");
+	else if (strstr(word[1], "away"))
+		failure("timeout", "ETIMEDOUT", "");
+	else if (strstr(word[1], "module"))
+		failure("no-module", "ENOENT", "");
 	else if (strstr(word[1], "secret"))
-		failure("auth", "EACCES");
+		failure("auth", "EACCES", "");
 	else if (strstr(word[1], "hangs"))
 		pause();
 	else if (strstr(word[1], "forks"))
@@ -179,6 +183,17 @@ Test(boot, not_again_when_waiting_helps_nothing)
 	cr_assert_eq(*runs, 1);
 	cr_assert_eq(waited, 0);
 	diag_says(&job->why, DIAG_AUTH, "it", "some_reason");
+}
+
+Test(boot, every_failure_has_a_way_out)
+{
+	struct boot_job *job = attach("nvme+tcp://module/nqn.x");
+
+	diag_says(&job->why, DIAG_NO_MODULE, "it", "some_reason initramfs via=ublk");
+	boot_free(&boot);
+	boot.deadline = loop_clock() + 900 * MSEC;
+	job = attach("nvme+tcp://away/nqn.x");
+	diag_says(&job->why, DIAG_TIMEOUT, "it", "some_reason ip_address");
 }
 
 Test(boot, an_applet_that_says_nothing)
