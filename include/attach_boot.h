@@ -2,7 +2,7 @@
 /* Attach what this machine boots from: each disk by its own applet, all in parallel in child
  * processes, with retries until a deadline. */
 #pragma once
-#include "child.h"
+#include "applet_run.h"
 #include "diag.h"
 #include "kernel_boot.h"
 #include "kernel_serving.h"
@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #define BOOT_WORDS 10
-struct cJSON;
 
 struct boot_job {
 	struct boot *boot;
@@ -21,10 +20,8 @@ struct boot_job {
 	bool over, told;
 	const char *existing; /* its device if it is attached already, or NULL */
 	struct diag why;      /* err 0: done */
-	struct cJSON *result; /* of the applet's last run, or NULL */
-	int results;          /* descriptor its results go to */
 	char timeout[24];
-	struct child_call call;
+	struct applet_run run; /* the last one */
 	struct loop_timer again;
 };
 

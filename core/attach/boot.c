@@ -4,72 +4,16 @@
 #include "attach_boot.h"
 #include "kernel_iscsi_conf.h"
 #include "wire/nvmf.h"
-#include <cjson/cJSON.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define MSEC       1000000ull
 #define ATTEMPT_MS 20000u
 #define RETRY_MS   1000u
-#define GRACE_MS   3000u
-#define TEXT_MAX   (8 << 20)
 
 static void start_attempt(struct boot_job *job);
-
-/* ---- The result of an applet. */
-
-static const char *text_of(const cJSON *object, const char *key)
-{
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
-
-	return text ? text : "";
-}
-
-static uint8_t code_of(const char *word)
-{
-	for (uint8_t code = DIAG_NONE + 1; code < DIAG_SYSTEM; code++)
-		if (!strcmp(diag_code_word(code), word))
-			return code;
-	return DIAG_SYSTEM;
-}
-
-static int errno_of(const char *word)
-{
-	for (int err = 1; err < 200; err++)
-		if (!strcmp(diag_errno_word(err), word))
-			return err;
-	return EIO;
-}
-
-static void read_error(struct diag *why, const cJSON *error)
-{
-	*why = (struct diag){ .code = code_of(text_of(error, "code")),
-		.err = errno_of(text_of(error, "errno")) };
-	snprintf(why->object, sizeof(why->object), "%s", text_of(error, "object"));
-	snprintf(why->text, sizeof(why->text), "%s", text_of(error, "text"));
-	snprintf(why->hint, sizeof(why->hint), "%s", text_of(error, "hint"));
-}
-
-static char *read_text(int fd, size_t *len)
-{
-	struct stat st;
-	char *text;
-
-	if (fstat(fd, &st) || st.st_size <= 0 || st.st_size > TEXT_MAX)
-		return NULL;
-	*len = (size_t)st.st_size;
-	text = malloc(*len);
-	if (text && pread(fd, text, *len, 0) == st.st_size)
-		return text;
-	free(text);
-	return NULL;
-}
 
 /* For failures whose applet has no hint, as it doesn't know that the machine is booting. */
 static void add_way_out(struct diag *why)
@@ -83,49 +27,12 @@ static void add_way_out(struct diag *why)
 		diag_hint(why, "check the target, and the addresses of this machine: ip address");
 }
 
-/* The document decides: export continues in the background, so it has no exit status yet. */
-static void read_result(struct boot_job *job)
-{
-	const cJSON *error;
-	size_t len;
-	char *text = read_text(job->results, &len);
-
-	cJSON_Delete(job->result);
-	job->result = text ? cJSON_ParseWithLength(text, len) : NULL;
-	job->why = (struct diag){ 0 };
-	free(text);
-	error = cJSON_GetObjectItemCaseSensitive(job->result, "error");
-	if (error)
-		read_error(&job->why, error);
-	else if (!job->result && job->boot->stopping)
-		diag_sys(&job->why, EINTR, "%s", job->word[0]);
-	else if (!job->result && job->call.late)
-		diag_set(&job->why, DIAG_TIMEOUT, ETIMEDOUT, "%s timed out", job->word[0]);
-	else if (!job->result)
-		diag_set(&job->why, DIAG_SYSTEM, EIO, "%s ended without a result", job->word[0]);
-	if (job->why.err) {
-		diag_ctx(&job->why, "%s", job->disk ? job->disk->uri : job->from);
-		add_way_out(&job->why);
-	}
-}
-
-static void walk(const cJSON *item, const char *key, const char *start,
-	void (*each)(const char *text, void *arg), void *arg)
-{
-	for (; item; item = item->next) {
-		if (cJSON_IsString(item) && item->string && !strcmp(item->string, key) &&
-			!strncmp(item->valuestring, start, strlen(start)))
-			each(item->valuestring, arg);
-		walk(item->child, key, start, each, arg);
-	}
-}
-
 void boot_result_texts(const struct boot_job *job, const char *key, const char *start,
 	void (*each)(const char *text, void *arg), void *arg)
 {
 	if (job->existing && !strcmp(key, "device"))
 		each(job->existing, arg);
-	walk(job->result ? job->result->child : NULL, key, start, each, arg);
+	applet_run_texts(&job->run, key, start, each, arg);
 }
 
 /* ---- Attempts. */
@@ -144,14 +51,17 @@ static bool may_change(const struct diag *why)
 	       why->code != DIAG_MISMATCH;
 }
 
-static void ended(struct child_call *call)
+static void ended(struct applet_run *run)
 {
-	struct boot_job *job = container_of(call, struct boot_job, call);
+	struct boot_job *job = container_of(run, struct boot_job, run);
 	struct boot *boot = job->boot;
 	uint64_t next = loop_clock() + RETRY_MS * MSEC;
 
-	read_result(job);
-	close(job->results);
+	job->why = run->why;
+	if (job->why.err) {
+		diag_ctx(&job->why, "%s", job->disk ? job->disk->uri : job->from);
+		add_way_out(&job->why);
+	}
 	if (!job->why.err || !may_change(&job->why) || boot->stopping || boot->dry_run ||
 		(boot->deadline && next >= boot->deadline)) {
 		over(job);
@@ -168,49 +78,24 @@ static void try_again(struct loop_timer *timer)
 	start_attempt(container_of(timer, struct boot_job, again));
 }
 
-/* In the child, which has standard input, results and messages. */
-static int run_applet(int fd, const void *arg, void *out)
-{
-	const struct boot_job *job = arg;
-	int argc = 0;
-
-	(void)fd;
-	(void)out;
-	while (job->word[argc])
-		argc++;
-	job->boot->run(argc, (char **)job->word);
-	fflush(NULL);
-	return 0;
-}
-
 static void start_attempt(struct boot_job *job)
 {
 	uint64_t now = loop_clock(), until = now + ATTEMPT_MS * MSEC;
 	struct boot *boot = job->boot;
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), err;
 
 	if (boot->deadline && boot->deadline < until)
 		until = boot->deadline > now ? boot->deadline : now;
 	snprintf(job->timeout, sizeof(job->timeout), "%llums",
 		(unsigned long long)((until - now) / MSEC) + 1);
-	job->results = memfd_create("results", MFD_CLOEXEC);
-	job->call = (struct child_call){ .fn = run_applet,
-		.arg = job,
-		.until = until + GRACE_MS * MSEC,
-		.grace_ms = GRACE_MS,
-		.done = ended };
-	fflush(NULL);
-	err = null < 0 || job->results < 0
-		      ? -errno
-		      : child_call_start(&job->call, boot->loop,
-				(int[]){ null, job->results, boot->verbose ? 2 : null }, 3);
-	if (null >= 0)
-		close(null);
-	if (!err)
+	job->run.loop = boot->loop;
+	job->run.run = boot->run;
+	job->run.word = job->word;
+	job->run.until = until;
+	job->run.messages = boot->verbose;
+	job->run.done = ended;
+	if (!applet_run_start(&job->run))
 		return;
-	diag_sys(&job->why, -err, "start %s", job->word[0]);
-	if (job->results >= 0)
-		close(job->results);
+	job->why = job->run.why;
 	over(job);
 }
 
@@ -240,7 +125,7 @@ void boot_stop(struct boot *boot)
 			loop_timer_del(boot->loop, &job->again);
 			over(job);
 		} else {
-			child_call_expire(&job->call);
+			applet_run_expire(&job->run);
 		}
 	}
 }
@@ -440,7 +325,7 @@ int boot_plan(struct boot *boot, const struct boot_words *words, const struct bo
 void boot_free(struct boot *boot)
 {
 	for (unsigned i = 0; i < boot->jobs; i++)
-		cJSON_Delete(boot->job[i].result);
+		applet_run_free(&boot->job[i].run);
 	free(boot->job);
 	boot->job = NULL;
 	boot->jobs = 0;
