@@ -174,6 +174,8 @@ $(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_disk_opens,--wrap=ker
 $(T)/tests/core/attach/nvme: TEST_LIBS += -Wl,--wrap=kernel_nvmf_keyring,--wrap=kernel_nvmf_key,--wrap=kernel_nvmf_known
 $(T)/tests/core/attach/nvme $(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_holders_or_openers
 $(T)/tests/core/kernel/status/list_netlink: TEST_LIBS += -Wl,--wrap=nl_connect,--wrap=nl_socket_set_nonblocking,--wrap=nl_send_auto,--wrap=nl_recv,--wrap=poll
+$(T)/tests/core/doctor/machine: TEST_LIBS += -Wl,--wrap=geteuid,--wrap=kernel_module_load
+$(T)/tests/core/doctor/target: TEST_LIBS += -Wl,--wrap=kernel_route,--wrap=kernel_firewall
 $(T)/tests/core/kernel/nvme/nvme_sysfs: TEST_LIBS += -Wl,--wrap=kernel_sys_list
 $(T)/tests/core/attach/nfs: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=geteuid,--wrap=prctl,--wrap=nfs_query_versions
 $(T)/tests/core/attach/mount_call: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=kill

@@ -31,6 +31,8 @@ extern const struct applet applet_install, applet_cpio;
 #define PROVIDER_ROW(name)     { #name, verbs_provider_##name },
 PROVIDERS(PROVIDER_DECLARE)
 
+const char applet_version[] = RDMASTOR_VERSION, applet_libraries[] = DEPS_VERSIONS;
+
 static void print_failure(const char *applet, const struct diag *diag)
 {
 	fprintf(stderr, "rdmastor%s%s: ", applet ? " " : "", applet ? applet : "");
@@ -93,7 +95,7 @@ static int show_version(char **word, struct diag *diag)
 
 	(void)word;
 	(void)diag;
-	printf("rdmastor %s\nlibraries: %s\nRDMA providers:", RDMASTOR_VERSION, DEPS_VERSIONS);
+	printf("rdmastor %s\nlibraries: %s\nRDMA providers:", applet_version, applet_libraries);
 	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
 		if (providers[i].inside) {
 			printf(" %s", providers[i].name);

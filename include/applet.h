@@ -130,6 +130,8 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_PARTLY = 3 };
 
 extern const struct applet *const applets[]; /* applets/list.c; NULL ends it */
 
+extern const char applet_version[], applet_libraries[]; /* main.c */
+
 /* Run an applet with these words, its name and arguments, as main() does once it has hidden its
  * own; returns the exit status. For applets that run others in child processes. */
 int applet_main(int argc, char **word);

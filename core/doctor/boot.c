@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What an initramfs would attach on this kernel command line and firmware, and why not. */
+#include "attach_boot.h"
+#include "find.h"
+#include "kernel_boot.h"
+#include "kernel_nbft.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANSWER_MS 1000 /* for a process to report what it serves */
+
+static void add_job(struct doctor *doctor, const struct boot_job *job)
+{
+	const char *what = job->disk ? job->disk->uri : job->from;
+	struct finding *finding;
+
+	if (job->why.err) {
+		finding = doctor_add_diag(doctor, DOCTOR_BOOT, "disk", DOCTOR_FAILURE, &job->why);
+		if (!finding->hint[0])
+			doctor_hint(finding, "see the words with: cat /proc/cmdline");
+	} else if (job->existing) {
+		finding = doctor_add(doctor, DOCTOR_BOOT, "disk", DOCTOR_OK, what,
+			"is attached already as %s", job->existing);
+	} else {
+		finding = doctor_add(doctor, DOCTOR_BOOT, "disk", DOCTOR_OK, what,
+			"would be attached by %s", job->word[0]);
+	}
+	uri_hide(finding->object);
+	doctor_text(finding, "from", job->from);
+	doctor_text(finding, "via", kernel_boot_via_word(job->disk ? job->disk->via : 0));
+	if (job->word[0])
+		doctor_text(finding, "applet", job->word[0]);
+}
+
+static void check_words(struct doctor *doctor, const struct boot_words *words)
+{
+	/* the root directory stands for that of the new root */
+	struct boot boot = { .loop = doctor->loop,
+		.dir = "/",
+		.deadline = loop_clock() + doctor_left_ms(doctor, 2) * UINT64_C(1000000),
+		.dry_run = true,
+		.verbose = doctor->verbose,
+		.run = doctor->run };
+	struct kernel_serving serving = { 0 };
+	struct diag diag = { 0 };
+
+	kernel_serving(doctor->root, doctor->loop, ANSWER_MS, &serving, NULL);
+	if (boot_plan(&boot, words, NULL, 0, &serving, &diag)) {
+		doctor_add_diag(doctor, DOCTOR_BOOT, "disk", DOCTOR_FAILURE, &diag);
+	} else {
+		boot_start(&boot);
+		if (boot.left)
+			loop_run(boot.loop);
+		for (unsigned i = 0; i < boot.jobs; i++)
+			add_job(doctor, &boot.job[i]);
+	}
+	if (!boot.jobs)
+		doctor_add(doctor, DOCTOR_BOOT, "disk", DOCTOR_OK, "",
+			"the kernel command line names no remote disk")
+			->detail = true;
+	boot_free(&boot);
+	kernel_serving_free(&serving);
+}
+
+static void check_firmware(struct doctor *doctor)
+{
+	struct nbft *table = NULL;
+	struct diag diag = { 0 };
+	struct finding *finding;
+	unsigned count = 0;
+	int err = kernel_nbft_read(doctor->root, &table, &count, &diag);
+
+	if (err && err != -ENOENT)
+		doctor_add_diag(doctor, DOCTOR_BOOT, "nbft", DOCTOR_WARNING, &diag);
+	for (unsigned i = 0; !err && i < count; i++) {
+		finding = doctor_add(doctor, DOCTOR_BOOT, "nbft", DOCTOR_OK, table[i].name,
+			"the firmware names %u NVMe-oF subsystems", table[i].ssnses);
+		doctor_number(finding, "subsystems", table[i].ssnses);
+		for (unsigned j = 0; j < table[i].damages; j++) {
+			finding = doctor_add(doctor, DOCTOR_BOOT, "nbft", DOCTOR_WARNING,
+				table[i].damage[j].object, "%s", table[i].damage[j].text);
+			doctor_hint(finding, "correct the NVMe-oF boot settings of the firmware");
+		}
+	}
+	free(table);
+}
+
+void doctor_boot(struct doctor *doctor)
+{
+	struct boot_words words = { 0 };
+	struct finding *finding;
+	struct diag diag = { 0 };
+	int err;
+
+	if (doctor->uri)
+		return;
+	err = kernel_boot_words(doctor->root, &words, &diag);
+	if (err) {
+		bool wrong = diag.code == DIAG_USAGE;
+
+		finding = doctor_add_diag(doctor, DOCTOR_BOOT, "words",
+			wrong ? DOCTOR_FAILURE : DOCTOR_WARNING, &diag);
+		doctor_hint(finding,
+			wrong ? "correct the kernel command line" : "mount -t proc proc /proc");
+	} else {
+		check_words(doctor, &words);
+	}
+	kernel_boot_words_free(&words);
+	check_firmware(doctor);
+}

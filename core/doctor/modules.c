@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The kernel's modules: which are loaded, which could be, and why others can't. With a URI, only
+ * what it needs, which is loaded if possible. */
+#include "find.h"
+#include "kernel_facts.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RDMA "nvme+rdma iser srp srp+cm nfs+rdma"
+
+static const struct part {
+	const char *module, *config;
+	const char *schemes; /* of URIs that need it; NULL: of none alone */
+	const char *use;
+	bool required; /* nothing in userspace replaces it */
+} parts[] = {
+	{ "ib_core", "INFINIBAND", RDMA, "RDMA" },
+	{ "ib_uverbs", "INFINIBAND_USER_ACCESS", RDMA, "RDMA from userspace" },
+	{ "rdma_ucm", "INFINIBAND_USER_ACCESS", RDMA, "RDMA connections from userspace" },
+	{ "ib_umad", "INFINIBAND_USER_MAD", "srp", "discovery of SRP targets" },
+	{ "nvme_fabrics", "NVME_FABRICS", "nvme+rdma nvme+tcp", "NVMe-oF" },
+	{ "nvme_rdma", "NVME_RDMA", "nvme+rdma", "NVMe over RDMA" },
+	{ "nvme_tcp", "NVME_TCP", "nvme+tcp", "NVMe over TCP" },
+	{ "ib_iser", "INFINIBAND_ISER", "iser", "iSER" },
+	{ "iscsi_tcp", "ISCSI_TCP", "iscsi", "iSCSI over TCP" },
+	{ "ib_srp", "INFINIBAND_SRP", "srp srp+cm", "SRP" },
+	{ "rpcrdma", "SUNRPC_XPRT_RDMA", "nfs+rdma", "NFS over RDMA", true },
+	{ "nfsv4", "NFS_V4", "nfs+rdma", "NFS version 4" },
+	{ "ublk_drv", "BLK_DEV_UBLK", NULL, "export --ublk" },
+	{ "nbd", "BLK_DEV_NBD", NULL, "export --nbd-dev" },
+};
+
+struct look {
+	struct doctor *doctor;
+	char *config; /* NULL: unknown */
+	bool disabled;
+	bool no_rdma; /* ib_core is missing, and so is all that needs it */
+	bool none;    /* no modules are installed, which was reported once */
+};
+
+static bool needed(const struct doctor *doctor, const struct part *part)
+{
+	return part->schemes && doctor_is(doctor, part->schemes);
+}
+
+/* Without it the URI's disk can't be used at all. */
+static enum doctor_state badness(const struct doctor *doctor, const struct part *part)
+{
+	bool alone = part->required ||
+		     (doctor_needs_rdma(doctor) && part->schemes && !strcmp(part->schemes, RDMA));
+
+	if (doctor_is(doctor, "srp"))
+		alone |= !strcmp(part->module, "ib_srp");
+	return needed(doctor, part) && alone ? DOCTOR_FAILURE : DOCTOR_WARNING;
+}
+
+static void missing(struct look *look, const struct part *part, enum kernel_module_state state)
+{
+	const char value = look->config ? kernel_config_value(look->config, part->config) : '?';
+	const char *const what = value == 'n' ? "not part of this kernel"
+				 : state == KERNEL_MODULES_MISSING
+					 ? "no modules of this kernel are installed"
+				 : state == KERNEL_MODULE_DAMAGED ? "a file of it is missing"
+				 : value == 'm' ? "part of this kernel, but not installed"
+						: "not installed";
+	struct finding *finding = doctor_add(look->doctor, DOCTOR_MODULES, "module",
+		badness(look->doctor, part), part->module, "%s: no %s", what, part->use);
+
+	finding->detail = finding->state == DOCTOR_WARNING &&
+			  ((look->no_rdma && part->schemes && !strstr(part->schemes, "tcp")) ||
+				  (look->none && state == KERNEL_MODULES_MISSING));
+	look->none |= state == KERNEL_MODULES_MISSING;
+	look->no_rdma |= !strcmp(part->module, "ib_core");
+	doctor_text(finding, "module", part->module);
+	doctor_text(
+		finding, "module_state", state == KERNEL_MODULE_DAMAGED ? "damaged" : "missing");
+	if (value != '?')
+		doctor_text(finding, "config", value == 'n' ? "n" : value == 'm' ? "m" : "y");
+	if (value == 'n')
+		doctor_hint(finding, "use a kernel with CONFIG_%s", part->config);
+	else if (state == KERNEL_MODULES_MISSING)
+		doctor_hint(finding,
+			"install the modules of %s; after an update of the kernel, "
+			"reboot",
+			look->doctor->release[0] ? look->doctor->release : "this kernel");
+	else
+		doctor_hint(finding, "install %s for %s, or add it to the initramfs", part->module,
+			look->doctor->release);
+}
+
+/* Installed, but not loaded. */
+static void load(const struct look *look, const struct part *part)
+{
+	struct doctor *doctor = look->doctor;
+	const char *why = look->disabled ? "kernel.modules_disabled is set"
+			  : geteuid()
+				  ? "only root can load it"
+				  : kernel_module_try(doctor->root, doctor->release, part->module);
+	struct finding *finding = doctor_add(doctor, DOCTOR_MODULES, "module",
+		why ? badness(doctor, part) : DOCTOR_OK, part->module,
+		why ? "not loaded: %s" : "%s", why ? why : "loaded now");
+
+	doctor_text(finding, "module", part->module);
+	doctor_text(finding, "module_state", why ? "failed" : "loaded");
+	doctor_hint(finding,
+		look->disabled ? "reboot, and load it before modules are disabled: "
+				 "add it to /etc/modules-load.d"
+			       : "modprobe -v %s; dmesg | tail",
+		part->module);
+}
+
+static void ruled(const struct look *look, const struct part *part)
+{
+	struct finding *finding = doctor_add(look->doctor, DOCTOR_MODULES, "module",
+		badness(look->doctor, part), part->module,
+		"a rule in modprobe.d prevents or replaces loading it: no %s", part->use);
+
+	doctor_text(finding, "module", part->module);
+	doctor_text(finding, "module_state", "ruled");
+	doctor_hint(finding,
+		"find and remove the rule: grep -r %s /etc/modprobe.d "
+		"/usr/lib/modprobe.d /run/modprobe.d",
+		part->module);
+}
+
+static void check(struct look *look, const struct part *part)
+{
+	struct doctor *doctor = look->doctor;
+	enum kernel_module_state state =
+		kernel_module_look(doctor->root, doctor->release, part->module);
+	struct finding *finding;
+
+	if (state != KERNEL_MODULE_LOADED && look->config &&
+		kernel_config_value(look->config, part->config) == 'y')
+		state = KERNEL_MODULE_LOADED; /* one without parameters is not in /sys/module */
+	if (state == KERNEL_MODULE_RULED) {
+		ruled(look, part);
+	} else if (state == KERNEL_MODULE_INSTALLED && needed(doctor, part)) {
+		load(look, part);
+	} else if (state == KERNEL_MODULE_INSTALLED || state == KERNEL_MODULE_LOADED) {
+		bool loaded = state == KERNEL_MODULE_LOADED;
+
+		finding = doctor_add(doctor, DOCTOR_MODULES, "module", DOCTOR_OK, part->module,
+			"%s: %s", loaded ? "loaded" : "installed", part->use);
+		doctor_text(finding, "module", part->module);
+		doctor_text(finding, "module_state", loaded ? "loaded" : "installed");
+		finding->detail = !needed(doctor, part);
+	} else {
+		missing(look, part, state);
+	}
+}
+
+static void check_disabled(struct look *look)
+{
+	struct finding *finding;
+
+	look->disabled = kernel_modules_disabled(look->doctor->root);
+	finding = doctor_add(look->doctor, DOCTOR_MODULES, "loading",
+		look->disabled ? DOCTOR_WARNING : DOCTOR_OK, "", "%s",
+		look->disabled ? "kernel.modules_disabled is set: no more modules can be loaded"
+			       : "kernel.modules_disabled is not set");
+	finding->detail = !look->disabled;
+	doctor_hint(finding, "reboot, and load the modules before it is set");
+}
+
+void doctor_modules(struct doctor *doctor)
+{
+	char from[128];
+	struct look look = { .doctor = doctor,
+		.config = kernel_config(doctor->root, doctor->release, from, sizeof(from)) };
+
+	check_disabled(&look);
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (!doctor->uri || needed(doctor, &parts[i]))
+			check(&look, &parts[i]);
+	free(look.config);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Whether the URI's target answers as the URI says, and if not, which protocols do answer at that
+ * host. Applets in children ask, one connection or two each. */
+#include "applet_run.h"
+#include "find.h"
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MSEC  1000000ull
+#define WORDS 8
+
+struct probe {
+	struct applet_run run;
+	unsigned *left;
+	struct loop *loop;
+	bool verbose;
+	char uri[URI_MAX], timeout[24];
+	char *word[WORDS];
+};
+
+static void ended(struct applet_run *run)
+{
+	struct probe *probe = container_of(run, struct probe, run);
+
+	if (!--*probe->left)
+		loop_stop(probe->loop);
+}
+
+/* words: the applet and its operands */
+static void start(const struct doctor *doctor, struct probe *probe, unsigned *left, uint32_t ms,
+	const char *const *words)
+{
+	unsigned n = 0;
+
+	snprintf(probe->timeout, sizeof(probe->timeout), "%ums", ms);
+	for (; words[n]; n++)
+		probe->word[n] = (char *)words[n];
+	if (probe->verbose)
+		probe->word[n++] = "--verbose";
+	probe->word[n++] = "--json";
+	probe->word[n++] = "--timeout";
+	probe->word[n++] = probe->timeout;
+	probe->left = left;
+	probe->loop = doctor->loop;
+	probe->run = (struct applet_run){ .loop = doctor->loop,
+		.run = doctor->run,
+		.word = probe->word,
+		.until = loop_clock() + ms * MSEC,
+		.messages = probe->verbose,
+		.done = ended };
+	if (!applet_run_start(&probe->run))
+		++*left;
+}
+
+/* ---- The URI itself. */
+
+/* "nvmf-discover" and the like for a URI that names no disk. */
+static const char *applet_of(const struct doctor *doctor)
+{
+	bool disk = doctor->parsed->path[0];
+
+	if (doctor_is(doctor, "nfs+rdma"))
+		return "nfsrdma-discover";
+	if (doctor_is(doctor, "nvme+rdma nvme+tcp") &&
+		(!disk || strstr(doctor->parsed->path, "nqn.2014-08.org.nvmexpress.discovery")))
+		return "nvmf-discover";
+	if (doctor_is(doctor, "iser iscsi") && !disk)
+		return "iser-discover";
+	return "info";
+}
+
+/* "GID/IOC_GUID/ID_EXT": the target is asked for by the fabric. */
+static void start_srp(const struct doctor *doctor, struct probe *probe, unsigned *left, uint32_t ms)
+{
+	snprintf(probe->uri, sizeof(probe->uri), "%.*s", (int)strcspn(doctor->parsed->path, "/"),
+		doctor->parsed->path);
+	start(doctor, probe, left, ms,
+		(const char *[]){ "srp-discover", "--ioc-guid", probe->uri, NULL });
+}
+
+static void found(const char *text, void *arg)
+{
+	(void)text;
+	*(bool *)arg = true;
+}
+
+static void report_answer(struct doctor *doctor, const struct probe *probe, uint64_t ms)
+{
+	const cJSON *size = cJSON_GetObjectItemCaseSensitive(probe->run.result, "size");
+	struct finding *finding;
+	char human[16];
+
+	if (cJSON_IsNumber(size) && size->valuedouble >= 0) {
+		finding = doctor_add(doctor, DOCTOR_TARGET, "answers", DOCTOR_OK,
+			doctor->parsed->spelling, "opens as a disk of %s",
+			out_human((uint64_t)size->valuedouble, human));
+		doctor_number(finding, "size", (uint64_t)size->valuedouble);
+	} else {
+		finding = doctor_add(doctor, DOCTOR_TARGET, "answers", DOCTOR_OK,
+			doctor->parsed->spelling, "answers");
+	}
+	doctor_text(finding, "protocol", doctor->parsed->scheme);
+	doctor_number(finding, "milliseconds", ms);
+}
+
+static const char *advice(const struct diag *why)
+{
+	switch ((enum diag_code)why->code) {
+	case DIAG_REFUSED:
+		return "the host is up, but has no listener at this port: start the target, or "
+		       "correct the port";
+	case DIAG_TIMEOUT:
+	case DIAG_UNREACHABLE:
+		return "check that the host is up, and the firewalls here, there and in between";
+	case DIAG_NO_DEVICE:
+	case DIAG_NO_MODULE:
+		return "repair what the findings above name";
+	case DIAG_AUTH:
+		return "the target demands other secrets, or doesn't allow this host: see the "
+		       "identity above";
+	case DIAG_NOT_FOUND:
+		return "correct the host or the path of the URI";
+	case DIAG_CLOSED:
+	case DIAG_PROTOCOL:
+		return "check that this protocol is served at this port";
+	default:
+		return "see each step with: rdmastor doctor -v";
+	}
+}
+
+static void report_failure(struct doctor *doctor)
+{
+	struct finding *finding =
+		doctor_add_diag(doctor, DOCTOR_TARGET, "answers", DOCTOR_FAILURE, &doctor->why);
+
+	snprintf(finding->object, sizeof(finding->object), "%.255s", doctor->parsed->spelling);
+	if (!finding->hint[0])
+		doctor_hint(finding, "%s", advice(&doctor->why));
+	doctor_text(finding, "protocol", doctor->parsed->scheme);
+}
+
+static void ask_target(struct doctor *doctor, struct probe *probe)
+{
+	const uint32_t ms = doctor_left_ms(doctor, 2);
+	const uint64_t begun = loop_clock();
+	unsigned left = 0;
+	bool any = false;
+
+	probe->verbose = doctor->verbose;
+	if (doctor_is(doctor, "srp"))
+		start_srp(doctor, probe, &left, ms);
+	else
+		start(doctor, probe, &left, ms,
+			(const char *[]){ applet_of(doctor), doctor->uri, NULL });
+	if (left)
+		loop_run(doctor->loop);
+	doctor->why = probe->run.why;
+	applet_run_texts(&probe->run, "ioc_guid", "", found, &any);
+	if (!doctor->why.err && doctor_is(doctor, "srp") && !any)
+		diag_set(&doctor->why, DIAG_NOT_FOUND, ENOENT,
+			"no port of the fabric has a target of this I/O controller");
+	uri_hide(doctor->why.object);
+	uri_hide(doctor->why.text);
+	uri_hide(doctor->why.hint);
+	if (doctor->why.err)
+		report_failure(doctor);
+	else
+		report_answer(doctor, probe, (loop_clock() - begun) / MSEC);
+}
+
+/* ---- Other protocols. */
+
+static const struct other {
+	const char *scheme, *applet, *name;
+	uint16_t port;
+} others[] = {
+	{ "nvme+tcp", "nvmf-discover", "NVMe over TCP", 4420 },
+	{ "nvme+rdma", "nvmf-discover", "NVMe over RDMA", 4420 },
+	{ "iscsi", "iser-discover", "iSCSI over TCP", 3260 },
+	{ "iser", "iser-discover", "iSER", 3260 },
+	{ "nbd", "info", "NBD", 10809 },
+	{ "nfs+rdma", "nfsrdma-discover", "NFS", 20049 },
+};
+#define OTHERS (sizeof(others) / sizeof(*others))
+
+/* It answered, but not as it should. */
+static bool no_answer(const struct diag *why)
+{
+	switch ((enum diag_code)why->code) {
+	case DIAG_NONE:
+	case DIAG_AUTH:
+	case DIAG_NOT_FOUND:
+	case DIAG_BUSY:
+	case DIAG_MISMATCH:
+		return false;
+	default:
+		return why->err;
+	}
+}
+
+/* The wanted port, if it is not the usual one of the URI's own protocol; then this is asked there,
+ * too. */
+static uint16_t port_for(const struct doctor *doctor, const struct other *other, uint16_t usual)
+{
+	const uint16_t given = doctor->parsed->port;
+
+	if (!given || given == usual || !strcmp(other->scheme, doctor->parsed->scheme))
+		return other->port;
+	return given;
+}
+
+static void report_others(struct doctor *doctor, const struct probe *probe, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct other *other = &others[i];
+		struct finding *finding;
+		bool answers = probe[i].word[0] && !no_answer(&probe[i].run.why);
+
+		/* it may answer over TCP alone */
+		if (probe[i].word[0] && !strcmp(other->scheme, "nfs+rdma"))
+			applet_run_texts(&probe[i].run, "versions", "", found, &answers);
+		if (!answers)
+			continue;
+		finding = doctor_add(doctor, DOCTOR_TARGET, "other", DOCTOR_WARNING, probe[i].uri,
+			"%s answers there", other->name);
+		doctor_text(finding, "protocol", other->scheme);
+		doctor_hint(finding, "list what it offers: rdmastor %s %s", other->applet,
+			probe[i].uri);
+	}
+}
+
+static void ask_others(struct doctor *doctor)
+{
+	struct probe *probe = calloc(OTHERS, sizeof(*probe));
+	const char *host = doctor->parsed->host;
+	const uint32_t ms = doctor_left_ms(doctor, 2);
+	const bool v6 = strchr(host, ':');
+	uint16_t usual = 0;
+	unsigned left = 0;
+
+	doctor->failed |= !probe;
+	for (unsigned i = 0; i < OTHERS; i++)
+		if (!strcmp(others[i].scheme, doctor->parsed->scheme))
+			usual = others[i].port;
+	for (unsigned i = 0; probe && i < OTHERS; i++) {
+		const uint16_t port = port_for(doctor, &others[i], usual);
+
+		if (port == doctor_port(doctor) && doctor_is(doctor, others[i].scheme))
+			continue;
+		snprintf(probe[i].uri, sizeof(probe[i].uri), "%s://%s%.256s%s:%u", others[i].scheme,
+			v6 ? "[" : "", host, v6 ? "]" : "", port);
+		start(doctor, &probe[i], &left, ms,
+			(const char *[]){ others[i].applet, probe[i].uri, NULL });
+	}
+	if (left)
+		loop_run(doctor->loop);
+	if (probe)
+		report_others(doctor, probe, OTHERS);
+	for (unsigned i = 0; probe && i < OTHERS; i++)
+		applet_run_free(&probe[i].run);
+	free(probe);
+}
+
+/* The URI's keys, its host or its secret may be wrong, which no other protocol would change. */
+static bool may_be_another(const struct diag *why)
+{
+	switch ((enum diag_code)why->code) {
+	case DIAG_REFUSED:
+	case DIAG_UNREACHABLE:
+	case DIAG_TIMEOUT:
+	case DIAG_CLOSED:
+	case DIAG_PROTOCOL:
+	case DIAG_NO_DEVICE:
+	case DIAG_NO_MODULE:
+	case DIAG_UNSUPPORTED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void doctor_target(struct doctor *doctor)
+{
+	struct probe *probe;
+
+	if (!doctor->uri)
+		return;
+	probe = calloc(1, sizeof(*probe));
+	doctor->failed |= !probe;
+	if (!probe)
+		return;
+	ask_target(doctor, probe);
+	if (may_be_another(&doctor->why) && doctor->parsed->host[0] && !doctor_is(doctor, "srp"))
+		ask_others(doctor);
+	applet_run_free(&probe->run);
+	free(probe);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What is asked of a target, and of its host for other protocols; the way there. Applets are a
+ * function that prints what an applet would, and routes are given. */
+#include "findings.h"
+#include "kernel_net.h"
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SECOND 1000000000ull
+#define HOST   "127.0.0.1"
+
+int __wrap_kernel_route(const struct addr *, struct kernel_route *, struct diag *);
+int __wrap_kernel_firewall(struct firewall *, struct diag *);
+
+static _Atomic unsigned *runs; /* shared with the children */
+/* "APPLET=WORD", separated by blanks, or the start of one: what gets an answer */
+static const char *answers;
+static const char *failure; /* code and errno of the others */
+static struct kernel_route route;
+static int route_err, firewall_err;
+static struct examined e;
+
+int __wrap_kernel_route(const struct addr *to, struct kernel_route *to_route, struct diag *diag)
+{
+	(void)to;
+	*to_route = route;
+	return route_err ? diag_set(diag, DIAG_UNREACHABLE, route_err, "no route") : 0;
+}
+
+int __wrap_kernel_firewall(struct firewall *firewall, struct diag *diag)
+{
+	*firewall = (struct firewall){ 0 };
+	return diag_sys(diag, firewall_err, "rules"), -firewall_err;
+}
+
+static int applet(int argc, char **word)
+{
+	char whole[URI_MAX + 40];
+
+	cr_assert_geq(argc, 4);
+	atomic_fetch_add(runs, 1);
+	snprintf(whole, sizeof(whole), "%s=%s", word[0], word[1]);
+	if (!strcmp(failure, "hangs"))
+		pause();
+	else if (strstr(answers, whole) || (*answers && !strncmp(whole, answers, strlen(answers))))
+		printf("{\"size\":1048576,\"versions\":[\"4.2\"],\"records\":[{\"ioc_guid\":\"1\"}]"
+		       "}");
+	else
+		printf("{\"error\":{\"code\":\"%s\",\"errno\":\"EIO\",\"text\":\"why\"}}", failure);
+	return 0;
+}
+
+static void begin(const char *uri, const char *answering, const char *failing)
+{
+	answers = answering;
+	failure = failing;
+	runs = mmap(NULL, sizeof(*runs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cr_assert_neq(runs, MAP_FAILED);
+	examined_init(&e, uri);
+	e.doctor.run = applet;
+	e.doctor.deadline = loop_clock() + 30 * SECOND;
+	cr_assert_eq(loop_new(&e.doctor.loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	route = (struct kernel_route){ .netdev = "eth7", .source = "10.0.0.2" };
+}
+
+static void end(void)
+{
+	loop_free(e.doctor.loop);
+	munmap(runs, sizeof(*runs));
+	examined_free(&e);
+}
+
+/* ---- The target. */
+
+static void asks(const char *uri, const char *applet_and_word)
+{
+	begin(uri, applet_and_word, "refused");
+	doctor_target(&e.doctor);
+	found_it(&e.doctor, "answers", uri, DOCTOR_OK, "");
+	cr_assert_eq(*runs, 1);
+	cr_assert_eq(e.doctor.why.err, 0);
+	end();
+}
+
+Test(target, the_applet_that_asks)
+{
+	asks("nvme+tcp://" HOST "/nqn.x", "info=nvme+tcp://" HOST "/nqn.x");
+	asks("nvme+tcp://" HOST, "nvmf-discover=nvme+tcp://" HOST);
+	asks("nvme+rdma://" HOST "/nqn.2014-08.org.nvmexpress.discovery",
+		"nvmf-discover=nvme+rdma://" HOST "/nqn.2014-08.org.nvmexpress.discovery");
+	asks("iser://" HOST "/iqn.2024-01.a:x/0", "info=iser://" HOST);
+	asks("iscsi://" HOST, "iser-discover=iscsi://" HOST);
+	asks("nfs+rdma://" HOST "/x", "nfsrdma-discover=nfs+rdma://" HOST);
+	asks("srp://fe800000000000000000000000000001/0000000000000007/2",
+		"srp-discover=--ioc-guid");
+	asks("ram:1M", "info=ram:1M");
+}
+
+static void fails(const char *uri, const char *code, unsigned asked, const char *words)
+{
+	begin(uri, "", code);
+	doctor_target(&e.doctor);
+	found_it(&e.doctor, "answers", uri, DOCTOR_FAILURE, words);
+	cr_assert_str_eq(fact_of(find_it(&e.doctor, "answers", NULL), "code"), code);
+	cr_assert_eq(*runs, asked, "%s: %u", code, *runs);
+	cr_assert_neq(e.doctor.why.err, 0);
+	end();
+}
+
+Test(target, others_are_asked_where_that_may_help)
+{
+	fails("nvme+tcp://" HOST "/nqn.x", "refused", 6, "listener");
+	fails("nvme+tcp://" HOST ":4420/nqn.x", "timeout", 6, "firewalls");
+	fails("nvme+tcp://" HOST ":4421/nqn.x", "protocol", 7, "");
+	fails("nvme+rdma://" HOST "/nqn.x", "no-device", 6, "findings");
+	fails("nvme+tcp://" HOST "/nqn.x", "auth", 1, "secrets");
+	fails("nvme+tcp://" HOST "/nqn.x", "not-found", 1, "path");
+	fails("nbd+unix:///?socket=/none", "refused", 1, "listener");
+	fails("ram:1M", "unsupported", 1, "");
+}
+
+Test(target, another_protocol_answers)
+{
+	begin("nvme+rdma://" HOST ":4421/nqn.x",
+		"nvmf-discover=nvme+tcp://" HOST ":4421 nvmf-discover=nvme+rdma://" HOST ":4420",
+		"refused");
+	doctor_target(&e.doctor);
+	found_it(&e.doctor, "other", "nvme+tcp://" HOST ":4421", DOCTOR_WARNING,
+		"NVMe_over_TCP rdmastor_nvmf-discover");
+	found_it(&e.doctor, "other", "nvme+rdma://" HOST ":4420", DOCTOR_WARNING, "");
+	cr_assert_neq(e.doctor.why.err, 0, "the URI's own still does not");
+	end();
+	begin("nvme+tcp://" HOST "/nqn.x", "nfsrdma-discover=nfs+rdma://" HOST ":20049", "refused");
+	doctor_target(&e.doctor);
+	found_it(&e.doctor, "other", NULL, DOCTOR_WARNING, "NFS");
+	end();
+}
+
+Test(target, it_ends_at_the_deadline)
+{
+	begin("nvme+tcp://" HOST "/nqn.x", "", "hangs");
+	e.doctor.deadline = loop_clock() + SECOND / 10;
+	doctor_target(&e.doctor);
+	found_it(&e.doctor, "answers", NULL, DOCTOR_FAILURE, "");
+	cr_assert_str_eq(fact_of(find_it(&e.doctor, "answers", NULL), "code"), "timeout");
+	end();
+}
+
+/* ---- The way there. */
+
+static void netdev(const char *state, const char *carrier)
+{
+	tree_file(&e.tree, "sys/class/net/eth7/operstate", state);
+	tree_file(&e.tree, "sys/class/net/eth7/carrier", carrier);
+	tree_file(&e.tree, "sys/class/net/eth7/mtu", "9000\n");
+	e.doctor.findings = 0;
+	doctor_network(&e.doctor);
+}
+
+Test(target, the_interface)
+{
+	begin("nvme+tcp://" HOST "/nqn.x", "", "");
+	netdev("up\n", "1\n");
+	found_it(&e.doctor, "address", HOST, DOCTOR_OK, HOST);
+	found_it(&e.doctor, "route", HOST, DOCTOR_OK, "eth7 10.0.0.2");
+	found_it(&e.doctor, "link", "eth7", DOCTOR_OK, "up 9000");
+	cr_assert_str_eq(fact_of(find_it(&e.doctor, "link", NULL), "netdev_mtu"), "9000");
+	cr_assert_null(find_it(&e.doctor, "rdma-device", NULL));
+	netdev("lowerlayerdown\n", "0\n");
+	found_it(&e.doctor, "link", "eth7", DOCTOR_FAILURE, "down no_carrier ip_link_set_eth7");
+	netdev("down\n", "");
+	found_it(&e.doctor, "link", "eth7", DOCTOR_FAILURE, "down");
+	netdev("unknown\n", "1\n");
+	found_it(&e.doctor, "link", "eth7", DOCTOR_OK, "up");
+	strcpy(route.netdev, "eth8");
+	netdev("up\n", "1\n");
+	found_it(&e.doctor, "link", "eth8", DOCTOR_WARNING, "unknown mount");
+	route_err = EHOSTUNREACH;
+	netdev("up\n", "1\n");
+	cr_assert_eq(find_it(&e.doctor, "route", HOST)->state, DOCTOR_FAILURE);
+	cr_assert_null(find_it(&e.doctor, "link", NULL));
+	end();
+}
+
+Test(target, the_rdma_device_of_the_interface)
+{
+	static const char port[] = "sys/class/infiniband/x0/ports/1/";
+	char path[100];
+
+	begin("nvme+rdma://" HOST "/nqn.x", "", "");
+	netdev("up\n", "1\n");
+	found_it(&e.doctor, "rdma-device", "eth7", DOCTOR_WARNING, "no_RDMA rdma_link_add eth7");
+	snprintf(path, sizeof(path), "%sgids/0", port);
+	tree_file(&e.tree, path, "fe80:0000:0000:0000:0001:02ff:fe03:0405");
+	snprintf(path, sizeof(path), "%sgid_attrs/ndevs/0", port);
+	tree_file(&e.tree, path, "eth7\n");
+	snprintf(path, sizeof(path), "%sstate", port);
+	tree_file(&e.tree, path, "4: ACTIVE\n");
+	netdev("up\n", "1\n");
+	found_it(&e.doctor, "rdma-device", "eth7", DOCTOR_OK, "x0_port_1");
+	tree_file(&e.tree, path, "1: DOWN\n");
+	netdev("up\n", "1\n");
+	found_it(&e.doctor, "rdma-device", "eth7", DOCTOR_WARNING, "x0_port_1 down");
+	route.local = true;
+	netdev("up\n", "1\n");
+	cr_assert_null(find_it(&e.doctor, "rdma-device", NULL), "loopback needs none");
+	end();
+	begin("nfs+rdma://" HOST "/x", "", "");
+	netdev("up\n", "1\n");
+	found_it(&e.doctor, "rdma-device", "eth7", DOCTOR_FAILURE, "no_RDMA");
+	end();
+}
+
+Test(target, rules_that_can_not_be_read)
+{
+	begin("nvme+tcp://" HOST "/nqn.x", "", "");
+	firewall_err = EOPNOTSUPP;
+	doctor_firewall(&e.doctor);
+	found_it(&e.doctor, "rules", NULL, DOCTOR_OK, "no_nf_tables");
+	cr_assert_null(find_it(&e.doctor, "legacy", NULL));
+	e.doctor.findings = 0;
+	firewall_err = EPERM;
+	tree_file(&e.tree, "proc/net/ip_tables_names", "filter\nnat\n");
+	tree_file(&e.tree, "proc/net/ip6_tables_names", "mangle\n");
+	doctor_firewall(&e.doctor);
+	found_it(&e.doctor, "rules", NULL, DOCTOR_WARNING, "root");
+	found_it(&e.doctor, "legacy", NULL, DOCTOR_WARNING, "filter_nat_mangle iptables-legacy");
+	end();
+}
