@@ -74,9 +74,11 @@ static void check_firmware(struct doctor *doctor)
 	if (err && err != -ENOENT)
 		doctor_add_diag(doctor, DOCTOR_BOOT, "nbft", DOCTOR_WARNING, &diag);
 	for (unsigned i = 0; !err && i < count; i++) {
-		finding = doctor_add(doctor, DOCTOR_BOOT, "nbft", DOCTOR_OK, table[i].name,
-			"the firmware names %u NVMe-oF subsystems", table[i].ssnses);
-		doctor_number(finding, "subsystems", table[i].ssnses);
+		if (!table[i].damages) {
+			finding = doctor_add(doctor, DOCTOR_BOOT, "nbft", DOCTOR_OK, table[i].name,
+				"the firmware names %u NVMe-oF subsystems", table[i].ssnses);
+			doctor_number(finding, "subsystems", table[i].ssnses);
+		}
 		for (unsigned j = 0; j < table[i].damages; j++) {
 			finding = doctor_add(doctor, DOCTOR_BOOT, "nbft", DOCTOR_WARNING,
 				table[i].damage[j].object, "%s", table[i].damage[j].text);

@@ -230,8 +230,11 @@ void doctor_show(struct out *out, const struct doctor *doctor, bool verbose, boo
 			if (doctor->finding[i].topic == topic)
 				put_json(out, &doctor->finding[i]);
 	out_end(out);
-	out_u64(out, "warnings", NULL, warnings);
-	out_u64(out, "failures", NULL, failures);
+	out_object(out, "counts");
+	out_u64(out, "ok", NULL, doctor->findings - failures - warnings);
+	out_u64(out, "warning", NULL, warnings);
+	out_u64(out, "failure", NULL, failures);
+	out_end(out);
 	if (out->json || (quiet && !warnings && !failures))
 		return;
 	while (table_pass(&table, head))

@@ -117,7 +117,7 @@ static void check_gids(struct doctor *doctor, const struct list_port *port)
 		!port->gids || (!strcmp(port->kind, "roce") && !routed) ? DOCTOR_WARNING
 									: DOCTOR_OK,
 		text);
-	doctor_number(finding, "gids", port->gids);
+	doctor_number(finding, "gid_count", port->gids);
 	if (!strcmp(port->kind, "roce")) {
 		doctor_number(finding, "gids_roce_v2", v2);
 		doctor_number(finding, "gids_roce_v1", v1);
@@ -206,7 +206,7 @@ static void check_devices(struct doctor *doctor, const struct kernel_list *list)
 			"no RDMA device");
 		doctor_hint(finding, HINT_RDMA_DEVICE);
 	}
-	doctor_number(finding, "ports", list->ports);
+	doctor_number(finding, "port_count", list->ports);
 	for (unsigned i = 0; i < list->ports; i++)
 		check_port(&ports, &list->port[i]);
 }

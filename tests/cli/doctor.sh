@@ -15,7 +15,7 @@ examined() {
 	timeout 60 "$RDMASTOR" doctor --json --timeout 20 "$@" >json 2>err || rc=$?
 	same "status of doctor $* ($(cat err))" $rc "$want"
 	valid json
-	same counts "$(jq -c '[.warnings, .failures]' json)" "$(jq -c '[.findings | map(select(.state == "warning")), map(select(.state == "failure")) | length]' json)"
+	same counts "$(jq -c '[.counts.ok, .counts.warning, .counts.failure]' json)" "$(jq -c '.findings | [("ok", "warning", "failure") as $s | map(select(.state == $s)) | length]' json)"
 	[ "$want" = 0 ] || jq -e '.error.code' json >/dev/null || die "doctor $*: no error: $(cat json)"
 }
 

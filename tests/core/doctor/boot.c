@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What would be attached at boot, and why not. Applets are a function that prints what a dry run
+ * would. */
+#include "findings.h"
+#include <stdio.h>
+
+static int applet(int argc, char **word)
+{
+	cr_assert_gt(argc, 3);
+	if (strstr(word[1], "bad"))
+		printf("{\"error\":{\"code\":\"unreachable\",\"errno\":\"EHOSTUNREACH\","
+		       "\"object\":\"bad\",\"text\":\"no route\"}}");
+	else
+		printf("{\"dry_run\":true}");
+	return 0;
+}
+
+/* cmdline NULL: /proc is not mounted */
+static void examine(struct examined *e, const char *cmdline, const char *uri)
+{
+	examined_init(e, uri);
+	e->doctor.run = applet;
+	e->doctor.deadline = loop_clock() + 30000000000ull;
+	cr_assert_eq(loop_new(&e->doctor.loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	if (cmdline)
+		tree_file(&e->tree, "proc/cmdline", cmdline);
+	doctor_boot(&e->doctor);
+}
+
+static void end(struct examined *e)
+{
+	loop_free(e->doctor.loop);
+	examined_free(e);
+}
+
+Test(boot, nothing_to_attach)
+{
+	struct examined e;
+
+	examine(&e, "quiet\n", NULL);
+	found_it(&e.doctor, "disk", "", DOCTOR_OK, "no_remote_disk");
+	cr_assert_eq(e.doctor.findings, 1);
+	end(&e);
+	examine(&e, NULL, NULL);
+	found_it(&e.doctor, "words", NULL, DOCTOR_WARNING, "mount_-t_proc");
+	end(&e);
+	examine(&e, "rd.rdmastor=foo://x", "nvme+tcp://10.0.0.1");
+	cr_assert_eq(e.doctor.findings, 0, "a URI is about itself");
+	end(&e);
+}
+
+Test(boot, disks)
+{
+	struct examined e;
+
+	examine(&e, "rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x rd.rdmastor=nvme+tcp://bad/nqn.y", NULL);
+	found_it(&e.doctor, "disk", "nvme+tcp://10.0.0.1/nqn.x", DOCTOR_OK, "nvmf-connect");
+	found_it(&e.doctor, "disk", "bad", DOCTOR_FAILURE, "no_route");
+	cr_assert_str_eq(fact_of(find_it(&e.doctor, "disk", "bad"), "code"), "unreachable");
+	cr_assert_str_eq(fact_of(find_it(&e.doctor, "disk", "bad"), "applet"), "nvmf-connect");
+	end(&e);
+	examine(&e, "rd.rdmastor=iscsi://joe%hush1hush@10.0.0.1/iqn.x/0,via=scsi", NULL);
+	found_it(&e.doctor, "disk", NULL, DOCTOR_FAILURE, "via=scsi");
+	cr_assert_null(strstr(find_it(&e.doctor, "disk", NULL)->object, "hush"));
+	end(&e);
+	examine(&e, "rd.rdmastor.timeout=soon", NULL);
+	found_it(&e.doctor, "words", NULL, DOCTOR_FAILURE, "soon command_line");
+	end(&e);
+}
+
+Test(boot, a_damaged_table_of_the_firmware)
+{
+	struct examined e;
+
+	examine(&e, "quiet", NULL);
+	e.doctor.findings = 0;
+	tree_file(&e.tree, "sys/firmware/acpi/tables/NBFT", "NBFT: not a table");
+	doctor_boot(&e.doctor);
+	found_it(&e.doctor, "nbft", NULL, DOCTOR_WARNING, "");
+	end(&e);
+}
