@@ -97,8 +97,10 @@ static int configure(struct words *w, const struct interface *i)
 	bool fresh, v6 = strchr(i->addr, ':');
 	int err = 0;
 
-	if ((!i->dhcp && !*address(text[0], i->addr)) || !strcmp(i->mac, "00:00:00:00:00:00") ||
-		w->count == INTERFACES || !name_it(w, i, name, &fresh))
+	/* without a mask dracut's network-legacy gives up the boot */
+	if ((!i->dhcp && (!*address(text[0], i->addr) || !*i->mask)) ||
+		!strcmp(i->mac, "00:00:00:00:00:00") || w->count == INTERFACES ||
+		!name_it(w, i, name, &fresh))
 		return 0;
 	snprintf(dev, sizeof(dev), i->vlan ? "%s.%u" : "%s", name, i->vlan);
 	if (fresh)

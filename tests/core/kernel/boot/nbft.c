@@ -415,6 +415,19 @@ Test(nbft, network_words)
 	tree_free(&tree);
 }
 
+Test(nbft, an_address_without_a_mask)
+{
+	struct tree tree = tree_new();
+	struct built b = build();
+
+	b.tcp[0].prefix = 0;
+	b.control.hfi.count = 1;
+	seal(&b);
+	put_table(&tree, "NBFT", &b);
+	words(&tree, "");
+	tree_free(&tree);
+}
+
 Test(nbft, a_host_name_is_no_further_word)
 {
 	struct tree tree = tree_new();
