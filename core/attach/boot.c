@@ -44,8 +44,11 @@ static void over(struct boot_job *job)
 		loop_stop(job->boot->loop);
 }
 
+/* On a busy machine modprobe may take too long once. */
 static bool may_change(const struct diag *why)
 {
+	if (why->err == ETIMEDOUT)
+		return true;
 	return why->code != DIAG_USAGE && why->code != DIAG_AUTH && why->code != DIAG_NO_MODULE &&
 	       why->code != DIAG_UNSUPPORTED && why->code != DIAG_PERMISSION &&
 	       why->code != DIAG_MISMATCH;

@@ -49,6 +49,8 @@ static int applet(int argc, char **word)
 	cr_assert_geq(argc, 2);
 	if (strstr(word[1], "soon") && !run)
 		failure("unreachable", "EHOSTUNREACH", "");
+	else if (strstr(word[1], "slow-modprobe") && !run)
+		failure("no-module", "ETIMEDOUT", "");
 	else if (strstr(word[1], "never"))
 		failure("refused", "ECONNREFUSED", ",\"hint\":\"a way out\"");
 	else if (strstr(word[1], "away"))
@@ -162,6 +164,14 @@ Test(boot, tries_again)
 
 	cr_assert_eq(job->why.err, 0);
 	cr_assert_eq(waited, 1);
+	cr_assert_eq(*runs, 2);
+}
+
+Test(boot, tries_again_after_a_slow_modprobe)
+{
+	struct boot_job *job = attach("nvme+tcp://slow-modprobe/nqn.x");
+
+	cr_assert_eq(job->why.err, 0);
 	cr_assert_eq(*runs, 2);
 }
 
