@@ -58,8 +58,8 @@ static struct target { /* all connections of one run */
 	uint8_t *disk;
 	uint32_t piece, r2t;                /* bytes of a Data-In, of an R2T */
 	bool small, readonly, split_status; /* small: no READ CAPACITY(16), no pages */
-	bool no_cache, no_fua;
-	unsigned failing, only;                /* as of tests/fake/srp_peer.h */
+	bool no_cache, no_fua, deferred;    /* deferred: sense data is about an earlier command */
+	unsigned failing, only;             /* as of tests/fake/srp_peer.h */
 	uint8_t fails_with, sense[3], no_luns; /* no_luns: of REPORT LUNS */
 	unsigned commands, writes, reads, flushes, fuas, unmaps, sames, capacities;
 	uint64_t blocks;
@@ -126,7 +126,7 @@ static void give_status(
 		.status = status,
 		.itt = put_be32(itt),
 		.residual = put_be32(residual) };
-	uint8_t sense[20] = { 0, 18, 0x70, [2 + 7] = 10 };
+	uint8_t sense[20] = { 0, 18, target.deferred ? 0x71 : 0x70, [2 + 7] = 10 };
 
 	memcpy(&sense[2 + 2], &target.sense[0], 1);
 	memcpy(&sense[2 + 12], &target.sense[1], 2);

@@ -471,13 +471,15 @@ static void attention(uint8_t opcode, uint8_t asc, uint8_t ascq)
 }
 
 static unsigned notes;
+static char noted[sizeof(why.text)];
 
 static void listen_to(struct bdev *bdev)
 {
 	if (!bdev->why.err)
 		return;
 	notes++;
-	diag_says(&bdev->why, DIAG_IO, NULL, "reset writes lost");
+	memcpy(noted, bdev->why.text, sizeof(noted));
+	diag_says(&bdev->why, DIAG_IO, NULL, "writes lost");
 }
 
 Test(iscsi_ini, a_flush_fails_after_a_power_failure_of_the_disk)
@@ -497,6 +499,7 @@ Test(iscsi_ini, a_flush_fails_after_a_power_failure_of_the_disk)
 	attention(0x35, 0x29, 1);
 	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), -EIO);
 	text_says(disk->status_text(request[0].io.detail), "reset");
+	text_says(noted, "reset");
 	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
 	cr_assert_eq(one(IO_WRITE, IO_FUA, 0, 512), -EIO);
 	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), -EIO);
@@ -506,6 +509,25 @@ Test(iscsi_ini, a_flush_fails_after_a_power_failure_of_the_disk)
 	cr_assert_eq(target.failing, 0);
 	cr_assert_eq(notes, 1);
 	cr_assert_eq(lane->state, LANE_UP);
+	down();
+}
+
+Test(iscsi_ini, a_flush_fails_after_a_write_failed_late)
+{
+	begin();
+	up("/0");
+	disk->changed = listen_to;
+	notes = 0;
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
+	target.deferred = true;
+	target.only = 0x28 + 1;
+	fails(2, 3, 0x0c, 0, 1);
+	cr_assert_eq(one(IO_READ, 0, 0, 512), 0, "it was not executed");
+	cr_assert_eq(target.failing, 0);
+	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), -EIO);
+	text_says(disk->status_text(request[0].io.detail), "earlier failed");
+	run_ms(10);
+	cr_assert_eq(notes, 1);
 	down();
 }
 

@@ -10,16 +10,17 @@
  * after another one of its session was answered with GOOD. Each nexus gets it once, so that
  * another session may report a reset later that is known; by then there are writes that it did not
  * lose. Some targets report to one nexus of an initiator only: a session has nothing more to
- * report once it has answered a command with GOOD that was sent after the reset became known. */
-#include "cache.h"
-#include "wire/scsi.h"
+ * report once it has answered a command with GOOD that was sent after the reset became known.
+ *
+ * A deferred error is about a command that was answered, such as a write that only the cache had.
+ */
+#include "ini.h"
 
-#define ATTENTION 6
+enum key { RECOVERED = 1, ATTENTION = 6 };
 
 static bool is_attention(uint32_t detail, uint8_t asc)
 {
-	return (detail & 0xff) == SCSI_CHECK_CONDITION && (detail >> 8 & 0xf) == ATTENTION &&
-	       (detail >> 16 & 0xff) == asc;
+	return (detail & 0xffffff) == (SCSI_CHECK_CONDITION | ATTENTION << 8 | (uint32_t)asc << 16);
 }
 
 static bool lost_power(uint32_t detail)
@@ -34,6 +35,12 @@ bool scsi_cache_may_be_on(const struct scsi_cache_sent *sent, uint32_t detail)
 {
 	return (is_attention(detail, 0x29) && !sent->fresh) ||
 	       (is_attention(detail, 0x2a) && detail >> 24 == 0x01);
+}
+
+static bool is_deferred(uint32_t detail)
+{
+	return (detail & 0xff) == SCSI_CHECK_CONDITION && detail & SCSI_INI_DEFERRED &&
+	       (detail >> 8 & 0xf) != RECOVERED;
 }
 
 static void raise_to(uint64_t *at, uint64_t to)
@@ -80,7 +87,8 @@ bool scsi_cache_answered(struct scsi_cache *cache, struct scsi_cache_view *view,
 	uint64_t now;
 
 	if (detail)
-		return !sent->fresh && lost_power(detail) && was_reset(cache, view);
+		return is_deferred(detail) ||
+		       (!sent->fresh && lost_power(detail) && was_reset(cache, view));
 	if (!view->answered || (int32_t)(sent->resets - view->resets) > 0)
 		view->resets = sent->resets;
 	view->answered = true;

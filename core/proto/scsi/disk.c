@@ -125,8 +125,8 @@ static void tell_lost(struct loop_msg *msg)
 	disk->told = 1;
 	if (disk->bdev.state != BDEV_UP)
 		return;
-	diag_set(&disk->bdev.why, DIAG_IO, EIO,
-		"the disk was reset: writes since the last flush may be lost");
+	diag_set(&disk->bdev.why, DIAG_IO, EIO, "%s: writes since the last flush may be lost",
+		scsi_ini_text(disk->lost_by));
 	changed(disk);
 	disk->bdev.why = (struct diag){ 0 };
 }
@@ -134,13 +134,16 @@ static void tell_lost(struct loop_msg *msg)
 bool scsi_disk_heed(struct scsi_disk *disk, struct scsi_cache_view *view,
 	const struct scsi_cache_sent *sent, uint32_t detail)
 {
-	int none = 0;
+	uint32_t none = 0;
 
 	if (scsi_cache_may_be_on(sent, detail))
 		__atomic_store_n(&disk->scsi.cached, true, __ATOMIC_RELAXED);
-	return scsi_cache_answered(&disk->cache, view, sent, detail) &&
-	       __atomic_compare_exchange_n(&disk->bdev.sync_error, &none, -EIO, false,
-		       __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	if (!scsi_cache_answered(&disk->cache, view, sent, detail) ||
+		!__atomic_compare_exchange_n(
+			&disk->lost_by, &none, detail, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return false;
+	__atomic_store_n(&disk->bdev.sync_error, -EIO, __ATOMIC_RELAXED);
+	return true;
 }
 
 static void sess_reply(struct scsi_sess *sess, struct scsi_slot *slot)
@@ -237,7 +240,7 @@ void scsi_disk_stop(struct bdev *bdev)
 
 void scsi_disk_fini(struct scsi_disk *disk)
 {
-	if (disk->bdev.sync_error) /* a lane that has left may just have posted it */
+	if (disk->lost_by) /* a lane that has left may just have posted it */
 		loop_wait(disk->bdev.loop, &disk->told, 0);
 	resolve_cancel(&disk->resolve);
 	loop_timer_del(disk->bdev.loop, &disk->beat);

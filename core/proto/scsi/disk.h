@@ -122,6 +122,7 @@ struct scsi_disk {        /* first member of the transport's */
 	struct scsi_sess *sess; /* the first: no I/O is on it */
 	struct scsi_ini scsi;
 	struct scsi_cache cache;
+	uint32_t lost_by;     /* writes may be lost, by this answer; atomic */
 	struct loop_msg lost; /* posted once, by a lane */
 	volatile int told;    /* it was handled */
 	struct resolve resolve;

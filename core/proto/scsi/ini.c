@@ -343,7 +343,7 @@ static int took(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct 
  * is asked for: the disk is there. */
 static bool optional(const struct scsi_ini *ini, uint32_t detail)
 {
-	bool illegal = (detail & 0xff) == 2 && (detail >> 8 & 0xf) == 5;
+	bool illegal = (detail & 0xffff) == (2 | 5 << 8);
 
 	return (ini->step == STEP_READY && (detail & 0xff) == 0x18) ||
 	       (illegal && (ini->step == STEP_SIZE || ini->step > STEP_SIZE10));

@@ -2,7 +2,7 @@
 /* SCSI disks from an initiator's side (SAM-5, SPC-4, SBC-3), for every transport that carries SCSI
  * commands: the questions when a logical unit is opened, requests as CDBs, and what an answer
  * means. A status is one number, the `detail` of an io: SAM status, sense key, ASC, ASCQ, from the
- * lowest byte on. */
+ * lowest byte on; SCSI_INI_DEFERRED: the sense data is about an earlier command. */
 #pragma once
 #include "bdev.h"
 #include "cache.h"
@@ -15,7 +15,7 @@ enum scsi_ini_again { SCSI_FINAL, SCSI_AT_ONCE, SCSI_SOON };
 #define SCSI_SOON_MS 100
 #define SCSI_TRIES   50 /* of one request */
 
-#define SCSI_INI_RESET (SCSI_CHECK_CONDITION | 6u << 8 | 0x29u << 16) /* as a detail */
+#define SCSI_INI_DEFERRED 0x8000u
 
 uint32_t scsi_ini_detail(uint8_t status, const uint8_t *sense, size_t len);
 int scsi_ini_errno(uint32_t detail); /* positive; 0: success */

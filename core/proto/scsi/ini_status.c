@@ -60,12 +60,18 @@ static const struct {
 	{ SCSI_TASK_ABORTED, EIO, SCSI_SOON, "the task was aborted" },
 };
 
+/* The command was not executed (SPC-4 4.5.5). */
+static const struct row deferred = { 0, ANY, ANY, EIO, SCSI_AT_ONCE,
+	"an earlier command failed after it was answered" };
+
 static const struct row *row_of(uint32_t detail)
 {
 	uint8_t key = detail >> 8 & 0xf, asc = detail >> 16 & 0xff, ascq = detail >> 24 & 0xff;
 
 	if ((detail & 0xff) != SCSI_CHECK_CONDITION)
 		return NULL;
+	if (detail & SCSI_INI_DEFERRED)
+		return &deferred;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].key == key && (rows[i].asc == ANY || rows[i].asc == asc) &&
 			(rows[i].ascq == ANY || rows[i].ascq == ascq))
@@ -82,25 +88,26 @@ static int plain_at(uint32_t detail)
 }
 
 /* Fixed format has response code 70h or 71h, descriptors 72h or 73h; of the odd ones it is about an
- * earlier command, so this one's reason is not known. */
+ * earlier command. */
 uint32_t scsi_ini_detail(uint8_t status, const uint8_t *sense, size_t len)
 {
 	uint8_t code = len ? sense[0] & 0x7f : 0, key = 0, asc = 0, ascq = 0;
+	uint32_t detail = status | (code == 0x71 || code == 0x73 ? SCSI_INI_DEFERRED : 0);
 
 	if (status != SCSI_CHECK_CONDITION)
 		return status;
-	if (code == 0x70 && len > 2) {
+	if ((code | 1) == 0x71 && len > 2) {
 		key = sense[2] & 0xf;
 		asc = len > 12 ? sense[12] : 0;
 		ascq = len > 13 ? sense[13] : 0;
-	} else if (code == 0x72 && len > 3) {
+	} else if ((code | 1) == 0x73 && len > 3) {
 		key = sense[1] & 0xf;
 		asc = sense[2];
 		ascq = sense[3];
 	}
-	if (key == RECOVERED)
+	if (key == RECOVERED && detail == status)
 		return 0;
-	return status | (uint32_t)key << 8 | (uint32_t)asc << 16 | (uint32_t)ascq << 24;
+	return detail | (uint32_t)key << 8 | (uint32_t)asc << 16 | (uint32_t)ascq << 24;
 }
 
 int scsi_ini_errno(uint32_t detail)

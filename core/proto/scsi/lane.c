@@ -113,7 +113,7 @@ static void finish(struct scsi_lane *sl, struct io *io)
 {
 	if (!io->status && bdev_sync_status(&sl->disk->bdev, io, 0)) {
 		io->status = -EIO;
-		io->detail = SCSI_INI_RESET;
+		io->detail = __atomic_load_n(&sl->disk->lost_by, __ATOMIC_RELAXED);
 	}
 	io->done(io);
 }

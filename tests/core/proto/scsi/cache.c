@@ -122,6 +122,13 @@ Test(scsi_cache, one_session_reports_for_all)
 	cr_assert(one(1, R, POWER_ON), "so this is another one");
 }
 
+Test(scsi_cache, a_write_fails_after_its_answer)
+{
+	cr_assert(one(0, W, 2 | 0x8300), "medium error");
+	cr_assert(!one(0, W, 2 | 0x8100), "recovered");
+	cr_assert(!one(0, W, 2 | 0x0300), "of this one");
+}
+
 Test(scsi_cache, a_cache_may_be_turned_on)
 {
 	struct scsi_cache_sent fresh = { .fresh = true }, later = { 0 };

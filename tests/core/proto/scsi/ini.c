@@ -16,7 +16,12 @@ Test(scsi_ini, sense_in_both_formats)
 
 	cr_assert_eq(scsi_ini_detail(2, fixed, 18), 0x04110302);
 	cr_assert_eq(scsi_ini_detail(2, descriptors, 8), 0x04110302);
-	cr_assert_eq(scsi_ini_detail(2, deferred, 18), 2, "of an earlier command");
+	cr_assert_eq(scsi_ini_detail(2, deferred, 18), 0x00118302, "of an earlier command");
+	deferred[0] = 0x73;
+	cr_assert_eq(scsi_ini_detail(2, deferred, 18), 0x00038002);
+	deferred[0] = 0x71;
+	deferred[2] = 1;
+	cr_assert_eq(scsi_ini_detail(2, deferred, 18), 0x00118102, "this one is not executed");
 	cr_assert_eq(scsi_ini_detail(2, fixed, 12), 0x00000302, "what there is of it");
 	for (size_t len = 0; len < 3; len++)
 		cr_assert_eq(scsi_ini_detail(2, fixed, len), 2);
@@ -51,6 +56,8 @@ Test(scsi_ini, sent_again_only_where_nothing_was_done)
 	cr_assert_eq(scsi_ini_again(2 | 5 << 8 | 0x24 << 16), SCSI_FINAL);
 	cr_assert_eq(scsi_ini_again(0x18), SCSI_FINAL);
 	cr_assert_eq(scsi_ini_again(0x77), SCSI_FINAL);
+	cr_assert_eq(scsi_ini_again(2 | 0x8300), SCSI_AT_ONCE);
+	cr_assert_eq(scsi_ini_errno(2 | 0x8100), EIO);
 }
 
 Test(scsi_ini, luns)
