@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* SRP targets that are right for a while and then lie, while a disk is opened and while requests
- * are out: each request ends once, with a reason
- * for what is over, and all of it ends. */
+ * are out: each request ends once, with a reason for what is over, and all of it ends. A read or
+ * write succeeds only if the target has said so of this very command, and a message that breaks a
+ * rule ends the channel. */
 #include "../fake/srp_peer.h"
 #include "bdev.h"
 #include "script.h"
@@ -10,6 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define ROOM     65536
 #define PATIENCE 400
+#define OUT      80
 
 static const struct {
 	uint8_t kind, flags;
@@ -30,14 +32,117 @@ struct request {
 	struct buf buf;
 	uint64_t lower[16];
 	int dones;
+	bool granted; /* the target has said of its last command that all is well */
 };
 
 static struct srp_peer target;
 static struct script script;
 static struct request request[REQUESTS];
 static unsigned done_count;
+static uint8_t good; /* answers in the opening, in the upper bits: then to requests */
 
-static uint32_t made(uint8_t out[512], const struct srp_cmd *cmd)
+/* What is known of a channel. */
+static struct known {
+	int64_t window;
+	struct {
+		uint64_t tag;
+		struct request *of; /* NULL: none of ours */
+	} out[OUT];
+	unsigned outs;
+	uint64_t answered; /* tag */
+	bool broken;       /* nothing more comes */
+	struct loop_work is_over;
+} known[SRP_CHANS];
+
+static struct request *find_request(const uint8_t *cdb)
+{
+	uint64_t off = (cdb[0] & 0x80 ? wire_be(cdb + 2, 8) : wire_be(cdb + 2, 4)) * 512;
+	uint8_t opcode = cdb[0] & 0x0f;
+
+	if (cdb[0] != 0x28 && cdb[0] != 0x2a && cdb[0] != 0x88 && cdb[0] != 0x8a)
+		return NULL;
+	for (unsigned i = 0; i < REQUESTS; i++)
+		if (what[i].kind == (opcode == 8 ? IO_READ : IO_WRITE) && what[i].off == off)
+			return &request[i];
+	abort();
+}
+
+static unsigned find_out(const struct known *chan, uint64_t tag)
+{
+	unsigned i = 0;
+
+	while (i < chan->outs && chan->out[i].tag != tag)
+		i++;
+	return i;
+}
+
+/* False: it has to end the channel, or does so. */
+static bool is_legal(struct known *chan, const uint8_t *bytes, uint32_t len)
+{
+	const struct srp_rsp *rsp = (const void *)bytes;
+	uint32_t data, sense;
+
+	if (len < 16 || (len < sizeof(*rsp) && rsp->opcode != SRP_CRED_REQ))
+		return false;
+	chan->window += (int32_t)get_be32(rsp->delta) - (rsp->opcode == SRP_RSP);
+	if (chan->window < 0 || chan->window > INT32_MAX)
+		return false;
+	if (rsp->opcode != SRP_RSP)
+		return rsp->opcode == SRP_CRED_REQ || rsp->opcode == SRP_AER_REQ;
+	data = rsp->flags & SRP_RSP_DATA ? get_be32(rsp->data_len) : 0;
+	sense = rsp->flags & SRP_RSP_SENSE ? get_be32(rsp->sense_len) : 0;
+	len -= sizeof(*rsp);
+	return find_out(chan, get_be64(rsp->tag)) < chan->outs && data <= len &&
+	       sense <= len - data && (data < 4 || !bytes[sizeof(*rsp) + 3]);
+}
+
+/* The initiator has seen what breaks a rule. */
+static void is_over(struct loop_work *work)
+{
+	if (target.chan[container_of(work, struct known, is_over) - known])
+		abort();
+}
+
+static void deliver(unsigned n, const uint8_t *bytes, uint32_t len)
+{
+	const struct srp_rsp *rsp = (const void *)bytes;
+	struct known *chan = &known[n];
+	struct ep *ep = target.chan[n];
+	unsigned i;
+
+	if (!ep || chan->broken || !ep_pair_deliver(ep, bytes, len))
+		return;
+	if (!is_legal(chan, bytes, len)) {
+		chan->broken = true;
+		chan->is_over.run = is_over;
+		loop_work_add(ep->loop, &chan->is_over);
+		return;
+	}
+	if (rsp->opcode != SRP_RSP)
+		return;
+	i = find_out(chan, get_be64(rsp->tag));
+	if (chan->out[i].of)
+		chan->out[i].of->granted =
+			!rsp->status && !(rsp->flags & (SRP_RSP_IN_OVER | SRP_RSP_OUT_OVER)) &&
+			!(rsp->flags & SRP_RSP_IN_UNDER && get_be32(rsp->in_residual)) &&
+			!(rsp->flags & SRP_RSP_OUT_UNDER && get_be32(rsp->out_residual));
+	chan->answered = chan->out[i].tag;
+	chan->out[i] = chan->out[--chan->outs];
+}
+
+static void took(struct known *chan, const struct srp_cmd *cmd)
+{
+	struct request *of = find_request(cmd->cdb);
+
+	if (find_out(chan, get_be64(cmd->tag)) < chan->outs || chan->outs == OUT)
+		abort();
+	chan->out[chan->outs].tag = get_be64(cmd->tag);
+	chan->out[chan->outs++].of = of;
+	if (of)
+		of->granted = false;
+}
+
+static uint32_t made(uint8_t out[512], const struct srp_cmd *cmd, uint64_t answered)
 {
 	struct srp_rsp *rsp = (void *)out;
 	uint8_t kind = script_byte(&script);
@@ -52,10 +157,20 @@ static uint32_t made(uint8_t out[512], const struct srp_cmd *cmd)
 	if (!(kind & 1))
 		return kind & 6 ? len : 16;
 	rsp->tag = cmd->tag;
+	if (kind & 2) { /* good but for a residual */
+		rsp->delta = put_be32(1);
+		rsp->flags = (uint8_t)(SRP_RSP_OUT_OVER << (kind >> 2 & 3));
+		rsp->in_residual = rsp->out_residual = put_be32(script_u16(&script));
+		return len;
+	}
 	if (kind & 8)
 		rsp->tag.b[7] ^= script_byte(&script);
+	if (kind & 16)
+		rsp->tag = put_be64(answered);
 	rsp->flags = script_byte(&script);
-	rsp->status = script_byte(&script);
+	rsp->status = kind & 32 ? 0 : script_byte(&script);
+	if (kind & 64)
+		rsp->delta = put_be32(1);
 	rsp->in_residual = rsp->out_residual = put_be32(script_u16(&script));
 	rsp->sense_len = put_be32(script_byte(&script));
 	rsp->data_len = put_be32(script_byte(&script) & 7);
@@ -68,11 +183,13 @@ static bool step(struct srp_peer *me, unsigned n, const struct srp_cmd *cmd, uin
 	struct ep *ep = me->chan[n];
 	uint8_t out[512];
 
-	if (cmd->opcode != SRP_CMD)
+	if (cmd->opcode != SRP_CMD || known[n].broken)
 		return false;
+	took(&known[n], cmd);
 	switch (script_next(&script)) {
 	case SCRIPT_GOOD:
-		return true;
+		len = srp_peer_do(me, ep, cmd, len, out);
+		break;
 	case SCRIPT_SPOILED:
 		len = srp_peer_do(me, ep, cmd, len, out);
 		script_spoil(&script, out, len);
@@ -84,10 +201,10 @@ static bool step(struct srp_peer *me, unsigned n, const struct srp_cmd *cmd, uin
 		return false;
 	case SCRIPT_TWICE:
 		len = srp_peer_do(me, ep, cmd, len, out);
-		ep_pair_deliver(ep, out, len);
+		deliver(n, out, len);
 		break;
 	case SCRIPT_MADE:
-		len = made(out, cmd);
+		len = made(out, cmd, known[n].answered);
 		break;
 	case SCRIPT_HANG_UP:
 		ep_pair_cut(ep);
@@ -104,7 +221,7 @@ static bool step(struct srp_peer *me, unsigned n, const struct srp_cmd *cmd, uin
 		}
 		break;
 	}
-	ep_pair_deliver(ep, out, len);
+	deliver(n, out, len);
 	return false;
 }
 
@@ -113,6 +230,8 @@ static void done(struct io *io)
 	struct request *r = container_of(io, struct request, io);
 
 	if (r->dones++ || io->status > 0)
+		abort();
+	if (!io->status && io->kind <= IO_WRITE && io->len && !r->granted)
 		abort();
 	done_count++;
 }
@@ -145,6 +264,7 @@ static void use_lane(struct loop *loop, struct bdev *disk)
 		script_turn(loop);
 	if (lane->state == LANE_UP && !lane_map(lane, pool, &diag)) {
 		done_count = 0;
+		script.good = good >> 5;
 		for (unsigned i = 0; i < REQUESTS; i++) {
 			struct request *r = &request[i];
 
@@ -192,7 +312,11 @@ static void run(void)
 	target.peer.late_sent = how & 2;
 	target.old = how & 4;
 	target.limit = how & 8 ? 1 : 64;
-	script.good = script_byte(&script) & 31;
+	good = script_byte(&script);
+	script.good = good & 31;
+	memset(known, 0, sizeof(known));
+	for (unsigned i = 0; i < SRP_CHANS; i++)
+		known[i].window = target.limit;
 	if (bdev_start(&disk, loop, &uri, &env, NULL, NULL, &diag))
 		abort();
 	while (disk->state == BDEV_OPENING) {
