@@ -56,26 +56,21 @@ static void emit(struct stream *s, uint8_t byte)
 		s->to[s->out++] = byte;
 }
 
-/* Lengths of 0 are unused symbols. False: more codes than there are of a length. */
-static bool build(struct code *code, const uint8_t *length, unsigned symbols)
+/* Lengths of 0 are unused symbols. Invalid lengths give codes that mean the wrong symbols, no more.
+ */
+static void build(struct code *code, const uint8_t *length, unsigned symbols)
 {
 	uint16_t next[BITS_MAX + 2] = { 0 };
-	int left = 1;
 
 	memset(code, 0, sizeof(*code));
 	for (unsigned i = 0; i < symbols; i++)
 		code->count[length[i]]++;
 	code->count[0] = 0;
-	for (unsigned len = 1; len <= BITS_MAX; len++) {
-		left = 2 * left - code->count[len];
-		if (left < 0)
-			return false;
+	for (unsigned len = 1; len <= BITS_MAX; len++)
 		next[len + 1] = (uint16_t)(next[len] + code->count[len]);
-	}
 	for (unsigned i = 0; i < symbols; i++)
 		if (length[i])
 			code->symbol[next[length[i]]++] = (uint16_t)i;
-	return true;
 }
 
 static int decode(struct stream *s, const struct code *code)
@@ -174,8 +169,7 @@ static bool read_lengths(struct stream *s, uint8_t *length, unsigned count)
 
 	for (unsigned i = 0; i < given; i++)
 		own[order[i]] = (uint8_t)bits(s, 3);
-	if (!build(&code, own, 19))
-		return false;
+	build(&code, own, 19);
 	while (n < count && !s->err) {
 		int symbol = decode(s, &code);
 		unsigned run = 1;
@@ -203,11 +197,13 @@ static void dynamic(struct stream *s)
 	uint8_t length[LITERALS + 32];
 	struct code literals, distances;
 
-	if (literal > LITERALS || far > DISTANCES || !read_lengths(s, length, literal + far) ||
-		!build(&literals, length, literal) || !build(&distances, length + literal, far))
+	if (literal > LITERALS || far > DISTANCES || !read_lengths(s, length, literal + far)) {
 		fail(s, EINVAL);
-	else
-		symbols(s, &literals, &distances);
+		return;
+	}
+	build(&literals, length, literal);
+	build(&distances, length + literal, far);
+	symbols(s, &literals, &distances);
 }
 
 /* Skip a field that ends with a zero byte. */

@@ -175,6 +175,8 @@ Test(target, the_interface)
 	found_it(&e.doctor, "link", "eth7", DOCTOR_FAILURE, "down");
 	netdev("unknown\n", "1\n");
 	found_it(&e.doctor, "link", "eth7", DOCTOR_OK, "up");
+	netdev("unknown\n", "0\n");
+	found_it(&e.doctor, "link", "eth7", DOCTOR_FAILURE, "no_carrier");
 	strcpy(route.netdev, "eth8");
 	netdev("up\n", "1\n");
 	found_it(&e.doctor, "link", "eth8", DOCTOR_WARNING, "unknown mount");
@@ -204,6 +206,13 @@ Test(target, the_rdma_device_of_the_interface)
 	tree_file(&e.tree, path, "1: DOWN\n");
 	netdev("up\n", "1\n");
 	found_it(&e.doctor, "rdma-device", "eth7", DOCTOR_WARNING, "x0_port_1 down");
+	snprintf(path, sizeof(path), "%sgids/1", port); /* of a VLAN */
+	tree_file(&e.tree, path, "fe80:0000:0000:0000:0001:02ff:fe03:0406");
+	snprintf(path, sizeof(path), "%sgid_attrs/ndevs/1", port);
+	tree_file(&e.tree, path, "eth7.5\n");
+	strcpy(route.netdev, "eth7.5");
+	netdev("up\n", "1\n");
+	found_it(&e.doctor, "rdma-device", "eth7.5", DOCTOR_WARNING, "x0_port_1 down");
 	route.local = true;
 	netdev("up\n", "1\n");
 	cr_assert_null(find_it(&e.doctor, "rdma-device", NULL), "loopback needs none");
