@@ -217,6 +217,15 @@ static void put_row(struct table *table, const struct finding *finding)
 			"", finding->hint);
 }
 
+/* Some follow from others. */
+static bool hides_warnings(const struct doctor *doctor)
+{
+	for (unsigned i = 0; i < doctor->findings; i++)
+		if (doctor->finding[i].detail && doctor->finding[i].state == DOCTOR_WARNING)
+			return true;
+	return false;
+}
+
 void doctor_show(struct out *out, const struct doctor *doctor, bool verbose, bool quiet)
 {
 	static const char *const head[] = { "STATE", "TOPIC", "FINDING" };
@@ -247,8 +256,9 @@ void doctor_show(struct out *out, const struct doctor *doctor, bool verbose, boo
 					put_row(&table, finding);
 			}
 	if (!quiet)
-		out_line(out, "%u failure%s, %u warning%s, %u ok", failures,
+		out_line(out, "%u failure%s, %u warning%s%s, %u ok", failures,
 			failures == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s",
+			hides_warnings(doctor) && !verbose ? " (all with --verbose)" : "",
 			doctor->findings - failures - warnings);
 }
 

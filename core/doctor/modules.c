@@ -13,19 +13,20 @@ static const struct part {
 	const char *module, *config;
 	const char *schemes; /* of URIs that need it; NULL: of none alone */
 	const char *use;
+	bool rdma;     /* useless without ib_core */
 	bool required; /* nothing in userspace replaces it */
 } parts[] = {
 	{ "ib_core", "INFINIBAND", RDMA, "RDMA" },
-	{ "ib_uverbs", "INFINIBAND_USER_ACCESS", RDMA, "RDMA from userspace" },
-	{ "rdma_ucm", "INFINIBAND_USER_ACCESS", RDMA, "RDMA connections from userspace" },
-	{ "ib_umad", "INFINIBAND_USER_MAD", "srp", "discovery of SRP targets" },
+	{ "ib_uverbs", "INFINIBAND_USER_ACCESS", RDMA, "RDMA from userspace", true },
+	{ "rdma_ucm", "INFINIBAND_USER_ACCESS", RDMA, "RDMA connections from userspace", true },
+	{ "ib_umad", "INFINIBAND_USER_MAD", "srp", "discovery of SRP targets", true },
 	{ "nvme_fabrics", "NVME_FABRICS", "nvme+rdma nvme+tcp", "NVMe-oF" },
-	{ "nvme_rdma", "NVME_RDMA", "nvme+rdma", "NVMe over RDMA" },
+	{ "nvme_rdma", "NVME_RDMA", "nvme+rdma", "NVMe over RDMA", true },
 	{ "nvme_tcp", "NVME_TCP", "nvme+tcp", "NVMe over TCP" },
-	{ "ib_iser", "INFINIBAND_ISER", "iser", "iSER" },
+	{ "ib_iser", "INFINIBAND_ISER", "iser", "iSER", true },
 	{ "iscsi_tcp", "ISCSI_TCP", "iscsi", "iSCSI over TCP" },
-	{ "ib_srp", "INFINIBAND_SRP", "srp srp+cm", "SRP" },
-	{ "rpcrdma", "SUNRPC_XPRT_RDMA", "nfs+rdma", "NFS over RDMA", true },
+	{ "ib_srp", "INFINIBAND_SRP", "srp srp+cm", "SRP", true },
+	{ "rpcrdma", "SUNRPC_XPRT_RDMA", "nfs+rdma", "NFS over RDMA", true, true },
 	{ "nfsv4", "NFS_V4", "nfs+rdma", "NFS version 4" },
 	{ "ublk_drv", "BLK_DEV_UBLK", NULL, "export --ublk" },
 	{ "nbd", "BLK_DEV_NBD", NULL, "export --nbd-dev" },
@@ -58,9 +59,9 @@ static enum doctor_state badness(const struct doctor *doctor, const struct part 
 static void missing(struct look *look, const struct part *part, enum kernel_module_state state)
 {
 	const char value = look->config ? kernel_config_value(look->config, part->config) : '?';
+	const bool none = value != 'n' && state == KERNEL_MODULES_MISSING;
 	const char *const what = value == 'n' ? "not part of this kernel"
-				 : state == KERNEL_MODULES_MISSING
-					 ? "no modules of this kernel are installed"
+				 : none       ? "no modules of this kernel are installed"
 				 : state == KERNEL_MODULE_DAMAGED ? "a file of it is missing"
 				 : value == 'm' ? "part of this kernel, but not installed"
 						: "not installed";
@@ -68,9 +69,8 @@ static void missing(struct look *look, const struct part *part, enum kernel_modu
 		badness(look->doctor, part), part->module, "%s: no %s", what, part->use);
 
 	finding->detail = finding->state == DOCTOR_WARNING &&
-			  ((look->no_rdma && part->schemes && !strstr(part->schemes, "tcp")) ||
-				  (look->none && state == KERNEL_MODULES_MISSING));
-	look->none |= state == KERNEL_MODULES_MISSING;
+			  ((look->no_rdma && part->rdma) || (look->none && none));
+	look->none |= none;
 	look->no_rdma |= !strcmp(part->module, "ib_core");
 	doctor_text(finding, "module", part->module);
 	doctor_text(
@@ -79,7 +79,7 @@ static void missing(struct look *look, const struct part *part, enum kernel_modu
 		doctor_text(finding, "config", value == 'n' ? "n" : value == 'm' ? "m" : "y");
 	if (value == 'n')
 		doctor_hint(finding, "use a kernel with CONFIG_%s", part->config);
-	else if (state == KERNEL_MODULES_MISSING)
+	else if (none)
 		doctor_hint(finding,
 			"install the modules of %s; after an update of the kernel, "
 			"reboot",

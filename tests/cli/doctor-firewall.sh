@@ -67,6 +67,8 @@ jq -e '.findings[] | select(.state == "failure") | .chain == "i" and .table == "
 	die "no way out: $(cat json)"
 same 'a port of a set' "$(served "table inet f {" "chain i { $in; policy drop; tcp dport { 22, 4420 } accept" "}" "}")" 'TCP port 4420 warning'
 
+stop
+
 # without privilege
 unshare -U "$RDMASTOR" doctor --json >json 2>err || die "without privilege: $(cat err)"
 valid json

@@ -172,6 +172,30 @@ Test(doctor, a_module_that_the_uri_needs_is_loaded)
 	examined_free(&e);
 }
 
+static bool is_detail(const struct examined *e, const char *module)
+{
+	return find_it(&e->doctor, "module", module)->detail;
+}
+
+Test(doctor, what_follows_from_another_module_is_a_detail)
+{
+	struct examined e;
+
+	examined_init(&e, NULL);
+	doctor_modules(&e.doctor);
+	cr_assert(!is_detail(&e, "ib_core") && is_detail(&e, "nvme_tcp"), "no modules at all");
+	e.doctor.findings = 0;
+	tree_file(&e.tree, "boot/config-6.1", "\n");
+	doctor_modules(&e.doctor);
+	cr_assert(!is_detail(&e, "ib_core") && is_detail(&e, "nvme_rdma"), "no RDMA");
+	cr_assert(!is_detail(&e, "nvme_tcp") && !is_detail(&e, "iscsi_tcp"));
+	e.doctor.findings = 0;
+	tree_dir(&e.tree, "sys/module/ib_core");
+	doctor_modules(&e.doctor);
+	cr_assert(!is_detail(&e, "nvme_rdma"));
+	examined_free(&e);
+}
+
 /* Userspace does without the kernel's initiators of most protocols. */
 Test(doctor, a_module_that_nothing_replaces)
 {
