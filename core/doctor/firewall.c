@@ -2,6 +2,7 @@
 /* Rules of this machine's firewall that drop what the URI needs, or what clients of its servers
  * send. */
 #include "find.h"
+#include "kernel_facts.h"
 #include "kernel_net.h"
 #include "kernel_serving.h"
 #include <errno.h>
@@ -136,6 +137,19 @@ static void check_legacy(struct doctor *doctor)
 	doctor_hint(finding, "iptables-legacy-save; ip6tables-legacy-save");
 }
 
+/* To ask nf_tables would load it. */
+static bool not_loaded(const struct doctor *doctor)
+{
+	switch (kernel_module_look(doctor->root, doctor->release, "nf_tables")) {
+	case KERNEL_MODULE_INSTALLED:
+	case KERNEL_MODULE_RULED:
+	case KERNEL_MODULE_DAMAGED:
+		return true;
+	default: /* loaded, or nothing can be loaded */
+		return false;
+	}
+}
+
 void doctor_firewall(struct doctor *doctor)
 {
 	struct firewall firewall;
@@ -145,11 +159,11 @@ void doctor_firewall(struct doctor *doctor)
 
 	if (doctor->parsed && !doctor_port(doctor))
 		return;
-	err = kernel_firewall(&firewall, &diag);
 	check_legacy(doctor);
+	err = not_loaded(doctor) ? -EOPNOTSUPP : kernel_firewall(&firewall, &diag);
 	if (err == -EOPNOTSUPP) {
 		doctor_add(doctor, DOCTOR_FIREWALL, "rules", DOCTOR_OK, "",
-			"this kernel has no nf_tables")
+			"nf_tables is not loaded, so it has no rules")
 			->detail = true;
 	} else if (err) {
 		finding = doctor_add_diag(doctor, DOCTOR_FIREWALL, "rules", DOCTOR_WARNING, &diag);

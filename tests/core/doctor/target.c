@@ -32,6 +32,7 @@ int __wrap_kernel_route(const struct addr *to, struct kernel_route *to_route, st
 
 int __wrap_kernel_firewall(struct firewall *firewall, struct diag *diag)
 {
+	cr_assert_neq(firewall_err, 0, "asked");
 	*firewall = (struct firewall){ 0 };
 	return diag_sys(diag, firewall_err, "rules"), -firewall_err;
 }
@@ -223,12 +224,22 @@ Test(target, the_rdma_device_of_the_interface)
 	end();
 }
 
+Test(target, the_firewall_is_not_loaded_by_asking)
+{
+	begin("nvme+tcp://" HOST "/nqn.x", "", "");
+	tree_file(&e.tree, "lib/modules/6.1/modules.dep", "kernel/nf_tables.ko:\n");
+	tree_file(&e.tree, "lib/modules/6.1/kernel/nf_tables.ko", "");
+	doctor_firewall(&e.doctor);
+	found_it(&e.doctor, "rules", NULL, DOCTOR_OK, "not_loaded");
+	end();
+}
+
 Test(target, rules_that_can_not_be_read)
 {
 	begin("nvme+tcp://" HOST "/nqn.x", "", "");
 	firewall_err = EOPNOTSUPP;
 	doctor_firewall(&e.doctor);
-	found_it(&e.doctor, "rules", NULL, DOCTOR_OK, "no_nf_tables");
+	found_it(&e.doctor, "rules", NULL, DOCTOR_OK, "not_loaded");
 	cr_assert_null(find_it(&e.doctor, "legacy", NULL));
 	e.doctor.findings = 0;
 	firewall_err = EPERM;
