@@ -136,7 +136,7 @@ static int show(struct booting *b)
 		if (!job->why.err)
 			continue;
 		if (failed++) {
-			call_note(call, "%s: %s", diag->object, diag->text);
+			out_message("rdmastor %s: %s: %s", call->name, diag->object, diag->text);
 			if (diag->hint[0])
 				out_message("hint: %s", diag->hint);
 		}

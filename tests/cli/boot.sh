@@ -49,6 +49,8 @@ for line in "foo://x: .*'foo:'" "nbd://x: .*'nbd:'" "nfs.rdma://h/x: .*--mount" 
 	grep -Eq "^rdmastor boot: $line" err || die "no line '$line': $(cat err)"
 done
 grep -qx 'hint: .*,via=ublk.*' err || die "no way out: $(cat err)"
+booted "rd.rdmastor=foo://x rd.rdmastor=nbd://x" "$RDMASTOR" boot --quiet >out 2>err && die "success"
+same "failures of --quiet" "$(grep -oE '^(rdmastor boot: [^:]*|hint):' err | tr '\n' ' ')" "rdmastor boot: foo: hint: rdmastor boot: nbd: hint: "
 
 # words of NFS count with --mount, and only over RDMA
 plans 0 "root=nfs:127.0.0.1:/srv"
