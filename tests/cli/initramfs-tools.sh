@@ -166,6 +166,8 @@ cat >root/words <<-'W'
 	ip=[fd00::2]::[fd00::1]:64::nbft1:none
 	ip=10.0.1.2:::255.255.255.0::nbft1.5:none
 	vlan=nbft1.5:nbft1
+	ifname=nbft2:52:54:00:00:00:09
+	ip=10.0.2.2:::24::nbft2:none
 	ifname=ibft0:52:54:00:00:00:03
 	ip=ibft0:dhcp
 W
