@@ -103,5 +103,11 @@ words='rd.rdmastor=x://10.0.0.1:4420/y?a=b&c rd.rdmastor=x://10.0.0.2:4420/y?a=b
 same "words and network" "$(lines quiet | xargs)" "$words ifname=if:10.0.0.1 ip=10.0.0.1 ifname=if:fd00::1 ip=fd00::1"
 same "with a network of its own" "$(lines "quiet ip=eth0:dhcp" | xargs)" "$words"
 
-printf '%s\n' '#!/bin/sh' "echo 'word rd.rdmastor=iser://h/iqn.a:b/0?user=joe&secret-file=/etc/my%20key,via=ublk'" >bin/stub
-same "files" "$(PATH=$PWD/bin:$PATH bash -c '. "$1"; rdmastor_files' - "$module/module-setup.sh")" "/etc/my key"
+# install with stubs that print the files it takes along
+printf '%s\n' '#!/bin/sh' 'echo "word rd.rdmastor=iser://h/iqn.a:b/0,via=ublk"' 'echo "file /etc/my key"' >bin/stub
+mkdir -p image/etc/cmdline.d
+same "files" "$(PATH=$PWD/bin:$PATH bash -c 'inst_multiple() { :; }; inst_rules() { :; }; inst_script() { :; }; inst_hook() { :; }
+	dracut_need_initqueue() { :; }; ip_params_for_remote_addr() { :; }
+	inst_simple() { echo "$1"; }
+	. "$1"; hostonly_cmdline=yes initdir=image install' - "$module/module-setup.sh")" "/etc/my key"
+grep -q 'rd.rdmastor=iser://h/iqn.a:b/0,via=ublk' image/etc/cmdline.d/71rdmastor.conf || die "no word: $(cat image/etc/cmdline.d/*)"

@@ -157,10 +157,26 @@ static void add_verbs(struct collect *collect)
 	add_ports(collect, NULL);
 }
 
+static void add_files(struct collect *collect, const struct uri *uri)
+{
+	static const char end[] = "-file";
+
+	for (unsigned i = 0; i < uri->keys; i++) {
+		const struct uri_key *key = &uri->key[i];
+		size_t len = strlen(key->name);
+
+		if (*key->value && (!strcmp(key->name, "tls-certificates") ||
+					   (len >= sizeof(end) &&
+						   !strcmp(key->name + len - strlen(end), end))))
+			add(collect, BOOT_NEED_FILE, key->value);
+	}
+}
+
 /* A block device of our own export. */
 static void add_served(struct collect *collect, const struct list_link *link)
 {
 	char word[URI_MAX + 32], device[40];
+	struct uri uri;
 
 	add_module(collect, strcmp(link->protocol, "ublk") ? "nbd" : "ublk_drv");
 	snprintf(device, sizeof(device), "/dev/%s", link->name);
@@ -176,6 +192,8 @@ static void add_served(struct collect *collect, const struct list_link *link)
 				snprintf(word, sizeof(word), "rd.rdmastor=%s,via=%s", disk->uri,
 					link->protocol);
 				add(collect, BOOT_NEED_WORD, word);
+				if (!uri_parse(&uri, disk->uri, NULL))
+					add_files(collect, &uri);
 				if (is_rdma_uri(disk->uri))
 					add_verbs(collect);
 			}
@@ -268,21 +286,6 @@ static void add_scheme(struct collect *collect, const char *scheme)
 			if (!strcmp(initiator[i].transport, "rdma"))
 				add_ports(collect, NULL);
 		}
-}
-
-static void add_files(struct collect *collect, const struct uri *uri)
-{
-	static const char end[] = "-file";
-
-	for (unsigned i = 0; i < uri->keys; i++) {
-		const struct uri_key *key = &uri->key[i];
-		size_t len = strlen(key->name);
-
-		if (*key->value && (!strcmp(key->name, "tls-certificates") ||
-					   (len >= sizeof(end) &&
-						   !strcmp(key->name + len - strlen(end), end))))
-			add(collect, BOOT_NEED_FILE, key->value);
-	}
 }
 
 int kernel_boot_needs_disk(int root, const struct kernel_list *list, const struct boot_disk *disk,

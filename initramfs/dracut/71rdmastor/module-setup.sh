@@ -30,15 +30,6 @@ rdmastor_dracut_can() {
 	esac
 }
 
-# Print the files that the words name: secrets, in the initramfs as on this host.
-rdmastor_files() {
-	local _file
-
-	rdmastor_needs | grep -o '[?&][a-z-]*-file=[^&,]*' | while IFS= read -r _file; do
-		printf '%b\n' "${_file//%/\\x}"
-	done | sed 's/^[^=]*=//'
-}
-
 # called by dracut
 check() {
 	local _what _word
@@ -105,7 +96,7 @@ install() {
 	inst_multiple -o /etc/nvme/hostnqn /etc/nvme/hostid /etc/iscsi/initiatorname.iscsi
 	if [[ $hostonly_cmdline == yes ]]; then
 		cmdline > "$initdir/etc/cmdline.d/71rdmastor.conf"
-		while IFS= read -r _file; do inst_simple "$_file"; done < <(rdmastor_files)
+		while IFS= read -r _file; do inst_simple "$_file"; done < <(rdmastor_needs | sed -n 's/^file //p')
 	fi
 	inst_rules "$moddir/60-rdmastor-ublk.rules"
 	inst_script "$moddir/rdmastor-boot.sh" /sbin/rdmastor-boot

@@ -129,6 +129,10 @@ Test(needs, what_export_serves)
 	serving = (struct kernel_serving){ &process, 1 };
 	strcpy(attach("ublk", "local", "", "")->name, "ublkb0");
 	cr_assert_str_eq(needs(true), "ublk_drv rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x,via=ublk ");
+	strcpy(disks[0].uri, "nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/a%20key");
+	cr_assert_str_eq(needs(true),
+		"ublk_drv rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/a%20key,via=ublk "
+		"/etc/a key ");
 	strcpy(attach("nbd", "local", "", "")->name, "nbd1");
 	text_says(needs(true), "nbd_rd.rdmastor=nvme+rdma://10.0.0.1/nqn.y,via=nbd rdma_ucm "
 			       "ib_uverbs mlx5_ib mlx4_ib rdma_rxe");
