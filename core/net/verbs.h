@@ -107,6 +107,8 @@ struct verbs_ep {
 
 /* verbs_dev.c */
 int verbs_of_loop(struct verbs **, struct loop *, struct diag *);
+/* Before a device is opened: 0, or -ENOMEM if the memory of a connection can't be locked. */
+int verbs_lock_room(struct diag *);
 int verbs_dev_get(struct verbs_dev **, struct verbs *, struct ibv_context *, struct diag *);
 void verbs_dev_put(struct verbs_dev *);
 const char *verbs_dev_name(const struct verbs_dev *);

@@ -3,7 +3,6 @@
  * events. They are attached to the loop. Connections are in verbs_cm.c. */
 #include "dom.h"
 #include "grow.h"
-#include "rdma_port.h"
 #include "verbs.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -260,7 +259,7 @@ static int no_rdma(int err, const char *module, struct diag *diag)
 
 /* Up to this limit libibverbs prints a warning on stderr (check_memlock_limit() of rdma-core 56),
  * and the buffers of a connection do not fit. */
-static int lock_room(struct diag *diag)
+int verbs_lock_room(struct diag *diag)
 {
 	struct rlimit limit;
 
@@ -285,38 +284,6 @@ static int have_device(void)
 	return access(CM_DEVICE, R_OK | W_OK) && errno == EACCES ? EACCES : 0;
 }
 
-static int query_mtu(
-	struct ibv_device *device, unsigned port, unsigned *active, unsigned *max)
-{
-	struct ibv_context *context = ibv_open_device(device);
-	struct ibv_port_attr attr;
-	int err = context ? ibv_query_port(context, (uint8_t)port, &attr) : errno;
-
-	if (context)
-		ibv_close_device(context);
-	if (err)
-		return -err;
-	*active = 128u << attr.active_mtu; /* enum ibv_mtu: 1 is 256 bytes */
-	*max = 128u << attr.max_mtu;
-	return 0;
-}
-
-int rdma_port_mtu(const char *dev, unsigned port, unsigned *active, unsigned *max)
-{
-	struct ibv_device **list;
-	int count = 0, err = -ENODEV;
-
-	if (lock_room(NULL))
-		return -ENOMEM;
-	list = ibv_get_device_list(&count);
-	for (int i = 0; list && i < count && err == -ENODEV; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), dev))
-			err = query_mtu(list[i], port, active, max);
-	if (list)
-		ibv_free_device_list(list);
-	return err;
-}
-
 int verbs_of_loop(struct verbs **out, struct loop *loop, struct diag *diag)
 {
 	struct loop_attic *attic = loop_attic_find(loop, &attic_key);
@@ -327,7 +294,7 @@ int verbs_of_loop(struct verbs **out, struct loop *loop, struct diag *diag)
 		*out = container_of(attic, struct verbs, attic);
 		return 0;
 	}
-	err = lock_room(diag);
+	err = verbs_lock_room(diag);
 	if (err)
 		return err;
 	err = have_device();
