@@ -26,6 +26,8 @@ bool child_ended(pid_t, int *status);
 /* Runs a command to its end, without input and output; its status as above, or -errno: -ENOENT when
  * it does not exist, -ETIMEDOUT when it was killed. */
 int child_run(char *const *argv, unsigned timeout_ms);
+/* The same with these descriptors, above 2, as standard input and output. */
+int child_filter(char *const *argv, int in, int out, unsigned timeout_ms);
 
 /* One call that may block forever, in a process of its own, with a deadline. The process has only
  * the descriptors it is given (at most CHILD_FDS), as 0 ... count - 1. It ignores SIGINT and

@@ -187,7 +187,15 @@ bool child_ended(pid_t pid, int *status)
 	return true;
 }
 
-int child_run(char *const *argv, unsigned timeout_ms)
+static void set_file(posix_spawn_file_actions_t *files, int fd, int from)
+{
+	if (from < 0)
+		posix_spawn_file_actions_addopen(files, fd, "/dev/null", O_RDWR, 0);
+	else
+		posix_spawn_file_actions_adddup2(files, from, fd);
+}
+
+int child_filter(char *const *argv, int in, int out, unsigned timeout_ms)
 {
 	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
 	posix_spawn_file_actions_t files;
@@ -195,8 +203,9 @@ int child_run(char *const *argv, unsigned timeout_ms)
 	pid_t pid;
 
 	posix_spawn_file_actions_init(&files);
-	for (int fd = 0; fd < 3; fd++)
-		posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+	set_file(&files, 0, in);
+	set_file(&files, 1, out);
+	set_file(&files, 2, -1);
 	err = spawn(&pid, argv, environ, &files);
 	posix_spawn_file_actions_destroy(&files);
 	if (err)
@@ -209,4 +218,9 @@ int child_run(char *const *argv, unsigned timeout_ms)
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return -ETIMEDOUT;
+}
+
+int child_run(char *const *argv, unsigned timeout_ms)
+{
+	return child_filter(argv, -1, -1, timeout_ms);
 }

@@ -47,7 +47,8 @@ static void check_config(struct doctor *doctor)
 		doctor_text(finding, "path", from);
 	} else {
 		finding = doctor_add(doctor, DOCTOR_KERNEL, "config", DOCTOR_OK, "",
-			"the kernel's configuration is unknown: neither /proc/config.gz nor "
+			"the kernel's configuration is unknown: neither /proc/config.gz with gzip "
+			"nor "
 			"a file of this release in /boot or /lib/modules");
 	}
 	finding->detail = true;

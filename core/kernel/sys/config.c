@@ -1,31 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Read the configuration of the running kernel. */
-#include "inflate.h"
+#include "child.h"
 #include "kernel_facts.h"
 #include "sys.h"
-#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#define PACKED "proc/config.gz"
+#define PACKED    "proc/config.gz"
+#define UNPACK_MS 2000
 
+/* gzip, also as an applet of busybox. */
 static char *unpack(int root)
 {
-	uint8_t *packed = malloc(SYS_CONF_MAX);
-	char *text = malloc(SYS_CONF_MAX + 1);
-	ssize_t len = packed && text ? kernel_sys_read_bytes(root, PACKED, packed, SYS_CONF_MAX)
-				     : -ENOMEM;
+	int packed = openat(root, PACKED, O_RDONLY | O_CLOEXEC), config;
+	char *text = NULL;
+	ssize_t len = -1;
 
-	if (len >= 0)
-		len = kernel_gunzip(packed, (size_t)len, (uint8_t *)text, SYS_CONF_MAX);
-	free(packed);
-	if (len >= 0) {
+	if (packed < 0)
+		return NULL;
+	config = memfd_create("config", MFD_CLOEXEC);
+	if (config >= 0 &&
+		!child_filter((char *const[]){ "gzip", "-dc", NULL }, packed, config, UNPACK_MS))
+		text = malloc(SYS_CONF_MAX + 1);
+	if (text)
+		len = pread(config, text, SYS_CONF_MAX, 0);
+	close(packed);
+	if (config >= 0)
+		close(config);
+	if (len > 0) {
 		text[len] = 0;
 		return text;
 	}
 	free(text);
-	errno = (int)-len;
 	return NULL;
 }
 
