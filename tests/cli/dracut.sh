@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# The scripts of the dracut module, with dracut's functions and the binary replaced: when disks are attached, what reaches the console and
+# when, and the order at the end.
+# shellcheck disable=SC2016,SC2034,SC2154 # scripts; names of lib.sh
+. "$(dirname "$0")/lib.sh"
+mkdir -p bin run sys/block/{ublkb0,ublkb1,nbd0,nbd1,sda} sys/class/{nvme,iscsi_session} hooks/initqueue/finished cmdline.d
+: >sys/block/nbd0/pid
+cat >dracut-lib.sh <<-'S'
+	warn() { echo "$*" >>console; }
+	need_shutdown() { echo need_shutdown >>calls; }
+S
+cat >bin/rdmastor <<-'S'
+	#!/bin/sh
+	echo "$*" >>calls
+	case $* in
+	*--dry-run*) cat plan ;;
+	boot*)
+		echo /dev/nvme0n1
+		echo 'rdmastor boot: a: refused: trying again' >&2
+		for try in 1 2 3 4 5 6 7 8 9 10; do
+			! grep -qs again console || break
+			sleep 0.2
+		done
+		grep -qs again console || echo 'rdmastor boot: nothing was shown' >&2
+		printf '%s\n' 'rdmastor boot: a: refused' 'hint: do this' 'rdmastor boot: b: no module' >&2
+		exit 3
+		;;
+	esac
+S
+chmod +x bin/rdmastor
+# sourced SCRIPT [VARIABLE=VALUE…]: as dracut does; prints its variables root, rootok and main_loop
+sourced() {
+	sed "s#/lib/dracut-lib.sh#./dracut-lib.sh#; s#/run/rdmastor#run/rdmastor#g; s#/etc/cmdline.d#cmdline.d#; s#/sys/#sys/#g; s#/sbin/#sbin/#g" \
+		"$top/initramfs/dracut/71rdmastor/$1.sh" >script
+	env PATH="$PWD/bin:$PATH" hookdir=hooks NEWROOT=/sysroot "${@:2}" sh -c '. ./dracut-lib.sh; . ./script; echo "$root:$rootok:$main_loop"'
+}
+is() { printf '%s\n' "${@:2}" | diff - "$1" || die "$1"; }
+
+echo '{"results":[]}' >plan
+same "nothing to attach" "$(sourced parse-rdmastor root=LABEL=x)" LABEL=x::
+[ ! -e run/rdmastor ] && [ ! -e cmdline.d/40-rdmastor.conf ] || die "it prepares something"
+
+echo '{"results":[{"uri":"x","from":"rd.rdmastor"}]}' >plan
+same "a disk" "$(sourced parse-rdmastor root=LABEL=x)" LABEL=x::
+is cmdline.d/40-rdmastor.conf rd.neednet=1
+grep -qx need_shutdown calls || die "no way out"
+! sh -c '. ./hooks/initqueue/finished/rdmastor.sh' || die "finished before it began"
+same "NFS" "$(sourced parse-rdmastor root=nfs4:10.0.0.1:/exp:rdma)" nfs:1:
+
+mkdir sbin
+echo 'touch attaching' >sbin/rdmastor-boot
+chmod +x sbin/rdmastor-boot
+sourced rdmastor-settled RDRETRY=100 main_loop=3 >loop
+is loop ::3
+for try in 1 2 3 4 5 6 7 8 9 10; do [ ! -e attaching ] || break; sleep 0.2; done
+rm attaching || die "nothing was started"
+
+sourced rdmastor-boot >out
+is console 'rdmastor boot: a: refused: trying again' 'rdmastor boot: a: refused; hint: do this' 'rdmastor boot: b: no module'
+is run/rdmastor/status 3
+is run/rdmastor/devices /dev/nvme0n1
+sourced rdmastor-settled RDRETRY=100 main_loop=3 >loop
+is loop ::3
+echo 1 >run/rdmastor/status
+sourced rdmastor-settled RDRETRY=100 main_loop=3 >loop
+is loop ::90
+sourced rdmastor-settled RDRETRY=100 main_loop=4 >loop
+is loop ::4
+[ ! -e attaching ] || die "started twice"
+
+: >calls
+sourced rdmastor-shutdown >out
+is calls 'detach --timeout 5 /dev/ublkb0' 'detach --timeout 5 /dev/ublkb1' 'detach --timeout 5 /dev/nbd0' 'nvmf-disconnect --all --timeout 5' \
+	'iser-logout --all --timeout 5'
