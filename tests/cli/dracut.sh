@@ -63,10 +63,12 @@ is run/rdmastor/devices /dev/nvme0n1
 sourced rdmastor-settled RDRETRY=100 main_loop=3 >loop
 is loop ::3
 echo 1 >run/rdmastor/status
-sourced rdmastor-settled RDRETRY=100 main_loop=3 >loop
-is loop ::90
-sourced rdmastor-settled RDRETRY=100 main_loop=4 >loop
-is loop ::4
+sourced rdmastor-settled RDRETRY=100 main_loop=3 rdmastor_rounds=8 >loop
+is loop ::3
+sourced rdmastor-settled RDRETRY=100 main_loop=4 rdmastor_rounds=9 >loop
+is loop ::100
+sourced rdmastor-settled RDRETRY=100 main_loop=5 rdmastor_rounds=10 >loop
+is loop ::5
 [ ! -e attaching ] || die "started twice"
 
 : >calls

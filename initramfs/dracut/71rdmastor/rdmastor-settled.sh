@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # shellcheck disable=SC2034,SC2154 # variables of dracut
 # Start attaching, in the background, as other jobs of the initqueue may have to bring up what it waits for. If it attached
-# nothing, leave only some seconds for a root that does not depend on it, and then let dracut open its emergency shell.
+# nothing, leave ten rounds of half a second to a root that does not depend on it, and then let dracut open its emergency shell.
 if [ -e /run/rdmastor/skip ] && [ ! -e /run/rdmastor/started ]; then
 	: > /run/rdmastor/started
 	/sbin/rdmastor-boot &
-elif grep -qsx '[12]' /run/rdmastor/status && [ ! -e /run/rdmastor/given-up ]; then
-	: > /run/rdmastor/given-up
-	[ "$main_loop" -ge $((RDRETRY - 10)) ] || main_loop=$((RDRETRY - 10))
+elif grep -qsx '[12]' /run/rdmastor/status; then
+	rdmastor_rounds=$((${rdmastor_rounds:-0} + 1))
+	[ "$rdmastor_rounds" != 10 ] || main_loop=$RDRETRY
 fi
