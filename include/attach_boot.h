@@ -18,6 +18,7 @@ struct boot_job {
 	const char *from;             /* "rd.rdmastor", "rd.nvmf" */
 	char *word[BOOT_WORDS];       /* name of the applet and its arguments; NULL ends them */
 	bool over, told;
+	bool cut;             /* the deadline comes before the end of this attempt */
 	const char *existing; /* its device if it is attached already, or NULL */
 	struct diag why;      /* err 0: done */
 	char timeout[24];

@@ -59,9 +59,13 @@ static void ended(struct applet_run *run)
 	struct boot_job *job = container_of(run, struct boot_job, run);
 	struct boot *boot = job->boot;
 	uint64_t next = loop_clock() + RETRY_MS * MSEC;
+	struct diag before = job->why;
 
 	job->why = run->why;
-	if (job->why.err) {
+	/* an attempt that the deadline cut short shows no other reason */
+	if (job->cut && before.err && run->why.code == DIAG_TIMEOUT) {
+		job->why = before;
+	} else if (job->why.err) {
 		diag_ctx(&job->why, "%s", job->disk ? job->disk->uri : job->from);
 		add_way_out(&job->why);
 	}
@@ -86,7 +90,8 @@ static void start_attempt(struct boot_job *job)
 	uint64_t now = loop_clock(), until = now + ATTEMPT_MS * MSEC;
 	struct boot *boot = job->boot;
 
-	if (boot->deadline && boot->deadline < until)
+	job->cut = boot->deadline && boot->deadline < until;
+	if (job->cut)
 		until = boot->deadline > now ? boot->deadline : now;
 	snprintf(job->timeout, sizeof(job->timeout), "%llums",
 		(unsigned long long)((until - now) / MSEC) + 1);

@@ -53,6 +53,10 @@ static int applet(int argc, char **word)
 		failure("no-module", "ETIMEDOUT", "");
 	else if (strstr(word[1], "never"))
 		failure("refused", "ECONNREFUSED", ",\"hint\":\"a way out\"");
+	else if (strstr(word[1], "late") && run)
+		failure("timeout", "ETIMEDOUT", "");
+	else if (strstr(word[1], "late"))
+		failure("refused", "ECONNREFUSED", "");
 	else if (strstr(word[1], "away"))
 		failure("timeout", "ETIMEDOUT", "");
 	else if (strstr(word[1], "module"))
@@ -184,6 +188,16 @@ Test(boot, until_the_deadline)
 	cr_assert_eq(*runs, 2);
 	cr_assert_eq(job->why.err, ECONNREFUSED);
 	diag_says(&job->why, DIAG_REFUSED, "it", "some_reason a_way_out");
+}
+
+Test(boot, keeps_the_reason_when_time_is_short)
+{
+	struct boot_job *job;
+
+	boot.deadline = loop_clock() + 3 * SECOND;
+	job = attach("nvme+tcp://late/nqn.x");
+	cr_assert_gt(*runs, 1);
+	cr_assert_eq(job->why.code, DIAG_REFUSED);
 }
 
 Test(boot, not_again_when_waiting_helps_nothing)
