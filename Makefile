@@ -26,7 +26,7 @@ MAKEFLAGS += -rR $(parallel)
 SHELL     := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one fabric fabric-one fuzz bench lint install dist deb tarball packages check-arm64 check-emulated vm-arm64 vm-emulated clean help FORCE
+.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one vm-boots fabric fabric-one fuzz bench lint install dist deb tarball packages check-arm64 check-emulated vm-arm64 vm-emulated clean help FORCE
 all: $(B)/rdmastor
 
 # Sources, and the selection for each build.
@@ -244,6 +244,9 @@ demo-vm: $(B)/rdmastor $(B)/have-vm
 ## make vm         every scenario against real kernels in a VM (make vm-one S=name: one of them)
 vm: $(B)/rdmastor $(VM_BIN) $(HAVE_VM)
 	@$(SUITES) vm-all
+## make vm-boots   Debian boots by every protocol in a VM, which takes long
+vm-boots: $(B)/rdmastor $(VM_BIN) $(HAVE_VM)
+	@RDMASTOR='$(abspath $(B)/rdmastor)' tests/vm/run --boots
 vm-one: $(B)/rdmastor $(VM_BIN) $(HAVE_VM)
 	@RDMASTOR='$(abspath $(B)/rdmastor)' tests/vm/run $(S)
 ## make fabric     SRP discovery on simulated InfiniBand with a real subnet manager, as root (make fabric-one S=name: one of them)
