@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # The dracut module with stubs of dracut's functions: which words begin an attempt and which are left to dracut's own modules, the
-# network of NVMe boot firmware, messages while boot runs, when the module is needed, and which files it takes along.
+# network of NVMe boot firmware, when the module is needed, and which files it takes along.
 build=$(dirname "$(readlink -f "$0")")/../vm/nbft_table
 . "$(dirname "$0")/lib.sh"
 requires unshare python3
@@ -55,23 +55,9 @@ parses quiet nvmf-autoconnect.sh nbftroot
 parses rd.nvmf.nonbft
 ! starts || die "the NBFT is forbidden"
 
-# Messages appear while boot runs; then its status.
-sed 's#/lib/dracut-lib.sh#./dracut-lib.sh#; s#/run/#run/#g' "$module/rdmastor-boot.sh" >boot.sh
-echo 'warn() { echo "warning: $*" >>console; }' >dracut-lib.sh
-mkfifo go
-printf '%s\n' '#!/bin/sh' 'echo not yet >&2' 'echo /dev/a' 'read -r line <go' 'exit 3' >bin/stub
+: >bin/stub
 chmod +x bin/stub
 ln -sf stub bin/rdmastor
-mkdir -p run/rdmastor
-echo >run/rdmastor/skip
-NEWROOT=/sysroot PATH=$PWD/bin:$PATH sh boot.sh &
-for ((i = 0; i < 100; i++)); do ! grep -qsx 'warning: not yet' console || break; sleep 0.1; done
-[ $i != 100 ] || die "the message waits until boot ends"
-[ ! -e run/rdmastor/status ] || die "a status before the end"
-echo >go
-wait $!
-same "the status" "$(<run/rdmastor/status)" 3
-same "the devices" "$(<run/rdmastor/devices)" /dev/a
 
 # needed WORD STATUS-OF-DRACUT'S-MODULE
 needed() {

@@ -58,6 +58,7 @@ mute nfsrdma-discover $x
 mute nfsrdma-mount $x:/x "$TMP"
 mute srp-connect srp+cm://$x:5555/$guid/$guid
 mute boot nvme+tcp://$x/nqn.x
+mute doctor nvme+tcp://$x/nqn.x
 mute status nvme+tcp://$x/nqn.x
 for applet in $("$RDMASTOR" --list); do
 	case $applet in

@@ -52,7 +52,7 @@ dracut_way_out() {
 }
 
 # target: start the VM that serves; client NAME WORDS…: boot a client from it with these words on its kernel command line, and wait
-# until it ends; $commands, if any, are typed at its console when it shows $prompt
+# until it ends
 target() {
 	nic a b 1
 	launch "$scenario-a" "$here/$scenario/guest-a" "${accel[@]}" "${card[@]}"
@@ -119,19 +119,8 @@ leaves() {
 	judge "$log"
 }
 
-# wire_stream MINE PEER N: as nic, but a stream, on which a listens. QEMU 7.2 polls a datagram socket all the time while the peer's
-# queue is full, and the emulated CPU stands still.
-wire_stream() {
-	local server=on
-	[ "$1" = a ] || server=off
-	nic_datagram "$@"
-	wire=(-netdev "stream,id=n0,server=$server,addr.type=unix,addr.path=${tmp//,/,,}/wire")
-}
-
 boots() {
-	local scenario=$1 debian target_pid client_pid initrd
-	eval "$(declare -f nic | sed '1s/nic/nic_datagram/')"
-	nic() { wire_stream "$@"; }
+	local scenario=$1 debian target_pid client_pid initrd link=stream
 	debian=$("$here/debian" "$vm") || return
 	disk_make "$1"
 	# shellcheck disable=SC1090

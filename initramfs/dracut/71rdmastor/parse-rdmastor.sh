@@ -22,7 +22,10 @@ if ! rdmastor_plan=$(rdmastor boot --dry-run --mount "$NEWROOT" $rdmastor_skip -
 	[ "${rdmastor_plan#*\"from\":}" != "$rdmastor_plan" ]; then
 	mkdir -p /run/rdmastor
 	echo "$rdmastor_skip" > /run/rdmastor/skip
-	printf '%s\n' rd.neednet=1 "$rdmastor_words" > /etc/cmdline.d/40-rdmastor.conf
+	{
+		echo rd.neednet=1
+		[ -z "$rdmastor_words" ] || echo "$rdmastor_words"
+	} > /etc/cmdline.d/40-rdmastor.conf
 	echo '[ -e /run/rdmastor/status ]' > "$hookdir/initqueue/finished/rdmastor.sh"
 	need_shutdown
 	case $root in
