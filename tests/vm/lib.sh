@@ -307,14 +307,18 @@ target_away() {
 
 # --- the kernel's SRP target
 
-# srpt_up FILE|null [DEVICE [INITIATOR]]: the file, or 1 GiB of nothing, as LUN 0, for initiators that connect by RDMA/CM to
+# srpt_up FILE|BLOCK-DEVICE|null [DEVICE [INITIATOR]]: the file or device, or 1 GiB of nothing, as LUN 0, for initiators that connect by RDMA/CM to
 # 10.0.0.1:5555; on InfiniBand for those at the port with this GUID, 0123:4567:89ab:cdef
 srpt_up() {
 	local disk=$lio/core/fileio_1/s0 port initiator=${3:-10.0.0.1}
 	modprobe -a target_core_mod target_core_file ib_srpt
 	[ "$1" != null ] || disk=$lio/core/rd_mcp_1/s0
+	[ ! -b "$1" ] || disk=$lio/core/iblock_1/s0
+	[ ! -b "$1" ] || modprobe target_core_iblock
 	mkdir -p $disk
-	if [ "$1" = null ]; then
+	if [ -b "$1" ]; then
+		echo "udev_path=$1" >$disk/control
+	elif [ "$1" = null ]; then
 		echo "rd_pages=262144,rd_nullio=1" >$disk/control
 	else
 		echo "fd_dev_name=$1,fd_dev_size=$(stat -c %s "$1")" >$disk/control
