@@ -307,8 +307,8 @@ target_away() {
 
 # --- the kernel's SRP target
 
-# srpt_up FILE|BLOCK-DEVICE|null [DEVICE [INITIATOR]]: the file or device, or 1 GiB of nothing, as LUN 0, for initiators that connect by RDMA/CM to
-# 10.0.0.1:5555; on InfiniBand for those at the port with this GUID, 0123:4567:89ab:cdef
+# srpt_up FILE|BLOCK-DEVICE|null [DEVICE [INITIATOR]]: the file or device, or 1 GiB of nothing, as LUN 0, for initiators that
+# connect by RDMA/CM to 10.0.0.1:5555; on InfiniBand for those at the port with this GUID, 0123:4567:89ab:cdef
 srpt_up() {
 	local disk=$lio/core/fileio_1/s0 port initiator=${3:-10.0.0.1}
 	modprobe -a target_core_mod target_core_file ib_srpt
