@@ -232,7 +232,7 @@ static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 	if (!f->blind_until_ns)
 		f->blind_until_ns = loop_clock() + flush_ms * UINT64_C(1000000);
 	for (unsigned i = 0; i < f->devices; i++) {
-		if (!look_at_device(f, i, &info))
+		if (!look_at_device(f, i, &info) || !info.live)
 			continue;
 		snprintf(name, sizeof(name), "ublkb%u", info.id);
 		use = kernel_use_of(d->root, name, who, sizeof(who));
