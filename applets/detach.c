@@ -6,17 +6,22 @@
 #include "kernel_identity.h"
 #include "kernel_nbd.h"
 #include "kernel_process.h"
+#include "kernel_serving.h"
 #include "loop.h"
 #include "uri.h"
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#define MSEC        1000000ull
 #define WAIT_MS     15000
+#define ANSWER_MS   1000 /* for a process to report what it serves */
 #define IN_USE_HINT "to detach it anyway and lose unwritten data: --force"
 
 struct detach_options {
@@ -171,6 +176,44 @@ static const struct device_kind *read_device(struct detach *d, const char *text)
 	return kind;
 }
 
+/* A descriptor of the process that serves this device and nothing else, and so ends with it; -1: no
+ * such process. */
+static int server_of(const struct detach *d)
+{
+	struct kernel_serving serving = { 0 };
+	int fd = -1;
+
+	kernel_serving(d->root, d->loop, ANSWER_MS, &serving, NULL);
+	for (unsigned i = 0; i < serving.processes && fd < 0; i++) {
+		const struct serving_process *process = &serving.process[i];
+
+		if (process->fronts == 1 && process->front[0].disks == 1 &&
+			!strcmp(process->front[0].disk[0].device, d->path))
+			fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+	}
+	kernel_serving_free(&serving);
+	return fd;
+}
+
+/* The server closes its disk after the device is gone. Wait for it: the machine may be about to
+ * stop, which would cut the connection. */
+static int end(struct detach *d, const struct device_kind *kind)
+{
+	struct pollfd server = { .fd = server_of(d), .events = POLLIN };
+	uint32_t bound_ms = d->opts->common.timeout_ms;
+	uint64_t until = loop_clock() + bound_ms * MSEC, now;
+	int err = kind->end(d), left_ms;
+
+	if (server.fd < 0)
+		return err;
+	now = loop_clock();
+	left_ms = !bound_ms ? -1 : now < until ? (int)((until - now) / MSEC) : 0;
+	if (!err && !poll(&server, 1, left_ms))
+		call_note(d->call, "%s: its server has not closed the disk yet", d->path);
+	close(server.fd);
+	return err;
+}
+
 static int detach(struct detach *d, const struct device_kind *kind)
 {
 	struct out *out = d->call->out;
@@ -190,7 +233,7 @@ static int detach(struct detach *d, const struct device_kind *kind)
 	if (!d->opts->force && kernel_holders(d->root, d->path, NULL, who, sizeof(who)) >= 0 &&
 		who[0])
 		return in_use(d, who);
-	err = dry_run ? 0 : kind->end(d);
+	err = dry_run ? 0 : end(d, kind);
 	if (err)
 		return err;
 	out_bool(out, "detached", NULL, !dry_run);
