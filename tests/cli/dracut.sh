@@ -33,9 +33,9 @@ S
 chmod +x bin/rdmastor
 # sourced SCRIPT [VARIABLE=VALUE…]: as dracut does; prints its variables root, rootok and main_loop
 sourced() {
-	sed "s#/lib/dracut-lib.sh#./dracut-lib.sh#; s#/run/rdmastor#run/rdmastor#g; s#/etc/cmdline.d#cmdline.d#; s#/sys/#sys/#g; s#/sbin/#sbin/#g" \
+	sed "s#/lib/dracut-lib.sh#./dracut-lib.sh#; s#/run/rdmastor#run/rdmastor#g; s#/etc/cmdline.d#cmdline.d#; s#/sys/#sys/#g; s#/sbin/#sbin/#g; s#/proc/#./#" \
 		"$top/initramfs/dracut/71rdmastor/$1.sh" >script
-	env PATH="$PWD/bin:$PATH" hookdir=hooks NEWROOT=/sysroot "${@:2}" sh -c '. ./dracut-lib.sh; . ./script; echo "$root:$rootok:$main_loop"'
+	env PATH="$PWD/bin:$PATH" hookdir=hooks NEWROOT=/sysroot "${@:2}" sh -c '. ./dracut-lib.sh; . ./script || exit; echo "$root:$rootok:$main_loop"'
 }
 is() { printf '%s\n' "${@:2}" | diff - "$1" || die "$1"; }
 
@@ -74,6 +74,39 @@ is loop ::5
 [ ! -e attaching ] || die "started twice"
 
 : >calls
+echo 1.2 0 >uptime
 sourced rdmastor-shutdown >out
-is calls 'detach --timeout 5 /dev/ublkb0' 'detach --timeout 5 /dev/ublkb1' 'detach --timeout 5 /dev/nbd0' 'nvmf-disconnect --all --timeout 5' \
-	'iser-logout --all --timeout 5'
+calls=('detach --timeout 5 /dev/ublkb0' 'detach --timeout 5 /dev/ublkb1' 'detach --timeout 5 /dev/nbd0' 'nvmf-disconnect --all --timeout 5'
+	'iser-logout --all --timeout 5')
+is calls "${calls[@]}"
+
+# a disk in use fails at once: again, without its message; the last time with it, and after a timeout
+cat >bin/rdmastor <<-'S'
+	#!/bin/sh
+	echo "$*" >>calls
+	case $* in
+	detach*ublkb1)
+		echo 'rdmastor detach: failed' >&2
+		read -r seconds _ <uptime
+		echo "$((${seconds%.*} + $(cat takes))).01 0" >uptime
+		exit 1
+		;;
+	esac
+S
+# ends [VARIABLE=VALUE…]
+ends() {
+	: >calls
+	echo 99.9 0 >uptime
+	local status=0
+	sourced rdmastor-shutdown "$@" >out || status=$?
+	is calls "${calls[@]}"
+	return $status
+}
+echo 0 >takes
+! ends || die "busy: not again"
+[ ! -s out ] || die "busy: $(<out)"
+ends final=final || die "busy: the last time"
+is out 'rdmastor detach: failed' ::
+echo 5 >takes
+ends || die "after a timeout: again"
+is out 'rdmastor detach: failed' ::
