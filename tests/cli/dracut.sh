@@ -10,6 +10,8 @@ cat >dracut-lib.sh <<-'S'
 	warn() { echo "$*" >>console; }
 	need_shutdown() { echo need_shutdown >>calls; }
 	getargs() { :; }
+	getargbool() { false; }
+	fsck_single() { echo "fsck_single $*" >>calls; }
 S
 cat >bin/rdmastor <<-'S'
 	#!/bin/sh
@@ -58,6 +60,8 @@ is loop ::3
 for try in 1 2 3 4 5 6 7 8 9 10; do [ ! -e attaching ] || break; sleep 0.2; done
 rm attaching || die "nothing was started"
 
+same "iSCSI" "$(sourced parse-rdmastor root=iscsi:10.0.0.1::::iqn.a:b)" rdmastor:1:
+
 sourced rdmastor-boot >out
 is console 'rdmastor boot: a: refused: trying again' 'rdmastor boot: a: refused; hint: do this' 'rdmastor boot: b: no module'
 is run/rdmastor/status 3
@@ -72,6 +76,17 @@ is loop ::100
 sourced rdmastor-settled RDRETRY=100 main_loop=5 rdmastor_rounds=10 >loop
 is loop ::5
 [ ! -e attaching ] || die "started twice"
+
+# root=iscsi:… is the first of its disks with a file system
+printf '%s\n' 'other: /dev/sdb' 'iscsi: /dev/sda' 'iscsi: /dev/sdb' 'iscsi: /dev/sdc' >run/rdmastor/devices
+printf '%s\n' '#!/bin/sh' 'case $* in *sda) ;; *) echo ID_FS_USAGE=filesystem ;; esac' >bin/udevadm
+printf '%s\n' '#!/bin/sh' 'echo "mount $*" >>calls' >bin/mount
+chmod +x bin/udevadm bin/mount
+: >calls
+sourced rdmastor-mount root=block:/dev/sda >out
+[ ! -s calls ] || die "another root: $(<calls)"
+sourced rdmastor-mount root=rdmastor fstype=auto rflags=rw >out
+is calls 'fsck_single /dev/sdb auto' 'mount -t auto -o rw /dev/sdb /sysroot'
 
 : >calls
 echo 1.2 0 >uptime

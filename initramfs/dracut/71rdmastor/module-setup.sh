@@ -102,6 +102,7 @@ install() {
 	inst_script "$moddir/rdmastor-boot.sh" /sbin/rdmastor-boot
 	inst_hook cmdline 93 "$moddir/parse-rdmastor.sh"
 	inst_hook initqueue/settled 71 "$moddir/rdmastor-settled.sh"
+	inst_hook mount 98 "$moddir/rdmastor-mount.sh"
 	inst_hook shutdown 45 "$moddir/rdmastor-shutdown.sh"
 	dracut_need_initqueue
 }

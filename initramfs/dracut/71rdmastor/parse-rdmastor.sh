@@ -37,6 +37,7 @@ if ! rdmastor_plan=$(rdmastor boot --dry-run --mount "$NEWROOT" $rdmastor_skip -
 			;;
 		iscsi:* | iser:*)
 			if [ ! -e /sbin/iscsiroot ]; then
+				root=rdmastor
 				rootok=1
 			fi
 			;;
