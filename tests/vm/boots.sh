@@ -129,13 +129,15 @@ boots() {
 	wait "$target_pid" 2>/dev/null
 }
 
-# initramfs_tools MODULES [MISSING]: as dracut, made by Debian's initramfs-tools, which leaves out one module
+# initramfs_tools MODULES [MISSING]: as dracut, made by Debian's initramfs-tools, which leaves out one module. $hook, if any, are the
+# lines of a script that runs before disks are attached.
 initramfs_tools() {
 	local release
 	release=$(cd "$vm/root/lib/modules" && echo *)
-	initramfs image sh -c "mkdir -p /boot && echo CONFIG_RD_GZIP=y >/boot/config-$release && cd /etc/initramfs-tools &&
-		printf '%s\n' $1 >modules && printf '#!/bin/sh\nfind \$DESTDIR -name $2.ko -delete\n' >hooks/missing && chmod +x hooks/missing &&
-		mkinitramfs -c gzip -o /tmp/image $release && zcat /tmp/image >/out/image"
+	initramfs image sh -c "mkdir -p /boot && echo CONFIG_RD_GZIP=y >/boot/config-$release && cd /etc/initramfs-tools && mkdir -p scripts/init-premount &&
+		printf '%s\n' $1 >modules && printf '%s\n' '#!/bin/sh' '. /usr/share/initramfs-tools/hook-functions' 'copy_exec /usr/bin/rdma' \
+			'find \$DESTDIR -name $2.ko -delete' >hooks/vm && printf '%s\n' '#!/bin/sh' '${hook:-}' >scripts/init-premount/vm &&
+		chmod +x hooks/vm scripts/init-premount/vm && mkinitramfs -c gzip -o /tmp/image $release && zcat /tmp/image >/out/image"
 }
 
 # shell NAME WORDS…: boot a client whose initramfs gives up, and type the lines of $commands there, each when it shows $prompt
