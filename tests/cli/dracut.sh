@@ -35,7 +35,8 @@ S
 chmod +x bin/rdmastor
 # sourced SCRIPT [VARIABLE=VALUE…]: as dracut does; prints its variables root, rootok and main_loop
 sourced() {
-	sed "s#/lib/dracut-lib.sh#./dracut-lib.sh#; s#/run/rdmastor#run/rdmastor#g; s#/etc/cmdline.d#cmdline.d#; s#/sys/#sys/#g; s#/sbin/#sbin/#g; s#/proc/#./#" \
+	sed "s#/lib/dracut-lib.sh#./dracut-lib.sh#; s#/run/rdmastor#run/rdmastor#g; s#/etc/cmdline.d#cmdline.d#; s#/sys/#sys/#g; s#/sbin/#sbin/#g; s#/usr/lib/systemd/#systemd/#; \
+		s#/proc/#./#" \
 		"$top/initramfs/dracut/71rdmastor/$1.sh" >script
 	env PATH="$PWD/bin:$PATH" hookdir=hooks NEWROOT=/sysroot "${@:2}" sh -c '. ./dracut-lib.sh; . ./script || exit; echo "$root:$rootok:$main_loop"'
 }
@@ -51,6 +52,17 @@ is cmdline.d/40-rdmastor.conf rd.neednet=1
 grep -qx need_shutdown calls || die "no way out"
 ! sh -c '. ./hooks/initqueue/finished/rdmastor.sh' || die "finished before it began"
 same "NFS" "$(sourced parse-rdmastor root=nfs4:10.0.0.1:/exp:rdma)" nfs:1:
+
+echo 'rd.rdmastor=a?b ip=10.0.0.2' >cmdline.d/71rdmastor.conf
+mkdir systemd
+printf '#!/bin/sh\necho "$*" >words\n' >systemd/systemd-network-generator
+chmod +x systemd/systemd-network-generator
+echo "quiet root=LABEL=x" >cmdline
+sourced parse-rdmastor >loop
+is words '-- rd.rdmastor=a?b ip=10.0.0.2'
+echo "ip=10.0.0.3 quiet" >cmdline
+sourced parse-rdmastor >loop
+is words '--'
 
 mkdir sbin
 echo 'touch attaching' >sbin/rdmastor-boot

@@ -26,6 +26,15 @@ if ! rdmastor_plan=$(rdmastor boot --dry-run --mount "$NEWROOT" $rdmastor_skip -
 		echo rd.neednet=1
 		[ -z "$rdmastor_words" ] || echo "$rdmastor_words"
 	} > /etc/cmdline.d/40-rdmastor.conf
+	# What configures networkd reads only the kernel's command line, whose ip= has precedence over the network of the host.
+	if [ -x /usr/lib/systemd/systemd-network-generator ]; then
+		case " $(cat /proc/cmdline)" in
+			*[[:space:]]ip=*) ;;
+			*) rdmastor_words="$rdmastor_words $(cat /etc/cmdline.d/71rdmastor.conf 2> /dev/null)" ;;
+		esac
+		# shellcheck disable=SC2086 # words
+		/usr/lib/systemd/systemd-network-generator -- $rdmastor_words
+	fi
 	echo '[ -e /run/rdmastor/status ]' > "$hookdir/initqueue/finished/rdmastor.sh"
 	need_shutdown
 	case $root in
