@@ -26,8 +26,10 @@ struct nbft_discovery_info {
 	unsigned index, hfi, security; /* 0: none */
 	char uri[URI_MAX], nqn[224];   /* nqn "": the well-known one */
 };
-struct nbft_damage { /* a descriptor that is left out */
+struct nbft_damage { /* a descriptor that is left out, or a table that can't be read */
 	char object[32], text[128];
+	int err;
+	uint8_t code; /* enum diag_code */
 };
 struct nbft {
 	char name[16];                 /* of the file in /sys/firmware/acpi/tables */
@@ -38,11 +40,11 @@ struct nbft {
 	struct nbft_damage damage[NBFT_LIST];
 	unsigned hfis, ssnses, discoveries, damages;
 };
-/* Parse a table. Invalid descriptors are left out and listed. Errors: -EPROTO for a table that is
- * invalid as a whole. */
+/* Parse a table. Invalid descriptors are left out and listed. Errors: -EBADMSG for a table that
+ * is invalid as a whole. */
 int kernel_nbft_table(const void *bytes, size_t len, struct nbft *, struct diag *);
-/* Read all tables of this machine, by name; free() them. An invalid table is its only damage.
- * -ENOENT: none. */
+/* Read all tables of this machine, by name; free() them. A table that is invalid or can't be read
+ * is its only damage. -ENOENT: none. */
 int kernel_nbft_read(int root, struct nbft **, unsigned *count, struct diag *);
 const struct nbft_hfi_info *kernel_nbft_hfi(const struct nbft *, unsigned index); /* NULL: none */
 

@@ -200,7 +200,7 @@ struct nvmf_entry {
 	bool discover;          /* it is to be asked what there is, not connected to */
 	char from[96];          /* "/etc/nvme/discovery.conf line 3" */
 	uint32_t nsid;          /* of the namespace to wait for; 0 = all */
-	char *damage;           /* why it can't be read; NULL = it can */
+	struct diag *damage;    /* malloc'ed: why it can't be read; NULL = it can */
 };
 struct nvmf_entries {
 	struct nvmf_entry *entry;

@@ -349,8 +349,7 @@ static int add_entry(struct nvmf_all *all, struct nvmf_goal **last, const struct
 	nvmf_options_add(&goal->options, entry, 0);
 	name_entry(goal, entry);
 	if (entry->damage) {
-		diag_set(&goal->why, DIAG_PROTOCOL, EPROTO, "%s", entry->damage);
-		diag_hint(&goal->why, "update the firmware, or give the target's URI");
+		goal->why = *entry->damage;
 		return 0;
 	}
 	if (nvmf_target_read(

@@ -5,6 +5,7 @@
 #include "kernel_boot.h"
 #include "kernel_nbft.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,21 @@ static void check_words(struct doctor *doctor, const struct boot_words *words)
 	kernel_serving_free(&serving);
 }
 
+static void add_damage(struct doctor *doctor, const char *table, const struct nbft_damage *damage)
+{
+	struct diag diag = { .err = damage->err, .code = damage->code };
+	struct finding *finding;
+
+	snprintf(diag.object, sizeof(diag.object), "%s %s", table, damage->object);
+	snprintf(diag.text, sizeof(diag.text), "%s", damage->text);
+	finding = doctor_add_diag(doctor, DOCTOR_BOOT, "nbft", DOCTOR_WARNING, &diag);
+	doctor_hint(finding, "%s",
+		damage->code == DIAG_PROTOCOL ? "correct the NVMe-oF boot settings of the firmware"
+		: damage->code == DIAG_PERMISSION ? "run this command as root"
+						  : "name the target on the kernel command line: "
+						    "rd.rdmastor=nvme+tcp://HOST/NQN");
+}
+
 static void check_firmware(struct doctor *doctor)
 {
 	struct nbft *table = NULL;
@@ -79,11 +95,8 @@ static void check_firmware(struct doctor *doctor)
 				"the firmware names %u NVMe-oF subsystems", table[i].ssnses);
 			doctor_number(finding, "subsystems", table[i].ssnses);
 		}
-		for (unsigned j = 0; j < table[i].damages; j++) {
-			finding = doctor_add(doctor, DOCTOR_BOOT, "nbft", DOCTOR_WARNING,
-				table[i].damage[j].object, "%s", table[i].damage[j].text);
-			doctor_hint(finding, "correct the NVMe-oF boot settings of the firmware");
-		}
+		for (unsigned j = 0; j < table[i].damages; j++)
+			add_damage(doctor, table[i].name, &table[i].damage[j]);
 	}
 	free(table);
 }

@@ -13,7 +13,7 @@ booted() {
 	printf '%s\n' "$1" >cmdline
 	shift
 	unshare -mn bash -c 'mount -t tmpfs none /etc; mount -t tmpfs none /sys/firmware; mkdir -p /sys/firmware/acpi/tables
-		cp tables/* /sys/firmware/acpi/tables 2>/dev/null; mount --bind cmdline /proc/cmdline; exec "$@"' - "$@"
+		cp -r tables/* /sys/firmware/acpi/tables 2>/dev/null; mount --bind cmdline /proc/cmdline; exec "$@"' - "$@"
 }
 # plans STATUS CMDLINE OPTION LINE...
 plans() {
@@ -47,4 +47,7 @@ plans 0 quiet "--nbft --hostnqn nqn.typed" "${one/$me/nqn.typed}" "${two/$me/nqn
 # A damaged table is a failure of its own
 head -c 300 tables/NBFT >tables/NBFT1
 plans 3 quiet --nbft "$one" "$two" "NBFT1 table: NBFT1 table protocol"
+# ... as is one that can't be read: words of the kernel command line and other tables still count
+mkdir tables/NBFT2
+plans 3 rd.nvmf.discover=tcp,192.0.2.1 --from-cmdline "kernel command line: nvme+tcp://192.0.2.1 unreachable" "$one" "$two" "NBFT1 table: NBFT1 table protocol" "NBFT2 table: NBFT2 table unsupported"
 error 2 usage '' '--config --nbft' "$RDMASTOR" nvmf-connect-all --nbft --from-cmdline

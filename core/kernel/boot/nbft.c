@@ -36,8 +36,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-static int read_table(
-	int root, const char *name, uint8_t *bytes, struct nbft *to, struct diag *diag)
+static void read_table(int root, const char *name, uint8_t *bytes, struct nbft *to)
 {
 	char path[64];
 	struct diag why = { 0 };
@@ -46,16 +45,18 @@ static int read_table(
 	snprintf(path, sizeof(path), DIR "/%s", name);
 	len = kernel_sys_read_bytes(root, path, bytes, TABLE_MAX);
 	if (len == -EACCES || len == -EPERM)
-		return diag_set(
-			diag, DIAG_PERMISSION, (int)-len, "only root can read the firmware's NBFT");
-	if (len < 0)
-		return diag_sys(diag, (int)-len, "read /%s", path);
-	if (kernel_nbft_table(bytes, (size_t)len, to, &why)) {
-		*to = (struct nbft){ .damages = 1, .damage[0].object = "table" };
+		diag_set(
+			&why, DIAG_PERMISSION, (int)-len, "only root can read the firmware's NBFT");
+	else if (len < 0)
+		diag_sys(&why, (int)-len, "read /%s", path);
+	else
+		kernel_nbft_table(bytes, (size_t)len, to, &why);
+	if (why.err) {
+		*to = (struct nbft){ .damages = 1,
+			.damage[0] = { .object = "table", .err = why.err, .code = why.code } };
 		snprintf(to->damage[0].text, sizeof(to->damage[0].text), "%.120s", why.text);
 	}
 	strcpy(to->name, name);
-	return 0;
 }
 
 int kernel_nbft_read(int root, struct nbft **list, unsigned *count, struct diag *diag)
@@ -78,12 +79,11 @@ int kernel_nbft_read(int root, struct nbft **list, unsigned *count, struct diag 
 	if (!bytes || !*list)
 		err = diag_sys(diag, ENOMEM, "NBFT");
 	for (; !err && *count < tables.count; ++*count)
-		err = read_table(root, tables.name[*count], bytes, &(*list)[*count], diag);
+		read_table(root, tables.name[*count], bytes, &(*list)[*count]);
 	free(bytes);
 	if (err) {
 		free(*list);
 		*list = NULL;
-		*count = 0;
 	}
 	return err;
 }
@@ -244,8 +244,14 @@ static int add_damage(struct nvmf_entries *all, const struct nbft *nbft,
 
 	if (!entry)
 		return -diag->err;
-	entry->damage = strdup(damage->text);
-	return entry->damage ? 0 : diag_sys(diag, ENOMEM, "NBFT");
+	entry->damage = calloc(1, sizeof(*entry->damage));
+	if (!entry->damage)
+		return diag_sys(diag, ENOMEM, "NBFT");
+	diag_set(entry->damage, damage->code, damage->err, "%s", damage->text);
+	diag_hint(entry->damage, damage->code == DIAG_PROTOCOL
+					 ? "update the firmware, or give the target's URI"
+					 : "give the target's URI");
+	return 0;
 }
 
 int kernel_nvmf_conf_nbft(int root, struct nvmf_entries *all, struct diag *diag)
@@ -257,12 +263,13 @@ int kernel_nvmf_conf_nbft(int root, struct nvmf_entries *all, struct diag *diag)
 	for (unsigned n = 0; n < count && !err; n++)
 		for (unsigned i = 0; i < list[n].ssnses && !err; i++)
 			err = add_ssns(root, all, first, &list[n], &list[n].ssns[i], diag);
-	for (unsigned n = 0; n < count && !err; n++) {
+	for (unsigned n = 0; n < count && !err; n++)
 		for (unsigned i = 0; i < list[n].discoveries && !err; i++)
 			err = add_discovery(root, all, &list[n], &list[n].discovery[i], diag);
+	/* last, as the first failure is that of the command: damage is final, others may pass */
+	for (unsigned n = 0; n < count && !err; n++)
 		for (unsigned i = 0; i < list[n].damages && !err; i++)
 			err = add_damage(all, &list[n], &list[n].damage[i], diag);
-	}
 	free(list);
 	return err;
 }

@@ -20,7 +20,7 @@ struct table {
 
 static int damaged(struct diag *diag, const char *what)
 {
-	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid NBFT of the firmware: %s", what);
+	return diag_set(diag, DIAG_PROTOCOL, EBADMSG, "invalid NBFT of the firmware: %s", what);
 }
 
 /* Leave out the descriptor at hand; false. */
@@ -30,6 +30,8 @@ static bool leave_out(const struct table *t, const char *what)
 
 	if (t->to->damages == NBFT_LIST)
 		return false;
+	to->code = DIAG_PROTOCOL;
+	to->err = EBADMSG;
 	snprintf(to->object, sizeof(to->object), "%s %u", t->kind, t->index);
 	snprintf(to->text, sizeof(to->text), "invalid NBFT of the firmware: %s", what);
 	t->to->damages++;

@@ -66,7 +66,8 @@ void kernel_conf_clear(struct nvmf_entry *entry)
 	for (int key = 0; key < NVMF_KEYS; key++)
 		drop(&entry->value[key]);
 	drop(&entry->uri);
-	drop(&entry->damage);
+	free(entry->damage);
+	entry->damage = NULL;
 }
 
 void kernel_nvmf_conf_free(struct nvmf_entries *all)

@@ -75,7 +75,10 @@ Test(boot, a_damaged_table_of_the_firmware)
 	examine(&e, "quiet", NULL);
 	e.doctor.findings = 0;
 	tree_file(&e.tree, "sys/firmware/acpi/tables/NBFT", "NBFT: not a table");
+	tree_dir(&e.tree, "sys/firmware/acpi/tables/NBFT1");
 	doctor_boot(&e.doctor);
-	found_it(&e.doctor, "nbft", NULL, DOCTOR_WARNING, "");
+	found_it(&e.doctor, "nbft", "NBFT table", DOCTOR_WARNING, "boot_settings");
+	found_it(&e.doctor, "nbft", "NBFT1 table", DOCTOR_WARNING, "read_/sys rd.rdmastor=");
+	cr_assert_str_eq(fact_of(find_it(&e.doctor, "nbft", "NBFT1 table"), "errno"), "EISDIR");
 	end(&e);
 }

@@ -194,8 +194,9 @@ Test(nbft, entries_to_connect)
 	put_table(&tree, "NBFT", &b);
 	bad.header.checksum++;
 	put_table(&tree, "NBFT1", &bad);
+	tree_dir(&tree, "sys/firmware/acpi/tables/NBFT2"); /* EISDIR */
 	cr_assert_eq(kernel_nvmf_conf_nbft(tree.root, &all, &why), 0, "%s", why.text);
-	cr_assert_eq(all.count, 4);
+	cr_assert_eq(all.count, 5);
 	cr_assert_str_eq(all.entry[0].from, "NBFT SSNS 1 HFI 1");
 	cr_assert_str_eq(all.entry[0].value[NVMF_TRADDR], "10.0.0.1");
 	cr_assert_str_eq(all.entry[0].value[NVMF_HOST_TRADDR], "10.0.0.2");
@@ -208,11 +209,59 @@ Test(nbft, entries_to_connect)
 	cr_assert_eq(all.entry[1].nsid, 1);
 	cr_assert(all.entry[2].discover && !strcmp(all.entry[2].from, "NBFT discovery 1"));
 	cr_assert_str_eq(all.entry[3].from, "NBFT1 table");
-	text_says(all.entry[3].damage, "checksum");
+	diag_says(all.entry[3].damage, DIAG_PROTOCOL, NULL, "checksum");
+	cr_assert_str_eq(all.entry[4].from, "NBFT2 table");
+	cr_assert_eq(all.entry[4].damage->err, EISDIR);
+	text_says(all.entry[4].damage->text, "NBFT2");
 	text_says(all.skipped, "NBFT SSNS 3 nqn.away unavailable");
 	cr_assert_eq(lines_saying(all.skipped, "NBFT security_profile_4"), 2);
 	cr_assert_eq(lines_saying(all.skipped, "SSNS_2 not_applied"), 1);
 	kernel_nvmf_conf_free(&all);
+	tree_free(&tree);
+}
+
+static int collect(const char *word, void *arg)
+{
+	strcat(arg, word);
+	strcat(arg, "\n");
+	return 0;
+}
+
+static void words(const struct tree *tree, const char *want)
+{
+	char got[2000] = "";
+
+	cr_assert_eq(kernel_boot_network_words(tree->root, collect, got, &why), 0);
+	cr_assert_str_eq(got, want);
+}
+
+static void nic(const struct tree *tree, unsigned index, const char *name, const char *text)
+{
+	char path[80];
+
+	snprintf(path, sizeof(path), "sys/firmware/ibft/ethernet%u/%s", index, name);
+	tree_file(tree, path, text);
+}
+
+Test(nbft, a_table_that_cant_be_read_leaves_the_rest)
+{
+	struct tree tree = tree_new();
+	struct nvmf_entries all = { 0 };
+
+	tree_dir(&tree, "sys/firmware/acpi/tables/NBFT");
+	tree_file(&tree, "proc/cmdline", "rd.nvmf.discover=tcp,192.0.2.1");
+	tree_file(&tree, "sys/firmware/ibft/initiator/initiator-name", "iqn.2024-01.lab:init");
+	nic(&tree, 0, "index", "0");
+	nic(&tree, 0, "flags", "3");
+	nic(&tree, 0, "mac", "52:00:00:00:00:00");
+	nic(&tree, 0, "ip-addr", "10.0.9.2");
+	nic(&tree, 0, "subnet-mask", "255.255.255.0");
+	cr_assert_eq(kernel_nvmf_conf_kernel(tree.root, &all, &why), 0, "%s", why.text);
+	cr_assert_eq(all.count, 2);
+	cr_assert_str_eq(all.entry[0].value[NVMF_TRADDR], "192.0.2.1");
+	diag_says(all.entry[1].damage, all.entry[1].damage->code, NULL, "read NBFT");
+	kernel_nvmf_conf_free(&all);
+	words(&tree, "ifname=ibft0:52:00:00:00:00:00\nip=10.0.9.2:::255.255.255.0::ibft0:none\n");
 	tree_free(&tree);
 }
 
@@ -263,7 +312,7 @@ Test(nbft, none)
 
 static void damage(const struct built *b, const char *words)
 {
-	cr_assert_eq(read_it(b), -EPROTO, "%s", words);
+	cr_assert_eq(read_it(b), -EBADMSG, "%s", words);
 	diag_says(&why, DIAG_PROTOCOL, NULL, words);
 }
 
@@ -272,7 +321,7 @@ Test(nbft, damaged_as_a_whole)
 	struct built b = build();
 
 	b.header.checksum++;
-	cr_assert_eq(kernel_nbft_table(&b, LEN, &nbft, &why), -EPROTO);
+	cr_assert_eq(kernel_nbft_table(&b, LEN, &nbft, &why), -EBADMSG);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "NBFT checksum");
 #define DAMAGE(field, value, words)                                                                \
 	do {                                                                                       \
@@ -301,7 +350,7 @@ Test(nbft, damaged_as_a_whole)
 	cr_assert(!read_it(&b) && !nbft.ssnses, "a table that is not in use");
 	b = build();
 	b.header.length = put_le32(LEN + 1);
-	cr_assert_eq(kernel_nbft_table(&b, LEN, &nbft, &why), -EPROTO);
+	cr_assert_eq(kernel_nbft_table(&b, LEN, &nbft, &why), -EBADMSG);
 }
 
 Test(nbft, damaged_in_part)
@@ -350,36 +399,13 @@ Test(nbft, every_length_and_every_byte)
 	struct built b = build();
 
 	for (size_t cut = 0; cut < LEN; cut++)
-		cr_assert_eq(kernel_nbft_table(&b, cut, &nbft, &why), -EPROTO);
+		cr_assert_eq(kernel_nbft_table(&b, cut, &nbft, &why), -EBADMSG);
 	for (size_t i = 0; i < LEN; i++) {
 		struct built one = b;
 
 		((uint8_t *)&one)[i] ^= 0xff;
 		read_it(&one);
 	}
-}
-
-static int collect(const char *word, void *arg)
-{
-	strcat(arg, word);
-	strcat(arg, "\n");
-	return 0;
-}
-
-static void words(const struct tree *tree, const char *want)
-{
-	char got[2000] = "";
-
-	cr_assert_eq(kernel_boot_network_words(tree->root, collect, got, &why), 0);
-	cr_assert_str_eq(got, want);
-}
-
-static void nic(const struct tree *tree, unsigned index, const char *name, const char *text)
-{
-	char path[80];
-
-	snprintf(path, sizeof(path), "sys/firmware/ibft/ethernet%u/%s", index, name);
-	tree_file(tree, path, text);
 }
 
 Test(nbft, network_words)
