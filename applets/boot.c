@@ -121,11 +121,23 @@ static void show_job(struct call *call, const struct boot_job *job)
 	out_end(out);
 }
 
-/* Print every job; the last failure becomes the command's. */
+/* The last failure becomes the command's, which main() prints. */
+static void add_failure(const struct diag *why, void *arg)
+{
+	struct call *call = arg;
+	struct diag *diag = call->diag;
+
+	if (diag->err) {
+		out_message("rdmastor %s: %s: %s", call->name, diag->object, diag->text);
+		if (diag->hint[0])
+			out_message("hint: %s", diag->hint);
+	}
+	*diag = *why;
+}
+
 static int show(struct booting *b)
 {
 	struct call *call = b->call;
-	struct diag *diag = call->diag;
 	unsigned failed = 0;
 
 	out_list(call->out, "results");
@@ -135,15 +147,12 @@ static int show(struct booting *b)
 		show_job(call, job);
 		if (!job->why.err)
 			continue;
-		if (failed++) {
-			out_message("rdmastor %s: %s: %s", call->name, diag->object, diag->text);
-			if (diag->hint[0])
-				out_message("hint: %s", diag->hint);
-		}
-		*diag = job->why;
+		failed += !boot_partly(job);
+		boot_other_failures(job, add_failure, call);
+		add_failure(&job->why, call);
 	}
 	out_end(call->out);
-	return !failed ? EXIT_DONE : failed < b->boot.jobs ? EXIT_PARTLY : EXIT_FAILED;
+	return !call->diag->err ? EXIT_DONE : failed < b->boot.jobs ? EXIT_PARTLY : EXIT_FAILED;
 }
 
 static int read_words(struct booting *b, int root)

@@ -52,3 +52,8 @@ void boot_free(struct boot *);
 /* The texts of a key in the job's result, at any depth, that begin with `start`. */
 void boot_result_texts(const struct boot_job *, const char *key, const char *start,
 	void (*each)(const char *text, void *arg), void *arg);
+/* It failed, but some of what its applet found is attached. */
+bool boot_partly(const struct boot_job *);
+/* Of an applet that found several things: its failures except `why`. */
+void boot_other_failures(
+	const struct boot_job *, void (*each)(const struct diag *, void *arg), void *arg);

@@ -35,6 +35,37 @@ void boot_result_texts(const struct boot_job *job, const char *key, const char *
 	applet_run_texts(&job->run, key, start, each, arg);
 }
 
+bool boot_partly(const struct boot_job *job)
+{
+	return job->why.err && applet_run_partly(&job->run);
+}
+
+struct others {
+	const struct boot_job *job;
+	void (*each)(const struct diag *why, void *arg);
+	void *arg;
+	bool passed; /* the one that is the job's */
+};
+
+static void put_other(const struct diag *why, void *arg)
+{
+	struct others *others = arg;
+
+	if (!others->passed && !strcmp(why->text, others->job->why.text))
+		others->passed = true;
+	else
+		others->each(why, others->arg);
+}
+
+void boot_other_failures(
+	const struct boot_job *job, void (*each)(const struct diag *why, void *arg), void *arg)
+{
+	struct others others = { .job = job, .each = each, .arg = arg };
+
+	if (job->why.err)
+		applet_run_failures(&job->run, put_other, &others);
+}
+
 /* ---- Attempts. */
 
 static void over(struct boot_job *job)
@@ -44,11 +75,13 @@ static void over(struct boot_job *job)
 		loop_stop(job->boot->loop);
 }
 
-/* On a busy machine modprobe may take too long once. */
+/* On a busy machine modprobe may take too long once. A damaged table of the firmware stays so. */
 static bool may_change(const struct diag *why)
 {
 	if (why->err == ETIMEDOUT)
 		return true;
+	if (why->err == EBADMSG)
+		return false;
 	return why->code != DIAG_USAGE && why->code != DIAG_AUTH && why->code != DIAG_NO_MODULE &&
 	       why->code != DIAG_UNSUPPORTED && why->code != DIAG_PERMISSION &&
 	       why->code != DIAG_MISMATCH;

@@ -6,12 +6,14 @@
 requires unshare jq
 unshare -mn true 2>/dev/null || { echo "needs root with namespaces"; exit 77; }
 iqn=iqn.2024-01.test:root
+export NBFT=
 
 # booted CMDLINE WORD…: run it on such a machine
 booted() {
 	printf '%s\n' "$1" >cmdline
 	shift
 	unshare -mn bash -c 'ip link set lo up 2>/dev/null; mount -t tmpfs none /etc; mount -t tmpfs none /sys/firmware
+		for table in $NBFT; do mkdir -p "/sys/firmware/acpi/tables/$table"; done # they cannot be read
 		mount --bind cmdline /proc/cmdline; exec "$@"' - "$@"
 }
 # plans STATUS CMDLINE LINE… [-- OPTION…]: what a dry run lists
@@ -51,6 +53,12 @@ done
 grep -qx 'hint: .*,via=ublk.*' err || die "no way out: $(cat err)"
 booted "rd.rdmastor=foo://x rd.rdmastor=nbd://x" "$RDMASTOR" boot --quiet >out 2>err && die "success"
 same "failures of --quiet" "$(grep -oE '^(rdmastor boot: [^:]*|hint):' err | tr '\n' ' ')" "rdmastor boot: foo: hint: rdmastor boot: nbd: hint: "
+
+# a table of the firmware that can't be read is a failure of its own, as is the next one
+NBFT="NBFT NBFT1"
+plans 3 "rd.rdmastor=ram:1M,via=ublk" "rd.rdmastor ublk export ok" "rd.nvmf kernel nvmf-connect-all unsupported"
+same "failures" "$(grep -oE '^rdmastor boot: NBFT1? table: ' err | sort | xargs)" "rdmastor boot: NBFT table: rdmastor boot: NBFT1 table:"
+NBFT=
 
 # words of NFS count with --mount, and only over RDMA
 plans 0 "root=nfs:127.0.0.1:/srv"

@@ -63,6 +63,14 @@ static int applet(int argc, char **word)
 		failure("no-module", "ENOENT", "");
 	else if (strstr(word[1], "secret"))
 		failure("auth", "EACCES", "");
+	else if (strstr(word[1], "damage"))
+		printf("{\"results\":[{\"uri\":\"a\"},{\"uri\":\"b\",\"error\":{\"code\":"
+		       "\"refused\",\"errno\":"
+		       "\"ECONNREFUSED\",\"text\":\"no "
+		       "one\"}},{\"uri\":\"c\",\"error\":{\"code\":\"protocol\","
+		       "\"errno\":\"EBADMSG\",\"text\":\"bad "
+		       "table\"}}],\"error\":{\"code\":\"protocol\",\"errno\":"
+		       "\"EBADMSG\",\"object\":\"c\",\"text\":\"bad table\"}}");
 	else if (strstr(word[1], "hangs"))
 		pause();
 	else if (strstr(word[1], "forks"))
@@ -207,6 +215,27 @@ Test(boot, not_again_when_waiting_helps_nothing)
 	cr_assert_eq(*runs, 1);
 	cr_assert_eq(waited, 0);
 	diag_says(&job->why, DIAG_AUTH, "it", "some_reason");
+}
+
+static void put_failure(const struct diag *why, void *arg)
+{
+	diag_says(why, DIAG_REFUSED, "b", "no_one");
+	++*(unsigned *)arg;
+}
+
+Test(boot, a_damaged_table_is_final_and_hides_no_other_failure)
+{
+	struct boot_job *job = attach("nvme+tcp://damage/nqn.x");
+	unsigned others = 0;
+
+	cr_assert_eq(*runs, 1);
+	diag_says(&job->why, DIAG_PROTOCOL, "c", "bad_table");
+	boot_other_failures(job, put_failure, &others);
+	cr_assert_eq(others, 1);
+	cr_assert(boot_partly(job), "the first one succeeded");
+	boot_free(&boot);
+	job = attach("nvme+tcp://secret/nqn.x");
+	cr_assert(!boot_partly(job));
 }
 
 Test(boot, every_failure_has_a_way_out)
