@@ -163,6 +163,8 @@ static int read_words(struct booting *b, int root)
 	bool never = opts->common.never;
 	int err = kernel_boot_words(root, &b->words, call->diag);
 
+	if (b->words.timeout.err)
+		call_note(call, "%s: ignored: %s", b->words.timeout.object, b->words.timeout.text);
 	b->operand = calloc(call->operands + 1, sizeof(*b->operand));
 	if (!err && !b->operand)
 		err = diag_sys(call->diag, ENOMEM, "operands");
@@ -383,7 +385,7 @@ const struct applet applet_boot = {
 	.examples = "  rdmastor boot --mount /sysroot\n"
 		    "  rdmastor boot --dry-run\n"
 		    "  rdmastor boot nvme+rdma://10.0.0.1/nqn.2024-01.example:disk1,via=ublk\n",
-	.schemes = SCHEME_DISK | SCHEME_NVMF | SCHEME_ISCSI | SCHEME_SRP | SCHEME_NFS,
+	.schemes = SCHEME_ALL,
 	.max = UINT8_MAX,
 	.changes = true,
 	.run = run,

@@ -78,7 +78,7 @@ static int run(struct call *call)
 const struct applet applet_doctor = {
 	.name = "doctor",
 	.operands = "[URI]",
-	.schemes = SCHEME_DISK | SCHEME_NVMF | SCHEME_ISCSI | SCHEME_SRP | SCHEME_NFS,
+	.schemes = SCHEME_ALL,
 	.summary = "find out why a remote disk can't be used on this machine",
 	.opts = rows,
 	.defaults = &defaults,

@@ -21,12 +21,14 @@ struct boot_disk {
 };
 /* "URI[,via=kernel|ublk|nbd]" */
 void kernel_boot_disk(struct boot_disk *, const char *text, const char *from);
+int kernel_boot_unknown_scheme(const char *name, struct diag *); /* the error for a URI of it */
 
 struct boot_words {
 	struct boot_disk *disk;
 	unsigned disks;
 	uint32_t timeout_ms; /* rd.rdmastor.timeout=; 0 = unset */
 	bool never;          /* it is 0: no time limit */
+	struct diag timeout; /* why a value of it is ignored; err 0: none is */
 	/* what the other applets' --from-cmdline finds, valid or not */
 	bool nvme, iscsi;
 	bool nfs; /* over RDMA */

@@ -149,6 +149,8 @@ enum {                        /* what a scheme can be used for */
 	SCHEME_ISCSI = 1 << 2,
 	SCHEME_SRP = 1 << 3,
 	SCHEME_NFS = 1 << 4,
+	SCHEME_ATTACH = SCHEME_NVMF | SCHEME_ISCSI | SCHEME_SRP | SCHEME_NFS,
+	SCHEME_ALL = SCHEME_DISK | SCHEME_ATTACH,
 };
 
 struct scheme {            /* the part of a struct proto that needs no bdev */
@@ -160,3 +162,5 @@ struct scheme {            /* the part of a struct proto that needs no bdev */
 /* proto/list.c: the head of each struct proto (session.h); NULL ends it. */
 extern const struct scheme *const schemes[];
 const struct scheme *scheme_find(const char *name); /* "nvme+tcp"; NULL: unknown */
+/* The error for it, whose hint lists the schemes with one of these uses, and `also`: "a path". */
+int scheme_unknown(const char *name, unsigned uses, const char *also, struct diag *);

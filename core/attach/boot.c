@@ -203,24 +203,12 @@ static bool is_discovery(const struct uri *uri)
 	return !uri->path[0] || !strcmp(uri->path, NVMF_DISCOVERY_NQN);
 }
 
-static int unknown_scheme(const char *name, struct diag *diag)
-{
-	char known[200] = "";
-
-	for (const struct scheme *const *row = schemes; *row; row++)
-		if ((*row)->uses & (SCHEME_NVMF | SCHEME_ISCSI | SCHEME_SRP | SCHEME_NFS) &&
-			strlen(known) + strlen((*row)->start) + 3 < sizeof(known))
-			strcat(strcat(known, (*row)->start), ", ");
-	diag_set(diag, DIAG_USAGE, EINVAL, "unknown scheme '%s:'", name);
-	return diag_hint(diag, "expected %sor another disk with ,via=ublk or ,via=nbd", known);
-}
-
 static int find_scheme(struct boot_job *job, struct uri *uri, const struct scheme **scheme)
 {
 	if (uri_parse(uri, job->disk->uri, &job->why))
 		return -job->why.err;
 	*scheme = scheme_find(uri->scheme);
-	return *scheme ? 0 : unknown_scheme(uri->scheme, &job->why);
+	return *scheme ? 0 : kernel_boot_unknown_scheme(uri->scheme, &job->why);
 }
 
 /* The applet that attaches the URI through the kernel. */

@@ -52,7 +52,6 @@ bool bdev_exposed(const struct uri *uri)
 static int unknown_scheme(const struct uri *uri, struct diag *diag)
 {
 	const struct scheme *scheme = scheme_find(uri->scheme);
-	char known[200] = "";
 
 	if (scheme) {
 		diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
@@ -64,13 +63,8 @@ static int unknown_scheme(const struct uri *uri, struct diag *diag)
 				: "rdmastor %s '%s', then use the block device that it prints",
 			scheme->applet, uri->spelling);
 	}
-	for (const struct scheme *const *row = schemes; *row; row++)
-		if ((*row)->uses & SCHEME_DISK &&
-			strlen(known) + strlen((*row)->start) + 3 < sizeof(known))
-			strcat(strcat(known, (*row)->start), ", ");
-	diag_set(diag, DIAG_USAGE, EPROTONOSUPPORT, "unknown scheme '%s:'", uri->scheme);
-	diag_ctx(diag, "%s", uri->spelling);
-	return diag_hint(diag, "expected %sor a path", known);
+	scheme_unknown(uri->scheme, SCHEME_DISK, "a path", diag);
+	return diag_ctx(diag, "%s", uri->spelling);
 }
 
 /* Parse the keys that all schemes share. */

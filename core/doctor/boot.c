@@ -112,13 +112,14 @@ void doctor_boot(struct doctor *doctor)
 		return;
 	err = kernel_boot_words(doctor->root, &words, &diag);
 	if (err) {
-		bool wrong = diag.code == DIAG_USAGE;
-
-		finding = doctor_add_diag(doctor, DOCTOR_BOOT, "words",
-			wrong ? DOCTOR_FAILURE : DOCTOR_WARNING, &diag);
-		doctor_hint(finding,
-			wrong ? "correct the kernel command line" : "mount -t proc proc /proc");
+		finding = doctor_add_diag(doctor, DOCTOR_BOOT, "words", DOCTOR_WARNING, &diag);
+		doctor_hint(finding, "mount -t proc proc /proc");
 	} else {
+		if (words.timeout.err) {
+			finding = doctor_add_diag(
+				doctor, DOCTOR_BOOT, "words", DOCTOR_WARNING, &words.timeout);
+			doctor_hint(finding, "correct the kernel command line");
+		}
 		check_words(doctor, &words);
 	}
 	kernel_boot_words_free(&words);

@@ -156,7 +156,7 @@ static int read_uri(struct doctor *doctor, struct diag *diag)
 	int err = uri ? uri_parse(uri, doctor->uri, diag) : diag_sys(diag, ENOMEM, "URI");
 
 	if (!err && !scheme_find(uri->scheme))
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "unknown scheme '%s:'", uri->scheme);
+		err = scheme_unknown(uri->scheme, SCHEME_ALL, "a path", diag);
 	if (err)
 		free(uri);
 	else

@@ -89,9 +89,10 @@ error 2 usage '' '--needs --mount' "$RDMASTOR" boot --needs --mount /mnt
 valid out
 jq -e '(.modules | contains(["iscsi_tcp", "sd_mod", "nbd"])) and .words == [] and .files == ["/etc/a key"]' out >/dev/null || die "$(cat out)"
 ! grep -q hush out err || die "a secret is told: $(cat out err)"
-error 2 usage 'foo://x' "'foo:'" "$RDMASTOR" boot --needs foo://x
+error 2 usage 'foo://x' "'foo:' expected.*nvme.tcp://.*srp://" "$RDMASTOR" boot --needs foo://x
 error 2 usage 'nbd://x' 'via=scsi' "$RDMASTOR" boot --needs nbd://x,via=scsi
 
 error 2 usage '' '--skip scsi' "$RDMASTOR" boot --skip scsi
-error 2 usage 'rd.rdmastor.timeout=soon' soon booted rd.rdmastor.timeout=soon "$RDMASTOR" boot
+plans 0 "rd.rdmastor.timeout=soon rd.rdmastor=ram:1M,via=ublk" "rd.rdmastor ublk export ok"
+grep -q '^rdmastor boot: rd.rdmastor.timeout=soon: ignored: .*soon' err || die "no word of the time limit: $(cat err)"
 error 1 usage 'foo://x' "'foo:' expected.*nvme.tcp://.*srp://" "$RDMASTOR" boot foo://x

@@ -120,9 +120,11 @@ same 'not to attach' "$(jq -r '.findings[] | select(.topic == "boot") | "\(.stat
 same status "$(cat status)" 3
 jq -e '.error.code' json >/dev/null || die "no error: $(cat json)"
 ! grep hush json err || die "a secret is told"
-booted 'rd.rdmastor.timeout=soon'
-same 'a bad word' "$(of boot words '"\(.state) \(.code)"')" 'failure usage'
-same status "$(cat status)" 3
+booted 'rd.rdmastor.timeout=soon rd.rdmastor=ram:1M,via=ublk'
+same 'a bad word' "$(of boot words '"\(.state) \(.code)"')" 'warning usage'
+same 'its neighbour' "$(of boot disk '"\(.state) \(.object)"')" 'ok ram:1M'
+same status "$(cat status)" 0
+error 2 usage '' "'foo:' expected.*nvme.tcp://.*srp://" "$RDMASTOR" doctor foo://x
 cp "$RDMASTOR" alone
 mkdir empty
 mv alone empty/

@@ -33,7 +33,7 @@ parses quiet
 parses rd.rdmastor=ram:1M,via=ublk nvmf-autoconnect.sh iscsiroot
 starts || die "one disk"
 skips " --skip nvmf --skip iscsi"
-parses rd.rdmastor.timeout=soon
+parses rd.rdmastor=foo://x
 starts || die "a usage error has to be reported on the console"
 
 me=rd.iscsi.initiator=iqn.2024-01.a:me

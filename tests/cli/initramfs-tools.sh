@@ -183,7 +183,7 @@ logged "$planned" wait_for_udev 'modprobe af_packet' 'rdmastor boot --network' \
 [ ! -s err ] || die "$(cat err)"
 
 # failures: each on a line of its own with its hint, also before the shell; a word that is wrong counts as something to do
-boot local rd.rdmastor.timeout=soon
+boot local rd.rdmastor=foo://x
 cat >root/messages <<'M'
 rdmastor boot: a://x: no route: trying again
 rdmastor boot: a://x: no\route

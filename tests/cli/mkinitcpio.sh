@@ -117,7 +117,7 @@ logged default
 # failures: at once, and each on a line of its own with its hint before the shell
 messages=('rdmastor boot: a://x: no route: trying again' 'rdmastor boot: a://x: no route' 'hint: ip route' 'rdmastor boot: b://y: unknown scheme'
 	'rdmastor boot: c://z: refused' 'hint: none')
-booted rd.rdmastor.timeout=soon "${messages[@]}"
+booted rd.rdmastor=foo://x "${messages[@]}"
 printf '%s\n' "${messages[@]}" | diff - err || die "messages"
 printf '%s\n' 'rdmastor boot: a://x: no route; hint: ip route' 'rdmastor boot: b://y: unknown scheme' 'rdmastor boot: c://z: refused; hint: none' |
 	diff - <(head -n 3 out) || die "before the shell"

@@ -47,6 +47,11 @@ void kernel_boot_disk(struct boot_disk *disk, const char *text, const char *from
 	diag_ctx(&disk->why, "%s", disk->uri);
 }
 
+int kernel_boot_unknown_scheme(const char *name, struct diag *diag)
+{
+	return scheme_unknown(name, SCHEME_ATTACH, "another disk with ,via=ublk or ,via=nbd", diag);
+}
+
 static int add_disk(struct boot_words *words, const char *text, struct diag *diag)
 {
 	struct boot_disk *more = calloc(words->disks + 1, sizeof(*more));
@@ -63,6 +68,18 @@ static int add_disk(struct boot_words *words, const char *text, struct diag *dia
 	return 0;
 }
 
+static void read_timeout(struct boot_words *words, const char *value)
+{
+	uint32_t ms;
+
+	if (parse_msec(value, &ms, &words->timeout)) {
+		diag_ctx(&words->timeout, "rd.rdmastor.timeout=%.40s", value);
+		return;
+	}
+	words->timeout_ms = ms;
+	words->never = !ms;
+}
+
 static int read_own(struct boot_words *words, char *text, struct diag *diag)
 {
 	char *rest = text, *word, *value;
@@ -71,12 +88,8 @@ static int read_own(struct boot_words *words, char *text, struct diag *diag)
 	while (!err && (word = kernel_cmdline_word(&rest))) {
 		if ((value = kernel_cmdline_value(word, "rd.rdmastor")))
 			err = add_disk(words, value, diag);
-		value = kernel_cmdline_value(word, "rd.rdmastor.timeout");
-		if (!value)
-			continue;
-		if (parse_msec(value, &words->timeout_ms, diag))
-			err = diag_ctx(diag, "rd.rdmastor.timeout=%.40s", value);
-		words->never = !words->timeout_ms;
+		if ((value = kernel_cmdline_value(word, "rd.rdmastor.timeout")))
+			read_timeout(words, value);
 	}
 	return err;
 }

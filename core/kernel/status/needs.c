@@ -297,7 +297,7 @@ int kernel_boot_needs_disk(int root, const struct kernel_list *list, const struc
 	if (!kernel_iscsi_is_string(disk->uri) && uri_parse(&uri, disk->uri, diag))
 		return -EINVAL;
 	if (!scheme_find(uri.scheme))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "unknown scheme '%s:'", uri.scheme);
+		return kernel_boot_unknown_scheme(uri.scheme, diag), -EINVAL;
 	add_files(&collect, &uri);
 	if (disk->via != BOOT_KERNEL)
 		add_module(&collect, disk->via == BOOT_UBLK ? "ublk_drv" : "nbd");

@@ -63,8 +63,10 @@ Test(boot, disks)
 	found_it(&e.doctor, "disk", NULL, DOCTOR_FAILURE, "via=scsi");
 	cr_assert_null(strstr(find_it(&e.doctor, "disk", NULL)->object, "hush"));
 	end(&e);
-	examine(&e, "rd.rdmastor.timeout=soon", NULL);
-	found_it(&e.doctor, "words", NULL, DOCTOR_FAILURE, "soon command_line");
+	examine(&e, "rd.rdmastor.timeout=soon rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x", NULL);
+	found_it(&e.doctor, "words", "rd.rdmastor.timeout=soon", DOCTOR_WARNING,
+		"soon command_line");
+	found_it(&e.doctor, "disk", "nvme+tcp://10.0.0.1/nqn.x", DOCTOR_OK, "nvmf-connect");
 	end(&e);
 }
 

@@ -95,13 +95,19 @@ Test(boot_words, dracuts_files)
 	cr_assert(words.nfs);
 }
 
-Test(boot_words, what_is_wrong)
+Test(boot_words, an_invalid_time_limit_is_ignored)
 {
-	tree_file(&tree, "proc/cmdline", "rd.rdmastor.timeout=soon");
-	cr_assert_eq(kernel_boot_words(tree.root, &words, &why), -EINVAL);
-	diag_says(&why, DIAG_USAGE, "rd.rdmastor.timeout=soon", "soon");
-	kernel_boot_words_free(&words);
-	tree_free(&tree);
-	tree = tree_new();
+	read_cmdline("rd.rdmastor.timeout=7 rd.rdmastor=ram:1 rd.rdmastor.timeout=soon "
+		     "rd.rdmastor=ram:2");
+	diag_says(&words.timeout, DIAG_USAGE, "rd.rdmastor.timeout=soon", "soon");
+	cr_assert_eq(words.timeout_ms, 7000);
+	cr_assert_eq(words.disks, 2);
+	read_cmdline("rd.rdmastor.timeout=-1");
+	diag_says(&words.timeout, DIAG_USAGE, "rd.rdmastor.timeout=-1", "-1");
+	cr_assert(!words.timeout_ms && !words.never, "the default");
+}
+
+Test(boot_words, no_command_line)
+{
 	cr_assert_eq(kernel_boot_words(tree.root, &words, &why), -ENOENT);
 }
