@@ -51,8 +51,6 @@ static enum doctor_state badness(const struct doctor *doctor, const struct part 
 	bool alone = part->required ||
 		     (doctor_needs_rdma(doctor) && part->schemes && !strcmp(part->schemes, RDMA));
 
-	if (doctor_is(doctor, "srp"))
-		alone |= !strcmp(part->module, "ib_srp");
 	return needed(doctor, part) && alone ? DOCTOR_FAILURE : DOCTOR_WARNING;
 }
 

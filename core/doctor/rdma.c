@@ -105,7 +105,7 @@ static void check_gids(struct doctor *doctor, const struct list_port *port)
 		doctor_text(finding, "gid_type", port->gid[i].type);
 		doctor_text(finding, "netdev", port->gid[i].netdev);
 	}
-	snprintf(text, sizeof(text), "%u GIDs%s", port->gids,
+	snprintf(text, sizeof(text), "%u GID%s%s", port->gids, port->gids == 1 ? "" : "s",
 		port->gids ? "" : ": the port has no address");
 	if (!strcmp(port->kind, "roce") && port->gids)
 		snprintf(text, sizeof(text), "%u GIDs: %u of RoCE v2, %u of RoCE v1%s", port->gids,
@@ -204,7 +204,9 @@ static void check_devices(struct doctor *doctor, const struct kernel_list *list)
 		finding = doctor_add(doctor, DOCTOR_RDMA, "devices",
 			doctor_needs_rdma(doctor) ? DOCTOR_FAILURE : DOCTOR_WARNING, "",
 			"no RDMA device");
-		doctor_hint(finding, HINT_RDMA_DEVICE);
+		doctor_hint(finding, "%s",
+			doctor_is(doctor, "srp") ? "load the driver of an InfiniBand adapter"
+						 : HINT_RDMA_DEVICE);
 	}
 	doctor_number(finding, "port_count", list->ports);
 	for (unsigned i = 0; i < list->ports; i++)

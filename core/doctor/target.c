@@ -3,6 +3,7 @@
  * host. Applets in children ask, one connection or two each. */
 #include "applet_run.h"
 #include "find.h"
+#include "names.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,14 +11,16 @@
 #include <string.h>
 
 #define MSEC  1000000ull
-#define WORDS 8
+#define WORDS 24
+
+#define DEFAULT_PARTITION 0x7fff /* without the bit of full membership */
 
 struct probe {
 	struct applet_run run;
 	unsigned *left;
 	struct loop *loop;
 	bool verbose;
-	char uri[URI_MAX], timeout[24];
+	char uri[URI_MAX], timeout[24], ioc_guid[32], id_ext[32];
 	char *word[WORDS];
 };
 
@@ -72,13 +75,70 @@ static const char *applet_of(const struct doctor *doctor)
 	return "info";
 }
 
-/* "GID/IOC_GUID/ID_EXT": the target is asked for by the fabric. */
+/* "IOC_GUID/ID_EXT" and "IOC_GUID/ID_EXT/LUN"; "" for what is missing. */
+static void read_srp_path(struct probe *probe, const char *path)
+{
+	const size_t guid = strcspn(path, "/");
+	const char *ext = path + guid + (path[guid] == '/');
+
+	snprintf(probe->ioc_guid, sizeof(probe->ioc_guid), "%.*s", (int)guid, path);
+	snprintf(probe->id_ext, sizeof(probe->id_ext), "%.*s", (int)strcspn(ext, "/"), ext);
+}
+
+static const char *option_of_port(const char *host)
+{
+	return strlen(host) <= 5 && !host[strspn(host, "0123456789")] ? "--lid" : "--gid";
+}
+
+/* Only the subnet administrator knows which ports share it. */
+static bool other_partition(const char *pkey)
+{
+	uint64_t key = DEFAULT_PARTITION;
+
+	return pkey &&
+	       (!hex_parse(&key, pkey, 4) || (key & DEFAULT_PARTITION) != DEFAULT_PARTITION);
+}
+
+/* Ask the port of the URI for the target. A scan of the fabric would miss targets in userspace,
+ * whose ports don't announce device management. */
 static void start_srp(const struct doctor *doctor, struct probe *probe, unsigned *left, uint32_t ms)
 {
-	snprintf(probe->uri, sizeof(probe->uri), "%.*s", (int)strcspn(doctor->parsed->path, "/"),
-		doctor->parsed->path);
-	start(doctor, probe, left, ms,
-		(const char *[]){ "srp-discover", "--ioc-guid", probe->uri, NULL });
+	struct uri *uri = doctor->parsed;
+	const char *pkey = uri_value(uri, "pkey"), *by = option_of_port(uri->host);
+	const bool scan = other_partition(pkey);
+	const char *const pairs[][2] = {
+		{ scan ? "--pkey" : by, scan ? pkey : uri->host },
+		{ "--dgid", scan && strcmp(by, "--lid") ? uri->host : NULL },
+		{ "--ioc-guid", probe->ioc_guid },
+		{ "--id-ext", probe->id_ext },
+		{ "--service-id", uri_value(uri, "service_id") },
+		{ "--device", uri_value(uri, "dev") },
+		{ "--port", uri_value(uri, "port") },
+	};
+	const char *words[2 * sizeof(pairs) / sizeof(*pairs) + 2] = { "srp-discover" };
+	unsigned n = 1;
+
+	read_srp_path(probe, uri->path);
+	for (unsigned i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+		if (!pairs[i][1] || !pairs[i][1][0])
+			continue;
+		words[n++] = pairs[i][0];
+		words[n++] = pairs[i][1];
+	}
+	start(doctor, probe, left, ms, words);
+}
+
+/* The port has answered. */
+static void miss_srp(struct doctor *doctor)
+{
+	struct uri *uri = doctor->parsed;
+
+	diag_set(&doctor->why, DIAG_NOT_FOUND, ENOENT, "the port offers no such target");
+	if (other_partition(uri_value(uri, "pkey")))
+		diag_hint(&doctor->why, "list the targets of the fabric: rdmastor srp-discover -u");
+	else
+		diag_hint(&doctor->why, "list its targets: rdmastor srp-discover -u %s %s",
+			option_of_port(uri->host), uri->host);
 }
 
 static void found(const char *text, void *arg)
@@ -100,21 +160,26 @@ static void report_answer(struct doctor *doctor, const struct probe *probe, uint
 		doctor_number(finding, "size", (uint64_t)size->valuedouble);
 	} else {
 		finding = doctor_add(doctor, DOCTOR_TARGET, "answers", DOCTOR_OK,
-			doctor->parsed->spelling, "answers");
+			doctor->parsed->spelling, "%s",
+			doctor_is(doctor, "srp") ? "its port offers this target" : "answers");
 	}
 	doctor_text(finding, "protocol", doctor->parsed->scheme);
 	doctor_number(finding, "milliseconds", ms);
 }
 
-static const char *advice(const struct diag *why)
+static const char *advice(const struct doctor *doctor)
 {
-	switch ((enum diag_code)why->code) {
+	switch ((enum diag_code)doctor->why.code) {
 	case DIAG_REFUSED:
 		return "the host is up, but has no listener at this port: start the target, or "
 		       "correct the port";
 	case DIAG_TIMEOUT:
 	case DIAG_UNREACHABLE:
-		return "check that the host is up, and the firewalls here, there and in between";
+		return doctor_is(doctor, "srp")
+			       ? "check that the target runs, and its cable; list all targets: "
+				 "rdmastor srp-discover -u"
+			       : "check that the host is up, and the firewalls here, there and in "
+				 "between";
 	case DIAG_NO_DEVICE:
 	case DIAG_NO_MODULE:
 		return "repair what the findings above name";
@@ -138,7 +203,7 @@ static void report_failure(struct doctor *doctor)
 
 	snprintf(finding->object, sizeof(finding->object), "%.255s", doctor->parsed->spelling);
 	if (!finding->hint[0])
-		doctor_hint(finding, "%s", advice(&doctor->why));
+		doctor_hint(finding, "%s", advice(doctor));
 	doctor_text(finding, "protocol", doctor->parsed->scheme);
 }
 
@@ -158,10 +223,9 @@ static void ask_target(struct doctor *doctor, struct probe *probe)
 	if (left)
 		loop_run(doctor->loop);
 	doctor->why = probe->run.why;
-	applet_run_texts(&probe->run, "ioc_guid", "", found, &any);
+	applet_run_texts(&probe->run, "service_id", "", found, &any);
 	if (!doctor->why.err && doctor_is(doctor, "srp") && !any)
-		diag_set(&doctor->why, DIAG_NOT_FOUND, ENOENT,
-			"no port of the fabric has a target of this I/O controller");
+		miss_srp(doctor);
 	uri_hide(doctor->why.object);
 	uri_hide(doctor->why.text);
 	uri_hide(doctor->why.hint);

@@ -205,7 +205,8 @@ Test(doctor, a_module_that_nothing_replaces)
 	} rows[] = {
 		{ "nfs+rdma://10.0.0.1/x", "rpcrdma", DOCTOR_FAILURE },
 		{ "nfs+rdma://10.0.0.1/x", "ib_core", DOCTOR_FAILURE },
-		{ "srp://fe800000000000000000000000000001/1/2", "ib_srp", DOCTOR_FAILURE },
+		{ "srp://fe800000000000000000000000000001/1/2", "ib_core", DOCTOR_FAILURE },
+		{ "srp://fe800000000000000000000000000001/1/2", "ib_srp", DOCTOR_WARNING },
 		{ "srp+cm://10.0.0.1:1/1/2", "ib_srp", DOCTOR_WARNING },
 		{ "nvme+rdma://10.0.0.1/nqn.x", "ib_core", DOCTOR_WARNING },
 		{ "nvme+rdma://10.0.0.1/nqn.x", "nvme_rdma", DOCTOR_WARNING },

@@ -62,6 +62,10 @@ Test(rdma, no_device)
 	examine(&e);
 	found_it(&e.doctor, "devices", NULL, DOCTOR_FAILURE, "no_RDMA_device");
 	examined_free(&e);
+	examined_init(&e, "srp://fe800000000000000000000000000001/1/2");
+	examine(&e);
+	found_it(&e.doctor, "devices", NULL, DOCTOR_FAILURE, "no_RDMA_device InfiniBand");
+	examined_free(&e);
 	examined_init(&e, "nvme+tcp://10.0.0.1/nqn.x");
 	examine(&e);
 	cr_assert_eq(e.doctor.findings, 0, "TCP needs none");

@@ -19,6 +19,7 @@ static _Atomic unsigned *runs; /* shared with the children */
 /* "APPLET=WORD", separated by blanks, or the start of one: what gets an answer */
 static const char *answers;
 static const char *failure; /* code and errno of the others */
+static const char *records = "[]";
 static struct kernel_route route;
 static int route_err, firewall_err;
 static struct examined e;
@@ -44,11 +45,12 @@ static int applet(int argc, char **word)
 	cr_assert_geq(argc, 4);
 	atomic_fetch_add(runs, 1);
 	snprintf(whole, sizeof(whole), "%s=%s", word[0], word[1]);
+	for (int i = 2; !strcmp(word[0], "srp-discover") && strcmp(word[i], "--json"); i++)
+		strcat(strcat(whole, " "), word[i]);
 	if (!strcmp(failure, "hangs"))
 		pause();
 	else if (strstr(answers, whole) || (*answers && !strncmp(whole, answers, strlen(answers))))
-		printf("{\"size\":1048576,\"versions\":[\"4.2\"],\"records\":[{\"ioc_guid\":\"1\"}]"
-		       "}");
+		printf("{\"size\":1048576,\"versions\":[\"4.2\"],\"records\":%s}", records);
 	else
 		printf("{\"error\":{\"code\":\"%s\",\"errno\":\"EIO\",\"text\":\"why\"}}", failure);
 	return 0;
@@ -95,9 +97,39 @@ Test(target, the_applet_that_asks)
 	asks("iser://" HOST "/iqn.2024-01.a:x/0", "info=iser://" HOST);
 	asks("iscsi://" HOST, "iser-discover=iscsi://" HOST);
 	asks("nfs+rdma://" HOST "/x", "nfsrdma-discover=nfs+rdma://" HOST);
-	asks("srp://fe800000000000000000000000000001/0000000000000007/2",
-		"srp-discover=--ioc-guid");
 	asks("ram:1M", "info=ram:1M");
+}
+
+#define GID "fe800000000000000000000000000001"
+
+/* The whole command line: what the fabric is asked for. */
+Test(target, an_srp_target_in_the_fabric)
+{
+	records = "[{\"service_id\":\"9\"}]";
+	asks("srp://" GID "/7/8/0?service_id=9&pkey=7fff",
+		"srp-discover=--gid " GID " --ioc-guid 7 --id-ext 8 --service-id 9");
+	asks("srp://" GID "/7/8?pkey=8102",
+		"srp-discover=--pkey 8102 --dgid " GID " --ioc-guid 7 --id-ext 8");
+	asks("srp://5/7/8?pkey=8102", "srp-discover=--pkey 8102 --ioc-guid 7 --id-ext 8");
+	asks("srp://5/7/8?dev=x0&port=2",
+		"srp-discover=--lid 5 --ioc-guid 7 --id-ext 8 --device x0 --port 2");
+}
+
+Test(target, an_srp_target_that_is_not_in_the_fabric)
+{
+	static const char uri[] = "srp://" GID "/7/8";
+
+	begin(uri, "srp-discover=", "unreachable");
+	records = "[{\"ioc_guid\":\"7\"}]";
+	doctor_target(&e.doctor);
+	found_it(&e.doctor, "answers", uri, DOCTOR_FAILURE, "no_such_target --gid_" GID);
+	cr_assert_str_eq(fact_of(find_it(&e.doctor, "answers", NULL), "code"), "not-found");
+	end();
+	begin(uri, "", "unreachable");
+	doctor_target(&e.doctor);
+	found_it(&e.doctor, "answers", uri, DOCTOR_FAILURE, "srp-discover_-u");
+	cr_assert_eq(*runs, 1, "no other protocol can answer there");
+	end();
 }
 
 static void fails(const char *uri, const char *code, unsigned asked, const char *words)
