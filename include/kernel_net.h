@@ -58,8 +58,9 @@ int kernel_firewall(struct firewall *, struct diag *);
 void kernel_firewall_free(struct firewall *);
 /* The messages of one read, of chains or of rules. */
 void kernel_firewall_take(struct firewall *, void *messages, size_t len);
-/* Names of tables of the older iptables, whose rules are not in nf_tables; "" = none. */
-void kernel_firewall_legacy(int root, char *text, size_t len);
+/* Names of the tables in use by legacy iptables or ip6tables, one a line: their rules are not in
+ * nf_tables. "" = none. 0, or -EACCES: only root may read them. */
+int kernel_firewall_legacy(int root, bool v6, char *text, size_t len);
 
 enum firewall_fate {
 	FIREWALL_PASSES,

@@ -124,17 +124,30 @@ static void check_servers(struct doctor *doctor, const struct firewall *firewall
 	kernel_serving_free(&serving);
 }
 
-static void check_legacy(struct doctor *doctor)
+/* Tables of iptables without nf_tables. They may be empty. */
+static void check_legacy(struct doctor *doctor, bool v6)
 {
+	const char *program = v6 ? "ip6tables" : "iptables";
 	struct finding *finding;
-	char tables[256];
+	char tables[256], object[80], *rest;
 
-	kernel_firewall_legacy(doctor->root, tables, sizeof(tables));
-	if (!tables[0])
+	if (kernel_firewall_legacy(doctor->root, v6, tables, sizeof(tables)) == -EACCES) {
+		finding = doctor_add(doctor, DOCTOR_FIREWALL, "legacy", DOCTOR_WARNING, program,
+			"only root can find out whether tables of legacy %s are in use", program);
+		doctor_hint(finding, "run the same command as root");
 		return;
-	finding = doctor_add(doctor, DOCTOR_FIREWALL, "legacy", DOCTOR_WARNING, "iptables",
-		"rules of legacy iptables may exist, which can't be read: tables %s", tables);
-	doctor_hint(finding, "iptables-legacy-save; ip6tables-legacy-save");
+	}
+	for (char *table = strtok_r(tables, "\n", &rest); table;
+		table = strtok_r(NULL, "\n", &rest)) {
+		const bool usual = !strcmp(table, "filter");
+
+		snprintf(object, sizeof(object), "%s table %.60s", program, table);
+		finding = doctor_add(doctor, DOCTOR_FIREWALL, "legacy", DOCTOR_WARNING, object,
+			"rules of legacy %s may exist, which are not examined", program);
+		doctor_text(finding, "table", table);
+		doctor_hint(finding, "list its rules: %s-legacy %s%s%s-S", program,
+			usual ? "" : "-t ", usual ? "" : table, usual ? "" : " ");
+	}
 }
 
 /* To ask nf_tables would load it. */
@@ -159,7 +172,10 @@ void doctor_firewall(struct doctor *doctor)
 
 	if (doctor->parsed && !doctor_port(doctor))
 		return;
-	check_legacy(doctor);
+	if (doctor->address.ss.ss_family != AF_INET6)
+		check_legacy(doctor, false);
+	if (doctor->address.ss.ss_family != AF_INET)
+		check_legacy(doctor, true);
 	err = not_loaded(doctor) ? -EOPNOTSUPP : kernel_firewall(&firewall, &diag);
 	if (err == -EOPNOTSUPP) {
 		doctor_add(doctor, DOCTOR_FIREWALL, "rules", DOCTOR_OK, "",

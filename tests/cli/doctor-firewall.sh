@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # doctor and the rules of nf_tables: which rule drops a connection, which may, which does not; ports of our own servers; rules that
-# can't be read.
+# can't be read; tables of legacy iptables.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires applet:doctor jq unshare nft
 if [ -z "${INSIDE:-}" ]; then
@@ -74,3 +74,21 @@ unshare -U "$RDMASTOR" doctor --json >json 2>err || die "without privilege: $(ca
 valid json
 jq -e '.findings[] | select(.check == "rules") | .state == "warning" and .code == "permission"' json >/dev/null || die "unreadable rules: $(cat json)"
 jq -e '.findings[] | select(.check == "privilege") | .state == "warning"' json >/dev/null || die "privilege: $(cat json)"
+
+# tables of legacy iptables, each with a command that lists its rules; none by asking
+nft flush ruleset
+# legacy [URI]: object, state and command of each table
+legacy() {
+	timeout 20 "$RDMASTOR" doctor --json --timeout 2 "$@" >json 2>err
+	valid json
+	jq -r '.findings[] | select(.check == "legacy") | "\(.object) \(.state) \(.hint | sub("^.*: "; ""))"' json
+}
+same 'no legacy table' "$(legacy)" ''
+iptables-legacy -A OUTPUT -p tcp --dport 4420 -j DROP 2>err || { echo "needs legacy iptables in this kernel for the rest: $(cat err)"; exit 77; }
+same 'a legacy table' "$(legacy)" 'iptables table filter warning iptables-legacy -S'
+ip6tables-legacy -t mangle -A INPUT -j DROP || die 'ip6tables-legacy'
+same 'one of each family' "$(legacy | tr '\n' ' ')" 'iptables table filter warning iptables-legacy -S ip6tables table mangle warning ip6tables-legacy -t mangle -S '
+same 'of an IPv6 address' "$(legacy "${local/127.0.0.1/[::1]}")" 'ip6tables table mangle warning ip6tables-legacy -t mangle -S'
+same 'of an IPv4 address' "$(legacy $local)" 'iptables table filter warning iptables-legacy -S'
+jq -e '[.findings[] | select(.check == "answers")][0].code == "timeout"' json >/dev/null || die "the rule does not drop: $(cat json)"
+$(jq -r '.findings[] | select(.check == "legacy") | .hint | sub("^.*: "; "")' json) | grep -qx -e '-A OUTPUT -p tcp -m tcp --dport 4420 -j DROP' || die 'the command lists no rule'

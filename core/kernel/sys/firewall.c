@@ -479,19 +479,12 @@ void kernel_firewall_free(struct firewall *firewall)
 	*firewall = (struct firewall){ 0 };
 }
 
-void kernel_firewall_legacy(int root, char *text, size_t len)
+int kernel_firewall_legacy(int root, bool v6, char *text, size_t len)
 {
-	char more[256];
-	size_t at;
+	ssize_t got =
+		kernel_sys_read(root, text, len, "proc/net/%s_tables_names", v6 ? "ip6" : "ip");
 
-	if (kernel_sys_read(root, text, len, "proc/net/ip_tables_names") < 0)
-		text[0] = 0;
-	at = strlen(text);
-	if (kernel_sys_read(root, more, sizeof(more), "proc/net/ip6_tables_names") > 0)
-		snprintf(text + at, len - at, "%s%s", at ? "\n" : "", more);
-	for (char *p = text; *p; p++)
-		if (*p == '\n')
-			*p = ' ';
+	return got == -EACCES ? -EACCES : 0;
 }
 
 /* ---- Judging. */

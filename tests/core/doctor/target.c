@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SECOND 1000000000ull
@@ -275,10 +277,51 @@ Test(target, rules_that_can_not_be_read)
 	cr_assert_null(find_it(&e.doctor, "legacy", NULL));
 	e.doctor.findings = 0;
 	firewall_err = EPERM;
-	tree_file(&e.tree, "proc/net/ip_tables_names", "filter\nnat\n");
-	tree_file(&e.tree, "proc/net/ip6_tables_names", "mangle\n");
 	doctor_firewall(&e.doctor);
 	found_it(&e.doctor, "rules", NULL, DOCTOR_WARNING, "root");
-	found_it(&e.doctor, "legacy", NULL, DOCTOR_WARNING, "filter_nat_mangle iptables-legacy");
+	end();
+}
+
+static void legacy(const char *uri)
+{
+	begin(uri, "", "");
+	firewall_err = EOPNOTSUPP;
+	tree_file(&e.tree, "proc/net/ip_tables_names", "filter\nnat\n");
+	tree_file(&e.tree, "proc/net/ip6_tables_names", "mangle\n");
+	if (uri)
+		doctor_network(&e.doctor);
+	doctor_firewall(&e.doctor);
+}
+
+Test(target, tables_of_legacy_iptables)
+{
+	legacy(NULL);
+	found_it(&e.doctor, "legacy", "iptables table filter", DOCTOR_WARNING,
+		"iptables iptables-legacy_-S");
+	found_it(&e.doctor, "legacy", "iptables table nat", DOCTOR_WARNING,
+		"iptables-legacy_-t_nat_-S");
+	found_it(&e.doctor, "legacy", "ip6tables table mangle", DOCTOR_WARNING,
+		"ip6tables-legacy_-t_mangle_-S");
+	cr_assert_str_eq(
+		fact_of(find_it(&e.doctor, "legacy", "iptables table nat"), "table"), "nat");
+	end();
+	legacy("nvme+tcp://" HOST "/nqn.x");
+	found_it(&e.doctor, "legacy", "iptables table filter", DOCTOR_WARNING, "");
+	cr_assert_null(find_it(&e.doctor, "legacy", "ip6tables table mangle"), "IPv6");
+	end();
+	legacy("nvme+tcp://[::1]/nqn.x");
+	found_it(&e.doctor, "legacy", NULL, DOCTOR_WARNING, "mangle");
+	end();
+}
+
+Test(target, tables_that_only_root_can_read)
+{
+	legacy("nvme+tcp://" HOST "/nqn.x");
+	e.doctor.findings = 0;
+	cr_assert_eq(fchmodat(e.tree.root, "proc/net/ip_tables_names", 0, 0), 0);
+	setfsuid(65534); /* root reads any file */
+	doctor_firewall(&e.doctor);
+	setfsuid(geteuid());
+	found_it(&e.doctor, "legacy", "iptables", DOCTOR_WARNING, "only_root as_root");
 	end();
 }
