@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # The CycloneDX document of both packages lists what deps/deps.lock pins and the binary names, with hashes, and licences whose texts
-# are installed.
+# are installed; where the licence demands the source, with its address.
 set -eu
 cd "$(dirname "$0")/../.."
 tar -xOf "$TARBALL" --wildcards '*/rdmastor.cdx.json' >"$TMP/sbom"
@@ -25,3 +25,6 @@ jq -e '.components[] | select(.name == "rdma-core").licenses[0].expression | con
 jq -r '.metadata.component, .components[] | .licenses[].expression' "$TMP/sbom" | sed 's/ OR \| AND /\n/g; s/[()]//g' | sort -u | while read -r name; do
 	grep -qx "License: $name" packaging/copyright || { echo "packaging/copyright has no text for $name"; exit 1; }
 done
+jq -e '[.components[] | select(.licenses[].expression | test("LGPL") and (test(" OR ") | not))] | length > 0 and all(.[];
+	. as $it | .externalReferences | length == 1 and (.[0] | .type == "distribution" and .hashes == $it.hashes and (.url | contains($it.version))))' \
+	"$TMP/sbom" >/dev/null || { echo 'a library under the LGPL has no address of its source'; exit 1; }
