@@ -48,9 +48,12 @@ static int read_boot(struct iscsi_logins *logins)
 		call_note(call, "initiator name %s (%s)", w->initiator, w->initiator_from);
 	for (unsigned i = 0; all && i < w->count; i++)
 		call_note(call, "%s at %s (%s)", w->wish[i].name, w->wish[i].host, w->wish[i].from);
-	return w->count ? 0
-			: diag_set(call->diag, DIAG_NOT_FOUND, ENOENT,
-				  "no valid target in the boot configuration");
+	if (w->count)
+		return 0;
+	diag_set(call->diag, DIAG_NOT_FOUND, ENOENT, "no valid target in the boot configuration");
+	if (w->why.err)
+		diag_hint(call->diag, "correct %s: %s", w->why.object, w->why.text);
+	return -ENOENT;
 }
 
 /* Log in once per target; extra LUNs only extend the wait list. */

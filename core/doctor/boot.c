@@ -11,6 +11,15 @@
 
 #define ANSWER_MS 1000 /* for a process to report what it serves */
 
+static void add_name(const char *name, void *arg)
+{
+	struct finding *finding = arg;
+	const size_t len = strlen(finding->text);
+
+	snprintf(finding->text + len, sizeof(finding->text) - len, "%s%s",
+		strchr(finding->text, ':') ? " " : ": ", name);
+}
+
 static void add_job(struct doctor *doctor, const struct boot_job *job)
 {
 	const char *what = job->disk ? job->disk->uri : job->from;
@@ -26,6 +35,10 @@ static void add_job(struct doctor *doctor, const struct boot_job *job)
 	} else {
 		finding = doctor_add(doctor, DOCTOR_BOOT, "disk", DOCTOR_OK, what,
 			"would be attached by %s", job->word[0]);
+		if (!job->disk) {
+			boot_result_texts(job, "uri", "", add_name, finding);
+			boot_result_texts(job, "target", "", add_name, finding);
+		}
 	}
 	uri_hide(finding->object);
 	doctor_text(finding, "from", job->from);

@@ -99,12 +99,13 @@ fi
 
 # boot words, and a rescue shell that has nothing mounted
 unshare -rmn true 2>/dev/null || { echo 'needs namespaces for the rest'; exit 77; }
-# booted CMDLINE: on such a machine
+# booted CMDLINE: on such a machine, whose firmware has left tables/
+mkdir tables
 booted() {
 	local rc=0
 	printf '%s\n' "$1" >cmdline
 	unshare -rmn bash -c 'mount -t tmpfs none /etc; mount -t tmpfs none /sys/firmware; mount --bind cmdline /proc/cmdline; ip link set lo up 2>/dev/null
-		exec "$@"' - "$RDMASTOR" doctor --json >json 2>err || rc=$?
+		mkdir /sys/firmware/acpi; cp -r tables /sys/firmware/acpi; exec "$@"' - "$RDMASTOR" doctor --json >json 2>err || rc=$?
 	echo $rc >status
 	valid json
 }
@@ -120,6 +121,39 @@ same 'not to attach' "$(jq -r '.findings[] | select(.topic == "boot") | "\(.stat
 same status "$(cat status)" 3
 jq -e '.error.code' json >/dev/null || die "no error: $(cat json)"
 ! grep hush json err || die "a secret is told"
+me=rd.iscsi.initiator=iqn.2024-01.test:me
+booted "$me netroot=iscsi:joe:hush1hush1hush@127.0.0.1::::iqn.2024-01.test:x netroot=iscsi:127.0.0.1::::iqn.2024-01.test:y"
+same 'netroot=' "$(of boot disk '"\(.object) \(.state) \(.applet) \(.text | sub(".*: "; ""))"')" 'iscsi ok iser-login iqn.2024-01.test:x iqn.2024-01.test:y'
+same status "$(cat status)" 0
+booted "$me rd.rdmastor=iscsi:joe:hush1hush1hush@127.0.0.1::::iqn.2024-01.test:x rd.rdmastor=iscsi:127.0.0.1::99999::iqn.2024-01.test:y"
+same 'strings' "$(jq -r '.findings[] | select(.topic == "boot") | "\(.state) \(.code) \(.applet)"' json)" $'ok null iser-login\nfailure usage iser-login'
+for string in iscsi://127.0.0.1/iqn.2024-01.test:x iscsi:joe:hush1hush1hush@127.0.0.1:::: iscsi:127.0.0.1::99999::iqn.2024-01.test:x; do
+	booted "$me netroot=$string"
+	same "netroot=$string" "$(of boot disk '"\(.object) \(.state) \(.code) \(.hint | test("netroot"))"')" 'iscsi failure not-found true'
+	same status "$(cat status)" 3
+	! grep hush json err || die "a secret is told"
+done
+
+# the firmware's table: a good one, a subsystem without a name, and no table
+nbft() { "$HERE/../vm/nbft_table" nqn.2014-08.org.nvmexpress:uuid:$uuid $uuid hfi=52:54:00:00:01:01,10.0.0.2/24 "$@" >tables/NBFT; }
+uuid=abff48c0-ecbe-4d8c-a64a-54f12797e8c2
+nbft ssns=nqn.t1,10.0.0.1,4420,1,1 ssns=nqn.t2,10.0.0.1,4420,1,1
+booted quiet
+same 'NBFT' "$(of boot nbft '"\(.object) \(.state) \(.subsystems)"')" 'NBFT ok 2'
+same 'NBFT: disks' "$(of boot disk '"\(.object) \(.state) \(.text | sub("[^:]*: "; ""))"')" 'rd.nvmf ok nvme+tcp://10.0.0.1:4420/nqn.t1 nvme+tcp://10.0.0.1:4420/nqn.t2'
+same status "$(cat status)" 0
+nbft ssns=nqn.t1,10.0.0.1,4420,1,1 ssns=,10.0.0.1,4420,1,1
+booted quiet
+same 'half a NBFT' "$(of boot nbft '"\(.object) \(.state) \(.hint != null)"')" 'NBFT SSNS 2 warning true'
+same 'half a NBFT: disks' "$(of boot disk '"\(.object) \(.state) \(.code) \(.hint != null)"')" 'NBFT SSNS 2 failure protocol true'
+same status "$(cat status)" 3
+head -c 100 tables/NBFT >half
+mv half tables/NBFT
+booted quiet
+same 'no NBFT' "$(of boot nbft '"\(.object) \(.state)"')" 'NBFT table warning'
+same 'no NBFT: disks' "$(of boot disk '"\(.state) \(.code)"')" 'failure protocol'
+rm tables/NBFT
+
 booted 'rd.rdmastor.timeout=soon rd.rdmastor=ram:1M,via=ublk'
 same 'a bad word' "$(of boot words '"\(.state) \(.code)"')" 'warning usage'
 same 'its neighbour' "$(of boot disk '"\(.state) \(.object)"')" 'ok ram:1M'

@@ -7,7 +7,10 @@
 static int applet(int argc, char **word)
 {
 	cr_assert_gt(argc, 3);
-	if (strstr(word[1], "bad"))
+	if (!strcmp(word[1], "--from-cmdline"))
+		printf("{\"sessions\":[{\"target\":\"iqn.2024-01.a:x\"},{\"target\":\"iqn.2024-01."
+		       "a:y\"}]}");
+	else if (strstr(word[1], "bad"))
 		printf("{\"error\":{\"code\":\"unreachable\",\"errno\":\"EHOSTUNREACH\","
 		       "\"object\":\"bad\",\"text\":\"no route\"}}");
 	else
@@ -67,6 +70,20 @@ Test(boot, disks)
 	found_it(&e.doctor, "words", "rd.rdmastor.timeout=soon", DOCTOR_WARNING,
 		"soon command_line");
 	found_it(&e.doctor, "disk", "nvme+tcp://10.0.0.1/nqn.x", DOCTOR_OK, "nvmf-connect");
+	end(&e);
+}
+
+Test(boot, disks_of_the_words_of_others)
+{
+	struct examined e;
+
+	examine(&e, "netroot=iscsi:10.0.0.1::::iqn.2024-01.a:x", NULL);
+	found_it(&e.doctor, "disk", "iscsi", DOCTOR_OK,
+		"by_iser-login:_iqn.2024-01.a:x_iqn.2024-01.a:y");
+	end(&e);
+	examine(&e, "rd.rdmastor=iscsi:joe:hush1hush@10.0.0.1::::iqn.2024-01.a:x", NULL);
+	found_it(&e.doctor, "disk", NULL, DOCTOR_OK, "iser-login");
+	cr_assert_null(strstr(find_it(&e.doctor, "disk", NULL)->object, "hush"));
 	end(&e);
 }
 
