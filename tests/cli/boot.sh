@@ -83,6 +83,23 @@ booted 'rd.iscsi.firmware=1' "$RDMASTOR" boot --network >out 2>err || die "no fi
 error 2 usage '' '--network --needs' "$RDMASTOR" boot --network --needs
 error 2 usage '' '--network disks' "$RDMASTOR" boot --network ram:1M,via=nbd
 error 2 usage '' '--needs --mount' "$RDMASTOR" boot --needs --mount /mnt
+# the words for a running root lead to the same connection: its address, and what it is bound to
+attached() {
+	unshare -mn bash -c 'ip link set lo up; mount -t tmpfs none /sys/class; mkdir -p /sys/class/{nvme/nvme0/nvme0n1,block/nvme0n1/queue}
+		cd /sys/class/nvme/nvme0
+		echo live >state; echo "$1" >transport; echo nqn.x >subsysnqn; echo nqn.me >hostnqn; echo "$2" >address; echo 1 >nvme0n1/nsid
+		echo 259:0 >/sys/class/block/nvme0n1/dev; echo 16 >/sys/class/block/nvme0n1/size; cd "$TMP"
+		"$RDMASTOR" boot --needs nvme0 | sed -n "s/^word rd.rdmastor=//p"' - "$@" 2>err
+}
+bound=host_traddr=127.0.0.2,host_iface=lo
+word=$(attached tcp "traddr=127.0.0.1,trsvcid=4421,$bound,src_addr=127.0.0.2")
+booted quiet "$RDMASTOR" nvmf-connect "$word" --dry-run --json >out 2>err || die "$word: $(cat err)"
+for key in transport=tcp traddr=127.0.0.1 trsvcid=4421 nqn=nqn.x hostnqn=nqn.me ${bound//,/ }; do
+	jq -e --arg key "$key" '.line // .results[0].line | split(",") | index($key) != null' out >/dev/null || die "$word: no $key: $(cat out)"
+done
+word=$(attached rdma "traddr=10.0.0.1,trsvcid=4420,host_traddr=10.0.0.2")
+same "bound to an address" "$word" 'nvme+rdma://10.0.0.1:4420/nqn.x?hostnqn=nqn.me&src=10.0.0.2'
+
 # what an initramfs needs for a disk that is not attached
 "$RDMASTOR" boot --needs --json 'iscsi://joe%hush@127.0.0.1/iqn.a:b/0?target-secret-file=/etc/a%20key' 'nbd://127.0.0.1/x,via=nbd' >out 2>err ||
 	die "--needs: $(cat err)"

@@ -51,6 +51,7 @@ static void add_session(struct listing *list, const struct kernel_iscsi_session 
 	snprintf(link.target, sizeof(link.target), "%s", session->target);
 	snprintf(link.host, sizeof(link.host), "%.223s", session->initiator);
 	snprintf(link.state, sizeof(link.state), "%s", session->state);
+	snprintf(link.netdev, sizeof(link.netdev), "%s", session->netdev);
 	set_address(&link, session);
 	link.queues = session->connections;
 	link.loss.fail_s = seconds(session->tmo.recovery);

@@ -25,6 +25,7 @@ static struct list_link make_link(const struct listing *list, const struct nvmf_
 	COPY(link.address, ctrl->traddr);
 	COPY(link.service, ctrl->trsvcid);
 	COPY(link.source, ctrl->src_addr[0] ? ctrl->src_addr : ctrl->host_traddr);
+	COPY(link.bound, ctrl->host_traddr);
 	COPY(link.netdev, ctrl->host_iface);
 	link.queues = ctrl->queues;
 	link.loss.retry_s = seconds(ctrl->reconnect_delay);

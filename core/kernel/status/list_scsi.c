@@ -69,6 +69,7 @@ static void read_remote_port(int root, unsigned host, struct list_link *link)
 static void find_peer(const struct listing *list, struct list_link *link)
 {
 	const struct list_cm *found = NULL;
+	char text[ADDR_TEXT];
 
 	for (unsigned i = 0; i < list->cms; i++) {
 		const struct list_cm *cm = &list->cm[i];
@@ -85,6 +86,8 @@ static void find_peer(const struct listing *list, struct list_link *link)
 		return;
 	addr_host(&found->peer, link->address);
 	addr_host(&found->source, link->source);
+	snprintf(link->service, sizeof(link->service), "%.5s",
+		strrchr(addr_text(&found->peer, text), ':') + 1);
 }
 
 static void add_srp(struct listing *list, const struct kernel_srp *srp)

@@ -108,11 +108,31 @@ static void add_text(char uri[URI_MAX], const char *fmt, ...)
 	va_end(args);
 }
 
-/* The URI of a connection, with the name by which the target knows this machine; "": too little is
- * known. */
+static void add_key(char uri[URI_MAX], const char *key, const char *value)
+{
+	if (!*value)
+		return;
+	add_text(uri, "%c%s=", strchr(uri, '?') ? '&' : '?', key);
+	uri_encode(uri, value);
+}
+
+static void srp_uri(const struct list_link *link, const char *host, uint64_t unit, char *uri)
+{
+	bool ib = strlen(link->service) == 16; /* else a port of RDMA/CM */
+
+	if (ib)
+		add_text(uri, "srp://%s/%s/%" PRIu64, host, link->target, unit);
+	else if (*link->service)
+		add_text(
+			uri, "srp+cm://%s:%s/%s/%" PRIu64, host, link->service, link->target, unit);
+	if (ib)
+		add_key(uri, "service_id", link->service);
+}
+
+/* The URI of a connection, with the name by which the target knows this machine, and the address
+ * and interface it is bound to, which are another path; "": too little is known. */
 static void link_uri(const struct list_link *link, uint64_t unit, char uri[URI_MAX])
 {
-	const char *key = NULL, *value = NULL;
 	char host[ADDR_TEXT + 2];
 
 	uri[0] = 0;
@@ -122,23 +142,22 @@ static void link_uri(const struct list_link *link, uint64_t unit, char uri[URI_M
 	if (!strcmp(link->protocol, "nvme")) {
 		add_text(uri, "nvme+%s://%s:%s/", link->transport, host, link->service);
 		uri_encode(uri, link->target);
-		key = "?hostnqn=", value = link->host;
+		add_key(uri, "hostnqn", link->host);
+		add_key(uri, "src", link->bound);
+		add_key(uri, "iface", link->netdev);
 	} else if (link->iscsi.is) {
 		add_text(uri, "%s://%s:%u/", link->protocol, host, link->iscsi.portal_port);
 		uri_encode(uri, link->target);
 		add_text(uri, "/%" PRIu64, unit);
-		key = "?initiator=", value = link->host;
-	} else if (!strcmp(link->protocol, "srp") && strlen(link->service) == 16) {
-		add_text(uri, "srp://%s/%s/%" PRIu64, host, link->target, unit);
-		key = "?service_id=", value = link->service;
+		add_key(uri, "initiator", link->host);
+		if (!strcmp(link->protocol, "iscsi"))
+			add_key(uri, "iface", link->netdev);
+	} else if (!strcmp(link->protocol, "srp")) {
+		srp_uri(link, host, unit, uri);
 	} else if (!strcmp(link->protocol, "nfs") && !strcmp(link->transport, "rdma")) {
 		add_text(uri, "nfs+rdma://%s:%s", host, link->service);
 		uri_encode(uri, link->target);
-		key = "?vers=", value = link->version;
-	}
-	if (key && *value) {
-		add_text(uri, "%s", key);
-		uri_encode(uri, value);
+		add_key(uri, "vers", link->version);
 	}
 	if (strlen(uri) >= URI_MAX - 4) /* perhaps cut */
 		uri[0] = 0;

@@ -65,7 +65,9 @@ static void put_address(struct out *out, const struct list_link *link)
 	if (link->iscsi.portal_port)
 		snprintf(port, sizeof(port), "%u", link->iscsi.portal_port);
 	out_known(out, "traddr", link->iscsi.is ? link->iscsi.portal : link->address);
-	out_known(out, strcmp(link->protocol, "srp") ? "trsvcid" : "service_id",
+	out_known(out,
+		strcmp(link->protocol, "srp") || strlen(link->service) < 16 ? "trsvcid"
+									    : "service_id",
 		link->iscsi.is ? port : link->service);
 }
 

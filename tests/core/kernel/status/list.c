@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define IB        "sys/class/infiniband/"
 #define MULTIPATH "mpath-3600a0b80005ab1770000"
@@ -666,5 +667,38 @@ Test(list, what_a_word_means)
 	cr_assert_eq(selected(&tree, "server:/ex"), 0);
 	cr_assert_eq(selected(&tree, "nfs+rdma://10.0.0.1/exp"), 1);
 	cr_assert_eq(selected(&tree, "nfs+rdma://10.0.0.1/other"), 0);
+	tree_free(&tree);
+}
+
+/* What words for the next boot need: which address and interface a user chose, and the port of SRP
+ * over RDMA/CM, which only the kernel's connection tells. */
+Test(list, what_a_connection_is_bound_to)
+{
+	struct tree tree = tree_new();
+	struct kernel_list to = { 0 };
+	struct list_cm cm = { .dev = "rxe0", .owner = "ib_srp", .port = 1 };
+	struct listing list = { .root = tree.root, .to = &to, .cm = &cm, .cms = 1 };
+	struct list_link *link;
+
+	nvme_tree_ctrl(&tree, "nvme0", "tcp", "nqn.t1",
+		"traddr=10.0.0.1,trsvcid=4420,host_traddr=10.0.0.2,host_iface=eth0,src_addr=10.0.0."
+		"2");
+	nvme_tree_ctrl(
+		&tree, "nvme1", "tcp", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420,src_addr=10.0.0.2");
+	put_srp(&tree, 7, "sdb", "8:16", 1);
+	unlinkat(tree.root, "sys/class/scsi_host/host7/service_id", 0);
+	unlinkat(tree.root, "sys/class/scsi_host/host7/pkey", 0);
+	put(&tree, "sys/class/scsi_host/host7", "local_ib_device", "rxe0");
+	cr_assert_eq(addr_known(&cm.peer, "10.0.0.9", 5555, NULL), 1);
+	cr_assert_eq(addr_known(&cm.source, "10.0.0.3", 1, NULL), 1);
+	kernel_list_nvme(&list);
+	kernel_list_srp(&list);
+	cr_assert_eq(to.links, 3);
+	link = to.link;
+	cr_assert(!strcmp(link[0].bound, "10.0.0.2") && !strcmp(link[0].netdev, "eth0"));
+	cr_assert(!link[1].bound[0] && !link[1].netdev[0] && !strcmp(link[1].source, "10.0.0.2"));
+	cr_assert_str_eq(link[2].address, "10.0.0.9");
+	cr_assert_str_eq(link[2].service, "5555");
+	kernel_list_free(&to);
 	tree_free(&tree);
 }

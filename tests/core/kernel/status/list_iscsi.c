@@ -28,6 +28,7 @@ static void setup(void)
 		{ CONN "address", "10.0.0.2\n" }, { CONN "port", "3261\n" },
 		{ CONN "recv_tmo", "5\n" },
 		{ "sys/class/scsi_host/host3/proc_name", "iscsi_tcp\n" },
+		{ "sys/class/iscsi_host/host3/netdev", "eth1\n" },
 		{ "sys/class/scsi_device/3:0:0:1/device/type", "0\n" },
 		{ "sys/class/scsi_device/3:0:0:1/device/state", "running\n" },
 		{ "sys/class/scsi_device/3:0:0:1/device/block/sdb/dev", "8:16\n" },
@@ -68,6 +69,7 @@ Test(kernel_list_iscsi, has_it_all)
 	cr_assert(
 		link->iscsi.agreed.max_burst == 262144 && link->iscsi.agreed.erl == VALUE_UNKNOWN);
 	cr_assert(link->iscsi.tmo.recv == 5 && link->loss.fail_s == 120);
+	cr_assert_str_eq(link->netdev, "eth1");
 	cr_assert_str_eq(list.path[0].hctl, "3:0:0:1");
 	cr_assert_str_eq(list.path[0].node, "sdb");
 	kernel_list_free(&list);

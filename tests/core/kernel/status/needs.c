@@ -107,7 +107,7 @@ Test(needs, each_protocol)
 	strcpy(nfs->target, "/srv");
 	cr_assert_str_eq(needs(true),
 		"iscsi_tcp sd_mod virtio_net rd.rdmastor=iscsi://10.0.0.1:3261/iqn.a:b/3"
-		"?initiator=iqn.a:me "
+		"?initiator=iqn.a:me&iface=eth0 "
 		"ib_iser rd.rdmastor=iser://10.0.0.1:3261/iqn.a:c/3 "
 		"ib_srp mlx4_core mlx4_ib ib_ipoib "
 		"rd.rdmastor=srp://[fe80::1]/0002c903004ed0b2/0002c903004ed0b3/3"
@@ -115,6 +115,36 @@ Test(needs, each_protocol)
 		"nfs rpcrdma nfsv4 rd.rdmastor=nfs+rdma://10.0.0.2:20049/srv ");
 	strcpy(nfs->version, "3");
 	text_says(needs(true), "nfsv3 _rd.rdmastor=nfs+rdma://10.0.0.2:20049/srv?vers=3");
+}
+
+/* What a user bound a connection to, such as two paths over two interfaces, is kept. */
+Test(needs, the_local_address_and_interface)
+{
+	struct list_link *rdma = attach("nvme", "rdma", "10.0.0.1", "4420"),
+			 *tcp = attach("nvme", "tcp", "fe80::1%eth0", "4420"),
+			 *iscsi = attach("iscsi", "tcp", "10.0.0.1", "3260"),
+			 *srp = attach("srp", "rdma", "10.0.0.1", "5555");
+
+	strcpy(rdma->target, "nqn.x");
+	strcpy(rdma->bound, "10.0.0.2");
+	strcpy(tcp->target, "nqn.x");
+	strcpy(tcp->host, "nqn.me");
+	strcpy(tcp->bound, "fe80::2");
+	strcpy(tcp->netdev, "eth0");
+	iscsi->iscsi.is = true;
+	iscsi->iscsi.portal_port = 3260;
+	strcpy(iscsi->iscsi.portal, "10.0.0.1");
+	strcpy(iscsi->target, "iqn.a:b");
+	strcpy(iscsi->netdev, "eth1.5");
+	strcpy(srp->target, "0002c903004ed0b2/0002c903004ed0b3");
+	cr_assert_str_eq(needs(true),
+		"nvme_rdma rd.rdmastor=nvme+rdma://10.0.0.1:4420/nqn.x?src=10.0.0.2 "
+		"nvme_tcp virtio_net "
+		"rd.rdmastor=nvme+tcp://[fe80::1%eth0]:4420/nqn.x?hostnqn=nqn.me&src=fe80::2"
+		"&iface=eth0 "
+		"iscsi_tcp sd_mod rd.rdmastor=iscsi://10.0.0.1:3260/iqn.a:b/3?iface=eth1.5 "
+		"ib_srp "
+		"rd.rdmastor=srp+cm://10.0.0.1:5555/0002c903004ed0b2/0002c903004ed0b3/3 ");
 }
 
 Test(needs, what_export_serves)
