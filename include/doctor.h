@@ -59,6 +59,7 @@ struct doctor { /* zeroed, then set by the owner */
 	struct addr address; /* of its host, once it is found; family 0: none */
 	bool local;          /* the address is one of this machine */
 	char release[80];    /* of the kernel; "" = unknown */
+	bool blind;          /* /sys is not mounted */
 	bool failed;         /* out of memory */
 	struct finding spare;
 };

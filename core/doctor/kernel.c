@@ -2,6 +2,7 @@
 /* The running kernel: its version, and whether its configuration can be read. */
 #include "find.h"
 #include "kernel_facts.h"
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
@@ -71,9 +72,22 @@ static void check_privilege(struct doctor *doctor)
 	doctor_hint(finding, "run the same command as root");
 }
 
+static void check_sysfs(struct doctor *doctor)
+{
+	struct finding *finding;
+
+	doctor->blind = faccessat(doctor->root, "sys/class", F_OK, 0) != 0;
+	finding = doctor_add(doctor, DOCTOR_KERNEL, "sysfs",
+		doctor->blind ? DOCTOR_WARNING : DOCTOR_OK, "/sys", "%s",
+		doctor->blind ? "not mounted: devices and loaded modules are unknown" : "mounted");
+	finding->detail = !doctor->blind;
+	doctor_hint(finding, "mount -t sysfs sysfs /sys");
+}
+
 void doctor_kernel(struct doctor *doctor)
 {
 	check_version(doctor);
 	check_config(doctor);
+	check_sysfs(doctor);
 	check_privilege(doctor);
 }

@@ -51,7 +51,7 @@ static enum doctor_state badness(const struct doctor *doctor, const struct part 
 	bool alone = part->required ||
 		     (doctor_needs_rdma(doctor) && part->schemes && !strcmp(part->schemes, RDMA));
 
-	return needed(doctor, part) && alone ? DOCTOR_FAILURE : DOCTOR_WARNING;
+	return needed(doctor, part) && alone && !doctor->blind ? DOCTOR_FAILURE : DOCTOR_WARNING;
 }
 
 static void missing(struct look *look, const struct part *part, enum kernel_module_state state)

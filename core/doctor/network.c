@@ -15,6 +15,12 @@ static bool find_address(struct doctor *doctor)
 	char text[ADDR_TEXT];
 	bool literal = !addr_numeric(&doctor->address, host, doctor_port(doctor), NULL);
 
+	if (!literal && loop_clock() >= doctor->deadline) {
+		finding = doctor_add(doctor, DOCTOR_NETWORK, "address", DOCTOR_WARNING, host,
+			"not looked up: no time is left");
+		doctor_hint(finding, "give the examination more time: --timeout SECONDS");
+		return false;
+	}
 	if (!literal && addr_resolve(&doctor->address, host, doctor_port(doctor),
 				doctor_left_ms(doctor, 1), &diag)) {
 		doctor->address = (struct addr){ 0 };

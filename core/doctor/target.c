@@ -186,6 +186,8 @@ static const char *advice(const struct doctor *doctor)
 	case DIAG_AUTH:
 		return "the target demands other secrets, or doesn't allow this host: see the "
 		       "identity above";
+	case DIAG_USAGE:
+		return "correct the URI: man rdmastor-uri";
 	case DIAG_NOT_FOUND:
 		return "correct the host or the path of the URI";
 	case DIAG_CLOSED:

@@ -168,6 +168,7 @@ bare ram:1M || die "a disk in an empty root: status $?: $(cat err)"
 same 'a disk in an empty root' "$(of target answers .state)" ok
 bare || die "in an empty root: status $?: $(cat err)"
 valid json
-for check in version limits hostnqn initiator words; do
+jq -e '.findings | all(.check != "devices")' json >/dev/null || die "RDMA devices are judged without /sys: $(cat json)"
+for check in version sysfs limits hostnqn initiator words; do
 	jq -e --arg check $check '.findings[] | select(.check == $check) | .state == "warning"' json >/dev/null || die "$check: $(cat json)"
 done

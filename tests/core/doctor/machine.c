@@ -78,6 +78,29 @@ Test(doctor, the_configuration_of_the_kernel)
 	}
 }
 
+Test(doctor, without_sysfs)
+{
+	static const char uri[] = "nfs+rdma://10.0.0.1/x";
+	struct examined e;
+
+	examined_init(&e, uri);
+	doctor_kernel(&e.doctor);
+	doctor_modules(&e.doctor);
+	doctor_rdma(&e.doctor);
+	found_it(&e.doctor, "sysfs", "/sys", DOCTOR_WARNING, "not_mounted mount_-t_sysfs");
+	found_it(&e.doctor, "module", "rpcrdma", DOCTOR_WARNING, "");
+	cr_assert_null(find_it(&e.doctor, "devices", NULL), "unknown");
+	e.doctor.findings = 0;
+	tree_dir(&e.tree, "sys/class");
+	doctor_kernel(&e.doctor);
+	doctor_modules(&e.doctor);
+	doctor_rdma(&e.doctor);
+	found_it(&e.doctor, "sysfs", "/sys", DOCTOR_OK, "mounted");
+	found_it(&e.doctor, "module", "rpcrdma", DOCTOR_FAILURE, "");
+	found_it(&e.doctor, "devices", NULL, DOCTOR_FAILURE, "");
+	examined_free(&e);
+}
+
 Test(doctor, without_root_privilege)
 {
 	struct examined e;

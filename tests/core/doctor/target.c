@@ -155,6 +155,7 @@ Test(target, others_are_asked_where_that_may_help)
 	fails("nvme+tcp://" HOST "/nqn.x", "not-found", 1, "path");
 	fails("nbd+unix:///?socket=/none", "refused", 1, "listener");
 	fails("ram:1M", "unsupported", 1, "");
+	fails("ram:1M", "usage", 1, "rdmastor-uri");
 }
 
 Test(target, another_protocol_answers)
@@ -219,6 +220,16 @@ Test(target, the_interface)
 	netdev("up\n", "1\n");
 	cr_assert_eq(find_it(&e.doctor, "route", HOST)->state, DOCTOR_FAILURE);
 	cr_assert_null(find_it(&e.doctor, "link", NULL));
+	end();
+}
+
+Test(target, a_name_is_not_judged_without_time)
+{
+	begin("nvme+tcp://name.invalid/nqn.x", "", "");
+	e.doctor.deadline = loop_clock();
+	doctor_network(&e.doctor);
+	found_it(&e.doctor, "address", "name.invalid", DOCTOR_WARNING, "no_time --timeout");
+	cr_assert_null(find_it(&e.doctor, "route", NULL));
 	end();
 }
 
