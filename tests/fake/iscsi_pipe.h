@@ -35,6 +35,10 @@ struct pipe {
 	bool digest[2]; /* of headers, of data */
 	uint8_t isid[6];
 	struct task task[TASKS];
+	struct {
+		uint32_t itt, next;
+	} sn[TASKS]; /* of Data-Ins and R2Ts */
+	unsigned sns;
 	uint32_t from, to;
 	uint8_t in[PIPE_LEN];
 };
@@ -134,6 +138,20 @@ static void give_status(
 	give(pipe, &rsp, sense, status == 2 ? sizeof(sense) : 0);
 }
 
+static be32 next_sn(struct pipe *pipe, uint32_t itt)
+{
+	unsigned i = 0;
+
+	while (i < TASKS && pipe->sn[i].itt != itt)
+		i++;
+	if (i == TASKS) {
+		i = pipe->sns++ % TASKS;
+		pipe->sn[i].itt = itt;
+		pipe->sn[i].next = 0;
+	}
+	return put_be32(pipe->sn[i].next++);
+}
+
 /* flags: of the last; without ISCSI_STATUS no status is sent. */
 static void give_data_in(struct pipe *pipe, uint32_t itt, uint32_t at, const uint8_t *data,
 	uint32_t len, uint8_t flags, uint32_t residual)
@@ -142,6 +160,7 @@ static void give_data_in(struct pipe *pipe, uint32_t itt, uint32_t at, const uin
 		.flags = flags,
 		.itt = put_be32(itt),
 		.ttt = put_be32(ISCSI_NO_TAG),
+		.datasn = next_sn(pipe, itt),
 		.offset = put_be32(at),
 		.residual = put_be32(residual) };
 
@@ -155,6 +174,7 @@ static void give_r2t(struct pipe *pipe, uint32_t itt, uint32_t ttt, uint32_t at,
 		.flags = ISCSI_FINAL,
 		.itt = put_be32(itt),
 		.ttt = put_be32(ttt),
+		.r2tsn = next_sn(pipe, itt),
 		.offset = put_be32(at),
 		.desired = put_be32(len) };
 

@@ -641,6 +641,7 @@ enum lie {
 	LIE_GAP,
 	LIE_OVERLAP,
 	LIE_HUGE,
+	LIE_DATASN,
 	LIE_FOR_A_WRITE,
 	LIE_R2T_OF_READ,
 	LIE_R2T_BEYOND,
@@ -648,6 +649,7 @@ enum lie {
 	LIE_R2T_EMPTY,
 	LIE_R2T_LONG,
 	LIE_R2T_NO_TAG,
+	LIE_R2TSN,
 	LIE_AFTER_STATUS,
 	LIE_STATSN,
 	LIE_OLD_STATSN,
@@ -727,6 +729,10 @@ static void tell_lie(struct pipe *pipe, uint32_t itt, uint32_t len)
 		((struct iscsi_data_in *)(void *)(pipe->in + pipe->to - ISCSI_BHS))->itt =
 			put_be32(itt);
 		break;
+	case LIE_DATASN:
+		next_sn(pipe, itt);
+		give_data_in(pipe, itt, 0, p, len, last, 0);
+		break;
 	case LIE_FOR_A_WRITE:
 		give_data_in(pipe, itt, 0, p, 512, 0, 0);
 		break;
@@ -747,6 +753,10 @@ static void tell_lie(struct pipe *pipe, uint32_t itt, uint32_t len)
 		break;
 	case LIE_R2T_NO_TAG:
 		give_r2t(pipe, itt, ISCSI_NO_TAG, 0, 512);
+		break;
+	case LIE_R2TSN:
+		next_sn(pipe, itt);
+		give_r2t(pipe, itt, 1, 0, 512);
 		break;
 	case LIE_AFTER_STATUS:
 		give_data_in(pipe, itt, 0, p, len, ISCSI_FINAL, 0);
@@ -906,6 +916,7 @@ Test(iscsi_ini, lies_about_data)
 	breaks(LIE_GAP, IO_READ, DIAG_PROTOCOL, "order");
 	breaks(LIE_OVERLAP, IO_READ, DIAG_PROTOCOL, "order");
 	breaks(LIE_HUGE, IO_READ, DIAG_PROTOCOL, "beyond");
+	breaks(LIE_DATASN, IO_READ, DIAG_PROTOCOL, "order");
 	breaks(LIE_FOR_A_WRITE, IO_WRITE, DIAG_PROTOCOL, "no_read");
 	breaks(LIE_HEADER_DIGEST, IO_READ, DIAG_PROTOCOL, "header_digest");
 	breaks(LIE_DATA_DIGEST, IO_READ, DIAG_PROTOCOL, "data_digest");
@@ -921,6 +932,7 @@ Test(iscsi_ini, lies_about_data_that_is_wanted)
 	breaks(LIE_R2T_EMPTY, IO_WRITE, DIAG_PROTOCOL, "order");
 	breaks(LIE_R2T_LONG, IO_WRITE, DIAG_PROTOCOL, "agreed");
 	breaks(LIE_R2T_NO_TAG, IO_WRITE, DIAG_PROTOCOL, "order");
+	breaks(LIE_R2TSN, IO_WRITE, DIAG_PROTOCOL, "order");
 }
 
 Test(iscsi_ini, pdus_out_of_place)

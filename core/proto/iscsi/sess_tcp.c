@@ -19,6 +19,7 @@ struct tcp_slot {
 	struct iscsi_slot base; /* first */
 	struct tcp_pdu cmd, outs[OUTS];
 	uint8_t sending; /* outs on their way */
+	uint32_t sn;     /* of the next R2T or Data-In */
 	/* the burst that is sent, up to its end, and an R2T that came before it was over */
 	uint32_t ttt, end, datasn, next_ttt, next_end;
 	bool asked;
@@ -141,7 +142,7 @@ static void send_command(struct iscsi_sess *sess, struct iscsi_slot *slot)
 
 	ts->sending = 0;
 	ts->ttt = ISCSI_NO_TAG;
-	ts->datasn = 0;
+	ts->sn = ts->datasn = 0;
 	ts->asked = false;
 	slot->at = ts->end = 0;
 	if (slot->data.out) {
@@ -169,14 +170,15 @@ static void took_r2t(struct iscsi_sess *sess)
 
 	if (!slot || !slot->data.out)
 		iscsi_sess_breach(sess, "request for data of no write in flight");
-	else if (ts->asked || at != ts->end || !len || len > slot->data.len - at ||
-		 get_be32(r2t->ttt) == ISCSI_NO_TAG)
+	else if (ts->asked || get_be32(r2t->r2tsn) != ts->sn || at != ts->end || !len ||
+		 len > slot->data.len - at || get_be32(r2t->ttt) == ISCSI_NO_TAG)
 		iscsi_sess_breach(
 			sess, "request for data out of order, or beyond the end of a write");
 	else if (len > sess->agreed.max_burst)
 		iscsi_sess_breach(sess, "request for more data than was agreed on");
 	else {
 		ts->asked = true;
+		ts->sn++;
 		ts->next_ttt = get_be32(r2t->ttt);
 		ts->next_end = at + len;
 		send_burst(sess, ts);
@@ -188,14 +190,16 @@ static uint8_t *place(struct iscsi_sess *sess)
 {
 	const struct iscsi_data_in *in = (const void *)&sess->bhs;
 	struct iscsi_slot *slot = iscsi_sess_slot(sess, get_be32(in->itt));
+	struct tcp_slot *ts = (struct tcp_slot *)slot;
 
 	/* In order, as was agreed: so that no byte counts twice. */
-	if (!slot || slot->data.out || get_be32(in->offset) != slot->at ||
-		sess->len > slot->data.len - slot->at) {
+	if (!slot || slot->data.out || get_be32(in->datasn) != ts->sn ||
+		get_be32(in->offset) != slot->at || sess->len > slot->data.len - slot->at) {
 		iscsi_sess_breach(
 			sess, "data of no read in flight, out of order, or beyond its end");
 		return NULL;
 	}
+	ts->sn++;
 	sess->in = slot;
 	return sess->len ? slot->data.p + slot->at : NULL;
 }
