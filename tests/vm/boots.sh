@@ -64,7 +64,8 @@ client() {
 	local part=$scenario-$1 MEM=${CLIENT_MEM:-512} TIMEOUT=${CLIENT_TIMEOUT:-240}
 	# on a busy host an emulated CPU may stand still for longer than the watchdogs allow
 	local APPEND="vm.step=$1 net.ifnames=0 rw fsck.mode=skip systemd.show_status=auto rd.systemd.show_status=0 audit=0 mitigations=off"
-	APPEND+=" nowatchdog rcupdate.rcu_cpu_stall_suppress=1 ${*:2}"
+	# QEMU translates a page of code once for each address that it is mapped at, and clearing that page then takes as much longer
+	APPEND+=" norandmaps nowatchdog rcupdate.rcu_cpu_stall_suppress=1 ${*:2}"
 	parts+=("$part")
 	nic b a 2
 	qemu "$part" -initrd "$initrd" "${accel[@]}" "${card[@]}"
