@@ -176,18 +176,31 @@ static void add_verbs(struct collect *collect)
 	add_ports(collect, NULL);
 }
 
-static void add_files(struct collect *collect, const struct uri *uri)
+/* "secret-file", "tls_key_file", "tls-certificates", in either spelling. */
+static bool names_file(const char *key)
 {
 	static const char end[] = "-file";
+	char name[40];
+	size_t len = strlen(key);
 
+	if (len < strlen(end) || len >= sizeof(name))
+		return false;
+	for (size_t i = 0; i <= len; i++)
+		name[i] = (char)(key[i] == '_' ? '-' : key[i]);
+	return !strcmp(name + len - strlen(end), end) || !strcmp(name, "tls-certificates");
+}
+
+static void add_files(struct collect *collect, const struct uri *uri)
+{
 	for (unsigned i = 0; i < uri->keys; i++) {
 		const struct uri_key *key = &uri->key[i];
-		size_t len = strlen(key->name);
+		struct uri path;
 
-		if (*key->value && (!strcmp(key->name, "tls-certificates") ||
-					   (len >= sizeof(end) &&
-						   !strcmp(key->name + len - strlen(end), end))))
+		if (*key->value && names_file(key->name))
 			add(collect, BOOT_NEED_FILE, key->value);
+		if (!strcmp(key->name, "path") && strstr(key->value, "://") &&
+			!uri_parse(&path, key->value, NULL))
+			add_files(collect, &path);
 	}
 }
 

@@ -220,6 +220,11 @@ Test(needs, files_of_a_uri)
 				    "ctrl-secret-file=&file=/no&secret-file=/b",
 				 true),
 		"/etc/a key /b ");
+	cr_assert_str_eq(needs_disk("iscsi://10.0.0.1/iqn.a:b/0?secret_file=/c&path="
+				    "iscsi://10.0.0.2/iqn.a:b/0?target_secret_file=/d%2526e&"
+				    "path=10.0.0.3,via=ublk",
+				 true),
+		"/c /d&e ublk_drv ");
 	cr_assert_str_eq(needs_disk("nbds://10.0.0.1/x?tls-certificates=/etc/pki,via=nbd", true),
 		"/etc/pki nbd ");
 	cr_assert_str_eq(needs_disk("iscsi:10.0.0.1::::iqn.a:b", true), "");
