@@ -89,11 +89,37 @@ words='rd.rdmastor=x://10.0.0.1:4420/y?a=b&c rd.rdmastor=x://10.0.0.2:4420/y?a=b
 same "words and network" "$(lines quiet | xargs)" "$words ifname=if:10.0.0.1 ip=10.0.0.1 ifname=if:fd00::1 ip=fd00::1"
 same "with a network of its own" "$(lines "quiet ip=eth0:dhcp" | xargs)" "$words"
 
-# install with stubs that print the files it takes along
-printf '%s\n' '#!/bin/sh' 'echo "word rd.rdmastor=iser://h/iqn.a:b/0,via=ublk"' 'echo "file /etc/my key"' >bin/stub
-mkdir -p image/etc/cmdline.d
-same "files" "$(PATH=$PWD/bin:$PATH bash -c 'inst_multiple() { :; }; inst_rules() { :; }; inst_script() { :; }; inst_hook() { :; }
-	dracut_need_initqueue() { :; }; ip_params_for_remote_addr() { :; }
-	inst_simple() { echo "$1"; }
-	. "$1"; hostonly_cmdline=yes initdir=image install' - "$module/module-setup.sh")" "/etc/my key"
+# install with stubs that print the files it takes along, also those of the kernel command line, and of a folder
+printf '%s\n' '#!/bin/sh' 'case $* in' '*--needs) echo "word rd.rdmastor=iser://h/iqn.a:b/0,via=ublk"; echo "file $PWD/keys/my key" ;;' \
+	'*--needs\ nbds:*) echo "file $PWD/pki" ;;' '*--needs\ x:*) echo "file /none" ;;' 'esac' >bin/stub
+mkdir -p image/etc/cmdline.d keys pki/old
+touch "keys/my key" pki/{ca.pem,cert.pem,old/cert.pem}
+# installed VARIABLE=VALUE…
+installed() {
+	echo 'quiet rd.rdmastor=nbds://h/x?tls-certificates=pki,via=nbd' >cmdline
+	env "$@" unshare -mn bash -c 'mount --bind cmdline /proc/cmdline
+		inst_multiple() { echo "$@" >>programs; }; inst_rules() { :; }; inst_script() { :; }
+		dracut_need_initqueue() { :; }; ip_params_for_remote_addr() { :; }
+		inst_hook() { [ -x "$3" ] || echo "no script: $3"; }; dwarn() { echo "$@"; }
+		inst_simple() { echo "${1#$PWD/}"; }
+		PATH=$PWD/bin:$PATH moddir=${1%/*} initdir=image
+		. "$1"; install' - "$module/module-setup.sh" | sort
+}
+same "files" "$(installed hostonly=yes hostonly_cmdline=yes kernel_cmdline=rd.rdmastor=x://y)" \
+	$'keys/my key\npki/ca.pem\npki/cert.pem\nrdmastor: /none: not found'
 grep -q 'rd.rdmastor=iser://h/iqn.a:b/0,via=ublk' image/etc/cmdline.d/71rdmastor.conf || die "no word: $(cat image/etc/cmdline.d/*)"
+grep -qw grep programs || die "the scripts need grep"
+rm image/etc/cmdline.d/*
+same "files without words" "$(installed hostonly=yes)" $'keys/my key\npki/ca.pem\npki/cert.pem'
+[ ! -e image/etc/cmdline.d/71rdmastor.conf ] || die "words that are not wanted"
+same "an image for any host" "$(installed hostonly=)" ""
+
+# for a root over iSER, words of dracut's iscsi module are removed from the image, those for other targets are not
+mkdir -p own/cmdline.d
+printf '%s\n' 'rd.iscsi.initiator=iqn.a:me' 'netroot=iscsi:10.0.0.1:::2:iqn.a:b' 'netroot=iscsi:[fd00::1]::::iqn.a:b' \
+	'netroot=iscsi:10.0.0.1::::iqn.a:bc' 'netroot=iscsi:10.0.0.1::::iqn.a:c' rd.neednet=1 >own/cmdline.d/95iscsi.conf
+unshare -mn bash -c 'mount --bind own /etc
+	getargs() { printf "%s\n" "iser://10.0.0.1:3260/iqn.a:b/2?initiator=iqn.a:me" "iscsi://10.0.0.1/iqn.a:c/0" "iser://joe@h/iqn.a:d,via=ublk"; }
+	. "$1"' - "$module/iser-rdmastor.sh"
+same "words of dracut's iscsi module" "$(cat own/cmdline.d/95iscsi.conf)" \
+	$'rd.iscsi.initiator=iqn.a:me\nnetroot=iscsi:10.0.0.1::::iqn.a:bc\nnetroot=iscsi:10.0.0.1::::iqn.a:c\nrd.neednet=1'

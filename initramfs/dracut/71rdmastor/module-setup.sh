@@ -3,16 +3,32 @@
 # shellcheck disable=SC2034,SC2154 # variables of dracut
 # The disks that rdmastor attaches: `rdmastor boot --needs` knows those in use, `rdmastor boot` attaches them.
 
-# Print what the disks of this host need: those under its root, and those that dracut was asked for.
+# Print what the disks of this host need: those under its root, those that dracut was asked for, and those of the kernel command line,
+# whose words may name files.
 rdmastor_needs() {
-	local _dev
+	local _dev _word
+	local -a _words
 
+	read -d '' -ra _words <<< "$(< /proc/cmdline) $kernel_cmdline"
 	{
 		rdmastor boot --needs
 		for _dev in "${host_devs[@]}"; do
 			rdmastor boot --needs "$_dev"
 		done
+		for _word in "${_words[@]}"; do
+			[[ $_word != rd.rdmastor=* ]] || rdmastor boot --needs "${_word#rd.rdmastor=}"
+		done
 	} 2> /dev/null | sort -u
+}
+
+# Take along a file that a word names, or the files in such a folder.
+rdmastor_install() {
+	local _file
+
+	[[ -e $1 ]] || dwarn "rdmastor: $1: not found"
+	while IFS= read -r _file; do
+		inst_simple "$_file"
+	done < <(find -L "$1" -maxdepth 1 -type f 2> /dev/null)
 }
 
 # True if dracut will include this module of its own.
@@ -92,14 +108,15 @@ cmdline() {
 install() {
 	local _file
 
-	inst_multiple rdmastor
+	inst_multiple rdmastor grep
 	inst_multiple -o /etc/nvme/hostnqn /etc/nvme/hostid /etc/iscsi/initiatorname.iscsi
-	if [[ $hostonly_cmdline == yes ]]; then
-		cmdline > "$initdir/etc/cmdline.d/71rdmastor.conf"
-		while IFS= read -r _file; do inst_simple "$_file"; done < <(rdmastor_needs | sed -n 's/^file //p')
+	[[ $hostonly_cmdline != yes ]] || cmdline > "$initdir/etc/cmdline.d/71rdmastor.conf"
+	if [[ $hostonly ]]; then
+		while IFS= read -r _file; do rdmastor_install "$_file"; done < <(rdmastor_needs | sed -n 's/^file //p')
 	fi
 	inst_rules "$moddir/60-rdmastor-ublk.rules"
 	inst_script "$moddir/rdmastor-boot.sh" /sbin/rdmastor-boot
+	inst_hook cmdline 89 "$moddir/iser-rdmastor.sh" # dracut's iscsi module has 90
 	inst_hook cmdline 93 "$moddir/parse-rdmastor.sh"
 	inst_hook initqueue/settled 71 "$moddir/rdmastor-settled.sh"
 	inst_hook mount 98 "$moddir/rdmastor-mount.sh"
