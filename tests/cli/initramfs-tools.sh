@@ -21,7 +21,7 @@ image() {
 		echo "rdmastor $*" >>/log
 		case $* in
 		*--dry-run*) cat /plan ;;
-		*--network) cat /words ;;
+		*--network) cat /words 2>/dev/null ;;
 		*--needs) cat /needs ;;
 		*--needs*) cat "/needs-${3%%:*}" 2>/dev/null ;;
 		*) cat /messages >&2 2>/dev/null; cat /devices 2>/dev/null; [ ! -s /messages ] ;;
@@ -82,6 +82,14 @@ grep -q 'UMASK=0077' err || die "no word of secrets that others can read: $(cat 
 build dep
 inside /bin/sh -c 'umask 077; exec sh /hook' >out 2>err || die "the hook: $(cat out err)"
 lacks err UMASK
+lacks root/log 8021q
+lacks root/log 'copy_exec /usr/bin/ip'
+build dep
+printf '%s\n' ifname=nbft0:52:54:00:00:00:01 ip=10.0.1.2:::24::nbft0.5:none vlan=nbft0.5:nbft0 >root/words
+install -m 755 /dev/null root/usr/bin/ip
+inside /bin/sh /hook >out 2>err || die "the hook: $(cat out err)"
+holds root/log 'module 8021q'
+holds root/log 'copy_exec /usr/bin/ip'
 # nothing secret, and open-iscsi's hook has taken its file
 build most
 touch root/out/iscsistart
@@ -163,9 +171,13 @@ cat >root/words <<-'W'
 	ifname=nbft0:52:54:00:00:00:01
 	ip=10.0.0.2::10.0.0.1:20:host:nbft0:none:10.0.0.9
 	ifname=nbft1:52:54:00:00:00:02
-	ip=[fd00::2]::[fd00::1]:64::nbft1:none
+	ip=[fd00::2]::[fd00::1]:64::nbft1:none:[fd00::53]:10.0.0.53
 	ip=10.0.1.2:::255.255.255.0::nbft1.5:none
 	vlan=nbft1.5:nbft1
+	ip=nbft1.6:dhcp6
+	vlan=nbft1.6:nbft1
+	ip=nbft1.7:dhcp
+	vlan=nbft1.7:nbft1
 	ifname=nbft2:52:54:00:00:00:09
 	ip=10.0.2.2:::24::nbft2:none
 	ifname=ibft0:52:54:00:00:00:03
@@ -175,12 +187,36 @@ for device in 1 2 3; do
 	mkdir -p "root/sys/class/net/eth$device"
 	echo "52:54:00:00:00:0$device" >"root/sys/class/net/eth$device/address"
 done
+mkdir root/sys/class/net/br.7 # a VLAN has the address of its interface
+echo 52:54:00:00:00:02 >root/sys/class/net/br.7/address
+cp -r root firmware
+echo 'ip() { echo "ip $*" >>/log; }' >>root/scripts/functions # busybox has a command ip of its own
 premount
 local_top
+vlan() { printf '%s\n' 'modprobe -q 8021q' 'ip link set eth2 up' "ip link add link eth2 name nbft1.$1 type vlan id $1" "ip link set nbft1.$1 up"; }
+mapfile -t vlans < <(vlan 5; echo 'ipconfig -t 30 -d 10.0.1.2:::255.255.255.0::nbft1.5:none::'; vlan 6; echo 'ip link set nbft1.6 up'
+	vlan 7; echo 'ipconfig -t 30 -c dhcp -d nbft1.7')
 logged "$planned" wait_for_udev 'modprobe af_packet' 'rdmastor boot --network' \
-	'ipconfig -t 30 -d 10.0.0.2::10.0.0.1:255.255.240.0:host:eth1:none:10.0.0.9:' 'ipconfig -t 30 -c dhcp -d eth3' \
-	configure_networking "$attached" wait_for_udev
-[ ! -s err ] || die "$(cat err)"
+	'ipconfig -t 30 -d 10.0.0.2::10.0.0.1:255.255.240.0:host:eth1:none:10.0.0.9:' \
+	'ip link set eth2 up' 'ip -6 addr replace fd00::2/64 dev eth2' 'ip -6 route replace default via fd00::1 dev eth2' "${vlans[@]}" \
+	'ipconfig -t 30 -c dhcp -d eth3' configure_networking "$attached" wait_for_udev
+same "name servers" "$(cat root/etc/resolv.conf)" $'nameserver fd00::53\nnameserver 10.0.0.53'
+same "what is not set up" "$(sed 's/^\(rdmastor: [^:]*: [^:]*\).*/\1/' err)" \
+	$'rdmastor: nbft1.6: DHCPv6 is not supported\nrdmastor: nbft2: no network interface has the address 52'
+
+# ... and if the image has no command for IPv6 and VLANs, this is said, also before the shell
+rm -rf root
+mv firmware root
+echo 'ip() { return 127; }' >>root/scripts/functions
+echo 'rdmastor boot: a://x: no route' >root/messages
+premount
+local_top
+for words in 'eth2: fd00::2 is not set: .*command ip' 'eth2: VLAN 5 is not .*command ip' 'eth2: VLAN 7 is not .*command ip'; do
+	grep -q "^rdmastor: $words" err || die "no word of it: $(cat err)"
+done
+holds root/log 'ipconfig -t 30 -c dhcp -d eth3'
+inside /scripts/panic/rdmastor >out || die "panic: status $?"
+grep -q '^rdmastor: eth2: VLAN 5 is not set up' out || die "panic: $(cat out)"
 
 # failures: each on a line of its own with its hint, also before the shell; a word that is wrong counts as something to do
 boot local rd.rdmastor=foo://x
