@@ -190,6 +190,7 @@ done
 mkdir root/sys/class/net/br.7 # a VLAN has the address of its interface
 echo 52:54:00:00:00:02 >root/sys/class/net/br.7/address
 cp -r root firmware
+: >root/run/net-eth1.conf # as ipconfig leaves it
 echo 'ip() { echo "ip $*" >>/log; }' >>root/scripts/functions # busybox has a command ip of its own
 premount
 local_top
@@ -203,6 +204,16 @@ logged "$planned" wait_for_udev 'modprobe af_packet' 'rdmastor boot --network' \
 same "name servers" "$(cat root/etc/resolv.conf)" $'nameserver fd00::53\nnameserver 10.0.0.53'
 same "what is not set up" "$(sed 's/^\(rdmastor: [^:]*: [^:]*\).*/\1/' err)" \
 	$'rdmastor: nbft1.6: DHCPv6 is not supported\nrdmastor: nbft2: no network interface has the address 52'
+
+# ... with IPv6 alone, there is no DHCP
+cp -r firmware root2
+rm -rf root && mv root2 root
+printf '%s\n' ifname=nbft0:52:54:00:00:00:01 ip=[fd00::2]:::64::nbft0:none >root/words
+echo 'ip() { echo "ip $*" >>/log; }' >>root/scripts/functions
+premount
+local_top
+logged "$planned" wait_for_udev 'modprobe af_packet' 'rdmastor boot --network' 'ip link set eth1 up' 'ip -6 addr replace fd00::2/64 dev eth1' \
+	"$attached" wait_for_udev
 
 # ... and if the image has no command for IPv6 and VLANs, this is said, also before the shell
 rm -rf root
