@@ -168,6 +168,7 @@ $(addprefix $(T)/tests/,core/base/addr core/base/resolve core/proto/iscsi/hops p
 $(T)/tests/core/base/resolve: TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(addprefix $(T)/tests/core/attach/,attach disks): TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime,--wrap=socket,--wrap=bind,--wrap=kernel_disk_opens
 $(T)/tests/core/attach/attach: TEST_LIBS += -Wl,--wrap=fork
+$(T)/tests/core/kernel/sys/modules: TEST_LIBS += -Wl,--wrap=child_run,--wrap=geteuid
 $(T)/tests/core/attach/boot: TEST_LIBS += -Wl,--wrap=clock_gettime
 $(addprefix $(T)/tests/core/attach/,luns nvme): TEST_LIBS += -Wl,--wrap=kernel_disk_opens
 $(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_disk_opens,--wrap=kernel_srp_add,--wrap=kill

@@ -127,7 +127,7 @@ static int make_vlan(struct setup *s, unsigned id)
 	strcpy(args.device1, s->nic->netdev);
 	if (ioctl(s->fd, SIOCSIFVLAN, &args) && errno != EEXIST) {
 		if (errno == ENOPKG || errno == ENOTTY || errno == EINVAL)
-			return diag_set(s->diag, DIAG_NO_MODULE, ENOENT,
+			return diag_set(s->diag, DIAG_NO_MODULE, kernel_module_errno(why),
 				"VLAN %u of %s: kernel module 8021q is not loaded: %s", id,
 				s->netdev, why);
 		return refused(s, "the VLAN");

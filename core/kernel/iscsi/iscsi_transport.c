@@ -93,8 +93,7 @@ int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind,
 	if (!kernel_sys_exists(root, dir))
 		why = kernel_module_load(root, module);
 	if (!kernel_sys_exists(root, dir)) {
-		diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module,
-			why);
+		kernel_module_lacks(module, why, diag);
 		diag_hint(diag, "%s",
 			kind == KERNEL_ISCSI_ISER
 				? "iSCSI over TCP needs iscsi_tcp instead: iscsi://HOST/IQN"

@@ -36,8 +36,7 @@ static int need_module(int root, const char *module, const char *shown_by, struc
 	if (kernel_sys_exists(root, shown_by) ||
 		(uname(&uts) == 0 && kernel_module_built_in(root, uts.release, module)))
 		return 0;
-	return diag_set(
-		diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module, why);
+	return kernel_module_lacks(module, why, diag);
 }
 
 bool kernel_nvmf_loaded(int root, const char *transport)

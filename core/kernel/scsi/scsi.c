@@ -165,8 +165,7 @@ int kernel_scsi_ready(int root, struct diag *diag)
 	why = kernel_module_load(root, "sd_mod");
 	if (kernel_scsi_loaded(root))
 		return 0;
-	return diag_set(
-		diag, DIAG_NO_MODULE, ENOENT, "kernel module sd_mod is not loaded: %s", why);
+	return kernel_module_lacks("sd_mod", why, diag);
 }
 
 bool kernel_scsi_host(int root, unsigned host)

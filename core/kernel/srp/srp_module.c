@@ -23,8 +23,7 @@ int kernel_srp_ready(int root, struct diag *diag)
 		why = kernel_module_load(root, "ib_srp");
 	if (kernel_sys_exists(root, CLASS))
 		return 0;
-	return diag_set(
-		diag, DIAG_NO_MODULE, ENOENT, "kernel module ib_srp is not loaded: %s", why);
+	return kernel_module_lacks("ib_srp", why, diag);
 }
 
 struct shown {
@@ -98,8 +97,7 @@ int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded,
 	} else {
 		why = kernel_module_load_with(root, "ib_srp", params, count);
 		if (!kernel_sys_exists(root, CLASS))
-			return diag_set(diag, DIAG_NO_MODULE, ENOENT,
-				"kernel module ib_srp is not loaded: %s", why);
+			return kernel_module_lacks("ib_srp", why, diag);
 	}
 	for (unsigned i = 0; !err && i < count; i++)
 		err = compare(root, params[i], diag);

@@ -13,6 +13,8 @@
 
 #define MODPROBE_MS 5000
 
+static const char slow[] = "modprobe timed out after 5 s";
+
 static bool real_root(int root)
 {
 	struct stat a, b;
@@ -47,8 +49,19 @@ const char *kernel_module_load_with(
 		return "only root can load it";
 	rc = child_run(argv, MODPROBE_MS);
 	if (rc == -ETIMEDOUT)
-		return "modprobe timed out after 5 s";
+		return slow;
 	if (kernel_module_has_rule(root, module, false))
 		return "a rule in modprobe.d (install or alias) replaces it";
 	return kernel_module_load_files(root, module, text);
+}
+
+int kernel_module_errno(const char *why)
+{
+	return why == slow ? ETIMEDOUT : ENOENT;
+}
+
+int kernel_module_lacks(const char *module, const char *why, struct diag *diag)
+{
+	return diag_set(diag, DIAG_NO_MODULE, kernel_module_errno(why),
+		"kernel module %s is not loaded: %s", module, why);
 }

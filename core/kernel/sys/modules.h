@@ -14,6 +14,11 @@ const char *kernel_module_load(int root, const char *module);
 const char *kernel_module_load_with(
 	int root, const char *module, char *const *params, unsigned count);
 
+/* Report a module that is absent, for this reason of kernel_module_load(). ETIMEDOUT: modprobe was
+ * too slow, and may be faster the next time; else ENOENT. */
+int kernel_module_lacks(const char *module, const char *why, struct diag *);
+int kernel_module_errno(const char *why);
+
 /* The same without modprobe; params are separated by blanks. */
 const char *kernel_module_load_files(int root, const char *module, const char *params);
 /* Whether it is built in according to modules.builtin; such a module may not show up anywhere

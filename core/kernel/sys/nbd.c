@@ -29,9 +29,9 @@ int kernel_nbd_ready(int root, struct diag *diag)
 	why = kernel_module_load(root, "nbd");
 	if (kernel_sys_exists(root, "sys/module/nbd"))
 		return 0;
-	diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module nbd is not loaded: %s", why);
+	kernel_module_lacks("nbd", why, diag);
 	diag_hint(diag, NBD_HINT);
-	return -ENOENT;
+	return -kernel_module_errno(why);
 }
 
 int kernel_nbd_backend(int root, unsigned index, char *text, size_t len)

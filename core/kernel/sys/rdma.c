@@ -35,7 +35,7 @@ int kernel_rdma_lacks(int root, const char *module, const char *why, struct diag
 
 	kernel_sys_list(root, "sys/class/infiniband", count, &devices);
 	if (module)
-		return diag_set(diag, DIAG_NO_MODULE, ENOENT,
+		return diag_set(diag, DIAG_NO_MODULE, kernel_module_errno(why),
 			"%skernel module %s is not loaded: %s",
 			devices ? "" : "no RDMA device: ", module, why);
 	if (devices)

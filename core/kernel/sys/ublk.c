@@ -31,7 +31,7 @@ static int no_control(int root, const char *why, struct diag *diag)
 		return diag_set(diag, DIAG_NO_DEVICE, ENOENT,
 			"ublk_drv is loaded, but /dev/ublk-control is missing: is /dev a "
 			"devtmpfs?");
-	diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module ublk_drv is not loaded: %s", why);
+	kernel_module_lacks("ublk_drv", why, diag);
 	return diag_hint(diag, "export --nbd-dev needs no ublk_drv");
 }
 

@@ -5,8 +5,10 @@
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEP "lib/modules/6.1/modules.dep"
 
@@ -206,4 +208,38 @@ Test(modules, nothing_is_loaded_into_another_root)
 	text_says(kernel_module_load(tree.root, "nbd"), "running_system");
 	text_says(kernel_module_load_files(tree.root, "nbd", ""), "/lib/modules");
 	tree_free(&tree);
+}
+
+uid_t __wrap_geteuid(void);
+int __wrap_child_run(char *const *argv, unsigned timeout_ms);
+
+uid_t __wrap_geteuid(void)
+{
+	return 0;
+}
+
+static int modprobe; /* how it ends */
+
+int __wrap_child_run(char *const *argv, unsigned timeout_ms)
+{
+	cr_assert_str_eq(argv[0], "modprobe");
+	cr_assert_gt(timeout_ms, 0);
+	return modprobe;
+}
+
+/* The boot tries again after the former, and not after the latter. */
+Test(modules, a_slow_modprobe_is_no_missing_module)
+{
+	int root = open("/", O_PATH | O_CLOEXEC);
+	struct diag why = { 0 };
+
+	modprobe = -ETIMEDOUT;
+	cr_assert_eq(kernel_module_lacks("x", kernel_module_load(root, "x"), &why), -ETIMEDOUT);
+	diag_says(&why, DIAG_NO_MODULE, NULL, "x not_loaded modprobe");
+	modprobe = 1;
+	cr_assert_eq(kernel_module_lacks(
+			     "no_such_module", kernel_module_load(root, "no_such_module"), &why),
+		-ENOENT);
+	diag_says(&why, DIAG_NO_MODULE, NULL, "no_such_module");
+	close(root);
 }
