@@ -50,6 +50,7 @@ echo '{"results":[{"uri":"x","from":"rd.rdmastor"}]}' >plan
 same "a disk" "$(sourced parse-rdmastor root=LABEL=x)" LABEL=x::
 is cmdline.d/40-rdmastor.conf rd.neednet=1
 grep -qx need_shutdown calls || die "no way out"
+grep -qx 'boot --dry-run --timeout 100ms --mount /sysroot --json' calls || die "names are waited for without a network: $(cat calls)"
 ! sh -c '. ./hooks/initqueue/finished/rdmastor.sh' || die "finished before it began"
 same "NFS" "$(sourced parse-rdmastor root=nfs4:10.0.0.1:/exp:rdma)" nfs:1:
 
@@ -80,6 +81,9 @@ is run/rdmastor/status 3
 is run/rdmastor/devices /dev/nvme0n1
 sourced rdmastor-settled RDRETRY=100 main_loop=3 >loop
 is loop ::3
+echo 139 >run/rdmastor/status # killed by a signal
+sourced rdmastor-settled RDRETRY=100 main_loop=4 rdmastor_rounds=9 >loop
+is loop ::100
 echo 1 >run/rdmastor/status
 sourced rdmastor-settled RDRETRY=100 main_loop=3 rdmastor_rounds=8 >loop
 is loop ::3

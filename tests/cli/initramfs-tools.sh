@@ -137,7 +137,7 @@ boot() {
 premount() { inside /scripts/init-premount/rdmastor >out 2>err || die "init-premount: $(cat err)"; [ ! -s err ] || die "$(cat err)"; }
 local_top() { inside /scripts/local-top/rdmastor >out 2>err || die "local-top: $(cat err)"; }
 attached='rdmastor boot'
-planned='rdmastor boot --dry-run --mount /root --json'
+planned='rdmastor boot --dry-run --timeout 100ms --mount /root --json'
 
 # nothing to do
 boot local quiet
@@ -255,7 +255,7 @@ boot local "$iscsi"
 install -m 755 /dev/null root/sbin/iscsistart
 premount
 local_top
-logged 'rdmastor boot --dry-run --mount /root --skip iscsi --json' wait_for_udev 'modprobe af_packet' configure_networking 'rdmastor boot --skip iscsi' wait_for_udev
+logged 'rdmastor boot --dry-run --timeout 100ms --mount /root --skip iscsi --json' wait_for_udev 'modprobe af_packet' configure_networking 'rdmastor boot --skip iscsi' wait_for_udev
 boot local "$iscsi"
 vars+=(ROOT=iscsi:10.0.0.1::::iqn.a:b)
 printf 'other: /dev/sdb\niscsi: /dev/sda\niscsi: /dev/sdb\niscsi: /dev/sdc\n' >root/devices

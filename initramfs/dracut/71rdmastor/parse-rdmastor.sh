@@ -16,9 +16,9 @@ case "$(getargs netroot=) $root" in
 esac
 [ ! -e /sbin/nfsroot ] || rdmastor_skip="$rdmastor_skip --skip nfs"
 
-# A failure is reported by the run that attaches.
+# A failure is reported by the run that attaches. Without a network, names can't be looked up: don't wait.
 # shellcheck disable=SC2086 # words
-if ! rdmastor_plan=$(rdmastor boot --dry-run --mount "$NEWROOT" $rdmastor_skip --json 2> /dev/null) ||
+if ! rdmastor_plan=$(rdmastor boot --dry-run --timeout 100ms --mount "$NEWROOT" $rdmastor_skip --json 2> /dev/null) ||
 	[ "${rdmastor_plan#*\"from\":}" != "$rdmastor_plan" ]; then
 	mkdir -p /run/rdmastor
 	echo "$rdmastor_skip" > /run/rdmastor/skip

@@ -6,7 +6,7 @@
 if [ -e /run/rdmastor/skip ] && [ ! -e /run/rdmastor/started ]; then
 	: > /run/rdmastor/started
 	/sbin/rdmastor-boot &
-elif grep -qsx '[12]' /run/rdmastor/status; then
+elif grep -qsxv '[03]' /run/rdmastor/status; then
 	rdmastor_rounds=$((${rdmastor_rounds:-0} + 1))
 	[ "$rdmastor_rounds" != 10 ] || main_loop=$RDRETRY
 fi
