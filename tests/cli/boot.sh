@@ -54,6 +54,10 @@ grep -qx 'hint: .*,via=ublk.*' err || die "no way out: $(cat err)"
 booted "rd.rdmastor=foo://x rd.rdmastor=nbd://x" "$RDMASTOR" boot --quiet >out 2>err && die "success"
 same "failures of --quiet" "$(grep -oE '^(rdmastor boot: [^:]*|hint):' err | tr '\n' ' ')" "rdmastor boot: foo: hint: rdmastor boot: nbd: hint: "
 
+# a mistake in a word is reported, and is final
+plans 1 "rd.nvmf.discover=tpc,127.0.0.1" "rd.nvmf kernel nvmf-connect-all usage"
+grep -q '^rdmastor boot: kernel command line: .*rd.nvmf.discover=tpc,127.0.0.1' err || die "no word of it: $(cat err)"
+
 # a table of the firmware that can't be read is a failure of its own, as is the next one
 NBFT="NBFT NBFT1"
 plans 3 "rd.rdmastor=ram:1M,via=ublk" "rd.rdmastor ublk export ok" "rd.nvmf kernel nvmf-connect-all unsupported"

@@ -243,7 +243,7 @@ static int cmdline_discover(struct nvmf_entries *all, char *value, struct diag *
 	char *rest = value, *word;
 	int err = 0;
 
-	if (strncmp(value, "rdma,", 5) && strncmp(value, "tcp,", 4)) {
+	if (!strncmp(value, "fc,", 3)) {
 		kernel_conf_note(all,
 			"kernel command line: ignored: rd.nvmf.discover=%.60s: expected rdma or "
 			"tcp",
@@ -254,6 +254,15 @@ static int cmdline_discover(struct nvmf_entries *all, char *value, struct diag *
 	if (!entry)
 		return -diag->err;
 	entry->discover = true;
+	if (strncmp(value, "rdma,", 5) && strncmp(value, "tcp,", 4)) {
+		entry->damage = calloc(1, sizeof(*entry->damage));
+		if (!entry->damage)
+			return diag_sys(diag, ENOMEM, "kernel command line");
+		diag_set(entry->damage, DIAG_USAGE, EINVAL,
+			"invalid rd.nvmf.discover=%.60s: expected rdma,ADDRESS or tcp,ADDRESS",
+			value);
+		return 0;
+	}
 	for (unsigned i = 0; i < 4 && !err && (word = strsep(&rest, ",")); i++) {
 		size_t len = strlen(word);
 

@@ -234,6 +234,11 @@ Test(nvme_conf, the_kernel_command_line_as_dracut_reads_it)
 	text_says(all.notes, "rd.nvmf.discover=fc,auto rdma tcp");
 	cr_assert(!all.off);
 	kernel_nvmf_conf_free(&all);
+	all = cmdline("rd.nvmf.discover=tpc,192.0.2.1 rd.nvmf.discover=tcp,192.0.2.1");
+	cr_assert_eq(all.count, 2);
+	diag_says(all.entry[0].damage, DIAG_USAGE, NULL, "rd.nvmf.discover=tpc,192.0.2.1 rdma tcp");
+	cr_assert_null(all.entry[1].damage);
+	kernel_nvmf_conf_free(&all);
 	all = cmdline("rd.nonvmf rd.nvmf.discover=tcp,192.0.2.1");
 	cr_assert(all.off);
 	kernel_nvmf_conf_free(&all);
