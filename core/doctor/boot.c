@@ -25,7 +25,10 @@ static void add_job(struct doctor *doctor, const struct boot_job *job)
 	const char *what = job->disk ? job->disk->uri : job->from;
 	struct finding *finding;
 
-	if (job->why.err) {
+	if (job->why.code == DIAG_PERMISSION) { /* an initramfs is root's */
+		finding = doctor_add_diag(doctor, DOCTOR_BOOT, "disk", DOCTOR_WARNING, &job->why);
+		doctor_hint(finding, "run the same command as root");
+	} else if (job->why.err) {
 		finding = doctor_add_diag(doctor, DOCTOR_BOOT, "disk", DOCTOR_FAILURE, &job->why);
 		if (!finding->hint[0])
 			doctor_hint(finding, "see the words with: cat /proc/cmdline");
@@ -100,8 +103,12 @@ static void check_firmware(struct doctor *doctor)
 	unsigned count = 0;
 	int err = kernel_nbft_read(doctor->root, &table, &count, &diag);
 
-	if (err && err != -ENOENT)
-		doctor_add_diag(doctor, DOCTOR_BOOT, "nbft", DOCTOR_WARNING, &diag);
+	if (err && err != -ENOENT) {
+		finding = doctor_add_diag(doctor, DOCTOR_BOOT, "nbft", DOCTOR_WARNING, &diag);
+		doctor_hint(finding, "%s",
+			diag.code == DIAG_PERMISSION ? "run the same command as root"
+						     : "see the kernel's messages: dmesg | tail");
+	}
 	for (unsigned i = 0; !err && i < count; i++) {
 		if (!table[i].damages) {
 			finding = doctor_add(doctor, DOCTOR_BOOT, "nbft", DOCTOR_OK, table[i].name,

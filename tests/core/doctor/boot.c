@@ -3,6 +3,9 @@
  * would. */
 #include "findings.h"
 #include <stdio.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int applet(int argc, char **word)
 {
@@ -10,6 +13,9 @@ static int applet(int argc, char **word)
 	if (!strcmp(word[1], "--from-cmdline"))
 		printf("{\"sessions\":[{\"target\":\"iqn.2024-01.a:x\"},{\"target\":\"iqn.2024-01."
 		       "a:y\"}]}");
+	else if (strstr(word[1], "secret"))
+		printf("{\"error\":{\"code\":\"permission\",\"errno\":\"EACCES\",\"text\":\"no\"}"
+		       "}");
 	else if (strstr(word[1], "bad"))
 		printf("{\"error\":{\"code\":\"unreachable\",\"errno\":\"EHOSTUNREACH\","
 		       "\"object\":\"bad\",\"text\":\"no route\"}}");
@@ -70,6 +76,24 @@ Test(boot, disks)
 	found_it(&e.doctor, "words", "rd.rdmastor.timeout=soon", DOCTOR_WARNING,
 		"soon command_line");
 	found_it(&e.doctor, "disk", "nvme+tcp://10.0.0.1/nqn.x", DOCTOR_OK, "nvmf-connect");
+	end(&e);
+}
+
+Test(boot, what_only_root_can_read)
+{
+	static const char table[] = "sys/firmware/acpi/tables/NBFT";
+	struct examined e;
+
+	examine(&e, "rd.rdmastor=nvme+tcp://secret/nqn.x", NULL);
+	found_it(&e.doctor, "disk", NULL, DOCTOR_WARNING, "as_root");
+	tree_file(&e.tree, "proc/cmdline", "quiet rd.nvmf.nonbft");
+	tree_file(&e.tree, table, "");
+	cr_assert_eq(fchmodat(e.tree.root, table, 0, 0), 0);
+	cr_assert_eq(fchmodat(e.tree.root, ".", 0755, 0), 0);
+	setfsuid(65534); /* root reads any file */
+	doctor_boot(&e.doctor);
+	setfsuid(geteuid());
+	found_it(&e.doctor, "nbft", NULL, DOCTOR_WARNING, "only_root as_root");
 	end(&e);
 }
 
