@@ -199,6 +199,8 @@ static void lane_serve(struct flaky_lane *fl)
 		disk_execute(fl->way->disk, io);
 		lane_answer(fl, io, 0);
 	}
+	if (fl->way->reads_max && atomic_load(&fl->way->done[IO_READ]) >= fl->way->reads_max)
+		atomic_store(&fl->dead, true);
 }
 
 static void lane_kick(struct lane *lane)

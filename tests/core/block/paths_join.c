@@ -35,6 +35,11 @@ Test(paths_join, pools_are_remembered_and_mapped_on_return)
 	rig_fini(&rig);
 }
 
+/* Turn the loop until it holds, for 10 seconds at most. */
+#define until(rig, holds)                                                                          \
+	for (uint64_t end_ = loop_clock() + 10000 * MSEC; !(holds) && loop_clock() < end_;)        \
+	rig_turn_for(rig, 1)
+
 Test(paths_join, a_way_that_cannot_map_is_left_with_its_reason)
 {
 	struct rig rig;
@@ -45,12 +50,14 @@ Test(paths_join, a_way_that_cannot_map_is_left_with_its_reason)
 	cr_assert_eq(pool_new(&other, 4096, 1, NULL), 0);
 	atomic_store(&rig.way[0].bad_map, true);
 	cr_assert_eq(lane_map(rig.lane, other, &rig.diag), 0, "the other way takes it");
+	until(&rig, atomic_load(&rig.way[0].attempts) == 2);
 	rig_turn_for(&rig, 50);
 	rig_assert_fact(&rig, "path 1", "flaky://a/?path=b up 2_attempt flaky_lane pool");
 	cr_assert_eq(rig_io(&rig, IO_READ), 0);
 	cr_assert_eq(atomic_load(&rig.way[1].done[IO_READ]), 1);
 	atomic_store(&rig.way[1].bad_map, true);
 	cr_assert(flaky_kill(&rig.way[1]));
+	until(&rig, atomic_load(&rig.way[1].attempts) == 2);
 	rig_turn_for(&rig, 300);
 	cr_assert_eq(atomic_load(&rig.way[0].mapped) + atomic_load(&rig.way[1].mapped), 0);
 	rig_assert_fact(&rig, "path 2", "flaky_lane pool");
@@ -142,7 +149,8 @@ Test(paths_join, one_dead_lane_takes_the_way_down_for_all)
 	rig_open(&rig, "flaky://a/");
 	cr_assert_eq(lane_open(&lane, rig.bdev, rig.loop, &rig.diag), 0);
 	cr_assert(flaky_kill_lane(&rig.way[0], 1));
-	rig_turn_for(&rig, 50);
+	until(&rig,
+		atomic_load(&rig.way[0].attempts) == 2 && atomic_load(&rig.way[0].lanes_open) == 2);
 	cr_assert_eq(atomic_load(&rig.way[0].attempts), 2);
 	cr_assert_eq(atomic_load(&rig.way[0].lanes_open), 2);
 	rig_assert_fact(&rig, "path 1", "flaky_lane broke");
