@@ -134,6 +134,12 @@ bool attach_is_over(const struct attach *);
 
 /* For rows. The step under way has ended: 0, or -errno with attach.why set. */
 void attach_step(struct attach *, int err);
+/* The end of a part of the step: in so many milliseconds, or with the step. */
+uint64_t attach_bound(const struct attach *, uint64_t ms);
+/* Start a child for the step; if that fails, the step ends with that. */
+void attach_call(struct attach *, struct child_call *);
+/* why of a removal that failed; hint: what else ends it. Return err. */
+int attach_not_removed(struct attach *, int err, const char *hint);
 /* Load kernel modules. call.fn loads them: in a child unless they are all loaded already. call.out
  * begins with a struct diag for its reason. done() may come inside the call: 0, or -errno with
  * attach.why set. */

@@ -411,6 +411,39 @@ void attach_step(struct attach *attach, int err)
 	loop_work_add(attach->loop, &attach->work);
 }
 
+uint64_t attach_bound(const struct attach *attach, uint64_t ms)
+{
+	return soonest(attach->until, loop_clock() + ms * MSEC);
+}
+
+void attach_call(struct attach *attach, struct child_call *call)
+{
+	int err = child_call_start(call, attach->loop, &attach->root, 1);
+
+	if (err)
+		attach_step(attach, diag_sys(&attach->why, -err, "fork"));
+}
+
+int attach_not_removed(struct attach *attach, int err, const char *hint)
+{
+	struct diag *why = &attach->why;
+
+	switch (-err) {
+	case ETIMEDOUT:
+		diag_set(why, DIAG_TIMEOUT, ETIMEDOUT,
+			"timed out after %.3g s waiting for the kernel to remove it",
+			(double)(loop_clock() - attach->since) / 1e9);
+		return diag_hint(why, "%s", hint);
+	case EBUSY:
+		return diag_set(why, DIAG_BUSY, EBUSY, "the kernel is still connecting it");
+	case EACCES:
+	case EPERM:
+		return diag_set(why, DIAG_PERMISSION, EPERM, "only root can disconnect");
+	default:
+		return diag_sys(why, -err, "disconnect");
+	}
+}
+
 static int too_late(struct attach *attach)
 {
 	if (attach->state == WAIT && attach->proto->late)

@@ -114,7 +114,6 @@ static void disks_opened(struct child_call *call)
 static int start_opening(struct attach *attach)
 {
 	struct attach_wait *wait = &attach->wait;
-	uint64_t bound = loop_clock() + OPEN_MS * MSEC;
 	int err;
 
 	wait->opened = calloc(wait->disks, 1);
@@ -124,7 +123,7 @@ static int start_opening(struct attach *attach)
 		.arg = wait,
 		.out = wait->opened,
 		.out_len = wait->disks,
-		.until = attach->until && attach->until < bound ? attach->until : bound,
+		.until = attach_bound(attach, OPEN_MS),
 		.grace_ms = 10,
 		.done = disks_opened };
 	err = child_call_start(&wait->opening, attach->loop, &attach->root, 1);

@@ -34,17 +34,10 @@ static enum kernel_iscsi_kind kind_of(const struct attach_iscsi *iscsi)
 	return iscsi->want.carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP;
 }
 
-static uint64_t bounded(const struct attach *attach, uint64_t ms)
-{
-	uint64_t bound = loop_clock() + ms * MSEC;
-
-	return attach->until && attach->until < bound ? attach->until : bound;
-}
-
 static void wait_ms(struct attach_iscsi *iscsi, uint64_t ms, void (*fire)(struct loop_timer *))
 {
 	iscsi->timer.fire = fire;
-	loop_timer_set(iscsi->attach.loop, &iscsi->timer, bounded(&iscsi->attach, ms));
+	loop_timer_set(iscsi->attach.loop, &iscsi->timer, attach_bound(&iscsi->attach, ms));
 }
 
 static bool is_late(const struct attach *attach)
@@ -147,7 +140,7 @@ static void resolved(struct resolve *resolve)
 static void iscsi_find(struct attach *attach)
 {
 	struct attach_iscsi *iscsi = iscsi_of(attach);
-	uint64_t end = bounded(attach, (uint64_t)iscsi->want.set.login_timeout * 1000);
+	uint64_t end = attach_bound(attach, (uint64_t)iscsi->want.set.login_timeout * 1000);
 	int err = 0;
 
 	iscsi->resolve.done = resolved;

@@ -75,14 +75,12 @@ static void asked(struct iscsi_ask *ask)
 
 static void start_ask(struct attach_iscsi *iscsi, unsigned which, bool list)
 {
-	uint64_t bound = loop_clock() + PROBE_MS * MSEC, until = iscsi->attach.until;
-
 	iscsi->ask[which] =
 		(struct iscsi_ask){ .dial = { .loop = iscsi->attach.loop,
 					    .from = iscsi->want.from,
 					    .carrier = which == ASK_ISER ? ISCSI_ISER : ISCSI_TCP,
 					    .portal = iscsi->want.portal,
-					    .until = until && until < bound ? until : bound },
+					    .until = attach_bound(&iscsi->attach, PROBE_MS) },
 			.list = list,
 			.done = asked,
 			.user = iscsi };

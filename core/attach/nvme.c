@@ -20,19 +20,6 @@ static struct attach_nvme *nvme_of(struct attach *attach)
 	return container_of(attach, struct attach_nvme, attach);
 }
 
-static void start_call(struct attach_nvme *nvme, uint64_t until, uint32_t grace_ms,
-	void (*done)(struct child_call *))
-{
-	int err;
-
-	nvme->call.until = until;
-	nvme->call.grace_ms = grace_ms;
-	nvme->call.done = done;
-	err = child_call_start(&nvme->call, nvme->attach.loop, &nvme->attach.root, 1);
-	if (err)
-		attach_step(&nvme->attach, diag_sys(&nvme->attach.why, -err, "fork"));
-}
-
 /* ---- ready */
 
 static bool wants_connection(int root, const struct nvmf_target *t, struct nvmf_ctrl *ctrl)
@@ -224,8 +211,11 @@ static void nvme_dial(struct attach *attach)
 		.undo = delete_late,
 		.arg = line,
 		.out = &nvme->instance,
-		.out_len = sizeof(nvme->instance) };
-	start_call(nvme, attach->until, GRACE_MS, dialled);
+		.out_len = sizeof(nvme->instance),
+		.until = attach->until,
+		.grace_ms = GRACE_MS,
+		.done = dialled };
+	attach_call(attach, &nvme->call);
 	explicit_bzero(line, sizeof(line));
 }
 
@@ -251,15 +241,13 @@ static void active_listed(struct child_call *call)
 
 static void ask_active(struct attach_nvme *nvme)
 {
-	uint64_t bound = loop_clock() + IDENTIFY_MS * MSEC, until = nvme->attach.until;
-
 	if (nvme->call.pid)
 		return;
 	nvme->call = (struct child_call){ .fn = list_active,
 		.arg = nvme->ctrl.name,
 		.out = &nvme->active,
 		.out_len = sizeof(nvme->active),
-		.until = until && until < bound ? until : bound,
+		.until = attach_bound(&nvme->attach, IDENTIFY_MS),
 		.grace_ms = 100,
 		.done = active_listed };
 	if (child_call_start(&nvme->call, nvme->attach.loop, &nvme->attach.root, 1))
@@ -443,26 +431,6 @@ static int delete_ctrl(int root, const void *ctrl, void *out)
 	return -kernel_nvmf_delete(root, ctrl);
 }
 
-static int say_why(struct attach *attach, int err)
-{
-	struct diag *why = &attach->why;
-
-	switch (-err) {
-	case ETIMEDOUT:
-		diag_set(why, DIAG_TIMEOUT, ETIMEDOUT,
-			"timed out after %.3g s waiting for the kernel to remove it",
-			(double)(loop_clock() - attach->since) / 1e9);
-		return diag_hint(why, "I/O waits for the target; make it fail with --force");
-	case EBUSY:
-		return diag_set(why, DIAG_BUSY, EBUSY, "the kernel is still connecting it");
-	case EACCES:
-	case EPERM:
-		return diag_set(why, DIAG_PERMISSION, EPERM, "only root can disconnect");
-	default:
-		return diag_sys(why, -err, "disconnect");
-	}
-}
-
 static void deleted(struct child_call *call)
 {
 	struct attach_nvme *nvme = container_of(call, struct attach_nvme, call);
@@ -476,7 +444,9 @@ static void deleted(struct child_call *call)
 	}
 	free(nvme->nodes.disks);
 	nvme->nodes.disks = NULL;
-	attach_step(attach, err ? say_why(attach, err) : 0);
+	attach_step(attach, err ? attach_not_removed(attach, err,
+					  "I/O waits for the target; make it fail with --force")
+				: 0);
 }
 
 static void nvme_undo(struct attach *attach)
@@ -488,8 +458,12 @@ static void nvme_undo(struct attach *attach)
 		return;
 	}
 	kernel_nvmf_nodes_note(attach->root, nvme->ctrl.name, &nvme->nodes);
-	nvme->call = (struct child_call){ .fn = delete_ctrl, .arg = &nvme->ctrl };
-	start_call(nvme, attach->until, DELETE_MS, deleted);
+	nvme->call = (struct child_call){ .fn = delete_ctrl,
+		.arg = &nvme->ctrl,
+		.until = attach->until,
+		.grace_ms = DELETE_MS,
+		.done = deleted };
+	attach_call(attach, &nvme->call);
 }
 
 /* A connection that came about just before is there to be undone. */

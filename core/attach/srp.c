@@ -28,13 +28,6 @@ static unsigned number_of(const struct attach_srp *srp)
 	return (unsigned)kernel_srp_number(srp->host.host);
 }
 
-static uint64_t bounded(const struct attach *attach, uint64_t ms)
-{
-	uint64_t bound = loop_clock() + ms * MSEC;
-
-	return attach->until && attach->until < bound ? attach->until : bound;
-}
-
 /* ---- ready */
 
 static void note_param(const char *name, const char *value, void *attach)
@@ -247,7 +240,7 @@ static void set_tmo(struct attach_srp *srp)
 	}
 	srp->call =
 		(struct child_call){ .fn = write_tmo, .grace_ms = GRACE_MS, .done = tmo_written };
-	start_call(srp, &srp->call, bounded(attach, TMO_MS));
+	start_call(srp, &srp->call, attach_bound(attach, TMO_MS));
 }
 
 static int too_late(struct attach_srp *srp)
@@ -355,7 +348,7 @@ static void log_in(struct attach_srp *srp)
 	srp->logging_in = true;
 	kernel_log_mark(attach->root, &srp->log);
 	srp->login = (struct child_call){ .fn = write_line, .grace_ms = LET_MS, .done = logged_in };
-	start_call(srp, &srp->login, bounded(attach, LOGIN_MS));
+	start_call(srp, &srp->login, attach_bound(attach, LOGIN_MS));
 }
 
 static void log_in_again(struct loop_timer *timer)
@@ -417,21 +410,9 @@ static void srp_users(const struct attach *attach, int root, struct attach_users
 
 static int say_why(struct attach *attach, int err)
 {
-	struct diag *why = &attach->why;
-
-	switch (-err) {
-	case ETIMEDOUT:
-		diag_set(why, DIAG_TIMEOUT, ETIMEDOUT,
-			"timed out after %.3g s waiting for the kernel to remove it",
-			(double)(loop_clock() - attach->since) / 1e9);
-		return diag_hint(why, "pending I/O fails when the remote port's timeouts expire, "
-				      "or at once with --force");
-	case EACCES:
-	case EPERM:
-		return diag_set(why, DIAG_PERMISSION, EPERM, "only root can disconnect");
-	default:
-		return diag_sys(why, -err, "disconnect");
-	}
+	return attach_not_removed(attach, err,
+		"pending I/O fails when the remote port's timeouts expire, or at once with "
+		"--force");
 }
 
 static void look_gone(struct loop_timer *timer)
@@ -507,7 +488,7 @@ static void srp_undo(struct attach *attach)
 		return;
 	}
 	srp->call = (struct child_call){ .fn = hurry, .grace_ms = GRACE_MS, .done = hurried };
-	start_call(srp, &srp->call, bounded(attach, TMO_MS));
+	start_call(srp, &srp->call, attach_bound(attach, TMO_MS));
 }
 
 static void srp_stop(struct attach *attach)
