@@ -4,6 +4,18 @@
 #include "datamover.h"
 #include "ep.h"
 #include "stream.h"
+#include "wire/iscsi.h"
+
+#define ISCSI_DIGEST 4
+
+struct iscsi_tcp_pdu { /* one that is sent */
+	struct stream_out out;
+	uint8_t head[ISCSI_BHS + ISCSI_DIGEST];
+	uint8_t tail[3 + ISCSI_DIGEST]; /* padding, and the digest of the data and of it */
+};
+/* Makes `out`; the data stays where it is. */
+void iscsi_tcp_put(struct iscsi_tcp_pdu *, const void *bhs, const void *data, uint32_t len,
+	bool header_digest, bool data_digest);
 
 int iscsi_tcp(struct datamover **, struct loop *, const struct addr *, uint32_t timeout_ms,
 	const struct datamover_events *, void *user, struct diag *);

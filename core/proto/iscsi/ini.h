@@ -11,7 +11,6 @@
 #include "stream.h"
 #include "wire/iscsi.h"
 
-#define ISCSI_DIGEST   4
 #define ISCSI_CONTROLS 8 /* answers and requests without a slot on their way at once */
 /* data of the PDUs of an iSER target that answer commands: sense */
 #define ISCSI_ISER_RECV 512

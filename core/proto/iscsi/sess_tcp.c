@@ -9,15 +9,9 @@
 #define OUTS  8 /* Data-Out PDUs of a command on their way at once */
 #define STAGE 65536
 
-struct tcp_pdu {
-	struct stream_out out;
-	uint8_t head[ISCSI_BHS + ISCSI_DIGEST];
-	uint8_t tail[3 + ISCSI_DIGEST]; /* padding, and the digest of the data and of it */
-};
-
 struct tcp_slot {
 	struct iscsi_slot base; /* first */
-	struct tcp_pdu cmd, outs[OUTS];
+	struct iscsi_tcp_pdu cmd, outs[OUTS];
 	uint8_t sending; /* outs on their way */
 	uint32_t sn;     /* of the next R2T or Data-In */
 	/* the burst that is sent, up to its end, and an R2T that came before it was over */
@@ -33,39 +27,17 @@ struct tcp_sess {
 	uint32_t crc;
 	bool tail; /* padding and data digest are next */
 	struct {
-		struct tcp_pdu pdu;
+		struct iscsi_tcp_pdu pdu;
 		bool busy;
 	} control[ISCSI_CONTROLS];
 };
 
 /* ---- Sending. */
 
-static void put_pdu(const struct iscsi_sess *sess, struct tcp_pdu *pdu, void *bhs,
-	const uint8_t *data, uint32_t len)
+static void put_pdu(const struct iscsi_sess *sess, struct iscsi_tcp_pdu *pdu, const void *bhs,
+	const void *data, uint32_t len)
 {
-	uint32_t pad = -len & 3;
-
-	((struct iscsi_bhs *)bhs)->data_len = put_be24(len);
-	memcpy(pdu->head, bhs, ISCSI_BHS);
-	pdu->out = (struct stream_out){ .niov = 1, .iov = { { pdu->head, ISCSI_BHS } } };
-	if (sess->agreed.header_digest) {
-		le32 crc = put_le32(crc32c(0, pdu->head, ISCSI_BHS));
-
-		memcpy(pdu->head + ISCSI_BHS, &crc, sizeof(crc));
-		pdu->out.iov[0].iov_len += sizeof(crc);
-	}
-	if (!len)
-		return;
-	pdu->out.iov[pdu->out.niov++] = (struct iovec){ (void *)(uintptr_t)data, len };
-	memset(pdu->tail, 0, pad);
-	if (sess->agreed.data_digest) {
-		le32 crc = put_le32(crc32c(crc32c(0, data, len), pdu->tail, pad));
-
-		memcpy(pdu->tail + pad, &crc, sizeof(crc));
-		pad += sizeof(crc);
-	}
-	if (pad)
-		pdu->out.iov[pdu->out.niov++] = (struct iovec){ pdu->tail, pad };
+	iscsi_tcp_put(pdu, bhs, data, len, sess->agreed.header_digest, sess->agreed.data_digest);
 }
 
 static bool send_control(struct iscsi_sess *sess, void *bhs)
@@ -320,7 +292,7 @@ static void sent(struct stream *stream, struct stream_out *out)
 {
 	struct tcp_sess *tcp = stream->user;
 	struct iscsi_sess *sess = &tcp->base;
-	struct tcp_pdu *pdu = container_of(out, struct tcp_pdu, out);
+	struct iscsi_tcp_pdu *pdu = container_of(out, struct iscsi_tcp_pdu, out);
 	const struct iscsi_bhs *bhs = (const void *)pdu->head;
 	uint8_t opcode = ISCSI_OPCODE(bhs->opcode);
 	struct tcp_slot *ts;

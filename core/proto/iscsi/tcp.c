@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* PDUs over TCP, without digests: the basic header, then data padded to words (RFC 7143, 11.1). */
+/* PDUs over TCP: the basic header, then data padded to words (RFC 7143, 11.1), and digests, which
+ * none has before the full feature phase. */
 #include "carrier.h"
+#include "crc32c.h"
 #include "cutter.h"
 #include "stream.h"
 #include <errno.h>
@@ -9,10 +11,9 @@
 #define RECV_LIMIT 65536u
 
 struct tcp_send {
-	struct stream_out out;
+	struct iscsi_tcp_pdu pdu;
 	bool busy;
-	struct iscsi_bhs bhs;
-	uint8_t data[ISCSI_PDU_DATA + 3];
+	uint8_t data[ISCSI_PDU_DATA];
 };
 
 struct tcp {
@@ -28,6 +29,33 @@ struct tcp {
 	uint8_t head[ISCSI_BHS];
 	uint8_t data[RECV_LIMIT + 3];
 };
+
+void iscsi_tcp_put(struct iscsi_tcp_pdu *pdu, const void *bhs, const void *data, uint32_t len,
+	bool header_digest, bool data_digest)
+{
+	uint32_t pad = -len & 3;
+	le32 crc;
+
+	memcpy(pdu->head, bhs, ISCSI_BHS);
+	((struct iscsi_bhs *)(void *)pdu->head)->data_len = put_be24(len);
+	pdu->out = (struct stream_out){ .niov = 1, .iov = { { pdu->head, ISCSI_BHS } } };
+	if (header_digest) {
+		crc = put_le32(crc32c(0, pdu->head, ISCSI_BHS));
+		memcpy(pdu->head + ISCSI_BHS, &crc, sizeof(crc));
+		pdu->out.iov[0].iov_len += sizeof(crc);
+	}
+	if (!len)
+		return;
+	pdu->out.iov[pdu->out.niov++] = (struct iovec){ (void *)(uintptr_t)data, len };
+	memset(pdu->tail, 0, pad);
+	if (data_digest) {
+		crc = put_le32(crc32c(crc32c(0, data, len), pdu->tail, pad));
+		memcpy(pdu->tail + pad, &crc, sizeof(crc));
+		pad += sizeof(crc);
+	}
+	if (pad)
+		pdu->out.iov[pdu->out.niov++] = (struct iovec){ pdu->tail, pad };
+}
 
 static void fail(struct tcp *tcp, const struct diag *why)
 {
@@ -49,7 +77,7 @@ static void up(struct stream *stream)
 static void sent(struct stream *stream, struct stream_out *out)
 {
 	(void)stream;
-	container_of(out, struct tcp_send, out)->busy = false;
+	container_of(out, struct tcp_send, pdu.out)->busy = false;
 }
 
 static void down(struct stream *stream)
@@ -113,7 +141,6 @@ static int send_control(struct datamover *dm, const void *bhs, const void *data,
 {
 	struct tcp *tcp = (struct tcp *)dm;
 	struct tcp_send *send = tcp->send;
-	uint32_t padded = (len + 3) & ~3u;
 
 	if (len > ISCSI_PDU_DATA)
 		return -EMSGSIZE;
@@ -121,17 +148,11 @@ static int send_control(struct datamover *dm, const void *bhs, const void *data,
 		send++;
 	if (send == tcp->send + DATAMOVER_SENDS)
 		return -ENOBUFS;
-	memcpy(&send->bhs, bhs, ISCSI_BHS);
-	send->bhs.ahs_len = 0;
-	send->bhs.data_len = put_be24(len);
 	if (len)
 		memcpy(send->data, data, len);
-	memset(send->data + len, 0, padded - len);
-	send->out =
-		(struct stream_out){ .iov = { { &send->bhs, ISCSI_BHS }, { send->data, padded } },
-			.niov = padded ? 2 : 1 };
+	iscsi_tcp_put(&send->pdu, bhs, send->data, len, false, false);
 	send->busy = true;
-	stream_send(tcp->stream, &send->out);
+	stream_send(tcp->stream, &send->pdu.out);
 	return 0;
 }
 

@@ -3,9 +3,9 @@
  * whole and the sessions on the target's loop, tgt_sess.c a session on the connection's, tgt_tcp.c
  * and tgt_iser.c what carries its PDUs and data there. */
 #pragma once
+#include "carrier.h"
 #include "login_tgt.h"
 #include "scsi.h"
-#include "stream.h"
 
 #define ISCSI_TGT_CONNECTIONS 1024
 #define ISCSI_TGT_LOGIN_MS    10000
@@ -21,7 +21,6 @@
 #define ISCSI_TGT_RECV        262144u
 #define ISCSI_TGT_MAX_BURST   (16u << 20)
 #define ISCSI_TGT_ANSWERS     2 /* PDUs with text that may be on their way at once */
-#define ISCSI_DIGEST          4
 
 /* MaxOutstandingUnexpectedPDUs over iSER: requests beyond the window, such as immediate commands,
  * tasks, pings, a logout */
@@ -45,11 +44,7 @@ struct iscsi_target {
 
 struct iscsi_tgt_pdu { /* one that is sent */
 	union {
-		struct { /* over TCP */
-			struct stream_out out;
-			uint8_t head[ISCSI_BHS + ISCSI_DIGEST];
-			uint8_t tail[3 + ISCSI_DIGEST];
-		};
+		struct iscsi_tcp_pdu tcp;
 		struct { /* over iSER */
 			struct ep_op op;
 			uint8_t *p; /* the message */

@@ -3,7 +3,6 @@
  * data that initiators send after R2T. */
 #include "crc32c.h"
 #include "cutter.h"
-#include "stream.h"
 #include "tgt.h"
 #include <errno.h>
 #include <stdio.h>
@@ -58,32 +57,10 @@ static void send_pdu(struct iscsi_tgt_conn *conn, struct iscsi_tgt_pdu *pdu, con
 	const void *data, uint32_t len)
 {
 	struct tcp *tcp = tcp_of(&conn->base);
-	struct iscsi_bhs *head = (void *)pdu->head;
-	uint32_t pad = -len & 3, before = ISCSI_BHS;
-	bool digest = tcp->data_digest && conn->full;
 
-	memcpy(pdu->head, bhs, ISCSI_BHS);
-	head->data_len = put_be24(len);
-	if (tcp->header_digest && conn->full) {
-		le32 crc = put_le32(crc32c(0, pdu->head, ISCSI_BHS));
-
-		memcpy(pdu->head + before, &crc, sizeof(crc));
-		before += ISCSI_DIGEST;
-	}
-	pdu->out = (struct stream_out){ .niov = 1, .iov = { { pdu->head, before } } };
-	if (len) {
-		pdu->out.iov[pdu->out.niov++] = (struct iovec){ (void *)(uintptr_t)data, len };
-		memset(pdu->tail, 0, pad);
-		if (digest) {
-			le32 crc = put_le32(crc32c(crc32c(0, data, len), pdu->tail, pad));
-
-			memcpy(pdu->tail + pad, &crc, sizeof(crc));
-		}
-		pad += digest ? ISCSI_DIGEST : 0;
-		if (pad)
-			pdu->out.iov[pdu->out.niov++] = (struct iovec){ pdu->tail, pad };
-	}
-	stream_send(tcp->stream, &pdu->out);
+	iscsi_tcp_put(&pdu->tcp, bhs, data, len, tcp->header_digest && conn->full,
+		tcp->data_digest && conn->full);
+	stream_send(tcp->stream, &pdu->tcp.out);
 }
 
 static void reply(struct target_cmd *base)
@@ -483,7 +460,7 @@ static void readable(struct stream *stream)
 
 static void cmd_sent(struct tcp *tcp, struct tcp_cmd *cmd, struct stream_out *out)
 {
-	if (out == &cmd->rsp.out) {
+	if (out == &cmd->rsp.tcp.out) {
 		iscsi_tgt_responded(&cmd->cmd);
 	} else if (cmd->asking) {
 		cmd->asking = false;
@@ -504,7 +481,7 @@ static void sent(struct stream *stream, struct stream_out *out)
 	struct target_conn *base = &tcp->conn.base;
 	size_t at = (size_t)((uint8_t *)out - base->cmds);
 
-	if (!iscsi_tgt_sent(&tcp->conn, container_of(out, struct iscsi_tgt_pdu, out)))
+	if (!iscsi_tgt_sent(&tcp->conn, container_of(out, struct iscsi_tgt_pdu, tcp.out)))
 		cmd_sent(tcp, cmd_of(target_cmd_at(base, (unsigned)(at / sizeof(struct tcp_cmd)))),
 			out);
 }
