@@ -39,10 +39,13 @@ starts || die "a usage error has to be reported on the console"
 me=rd.iscsi.initiator=iqn.2024-01.a:me
 parses "$me netroot=iscsi:127.0.0.1::::iqn.2024-01.test:root"
 starts || die "iSCSI"
+[ -x sbin/iscsiroot ] || die "iSCSI: dracut finds no handler for netroot="
 parses "$me netroot=iscsi:127.0.0.1::::iqn.2024-01.test:root" iscsiroot
 ! starts || die "dracut's iscsi module attaches it"
+[ ! -s sbin/iscsiroot ] || die "dracut's iscsi module lost its handler"
 parses "$me netroot=iser:127.0.0.1::::iqn.2024-01.test:root" iscsiroot
 starts || die "dracut's iscsi module knows no iSER"
+[ ! -s sbin/iscsiroot ] && [ -x sbin/iserroot ] || die "iSER: handlers for netroot="
 
 "$build" "$HOST" abff48c0-ecbe-4d8c-a64a-54f12797e8c2 hfi=52:54:00:00:01:01,10.0.0.2/24 ssns=nqn.t1,10.0.0.1,4420,1,1 >tables/NBFT
 parses quiet nvmf-autoconnect.sh

@@ -4,7 +4,7 @@
 # when, and the order at the end.
 # shellcheck disable=SC2016,SC2034,SC2154 # scripts; names of lib.sh
 . "$(dirname "$0")/lib.sh"
-mkdir -p bin run sys/block/{ublkb0,ublkb1,nbd0,nbd1,sda} sys/class/{nvme,iscsi_session} hooks/initqueue/finished cmdline.d
+mkdir -p bin run sys/block/{ublkb0,ublkb1,nbd0,nbd1,sda} sys/class/{nvme,iscsi_session} hooks/initqueue/finished cmdline.d sbin
 : >sys/block/nbd0/pid
 cat >dracut-lib.sh <<-'S'
 	warn() { echo "$*" >>console; }
@@ -35,6 +35,7 @@ S
 chmod +x bin/rdmastor
 # sourced SCRIPT [VARIABLE=VALUE…]: as dracut does; prints its variables root, rootok and main_loop
 sourced() {
+	rm -f sbin/iscsiroot sbin/iserroot
 	sed "s#/lib/dracut-lib.sh#./dracut-lib.sh#; s#/run/rdmastor#run/rdmastor#g; s#/etc/cmdline.d#cmdline.d#; s#/sys/#sys/#g; s#/sbin/#sbin/#g; s#/usr/lib/systemd/#systemd/#; \
 		s#/proc/#./#" \
 		"$top/initramfs/dracut/71rdmastor/$1.sh" >script
@@ -65,7 +66,6 @@ echo "ip=10.0.0.3 quiet" >cmdline
 sourced parse-rdmastor >loop
 is words '--'
 
-mkdir sbin
 echo 'touch attaching' >sbin/rdmastor-boot
 chmod +x sbin/rdmastor-boot
 sourced rdmastor-settled RDRETRY=100 main_loop=3 >loop

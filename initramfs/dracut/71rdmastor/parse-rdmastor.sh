@@ -51,5 +51,11 @@ if ! rdmastor_plan=$(rdmastor boot --dry-run --timeout 100ms --mount "$NEWROOT" 
 			fi
 			;;
 	esac
+	# dracut gives up on a netroot= without a handler, which it calls once the network is up
+	for rdmastor_handler in /sbin/iscsiroot /sbin/iserroot; do
+		[ ! -e "$rdmastor_handler" ] || continue
+		echo '#!/bin/sh' > "$rdmastor_handler"
+		chmod +x "$rdmastor_handler"
+	done
 fi
-unset rdmastor_skip rdmastor_words rdmastor_plan
+unset rdmastor_skip rdmastor_words rdmastor_plan rdmastor_handler
