@@ -9,7 +9,7 @@ disk_make() {
 	cp --sparse=always "$debian/disk.img" "$tmp/disk.img"
 	head -c 1M /dev/urandom >"$tmp/random"
 	lines=$(printf 'write %s\n' "$here/client /vm/client" "$here/lib.sh /vm/lib.sh" "$here/$1/client /vm/guest" "$tmp/random /vm/random" \
-		"$binary /usr/bin/rdmastor"; echo "set_inode_field /usr/bin/rdmastor mode 0100755")
+		"$binary /usr/bin/rdmastor"; printf 'set_inode_field %s mode 0100755\n' /usr/bin/rdmastor /vm/guest)
 	PATH=$PATH:/sbin:/usr/sbin debugfs -w -f - "$tmp/disk.img" <<<"$lines" >"$logs/$1-disk.log" 2>&1
 }
 
@@ -131,13 +131,14 @@ boots() {
 }
 
 # initramfs_tools MODULES [MISSING]: as dracut, made by Debian's initramfs-tools, which leaves out one module. $hook, if any, are the
-# lines of a script that runs before disks are attached.
+# lines of a script that runs before disks are attached; $prepare a command that runs in the generator's folder before it.
 initramfs_tools() {
 	local release
 	release=$(cd "$vm/root/lib/modules" && echo *)
 	initramfs image sh -c "mkdir -p /boot && echo CONFIG_RD_GZIP=y >/boot/config-$release && cd /etc/initramfs-tools && mkdir -p scripts/init-premount &&
+		${prepare:-true} &&
 		printf '%s\n' $1 >modules && printf '%s\n' '#!/bin/sh' '. /usr/share/initramfs-tools/hook-functions' 'copy_exec /usr/bin/rdma' \
-			'find \$DESTDIR -name $2.ko -delete' >hooks/vm && printf '%s\n' '#!/bin/sh' '${hook:-}' >scripts/init-premount/vm &&
+			'find \$DESTDIR -name ${2:-}.ko -delete' >hooks/vm && printf '%s\n' '#!/bin/sh' '${hook:-}' >scripts/init-premount/vm &&
 		chmod +x hooks/vm scripts/init-premount/vm && mkinitramfs -c gzip -o /tmp/image $release && zcat /tmp/image >/out/image"
 }
 
