@@ -22,7 +22,7 @@ parses() {
 		mkdir -p /sys/firmware/acpi/tables; cp tables/* /sys/firmware/acpi/tables 2>/dev/null; mount --bind cmdline /proc/cmdline
 		getargs() { tr " " "\n" </proc/cmdline | sed -n "s/^$1//p"; }
 		need_shutdown() { :; }
-		PATH=$PWD/bin:$PATH NEWROOT=/sysroot hookdir=$PWD/hooks root=$(getargs root=)
+		PATH=$PWD/bin:$PATH DRACUT_SYSTEMD=1 NEWROOT=/sysroot hookdir=$PWD/hooks root=$(getargs root=)
 		. "$1"' - "$module/parse-rdmastor.sh" || die "parse-rdmastor.sh: $?"
 }
 starts() { [ -e run/rdmastor/skip ] && [ -e hooks/initqueue/finished/rdmastor.sh ] && grep -qx rd.neednet=1 etc/cmdline.d/40-rdmastor.conf; }

@@ -37,6 +37,8 @@ if ! rdmastor_plan=$(rdmastor boot --dry-run --timeout 100ms --mount "$NEWROOT" 
 	fi
 	echo '[ -e /run/rdmastor/status ]' > "$hookdir/initqueue/finished/rdmastor.sh"
 	need_shutdown
+	# dracut without systemd mounts /run noexec, and then systemd-shutdown does not enter /run/initramfs
+	[ -n "$DRACUT_SYSTEMD" ] || mount -o remount,exec /run
 	case $root in
 		nfs:* | nfs4:* | nfs+rdma:* | /dev/nfs)
 			if [ ! -e /sbin/nfsroot ]; then
