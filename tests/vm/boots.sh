@@ -122,7 +122,7 @@ leaves() {
 
 boots() {
 	local scenario=$1 debian target_pid client_pid initrd link=stream
-	debian=$("$here/debian" "$vm") || return
+	debian=$("$here/debian" "$vm" "$2") || return
 	disk_make "$1"
 	# shellcheck disable=SC1090
 	. "$here/$1/boots"
