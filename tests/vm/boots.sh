@@ -13,6 +13,14 @@ disk_make() {
 	PATH=$PATH:/sbin:/usr/sbin debugfs -w -f - "$tmp/disk.img" <<<"$lines" >"$logs/$1-disk.log" 2>&1
 }
 
+# disk_add FROM TO: copy a file, or what a folder has, to the client's root
+disk_add() {
+	local lines="write $1 $2"
+	[ ! -d "$1" ] || lines="mkdir $2
+$(find "$1" -mindepth 1 -type d -printf "mkdir $2/%P\n" -o -type f -printf "write %p $2/%P\n")"
+	PATH=$PATH:/sbin:/usr/sbin debugfs -w -f - "$tmp/disk.img" <<<"$lines" >>"$logs/$scenario-disk.log" 2>&1
+}
+
 # initramfs NAME COMMAND…: set $initrd to the file /out/NAME that the command, a generator, writes in the tree of Debian
 initramfs() {
 	local out
@@ -35,7 +43,7 @@ dracut() {
 	release=$(cd "$vm/root/lib/modules" && echo *)
 	for dir in ${hooks:-}; do options+=" --include /tmp/hook /lib/dracut/hooks/$dir/50-vm.sh"; done
 	initramfs image sh -c "echo '${hook:-}' >/tmp/hook && dracut $options --kver $release \
-		--modules 'base dash rootfs-block network-legacy network kernel-network-modules udev-rules shutdown rdmastor $1' \
+		--modules 'base dash rootfs-block network kernel-network-modules udev-rules shutdown rdmastor $1' \
 		--drivers 'virtio_net ext4 crc32c_generic crc32c-intel $2' --omit-drivers nbd --install rdma /out/image"
 }
 
@@ -48,7 +56,7 @@ dracut_way_out() {
 		--modules "base dash shutdown" --omit ifcfg --install rdmastor \
 		--include /usr/lib/dracut/modules.d/71rdmastor/rdmastor-shutdown.sh /lib/dracut/hooks/shutdown/25-rdmastor-shutdown.sh \
 		/out/image || return
-	PATH=$PATH:/sbin:/usr/sbin debugfs -w -R "write $initrd /boot/initrd.img-$release" "$tmp/disk.img" >>"$logs/$scenario-disk.log" 2>&1
+	disk_add "$initrd" "/boot/initrd.img-$release"
 }
 
 # target: start the VM that serves; client NAME WORDS…: boot a client from it with these words on its kernel command line, and wait
