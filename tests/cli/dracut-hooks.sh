@@ -94,7 +94,7 @@ same "with a network of its own" "$(lines "quiet ip=eth0:dhcp" | xargs)" "$words
 
 # install with stubs that print the files it takes along, also those of the kernel command line, and of a folder
 printf '%s\n' '#!/bin/sh' 'case $* in' '*--needs) echo "word rd.rdmastor=iser://h/iqn.a:b/0,via=ublk"; echo "file $PWD/keys/my key" ;;' \
-	'*--needs\ nbds:*) echo "file $PWD/pki" ;;' '*--needs\ x:*) echo "file /none" ;;' 'esac' >bin/stub
+	'*--needs\ nbds:*) echo "file $PWD/pki" ;;' '*--needs\ x:*) echo "file /none"; echo "it fails" >&2 ;;' 'esac' >bin/stub
 mkdir -p image/etc/cmdline.d keys pki/old
 touch "keys/my key" pki/{ca.pem,cert.pem,old/cert.pem}
 # installed VARIABLE=VALUE…
@@ -108,8 +108,9 @@ installed() {
 		PATH=$PWD/bin:$PATH moddir=${1%/*} initdir=image
 		. "$1"; install' - "$module/module-setup.sh" | sort
 }
-same "files" "$(installed hostonly=yes hostonly_cmdline=yes kernel_cmdline=rd.rdmastor=x://y)" \
+same "files" "$(installed hostonly=yes hostonly_cmdline=yes kernel_cmdline=rd.rdmastor=x://y 2>err)" \
 	$'keys/my key\npki/ca.pem\npki/cert.pem\nrdmastor: /none: not found'
+same "what fails, once" "$(cat err)" "it fails"
 grep -q 'rd.rdmastor=iser://h/iqn.a:b/0,via=ublk' image/etc/cmdline.d/71rdmastor.conf || die "no word: $(cat image/etc/cmdline.d/*)"
 grep -qw grep programs || die "the scripts need grep"
 rm image/etc/cmdline.d/*

@@ -13,12 +13,12 @@ rdmastor_needs() {
 	{
 		rdmastor boot --needs
 		for _dev in "${host_devs[@]}"; do
-			rdmastor boot --needs "$_dev"
+			rdmastor boot --needs "$_dev" 2> /dev/null # most are disks of this machine
 		done
 		for _word in "${_words[@]}"; do
 			[[ $_word != rd.rdmastor=* ]] || rdmastor boot --needs "${_word#rd.rdmastor=}"
 		done
-	} 2> /dev/null | sort -u
+	} | sort -u
 }
 
 # Take along a file that a word names, or the files in such a folder.
@@ -55,7 +55,7 @@ check() {
 	while read -r _what _word; do
 		[[ $_what == word ]] || continue
 		rdmastor_dracut_can "$_word" || return 0
-	done < <(rdmastor_needs)
+	done < <(rdmastor_needs 2> /dev/null)
 	return 255
 }
 
@@ -76,7 +76,7 @@ installkernel() {
 	if [[ $hostonly ]]; then
 		while read -r _what _name; do
 			[[ $_what != module ]] || hostonly='' instmods "$_name"
-		done < <(rdmastor_needs)
+		done < <(rdmastor_needs 2> /dev/null)
 		! rdmastor boot --network 2> /dev/null | grep -q ^vlan= || hostonly='' instmods 8021q
 	else
 		instmods '=drivers/infiniband' nvme-tcp nvme-rdma iscsi_tcp ib_iser iscsi_ibft ib_srp sd_mod \
@@ -90,7 +90,7 @@ rdmastor_network() {
 	local _host
 
 	[[ " $(< /proc/cmdline)" != *[[:space:]]ip=* ]] || return 0
-	rdmastor_needs | sed -n 's#^word [^/]*://\([^/?,]*\).*#\1#p' | sed 's/.*@//; s/^\[\(.*\)\].*/\1/; t; s/:[0-9]*$//' | sort -u |
+	rdmastor_needs 2> /dev/null | sed -n 's#^word [^/]*://\([^/?,]*\).*#\1#p' | sed 's/.*@//; s/^\[\(.*\)\].*/\1/; t; s/:[0-9]*$//' | sort -u |
 		while read -r _host; do ip_params_for_remote_addr "$_host" 2> /dev/null; echo; done | sort -u
 }
 
@@ -100,7 +100,7 @@ cmdline() {
 
 	while read -r _what _word; do
 		[[ $_what != word ]] || printf ' %s' "$_word"
-	done < <(rdmastor_needs)
+	done < <(rdmastor_needs 2> /dev/null)
 	rdmastor_network | while read -r _word; do printf ' %s' "$_word"; done
 }
 
