@@ -10,7 +10,7 @@ export HOME=$TMP top
 cat >"$TMP/rc" <<'RC'
 PS1=; unsetopt zle_bracketed_paste prompt_sp 2>/dev/null
 fpath=($top/completions $fpath)
-autoload -U compinit; compinit -u -D
+autoload -U compinit; compinit -u -d $TMP/dump
 LISTMAX=10000
 compadd() {
 	# -O, -A and -D only fill arrays
@@ -19,19 +19,22 @@ compadd() {
 	print -rl -- $told >>$TMP/told
 	builtin compadd "$@"
 }
+# A key behind the tabulator shows that the completion is over.
+over() { print >$TMP/over; }
+zle -N over
+bindkey '^Xo' over
 RC
 cat >"$TMP/probe" <<'PROBE'
 zmodload zsh/zpty
 zpty z zsh -f -i
+rm -f $TMP/over
 zpty -w z "setopt extendedglob; . $TMP/rc; : >$TMP/told; print RE''ADY"
 zpty -r -m z x '*READY*'
-zpty -w -n z "$1"$'\t'
-repeat 50; do
-	sleep 0.1
+zpty -w -n z "$1"$'\t\C-xo'
+repeat 1000; do
 	zpty -r -t z x
-	now=$(<$TMP/told)
-	[[ -n $now && $now == $before ]] && break
-	before=$now
+	[[ -e $TMP/over ]] && break
+	sleep 0.01
 done
 zpty -d z
 PROBE
