@@ -48,6 +48,7 @@ Test(paths_join, a_way_that_cannot_map_is_left_with_its_reason)
 	rig_init(&rig);
 	rig_open(&rig, "flaky://a/?path=b");
 	cr_assert_eq(pool_new(&other, 4096, 1, NULL), 0);
+	until(&rig, atomic_load(&rig.way[1].mapped));
 	atomic_store(&rig.way[0].bad_map, true);
 	cr_assert_eq(lane_map(rig.lane, other, &rig.diag), 0, "the other way takes it");
 	until(&rig, atomic_load(&rig.way[0].attempts) == 2);
@@ -171,6 +172,7 @@ Test(paths_join, lanes_that_do_not_notice_are_aborted)
 	req_submit(&rig, &read, IO_READ, 0);
 	rig_turn_for(&rig, 10);
 	cr_assert(flaky_kill(&rig.way[0]));
+	until(&rig, atomic_load(&rig.way[0].attempts) == 2);
 	rig_turn_for(&rig, 50);
 	cr_assert(!read.over);
 	cr_assert_eq(atomic_load(&rig.way[0].attempts), 2);
