@@ -70,6 +70,8 @@ static struct target { /* all connections of one run */
 	uint8_t spoil; /* 1: the next header digest, 2: the next data digest */
 	/* Sees each PDU in full feature phase, first; false: it is answered there, or never. */
 	bool (*script)(struct pipe *, const struct iscsi_bhs *, const uint8_t *data, uint32_t len);
+	/* NULL, or sees all that the initiator receives, first. */
+	void (*gave)(struct pipe *, const uint8_t *, uint32_t len);
 } target;
 
 static struct pipe *pipe_of(struct stream *stream)
@@ -762,6 +764,8 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 		uint32_t len = iov[i].iov_len < left ? (uint32_t)iov[i].iov_len : left;
 
 		memcpy(iov[i].iov_base, pipe->in + pipe->from, len);
+		if (target.gave)
+			target.gave(pipe, iov[i].iov_base, len);
 		pipe->from += len;
 		left -= len;
 		got += len;
