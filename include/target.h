@@ -26,6 +26,8 @@ struct target_holder;
 struct target_share;
 struct target_origin;
 struct target_host;
+struct stream;
+struct stream_events;
 
 struct target_disk {
 	struct bdev *bdev;
@@ -242,6 +244,8 @@ struct target_conn { /* the protocol embeds it first, which the carrier embeds f
 	struct target_share *share;   /* as many; NULL: its host's */
 	struct pool *pool;            /* the carrier's, for data that comes along; freed by it */
 	uint32_t mapped;              /* lanes that know it; bits */
+	int fd;                       /* of a carrier over a stream, until it is opened */
+	struct stream *stream;        /* after that; stream.c has the rest of it */
 	struct ep *ep;                /* of a carrier over RDMA; rdma.c has the rest of it */
 	bool ep_pool;                 /* the pool is registered */
 	unsigned ep_buffers;          /* pools of data buffers that are */
@@ -324,6 +328,18 @@ static inline bool target_conn_gone(const struct target_conn *conn)
 {
 	return conn->state >= TARGET_CLOSING;
 }
+
+/* stream.c: rows and events of carriers over conn->stream, whose user is the connection */
+/* A zeroed connection of that size with fd, for target_conn_begin(); NULL: refused, fd is closed */
+void *target_stream_new(struct target *, size_t size, int fd, const struct addr *peer);
+/* Makes conn->stream of fd, which is gone on failure; sets conn->local. */
+int target_stream_open(struct target_conn *, const struct stream_events *, struct diag *);
+uint64_t target_stream_moved(struct target_conn *);
+bool target_stream_hung_up(struct target_conn *);
+void target_stream_close(struct target_conn *);
+void target_stream_reset(struct target_conn *);
+void target_stream_ended(struct target_conn *); /* receiving has failed, with stream->why */
+void target_stream_down(struct stream *);
 
 /* rdma.c: rows and events of carriers over conn->ep, whose user is the connection */
 /* Registers conn->pool for that access, and the data buffers; target_ep_free() takes it back and

@@ -17,9 +17,7 @@ struct toy_cmd {
 
 struct toy_conn {
 	struct target_conn conn; /* first */
-	struct stream *stream;
-	int fd;                 /* until opened */
-	struct toy_frame frame; /* being received, then the bytes behind it */
+	struct toy_frame frame;  /* being received, then the bytes behind it */
 	uint32_t got, data_got;
 	struct toy_cmd *filling; /* takes those bytes; NULL: they are the host's name */
 	char host[TOY_NAME + 1];
@@ -75,7 +73,7 @@ static void fenced(struct target_fence *fence)
 	toy->hello = (struct stream_out){
 		.iov = { { &toy->welcome, sizeof(toy->welcome) } }, .niov = 1, .quiet = true
 	};
-	stream_send(toy->stream, &toy->hello);
+	stream_send(toy->conn.stream, &toy->hello);
 }
 
 static void refuse(struct loop_msg *msg)
@@ -184,7 +182,7 @@ static void pull(struct target_cmd *cmd, uint32_t len)
 	tcmd->got = 0;
 	tcmd->granting = true;
 	send_data(tcmd, TOY_GRANT, len);
-	stream_send(toy_of(cmd->conn)->stream, &tcmd->out);
+	stream_send(cmd->conn->stream, &tcmd->out);
 }
 
 static void push(struct target_cmd *cmd, uint32_t len, bool last)
@@ -194,7 +192,7 @@ static void push(struct target_cmd *cmd, uint32_t len, bool last)
 	send_data(tcmd, TOY_DATA, len);
 	if (last)
 		tcmd->out.iov[tcmd->out.niov++] = (struct iovec){ &tcmd->done, sizeof(tcmd->done) };
-	stream_send(toy_of(cmd->conn)->stream, &tcmd->out);
+	stream_send(cmd->conn->stream, &tcmd->out);
 }
 
 static void reply(struct target_cmd *cmd)
@@ -203,7 +201,7 @@ static void reply(struct target_cmd *cmd)
 
 	tcmd->out =
 		(struct stream_out){ .iov = { { &tcmd->done, sizeof(tcmd->done) } }, .niov = 1 };
-	stream_send(toy_of(cmd->conn)->stream, &tcmd->out);
+	stream_send(cmd->conn->stream, &tcmd->out);
 }
 
 static void sent(struct stream *stream, struct stream_out *out)
@@ -320,8 +318,7 @@ static void readable(struct stream *stream)
 		ssize_t n = stream_recv(stream, &iov, 1);
 
 		if (n < 0)
-			target_conn_fail(
-				&toy->conn, stream->why.code, stream->why.err, stream->why.text);
+			target_stream_ended(&toy->conn);
 		if (n <= 0)
 			return;
 		if (toy->got < sizeof(toy->frame)) {
@@ -339,47 +336,24 @@ static void readable(struct stream *stream)
 	}
 }
 
-static void down(struct stream *stream)
-{
-	struct toy_conn *toy = stream->user;
-
-	if (!toy->conn.why.err)
-		toy->conn.why = stream->why;
-	target_conn_down(&toy->conn);
-}
-
-static const struct stream_events events = { .readable = readable, .sent = sent, .down = down };
+static const struct stream_events events = {
+	.readable = readable, .sent = sent, .down = target_stream_down
+};
 
 static int toy_open(struct target_conn *conn, struct diag *diag)
 {
-	struct toy_conn *toy = toy_of(conn);
 	int err = target_conn_room(conn, TOY_DEPTH, diag);
 
 	if (err) {
-		close(toy->fd);
+		close(conn->fd);
 		return err;
 	}
-	return stream_accept(&toy->stream, conn->loop, toy->fd, &conn->peer, &events, toy, diag);
-}
-
-static uint64_t toy_moved(struct target_conn *conn)
-{
-	return stream_moved(toy_of(conn)->stream);
-}
-
-static bool toy_hung_up(struct target_conn *conn)
-{
-	return stream_hung_up(toy_of(conn)->stream);
-}
-
-static void toy_close(struct target_conn *conn)
-{
-	stream_close(toy_of(conn)->stream);
+	return target_stream_open(conn, &events, diag);
 }
 
 static void toy_free(struct target_conn *conn)
 {
-	stream_free(toy_of(conn)->stream);
+	stream_free(conn->stream);
 }
 
 static const struct target_carrier carrier = {
@@ -389,21 +363,18 @@ static const struct target_carrier carrier = {
 	.pull = pull,
 	.push = push,
 	.reply = reply,
-	.moved = toy_moved,
-	.hung_up = toy_hung_up,
-	.close = toy_close,
+	.moved = target_stream_moved,
+	.hung_up = target_stream_hung_up,
+	.close = target_stream_close,
 	.free = toy_free,
 };
 
 static void incoming(struct target *target, int fd, const struct addr *peer)
 {
-	struct toy_conn *toy = target_room(target, peer) ? calloc(1, sizeof(*toy)) : NULL;
+	struct toy_conn *toy = target_stream_new(target, sizeof(*toy), fd, peer);
 
-	if (!toy) {
-		close(fd);
+	if (!toy)
 		return;
-	}
-	toy->fd = fd;
 	addr_text(peer, toy->conn.name);
 	target_conn_begin(target, &toy->conn, &carrier, peer);
 }

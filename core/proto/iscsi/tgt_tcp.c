@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define SCSI_CRC_ERROR SCSI_CHECK(0x0b, 0x47, 0x05)
@@ -26,8 +25,6 @@ struct tcp_cmd {
 
 struct tcp {
 	struct iscsi_tgt_conn conn; /* first */
-	int fd;                     /* until opened */
-	struct stream *stream;
 	struct cutter cutter;
 	bool header_digest, data_digest; /* of all PDUs behind the login */
 	uint32_t max_burst;
@@ -60,7 +57,7 @@ static void send_pdu(struct iscsi_tgt_conn *conn, struct iscsi_tgt_pdu *pdu, con
 
 	iscsi_tcp_put(&pdu->tcp, bhs, data, len, tcp->header_digest && conn->full,
 		tcp->data_digest && conn->full);
-	stream_send(tcp->stream, &pdu->tcp.out);
+	stream_send(tcp->conn.base.stream, &pdu->tcp.out);
 }
 
 static void reply(struct target_cmd *base)
@@ -410,7 +407,7 @@ static int part(struct cutter *cutter, const uint8_t *p, uint32_t have)
 		return CUTTER_STOP;
 	}
 	if (!may_take(conn)) {
-		stream_hear(tcp->stream, STREAM_WATCH);
+		stream_hear(tcp->conn.base.stream, STREAM_WATCH);
 		return CUTTER_STOP;
 	}
 	head += tcp->header_digest ? ISCSI_DIGEST : 0;
@@ -450,10 +447,8 @@ static void readable(struct stream *stream)
 {
 	struct tcp *tcp = stream->user;
 
-	if (!target_conn_gone(&tcp->conn.base) && cutter_receive(&tcp->cutter, stream) &&
-		!target_conn_gone(&tcp->conn.base))
-		target_conn_fail(
-			&tcp->conn.base, stream->why.code, stream->why.err, stream->why.text);
+	if (!target_conn_gone(&tcp->conn.base) && cutter_receive(&tcp->cutter, stream))
+		target_stream_ended(&tcp->conn.base);
 }
 
 /* ---- What has left. */
@@ -486,16 +481,9 @@ static void sent(struct stream *stream, struct stream_out *out)
 			out);
 }
 
-static void down(struct stream *stream)
-{
-	struct target_conn *conn = &((struct tcp *)stream->user)->conn.base;
-
-	if (!conn->why.err)
-		conn->why = stream->why;
-	target_conn_down(conn);
-}
-
-static const struct stream_events events = { .readable = readable, .sent = sent, .down = down };
+static const struct stream_events events = {
+	.readable = readable, .sent = sent, .down = target_stream_down
+};
 
 /* ---- The carrier. */
 
@@ -517,7 +505,7 @@ static void more(struct iscsi_tgt_conn *conn)
 {
 	struct tcp *tcp = tcp_of(&conn->base);
 
-	stream_hear(tcp->stream, STREAM_READ);
+	stream_hear(tcp->conn.base.stream, STREAM_READ);
 	cutter_resume(&tcp->cutter);
 }
 
@@ -526,8 +514,8 @@ static void tcp_free(struct target_conn *base)
 	struct tcp *tcp = tcp_of(base);
 
 	iscsi_tgt_free(&tcp->conn);
-	if (tcp->stream)
-		stream_free(tcp->stream);
+	if (base->stream)
+		stream_free(base->stream);
 	pool_free(base->pool);
 	loop_work_del(base->loop, &tcp->came);
 	explicit_bzero(tcp->stage, sizeof(tcp->stage)); /* proofs of CHAP */
@@ -540,7 +528,7 @@ static int tcp_open(struct target_conn *base, struct diag *diag)
 	static const struct cutter_events pdus = { part, payload, landed };
 	struct tcp *tcp = tcp_of(base);
 	struct iscsi_tgt_conn *conn = &tcp->conn;
-	int err, fd = tcp->fd;
+	int err;
 
 	cutter_init(&tcp->cutter, &pdus, tcp->stage, sizeof(tcp->stage));
 	tcp->came.run = came;
@@ -548,42 +536,17 @@ static int tcp_open(struct target_conn *base, struct diag *diag)
 	conn->depth = ISCSI_TGT_DEPTH;
 	for (unsigned i = 0; i < ISCSI_TGT_ANSWERS; i++)
 		conn->answer[i].data = tcp->answer[i];
-	base->local.len = sizeof(base->local.ss);
-	if (getsockname(fd, (struct sockaddr *)&base->local.ss, &base->local.len))
-		base->local = (struct addr){ 0 };
 	err = iscsi_tgt_open(conn, ISCSI_TGT_RECV, diag);
 	if (err) {
-		close(fd);
+		close(base->fd);
 		return err;
 	}
 	conn->login->keys.own[ISCSI_HEADER_DIGEST] = conn->login->keys.own[ISCSI_DATA_DIGEST] = 1;
 	conn->login->keys.own[ISCSI_INITIAL_R2T] = 0;
-	err = stream_accept(&tcp->stream, base->loop, fd, &base->peer, &events, tcp, diag);
-	if (err) {
-		tcp->stream = NULL;
+	err = target_stream_open(base, &events, diag);
+	if (err)
 		iscsi_tgt_free(conn);
-	}
 	return err;
-}
-
-static uint64_t tcp_moved(struct target_conn *conn)
-{
-	return stream_moved(tcp_of(conn)->stream);
-}
-
-static bool tcp_hung_up(struct target_conn *conn)
-{
-	return stream_hung_up(tcp_of(conn)->stream);
-}
-
-static void tcp_close(struct target_conn *conn)
-{
-	stream_close(tcp_of(conn)->stream);
-}
-
-static void tcp_reset(struct target_conn *conn)
-{
-	stream_reset(tcp_of(conn)->stream);
 }
 
 static const struct iscsi_tgt_carrier carrier = {
@@ -593,10 +556,10 @@ static const struct iscsi_tgt_carrier carrier = {
 		.pull = pull,
 		.push = push,
 		.reply = reply,
-		.moved = tcp_moved,
-		.hung_up = tcp_hung_up,
-		.close = tcp_close,
-		.reset = tcp_reset,
+		.moved = target_stream_moved,
+		.hung_up = target_stream_hung_up,
+		.close = target_stream_close,
+		.reset = target_stream_reset,
 		.free = tcp_free },
 	.ways = WAY_TCP,
 	.send = send_pdu,
@@ -607,14 +570,11 @@ static const struct iscsi_tgt_carrier carrier = {
 
 void iscsi_tgt_incoming(struct target *target, int fd, const struct addr *peer)
 {
-	struct tcp *tcp = target_room(target, peer) ? calloc(1, sizeof(*tcp)) : NULL;
+	struct tcp *tcp = target_stream_new(target, sizeof(*tcp), fd, peer);
 	char text[ADDR_TEXT];
 
-	if (!tcp) {
-		close(fd);
+	if (!tcp)
 		return;
-	}
-	tcp->fd = fd;
 	snprintf(tcp->conn.base.name, sizeof(tcp->conn.base.name), "iscsi initiator %s",
 		addr_text(peer, text));
 	target_conn_begin(target, &tcp->conn.base, &carrier.base, peer);

@@ -124,7 +124,7 @@ static void who_is(struct nbd_srv_conn *c, const struct addr *peer)
 	char text[ADDR_TEXT];
 
 	if (peer->ss.ss_family == AF_UNIX) {
-		if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		if (getsockopt(c->conn.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 			cred.uid = (uid_t)-1;
 		snprintf(c->host, sizeof(c->host), "user %u", cred.uid);
 		snprintf(c->conn.name, sizeof(c->conn.name), "nbd client, process %d",
@@ -153,7 +153,7 @@ static void incoming(struct target *target, int fd, const struct addr *peer)
 		close(fd);
 		return;
 	}
-	c->fd = fd;
+	c->conn.fd = fd;
 	c->hello->user = c;
 	c->hello->export = server->opt.export;
 	c->hello->exports = server->opt.exports;
@@ -172,7 +172,7 @@ int nbd_server_adopt(struct nbd_server *server, unsigned export, int fd, const c
 		close(fd);
 		return diag_sys(diag, ENOMEM, "another connection");
 	}
-	c->fd = fd;
+	c->conn.fd = fd;
 	c->owner = owner;
 	c->export = &server->opt.export[export];
 	c->lim = &c->export->bdev->lim;

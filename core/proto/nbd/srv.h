@@ -51,8 +51,6 @@ struct nbd_srv_cmd {
 
 struct nbd_srv_conn {
 	struct target_conn conn; /* first member */
-	struct stream *stream;
-	int fd; /* until the stream owns it */
 	char host[64];
 	struct nbd_srv_hello *hello; /* NULL after the handshake */
 	struct nbd_adopted *owner;   /* of an adopted connection, which needs no handshake */

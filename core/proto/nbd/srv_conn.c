@@ -66,7 +66,7 @@ static void hello_turn(struct nbd_srv_conn *c)
 	} else if (h->out_len) {
 		h->sending = true;
 		h->reply = (struct stream_out){ .iov = { { h->out, h->out_len } }, .niov = 1 };
-		stream_send(c->stream, &h->reply);
+		stream_send(c->conn.stream, &h->reply);
 	} else if (h->state == NBD_HELLO_END) {
 		target_conn_fail(
 			&c->conn, DIAG_CLOSED, ECONNABORTED, "handshake ended by the client");
@@ -94,9 +94,9 @@ static void resume(struct target_conn *conn)
 	/* While the stage is full, the end of the stream can't be read. But requests left by a
 	 * client that has disconnected must not be executed once there is room again: another
 	 * client may have written there since. So watch for the disconnect. */
-	stream_hear(c->stream, conn->state >= TARGET_ENDING  ? STREAM_DEAF
-			       : cutter_has_room(&c->cutter) ? STREAM_READ
-							     : STREAM_WATCH);
+	stream_hear(conn->stream, conn->state >= TARGET_ENDING  ? STREAM_DEAF
+				  : cutter_has_room(&c->cutter) ? STREAM_READ
+								: STREAM_WATCH);
 }
 
 /* Requests without a command or buffer stay in the stage, so that the socket is polled less
@@ -115,8 +115,8 @@ static void readable(struct stream *stream)
 	}
 	err = cutter->stopped ? cutter_receive_ahead(cutter, stream)
 			      : cutter_receive(cutter, stream);
-	if (err && !target_conn_gone(&c->conn))
-		target_conn_fail(&c->conn, stream->why.code, stream->why.err, stream->why.text);
+	if (err)
+		target_stream_ended(&c->conn);
 }
 
 static void sent(struct stream *stream, struct stream_out *out)
@@ -132,16 +132,9 @@ static void sent(struct stream *stream, struct stream_out *out)
 	target_conn_wake(&c->conn);
 }
 
-static void down(struct stream *stream)
-{
-	struct nbd_srv_conn *c = stream->user;
-
-	if (!c->conn.why.err)
-		c->conn.why = stream->why;
-	target_conn_down(&c->conn);
-}
-
-static const struct stream_events events = { .readable = readable, .sent = sent, .down = down };
+static const struct stream_events events = {
+	.readable = readable, .sent = sent, .down = target_stream_down
+};
 
 static int conn_open(struct target_conn *conn, struct diag *diag)
 {
@@ -160,9 +153,9 @@ static int conn_open(struct target_conn *conn, struct diag *diag)
 		c->hello->enter = enter;
 	err = c->owner ? nbd_srv_room(c, diag) : 0;
 	if (err)
-		close(c->fd);
+		close(conn->fd);
 	else
-		err = stream_accept(&c->stream, conn->loop, c->fd, &conn->peer, &events, c, diag);
+		err = target_stream_open(conn, &events, diag);
 	if (err) {
 		free(c->hello);
 		free(c->reqs);
@@ -193,31 +186,21 @@ static void reply(struct target_cmd *cmd)
 	nbd_srv_reply((struct nbd_srv_cmd *)cmd);
 }
 
-static uint64_t moved(struct target_conn *conn)
-{
-	return stream_moved(((struct nbd_srv_conn *)conn)->stream);
-}
-
-static bool hung_up(struct target_conn *conn)
-{
-	return stream_hung_up(((struct nbd_srv_conn *)conn)->stream);
-}
-
 static void conn_close(struct target_conn *conn)
 {
 	struct nbd_srv_conn *c = (struct nbd_srv_conn *)conn;
 
 	if (c->sending)
-		stream_close(c->stream);
+		stream_close(conn->stream);
 	else
-		stream_hang_up(c->stream);
+		stream_hang_up(conn->stream);
 }
 
 static void conn_free(struct target_conn *conn)
 {
 	struct nbd_srv_conn *c = (struct nbd_srv_conn *)conn;
 
-	stream_free(c->stream);
+	stream_free(conn->stream);
 	free(c->hello);
 	free(c->reqs);
 }
@@ -230,8 +213,8 @@ const struct target_carrier nbd_srv_carrier = {
 	.push = push,
 	.reply = reply,
 	.resume = resume,
-	.moved = moved,
-	.hung_up = hung_up,
+	.moved = target_stream_moved,
+	.hung_up = target_stream_hung_up,
 	.close = conn_close,
 	.free = conn_free,
 };

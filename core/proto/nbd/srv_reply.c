@@ -20,7 +20,7 @@ static void send_reply(struct nbd_srv_cmd *nc)
 	if (nc->send)
 		nc->out.iov[nc->out.niov++] = (struct iovec){ nc->cmd.p + nc->skip, nc->send };
 	nc->out.next = NULL;
-	stream_send(c->stream, &nc->out);
+	stream_send(c->conn.stream, &nc->out);
 }
 
 void nbd_srv_replied(struct nbd_srv_cmd *nc)

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* a data digest error fails the command, not the connection (3.3.1.1.1) */
@@ -26,7 +25,6 @@ struct nvme_tgt_tcp_cmd {
 
 struct nvme_tgt_tcp {
 	struct nvme_tgt_queue queue;    /* first member */
-	int fd;                         /* until opened */
 	struct nvme_pdu_out hello, bye; /* ICResp, C2HTermReq */
 	bool greeted;
 	struct nvme_tgt_tcp_cmd *filling; /* the command whose data is being received */
@@ -293,30 +291,19 @@ static const struct nvme_pdu_events pdu_events = { pdu_header, pdu_data, pdu_bad
 static void readable(struct stream *stream)
 {
 	struct nvme_tgt_tcp *tcp = stream->user;
-	struct nvme_tgt_queue *queue = &tcp->queue;
 
-	if (!target_conn_gone(&queue->base) && !nvme_pdu_receive(&tcp->pdus) &&
-		!target_conn_gone(&queue->base))
-		target_conn_fail(&queue->base, stream->why.code, stream->why.err, stream->why.text);
+	if (!target_conn_gone(&tcp->queue.base) && !nvme_pdu_receive(&tcp->pdus))
+		target_stream_ended(&tcp->queue.base);
 }
 
-static void down(struct stream *stream)
-{
-	struct nvme_tgt_tcp *tcp = stream->user;
-
-	if (!tcp->queue.base.why.err)
-		tcp->queue.base.why = stream->why;
-	target_conn_down(&tcp->queue.base);
-}
-
-static const struct stream_events events = { .readable = readable, .sent = sent, .down = down };
+static const struct stream_events events = {
+	.readable = readable, .sent = sent, .down = target_stream_down
+};
 
 static void tcp_free(struct target_conn *conn)
 {
-	struct nvme_tgt_tcp *tcp = tcp_of(conn);
-
-	if (tcp->pdus.stream)
-		stream_free(tcp->pdus.stream);
+	if (conn->stream)
+		stream_free(conn->stream);
 	pool_free(conn->pool);
 }
 
@@ -324,41 +311,24 @@ static int tcp_open(struct target_conn *conn, struct diag *diag)
 {
 	struct nvme_tgt_tcp *tcp = tcp_of(conn);
 	struct nvme_tgt_queue *queue = &tcp->queue;
-	int err, fd = tcp->fd;
+	int err;
 
 	queue->most = nvme_tgt_of(queue)->base.opt.depth;
 	nvme_pdu_init(&tcp->pdus, &pdu_events);
-	conn->local.len = sizeof(conn->local.ss);
-	if (getsockname(fd, (struct sockaddr *)&conn->local.ss, &conn->local.len))
-		conn->local = (struct addr){ 0 };
 	err = target_conn_room(conn, queue->most, diag);
 	if (!err)
 		err = pool_new(&conn->pool, NVME_TCP_ADMIN_INCAP, queue->most, diag);
 	if (err) {
-		close(fd);
+		close(conn->fd);
 		return err;
 	}
-	err = stream_accept(&tcp->pdus.stream, conn->loop, fd, &conn->peer, &events, tcp, diag);
+	err = target_stream_open(conn, &events, diag);
+	tcp->pdus.stream = conn->stream;
 	if (err) {
 		pool_free(conn->pool);
 		conn->pool = NULL;
 	}
 	return err;
-}
-
-static uint64_t tcp_moved(struct target_conn *conn)
-{
-	return stream_moved(tcp_of(conn)->pdus.stream);
-}
-
-static bool tcp_hung_up(struct target_conn *conn)
-{
-	return stream_hung_up(tcp_of(conn)->pdus.stream);
-}
-
-static void tcp_close(struct target_conn *conn)
-{
-	stream_close(tcp_of(conn)->pdus.stream);
 }
 
 const struct nvme_tgt_carrier nvme_tgt_tcp = {
@@ -368,9 +338,9 @@ const struct nvme_tgt_carrier nvme_tgt_tcp = {
 		.pull = pull,
 		.push = push,
 		.reply = reply,
-		.moved = tcp_moved,
-		.hung_up = tcp_hung_up,
-		.close = tcp_close,
+		.moved = target_stream_moved,
+		.hung_up = target_stream_hung_up,
+		.close = target_stream_close,
 		.free = tcp_free },
 	.trtype = NVMF_TRTYPE_TCP,
 	.incap = NVME_TCP_ADMIN_INCAP,
@@ -379,12 +349,8 @@ const struct nvme_tgt_carrier nvme_tgt_tcp = {
 
 void nvme_tgt_tcp_incoming(struct target *target, int fd, const struct addr *peer)
 {
-	struct nvme_tgt_tcp *tcp = target_room(target, peer) ? calloc(1, sizeof(*tcp)) : NULL;
+	struct nvme_tgt_tcp *tcp = target_stream_new(target, sizeof(*tcp), fd, peer);
 
-	if (!tcp) {
-		close(fd);
-		return;
-	}
-	tcp->fd = fd;
-	nvme_tgt_queue_begin(target, &tcp->queue, &nvme_tgt_tcp, peer);
+	if (tcp)
+		nvme_tgt_queue_begin(target, &tcp->queue, &nvme_tgt_tcp, peer);
 }
