@@ -91,4 +91,5 @@ same 'one of each family' "$(legacy | tr '\n' ' ')" 'iptables table filter warni
 same 'of an IPv6 address' "$(legacy "${local/127.0.0.1/[::1]}")" 'ip6tables table mangle warning ip6tables-legacy -t mangle -S'
 same 'of an IPv4 address' "$(legacy $local)" 'iptables table filter warning iptables-legacy -S'
 jq -e '[.findings[] | select(.check == "answers")][0].code == "timeout"' json >/dev/null || die "the rule does not drop: $(cat json)"
-$(jq -r '.findings[] | select(.check == "legacy") | .hint | sub("^.*: "; "")' json) | grep -qx -e '-A OUTPUT -p tcp -m tcp --dport 4420 -j DROP' || die 'the command lists no rule'
+read -ra command < <(jq -r '.findings[] | select(.check == "legacy") | .hint | sub("^.*: "; "")' json)
+"${command[@]}" | grep -qx -e '-A OUTPUT -p tcp -m tcp --dport 4420 -j DROP' || die 'the command lists no rule'
