@@ -23,9 +23,11 @@ static struct wire {
 static void check_sent(const struct stream_out *out)
 {
 	const struct iscsi_bhs *bhs = out->iov[0].iov_base;
-	size_t data = out->niov > 1 ? out->iov[1].iov_len : 0;
+	size_t data = 0;
 
-	if (!out->niov || out->niov > 2 || out->iov[0].iov_len != ISCSI_BHS || bhs->ahs_len ||
+	for (unsigned i = 1; i < out->niov; i++)
+		data += out->iov[i].iov_len;
+	if (!out->niov || out->iov[0].iov_len != ISCSI_BHS || bhs->ahs_len ||
 		((get_be24(bhs->data_len) + 3) & ~3u) != data)
 		abort();
 	if (data > ISCSI_PDU_DATA || !(bhs->opcode & ISCSI_IMMEDIATE))
