@@ -19,6 +19,7 @@ struct boot_job {
 	char *word[BOOT_WORDS];       /* name of the applet and its arguments; NULL ends them */
 	bool over, told;
 	bool cut;             /* the deadline comes before the end of this attempt */
+	bool kept;            /* `why` is that of the attempt before */
 	const char *existing; /* its device if it is attached already, or NULL */
 	struct diag why;      /* err 0: done */
 	char timeout[24];

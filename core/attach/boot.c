@@ -20,7 +20,7 @@ static void add_way_out(struct diag *why)
 {
 	if (why->hint[0])
 		return;
-	if (why->code == DIAG_NO_MODULE)
+	if (why->code == DIAG_NO_MODULE && why->err != ETIMEDOUT)
 		diag_hint(why, "add the module to the initramfs, or append ,via=ublk to the URI");
 	else if (why->code == DIAG_REFUSED || why->code == DIAG_UNREACHABLE ||
 		 why->code == DIAG_TIMEOUT)
@@ -51,6 +51,8 @@ static void put_other(const struct diag *why, void *arg)
 {
 	struct others *others = arg;
 
+	if (others->job->kept && why->code == DIAG_TIMEOUT)
+		return;
 	if (!others->passed && !strcmp(why->text, others->job->why.text))
 		others->passed = true;
 	else
@@ -87,6 +89,21 @@ static bool may_change(const struct diag *why)
 	       why->code != DIAG_MISMATCH;
 }
 
+static void look_for_hope(const struct diag *why, void *again)
+{
+	*(bool *)again |= may_change(why);
+}
+
+/* A failure of one disk that is final does not keep the job's other disks from coming up. */
+static bool worth_another(const struct boot_job *job)
+{
+	bool again = job->why.err && may_change(&job->why);
+
+	if (job->why.err)
+		applet_run_failures(&job->run, look_for_hope, &again);
+	return again;
+}
+
 static void ended(struct applet_run *run)
 {
 	struct boot_job *job = container_of(run, struct boot_job, run);
@@ -96,13 +113,14 @@ static void ended(struct applet_run *run)
 
 	job->why = run->why;
 	/* an attempt that the deadline cut short shows no other reason */
-	if (job->cut && before.err && run->why.code == DIAG_TIMEOUT) {
+	job->kept = job->cut && before.err && run->why.code == DIAG_TIMEOUT;
+	if (job->kept) {
 		job->why = before;
 	} else if (job->why.err) {
 		diag_ctx(&job->why, "%s", job->disk ? job->disk->uri : job->from);
 		add_way_out(&job->why);
 	}
-	if (!job->why.err || !may_change(&job->why) || boot->stopping || boot->dry_run ||
+	if (!worth_another(job) || boot->stopping || boot->dry_run ||
 		(boot->deadline && next >= boot->deadline)) {
 		over(job);
 		return;

@@ -90,7 +90,7 @@ static void add_damage(struct doctor *doctor, const char *table, const struct nb
 	finding = doctor_add_diag(doctor, DOCTOR_BOOT, "nbft", DOCTOR_WARNING, &diag);
 	doctor_hint(finding, "%s",
 		damage->code == DIAG_PROTOCOL ? "correct the NVMe-oF boot settings of the firmware"
-		: damage->code == DIAG_PERMISSION ? "run this command as root"
+		: damage->code == DIAG_PERMISSION ? "run the same command as root"
 						  : "name the target on the kernel command line: "
 						    "rd.rdmastor=nvme+tcp://HOST/NQN");
 }

@@ -108,8 +108,8 @@ static void check_gids(struct doctor *doctor, const struct list_port *port)
 	snprintf(text, sizeof(text), "%u GID%s%s", port->gids, port->gids == 1 ? "" : "s",
 		port->gids ? "" : ": the port has no address");
 	if (!strcmp(port->kind, "roce") && port->gids)
-		snprintf(text, sizeof(text), "%u GIDs: %u of RoCE v2, %u of RoCE v1%s", port->gids,
-			v2, v1,
+		snprintf(text, sizeof(text), "%u GID%s: %u of RoCE v2, %u of RoCE v1%s", port->gids,
+			port->gids == 1 ? "" : "s", v2, v1,
 			!v2       ? ": RoCE v1 is not routed"
 			: !routed ? ": no IP address but link-local ones"
 				  : "");

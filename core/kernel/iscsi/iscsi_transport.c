@@ -94,11 +94,12 @@ int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind,
 		why = kernel_module_load(root, module);
 	if (!kernel_sys_exists(root, dir)) {
 		kernel_module_lacks(module, why, diag);
-		diag_hint(diag, "%s",
-			kind == KERNEL_ISCSI_ISER
-				? "iSCSI over TCP needs iscsi_tcp instead: iscsi://HOST/IQN"
-				: "iSER needs ib_iser instead: iser://HOST/IQN");
-		return -ENOENT;
+		if (kernel_module_errno(why) == ENOENT)
+			diag_hint(diag, "%s",
+				kind == KERNEL_ISCSI_ISER
+					? "iSCSI over TCP needs iscsi_tcp instead: iscsi://HOST/IQN"
+					: "iSER needs ib_iser instead: iser://HOST/IQN");
+		return -kernel_module_errno(why);
 	}
 	if (kind == KERNEL_ISCSI_TCP && !knows_crc32c(root))
 		kernel_module_load(root, "crc32c_generic");

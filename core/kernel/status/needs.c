@@ -198,9 +198,11 @@ static void add_files(struct collect *collect, const struct uri *uri)
 
 		if (*key->value && names_file(key->name))
 			add(collect, BOOT_NEED_FILE, key->value);
-		if (!strcmp(key->name, "path") && strstr(key->value, "://") &&
-			!uri_parse(&path, key->value, NULL))
+		if (strcmp(key->name, "path") || !strstr(key->value, "://"))
+			continue;
+		if (!uri_parse(&path, key->value, NULL))
 			add_files(collect, &path);
+		explicit_bzero(&path, sizeof(path));
 	}
 }
 
@@ -329,7 +331,7 @@ int kernel_boot_needs_disk(int root, const struct kernel_list *list, const struc
 	if (!kernel_iscsi_is_string(disk->uri) && uri_parse(&uri, disk->uri, diag))
 		return -EINVAL;
 	if (!scheme_find(uri.scheme))
-		return kernel_boot_unknown_scheme(uri.scheme, diag), -EINVAL;
+		return kernel_boot_unknown_scheme(uri.scheme, diag);
 	add_files(&collect, &uri);
 	if (disk->via != BOOT_KERNEL)
 		add_module(&collect, disk->via == BOOT_UBLK ? "ublk_drv" : "nbd");

@@ -41,6 +41,21 @@ static void failure(const char *code, const char *err, const char *hint)
 		code, err, hint);
 }
 
+/* Of three disks the first is attached, the third has a damaged table; the other is late, or refuses
+ * the secret. */
+static void damage(const char *code, bool late)
+{
+	const bool fails = late || !strcmp(code, "auth");
+
+	printf("{\"results\":[{\"uri\":\"a\"},{\"uri\":\"b\"");
+	if (fails)
+		printf(",\"error\":{\"code\":\"%s\",\"errno\":\"EACCES\",\"text\":\"no one\"}",
+			code);
+	printf("},{\"uri\":\"c\",\"error\":{\"code\":\"protocol\",\"errno\":\"EBADMSG\","
+	       "\"text\":\"bad table\"}}],\"error\":{\"code\":\"protocol\",\"errno\":"
+	       "\"EBADMSG\",\"object\":\"c\",\"text\":\"bad table\"}}");
+}
+
 /* By the host of the URI. */
 static int applet(int argc, char **word)
 {
@@ -64,13 +79,7 @@ static int applet(int argc, char **word)
 	else if (strstr(word[1], "secret"))
 		failure("auth", "EACCES", "");
 	else if (strstr(word[1], "damage"))
-		printf("{\"results\":[{\"uri\":\"a\"},{\"uri\":\"b\",\"error\":{\"code\":"
-		       "\"refused\",\"errno\":"
-		       "\"ECONNREFUSED\",\"text\":\"no "
-		       "one\"}},{\"uri\":\"c\",\"error\":{\"code\":\"protocol\","
-		       "\"errno\":\"EBADMSG\",\"text\":\"bad "
-		       "table\"}}],\"error\":{\"code\":\"protocol\",\"errno\":"
-		       "\"EBADMSG\",\"object\":\"c\",\"text\":\"bad table\"}}");
+		damage(strstr(word[1], "damage-soon") ? "refused" : "auth", !run);
 	else if (strstr(word[1], "hangs"))
 		pause();
 	else if (strstr(word[1], "forks"))
@@ -219,7 +228,7 @@ Test(boot, not_again_when_waiting_helps_nothing)
 
 static void put_failure(const struct diag *why, void *arg)
 {
-	diag_says(why, DIAG_REFUSED, "b", "no_one");
+	diag_says(why, DIAG_AUTH, "b", "no_one");
 	++*(unsigned *)arg;
 }
 
@@ -236,6 +245,17 @@ Test(boot, a_damaged_table_is_final_and_hides_no_other_failure)
 	boot_free(&boot);
 	job = attach("nvme+tcp://secret/nqn.x");
 	cr_assert(!boot_partly(job));
+}
+
+Test(boot, a_damaged_table_ends_no_attempts_at_other_disks)
+{
+	struct boot_job *job = attach("nvme+tcp://damage-soon/nqn.x");
+	unsigned others = 0;
+
+	cr_assert_eq(*runs, 2);
+	diag_says(&job->why, DIAG_PROTOCOL, "c", "bad_table");
+	boot_other_failures(job, put_failure, &others);
+	cr_assert_eq(others, 0);
 }
 
 Test(boot, every_failure_has_a_way_out)
