@@ -39,13 +39,12 @@ starts || die "a usage error has to be reported on the console"
 me=rd.iscsi.initiator=iqn.2024-01.a:me
 parses "$me netroot=iscsi:127.0.0.1::::iqn.2024-01.test:root"
 starts || die "iSCSI"
-[ -x sbin/iscsiroot ] || die "iSCSI: dracut finds no handler for netroot="
+[ -x run/rdmastor/handler ] || die "iSCSI: dracut finds no handler for netroot="
 parses "$me netroot=iscsi:127.0.0.1::::iqn.2024-01.test:root" iscsiroot
 ! starts || die "dracut's iscsi module attaches it"
-[ ! -s sbin/iscsiroot ] || die "dracut's iscsi module lost its handler"
 parses "$me netroot=iser:127.0.0.1::::iqn.2024-01.test:root" iscsiroot
 starts || die "dracut's iscsi module knows no iSER"
-[ ! -s sbin/iscsiroot ] && [ -x sbin/iserroot ] || die "iSER: handlers for netroot="
+[ -x run/rdmastor/handler ] || die "iSER: no handler for netroot="
 
 "$build" "$HOST" abff48c0-ecbe-4d8c-a64a-54f12797e8c2 hfi=52:54:00:00:01:01,10.0.0.2/24 ssns=nqn.t1,10.0.0.1,4420,1,1 >tables/NBFT
 parses quiet nvmf-autoconnect.sh
@@ -94,8 +93,8 @@ same "with a network of its own" "$(lines "quiet ip=eth0:dhcp" | xargs)" "$words
 
 # install with stubs that print the files it takes along, also those of the kernel command line, and of a folder
 printf '%s\n' '#!/bin/sh' 'case $* in' '*--needs) echo "word rd.rdmastor=iser://h/iqn.a:b/0,via=ublk"; echo "file $PWD/keys/my key" ;;' \
-	'*--needs\ nbds:*) echo "file $PWD/pki" ;;' '*--needs\ x:*) echo "file /none"; echo "it fails" >&2 ;;' 'esac' >bin/stub
-mkdir -p image/etc/cmdline.d keys pki/old
+	'*--needs\ nbds:*) echo "word rd.rdmastor=nbds://h/x,via=nbd"; echo "file $PWD/pki" ;;' '*--needs\ x:*) echo "file /none"; echo "it fails" >&2 ;;' 'esac' >bin/stub
+mkdir -p image/etc/cmdline.d image/sbin keys pki/old
 touch "keys/my key" pki/{ca.pem,cert.pem,old/cert.pem}
 # installed VARIABLE=VALUE…
 installed() {
@@ -104,26 +103,37 @@ installed() {
 		inst_multiple() { echo "$@" >>programs; }; inst_rules() { :; }; inst_script() { :; }
 		dracut_need_initqueue() { :; }; ip_params_for_remote_addr() { :; }
 		inst_hook() { [ -x "$3" ] || echo "no script: $3"; }; dwarn() { echo "$@"; }
-		inst_simple() { echo "${1#$PWD/}"; }
+		inst_simple() { echo "${1#$PWD/}"; }; dracut_module_included() { [[ "$1" == "$has" ]]; }
 		PATH=$PWD/bin:$PATH moddir=${1%/*} initdir=image
 		. "$1"; install' - "$module/module-setup.sh" | sort
 }
 same "files" "$(installed hostonly=yes hostonly_cmdline=yes kernel_cmdline=rd.rdmastor=x://y 2>err)" \
 	$'keys/my key\npki/ca.pem\npki/cert.pem\nrdmastor: /none: not found'
 same "what fails, once" "$(cat err)" "it fails"
-grep -q 'rd.rdmastor=iser://h/iqn.a:b/0,via=ublk' image/etc/cmdline.d/71rdmastor.conf || die "no word: $(cat image/etc/cmdline.d/*)"
+[ "$(grep -o 'rd.rdmastor=[^ ]*' image/etc/cmdline.d/71rdmastor.conf)" = rd.rdmastor=iser://h/iqn.a:b/0,via=ublk ] || die "no word: $(cat image/etc/cmdline.d/*)"
 grep -qw grep programs || die "the scripts need grep"
 rm image/etc/cmdline.d/*
 same "files without words" "$(installed hostonly=yes)" $'keys/my key\npki/ca.pem\npki/cert.pem'
 [ ! -e image/etc/cmdline.d/71rdmastor.conf ] || die "words that are not wanted"
 same "an image for any host" "$(installed hostonly=)" ""
+[ "$(readlink image/sbin/iscsiroot image/sbin/iserroot | uniq)" = /run/rdmastor/handler ] || die "no handlers of netroot="
+rm image/sbin/iscsiroot
+installed hostonly= has=iscsi >/dev/null
+[ ! -L image/sbin/iscsiroot ] && [ -L image/sbin/iserroot ] || die "dracut's iscsi module lost its handler"
 
 # for a root over iSER, words of dracut's iscsi module are removed from the image, those for other targets are not
 mkdir -p own/cmdline.d
 printf '%s\n' 'rd.iscsi.initiator=iqn.a:me' 'netroot=iscsi:10.0.0.1:::2:iqn.a:b' 'netroot=iscsi:[fd00::1]::::iqn.a:b' \
-	'netroot=iscsi:10.0.0.1::::iqn.a:bc' 'netroot=iscsi:10.0.0.1::::iqn.a:c' rd.neednet=1 >own/cmdline.d/95iscsi.conf
-unshare -mn bash -c 'mount --bind own /etc
-	getargs() { printf "%s\n" "iser://10.0.0.1:3260/iqn.a:b/2?initiator=iqn.a:me" "iscsi://10.0.0.1/iqn.a:c/0" "iser://joe@h/iqn.a:d,via=ublk"; }
-	. "$1"' - "$module/iser-rdmastor.sh"
-same "words of dracut's iscsi module" "$(cat own/cmdline.d/95iscsi.conf)" \
-	$'rd.iscsi.initiator=iqn.a:me\nnetroot=iscsi:10.0.0.1::::iqn.a:bc\nnetroot=iscsi:10.0.0.1::::iqn.a:c\nrd.neednet=1'
+	'netroot=iscsi:10.0.0.1::::iqn.a:bc' 'netroot=iscsi:10.0.0.1::::iqn.a:c' 'ifname=eth0:52:54:00:00:00:01 ip=10.0.0.2:::::eth0:none ' rd.neednet=1 \
+	>own/cmdline.d/95iscsi.conf
+# words: run the hook
+words() {
+	unshare -mn bash -c 'mount --bind own /etc
+		getargs() { printf "%s\n" "iser://10.0.0.1:3260/iqn.a:b/2?initiator=iqn.a:me" "iscsi://10.0.0.1/iqn.a:c/0" "iser://joe@h/iqn.a:d,via=ublk"; }
+		. "$1"' - "$module/iser-rdmastor.sh"
+	grep . own/cmdline.d/95iscsi.conf
+}
+kept=$'rd.iscsi.initiator=iqn.a:me\nnetroot=iscsi:10.0.0.1::::iqn.a:bc\nnetroot=iscsi:10.0.0.1::::iqn.a:c'
+same "words of dracut's iscsi module" "$(words)" "$kept"$'\nifname=eth0:52:54:00:00:00:01 ip=10.0.0.2:::::eth0:none \nrd.neednet=1'
+echo ' rd.rdmastor=x ifname=eth0:52:54:00:00:00:01 ip=10.0.0.2:::::eth0:none' >own/cmdline.d/71rdmastor.conf
+same "its network" "$(words | sed 's/ *$//' | grep .)" "$kept"$'\nrd.neednet=1'

@@ -36,7 +36,6 @@ printf '#!/bin/sh\necho "mount $*" >>calls\n' >bin/mount
 chmod +x bin/rdmastor bin/mount
 # sourced SCRIPT [VARIABLE=VALUE…]: as dracut does; prints its variables root, rootok and main_loop
 sourced() {
-	rm -f sbin/iscsiroot sbin/iserroot
 	sed "s#/lib/dracut-lib.sh#./dracut-lib.sh#; s#/run/rdmastor#run/rdmastor#g; s#/etc/cmdline.d#cmdline.d#; s#/sys/#sys/#g; s#/sbin/#sbin/#g; s#/usr/lib/systemd/#systemd/#; \
 		s#/proc/#./#" \
 		"$top/initramfs/dracut/71rdmastor/$1.sh" >script
@@ -96,14 +95,14 @@ is loop ::5
 
 # root=iscsi:… is the first of its disks with a file system
 printf '%s\n' 'other: /dev/sdb' 'iscsi: /dev/sda' 'iscsi: /dev/sdb' 'iscsi: /dev/sdc' >run/rdmastor/devices
-printf '%s\n' '#!/bin/sh' 'case $* in *sda) ;; *) echo ID_FS_USAGE=filesystem ;; esac' >bin/udevadm
+printf '%s\n' '#!/bin/sh' 'case $* in settle*) echo settle >>calls ;; *sda) ;; *) echo ID_FS_USAGE=filesystem ;; esac' >bin/udevadm
 printf '%s\n' '#!/bin/sh' 'echo "mount $*" >>calls' >bin/mount
 chmod +x bin/udevadm bin/mount
 : >calls
 sourced rdmastor-mount root=block:/dev/sda >out
 [ ! -s calls ] || die "another root: $(<calls)"
 sourced rdmastor-mount root=rdmastor fstype=auto rflags=rw >out
-is calls 'fsck_single /dev/sdb auto' 'mount -t auto -o rw /dev/sdb /sysroot'
+is calls settle 'fsck_single /dev/sdb auto' 'mount -t auto -o rw /dev/sdb /sysroot'
 
 : >calls
 echo 1.2 0 >uptime

@@ -201,7 +201,7 @@ logged "$planned" wait_for_udev 'modprobe af_packet' 'rdmastor boot --network' \
 	'ipconfig -t 30 -d 10.0.0.2::10.0.0.1:255.255.240.0:host:eth1:none:10.0.0.9:' \
 	'ip link set eth2 up' 'ip -6 addr replace fd00::2/64 dev eth2' 'ip -6 route replace default via fd00::1 dev eth2' "${vlans[@]}" \
 	'ipconfig -t 30 -c dhcp -d eth3' configure_networking "$attached" wait_for_udev
-same "name servers" "$(cat root/etc/resolv.conf)" $'nameserver fd00::53\nnameserver 10.0.0.53'
+same "name servers" "$(cat root/etc/resolv.conf)" $'nameserver fd00::53\nnameserver 10.0.0.53\nnameserver 10.0.0.9'
 same "what is not set up" "$(sed 's/^\(rdmastor: [^:]*: [^:]*\).*/\1/' err)" \
 	$'rdmastor: nbft1.6: DHCPv6 is not supported\nrdmastor: nbft2: no network interface has the address 52'
 

@@ -119,7 +119,7 @@ said() {
 leaves() {
 	local log=$logs/$scenario-$1.log seconds hangs
 	seconds=$(sed -nE 's/^ENDED ([0-9]+).*/\1/p; s/^\[ *([0-9]+).*reboot: Restarting system$/\1/p' "$log" | paste -sd- - | sed 's/\(.*\)-\(.*\)/\2-\1/')
-	hangs=$(sed '1,/^ENDED/d' "$log" | grep -aE 'job is running|blocked for more|[Uu]nmounting .* (failed|timed out)|Cannot umount|Blocking umount|Failed to (unmount|move|unpack)|restore|still has it open')
+	hangs=$(grep -a 'Read-only file system' "$log"; sed '1,/^ENDED/d' "$log" | grep -aE 'job is running|blocked for more|[Uu]nmounting .* (failed|timed out)|Cannot umount|Blocking umount|Failed to (unmount|move|unpack)|restore|still has it open')
 	if [[ "$seconds" == *-* ]] && [ $((seconds)) -le 90 ] && [ -z "$hangs" ] && grep -aq 'Unmounted /oldroot' "$log"; then
 		echo "ok $1: left in $((seconds)) s"
 	else

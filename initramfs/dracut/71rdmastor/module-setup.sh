@@ -16,7 +16,7 @@ rdmastor_needs() {
 			rdmastor boot --needs "$_dev" 2> /dev/null # most are disks of this machine
 		done
 		for _word in "${_words[@]}"; do
-			[[ $_word != rd.rdmastor=* ]] || rdmastor boot --needs "${_word#rd.rdmastor=}"
+			[[ $_word != rd.rdmastor=* ]] || rdmastor boot --needs "${_word#rd.rdmastor=}" | sed '/^word /d'
 		done
 	} | sort -u
 }
@@ -121,5 +121,8 @@ install() {
 	inst_hook initqueue/settled 71 "$moddir/rdmastor-settled.sh"
 	inst_hook mount 98 "$moddir/rdmastor-mount.sh"
 	inst_hook shutdown 45 "$moddir/rdmastor-shutdown.sh"
+	# handlers of netroot=: parse-rdmastor.sh makes the file in /run, as /usr may be read-only
+	ln -sfn /run/rdmastor/handler "$initdir/sbin/iserroot"
+	dracut_module_included iscsi || ln -sfn /run/rdmastor/handler "$initdir/sbin/iscsiroot"
 	dracut_need_initqueue
 }

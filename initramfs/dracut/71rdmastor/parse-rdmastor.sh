@@ -47,17 +47,14 @@ if ! rdmastor_plan=$(rdmastor boot --dry-run --timeout 100ms --mount "$NEWROOT" 
 			fi
 			;;
 		iscsi:* | iser:*)
-			if [ ! -e /sbin/iscsiroot ]; then
+			if [ ! -x /sbin/iscsiroot ] || [ "${root#iser:}" != "$root" ]; then
 				root=rdmastor
 				rootok=1
 			fi
 			;;
 	esac
-	# dracut gives up on a netroot= without a handler, which it calls once the network is up
-	for rdmastor_handler in /sbin/iscsiroot /sbin/iserroot; do
-		[ ! -e "$rdmastor_handler" ] || continue
-		echo '#!/bin/sh' > "$rdmastor_handler"
-		chmod +x "$rdmastor_handler"
-	done
+	# dracut gives up on a netroot= without a handler, which it calls once the network is up: /sbin has links to this one
+	echo '#!/bin/sh' > /run/rdmastor/handler
+	chmod +x /run/rdmastor/handler
 fi
-unset rdmastor_skip rdmastor_words rdmastor_plan rdmastor_handler
+unset rdmastor_skip rdmastor_words rdmastor_plan
