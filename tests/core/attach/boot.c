@@ -41,8 +41,8 @@ static void failure(const char *code, const char *err, const char *hint)
 		code, err, hint);
 }
 
-/* Of three disks the first is attached, the third has a damaged table; the other is late, or refuses
- * the secret. */
+/* Of three disks the first is attached, the third has a damaged table; the other is late, or
+ * refuses the secret. */
 static void damage(const char *code, bool late)
 {
 	const bool fails = late || !strcmp(code, "auth");
