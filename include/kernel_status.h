@@ -54,7 +54,7 @@ struct list_link {
 	char version[8]; /* of NFS */
 	char from[1200]; /* of NFS, as it was mounted: "server:/path" */
 	char address[ADDR_TEXT], service[34], source[ADDR_TEXT];
-	/* the local address and interface that it is bound to, as whoever attached it chose */
+	/* the local address and interface that it is bound to, as chosen when it was attached */
 	char bound[ADDR_TEXT], netdev[16];
 	char host[224]; /* NQN or name that this machine gave itself */
 	char rdma_dev[64];
