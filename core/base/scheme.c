@@ -27,5 +27,6 @@ int scheme_unknown(const char *name, unsigned uses, const char *also, struct dia
 			strlen(known) + strlen((*row)->start) + 3 < sizeof(known))
 			strcat(strcat(known, (*row)->start), ", ");
 	diag_set(diag, DIAG_USAGE, EINVAL, "unknown scheme '%s:'", name);
-	return diag_hint(diag, "expected %sor %s", known, also);
+	diag_hint(diag, "expected %sor %s", known, also);
+	return -EINVAL;
 }
