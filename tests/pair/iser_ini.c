@@ -52,15 +52,22 @@ static struct pdu make(uint8_t opcode, uint32_t itt)
 	return pdu;
 }
 
-/* With the next status number, and the window. */
-static bool give(struct conn *conn, struct pdu *pdu, uint32_t len)
+/* With the next status number, and the window, but without the last bytes of the data segment. */
+static bool give_part(struct conn *conn, struct pdu *pdu, uint32_t len, uint32_t without)
 {
 	pdu->rsp.statsn = put_be32(conn->statsn++);
 	pdu->rsp.exp_cmdsn = put_be32(conn->cmdsn);
 	pdu->rsp.max_cmdsn = put_be32(conn->cmdsn + window - 1);
 	pdu->bhs.data_len = put_be24(len);
-	return ep_pair_deliver(conn->ep, pdu, HEADS + len);
+	return ep_pair_deliver(conn->ep, pdu, HEADS + len - without);
 }
+
+static bool give(struct conn *conn, struct pdu *pdu, uint32_t len)
+{
+	return give_part(conn, pdu, len, 0);
+}
+
+static uint32_t withheld; /* bytes of each login response's data segment */
 
 static void take_login(struct conn *conn, const struct iscsi_login_req *req)
 {
@@ -87,7 +94,7 @@ static void take_login(struct conn *conn, const struct iscsi_login_req *req)
 			*p = 0;
 	}
 	conn->full = req->flags & ISCSI_FINAL && ISCSI_NSG(req->flags) == ISCSI_STAGE_FULL;
-	cr_assert(give(conn, &pdu, (uint32_t)len));
+	cr_assert(give_part(conn, &pdu, (uint32_t)len, withheld));
 }
 
 /* The response that is due, which the disk gives as SRP's. */
@@ -221,6 +228,7 @@ static void begin(void)
 	window = 64;
 	immediate = true;
 	script = NULL;
+	withheld = 0;
 }
 
 static void end(void)
@@ -569,6 +577,15 @@ Test(iser_ini, pdus_that_only_tcp_has)
 		give(held_by, &pdu, 0);
 		ends("type asked");
 	}
+}
+
+Test(iser_ini, a_login_response_longer_than_its_message)
+{
+	begin();
+	withheld = 1;
+	cr_assert_eq(attach("/0"), -EPROTO);
+	diag_says(&why, DIAG_PROTOCOL, "10.0.0.1:3260", "data segment message again");
+	end();
 }
 
 Test(iser_ini, messages_that_are_no_pdu)
