@@ -60,7 +60,7 @@ dracut_way_out() {
 }
 
 # target: start the VM that serves; client NAME WORDS…: boot a client from it with these words on its kernel command line, and wait
-# until it ends
+# until it ends. $acpi, if any, is the file with an ACPI table of its firmware.
 target() {
 	nic a b 1
 	launch "$scenario-a" "$here/$scenario/guest-a" "${accel[@]}" "${card[@]}"
@@ -76,6 +76,7 @@ client() {
 	APPEND+=" norandmaps nowatchdog rcupdate.rcu_cpu_stall_suppress=1 ${*:2}"
 	parts+=("$part")
 	nic b a 2
+	[ -z "${acpi:-}" ] || card+=(-acpitable "file=${acpi//,/,,}")
 	qemu "$part" -initrd "$initrd" "${accel[@]/%max/$cpu}" "${card[@]}"
 	client_pid=${pids[-1]}
 	ended "$part"
