@@ -5,7 +5,8 @@
 # shellcheck disable=SC2016,SC2154 # a script for a namespace; names of lib.sh
 . "$(dirname "$0")/lib.sh"
 requires unshare udevadm sfdisk mkfs.ext4 losetup addpart
-[ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || { echo "needs root with namespaces"; exit 77; }
+[ "$(id -u)" = 0 ] && unshare -m sh -c 'mount -t tmpfs none /mnt && mknod /mnt/null c 1 3' 2>/dev/null ||
+	{ echo "needs root that may make devices in namespaces"; exit 77; }
 system=/usr/lib/udev/rules.d/60-persistent-storage.rules
 [ -e $system ] || system=/lib/udev/rules.d/60-persistent-storage.rules
 [ -e $system ] || { echo "needs the rules of udev"; exit 77; }
