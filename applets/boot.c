@@ -5,7 +5,6 @@
 #include "attach_boot.h"
 #include "kernel_boot.h"
 #include "kernel_identity.h"
-#include "kernel_iscsi_conf.h"
 #include "kernel_nbft.h"
 #include "kernel_serving.h"
 #include "kernel_status.h"
@@ -282,7 +281,7 @@ static int collect_needs(
 	for (unsigned i = 0; !err && i < call->operands; i++) {
 		const char *operand = call->operand[i];
 
-		if (strstr(operand, "://") || kernel_iscsi_is_string(operand))
+		if (uri_is_address(operand))
 			err = collect_uri(root, operand, serving, needs, call->diag);
 		else
 			err = collect_attached(root, operand, serving, needs, call->diag);

@@ -63,7 +63,6 @@ struct discovery {
 	int root;
 	const char *word; /* the operand, for messages */
 	struct uri uri;
-	struct iscsi_wish wish; /* what the URI was made of, if it was */
 	struct iscsi_who who;
 	struct addr server;
 	bool want[ISCSI_CARRIERS];
@@ -82,20 +81,6 @@ static uint32_t left_ms(const struct discovery *d, uint32_t part)
 	uint64_t now = loop_clock(), left = d->until > now ? (d->until - now) / MSEC / part : 0;
 
 	return !d->until ? 0 : left ? (uint32_t)left : 1;
-}
-
-/* dracut's string: of its target the portal is asked. */
-static int read_string(struct discovery *d, const char *text, struct diag *diag)
-{
-	struct iscsi_wish *wish = &d->wish;
-	int err = kernel_iscsi_string(text, wish, diag);
-
-	if (!err && !wish->host[0])
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"no host in the string: expected iscsi:HOST::PORT::IQN");
-	wish->name[0] = wish->netdev[0] = 0;
-	wish->lun = ISCSI_WISH_NO_LUN;
-	return err ? err : iscsi_uri_of_wish(&d->uri, wish, diag);
 }
 
 /* A portal as it is printed. */
@@ -124,10 +109,12 @@ static int read_call(struct discovery *d)
 	bool portal = iscsi_is_session(text); /* no URI, and no string */
 	struct diag *diag = d->call->diag;
 	uint32_t ms = opts->common.timeout_ms;
-	int err = portal                ? read_portal(d, text, diag)
-		  : strstr(text, "://") ? iscsi_uri_read(&d->uri, text, diag)
-					: read_string(d, text, diag);
+	int err = portal ? read_portal(d, text, diag) : iscsi_uri_read(&d->uri, text, diag);
 
+	if (!err && uri_is_iscsi(text)) { /* of its target the portal is asked */
+		d->uri.path = "";
+		uri_value(&d->uri, "iface");
+	}
 	d->word = portal ? text : d->uri.spelling;
 	if (!err && *d->uri.path)
 		err = diag_set(diag, DIAG_USAGE, EINVAL,

@@ -81,9 +81,8 @@ struct iscsi_target { /* not to be copied */
 	struct addr portal;
 	bool any; /* over iSER or TCP */
 	uint8_t carrier;
-	uint64_t lun;            /* SCSI_LUN_ALL: unset */
-	int tpgt;                /* of --portal; -1: unset */
-	struct iscsi_wish *wish; /* of a string of dracut's; or NULL */
+	uint64_t lun; /* SCSI_LUN_ALL: unset */
+	int tpgt;     /* of --portal; -1: unset */
 
 	/* iscsi_logins_read()'s */
 	struct iscsi_who who;

@@ -25,12 +25,6 @@ struct iscsi_wish { /* one portal of one target; "" = not told */
 	char boot_nic[20], boot_target[20]; /* "ethernet0", "target0" of the iBFT */
 	char from[96]; /* for messages: "netroot=iscsi:", "iBFT target0"; holds no secret */
 };
-/* "iscsi:[user:secret[:user:secret]@][host]:[protocol]:[port]:[[iface]:[netdev]:][lun]:name"
- * (dracut.cmdline(7), RFC 4173); "iser:…": over iSER, as it is with "iser" for the interface. A
- * host may be missing; a name is not, but for the words that stand for the firmware's targets:
- * nothing, "iscsi", "ibft". */
-int kernel_iscsi_string(const char *text, struct iscsi_wish *, struct diag *);
-bool kernel_iscsi_is_string(const char *text); /* and no URI, "iscsi://…" */
 
 /* as a URI, without users and secrets */
 void kernel_iscsi_uri(const struct iscsi_wish *, char text[URI_MAX]);

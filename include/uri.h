@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* URIs as rdmastor-uri(7) says, and the other spellings of the same thing: SPDK transport ids
- * ("trtype:RDMA traddr:… subnqn:…"), "transport=…;traddr=…", plain paths. One parse into fixed
- * fields; what a scheme means is left to its owner. */
+ * ("trtype:RDMA traddr:… subnqn:…"), "transport=…;traddr=…", ib_srp's "id_ext=…,ioc_guid=…",
+ * dracut's "iscsi:HOST:…", plain paths. One parse into fixed fields; what a scheme means is left to
+ * its owner. */
 #pragma once
 #include "diag.h"
 #include "wire.h"
@@ -43,6 +44,17 @@ struct uri {
 /* Errors: usage, naming the part that is wrong. The standard input or output, "-", is scheme "-",
  * which nobody can type. */
 int uri_parse(struct uri *, const char *text, struct diag *);
+/* Anything of these but a path, so that it can be told from names and devices. */
+bool uri_is_address(const char *text);
+/* "iscsi:[user:secret[:user:secret]@][host]:[protocol]:[port]:[[iface]:[netdev]:][lun]:name"
+ * (dracut.cmdline(7), RFC 4173); "iser:…": over iSER, as it is with "iser" for the interface. Here
+ * the host may be missing. The target's user and secret are the keys target_user and
+ * target_password, netdev is the key iface. */
+#define URI_ISCSI_SECRET 256         /* bytes of a user or secret at most */
+bool uri_is_iscsi(const char *text); /* and no URI, "iscsi://…" */
+/* Words in its place that stand for the firmware's targets: nothing, "iscsi", "ibft". An error for
+ * uri_parse(). */
+bool uri_is_firmware(const char *text);
 /* Appends text as it is written in a path or a key's value: percent-encoded but for letters, digits
  * and -._~/: */
 void uri_encode(char text[URI_MAX], const char *from);

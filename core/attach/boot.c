@@ -2,7 +2,6 @@
 /* Attach what this machine boots from. Retry an applet that fails each second, as links, addresses
  * and targets may appear late, unless waiting can't help. */
 #include "attach_boot.h"
-#include "kernel_iscsi_conf.h"
 #include "wire/nvmf.h"
 #include <errno.h>
 #include <stdio.h>
@@ -237,10 +236,6 @@ static int choose_applet(struct boot_job *job)
 	const struct scheme *scheme;
 	const char *applet = NULL, *dir = NULL;
 
-	if (kernel_iscsi_is_string(disk->uri)) {
-		add_words(job, (const char *[]){ "iser-login", disk->uri, NULL });
-		return 0;
-	}
 	if (find_scheme(job, &uri, &scheme))
 		return -job->why.err;
 	if (scheme->uses & SCHEME_NVMF)
@@ -289,13 +284,11 @@ static int choose_export(struct boot_job *job, const struct kernel_serving *serv
 	struct uri uri = { 0 };
 	const struct scheme *scheme;
 
-	if (!kernel_iscsi_is_string(disk->uri)) {
-		if (find_scheme(job, &uri, &scheme))
-			return -job->why.err;
-		if (!(scheme->uses & SCHEME_DISK))
-			return diag_set(&job->why, DIAG_USAGE, EINVAL,
-				"'%s:' URIs can't be served: expected via=kernel", uri.scheme);
-	}
+	if (find_scheme(job, &uri, &scheme))
+		return -job->why.err;
+	if (!(scheme->uses & SCHEME_DISK))
+		return diag_set(&job->why, DIAG_USAGE, EINVAL,
+			"'%s:' URIs can't be served: expected via=kernel", uri.scheme);
 	job->existing = existing(disk, serving);
 	add_words(job, (const char *[]){ "export", disk->uri, "--daemon",
 			       disk->via == BOOT_UBLK ? "--ublk" : "--nbd-dev", NULL });

@@ -157,6 +157,9 @@ int iscsi_uri_read(struct uri *uri, const char *text, struct diag *diag)
 	if (!err && strcmp(uri->scheme, "iser") && strcmp(uri->scheme, "iscsi"))
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an iser: or iscsi: URI",
 			uri->spelling);
+	if (!err && !uri->host[0])
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"no host in '%s': rdmastor does not query DHCP", uri->spelling);
 	return err;
 }
 
@@ -285,9 +288,6 @@ static int read_wish(struct iscsi_target *target, const struct iscsi_wish *wish,
 
 static void free_target(struct iscsi_target *target)
 {
-	if (target->wish)
-		explicit_bzero(target->wish, sizeof(*target->wish));
-	free(target->wish);
 	explicit_bzero(target, sizeof(*target));
 }
 
@@ -319,25 +319,6 @@ static int read_wishes(struct call *call, struct iscsi_wishes *wishes, uint64_t 
 	return 0;
 }
 
-/* dracut's form of a URI */
-static int read_string(
-	struct iscsi_target *target, const char *text, uint64_t until, struct diag *diag)
-{
-	struct iscsi_wish *wish = target->wish = malloc(sizeof(*wish));
-	int err = wish ? kernel_iscsi_string(text, wish, diag) : diag_sys(diag, ENOMEM, "targets");
-
-	if (err)
-		return err;
-	if (wish->firmware)
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"'%s' means the firmware's targets: use --ibft", text);
-	if (!wish->host[0])
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"no host given for %s: rdmastor does not query DHCP", wish->name);
-	snprintf(wish->from, sizeof(wish->from), "%s", wish->iser ? "iser:" : "iscsi:");
-	return read_wish(target, wish, NULL, until, diag);
-}
-
 int iscsi_targets_read(struct call *call, const struct iscsi_target_words *words,
 	struct iscsi_wishes *wishes, uint64_t until, struct iscsi_targets *targets)
 {
@@ -358,8 +339,7 @@ int iscsi_targets_read(struct call *call, const struct iscsi_target_words *words
 		const char *word = call->operand[i];
 
 		if (!iscsi_is_session(word))
-			err = (strstr(word, "://") ? read_uri : read_string)(
-				&list[targets->count++], word, until, call->diag);
+			err = read_uri(&list[targets->count++], word, until, call->diag);
 	}
 	if (!err && wishes)
 		err = read_wishes(call, wishes, until, targets);
@@ -379,7 +359,7 @@ void iscsi_targets_free(struct iscsi_targets *targets)
 
 bool iscsi_is_session(const char *word)
 {
-	return !strstr(word, "://") && !kernel_iscsi_is_string(word);
+	return !uri_is_address(word);
 }
 
 int iscsi_session_of(

@@ -91,6 +91,9 @@ static int fill_v6(struct uri_fill *fill, const char *piece, size_t len)
 	size_t scope_len = percent ? (size_t)(piece + len - scope) : 0;
 	char whole[INET6_ADDRSTRLEN + 64];
 
+	if (memchr(scope, ':', scope_len) || memchr(scope, '/', scope_len))
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
+			"scope '%.*s': not the name of an interface", (int)scope_len, scope);
 	if (scope_len >= 64)
 		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
 			"scope '%.*s': too long for an interface name", (int)scope_len, scope);
@@ -141,7 +144,7 @@ static int fill_user(struct uri_fill *fill, const char *piece, size_t len)
 	return uri->password ? 0 : -EINVAL;
 }
 
-static int fill_host_port(struct uri_fill *fill, const char *piece, size_t len)
+int uri_fill_host_port(struct uri_fill *fill, const char *piece, size_t len)
 {
 	const char *end = piece + len, *close = memchr(piece, ']', len), *colon;
 	bool v6 = len && *piece == '[';
@@ -177,8 +180,8 @@ static int fill_authority(struct uri_fill *fill, const char *piece, size_t len)
 
 	if (rc)
 		return rc;
-	return at ? fill_host_port(fill, at + 1, (size_t)(piece + len - at - 1))
-		  : fill_host_port(fill, piece, len);
+	return at ? uri_fill_host_port(fill, at + 1, (size_t)(piece + len - at - 1))
+		  : uri_fill_host_port(fill, piece, len);
 }
 
 static int fill_query(struct uri_fill *fill, const char *query)
@@ -329,6 +332,8 @@ static int fill_any(struct uri_fill *fill, const char *text)
 	}
 	if (uri_is_trid(text))
 		return uri_parse_trid(fill, text);
+	if (uri_is_iscsi(text))
+		return uri_parse_iscsi(fill, text);
 	if (scheme_is(text, len, "file"))
 		return strncmp(text + len, "://", 3) ? fill_file(fill, text + len + 1, true)
 						     : fill_file_url(fill, text + len + 3);
@@ -341,6 +346,11 @@ static int fill_any(struct uri_fill *fill, const char *text)
 	diag_set(fill->diag, DIAG_USAGE, EINVAL, "no '//' after '%.*s:', and no file has this name",
 		(int)len, text);
 	return diag_hint(fill->diag, "for a new file of this name: ./%s", text);
+}
+
+bool uri_is_address(const char *text)
+{
+	return strstr(text, "://") || uri_is_trid(text) || uri_is_iscsi(text);
 }
 
 int uri_parse(struct uri *uri, const char *text, struct diag *diag)

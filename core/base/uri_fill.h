@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Fill a struct uri piece by piece; shared by the URI grammar (uri.c) and transport IDs
- * (uri_trid.c). */
+/* Fill a struct uri piece by piece; shared by the URI grammar (uri.c), transport IDs (uri_trid.c)
+ * and dracut's strings (uri_iscsi.c). */
 #pragma once
 #include "uri.h"
 #include <stddef.h>
@@ -17,11 +17,15 @@ const char *uri_keep(
 	struct uri_fill *, const char *what, const char *piece, size_t len, bool decode);
 int uri_fill_key(struct uri_fill *, const char *name, const char *value);
 int uri_fill_port(struct uri_fill *, const char *piece, size_t len);
+/* HOST, HOST:PORT, [IPV6] or [IPV6]:PORT */
+int uri_fill_host_port(struct uri_fill *, const char *piece, size_t len);
 /* Set a host without brackets: name, IPv4, or (v6) IPv6 with or without a scope. */
 int uri_fill_host(struct uri_fill *, const char *piece, size_t len, bool v6);
 
 bool uri_is_trid(const char *text);
 int uri_parse_trid(struct uri_fill *, const char *text);
+int uri_parse_iscsi(struct uri_fill *, const char *text);
+#define URI_ENDS " \t\n'\"" /* ends such a string in a longer text */
 
 /* Whether user%password, libiscsi's spelling, applies. Only the end of the scheme is compared, so
  * that a misspelt scheme shows no password either. */

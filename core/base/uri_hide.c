@@ -101,22 +101,26 @@ static size_t boot_name(const char *text, size_t len)
 	return len;
 }
 
-/* "iscsi:USER:SECRET[:USER:SECRET]@HOST:…" (dracut.cmdline(7)) */
+/* "iscsi:USER:SECRET[:USER:SECRET]@HOST:…" (dracut.cmdline(7)): all of the text, or a word of it.
+ */
 static void hide_boot_strings(char *text)
 {
 	static const char *const prefix[] = { "iscsi:", "iser:" };
 
 	for (unsigned i = 0; i < 2; i++)
 		for (char *p = text; (p = strstr(p, prefix[i]));) {
-			bool begins = p == text || !isalnum((unsigned char)p[-1]);
+			bool whole = p == text, begins = whole || !isalnum((unsigned char)p[-1]);
 			char *start = p += strlen(prefix[i]), *at;
+			size_t len = whole ? strlen(start) : strcspn(start, URI_ENDS);
 
 			if (!begins || !strncmp(start, "//", 2))
 				continue;
-			at = memrchr(start, '@', boot_name(start, strcspn(start, " \t\n'\"")));
+			at = memrchr(start, '@', boot_name(start, len));
 			start = at ? memchr(start, ':', (size_t)(at - start)) : NULL;
 			if (start)
 				cut_out(start, (size_t)(at - start));
+			if (whole)
+				return;
 		}
 }
 
@@ -125,6 +129,8 @@ void uri_hide(char *text)
 	size_t len;
 
 	hide_keys(text);
+	if (uri_is_iscsi(text)) /* whose secret may contain "://" */
+		hide_boot_strings(text);
 	for (char *p = find_password(text, text, &len); p; p = find_password(text, p, &len))
 		cut_out(p, len);
 	hide_boot_strings(text);

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Parse dracut's "iscsi:" strings like its parse_iscsi_root() (modules.d/45net-lib/net-lib.sh), and
- * LUNs of boot strings (RFC 4173, 5). */
-#include "iscsi_conf.h"
+/* Parse dracut's "iscsi:" strings like its parse_iscsi_root() (modules.d/45net-lib/net-lib.sh;
+ * RFC 4173, 5). The result is the struct uri of the same iscsi:// or iser:// URI. */
 #include "names.h"
-#include "uri.h"
+#include "uri_fill.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define FIELDS 16
 
-struct fields {
-	const char *at[FIELDS];
-	size_t len[FIELDS];
-	unsigned count;
+struct field {
+	const char *at;
+	size_t len;
+};
+
+struct iscsi_string {
+	struct field user[4];             /* our user and secret, then the target's */
+	struct field host, field[FIELDS]; /* what is between host and name */
+	unsigned users, fields;
+	const char *name;
+	struct field port, netdev;
+	uint64_t lun;
+	bool has_lun, iser;
 };
 
 static size_t scheme_len(const char *text)
@@ -22,37 +31,19 @@ static size_t scheme_len(const char *text)
 	return !strncmp(text, "iscsi:", 6) ? 6 : !strncmp(text, "iser:", 5) ? 5 : 0;
 }
 
-bool kernel_iscsi_is_string(const char *text)
+bool uri_is_iscsi(const char *text)
 {
 	size_t len = scheme_len(text);
 
 	return len && strncmp(text + len, "//", 2);
 }
 
-/* The text after the last '@', as anything before it may be a secret. */
-static const char *shown(const char *text)
+bool uri_is_firmware(const char *text)
 {
-	const char *at = strrchr(text, '@');
+	const char *rest = text + scheme_len(text);
 
-	return at ? at + 1 : text + scheme_len(text);
-}
-
-static int malformed(const char *text, struct diag *diag, const char *why)
-{
-	diag_set(diag, DIAG_USAGE, EINVAL, "'%.*s%s%.200s': %s", (int)scheme_len(text), text,
-		strchr(text, '@') ? "...@" : "", shown(text), why);
-	diag_hint(diag, "expected iscsi:[USER:SECRET@]HOST:PROTOCOL:PORT:LUN:NAME; all but HOST "
-			"and NAME may be empty");
-	return -EINVAL;
-}
-
-static bool copy(char *to, size_t room, const char *from, size_t len)
-{
-	if (len >= room)
-		return false;
-	memcpy(to, from, len);
-	to[len] = 0;
-	return true;
+	return uri_is_iscsi(text) && (!*rest || !strcmp(rest, "iscsi") || !strcmp(rest, "iscsi:") ||
+					     !strcmp(rest, "ibft") || !strcmp(rest, "ibft:"));
 }
 
 /* Find the last ":iqn.", as a name may contain a colon. A text that begins with a name has nothing
@@ -83,173 +74,229 @@ static unsigned count_colons(const char *text)
 	return count;
 }
 
-static bool split(struct fields *f, const char *text, size_t len)
+/* false: more than `most` */
+static bool split(struct field *field, unsigned *count, unsigned most, const char *text, size_t len)
 {
 	const char *end = text + len;
 
-	f->count = 0;
-	for (;;) {
+	for (*count = 0; *count < most;) {
 		const char *colon = memchr(text, ':', (size_t)(end - text));
-		size_t n = (size_t)((colon ? colon : end) - text);
 
-		if (f->count == FIELDS)
-			return false;
-		f->at[f->count] = text;
-		f->len[f->count++] = n;
+		field[(*count)++] = (struct field){ text, (size_t)((colon ? colon : end) - text) };
 		if (!colon)
 			return true;
 		text = colon + 1;
 	}
+	return false;
 }
 
-/* Parse "user:secret[:user:secret]" before an '@' that at least four colons follow and that is not
- * part of the name. Returns the text after it. */
-static const char *take_auth(const char *rest, struct iscsi_wish *wish, const char **why)
+/* "user:secret[:user:secret]" before an '@' that at least four colons follow and that is not part
+ * of the name. Returns the text after it. */
+static const char *take_auth(const char *rest, struct iscsi_string *to, const char **why)
 {
 	const char *at = strchr(rest, '@'), *name = find_name(rest);
-	struct fields f;
 
 	if (!at || count_colons(at) < 4 || (name && name < at))
 		return rest;
-	if (!split(&f, rest, (size_t)(at - rest)) || f.count > 4) {
+	if (memchr(at + 1, '@', name ? (size_t)(name - at - 1) : strlen(at + 1))) {
+		*why = "more than one '@' before the name";
+		return NULL;
+	}
+	if (!split(to->user, &to->users, 4, rest, (size_t)(at - rest))) {
 		*why = "more than two users and two secrets before '@'";
 		return NULL;
 	}
-	for (unsigned i = 0; i < f.count; i++)
-		if (!copy((i & 1 ? wish->secret : wish->user)[i / 2], ISCSI_WISH_TEXT, f.at[i],
-			    f.len[i])) {
+	if (memchr(to->user[0].at, '?', to->user[0].len)) {
+		*why = "'?' in the user";
+		return NULL;
+	}
+	for (unsigned i = 0; i < to->users; i++)
+		if (to->user[i].len > URI_ISCSI_SECRET) {
 			*why = "user or secret too long: must be at most 256 bytes";
 			return NULL;
 		}
 	return at + 1;
 }
 
-static const char *take_host(const char *rest, struct iscsi_wish *wish, const char **why)
+static const char *take_host(const char *rest, struct iscsi_string *to, const char **why)
 {
-	const char *host = rest, *end = rest + strcspn(rest, ":");
+	const char *end = rest + strcspn(rest, ":");
 
 	if (*rest == '[') {
-		host++;
 		end = strchr(rest, ']');
 		if (!end || (end[1] && end[1] != ':')) {
 			*why = "'[' without ']:'";
 			return NULL;
 		}
+		end++;
 	}
-	if (!copy(wish->host, sizeof(wish->host), host, (size_t)(end - host))) {
+	to->host = (struct field){ rest, (size_t)(end - rest) };
+	if (to->host.len >= ADDR_HOST) {
 		*why = "host too long: must be at most 255 bytes";
 		return NULL;
 	}
-	end += *end == ']';
 	return end + (*end == ':');
 }
 
-static bool take_port(struct iscsi_wish *wish, const char *text, size_t len)
+static bool is_word(struct field field, const char *word)
 {
-	char number[8];
+	return field.len == strlen(word) && !strncasecmp(field.at, word, field.len);
+}
+
+static const char *take_port(struct iscsi_string *to, struct field field)
+{
+	char text[8];
 	uint64_t port;
 
-	if (!len)
-		return true;
-	if (!copy(number, sizeof(number), text, len) ||
-		parse_u64(number, 1, UINT16_MAX, &port, NULL))
-		return false;
-	wish->port = (uint16_t)port;
-	return true;
-}
-
-static bool is_word(const char *text, size_t len, const char *word)
-{
-	return len == strlen(word) && !strncasecmp(text, word, len);
-}
-
-/* The protocol is ignored, like all implementations do, except for our extension "iser". The
- * interface is one of iscsiadm's, of which "iser" means the same. */
-static const char *take_fields(struct iscsi_wish *wish, const struct fields *f, unsigned count)
-{
-	unsigned at = 2;
-	char lun[24];
-
-	if (f->len[0] && is_word(f->at[0], f->len[0], "iser"))
-		wish->iser = true;
-	if (count > 1 && !take_port(wish, f->at[1], f->len[1]))
+	to->port = field;
+	snprintf(text, sizeof(text), "%.*s", (int)field.len, field.at);
+	if (field.len && (field.len >= sizeof(text) || parse_u64(text, 1, UINT16_MAX, &port, NULL)))
 		return "port must be 1 to 65535";
-	if (count > 5)
-		return "too many fields";
-	if (count == 5 && is_word(f->at[at++], f->len[2], "iser"))
-		wish->iser = true;
-	if (count >= 4 && !copy(wish->netdev, sizeof(wish->netdev), f->at[at], f->len[at]))
-		return "interface too long: must be at most 15 bytes";
-	at += count >= 4;
-	if (at >= count || !f->len[at])
-		return NULL;
-	if (!copy(lun, sizeof(lun), f->at[at], f->len[at]) || !lun_parse(&wish->lun, lun))
+	return NULL;
+}
+
+static const char *take_lun(struct iscsi_string *to, struct field field)
+{
+	char text[24];
+
+	to->has_lun = field.len;
+	snprintf(text, sizeof(text), "%.*s", (int)field.len, field.at);
+	if (field.len && (field.len >= sizeof(text) || !lun_parse(&to->lun, text)))
 		return "invalid LUN";
 	return NULL;
 }
 
-static bool is_number(const char *text, size_t len)
+/* The protocol is ignored, like all implementations do, except for our extension "iser". The
+ * interface is one of iscsiadm's, of which "iser" means the same. */
+static const char *take_fields(struct iscsi_string *to)
 {
-	for (size_t i = 0; i < len; i++)
-		if (!isdigit((unsigned char)text[i]))
+	const struct field *field = to->field;
+	const char *why = NULL;
+	unsigned at = 2;
+
+	to->iser |= is_word(field[0], "iser");
+	if (to->fields > 1)
+		why = take_port(to, field[1]);
+	if (!why && to->fields > 5)
+		why = "too many fields";
+	if (!why && to->fields == 5)
+		to->iser |= is_word(field[at++], "iser");
+	if (!why && to->fields >= 4)
+		to->netdev = field[at++];
+	if (to->netdev.len > 15)
+		why = "interface too long: must be at most 15 bytes";
+	return why || at >= to->fields ? why : take_lun(to, field[at]);
+}
+
+static bool is_number(struct field field)
+{
+	for (size_t i = 0; i < field.len; i++)
+		if (!isdigit((unsigned char)field.at[i]))
 			return false;
 	return true;
 }
 
 /* A name of an unknown type is the text after the LUN. Interface and device are present if either
  * is, and a number or nothing follows. */
-static const char *take_rest(struct iscsi_wish *wish, const char *rest)
+static const char *take_rest(struct iscsi_string *to, const char *rest)
 {
 	const char *name = find_name(rest);
-	unsigned named = 3;
-	struct fields f;
+	const struct field *field = to->field;
+	size_t len = !name ? strlen(rest) : name > rest ? (size_t)(name - rest) - 1 : 0;
 
-	if (!split(&f, rest,
-		    name && name > rest ? (size_t)(name - rest) - 1
-		    : name              ? 0
-					: strlen(rest)))
+	if (!split(to->field, &to->fields, FIELDS, rest, len))
 		return "too many fields";
 	if (!name) {
-		if (f.count > 5 && f.len[2] + f.len[3] && is_number(f.at[4], f.len[4]))
-			named = 5;
-		if (f.count <= named)
+		bool both = to->fields > 5 && field[2].len + field[3].len && is_number(field[4]);
+		unsigned named = both ? 5 : 3;
+
+		if (to->fields <= named)
 			return "no target name";
-		name = f.at[named];
-		f.count = named;
+		name = field[named].at;
+		to->fields = named;
 	}
 	if (!*name)
 		return "no target name";
-	if (!kernel_iscsi_conf_name(wish->name, name))
+	if (!name_is_plain(name))
 		return "invalid target name: must be at most 223 bytes without blanks";
-	return take_fields(wish, &f, f.count);
+	to->name = name;
+	return take_fields(to);
 }
 
-/* For dracut a bare "iscsi:" means the firmware's targets; scripts that expect a host append
- * "iscsi" or "ibft". */
-static bool is_firmware(const char *rest)
+static int fill_host(struct uri_fill *fill, struct field host)
 {
-	return !*rest || !strcmp(rest, "iscsi") || !strcmp(rest, "iscsi:") ||
-	       !strcmp(rest, "ibft") || !strcmp(rest, "ibft:");
+	bool v6 = host.len && *host.at == '[';
+
+	return uri_fill_host(fill, host.at + v6, host.len - 2 * v6, v6);
 }
 
-int kernel_iscsi_string(const char *text, struct iscsi_wish *wish, struct diag *diag)
+static int fill_path(struct uri_fill *fill, const struct iscsi_string *from)
 {
+	char path[300];
+
+	snprintf(path, sizeof(path), from->has_lun ? "%s/%llu" : "%s", from->name,
+		(unsigned long long)from->lun);
+	fill->uri->path = uri_keep(fill, "path", path, strlen(path), false);
+	return fill->uri->path ? 0 : -EINVAL;
+}
+
+static int fill_key(struct uri_fill *fill, const char *name, struct field value)
+{
+	const char *kept = value.len ? uri_keep(fill, NULL, value.at, value.len, false) : NULL;
+
+	return !value.len ? 0 : kept ? uri_fill_key(fill, name, kept) : -EINVAL;
+}
+
+static int fill_users(struct uri_fill *fill, const struct iscsi_string *from)
+{
+	const struct field *user = from->user;
+	struct uri *uri = fill->uri;
+	int err = 0;
+
+	if (from->users)
+		uri->user = uri_keep(fill, NULL, user[0].at, user[0].len, false);
+	if (user[1].len)
+		uri->password = uri_keep(fill, NULL, user[1].at, user[1].len, false);
+	if ((from->users && !uri->user) || (user[1].len && !uri->password))
+		return -EINVAL;
+	err = fill_key(fill, "target_user", user[2]);
+	return err ? err : fill_key(fill, "target_password", user[3]);
+}
+
+int uri_parse_iscsi(struct uri_fill *fill, const char *text)
+{
+	struct iscsi_string parts = { .iser = !strncmp(text, "iser:", 5) };
 	const char *rest = text + scheme_len(text), *why = NULL;
+	int err;
 
-	*wish = (struct iscsi_wish){
-		.tpgt = -1, .lun = ISCSI_WISH_NO_LUN, .iser = !strncmp(text, "iser:", 5)
-	};
-	if (rest == text)
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"expected a string that begins with iscsi: or iser:");
-	if (is_firmware(rest)) {
-		wish->firmware = true;
-		return 0;
+	if (uri_is_firmware(text)) {
+		diag_set(fill->diag, DIAG_USAGE, EINVAL, "stands for the firmware's targets");
+		diag_hint(fill->diag, "attach them: rdmastor iser-login --ibft");
+		return -EINVAL;
 	}
-	rest = take_auth(rest, wish, &why);
-	if (rest)
-		rest = take_host(rest, wish, &why);
-	if (rest)
-		why = take_rest(wish, rest);
-	return why ? malformed(text, diag, why) : 0;
+	if (strpbrk(text, URI_ENDS))
+		why = "blank or quote in the string";
+	if (!why)
+		rest = take_auth(rest, &parts, &why);
+	if (!why && strpbrk(rest, "/?"))
+		why = "'/' or '?' in host or name";
+	if (!why)
+		rest = take_host(rest, &parts, &why);
+	if (!why)
+		why = take_rest(&parts, rest);
+	if (why) {
+		diag_set(fill->diag, DIAG_USAGE, EINVAL, "%s", why);
+		diag_hint(fill->diag, "expected iscsi:[USER:SECRET@]HOST:PROTOCOL:PORT:LUN:NAME; "
+				      "all but HOST and NAME may be empty");
+		return -EINVAL;
+	}
+	fill->uri->scheme = parts.iser ? "iser" : "iscsi";
+	err = fill_host(fill, parts.host);
+	if (!err && parts.port.len)
+		err = uri_fill_port(fill, parts.port.at, parts.port.len);
+	if (!err)
+		err = fill_path(fill, &parts);
+	if (!err)
+		err = fill_key(fill, "iface", parts.netdev);
+	return err ? err : fill_users(fill, &parts);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Parse addresses of NVMe over fabrics as other tools write them: SPDK's transport IDs
- * ("trtype:RDMA traddr:10.0.0.1 …") and "transport=rdma;traddr=…" of the kernel and nvme-cli. The
- * result is the struct uri of the same nvme+rdma:// URI. */
+/* Parse addresses as other tools write them: SPDK's transport IDs ("trtype:RDMA traddr:10.0.0.1
+ * …"), "transport=rdma;traddr=…" of the kernel and nvme-cli, and what is written to ib_srp's
+ * add_target ("id_ext=…,ioc_guid=…,dgid=…"). The result is the struct uri of the same URI. */
+#include "names.h"
 #include "uri_fill.h"
 #include "word.h"
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +20,10 @@ enum trid_word {
 	TRID_NS,
 	TRID_SRC,
 	TRID_IFACE,
+	SRP_ID_EXT, /* of SRP from here on */
+	SRP_IOC,
+	SRP_GID,
+	SRP_DEST,
 	TRID_WORDS
 };
 
@@ -37,6 +43,10 @@ static const struct {
 	{ "host_traddr", TRID_SRC },
 	{ "hostaddr", TRID_SRC },
 	{ "host_iface", TRID_IFACE },
+	{ "id_ext", SRP_ID_EXT },
+	{ "ioc_guid", SRP_IOC },
+	{ "dgid", SRP_GID },
+	{ "dest", SRP_DEST },
 };
 
 static const char separators[] = " \t\n;,";
@@ -61,7 +71,8 @@ static enum trid_word word_of(const char *name, size_t len)
 bool uri_is_trid(const char *text)
 {
 	static const char *const first[] = { "trtype:", "trtype=", "transport=", "transport:",
-		"traddr:", "traddr=", "adrfam:", "subnqn:" };
+		"traddr:", "traddr=", "adrfam:", "subnqn:", "id_ext=", "ioc_guid=", "dgid=",
+		"dest=", "initiator_ext=" };
 
 	text += strspn(text, separators);
 	for (unsigned i = 0; i < sizeof(first) / sizeof(first[0]); i++)
@@ -164,13 +175,10 @@ static int fill_named_key(struct uri_fill *fill, const char *name, struct piece 
 	return value ? uri_fill_key(fill, name, value) : -EINVAL;
 }
 
-int uri_parse_trid(struct uri_fill *fill, const char *text)
+static int fill_nvme(struct uri_fill *fill, const struct piece part[TRID_WORDS])
 {
-	struct piece part[TRID_WORDS] = { 0 };
-	int rc = split(fill, text, part);
+	int rc = fill_transport(fill, part[TRID_TRANSPORT]);
 
-	if (!rc)
-		rc = fill_transport(fill, part[TRID_TRANSPORT]);
 	if (!rc)
 		rc = fill_address(fill, part[TRID_HOST], part[TRID_FAMILY]);
 	if (!rc && part[TRID_PORT].at)
@@ -180,4 +188,50 @@ int uri_parse_trid(struct uri_fill *fill, const char *text)
 	if (!rc)
 		rc = fill_named_key(fill, "src", part[TRID_SRC]);
 	return rc ? rc : fill_named_key(fill, "iface", part[TRID_IFACE]);
+}
+
+static int fill_gid(struct uri_fill *fill, struct piece piece)
+{
+	char text[INET6_ADDRSTRLEN];
+	uint8_t gid[16];
+
+	snprintf(text, sizeof(text), "%.*s", (int)piece.len, piece.at);
+	if (piece.len >= sizeof(text) || !gid_parse(gid, text))
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
+			"invalid dgid '%.*s': must be 32 hexadecimal digits", (int)piece.len,
+			piece.at);
+	inet_ntop(AF_INET6, gid, text, sizeof(text));
+	return uri_fill_host(fill, text, strlen(text), true);
+}
+
+static int fill_srp(struct uri_fill *fill, const struct piece part[TRID_WORDS])
+{
+	struct piece ext = part[SRP_ID_EXT], ioc = part[SRP_IOC], dest = part[SRP_DEST];
+	char path[URI_MAX];
+
+	for (unsigned i = 0; i < SRP_ID_EXT; i++)
+		if (part[i].at)
+			return diag_set(fill->diag, DIAG_USAGE, EINVAL,
+				"words of NVMe in an add_target string");
+	if (!ext.at || !ioc.at || !dest.at == !part[SRP_GID].at)
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
+			"incomplete address: expected id_ext=, ioc_guid=, and dgid= or dest=");
+	fill->uri->scheme = dest.at ? "srp+cm" : "srp";
+	snprintf(path, sizeof(path), "%.*s/%.*s", (int)ioc.len, ioc.at, (int)ext.len, ext.at);
+	fill->uri->path = uri_keep(fill, "path", path, strlen(path), false);
+	if (!fill->uri->path)
+		return -EINVAL;
+	return dest.at ? uri_fill_host_port(fill, dest.at, dest.len)
+		       : fill_gid(fill, part[SRP_GID]);
+}
+
+int uri_parse_trid(struct uri_fill *fill, const char *text)
+{
+	struct piece part[TRID_WORDS] = { 0 };
+	bool srp = false;
+	int rc = split(fill, text, part);
+
+	for (unsigned i = SRP_ID_EXT; i < TRID_WORDS; i++)
+		srp |= part[i].at != NULL;
+	return rc ? rc : srp ? fill_srp(fill, part) : fill_nvme(fill, part);
 }

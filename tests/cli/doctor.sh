@@ -126,7 +126,7 @@ booted "$me netroot=iscsi:joe:hush1hush1hush@127.0.0.1::::iqn.2024-01.test:x net
 same 'netroot=' "$(of boot disk '"\(.object) \(.state) \(.applet) \(.text | sub(".*: "; ""))"')" 'iscsi ok iser-login iqn.2024-01.test:x iqn.2024-01.test:y'
 same status "$(cat status)" 0
 booted "$me rd.rdmastor=iscsi:joe:hush1hush1hush@127.0.0.1::::iqn.2024-01.test:x rd.rdmastor=iscsi:127.0.0.1::99999::iqn.2024-01.test:y"
-same 'strings' "$(jq -r '.findings[] | select(.topic == "boot") | "\(.state) \(.code) \(.applet)"' json)" $'ok null iser-login\nfailure usage iser-login'
+same 'strings' "$(jq -r '.findings[] | select(.topic == "boot") | "\(.state) \(.code) \(.applet)"' json)" $'ok null iser-login\nfailure usage null'
 for string in iscsi://127.0.0.1/iqn.2024-01.test:x iscsi:joe:hush1hush1hush@127.0.0.1:::: iscsi:127.0.0.1::99999::iqn.2024-01.test:x; do
 	booted "$me netroot=$string"
 	same "netroot=$string" "$(of boot disk '"\(.object) \(.state) \(.code) \(.hint | test("netroot"))"')" 'iscsi failure not-found true'

@@ -110,13 +110,13 @@ a="$RDMASTOR iser-login --dry-run -i $me"
 	$a --json "iscsi:joe:hush1hush1hush:disk:hush2hush2hush@127.0.0.1::3261::${iqn}0" \
 		>out 2>err || die "an operand: $(cat err)"
 	same 'an operand' "$(jq -r "$list" out)" "${iqn}0 127.0.0.1 3261 tcp $me"
-	error 2 usage '' "'iscsi:' firmware --ibft" $a iscsi:
+	error 2 usage iscsi: "firmware --ibft" $a iscsi:
 	error 2 usage '' "host ${iqn}0 DHCP" $a iscsi:::::${iqn}0
-	error 2 usage '' "'iscsi:.*@127.0.0.1' target HOST NAME" $a iscsi:joe:hush@127.0.0.1
+	error 2 usage iscsi:joe@127.0.0.1 "target HOST NAME" $a iscsi:joe:hush@127.0.0.1
 	! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
-	error 1 refused iscsi://127.0.0.1:1/ 'connection.refused 127.0.0.1:1' \
+	error 1 refused "iscsi:joe@127.0.0.1::1::${iqn}0" 'connection.refused 127.0.0.1:1' \
 		"$RDMASTOR" iser-discover "iscsi:joe:hush1hush1hush@127.0.0.1::1::${iqn}0"
 	! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
 	error 2 usage '' '^[^@]*host' "$RDMASTOR" iser-discover iscsi:::::${iqn}0
-	error 2 usage '' '^[^@]*host' "$RDMASTOR" iser-discover iscsi:
+	error 2 usage iscsi: firmware "$RDMASTOR" iser-discover iscsi:
 }

@@ -43,7 +43,7 @@ static void check_string(char *text)
 	struct iscsi_wish wish, hidden;
 	struct diag diag = { 0 };
 
-	if (!kernel_iscsi_is_string(text) || strpbrk(text, " \t\n'\""))
+	if (!uri_is_iscsi(text) || strpbrk(text, " \t\n'\""))
 		return;
 	if (kernel_iscsi_string(text, &wish, &diag) ? diag.code != DIAG_USAGE
 						    : !wish.firmware && !wish.name[0])

@@ -110,6 +110,46 @@ void kernel_iscsi_conf_wipe(char *text)
 	free(text);
 }
 
+static void take_text(char *to, size_t room, const char *text)
+{
+	snprintf(to, room, "%s", text ? text : "");
+}
+
+static void take_uri(struct iscsi_wish *wish, struct uri *uri)
+{
+	size_t len = strcspn(uri->path, "/");
+
+	wish->iser = !strcmp(uri->scheme, "iser");
+	wish->port = uri->port;
+	take_text(wish->host, sizeof(wish->host), uri->host);
+	memcpy(wish->name, uri->path, len);
+	if (uri->path[len])
+		lun_parse(&wish->lun, uri->path + len + 1);
+	take_text(wish->netdev, sizeof(wish->netdev), uri_value(uri, "iface"));
+	take_text(wish->user[0], ISCSI_WISH_TEXT, uri->user);
+	take_text(wish->secret[0], ISCSI_WISH_TEXT, uri->password);
+	take_text(wish->user[1], ISCSI_WISH_TEXT, uri_value(uri, "target_user"));
+	take_text(wish->secret[1], ISCSI_WISH_TEXT, uri_value(uri, "target_password"));
+}
+
+int kernel_iscsi_string(const char *text, struct iscsi_wish *wish, struct diag *diag)
+{
+	struct uri uri;
+	int err;
+
+	*wish = (struct iscsi_wish){
+		.tpgt = -1, .lun = ISCSI_WISH_NO_LUN, .iser = !strncmp(text, "iser:", 5)
+	};
+	wish->firmware = uri_is_firmware(text);
+	if (wish->firmware)
+		return 0;
+	err = uri_parse(&uri, text, diag);
+	if (!err)
+		take_uri(wish, &uri);
+	explicit_bzero(&uri, sizeof(uri));
+	return err;
+}
+
 static void problem(struct reader *r, const char *word, struct diag *why)
 {
 	diag_ctx(why, "kernel command line: %s", word);
@@ -121,14 +161,17 @@ static int take_string(struct reader *r, const char *word, const char *text)
 {
 	const char *scheme = strncmp(text, "iser:", 5) ? "iscsi:" : "iser:";
 	struct iscsi_wish wish;
-	struct diag why = { 0 };
+	struct diag why = { 0 }, named = { 0 };
 	int err = 0;
 
-	if (!strncmp(text + strlen(scheme), "//", 2))
-		diag_set(&why, DIAG_USAGE, EINVAL,
+	if (!uri_is_iscsi(text)) {
+		diag_set(&named, DIAG_USAGE, EINVAL,
 			"expected %sHOST:PROTOCOL:PORT:LUN:NAME, not a URI", scheme);
-	if (why.err || kernel_iscsi_string(text, &wish, &why)) {
-		problem(r, word, &why);
+		problem(r, word, &named);
+	} else if (kernel_iscsi_string(text, &wish, &why)) {
+		diag_set(&named, why.code, why.err, "'%s': %s", why.object, why.text);
+		diag_hint(&named, "%s", why.hint);
+		problem(r, word, &named);
 	} else if (wish.firmware) {
 		r->to->firmware = true;
 	} else {

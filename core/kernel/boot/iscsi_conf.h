@@ -13,6 +13,10 @@ void kernel_iscsi_conf_note(struct iscsi_wishes *, const char *fmt, ...)
 void kernel_iscsi_conf_problem(struct iscsi_wishes *, const struct diag *);
 void kernel_iscsi_conf_wipe(char *text); /* wipe and free; NULL is allowed */
 
+/* dracut's string (uri_is_iscsi()). A host may be missing; a name is not, but for the words that
+ * stand for the firmware's targets. */
+int kernel_iscsi_string(const char *text, struct iscsi_wish *, struct diag *);
+
 /* Parse a kernel command line with dracut's and Debian's words. `debian`: text of iscsi.initramfs,
  * or NULL; the command line takes precedence. */
 int kernel_iscsi_cmdline(

@@ -3,7 +3,6 @@
  * attached now on the kernel command line, and the files that a word names. */
 #include "grow.h"
 #include "kernel_boot.h"
-#include "kernel_iscsi_conf.h"
 #include "kernel_status.h"
 #include "list.h"
 #include "sys/holders.h"
@@ -163,10 +162,13 @@ static void link_uri(const struct list_link *link, uint64_t unit, char uri[URI_M
 		uri[0] = 0;
 }
 
-static bool is_rdma_uri(const char *uri)
+static bool is_rdma(struct uri *uri)
 {
-	return (strstr(uri, "+rdma://") || !strncmp(uri, "iser:", 5) || !strncmp(uri, "srp", 3)) &&
-	       !strstr(uri, "rdma=iwarp");
+	const char *backend = uri_value(uri, "rdma");
+
+	return (strstr(uri->scheme, "+rdma") || !strcmp(uri->scheme, "iser") ||
+		       !strncmp(uri->scheme, "srp", 3)) &&
+	       (!backend || strcmp(backend, "iwarp"));
 }
 
 static void add_verbs(struct collect *collect)
@@ -226,9 +228,10 @@ static void add_served(struct collect *collect, const struct list_link *link)
 				snprintf(word, sizeof(word), "rd.rdmastor=%s,via=%s", disk->uri,
 					link->protocol);
 				add(collect, BOOT_NEED_WORD, word);
-				if (!uri_parse(&uri, disk->uri, NULL))
-					add_files(collect, &uri);
-				if (is_rdma_uri(disk->uri))
+				if (uri_parse(&uri, disk->uri, NULL))
+					continue;
+				add_files(collect, &uri);
+				if (is_rdma(&uri))
 					add_verbs(collect);
 			}
 	}
@@ -326,9 +329,9 @@ int kernel_boot_needs_disk(int root, const struct kernel_list *list, const struc
 	bool attached, struct boot_needs *to, struct diag *diag)
 {
 	struct collect collect = { .root = root, .list = list, .to = to };
-	struct uri uri = { .scheme = strncmp(disk->uri, "iser:", 5) ? "iscsi" : "iser" };
+	struct uri uri;
 
-	if (!kernel_iscsi_is_string(disk->uri) && uri_parse(&uri, disk->uri, diag))
+	if (uri_parse(&uri, disk->uri, diag))
 		return -EINVAL;
 	if (!scheme_find(uri.scheme))
 		return kernel_boot_unknown_scheme(uri.scheme, diag);
@@ -337,7 +340,7 @@ int kernel_boot_needs_disk(int root, const struct kernel_list *list, const struc
 		add_module(&collect, disk->via == BOOT_UBLK ? "ublk_drv" : "nbd");
 	else if (!attached)
 		add_scheme(&collect, uri.scheme);
-	if (disk->via != BOOT_KERNEL && is_rdma_uri(disk->uri))
+	if (disk->via != BOOT_KERNEL && is_rdma(&uri))
 		add_verbs(&collect);
 	if (!attached)
 		kernel_sys_list(root, "sys/class/net", add_card, &collect);

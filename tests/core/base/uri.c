@@ -55,6 +55,15 @@ static const struct {
 	{ "transport=rdma;traddr=10.0.0.1;trsvcid=4420;nqn=n;host_traddr=10.0.0.2;host_iface=eth0",
 		"nvme+rdma", "10.0.0.1", 4420, "n", "src=10.0.0.2&iface=eth0" },
 	{ "transport=tcp,traddr=::1,host-traddr=::1", "nvme+tcp", "::1", 0, "", "src=::1" },
+	{ "id_ext=0002c903004ed0b2,ioc_guid=0002c903004ed0b3,dgid=fe800000000000000002c903004ed0b1,"
+	  "pkey=ffff,service_id=0002c903004ed0b2",
+		"srp", "fe80::2:c903:4e:d0b1", 0, "0002c903004ed0b3/0002c903004ed0b2",
+		"pkey=ffff&service_id=0002c903004ed0b2" },
+	{ "ioc_guid=b,id_ext=a,dest=[fe80::1%eth0]:5555,max_sect=8", "srp+cm", "fe80::1%eth0", 5555,
+		"b/a", "max_sect=8" },
+	{ "iscsi:10.0.0.1::::iqn.a:b", "iscsi", "10.0.0.1", 0, "iqn.a:b", "" },
+	{ "iscsi:[fd00::1]:iser:3261:eth1:4000-3:iqn.a:b", "iser", "fd00::1", 3261,
+		"iqn.a:b/212992", "iface=eth1" },
 };
 
 Test(uri, good_ones)
@@ -97,6 +106,7 @@ static const struct {
 	{ "nvme+tcp://[10.0.0.1]/n", "'10.0.0.1' IPv6", "" },
 	{ "nvme+tcp://[]/n", "'' IPv6", "" },
 	{ "nvme+tcp://[fe80::1%]/n", "'fe80::1%' IPv6", "" },
+	{ "nvme+tcp://[fe80::1%a:1]/n", "'a:1' interface", "" },
 	{ "nvme+tcp://10.0.0.300/n", "'10.0.0.300' IPv4", "" },
 	{ "nvme+tcp://10.0.0/n", "'10.0.0' IPv4", "" },
 	{ "nvme+tcp://a b/n", "'a_b' host", "" },
@@ -116,6 +126,16 @@ static const struct {
 	{ "trtype:FC traddr:1.2.3.4", "transport 'FC' RDMA TCP", "" },
 	{ "trtype:RDMA", "address traddr:ADDRESS", "" },
 	{ "traddr:1.2.3.4", "transport trtype:RDMA trtype:TCP", "" },
+	{ "id_ext=a,dgid=::1", "id_ext= ioc_guid= dgid= dest=", "" },
+	{ "id_ext=a,ioc_guid=b", "id_ext= ioc_guid= dgid= dest=", "" },
+	{ "id_ext=a,ioc_guid=b,dgid=::1,dest=h:1", "id_ext= ioc_guid= dgid= dest=", "" },
+	{ "id_ext=a,ioc_guid=b,dgid=fe80", "dgid 'fe80' 32", "" },
+	{ "id_ext=a,ioc_guid=b,dest=h:x", "'x' 1_to_65535", "" },
+	{ "id_ext=a,ioc_guid=b,dest=h:1,trsvcid=1", "NVMe", "" },
+	{ "id_ext=a,ioc_guid", "'ioc_guid' NAME:VALUE", "" },
+	{ "iscsi:3260", "target", "HOST:PROTOCOL:PORT:LUN:NAME" },
+	{ "iscsi:a_b!::::iqn.a:b", "'a_b!' host", "" },
+	{ "iser:ibft", "firmware", "--ibft" },
 	{ "trtype:RDMA traddr:1.2.3.4 adrfam:IB", "family 'IB' IPv4 IPv6", "" },
 	{ "trtype:RDMA traddr:1.2.3.4 adrfam:IPv6", "'1.2.3.4' IPv6", "" },
 	{ "trtype:RDMA traddr:1.2.3.4 ns:1", "namespace subnqn:NQN", "" },
@@ -225,6 +245,8 @@ static const struct {
 	{ "nvme+tcp://joe%40corp:p%3aw@h/x", "joe@corp", "p:w", "nvme+tcp://joe%40corp@h/x" },
 	{ "nvme+tcp://joe:a@b@h/x", "joe", "a@b", "nvme+tcp://joe@h/x" },
 	{ "nvme+tcp://@h/x", "", NULL, "nvme+tcp://@h/x" },
+	{ "iscsi:joe:ab:disk:cd@h::::iqn.a:b", "joe", "ab", "iscsi:joe@h::::iqn.a:b" },
+	{ "iscsi:joe@h::::iqn.a:b", "joe", NULL, "iscsi:joe@h::::iqn.a:b" },
 };
 
 Test(uri, passwords_are_read_but_not_told)

@@ -176,7 +176,7 @@ Test(iscsi_conf, one_wrong_string_does_not_keep_others)
 	is(0, "10.0.0.1", 0, IQN "0", "command_line:_netroot=iscsi:");
 	cr_assert_eq(w.problems, 5);
 	text_says(w.notes,
-		"'iscsi:...@10.0.0.1' rd.iscsi.param=NAME=VALUE "
+		"'iscsi:joe@10.0.0.1' rd.iscsi.param=NAME=VALUE "
 		"rd.iscsi.login_retry_max: 'y' iscsi:HOST:PROTOCOL:PORT:LUN:NAME URI " IQN
 		"1 DHCP");
 	cr_assert_null(strstr(w.notes, "s3cret"), "%s", w.notes);
