@@ -43,7 +43,8 @@ int diag_set(struct diag *, enum diag_code, int err, const char *fmt, ...)
  * such file or directory" */
 int diag_sys(struct diag *, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Names the object on the way up; only the first (innermost) call counts. */
+/* Names the object on the way up, without the secrets of a URI; only the first (innermost) call
+ * counts. */
 int diag_ctx(struct diag *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The way out; only where we truly know it. */

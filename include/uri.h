@@ -44,7 +44,7 @@ struct uri {
 /* Errors: usage, naming the part that is wrong. The standard input or output, "-", is scheme "-",
  * which nobody can type. */
 int uri_parse(struct uri *, const char *text, struct diag *);
-/* Anything of these but a path, so that it can be told from names and devices. */
+/* With "://", or one of the other spellings; no path, file:, ram: or null:. */
 bool uri_is_address(const char *text);
 /* "iscsi:[user:secret[:user:secret]@][host]:[protocol]:[port]:[[iface]:[netdev]:][lun]:name"
  * (dracut.cmdline(7), RFC 4173); "iser:…": over iSER, as it is with "iser" for the interface. Here

@@ -229,17 +229,16 @@ static int find_scheme(struct boot_job *job, struct uri *uri, const struct schem
 }
 
 /* The applet that attaches the URI through the kernel. */
-static int choose_applet(struct boot_job *job)
+static int choose_applet(struct boot_job *job, struct uri *uri)
 {
 	const struct boot_disk *disk = job->disk;
-	struct uri uri = { 0 };
 	const struct scheme *scheme;
 	const char *applet = NULL, *dir = NULL;
 
-	if (find_scheme(job, &uri, &scheme))
+	if (find_scheme(job, uri, &scheme))
 		return -job->why.err;
 	if (scheme->uses & SCHEME_NVMF)
-		applet = is_discovery(&uri) ? "nvmf-connect-all" : "nvmf-connect";
+		applet = is_discovery(uri) ? "nvmf-connect-all" : "nvmf-connect";
 	else if (scheme->uses & SCHEME_ISCSI)
 		applet = "iser-login";
 	else if (scheme->uses & SCHEME_SRP)
@@ -248,7 +247,7 @@ static int choose_applet(struct boot_job *job)
 		applet = "nfsrdma-mount", dir = job->boot->dir;
 	if (!applet) {
 		diag_set(&job->why, DIAG_USAGE, EINVAL, "the kernel can't attach '%s:' URIs",
-			uri.scheme);
+			uri->scheme);
 		return diag_hint(&job->why, "append ,via=ublk or ,via=nbd to the URI");
 	}
 	if (scheme->uses & SCHEME_NFS && !dir)
@@ -278,17 +277,17 @@ static const char *existing(const struct boot_disk *disk, const struct kernel_se
 	return NULL;
 }
 
-static int choose_export(struct boot_job *job, const struct kernel_serving *serving)
+static int choose_export(
+	struct boot_job *job, struct uri *uri, const struct kernel_serving *serving)
 {
 	const struct boot_disk *disk = job->disk;
-	struct uri uri = { 0 };
 	const struct scheme *scheme;
 
-	if (find_scheme(job, &uri, &scheme))
+	if (find_scheme(job, uri, &scheme))
 		return -job->why.err;
 	if (!(scheme->uses & SCHEME_DISK))
 		return diag_set(&job->why, DIAG_USAGE, EINVAL,
-			"'%s:' URIs can't be served: expected via=kernel", uri.scheme);
+			"'%s:' URIs can't be served: expected via=kernel", uri->scheme);
 	job->existing = existing(disk, serving);
 	add_words(job, (const char *[]){ "export", disk->uri, "--daemon",
 			       disk->via == BOOT_UBLK ? "--ublk" : "--nbd-dev", NULL });
@@ -299,12 +298,14 @@ static void add_disk(
 	struct boot *boot, const struct boot_disk *disk, const struct kernel_serving *serving)
 {
 	struct boot_job *job = add_job(boot, disk->from);
+	struct uri uri = { 0 };
 
 	job->disk = disk;
 	job->why = disk->why;
-	if (!job->why.err &&
-		(disk->via == BOOT_KERNEL ? choose_applet(job) : choose_export(job, serving)))
+	if (!job->why.err && (disk->via == BOOT_KERNEL ? choose_applet(job, &uri)
+						       : choose_export(job, &uri, serving)))
 		diag_ctx(&job->why, "%s", disk->uri);
+	explicit_bzero(&uri, sizeof(uri));
 	/* export changes nothing that a dry run could leave out */
 	job->over = job->why.err || job->existing || (boot->dry_run && disk->via != BOOT_KERNEL);
 }

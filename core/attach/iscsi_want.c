@@ -56,7 +56,8 @@ static int read_auth(struct call *call, struct iscsi_who *who, const struct iscs
 	struct diag *diag = call->diag;
 	int err = read_secret(call, who, words, uri, 0, &auth->secret);
 
-	auth->user = first(words->user[0], uri->user, getenv("LIBISCSI_CHAP_USERNAME"));
+	auth->user = first(words->user[0], uri->user && *uri->user ? uri->user : NULL,
+		getenv("LIBISCSI_CHAP_USERNAME"));
 	auth->target_user =
 		first(words->user[1], target_user, getenv("LIBISCSI_CHAP_TARGET_USERNAME"));
 	if (!err)
@@ -158,8 +159,8 @@ int iscsi_uri_read(struct uri *uri, const char *text, struct diag *diag)
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an iser: or iscsi: URI",
 			uri->spelling);
 	if (!err && !uri->host[0])
-		err = diag_set(diag, DIAG_USAGE, EINVAL,
-			"no host in '%s': rdmastor does not query DHCP", uri->spelling);
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "no host in '%s'%s", uri->spelling,
+			uri_is_iscsi(text) ? ": rdmastor does not query DHCP" : "");
 	return err;
 }
 

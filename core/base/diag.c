@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Fill a struct diag, and describe codes and errnos. The texts are ours because libcs differ. */
 #include "diag.h"
+#include "uri.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -166,9 +167,15 @@ int diag_ctx(struct diag *diag, const char *fmt, ...)
 	if (!diag)
 		return -EIO;
 	if (!diag->object[0]) {
+		char whole[URI_MAX + 256]; /* a secret can't be found once its end is cut off */
+
 		va_start(args, fmt);
-		vsnprintf(diag->object, sizeof(diag->object), fmt, args);
+		vsnprintf(whole, sizeof(whole), fmt, args);
 		va_end(args);
+		uri_hide(whole);
+		snprintf(diag->object, sizeof(diag->object), "%.*s", (int)sizeof(diag->object) - 1,
+			whole);
+		explicit_bzero(whole, sizeof(whole));
 	}
 	return -diag->err;
 }

@@ -93,7 +93,7 @@ static int fill_v6(struct uri_fill *fill, const char *piece, size_t len)
 
 	if (memchr(scope, ':', scope_len) || memchr(scope, '/', scope_len))
 		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
-			"scope '%.*s': not the name of an interface", (int)scope_len, scope);
+			"scope '%.*s': not an interface name", (int)scope_len, scope);
 	if (scope_len >= 64)
 		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
 			"scope '%.*s': too long for an interface name", (int)scope_len, scope);

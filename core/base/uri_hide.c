@@ -101,26 +101,34 @@ static size_t boot_name(const char *text, size_t len)
 	return len;
 }
 
-/* "iscsi:USER:SECRET[:USER:SECRET]@HOST:…" (dracut.cmdline(7)): all of the text, or a word of it.
- */
+/* What is left of "USER:SECRET[:USER:SECRET]@HOST:…" (dracut.cmdline(7)) */
+static void hide_boot_string(char *start, size_t len)
+{
+	char *at = memrchr(start, '@', boot_name(start, len));
+
+	start = at ? memchr(start, ':', (size_t)(at - start)) : NULL;
+	if (start)
+		cut_out(start, (size_t)(at - start));
+}
+
+/* Those are all of the text, or words of it. */
 static void hide_boot_strings(char *text)
 {
 	static const char *const prefix[] = { "iscsi:", "iser:" };
+	char *from = text, *p;
 
+	if (uri_is_iscsi(text)) {
+		from = strchr(text, ':') + 1;
+		hide_boot_string(from, strlen(from));
+		from += strcspn(from, URI_ENDS);
+	}
 	for (unsigned i = 0; i < 2; i++)
-		for (char *p = text; (p = strstr(p, prefix[i]));) {
-			bool whole = p == text, begins = whole || !isalnum((unsigned char)p[-1]);
-			char *start = p += strlen(prefix[i]), *at;
-			size_t len = whole ? strlen(start) : strcspn(start, URI_ENDS);
+		for (p = from; (p = strcasestr(p, prefix[i]));) {
+			bool begins = p == text || !isalnum((unsigned char)p[-1]);
 
-			if (!begins || !strncmp(start, "//", 2))
-				continue;
-			at = memrchr(start, '@', boot_name(start, len));
-			start = at ? memchr(start, ':', (size_t)(at - start)) : NULL;
-			if (start)
-				cut_out(start, (size_t)(at - start));
-			if (whole)
-				return;
+			p += strlen(prefix[i]);
+			if (begins && strncmp(p, "//", 2))
+				hide_boot_string(p, strcspn(p, URI_ENDS));
 		}
 }
 

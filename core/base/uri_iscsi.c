@@ -21,14 +21,14 @@ struct iscsi_string {
 	struct field host, field[FIELDS]; /* what is between host and name */
 	unsigned users, fields;
 	const char *name;
-	struct field port, netdev;
-	uint64_t lun;
+	struct field netdev;
+	uint64_t port, lun; /* port 0: not given */
 	bool has_lun, iser;
 };
 
 static size_t scheme_len(const char *text)
 {
-	return !strncmp(text, "iscsi:", 6) ? 6 : !strncmp(text, "iser:", 5) ? 5 : 0;
+	return !strncasecmp(text, "iscsi:", 6) ? 6 : !strncasecmp(text, "iser:", 5) ? 5 : 0;
 }
 
 bool uri_is_iscsi(const char *text)
@@ -107,7 +107,7 @@ static const char *take_auth(const char *rest, struct iscsi_string *to, const ch
 		return NULL;
 	}
 	if (memchr(to->user[0].at, '?', to->user[0].len)) {
-		*why = "'?' in the user";
+		*why = "'?' in the user name";
 		return NULL;
 	}
 	for (unsigned i = 0; i < to->users; i++)
@@ -146,11 +146,10 @@ static bool is_word(struct field field, const char *word)
 static const char *take_port(struct iscsi_string *to, struct field field)
 {
 	char text[8];
-	uint64_t port;
 
-	to->port = field;
 	snprintf(text, sizeof(text), "%.*s", (int)field.len, field.at);
-	if (field.len && (field.len >= sizeof(text) || parse_u64(text, 1, UINT16_MAX, &port, NULL)))
+	if (field.len &&
+		(field.len >= sizeof(text) || parse_u64(text, 1, UINT16_MAX, &to->port, NULL)))
 		return "port must be 1 to 65535";
 	return NULL;
 }
@@ -225,9 +224,9 @@ static const char *take_rest(struct iscsi_string *to, const char *rest)
 
 static int fill_host(struct uri_fill *fill, struct field host)
 {
-	bool v6 = host.len && *host.at == '[';
-
-	return uri_fill_host(fill, host.at + v6, host.len - 2 * v6, v6);
+	if (host.len && *host.at == '[')
+		host = (struct field){ host.at + 1, host.len - 2 };
+	return uri_fill_host(fill, host.at, host.len, memchr(host.at, ':', host.len));
 }
 
 static int fill_path(struct uri_fill *fill, const struct iscsi_string *from)
@@ -251,7 +250,7 @@ static int fill_users(struct uri_fill *fill, const struct iscsi_string *from)
 {
 	const struct field *user = from->user;
 	struct uri *uri = fill->uri;
-	int err = 0;
+	int err;
 
 	if (from->users)
 		uri->user = uri_keep(fill, NULL, user[0].at, user[0].len, false);
@@ -265,7 +264,7 @@ static int fill_users(struct uri_fill *fill, const struct iscsi_string *from)
 
 int uri_parse_iscsi(struct uri_fill *fill, const char *text)
 {
-	struct iscsi_string parts = { .iser = !strncmp(text, "iser:", 5) };
+	struct iscsi_string parts = { .iser = scheme_len(text) == 5 };
 	const char *rest = text + scheme_len(text), *why = NULL;
 	int err;
 
@@ -291,9 +290,8 @@ int uri_parse_iscsi(struct uri_fill *fill, const char *text)
 		return -EINVAL;
 	}
 	fill->uri->scheme = parts.iser ? "iser" : "iscsi";
+	fill->uri->port = (uint16_t)parts.port;
 	err = fill_host(fill, parts.host);
-	if (!err && parts.port.len)
-		err = uri_fill_port(fill, parts.port.at, parts.port.len);
 	if (!err)
 		err = fill_path(fill, &parts);
 	if (!err)

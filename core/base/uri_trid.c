@@ -212,7 +212,7 @@ static int fill_srp(struct uri_fill *fill, const struct piece part[TRID_WORDS])
 	for (unsigned i = 0; i < SRP_ID_EXT; i++)
 		if (part[i].at)
 			return diag_set(fill->diag, DIAG_USAGE, EINVAL,
-				"words of NVMe in an add_target string");
+				"NVMe parameters in an add_target string");
 	if (!ext.at || !ioc.at || !dest.at == !part[SRP_GID].at)
 		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
 			"incomplete address: expected id_ext=, ioc_guid=, and dgid= or dest=");

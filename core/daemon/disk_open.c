@@ -123,7 +123,7 @@ bool disk_key(const char *text, const struct bdev *bdev, char key[DISK_KEY])
 			key[0] = 0;
 	} else {
 		by_uri = true;
-		if (uri && strstr(text, "://"))
+		if (uri && uri_is_address(text))
 			key_of_uri(uri, key);
 	}
 	free(uri);

@@ -110,6 +110,7 @@ a="$RDMASTOR iser-login --dry-run -i $me"
 	$a --json "iscsi:joe:hush1hush1hush:disk:hush2hush2hush@127.0.0.1::3261::${iqn}0" \
 		>out 2>err || die "an operand: $(cat err)"
 	same 'an operand' "$(jq -r "$list" out)" "${iqn}0 127.0.0.1 3261 tcp $me"
+	$a "iscsi:@127.0.0.1::3261::${iqn}0" >out 2>err || die "an empty user: $(cat err)"
 	error 2 usage iscsi: "firmware --ibft" $a iscsi:
 	error 2 usage '' "host ${iqn}0 DHCP" $a iscsi:::::${iqn}0
 	error 2 usage iscsi:joe@127.0.0.1 "target HOST NAME" $a iscsi:joe:hush@127.0.0.1

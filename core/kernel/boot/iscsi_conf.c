@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iSCSI on the kernel command line, in the syntax of dracut (dracut.cmdline(7), its
  * modules.d/74iscsi) and of Debian's initramfs (open-iscsi, scripts/local-top/iscsi).
- * iscsi_string.c parses dracut's strings. */
+ * uri_parse() reads dracut's strings. */
 #include "iscsi_conf.h"
 #include "cmdline.h"
 #include "names.h"
@@ -169,7 +169,8 @@ static int take_string(struct reader *r, const char *word, const char *text)
 			"expected %sHOST:PROTOCOL:PORT:LUN:NAME, not a URI", scheme);
 		problem(r, word, &named);
 	} else if (kernel_iscsi_string(text, &wish, &why)) {
-		diag_set(&named, why.code, why.err, "'%s': %s", why.object, why.text);
+		diag_set(&named, why.code, why.err, why.object[0] ? "'%s': %s" : "%s%s", why.object,
+			why.text);
 		diag_hint(&named, "%s", why.hint);
 		problem(r, word, &named);
 	} else if (wish.firmware) {

@@ -296,7 +296,7 @@ int kernel_list_select(int root, struct kernel_list *list, const char *what, uin
 	want->node = strncmp(path, "/dev/", 5) ? path : path + 5;
 	if (!strchr(want->node, '/'))
 		add_below(want->node, want);
-	err = strstr(what, "://") ? read_uri(want, what, timeout_ms, diag) : 0;
+	err = uri_is_address(what) ? read_uri(want, what, timeout_ms, diag) : 0;
 	if (!err)
 		err = keep(want, list, diag);
 	free(want);

@@ -325,25 +325,31 @@ static void add_scheme(struct collect *collect, const char *scheme)
 		}
 }
 
+static void add_uri(
+	struct collect *collect, const struct boot_disk *disk, struct uri *uri, bool attached)
+{
+	add_files(collect, uri);
+	if (disk->via != BOOT_KERNEL)
+		add_module(collect, disk->via == BOOT_UBLK ? "ublk_drv" : "nbd");
+	else if (!attached)
+		add_scheme(collect, uri->scheme);
+	if (disk->via != BOOT_KERNEL && is_rdma(uri))
+		add_verbs(collect);
+	if (!attached)
+		kernel_sys_list(collect->root, "sys/class/net", add_card, collect);
+}
+
 int kernel_boot_needs_disk(int root, const struct kernel_list *list, const struct boot_disk *disk,
 	bool attached, struct boot_needs *to, struct diag *diag)
 {
 	struct collect collect = { .root = root, .list = list, .to = to };
 	struct uri uri;
+	int err = uri_parse(&uri, disk->uri, diag) ? -EINVAL : 0;
 
-	if (uri_parse(&uri, disk->uri, diag))
-		return -EINVAL;
-	if (!scheme_find(uri.scheme))
-		return kernel_boot_unknown_scheme(uri.scheme, diag);
-	add_files(&collect, &uri);
-	if (disk->via != BOOT_KERNEL)
-		add_module(&collect, disk->via == BOOT_UBLK ? "ublk_drv" : "nbd");
-	else if (!attached)
-		add_scheme(&collect, uri.scheme);
-	if (disk->via != BOOT_KERNEL && is_rdma(&uri))
-		add_verbs(&collect);
-	if (!attached)
-		kernel_sys_list(root, "sys/class/net", add_card, &collect);
+	if (!err && !scheme_find(uri.scheme))
+		err = kernel_boot_unknown_scheme(uri.scheme, diag);
+	if (!err)
+		add_uri(&collect, disk, &uri, attached);
 	explicit_bzero(&uri, sizeof(uri));
-	return collect.failed ? diag_sys(diag, ENOMEM, "needs") : 0;
+	return err ? err : collect.failed ? diag_sys(diag, ENOMEM, "needs") : 0;
 }

@@ -230,10 +230,6 @@ static void terminated(struct datamover *dm)
 	else if (mute && d->target && d->carrier == ISCSI_ISER)
 		diag_hint(&dm->why, "check the CHAP secret and the initiator name (--initiator): "
 				    "over iSER Linux's target reports no reason");
-	else if (d->state == LOGIN && d->carrier == ISCSI_ISER && dm->why.err == EPROTO)
-		/* seen of Linux 6.1, where one thread resets the length of another's response */
-		diag_hint(&dm->why, "try again: over iSER Linux's target may mix up the responses "
-				    "of one login");
 	iscsi_dial_finish(d, d->state < FULL || d->awaits ? &dm->why : NULL);
 }
 

@@ -87,6 +87,9 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	else if (len > rx->len - HEADS || len > iser->recv_max)
 		diag_set(&why, DIAG_PROTOCOL, EPROTO,
 			"data segment of %u bytes exceeds the message of %u", len, rx->len);
+	/* seen of Linux 6.1, where one thread resets the length of another's response */
+	if (why.err && len > rx->len - HEADS && ISCSI_OPCODE(bhs->opcode) == ISCSI_LOGIN_RSP)
+		diag_hint(&why, "try again: Linux's target may mix up the responses of one login");
 	if (why.err) {
 		fail(iser, &why);
 		return;

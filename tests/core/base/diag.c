@@ -20,6 +20,18 @@ Test(diag, returns_the_negative_errno_and_names_the_innermost_object)
 	cr_assert_str_eq(diag.object, "", "a new failure starts without an object");
 }
 
+Test(diag, an_object_has_no_secret_even_if_it_is_cut)
+{
+	struct diag diag = { 0 };
+	char secret[600];
+
+	memset(secret, 's', sizeof(secret));
+	secret[sizeof(secret) - 1] = 0;
+	diag_set(&diag, DIAG_USAGE, EINVAL, "text");
+	diag_ctx(&diag, "iscsi:joe:%s@10.0.0.1::::iqn.a:b", secret);
+	cr_assert_str_eq(diag.object, "iscsi:joe@10.0.0.1::::iqn.a:b");
+}
+
 Test(diag, an_errno_gives_code_word_and_text)
 {
 	struct diag diag;

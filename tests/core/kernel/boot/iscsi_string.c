@@ -49,6 +49,10 @@ Test(iscsi_string, forms)
 		{ "iser:10.0.0.1::::" IQN, "10.0.0.1", 0, "", -1, IQN, true },
 		{ "iscsi:10.0.0.1:iser:::" IQN, "10.0.0.1", 0, "", -1, IQN, true },
 		{ "iscsi:10.0.0.1:::iser:eth1:0:" IQN, "10.0.0.1", 0, "eth1", 0, IQN, true },
+		{ "iscsi:[10.0.0.1]::0xcbc::" IQN, "10.0.0.1", 3260, "", -1, IQN, false },
+		{ "iscsi:[disk.example]::::" IQN, "disk.example", 0, "", -1, IQN, false },
+		{ "iscsi:[]::::" IQN, "", 0, "", -1, IQN, false },
+		{ "ISCSI:10.0.0.1::::" IQN, "10.0.0.1", 0, "", -1, IQN, false },
 		{ "iscsi:10.0.0.1::3260:4000-3:" IQN, "10.0.0.1", 3260, "", 0x34000, IQN, false },
 	};
 
@@ -161,6 +165,9 @@ Test(iscsi_string, secrets_are_hidden)
 		{ "netroot=iser:joe:s3cret:disk:s4@h::::" IQN " quiet",
 			"netroot=iser:joe@h::::" IQN " quiet" },
 		{ "iscsi:joe:p@ss@h::::" IQN, "iscsi:joe@h::::" IQN },
+		{ "ISCSI:joe:s3cret@h::::disk Iser:jim:s3cret@g::::disk", "ISCSI:joe@g::::disk" },
+		{ "iscsi:h::::" IQN " and iscsi:joe:s3cret@g::::disk",
+			"iscsi:h::::" IQN " and iscsi:joe@g::::disk" },
 		{ "iscsi:h::::iqn.2009-06.dracut:a@b", "iscsi:h::::iqn.2009-06.dracut:a@b" },
 		{ "iscsi:joe@h::::" IQN, "iscsi:joe@h::::" IQN },
 	};
