@@ -101,7 +101,8 @@ static size_t boot_name(const char *text, size_t len)
 	return len;
 }
 
-/* What is left of "USER:SECRET[:USER:SECRET]@HOST:…" (dracut.cmdline(7)) */
+/* Cut the secrets out of "USER:SECRET[:USER:SECRET]@HOST:…", the part behind "iscsi:"
+ * (dracut.cmdline(7)). */
 static void hide_boot_string(char *start, size_t len)
 {
 	char *at = memrchr(start, '@', boot_name(start, len));

@@ -165,8 +165,8 @@ static const char *take_lun(struct iscsi_string *to, struct field field)
 	return NULL;
 }
 
-/* The protocol is ignored, like all implementations do, except for our extension "iser". The
- * interface is one of iscsiadm's, of which "iser" means the same. */
+/* The protocol is ignored, as by all implementations, except for our extension "iser". An
+ * interface is a name of iscsiadm's; the one named "iser" selects iSER, too. */
 static const char *take_fields(struct iscsi_string *to)
 {
 	const struct field *field = to->field;
@@ -285,8 +285,8 @@ int uri_parse_iscsi(struct uri_fill *fill, const char *text)
 		why = take_rest(&parts, rest);
 	if (why) {
 		diag_set(fill->diag, DIAG_USAGE, EINVAL, "%s", why);
-		diag_hint(fill->diag, "expected iscsi:[USER:SECRET@]HOST:PROTOCOL:PORT:LUN:NAME; "
-				      "all but HOST and NAME may be empty");
+		diag_hint(fill->diag, "expected iscsi:HOST:PROTOCOL:PORT:LUN:NAME, or with a user "
+				      "USER:SECRET@HOST; all but HOST and NAME may be empty");
 		return -EINVAL;
 	}
 	fill->uri->scheme = parts.iser ? "iser" : "iscsi";

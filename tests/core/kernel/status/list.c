@@ -630,6 +630,8 @@ Test(list, what_a_word_means)
 	cr_assert_eq(selected(&tree, "nvme+rdma://[fd00::1]"), 1);
 	cr_assert_eq(selected(&tree, "nvme+tcp://10.0.1.1/nqn.t1/1"), 1);
 	cr_assert_eq(selected(&tree, "nvme+tcp://10.0.1.1/nqn.t1/2"), 0);
+	cr_assert_eq(selected(&tree, "transport=tcp;traddr=10.0.1.1;nqn=nqn.t1;nsid=1"), 1);
+	cr_assert_eq(selected(&tree, "transport=tcp;traddr=10.0.1.1;nqn=nqn.t1;nsid=2"), 0);
 	cr_assert_eq(selected(&tree, ""), 0);
 	list = list_of(&tree);
 	cr_assert_eq(kernel_list_select(tree.root, &list, "mlx5_0/1", 1000, NULL), 0,

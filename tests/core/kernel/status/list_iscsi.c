@@ -134,6 +134,8 @@ Test(kernel_list_iscsi, is_found_where_it_logs_in_and_where_it_is)
 	cr_assert_eq(selected("iscsi://10.0.0.1:3262/iqn.2026-11.example:t1"), 0);
 	cr_assert_eq(selected("iscsi://10.0.0.3/iqn.2026-11.example:t1"), 0);
 	cr_assert_eq(selected("iscsi://10.0.0.1/iqn.2026-11.example:t2"), 0);
+	cr_assert_eq(selected("iscsi:10.0.0.1::::iqn.2026-11.example:t1"), 1);
+	cr_assert_eq(selected("iscsi:10.0.0.1::3262::iqn.2026-11.example:t1"), 0);
 	cr_assert_eq(selected("session5"), 1);
 }
 

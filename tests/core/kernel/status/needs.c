@@ -209,6 +209,8 @@ Test(needs, disks_that_are_not_attached)
 	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x,via=nbd", false), "nbd virtio_net ");
 	cr_assert_str_eq(needs_disk("nvme+rdma://10.0.0.1/nqn.x,via=ublk", false),
 		"ublk_drv rdma_ucm ib_uverbs mlx5_core mlx5_ib virtio_net ");
+	cr_assert_str_eq(needs_disk("iscsi:10.0.0.1:iser:::iqn.a:b,via=ublk", false),
+		"ublk_drv rdma_ucm ib_uverbs mlx5_core mlx5_ib virtio_net ");
 	cr_assert_str_eq(needs_disk("nvme+rdma://10.0.0.1/nqn.x?rdma=iwarp,via=ublk", false),
 		"ublk_drv virtio_net ");
 	cr_assert_str_eq(needs_disk("foo://10.0.0.1/x", false), "EINVAL");
