@@ -63,13 +63,13 @@ dracut_way_out() {
 # until it ends. $acpi, if any, is the file with an ACPI table of its firmware.
 target() {
 	nic a b 1
-	launch "$scenario-a" "$here/$scenario/guest-a" "${accel[@]}" "${card[@]}"
+	VM_TIMEOUT=$((10 * VM_TIMEOUT)) launch "$scenario-a" "$here/$scenario/guest-a" "${accel[@]}" "${card[@]}"
 	target_pid=${pids[-1]}
 	said '^BOOTED' >/dev/null
 }
 
 client() {
-	local part=$scenario-$1 MEM=${CLIENT_MEM:-512} TIMEOUT=${CLIENT_TIMEOUT:-240}
+	local part=$scenario-$1 MEM=${CLIENT_MEM:-512}
 	# on a busy host an emulated CPU may stand still for longer than the watchdogs allow
 	local APPEND="vm.step=$1 net.ifnames=0 rw fsck.mode=skip systemd.show_status=auto rd.systemd.show_status=0 audit=0 mitigations=off"
 	# QEMU translates a page of code once for each address that it is mapped at, and clearing that page then takes as much longer
@@ -154,7 +154,7 @@ initramfs_tools() {
 
 # shell NAME WORDS…: boot a client whose initramfs gives up, and type the lines of $commands there, each when it shows $prompt
 shell() {
-	local part=$scenario-$1 pipe=$tmp/typed MEM=${CLIENT_MEM:-512} TIMEOUT=${CLIENT_TIMEOUT:-240} line typed=0 fd
+	local part=$scenario-$1 pipe=$tmp/typed MEM=${CLIENT_MEM:-512} line typed=0 fd
 	local APPEND="net.ifnames=0 rw panic= ${*:2}" # without panic= there is no shell
 	parts+=("$part")
 	nic b a 2
