@@ -26,7 +26,7 @@ MAKEFLAGS += -rR $(parallel)
 SHELL     := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one vm-boots fabric fabric-one fuzz bench lint install dist deb tarball packages check-arm64 check-emulated vm-arm64 vm-emulated clean help FORCE
+.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one vm-boots fabric fabric-one one one-tsan fuzz bench lint install dist deb tarball packages check-arm64 check-emulated vm-arm64 vm-emulated clean help FORCE
 all: $(B)/rdmastor
 
 # Sources, and the selection for each build.
@@ -222,6 +222,16 @@ SUITES     = B='$(B)' T='$(T)' UNIT='$(UNIT_BIN)' PAIR='$(PAIR_BIN)' TSAN='$(TSA
 ## make check      every fast test: unit and pair tests under sanitizers, fuzz corpora, command line, lint, a few in a VM
 check: $(B)/rdmastor $(VM_BIN) $(UNIT_BIN) $(PAIR_BIN) $(REPLAY) $(B)/have-test $(HAVE_VM)
 	@$(SUITES) lint unit pair replay cli vm
+## make one        one test: make one S=unit/core/base/uri, S=cli/version, S=fuzz/uri …, as a failure names it
+SUITE     := $(firstword $(subst /, ,$(S)))
+NAME      := $(S:$(SUITE)/%=%)
+one: $(if $(filter tsan,$(SUITE)),one-tsan,$(B)/have-test $(if $(filter cli lint,$(SUITE)),$(B)/rdmastor $(VM_BIN)) \
+	$(if $(filter unit tsan-run,$(SUITE)),$(T)/tests/$(NAME)) $(if $(filter pair,$(SUITE)),$(T)/tests/$(S)) \
+	$(if $(filter faults,$(SUITE)),$(T)/tests/pair/faults) $(if $(filter replay,$(SUITE)),$(T)/$(S)) $(if $(filter fuzz,$(SUITE)),$(F)/$(NAME)) \
+	$(if $(filter packages,$(SUITE)),deb tarball $(B)/have-packages))
+	$(if $(filter tsan,$(SUITE)),,@DEB=$(DEB) TARBALL=$(TARBALL) EPOCH=$(EPOCH) $(SUITES) $(S:tsan-run/%=tsan/%))
+one-tsan:
+	@$(MAKE) --no-print-directory SAN=thread one S=tsan-run/$(NAME)
 ## make unit       unit and pair tests only (SAN=0: without sanitizers, for gdb and valgrind)
 unit: $(UNIT_BIN) $(PAIR_BIN)
 	@$(SUITES) unit pair
@@ -230,7 +240,7 @@ tsan:
 	@$(MAKE) --no-print-directory SAN=thread tsan-run
 tsan-run: $(TSAN_BIN)
 	@$(SUITES) tsan
-## make faults     initiator against target on wires that misbehave, SCHEDULES=2000 at random (SEED=1: always the same ones)
+## make faults     initiator against target on wires that misbehave, by SCHEDULES=2000 (SEED=n: others than those of the commit)
 faults: $(T)/tests/pair/faults
 	@$(SUITES) faults
 ## make lint       layers, headers, licences, scripts, leftovers
@@ -255,7 +265,7 @@ fabric: $(B)/rdmastor $(B)/vm-bin/served $(FABRIC_BIN) $(B)/have-fabric
 	@$(SUITES) fabric
 fabric-one: $(B)/rdmastor $(B)/vm-bin/served $(FABRIC_BIN) $(B)/have-fabric
 	@RDMASTOR='$(abspath $(B)/rdmastor)' FABRIC='$(abspath $(T)/fabric)' tests/fabric/run $(S)
-## make fuzz       every fuzzer for SECONDS=60 each, at random (SEED=1 RUNS=5000: so many inputs, always the same ones)
+## make fuzz       every fuzzer for SECONDS=60 each (RUNS=5000: so many inputs, SEED=n: others than those of the commit)
 fuzz: $(FUZZ_BIN)
 	@$(SUITES) fuzz
 ## make bench      figures against other people's software (make bench PART='native net vm start': some of them)
@@ -307,11 +317,18 @@ tarball: $(B)/rdmastor
 packages: deb tarball $(B)/have-packages
 	@DEB=$(DEB) TARBALL=$(TARBALL) EPOCH=$(EPOCH) $(SUITES) packages
 
-## make check-arm64  unit, pair and CLI tests of the build for arm64 (make ARCH=arm64), emulated
+## make check-arm64  what can differ between CPUs, of the build for arm64 (make ARCH=arm64), emulated: the runtime, wire formats,
+##                   every decoder over its corpus, two protocols whole, data through every applet
+EMULATED_UNIT = $(patsubst %.c,$(T)/%,$(wildcard $(addprefix tests/core/,base/*.c net/*.c mad/codec.c proto/*.c proto/*/codec*.c \
+	proto/iscsi/chap.c proto/scsi/tgt_io.c block/file.c block/copy.c)))
+EMULATED_PAIR = $(addprefix $(T)/tests/pair/,frame_nvme_tcp frame_nbd faults)
 check-arm64:
 	@$(MAKE) --no-print-directory ARCH=arm64 check-emulated
-check-emulated: $(B)/rdmastor $(B)/vm-bin/iscsi-login $(UNIT_BIN) $(PAIR_BIN) $(B)/have-test $(B)/have-check-arm64
-	@$(subst tests/run,tests/emulated tests/run,$(SUITES)) unit pair cli
+check-emulated: $(B)/rdmastor $(B)/vm-bin/iscsi-login $(EMULATED_UNIT) $(EMULATED_PAIR) $(REPLAY) $(B)/have-test $(B)/have-check-arm64
+	@$(subst tests/run,tests/emulated tests/run,$(SUITES)) unit pair replay cli
+check-emulated: UNIT_BIN = $(EMULATED_UNIT)
+check-emulated: PAIR_BIN = $(EMULATED_PAIR)
+check-emulated: export CLI = $(shell sed '/^\#/d; s|.*|tests/cli/&.sh|' tests/arm64/cli)
 ## make vm-arm64   the same build in a VM: the kernel's nvme-tcp, and software iWARP
 vm-arm64:
 	@$(MAKE) --no-print-directory ARCH=arm64 vm-emulated

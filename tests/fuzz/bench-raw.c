@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/load core/net */
 /* What the two sides of `bench --tcp` and `bench --rdma` hear from a stranger, as the first byte of
  * the input says: requests on a socket; a hello and messages over RDMA to the server; a welcome and
  * answers to the client; and the same as rping has it. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/block */
 /* Map files: whatever is accepted covers the source exactly, is written and read back as itself,
  * and finishes no more when aligned. */
 #include "../../core/block/copy_map.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/net */
 /* A live software iWARP endpoint under any bytes, in pieces whose size the first byte gives. A page
  * that is not registered lies on either side of its memory. */
 #include "../../core/net/iwarp.h"

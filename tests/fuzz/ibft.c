@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/kernel/boot */
 /* Whatever the firmware left: read within its bytes, and what comes of it is whole. */
 #include "../../core/kernel/boot/iscsi_conf.h"
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/iscsi core/proto/scsi core/target core/net */
 /* A discovery over iSER with a target whose PDUs are the input's, some with headers that are right
  * so that they get further. */
 #include "ep_pair.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/kernel/boot core/base */
 /* Kernel command lines and Debian's file: what is wanted is whole, what is shown of them holds no
  * secret, an error is a usage error. */
 #include "../../core/kernel/boot/iscsi_conf.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/iscsi core/proto/scsi core/target core/net */
 /* iSCSI targets over TCP that are right for a while and then lie, while a disk is opened and while
  * requests are out, on a clock that leaps: iscsi_ini.h has what holds all the time. Each byte that
  * the initiator receives is read here, too, so that it is known which PDUs it has seen; and it

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/iscsi core/proto/scsi core/target core/net */
 /* The target's login with requests that are the input's: four bytes of each are its opcode, flags
  * and length, then comes its text. */
 #include "../../core/proto/iscsi/login_tgt.h"

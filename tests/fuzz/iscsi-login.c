@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/iscsi core/proto/scsi core/target core/net */
 /* What iSCSI targets answer: text keys and lists of targets of any bytes, and a login whose
  * responses are the input's. */
 #include "../../core/proto/iscsi/login.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/kernel/iscsi */
 /* What comes over NETLINK_ISCSI, any bytes: answers to commands, and events in the middle of a
  * login through the kernel. */
 #include "../../core/kernel/iscsi/iscsi_nl.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/iscsi core/proto/scsi core/target core/net */
 /* A discovery over TCP with a target that says the input, whatever it is asked: PDUs cut anywhere,
  * and what we send held to their format. It stands in for core/net/tcp.c. */
 #include "iscsi.h"

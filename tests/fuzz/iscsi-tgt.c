@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/iscsi core/proto/scsi core/target core/net */
 /* Initiators that know iSCSI and break it, at the target over TCP: the input is a list of steps,
  * each on one of a few connections. Steps are well-formed PDUs; each of their fields is right, or a
  * wrong one of the input's choice. The clock is fake, so that time limits are part of it. The

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/iscsi core/proto/scsi core/target core/net */
 /* iSCSI targets over iSER that are right for a while and then lie, while a disk is opened and while
  * requests are out, also with late answers, on a clock that leaps: iscsi_ini.h has what holds all
  * the time. The target's disk is that of the SRP target. */

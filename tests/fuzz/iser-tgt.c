@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/iscsi core/proto/scsi core/target core/net */
 /* An initiator that speaks iSER to the iSCSI target and breaks it: the input is a byte of options
  * and a list of PDUs, well-formed but for what the input changes, some of them at once. Numbers and
  * lengths of what the target sends are checked all the time; when all is answered, every receive is

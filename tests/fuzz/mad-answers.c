@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/mad */
 /* Answers of subnet administration, subnet management and device management, and Reports: the
  * decoders under any bytes, whole scans of a fabric whose answers are changed as the input says,
  * a watch of the port,

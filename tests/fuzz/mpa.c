@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/net */
 /* MPA's set-up frames under any bytes: what is understood is put back as it was, and negotiated
  * with. */
 #include "../../core/net/mpa.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/nbd core/target */
 /* The NBD client (attach, one lane, every kind of request) against a server that does what the
  * input says: include/stream.h in memory, in place of core/net/tcp.c. Each request ends once, none
  * of its buffer is touched before or after its time, and what is said to have been read is there.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/nbd core/target */
 /* The NBD handshake under any bytes, cut anywhere: the first byte says how much arrives at once. */
 #include "../../core/proto/nbd/srv_hello.h"
 #include <stdlib.h>

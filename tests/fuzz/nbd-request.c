@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/nbd core/target */
 /* An NBD client after the handshake, over a real socket and a disk that answers out of order. The
  * first byte says whether the rest is raw bytes or records of requests that are well-formed but for
  * their values. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/kernel/boot */
 /* A table of arbitrary bytes with a valid checksum: no read beyond it, and the result is
  * consistent. */
 #include "uapi/nbft.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/rpc core/net */
 /* What NFS servers, port mappers and mount daemons answer: the codecs under any bytes, and a server
  * asked over RDMA whose replies are the input's, with headers that are right so that they get that
  * far. */

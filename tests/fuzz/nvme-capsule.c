@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/nvme core/target core/net */
 /* A host over RDMA that sends any capsules (two bytes of length, then that many): on an admin queue
  * or an I/O queue, as the first byte of the input says. Each is answered, or ends the session; the
  * receives are posted again. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/nvme core/target core/net */
 /* What a host says when it connects: Connect's command and data, the CM's private data. What is
  * refused is refused with a reason for the host; what is taken is within bounds. */
 #include "../../core/proto/nvme/codec.h"

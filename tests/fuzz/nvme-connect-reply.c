@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/nvme core/target core/net */
 /* What a target answers while a connection is made, over RDMA: the codecs under any bytes, and the
  * initiator on the endpoint in memory, whose peer accepts, rejects and replies as the input says.
  * Each request ends once. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/nvme core/target core/net */
 /* Discovery logs: the codec under any bytes, and a discovery with its referrals against
  * controllers that do what the input says. What is accepted is bounded, and every text in it is
  * printable. */

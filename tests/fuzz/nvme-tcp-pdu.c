@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/nvme core/target core/net */
 /* NVMe/TCP PDUs: the codec under any bytes, and the whole initiator (attach, one lane, every kind
  * of request) against a target that does what the input says. Each request ends once, and no buffer
  * is touched before or after its time. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/nvme core/target core/net */
 /* A host over TCP that sends anything: from the first byte, after ICReq, on an admin queue, on an
  * I/O queue, on both of them. The target and its listener are made anew for each input, on a socket
  * without a port, of which there is no end; nothing of them may be left. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/nvme core/target core/net */
 /* Hosts that know the protocol and break it, at the NVMe target over TCP and software iWARP: the
  * input is a list of steps, each on one of a few connections. Steps are well-formed commands,
  * transfers and disconnects; each of their fields is right, or a wrong one of the input's choice.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/scsi core/target */
 /* Initiators that send any CDB with any parameter data: the input is a list of steps, each a
  * command or a task management function of one of two hosts at two units, or that it leaves. The
  * transport under them aborts when more is moved than a host has room for. In the end nothing may

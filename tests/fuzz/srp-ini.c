@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/srp core/proto/scsi core/target */
 /* SRP targets that are right for a while and then lie, while a disk is opened and while requests
  * are out: each request ends once, with a reason for what is over, and all of it ends. A read or
  * write succeeds only if the target has said so of this very command, and a message that breaks a

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/kernel/srp core/base */
 /* SRP targets in any words, as an add_target string or a URI: refused with a reason, or a line that
  * the kernel would take apart as it is meant, and that means the same when it is read again. */
 #include "kernel_srp.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/proto/srp core/proto/scsi core/target */
 /* An initiator that sends the SRP target any messages (a byte of options, two of length, then that
  * many). Each is answered, or ends the channel; the receives are posted again. */
 #include "disk.h"

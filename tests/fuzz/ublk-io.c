@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Rooms: core/export core/block */
 /* What the ublk driver may say: descriptors and results of fetches, for tags that there are and
  * that there are not, over a disk that answers out of order. Every request is answered exactly
  * once. */
