@@ -7,11 +7,11 @@ stop() { kill "$server" 2>/dev/null; }
 "$RDMASTOR" bench --listen '127.0.0.1:0?rdma=iwarp' --numjobs 2 >listen 2>err &
 server=$!
 cleanup_fn stop
-for _ in {1..50}; do [ ! -s listen ] || break; sleep 0.1; done
+wait_running "$server" test -s listen
 at=$(grep -o '127\.0\.0\.1:[0-9]*' listen)
 [ -n "$at" ] || die "is not ready: $(cat listen err)"
 
-"$RDMASTOR" bench --tcp "$at" --bs 8k --iodepth 16 --numjobs 2 --runtime 0.3 --json >out 2>err || die "$(cat err)"
+"$RDMASTOR" bench --tcp "$at" --bs 8k --iodepth 16 --numjobs 2 --runtime 1 --json >out 2>err || die "$(cat err)"
 valid out
 jq -e '.read.requests > 0 and .transport == "tcp" and .traddr == "127.0.0.1" and .read.io_bytes == .read.requests * 8192 and .unanswered == 0' out >/dev/null || die "$(cat out)"
 

@@ -18,7 +18,7 @@ listen() {
 	rm -f listen
 	"$RDMASTOR" bench --listen "$@" >listen 2>err &
 	server=$!
-	for _ in {1..100}; do [ ! -s listen ] || break; sleep 0.1; done
+	wait_running "$server" test -s listen
 	[ "$(wc -l <listen)" = 1 ] || die "$*: is not ready: $(cat listen err)"
 	for word in $words; do grep -qi -e "$word" listen || die "$*: no '$word' in: $(cat listen)"; done
 }

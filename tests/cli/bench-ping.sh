@@ -9,7 +9,7 @@ listen() {
 	rm -f listen
 	"$RDMASTOR" bench --listen '127.0.0.1:0?rdma=iwarp' "$@" >listen 2>err &
 	server=$!
-	for _ in {1..50}; do [ ! -s listen ] || break; sleep 0.1; done
+	wait_running "$server" test -s listen
 	at=$(grep -o '127\.0\.0\.1:[0-9]*' listen)
 	[ -n "$at" ] || die "is not ready: $(cat listen err)"
 }

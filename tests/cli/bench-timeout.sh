@@ -6,7 +6,7 @@ requires jq python3
 end() { kill -KILL "$@" 2>/dev/null; }
 # its queue of connections is full, so the kernel drops further SYNs
 python3 -c '
-import socket, time
+import signal, socket, time
 s = socket.socket()
 s.bind(("127.0.0.1", 0))
 s.listen(0)
@@ -16,9 +16,9 @@ for c in clients:
     c.connect_ex(s.getsockname())
 time.sleep(0.2)
 print(s.getsockname()[1], flush=True)
-time.sleep(60)' >port &
+signal.pause()' >port &
 cleanup_fn end $!
-for _ in {1..100}; do [ -s port ] || sleep 0.05; done
+wait_until test -s port
 at=127.0.0.1:$(cat port) pids=()
 for kind in --tcp --rdma; do
 	"$RDMASTOR" bench $kind "$at?rdma=iwarp" --timeout 0 >"out.$kind" 2>&1 &
@@ -26,9 +26,9 @@ for kind in --tcp --rdma; do
 	cleanup_fn end $!
 done
 start=$(date +%s%N)
-error 1 timeout "$at" '' timeout 20 "$RDMASTOR" bench --tcp "$at" --timeout 1
-error 1 timeout "$at" '' timeout 20 "$RDMASTOR" bench --rdma "$at?rdma=iwarp" --timeout 1
+error 1 timeout "$at" '' "$RDMASTOR" bench --tcp "$at" --timeout 1
+error 1 timeout "$at" '' "$RDMASTOR" bench --rdma "$at?rdma=iwarp" --timeout 1
 ms=$((($(date +%s%N) - start) / 1000000))
-[ $ms -gt 1900 ] && [ $ms -lt 6000 ] || die "two of 1 s took $ms ms"
+[ $ms -gt 1900 ] || die "two of 1 s took $ms ms"
 sleep 4.5
 for pid in "${pids[@]}"; do kill -0 "$pid" || die "one has given up: $(cat out.*)"; done

@@ -6,22 +6,26 @@
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires cmp jq nbdkit
 random_file src 24
-kit --filter=rate file src rate=50M
+# bits per second: slow enough to lose the connection in the middle, and then fast
+slow() { echo 4M >rate; }
+fast() { echo 8G >rate; }
+source_up() { kit --filter=rate file src rate-file="$PWD/rate"; }
+slow
+source_up
 serve "$URI" --nvmf --nqn "$NQN" --tcp 127.0.0.1:0
 uri=$TCP
 port=$PORT
 gone() { kill -KILL "$SERVER"; wait "$SERVER" 2>/dev/null; }
-again() { serve "$URI" --nvmf --nqn "$NQN" --tcp "127.0.0.1:$port"; }
+again() { fast; serve "$URI" --nvmf --nqn "$NQN" --tcp "127.0.0.1:$port"; }
 slowly=(--resume map --request 64K --depth 2)
 # begin OPTION…: copies in the background, and returns when some of it is in the map
 begin() {
-	timeout 100 "$RDMASTOR" copy "$uri" dst "${slowly[@]}" "$@" >copy.out 2>copy.err &
+	slow
+	"$RDMASTOR" copy "$uri" dst "${slowly[@]}" "$@" >copy.out 2>copy.err &
 	job=$!
-	until grep -q ' +$' map 2>/dev/null; do
-		kill -0 $job 2>/dev/null || die "ended early: $(cat copy.err)"
-		sleep 0.1
-	done
+	wait_running $job copied
 }
+copied() { grep -q ' +$' map 2>/dev/null; }
 ended() { # STATUS
 	local rc=0
 	wait $job || rc=$?
@@ -52,7 +56,7 @@ cmp src dst || die "bytes differ"
 rm map
 begin --progress=json
 gone
-for ((i = 0; i < 100; i++)); do grep -q '"waiting":true' copy.err && break; sleep 0.1; done
+wait_until grep -q '"waiting":true' copy.err
 again
 ended 0
 cmp src dst || die "bytes differ"
@@ -83,8 +87,9 @@ jq -e '.error | .code == "unreachable" and (.text | test("path")) and
 jq -e '.copied_bytes > 0 and .unreadable_bytes == 0' copy.out >/dev/null || die "partial: $(cat copy.out)"
 grep -q ' -$' map && die "areas are called bad: $(cat map)"
 gone
-kit --filter=rate file src rate=50M
+source_up
 again
+slow
 
 # on a terminal each message is a line of its own, in place of the progress
 command -v script >/dev/null || exit 0
@@ -92,12 +97,11 @@ rm map
 script -qec "$RDMASTOR copy '$uri' dst ${slowly[*]}" terminal >/dev/null 2>&1 </dev/null &
 job=$!
 shows() { grep -q 'waiting' terminal; }
-for ((i = 0; i < 100; i++)); do grep -q ' +$' map 2>/dev/null && break; sleep 0.1; done
+wait_running $job copied
 gone
-for ((i = 0; i < 100; i++)); do shows && break; sleep 0.1; done
+wait_running $job shows
 again
 ended 0
-shows || die "waiting does not show: $(cat -v terminal)"
 whole=$(tr '\r' '\n' <terminal | grep -c "^rdmastor copy: .*\(lost\|restored\)")
 [ "$whole" = 2 ] || die "garbled: $(cat -v terminal)"
 exit 0

@@ -38,5 +38,5 @@ cmp src <(dd if="$device" bs=1M status=none) || die "bytes differ"
 "$RDMASTOR" export "$device" "$device" --name a --name b --nbd "unix:$SOCK" >/dev/null &
 server=$!
 trap 'kill "$server"; wait "$server"; losetup -d "$device"' EXIT
-for ((i = 0; i < 100; i++)); do [ -S "$SOCK" ] && break; sleep 0.05; done
+wait_running "$server" test -S "$SOCK"
 error 1 busy "$device" "rdmastor pid.$server\b" "$RDMASTOR" copy src "$device"

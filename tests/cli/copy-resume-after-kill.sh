@@ -7,10 +7,17 @@ requires cmp jq
 size=$((192 << 20))
 head -c $size /dev/urandom >src
 kills=0 finished=0
+# finished: bytes at the beginning that the map calls finished
+finished() {
+	local pos len status
+	[ ! -e map ] || read -r pos len status < <(grep -v '^#' map | tail -n +2)
+	[ "${status:-}" = + ] && [ $((pos)) = 0 ] || len=0
+	echo $((len))
+}
 for round in $(seq 1 60); do
 	"$RDMASTOR" copy src dst --resume map --request 4K --depth 1 >out 2>err &
 	pid=$!
-	sleep 1.3
+	while running $pid && [ "$(finished)" -le $finished ]; do sleep 0.05; done
 	kill -KILL $pid 2>/dev/null || { wait $pid; break; }
 	wait $pid 2>/dev/null
 	kills=$((kills + 1))

@@ -12,7 +12,7 @@ of() { jq -rs --arg topic "$1" --arg check "$2" ".[0].findings | map(select(.top
 examined() {
 	local want=$1 rc=0
 	shift
-	timeout 60 "$RDMASTOR" doctor --json --timeout 20 "$@" >json 2>err || rc=$?
+	"$RDMASTOR" doctor --json --timeout 60 "$@" >json 2>err || rc=$?
 	same "status of doctor $* ($(cat err))" $rc "$want"
 	valid json
 	same counts "$(jq -c '[.counts.ok, .counts.warning, .counts.failure]' json)" "$(jq -c '.findings | [("ok", "warning", "failure") as $s | map(select(.state == $s)) | length]' json)"

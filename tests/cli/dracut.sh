@@ -22,11 +22,7 @@ cat >bin/rdmastor <<-'S'
 	boot*)
 		echo /dev/nvme0n1
 		echo 'rdmastor boot: a: refused: trying again' >&2
-		for try in 1 2 3 4 5 6 7 8 9 10; do
-			! grep -qs again console || break
-			sleep 0.2
-		done
-		grep -qs again console || echo 'rdmastor boot: nothing was shown' >&2
+		until grep -qs again console; do sleep 0.1; done # a message is shown before the end
 		printf '%s\n' 'rdmastor boot: a: refused' 'hint: do this' 'rdmastor boot: b: no module' >&2
 		exit 3
 		;;
@@ -70,7 +66,7 @@ echo 'touch attaching' >sbin/rdmastor-boot
 chmod +x sbin/rdmastor-boot
 sourced rdmastor-settled RDRETRY=100 main_loop=3 >loop
 is loop ::3
-for try in 1 2 3 4 5 6 7 8 9 10; do [ ! -e attaching ] || break; sleep 0.2; done
+wait_until test -e attaching
 rm attaching || die "nothing was started"
 
 same "iSCSI" "$(sourced parse-rdmastor root=iscsi:10.0.0.1::::iqn.a:b)" rdmastor:1:

@@ -13,20 +13,17 @@ a, b = Raw(sys.argv[1]), Raw(sys.argv[1])
 c = Raw(sys.argv[1], hello=False)
 assert c.closed()
 b.s.close()
-for _ in range(100):
+while True: # until there is room
     try:
         Raw(sys.argv[1])
         break
     except (EOFError, ConnectionError):
         time.sleep(0.02)
-else:
-    raise SystemExit("no room")
 a.ask(0, 0, 512)
 assert a.simple()[0] == 0
 END
 # the operator is told, once
 same "notices" "$(grep -c 'refused.*2 connections' err)" 1
 kill -USR1 "$SERVER"
-for _ in $(seq 100); do grep -Eq '^refused: [1-9]' err && break; sleep 0.05; done
-grep -Eq '^refused: [1-9]' err || die "status: $(cat err)"
+wait_until grep -Eq '^refused: [1-9]' err
 stop

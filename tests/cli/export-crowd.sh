@@ -18,7 +18,7 @@ for client in crowd:
     try:
         raise SystemExit(f"got {client.s.recv(1)}")
     except BlockingIOError:
-        client.s.settimeout(10)
+        client.s.setblocking(True)
 # all places are taken: the oldest goes
 late = Raw(sys.argv[1])
 assert crowd[0].closed()

@@ -10,7 +10,8 @@ same size "$(nbdinfo --size "$URI")" 1048576
 grep -q "$SOCK" out
 pid=$(cat pid)
 kill -TERM "$pid"
-for _ in $(seq 100); do kill -0 "$pid" 2>/dev/null && sleep 0.05; done
-if kill -0 "$pid" 2>/dev/null; then kill -KILL "$pid"; die "still there"; fi
+end() { kill -KILL "$pid" 2>/dev/null; }
+cleanup_fn end
+wait_while running "$pid"
 [ ! -e pid ] || die "the pid file is still there"
 [ ! -e "$SOCK" ] || die "the socket is still there"

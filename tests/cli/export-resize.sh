@@ -9,6 +9,7 @@ truncate -s 1M disk
 offer disk --nbd "unix:$SOCK"
 [ "$(nbdinfo --size "$URI")" = 1048576 ] || die 'another size'
 head -c 3M /dev/urandom >>disk
-for _ in $(seq 200); do [ "$(nbdinfo --size "$URI")" != 4194304 ] || break; sleep 0.1; done
+grown() { [ "$(nbdinfo --size "$URI")" = 4194304 ]; }
+wait_until grown
 nbdcopy "$URI" copy
 cmp disk copy

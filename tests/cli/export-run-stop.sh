@@ -6,7 +6,7 @@ set -e
 "$RDMASTOR" export ram:1M --run sh -c 'trap "echo told >told; exit 0" TERM; echo up >up; while :; do sleep 0.05; done' &
 # shellcheck disable=SC2034 # stop's
 SERVER=$!
-for _ in $(seq 100); do [ -e up ] || sleep 0.05; done
+wait_running "$SERVER" test -e up
 stop 143
-for _ in $(seq 40); do [ -e told ] || sleep 0.05; done
+wait_until test -s told
 same "what the command was told" "$(cat told)" told

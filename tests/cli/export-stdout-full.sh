@@ -3,7 +3,7 @@
 # Where to connect could not be told: that is a failure at once, also in the background.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
-full() { timeout 10 "$RDMASTOR" export ram:1M --nbd "unix:$SOCK" --pid-file pid "$@" 2>err >/dev/full; }
+full() { "$RDMASTOR" export ram:1M --nbd "unix:$SOCK" --pid-file pid "$@" 2>err >/dev/full; }
 for words in --quiet --json --daemon; do
 	rc=0
 	full "$words" || rc=$?

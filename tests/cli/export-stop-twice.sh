@@ -5,19 +5,19 @@
 set -e
 requires python3
 
-offer ram:8M --nbd "unix:$SOCK" --queues 1
+offer ram:8M --nbd "unix:$SOCK" --queues 1 --stop-timeout 3600
 PYTHONPATH=$HERE python3 - "$SOCK" >mute <<'END' &
-import socket, sys, time
+import signal, sys
 from nbd_raw import Raw
 r = Raw(sys.argv[1])
 for i in range(32):
     r.ask(0, 0, 1 << 20, cookie=i)
-time.sleep(0.2)
+r.get(16) # the rest of this reply does not fit into the socket
 print("asked", flush=True)
-time.sleep(30)
+signal.pause()
 END
 MUTE=$!
-for _ in $(seq 100); do [ -s mute ] || sleep 0.05; done
+wait_until test -s mute
 kill -TERM "$SERVER"
 sleep 0.2
 kill -0 "$SERVER" || die "the stop did not wait for the client"

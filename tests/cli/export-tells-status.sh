@@ -5,27 +5,20 @@
 set -e
 requires nbdsh jq
 
-told() { # REGEX: the server says it within 5 s
-	for _ in $(seq 100); do grep -Eq "$1" err && return; sleep 0.05; done
-	die "no '$1'"
-}
-
 offer ram:1M --nbd "unix:$SOCK"
 kill -USR1 "$SERVER"
-told '^clients: 0$'
+wait_until grep -q '^clients: 0$' err
 export SERVER
 sh_nbd -c '
 import os, signal, time
 os.kill(int(os.environ["SERVER"]), signal.SIGUSR1)
-for _ in range(100):
-    if "clients: 1\n" in open("err").read(): break
+while "clients: 1\n" not in open("err").read():
     h.pread(512, 0)
-    time.sleep(0.05)
-else: raise SystemExit("the client is not counted")'
+    time.sleep(0.05)'
 stop
 offer ram:1M --nbd "unix:$SOCK" --json
 kill -USR1 "$SERVER"
-told '}$'
+wait_until grep -q '}$' err
 valid err
 same status "$(jq -r '.schema, .version, .serving[0].clients' err)" $'rdmastor.export.status\n2\n0'
 stop

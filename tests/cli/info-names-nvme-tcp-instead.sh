@@ -38,7 +38,7 @@ while True:
     s.accept()[0].close()' >port &
 closer=$!
 cleanup_fn kill $closer
-for _ in {1..100}; do [ ! -s port ] || break; sleep 0.1; done
+wait_running $closer test -s port
 error 1 closed "127.0.0.1:$(cat port)" 'connection.(closed|reset)' \
 	ours info "nvme+tcp://127.0.0.1:$(cat port)/$NQN/1"
 ! grep -Eq 'iWARP|^hint:' error.err || die "names a service that does not answer: $(cat error.err)"

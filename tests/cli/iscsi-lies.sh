@@ -14,8 +14,7 @@ lies() {
 	: >told
 	python3 "$HERE/iscsi_liar.py" "$1" >told 2>liar.err &
 	liar=$!
-	local i
-	for ((i = 0; i < 100; i++)); do [ -s told ] && break; sleep 0.1; done
+	wait_running "$liar" test -s told
 	at="iscsi://127.0.0.1:$(head -1 told)/iqn.2024-01.test:liar/0?loss=fail-fast"
 }
 # fails HOW CODE WORDS

@@ -18,17 +18,15 @@ over() { kill "$pid" $elsewhere 2>/dev/null; }
 cleanup_fn over
 # listens ADDRESS KEY=VALUE…
 listens() {
-	local i
 	[ -z "$pid" ] || { kill "$pid"; wait "$pid" 2>/dev/null; }
 	: >log # not the word of the server before
 	"$server" "$@" >log 2>&1 &
 	pid=$!
-	for ((i = 0; i < 100; i++)); do grep -q ready log && return; sleep 0.1; done
-	die "no server: $(cat log)"
+	wait_running "$pid" grep -q ready log
 }
 told() { grep -Eq -- "$1" log || die "the server did not say '$1': $(cat log)"; }
 # libiscsi_lists ENVIRONMENT…; ours_lists OPTION…
-libiscsi_lists() { env "$@" timeout 20 iscsi-ls -i $me iscsi://127.0.0.1 >theirs 2>&1 && grep -q 'Target:iqn.x:here Portal:127.0.0.1:3260,1' theirs; }
+libiscsi_lists() { env "$@" iscsi-ls -i $me iscsi://127.0.0.1 >theirs 2>&1 && grep -q 'Target:iqn.x:here Portal:127.0.0.1:3260,1' theirs; }
 discover=(ours iser-discover -i "$me" -t tcp --no-probe)
 ours_lists() { "${discover[@]}" "$@" 127.0.0.1 >ours 2>errors &&
 	grep -q '127.0.0.1:3260,1 iqn.x:here' ours; }
@@ -37,12 +35,12 @@ listens 127.0.0.1
 libiscsi_lists || die "libiscsi: $(cat theirs)"
 told "$me is in"
 ours_lists || die "iser-discover: $(cat errors)"
-timeout 20 iscsi-inq -i $me iscsi://127.0.0.1/iqn.x:none/0 >theirs 2>&1
+iscsi-inq -i $me iscsi://127.0.0.1/iqn.x:none/0 >theirs 2>&1
 grep -q 'Target not found' theirs || die "a target that there is not: $(cat theirs)"
 told 'refused: .*0203'
 
 listens ::1
-timeout 20 iscsi-ls -i $me 'iscsi://[::1]' 2>&1 | grep -qF 'Target:iqn.x:here Portal:[::1]:3260,1' || die 'libiscsi over IPv6'
+iscsi-ls -i $me 'iscsi://[::1]' 2>&1 | grep -qF 'Target:iqn.x:here Portal:[::1]:3260,1' || die 'libiscsi over IPv6'
 
 listens 127.0.0.1 only=iqn.x:you
 ! libiscsi_lists || die 'libiscsi is let in'
@@ -84,7 +82,7 @@ error 1 auth 127.0.0.1 'target secret' \
 "$server" 127.0.0.2 >log2 2>&1 &
 elsewhere=$!
 listens 127.0.0.1 moved=127.0.0.2:3260
-timeout 20 iscsi-inq -i $me iscsi://127.0.0.1/iqn.x:moved/0 >theirs 2>&1
+iscsi-inq -i $me iscsi://127.0.0.1/iqn.x:moved/0 >theirs 2>&1
 told "$me is sent on"
 grep -q "$me asks for iqn.x:moved" log2 || die "libiscsi does not follow: $(cat theirs log2)"
 grep -q 'Target not found' theirs || die "libiscsi, where it was sent: $(cat theirs)"

@@ -23,11 +23,11 @@ target() {
 	admin --op new --mode logicalunit --tid "$1" --lun 1 -b "$TMP/$3"
 	admin --op bind --mode target --tid "$1" -I ALL
 }
+tgt_answers() { tgtadm --op show --mode sys >/dev/null 2>&1; }
 tgt_up() {
-	local i
 	tgtd -f >tgtd.log 2>&1 &
 	tgtd_pid=$!
-	for ((i = 0; i < 300; i++)); do tgtadm --op show --mode sys >/dev/null 2>&1 && break; sleep 0.1; done
+	wait_running "$tgtd_pid" tgt_answers
 	target 1 plain disk
 	target 2 digests disk2
 	target 3 secret disk2
@@ -83,30 +83,33 @@ error 1 auth '.*' '(secret|prove)' ours info "$own&target-secret-file=bad"
 : >err
 rm -f disk && truncate -s 48M disk
 over; tgt_up
-{ head -c 20M src; sleep 2; tail -c +$((20 * 1024 * 1024 + 1)) src; } | timeout 120 "$RDMASTOR" copy - "$at:plain/1?queues=2" -v >out 2>err &
+{ head -c 20M src; wait_until test -e restarted; tail -c +$((20 * 1024 * 1024 + 1)) src; } | "$RDMASTOR" copy - "$at:plain/1?queues=2" -v >out 2>err &
 pid=$!
-sleep 1
+wait_running $pid cmp -s -n $((16 << 20)) src disk
 over
-sleep 0.5
+wait_running $pid grep -q lost err
 tgt_up
+: >restarted
 wait $pid || die "copy over a restart: $(cat err)"
 cmp -n $((40 << 20)) src disk || die 'bytes differ after a restart'
-grep -Eq 'lost' err || die "the loss was not noticed: $(cat err)"
 grep -Eq 'restored' err || die "not back: $(cat err)"
 
 # a connection that is cut again and again
 python3 "$HERE/cut_proxy.py" 3260 >proxy.port &
 proxy=$!
 cleanup_fn kill $proxy
-for ((i = 0; i < 100; i++)); do [ -s proxy.port ] && break; sleep 0.1; done
+wait_until test -s proxy.port
 head -c 40M /dev/zero | dd of=disk bs=1M conv=notrunc status=none
 through="iscsi://127.0.0.1:$(cat proxy.port)/$iqn:plain/1"
 : >err
-{ for ((i = 0; i < 10; i++)); do tail -c +$((i * 4194304 + 1)) src | head -c 4M; sleep 0.3; done; } |
-	timeout 120 "$RDMASTOR" copy - "$through?queues=2" -v >out 2>err &
+{ for ((i = 0; i < 5; i++)); do tail -c +$((i * 8388608 + 1)) src | head -c 8M; [ $i = 4 ] || wait_until test -e cut.$i; done; } |
+	"$RDMASTOR" copy - "$through?queues=2" -v >out 2>err &
 pid=$!
-for ((i = 0; i < 300; i++)); do cmp -s -n 4096 src disk && break; sleep 0.1; done
-for ((i = 0; i < 4; i++)); do sleep 0.4; kill -USR1 $proxy; done
+for ((i = 0; i < 4; i++)); do
+	wait_running $pid cmp -s -n $((i * 8388608 + 4194304)) src disk
+	kill -USR1 $proxy
+	: >cut.$i
+done
 wait $pid || die "copy over cuts: $(cat err)"
 cmp -n $((40 << 20)) src disk || die 'bytes differ after cuts'
 grep -q 'connection lost: ' err || die "no cut was noticed: $(cat err)"

@@ -10,7 +10,6 @@ IMMEDIATE, SCSI, REJECT, R2T = 0x40, 0x01, 0x3F, 0x31
 class Session:
     def __init__(self, name="iqn.2024-01.lab:raw", isid=1, keys=()):
         self.sock = socket.create_connection(("127.0.0.1", port))
-        self.sock.settimeout(20)
         self.cmdsn, self.buf = 1, b""
         text = b"".join(k.encode() + b"\0" for k in (f"InitiatorName={name}", f"TargetName={target}", "SessionType=Normal", *keys))
         # from the security stage straight to the full feature phase: whatever is not negotiated has its default

@@ -40,7 +40,7 @@ LIES = {
 
 
 def silence():
-    time.sleep(60)
+    threading.Event().wait()
 
 
 # All that is left to be said, byte by byte.
@@ -201,4 +201,4 @@ for p in (3260, 3261):
     s.listen(8)
     threading.Thread(target=serve, args=(s, p), daemon=True).start()
 open('listening', 'w').close()
-time.sleep(600)
+threading.Event().wait()

@@ -35,21 +35,21 @@ long=$(printf 'x%.0s' $(seq 300))
 
 # The output goes to a full pipe, which leaves time to look
 mkfifo pipe
-sleep 60 <>pipe &
+sleep infinity <>pipe &
 sleeper=$!
 cleanup_fn kill "$sleeper"
 exec 3<>pipe
 dd if=/dev/zero of=/dev/fd/3 bs=4096 oflag=nonblock status=none 2>/dev/null
 ln -s "$RDMASTOR" iscsistart
+hidden() { # PID WORDS
+	grep -q 'S (sleeping)' "/proc/$1/status" && grep -q iscsistart "/proc/$1/cmdline" && [ "$(tr '\0' ' ' <"/proc/$1/cmdline")" != "$2" ]
+}
 # seen WORD…: how the list of processes shows it
 seen() {
-	local pid i
+	local pid words="$* "
 	"$@" >&3 &
 	pid=$!
-	for ((i = 0; i < 50; i++)); do
-		grep -q 'S (sleeping)' "/proc/$pid/status" && grep -q iscsistart "/proc/$pid/cmdline" && [ "$(tr '\0' ' ' <"/proc/$pid/cmdline")" != "$* " ] && break
-		sleep 0.1
-	done
+	wait_running "$pid" hidden "$pid" "$words"
 	tr "\0" " " <"/proc/$pid/cmdline" >cmdline || die "$*: has ended"
 	kill "$pid"
 	wait "$pid" 2>/dev/null

@@ -54,7 +54,7 @@ discover() {
 	rm -f listening
 	how=$1 unshare -rn bash -c 'ip link set lo up 2>/dev/null || ifconfig lo up
 		python3 "$top/tests/cli/iscsi_server.py" $how >server.out 2>&1 & server=$!
-		for _ in {1..100}; do [ -e listening ] && break; sleep 0.1; done
+		wait_until test -e listening
 		$d -i iqn.x:me -t tcp "$@" "$portal"; status=$?
 		kill -9 $server; exit $status' - "${@:2}"
 }

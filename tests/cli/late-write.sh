@@ -13,20 +13,20 @@ chain() {
 	mkdir "$1"
 	python3 "$HERE/late_disk.py" "$TMP/$1/disk.sock" "$2" >"$1/disk.out" &
 	cleanup_fn kill -KILL $!
-	for ((i = 0; i < 600; i++)); do [ -S "$1/disk.sock" ] && break; sleep 0.05; done
+	wait_until test -S "$1/disk.sock"
 	"$RDMASTOR" serve "nbd+unix:///?socket=$TMP/$1/disk.sock&io-timeout=60" --nvmf --nqn "$NQN" \
 		--tcp 127.0.0.1:0 --ready-fd 3 3>"$1/serve.ready" >"$1/serve.out" 2>"$1/serve.err" &
 	cleanup_fn kill -KILL $!
-	for ((i = 0; i < 600; i++)); do [ -s "$1/serve.ready" ] && break; sleep 0.05; done
+	wait_until test -s "$1/serve.ready"
 	port=$(sed -nE 's#.*nvme\+tcp://127.0.0.1:([0-9]+)/.*#\1#p' "$1/serve.out" | head -1)
 	python3 "$HERE/cut_proxy.py" "$port" >"$1/proxy.out" &
 	echo $! >"$1/proxy.pid"
 	cleanup_fn kill -KILL $!
-	for ((i = 0; i < 600; i++)); do [ -s "$1/proxy.out" ] && break; sleep 0.05; done
+	wait_until test -s "$1/proxy.out"
 	"$RDMASTOR" export "nvme+tcp://127.0.0.1:$(cat "$1/proxy.out")/$NQN/1" --nbd "unix:$TMP/$1/front.sock" \
 		--ready-fd 3 3>"$1/export.ready" >"$1/export.out" 2>"$1/export.err" &
 	cleanup_fn kill -KILL $!
-	for ((i = 0; i < 600; i++)); do [ -s "$1/export.ready" ] && break; sleep 0.05; done
+	wait_until test -s "$1/export.ready"
 	[ -s "$1/export.ready" ] || die "$1: export: $(cat "$1/export.err")"
 }
 

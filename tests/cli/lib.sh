@@ -43,6 +43,33 @@ cleanup_fn() {
 	trap 'for _c in "${_cleanups[@]}"; do eval "$_c" || true; done' EXIT
 }
 
+# wait_until COMMAND…, wait_while COMMAND…: repeat it until it succeeds, or fails. There is no limit but that of tests/run for a whole
+# test, because how long something takes depends on the load of the machine. wait_running PID COMMAND…: fail if the process
+# ends before the command succeeds.
+_awaited=
+wait_until() {
+	_awaited="until $*"
+	until "$@"; do sleep 0.05; done
+	_awaited=
+}
+wait_while() {
+	_awaited="while $*"
+	while "$@"; do sleep 0.05; done
+	_awaited=
+}
+wait_running() {
+	local pid=$1
+	shift
+	_awaited="until $*"
+	until "$@"; do
+		running "$pid" || "$@" || die "process $pid has ended, no '$*'"
+		sleep 0.05
+	done
+	_awaited=
+}
+export -f wait_until wait_while
+trap 'echo "$0: still waiting ${_awaited:-for a command}" >&2; exit 143' TERM # from tests/run
+
 # --- assertions
 
 # valid FILE: its JSON documents match doc/schema. They are only collected here, in the folder $JSON_DOCS; tests/run checks them
@@ -108,6 +135,9 @@ refused() {
 # ere TEXT: print a regular expression that matches only this text
 ere() { sed 's/[][(){}.+*?^$|\\]/\\&/g' <<<"$1"; }
 
+# running PID: it has not ended
+running() { kill -0 "$1" 2>/dev/null; }
+
 same() { # WHAT IS EXPECTED
 	[ "$2" = "$3" ] || die "$1 is '$2', not '$3'"
 }
@@ -131,12 +161,12 @@ ours() {
 	case " $* " in
 	*' --json '*)
 		document=$(mktemp -p "$TMP")
-		timeout 60 "$RDMASTOR" "$@" >"$document" || rc=$?
+		"$RDMASTOR" "$@" >"$document" || rc=$?
 		valid "$document"
 		cat "$document"
 		return $rc
 		;;
-	*) timeout 60 "$RDMASTOR" "$@" ;;
+	*) "$RDMASTOR" "$@" ;;
 	esac
 }
 
@@ -171,6 +201,12 @@ stop() {
 	SERVER=
 }
 
+# under_load PID: this server of ours has completed reads or writes
+under_load() {
+	"$RDMASTOR" status --json 2>/dev/null |
+		jq -e --argjson pid "$1" '.serving[] | select(.pid == $pid) | .reads + .writes > 0' >/dev/null
+}
+
 # --- foreign NBD clients and servers
 
 sh_nbd() { nbdsh --base-allocation -u "$URI" "$@"; }
@@ -178,15 +214,13 @@ sh_nbd() { nbdsh --base-allocation -u "$URI" "$@"; }
 _server=
 # up COMMAND…: start a server in this folder and wait until it accepts connections
 up() {
-	local i
 	rm -f "$SOCK"
 	"$@" >server.out 2>&1 &
 	_server=$!
 	cleanup_fn down KILL
-	for ((i = 0; i < 300; i++)); do
-		[ -S "$SOCK" ] && return
-		kill -0 "$_server" 2>/dev/null || break
-		sleep 0.1
+	while kill -0 "$_server" 2>/dev/null; do
+		[ ! -S "$SOCK" ] || return 0
+		sleep 0.05
 	done
 	grep -q 'failed to \(load\|open\)\|cannot open shared object' server.out && { echo "needs: $*"; exit 77; }
 	die "$* did not get ready: $(cat server.out)"
@@ -204,22 +238,21 @@ kit() { up nbdkit -f -U "$SOCK" "$@"; }
 
 # conf_server FILE OPTION…: nbd-server with one export "x" of that file; it runs in the background, and a child of it serves
 conf_server() {
-	local file=$1 i
+	local file=$1
 	shift
 	printf '[generic]\n\tunixsock = %s\n[x]\n\texportname = %s\n' "$SOCK" "$file" >nbd-server.conf
 	printf '\t%s\n' "$@" >>nbd-server.conf
 	rm -f "$SOCK" nbd-server.pid
 	cleanup_fn conf_down
 	nbd-server -C "$TMP/nbd-server.conf" -p "$TMP/nbd-server.pid" >server.out 2>&1 || die "nbd-server: $(cat server.out)"
-	for ((i = 0; i < 100; i++)); do [ -S "$SOCK" ] && [ -s nbd-server.pid ] && return; sleep 0.1; done
-	die "nbd-server did not get ready: $(cat server.out)"
+	wait_until test -S "$SOCK" -a -s nbd-server.pid
 }
 
 conf_down() {
-	local pid i
+	local pid
 	pid=$(cat "$TMP/nbd-server.pid" 2>/dev/null) || return 0
 	kill "$pid" 2>/dev/null
-	for ((i = 0; i < 100; i++)); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+	wait_while running "$pid"
 	rm -f "$TMP/nbd-server.pid"
 }
 

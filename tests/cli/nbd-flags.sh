@@ -10,7 +10,7 @@ kit --filter=log memory 4M logfile="$TMP/log"
 "$RDMASTOR" export "$URI" --nbd "unix:$TMP/again" >/dev/null 2>&1 &
 pid=$!
 cleanup_fn kill $pid
-for ((i = 0; i < 100; i++)); do [ -S again ] && break; sleep 0.1; done
+wait_until test -S again
 nbdsh -u "nbd+unix:///?socket=$TMP/again" -c '
 h.pwrite(b"x" * 8192, 4096)
 h.pwrite(b"y" * 4096, 65536, nbd.CMD_FLAG_FUA)

@@ -27,7 +27,7 @@ kit file raw
 ours export "$URI" --nbd "unix:$TMP/again" --name again >/dev/null 2>&1 &
 pid=$!
 cleanup_fn kill $pid
-for ((i = 0; i < 100; i++)); do [ -S again ] && break; sleep 0.1; done
+wait_until test -S again
 nbdinfo --map "$URI" >map1
 nbdinfo --map "nbd+unix:///again?socket=$TMP/again" >map2
 cmp map1 map2 || die "maps differ: $(cat map1) $(cat map2)"

@@ -49,5 +49,5 @@ mkdir lies
 # shellcheck disable=SC2046 # the names of the cases below
 python3 "$HERE/nbd_liar.py" lies $(sed -nE 's/^(lie|fine|sinks) ([a-z-]+).*/\2/p' "$HERE/$(basename "$0")") &
 cleanup_fn kill -KILL $!
-for ((i = 0; i < 300; i++)); do [ -e lies/ready ] && break; sleep 0.1; done
+wait_until test -e lies/ready
 

@@ -18,8 +18,10 @@ port=$((20000 + $$ % 20000))
 nbdkit -f -i 127.0.0.1 -p $port -P pid memory 16M >server.out 2>&1 &
 pid=$!
 cleanup_fn kill $pid
-for ((i = 0; i < 100; i++)); do [ -s pid ] && break; sleep 0.1; done
-[ -s pid ] || { echo "port $port is taken"; exit 77; }
+until [ -s pid ]; do
+	running $pid || { echo "port $port is taken"; exit 77; }
+	sleep 0.05
+done
 for uri in "nbd://127.0.0.1:$port" "nbd://localhost:$port/?queues=2&depth=3" "nbd://127.0.0.1:$port?src=127.0.0.1"; do
 	ours copy src "$uri" --verify >out || die "$uri"
 done

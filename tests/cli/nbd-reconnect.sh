@@ -7,13 +7,13 @@ requires nbdkit cmp
 
 random_file src 24
 truncate -s 24M disk
-kit --filter=rate file disk rate=40M
-timeout 100 "$RDMASTOR" copy src "$URI" --verify -v >out 2>err &
+kit --filter=rate file disk rate=8M # bits per second: slow enough to be killed in the middle
+"$RDMASTOR" copy src "$URI" --verify -v >out 2>err &
 pid=$!
-sleep 1
+wait_running $pid cmp -s -n 4096 src disk
 down KILL
 truncate -s 32M disk
-sleep 0.5
+wait_running $pid grep -q lost err
 kit --filter=rate file disk rate=800M
 wait $pid || die "copy: $(cat err)"
 cmp -n $((24 << 20)) src disk || die "bytes differ"
@@ -22,10 +22,10 @@ grep -Eq 'restored.* [0-9.]+ s$' err || die "not back: $(cat err)"
 grep -Eq 'size.* 33554432\>' err || die "the new size was not noticed: $(cat err)"
 
 down
-kit --filter=rate file disk rate=20M
-timeout 60 "$RDMASTOR" copy "$URI&loss=fail-fast" dst >out 2>err &
+kit --filter=rate file disk rate=8M
+"$RDMASTOR" copy "$URI&loss=fail-fast" dst >out 2>err &
 pid=$!
-sleep 1
+wait_running $pid test -s dst
 down KILL
 wait $pid
 [ $? = 1 ] || die "no failure: $(cat out err)"

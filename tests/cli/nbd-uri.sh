@@ -13,8 +13,7 @@ of_it() { # STATUS CODE WORDS URI: the object is the URI
 	says "$1" "$2" "$(ere "$4")" "$3" "$4"
 }
 says 1 not-found "unix:$SOCK" "export 'nosuch'" "nbd+unix:///nosuch?socket=$SOCK"
-for ((i = 0; i < 50; i++)); do grep -q 'replying to NBD_OPT_ABORT' server.out && break; sleep 0.1; done
-[ $i -lt 50 ] || die "no good-bye to a server that refuses: $(cat server.out)"
+wait_until grep -q 'replying to NBD_OPT_ABORT' server.out
 says 1 not-found "unix:$SOCK" "export ''" "$URI"
 of_it 2 usage "'sockte'" "nbd+unix:///?sockte=x&socket=$SOCK"
 of_it 2 usage "'queue' queues=" "nbd+unix:///?socket=$SOCK&queue=2"

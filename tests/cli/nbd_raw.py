@@ -5,7 +5,6 @@ import socket, struct
 class Raw:
     def __init__(self, path, hello=True, structured=False):
         self.s = socket.socket(socket.AF_UNIX)
-        self.s.settimeout(10)
         self.s.connect(path)
         if not hello:
             return
@@ -47,11 +46,10 @@ class Raw:
         return error, cookie
 
     def closed(self):
+        "Waits for the end of the connection"
         try:
             while True:
                 if not self.s.recv(65536):
                     return True
         except ConnectionResetError:
             return True
-        except socket.timeout:
-            return False

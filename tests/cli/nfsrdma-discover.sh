@@ -22,7 +22,7 @@ export d top
 asked() {
 	rm -f listening
 	how=$1 unshare -rn bash -c 'ip link set lo up 2>/dev/null || ifconfig lo up; python3 "$top/tests/cli/nfs_server.py" $how & server=$!
-		for _ in {1..100}; do [ -e listening ] && break; sleep 0.1; done
+		wait_until test -e listening
 		$d "$@" 127.0.0.1 >out 2>err; status=$?; kill -9 $server; exit $status' - "${@:2}"
 }
 asked ''

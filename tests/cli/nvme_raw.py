@@ -18,7 +18,7 @@ def connect_data(subnqn, hostnqn, cntlid=0xFFFF, hostid=b"\1" * 16):
     return struct.pack("<16sH238x256s256s256x", hostid, cntlid, subnqn.encode(), hostnqn.encode())
 
 class Raw:
-    def __init__(self, port, source="127.0.0.1", hello=True, timeout=10, rcvbuf=0):
+    def __init__(self, port, source="127.0.0.1", hello=True, timeout=None, rcvbuf=0):
         self.s = socket.socket()
         self.s.settimeout(timeout)
         if rcvbuf:
@@ -30,6 +30,9 @@ class Raw:
         if hello:
             self.s.sendall(struct.pack("<BBBBIHBBI112x", 0, 0, 128, 0, 128, 0, 0, 0, 0))
             assert self.pdu()[0] == 1
+
+    def connected(self):
+        return self.s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == 1 # TCP_ESTABLISHED
 
     def get(self, n):
         while len(self.got) < n:

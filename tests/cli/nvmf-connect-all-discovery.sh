@@ -42,16 +42,16 @@ while True:
 PY
 cleanup_fn kill $!
 # has N: lines of the server
-has() { for _ in {1..200}; do [ "$(wc -l <mute)" -lt "$1" ] || return 0; sleep 0.1; done; die "no server"; }
-has 1
+has() { [ "$(wc -l <mute)" -ge "$1" ]; }
+wait_until has 1
 mute=nvme+tcp://127.0.0.1:$(head -n 1 mute)
 status=0
-ours nvmf-connect-all --dry-run --json -q "$HOST" --timeout 3 "$mute" "$u" >out 2>err || status=$?
+ours nvmf-connect-all --dry-run --json -q "$HOST" --timeout 6 "$mute" "$u" >out 2>err || status=$?
 same 'one of two' $status 3
 jq -e --arg mute "$mute" --arg u "$u" '.succeeded == 1 and .failed == 1 and .results[0].uri == $mute and
 	.results[0].error.code == "timeout" and .results[1].discovery == $u' out >/dev/null || die "$(cat out err)"
 "$RDMASTOR" nvmf-connect-all --dry-run --json -q "$HOST" "$mute" >out 2>err &
-has 3
+wait_until has 3
 kill $!
 status=0
 wait $! || status=$?
@@ -65,7 +65,7 @@ stop
 # A log of more subsystems than are connected; a referral at its end is refused
 python3 "$HERE/nvme_log.py" 4097 1 >log &
 cleanup_fn kill $!
-for _ in {1..200}; do [ ! -s log ] || break; sleep 0.1; done
+wait_until test -s log
 status=0
 ours nvmf-connect-all --dry-run --json -q "$HOST" "nvme+tcp://127.0.0.1:$(cat log)" >out 2>err || status=$?
 same 'too many subsystems' $status 3

@@ -82,7 +82,7 @@ error 2 usage '' '--trsvcid \<1\> \<65535\>' "$RDMASTOR" nvmf-connect-all -t tcp
 began=$(date +%s%N)
 error 1 refused 127.0.0.1:1 '' "$RDMASTOR" nvmf-connect-all --retry --timeout 2 nvme+tcp://127.0.0.1:1
 took=$((($(date +%s%N) - began) / 1000000))
-((took > 1800 && took < 4000)) || die "--retry --timeout 2 took $took ms"
+((took > 1800)) || die "--retry --timeout 2 took $took ms"
 
 # The URI in a message has room for a transport of any length
 printf -- '-t %s -a 127.0.0.1 -n nqn.a\n' "$(printf 't%.0s' {1..3000})" >long.conf

@@ -6,12 +6,6 @@ set -e
 requires jq
 
 daemon() { ours export ram:1M --nbd "unix:$TMP/$1.sock" --daemon --pid-file pid "${@:2}"; }
-gone() { # PID
-	local i
-	for ((i = 0; i < 100; i++)); do kill -0 "$1" 2>/dev/null || return 0; sleep 0.05; done
-	die "process $1 is still there"
-}
-
 end() { [ "$(cat "/proc/$(cat pid)/comm")" != rdmastor ] || kill -KILL "$(cat pid)"; } 2>/dev/null
 cleanup_fn end
 
@@ -23,18 +17,18 @@ error 1 busy pid "\\<$first$" ours serve ram:1M --nvmf --tcp 127.0.0.1:0 --pid-f
 same 'the pid file' "$(cat pid)" "$first"
 [ ! -e b.sock ] || die 'the refused one left a socket'
 kill -KILL "$first"
-gone "$first"
+wait_while running "$first"
 
 rm a.sock
 daemon a >/dev/null
 second=$(cat pid)
 [ "$second" != "$first" ] || die 'the stale pid file was left as it was'
 kill -TERM "$second"
-gone "$second"
+wait_while running "$second"
 [ ! -e pid ] || die 'the pid file is still there'
 
 # another program's, which does not lock it
-sleep 100 &
+sleep infinity &
 other=$!
 cleanup_fn kill "$other"
 sleep 0.1
@@ -44,7 +38,7 @@ touch -d '1 hour ago' pid # its number was another process's then
 daemon c >/dev/null
 [ "$(cat pid)" != "$other" ] || die 'the pid file of a process that is gone was kept'
 kill "$(cat pid)"
-gone "$(cat pid 2>/dev/null || echo 99999999)"
+wait_while test -e pid
 
 # a link in its place is not followed
 echo precious >precious

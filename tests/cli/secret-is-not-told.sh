@@ -13,7 +13,7 @@ for words in "nfsrdma-discover nfs+rdma://joe:hush@127.0.0.1:1/x" "iser-discover
 	"srp-disconnect srp+cm://joe:hush@127.0.0.1:1/2/1"; do
 	for form in --json --verbose; do
 		# shellcheck disable=SC2086 # several words
-		timeout 60 "$RDMASTOR" $words "$form" --timeout 3 >any.out 2>any.err
+		"$RDMASTOR" $words "$form" --timeout 3 >any.out 2>any.err
 		[ -s any.out ] || [ -s any.err ] || die "$words: says nothing"
 		! grep -q hush any.out any.err || die "$words: told: $(cat any.out any.err)"
 	done
@@ -21,7 +21,7 @@ done
 
 # Its first message blocks on a full pipe, which leaves time to look
 mkfifo pipe
-sleep 60 <>pipe &
+sleep infinity <>pipe &
 sleeper=$!
 cleanup_fn kill "$sleeper"
 exec 3<>pipe
@@ -29,10 +29,7 @@ dd if=/dev/zero of=/dev/fd/3 bs=4096 oflag=nonblock status=none 2>/dev/null
 "$RDMASTOR" nbd://joe:hush@host/x 2>&3 &
 pid=$!
 cleanup_fn kill "$pid"
-for _ in $(seq 50); do
-	grep -qz '^nbd://joe@host/x$' "/proc/$pid/cmdline" && break
-	sleep 0.1
-done
+wait_running "$pid" grep -qz '^nbd://joe@host/x$' "/proc/$pid/cmdline"
 tr '\0' ' ' <"/proc/$pid/cmdline" >cmdline
 grep -q 'nbd://joe@host/x' cmdline || die "cmdline: $(cat cmdline)"
 ! grep -q hush cmdline || die "in the list of processes: $(cat cmdline)"

@@ -7,12 +7,12 @@ requires python3 setpriv
 
 # A portal that accepts and then is silent.
 python3 -c '
-import socket, time
+import signal, socket
 s = socket.create_server(("127.0.0.1", 0))
 print(s.getsockname()[1], flush=True)
-time.sleep(60)' >port &
+signal.pause()' >port &
 cleanup_fn kill $!
-until [ -s port ]; do sleep 0.05; done
+wait_running $! test -s port
 portal=127.0.0.1:$(cat port)
 
 user=$(id -u)
@@ -28,11 +28,10 @@ chown "$user" short
 
 # waits WORD…: discovery at the portal, as an ordinary user
 waits() {
-	rm -f err
-	"${as[@]}" env -i KEPT=variable "${variables[@]}" "$TMP/rdmastor" iser-discover "$portal" --timeout 30 "$@" 2>err &
+	: >err
+	"${as[@]}" env -i KEPT=variable "${variables[@]}" "$TMP/rdmastor" iser-discover "$portal" --timeout 0 "$@" 2>err &
 	SERVER=$!
-	for ((i = 0; i < 100; i++)); do ! grep -q 'iqn\.' err 2>/dev/null || return 0; sleep 0.1; done
-	die "not at the portal: $(cat err)"
+	wait_running "$SERVER" grep -q 'iqn\.' err
 }
 dumpable() { [ "$(stat -c %u "/proc/$SERVER/environ")" = "$user" ]; } # proc(5)
 over() {

@@ -8,6 +8,5 @@ set -e
 SERVER=$(cat pid)
 ours info "$(sed -n 's/^rdmastor: //p' out)" | grep -q '1 MiB'
 kill -TERM "$SERVER"
-for _ in $(seq 100); do [ -e pid ] && sleep 0.1; done
-[ ! -e pid ] || die 'the pid file is still there'
+wait_while test -e pid
 SERVER=

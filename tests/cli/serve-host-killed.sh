@@ -10,7 +10,7 @@ for uri in "$TCP?queues=4" "$RDMA&queues=4"; do
 	for _ in 1 2 3; do
 		"$RDMASTOR" export "$uri" --nbd "unix:$TMP/sock" --ready-fd 3 3>ready.host >/dev/null 2>&1 &
 		host=$!
-		for _ in $(seq 100); do [ -s ready.host ] && break; sleep 0.05; done
+		wait_running $host test -s ready.host
 		"$RDMASTOR" copy -q src "nbd+unix:///?socket=$TMP/sock&loss=fail-fast" 2>/dev/null &
 		load=$!
 		sleep 0.05
@@ -21,10 +21,10 @@ for uri in "$TCP?queues=4" "$RDMA&queues=4"; do
 	done
 	ours copy -q --verify src "$uri"
 done
-for _ in $(seq 50); do
+left() {
 	kill -USR1 "$SERVER"
 	sleep 0.1
-	[ "$(grep '^hosts:' err | tail -1)" = 'hosts:   0' ] && break
-done
-[ "$(grep '^queues:' err | tail -1)" = 'queues:  0' ] || die "$(tail -6 err)"
+	[ "$(grep -E '^(hosts|queues):' err | tail -2 | xargs)" = 'hosts: 0 queues: 0' ]
+}
+wait_until left
 stop

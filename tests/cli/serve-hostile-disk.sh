@@ -11,7 +11,7 @@ PYTHONDONTWRITEBYTECODE=1 python3 "$HERE/nvme_evil.py" 'the data of another disk
 evil=$!
 end_evil() { kill -KILL "$evil" 2>/dev/null || true; }
 cleanup_fn end_evil
-for _ in $(seq 100); do [ ! -s found ] || break; sleep 0.05; done
+wait_running "$evil" test -s found
 serve disk "nvme+rdma://127.0.0.1:$(head -1 found)/nqn.test:evil?rdma=iwarp&crc=0&queues=1" --nvmf --queues 1 --poll-us 0 \
 	--tcp 127.0.0.1:0 --nqn "$NQN" --nqn nqn.test:evil
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$HERE python3 - "$PORT" "$NQN" <<'END'
@@ -42,6 +42,6 @@ while time.monotonic() < end:
     other.send(command(1, 6, 4096, inside=True, blocks=8), b"B" * 4096)
     other.reply()
 END
-grep -q own found || die 'the hostile target read no memory at all'
+wait_until grep -q own found
 ! grep -q other found || die 'the hostile target read the data of another disk'
 stop

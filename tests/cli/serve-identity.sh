@@ -28,7 +28,7 @@ stop
 nbd=$!
 end_nbd() { kill $nbd 2>/dev/null || true; }
 cleanup_fn end_nbd
-for _ in {1..100}; do [ ! -S nbd.sock ] || break; sleep 0.1; done
+wait_running $nbd test -S nbd.sock
 serve "nbd+unix:///?socket=$TMP/nbd.sock" --nvmf --tcp 127.0.0.1:0
 first=$(id)
 stop
@@ -42,7 +42,7 @@ long=$(printf 'n%.0s' {1..500})
 long_nbd=$!
 end_long() { kill $long_nbd 2>/dev/null || true; }
 cleanup_fn end_long
-for _ in {1..100}; do [ ! -S long.sock ] || break; sleep 0.1; done
+wait_running $long_nbd test -S long.sock
 serve "nbd+unix:///${long}1?socket=$TMP/long.sock" "nbd+unix:///${long}2?socket=$TMP/long.sock" --nvmf --tcp 127.0.0.1:0
 [ "$(id | sort -u | wc -l)" = 2 ] || die 'two disks behind long names, one NQN'
 stop

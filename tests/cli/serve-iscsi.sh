@@ -14,21 +14,21 @@ PORTAL=$(sed -nE 's#^libiscsi: +iscsi://([^/]*)/.*#\1#p' out)
 LUN0=iscsi://$PORTAL/$IQN/0
 [ "$PORTAL" != "127.0.0.1:$PORT" ] || die 'both protocols on one port'
 
-timeout 20 iscsi-ls -s "iscsi://$PORTAL" >list
+iscsi-ls -s "iscsi://$PORTAL" >list
 grep -q "Target:$IQN Portal:$PORTAL,1" list || die "$(cat list)"
 [ "$(grep -c '^Lun:[01] .*DIRECT_ACCESS' list)" = 2 ] || die "$(cat list)"
-timeout 20 iscsi-inq "$LUN0" | grep -q 'Vendor:rdmastor' || die 'no vendor'
+iscsi-inq "$LUN0" | grep -q 'Vendor:rdmastor' || die 'no vendor'
 ours iser-discover "iscsi://$PORTAL" | grep -q "^$PORTAL,1 $IQN$" || die 'not found by iser-discover'
 
-timeout 60 qemu-img convert -n -f raw -O raw src "$LUN0"
+qemu-img convert -n -f raw -O raw src "$LUN0"
 cmp src disk || die 'written over iSCSI'
-timeout 60 qemu-img convert -f raw -O raw "$LUN0" back 2>err
+qemu-img convert -f raw -O raw "$LUN0" back 2>err
 cmp src back || die 'read over iSCSI'
 [ ! -s err ] || die "qemu-img: $(cat err)" # it asks for holes with GET LBA STATUS
-timeout 60 qemu-img map --output=json -f raw "iscsi://$PORTAL/$IQN/1" >map
+qemu-img map --output=json -f raw "iscsi://$PORTAL/$IQN/1" >map
 jq -e '[.[] | select(.data)] == [] and (map(.length) | add) == 4194304' map >/dev/null || die "a file without data: $(cat map)"
 digests='"header-digest":"crc32c"'
-timeout 60 qemu-img convert -f raw -O raw \
+qemu-img convert -f raw -O raw \
 	"json:{\"driver\":\"raw\",\"file\":{\"driver\":\"iscsi\",\"transport\":\"tcp\",\"portal\":\"$PORTAL\",\"target\":\"$IQN\",\"lun\":\"0\",$digests}}" back
 cmp src back || die 'read with header digests'
 for keys in '' '?hdr_digest=1&data_digest=1'; do
@@ -46,6 +46,6 @@ stop
 serve disk --iscsi --tcp 127.0.0.1:0 --iqn $IQN --ro
 PORTAL=$(sed -nE 's#^libiscsi: +iscsi://([^/]*)/.*#\1#p' out)
 cp disk before
-! timeout 20 qemu-img convert -n -f raw -O raw before "iscsi://$PORTAL/$IQN/0" 2>/dev/null || die 'a read-only disk was written'
+! qemu-img convert -n -f raw -O raw before "iscsi://$PORTAL/$IQN/0" 2>/dev/null || die 'a read-only disk was written'
 cmp before disk
 stop

@@ -40,10 +40,9 @@ grep -q '^iscsiadm: .*-I iser -l # .* siw$' out || die "$(cat out)"
 EXPORT=$!
 cleanup_fn end_export
 end_export() { kill -KILL $EXPORT 2>/dev/null || true; }
-for _ in {1..200}; do [ ! -S nbd ] || break; sleep 0.1; done
+wait_running $EXPORT test -S nbd
 stop
-for _ in {1..200}; do ! grep -q 'the target ends the session' export.err || break; sleep 0.1; done
-grep -q 'the target ends the session' export.err || die "a stop without notice: $(cat export.err)"
+wait_running $EXPORT grep -q 'the target ends the session' export.err
 end_export
 
 serve disk --iscsi --rdma '127.0.0.1:0?rdma=iwarp' --iqn $IQN --user joe --secret-file secret --allow-initiator iqn.2024-01.lab:i

@@ -11,7 +11,7 @@ qemu-nbd -t -e 8 --discard=unmap -f qcow2 -k "$TMP/nbd.sock" disk.qcow2 &
 qemu=$!
 end_qemu() { kill $qemu 2>/dev/null || true; }
 cleanup_fn end_qemu
-for ((i = 0; i < 300; i++)); do [ -S nbd.sock ] && break; sleep 0.1; done
+wait_running $qemu test -S nbd.sock
 serve "nbd+unix:///?socket=$TMP/nbd.sock" --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --rdma '127.0.0.1:0?rdma=iwarp'
 ours info "$TCP" --json | jq -e '.size == 16777216 and .read_only == false' >/dev/null || die "$(ours info "$TCP" --json)"
 for uri in "$TCP" "$RDMA"; do

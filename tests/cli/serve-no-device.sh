@@ -6,9 +6,9 @@ set -e
 [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || { echo 'needs a machine without RDMA devices'; exit 77; }
 
 error 1 - 127.0.0.1:4420 '[?]rdma=iwarp --tcp' \
-	timeout 20 "$RDMASTOR" serve ram:1M --nvmf --rdma '127.0.0.1?rdma=verbs' --timeout 3
+	"$RDMASTOR" serve ram:1M --nvmf --rdma '127.0.0.1?rdma=verbs' --timeout 3
 error 1 - 127.0.0.1:3260 '[?]rdma=iwarp --tcp' \
-	timeout 20 "$RDMASTOR" serve ram:1M --iscsi --rdma '127.0.0.1?rdma=verbs' --timeout 3
+	"$RDMASTOR" serve ram:1M --iscsi --rdma '127.0.0.1?rdma=verbs' --timeout 3
 serve ram:1M --nvmf --nqn "$NQN" --rdma 127.0.0.1:0
 ours info "$RDMA" | grep -q 'software iWARP' || die 'not reached'
 stop

@@ -6,5 +6,5 @@ set -e
 
 serve ram:1M --nvmf --tcp 127.0.0.1:0
 error 1 busy "127.0.0.1:$PORT" 'address.in.use' \
-	timeout 20 "$RDMASTOR" serve ram:1M --nvmf --tcp "127.0.0.1:$PORT"
+	"$RDMASTOR" serve ram:1M --nvmf --tcp "127.0.0.1:$PORT"
 stop

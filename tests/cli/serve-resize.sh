@@ -7,13 +7,8 @@ set -e
 requires nbdinfo nbdcopy
 
 # becomes BYTES: the export's clients see that size
-becomes() {
-	for _ in $(seq 200); do
-		[ "$(nbdinfo --size "$NBD")" != "$1" ] || return 0
-		sleep 0.1
-	done
-	die "$(nbdinfo --size "$NBD") bytes, not $1: $(cat err export.err)"
-}
+becomes() { wait_running "$EXPORT" is "$1"; }
+is() { [ "$(nbdinfo --size "$NBD")" = "$1" ]; }
 
 random_file disk 4
 serve disk --nvmf --nqn "$NQN" --tcp 127.0.0.1:0
@@ -33,7 +28,7 @@ random_file src 7
 nbdcopy src "$NBD"
 cmp src disk
 truncate -s 3M disk
-for _ in $(seq 200); do ! grep -q 3145728 err || break; sleep 0.1; done
+wait_until grep -q 3145728 err
 grep -q '^rdmastor serve: disk: .*7340032.*3145728' err || die "$(cat err)"
 [ "$(nbdinfo --size "$NBD")" = 7340032 ] || die 'it shrank for hosts, too'
 ! nbdcopy src "$NBD" 2>/dev/null || die 'written where nothing is'

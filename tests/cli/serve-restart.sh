@@ -8,11 +8,11 @@ requires fio
 truncate -s 16M disk
 serve disk --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --rdma '127.0.0.1:0?rdma=iwarp'
 port=$PORT
-for uri in "$TCP?queues=2&loss=30" "$RDMA&queues=2&loss=30"; do
+for uri in "$TCP?queues=2&loss=forever" "$RDMA&queues=2&loss=forever"; do
 	ours export "$uri" --run 'fio --name=v --ioengine=nbd --uri="$uri" --rw=randwrite --bs=16k --rate=6m --size=12M --iodepth=8 --verify=crc32c --verify_fatal=1' \
 		>fio.out 2>&1 &
 	load=$!
-	sleep 1
+	wait_running $load under_load "$SERVER"
 	kill -KILL "$SERVER"
 	wait "$SERVER" 2>/dev/null || true
 	sleep 0.5

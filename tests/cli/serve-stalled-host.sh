@@ -10,11 +10,11 @@ end_below() { kill -KILL "$below" 2>/dev/null || true; }
 cleanup_fn end_below
 
 serve "$TCP" --nvmf --tcp 127.0.0.1:0 --stop-timeout 1 --verbose
-"$RDMASTOR" bench "$TCP" --rw write --bs 1M --iodepth 32 --runtime 50 >/dev/null 2>&1 &
+"$RDMASTOR" bench "$TCP" --rw write --bs 1M --iodepth 32 --runtime 3600 >/dev/null 2>&1 &
 host=$!
 end_host() { kill -KILL "$host" 2>/dev/null || true; }
 cleanup_fn end_host
-sleep 1
+wait_running "$host" under_load "$SERVER"
 kill -STOP "$host"
 sleep 0.5
 stop 1

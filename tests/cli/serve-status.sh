@@ -4,20 +4,21 @@
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 
+document() { jq -es 'length == 1' "$1" >/dev/null 2>&1; }
 random_file src 3
 serve ram:4M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0
 ours copy -q src "$TCP"
 kill -USR1 "$SERVER"
-for _ in $(seq 50); do grep -q written: err && break; sleep 0.1; done
+wait_until grep -q written: err
 grep -Eq '^written: 3 MiB' err || die "$(cat err)"
 stop
 "$RDMASTOR" serve ram:4M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --json >out 2>err &
 SERVER=$!
-for _ in $(seq 100); do jq -e . out >/dev/null 2>&1 && break; sleep 0.1; done
+wait_running "$SERVER" document out
 jq -e '.schema == "rdmastor.serve" and .disks[0].size == 4194304 and .version == 2 and .disks[0].uri == "ram:4M" and
 	(.connect[0] | .transport == "tcp" and .traddr == "127.0.0.1" and (.trsvcid | test("^[0-9]+$")))' out >/dev/null || die "$(cat out)"
 kill -USR1 "$SERVER"
-for _ in $(seq 50); do jq -e . err >/dev/null 2>&1 && break; sleep 0.1; done
+wait_running "$SERVER" document err
 jq -e '.serving[0] | .clients == 0 and .written_bytes == 0 and .errors == 0' err >/dev/null || die "$(cat err)"
 valid out
 valid err

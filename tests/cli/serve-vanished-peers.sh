@@ -7,13 +7,11 @@ requires nbdsh ss
 
 # probed COUNT FILTER: there are that many ends of connections, and each has that timer once what it sent has been acknowledged
 probed() {
-	local early='timer:\(keepalive,([0-9]+ms|[0-9](\.[0-9]+)?sec|[12][0-9]sec|30sec),' i
-	for ((i = 0; i < 100; i++)); do
-		ss -tnoH state established "$2" >ends
-		[ "$(grep -Ec "$early" ends)" != "$1" ] || return 0
-		sleep 0.1
-	done
-	die "$2: not $1 with an early probe: $(cat ends)"
+	wait_until are_probed "$@"
+}
+are_probed() {
+	local early='timer:\(keepalive,([0-9]+ms|[0-9](\.[0-9]+)?sec|[12][0-9]sec|30sec),'
+	[ "$(ss -tnoH state established "$2" | grep -Ec "$early")" = "$1" ]
 }
 
 serve ram:8M --nvmf --tcp 127.0.0.1:0 --rdma '127.0.0.1:0?rdma=iwarp' --nqn "$NQN" --queues 1

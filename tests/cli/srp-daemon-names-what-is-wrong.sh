@@ -67,5 +67,6 @@ on "$ib" 1 not-found 'mlx5_0 port 1' 'MAD no.such.file' srp-daemon -o --all-port
 on "$ib" 1 - 'mlx5_0 port 1: ' 'MAD no.such.file' srp-daemon -i mlx5_0
 on "$ib" 1 - '--ready-fd' '77 bad.file.descriptor' srp-daemon --ready-fd 77
 on "$ib" 1 - /none/log: 'no.such.file' srp-daemon --log /none/log
-on "$ib; exec 9>/run/srp_daemon_mlx5_0_1; flock() { python3 -c 'import fcntl; fcntl.lockf(9, fcntl.LOCK_EX); import time; time.sleep(3)' & sleep 1; }; flock" \
+on "$ib; exec 9>/run/srp_daemon_mlx5_0_1; flock() { python3 -c 'import fcntl, os, time; fcntl.lockf(9, fcntl.LOCK_EX); open(\"$PWD/locked\", \"w\"); me = os.getppid()
+while os.getppid() == me: time.sleep(0.1)' & wait_until test -e $PWD/locked; }; flock" \
 	1 - 'mlx5_0 port 1: ' 'process.[0-9]+ lock /run/srp_daemon_mlx5_0_1' srp-daemon

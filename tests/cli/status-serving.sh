@@ -9,10 +9,9 @@ set -e
 # of FILTER: of the object of that process in the list
 of() { ours status --json >json && jq -r --argjson pid "$1" ".serving[] | select(.pid == \$pid) | $2" json; }
 until_is() { # PID FILTER EXPECTED
-	local i
-	for ((i = 0; i < 50; i++)); do [ "$(of "$1" "$2")" = "$3" ] && return; sleep 0.1; done
-	die "$2 is '$(of "$1" "$2")', not '$3'"
+	wait_until is "$@"
 }
+is() { [ "$(of "$1" "$2")" = "$3" ]; }
 
 truncate -s 64M disk.img
 random_file src 3
@@ -65,12 +64,9 @@ for word in ram:1M "$SOCK"; do
 done
 error 1 not-found 'ram:2M' 'served' ours status ram:2M
 
-# stopped: reported in time, and the other one still answers
+# stopped: reported, and the other one still answers
 kill -STOP "$exported"
-began=$EPOCHREALTIME
 ours status --json >json
-took=$(awk "BEGIN { print $EPOCHREALTIME - $began }")
-awk "BEGIN { exit !($took < 3) }" || die "took $took s"
 same 'the stopped one' "$(jq -r ".serving[] | select(.pid == $exported) | .error.code" json)" timeout
 same 'the other one' "$(jq -r ".serving[] | select(.pid == $served) | .disks[0].uri" json)" disk.img
 ours status | grep -Eq "^process $exported: " || die "not named: $(ours status)"
@@ -100,11 +96,11 @@ fi
 
 # a name that is not that of the process behind it is left out
 python3 -c '
-import socket, sys, time
+import signal, socket
 s = socket.socket(socket.AF_UNIX); s.bind("\0rdmastor/1"); s.listen(1)
-print("up", flush=True); time.sleep(60)' >forged & forger=$!
+print("up", flush=True); signal.pause()' >forged & forger=$!
 cleanup_fn ended "$forger"
-for _ in $(seq 50); do [ -s forged ] && break; sleep 0.1; done
+wait_running "$forger" test -s forged
 same 'a forged name' "$(of 1 .pid)" ''
 kill "$forger"
 # ill PYTHON WHAT FILTER EXPECTED: a process that is not ours gives that answer to everyone who asks, which is every
@@ -122,7 +118,7 @@ while True:
     except OSError: pass
     c.close()' "$1" >liar & liar=$!
 	cleanup_fn ended "$liar"
-	for _ in $(seq 300); do [ -s liar ] && break; sleep 0.1; done
+	wait_running "$liar" test -s liar
 	same "$2" "$(of "$(cat liar)" "$3")" "$4"
 	ended "$liar" || true
 }

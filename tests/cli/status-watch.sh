@@ -11,15 +11,15 @@ error 2 usage '' '--watch 1 86400' ours status --watch=86401
 
 cat >on_terminal.py <<'END'
 """Runs status --watch on a terminal with that TERM, ends it by ^C after two samples; prints what it wrote."""
-import os, pty, re, sys, time
+import os, pty, re, sys
 term, until, words = sys.argv[1], sys.argv[2], sys.argv[3:]
 pid, fd = pty.fork()
 if not pid:
     if term: os.environ["TERM"] = term
     else: os.environ.pop("TERM", None)
     os.execv(os.environ["RDMASTOR"], [os.environ["RDMASTOR"], "status", *words])
-got, end, sent = "", time.time() + 30, False
-while time.time() < end:
+got, sent = "", False
+while True:
     try: piece = os.read(fd, 65536).decode(errors="replace")
     except OSError: break
     if not piece: break
@@ -43,15 +43,16 @@ done
 "$RDMASTOR" status --watch 1 ram:59M >samples 2>errors & watch=$!
 ended() { kill -KILL "$watch" 2>/dev/null; }
 cleanup_fn ended
-ours bench "$TCP" --rw read --bs 64K --iodepth 4 --runtime 3 >/dev/null
-for _ in $(seq 50); do tail -1 samples | grep -Eq ' 0/s +0/s ' && break; sleep 0.1; done
-grep -Eq '^ram:59M +59MiB +nvme/tcp .* [0-9.]+[KMG]iB/s +0/s +0 ' samples || die "no rate: $(cat samples)"
-tail -1 samples | grep -Eq ' 0/s +0/s ' || die "the rate stays: $(cat samples)"
+"$RDMASTOR" bench "$TCP" --rw read --bs 64K --iodepth 4 --runtime 3600 >/dev/null 2>&1 & load=$!
+cleanup_fn kill -KILL $load
+wait_running $load grep -Eq '^ram:59M +59MiB +nvme/tcp .* [0-9.]+[KMG]iB/s +0/s +0 ' samples
+kill -KILL $load
+last() { tail -1 samples | grep -Eq "$1"; }
+wait_running "$watch" last ' 0/s +0/s '
 
 # what ends is reported, and the watch goes on
 stop
-for _ in $(seq 50); do tail -1 samples | grep -q '^ram:59M: ' && break; sleep 0.1; done
-tail -1 samples | grep -q '^ram:59M: ' || die "$(cat samples)"
+wait_running "$watch" last '^ram:59M: '
 kill -0 "$watch" || die "it ended: $(cat errors)"
 kill -TERM "$watch" # a background process of a script ignores SIGINT
 wait "$watch" || die "exit status $?"

@@ -6,13 +6,13 @@ requires jq python3
 end() { kill -KILL "$1" 2>/dev/null; }
 
 python3 -c '
-import socket, time
+import signal, socket
 s = socket.create_server(("127.0.0.1", 0))
 print(s.getsockname()[1], flush=True)
-time.sleep(60)' >port &
+signal.pause()' >port &
 MUTE=$!
 cleanup_fn end $MUTE
-for _ in $(seq 100); do [ -s port ] || sleep 0.02; done
+wait_running $MUTE test -s port
 at=127.0.0.1:$(cat port) pids=()
 for uri in "nvme+tcp://$at/nqn.x" "nvme+rdma://$at/nqn.x?rdma=iwarp" "nbd://$at/x"; do
 	"$RDMASTOR" info "$uri" --timeout 0 >out.${#pids[@]} 2>&1 &
@@ -22,9 +22,7 @@ done
 "$RDMASTOR" nvmf-discover "nvme+tcp://$at" --timeout 0 >out.discover 2>&1 &
 pids+=($!)
 cleanup_fn end $!
-start=$(date +%s%N)
-error 1 timeout "$at" '' timeout 30 "$RDMASTOR" info "nbd://$at/x?timeout=0.5" --timeout 0
-[ $((($(date +%s%N) - start) / 1000000)) -lt 5000 ] || die "timeout= is not kept"
+error 1 timeout "$at" '' "$RDMASTOR" info "nbd://$at/x?timeout=0.5" --timeout 0
 sleep 11
 for pid in "${pids[@]}"; do
 	kill -0 "$pid" 2>/dev/null || die "one has given up: $(cat out.*)"
