@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# late_disk.py SOCKET SECONDS: an NBD server of 1 MiB in memory that executes the first write that it gets only after that
-# time, as a storage network does that fails over; and then prints "late". All else it does at once.
-import os, socket, struct, sys, threading, time
+# late_disk.py SOCKET: an NBD server of 1 MiB in memory that executes the first write only after SIGUSR1, as a storage network does that
+# fails over. It prints "stuck" when it has that write, and "late" when it has executed it. It does everything else at once.
+import signal, socket, struct, sys, threading
 
-PATH, DELAY = sys.argv[1], float(sys.argv[2])
+PATH = sys.argv[1]
 disk = bytearray(1 << 20)
+released = threading.Event()
+signal.signal(signal.SIGUSR1, lambda *_: released.set())
 stuck = threading.Semaphore(1)
 
 def get(s, n):
@@ -37,7 +39,7 @@ def requests(s):
             s.sendall(struct.pack(">II", 0x67446698, 0) + cookie + data)
     def write(cookie, off, data, late):
         if late:
-            time.sleep(DELAY)
+            released.wait()
         disk[off:off + len(data)] = data
         if late:
             print("late", flush=True)
@@ -72,5 +74,9 @@ def serve(s):
 l = socket.socket(socket.AF_UNIX)
 l.bind(PATH)
 l.listen(16)
-while True:
-    threading.Thread(target=serve, args=(l.accept()[0],), daemon=True).start()
+def accept():
+    while True:
+        threading.Thread(target=serve, args=(l.accept()[0],), daemon=True).start()
+threading.Thread(target=accept, daemon=True).start()
+released.wait()
+while True: signal.pause()

@@ -1,45 +1,31 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Every numeric option of every applet refuses 0 (unless documented), numbers out of its range, and what is not a number; the message names
-# the option and the range, or the bound where the other one is only the type's.
+# Numbers of options and URI keys that are out of range, or none: refused, and the message names the option and the range, or the bound
+# where the other one is only the type's. One option of each type: what a type refuses is in core/base/opt, and which range each
+# option has is in lint/options.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 
-# where 0 has a meaning: never, at once, off, none, the first
-zero() {
-	case $1 in
-	--timeout | --poll-us | --ready-fd | --rwmixread | --offset | --ramp-time | --retry-connected | --ublk | --nbd-dev) ;;
-	*) return 1 ;;
-	esac
-}
-
-bounds='(\S+.to.\S+|more.than.0|at.(least|most).\S+)(.seconds)?$'
-numbers=0
-for applet in $("$RDMASTOR" --list); do
-	while IFS= read -r row; do
-		option=${row%%$'\t'*}
-		read -r min max unit <<<"${row##*$'\t'}"
-		[ -n "$min" ] || continue
-		if zero "$option"; then
-			same "$applet $option: its least" 0 "$min"
-		else
-			[ "$min" -gt 0 ] || die "$applet $option: 0 is accepted"
-			error 2 usage '' "$option\\> $bounds" "$RDMASTOR" "$applet" "$option=0"
-		fi
-		for value in $((max + 1)) ${max}0 99999999999999999999999; do
-			error 2 usage '' "$option\\> $bounds" \
-				"$RDMASTOR" "$applet" "$option=$value$unit"
-		done
-		error 2 usage '' "$option\\> '10x'" "$RDMASTOR" "$applet" "$option=10x"
-		error 2 usage '' "$option\\> '-1'" "$RDMASTOR" "$applet" "$option=-1"
-		numbers=$((numbers + 1))
-	done < <("$RDMASTOR" "$applet" --option-rows)
-done
-[ $numbers -gt 40 ] || die "found only $numbers numeric options"
-error 2 - '^rdmastor export: .*--buffer\>' '64K.to.32M' \
-	"$RDMASTOR" export ram:1M --nbd "unix:$SOCK" --buffer 1K
-error 2 - '^rdmastor srp-discover: .*--answer-timeout\>' '0.001.to.3600.seconds' \
-	"$RDMASTOR" srp-discover --answer-timeout 3601
+while read -r value range applet; do
+	option=${value%%=*}
+	error 2 usage '' "$option\\> $range" "$RDMASTOR" "$applet" "$value"
+done <<-'END'
+	--depth=0 1.to.1024$ copy
+	--depth=1025 1.to.1024$ copy
+	--depth=99999999999999999999999 1.to.1024$ copy
+	--depth=10x '10x' copy
+	--depth=-1 '-1' copy
+	--iters=0 more.than.0$ bench
+	--iters=2147483648 at.most.2147483647$ bench
+	--buffer=1K 64K.to.32M$ export
+	--buffer=33M 64K.to.32M$ export
+	--size=5E at.most.4E$ bench
+	--answer-timeout=0 0.001.to.3600.seconds$ srp-discover
+	--answer-timeout=3601 0.001.to.3600.seconds$ srp-discover
+	--timeout=4294968 at.most.4294967.seconds$ info
+	--ublk=1048576 0.to.1048575$ export
+	--watch=0 1.to.86400$ status
+END
 "$RDMASTOR" copy --help | grep -q '1 to 1024' || die 'no range in --help'
 
 # URI keys
