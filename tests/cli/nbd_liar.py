@@ -6,8 +6,11 @@ import os, socket, struct, sys, threading
 SIZE = 1 << 20
 
 
+IMAGE = bytes((i * 7 + i // 509) & 255 for i in range(SIZE))
+
+
 def make_image(case):
-    image = bytearray((i * 7 + i // 509) & 255 for i in range(SIZE))
+    image = bytearray(IMAGE)
     if case == "good-odd-extents":
         image[1000:1535] = bytes(535)
         image[1536:65536] = bytes(64000)
@@ -315,13 +318,18 @@ def serve(listener, case, image):
             return
 
 
-folder = sys.argv[1]
-for case in sys.argv[2:]:
-    image = make_image(case)
-    with open(f"{folder}/{case}.image", "wb") as f:
-        f.write(image)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(f"{folder}/{case}")
-    listener.listen(64)
-    threading.Thread(target=serve, args=(listener, case, image)).start()
-open(f"{folder}/ready", "w").close()
+def start(folder, cases):
+    for case in cases:
+        image = make_image(case)
+        with open(f"{folder}/{case}.image", "wb") as f:
+            f.write(image)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(f"{folder}/{case}")
+        listener.listen(64)
+        threading.Thread(target=serve, args=(listener, case, image), daemon=True).start()
+
+
+if __name__ == "__main__":
+    start(sys.argv[1], sys.argv[2:])
+    open(f"{sys.argv[1]}/ready", "w").close()
+    threading.Event().wait()
