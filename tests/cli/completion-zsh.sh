@@ -15,8 +15,8 @@ LISTMAX=10000
 compadd() {
 	# -O, -A and -D only fill arrays
 	if [[ ${@[1,(i)(-|--)]} == *-[a-zA-Z]#[OAD]* ]]; then builtin compadd "$@"; return; fi
-	typeset -a told; builtin compadd -O told "$@"
-	print -rl -- $told >>$TMP/told
+	typeset -a candidates; builtin compadd -O candidates "$@"
+	print -rl -- $candidates >>$TMP/told
 	builtin compadd "$@"
 }
 # A key behind the tabulator shows that the completion is over.
@@ -24,22 +24,32 @@ over() { print >$TMP/over; }
 zle -N over
 bindkey '^Xo' over
 RC
+# One interactive zsh for all lines: each is typed into an empty line.
 cat >"$TMP/probe" <<'PROBE'
 zmodload zsh/zpty
 zpty z zsh -f -i
-rm -f $TMP/over
-zpty -w z "setopt extendedglob; . $TMP/rc; : >$TMP/told; print RE''ADY"
+zpty -w z "setopt extendedglob; . $TMP/rc; print RE''ADY"
 zpty -r -m z x '*READY*'
-zpty -w -n z "$1"$'\t\C-xo'
-repeat 1000; do
-	zpty -r -t z x
-	[[ -e $TMP/over ]] && break
-	sleep 0.01
+while IFS= read -r line; do
+	rm -f $TMP/over
+	: >$TMP/told
+	zpty -w -n z $'\C-u'"$line"$'\t\C-xo'
+	while [[ ! -e $TMP/over ]]; do
+		zpty -r -t z x
+		sleep 0.01
+	done
+	print >$TMP/offered
 done
 zpty -d z
 PROBE
+mkfifo "$TMP/lines" "$TMP/offered"
+zsh -f "$TMP/probe" <"$TMP/lines" &
+exec 3>"$TMP/lines"
 offers() {
-	zsh -f "$TMP/probe" "$1"
+	printf '%s\n' "$1" >&3
+	read -r _ <"$TMP/offered"
 	cat "$TMP/told"
 }
 check_completions --output= '' folder
+exec 3>&-
+wait
