@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# An iSCSI target for discovery on ports 3260 and 3261 of 127.0.0.0/8 that errs as it is told; one connection at a time and port. Makes the file
-# "listening".
-import socket, struct, sys, threading, time
+# An iSCSI target for discovery on ports 3260 and 3261 of 127.0.0.0/8 that errs as the file how.ADDRESS tells, or how.127.0.0.1 for addresses
+# without one. Each connection has a process of its own. Makes the file "listening".
+import os, select, signal, socket, struct, time
 
-how = sys.argv[1] if len(sys.argv) > 1 else ''
+how = ''
 LIST = b'TargetName=iqn.x:a\0TargetAddress=127.0.0.1:3260,1\0TargetName=iqn.x:b\0TargetAddress=127.0.0.1:3999,2\0'
 
 
@@ -39,8 +39,10 @@ LIES = {
 }
 
 
-def silence():
-    threading.Event().wait()
+def silence(c):
+    while c.recv(65536):
+        pass
+    raise EOFError
 
 
 # All that is left to be said, byte by byte.
@@ -73,9 +75,9 @@ def login(c, port):
         bhs, data = request(c)
         stage = bhs[1] >> 2 & 3
         if how == 'mute' or how == 'mute-keys' and stage == 1:
-            silence()
+            silence(c)
         elif how == 'mute-proof' and b'CHAP_R=' in data:
-            silence()
+            silence(c)
         elif how.startswith('status='):
             reply(c, bhs, 0x23, 0, status=int(how[7:], 16))
         elif how == 'circle':
@@ -118,7 +120,7 @@ def login(c, port):
             reply(c, bhs, 0x23, 0, ahs=1)
         elif how == 'http':
             c.sendall(b'HTTP/1.0 400 Bad Request\r\nContent-Length: 0\r\nContent-Type: text/plain\r\n\r\n')
-            silence()
+            silence(c)
         elif stage == 0:
             reply(c, bhs, 0x23, 0x81, b'AuthMethod=None\0')
         else:
@@ -135,7 +137,7 @@ def text(c):
             if not last:
                 bhs, _ = request(c)
     elif how == 'mute-list':
-        silence()
+        silence(c)
     elif how == 'nops':
         while True:
             reply(c, bhs, 0x20, 0x80, ttt=77, itt=b'\xff' * 4)
@@ -176,29 +178,33 @@ def text(c):
         reply(c, bhs, 0x24, 0x80, LIST)
     bhs, _ = request(c)
     if how == 'mute-end':
-        silence()
+        silence(c)
     reply(c, bhs, 0x26, 0x80)
     while how == 'talks-on':
         time.sleep(0.05)
         reply(c, bhs, 0x26, 0x80)
 
 
-def serve(s, port):
-    while True:
-        c, _ = s.accept()
-        try:
-            login(c, port)
-            text(c)
-        except (EOFError, OSError):
-            pass
-        c.close()
+def serve(c):
+    global how
+    address, port = c.getsockname()
+    name = 'how.' + address
+    with open(name if os.path.exists(name) else 'how.127.0.0.1') as f:
+        how = f.read().strip()
+    try:
+        login(c, port)
+        text(c)
+    except (EOFError, OSError):
+        pass
 
 
-for p in (3260, 3261):
-    s = socket.socket()
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    s.bind(('', p))
-    s.listen(8)
-    threading.Thread(target=serve, args=(s, p), daemon=True).start()
+listeners = [socket.create_server(('', p), backlog=8) for p in (3260, 3261)]
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 open('listening', 'w').close()
-threading.Event().wait()
+while True:
+    for s in select.select(listeners, [], [])[0]:
+        c, _ = s.accept()
+        if not os.fork():
+            serve(c)
+            os._exit(0)
+        c.close()

@@ -8,7 +8,7 @@ echo longenoughsecret >secret
 : >empty
 printf 'x%.0s' {1..300} >long
 # shellcheck disable=SC2086 # several words
-{
+[ -n "${OWN_NET-}" ] || {
 	error 2 usage '' 'PORTAL' $d
 	error 2 usage '' "'nvme\+rdma://127.0.0.1' iser: iscsi: URI" $d nvme+rdma://127.0.0.1
 	error 2 usage '' "'iser://127.0.0.1/iqn.x:a/0' target portal" $d iser://127.0.0.1/iqn.x:a/0
@@ -43,28 +43,44 @@ printf 'x%.0s' {1..300} >long
 	LIBISCSI_CHAP_PASSWORD='' error 2 usage '' 'secret 1.to.256.bytes' $d 127.0.0.1 -u joe
 	error 2 usage 'iscsi://joe@127.0.0.1\?target_password=' 'secrets same RFC.7143' \
 		$d 'iscsi://joe%hushhushhush@127.0.0.1?target_password=hushhushhush'
+	! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
+	unshare -rn true 2>/dev/null || { echo 'needs network namespaces of its own for the rest'; exit 77; }
+	OWN_NET=1 exec unshare -rn "$HERE/iser-discover.sh"
 }
-! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
-unshare -rn true 2>/dev/null || { echo 'needs network namespaces of its own for the rest'; exit 77; }
-export d top portal=127.0.0.1
+ip link set lo up 2>/dev/null || ifconfig lo up
+PYTHONDONTWRITEBYTECODE=1 python3 "$HERE/iscsi_server.py" >server.out 2>&1 &
+server=$!
+cleanup_fn kill -KILL $server
+wait_running $server test -e listening
 
-# discover HOW OPTION…: of a target that errs so; asked: with the output in out and err
-# shellcheck disable=SC2016 # the inner shell's
+# discover HOW OPTION…: of a target that errs so, at $portal; asked: with the output in out and err
+portal=127.0.0.1
 discover() {
-	rm -f listening
-	how=$1 unshare -rn bash -c 'ip link set lo up 2>/dev/null || ifconfig lo up
-		python3 "$top/tests/cli/iscsi_server.py" $how >server.out 2>&1 & server=$!
-		wait_until test -e listening
-		$d -i iqn.x:me -t tcp "$@" "$portal"; status=$?
-		kill -9 $server; exit $status' - "${@:2}"
+	echo "$1" >how.127.0.0.1
+	$d -i iqn.x:me -t tcp "${@:2}" "$portal"
 }
 asked() { discover "$@" >out 2>err; }
 # ends HOW CODE WORDS OPTION…: with status 1 and that reason
 ends() {
 	local json=--json
 	[ "$2" != - ] || json=
-	error 1 "$2" 127.0.0.1 "$3" discover "$1" $json --timeout 60 "${@:4}"
+	error 1 "$2" "$portal" "$3" discover "$1" $json --timeout 60 "${@:4}"
 	[ "$2" = - ] || jq -e '.records == [] or .asked[0].error.errno' error.out >/dev/null || die "$1: $(cat error.out)"
+}
+# slow HOW CODE WORDS OPTION…: likewise, in the background, as it takes all of the time
+slowest=1 slow=()
+slow() {
+	local portal=127.0.1.$((slowest++))
+	echo "$1" >how.$portal
+	mkdir "$1"
+	(
+		trap - EXIT TERM
+		discover() { $d -i iqn.x:me -t tcp "${@:2}" "$portal"; }
+		ln secret "$1/secret"
+		cd "$1" || exit
+		ends "$@"
+	) &
+	slow+=($!)
 }
 
 asked ''
@@ -104,6 +120,15 @@ cmp -s out right || die "no answer to the logout: $(cat out err)"
 asked talks-on --no-probe --timeout 0
 cmp -s out right || die "answers after the logout: $(cat out err)"
 
+slow mute timeout 'login' --timeout 1
+slow mute-keys timeout 'login' --timeout 1
+slow mute-proof timeout 'login' --timeout 1 -u joe --secret-file secret
+slow mute-list timeout 'SendTargets' --timeout 1
+slow crawls timeout 'login' --timeout 1
+slow nops timeout 'SendTargets' --timeout 1
+# the limit of time or that of unread answers, whichever this machine reaches first
+slow nops-unheard - 'SendTargets|faster|NOP' --timeout 2
+
 ends circle protocol 'redirect loop 127.0.0.1:3260'
 ends runs protocol 'redirect \b8\b'
 ends nowhere protocol 'moved|redirect'
@@ -136,14 +161,6 @@ ends other-list protocol 'text request'
 ends ends-on protocol 'text end|final goes|continue'
 ends ahs protocol 'PDU additional.header'
 ends http protocol 'PDU additional.header'
-ends mute timeout 'login' --timeout 1
-ends mute-keys timeout 'login' --timeout 1
-ends mute-proof timeout 'login' --timeout 1 -u joe --secret-file secret
-ends mute-list timeout 'SendTargets' --timeout 1
-ends crawls timeout 'login' --timeout 1
-ends nops timeout 'SendTargets' --timeout 1
-# The limit of time or that of unread answers, whichever this machine reaches first.
-ends nops-unheard - 'SendTargets|faster|NOP' --timeout 2
 ends goes-on protocol 'text 256.PDUs'
 ends empty-on protocol 'text nothing|empty'
 ends rejects refused 'rejects? PDU reason'
@@ -158,4 +175,5 @@ ends status=0202 auth 'login 0202 --initiator'
 ends status=0203 not-found 'login 0203'
 ends status=0301 busy 'login 0301'
 ends status=0444 refused 'login 0444'
+for pid in "${slow[@]}"; do wait "$pid" || exit 1; done
 exit 0
