@@ -14,7 +14,7 @@ MUTE=$!
 wait_until test -s port
 at=127.0.0.1:$(cat port)
 error 1 timeout "$at" 'no.answer' "$RDMASTOR" export "nvme+tcp://$at/nqn.2026-01.org.example:x" \
-	--nbd "unix:$SOCK" --timeout 0.5
+	--nbd "unix:$SOCK" --timeout 2
 running "$MUTE" || die "the target has ended, not the time"
 [ ! -e "$SOCK" ] || die "a socket is left"
 kill "$MUTE"

@@ -120,14 +120,14 @@ cmp -s out right || die "no answer to the logout: $(cat out err)"
 asked talks-on --no-probe --timeout 0
 cmp -s out right || die "answers after the logout: $(cat out err)"
 
-slow mute timeout 'login' --timeout 1
-slow mute-keys timeout 'login' --timeout 1
-slow mute-proof timeout 'login' --timeout 1 -u joe --secret-file secret
-slow mute-list timeout 'SendTargets' --timeout 1
-slow crawls timeout 'login' --timeout 1
-slow nops timeout 'SendTargets' --timeout 1
+slow mute timeout 'login' --timeout 5
+slow mute-keys timeout 'login' --timeout 5
+slow mute-proof timeout 'login' --timeout 5 -u joe --secret-file secret
+slow mute-list timeout 'SendTargets' --timeout 5
+slow crawls timeout 'login' --timeout 5
+slow nops timeout 'SendTargets' --timeout 3
 # the limit of time or that of unread answers, whichever this machine reaches first
-slow nops-unheard - 'SendTargets|faster|NOP' --timeout 2
+slow nops-unheard - 'SendTargets|faster|NOP' --timeout 3
 
 ends circle protocol 'redirect loop 127.0.0.1:3260'
 ends runs protocol 'redirect \b8\b'

@@ -20,7 +20,7 @@ random_file disk 4
 serve disk --iscsi --tcp 127.0.0.1:0 --iqn $IQN
 PORTAL=$(sed -nE 's#^rdmastor: +iscsi://([^/]*)/.*#\1#p' out)
 for rdma in auto iwarp; do
-	! ours info "iser://$PORTAL/$IQN/0?rdma=$rdma&timeout=5" 2>err || die "iser:// at a portal without RDMA, rdma=$rdma"
+	! ours info "iser://$PORTAL/$IQN/0?rdma=$rdma&timeout=60" 2>err || die "iser:// at a portal without RDMA, rdma=$rdma"
 	grep -q "^rdmastor info: $PORTAL: .*; iSCSI over TCP answers there$" err || die "$(cat err)"
 	grep -q "^hint: iscsi://$PORTAL/$IQN/0$" err || die "$(cat err)"
 done

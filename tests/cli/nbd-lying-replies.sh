@@ -15,9 +15,9 @@ lie simple-cookie lost in.flight
 lie simple-structured lost structured.reply
 lie simple-short lost connection.closed
 lie simple-twice lost in.flight
-lie read-silent lost '\bread\b within.0.3.s\b'
+lie read-silent lost '\bread\b within.1.s\b'
 lie read-closes lost 'connection.(closed|reset)'
-lie read-half lost '\bread\b within.0.3.s\b'
+lie read-half lost '\bread\b within.1.s\b'
 lie read-magic lost 'NBD reply'
 lie read-cookie lost in.flight
 lie read-late lost in.flight
@@ -54,7 +54,7 @@ lie status-none lost 'block.status success|complete'
 lie status-simple lost 'block.status success|complete'
 lie status-data lost 'data request.*read|read.*request'
 lie status-long lost 'block.status length'
-sinks write-silent lost '\bwrite\b within.0.3.s\b'
+sinks write-silent lost '\bwrite\b within.1.s\b'
 sinks write-data lost 'data request.*read'
 sinks write-shutdown lost shut
 END

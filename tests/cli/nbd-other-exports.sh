@@ -10,7 +10,7 @@ lists() { error 1 not-found "unix:$SOCK" "$2" "$RDMASTOR" info "nbd+unix:///nosu
 
 truncate -s 16M disk
 up qemu-nbd -f raw -x 'a b' -k "$SOCK" -t disk
-lists '&depth=4&timeout=5' "available nbd.unix:///a%20b.socket=$SOCK\$"
+lists '&depth=4&timeout=60' "available nbd.unix:///a%20b.socket=$SOCK\$"
 down
 mkdir dir
 cp --sparse=always disk dir/x.img

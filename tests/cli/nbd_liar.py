@@ -50,7 +50,9 @@ class Link:
     def reply(self, cookie, error=0, data=b"", magic=0x67446698):
         self.put(struct.pack(">IIQ", magic, error, cookie), data)
 
-    def silence(self):
+    def silence(self, for_good=False):
+        if for_good:  # a client that is let in again sends its request again
+            self.listener.close()
         while self.s.recv(65536):
             pass
         raise EOFError
@@ -185,7 +187,7 @@ class Link:
         elif kind == 7:
             self.status(cookie, off, length)
         elif self.case == "write-silent" and kind == 1:
-            self.silence()
+            self.silence(for_good=True)
         elif self.case == "write-data" and kind == 1:
             self.data(cookie, off, length)
         elif self.case == "write-shutdown" and kind == 1:
@@ -196,12 +198,12 @@ class Link:
     def read(self, cookie, off, length):
         half = length // 2
         if self.case == "read-silent":
-            self.silence()
+            self.silence(for_good=True)
         if self.case == "read-closes":
             raise EOFError
         if self.case == "read-half":
             self.chunk(1, cookie, struct.pack(">Q", off) + self.image[off : off + half], length=8 + length)
-            self.silence()
+            self.silence(for_good=True)
         if self.case == "read-magic":
             self.chunk(1, cookie, magic=0x12345678)
         if self.case == "read-cookie":
@@ -306,7 +308,11 @@ class Link:
 
 def serve(listener, case, image):
     while True:
-        link = Link(listener.accept()[0], case, image)
+        try:
+            link = Link(listener.accept()[0], case, image)
+        except OSError:  # closed by silence()
+            return
+        link.listener = listener
         try:
             link.shake()
             link.serve()

@@ -32,7 +32,7 @@ wait_running $nbd test -S nbd.sock
 serve "nbd+unix:///?socket=$TMP/nbd.sock" --nvmf --tcp 127.0.0.1:0
 first=$(id)
 stop
-serve "nbd+unix:///?socket=$TMP/nbd.sock&timeout=7" --nvmf --tcp 127.0.0.1:0
+serve "nbd+unix:///?socket=$TMP/nbd.sock&timeout=70" --nvmf --tcp 127.0.0.1:0
 [ "$(id)" = "$first" ] || die "another NQN with another time-out: $(id), $first"
 stop
 
