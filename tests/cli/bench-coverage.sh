@@ -26,7 +26,7 @@ cp disk before
 same 'blocks left alone' "$(unchanged)" 0
 
 cp disk before
-"${b[@]}" --rw randwrite --offset 12K --numjobs 3 --iodepth 4 --runtime 2 --verify >out 2>err || die "$(cat err)"
+"${b[@]}" --rw randwrite --offset 12K --size 8180K --numjobs 3 --iodepth 4 --verify >out 2>err || die "$(cat err)"
 same 'blocks left alone' "$(unchanged)" 3
 grep -q '^ *verify .*8 MiB.*8 MiB' out || die "$(cat out)"
 
