@@ -8,6 +8,7 @@
 #include "stream.h"
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -48,6 +49,7 @@ static struct target { /* all connections of one run */
 	struct pipe *pipe[PIPES];
 	unsigned dials, logins, logouts, pings, pongs, aborts;
 	uint32_t chunk; /* bytes that one recv() gives; 0: all */
+	unsigned slow;  /* PDUs of the host that leave in one turn; 0: all */
 	/* late_sent: `sent` waits until the test calls tell_sent(); lying: what the host sends need
 	 * not be what an honest target has asked for */
 	bool late_sent, lying, busy;
@@ -70,6 +72,8 @@ static struct target { /* all connections of one run */
 	uint8_t spoil; /* 1: the next header digest, 2: the next data digest */
 	/* Sees each PDU in full feature phase, first; false: it is answered there, or never. */
 	bool (*script)(struct pipe *, const struct iscsi_bhs *, const uint8_t *data, uint32_t len);
+	/* NULL, or sees each PDU in full feature phase when it is queued, before it leaves. */
+	void (*queued)(struct pipe *, const struct iscsi_bhs *, const uint8_t *data, uint32_t len);
 	/* NULL, or sees all that the initiator receives, first. */
 	void (*gave)(struct pipe *, const uint8_t *, uint32_t len);
 } target;
@@ -598,21 +602,34 @@ static void take_login(
 	target.logins++;
 }
 
-/* One element of the out-list is one PDU. */
-static void host_said(struct pipe *pipe, const struct stream_out *out)
+/* One element of the out-list is one PDU: its bytes, valid until the next call, and its length. */
+static const uint8_t *pdu_of(const struct stream_out *out, uint32_t *len)
 {
 	static uint8_t bytes[1 << 21];
+
+	*len = 0;
+	for (unsigned i = 0; i < out->niov; i++) {
+		assert(out->iov[i].iov_len <= sizeof(bytes) - *len);
+		memcpy(bytes + *len, out->iov[i].iov_base, out->iov[i].iov_len);
+		*len += (uint32_t)out->iov[i].iov_len;
+	}
+	return bytes;
+}
+
+static uint32_t head_len(const struct pipe *pipe)
+{
+	return ISCSI_BHS + 4u * (pipe->full && pipe->digest[0]);
+}
+
+static void host_said(struct pipe *pipe, const struct stream_out *out)
+{
+	uint32_t len, head = head_len(pipe), have, whole;
+	const uint8_t *bytes = pdu_of(out, &len);
 	const struct iscsi_bhs *bhs = (const void *)bytes;
 	const struct iscsi_scsi_cmd *cmd = (const void *)bytes;
-	uint32_t len = 0, head = ISCSI_BHS + 4u * (pipe->full && pipe->digest[0]), have, whole;
 	uint8_t opcode;
 	le32 crc;
 
-	for (unsigned i = 0; i < out->niov; i++) {
-		assert(out->iov[i].iov_len <= sizeof(bytes) - len);
-		memcpy(bytes + len, out->iov[i].iov_base, out->iov[i].iov_len);
-		len += (uint32_t)out->iov[i].iov_len;
-	}
 	have = get_be24(bhs->data_len);
 	whole = head + ((have + 3) & ~3u) + 4u * (have && pipe->full && pipe->digest[1]);
 	assert(len == whole && !bhs->ahs_len && have <= target.recv);
@@ -659,7 +676,9 @@ static void tell_sent(struct pipe *pipe)
 
 static void hear(struct pipe *pipe, bool tell)
 {
-	while (pipe->out) {
+	unsigned most = tell && target.slow ? target.slow : UINT_MAX;
+
+	while (pipe->out && most--) {
 		struct stream_out *out = pipe->out;
 
 		pipe->out = out->next;
@@ -778,9 +797,16 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 void stream_send(struct stream *stream, struct stream_out *chain)
 {
 	struct pipe *pipe = pipe_of(stream);
+	const uint8_t *bytes;
+	uint32_t len;
 
 	if (pipe->over || !chain)
 		return;
+	for (struct stream_out *out = chain; out && target.queued && pipe->full; out = out->next) {
+		bytes = pdu_of(out, &len);
+		target.queued(pipe, (const void *)bytes, bytes + head_len(pipe),
+			get_be24(((const struct iscsi_bhs *)bytes)->data_len));
+	}
 	*pipe->out_end = chain;
 	while (*pipe->out_end)
 		pipe->out_end = &(*pipe->out_end)->next;

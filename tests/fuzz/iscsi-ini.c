@@ -51,15 +51,15 @@ static bool is_legal_own(const struct known *known, const struct iscsi_bhs *bhs,
 		return out && !out->writes && get_be32(in->datasn) == out->sn &&
 		       get_be32(in->offset) == out->at && len <= out->len - out->at;
 	case ISCSI_R2T:
-		if (!out || !out->writes || out->bursts == 2)
+		if (!out || !out->writes || out->bursts > out->begun)
 			return false;
 		end = out->bursts ? out->burst[0].end : out->at;
 		return get_be32(r2t->r2tsn) == out->sn && get_be32(r2t->ttt) != ISCSI_NO_TAG &&
 		       get_be32(r2t->offset) == end && get_be32(r2t->desired) &&
 		       get_be32(r2t->desired) <= out->len - end &&
 		       get_be32(r2t->desired) <= target.max_burst;
-	case ISCSI_SCSI_RSP: /* no success of a write before its data was asked for */
-		end = out->bursts ? out->burst[out->bursts - 1].end : out->at;
+	case ISCSI_SCSI_RSP: /* no success of a write before the burst of its last data */
+		end = out->begun ? out->burst[0].end : out->at;
 		rest = rsp->flags & ISCSI_UNDERFLOW ? get_be32(rsp->residual) : 0;
 		return !out->writes || rsp->response || rsp->status || rest >= out->len ||
 		       out->len - rest <= end;
@@ -98,6 +98,7 @@ static void note_own(
 	case ISCSI_R2T:
 		out->burst[out->bursts].ttt = get_be32(r2t->ttt);
 		out->burst[out->bursts++].end = get_be32(r2t->offset) + get_be32(r2t->desired);
+		out->begun |= !out->unsent;
 		out->sn++;
 		break;
 	default: /* of an abort */
@@ -179,7 +180,7 @@ static void judge_data(
 
 	while (out->itt != get_be32(pdu->itt))
 		assert(++out < known->out + known->outs);
-	assert(out->bursts && get_be32(pdu->ttt) == out->burst[0].ttt &&
+	assert(out->begun && get_be32(pdu->ttt) == out->burst[0].ttt &&
 		get_be32(pdu->datasn) == out->datasn++ && get_be32(pdu->offset) == out->at);
 	assert(len && len <= out->burst[0].end - out->at &&
 		!(pdu->flags & ISCSI_FINAL) == (out->at + len < out->burst[0].end));
@@ -188,13 +189,24 @@ static void judge_data(
 		out->of->owed -= len;
 	}
 	out->at += len;
+	out->unsent++;
 	if (out->at < out->burst[0].end)
 		return;
 	out->burst[0] = out->burst[1];
 	out->bursts--;
+	out->begun = false;
 	out->datasn = 0;
 	if (out->over)
 		*out = known->out[--known->outs];
+}
+
+/* One of its Data-Outs has left. */
+static void note_left(struct known *known, uint32_t itt)
+{
+	struct out *out = find_out(known, itt);
+
+	if (out && !--out->unsent)
+		out->begun = out->bursts;
 }
 
 static void begin_command(
@@ -214,16 +226,18 @@ static void begin_command(
 	out->burst[0].ttt = ISCSI_NO_TAG;
 	out->burst[0].end = out->len < target.first_burst ? out->len : target.first_burst;
 	assert(out->at < out->burst[0].end);
-	out->bursts = 1;
+	out->bursts = out->begun = 1;
 }
 
-/* The account of the connection, for as long as nothing on it has broken a rule. */
-static struct known *judge_pdu(
+/* When it is queued, as the initiator can't have acted on anything that it receives later; for as
+ * long as nothing on the connection has broken a rule. */
+static void queued(
 	struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {
 	struct conn *conn = &conn_of[pipe->number];
 	struct known *known = &conn->known;
 
+	assert(pipe->number < CONNS);
 	if (!known->loop) {
 		*conn = (struct conn){ .number = pipe->number };
 		known->ordered = true;
@@ -232,13 +246,12 @@ static struct known *judge_pdu(
 		known_begin(known, pipe->stream.loop, pipe->statsn, pipe->max_cmdsn);
 	}
 	if (known->broken)
-		return NULL;
+		return;
 	judge(known, bhs);
 	if (ISCSI_OPCODE(bhs->opcode) == ISCSI_DATA_OUT)
 		judge_data(known, (const void *)bhs, data, len);
 	else if (ISCSI_OPCODE(bhs->opcode) == ISCSI_SCSI_CMD)
 		begin_command(known, (const void *)bhs, data, len);
-	return known;
 }
 
 /* ---- What the target sends. */
@@ -456,13 +469,18 @@ static void react(struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t 
 
 static bool step(struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {
-	bool aborts = ISCSI_OPCODE(bhs->opcode) == ISCSI_TASK_REQ;
-	struct known *known;
+	struct known *known = &conn_of[pipe->number].known;
+	uint8_t opcode = ISCSI_OPCODE(bhs->opcode);
+	bool aborts = opcode == ISCSI_TASK_REQ;
 
-	assert(pipe->number < CONNS);
-	known = judge_pdu(pipe, bhs, data, len);
-	if (!known)
+	/* What leaves late is neither another's data nor anything that a new session repeats. */
+	assert(!len || !memchr(data, TAKEN, len));
+	if (known->broken) {
+		assert(opcode != ISCSI_SCSI_CMD && opcode != ISCSI_DATA_OUT);
 		return false;
+	}
+	if (opcode == ISCSI_DATA_OUT)
+		note_left(known, get_be32(bhs->itt));
 	answer_late(pipe, late.when == 1 || (late.when == 2 && aborts));
 	react(pipe, bhs, data, len, known);
 	answer_late(pipe, late.when == 3 && aborts);
@@ -487,6 +505,10 @@ static void run(void)
 	target.small = how & 16;
 	target.split_status = how & 32;
 	target.chunk = how & 64 ? 1 + more : 0;
+	if (!(how & 64) && more > 247) { /* answers overtake data, in bursts of many PDUs */
+		target.slow = more - 247u;
+		target.recv = 4096;
+	}
 	if (how & 128) {
 		target.r2t = target.piece = 1021;
 		target.first_burst = target.max_burst = 1024;
@@ -495,6 +517,7 @@ static void run(void)
 	}
 	target.lying = true;
 	target.script = step;
+	target.queued = queued;
 	target.gave = gave;
 	for (unsigned i = 0; i < CONNS; i++)
 		conn_of[i].known.loop = NULL;

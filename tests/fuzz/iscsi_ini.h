@@ -56,13 +56,15 @@ struct out { /* a command */
 	struct request *of; /* NULL: none of ours */
 	bool reads, writes, aborting;
 	/* Of TCP. over: answered, while a burst goes on; at: bytes moved; sn: next DataSN or R2TSN
-	 * of the target */
+	 * of the target; unsent: Data-Outs that are queued */
 	bool over;
 	uint32_t at, sn, datasn;
+	unsigned unsent;
 	struct {
 		uint32_t ttt, end;
-	} burst[2]; /* that the initiator sends, and has to send next */
+	} burst[2]; /* that the initiator sends, if it has begun to, and has to send next */
 	unsigned bursts;
+	bool begun; /* a burst begins once all before it has left */
 };
 
 /* Of a connection in the full feature phase, after a good login. */
@@ -171,10 +173,14 @@ static bool is_legal(
 	}
 }
 
+/* The clock goes on only after all that the initiator has to do at once. */
 static void settle(struct known *known)
 {
-	if (leap_now != known->said_ns)
+	if (leap_now != known->said_ns) {
 		known->settled = known->exp_statsn;
+		for (unsigned i = 0; i < known->outs; i++)
+			assert(!known->out[i].bursts);
+	}
 	known->said_ns = leap_now;
 }
 
@@ -191,13 +197,13 @@ static void breach(struct known *known)
 	loop_work_add(known->loop, &known->is_over);
 }
 
-/* The command has its answer. */
+/* The command has its answer. What has begun is sent to its end, and what waits is not. */
 static void answered(struct known *known, struct out *out, bool granted)
 {
 	if (out->of)
 		out->of->granted = granted;
 	known->answered = out->itt;
-	out->bursts = out->bursts ? 1 : 0; /* what has begun is sent to its end */
+	out->bursts = out->begun;
 	if (out->bursts)
 		out->over = true;
 	else

@@ -1028,6 +1028,57 @@ Test(iscsi_ini, an_early_error_makes_room_for_the_next)
 	down();
 }
 
+static unsigned data_outs[2], finals; /* of each burst; of both */
+
+/* Two bursts are asked for at once, and the first Data-Out is answered with an error. */
+static bool fails_in_a_burst(
+	struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	const struct iscsi_scsi_cmd *cmd = (const void *)bhs;
+	const struct iscsi_data_out *out = (const void *)bhs;
+	uint32_t itt = get_be32(bhs->itt), all = get_be32(cmd->expected);
+
+	(void)data, (void)len;
+	if (ISCSI_OPCODE(bhs->opcode) == ISCSI_SCSI_CMD && is_rw(cmd->cdb) && !early++) {
+		give_r2t(pipe, itt, 0, 0, all / 2);
+		give_r2t(pipe, itt, 1, all / 2, all / 2);
+		return false;
+	}
+	if (ISCSI_OPCODE(bhs->opcode) != ISCSI_DATA_OUT)
+		return true;
+	finals += !!(out->flags & ISCSI_FINAL);
+	if (!data_outs[0] && !data_outs[1]) {
+		memcpy(target.sense, (uint8_t[]){ 7, 0x27, 0 }, 3);
+		give_status(pipe, itt, 2, 0, 0);
+	}
+	cr_assert_lt(get_be32(out->ttt), 2);
+	data_outs[get_be32(out->ttt)]++;
+	return false;
+}
+
+/* More Data-Outs than leave together, and the answer comes with the first one. */
+Test(iscsi_ini, a_burst_that_has_begun_is_sent_to_its_end_and_no_other)
+{
+	begin();
+	target.immediate = false;
+	target.initial_r2t = true;
+	target.recv = 512;
+	up("/0?depth=1");
+	target.script = fails_in_a_burst;
+	target.slow = 1;
+	early = finished = finals = data_outs[0] = data_outs[1] = 0;
+	submit(0, IO_WRITE, 0, 0, 65536);
+	turns_until(1);
+	cr_assert_eq(request[0].io.status, -EROFS);
+	cr_assert_eq(data_outs[0], 64);
+	cr_assert_eq(data_outs[1], 0);
+	cr_assert_eq(finals, 1);
+	target.script = NULL;
+	cr_assert_eq(one(IO_READ, 0, 0, 512), 0);
+	cr_assert_eq(lane->state, LANE_UP);
+	down();
+}
+
 /* ---- Silence. */
 
 static unsigned unanswered;
