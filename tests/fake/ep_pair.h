@@ -19,6 +19,7 @@ struct ep_peer { /* what the test is; one per loop, set before ep_dial(); NULL m
 	bool stuck;               /* a READ or WRITE has no end, nor has what comes behind it */
 	bool late_sent;           /* `sent` comes after every `recv` that is due */
 	unsigned messages, dials; /* counted */
+	struct addr dst;          /* of the last dial */
 	/* Memory of the peer's, as the owner's READs and WRITEs see it: one region. What misses it
 	 * ends the connection. */
 	uint8_t *memory;

@@ -157,6 +157,7 @@ int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
 	if (dial->dst.ss.ss_family == ADDR_IB)
 		pair->ep.caps.priv_max = 92;
 	peer->dials++;
+	peer->dst = dial->dst;
 	if (dial->timeout_ms)
 		loop_timer_set(loop, &pair->deadline, loop_clock() + dial->timeout_ms * 1000000ull);
 	loop_work_add(loop, &pair->work);
