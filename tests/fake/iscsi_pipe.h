@@ -58,7 +58,7 @@ static struct target { /* all connections of one run */
 	const char *redirect; /* "HOST:PORT" */
 	unsigned redirects;   /* so many logins are sent there */
 	bool for_good;        /* as moved permanently */
-	bool digests, initial_r2t, immediate;
+	bool digests, initial_r2t, immediate, no_pdu_order, no_sequence_order;
 	uint32_t recv, first_burst, max_burst, window;
 	/* of the disk */
 	uint8_t *disk;
@@ -532,8 +532,10 @@ static size_t put_key(char *to, const char *key, const char *offered)
 		value = yes[target.initial_r2t || *offered == 'Y'];
 	else if (!strcmp(key, "ImmediateData"))
 		value = yes[target.immediate && *offered == 'Y'];
-	else if (!strncmp(key, "Data", 4))
-		value = "Yes";
+	else if (!strcmp(key, "DataPDUInOrder"))
+		value = yes[!target.no_pdu_order];
+	else if (!strcmp(key, "DataSequenceInOrder"))
+		value = yes[!target.no_sequence_order];
 	else if (!strcmp(key, "AuthMethod"))
 		value = "None";
 	else if (!strcmp(key, "MaxBurstLength"))

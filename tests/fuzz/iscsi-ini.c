@@ -507,7 +507,7 @@ static void run(void)
 	target.chunk = how & 64 ? 1 + more : 0;
 	if (!(how & 64) && more > 247) { /* answers overtake data, in bursts of many PDUs */
 		target.slow = more - 247u;
-		target.recv = 4096;
+		target.recv = 2048;
 	}
 	if (how & 128) {
 		target.r2t = target.piece = 1021;

@@ -11,6 +11,9 @@
 #define ROOM  (256u << 10)
 #define COUNT 64
 #define IQN   "iqn.2024-01.test:one"
+/* the initiator's task tags of a ping, and in that of an abort */
+#define PING  0xfffffffd
+#define ABORT 0x80000000
 
 static struct pool *pool;
 static struct request {
@@ -411,6 +414,17 @@ Test(iscsi_ini, a_wrong_target_name_is_followed_by_the_right_ones)
 	end();
 }
 
+/* "No" is no answer to an offer of "Yes" (RFC 7143, 13.18 and 13.19). */
+Test(iscsi_ini, a_target_that_keeps_no_order)
+{
+	begin();
+	target.no_pdu_order = true;
+	refused("/0", EPROTO, DIAG_PROTOCOL, "DataPDUInOrder offered");
+	begin();
+	target.no_sequence_order = true;
+	refused("/0", EPROTO, DIAG_PROTOCOL, "DataSequenceInOrder offered");
+}
+
 static void fails(uint8_t status, uint8_t key, uint8_t asc, uint8_t ascq, unsigned times)
 {
 	target.failing = times;
@@ -636,6 +650,9 @@ enum lie {
 	LIE_GOOD_WITHOUT_DATA,
 	LIE_HALF_A_READ,
 	LIE_FAILURE,
+	LIE_FAILURE_SENSE,
+	LIE_LONG_SENSE,
+	LIE_ODD_SENSE,
 	LIE_TWICE,
 	LIE_BEYOND,
 	LIE_GAP,
@@ -649,6 +666,7 @@ enum lie {
 	LIE_R2T_EMPTY,
 	LIE_R2T_LONG,
 	LIE_R2T_NO_TAG,
+	LIE_R2T_THIRD,
 	LIE_R2TSN,
 	LIE_AFTER_STATUS,
 	LIE_STATSN,
@@ -657,7 +675,9 @@ enum lie {
 	LIE_LOGIN,
 	LIE_TEXT,
 	LIE_TASK,
+	LIE_TASK_ABORTED,
 	LIE_PONG,
+	LIE_PONG_TAG,
 	LIE_AHS,
 	LIE_LONG_TEXT,
 	LIE_SENSE,
@@ -680,6 +700,23 @@ static void give_raw(struct pipe *pipe, uint8_t opcode, uint8_t ahs, uint32_t le
 	give(pipe, &bhs, NULL, 0);
 	bhs.data_len = put_be24(len);
 	memcpy(pipe->in + pipe->to - ISCSI_BHS, &bhs, ISCSI_BHS);
+}
+
+/* CHECK CONDITION, reset, with so many bytes of sense data. */
+static void give_sense(struct pipe *pipe, uint32_t itt, uint8_t response, uint8_t key, uint16_t len)
+{
+	static uint8_t sense[2 + 8000];
+	struct iscsi_scsi_rsp rsp = { .opcode = ISCSI_SCSI_RSP,
+		.flags = ISCSI_FINAL,
+		.response = response,
+		.status = 2,
+		.itt = put_be32(itt) };
+
+	memset(sense, 0, sizeof(sense));
+	wire_put_be(sense, 2, len);
+	memcpy(sense + 2, (uint8_t[]){ 0x70, 0, key, [7] = 10, [12] = 0x29 }, 13);
+	put_numbers(pipe, &rsp, true);
+	give(pipe, &rsp, sense, 2u + len);
 }
 
 static void tell_lie(struct pipe *pipe, uint32_t itt, uint32_t len)
@@ -708,6 +745,15 @@ static void tell_lie(struct pipe *pipe, uint32_t itt, uint32_t len)
 		break;
 	case LIE_FAILURE:
 		give_plain(pipe, ISCSI_SCSI_RSP, itt, 1, true);
+		break;
+	case LIE_FAILURE_SENSE:
+		give_sense(pipe, itt, 1, 6, 18);
+		break;
+	case LIE_LONG_SENSE:
+		give_sense(pipe, itt, 0, 3, 8000);
+		break;
+	case LIE_ODD_SENSE:
+		give_sense(pipe, itt, 0, 3, 17);
 		break;
 	case LIE_TWICE:
 		give_data_in(pipe, itt, 0, p, len, last, 0);
@@ -754,6 +800,11 @@ static void tell_lie(struct pipe *pipe, uint32_t itt, uint32_t len)
 	case LIE_R2T_NO_TAG:
 		give_r2t(pipe, itt, ISCSI_NO_TAG, 0, 512);
 		break;
+	case LIE_R2T_THIRD:
+		give_r2t(pipe, itt, 1, 0, 512);
+		give_r2t(pipe, itt, 2, 512, 512);
+		give_r2t(pipe, itt, 3, 512, 512);
+		break;
 	case LIE_R2TSN:
 		next_sn(pipe, itt);
 		give_r2t(pipe, itt, 1, 0, 512);
@@ -783,8 +834,14 @@ static void tell_lie(struct pipe *pipe, uint32_t itt, uint32_t len)
 	case LIE_TASK:
 		give_plain(pipe, ISCSI_TASK_RSP, itt, 0, true);
 		break;
+	case LIE_TASK_ABORTED:
+		give_plain(pipe, ISCSI_TASK_RSP, itt | ABORT, 0, true);
+		break;
 	case LIE_PONG:
 		give_nop(pipe, 77, ISCSI_NO_TAG);
+		break;
+	case LIE_PONG_TAG:
+		give_nop(pipe, PING, ISCSI_NO_TAG);
 		break;
 	case LIE_AHS:
 		give_raw(pipe, ISCSI_SCSI_RSP, 2, 0);
@@ -903,11 +960,81 @@ Test(iscsi_ini, a_command_that_the_target_fails_to_execute)
 {
 	only_fails(LIE_FAILURE, IO_READ, -EIO);
 	only_fails(LIE_FAILURE, IO_WRITE, -EIO);
+	only_fails(LIE_FAILURE_SENSE, IO_READ, -EIO); /* not a unit attention */
+}
+
+Test(iscsi_ini, sense_data_of_any_length)
+{
+	begin();
+	up("/0?depth=1");
+	target.script = lies;
+	lie = LIE_LONG_SENSE;
+	cr_assert_eq(one(IO_READ, 0, 0, 512), -EIO);
+	text_says(disk->status_text(request[0].io.detail), "medium");
+	cr_assert_eq(one(IO_READ, 0, 0, 512), 0);
+	down();
+	begin();
+	target.digests = true;
+	up("/0?hdr_digest=1&data_digest=1");
+	target.script = lies;
+	lie = LIE_ODD_SENSE;
+	cr_assert_eq(one(IO_READ, 0, 0, 512), -EIO);
+	cr_assert_eq(lane->state, LANE_UP, "%s", lane->why.text);
+	down();
 }
 
 Test(iscsi_ini, a_window_that_goes_back_changes_nothing)
 {
 	only_fails(LIE_WINDOW_BACK, IO_READ, 0);
+}
+
+/* A NOP-In that needs no answer, with these numbers. */
+static void give_window(struct pipe *pipe, uint32_t exp, uint32_t max)
+{
+	struct iscsi_scsi_rsp nop = { .opcode = ISCSI_NOP_IN,
+		.flags = ISCSI_FINAL,
+		.itt = put_be32(ISCSI_NO_TAG),
+		.statsn = put_be32(pipe->statsn),
+		.exp_cmdsn = put_be32(exp),
+		.max_cmdsn = put_be32(max) };
+
+	/* of the target transfer tag */
+	((struct iscsi_nop *)(void *)&nop)->ttt = put_be32(ISCSI_NO_TAG);
+	give(pipe, &nop, NULL, 0);
+	run_ms(10);
+}
+
+/* By a PDU that was sent earlier. */
+Test(iscsi_ini, a_window_does_not_close_again)
+{
+	begin();
+	target.window = 4;
+	up("/0");
+	give_window(pipe_number(1), pipe_number(1)->exp_cmdsn, pipe_number(1)->exp_cmdsn - 1);
+	cr_assert_eq(one(IO_READ, 0, 0, 512), 0);
+	down();
+}
+
+/* The fake asserts that no command leaves outside the window. */
+Test(iscsi_ini, an_absurd_window_changes_nothing)
+{
+	uint32_t next;
+
+	begin();
+	target.window = 1;
+	up("/0");
+	target.window = 0; /* the next answer closes it */
+	cr_assert_eq(one(IO_READ, 0, 0, 512), 0);
+	next = pipe_number(1)->exp_cmdsn;
+	finished = target.reads = 0;
+	submit(0, IO_READ, 0, 0, 512);
+	give_window(pipe_number(1), next + 100, next + 10);
+	cr_assert_eq(target.reads, 0);
+	target.window = 1;
+	give_nop(pipe_number(1), ISCSI_NO_TAG, ISCSI_NO_TAG);
+	turns_until(1);
+	cr_assert_eq(request[0].io.status, 0);
+	down();
 }
 
 Test(iscsi_ini, lies_about_data)
@@ -932,6 +1059,7 @@ Test(iscsi_ini, lies_about_data_that_is_wanted)
 	breaks(LIE_R2T_EMPTY, IO_WRITE, DIAG_PROTOCOL, "order");
 	breaks(LIE_R2T_LONG, IO_WRITE, DIAG_PROTOCOL, "agreed");
 	breaks(LIE_R2T_NO_TAG, IO_WRITE, DIAG_PROTOCOL, "order");
+	breaks(LIE_R2T_THIRD, IO_WRITE, DIAG_PROTOCOL, "order");
 	breaks(LIE_R2TSN, IO_WRITE, DIAG_PROTOCOL, "order");
 }
 
@@ -941,7 +1069,9 @@ Test(iscsi_ini, pdus_out_of_place)
 	breaks(LIE_LOGIN, IO_READ, DIAG_PROTOCOL, "not_asked");
 	breaks(LIE_TEXT, IO_READ, DIAG_PROTOCOL, "not_asked");
 	breaks(LIE_TASK, IO_READ, DIAG_PROTOCOL, "not_asked");
+	breaks(LIE_TASK_ABORTED, IO_READ, DIAG_PROTOCOL, "not_asked");
 	breaks(LIE_PONG, IO_READ, DIAG_PROTOCOL, "not_asked");
+	breaks(LIE_PONG_TAG, IO_READ, DIAG_PROTOCOL, "not_asked");
 	breaks(LIE_AHS, IO_READ, DIAG_PROTOCOL, "additional");
 	breaks(LIE_LONG_TEXT, IO_READ, DIAG_PROTOCOL, "too_long");
 	breaks(LIE_SENSE, IO_READ, DIAG_PROTOCOL, "sense");
@@ -950,6 +1080,46 @@ Test(iscsi_ini, pdus_out_of_place)
 	breaks(LIE_DROP_ALL, IO_READ, DIAG_CLOSED, "ends");
 	breaks(LIE_STATSN, IO_READ, DIAG_PROTOCOL, "number");
 	breaks(LIE_OLD_STATSN, IO_READ, DIAG_PROTOCOL, "number");
+}
+
+static bool gives_too_much(
+	struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	const struct iscsi_scsi_cmd *cmd = (const void *)bhs;
+
+	(void)data, (void)len;
+	if (ISCSI_OPCODE(bhs->opcode) != ISCSI_SCSI_CMD || !is_rw(cmd->cdb))
+		return true;
+	give_data_in(pipe, get_be32(bhs->itt), 0, target.disk, (256u << 10) + 4, ISCSI_FINAL, 0);
+	return false;
+}
+
+/* The read is for more. */
+Test(iscsi_ini, a_data_segment_beyond_the_limit)
+{
+	struct pool *large;
+
+	begin();
+	up("/0");
+	cr_assert_eq(pool_new(&large, 512u << 10, 1, NULL), 0);
+	cr_assert_eq(lane_map(lane, large, NULL), 0);
+	target.script = gives_too_much;
+	finished = 0;
+	request[0].dones = 0;
+	request[0].buf = pool_buf(large, 0);
+	request[0].io = (struct io){ .kind = IO_READ,
+		.len = 512u << 10,
+		.buf = &request[0].buf,
+		.done = done,
+		.lower = request[0].lower };
+	bdev_submit(lane, &request[0].io);
+	turns_until(1);
+	cr_assert_eq(request[0].io.status, -ENOTCONN);
+	run_ms(1);
+	diag_says(&lane->why, DIAG_PROTOCOL, "10.0.0.1:3260", "data_segment limit agreed");
+	lane_unmap(lane, large);
+	pool_free(large);
+	down();
 }
 
 /* ---- An answer that comes twice must not end the next command, which has the same place. */
@@ -1025,6 +1195,53 @@ Test(iscsi_ini, an_early_error_makes_room_for_the_next)
 	cr_assert_eq(request[0].io.status, -EROFS);
 	cr_assert_eq(finished, 2);
 	cr_assert_eq(request[1].io.status, 0);
+	down();
+}
+
+/* The place of a command that was answered early is free when it has left, and the window may be
+ * closed then. */
+Test(iscsi_ini, an_early_error_does_not_open_the_window)
+{
+	begin();
+	target.recv = 512;
+	target.window = 1;
+	up("/0");
+	target.script = fails_early;
+	target.late_sent = true;
+	target.window = 0;
+	early = finished = target.reads = 0;
+	submit(0, IO_WRITE, 0, 0, 65536);
+	submit(1, IO_READ, 0, 0, 512);
+	for (unsigned i = 0; i < 100; i++) {
+		run_ms(1);
+		tell_sent(pipe_number(1));
+	}
+	cr_assert_eq(finished, 1);
+	cr_assert_eq(target.reads, 0);
+	target.late_sent = false;
+	target.window = 1;
+	give_nop(pipe_number(1), ISCSI_NO_TAG, ISCSI_NO_TAG);
+	turns_until(2);
+	cr_assert_eq(request[1].io.status, 0);
+	down();
+}
+
+/* It has its answer, so that an abort would prove nothing. */
+Test(iscsi_ini, an_answered_command_that_never_leaves_is_not_aborted)
+{
+	begin();
+	target.recv = 512;
+	up("/0");
+	target.script = fails_early;
+	target.late_sent = true;
+	early = finished = target.aborts = 0;
+	submit(0, IO_WRITE, 0, 0, 65536);
+	turns_until(1);
+	cr_assert_eq(request[0].io.status, -ENOTCONN);
+	cr_assert_eq(target.aborts, 0);
+	run_ms(1);
+	cr_assert_eq(lane->state, LANE_DOWN);
+	diag_says(&lane->why, DIAG_TIMEOUT, "10.0.0.1:3260", "write time");
 	down();
 }
 
@@ -1182,6 +1399,75 @@ Test(iscsi_ini, a_command_that_ends_before_its_abort)
 	down();
 }
 
+static uint32_t kept_itt[2];
+static unsigned kept;
+
+/* Reads are not answered, and an abort of the first one as if it were of the second one. */
+static bool aborts_another(
+	struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	const struct iscsi_scsi_cmd *cmd = (const void *)bhs;
+
+	(void)data, (void)len;
+	if (ISCSI_OPCODE(bhs->opcode) == ISCSI_TASK_REQ) {
+		target.aborts++;
+		cr_assert_eq(get_be32(bhs->itt), kept_itt[0] | ABORT);
+		give_plain(pipe, ISCSI_TASK_RSP, kept_itt[1] | ABORT, ISCSI_TASK_COMPLETE, true);
+		return false;
+	}
+	if (ISCSI_OPCODE(bhs->opcode) != ISCSI_SCSI_CMD || !is_rw(cmd->cdb))
+		return true;
+	if (kept < 2)
+		kept_itt[kept] = get_be32(bhs->itt);
+	kept++;
+	return false;
+}
+
+static void two_kept(void)
+{
+	begin();
+	up("/0");
+	target.script = aborts_another;
+	kept = finished = target.aborts = 0;
+	submit(0, IO_READ, 0, 0, 512);
+	run_ms(15000);
+	submit(1, IO_READ, 0, 512, 512);
+}
+
+/* A second try of a command that may still be executed would be one too many. */
+Test(iscsi_ini, the_answer_to_an_abort_ends_no_other_command)
+{
+	two_kept();
+	run_ms(16000);
+	cr_assert_eq(target.aborts, 1);
+	cr_assert_eq(kept, 2);
+	cr_assert_eq(finished, 0);
+	give_read(pipe_number(1), kept_itt[1], target.disk + 512, 512);
+	turns_until(1);
+	cr_assert_eq(request[1].io.status, 0);
+	turns_until(2);
+	cr_assert_eq(request[0].io.status, -ENOTCONN);
+	run_ms(1);
+	diag_says(&lane->why, DIAG_TIMEOUT, "10.0.0.1:3260", "read time");
+	down();
+}
+
+/* The tag of the command, which is not that of the abort. */
+Test(iscsi_ini, an_abort_is_answered_by_its_own_tag)
+{
+	two_kept();
+	kept_itt[1] = kept_itt[0] & ~ABORT;
+	target.script = keeps_silent;
+	unanswered = 1000;
+	run_ms(15500);
+	cr_assert_eq(target.aborts, 1);
+	give_plain(pipe_number(1), ISCSI_TASK_RSP, kept_itt[0], ISCSI_TASK_COMPLETE, true);
+	run_ms(10);
+	cr_assert_eq(lane->state, LANE_DOWN);
+	diag_says(&lane->why, DIAG_PROTOCOL, "10.0.0.1:3260", "not_asked");
+	down();
+}
+
 static void abort_fails(uint8_t response)
 {
 	begin();
@@ -1253,10 +1539,55 @@ Test(iscsi_ini, one_ping_at_a_time)
 	}
 	run_ms(1);
 	cr_assert_eq(kept_pings, 1);
+	cr_assert_eq(kept_ping, PING);
 	give_nop(pipe_number(1), kept_ping, ISCSI_NO_TAG);
 	run_ms(11000);
 	cr_assert_eq(kept_pings, 2);
 	cr_assert_eq(lane->state, LANE_UP);
+	give_nop(pipe_number(1), kept_ping - 1, ISCSI_NO_TAG);
+	run_ms(1);
+	cr_assert_eq(lane->state, LANE_DOWN);
+	diag_says(&lane->why, DIAG_PROTOCOL, "10.0.0.1:3260", "not_asked");
+	down();
+}
+
+static bool mute_of_pings(
+	struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	(void)data, (void)len;
+	return pipe->number != 1 || ISCSI_OPCODE(bhs->opcode) != ISCSI_NOP_OUT;
+}
+
+/* One PDU of data that takes 25 s; no other can come within it. */
+Test(iscsi_ini, data_is_a_sign_of_life)
+{
+	struct pipe *pipe;
+	uint32_t end;
+
+	begin();
+	target.piece = 65536;
+	up("/0");
+	target.script = keeps_silent;
+	unanswered = 1;
+	finished = 0;
+	submit(0, IO_READ, 0, 0, 65536);
+	run_ms(1);
+	pipe = pipe_number(1);
+	cr_assert_eq(pipe->to, 0);
+	give_read(pipe, last_itt, target.disk, 65536);
+	end = pipe->to;
+	target.script = mute_of_pings;
+	for (pipe->to = 2048; pipe->to + 2048 < end; pipe->to += 2048) {
+		uint32_t at = pipe->to;
+
+		run_ms(800);
+		cr_assert_eq(lane->state, LANE_UP, "%s", lane->why.text);
+		if (!pipe->to) /* all of it was read */
+			pipe->from = pipe->to = at;
+	}
+	pipe->to = end;
+	turns_until(1);
+	cr_assert_eq(request[0].io.status, 0);
 	down();
 }
 
@@ -1301,14 +1632,32 @@ Test(iscsi_ini, a_target_that_takes_no_first_command)
 
 /* ---- What the target asks for. */
 
+static uint32_t pong_ttt;
+
+static bool notes_pongs(
+	struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	const struct iscsi_nop *nop = (const void *)bhs;
+
+	(void)pipe, (void)data, (void)len;
+	if (ISCSI_OPCODE(bhs->opcode) == ISCSI_NOP_OUT && get_be32(bhs->itt) == ISCSI_NO_TAG)
+		pong_ttt = get_be32(nop->ttt);
+	return true;
+}
+
 Test(iscsi_ini, pings_are_answered)
 {
 	begin();
 	up("/0");
+	target.script = notes_pongs;
 	for (uint32_t i = 0; i < 20; i++) {
 		give_nop(pipe_number(1), ISCSI_NO_TAG, i);
 		run_ms(1);
+		cr_assert_eq(pong_ttt, i);
 	}
+	cr_assert_eq(target.pongs, 20);
+	give_nop(pipe_number(1), ISCSI_NO_TAG, ISCSI_NO_TAG); /* wants none */
+	run_ms(1);
 	cr_assert_eq(target.pongs, 20);
 	cr_assert_eq(lane->state, LANE_UP);
 	down();
@@ -1387,6 +1736,62 @@ Test(iscsi_ini, but_not_longer_than_it_allows)
 	run_ms(2000);
 	cr_assert_eq(request[0].io.status, -ENOTCONN);
 	cr_assert_eq(lane->state, LANE_DOWN);
+	down();
+}
+
+static unsigned pings_late;
+
+/* The logout is not answered, either. */
+static bool answers_nothing(
+	struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	(void)data, (void)len;
+	pings_late += pipe->number == 1 && ISCSI_OPCODE(bhs->opcode) == ISCSI_NOP_OUT;
+	return pipe->number == 0;
+}
+
+/* No PDU follows the request for a logout (the fake asserts it), also if the target is silent. */
+Test(iscsi_ini, a_logout_is_not_waited_for_longer_than_30_s)
+{
+	begin();
+	up("/0");
+	target.script = answers_nothing;
+	pings_late = 0;
+	give_async(pipe_number(1), ISCSI_ASYNC_LOGOUT, 65535);
+	run_ms(12000);
+	give_async(pipe_number(1), ISCSI_ASYNC_LOGOUT, 65535); /* once more */
+	cr_assert_eq(target.logouts, 1);
+	for (unsigned i = 0; i < 17; i++) {
+		give_nop(pipe_number(1), ISCSI_NO_TAG, ISCSI_NO_TAG);
+		run_ms(1000);
+	}
+	cr_assert_eq(lane->state, LANE_UP);
+	give_nop(pipe_number(1), ISCSI_NO_TAG, ISCSI_NO_TAG);
+	run_ms(2000);
+	cr_assert_eq(lane->state, LANE_DOWN);
+	cr_assert_eq(pings_late, 0);
+	diag_says(&lane->why, DIAG_CLOSED, "10.0.0.1:3260", "logout");
+	down();
+}
+
+/* The session ends all the same. */
+Test(iscsi_ini, a_late_command_is_not_aborted_during_a_logout)
+{
+	begin();
+	up("/0");
+	target.script = keeps_silent;
+	unanswered = 1;
+	finished = target.aborts = 0;
+	submit(0, IO_READ, 0, 0, 512);
+	run_ms(20000);
+	give_async(pipe_number(1), ISCSI_ASYNC_LOGOUT, 30);
+	run_ms(9000);
+	cr_assert_eq(finished, 0);
+	run_ms(2000);
+	cr_assert_eq(request[0].io.status, -ENOTCONN);
+	cr_assert_eq(target.aborts, 0);
+	cr_assert_eq(lane->state, LANE_DOWN);
+	diag_says(&lane->why, DIAG_CLOSED, "10.0.0.1:3260", "logout");
 	down();
 }
 
