@@ -180,6 +180,7 @@ static void settle(struct known *known)
 		known->settled = known->exp_statsn;
 		for (unsigned i = 0; i < known->outs; i++)
 			assert(!known->out[i].bursts);
+		assert(!known->pongs);
 	}
 	known->said_ns = leap_now;
 }

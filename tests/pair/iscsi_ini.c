@@ -1456,8 +1456,8 @@ Test(iscsi_ini, the_answer_to_an_abort_ends_no_other_command)
 Test(iscsi_ini, an_abort_is_answered_by_its_own_tag)
 {
 	two_kept();
-	kept_itt[1] = kept_itt[0] & ~ABORT;
-	target.script = keeps_silent;
+	target.script = aborts_badly; /* not at all */
+	abort_response = 0xee;
 	unanswered = 1000;
 	run_ms(15500);
 	cr_assert_eq(target.aborts, 1);
