@@ -1247,8 +1247,11 @@ Test(iscsi_ini, an_answered_command_that_never_leaves_is_not_aborted)
 
 static unsigned data_outs[2], finals; /* of each burst; of both */
 
-/* Two bursts are asked for at once, and the first Data-Out is answered with an error. */
-static bool fails_in_a_burst(
+static bool fails_in_the_first;
+
+/* Two bursts are asked for at once; the first Data-Out is answered with an error, or the last one
+ * with success. */
+static bool asks_for_two_bursts(
 	struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {
 	const struct iscsi_scsi_cmd *cmd = (const void *)bhs;
@@ -1264,30 +1267,47 @@ static bool fails_in_a_burst(
 	if (ISCSI_OPCODE(bhs->opcode) != ISCSI_DATA_OUT)
 		return true;
 	finals += !!(out->flags & ISCSI_FINAL);
-	if (!data_outs[0] && !data_outs[1]) {
+	cr_assert_lt(get_be32(out->ttt), 2);
+	cr_assert_eq(get_be32(out->datasn), data_outs[get_be32(out->ttt)]++);
+	cr_assert_eq(get_be32(out->offset), (data_outs[0] + data_outs[1] - 1) * 512);
+	if (fails_in_the_first && data_outs[0] + data_outs[1] == 1) {
 		memcpy(target.sense, (uint8_t[]){ 7, 0x27, 0 }, 3);
 		give_status(pipe, itt, 2, 0, 0);
+	} else if (finals == 2) {
+		give_status(pipe, itt, 0, 0, 0);
 	}
-	cr_assert_lt(get_be32(out->ttt), 2);
-	data_outs[get_be32(out->ttt)]++;
 	return false;
 }
 
-/* More Data-Outs than leave together, and the answer comes with the first one. */
-Test(iscsi_ini, a_burst_that_has_begun_is_sent_to_its_end_and_no_other)
+/* More Data-Outs than leave together. */
+static void two_bursts(bool fails, int status)
 {
 	begin();
 	target.immediate = false;
 	target.initial_r2t = true;
 	target.recv = 512;
 	up("/0?depth=1");
-	target.script = fails_in_a_burst;
+	target.script = asks_for_two_bursts;
 	target.slow = 1;
+	fails_in_the_first = fails;
 	early = finished = finals = data_outs[0] = data_outs[1] = 0;
 	submit(0, IO_WRITE, 0, 0, 65536);
 	turns_until(1);
-	cr_assert_eq(request[0].io.status, -EROFS);
+	cr_assert_eq(request[0].io.status, status);
 	cr_assert_eq(data_outs[0], 64);
+}
+
+Test(iscsi_ini, a_burst_begins_behind_the_one_before)
+{
+	two_bursts(false, 0);
+	cr_assert_eq(data_outs[1], 64);
+	down();
+}
+
+/* The answer comes with the first Data-Out. */
+Test(iscsi_ini, a_burst_that_has_begun_is_sent_to_its_end_and_no_other)
+{
+	two_bursts(true, -EROFS);
 	cr_assert_eq(data_outs[1], 0);
 	cr_assert_eq(finals, 1);
 	target.script = NULL;

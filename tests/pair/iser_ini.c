@@ -28,6 +28,7 @@ static struct conn {
 static unsigned conns, along, keyed, aborts, finished;
 static uint32_t window; /* commands that each connection may have out */
 static bool immediate;
+static uint32_t first_burst;
 /* Sees each PDU of the full feature phase first; false: it is answered there, or never. */
 static bool (*script)(struct conn *, const struct iser_hdr *, struct iscsi_scsi_cmd *);
 
@@ -86,10 +87,10 @@ static void take_login(struct conn *conn, const struct iscsi_login_req *req)
 			"HeaderDigest=None,DataDigest=None,RDMAExtensions=Yes,"
 			"InitiatorRecvDataSegmentLength=512,TargetRecvDataSegmentLength=%u,"
 			"ImmediateData=%s,InitialR2T=No,MaxBurstLength=1048576,"
-			"FirstBurstLength=65536,DefaultTime2Wait=0,DefaultTime2Retain=0,"
+			"FirstBurstLength=%u,DefaultTime2Wait=0,DefaultTime2Retain=0,"
 			"ErrorRecoveryLevel=0,MaxConnections=1,MaxOutstandingR2T=1,"
 			"DataPDUInOrder=Yes,DataSequenceInOrder=Yes,",
-			RECV, immediate ? "Yes" : "No");
+			RECV, immediate ? "Yes" : "No", first_burst);
 		for (char *p = (char *)pdu.data; (p = strchr(p, ',')); p++)
 			*p = 0;
 	}
@@ -227,6 +228,7 @@ static void begin(void)
 	conns = along = keyed = aborts = finished = 0;
 	window = 64;
 	immediate = true;
+	first_burst = 65536;
 	script = NULL;
 	withheld = 0;
 }
@@ -373,9 +375,41 @@ Test(iser_ini, a_target_without_immediate_data)
 	begin();
 	immediate = false;
 	up("/0");
+	cr_assert_eq(one(IO_READ, 512), 0);
 	work();
 	cr_assert_eq(along, 0);
 	cr_assert_eq(keyed, 128);
+	down();
+}
+
+static bool fits_first_burst(
+	struct conn *conn, const struct iser_hdr *hdr, struct iscsi_scsi_cmd *cmd)
+{
+	(void)conn, (void)hdr;
+	cr_assert_leq(get_be24(cmd->data_len), first_burst);
+	return true;
+}
+
+Test(iser_ini, no_more_data_comes_along_than_the_first_burst_may_have)
+{
+	begin();
+	first_burst = 2048;
+	up("/0");
+	script = fits_first_burst;
+	cr_assert_eq(one(IO_READ, 512), 0);
+	work();
+	cr_assert_eq(along, 64);
+	down();
+}
+
+Test(iser_ini, a_device_with_few_sends)
+{
+	begin();
+	target.peer.limit.send = 16;
+	target.peer.limit.inline_max = 16;
+	target.peer.late_sent = true;
+	up("/0");
+	work();
 	down();
 }
 
@@ -693,6 +727,37 @@ Test(iser_ini, a_target_that_speaks_at_once)
 	chatters = false;
 	up("/0");
 	cr_assert(chatters);
+	work();
+	down();
+}
+
+static unsigned pongs;
+
+static bool count_pongs(struct conn *conn, const struct iser_hdr *hdr, struct iscsi_scsi_cmd *cmd)
+{
+	const struct iscsi_nop *nop = (const void *)cmd;
+
+	(void)conn, (void)hdr;
+	if (ISCSI_OPCODE(cmd->opcode) == ISCSI_NOP_OUT && get_be32(cmd->itt) == ISCSI_NO_TAG)
+		cr_assert_eq(get_be32(nop->ttt), pongs++);
+	return true;
+}
+
+Test(iser_ini, pings_at_once_are_answered_one_by_one)
+{
+	struct pdu pdu = make(ISCSI_NOP_IN, ISCSI_NO_TAG);
+
+	begin();
+	up("/0");
+	script = count_pongs;
+	pongs = 0;
+	for (unsigned i = 0; i < 3; i++) {
+		pdu.nop.ttt = put_be32(i);
+		give(&conn_of[1], &pdu, 0);
+		conn_of[1].statsn--; /* it is not numbered */
+	}
+	pass(5);
+	cr_assert_eq(pongs, 3);
 	work();
 	down();
 }
