@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 // Replaces Criterion's library where it can't be used: in the ThreadSanitizer build, as Criterion
 // shares memory with its test processes at an address that belongs to the sanitizer, and on other
-// architectures. Here each test runs in a plain child. --tap=FILE is understood, other options are
-// ignored.
+// architectures. Here each test runs in a plain child. --tap=FILE and --filter=SUITE/TEST, with
+// wildcards, are understood, other options are ignored.
 #include <criterion/criterion.h>
 #include <err.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -133,19 +134,31 @@ static const char *run(void)
 	return good ? "ok" : "not ok";
 }
 
+static bool is_wanted(const struct criterion_test *one, const char *filter)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "%s/%s", one->category, one->name);
+	return !filter || !fnmatch(filter, name, 0);
+}
+
 int main(int argc, char **argv)
 {
+	const char *filter = NULL;
 	FILE *tap = NULL;
 	bool good = true;
 
-	for (int i = 1; i < argc; i++)
+	for (int i = 1; i < argc; i++) {
+		if (!strncmp(argv[i], "--filter=", 9))
+			filter = argv[i] + 9;
 		if (!strncmp(argv[i], "--tap=", 6) && !(tap = fopen(argv[i] + 6, "we")))
 			err(1, "%s", argv[i] + 6);
+	}
 	tap = tap ? tap : stdout;
 	for (struct criterion_test *const *t = __start_cr_tst; t < __stop_cr_tst; t++) {
 		const char *how;
 
-		if (!*t)
+		if (!*t || !is_wanted(*t, filter))
 			continue;
 		test = *t;
 		suite = suite_of(test->category);
