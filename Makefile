@@ -154,7 +154,7 @@ $(addprefix $(T)/tests/,$(addprefix core/,mad/agent mad/watch mad/scan mad/walk 
 	$(addprefix pair/,frame_iscsi frame_iser frame_nbd frame_nvme_rdma frame_nvme_tcp frame_srp frame_toy iscsi_hostile iscsi_ini iser_ini load_idle neighbours nvme_discovery \
 		nvme_rdma nvme_serve_admin nvme_serve_rdma srp_ini)) \
 	$(filter $(T)/tests/core/daemon/srp_daemon%,$(UNIT_BIN)) $(foreach f,nvme-tgt-session iscsi-ini iser-ini iscsi-tgt,$(T)/replay/$(f) $(F)/$(f)): \
-	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
+	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=poll,--wrap=timerfd_settime
 $(T)/tests/pair/iscsi_hostile: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(T)/tests/core/block/split: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc
 $(T)/tests/core/proto/scsi/tgt_steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=pthread_mutex_lock
@@ -165,8 +165,8 @@ $(T)/tests/core/block/input: TEST_LIBS += -Wl,--wrap=read
 $(T)/tests/core/block/output: TEST_LIBS += -Wl,--wrap=fdatasync
 $(T)/tests/core/block/file_map: TEST_LIBS += -Wl,--wrap=lseek
 $(addprefix $(T)/tests/,core/base/addr core/base/resolve core/proto/iscsi/hops pair/names): TEST_LIBS += -Wl,--wrap=getaddrinfo,--wrap=freeaddrinfo
-$(T)/tests/core/base/resolve: TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
-$(addprefix $(T)/tests/core/attach/,attach disks): TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime,--wrap=socket,--wrap=bind,--wrap=kernel_disk_opens
+$(T)/tests/core/base/resolve: TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=poll,--wrap=timerfd_settime
+$(addprefix $(T)/tests/core/attach/,attach disks): TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=poll,--wrap=timerfd_settime,--wrap=socket,--wrap=bind,--wrap=kernel_disk_opens
 $(T)/tests/core/attach/attach: TEST_LIBS += -Wl,--wrap=fork
 $(T)/tests/core/kernel/sys/modules: TEST_LIBS += -Wl,--wrap=child_run,--wrap=geteuid
 $(T)/tests/core/attach/boot: TEST_LIBS += -Wl,--wrap=clock_gettime

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Time that passes only when nobody has anything to do. */
 #include "leap.h"
+#include "wait.h"
+#include <dirent.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +25,8 @@ int __real_clock_gettime(clockid_t, struct timespec *) __attribute__((weak));
 int __real_epoll_wait(int, struct epoll_event *, int, int) __attribute__((weak));
 int __real_timerfd_settime(int, int, const struct itimerspec *, struct itimerspec *)
 	__attribute__((weak));
+int __real_poll(struct pollfd *, nfds_t, int) __attribute__((weak));
+int __wrap_poll(struct pollfd *, nfds_t, int);
 int __wrap_clock_gettime(clockid_t, struct timespec *);
 int __wrap_epoll_wait(int, struct epoll_event *, int, int);
 int __wrap_timerfd_settime(int, int, const struct itimerspec *, struct itimerspec *);
@@ -29,13 +38,69 @@ static struct {
 	int fd;
 	uint64_t due; /* 0 = not set */
 } timer[TIMERS];
+static unsigned runner_threads; /* count_threads() before the test has begun others */
+static int echo;                /* a socket that is connected to itself */
+static cpu_set_t sent_on;       /* by this thread, since all that it had sent was delivered */
+
+/* The thread of the test and of the loop that the clock follows. */
+static bool is_main(void)
+{
+	return syscall(SYS_gettid) == getpid();
+}
+
+/* Other threads may ask while time leaps. */
+static uint64_t leap_clock(void)
+{
+	return __atomic_load_n(&leap_now, __ATOMIC_RELAXED);
+}
+
+static void leap_to(uint64_t ns)
+{
+	__atomic_store_n(&leap_now, ns, __ATOMIC_RELAXED);
+}
+
+/* Threads of this process, and one or two more. */
+static unsigned count_threads(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/task", &st) ? 0 : (unsigned)st.st_nlink;
+}
+
+static void note_cpu(void)
+{
+	int cpu = sched_getcpu();
+
+	if (cpu >= 0 && cpu < CPU_SETSIZE)
+		CPU_SET(cpu, &sent_on);
+}
+
+/* By system calls, as tests wrap functions. */
+static void open_echo(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(at);
+
+	echo = (int)syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (syscall(SYS_bind, echo, &at, len) || syscall(SYS_getsockname, echo, &at, &len) ||
+		syscall(SYS_connect, echo, &at, len))
+		abort();
+}
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *t)
 {
-	if (id != CLOCK_MONOTONIC || !leap_now)
+	uint64_t now = leap_clock();
+
+	if (id != CLOCK_MONOTONIC || !now)
 		return __real_clock_gettime(id, t);
-	*t = (struct timespec){ .tv_sec = (time_t)(leap_now / SECOND),
-		.tv_nsec = (long)(leap_now % SECOND) };
+	if (!runner_threads) { /* the first call of a test */
+		runner_threads = count_threads();
+		open_echo();
+	}
+	if (is_main())
+		note_cpu(); /* in each turn of the loop */
+	*t = (struct timespec){ .tv_sec = (time_t)(now / SECOND), .tv_nsec = (long)(now % SECOND) };
 	return 0;
 }
 
@@ -81,25 +146,145 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when, str
 	return 0;
 }
 
-/* On a busy machine the kernel delivers later what was sent to this host: in order, for each CPU.
- * So wait for a datagram behind all of it. By system calls, as tests wrap functions. */
-static void delivered(void)
+/* True if a datagram to this host came back while it was sent, as it does unless the kernel leaves
+ * that to a thread of its own. */
+static bool echoed(void)
 {
-	static int fd = -1;
-	struct sockaddr_in at = { .sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(at);
 	char byte = 0;
 
-	if (fd < 0) {
-		fd = (int)syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-		if (syscall(SYS_bind, fd, &at, len) || syscall(SYS_getsockname, fd, &at, &len) ||
-			syscall(SYS_connect, fd, &at, len))
-			abort();
-	}
-	if (syscall(SYS_sendto, fd, &byte, 1, 0, NULL, 0) != 1 ||
-		syscall(SYS_recvfrom, fd, &byte, 1, 0, NULL, NULL) != 1)
+	if (syscall(SYS_sendto, echo, &byte, 1, 0, NULL, 0) != 1)
 		abort();
+	if (syscall(SYS_recvfrom, echo, &byte, 1, MSG_DONTWAIT, NULL, NULL) == 1)
+		return true;
+	if (syscall(SYS_recvfrom, echo, &byte, 1, 0, NULL, NULL) != 1)
+		abort();
+	return false;
+}
+
+/* Wait until this CPU has delivered what was sent to this host: it does so in order, but what it
+ * sends in reply, such as an acknowledgement that opens a window, comes behind the datagram. */
+static void delivered_here(void)
+{
+	for (unsigned at_once = 0; at_once < 2;)
+		at_once = echoed() ? at_once + 1 : 0;
+}
+
+/* Each CPU delivers what was sent on it: ask those that this thread was on, or all if others may
+ * have sent something. */
+static void delivered(bool others)
+{
+	cpu_set_t all, one;
+	int here = sched_getcpu();
+
+	delivered_here();
+	if (!others && CPU_COUNT(&sent_on) == 1 && CPU_ISSET(here, &sent_on))
+		return;
+	if (sched_getaffinity(0, sizeof(all), &all))
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (cpu == here || !CPU_ISSET(cpu, others ? &all : &sent_on))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		if (!sched_setaffinity(0, sizeof(one), &one))
+			delivered_here();
+		sched_setaffinity(0, sizeof(all), &all);
+	}
+	CPU_ZERO(&sent_on);
+	note_cpu();
+}
+
+/* What other threads and all descendants do. */
+struct others {
+	bool sleep;    /* all of them */
+	uint64_t mark; /* changes whenever one of them has run */
+};
+
+static void look_at_process(int pid, struct others *);
+
+/* dir: of a thread */
+static void look_at_thread(const char *dir, bool self, struct others *others)
+{
+	char path[96], line[128];
+	unsigned long count;
+	int pid;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/status", dir);
+	f = self ? NULL : fopen(path, "re");
+	others->mark += f ? 1ull << 32 : 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		/* it runs, waits for a disk, or is traced */
+		if (!strncmp(line, "State:\t", 7) && strchr("RDt", line[7]))
+			others->sleep = false;
+		if (sscanf(line, "voluntary_ctxt_switches: %lu", &count) == 1 ||
+			sscanf(line, "nonvoluntary_ctxt_switches: %lu", &count) == 1)
+			others->mark += count;
+	}
+	if (f)
+		fclose(f);
+	snprintf(path, sizeof(path), "%s/children", dir);
+	f = fopen(path, "re");
+	while (f && fscanf(f, "%d", &pid) == 1)
+		look_at_process(pid, others);
+	if (f)
+		fclose(f);
+}
+
+static void look_at_process(int pid, struct others *others)
+{
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%.20s", pid, entry->d_name);
+		look_at_thread(path, atoi(entry->d_name) == getpid(), others);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* The mark is 0 without others but the threads of the test runner. */
+static struct others look_at_others(void)
+{
+	struct others others = { .sleep = true };
+
+	if (count_threads() > runner_threads ||
+		!syscall(SYS_waitid, P_ALL, 0, NULL, WEXITED | WNOHANG | WNOWAIT, NULL))
+		look_at_process(getpid(), &others);
+	return others;
+}
+
+/* True if neither the kernel nor others have anything to do. */
+static bool others_idle(void)
+{
+	struct others before = look_at_others(), after;
+
+	delivered(before.mark);
+	after = look_at_others();
+	return before.sleep && after.sleep && before.mark == after.mark;
+}
+
+/* Of a caller that waits for a child without a loop. */
+int __wrap_poll(struct pollfd *fds, nfds_t count, int ms)
+{
+	bool real = !leap_clock() || !is_main(), idle = real;
+	int got;
+
+	while (!idle) {
+		idle = others_idle();
+		got = __real_poll(fds, count, idle || !ms ? 0 : 1);
+		if (got || !ms)
+			return got;
+	}
+	if (real || ms < 0)
+		return __real_poll(fds, count, ms);
+	leap_to(leap_now + (uint64_t)ms * 1000000);
+	return 0;
 }
 
 int __wrap_epoll_wait(int epoll, struct epoll_event *event, int count, int ms)
@@ -108,28 +293,41 @@ int __wrap_epoll_wait(int epoll, struct epoll_event *event, int count, int ms)
 	unsigned next = TIMERS;
 	int got;
 
-	if (!leap_now)
+	if (!leap_clock() || !is_main())
 		return __real_epoll_wait(epoll, event, count, ms);
 	got = __real_epoll_wait(epoll, event, count, 0);
 	leap_turns++;
 	if (got || !ms)
 		return got;
-	delivered();
-	got = __real_epoll_wait(epoll, event, count, 0);
-	if (got)
-		return got;
+	for (bool idle = false; !idle;) {
+		idle = others_idle();
+		got = __real_epoll_wait(epoll, event, count, idle ? 0 : 1);
+		if (got)
+			return got;
+	}
 	for (unsigned i = 0; i < TIMERS; i++)
 		if (timer[i].due && timer[i].due < until &&
 			(next == TIMERS || timer[i].due < timer[next].due))
 			next = i;
 	if (next < TIMERS) {
-		leap_now = timer[next].due > leap_now ? timer[next].due : leap_now;
+		if (timer[next].due > leap_now)
+			leap_to(timer[next].due);
 		return ring(next) ? __real_epoll_wait(epoll, event, count, 1000) : 0;
 	}
 	if (until == UINT64_MAX) {
 		fputs("leap: nothing will ever happen\n", stderr);
 		abort();
 	}
-	leap_now = until;
+	leap_to(until);
 	return 0;
+}
+
+uint64_t leap_limit(uint64_t ns)
+{
+	return __real_clock_gettime && leap_now ? leap_now + ns : 0;
+}
+
+uint32_t leap_limit_ms(uint32_t ms)
+{
+	return __real_clock_gettime && leap_now ? ms : NO_LIMIT_MS;
 }

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A clock of the test's own, which leaps to whatever is due next, so that a day takes a moment. For
- * programs linked with
- * --wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime (the fabric in memory uses
- * timerfd). */
+/* A clock of the test's own: once nobody has anything to do, it leaps to what is due next, so that
+ * a day takes a moment, and a busy machine delays nothing. For programs linked with --wrap= for
+ * clock_gettime, epoll_wait, poll and timerfd_settime (the fabric in memory uses timerfd).
+ *
+ * It follows the main thread and its loop. Other threads and child processes may wait for anything
+ * but the time: whoever sleeps counts as idle. */
 #pragma once
 #include <stdint.h>
 
-extern uint64_t leap_now;   /* nanoseconds, as CLOCK_MONOTONIC; 0: the real clock, for threads */
+extern uint64_t leap_now;   /* nanoseconds, as CLOCK_MONOTONIC; 0: the real clock */
 extern unsigned leap_turns; /* how often somebody waited */
+
+/* For loop_wait(): a deadline on this clock. On the real one there is none (0), as how long
+ * something takes depends on how busy the machine is; tests/run ends a test that hangs. */
+uint64_t leap_limit(uint64_t ns);
+/* A time limit for what is tested: ms on this clock, NO_LIMIT_MS of wait.h on the real one. */
+uint32_t leap_limit_ms(uint32_t ms);
