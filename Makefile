@@ -148,12 +148,20 @@ $(T)/libcore.a $(T)/libfake.a $(F)/libcore.a $(F)/libfake.a: $(B)/sources
 TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(addprefix $(SYS)/glibc/lib/,liburing.a libcjson.a libmbedcrypto.a libnl-3.a) -pthread
 $(T)/tests/pair/steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
 $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv,--wrap=recv
-# Tests that use the clock of tests/fake/leap.c.
-$(addprefix $(T)/tests/,$(addprefix core/,mad/agent mad/watch mad/scan mad/walk mad/xact block/paths block/orphan target/buffers target/places \
-	net/ways proto/iscsi/discover proto/nbd/srv_conn daemon/iscsi_keeper attach/iscsi_link) \
-	$(addprefix pair/,frame_iscsi frame_iser frame_nbd frame_nvme_rdma frame_nvme_tcp frame_srp frame_toy iscsi_hostile iscsi_ini iser_ini load_idle neighbours nvme_discovery \
-		nvme_rdma nvme_serve_admin nvme_serve_rdma srp_ini)) \
-	$(filter $(T)/tests/core/daemon/srp_daemon%,$(UNIT_BIN)) $(foreach f,nvme-tgt-session iscsi-ini iser-ini iscsi-tgt,$(T)/replay/$(f) $(F)/$(f)): \
+# Tests that use the clock of tests/fake/leap.c: all with time limits whose other processes and loops of other threads don't need
+# the time.
+LEAP      := $(addprefix core/attach/,attach boot disks iscsi iscsi_link iscsi_logins luns mount_call nfs nfs_why nvme srp) core/base/addr core/base/resolve \
+	$(addprefix core/block/,bdev file hands input orphan output paths paths_join split) core/daemon/iscsi_keeper core/doctor/boot core/doctor/target \
+	$(addprefix core/export/,nbd_dev ublk ublk_io) core/kernel/iscsi/iscsi_nl \
+	$(addprefix core/mad/,agent watch scan walk xact) $(addprefix core/net/,ddp ep_again ep_pair iwarp listen unix_socket ways) \
+	$(addprefix core/proto/,inflight xfer iscsi/again iscsi/discover iscsi/hops nbd/srv nbd/srv_allow nbd/srv_conn nbd/srv_hello \
+		nbd/srv_request scsi/tgt_pr scsi/tgt_tmf) \
+	$(addprefix core/target/,buffers places target) \
+	$(addprefix pair/,frame_iscsi frame_iser frame_nbd frame_nvme_rdma frame_nvme_tcp frame_srp frame_toy iscsi_hostile iscsi_ini \
+		iser_ini iser_serve late_write load_idle load_ping load_raw names neighbours nfs nvme_discovery nvme_hostile nvme_rdma nvme_serve \
+		nvme_serve_admin nvme_serve_rdma nvme_serve_tcp nvme_suggest nvme_tcp reset srp_ini srp_serve)
+$(addprefix $(T)/tests/,$(LEAP)) $(filter $(T)/tests/core/daemon/srp_daemon%,$(UNIT_BIN)) \
+	$(foreach f,nvme-tgt-session iscsi-ini iser-ini iscsi-tgt,$(T)/replay/$(f) $(F)/$(f)): \
 	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=poll,--wrap=timerfd_settime
 $(T)/tests/pair/iscsi_hostile: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(T)/tests/core/block/split: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc
@@ -165,11 +173,9 @@ $(T)/tests/core/block/input: TEST_LIBS += -Wl,--wrap=read
 $(T)/tests/core/block/output: TEST_LIBS += -Wl,--wrap=fdatasync
 $(T)/tests/core/block/file_map: TEST_LIBS += -Wl,--wrap=lseek
 $(addprefix $(T)/tests/,core/base/addr core/base/resolve core/proto/iscsi/hops pair/names): TEST_LIBS += -Wl,--wrap=getaddrinfo,--wrap=freeaddrinfo
-$(T)/tests/core/base/resolve: TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=poll,--wrap=timerfd_settime
-$(addprefix $(T)/tests/core/attach/,attach disks): TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=poll,--wrap=timerfd_settime,--wrap=socket,--wrap=bind,--wrap=kernel_disk_opens
+$(addprefix $(T)/tests/core/attach/,attach disks): TEST_LIBS += -Wl,--wrap=socket,--wrap=bind,--wrap=kernel_disk_opens
 $(T)/tests/core/attach/attach: TEST_LIBS += -Wl,--wrap=fork
 $(T)/tests/core/kernel/sys/modules: TEST_LIBS += -Wl,--wrap=child_run,--wrap=geteuid
-$(T)/tests/core/attach/boot: TEST_LIBS += -Wl,--wrap=clock_gettime
 $(addprefix $(T)/tests/core/attach/,luns nvme): TEST_LIBS += -Wl,--wrap=kernel_disk_opens
 $(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_disk_opens,--wrap=kernel_srp_add,--wrap=kill
 $(T)/tests/core/attach/nvme: TEST_LIBS += -Wl,--wrap=kernel_nvmf_keyring,--wrap=kernel_nvmf_key,--wrap=kernel_nvmf_known

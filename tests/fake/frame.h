@@ -29,7 +29,7 @@ void frame_counts(const struct guest_kind *);
 void frame_threads(const struct guest_kind *);
 
 #define FRAME(test, ...)                                                                           \
-	Test(frame, test, .timeout = 100)                                                          \
+	Test(frame, test)                                                                          \
 	{                                                                                          \
 		__VA_ARGS__;                                                                       \
 	}

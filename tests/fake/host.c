@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The host's end of a pair test. */
 #include "host.h"
+#include "leap.h"
 #include <criterion/criterion.h>
 
 #define SEC  1000000000ull
@@ -39,7 +40,7 @@ int host_attach(const char *text, const struct bdev_env *env)
 	err = bdev_start(&disk, loop, &uri, env, disk_changed, NULL, &why);
 	if (err)
 		return err;
-	cr_assert(loop_wait(loop, &settled, loop_clock() + 5 * SEC + env->timeout_ms * MSEC),
+	cr_assert(loop_wait(loop, &settled, leap_limit(5 * SEC + env->timeout_ms * MSEC)),
 		"it hangs");
 	why = disk->why;
 	return disk->state == BDEV_UP ? 0 : -why.err;
@@ -51,7 +52,7 @@ bool host_try_lane(struct lane **out)
 	cr_assert_eq(disk->ops->lane(out, disk, loop, &why), 0, "%s", why.text);
 	(*out)->changed = lane_changed;
 	if ((*out)->state == LANE_OPENING)
-		cr_assert(loop_wait(loop, &settled, loop_clock() + 10 * SEC), "it hangs");
+		cr_assert(loop_wait(loop, &settled, leap_limit(10 * SEC)), "it hangs");
 	why = (*out)->why;
 	return (*out)->state == LANE_UP;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A server of load_listen() and the loop of its client. */
 #include "load_side.h"
+#include "wait.h"
 #include <criterion/criterion.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -23,7 +24,7 @@ void load_side_begin(struct load_listen conf)
 	conf.loops = loops;
 	memcpy(&conf.at.ss, &in, sizeof(in));
 	conf.at.len = sizeof(in);
-	cr_assert_eq(load_listen(&server, loop, &conf, 1000, &why), 0, "%s", why.text);
+	cr_assert_eq(load_listen(&server, loop, &conf, NO_LIMIT_MS, &why), 0, "%s", why.text);
 	at = *load_server_addr(server);
 }
 

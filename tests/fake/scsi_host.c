@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The rows of that transport on the frame. A pull or push is done at the end of the turn. */
 #include "scsi_host.h"
+#include "leap.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,8 +296,8 @@ int scsi_rig_start(struct scsi_rig *rig, struct diag *diag)
 		.buffer = rig->buffer ? rig->buffer : 131072,
 		.buffers = 16,
 		.connections = 64,
-		.open_ms = 10000,
-		.stall_ms = 30000 };
+		.open_ms = leap_limit_ms(10000),
+		.stall_ms = leap_limit_ms(30000) };
 	struct scsi_target_conf conf = { .luns = rig->disks,
 		.protocol = SCSI_SRP,
 		.device_name = "iqn.test",
@@ -352,7 +353,7 @@ struct scsi_host *scsi_host_dial(struct scsi_rig *rig, unsigned port)
 void scsi_host_leave(struct scsi_host *host)
 {
 	target_conn_kill(&host->conn->conn, "the test leaves");
-	if (!loop_wait(host->rig->loop, &host->over, loop_clock() + 5000000000ull))
+	if (!loop_wait(host->rig->loop, &host->over, leap_limit(5000000000)))
 		abort();
 	free(host);
 }
@@ -408,7 +409,7 @@ void scsi_host_give(struct scsi_host *host)
 void scsi_host_ask(struct scsi_host *host, struct scsi_ask *ask)
 {
 	scsi_host_send(host, ask);
-	if (!loop_wait(host->rig->loop, &ask->done, loop_clock() + 20000000000ull))
+	if (!loop_wait(host->rig->loop, &ask->done, leap_limit(20000000000)))
 		abort();
 }
 
@@ -447,7 +448,7 @@ int scsi_host_manage(struct scsi_host *host, uint8_t function, uint8_t lun, uint
 
 	manage.tmf.lun[1] = lun;
 	loop_post(host->loop, &manage.hop);
-	if (!loop_wait(host->rig->loop, &manage.done, loop_clock() + 20000000000ull))
+	if (!loop_wait(host->rig->loop, &manage.done, leap_limit(20000000000)))
 		abort();
 	return manage.tmf.answer;
 }

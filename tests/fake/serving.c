@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The target's end of a pair test. */
 #include "serving.h"
+#include "leap.h"
 #include <criterion/criterion.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -92,8 +93,8 @@ void serving_start_iscsi(void)
 
 void serving_stop(void)
 {
-	cr_assert_eq(target_stop(target, 5000, &why), 0, "%s", why.text);
-	cr_assert_eq(nbd_server_stop(nbd_server, 5000, &why), 0, "%s", why.text);
+	cr_assert_eq(target_stop(target, leap_limit_ms(5000), &why), 0, "%s", why.text);
+	cr_assert_eq(nbd_server_stop(nbd_server, leap_limit_ms(5000), &why), 0, "%s", why.text);
 	target = NULL;
 	nbd_server = NULL;
 }

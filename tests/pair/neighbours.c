@@ -448,9 +448,10 @@ static void find_server(void)
 
 static void attach(void)
 {
-	struct bdev_env env = {
-		.hostnqn = "nqn.honest", .hostid = { 9 }, .write = true, .timeout_ms = 5000
-	};
+	struct bdev_env env = { .hostnqn = "nqn.honest",
+		.hostid = { 9 },
+		.write = true,
+		.timeout_ms = leap_limit_ms(5000) };
 	char text[200];
 
 	if (row->carrier == NBD)
@@ -467,8 +468,9 @@ static void honest_works(bool (*others)(void))
 {
 	uint64_t longest = honest_run(WRITES, others);
 
-	if (!crew)
-		honest_check(backing->bytes);
+	if (crew) /* on the real clock */
+		return;
+	honest_check(backing->bytes);
 	cr_assert_leq(longest, row->honest_ms * MSEC,
 		"an honest request took %g ms, expected at most %u", (double)longest / MSEC,
 		row->honest_ms);
@@ -518,7 +520,7 @@ static void begin(const struct row *r, bool threads)
 		leap_now = 0;
 	serving_begin(SIZE, WAY_TCP | WAY_IWARP, 0);
 	opt.depth = DEPTH;
-	opt.stall_ms = STALL_MS;
+	opt.stall_ms = leap_limit_ms(STALL_MS);
 	opt.listen[0].no_crc = true;
 	if (threads)
 		begin_threads();
@@ -579,17 +581,17 @@ static void stops_under(enum carrier carrier)
 	end();
 }
 
-Test(neighbours, tcp_stop_under_frozen, .timeout = 100)
+Test(neighbours, tcp_stop_under_frozen)
 {
 	stops_under(TCP);
 }
-Test(neighbours, iwarp_stop_under_frozen, .timeout = 100)
+Test(neighbours, iwarp_stop_under_frozen)
 {
 	stops_under(IWARP);
 }
 
 #define NEIGHBOURS(name, ...)                                                                      \
-	Test(neighbours, name, .timeout = 100)                                                     \
+	Test(neighbours, name)                                                                     \
 	{                                                                                          \
 		run((struct row){ __VA_ARGS__ });                                                  \
 	}
@@ -623,17 +625,16 @@ NEIGHBOURS(nbd_never_read, NBD, 16, 8, nbd_never_reads, SOON_MS, ANY_END)
 NEIGHBOURS(nbd_garbage, NBD, 16, 0, nbd_sends_garbage, SOON_MS, ANY_END)
 
 #define THREADS(name, ...)                                                                         \
-	Test(neighbours, threads_##name, .timeout = 100)                                           \
+	Test(neighbours, threads_##name)                                                           \
 	{                                                                                          \
 		run_threads((struct row){ __VA_ARGS__ });                                          \
 	}
-#define BUSY_MS 20000 /* the machine may be */
 
-THREADS(tcp_join, TCP, 8, 0, joins_and_is_silent, BUSY_MS, ANY_END)
-THREADS(tcp_leave_with_writes, TCP, 8, 4, leaves_with_writes, BUSY_MS, ANY_END)
-THREADS(tcp_lie, TCP, 8, 0, lies, BUSY_MS, ANY_END)
-THREADS(iwarp_leave_with_writes, IWARP, 8, 4, leaves_with_writes, BUSY_MS, ANY_END)
-THREADS(iwarp_lie, IWARP, 8, 0, lies, BUSY_MS, ANY_END)
-THREADS(iwarp_garbage, IWARP, 8, 0, sends_garbage, BUSY_MS, ANY_END)
-THREADS(nbd_leave_with_writes, NBD, 8, 4, nbd_leaves_with_writes, BUSY_MS, ANY_END)
-THREADS(nbd_lie, NBD, 8, 0, nbd_lies, BUSY_MS, ANY_END)
+THREADS(tcp_join, TCP, 8, 0, joins_and_is_silent, 0, ANY_END)
+THREADS(tcp_leave_with_writes, TCP, 8, 4, leaves_with_writes, 0, ANY_END)
+THREADS(tcp_lie, TCP, 8, 0, lies, 0, ANY_END)
+THREADS(iwarp_leave_with_writes, IWARP, 8, 4, leaves_with_writes, 0, ANY_END)
+THREADS(iwarp_lie, IWARP, 8, 0, lies, 0, ANY_END)
+THREADS(iwarp_garbage, IWARP, 8, 0, sends_garbage, 0, ANY_END)
+THREADS(nbd_leave_with_writes, NBD, 8, 4, nbd_leaves_with_writes, 0, ANY_END)
+THREADS(nbd_lie, NBD, 8, 0, nbd_lies, 0, ANY_END)

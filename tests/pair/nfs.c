@@ -223,7 +223,7 @@ Test(nfs, a_tree_without_end, .init = begin, .fini = end)
 
 /* --- TCP */
 
-Test(nfs, versions_over_tcp, .init = begin, .fini = end, .timeout = 60)
+Test(nfs, versions_over_tcp, .init = begin, .fini = end)
 {
 	struct addr addr = nfs_server_start(&server);
 	char text[ADDR_TEXT];
@@ -245,7 +245,7 @@ Test(nfs, versions_over_tcp, .init = begin, .fini = end, .timeout = 60)
 	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 500, &got, &why), -ECONNREFUSED);
 }
 
-Test(nfs, exports, .init = begin, .fini = end, .timeout = 60)
+Test(nfs, exports, .init = begin, .fini = end)
 {
 	struct addr addr = nfs_server_start(&server);
 	struct nfs_exports list;
@@ -262,7 +262,7 @@ Test(nfs, exports, .init = begin, .fini = end, .timeout = 60)
 }
 
 /* Root's own port is below 1024; if none is free, any other does. */
-Test(nfs, own_ports_in_use, .init = begin, .fini = end, .timeout = 60)
+Test(nfs, own_ports_in_use, .init = begin, .fini = end)
 {
 	struct addr addr = nfs_server_start(&server);
 	struct sockaddr_in own = { .sin_family = AF_INET };
@@ -301,7 +301,7 @@ static struct nfs_query *ask_aside(unsigned i, struct addr to, uint32_t ms)
 }
 
 /* What waits for one that never answers delays no other; what is cancelled never reports. */
-Test(nfs, several_at_once, .init = begin, .fini = end, .timeout = 60)
+Test(nfs, several_at_once, .init = begin, .fini = end)
 {
 	/* Not `server`, which this thread answers for over RDMA. */
 	static struct nfs_server silent = { .manner = NFS_SERVER_MUTE };

@@ -373,7 +373,7 @@ Test(nvme_hostile, a_huge_h2c_limit_is_no_limit)
 }
 
 /* Connect, CAP, CC, CSTS, Identify, queues, events, AER, namespace, descriptors, limits. */
-Test(nvme_hostile, silence_at_every_step_ends_in_time, .timeout = 60)
+Test(nvme_hostile, silence_at_every_step_ends_in_time)
 {
 	unsigned steps = 0;
 

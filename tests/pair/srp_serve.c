@@ -4,6 +4,7 @@
 #include "disk.h"
 #include "ep_pair.h"
 #include "host.h"
+#include "leap.h"
 #include "serve.h"
 #include "wire/srp.h"
 #include <criterion/criterion.h>
@@ -500,6 +501,7 @@ Test(srp_serve, no_data_comes_after_the_answer_that_a_command_is_gone)
 	volatile int never = 0;
 	be32 all = put_be32(200 * 512);
 
+	leap_now = 0; /* the endpoint moves data in all turns of the loop */
 	live();
 	first_attention();
 	peer.fault.pause = 4;
@@ -512,9 +514,8 @@ Test(srp_serve, no_data_comes_after_the_answer_that_a_command_is_gone)
 		direct(iu.rest + 20 + i * 16, i * 1024, 512);
 	cr_assert(ep_pair_deliver(chan, &iu, 48 + 20 + 200 * 16));
 	loop_timer_set(loop, &each_turn, loop_now(loop));
-	for (int i = 0; i < 1000 && answers < 2; i++)
+	while (answers < 2)
 		loop_wait(loop, &never, loop_clock() + 1000000);
-	cr_assert_eq(answers, 2);
 	cr_assert_lt(asked_at, 64);
 	cr_assert_eq(answer_tag[0], 0xfedc);
 	cr_assert_eq(answer_tag[1], 0xabcd);

@@ -6,6 +6,7 @@
 #include "leap.h"
 #include "says.h"
 #include "tree.h"
+#include "wait.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -200,7 +201,7 @@ static void tear_down(void)
 	tree_free(&tree);
 }
 
-TestSuite(attach, .init = set_up, .fini = tear_down, .timeout = 60);
+TestSuite(attach, .init = set_up, .fini = tear_down);
 
 static struct fake fake_new(unsigned timeout_ms)
 {
@@ -572,11 +573,8 @@ Test(attach, detach)
 	cr_assert_eq(fake[0].readies + fake[0].dials, 0);
 }
 
-/* Children run on the real clock. */
-static void real_clock(void)
+static void with_users(void)
 {
-	leap_now = 0;
-	began = loop_clock();
 	row.users = fake_users;
 }
 
@@ -584,7 +582,7 @@ Test(attach, nothing_in_use_is_undone)
 {
 	struct fake fake;
 
-	real_clock();
+	with_users();
 	tree_file(&tree, "busy", "fake0n1: mounted on /mnt");
 	fake = fake_new(20);
 	fake.disk_ms = NEVER;
@@ -607,7 +605,7 @@ Test(attach, users_who_only_looked)
 	struct loop_timer timer = { .fire = is_done_with_it };
 	struct fake fake;
 
-	real_clock();
+	with_users();
 	tree_file(&tree, "busy", "fake0n1: open in udevd");
 	fake = fake_new(20);
 	fake.disk_ms = NEVER;
@@ -622,7 +620,7 @@ Test(attach, detach_of_what_is_used)
 {
 	struct fake fake[2];
 
-	real_clock();
+	with_users();
 	tree_file(&tree, "busy", "fake0n1: swap");
 	fake[0] = fake[1] = fake_new(1000);
 	fake[1].attach.force = true;
@@ -637,7 +635,7 @@ Test(attach, detach_of_what_is_used)
 
 static int detach_with_a_search_that_hangs(struct fake *fake)
 {
-	real_clock();
+	with_users();
 	search_hangs = true;
 	*fake = fake_new(0);
 	attach_detach(&fake->attach);
@@ -678,7 +676,7 @@ Test(attach, a_search_that_can_not_be_made)
 {
 	struct fake fake;
 
-	real_clock();
+	with_users();
 	fork_err = EAGAIN;
 	fake = fake_new(0);
 	attach_detach(&fake.attach);
@@ -716,7 +714,7 @@ static void load_ready(struct attach *attach)
 
 static int attach_with_modules(struct fake *fake, int gives, unsigned timeout_ms)
 {
-	real_clock();
+	with_users();
 	row.ready = load_ready;
 	load_gives = gives;
 	*fake = fake_new(timeout_ms);
@@ -759,9 +757,8 @@ Test(attach, cancelled_while_modules_are_loaded)
 	struct loop_timer timer = { .fire = interrupt };
 	struct fake fake;
 
-	real_clock();
+	with_users();
 	loop_timer_set(loop, &timer, began + 50 * MSEC);
 	cr_assert_eq(attach_with_modules(&fake, -1, 0), -EINTR);
-	while (child_call_left(&fake.attach.load.call)) /* or the test times out */
-		usleep(1000);
+	WAIT_UNTIL(!child_call_left(&fake.attach.load.call));
 }

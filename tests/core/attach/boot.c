@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Attaching at boot: the applet for each word, retries, the deadline, a stop. The applets here are
- * a function that prints what an applet would. The clock advances by a second whenever a job waits
- * for its next attempt. */
+ * a function that prints what an applet would. */
 #include "attach_boot.h"
 #include "says.h"
 #include <errno.h>
@@ -9,24 +8,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MSEC   1000000ull
 #define SECOND 1000000000ull
-
-int __real_clock_gettime(clockid_t, struct timespec *) __attribute__((weak));
-int __wrap_clock_gettime(clockid_t, struct timespec *);
-
-static uint64_t ahead;
-
-int __wrap_clock_gettime(clockid_t id, struct timespec *t)
-{
-	int rc = __real_clock_gettime(id, t);
-
-	t->tv_sec += (time_t)(ahead / SECOND);
-	return rc;
-}
 
 static _Atomic unsigned *runs; /* shared with the children */
 static unsigned waited;
@@ -94,7 +79,6 @@ static void waits(const struct boot_job *job)
 {
 	(void)job;
 	waited++;
-	ahead += SECOND;
 }
 
 static void setup(void)

@@ -4,8 +4,10 @@
 #include "attach_iscsi.h"
 #include "iscsi_kernel.h"
 #include "kernel_iscsi.h"
+#include "leap.h"
 #include "says.h"
 #include "tree.h"
+#include "wait.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +83,7 @@ static void fini(void)
 	close(listener);
 	tree_free(&tree);
 }
-TestSuite(iscsi, .init = setup, .fini = fini, .timeout = 30);
+TestSuite(iscsi, .init = setup, .fini = fini);
 
 static void attach_within(unsigned ms, unsigned count)
 {
@@ -375,18 +377,20 @@ Test(iscsi, a_host_of_the_same_number)
 	cr_assert(!job[0].luns.list && !job[0].luns.count, "units of a host that may be another's");
 }
 
+static void send_interrupt(struct loop_timer *timer)
+{
+	(void)timer;
+	cr_assert_eq(kill(getpid(), SIGINT), 0);
+}
+
 Test(iscsi, interrupted_while_disks_are_waited_for)
 {
+	struct loop_timer timer = { .fire = send_interrupt };
 	uint64_t begun = loop_clock();
-	pid_t child = fork();
 
-	if (!child) {
-		usleep(300000);
-		_exit(kill(getppid(), SIGINT));
-	}
 	unit("6:0:0:1", "0\n"); /* its block device does not come */
+	loop_timer_set(loop, &timer, begun + SEC / 3);
 	attach(1);
-	waitpid(child, NULL, 0);
 	cr_assert_eq(job[0].attach.why.err, EINTR);
 	diag_says(&job[0].attach.why, DIAG_CLOSED, NULL, "interrupted");
 	cr_assert(!iscsi_kernel.sessions && loop_clock() - begun < 5 * SEC);
@@ -478,10 +482,12 @@ Test(iscsi, a_kernel_that_removes_within_the_command)
 	cr_assert(!iscsi_kernel.sessions && !iscsi_kernel.conns);
 }
 
+/* The turn takes long; children go on. */
 static void be_busy(struct loop_work *work)
 {
 	(void)work;
-	usleep(30000);
+	usleep(1000);
+	leap_now += SEC / 30;
 }
 static struct loop_work busy = { .run = be_busy };
 
@@ -499,7 +505,7 @@ Test(iscsi, a_removal_that_is_noticed_twice)
 	attach(1);
 	unlinkat(tree.root, "sys/class/iscsi_session/session1", 0);
 	loop_timer_set(loop, &timer, loop_clock());
-	cr_assert_eq(detach(10000, false), 0, "%s", job[1].attach.why.text);
+	cr_assert_eq(detach(NO_LIMIT_MS, false), 0, "%s", job[1].attach.why.text);
 	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + SEC / 10);
 	loop_timer_del(loop, &timer);
 }
@@ -538,22 +544,22 @@ Test(iscsi, which_stays_when_its_maker_is_given_up)
 }
 
 /* The first fails at once, while the other still waits for its disk. */
+static void need_no_disk(struct loop_timer *timer)
+{
+	(void)timer;
+	unit("6:0:0:1", "1\n");
+}
+
 static void one_fails_early(unsigned ms, bool comes)
 {
-	pid_t child;
+	struct loop_timer timer = { .fire = need_no_disk };
 
 	job[0].luns.lun = 7;
 	job[1].luns.lun = 1;
 	unit("6:0:0:1", "0\n"); /* its block device does not come */
-	child = fork();
-	if (!child) {
-		usleep(300000);
-		if (comes)
-			unit("6:0:0:1", "1\n"); /* it needs none */
-		_exit(0);
-	}
+	if (comes)
+		loop_timer_set(loop, &timer, loop_clock() + SEC / 3);
 	attach_within(ms, 2);
-	waitpid(child, NULL, 0);
 	cr_assert_eq(job[0].attach.why.err, ENOENT, "%s", job[0].attach.why.text);
 }
 
@@ -603,36 +609,42 @@ Test(iscsi, modules_that_are_missing)
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 0);
 }
 
-/* Another process has its turn for so long, and makes the session meanwhile. */
-static pid_t other(unsigned ms, bool makes)
-{
-	int ready[2];
-	pid_t child;
-	char byte;
+/* Another process has the turn of a target for some time. Its lock belongs to an open file, so this
+ * process can stand in for it. */
+static struct other {
+	struct loop_timer timer;
+	uint64_t begun, turn;
+	int turns;
+	bool makes; /* the session */
+} other;
 
-	cr_assert_eq(pipe(ready), 0);
-	child = fork();
-	if (!child) {
-		kernel_iscsi_turn_take(kernel_iscsi_turns(tree.root),
-			kernel_iscsi_turn("tcp", job[0].want.target, &job[0].want.portal));
-		cr_assert_eq(write(ready[1], "", 1), 1);
-		usleep(ms * 1000);
-		if (makes)
-			found("LOGGED_IN\n", "SCANNED\n");
-		_exit(0);
-	}
-	cr_assert_eq(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
-	return child;
+static uint64_t turn_of(const struct attach_iscsi *iscsi)
+{
+	return kernel_iscsi_turn("tcp", iscsi->want.target, &iscsi->want.portal);
+}
+
+static void other_ends(struct loop_timer *timer)
+{
+	(void)timer;
+	if (other.makes)
+		found("LOGGED_IN\n", "SCANNED\n");
+	kernel_iscsi_turn_leave(other.turns, other.turn);
+}
+
+static void other_begins(unsigned ms, bool makes)
+{
+	other = (struct other){ .timer.fire = other_ends,
+		.turn = turn_of(&job[0]),
+		.turns = kernel_iscsi_turns(tree.root),
+		.makes = makes };
+	cr_assert(kernel_iscsi_turn_take(other.turns, other.turn));
+	loop_timer_set(loop, &other.timer, loop_clock() + ms * (SEC / 1000));
 }
 
 Test(iscsi, what_another_process_makes_meanwhile_is_taken)
 {
-	pid_t child = other(300, true);
-
+	other_begins(300, true);
 	attach(2);
-	waitpid(child, NULL, 0);
 	cr_assert(!job[0].attach.why.err && job[0].existed && job[1].existed, "%s",
 		job[0].attach.why.text);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 0);
@@ -640,11 +652,9 @@ Test(iscsi, what_another_process_makes_meanwhile_is_taken)
 
 Test(iscsi, or_made_when_it_has_not)
 {
-	pid_t child = other(300, false);
-
+	other_begins(300, false);
 	job[1].want.nth = 1;
 	attach(2);
-	waitpid(child, NULL, 0);
 	cr_assert(!job[0].attach.why.err && !job[0].existed && !job[1].existed, "%s",
 		job[0].attach.why.text);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2);
@@ -652,36 +662,36 @@ Test(iscsi, or_made_when_it_has_not)
 
 Test(iscsi, it_is_not_waited_for_without_end)
 {
-	pid_t child = other(1500, false);
-
+	other_begins(1500, false);
 	attach_within(500, 1);
-	waitpid(child, NULL, 0);
+	loop_timer_del(loop, &other.timer);
 	cr_assert_eq(job[0].attach.why.err, EBUSY);
 	diag_says(&job[0].attach.why, DIAG_BUSY, NULL, "process target");
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 0);
 }
 
+/* Lets the second go when it gets the first. */
+static void other_waits(struct loop_timer *timer)
+{
+	if (kernel_iscsi_turn_take(other.turns, turn_of(&job[0])) &&
+		loop_clock() - other.begun >= SEC / 2) {
+		close(other.turns);
+		return;
+	}
+	loop_timer_set(loop, timer, loop_clock() + SEC / 50);
+}
+
 Test(iscsi, two_that_wait_for_each_other_do_not_for_long)
 {
 	uint64_t begun = loop_clock();
-	struct addr there = job[0].want.portal;
-	int turns = kernel_iscsi_turns(tree.root);
-	pid_t child;
 
 	job[1].want.target = "iqn.x:u";
-	cr_assert(kernel_iscsi_turn_take(
-		turns, kernel_iscsi_turn("tcp", job[1].want.target, &there)));
-	child = fork();
-	if (!child) { /* lets the second go when it gets the first */
-		while (!kernel_iscsi_turn_take(
-			       turns, kernel_iscsi_turn("tcp", job[0].want.target, &there)) ||
-			loop_clock() - begun < SEC / 2)
-			usleep(20000);
-		_exit(0);
-	}
-	close(turns);
+	other = (struct other){
+		.timer.fire = other_waits, .begun = begun, .turns = kernel_iscsi_turns(tree.root)
+	};
+	cr_assert(kernel_iscsi_turn_take(other.turns, turn_of(&job[1])));
+	loop_timer_set(loop, &other.timer, begun);
 	attach(2);
-	waitpid(child, NULL, 0);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2);
 	cr_assert(loop_clock() - begun < 5 * SEC);
 }

@@ -52,7 +52,7 @@ static void fini(void)
 	iscsi_kernel_stop();
 	close(listener);
 }
-TestSuite(iscsi_link, .init = init, .fini = fini, .timeout = 30);
+TestSuite(iscsi_link, .init = init, .fini = fini);
 
 static int run(void)
 {

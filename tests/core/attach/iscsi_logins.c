@@ -77,7 +77,7 @@ static void fini(void)
 	close(listener);
 	tree_free(&tree);
 }
-TestSuite(iscsi_logins, .init = setup, .fini = fini, .timeout = 60);
+TestSuite(iscsi_logins, .init = setup, .fini = fini);
 
 static void session(const char *state, const char *driver)
 {
@@ -112,22 +112,23 @@ Test(iscsi_logins, no_tcp_beside_a_lost_session_over_iser)
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_BOUND_SESSION], 0);
 }
 
+static void send_interrupt(struct loop_timer *timer)
+{
+	(void)timer;
+	cr_assert_eq(kill(getpid(), SIGINT), 0);
+}
+
 Test(iscsi_logins, retries_end_by_a_signal)
 {
+	struct loop_timer timer = { .fire = send_interrupt };
 	uint64_t begun = loop_clock();
-	pid_t child;
 
 	target.any = false;
 	close(listener);
 	job.want.carrier = ISCSI_TCP;
 	logins.wishes.retry_max = 100;
-	child = fork();
-	if (!child) {
-		usleep(300000);
-		_exit(kill(getppid(), SIGINT));
-	}
+	loop_timer_set(loop, &timer, begun + SEC / 3);
 	cr_assert_eq(iscsi_logins_run(&logins, loop), 0);
-	waitpid(child, NULL, 0);
 	diag_says(&job.attach.why, DIAG_CLOSED, NULL, "interrupted");
 	cr_assert(!iscsi_kernel.sessions && loop_clock() - begun < 30 * SEC);
 }

@@ -8,12 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MSEC 1000000ull
@@ -28,7 +29,8 @@ void __wrap_nfs_query_versions(struct nfs_query *, bool rdma, unsigned wanted);
 
 static struct tree tree;
 static struct loop *loop;
-static unsigned mount_ms;
+static bool slow; /* mount(2) lasts until the next is posted */
+static sem_t *end_mount;
 static int mount_err, umount_err;
 static const char *proto; /* of what is mounted; NULL: as asked for */
 static unsigned ends, asked;
@@ -46,11 +48,11 @@ static void append(const char *path, const char *text)
 int __wrap_mount(const char *source, const char *dir, const char *type, unsigned long flags,
 	const void *data)
 {
-	const struct timespec time = { mount_ms / 1000, mount_ms % 1000 * 1000000l };
 	char line[900];
 
 	append("calls", "+");
-	nanosleep(&time, NULL);
+	while (slow && sem_wait(end_mount) && errno == EINTR)
+		;
 	append("calls", "-");
 	errno = mount_err;
 	if (mount_err)
@@ -115,6 +117,9 @@ static void setup(void)
 		*path; path++)
 		tree_dir(&tree, *path);
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	end_mount = mmap(NULL, sizeof(*end_mount), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cr_assert(end_mount != MAP_FAILED && !sem_init(end_mount, 1, 0));
 }
 
 static void fini(void)
@@ -122,12 +127,28 @@ static void fini(void)
 	loop_free(loop);
 	tree_free(&tree);
 }
-TestSuite(nfs, .init = setup, .fini = fini, .timeout = 60);
+TestSuite(nfs, .init = setup, .fini = fini);
 
 static void note_end(struct attach *attach)
 {
 	(void)attach;
 	ends++;
+}
+
+static void end_mounts(struct loop_timer *timer)
+{
+	(void)timer;
+	for (unsigned i = 0; i < 4; i++)
+		sem_post(end_mount);
+}
+
+/* mount(2) takes that long. */
+static void mounts_in(unsigned ms)
+{
+	static struct loop_timer timer = { .fire = end_mounts };
+
+	slow = true;
+	loop_timer_set(loop, &timer, loop_clock() + ms * MSEC);
 }
 
 static char notes[2000];
@@ -202,7 +223,7 @@ Test(nfs, several_at_once)
 	char calls[8] = "";
 	int fd;
 
-	mount_ms = 600;
+	mounts_in(600);
 	for (unsigned i = 0; i < 4; i++)
 		list[i] = &wants(i, (const char *const[]){ "a", "b", "none/e", "d" }[i],
 			"clientaddr=10.0.0.2")
@@ -221,7 +242,7 @@ Test(nfs, a_slow_one_is_asked_about_once)
 {
 	struct nfs_mount *m = wants(0, "a", "clientaddr=10.0.0.2");
 
-	mount_ms = 900;
+	mounts_in(900);
 	cr_assert_eq(mounts(m), 0, "%s", m->attach.why.text);
 	cr_assert_eq(asked, 1);
 }
@@ -231,7 +252,7 @@ Test(nfs, one_that_cannot_succeed_is_stopped)
 	struct nfs_mount *m = wants(0, "a", "clientaddr=10.0.0.2");
 	uint64_t begin = loop_clock();
 
-	mount_ms = 15000;
+	slow = true;
 	served = 0;
 	cr_assert_eq(mounts(m), -ECONNREFUSED);
 	diag_says(&m->attach.why, DIAG_REFUSED, NULL, "connection refused");
@@ -287,7 +308,7 @@ Test(nfs, cancelled_while_the_kernel_mounts)
 	struct kernel_mounted there;
 
 	cancelled = wants(0, "a", "clientaddr=10.0.0.2");
-	mount_ms = 1200;
+	mounts_in(1200);
 	loop_timer_set(loop, &timer, loop_clock() + 300 * MSEC);
 	cr_assert_eq(mounts(cancelled), -EINTR);
 	loop_wait(loop, &never, loop_clock() + 1500 * MSEC);
@@ -301,7 +322,8 @@ static void cancel_mounted(struct loop_timer *timer)
 
 	(void)timer;
 	cr_assert(cancelled->call.child.pid);
-	cr_assert_eq(poll(&ended, 1, 5000), 1);
+	end_mounts(NULL);
+	cr_assert_eq(poll(&ended, 1, -1), 1);
 	attach_cancel(&cancelled->attach);
 }
 
@@ -311,7 +333,7 @@ Test(nfs, mounted_just_before_it_is_cancelled)
 	struct loop_timer timer = { .fire = cancel_mounted };
 
 	cancelled = wants(0, "a", "clientaddr=10.0.0.2");
-	mount_ms = 1200;
+	slow = true;
 	loop_timer_set(loop, &timer, loop_clock() + 600 * MSEC);
 	cr_assert_eq(mounts(cancelled), -EINTR);
 	cr_assert(unmounted(), "it is left behind");

@@ -56,7 +56,7 @@ static void failed(
 	diag_says(&m.attach.why, code, NULL, words);
 }
 
-Test(nfs_why, what_the_server_exports, .timeout = 30)
+Test(nfs_why, what_the_server_exports)
 {
 	failed("/other", ENOENT, "", DIAG_NOT_FOUND, "'/other' /exp,_/only/,_/exp/sub");
 	failed("/other", EACCES, "", DIAG_NOT_FOUND, "'/other' /exp,_/only/,_/exp/sub");
@@ -80,7 +80,7 @@ Test(nfs_why, what_the_server_exports, .timeout = 30)
 		text_lacks(m.attach.why.hint, "nfsrdma-discover"), "%s", m.attach.why.hint);
 }
 
-Test(nfs_why, very_many_exports, .timeout = 30)
+Test(nfs_why, very_many_exports)
 {
 	static char path[60][64];
 
@@ -93,7 +93,7 @@ Test(nfs_why, very_many_exports, .timeout = 30)
 }
 
 /* Connects, and nobody answers. */
-Test(nfs_why, no_longer_than_there_is_time, .timeout = 30)
+Test(nfs_why, no_longer_than_there_is_time)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -115,7 +115,7 @@ Test(nfs_why, no_longer_than_there_is_time, .timeout = 30)
 	close(fd);
 }
 
-Test(nfs_why, errnos_and_the_log, .timeout = 30)
+Test(nfs_why, errnos_and_the_log)
 {
 	failed("/exp", EBUSY, "", DIAG_BUSY, "/mnt");
 	failed("/exp", ENODEV, "", DIAG_NO_MODULE, "kernel NFS");

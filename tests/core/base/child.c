@@ -2,6 +2,7 @@
 /* Commands: their words, their environment, their end. */
 #include "child.h"
 #include "says.h"
+#include "wait.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <signal.h>
@@ -17,8 +18,7 @@ static int run(unsigned count, char **words)
 
 	if (child_start(&pid, words, count, "uri", "nbd://x/?a=b c", &diag))
 		return -diag.err;
-	for (int i = 0; i < 500 && !child_ended(pid, &status); i++)
-		usleep(10000);
+	WAIT_UNTIL(child_ended(pid, &status));
 	return status;
 }
 
@@ -77,9 +77,13 @@ Test(child, a_program_that_is_not_there_is_named)
 
 Test(child, runs_end_in_time)
 {
-	cr_assert_eq(child_run((char *const[]){ "sh", "-c", "echo seen; exit 7", NULL }, 5000), 7);
-	cr_assert_eq(child_run((char *const[]){ "sh", "-c", "kill -TERM $$", NULL }, 5000),
-		128 + SIGTERM);
-	cr_assert_eq(child_run((char *const[]){ "/nonexistent/command", NULL }, 5000), -ENOENT);
-	cr_assert_eq(child_run((char *const[]){ "sleep", "60", NULL }, 50), -ETIMEDOUT);
+	char *const told[] = { "sh", "-c", "echo seen; exit 7", NULL };
+	char *const killed[] = { "sh", "-c", "kill -TERM $$", NULL };
+	char *const missing[] = { "/nonexistent/command", NULL };
+	char *const slow[] = { "sleep", "600", NULL };
+
+	cr_assert_eq(child_run(told, NO_LIMIT_MS), 7);
+	cr_assert_eq(child_run(killed, NO_LIMIT_MS), 128 + SIGTERM);
+	cr_assert_eq(child_run(missing, NO_LIMIT_MS), -ENOENT);
+	cr_assert_eq(child_run(slow, 50), -ETIMEDOUT);
 }

@@ -35,7 +35,7 @@ static void fini(void)
 {
 	loop_free(loop);
 }
-TestSuite(resolve, .init = init, .fini = fini, .timeout = 30);
+TestSuite(resolve, .init = init, .fini = fini);
 
 static void start(struct resolve *r, const char *host, uint32_t ms)
 {

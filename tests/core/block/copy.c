@@ -682,7 +682,7 @@ static void block_map(struct fake_disk *disk, void *arg)
 	loop_timer_set(slow->loop, &slow->timer, loop_now(slow->loop));
 }
 
-Test(copy, a_slow_directory_of_the_map_does_not_stop_the_loop, .timeout = 20)
+Test(copy, a_slow_directory_of_the_map_does_not_stop_the_loop)
 {
 	for (int first = 0; first < 2; first++) {
 		struct stage s = set(1 << 20, 512, 1 << 20, 512);

@@ -33,7 +33,7 @@ static void fini(void)
 	hands_fini(&hands);
 	loop_free(loop);
 }
-TestSuite(hands, .init = setup, .fini = fini, .timeout = 30);
+TestSuite(hands, .init = setup, .fini = fini);
 
 static void run(struct hand_job *job)
 {

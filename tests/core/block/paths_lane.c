@@ -3,6 +3,7 @@
  * Every request is done exactly once and without error, and the disk holds what the submitter
  * thinks. SCHEDULES=n in the environment runs more of them. */
 #include "flaky.h"
+#include "wait.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -233,8 +234,8 @@ static unsigned schedule(unsigned seed, unsigned lanes)
 		errors += loop_call(loop, worker[i].loop, worker_start, &worker[i]) != 0;
 	}
 	loop_timer_set(loop, &killer.timer, loop_clock() + MSEC);
-	if (!errors && !loop_wait(loop, &killer.over, loop_clock() + 60000 * MSEC)) {
-		fprintf(stderr, "seed %u on %u lanes: not over after a minute\n", seed, lanes);
+	if (!errors && !loop_wait(loop, &killer.over, wait_limit())) {
+		fprintf(stderr, "seed %u on %u lanes: it hangs\n", seed, lanes);
 		_exit(1);
 	}
 	loop_timer_del(loop, &killer.timer);

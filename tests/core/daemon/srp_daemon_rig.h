@@ -268,7 +268,7 @@ static inline void fini(void)
 	fake_fabric_free();
 	tree_free(&tree);
 }
-TestSuite(srp_daemon, .init = setup, .fini = fini, .timeout = 100);
+TestSuite(srp_daemon, .init = setup, .fini = fini);
 
 static inline void once(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The process that writes back, on files in place of devices. */
 #include "ublk.h"
+#include "wait.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@ Test(ublk_sync, what_came_of_it)
 	char path[] = "/tmp/ublk-XXXXXX";
 	struct diag diag = { 0 };
 	struct loop *loop;
-	int dev;
+	int dev, writer;
 
 	cr_assert(mkdtemp(path));
 	dev = open(path, O_RDONLY | O_DIRECTORY);
@@ -25,8 +26,8 @@ Test(ublk_sync, what_came_of_it)
 	cr_assert_eq(ublk_sync(loop, dev, 1, 0), -ELOOP);
 	cr_assert_eq(mkfifoat(dev, "ublkb2", 0600), 0); /* opening it waits for a writer */
 	cr_assert_eq(ublk_sync(loop, dev, 2, loop_clock() + 50000000), -ETIMEDOUT);
-	usleep(100000);
-	cr_assert_eq(openat(dev, "ublkb2", O_WRONLY | O_NONBLOCK), -1, "it has not been ended");
+	/* until it has been ended */
+	WAIT_UNTIL((writer = openat(dev, "ublkb2", O_WRONLY | O_NONBLOCK)) < 0 || close(writer));
 	for (unsigned i = 0; i < 3; i++)
 		unlinkat(dev, (const char *[]){ "ublkb0", "ublkb1", "ublkb2" }[i], 0);
 	close(dev);

@@ -3,6 +3,7 @@
  * every byte checked; set-up, refusal, faults of a peer and what is said about them. */
 #include "iwarp.h"
 #include "crc32c.h"
+#include "leap.h"
 #include "says.h"
 #include "tcp.h"
 #include <criterion/criterion.h>
@@ -346,7 +347,7 @@ static void set_up(bool client_crc, bool server_crc)
 
 static void turn(volatile int *flag)
 {
-	cr_assert(loop_wait(loop, flag, loop_clock() + 20 * SECOND), "waited in vain");
+	cr_assert(loop_wait(loop, flag, leap_limit(20 * SECOND)), "waited in vain");
 }
 
 static void connect_both(bool client_crc, bool server_crc)
@@ -436,8 +437,10 @@ Test(iwarp, the_smallest_segments)
 	mixed(true, false, MPA_ULPDU_MIN, 0, 300);
 }
 
+/* On the real clock: the kernel may wait for an acknowledgement. */
 Test(iwarp, sockets_that_take_little)
 {
+	leap_now = 0;
 	mixed(true, true, 9001, 4096, 600);
 }
 
@@ -779,13 +782,14 @@ Test(iwarp, parts_of_messages_count_as_moved)
 	n = (ssize_t)mpa_put(frame, &answer, true);
 	cr_assert_eq(send(one, frame, (size_t)n, 0), n);
 	turn(&client.up);
-	loop_wait(loop, &client.down, loop_clock() + SECOND / 20);
+	leap_now = 0; /* the kernel takes its time for acknowledgements, which count */
 	before = client.ep->ops->moved(client.ep);
 	for (unsigned i = 1; i <= 5; i++) {
 		cr_assert_eq(send(one, part + (i - 1) * 100, 100, 0), 100);
-		loop_wait(loop, &client.down, loop_clock() + SECOND / 20);
-		cr_assert_not(client.down, "%s", client.ep->why.text);
-		cr_assert_geq(client.ep->ops->moved(client.ep), before + i * 100ull);
+		do {
+			loop_wait(loop, &client.down, loop_clock() + SECOND / 1000);
+			cr_assert_not(client.down, "%s", client.ep->why.text);
+		} while (client.ep->ops->moved(client.ep) < before + i * 100ull);
 	}
 	close(one);
 	turn(&client.down);

@@ -66,7 +66,7 @@ static void end(void)
 	loop_free(loop);
 }
 
-Test(ways, an_address_that_is_not_there_is_waited_for, .init = begin, .fini = end, .timeout = 20)
+Test(ways, an_address_that_is_not_there_is_waited_for, .init = begin, .fini = end)
 {
 	set(0, "192.0.2.1", WAY_TCP);
 	cr_assert_eq(ways_open(ways, 1, loop, 1200, &why), -EADDRNOTAVAIL);
@@ -80,7 +80,7 @@ Test(ways, an_address_that_is_not_there_is_waited_for, .init = begin, .fini = en
 	cr_assert_eq(changes, 1);
 }
 
-Test(ways, the_port_in_use_is_not_waited_for, .init = begin, .fini = end, .timeout = 20)
+Test(ways, the_port_in_use_is_not_waited_for, .init = begin, .fini = end)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)&ways[1].at.ss;
 	char text[ADDR_TEXT];
@@ -93,7 +93,7 @@ Test(ways, the_port_in_use_is_not_waited_for, .init = begin, .fini = end, .timeo
 	diag_says(&why, DIAG_BUSY, addr_text(&ways[1].at, text), "address_in_use");
 }
 
-Test(ways, what_comes_is_handed_on, .init = begin, .fini = end, .timeout = 20)
+Test(ways, what_comes_is_handed_on, .init = begin, .fini = end)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -112,7 +112,7 @@ static void look(struct loop_timer *timer)
 	loop_timer_set(loop, timer, loop_clock() + SECOND / 50);
 }
 
-Test(ways, a_device_that_goes_is_waited_for_again, .init = begin, .fini = end, .timeout = 20)
+Test(ways, a_device_that_goes_is_waited_for_again, .init = begin, .fini = end)
 {
 	struct loop_timer timer = { .fire = look };
 	static struct ep_peer peer; /* outlives the test: the fixture closes */
@@ -129,7 +129,7 @@ Test(ways, a_device_that_goes_is_waited_for_again, .init = begin, .fini = end, .
 	loop_timer_del(loop, &timer);
 }
 
-Test(ways, without_any_device_the_rest_is_enough, .init = begin, .fini = end, .timeout = 20)
+Test(ways, without_any_device_the_rest_is_enough, .init = begin, .fini = end)
 {
 	set(0, "127.0.0.1", WAY_TCP | WAY_VERBS);
 	cr_assert_eq(ways_open(ways, 1, loop, 0, &why), 0, "%s", why.text);

@@ -99,7 +99,7 @@ Test(mount, several_at_one_place_have_their_own_transports)
 
 #define MANY 20000
 
-Test(mount, very_many, .timeout = 20)
+Test(mount, very_many)
 {
 	struct tree tree = tree_new();
 	struct seen seen = { 0 };

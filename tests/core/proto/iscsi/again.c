@@ -166,7 +166,7 @@ static void open_disk(const char *keys)
 	cr_assert_eq(lane_open(&lane, disk, loop, &why), 0, "%s", why.text);
 }
 
-Test(iscsi_again, as_the_same_initiator_ports, .timeout = 60)
+Test(iscsi_again, as_the_same_initiator_ports)
 {
 	struct io flush = { .kind = IO_FLUSH };
 
