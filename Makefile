@@ -47,9 +47,7 @@ T         := $(B)/test/$(if $(filter thread,$(SAN)),tsan,$(if $(filter-out 0,$(S
 F         := $(B)/fuzz
 UNIT_BIN  := $(UNIT:%.c=$(T)/%)
 PAIR_BIN  := $(PAIR:%.c=$(T)/%)
-TSAN_BIN  := $(PAIR_BIN) \
-	$(patsubst %.c,$(T)/%,$(wildcard $(addprefix tests/core/,base/loop.c base/resolve.c block/orphan.c block/hands.c block/file_hang.c \
-	block/paths*.c proto/nbd/srv*.c)))
+TSAN_BIN  := $(patsubst %,$(T)/tests/%,$(shell sed '/^\#/d; s/ .*//' tests/tsan.threads))
 REPLAY    := $(FUZZ:tests/fuzz/%.c=$(T)/replay/%)
 FUZZ_BIN  := $(FUZZ:tests/fuzz/%.c=$(F)/%)
 FABRIC_BIN := $(addprefix $(T)/fabric/,box agent subscribe trap kernel fakeverbs.so $(if $(wildcard tests/fabric/sim.c),sim))
@@ -241,7 +239,7 @@ one-tsan:
 ## make unit       unit and pair tests only (SAN=0: without sanitizers, for gdb and valgrind)
 unit: $(UNIT_BIN) $(PAIR_BIN)
 	@$(SUITES) unit pair
-## make tsan       pair tests and the unit tests that use threads, under ThreadSanitizer
+## make tsan       unit and pair tests that have threads, under ThreadSanitizer (tests/tsan.threads)
 tsan:
 	@$(MAKE) --no-print-directory SAN=thread tsan-run
 tsan-run: $(TSAN_BIN)
