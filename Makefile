@@ -256,9 +256,9 @@ demo: $(B)/rdmastor $(B)/have-demo
 ## make demo-vm    the same with a real Linux target on soft-RoCE, in a VM
 demo-vm: $(B)/rdmastor $(B)/have-vm
 	@RDMASTOR='$(abspath $(B)/rdmastor)' tests/vm/run --demo
-## make vm         every scenario against real kernels in a VM (make vm-one S=name: one of them)
+## make vm         every scenario against real kernels in a VM (make vm-one S=name: one of them; REST=1: all but those of make check)
 vm: $(B)/rdmastor $(VM_BIN) $(HAVE_VM)
-	@$(SUITES) vm-all
+	@$(SUITES) $(if $(REST),vm-rest,vm-all)
 ## make vm-boots   Debian boots by every protocol in a VM, which takes long
 vm-boots: $(B)/rdmastor $(VM_BIN) $(HAVE_VM)
 	@RDMASTOR='$(abspath $(B)/rdmastor)' tests/vm/run --boots
