@@ -7,6 +7,10 @@ nvmet=/sys/kernel/config/nvmet
 lio=/sys/kernel/config/target
 hostid=abff48c0-ecbe-4d8c-a64a-54f12797e8c2
 hostnqn=nqn.2014-08.org.nvmexpress:uuid:$hostid
+# the folder of the files that functions here use, the start of the names of checks, and the seconds below which nothing here is
+# given up, if the clock is that of the host, which may be busy; a job has its own folder and start
+own=/run prefix='' watchdog=0
+[ ! -e /vm/host_clock ] || watchdog=1200
 
 # busybox's sh prefers its own applets to those in PATH
 ip() { /bin/ip "$@"; }
@@ -27,9 +31,9 @@ recorded() {
 	*" rdmastor "*" --json "*) ;;
 	*) command "$@"; return ;;
 	esac
-	command "$@" >/run/recorded || recorded_status=$?
-	cat /run/recorded >>/run/documents
-	cat /run/recorded
+	command "$@" >"$own/recorded" || recorded_status=$?
+	cat "$own/recorded" >>"$own/documents"
+	cat "$own/recorded"
 	return $recorded_status
 }
 
@@ -39,10 +43,10 @@ recorded() {
 check() {
 	local check_name="$1"
 	shift
-	if "$@" >/run/check.out 2>&1; then
+	if "$@" >"$own/check.out" 2>&1; then
 		passed "$check_name"
 	else
-		failed "$check_name: status $? of: $*" /run/check.out
+		failed "$check_name: status $? of: $*" "$own/check.out"
 	fi
 }
 
@@ -53,19 +57,19 @@ refused() {
 	local check_name="$1" want="$2" code="$3" object="$4" words="$5" got=0
 	shift 5
 	[ "$code" = - ] || set -- "$@" --json
-	"$@" >/run/check.out 2>/run/check.err || got=$?
-	if [ "$got" = "$want" ] && [ "$(grep -vc '^hint: ' /run/check.err)" = 1 ] &&
+	"$@" >"$own/check.out" 2>"$own/check.err" || got=$?
+	if [ "$got" = "$want" ] && [ "$(grep -vc '^hint: ' "$own/check.err")" = 1 ] &&
 		refusal "$code" "$object" "$words"; then
-		passed "$check_name: $(cat /run/check.err)"
+		passed "$check_name: $(cat "$own/check.err")"
 	else
-		cat /run/check.out >>/run/check.err
-		failed "$check_name: status $got, wanted $want, $code '$object' '$words'" /run/check.err
+		cat "$own/check.out" >>"$own/check.err"
+		failed "$check_name: status $got, wanted $want, $code '$object' '$words'" "$own/check.err"
 	fi
 }
 refusal() {
 	case $1 in
-	-) grep -Eq -e "$2" /run/check.err && has_words "$3" </run/check.err ;;
-	*) error_is /run/check.out "$@" ;;
+	-) grep -Eq -e "$2" "$own/check.err" && has_words "$3" <"$own/check.err" ;;
+	*) error_is "$own/check.out" "$@" ;;
 	esac
 }
 
@@ -73,13 +77,13 @@ refusal() {
 # object (EREs for all of it, '' = none). Each of the blank-separated EREs WORDS is in its text or
 # hint, in any case.
 error_is() {
-	grep '^{"schema":' "$1" >/run/recorded || return
-	cat /run/recorded >>/run/documents
-	[ "$(wc -l </run/recorded)" = 1 ] &&
-		sed -n 's/^{"schema":.*"error":{\("code":.*\)}}$/\1/p' /run/recorded >/run/error &&
-		grep -Eq "^\"code\":\"($2)\"," /run/error &&
-		sed 's/.*,"object":"\(.*\)","text":.*/\1/; t; s/.*//' /run/error | grep -Eqx -e "$3" &&
-		sed 's/.*,"text"://' /run/error | has_words "$4"
+	grep '^{"schema":' "$1" >"$own/recorded" || return
+	cat "$own/recorded" >>"$own/documents"
+	[ "$(wc -l <"$own/recorded")" = 1 ] &&
+		sed -n 's/^{"schema":.*"error":{\("code":.*\)}}$/\1/p' "$own/recorded" >"$own/error" &&
+		grep -Eq "^\"code\":\"($2)\"," "$own/error" &&
+		sed 's/.*,"object":"\(.*\)","text":.*/\1/; t; s/.*//' "$own/error" | grep -Eqx -e "$3" &&
+		sed 's/.*,"text"://' "$own/error" | has_words "$4"
 }
 
 has_words() {
@@ -89,13 +93,13 @@ has_words() {
 }
 
 passed() {
-	echo "$(uptime_s) ok $1" | tee -a /run/passed
+	echo "$(uptime_s) ok $prefix$1" | tee -a /run/passed
 }
 
 failed() {
-	echo "$(uptime_s) FAILED $1" | tee -a /run/failed
+	echo "$(uptime_s) FAILED $prefix$1" | tee -a /run/failed
 	tail -n 20 "$2" | sed 's/^/    /'
-	[ ! -s /run/trace ] || tail -n 5 /run/trace | sed 's/^/    export: /'
+	[ ! -s "$own/trace" ] || tail -n 5 "$own/trace" | sed 's/^/    export: /'
 }
 
 uptime_s() { cut -d' ' -f1 /proc/uptime; }
@@ -112,9 +116,12 @@ within() {
 	return $status
 }
 
+at_least_watchdog() { echo $(($1 > watchdog ? $1 : watchdog)); }
+
 # wait_for SECONDS COMMAND…: try it ten times a second until it succeeds
 wait_for() {
-	local left=$(($1 * 10))
+	local left
+	left=$((10 * $(at_least_watchdog "$1")))
 	shift
 	until "$@" >/dev/null 2>&1; do
 		left=$((left - 1))
@@ -123,10 +130,32 @@ wait_for() {
 	done
 }
 
+# job NAME COMMAND…: run it at the same time as others; jobs_end: wait for all of them
+jobs=
+job() {
+	local name="$1"
+	shift
+	mkdir -p "/run/job/$name"
+	(
+		own=/run/job/$name prefix="$name: "
+		nbd="nbd+unix:///?socket=$own/nbd.sock"
+		trap ': >"$own/ended"' EXIT
+		"$@"
+	) &
+	jobs="$jobs $!"
+}
+
+jobs_end() {
+	local pid status=0
+	for pid in $jobs; do wait "$pid" || status=$?; done
+	cat /run/job/*/documents >>/run/documents
+	return $status
+}
+
 # status_says REGEX [OPERAND]: in JSON
 status_says() {
-	rdmastor status --json ${2:+"$2"} >/run/status
-	grep -Eq "$1" /run/status || { cat /run/status; return 1; }
+	rdmastor status --json ${2:+"$2"} >"$own/status"
+	grep -Eq "$1" "$own/status" || { cat "$own/status"; return 1; }
 }
 
 # --- networks
@@ -298,6 +327,15 @@ target_up() {
 	uri=nvme+$kind://10.0.0.1:4420/t1/1
 }
 
+# target_to_tcp: its port over rxe ends, and it is at the new $uri
+target_to_tcp() {
+	nvmet_unlink 1 t1
+	rmdir $nvmet/ports/1
+	nvmet_port 1 tcp 10.0.0.1 4420
+	nvmet_link 1 t1
+	uri=nvme+tcp://10.0.0.1:4420/t1/1
+}
+
 # target_away SECONDS: stop it with its connections, and start it again
 target_away() {
 	nvmet_unlink 1 t1
@@ -438,7 +476,8 @@ nfsd_up() {
 	echo "+3 +4 +4.0 +4.1 +4.2" >$nfsd/versions || true
 	rpc.nfsd 4
 	echo "rdma 20049" >$nfsd/portlist
-	echo Y >$nfsd/v4_end_grace
+	# on a busy machine it has ended already, which Linux reports as EBUSY
+	echo Y >$nfsd/v4_end_grace || true
 }
 
 # over_rdma DIR: check the kernel's statistics
@@ -481,22 +520,22 @@ kernel_discover() {
 
 # --- rdmastor's export, and the foreign clients that check it
 
-nbd='nbd+unix:///?socket=/run/nbd.sock'
+nbd="nbd+unix:///?socket=$own/nbd.sock"
 
-# export_start URI [OPTION…]: wait until it is ready; its trace is in /run/trace. export_stop: returns the status of the export
+# export_start URI [OPTION…]: wait until it is ready; its trace is in $own/trace. export_stop: returns the status of the export
 export_start() {
-	rm -f /run/ready
-	mkfifo /run/ready
-	command rdmastor export "$@" --nbd unix:/run/nbd.sock --verbose --ready-fd 4 4>/run/ready >/dev/null 2>/run/trace &
+	rm -f "$own/ready"
+	mkfifo "$own/ready"
+	command rdmastor export "$@" --nbd "unix:$own/nbd.sock" --verbose --ready-fd 4 4>"$own/ready" >/dev/null 2>"$own/trace" &
 	export_pid=$!
-	read -r _ </run/ready || { cat /run/trace; return 1; }
+	read -r _ <"$own/ready" || { cat "$own/trace"; return 1; }
 }
 
 export_stop() {
 	local status=0
 	kill "$export_pid"
 	wait "$export_pid" || status=$?
-	[ ! -e /run/nbd.sock ] || status="the socket is left, $status"
+	[ ! -e "$own/nbd.sock" ] || status="the socket is left, $status"
 	return $status
 }
 
@@ -517,7 +556,7 @@ reads_alike() {
 
 # fio_nbd OPTION…: with a time limit, as an export that hangs must not block the scenario
 fio_nbd() {
-	timeout 60 fio --name=nbd --ioengine=nbd --uri="$nbd" --rw=randwrite --bs=4k --size=1M --iodepth=16 --verify=crc32c --eta=never "$@"
+	timeout "$(at_least_watchdog 60)" fio --name=nbd --ioengine=nbd --uri="$nbd" --rw=randwrite --bs=4k --size=1M --iodepth=16 --verify=crc32c --eta=never "$@"
 }
 
 # foreign_read NAME BACKING; foreign_write NAME BACKING [CLIENTS]
@@ -551,8 +590,8 @@ at_least() { [ "$("$2")" -ge "$1" ]; }
 
 # Repeat, as the time of a pass depends on the host.
 fio_until_told() {
-	while fio_nbd --loops=6 --output=/run/fio.out; do
-		[ ! -e /run/enough ] || return 0
+	while fio_nbd --loops=6 --output="$own/fio.out"; do
+		[ ! -e "$own/enough" ] || return 0
 	done
 	return 1
 }
@@ -562,40 +601,41 @@ survives() {
 	local name="$1" load begun
 	shift
 	begun=$(written)
-	rm -f /run/enough
+	rm -f "$own/enough"
 	fio_until_told &
 	load=$!
 	wait_for 20 at_least $((begun + 64)) written
 	"$@"
 	check "$name: fio was still at it" kill -0 $load
-	touch /run/enough
+	touch "$own/enough"
 	check "$name: fio lost nothing" wait $load
 	check "$name: the target has it" reads_alike /run/disk
 }
 
 # held NAME: the path was lost with requests in flight
-lost_with_requests() { grep -Eq 'lost: .*[^0-9][1-9][0-9]* requests?' /run/trace; }
+lost_with_requests() { grep -Eq 'lost: .*[^0-9][1-9][0-9]* requests?' "$own/trace"; }
 held() { check "$1: requests were in flight" lost_with_requests; }
-# until_held COMMAND…: fio has none between two of its runs, so the harm is done up to three times
+# until_held COMMAND…: there are moments without any, as between two runs of fio, so the harm is done until there were some
 until_held() {
-	for try in 1 2 3; do
+	local try
+	for try in $(seq 30); do
 		"$@"
 		! lost_with_requests || return 0
 		wait_for 30 at_least "$try" restored
 	done
 }
-restored() { grep -c 'connection restored' /run/trace; }
+restored() { grep -c 'connection restored' "$own/trace"; }
 
 # --- rdmastor's export as a local block device, and checks of it
 
 # device_start DISK OPTION…: wait until it is ready, and set $dev to the device. device_stop: returns its status; device_kill:
 # kill it
 device_start() {
-	rm -f /run/ready
-	mkfifo /run/ready
-	command rdmastor export "$@" --verbose --ready-fd 4 4>/run/ready >/run/export.out 2>/run/trace &
+	rm -f "$own/ready"
+	mkfifo "$own/ready"
+	command rdmastor export "$@" --verbose --ready-fd 4 4>"$own/ready" >/run/export.out 2>"$own/trace" &
 	export_pid=$!
-	read -r _ </run/ready || { cat /run/trace; return 1; }
+	read -r _ <"$own/ready" || { cat "$own/trace"; return 1; }
 	dev=$(sed -n 's/^\(\/dev\/[a-z0-9]*\): .*/\1/p' /run/export.out)
 }
 
@@ -618,10 +658,10 @@ fio_dev() {
 }
 
 dev_until_told() {
-	while fio_dev --loops=2 --size=2M --output=/run/fio.out "$@"; do
-		[ ! -e /run/enough ] || return 0
+	while fio_dev --loops=2 --size=2M --output="$own/fio.out" "$@"; do
+		[ ! -e "$own/enough" ] || return 0
 	done
-	cat /run/fio.out
+	cat "$own/fio.out"
 	return 1
 }
 
@@ -634,13 +674,13 @@ dev_goes_on() { wait_for 60 at_least $(($(dev_written) + 64)) dev_written; }
 dev_survives() {
 	local name="$1" options="$2" load
 	shift 2
-	rm -f /run/enough
+	rm -f "$own/enough"
 	dev_until_told $options &
 	load=$!
 	dev_goes_on
 	"$@"
 	check "$name: fio goes on after it" dev_goes_on
-	touch /run/enough
+	touch "$own/enough"
 	check "$name: fio lost nothing" wait $load
 }
 
@@ -731,19 +771,56 @@ filesystem() {
 	e2fsck -fn "$1"
 }
 
-# host_checked rdma|tcp PORT COMMAND…: all of it; the command starts the target again after it was killed
-host_checked() {
-	local name="$1" port="$2" before load
-	shift 2
+# host_carried rdma|tcp PORT SIZE SIZE: connected and verified, what depends on the carrier
+host_carried() {
+	local name="$1" port="$2"
 	modprobe "nvme-$name"
 	nvme discover -t "$name" -a 10.0.0.1 -s "$port" -q "$hostnqn" -I "$hostid" >/run/discovered
 	check "$name: discovery names the subsystem" grep -q 'subnqn: *nqn.t1$' /run/discovered
 	check "$name: discovery names the transport" grep -q "trtype: *$name\$" /run/discovered
 	check "$name: connect" host_connect "$name" "$port"
 	check "$name: 2 queues for I/O" grep -q 3 /sys/class/nvme/nvme0/queue_count
+	check "$name: fio verifies 4 KiB" fio_host --size="$3"
+	check "$name: fio verifies up to 1 MiB" fio_host --bsrange=4k-1m --size="$4" --iodepth=4
+}
+
+# host_reset NAME
+host_reset() {
+	check "$1: controller reset" nvme reset /dev/nvme0
+	check "$1: live after it" wait_for 20 host_is_live
+	check "$1: fio verifies after it" fio_host --size=2M
+}
+
+# host_killed NAME COMMAND…: the target dies under load, and the command starts it again
+host_killed() {
+	local name="$1" load
+	shift
+	fio_host --size=6M --rate=2m --output="$own/fio.out" &
+	load=$!
+	sleep 1
+	serve_kill
+	sleep 2
+	"$@"
+	check "$name: target killed and started again: fio lost nothing" wait $load
+}
+
+# host_checked_briefly rdma|tcp PORT COMMAND…: as host_checked, without what does not depend on the carrier
+host_checked_briefly() {
+	local name="$1"
+	host_carried "$1" "$2" 2M 8M
+	shift 2
+	host_reset "$name"
+	host_killed "$name" "$@"
+	check "$name: the kernel saw no error" no_errors
+	host_disconnect
+}
+
+# host_checked rdma|tcp PORT COMMAND…: all of it; the command starts the target again after it was killed
+host_checked() {
+	local name="$1" port="$2" before
+	shift 2
+	host_carried "$name" "$port" 8M 24M
 	before=$(host_identity)
-	check "$name: fio verifies 4 KiB" fio_host
-	check "$name: fio verifies up to 1 MiB" fio_host --bsrange=4k-1m --size=24M --iodepth=4
 	check "$name: Identify" nvme id-ctrl /dev/nvme0
 	check "$name: SMART log" nvme smart-log /dev/nvme0
 	check "$name: error log" nvme error-log /dev/nvme0
@@ -759,20 +836,11 @@ host_checked() {
 	check "$name: they are zeroes" nvme compare /dev/nvme0n1 -s 8 -c 7 -z 4096 -d /run/block
 	check "$name: Dataset Management" nvme dsm /dev/nvme0n1 -n 1 -d -s 0 -b 64
 	refused "$name: a reservation is refused" 1 - 'INVALID_OPCODE|Invalid Command Opcode|Invalid Opcode' '' nvme resv-report /dev/nvme0n1 -n 1
-	check "$name: controller reset" nvme reset /dev/nvme0
-	check "$name: live after it" wait_for 20 host_is_live
-	check "$name: fio verifies after it" fio_host --size=2M
+	host_reset "$name"
 	host_disconnect
 	check "$name: connect again" host_connect "$name" "$port"
 	check "$name: identity is the same" [ "$before" = "$(host_identity)" ]
-
-	fio_host --size=6M --rate=2m --output=/run/fio.out &
-	load=$!
-	sleep 1
-	serve_kill
-	sleep 2
-	"$@"
-	check "$name: target killed and started again: fio lost nothing" wait $load
+	host_killed "$name" "$@"
 	check "$name: identity is the same" [ "$before" = "$(host_identity)" ]
 	check "$name: file system" filesystem /dev/nvme0n1
 	check "$name: the kernel saw no error" no_errors
@@ -821,9 +889,9 @@ iscsi_serves() { echo "$2" >"$lio/iscsi/$1/tpgt_1/enable"; }
 # iscsi_is STATE: of all sessions of this machine
 iscsi_is() { [ "$(cat /sys/class/iscsi_session/session*/state | sort -u)" = "$1" ]; }
 
-# iscsi_load DISK FILE: writes it all the time until /run/enough is there; its status is that of the first write that failed
+# iscsi_load DISK FILE: writes it all the time until $own/enough is there; its status is that of the first write that failed
 iscsi_load() {
-	while [ ! -e /run/enough ]; do
+	while [ ! -e "$own/enough" ]; do
 		dd if="$2" of="$1" bs=64k oflag=direct 2>/dev/null || return 1
 	done
 }
