@@ -26,7 +26,7 @@ MAKEFLAGS += -rR $(parallel)
 SHELL     := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one vm-boots fabric fabric-one one one-tsan fuzz bench lint install dist deb tarball packages check-arm64 check-emulated vm-arm64 vm-emulated clean help FORCE
+.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one vm-kernels vm-boots fabric fabric-one one one-tsan fuzz bench lint install dist deb tarball packages check-arm64 check-emulated vm-arm64 vm-emulated clean help FORCE
 all: $(B)/rdmastor
 
 # Sources, and the selection for each build.
@@ -256,9 +256,14 @@ demo: $(B)/rdmastor $(B)/have-demo
 ## make demo-vm    the same with a real Linux target on soft-RoCE, in a VM
 demo-vm: $(B)/rdmastor $(B)/have-vm
 	@RDMASTOR='$(abspath $(B)/rdmastor)' tests/vm/run --demo
-## make vm         every scenario against real kernels in a VM (make vm-one S=name: one of them; REST=1: all but those of make check)
+## make vm         every scenario against real kernels in a VM (make vm-one S=name: one of them; REST=1: all but those of make check;
+##                 KERNEL=6.1|6.12|6.18|7.3: default 6.12)
+export KERNEL
 vm: $(B)/rdmastor $(VM_BIN) $(HAVE_VM)
 	@$(SUITES) $(if $(REST),vm-rest,vm-all)
+## make vm-kernels some scenarios against the other kernels: 6.1, 6.18 and 7.3
+vm-kernels: $(B)/rdmastor $(VM_BIN) $(HAVE_VM)
+	@$(SUITES) vm-kernels
 ## make vm-boots   Debian boots by every protocol in a VM, which takes long
 vm-boots: $(B)/rdmastor $(VM_BIN) $(HAVE_VM)
 	@RDMASTOR='$(abspath $(B)/rdmastor)' tests/vm/run --boots
