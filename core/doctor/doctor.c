@@ -14,6 +14,7 @@
 /* Topics that start children come before those that may start a thread to look up a name. */
 static void (*const topics[])(struct doctor *) = {
 	doctor_kernel,
+	doctor_features,
 	doctor_modules,
 	doctor_rdma,
 	doctor_limits,

@@ -19,6 +19,8 @@ bool doctor_is(const struct doctor *, const char *words);
 bool doctor_needs_rdma(const struct doctor *);
 /* RDMA matters: no URI is given, or one of RDMA. */
 bool doctor_wants_rdma(const struct doctor *);
+/* The running kernel is older than that release of Linux; false if its release is unknown. */
+bool doctor_older(const struct doctor *, unsigned major, unsigned minor);
 /* Of the time left one part of so many; at least 1. */
 uint32_t doctor_left_ms(const struct doctor *, unsigned part);
 /* The port that the URI means; 0: none. */
@@ -26,6 +28,7 @@ uint16_t doctor_port(const struct doctor *);
 
 /* Topics. */
 void doctor_kernel(struct doctor *);
+void doctor_features(struct doctor *); /* what a kernel may lack; without a URI only */
 void doctor_modules(struct doctor *);
 void doctor_rdma(struct doctor *);
 void doctor_limits(struct doctor *);

@@ -15,6 +15,7 @@ static const struct part {
 	const char *use;
 	bool rdma;     /* useless without ib_core */
 	bool required; /* nothing in userspace replaces it */
+	unsigned major, minor; /* first release of Linux that rdmastor can use it in; 0: any */
 } parts[] = {
 	{ "ib_core", "INFINIBAND", RDMA, "RDMA" },
 	{ "ib_uverbs", "INFINIBAND_USER_ACCESS", RDMA, "RDMA from userspace", true },
@@ -28,7 +29,7 @@ static const struct part {
 	{ "ib_srp", "INFINIBAND_SRP", "srp srp+cm", "SRP", true },
 	{ "rpcrdma", "SUNRPC_XPRT_RDMA", "nfs+rdma", "NFS over RDMA", true, true },
 	{ "nfsv4", "NFS_V4", "nfs+rdma", "NFS version 4" },
-	{ "ublk_drv", "BLK_DEV_UBLK", NULL, "export --ublk" },
+	{ "ublk_drv", "BLK_DEV_UBLK", NULL, "export --ublk", .major = 6, .minor = 5 },
 	{ "nbd", "BLK_DEV_NBD", NULL, "export --nbd-dev" },
 };
 
@@ -58,7 +59,8 @@ static void missing(struct look *look, const struct part *part, enum kernel_modu
 {
 	const char value = look->config ? kernel_config_value(look->config, part->config) : '?';
 	const bool none = value != 'n' && state == KERNEL_MODULES_MISSING;
-	const char *const what = value == 'n' ? "not part of this kernel"
+	const bool old = doctor_older(look->doctor, part->major, part->minor);
+	const char *const what = value == 'n' || (old && value == '?') ? "not part of this kernel"
 				 : none       ? "no modules of this kernel are installed"
 				 : state == KERNEL_MODULE_DAMAGED ? "a file of it is missing"
 				 : value == 'm' ? "part of this kernel, but not installed"
@@ -75,7 +77,10 @@ static void missing(struct look *look, const struct part *part, enum kernel_modu
 		finding, "module_state", state == KERNEL_MODULE_DAMAGED ? "damaged" : "missing");
 	if (value != '?')
 		doctor_text(finding, "config", value == 'n' ? "n" : value == 'm' ? "m" : "y");
-	if (value == 'n')
+	if (old)
+		doctor_hint(finding, "use Linux %u.%u or later with CONFIG_%s", part->major,
+			part->minor, part->config);
+	else if (value == 'n')
 		doctor_hint(finding, "use a kernel with CONFIG_%s", part->config);
 	else if (none)
 		doctor_hint(finding,

@@ -32,7 +32,8 @@ static int no_control(int root, const char *why, struct diag *diag)
 			"ublk_drv is loaded, but /dev/ublk-control is missing: is /dev a "
 			"devtmpfs?");
 	kernel_module_lacks("ublk_drv", why, diag);
-	return diag_hint(diag, "export --nbd-dev needs no ublk_drv");
+	return diag_hint(diag, "ublk needs Linux 6.5 or later with CONFIG_BLK_DEV_UBLK; export "
+			       "--nbd-dev does not");
 }
 
 int kernel_ublk_open(int root, struct diag *diag)

@@ -78,6 +78,45 @@ Test(doctor, the_configuration_of_the_kernel)
 	}
 }
 
+static void feature_is(const char *release, const char *config, const char *object,
+	enum doctor_state state, const char *words)
+{
+	struct examined e;
+	char path[64];
+
+	examined_init(&e, NULL);
+	strcpy(e.doctor.release, release);
+	snprintf(path, sizeof(path), "boot/config-%s", release);
+	if (config)
+		tree_file(&e.tree, path, config);
+	doctor_features(&e.doctor);
+	if (words)
+		found_it(&e.doctor, "feature", object, state, words);
+	else
+		cr_assert_null(find_it(&e.doctor, "feature", object));
+	examined_free(&e);
+}
+
+Test(doctor, features_that_a_kernel_may_lack)
+{
+	static const char auth[] = "NVMe authentication", tls[] = "NVMe/TCP with TLS";
+	struct examined e;
+
+	feature_is("6.12.1", "CONFIG_NVME_HOST_AUTH=y\n", auth, DOCTOR_OK, "--dhchap");
+	feature_is("6.1.0-9", "# CONFIG_NVME_HOST_AUTH is not set\n", auth, DOCTOR_WARNING,
+		"not_part Linux_6.0 CONFIG_NVME_HOST_AUTH");
+	feature_is("6.12.1", "CONFIG_NVME_TCP_TLS=y\n", tls, DOCTOR_OK, "--tls");
+	feature_is("6.12.1", "CONFIG_NVME_TCP=m\n", tls, DOCTOR_WARNING, "Linux_6.7");
+	feature_is("6.1.0-9", NULL, tls, DOCTOR_WARNING, "Linux_6.7 CONFIG_NVME_TCP_TLS");
+	feature_is("6.7.0", NULL, tls, DOCTOR_OK, NULL);
+	feature_is("10.0.0", NULL, tls, DOCTOR_OK, NULL);
+	feature_is("", NULL, tls, DOCTOR_OK, NULL);
+	examined_init(&e, "nvme+tcp://10.0.0.1/nqn.x");
+	doctor_features(&e.doctor);
+	cr_assert_eq(e.doctor.findings, 0, "no URI needs them alone");
+	examined_free(&e);
+}
+
 Test(doctor, without_sysfs)
 {
 	static const char uri[] = "nfs+rdma://10.0.0.1/x";
@@ -157,6 +196,22 @@ Test(doctor, a_module_without_a_uri)
 	module_is(&e, DOCTOR_WARNING, "ruled", "modprobe.d grep");
 	tree_dir(&e.tree, "sys/module/nvme_tcp");
 	module_is(&e, DOCTOR_OK, "loaded", "NVMe_over_TCP");
+	examined_free(&e);
+}
+
+Test(doctor, a_module_of_a_newer_kernel)
+{
+	struct examined e;
+
+	examined_init(&e, NULL);
+	doctor_modules(&e.doctor);
+	found_it(&e.doctor, "module", "ublk_drv", DOCTOR_WARNING,
+		"not_part Linux_6.5 CONFIG_BLK_DEV_UBLK");
+	e.doctor.findings = 0;
+	strcpy(e.doctor.release, "6.12");
+	tree_file(&e.tree, "lib/modules/6.12/modules.dep", "");
+	doctor_modules(&e.doctor);
+	found_it(&e.doctor, "module", "ublk_drv", DOCTOR_WARNING, "not_installed install_ublk_drv");
 	examined_free(&e);
 }
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Features of kernel modules that are a choice of the kernel's configuration. If that is unknown,
+ * the release says which are missing. */
+#include "find.h"
+#include "kernel_facts.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct feature {
+	const char *name, *config, *use;
+	unsigned major, minor; /* first release of Linux that has it */
+} features[] = {
+	{ "NVMe authentication", "NVME_HOST_AUTH", "nvmf-connect --dhchap-secret-file", 6, 0 },
+	{ "NVMe/TCP with TLS", "NVME_TCP_TLS", "nvmf-connect --tls", 6, 7 },
+};
+
+bool doctor_older(const struct doctor *doctor, unsigned major, unsigned minor)
+{
+	unsigned is[2];
+
+	return sscanf(doctor->release, "%u.%u", &is[0], &is[1]) == 2 &&
+	       (is[0] < major || (is[0] == major && is[1] < minor));
+}
+
+static void check(struct doctor *doctor, const struct feature *feature, const char *config)
+{
+	const char value = config ? kernel_config_value(config, feature->config) : '?';
+	const bool old = doctor_older(doctor, feature->major, feature->minor),
+		   lacks = value == 'n' || (value == '?' && old);
+	struct finding *finding;
+
+	if (value == '?' && !old)
+		return;
+	finding = doctor_add(doctor, DOCTOR_KERNEL, "feature", lacks ? DOCTOR_WARNING : DOCTOR_OK,
+		feature->name, lacks ? "not part of this kernel: no %s" : "%s", feature->use);
+	finding->detail = !lacks;
+	if (value != '?')
+		doctor_text(finding, "config", value == 'n' ? "n" : value == 'm' ? "m" : "y");
+	doctor_hint(finding, "use Linux %u.%u or later with CONFIG_%s", feature->major,
+		feature->minor, feature->config);
+}
+
+void doctor_features(struct doctor *doctor)
+{
+	char from[128], *config;
+
+	if (doctor->uri)
+		return;
+	config = kernel_config(doctor->root, doctor->release, from, sizeof(from));
+	for (unsigned i = 0; i < sizeof(features) / sizeof(*features); i++)
+		check(doctor, &features[i], config);
+	free(config);
+}
