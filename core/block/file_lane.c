@@ -549,7 +549,12 @@ static void lane_free(struct lane *lane)
 		loop_fd_del(lane->loop, &fl->fd);
 	}
 	if (fl->ring_on) {
-		/* the kernel tears down the ring asynchronously; release the device now */
+		/*
+		 * The kernel tears down the ring asynchronously; release the device now. Buffers
+		 * come first: Linux 6.1 puts off for 1 s what unmap_pool() released, unless
+		 * buffers are being unregistered, and files wait for it (io_rsrc_node_ref_zero()).
+		 */
+		io_uring_unregister_buffers(&fl->ring);
 		io_uring_unregister_files(&fl->ring);
 		io_uring_queue_exit(&fl->ring);
 	}
