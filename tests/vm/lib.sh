@@ -476,8 +476,8 @@ nfsd_up() {
 	echo "+3 +4 +4.0 +4.1 +4.2" >$nfsd/versions || true
 	rpc.nfsd 4
 	echo "rdma 20049" >$nfsd/portlist
-	# on a busy machine it has ended already, which Linux reports as EBUSY
-	echo Y >$nfsd/v4_end_grace || true
+	# refused if the period has ended already, and by Linux 7.3 without a program that tracks clients, where it passes
+	echo Y >$nfsd/v4_end_grace 2>/dev/null || true
 }
 
 # over_rdma DIR: check the kernel's statistics
