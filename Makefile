@@ -196,7 +196,7 @@ $(UNIT_BIN) $(PAIR_BIN): $(T)/%: $(T)/obj/%.o $(T)/libfake.a $(T)/libcore.a
 	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(if $(RUNNER),,-lcriterion) $(if $(ARCH),$(LIBC_AT))
 $(REPLAY): $(T)/replay/%: $(T)/obj/tests/fuzz/%.o $(T)/obj/tests/replay.o $(T)/libfake.a $(T)/libcore.a
 	@mkdir -p $(@D)
-	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(TEST_LIBS)
+	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(if $(ARCH),$(LIBC_AT))
 
 # Programs for simulated fabrics; box and sim consist of several files. fakeverbs.so is preloaded into other programs.
 fabric_obj = $(patsubst %.c,$(T)/obj/%.o,$(filter $(addprefix tests/fabric/,$(1)),$(FABRIC)))
@@ -337,7 +337,7 @@ check-emulated: $(B)/rdmastor $(B)/vm-bin/iscsi-login $(EMULATED_UNIT) $(EMULATE
 	@$(subst tests/run,tests/emulated tests/run,$(SUITES)) unit pair replay cli
 check-emulated: UNIT_BIN = $(EMULATED_UNIT)
 check-emulated: PAIR_BIN = $(EMULATED_PAIR)
-check-emulated: export CLI = $(shell sed '/^\#/d; s|.*|tests/cli/&.sh|' tests/arm64/cli)
+check-emulated: export CLI = $(shell sed '/^\#/d; /^$$/d; s|.*|tests/cli/&.sh|' tests/arm64/cli)
 ## make vm-arm64   the same build in a VM: the kernel's nvme-tcp, and software iWARP
 vm-arm64:
 	@$(MAKE) --no-print-directory ARCH=arm64 vm-emulated
