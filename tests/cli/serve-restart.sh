@@ -6,10 +6,11 @@ set -e
 requires fio
 
 truncate -s 16M disk
-serve disk --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --rdma '127.0.0.1:0?rdma=iwarp'
-port=$PORT
-for uri in "$TCP?queues=2&loss=forever" "$RDMA&queues=2&loss=forever"; do
-	ours export "$uri" --run 'fio --name=v --ioengine=nbd --uri="$uri" --rw=randwrite --bs=16k --rate=6m --size=12M --iodepth=8 --verify=crc32c --verify_fatal=1' \
+for carrier in TCP RDMA; do
+	serve disk --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --rdma '127.0.0.1:0?rdma=iwarp'
+	port=$PORT uri="$TCP?"
+	[ $carrier = TCP ] || uri="$RDMA&"
+	ours export "${uri}queues=2&loss=forever" --run 'fio --name=v --ioengine=nbd --uri="$uri" --rw=randwrite --bs=16k --rate=6m --size=12M --iodepth=8 --verify=crc32c --verify_fatal=1' \
 		>fio.out 2>&1 &
 	load=$!
 	wait_running $load under_load "$SERVER"
@@ -17,6 +18,6 @@ for uri in "$TCP?queues=2&loss=forever" "$RDMA&queues=2&loss=forever"; do
 	wait "$SERVER" 2>/dev/null || true
 	sleep 0.5
 	serve disk --nvmf --nqn "$NQN" --tcp "127.0.0.1:$port" --rdma "127.0.0.1:$port?rdma=iwarp"
-	wait $load || die "$uri: $(cat fio.out)"
+	wait $load || die "$carrier: $(cat fio.out)"
+	stop
 done
-stop
