@@ -104,6 +104,17 @@ void kernel_nvmf_known(int root, char known[NVMF_KNOWN])
 		known[0] = 0;
 }
 
+static int unknown_to_kernel(int key, struct diag *diag)
+{
+	diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "this kernel does not support %s",
+		kernel_nvmf_key_name(key));
+	if (key == NVMF_TLS || key == NVMF_TLS_KEY || key == NVMF_KEYRING)
+		diag_hint(diag, "NVMe/TCP with TLS requires Linux 6.7 with CONFIG_NVME_TCP_TLS");
+	else if (key == NVMF_DHCHAP_SECRET || key == NVMF_DHCHAP_CTRL_SECRET)
+		diag_hint(diag, "authentication requires Linux 6.0 with CONFIG_NVME_HOST_AUTH");
+	return -ENOTSUP;
+}
+
 int kernel_nvmf_line(const struct nvmf_want *want, const char *known, bool mask,
 	char line[NVMF_LINE], char left_out[NVMF_LEFT_OUT], struct diag *diag)
 {
@@ -119,8 +130,7 @@ int kernel_nvmf_line(const struct nvmf_want *want, const char *known, bool mask,
 			continue;
 		/* a kernel logs an unknown option with its value, so check secrets in any case */
 		if (!lists && !want->soft[key] && (told || is_secret(key)))
-			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
-				"this kernel does not support %s", name);
+			return unknown_to_kernel(key, diag);
 		if (!lists && want->soft[key])
 			add(&out, name, "");
 		else
