@@ -8,9 +8,11 @@
 
 static const struct feature {
 	const char *name, *config, *use;
-	unsigned major, minor; /* first release of Linux that has it */
+	unsigned major, minor;  /* first release of Linux that has it */
+	const char *before_6_7; /* its name in the configuration until then; NULL: the same */
 } features[] = {
-	{ "NVMe authentication", "NVME_HOST_AUTH", "nvmf-connect --dhchap-secret-file", 6, 0 },
+	{ "NVMe authentication", "NVME_HOST_AUTH", "nvmf-connect --dhchap-secret-file", 6, 0,
+		"NVME_AUTH" },
 	{ "NVMe/TCP with TLS", "NVME_TCP_TLS", "nvmf-connect --tls", 6, 7 },
 };
 
@@ -24,7 +26,9 @@ bool doctor_older(const struct doctor *doctor, unsigned major, unsigned minor)
 
 static void check(struct doctor *doctor, const struct feature *feature, const char *config)
 {
-	const char value = config ? kernel_config_value(config, feature->config) : '?';
+	const bool former = feature->before_6_7 && doctor_older(doctor, 6, 7);
+	const char *const option = former ? feature->before_6_7 : feature->config;
+	const char value = config ? kernel_config_value(config, option) : '?';
 	const bool old = doctor_older(doctor, feature->major, feature->minor),
 		   lacks = value == 'n' || (value == '?' && old);
 	struct finding *finding;
@@ -37,7 +41,7 @@ static void check(struct doctor *doctor, const struct feature *feature, const ch
 	if (value != '?')
 		doctor_text(finding, "config", value == 'n' ? "n" : value == 'm' ? "m" : "y");
 	doctor_hint(finding, "use Linux %u.%u or later with CONFIG_%s", feature->major,
-		feature->minor, feature->config);
+		feature->minor, option);
 }
 
 void doctor_features(struct doctor *doctor)

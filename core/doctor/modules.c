@@ -13,8 +13,8 @@ static const struct part {
 	const char *module, *config;
 	const char *schemes; /* of URIs that need it; NULL: of none alone */
 	const char *use;
-	bool rdma;     /* useless without ib_core */
-	bool required; /* nothing in userspace replaces it */
+	bool rdma;             /* useless without ib_core */
+	bool required;         /* nothing in userspace replaces it */
 	unsigned major, minor; /* first release of Linux that rdmastor can use it in; 0: any */
 } parts[] = {
 	{ "ib_core", "INFINIBAND", RDMA, "RDMA" },
@@ -61,7 +61,7 @@ static void missing(struct look *look, const struct part *part, enum kernel_modu
 	const bool none = value != 'n' && state == KERNEL_MODULES_MISSING;
 	const bool old = doctor_older(look->doctor, part->major, part->minor);
 	const char *const what = value == 'n' || (old && value == '?') ? "not part of this kernel"
-				 : none       ? "no modules of this kernel are installed"
+				 : none ? "no modules of this kernel are installed"
 				 : state == KERNEL_MODULE_DAMAGED ? "a file of it is missing"
 				 : value == 'm' ? "part of this kernel, but not installed"
 						: "not installed";
@@ -77,7 +77,7 @@ static void missing(struct look *look, const struct part *part, enum kernel_modu
 		finding, "module_state", state == KERNEL_MODULE_DAMAGED ? "damaged" : "missing");
 	if (value != '?')
 		doctor_text(finding, "config", value == 'n' ? "n" : value == 'm' ? "m" : "y");
-	if (old)
+	if (old && (value == 'n' || value == '?'))
 		doctor_hint(finding, "use Linux %u.%u or later with CONFIG_%s", part->major,
 			part->minor, part->config);
 	else if (value == 'n')
@@ -142,13 +142,18 @@ static void check(struct look *look, const struct part *part)
 	} else if (state == KERNEL_MODULE_INSTALLED && needed(doctor, part)) {
 		load(look, part);
 	} else if (state == KERNEL_MODULE_INSTALLED || state == KERNEL_MODULE_LOADED) {
-		bool loaded = state == KERNEL_MODULE_LOADED;
+		const bool loaded = state == KERNEL_MODULE_LOADED,
+			   old = doctor_older(doctor, part->major, part->minor);
 
-		finding = doctor_add(doctor, DOCTOR_MODULES, "module", DOCTOR_OK, part->module,
-			"%s: %s", loaded ? "loaded" : "installed", part->use);
+		finding = doctor_add(doctor, DOCTOR_MODULES, "module",
+			old ? badness(doctor, part) : DOCTOR_OK, part->module,
+			old ? "%s, but too old in this kernel: no %s" : "%s: %s",
+			loaded ? "loaded" : "installed", part->use);
+		if (old)
+			doctor_hint(finding, "use Linux %u.%u or later", part->major, part->minor);
 		doctor_text(finding, "module", part->module);
 		doctor_text(finding, "module_state", loaded ? "loaded" : "installed");
-		finding->detail = !needed(doctor, part);
+		finding->detail = !old && !needed(doctor, part);
 	} else {
 		missing(look, part, state);
 	}

@@ -109,9 +109,11 @@ static int unknown_to_kernel(int key, struct diag *diag)
 	diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "this kernel does not support %s",
 		kernel_nvmf_key_name(key));
 	if (key == NVMF_TLS || key == NVMF_TLS_KEY || key == NVMF_KEYRING)
-		diag_hint(diag, "NVMe/TCP with TLS requires Linux 6.7 with CONFIG_NVME_TCP_TLS");
+		diag_hint(diag, "NVMe/TCP with TLS needs Linux 6.7 or later with "
+				"CONFIG_NVME_TCP_TLS");
 	else if (key == NVMF_DHCHAP_SECRET || key == NVMF_DHCHAP_CTRL_SECRET)
-		diag_hint(diag, "authentication requires Linux 6.0 with CONFIG_NVME_HOST_AUTH");
+		diag_hint(diag, "authentication needs Linux 6.0 or later with "
+				"CONFIG_NVME_HOST_AUTH (before 6.7: CONFIG_NVME_AUTH)");
 	return -ENOTSUP;
 }
 

@@ -88,8 +88,8 @@ static void auth_ctrl(struct hearing *h, const char *at)
 static void auth_setup(struct hearing *h, const char *at)
 {
 	diag_set(h->diag, DIAG_AUTH, EACCES, "authentication did not start: %.200s", at);
-	diag_hint(h->diag,
-		"it needs Linux 6.0 or later with CONFIG_NVME_HOST_AUTH, see: rdmastor doctor");
+	diag_hint(h->diag, "is CONFIG_NVME_HOST_AUTH (before 6.7: CONFIG_NVME_AUTH) set? see: "
+			   "rdmastor doctor");
 }
 
 /* Reject reasons of the InfiniBand connection manager (IBA 1.6, 12.6.7.2); iWARP reports errnos. */

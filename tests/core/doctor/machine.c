@@ -103,8 +103,11 @@ Test(doctor, features_that_a_kernel_may_lack)
 	struct examined e;
 
 	feature_is("6.12.1", "CONFIG_NVME_HOST_AUTH=y\n", auth, DOCTOR_OK, "--dhchap");
-	feature_is("6.1.0-9", "# CONFIG_NVME_HOST_AUTH is not set\n", auth, DOCTOR_WARNING,
+	feature_is("6.12.1", "CONFIG_NVME_AUTH=y\n", auth, DOCTOR_WARNING,
 		"not_part Linux_6.0 CONFIG_NVME_HOST_AUTH");
+	feature_is("6.1.0-9", "CONFIG_NVME_AUTH=y\n", auth, DOCTOR_OK, "--dhchap");
+	feature_is("6.1.0-9", "# CONFIG_NVME_AUTH is not set\n", auth, DOCTOR_WARNING,
+		"not_part Linux_6.0 CONFIG_NVME_AUTH");
 	feature_is("6.12.1", "CONFIG_NVME_TCP_TLS=y\n", tls, DOCTOR_OK, "--tls");
 	feature_is("6.12.1", "CONFIG_NVME_TCP=m\n", tls, DOCTOR_WARNING, "Linux_6.7");
 	feature_is("6.1.0-9", NULL, tls, DOCTOR_WARNING, "Linux_6.7 CONFIG_NVME_TCP_TLS");
