@@ -201,6 +201,7 @@ static bool fails_in_silence(unsigned ms)
 	static struct flaky_way way;
 	struct killer killer = { .timer.fire = silence, .way = &way };
 	bool failed;
+	int err;
 
 	way = (struct flaky_way){
 		.host = "a", .disk = &flaky, .id.nguid = { 1 }, .delay_us = 100, .quiesce_ms = 60000
@@ -209,10 +210,11 @@ static bool fails_in_silence(unsigned ms)
 	flaky_ways(&way, 1, 7);
 	open_disk("flaky://a/");
 	loop_timer_set(loop, &killer.timer, loop_clock() + 50000000);
-	load_disk(loop, disk, &opt, result, &why);
+	err = load_disk(loop, disk, &opt, result, &why);
 	loop_timer_del(loop, &killer.timer);
 	failed = result->unanswered == 16;
 	if (failed) {
+		cr_assert_eq(err, -ETIMEDOUT);
 		cr_assert_eq(why.err, ETIMEDOUT, "%s: %s", why.object, why.text);
 		diag_says(&why, DIAG_TIMEOUT, NULL, "16_request");
 		cr_assert_float_eq(result->seconds, ms / 1e3, 1e-6, "%g s", result->seconds);

@@ -211,6 +211,7 @@ Test(load_disk, a_disk_that_falls_silent_fails_the_load, .init = begin, .fini = 
 	struct falls_silent silent;
 	uint64_t begun;
 	double seconds;
+	int err;
 
 	disk->wrote = one_less;
 	disk->arg = &silent;
@@ -226,8 +227,9 @@ Test(load_disk, a_disk_that_falls_silent_fails_the_load, .init = begin, .fini = 
 		disk->aborted = 0;
 		disk->hold = false;
 		begun = loop_clock();
-		run();
+		err = run();
 	} while (silent.left);
+	cr_assert_eq(err, -ETIMEDOUT);
 	cr_assert_eq(why.err, ETIMEDOUT, "%s", why.text);
 	diag_says(&why, DIAG_TIMEOUT, NULL, "4_requests");
 	cr_assert_eq(result->unanswered, 4);

@@ -2,6 +2,7 @@
 /* Which NBD device is ours, what is asked of the driver, and what its refusals are called. */
 #include "nbd_driver.h"
 #include "says.h"
+#include "wait.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -200,13 +201,13 @@ Test(kernel_nbd, disconnecting)
 	char id[64];
 
 	nbd_driver_start(&tree);
-	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, NULL, false, 1000, NULL), 0,
+	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, NULL, false, NO_LIMIT_MS, NULL), 0,
 		"what is gone is gone");
 	cr_assert_eq(nbd_driver.disconnects, 0);
 	cr_assert_eq(kernel_nbd_connect(tree.root, &nbd, NULL), 0);
 	cr_assert_eq(kernel_nbd_backend(tree.root, 0, id, sizeof(id)), 0);
 	cr_assert_str_eq(id, "rdmastor x");
-	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, NULL, false, 1000, &diag), -ENOENT,
+	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, NULL, false, NO_LIMIT_MS, &diag), -ENOENT,
 		"what cannot be flushed stays");
 	diag_says(&diag, DIAG_NOT_FOUND, "/dev/nbd0", "flush no_such_file");
 	cr_assert_eq(nbd_driver.disconnects, 0);
@@ -214,8 +215,8 @@ Test(kernel_nbd, disconnecting)
 	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, "rdmastor y", true, 0, &diag), 0,
 		"another's is none");
 	cr_assert_eq(nbd_driver.disconnects, 0);
-	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, "rdmastor x", false, 1000, &diag), 0, "%s",
-		diag.text);
+	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, "rdmastor x", false, NO_LIMIT_MS, &diag),
+		0, "%s", diag.text);
 	cr_assert_eq(nbd_driver.disconnects, 1);
 	cr_assert_eq(kernel_nbd_backend(tree.root, 0, id, sizeof(id)), -ENOENT);
 	tree_free(&tree);

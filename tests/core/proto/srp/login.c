@@ -6,6 +6,7 @@
 #include "ep_pair.h"
 #include "host.h"
 #include "says.h"
+#include "wait.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #define SERVICE "srp://fe800000000000000002c90300003001/0002c903000e8acd/0002c903000e8ace"
 #define CM      "srp+cm://10.0.0.1:5555/0002c903000e8acd/0002c903000e8ace"
 
-static const struct bdev_env env = { .timeout_ms = 2000, .hostid = "HOSTHOST" };
+static const struct bdev_env env = { .timeout_ms = NO_LIMIT_MS, .hostid = "HOSTHOST" };
 static struct ep_peer peer;
 static uint8_t sent[EP_PRIV_MAX];
 static unsigned sent_len;

@@ -5,6 +5,7 @@
 #include "ep_pair.h"
 #include "host.h"
 #include "serve.h"
+#include "wait.h"
 #include <criterion/criterion.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static void end(void)
 {
 	struct diag diag = { 0 };
 
-	cr_assert_eq(target_stop(target, 2000, &diag), 0, "%s", diag.text);
+	cr_assert_eq(target_stop(target, NO_LIMIT_MS, &diag), 0, "%s", diag.text);
 	fake_disk_free(backing);
 	host_end();
 }
