@@ -56,7 +56,7 @@ cmp src dst || die "bytes differ"
 rm map
 begin --progress=json
 gone
-wait_until grep -q '"waiting":true' copy.err
+wait_running $job grep -q '"waiting":true' copy.err
 again
 ended 0
 cmp src dst || die "bytes differ"

@@ -23,7 +23,7 @@ client=$!
 in_kernel() { grep -qsE '^State:[[:blank:]]+D' "/proc/$SERVER/task/"*/status; }
 wait_running "$client" in_kernel
 kill -KILL "$SERVER"
-kill "$client"
+kill "$client" 2>/dev/null || true
 wait "$client" || true
 error 1 busy mnt/disk '' "$RDMASTOR" export mnt/disk --nbd "unix:$TMP/other.sock"
 thaw

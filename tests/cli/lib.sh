@@ -49,7 +49,7 @@ cleanup_fn() {
 _awaited=
 wait_until() {
 	_awaited="until $*"
-	until "$@"; do sleep 0.05; done
+	until "$@"; do [ -d "$TMP" ] && sleep 0.05 || exit; done
 	_awaited=
 }
 wait_while() {
@@ -136,7 +136,7 @@ refused() {
 ere() { sed 's/[][(){}.+*?^$|\\]/\\&/g' <<<"$1"; }
 
 # running PID: it has not ended
-running() { kill -0 "$1" 2>/dev/null; }
+running() { grep -qsv '^[0-9]* (.*) Z' "/proc/$1/stat"; }
 
 same() { # WHAT IS EXPECTED
 	[ "$2" = "$3" ] || die "$1 is '$2', not '$3'"

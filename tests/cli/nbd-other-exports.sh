@@ -38,7 +38,7 @@ lie() {
 lie list-many "available nbd.unix:///n0.socket=.*\.\.\.\$"
 lie list-odd-names "available nbd.unix:///a%1B%5B2J%0A%FF.socket=.*\$"
 [[ $last != *xxx* ]] || die "a name longer than a URI: $last"
-for case in endless endless-slow malformed nul; do
-	lie "list-$case" "export 'nosuch'" 2
-	same "hint of list-$case" "$last" none
+for case in endless:6 endless-slow:6 malformed:60 nul:60; do
+	lie "list-${case%:*}" "export 'nosuch'" "${case#*:}"
+	same "hint of list-${case%:*}" "$last" none
 done

@@ -26,5 +26,5 @@ left() {
 	sleep 0.1
 	[ "$(grep -E '^(hosts|queues):' err | tail -2 | xargs)" = 'hosts: 0 queues: 0' ]
 }
-wait_until left
+wait_running "$SERVER" left
 stop

@@ -7,11 +7,13 @@ requires nbdsh ss
 
 # probed COUNT FILTER: there are that many ends of connections, and each has that timer once what it sent has been acknowledged
 probed() {
-	wait_until are_probed "$@"
+	wait_until have_timers "$@"
+	grep -Evq 'timer:\(keepalive,([0-9]+ms|[0-9](\.[0-9]+)?sec|[12][0-9]sec|30sec),' ends && die "a late probe: $(cat ends)"
+	true
 }
-are_probed() {
-	local early='timer:\(keepalive,([0-9]+ms|[0-9](\.[0-9]+)?sec|[12][0-9]sec|30sec),'
-	[ "$(ss -tnoH state established "$2" | grep -Ec "$early")" = "$1" ]
+have_timers() {
+	ss -tnoH state established "$2" >ends
+	[ "$(grep -c 'timer:(keepalive' ends)" = "$1" ]
 }
 
 serve ram:8M --nvmf --tcp 127.0.0.1:0 --rdma '127.0.0.1:0?rdma=iwarp' --nqn "$NQN" --queues 1
