@@ -219,21 +219,22 @@ $(FUZZ_BIN): $(F)/%: $(F)/obj/tests/fuzz/%.o $(F)/libfake.a $(F)/libcore.a
 # Running tests. tests/run counts results; with RESULTS=file in the environment it only appends to that file, and the caller
 # prints the summary.
 HAVE_VM   := $(if $(wildcard tests/vm/run),$(B)/have-vm)
-SUITES     = B='$(B)' T='$(T)' UNIT='$(UNIT_BIN)' PAIR='$(PAIR_BIN)' TSAN='$(TSAN_BIN)' REPLAY='$(REPLAY)' FUZZ='$(FUZZ_BIN)' \
+SUITES     = ARCH='$(ARCH)' B='$(B)' T='$(T)' UNIT='$(UNIT_BIN)' PAIR='$(PAIR_BIN)' TSAN='$(TSAN_BIN)' REPLAY='$(REPLAY)' FUZZ='$(FUZZ_BIN)' \
 	SCHEDULES='$(SCHEDULES)' SECONDS_EACH='$(SECONDS)' SEED='$(SEED)' RUNS='$(RUNS)' \
 	RDMASTOR='$(abspath $(B)/rdmastor)' FABRIC='$(abspath $(T)/fabric)' SHIP_CC='$(SHIP_CC) $(SHIP_C) $(WARN)' FUZZ_CC='$(FUZZ_CC) $(TEST_C) $(WARN)' tests/run
 
 ## make check      every fast test: unit and pair tests under sanitizers, fuzz corpora, command line, lint, a few in a VM
 check: $(B)/rdmastor $(VM_BIN) $(UNIT_BIN) $(PAIR_BIN) $(REPLAY) $(B)/have-test $(HAVE_VM)
-	@$(SUITES) lint unit pair replay cli vm
+	@$(SUITES) vm lint unit pair replay cli
 ## make one        one test: make one S=unit/core/base/uri, S=cli/version, S=fuzz/uri …, as a failure names it
 SUITE     := $(firstword $(subst /, ,$(S)))
 NAME      := $(S:$(SUITE)/%=%)
-one: $(if $(filter tsan,$(SUITE)),one-tsan,$(B)/have-test $(if $(filter cli lint,$(SUITE)),$(B)/rdmastor $(VM_BIN)) \
+one: $(if $(filter tsan,$(SUITE)),one-tsan,$(B)/have-test $(if $(ARCH),$(B)/have-check-arm64) $(if $(filter cli lint,$(SUITE)),$(B)/rdmastor $(VM_BIN)) \
 	$(if $(filter unit tsan-run,$(SUITE)),$(T)/tests/$(NAME)) $(if $(filter pair,$(SUITE)),$(T)/tests/$(S)) \
 	$(if $(filter faults,$(SUITE)),$(T)/tests/pair/faults) $(if $(filter replay,$(SUITE)),$(T)/$(S)) $(if $(filter fuzz,$(SUITE)),$(F)/$(NAME)) \
 	$(if $(filter packages,$(SUITE)),deb tarball $(B)/have-packages))
-	$(if $(filter tsan,$(SUITE)),,@DEB=$(DEB) TARBALL=$(TARBALL) EPOCH=$(EPOCH) $(SUITES) $(S:tsan-run/%=tsan/%))
+	$(if $(filter tsan,$(SUITE)),,@DEB=$(DEB) TARBALL=$(TARBALL) EPOCH=$(EPOCH) \
+		$(subst tests/run,$(if $(ARCH),tests/emulated) tests/run,$(SUITES)) $(S:tsan-run/%=tsan/%))
 one-tsan:
 	@$(MAKE) --no-print-directory SAN=thread one S=tsan-run/$(NAME)
 ## make unit       unit and pair tests only (SAN=0: without sanitizers, for gdb and valgrind)
