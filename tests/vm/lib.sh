@@ -118,15 +118,17 @@ within() {
 
 at_least_watchdog() { echo $(($1 > watchdog ? $1 : watchdog)); }
 
-# wait_for SECONDS COMMAND…: try it ten times a second until it succeeds
+# wait_for SECONDS COMMAND…: try it ten times a second until it succeeds, on the clock of the host, where each try takes time that
+# others need, twice a second
 wait_for() {
-	local left
+	local left step=1
+	[ $watchdog = 0 ] || step=5
 	left=$((10 * $(at_least_watchdog "$1")))
 	shift
 	until "$@" >/dev/null 2>&1; do
-		left=$((left - 1))
+		left=$((left - step))
 		[ $left -gt 0 ] || { echo "waited in vain for: $*"; return 1; }
-		usleep 100000
+		usleep ${step}00000
 	done
 }
 
@@ -554,9 +556,9 @@ reads_alike() {
 	[ "$(nbdcopy "$nbd" - | sha256sum)" = "$(sha256sum <"$1")" ]
 }
 
-# fio_nbd OPTION…: with a time limit, as an export that hangs must not block the scenario
+# fio_nbd OPTION…: with a time limit, as an export that hangs must not block the scenario; $fio_rate requests a second, if set
 fio_nbd() {
-	timeout "$(at_least_watchdog 60)" fio --name=nbd --ioengine=nbd --uri="$nbd" --rw=randwrite --bs=4k --size=1M --iodepth=16 --verify=crc32c --eta=never "$@"
+	timeout "$(at_least_watchdog 60)" fio --name=nbd --ioengine=nbd --uri="$nbd" --rw=randwrite --bs=4k --size=1M --iodepth=16 --verify=crc32c --eta=never ${fio_rate:+--rate_iops=$fio_rate} "$@"
 }
 
 # foreign_read NAME BACKING; foreign_write NAME BACKING [CLIENTS]

@@ -34,7 +34,8 @@ static int no_ring(const char *name, struct diag *diag)
 	diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "no keyring '%s' in the kernel", name);
 	if (strcmp(name, DEFAULT_RING))
 		return -ENOKEY;
-	return diag_hint(diag, "NVMe/TCP with TLS requires Linux 6.7 with CONFIG_NVME_TCP_TLS");
+	return diag_hint(diag, "NVMe/TCP with TLS needs Linux 6.7 or later with "
+			       "CONFIG_NVME_TCP_TLS");
 }
 
 int kernel_nvmf_keyring(int root, const char *name, int32_t *ring, struct diag *diag)
