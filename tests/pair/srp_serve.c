@@ -562,6 +562,21 @@ static void reset_waits(uint8_t format, uint8_t opcode)
 	end();
 }
 
+Test(srp_serve, an_attention_is_of_the_port_over_whichever_channel)
+{
+	struct ep *first;
+
+	live();
+	first = chan;
+	chan = log_in(login_of(1, SRP_MULTI_CHANNEL));
+	cr_assert_not_null(chan);
+	first_attention();
+	chan = first;
+	command(0, 0x00, 0, 0);
+	cr_assert_eq(run(48)->status, 0, "once for all channels");
+	end();
+}
+
 Test(srp_serve, a_reset_waits_for_reads_of_the_port_s_other_channels)
 {
 	reset_waits(SRP_DIRECT, 0x28);

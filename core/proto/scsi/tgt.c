@@ -242,6 +242,17 @@ void scsi_complete(struct scsi_cmd *cmd, uint32_t status)
 	count_residual(cmd);
 }
 
+/* A port's attentions are the same on each of its connections. Under scsi_lock. */
+static void share_ua(struct scsi_nexus *nexus)
+{
+	for (const struct scsi_nexus *each = nexus->target->nexuses; each; each = each->next)
+		if (scsi_same_port(each, nexus)) {
+			for (unsigned i = 0; i < nexus->target->lus; i++)
+				nexus->ua[i] = __atomic_load_n(&each->ua[i], __ATOMIC_RELAXED);
+			return;
+		}
+}
+
 int scsi_nexus_new(struct scsi_nexus **out, const struct scsi_nexus_conf *conf, struct diag *diag)
 {
 	struct scsi_target *target = conf->target;
@@ -260,10 +271,12 @@ int scsi_nexus_new(struct scsi_nexus **out, const struct scsi_nexus_conf *conf, 
 	nexus->tmf_turn.run = scsi_tmf_turn;
 	nexus->tmf_look.fire = scsi_tmf_look;
 	for (unsigned i = 0; i < target->lus; i++) {
-		nexus->ua[i] = conf->joins ? 0 : 1u << UA_POWER_ON;
+		nexus->ua[i] = 1u << UA_POWER_ON;
 		nexus->set[i].later_end = &nexus->set[i].later;
 	}
 	pthread_mutex_lock(&scsi_lock);
+	if (conf->joins)
+		share_ua(nexus);
 	nexus->link = &target->nexuses;
 	nexus->next = target->nexuses;
 	if (nexus->next)
