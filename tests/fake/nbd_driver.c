@@ -25,6 +25,12 @@ void nbd_driver_kill(unsigned sock)
 	nbd_driver.sock[sock] = -1;
 }
 
+/* Callers may be on threads of their own: whoever has seen the count sees what was done. */
+static void count(unsigned *calls)
+{
+	__atomic_fetch_add(calls, 1, __ATOMIC_RELEASE);
+}
+
 static void show(const char *name, const char *text)
 {
 	char path[64];
@@ -56,7 +62,6 @@ static int connect_it(const struct kernel_nbd *nbd)
 
 	if (d->index >= 0)
 		return -EBUSY;
-	d->connects++;
 	d->asked = *nbd;
 	d->asked.id = NULL;
 	d->asked.fds = NULL;
@@ -69,6 +74,7 @@ static int connect_it(const struct kernel_nbd *nbd)
 	show("queue/max_sectors_kb", "1280\n");
 	show("queue/io_timeout", "30000\n");
 	resize(nbd->size);
+	count(&d->connects);
 	return d->index;
 }
 
@@ -80,15 +86,15 @@ static int reconfigure(unsigned parts, const struct kernel_nbd *nbd)
 	if (nbd->index != d->index || d->index < 0 ||
 		(d->id[0] && (!nbd->id || strcmp(nbd->id, d->id))))
 		return -EINVAL;
-	if (parts & NBD_NL_SIZE) {
-		d->resizes++;
+	if (parts & NBD_NL_SIZE)
 		resize(nbd->size);
-	}
-	if (parts & NBD_NL_SOCKETS)
-		d->renews++;
 	for (unsigned i = 0; parts & NBD_NL_SOCKETS && i < d->socks && next < nbd->nfds; i++)
 		if (d->sock[i] < 0)
 			d->sock[i] = keep(nbd->fds[next++]);
+	if (parts & NBD_NL_SIZE)
+		count(&d->resizes);
+	if (parts & NBD_NL_SOCKETS)
+		count(&d->renews);
 	return 0; /* also when there was no place for all */
 }
 
@@ -100,7 +106,6 @@ static int disconnect(const struct kernel_nbd *nbd)
 
 	if (nbd->index != d->index)
 		return 0;
-	d->disconnects++;
 	for (unsigned i = 0; i < d->socks; i++)
 		if (d->sock[i] >= 0) {
 			(void)!send(d->sock[i], &bye, sizeof(bye), MSG_NOSIGNAL);
@@ -110,6 +115,7 @@ static int disconnect(const struct kernel_nbd *nbd)
 	show("backend", NULL);
 	resize(0);
 	d->index = -1;
+	count(&d->disconnects);
 	return 0;
 }
 

@@ -124,9 +124,9 @@ static bool reads(struct stage *s, unsigned sock)
 
 static void until(struct stage *s, const unsigned *counter, unsigned least)
 {
-	for (int i = 0; *(volatile const unsigned *)counter < least && i < 3000; i++)
+	for (int i = 0; __atomic_load_n(counter, __ATOMIC_ACQUIRE) < least && i < 3000; i++)
 		turns(s, 1);
-	cr_assert_geq(*counter, least);
+	cr_assert_geq(__atomic_load_n(counter, __ATOMIC_ACQUIRE), least);
 }
 
 Test(nbd_dev, the_kernel_reads_over_each_connection_and_the_end_is_clean)
