@@ -104,13 +104,18 @@ static void is_over(struct loop_work *work)
 		abort();
 }
 
-static void deliver(unsigned n, const uint8_t *bytes, uint32_t len)
+/* A tag that is not known here may be that of a command on its way. No initiator can tell such an
+ * answer from one that overtook the completion of its send, so it gets a tag that is never sent. */
+static void deliver(unsigned n, uint8_t *bytes, uint32_t len)
 {
-	const struct srp_rsp *rsp = (const void *)bytes;
+	struct srp_rsp *rsp = (void *)bytes;
 	struct known *chan = &known[n];
 	struct ep *ep = target.chan[n];
 	unsigned i;
 
+	if (len >= sizeof(*rsp) && rsp->opcode == SRP_RSP &&
+		find_out(chan, get_be64(rsp->tag)) == chan->outs)
+		rsp->tag.b[0] |= 0x80;
 	if (!ep || chan->broken || !ep_pair_deliver(ep, bytes, len))
 		return;
 	if (!is_legal(chan, bytes, len)) {
