@@ -238,8 +238,8 @@ peer() { echo "$*" | nc 10.0.0.1 9; }
 # an emulated CPU generates random bytes slowly, so the host provides them; every reader of the descriptor gets new ones
 exec 5</vm/random
 
-# disk_random FILE MEGABYTES: no two blocks are equal
-disk_random() { dd of="$1" bs=1M count="$2" iflag=fullblock <&5 2>/dev/null; }
+# disk_random FILE MEGABYTES: no two blocks are equal; false when there are no more of them: see RANDOM_MIB of run
+disk_random() { dd of="$1" bs=1M count="$2" iflag=fullblock <&5 2>&1 | grep -q "^$2+0 records in$"; }
 
 # disk_loop FILE: print a block device (512-byte blocks) on top of it
 disk_loop() {
@@ -887,6 +887,16 @@ iscsi_chap() {
 	printf %s "$3" >"$group/auth/password"
 }
 iscsi_serves() { echo "$2" >"$lio/iscsi/$1/tpgt_1/enable"; }
+
+# iscsi_away IQN SESSIONS SECONDS: it does not serve for so long. Not while one of them logs in: LIO never ends such a session, and
+# each later login of it waits for that end.
+iscsi_away() {
+	wait_for 30 iscsi_sessions "$1" "$2"
+	iscsi_serves "$1" 0
+	sleep "$3"
+	iscsi_serves "$1" 1
+}
+iscsi_sessions() { [ "$(cat "$lio/iscsi/$1/fabric_statistics/iscsi_instance/sessions")" = "$2" ]; }
 
 # iscsi_is STATE: of all sessions of this machine
 iscsi_is() { [ "$(cat /sys/class/iscsi_session/session*/state | sort -u)" = "$1" ]; }
