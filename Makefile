@@ -62,7 +62,7 @@ SHIP_C    := $(COMMON) -fPIE -ffunction-sections -fdata-sections -fno-asynchrono
 SHIP_LD   := -static-pie -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noseparate-code -Wl,-z,stack-size=1048576
 SANITIZE  := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 TEST_CC   := $(CROSS)gcc $(if $(filter thread,$(SAN)),-fsanitize=thread,$(if $(filter-out 0,$(SAN)),$(SANITIZE)))
-TEST_C    := $(COMMON) -O1 -pthread -DDEBUG_CONTRACTS -Itests/fake -isystem $(SYS)/glibc/include
+TEST_C    := $(COMMON) -g1 -O1 -pthread -DDEBUG_CONTRACTS -Itests/fake -isystem $(SYS)/glibc/include
 FUZZ_CC   := clang $(SANITIZE)
 
 # Quiet output unless V=1. A room sees the contracts and its own folder, a test also the folder that it mirrors.
