@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What guests of all protocols have in common. */
 #include "guest.h"
+#include "tune.h"
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -32,21 +31,10 @@ void guest_leave(struct guest *guest)
 		guest->kind->leave(guest);
 }
 
-/* The kernel's own timers run on the real clock, so none may be waited for: not for an answer
- * before a small segment leaves, nor for a window update. */
-void guest_tune(int fd)
-{
-	int on = 1, room = 1 << 20;
-
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)))
-		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
-}
-
 void guest_wire_dial(struct guest_wire *wire, const struct addr *to)
 {
 	wire->fd = socket(to->ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	guest_tune(wire->fd);
+	tune_tcp(wire->fd);
 	if (wire->fd < 0 || (connect(wire->fd, (const struct sockaddr *)&to->ss, to->len) &&
 				    errno != EINPROGRESS))
 		abort();

@@ -68,7 +68,6 @@ struct guest_wire {
 	uint8_t out[1 << 16], in[1 << 16];
 	size_t out_len, in_len;
 };
-void guest_tune(int fd); /* for a fake clock; part of the next */
 void guest_wire_dial(struct guest_wire *, const struct addr *);
 bool guest_wire_put(struct guest_wire *, const void *, size_t len); /* false: no room */
 /* True: the other end has closed. */

@@ -3,6 +3,7 @@
 #include "../../core/proto/nvme/codec.h"
 #include "guest_target.h"
 #include "raw_host.h"
+#include "tune.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static struct guest *dial(unsigned host)
 	if (!nvme)
 		abort();
 	nvme->admin = raw_dial(guest_target_addr(), iwarp());
-	guest_tune(nvme->admin->fd);
+	tune_tcp(nvme->admin->fd);
 	return &nvme->guest;
 }
 
@@ -94,7 +95,7 @@ static void join_on(struct nvme_guest *nvme)
 	} else if (nvme->step == 3 && nvme->admin->replies == 2) {
 		good(nvme->admin);
 		nvme->io = raw_dial(guest_target_addr(), iwarp());
-		guest_tune(nvme->io->fd);
+		tune_tcp(nvme->io->fd);
 		raw_hello(nvme->io, 1, DEPTH);
 	} else if (nvme->step == 4 && nvme->io->up) {
 		ask_connect(nvme, 1);

@@ -2,7 +2,7 @@
 /* An iSCSI initiator made by hand. */
 #include "iscsi_host.h"
 #include "crc32c.h"
-#include "guest.h"
+#include "tune.h"
 #include "uri.h"
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct iscsi_host *iscsi_host_dial(const struct addr *to)
 	if (h->fd < 0)
 		abort();
 	if (to->ss.ss_family != AF_UNIX)
-		guest_tune(h->fd);
+		tune_tcp(h->fd);
 	if (connect(h->fd, (const struct sockaddr *)&to->ss, to->len) && errno != EINPROGRESS)
 		abort();
 	return h;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* PDUs and FPDUs of a host without any state machine. */
 #include "raw_host.h"
+#include "tune.h"
 #include "wire/iwarp.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@ struct raw_host *raw_dial(const struct addr *to, bool iwarp)
 	raw->iwarp = iwarp;
 	raw->msn = 1;
 	raw->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (family != AF_UNIX)
+		tune_tcp(raw->fd);
 	if (raw->fd < 0 || (connect(raw->fd, (const struct sockaddr *)&to->ss, to->len) &&
 				   errno != EINPROGRESS))
 		abort();

@@ -5,6 +5,7 @@
 #include "crc32c.h"
 #include "says.h"
 #include "serving.h"
+#include "tune.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -38,6 +39,7 @@ static int dial(void)
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	target_ways(target, 0, &bound);
+	tune_tcp(fd);
 	cr_assert_eq(connect(fd, (struct sockaddr *)&bound.ss, bound.len), 0);
 	turns();
 	return fd;
