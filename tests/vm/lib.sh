@@ -759,8 +759,10 @@ fio_host() {
 # no_bugs: the kernel found no defect of its own, except two at logouts that are known (HACKING.md)
 no_bugs() { ! dmesg | grep -E 'BUG|WARNING' | grep -Ev 'WARNING: .* (iscsit_release_cmd|check_flush_dependency[.a-z0-9]*)\+'; }
 
-# no_errors: the kernel saw none; what it says of a lost connection is no error
-no_errors() { no_bugs && ! dmesg | grep -E 'I/O error|critical|EXT4-fs error|Buffer I/O|lost async page'; }
+# no_errors: the kernel saw none; what it says of a lost connection is no error. On the clock of the host a busy machine may end one,
+# and then the requests of that path (nvme0c0n1) fail, to be repeated.
+no_errors() { no_bugs && ! dmesg | path_errors_left_out | grep -E 'I/O error|critical|EXT4-fs error|Buffer I/O|lost async page'; }
+path_errors_left_out() { if [ $watchdog = 0 ]; then cat; else grep -Ev 'I/O error, dev nvme[0-9]+c[0-9]+n'; fi; }
 
 # filesystem DEVICE: made, filled, read again, checked
 filesystem() {
