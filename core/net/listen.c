@@ -6,6 +6,7 @@
 #include "tcp.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -13,8 +14,8 @@
 #include <unistd.h>
 
 #define MS      1000000ull
-#define BACKLOG 128
-#define ACCEPTS 16 /* per turn */
+#define BACKLOG INT_MAX /* the kernel cuts it to net.core.somaxconn; musl's SOMAXCONN is 128 */
+#define ACCEPTS 16      /* per turn */
 /* connections of unknown kind; the oldest is closed to make room for one more */
 #define PENDING_MAX 256
 #define PAUSE_MS    100 /* out of descriptors: time until the next try */

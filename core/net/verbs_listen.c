@@ -4,14 +4,15 @@
 #include "verbs.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 #define MS        1000000ull
-#define BACKLOG   128
-#define ACCEPT_MS 5000 /* time between our reply and the peer's confirmation */
+#define BACKLOG   INT_MAX /* the kernel cuts it to net.rdma_ucm.max_backlog */
+#define ACCEPT_MS 5000    /* time between our reply and the peer's confirmation */
 
 struct shared_channel { /* closing the channel would end ids that have not moved away yet */
 	struct rdma_event_channel *channel;

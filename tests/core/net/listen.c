@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -332,6 +333,33 @@ Test(listen, an_accepted_stream_talks)
 	close(fd);
 	cr_assert(loop_wait(loop, &downs, loop_clock() + SECOND));
 	stream_free(s);
+	finish();
+}
+
+/* A full backlog refuses a unix socket at once, where TCP would drop the SYN. */
+Test(listen, a_burst_of_connections_fits_into_the_backlog)
+{
+	struct tcp_listen conf = { .stream = stream, .user = &loop, .timeout_ms = 1000 };
+	FILE *limit = fopen("/proc/sys/net/core/somaxconn", "r");
+	unsigned most = 0, count;
+	int fd[512];
+
+	cr_assert(limit && fscanf(limit, "%u", &most) == 1 && most);
+	fclose(limit);
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	conf.at.ss.ss_family = AF_UNIX;
+	conf.at.len = sizeof(conf.at.ss.ss_family);
+	cr_assert_eq(tcp_listen(&listener, loop, &conf, NULL), 0);
+	most = most < 512 ? most : 512;
+	for (count = 0; count < most; count++) {
+		const struct addr *to = tcp_listener_addr(listener);
+
+		fd[count] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		cr_assert_eq(connect(fd[count], (const struct sockaddr *)&to->ss, to->len), 0,
+			"connection %u", count);
+	}
+	while (count)
+		close(fd[--count]);
 	finish();
 }
 
