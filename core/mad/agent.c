@@ -15,22 +15,24 @@
 #define RETRY_MS      1000   /* while the device is gone */
 #define OPERATIONS    0x33   /* sends, RDMA reads and writes, both ways as SRP needs them */
 
-/* Datagrams are counted in seconds, in all and for each sender, by its LID. */
+/* Datagrams are counted in seconds, in all and for each port that sends them. Some of each port are
+ * outside of the total, so that no number of others can keep it from a discovery. */
 #define EACH_SECOND 1000
-#define EACH_LID    100
-#define LIDS        256
+#define EACH_PORT   100
+#define PORT_SHARE  16
+#define LIDS        65536
 
 struct mad_agent {
 	struct loop *loop;
 	char name[MAD_DEV_LEN];
-	uint8_t port;
+	uint8_t port, lmc;
 	struct mad_dev *dev; /* NULL: it is gone */
 	struct loop_fd fd;
 	struct loop_timer again;
 	struct mad_served served;
 	uint64_t second;
 	unsigned all;
-	uint8_t by_lid[LIDS];
+	uint8_t by_port[LIDS]; /* index: LID, without the bits of the LMC */
 };
 
 static void put_unit(struct io_unit_info *unit)
@@ -89,21 +91,23 @@ uint16_t mad_agent_get(
 	return STATUS_METHOD;
 }
 
-/* Whether this sender, and all together, have asked for no more than their share of this second. */
+/* Whether this sender, and all together, have asked for no more than their share of this second.
+ * The LMC, which gives a port several LIDs, is that of our own port: subnet managers use one for
+ * all. */
 static bool within_rate(struct mad_agent *agent, uint16_t lid)
 {
 	uint64_t second = loop_now(agent->loop) / 1000000000;
-	uint8_t *count = &agent->by_lid[lid % LIDS];
+	uint8_t *count = &agent->by_port[lid >> agent->lmc];
 
 	if (second != agent->second) {
 		agent->second = second;
 		agent->all = 0;
-		memset(agent->by_lid, 0, sizeof(agent->by_lid));
+		memset(agent->by_port, 0, sizeof(agent->by_port));
 	}
-	if (*count >= EACH_LID || agent->all >= EACH_SECOND)
+	if (*count >= EACH_PORT || (*count >= PORT_SHARE && agent->all >= EACH_SECOND))
 		return false;
+	agent->all += *count >= PORT_SHARE;
 	(*count)++;
-	agent->all++;
 	return true;
 }
 
@@ -214,6 +218,7 @@ int mad_agent_start(struct mad_agent **out, struct loop *loop, const struct mad_
 	agent->served = *served;
 	agent->again.fire = again;
 	agent->port = port->port;
+	agent->lmc = port->lmc;
 	memcpy(agent->name, port->dev, sizeof(agent->name));
 	err = open_dev(agent, diag);
 	if (err) {

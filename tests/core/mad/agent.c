@@ -186,17 +186,50 @@ static unsigned flood(unsigned count, unsigned nodes)
 	return fake_fabric.dm_answers - before;
 }
 
+static void begin_second(void)
+{
+	leap_now = (leap_now / 1000000000 + 2) * 1000000000;
+	turn();
+}
+
 Test(agent, answers_only_so_many_in_a_second)
 {
-	leap_now = (leap_now / 1000000000 + 2) * 1000000000; /* a second begins */
-	turn();
+	begin_second();
 	cr_assert_eq(flood(3000, 1), 100, "of one node");
 	ask(DM_IO_UNIT_INFO, 0);
 	cr_assert_not_null(answer_to(2, 0), "others may ask nevertheless");
-	cr_assert_eq(flood(3000, 250), 1000 - 101, "of all");
-	leap_now += 1000000000;
+	begin_second();
+	cr_assert_eq(flood(25000, 250), 1000 + 250 * 16, "of all, and the share of each");
+	begin_second();
 	ask(DM_IO_UNIT_INFO, 0);
 	cr_assert_not_null(answer_to(1, 0), "and all again a second later");
+}
+
+/* However many ports flood, another one can still discover; also one that is far from them. */
+Test(agent, a_flood_of_many_stops_no_discovery_of_others)
+{
+	static const uint16_t others[] = { 41, 1 + 256, 0xbfff };
+
+	begin_second();
+	cr_assert_geq(flood(6000, 40), 1000);
+	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
+		for (unsigned n = 0; n < 16; n++) {
+			ask(DM_IO_UNIT_INFO, 0);
+			cr_assert_not_null(answer_to(others[i], 0), "LID %u", others[i]);
+		}
+	cr_assert_null(answer_to(41, 0), "no more than its share");
+}
+
+/* With an LMC a port has several LIDs, which count together. */
+Test(agent, counts_all_lids_of_a_port_together)
+{
+	mad_agent_stop(agent);
+	fake_fabric.port[0].lmc = 3;
+	cr_assert_eq(mad_agent_start(&agent, loop, &fake_fabric.port[0], &served, NULL), 0);
+	begin_second();
+	cr_assert_eq(flood(3000, 7), 100, "LIDs 1 to 7");
+	ask(DM_IO_UNIT_INFO, 0);
+	cr_assert_not_null(answer_to(8, 0), "the next port");
 }
 
 static void wait_ms(unsigned ms)
