@@ -41,25 +41,6 @@ static void turn(void)
 	loop_wait(loop, &turned, 0);
 }
 
-static void start(void)
-{
-	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&options.listen[0].ss;
-	struct diag diag = { 0 };
-	int len;
-
-	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, &diag))
-		abort();
-	disk = fake_disk_new(loop, 1 << 20, 512);
-	disk->bdev.lim.max[IO_READ] = 40000;
-	disk->bdev.lim.fua = true;
-	options.export[0] = (struct nbd_export){ .name = "", .bdev = &disk->bdev };
-	un->sun_family = AF_UNIX;
-	len = snprintf(un->sun_path + 1, 64, "rdmastor-fuzz-%d", (int)getpid());
-	options.listen[0].len = (socklen_t)(sizeof(sa_family_t) + 1 + (size_t)len);
-	if (nbd_server_start(&server, loop, &options, &diag))
-		abort();
-}
-
 /* Takes what comes; 0 = nothing now, -1 = closed. */
 static int drain(int fd)
 {
@@ -126,10 +107,77 @@ static unsigned clients(void)
 	return status.clients;
 }
 
+static int dial(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)&options.listen[0].ss, options.listen[0].len))
+		abort();
+	return fd;
+}
+
+static void shake_hands(int fd, bool structured)
+{
+	static const uint8_t options_first[] = "IHAVEOPT\0\0\0\10\0\0\0\0IHAVEOPT\0\0\0\12\0\0\0"
+					       "\33\0\0\0\0\0\0\0\1\0\0\0\17base:allocation";
+
+	say(fd, "\0\0\0\3", 4);
+	if (structured)
+		say(fd, options_first, sizeof(options_first) - 1);
+	say(fd, "IHAVEOPT\0\0\0\1\0\0\0\0", 16);
+}
+
+static void hang_up(int fd)
+{
+	close(fd);
+	for (int patience = PATIENCE; clients(); patience--) {
+		if (!patience)
+			abort();
+		turn();
+	}
+}
+
+/* The handshake leads to the transmission phase: hello, two acknowledgements and a context, size
+ * and flags. */
+static void check_handshake(bool structured)
+{
+	ssize_t want = 18 + (structured ? 20 + 39 + 20 : 0) + 10;
+	uint8_t bytes[256];
+	int fd = dial();
+
+	shake_hands(fd, structured);
+	for (int patience = PATIENCE;
+		recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_PEEK) < want; patience--) {
+		if (!patience)
+			abort();
+		turn();
+	}
+	hang_up(fd);
+}
+
+static void start(void)
+{
+	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&options.listen[0].ss;
+	struct diag diag = { 0 };
+	int len;
+
+	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, &diag))
+		abort();
+	disk = fake_disk_new(loop, 1 << 20, 512);
+	disk->bdev.lim.max[IO_READ] = 40000;
+	disk->bdev.lim.fua = true;
+	options.export[0] = (struct nbd_export){ .name = "", .bdev = &disk->bdev };
+	un->sun_family = AF_UNIX;
+	len = snprintf(un->sun_path + 1, 64, "rdmastor-fuzz-%d", (int)getpid());
+	options.listen[0].len = (socklen_t)(sizeof(sa_family_t) + 1 + (size_t)len);
+	if (nbd_server_start(&server, loop, &options, &diag))
+		abort();
+	check_handshake(false);
+	check_handshake(true);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t structured[] = "IHAVEOPT\0\0\0\10\0\0\0\0IHAVEOPT\0\0\0\12\0\0\0\33\0"
-					    "\0\0\0\0\0\0\1\0\0\0\17base:allocation";
 	int fd;
 
 	if (!server)
@@ -139,24 +187,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	disk->seed = data[1];
 	disk->bad_off = data[1] * 4096u;
 	disk->bad_len = data[0] & 4;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&options.listen[0].ss, options.listen[0].len))
-		abort();
-	say(fd, "\0\0\0\3", 4);
-	if (data[0] & 1)
-		say(fd, structured, sizeof(structured) - 1);
-	say(fd, "IHAVEOPT\0\0\0\1\0\0\0\0", 16);
+	fd = dial();
+	shake_hands(fd, data[0] & 1);
 	if (data[0] & 2)
 		say(fd, data + 2, size - 2);
 	else
 		say_records(fd, data + 2, size - 2);
 	for (int idle = 0; idle < (data[0] & 8 ? 1 : 30) && drain(fd) >= 0; idle++)
 		turn();
-	close(fd);
-	for (int patience = PATIENCE; clients(); patience--) {
-		if (!patience)
-			abort();
-		turn();
-	}
+	hang_up(fd);
 	return 0;
 }

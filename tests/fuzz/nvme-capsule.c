@@ -23,12 +23,22 @@ static struct ep_peer peer;
 static uint16_t cntlid;
 static struct ep *admin, *driven;
 static bool gone, admin_gone;
+static struct nvme_cqe last; /* answer */
 
 static void went(struct ep_peer *p, struct ep *ep)
 {
 	(void)p;
 	gone |= ep == driven;
 	admin_gone |= ep == admin;
+}
+
+static void message(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, uint32_t len)
+{
+	(void)p;
+	(void)ep;
+	if (len != sizeof(last))
+		abort();
+	memcpy(&last, bytes, len);
 }
 
 static void begin(void)
@@ -41,6 +51,7 @@ static void begin(void)
 	if (loop_new(&loop, &options, NULL))
 		abort();
 	peer = (struct ep_peer){ .gone = went,
+		.message = message,
 		.memory = calloc(1, MEMORY),
 		.memory_at = 0x1000,
 		.memory_len = MEMORY,
@@ -76,6 +87,17 @@ static void turns(unsigned count)
 	}
 }
 
+/* Which the target has to like. */
+static void run(struct ep *ep, const void *sqe)
+{
+	last.status = put_le16(0xffff);
+	if (!ep_pair_deliver(ep, sqe, sizeof(struct nvme_sqe)))
+		abort();
+	turns(20);
+	if (get_le16(last.status))
+		abort();
+}
+
 static struct ep *join(uint16_t qid)
 {
 	struct nvmf_connect ask = { .qid = qid,
@@ -97,16 +119,16 @@ static struct ep *join(uint16_t qid)
 		abort();
 	turns(10);
 	ep = peer.called;
+	if (!ep)
+		abort();
 	nvmf_connect_put(&sqe, (void *)peer.memory, &ask);
 	sqe.sgl = (struct nvme_sgl){ .addr = put_le64(0x1000),
 		.keyed = { put_le24(1024), put_le32(7) },
 		.type = NVME_SGL_KEYED };
-	ep_pair_deliver(ep, &sqe, sizeof(sqe));
-	turns(20);
+	run(ep, &sqe);
 	if (!qid) {
-		cntlid++;
-		ep_pair_deliver(ep, &set, sizeof(set));
-		turns(10);
+		cntlid = (uint16_t)get_le64(last.result);
+		run(ep, &set);
 	}
 	return ep;
 }
