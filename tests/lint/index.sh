@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# tests/README.md has a line for every test and fuzz target, and no other lines. Every corpus has a fuzz target.
+# tests/README.md has a line for every test and fuzz target, and no other lines, tests/fuzz/floors one for every fuzz target. Every corpus
+# has a fuzz target.
 cd "$(dirname "$0")/../.." || exit 1
 export LC_ALL=C
 bad=0
@@ -41,6 +42,10 @@ names() { printf '%s\n' "${@:2}" | sed "s#.*/##; s#\\$1\$##"; }
 	# scenarios of make bench are listed in its own README
 	indexed vm $(tests/vm/run --list | while read -r name; do grep -qsx CHECK=never "tests/vm/$name/host" || echo "$name"; done)
 }
+for name in $(comm -3 <(names .c tests/fuzz/*.c | sort) <(sed -nE 's/^([^# ]+) +[0-9]+$/\1/p' tests/fuzz/floors | sort)); do
+	echo "tests/fuzz/floors: $name: expected one line for each fuzz target, TARGET EDGES"
+	bad=1
+done
 for corpus in tests/fuzz/corpus/*; do
 	[[ $corpus == *.tar && -e tests/fuzz/$(basename "$corpus" .tar).c ]] ||
 		{ echo "$corpus: expected an archive named after a fuzz target: tests/fuzz/keep adds inputs"; bad=1; }
