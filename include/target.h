@@ -376,9 +376,10 @@ void target_cmd_finish(struct target_cmd *, uint32_t status); /* replies */
 /* Cancels one that has done nothing yet: it waits for a buffer (then it ends with that status) or
  * is a read that the disk only holds (then with -ECANCELED's). false: it goes on, or is none. */
 bool target_cmd_abort(struct target_cmd *, uint32_t status);
-/* For a carrier that holds a push or a reply back: that time is not the peer's. */
-void target_cmd_undue(struct target_cmd *);
-void target_cmd_due(struct target_cmd *);    /* the peer has to take it from now on */
+/* The frame limits the peer's time for pull, push and reply. For a carrier that holds one of them
+ * back, or that first needs something else of the peer. */
+void target_cmd_undue(struct target_cmd *);  /* from now on the time is not the peer's */
+void target_cmd_due(struct target_cmd *);    /* from now on it is */
 void target_cmd_drop(struct target_cmd *);   /* without a reply; FETCH, WORK or KEPT */
 void target_cmd_forget(struct target_cmd *); /* as well, on a connection that goes on */
 /* A request to cmd->disk, of any length. After success `then` follows (NULL: the piece is done);

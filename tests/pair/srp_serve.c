@@ -678,6 +678,25 @@ Test(srp_serve, what_comes_behind_such_a_command_waits_for_its_table)
 	end();
 }
 
+Test(srp_serve, a_table_that_never_comes_ends_its_channel)
+{
+	struct ep *other;
+
+	live();
+	other = log_in(login_of(2, 0));
+	first_attention();
+	peer.stuck = true;
+	cr_assert(ep_pair_deliver(chan, &iu, far_table(SRP_INDIRECT, 0x28, 10, 0)));
+	settle();
+	cr_assert_eq(gone, 0);
+	loop_wait(loop, (volatile int *)&gone, loop_clock() + 60000000000);
+	cr_assert_eq(gone, 1);
+	cr_assert_eq(last_gone, chan);
+	cr_assert_eq(other->state, EP_UP);
+	peer.stuck = false;
+	end();
+}
+
 Test(srp_serve, more_functions_than_places)
 {
 	struct srp_tsk_mgmt task = { .opcode = SRP_TSK_MGMT, .function = SRP_TSK_ABORT_TASK };

@@ -265,6 +265,7 @@ static void fetched(struct xfer *x)
 	const struct srp_direct *list = (const void *)(chan->base.pool->base + chan->table_at);
 
 	chan->fetching = NULL;
+	target_cmd_undue(&cmd->scsi.base);
 	target_conn_wake(&chan->base);
 	if (take_segs(cmd, list, cmd->segs))
 		run_command(chan, cmd);
@@ -291,6 +292,7 @@ static bool take_command(struct srp_tgt_chan *chan, struct ep_rx *rx)
 		bytes = cmd->seg[0].len;
 		cmd->segs = bytes / sizeof(struct srp_direct);
 		cmd->xfer.moved = fetched;
+		target_cmd_due(base);
 		xfer_pull(&chan->port, &cmd->xfer, &table, cmd->seg, 1, 0, bytes);
 	} else {
 		run_command(chan, cmd);
