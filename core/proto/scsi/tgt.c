@@ -61,14 +61,13 @@ struct scsi_lu *scsi_lu_find(struct scsi_target *target, const uint8_t lun[8])
 	return &target->lu[number];
 }
 
-void scsi_ua_post(const struct scsi_lu *lu, enum scsi_ua ua, const struct scsi_nexus *but)
+void scsi_ua_post(const struct scsi_lu *lu, enum scsi_ua ua)
 {
 	struct scsi_target *target = lu->target;
 
 	pthread_mutex_lock(&scsi_lock);
 	for (struct scsi_nexus *nexus = target->nexuses; nexus; nexus = nexus->next)
-		if (!but || !scsi_same_port(nexus, but))
-			__atomic_fetch_or(&nexus->ua[lu->index], 1u << ua, __ATOMIC_RELEASE);
+		__atomic_fetch_or(&nexus->ua[lu->index], 1u << ua, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&scsi_lock);
 }
 
@@ -78,7 +77,6 @@ uint32_t scsi_ua_take(struct scsi_nexus *nexus, const struct scsi_lu *lu)
 		[UA_POWER_ON] = SCSI_CHECK(KEY_ATTENTION, 0x29, 0x00),
 		[UA_RESET] = SCSI_CHECK(KEY_ATTENTION, 0x29, 0x03),
 		[UA_CAPACITY] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x09),
-		[UA_MODE] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x01),
 		[UA_PREEMPTED] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x03),
 		[UA_RELEASED] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x04),
 		[UA_REGISTRATIONS] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x05),
@@ -103,7 +101,7 @@ void scsi_target_resized(struct scsi_target *target, const struct target_disk *d
 {
 	for (unsigned i = 0; i < target->lus; i++)
 		if (target->lu[i].disk == disk)
-			scsi_ua_post(&target->lu[i], UA_CAPACITY, NULL);
+			scsi_ua_post(&target->lu[i], UA_CAPACITY);
 }
 
 static void start_cmd(struct scsi_nexus *nexus, struct scsi_cmd *cmd)

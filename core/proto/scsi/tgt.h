@@ -33,7 +33,6 @@ enum scsi_key {
 #define SCSI_COPY_FAILED   SCSI_CHECK(KEY_COPY, 0x0d, 0x01)
 #define SCSI_NO_SPACE      SCSI_CHECK(KEY_PROTECT, 0x27, 0x07)
 #define SCSI_WRITE_PROTECT SCSI_CHECK(KEY_PROTECT, 0x27, 0x00)
-#define SCSI_SOFT_PROTECT  SCSI_CHECK(KEY_PROTECT, 0x27, 0x02)
 #define SCSI_NOT_READY     SCSI_CHECK(KEY_NOT_READY, 0x04, 0x01)
 #define SCSI_READ_ERROR    SCSI_CHECK(KEY_MEDIUM, 0x11, 0x00)
 #define SCSI_WRITE_ERROR   SCSI_CHECK(KEY_MEDIUM, 0x0c, 0x00)
@@ -53,7 +52,6 @@ enum scsi_ua {
 	UA_POWER_ON,
 	UA_RESET,
 	UA_CAPACITY,
-	UA_MODE,
 	UA_PREEMPTED,     /* reservations */
 	UA_RELEASED,      /* reservations */
 	UA_REGISTRATIONS, /* preempted */
@@ -67,8 +65,6 @@ struct scsi_lu {
 	uint8_t nguid[16];
 	char serial[21];
 	uint8_t index, shift;
-	/* atomic: set by MODE SELECT */
-	bool write_through, protect;
 	uint32_t reserved; /* atomic: there is a reservation */
 	struct scsi_pr *pr;
 	struct scsi_lu *pr_next;
@@ -183,8 +179,8 @@ static inline void scsi_worked(struct scsi_cmd *cmd, uint32_t status)
 
 /* tgt.c */
 struct scsi_lu *scsi_lu_find(struct scsi_target *, const uint8_t lun[8]);
-/* For all initiator ports but that one (NULL: for all) at that unit. */
-void scsi_ua_post(const struct scsi_lu *, enum scsi_ua, const struct scsi_nexus *but);
+/* For all initiator ports at that unit. */
+void scsi_ua_post(const struct scsi_lu *, enum scsi_ua);
 /* Takes the first that is pending; 0: there is none. */
 uint32_t scsi_ua_take(struct scsi_nexus *, const struct scsi_lu *);
 void scsi_left(struct scsi_cmd *);         /* it is over */

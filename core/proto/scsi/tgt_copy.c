@@ -63,7 +63,7 @@ static uint32_t check_head(const uint8_t *p, uint32_t len, uint32_t *cscds, uint
  */
 static bool is_open(const struct scsi_cmd *cmd, const struct scsi_lu *lu, bool writes)
 {
-	if (writes && (lu->disk->ro || __atomic_load_n(&lu->protect, __ATOMIC_RELAXED)))
+	if (writes && lu->disk->ro)
 		return false;
 	return lu == cmd->lu || !__atomic_load_n(&lu->reserved, __ATOMIC_ACQUIRE);
 }
@@ -119,20 +119,18 @@ static void copy_write(struct target_cmd *base)
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
 	struct buf buf = base->claim.buf;
 	uint64_t at = cmd->done, left = cmd->len - at;
-	bool last = left <= buf.cap, fua;
 
 	if (cmd->aborted) {
 		scsi_aborted(cmd);
 		return;
 	}
-	if (!last)
+	if (left > buf.cap)
 		left = buf.cap;
-	fua = __atomic_load_n(&cmd->to->write_through, __ATOMIC_RELAXED);
 	cmd->done += left;
 	base->disk = cmd->to->disk;
 	base->changes_off = cmd->sink + at;
 	base->changes_len = left;
-	target_cmd_io(base, IO_WRITE, fua ? IO_FUA : 0, cmd->sink + at, left, buf, copy_next);
+	target_cmd_io(base, IO_WRITE, 0, cmd->sink + at, left, buf, copy_next);
 }
 
 /* Between two writes no other request has to wait for this command. */

@@ -92,7 +92,6 @@ static uint32_t set_range(struct scsi_cmd *cmd, uint64_t lba, uint64_t blocks)
 	if (cmd->op->flags & OP_WRITES) {
 		cmd->base.changes_off = cmd->off;
 		cmd->base.changes_len = cmd->len;
-		cmd->fua = __atomic_load_n(&cmd->lu->write_through, __ATOMIC_RELAXED);
 	}
 	return 0;
 }
@@ -337,7 +336,6 @@ static bool unmap_range(const struct scsi_cmd *cmd, unsigned i, uint64_t *off, u
 static void unmap_next(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
-	uint8_t flags = __atomic_load_n(&cmd->lu->write_through, __ATOMIC_RELAXED) ? IO_FUA : 0;
 
 	if (cmd->aborted) {
 		scsi_aborted(cmd);
@@ -353,7 +351,7 @@ static void unmap_next(struct target_cmd *base)
 		}
 		if (!len)
 			continue;
-		target_cmd_io(base, IO_TRIM, flags, off, len, (struct buf){ 0 }, unmap_next);
+		target_cmd_io(base, IO_TRIM, 0, off, len, (struct buf){ 0 }, unmap_next);
 		return;
 	}
 	scsi_worked(cmd, 0);

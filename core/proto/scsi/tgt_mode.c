@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* MODE SENSE and MODE SELECT: the Caching and the Control page (SBC-3 6.5.6, SPC-4 7.5.9). */
+/* MODE SENSE and MODE SELECT: the Caching and the Control page (SBC-3 6.5.6, SPC-4 7.5.9). Nothing
+ * can be changed: a write cache that is off or a unit that is write-protected would be so for all
+ * initiators, and after the one that changed it has left. */
 #include "tgt.h"
 
 #define CACHING     0x08
@@ -7,35 +9,24 @@
 #define CACHING_WCE 4
 #define CONTROL     0x0a
 #define CONTROL_LEN 12
-#define CONTROL_SWP 8
 #define ALL_PAGES   0x3f
 
 enum { CURRENT, CHANGEABLE, DEFAULT, SAVED }; /* PC */
 
-static bool has_cache(const struct scsi_lu *lu)
-{
-	return lu->bdev->lim.max[IO_FLUSH];
-}
-
 static void put_caching(const struct scsi_lu *lu, unsigned pc, uint8_t p[CACHING_LEN])
 {
-	bool on = pc == CURRENT ? !__atomic_load_n(&lu->write_through, __ATOMIC_RELAXED) : true;
-
 	memset(p, 0, CACHING_LEN);
 	p[0] = CACHING;
 	p[1] = CACHING_LEN - 2;
-	p[2] = on && has_cache(lu) ? CACHING_WCE : 0;
+	if (pc != CHANGEABLE && lu->bdev->lim.max[IO_FLUSH])
+		p[2] = CACHING_WCE;
 }
 
-static void put_control(const struct scsi_lu *lu, unsigned pc, uint8_t p[CONTROL_LEN])
+static void put_control(unsigned pc, uint8_t p[CONTROL_LEN])
 {
-	bool protect = pc == CHANGEABLE ||
-		       (pc == CURRENT && __atomic_load_n(&lu->protect, __ATOMIC_RELAXED));
-
 	memset(p, 0, CONTROL_LEN);
 	p[0] = CONTROL;
 	p[1] = CONTROL_LEN - 2;
-	p[4] = protect ? CONTROL_SWP : 0;
 	if (pc == CHANGEABLE)
 		return;
 	p[2] = 0x20; /* TST: task sets per nexus */
@@ -84,8 +75,7 @@ void scsi_mode_sense_work(struct scsi_cmd *cmd)
 	const struct scsi_lu *lu = cmd->lu;
 	unsigned head = is_long(cmd) ? 8 : 4, pc = cmd->cdb[2] >> 6, page = cmd->cdb[2] & 0x3f;
 	bool big = is_long(cmd) && cmd->cdb[1] & 0x10, none = cmd->cdb[1] & 8;
-	bool protected = lu->disk->ro || __atomic_load_n(&lu->protect, __ATOMIC_RELAXED);
-	uint8_t *p = cmd->base.p, device = (uint8_t)(0x10 | (protected ? 0x80 : 0));
+	uint8_t *p = cmd->base.p, device = lu->disk->ro ? 0x90 : 0x10;
 	unsigned descriptor = none ? 0 : put_blocks(lu, big, p + head), len = head + descriptor;
 
 	memset(p, 0, head);
@@ -94,7 +84,7 @@ void scsi_mode_sense_work(struct scsi_cmd *cmd)
 		len += CACHING_LEN;
 	}
 	if (page == ALL_PAGES || page == CONTROL) {
-		put_control(lu, pc, p + len);
+		put_control(pc, p + len);
 		len += CONTROL_LEN;
 	}
 	if (is_long(cmd)) {
@@ -120,42 +110,30 @@ uint32_t scsi_mode_select_check(struct scsi_cmd *cmd)
 	return cmd->wants && cmd->wants < head ? SCSI_LIST_LENGTH : 0;
 }
 
-struct settings {
-	bool write_through, protect;
-};
-
-/* Read one page; fields that are not changeable must have their current values. Return its length,
- * 0 if invalid. */
-static uint32_t read_page(
-	const struct scsi_lu *lu, const uint8_t *p, uint32_t left, struct settings *now)
+/* Return the length of a page if all of it has its current values, else 0. */
+static uint32_t check_page(const struct scsi_lu *lu, const uint8_t *p, uint32_t left)
 {
-	uint8_t is[CACHING_LEN], may[CACHING_LEN];
+	uint8_t current[CACHING_LEN];
 	uint32_t len;
 
-	if (left < 2 || ((p[0] & 0x7f) != CACHING && (p[0] & 0x7f) != CONTROL))
+	if (left < 2)
 		return 0;
-	if ((p[0] & 0x7f) == CACHING) {
+	switch (p[0] & 0x7f) {
+	case CACHING:
 		len = CACHING_LEN;
-		put_caching(lu, CURRENT, is);
-		put_caching(lu, CHANGEABLE, may);
-	} else {
+		put_caching(lu, CURRENT, current);
+		break;
+	case CONTROL:
 		len = CONTROL_LEN;
-		put_control(lu, CURRENT, is);
-		put_control(lu, CHANGEABLE, may);
-	}
-	if (left < len || p[1] != is[1])
+		put_control(CURRENT, current);
+		break;
+	default:
 		return 0;
-	for (uint32_t i = 2; i < len; i++)
-		if ((p[i] ^ is[i]) & ~may[i])
-			return 0;
-	if (len == CACHING_LEN)
-		now->write_through = has_cache(lu) && !(p[2] & CACHING_WCE);
-	else
-		now->protect = p[4] & CONTROL_SWP;
-	return len;
+	}
+	return left >= len && !memcmp(p + 1, current + 1, len - 1) ? len : 0;
 }
 
-static uint32_t read_list(struct scsi_cmd *cmd, struct settings *now)
+static uint32_t check_list(const struct scsi_cmd *cmd)
 {
 	const struct scsi_lu *lu = cmd->lu;
 	const uint8_t *p = cmd->base.p;
@@ -177,7 +155,7 @@ static uint32_t read_list(struct scsi_cmd *cmd, struct settings *now)
 		left -= descriptor;
 	}
 	while (left) {
-		uint32_t len = read_page(lu, p, left, now);
+		uint32_t len = check_page(lu, p, left);
 
 		if (!len)
 			return SCSI_BAD_LIST;
@@ -189,19 +167,5 @@ static uint32_t read_list(struct scsi_cmd *cmd, struct settings *now)
 
 void scsi_mode_select_work(struct scsi_cmd *cmd)
 {
-	struct scsi_lu *lu = cmd->lu;
-	struct settings was = { __atomic_load_n(&lu->write_through, __ATOMIC_RELAXED),
-		__atomic_load_n(&lu->protect, __ATOMIC_RELAXED) },
-			now = was;
-	uint32_t status = cmd->base.data_len ? read_list(cmd, &now) : 0;
-
-	if (!status && (now.write_through != was.write_through || now.protect != was.protect)) {
-		__atomic_store_n(&lu->write_through, now.write_through, __ATOMIC_RELAXED);
-		__atomic_store_n(&lu->protect, now.protect, __ATOMIC_RELAXED);
-		scsi_ua_post(lu, UA_MODE, cmd->nexus);
-	}
-	if (!status && now.write_through && !was.write_through)
-		target_cmd_io(&cmd->base, IO_FLUSH, 0, 0, 0, (struct buf){ 0 }, NULL);
-	else
-		scsi_worked(cmd, status);
+	scsi_worked(cmd, cmd->base.data_len ? check_list(cmd) : 0);
 }

@@ -155,8 +155,6 @@ static uint32_t judge(struct scsi_cmd *cmd)
 		return SCSI_BAD_CDB;
 	if (cmd->op->flags & OP_WRITES && cmd->lu->disk->ro)
 		return SCSI_WRITE_PROTECT;
-	if (cmd->op->flags & OP_WRITES && __atomic_load_n(&cmd->lu->protect, __ATOMIC_RELAXED))
-		return SCSI_SOFT_PROTECT;
 	return 0;
 }
 

@@ -161,7 +161,7 @@ static void came_back(struct target_fence *fence)
 		pthread_mutex_lock(&scsi_lock);
 		scsi_reserve_end(&target->lu[i], NULL);
 		pthread_mutex_unlock(&scsi_lock);
-		scsi_ua_post(&target->lu[i], UA_RESET, NULL);
+		scsi_ua_post(&target->lu[i], UA_RESET);
 	}
 	nexus->fencing = false;
 	nexus->again = nexus->others;

@@ -155,17 +155,15 @@ Test(scsi_tgt_info, modes)
 		0x39, 0);
 	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x1a, 0, 0x05, 0, 255 }, .want_in = 255 }), 5,
 		0x24, 0);
-	GOOD(select_with(8, 6, 0)); /* write cache off */
-	CHECK(ask(second, (struct scsi_ask){ 0 }), 6, 0x2a, 1);
-	GOOD(ask(second, (struct scsi_ask){ 0 }));
-	disk[0]->flushes = 0;
-	GOOD(ask(second, writing(ask10(0x2a, 0, 1, 1), BLOCK)));
-	cr_assert_eq(disk[0]->flushes, 1);
-	GOOD(select_with(8, 6, 4));
-	GOOD(select_with(10, 8, 8)); /* software write protect */
-	ready(second);
-	CHECK(ask(second, writing(ask10(0x2a, 0, 1, 1), BLOCK)), 7, 0x27, 2);
+	got = ask(host, (struct scsi_ask){ .cdb = { 0x5a, 8, 0x7f, [8] = 255 }, .want_in = 255 });
+	cr_assert(!got.status && in[10] == 0 && in[28 + 4] == 0, "nothing can be changed");
+	GOOD(select_with(8, 6, 4)); /* what is */
 	GOOD(select_with(10, 8, 0));
+	/* what would hold for the others, and stay when this initiator has left */
+	CHECK(select_with(8, 6, 0), 5, 0x26, 0);  /* write cache off */
+	CHECK(select_with(10, 8, 8), 5, 0x26, 0); /* software write protect */
+	GOOD(ask(second, (struct scsi_ask){ 0 }));
+	GOOD(ask(second, writing(ask10(0x2a, 0, 1, 1), BLOCK)));
 	CHECK(select_with(10, 9, 0), 5, 0x26, 0);  /* TAS can't be changed */
 	CHECK(select_with(10, 5, 11), 5, 0x26, 0); /* a page length */
 	CHECK(select_with(10, 3, 9), 5, 0x26, 0);  /* a block descriptor of 9 */
