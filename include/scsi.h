@@ -91,6 +91,7 @@ struct scsi_nexus_conf {
 	/* the initiator port's TransportID (SPC-4 7.6.4): the same for the same port */
 	uint8_t id[SCSI_PORT_ID];
 	uint16_t id_len;
+	uint16_t name_at, name_len; /* of id: the initiator's name, the same for all its ports */
 	bool joins; /* other connections of the port, as one more of the same nexus */
 	/* Takes back a transfer that is being pulled (TARGET_CMD_PULL): target_cmd_pulled() will
 	 * not come, the rest of the data is discarded. false: it comes soon. NULL: as false. */

@@ -172,14 +172,18 @@ static void forget(struct target_cmd *base)
 static int open_conn(struct target_conn *conn, struct diag *diag)
 {
 	struct host_conn *c = conn_of(conn);
-	struct scsi_nexus_conf conf = {
-		.target = c->rig->scsi, .conn = conn, .id_len = 24, .recall = recall
-	};
+	struct scsi_nexus_conf conf = { .target = c->rig->scsi,
+		.conn = conn,
+		.id_len = c->rig->id_len ? c->rig->id_len : 24,
+		.name_at = 22,
+		.name_len = 1,
+		.recall = recall };
 	int err = target_conn_room(conn, SCSI_HOST_DEPTH, diag);
 
 	if (!err)
 		err = pool_new(&conn->pool, INSIDE, SCSI_HOST_DEPTH, diag);
 	conf.id[0] = SCSI_SRP;
+	conf.id[22] = (uint8_t)(c->port >> 8);
 	conf.id[23] = (uint8_t)c->port;
 	if (!err)
 		err = scsi_nexus_new(&c->nexus, &conf, diag);

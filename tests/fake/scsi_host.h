@@ -15,6 +15,7 @@ struct scsi_rig { /* zero but for the first ones */
 	unsigned disks;
 	bool ro;
 	uint32_t buffer; /* 0: 128 KiB */
+	uint16_t id_len; /* of initiator ports; 0: 24 */
 	/* its own */
 	struct target target;
 	struct scsi_target *scsi;
@@ -23,7 +24,8 @@ int scsi_rig_start(struct scsi_rig *, struct diag *);
 int scsi_rig_stop(struct scsi_rig *, struct diag *);
 
 struct scsi_host;
-/* An initiator port of that number; each call is a nexus of its own, of the same port. */
+/* An initiator port of that number; each call is a nexus of its own, of the same port. The number
+ * without its low byte is the initiator's name. */
 struct scsi_host *scsi_host_dial(struct scsi_rig *, unsigned port);
 void scsi_host_leave(struct scsi_host *); /* frees it, too */
 

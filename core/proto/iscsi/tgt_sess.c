@@ -570,6 +570,8 @@ static void port_id(const struct iscsi_tgt_conn *conn, struct scsi_nexus_conf *c
 	conf->id[0] = 0x40 | SCSI_ISCSI;
 	wire_put_be(conf->id + 2, 2, (uint64_t)len);
 	conf->id_len = (uint16_t)(4 + len);
+	conf->name_at = 4;
+	conf->name_len = (uint16_t)strlen(conn->initiator);
 }
 
 static int go_live(struct iscsi_tgt_conn *conn, struct diag *diag)

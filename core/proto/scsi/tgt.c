@@ -264,6 +264,8 @@ int scsi_nexus_new(struct scsi_nexus **out, const struct scsi_nexus_conf *conf, 
 	nexus->conn = conf->conn;
 	nexus->recall = conf->recall;
 	nexus->id_len = conf->id_len;
+	nexus->name_at = conf->name_at;
+	nexus->name_len = conf->name_len;
 	memcpy(nexus->id, conf->id, sizeof(nexus->id));
 	nexus->turn.run = start_later;
 	nexus->tmf_turn.run = scsi_tmf_turn;
@@ -275,6 +277,7 @@ int scsi_nexus_new(struct scsi_nexus **out, const struct scsi_nexus_conf *conf, 
 	pthread_mutex_lock(&scsi_lock);
 	if (conf->joins)
 		share_ua(nexus);
+	scsi_pr_nexus_begin(nexus);
 	nexus->link = &target->nexuses;
 	nexus->next = target->nexuses;
 	if (nexus->next)
@@ -290,8 +293,7 @@ void scsi_nexus_free(struct scsi_nexus *nexus)
 	if (!nexus)
 		return;
 	pthread_mutex_lock(&scsi_lock);
-	for (unsigned i = 0; i < nexus->target->lus; i++)
-		scsi_reserve_end(&nexus->target->lu[i], nexus);
+	scsi_pr_nexus_end(nexus);
 	*nexus->link = nexus->next;
 	if (nexus->next)
 		nexus->next->link = nexus->link;

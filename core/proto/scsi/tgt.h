@@ -100,9 +100,10 @@ struct scsi_nexus {
 	struct target_conn *conn;
 	bool (*recall)(struct scsi_cmd *);
 	uint8_t id[SCSI_PORT_ID];
-	uint16_t id_len;
-	struct scsi_nexus *next, **link; /* of the target, under scsi_lock */
-	uint32_t ua[TARGET_DISKS];       /* atomic: bits of enum scsi_ua */
+	uint16_t id_len, name_at, name_len;
+	struct scsi_registrant *registrant[TARGET_DISKS]; /* its port; under scsi_lock */
+	struct scsi_nexus *next, **link;                  /* of the target, under scsi_lock */
+	uint32_t ua[TARGET_DISKS];                        /* atomic: bits of enum scsi_ua */
 	/* The rest on the connection's loop. The Control page says that each nexus has task sets of
 	 * its own, one per unit. */
 	struct {
@@ -196,6 +197,9 @@ void scsi_aborted(struct scsi_cmd *);            /* ends one that is, before its
 
 /* tgt_pr.c */
 uint32_t scsi_pr_check(const struct scsi_cmd *);
+/* A nexus begins, with the registrations of its port; it ends, and with it its RESERVE 6. Under
+ * scsi_lock, not yet or still one of the target's. */
+void scsi_pr_nexus_begin(struct scsi_nexus *), scsi_pr_nexus_end(struct scsi_nexus *);
 /* The RESERVE 6 of that nexus, or of any (NULL), is over; under scsi_lock. */
 void scsi_reserve_end(struct scsi_lu *, const struct scsi_nexus *);
 int scsi_pr_join(struct scsi_lu *, struct diag *);

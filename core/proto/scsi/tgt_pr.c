@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Reservations: PERSISTENT RESERVE IN and OUT (SPC-4 5.12), RESERVE 6 and RELEASE 6. They are kept
  * in memory, per disk: what one protocol's initiator reserves is reserved for those of the others,
- * too. A registration belongs to an initiator port and outlives its connections. All state is under
- * scsi_lock; other commands take it only while lu->reserved is set. */
+ * too. A registration belongs to an initiator port and outlives its connections. A port that has a
+ * connection can always register, and keeps its registration; so does the holder of the reservation
+ * in any case. Other registrations are kept in limited numbers. All state is under scsi_lock; other
+ * commands take it only while lu->reserved is set. */
 #include "tgt.h"
 #include <errno.h>
 #include <stdlib.h>
 
-#define REGISTRANTS 64 /* of one unit, at most */
+/* registrations of one disk whose ports have no connection: in all, of one initiator name */
+#define ABSENT      64
+#define ABSENT_NAME 16
 #define LIST_LEN    24
 #define APTPL       1
 #define SPEC_I_PT   8
@@ -26,11 +30,18 @@ enum pr_out { REGISTER, RESERVE, RELEASE, CLEAR, PREEMPT, PREEMPT_ABORT, REGISTE
 #define BAD_RELEASE      SCSI_CHECK(KEY_ILLEGAL, 0x26, 0x04)
 
 struct scsi_registrant {
-	struct scsi_registrant *next;
+	struct scsi_registrant *next; /* that registered later */
 	uint64_t key;
-	uint16_t id_len;
+	unsigned nexuses; /* of the port, at all units that are the disk */
+	bool removed;     /* about to be */
+	uint16_t id_len, name_at, name_len;
 	uint8_t id[SCSI_PORT_ID];
 };
+
+/* Each nexus at each unit that is the disk of lu. */
+#define for_each_nexus(unit, nexus, lu)                                                            \
+	for (const struct scsi_lu *unit = (lu)->pr->lus; unit; unit = unit->pr_next)               \
+		for (struct scsi_nexus *nexus = unit->target->nexuses; nexus; nexus = nexus->next)
 
 static bool is_valid(unsigned type)
 {
@@ -40,16 +51,6 @@ static bool is_valid(unsigned type)
 static bool for_all(unsigned type)
 {
 	return type >= WRITE_EXCLUSIVE_ALL;
-}
-
-static struct scsi_registrant *find_registrant(
-	const struct scsi_lu *lu, const struct scsi_nexus *nexus)
-{
-	struct scsi_registrant *reg = lu->pr->registrants;
-
-	while (reg && !scsi_has_id(nexus, reg->id, reg->id_len))
-		reg = reg->next;
-	return reg;
 }
 
 static bool holds(const struct scsi_lu *lu, const struct scsi_registrant *reg)
@@ -70,27 +71,16 @@ static void set_holder(struct scsi_lu *lu, struct scsi_registrant *holder, unsig
 	note_reserved(lu);
 }
 
-/* Post to all nexuses of the initiator port; abort: marks what they have in work. */
-static void post(
-	const struct scsi_lu *lu, const struct scsi_registrant *reg, enum scsi_ua ua, bool abort)
-{
-	for (const struct scsi_lu *each = lu->pr->lus; each; each = each->pr_next)
-		for (struct scsi_nexus *n = each->target->nexuses; n; n = n->next) {
-			if (!scsi_has_id(n, reg->id, reg->id_len))
-				continue;
-			__atomic_fetch_or(&n->ua[each->index], 1u << ua, __ATOMIC_RELEASE);
-			if (abort)
-				__atomic_fetch_or(
-					&n->preempted, 1u << each->index, __ATOMIC_RELEASE);
-		}
-}
-
 static void post_others(
 	const struct scsi_lu *lu, const struct scsi_registrant *but, enum scsi_ua ua)
 {
-	for (struct scsi_registrant *reg = lu->pr->registrants; reg; reg = reg->next)
-		if (reg != but)
-			post(lu, reg, ua, false);
+	for_each_nexus(unit, n, lu)
+	{
+		const struct scsi_registrant *reg = n->registrant[unit->index];
+
+		if (reg && reg != but)
+			__atomic_fetch_or(&n->ua[unit->index], 1u << ua, __ATOMIC_RELEASE);
+	}
 }
 
 /* Check the command against the unit's reservation. */
@@ -101,7 +91,7 @@ uint32_t scsi_pr_check(const struct scsi_cmd *cmd)
 	uint32_t status = 0;
 
 	pthread_mutex_lock(&scsi_lock);
-	own = find_registrant(lu, cmd->nexus);
+	own = cmd->nexus->registrant[lu->index];
 	if (lu->pr->spc2) {
 		if (!scsi_has_id(cmd->nexus, lu->pr->spc2->id, lu->pr->spc2->id_len) &&
 			!(cmd->op->flags & (OP_NO_UA | OP_RELEASE)))
@@ -121,34 +111,116 @@ uint32_t scsi_pr_check(const struct scsi_cmd *cmd)
 
 /* --- PERSISTENT RESERVE OUT; under the lock */
 
-static uint32_t add_registrant(struct scsi_lu *lu, const struct scsi_nexus *nexus, uint64_t key)
+/* Free the registrations that are marked as removed. */
+static void free_removed(struct scsi_lu *lu)
 {
-	struct scsi_registrant *reg, **end = &lu->pr->registrants;
-	unsigned count = 0;
+	struct scsi_pr *pr = lu->pr;
+	struct scsi_registrant **at = &pr->registrants, *reg;
+	bool lost = pr->holder && pr->holder->removed;
 
-	for (; *end; end = &(*end)->next)
-		count++;
-	reg = count < REGISTRANTS ? malloc(sizeof(*reg)) : NULL;
-	if (!reg)
-		return NO_REGISTRATIONS;
-	reg->next = NULL;
-	reg->key = key;
-	reg->id_len = nexus->id_len;
-	memcpy(reg->id, nexus->id, sizeof(reg->id));
-	*end = reg;
-	return 0;
+	for_each_nexus(unit, n, lu)
+	{
+		if (n->registrant[unit->index] && n->registrant[unit->index]->removed)
+			n->registrant[unit->index] = NULL;
+	}
+	while ((reg = *at)) {
+		if (!reg->removed) {
+			at = &reg->next;
+			continue;
+		}
+		*at = reg->next;
+		free(reg);
+	}
+	if (lost) /* with an all-registrants type every registrant is a holder */
+		set_holder(lu, for_all(pr->type) ? pr->registrants : NULL, pr->type);
 }
 
 static void remove_registrant(struct scsi_lu *lu, struct scsi_registrant *reg)
 {
-	struct scsi_registrant **at = &lu->pr->registrants;
+	reg->removed = true;
+	free_removed(lu);
+}
 
-	while (*at != reg)
-		at = &(*at)->next;
-	*at = reg->next;
-	if (lu->pr->holder == reg) /* with an all-registrants type every registrant is a holder */
-		set_holder(lu, for_all(lu->pr->type) ? lu->pr->registrants : NULL, lu->pr->type);
-	free(reg);
+static void remove_registrants(struct scsi_lu *lu)
+{
+	for (struct scsi_registrant *reg = lu->pr->registrants; reg; reg = reg->next)
+		reg->removed = true;
+	free_removed(lu);
+}
+
+/* Whether the port has no connection, and is one of that initiator (NULL: any). */
+static bool is_absent(const struct scsi_registrant *reg, const struct scsi_nexus *nexus)
+{
+	return !reg->nexuses &&
+	       (!nexus || (reg->name_len == nexus->name_len &&
+				  !memcmp(reg->id + reg->name_at, nexus->id + nexus->name_at,
+					  reg->name_len)));
+}
+
+/* Remove those of absent ports that registered first, beyond so many; never the holder's. */
+static void limit_absent(struct scsi_lu *lu, const struct scsi_nexus *nexus, unsigned most)
+{
+	unsigned count = 0;
+
+	for (const struct scsi_registrant *reg = lu->pr->registrants; reg; reg = reg->next)
+		count += is_absent(reg, nexus);
+	if (count <= most)
+		return;
+	for (struct scsi_registrant *reg = lu->pr->registrants; reg && count > most;
+		reg = reg->next)
+		if (is_absent(reg, nexus) && reg != lu->pr->holder) {
+			reg->removed = true;
+			count--;
+		}
+	free_removed(lu);
+}
+
+static uint32_t add_registrant(struct scsi_lu *lu, const struct scsi_nexus *nexus, uint64_t key)
+{
+	struct scsi_registrant *reg = malloc(sizeof(*reg)), **end = &lu->pr->registrants;
+
+	if (!reg)
+		return NO_REGISTRATIONS;
+	limit_absent(lu, nexus, ABSENT_NAME);
+	limit_absent(lu, NULL, ABSENT);
+	*reg = (struct scsi_registrant){ .key = key,
+		.id_len = nexus->id_len,
+		.name_at = nexus->name_at,
+		.name_len = nexus->name_len };
+	memcpy(reg->id, nexus->id, sizeof(reg->id));
+	while (*end)
+		end = &(*end)->next;
+	*end = reg;
+	for_each_nexus(unit, n, lu)
+	{
+		if (!scsi_same_port(n, nexus))
+			continue;
+		n->registrant[unit->index] = reg;
+		reg->nexuses++;
+	}
+	return 0;
+}
+
+void scsi_pr_nexus_begin(struct scsi_nexus *nexus)
+{
+	for (unsigned i = 0; i < nexus->target->lus; i++) {
+		struct scsi_registrant *reg = nexus->target->lu[i].pr->registrants;
+
+		while (reg && !scsi_has_id(nexus, reg->id, reg->id_len))
+			reg = reg->next;
+		nexus->registrant[i] = reg;
+		if (reg)
+			reg->nexuses++;
+	}
+}
+
+void scsi_pr_nexus_end(struct scsi_nexus *nexus)
+{
+	for (unsigned i = 0; i < nexus->target->lus; i++) {
+		scsi_reserve_end(&nexus->target->lu[i], nexus);
+		if (nexus->registrant[i])
+			nexus->registrant[i]->nexuses--;
+	}
 }
 
 static void unregister(struct scsi_lu *lu, struct scsi_registrant *reg)
@@ -202,8 +274,7 @@ static void do_clear(struct scsi_lu *lu, const struct scsi_registrant *own)
 {
 	post_others(lu, own, UA_PREEMPTED);
 	set_holder(lu, NULL, 0);
-	while (lu->pr->registrants)
-		remove_registrant(lu, lu->pr->registrants);
+	remove_registrants(lu);
 	lu->pr->generation++;
 }
 
@@ -211,17 +282,24 @@ static void do_clear(struct scsi_lu *lu, const struct scsi_registrant *own)
 static unsigned preempt_keys(
 	struct scsi_lu *lu, const struct scsi_registrant *own, uint64_t key, bool abort)
 {
-	struct scsi_registrant *reg = lu->pr->registrants, *next;
 	unsigned count = 0;
 
-	for (; reg; reg = next) {
-		next = reg->next;
-		if (reg == own || (key && reg->key != key))
-			continue;
-		count++;
-		post(lu, reg, UA_REGISTRATIONS, abort);
-		remove_registrant(lu, reg);
+	for (struct scsi_registrant *reg = lu->pr->registrants; reg; reg = reg->next) {
+		reg->removed = reg != own && (!key || reg->key == key);
+		count += reg->removed;
 	}
+	for_each_nexus(unit, n, lu)
+	{
+		const struct scsi_registrant *reg = n->registrant[unit->index];
+		unsigned i = unit->index;
+
+		if (!reg || !reg->removed)
+			continue;
+		__atomic_fetch_or(&n->ua[i], 1u << UA_REGISTRATIONS, __ATOMIC_RELEASE);
+		if (abort)
+			__atomic_fetch_or(&n->preempted, 1u << i, __ATOMIC_RELEASE);
+	}
+	free_removed(lu);
 	return count;
 }
 
@@ -269,7 +347,7 @@ void scsi_pr_out_work(struct scsi_cmd *cmd)
 	uint32_t status = 0;
 
 	pthread_mutex_lock(&scsi_lock);
-	own = find_registrant(lu, cmd->nexus);
+	own = cmd->nexus->registrant[lu->index];
 	if (lu->pr->spc2)
 		status = SCSI_CONFLICT;
 	else if (registers && p[20] & (SPEC_I_PT | APTPL))
@@ -307,27 +385,53 @@ uint32_t scsi_pr_in_check(struct scsi_cmd *cmd)
 	return 0;
 }
 
-static uint8_t *put_keys(const struct scsi_lu *lu, uint8_t *p)
+struct pr_list { /* entries beyond the room count in len only */
+	uint8_t *p;
+	uint32_t room, len;
+};
+
+/* Return where an entry goes, all zero; NULL: nowhere. */
+static uint8_t *add_entry(struct pr_list *list, uint32_t len)
 {
-	for (const struct scsi_registrant *reg = lu->pr->registrants; reg; reg = reg->next, p += 8)
-		wire_put_be(p, 8, reg->key);
-	return p;
+	uint8_t *p = list->p;
+
+	list->len += len;
+	if (len > list->room)
+		list->room = 0;
+	if (!list->room)
+		return NULL;
+	list->p += len;
+	list->room -= len;
+	return memset(p, 0, len);
 }
 
-static uint8_t *put_reservation(const struct scsi_lu *lu, uint8_t *p)
-{
-	if (!lu->pr->holder)
-		return p;
-	memset(p, 0, 16);
-	wire_put_be(p, 8, for_all(lu->pr->type) ? 0 : lu->pr->holder->key);
-	p[13] = lu->pr->type;
-	return p + 16;
-}
-
-static uint8_t *put_status(const struct scsi_lu *lu, uint8_t *p)
+static void put_keys(const struct scsi_lu *lu, struct pr_list *list)
 {
 	for (const struct scsi_registrant *reg = lu->pr->registrants; reg; reg = reg->next) {
-		memset(p, 0, 24);
+		uint8_t *p = add_entry(list, 8);
+
+		if (p)
+			wire_put_be(p, 8, reg->key);
+	}
+}
+
+static void put_reservation(const struct scsi_lu *lu, struct pr_list *list)
+{
+	uint8_t *p = lu->pr->holder ? add_entry(list, 16) : NULL;
+
+	if (!p)
+		return;
+	wire_put_be(p, 8, for_all(lu->pr->type) ? 0 : lu->pr->holder->key);
+	p[13] = lu->pr->type;
+}
+
+static void put_status(const struct scsi_lu *lu, struct pr_list *list)
+{
+	for (const struct scsi_registrant *reg = lu->pr->registrants; reg; reg = reg->next) {
+		uint8_t *p = add_entry(list, 24u + reg->id_len);
+
+		if (!p)
+			continue;
 		wire_put_be(p, 8, reg->key);
 		if (holds(lu, reg)) {
 			p[12] = 1;
@@ -336,9 +440,7 @@ static uint8_t *put_status(const struct scsi_lu *lu, uint8_t *p)
 		wire_put_be(p + 18, 2, SCSI_PORT_NUMBER);
 		wire_put_be(p + 20, 4, reg->id_len);
 		memcpy(p + 24, reg->id, reg->id_len);
-		p += 24 + reg->id_len;
 	}
-	return p;
 }
 
 void scsi_pr_in_work(struct scsi_cmd *cmd)
@@ -346,7 +448,8 @@ void scsi_pr_in_work(struct scsi_cmd *cmd)
 	/* ATP_C; type mask valid; all six types */
 	static const uint8_t capabilities[8] = { 0, 8, 0x04, 0x80, 0xea, 0x01 };
 	struct scsi_lu *lu = cmd->lu;
-	uint8_t *p = cmd->base.p, *end = p + 8;
+	uint8_t *p = cmd->base.p;
+	struct pr_list list = { .p = p + 8, .room = SCSI_ANSWER - 8 };
 
 	if ((cmd->cdb[1] & 0x1f) == REPORT_CAPABILITIES) {
 		memcpy(p, capabilities, sizeof(capabilities));
@@ -356,14 +459,14 @@ void scsi_pr_in_work(struct scsi_cmd *cmd)
 	pthread_mutex_lock(&scsi_lock);
 	wire_put_be(p, 4, lu->pr->generation);
 	if ((cmd->cdb[1] & 0x1f) == READ_KEYS)
-		end = put_keys(lu, end);
+		put_keys(lu, &list);
 	else if ((cmd->cdb[1] & 0x1f) == READ_RESERVATION)
-		end = put_reservation(lu, end);
+		put_reservation(lu, &list);
 	else
-		end = put_status(lu, end);
+		put_status(lu, &list);
 	pthread_mutex_unlock(&scsi_lock);
-	wire_put_be(p + 4, 4, (uint64_t)(end - p - 8));
-	scsi_answer(cmd, (uint32_t)(end - p));
+	wire_put_be(p + 4, 4, list.len);
+	scsi_answer(cmd, (uint32_t)(list.p - p));
 }
 
 /* --- RESERVE 6, RELEASE 6 */
@@ -449,8 +552,7 @@ void scsi_pr_leave(struct scsi_lu *lu)
 	pthread_mutex_lock(&scsi_lock);
 	if (pr->lus == lu && !lu->pr_next) {
 		set_holder(lu, NULL, 0);
-		while (pr->registrants)
-			remove_registrant(lu, pr->registrants);
+		remove_registrants(lu);
 		while (*at != pr)
 			at = &(*at)->next;
 		*at = pr->next;

@@ -649,6 +649,8 @@ static int make_nexus(struct srp_tgt_chan *chan, struct diag *diag)
 		.target = srp_tgt_of(chan)->scsi,
 		.conn = &chan->base,
 		.id_len = 24,
+		.name_at = 16, /* the GUID, behind the identifier extension */
+		.name_len = 8,
 		.joins = chan->others && chan->login.flags & SRP_MULTI_CHANNEL,
 	};
 

@@ -275,6 +275,89 @@ Test(scsi_tgt_pr, reserve_6)
 	end_three();
 }
 
+static unsigned registered(struct scsi_host *from)
+{
+	GOOD(pr_in(from, 0));
+	return (unsigned)wire_be(in + 4, 4) / 8;
+}
+
+/* A port that registers and leaves; it may reserve before. */
+static void pass_by(unsigned port, unsigned type)
+{
+	struct scsi_host *passer = scsi_host_dial(&rig, port);
+
+	ready(passer);
+	GOOD(pr(passer, REGISTER, 0, 0, 0x5000 + port));
+	if (type)
+		GOOD(pr(passer, RESERVE, (uint8_t)type, 0x5000 + port, 0));
+	scsi_host_leave(passer);
+}
+
+/* However many ports have registered and left, one that is here can register and preempt. */
+Test(scsi_tgt_pr, the_absent_keep_nobody_from_registering)
+{
+	begin_three();
+	for (unsigned name = 1; name < 11; name++)
+		for (unsigned port = 0; port < 20; port++)
+			pass_by(name << 8 | port, name == 1 && !port ? 3 : 0);
+	cr_assert(!may(host, 0x28), "the reservation stays");
+	GOOD(pr(host, REGISTER, 0, 0, 11));
+	cr_assert_leq(registered(second), 64 + 1);
+	GOOD(pr(second, REGISTER, 0, 0, 22));
+	GOOD(pr(host, PREEMPT, 3, 11, 0x5100));
+	cr_assert(may(host, 0x2a) && !may(second, 0x28) && !may(third, 0x28));
+	end_three();
+}
+
+/* An initiator with a new port for each session loses its own registrations only. */
+Test(scsi_tgt_pr, each_name_keeps_a_few_registrations)
+{
+	begin_three();
+	pass_by(1 << 8, 0);
+	for (unsigned port = 0; port < 100; port++)
+		pass_by(2 << 8 | port, 0);
+	GOOD(pr(host, REGISTER, 0, 0, 11));
+	cr_assert_eq(registered(host), 1 + 17 + 1, "the last one was here when it registered");
+	cr_assert_eq(wire_be(in + 8, 8), 0x5100);
+	cr_assert_eq(wire_be(in + 16, 8), 0x5200 + 83);
+	/* one that comes back has it again, and keeps it as long as it is here */
+	scsi_host_leave(second);
+	second = scsi_host_dial(&rig, 2 << 8 | 83);
+	ready(second);
+	for (unsigned port = 100; port < 200; port++)
+		pass_by(2 << 8 | port, 0);
+	cr_assert(conflicts(pr(second, REGISTER, 0, 0, 1)));
+	GOOD(pr(second, REGISTER, 0, 0x5200 + 83, 1));
+	end_three();
+}
+
+/* Ports that are here are not limited. A list that is too long ends with a whole entry. */
+Test(scsi_tgt_pr, all_that_are_here_may_register)
+{
+	struct scsi_ask with = { .cdb = { 0x5e, 3, [7] = 255 }, .want_in = 65535 };
+	struct scsi_host *present[56];
+	unsigned count = sizeof(present) / sizeof(*present), each = 24 + 252;
+
+	begin_three();
+	rig.id_len = 252;
+	for (unsigned i = 0; i < 70; i++)
+		pass_by((i / 16 + 1) << 8 | i % 16, 0);
+	for (unsigned i = 0; i < count; i++) {
+		present[i] = scsi_host_dial(&rig, 0x900 + i);
+		ready(present[i]);
+		GOOD(pr(present[i], REGISTER, 0, 0, i + 1));
+	}
+	cr_assert_eq(registered(host), 64 + count);
+	with = ask(host, with);
+	cr_assert(!with.status && with.moved == 8 + 32760 / each * each);
+	cr_assert_eq(wire_be(in + 4, 4), (64 + count) * each);
+	for (unsigned i = 0; i < count; i++) {
+		GOOD(pr(present[i], REGISTER, 0, i + 1, i + 1));
+		scsi_host_leave(present[i]);
+	}
+	end_three();
+}
+
 /* The same disk as a unit of another target, say by another protocol. */
 static struct scsi_rig elsewhere;
 
