@@ -34,6 +34,7 @@ class Session:
     def login(self):
         bhs, _ = self.pdu()
         assert bhs[36] == 0, f"login status {bhs[36]:02x}{bhs[37]:02x}"
+        self.window = window(bhs)
         self.sock.sendall(self.command(bytes(6), 0xABC))  # takes the unit attention
         self.pdu()
         return self
@@ -54,8 +55,10 @@ def window(bhs):
     return struct.unpack(">I", bhs[32:36])[0] - struct.unpack(">I", bhs[28:32])[0] + 1
 
 
-# 64 KiB come along with a command where FirstBurstLength was not negotiated
+# 64 KiB come along with a command where FirstBurstLength was not negotiated, and then the window is smaller
+BURST = ("FirstBurstLength=8192",)
 s = Session().login()
+assert s.window == 8, f"a window of {s.window}"
 s.sock.sendall(b"".join(s.command(write10(i * 128, 128), i + 1, 65536, bytes([65 + i]) * 65536) for i in range(8)))
 for _ in range(8):
     bhs, _ = s.pdu()
@@ -66,7 +69,7 @@ with open(image, "rb") as f:
 
 # the command window is open again once all responses are here, whatever order they were made in
 for count in (0, 1, 8):
-    s = Session(isid=10 + count).login()
+    s = Session(isid=10 + count, keys=BURST).login()
     s.sock.sendall(
         b"".join(s.command(bytes(6), i + 1) for i in range(64))
         + b"".join(s.command(bytes(6), 500 + i, immediate=True) for i in range(count))
@@ -75,7 +78,7 @@ for count in (0, 1, 8):
     assert window(last) == 64, f"{count} immediate: a window of {window(last)}"
 
 # immediate commands take no slot that MaxCmdSN has promised to others
-s = Session(isid=30).login()
+s = Session(isid=30, keys=BURST).login()
 s.sock.sendall(
     b"".join(s.command(write10(0, 8), 500 + i, 4096, immediate=True) for i in range(9))
     + b"".join(s.command(bytes(6), i + 1) for i in range(64))

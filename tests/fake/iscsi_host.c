@@ -197,6 +197,9 @@ void iscsi_host_login(struct iscsi_host *h, const struct iscsi_host_login *with)
 	else
 		len += 1 +
 		       (size_t)snprintf(text + len, sizeof(text) - len, "SessionType=Discovery");
+	if (with->target && !with->default_burst)
+		len += 1 +
+		       (size_t)snprintf(text + len, sizeof(text) - len, "FirstBurstLength=8192");
 	if (with->digests) {
 		memcpy(text + len, crc, sizeof(crc));
 		len += sizeof(crc);

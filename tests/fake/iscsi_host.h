@@ -48,7 +48,8 @@ struct iscsi_host_login {
 	const char *name, *target;
 	uint8_t isid;
 	bool digests;
-	const char *keys; /* more of them, each with its 0 before it; may be NULL */
+	bool default_burst; /* FirstBurstLength is not negotiated; else 8 KiB */
+	const char *keys;   /* more of them, each with its 0 before it; may be NULL */
 	size_t keys_len;
 };
 void iscsi_host_login(struct iscsi_host *, const struct iscsi_host_login *);

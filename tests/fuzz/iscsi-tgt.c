@@ -141,6 +141,7 @@ static void log_in(struct iscsi_host *h, uint8_t isid, bool discovery, bool dige
 		.target = discovery ? NULL : IQN,
 		.isid = isid,
 		.digests = digests,
+		.default_burst = eager,
 		.keys = eager ? keys : NULL,
 		.keys_len = sizeof(keys) };
 

@@ -508,7 +508,54 @@ static struct iscsi_host *join_with(unsigned i, const char *keys, size_t len, bo
 	ready(h);
 	return h;
 }
-#define EAGER "InitialR2T=No\0FirstBurstLength=8192"
+#define EAGER "InitialR2T=No"
+
+/* With the default of FirstBurstLength, which is 64 KiB. */
+static struct iscsi_host *join_by_default(unsigned i, const char *keys, size_t len)
+{
+	struct iscsi_host_login with = { .name = "iqn.default",
+		.target = IQN,
+		.isid = (uint8_t)i,
+		.default_burst = true,
+		.keys = keys,
+		.keys_len = len };
+	struct iscsi_host *h = dial(i);
+
+	iscsi_host_login(h, &with);
+	ready(h);
+	return h;
+}
+
+static uint32_t window(const struct iscsi_host *h)
+{
+	const struct iscsi_scsi_rsp *rsp = (const void *)&h->last[ISCSI_SCSI_RSP];
+
+	return get_be32(rsp->max_cmdsn) - get_be32(rsp->exp_cmdsn) + 1;
+}
+
+/* Data that may come along with all commands of a session has a bound, whatever was negotiated. */
+Test(iscsi_hostile, a_long_first_burst_makes_the_window_smaller)
+{
+	struct iscsi_host *h;
+
+	begin();
+	cr_assert_eq(window(join(1, 1)), 64);
+	h = join_by_default(1, EAGER, sizeof(EAGER));
+	cr_assert_eq(window(h), 8);
+	/* all of it at once, and no more */
+	for (unsigned i = 0; i < 8; i++) {
+		struct iscsi_scsi_cmd cmd = writing(h, 0, 128);
+
+		cmd.flags &= (uint8_t)~ISCSI_FINAL;
+		iscsi_host_ask(h, &cmd, pattern, 65024);
+		turns(2);
+	}
+	cr_assert(!h->over);
+	for (unsigned i = 0; i < 9; i++) /* also the slots of immediate commands */
+		ask_write(h, 0, 8);
+	is_over(h);
+	end();
+}
 
 /* The part of the pattern from `at` on, of a write that begins there. */
 static void volunteer(struct iscsi_host *h, uint32_t itt, uint32_t datasn, uint32_t at,
@@ -574,7 +621,7 @@ Test(iscsi_hostile, a_piece_that_came_along)
 	struct iscsi_scsi_cmd cmd;
 
 	begin();
-	h = join_with(1, keys, sizeof(keys), false); /* FirstBurstLength: 64 KiB */
+	h = join_by_default(1, keys, sizeof(keys));
 	cmd = writing(h, 0, 256);
 	cmd.cdb[0] = 0x2e; /* WRITE AND VERIFY has pieces of half a buffer */
 	iscsi_host_ask(h, &cmd, pattern, 65536);

@@ -15,9 +15,12 @@
 #define ISCSI_TGT_DEPTH     64 /* commands of a session, as MaxCmdSN allows them */
 #define ISCSI_TGT_IMMEDIATE 8  /* more of them that are immediate */
 #define ISCSI_TGT_TASKS     4  /* task management functions of a session */
-/* FirstBurstLength that is wanted: most that comes along with a command. Each has memory for
- * whatever holds, which is 64 KiB for an initiator that does not negotiate it. */
+/* FirstBurstLength that is wanted: most that comes along with a command. An initiator that does not
+ * negotiate it may send 64 KiB, and may skip the stage in which the target could offer less: then
+ * the window is smaller, so that what comes along with all commands of a session fits into
+ * ISCSI_TGT_INSIDE bytes. */
 #define ISCSI_TGT_FIRST_BURST 8192u
+#define ISCSI_TGT_INSIDE      (1u << 20)
 #define ISCSI_TGT_RECV        262144u
 #define ISCSI_TGT_MAX_BURST   (16u << 20)
 #define ISCSI_TGT_ANSWERS     2 /* PDUs with text that may be on their way at once */
@@ -87,7 +90,7 @@ struct iscsi_tgt_conn {                    /* the carrier's embeds it first */
 	bool unsolicited;               /* InitialR2T=No */
 	uint32_t max_send, first_burst; /* max_send: data of one PDU */
 	uint32_t exp_cmdsn, statsn;
-	unsigned depth;   /* commands, as MaxCmdSN allows them; the carrier's */
+	unsigned depth;   /* commands, as MaxCmdSN allows them; the carrier's, fixed by live() */
 	unsigned leaving; /* commands whose response is on its way */
 	/* the PDU that arrives */
 	struct iscsi_bhs bhs;
@@ -138,13 +141,14 @@ struct iscsi_tgt_carrier {
 	/* The header is copied, the data stays as it is; iscsi_tgt_sent() follows. */
 	void (*send)(struct iscsi_tgt_conn *, struct iscsi_tgt_pdu *, const void *bhs,
 		const void *data, uint32_t len);
-	/* The login succeeds: sets max_send; what else login->keys hold is from `full` on. */
+	/* The login succeeds: sets max_send, and depth if it is less than that of the request; has
+	 * room for depth and ISCSI_TGT_IMMEDIATE commands. What else login->keys hold is from
+	 * `full` on. */
 	int (*live)(struct iscsi_tgt_conn *, struct diag *);
 	void (*more)(struct iscsi_tgt_conn *); /* iscsi_tgt_ready() may be true again */
 	bool (*recall)(struct scsi_cmd *);     /* as of struct scsi_nexus_conf */
 };
-/* With depth set. recv_max: most data of one PDU. login->keys.own may be set next. A failure needs
- * no undoing. */
+/* recv_max: most data of one PDU. login->keys.own may be set next. A failure needs no undoing. */
 int iscsi_tgt_open(struct iscsi_tgt_conn *, uint32_t recv_max, struct diag *);
 void iscsi_tgt_free(struct iscsi_tgt_conn *);
 void iscsi_tgt_broken(struct iscsi_tgt_conn *, const char *text); /* ends it for that reason */

@@ -304,6 +304,8 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 			ep->caps.recv, ep->caps.send, ep->caps.ord);
 	err = iscsi_tgt_open(conn, ISCSI_PDU_DATA, &ep->why);
 	if (!err)
+		err = target_conn_room(&conn->base, conn->depth + ISCSI_TGT_IMMEDIATE, &ep->why);
+	if (!err)
 		err = xfer_port_init(&iser->port, &iser->ring, conn->base.slots, &ep->why);
 	if (!err)
 		err = ep->ops->reg(ep, iser->own, EP_LOCAL, &ep->why);

@@ -580,13 +580,14 @@ static int go_live(struct iscsi_tgt_conn *conn, struct diag *diag)
 	struct scsi_nexus_conf conf = { .conn = &conn->base, .recall = carrier_of(conn)->recall };
 	int err = 0;
 
-	conn->first_burst = keys->value[ISCSI_FIRST_BURST];
 	conn->immediate = keys->value[ISCSI_IMMEDIATE_DATA];
 	conn->unsolicited = !keys->value[ISCSI_INITIAL_R2T];
+	/* RFC 7143, 13.14: irrelevant if neither */
+	conn->first_burst = conn->immediate || conn->unsolicited ? keys->value[ISCSI_FIRST_BURST]
+								 : ISCSI_TGT_FIRST_BURST;
 	conn->exp_cmdsn = get_be32(conn->login->first.cmdsn);
 	conn->statsn = conn->login->statsn;
 	conn->login->rsp.tsih = put_be16(conn->node ? conn->tsih : 1);
-	conn->login->rsp.max_cmdsn = max_cmdsn(conn);
 	if (conn->node) {
 		conf.target = conn->node->scsi;
 		port_id(conn, &conf);
@@ -596,6 +597,7 @@ static int go_live(struct iscsi_tgt_conn *conn, struct diag *diag)
 		err = carrier_of(conn)->live(conn, diag);
 	if (err)
 		return err;
+	conn->login->rsp.max_cmdsn = max_cmdsn(conn);
 	target_conn_live(&conn->base, conn->base.slots);
 	for (unsigned i = 0; conn->node && !err && i < TARGET_DISKS; i++)
 		if (conn->node->disks & 1u << i)
@@ -711,8 +713,6 @@ int iscsi_tgt_open(struct iscsi_tgt_conn *conn, uint32_t recv_max, struct diag *
 {
 	int err = begin_login(conn, recv_max, diag);
 
-	if (!err)
-		err = target_conn_room(&conn->base, conn->depth + ISCSI_TGT_IMMEDIATE, diag);
 	if (err)
 		end_login(conn);
 	return err;

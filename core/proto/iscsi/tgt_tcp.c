@@ -491,13 +491,20 @@ static int live(struct iscsi_tgt_conn *conn, struct diag *diag)
 {
 	const struct iscsi_keys *keys = &conn->login->keys;
 	struct tcp *tcp = tcp_of(&conn->base);
+	unsigned slots = ISCSI_TGT_INSIDE / conn->first_burst;
+	int err;
 
 	conn->max_send = keys->value[ISCSI_MAX_RECV];
 	tcp->max_burst = keys->value[ISCSI_MAX_BURST];
 	tcp->header_digest = keys->value[ISCSI_HEADER_DIGEST];
 	tcp->data_digest = keys->value[ISCSI_DATA_DIGEST];
-	return conn->node ? pool_new(&conn->base.pool, conn->first_burst, conn->base.slots, diag)
-			  : 0;
+	if (!conn->node)
+		return 0;
+	if (slots > ISCSI_TGT_DEPTH + ISCSI_TGT_IMMEDIATE)
+		slots = ISCSI_TGT_DEPTH + ISCSI_TGT_IMMEDIATE;
+	conn->depth = slots - ISCSI_TGT_IMMEDIATE;
+	err = target_conn_room(&conn->base, slots, diag);
+	return err ? err : pool_new(&conn->base.pool, conn->first_burst, slots, diag);
 }
 
 /* An answer has left: what waits behind may be taken. */
@@ -530,6 +537,7 @@ static int tcp_open(struct target_conn *base, struct diag *diag)
 	struct iscsi_tgt_conn *conn = &tcp->conn;
 	int err;
 
+	_Static_assert(ISCSI_TGT_INSIDE / 65536 > ISCSI_TGT_IMMEDIATE, "a window");
 	cutter_init(&tcp->cutter, &pdus, tcp->stage, sizeof(tcp->stage));
 	tcp->came.run = came;
 	conn->text = tcp->text;
