@@ -529,6 +529,12 @@ static void run(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	if (!used) {
+		leap_now = 1000000000;
+		script = (struct script){ script_right, script_right + sizeof(script_right), 0 };
+		run();
+		assert(used);
+	}
 	leap_now = 1000000000;
 	script = (struct script){ .p = data, .end = data + size };
 	if (size >= 3)

@@ -402,6 +402,8 @@ static void disk_changed(struct bdev *disk)
 	over = disk->state != BDEV_OPENING;
 }
 
+static bool used; /* a lane, which was still up in the end */
+
 static void use_lane(struct loop *loop, struct bdev *disk)
 {
 	volatile int never = 0;
@@ -421,6 +423,7 @@ static void use_lane(struct loop *loop, struct bdev *disk)
 		wait_for(loop);
 		loop_wait(loop, &never, loop_clock() + 60000000000ull);
 		check_buffers(pool);
+		used |= lane->state == LANE_UP;
 		lane_unmap(lane, pool);
 	}
 	assert(lane->state != LANE_DOWN || lane->why.text[0]);
