@@ -25,8 +25,8 @@ extern const struct applet applet_install, applet_cpio;
 	X(erdma)                                                                                   \
 	X(hfi1verbs)                                                                               \
 	X(hns)                                                                                     \
-	X(ipathverbs) X(irdma) X(mana) X(mlx4) X(mlx5) X(mthca) X(ocrdma) X(qedr) X(rxe) X(siw)    \
-		X(vmw_pvrdma)
+	X(ipathverbs)                                                                              \
+	X(irdma) X(mana) X(mlx4) X(mlx5) X(mthca) X(ocrdma) X(qedr) X(rxe) X(siw) X(vmw_pvrdma)
 #define PROVIDER_DECLARE(name) extern const char verbs_provider_##name[] __attribute__((weak));
 #define PROVIDER_ROW(name)     { #name, verbs_provider_##name },
 PROVIDERS(PROVIDER_DECLARE)
@@ -35,18 +35,10 @@ const char applet_version[] = RDMASTOR_VERSION, applet_libraries[] = DEPS_VERSIO
 
 static void print_failure(const char *applet, const struct diag *diag)
 {
-	fprintf(stderr, "rdmastor%s%s: ", applet ? " " : "", applet ? applet : "");
-	if (diag->object[0]) {
-		out_plain(stderr, diag->object);
-		fputs(": ", stderr);
-	}
-	out_plain(stderr, diag->text);
-	fputc('\n', stderr);
-	if (diag->hint[0]) {
-		fputs("hint: ", stderr);
-		out_plain(stderr, diag->hint);
-		fputc('\n', stderr);
-	}
+	out_failure("rdmastor%s%s: %s%s%s", applet ? " " : "", applet ? applet : "", diag->object,
+		diag->object[0] ? ": " : "", diag->text);
+	if (diag->hint[0])
+		out_failure("hint: %s", diag->hint);
 }
 
 static int exit_status(const struct diag *diag)
@@ -162,6 +154,7 @@ static int run_applet(
 		opt_help(applet, stdout);
 		rc = 0;
 	} else {
+		out_times(opts->verbose);
 		out.json = opts->json;
 		out.dry_run = opts->dry_run;
 		call.loop = (struct loop_options){ .verbose = opts->verbose, .name = trace_name };

@@ -127,9 +127,9 @@ static void add_failure(const struct diag *why, void *arg)
 	struct diag *diag = call->diag;
 
 	if (diag->err) {
-		out_message("rdmastor %s: %s: %s", call->name, diag->object, diag->text);
+		out_failure("rdmastor %s: %s: %s", call->name, diag->object, diag->text);
 		if (diag->hint[0])
-			out_message("hint: %s", diag->hint);
+			out_failure("hint: %s", diag->hint);
 	}
 	*diag = *why;
 }

@@ -70,7 +70,7 @@ __attribute__((format(printf, 2, 3))) static void note(
 	va_end(args);
 	if (len < 0)
 		return;
-	out_message("%s" NAME ": %s", call->linked ? "" : "rdmastor ", text);
+	out_message(OUT_INFO, "%s" NAME ": %s", call->linked ? "" : "rdmastor ", text);
 	free(text);
 }
 

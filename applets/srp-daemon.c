@@ -42,7 +42,7 @@ static const struct opt rows[] = {
 		OPT_U32_MAX },
 	{ "login-timeout", 0, OPT_MSEC, AT(login_ms), "SECONDS",
 		"time limit of one login; default 60", 1, OPT_MSEC_MAX },
-	{ "log", 0, OPT_TEXT, AT(log), "FILE", "write the log to FILE instead of stderr" },
+	{ "log", 0, OPT_TEXT, AT(log), "FILE", "write the log to FILE; SIGHUP reopens it" },
 	{ "daemon", 0, OPT_FLAG, AT(background), NULL, "run in the background once ready" },
 	{ "pid-file", 0, OPT_TEXT, AT(pid_file), "FILE",
 		"write the process ID to FILE once ready" },
@@ -184,6 +184,7 @@ static int serve(struct call *call)
 	if (err)
 		return err;
 	call->loop.verbose |= words->debug;
+	out_times(call->loop.verbose);
 	opts.root = kernel_root();
 	if (opts.root < 0)
 		return diag_sys(call->diag, errno, "open /");

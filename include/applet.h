@@ -156,10 +156,10 @@ void opt_complete(int words, char **word, FILE *);
 /* One row a line, for lints and tests: "--name\t-l\tARG\tMIN MAX", of times "MIN MAX ms", of no
  * number "". NULL = the common rows. */
 void opt_rows(const struct applet *, FILE *);
-/* A message for the user that is not the failure: stderr, "rdmastor APPLET: …", silent with
- * --quiet. */
+/* Messages for the user that are not the failure: "rdmastor APPLET: …", silent with --quiet, except
+ * in a log file. A warning has "warning: " before its text. */
 void call_note(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
+void call_warn(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A command that runs on a loop of its own until it is done, a signal arrives, or --timeout. */
 
 struct task {

@@ -13,7 +13,7 @@
  * for that and ends with 0, or with the child's own status once the child has failed and said so.
  * Before any device, thread or ring is opened. */
 int child_daemon(int *ready, struct diag *);
-/* Lets the parent go, and the terminal. */
+/* Lets the parent go, and the terminal: out_log_background(). */
 void child_daemon_ready(int ready);
 
 /* Starts a command with name=value in its environment: one word is a line for `sh -c`, several are

@@ -12,7 +12,7 @@
 struct daemon_options { /* a member of the applet's option struct */
 	bool ro, daemon, force;
 	uint32_t queues, poll_us, stop_timeout_ms, ready_fd;
-	const char *pid_file, *on_loss;
+	const char *pid_file, *on_loss, *log;
 };
 #define DAEMON_DEFAULTS                                                                            \
 	{                                                                                          \
@@ -33,6 +33,8 @@ struct daemon_options { /* a member of the applet's option struct */
 			OPT_ON_LOSS_HELP },                                                        \
 		{ "daemon", 0, OPT_FLAG, offsetof(type, member.daemon), NULL,                      \
 			"run in the background once ready" },                                      \
+		{ "log", 0, OPT_TEXT, offsetof(type, member.log), "FILE",                          \
+			"write messages to FILE; SIGHUP reopens it" },                             \
 		{ "pid-file", 0, OPT_TEXT, offsetof(type, member.pid_file), "FILE",                \
 			"write the process ID to FILE once ready" },                               \
 		{ "ready-fd", 0, OPT_U32, offsetof(type, member.ready_fd), "FD",                   \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's log, read and written. */
+/* The kernel's log, read. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,3 @@ void kernel_log_mark(int root, struct kernel_log *);
 /* The lines that `want` takes (NULL: none, and nothing is read), oldest first, each with a newline,
  * as far as they fit. Ends the log. */
 void kernel_log_since(struct kernel_log *, bool (*want)(const char *line), char *text, size_t len);
-
-/* To the log, for who has no other place to write: a descriptor, -errno. One line each. */
-int kernel_log_open(int root);
-void kernel_log_say(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -33,8 +33,8 @@ uint32_t kernel_watchdog_ms(void); /* within which WATCHDOG=1 is awaited; 0 = it
 int kernel_survive(int root, char *argv0, bool *mounts, struct diag *);
 /* In that namespace only, when no more files are opened by name: leaves all that is mounted from a
  * device or server, which to unmount elsewhere would end nothing as long as it is mounted here.
- * What the file `keep` is on stays (NULL: none). */
-void kernel_leave_mounts(int root, const char *keep);
+ * What the files to keep are on stays; each may be NULL. */
+void kernel_leave_mounts(int root, const char *const *keep, unsigned count);
 /* For a process that was forked to live on with the kernel alone, whatever becomes of the system it
  * was started in: another session, no standard input and output, no descriptor but 0 to 2 and those
  * to keep (`root` among them), the name "@name" in the list of processes and no environment,

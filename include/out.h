@@ -53,13 +53,31 @@ void out_end(struct out *); /* of the innermost list or object */
 /* text only: one line; a newline inside it is a control character */
 void out_line(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Messages: stderr, from any thread. They never wait: what stderr has no room for (a full pipe, a
- * stopped terminal) is dropped and counted, and the next message that fits is preceded by the
- * count. */
+/* Messages: to stderr or where out_log_… puts them, from any thread. They never wait: what the log
+ * has no room for (a full pipe, a stopped terminal, a dead syslog) is dropped and counted, and the
+ * next message that fits is preceded by the count. */
 
+enum out_level { OUT_ERROR, OUT_WARNING, OUT_INFO };
 /* One line, as out_plain() has it, without passwords. */
-void out_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void out_stderr(const char *text, size_t len); /* as it is; counts as one message */
+void out_message(enum out_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The failure of the command, as out_message(). In the foreground always to stderr, for which it
+ * waits. */
+void out_failure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void out_lines(const char *text, size_t len); /* as they are; count as one message */
+/* Begin each message on stderr with the time, HH:MM:SS.mmm. Before other threads print. */
+void out_times(bool on);
+
+/* Append messages to a file, with date and time. It is created with mode 0600. A second call
+ * reopens the file; on failure, which names it, the log stays where it was. */
+int out_log_file(const char *path, struct diag *);
+/* To syslog, as datagrams in the local form of RFC 3164 with facility daemon and their level, and
+ * while /dev/log has no reader to the kernel's log. Returns the number of descriptors in use, which
+ * a process that closes all others has to keep. */
+int out_log_system(int fd[2]);
+/* For a process that leaves its terminal: keep a redirected stderr. True: the log is stderr, which
+ * is to stay open until nothing reads it any more; false: a file, or instead of a terminal or
+ * /dev/null out_log_system(). */
+bool out_log_background(void);
 /* Show this progress line, cut to the terminal, in place of the last one; "" erases it. Messages
  * appear above it. Erase it before a result: stdout may be the same terminal. */
 void out_bar(const char *line);

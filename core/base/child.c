@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Run in the background with a parent that waits for readiness, and run commands. */
 #include "child.h"
+#include "out.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -64,10 +65,11 @@ int child_daemon(int *ready, struct diag *diag)
 
 void child_daemon_ready(int ready)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC),
+	    last = out_log_background() ? STDOUT_FILENO : STDERR_FILENO;
 
 	fflush(NULL);
-	for (int fd = 0; fd < 3 && null >= 0; fd++)
+	for (int fd = 0; fd <= last && null >= 0; fd++)
 		dup2(null, fd);
 	if (null > 2)
 		close(null);

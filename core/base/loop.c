@@ -587,7 +587,7 @@ void loop_trace(const struct loop *loop, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	out_message("%s: %s", loop->options.name ? loop->options.name : "rdmastor", text);
+	out_message(OUT_INFO, "%s: %s", loop->options.name ? loop->options.name : "rdmastor", text);
 }
 
 struct loop_call {

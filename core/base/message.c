@@ -1,76 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Print messages on stderr without blocking an event loop. */
+/* Print messages without blocking an event loop; log.c knows where. */
 #include "applet.h"
+#include "log.h"
 #include "out.h"
 #include "uri.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t dropped;
-static bool cut;      /* the last message ended in the middle of a line */
 static char bar[256]; /* the progress line on the screen; "" = none */
+static bool timed;
 
 #define COLUMNS 80 /* if the width is unknown */
-
-/* O_NONBLOCK belongs to the open file, which the shell and other processes share. So open a
- * terminal or pipe again for each message, as --daemon may redirect stderr. A regular file would
- * get a second file offset. */
-static int open_own(void)
-{
-	struct stat st;
-
-	if (fstat(STDERR_FILENO, &st) || S_ISREG(st.st_mode))
-		return -1;
-	return open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-}
-
-/* If stderr can't be opened again (a socket, no /proc), rely on POLLOUT, which promises room for
- * PIPE_BUF bytes. False: not enough room. */
-static bool put_to(int fd, const char *text, size_t len)
-{
-	struct pollfd room = { .fd = fd, .events = POLLOUT };
-	ssize_t done;
-
-	for (; len; cut = true) {
-		if (poll(&room, 1, 0) < 1 || !(room.revents & POLLOUT))
-			return false;
-		done = write(fd, text, len < PIPE_BUF ? len : PIPE_BUF);
-		if (done < 0)
-			return errno != EAGAIN; /* a broken stderr can't be reported */
-		text += done;
-		len -= (size_t)done;
-	}
-	cut = false;
-	return true;
-}
-
-static bool put(const char *text, size_t len)
-{
-	int own = open_own();
-	bool fits = put_to(own < 0 ? STDERR_FILENO : own, text, len);
-
-	if (own >= 0)
-		close(own);
-	return fits;
-}
+#define STAMP   32 /* room for the time before a message */
 
 static void put_count(void)
 {
 	char text[96];
-	int len = snprintf(text, sizeof(text),
-		"%srdmastor: %llu message%s dropped: stderr was full\n", cut ? "\n" : "",
-		(unsigned long long)dropped, dropped == 1 ? "" : "s");
+	int len = snprintf(text, sizeof(text), "%srdmastor: %llu message%s dropped: %s was full\n",
+		log_is_cut() ? "\n" : "", (unsigned long long)dropped, dropped == 1 ? "" : "s",
+		log_place() == LOG_STDERR ? "stderr" : "the log");
 
-	if (put(text, (size_t)len))
+	if (log_put(OUT_WARNING, text, (size_t)len))
 		dropped = 0;
 }
 
@@ -87,10 +43,10 @@ static void put_bar(const char *text)
 	char line[3 * sizeof(bar)];
 	size_t was = strlen(bar), len = strlen(text);
 
-	if (!was && !len)
+	if ((!was && !len) || log_place() != LOG_STDERR)
 		return;
 	len = (size_t)snprintf(line, sizeof(line), "\r%-*s%s", (int)was, text, len ? "" : "\r");
-	put(line, len);
+	log_put(OUT_INFO, line, len);
 }
 
 void out_bar(const char *text)
@@ -105,42 +61,117 @@ void out_bar(const char *text)
 	pthread_mutex_unlock(&lock);
 }
 
-void out_stderr(const char *text, size_t len)
+/* With the lock held. */
+static void put_message(enum out_level level, const char *text, size_t len)
 {
-	pthread_mutex_lock(&lock);
 	put_bar("");
 	if (dropped)
 		put_count();
-	if (dropped || !put(text, len))
+	if (dropped || !log_put(level, text, len))
 		dropped++;
-	if (bar[0])
-		put(bar, strlen(bar));
+	if (bar[0] && log_place() == LOG_STDERR)
+		log_put(OUT_INFO, bar, strlen(bar));
+}
+
+void out_lines(const char *text, size_t len)
+{
+	pthread_mutex_lock(&lock);
+	put_message(OUT_INFO, text, len);
 	pthread_mutex_unlock(&lock);
 }
 
-void out_message(const char *fmt, ...)
+/* "12:34:56.789 ", with the date in a file; "" where the log has its own. */
+static void stamp_text(char text[STAMP])
 {
-	char *text, *line;
-	size_t len;
-	va_list args;
+	const bool file = log_place() == LOG_FILE;
+	struct timespec now;
+	struct tm tm;
+	size_t at;
+
+	text[0] = 0;
+	if (!file && (!timed || log_place() != LOG_STDERR))
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (!localtime_r(&now.tv_sec, &tm))
+		return;
+	at = strftime(text, STAMP, file ? "%F %T" : "%T", &tm);
+	if (timed)
+		at += (size_t)snprintf(text + at, STAMP - at, ".%03ld", now.tv_nsec / 1000000);
+	snprintf(text + at, STAMP - at, " ");
+}
+
+/* One line behind STAMP blanks, as out_plain() has it, without passwords. NULL: no memory. */
+static char *make_line(size_t *len, const char *fmt, va_list args)
+{
+	char *text, *line = NULL;
 	FILE *to;
 
-	va_start(args, fmt);
-	int formatted = vasprintf(&text, fmt, args);
-
-	va_end(args);
-	if (formatted < 0)
-		return;
+	if (vasprintf(&text, fmt, args) < 0)
+		return NULL;
 	uri_hide(text);
-	to = open_memstream(&line, &len);
+	to = open_memstream(&line, len);
 	if (to) {
+		fprintf(to, "%*s", STAMP, "");
 		out_plain(to, text);
 		fputc('\n', to);
-		if (!fclose(to))
-			out_stderr(line, len);
-		free(line);
+		if (fclose(to)) {
+			free(line);
+			line = NULL;
+		}
 	}
 	free(text);
+	return line;
+}
+
+/* With the lock held. */
+static void put_line(enum out_level level, char *line, size_t len)
+{
+	char stamp[STAMP];
+	size_t at;
+
+	stamp_text(stamp);
+	at = STAMP - strlen(stamp);
+	memcpy(line + at, stamp, strlen(stamp));
+	put_message(level, line + at, len - at);
+}
+
+void out_message(enum out_level level, const char *fmt, ...)
+{
+	va_list args;
+	char *line;
+	size_t len;
+
+	va_start(args, fmt);
+	line = make_line(&len, fmt, args);
+	va_end(args);
+	if (!line)
+		return;
+	pthread_mutex_lock(&lock);
+	put_line(level, line, len);
+	pthread_mutex_unlock(&lock);
+	free(line);
+}
+
+void out_failure(const char *fmt, ...)
+{
+	bool foreground;
+	va_list args;
+	char *line;
+	size_t len;
+
+	va_start(args, fmt);
+	line = make_line(&len, fmt, args);
+	va_end(args);
+	if (!line)
+		return;
+	pthread_mutex_lock(&lock);
+	foreground = !log_is_background();
+	if (!foreground || log_place() != LOG_STDERR)
+		put_line(OUT_ERROR, line, len);
+	pthread_mutex_unlock(&lock);
+	if (foreground)
+		fputs(line + STAMP, stderr);
+	free(line);
 }
 
 void out_progress(const char *fmt, ...)
@@ -153,24 +184,77 @@ void out_progress(const char *fmt, ...)
 
 	va_end(args);
 	pthread_mutex_lock(&lock);
-	put(text, (size_t)len < sizeof(text) ? (size_t)len : sizeof(text) - 1);
+	log_put(OUT_INFO, text, (size_t)len < sizeof(text) ? (size_t)len : sizeof(text) - 1);
 	pthread_mutex_unlock(&lock);
+}
+
+void out_times(bool on)
+{
+	timed = on;
+}
+
+int out_log_file(const char *path, struct diag *diag)
+{
+	int err;
+
+	pthread_mutex_lock(&lock);
+	err = log_open_file(path, diag);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+int out_log_system(int fd[2])
+{
+	int count;
+
+	pthread_mutex_lock(&lock);
+	log_open_system();
+	count = log_fds(fd);
+	pthread_mutex_unlock(&lock);
+	return count;
+}
+
+bool out_log_background(void)
+{
+	bool keep;
+
+	pthread_mutex_lock(&lock);
+	keep = log_leave_terminal();
+	pthread_mutex_unlock(&lock);
+	return keep;
+}
+
+static void put_note(const struct call *call, enum out_level level, const char *fmt, va_list args)
+{
+	const struct opt_common *common = call->opts;
+	bool wanted;
+	char *text;
+
+	if (vasprintf(&text, fmt, args) < 0)
+		return;
+	pthread_mutex_lock(&lock);
+	wanted = !common->quiet || log_place() == LOG_FILE;
+	pthread_mutex_unlock(&lock);
+	if (wanted)
+		out_message(level, "rdmastor %s: %s%s", call->name,
+			level == OUT_WARNING ? "warning: " : "", text);
+	free(text);
 }
 
 void call_note(const struct call *call, const char *fmt, ...)
 {
-	const struct opt_common *common = call->opts;
-	char *text;
 	va_list args;
 
-	if (common->quiet)
-		return;
 	va_start(args, fmt);
-	int len = vasprintf(&text, fmt, args);
-
+	put_note(call, OUT_INFO, fmt, args);
 	va_end(args);
-	if (len < 0)
-		return;
-	out_message("rdmastor %s: %s", call->name, text);
-	free(text);
+}
+
+void call_warn(const struct call *call, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	put_note(call, OUT_WARNING, fmt, args);
+	va_end(args);
 }

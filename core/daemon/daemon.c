@@ -171,6 +171,14 @@ static void end_at_once(const struct daemon *d, int status)
 	_exit(status);
 }
 
+static void reopen_log(const struct daemon *d)
+{
+	struct diag why = { 0 };
+
+	if (out_log_file(d->opts->log, &why))
+		call_warn(d->call, "%s: %s; keeping the old log", why.object, why.text);
+}
+
 static void caught(struct loop_signal *signal, int signo)
 {
 	struct daemon *d = container_of(signal, struct daemon, signal);
@@ -182,7 +190,7 @@ static void caught(struct loop_signal *signal, int signo)
 		if (d->ready && !d->over)
 			text = status_text(d, d->call->out->json, &len);
 		if (text)
-			out_stderr(text, len);
+			out_lines(text, len);
 		free(text);
 		break;
 	case SIGCHLD:
@@ -191,6 +199,12 @@ static void caught(struct loop_signal *signal, int signo)
 			d->over = 1;
 		}
 		break;
+	case SIGHUP:
+		if (d->opts->log) {
+			reopen_log(d);
+			break;
+		}
+		/* fall through */
 	default:
 		if (!d->ready || d->stopped_by)
 			end_at_once(d, d->ready ? EXIT_FAILED : 128 + signo);
@@ -219,6 +233,8 @@ static int check_options(struct daemon *d)
 	d->root = disk_root(diag);
 	if (d->root < 0)
 		return d->root;
+	if (opts->log && out_log_file(opts->log, diag))
+		return -diag->err;
 	/* written once ready */
 	err = opts->pid_file ? kernel_pid_file_check(d->root, opts->pid_file, diag) : 0;
 	return !err && opts->daemon ? child_daemon(&d->parent, diag) : err;
@@ -398,7 +414,7 @@ static int report_ready(struct daemon *d)
 	if (err)
 		return err;
 	if (d->own_mounts)
-		kernel_leave_mounts(d->root, opts->pid_file);
+		kernel_leave_mounts(d->root, (const char *const[]){ opts->pid_file, opts->log }, 2);
 	d->ready_ns = loop_clock();
 	if (kernel_report_start(&d->report, d->loop, &why) && d->call->loop.verbose)
 		call_note(d->call, "rdmastor status can't show this process: %s", why.text);

@@ -276,6 +276,6 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	if ((*disk)->why.err)
 		call_note(call, "%s: %s", (*disk)->uri, (*disk)->why.text);
 	if ((*disk)->why.hint[0] && !((const struct opt_common *)call->opts)->quiet)
-		out_message("hint: %s", (*disk)->why.hint);
+		out_message(OUT_INFO, "hint: %s", (*disk)->why.hint);
 	return 0;
 }

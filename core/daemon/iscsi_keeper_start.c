@@ -4,9 +4,9 @@
 #include "iscsi_keeper.h"
 #include "iscsi_kept.h"
 #include "kernel_iscsi.h"
-#include "kernel_log.h"
 #include "kernel_process.h"
 #include "loop.h"
+#include "out.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -23,14 +23,13 @@ struct process {
 	struct iscsi_keeper *keeper;
 	struct loop *loop;
 	struct loop_signal signal;
-	int root, lock, log;
+	int root, lock;
 };
 
 static void say(void *arg, const char *line)
 {
-	struct process *process = arg;
-
-	kernel_log_say(process->log, "keeper: %s", line);
+	(void)arg;
+	out_message(OUT_INFO, "keeper: %s", line);
 }
 
 /* Whoever finds the lock free after this look starts another keeper; who found it taken had a
@@ -51,7 +50,7 @@ static void caught(struct loop_signal *signal, int signo)
 {
 	struct process *process = container_of(signal, struct process, signal);
 
-	kernel_log_say(process->log,
+	out_message(OUT_WARNING,
 		"keeper: ended by signal %d: lost connections will not be restored", signo);
 	loop_stop(process->loop);
 }
@@ -64,15 +63,15 @@ static int begin(struct process *process, int ready, struct diag *diag)
 {
 	static const int ends[] = { SIGTERM, SIGINT };
 	struct diag less = { 0 };
+	int keep[5] = { process->root, 0, ready }, logs = out_log_system(keep + 3);
 
-	process->log = kernel_log_open(process->root);
 	process->lock = kernel_iscsi_keeper_lock(process->root, diag);
 	if (process->lock < 0)
 		return process->lock;
-	process->root = kernel_stand_alone(process->root, NAME,
-		(const int[]){ process->root, process->lock, process->log, ready }, 4, &less);
+	keep[1] = process->lock;
+	process->root = kernel_stand_alone(process->root, NAME, keep, 3 + (unsigned)logs, &less);
 	if (less.err)
-		kernel_log_say(process->log, "keeper: %s", less.text);
+		out_message(OUT_WARNING, "keeper: %s", less.text);
 	return loop_new(&process->loop, &plain, diag) ||
 			       loop_signal_add(process->loop, &process->signal, ends, 2, diag)
 		       ? -diag->err

@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MSEC    1000000ull
@@ -29,7 +28,6 @@ struct run {
 	struct loop_signal signal;
 	struct loop_timer watchdog, tell;
 	struct srp_log log;
-	FILE *file; /* of the log, NULL = the standard error output */
 	char told[128];
 	bool signals, stopping, pid_written;
 	int pid_file; /* descriptor, once pid_written */
@@ -37,40 +35,9 @@ struct run {
 	int quit, over; /* told to end; has ended */
 };
 
-static int open_log(struct run *run, struct diag *diag)
-{
-	FILE *file;
-
-	if (!run->words->log)
-		return 0;
-	file = fopen(run->words->log, "ae");
-	if (!file) {
-		diag_sys(diag, errno, "open the log");
-		return diag_ctx(diag, "%s", run->words->log);
-	}
-	setvbuf(file, NULL, _IOLBF, 0);
-	if (run->file)
-		fclose(run->file);
-	run->file = file;
-	return 0;
-}
-
 static void write_line(struct srp_log *log, const char *line)
 {
-	struct run *run = container_of(log, struct run, log);
-	time_t now = time(NULL);
-	char when[32] = "";
-	struct tm tm;
-
-	if (!run->file) {
-		call_note(run->call, "%s", line);
-		return;
-	}
-	if (localtime_r(&now, &tm))
-		strftime(when, sizeof(when), "%F %T ", &tm);
-	fputs(when, run->file);
-	out_plain(run->file, line);
-	fputc('\n', run->file);
+	call_note(container_of(log, struct run, log)->call, "%s", line);
 }
 
 static void say(void *arg, const char *line)
@@ -138,21 +105,15 @@ static void tell_status(struct run *run)
 	srp_daemon_show(run->daemon, &out, false);
 	out_fini(&out, NULL);
 	fclose(out.to);
-	if (run->file)
-		fputs(text, run->file);
-	else
-		out_stderr(text, len);
+	out_lines(text, len);
 	free(text);
 }
 
 /* Each signal is answered: no suppression of repeated lines. */
-static void answer(struct run *run, const struct diag *diag, const char *then)
+static void answer(const struct run *run, const struct diag *diag, const char *then)
 {
-	char text[1280];
-
-	snprintf(text, sizeof(text), "%s: %s%s%s%s", diag->object, diag->text, then,
+	call_warn(run->call, "%s: %s%s%s%s", diag->object, diag->text, then,
 		diag->hint[0] ? "; hint: " : "", diag->hint);
-	write_line(&run->log, text);
 }
 
 static void reload(struct run *run)
@@ -161,7 +122,7 @@ static void reload(struct run *run)
 	struct srp_rules rules;
 	char text[64];
 
-	if (open_log(run, &diag)) {
+	if (run->words->log && out_log_file(run->words->log, &diag)) {
 		answer(run, &diag, "; keeping the old log");
 		diag = (struct diag){ 0 };
 	}
@@ -331,7 +292,8 @@ int srp_daemon_run(struct call *call, struct srp_daemon_options *opts)
 
 	if (words->ready_fd != UINT32_MAX && fcntl((int)words->ready_fd, F_GETFD) < 0)
 		return diag_sys(call->diag, errno, "--ready-fd %u", words->ready_fd);
-	err = open_log(&run, call->diag);
+	if (words->log)
+		err = out_log_file(words->log, call->diag);
 	if (!err && words->background)
 		err = child_daemon(&run.parent, call->diag);
 	if (!err)
@@ -340,7 +302,5 @@ int srp_daemon_run(struct call *call, struct srp_daemon_options *opts)
 		serve(&run);
 	end(&run);
 	srp_rules_free(&run.rules);
-	if (run.file)
-		fclose(run.file);
 	return err;
 }

@@ -913,4 +913,4 @@ iscsi_load() {
 # the keeper's process; that there is none; that it told so
 keeper_pid() { sed -n 's/.*FLOCK *ADVISORY *WRITE \([0-9]*\) .*/\1/p' /proc/locks; }
 no_keeper() { [ -z "$(keeper_pid)" ] && ! pidof iscsi-keeper; }
-keeper_told() { dmesg | grep -q "rdmastor: keeper: $1"; }
+keeper_told() { dmesg | grep -q "rdmastor\[[0-9]*\]: keeper: $1"; }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Read the kernel's log from a mark on, and write lines to it (/dev/kmsg,
- * Documentation/ABI/testing/dev-kmsg). */
+/* Read the kernel's log from a mark on (/dev/kmsg, Documentation/ABI/testing/dev-kmsg). */
 #include "kernel_log.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,31 +48,4 @@ void kernel_log_since(
 	}
 	close(log->fd);
 	log->fd = -1;
-}
-
-int kernel_log_open(int root)
-{
-	int fd = openat(root, "dev/kmsg", O_WRONLY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
-void kernel_log_say(int fd, const char *fmt, ...)
-{
-	char line[900] = "<6>rdmastor: "; /* level: informational; the kernel accepts up to 1 KiB */
-	size_t at = strlen(line);
-	va_list args;
-
-	if (fd < 0)
-		return;
-	va_start(args, fmt);
-	vsnprintf(line + at, sizeof(line) - at - 1, fmt, args);
-	va_end(args);
-	for (char *c = line; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	at = strlen(line);
-	line[at++] =
-		'\n'; /* without it the kernel shows the line only together with the next one */
-	(void)!write(fd, line, at);
 }

@@ -124,7 +124,7 @@ int kernel_stand_alone(
 	rename_process(root, name);
 	kernel_survive(root, NULL, &mounts, diag);
 	if (mounts)
-		kernel_leave_mounts(root, NULL); /* these mounts remain if pivot_root fails */
+		kernel_leave_mounts(root, NULL, 0); /* these mounts remain if pivot_root fails */
 	own = mounts ? own_root(&why) : -EPERM;
 	if (own >= 0)
 		return own;

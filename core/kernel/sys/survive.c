@@ -178,8 +178,19 @@ static bool stands_on_something(int root, const struct mounted *m)
 				 : strpbrk(source, "/:") != NULL);
 }
 
+static bool is_kept(dev_t number, const char *const *keep, unsigned count)
+{
+	struct stat st;
+
+	for (unsigned i = 0; i < count; i++)
+		if (keep[i] && !stat(keep[i], &st) && st.st_dev == number)
+			return true;
+	return false;
+}
+
 /* The root stays, as it can't be left. */
-static void leave_mounts(int root, dev_t keep, bool (*leave)(int root, const struct mounted *))
+static void leave_mounts(int root, const char *const *keep, unsigned count,
+	bool (*leave)(int root, const struct mounted *))
 {
 	char *text, *rest, *line;
 	struct mounted m;
@@ -187,8 +198,8 @@ static void leave_mounts(int root, dev_t keep, bool (*leave)(int root, const str
 
 	text = rest = kernel_sys_read_all(root, "proc/self/mountinfo");
 	while ((line = strsep(&rest, "\n"))) {
-		if (!read_mount(line, &m) || !strcmp(m.point, "/") || m.number == keep ||
-			!leave(root, &m))
+		if (!read_mount(line, &m) || !strcmp(m.point, "/") || !leave(root, &m) ||
+			is_kept(m.number, keep, count))
 			continue;
 		if (!stat(".", &here) && here.st_dev == m.number)
 			(void)!chdir("/");
@@ -204,15 +215,13 @@ static int own_mounts(int root)
 {
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return errno;
-	leave_mounts(root, 0, stands_on_us);
+	leave_mounts(root, NULL, 0, stands_on_us);
 	return 0;
 }
 
-void kernel_leave_mounts(int root, const char *keep)
+void kernel_leave_mounts(int root, const char *const *keep, unsigned count)
 {
-	struct stat st;
-
-	leave_mounts(root, keep && !stat(keep, &st) ? st.st_dev : 0, stands_on_something);
+	leave_mounts(root, keep, count, stands_on_something);
 }
 
 int kernel_survive(int root, char *argv0, bool *mounts, struct diag *diag)

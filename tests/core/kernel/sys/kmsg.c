@@ -48,22 +48,3 @@ Test(kmsg, lines_since_the_mark)
 	close(fd);
 	tree_free(&tree);
 }
-
-Test(kmsg, a_line_for_it)
-{
-	struct tree tree = tree_new();
-	char text[200] = "";
-	int fd, log;
-
-	cr_assert_eq(kernel_log_open(tree.root), -ENOENT);
-	kernel_log_say(-ENOENT, "nobody hears it");
-	tree_file(&tree, "dev/kmsg", "");
-	log = kernel_log_open(tree.root);
-	kernel_log_say(log, "session%u: %s", 7, "a\nb\033[2Jc");
-	close(log);
-	fd = openat(tree.root, "dev/kmsg", O_RDONLY);
-	cr_assert_gt(read(fd, text, sizeof(text) - 1), 0);
-	close(fd);
-	cr_assert_str_eq(text, "<6>rdmastor: session7: a?b?[2Jc\n");
-	tree_free(&tree);
-}

@@ -117,11 +117,11 @@ Test(survive, only_mounts_that_may_stand_on_it_are_left)
 	tree_free(&tree);
 }
 
-Test(survive, what_is_on_a_device_or_server_is_left_but_for_a_file)
+Test(survive, what_is_on_a_device_or_server_is_left_but_for_files)
 {
 	static const char *const source[] = { "/dev/sda3", "server:/home", "tmpfs",
 		"//server/share", "pool/home", "/proc" };
-	const bool stays[] = { false, false, true, true, false, true };
+	const bool stays[] = { true, false, true, true, false, true };
 	struct tree tree = tree_new();
 	char path[6][64], text[1000] = "";
 	struct stat st;
@@ -139,7 +139,7 @@ Test(survive, what_is_on_a_device_or_server_is_left_but_for_a_file)
 			path[i], source[i]);
 	}
 	tree_file(&tree, "proc/self/mountinfo", text);
-	kernel_leave_mounts(tree.root, path[3]);
+	kernel_leave_mounts(tree.root, (const char *const[]){ NULL, path[3], path[0] }, 3);
 	for (unsigned i = 0; i < 6; i++) {
 		cr_assert_eq(is_mounted(&tree, path[i]), stays[i], "%s", source[i]);
 		umount(path[i]);
