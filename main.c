@@ -33,14 +33,6 @@ PROVIDERS(PROVIDER_DECLARE)
 
 const char applet_version[] = RDMASTOR_VERSION, applet_libraries[] = DEPS_VERSIONS;
 
-static void print_failure(const char *applet, const struct diag *diag)
-{
-	out_failure("rdmastor%s%s: %s%s%s", applet ? " " : "", applet ? applet : "", diag->object,
-		diag->object[0] ? ": " : "", diag->text);
-	if (diag->hint[0])
-		out_failure("hint: %s", diag->hint);
-}
-
 static int exit_status(const struct diag *diag)
 {
 	return diag->code == DIAG_USAGE ? EXIT_USAGE : EXIT_FAILED;
@@ -69,12 +61,12 @@ static int end_output(const char *applet, struct out *out, struct diag *diag, in
 	int rc = out_fini(out, status == EXIT_DONE ? NULL : diag);
 
 	if (status != EXIT_DONE && diag->err)
-		print_failure(applet, diag);
+		out_failure(applet, diag);
 	if (!rc)
 		return status;
 	diag_sys(&why, -rc, "write");
 	diag_ctx(&why, "standard output");
-	print_failure(applet, &why);
+	out_failure(applet, &why);
 	return status == EXIT_DONE ? EXIT_FAILED : status;
 }
 

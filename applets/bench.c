@@ -272,7 +272,7 @@ static int finish(struct bench *bench, int rc)
 		report->timed_out = bench->task.timed_out;
 		load_report_judge(report);
 		for (unsigned i = 0; i < report->warnings; i++)
-			call_note(call, "%s", report->warning[i].text);
+			call_warn(call, "%s", report->warning[i].text);
 		if (bench->fio)
 			load_report_fio(call->out, report);
 		else if (call->out->json)

@@ -126,11 +126,8 @@ static void add_failure(const struct diag *why, void *arg)
 	struct call *call = arg;
 	struct diag *diag = call->diag;
 
-	if (diag->err) {
-		out_failure("rdmastor %s: %s: %s", call->name, diag->object, diag->text);
-		if (diag->hint[0])
-			out_failure("hint: %s", diag->hint);
-	}
+	if (diag->err)
+		out_failure(call->name, diag);
 	*diag = *why;
 }
 
@@ -163,7 +160,7 @@ static int read_words(struct booting *b, int root)
 	int err = kernel_boot_words(root, &b->words, call->diag);
 
 	if (b->words.timeout.err)
-		call_note(call, "%s: ignored: %s", b->words.timeout.object, b->words.timeout.text);
+		call_warn(call, "%s: ignored: %s", b->words.timeout.object, b->words.timeout.text);
 	b->operand = calloc(call->operands + 1, sizeof(*b->operand));
 	if (!err && !b->operand)
 		err = diag_sys(call->diag, ENOMEM, "operands");

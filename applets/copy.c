@@ -434,13 +434,14 @@ static int open_destination(struct copy_run *run)
 
 static void say_size(struct copy_run *run)
 {
-	char a[16], b[16];
+	char a[16], b[16], rest[16];
 
 	if (!run->from_pipe && run->dst && run->dst->lim.size > run->src->lim.size && !run->to_pipe)
-		call_note(run->call,
-			"%s: larger (%s) than the source (%s): the rest is not written",
+		call_warn(run->call,
+			"%s: larger (%s) than the source (%s): its last %s keep their content",
 			run->dst->uri, out_human(run->dst->lim.size, a),
-			out_human(run->src->lim.size, b));
+			out_human(run->src->lim.size, b),
+			out_human(run->dst->lim.size - run->src->lim.size, rest));
 }
 
 static void print_ends(struct copy_run *run, bool already)

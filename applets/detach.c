@@ -116,7 +116,7 @@ static int ublk_end(struct detach *d)
 		if (err == -ETIMEDOUT && !ublk_look(dev, d->loop, d->number, &info, NULL) &&
 			info.live && kernel_process_has(d->root, info.pid, node) &&
 			!kill(info.pid, SIGKILL))
-			call_note(d->call, "%s: its server did not answer and was killed", d->path);
+			call_warn(d->call, "%s: its server did not answer and was killed", d->path);
 		*d->call->diag = (struct diag){ 0 };
 		err = ublk_delete(dev, d->loop, d->number, true, bound_ms, d->call->diag);
 	}
@@ -209,7 +209,7 @@ static int end(struct detach *d, const struct device_kind *kind)
 	now = loop_clock();
 	left_ms = !bound_ms ? -1 : now < until ? (int)((until - now) / MSEC) : 0;
 	if (!err && !poll(&server, 1, left_ms))
-		call_note(d->call, "%s: its server has not closed the disk yet", d->path);
+		call_warn(d->call, "%s: its server has not closed the disk yet", d->path);
 	close(server.fd);
 	return err;
 }

@@ -119,7 +119,7 @@ static int read_mount(struct call *call, struct mounting *g, unsigned i)
 	err = nfs_want_read(
 		call, opts->from_cmdline ? NULL : g->given, &opts->words, m, &g->timeout_ms);
 	if (!err && m->options.background && !i)
-		call_note(call, "option bg has no effect: mounting in the foreground "
+		call_warn(call, "option bg has no effect: mounting in the foreground "
 				"(retry=MINUTES limits the attempts)");
 	return err;
 }
@@ -184,7 +184,7 @@ static void print_mount(struct call *call, const struct mounting *g)
 		out_text(call->out, "data", NULL, "%s", m->data);
 	out_error(call->out, "fallback", &m->fell_back);
 	if (m->fell_back.err)
-		call_note(call, "%s over TCP; RDMA failed: %s", dry_run ? "would mount" : "mounted",
+		call_warn(call, "%s over TCP; RDMA failed: %s", dry_run ? "would mount" : "mounted",
 			m->fell_back.text);
 	if (dry_run) {
 		print_dry_run(call, m);

@@ -148,7 +148,7 @@ static int ask_all(struct discovery *d)
 			call_note(d->call, "%s: host NQN %s (%s)", query->shown, query->who.hostnqn,
 				query->who.nqn_from);
 		if (query->who.random)
-			call_note(d->call, "random host NQN for this run: %s", query->who.hostnqn);
+			call_warn(d->call, "random host NQN for this run: %s", query->who.hostnqn);
 	}
 	err = attach_run(d->loop, list, d->all.count, d->call->diag);
 	free(list);
@@ -317,7 +317,7 @@ static void note_ignored(const struct call *call)
 
 	for (int key = NVMF_QUEUE_SIZE; key <= NVMF_DISABLE_SQFLOW && call->loop.verbose; key++)
 		if (key != NVMF_TOS && (opts->nvmf.value[key] || opts->nvmf.flag[key]))
-			call_note(call, "%s: ignored: no effect on discovery",
+			call_warn(call, "%s: ignored: no effect on discovery",
 				kernel_nvmf_key_name(key));
 }
 

@@ -154,7 +154,7 @@ static void choose_port(const struct connection *c, struct srp_local *local)
 
 	if (kernel_srp_port(srp->attach.root, srp->want, srp->dev, srp->port, local, others,
 		    sizeof(others), &why)) {
-		call_note(c->call, "%s", why.text);
+		call_warn(c->call, "%s", why.text);
 		*local = (struct srp_local){ 0 };
 	} else if (others[0]) {
 		call_note(c->call, "using %s port %u; select another with -i and -p: %s",

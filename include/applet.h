@@ -160,6 +160,10 @@ void opt_rows(const struct applet *, FILE *);
  * in a log file. A warning has "warning: " before its text. */
 void call_note(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void call_warn(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Not again in this process with the same text: for what several protocols and disks find out. */
+void call_warn_once(const struct call *, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* A command that runs on a loop of its own until it is done, a signal arrives, or --timeout. */
 
 struct task {

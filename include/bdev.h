@@ -155,8 +155,8 @@ struct bdev {
 	 * works now */
 	struct diag why;
 	void (*changed)(struct bdev *); /* state or lim.size is new; on bdev->loop */
-	/* the last path was lost, or one is back: a line for people; on bdev->loop */
-	void (*report)(struct bdev *, const char *line);
+	/* a path was lost (bad), or is back: a line for people; on bdev->loop */
+	void (*report)(struct bdev *, bool bad, const char *line);
 	void *user;                                  /* the owner's */
 	const char *(*status_text)(uint32_t detail); /* sentence for io.detail; NULL = none */
 	/* atomic: the first error of a flush or FUA write by which data may be lost, as -errno;

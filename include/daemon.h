@@ -45,6 +45,7 @@ struct daemon_options { /* a member of the applet's option struct */
 	}
 
 struct front;
+struct disk_identity;
 struct daemon {
 	struct call *call;
 	const struct daemon_options *opts;
@@ -55,6 +56,7 @@ struct daemon {
 	unsigned nloops;
 	struct bdev **disk; /* one an operand, in their order */
 	unsigned disks;
+	struct disk_identity *identity; /* of each disk, once a front has asked for it */
 	struct front *front[DAEMON_FRONTS];
 	unsigned fronts;
 	volatile int over; /* whoever sets it ends the daemon the clean way */
@@ -63,6 +65,8 @@ struct daemon {
 	bool signals, ready, command, pid_written, own_mounts;
 	struct crew *crew;
 	struct kernel_report report;
+	/* for the warning of open listeners */
+	char open_at[1024], open_option[96];
 	uint64_t ready_ns; /* since when it is, loop_clock() */
 	uint64_t deadline; /* for getting ready, 0 = none */
 	int parent;        /* that waits until we are ready */
@@ -119,8 +123,10 @@ int daemon_run(struct call *, const struct daemon_options *, const struct front_
 /* For fronts. */
 /* Time left to get ready, 0 = no limit. */
 int daemon_time_left(const struct daemon *, uint32_t *ms);
-/* Note that any host can reach the address; this option limits access. */
-void daemon_warn_open(const struct daemon *, const struct addr *, const char *option);
+/* Any host can reach the address; this option limits access. All of them get one warning. */
+void daemon_warn_open(struct daemon *, const struct addr *, const char *option);
+/* The identity of disk i, the same for all fronts; stays with the daemon. */
+int daemon_identify(struct daemon *, unsigned i, const struct disk_identity **);
 /* The `full` callback of a server; user is its struct front. */
 void daemon_full(const struct diag *why, void *front);
 /* JSON of a status: what was read and written. */

@@ -60,9 +60,9 @@ void out_line(struct out *, const char *fmt, ...) __attribute__((format(printf, 
 enum out_level { OUT_ERROR, OUT_WARNING, OUT_INFO };
 /* One line, as out_plain() has it, without passwords. */
 void out_message(enum out_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The failure of the command, as out_message(). In the foreground always to stderr, for which it
- * waits. */
-void out_failure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A failure of the command and its hint, as out_message(). In the foreground always to stderr, for
+ * which it waits. applet NULL: "rdmastor: ..." */
+void out_failure(const char *applet, const struct diag *);
 void out_lines(const char *text, size_t len); /* as they are; count as one message */
 /* Begin each message on stderr with the time, HH:MM:SS.mmm. Before other threads print. */
 void out_times(bool on);

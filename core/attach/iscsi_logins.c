@@ -41,7 +41,7 @@ static int read_boot(struct iscsi_logins *logins)
 			known |= !strncmp(w->param[i], iscsi_setting[j].record, (size_t)len) &&
 				 !iscsi_setting[j].record[len];
 		if (!known)
-			call_note(call, "rd.iscsi.param=%.*s is ignored: not a setting of sessions",
+			call_warn(call, "rd.iscsi.param=%.*s is ignored: not a setting of sessions",
 				len, w->param[i]);
 	}
 	if (all && w->initiator[0])

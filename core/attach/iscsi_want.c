@@ -42,7 +42,7 @@ static int read_secret(struct call *call, struct iscsi_who *who,
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "CHAP secret: must be 1 to %u bytes",
 			ISCSI_SECRET - 2);
 	else if (!err && *secret && strlen(*secret) < SECRET_LEAST)
-		call_note(call, "the %sCHAP secret has %zu bytes: RFC 7143 requires at least %d",
+		call_warn(call, "the %sCHAP secret has %zu bytes: RFC 7143 requires at least %d",
 			i ? "target's " : "", strlen(*secret), SECRET_LEAST);
 	return err;
 }
@@ -98,7 +98,7 @@ int iscsi_who_read(struct call *call, int root, const struct iscsi_who_words *wo
 	if (!err && call->loop.verbose)
 		call_note(call, "initiator name %s (%s)", who->name.name, who->name.from);
 	if (!err && who->name.random)
-		call_note(call, "random initiator name for this run: %s", who->name.name);
+		call_warn(call, "random initiator name for this run: %s", who->name.name);
 	return err;
 }
 

@@ -202,7 +202,7 @@ static void connect_log(struct nvmf_goal *query, const struct nvmf_log *log)
 			continue;
 		if (record && record->trtype != NVMF_TRTYPE_RDMA &&
 			record->trtype != NVMF_TRTYPE_TCP) {
-			call_note(all->call, "%s: ignored: transport %s is not supported",
+			call_warn(all->call, "%s: ignored: transport %s is not supported",
 				record->subnqn, nvmf_trtype_word(record->trtype));
 			continue;
 		}

@@ -184,7 +184,7 @@ void attach_nvme_show(struct call *call, const struct attach_nvme *nvme, const c
 		show_disk(out, &nvme->disk[i], print);
 	out_end(out);
 	if (!nvme->attach.no_wait && !nvme->disks)
-		call_note(call, "%s: no namespace is visible to this host",
+		call_warn(call, "%s: no namespace is visible to this host",
 			nvmf_target_text(t, text, sizeof(text)));
 	if (print)
 		return;

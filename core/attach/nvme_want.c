@@ -464,7 +464,7 @@ void nvmf_show_identity(const struct nvmf_target *t)
 		call_note(t->call, "host NQN %s (%s), host ID %s (%s)", t->who.hostnqn,
 			t->who.nqn_from, t->hostid, t->who.id_from);
 	if (t->who.random)
-		call_note(t->call, "random host NQN for this run: %s", t->who.hostnqn);
+		call_warn(t->call, "random host NQN for this run: %s", t->who.hostnqn);
 }
 
 void nvmf_warn_secrets(const struct call *call, const struct nvmf_options *opts)
@@ -472,10 +472,10 @@ void nvmf_warn_secrets(const struct call *call, const struct nvmf_options *opts)
 	const char *key = opts->value[NVMF_TLS_KEY];
 
 	if (opts->value[NVMF_DHCHAP_SECRET] || opts->value[NVMF_DHCHAP_CTRL_SECRET])
-		call_note(call, "the secret was visible in the process list and stays in the "
+		call_warn(call, "the secret was visible in the process list and stays in the "
 				"shell's history: use --dhchap-secret-file");
 	if (key && nvmf_tls_is_key(key))
-		call_note(call, "the key was visible in the process list and stays in the shell's "
+		call_warn(call, "the key was visible in the process list and stays in the shell's "
 				"history: use --tls-key-file");
 }
 

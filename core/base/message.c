@@ -18,6 +18,7 @@ static bool timed;
 
 #define COLUMNS 80 /* if the width is unknown */
 #define STAMP   32 /* room for the time before a message */
+#define ONCE    64 /* messages that are remembered as printed */
 
 static void put_count(void)
 {
@@ -100,15 +101,16 @@ static void stamp_text(char text[STAMP])
 	snprintf(text + at, STAMP - at, " ");
 }
 
-/* One line behind STAMP blanks, as out_plain() has it, without passwords. NULL: no memory. */
-static char *make_line(size_t *len, const char *fmt, va_list args)
+/* One line behind STAMP blanks, as out_plain() has it. NULL: no memory. */
+static char *make_line(size_t *len, bool hide, const char *fmt, va_list args)
 {
 	char *text, *line = NULL;
 	FILE *to;
 
 	if (vasprintf(&text, fmt, args) < 0)
 		return NULL;
-	uri_hide(text);
+	if (hide)
+		uri_hide(text);
 	to = open_memstream(&line, len);
 	if (to) {
 		fprintf(to, "%*s", STAMP, "");
@@ -142,7 +144,7 @@ void out_message(enum out_level level, const char *fmt, ...)
 	size_t len;
 
 	va_start(args, fmt);
-	line = make_line(&len, fmt, args);
+	line = make_line(&len, true, fmt, args);
 	va_end(args);
 	if (!line)
 		return;
@@ -152,7 +154,8 @@ void out_message(enum out_level level, const char *fmt, ...)
 	free(line);
 }
 
-void out_failure(const char *fmt, ...)
+static void put_failure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void put_failure(const char *fmt, ...)
 {
 	bool foreground;
 	va_list args;
@@ -160,7 +163,7 @@ void out_failure(const char *fmt, ...)
 	size_t len;
 
 	va_start(args, fmt);
-	line = make_line(&len, fmt, args);
+	line = make_line(&len, false, fmt, args);
 	va_end(args);
 	if (!line)
 		return;
@@ -172,6 +175,21 @@ void out_failure(const char *fmt, ...)
 	if (foreground)
 		fputs(line + STAMP, stderr);
 	free(line);
+}
+
+/* Passwords are searched for in each part: what follows a URI is not of its last key. */
+void out_failure(const char *applet, const struct diag *diag)
+{
+	struct diag shown = *diag;
+
+	uri_hide(shown.object);
+	uri_hide(shown.text);
+	uri_hide(shown.hint);
+	put_failure("rdmastor%s%s: %s%s%s", applet ? " " : "", applet ? applet : "", shown.object,
+		shown.object[0] ? ": " : "", shown.text);
+	if (shown.hint[0])
+		put_failure("hint: %s", shown.hint);
+	explicit_bzero(&shown, sizeof(shown));
 }
 
 void out_progress(const char *fmt, ...)
@@ -224,7 +242,26 @@ bool out_log_background(void)
 	return keep;
 }
 
-static void put_note(const struct call *call, enum out_level level, const char *fmt, va_list args)
+/* With the lock held. Of more than ONCE different messages the further ones are printed each time.
+ */
+static bool is_repeated(const char *text)
+{
+	static uint64_t printed[ONCE];
+	static unsigned count;
+	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+	for (unsigned i = 0; i < count; i++)
+		if (printed[i] == hash)
+			return true;
+	if (count < ONCE)
+		printed[count++] = hash;
+	return false;
+}
+
+static void put_note(
+	const struct call *call, enum out_level level, bool once, const char *fmt, va_list args)
 {
 	const struct opt_common *common = call->opts;
 	bool wanted;
@@ -233,7 +270,7 @@ static void put_note(const struct call *call, enum out_level level, const char *
 	if (vasprintf(&text, fmt, args) < 0)
 		return;
 	pthread_mutex_lock(&lock);
-	wanted = !common->quiet || log_place() == LOG_FILE;
+	wanted = (!common->quiet || log_place() == LOG_FILE) && !(once && is_repeated(text));
 	pthread_mutex_unlock(&lock);
 	if (wanted)
 		out_message(level, "rdmastor %s: %s%s", call->name,
@@ -246,7 +283,7 @@ void call_note(const struct call *call, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	put_note(call, OUT_INFO, fmt, args);
+	put_note(call, OUT_INFO, false, fmt, args);
 	va_end(args);
 }
 
@@ -255,6 +292,15 @@ void call_warn(const struct call *call, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	put_note(call, OUT_WARNING, fmt, args);
+	put_note(call, OUT_WARNING, false, fmt, args);
+	va_end(args);
+}
+
+void call_warn_once(const struct call *call, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	put_note(call, OUT_WARNING, true, fmt, args);
 	va_end(args);
 }

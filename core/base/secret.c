@@ -114,7 +114,7 @@ int secret_read(const struct call *call, const char *option, const char *number,
 	if (fd < 0)
 		return diag_sys(diag, errno, "open %s", path);
 	if (!fstat(fd, &st) && call && S_ISREG(st.st_mode) && st.st_mode & (S_IRGRP | S_IROTH))
-		call_note(call,
+		call_warn(call,
 			"%s: secret file is readable by other users (mode %03o): chmod 600 %s",
 			path, st.st_mode & 0777, path);
 	err = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)

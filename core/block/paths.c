@@ -33,9 +33,9 @@ static unsigned paths_count(const struct paths *paths, enum path_state state)
 	return count;
 }
 
-static void paths_report(struct paths *paths, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-static void paths_report(struct paths *paths, const char *fmt, ...)
+static void paths_report(struct paths *paths, bool bad, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void paths_report(struct paths *paths, bool bad, const char *fmt, ...)
 {
 	char line[URI_MAX + sizeof(paths->bdev.why.text) + 128];
 	va_list args;
@@ -45,7 +45,7 @@ static void paths_report(struct paths *paths, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
-	paths->bdev.report(&paths->bdev, line);
+	paths->bdev.report(&paths->bdev, bad, line);
 }
 
 /* Describe why no path could carry a request: why the last one was lost, which later failures to
@@ -80,8 +80,8 @@ static void paths_lost(struct paths *paths, const struct path *path)
 	unsigned others = paths_count(paths, PATH_UP);
 
 	if (others) {
-		paths_report(paths, "%s: connection lost: %s; %u other path%s in use", uri, why,
-			others, others == 1 ? "" : "s");
+		paths_report(paths, true, "%s: connection lost: %s; %u other path%s in use", uri,
+			why, others, others == 1 ? "" : "s");
 		return;
 	}
 	paths->out_ns = path->lost_ns;
@@ -90,14 +90,14 @@ static void paths_lost(struct paths *paths, const struct path *path)
 	snprintf(paths->lost, sizeof(paths->lost), "%.199s", why);
 	paths_blame(paths);
 	if (!paths->loss_ms) {
-		paths_report(
-			paths, "%s: connection lost: %s; requests fail until it is back", uri, why);
+		paths_report(paths, true, "%s: connection lost: %s; requests fail until it is back",
+			uri, why);
 	} else if (paths->loss_ms == UINT32_MAX) {
-		paths_report(
-			paths, "%s: connection lost: %s; requests wait until it is back", uri, why);
+		paths_report(paths, true, "%s: connection lost: %s; requests wait until it is back",
+			uri, why);
 	} else {
-		paths_report(paths, "%s: connection lost: %s; requests wait up to %g s", uri, why,
-			paths->loss_ms / 1000.);
+		paths_report(paths, true, "%s: connection lost: %s; requests wait up to %g s", uri,
+			why, paths->loss_ms / 1000.);
 		loop_timer_set(paths->bdev.loop, &paths->unreachable,
 			paths->out_ns + paths->loss_ms * PATHS_MSEC);
 	}
@@ -110,7 +110,7 @@ static void paths_back(struct paths *paths, const struct path *path)
 	loop_timer_del(paths->bdev.loop, &paths->unreachable);
 	paths->out_ns = 0;
 	paths->bdev.why = (struct diag){ 0 };
-	paths_report(paths, "%s: connection restored after %.1f s", path->uri.spelling,
+	paths_report(paths, false, "%s: connection restored after %.1f s", path->uri.spelling,
 		seconds_since(since));
 }
 
@@ -120,7 +120,7 @@ static void paths_unreachable(struct loop_timer *timer)
 	struct paths *paths = container_of(timer, struct paths, unreachable);
 
 	paths_blame(paths);
-	paths_report(paths, "%s: %s; requests fail until it is back", paths->bdev.uri,
+	paths_report(paths, true, "%s: %s; requests fail until it is back", paths->bdev.uri,
 		paths->bdev.why.text);
 }
 
@@ -294,7 +294,7 @@ static void path_changed(struct bdev *leaf)
 		   paths->bdev.state == BDEV_UP) {
 		path_keep_error(path);
 		if (leaf->why.err)
-			paths_report(paths, "%s: %s; flushes fail until it is reopened",
+			paths_report(paths, true, "%s: %s; flushes fail until it is reopened",
 				path->uri.spelling, leaf->why.text);
 		paths_resize(paths);
 	}

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MSEC    1000000ull
@@ -20,22 +21,44 @@
 #define HELD_MS 1000 /* between two looks whether somebody still uses what is to be taken back */
 #define WAIT_MS 1000 /* before a note that nothing can be listened on */
 
-void daemon_warn_open(const struct daemon *d, const struct addr *addr, const char *option)
+/* To a list with commas, unless it is there. */
+static void add_word(char *list, size_t len, const char *word)
+{
+	size_t at = strlen(list), n = strlen(word);
+
+	for (const char *p = list; (p = strstr(p, word)); p += n)
+		if ((p == list || p[-1] == ' ') && (!p[n] || p[n] == ','))
+			return;
+	snprintf(list + at, len - at, "%s%s", at ? ", " : "", word);
+}
+
+void daemon_warn_open(struct daemon *d, const struct addr *addr, const char *option)
 {
 	char text[ADDR_TEXT];
 
-	if (!addr_is_local(addr))
-		call_note(d->call,
-			"%s: any host that can reach this address can use the disk: restrict "
-			"access with %s",
-			addr_text(addr, text), option);
+	if (addr_is_local(addr))
+		return;
+	add_word(d->open_at, sizeof(d->open_at), addr_text(addr, text));
+	add_word(d->open_option, sizeof(d->open_option), option);
+}
+
+int daemon_identify(struct daemon *d, unsigned i, const struct disk_identity **identity)
+{
+	if (!d->identity)
+		d->identity = calloc(d->disks, sizeof(*d->identity));
+	if (!d->identity)
+		return diag_sys(d->call->diag, ENOMEM, "identities of %u disks", d->disks);
+	*identity = &d->identity[i];
+	return d->identity[i].nqn[0]
+		       ? 0
+		       : disk_identify(d->call, d->call->operand[i], d->disk[i], &d->identity[i]);
 }
 
 void daemon_full(const struct diag *why, void *user)
 {
 	const struct front *front = user;
 
-	call_note(front->daemon->call, "%s%s%s", why->text, why->hint[0] ? ": " : "", why->hint);
+	call_warn(front->daemon->call, "%s%s%s", why->text, why->hint[0] ? ": " : "", why->hint);
 }
 
 int daemon_time_left(const struct daemon *d, uint32_t *ms)
@@ -284,7 +307,7 @@ static void disk_changed(struct bdev *bdev)
 	char size[16];
 
 	if (bdev->why.err)
-		call_note(d->call, "%s: %s%s", bdev->uri, bdev->state == BDEV_DOWN ? "lost: " : "",
+		call_warn(d->call, "%s: %s%s", bdev->uri, bdev->state == BDEV_DOWN ? "lost: " : "",
 			bdev->why.text);
 	else if (d->ready)
 		call_note(d->call, "%s: new size: %s", bdev->uri, out_human(bdev->lim.size, size));
@@ -335,7 +358,7 @@ static void survive(struct daemon *d)
 		local |= d->front[i]->kind->local;
 	if (local && !d->command &&
 		kernel_survive(d->root, program_invocation_name, &d->own_mounts, &why))
-		call_note(d->call, "%s", why.text);
+		call_warn(d->call, "%s", why.text);
 	own = d->own_mounts ? kernel_root() : -1;
 	if (own >= 0)
 		d->root = own;
@@ -355,7 +378,7 @@ static int open_workers(struct daemon *d)
 		if (d->disk[i]->lim.lanes < count)
 			count = d->disk[i]->lim.lanes ? d->disk[i]->lim.lanes : 1;
 	if (d->opts->queues && count < wanted)
-		call_note(d->call, "--queues %u: the disk supports %u", wanted, count);
+		call_warn(d->call, "--queues %u: the disk supports %u", wanted, count);
 	d->nloops = count;
 	d->loops[0] = d->loop;
 	if (count == 1)
@@ -376,6 +399,11 @@ static int start_fronts(struct daemon *d)
 		if (!err)
 			err = daemon_time_left(d, &ms);
 	}
+	if (!err && d->open_at[0])
+		call_warn(d->call,
+			"%s: any host that can reach this address can use the disks: restrict "
+			"access with %s",
+			d->open_at, d->open_option);
 	return err;
 }
 
@@ -417,7 +445,7 @@ static int report_ready(struct daemon *d)
 		kernel_leave_mounts(d->root, (const char *const[]){ opts->pid_file, opts->log }, 2);
 	d->ready_ns = loop_clock();
 	if (kernel_report_start(&d->report, d->loop, &why) && d->call->loop.verbose)
-		call_note(d->call, "rdmastor status can't show this process: %s", why.text);
+		call_warn(d->call, "rdmastor status can't show this process: %s", why.text);
 	err = kernel_notify_ready(opts->ready_fd == AUTO ? -1 : (int)opts->ready_fd,
 		d->front[0]->kind->serving, d->call->diag);
 	if (err)
@@ -475,7 +503,7 @@ static int serve(struct daemon *d, struct diag *diag)
 	loop_wait(d->loop, &d->over, 0);
 	while ((err = release_fronts(d, diag)) == -EBUSY) {
 		if (!noted)
-			call_note(d->call, "%s: %s: serving continues until it is free%s",
+			call_warn(d->call, "%s: %s: serving continues until it is free%s",
 				diag->object, diag->text,
 				d->stopped_by ? " or a second signal arrives" : "");
 		noted = true;
@@ -524,6 +552,7 @@ static int stop(struct daemon *d, struct diag *diag)
 	for (unsigned i = 0; i < d->disks; i++)
 		bdev_close(d->disk[i]);
 	free(d->disk);
+	free(d->identity);
 	if (d->signals)
 		loop_signal_del(d->loop, &d->signal);
 	loop_free(d->loop);

@@ -143,9 +143,10 @@ int disk_identify(const struct call *call, const char *operand, const struct bde
 		disk_key(operand, bdev, own);
 	err = kernel_disk_identity(root, file ? real : NULL, own, who, call->diag);
 	if (!err && file && who->lasts != DISK_IDENTITY_ALWAYS)
-		call_note(call,
-			"%s: no DMI UUID or machine-id: the disk's identity changes at the next %s",
-			bdev->uri, who->lasts == DISK_IDENTITY_BOOT ? "reboot" : "start");
+		call_warn_once(call,
+			"no DMI UUID or machine-id: the identity of each disk changes at the next "
+			"%s",
+			who->lasts == DISK_IDENTITY_BOOT ? "reboot" : "start");
 	if (!err && call->loop.verbose)
 		call_note(call, "%s: serial number %s (%s)", bdev->uri, who->serial, who->from);
 	return err;
@@ -217,7 +218,7 @@ void disk_warn_writers(const struct call *call, const char *uri)
 	int root = disk_path(uri, path, sizeof(path)) ? disk_root(NULL) : -1;
 
 	if (root >= 0 && !kernel_writers(root, path, who, sizeof(who)) && who[0])
-		call_note(call, "%s: in use for writing: %s: the copy may be inconsistent", path,
+		call_warn(call, "%s: in use for writing: %s: the copy may be inconsistent", path,
 			who);
 }
 
@@ -239,10 +240,13 @@ int disk_blame_rdma(struct diag *why, const struct diag *rdma)
 
 static const struct call *reporting; /* a process has one */
 
-static void report(struct bdev *bdev, const char *line)
+static void report(struct bdev *bdev, bool bad, const char *line)
 {
 	(void)bdev;
-	call_note(reporting, "%s", line);
+	if (bad)
+		call_warn(reporting, "%s", line);
+	else
+		call_note(reporting, "%s", line);
 }
 
 int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, const char *uri,
@@ -274,8 +278,8 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	reporting = call;
 	(*disk)->report = report;
 	if ((*disk)->why.err)
-		call_note(call, "%s: %s", (*disk)->uri, (*disk)->why.text);
+		call_warn(call, "%s: %s", (*disk)->uri, (*disk)->why.text);
 	if ((*disk)->why.hint[0] && !((const struct opt_common *)call->opts)->quiet)
-		out_message(OUT_INFO, "hint: %s", (*disk)->why.hint);
+		out_message(OUT_WARNING, "hint: %s", (*disk)->why.hint);
 	return 0;
 }

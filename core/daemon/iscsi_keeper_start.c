@@ -159,7 +159,7 @@ void iscsi_keeper_begin(const struct call *call, int root, const char *word)
 		return;
 	err = iscsi_keeper_start(root, &pid, &why);
 	if (err && err != -EALREADY)
-		call_note(call, "lost connections will not be restored: %s", why.text);
+		call_warn(call, "lost connections will not be restored: %s", why.text);
 	else if (call->loop.verbose)
 		call_note(call, "process %d (%s) restores lost connections", pid,
 			err ? "iscsid" : "the keeper");

@@ -138,7 +138,7 @@ void srp_note_failures(const struct call *call, const struct srp_show *show)
 	if (told > NOTES)
 		call_note(call, "and %u more", told - NOTES);
 	if (show->found->cut)
-		call_note(call,
+		call_warn(call,
 			"truncated table from the subnet administrator (LID %u): "
 			"targets may be missing",
 			show->port->sm_lid);

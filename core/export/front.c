@@ -100,8 +100,8 @@ int net_identify(struct net_front *net, const struct opt_list *names)
 
 	for (unsigned i = 0; i < d->disks; i++) {
 		struct target_disk_options *disk = &opt->disk[i];
-		struct disk_identity *id = &net->id[i];
-		int err = disk_identify(d->call, d->call->operand[i], d->disk[i], id);
+		const struct disk_identity *id;
+		int err = daemon_identify(net->front.daemon, i, &id);
 
 		if (err)
 			return err;

@@ -10,7 +10,6 @@ struct net_front { /* first member of the protocol's */
 	struct front front;
 	struct target_options opt;
 	struct target *target;
-	struct disk_identity id[TARGET_DISKS];
 };
 
 static inline struct net_front *net_of(const struct front *front)

@@ -86,7 +86,7 @@ static int read_options(struct front *front)
 static int start(struct front *front)
 {
 	struct nbd_front *f = container_of(front, struct nbd_front, front);
-	const struct daemon *d = front->daemon;
+	struct daemon *d = front->daemon;
 	const struct opt_list *names = &((const struct export_want *)front->want)->name;
 	int err;
 

@@ -67,7 +67,7 @@ static void ended(struct nbd_dev *dev, void *user)
 			f->gone[i] = true;
 		left += !f->gone[i];
 	}
-	call_note(d->call, "/dev/nbd%u: disconnected by another process", nbd_dev_index(dev));
+	call_warn(d->call, "/dev/nbd%u: disconnected by another process", nbd_dev_index(dev));
 	if (!left && d->fronts == 1)
 		f->front.daemon->over = 1;
 }

@@ -30,11 +30,11 @@ static int read_options(struct front *front)
 static int refuse_twice(const struct net_front *net)
 {
 	const struct daemon *d = net->front.daemon;
+	const struct disk_identity *id = d->identity;
 
 	for (unsigned i = 1; i < d->disks; i++)
 		for (unsigned other = 0; other < i; other++) {
-			if (memcmp(net->id[other].nguid, net->id[i].nguid,
-				    sizeof(net->id[i].nguid)))
+			if (memcmp(id[other].nguid, id[i].nguid, sizeof(id[i].nguid)))
 				continue;
 			diag_set(d->call->diag, DIAG_USAGE, EEXIST,
 				"is the same disk as '%.300s': a disk can be only one namespace",
@@ -56,7 +56,7 @@ static int start(struct front *front)
 		err = refuse_twice(net);
 	for (unsigned i = 0; i < net->opt.disks; i++)
 		if (!net->opt.disk[i].name)
-			net->opt.disk[i].name = net->id[i].nqn;
+			net->opt.disk[i].name = net->front.daemon->identity[i].nqn;
 	if (!err)
 		err = net_serve(
 			net, nvme_serve, "--rdma 'HOST:PORT?rdma=iwarp', or --tcp HOST:PORT");

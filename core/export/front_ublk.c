@@ -74,7 +74,7 @@ static void reap(struct loop_work *work)
 		f->device[i] = NULL;
 		err = ublk_stop(device, d->opts->stop_timeout_ms, &why);
 		if (err)
-			call_note(d->call, "%s: %s", why.object, why.text);
+			call_warn(d->call, "%s: %s", why.object, why.text);
 		f->lost = f->lost ? f->lost : err;
 	}
 }
@@ -209,7 +209,7 @@ static void changed(struct front *front, struct bdev *disk)
 		if (d->disk[i] != disk || !look_at_device(f, i, &info))
 			continue;
 		if (info.size != disk->lim.size)
-			call_note(d->call,
+			call_warn(d->call,
 				"%s: new size: %llu bytes: /dev/ublkb%u keeps %llu, a ublk device "
 				"can't be resized",
 				disk->uri, (unsigned long long)disk->lim.size, info.id,

@@ -114,5 +114,5 @@ error 2 usage 'nbd://x' 'via=scsi' "$RDMASTOR" boot --needs nbd://x,via=scsi
 
 error 2 usage '' '--skip scsi' "$RDMASTOR" boot --skip scsi
 plans 0 "rd.rdmastor.timeout=soon rd.rdmastor=ram:1M,via=ublk" "rd.rdmastor ublk export ok"
-grep -q '^rdmastor boot: rd.rdmastor.timeout=soon: ignored: .*soon' err || die "no word of the time limit: $(cat err)"
+grep -q '^rdmastor boot: warning: rd.rdmastor.timeout=soon: ignored: .*soon' err || die "no word of the time limit: $(cat err)"
 error 1 usage 'foo://x' "'foo:' expected.*nvme.tcp://.*srp://" "$RDMASTOR" boot foo://x

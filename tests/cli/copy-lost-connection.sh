@@ -42,7 +42,7 @@ jq -e '.error | .code == "unreachable" and (.text | test("[0-9.]+ s\\b"))' copy.
 	die "$(cat copy.out)"
 jq -e '.error.hint | test("--on-loss")' copy.out >/dev/null || die "no way out: $(cat copy.out)"
 [ "$(jq -r .error.object copy.out)" = "$uri" ] || die "the object is not the URI: $(cat copy.out)"
-said '^rdmastor copy: nvme\+tcp:.*: connection lost: .*; requests wait' 1
+said '^rdmastor copy: warning: nvme\+tcp:.*: connection lost: .*; requests wait' 1
 ! grep -q 'hint.*keep-going' copy.err || die "the hint makes it worse: $(cat copy.err)"
 grep -q ' -$' map && die "areas are called bad: $(cat map)"
 again

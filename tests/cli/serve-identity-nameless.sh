@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # On a machine without DMI UUID, machine-id and host id, as an initramfs is, a disk keeps its identity when the target is killed and started
-# again; a ram: disk gets a new one.
+# again; a ram: disk gets a new one. One warning covers all disks and protocols, which give a disk one identity.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 cat >nameless <<'EOF'
@@ -38,3 +38,11 @@ for uri in disk "file:$TMP/disk" ram:1M; do
 	esac
 	killed
 done
+truncate -s 2M disk2
+ready serve disk disk2 ram:1M --nvmf --tcp 127.0.0.1:0 --iscsi --tcp 127.0.0.1:0 --srp --rdma '127.0.0.1:0?rdma=iwarp' --json
+same warnings "$(grep -c 'warning: .*identity.*reboot' err)" 1
+serials() { jq -c "$1 | map(.serial)" out; }
+same 'over iSCSI' "$(serials .iscsi.disks)" "$(serials .disks)"
+same 'over SRP' "$(serials .srp.disks)" "$(serials .disks)"
+valid out
+killed

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# An address for everybody is worth a line, unless hosts are listed.
+# Addresses for everybody are worth one line, whatever the number of protocols, unless hosts are listed.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 
@@ -9,6 +9,11 @@ grep -q -e '--allow-host' err || die "$(cat err)"
 stop
 serve ram:1M --nvmf --tcp 0.0.0.0:0 --allow-host "$HOST"
 ! grep -q -e '--allow-host' err || die "$(cat err)"
+stop
+any=(--tcp 0.0.0.0:0 --rdma '0.0.0.0:0?rdma=iwarp')
+ready serve ram:1M ram:2M --nvmf "${any[@]}" --iscsi "${any[@]}" --srp --rdma '0.0.0.0:0?rdma=iwarp'
+same 'warnings of three protocols' "$(grep -c 'warning: .*any host' err)" 1
+grep -q 'warning: 0.0.0.0:0: .* --allow-host, --allow-initiator$' err || die "$(cat err)"
 stop
 serve ram:1M --nvmf --tcp 127.0.0.1:0
 ! grep -q -e '--allow-host' err || die "$(cat err)"

@@ -220,7 +220,7 @@ Test(message, verbose_lines_have_a_time)
 	cr_assert_str_eq(heard(), "as it is\n");
 }
 
-Test(message, warnings_have_a_prefix)
+Test(message, warnings_have_a_prefix_and_some_come_once)
 {
 	struct opt_common opts = { 0 };
 	struct call call = { .name = "serve", .opts = &opts };
@@ -230,6 +230,10 @@ Test(message, warnings_have_a_prefix)
 	call_warn(&call, "two");
 	cr_assert_str_eq(heard(), "rdmastor serve: one\nrdmastor serve: warning: two\n"
 				  "rdmastor serve: warning: two\n");
+	for (unsigned i = 0; i < 6; i++)
+		call_warn_once(&call, "disk %u", i % 2);
+	cr_assert_str_eq(
+		heard(), "rdmastor serve: warning: disk 0\nrdmastor serve: warning: disk 1\n");
 	opts.quiet = true;
 	call_warn(&call, "three");
 	cr_assert_str_eq(heard(), "");
@@ -279,10 +283,12 @@ Test(message, log_file_is_appended_to_and_reopened)
 	out_message(OUT_WARNING, "fourth");
 	cr_assert(matches(file_text(path), "^" DATE " fourth\n$"));
 	cr_assert_str_eq(heard(), "");
-	out_failure("last");
+	diag = (struct diag){ .object = "nvme+tcp://h/n?dhchap_secret=x", .text = "last" };
+	out_failure("serve", &diag);
 	text_says(file_text(path), "last");
 	fflush(stderr);
-	cr_assert_str_eq(heard(), "last\n", "a command in the foreground tells its caller, too");
+	cr_assert_str_eq(heard(), "rdmastor serve: nvme+tcp://h/n?dhchap_secret=: last\n",
+		"a command in the foreground tells its caller, too");
 	unlink(path);
 	unlink(old);
 	rmdir(dir);
@@ -354,8 +360,10 @@ Test(message, syslog_gets_a_datagram_a_line_with_its_level)
 	out_message(OUT_WARNING, "rdmastor serve: warning: lost");
 	cr_assert_str_eq(syslog_line(fd, 30), "serve: ready");
 	cr_assert_str_eq(syslog_line(fd, 28), "serve: warning: lost");
-	out_failure("rdmastor serve: disk: failed");
+	out_failure(
+		"serve", &(struct diag){ .object = "disk", .text = "failed", .hint = "try again" });
 	cr_assert_str_eq(syslog_line(fd, 27), "serve: disk: failed");
+	cr_assert_str_eq(syslog_line(fd, 27), "hint: try again");
 	out_lines("clients: 1\n\nerrors: 2\n", 22);
 	cr_assert_str_eq(syslog_line(fd, 30), "clients: 1");
 	cr_assert_str_eq(syslog_line(fd, 30), "errors: 2");
@@ -428,7 +436,7 @@ Test(message, stderr_that_nothing_reads_any_more_is_left_for_the_system_log)
 	fill();
 	close(reader);
 	out_message(OUT_INFO, "to syslog");
-	out_failure("rdmastor serve: too");
+	out_failure("serve", &(struct diag){ .text = "too" });
 	cr_assert_str_eq(syslog_line(fd, 30), "to syslog");
 	cr_assert_str_eq(syslog_line(fd, 27), "serve: too");
 	close(fd);

@@ -608,12 +608,14 @@ Test(paths, a_loss_is_traced)
 }
 
 static char reports[8][1024];
+static bool bad_news[8];
 static unsigned nreports;
 
-static void note_report(struct bdev *bdev, const char *line)
+static void note_report(struct bdev *bdev, bool bad, const char *line)
 {
 	(void)bdev;
 	cr_assert_lt(nreports, 8);
+	bad_news[nreports] = bad;
 	strncpy(reports[nreports++], line, sizeof(reports[0]) - 1);
 }
 
@@ -641,6 +643,7 @@ Test(paths, a_loss_and_a_return_are_reported_once_each)
 	for (unsigned i = 0; i < 100 && nreports < 2; i++)
 		rig_turn_for(&rig, 50);
 	assert_report(1, "flaky://a/?loss=30: ", "connection _.__s");
+	cr_assert(bad_news[0] && !bad_news[1]);
 	cr_assert_eq(rig.bdev->why.err, 0);
 	rig_turn_for(&rig, 50);
 	cr_assert_eq(nreports, 2);
