@@ -130,6 +130,19 @@ struct bdev;
 struct lane;
 struct out;
 
+enum bdev_path_state {
+	BDEV_PATH_UP,
+	BDEV_PATH_LOST,   /* I/O waits or takes another path */
+	BDEV_PATH_FAILED, /* I/O fails until it is back */
+};
+struct bdev_path {
+	const char *uri;
+	uint8_t state;     /* enum bdev_path_state */
+	uint8_t reason;    /* enum diag_code, of what is not up */
+	uint64_t lost_ns;  /* since when; loop_clock(), 0 = unknown */
+	uint64_t fails_ns; /* when I/O will fail; 0 = it does already, or never will */
+};
+
 struct bdev_ops {
 	const char *name;
 	/* Starts opening a lane on that loop, on that loop's thread; lane->changed follows (never
@@ -139,6 +152,8 @@ struct bdev_ops {
 	void (*stop)(struct bdev *); /* orderly end; BDEV_DOWN follows. Needs: lanes freed */
 	/* at once, any state, no upcall after, not inside its own upcall. Needs: lanes freed */
 	void (*free)(struct bdev *);
+	/* bdev_path() of a disk with paths; NULL: it is up until it is down */
+	bool (*path)(struct bdev *, unsigned i, struct bdev_path *);
 	/* rows for `info`: paths, transport, addresses, security; may be NULL */
 	void (*facts)(struct bdev *, struct out *);
 };
@@ -213,6 +228,9 @@ struct lane {
  * the loop until it is up or has failed. */
 int bdev_open(
 	struct bdev **, struct loop *, const char *uri, const struct bdev_env *, struct diag *);
+/* How the disk can be reached now: i 0 as a whole, from 1 on by each of its paths. False: there is
+ * no such path. On bdev->loop. */
+bool bdev_path(struct bdev *, unsigned i, struct bdev_path *);
 void bdev_close(struct bdev *); /* orderly, bounded (2 s), frees */
 /* After opening it, or asking its target, has failed: finds out what would work there instead and
  * says so in `why`. Runs the loop, until the time that was for opening, by env and the URI, is

@@ -131,7 +131,7 @@ int daemon_identify(struct daemon *, unsigned i, const struct disk_identity **);
 void daemon_full(const struct diag *why, void *front);
 /* JSON of a status: what was read and written. */
 void daemon_show_count(struct out *, const struct io_count *);
-/* JSON of disk i: uri, size, block_size, read_only. */
+/* JSON of disk i: uri, size, block_size, read_only, state, paths. */
 void daemon_show_disk(struct out *, const struct daemon *, unsigned i);
 /* The same for a block device of this machine, whose object stays open, and its line of text. */
 void daemon_show_device(struct out *, const struct daemon *, unsigned i, const char *path,

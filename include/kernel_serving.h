@@ -37,8 +37,31 @@ struct serving_listener {
 	bool iwarp; /* of rdma: software iWARP only */
 };
 
+/* How a disk, or one path to it, can be reached. */
+struct serving_state {
+	char word[8];                          /* up, lost, failed */
+	double lost_seconds, fails_in_seconds; /* -1: not reported; it does not fail */
+	char reason[16];                       /* code word, of what is not up */
+};
+#define SERVING_STATE_TEXT 64
+/* "lost 12 s, I/O fails in 48 s" */
+const char *kernel_serving_state_text(const struct serving_state *, char text[SERVING_STATE_TEXT]);
+/* A line for a path that is not up. */
+void kernel_serving_path_line(
+	struct out *, unsigned number, const char *uri, const struct serving_state *);
+/* JSON members: state, lost_seconds, fails_in_seconds, reason. */
+void kernel_serving_put_state(struct out *, const struct serving_state *);
+
+struct serving_path {
+	char uri[URI_MAX];
+	struct serving_state state;
+};
+
 struct serving_disk {
 	char uri[URI_MAX], subnqn[256], target[256], name[520], device[80];
+	struct serving_state state;
+	struct serving_path *path;
+	unsigned paths;
 	struct holders holders;
 	unsigned nsid;
 	uint64_t lun;

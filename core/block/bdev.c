@@ -255,6 +255,18 @@ void bdev_suggest(struct loop *loop, const char *text, const struct bdev_env *en
 	free(uri);
 }
 
+bool bdev_path(struct bdev *bdev, unsigned i, struct bdev_path *path)
+{
+	if (bdev->state == BDEV_UP && bdev->ops->path)
+		return bdev->ops->path(bdev, i, path);
+	*path = (struct bdev_path){ .uri = bdev->uri };
+	if (bdev->state != BDEV_UP) {
+		path->state = BDEV_PATH_FAILED;
+		path->reason = bdev->why.code;
+	}
+	return !i;
+}
+
 void bdev_close(struct bdev *bdev)
 {
 	struct wait wait = { .state = BDEV_UP };

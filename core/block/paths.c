@@ -468,8 +468,48 @@ static void paths_facts(struct bdev *bdev, struct out *out)
 		current->ops->facts(current, out);
 }
 
+/* Whether the disk can be reached by any path decides what happens to its I/O. */
+static void look_at_disk(const struct paths *paths, struct bdev_path *to)
+{
+	const uint64_t fails_ns = paths->out_ns + paths->loss_ms * PATHS_MSEC;
+
+	*to = (struct bdev_path){ .uri = paths->bdev.uri };
+	if (!paths->out_ns)
+		return;
+	to->state = BDEV_PATH_LOST;
+	to->lost_ns = paths->out_ns;
+	to->reason = paths->failed->why.code;
+	if (paths->loss_ms == UINT32_MAX)
+		return;
+	if (loop_clock() >= fails_ns)
+		to->state = BDEV_PATH_FAILED;
+	else
+		to->fails_ns = fails_ns;
+}
+
+static bool paths_look(struct bdev *bdev, unsigned i, struct bdev_path *to)
+{
+	const struct paths *paths = container_of(bdev, struct paths, bdev);
+	const struct path *path = i ? &paths->path[i - 1] : NULL;
+
+	if (i > paths->count)
+		return false;
+	look_at_disk(paths, to);
+	if (!path)
+		return true;
+	to->uri = path->uri.spelling;
+	if (path->state == PATH_UP)
+		return true;
+	if (to->state == BDEV_PATH_UP)
+		to->state = BDEV_PATH_LOST;
+	to->lost_ns = path->lost_ns ? path->lost_ns : paths->begun_ns;
+	to->reason = path->why.code;
+	return true;
+}
+
 static const struct bdev_ops paths_ops = {
 	.name = "paths",
+	.path = paths_look,
 	.lane = paths_lane_open,
 	.stop = paths_stop,
 	.free = paths_free,
@@ -547,7 +587,8 @@ int paths_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const s
 	paths->bdev.loop = loop;
 	paths->env = *env;
 	paths->loss_ms = env->on_loss_ms;
-	paths->seed = (unsigned)loop_clock();
+	paths->begun_ns = loop_clock();
+	paths->seed = (unsigned)paths->begun_ns;
 	paths->grace.fire = paths_grace_over;
 	paths->unreachable.fire = paths_unreachable;
 	paths->announce.run = paths_announce;

@@ -37,7 +37,8 @@ struct paths {
 	uint32_t quiesce_ms;   /* minimum; quiesce= of the URI */
 	uint32_t leaf_io_size; /* room behind struct paths_io */
 	bool grace_over, stopping;
-	unsigned tries;  /* attempts since no path was up */
+	unsigned tries; /* attempts since no path was up */
+	uint64_t begun_ns;
 	uint64_t out_ns; /* time since which no path is up; 0 = one is up, or none was yet */
 	char lost[200];  /* why the last path went down then */
 	const struct path *failed; /* the last path that failed */

@@ -110,14 +110,73 @@ void daemon_show_count(struct out *out, const struct io_count *count)
 	out_u64(out, "errors", "errors:  ", count->errors);
 }
 
+static struct serving_state state_of(const struct bdev_path *path)
+{
+	static const char *const words[] = {
+		[BDEV_PATH_UP] = "up",
+		[BDEV_PATH_LOST] = "lost",
+		[BDEV_PATH_FAILED] = "failed",
+	};
+	struct serving_state state = { .lost_seconds = -1, .fails_in_seconds = -1 };
+	uint64_t now = loop_clock();
+
+	snprintf(state.word, sizeof(state.word), "%s", words[path->state]);
+	if (path->state == BDEV_PATH_UP)
+		return state;
+	if (path->lost_ns)
+		state.lost_seconds = (double)(now - path->lost_ns) / 1e9;
+	if (path->fails_ns)
+		state.fails_in_seconds =
+			path->fails_ns > now ? (double)(path->fails_ns - now) / 1e9 : 0;
+	if (path->reason)
+		snprintf(state.reason, sizeof(state.reason), "%s", diag_code_word(path->reason));
+	return state;
+}
+
+static void put_state(struct out *out, const struct bdev_path *path)
+{
+	struct serving_state state = state_of(path);
+
+	kernel_serving_put_state(out, &state);
+}
+
+/* In text: of the disk, and of the paths that do not work. */
+static void show_states(struct out *out, const struct daemon *d)
+{
+	char text[SERVING_STATE_TEXT];
+	struct serving_state state;
+	struct bdev_path path;
+
+	for (unsigned i = 0; i < d->disks; i++) {
+		bdev_path(d->disk[i], 0, &path);
+		state = state_of(&path);
+		out_line(out, "%s: %s", d->disk[i]->uri, kernel_serving_state_text(&state, text));
+		for (unsigned n = 1; bdev_path(d->disk[i], n, &path); n++) {
+			state = state_of(&path);
+			kernel_serving_path_line(out, n, path.uri, &state);
+		}
+	}
+}
+
 void daemon_show_disk(struct out *out, const struct daemon *d, unsigned i)
 {
-	const struct bdev *disk = d->disk[i];
+	struct bdev *disk = d->disk[i];
+	struct bdev_path path;
 
 	out_text(out, "uri", NULL, "%s", disk->uri);
 	out_u64(out, "size", NULL, disk->lim.size);
 	out_u64(out, "block_size", NULL, disk->lim.block);
 	out_bool(out, "read_only", NULL, d->opts->ro || disk->lim.ro);
+	bdev_path(disk, 0, &path);
+	put_state(out, &path);
+	out_list(out, "paths");
+	for (unsigned n = 1; bdev_path(disk, n, &path); n++) {
+		out_object(out, NULL);
+		out_text(out, "uri", NULL, "%s", path.uri);
+		put_state(out, &path);
+		out_end(out);
+	}
+	out_end(out);
 }
 
 void daemon_show_device(struct out *out, const struct daemon *d, unsigned i, const char *path,
@@ -161,6 +220,7 @@ static char *status_text(const struct daemon *d, bool json, size_t *len)
 	out_u64(&out, "pid", NULL, (uint64_t)getpid());
 	out_real(&out, "seconds", NULL, (double)(loop_clock() - d->ready_ns) / 1e9, 3);
 	out_bool(&out, "stopping", NULL, d->over);
+	show_states(&out, d);
 	out_list(&out, "serving");
 	for (unsigned i = 0; i < d->fronts && !d->over; i++) {
 		out_object(&out, NULL);

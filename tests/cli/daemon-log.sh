@@ -28,6 +28,7 @@ grep -Eq '^[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9]{3} rdmastor info: host NQN ' 
 begin 2>err
 kill -USR1 "$SERVER"
 wait_until grep -q '^clients: 0$' err
+grep -qx 'ram:1M: up' err || die 'no state of the disk'
 end
 mkfifo pipe
 cat pipe >heard & reader=$!

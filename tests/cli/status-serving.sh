@@ -29,6 +29,7 @@ same 'its listeners' "$(of "$served" '[.listeners[] | "\(.transport) \(.traddr) 
 of "$served" '.listeners[].trsvcid' | grep -qx "$(sed -E 's#.*:([0-9]+)/.*#\1#' <<<"$nvme")" || die "no port of $nvme: $(cat json)"
 same 'the exports' "$(of "$exported" '[.disks[] | "\(.name) \(.uri) \(.read_only)"] | join(", ")')" 'a src true, b ram:1M true'
 same 'their listeners' "$(of "$exported" '[.listeners[] | "\(.transport) \(.path // .traddr)"] | join(", ")')" "unix $SOCK, tcp 127.0.0.1"
+same 'their states' "$(of "$exported" '[.disks[] | "\(.state) \(.paths)"] | join(", ")')" 'up [], up []'
 same counts "$(of "$served" '"\(.protocol) \(.clients) \(.read_bytes) \(.written_bytes) \(.errors)"')" 'nvme 0 0 0 0'
 same user "$(of "$served" .uid)" "$(id -u)"
 
@@ -50,7 +51,7 @@ until_is "$exported" .clients 0
 ours status >text
 grep -Eq "^disk.img +64MiB +nvme/tcp +127.0.0.1:$PORT|^disk.img +64MiB +nvme/tcp +127.0.0.1:[0-9]+ .* $served\$" text || die "$(cat text)"
 grep -Eq "^ram:1M +1MiB +nbd/unix +$SOCK .*$exported\$" text || die "$(cat text)"
-grep -q '^SERVING .*ADDRESS .*CLIENTS .*ERRORS' text || die "$(cat text)"
+grep -q '^SERVING .*ADDRESS .*STATE .*CLIENTS .*ERRORS' text || die "$(cat text)"
 
 # one of them, by the words it was given by, another path to it, its NQN, a socket; other tests' processes may have the same words
 ours_among() { jq -r --argjson served "$served" --argjson exported "$exported" '.serving[].pid | select(. == $served or . == $exported)' "$1"; }

@@ -66,7 +66,54 @@ static void read_holders(struct holders *list, const cJSON *from)
 	}
 }
 
-static void read_disk(struct serving_disk *disk, const cJSON *from)
+static double seconds_of(const cJSON *object, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+	double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
+
+	return value >= 0 && value <= WHOLE_MAX ? value : -1;
+}
+
+/* An unknown word counts as not reported. */
+static void read_state(struct serving_state *state, const cJSON *from)
+{
+	static const char *const words[] = { "up", "lost", "failed" };
+	bool known = false, is_code = false;
+
+	text_of(from, "state", state->word, sizeof(state->word));
+	for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++)
+		known |= !strcmp(state->word, words[i]);
+	if (!known)
+		state->word[0] = 0;
+	state->lost_seconds = seconds_of(from, "lost_seconds");
+	state->fails_in_seconds = seconds_of(from, "fails_in_seconds");
+	text_of(from, "reason", state->reason, sizeof(state->reason));
+	for (enum diag_code code = DIAG_NONE + 1; code <= DIAG_SYSTEM; code++)
+		is_code |= !strcmp(state->reason, diag_code_word(code));
+	if (!is_code)
+		state->reason[0] = 0;
+}
+
+/* False: no memory. */
+static bool read_paths(struct serving_disk *disk, const cJSON *from)
+{
+	const cJSON *paths = cJSON_GetObjectItemCaseSensitive(from, "paths"), *item;
+	unsigned n = count_of(paths, URI_PATHS + 1);
+
+	disk->path = n ? calloc(n, sizeof(*disk->path)) : NULL;
+	if (n && !disk->path)
+		return false;
+	cJSON_ArrayForEach(item, paths) if (disk->paths < n && cJSON_IsObject(item))
+	{
+		struct serving_path *path = &disk->path[disk->paths++];
+
+		text_of(item, "uri", path->uri, sizeof(path->uri));
+		read_state(&path->state, item);
+	}
+	return true;
+}
+
+static bool read_disk(struct serving_disk *disk, const cJSON *from)
 {
 	text_of(from, "uri", disk->uri, sizeof(disk->uri));
 	text_of(from, "subnqn", disk->subnqn, sizeof(disk->subnqn));
@@ -79,6 +126,8 @@ static void read_disk(struct serving_disk *disk, const cJSON *from)
 	disk->size = number_of(from, "size", 0);
 	disk->block_size = number_of(from, "block_size", 0);
 	disk->read_only = is_true(from, "read_only");
+	read_state(&disk->state, from);
+	return read_paths(disk, from);
 }
 
 static void read_listener(struct serving_listener *listener, const cJSON *from)
@@ -101,8 +150,12 @@ static bool read_lists(struct serving_front *front, const cJSON *from)
 	front->listener = calloc(l + 1, sizeof(*front->listener));
 	if (!front->disk || !front->listener)
 		return false;
-	cJSON_ArrayForEach(item, disks) if (front->disks < n && cJSON_IsObject(item))
-		read_disk(&front->disk[front->disks++], item);
+	cJSON_ArrayForEach(item, disks)
+	{
+		if (front->disks < n && cJSON_IsObject(item) &&
+			!read_disk(&front->disk[front->disks++], item))
+			return false;
+	}
 	cJSON_ArrayForEach(item, listeners) if (front->listeners < l && cJSON_IsObject(item))
 		read_listener(&front->listener[front->listeners++], item);
 	return true;
@@ -192,6 +245,8 @@ void kernel_serving_read(struct serving_process *process, const char *text, size
 void kernel_serving_clear(struct serving_process *process)
 {
 	for (unsigned i = 0; i < process->fronts; i++) {
+		for (unsigned d = 0; d < process->front[i].disks; d++)
+			free(process->front[i].disk[d].path);
 		free(process->front[i].disk);
 		free(process->front[i].listener);
 	}

@@ -109,7 +109,7 @@ static void front_rows(struct table *table, const struct serving_process *proces
 {
 	const struct serving_front *front = &process->front[index],
 				   *then = before ? &before->front[index] : NULL;
-	char where[STATUS_ADDRESS], as[32], bytes[16], text[5][24];
+	char where[STATUS_ADDRESS], as[32], bytes[16], text[5][24], state[SERVING_STATE_TEXT];
 
 	for (unsigned row = 0; row < front->disks * (front->listeners ? front->listeners : 1);
 		row++) {
@@ -130,6 +130,7 @@ static void front_rows(struct table *table, const struct serving_process *proces
 				: listener->path[0] ? listener->path
 						    : status_address(listener->traddr,
 							      listener->trsvcid, where),
+				kernel_serving_state_text(&disk->state, state),
 				row ? " " : number(front->clients, text[0]),
 				row ? " "
 				    : rate(serving_rate(process, before, front->read_bytes,
@@ -145,11 +146,58 @@ static void front_rows(struct table *table, const struct serving_process *proces
 	}
 }
 
+const char *kernel_serving_state_text(
+	const struct serving_state *state, char text[SERVING_STATE_TEXT])
+{
+	int at = snprintf(text, SERVING_STATE_TEXT, "%s", state->word);
+
+	if (!strcmp(state->word, "lost") && state->lost_seconds >= 0)
+		at += snprintf(
+			text + at, SERVING_STATE_TEXT - (size_t)at, " %.0f s", state->lost_seconds);
+	if (!strcmp(state->word, "lost") && state->fails_in_seconds >= 0)
+		snprintf(text + at, SERVING_STATE_TEXT - (size_t)at, ", I/O fails in %.0f s",
+			state->fails_in_seconds);
+	if (!strcmp(state->word, "failed") && state->lost_seconds >= 0)
+		snprintf(text + at, SERVING_STATE_TEXT - (size_t)at, ", lost %.0f s",
+			state->lost_seconds);
+	return text;
+}
+
+void kernel_serving_path_line(
+	struct out *out, unsigned number, const char *uri, const struct serving_state *state)
+{
+	char text[SERVING_STATE_TEXT];
+
+	if (state->word[0] && strcmp(state->word, "up"))
+		out_line(out, "path %u: %s: %s%s%s%s", number, uri,
+			kernel_serving_state_text(state, text), state->reason[0] ? " (" : "",
+			state->reason, state->reason[0] ? ")" : "");
+}
+
+void kernel_serving_put_state(struct out *out, const struct serving_state *state)
+{
+	out_known(out, "state", state->word);
+	if (state->lost_seconds >= 0)
+		out_real(out, "lost_seconds", NULL, state->lost_seconds, 1);
+	if (state->fails_in_seconds >= 0)
+		out_real(out, "fails_in_seconds", NULL, state->fails_in_seconds, 1);
+	out_known(out, "reason", state->reason);
+}
+
+/* The paths of its disks that do not work, which are those of all its protocols. */
+static void path_lines(struct out *out, const struct serving_front *front)
+{
+	for (unsigned i = 0; i < front->disks; i++)
+		for (unsigned n = 0; n < front->disk[i].paths; n++)
+			kernel_serving_path_line(out, n + 1, front->disk[i].path[n].uri,
+				&front->disk[i].path[n].state);
+}
+
 void serving_text(
 	struct out *out, const struct kernel_serving *list, const struct kernel_serving *before)
 {
-	static const char *const head[] = { "SERVING", "SIZE", "AS", "ADDRESS", "CLIENTS", "READ",
-		"WRITTEN", "ERRORS", "PID" };
+	static const char *const head[] = { "SERVING", "SIZE", "AS", "ADDRESS", "STATE", "CLIENTS",
+		"READ", "WRITTEN", "ERRORS", "PID" };
 	struct table table = TABLE(out, head);
 	bool any = false;
 
@@ -163,6 +211,8 @@ void serving_text(
 	for (unsigned i = 0; i < list->processes; i++) {
 		const struct serving_process *process = &list->process[i];
 
+		if (process->fronts)
+			path_lines(out, &process->front[0]);
 		if (process->why.err)
 			out_line(out, "process %d: %s", process->pid, process->why.text);
 		else if (process->stopping)
@@ -192,6 +242,15 @@ static void put_disk(struct out *out, const struct serving_disk *disk)
 	out_known(out, "name", disk->name);
 	out_known(out, "device", disk->device);
 	kernel_holders_put(out, &disk->holders);
+	kernel_serving_put_state(out, &disk->state);
+	out_list(out, "paths");
+	for (unsigned i = 0; i < disk->paths; i++) {
+		out_object(out, NULL);
+		out_known(out, "uri", disk->path[i].uri);
+		kernel_serving_put_state(out, &disk->path[i].state);
+		out_end(out);
+	}
+	out_end(out);
 	out_end(out);
 }
 

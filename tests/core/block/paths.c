@@ -669,6 +669,62 @@ Test(paths, losing_one_of_two_paths_is_reported_and_blames_nothing)
 	rig_fini(&rig);
 }
 
+Test(paths, states_are_those_of_the_loss_policy)
+{
+	struct bdev_path disk, path;
+	uint64_t begun;
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?loss=30");
+	cr_assert(bdev_path(rig.bdev, 0, &disk) && bdev_path(rig.bdev, 1, &path));
+	cr_assert_not(bdev_path(rig.bdev, 2, &path));
+	cr_assert_eq(disk.state, BDEV_PATH_UP);
+	cr_assert_eq(path.state, BDEV_PATH_UP);
+	atomic_store(&rig.way[0].refuse, 1000000);
+	begun = loop_clock();
+	flaky_kill(&rig.way[0]);
+	rig_turn_for(&rig, 20);
+	cr_assert(bdev_path(rig.bdev, 0, &disk) && bdev_path(rig.bdev, 1, &path));
+	cr_assert_eq(disk.state, BDEV_PATH_LOST);
+	cr_assert_geq(disk.lost_ns, begun);
+	cr_assert_eq(disk.fails_ns, disk.lost_ns + 30000 * MSEC);
+	cr_assert_eq(disk.reason, DIAG_REFUSED, "of the last attempt");
+	cr_assert_eq(path.state, BDEV_PATH_LOST);
+	cr_assert_eq(path.lost_ns, disk.lost_ns);
+	cr_assert_eq(path.fails_ns, disk.fails_ns);
+	cr_assert_str_eq(path.uri, "flaky://a/?loss=30");
+	rig_turn_for(&rig, 30000);
+	cr_assert(bdev_path(rig.bdev, 0, &disk) && bdev_path(rig.bdev, 1, &path));
+	cr_assert_eq(disk.state, BDEV_PATH_FAILED);
+	cr_assert_eq(path.state, BDEV_PATH_FAILED);
+	cr_assert_eq(disk.fails_ns, 0);
+	atomic_store(&rig.way[0].refuse, 0);
+	rig_turn_for(&rig, 10000);
+	cr_assert(bdev_path(rig.bdev, 0, &disk) && disk.state == BDEV_PATH_UP);
+	rig_fini(&rig);
+}
+
+Test(paths, a_lost_path_beside_a_live_one_leaves_the_disk_up)
+{
+	struct bdev_path path[3];
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?path=b");
+	atomic_store(&rig.way[1].refuse, 1000000);
+	flaky_kill(&rig.way[1]);
+	rig_turn_for(&rig, 20);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert(bdev_path(rig.bdev, i, &path[i]));
+	cr_assert_eq(path[0].state, BDEV_PATH_UP);
+	cr_assert_eq(path[1].state, BDEV_PATH_UP);
+	cr_assert_eq(path[2].state, BDEV_PATH_LOST);
+	cr_assert(path[2].lost_ns && !path[2].fails_ns);
+	cr_assert_str_eq(path[2].uri, "flaky://b/");
+	rig_fini(&rig);
+}
+
 Test(paths, a_request_that_no_path_carried_names_the_cause)
 {
 	struct rig rig;

@@ -2,8 +2,11 @@
 /* A process reports what it serves on its socket, and another reads it: only what can be believed,
  * and never waits long. */
 #include "../../../../core/kernel/status/serving.h"
+#include "../../../../core/kernel/status/show.h"
 #include "kernel_identity.h"
 #include "loop.h"
+#include "out.h"
+#include "says.h"
 #include "wait.h"
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -84,6 +87,60 @@ Test(serving, other_types_and_huge_numbers_count_as_not_reported)
 	cr_assert_eq(p.front->disks, 0);
 	cr_assert_eq(p.front->listeners, 1);
 	cr_assert_str_eq(p.front->listener[0].trsvcid, "");
+	kernel_serving_clear(&p);
+}
+
+#define LOST                                                                                       \
+	HEAD "[{\"protocol\":\"nvme\",\"read_bytes\":4096,"                                        \
+	     "\"disks\":[{\"uri\":\"nvme+tcp://a/n\",\"size\":512,\"state\":\"lost\","             \
+	     "\"lost_seconds\":12.2,\"fails_in_seconds\":47.8,\"reason\":\"refused\",\"paths\":["  \
+	     "{\"uri\":\"nvme+tcp://a/n\",\"state\":\"lost\",\"lost_seconds\":12.2,"               \
+	     "\"reason\":\"refused\"},{\"uri\":\"nvme+tcp://b/n\",\"state\":\"up\"},7]},"          \
+	     "{\"uri\":\"x\",\"state\":\"fine\",\"lost_seconds\":-1,\"fails_in_seconds\":\"9\","   \
+	     "\"reason\":\"no such word\",\"paths\":{}}]}]}"
+
+Test(serving, states_of_disks_and_paths)
+{
+	struct serving_process p = parse(LOST);
+	const struct serving_disk *disk = p.front->disk;
+	char text[SERVING_STATE_TEXT];
+
+	cr_assert_str_eq(disk[0].state.word, "lost");
+	cr_assert_str_eq(disk[0].state.reason, "refused");
+	cr_assert_str_eq(
+		kernel_serving_state_text(&disk[0].state, text), "lost 12 s, I/O fails in 48 s");
+	cr_assert_eq(disk[0].paths, 2);
+	cr_assert_str_eq(disk[0].path[1].uri, "nvme+tcp://b/n");
+	cr_assert_str_eq(kernel_serving_state_text(&disk[0].path[0].state, text), "lost 12 s");
+	cr_assert_str_eq(kernel_serving_state_text(&disk[0].path[1].state, text), "up");
+	cr_assert_str_eq(disk[1].state.word, "", "an unknown word");
+	cr_assert_str_eq(disk[1].state.reason, "");
+	cr_assert_eq(disk[1].state.lost_seconds, -1);
+	cr_assert_eq(disk[1].state.fails_in_seconds, -1);
+	cr_assert_eq(disk[1].paths, 0);
+	cr_assert_str_eq(kernel_serving_state_text(
+				 &(struct serving_state){ "failed", 9e15, 9e15, "closed" }, text),
+		"failed, lost 9000000000000000 s");
+	kernel_serving_clear(&p);
+}
+
+Test(serving, states_as_text)
+{
+	struct serving_process p = parse(LOST);
+	struct kernel_serving list = { &p, 1 };
+	struct out out;
+	char *text;
+	size_t len;
+
+	out_init(&out, "status", false);
+	out.to = open_memstream(&text, &len);
+	serving_text(&out, &list, NULL);
+	fclose(out.to);
+	cr_assert_eq(lines_saying(text, "SERVING ADDRESS STATE CLIENTS READ"), 1);
+	cr_assert_eq(lines_saying(text, "lost_12_s,_I/O_fails_in_48_s"), 1, "%s", text);
+	cr_assert_eq(lines_saying(text, "path_1:_nvme+tcp://a/n:_lost_12_s_(refused)"), 1);
+	cr_assert_eq(lines_saying(text, "path_2"), 0, "it is up");
+	free(text);
 	kernel_serving_clear(&p);
 }
 
