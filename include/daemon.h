@@ -65,6 +65,8 @@ struct daemon {
 	bool signals, ready, command, pid_written, own_mounts;
 	struct crew *crew;
 	struct kernel_report report;
+	/* of what the fronts moved, for rates */
+	struct loop_timer sampler;
 	/* for the warning of open listeners */
 	char open_at[1024], open_option[96];
 	uint64_t ready_ns; /* since when it is, loop_clock() */
@@ -76,11 +78,17 @@ struct daemon {
 	int status;        /* of the command */
 };
 
+struct front_sample {
+	uint64_t ns; /* loop_clock() */
+	struct io_count count;
+};
+
 /* One way to offer the disks: first member of what the front keeps. */
 struct front {
 	const struct front_kind *kind;
 	struct daemon *daemon;
-	const void *want; /* struct export_want or serve_want, include/fronts.h */
+	const void *want;              /* struct export_want or serve_want, include/fronts.h */
+	struct front_sample sample[2]; /* the daemon's: the last two, the older first */
 };
 
 /* In the order they are called. All return 0, or -errno with call->diag set. */
@@ -94,6 +102,8 @@ struct front_kind {
 	void (*show)(const struct front *, struct out *); /* where the disks are to be had */
 	/* what --run puts into $uri; NULL: the applet has no --run */
 	void (*uri)(const struct front *, char text[URI_MAX]);
+	/* What it has moved so far; the front has been started. */
+	void (*count)(const struct front *, struct io_count *);
 	/* Its members of the status document (doc/schema/status.json, serving), for SIGUSR1 and
 	 * `rdmastor status`. */
 	void (*status)(const struct front *, struct out *);
@@ -129,8 +139,8 @@ void daemon_warn_open(struct daemon *, const struct addr *, const char *option);
 int daemon_identify(struct daemon *, unsigned i, const struct disk_identity **);
 /* The `full` callback of a server; user is its struct front. */
 void daemon_full(const struct diag *why, void *front);
-/* JSON of a status: what was read and written. */
-void daemon_show_count(struct out *, const struct io_count *);
+/* Of a status: what was read and written, and in JSON the rates of the last seconds. */
+void daemon_show_count(struct out *, const struct front *);
 /* JSON of disk i: uri, size, block_size, read_only, state, paths. */
 void daemon_show_disk(struct out *, const struct daemon *, unsigned i);
 /* The same for a block device of this machine, whose object stays open, and its line of text. */

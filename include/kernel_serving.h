@@ -74,6 +74,7 @@ struct serving_front {
 	char protocol[16]; /* nvme, nbd, ublk */
 	uint64_t clients, refused, queues, connections;
 	uint64_t reads, writes, read_bytes, written_bytes, errors;
+	uint64_t read_rate, written_rate; /* bytes per second, of the last seconds */
 	struct serving_disk *disk;
 	struct serving_listener *listener;
 	unsigned disks, listeners;

@@ -20,6 +20,7 @@
 #define AUTO    UINT32_MAX
 #define HELD_MS 1000 /* between two looks whether somebody still uses what is to be taken back */
 #define WAIT_MS 1000 /* before a note that nothing can be listened on */
+#define RATE_MS 1000 /* between two samples: a rate covers one to two of these */
 
 /* To a list with commas, unless it is there. */
 static void add_word(char *list, size_t len, const char *word)
@@ -101,13 +102,54 @@ const char *daemon_size_text(uint64_t bytes, char text[48])
 	return text;
 }
 
-void daemon_show_count(struct out *out, const struct io_count *count)
+static void take_sample(struct front *front)
 {
-	out_u64(out, "reads", "reads:   ", count->reads);
-	out_size(out, "read_bytes", "read:    ", count->read_bytes);
-	out_u64(out, "writes", "writes:  ", count->writes);
-	out_size(out, "written_bytes", "written: ", count->written_bytes);
-	out_u64(out, "errors", "errors:  ", count->errors);
+	front->sample[0] = front->sample[1];
+	front->sample[1].ns = loop_clock();
+	front->kind->count(front, &front->sample[1].count);
+}
+
+static void sample_all(struct loop_timer *timer)
+{
+	struct daemon *d = container_of(timer, struct daemon, sampler);
+
+	for (unsigned i = 0; i < d->fronts; i++)
+		take_sample(d->front[i]);
+	loop_timer_set(d->loop, timer, loop_clock() + RATE_MS * MSEC);
+}
+
+static void begin_samples(struct daemon *d)
+{
+	d->sampler.fire = sample_all;
+	for (unsigned i = 0; i < d->fronts; i++) {
+		take_sample(d->front[i]);
+		d->front[i]->sample[0] = d->front[i]->sample[1];
+	}
+	loop_timer_set(d->loop, &d->sampler, loop_clock() + RATE_MS * MSEC);
+}
+
+/* A block device that is gone is not counted any more. */
+static double rate(uint64_t now, uint64_t before, double seconds)
+{
+	return now > before && seconds > 0 ? (double)(now - before) / seconds : 0;
+}
+
+void daemon_show_count(struct out *out, const struct front *front)
+{
+	const struct front_sample *since = &front->sample[0];
+	double seconds = (double)(loop_clock() - since->ns) / 1e9;
+	struct io_count now;
+
+	front->kind->count(front, &now);
+	out_u64(out, "reads", "reads:   ", now.reads);
+	out_size(out, "read_bytes", "read:    ", now.read_bytes);
+	out_u64(out, "writes", "writes:  ", now.writes);
+	out_size(out, "written_bytes", "written: ", now.written_bytes);
+	out_u64(out, "errors", "errors:  ", now.errors);
+	out_real(out, "read_bytes_per_second", NULL,
+		rate(now.read_bytes, since->count.read_bytes, seconds), 1);
+	out_real(out, "written_bytes_per_second", NULL,
+		rate(now.written_bytes, since->count.written_bytes, seconds), 1);
 }
 
 static struct serving_state state_of(const struct bdev_path *path)
@@ -504,6 +546,7 @@ static int report_ready(struct daemon *d)
 	if (d->own_mounts)
 		kernel_leave_mounts(d->root, (const char *const[]){ opts->pid_file, opts->log }, 2);
 	d->ready_ns = loop_clock();
+	begin_samples(d);
 	if (kernel_report_start(&d->report, d->loop, &why) && d->call->loop.verbose)
 		call_warn(d->call, "rdmastor status can't show this process: %s", why.text);
 	err = kernel_notify_ready(opts->ready_fd == AUTO ? -1 : (int)opts->ready_fd,
@@ -604,6 +647,7 @@ static int stop(struct daemon *d, struct diag *diag)
 	int err;
 
 	kernel_report_stop(&d->report);
+	loop_timer_del(d->loop, &d->sampler);
 	err = stop_fronts(d, diag, &held);
 	remove_pid_file(d);
 	if (held)

@@ -257,6 +257,14 @@ static void show_listeners(struct out *out, const struct net_front *net)
 	out_end(out);
 }
 
+void net_count(const struct front *front, struct io_count *count)
+{
+	struct target_status now;
+
+	target_get_status(net_of(front)->target, &now);
+	*count = now.count;
+}
+
 void net_show_status(const struct net_front *net, struct out *out, const char *protocol,
 	const char *clients, const char *queues,
 	void (*disks)(struct out *, const struct net_front *))
@@ -269,7 +277,7 @@ void net_show_status(const struct net_front *net, struct out *out, const char *p
 	if (queues)
 		out_u64(out, "queues", queues, now.queues);
 	out_u64(out, "refused", "refused: ", now.refused);
-	daemon_show_count(out, &now.count);
+	daemon_show_count(out, &net->front);
 	disks(out, net);
 	show_listeners(out, net);
 }

@@ -55,5 +55,6 @@ void net_show_status(const struct net_front *, struct out *, const char *protoco
 	void (*disks)(struct out *, const struct net_front *));
 
 /* Rows. */
+void net_count(const struct front *, struct io_count *);
 void net_changed(struct front *, struct bdev *);
 int net_stop(struct front *, uint32_t timeout_ms, struct diag *);

@@ -160,6 +160,14 @@ static void first_uri(const struct front *front, char text[URI_MAX])
 	nbd_server_uri(container_of(front, struct nbd_front, front)->server, 0, text);
 }
 
+static void count(const struct front *front, struct io_count *sum)
+{
+	struct target_status now;
+
+	nbd_server_get_status(container_of(front, struct nbd_front, front)->server, &now);
+	*sum = now.count;
+}
+
 static void status(const struct front *front, struct out *out)
 {
 	const struct nbd_front *f = container_of(front, struct nbd_front, front);
@@ -169,7 +177,7 @@ static void status(const struct front *front, struct out *out)
 	out_text(out, "protocol", NULL, "nbd");
 	out_u64(out, "clients", "clients: ", now.clients);
 	out_u64(out, "refused", "refused: ", now.refused);
-	daemon_show_count(out, &now.count);
+	daemon_show_count(out, front);
 	put_exports(out, f, "disks");
 	put_listeners(out, f);
 }
@@ -198,6 +206,7 @@ const struct front_kind front_nbd = {
 	.start = start,
 	.show = show,
 	.uri = first_uri,
+	.count = count,
 	.status = status,
 	.quit = quit,
 	.stop = stop,

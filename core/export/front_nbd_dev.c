@@ -159,19 +159,25 @@ static void first_device(const struct front *front, char text[URI_MAX])
 	device(container_of(front, struct dev_front, front), 0, text);
 }
 
+static void count(const struct front *front, struct io_count *sum)
+{
+	struct target_status now;
+
+	nbd_server_get_status(container_of(front, struct dev_front, front)->server, &now);
+	*sum = now.count;
+}
+
 static void status(const struct front *front, struct out *out)
 {
 	const struct dev_front *f = container_of(front, struct dev_front, front);
-	struct target_status now;
 	unsigned connections = 0;
 	char path[32], who[400];
 
 	for (unsigned i = 0; i < f->devs; i++)
 		connections += nbd_dev_connections(f->dev[i]);
-	nbd_server_get_status(f->server, &now);
 	out_text(out, "protocol", NULL, "nbd");
 	out_u64(out, "connections", NULL, connections);
-	daemon_show_count(out, &now.count);
+	daemon_show_count(out, front);
 	out_list(out, "disks");
 	for (unsigned i = 0; i < f->devs; i++) {
 		connections = nbd_dev_connections(f->dev[i]);
@@ -234,6 +240,7 @@ const struct front_kind front_nbd_dev = {
 	.start = start,
 	.show = show,
 	.uri = first_device,
+	.count = count,
 	.status = status,
 	.changed = changed,
 	.release = release,

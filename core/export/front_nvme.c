@@ -150,6 +150,7 @@ const struct front_kind front_nvme = {
 	.read = read_options,
 	.start = start,
 	.show = show,
+	.count = net_count,
 	.status = status,
 	.changed = net_changed,
 	.stop = net_stop,

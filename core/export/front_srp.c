@@ -270,6 +270,7 @@ const struct front_kind front_srp = {
 	.read = read_options,
 	.start = start,
 	.show = show,
+	.count = net_count,
 	.status = status,
 	.changed = net_changed,
 	.stop = stop,

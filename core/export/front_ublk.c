@@ -168,23 +168,30 @@ static void device_path(const struct front *front, char text[URI_MAX])
 		snprintf(text, URI_MAX, "/dev/ublkb%u", info.id);
 }
 
+static void count(const struct front *front, struct io_count *sum)
+{
+	const struct ublk_front *f = container_of(front, struct ublk_front, front);
+	struct ublk_info info;
+
+	*sum = (struct io_count){ 0 };
+	for (unsigned i = 0; i < f->devices; i++)
+		if (look_at_device(f, i, &info)) {
+			sum->reads += info.count.reads;
+			sum->writes += info.count.writes;
+			sum->read_bytes += info.count.read_bytes;
+			sum->written_bytes += info.count.written_bytes;
+			sum->errors += info.count.errors;
+		}
+}
+
 static void status(const struct front *front, struct out *out)
 {
 	const struct ublk_front *f = container_of(front, struct ublk_front, front);
-	struct io_count sum = { 0 };
 	char path[32], who[400];
 	struct ublk_info info;
 
-	for (unsigned i = 0; i < f->devices; i++)
-		if (look_at_device(f, i, &info)) {
-			sum.reads += info.count.reads;
-			sum.writes += info.count.writes;
-			sum.read_bytes += info.count.read_bytes;
-			sum.written_bytes += info.count.written_bytes;
-			sum.errors += info.count.errors;
-		}
 	out_text(out, "protocol", NULL, "ublk");
-	daemon_show_count(out, &sum);
+	daemon_show_count(out, front);
 	out_list(out, "disks");
 	for (unsigned i = 0; i < f->devices; i++) {
 		if (!look_at_device(f, i, &info))
@@ -285,6 +292,7 @@ const struct front_kind front_ublk = {
 	.start = start,
 	.show = show,
 	.uri = device_path,
+	.count = count,
 	.status = status,
 	.changed = changed,
 	.release = release,

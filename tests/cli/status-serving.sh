@@ -37,14 +37,23 @@ same user "$(of "$served" .uid)" "$(id -u)"
 ours copy -q src "$nvme" >copy.out
 same written "$(of "$served" .written_bytes)" $((3 << 20))
 ours copy -q "$URI" image >copy.out
-same 'read over NBD' "$(of "$exported" '"\(.protocol) \(.read_bytes) \(.written_bytes) \(.errors) \(.reads > 0) \(.read_bytes_per_second > 0)"')" \
-	'nbd 3145728 0 0 true true'
+same 'read over NBD' "$(of "$exported" '"\(.protocol) \(.read_bytes) \(.written_bytes) \(.errors) \(.reads > 0)"')" \
+	'nbd 3145728 0 0 true'
 mkfifo hold
 "$RDMASTOR" copy -q "$URI" - >hold 2>hold.err & copy=$!
 exec 8<hold
 until_is "$exported" '.clients > 0' true
 exec 8<&-
 wait "$copy" || true
+until_is "$exported" .clients 0
+
+# rates are those of the last seconds
+until_is "$exported" '.read_bytes_per_second == 0' true
+"$RDMASTOR" bench "$URI" --rw read --bs 64K --runtime 3600 >/dev/null 2>&1 & load=$!
+cleanup_fn ended "$load"
+until_is "$exported" '.read_bytes_per_second > 0' true
+ended "$load" || true
+until_is "$exported" '.read_bytes_per_second == 0' true
 until_is "$exported" .clients 0
 
 # as text: a row for each disk and address, readable in 120 columns

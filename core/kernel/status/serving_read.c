@@ -176,6 +176,8 @@ static bool read_front(struct serving_front *front, const cJSON *from)
 		{ "read_bytes", offsetof(struct serving_front, read_bytes) },
 		{ "written_bytes", offsetof(struct serving_front, written_bytes) },
 		{ "errors", offsetof(struct serving_front, errors) },
+		{ "read_bytes_per_second", offsetof(struct serving_front, read_rate) },
+		{ "written_bytes_per_second", offsetof(struct serving_front, written_rate) },
 	};
 
 	text_of(from, "protocol", front->protocol, sizeof(front->protocol));

@@ -23,16 +23,12 @@ static const struct serving_process *find_sample(
 	return NULL;
 }
 
-/* Bytes per second between two samples of a process, or since it was ready. */
-static double serving_rate(const struct serving_process *now, const struct serving_process *before,
-	uint64_t bytes, uint64_t before_bytes)
+/* Bytes per second between two samples of a process; without a first one, as it reports. */
+static uint64_t serving_rate(double seconds, uint64_t bytes, uint64_t before, uint64_t reported)
 {
-	double seconds = now->seconds - (before ? before->seconds : 0);
-	uint64_t from = before && before_bytes != SERVING_UNKNOWN ? before_bytes : 0;
-
-	return bytes == SERVING_UNKNOWN || bytes < from || seconds <= 0
-		       ? 0
-		       : (double)(bytes - from) / seconds;
+	if (bytes == SERVING_UNKNOWN || before == SERVING_UNKNOWN || bytes < before || seconds <= 0)
+		return reported;
+	return (uint64_t)((double)(bytes - before) / seconds);
 }
 
 static bool same_file(const char *a, const char *b)
@@ -95,11 +91,13 @@ static const char *number(uint64_t value, char text[24])
 	return text;
 }
 
-static const char *rate(double per_second, char text[24])
+static const char *rate(uint64_t per_second, char text[24])
 {
 	char human[16];
 
-	snprintf(text, 24, "%s/s", status_size((uint64_t)per_second, human)[0] ? human : "0");
+	text[0] = 0;
+	if (per_second != SERVING_UNKNOWN)
+		snprintf(text, 24, "%s/s", status_size(per_second, human)[0] ? human : "0");
 	return text;
 }
 
@@ -109,6 +107,7 @@ static void front_rows(struct table *table, const struct serving_process *proces
 {
 	const struct serving_front *front = &process->front[index],
 				   *then = before ? &before->front[index] : NULL;
+	double seconds = before ? process->seconds - before->seconds : 0;
 	char where[STATUS_ADDRESS], as[32], bytes[16], text[5][24], state[SERVING_STATE_TEXT];
 
 	for (unsigned row = 0; row < front->disks * (front->listeners ? front->listeners : 1);
@@ -133,12 +132,14 @@ static void front_rows(struct table *table, const struct serving_process *proces
 				kernel_serving_state_text(&disk->state, state),
 				row ? " " : number(front->clients, text[0]),
 				row ? " "
-				    : rate(serving_rate(process, before, front->read_bytes,
-						   then ? then->read_bytes : 0),
+				    : rate(serving_rate(seconds, front->read_bytes,
+						   then ? then->read_bytes : SERVING_UNKNOWN,
+						   front->read_rate),
 					      text[1]),
 				row ? " "
-				    : rate(serving_rate(process, before, front->written_bytes,
-						   then ? then->written_bytes : 0),
+				    : rate(serving_rate(seconds, front->written_bytes,
+						   then ? then->written_bytes : SERVING_UNKNOWN,
+						   front->written_rate),
 					      text[2]),
 				row ? " " : number(front->errors, text[3]),
 				number((uint64_t)process->pid, text[4]),
@@ -267,8 +268,7 @@ static void put_listener(struct out *out, const struct serving_listener *listene
 	out_end(out);
 }
 
-static void put_front(
-	struct out *out, const struct serving_process *process, const struct serving_front *front)
+static void put_front(struct out *out, const struct serving_front *front)
 {
 	out_known(out, "protocol", front->protocol);
 	put_number(out, "clients", front->clients);
@@ -280,10 +280,8 @@ static void put_front(
 	put_number(out, "writes", front->writes);
 	put_number(out, "written_bytes", front->written_bytes);
 	put_number(out, "errors", front->errors);
-	out_real(out, "read_bytes_per_second", NULL,
-		serving_rate(process, NULL, front->read_bytes, 0), 1);
-	out_real(out, "written_bytes_per_second", NULL,
-		serving_rate(process, NULL, front->written_bytes, 0), 1);
+	put_number(out, "read_bytes_per_second", front->read_rate);
+	put_number(out, "written_bytes_per_second", front->written_rate);
 	out_list(out, "disks");
 	for (unsigned i = 0; i < front->disks; i++)
 		put_disk(out, &front->disk[i]);
@@ -318,7 +316,7 @@ void serving_json(struct out *out, const struct kernel_serving *list)
 		for (unsigned f = 0; f < process->fronts || !f; f++) {
 			put_process(out, process);
 			if (process->fronts)
-				put_front(out, process, &process->front[f]);
+				put_front(out, &process->front[f]);
 			out_end(out);
 		}
 	}

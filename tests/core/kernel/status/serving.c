@@ -91,7 +91,7 @@ Test(serving, other_types_and_huge_numbers_count_as_not_reported)
 }
 
 #define LOST                                                                                       \
-	HEAD "[{\"protocol\":\"nvme\",\"read_bytes\":4096,"                                        \
+	HEAD "[{\"protocol\":\"nvme\",\"read_bytes\":4096,\"read_bytes_per_second\":1048576,"      \
 	     "\"disks\":[{\"uri\":\"nvme+tcp://a/n\",\"size\":512,\"state\":\"lost\","             \
 	     "\"lost_seconds\":12.2,\"fails_in_seconds\":47.8,\"reason\":\"refused\",\"paths\":["  \
 	     "{\"uri\":\"nvme+tcp://a/n\",\"state\":\"lost\",\"lost_seconds\":12.2,"               \
@@ -105,6 +105,8 @@ Test(serving, states_of_disks_and_paths)
 	const struct serving_disk *disk = p.front->disk;
 	char text[SERVING_STATE_TEXT];
 
+	cr_assert_eq(p.front->read_rate, 1 << 20);
+	cr_assert_eq(p.front->written_rate, SERVING_UNKNOWN);
 	cr_assert_str_eq(disk[0].state.word, "lost");
 	cr_assert_str_eq(disk[0].state.reason, "refused");
 	cr_assert_str_eq(
@@ -124,7 +126,7 @@ Test(serving, states_of_disks_and_paths)
 	kernel_serving_clear(&p);
 }
 
-Test(serving, states_as_text)
+Test(serving, states_and_recent_rates_as_text)
 {
 	struct serving_process p = parse(LOST);
 	struct kernel_serving list = { &p, 1 };
@@ -137,7 +139,7 @@ Test(serving, states_as_text)
 	serving_text(&out, &list, NULL);
 	fclose(out.to);
 	cr_assert_eq(lines_saying(text, "SERVING ADDRESS STATE CLIENTS READ"), 1);
-	cr_assert_eq(lines_saying(text, "lost_12_s,_I/O_fails_in_48_s"), 1, "%s", text);
+	cr_assert_eq(lines_saying(text, "lost_12_s,_I/O_fails_in_48_s 1MiB/s"), 1, "%s", text);
 	cr_assert_eq(lines_saying(text, "path_1:_nvme+tcp://a/n:_lost_12_s_(refused)"), 1);
 	cr_assert_eq(lines_saying(text, "path_2"), 0, "it is up");
 	free(text);
