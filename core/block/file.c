@@ -3,6 +3,7 @@
  * file_lane.c does the I/O. The applet finds out which process holds a busy device. */
 #include "file.h"
 #include "block.h"
+#include "file_lock.h"
 #include "image.h"
 #include "out.h"
 #include <errno.h>
@@ -39,7 +40,9 @@ static void file_free(struct bdev *bdev)
 	hands_fini(&file->hands);
 	if (file->direct >= 0)
 		close(file->direct);
-	file_writer_del(&file->writer);
+	if (file->direct >= 0 && file->turns)
+		file_turns_direct(file->turns, false);
+	file_turns_put(file->turns);
 	if (file->fd >= 0)
 		close(file->fd);
 	if (file->zeroes)
@@ -262,15 +265,15 @@ static int open_error(int err, bool write, struct diag *diag)
 /* Lock the file. One process may open it several times, as several disks. */
 static int take_lock(struct file *file, bool force, const struct stat *st, struct diag *diag)
 {
-	int err = file_lock(file->fd, force || file_writer_known(st), diag);
+	int err = file_lock(file->fd, force || file_turns_known(st), diag);
 
 	if (err == -EBUSY)
 		return err;
 	if (err)
 		loop_trace(file->bdev.loop, "%s: can't be locked against other writers: %s",
 			file->path, diag_errno_text(-err));
-	file_writer_add(&file->writer, st);
-	return 0;
+	file->turns = file_turns_get(st);
+	return file->turns ? 0 : diag_sys(diag, ENOMEM, "open");
 }
 
 static int not_a_disk(const struct stat *st, bool write, struct diag *diag)
@@ -299,7 +302,7 @@ static int open_path(struct file *file, const struct bdev_env *env, struct diag 
 		}
 		flags |= O_CREAT;
 	} else if (S_ISBLK(st.st_mode)) {
-		if (write && !env->force && !file_writer_known(&st))
+		if (write && !env->force && !file_turns_known(&st))
 			flags |= O_EXCL;
 	} else if (S_ISDIR(st.st_mode)) {
 		return diag_set(diag, DIAG_USAGE, EISDIR, "is a directory, not a disk or an image");
@@ -328,8 +331,11 @@ static void open_direct(struct file *file, bool write)
 	if (file->direct < 0)
 		return;
 	if (fstat(file->fd, &a) == 0 && fstat(file->direct, &b) == 0 && a.st_dev == b.st_dev &&
-		a.st_ino == b.st_ino && a.st_rdev == b.st_rdev)
+		a.st_ino == b.st_ino && a.st_rdev == b.st_rdev) {
+		if (file->turns)
+			file_turns_direct(file->turns, true);
 		return;
+	}
 	close(file->direct);
 	file->direct = -1;
 }

@@ -2,7 +2,7 @@
 /* Shared by file.c (the file) and file_lane.c (requests to it). */
 #pragma once
 #include "bdev.h"
-#include "file_lock.h"
+#include "file_turn.h"
 #include "hands.h"
 #include "loop.h"
 
@@ -13,7 +13,8 @@
 struct file {
 	struct bdev bdev;
 	int fd, direct; /* fd uses the page cache and holds the locks; direct: O_DIRECT, or -1 */
-	struct file_writer writer;
+	struct file_turns *turns; /* NULL if read-only */
+	bool no_direct;           /* atomic: a request to `direct` was rejected */
 	/* remote: even fstat() may block on another host or program */
 	bool device, remote;
 	int no_ring;    /* -errno: lanes use threads only */
@@ -37,7 +38,7 @@ struct file {
 
 struct file_op {      /* the current step of an io, as passed to the kernel */
 	uint8_t step; /* enum file_step */
-	bool bypass;  /* use the page cache */
+	bool bypass;  /* bypass the page cache */
 	bool fua;
 	int mode;
 	uint8_t *p;
@@ -49,6 +50,7 @@ struct file_io {             /* io.lower */
 	uint32_t at;         /* bytes of the io completed */
 	struct file_op op;   /* the current step */
 	struct hand_job job; /* for a step run by a thread */
+	struct file_turn turn;
 	struct file_lane *lane;
 	struct io *io;
 	int64_t res;

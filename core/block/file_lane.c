@@ -14,9 +14,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define BATCH  32
-#define POOLS  8
-#define PARKED (-EINPROGRESS) /* not finished: another step follows */
+#define BATCH   32
+#define POOLS   8
+#define PARKED  (-EINPROGRESS) /* not finished: another step follows */
+#define TURN_NS 1000000ull     /* between looks for a turn that another lane may end */
 
 enum file_step {
 	STEP_READ,
@@ -38,15 +39,17 @@ struct file_lane {
 	struct file *file;
 	struct io_uring ring;
 	bool ring_on, watched;
-	bool no_direct, no_punch, no_zero; /* the file rejected it once */
+	bool no_punch, no_zero; /* the file rejected it once */
 	unsigned inflight, prepared;
 	uint64_t end;         /* file_end() in this kick; 0: not read yet */
 	struct queue waiting; /* for a slot in the ring */
+	struct queue held;    /* for the turn of a step */
 	struct queue refused; /* io->status is set; complete them in the next turn */
 	struct hands hands;
 	struct loop_fd fd;
 	struct loop_poller poller;
-	struct loop_timer later;
+	struct loop_timer later, retry;
+	struct file_pace pace;
 	struct loop_work tell;
 	const struct pool *pool[POOLS]; /* registered with the ring, by index */
 };
@@ -95,6 +98,7 @@ static int first_step(struct file_lane *fl, struct io *io)
 	struct file_io *fio = progress(io);
 
 	fio->at = 0;
+	fio->turn = (struct file_turn){ 0 };
 	if (io->off + io->len > __atomic_load_n(&fl->file->end, __ATOMIC_RELAXED))
 		return -ENXIO;
 	switch ((enum io_kind)io->kind) {
@@ -123,6 +127,12 @@ static int first_step(struct file_lane *fl, struct io *io)
 	return -EINVAL;
 }
 
+static bool can_bypass(const struct file *file, const struct file_op *op)
+{
+	return file->direct >= 0 && !__atomic_load_n(&file->no_direct, __ATOMIC_RELAXED) &&
+	       !(((uintptr_t)op->p | op->off | op->len) & (file->align - 1));
+}
+
 /* Fix the details of a step before it starts, as flags learned while it is in flight apply to later
  * steps. */
 static void next_op(const struct file_lane *fl, struct io *io)
@@ -140,12 +150,12 @@ static void next_op(const struct file_lane *fl, struct io *io)
 	case STEP_READ:
 	case STEP_WRITE:
 		op->p = io->buf->p + fio->at;
-		op->bypass = fl->file->direct >= 0 && !fl->no_direct &&
-			     !(((uintptr_t)op->p | op->off | op->len) & (fl->file->align - 1));
+		op->bypass = can_bypass(fl->file, op);
 		break;
 	case STEP_FILL:
 		op->p = fl->file->zeroes;
 		op->len = op->len < FILE_ZEROES ? op->len : FILE_ZEROES;
+		op->bypass = can_bypass(fl->file, op);
 		break;
 	case STEP_PUNCH:
 		op->mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
@@ -206,7 +216,7 @@ static int moved(struct file_lane *fl, struct io *io, const struct file_op *op, 
 	struct file_io *fio = progress(io);
 
 	if (res == -EINVAL && op->bypass) {
-		fl->no_direct = true;
+		__atomic_store_n(&fl->file->no_direct, true, __ATOMIC_RELAXED);
 		return PARKED;
 	}
 	if (res < 0)
@@ -337,8 +347,14 @@ static void prepare(struct file_lane *fl, struct io *io)
 static void on_thread(struct hand_job *job);
 static void from_thread(struct hand_job *job);
 
+static void end_turn(struct file_lane *fl, struct io *io)
+{
+	file_turn_end(fl->file->turns, &fl->pace, &progress(io)->turn);
+}
+
 static void refuse(struct file_lane *fl, struct io *io, int status)
 {
+	end_turn(fl, io);
 	io->status = status;
 	queue_add(&fl->refused, io);
 }
@@ -348,7 +364,6 @@ static void to_thread(struct file_lane *fl, struct io *io)
 	struct file_io *fio = progress(io);
 	int err;
 
-	next_op(fl, io);
 	fio->lane = fl;
 	fio->io = io;
 	fio->job.run = on_thread;
@@ -358,20 +373,53 @@ static void to_thread(struct file_lane *fl, struct io *io)
 		refuse(fl, io, err);
 }
 
+/* Whether a step has to wait for its turn. A file system zeroes the ends of a range that are not
+ * whole blocks in the page cache. */
+static bool waits_for_turn(struct file_lane *fl, struct io *io)
+{
+	const struct file *file = fl->file;
+	struct file_io *fio = progress(io);
+	const struct file_op *op = &fio->op;
+	bool moves = op->step == STEP_WRITE || op->step == STEP_FILL;
+
+	if (!changes(op))
+		return false;
+	if (!moves && (file->device || !((op->off | op->len) & (file->bdev.lim.best - 1))))
+		return false;
+	return !file_turn_take(file->turns, &fl->pace, &fio->turn, !op->bypass, op->off, op->len);
+}
+
+static bool uses_ring(const struct file_lane *fl, uint8_t step)
+{
+	return fl->ring_on && step != STEP_MAP && step != STEP_DISCARD;
+}
+
+static void hold(struct file_lane *fl, struct io *io)
+{
+	queue_add(&fl->held, io);
+	if (!fl->retry.on)
+		loop_timer_set(fl->lane.loop, &fl->retry, loop_now(fl->lane.loop) + TURN_NS);
+}
+
 static void next_step(struct file_lane *fl, struct io *io)
 {
-	uint8_t step = progress(io)->op.step;
-
-	if (fl->ring_on && step != STEP_MAP && step != STEP_DISCARD)
+	if (uses_ring(fl, progress(io)->op.step)) {
 		queue_add(&fl->waiting, io);
+		return;
+	}
+	next_op(fl, io);
+	if (waits_for_turn(fl, io))
+		hold(fl, io);
 	else
 		to_thread(fl, io);
 }
 
 static void stepped(struct file_lane *fl, struct io *io, int64_t res)
 {
-	int status = step_done(fl, io, &progress(io)->op, res);
+	int status;
 
+	end_turn(fl, io);
+	status = step_done(fl, io, &progress(io)->op, res);
 	if (status == PARKED)
 		next_step(fl, io);
 	else
@@ -416,6 +464,42 @@ static bool beyond_end(struct file_lane *fl, const struct file_op *op)
 	return op->off + op->len > fl->end;
 }
 
+static void start_step(struct file_lane *fl, struct io *io)
+{
+	const struct file_op *op = &progress(io)->op;
+
+	if (!uses_ring(fl, op->step))
+		to_thread(fl, io);
+	else if (beyond_end(fl, op))
+		refuse(fl, io, -ENXIO);
+	else
+		prepare(fl, io);
+}
+
+static void start_held(struct file_lane *fl)
+{
+	struct queue held = fl->held;
+	struct io *io;
+
+	if (!held.head)
+		return;
+	fl->held.head = NULL;
+	fl->held.tail = &fl->held.head;
+	while ((io = queue_take(&held)))
+		if (fl->inflight < FILE_DEPTH &&
+			file_turn_has(fl->file->turns, &progress(io)->turn))
+			start_step(fl, io);
+		else
+			hold(fl, io);
+}
+
+static void retry(struct loop_timer *timer)
+{
+	struct file_lane *fl = container_of(timer, struct file_lane, retry);
+
+	loop_work_add(fl->lane.loop, &fl->lane.kick);
+}
+
 /* Submit all operations of this turn with one system call. What the kernel can't take now is
  * retried in the next turn. */
 static void kick(struct lane *lane)
@@ -424,12 +508,13 @@ static void kick(struct lane *lane)
 	struct io *io;
 
 	fl->end = 0;
+	start_held(fl);
 	while (fl->inflight < FILE_DEPTH && (io = queue_take(&fl->waiting))) {
 		next_op(fl, io);
-		if (beyond_end(fl, &progress(io)->op))
-			refuse(fl, io, -ENXIO);
+		if (waits_for_turn(fl, io))
+			hold(fl, io);
 		else
-			prepare(fl, io);
+			start_step(fl, io);
 	}
 	if (fl->prepared) {
 		int rc = io_uring_submit(&fl->ring);
@@ -479,7 +564,7 @@ static bool drain(struct file_lane *fl)
 			stepped(fl, io[i], res[i]);
 		any = true;
 	}
-	if (fl->waiting.head || fl->refused.head)
+	if (fl->waiting.head || fl->held.head || fl->refused.head)
 		loop_work_add(fl->lane.loop, &fl->lane.kick);
 	return any;
 }
@@ -544,6 +629,9 @@ static void lane_free(struct lane *lane)
 	loop_work_del(lane->loop, &lane->kick);
 	loop_work_del(lane->loop, &fl->tell);
 	loop_timer_del(lane->loop, &fl->later);
+	loop_timer_del(lane->loop, &fl->retry);
+	if (fl->file->turns)
+		file_pace_del(fl->file->turns, &fl->pace);
 	if (fl->watched) {
 		loop_poller_del(lane->loop, &fl->poller);
 		loop_fd_del(lane->loop, &fl->fd);
@@ -650,11 +738,15 @@ int file_lane_open(struct lane **out, struct bdev *bdev, struct loop *loop, stru
 		return diag_sys(diag, ENOMEM, "open %s", bdev->uri);
 	fl->file = container_of(bdev, struct file, bdev);
 	fl->waiting.tail = &fl->waiting.head;
+	fl->held.tail = &fl->held.head;
 	fl->refused.tail = &fl->refused.head;
 	fl->later.fire = later;
+	fl->retry.fire = retry;
 	fl->tell.run = tell;
 	lane_init(&fl->lane, &lane_ops, bdev, loop);
 	hands_init(&fl->hands, loop);
+	if (fl->file->turns)
+		file_pace_add(fl->file->turns, &fl->pace);
 	rc = ring_start(fl);
 	if (rc < 0)
 		loop_trace(loop, "%s: io_uring is not available (%s): I/O uses threads", bdev->uri,

@@ -6,60 +6,13 @@
 #include "file_lock.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <sys/sysmacros.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 enum way { WAY_READ, WAY_WRITE, WAY_RESIZE = 3 };
 
 #define USES  100
 #define ALONE 200
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct file_writer *writers;
-
-static struct file_writer named(const struct stat *st)
-{
-	if (S_ISBLK(st->st_mode))
-		return (struct file_writer){ .dev = st->st_rdev };
-	return (struct file_writer){ .dev = st->st_dev, .ino = st->st_ino };
-}
-
-void file_writer_add(struct file_writer *writer, const struct stat *st)
-{
-	*writer = named(st);
-	writer->listed = true;
-	pthread_mutex_lock(&mutex);
-	writer->next = writers;
-	writers = writer;
-	pthread_mutex_unlock(&mutex);
-}
-
-void file_writer_del(struct file_writer *writer)
-{
-	struct file_writer **at = &writers;
-
-	if (!writer->listed)
-		return;
-	pthread_mutex_lock(&mutex);
-	while (*at != writer)
-		at = &(*at)->next;
-	*at = writer->next;
-	pthread_mutex_unlock(&mutex);
-	*writer = (struct file_writer){ 0 };
-}
-
-bool file_writer_known(const struct stat *st)
-{
-	struct file_writer want = named(st);
-	const struct file_writer *writer;
-
-	pthread_mutex_lock(&mutex);
-	for (writer = writers; writer && (writer->dev != want.dev || writer->ino != want.ino);)
-		writer = writer->next;
-	pthread_mutex_unlock(&mutex);
-	return writer;
-}
 
 static struct flock byte(short type, int at)
 {

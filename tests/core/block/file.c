@@ -218,7 +218,7 @@ Test(file, a_request_of_32_MiB)
 struct many {
 	struct io io;
 	struct buf buf;
-	uint64_t lower[16];
+	uint64_t lower[32];
 	unsigned *left;
 };
 
@@ -279,6 +279,60 @@ Test(file, more_requests_than_threads_where_io_uring_is_forbidden)
 	write_many(&r, 0);
 	close_disk(&r);
 	end(&r);
+}
+
+/* Writes through the page cache and direct ones to the same blocks, over two disks of one file. The
+ * kernel reports EIO to a later flush if it finds a dirty page at the end of a direct write. */
+static void write_both_ways(void)
+{
+	enum { ROUNDS = 100, COUNT = 32 };
+	struct many *many = calloc(COUNT, sizeof(*many));
+	struct rig r = { 0 }, other = { 0 };
+	volatile int never = 0;
+	unsigned left;
+
+	cr_assert_eq(open_disk(&r, new_file(&r, 4 << 20), true, 0), 0, "%s", r.diag.text);
+	other.loop = r.loop;
+	cr_assert_eq(open_disk(&other, r.path, true, 0), 0, "%s", other.diag.text);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		left = COUNT;
+		for (unsigned i = 0; i < COUNT; i++) {
+			struct rig *to = i % 3 ? &r : &other;
+			uint8_t *p = to->pool->base + i * 65536;
+
+			many[i].left = &left;
+			many[i].buf = (struct buf){ p, 65536, to->pool };
+			many[i].io = (struct io){ .kind = IO_WRITE,
+				.off = i % 2 ? 512 : 0,
+				.len = i % 2 ? 512 : 65536,
+				.buf = &many[i].buf,
+				.done = one_done,
+				.lower = many[i].lower };
+			memset(p, (int)(i + 1), many[i].io.len);
+			bdev_submit(to->lane, &many[i].io);
+		}
+		while (left)
+			loop_wait(r.loop, &never, loop_clock() + 1000000);
+		for (unsigned i = 0; i < COUNT; i++)
+			cr_assert_eq(many[i].io.status, 0);
+		cr_assert_eq(io(&r, IO_FLUSH, 0, 0, 0), 0, "round %u", round);
+		cr_assert_eq(io(&other, IO_WRITE, IO_FUA, 1 << 20, 4096), 0, "round %u", round);
+	}
+	free(many);
+	close_disk(&other);
+	close_disk(&r);
+	end(&r);
+}
+
+Test(file, no_overlap_of_writes_fails_a_flush)
+{
+	write_both_ways();
+}
+
+Test(file, no_overlap_of_writes_fails_a_flush_where_io_uring_is_forbidden)
+{
+	forbid_io_uring();
+	write_both_ways();
 }
 
 /* A file system that asks for more than the usual alignment answers EINVAL, as every one does to an

@@ -17,6 +17,8 @@
 
 #define BUF     4096u
 #define HUNG_AT (1u << 20)
+#define OTHER_AT (2u << 20)
+#define FAR_AT   (256u << 20)
 
 ssize_t __real_pread(int fd, void *p, size_t len, off_t off);
 ssize_t __wrap_pread(int fd, void *p, size_t len, off_t off);
@@ -40,13 +42,17 @@ static off_t hung_at = HUNG_AT; /* calls for this offset hang, and fdatasync */
 static unsigned sizes;          /* atomic: calls of statx */
 static bool hanging;            /* atomic */
 static sem_t go;
-static int sync_error; /* of the next fdatasync */
+static unsigned hung_calls, overlaps; /* atomic: now; writes at OTHER_AT that began then */
+static int sync_error;          /* of the next fdatasync */
 static unsigned syncs;
 
 static void hang(off_t off)
 {
-	if (off == hung_at && __atomic_load_n(&hanging, __ATOMIC_RELAXED))
-		sem_wait(&go);
+	if (off != hung_at || !__atomic_load_n(&hanging, __ATOMIC_RELAXED))
+		return;
+	__atomic_add_fetch(&hung_calls, 1, __ATOMIC_RELAXED);
+	sem_wait(&go);
+	__atomic_sub_fetch(&hung_calls, 1, __ATOMIC_RELAXED);
 }
 
 ssize_t __wrap_pread(int fd, void *p, size_t len, off_t off)
@@ -58,6 +64,8 @@ ssize_t __wrap_pread(int fd, void *p, size_t len, off_t off)
 ssize_t __wrap_pwrite(int fd, const void *p, size_t len, off_t off)
 {
 	hang(off);
+	if (off == OTHER_AT && __atomic_load_n(&hung_calls, __ATOMIC_RELAXED))
+		__atomic_add_fetch(&overlaps, 1, __ATOMIC_RELAXED);
 	return __real_pwrite(fd, p, len, off);
 }
 
@@ -183,7 +191,7 @@ struct slot {
 	struct io io;
 	struct buf buf;
 	volatile int over;
-	uint64_t lower[16];
+	uint64_t lower[32];
 };
 static struct slot slot[64];
 
@@ -192,7 +200,8 @@ static void over(struct io *io)
 	container_of(io, struct slot, io)->over = 1;
 }
 
-static struct slot *submit(struct lane *lane, unsigned n, uint8_t kind, uint8_t flags, uint64_t off)
+static struct slot *submit_len(struct lane *lane, unsigned n, uint8_t kind, uint8_t flags,
+	uint64_t off, uint32_t len)
 {
 	bool flush = kind == IO_FLUSH;
 	struct slot *s = &slot[n];
@@ -203,13 +212,18 @@ static struct slot *submit(struct lane *lane, unsigned n, uint8_t kind, uint8_t 
 		.kind = kind,
 		.flags = flags,
 		.off = flush ? 0 : off,
-		.len = flush ? 0 : BUF,
+		.len = flush ? 0 : len,
 		.buf = &s->buf,
 		.done = over,
 		.lower = s->lower,
 	};
 	bdev_submit(lane, &s->io);
 	return s;
+}
+
+static struct slot *submit(struct lane *lane, unsigned n, uint8_t kind, uint8_t flags, uint64_t off)
+{
+	return submit_len(lane, n, kind, flags, off, BUF);
 }
 
 static int finished(struct slot *s)
@@ -273,6 +287,45 @@ Test(file_hang, a_disk_that_hangs_with_all_its_threads_holds_up_no_other)
 	end_hanging(3 * HANDS);
 	for (unsigned i = 0; i < 3 * HANDS; i++)
 		cr_assert_eq(finished(&slot[i]), 0);
+}
+
+/* One write hangs. One that shares a page with it and goes the other way, with or without the page
+ * cache, is not begun before it ends; nothing else waits. */
+static void assert_turns(uint32_t first_len, uint32_t second_len)
+{
+	struct slot *first, *second;
+	bool early;
+
+	__atomic_store_n(&hanging, true, __ATOMIC_RELAXED);
+	first = submit_len(disk.lane[0], 0, IO_WRITE, 0, HUNG_AT, first_len);
+	while (!__atomic_load_n(&hung_calls, __ATOMIC_RELAXED))
+		cr_assert_eq(finished(submit(other.lane[0], 1, IO_READ, 0, 0)), 0);
+	cr_assert_eq(finished(submit_len(disk.lane[1], 3, IO_WRITE, 0, 0, first_len)), 0,
+		"the same way");
+	second = submit_len(disk.lane[1], 2, IO_WRITE, 0, OTHER_AT, second_len);
+	for (unsigned i = 0; i < 8; i++) {
+		cr_assert_eq(finished(submit(disk.lane[i % 2], 3, IO_READ, 0, OTHER_AT)), 0);
+		cr_assert_eq(finished(submit(disk.lane[i % 2], 3, IO_TRIM, 0, OTHER_AT)), 0);
+		cr_assert_eq(finished(submit(disk.lane[i % 2], 3, IO_WRITE, 0, FAR_AT)), 0);
+	}
+	early = first->over || second->over;
+	end_hanging(1);
+	cr_assert_eq(finished(first), 0);
+	cr_assert_eq(finished(second), 0);
+	cr_assert_eq(__atomic_load_n(&overlaps, __ATOMIC_RELAXED), 0);
+	cr_assert_not(early);
+}
+
+Test(file_hang, a_write_past_the_page_cache_has_its_turn)
+{
+	if (container_of(disk.bdev, struct file, bdev)->direct < 0)
+		cr_skip_test("no O_DIRECT here");
+	close_disk(&disk);
+	cr_assert_eq(truncate(disk.path, FAR_AT + BUF), 0);
+	open_disk(&disk);
+	assert_turns(512, BUF);
+	assert_turns(BUF, 512);
+	assert_turns(512, BUF);
 }
 
 static volatile int news;
