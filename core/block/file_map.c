@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#define TRIES 4 /* at a block that is trimmed each time between the two calls */
+
 static int64_t seek(const struct file *file, uint64_t at, int what)
 {
 	int64_t rc = lseek(file->fd, (off_t)at, what);
@@ -17,6 +19,7 @@ int file_map(const struct file *file, struct io *io)
 	struct map_run *run = (struct map_run *)(void *)io->buf->p;
 	uint32_t most = io->buf->cap / sizeof(*run), count = 0;
 	uint64_t at = io->off, end = io->off + io->len, mask = file->bdev.lim.block - 1;
+	unsigned tries = 0;
 
 	while (at < end && count < most) {
 		int64_t data = seek(file, at, SEEK_DATA), hole;
@@ -44,6 +47,12 @@ int file_map(const struct file *file, struct io *io)
 			to = ((uint64_t)hole + mask) & ~mask;
 			is_data = true;
 		}
+		if (to <= at) { /* trimmed since SEEK_DATA */
+			if (++tries < TRIES)
+				continue;
+			to = at + mask + 1;
+		}
+		tries = 0;
 		to = to < end ? to : end;
 		run[count++] = (struct map_run){ .len = to - at,
 			.flags = is_data ? 0 : MAP_HOLE | MAP_ZERO };

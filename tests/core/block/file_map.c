@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Asking a file where its holes are may take long: its loop must not wait for that. */
+/* Asking a file where its holes are may take long: its loop must not wait for that. And the file
+ * may change in that time. */
 #include "bdev.h"
 #include "loop.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/falloc.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +15,44 @@
 off_t __real_lseek(int fd, off_t off, int whence);
 off_t __wrap_lseek(int fd, off_t off, int whence);
 
+#define DATA_AT (1 << 20)
+
 static sem_t go; /* a map takes until it is posted */
+static char path[64];
+static unsigned trims; /* so often the data is trimmed after it was found; it is written again */
+
+/* Another client. */
+static void change(bool write)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (write)
+		cr_assert_eq(pwrite(fd, "data", 4, DATA_AT), 4);
+	else
+		cr_assert_eq(
+			fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, DATA_AT, 4096),
+			0);
+	close(fd);
+}
 
 off_t __wrap_lseek(int fd, off_t off, int whence)
 {
+	off_t rc;
+
 	if (whence == SEEK_DATA || whence == SEEK_HOLE) {
 		sem_wait(&go);
 		sem_post(&go);
 	}
-	return __real_lseek(fd, off, whence);
+	if (whence == SEEK_DATA && trims)
+		change(true);
+	rc = __real_lseek(fd, off, whence);
+	if (whence == SEEK_DATA && trims && rc == DATA_AT && off == DATA_AT) {
+		change(false);
+		trims--;
+	}
+	return rc;
 }
 
-static char path[64];
 static struct loop *loop;
 static struct bdev *bdev;
 static struct lane *lane;
@@ -35,7 +63,7 @@ static void setup(void)
 {
 	int fd = mkstemp(strcpy(path, "/var/tmp/map-test-XXXXXX"));
 
-	cr_assert(fd >= 0 && !ftruncate(fd, 8 << 20) && pwrite(fd, "data", 4, 1 << 20) == 4);
+	cr_assert(fd >= 0 && !ftruncate(fd, 8 << 20) && pwrite(fd, "data", 4, DATA_AT) == 4);
 	close(fd);
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 }
@@ -116,4 +144,36 @@ Test(file_map, a_read_does_not_wait_for_it)
 		free(map[i].lower);
 	}
 	free(read.lower);
+}
+
+static void map_while_trimmed(unsigned times, uint64_t data)
+{
+	struct buf buf;
+	struct io map = make(IO_MAP, &buf, 0, 8 << 20);
+	const struct map_run *run = (void *)buf.p;
+	uint64_t sum = 0, found = 0;
+
+	change(true);
+	trims = times;
+	count = 0;
+	bdev_submit(lane, &map);
+	wait_for(1);
+	cr_assert_eq(map.status, 0);
+	for (uint32_t i = 0; i < map.detail; i++) {
+		cr_assert_gt(run[i].len, 0);
+		sum += run[i].len;
+		found += run[i].flags ? 0 : run[i].len;
+	}
+	cr_assert_eq(sum, 8 << 20);
+	cr_assert_eq(found, data);
+	free(map.lower);
+}
+
+Test(file_map, data_that_is_trimmed_between_two_looks)
+{
+	sem_init(&go, 0, 1);
+	open_disk();
+	map_while_trimmed(1, 0);
+	map_while_trimmed(1000, 4096);
+	cr_assert_gt(trims, 900, "tried without end");
 }
