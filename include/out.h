@@ -85,8 +85,9 @@ unsigned out_columns(void); /* of the terminal on stderr */
 /* As it is, up to 511 bytes; dropped uncounted. */
 void out_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Text for a terminal: control characters, which a hostile peer may have put into a name, become
- * '?'. */
+/* Text for a terminal: control characters and others without a shape, such as those that change the
+ * direction of text, become '?': a hostile peer may have put them into a name. In JSON they are
+ * escaped. */
 void out_plain(FILE *, const char *text);
 /* Text as one word for a shell, in single quotes where it needs them, so that what is printed can
  * be pasted. Needs: room for OUT_SHELL(longest text) bytes; what is longer is cut. */

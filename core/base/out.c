@@ -35,6 +35,56 @@ static unsigned utf8_len(const unsigned char *p)
 	return len;
 }
 
+static uint32_t utf8_code(const unsigned char *p, unsigned len)
+{
+	uint32_t code = len == 1 ? *p : *p & (0x7fu >> len);
+
+	for (unsigned i = 1; i < len; i++)
+		code = code << 6 | (p[i] & 0x3f);
+	return code;
+}
+
+/* Control characters, those that change the direction of text, and others without a shape: a
+ * terminal would show another text than it is. */
+static bool is_hidden(uint32_t code)
+{
+	static const uint32_t ranges[][2] = {
+		{ 0, 0x1f },
+		{ 0x7f, 0x9f },
+		{ 0xad, 0xad },
+		{ 0x34f, 0x34f },
+		{ 0x61c, 0x61c },
+		{ 0x115f, 0x1160 },
+		{ 0x17b4, 0x17b5 },
+		{ 0x180b, 0x180f },
+		{ 0x200b, 0x200f },
+		{ 0x2028, 0x202e },
+		{ 0x2060, 0x206f },
+		{ 0x3164, 0x3164 },
+		{ 0xfe00, 0xfe0f },
+		{ 0xfeff, 0xfeff },
+		{ 0xffa0, 0xffa0 },
+		{ 0xfff0, 0xfffb },
+		{ 0x1bca0, 0x1bca3 },
+		{ 0x1d173, 0x1d17a },
+		{ 0xe0000, 0xe0fff },
+	};
+
+	for (unsigned i = 0; i < sizeof(ranges) / sizeof(*ranges) && code >= ranges[i][0]; i++)
+		if (code <= ranges[i][1])
+			return true;
+	return false;
+}
+
+static void put_code(FILE *to, uint32_t code)
+{
+	if (code < 0x10000)
+		fprintf(to, "\\u%04x", code);
+	else
+		fprintf(to, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10),
+			0xdc00 + (code & 0x3ff));
+}
+
 static void put_escaped(FILE *to, const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -50,8 +100,8 @@ static void put_escaped(FILE *to, const char *text)
 			fputs("\\n", to);
 		else if (*p == '\t')
 			fputs("\\t", to);
-		else if (*p < 0x20 || *p == 0x7f)
-			fprintf(to, "\\u%04x", *p);
+		else if (is_hidden(utf8_code(p, len)))
+			put_code(to, utf8_code(p, len));
 		else
 			fwrite(p, 1, len, to);
 	}
@@ -71,10 +121,7 @@ void out_plain(FILE *to, const char *text)
 
 	for (; *p; p += len ? len : 1) {
 		len = utf8_len(p);
-		/* U+0080 to U+009F, which begin with c2, are control characters of some terminals
-		 * too */
-		if (!len || (*p < 0x20 && *p != '\t') || *p == 0x7f ||
-			(len == 2 && p[0] == 0xc2 && p[1] < 0xa0))
+		if (!len || (is_hidden(utf8_code(p, len)) && *p != '\t'))
 			fputc('?', to);
 		else
 			fwrite(p, 1, len, to);

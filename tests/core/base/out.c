@@ -165,6 +165,30 @@ Test(out, text_cannot_drive_the_terminal)
 	sink_is(&sink, NULL, "s: a?[2J?forged: yes\tb?? é\nx?y\n");
 }
 
+#define RIGHT_TO_LEFT "\xe2\x80\xae"
+
+Test(out, text_is_what_it_looks_like)
+{
+	static const char *const hidden[] = { "\xc2\xad", "\xd8\x9c", "\xe2\x80\x8b",
+		"\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xaa", RIGHT_TO_LEFT, "\xe2\x81\xa6",
+		"\xe2\x81\xa9", "\xef\xbb\xbf", "\xf3\xa0\x80\xa0" };
+	struct sink sink;
+
+	for (unsigned i = 0; i < sizeof(hidden) / sizeof(*hidden); i++) {
+		sink_open(&sink, false);
+		out_line(&sink.out, "a%sb", hidden[i]);
+		sink_is(&sink, NULL, "a?b\n");
+	}
+	sink_open(&sink, false);
+	out_line(&sink.out, "%s", "é ש ع 日 😀");
+	sink_is(&sink, NULL, "é ש ع 日 😀\n");
+	sink_open(&sink, true);
+	out_text(&sink.out, "s", NULL, "%s", "a" RIGHT_TO_LEFT "\xc2\x9b\xf3\xa0\x80\xa0é日😀");
+	sink_is(&sink, NULL,
+		"{\"schema\":\"rdmastor.test\",\"version\":2,\"s\":"
+		"\"a\\u202e\\u009b\\udb40\\udc20é日😀\"}\n");
+}
+
 Test(out, words_of_the_kernel_are_lower_case)
 {
 	struct sink sink;
