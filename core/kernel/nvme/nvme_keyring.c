@@ -14,24 +14,27 @@
 #define DEFAULT_RING ".nvme"
 #define TYPE         "psk"
 
-/* "3f2a1b0c I------     1 perm 1f0b0000     0     0 keyring   .nvme: empty" (proc(5)) */
+/* "3f2a1b0c I------     1 perm 1f0b0000     0     0 keyring   .nvme: empty" (proc(5)). Any user may
+ * give a keyring any name: only those of root and of this user count. */
 static int32_t ring_of_line(const char *line, const char *name)
 {
 	size_t len = strlen(name);
 	char flags[8], type[12];
-	unsigned serial;
+	unsigned serial, uid;
 	int at = 0;
 
-	if (sscanf(line, "%x %7s %*s %*s %*s %*s %*s %11s %n", &serial, flags, type, &at) != 3 ||
+	if (sscanf(line, "%x %7s %*s %*s %*s %u %*s %11s %n", &serial, flags, &uid, type, &at) !=
+			4 ||
 		!at || strcmp(type, "keyring") || strpbrk(flags, "RD") ||
-		strncmp(line + at, name, len) || line[at + len] != ':')
+		(uid && uid != geteuid()) || strncmp(line + at, name, len) || line[at + len] != ':')
 		return 0;
 	return (int32_t)serial;
 }
 
 static int no_ring(const char *name, struct diag *diag)
 {
-	diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "no keyring '%s' in the kernel", name);
+	diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "no keyring '%s' of root or this user in the kernel",
+		name);
 	if (strcmp(name, DEFAULT_RING))
 		return -ENOKEY;
 	return diag_hint(diag, "NVMe/TCP with TLS needs Linux 6.7 or later with "
