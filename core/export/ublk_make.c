@@ -47,10 +47,16 @@ static int each_device(struct ublk *u, bool (*fn)(struct ublk *, unsigned id))
 	return found;
 }
 
+/* Any user may make an unprivileged device with any key, and owns it: we never leave one. */
+static bool is_former(const struct ublk *u)
+{
+	return u->opt.key && u->info.key == (u->opt.key | UBLK_KEY_OURS) &&
+	       !(u->info.flags & UBLK_FEATURE_UNPRIVILEGED);
+}
+
 static bool has_our_key(struct ublk *u, unsigned id)
 {
-	return ublk_ctl_info(&u->ctl, id, &u->info, u->deadline) >= 0 &&
-	       u->info.key == (u->opt.key | UBLK_KEY_OURS);
+	return ublk_ctl_info(&u->ctl, id, &u->info, u->deadline) >= 0 && is_former(u);
 }
 
 static bool waits_for_us(struct ublk *u, unsigned id)
@@ -74,7 +80,7 @@ static int find_former(struct ublk *u, bool *found, struct diag *diag)
 	u->info.dev_id = (uint32_t)u->opt.id;
 	if (rc < 0)
 		return ublk_failed(u, rc, "query", diag);
-	if (!u->opt.key || u->info.key != (u->opt.key | UBLK_KEY_OURS)) {
+	if (!is_former(u)) {
 		diag_set(diag, DIAG_BUSY, EBUSY,
 			"/dev/ublkb%d exists and belongs to another disk or program", u->opt.id);
 		return diag_hint(diag,

@@ -433,6 +433,10 @@ Test(ublk, what_is_not_ours_is_left_alone)
 	refused(EBUSY, DIAG_BUSY, "/dev/ublkb1 detach");
 	d.device[1].info.key = OUR_KEY; /* not as we leave it */
 	refused(EBUSY, DIAG_BUSY, "/dev/ublkb1 detach");
+	d.device[1].info.key = KEPT;
+	d.device[1].info.flags |= UBLK_FEATURE_UNPRIVILEGED; /* another user's */
+	refused(EBUSY, DIAG_BUSY, "/dev/ublkb1 detach");
+	d.device[1].info.flags &= ~UBLK_FEATURE_UNPRIVILEGED;
 	d.device[1].info.key = 1ull << 63; /* of memory */
 	d.opt.key = 0;
 	refused(EBUSY, DIAG_BUSY, "/dev/ublkb1 detach");
