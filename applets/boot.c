@@ -3,13 +3,16 @@
  * the root file system. */
 #include "applet.h"
 #include "attach_boot.h"
+#include "export.h"
 #include "kernel_boot.h"
 #include "kernel_identity.h"
+#include "kernel_nbd.h"
 #include "kernel_nbft.h"
 #include "kernel_serving.h"
 #include "kernel_status.h"
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -182,11 +185,59 @@ static int read_words(struct booting *b, int root)
 	return 0;
 }
 
+struct driver {
+	int root, dev; /* of ublk_look(); -1: not opened yet */
+	struct loop *loop;
+};
+
+/* The pid of an NBD device is that of the process that connected it, which may be gone. Only root
+ * can connect one. */
+static bool driver_confirms(struct driver *driver, const char *device, int pid)
+{
+	char backend[600];
+	struct ublk_info info;
+	unsigned number;
+	char end;
+
+	if (sscanf(device, "/dev/nbd%u%c", &number, &end) == 1)
+		return !kernel_nbd_backend(driver->root, number, backend, sizeof(backend)) &&
+		       !strncmp(backend, KERNEL_NBD_OURS, strlen(KERNEL_NBD_OURS));
+	if (sscanf(device, "/dev/ublkb%u%c", &number, &end) != 1)
+		return false;
+	if (driver->dev < 0)
+		driver->dev = kernel_ublk_open(driver->root, NULL);
+	return driver->dev >= 0 && !ublk_look(driver->dev, driver->loop, number, &info, NULL) &&
+	       info.live && info.pid == pid;
+}
+
+/* What is served, without the block devices that the drivers don't confirm. */
+static int find_served(
+	int root, struct loop *loop, struct kernel_serving *serving, struct diag *diag)
+{
+	struct driver driver = { .root = root, .dev = -1, .loop = loop };
+	int err = kernel_serving_trusted(root, loop, ANSWER_MS, serving, diag);
+
+	for (unsigned i = 0; i < serving->processes; i++) {
+		const struct serving_process *process = &serving->process[i];
+
+		for (unsigned j = 0; j < process->fronts; j++)
+			for (unsigned k = 0; k < process->front[j].disks; k++) {
+				char *device = process->front[j].disk[k].device;
+
+				if (device[0] && !driver_confirms(&driver, device, process->pid))
+					device[0] = 0;
+			}
+	}
+	if (driver.dev >= 0)
+		close(driver.dev);
+	return err;
+}
+
 static int attach(struct booting *b, int root)
 {
 	static const int signos[] = { SIGINT, SIGTERM, SIGHUP };
 	struct call *call = b->call;
-	int err = kernel_serving(root, b->boot.loop, ANSWER_MS, &b->serving, call->diag);
+	int err = find_served(root, b->boot.loop, &b->serving, call->diag);
 
 	if (!err)
 		err = boot_plan(
@@ -297,7 +348,7 @@ static int show_needs(struct call *call, int root)
 
 	if (err)
 		return err;
-	err = kernel_serving(root, loop, ANSWER_MS, &serving, call->diag);
+	err = find_served(root, loop, &serving, call->diag);
 	if (!err)
 		err = collect_needs(call, root, &serving, &needs);
 	if (!err)

@@ -82,7 +82,7 @@ struct serving_front {
 
 struct serving_process {
 	int pid;
-	unsigned uid;
+	unsigned uid;    /* both by the kernel; UINT32_MAX: unknown */
 	char applet[32]; /* serve, export */
 	double seconds;  /* since it was ready */
 	bool stopping;
@@ -100,5 +100,10 @@ struct kernel_serving {
  * does not answer is listed with the reason. */
 int kernel_serving(
 	int root, struct loop *, uint32_t timeout_ms, struct kernel_serving *, struct diag *);
+/* The same, of root's processes and this user's only: any process may claim anything, and acting on
+ * it gives it the caller's authority. For all but display. */
+int kernel_serving_trusted(
+	int root, struct loop *, uint32_t timeout_ms, struct kernel_serving *, struct diag *);
+bool kernel_serving_is_trusted(const struct serving_process *);
 void kernel_serving_free(struct kernel_serving *);
 void kernel_serving_clear(struct serving_process *);

@@ -62,7 +62,7 @@ static void check_words(struct doctor *doctor, const struct boot_words *words)
 	struct kernel_serving serving = { 0 };
 	struct diag diag = { 0 };
 
-	kernel_serving(doctor->root, doctor->loop, ANSWER_MS, &serving, NULL);
+	kernel_serving_trusted(doctor->root, doctor->loop, ANSWER_MS, &serving, NULL);
 	if (boot_plan(&boot, words, NULL, 0, &serving, &diag)) {
 		doctor_add_diag(doctor, DOCTOR_BOOT, "disk", DOCTOR_FAILURE, &diag);
 	} else {

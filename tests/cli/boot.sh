@@ -104,11 +104,13 @@ word=$(attached rdma "traddr=10.0.0.1,trsvcid=4420,host_traddr=10.0.0.2")
 same "bound to an address" "$word" 'nvme+rdma://10.0.0.1:4420/nqn.x?hostnqn=nqn.me&src=10.0.0.2'
 
 # what an initramfs needs for a disk that is not attached
-"$RDMASTOR" boot --needs --json 'iscsi://joe%hush@127.0.0.1/iqn.a:b/0?target-secret-file=/etc/a%20key' 'nbd://127.0.0.1/x,via=nbd' >out 2>err ||
+"$RDMASTOR" boot --needs --json 'iscsi://joe%hush@127.0.0.1/iqn.a:b/0?target-secret-file=/etc/a%2Dkey' 'nbd://127.0.0.1/x,via=nbd' >out 2>err ||
 	die "--needs: $(cat err)"
 valid out
-jq -e '(.modules | contains(["iscsi_tcp", "sd_mod", "nbd"])) and .words == [] and .files == ["/etc/a key"]' out >/dev/null || die "$(cat out)"
+jq -e '(.modules | contains(["iscsi_tcp", "sd_mod", "nbd"])) and .words == [] and .files == ["/etc/a-key"]' out >/dev/null || die "$(cat out)"
 ! grep -q hush out err || die "a secret is told: $(cat out err)"
+error 2 usage 'nbds://127.0.0.1/x.*' '/etc/a.key blank initramfs' \
+	"$RDMASTOR" boot --needs 'nbds://127.0.0.1/x?tls-certificates=/etc/a%20key,via=nbd'
 error 2 usage 'foo://x' "'foo:' expected.*nvme.tcp://.*srp://" "$RDMASTOR" boot --needs foo://x
 error 2 usage 'nbd://x' 'via=scsi' "$RDMASTOR" boot --needs nbd://x,via=scsi
 
@@ -116,3 +118,25 @@ error 2 usage '' '--skip scsi' "$RDMASTOR" boot --skip scsi
 plans 0 "rd.rdmastor.timeout=soon rd.rdmastor=ram:1M,via=ublk" "rd.rdmastor ublk export ok"
 grep -q '^rdmastor boot: warning: rd.rdmastor.timeout=soon: ignored: .*soon' err || die "no word of the time limit: $(cat err)"
 error 1 usage 'foo://x' "'foo:' expected.*nvme.tcp://.*srp://" "$RDMASTOR" boot foo://x
+
+# Another user's process claims to serve the disk: status shows whose it is, and nothing follows it.
+[ "$(id -u)" = 0 ] && command -v setpriv python3 >/dev/null || exit 0
+mkfifo lying
+setpriv --reuid 65534 --regid 65534 --clear-groups python3 -c 'import json, os, socket
+s = socket.socket(socket.AF_UNIX)
+s.bind(b"\0rdmastor/%d" % os.getpid())
+s.listen(8)
+print(os.getpid(), flush=True)
+disk = {"uri": "nbd://127.0.0.1:1/x", "device": "/dev/nbd0", "size": 1 << 20, "block_size": 512, "read_only": False}
+text = json.dumps({"schema": "rdmastor.export.status", "version": 2, "seconds": 1, "serving":
+    [{"protocol": "nbd", "disks": [disk], "listeners": []}]}).encode()
+while True:
+    c = s.accept()[0]
+    c.sendall(text)
+    c.close()' >lying &
+read -r liar <lying
+cleanup_fn kill "$liar"
+"$RDMASTOR" status >out || die "status fails"
+grep -q "/dev/nbd0.* $liar (uid 65534)" out || die "not listed as another user's: $(cat out)"
+"$RDMASTOR" boot --timeout 1 --json 'nbd://127.0.0.1:1/x,via=nbd' >out 2>err && die "it is believed: $(cat out)"
+! grep -q /dev/nbd0 out || die "it is believed: $(cat out)"

@@ -19,22 +19,54 @@ struct collect {
 	const struct kernel_list *list;
 	const struct kernel_serving *serving;
 	struct boot_needs *to;
-	bool failed;
+	struct diag why; /* the first failure */
 };
+
+/* A blank would end a word of the kernel command line, and a quote hide one; scripts read each need
+ * as a line. */
+static bool is_one_word(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text <= ' ' || *text == 0x7f || strchr("\"'`\\", *text))
+			return false;
+	return true;
+}
+
+static void refuse(struct collect *collect, uint8_t kind, const char *text)
+{
+	static const char *const kinds[BOOT_NEED_KINDS] = {
+		[BOOT_NEED_MODULE] = "module", [BOOT_NEED_WORD] = "word", [BOOT_NEED_FILE] = "file"
+	};
+
+	if (collect->why.err)
+		return;
+	diag_set(&collect->why, DIAG_USAGE, EINVAL,
+		"%s '%s' has a blank, a control character, a quote or a backslash, which an "
+		"initramfs can't take",
+		kinds[kind], text);
+	diag_hint(&collect->why, kind == BOOT_NEED_FILE
+					 ? "rename the file, and attach the disk with the new name"
+					 : "attach the disk by a URI that has none");
+}
 
 static void add(struct collect *collect, uint8_t kind, const char *text)
 {
 	struct boot_needs *to = collect->to;
 	struct boot_need *more;
 
+	if (!is_one_word(text)) {
+		refuse(collect, kind, text);
+		return;
+	}
 	for (unsigned i = 0; i < to->count; i++)
 		if (to->need[i].kind == kind && !strcmp(to->need[i].text, text))
 			return;
 	more = grow(to->need, to->count);
-	collect->failed |= !more;
 	if (more) {
 		more->kind = kind;
 		snprintf(more->text, sizeof(more->text), "%s", text);
+	} else if (!collect->why.err) {
+		diag_sys(&collect->why, ENOMEM, "needs");
 	}
 }
 
@@ -292,6 +324,13 @@ static bool has_root(int root, const struct list_disk *disk)
 	       kernel_holders_root(root, dev_major, dev_minor);
 }
 
+static int failed(const struct collect *collect, struct diag *diag)
+{
+	if (diag)
+		*diag = collect->why;
+	return -collect->why.err;
+}
+
 int kernel_boot_needs(int root, const struct kernel_list *list,
 	const struct kernel_serving *serving, bool all, struct boot_needs *to, struct diag *diag)
 {
@@ -302,8 +341,12 @@ int kernel_boot_needs(int root, const struct kernel_list *list,
 
 		if (path->disk >= 0 && (all || has_root(root, &list->disk[path->disk])))
 			add_link(&collect, &list->link[path->link], path->unit);
+		if (collect.why.err) {
+			diag_ctx(&collect.why, "%s", list->link[path->link].name);
+			return failed(&collect, diag);
+		}
 	}
-	return collect.failed ? diag_sys(diag, ENOMEM, "needs") : 0;
+	return 0;
 }
 
 static void add_card(const char *netdev, void *arg)
@@ -351,5 +394,5 @@ int kernel_boot_needs_disk(int root, const struct kernel_list *list, const struc
 	if (!err)
 		add_uri(&collect, disk, &uri, attached);
 	explicit_bzero(&uri, sizeof(uri));
-	return err ? err : collect.failed ? diag_sys(diag, ENOMEM, "needs") : 0;
+	return err ? err : collect.why.err ? failed(&collect, diag) : 0;
 }

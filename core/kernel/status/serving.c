@@ -148,7 +148,9 @@ static void add(struct find *find, struct loop *loop, int pid)
 			return;
 	if (!pid || find->count == PROCESSES)
 		return;
-	*a = (struct asked){ .loop = loop, .find = find, .process.pid = pid };
+	*a = (struct asked){
+		.loop = loop, .find = find, .process = { .pid = pid, .uid = UINT32_MAX }
+	};
 	find->count += ask_process(a);
 }
 
@@ -202,6 +204,26 @@ int kernel_serving(int root, struct loop *loop, uint32_t timeout_ms, struct kern
 		loop_wait(loop, &find.over, loop_clock() + timeout_ms * MSEC);
 	err = move_answers(&find, to, timeout_ms, diag);
 	free(find.asked);
+	return err;
+}
+
+bool kernel_serving_is_trusted(const struct serving_process *process)
+{
+	return !process->uid || process->uid == geteuid();
+}
+
+int kernel_serving_trusted(int root, struct loop *loop, uint32_t timeout_ms,
+	struct kernel_serving *to, struct diag *diag)
+{
+	int err = kernel_serving(root, loop, timeout_ms, to, diag);
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < to->processes; i++)
+		if (kernel_serving_is_trusted(&to->process[i]))
+			to->process[kept++] = to->process[i];
+		else
+			kernel_serving_clear(&to->process[i]);
+	to->processes = kept;
 	return err;
 }
 

@@ -46,7 +46,7 @@ static bool disk_is(
 {
 	if (!strcmp(disk->uri, word) || !strcmp(disk->subnqn, word) || !strcmp(disk->target, word))
 		return *word;
-	if (process->uid && process->uid != geteuid())
+	if (!kernel_serving_is_trusted(process))
 		return false;
 	return same_file(disk->device[0] ? disk->device : disk->uri, word) ||
 	       same_file(disk->uri, word);
@@ -101,6 +101,18 @@ static const char *rate(uint64_t per_second, char text[24])
 	return text;
 }
 
+/* "4711", or "4711 (uid 1000)" if it is another user's, who may claim anything. */
+static const char *owner(const struct serving_process *process, char text[40])
+{
+	int len = snprintf(text, 40, "%d", process->pid);
+
+	if (process->uid == UINT32_MAX)
+		snprintf(text + len, 40 - (size_t)len, " (unknown user)");
+	else if (!kernel_serving_is_trusted(process))
+		snprintf(text + len, 40 - (size_t)len, " (uid %u)", process->uid);
+	return text;
+}
+
 /* Print a row per disk and address. Values of the whole front are in its first row. */
 static void front_rows(struct table *table, const struct serving_process *process,
 	const struct serving_process *before, unsigned index)
@@ -108,7 +120,8 @@ static void front_rows(struct table *table, const struct serving_process *proces
 	const struct serving_front *front = &process->front[index],
 				   *then = before ? &before->front[index] : NULL;
 	double seconds = before ? process->seconds - before->seconds : 0;
-	char where[STATUS_ADDRESS], as[32], bytes[16], text[5][24], state[SERVING_STATE_TEXT];
+	char where[STATUS_ADDRESS], as[32], bytes[16], text[4][24], state[SERVING_STATE_TEXT],
+		pid[40];
 
 	for (unsigned row = 0; row < front->disks * (front->listeners ? front->listeners : 1);
 		row++) {
@@ -142,7 +155,7 @@ static void front_rows(struct table *table, const struct serving_process *proces
 						   front->written_rate),
 					      text[2]),
 				row ? " " : number(front->errors, text[3]),
-				number((uint64_t)process->pid, text[4]),
+				owner(process, pid),
 			});
 	}
 }
@@ -211,13 +224,15 @@ void serving_text(
 					find_sample(before, &list->process[i]), f);
 	for (unsigned i = 0; i < list->processes; i++) {
 		const struct serving_process *process = &list->process[i];
+		char pid[40];
 
 		if (process->fronts)
 			path_lines(out, &process->front[0]);
 		if (process->why.err)
-			out_line(out, "process %d: %s", process->pid, process->why.text);
+			out_line(out, "process %s: %s", owner(process, pid), process->why.text);
 		else if (process->stopping)
-			out_line(out, "process %d (%s): stopping", process->pid, process->applet);
+			out_line(out, "process %s (%s): stopping", owner(process, pid),
+				process->applet);
 	}
 }
 
@@ -297,7 +312,8 @@ static void put_process(struct out *out, const struct serving_process *process)
 {
 	out_object(out, NULL);
 	out_u64(out, "pid", NULL, (uint64_t)process->pid);
-	out_u64(out, "uid", NULL, process->uid);
+	if (process->uid != UINT32_MAX)
+		out_u64(out, "uid", NULL, process->uid);
 	out_known(out, "applet", process->applet);
 	if (process->why.err)
 		out_error(out, "error", &process->why);

@@ -6,6 +6,7 @@
 #include "kernel_status.h"
 #include "says.h"
 #include "tree.h"
+#include <errno.h>
 #include <stdlib.h>
 
 static struct tree tree;
@@ -159,13 +160,44 @@ Test(needs, what_export_serves)
 	serving = (struct kernel_serving){ &process, 1 };
 	strcpy(attach("ublk", "local", "", "")->name, "ublkb0");
 	cr_assert_str_eq(needs(true), "ublk_drv rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x,via=ublk ");
-	strcpy(disks[0].uri, "nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/a%20key");
+	strcpy(disks[0].uri, "nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/a%2Dkey");
 	cr_assert_str_eq(needs(true),
-		"ublk_drv rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/a%20key,via=ublk "
-		"/etc/a key ");
+		"ublk_drv rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/a%2Dkey,via=ublk "
+		"/etc/a-key ");
 	strcpy(attach("nbd", "local", "", "")->name, "nbd1");
 	text_says(needs(true), "nbd_rd.rdmastor=nvme+rdma://10.0.0.1/nqn.y,via=nbd rdma_ucm "
 			       "ib_uverbs mlx5_ib mlx4_ib rdma_rxe");
+}
+
+/* Scripts read lines, and a blank or a quote would add words to the kernel command line. */
+Test(needs, nothing_that_is_more_than_one_word)
+{
+	static const char *const uris[] = { "nvme+tcp://10.0.0.1/nqn.x rd.break",
+		"nvme+tcp://10.0.0.1/nqn.x\nfile", "nvme+tcp://10.0.0.1/nqn.x\trd.break",
+		"nvme+tcp://10.0.0.1/nqn.x\x7f", "nvme+tcp://10.0.0.1/nqn.\"x",
+		"nvme+tcp://10.0.0.1/nqn.'x", "nvme+tcp://10.0.0.1/nqn.\\x",
+		"nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/shadow%20rd.break",
+		"nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/shadow%0Aword%20x",
+		"nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/%27shadow%27" };
+	static struct serving_disk served = { .device = "/dev/ublkb0" };
+	static struct serving_front front = { .disk = &served, .disks = 1 };
+	static struct serving_process process = { .front = &front, .fronts = 1 };
+
+	serving = (struct kernel_serving){ &process, 1 };
+	strcpy(attach("ublk", "local", "", "")->name, "ublkb0");
+	for (unsigned i = 0; i < sizeof(uris) / sizeof(*uris); i++) {
+		struct boot_needs found = { 0 };
+		struct diag why = { 0 };
+
+		strcpy(served.uri, uris[i]);
+		cr_assert_eq(
+			kernel_boot_needs(tree.root, &list, &serving, true, &found, &why), -EINVAL);
+		diag_says(&why, DIAG_USAGE, "ublkb0", "blank initramfs");
+		for (unsigned j = 0; j < found.count; j++)
+			cr_assert_null(strpbrk(found.need[j].text, " \t\n'\"\\\x7f"));
+		free(found.need);
+	}
+	serving = (struct kernel_serving){ 0 };
 }
 
 Test(needs, of_the_root_alone)
@@ -218,10 +250,12 @@ Test(needs, disks_that_are_not_attached)
 
 Test(needs, files_of_a_uri)
 {
-	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/a%20key&"
+	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/a%2Dkey&"
 				    "ctrl-secret-file=&file=/no&secret-file=/b",
 				 true),
-		"/etc/a key /b ");
+		"/etc/a-key /b ");
+	cr_assert_str_eq(
+		needs_disk("nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/a%20key", true), "EINVAL");
 	cr_assert_str_eq(needs_disk("iscsi://10.0.0.1/iqn.a:b/0?secret_file=/c&path="
 				    "iscsi://10.0.0.2/iqn.a:b/0?target_secret_file=/d%2526e&"
 				    "path=10.0.0.3,via=ublk",
