@@ -55,8 +55,8 @@ struct io {
 	void (*done)(struct io *);
 	void *lower;
 	struct io *next; /* the bdev's while in flight */
-	/* the submitter's, which this io does not wait for; may be NULL */
-	const struct bdev_orphan *own;
+	/* the command's that this io belongs to; NULL: no client's, and never an orphan */
+	struct bdev_orphan *own;
 #ifdef DEBUG_CONTRACTS
 	/* bdev_check_submit()'s: the submitter's done and lower, and where the io is in flight */
 	void (*checked_done)(struct io *);
@@ -178,7 +178,7 @@ struct bdev {
 	 * every later one fails with it until the disk is reopened */
 	int sync_error;
 	char uri[URI_MAX]; /* as the user wrote it, without secrets */
-	/* orphan.c: the newest first, all under the lock; the number is atomic. */
+	/* orphan.c: the newest first, under the lock; the number is atomic. */
 	pthread_mutex_t orphan_lock;
 	struct bdev_orphan *orphan;
 	unsigned orphans;
@@ -268,28 +268,56 @@ static inline void lane_unmap(struct lane *lane, struct pool *pool)
 void bdev_check_submit(struct lane *, struct io *);
 #endif
 
-/* Blocks that a command may still change whose submitter may have left. Until it has ended,
- * requests that overlap it and are submitted after bdev_orphan(), over any lane of the bdev, wait:
- * so it lands before anything that they write or read. The command's own requests name it as `own`
- * and wait for older orphans only. Any thread; the caller owns the struct, which is zero outside
- * this time. */
+/* How far an orphan holds back requests that overlap it and are submitted later, over any lane. */
+enum bdev_order {
+	/* Its client's requests wait for off and len. Other clients' wait only for the request that
+	 * the disk has at that moment, and only if they change blocks, too: no read was promised an
+	 * order with what another client does. */
+	BDEV_CLIENT,
+	/* Every request waits for the one that the disk has: another client was told that the
+	 * command has ended. */
+	BDEV_ALL,
+	/* Every request waits for off and len. The command's own requests wait for all that
+	 * overlaps at the disk. */
+	BDEV_ALONE,
+};
+/* A command whose client may have given it up while the disk may still execute a request of it: no
+ * request that has to be ordered behind overtakes it. Embedded in the submitter's slot, zeroed at
+ * first. Its requests name it as `own`, one at a time. Only the submitter's thread calls these. */
 struct bdev_orphan {
+	/* Whose the requests are: compared with other submitters'. Set while it has not begun.
+	 * NULL: unknown, so it may be any client's. */
+	const void *client;
+	/* The rest is private, from `bdev` on under the lock while that is set. */
+	bool gated; /* its request waits */
+	uint8_t order;
 	struct bdev *bdev;
-	uint64_t off, len;
+	uint64_t off, len;   /* of the command */
+	uint64_t at, at_len; /* the change that the disk has; at_len 0: none */
 	struct bdev_orphan *next;
 };
-void bdev_orphan(struct bdev *, struct bdev_orphan *, uint64_t off, uint64_t len); /* once */
-void bdev_orphan_end(struct bdev_orphan *);   /* allowed on a zeroed one */
-void bdev_orphan_renew(struct bdev_orphan *); /* as if begun now, with no gap */
+/* Begin. io: its request at the disk, or that waits to be sent there; NULL: none. On one that has
+ * begun: keeps its age, takes the range, and the order if that is stricter; but BDEV_ALONE stays
+ * as it is. */
+void bdev_orphan(struct bdev *, struct bdev_orphan *, enum bdev_order, const struct io *,
+	uint64_t off, uint64_t len);
+void bdev_orphan_end(struct bdev_orphan *); /* allowed on one that has not begun */
+/* Cancel an io that waits for an orphan: done(-ECANCELED) follows, not inside. false: it does not.
+ */
+bool bdev_cancel_gated(struct lane *, struct io *);
 /* lane_ops.cancel, also of an io that waits for an orphan. */
 bool bdev_cancel(struct lane *, struct io *);
 /* Makes an io wait if it overlaps an orphan; false = it may be submitted. */
 bool bdev_gate(struct lane *, struct io *);
 
+static inline bool bdev_has_orphans(const struct bdev *bdev)
+{
+	return __builtin_expect(__atomic_load_n(&bdev->orphans, __ATOMIC_ACQUIRE) != 0, 0);
+}
+
 static inline void bdev_submit(struct lane *lane, struct io *io)
 {
-	if (__builtin_expect(__atomic_load_n(&lane->bdev->orphans, __ATOMIC_ACQUIRE) != 0, 0) &&
-		bdev_gate(lane, io))
+	if (bdev_has_orphans(lane->bdev) && bdev_gate(lane, io))
 		return;
 	if (lane->ops->kick)
 		loop_work_add(lane->loop, &lane->kick);

@@ -122,7 +122,8 @@ struct target_proto {
 	void (*stream)(struct target *, int fd, const struct addr *peer);
 	void (*rdma)(struct target *, struct ep_incoming *);
 	void (*ways)(struct target *); /* (T) a listener's ways have changed; may be NULL */
-	/* Judges a command: sets flags, disk, data_len and changes_off/len; p and pool with inside
+	/* Judges a command: sets flags, disk, data_len and changes_off/len (work() does if a list
+	 * in the data says what changes, before the first request); p and pool with inside
 	 * when its data came along, or with own when no data buffer shall be taken for it. Returns
 	 * a status to refuse it with. */
 	uint32_t (*decode)(struct target_cmd *);
@@ -209,7 +210,7 @@ struct target_cmd { /* the protocol embeds it first */
 	uint32_t data_len, at, piece; /* of the data: all, done, in work */
 	uint32_t own;                 /* bytes at p that are the connection's, for each piece */
 	const struct target_disk *disk;
-	/* blocks that it may change, as long as it has not ended; len 0: none */
+	/* blocks that its requests may change from now on, until it has ended; len 0: none */
 	uint64_t changes_off, changes_len;
 	struct split split; /* lane NULL: nothing of it has been at a disk */
 	void (*then)(struct target_cmd *);
@@ -288,7 +289,7 @@ void target_conn_end(struct target_conn *);
 void target_conn_kill(struct target_conn *, const char *why);
 
 /* fence.c: a host that connects again may have given up an earlier connection that is still alive
- * here. Whatever that one has at a disk and may change blocks becomes an orphan (bdev_orphan)
+ * here. Whatever that one has at a disk and may change blocks becomes an orphan (BDEV_CLIENT)
  * before the host can write over the new connection. Where the peer has hung up, what was not read
  * is never carried out. */
 struct target_fence {
@@ -307,7 +308,7 @@ void target_fence(struct target *, struct target_fence *);
 /* alone.c: `then` follows, on the connection's loop and never inside, once no other command of any
  * target of this process changes the blocks cmd->changes_off and _len; later requests to them, over
  * whatever lane, wait until the command is over. Its disk is bdev_limits.own, it has no request at
- * the disk yet, and all its requests are to these blocks. Without memory the command ends with that
+ * the disk now, and all its requests are to these blocks. Without memory the command ends with that
  * status. */
 void target_cmd_alone(struct target_cmd *, void (*then)(struct target_cmd *), uint32_t no_memory);
 
@@ -376,6 +377,10 @@ void target_cmd_finish(struct target_cmd *, uint32_t status); /* replies */
 /* Cancels one that has done nothing yet: it waits for a buffer (then it ends with that status) or
  * is a read that the disk only holds (then with -ECANCELED's). false: it goes on, or is none. */
 bool target_cmd_abort(struct target_cmd *, uint32_t status);
+/* Another host is told that the command has ended: nothing of it is submitted any more, it ends
+ * with -ECANCELED's status unless what is at the disk completes it, and later requests of all hosts
+ * wait for that. Of a command that has nothing at the disk: nothing. */
+void target_cmd_cut(struct target_cmd *);
 /* The frame limits the peer's time for pull, push and reply. For a carrier that holds one of them
  * back, or that first needs something else of the peer. */
 void target_cmd_undue(struct target_cmd *);  /* from now on the time is not the peer's */
@@ -389,6 +394,26 @@ void target_cmd_io(struct target_cmd *, enum io_kind, uint8_t io_flags, uint64_t
 /* Reads or writes the piece, which is at off + cmd->at, and counts it. fua: of the whole command */
 void target_cmd_read(struct target_cmd *, uint64_t off);
 void target_cmd_write(struct target_cmd *, uint64_t off, bool fua);
+
+/* Extends the blocks that the command's requests change by a range of a list; len 0: by none. */
+static inline void target_cmd_add_changes(struct target_cmd *cmd, uint64_t off, uint64_t len)
+{
+	uint64_t end = cmd->changes_off + cmd->changes_len;
+
+	if (!len)
+		return;
+	if (!cmd->changes_len || end < off + len)
+		end = off + len;
+	if (!cmd->changes_len || cmd->changes_off > off)
+		cmd->changes_off = off;
+	cmd->changes_len = end - cmd->changes_off;
+}
+/* Whether the range is among them. */
+static inline bool target_cmd_changes(const struct target_cmd *cmd, uint64_t off, uint64_t len)
+{
+	return off >= cmd->changes_off && len <= cmd->changes_len &&
+	       off - cmd->changes_off <= cmd->changes_len - len;
+}
 
 static inline uint64_t target_disk_size(const struct target_disk *disk)
 {

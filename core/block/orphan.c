@@ -1,31 +1,70 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Orphans: commands whose submitter has left while the disk still holds them. The disk may execute
- * such a write at any time until it answers. No overlapping request may overtake it, or a client
- * that reconnects and rewrites the range would later read the old data. */
+/* Orphans: commands that their client may have given up while the disk still has a request of them,
+ * which it may execute at any time until it answers. Nothing of that client that overlaps may
+ * overtake it, nor any change, or a client that reconnects and rewrites the range would later read
+ * the old data. Other clients' reads go on. */
 #include "block.h"
 #include <errno.h>
-#include <string.h>
 
 #define RETRY_MS 5  /* the disk is late anyway: a wake-up across threads would not help */
 #define RETRIES  64 /* per turn, to leave time for other events */
 
-/* An io that is an orphan itself waits only for older ones, which follow it in the list. */
-static bool overlaps_orphan(struct bdev *bdev, const struct io *io)
+static bool overlaps(const struct io *io, uint64_t off, uint64_t len)
 {
-	const struct bdev_orphan *orphan;
+	return io->off < off + len && off < io->off + io->len;
+}
+
+/* older: than the orphan that io belongs to, or that is none. What the disk has ends by itself,
+ * whatever else waits. For all else the older ones come first, so no two wait for each other. */
+static bool must_wait(const struct io *io, const struct bdev_orphan *orphan, bool older)
+{
+	const struct bdev_orphan *own = io->own;
+	bool same = !orphan->client || (own && own->client == orphan->client);
+	bool alone = own && own->bdev && own->order == BDEV_ALONE;
+
+	if (orphan->order == BDEV_ALONE)
+		return (older || !alone) && overlaps(io, orphan->off, orphan->len);
+	if (same && older && !alone && overlaps(io, orphan->off, orphan->len))
+		return true;
+	return (same || alone || orphan->order == BDEV_ALL || bdev_changes_blocks(io->kind)) &&
+	       overlaps(io, orphan->at, orphan->at_len);
+}
+
+/* Set what the disk has of an orphan. */
+static void set_request(struct bdev_orphan *orphan, const struct io *io)
+{
+	bool changes = io && !orphan->gated && bdev_changes_blocks(io->kind);
+
+	orphan->at = changes ? io->off : 0;
+	orphan->at_len = changes ? io->len : 0;
+}
+
+static bool must_be_gated(struct bdev *bdev, const struct io *io)
+{
+	struct bdev_orphan *own = io->own;
+	bool begun, older, waits = false;
 
 	pthread_mutex_lock(&bdev->orphan_lock);
-	orphan = io->own && io->own->bdev ? io->own->next : bdev->orphan;
-	for (; orphan; orphan = orphan->next)
-		if (io->off < orphan->off + orphan->len && orphan->off < io->off + io->len)
-			break;
+	begun = own && own->bdev;
+	older = !begun;
+	for (const struct bdev_orphan *orphan = bdev->orphan; orphan && io->len && !waits;
+		orphan = orphan->next) {
+		if (orphan == own)
+			older = true;
+		else
+			waits = must_wait(io, orphan, older);
+	}
+	if (own)
+		own->gated = waits;
+	if (begun)
+		set_request(own, io);
 	pthread_mutex_unlock(&bdev->orphan_lock);
-	return orphan;
+	return waits;
 }
 
 bool bdev_gate(struct lane *lane, struct io *io)
 {
-	if (!io->len || !overlaps_orphan(lane->bdev, io))
+	if (!must_be_gated(lane->bdev, io))
 		return false;
 	io->status = 0;
 	io->next = NULL;
@@ -57,6 +96,8 @@ void lane_gate_fired(struct loop_timer *timer)
 		bool last = end == &lane->gated->next;
 		struct io *io = gated_first(lane);
 
+		if (io->own)
+			io->own->gated = false;
 		if (io->status == -ECANCELED)
 			io->done(io);
 		else
@@ -69,7 +110,7 @@ void lane_gate_fired(struct loop_timer *timer)
 			lane->loop, &lane->gate, loop_now(lane->loop) + RETRY_MS * 1000000ull);
 }
 
-static bool cancel_gated(struct lane *lane, struct io *io)
+bool bdev_cancel_gated(struct lane *lane, struct io *io)
 {
 	struct io *at = lane->gated;
 
@@ -84,48 +125,43 @@ static bool cancel_gated(struct lane *lane, struct io *io)
 
 bool bdev_cancel(struct lane *lane, struct io *io)
 {
-	return cancel_gated(lane, io) || (lane->ops->cancel && lane->ops->cancel(lane, io));
+	return bdev_cancel_gated(lane, io) || (lane->ops->cancel && lane->ops->cancel(lane, io));
 }
 
-void bdev_orphan(struct bdev *bdev, struct bdev_orphan *orphan, uint64_t off, uint64_t len)
+void bdev_orphan(struct bdev *bdev, struct bdev_orphan *orphan, enum bdev_order order,
+	const struct io *io, uint64_t off, uint64_t len)
 {
 	pthread_mutex_lock(&bdev->orphan_lock);
-	*orphan =
-		(struct bdev_orphan){ .bdev = bdev, .off = off, .len = len, .next = bdev->orphan };
-	bdev->orphan = orphan;
-	__atomic_add_fetch(&bdev->orphans, 1, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&bdev->orphan_lock);
-}
-
-static void take_off(struct bdev *bdev, const struct bdev_orphan *orphan)
-{
-	struct bdev_orphan **at = &bdev->orphan;
-
-	while (*at != orphan)
-		at = &(*at)->next;
-	*at = orphan->next;
-}
-
-void bdev_orphan_renew(struct bdev_orphan *orphan)
-{
-	struct bdev *bdev = orphan->bdev;
-
-	pthread_mutex_lock(&bdev->orphan_lock);
-	take_off(bdev, orphan);
-	orphan->next = bdev->orphan;
-	bdev->orphan = orphan;
+	if (!orphan->bdev) {
+		orphan->bdev = bdev;
+		orphan->order = BDEV_CLIENT;
+		orphan->next = bdev->orphan;
+		bdev->orphan = orphan;
+		__atomic_add_fetch(&bdev->orphans, 1, __ATOMIC_RELEASE);
+	}
+	if (orphan->order != BDEV_ALONE) {
+		if (order > orphan->order)
+			orphan->order = (uint8_t)order;
+		orphan->off = off;
+		orphan->len = len;
+	}
+	set_request(orphan, io);
 	pthread_mutex_unlock(&bdev->orphan_lock);
 }
 
 void bdev_orphan_end(struct bdev_orphan *orphan)
 {
 	struct bdev *bdev = orphan->bdev;
+	struct bdev_orphan **at;
 
 	if (!bdev)
 		return;
 	pthread_mutex_lock(&bdev->orphan_lock);
-	take_off(bdev, orphan);
+	at = &bdev->orphan;
+	while (*at != orphan)
+		at = &(*at)->next;
+	*at = orphan->next;
+	orphan->bdev = NULL;
 	__atomic_sub_fetch(&bdev->orphans, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&bdev->orphan_lock);
-	memset(orphan, 0, sizeof(*orphan));
 }

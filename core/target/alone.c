@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A command that must be alone with its blocks, such as COMPARE AND WRITE. It becomes an orphan, so
- * later requests wait for it. Then a fence passes all targets that serve the disk, one after
- * another: what they have at the disk for these blocks becomes orphans too. Renewed, the command's
- * own orphan is behind those, and its requests wait for them. */
+/* A command that must be alone with its blocks, such as COMPARE AND WRITE. It becomes an orphan for
+ * which all later requests wait. Then a fence passes all targets that serve the disk, one after
+ * another: what the disk has of others for these blocks becomes an orphan, too, and the command's
+ * requests wait for it. */
 #include "frame.h"
 #include <stdlib.h>
 
@@ -48,19 +48,22 @@ static bool serves(const struct target *target, const struct bdev *bdev)
 	return false;
 }
 
-/* On the other connection's loop: whether it has such a command in work. */
-static bool changes(const struct target_fence *fence, const struct target_conn *conn)
+/* On the other connection's loop. Only what the disk has now matters: later requests wait for the
+ * command. */
+static bool find_changes(const struct target_fence *fence, const struct target_conn *conn)
 {
 	const struct target_cmd *cmd = container_of(fence, struct alone, fence)->cmd;
 
 	for (unsigned i = 0; i < conn->slots; i++) {
-		const struct target_cmd *other = target_cmd_at(conn, i);
+		struct target_cmd *other = target_cmd_at(conn, i);
+		const struct io *io = &other->split.io;
 
-		if (other != cmd && other->state == TARGET_CMD_WORK && other->changes_len &&
-			other->disk->bdev == cmd->disk->bdev &&
-			other->changes_off < cmd->changes_off + cmd->changes_len &&
-			cmd->changes_off < other->changes_off + other->changes_len)
-			return true;
+		if (other != cmd && other->state == TARGET_CMD_WORK && other->split.lane &&
+			!other->orphan.bdev && other->disk->bdev == cmd->disk->bdev &&
+			bdev_changes_blocks(io->kind) &&
+			io->off < cmd->changes_off + cmd->changes_len &&
+			cmd->changes_off < io->off + io->len)
+			bdev_orphan(other->disk->bdev, &other->orphan, BDEV_CLIENT, io, 0, 0);
 	}
 	return false;
 }
@@ -93,7 +96,6 @@ static void passed(struct target_fence *fence)
 	if (pass_next(alone))
 		return;
 	free(alone);
-	bdev_orphan_renew(&cmd->orphan);
 	if (target_conn_gone(cmd->conn))
 		target_cmd_finish(cmd, 0);
 	else
@@ -110,9 +112,13 @@ void target_cmd_alone(struct target_cmd *cmd, void (*then)(struct target_cmd *),
 	}
 	alone->cmd = cmd;
 	alone->then = then;
-	alone->fence =
-		(struct target_fence){ .same = changes, .back = passed, .home = cmd->conn->loop };
-	if (!cmd->orphan.bdev) /* another connection's fence was faster */
-		bdev_orphan(cmd->disk->bdev, &cmd->orphan, cmd->changes_off, cmd->changes_len);
+	alone->fence = (struct target_fence){
+		.same = find_changes, .back = passed, .home = cmd->conn->loop
+	};
+	cmd->split.lane = NULL; /* nothing of it is at the disk while the fence passes */
+	if (!cmd->orphan.bdev)
+		cmd->orphan.client = cmd->conn->place.host;
+	bdev_orphan(cmd->disk->bdev, &cmd->orphan, BDEV_ALONE, NULL, cmd->changes_off,
+		cmd->changes_len);
 	pass_next(alone);
 }

@@ -112,9 +112,15 @@ static void next_piece(struct target_cmd *cmd)
 	target_conn_wake(conn);
 }
 
+/* Of a connection that has gone nothing more is submitted. */
 static void buffer_ready(struct target_claim *claim)
 {
-	next_piece(container_of(claim, struct target_cmd, claim));
+	struct target_cmd *cmd = container_of(claim, struct target_cmd, claim);
+
+	if (target_conn_gone(cmd->conn))
+		target_cmd_finish(cmd, 0);
+	else
+		next_piece(cmd);
 }
 
 void target_cmd_run(struct target_cmd *cmd)
@@ -240,6 +246,8 @@ void target_cmd_io(struct target_cmd *cmd, enum io_kind kind, uint8_t io_flags, 
 	struct split *split = &cmd->split;
 
 	cmd->then = then;
+	if (!cmd->orphan.bdev)
+		cmd->orphan.client = cmd->conn->place.host;
 	split->lane = cmd->conn->worker->lane[cmd->disk->index];
 	split->kind = (uint8_t)kind;
 	split->flags = io_flags;

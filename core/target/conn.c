@@ -84,25 +84,35 @@ void target_conn_finish(struct target_conn *conn)
 	target_conn_wake(conn);
 }
 
-static void make_orphans(struct target_conn *conn)
+/* What a command has in work at the disk, if it changes blocks. ends: no further request of it
+ * follows. */
+static void make_orphan(struct target_cmd *cmd, enum bdev_order order, bool ends)
+{
+	const struct io *io = &cmd->split.io;
+
+	if (cmd->state == TARGET_CMD_WORK && cmd->changes_len && cmd->split.lane)
+		bdev_orphan(cmd->disk->bdev, &cmd->orphan, order, io,
+			ends ? io->off : cmd->changes_off, ends ? io->len : cmd->changes_len);
+}
+
+void target_cmd_cut(struct target_cmd *cmd)
+{
+	if (cmd->state != TARGET_CMD_WORK || !cmd->split.lane)
+		return;
+	split_stop(&cmd->split);
+	make_orphan(cmd, BDEV_ALL, true);
+	bdev_cancel_gated(cmd->split.lane, &cmd->split.io);
+}
+
+/* The peer has left or soon will: make orphans of requests at the disk, and submit no more. */
+static void cut_short(struct target_conn *conn)
 {
 	for (unsigned i = 0; i < conn->slots; i++) {
 		struct target_cmd *cmd = target_cmd_at(conn, i);
 
-		if (cmd->state == TARGET_CMD_WORK && cmd->changes_len && cmd->split.lane &&
-			!cmd->orphan.bdev)
-			bdev_orphan(
-				cmd->disk->bdev, &cmd->orphan, cmd->changes_off, cmd->changes_len);
+		split_stop(&cmd->split);
+		make_orphan(cmd, BDEV_CLIENT, true);
 	}
-}
-
-/* The peer has left or soon will: make orphans of commands at the disk, and submit no more
- * pieces. */
-static void cut_short(struct target_conn *conn)
-{
-	make_orphans(conn);
-	for (unsigned i = 0; i < conn->slots; i++)
-		split_stop(&target_cmd_at(conn, i)->split);
 }
 
 /* now: without waiting for the peer, as others need the buffers it holds */
@@ -298,7 +308,8 @@ void target_conn_fence(struct target_conn *conn)
 
 	if (conn->opened && !target_conn_gone(conn) && carrier->hung_up && carrier->hung_up(conn))
 		target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED, "the host disconnected");
-	make_orphans(conn);
+	for (unsigned i = 0; i < conn->slots; i++)
+		make_orphan(target_cmd_at(conn, i), BDEV_CLIENT, target_conn_gone(conn));
 }
 
 void target_conn_hurry(struct target_conn *conn)

@@ -429,7 +429,7 @@ void frame_stops_with_a_dead_disk(const struct guest_kind *kind)
 }
 
 /* A host that comes back over another connection: what the earlier one still has at the disk lands
- * before what is written now. */
+ * before what is written now. Another host's reads do not wait for it. */
 void frame_fences(const struct guest_kind *kind)
 {
 	static uint8_t old[GUEST_HEARD], new[GUEST_HEARD];
@@ -450,6 +450,12 @@ void frame_fences(const struct guest_kind *kind)
 	kind->write(honest, 0, sizeof(new), new);
 	pass(50);
 	cr_assert_eq(honest->answered, 0, "it overtook what the disk still has");
+	if (!kind->nameless) {
+		other[1] = joined(2);
+		kind->read(other[1], 0, sizeof(old));
+		pass(50);
+		cr_assert_eq(other[1]->answered, 1, "another host waits for it");
+	}
 	backing->stuck = NULL;
 	wait_answer();
 	pass(50);

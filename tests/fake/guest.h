@@ -40,6 +40,7 @@ struct guest_kind {
 	/* a host's next connection ends its earlier one, even if the network has not told yet that
 	 * the host closed that */
 	bool replaces;
+	bool nameless;   /* a host is known by its address, and all guests have the same */
 	const void *own; /* what the row's functions need */
 	/* Frees nothing on -EINPROGRESS. */
 	int (*start)(const struct guest_server *, struct diag *);

@@ -205,6 +205,7 @@ const struct guest_kind guest_nbd = {
 	.open_limit = true,
 	.give_limit = true,
 	.take_limit = true,
+	.nameless = true,
 	.start = start,
 	.stop = stop,
 	.count = count,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define HOST   "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2"
+#define OTHER  "nqn.2014-08.org.nvmexpress:uuid:1d9c3b0e-52f2-4a2e-9c0f-1b7f8f3c6a11"
 #define BLOCKS 8
 #define LEN    (BLOCKS * 512)
 
@@ -47,17 +48,21 @@ static void turns(unsigned ms)
 	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + ms * MSEC);
 }
 
-static void attach(bool iwarp, uint8_t hostid)
+static void attach_as(const char *nqn, bool iwarp, uint8_t hostid)
 {
-	struct bdev_env env = {
-		.hostnqn = HOST, .hostid = { hostid }, .write = true, .timeout_ms = 5000
-	};
+	struct bdev_env env = { .hostid = { hostid }, .write = true, .timeout_ms = 5000 };
 	char text[200];
 
+	snprintf(env.hostnqn, sizeof(env.hostnqn), "%s", nqn);
 	snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" SERVING_NQN "/1%s",
 		iwarp ? "rdma" : "tcp", serving_port(), iwarp ? "?rdma=iwarp" : "");
 	cr_assert_eq(host_attach(text, &env), 0, "%s", why.text);
 	host_open_lane();
+}
+
+static void attach(bool iwarp, uint8_t hostid)
+{
+	attach_as(HOST, iwarp, hostid);
 }
 
 static void host_comes_back(bool iwarp)
@@ -120,6 +125,53 @@ Test(late_write, nvme_tcp_host_comes_back)
 Test(late_write, iwarp_host_comes_back)
 {
 	host_comes_back(true);
+}
+
+/* A host leaves while the disk trims blocks for it. Another host's changes of these blocks wait,
+ * its reads do not, and nothing waits that does not overlap. */
+Test(late_write, a_trim_holds_back_changes_of_its_blocks_only)
+{
+	struct write trim, read, other, same;
+	struct pool *pool[3];
+
+	serving_begin(1 << 20, WAY_TCP, 0);
+	serving_start();
+	attach(false, 9);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert_eq(pool_new(&pool[i], LEN, 1, NULL), 0);
+	backing->hold = backing->keep = true;
+	submit(&trim, pool[0], IO_TRIM, 65536, 0);
+	for (unsigned i = 0; i < 1000 && !backing->submitted; i++)
+		turns(5);
+	diag_set(&why, DIAG_CLOSED, ECONNABORTED, "test");
+	lane->ops->abort(lane, &why);
+	cr_assert(loop_wait(loop, &trim.over, loop_clock() + 5000 * MSEC));
+	host_hang_up();
+	for (unsigned i = 0; i < 1000 && !backing->bdev.orphans; i++)
+		turns(5);
+	cr_assert_eq(backing->bdev.orphans, 1);
+	attach_as(OTHER, false, 8);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert_eq(lane_map(lane, pool[i], NULL), 0);
+	submit(&same, pool[0], IO_WRITE, 65536, 'n');
+	submit(&read, pool[1], IO_READ, 65536, 0);
+	submit(&other, pool[2], IO_WRITE, 0, 'x');
+	for (unsigned i = 0; i < 1000 && backing->submitted < 3; i++)
+		turns(5);
+	turns(50);
+	cr_assert_eq(backing->submitted, 3);
+	cr_assert_eq(backing->bdev.orphans, 1);
+	backing->hold = false;
+	cr_assert(loop_wait(loop, &read.over, loop_clock() + 5000 * MSEC));
+	cr_assert(loop_wait(loop, &other.over, loop_clock() + 5000 * MSEC));
+	cr_assert(loop_wait(loop, &same.over, loop_clock() + 5000 * MSEC));
+	cr_assert(!read.io.status && !other.io.status && !same.io.status);
+	cr_assert_eq(backing->bytes[65536], 'n', "the trim landed after the write");
+	for (unsigned i = 0; i < 3; i++) {
+		lane_unmap(lane, pool[i]);
+		pool_free(pool[i]);
+	}
+	serving_end();
 }
 
 /* The host has given up its first association without the target knowing; another host's is its

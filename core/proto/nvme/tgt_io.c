@@ -179,9 +179,6 @@ static uint32_t check_dsm(struct nvme_tgt_cmd *cmd, uint32_t *len)
 		return NVME_WRITE_PROTECTED;
 	cmd->range = 0;
 	cmd->ranges = (uint16_t)((get_le32(cmd->sqe.cdw10) & 0xff) + 1);
-	/* its ranges may be anywhere */
-	cmd->base.changes_off = 0;
-	cmd->base.changes_len = target_disk_size(cmd->ns->disk);
 	/* All attributes except Deallocate are hints, which are ignored. */
 	if (get_le32(cmd->sqe.cdw11) & NVME_DSM_DEALLOCATE && cmd->ns->disk->bdev->lim.max[IO_TRIM])
 		*len = cmd->ranges * (uint32_t)sizeof(struct nvme_dsm_range);
@@ -195,17 +192,18 @@ static void trim_next(struct target_cmd *base)
 
 	while (cmd->range < cmd->ranges) {
 		uint32_t blocks = get_le32(range[cmd->range].blocks);
-		uint64_t lba = get_le64(range[cmd->range++].lba);
+		uint64_t lba = get_le64(range[cmd->range++].lba), off, len;
 
 		if (!blocks)
 			continue;
-		if (range_ok(cmd->ns, lba,
-			    blocks)) { /* check again, as the host may change its own memory here */
+		off = lba << cmd->ns->shift;
+		len = (uint64_t)blocks << cmd->ns->shift;
+		/* check again, as the host may change its own memory here */
+		if (range_ok(cmd->ns, lba, blocks) || !target_cmd_changes(base, off, len)) {
 			target_cmd_worked(base, NVME_LBA_RANGE);
 			return;
 		}
-		target_cmd_io(base, IO_TRIM, 0, lba << cmd->ns->shift,
-			(uint64_t)blocks << cmd->ns->shift, (struct buf){ 0 }, trim_next);
+		target_cmd_io(base, IO_TRIM, 0, off, len, (struct buf){ 0 }, trim_next);
 		return;
 	}
 	target_cmd_worked(base, NVME_OK);
@@ -216,13 +214,14 @@ static void dsm_work(struct nvme_tgt_cmd *cmd)
 	const struct nvme_dsm_range *range = (const void *)cmd->base.p;
 
 	for (unsigned i = 0; i < cmd->ranges && cmd->base.data_len; i++) {
-		uint32_t status =
-			range_ok(cmd->ns, get_le64(range[i].lba), get_le32(range[i].blocks));
+		uint64_t lba = get_le64(range[i].lba), blocks = get_le32(range[i].blocks);
+		uint32_t status = range_ok(cmd->ns, lba, blocks);
 
 		if (status) {
 			nvme_tgt_cmd_worked(cmd, status);
 			return;
 		}
+		target_cmd_add_changes(&cmd->base, lba << cmd->ns->shift, blocks << cmd->ns->shift);
 	}
 	if (cmd->base.data_len)
 		trim_next(&cmd->base);

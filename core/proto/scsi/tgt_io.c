@@ -315,9 +315,6 @@ uint32_t scsi_unmap_check(struct scsi_cmd *cmd)
 		return SCSI_BAD_CDB;
 	if (len && len < 8)
 		return SCSI_LIST_LENGTH;
-	/* its ranges may be anywhere */
-	cmd->base.changes_off = 0;
-	cmd->base.changes_len = target_disk_size(cmd->lu->disk);
 	cmd->wants = len;
 	return 0;
 }
@@ -345,7 +342,8 @@ static void unmap_next(struct target_cmd *base)
 		uint64_t off, len;
 
 		/* check again: an RDMA initiator may have changed the list */
-		if (!unmap_range(cmd, cmd->range++, &off, &len)) {
+		if (!unmap_range(cmd, cmd->range++, &off, &len) ||
+			(len && !target_cmd_changes(base, off, len))) {
 			scsi_worked(cmd, SCSI_LBA_RANGE);
 			return;
 		}
@@ -359,9 +357,9 @@ static void unmap_next(struct target_cmd *base)
 
 void scsi_unmap_work(struct scsi_cmd *cmd)
 {
-	const struct target_cmd *base = &cmd->base;
+	struct target_cmd *base = &cmd->base;
+	uint64_t off, size;
 	uint32_t len, room;
-	uint64_t a, b;
 
 	if (!base->data_len) {
 		scsi_worked(cmd, 0);
@@ -376,12 +374,14 @@ void scsi_unmap_work(struct scsi_cmd *cmd)
 		return;
 	}
 	cmd->ranges = (uint16_t)(len / 16);
-	for (unsigned i = 0; i < cmd->ranges; i++)
-		if (!unmap_range(cmd, i, &a, &b)) {
+	for (unsigned i = 0; i < cmd->ranges; i++) {
+		if (!unmap_range(cmd, i, &off, &size)) {
 			scsi_worked(cmd, SCSI_LBA_RANGE);
 			return;
 		}
-	unmap_next(&cmd->base);
+		target_cmd_add_changes(base, off, size);
+	}
+	unmap_next(base);
 }
 
 #define SAME_UNMAP 8
@@ -509,6 +509,16 @@ static void compare_alone(struct target_cmd *base)
 		target_cmd_io(base, IO_READ, 0, cmd->off, cmd->len, spare(base), compared);
 }
 
+static void begin_alone(struct target_cmd *base)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(base);
+
+	if (cmd->aborted)
+		scsi_aborted(cmd);
+	else
+		target_cmd_alone(base, compare_alone, SCSI_BUSY);
+}
+
 void scsi_compare_write_work(struct scsi_cmd *cmd)
 {
 	struct target_cmd *base = &cmd->base;
@@ -518,8 +528,10 @@ void scsi_compare_write_work(struct scsi_cmd *cmd)
 	else if (cmd->lu->bdev->lim.max[IO_COMPARE_WRITE])
 		target_cmd_io(base, IO_COMPARE_WRITE, cmd->fua ? IO_FUA : 0, cmd->off, cmd->len,
 			(struct buf){ base->p, base->data_len, base->pool }, NULL);
+	else if (bdev_has_orphans(cmd->lu->bdev)) /* wait for those of this client */
+		target_cmd_io(base, IO_READ, 0, cmd->off, cmd->len, spare(base), begin_alone);
 	else
-		target_cmd_alone(base, compare_alone, SCSI_BUSY);
+		begin_alone(base);
 }
 
 uint32_t scsi_lba_status_check(struct scsi_cmd *cmd)

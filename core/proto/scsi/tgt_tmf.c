@@ -53,7 +53,8 @@ static void abort_one(struct scsi_cmd *cmd, bool answer)
 		}
 		break;
 	case TARGET_CMD_WORK:
-		target_cmd_abort(base, SCSI_TASK_ABORTED);
+		if (!target_cmd_abort(base, SCSI_TASK_ABORTED) && answer)
+			target_cmd_cut(base);
 		break;
 	default: /* scsi_work() ends it before the next piece */
 		break;

@@ -14,6 +14,7 @@ struct set {
 	struct fake_disk *disk;
 	struct lane *a, *b; /* the client that leaves has a, the next one b */
 	struct pool *pool;
+	const void *client; /* of the next request; NULL: unknown */
 	unsigned slots, over;
 };
 
@@ -22,6 +23,7 @@ struct req {
 	struct io io;
 	struct bdev_orphan orphan;
 	struct buf buf;
+	bool more;           /* requests of the command follow */
 	unsigned over, turn; /* times done; the number of requests done before it */
 	uint64_t lower[64];
 };
@@ -55,15 +57,18 @@ static void done(struct io *io)
 {
 	struct req *req = container_of(io, struct req, io);
 
-	bdev_orphan_end(&req->orphan);
+	if (!req->more)
+		bdev_orphan_end(&req->orphan);
 	req->turn = req->set->over++;
 	req->over++;
 }
 
-static void submit(struct set *s, struct req *req, struct lane *lane, enum io_kind kind,
+/* A further request of the command. */
+static void again(struct set *s, struct req *req, struct lane *lane, enum io_kind kind,
 	unsigned block, unsigned blocks, int byte)
 {
-	*req = (struct req){ .set = s, .buf = pool_buf(s->pool, s->slots++) };
+	if (!req->buf.p)
+		req->buf = pool_buf(s->pool, s->slots++);
 	req->io = (struct io){
 		.kind = (uint8_t)kind,
 		.off = block * BLOCK,
@@ -78,12 +83,23 @@ static void submit(struct set *s, struct req *req, struct lane *lane, enum io_ki
 	bdev_submit(lane, &req->io);
 }
 
-/* Its submitter leaves. */
+static void submit(struct set *s, struct req *req, struct lane *lane, enum io_kind kind,
+	unsigned block, unsigned blocks, int byte)
+{
+	*req = (struct req){
+		.set = s, .buf = pool_buf(s->pool, s->slots++), .orphan.client = s->client
+	};
+	again(s, req, lane, kind, block, blocks, byte);
+}
+
+/* Its submitter leaves; lane NULL: and nothing is cancelled. */
 static void leave(struct set *s, struct req *req, struct lane *lane)
 {
 	if (bdev_changes_blocks(req->io.kind))
-		bdev_orphan(&s->disk->bdev, &req->orphan, req->io.off, req->io.len);
-	bdev_cancel(lane, &req->io);
+		bdev_orphan(&s->disk->bdev, &req->orphan, BDEV_CLIENT, &req->io, req->io.off,
+			req->io.len);
+	if (lane)
+		bdev_cancel(lane, &req->io);
 }
 
 static void turn_for(struct set *s, unsigned ms)
@@ -100,6 +116,26 @@ static void stuck_write(struct set *s, struct req *old)
 	/* of lane b all is answered from here on; lane a looks again later */
 	s->disk->hold = false;
 	cr_assert_eq(s->disk->bdev.orphans, 1);
+}
+
+/* Lane a's disk answers the request that it has, and gets the next one of the command. */
+static void next_run(struct set *s, struct req *req, unsigned block, unsigned blocks, int byte)
+{
+	req->more = true;
+	s->disk->stuck = NULL;
+	while (!req->over)
+		turn_for(s, 1);
+	req->over = 0;
+	s->disk->stuck = s->a;
+	again(s, req, s->a, IO_WRITE, block, blocks, byte);
+}
+
+static void last_run(struct set *s, struct req *req)
+{
+	req->more = false;
+	s->disk->stuck = NULL;
+	while (!req->over)
+		turn_for(s, 1);
 }
 
 enum { BEFORE, OVER_START, INSIDE, OVER_END, AROUND, BEHIND, PLACES };
@@ -211,8 +247,8 @@ Test(orphan, orphans_that_are_not_sent_yet_wait_for_older_ones_only)
 	stuck_write(&s, &old);
 	submit(&s, &second, s.b, IO_WRITE, 8, 4, '2');
 	submit(&s, &third, s.a, IO_WRITE, 9, 2, '3');
-	bdev_orphan(&s.disk->bdev, &second.orphan, second.io.off, second.io.len);
-	bdev_orphan(&s.disk->bdev, &third.orphan, third.io.off, third.io.len);
+	leave(&s, &second, NULL);
+	leave(&s, &third, NULL);
 	submit(&s, &next, s.b, IO_READ, 8, 4, 0);
 	cr_assert_eq(s.disk->bdev.orphans, 3);
 	while (!old.over || !second.over || !third.over || !next.over)
@@ -222,39 +258,154 @@ Test(orphan, orphans_that_are_not_sent_yet_wait_for_older_ones_only)
 	set_fini(&s);
 }
 
-/* A command in several runs is one orphan: its later runs pass, and nothing comes between them. */
+/* A command in several runs is one orphan to its client: its later runs pass, and nothing of the
+ * client comes between them. */
 Test(orphan, covers_the_rest_of_a_command)
 {
 	struct set s;
-	struct req first, rest, other;
+	struct req old, other;
 
 	set_init(&s);
-	s.disk->hold = s.disk->keep = true;
-	submit(&s, &first, s.a, IO_WRITE, 8, 4, '1');
+	s.client = &s;
+	s.disk->stuck = s.a;
+	submit(&s, &old, s.a, IO_WRITE, 8, 4, '1');
 	turn_for(&s, 1);
-	bdev_orphan(&s.disk->bdev, &rest.orphan, 8 * BLOCK, 8 * BLOCK);
+	bdev_orphan(&s.disk->bdev, &old.orphan, BDEV_CLIENT, &old.io, 8 * BLOCK, 8 * BLOCK);
 	submit(&s, &other, s.b, IO_WRITE, 14, 1, 'n');
-	s.disk->hold = false;
-	while (!first.over)
-		turn_for(&s, 1);
+	next_run(&s, &old, 12, 4, '2');
 	cr_assert(!other.over, "it overlaps what is still to come");
-	memset(rest.lower, 0, sizeof(rest.lower));
-	rest.set = &s;
-	rest.over = 0;
-	rest.buf = pool_buf(s.pool, s.slots++);
-	rest.io = (struct io){ .kind = IO_WRITE,
-		.off = 12 * BLOCK,
-		.len = 4 * BLOCK,
-		.buf = &rest.buf,
-		.done = done,
-		.lower = rest.lower,
-		.own = &rest.orphan };
-	memset(rest.buf.p, '2', rest.io.len);
-	bdev_submit(s.a, &rest.io);
-	while (!rest.over || !other.over)
+	last_run(&s, &old);
+	while (!other.over)
 		turn_for(&s, 1);
 	cr_assert_eq(s.disk->bytes[14 * BLOCK], 'n');
 	cr_assert_eq(s.disk->bytes[15 * BLOCK], '2');
+	cr_assert_eq(s.disk->bdev.orphans, 0);
+	set_fini(&s);
+}
+
+/* Another client's reads pass; its writes wait for what the disk has at the moment, and for nothing
+ * else of the command. */
+Test(orphan, other_clients_wait_with_changes_only_and_for_one_run_only)
+{
+	static const enum io_kind kind[] = { IO_READ, IO_MAP, IO_WRITE, IO_TRIM, IO_ZERO };
+	struct req old, now, later, next;
+
+	for (unsigned k = 0; k < sizeof(kind) / sizeof(kind[0]); k++) {
+		bool changes = bdev_changes_blocks(kind[k]);
+		struct set s;
+
+		set_init(&s);
+		s.client = &s.a;
+		s.disk->stuck = s.a;
+		submit(&s, &old, s.a, IO_WRITE, 8, 4, '1');
+		turn_for(&s, 1);
+		bdev_orphan(
+			&s.disk->bdev, &old.orphan, BDEV_CLIENT, &old.io, 0, s.disk->bdev.lim.size);
+		s.client = &s.b;
+		submit(&s, &now, s.b, kind[k], 10, 2, 'n');
+		submit(&s, &later, s.b, kind[k], 12, 4, 'n');
+		cr_assert_eq(s.disk->submitted, changes ? 2 : 3, "kind %u", kind[k]);
+		next_run(&s, &old, 12, 4, '2');
+		while (!now.over || !later.over)
+			turn_for(&s, 1);
+		cr_assert(!old.over);
+		submit(&s, &next, s.b, kind[k], 15, 1, 'n');
+		turn_for(&s, 20);
+		cr_assert_eq(s.disk->submitted, changes ? 4 : 5, "kind %u", kind[k]);
+		last_run(&s, &old);
+		while (!next.over)
+			turn_for(&s, 1);
+		cr_assert_eq(s.disk->bdev.orphans, 0);
+		set_fini(&s);
+	}
+}
+
+/* A request of an orphan that waits itself is not at the disk: it holds back its client only. */
+Test(orphan, a_request_that_waits_holds_back_its_client_only)
+{
+	struct set s;
+	struct req old, waits, mine, others;
+
+	set_init(&s);
+	s.client = &s.a;
+	stuck_write(&s, &old);
+	s.client = &s.b;
+	submit(&s, &waits, s.b, IO_WRITE, 10, 4, 'w');
+	leave(&s, &waits, NULL);
+	cr_assert_eq(s.disk->submitted, 1);
+	submit(&s, &mine, s.b, IO_READ, 12, 1, 0);
+	cr_assert_eq(s.disk->submitted, 1);
+	s.client = &s;
+	submit(&s, &others, s.b, IO_WRITE, 12, 1, 'n');
+	cr_assert_eq(s.disk->submitted, 2);
+	while (!old.over || !waits.over || !mine.over || !others.over)
+		turn_for(&s, 1);
+	cr_assert(old.turn < waits.turn && waits.turn < mine.turn);
+	cr_assert_eq(s.disk->bdev.orphans, 0);
+	set_fini(&s);
+}
+
+/* Another client was told that the command has ended: all wait, for what the disk still has. */
+Test(orphan, all_wait_for_what_another_client_has_aborted)
+{
+	struct set s;
+	struct req old, read, beside;
+
+	set_init(&s);
+	s.client = &s.a;
+	s.disk->hold = s.disk->keep = true;
+	submit(&s, &old, s.a, IO_WRITE, 8, 4, 'o');
+	turn_for(&s, 1);
+	leave(&s, &old, NULL);
+	bdev_orphan(&s.disk->bdev, &old.orphan, BDEV_ALL, &old.io, old.io.off, old.io.len);
+	cr_assert_eq(s.disk->bdev.orphans, 1);
+	leave(&s, &old, NULL); /* the order stays */
+	s.disk->hold = false;
+	s.client = &s.b;
+	submit(&s, &read, s.b, IO_READ, 8, 1, 0);
+	submit(&s, &beside, s.b, IO_READ, 12, 1, 0);
+	cr_assert_eq(s.disk->submitted, 2);
+	while (!old.over || !read.over || !beside.over)
+		turn_for(&s, 1);
+	cr_assert(old.turn < read.turn);
+	cr_assert_eq(read.buf.p[0], 'o');
+	set_fini(&s);
+}
+
+/* A command that is alone with its blocks: all wait for it, and it waits for what the disk has, of
+ * whatever client, but not for what else they have to do there. */
+Test(orphan, alone)
+{
+	struct set s;
+	struct req old, mine, read, other;
+
+	set_init(&s);
+	s.client = &s.a;
+	s.disk->stuck = s.a;
+	submit(&s, &old, s.a, IO_WRITE, 8, 4, '1');
+	turn_for(&s, 1);
+	s.client = &s.b;
+	mine = (struct req){ .set = &s, .orphan.client = &s.b };
+	bdev_orphan(&s.disk->bdev, &mine.orphan, BDEV_ALONE, NULL, 10 * BLOCK, 4 * BLOCK);
+	bdev_orphan(&s.disk->bdev, &old.orphan, BDEV_CLIENT, &old.io, 0, s.disk->bdev.lim.size);
+	submit(&s, &read, s.b, IO_READ, 13, 1, 0);
+	submit(&s, &other, s.b, IO_READ, 14, 1, 0);
+	cr_assert_eq(s.disk->submitted, 2);
+	mine.more = true;
+	again(&s, &mine, s.b, IO_READ, 10, 4, 0);
+	cr_assert_eq(s.disk->submitted, 2, "the disk still has a write");
+	next_run(&s, &old, 12, 4, '2');
+	while (!mine.over)
+		turn_for(&s, 1);
+	cr_assert(!read.over && !old.over);
+	mine.over = 0;
+	again(&s, &mine, s.b, IO_WRITE, 10, 4, 'm');
+	last_run(&s, &mine);
+	last_run(&s, &old);
+	while (!read.over || !other.over)
+		turn_for(&s, 1);
+	cr_assert_eq(s.disk->bytes[11 * BLOCK], 'm');
+	cr_assert_eq(s.disk->bytes[12 * BLOCK], '2', "it did not wait for the command");
 	cr_assert_eq(s.disk->bdev.orphans, 0);
 	set_fini(&s);
 }

@@ -330,7 +330,7 @@ Test(split, orphans_are_the_owners)
 
 	setup(&rig, 4096);
 	start(&rig, IO_WRITE, IO_FUA, 0, 16384);
-	bdev_orphan(&rig.disk->bdev, &rig.orphan, 0, 16384);
+	bdev_orphan(&rig.disk->bdev, &rig.orphan, BDEV_CLIENT, NULL, 0, 16384);
 	cr_assert_eq(end(&rig), 0);
 	cr_assert_eq(rig.count, 5);
 	cr_assert_eq(rig.disk->bdev.orphans, 1);

@@ -156,6 +156,80 @@ Test(scsi_tgt_tmf, reset_reaches_other_initiators)
 	end();
 }
 
+/* Of a command with many ranges only what the disk has when it is aborted is executed, and only
+ * requests to these blocks wait for it. */
+Test(scsi_tgt_tmf, a_reset_leaves_only_what_the_disk_has)
+{
+	static uint8_t list[8 + 16 * 2] = { 0, 38, 0, 32, [15] = 8, [19] = 4, [31] = 32, [35] = 4 };
+	struct scsi_ask unmap = listing(
+		(struct scsi_ask){ .cdb = { 0x42, [8] = sizeof(list) } }, list, sizeof(list));
+	struct scsi_ask other = a_write(1, 32), same = a_read(2);
+	struct scsi_host *second;
+
+	begin();
+	second = scsi_host_dial(&rig, 2);
+	ready(second);
+	disk[0]->bdev.lim.max[IO_TRIM] = 2 * BLOCK;
+	disk[0]->hold = disk[0]->keep = true;
+	scsi_host_send(second, &unmap);
+	pass();
+	cr_assert_eq(disk[0]->submitted, 1);
+	cr_assert_eq(scsi_host_manage(host, SCSI_LUN_RESET, 0, 0), SCSI_TMF_DONE);
+	while (ask(host, (struct scsi_ask){ 0 }).status)
+		;
+	same.cdb[5] = 9;
+	scsi_host_send(host, &same);
+	scsi_host_send(host, &other);
+	pass();
+	cr_assert_eq(disk[0]->submitted, 2, "a write of other blocks waits, or a read does not");
+	disk[0]->hold = disk[0]->keep = false;
+	await(&same);
+	await(&other);
+	await(&unmap);
+	cr_assert(!same.status && !other.status && !in[1]);
+	cr_assert_eq(unmap.status, SCSI_TASK_ABORTED);
+	cr_assert_eq(disk[0]->zeroed, 2 * BLOCK);
+	cr_assert_eq(disk[0]->bdev.orphans, 0);
+	scsi_host_leave(second);
+	end();
+}
+
+/* What waits for another's write, and is aborted for a third initiator, never gets to the disk. */
+Test(scsi_tgt_tmf, a_reset_cancels_what_is_not_at_the_disk)
+{
+	struct scsi_ask held = a_write(1, 0), waits = a_write(2, 0), mine = a_read(3);
+	struct scsi_host *second, *third;
+
+	begin();
+	second = scsi_host_dial(&rig, 2);
+	third = scsi_host_dial(&rig, 3);
+	ready(second);
+	ready(third);
+	disk[0]->hold = disk[0]->keep = true;
+	scsi_host_send(second, &held);
+	pass();
+	cr_assert_eq(scsi_host_manage(host, SCSI_LUN_RESET, 0, 0), SCSI_TMF_DONE);
+	while (ask(third, (struct scsi_ask){ 0 }).status)
+		;
+	waits.out = out + 8192;
+	scsi_host_send(third, &waits);
+	pass();
+	cr_assert_eq(disk[0]->submitted, 1);
+	cr_assert_eq(scsi_host_manage(host, SCSI_LUN_RESET, 0, 0), SCSI_TMF_DONE);
+	while (ask(host, (struct scsi_ask){ 0 }).status)
+		;
+	await(&waits);
+	cr_assert_eq(waits.status, SCSI_TASK_ABORTED);
+	disk[0]->hold = disk[0]->keep = false;
+	scsi_host_send(host, &mine);
+	await(&mine);
+	cr_assert_eq(memcmp(in, out, BLOCK), 0);
+	cr_assert_eq(memcmp(disk[0]->bytes, out, BLOCK), 0);
+	scsi_host_leave(second);
+	scsi_host_leave(third);
+	end();
+}
+
 /* The connection goes while a reset is on its way, and while commands wait for their turn. */
 Test(scsi_tgt_tmf, a_connection_that_goes)
 {
