@@ -215,6 +215,9 @@ struct target_cmd { /* the protocol embeds it first */
 	struct split split; /* lane NULL: nothing of it has been at a disk */
 	void (*then)(struct target_cmd *);
 	struct bdev_orphan orphan;
+	/* its connection was fenced since it has been at a disk */
+	bool fenced;
+	uint8_t *kept; /* target_cmd_keep() */
 };
 
 enum target_conn_state {
@@ -374,13 +377,22 @@ void target_cmd_pushed(struct target_cmd *);
 void target_cmd_over(struct target_cmd *);
 void target_cmd_worked(struct target_cmd *, uint32_t status); /* on with the next piece */
 void target_cmd_finish(struct target_cmd *, uint32_t status); /* replies */
-/* Cancels one that has done nothing yet: it waits for a buffer (then it ends with that status) or
- * is a read that the disk only holds (then with -ECANCELED's). false: it goes on, or is none. */
+/* Cancels one that has nothing at the disk: it waits for a buffer (then it ends with that status)
+ * or is a read that the disk only holds (then with -ECANCELED's). false: it goes on, or is none. */
 bool target_cmd_abort(struct target_cmd *, uint32_t status);
 /* Another host is told that the command has ended: nothing of it is submitted any more, it ends
  * with -ECANCELED's status unless what is at the disk completes it, and later requests of all hosts
  * wait for that. Of a command that has nothing at the disk: nothing. */
 void target_cmd_cut(struct target_cmd *);
+/* For commands that work on their own, without their peer, in many requests or long ones: they hold
+ * no data buffer that others wait for. Gives the buffer back; what p points at, len bytes, is kept
+ * in memory of the command's own if it was in the buffer. false: no memory, nothing has changed. */
+bool target_cmd_keep(struct target_cmd *, uint32_t len);
+/* Gives the buffer back and waits in turn for another one; `then` follows, maybe inside. Nothing of
+ * the command is at the disk. If its connection is fenced while the disk has a request of it, it
+ * goes on with its buffer: it must end, or submit nothing that its client's later requests have to
+ * wait for (cmd->fenced). */
+void target_cmd_requeue(struct target_cmd *, void (*then)(struct target_cmd *));
 /* The frame limits the peer's time for pull, push and reply. For a carrier that holds one of them
  * back, or that first needs something else of the peer. */
 void target_cmd_undue(struct target_cmd *);  /* from now on the time is not the peer's */

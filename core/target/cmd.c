@@ -3,6 +3,7 @@
  * submits its requests to the disk. */
 #include "frame.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct target_cmd *target_cmd_take(struct target_conn *conn)
@@ -15,7 +16,7 @@ struct target_cmd *target_cmd_take(struct target_conn *conn)
 	conn->used++;
 	cmd->state = TARGET_CMD_FETCH;
 	cmd->flags = 0;
-	cmd->inside = false;
+	cmd->inside = cmd->fenced = false;
 	cmd->data_len = cmd->at = cmd->piece = cmd->own = 0;
 	cmd->waited_ns = 0;
 	cmd->disk = NULL;
@@ -29,6 +30,10 @@ static void let_go(struct target_cmd *cmd)
 {
 	bdev_orphan_end(&cmd->orphan);
 	target_buffers_give(&cmd->claim);
+	if (__builtin_expect(cmd->kept != NULL, 0)) {
+		free(cmd->kept);
+		cmd->kept = NULL;
+	}
 }
 
 void target_cmd_drop(struct target_cmd *cmd)
@@ -205,6 +210,51 @@ void target_cmd_over(struct target_cmd *cmd)
 {
 	target_cmd_undue(cmd);
 	target_cmd_drop(cmd);
+}
+
+bool target_cmd_keep(struct target_cmd *cmd, uint32_t len)
+{
+	if (len && cmd->p == cmd->claim.buf.p) {
+		cmd->kept = malloc(len);
+		if (!cmd->kept)
+			return false;
+		memcpy(cmd->kept, cmd->p, len);
+		cmd->p = cmd->kept;
+		cmd->pool = NULL;
+	}
+	target_buffers_give(&cmd->claim);
+	return true;
+}
+
+static void requeued(struct target_claim *claim)
+{
+	struct target_cmd *cmd = container_of(claim, struct target_cmd, claim);
+
+	cmd->state = TARGET_CMD_WORK;
+	if (target_conn_gone(cmd->conn))
+		target_cmd_finish(cmd, 0);
+	else
+		cmd->then(cmd);
+}
+
+/* While its client's later requests, which may hold all buffers of the host, wait for the command,
+ * it must not wait for one. Others waited only for what the disk had. */
+void target_cmd_requeue(struct target_cmd *cmd, void (*then)(struct target_cmd *))
+{
+	struct target_holder *holder = &cmd->conn->holder[cmd->disk->store];
+
+	if (cmd->fenced && cmd->orphan.bdev) {
+		then(cmd);
+		return;
+	}
+	bdev_orphan_end(&cmd->orphan);
+	target_buffers_give(&cmd->claim);
+	cmd->then = then;
+	cmd->claim.ready = requeued;
+	if (target_buffers_take(holder, &cmd->claim))
+		then(cmd);
+	else
+		cmd->state = TARGET_CMD_LINE;
 }
 
 /* Of the commands at a disk only reads are cancelled: a write whose path was lost may still be

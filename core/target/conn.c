@@ -308,8 +308,13 @@ void target_conn_fence(struct target_conn *conn)
 
 	if (conn->opened && !target_conn_gone(conn) && carrier->hung_up && carrier->hung_up(conn))
 		target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED, "the host disconnected");
-	for (unsigned i = 0; i < conn->slots; i++)
-		make_orphan(target_cmd_at(conn, i), BDEV_CLIENT, target_conn_gone(conn));
+	for (unsigned i = 0; i < conn->slots; i++) {
+		struct target_cmd *cmd = target_cmd_at(conn, i);
+		bool work = cmd->state == TARGET_CMD_WORK || cmd->state == TARGET_CMD_LINE;
+
+		cmd->fenced |= work && cmd->split.lane;
+		make_orphan(cmd, BDEV_CLIENT, target_conn_gone(conn));
+	}
 }
 
 void target_conn_hurry(struct target_conn *conn)

@@ -223,10 +223,13 @@ static void dsm_work(struct nvme_tgt_cmd *cmd)
 		}
 		target_cmd_add_changes(&cmd->base, lba << cmd->ns->shift, blocks << cmd->ns->shift);
 	}
-	if (cmd->base.data_len)
+	if (cmd->base.data_len) {
+		/* without memory the list stays in the buffer */
+		target_cmd_keep(&cmd->base, cmd->base.data_len);
 		trim_next(&cmd->base);
-	else
+	} else {
 		nvme_tgt_cmd_worked(cmd, NVME_OK);
+	}
 }
 
 const struct nvme_tgt_op nvme_tgt_io_ops[] = {

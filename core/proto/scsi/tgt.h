@@ -10,10 +10,8 @@
 
 /* bytes an answer may have: those of all commands but reads */
 #define SCSI_ANSWER 32768u
-/* bytes one command may move, whatever the size of a buffer */
-#define SCSI_MOST (32u << 20)
-/* of one WRITE SAME: initiators wait for each no longer than for a small write */
-#define SCSI_SAME_MOST   (1u << 30)
+/* bytes of blocks that one command may move, verify, fill or copy, whatever the size of a buffer */
+#define SCSI_MOST        (32u << 20)
 #define SCSI_UNMAP_MOST  256 /* block descriptors */
 #define SCSI_PORT_GROUP  1
 #define SCSI_PORT_NUMBER 1

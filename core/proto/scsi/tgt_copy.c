@@ -109,11 +109,27 @@ static uint32_t read_list(struct scsi_cmd *cmd)
 	cmd->off = source << cmd->from->shift;
 	cmd->sink = sink << cmd->to->shift;
 	cmd->len = blocks << cmd->from->shift;
-	return 0;
+	return cmd->len > SCSI_MOST ? SCSI_BAD_LIST : 0;
 }
 
-static void copy_next(struct target_cmd *);
+static void copy_read(struct target_cmd *);
 
+static void copy_written(struct target_cmd *base)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(base);
+
+	/* between two writes no other request has to wait for this command */
+	bdev_orphan_end(&base->orphan);
+	base->changes_len = 0;
+	if (cmd->aborted)
+		scsi_aborted(cmd);
+	else if (cmd->done == cmd->len)
+		scsi_worked(cmd, 0);
+	else
+		target_cmd_requeue(base, copy_read);
+}
+
+/* The initiator has to send a fenced command again. */
 static void copy_write(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
@@ -124,43 +140,46 @@ static void copy_write(struct target_cmd *base)
 		scsi_aborted(cmd);
 		return;
 	}
+	if (base->fenced) {
+		scsi_worked(cmd, SCSI_BUSY);
+		return;
+	}
 	if (left > buf.cap)
 		left = buf.cap;
 	cmd->done += left;
 	base->disk = cmd->to->disk;
 	base->changes_off = cmd->sink + at;
 	base->changes_len = left;
-	target_cmd_io(base, IO_WRITE, 0, cmd->sink + at, left, buf, copy_next);
+	target_cmd_io(base, IO_WRITE, 0, cmd->sink + at, left, buf, copy_written);
 }
 
-/* Between two writes no other request has to wait for this command. */
-static void copy_next(struct target_cmd *base)
+static void copy_read(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
 	struct buf buf = base->claim.buf;
 	uint64_t left = cmd->len - cmd->done;
 
-	bdev_orphan_end(&base->orphan);
-	base->changes_len = 0;
-	if (cmd->aborted) {
-		scsi_aborted(cmd);
-	} else if (!left) {
-		scsi_worked(cmd, 0);
-	} else {
-		base->disk = cmd->from->disk;
-		target_cmd_io(base, IO_READ, 0, cmd->off + cmd->done,
-			left < buf.cap ? left : buf.cap, buf, copy_write);
-	}
+	base->disk = cmd->from->disk;
+	target_cmd_io(base, IO_READ, 0, cmd->off + cmd->done, left < buf.cap ? left : buf.cap, buf,
+		copy_write);
 }
 
 void scsi_copy_work(struct scsi_cmd *cmd)
 {
 	uint32_t status = cmd->base.data_len ? read_list(cmd) : 0;
 
-	if (status)
+	if (status || !cmd->len)
 		scsi_worked(cmd, status);
 	else
-		copy_next(&cmd->base);
+		copy_read(&cmd->base);
+}
+
+/* bytes; the field for the number of blocks has 16 bits */
+static uint64_t segment_most(const struct scsi_lu *lu)
+{
+	uint64_t most = 65535ull << lu->shift;
+
+	return most < SCSI_MOST ? most : SCSI_MOST;
 }
 
 /* Operating parameters only: no results are kept by list identifier. */
@@ -180,7 +199,7 @@ void scsi_copy_results_work(struct scsi_cmd *cmd)
 	wire_put_be(p + 8, 2, CSCDS);
 	wire_put_be(p + 10, 2, 1);
 	wire_put_be(p + 12, 4, LIST_MOST);
-	wire_put_be(p + 16, 4, 65535ull << cmd->lu->shift);
+	wire_put_be(p + 16, 4, segment_most(cmd->lu));
 	p[35] = p[36] = 1; /* copies at once, of all and of one */
 	p[37] = cmd->lu->shift;
 	p[43] = 2;

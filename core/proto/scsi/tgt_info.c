@@ -116,7 +116,7 @@ static void put_limits(const struct scsi_cmd *cmd, uint8_t **end)
 		wire_put_be(p + 24, 4, SCSI_UNMAP_MOST);
 		wire_put_be(p + 28, 4, at_most(lim->best >> lu->shift, UINT32_MAX));
 	}
-	wire_put_be(p + 36, 8, SCSI_SAME_MOST >> lu->shift);
+	wire_put_be(p + 36, 8, SCSI_MOST >> lu->shift);
 }
 
 static void put_provisioning(const struct scsi_lu *lu, uint8_t **end)

@@ -162,9 +162,9 @@ static struct buf spare(const struct target_cmd *cmd)
 	return buf;
 }
 
-static uint32_t compare(struct scsi_cmd *cmd, const uint8_t *p, uint32_t len, uint64_t at)
+static uint32_t compare(
+	struct scsi_cmd *cmd, const uint8_t *p, const uint8_t *disk, uint32_t len, uint64_t at)
 {
-	const uint8_t *disk = spare(&cmd->base).p;
 	uint32_t i = 0;
 
 	if (!memcmp(p, disk, len))
@@ -180,7 +180,8 @@ static void written_compare(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
 
-	scsi_worked(cmd, cmd->cdb[1] & 2 ? compare(cmd, base->p, base->piece, base->at) : 0);
+	scsi_worked(cmd,
+		cmd->cdb[1] & 2 ? compare(cmd, base->p, spare(base).p, base->piece, base->at) : 0);
 }
 
 static void written(struct target_cmd *base)
@@ -223,43 +224,50 @@ uint32_t scsi_verify_check(struct scsi_cmd *cmd)
 	return 0;
 }
 
+/* BYTCHK 3: compare each block of the run that ends at cmd->done. */
+static uint32_t compare_blocks(struct scsi_cmd *cmd, uint32_t len)
+{
+	struct target_cmd *base = &cmd->base;
+	uint32_t block = cmd->lu->bdev->lim.block, status = 0;
+	const uint8_t *disk = spare(base).p;
+
+	for (uint32_t at = 0; at < len && !status; at += block)
+		status = compare(cmd, base->p, disk + at, block, cmd->done - len + at);
+	return status;
+}
+
 static void verify_next(struct target_cmd *);
 
 static void verify_read(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
-	uint32_t block = cmd->lu->bdev->lim.block, status = 0;
+	uint32_t status = 0;
 
 	if (bytchk(cmd) == 1)
-		status = compare(cmd, base->p, base->piece, base->at);
+		status = compare(cmd, base->p, spare(base).p, base->piece, base->at);
 	else if (bytchk(cmd) == 3)
-		status = compare(cmd, base->p, block, cmd->done);
+		status = compare_blocks(cmd, (uint32_t)base->split.len);
 	if (bytchk(cmd) == 1 || status)
 		scsi_worked(cmd, status);
+	else if (cmd->aborted)
+		scsi_aborted(cmd);
+	else if (cmd->done < cmd->len)
+		target_cmd_requeue(base, verify_next);
 	else
-		verify_next(base);
+		scsi_worked(cmd, 0);
 }
 
-/* BYTCHK 0: read the next run. BYTCHK 3: read the next block. */
+/* BYTCHK 0 and 3: read the next run. */
 static void verify_next(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
-	struct buf buf = spare(base);
+	struct buf buf = bytchk(cmd) ? spare(base) : base->claim.buf;
 	uint64_t left = cmd->len - cmd->done, at = cmd->off + cmd->done;
-	uint32_t most = bytchk(cmd) ? cmd->lu->bdev->lim.block : buf.cap;
 
-	if (cmd->aborted) {
-		scsi_aborted(cmd);
-		return;
-	}
-	if (!left) {
-		if (!bytchk(cmd)) /* the buffer's content is not the initiator's */
-			base->data_len = base->piece = 0;
-		scsi_worked(cmd, 0);
-		return;
-	}
-	if (left > most)
-		left = most;
+	if (!bytchk(cmd)) /* the buffer's content is not the initiator's */
+		base->data_len = base->piece = 0;
+	if (left > buf.cap)
+		left = buf.cap;
 	cmd->done += left;
 	target_cmd_io(base, IO_READ, 0, at, left, buf, verify_read);
 }
@@ -273,8 +281,12 @@ void scsi_verify_work(struct scsi_cmd *cmd)
 	else if (bytchk(cmd) == 1)
 		target_cmd_io(base, IO_READ, 0, cmd->off + base->at, base->piece, spare(base),
 			verify_read);
-	else
+	else if (!bytchk(cmd) || cmd->len <= spare(base).cap)
 		verify_next(base);
+	else if (target_cmd_keep(base, cmd->lu->bdev->lim.block))
+		target_cmd_requeue(base, verify_next);
+	else
+		scsi_worked(cmd, SCSI_BUSY);
 }
 
 uint32_t scsi_sync_check(struct scsi_cmd *cmd)
@@ -381,6 +393,8 @@ void scsi_unmap_work(struct scsi_cmd *cmd)
 		}
 		target_cmd_add_changes(base, off, size);
 	}
+	/* without memory the list stays in the buffer */
+	target_cmd_keep(base, 8 + 16u * cmd->ranges);
 	unmap_next(base);
 }
 
@@ -399,7 +413,7 @@ uint32_t scsi_same_check(struct scsi_cmd *cmd)
 	status = set_range(cmd, lba, blocks);
 	if (status)
 		return status;
-	if (bits & ~(SAME_UNMAP | (ndob ? SAME_NDOB : 0)) || !blocks || cmd->len > SCSI_SAME_MOST ||
+	if (bits & ~(SAME_UNMAP | (ndob ? SAME_NDOB : 0)) || !blocks || cmd->len > SCSI_MOST ||
 		((ndob || bits & SAME_UNMAP) && !lim->max[IO_ZERO]))
 		return SCSI_BAD_CDB;
 	cmd->wants = ndob ? 0 : lim->block;
@@ -411,47 +425,68 @@ static bool all_zero(const uint8_t *p, uint32_t len)
 	return !p[0] && !memcmp(p, p + 1, len - 1);
 }
 
+static void same_next(struct target_cmd *);
+
+static void same_written(struct target_cmd *base)
+{
+	struct scsi_cmd *cmd = scsi_cmd_of(base);
+
+	if (cmd->aborted)
+		scsi_aborted(cmd);
+	else if (cmd->done == cmd->len)
+		scsi_worked(cmd, 0);
+	else
+		target_cmd_requeue(base, same_next);
+}
+
+/* Write the next run, of copies of the block. The initiator has to send a fenced command again. */
 static void same_next(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
+	uint32_t block = cmd->lu->bdev->lim.block;
 	struct buf buf = base->claim.buf;
 	uint64_t left = cmd->len - cmd->done, at = cmd->off + cmd->done;
 	bool last = left <= buf.cap;
 
-	if (cmd->aborted) {
-		scsi_aborted(cmd);
-		return;
-	}
-	if (!left) {
-		scsi_worked(cmd, 0);
+	if (base->fenced) {
+		scsi_worked(cmd, SCSI_BUSY);
 		return;
 	}
 	if (!last)
 		left = buf.cap;
+	if (base->p != buf.p)
+		memcpy(buf.p, base->p, block);
+	for (uint64_t to = block; to < left; to += block)
+		memcpy(buf.p + to, buf.p, block);
 	cmd->done += left;
 	target_cmd_io(base, IO_WRITE, cmd->fua && (last || cmd->lu->bdev->lim.fua) ? IO_FUA : 0, at,
-		left, buf, same_next);
+		left, buf, same_written);
 }
 
 void scsi_same_work(struct scsi_cmd *cmd)
 {
 	struct target_cmd *base = &cmd->base;
 	uint32_t block = cmd->lu->bdev->lim.block;
-	uint8_t *p = base->claim.buf.p;
+	bool zero = !base->data_len;
 
-	if (base->data_len) {
-		if (base->p != p)
-			memcpy(p, base->p, block);
-		/* judge the copy that is written, not what an RDMA initiator may change */
-		for (uint32_t at = block; at < base->claim.buf.cap && at < cmd->len; at += block)
-			memcpy(p + at, p, block);
+	if (!zero && cmd->lu->bdev->lim.max[IO_ZERO]) {
+		/* judge a copy: an RDMA initiator may change what came along */
+		if (base->p != base->claim.buf.p)
+			memcpy(base->claim.buf.p, base->p, block);
+		zero = all_zero(base->claim.buf.p, block);
 	}
-	if (cmd->lu->bdev->lim.max[IO_ZERO] && (!base->data_len || all_zero(p, block)))
+	if (zero) {
+		target_cmd_keep(base, 0);
 		target_cmd_io(base, IO_ZERO,
 			(cmd->fua ? IO_FUA : 0) | (cmd->cdb[1] & SAME_UNMAP ? 0 : IO_KEEP),
 			cmd->off, cmd->len, (struct buf){ 0 }, NULL);
-	else
+	} else if (cmd->len <= base->claim.buf.cap) {
 		same_next(base);
+	} else if (target_cmd_keep(base, block)) {
+		target_cmd_requeue(base, same_next);
+	} else {
+		scsi_worked(cmd, SCSI_BUSY);
+	}
 }
 
 /* A disk that cannot do it, but that only this process writes, is kept for the command alone. */
@@ -488,7 +523,7 @@ uint32_t scsi_compare_write_check(struct scsi_cmd *cmd)
 static void compared(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
-	uint32_t len = (uint32_t)cmd->len, status = compare(cmd, base->p, len, 0);
+	uint32_t len = (uint32_t)cmd->len, status = compare(cmd, base->p, spare(base).p, len, 0);
 
 	if (cmd->aborted)
 		scsi_aborted(cmd);
