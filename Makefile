@@ -162,6 +162,7 @@ LEAP      := $(addprefix core/attach/,attach boot disks iscsi iscsi_link iscsi_l
 $(addprefix $(T)/tests/,$(LEAP)) $(filter $(T)/tests/core/daemon/srp_daemon%,$(UNIT_BIN)) \
 	$(foreach f,nvme-tgt-session iscsi-ini iser-ini iscsi-tgt,$(T)/replay/$(f) $(F)/$(f)): \
 	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=poll,--wrap=timerfd_settime
+$(addprefix $(T)/tests/pair/,$(filter frame_%,$(notdir $(LEAP)))): TEST_LIBS += -Wl,--wrap=connect
 $(T)/tests/pair/iscsi_hostile: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(T)/tests/core/block/split: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc
 $(T)/tests/core/proto/scsi/tgt_steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=pthread_mutex_lock

@@ -114,8 +114,8 @@ struct target_proto {
 	uint32_t polite_ms;
 	/* commands that arrived before the end are run while ENDING, from carrier->resume() */
 	bool answers;
-	/* Each connection has a share of the buffers of its own, not each host: many clients may be
-	 * behind one address. */
+	/* Within a network each connection has a share of the buffers of its own, not each host:
+	 * many clients may be behind one address. */
 	bool apart;
 	/* (T) A connection has come in. It is the row's from here: refused and closed, or embedded
 	 * in a new connection for target_conn_begin(). NULL: the protocol listens itself. */
@@ -282,8 +282,9 @@ bool target_room(struct target *, const struct addr *peer);
  * with free() when over. */
 void target_conn_begin(struct target *, struct target_conn *, const struct target_carrier *,
 	const struct addr *peer);
-/* The peer is that host, which is the same for all of its connections: it may use disks, and is no
- * longer ended in favour of others. leads: it will open others. false: it has too many. */
+/* The peer is that host, which is the same for all of its connections: it may use disks. Only if
+ * its network has more than a quarter of all places, and none is left, it may be ended in favour of
+ * another network. leads: it will open others. false: it has too many. */
 bool target_admit(struct target_conn *, const char *host, bool leads);
 /* The peer may connect, but uses no disk. */
 void target_admit_guest(struct target_conn *);

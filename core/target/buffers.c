@@ -1,20 +1,70 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Fair sharing of data buffers. Of N buffers, one host holds at most half while there is another
- * host on this worker. The last quarter is a reserve: each host can have an equal part of it, at
- * least one buffer. So a host that holds nothing gets one although others hold all they may, and
- * none gets a second one that a host without any waits for. The reserve runs out only if many hosts
- * stop answering at once; then connections that have stopped are ended. */
+/* Fair sharing of data buffers. Of N buffers, one network holds at most half while there is another
+ * network on this worker. The last quarter is a reserve: each network can have an equal part of it,
+ * at least one buffer. So a network that holds nothing gets one although others hold all they may,
+ * and none gets a second one that a network without any waits for. The hosts of a network share its
+ * part by the same rules. The reserve runs out only if many hosts stop answering at once; then
+ * connections that have stopped are ended. An eighth is for hosts that have returned buffers
+ * quickly of late, but half of that also for the first one of a network. */
 #include "buffers.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #define MSEC    1000000ull
-#define TICK_MS (TARGET_HUNGRY_MS / 2)
+#define TICK_MS (TARGET_HUNGRY_MS / 4)
 
 static unsigned at_least_1(unsigned value)
 {
 	return value ? value : 1;
+}
+
+static unsigned quarter(unsigned count)
+{
+	return count > 1 ? (count + 3) / 4 : 0;
+}
+
+/* What a share can have, from the store down to a connection. */
+struct room {
+	unsigned most; /* it may hold */
+	unsigned left; /* of these are free */
+	bool shared;   /* with others */
+	bool few;      /* it holds less than its part of the reserve */
+};
+
+/* Go down to a member that shares with others; false: it may have no buffer. */
+static bool enter(struct room *room, const struct target_share *share)
+{
+	const struct target_share *up = share->up;
+	unsigned reserve = quarter(room->most), left;
+
+	if (up->members == 1)
+		return true;
+	room->shared = true;
+	room->few = share->held < at_least_1(reserve / up->members);
+	if (!room->few && (room->left <= reserve || room->left <= up->hungry))
+		return false;
+	room->most = at_least_1(room->most / 2);
+	left = room->most > share->held ? room->most - share->held : 0;
+	room->left = left < room->left ? left : room->left;
+	return room->left;
+}
+
+/* What hosts that are not known to be quick may hold together. first: a network that holds
+ * nothing. */
+static unsigned unproven_most(const struct target_buffers *store, int quick, bool first)
+{
+	unsigned count = store->pool->count, kept = quarter(count) / (first ? 4 : 2);
+
+	return count - kept * (unsigned)(TARGET_QUICK - (quick > 0 ? quick : 0)) / TARGET_QUICK;
+}
+
+static bool may_use(const struct target_buffers *store, const struct target_share *host)
+{
+	bool first = store->all.members > 1 && !host->up->held;
+
+	return host->quick == TARGET_QUICK ||
+	       store->unproven < unproven_most(store, host->quick, first);
 }
 
 /* If a host has several connections, one leaves a quarter to the others: its network path may be
@@ -22,32 +72,45 @@ static unsigned at_least_1(unsigned value)
 static bool may_have(const struct target_holder *holder)
 {
 	const struct target_buffers *store = holder->store;
-	const struct target_share *share = holder->share;
-	unsigned count = store->pool->count, most;
+	const struct target_share *host = holder->part.up;
+	struct room room = { .most = store->pool->count, .left = store->free };
+	unsigned reserve = quarter(room.most);
 
-	if (!store->free)
+	if (!store->free || !may_use(store, host) || !enter(&room, host->up) || !enter(&room, host))
 		return false;
-	if (share->held < at_least_1(store->reserve / at_least_1(store->shares)))
-		return true;
-	most = store->shares > 1 ? at_least_1(count / 2) : count - store->reserve;
-	return store->free > store->reserve && store->free > store->hungry && share->held < most &&
-	       holder->held < (share->conns > 1 ? most - most / 4 : most);
+	if (!room.shared) {
+		room.few = host->held < at_least_1(reserve);
+		if (!room.few && room.left <= reserve)
+			return false;
+		room.most -= reserve;
+	}
+	return room.few || host->members == 1 || holder->part.held < room.most - room.most / 4;
 }
 
-static void set_hungry(struct target_buffers *store, struct target_share *share, uint64_t now)
+/* now 0: it is not hungry */
+static void set_hungry(struct target_share *share, uint64_t now)
 {
-	store->hungry += (now != 0) - (share->hungry_ns != 0);
+	share->up->hungry += (now != 0) - (share->hungry_ns != 0);
 	share->hungry_ns = now;
+}
+
+static void count_held(struct target_holder *holder, int more)
+{
+	for (struct target_share *share = &holder->part; share; share = share->up)
+		share->held += (unsigned)more;
 }
 
 static void hand_out(struct target_holder *holder, struct target_claim *claim)
 {
 	struct target_buffers *store = holder->store;
+	unsigned i = store->stack[--store->free];
 
-	claim->buf = pool_buf(store->pool, store->stack[--store->free]);
-	holder->held++;
-	holder->share->held++;
-	set_hungry(store, holder->share, 0);
+	claim->buf = pool_buf(store->pool, i);
+	store->is_unproven[i] = holder->part.up->quick < TARGET_QUICK;
+	store->unproven += store->is_unproven[i];
+	count_held(holder, 1);
+	for (struct target_share *share = &holder->part; share->up; share = share->up)
+		set_hungry(share, 0);
 }
 
 /* Insert at the end, which is before the item whose turn it is. */
@@ -69,58 +132,67 @@ static void hand_out(struct target_holder *holder, struct target_claim *claim)
 
 static void line_join(struct target_holder *holder, struct target_claim *claim)
 {
-	struct target_buffers *store = holder->store;
-	struct target_share *share = holder->share;
+	uint64_t now = loop_now(holder->store->loop);
+	bool first = !holder->part.lines++;
 
-	if (!holder->line) {
-		if (!share->lines++) {
-			RING_ADD(store->turn, share);
-			store->lines++;
-		}
-		RING_ADD(share->turn, holder);
-	}
 	claim->waiting = true;
 	claim->next = NULL;
 	claim->link = holder->line_end;
 	*holder->line_end = claim;
 	holder->line_end = &claim->next;
-	if (!share->held && !share->hungry_ns)
-		set_hungry(store, share, loop_now(store->loop));
+	for (struct target_share *share = &holder->part; share->up; share = share->up) {
+		if (first) {
+			RING_ADD(share->up->turn, share);
+			first = !share->up->lines++;
+		}
+		if (!share->held && !share->hungry_ns)
+			set_hungry(share, now);
+	}
 }
 
 static void line_leave(struct target_claim *claim)
 {
 	struct target_holder *holder = claim->holder;
-	struct target_buffers *store = holder->store;
-	struct target_share *share = holder->share;
+	struct target_share *share = &holder->part;
 
 	*claim->link = claim->next;
 	*(claim->next ? &claim->next->link : &holder->line_end) = claim->link;
 	claim->waiting = false;
-	if (holder->line)
-		return;
-	RING_DEL(share->turn, holder);
 	if (--share->lines)
 		return;
-	RING_DEL(store->turn, share);
-	store->lines--;
-	set_hungry(store, share, 0);
+	do {
+		set_hungry(share, 0);
+		RING_DEL(share->up->turn, share);
+		share = share->up;
+	} while (!--share->lines && share->up);
 }
 
-/* Serve the next of the host's commands; false: it may not have a buffer. */
-static bool share_serve(struct target_share *share)
+/* Serve the next of its commands; false: it may not have a buffer. */
+static bool serve_host(struct target_share *host)
 {
-	for (unsigned i = share->lines; i; i--) {
-		struct target_holder *holder = share->turn;
+	for (unsigned i = host->lines; i; i--) {
+		struct target_holder *holder = container_of(host->turn, struct target_holder, part);
 		struct target_claim *claim = holder->line;
 
-		share->turn = holder->next;
+		host->turn = holder->part.next;
 		if (!may_have(holder))
 			continue;
 		line_leave(claim);
 		hand_out(holder, claim);
 		claim->ready(claim);
 		return true;
+	}
+	return false;
+}
+
+static bool serve_network(struct target_share *network)
+{
+	for (unsigned i = network->lines; i; i--) {
+		struct target_share *host = network->turn;
+
+		network->turn = host->next;
+		if (serve_host(host))
+			return true;
 	}
 	return false;
 }
@@ -134,14 +206,14 @@ static void serve_lines(struct loop_work *work)
 	unsigned refused = 0;
 
 	store->serving = true;
-	while (store->free && refused < store->lines) {
-		struct target_share *share = store->turn;
+	while (store->free && refused < store->all.lines) {
+		struct target_share *network = store->all.turn;
 
-		store->turn = share->next;
-		refused = share_serve(share) ? 0 : refused + 1;
+		store->all.turn = network->next;
+		refused = serve_network(network) ? 0 : refused + 1;
 	}
 	store->serving = false;
-	if (store->turn && !store->watch.on) {
+	if (store->all.turn && !store->watch.on) {
 		store->watches++;
 		relieve_hungry(store, loop_now(store->loop));
 	}
@@ -167,72 +239,123 @@ static bool stopped(struct target_holder *holder, const struct target_claim *cla
 	return now - since >= TARGET_HUNGRY_MS * MSEC;
 }
 
-/* Count buffers of connections that wait for their peers. All of a connection's count, as a
- * protocol may wait for one reply at a time. */
-static unsigned with_peers(struct target_buffers *store, uint64_t now)
+/* Whether the holder's peer takes longer than that for a buffer, or completes nothing. */
+static bool slow(const struct target_holder *holder, const struct target_claim *claim,
+	uint64_t limit_ns, uint64_t now)
+{
+	uint64_t since = holder->done_ns > claim->peer_ns ? holder->done_ns : claim->peer_ns;
+
+	return now - claim->peer_ns >= limit_ns || now - since >= TARGET_PART_MS * MSEC;
+}
+
+static bool within(const struct target_holder *holder, const struct target_share *share)
+{
+	return !share->up || holder->part.up->up == share;
+}
+
+/* Count buffers of the share's connections that wait for their peers. All of a connection's count,
+ * as a protocol may wait for one reply at a time. */
+static unsigned with_peers(struct target_buffers *store, const struct target_share *share)
 {
 	unsigned count = 0;
 
+	store->counts++;
 	for (struct target_claim *claim = store->peer; claim; claim = claim->next) {
 		struct target_holder *holder = claim->holder;
 
-		count += holder->counted_ns == now ? 0 : holder->held;
-		holder->counted_ns = now;
+		if (!within(holder, share) || holder->counted == store->counts)
+			continue;
+		holder->counted = store->counts;
+		count += holder->part.held;
 	}
 	return count;
 }
 
-/* Choose the connection to end: of those that have stopped, the one that was waited for longest. If
- * hosts rather than disks hold most buffers, also one that is only slow. */
-static struct target_holder *worst(struct target_buffers *store, bool by_hosts, uint64_t now)
+/* Choose the connection to end: of those that have stopped, one of the network that holds most,
+ * which was waited for longest. limit_ns is not 0: else also one that is only slow. */
+static struct target_holder *worst(struct target_buffers *store, const struct target_share *share,
+	uint64_t limit_ns, uint64_t now)
 {
-	struct target_holder *found = NULL, *slow = NULL;
+	struct target_holder *found[2] = { NULL, NULL };
 
 	for (struct target_claim *claim = store->peer; claim; claim = claim->next) {
-		struct target_holder *holder = claim->holder;
-		bool still = !holder->ended && stopped(holder, claim, now);
+		struct target_holder *holder = claim->holder, **at;
 
-		if (still && !found)
-			found = holder;
-		if (!holder->ended && !slow && by_hosts &&
-			now - claim->peer_ns >= TARGET_SLOW_MS * MSEC)
-			slow = holder;
+		if (holder->ended || !within(holder, share))
+			continue;
+		if (stopped(holder, claim, now))
+			at = &found[0];
+		else if (limit_ns && slow(holder, claim, limit_ns, now))
+			at = &found[1];
+		else
+			continue;
+		if (!*at || holder->part.up->up->held > (*at)->part.up->up->held)
+			*at = holder;
 	}
-	return found ? found : slow;
+	return found[0] ? found[0] : found[1];
 }
 
-/* Whether a host has waited too long without a buffer. */
-static bool starving(const struct target_buffers *store, uint64_t now)
+/* Whether a member has waited too long without a buffer. */
+static bool starving(const struct target_share *share, uint64_t now)
 {
-	const struct target_share *share = store->turn;
+	const struct target_share *member = share->turn;
 
-	for (unsigned i = 0; i < store->lines; i++, share = share->next)
-		if (share->hungry_ns && now - share->hungry_ns >= TARGET_HUNGRY_MS * MSEC)
+	for (unsigned i = 0; i < share->lines; i++, member = member->next)
+		if (member->hungry_ns && now - member->hungry_ns >= TARGET_HUNGRY_MS * MSEC)
 			return true;
 	return false;
 }
 
-/* When a host has waited too long, end connections until a buffer will return for each that waits
- * without one: they are served in turn. */
-static void relieve_hungry(struct target_buffers *store, uint64_t now)
+static uint64_t slow_limit(unsigned buffers, unsigned hosts)
 {
-	unsigned need = starving(store, now) ? store->hungry : 0, coming = 0;
-	bool by_hosts;
+	uint64_t limit = TARGET_SLOW_MS * MSEC, least = TARGET_SLOW_LEAST_MS * MSEC;
 
-	if (!store->hungry)
-		return;
-	by_hosts = with_peers(store, now) * 2 >= store->pool->count;
+	if (hosts > buffers)
+		limit = limit * buffers / hosts;
+	return limit > least ? limit : least;
+}
+
+/* When a member has waited too long, end connections of the share until a buffer will return for
+ * each member that waits without one: they are served in turn. If hosts rather than disks hold most
+ * buffers, the slow ones go, too. */
+static void relieve(struct target_buffers *store, const struct target_share *share, unsigned hosts,
+	uint64_t now)
+{
+	unsigned buffers = share->up ? share->held : store->pool->count, coming = 0;
+	unsigned need = 0, most = unproven_most(store, 0, !share->up);
+	uint64_t limit = with_peers(store, share) * 2 < buffers ? 0 : slow_limit(buffers, hosts);
+
+	if (starving(share, now))
+		need = share->hungry + (store->unproven > most ? store->unproven - most : 0);
 	for (struct target_claim *claim = store->peer; claim; claim = claim->next)
-		coming += claim->holder->ended;
+		coming += claim->holder->ended && within(claim->holder, share);
 	for (;;) {
-		struct target_holder *holder = worst(store, by_hosts, now);
+		struct target_holder *holder = worst(store, share, limit, now);
 
 		if (!holder || coming >= need)
 			break;
 		holder->ended = true;
-		coming += holder->held;
+		holder->part.up->quick = TARGET_QUICK - TARGET_QUICK_AGAIN;
+		coming += holder->part.held;
 		store->end(holder);
 	}
+}
+
+/* A network that holds nothing gets what any other returns, a host what others of its network
+ * do. */
+static void relieve_hungry(struct target_buffers *store, uint64_t now)
+{
+	const struct target_share *network = store->all.turn;
+	unsigned hosts = 0;
+
+	for (unsigned i = 0; i < store->all.lines; i++, network = network->next)
+		hosts += network->hungry;
+	if (!hosts)
+		return;
+	relieve(store, &store->all, hosts, now);
+	for (unsigned i = 0; i < store->all.lines; i++, network = network->next)
+		if (network->held)
+			relieve(store, network, network->hungry, now);
 	loop_timer_set(store->loop, &store->watch, now + TICK_MS * MSEC);
 }
 
@@ -251,12 +374,14 @@ int target_buffers_init(
 	if (err)
 		return err;
 	store->stack = calloc(count, sizeof(*store->stack));
-	if (!store->stack) {
+	store->is_unproven = calloc(count, sizeof(*store->is_unproven));
+	if (!store->stack || !store->is_unproven) {
+		free(store->stack);
+		free(store->is_unproven);
 		pool_free(store->pool);
 		store->pool = NULL;
 		return diag_sys(diag, ENOMEM, "%u data buffers", count);
 	}
-	store->reserve = count > 1 ? (count + 3u) / 4 : 0;
 	store->peer_end = &store->peer;
 	store->work.run = serve_lines;
 	store->watch.fire = watch_fired;
@@ -269,37 +394,42 @@ void target_buffers_fini(struct target_buffers *store)
 {
 	if (!store->pool)
 		return;
-	assert(store->free == store->pool->count && !store->turn && !store->shares);
+	assert(store->free == store->pool->count && !store->all.turn && !store->all.members);
 	loop_work_del(store->loop, &store->work);
 	loop_timer_del(store->loop, &store->watch);
 	pool_free(store->pool);
 	free(store->stack);
+	free(store->is_unproven);
 	store->pool = NULL;
 }
 
 static void serve_later(struct target_buffers *store)
 {
-	if (store->turn)
+	if (store->all.turn)
 		loop_work_add(store->loop, &store->work);
 }
 
 void target_buffers_join(
-	struct target_buffers *store, struct target_holder *holder, struct target_share *share)
+	struct target_buffers *store, struct target_holder *holder, struct target_share *host)
 {
-	*holder = (struct target_holder){ .store = store, .share = share };
+	*holder = (struct target_holder){ .store = store, .part.up = host };
 	holder->line_end = &holder->line;
-	store->shares += !share->conns++;
+	host->up->up = &store->all;
+	if (!host->members++ && !host->up->members++)
+		store->all.members++;
 	serve_later(store);
 }
 
 void target_buffers_leave(struct target_holder *holder)
 {
 	struct target_buffers *store = holder->store;
+	struct target_share *host = holder->part.up;
 
 	if (!store)
 		return;
-	assert(!holder->held && !holder->line);
-	store->shares -= !--holder->share->conns;
+	assert(!holder->part.held && !holder->part.lines);
+	if (!--host->members && !--host->up->members)
+		store->all.members--;
 	holder->store = NULL;
 	serve_later(store);
 }
@@ -310,12 +440,12 @@ bool target_buffers_take(struct target_holder *holder, struct target_claim *clai
 	struct target_buffers *store = holder->store;
 
 	claim->holder = holder;
-	if (!store->serving && !store->work.on && !holder->share->lines && may_have(holder)) {
+	if (!store->serving && !store->work.on && !holder->part.up->lines && may_have(holder)) {
 		hand_out(holder, claim);
 		return true;
 	}
 	line_join(holder, claim);
-	if (may_have(holder) || holder->share->hungry_ns)
+	if (may_have(holder) || holder->part.up->hungry_ns)
 		loop_work_add(store->loop, &store->work);
 	return false;
 }
@@ -323,8 +453,9 @@ bool target_buffers_take(struct target_holder *holder, struct target_claim *clai
 void target_buffers_give(struct target_claim *claim)
 {
 	struct target_holder *holder = claim->holder;
-	struct target_share *share;
 	struct target_buffers *store;
+	uint64_t now;
+	unsigned i;
 
 	if (claim->waiting) {
 		line_leave(claim);
@@ -334,14 +465,18 @@ void target_buffers_give(struct target_claim *claim)
 		return;
 	target_buffers_peer_done(claim);
 	store = holder->store;
-	share = holder->share;
-	store->stack[store->free++] =
-		(uint16_t)((size_t)(claim->buf.p - store->pool->base) / store->pool->each);
+	i = (unsigned)((size_t)(claim->buf.p - store->pool->base) / store->pool->each);
+	store->stack[store->free++] = (uint16_t)i;
+	store->unproven -= store->is_unproven[i];
 	claim->buf.p = NULL;
 	claim->holder = NULL;
-	holder->held--;
-	if (!--share->held && share->lines)
-		set_hungry(store, share, loop_now(store->loop));
+	count_held(holder, -1);
+	if (!store->all.turn)
+		return;
+	now = loop_now(store->loop);
+	for (struct target_share *share = &holder->part; share->up; share = share->up)
+		if (!share->held && share->lines)
+			set_hungry(share, now);
 	serve_later(store);
 }
 
@@ -363,10 +498,17 @@ void target_buffers_peer(struct target_claim *claim)
 void target_buffers_peer_done(struct target_claim *claim)
 {
 	struct target_buffers *store;
+	struct target_share *host;
 
 	if (!claim->peer_ns)
 		return;
 	store = claim->holder->store;
+	host = claim->holder->part.up;
+	claim->holder->done_ns = loop_now(store->loop);
+	if (claim->holder->done_ns - claim->peer_ns > TARGET_HUNGRY_MS * MSEC)
+		host->quick = TARGET_QUICK - TARGET_QUICK_AGAIN;
+	else if (host->quick < TARGET_QUICK)
+		host->quick++;
 	*claim->link = claim->next;
 	*(claim->next ? &claim->next->link : &store->peer_end) = claim->link;
 	claim->peer_ns = 0;

@@ -51,12 +51,15 @@ int target_conn_map(struct target_conn *conn, unsigned i, struct diag *diag)
 	struct target_worker *worker = conn->worker;
 	struct target_holder *holder = &conn->holder[disk->store];
 	size_t first = (size_t)(worker - target->worker) * target->stores;
+	struct target_share *share = &conn->place.host->share[first + disk->store];
 	int err = 0;
 
 	if (!holder->store) {
-		target_buffers_join(&worker->store[disk->store], holder,
-			conn->share ? &conn->share[disk->store]
-				    : &conn->place.host->share[first + disk->store]);
+		if (conn->share) {
+			conn->share[disk->store].up = share->up;
+			share = &conn->share[disk->store];
+		}
+		target_buffers_join(&worker->store[disk->store], holder, share);
 		holder->conn = conn;
 	}
 	if (conn->pool && !disk->exposed)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Decide which connections are kept. A peer without a valid login competes first with others of its
- * own address, then with the network and the address that hold most, and never with an admitted
- * host. */
+ * own address, then with the network and the address that hold most. It takes a place of an
+ * admitted host only from another network that has more than its part. */
 #include "places.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MSEC 1000000ull
-/* If there are more connections than this, a host that is alone leaves a sixteenth to others. */
+/* If there are more connections than this, a network or a host that is alone leaves a sixteenth to
+ * others. */
 #define OTHERS_FROM 64
 
 void target_places_refuse(struct target_places *places, const struct diag *why)
@@ -23,13 +24,17 @@ void target_places_refuse(struct target_places *places, const struct diag *why)
 	places->full(why, places->user);
 }
 
+/* The count of the address, or of hosts that of its network. */
+static unsigned *held_of(struct target_origin *origin, unsigned class)
+{
+	return class == TARGET_HOST ? &origin->network->hosts : &origin->of[class];
+}
+
 static void class_join(struct target_places *places, struct target_place *place, unsigned class)
 {
 	place->class = (uint8_t) class;
 	places->of[class]++;
-	if (class == TARGET_HOST)
-		return;
-	place->origin->of[class]++;
+	++*held_of(place->origin, class);
 	place->next = NULL;
 	place->prev = places->last[class];
 	*(place->prev ? &place->prev->next : &places->first[class]) = place;
@@ -43,9 +48,7 @@ static void class_leave(struct target_places *places, struct target_place *place
 	if (place->evicted)
 		return;
 	places->of[class]--;
-	if (class == TARGET_HOST)
-		return;
-	place->origin->of[class]--;
+	--*held_of(place->origin, class);
 	*(place->prev ? &place->prev->next : &places->first[class]) = place->next;
 	*(place->next ? &place->next->prev : &places->last[class]) = place->prev;
 }
@@ -76,8 +79,8 @@ static void weigh(struct target_places *places, struct target_origin *origin, un
 {
 	uint64_t own = excess(places, origin, class), all = own;
 
-	for (const struct target_origin *o = places->origins; own && origin->net && o; o = o->next)
-		if (o != origin && o->net == origin->net)
+	for (const struct target_origin *o = places->origins; own && o; o = o->next)
+		if (o != origin && o->network == origin->network)
 			all += excess(places, o, class);
 	origin->weight = own ? all << 32 | own : 0;
 }
@@ -108,6 +111,25 @@ bool target_places_evict(struct target_places *places)
 	       evict(places, places->first[TARGET_STRANGER]);
 }
 
+/* End the newest host's connection of the network that has most of them, if that is more than a
+ * quarter of all places, and more than the network has that needs one. */
+static bool evict_host(struct target_places *places, const struct target_network *for_)
+{
+	const struct target_network *most = places->networks;
+	struct target_place *place = places->last[TARGET_HOST];
+	unsigned part = places->limit.connections / 4;
+
+	for (const struct target_network *n = most; n; n = n->next)
+		if (n->hosts > most->hosts)
+			most = n;
+	if (places->limit.listed || !most || most == for_ || most->hosts <= (part ? part : 1) ||
+		(for_ && most->hosts <= for_->hosts + 1))
+		return false;
+	while (place->origin->network != most)
+		place = place->prev;
+	return evict(places, place);
+}
+
 static unsigned strangers(const struct target_places *places)
 {
 	unsigned count = 0;
@@ -118,7 +140,7 @@ static unsigned strangers(const struct target_places *places)
 }
 
 static struct target_origin *find_origin(
-	struct target_places *places, const struct addr *peer, char name[ADDR_TEXT])
+	const struct target_places *places, const struct addr *peer, char name[ADDR_TEXT])
 {
 	struct target_origin *origin = places->origins;
 
@@ -130,10 +152,36 @@ static struct target_origin *find_origin(
 	return origin;
 }
 
+/* The /64; 0: not IPv6. */
+static uint64_t network_v6(const struct addr *peer)
+{
+	const struct sockaddr_in6 *in6 = (const void *)&peer->ss;
+	uint64_t net = 0;
+
+	if (peer->ss.ss_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		memcpy(&net, &in6->sin6_addr, sizeof(net));
+	return net;
+}
+
+static struct target_network *find_network(const struct target_places *places,
+	const struct target_origin *origin, const struct addr *peer)
+{
+	struct target_network *network = places->networks;
+	uint64_t v6 = network_v6(peer);
+
+	if (origin || !v6)
+		return origin ? origin->network : NULL;
+	while (network && network->v6 != v6)
+		network = network->next;
+	return network;
+}
+
 /* File permissions protect a unix socket, and one user may start as many clients at once as there
  * are places: no quotas there. */
-static bool make_room(struct target_places *places, const struct target_origin *origin, bool quotas)
+static bool make_room(
+	struct target_places *places, const struct target_origin *origin, const struct addr *peer)
 {
+	bool quotas = peer->ss.ss_family != AF_UNIX;
 	unsigned all = places->limit.connections,
 		 others = places->of[TARGET_STRANGER] + places->of[TARGET_GUEST];
 
@@ -143,7 +191,8 @@ static bool make_room(struct target_places *places, const struct target_origin *
 		return evict(places, oldest(places, TARGET_STRANGER, NULL));
 	if (places->count - places->leaving >= all ||
 		(places->limit.listed && others >= all - all / 4))
-		return target_places_evict(places);
+		return target_places_evict(places) ||
+		       evict_host(places, find_network(places, origin, peer));
 	return true;
 }
 
@@ -152,7 +201,7 @@ bool target_places_room(struct target_places *places, const struct addr *peer)
 	struct diag why = { 0 };
 	char name[ADDR_TEXT];
 
-	if (make_room(places, find_origin(places, peer, name), peer->ss.ss_family != AF_UNIX))
+	if (make_room(places, find_origin(places, peer, name), peer))
 		return true;
 	if (!name[0])
 		strcpy(name, "unix socket");
@@ -167,39 +216,70 @@ bool target_places_room(struct target_places *places, const struct addr *peer)
 	return false;
 }
 
-/* An IPv6 host can use any address of its /64. */
-static uint64_t network(const struct addr *peer)
+static struct target_network *get_network(struct target_places *places, const struct addr *peer)
 {
-	const struct sockaddr_in6 *in6 = (const void *)&peer->ss;
-	uint64_t net = 0;
+	struct target_network *network = find_network(places, NULL, peer);
 
-	if (peer->ss.ss_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		memcpy(&net, &in6->sin6_addr, sizeof(net));
-	return net;
+	if (network)
+		return network;
+	network = calloc(1, sizeof(*network));
+	if (!network)
+		return &places->nowhere;
+	network->v6 = network_v6(peer);
+	return network;
+}
+
+static struct target_origin *get_origin(struct target_places *places, const struct addr *peer)
+{
+	char name[ADDR_TEXT];
+	struct target_origin *origin = find_origin(places, peer, name);
+	struct target_network *network = &places->nowhere;
+
+	if (origin)
+		return origin;
+	origin = calloc(1, sizeof(*origin));
+	if (origin) {
+		strcpy(origin->name, name);
+		network = get_network(places, peer);
+	} else if (places->unknown.count) {
+		return &places->unknown;
+	} else {
+		origin = &places->unknown;
+	}
+	origin->network = network;
+	origin->next = places->origins;
+	places->origins = origin;
+	if (!network->count++) {
+		network->next = places->networks;
+		places->networks = network;
+	}
+	return origin;
 }
 
 void target_places_enter(
 	struct target_places *places, struct target_place *place, const struct addr *peer)
 {
-	char name[ADDR_TEXT];
-	struct target_origin *origin = find_origin(places, peer, name);
+	struct target_origin *origin = get_origin(places, peer);
 
-	if (!origin) {
-		origin = calloc(1, sizeof(*origin));
-		if (origin) {
-			strcpy(origin->name, name);
-			origin->net = network(peer);
-		} else {
-			origin = &places->unknown;
-		}
-	}
-	if (!origin->count++) {
-		origin->next = places->origins;
-		places->origins = origin;
-	}
+	origin->count++;
 	places->count++;
 	place->origin = origin;
 	class_join(places, place, TARGET_STRANGER);
+}
+
+static void network_put(struct target_places *places, struct target_network *network)
+{
+	struct target_network **at = &places->networks;
+
+	if (--network->count)
+		return;
+	while (*at != network)
+		at = &(*at)->next;
+	*at = network->next;
+	free(network->share);
+	network->share = NULL;
+	if (network != &places->nowhere)
+		free(network);
 }
 
 static void origin_put(struct target_places *places, struct target_origin *origin)
@@ -211,6 +291,7 @@ static void origin_put(struct target_places *places, struct target_origin *origi
 	while (*at != origin)
 		at = &(*at)->next;
 	*at = origin->next;
+	network_put(places, origin->network);
 	if (origin != &places->unknown)
 		free(origin);
 }
@@ -225,33 +306,66 @@ void target_places_guest(struct target_places *places, struct target_place *plac
 	class_join(places, place, TARGET_GUEST);
 }
 
+static unsigned most_of_one(const struct target_places *places)
+{
+	unsigned all = places->limit.connections;
+
+	return all < OTHERS_FROM ? all : all - all / 16;
+}
+
 /* Half of all if there are other hosts or a list of hosts; a host that is alone gets all but what
  * others need to connect. */
 static unsigned most_of(const struct target_places *places, const struct target_host *host)
 {
-	unsigned all = places->limit.connections;
-
 	if (places->limit.listed || places->hosts != host || host->next)
-		return (all + 1) / 2;
-	return all < OTHERS_FROM ? all : all - all / 16;
+		return (places->limit.connections + 1) / 2;
+	return most_of_one(places);
 }
 
-static struct target_host *find_host(struct target_places *places, const char *name)
+static struct target_share *new_shares(const struct target_places *places, unsigned of_each)
+{
+	size_t count = places->shares ? places->shares : 1;
+
+	return calloc(count * of_each, sizeof(struct target_share));
+}
+
+/* A host on a list is a network of its own for the buffers, wherever its connections come from. */
+static struct target_host *new_host(
+	const struct target_places *places, struct target_network *network, size_t size)
+{
+	struct target_host *host = calloc(1, sizeof(*host) + size);
+	struct target_share *up;
+
+	if (!host)
+		return NULL;
+	if (network && !network->share)
+		network->share = new_shares(places, 1);
+	host->network = network;
+	host->share = new_shares(places, network ? 1 : 2);
+	if (!host->share || (network && !network->share)) {
+		free(host->share);
+		free(host);
+		return NULL;
+	}
+	up = network ? network->share : host->share + places->shares;
+	for (unsigned i = 0; i < places->shares; i++)
+		host->share[i].up = &up[i];
+	return host;
+}
+
+static struct target_host *find_host(
+	struct target_places *places, struct target_network *network, const char *name)
 {
 	struct target_host *host = places->hosts;
 	size_t size = strlen(name) + 1;
 
-	while (host && strcmp(host->name, name))
+	while (host && (host->network != network || strcmp(host->name, name)))
 		host = host->next;
 	if (host)
 		return host;
-	host = calloc(1, sizeof(*host) + size);
-	if (host)
-		host->share = calloc(places->shares ? places->shares : 1, sizeof(*host->share));
-	if (!host || !host->share) {
-		free(host);
+	host = new_host(places, network, size);
+	if (!host)
 		return NULL;
-	}
 	memcpy(host->name, name, size);
 	host->next = places->hosts;
 	places->hosts = host;
@@ -274,18 +388,24 @@ static void host_put(struct target_places *places, struct target_host *host)
 bool target_places_host(
 	struct target_places *places, struct target_place *place, const char *name, bool leads)
 {
-	struct target_host *host = find_host(places, name);
+	struct target_network *network = places->limit.listed ? NULL : place->origin->network;
+	struct target_host *host = find_host(places, network, name);
 	struct diag why = { 0 };
-	unsigned most = host ? most_of(places, host) : 0;
 
-	if (!host || host->connections >= most) {
-		if (host)
-			diag_set(&why, DIAG_BUSY, EBUSY,
-				"%.224s: refused: it has %u connections, must be at most %u", name,
-				host->connections, most);
-		else
-			diag_set(&why, DIAG_BUSY, ENOMEM, "%.224s: refused: out of memory", name);
+	if (!host)
+		diag_set(&why, DIAG_BUSY, ENOMEM, "%.224s: refused: out of memory", name);
+	else if (host->connections >= most_of(places, host))
+		diag_set(&why, DIAG_BUSY, EBUSY,
+			"%.224s: refused: it has %u connections, must be at most %u", name,
+			host->connections, most_of(places, host));
+	else if (network && network->hosts >= most_of_one(places))
+		diag_set(&why, DIAG_BUSY, EBUSY,
+			"%.96s: refused: its address has %u connections, must be at most %u", name,
+			network->hosts, most_of_one(places));
+	if (why.err) {
 		target_places_refuse(places, &why);
+		if (host)
+			host_put(places, host);
 		return false;
 	}
 	host->connections++;
@@ -306,8 +426,8 @@ void target_places_leave(struct target_places *places, struct target_place *plac
 	places->count--;
 	places->leaving -= place->evicted;
 	origin->leaders -= place->leads;
-	origin_put(places, origin);
 	if (place->host && !--place->host->connections)
 		host_put(places, place->host);
+	origin_put(places, origin);
 	*place = (struct target_place){ 0 };
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Admission: which connections a target keeps when it can't keep all. Connections of peers that
  * have not logged in, and those that reach no disk, have small quotas and make room for others, the
- * oldest first. Runs on the target's loop. */
+ * oldest first. Without a list of hosts anybody can give any number of names: if a network has more
+ * than a quarter of all places, its newest connections make room for other networks. Runs on the
+ * target's loop. */
 #pragma once
 #include "buffers.h"
 
@@ -19,20 +21,32 @@ struct target_limits {
 	bool listed; /* only hosts on a list are admitted */
 };
 
+struct target_network { /* the /64 of an IPv6 address, as a peer may use all of it; or an address */
+	struct target_network *next;
+	unsigned count; /* origins */
+	unsigned hosts; /* connections of hosts, without evicted ones */
+	uint64_t v6;    /* 0: not IPv6 */
+	/* Array of target_places.shares, for its hosts; NULL before the first. */
+	struct target_share *share;
+};
+
 struct target_origin { /* an address without its port */
 	struct target_origin *next;
+	struct target_network *network;
 	unsigned count, leaders;
 	unsigned of[2];  /* strangers, guests */
-	uint64_t net;    /* IPv6: the /64, as a peer may use all of its addresses; else 0 */
 	uint64_t weight; /* valid while choosing one to evict */
 	char name[ADDR_TEXT];
 };
 
-/* An admitted host: all connections that gave the same name. */
+/* An admitted host: all connections that gave the same name, from one network unless the name is on
+ * a list. */
 struct target_host {
 	struct target_host *next;
+	const struct target_network *network; /* NULL: the name is on a list */
 	unsigned connections;
-	struct target_share *share; /* array of target_places.shares */
+	/* Array of target_places.shares; each `up` is that of the network, or the host's own. */
+	struct target_share *share;
 	char name[];
 };
 
@@ -49,10 +63,13 @@ struct target_places {
 	unsigned leaving; /* evicted connections */
 	uint64_t refused;
 	uint64_t reported_ns; /* 0: never */
-	struct target_place *first[2], *last[2];
+	struct target_place *first[3], *last[3];
 	unsigned of[3]; /* by class, without evicted ones */
+	struct target_network *networks;
 	struct target_origin *origins;
-	struct target_origin unknown; /* used if there was no memory for another */
+	/* used if there was no memory for others */
+	struct target_network nowhere;
+	struct target_origin unknown;
 	struct target_host *hosts;
 };
 
@@ -62,12 +79,13 @@ bool target_places_room(struct target_places *, const struct addr *peer);
 void target_places_enter(struct target_places *, struct target_place *, const struct addr *peer);
 /* The connection reaches no disk: it keeps its place only while no other needs it. */
 void target_places_guest(struct target_places *, struct target_place *);
-/* Assign the connection to the host. False: the host has too many, or out of memory. */
+/* Assign the connection to the host. False: the host or its network has too many, or out of
+ * memory. */
 bool target_places_host(
 	struct target_places *, struct target_place *, const char *host, bool leads);
 /* The connection has ended. */
 void target_places_leave(struct target_places *, struct target_place *);
-/* End a connection that is not needed; false: there is none. */
+/* End a connection that is no host's; false: there is none. */
 bool target_places_evict(struct target_places *);
 /* Count and report that a connection was refused for that reason. */
 void target_places_refuse(struct target_places *, const struct diag *why);

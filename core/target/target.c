@@ -21,11 +21,15 @@ static void evict(struct target_place *place)
 {
 	struct target_conn *conn = container_of(place, struct target_conn, place);
 
+	static const char *const why[] = {
+		"no handshake yet, and another host needs the connection",
+		"another host needs the connection",
+		"its address has most connections, and another address needs one"
+	};
+
 	if (!conn->killed)
 		conn->kill_now = true;
-	target_conn_kill(conn, place->class == TARGET_GUEST
-				       ? "another host needs the connection"
-				       : "no handshake yet, and another host needs the connection");
+	target_conn_kill(conn, why[place->class]);
 }
 
 bool target_room(struct target *target, const struct addr *peer)

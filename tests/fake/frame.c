@@ -7,7 +7,9 @@
 #include "wait.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define MSEC     1000000ull
 #define SIZE     (16u << 20)
@@ -20,6 +22,7 @@
 #define STALL_MS 30000
 #define PACE_MS  1
 #define SOON_MS  100 /* no host delays another by more */
+#define NAMES_MS 20  /* nor do many names of one address */
 
 static struct loop *loop, *loops[WORKERS];
 static struct fake_disk *backing;
@@ -31,16 +34,37 @@ static struct loop_timer beat;
 static uint64_t beat_ns; /* of the guests */
 static void (*behave)(struct guest *);
 static volatile int never, answered;
-static unsigned seed;
+static unsigned seed, beats;
 static struct crew *crew; /* NULL: all on one loop, with the fake clock */
+
+/* --- where guests come from */
+
+int __real_connect(int, const struct sockaddr *, socklen_t);
+int __wrap_connect(int, const struct sockaddr *, socklen_t);
+
+/* 127.0.0.address; 0: by route */
+static uint8_t address, others_at;
+
+int __wrap_connect(int fd, const struct sockaddr *to, socklen_t len)
+{
+	const struct sockaddr_in from = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + address) };
+
+	if (address && to->sa_family == AF_INET)
+		cr_assert_eq(bind(fd, (const struct sockaddr *)&from, sizeof(from)), 0);
+	return __real_connect(fd, to, len);
+}
 
 /* --- all guests act on their own */
 
 static void beat_fired(struct loop_timer *timer)
 {
+	beats++;
+	address = others_at;
 	for (unsigned i = 0; i < OTHERS; i++)
 		if (other[i] && !other[i]->over)
 			behave(other[i]);
+	address = 0;
 	if (honest) {
 		guest_poll(honest, true);
 		answered = honest->answered == honest->asked;
@@ -245,12 +269,19 @@ static void slow(struct guest *guest)
 		guest_kind->write(guest, own_part(guest), BUFFER, noise);
 }
 
+static void dial_other(unsigned i, unsigned host)
+{
+	address = others_at;
+	other[i] = guest_dial(host);
+	address = 0;
+}
+
 /* A few at a time: an address has few connections that have not joined. */
 static void dial_others(unsigned count, void (*how)(struct guest *))
 {
 	behave = how;
 	for (unsigned i = 0; i < count; i++) {
-		other[i] = guest_dial(i + 1);
+		dial_other(i, i + 1);
 		if (i % 8 == 7)
 			pass(20);
 	}
@@ -323,6 +354,56 @@ void frame_beside_slow(const struct guest_kind *kind)
 	for (unsigned i = 0; i < OTHERS; i++)
 		cr_assert(other[i]->answered > 1 && !other[i]->failed, "slow guest %u: %u answers",
 			i, other[i]->answered);
+	stop_and_end();
+}
+
+/* 4 KiB each 30 ms: just enough not to count as stopped. */
+static void dribble(struct guest *guest)
+{
+	if (!guest->joined)
+		guest->give = 0;
+	else if (beats % 30 == 0)
+		guest->give += 4096;
+	guest_poll(guest, true);
+	while (guest->joined && guest->asked - guest->answered < 4)
+		guest_kind->write(guest, own_part(guest), BUFFER, noise);
+}
+
+/* Hosts that were ended come back at once, under their names. */
+static void come_back(void)
+{
+	for (unsigned i = 0; i < OTHERS; i++) {
+		if (!other[i]->over)
+			continue;
+		leave(&other[i]);
+		dial_other(i, i + 1);
+	}
+}
+
+/* One address has many names, each with something in work that takes a second. Others don't wait
+ * for that; nor does a host of that address, once it has shown that it is quick. */
+void frame_beside_names(const struct guest_kind *kind, bool here)
+{
+	uint64_t longest = 0;
+
+	begin(kind);
+	start();
+	others_at = here ? 0 : 2;
+	honest = joined(0);
+	dial_others(OTHERS, dribble);
+	pass(100);
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t took;
+
+		come_back();
+		took = write_and_read();
+		if (!here || i >= 20)
+			longest = took > longest ? took : longest;
+		if (i % 10 == 0)
+			pass(7);
+	}
+	cr_assert_leq(
+		longest, NAMES_MS * MSEC, "an honest request took %g ms", (double)longest / MSEC);
 	stop_and_end();
 }
 
@@ -480,6 +561,27 @@ void frame_makes_room(const struct guest_kind *kind)
 	honest = joined(1);
 	write_and_read();
 	cr_assert_leq(kind->connections(), 8);
+	stop_and_end();
+}
+
+/* An address that has all connections, under many names, leaves some to another one. */
+void frame_gives_way(const struct guest_kind *kind)
+{
+	begin(kind);
+	with.connections = 16;
+	start();
+	others_at = 2;
+	for (unsigned i = 0; i < OTHERS && kind->connections() < 16; i++) {
+		dial_other(i, i + 1);
+		for (unsigned ms = 0; ms < 100 && !other[i]->joined; ms++)
+			pass(1);
+		cr_assert(other[i]->joined);
+	}
+	cr_assert_eq(kind->connections(), 16);
+	honest = joined(0);
+	write_and_read();
+	cr_assert_leq(kind->connections(), 16);
+	cr_assert(!other[0]->over && !other[1]->over, "an old connection was ended");
 	stop_and_end();
 }
 

@@ -19,12 +19,14 @@ void frame_greedy_writes(struct guest *);
 void frame_beside(const struct guest_kind *, void (*how)(struct guest *), bool ended);
 void frame_beside_slow(const struct guest_kind *);
 void frame_beside_greedy(const struct guest_kind *, void (*how)(struct guest *));
+void frame_beside_names(const struct guest_kind *, bool here); /* of its own address */
 void frame_drains(const struct guest_kind *);
 void frame_stops_under(const struct guest_kind *, void (*how)(struct guest *));
 void frame_stops_with_a_late_disk(const struct guest_kind *);
 void frame_stops_with_a_dead_disk(const struct guest_kind *);
 void frame_fences(const struct guest_kind *);
 void frame_makes_room(const struct guest_kind *);
+void frame_gives_way(const struct guest_kind *);
 void frame_counts(const struct guest_kind *);
 void frame_threads(const struct guest_kind *);
 
@@ -43,6 +45,8 @@ void frame_threads(const struct guest_kind *);
 	FRAME(beside_slow, frame_beside_slow(&kind))                                               \
 	FRAME(beside_greedy_reads, frame_beside_greedy(&kind, frame_greedy))                       \
 	FRAME(beside_greedy_writes, frame_beside_greedy(&kind, frame_greedy_writes))               \
+	FRAME(beside_names_of_another_address, frame_beside_names(&kind, false))                   \
+	FRAME(beside_names_of_its_own_address, frame_beside_names(&kind, true))                    \
 	FRAME(drains, frame_drains(&kind))                                                         \
 	FRAME(stops_under_silent, frame_stops_under(&kind, frame_silent))                          \
 	FRAME(stops_under_frozen, frame_stops_under(&kind, frame_frozen))                          \
@@ -52,5 +56,6 @@ void frame_threads(const struct guest_kind *);
 	FRAME(stops_with_a_dead_disk, frame_stops_with_a_dead_disk(&kind))                         \
 	FRAME(fences, frame_fences(&kind))                                                         \
 	FRAME(makes_room, frame_makes_room(&kind))                                                 \
+	FRAME(gives_way, frame_gives_way(&kind))                                                   \
 	FRAME(counts, frame_counts(&kind))                                                         \
 	FRAME(threads, frame_threads(&kind))

@@ -100,7 +100,7 @@ static void end(void)
 	cr_assert_eq(places.count, 0);
 	cr_assert_eq(places.leaving, 0);
 	cr_assert(!places.of[0] && !places.of[1] && !places.of[2]);
-	cr_assert(!places.origins && !places.hosts);
+	cr_assert(!places.origins && !places.networks && !places.hosts);
 }
 
 Test(target_places, strangers_of_one_address_compete_among_themselves)
@@ -160,7 +160,6 @@ Test(target_places, strangers_of_all_addresses)
 	end();
 }
 
-/* As many as a host announces are no strangers, from its own address. */
 /* Many addresses of one /64 are one peer's, as far as others are concerned; among themselves the
  * address that has most makes room. */
 Test(target_places, strangers_of_one_network)
@@ -185,6 +184,7 @@ Test(target_places, strangers_of_one_network)
 	end();
 }
 
+/* As many as a host announces are no strangers, from its own address. */
 Test(target_places, announced_connections)
 {
 	begin(1024, false);
@@ -321,24 +321,184 @@ Test(target_places, part_of_a_host)
 	end();
 }
 
-/* The parts of buffers belong to the host: one memory for all of its connections, made once. */
+/* --- no list: anybody can give any number of names */
+
+static bool host_name(unsigned i, unsigned number)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "host %u", number);
+	return target_places_host(&places, &place[i], name, true);
+}
+
+/* A new name for each connection. */
+static unsigned names_of(unsigned first, unsigned count, unsigned from)
+{
+	unsigned got = 0;
+
+	while (got < count && enter(first + got, from) && host_name(first + got, first + got))
+		got++;
+	return got;
+}
+
+static unsigned still_in(unsigned first, unsigned count)
+{
+	unsigned in = 0;
+
+	for (unsigned i = first; i < first + count; i++)
+		in += place[i].origin && !place[i].evicted;
+	return in;
+}
+
+/* However many names: all but what others need to connect. */
+Test(target_places, names_of_one_address)
+{
+	begin(1024, false);
+	cr_assert_eq(names_of(0, 1024, 1), 960);
+	cr_assert_str_eq(report.text,
+		"host 960: refused: its address has 960 connections, must be at most 960");
+	cr_assert_eq(evictions, 0);
+	cr_assert_eq(names_of(1000, 1, 2), 1);
+	cr_assert_eq(evictions, 0);
+	end();
+}
+
+/* The newest of the address with most, down to a quarter of all. */
+Test(target_places, an_address_with_most_gives_way)
+{
+	begin(100, false);
+	cr_assert_eq(names_of(0, 20, 1), 20);
+	cr_assert_eq(names_of(20, 80, 2), 74 + 6);
+	cr_assert_eq(evictions, 0);
+	for (unsigned i = 0; i < 55; i++) {
+		cr_assert_eq(names_of(100 + i, 1, 10 + i / 5), 1, "%u", i);
+		cr_assert_eq(evictions, 1);
+		cr_assert_eq(evicted[0], &place[99 - i], "the newest");
+		gone();
+	}
+	cr_assert_eq(still_in(20, 80), 25);
+	cr_assert_eq(still_in(0, 20), 20);
+	cr_assert(!enter(200, 99));
+	cr_assert_eq(still_in(0, 200), 100);
+	end();
+}
+
+/* An address takes nothing from itself, nor more than it leaves. */
+Test(target_places, addresses_end_up_equal)
+{
+	begin(100, false);
+	cr_assert_eq(names_of(0, 60, 1), 60);
+	cr_assert_eq(names_of(100, 40, 2), 40);
+	cr_assert(!enter(99, 1));
+	for (unsigned i = 0; i < 20; i++) {
+		if (names_of(140 + i, 1, 2) != 1)
+			break;
+		gone();
+	}
+	cr_assert_eq(still_in(0, 60), 50);
+	cr_assert_eq(still_in(100, 60), 50);
+	end();
+}
+
+/* Connections without a login take one place of a host, and then it from each other. */
+Test(target_places, strangers_take_one_place)
+{
+	begin(16, false);
+	cr_assert_eq(names_of(0, 16, 1), 16);
+	for (unsigned i = 0; i < 50; i++) {
+		cr_assert(enter(100 + i, 10 + i));
+		gone();
+	}
+	cr_assert_eq(still_in(0, 16), 15);
+	end();
+}
+
+/* All addresses of a /64 are one. */
+Test(target_places, names_of_one_network)
+{
+	begin(100, false);
+	for (unsigned i = 0; i < 90; i++) {
+		cr_assert(enter6(i, 1, (uint16_t)i));
+		cr_assert(host_name(i, i));
+	}
+	for (unsigned i = 90; i < 100; i++) {
+		cr_assert(enter6(i, 2, (uint16_t)i));
+		cr_assert(host_name(i, i));
+	}
+	cr_assert(!enter6(100, 1, 1000));
+	for (unsigned i = 0; i < 10; i++) {
+		cr_assert(enter6(110 + i, 3, (uint16_t)i));
+		cr_assert_eq(evicted[i], &place[89 - i]);
+		cr_assert(host_name(110 + i, 110 + i));
+	}
+	end();
+}
+
+/* Hosts on a list never give way. */
+Test(target_places, listed_hosts_stay)
+{
+	begin(16, true);
+	for (unsigned i = 0; i < 16; i++)
+		cr_assert(enter(i, 1) && host_name(i, i));
+	cr_assert(!enter(100, 2));
+	cr_assert_eq(evictions, 0);
+	end();
+}
+
+/* On small servers, too: but the last one of an address stays. */
+Test(target_places, few_places)
+{
+	begin(2, false);
+	cr_assert_eq(names_of(0, 2, 1), 2);
+	cr_assert_eq(names_of(10, 1, 2), 1);
+	cr_assert_eq(evicted[0], &place[1]);
+	gone();
+	cr_assert(!enter(20, 3));
+	end();
+}
+
+/* The parts of buffers belong to the host, one memory for all of its connections, made once; and
+ * those of all its hosts to the network. */
 Test(target_places, shares)
 {
 	struct target_share *share;
 
 	begin(1024, false);
-	for (unsigned i = 0; i < 3; i++)
-		cr_assert(enter(i, i));
+	for (unsigned i = 0; i < 4; i++)
+		cr_assert(enter(i, 1 + i / 3));
 	cr_assert(target_places_host(&places, &place[0], "a", true));
 	cr_assert(target_places_host(&places, &place[1], "b", true));
 	cr_assert(target_places_host(&places, &place[2], "a", true));
+	cr_assert(target_places_host(&places, &place[3], "a", true));
 	share = place[0].host->share;
 	cr_assert_eq(share, place[2].host->share);
 	cr_assert_neq(share, place[1].host->share);
-	share[1].held = 5;
+	cr_assert_neq(share, place[3].host->share, "a name from elsewhere");
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert_eq(share[i].up, place[1].host->share[i].up);
+		cr_assert_neq(share[i].up, place[3].host->share[i].up);
+	}
+	cr_assert_neq(share[0].up, share[1].up);
+	share[1].held = share[1].up->held = 5;
 	target_places_leave(&places, &place[0]);
 	place[0] = (struct target_place){ 0 };
 	cr_assert_eq(place[2].host->share[1].held, 5);
+	cr_assert_eq(place[1].host->share[1].up->held, 5);
+	end();
+}
+
+/* A name on the list is one host, wherever it comes from, and needs to share with no other. */
+Test(target_places, shares_of_the_list)
+{
+	begin(1024, true);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert(enter(i, i / 2));
+	cr_assert(target_places_host(&places, &place[0], "a", true));
+	cr_assert(target_places_host(&places, &place[1], "b", true));
+	cr_assert(target_places_host(&places, &place[2], "a", true));
+	cr_assert_eq(place[0].host, place[2].host);
+	for (unsigned i = 0; i < 2; i++)
+		cr_assert_neq(place[0].host->share[i].up, place[1].host->share[i].up);
 	end();
 }
 
