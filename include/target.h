@@ -12,6 +12,7 @@
  * The frame has it decoded, finds it a buffer, and per piece has the data pulled, worked on and
  * pushed; the reply ends it. Statuses are the protocol's own, 0 is success. */
 #pragma once
+#include "places.h"
 #include "serve.h"
 #include "split.h"
 
@@ -24,8 +25,6 @@ struct target_cmd;
 struct target_buffers;
 struct target_holder;
 struct target_share;
-struct target_origin;
-struct target_host;
 struct stream;
 struct stream_events;
 
@@ -47,21 +46,6 @@ struct target_claim {
 	struct buf buf;                       /* p NULL: none */
 	uint64_t peer_ns;                     /* waits for the peer since then; 0: does not */
 	bool waiting;                         /* for a buffer */
-};
-
-/* A connection's place among all that a target may have. */
-enum target_class {
-	TARGET_STRANGER, /* not admitted yet */
-	TARGET_GUEST,    /* admitted, reaches no disk */
-	TARGET_HOST
-};
-struct target_place {
-	struct target_place *next, *prev; /* of its class, the oldest first */
-	struct target_origin *origin;
-	struct target_host *host;
-	uint8_t class;
-	bool leads; /* announces others */
-	bool evicted;
 };
 
 struct target_worker {

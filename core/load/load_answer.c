@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MSEC 1000000ull
+
 struct answerer {
 	struct load_client client;    /* first member */
 	struct ep_incoming *incoming; /* until it is accepted */
@@ -16,7 +18,49 @@ struct answerer {
 	struct rping_place place; /* of an rping client, once it is known */
 	uint32_t fetched;         /* bytes fetched and to be written back; 0 = fetch next */
 	bool asked;
+	struct loop_timer idle;
+	uint64_t active_ns; /* time when a message was received, or all that READs have taken */
+	uint64_t moved;     /* bytes at that time */
 };
+
+static void is_active(struct answerer *an)
+{
+	an->active_ns = loop_now(an->client.loop);
+}
+
+/* A client that only reads sends no messages: a message's worth of bytes counts. Where the device
+ * does not tell of bytes, such a client has no limit. */
+static bool has_read(struct answerer *an)
+{
+	const struct ep *ep = an->end.ep;
+	uint64_t moved;
+
+	if (an->end.op != BENCH_READ || ep->state != EP_UP)
+		return false;
+	if (!ep->ops->moved)
+		return true;
+	moved = ep->ops->moved(ep);
+	if (moved - an->moved < an->end.size)
+		return false;
+	an->moved = moved;
+	return true;
+}
+
+/* Disconnect a client that stays idle. The timer is moved only when it fires. */
+static void idle_fired(struct loop_timer *timer)
+{
+	struct answerer *an = container_of(timer, struct answerer, idle);
+	struct loop *loop = an->client.loop;
+
+	if (has_read(an))
+		is_active(an);
+	if (loop_now(loop) < an->active_ns + LOAD_IDLE_MS * MSEC) {
+		loop_timer_set(loop, timer, an->active_ns + LOAD_IDLE_MS * MSEC);
+	} else if (an->end.ep->state < EP_CLOSING) {
+		diag_set(&an->end.ep->why, DIAG_TIMEOUT, ETIMEDOUT, "idle for 30 s");
+		an->end.ep->ops->close(an->end.ep);
+	}
+}
 
 static const char *check(struct load_end *end, const uint8_t *priv, uint8_t len)
 {
@@ -81,6 +125,7 @@ static void received(struct ep *ep, struct ep_rx *rx)
 {
 	struct answerer *an = ep->user;
 
+	is_active(an);
 	/* An answer in kind would be a READ, and more READs than agreed would be in flight. */
 	if (an->end.op == BENCH_READ) {
 		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO,
@@ -112,6 +157,7 @@ static void down(struct ep *ep)
 
 	if (ep->why.err)
 		loop_trace(ep->loop, "bench client: %s", ep->why.text);
+	loop_timer_del(ep->loop, &an->idle);
 	load_end_fini(&an->end);
 	load_client_gone(&an->client);
 }
@@ -157,6 +203,7 @@ static void rping_received(struct ep *ep, struct ep_rx *rx)
 	struct answerer *an = ep->user;
 	uint32_t len = rx->len, size;
 
+	is_active(an);
 	memcpy(&an->place, rx->p, sizeof(an->place));
 	ring_back(&an->end.ring, rx);
 	size = get_be32(an->place.size);
@@ -217,8 +264,12 @@ static void begin(struct load_client *client)
 	else
 		err = ep_accept(&an->end.ep, client->loop, incoming, &want,
 			an->end.op == LOAD_OP_PING ? &rping_events : &events, an, &why);
-	if (!err)
+	if (!err) {
+		is_active(an);
+		an->idle.fire = idle_fired;
+		loop_timer_set(client->loop, &an->idle, an->active_ns + LOAD_IDLE_MS * MSEC);
 		return;
+	}
 	loop_trace(client->loop, "bench client: %s", why.text);
 	load_end_fini(&an->end);
 	load_client_gone(client);
@@ -251,12 +302,13 @@ void load_answer(struct load_server *server, struct ep_incoming *incoming)
 		if (an->client.memory > BENCH_MEMORY_ALL - server->memory)
 			wrong = "no memory left for this client";
 	}
-	if (wrong) {
-		loop_trace(server->loop, "bench client refused: %s", wrong);
-		ep_reject(incoming, wrong, (uint8_t)strlen(wrong));
-		free(an);
-		return;
+	if (!wrong) {
+		an->incoming = incoming;
+		if (load_client_add(server, &an->client, &incoming->peer, begin, end_))
+			return;
+		wrong = "too many clients of this address";
 	}
-	an->incoming = incoming;
-	load_client_add(server, &an->client, begin, end_);
+	loop_trace(server->loop, "bench client refused: %s", wrong);
+	ep_reject(incoming, wrong, (uint8_t)strlen(wrong));
+	free(an);
 }

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #define HELLO_MS    5000
-#define IDLE_MS     30000 /* without a request, or without reading an answer */
 #define CLIENTS_MAX 256
 #define MSEC        1000000ull
 #define TURN_NS     10000000     /* then handle other events */
@@ -24,7 +23,7 @@ struct socket_client {
 	struct load_client client; /* first member */
 	struct loop_fd fd;
 	struct loop_timer idle;
-	uint64_t moved_ns; /* time when data was last received or sent */
+	uint64_t moved_ns; /* time of its last whole request, or when it had taken all answers */
 	uint8_t in[BENCH_DEPTH_MAX * sizeof(struct bench_request)];
 	size_t have;
 	uint64_t owed;
@@ -62,10 +61,10 @@ static bool answer(struct socket_client *sc)
 			break;
 		if (n < 0 && errno != EINTR)
 			return false;
-		if (n > 0) {
+		if (n > 0)
 			sc->owed -= (uint64_t)n;
+		if (!sc->owed)
 			sc->moved_ns = loop_now(sc->client.loop);
-		}
 	}
 	return true;
 }
@@ -84,6 +83,8 @@ static bool understand(struct socket_client *sc)
 			return false;
 		sc->owed += bytes;
 	}
+	if (at)
+		sc->moved_ns = loop_now(sc->client.loop);
 	sc->have -= at;
 	memmove(sc->in, sc->in + at, sc->have);
 	return true;
@@ -106,7 +107,7 @@ static void readable(struct loop_fd *fd, uint32_t events)
 			errno = EAGAIN;
 		now = loop_clock();
 		if (n > 0) {
-			last = sc->moved_ns = now;
+			last = now;
 			sc->have += (size_t)n;
 			if (!understand(sc)) {
 				drop(sc, "invalid request");
@@ -131,7 +132,7 @@ static void readable(struct loop_fd *fd, uint32_t events)
 static void idle(struct loop_timer *timer)
 {
 	struct socket_client *sc = container_of(timer, struct socket_client, idle);
-	uint64_t due = sc->moved_ns + IDLE_MS * MSEC;
+	uint64_t due = sc->moved_ns + LOAD_IDLE_MS * MSEC;
 
 	if (loop_now(sc->client.loop) >= due)
 		drop(sc, "idle for 30 s");
@@ -144,7 +145,7 @@ static void socket_begin(struct load_client *client)
 	struct socket_client *sc = container_of(client, struct socket_client, client);
 
 	sc->moved_ns = loop_now(client->loop);
-	loop_timer_set(client->loop, &sc->idle, sc->moved_ns + IDLE_MS * MSEC);
+	loop_timer_set(client->loop, &sc->idle, sc->moved_ns + LOAD_IDLE_MS * MSEC);
 	if (loop_fd_add(client->loop, &sc->fd, NULL))
 		drop(sc, "no memory");
 }
@@ -157,24 +158,24 @@ static void socket_end(struct load_client *client)
 static void incoming_socket(int fd, const struct addr *peer, void *user)
 {
 	struct load_server *server = user;
-	struct socket_client *sc = server->clients < CLIENTS_MAX ? calloc(1, sizeof(*sc)) : NULL;
+	struct socket_client *sc = load_client_room(server, peer) ? calloc(1, sizeof(*sc)) : NULL;
 
-	(void)peer;
-	if (!sc) {
-		close(fd);
-		return;
+	if (sc) {
+		sc->fd = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = readable };
+		sc->idle.fire = idle;
+		addr_tcp_tune(fd);
 	}
-	addr_tcp_tune(fd);
-	sc->fd = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = readable };
-	sc->idle.fire = idle;
-	load_client_add(server, &sc->client, socket_begin, socket_end);
+	if (!sc || !load_client_add(server, &sc->client, peer, socket_begin, socket_end)) {
+		free(sc);
+		close(fd);
+	}
 }
 
 static void incoming_rdma(struct ep_incoming *incoming, void *user)
 {
 	struct load_server *server = user;
 
-	if (server->clients < CLIENTS_MAX)
+	if (load_client_room(server, &incoming->peer))
 		load_answer(server, incoming);
 	else
 		ep_reject(incoming, "too many clients", 16);
@@ -189,9 +190,22 @@ static void begin(struct loop_msg *msg)
 		client->begin(client);
 }
 
-void load_client_add(struct load_server *server, struct load_client *client,
-	void (*begin_)(struct load_client *), void (*end)(struct load_client *))
+bool load_client_room(struct load_server *server, const struct addr *peer)
 {
+	return target_places_room(&server->places, peer);
+}
+
+bool load_client_add(struct load_server *server, struct load_client *client,
+	const struct addr *peer, void (*begin_)(struct load_client *),
+	void (*end)(struct load_client *))
+{
+	char name[ADDR_TEXT];
+
+	target_places_enter(&server->places, &client->place, peer);
+	if (!target_places_host(&server->places, &client->place, addr_host(peer, name), false)) {
+		target_places_leave(&server->places, &client->place);
+		return false;
+	}
 	client->server = server;
 	client->loop = server->loops[server->dealt++ % server->nloops];
 	client->begin = begin_;
@@ -199,9 +213,9 @@ void load_client_add(struct load_server *server, struct load_client *client,
 	client->hello.run = begin;
 	client->next = server->client;
 	server->client = client;
-	server->clients++;
 	server->memory += client->memory;
 	loop_post(client->loop, &client->hello);
+	return true;
 }
 
 /* Back on the server's loop. While the server stops, others may still walk the list. */
@@ -211,10 +225,10 @@ static void forget(struct loop_msg *msg)
 			   **at = &client->server->client;
 	struct load_server *server = client->server;
 
-	server->clients--;
+	target_places_leave(&server->places, &client->place);
 	server->memory -= client->memory;
 	if (server->stopping) {
-		server->empty = !server->clients;
+		server->empty = !server->places.count;
 		return;
 	}
 	while (*at != client)
@@ -223,13 +237,50 @@ static void forget(struct loop_msg *msg)
 	free(client);
 }
 
+/* On the client's loop again, behind all that was posted to it. */
+static void last(struct loop_msg *msg)
+{
+	struct load_client *client = container_of(msg, struct load_client, bye);
+
+	msg->run = forget;
+	loop_post(client->server->loop, msg);
+}
+
+static void gone(struct loop_msg *msg)
+{
+	struct load_client *client = container_of(msg, struct load_client, bye);
+
+	client->left = true; /* from now on a post would be too late */
+	msg->run = last;
+	loop_post(client->loop, msg);
+}
+
 void load_client_gone(struct load_client *client)
 {
 	if (client->gone)
 		return;
 	client->gone = true;
-	client->bye.run = forget;
+	client->bye.run = gone;
 	loop_post(client->server->loop, &client->bye);
+}
+
+static void evicted(struct loop_msg *msg)
+{
+	struct load_client *client = container_of(msg, struct load_client, evict);
+
+	if (client->gone)
+		return;
+	loop_trace(client->loop, "bench client: its address has most, and another one needs one");
+	client->end(client);
+}
+
+static void evict(struct target_place *place)
+{
+	struct load_client *client = container_of(place, struct load_client, place);
+
+	client->evict.run = evicted;
+	if (!client->left)
+		loop_post(client->loop, &client->evict);
 }
 
 static int end_client(struct loop *loop, void *arg)
@@ -253,6 +304,7 @@ int load_listen(struct load_server **out, struct loop *loop, const struct load_l
 	*server = (struct load_server){
 		.loop = loop, .loops = conf->loops, .nloops = conf->nloops, .ping = conf->ping
 	};
+	server->places = (struct target_places){ .limit.connections = CLIENTS_MAX, .evict = evict };
 	server->ways = (struct ways){ .at = conf->at,
 		.stream = incoming_socket,
 		.rdma = incoming_rdma,
@@ -286,7 +338,7 @@ void load_server_stop(struct load_server *server)
 		return;
 	ways_close(&server->ways, 1);
 	server->stopping = true;
-	server->empty = !server->clients;
+	server->empty = !server->places.count;
 	for (struct load_client *client = server->client; client; client = client->next)
 		loop_call(server->loop, client->loop, end_client, client);
 	loop_wait(server->loop, &server->empty, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Shared by the files of the frame, beyond the contract. */
 #pragma once
-#include "places.h"
+#include "buffers.h"
 
 /* target.c */
 void target_conn_over(struct loop_msg *); /* start the last hop, on the target's loop */

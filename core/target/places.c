@@ -3,6 +3,7 @@
  * own address, then with the network and the address that hold most. It takes a place of an
  * admitted host only from another network that has more than its part. */
 #include "places.h"
+#include "buffers.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,8 +13,8 @@ applets : applet doctor rdma_port attach attach_boot attach_nvme attach_srp out 
 attach  : applet_run attach attach_boot attach_nvme attach_srp child datamover iscsi attach_iscsi kernel_* nfs nfs_mount attach_nfs uri wire/iscsi applet out iscsi_want nvmf resolve wire/nvmf mad : cjson/*
 doctor  : applet_run attach_boot doctor kernel_* out uri : cjson/*
 daemon  : attach_iscsi iscsi_keeper kernel_* mad port_events srp_daemon srp_show uri applet bdev child daemon disk_open out kernel_serving attach_srp :
-load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rping out :
-target  : target serve split bdev ways ep stream mem :
+load    : bdev ep load mem places ring session stats stream uri ways wire/bench wire/rping out :
+target  : places target serve split bdev ways ep stream mem :
 export  : mad bdev child export kernel_disk kernel_identity kernel_nbd kernel_process mem nbd_server split uri uapi/* daemon disk_open fronts serve iscsi ways kernel_rdma : liburing.h
 kernel  : kernel_* out child uri wire/iscsi wire/nvmf datamover uapi/* : netlink/* cjson/* mbedtls/*
 proto   : scsi serve target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nbd_server wire/* : mbedtls/*

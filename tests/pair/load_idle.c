@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Clients of `bench --listen --tcp` that do nothing, on a clock of the test's own. */
+/* Clients of `bench --listen` that do nothing, or take all places, on a clock of the test's own. */
 #include "host.h"
 #include "leap.h"
 #include "load.h"
@@ -15,16 +15,26 @@
 
 static struct load_server *server;
 
-static void begin(void)
+static void begin_with(bool rdma)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct load_listen conf = { .tcp = true, .loops = &loop, .nloops = 1 };
+	struct load_listen conf = { .tcp = !rdma, .iwarp = rdma, .loops = &loop, .nloops = 1 };
 
 	host_begin(0);
 	memcpy(&conf.at.ss, &in, sizeof(in));
 	conf.at.len = sizeof(in);
 	cr_assert_eq(load_listen(&server, loop, &conf, 1000, &why), 0, "%s", why.text);
+}
+
+static void begin(void)
+{
+	begin_with(false);
+}
+
+static void begin_rdma(void)
+{
+	begin_with(true);
 }
 
 static void end(void)
@@ -33,13 +43,22 @@ static void end(void)
 	loop_free(loop);
 }
 
-static int dial(void)
+/* From 127.0.0.number. */
+static int dial_from(unsigned number)
 {
 	const struct addr *at = load_server_addr(server);
+	const struct sockaddr_in from = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + number) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	cr_assert_eq(bind(fd, (const struct sockaddr *)&from, sizeof(from)), 0);
 	cr_assert_eq(connect(fd, (const struct sockaddr *)&at->ss, at->len), 0);
 	return fd;
+}
+
+static int dial(void)
+{
+	return dial_from(1);
 }
 
 static void pass(unsigned seconds)
@@ -47,6 +66,13 @@ static void pass(unsigned seconds)
 	volatile int never = 0;
 
 	loop_wait(loop, &never, leap_now + seconds * SECOND);
+}
+
+static void turn(void)
+{
+	volatile int never = 0;
+
+	loop_wait(loop, &never, leap_now + 1);
 }
 
 static bool closed(int fd)
@@ -87,4 +113,94 @@ Test(load_idle, a_client_that_takes_no_answer_is_disconnected, .init = begin, .f
 		;
 	cr_assert(!n || errno != EAGAIN, "still connected");
 	close(fd);
+}
+
+/* Bytes of a request do not count, nor does a connection that lasts. */
+Test(load_idle, a_client_that_never_asks_in_full_is_disconnected, .init = begin, .fini = end)
+{
+	const struct bench_request request = { .magic = BENCH_MAGIC, .bytes = put_le32(100) };
+	const uint8_t *bytes = (const void *)&request;
+	int fd = dial();
+
+	for (unsigned i = 0; i < 5; i++) {
+		cr_assert_eq(send(fd, bytes + i, 1, MSG_NOSIGNAL), 1, "after %u s", 8 * i);
+		pass(8);
+	}
+	cr_assert(closed(fd));
+	close(fd);
+}
+
+/* Over software iWARP: the MPA request, with what a client says. */
+static int dial_iwarp(enum bench_op op)
+{
+	static const char frame[] = "MPA ID Req Frame";
+	const struct bench_hello hello = { .magic = BENCH_MAGIC,
+		.version = BENCH_VERSION,
+		.op = (uint8_t)op,
+		.bandwidth = 1,
+		.size = put_le32(4096),
+		.depth = put_le32(1) };
+	const uint8_t end[] = { 0, 1, 0, sizeof(hello) };
+	uint8_t reply[64];
+	int fd = dial();
+
+	send(fd, frame, 16, MSG_NOSIGNAL);
+	send(fd, end, sizeof(end), MSG_NOSIGNAL);
+	send(fd, &hello, sizeof(hello), MSG_NOSIGNAL);
+	pass(1);
+	cr_assert_geq(recv(fd, reply, sizeof(reply), MSG_DONTWAIT), 20);
+	cr_assert_eq(memcmp(reply, "MPA ID Rep Frame", 16), 0);
+	cr_assert_eq(reply[16] & 0x20, 0, "it was refused");
+	return fd;
+}
+
+Test(load_idle, a_silent_client_over_rdma_is_disconnected, .init = begin_rdma, .fini = end)
+{
+	for (enum bench_op op = BENCH_SEND; op < BENCH_OPS; op++) {
+		int fd = dial_iwarp(op);
+
+		pass(25);
+		cr_assert(!closed(fd));
+		pass(40);
+		cr_assert(closed(fd), "op %d", op);
+		close(fd);
+	}
+	pass(1);
+}
+
+static bool is_served(int fd)
+{
+	struct bench_request request = { .magic = BENCH_MAGIC, .bytes = put_le32(100) };
+	uint8_t answer[100];
+
+	send(fd, &request, sizeof(request), MSG_NOSIGNAL);
+	pass(1);
+	return recv(fd, answer, sizeof(answer), MSG_DONTWAIT) == sizeof(answer);
+}
+
+/* Of 256 places, one address leaves a sixteenth to others; if they are taken, too, it gives way. */
+Test(load_idle, an_address_leaves_places_to_others, .init = begin, .fini = end)
+{
+	int fd[256], other;
+
+	for (unsigned i = 0; i < 240; i++) {
+		fd[i] = dial_from(2);
+		turn();
+	}
+	other = dial_from(2);
+	pass(1);
+	cr_assert(closed(other), "all places for one address");
+	close(other);
+	for (unsigned i = 240; i < 256; i++)
+		fd[i] = dial_from(3);
+	pass(1);
+	other = dial_from(4);
+	cr_assert(is_served(other));
+	pass(1);
+	for (unsigned i = 0; i < 256; i++) {
+		cr_assert_eq(closed(fd[i]), i == 239, "%u", i);
+		close(fd[i]);
+	}
+	close(other);
+	pass(1);
 }

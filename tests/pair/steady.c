@@ -480,6 +480,10 @@ static unsigned count_row(enum load_op op, bool bandwidth, uint64_t iterations)
 	return allocations - at;
 }
 
+/* More than the server allocates for an address, which it may not have forgotten since the last
+ * connection. */
+#define ADDRESS 10
+
 Test(steady, the_load_on_an_rdma_connection)
 {
 	struct loop *answering;
@@ -493,8 +497,8 @@ Test(steady, the_load_on_an_rdma_connection)
 		few = count_row(row / 2, row % 2, 10);
 		many = count_row(row / 2, row % 2, 2000);
 		cr_assert_gt(few, 0);
-		cr_assert_eq(many, few, "row %u: %u allocations for 2000 messages, %u for 10", row,
-			many, few);
+		cr_assert_lt(abs((int)many - (int)few), ADDRESS,
+			"row %u: %u allocations for 2000 messages, %u for 10", row, many, few);
 	}
 	end_load();
 }

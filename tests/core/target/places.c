@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Admission: quotas, who makes room, what is kept for others, how often it is reported. */
 #include "places.h"
+#include "buffers.h"
 #include "leap.h"
 #include <criterion/criterion.h>
 #include <netinet/in.h>

@@ -5,7 +5,28 @@
  * than a quarter of all places, its newest connections make room for other networks. Runs on the
  * target's loop. */
 #pragma once
-#include "buffers.h"
+#include "diag.h"
+#include "loop.h"
+#include "uri.h"
+
+struct target_origin;
+struct target_host;
+struct target_share;
+
+/* A connection's place among all that a target may have. */
+enum target_class {
+	TARGET_STRANGER, /* not admitted yet */
+	TARGET_GUEST,    /* admitted, reaches no disk */
+	TARGET_HOST
+};
+struct target_place {
+	struct target_place *next, *prev; /* of its class, the oldest first */
+	struct target_origin *origin;
+	struct target_host *host;
+	uint8_t class;
+	bool leads; /* announces others */
+	bool evicted;
+};
 
 #define TARGET_STRANGERS      64 /* connections not yet admitted */
 #define TARGET_STRANGERS_ADDR 16 /* of these, from one address */
