@@ -42,6 +42,10 @@ struct target_limits {
 	bool listed; /* only hosts on a list are admitted */
 };
 
+struct target_client { /* a host's name */
+	unsigned hosts;
+};
+
 struct target_network { /* the /64 of an IPv6 address, as a peer may use all of it; or an address */
 	struct target_network *next;
 	unsigned count; /* origins */
@@ -66,6 +70,7 @@ struct target_host {
 	struct target_host *next;
 	const struct target_network *network; /* NULL: the name is on a list */
 	unsigned connections;
+	struct target_client *client; /* the same for the name from all networks */
 	/* Array of target_places.shares; each `up` is that of the network, or the host's own. */
 	struct target_share *share;
 	char name[];

@@ -117,7 +117,7 @@ void target_cmd_alone(struct target_cmd *cmd, void (*then)(struct target_cmd *),
 	};
 	cmd->split.lane = NULL; /* nothing of it is at the disk while the fence passes */
 	if (!cmd->orphan.bdev)
-		cmd->orphan.client = cmd->conn->place.host;
+		cmd->orphan.client = target_conn_client(cmd->conn);
 	bdev_orphan(cmd->disk->bdev, &cmd->orphan, BDEV_ALONE, NULL, cmd->changes_off,
 		cmd->changes_len);
 	pass_next(alone);

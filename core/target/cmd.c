@@ -297,7 +297,7 @@ void target_cmd_io(struct target_cmd *cmd, enum io_kind kind, uint8_t io_flags, 
 
 	cmd->then = then;
 	if (!cmd->orphan.bdev)
-		cmd->orphan.client = cmd->conn->place.host;
+		cmd->orphan.client = target_conn_client(cmd->conn);
 	split->lane = cmd->conn->worker->lane[cmd->disk->index];
 	split->kind = (uint8_t)kind;
 	split->flags = io_flags;

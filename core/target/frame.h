@@ -15,6 +15,12 @@ void target_conn_open(struct loop_msg *), target_conn_ended(struct loop_msg *),
 /* Make orphans of its commands at the disk that may change blocks. End the connection if its peer
  * has disconnected. */
 void target_conn_fence(struct target_conn *);
+
+/* Whose its requests are, for bdev_orphan.client. */
+static inline const void *target_conn_client(const struct target_conn *conn)
+{
+	return conn->place.host ? conn->place.host->client : NULL;
+}
 /* end it, as others wait for buffers that it holds */
 void target_conn_evict(struct target_conn *);
 /* At a stop: end a connection that waits for its peer to take replies, not for a disk. */

@@ -330,10 +330,30 @@ static struct target_share *new_shares(const struct target_places *places, unsig
 	return calloc(count * of_each, sizeof(struct target_share));
 }
 
+static struct target_client *get_client(const struct target_places *places, const char *name)
+{
+	const struct target_host *host = places->hosts;
+	struct target_client *client;
+
+	while (host && strcmp(host->name, name))
+		host = host->next;
+	client = host ? host->client : calloc(1, sizeof(*client));
+	if (client)
+		client->hosts++;
+	return client;
+}
+
+static void client_put(struct target_client *client)
+{
+	if (client && !--client->hosts)
+		free(client);
+}
+
 /* A host on a list is a network of its own for the buffers, wherever its connections come from. */
 static struct target_host *new_host(
-	const struct target_places *places, struct target_network *network, size_t size)
+	const struct target_places *places, struct target_network *network, const char *name)
 {
+	size_t size = strlen(name) + 1;
 	struct target_host *host = calloc(1, sizeof(*host) + size);
 	struct target_share *up;
 
@@ -343,7 +363,10 @@ static struct target_host *new_host(
 		network->share = new_shares(places, 1);
 	host->network = network;
 	host->share = new_shares(places, network ? 1 : 2);
-	if (!host->share || (network && !network->share)) {
+	host->client = get_client(places, name);
+	memcpy(host->name, name, size);
+	if (!host->share || !host->client || (network && !network->share)) {
+		client_put(host->client);
 		free(host->share);
 		free(host);
 		return NULL;
@@ -358,16 +381,14 @@ static struct target_host *find_host(
 	struct target_places *places, struct target_network *network, const char *name)
 {
 	struct target_host *host = places->hosts;
-	size_t size = strlen(name) + 1;
 
 	while (host && (host->network != network || strcmp(host->name, name)))
 		host = host->next;
 	if (host)
 		return host;
-	host = new_host(places, network, size);
+	host = new_host(places, network, name);
 	if (!host)
 		return NULL;
-	memcpy(host->name, name, size);
 	host->next = places->hosts;
 	places->hosts = host;
 	return host;
@@ -382,6 +403,7 @@ static void host_put(struct target_places *places, struct target_host *host)
 	while (*at != host)
 		at = &(*at)->next;
 	*at = host->next;
+	client_put(host->client);
 	free(host->share);
 	free(host);
 }
