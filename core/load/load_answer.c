@@ -299,15 +299,11 @@ void load_answer(struct load_server *server, struct ep_incoming *incoming)
 		wrong = check(&an->end, incoming->priv, incoming->priv_len);
 	if (!wrong) {
 		an->client.memory = load_end_memory(&an->end, false);
-		if (an->client.memory > BENCH_MEMORY_ALL - server->memory)
-			wrong = "no memory left for this client";
-	}
-	if (!wrong) {
 		an->incoming = incoming;
-		if (load_client_add(server, &an->client, &incoming->peer, begin, end_))
-			return;
-		wrong = "too many clients of this address";
+		wrong = load_client_add(server, &an->client, &incoming->peer, begin, end_);
 	}
+	if (!wrong)
+		return;
 	loop_trace(server->loop, "bench client refused: %s", wrong);
 	ep_reject(incoming, wrong, (uint8_t)strlen(wrong));
 	free(an);

@@ -165,7 +165,7 @@ static void incoming_socket(int fd, const struct addr *peer, void *user)
 		sc->idle.fire = idle;
 		addr_tcp_tune(fd);
 	}
-	if (!sc || !load_client_add(server, &sc->client, peer, socket_begin, socket_end)) {
+	if (!sc || load_client_add(server, &sc->client, peer, socket_begin, socket_end)) {
 		free(sc);
 		close(fd);
 	}
@@ -195,16 +195,32 @@ bool load_client_room(struct load_server *server, const struct addr *peer)
 	return target_places_room(&server->places, peer);
 }
 
-bool load_client_add(struct load_server *server, struct load_client *client,
+/* Whether one address had more than half of the memory with it, or all had too much. */
+static bool needs_too_much(const struct load_server *server, const struct load_client *client)
+{
+	uint64_t own = client->memory;
+
+	for (const struct load_client *other = server->client; other; other = other->next)
+		if (other->place.origin->network == client->place.origin->network)
+			own += other->memory;
+	return own > BENCH_MEMORY_ALL / 2 || client->memory > BENCH_MEMORY_ALL - server->memory;
+}
+
+const char *load_client_add(struct load_server *server, struct load_client *client,
 	const struct addr *peer, void (*begin_)(struct load_client *),
 	void (*end)(struct load_client *))
 {
+	const char *wrong = NULL;
 	char name[ADDR_TEXT];
 
 	target_places_enter(&server->places, &client->place, peer);
-	if (!target_places_host(&server->places, &client->place, addr_host(peer, name), false)) {
+	if (needs_too_much(server, client))
+		wrong = "no memory left for this client";
+	else if (!target_places_host(&server->places, &client->place, addr_host(peer, name), false))
+		wrong = "too many clients of this address";
+	if (wrong) {
 		target_places_leave(&server->places, &client->place);
-		return false;
+		return wrong;
 	}
 	client->server = server;
 	client->loop = server->loops[server->dealt++ % server->nloops];
@@ -215,7 +231,7 @@ bool load_client_add(struct load_server *server, struct load_client *client,
 	server->client = client;
 	server->memory += client->memory;
 	loop_post(client->loop, &client->hello);
-	return true;
+	return NULL;
 }
 
 /* Back on the server's loop. While the server stops, others may still walk the list. */

@@ -37,9 +37,9 @@ struct load_server {
 
 /* Whether there is a place for another client from that address; makes room for it. */
 bool load_client_room(struct load_server *, const struct addr *peer);
-/* Assign the client to a loop, where `begin` runs; needs load_client_room(). False: its address has
- * too many clients, or out of memory; it is the caller's to free. */
-bool load_client_add(struct load_server *, struct load_client *, const struct addr *peer,
+/* Assign the client to a loop, where `begin` runs; needs load_client_room(). Not NULL: why not; the
+ * client is the caller's to free. */
+const char *load_client_add(struct load_server *, struct load_client *, const struct addr *peer,
 	void (*begin)(struct load_client *), void (*end)(struct load_client *));
 /* The client accesses nothing any more; it is freed soon. */
 void load_client_gone(struct load_client *);
