@@ -48,6 +48,7 @@ struct file_op {      /* the current step of an io, as passed to the kernel */
 
 struct file_io {             /* io.lower */
 	uint32_t at;         /* bytes of the io completed */
+	int no_space;        /* -errno of the write; the step is a sync that shows what it means */
 	struct file_op op;   /* the current step */
 	struct hand_job job; /* for a step run by a thread */
 	struct file_turn turn;

@@ -98,6 +98,7 @@ static int first_step(struct file_lane *fl, struct io *io)
 	struct file_io *fio = progress(io);
 
 	fio->at = 0;
+	fio->no_space = 0;
 	fio->turn = (struct file_turn){ 0 };
 	if (io->off + io->len > __atomic_load_n(&fl->file->end, __ATOMIC_RELAXED))
 		return -ENXIO;
@@ -142,6 +143,7 @@ static void next_op(const struct file_lane *fl, struct io *io)
 
 	*op = (struct file_op){
 		.step = op->step,
+		.bypass = op->step == STEP_SYNC && fio->no_space && !op->bypass,
 		.fua = io->flags & IO_FUA,
 		.off = io->off + fio->at,
 		.len = io->len - fio->at,
@@ -210,6 +212,15 @@ static int64_t do_op(const struct file *file, const struct file_op *op, struct i
 	return -EINVAL;
 }
 
+/* No space for a forced write: either for its own blocks, which only its submitter has to know, or
+ * for data that was written before. The kernel reports the latter once for each descriptor, so ask
+ * the one that was not used. */
+static bool is_unclear(const struct file_lane *fl, const struct file_op *op, int64_t res)
+{
+	return op->fua && fl->file->direct >= 0 &&
+	       (res == -ENOSPC || res == -EDQUOT || res == -EFBIG);
+}
+
 /* Handle the result of READ, WRITE or FILL: another step continues a short transfer. */
 static int moved(struct file_lane *fl, struct io *io, const struct file_op *op, int64_t res)
 {
@@ -217,6 +228,11 @@ static int moved(struct file_lane *fl, struct io *io, const struct file_op *op, 
 
 	if (res == -EINVAL && op->bypass) {
 		__atomic_store_n(&fl->file->no_direct, true, __ATOMIC_RELAXED);
+		return PARKED;
+	}
+	if (is_unclear(fl, op, res)) {
+		fio->no_space = (int)res;
+		fio->op.step = STEP_SYNC;
 		return PARKED;
 	}
 	if (res < 0)
@@ -275,15 +291,28 @@ static int step_done(struct file_lane *fl, struct io *io, const struct file_op *
 	case STEP_DISCARD:
 		return cleared(fl, io, op, res);
 	case STEP_SYNC:
+		if (res < 0)
+			progress(io)->no_space = 0;
+		return res < 0 ? (int)res : progress(io)->no_space;
 	case STEP_MAP:
 		break;
 	}
 	return res < 0 ? (int)res : 0;
 }
 
+/* Whether the last step wrote earlier data back, so that its error may be that of others. */
+static bool wrote_back(const struct file_io *fio)
+{
+	uint8_t step = fio->op.step;
+
+	return step == STEP_WRITE || step == STEP_FILL || (step == STEP_SYNC && !fio->no_space);
+}
+
 static void finish_io(struct file_lane *fl, struct io *io, int status)
 {
-	io->status = bdev_sync_status(&fl->file->bdev, io, status);
+	if (!status || wrote_back(progress(io)))
+		status = bdev_sync_status(&fl->file->bdev, io, status);
+	io->status = status;
 	if (io->kind != IO_MAP || io->status)
 		io->detail = 0;
 	io->done(io);
@@ -328,7 +357,7 @@ static void prepare(struct file_lane *fl, struct io *io)
 		prepare_move(fl, sqe, op, io);
 		break;
 	case STEP_SYNC:
-		io_uring_prep_fsync(sqe, 0, IORING_FSYNC_DATASYNC);
+		io_uring_prep_fsync(sqe, op->bypass, IORING_FSYNC_DATASYNC);
 		break;
 	case STEP_PUNCH:
 	case STEP_ZERO:

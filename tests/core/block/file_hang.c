@@ -15,9 +15,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define BUF     4096u
-#define HUNG_AT (1u << 20)
+#define BUF      4096u
+#define HUNG_AT  (1u << 20)
 #define OTHER_AT (2u << 20)
+#define FDS      256
+#define FULL_AT  (3u << 20) /* no space there */
 #define FAR_AT   (256u << 20)
 
 ssize_t __real_pread(int fd, void *p, size_t len, off_t off);
@@ -43,8 +45,9 @@ static unsigned sizes;          /* atomic: calls of statx */
 static bool hanging;            /* atomic */
 static sem_t go;
 static unsigned hung_calls, overlaps; /* atomic: now; writes at OTHER_AT that began then */
-static int sync_error;          /* of the next fdatasync */
+static int sync_error[FDS];           /* of the next fdatasync */
 static unsigned syncs;
+static int full = ENOSPC; /* error of changes at FULL_AT */
 
 static void hang(off_t off)
 {
@@ -64,24 +67,32 @@ ssize_t __wrap_pread(int fd, void *p, size_t len, off_t off)
 ssize_t __wrap_pwrite(int fd, const void *p, size_t len, off_t off)
 {
 	hang(off);
+	if (off == FULL_AT) {
+		errno = full;
+		return -1;
+	}
 	if (off == OTHER_AT && __atomic_load_n(&hung_calls, __ATOMIC_RELAXED))
 		__atomic_add_fetch(&overlaps, 1, __ATOMIC_RELAXED);
 	return __real_pwrite(fd, p, len, off);
 }
 
-/* As the kernel does it: one caller gets the error. */
+/* As the kernel does it: one caller for each descriptor gets the error. */
 int __wrap_fdatasync(int fd)
 {
-	(void)fd;
 	hang(hung_at);
 	__atomic_add_fetch(&syncs, 1, __ATOMIC_RELAXED);
-	errno = __atomic_exchange_n(&sync_error, 0, __ATOMIC_RELAXED);
+	cr_assert(fd < FDS);
+	errno = __atomic_exchange_n(&sync_error[fd], 0, __ATOMIC_RELAXED);
 	return errno ? -1 : 0;
 }
 
 int __wrap_fallocate(int fd, int mode, off_t off, off_t len)
 {
 	hang(off);
+	if (off == FULL_AT) {
+		errno = full;
+		return -1;
+	}
 	return __real_fallocate(fd, mode, off, len);
 }
 
@@ -200,8 +211,8 @@ static void over(struct io *io)
 	container_of(io, struct slot, io)->over = 1;
 }
 
-static struct slot *submit_len(struct lane *lane, unsigned n, uint8_t kind, uint8_t flags,
-	uint64_t off, uint32_t len)
+static struct slot *submit_len(
+	struct lane *lane, unsigned n, uint8_t kind, uint8_t flags, uint64_t off, uint32_t len)
 {
 	bool flush = kind == IO_FLUSH;
 	struct slot *s = &slot[n];
@@ -400,9 +411,18 @@ static int fua(struct lane *lane, uint8_t kind)
 	return finished(submit(lane, 0, kind, IO_FUA, 0));
 }
 
+static void set_sync_error(int err)
+{
+	const struct file *file = container_of(disk.bdev, struct file, bdev);
+
+	__atomic_store_n(&sync_error[file->fd], err, __ATOMIC_RELAXED);
+	if (file->direct >= 0)
+		__atomic_store_n(&sync_error[file->direct], err, __ATOMIC_RELAXED);
+}
+
 static void assert_sticky(int err, uint8_t kind)
 {
-	__atomic_store_n(&sync_error, err, __ATOMIC_RELAXED);
+	set_sync_error(err);
 	cr_assert_eq(kind == IO_FLUSH ? finished(submit(disk.lane[1], 0, IO_FLUSH, 0, 0))
 				      : fua(disk.lane[1], kind),
 		-err);
@@ -414,6 +434,7 @@ static void assert_sticky(int err, uint8_t kind)
 	cr_assert_eq(finished(submit(disk.lane[0], 0, IO_WRITE, 0, 0)), 0);
 	cr_assert_eq(finished(submit(disk.lane[0], 0, IO_READ, 0, 0)), 0);
 	cr_assert_eq(finished(submit(other.lane[0], 0, IO_FLUSH, 0, 0)), 0);
+	set_sync_error(0);
 	close_disk(&disk);
 	open_disk(&disk);
 	cr_assert_eq(finished(submit(disk.lane[0], 0, IO_FLUSH, 0, 0)), 0, "it was reopened");
@@ -429,4 +450,24 @@ Test(file_hang, an_error_of_write_back_stays_until_the_disk_is_reopened)
 		assert_sticky(errs[i], IO_ZERO);
 	}
 	cr_assert(syncs > 0);
+}
+
+/* A forced change that finds no space loses no data of others: their flushes succeed. */
+Test(file_hang, a_forced_write_without_space_fails_alone)
+{
+	static const int errs[] = { ENOSPC, EDQUOT };
+	static const uint32_t lens[] = { BUF, 512 };
+
+	if (container_of(disk.bdev, struct file, bdev)->direct < 0)
+		cr_skip_test("no O_DIRECT here");
+	for (unsigned i = 0; i < 4; i++) {
+		full = errs[i / 2];
+		cr_assert_eq(finished(submit_len(
+				     disk.lane[0], 0, IO_WRITE, IO_FUA, FULL_AT, lens[i % 2])),
+			-full);
+		cr_assert_eq(finished(submit(disk.lane[0], 0, IO_ZERO, IO_FUA, FULL_AT)), -full);
+		cr_assert_eq(finished(submit(disk.lane[0], 0, IO_TRIM, IO_FUA, FULL_AT)), -full);
+		cr_assert_eq(finished(submit(disk.lane[1], 0, IO_FLUSH, 0, 0)), 0);
+		cr_assert_eq(fua(disk.lane[1], IO_WRITE), 0);
+	}
 }
