@@ -274,7 +274,7 @@ enum bdev_order {
 	 * the disk has at that moment, and only if they change blocks, too: no read was promised an
 	 * order with what another client does. */
 	BDEV_CLIENT,
-	/* Every request waits for the one that the disk has: another client was told that the
+	/* Every request waits for the one that the disk has: another client knows that the
 	 * command has ended. */
 	BDEV_ALL,
 	/* Every request waits for off and len. The command's own requests wait for all that

@@ -365,7 +365,7 @@ void target_cmd_finish(struct target_cmd *, uint32_t status); /* replies */
 /* Cancels one that has nothing at the disk: it waits for a buffer (then it ends with that status)
  * or is a read that the disk only holds (then with -ECANCELED's). false: it goes on, or is none. */
 bool target_cmd_abort(struct target_cmd *, uint32_t status);
-/* Another host is told that the command has ended: nothing of it is submitted any more, it ends
+/* Another host knows that the command has ended: nothing of it is submitted any more, it ends
  * with -ECANCELED's status unless what is at the disk completes it, and later requests of all hosts
  * wait for that. Of a command that has nothing at the disk: nothing. */
 void target_cmd_cut(struct target_cmd *);

@@ -225,7 +225,7 @@ bool log_put(enum out_level level, const char *text, size_t len)
 	return put_system(level, text, len);
 }
 
-/* Whether somebody may read it. */
+/* Whether a reader is possible. */
 static bool stderr_is_redirected(void)
 {
 	struct stat st;

@@ -21,7 +21,7 @@ done
 "$RDMASTOR" export disk --ro --nbd "unix:$SOCK" --run true || die "export --ro of the file behind it"
 for from in "$device" same; do
 	"$RDMASTOR" copy "$from" image >/dev/null 2>copy.err || die "reading a mounted device: $(cat copy.err)"
-	grep -q "^rdmastor copy: $from: .*mounted.* $PWD/mnt" copy.err ||
+	grep -q "^rdmastor copy: warning: $from: .*mounted.* $PWD/mnt" copy.err ||
 		die "no warning: $(cat copy.err)"
 	[ "$(wc -l <copy.err)" = 1 ] || die "more than one line: $(cat copy.err)"
 done

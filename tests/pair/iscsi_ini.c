@@ -564,9 +564,9 @@ Test(iscsi_ini, a_power_failure_between_a_forced_write_and_its_flush)
 
 static char reported[1000];
 
-static void report(struct bdev *bdev, const char *line)
+static void report(struct bdev *bdev, bool bad, const char *line)
 {
-	(void)bdev;
+	(void)bdev, (void)bad;
 	snprintf(reported + strlen(reported), sizeof(reported) - strlen(reported), "%s\n", line);
 }
 
