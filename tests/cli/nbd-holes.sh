@@ -24,7 +24,7 @@ grep '^read:' stats | grep -Eq '1\.07 MiB|1140736 bytes|1114 KiB|1\.1 MiB' || di
 
 # through our own server the same map comes out
 kit file raw
-ours export "$URI" --nbd "unix:$TMP/again" --name again >/dev/null 2>&1 &
+"$RDMASTOR" export "$URI" --nbd "unix:$TMP/again" --name again >/dev/null 2>&1 &
 pid=$!
 cleanup_fn kill $pid
 wait_until test -S again
