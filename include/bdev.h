@@ -297,8 +297,8 @@ struct bdev_orphan {
 	struct bdev_orphan *next;
 };
 /* Begin. io: its request at the disk, or that waits to be sent there; NULL: none. On one that has
- * begun: keeps its age, takes the range, and the order if that is stricter; but BDEV_ALONE stays
- * as it is. */
+ * begun: takes the range, and the order if that is stricter; but BDEV_ALONE stays as it is. Keeps
+ * its age, unless it becomes BDEV_ALONE. */
 void bdev_orphan(struct bdev *, struct bdev_orphan *, enum bdev_order, const struct io *,
 	uint64_t off, uint64_t len);
 void bdev_orphan_end(struct bdev_orphan *); /* allowed on one that has not begun */

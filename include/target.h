@@ -199,7 +199,7 @@ struct target_cmd { /* the protocol embeds it first */
 	struct split split; /* lane NULL: nothing of it has been at a disk */
 	void (*then)(struct target_cmd *);
 	struct bdev_orphan orphan;
-	/* its connection was fenced since it has been at a disk */
+	/* its connection was fenced since it is being executed */
 	bool fenced;
 	uint8_t *kept; /* target_cmd_keep() */
 };

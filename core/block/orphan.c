@@ -128,15 +128,34 @@ bool bdev_cancel(struct lane *lane, struct io *io)
 	return bdev_cancel_gated(lane, io) || (lane->ops->cancel && lane->ops->cancel(lane, io));
 }
 
+static void put_on(struct bdev *bdev, struct bdev_orphan *orphan)
+{
+	orphan->next = bdev->orphan;
+	bdev->orphan = orphan;
+}
+
+static void take_off(struct bdev *bdev, const struct bdev_orphan *orphan)
+{
+	struct bdev_orphan **at = &bdev->orphan;
+
+	while (*at != orphan)
+		at = &(*at)->next;
+	*at = orphan->next;
+}
+
+/* One that is to be alone is behind all that have begun: they don't wait for each other. */
 void bdev_orphan(struct bdev *bdev, struct bdev_orphan *orphan, enum bdev_order order,
 	const struct io *io, uint64_t off, uint64_t len)
 {
 	pthread_mutex_lock(&bdev->orphan_lock);
+	if (orphan->bdev && order == BDEV_ALONE && orphan->order != BDEV_ALONE) {
+		take_off(bdev, orphan);
+		put_on(bdev, orphan);
+	}
 	if (!orphan->bdev) {
 		orphan->bdev = bdev;
 		orphan->order = BDEV_CLIENT;
-		orphan->next = bdev->orphan;
-		bdev->orphan = orphan;
+		put_on(bdev, orphan);
 		__atomic_add_fetch(&bdev->orphans, 1, __ATOMIC_RELEASE);
 	}
 	if (orphan->order != BDEV_ALONE) {
@@ -152,15 +171,11 @@ void bdev_orphan(struct bdev *bdev, struct bdev_orphan *orphan, enum bdev_order 
 void bdev_orphan_end(struct bdev_orphan *orphan)
 {
 	struct bdev *bdev = orphan->bdev;
-	struct bdev_orphan **at;
 
 	if (!bdev)
 		return;
 	pthread_mutex_lock(&bdev->orphan_lock);
-	at = &bdev->orphan;
-	while (*at != orphan)
-		at = &(*at)->next;
-	*at = orphan->next;
+	take_off(bdev, orphan);
 	orphan->bdev = NULL;
 	__atomic_sub_fetch(&bdev->orphans, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&bdev->orphan_lock);

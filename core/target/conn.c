@@ -115,6 +115,8 @@ static void cut_short(struct target_conn *conn)
 
 		split_stop(&cmd->split);
 		make_orphan(cmd, BDEV_CLIENT, true);
+		if (cmd->state == TARGET_CMD_WORK && cmd->split.lane)
+			bdev_cancel_gated(cmd->split.lane, &cmd->split.io);
 	}
 }
 
@@ -315,7 +317,7 @@ void target_conn_fence(struct target_conn *conn)
 		struct target_cmd *cmd = target_cmd_at(conn, i);
 		bool work = cmd->state == TARGET_CMD_WORK || cmd->state == TARGET_CMD_LINE;
 
-		cmd->fenced |= work && cmd->split.lane;
+		cmd->fenced |= work;
 		make_orphan(cmd, BDEV_CLIENT, target_conn_gone(conn));
 	}
 }

@@ -16,10 +16,11 @@ void target_conn_open(struct loop_msg *), target_conn_ended(struct loop_msg *),
  * has disconnected. */
 void target_conn_fence(struct target_conn *);
 
-/* Whose its requests are, for bdev_orphan.client. */
+/* Whose its requests are, for bdev_orphan.client. Clients that give no name may come back from any
+ * address. */
 static inline const void *target_conn_client(const struct target_conn *conn)
 {
-	return conn->place.host ? conn->place.host->client : NULL;
+	return conn->place.host && !conn->target->proto->apart ? conn->place.host->client : NULL;
 }
 /* end it, as others wait for buffers that it holds */
 void target_conn_evict(struct target_conn *);

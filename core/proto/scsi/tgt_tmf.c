@@ -75,20 +75,24 @@ void scsi_tmf_answered(const struct scsi_cmd *cmd)
 		tmf->answer = SCSI_TMF_NO_TASK;
 }
 
-/* Return the number of commands aborted. Those whose replies have begun are only waited for. */
+/* Return the number of commands aborted. Those whose replies have begun are only waited for. Of a
+ * connection that has gone only the requests at the disk are left. */
 static unsigned abort_all(
 	struct scsi_nexus *nexus, const struct scsi_tmf *tmf, const struct scsi_lu *lu, bool answer)
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < nexus->conn->slots && !target_conn_gone(nexus->conn); i++) {
+	for (unsigned i = 0; i < nexus->conn->slots; i++) {
 		struct scsi_cmd *cmd = scsi_cmd_of(target_cmd_at(nexus->conn, i));
 		uint8_t state = cmd->base.state;
 
 		if (state == TARGET_CMD_FREE || state == TARGET_CMD_KEPT ||
 			(state == TARGET_CMD_FETCH && !cmd->waits) || !meant(tmf, lu, cmd))
 			continue;
-		if (state == TARGET_CMD_REPLY) {
+		if (target_conn_gone(nexus->conn)) {
+			if (answer)
+				target_cmd_cut(&cmd->base);
+		} else if (state == TARGET_CMD_REPLY) {
 			cmd->aborted = true;
 		} else if (cmd->ran) {
 			count++;
