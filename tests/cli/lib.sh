@@ -212,6 +212,8 @@ under_load() {
 sh_nbd() { nbdsh --base-allocation -u "$URI" "$@"; }
 
 _server=
+# listens: the server's socket accepts connections; the file is there before
+listens() { grep -q " 00010000 .* $SOCK\$" /proc/net/unix; }
 # up COMMAND…: start a server in this folder and wait until it accepts connections
 up() {
 	rm -f "$SOCK"
@@ -219,7 +221,7 @@ up() {
 	_server=$!
 	cleanup_fn down KILL
 	while kill -0 "$_server" 2>/dev/null; do
-		[ ! -S "$SOCK" ] || return 0
+		! listens || return 0
 		sleep 0.05
 	done
 	grep -q 'failed to \(load\|open\)\|cannot open shared object' server.out && { echo "needs: $*"; exit 77; }
@@ -245,7 +247,7 @@ conf_server() {
 	rm -f "$SOCK" nbd-server.pid
 	cleanup_fn conf_down
 	nbd-server -C "$TMP/nbd-server.conf" -p "$TMP/nbd-server.pid" >server.out 2>&1 || die "nbd-server: $(cat server.out)"
-	wait_until test -S "$SOCK" -a -s nbd-server.pid
+	wait_until eval '[ -s nbd-server.pid ] && listens'
 }
 
 conf_down() {
