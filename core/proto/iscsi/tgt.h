@@ -16,11 +16,10 @@
 #define ISCSI_TGT_IMMEDIATE 8  /* more of them that are immediate */
 #define ISCSI_TGT_TASKS     4  /* task management functions of a session */
 /* FirstBurstLength that is wanted: most that comes along with a command. An initiator that does not
- * negotiate it may send 64 KiB, and may skip the stage in which the target could offer less: then
- * the window is smaller, so that what comes along with all commands of a session fits into
- * ISCSI_TGT_INSIDE bytes. */
+ * negotiate it may send 64 KiB, and may skip the stage in which the target could offer less: there
+ * is room for a few such commands, and the others end with TASK SET FULL. */
 #define ISCSI_TGT_FIRST_BURST 8192u
-#define ISCSI_TGT_INSIDE      (1u << 20)
+#define ISCSI_TGT_LONG_BURSTS 8u
 #define ISCSI_TGT_RECV        262144u
 #define ISCSI_TGT_MAX_BURST   (16u << 20)
 #define ISCSI_TGT_ANSWERS     2 /* PDUs with text that may be on their way at once */
@@ -59,8 +58,9 @@ struct iscsi_tgt_cmd {        /* the carrier's embeds it first */
 	struct scsi_cmd scsi; /* first */
 	uint32_t itt, inside; /* inside: bytes that came along, at `came` */
 	uint8_t *came;
-	/* more: unsolicited data follows; spoiled: some data had a digest error */
-	bool immediate, more, spoiled;
+	/* more: unsolicited data follows; spoiled: some data had a digest error; no_room: the data
+	 * was dropped */
+	bool immediate, more, spoiled, no_room;
 	uint8_t sense[2 + SCSI_SENSE];
 };
 
@@ -90,7 +90,7 @@ struct iscsi_tgt_conn {                    /* the carrier's embeds it first */
 	bool unsolicited;               /* InitialR2T=No */
 	uint32_t max_send, first_burst; /* max_send: data of one PDU */
 	uint32_t exp_cmdsn, statsn;
-	unsigned depth;   /* commands, as MaxCmdSN allows them; the carrier's, fixed by live() */
+	unsigned depth;   /* commands, as MaxCmdSN allows them; the carrier's */
 	unsigned leaving; /* commands whose response is on its way */
 	/* the PDU that arrives */
 	struct iscsi_bhs bhs;
@@ -141,9 +141,8 @@ struct iscsi_tgt_carrier {
 	/* The header is copied, the data stays as it is; iscsi_tgt_sent() follows. */
 	void (*send)(struct iscsi_tgt_conn *, struct iscsi_tgt_pdu *, const void *bhs,
 		const void *data, uint32_t len);
-	/* The login succeeds: sets max_send, and depth if it is less than that of the request; has
-	 * room for depth and ISCSI_TGT_IMMEDIATE commands. What else login->keys hold is from
-	 * `full` on. */
+	/* The login succeeds: sets max_send; has room for depth and ISCSI_TGT_IMMEDIATE commands.
+	 * What else login->keys hold is from `full` on. */
 	int (*live)(struct iscsi_tgt_conn *, struct diag *);
 	void (*more)(struct iscsi_tgt_conn *); /* iscsi_tgt_ready() may be true again */
 	bool (*recall)(struct scsi_cmd *);     /* as of struct scsi_nexus_conf */

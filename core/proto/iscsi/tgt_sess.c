@@ -214,7 +214,7 @@ static bool take_command(struct iscsi_tgt_conn *conn)
 	cmd->immediate = pdu->opcode & ISCSI_IMMEDIATE;
 	cmd->inside = conn->len;
 	cmd->more = !(pdu->flags & ISCSI_FINAL);
-	cmd->spoiled = false;
+	cmd->spoiled = cmd->no_room = false;
 	cmd->scsi.nexus = conn->nexus;
 	memcpy(cmd->scsi.lun, pdu->lun, sizeof(pdu->lun));
 	memset(cmd->scsi.cdb, 0, sizeof(cmd->scsi.cdb));
@@ -231,7 +231,7 @@ static bool take_command(struct iscsi_tgt_conn *conn)
 uint32_t iscsi_tgt_decode(struct target_cmd *base)
 {
 	struct iscsi_tgt_cmd *cmd = cmd_of(base);
-	uint32_t status = scsi_decode(base);
+	uint32_t status = cmd->no_room ? SCSI_TASK_SET_FULL : scsi_decode(base);
 
 	if (status || !(base->flags & TARGET_OUT) || !base->data_len ||
 		base->data_len > cmd->inside || cmd->spoiled)

@@ -20,6 +20,7 @@ struct tcp_cmd {
 	bool last, with_status;     /* the piece is the last; the status is in its Data-In */
 	bool asking, abandoned;     /* the R2T has not left yet; taken back, but not over */
 	bool whole;                 /* all of the piece came along */
+	uint8_t room;               /* for a long burst, from 1 on; 0: its own, for a short one */
 	struct iscsi_tgt_pdu data, rsp;
 };
 
@@ -32,6 +33,7 @@ struct tcp {
 	uint32_t crc;
 	uint8_t trailer; /* bytes behind the data: padding, digest */
 	bool in_trailer;
+	bool dropped; /* its data goes nowhere */
 	struct loop_work came;   /* pieces that came along */
 	struct tcp_cmd *filling; /* whose solicited data it is */
 	uint8_t stage[ISCSI_BHS + 255 * 4 + ISCSI_DIGEST];
@@ -305,6 +307,37 @@ static void took_data(struct tcp *tcp, struct tcp_cmd *cmd)
 
 /* ---- Receiving. */
 
+/* Of a long burst, in those elements of the pool that are behind the commands' own. */
+static uint32_t room_elements(const struct iscsi_tgt_conn *conn)
+{
+	return (conn->first_burst + ISCSI_TGT_FIRST_BURST - 1) / ISCSI_TGT_FIRST_BURST;
+}
+
+/* Room for what may come along with the command; NULL: none for a long burst. */
+static uint8_t *find_room(struct iscsi_tgt_conn *conn, struct tcp_cmd *cmd)
+{
+	uint32_t most = cmd->cmd.more ? cmd->cmd.scsi.want_out : conn->len, used = 0;
+	uint32_t i = target_cmd_index(&cmd->cmd.scsi.base);
+
+	cmd->room = 0;
+	if (most > conn->first_burst)
+		most = conn->first_burst;
+	if (most <= ISCSI_TGT_FIRST_BURST)
+		return pool_buf(conn->base.pool, i).p;
+	for (i = 0; i < conn->base.slots; i++) {
+		const struct tcp_cmd *other = cmd_of(target_cmd_at(&conn->base, i));
+
+		if (other->cmd.scsi.base.state != TARGET_CMD_FREE)
+			used |= 1u << other->room;
+	}
+	for (i = 1; used & 1u << i; i++)
+		;
+	if (i > ISCSI_TGT_LONG_BURSTS)
+		return NULL;
+	cmd->room = (uint8_t)i;
+	return pool_buf(conn->base.pool, conn->base.slots + (i - 1) * room_elements(conn)).p;
+}
+
 /* The header is there: where does the data go? NULL: nowhere. false: the connection has ended. */
 static bool take_head(struct tcp *tcp, uint8_t **to)
 {
@@ -327,7 +360,11 @@ static bool take_head(struct tcp *tcp, uint8_t **to)
 	}
 	cmd->burst = cmd->datasn = cmd->in_datasn = 0;
 	cmd->asking = cmd->abandoned = cmd->with_status = cmd->whole = false;
-	*to = cmd->cmd.came = pool_buf(conn->base.pool, target_cmd_index(&cmd->cmd.scsi.base)).p;
+	*to = cmd->cmd.came = find_room(conn, cmd);
+	if (!*to) { /* nor for what follows */
+		cmd->cmd.no_room = true;
+		cmd->cmd.more = false;
+	}
 	return true;
 }
 
@@ -370,7 +407,7 @@ static int take_trailer(struct tcp *tcp, const uint8_t *p, uint32_t have)
 
 	if (have < tcp->trailer)
 		return 0;
-	if (tcp->data_digest && !tcp->conn.unwanted &&
+	if (tcp->data_digest && !tcp->dropped &&
 		!digest_is(p + pad, crc32c(tcp->crc, p, pad)) && !spoiled(tcp))
 		return CUTTER_STOP;
 	tcp->in_trailer = false;
@@ -417,11 +454,11 @@ static int part(struct cutter *cutter, const uint8_t *p, uint32_t have)
 	tcp->crc = 0;
 	if (!take_head(tcp, &to))
 		return CUTTER_STOP;
-	conn->unwanted |= conn->len && !to;
+	tcp->dropped = !to || conn->unwanted;
 	tcp->trailer =
 		(uint8_t)((-conn->len & 3) + (conn->len && tcp->data_digest ? ISCSI_DIGEST : 0));
 	if (conn->len)
-		cutter_payload(cutter, conn->unwanted ? NULL : to, conn->len);
+		cutter_payload(cutter, tcp->dropped ? NULL : to, conn->len);
 	else if (!took_pdu(tcp))
 		cutter_stop(cutter);
 	return (int)head;
@@ -491,7 +528,7 @@ static int live(struct iscsi_tgt_conn *conn, struct diag *diag)
 {
 	const struct iscsi_keys *keys = &conn->login->keys;
 	struct tcp *tcp = tcp_of(&conn->base);
-	unsigned slots = ISCSI_TGT_INSIDE / conn->first_burst;
+	uint32_t slots = conn->depth + ISCSI_TGT_IMMEDIATE, each = conn->first_burst, more = 0;
 	int err;
 
 	conn->max_send = keys->value[ISCSI_MAX_RECV];
@@ -500,11 +537,12 @@ static int live(struct iscsi_tgt_conn *conn, struct diag *diag)
 	tcp->data_digest = keys->value[ISCSI_DATA_DIGEST];
 	if (!conn->node)
 		return 0;
-	if (slots > ISCSI_TGT_DEPTH + ISCSI_TGT_IMMEDIATE)
-		slots = ISCSI_TGT_DEPTH + ISCSI_TGT_IMMEDIATE;
-	conn->depth = slots - ISCSI_TGT_IMMEDIATE;
+	if (each > ISCSI_TGT_FIRST_BURST) {
+		each = ISCSI_TGT_FIRST_BURST;
+		more = ISCSI_TGT_LONG_BURSTS * room_elements(conn);
+	}
 	err = target_conn_room(&conn->base, slots, diag);
-	return err ? err : pool_new(&conn->base.pool, conn->first_burst, slots, diag);
+	return err ? err : pool_new(&conn->base.pool, each, (uint16_t)(slots + more), diag);
 }
 
 /* An answer has left: what waits behind may be taken. */
@@ -537,7 +575,6 @@ static int tcp_open(struct target_conn *base, struct diag *diag)
 	struct iscsi_tgt_conn *conn = &tcp->conn;
 	int err;
 
-	_Static_assert(ISCSI_TGT_INSIDE / 65536 > ISCSI_TGT_IMMEDIATE, "a window");
 	cutter_init(&tcp->cutter, &pdus, tcp->stage, sizeof(tcp->stage));
 	tcp->came.run = came;
 	conn->text = tcp->text;
