@@ -94,6 +94,7 @@ struct serving_process {
 struct kernel_serving {
 	struct serving_process *process; /* by pid */
 	unsigned processes;
+	unsigned left_out; /* processes of other users, beyond the first 64 */
 };
 /* Asks all of them at once, on the loop, which it runs for at most timeout_ms. A process whose
  * socket is another's (a forged name, a process of another PID namespace) is left out; one that

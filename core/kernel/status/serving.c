@@ -12,6 +12,7 @@
 
 #define MSEC       1000000ull
 #define PROCESSES  256
+#define OTHERS     64 /* of these, of users that are not trusted */
 #define ANSWER_MAX (1u << 20)
 #define STEP       16384u
 #define LISTENS    0x10000 /* flag of /proc/net/unix: __SO_ACCEPTCON */
@@ -28,7 +29,8 @@ struct asked {
 
 struct find {
 	struct asked *asked;
-	unsigned count, waiting;
+	unsigned count, others, waiting;
+	unsigned left_out; /* others beyond these */
 	volatile int over;
 };
 
@@ -139,6 +141,7 @@ static int pid_of(const char *line)
 	return pid;
 }
 
+/* Others could have any number of sockets: they take no place from those that are trusted. */
 static void add(struct find *find, struct loop *loop, int pid)
 {
 	struct asked *a = &find->asked[find->count];
@@ -151,7 +154,18 @@ static void add(struct find *find, struct loop *loop, int pid)
 	*a = (struct asked){
 		.loop = loop, .find = find, .process = { .pid = pid, .uid = UINT32_MAX }
 	};
-	find->count += ask_process(a);
+	if (!ask_process(a))
+		return;
+	if (kernel_serving_is_trusted(&a->process)) {
+		find->count++;
+	} else if (find->others < OTHERS) {
+		find->count++;
+		find->others++;
+	} else {
+		find->left_out++;
+		if (a->fd.fd >= 0)
+			end(a);
+	}
 }
 
 static int by_pid(const void *a, const void *b)
@@ -200,9 +214,11 @@ int kernel_serving(int root, struct loop *loop, uint32_t timeout_ms, struct kern
 	while (all && (line = strsep(&rest, "\n")))
 		add(&find, loop, pid_of(line));
 	free(all);
+	find.over = 0;
 	if (find.waiting)
 		loop_wait(loop, &find.over, loop_clock() + timeout_ms * MSEC);
 	err = move_answers(&find, to, timeout_ms, diag);
+	to->left_out = find.left_out;
 	free(find.asked);
 	return err;
 }
@@ -224,6 +240,7 @@ int kernel_serving_trusted(int root, struct loop *loop, uint32_t timeout_ms,
 		else
 			kernel_serving_clear(&to->process[i]);
 	to->processes = kept;
+	to->left_out = 0;
 	return err;
 }
 

@@ -234,6 +234,8 @@ void serving_text(
 			out_line(out, "process %s (%s): stopping", owner(process, pid),
 				process->applet);
 	}
+	if (list->left_out)
+		out_line(out, "%u more processes of other users are not listed", list->left_out);
 }
 
 static void put_number(struct out *out, const char *key, uint64_t value)
@@ -337,4 +339,6 @@ void serving_json(struct out *out, const struct kernel_serving *list)
 		}
 	}
 	out_end(out);
+	if (list->left_out)
+		out_u64(out, "serving_left_out", NULL, list->left_out);
 }

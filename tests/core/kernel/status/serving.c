@@ -9,6 +9,7 @@
 #include "says.h"
 #include "wait.h"
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -353,6 +354,76 @@ Test(serving, another_users_claims_are_listed_and_not_trusted)
 	cr_assert_not(kernel_serving_is_trusted(find(&all, another)));
 	cr_assert_not_null(find(&trusted, own));
 	cr_assert_null(find(&trusted, another));
+	kernel_serving_free(&all);
+	kernel_serving_free(&trusted);
+	loop_free(loop);
+	close(root);
+}
+
+/* Names of processes that need not exist, each with a full backlog. Returns in the child's place. */
+static void crowd(int up)
+{
+	enum { NAMES = 450 };
+
+	if (setuid(65534))
+		_exit(1);
+	for (int i = 0; i < NAMES; i++) {
+		struct sockaddr_un un = { .sun_family = AF_UNIX };
+		int len = sprintf(un.sun_path + 1, "rdmastor/%d", 100000 + i);
+		socklen_t size = (socklen_t)(sizeof(sa_family_t) + 1 + (size_t)len);
+		int fd = socket(AF_UNIX, SOCK_STREAM, 0), client = socket(AF_UNIX, SOCK_STREAM, 0);
+
+		if (bind(fd, (struct sockaddr *)&un, size) || listen(fd, 0) ||
+			connect(client, (struct sockaddr *)&un, size))
+			_exit(1);
+	}
+	if (write(up, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+Test(serving, another_user_crowds_nobody_out)
+{
+	struct loop_options options = { 0 };
+	struct kernel_serving all, trusted;
+	struct diag diag = { 0 };
+	struct loop *loop;
+	pid_t own[8], another;
+	unsigned found = 0, kept = 0;
+	int up[2], root, err;
+	char c;
+
+	if (unshare(CLONE_NEWNET))
+		cr_skip_test("needs a network namespace of its own");
+	root = kernel_root();
+	for (unsigned i = 0; i < 8; i++)
+		own[i] = mute(0);
+	cr_assert_eq(pipe(up), 0);
+	another = fork();
+	if (!another)
+		crowd(up[1]);
+	close(up[1]);
+	cr_assert_eq(read(up[0], &c, 1), 1);
+	cr_assert_eq(loop_new(&loop, &options, &diag), 0);
+	err = kernel_serving(root, loop, 100, &all, &diag) ||
+	      kernel_serving_trusted(root, loop, 100, &trusted, &diag);
+	kill(another, SIGKILL);
+	waitpid(another, NULL, 0);
+	for (unsigned i = 0; i < 8; i++) {
+		kill(own[i], SIGKILL);
+		waitpid(own[i], NULL, 0);
+	}
+	cr_assert_eq(err, 0, "%s", diag.text);
+	for (unsigned i = 0; i < 8; i++) {
+		found += find(&all, own[i]) != NULL;
+		kept += find(&trusted, own[i]) != NULL;
+	}
+	cr_assert_eq(found, 8);
+	cr_assert_eq(kept, 8);
+	cr_assert_eq(all.processes, 8 + 64);
+	cr_assert_eq(all.left_out, 450 - 64);
+	cr_assert_eq(trusted.left_out, 0);
 	kernel_serving_free(&all);
 	kernel_serving_free(&trusted);
 	loop_free(loop);
