@@ -31,6 +31,8 @@ struct target_place {
 #define TARGET_STRANGERS      64 /* connections not yet admitted */
 #define TARGET_STRANGERS_ADDR 16 /* of these, from one address */
 #define TARGET_GUESTS         64 /* admitted connections that reach no disk */
+/* connections not yet admitted beyond all others, if a host's will give way to one of them */
+#define TARGET_SPARE          16
 #define TARGET_LEAVING        64 /* evicted connections not gone yet, in addition to all others */
 #define TARGET_REPORT_MS      10000
 
@@ -59,7 +61,7 @@ struct target_origin { /* an address without its port */
 	struct target_origin *next;
 	struct target_network *network;
 	unsigned count, leaders;
-	unsigned of[2];  /* strangers, guests */
+	unsigned of[3];  /* by class, without evicted ones */
 	uint64_t weight; /* valid while choosing one to evict */
 	char name[ADDR_TEXT];
 };
@@ -111,7 +113,7 @@ bool target_places_host(
 	struct target_places *, struct target_place *, const char *host, bool leads);
 /* The connection has ended. */
 void target_places_leave(struct target_places *, struct target_place *);
-/* End a connection that is no host's; false: there is none. */
+/* End a connection of a peer that is not admitted, or reaches no disk; false: there is none. */
 bool target_places_evict(struct target_places *);
 /* Count and report that a connection was refused for that reason. */
 void target_places_refuse(struct target_places *, const struct diag *why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Decide which connections are kept. A peer without a valid login competes first with others of its
- * own address, then with the network and the address that hold most. It takes a place of an
- * admitted host only from another network that has more than its part. */
+ * own address, then with the network and the address that hold most. Once it is admitted, it takes
+ * a place of a host that has more than its part. */
 #include "places.h"
 #include "buffers.h"
 #include <errno.h>
@@ -25,17 +25,12 @@ void target_places_refuse(struct target_places *places, const struct diag *why)
 	places->full(why, places->user);
 }
 
-/* The count of the address, or of hosts that of its network. */
-static unsigned *held_of(struct target_origin *origin, unsigned class)
-{
-	return class == TARGET_HOST ? &origin->network->hosts : &origin->of[class];
-}
-
 static void class_join(struct target_places *places, struct target_place *place, unsigned class)
 {
 	place->class = (uint8_t) class;
 	places->of[class]++;
-	++*held_of(place->origin, class);
+	place->origin->of[class]++;
+	place->origin->network->hosts += class == TARGET_HOST;
 	place->next = NULL;
 	place->prev = places->last[class];
 	*(place->prev ? &place->prev->next : &places->first[class]) = place;
@@ -49,7 +44,8 @@ static void class_leave(struct target_places *places, struct target_place *place
 	if (place->evicted)
 		return;
 	places->of[class]--;
-	--*held_of(place->origin, class);
+	place->origin->of[class]--;
+	place->origin->network->hosts -= class == TARGET_HOST;
 	*(place->prev ? &place->prev->next : &places->first[class]) = place->next;
 	*(place->next ? &place->next->prev : &places->last[class]) = place->prev;
 }
@@ -112,23 +108,45 @@ bool target_places_evict(struct target_places *places)
 	       evict(places, places->first[TARGET_STRANGER]);
 }
 
-/* End the newest host's connection of the network that has most of them, if that is more than a
- * quarter of all places, and more than the network has that needs one. */
-static bool evict_host(struct target_places *places, const struct target_network *for_)
+/* The address of the network that has most connections of hosts. */
+static const struct target_origin *largest(
+	const struct target_places *places, const struct target_network *network)
+{
+	const struct target_origin *most = NULL;
+
+	for (const struct target_origin *o = places->origins; o; o = o->next)
+		if (o->network == network &&
+			(!most || o->of[TARGET_HOST] > most->of[TARGET_HOST]))
+			most = o;
+	return most;
+}
+
+/* Find the connection of a host that would make room for one of that address: the newest of the
+ * network that has most of them, if that is more than a quarter of all places, and more than the
+ * other network has. In its own network: of the address that has most. NULL: there is none. */
+static struct target_place *find_victim(const struct target_places *places,
+	const struct target_network *network, const struct target_origin *origin)
 {
 	const struct target_network *most = places->networks;
+	const struct target_origin *address = NULL;
 	struct target_place *place = places->last[TARGET_HOST];
 	unsigned part = places->limit.connections / 4;
 
 	for (const struct target_network *n = most; n; n = n->next)
 		if (n->hosts > most->hosts)
 			most = n;
-	if (places->limit.listed || !most || most == for_ || most->hosts <= (part ? part : 1) ||
-		(for_ && most->hosts <= for_->hosts + 1))
-		return false;
-	while (place->origin->network != most)
+	if (places->limit.listed || !most || most->hosts <= (part ? part : 1))
+		return NULL;
+	if (most == network) {
+		address = largest(places, network);
+		if (address->of[TARGET_HOST] <= (origin ? origin->of[TARGET_HOST] : 0) + 1)
+			return NULL;
+	} else if (network && most->hosts <= network->hosts + 1) {
+		return NULL;
+	}
+	while (address ? place->origin != address : place->origin->network != most)
 		place = place->prev;
-	return evict(places, place);
+	return place;
 }
 
 static unsigned strangers(const struct target_places *places)
@@ -190,11 +208,13 @@ static bool make_room(
 		return evict(places, oldest(places, TARGET_STRANGER, origin));
 	if (quotas && strangers(places) >= TARGET_STRANGERS)
 		return evict(places, oldest(places, TARGET_STRANGER, NULL));
-	if (places->count - places->leaving >= all ||
-		(places->limit.listed && others >= all - all / 4))
-		return target_places_evict(places) ||
-		       evict_host(places, find_network(places, origin, peer));
-	return true;
+	if (places->count - places->leaving < all &&
+		!(places->limit.listed && others >= all - all / 4))
+		return true;
+	/* A host's connection gives way only once this one is admitted. */
+	if (others < TARGET_SPARE && find_victim(places, find_network(places, origin, peer), origin))
+		return true;
+	return target_places_evict(places);
 }
 
 bool target_places_room(struct target_places *places, const struct addr *peer)
@@ -421,10 +441,16 @@ bool target_places_host(
 		diag_set(&why, DIAG_BUSY, EBUSY,
 			"%.224s: refused: it has %u connections, must be at most %u", name,
 			host->connections, most_of(places, host));
-	else if (network && network->hosts >= most_of_one(places))
+	else if (network && network->hosts >= most_of_one(places) &&
+		 !evict(places, find_victim(places, network, place->origin)))
 		diag_set(&why, DIAG_BUSY, EBUSY,
 			"%.96s: refused: its address has %u connections, must be at most %u", name,
 			network->hosts, most_of_one(places));
+	else if (places->of[TARGET_HOST] >= places->limit.connections &&
+		 !evict(places, find_victim(places, network, place->origin)))
+		diag_set(&why, DIAG_BUSY, EBUSY,
+			"%.224s: refused: all %u connections are in use", name,
+			places->limit.connections);
 	if (why.err) {
 		target_places_refuse(places, &why);
 		if (host)

@@ -401,8 +401,8 @@ Test(target_places, addresses_end_up_equal)
 	end();
 }
 
-/* Connections without a login take one place of a host, and then it from each other. */
-Test(target_places, strangers_take_one_place)
+/* Connections without a login cost no host a place: they take a few beyond all, from each other. */
+Test(target_places, strangers_take_no_place_of_a_host)
 {
 	begin(16, false);
 	cr_assert_eq(names_of(0, 16, 1), 16);
@@ -410,6 +410,12 @@ Test(target_places, strangers_take_one_place)
 		cr_assert(enter(100 + i, 10 + i));
 		gone();
 	}
+	cr_assert_eq(still_in(0, 16), 16);
+	cr_assert_eq(still_in(100, 50), TARGET_SPARE);
+	cr_assert(host_name(149, 149));
+	cr_assert_eq(evictions, 1);
+	cr_assert_eq(evicted[0], &place[15], "the newest of the address with most");
+	gone();
 	cr_assert_eq(still_in(0, 16), 15);
 	end();
 }
@@ -429,9 +435,27 @@ Test(target_places, names_of_one_network)
 	cr_assert(!enter6(100, 1, 1000));
 	for (unsigned i = 0; i < 10; i++) {
 		cr_assert(enter6(110 + i, 3, (uint16_t)i));
-		cr_assert_eq(evicted[i], &place[89 - i]);
+		cr_assert_eq(evictions, i);
 		cr_assert(host_name(110 + i, 110 + i));
+		cr_assert_eq(evicted[i], &place[89 - i]);
 	}
+	end();
+}
+
+/* Within a /64 the address with most gives way. */
+Test(target_places, names_of_one_address_of_a_network)
+{
+	begin(60, false);
+	for (unsigned i = 0; i < 60; i++) {
+		cr_assert(enter6(i, 1, i < 50 ? 7 : (uint16_t)i));
+		cr_assert(host_name(i, i));
+	}
+	for (unsigned i = 0; i < 10; i++) {
+		cr_assert(enter6(100 + i, 1, (uint16_t)(200 + i)));
+		cr_assert(host_name(100 + i, 100 + i));
+		cr_assert_eq(evicted[i], &place[49 - i]);
+	}
+	cr_assert(!enter6(200, 1, 7), "it takes nothing from others");
 	end();
 }
 
