@@ -40,7 +40,7 @@ static void file_free(struct bdev *bdev)
 	hands_fini(&file->hands);
 	if (file->direct >= 0)
 		close(file->direct);
-	if (file->direct >= 0 && file->turns)
+	if (file->direct >= 0 && file->turns && !file->no_direct)
 		file_turns_direct(file->turns, false);
 	file_turns_put(file->turns);
 	if (file->fd >= 0)

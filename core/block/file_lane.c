@@ -39,12 +39,12 @@ struct file_lane {
 	struct file *file;
 	struct io_uring ring;
 	bool ring_on, watched;
-	bool no_punch, no_zero; /* the file rejected it once */
-	unsigned inflight, prepared;
-	uint64_t end;         /* file_end() in this kick; 0: not read yet */
-	struct queue waiting; /* for a slot in the ring */
-	struct queue held;    /* for the turn of a step */
-	struct queue refused; /* io->status is set; complete them in the next turn */
+	bool no_punch, no_zero;             /* the file rejected it once */
+	unsigned inflight, prepared, holds; /* in the ring; not submitted yet; in `held` */
+	uint64_t end;                       /* file_end() in this kick; 0: not read yet */
+	struct queue waiting;               /* for a slot in the ring */
+	struct queue held;                  /* for the turn of a step */
+	struct queue refused;               /* io->status is set; complete them in the next turn */
 	struct hands hands;
 	struct loop_fd fd;
 	struct loop_poller poller;
@@ -99,6 +99,7 @@ static int first_step(struct file_lane *fl, struct io *io)
 
 	fio->at = 0;
 	fio->no_space = 0;
+	fio->op.step = STEP_READ; /* of one that is refused: nothing was written */
 	fio->turn = (struct file_turn){ 0 };
 	if (io->off + io->len > __atomic_load_n(&fl->file->end, __ATOMIC_RELAXED))
 		return -ENXIO;
@@ -227,7 +228,9 @@ static int moved(struct file_lane *fl, struct io *io, const struct file_op *op, 
 	struct file_io *fio = progress(io);
 
 	if (res == -EINVAL && op->bypass) {
-		__atomic_store_n(&fl->file->no_direct, true, __ATOMIC_RELAXED);
+		if (!__atomic_exchange_n(&fl->file->no_direct, true, __ATOMIC_RELAXED) &&
+			fl->file->turns)
+			file_turns_direct(fl->file->turns, false);
 		return PARKED;
 	}
 	if (is_unclear(fl, op, res)) {
@@ -426,13 +429,14 @@ static bool uses_ring(const struct file_lane *fl, uint8_t step)
 static void hold(struct file_lane *fl, struct io *io)
 {
 	queue_add(&fl->held, io);
+	fl->holds++;
 	if (!fl->retry.on)
 		loop_timer_set(fl->lane.loop, &fl->retry, loop_now(fl->lane.loop) + TURN_NS);
 }
 
 static void next_step(struct file_lane *fl, struct io *io)
 {
-	if (uses_ring(fl, progress(io)->op.step)) {
+	if (uses_ring(fl, progress(io)->op.step) || fl->holds >= FILE_DEPTH) {
 		queue_add(&fl->waiting, io);
 		return;
 	}
@@ -514,6 +518,7 @@ static void start_held(struct file_lane *fl)
 		return;
 	fl->held.head = NULL;
 	fl->held.tail = &fl->held.head;
+	fl->holds = 0;
 	while ((io = queue_take(&held)))
 		if (fl->inflight < FILE_DEPTH &&
 			file_turn_has(fl->file->turns, &progress(io)->turn))
@@ -538,7 +543,8 @@ static void kick(struct lane *lane)
 
 	fl->end = 0;
 	start_held(fl);
-	while (fl->inflight < FILE_DEPTH && (io = queue_take(&fl->waiting))) {
+	/* what is held counts, too: each of them is looked at whenever the turns are */
+	while (fl->inflight + fl->holds < FILE_DEPTH && (io = queue_take(&fl->waiting))) {
 		next_op(fl, io);
 		if (waits_for_turn(fl, io))
 			hold(fl, io);
