@@ -212,9 +212,9 @@ static bool make_room(
 		!(places->limit.listed && others >= all - all / 4))
 		return true;
 	/* A host's connection gives way only once this one is admitted. */
-	if (others < TARGET_SPARE && find_victim(places, find_network(places, origin, peer), origin))
-		return true;
-	return target_places_evict(places);
+	return (others < TARGET_SPARE &&
+		       find_victim(places, find_network(places, origin, peer), origin)) ||
+	       target_places_evict(places);
 }
 
 bool target_places_room(struct target_places *places, const struct addr *peer)

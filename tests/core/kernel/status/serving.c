@@ -360,7 +360,8 @@ Test(serving, another_users_claims_are_listed_and_not_trusted)
 	close(root);
 }
 
-/* Names of processes that need not exist, each with a full backlog. Returns in the child's place. */
+/* Listen at the names of processes that need not exist, each with a full backlog; then report to
+ * the parent. */
 static void crowd(int up)
 {
 	enum { NAMES = 450 };
