@@ -354,9 +354,15 @@ struct scsi_host *scsi_host_dial(struct scsi_rig *rig, unsigned port)
 	return host;
 }
 
-void scsi_host_leave(struct scsi_host *host)
+void scsi_host_drop(struct scsi_host *host)
 {
 	target_conn_kill(&host->conn->conn, "the test leaves");
+}
+
+void scsi_host_leave(struct scsi_host *host)
+{
+	if (!host->over)
+		scsi_host_drop(host);
 	if (!loop_wait(host->rig->loop, &host->over, leap_limit(5000000000)))
 		abort();
 	free(host);

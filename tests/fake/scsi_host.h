@@ -27,7 +27,8 @@ struct scsi_host;
 /* An initiator port of that number; each call is a nexus of its own, of the same port. The number
  * without its low byte is the initiator's name. */
 struct scsi_host *scsi_host_dial(struct scsi_rig *, unsigned port);
-void scsi_host_leave(struct scsi_host *); /* frees it, too */
+void scsi_host_drop(struct scsi_host *);  /* its connection ends once the disk has nothing of it */
+void scsi_host_leave(struct scsi_host *); /* waits for that and frees it, too */
 
 struct scsi_ask {
 	/* set by the caller; kept until done */

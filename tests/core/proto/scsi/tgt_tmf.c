@@ -230,6 +230,38 @@ Test(scsi_tgt_tmf, a_reset_cancels_what_is_not_at_the_disk)
 	end();
 }
 
+/* What the disk has of an initiator that left is its own, until a reset makes everybody wait. */
+Test(scsi_tgt_tmf, a_reset_after_a_connection_has_gone)
+{
+	struct scsi_ask held = a_write(1, 0), before = a_read(2), after = a_read(3);
+	struct scsi_host *second, *third;
+
+	begin();
+	second = scsi_host_dial(&rig, 2);
+	third = scsi_host_dial(&rig, 3);
+	ready(second);
+	ready(third);
+	disk[0]->hold = disk[0]->keep = true;
+	scsi_host_send(second, &held);
+	pass();
+	scsi_host_drop(second);
+	scsi_host_send(third, &before);
+	pass();
+	cr_assert_eq(disk[0]->submitted, 2);
+	cr_assert_eq(scsi_host_manage(host, SCSI_LUN_RESET, 0, 0), SCSI_TMF_DONE);
+	while (ask(host, (struct scsi_ask){ 0 }).status)
+		;
+	scsi_host_send(host, &after);
+	pass();
+	cr_assert_eq(disk[0]->submitted, 2, "a read after a reset overtakes what the disk has");
+	disk[0]->hold = disk[0]->keep = false;
+	await(&after);
+	cr_assert_eq(memcmp(in, out, BLOCK), 0);
+	scsi_host_leave(second);
+	scsi_host_leave(third);
+	end();
+}
+
 /* The connection goes while a reset is on its way, and while commands wait for their turn. */
 Test(scsi_tgt_tmf, a_connection_that_goes)
 {
