@@ -53,9 +53,10 @@ void out_end(struct out *); /* of the innermost list or object */
 /* text only: one line; a newline inside it is a control character */
 void out_line(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Messages: to stderr or where out_log_… puts them, from any thread. They never wait: what the log
- * has no room for (a full pipe, a stopped terminal, a dead syslog) is dropped and counted, and the
- * next message that fits is preceded by the count. */
+/* Messages: to stderr or where out_log_… puts them, from any thread. They don't wait for a reader:
+ * what the log has no room for (a full pipe, a stopped terminal, a dead syslog) is dropped and
+ * counted, and the next message that fits is preceded by the count. A regular file, also as stderr,
+ * blocks as long as its file system does. */
 
 enum out_level { OUT_ERROR, OUT_WARNING, OUT_INFO };
 /* One line, as out_plain() has it, without passwords. */

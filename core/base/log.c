@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Write messages to stderr, a file, syslog or the kernel's log, none of which may block an event
- * loop. */
+/* Write messages to stderr, a file, syslog or the kernel's log. Only the file system of a regular
+ * file can block the caller, which may run an event loop. */
 #include "log.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -95,6 +95,7 @@ int log_open_file(const char *path, struct diag *diag)
 		diag_sys(diag, errno, "open the log");
 		return diag_ctx(diag, "%s", path);
 	}
+	tzset(); /* its file can be on a disk that this process will serve */
 	if (file >= 0)
 		close(file);
 	file = fd;
@@ -118,6 +119,7 @@ static void connect_syslog(void)
 void log_open_system(void)
 {
 	place = LOG_SYSTEM;
+	tzset();
 	if (syslog_fd < 0)
 		connect_syslog();
 	if (kmsg < 0)

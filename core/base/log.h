@@ -5,7 +5,9 @@
 
 enum log_place { LOG_STDERR, LOG_FILE, LOG_SYSTEM };
 enum log_place log_place(void);
-/* Write the lines without waiting. False: there was no room for all of them. */
+/* Write the lines. False: some of them could not be written. A terminal, pipe, socket, syslog or
+ * the kernel's log never blocks. A regular file blocks as long as its file system does: O_NONBLOCK
+ * has no effect there. */
 bool log_put(enum out_level, const char *text, size_t len);
 bool log_is_cut(void); /* the last message ended in the middle of a line */
 
