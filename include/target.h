@@ -362,8 +362,8 @@ void target_cmd_pushed(struct target_cmd *);
 void target_cmd_over(struct target_cmd *);
 void target_cmd_worked(struct target_cmd *, uint32_t status); /* on with the next piece */
 void target_cmd_finish(struct target_cmd *, uint32_t status); /* replies */
-/* Cancels one that has nothing at the disk: it waits for a buffer (then it ends with that status)
- * or is a read that the disk only holds (then with -ECANCELED's). false: it goes on, or is none. */
+/* Cancels a command that has nothing at the disk: it waits for a buffer (then it ends with that
+ * status) or is a read that the disk only holds (then with -ECANCELED's). false: not cancelled. */
 bool target_cmd_abort(struct target_cmd *, uint32_t status);
 /* Another host knows that the command has ended: nothing of it is submitted any more, it ends
  * with -ECANCELED's status unless what is at the disk completes it, and later requests of all hosts
@@ -375,8 +375,8 @@ void target_cmd_cut(struct target_cmd *);
 bool target_cmd_keep(struct target_cmd *, uint32_t len);
 /* Gives the buffer back and waits in turn for another one; `then` follows, maybe inside. Nothing of
  * the command is at the disk. If its connection is fenced while the disk has a request of it, it
- * goes on with its buffer: it must end, or submit nothing that its client's later requests have to
- * wait for (cmd->fenced). */
+ * keeps its buffer: it must end, or submit nothing that its client's later requests have to wait
+ * for (cmd->fenced). */
 void target_cmd_requeue(struct target_cmd *, void (*then)(struct target_cmd *));
 /* The frame limits the peer's time for pull, push and reply. For a carrier that holds one of them
  * back, or that first needs something else of the peer. */

@@ -14,8 +14,8 @@ static bool overlaps(const struct io *io, uint64_t off, uint64_t len)
 	return io->off < off + len && off < io->off + io->len;
 }
 
-/* older: than the orphan that io belongs to, or that is none. What the disk has ends by itself,
- * whatever else waits. For all else the older ones come first, so no two wait for each other. */
+/* older: than the orphan that io belongs to; true if io has none. What the disk has ends by itself,
+ * whatever else waits. Otherwise older ones come first, so no two wait for each other. */
 static bool must_wait(const struct io *io, const struct bdev_orphan *orphan, bool older)
 {
 	const struct bdev_orphan *own = io->own;

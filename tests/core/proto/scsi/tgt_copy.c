@@ -10,20 +10,7 @@ static uint8_t list[16 + 3 * 32 + 2 * 28];
 static void fill(unsigned from, unsigned to, uint16_t blocks, uint64_t source, uint64_t sink)
 {
 	memset(list, 0, sizeof(list));
-	wire_put_be(list + 2, 2, 64);
-	wire_put_be(list + 8, 4, 28);
-	for (unsigned i = 0; i < 2; i++) {
-		uint8_t *p = list + 16 + 32 * i;
-
-		p[0] = 0xe4;
-		p[4] = 1;
-		p[5] = 2;
-		p[7] = 16;
-		p[8] = 0x42;
-		p[23] = (uint8_t)i;
-	}
-	list[80] = 2;
-	list[83] = 24;
+	put_copy_list(list);
 	list[85] = (uint8_t)from;
 	list[87] = (uint8_t)to;
 	wire_put_be(list + 90, 2, blocks);

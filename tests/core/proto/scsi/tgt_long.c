@@ -107,20 +107,7 @@ Test(scsi_tgt_long, extended_copy)
 
 	begin();
 	dial_others();
-	wire_put_be(list + 2, 2, 64);
-	wire_put_be(list + 8, 4, 28);
-	for (unsigned i = 0; i < 2; i++) {
-		uint8_t *p = list + 16 + 32 * i;
-
-		p[0] = 0xe4;
-		p[4] = 1;
-		p[5] = 2;
-		p[7] = 16;
-		p[8] = 0x42;
-		p[23] = (uint8_t)i;
-	}
-	list[80] = 2;
-	list[83] = 24;
+	put_copy_list(list);
 	list[87] = 1;
 	wire_put_be(list + 90, 2, BLOCKS);
 	read_beside(listing(copy, list, 108));

@@ -75,6 +75,26 @@ static void end(void)
 	loop_free(loop);
 }
 
+/* A parameter list of EXTENDED COPY: identification descriptors of units 0 and 1, and a segment
+ * that lacks its units, length and places. For 108 bytes of zeroes. */
+static inline void put_copy_list(uint8_t *to)
+{
+	wire_put_be(to + 2, 2, 64);
+	wire_put_be(to + 8, 4, 28);
+	for (unsigned i = 0; i < 2; i++) {
+		uint8_t *p = to + 16 + 32 * i;
+
+		p[0] = 0xe4;
+		p[4] = 1;
+		p[5] = 2;
+		p[7] = 16;
+		p[8] = 0x42;
+		p[23] = (uint8_t)i;
+	}
+	to[80] = 2;
+	to[83] = 24;
+}
+
 #define CHECK(answer, k, a, q)                                                                     \
 	do {                                                                                       \
 		struct scsi_ask was = (answer);                                                    \

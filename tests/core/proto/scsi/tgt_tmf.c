@@ -194,20 +194,26 @@ Test(scsi_tgt_tmf, a_reset_leaves_only_what_the_disk_has)
 	end();
 }
 
+/* With two more initiators; the disk holds the command of one of them. */
+static void begin_held(struct scsi_host **second, struct scsi_host **third, struct scsi_ask *held)
+{
+	begin();
+	*second = scsi_host_dial(&rig, 2);
+	*third = scsi_host_dial(&rig, 3);
+	ready(*second);
+	ready(*third);
+	disk[0]->hold = disk[0]->keep = true;
+	scsi_host_send(*second, held);
+	pass();
+}
+
 /* What waits for another's write, and is aborted for a third initiator, never gets to the disk. */
 Test(scsi_tgt_tmf, a_reset_cancels_what_is_not_at_the_disk)
 {
 	struct scsi_ask held = a_write(1, 0), waits = a_write(2, 0), mine = a_read(3);
 	struct scsi_host *second, *third;
 
-	begin();
-	second = scsi_host_dial(&rig, 2);
-	third = scsi_host_dial(&rig, 3);
-	ready(second);
-	ready(third);
-	disk[0]->hold = disk[0]->keep = true;
-	scsi_host_send(second, &held);
-	pass();
+	begin_held(&second, &third, &held);
 	cr_assert_eq(scsi_host_manage(host, SCSI_LUN_RESET, 0, 0), SCSI_TMF_DONE);
 	while (ask(third, (struct scsi_ask){ 0 }).status)
 		;
@@ -236,14 +242,7 @@ Test(scsi_tgt_tmf, a_reset_after_a_connection_has_gone)
 	struct scsi_ask held = a_write(1, 0), before = a_read(2), after = a_read(3);
 	struct scsi_host *second, *third;
 
-	begin();
-	second = scsi_host_dial(&rig, 2);
-	third = scsi_host_dial(&rig, 3);
-	ready(second);
-	ready(third);
-	disk[0]->hold = disk[0]->keep = true;
-	scsi_host_send(second, &held);
-	pass();
+	begin_held(&second, &third, &held);
 	scsi_host_drop(second);
 	scsi_host_send(third, &before);
 	pass();
