@@ -56,7 +56,15 @@ static void file_stop(struct bdev *bdev)
 
 	diag_set(&bdev->why, DIAG_CLOSED, ESHUTDOWN, "closed");
 	loop_timer_del(bdev->loop, &file->watch);
-	loop_work_add(bdev->loop, &file->tell);
+	file->stopping = true;
+	if (!file->asking && !file->reading)
+		loop_work_add(bdev->loop, &file->tell);
+}
+
+static void asked(struct file *file)
+{
+	if (file->stopping && !file->asking && !file->reading)
+		loop_work_add(file->bdev.loop, &file->tell);
 }
 
 /* Get the size without asking a server, though some network file systems ask theirs anyway. */
@@ -135,8 +143,9 @@ static void size_asked(struct hand_job *job)
 	struct file *file = container_of(job, struct file, ask);
 
 	file->asking = false;
-	if (file->answered && file->bdev.changed && file->bdev.state == BDEV_UP)
+	if (file->answered && file->bdev.changed && !file->stopping)
 		has_size(file, file->size);
+	asked(file);
 }
 
 static void check_size(struct loop_timer *timer)
@@ -204,6 +213,7 @@ static void header_read(struct hand_job *job)
 		hands_fini(&file->hands); /* the thread is rarely needed later */
 	if (file->bdev.state == BDEV_OPENING)
 		loop_work_add(file->bdev.loop, &file->tell);
+	asked(file);
 }
 
 static void file_facts(struct bdev *bdev, struct out *out)

@@ -31,6 +31,7 @@ struct file {
 	uint64_t size; /* result of `ask` */
 	struct hand_job read_header;
 	bool reading;
+	bool stopping; /* BDEV_DOWN follows once no thread asks or reads any more */
 	uint8_t header[FILE_HEADER];
 	size_t header_len; /* bytes of the header that were read */
 	char path[URI_MAX];

@@ -386,6 +386,33 @@ Test(file_hang, a_remote_file_is_left_while_its_size_hangs)
 	open_disk(&disk);
 }
 
+static volatile int is_down;
+
+static void went_down(struct bdev *bdev)
+{
+	is_down = bdev->state == BDEV_DOWN;
+}
+
+/* A stop waits for the thread that reads the header, as its memory can't be freed before. */
+Test(file_hang, a_header_that_is_read_late)
+{
+	volatile int never = 0;
+	struct bdev *bdev;
+
+	hung_at = 0;
+	__atomic_store_n(&hanging, true, __ATOMIC_RELAXED);
+	cr_assert_eq(bdev_open(&bdev, loop, disk.path, &(struct bdev_env){ 0 }, NULL), 0);
+	bdev->changed = went_down;
+	bdev->ops->stop(bdev);
+	loop_wait(loop, &never, loop_clock() + 20000000);
+	cr_assert_not(is_down);
+	end_hanging(1);
+	hung_at = HUNG_AT;
+	loop_wait(loop, &is_down, 0);
+	cr_assert(is_down);
+	bdev->ops->free(bdev);
+}
+
 /* A disk whose header can't be read opens, closes, and leaves its memory with the thread. */
 Test(file_hang, a_header_that_hangs)
 {
