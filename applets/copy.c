@@ -310,6 +310,7 @@ static int look_at_destination(struct copy_run *run)
 {
 	char **operand = run->call->operand, from[URI_MAX], word[320];
 	struct diag *diag = run->call->diag;
+	bool part = disk_is_part(operand[1]);
 	struct stat a, b;
 
 	if (!run->to_pipe && !strcmp(operand[0], operand[1]) && !keeps_nothing(operand[0]))
@@ -317,7 +318,7 @@ static int look_at_destination(struct copy_run *run)
 	if (!disk_path(operand[1], run->path, sizeof(run->path)))
 		return 0;
 	if (stat(run->path, &b) < 0) {
-		run->missing = run->regular = run->fresh = errno == ENOENT;
+		run->missing = run->regular = run->fresh = errno == ENOENT && !part;
 		if (!run->missing || !run->from_pipe)
 			return 0;
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT,
@@ -326,7 +327,7 @@ static int look_at_destination(struct copy_run *run)
 			out_shell(operand[1], word, sizeof(word)));
 		return diag_ctx(diag, "%s", operand[1]);
 	}
-	run->regular = S_ISREG(b.st_mode);
+	run->regular = S_ISREG(b.st_mode) && !part;
 	run->length = (uint64_t)b.st_size;
 	run->fresh = run->regular && !run->length;
 	if (!disk_path(operand[0], from, sizeof(from)) || stat(from, &a) < 0)

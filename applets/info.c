@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* info: opens a disk for reading and prints its properties. */
+/* info: opens a disk for reading and prints its properties, and what is on it. */
+#include "content.h"
 #include "disk_open.h"
 #include "names.h"
 #include <stdio.h>
@@ -69,6 +70,8 @@ static void print_disk(struct out *out, struct bdev *disk)
 
 	out_text(out, "uri", "uri:         ", "%s", disk->uri);
 	out_size(out, "size", "size:        ", lim->size);
+	if (disk->is_part)
+		out_size(out, "offset", "offset:      ", disk->start);
 	out_u64(out, "block_size", "block size:  ", lim->block);
 	out_u64(out, "preferred_size", "preferred:   ", lim->best);
 	out_bool(out, "read_only", "read-only:   ", lim->ro_disk);
@@ -87,6 +90,83 @@ static void print_disk(struct out *out, struct bdev *disk)
 		disk->ops->facts(disk, out);
 }
 
+static void put_format(struct out *out, const struct content_format *format)
+{
+	out_object(out, "content");
+	out_known(out, "type", format->type);
+	out_known(out, "label", format->label);
+	out_known(out, "uuid", format->uuid);
+	out_end(out);
+}
+
+/* "ext4 'root' c5d2…"; "" if it is not known. */
+static void format_text(char *text, size_t len, const struct content_format *format)
+{
+	bool label = format->label[0];
+
+	snprintf(text, len, "%s%s%s%s%s%s", format->type, label ? " '" : "", format->label,
+		label ? "'" : "", format->uuid[0] ? " " : "", format->uuid);
+}
+
+static void print_partition(struct out *out, const struct content_partition *p)
+{
+	char text[400], size[16], start[16];
+
+	out_object(out, NULL);
+	out_u64(out, "number", NULL, p->number);
+	out_u64(out, "offset", NULL, p->off);
+	out_u64(out, "size", NULL, p->size);
+	out_text(out, "type", NULL, "%s", p->type);
+	out_known(out, "uuid", p->uuid);
+	out_known(out, "name", p->name);
+	put_format(out, &p->format);
+	out_end(out);
+	format_text(text, sizeof(text), &p->format);
+	out_line(out, "  part %-3u   %s at %s%s%s%s%s%s", p->number, out_human(p->size, size),
+		out_human(p->off, start), p->name[0] ? ", \"" : "", p->name, p->name[0] ? "\"" : "",
+		text[0] ? ", " : "", text);
+}
+
+static void print_content(struct out *out, const struct content *content)
+{
+	static const char *const words[] = { [CONTENT_MBR] = "mbr", [CONTENT_GPT] = "gpt" };
+	static const char *const names[] = { [CONTENT_MBR] = "MBR", [CONTENT_GPT] = "GPT" };
+	char text[400];
+
+	put_format(out, &content->format);
+	format_text(text, sizeof(text), &content->format);
+	if (text[0])
+		out_line(out, "content:     %s", text);
+	if (content->table == CONTENT_NO_TABLE)
+		return;
+	out_text(out, "partition_table", NULL, "%s", words[content->table]);
+	out_bool(out, "backup_table", NULL, content->backup);
+	out_u64(out, "partitions_left_out", NULL, content->left_out);
+	out_line(out, "partitions:  %u (%s%s)", content->count, names[content->table],
+		content->backup ? ", of its backup, as the first copy is damaged" : "");
+	out_list(out, "partitions");
+	for (unsigned i = 0; i < content->count; i++)
+		print_partition(out, &content->partition[i]);
+	out_end(out);
+	if (content->left_out)
+		out_line(out, "  %u not inside the disk", content->left_out);
+}
+
+/* The properties of a disk that can't be read are still worth printing. */
+static void look_inside(struct call *call, struct bdev *disk, const struct bdev_env *env)
+{
+	struct content content;
+	struct diag why = { 0 };
+
+	if (content_read(
+		    disk, env->timeout_ms == BDEV_NEVER ? 0 : env->timeout_ms, &content, &why)) {
+		call_warn(call, "%s: %s", why.object, why.text);
+		return;
+	}
+	print_content(call->out, &content);
+	content_free(&content);
+}
+
 static int run(struct call *call)
 {
 	const struct info_options *opts = call->opts;
@@ -103,6 +183,7 @@ static int run(struct call *call)
 	rc = disk_open(call, &disk, loop, call->operand[0], &env);
 	if (!rc) {
 		print_disk(call->out, disk);
+		look_inside(call, disk, &env);
 		bdev_close(disk);
 	}
 	loop_free(loop);

@@ -178,6 +178,8 @@ struct bdev {
 	 * every later one fails with it until the disk is reopened */
 	int sync_error;
 	char uri[URI_MAX]; /* as the user wrote it, without secrets */
+	bool is_part;      /* of a disk whose identity is `id`, where it starts at this byte */
+	uint64_t start;
 	/* orphan.c: the newest first, under the lock; the number is atomic. */
 	pthread_mutex_t orphan_lock;
 	struct bdev_orphan *orphan;

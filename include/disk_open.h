@@ -17,7 +17,7 @@ int disk_on_loss(const struct call *, const char *uri, const char *on_loss, uint
 /* A key of the disk that is the same each time it is opened; "" if none persists (ram:). Never
  * truncated, as keys may share a long prefix. bdev may be NULL for a file that is not open. False:
  * nothing identifies the disk; the key is its URI at most. */
-#define DISK_KEY (URI_MAX + 128)
+#define DISK_KEY (URI_MAX + 192)
 bool disk_key(const char *uri, const struct bdev *, char text[DISK_KEY]);
 /* The disk's identity for other hosts: of a file or device by its real path, of a remote disk by
  * its key. Note one that does not last. */
@@ -34,5 +34,7 @@ void disk_warn_writers(const struct call *, const char *uri);
 int disk_blame_rdma(struct diag *why, const struct diag *rdma);
 /* True if a byte of the identifier is not zero. */
 bool disk_id_known(const uint8_t *id, size_t len);
+/* Whether the URI has a key for a part of the disk: offset=, size= or part=. */
+bool disk_is_part(const char *uri);
 /* The path behind a file: URI or a plain path; false for other schemes. */
 bool disk_path(const char *uri, char *path, size_t len);

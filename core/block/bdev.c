@@ -3,6 +3,7 @@
  * of io. Each scheme is implemented by its row. */
 #include "bdev.h"
 #include "block.h"
+#include "part.h"
 #include "session.h"
 #include <errno.h>
 #include <stdio.h>
@@ -163,7 +164,9 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	struct diag *diag)
 {
 	struct wait wait = { .state = BDEV_OPENING };
+	struct bdev_env mine = *env;
 	const struct proto *proto;
+	struct part_want part;
 	struct bdev *bdev;
 	struct uri uri;
 	uint32_t ms;
@@ -174,8 +177,15 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	proto = find_proto(uri.scheme);
 	if (!proto)
 		return unknown_scheme(&uri, diag);
+	err = part_keys(&uri, &part, diag);
+	if (err)
+		return err;
+	if (part.on) { /* what surrounds the part stays as it is */
+		mine.create = 0;
+		mine.replace = false;
+	}
 	ms = uri_timeout(&uri, env);
-	err = start(proto->local ? proto->attach : paths_attach, &bdev, loop, &uri, env,
+	err = start(proto->local ? proto->attach : paths_attach, &bdev, loop, &uri, &mine,
 		bdev_waited, &wait, diag);
 	if (err)
 		return err;
@@ -183,6 +193,8 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %g s", ms / 1000.);
 	else if (bdev->state == BDEV_DOWN)
 		err = take_why(&bdev->why, diag);
+	else if (part.on)
+		err = part_open(&bdev, bdev, &part, ms == BDEV_NEVER ? 0 : ms, diag);
 	if (err) {
 		diag_ctx(diag, "%s", uri.spelling);
 		bdev->ops->free(bdev);

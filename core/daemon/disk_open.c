@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MSEC    1000000ull
 #define LEFT_MS 2000 /* for the last requests of a process that was killed */
@@ -75,6 +76,16 @@ bool disk_path(const char *text, char *path, size_t len)
 	return is_file;
 }
 
+bool disk_is_part(const char *text)
+{
+	struct uri *uri = parse(text);
+	bool part = uri &&
+		    (uri_value(uri, "offset") || uri_value(uri, "size") || uri_value(uri, "part"));
+
+	free(uri);
+	return part;
+}
+
 int disk_on_loss(const struct call *call, const char *text, const char *on_loss, uint32_t *ms)
 {
 	struct uri *uri = parse(text);
@@ -111,6 +122,7 @@ bool disk_key(const char *text, const struct bdev *bdev, char key[DISK_KEY])
 	char path[URI_MAX], real[PATH_MAX];
 	struct uri *uri = parse(text);
 	bool by_uri = false;
+	size_t len;
 
 	key[0] = 0;
 	if (disk_id_known(id, 16)) {
@@ -127,6 +139,10 @@ bool disk_key(const char *text, const struct bdev *bdev, char key[DISK_KEY])
 			key_of_uri(uri, key);
 	}
 	free(uri);
+	len = strlen(key);
+	if (len && bdev && bdev->is_part)
+		snprintf(key + len, DISK_KEY - len, " part %llu+%llu",
+			(unsigned long long)bdev->start, (unsigned long long)bdev->lim.size);
 	return key[0] && !by_uri;
 }
 
@@ -139,9 +155,10 @@ int disk_identify(const struct call *call, const char *operand, const struct bde
 
 	if (root < 0)
 		return root;
-	if (!file)
+	if (!file || bdev->is_part)
 		disk_key(operand, bdev, own);
-	err = kernel_disk_identity(root, file ? real : NULL, own, who, call->diag);
+	err = kernel_disk_identity(
+		root, file && !bdev->is_part ? real : NULL, own, who, call->diag);
 	if (!err && file && who->lasts != DISK_IDENTITY_ALWAYS)
 		call_warn_once(call,
 			"no DMI UUID or machine-id: the identity of each disk changes at the next "
@@ -238,6 +255,20 @@ int disk_blame_rdma(struct diag *why, const struct diag *rdma)
 	return -rdma->err;
 }
 
+/* A plain path takes no keys: '?' is part of its name. */
+static void suggest_scheme(const char *text, struct diag *why)
+{
+	char path[URI_MAX], word[OUT_SHELL(URI_MAX)];
+
+	if (strchr(text, ':') || !strchr(text, '?') || why->hint[0])
+		return;
+	snprintf(path, sizeof(path), "file:%s", text);
+	if (disk_path(path, path, sizeof(path)) && !access(path, F_OK)) {
+		snprintf(path, sizeof(path), "file:%s", text);
+		diag_hint(why, "to pass keys with a path: %s", out_shell(path, word, URI_MAX));
+	}
+}
+
 static const struct call *reporting; /* a process has one */
 
 static void report(struct bdev *bdev, bool bad, const char *line)
@@ -272,6 +303,8 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 		rc = bdev_open(disk, loop, uri, env, call->diag);
 	if (rc) {
 		rc = disk_blame_rdma(call->diag, &rdma);
+		if (rc == -ENOENT)
+			suggest_scheme(uri, call->diag);
 		bdev_suggest(loop, uri, env, since, call->diag);
 		return rc;
 	}
