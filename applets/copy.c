@@ -393,7 +393,7 @@ static int check_map(struct copy_run *run)
 	if (run->dst)
 		name_disk(&run->dst_is, operand[1], run->dst, run->dst->lim.size);
 	else if (run->regular)
-		name_disk(&run->dst_is, operand[1], NULL, (run->length + 511) / 512 * 512);
+		name_disk(&run->dst_is, operand[1], NULL, bdev_whole_blocks(run->length, 512));
 	if (run->dst || run->regular)
 		run->copy.dst_is = &run->dst_is;
 	rc = copy_check_map(run->task.loop, run->src, &run->copy, &run->done, run->call->diag);

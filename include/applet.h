@@ -29,7 +29,7 @@ enum opt_type {
 
 /* Upper limits of what has none of its own; --help does not show them. */
 #define OPT_U32_MAX  INT32_MAX
-#define OPT_SIZE_MAX (UINT64_C(1) << 62)
+#define OPT_SIZE_MAX ((uint64_t)INT64_MAX)
 #define OPT_MSEC_MAX PARSE_MSEC_MAX
 
 /* The help of --on-loss, the same in all applets that have it. */

@@ -79,8 +79,17 @@ struct io_count {
 	uint64_t reads, writes, read_bytes, written_bytes, errors;
 };
 
+/* Bytes in whole blocks: rounded up, or down where 2^63 would be reached, as Linux, NBD and most
+ * programs hold sizes in signed integers. bytes: less than 2^63. */
+static inline uint64_t bdev_whole_blocks(uint64_t bytes, uint32_t block)
+{
+	uint64_t mask = block - 1, up = (bytes + mask) & ~mask;
+
+	return up > INT64_MAX ? bytes & ~mask : up;
+}
+
 struct bdev_limits {
-	uint64_t size;  /* bytes, a multiple of block */
+	uint64_t size;  /* bytes, a multiple of block, less than 2^63 */
 	uint32_t block; /* logical block: 512 … 65536, a power of 2 */
 	uint32_t best;  /* preferred length and alignment of requests */
 	/* longest request of each kind, at least a block; 0 = this disk does not do it (never

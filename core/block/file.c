@@ -86,12 +86,13 @@ static bool size_of(const struct file *file, uint64_t *size)
 	return true;
 }
 
-/* Round up to a whole block: reads of the missing part return zeroes, writes extend the file. */
+/* The last block of a file may be partial: reads of the missing part return zeroes, writes extend
+ * the file. */
 static uint64_t whole_blocks(const struct file *file, uint64_t size)
 {
-	uint64_t mask = file->bdev.lim.block - 1;
+	uint32_t block = file->bdev.lim.block;
 
-	return (file->device ? size : size + mask) & ~mask;
+	return file->device ? size & ~(uint64_t)(block - 1) : bdev_whole_blocks(size, block);
 }
 
 uint64_t file_end(const struct file *file)

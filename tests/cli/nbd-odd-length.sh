@@ -22,6 +22,31 @@ kit file sparse
 ours copy "$URI" dst4 >out || die "a hole"
 cmp -n 100352 dst4 /dev/zero || die "a hole of odd length"
 down
-# what its own minimum block cannot reach is out of reach
-kit --filter=blocksize-policy file disk blocksize-minimum=4096 blocksize-preferred=4096 blocksize-maximum=32M
-[ "$(ours info "$URI" --json | jq .size)" = 98304 ] || die "minimum block 4096: $(ours info "$URI" --json)"
+
+# the tail behind the last whole minimum block, by a server that takes short requests there, and by one that does not
+policy() {
+	kit --filter=blocksize-policy "$@" blocksize-minimum=4096 blocksize-preferred=4096 blocksize-maximum=32M
+}
+policy file disk
+[ "$(ours info "$URI" --json | jq .size)" = 102400 ] || die "minimum block 4096: $(ours info "$URI" --json)"
+ours copy "$URI" dst5 --verify >out || die "with its tail"
+cmp -n 100000 disk dst5 || die "the tail differs"
+ours copy src "$URI" --verify >out || die "to its tail"
+cmp src disk || die "the tail differs on the server"
+down
+policy file disk blocksize-error-policy=error
+error 1 io "$(ere "$URI")" 'read at.byte.[0-9]+ last.1696.bytes keep-going' "$RDMASTOR" copy "$URI" dst6
+ours copy "$URI" dst7 --keep-going --json >out
+same "status without the tail" $? 3
+valid out
+same "bytes without the tail" "$(jq -c '[.copied_bytes, .unreadable_bytes]' out)" '[98304,4096]'
+cmp -n 98304 disk dst7 || die "all but the tail differs"
+down
+
+# a size that is 2^63 when rounded up
+kit -r null size=9223372036854775807
+ours info "$URI" --json >out || die "largest size"
+grep -q "\"size\":9223372036854775296" out || die "largest size: $(cat out)"
+down
+error 2 usage null:8E '8E' "$RDMASTOR" info null:8E
+"$RDMASTOR" bench null:9223372036854775296 --offset 7E --size 1M --runtime 0.1 >out || die "bench at 7E"

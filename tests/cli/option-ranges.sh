@@ -19,7 +19,7 @@ done <<-'END'
 	--iters=2147483648 at.most.2147483647$ bench
 	--buffer=1K 64K.to.32M$ export
 	--buffer=33M 64K.to.32M$ export
-	--size=5E at.most.4E$ bench
+	--size=8E at.most.9223372036854775807$ bench
 	--answer-timeout=0 0.001.to.3600.seconds$ srp-discover
 	--answer-timeout=3601 0.001.to.3600.seconds$ srp-discover
 	--timeout=4294968 at.most.4294967.seconds$ info

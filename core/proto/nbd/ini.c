@@ -46,9 +46,8 @@ static void fix_limits(struct nbd_ini_dev *dev)
 			~(block - 1);
 	uint16_t flags = terms->flags;
 
-	/* if the export's size is no multiple of its own minimum block, the rest is inaccessible */
-	dev->end = terms->size - terms->size % minimum;
-	lim->size = (dev->end + block - 1) & ~(uint64_t)(block - 1);
+	lim->size = bdev_whole_blocks(terms->size, block);
+	dev->end = terms->size < lim->size ? terms->size : lim->size;
 	lim->block = block;
 	lim->best = terms->preferred > BEST ? terms->preferred : block > BEST ? block : BEST;
 	while (lim->best > most && lim->best > block)
@@ -194,6 +193,15 @@ static const struct bdev_ops ops = {
 
 static const char *status_text(uint32_t error)
 {
+	static _Thread_local char tail[128];
+
+	if (error & NBD_INI_TAIL) {
+		snprintf(tail, sizeof(tail),
+			"the NBD server refuses access to the last %u bytes, less than its minimum "
+			"block (EINVAL)",
+			error & ~NBD_INI_TAIL);
+		return tail;
+	}
 	switch (error) {
 	case NBD_EPERM:
 		return "the NBD server denied permission (EPERM)";

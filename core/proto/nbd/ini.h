@@ -16,6 +16,9 @@
 #define NBD_INI_SPANS 32    /* most separate parts of a read that arrive out of order */
 /* longest read: in chunks of 256 KiB it can't have more separate parts */
 #define NBD_INI_READ (8u << 20)
+/* io.detail of a request refused because the size of the export is not a multiple of the server's
+ * minimum block, with the length of the tail; no server's error (wire/nbd.h) */
+#define NBD_INI_TAIL 0x80000000
 
 /* Settings of an attachment: constant, read by every link on any thread. */
 struct nbd_ini_conf {

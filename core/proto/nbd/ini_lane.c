@@ -89,12 +89,25 @@ static void lane_submit(struct lane *lane, struct io *io)
 		inflight_wait(&nl->inflight, io);
 }
 
+/* Length of the tail if the size of the export is not a multiple of the server's minimum block and
+ * the server refused a request for it, else 0. */
+static uint32_t refused_tail(const struct nbd_ini_lane *nl, const struct nbd_ini_slot *slot)
+{
+	uint32_t minimum = nl->dev->deal.terms.minimum;
+
+	return minimum && slot->error == NBD_EINVAL ? slot->len & (minimum - 1) : 0;
+}
+
 static void finish_io(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
 	struct io *io = inflight_drop(&nl->inflight, &slot->flight);
 
-	io->detail = slot->error;
+	io->detail = slot->error & ~NBD_INI_TAIL;
 	io->status = slot->error ? -nbd_errno_of(slot->error, io->flags & IO_FAST) : 0;
+	if (refused_tail(nl, slot)) {
+		io->detail = NBD_INI_TAIL | refused_tail(nl, slot);
+		io->status = -EIO;
+	}
 	if (io->kind == IO_MAP && !slot->error)
 		io->detail = slot->runs;
 	else if (io->kind == IO_READ && slot->len < io->len)
