@@ -386,7 +386,9 @@ int main(int argc, char **argv)
 	setvbuf(stderr, messages, _IOLBF, sizeof(messages));
 	if (!isatty(STDOUT_FILENO))
 		setvbuf(stdout, results, _IOFBF, sizeof(results));
+	/* writes fail with EPIPE and EFBIG instead */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	/* inherited as ignored it would keep our children's statuses from us */
 	signal(SIGCHLD, SIG_DFL);
 	size_t len;

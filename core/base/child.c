@@ -151,6 +151,7 @@ static int spawn(pid_t *pid, char *const *argv, char **env, const posix_spawn_fi
 	sigemptyset(&set);
 	posix_spawnattr_setsigmask(&attr, &set);
 	sigaddset(&set, SIGPIPE);
+	sigaddset(&set, SIGXFSZ);
 	posix_spawnattr_setsigdefault(&attr, &set);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	fflush(NULL);

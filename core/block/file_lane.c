@@ -701,6 +701,22 @@ static const struct lane_ops lane_ops = {
 	.free = lane_free,
 };
 
+/* A seccomp profile may permit io_uring_setup(), but not io_uring_enter(). */
+static int try_enter(struct io_uring *ring)
+{
+	struct io_uring_cqe *cqe;
+	int rc;
+
+	io_uring_prep_nop(io_uring_get_sqe(ring));
+	rc = io_uring_submit_and_wait(ring, 1);
+	if (rc < 0)
+		return rc;
+	rc = io_uring_peek_cqe(ring, &cqe);
+	if (!rc)
+		io_uring_cqe_seen(ring, cqe);
+	return rc;
+}
+
 /* Create a ring that supports all operations, or return -errno. FALLOCATE is the newest (Linux
  * 5.6). */
 static int ring_open(struct io_uring *ring)
@@ -717,6 +733,8 @@ static int ring_open(struct io_uring *ring)
 	probe = io_uring_get_probe_ring(ring);
 	rc = probe && io_uring_opcode_supported(probe, IORING_OP_FALLOCATE) ? 0 : -ENOSYS;
 	io_uring_free_probe(probe);
+	if (!rc)
+		rc = try_enter(ring);
 	if (rc < 0)
 		io_uring_queue_exit(ring);
 	return rc;

@@ -101,6 +101,8 @@ static int get_features(struct ublk_ctl *ctl, struct diag *diag)
 
 	if (rc >= 0 && ctl->features & UBLK_FEATURE_CMD_IOCTL_ENCODE)
 		return 0;
+	if (rc < 0 && !ctl->pending && !ctl->over) /* not submitted */
+		return no_ring(-rc, diag);
 	if (rc < 0 && rc != -EOPNOTSUPP && rc != -EINVAL && rc != -ENODEV)
 		return diag_sys(diag, -rc, "query the features of the ublk driver");
 	diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,

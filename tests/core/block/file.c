@@ -186,6 +186,28 @@ Test(file, every_kind_of_request_where_io_uring_is_forbidden)
 	end(&r);
 }
 
+static void exercise_without_enter(int err)
+{
+	struct rig r = { 0 };
+
+	forbid(SYS_io_uring_enter, err);
+	cr_assert_eq(open_disk(&r, new_file(&r, 4 << 20), true, 0), 0, "%s", r.diag.text);
+	cr_assert_eq(r.bdev->why.err, err, "%s", r.bdev->why.text);
+	exercise(&r, 512);
+	close_disk(&r);
+	end(&r);
+}
+
+Test(file, every_kind_of_request_where_only_io_uring_enter_is_forbidden)
+{
+	exercise_without_enter(EPERM);
+}
+
+Test(file, every_kind_of_request_where_io_uring_enter_does_not_exist)
+{
+	exercise_without_enter(ENOSYS);
+}
+
 /* tmpfs knows holes, but no FALLOC_FL_ZERO_RANGE: zeroes that must not be a hole are written. */
 Test(file, every_kind_of_request_on_tmpfs)
 {
