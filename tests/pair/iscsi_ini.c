@@ -619,6 +619,44 @@ Test(iscsi_ini, a_write_cache_that_is_turned_on_is_flushed)
 	down();
 }
 
+static void no_flush_command(void)
+{
+	target.only = 0x35 + 1;
+	fails(2, 5, 0x20, 0, 2);
+}
+
+/* Neither the caching mode page nor SYNCHRONIZE CACHE. */
+Test(iscsi_ini, a_disk_that_cannot_be_flushed_has_no_write_cache)
+{
+	begin();
+	target.small = true;
+	up("/0");
+	no_flush_command();
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
+	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), 0);
+	cr_assert_eq(target.failing, 1);
+	cr_assert_eq(one(IO_WRITE, IO_FUA, 0, 512), 0);
+	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), 0);
+	cr_assert_eq(target.failing, 1, "asked once");
+	attention(0x28, 0x29, 1);
+	cr_assert_eq(one(IO_READ, 0, 0, 512), 0);
+	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), 0, "no cache that could lose a write");
+	down();
+	begin();
+	target.small = true;
+	up("/0");
+	no_flush_command();
+	cr_assert_eq(one(IO_WRITE, IO_FUA, 0, 512), 0, "a flush behind a write");
+	cr_assert_eq(target.failing, 1);
+	down();
+	begin();
+	up("/0");
+	no_flush_command();
+	cr_assert_eq(one(IO_FLUSH, 0, 0, 0), -ENOTSUP, "its page reports a cache");
+	text_says(disk->status_text(request[0].io.detail), "command");
+	down();
+}
+
 static bool status_in_data(
 	struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {

@@ -297,7 +297,7 @@ static void took_cache(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 	ini->fua = page[2] & 0x10;
 	at = 4u + page[3];
 	if (at + 3 <= len && (page[at] & 0x3f) == 0x08)
-		ini->cached = page[at + 2] & 0x04;
+		ini->cached = ini->wce = page[at + 2] & 0x04;
 }
 
 /* The answer was good; afterwards the machine stands in this step, or where it has been sent. */

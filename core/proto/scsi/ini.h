@@ -47,7 +47,8 @@ struct scsi_ini {
 	char vendor[9], product[17], revision[5], serial[257];
 	uint8_t naa[16], naa_len, eui[16], eui_len;
 	bool write_protected;
-	bool cached; /* a volatile write cache, as far as is known; atomic: it may be turned on */
+	bool cached;   /* a volatile write cache, as far as is known; atomic: it may be turned on */
+	bool wce;      /* the caching mode page reported it as enabled */
 	bool fua;
 	bool thin, reads_zero, can_unmap, same_unmaps;
 	bool resized;
@@ -90,5 +91,8 @@ enum scsi_ini_next { SCSI_DONE, SCSI_SEND, SCSI_SEND_SOON };
 enum scsi_ini_next scsi_ini_took(
 	const struct scsi_ini *, struct io *, uint32_t detail, uint32_t moved);
 enum scsi_cache_use scsi_ini_use(const struct scsi_ini *, const struct io *); /* of its command */
+/* The disk's answer to a flush, and the lack of a caching mode page, prove that it has no volatile
+ * write cache: the flush has succeeded. */
+bool scsi_ini_proves_uncached(const struct scsi_ini *, const struct io *, uint32_t detail);
 /* Done without a command, with this status; 1: it is one. */
 int scsi_ini_early(const struct scsi_ini *, const struct io *);

@@ -14,6 +14,8 @@
 #define WRITE_SAME_16 0x93
 #define RW_FUA        0x08
 #define SAME_UNMAP    0x08
+/* ILLEGAL REQUEST, INVALID COMMAND OPERATION CODE */
+#define NO_COMMAND (SCSI_CHECK_CONDITION | 5 << 8 | 0x20 << 16)
 
 /* Disks that 10 bytes suffice for need not know more. */
 static void put_rw(const struct scsi_ini *ini, const struct io *io, uint8_t *cdb)
@@ -84,6 +86,12 @@ enum scsi_cache_use scsi_ini_use(const struct scsi_ini *ini, const struct io *io
 		(io->kind == IO_WRITE && io->flags & IO_FUA && ini->fua))
 		return SCSI_CACHE_NONE;
 	return SCSI_CACHE_WRITE;
+}
+
+bool scsi_ini_proves_uncached(const struct scsi_ini *ini, const struct io *io, uint32_t detail)
+{
+	return !ini->wce && scsi_ini_use(ini, io) == SCSI_CACHE_FLUSH &&
+	       (detail & 0xffffff) == NO_COMMAND;
 }
 
 int scsi_ini_early(const struct scsi_ini *ini, const struct io *io)

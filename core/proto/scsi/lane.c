@@ -131,6 +131,10 @@ static void io_reply(struct scsi_sess *sess, struct scsi_slot *slot)
 	if (!status && slot->overflow)
 		status = SCSI_CHECK_CONDITION;
 	detail = scsi_ini_detail(status, slot->sense, slot->sense_len);
+	if (detail && scsi_ini_proves_uncached(&sl->disk->scsi, io, detail)) {
+		__atomic_store_n(&sl->disk->scsi.cached, false, __ATOMIC_RELAXED);
+		detail = 0;
+	}
 	if (scsi_disk_heed(sl->disk, &sl->view, &((struct scsi_ini_io *)io->lower)->sent, detail))
 		loop_post(sl->disk->bdev.loop, &sl->disk->lost);
 	switch (scsi_ini_took(&sl->disk->scsi, io, detail, slot->moved)) {
