@@ -28,6 +28,14 @@ done <<-'END'
 END
 "$RDMASTOR" copy --help | grep -q '1 to 1024' || die 'no range in --help'
 
+# --help has the number of disks
+disks=()
+for _ in {0..32}; do disks+=(ram:1M); done
+error 2 usage '' '1.to.32$' "$RDMASTOR" serve "${disks[@]}" --nvmf --tcp 127.0.0.1:0
+"$RDMASTOR" serve --help | grep -q 'up to 32 disks' || die 'no limit in the help of serve'
+error 2 usage '' '1.to.16$' "$RDMASTOR" export "${disks[@]:0:17}" --nbd "unix:$SOCK"
+"$RDMASTOR" export --help | grep -q 'up to 16 disks' || die 'no limit in the help of export'
+
 # URI keys
 NVME=nvme+tcp://127.0.0.1:1/nqn.x/1
 for uri in "$NVME?queues=0" "$NVME?depth=1" "$NVME?depth=99999" "$URI&queues=0" "$URI&depth=0" "$NVME?tos=256" 'ram:1M?block=0'; do
