@@ -234,12 +234,17 @@ static void show_json(const struct copy_progress *p, bool waiting)
 		p->verified, p->bad, waiting ? "true" : "false", p->rate, p->seconds, left);
 }
 
+static bool shows_json(const struct copy_run *run)
+{
+	return run->opts->progress && !strcmp(run->opts->progress, "json");
+}
+
 static void progressed(const struct copy_progress *progress, void *arg)
 {
 	const struct copy_run *run = arg;
 	bool waiting = waits(run->src) || waits(run->dst);
 
-	if (run->opts->progress && !strcmp(run->opts->progress, "json"))
+	if (shows_json(run))
 		show_json(progress, waiting);
 	else if (run->bar)
 		show_bar(progress, waiting);
@@ -506,7 +511,7 @@ static int rehearse(struct copy_run *run)
 	out_bool(out, "verify", NULL, run->opts->verify);
 	if (already)
 		snprintf(line, sizeof(line),
-			"nothing to copy: the map %s lists everything as copied",
+			"already complete according to the map %s",
 			run->opts->resume);
 	else if (run->from_pipe)
 		snprintf(line, sizeof(line), "would copy standard input to %s", to);
@@ -524,6 +529,9 @@ static void print_counts(struct copy_run *run)
 	const struct copy_progress *p = &run->progress;
 	struct out *out = run->call->out;
 
+	if (run->opts->resume)
+		out_u64(out, "resumed_bytes", NULL, p->resumed);
+	out_u64(out, "read_bytes", NULL, p->read);
 	out_u64(out, "copied_bytes", NULL, p->copied);
 	out_u64(out, "zeroed_bytes", NULL, p->zeroed);
 	out_u64(out, "skipped_bytes", NULL, p->skipped);
@@ -532,34 +540,43 @@ static void print_counts(struct copy_run *run)
 	out_real(out, "seconds", NULL, p->seconds, 6);
 }
 
-/* Bytes a second of what was read or written; known zeroes are skipped in no time. */
+/* Bytes read from the source per second: holes that it reported are not read. */
 static double average(const struct copy_progress *p)
 {
-	return p->seconds > 0 ? (double)(p->copied + p->zeroed) / p->seconds : 0;
+	return p->copy_seconds > 0 ? (double)p->read / p->copy_seconds : 0;
+}
+
+static const char *duration(double seconds, char text[32])
+{
+	if (seconds < 0.9995)
+		snprintf(text, 32, "%.*f ms", seconds < 0.01, seconds * 1000);
+	else
+		snprintf(text, 32, "%.1f s", seconds);
+	return text;
 }
 
 static void say_result(struct copy_run *run)
 {
 	const struct copy_progress *p = &run->progress;
 	uint64_t zeroes = p->zeroed + p->skipped, size = p->copied + zeroes;
-	const char *verified = run->opts->verify ? ", verified" : "";
-	char text[16], line[URI_MAX + 128];
+	char text[16], took[32], line[URI_MAX + 128];
 	size_t at = 0;
 
 	if (p->already) {
-		snprintf(line, sizeof(line),
-			"nothing to copy: the map %s lists everything as copied%s",
-			run->opts->resume, verified);
+		snprintf(line, sizeof(line), "already complete according to the map %s%s",
+			run->opts->resume, run->opts->verify ? "; verified again" : "");
 	} else {
-		at += (size_t)snprintf(line, sizeof(line), "copied %s in %.1f s",
-			out_human(size, text), p->seconds);
+		at += (size_t)snprintf(line, sizeof(line), "copied %s in %s",
+			out_human(size, text), duration(p->copy_seconds, took));
 		if (average(p) > 0)
 			at += (size_t)snprintf(line + at, sizeof(line) - at, " (%s/s)",
 				out_human((uint64_t)average(p), text));
 		if (zeroes)
 			at += (size_t)snprintf(line + at, sizeof(line) - at, ", %s of it zeroes",
 				zeroes == size ? "all" : out_human(zeroes, text));
-		snprintf(line + at, sizeof(line) - at, "%s", verified);
+		if (run->opts->verify)
+			snprintf(line + at, sizeof(line) - at, ", verified in %s",
+				duration(p->seconds - p->copy_seconds, took));
 	}
 	print_line(run, line);
 	if (run->to_pipe)
@@ -602,12 +619,24 @@ static int failed(struct copy_run *run, int rc)
 	return rc;
 }
 
+static void say_resumed(const struct copy_run *run)
+{
+	uint64_t total = run->src->lim.size;
+	char done[16], size[16], rest[16];
+
+	if (run->done && run->done < total && !shows_json(run))
+		call_note(run->call, "map %s: %s of %s already copied, %s remaining",
+			run->opts->resume, out_human(run->done, done), out_human(total, size),
+			out_human(total - run->done, rest));
+}
+
 static int copy(struct copy_run *run)
 {
 	char bad[16];
 	int rc;
 
 	say_size(run);
+	say_resumed(run);
 	run->copy.progress = progressed;
 	run->task.running = true;
 	rc = copy_run(
@@ -621,7 +650,7 @@ static int copy(struct copy_run *run)
 	say_result(run);
 	if (!run->progress.bad)
 		return EXIT_DONE;
-	call_note(run->call, "%s could not be read and %s", out_human(run->progress.bad, bad),
+	call_warn(run->call, "%s could not be read and %s", out_human(run->progress.bad, bad),
 		run->to_pipe ? "was replaced by zeroes" : "was skipped");
 	return EXIT_PARTLY;
 }

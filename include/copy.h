@@ -20,6 +20,8 @@ void copy_disk_set(struct copy_disk *, uint64_t size, const char *id, const char
 
 struct copy_progress {
 	uint64_t done, total; /* bytes looked at */
+	uint64_t read;        /* from the source while copying */
+	uint64_t resumed;     /* listed by the map as finished before the copy began */
 	/* read and written; written as zero; known to be zero already; compared */
 	uint64_t copied, zeroed, skipped, verified;
 	uint64_t bad; /* bytes that could not be read (only with keep_going) */
@@ -27,8 +29,8 @@ struct copy_progress {
 	bool already; /* the map said before the copy began that everything is copied */
 	bool saved;   /* the map's file holds what this copy needs to be continued */
 	bool lost;    /* failed: no connection for longer than the loss policy allows */
-	double seconds;
-	double rate; /* bytes a second, copied and zeroed or verified: nothing that was skipped */
+	double seconds, copy_seconds; /* of all, and without the comparison */
+	double rate; /* bytes read from the source or verified per second of this phase */
 	double left; /* seconds until everything is copied, or verified; 0 = unknown */
 };
 

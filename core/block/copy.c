@@ -173,11 +173,13 @@ static void start_save(struct copy *copy)
 static void tell(struct copy *copy)
 {
 	struct copy_progress *p = copy->progress;
-	uint64_t now = loop_clock(), moved = copy->verify ? p->verified : p->copied + p->zeroed;
+	uint64_t now = loop_clock(), moved = copy->verify ? p->verified : p->read;
 	double seconds = (now - copy->phase_at) / 1e9;
 	uint64_t looked_at = p->done - copy->phase_done;
 
 	p->seconds = (now - copy->started) / 1e9;
+	if (!copy->verify)
+		p->copy_seconds = p->seconds;
 	p->rate = seconds > 0 ? (double)moved / seconds : 0;
 	p->left = p->total && looked_at ? (double)(p->total - p->done) * seconds / (double)looked_at
 					: 0;
@@ -253,6 +255,7 @@ static void verify(struct copy *copy)
 	copy->progress->done = 0;
 	copy->progress->total = copy_map_sum(&copy->map, COPY_DONE);
 	run_phase(copy, "+");
+	tell(copy);
 	if (copy->differs == UINT64_MAX) {
 		if (!copy->rc && !named(&copy->map))
 			prove(copy);
@@ -500,12 +503,12 @@ static void run_copy(struct copy *copy)
 	copy->started = copy->saved = loop_clock();
 	copy->tick.fire = ticked;
 	copy->progress->total = copy->opt->stream ? 0 : copy->src->lim.size;
-	copy->progress->done = copy_map_sum(&copy->map, COPY_DONE);
+	copy->progress->done = copy->progress->resumed = copy_map_sum(&copy->map, COPY_DONE);
 	run_phase(copy, "?-");
 	end_copying(copy);
+	tell(copy);
 	if (!copy->rc && copy->opt->verify)
 		verify(copy);
-	tell(copy);
 }
 
 int copy_run(struct loop *loop, struct bdev *src, struct bdev *dst, const struct copy_options *opt,

@@ -264,6 +264,7 @@ static void read_done(struct io *io)
 			diag_hint(copy->diag, "to leave unreadable areas out: --keep-going");
 		retire(slot);
 	} else {
+		copy->progress->read += slot->len;
 		write_piece(slot);
 	}
 }

@@ -37,4 +37,4 @@ tail -n 1 err | jq -e '.done_bytes == .total_bytes and .copied_bytes == 1048576 
 	die "$(cat err)"
 grep -q '^copied 1 MiB ' out || die "$(cat out)"
 at xterm 100 "$RDMASTOR" copy big most --resume map >shown
-tail -n 1 shown | grep -q 'nothing to copy.*\<map\>' || die "$(cat -v shown)"
+tail -n 1 shown | grep -q 'already complete.*\<map\>' || die "$(cat -v shown)"

@@ -134,7 +134,20 @@ Test(copy, holes_are_neither_read_nor_written_onto_zeroes)
 	cr_assert_eq(s.dst->written, 4096);
 	cr_assert_eq(s.dst->zeroed, 0);
 	cr_assert_eq(s.progress.skipped, (8 << 20) - 4096);
+	cr_assert_eq(s.progress.read, 4096);
 	cr_assert_eq(memcmp(s.src->bytes, s.dst->bytes, 8 << 20), 0);
+	strike(&s);
+}
+
+Test(copy, zeroes_that_were_read_count_as_read)
+{
+	struct stage s = set(8 << 20, 512, 8 << 20, 512);
+
+	s.opt.dst_zero = s.opt.verify = true;
+	cr_assert_eq(run(&s), 0);
+	cr_assert_eq(s.progress.skipped, 8 << 20);
+	cr_assert_eq(s.progress.read, 8 << 20, "and not the comparison");
+	cr_assert_leq(s.progress.copy_seconds, s.progress.seconds);
 	strike(&s);
 }
 
