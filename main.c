@@ -33,6 +33,8 @@ PROVIDERS(PROVIDER_DECLARE)
 
 const char applet_version[] = RDMASTOR_VERSION, applet_libraries[] = DEPS_VERSIONS;
 
+static bool sigpipe_ignored;
+
 static int exit_status(const struct diag *diag)
 {
 	return diag->code == DIAG_USAGE ? EXIT_USAGE : EXIT_FAILED;
@@ -106,7 +108,12 @@ static int run_applet(
 	struct diag diag = { 0 };
 	struct out out;
 	struct call call = {
-		.applet = applet, .name = name, .out = &out, .diag = &diag, .linked = linked
+		.applet = applet,
+		.name = name,
+		.out = &out,
+		.diag = &diag,
+		.linked = linked,
+		.sigpipe_ignored = sigpipe_ignored,
 	};
 	bool help = false, words = linked && applet->words;
 
@@ -161,7 +168,10 @@ static int run_applet(
 		diag_sys(&diag, -rc, "%s", name);
 	if (rc < 0)
 		rc = is_replacement(applet, name) ? EXIT_FAILED : exit_status(&diag);
-	rc = end_output(name, &out, &diag, rc);
+	if (call.signo != SIGPIPE)
+		rc = end_output(name, &out, &diag, rc);
+	if (call.signo)
+		end_by_signal(call.signo);
 	free(opts);
 	return rc;
 }
@@ -387,7 +397,7 @@ int main(int argc, char **argv)
 	if (!isatty(STDOUT_FILENO))
 		setvbuf(stdout, results, _IOFBF, sizeof(results));
 	/* writes fail with EPIPE and EFBIG instead */
-	signal(SIGPIPE, SIG_IGN);
+	sigpipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
 	signal(SIGXFSZ, SIG_IGN);
 	/* inherited as ignored it would keep our children's statuses from us */
 	signal(SIGCHLD, SIG_DFL);

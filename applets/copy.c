@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -601,6 +602,10 @@ static int failed(struct copy_run *run, int rc)
 
 	if (rc == -EINTR && run->task.timed_out)
 		rc = task_timed_out(run->call);
+	else if (rc == -EINTR)
+		run->call->signo = run->task.signo;
+	else if (run->to_pipe && diag->err == EPIPE && !run->call->sigpipe_ignored)
+		run->call->signo = SIGPIPE;
 	if (rc == -EILSEQ && diag->code == DIAG_MISMATCH && run->opts->resume)
 		return start_over(run);
 	if (diag->hint[0] || diag->code == DIAG_USAGE || diag->code == DIAG_MISMATCH)

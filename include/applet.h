@@ -91,6 +91,10 @@ struct call { /* one run of an applet */
 	struct out *out;
 	struct diag *diag;        /* the failure main prints */
 	struct loop_options loop; /* poll_us, verbose, name ready for loop_new() */
+	/* Set by the applet: when all is printed, main ends the process by this signal. SIGPIPE:
+	 * nothing is printed. */
+	int signo;
+	bool sigpipe_ignored; /* at the start, as by nohup: EPIPE is an error like others */
 };
 
 /* A word behind an applet's name that selects another applet: "nvme discover". */
@@ -173,9 +177,12 @@ struct task {
 	bool running;
 	bool timed_out; /* stop is set, too */
 	int stop;
+	int signo; /* of the signal that set stop */
 	struct loop_signal signal;
 	struct loop_timer timeout;
 };
 int task_begin(struct task *, const struct call *, const struct loop_options *);
 void task_end(struct task *);
 int task_timed_out(const struct call *); /* Set the failure. */
+/* End the process by the signal's default action, so that a shell sees it and ends its loops. */
+_Noreturn void end_by_signal(int signo);

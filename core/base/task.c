@@ -7,14 +7,27 @@
 
 #define MSEC 1000000ull
 
+void end_by_signal(int signo)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, signo);
+	signal(signo, SIG_DFL);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	raise(signo);
+	_exit(128 + signo);
+}
+
 static void task_caught(struct loop_signal *signal, int signo)
 {
 	struct task *task = container_of(signal, struct task, signal);
 
 	if (!task->running || task->stop) {
 		out_bar("");
-		_exit(128 + signo);
+		end_by_signal(signo);
 	}
+	task->signo = signo;
 	task->stop = 1;
 }
 

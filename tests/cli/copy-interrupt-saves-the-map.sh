@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# ^C: exit status 1, the map saved, and a word on how to go on.
+# ^C: the map saved, a message on how to continue, and death by the signal, which ends a loop of the shell.
 . "$(dirname "$0")/lib.sh"
 requires jq
 truncate -s 300G src
@@ -20,7 +20,7 @@ for signal in INT TERM HUP; do
 	kill -s "$signal" "$job"
 	wait "$job"
 	rc=$?
-	[ $rc = 1 ] || die "$signal: status $rc: $(cat err)"
+	[ $rc = $((128 + $(kill -l "$signal"))) ] || die "$signal: status $rc: $(cat err)"
 	grep -q '^rdmastor copy: .*interrupted' err || die "$signal: said: $(cat err)"
 	grep -q '^hint: .*--verify.*\<map map' err ||
 		die "$signal: hint: $(cat err)"
@@ -33,3 +33,23 @@ jq -e '.copied_bytes > 0 and .zeroed_bytes == 0 and .unreadable_bytes == 0' erro
 	>/dev/null || die "partial results: $(cat error.out)"
 error 1 timeout '' '0.4.s' "$RDMASTOR" copy --no-sparse src null:300G --timeout 0.4
 ! grep -q -- '--resume' error.err || die "a hint that cannot be followed: $(cat error.err)"
+
+# a loop around it, as bash ends one only if the command died of SIGINT
+rm -f map
+# shellcheck disable=SC2016 # for that shell
+bash -c 'until "$@" 2>err; do echo again; done' - "$RDMASTOR" copy --no-sparse src "$URI" --resume map >out &
+job=$!
+wait_until grep -qs ' +$' map
+kill -s INT -- "-$job"
+wait "$job"
+same "status of the loop" $? 130
+[ ! -s out ] || die "the loop went on: $(cat out)"
+grep -q '^hint: .*\<map map' err || die "no hint: $(cat err)"
+
+# a reader that has seen enough
+{ "$RDMASTOR" copy src - 2>err; echo $? >rc; } | head -c 10 >/dev/null
+same "status without a reader" "$(cat rc)" 141
+[ ! -s err ] || die "a message: $(cat err)"
+(trap '' PIPE; { "$RDMASTOR" copy src - 2>err; echo $? >rc; } | head -c 10 >/dev/null)
+same "status where SIGPIPE is ignored" "$(cat rc)" 1
+grep -q 'broken pipe' err || die "no message: $(cat err)"
