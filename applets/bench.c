@@ -25,7 +25,8 @@
 
 struct bench_options {
 	struct opt_common common;
-	const char *name, *rw, *bs, *on_loss, *op, *test;
+	const char *name, *rw, *bs, *on_loss, *op, *test, *filename, *ioengine;
+	struct opt_maybe direct, thread, group_reporting;
 	uint32_t iodepth, runtime_ms, iters; /* 0 = not given */
 	uint32_t numjobs, poll_us, rwmixread, ramp_ms;
 	uint64_t size, offset; /* size 0 = not given */
@@ -33,8 +34,10 @@ struct bench_options {
 };
 
 #define AT(field) offsetof(struct bench_options, field)
+#define RW        "read|write|randread|randwrite|rw|readwrite|randrw"
+#define NO_EFFECT "accepted for fio's command lines; no effect"
 static const struct opt rows[] = {
-	{ "rw", 0, OPT_TEXT, AT(rw), "read|write|randread|randwrite|rw|readwrite|randrw",
+	{ "rw", 0, OPT_TEXT, AT(rw), RW,
 		"access pattern; writing destroys data; default randread" },
 	{ "bs", 0, OPT_TEXT, AT(bs), "SIZE",
 		"size of a request; with --rdma a list; default 4K, with --rdma 64,4K,64K,1M, with "
@@ -85,24 +88,27 @@ static const struct opt rows[] = {
 		OPT_U32_MAX },
 	{ "output", 'o', OPT_TEXT, AT(common.output), "text|json|json+",
 		"output format, json+ is fio's; default text" },
+	{ "output-format", 0, OPT_TEXT, AT(common.output), "text|json|json+", "same as --output" },
 	{ "fio-json", 0, OPT_FLAG, AT(fio_json), NULL, "same as --output json+" },
+	{ "filename", 0, OPT_TEXT, AT(filename), "URI", "same as the operand" },
+	{ "readwrite", 0, OPT_TEXT, AT(rw), RW, "same as --rw" },
+	{ "blocksize", 0, OPT_TEXT, AT(bs), "SIZE", "same as --bs" },
+	{ "ioengine", 0, OPT_TEXT, AT(ioengine), "NAME", NO_EFFECT },
+	{ "direct", 0, OPT_MAYBE, AT(direct), "[N]", NO_EFFECT, 0, 1 },
+	{ "thread", 0, OPT_MAYBE, AT(thread), "[N]", NO_EFFECT, 0, 1 },
+	{ "group-reporting", 0, OPT_MAYBE, AT(group_reporting), "[N]", NO_EFFECT, 0, 1 },
 	{ 0 },
 };
+#undef RW
+#undef NO_EFFECT
 #undef AT
 
 static const struct opt_foreign foreign[] = {
-	{ "fio", "--filename", "give the disk as operand: rdmastor bench URI" },
-	{ "fio", "--readwrite", "use --rw" },
-	{ "fio", "--blocksize", "use --bs" },
 	{ "fio", "--bsrange|--bssplit", "use one size: --bs" },
-	{ "fio", "--output-format", "use --output json+" },
 	{ "fio", "--verify", "use --verify without a value; it has its own pattern" },
 	{ "fio", "--do_verify", "use --verify" },
-	{ "fio", "--ioengine", "not needed: the disk's URI selects it" },
-	{ "fio", "--direct|--invalidate", "not needed: the page cache is bypassed where possible" },
+	{ "fio", "--invalidate", "not needed: the page cache is bypassed where possible" },
 	{ "fio", "--buffered", "not supported: the page cache is bypassed where possible" },
-	{ "fio", "--thread", "not needed: each job is a thread" },
-	{ "fio", "--group_reporting", "not needed: results are the sum of all jobs" },
 	{ "fio", "--norandommap", "not supported: random order visits each block exactly once" },
 	{ "fio", "--randrepeat", "not supported: the random order differs in each run" },
 	{ "fio", "--refill_buffers", "not needed: data is random" },
@@ -141,6 +147,7 @@ struct bench {
 	struct load_report report;
 	struct load_rdma_result rdma;
 	unsigned rows; /* printed */
+	char *filename;
 	bool fio, bar;
 };
 
@@ -148,6 +155,32 @@ static int usage(struct bench *bench, const char *fmt, const char *word)
 {
 	diag_set(bench->call->diag, DIAG_USAGE, EINVAL, fmt, word);
 	return -EINVAL;
+}
+
+/* Options of fio's command lines. */
+static int read_fio(struct bench *bench)
+{
+	const struct bench_options *opts = bench->opts;
+	const struct {
+		const char *name;
+		bool on;
+	} ignored[] = { { "ioengine", opts->ioengine }, { "direct", opts->direct.on },
+		{ "thread", opts->thread.on }, { "group_reporting", opts->group_reporting.on } };
+	struct call *call = bench->call;
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		if (ignored[i].on && call->loop.verbose)
+			call_warn(call, "--%s: ignored", ignored[i].name);
+	if (opts->direct.given && !opts->direct.number)
+		call_warn(call, "--direct 0: ignored: the page cache is bypassed where possible");
+	if (!opts->filename)
+		return 0;
+	if (call->operands)
+		return usage(bench, "--filename %s: the disk is an operand already", opts->filename);
+	bench->filename = (char *)opts->filename;
+	call->operand = &bench->filename;
+	call->operands = 1;
+	return 0;
 }
 
 static int check_words(struct bench *bench)
@@ -327,6 +360,7 @@ static int bench_disk(struct bench *bench)
 	env.force = bench->opts->force;
 	rc = disk_open(call, &disk, bench->task.loop, call->operand[0], &env);
 	report->disk = disk;
+	report->memory = disk_in_memory(call->operand[0]);
 	if (!rc && bench->opts->common.dry_run) {
 		rc = rehearse_disk(bench);
 	} else if (!rc) {
@@ -601,7 +635,9 @@ static int run(struct call *call)
 	call->out->json |= opts->fio_json;
 	options.insist = opts->poll_us != AUTO;
 	options.poll_us = options.insist ? opts->poll_us : loop_poll_auto();
-	rc = read_options(bench);
+	rc = read_fio(bench);
+	if (!rc)
+		rc = read_options(bench);
 	if (!rc)
 		rc = task_begin(&bench->task, call, &options);
 	if (!rc) {

@@ -98,12 +98,6 @@ static int usage(struct copy_run *run, const char *fmt, const char *word)
 	return -EINVAL;
 }
 
-/* Each process has its own, and it is empty. */
-static bool keeps_nothing(const char *uri)
-{
-	return !strncasecmp(uri, "ram:", 4) || !strncasecmp(uri, "null:", 5);
-}
-
 /* The value of dd's operand, "if=": NULL unless it is given. */
 static const char *dd_value(const struct call *call, const char *key)
 {
@@ -147,7 +141,7 @@ static int read_options(struct copy_run *run)
 		return usage(run, "%s: standard output can't be read back",
 			opts->verify ? "--verify" : "--resume");
 	for (unsigned i = 0; i < 2; i++)
-		if (opts->resume && keeps_nothing(call->operand[i]))
+		if (opts->resume && disk_in_memory(call->operand[i]))
 			return usage(run, "--resume: %s doesn't keep its data", call->operand[i]);
 	if (run->to_pipe && opts->common.json)
 		return usage(run, "--json: standard output carries the copied data%s", "");
@@ -319,7 +313,7 @@ static int look_at_destination(struct copy_run *run)
 	bool part = disk_is_part(operand[1]);
 	struct stat a, b;
 
-	if (!run->to_pipe && !strcmp(operand[0], operand[1]) && !keeps_nothing(operand[0]))
+	if (!run->to_pipe && !strcmp(operand[0], operand[1]) && !disk_in_memory(operand[0]))
 		return refuse_same(run);
 	if (!disk_path(operand[1], run->path, sizeof(run->path)))
 		return 0;
@@ -590,7 +584,7 @@ static void say_result(struct copy_run *run)
 /* A copy to or from it can be continued. */
 static bool resumable(const char *uri)
 {
-	return strcmp(uri, "-") && !keeps_nothing(uri);
+	return strcmp(uri, "-") && !disk_in_memory(uri);
 }
 
 static int failed(struct copy_run *run, int rc)

@@ -36,5 +36,7 @@ int disk_blame_rdma(struct diag *why, const struct diag *rdma);
 bool disk_id_known(const uint8_t *id, size_t len);
 /* Whether the URI has a key for a part of the disk: offset=, size= or part=. */
 bool disk_is_part(const char *uri);
+/* ram: or null:, without storage: each process has its own, and it is empty. */
+bool disk_in_memory(const char *uri);
 /* The path behind a file: URI or a plain path; false for other schemes. */
 bool disk_path(const char *uri, char *path, size_t len);

@@ -21,6 +21,11 @@
 #define LEFT_MS 2000 /* for the last requests of a process that was killed */
 #define STEP_MS 20
 
+bool disk_in_memory(const char *uri)
+{
+	return !strncasecmp(uri, "ram:", 4) || !strncasecmp(uri, "null:", 5);
+}
+
 int disk_root(struct diag *diag)
 {
 	static int root = -1;

@@ -83,7 +83,7 @@ void load_report_judge(struct load_report *report)
 	if (report->verbose || took > median / 100)
 		warn(report, "clock", "reading the clock takes %" PRIu64 " ns of every latency",
 			took);
-	if (result->data != result->mapped)
+	if (result->data != result->mapped && !report->memory)
 		warn(report, "holes", "only %s of %s held data: %s", out_human(result->data, data),
 			out_human(result->mapped, mapped),
 			report->load.read_percent ? "holes are read without storage access"
@@ -177,10 +177,23 @@ static void print_cpu(struct out *out, const struct load_report *report)
 		per_second(result->user, result), per_second(result->system, result));
 }
 
+/* With three significant digits at least. */
+static const char *rate_text(double bytes, char text[24])
+{
+	static const char *const unit[] = { "byte", "KiB", "MiB", "GiB", "TiB" };
+	unsigned n = 0;
+
+	for (; n < 4 && bytes >= 1023.5; n++)
+		bytes /= 1024;
+	snprintf(text, 24, "%.*f %s/s", !n || bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2, bytes,
+		unit[n]);
+	return text;
+}
+
 void load_report_text(struct out *out, const struct load_report *report)
 {
 	const struct load_result *result = &report->result;
-	char bs[16], rate[16];
+	char bs[16], rate[24], verified[16];
 
 	out_line(out, "%s", report->target);
 	out_line(out, "%s, %s, iodepth %u, numjobs %u, %.2f s", report->rw,
@@ -191,9 +204,9 @@ void load_report_text(struct out *out, const struct load_report *report)
 
 		if (!figures->latency.total)
 			continue;
-		out_line(out, "  %-6s %.0f IOPS, %s/s, %" PRIu64 " request%s", kind_name[kind],
+		out_line(out, "  %-6s %.0f IOPS, %s, %" PRIu64 " request%s", kind_name[kind],
 			per_second((double)figures->requests, result),
-			out_human((uint64_t)per_second((double)figures->bytes, result), rate),
+			rate_text(per_second((double)figures->bytes, result), rate),
 			figures->requests, figures->requests == 1 ? "" : "s");
 		print_latency(out, &figures->latency);
 	}
@@ -204,7 +217,7 @@ void load_report_text(struct out *out, const struct load_report *report)
 	if (report->load.verify && result->unanswered)
 		out_line(out, "  verify skipped: requests were lost");
 	else if (report->load.verify)
-		out_line(out, "  verify %s of %s are as written", out_human(result->verified, rate),
+		out_line(out, "  verify %s of %s are as written", out_human(result->verified, verified),
 			out_human(result->range, bs));
 	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++)
 		if (result->kind[kind].latency.total) {

@@ -30,4 +30,5 @@ jq -e '.mapped_bytes == 2097152 and .data_bytes == 0' out >/dev/null || die "$(c
 # asking is bounded: it ends before it has seen all of the range, and what it has seen counts
 "$RDMASTOR" bench null:4E --runtime 0.1 --json >out 2>err || die "$(cat err)"
 valid out
+! grep -q 'held data' err || die "memory has no storage to access: $(cat err)"
 jq -e '.mapped_bytes > 0 and .mapped_bytes < .range_bytes and .data_bytes == 0' out >/dev/null || die "$(cat out)"

@@ -1,19 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Options of fio and perftest that bench doesn't have are refused with a hint that names our own.
+# fio's command lines are accepted where bench does the same. Other options of fio and perftest are refused with a hint that names
+# our own.
 . "$(dirname "$0")/lib.sh"
 requires jq
 while read -r option tool hint; do
 	error 2 usage '' "${option%%=*} $tool $hint" "$RDMASTOR" bench "$option" ram:1M
 done <<'END'
---filename=/dev/sdx fio URI
---ioengine=libaio fio not.needed
---direct=1 fio not.needed
---group_reporting fio not.needed
---thread fio not.needed
---blocksize=4k fio --bs\b
---readwrite=read fio --rw\b
---output-format=json fio --output\b
 --fsync=1 fio not.supported
 --rate_iops=100 fio --iodepth
 --bssplit=4k/50 fio --bs\b
@@ -29,3 +22,17 @@ done <<'END'
 -b perftest not.supported
 --report_gbits perftest --json
 END
+
+fio=(--ioengine=libaio --direct=1 --thread --group_reporting=1 --readwrite=randwrite --blocksize=8k --filename=ram:1M --size=1M --iodepth=4)
+"$RDMASTOR" bench "${fio[@]}" --output-format=json >out 2>err || die "$(cat err)"
+valid out
+jq -e '.uri == "ram:1M" and .rw == "randwrite" and .bs == 8192 and .iodepth == 4 and .write.requests == 128' out >/dev/null || die "$(cat out)"
+! grep ignored err || die "announced without --verbose"
+"$RDMASTOR" bench "${fio[@]}" --output-format=json+ -v >out 2>err || die "$(cat err)"
+jq -e '.jobs[0].write.total_ios == 128' out >/dev/null || die "json+: $(cat out)"
+same "ignored options" "$(grep -c 'warning: --.*: ignored$' err)" 4
+"$RDMASTOR" bench --direct=0 ram:1M --size 1M 2>&1 >/dev/null | grep -q 'warning: --direct 0: ignored' || die "--direct=0 is not announced"
+error 2 usage '' '--filename ram:2M operand' "$RDMASTOR" bench --filename ram:2M ram:1M
+error 2 usage '' '--direct 0.to.1' "$RDMASTOR" bench --direct=2 ram:1M
+# three significant digits
+"$RDMASTOR" bench ram:1M --size 1M 2>/dev/null | grep -Eq 'IOPS, ([0-9]\.[0-9]{2}|[0-9]{2}\.[0-9]|[0-9]{3,4}) [KMG]iB/s,' || die "rate"
