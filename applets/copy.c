@@ -21,7 +21,7 @@
 
 struct copy_opts {
 	struct opt_common common;
-	uint32_t depth;
+	uint32_t depth, retry_ms;
 	uint64_t request;
 	bool verify, sparse, no_sparse, keep_going, force;
 	const char *resume, *progress, *on_loss;
@@ -46,6 +46,7 @@ static const struct opt rows[] = {
 	{ "progress", 0, OPT_TEXT, AT(progress), "bar|json|none",
 		"progress on stderr; default bar on a terminal, else none" },
 	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "POLICY", OPT_ON_LOSS_HELP },
+	OPT_RETRY_ROW(struct copy_opts, retry_ms),
 	{ 0 },
 };
 #undef AT
@@ -704,6 +705,7 @@ static int run_copy(struct call *call)
 
 	if (!rc)
 		rc = disk_env(call, &run.env, run.opts->on_loss);
+	run.env.retry_ms = run.opts->retry_ms;
 	if (!rc)
 		rc = task_begin(&run.task, call, &call->loop);
 	if (rc)

@@ -9,11 +9,13 @@
 struct info_options {
 	struct opt_common common;
 	const char *on_loss;
+	uint32_t retry_ms;
 };
 
 static const struct opt rows[] = {
 	{ "on-loss", 0, OPT_TEXT, offsetof(struct info_options, on_loss), "POLICY",
 		OPT_ON_LOSS_HELP },
+	OPT_RETRY_ROW(struct info_options, retry_ms),
 	{ 0 },
 };
 
@@ -177,6 +179,7 @@ static int run(struct call *call)
 
 	if (rc)
 		return rc;
+	env.retry_ms = opts->retry_ms;
 	rc = loop_new(&loop, &call->loop, call->diag);
 	if (rc)
 		return rc;

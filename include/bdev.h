@@ -130,6 +130,8 @@ struct bdev_env {
 	 * BDEV_TIMEOUT_MS. BDEV_NEVER: the first opening has no limit, later attempts have
 	 * BDEV_TIMEOUT_MS. */
 	uint32_t timeout_ms;
+	/* disk_open(): how long a target that can't be reached yet is tried again; 0 = once */
+	uint32_t retry_ms;
 	bool replace; /* what the disk holds now will be overwritten */
 	/* how long I/O is held while no path works; URI loss= overrides; UINT32_MAX = forever */
 	uint32_t on_loss_ms;

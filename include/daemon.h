@@ -11,7 +11,7 @@
 
 struct daemon_options { /* a member of the applet's option struct */
 	bool ro, daemon, force;
-	uint32_t queues, poll_us, stop_timeout_ms, ready_fd;
+	uint32_t queues, poll_us, stop_timeout_ms, ready_fd, retry_ms;
 	const char *pid_file, *on_loss, *log;
 };
 #define DAEMON_DEFAULTS                                                                            \
@@ -31,6 +31,7 @@ struct daemon_options { /* a member of the applet's option struct */
 			1000000 },                                                                 \
 		{ "on-loss", 0, OPT_TEXT, offsetof(type, member.on_loss), "POLICY",                \
 			OPT_ON_LOSS_HELP },                                                        \
+		OPT_RETRY_ROW(type, member.retry_ms),                                              \
 		{ "daemon", 0, OPT_FLAG, offsetof(type, member.daemon), NULL,                      \
 			"run in the background once ready" },                                      \
 		{ "log", 0, OPT_TEXT, offsetof(type, member.log), "FILE",                          \

@@ -427,6 +427,7 @@ static int open_disks(struct daemon *d)
 		return err;
 	env.write = !d->opts->ro;
 	env.force = d->opts->force;
+	env.retry_ms = d->opts->retry_ms;
 	d->disk = calloc(d->call->rest, sizeof(*d->disk));
 	if (!d->disk)
 		return diag_sys(d->call->diag, ENOMEM, "open %u disks", d->call->rest);

@@ -20,6 +20,7 @@
 #define MSEC    1000000ull
 #define LEFT_MS 2000 /* for the last requests of a process that was killed */
 #define STEP_MS 20
+#define PAUSE_MS 500 /* between attempts to reach a target that is not up yet */
 
 bool disk_in_memory(const char *uri)
 {
@@ -285,6 +286,58 @@ static void report(struct bdev *bdev, bool bad, const char *line)
 		call_note(reporting, "%s", line);
 }
 
+/* Time may change it: the target starts, is configured, or its network comes up. */
+static bool may_come_up(const struct diag *why)
+{
+	switch (why->code) {
+	case DIAG_REFUSED:
+	case DIAG_UNREACHABLE:
+	case DIAG_TIMEOUT:
+	case DIAG_CLOSED:
+	case DIAG_NOT_FOUND:
+	case DIAG_BUSY:
+	case DIAG_NO_DEVICE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Attempts begin until retry_ms are over; all of them together have timeout_ms. */
+static int open_remote(const struct call *call, struct bdev **disk, struct loop *loop,
+	const char *uri, const struct bdev_env *env)
+{
+	bool limited = env->timeout_ms && env->timeout_ms != BDEV_NEVER;
+	uint64_t begin = loop_clock(), until = begin + env->retry_ms * MSEC, now = begin, end;
+	struct bdev_env mine = *env;
+	volatile int never = 0;
+	int rc;
+
+	end = limited ? begin + env->timeout_ms * MSEC : UINT64_MAX;
+	if (until > end)
+		until = end;
+	for (;;) {
+		rc = bdev_open(disk, loop, uri, &mine, call->diag);
+		if (!rc || !may_come_up(call->diag) || loop_clock() >= until)
+			break;
+		if (now == begin)
+			call_note(call, "%s: %s; retrying for up to %g s", call->diag->object,
+				call->diag->text, (double)(until - begin) / 1e9);
+		now = loop_clock() + PAUSE_MS * MSEC;
+		loop_wait(loop, &never, now < until ? now : until);
+		now = loop_clock();
+		if (now >= end)
+			break;
+		*call->diag = (struct diag){ 0 };
+		if (limited)
+			mine.timeout_ms = (uint32_t)((end - now) / MSEC) + 1;
+	}
+	if (!rc && now != begin)
+		call_note(call, "%s: opened after %.1f s", (*disk)->uri,
+			(double)(loop_clock() - begin) / 1e9);
+	return rc;
+}
+
 int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, const char *uri,
 	const struct bdev_env *env)
 {
@@ -305,7 +358,7 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	if (local)
 		rc = open_local(path, disk, loop, uri, env, call->diag);
 	else
-		rc = bdev_open(disk, loop, uri, env, call->diag);
+		rc = open_remote(call, disk, loop, uri, env);
 	if (rc) {
 		rc = disk_blame_rdma(call->diag, &rdma);
 		if (rc == -ENOENT)

@@ -22,7 +22,7 @@ check() { # NAME OWN-LETTERS < rows
 	function complain(text) { print applet ": " text; bad = 1 }
 	BEGIN { fixed["o"] = "output"; fixed["v"] = "verbose"; fixed["q"] = "quiet"; fixed["h"] = "help" }
 	BEGIN { # where 0 means never, at once, off, none or the first
-		split("timeout poll-us ready-fd rwmixread offset ramp-time retry-connected ublk nbd-dev direct thread group-reporting", zero, " ")
+		split("timeout poll-us ready-fd rwmixread offset ramp-time retry-connected ublk nbd-dev direct thread group-reporting retry", zero, " ")
 		for (i in zero) zeroes["--" zero[i]]
 	}
 	NF != 4 { complain("row \"" $0 "\" has not four columns") }
