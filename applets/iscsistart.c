@@ -637,6 +637,8 @@ static int use_table(struct call *call, int root, bool print)
 				    kernel_ibft_nic(&ibft, &ibft.target[i])))
 				rc = EXIT_FAILED;
 	}
+	for (unsigned i = 0; rc != NOTHING && i < ibft.damages; i++)
+		note(call, "%s", ibft.damage[i]);
 	explicit_bzero(&ibft, sizeof(ibft));
 	return rc;
 }

@@ -58,6 +58,7 @@ int kernel_iscsi_conf_file(int root, const char *path,
 #define IBFT_NICS    8
 #define IBFT_TARGETS 8
 #define IBFT_ADDR    40
+#define IBFT_DAMAGES 8
 
 struct ibft_nic_info { /* texts as the kernel's iscsi_ibft has them; "" = not told */
 	unsigned index, flags, origin, prefix;
@@ -79,9 +80,13 @@ struct ibft {
 	struct ibft_target_info target[IBFT_TARGETS];
 	unsigned targets;
 	char from[40]; /* where it was read */
+	/* "invalid iBFT of the firmware: …" for a structure that is left out */
+	char damage[IBFT_DAMAGES][96];
+	unsigned damages;
 };
 /* As iscsi_ibft shows them, which is loaded if need be; where there is none, from the ACPI table
- * itself. Entries without flags are left out. -ENOENT: this machine's firmware has left none. */
+ * itself. Entries without flags are left out. -ENOENT: this machine's firmware has left none;
+ * -EPROTO: none but invalid ones. */
 int kernel_ibft_targets(int root, struct ibft *, struct diag *);
 /* Print a target as a record of open-iscsi, with a line for each value; secrets are hidden. */
 struct out;

@@ -118,16 +118,18 @@ static void read_target(int root, const char *part, struct ibft_target_info *tar
 	*target = (struct ibft_target_info){ .index = read_number(root, part, "index", 0),
 		.flags = read_number(root, part, "flags", 0),
 		.nic = read_number(root, part, "nic-assoc", UINT32_MAX),
-		.chap_type = read_number(root, part, "chap-type", 0),
+		.chap_type = read_number(root, part, "chap-type", 2),
 		.port = (uint16_t)read_number(root, part, "port", ISCSI_PORT) };
 	read_text(root, part, "target-name", target->name, sizeof(target->name));
 	read_text(root, part, "ip-addr", target->addr, sizeof(target->addr));
 	read_text(root, part, "lun", target->lun, sizeof(target->lun));
 	target->number = lun_of(target->lun);
-	read_text(root, part, "chap-name", target->user[0], ISCSI_WISH_TEXT);
-	read_text(root, part, "chap-secret", target->secret[0], ISCSI_WISH_TEXT);
-	read_text(root, part, "rev-chap-name", target->user[1], ISCSI_WISH_TEXT);
-	read_text(root, part, "rev-chap-name-secret", target->secret[1], ISCSI_WISH_TEXT);
+	for (unsigned i = 0; i < kernel_ibft_chap_users(target->chap_type); i++) {
+		read_text(root, part, i ? "rev-chap-name" : "chap-name", target->user[i],
+			ISCSI_WISH_TEXT);
+		read_text(root, part, i ? "rev-chap-name-secret" : "chap-secret",
+			target->secret[i], ISCSI_WISH_TEXT);
+	}
 }
 
 struct ibft_read {
@@ -212,8 +214,10 @@ int kernel_ibft_targets(int root, struct ibft *ibft, struct diag *diag)
 {
 	int err = kernel_ibft(root, ibft, diag);
 
-	return err || ibft->targets
-		       ? err
+	if (err || ibft->targets)
+		return err;
+	return ibft->damages
+		       ? diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s", ibft->damage[0])
 		       : diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no target in the firmware's iBFT");
 }
 

@@ -9,17 +9,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DAMAGED "invalid iBFT of the firmware: %s at offset %zu"
+
 struct table {
 	const uint8_t *at;
 	size_t len;
 	struct ibft *to;
-	struct diag *diag;
 };
 
-static int damaged(const struct table *t, const char *what, size_t offset)
+/* Leave out the structure at hand; false. */
+static bool leave_out(const struct table *t, const char *what, size_t offset)
 {
-	return diag_set(t->diag, DIAG_PROTOCOL, EPROTO,
-		"invalid iBFT of the firmware: %s at offset %zu", what, offset);
+	struct ibft *to = t->to;
+
+	if (to->damages < IBFT_DAMAGES)
+		snprintf(to->damage[to->damages++], sizeof(to->damage[0]), DAMAGED, what, offset);
+	return false;
 }
 
 /* NULL: the part is absent or does not fit. */
@@ -33,22 +38,22 @@ static const void *find_part(const struct table *t, size_t offset, size_t size)
 	return part;
 }
 
-static int take_text(const struct table *t, struct ibft_text text, char *to, size_t room)
+static bool take_text(const struct table *t, struct ibft_text text, char *to, size_t room)
 {
 	size_t len = get_le16(text.length), offset = get_le16(text.offset);
 
 	*to = 0;
 	if (!len)
-		return 0;
+		return true;
 	if (offset > t->len || len > t->len - offset)
-		return damaged(t, "text beyond the end", offset);
+		return leave_out(t, "text beyond the end", offset);
 	while (len && !t->at[offset + len - 1]) /* some firmware counts the NUL */
 		len--;
 	if (len >= room || memchr(t->at + offset, 0, len))
-		return damaged(t, "text too long or with a NUL", offset);
+		return leave_out(t, "text too long or with a NUL", offset);
 	memcpy(to, t->at + offset, len);
 	to[len] = 0;
-	return 0;
+	return true;
 }
 
 static bool is_zero(const uint8_t *bytes, size_t len)
@@ -73,15 +78,15 @@ static void take_addr(const uint8_t addr[16], char text[IBFT_ADDR])
 	gid_text(text, addr); /* prints eight groups, like an IPv6 address */
 }
 
-static int take_nic(struct table *t, size_t offset)
+static bool take_nic(struct table *t, size_t offset)
 {
 	const struct ibft_nic *nic = find_part(t, offset, sizeof(*nic));
 	struct ibft_nic_info *to = &t->to->nic[t->to->nics];
 
 	if (!nic)
-		return damaged(t, "NIC beyond the end", offset);
+		return leave_out(t, "NIC beyond the end", offset);
 	if (!nic->part.flags || t->to->nics == IBFT_NICS)
-		return 0;
+		return true;
 	*to = (struct ibft_nic_info){ .index = nic->part.index,
 		.flags = nic->part.flags,
 		.origin = nic->origin,
@@ -100,7 +105,7 @@ static int take_nic(struct table *t, size_t offset)
 	snprintf(to->mac, sizeof(to->mac), "%02x:%02x:%02x:%02x:%02x:%02x", nic->mac[0],
 		nic->mac[1], nic->mac[2], nic->mac[3], nic->mac[4], nic->mac[5]);
 	t->to->nics++;
-	return 0;
+	return true;
 }
 
 static void take_lun(const uint8_t lun[8], struct ibft_target_info *to)
@@ -112,16 +117,29 @@ static void take_lun(const uint8_t lun[8], struct ibft_target_info *to)
 	to->number = lun_number(lun);
 }
 
-static int take_target(struct table *t, size_t offset)
+/* Without CHAP its texts are unused, and some firmware leaves anything there. */
+static bool take_chap(
+	const struct table *t, const struct ibft_target *target, struct ibft_target_info *to)
+{
+	const struct ibft_text user[] = { target->user, target->target_user },
+			       secret[] = { target->secret, target->target_secret };
+	bool good = true;
+
+	for (unsigned i = 0; i < kernel_ibft_chap_users(target->chap_type) && good; i++)
+		good = take_text(t, user[i], to->user[i], ISCSI_WISH_TEXT) &&
+		       take_text(t, secret[i], to->secret[i], ISCSI_WISH_TEXT);
+	return good;
+}
+
+static bool take_target(struct table *t, size_t offset)
 {
 	const struct ibft_target *target = find_part(t, offset, sizeof(*target));
 	struct ibft_target_info *to = &t->to->target[t->to->targets];
-	int err;
 
 	if (!target)
-		return damaged(t, "target beyond the end", offset);
+		return leave_out(t, "target beyond the end", offset);
 	if (!target->part.flags || t->to->targets == IBFT_TARGETS)
-		return 0;
+		return true;
 	*to = (struct ibft_target_info){ .index = target->part.index,
 		.flags = target->part.flags,
 		.nic = target->nic,
@@ -129,33 +147,26 @@ static int take_target(struct table *t, size_t offset)
 		.port = get_le16(target->port) };
 	take_addr(target->addr, to->addr);
 	take_lun(target->lun, to);
-	err = take_text(t, target->name, to->name, sizeof(to->name));
-	if (!err)
-		err = take_text(t, target->user, to->user[0], ISCSI_WISH_TEXT);
-	if (!err)
-		err = take_text(t, target->secret, to->secret[0], ISCSI_WISH_TEXT);
-	if (!err)
-		err = take_text(t, target->target_user, to->user[1], ISCSI_WISH_TEXT);
-	if (!err)
-		err = take_text(t, target->target_secret, to->secret[1], ISCSI_WISH_TEXT);
-	t->to->targets += !err && to->name[0] && to->addr[0];
-	return err;
+	if (!take_text(t, target->name, to->name, sizeof(to->name)) || !take_chap(t, target, to))
+		return false;
+	t->to->targets += to->name[0] && to->addr[0];
+	return true;
 }
 
-static int take_initiator(struct table *t, size_t offset)
+static bool take_initiator(struct table *t, size_t offset)
 {
 	const struct ibft_initiator *initiator = find_part(t, offset, sizeof(*initiator));
 
 	return initiator ? take_text(t, initiator->name, t->to->initiator, sizeof(t->to->initiator))
-			 : damaged(t, "initiator beyond the end", offset);
+			 : leave_out(t, "initiator beyond the end", offset);
 }
 
-static int take_part(struct table *t, size_t offset)
+static bool take_part(struct table *t, size_t offset)
 {
 	const struct ibft_part *part = find_part(t, offset, sizeof(*part));
 
 	if (!part)
-		return damaged(t, "structure beyond the end", offset);
+		return leave_out(t, "structure beyond the end", offset);
 	switch (part->id) {
 	case IBFT_INITIATOR:
 		return take_initiator(t, offset);
@@ -164,37 +175,42 @@ static int take_part(struct table *t, size_t offset)
 	case IBFT_TARGET:
 		return take_target(t, offset);
 	default:
-		return 0;
+		return true;
 	}
+}
+
+static int damaged(struct diag *diag, const char *what, size_t offset)
+{
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, DAMAGED, what, offset);
 }
 
 /* Like the kernel, ignore the checksum: tables passed from loader to loader have wrong ones. */
 int kernel_ibft_table(const void *bytes, size_t len, struct ibft *ibft, struct diag *diag)
 {
 	const struct ibft_header *header = bytes;
-	struct table t = { .at = bytes, .to = ibft, .diag = diag };
+	struct table t = { .at = bytes, .to = ibft };
 	const struct ibft_control *control;
 	size_t offsets;
-	int err = 0;
 
 	*ibft = (struct ibft){ .from = "ACPI table iBFT" };
 	if (len < sizeof(*header) ||
 		(memcmp(header->signature, "iBFT", 4) && memcmp(header->signature, "IBFT", 4)))
-		return damaged(&t, "no iBFT signature", 0);
+		return damaged(diag, "no iBFT signature", 0);
 	t.len = get_le32(header->length) < len ? get_le32(header->length) : len;
 	control = find_part(&t, sizeof(*header), sizeof(*control));
 	if (!control || control->part.id != IBFT_CONTROL)
-		return damaged(&t, "no control structure", sizeof(*header));
+		return damaged(diag, "no control structure", sizeof(*header));
 	offsets = (get_le16(control->part.length) - offsetof(struct ibft_control, initiator)) /
 		  sizeof(le16);
-	for (size_t i = 0; i < offsets && !err; i++) {
+	for (size_t i = 0; i < offsets; i++) {
 		le16 offset;
 
 		memcpy(&offset,
 			t.at + sizeof(*header) + offsetof(struct ibft_control, initiator) +
 				i * sizeof(le16),
 			sizeof(le16));
-		err = get_le16(offset) ? take_part(&t, get_le16(offset)) : 0;
+		if (get_le16(offset))
+			take_part(&t, get_le16(offset));
 	}
-	return err;
+	return 0;
 }

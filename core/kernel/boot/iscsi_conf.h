@@ -26,4 +26,9 @@ int kernel_iscsi_cmdline(
 int kernel_ibft(int root, struct ibft *, struct diag *);
 /* the same for the ACPI table; does not set netdevs */
 int kernel_ibft_table(const void *table, size_t len, struct ibft *, struct diag *);
+/* How many users with secrets the CHAP type of a target needs. */
+static inline unsigned kernel_ibft_chap_users(unsigned chap_type)
+{
+	return chap_type < 2 ? chap_type : 2;
+}
 void kernel_ibft_wish(const struct ibft *, const struct ibft_target_info *, struct iscsi_wish *);

@@ -34,6 +34,13 @@ static int add_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
 		err = kernel_iscsi_conf_add(w, &wish, diag);
 		explicit_bzero(&wish, sizeof(wish));
 	}
+	for (unsigned i = 0; !err && i < ibft.damages; i++) {
+		struct diag why = { 0 };
+
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "%s", ibft.damage[i]);
+		diag_ctx(&why, "firmware targets");
+		kernel_iscsi_conf_problem(w, &why);
+	}
 	explicit_bzero(&ibft, sizeof(ibft));
 	return err;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Parse an NBFT as the firmware left it, with every offset and length checked. */
+/* Parse an NBFT as the firmware left it, with every offset and length checked. Security profiles
+ * and extended information are not read: they hold nothing that is used here. */
 #include "kernel_nbft.h"
 #include "names.h"
 #include "uapi/nbft.h"
@@ -23,18 +24,26 @@ static int damaged(struct diag *diag, const char *what)
 	return diag_set(diag, DIAG_PROTOCOL, EBADMSG, "invalid NBFT of the firmware: %s", what);
 }
 
-/* Leave out the descriptor at hand; false. */
-static bool leave_out(const struct table *t, const char *what)
+static void add_damage(const struct table *t, const char *object, const char *what)
 {
 	struct nbft_damage *to = &t->to->damage[t->to->damages];
 
 	if (t->to->damages == NBFT_LIST)
-		return false;
+		return;
 	to->code = DIAG_PROTOCOL;
 	to->err = EBADMSG;
-	snprintf(to->object, sizeof(to->object), "%s %u", t->kind, t->index);
+	snprintf(to->object, sizeof(to->object), "%s", object);
 	snprintf(to->text, sizeof(to->text), "invalid NBFT of the firmware: %s", what);
 	t->to->damages++;
+}
+
+/* Leave out the descriptor at hand, or a part of it; false. */
+static bool leave_out(const struct table *t, const char *what)
+{
+	char object[32];
+
+	snprintf(object, sizeof(object), "%s %u", t->kind, t->index);
+	add_damage(t, object, what);
 	return false;
 }
 
@@ -136,7 +145,7 @@ static bool take_hfi(struct table *t, const void *at)
 	if (to->prefix > (strchr(to->addr, ':') ? 128 : 32))
 		return leave_out(t, "prefix length");
 	if (!take_text(t, tcp->host, to->host, sizeof(to->host)))
-		return leave_out(t, "host name");
+		to->host[0] = 0;
 	t->to->hfis++;
 	return true;
 }
@@ -154,7 +163,7 @@ static bool take_ssns(struct table *t, const void *at)
 	struct nbft_ssns_info *to = &t->to->ssns[t->to->ssnses];
 	unsigned flags = get_le16(ssns->flags), transport = get_le16(ssns->transport_flags);
 	const uint8_t *more, *addr;
-	const struct nbft_ssns_extended *extended;
+	size_t more_len = get_le16(ssns->more_hfis.length);
 	uint64_t port;
 
 	t->index = get_le16(ssns->index);
@@ -182,41 +191,14 @@ static bool take_ssns(struct table *t, const void *at)
 		return leave_out(t, "port of the subsystem");
 	if (!take_text(t, ssns->nqn, to->nqn, sizeof(to->nqn)) || !to->nqn[0])
 		return leave_out(t, "NQN of the subsystem");
-	if (flags & NBFT_SSNS_EXTENDED_USED) {
-		extended = object(t, ssns->extended, sizeof(*extended));
-		if (!extended || extended->id != NBFT_SSNS_EXTENDED || extended->version != 1 ||
-			get_le16(extended->ssns) != to->index ||
-			(get_le16(extended->root_path.length) &&
-				!object(t, extended->root_path, 1)))
-			return leave_out(t, "extended information");
-	}
-	more = get_le16(ssns->more_hfis.length) ? object(t, ssns->more_hfis, 1) : at;
-	if (!more)
-		return leave_out(t, "list of HFIs outside the heap");
+	more = more_len ? object(t, ssns->more_hfis, 1) : NULL;
 	add_hfi(t, to, ssns->hfi);
-	for (size_t i = 0; i < get_le16(ssns->more_hfis.length); i++)
+	for (size_t i = 0; more && i < more_len; i++)
 		add_hfi(t, to, more[i]);
 	if (!to->hfis)
 		return leave_out(t, "no valid HFI");
 	t->to->ssnses++;
-	return true;
-}
-
-/* Profiles name policies and where secrets are kept, but hold none: they are checked only. */
-static bool take_security(struct table *t, const void *at)
-{
-	const struct nbft_security *security = at;
-	const struct nbft_ref *ref = &security->channels;
-
-	t->index = security->index;
-	if (!(get_le16(security->flags) & NBFT_VALID))
-		return false;
-	if (security->id != NBFT_SECURITY)
-		return leave_out(t, "not a security profile");
-	for (unsigned i = 0; i < 6; i++)
-		if (get_le16(ref[i].length) && !object(t, ref[i], 1))
-			return leave_out(t, "list outside the heap");
-	return true;
+	return more || !more_len ? true : leave_out(t, "list of further HFIs outside the heap");
 }
 
 static bool take_discovery(struct table *t, const void *at)
@@ -240,24 +222,26 @@ static bool take_discovery(struct table *t, const void *at)
 	return true;
 }
 
-/* Take at most NBFT_LIST descriptors; false: the list exceeds the table. Later versions may have
- * longer descriptors. */
-static bool take_list(struct table *t, const char *kind, struct nbft_list list, size_t least,
+/* Take at most NBFT_LIST descriptors. Later versions may have longer ones. */
+static void take_list(struct table *t, const char *kind, struct nbft_list list, size_t least,
 	bool (*take)(struct table *, const void *))
 {
 	size_t offset = get_le32(list.offset), each = get_le16(list.length);
+	char object[32];
 
 	t->kind = kind;
 	if (!list.count)
-		return true;
-	if (each < least || offset > t->len || each * list.count > t->len - offset)
-		return false;
+		return;
+	if (each < least || offset > t->len || each * list.count > t->len - offset) {
+		snprintf(object, sizeof(object), "%s descriptors", kind);
+		add_damage(t, object, "list beyond the end, or of short descriptors");
+		return;
+	}
 	for (unsigned i = 0; i < list.count && i < NBFT_LIST; i++)
 		take(t, t->at + offset + i * each);
 	t->index = NBFT_LIST;
 	if (list.count > NBFT_LIST)
 		leave_out(t, "too many descriptors: those from this one on are left out");
-	return true;
 }
 
 static uint8_t sum(const uint8_t *at, size_t len)
@@ -296,18 +280,12 @@ int kernel_nbft_table(const void *bytes, size_t len, struct nbft *nbft, struct d
 	if (control->id != NBFT_CONTROL || get_le16(control->length) < sizeof(*control))
 		return damaged(diag, "no control descriptor");
 	if (!(control->flags & NBFT_VALID))
-		return 0;
+		return damaged(diag, "the control descriptor is not marked valid");
 	if (!take_host(&t, control, &what))
 		return damaged(diag, what);
-	if (!take_list(&t, "HFI", control->hfi, sizeof(struct nbft_hfi), take_hfi))
-		return damaged(diag, "list of HFIs");
-	if (!take_list(&t, "security profile", control->security, sizeof(struct nbft_security),
-		    take_security))
-		return damaged(diag, "list of security profiles");
-	if (!take_list(&t, "discovery", control->discovery, sizeof(struct nbft_discovery),
-		    take_discovery))
-		return damaged(diag, "list of discovery descriptors");
-	if (!take_list(&t, "SSNS", control->ssns, sizeof(struct nbft_ssns), take_ssns))
-		return damaged(diag, "list of subsystems");
+	take_list(&t, "HFI", control->hfi, sizeof(struct nbft_hfi), take_hfi);
+	take_list(&t, "discovery", control->discovery, sizeof(struct nbft_discovery),
+		take_discovery);
+	take_list(&t, "SSNS", control->ssns, sizeof(struct nbft_ssns), take_ssns);
 	return 0;
 }

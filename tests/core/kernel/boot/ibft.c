@@ -277,7 +277,7 @@ Test(ibft, none)
 	cr_assert_eq(kernel_ibft(tree.root, &ibft, &why), -ENOENT);
 	diag_says(&why, DIAG_NOT_FOUND, NULL, "firmware iBFT");
 	text_says(why.hint, "iscsi_ibft ACPI");
-	b.control.initiator = at(sizeof(b));
+	b.control.part.id = 9;
 	put_table(&tree, &b);
 	cr_assert_eq(kernel_ibft(tree.root, &ibft, &why), -EPROTO);
 	tree_free(&tree);
@@ -302,24 +302,76 @@ Test(ibft, damaged)
 	b = build();
 	b.control.part.length = put_le16(9999);
 	damage(&b, "iBFT control offset_48");
-	b = build();
+}
+
+static void left_out(const struct built *b, unsigned nics, unsigned targets, const char *words)
+{
+	cr_assert_eq(kernel_ibft_table(b, offsetof(struct built, used), &ibft, &why), 0, "%s",
+		words);
+	cr_assert(ibft.nics == nics && ibft.targets == targets && ibft.damages == 1, "%s", words);
+	text_says(ibft.damage[0], words);
+}
+
+Test(ibft, damaged_in_part)
+{
+	struct built b = build();
+
 	b.control.nic1 = at(offsetof(struct built, used) - 3);
-	damage(&b, "iBFT structure offset_749");
+	left_out(&b, 1, 2, "iBFT structure offset_749");
 	b = build();
 	b.nic[1].part.length = put_le16(20);
-	damage(&b, "iBFT NIC offset_242");
+	left_out(&b, 1, 2, "iBFT NIC offset_242");
 	b = build();
 	b.target[0].part.length = put_le16(20);
-	damage(&b, "iBFT target offset_344");
+	left_out(&b, 2, 1, "iBFT target offset_344");
 	b = build();
 	b.initiator.part.length = put_le16(20);
-	damage(&b, "iBFT initiator offset_66");
+	left_out(&b, 2, 2, "iBFT initiator offset_66");
 	b = build();
 	b.target[1].name.offset = at(offsetof(struct built, used) - 4);
-	damage(&b, "iBFT offset_748");
+	left_out(&b, 2, 1, "iBFT offset_748");
 	b = build();
 	b.target[1].name.length = put_le16(40);
-	damage(&b, "iBFT NUL offset_492");
+	left_out(&b, 2, 1, "iBFT NUL offset_492");
+	b = build();
+	b.target[0].target_secret.offset = at(offsetof(struct built, used) - 4);
+	left_out(&b, 2, 1, "iBFT offset_748");
+}
+
+/* Aborted attempts of a firmware leave anything there. */
+Test(ibft, texts_that_the_chap_type_does_not_use)
+{
+	const struct ibft_text garbage = { put_le16(8), put_le16(0xfff0) };
+	struct built b = build();
+
+	b.target[1].user = b.target[1].secret = b.target[1].target_user = garbage;
+	b.target[0].chap_type = 1;
+	b.target[0].target_user = b.target[0].target_secret = garbage;
+	cr_assert_eq(kernel_ibft_table(&b, offsetof(struct built, used), &ibft, &why), 0);
+	cr_assert(ibft.targets == 2 && !ibft.damages);
+	cr_assert_str_eq(ibft.target[0].user[0], "joe");
+	cr_assert_str_eq(ibft.target[0].user[1], "");
+}
+
+Test(ibft, texts_that_the_kernel_shows_in_spite_of_the_chap_type)
+{
+	struct tree tree = tree_new();
+
+	put(&tree, "initiator/initiator-name", "iqn.2024-01.lab:init\n");
+	put(&tree, "target0/flags", "1\n");
+	put(&tree, "target0/target-name", "iqn.2024-01.lab:t0\n");
+	put(&tree, "target0/ip-addr", "10.0.0.1\n");
+	put(&tree, "target0/chap-name", "joe\n");
+	put(&tree, "target0/rev-chap-name", "\x01\xff\n");
+	for (unsigned type = 0; type < 3; type++) {
+		char text[] = { (char)('0' + type), 0 };
+
+		put(&tree, "target0/chap-type", text);
+		cr_assert_eq(kernel_ibft(tree.root, &ibft, &why), 0);
+		cr_assert_str_eq(ibft.target[0].user[0], type ? "joe" : "");
+		cr_assert_eq(ibft.target[0].user[1][0] != 0, type == 2);
+	}
+	tree_free(&tree);
 }
 
 Test(ibft, every_length_and_every_byte)

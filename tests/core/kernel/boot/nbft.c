@@ -340,14 +340,7 @@ Test(nbft, damaged_as_a_whole)
 	DAMAGE(host.flags, 0, "host");
 	DAMAGE(host.nqn, ref(0, 9), "host NQN");
 	DAMAGE(texts[0], ' ', "host NQN");
-	DAMAGE(control.hfi, list(LEN - 31, 32, 1), "HFIs");
-	DAMAGE(control.hfi, list(128, 31, 1), "HFIs");
-	DAMAGE(control.ssns, list(128, 128, 255), "subsystems");
-	DAMAGE(control.security, list(UINT32_MAX, 64, 1), "security");
-	DAMAGE(control.discovery, list(LEN, 32, 1), "discovery");
-	b = build();
-	b.control.flags = 0;
-	cr_assert(!read_it(&b) && !nbft.ssnses, "a table that is not in use");
+	DAMAGE(control.flags, 0, "control valid");
 	b = build();
 	b.header.length = put_le32(LEN + 1);
 	cr_assert_eq(kernel_nbft_table(&b, LEN, &nbft, &why), -EBADMSG);
@@ -376,7 +369,6 @@ Test(nbft, damaged_in_part)
 	LEFT_OUT(tcp[1].flags, 0, "HFI 2 transport");
 	LEFT_OUT(tcp[1].prefix, 129, "HFI 2 prefix");
 	LEFT_OUT(tcp[0].prefix, 33, "HFI 1 prefix");
-	LEFT_OUT(tcp[0].host, ref(LEN, 1), "HFI 1 name");
 	LEFT_OUT(ssns[1].id, 9, "SSNS 2");
 	LEFT_OUT(ssns[1].trtype, 1, "SSNS 2 TCP");
 	LEFT_OUT(ssns[1].addr, ref(HEAP, 15), "SSNS 2 address");
@@ -385,13 +377,40 @@ Test(nbft, damaged_in_part)
 	LEFT_OUT(ssns[1].nqn, ref(0, 0), "SSNS 2 NQN");
 	LEFT_OUT(ssns[1].hfi, 9, "SSNS 2 HFI");
 	LEFT_OUT(ssns[1].more_hfis, ref(LEN - 1, 2), "SSNS 2 HFIs heap");
-	LEFT_OUT(ssns[0].extended, ref(LEN - 17, 18), "SSNS 1 extended");
-	LEFT_OUT(extended.ssns, put_le16(2), "SSNS 1 extended");
-	LEFT_OUT(security.id, 9, "security profile 1");
-	LEFT_OUT(security.ciphers, ref(0, 1), "security profile 1 heap");
+	cr_assert(nbft.ssnses == 3 && nbft.ssns[1].hfis == 1, "its own HFI stays");
+	LEFT_OUT(control.hfi, list(LEN - 31, 32, 1), "HFI descriptors");
+	LEFT_OUT(control.hfi, list(128, 31, 1), "HFI descriptors");
+	LEFT_OUT(control.ssns, list(128, 128, 255), "SSNS descriptors");
+	cr_assert(nbft.hfis == 3 && nbft.discoveries == 1);
+	LEFT_OUT(control.discovery, list(LEN, 32, 1), "discovery descriptors");
+	cr_assert(nbft.hfis == 3 && nbft.ssnses == 3);
 	LEFT_OUT(discovery.id, 9, "discovery 1");
 	LEFT_OUT(discovery.uri, ref(0, 1), "discovery 1 URI");
 	LEFT_OUT(discovery.nqn, ref(LEN, 1), "discovery 1 NQN");
+}
+
+/* Nothing of them is used. */
+Test(nbft, optional_parts_that_are_invalid)
+{
+	struct built b;
+
+#define IGNORED(field, value)                                                                      \
+	do {                                                                                       \
+		b = build();                                                                       \
+		b.field = value;                                                                   \
+		cr_assert_eq(read_it(&b), 0, "%s", #field);                                        \
+		cr_assert(!nbft.damages && nbft.hfis == 3 && nbft.ssnses == 3 &&                   \
+				  nbft.discoveries == 1,                                           \
+			"%s", #field);                                                             \
+	} while (0)
+	IGNORED(ssns[0].extended, ref(0, 0));
+	IGNORED(ssns[0].extended, ref(LEN - 17, 18));
+	IGNORED(extended.ssns, put_le16(2));
+	IGNORED(control.security, list(UINT32_MAX, 64, 1));
+	IGNORED(security.id, 9);
+	IGNORED(security.ciphers, ref(0, 1));
+	IGNORED(tcp[0].host, ref(LEN, 1));
+	cr_assert_str_eq(nbft.hfi[0].host, "");
 }
 
 Test(nbft, every_length_and_every_byte)
