@@ -135,6 +135,8 @@ static int ask_all(struct discovery *d)
 	for (unsigned i = 0; i < d->all.count; i++) {
 		struct nvmf_query *query = &d->all.query[i];
 
+		if (query->attach.why.err)
+			continue;
 		nvmf_query_init(query, d->loop, d->root, !opts->no_referrals);
 		query->never = common->never;
 		query->attach.deadline =
@@ -162,7 +164,7 @@ static int take_answer(struct discovery *d, struct nvmf_query *query)
 
 	if (!why->err)
 		return merge(d, &query->discovery.log, why);
-	if (why->code != DIAG_USAGE && why->err != EINTR) {
+	if (query->since && why->code != DIAG_USAGE && why->err != EINTR) {
 		disk_blame_rdma(why, &query->rdma);
 		if (!d->all.either)
 			bdev_suggest(d->loop, query->uri.spelling, &query->env, query->since, why);

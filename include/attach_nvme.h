@@ -217,7 +217,9 @@ void attach_nvme_users(int root, const struct nvmf_ctrl *, unsigned count, char 
 /* ---- A discovery controller, asked from userspace. */
 
 struct nvmf_query {
-	struct attach attach; /* done: why.err 0 and discovery.log, or why */
+	/* done: why.err 0 and discovery.log, or why; if set at first: an invalid entry, not to be
+	 * asked */
+	struct attach attach;
 	/* the owner's */
 	char text[URI_MAX];       /* for uri_parse() */
 	char shown[URI_MAX];      /* as the user knows it: for messages and JSON */
@@ -245,8 +247,10 @@ struct nvmf_queries {
 	bool either;              /* one host over both transports: one answer is enough */
 	struct nvmf_entries conf; /* what the queries point to */
 };
+/* Print what reading them left out. */
+void nvmf_show_notes(const struct call *, const struct nvmf_entries *);
 /* config: a file, or NULL. Without operand and options the files in /etc/nvme are read. Errors:
- * usage, and of files. */
+ * usage, and of files; an invalid entry of a file is a query that has failed. */
 int nvmf_queries_read(struct call *, int root, const struct nvmf_options *, const char *config,
 	struct nvmf_queries *);
 void nvmf_queries_free(struct nvmf_queries *);

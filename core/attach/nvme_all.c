@@ -267,7 +267,7 @@ static struct attach *query(struct nvmf_goal *goal)
 
 /* ---- What is named. */
 
-static void show_notes(const struct call *call, const char *at)
+static void show_lines(const struct call *call, const char *at)
 {
 	while (*at) {
 		size_t len = strcspn(at, "\n");
@@ -275,6 +275,13 @@ static void show_notes(const struct call *call, const char *at)
 		call_note(call, "%.*s", (int)len, at);
 		at += len + (at[len] == '\n');
 	}
+}
+
+void nvmf_show_notes(const struct call *call, const struct nvmf_entries *conf)
+{
+	if (call->loop.verbose)
+		show_lines(call, conf->notes);
+	show_lines(call, conf->skipped);
 }
 
 int nvmf_all_read(struct nvmf_all *all, bool *any)
@@ -302,30 +309,11 @@ int nvmf_all_read(struct nvmf_all *all, bool *any)
 	else if (!named)
 		err = kernel_nvmf_conf_read(
 			all->root, config ? all->config : NULL, &all->conf, diag);
-	if (call->loop.verbose)
-		show_notes(call, all->conf.notes);
-	show_notes(call, all->conf.skipped);
+	nvmf_show_notes(call, &all->conf);
 	if (all->conf.off)
 		call_note(call, "nothing to connect: rd.nonvmf is on the kernel command line");
 	*any = named || all->conf.count;
 	return err;
-}
-
-/* Without the URI's keys: one of them may be a secret. */
-static void name_entry(struct nvmf_goal *goal, const struct nvmf_entry *entry)
-{
-	const char *const *value = goal->options.value;
-
-	if (!entry->uri && value[NVMF_TRANSPORT] && value[NVMF_TRADDR]) {
-		nvmf_uri(value, goal->uri);
-		return;
-	}
-	snprintf(goal->uri, sizeof(goal->uri), "%s",
-		entry->uri           ? entry->uri
-		: value[NVMF_TRADDR] ? value[NVMF_TRADDR]
-				     : goal->from);
-	uri_hide(goal->uri);
-	goal->uri[strcspn(goal->uri, "?")] = 0;
 }
 
 static void name_source(struct identity *who, const struct nvmf_entry *entry,
@@ -347,7 +335,9 @@ static int add_entry(struct nvmf_all *all, struct nvmf_goal **last, const struct
 	*last = goal;
 	goal->options = *all->options;
 	nvmf_options_add(&goal->options, entry, 0);
-	name_entry(goal, entry);
+	nvmf_entry_name(entry, goal->options.value, goal->uri);
+	if (!goal->uri[0])
+		snprintf(goal->uri, sizeof(goal->uri), "%s", from);
 	if (entry->damage) {
 		goal->why = *entry->damage;
 		return 0;

@@ -272,18 +272,48 @@ static bool is_discovery(const struct nvmf_entry *entry)
 	return entry->discover || !nqn;
 }
 
+void nvmf_entry_name(
+	const struct nvmf_entry *entry, const char *const value[NVMF_KEYS], char text[URI_MAX])
+{
+	const char *addr = value[NVMF_TRADDR];
+
+	if (!entry->uri && value[NVMF_TRANSPORT] && addr) {
+		nvmf_uri(value, text);
+		return;
+	}
+	snprintf(text, URI_MAX, "%s", entry->uri ? entry->uri : addr ? addr : entry->from);
+	uri_hide(text);
+	text[strcspn(text, "?")] = 0;
+}
+
+/* An invalid entry is a query that has failed already. */
 static int add_entry(struct nvmf_queries *all, const struct nvmf_entry *entry,
 	const char *const opts[NVMF_KEYS], struct diag *diag)
 {
 	const char *value[NVMF_KEYS];
-	int err;
+	struct diag why = { 0 };
+	struct nvmf_query *query;
+	unsigned before = all->count;
+	int err = 0;
 
 	for (int key = 0; key < NVMF_KEYS; key++)
 		value[key] = opts[key] ? opts[key] : entry->value[key];
 	value[NVMF_DHCHAP_SECRET] = value[NVMF_DHCHAP_CTRL_SECRET] = NULL; /* for the subsystems */
 	value[NVMF_TLS_KEY] = value[NVMF_KEYRING] = NULL;
-	err = entry->uri ? add_uri(all, entry->uri, value, diag) : add_values(all, value, diag);
-	return err ? diag_ctx(diag, "%s", entry->from) : 0;
+	if (entry->damage)
+		why = *entry->damage;
+	else
+		err = entry->uri ? add_uri(all, entry->uri, value, &why)
+				 : add_values(all, value, &why);
+	if (!err && !why.err)
+		return 0;
+	query = all->count > before ? &all->query[before] : add_query(all, diag);
+	if (!query)
+		return -diag->err;
+	diag_ctx(&why, "%s", entry->from);
+	query->attach.why = why;
+	nvmf_entry_name(entry, value, query->shown);
+	return 0;
 }
 
 static int add_config(struct call *call, int root, const char *config,
@@ -291,6 +321,7 @@ static int add_config(struct call *call, int root, const char *config,
 {
 	int err = kernel_nvmf_conf_read(root, config, &all->conf, call->diag);
 
+	nvmf_show_notes(call, &all->conf);
 	for (unsigned i = 0; i < all->conf.count && !err; i++)
 		if (is_discovery(&all->conf.entry[i]))
 			err = add_entry(all, &all->conf.entry[i], value, call->diag);

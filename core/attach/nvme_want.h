@@ -14,6 +14,10 @@ bool nvmf_target_by_policy(const struct nvmf_target *, enum nvmf_key);
 int nvmf_read_key(const struct call *, const char *option, const char *fd, const char *file,
 	char key[NVMF_SECRET], struct diag *);
 
+/* Name an entry for messages, without the keys of a URI: one of them may be a secret. */
+void nvmf_entry_name(
+	const struct nvmf_entry *, const char *const value[NVMF_KEYS], char text[URI_MAX]);
+
 bool nvmf_tls_is_key(const char *text); /* or meant as one, and not a number */
 /* Read t->tls from options, URI and environment. A key, or the name of a keyring, is removed
  * from t->want, as the kernel takes only their numbers. Errors: usage. */

@@ -18,7 +18,7 @@ id=abff48c0-ecbe-4d8c-a64a-54f12797e8c2
 	printf '[Host]\nhello\n' >bad.conf
 	error 2 usage '' "bad.conf \\<2\\> 'hello'" $a -J bad.conf
 	printf -- '-t tcp -a\n' >bad.conf
-	error 2 usage '' 'bad.conf \<1\> traddr' $a -J bad.conf
+	error 2 usage "bad.conf line 1" "traddr argument" $a -J bad.conf
 }
 
 cat >good.conf <<-C

@@ -8,7 +8,6 @@
 #include "nvme_conf.h"
 #include "sys/sys.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,24 +155,13 @@ static void merge(struct nvmf_entries *all, unsigned first)
 	}
 }
 
-static void warn(struct nvmf_entries *all, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-static void warn(struct nvmf_entries *all, const char *fmt, ...)
-{
-	size_t at = strlen(all->skipped);
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(all->skipped + at, sizeof(all->skipped) - at, fmt, args);
-	va_end(args);
-}
-
 /* Its keys are in the firmware's own store. */
 static void warn_security(struct nvmf_entries *all, const struct nbft *nbft, const char *kind,
 	unsigned index, unsigned security)
 {
 	if (security)
-		warn(all, "%s %s %u: security profile %u is not applied: give keys as options\n",
+		kernel_conf_warn(all,
+			"%s %s %u: security profile %u is not applied: give keys as options",
 			nbft->name, kind, index, security);
 }
 
@@ -183,7 +171,8 @@ static int add_ssns(int root, struct nvmf_entries *all, unsigned first, const st
 	int err = 0;
 
 	if (ssns->unavailable) {
-		warn(all, "%s SSNS %u: ignored: the firmware marks %.100s at %s as unavailable\n",
+		kernel_conf_warn(all,
+			"%s SSNS %u: ignored: the firmware marks %.100s at %s as unavailable",
 			nbft->name, ssns->index, ssns->nqn, ssns->addr);
 		return 0;
 	}
@@ -241,17 +230,15 @@ static int add_damage(struct nvmf_entries *all, const struct nbft *nbft,
 	const struct nbft_damage *damage, struct diag *diag)
 {
 	struct nvmf_entry *entry = add_entry(all, nbft, damage->object, diag);
+	struct diag why = { 0 };
 
 	if (!entry)
 		return -diag->err;
-	entry->damage = calloc(1, sizeof(*entry->damage));
-	if (!entry->damage)
-		return diag_sys(diag, ENOMEM, "NBFT");
-	diag_set(entry->damage, damage->code, damage->err, "%s", damage->text);
-	diag_hint(entry->damage, damage->code == DIAG_PROTOCOL
-					 ? "update the firmware, or give the target's URI"
-					 : "give the target's URI");
-	return 0;
+	diag_set(&why, damage->code, damage->err, "%s", damage->text);
+	diag_hint(&why, damage->code == DIAG_PROTOCOL
+				? "update the firmware, or give the target's URI"
+				: "give the target's URI");
+	return kernel_conf_damage(entry, &why, diag);
 }
 
 int kernel_nvmf_conf_nbft(int root, struct nvmf_entries *all, struct diag *diag)

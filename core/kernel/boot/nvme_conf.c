@@ -78,19 +78,43 @@ void kernel_nvmf_conf_free(struct nvmf_entries *all)
 	*all = (struct nvmf_entries){ 0 };
 }
 
+/* A line that does not fit is left out. */
+static void add_line(char *text, size_t size, const char *fmt, va_list args)
+{
+	size_t at = strlen(text), room = size - at;
+	int len = vsnprintf(text + at, room, fmt, args);
+
+	if (len < 0 || (size_t)len + 2 > room)
+		text[at] = 0;
+	else
+		memcpy(text + at + len, "\n", 2);
+}
+
 void kernel_conf_note(struct nvmf_entries *all, const char *fmt, ...)
 {
-	size_t at = strlen(all->notes), room = sizeof(all->notes) - at;
 	va_list args;
-	int len;
 
 	va_start(args, fmt);
-	len = vsnprintf(all->notes + at, room, fmt, args);
+	add_line(all->notes, sizeof(all->notes), fmt, args);
 	va_end(args);
-	if (len < 0 || (size_t)len + 2 > room)
-		all->notes[at] = 0;
-	else
-		memcpy(all->notes + at + len, "\n", 2);
+}
+
+void kernel_conf_warn(struct nvmf_entries *all, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	add_line(all->skipped, sizeof(all->skipped), fmt, args);
+	va_end(args);
+}
+
+int kernel_conf_damage(struct nvmf_entry *entry, const struct diag *why, struct diag *diag)
+{
+	entry->damage = malloc(sizeof(*entry->damage));
+	if (!entry->damage)
+		return diag_sys(diag, ENOMEM, "%s", entry->from);
+	*entry->damage = *why;
+	return 0;
 }
 
 int kernel_conf_tid(
@@ -189,8 +213,8 @@ static int line_option(struct nvmf_entries *all, struct nvmf_entry *entry, char 
 		value = *value ? value : NULL;
 	}
 	if (!value)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s requires an argument",
-			entry->from, kernel_nvmf_key_name(key));
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s requires an argument",
+			kernel_nvmf_key_name(key));
 	return kernel_conf_set(entry, key, value + (word[1] != '-' && *value == '='), diag);
 }
 
@@ -199,21 +223,22 @@ static int one_line(
 {
 	struct nvmf_entry *entry = kernel_conf_add(all, from, number, diag);
 	char *rest = line, *word;
-	int err = entry ? 0 : -ENOMEM;
+	struct diag why = { 0 };
+	int err = 0;
 
-	if (err)
+	if (!entry)
 		return -diag->err;
 	entry->discover = true;
 	while (!err && (word = strsep(&rest, " \t"))) {
 		if (word[0] == '-' && word[1])
-			err = line_option(all, entry, word, &rest, diag);
+			err = line_option(all, entry, word, &rest, &why);
 		else if (strstr(word, "://") && !entry->uri)
 			err = (entry->uri = strdup(word)) ? 0
-							  : diag_sys(diag, ENOMEM, "configuration");
+							  : diag_sys(&why, ENOMEM, "configuration");
 		else if (*word)
 			kernel_conf_note(all, "%s: ignored: '%.40s'", entry->from, word);
 	}
-	return err;
+	return err ? kernel_conf_damage(entry, &why, diag) : 0;
 }
 
 int kernel_nvmf_conf_lines(
@@ -255,13 +280,12 @@ static int cmdline_discover(struct nvmf_entries *all, char *value, struct diag *
 		return -diag->err;
 	entry->discover = true;
 	if (strncmp(value, "rdma,", 5) && strncmp(value, "tcp,", 4)) {
-		entry->damage = calloc(1, sizeof(*entry->damage));
-		if (!entry->damage)
-			return diag_sys(diag, ENOMEM, "kernel command line");
-		diag_set(entry->damage, DIAG_USAGE, EINVAL,
+		struct diag why = { 0 };
+
+		diag_set(&why, DIAG_USAGE, EINVAL,
 			"invalid rd.nvmf.discover=%.60s: expected rdma,ADDRESS or tcp,ADDRESS",
 			value);
-		return 0;
+		return kernel_conf_damage(entry, &why, diag);
 	}
 	for (unsigned i = 0; i < 4 && !err && (word = strsep(&rest, ",")); i++) {
 		size_t len = strlen(word);

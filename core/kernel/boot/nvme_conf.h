@@ -23,5 +23,10 @@ int kernel_conf_inherit(struct nvmf_entry *, const struct nvmf_entry *from, stru
 void kernel_conf_clear(struct nvmf_entry *);
 void kernel_conf_note(struct nvmf_entries *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same into `skipped`. */
+void kernel_conf_warn(struct nvmf_entries *, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Set the entry's damage. */
+int kernel_conf_damage(struct nvmf_entry *, const struct diag *why, struct diag *);
 /* Parse "transport=tcp;traddr=…" into the entry. */
 int kernel_conf_tid(struct nvmf_entries *, struct nvmf_entry *, char *text, struct diag *);

@@ -27,6 +27,17 @@ struct reader {
 	struct diag *diag;
 };
 
+/* A comment begins the line, or follows a blank. */
+static void cut_comment(char *line)
+{
+	char *at = line;
+
+	while ((at = strchr(at, '#')) && at != line && !isspace((unsigned char)at[-1]))
+		at++;
+	if (at)
+		*at = 0;
+}
+
 static char *trim(char *text)
 {
 	size_t len;
@@ -92,11 +103,18 @@ static bool says_yes(const char *value)
 	       !strcasecmp(value, "on") || !strcmp(value, "1");
 }
 
+/* The kernel's default serves as well, unlike for identity, addresses and secrets. */
+static bool is_tuning(int key)
+{
+	return key >= NVMF_QUEUE_SIZE && key <= NVMF_TOS;
+}
+
 /* An empty value or "no" overrides the value of a level above: keep it until that level is
  * known. */
 static int take_key(struct reader *r, char *name, char *value)
 {
 	struct nvmf_entry *level = &r->level[r->kind];
+	struct diag why = { 0 };
 	int key;
 
 	for (char *p = name; *p; p++)
@@ -110,6 +128,11 @@ static int take_key(struct reader *r, char *name, char *value)
 		if (r->kind != NOWHERE)
 			kernel_conf_note(r->all, "%.70s line %u: ignored: unknown key '%.40s'",
 				r->from, r->line, name);
+		return 0;
+	}
+	if (*value && is_tuning(key) && r->kind < DC &&
+		kernel_nvmf_key_check(key, name, value, &why)) {
+		kernel_conf_warn(r->all, "%.70s line %u: ignored: %s", r->from, r->line, why.text);
 		return 0;
 	}
 	if (kernel_nvmf_key_flag(key))
@@ -165,8 +188,9 @@ int kernel_nvmf_conf_ini(struct nvmf_entries *all, char *text, const char *from,
 	*r = (struct reader){ .all = all, .from = from, .diag = diag, .first = first };
 	while (!err && (line = strsep(&rest, "\n"))) {
 		r->line++;
+		cut_comment(line);
 		line = trim(line);
-		if (*line && *line != '#' && *line != ';')
+		if (*line && *line != ';')
 			err = take_line(r, line);
 	}
 	if (!err)

@@ -78,13 +78,14 @@ static int add_port(struct nvmf_entries *all, const struct nvmf_entry *above, co
 	struct diag *diag)
 {
 	struct nvmf_entry *entry = kernel_conf_add(all, above->from, 0, diag);
+	struct diag why = { 0 };
 	int err;
 
 	if (!entry)
 		return -diag->err;
-	err = take_members(all, entry, port, NULL, diag);
-	if (!err)
-		err = kernel_conf_inherit(entry, above, diag);
+	if (take_members(all, entry, port, NULL, &why) && kernel_conf_damage(entry, &why, diag))
+		return -diag->err;
+	err = kernel_conf_inherit(entry, above, diag);
 	if (!err && entry->value[NVMF_NQN] && !strcmp(entry->value[NVMF_NQN], NVMF_DISCOVERY_NQN))
 		entry->discover = true;
 	return err;

@@ -64,14 +64,16 @@ Test(nvme_conf, lines_of_options_in_every_spelling)
 	kernel_nvmf_conf_free(&all);
 }
 
-Test(nvme_conf, an_option_without_its_argument_is_an_error)
+Test(nvme_conf, an_option_without_its_argument_damages_its_line)
 {
-	struct nvmf_entries all = { 0 };
-	struct diag diag = { 0 };
-	char text[] = "-t rdma -a 10.0.0.1\n-t tcp -a  ";
+	struct nvmf_entries all = lines("-t rdma -a 10.0.0.1\n-t tcp -a  \n-t tcp -a 10.0.0.3\n");
 
-	cr_assert_eq(kernel_nvmf_conf_lines(&all, text, "d.conf", &diag), -EINVAL);
-	diag_says(&diag, DIAG_USAGE, NULL, "d.conf 2 traddr");
+	cr_assert_eq(all.count, 3);
+	is(&all, 0, "discover transport=rdma traddr=10.0.0.1");
+	cr_assert_str_eq(all.entry[1].from, "d.conf line 2");
+	diag_says(all.entry[1].damage, DIAG_USAGE, NULL, "traddr argument");
+	is(&all, 2, "discover transport=tcp traddr=10.0.0.3");
+	cr_assert(!all.entry[0].damage && !all.entry[2].damage);
 	kernel_nvmf_conf_free(&all);
 }
 
@@ -116,6 +118,22 @@ Test(nvme_conf, json_of_hosts_subsystems_and_ports)
 		"discover transport=tcp traddr=10.0.0.4 nqn=nqn.own.discovery hostnqn=nqn.host "
 		"hostid=h1 dhchap_secret=DHHC-1:00:x:");
 	text_says(all.notes, "c.json 'application'");
+	kernel_nvmf_conf_free(&all);
+}
+
+Test(nvme_conf, json_with_an_invalid_port)
+{
+	static const char text[] =
+		"[{\"hostnqn\":\"nqn.host\",\"subsystems\":[{\"nqn\":\"nqn.a\",\"ports\":["
+		"{\"transport\":\"tcp\",\"traddr\":[1]},{\"transport\":\"tcp\",\"traddr\":\"10.0.0."
+		"2\"}]}]}]";
+	struct nvmf_entries all = { 0 };
+	struct diag diag = { 0 };
+
+	cr_assert_eq(kernel_nvmf_conf_json(&all, text, "c.json", &diag), 0, "%s", diag.text);
+	cr_assert_eq(all.count, 2);
+	diag_says(all.entry[0].damage, DIAG_USAGE, NULL, "c.json traddr number");
+	is(&all, 1, "connect transport=tcp traddr=10.0.0.2 nqn=nqn.a hostnqn=nqn.host");
 	kernel_nvmf_conf_free(&all);
 }
 
@@ -185,6 +203,44 @@ Test(nvme_conf, sections_a_line_says_before_its_section_before_the_host_before_d
 		"connect nvme+tcp://10.0.0.4 nqn=nqn.b hostnqn=nqn.host queue_size=64 "
 		"keep_alive_tmo=9 tos=3 hdr_digest");
 	text_says(all.notes, "[Colour] controller [Discovery_Controller] [Subsystem]");
+	kernel_nvmf_conf_free(&all);
+}
+
+/* The sample that nvme-cli 3 installs has comments behind its values. */
+Test(nvme_conf, comments_behind_values)
+{
+	char text[] = "[Host] # mine\nhostnqn = nqn.host#1 # a comment\n"
+		      "[Discovery Controller Defaults]\nkeep-alive-tmo = 30   # DC default\n"
+		      "ctrl-loss-tmo =\t# none\n\t# tos = 3\n"
+		      "[Discovery Controller]\n"
+		      "controller = transport=tcp;traddr=10.0.0.1 # ; trsvcid=8009\n";
+	struct nvmf_entries all = { 0 };
+	struct diag diag = { 0 };
+
+	cr_assert_eq(kernel_nvmf_conf_ini(&all, text, "f.conf", &diag), 0, "%s", diag.text);
+	cr_assert_eq(all.count, 1);
+	is(&all, 0, "discover transport=tcp traddr=10.0.0.1 hostnqn=nqn.host#1 keep_alive_tmo=30");
+	cr_assert_str_eq(all.notes, "");
+	kernel_nvmf_conf_free(&all);
+}
+
+/* Identity and secrets have no substitute: they stay, and fail with their targets. */
+Test(nvme_conf, a_default_that_is_no_value)
+{
+	char text[] = "[Host]\nhostnqn = a b\ntos = 999\n[I/O Controller Defaults]\n"
+		      "queue-size = many\nkeep-alive-tmo = 5\n"
+		      "[Subsystem]\nnqn = nqn.a\ncontroller = transport=tcp;traddr=10.0.0.3\n"
+		      "ctrl-loss-tmo = long\n";
+	struct nvmf_entries all = { 0 };
+	struct diag diag = { 0 };
+
+	cr_assert_eq(kernel_nvmf_conf_ini(&all, text, "f.conf", &diag), 0, "%s", diag.text);
+	cr_assert_eq(all.count, 1);
+	is(&all, 0,
+		"connect transport=tcp traddr=10.0.0.3 nqn=nqn.a hostnqn=a b ctrl_loss_tmo=long "
+		"keep_alive_tmo=5");
+	cr_assert_eq(lines_saying(all.skipped, "f.conf line_3 tos"), 1);
+	cr_assert_eq(lines_saying(all.skipped, "f.conf line_5 queue_size"), 1);
 	kernel_nvmf_conf_free(&all);
 }
 
