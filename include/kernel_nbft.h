@@ -11,6 +11,7 @@
 
 struct nbft_hfi_info { /* "" = none */
 	unsigned index, vlan, prefix, origin;
+	bool v6; /* also without an address */
 	char mac[18], addr[NBFT_ADDR], gateway[NBFT_ADDR], dns[2][NBFT_ADDR], dhcp[NBFT_ADDR],
 		host[64];
 };

@@ -20,7 +20,7 @@
 struct interface { /* of either table */
 	const char *kind, *mac, *addr, *mask, *gateway, *dns[2], *host;
 	unsigned vlan;
-	bool dhcp;
+	bool dhcp, v6;
 };
 
 struct words {
@@ -94,7 +94,7 @@ static bool name_it(struct words *w, const struct interface *i, char name[16], b
 static int configure(struct words *w, const struct interface *i)
 {
 	char name[16], dev[24], text[4][48];
-	bool fresh, v6 = strchr(i->addr, ':');
+	bool fresh;
 	int err = 0;
 
 	/* without a mask dracut's network-legacy gives up the boot */
@@ -106,7 +106,7 @@ static int configure(struct words *w, const struct interface *i)
 	if (fresh)
 		err = print_word(w, "ifname=%s:%s", name, i->mac);
 	if (!err && i->dhcp)
-		err = print_word(w, "ip=%s:%s", dev, v6 ? "dhcp6" : "dhcp");
+		err = print_word(w, "ip=%s:%s", dev, i->v6 ? "dhcp6" : "dhcp");
 	else if (!err)
 		err = print_word(w, "ip=%s::%s:%s:%s:%s:none%s%s%s%s", text[0],
 			address(text[1], i->gateway), i->mask, host_name(i->host), dev,
@@ -126,24 +126,39 @@ static int nbft_words(int root, struct words *w, struct diag *diag)
 	for (unsigned n = 0; n < count; n++)
 		for (unsigned i = 0; i < list[n].hfis && !err; i++) {
 			const struct nbft_hfi_info *hfi = &list[n].hfi[i];
-			bool v6 = strchr(hfi->addr, ':');
 			char mask[12] = "";
 
-			if (hfi->prefix || v6)
+			if (hfi->prefix || hfi->v6)
 				snprintf(mask, sizeof(mask), "%u", hfi->prefix ? hfi->prefix : 128);
-			err = configure(w,
-				&(struct interface){ .kind = "nbft",
-					.mac = hfi->mac,
-					.addr = hfi->addr,
-					.mask = mask,
-					.gateway = hfi->gateway,
-					.dns = { hfi->dns[0], hfi->dns[1] },
-					.host = hfi->host,
-					.vlan = hfi->vlan,
-					.dhcp = hfi->dhcp[0] || hfi->origin == NBFT_ORIGIN_DHCP });
+			err = configure(
+				w, &(struct interface){ .kind = "nbft",
+					   .mac = hfi->mac,
+					   .addr = hfi->addr,
+					   .mask = mask,
+					   .gateway = hfi->gateway,
+					   .dns = { hfi->dns[0], hfi->dns[1] },
+					   .host = hfi->host,
+					   .vlan = hfi->vlan,
+					   .dhcp = hfi->dhcp[0] || hfi->origin == NBFT_ORIGIN_DHCP,
+					   .v6 = hfi->v6 });
 		}
 	free(list);
 	return err;
+}
+
+/* Firmware may leave all addresses of an interface empty that DHCP is to configure. */
+static bool nic_is_v6(const struct ibft *ibft, const struct ibft_nic_info *nic)
+{
+	const char *const addrs[] = { nic->addr, nic->dhcp, nic->gateway, nic->dns[0],
+		nic->dns[1] };
+
+	for (unsigned i = 0; i < sizeof(addrs) / sizeof(*addrs); i++)
+		if (*addrs[i])
+			return strchr(addrs[i], ':');
+	for (unsigned i = 0; i < ibft->targets; i++)
+		if (ibft->target[i].nic == nic->index)
+			return strchr(ibft->target[i].addr, ':');
+	return false;
 }
 
 static int ibft_words(int root, struct words *w, struct diag *diag)
@@ -166,7 +181,8 @@ static int ibft_words(int root, struct words *w, struct diag *diag)
 					   .dns = { nic->dns[0], nic->dns[1] },
 					   .host = "",
 					   .vlan = (unsigned)strtoul(nic->vlan, NULL, 10) & 0xfff,
-					   .dhcp = nic->origin == IBFT_ORIGIN_DHCP });
+					   .dhcp = nic->origin == IBFT_ORIGIN_DHCP,
+					   .v6 = nic_is_v6(&ibft, nic) });
 	}
 	explicit_bzero(&ibft, sizeof(ibft));
 	return err;

@@ -76,9 +76,11 @@ static bool take_text(const struct table *t, struct nbft_ref ref, char *to, size
 	return true;
 }
 
+static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
 static void take_addr(const uint8_t addr[16], char text[NBFT_ADDR])
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff }, none[16];
+	static const uint8_t none[16];
 
 	*text = 0;
 	if (!memcmp(addr, none, 16) || (!memcmp(addr, mapped, 12) && !memcmp(addr + 12, none, 4)))
@@ -87,6 +89,19 @@ static void take_addr(const uint8_t addr[16], char text[NBFT_ADDR])
 		inet_ntop(AF_INET, addr + 12, text, NBFT_ADDR);
 	else
 		inet_ntop(AF_INET6, addr, text, NBFT_ADDR);
+}
+
+/* An interface that DHCP is yet to configure has no address: "::" then means IPv6, unless another
+ * address of the interface is of IPv4. */
+static bool is_v6(const struct nbft_hfi_info *hfi, const struct nbft_hfi_tcp *tcp)
+{
+	const char *const addrs[] = { hfi->addr, hfi->dhcp, hfi->gateway, hfi->dns[0],
+		hfi->dns[1] };
+
+	for (unsigned i = 0; i < sizeof(addrs) / sizeof(*addrs); i++)
+		if (*addrs[i])
+			return strchr(addrs[i], ':');
+	return memcmp(tcp->addr, mapped, sizeof(mapped));
 }
 
 static bool take_host(struct table *t, const struct nbft_control *control, const char **what)
@@ -142,7 +157,8 @@ static bool take_hfi(struct table *t, const void *at)
 		take_addr(tcp->dhcp, to->dhcp);
 	snprintf(to->mac, sizeof(to->mac), "%02x:%02x:%02x:%02x:%02x:%02x", tcp->mac[0],
 		tcp->mac[1], tcp->mac[2], tcp->mac[3], tcp->mac[4], tcp->mac[5]);
-	if (to->prefix > (strchr(to->addr, ':') ? 128 : 32))
+	to->v6 = is_v6(to, tcp);
+	if (to->prefix > (to->v6 ? 128 : 32))
 		return leave_out(t, "prefix length");
 	if (!take_text(t, tcp->host, to->host, sizeof(to->host)))
 		to->host[0] = 0;

@@ -460,6 +460,62 @@ Test(nbft, network_words)
 	tree_free(&tree);
 }
 
+Test(nbft, dhcp_of_an_interface_without_an_address)
+{
+	static const struct {
+		bool mapped, gateway;
+		const char *word;
+	} row[] = { { false, false, "dhcp6" }, { true, false, "dhcp" }, { false, true, "dhcp" } };
+	struct tree tree = tree_new();
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct built b = build();
+		char want[80];
+
+		b.control.hfi.count = 1;
+		memset(&b.tcp[0].gateway, 0, 16);
+		memset(&b.tcp[0].dns, 0, 32);
+		memset(&b.tcp[0].addr, 0, 16);
+		if (row[i].mapped)
+			v4(b.tcp[0].addr, 0, 0, 0, 0);
+		if (row[i].gateway)
+			v4(b.tcp[0].gateway, 10, 0, 0, 254);
+		b.tcp[0].origin = NBFT_ORIGIN_DHCP;
+		b.tcp[0].flags |= NBFT_HFI_DHCP;
+		b.tcp[0].prefix = 0;
+		seal(&b);
+		put_table(&tree, "NBFT", &b);
+		snprintf(want, sizeof(want), "ifname=nbft0:52:00:00:00:00:00\nip=nbft0:%s\n",
+			row[i].word);
+		words(&tree, want);
+	}
+	tree_free(&tree);
+}
+
+Test(nbft, dhcp_of_the_ibft_without_an_address)
+{
+	static const char *const addr[] = { "10.0.0.1", "fd00::1" };
+	struct tree tree = tree_new();
+
+	tree_file(&tree, "sys/firmware/ibft/initiator/initiator-name", "iqn.2024-01.lab:init");
+	nic(&tree, 0, "index", "0");
+	nic(&tree, 0, "flags", "3");
+	nic(&tree, 0, "mac", "52:00:00:00:00:00");
+	nic(&tree, 0, "origin", "3");
+	words(&tree, "ifname=ibft0:52:00:00:00:00:00\nip=ibft0:dhcp\n");
+	tree_file(&tree, "sys/firmware/ibft/target0/flags", "3");
+	tree_file(&tree, "sys/firmware/ibft/target0/nic-assoc", "0");
+	tree_file(&tree, "sys/firmware/ibft/target0/target-name", "iqn.2024-01.lab:t0");
+	for (unsigned i = 0; i < 2; i++) {
+		tree_file(&tree, "sys/firmware/ibft/target0/ip-addr", addr[i]);
+		words(&tree, i ? "ifname=ibft0:52:00:00:00:00:00\nip=ibft0:dhcp6\n"
+			       : "ifname=ibft0:52:00:00:00:00:00\nip=ibft0:dhcp\n");
+	}
+	nic(&tree, 0, "dhcp", "10.0.0.3");
+	words(&tree, "ifname=ibft0:52:00:00:00:00:00\nip=ibft0:dhcp\n");
+	tree_free(&tree);
+}
+
 Test(nbft, an_address_without_a_mask)
 {
 	struct tree tree = tree_new();
