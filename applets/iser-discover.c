@@ -157,6 +157,9 @@ static void ask(struct discovery *d, enum iscsi_carrier carrier, uint32_t ms)
 		iscsi_show_chap(out, found->alg);
 	}
 	out_end(out);
+	if (!why->err && found->skips)
+		call_warn(d->call, "ignored: %s%s", found->skipped.text,
+			found->skips > 1 ? ", and others" : "");
 	if (d->call->loop.verbose)
 		call_note(d->call, "queried over %s: %s%s%s", iscsi_carrier_word(carrier),
 			why->err ? why->text : found->way,

@@ -40,8 +40,10 @@ struct iscsi_found {
 	unsigned count;
 	struct addr at; /* who answered in the end: another than was asked after a redirect */
 	unsigned redirects;
-	char way[160]; /* as of struct stream and struct ep */
-	char alg[16];  /* of CHAP; "" = the target let us in without */
+	struct diag skipped; /* the first name or address of the list that is not understood */
+	unsigned skips;      /* how many there are */
+	char way[160];       /* as of struct stream and struct ep */
+	char alg[16];        /* of CHAP; "" = the target let us in without */
 };
 /* Whom redirects have led to so far, from where one began: who is there already is not gone to
  * again. */

@@ -143,6 +143,12 @@ const char *addr_text(const struct addr *, char out[ADDR_TEXT]);
 struct out;
 void addr_show(struct out *, const char *transport, const struct addr *);
 const char *addr_host(const struct addr *, char out[ADDR_TEXT]); /* without the port and brackets */
+/* Interface numbers are each machine's own. Without the one of a link-local address, for peers to
+ * read: */
+struct addr addr_unscoped(const struct addr *);
+/* and a numeric address that a peer reported, who was reached by `via`, as it is here: a link-local
+ * one has the scope of via, and the unspecified one is via. Others and names stay. */
+void addr_localize(char *host, size_t room, const struct addr *via);
 void addr_set_port(struct addr *, uint16_t port);
 uint16_t addr_port(const struct addr *); /* 0 = none */
 bool addr_is_any(const struct addr *);   /* 0.0.0.0 or :: */

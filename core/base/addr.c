@@ -154,6 +154,13 @@ bool addr_is_any(const struct addr *addr)
 	return addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
 }
 
+static bool addr_is_link_local(const struct addr *addr)
+{
+	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
+
+	return addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr);
+}
+
 static int parse_unix(struct addr *addr, const char *path, struct diag *diag)
 {
 	struct sockaddr_un *sun = (void *)&addr->ss;
@@ -272,6 +279,36 @@ const char *addr_host(const struct addr *addr, char out[ADDR_TEXT])
 		snprintf(out, ADDR_TEXT, "%.*s", (int)sizeof(sun->sun_path), sun->sun_path);
 	}
 	return out;
+}
+
+struct addr addr_unscoped(const struct addr *addr)
+{
+	struct addr bare = *addr;
+
+	if (addr->ss.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)(void *)&bare.ss)->sin6_scope_id = 0;
+	return bare;
+}
+
+void addr_localize(char *host, size_t room, const struct addr *via)
+{
+	const struct sockaddr_in6 *via6 = (const void *)&via->ss;
+	bool v6 = via->ss.ss_family == AF_INET6;
+	char text[ADDR_TEXT];
+	struct addr addr;
+
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(host, "%"), host);
+	if (numeric(&addr, text, 0, NULL) <= 0)
+		return;
+	if (addr_is_any(&addr) && (v6 || via->ss.ss_family == AF_INET)) {
+		addr = *via;
+	} else if (addr_is_link_local(&addr)) {
+		((struct sockaddr_in6 *)(void *)&addr.ss)->sin6_scope_id =
+			v6 ? via6->sin6_scope_id : 0;
+	} else {
+		return;
+	}
+	snprintf(host, room, "%s", addr_host(&addr, text));
 }
 
 const char *addr_text(const struct addr *addr, char out[ADDR_TEXT])

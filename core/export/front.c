@@ -190,11 +190,12 @@ unsigned net_index(const struct net_front *net, unsigned disk)
 
 static void host_text(const struct addr *addr, char text[ADDR_TEXT])
 {
+	const struct addr bare = addr_unscoped(addr);
 	struct ifaddrs *all = NULL;
 	struct addr best = { .ss.ss_family = AF_INET, .len = sizeof(struct sockaddr_in) };
 
 	if (!addr_is_any(addr)) {
-		addr_host(addr, text);
+		addr_host(&bare, text);
 		return;
 	}
 	((struct sockaddr_in *)&best.ss)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -242,6 +243,7 @@ static void show_listeners(struct out *out, const struct net_front *net)
 		struct addr bound;
 		unsigned ways = target_ways(net->target, i, &bound);
 
+		bound = addr_unscoped(&bound);
 		if (ways & WAY_RDMA) {
 			out_object(out, NULL);
 			addr_show(out, "rdma", &bound);

@@ -117,11 +117,11 @@ static void put_listeners(struct out *out, const struct nbd_front *f)
 
 	out_list(out, "listeners");
 	for (unsigned i = 0; i < f->nbd.listens; i++) {
-		const struct addr *addr = nbd_server_addr(f->server, i);
+		const struct addr addr = addr_unscoped(nbd_server_addr(f->server, i));
 
 		nbd_server_uri(f->server, i, uri);
 		out_object(out, NULL);
-		addr_show(out, addr->ss.ss_family == AF_UNIX ? "unix" : "tcp", addr);
+		addr_show(out, addr.ss.ss_family == AF_UNIX ? "unix" : "tcp", &addr);
 		out_text(out, "nbd_uri", NULL, "%s", uri);
 		out_end(out);
 	}

@@ -95,6 +95,31 @@ Test(nvme_discovery, an_empty_log)
 	end();
 }
 
+/* A target that listens on all addresses, and reports that. */
+Test(nvme_discovery, an_unspecified_address_is_the_one_that_was_asked)
+{
+	begin();
+	add(0, NVMF_SUBTYPE_NVME, "nqn.a", 4420);
+	strcpy(tt[0].target.record[0].traddr, "0.0.0.0");
+	add(0, NVMF_SUBTYPE_NVME, "nqn.b", 4420);
+	strcpy(tt[0].target.record[1].traddr, "::");
+	tt[0].target.record[1].adrfam = NVMF_ADRFAM_IP6;
+	refer(0, 1);
+	strcpy(tt[0].target.record[2].traddr, "0.0.0.0");
+	add(1, NVMF_SUBTYPE_NVME, "nqn.c", 4420);
+	strcpy(tt[1].target.record[0].traddr, "fe80::1%77");
+	tt[1].target.record[0].adrfam = NVMF_ADRFAM_IP6;
+	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
+	cr_assert_eq(got.count, 4);
+	for (unsigned i = 0; i < 3; i++) {
+		cr_assert_str_eq(got.record[i].traddr, "127.0.0.1");
+		cr_assert_eq(got.record[i].adrfam, NVMF_ADRFAM_IP4);
+	}
+	is(3, "nqn.c", 1);
+	cr_assert_str_eq(got.record[3].traddr, "fe80::1");
+	end();
+}
+
 Test(nvme_discovery, a_long_log_comes_in_pieces_of_mdts)
 {
 	char name[16];

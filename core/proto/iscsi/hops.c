@@ -6,16 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void same_scope(struct addr *to, const struct addr *from)
-{
-	struct sockaddr_in6 *a = (void *)&to->ss;
-	const struct sockaddr_in6 *b = (const void *)&from->ss;
-
-	if (to->ss.ss_family == AF_INET6 && from->ss.ss_family == AF_INET6 &&
-		IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr) && !a->sin6_scope_id)
-		a->sin6_scope_id = b->sin6_scope_id;
-}
-
 static bool same_place(const struct addr *a, const struct addr *b)
 {
 	char one[ADDR_TEXT], other[ADDR_TEXT];
@@ -29,8 +19,6 @@ static void arrived(struct resolve *resolve)
 	struct addr *next = &resolve->addr;
 
 	hops->why = resolve->why;
-	if (!hops->why.err)
-		same_scope(next, &hops->visited[hops->count]);
 	for (unsigned i = 0; !hops->why.err && i <= hops->count; i++)
 		if (same_place(next, &hops->visited[i]))
 			diag_set(&hops->why, DIAG_PROTOCOL, ELOOP, "redirect loop: %s", hops->to);
@@ -49,11 +37,11 @@ void iscsi_hops_begin(
 }
 
 /* Where a redirect leads, as resolve_start() takes it. */
-static int read_redirect(
-	const char *to, bool numbers, struct iscsi_record *record, struct diag *diag)
+static int read_redirect(const char *to, const struct addr *from, bool numbers,
+	struct iscsi_record *record, struct diag *diag)
 {
 	struct addr addr;
-	int known, err = iscsi_address_get(to, record, diag);
+	int known, err = iscsi_address_get(to, from, record, diag);
 
 	if (err)
 		return err;
@@ -73,7 +61,7 @@ void iscsi_hops_on(struct iscsi_hops *hops, struct loop *loop, const char *to, b
 	struct diag why = { 0 };
 
 	snprintf(hops->to, sizeof(hops->to), "%s", to);
-	if (!read_redirect(to, numbers, &record, &why))
+	if (!read_redirect(to, &hops->visited[hops->count], numbers, &record, &why))
 		resolve_start(&hops->resolve, loop, record.host, record.port, timeout_ms, &why);
 	if (why.err)
 		resolve_fail(&hops->resolve, loop, &why);

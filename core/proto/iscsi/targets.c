@@ -28,7 +28,8 @@ static bool host_is_good(const char *host, bool v6)
 	return *host;
 }
 
-int iscsi_address_get(const char *text, struct iscsi_record *record, struct diag *diag)
+int iscsi_address_get(
+	const char *text, const struct addr *asked, struct iscsi_record *record, struct diag *diag)
 {
 	bool v6 = *text == '[';
 	const char *host = text + v6;
@@ -61,7 +62,12 @@ int iscsi_address_get(const char *text, struct iscsi_record *record, struct diag
 	} else if (*rest) {
 		return no_address(text, diag);
 	}
-	return host_is_good(record->host, v6) ? 0 : no_address(text, diag);
+	if (v6)
+		record->host[strcspn(record->host, "%")] = 0;
+	if (!host_is_good(record->host, v6))
+		return no_address(text, diag);
+	addr_localize(record->host, sizeof(record->host), asked);
+	return 0;
 }
 
 /* RFC 7143, 4.2.7.2; characters beyond ASCII are left to the target. */
@@ -109,6 +115,55 @@ static int add_here(
 	return 0;
 }
 
+static void skip(struct iscsi_found *found, const struct diag *why)
+{
+	if (!found->skips++)
+		found->skipped = *why;
+}
+
+static int add_address(struct iscsi_found *found, const char *name, const char *value,
+	const struct addr *asked, struct diag *diag)
+{
+	struct iscsi_record at = { 0 }, *record;
+	struct diag why = { 0 };
+
+	if (iscsi_address_get(value, asked, &at, &why)) {
+		skip(found, &why);
+		return 0;
+	}
+	record = add(found, name, diag);
+	if (!record)
+		return -EPROTO;
+	memcpy(at.name, record->name, sizeof(at.name));
+	*record = at;
+	return 0;
+}
+
+/* name NULL: that of the target is not understood, and neither are its addresses. */
+static int take_key(struct iscsi_found *found, const char *key, const char *value,
+	const char **name, bool *addressed, const struct addr *asked, struct diag *diag)
+{
+	struct diag why = { 0 };
+	int err = 0;
+
+	if (!strcmp(key, "TargetName")) {
+		err = *addressed ? 0 : add_here(found, *name, asked, diag);
+		*name = check_name(value, &why) ? NULL : value;
+		*addressed = !*name;
+	} else if (!strcmp(key, "TargetAddress") && *name) {
+		*addressed = true;
+		err = add_address(found, *name, value, asked, diag);
+	} else if (!strcmp(key, "TargetAddress") && !found->skips) {
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "address before any target name");
+	} else if (!strcmp(key, "SendTargets")) {
+		err = diag_set(diag, DIAG_REFUSED, EOPNOTSUPP,
+			"the target does not list its targets (SendTargets=%.40s)", value);
+	}
+	if (why.err)
+		skip(found, &why);
+	return err;
+}
+
 int iscsi_targets_get(struct iscsi_text *text, const struct addr *asked, struct iscsi_found *found,
 	struct diag *diag)
 {
@@ -118,29 +173,18 @@ int iscsi_targets_get(struct iscsi_text *text, const struct addr *asked, struct 
 	size_t at = 0;
 	int err = 0, n;
 
-	while (!err && (n = iscsi_text_next(text, &at, &key, &value, diag)) > 0) {
-		if (!strcmp(key, "TargetName")) {
-			err = addressed ? 0 : add_here(found, name, asked, diag);
-			if (!err)
-				err = check_name(value, diag);
-			name = value;
-			addressed = false;
-		} else if (!strcmp(key, "TargetAddress")) {
-			struct iscsi_record *record = name ? add(found, name, diag) : NULL;
-
-			addressed = true;
-			err = record ? iscsi_address_get(value, record, diag)
-			      : name ? -EPROTO
-				     : diag_set(diag, DIAG_PROTOCOL, EPROTO,
-					       "address before any target name");
-		} else if (!strcmp(key, "SendTargets")) {
-			err = diag_set(diag, DIAG_REFUSED, EOPNOTSUPP,
-				"the target does not list its targets (SendTargets=%.40s)", value);
-		}
+	while (!err && (n = iscsi_text_next(text, &at, &key, &value, diag)) > 0)
+		err = take_key(found, key, value, &name, &addressed, asked, diag);
+	if (!err && n < 0)
+		err = n;
+	if (!err && !addressed)
+		err = add_here(found, name, asked, diag);
+	if (!err && !found->count && found->skips) {
+		err = -found->skipped.err;
+		if (diag)
+			*diag = found->skipped;
 	}
-	if (err || n < 0)
-		return err ? err : n;
-	return addressed ? 0 : add_here(found, name, asked, diag);
+	return err;
 }
 
 void iscsi_found_free(struct iscsi_found *found)

@@ -7,9 +7,12 @@
 #define ISCSI_TARGETS_TEXT (1u << 20)
 #define ISCSI_RECORDS      16384
 
-/* HOST[:PORT][,TAG], host a name, an IPv4 address or an IPv6 one in brackets. */
-int iscsi_address_get(const char *text, struct iscsi_record *, struct diag *);
-/* Takes the text apart; asked: the address of targets that have none of their own there.
- * iscsi_found_free() also when it fails. */
+/* HOST[:PORT][,TAG], host a name, an IPv4 address or an IPv6 one in brackets; asked: the address of
+ * the portal that reports it (addr_localize()). */
+int iscsi_address_get(const char *text, const struct addr *asked, struct iscsi_record *,
+	struct diag *);
+/* Takes the text apart; asked: also the address of targets that have none of their own there. A
+ * name or an address that is not understood is skipped, and an error only where nothing else is
+ * listed. iscsi_found_free() also when it fails. */
 int iscsi_targets_get(
 	struct iscsi_text *, const struct addr *asked, struct iscsi_found *, struct diag *);

@@ -168,7 +168,7 @@ static void list_portals(const struct iscsi_tgt_conn *conn, FILE *to)
 	unsigned ways = ((const struct iscsi_tgt_carrier *)(const void *)conn->base.carrier)->ways;
 
 	for (unsigned i = 0; i < target->base.opt.listens; i++) {
-		struct addr bound;
+		struct addr bound, at;
 		char host[ADDR_TEXT];
 
 		if (!(target_ways(&target->base, i, &bound) & ways))
@@ -176,7 +176,8 @@ static void list_portals(const struct iscsi_tgt_conn *conn, FILE *to)
 		if (addr_is_any(&bound) && bound.ss.ss_family != conn->base.local.ss.ss_family &&
 			bound.ss.ss_family != AF_INET6)
 			continue;
-		addr_host(addr_is_any(&bound) ? &conn->base.local : &bound, host);
+		at = addr_unscoped(addr_is_any(&bound) ? &conn->base.local : &bound);
+		addr_host(&at, host);
 		fprintf(to, "TargetAddress=%s%s%s:%u,%u%c", strchr(host, ':') ? "[" : "", host,
 			strchr(host, ':') ? "]" : "", addr_port(&bound), ISCSI_TARGET_PORTAL_TAG,
 			0);

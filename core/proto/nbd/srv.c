@@ -31,7 +31,7 @@ _Static_assert(sizeof("nbd+unix:///?socket=") +
 
 void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[URI_MAX])
 {
-	const struct addr *addr = nbd_server_addr(server, listen);
+	const struct addr bare = addr_unscoped(nbd_server_addr(server, listen)), *addr = &bare;
 	char host[ADDR_TEXT];
 
 	if (addr->ss.ss_family == AF_UNIX) {

@@ -382,6 +382,15 @@ static void follow(struct nvmf_asking *asking)
 	finish_asking(asking);
 }
 
+static void localize(struct nvmf_record *record, const struct addr *via)
+{
+	if (record->trtype != NVMF_TRTYPE_RDMA && record->trtype != NVMF_TRTYPE_TCP)
+		return;
+	addr_localize(record->traddr, sizeof(record->traddr), via);
+	if (is_numeric(record->traddr))
+		record->adrfam = strchr(record->traddr, ':') ? NVMF_ADRFAM_IP6 : NVMF_ADRFAM_IP4;
+}
+
 static int keep_records(struct nvmf_asking *asking)
 {
 	struct nvmf_log *log = &asking->discovery->log;
@@ -400,6 +409,7 @@ static int keep_records(struct nvmf_asking *asking)
 	for (uint64_t i = 0; i < more; i++) {
 		to[i] = asking->record[i];
 		to[i].hops = asking->hops;
+		localize(&to[i], &asking->conf.dst);
 	}
 	return 0;
 }

@@ -48,6 +48,42 @@ Test(addr, parse_and_text)
 	}
 }
 
+/* The scope of a peer is nothing here. */
+Test(addr, what_a_peer_reports_is_localized)
+{
+	char own[64], scoped[64], text[ADDR_TEXT];
+	const struct {
+		const char *via, *host, *here;
+	} rows[] = {
+		{ "[fe80::9%lo]:1", "fe80::1", scoped },
+		{ "[fe80::9%lo]:1", "fe80::1%77", scoped },
+		{ "[fe80::9%lo]:1", "fe80::1%no-such-if", scoped },
+		{ "[fe80::9%lo]:1", "::", own },
+		{ "[fe80::9%lo]:1", "0.0.0.0", own },
+		{ "[fe80::9%lo]:1", "fd00::1", "fd00::1" },
+		{ "[fe80::9%lo]:1", "10.0.0.1", "10.0.0.1" },
+		{ "10.0.0.9:1", "fe80::1%77", "fe80::1" },
+		{ "10.0.0.9:1", "::", "10.0.0.9" },
+		{ "unix:x", "0.0.0.0", "0.0.0.0" },
+		{ "10.0.0.9:1", "fe80.example", "fe80.example" },
+		{ "10.0.0.9:1", "", "" },
+	};
+
+	snprintf(own, sizeof(own), "fe80::9%%%u", if_nametoindex("lo"));
+	snprintf(scoped, sizeof(scoped), "fe80::1%%%u", if_nametoindex("lo"));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct addr via, bare;
+
+		cr_assert_eq(addr_parse(&via, rows[i].via, 0, NULL), 0);
+		snprintf(text, sizeof(text), "%s", rows[i].host);
+		addr_localize(text, sizeof(text), &via);
+		cr_expect_str_eq(text, rows[i].here, "%s by %s", rows[i].host, rows[i].via);
+		bare = addr_unscoped(&via);
+		cr_expect(!strchr(addr_text(&bare, text), '%') &&
+			  addr_port(&bare) == addr_port(&via));
+	}
+}
+
 Test(addr, local_is_what_only_this_machine_reaches)
 {
 	const char *local[] = { "127.0.0.1", "127.1.2.3:5", "[::1]:5", "unix:x" };

@@ -4,6 +4,7 @@
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 
 static struct diag why;
 
@@ -57,6 +58,44 @@ static void refused(const char *text, size_t len, enum diag_code code, const cha
 #define REFUSED(text, code, words) refused(text, sizeof(text), code, words)
 #define NO_ADDRESS(at)                                                                             \
 	REFUSED("TargetName=a\0TargetAddress=" at, DIAG_PROTOCOL, "TargetAddress=" at)
+
+/* What is not understood of a list is left out. */
+Test(iscsi_targets, a_list_with_odd_ones)
+{
+	static const char *const odd[] = { "fe80::1:3260,1", "127.0.0.1:99999,1", "[fd00::1", "" };
+	char text[200];
+
+	for (unsigned i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
+		int len = snprintf(text, sizeof(text),
+			"TargetName=iqn.x:a%cTargetAddress=%s%cTargetAddress=10.0.0.1:3260,1%c"
+			"TargetName=iqn x%cTargetAddress=10.0.0.2%cTargetName=iqn.x:b",
+			0, odd[i], 0, 0, 0, 0);
+		struct iscsi_found found;
+
+		cr_assert_eq(get(text, (size_t)len + 1, &found), 0, "%s: %s", odd[i], why.text);
+		cr_assert(found.count == 2 && found.skips == 2, "%s: %u", odd[i], found.skips);
+		diag_says(&found.skipped, DIAG_PROTOCOL, NULL, "TargetAddress");
+		cr_assert_str_eq(found.record[0].name, "iqn.x:a");
+		cr_assert_str_eq(found.record[0].host, "10.0.0.1");
+		cr_assert_str_eq(found.record[1].name, "iqn.x:b");
+		iscsi_found_free(&found);
+	}
+}
+
+Test(iscsi_targets, addresses_of_the_portal_that_was_asked)
+{
+	struct iscsi_found found;
+
+	cr_assert_eq(GET("TargetName=iqn.x:a\0TargetAddress=0.0.0.0:3260,1\0"
+			 "TargetAddress=[fe80::1%12]:3260,1\0",
+			     &found),
+		0, "%s", why.text);
+	cr_assert(found.count == 2 && !found.skips);
+	cr_assert_str_eq(found.record[0].host, "10.0.0.9");
+	cr_assert_eq(found.record[0].port, 3260);
+	cr_assert_str_eq(found.record[1].host, "fe80::1", "the target's interface is nothing here");
+	iscsi_found_free(&found);
+}
 
 Test(iscsi_targets, what_is_no_list)
 {

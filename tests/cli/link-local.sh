@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# Link-local addresses between two network namespaces whose interfaces have different numbers: what the server reports has no number of its
+# own, and the client adds the one it asked through.
+. "$(dirname "$0")/lib.sh"
+requires unshare ip jq python3
+[ -n "${INSIDE:-}" ] || {
+	unshare -mn true 2>/dev/null || { echo "needs root with namespaces"; exit 77; }
+	INSIDE=1 exec unshare -mn bash "$top/tests/cli/link-local.sh"
+}
+ip link set lo up
+unshare -n sleep 600 &
+peer=$!
+cleanup_fn kill $peer
+other() { nsenter -n -t $peer "$@"; }
+wait_until other true
+apart() { [ "$(readlink /proc/$peer/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
+wait_until apart
+ip link add unused type veth || { echo "needs veth"; exit 77; } # for other numbers
+ip link add here type veth peer name there netns $peer
+other ip link set lo up
+other ip addr add fe80::a/64 dev there nodad
+other ip link set there up
+ip addr add fe80::b/64 dev here nodad
+ip link set here up
+theirs=$(other cat /sys/class/net/there/ifindex 2>/dev/null || other ip -o link show there | cut -d: -f1)
+mine=$(ip -o link show here | cut -d: -f1)
+[ "$mine" != "$theirs" ] || die "the interfaces have the same number"
+
+other "$RDMASTOR" serve ram:1M --nvmf --nqn "$NQN" --tcp "[fe80::a%there]:4420" \
+	--iscsi --iqn iqn.2024-01.test:disk --tcp "[fe80::a%there]:3260" --json >served 2>errors &
+cleanup_fn kill $!
+wait_until grep -q 'fe80::a.*3260' served
+! grep '%' served || die "the server's own number is reported"
+own="fe80::a%$mine"
+ours nvmf-discover -t tcp -a fe80::a%here -s 4420 --json >out || die "$(cat out)"
+same discovery "$own" "$(jq -r '.records[0].traddr' out)"
+ours nvmf-connect-all "nvme+tcp://[fe80::a%here]:4420" --dry-run --json -q "$HOST" >out || die "$(cat out)"
+jq -r ".results[0].line" out | grep -Eq "traddr=fe80::a%(here|$mine)," || die "$(cat out)"
+ours iser-discover "iscsi://[fe80::a%here]" --json >out || die "$(cat out)"
+same SendTargets "$own" "$(jq -r '.records[0].traddr' out)"
+same 'the probe' tcp "$(jq -r '.records[0].transports[0]' out)"
+same 'the disk of a record' 1048576 "$(ours info "nvme+tcp://[$own]:4420/$NQN" --json | jq .size)"
