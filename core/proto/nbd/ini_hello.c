@@ -3,7 +3,6 @@
  * descriptors and deadlines. */
 #include "ini_hello.h"
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -139,15 +138,10 @@ static int export_name(struct nbd_ini_hello *h, const uint8_t *p, size_t len, st
 	return done(h, diag) ? -EPROTO : (int)need;
 }
 
-/* The server's text for a refusal, with control characters replaced. */
+/* The server's text for a refusal. */
 static const char *said(const uint8_t *text, size_t len, char out[200])
 {
-	size_t n = 0;
-
-	n += (size_t)snprintf(out, 200, len ? ": '" : "");
-	for (size_t i = 0; i < len && n < 196; i++)
-		out[n++] = isprint(text[i]) && text[i] < 0x80 ? (char)text[i] : '?';
-	snprintf(out + n, 200 - n, len ? "'" : "");
+	snprintf(out, 200, len ? ": '%.*s'" : "", (int)(len < 190 ? len : 190), (const char *)text);
 	return out;
 }
 

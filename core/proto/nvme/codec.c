@@ -12,19 +12,22 @@ static int too_short(struct diag *diag, const char *what, size_t len, size_t wan
 		diag, DIAG_PROTOCOL, EPROTO, "%s: %zu bytes, expected %zu", what, len, want);
 }
 
-/* Copy a peer's text field: it ends at NUL, trailing blanks are cut, unprintable bytes become
- * '?'. */
+/* Copy a peer's NQN, which ends at NUL or with its field. All bytes count: names are compared and
+ * sent back, and only out_plain() cleans them. */
+static void name_get(char *to, size_t room, const char *from, size_t len)
+{
+	size_t n = strnlen(from, len < room ? len : room - 1);
+
+	memcpy(to, from, n);
+	to[n] = 0;
+}
+
+/* Copy a peer's text field, which is padded with blanks. */
 static void text_get(char *to, size_t room, const char *from, size_t len)
 {
-	size_t n = strnlen(from, len);
-
-	while (n && from[n - 1] == ' ')
-		n--;
-	if (n > room - 1)
-		n = room - 1;
-	for (size_t i = 0; i < n; i++)
-		to[i] = from[i] >= 0x20 && from[i] < 0x7f ? from[i] : '?';
-	to[n] = 0;
+	name_get(to, room, from, len);
+	for (size_t n = strlen(to); n && to[n - 1] == ' '; n--)
+		to[n - 1] = 0;
 }
 
 static void text_put(char *to, size_t len, const char *from, char pad)
@@ -103,7 +106,7 @@ int nvmf_record_get(struct nvmf_record *record, const void *p, size_t len, struc
 		.eflags = get_le16(entry->eflags),
 	};
 	text_get(record->trsvcid, sizeof(record->trsvcid), entry->trsvcid, sizeof(entry->trsvcid));
-	text_get(record->subnqn, sizeof(record->subnqn), entry->subnqn, sizeof(entry->subnqn));
+	name_get(record->subnqn, sizeof(record->subnqn), entry->subnqn, sizeof(entry->subnqn));
 	text_get(record->traddr, sizeof(record->traddr), entry->traddr, sizeof(entry->traddr));
 	if (record->trtype == NVMF_TRTYPE_RDMA) {
 		record->tsas.rdma.qptype = entry->tsas.rdma.qptype;
@@ -173,7 +176,7 @@ int nvme_ctrl_get(struct nvme_ctrl_info *info, const void *p, size_t len, struct
 	text_get(info->serial, sizeof(info->serial), id->sn, sizeof(id->sn));
 	text_get(info->model, sizeof(info->model), id->mn, sizeof(id->mn));
 	text_get(info->firmware, sizeof(info->firmware), id->fr, sizeof(id->fr));
-	text_get(info->subnqn, sizeof(info->subnqn), id->subnqn, sizeof(id->subnqn));
+	name_get(info->subnqn, sizeof(info->subnqn), id->subnqn, sizeof(id->subnqn));
 	capsule = get_le32(id->ioccsz);
 	reply = get_le32(id->iorcsz);
 	/* Base 2.1, figure 312: the minimum is 4 (a command), and 1 (a completion); a discovery
@@ -365,8 +368,8 @@ int nvmf_connect_get(struct nvmf_connect *connect, const struct nvmf_connect_sqe
 		.no_sqfc = sqe->cattr & NVMF_CATTR_NO_SQFC,
 	};
 	memcpy(connect->hostid, data->hostid, sizeof(connect->hostid));
-	text_get(connect->subnqn, sizeof(connect->subnqn), data->subnqn, sizeof(data->subnqn));
-	text_get(connect->hostnqn, sizeof(connect->hostnqn), data->hostnqn, sizeof(data->hostnqn));
+	name_get(connect->subnqn, sizeof(connect->subnqn), data->subnqn, sizeof(data->subnqn));
+	name_get(connect->hostnqn, sizeof(connect->hostnqn), data->hostnqn, sizeof(data->hostnqn));
 	return 0;
 }
 

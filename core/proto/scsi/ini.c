@@ -144,7 +144,7 @@ static int took_luns(struct scsi_ini *ini, const uint8_t *page, uint32_t len, st
 	return diag_hint(why, "add a LUN to the URI: .../%.*s", (int)strcspn(names, ","), names);
 }
 
-/* Text of a page: padded with blanks, and of any bytes. */
+/* Text of a page: padded with blanks, else of any bytes, as it identifies the disk. */
 static void put_text(char *to, const uint8_t *from, size_t len)
 {
 	while (len && (from[len - 1] == ' ' || !from[len - 1]))
@@ -154,7 +154,7 @@ static void put_text(char *to, const uint8_t *from, size_t len)
 		len--;
 	}
 	for (size_t i = 0; i < len; i++)
-		to[i] = from[i] >= ' ' && from[i] < 0x7f ? (char)from[i] : '?';
+		to[i] = from[i] ? (char)from[i] : ' ';
 	to[len] = 0;
 }
 
