@@ -34,6 +34,9 @@ struct uri {
 	uint16_t port;               /* 0 = not given */
 	/* after the authority, without the first '/'; the whole rest for file:, ram:, null: */
 	const char *path;
+	/* the path's bytes before its last '/' that is not "%2F": the name of an NVMe or iSCSI
+	 * target, whose namespace or LUN is uri_unit() */
+	size_t name_len;
 	struct uri_key key[URI_KEYS];
 	unsigned keys;
 	/* names looked up so far (literals): what uri_done() can suggest */
@@ -58,6 +61,14 @@ bool uri_is_firmware(const char *text);
 /* Appends text as it is written in a path or a key's value: percent-encoded but for letters, digits
  * and -._~/: */
 void uri_encode(char text[URI_MAX], const char *from);
+/* Appends a target's name as one segment of a path: a '/' in it is encoded, too. */
+void uri_encode_name(char text[URI_MAX], const char *name);
+/* Appends name and unit of the URI. */
+void uri_encode_target(char text[URI_MAX], const struct uri *);
+/* What follows the name in the path, "" if nothing does. */
+const char *uri_unit(const struct uri *);
+/* Copies the name; false: it needs more than room. */
+bool uri_name(const struct uri *, char *name, size_t room);
 /* Appends those of the names (the last is NULL) that the URI has, as "?src=10.0.0.1&tos=8". */
 void uri_add_keys(char text[URI_MAX], struct uri *, const char *const *names);
 /* Cuts passwords out of a text that is or contains URIs, in place; what becomes free at the end is

@@ -209,7 +209,7 @@ int iscsi_portal_uri(const char *portal, char uri[URI_MAX], int *tpgt, struct di
 /* The path of its URI, IQN or IQN/LUN, and the address of its portal. */
 static int read_path(struct iscsi_target *target, uint64_t until, struct diag *diag)
 {
-	const char *path = target->uri.path, *slash = strchr(path, '/');
+	const char *unit = uri_unit(&target->uri);
 	uint64_t now = loop_clock();
 	struct diag why = { 0 };
 	uint32_t ms = 0;
@@ -219,10 +219,9 @@ static int read_path(struct iscsi_target *target, uint64_t until, struct diag *d
 	target->carrier = strcmp(target->uri.scheme, "iser") ? ISCSI_TCP : ISCSI_ISER;
 	target->lun = SCSI_LUN_ALL;
 	target->tpgt = -1;
-	if (*path)
-		err = read_name(target, path, strcspn(path, "/"), diag);
-	if (!err && slash && slash[1] &&
-		parse_u64(slash + 1, 0, SCSI_LUN_ALL - 1, &target->lun, &why))
+	if (*target->uri.path)
+		err = read_name(target, target->uri.path, target->uri.name_len, diag);
+	if (!err && *unit && parse_u64(unit, 0, SCSI_LUN_ALL - 1, &target->lun, &why))
 		err = diag_set(
 			diag, DIAG_USAGE, why.err, "LUN in '%s': %s", target->spelling, why.text);
 	if (until)

@@ -112,19 +112,25 @@ static struct nvmf_query *add_query(struct nvmf_queries *all, struct diag *diag)
 	return query;
 }
 
-/* Append "KEY=VALUE" pairs: `first` before the first one, `between` before the others. */
+/* Append "KEY=VALUE" pairs: `first` before the first one, `between` before the others. Only in a
+ * URI, whose pairs '&' separates, values are encoded. */
 static int add_keys(struct nvmf_query *query, const char *const value[NVMF_KEYS], const char *first,
 	const char *between, struct diag *diag)
 {
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
 		const char *name = kernel_nvmf_key_name(keys[i]), *text = value[keys[i]];
 		size_t at = strlen(query->text);
+		char encoded[URI_MAX] = "";
 
 		if (!text)
 			continue;
 		text = kernel_nvmf_key_flag(keys[i]) ? "1" : text;
 		if (!*text || strpbrk(text, " \t\n;,"))
 			return diag_set(diag, DIAG_USAGE, EINVAL, "invalid %s '%s'", name, text);
+		if (*between == '&') {
+			uri_encode(encoded, text);
+			text = encoded;
+		}
 		if ((size_t)snprintf(query->text + at, URI_MAX - at, "%s%s=%s", first, name,
 			    text) >= URI_MAX - at)
 			return diag_set(diag, DIAG_USAGE, E2BIG,

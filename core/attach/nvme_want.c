@@ -111,31 +111,31 @@ static int take_keys(struct nvmf_target *t, int root, const struct nvmf_options 
 /* "SUBNQN", "SUBNQN/1", "SUBNQN/urn:uuid:…" */
 static int take_path(struct nvmf_target *t, struct diag *diag)
 {
-	const char *path = t->uri.path, *slash = strrchr(path, '/');
-	size_t len = slash ? (size_t)(slash - path) : strlen(path);
+	const char *unit = uri_unit(&t->uri);
 	uint8_t uuid[16];
 	uint64_t nsid;
 
-	if (!*path)
+	if (!*t->uri.path)
 		return 0;
 	if (t->want.value[NVMF_NQN])
 		return diag_set(
 			diag, DIAG_USAGE, EINVAL, "an NQN in the URI and --nqn can't be combined");
-	if (len >= sizeof(t->nqn))
+	if (!uri_name(&t->uri, t->nqn, sizeof(t->nqn)))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "the NQN exceeds the limit of 223 bytes");
-	snprintf(t->nqn, sizeof(t->nqn), "%.*s", (int)len, path);
 	t->want.value[NVMF_NQN] = t->nqn;
-	if (!slash || !slash[1])
+	if (!*unit)
 		return 0;
-	if (!strncmp(slash + 1, "urn:uuid:", 9)) {
-		if (!uuid_parse(uuid, slash + 10))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "invalid UUID '%s'", slash + 10);
+	if (!strncmp(unit, "urn:uuid:", 9)) {
+		if (!uuid_parse(uuid, unit + 9))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "invalid UUID '%s'", unit + 9);
 		uuid_text(t->uuid, uuid);
 		return 0;
 	}
-	if (parse_u64(slash + 1, 1, UINT32_MAX - 1, &nsid, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"namespace '%s': expected a number from 1, or urn:uuid:UUID", slash + 1);
+	if (parse_u64(unit, 1, UINT32_MAX - 1, &nsid, NULL)) {
+		diag_set(diag, DIAG_USAGE, EINVAL,
+			"namespace '%s': expected a number from 1, or urn:uuid:UUID", unit);
+		return diag_hint(diag, "write a '/' in the NQN as %%2F"), -EINVAL;
+	}
 	t->nsid = (uint32_t)nsid;
 	return 0;
 }
@@ -329,7 +329,7 @@ const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX])
 		v6 ? "[" : "", host, v6 ? "]" : "", port ? ":" : "", port ? port : "");
 	if (nqn && strcmp(nqn, NVMF_DISCOVERY_NQN)) {
 		strcat(uri, "/");
-		uri_encode(uri, nqn);
+		uri_encode_name(uri, nqn);
 	}
 	return uri;
 }

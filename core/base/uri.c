@@ -219,11 +219,20 @@ int uri_fill_key(struct uri_fill *fill, const char *name, const char *value)
 	return 0;
 }
 
+static size_t decoded_len(const char *piece, size_t len)
+{
+	size_t escapes = 0;
+
+	for (size_t i = 0; i < len; i++)
+		escapes += piece[i] == '%';
+	return len - 2 * escapes;
+}
+
 /* Decode the path and what follows it. */
 static int fill_rest(struct uri_fill *fill, const char *rest)
 {
 	size_t len = strcspn(rest, "?#");
-	const char *hash = strchr(rest, '#');
+	const char *hash = strchr(rest, '#'), *slash = memrchr(rest, '/', len);
 
 	if (hash) {
 		diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%s': a disk URI has no fragment", hash);
@@ -232,6 +241,7 @@ static int fill_rest(struct uri_fill *fill, const char *rest)
 	fill->uri->path = uri_keep(fill, "path", rest, len, true);
 	if (!fill->uri->path)
 		return -EINVAL;
+	fill->uri->name_len = decoded_len(rest, slash ? (size_t)(slash - rest) : len);
 	return rest[len] ? fill_query(fill, rest + len + 1) : 0;
 }
 
@@ -369,17 +379,47 @@ int uri_parse(struct uri *uri, const char *text, struct diag *diag)
 	return rc && diag ? diag_ctx(diag, "%s", uri->spelling) : rc;
 }
 
-void uri_encode(char text[URI_MAX], const char *from)
+static void encode(char text[URI_MAX], const char *from, const char *also)
 {
 	size_t len = strlen(text);
 
 	for (; *from && len < URI_MAX - 1; from++) {
 		unsigned char c = (unsigned char)*from;
 		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-			     (c >= '0' && c <= '9') || strchr("-._~/:", c);
+			     (c >= '0' && c <= '9') || strchr(also, c);
 
 		len += (size_t)snprintf(text + len, URI_MAX - len, plain ? "%c" : "%%%02X", c);
 	}
+}
+
+void uri_encode(char text[URI_MAX], const char *from)
+{
+	encode(text, from, "-._~/:");
+}
+
+void uri_encode_name(char text[URI_MAX], const char *name)
+{
+	encode(text, name, "-._~:");
+}
+
+void uri_encode_target(char text[URI_MAX], const struct uri *uri)
+{
+	char name[URI_MAX];
+
+	if (!uri_name(uri, name, sizeof(name)))
+		return;
+	uri_encode_name(text, name);
+	uri_encode(text, uri->path + uri->name_len);
+}
+
+const char *uri_unit(const struct uri *uri)
+{
+	return uri->path + uri->name_len + (uri->path[uri->name_len] == '/');
+}
+
+bool uri_name(const struct uri *uri, char *name, size_t room)
+{
+	return (size_t)snprintf(name, room, "%.*s", (int)uri->name_len, uri->path) < room;
 }
 
 void uri_add_keys(char text[URI_MAX], struct uri *uri, const char *const *names)

@@ -236,6 +236,7 @@ static int fill_path(struct uri_fill *fill, const struct iscsi_string *from)
 	snprintf(path, sizeof(path), from->has_lun ? "%s/%llu" : "%s", from->name,
 		(unsigned long long)from->lun);
 	fill->uri->path = uri_keep(fill, "path", path, strlen(path), false);
+	fill->uri->name_len = strlen(from->name);
 	return fill->uri->path ? 0 : -EINVAL;
 }
 

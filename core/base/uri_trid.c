@@ -163,6 +163,7 @@ static int fill_path(struct uri_fill *fill, struct piece nqn, struct piece ns)
 			path + len, sizeof(path) - (size_t)len, "/%.*s", (int)ns.len, ns.at);
 
 	fill->uri->path = uri_keep(fill, "path", path, (size_t)len, false);
+	fill->uri->name_len = nqn.len;
 	return fill->uri->path ? 0 : -EINVAL;
 }
 
@@ -221,6 +222,7 @@ static int fill_srp(struct uri_fill *fill, const struct piece part[TRID_WORDS])
 	fill->uri->path = uri_keep(fill, "path", path, strlen(path), false);
 	if (!fill->uri->path)
 		return -EINVAL;
+	fill->uri->name_len = ioc.len;
 	return dest.at ? uri_fill_host_port(fill, dest.at, dest.len)
 		       : fill_gid(fill, part[SRP_GID]);
 }

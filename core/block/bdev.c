@@ -237,7 +237,7 @@ static void suggest_others(struct loop *loop, const struct proto *proto, struct 
 	struct bdev_env mine = *env;
 	struct offers offers = { 0 };
 
-	uri_encode(offers.wanted, uri->path);
+	uri_encode_target(offers.wanted, uri);
 	mine.timeout_ms = ms;
 	if ((why->code != DIAG_NOT_FOUND && why->code != DIAG_BUSY) || why->hint[0] ||
 		!proto->discover || proto->discover(loop, uri, &mine, offer, &offers, NULL) ||

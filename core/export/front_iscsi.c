@@ -88,20 +88,25 @@ static void show_way(struct out *out, const struct net_portal *at, const char *n
 {
 	bool rdma = ways != WAY_TCP;
 	const char *scheme = rdma ? "iser" : "iscsi", *only = ways == WAY_IWARP ? IWARP_ONLY : "";
+	char segment[URI_MAX] = "", word[OUT_SHELL(NAME_PLAIN_MAX)];
 
+	uri_encode_name(segment, name);
+	out_shell(name, word, sizeof(word));
 	out_object(out, NULL);
 	net_show_portal(out, at, ways);
 	out_text(out, "target", NULL, "%s", name);
-	out_text(out, "rdmastor", "rdmastor:   ", "%s://%s/%s/0", scheme, at->text, name);
+	out_text(out, "rdmastor", "rdmastor:   ", "%s://%s/%s/0", scheme, at->text,
+		segment);
 	out_text(out, "iscsiadm", "iscsiadm:   ",
 		"iscsiadm -m discovery -t st -p %s%s && iscsiadm -m node -T %s -p %s%s -l%s",
-		at->text, rdma ? " -I iser" : "", name, at->text, rdma ? " -I iser" : "", only);
+		at->text, rdma ? " -I iser" : "", word, at->text, rdma ? " -I iser" : "", only);
 	out_text(out, "iscsistart", "iscsistart: ",
-		"iscsistart -i iqn.2026-01.org.example:host -t %s -a %s -p %u -g %u%s%s", name,
+		"iscsistart -i iqn.2026-01.org.example:host -t %s -a %s -p %u -g %u%s%s", word,
 		at->host, at->port, ISCSI_TARGET_PORTAL_TAG,
 		rdma ? " -P iface.transport_name=iser" : "", only);
 	if (ways != WAY_IWARP)
-		out_text(out, "libiscsi", "libiscsi:   ", "%s://%s/%s/0", scheme, at->text, name);
+		out_text(out, "libiscsi", "libiscsi:   ", "%s://%s/%s/0", scheme, at->text,
+			segment);
 	out_end(out);
 }
 

@@ -74,15 +74,18 @@ static void show_way(struct out *out, const struct net_portal *at, const char *n
 {
 	bool rdma = ways != WAY_TCP;
 	const char *trtype = rdma ? "rdma" : "tcp", *upper = rdma ? "RDMA" : "TCP";
+	char name[URI_MAX] = "", word[OUT_SHELL(NAME_PLAIN_MAX)];
 
+	uri_encode_name(name, nqn);
+	out_shell(nqn, word, sizeof(word));
 	out_object(out, NULL);
 	net_show_portal(out, at, ways);
 	out_text(out, "subnqn", NULL, "%s", nqn);
-	out_text(out, "rdmastor", "rdmastor: ", "nvme+%s://%s/%s%s", trtype, at->text, nqn, keys);
+	out_text(out, "rdmastor", "rdmastor: ", "nvme+%s://%s/%s%s", trtype, at->text, name, keys);
 	out_text(out, "nvme_cli", NULL, "nvme connect -t %s -a %s -s %u -n %s", trtype, at->host,
-		at->port, nqn);
+		at->port, word);
 	out_line(out, "nvme-cli: nvme connect -t %s -a %s -s %u -n %s%s", trtype, at->host,
-		at->port, nqn, ways == WAY_IWARP ? IWARP_ONLY : "");
+		at->port, word, ways == WAY_IWARP ? IWARP_ONLY : "");
 	out_text(out, "spdk", "SPDK:     ", "trtype:%s adrfam:%s traddr:%s trsvcid:%u subnqn:%s",
 		upper, strchr(at->host, ':') ? "IPv6" : "IPv4", at->host, at->port, nqn);
 	out_end(out);

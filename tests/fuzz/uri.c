@@ -10,6 +10,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_pieces(const struct uri *uri)
 {
+	char name[URI_MAX];
+
+	if (!uri_name(uri, name, sizeof(name)) || strncmp(uri->path, name, strlen(name)) ||
+		strlen(uri_unit(uri)) + uri->name_len > strlen(uri->path))
+		abort();
 	const char *piece[5] = { uri->user, uri->password, uri->host, uri->path, uri->scheme };
 
 	for (unsigned i = 0; i < 5; i++)

@@ -117,14 +117,12 @@ static void take_text(char *to, size_t room, const char *text)
 
 static void take_uri(struct iscsi_wish *wish, struct uri *uri)
 {
-	size_t len = strcspn(uri->path, "/");
-
 	wish->iser = !strcmp(uri->scheme, "iser");
 	wish->port = uri->port;
 	take_text(wish->host, sizeof(wish->host), uri->host);
-	memcpy(wish->name, uri->path, len);
-	if (uri->path[len])
-		lun_parse(&wish->lun, uri->path + len + 1);
+	uri_name(uri, wish->name, sizeof(wish->name));
+	if (*uri_unit(uri))
+		lun_parse(&wish->lun, uri_unit(uri));
 	take_text(wish->netdev, sizeof(wish->netdev), uri_value(uri, "iface"));
 	take_text(wish->user[0], ISCSI_WISH_TEXT, uri->user);
 	take_text(wish->secret[0], ISCSI_WISH_TEXT, uri->password);

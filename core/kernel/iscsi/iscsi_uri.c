@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Print a wish as the URI (rdmastor-uri(7)) that applets accept. */
 #include "kernel_iscsi_conf.h"
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 _Static_assert(URI_MAX > 100 + sizeof(((struct iscsi_wish *)0)->host) +
 				 3 * (ISCSI_NAME_MAX + sizeof(((struct iscsi_wish *)0)->netdev)),
 	"a wish fits, even with every byte escaped");
-
-/* Escape everything except the unreserved characters (RFC 3986, 2.3) and those in `also`. */
-static char *put_escaped(char *to, const char *from, const char *also)
-{
-	for (; *from; from++) {
-		bool plain = isalnum((unsigned char)*from) || strchr("-._~", *from) ||
-			     strchr(also, *from);
-
-		to += sprintf(to, plain ? "%c" : "%%%02X", (unsigned char)*from);
-	}
-	return to;
-}
 
 void kernel_iscsi_uri(const struct iscsi_wish *wish, char text[URI_MAX])
 {
@@ -30,10 +17,12 @@ void kernel_iscsi_uri(const struct iscsi_wish *wish, char text[URI_MAX])
 		v6 ? "]" : "");
 	if (wish->port)
 		to += sprintf(to, ":%u", wish->port);
-	to += sprintf(to, "/");
-	to = put_escaped(to, wish->name, ":");
+	sprintf(to, "/");
+	uri_encode_name(text, wish->name);
 	if (wish->lun != ISCSI_WISH_NO_LUN)
-		to += sprintf(to, "/%llu", (unsigned long long)wish->lun);
-	if (wish->netdev[0])
-		put_escaped(to + sprintf(to, "?iface="), wish->netdev, "");
+		sprintf(text + strlen(text), "/%llu", (unsigned long long)wish->lun);
+	if (wish->netdev[0]) {
+		strcat(text, "?iface=");
+		uri_encode(text, wish->netdev);
+	}
 }

@@ -44,11 +44,11 @@ static const struct {
 static void split_target(struct wanted *want)
 {
 	const bool srp = !strcmp(want->protocol, "srp");
-	char *slash = srp ? strchr(want->target, '/') : strrchr(want->target, '/');
+	char *slash = srp ? strchr(want->target, '/') : want->target + want->uri.name_len;
 
 	if (slash && srp)
 		slash = strchr(slash + 1, '/');
-	if (!slash)
+	if (!slash || !*slash)
 		return;
 	if (!slash[1] || !parse_u64(slash + 1, 0, UINT64_MAX - 1, &want->unit, NULL))
 		*slash = 0; /* else the slash is part of the name */
@@ -146,6 +146,14 @@ static bool same_gid(const char *host, const char *gid)
 	return !*host && !*gid;
 }
 
+/* A path and an NQN are bytes; iSCSI names and hexadecimal numbers have no case. */
+static bool same_target(const struct wanted *want, const struct list_link *link)
+{
+	bool exact = !strcmp(want->protocol, "nvme") || !strcmp(want->protocol, "nfs");
+
+	return !want->target[0] || !(exact ? strcmp : strcasecmp)(want->target, link->target);
+}
+
 /* Compare the portal of the login, from which an iSCSI session may have been redirected. */
 static bool is_portal(const struct wanted *want, const struct list_link *link)
 {
@@ -153,7 +161,7 @@ static bool is_portal(const struct wanted *want, const struct list_link *link)
 
 	return iscsi->is && kernel_list_same_host(iscsi->portal, &want->addr) &&
 	       (!want->uri.port || want->uri.port == iscsi->portal_port) &&
-	       (!want->target[0] || !strcasecmp(want->target, link->target));
+	       same_target(want, link);
 }
 
 static bool link_is_uri(const struct wanted *want, const struct list_link *link)
@@ -172,7 +180,7 @@ static bool link_is_uri(const struct wanted *want, const struct list_link *link)
 	if (want->uri.port && link->service[0] && strcmp(want->protocol, "srp") &&
 		strcmp(link->service, digits))
 		return false;
-	return !want->target[0] || !strcasecmp(want->target, link->target);
+	return same_target(want, link);
 }
 
 static bool link_is_source(const struct wanted *want, const struct list_link *link)

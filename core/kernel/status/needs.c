@@ -172,13 +172,13 @@ static void link_uri(const struct list_link *link, uint64_t unit, char uri[URI_M
 		return;
 	if (!strcmp(link->protocol, "nvme")) {
 		add_text(uri, "nvme+%s://%s:%s/", link->transport, host, link->service);
-		uri_encode(uri, link->target);
+		uri_encode_name(uri, link->target);
 		add_key(uri, "hostnqn", link->host);
 		add_key(uri, "src", link->bound);
 		add_key(uri, "iface", link->netdev);
 	} else if (link->iscsi.is) {
 		add_text(uri, "%s://%s:%u/", link->protocol, host, link->iscsi.portal_port);
-		uri_encode(uri, link->target);
+		uri_encode_name(uri, link->target);
 		add_text(uri, "/%" PRIu64, unit);
 		add_key(uri, "initiator", link->host);
 		if (!strcmp(link->protocol, "iscsi"))

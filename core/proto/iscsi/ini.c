@@ -122,7 +122,7 @@ static void report(const struct iscsi_found *list, const char *scheme,
 			continue;
 		snprintf(text, sizeof(text), "%s://%s%s%s:%u/", scheme, v6 ? "[" : "", record->host,
 			v6 ? "]" : "", record->port);
-		uri_encode(text, record->name);
+		uri_encode_name(text, record->name);
 		found(text, user);
 	}
 }
@@ -190,7 +190,7 @@ static void suggest_tcp(struct loop *loop, struct uri *uri, uint32_t ms, struct 
 		return;
 	snprintf(text, sizeof(text), "%.460s; iSCSI over TCP answers there", why->text);
 	memcpy(why->text, text, sizeof(text));
-	uri_encode(path, uri->path);
+	uri_encode_target(path, uri);
 	diag_hint(why, "iscsi://%s%s%s:%u/%s", v6 ? "[" : "", uri->host, v6 ? "]" : "", port, path);
 }
 

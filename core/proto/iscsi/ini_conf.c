@@ -59,20 +59,16 @@ static int read_auth(struct iscsi_conf *conf, struct uri *uri, struct diag *diag
 static int read_path(
 	struct iscsi_conf *conf, const struct uri *uri, const char **lun, struct diag *diag)
 {
-	const char *path = uri->path;
-	size_t len = strcspn(path, "/");
-
-	*lun = path + len + (path[len] == '/');
-	if (!len) {
+	*lun = uri_unit(uri);
+	if (!uri->name_len) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "no target: expected %s://HOST/IQN/LUN",
 			uri->scheme);
 		return diag_hint(diag, "list targets with: rdmastor iser-discover %s", uri->host),
 		       -EINVAL;
 	}
-	if (len > ISCSI_NAME_MAX)
+	if (!uri_name(uri, conf->target, sizeof(conf->target)))
 		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG,
 			"target name too long: must be at most %d bytes", ISCSI_NAME_MAX);
-	memcpy(conf->target, path, len);
 	if (!iscsi_name_valid(conf->target))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"invalid iSCSI name '%s': expected iqn.*, eui.* or naa.*", conf->target);

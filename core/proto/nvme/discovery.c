@@ -610,7 +610,7 @@ int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 			continue;
 		snprintf(text, sizeof(text), "%s://%s%s%s:%s/", uri->scheme, v6 ? "[" : "",
 			record->traddr, v6 ? "]" : "", record->trsvcid);
-		uri_encode(text, record->subnqn);
+		uri_encode_name(text, record->subnqn);
 		uri_add_keys(text, uri, keys);
 		found(text, user);
 	}

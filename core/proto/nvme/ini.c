@@ -95,7 +95,7 @@ static void name_listed(const struct nvme_dev *dev, char names[200])
 static int took_list(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
 {
 	const le32 *nsid = (const void *)page;
-	char names[200];
+	char names[200], nqn[URI_MAX] = "";
 
 	for (dev->listed = 0; dev->listed < 1024 && get_le32(nsid[dev->listed]); dev->listed++)
 		dev->list[dev->listed] = get_le32(nsid[dev->listed]);
@@ -112,8 +112,8 @@ static int took_list(struct nvme_dev *dev, const uint8_t *page, struct diag *why
 		return 0;
 	diag_set(
 		why, DIAG_USAGE, EINVAL, "the subsystem has %u namespaces: %s", dev->listed, names);
-	return diag_hint(
-		why, "add a namespace to the URI: .../%s/%u", dev->ctrl.conf.subnqn, dev->nsid);
+	uri_encode_name(nqn, dev->ctrl.conf.subnqn);
+	return diag_hint(why, "add a namespace to the URI: .../%s/%u", nqn, dev->nsid);
 }
 
 static int took_seek(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
@@ -423,28 +423,28 @@ static int no_nqn(const struct uri *uri, struct diag *diag)
 /* "SUBNQN", "SUBNQN/1", "SUBNQN/urn:uuid:…" */
 static int name_namespace(struct nvme_dev *dev, const struct uri *uri, struct diag *diag)
 {
-	const char *slash = strrchr(uri->path, '/');
-	size_t len = slash ? (size_t)(slash - uri->path) : strlen(uri->path);
+	const char *unit = uri_unit(uri);
 	uint64_t nsid;
 
-	if (!len)
+	if (!uri->name_len)
 		return no_nqn(uri, diag);
-	if (len > NVMF_NQN_MAX)
+	if (!uri_name(uri, dev->ctrl.conf.subnqn, NVMF_NQN_MAX + 1))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"subsystem NQN of %zu bytes: must be at most %u", len, NVMF_NQN_MAX);
-	memcpy(dev->ctrl.conf.subnqn, uri->path, len);
-	if (!slash || !slash[1])
+			"subsystem NQN of %zu bytes: must be at most %u", uri->name_len,
+			NVMF_NQN_MAX);
+	if (!*unit)
 		return 0;
-	if (!strncmp(slash + 1, "urn:uuid:", 9)) {
+	if (!strncmp(unit, "urn:uuid:", 9)) {
 		dev->by_uuid = true;
-		return uuid_parse(dev->want, slash + 10) ? 0
-							 : diag_set(diag, DIAG_USAGE, EINVAL,
-								   "invalid UUID '%s'", slash + 10);
+		return uuid_parse(dev->want, unit + 9) ? 0
+						       : diag_set(diag, DIAG_USAGE, EINVAL,
+								 "invalid UUID '%s'", unit + 9);
 	}
-	if (parse_u64(slash + 1, 1, NVME_NSID_ALL - 1, &nsid, diag))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid namespace '%s': expected a number from 1 or urn:uuid:UUID",
-			slash + 1);
+	if (parse_u64(unit, 1, NVME_NSID_ALL - 1, &nsid, diag)) {
+		diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid namespace '%s': expected a number from 1 or urn:uuid:UUID", unit);
+		return diag_hint(diag, "write a '/' in the NQN as %%2F");
+	}
 	dev->nsid = (uint32_t)nsid;
 	return 0;
 }

@@ -97,7 +97,7 @@ static void suggest(const struct uri *uri, const char *other, const char *scheme
 
 	snprintf(text, sizeof(text), "%.460s; %s answers there", why->text, other);
 	memcpy(why->text, text, sizeof(text));
-	uri_encode(path, uri->path);
+	uri_encode_target(path, uri);
 	diag_hint(why, "%s://%s%s%s:%u%s%s%s", scheme, v6 ? "[" : "", uri->host, v6 ? "]" : "",
 		uri->port ? uri->port : NVMF_PORT, path[0] ? "/" : "", path, keys);
 }

@@ -207,6 +207,41 @@ Test(uri, what_is_encoded_is_read_as_it_was)
 	cr_assert_lt(strlen(longest), sizeof(longest), "cut, not overrun");
 }
 
+static const struct {
+	const char *text, *name, *unit;
+} named[] = {
+	{ "nvme+tcp://h/nqn.x:a", "nqn.x:a", "" },
+	{ "nvme+tcp://h/nqn.x:a/", "nqn.x:a", "" },
+	{ "nvme+tcp://h/nqn.x:a/3?ro", "nqn.x:a", "3" },
+	{ "nvme+tcp://h/nqn.x:a%2Fb", "nqn.x:a/b", "" },
+	{ "nvme+tcp://h/%2fa%2541%2F/1", "/a%41/", "1" },
+	{ "nvme+tcp://h/nqn.x:t\xc3\xbc/2", "nqn.x:t\xc3\xbc", "2" },
+	{ "nvme+tcp://h", "", "" },
+	{ "trtype:TCP traddr:h subnqn:nqn.x:a/b", "nqn.x:a/b", "" },
+	{ "trtype:TCP traddr:h subnqn:nqn.x:a?b%41 ns:7", "nqn.x:a?b%41", "7" },
+	{ "transport=tcp;traddr=h;nqn=nqn.x:a/1;nsid=2", "nqn.x:a/1", "2" },
+	{ "iscsi:h:::4:iqn.x:a#b%41", "iqn.x:a#b%41", "4" },
+};
+
+Test(uri, the_name_of_a_target_may_have_any_character)
+{
+	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++) {
+		char text[URI_MAX] = "nvme+tcp://h/", name[64];
+		struct uri uri;
+
+		cr_assert_eq(uri_parse(&uri, named[i].text, NULL), 0, "%s", named[i].text);
+		cr_assert(uri_name(&uri, name, sizeof(name)));
+		cr_expect_str_eq(name, named[i].name, "%s", named[i].text);
+		cr_expect_str_eq(uri_unit(&uri), named[i].unit, "%s", named[i].text);
+		cr_expect(!*name || !uri_name(&uri, name, strlen(name)), "no room for its end");
+		uri_encode_target(text, &uri);
+		cr_assert_eq(uri_parse(&uri, text, NULL), 0, "%s", text);
+		cr_assert(uri_name(&uri, name, sizeof(name)));
+		cr_expect_str_eq(name, named[i].name, "%s", text);
+		cr_expect_str_eq(uri_unit(&uri), named[i].unit, "%s", text);
+	}
+}
+
 Test(uri, too_long_and_too_many)
 {
 	struct diag diag = { 0 };
