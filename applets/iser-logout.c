@@ -46,11 +46,13 @@ struct logout {
 	unsigned count;
 };
 
-static bool is_at(const struct kernel_iscsi_session *session, const struct iscsi_target *target)
+static bool is_at(const struct kernel_iscsi_session *session, struct iscsi_target *target)
 {
+	const char *initiator = uri_value(&target->uri, "initiator");
+
 	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
 		if ((target->any || c == target->carrier) &&
-			kernel_iscsi_session_find(session, 1, iscsi_carrier_word(c),
+			kernel_iscsi_session_find(session, 1, initiator, iscsi_carrier_word(c),
 				*target->name ? target->name : session->target, &target->portal))
 			return true;
 	return false;

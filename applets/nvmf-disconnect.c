@@ -73,6 +73,7 @@ static bool passes(const struct ending *e, const struct nvmf_ctrl *ctrl)
 		{ NVMF_TRSVCID, ctrl->trsvcid },
 		{ NVMF_NQN, ctrl->nqn },
 		{ NVMF_HOSTNQN, ctrl->hostnqn },
+		{ NVMF_HOSTID, ctrl->hostid },
 		{ NVMF_HOST_TRADDR, ctrl->host_traddr },
 		{ NVMF_HOST_IFACE, ctrl->host_iface },
 	};
@@ -131,6 +132,7 @@ static int add_devices(struct ending *e, const struct opt_list *list, struct dia
 static int add_uri(struct ending *e, const char *text, struct diag *diag)
 {
 	static const struct nvmf_options none = { .no_secrets = true };
+	static const enum nvmf_key host[] = { NVMF_HOSTNQN, NVMF_HOSTID };
 	struct nvmf_target *t = &e->target;
 	struct addr addr;
 	int err = nvmf_target_read(t, e->call, e->root, &none, text, diag);
@@ -140,7 +142,10 @@ static int add_uri(struct ending *e, const char *text, struct diag *diag)
 	if (!err)
 		err = nvmf_target_place(t, &addr, diag);
 	memcpy(e->value, t->want.value, sizeof(e->value));
-	e->value[NVMF_HOSTNQN] = err ? NULL : uri_value(&t->uri, "hostnqn");
+	/* by any host, unless the URI names one */
+	for (unsigned i = 0; i < 2; i++)
+		if (err || !uri_value(&t->uri, kernel_nvmf_key_name(host[i])))
+			e->value[host[i]] = NULL;
 	if (!t->uri.path || !t->uri.path[0])
 		e->value[NVMF_TRSVCID] = e->value[NVMF_NQN] = NULL;
 	return err;

@@ -57,9 +57,11 @@ struct kernel_iscsi_session {
 int kernel_iscsi_sessions(int root, struct kernel_iscsi_session **, unsigned *count, struct diag *);
 /* -ENOENT: it is gone, or going */
 int kernel_iscsi_session(int root, unsigned sid, struct kernel_iscsi_session *);
-/* The one to that target and portal (ports count) over that transport; NULL = none. */
+/* The one of that initiator (NULL: any; "" in the list: unknown, matches) to that target and portal
+ * (ports count) over that transport; NULL = none. */
 const struct kernel_iscsi_session *kernel_iscsi_session_find(const struct kernel_iscsi_session *,
-	unsigned count, const char *transport, const char *target, const struct addr *portal);
+	unsigned count, const char *initiator, const char *transport, const char *target,
+	const struct addr *portal);
 
 /* What it logs in with, "" = nothing; the caller wipes it. Only root may ask: -EACCES. Longer than
  * there is room: -EOVERFLOW. */

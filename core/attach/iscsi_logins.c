@@ -69,6 +69,7 @@ static bool is_twice(const struct iscsi_logins *logins, const struct iscsi_want 
 
 		if ((others == SCSI_LUN_ALL || others == lun) && other->carrier == want->carrier &&
 			!strcmp(other->target, want->target) &&
+			!strcmp(other->from->initiator, want->from->initiator) &&
 			!strcmp(other->netdev ? other->netdev : "",
 				want->netdev ? want->netdev : "") &&
 			!strcmp(addr_text(&other->portal, text[2]), text[0]) &&
@@ -142,13 +143,13 @@ static int read_target(struct iscsi_logins *logins, struct iscsi_target *target)
 			addr_text(&target->portal, at));
 		return -EINVAL;
 	}
+	want.from = &target->who.from;
 	target->first = logins->count;
 	if (is_twice(logins, &want, lun))
 		return 0;
 	if (logins->count + want.set.nr_sessions > SESSIONS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many sessions: must be 1 to %d",
 			SESSIONS);
-	want.from = &target->who.from;
 	target->count = want.set.nr_sessions;
 	for (want.nth = 0; want.nth < target->count; want.nth++)
 		logins->attach[logins->count++] = (struct attach_iscsi){
@@ -190,11 +191,13 @@ static void choose_existing(struct iscsi_logins *logins)
 		const struct iscsi_target *target = &logins->targets.target[i];
 		struct attach_iscsi *first = &logins->attach[target->first];
 		const struct kernel_iscsi_session *session = kernel_iscsi_session_find(
-			list, count, "tcp", target->name, &target->portal);
+			list, count, target->who.from.initiator, "tcp", target->name,
+			&target->portal);
 		uint8_t carrier = target->any && session ? ISCSI_TCP : target->carrier;
 
 		session = kernel_iscsi_session_find(
-			list, count, iscsi_carrier_word(carrier), target->name, &target->portal);
+			list, count, target->who.from.initiator, iscsi_carrier_word(carrier),
+			target->name, &target->portal);
 		for (unsigned j = 0; j < target->count; j++) {
 			first[j].want.carrier = carrier;
 			if (session)

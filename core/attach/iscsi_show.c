@@ -122,7 +122,8 @@ void iscsi_show_plan(struct out *out, const struct iscsi_want *want,
 {
 	const char *word = iscsi_carrier_word(want->carrier);
 	const struct kernel_iscsi_session *existing =
-		kernel_iscsi_session_find(list, count, word, want->target, &want->portal);
+		kernel_iscsi_session_find(list, count, want->from->initiator, word, want->target,
+			&want->portal);
 	const struct iscsi_settings *set = &want->set;
 	const struct kernel_iscsi_tmo tmo = { .recovery = set->replacement_timeout,
 		.recv = set->noop_interval,

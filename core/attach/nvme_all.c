@@ -88,10 +88,12 @@ static bool other_path(const char *const *a, const char *const *b, enum nvmf_key
 	return a[key] && b[key] && strcmp(a[key], b[key]);
 }
 
-/* Each target is tried once. */
+/* Each host tries each target once. */
 static bool is_known(const struct nvmf_goal *goal)
 {
-	static const enum nvmf_key keys[] = { NVMF_TRADDR, NVMF_NQN, NVMF_TRSVCID, NVMF_TRANSPORT };
+	static const enum nvmf_key keys[] = { NVMF_TRADDR, NVMF_NQN, NVMF_TRSVCID, NVMF_TRANSPORT,
+		NVMF_HOSTNQN, NVMF_HOSTID };
+	const unsigned all = sizeof(keys) / sizeof(*keys);
 	const char *const *value = goal->target.want.value, *const * other;
 	unsigned same;
 
@@ -99,9 +101,9 @@ static bool is_known(const struct nvmf_goal *goal)
 		if (at == goal || !at->planned)
 			continue;
 		other = at->target.want.value;
-		for (same = 0; same < 4 && !strcmp(value[keys[same]], other[keys[same]]); same++)
+		for (same = 0; same < all && !strcmp(value[keys[same]], other[keys[same]]); same++)
 			;
-		if (same == 4 && !other_path(value, other, NVMF_HOST_TRADDR) &&
+		if (same == all && !other_path(value, other, NVMF_HOST_TRADDR) &&
 			!other_path(value, other, NVMF_HOST_IFACE))
 			return true;
 	}

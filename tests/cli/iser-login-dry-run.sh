@@ -50,6 +50,7 @@ plan '.timeouts.replacement_timeout_seconds == 7 and .timeouts.noop_interval_sec
 plan '(.timeouts | has("replacement_timeout_seconds")) == false' $to --on-loss forever
 [ "$(text -T iqn.x:a -p 127.0.0.1 -p 127.0.0.2 --sessions 2 | wc -l)" = 4 ] || die "two portals with two sessions each"
 [ "$(text $to $to/0 iscsi://localhost/iqn.x:a | wc -l)" = 1 ] || die "one that is named twice"
+[ "$("$RDMASTOR" iser-login --dry-run $to "$to?initiator=iqn.x:b" "$to?initiator=iqn.x:b" "$to?initiator=iqn.x:c" | wc -l)" = 3 ] || die "three hosts"
 text iscsi://joe%longenoughsecret@127.0.0.1/iqn.x:a >told
 text $to -u joe --secret-file secret -v >>told
 ! grep -q longenough told err || die "told: $(cat told err)"

@@ -43,6 +43,13 @@ error 3 usage nvme.tcp://127.0.0.1/nqn.x 'queue_size \<16\> \<1024\>' "$RDMASTOR
 jq -e '.succeeded == 1 and .failed == 1 and .results[1].error == (.error | del(.object))' error.out >/dev/null || die "$(cat error.out)"
 grep -q 'queue_size.*16.*1024' error.err || die "$(cat error.err)"
 
+# Two hosts share a target; one that names it twice connects once
+two=11111111-aaaa-45c1-a8cd-86b33ab273b5
+port='"subsystems":[{"nqn":"nqn.x","ports":[{"transport":"tcp","traddr":"127.0.0.1"},{"transport":"tcp","traddr":"127.0.0.1"}]}]'
+echo '[{"hostnqn":"nqn.a",'"$port"'},{"hostnqn":"nqn.b",'"$port"'},{"hostnqn":"nqn.b","hostid":"'$two'",'"$port"'}]' >hosts.json
+ours nvmf-connect-all --dry-run -J hosts.json --json >out || die "$(cat out)"
+same hosts "$(jq -r '.results[].line' out | sed 's/.*,hostnqn=//; s/,reconnect.*//; s/hostid=.*'$two'/two/; s/,hostid=.*//')" $'nqn.a\nnqn.b\nnqn.b,two'
+
 # Nothing is no failure, and is said
 : >empty.conf
 $a -J empty.conf >out 2>err || die "an empty configuration: $?"

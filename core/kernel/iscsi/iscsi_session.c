@@ -246,11 +246,13 @@ static bool same_place(const char *host, uint16_t port, const struct addr *porta
 }
 
 const struct kernel_iscsi_session *kernel_iscsi_session_find(
-	const struct kernel_iscsi_session *list, unsigned count, const char *transport,
-	const char *target, const struct addr *portal)
+	const struct kernel_iscsi_session *list, unsigned count, const char *initiator,
+	const char *transport, const char *target, const struct addr *portal)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (!strcmp(list[i].transport, transport) && !strcmp(list[i].target, target) &&
+		if ((!initiator || !list[i].initiator[0] ||
+			    !strcmp(list[i].initiator, initiator)) &&
+			!strcmp(list[i].transport, transport) && !strcmp(list[i].target, target) &&
 			(same_place(list[i].portal, list[i].portal_port, portal) ||
 				same_place(list[i].address, list[i].port, portal)))
 			return &list[i];

@@ -181,6 +181,12 @@ static bool same_if_wanted(const char *want, const char *is)
 	return !want || kernel_nvmf_same_host(want, is);
 }
 
+/* The kernel, too, distinguishes hosts by NQN and ID. */
+static bool same_identity(const char *want, const char *is)
+{
+	return !want || !*is || !strcmp(want, is);
+}
+
 static bool matches(const struct nvmf_want *want, const struct nvmf_ctrl *ctrl)
 {
 	const char *const *value = want->value;
@@ -189,8 +195,8 @@ static bool matches(const struct nvmf_want *want, const struct nvmf_ctrl *ctrl)
 	       !strcmp(ctrl->nqn, value[NVMF_NQN]) &&
 	       kernel_nvmf_same_host(ctrl->traddr, value[NVMF_TRADDR]) &&
 	       (!value[NVMF_TRSVCID] || !strcmp(ctrl->trsvcid, value[NVMF_TRSVCID])) &&
-	       (!value[NVMF_HOSTNQN] || !ctrl->hostnqn[0] ||
-		       !strcmp(ctrl->hostnqn, value[NVMF_HOSTNQN])) &&
+	       same_identity(value[NVMF_HOSTNQN], ctrl->hostnqn) &&
+	       same_identity(value[NVMF_HOSTID], ctrl->hostid) &&
 	       same_if_wanted(value[NVMF_HOST_TRADDR], ctrl->host_traddr) &&
 	       (!value[NVMF_HOST_IFACE] || !strcmp(ctrl->host_iface, value[NVMF_HOST_IFACE])) &&
 	       strncmp(ctrl->state, "delet", 5) && strcmp(ctrl->state, "dead");

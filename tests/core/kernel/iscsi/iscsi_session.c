@@ -278,13 +278,31 @@ Test(iscsi_session, none_at_all)
 	tree_free(&empty);
 }
 
-static bool finds(const char *transport, const char *target, const char *portal)
+static bool finds_of(
+	const char *initiator, const char *transport, const char *target, const char *portal)
 {
 	struct kernel_iscsi_session s = one();
 	struct addr addr;
 
 	cr_assert_eq(addr_parse(&addr, portal, 3260, &why), 0);
-	return kernel_iscsi_session_find(&s, 1, transport, target, &addr) != NULL;
+	return kernel_iscsi_session_find(&s, 1, initiator, transport, target, &addr) != NULL;
+}
+
+static bool finds(const char *transport, const char *target, const char *portal)
+{
+	return finds_of(NULL, transport, target, portal);
+}
+
+Test(iscsi_session, is_found_by_its_initiator)
+{
+	const char *name = "iqn.2026-11.example:t1", *at = "10.0.0.1:3260";
+
+	put(DEVICE, "initiatorname", "iqn.2026-11.example:h1");
+	cr_assert(finds_of(NULL, "tcp", name, at));
+	cr_assert(finds_of("iqn.2026-11.example:h1", "tcp", name, at));
+	cr_assert(!finds_of("iqn.2026-11.example:h2", "tcp", name, at), "another host's");
+	put(DEVICE, "initiatorname", "");
+	cr_assert(finds_of("iqn.2026-11.example:h2", "tcp", name, at), "unknown");
 }
 
 Test(iscsi_session, is_found)

@@ -91,6 +91,11 @@ Test(nvme_sysfs, the_same_connection)
 	want.value[NVMF_HOSTNQN] = "nqn.other";
 	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), -ENOENT, "another host's");
 	want = want_t1;
+	want.value[NVMF_HOSTID] = "abff48c0-ecbe-4d8c-a64a-54f12797e8c2";
+	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), 0);
+	want.value[NVMF_HOSTID] = "abff48c0-ecbe-4d8c-a64a-54f12797e8c3";
+	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), -ENOENT, "another ID");
+	want = want_t1;
 	want.value[NVMF_TRSVCID] = "4421";
 	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), -ENOENT);
 	want = want_t1;
