@@ -128,12 +128,40 @@ static struct resolve_name *next_queued(void)
 	return name;
 }
 
+/* Names have no case, but musl compares those in /etc/hosts with it: ask for the name as that file
+ * has it. */
+static void find_spelling(const char *host, char spelling[ADDR_HOST])
+{
+	FILE *hosts = fopen("/etc/hosts", "re");
+	char line[1024], *word;
+	bool found = false, exact = false;
+
+	snprintf(spelling, ADDR_HOST, "%s", host);
+	while (hosts && !exact && fgets(line, sizeof(line), hosts)) {
+		char *rest = line;
+
+		line[strcspn(line, "#\n")] = 0;
+		strsep(&rest, " \t"); /* the address */
+		while (!exact && (word = strsep(&rest, " \t"))) {
+			exact = !strcmp(word, host);
+			if (exact || (!found && !strcasecmp(word, host)))
+				found = snprintf(spelling, ADDR_HOST, "%s", word) > 0;
+		}
+	}
+	if (hosts)
+		fclose(hosts);
+}
+
 static int ask(const char *host, struct addr *addr)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	char spelling[ADDR_HOST];
 	struct addrinfo *list;
-	int eai = getaddrinfo(host, NULL, &hints, &list);
 
+	int eai;
+
+	find_spelling(host, spelling);
+	eai = getaddrinfo(spelling, NULL, &hints, &list);
 	if (eai)
 		return eai;
 	*addr = (struct addr){ .len = list->ai_addrlen };
