@@ -330,6 +330,30 @@ static int fill_opaque(struct uri_fill *fill, const char *text, size_t len)
 	return rc ? rc : fill_rest(fill, text + len + 1);
 }
 
+static const char *after_nbd(const char *text)
+{
+	return !strncasecmp(text, "nbd:", 4) && strncmp(text + 4, "//", 2) && strchr(text + 4, ':')
+		       ? text + 4
+		       : NULL;
+}
+
+/* The form that qemu had before URIs, not encoded: "nbd:HOST:PORT" or "nbd:unix:PATH", and
+ * ":exportname=NAME". */
+static int fill_qemu(struct uri_fill *fill, const char *rest)
+{
+	static const char mark[] = ":exportname=";
+	const char *found = strstr(rest, mark), *name = found ? found + strlen(mark) : "";
+	size_t len = found ? (size_t)(found - rest) : strlen(rest);
+	bool is_unix = !strncmp(rest, "unix:", 5);
+	const char *socket = is_unix ? uri_keep(fill, "socket", rest + 5, len - 5, false) : NULL;
+
+	fill->uri->scheme = is_unix ? "nbd+unix" : "nbd";
+	fill->uri->path = uri_keep(fill, "export", name, strlen(name), false);
+	if (!fill->uri->path || (is_unix && !socket))
+		return -EINVAL;
+	return is_unix ? uri_fill_key(fill, "socket", socket) : uri_fill_host_port(fill, rest, len);
+}
+
 static int fill_any(struct uri_fill *fill, const char *text)
 {
 	size_t len = scheme_len(text);
@@ -353,6 +377,8 @@ static int fill_any(struct uri_fill *fill, const char *text)
 		return fill_opaque(fill, text, len);
 	if (!len || !access(text, F_OK))
 		return fill_file(fill, text, false);
+	if (after_nbd(text))
+		return fill_qemu(fill, after_nbd(text));
 	diag_set(fill->diag, DIAG_USAGE, EINVAL, "no '//' after '%.*s:', and no file has this name",
 		(int)len, text);
 	return diag_hint(fill->diag, "for a new file of this name: ./%s", text);
@@ -360,7 +386,7 @@ static int fill_any(struct uri_fill *fill, const char *text)
 
 bool uri_is_address(const char *text)
 {
-	return strstr(text, "://") || uri_is_trid(text) || uri_is_iscsi(text);
+	return strstr(text, "://") || uri_is_trid(text) || uri_is_iscsi(text) || after_nbd(text);
 }
 
 int uri_parse(struct uri *uri, const char *text, struct diag *diag)
