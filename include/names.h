@@ -22,6 +22,10 @@ bool name_is_plain(const char *);
 bool nqn_valid(const char *);        /* nqn.*, and plain (NVMe Base 2.1, 4.7) */
 bool iscsi_name_valid(const char *); /* iqn.*, eui.* or naa.*, and plain (RFC 7143, 4.2.7) */
 
+/* Copies an iSCSI name. They have no case and are stored in lower case (RFC 7143, 4.2.7.1): one
+ * that was written in capitals, as "IQN.*", is lower-cased; all others are left as they are. */
+void iscsi_name_copy(char to[NAME_PLAIN_MAX + 1], const char *name);
+
 /* 32 hexadecimal digits, with dashes anywhere between bytes or without: firmware, machine-id and
  * users write UUIDs in all of these ways. */
 bool uuid_parse(uint8_t uuid[16], const char *text);

@@ -159,15 +159,19 @@ int iscsi_set_read(const struct iscsi_set_words *words, struct uri *uri, struct 
 	return err;
 }
 
-static int read_name(struct iscsi_target *target, const char *name, size_t len, struct diag *diag)
+static int read_name(struct iscsi_target *target, const char *text, size_t len, struct diag *diag)
 {
+	char name[ISCSI_NAME_MAX + 1];
+
 	if (len > ISCSI_NAME_MAX)
 		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG,
 			"target name too long: must be at most %d bytes", ISCSI_NAME_MAX);
-	snprintf(target->name, sizeof(target->name), "%.*s", (int)len, name);
-	if (!iscsi_name_valid(target->name))
+	snprintf(name, sizeof(name), "%.*s", (int)len, text);
+	if (!name_is_plain(name))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid iSCSI name '%s': expected iqn.*, eui.* or naa.*", target->name);
+			"invalid target name '%s': must not contain blanks or control characters",
+			name);
+	iscsi_name_copy(target->name, name);
 	return 0;
 }
 

@@ -56,6 +56,17 @@ bool iscsi_name_valid(const char *name)
 	       name[4] && name_is_plain(name);
 }
 
+void iscsi_name_copy(char to[NAME_PLAIN_MAX + 1], const char *name)
+{
+	bool capitals = !strncmp(name, "IQN.", 4) || !strncmp(name, "EUI.", 4) ||
+			!strncmp(name, "NAA.", 4);
+
+	snprintf(to, NAME_PLAIN_MAX + 1, "%s", name);
+	for (char *p = to; capitals && *p; p++)
+		if (*p >= 'A' && *p <= 'Z')
+			*p += 'a' - 'A';
+}
+
 bool uuid_parse(uint8_t uuid[16], const char *text)
 {
 	uint8_t bytes[16];

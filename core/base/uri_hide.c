@@ -96,7 +96,7 @@ static size_t boot_name(const char *text, size_t len)
 
 	for (unsigned i = 0; i < 3; i++)
 		for (size_t at = len; at-- > 0;)
-			if (len - at >= 5 && !memcmp(text + at, names[i], 5))
+			if (len - at >= 5 && !strncasecmp(text + at, names[i], 5))
 				return at;
 	return len;
 }

@@ -55,9 +55,9 @@ static const char *find_name(const char *rest)
 	for (unsigned i = 0; i < 3; i++) {
 		const char *found = NULL;
 
-		if (!strncmp(rest, types[i] + 1, 4))
+		if (!strncasecmp(rest, types[i] + 1, 4))
 			return rest;
-		for (const char *at = rest; (at = strstr(at, types[i])); at++)
+		for (const char *at = rest; (at = strcasestr(at, types[i])); at++)
 			found = at + 1;
 		if (found)
 			return found;
@@ -278,8 +278,6 @@ int uri_parse_iscsi(struct uri_fill *fill, const char *text)
 		why = "blank or quote in the string";
 	if (!why)
 		rest = take_auth(rest, &parts, &why);
-	if (!why && strpbrk(rest, "/?"))
-		why = "'/' or '?' in host or name";
 	if (!why)
 		rest = take_host(rest, &parts, &why);
 	if (!why)

@@ -53,7 +53,7 @@ same info "$(jq -r '[.size, .iqn, .lun, .block_size, .security, .header_digest, 
 	"$((48 << 20)) $iqn:plain 1 512 none false tcp"
 error 1 not-found 127.0.0.1:3260 'LUN 0,.1' ours info "$at:plain/9"
 error 1 not-found 127.0.0.1:3260 'target name.*available there: .*:plain' ours info "$at:none/1"
-error 2 usage '.*' 'name' ours info iscsi://127.0.0.1/what/1
+error 2 usage '.*' "'what 1' name blanks" ours info iscsi://127.0.0.1/what%201/1
 error 2 usage '.*' 'LUN' ours info "$at:plain/x"
 error 2 usage '.*' 'target iser-discover' ours info iscsi://127.0.0.1
 error 2 usage '.*' 'initiator' ours info "$at:plain/1?initiator=me"

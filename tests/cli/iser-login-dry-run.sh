@@ -18,6 +18,13 @@ plan "$a and .traddr == \"127.0.0.1\" and .trsvcid == \"3260\" and .transport ==
 plan "$a and .traddr == \"127.0.0.1\" and .trsvcid == \"3261\" and .transport == \"iser\"" iser://127.0.0.1:3261/iqn.x:a
 plan "$a and .traddr == \"::1\" and .trsvcid == \"3260\" and .transport == \"tcp\"" 'iscsi://[::1]/iqn.x:a'
 plan "$a and .traddr == \"::1\" and .trsvcid == \"3260\" and .transport == \"tcp\"" -T iqn.x:a -p ::1 -t tcp
+# names of other targets are passed on; in capitals they are those in lower case
+plan '.target == "kumo-disk-img37"' iscsi:127.0.0.1:tcp:3260:1:kumo-disk-img37
+plan '.target == "kumo-disk-img37"' iscsi://127.0.0.1/kumo-disk-img37/1
+plan "$a" iscsi://127.0.0.1/IQN.X:A
+plan "$a" -T IQN.X:A -p 127.0.0.1 -t tcp
+plan '.target == "iqn.x:A"' iscsi://127.0.0.1/iqn.x:A
+plan '.initiator == "iqn.x:me"' -i IQN.X:ME iscsi://127.0.0.1/iqn.x:a
 for tag in '' ,1 ,-1; do
 	plan "$a and .traddr == \"::1\" and .trsvcid == \"3261\"" -T iqn.x:a -p "[::1]:3261$tag" -t tcp
 done

@@ -12,7 +12,7 @@ portals=$(printf -- '-p 127.0.0.%s ' {1..9})
 {
 	error 2 usage '' 'iser://HOST/IQN --target --portal iser-discover' $l
 	error 2 usage '' "'nbd://127.0.0.1/x' iser: iscsi: URI" $l nbd://127.0.0.1/x
-	error 2 usage '' "'disk1' name iqn\. eui\. naa\." $l iser://127.0.0.1/disk1
+	error 2 usage '' "'disk 1' name blanks" $l iser://127.0.0.1/disk%201
 	error 2 usage '' 'name 223.bytes' $l "iser://127.0.0.1/iqn.$(printf 'x%.0s' {1..220})"
 	error 2 usage '' "LUN 'iscsi://127.0.0.1/iqn.x:a/x' 'x'" $l $to/x
 	error 2 usage iser://127.0.0.1 \
@@ -30,7 +30,7 @@ portals=$(printf -- '-p 127.0.0.%s ' {1..9})
 	error 2 usage '' "'--targetname' iscsiadm.*-T" $l --targetname iqn.x:a -p 127.0.0.1
 	error 2 usage '' "-o 'update' iscsiadm.*iser-login.--help" $l -o update
 	error 2 usage '' "'--logout' iscsiadm.*iser-logout" $l --logout
-	error 2 usage '' "'disk1' name iqn\. eui\. naa\." $l -T disk1 -p 127.0.0.1
+	error 2 usage '' "'disk.1' name control" $l -T $'disk\t1' -p 127.0.0.1
 	error 2 usage '' "-t 'rdma' auto.*iser.*tcp" $l -T iqn.x:a -p 127.0.0.1 -t rdma
 	error 2 usage '' "'session1' operand|alone" $l session1 $to
 	error 2 usage '' "'session1' operand|alone" $l session1 -p 127.0.0.1

@@ -15,7 +15,7 @@ o="$RDMASTOR iser-logout"
 	error 2 usage '' "'-m' iscsiadm.*iser-logout.-T" $o -m node -T iqn.x:a -p 127.0.0.1 -u
 	error 2 usage '' "'--targetname' iscsiadm.*-T" $o --targetname iqn.x:a -p 127.0.0.1
 	error 2 usage '' "'nbd://x/y' iser: iscsi: URI" $o nbd://x/y
-	error 2 usage '' "'disk1' name iqn\. eui\. naa\." $o iscsi://127.0.0.1/disk1
+	error 2 usage '' "'disk 1' name blanks" $o iscsi://127.0.0.1/disk%201
 	error 1 not-found session99 'session URI session1 /dev/sda' $o session99
 	error 1 not-found /dev/null 'session URI session1 /dev/sda' $o --json /dev/null
 	for gone in iscsi://127.0.0.1:9/iqn.x:gone iser://127.0.0.1:9 '-T iqn.x:gone -p 127.0.0.1:9,1' '-p 127.0.0.1:9 -t tcp'; do

@@ -403,6 +403,8 @@ Test(iscsi_ini, a_wrong_target_name_is_followed_by_the_right_ones)
 	bdev_suggest(loop, "iscsi://10.0.0.1/iqn.2024-01.test:none/0", &env, loop_clock(), &why);
 	diag_says(&why, DIAG_NOT_FOUND, "10.0.0.1:3260",
 		"name iscsi://10.0.0.1:3260/" IQN ", iscsi://10.0.0.1:3260/iqn.2024-01.test:two");
+	/* a name of any form is the target's to judge */
+	cr_assert_eq(host_attach("iscsi://10.0.0.1/kumo%2Fdisk/0", &env), -ENOENT);
 	/* as Linux's target has it */
 	diag_set(&why, DIAG_BUSY, EAGAIN, "unavailable");
 	why.hint[0] = 0;
@@ -1895,7 +1897,7 @@ Test(iscsi_ini, usage)
 		const char *uri, *words;
 	} rows[] = {
 		{ "iscsi://10.0.0.1", "target iser-discover" },
-		{ "iscsi://10.0.0.1/what/0", "name_'what'" },
+		{ "iscsi://10.0.0.1/what%20now/0", "name_'what_now' blanks" },
 		{ "iscsi://10.0.0.1/" IQN "/x", "LUN_'x'" },
 		{ "iscsi://10.0.0.1/" IQN "/0?depth=0", "depth" },
 		{ "iscsi://10.0.0.1/" IQN "/0?queues=65", "queues" },

@@ -13,9 +13,12 @@
 
 static bool take_name(struct kernel_initiator *who, const char *name, const char *from)
 {
-	if (!iscsi_name_valid(name))
+	char known[sizeof(who->name)];
+
+	iscsi_name_copy(known, name);
+	if (strlen(name) > NAME_PLAIN_MAX || !iscsi_name_valid(known))
 		return false;
-	snprintf(who->name, sizeof(who->name), "%s", name);
+	memcpy(who->name, known, sizeof(known));
 	snprintf(who->from, sizeof(who->from), "%s", from);
 	return true;
 }

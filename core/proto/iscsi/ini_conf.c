@@ -59,6 +59,8 @@ static int read_auth(struct iscsi_conf *conf, struct uri *uri, struct diag *diag
 static int read_path(
 	struct iscsi_conf *conf, const struct uri *uri, const char **lun, struct diag *diag)
 {
+	char name[ISCSI_NAME_MAX + 1];
+
 	*lun = uri_unit(uri);
 	if (!uri->name_len) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "no target: expected %s://HOST/IQN/LUN",
@@ -66,12 +68,14 @@ static int read_path(
 		return diag_hint(diag, "list targets with: rdmastor iser-discover %s", uri->host),
 		       -EINVAL;
 	}
-	if (!uri_name(uri, conf->target, sizeof(conf->target)))
+	if (!uri_name(uri, name, sizeof(name)))
 		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG,
 			"target name too long: must be at most %d bytes", ISCSI_NAME_MAX);
-	if (!iscsi_name_valid(conf->target))
+	if (!name_is_plain(name))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid iSCSI name '%s': expected iqn.*, eui.* or naa.*", conf->target);
+			"invalid target name '%s': must not contain blanks or control characters",
+			name);
+	iscsi_name_copy(conf->target, name);
 	return 0;
 }
 
@@ -81,10 +85,10 @@ static int read_initiator(
 	const char *name = uri_value(uri, "initiator");
 
 	name = name ? name : env->initiator;
-	if (strlen(name) > ISCSI_NAME_MAX || !iscsi_name_valid(name))
+	iscsi_name_copy(conf->initiator, name);
+	if (strlen(name) > ISCSI_NAME_MAX || !iscsi_name_valid(conf->initiator))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"invalid initiator name '%s': expected iqn.*, eui.* or naa.*", name);
-	snprintf(conf->initiator, sizeof(conf->initiator), "%s", name);
 	conf->from.initiator = conf->initiator;
 	return 0;
 }

@@ -52,6 +52,20 @@ Test(names, uuids)
 	cr_assert_str_eq(uuid_text(text, uuid), "00000000-0000-4000-8000-000000000000");
 }
 
+Test(names, iscsi_names_in_capitals)
+{
+	char name[NAME_PLAIN_MAX + 1];
+
+	iscsi_name_copy(name, "IQN.2024-01.COM.Example:Disk\xc3\x9c");
+	cr_assert_str_eq(name, "iqn.2024-01.com.example:disk\xc3\x9c");
+	iscsi_name_copy(name, "iqn.2024-01.com.example:Disk");
+	cr_assert_str_eq(name, "iqn.2024-01.com.example:Disk", "as its target may have it");
+	iscsi_name_copy(name, "KUMO-Disk");
+	cr_assert_str_eq(name, "KUMO-Disk");
+	iscsi_name_copy(name, of_length("NAA.", NAME_PLAIN_MAX + 9));
+	cr_assert_eq(strlen(name), NAME_PLAIN_MAX);
+}
+
 Test(names, nqns)
 {
 	static const char *const good[] = { "nqn.2014-08.org.nvmexpress.discovery",
