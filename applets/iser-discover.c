@@ -20,7 +20,7 @@ struct discover_options {
 	struct opt_common common;
 	struct iscsi_who_words who;
 	const char *transport;
-	bool no_probe;
+	bool no_probe, uris;
 };
 
 static const struct opt rows[] = {
@@ -28,6 +28,8 @@ static const struct opt rows[] = {
 		"transports for discovery and probes; auto: both; default auto, or the URI's" },
 	{ "no-probe", 0, OPT_FLAG, offsetof(struct discover_options, no_probe), NULL,
 		"do not probe the listed portals" },
+	{ "uris", 0, OPT_FLAG, offsetof(struct discover_options, uris), NULL,
+		"print only the URIs of the targets" },
 	ISCSI_WHO_ROWS(struct discover_options, who),
 	{ 0 },
 };
@@ -259,11 +261,29 @@ static int probe(struct discovery *d)
 	return err;
 }
 
-static void print_record(struct discovery *d, const struct iscsi_record *r)
+static bool has_record(const struct iscsi_found *found, const struct iscsi_record *r)
+{
+	return found->count && r >= found->record && r < found->record + found->count;
+}
+
+/* iSER if the portal answers over it, else TCP; without a probe, or if it answers over neither, the
+ * transport that the record was found over. */
+static enum iscsi_carrier carrier_of(struct discovery *d, const struct iscsi_record *r)
 {
 	const struct portal *portal = find_portal(d, r);
+
+	for (unsigned c = ISCSI_CARRIERS; portal && c-- > 0;)
+		if (portal->probe[c] && portal->probe[c]->answers)
+			return c;
+	return has_record(&d->found[ISCSI_TCP], r) ? ISCSI_TCP : ISCSI_ISER;
+}
+
+static void print_record(struct discovery *d, const struct iscsi_record *r)
+{
+	const struct discover_options *opts = d->call->opts;
+	const struct portal *portal = find_portal(d, r);
 	struct out *out = d->call->out;
-	char at[PORTAL_TEXT];
+	char at[PORTAL_TEXT], uri[URI_MAX];
 
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", r->name);
@@ -277,8 +297,13 @@ static void print_record(struct discovery *d, const struct iscsi_record *r)
 				out_text(out, NULL, NULL, "%s", iscsi_carrier_word(c));
 		out_end(out);
 	}
+	iscsi_record_uri(r, carrier_of(d, r), uri);
+	if (opts->uris)
+		out_line(out, "%s", uri);
+	else
+		out_line(out, "%s,%d %s", portal_text(r, at), r->tpgt, r->name);
+	out_text(out, "uri", opts->uris ? NULL : "uri: ", "%s", uri);
 	out_end(out);
-	out_line(out, "%s,%d %s", portal_text(r, at), r->tpgt, r->name);
 }
 
 /* Of two failures, report the one of the transport that reached the portal. */

@@ -45,6 +45,7 @@ struct discovery {
 	struct call *call;
 	struct loop *loop;
 	struct addr server;
+	char host[256];   /* as typed */
 	uint16_t port[2]; /* TCP, RDMA */
 	unsigned versions[2];
 	struct diag why[2];
@@ -59,7 +60,7 @@ static uint32_t left_ms(const struct discovery *d, uint32_t part)
 	return !d->until ? 0 : left ? (uint32_t)left : 1;
 }
 
-static int read_uri(struct call *call, struct discovery *d, char host[256])
+static int read_uri(struct call *call, struct discovery *d)
 {
 	struct uri *uri = calloc(1, sizeof(*uri));
 	int err = uri ? uri_parse(uri, call->operand[0], call->diag)
@@ -71,7 +72,7 @@ static int read_uri(struct call *call, struct discovery *d, char host[256])
 	if (!err)
 		err = uri_done(uri, call->diag);
 	if (!err)
-		snprintf(host, 256, "%s", uri->host);
+		snprintf(d->host, sizeof(d->host), "%s", uri->host);
 	if (!err && uri->port)
 		d->port[true] = uri->port;
 	free(uri);
@@ -83,7 +84,6 @@ static int read_call(struct call *call, struct discovery *d)
 	const struct discover_options *opts = call->opts;
 	const char *text = call->operand[0];
 	size_t len = strlen(text);
-	char host[256];
 	int err = 0;
 
 	d->port[true] = (uint16_t)opts->port;
@@ -92,12 +92,13 @@ static int read_call(struct call *call, struct discovery *d)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"'%s' is an export: expected HOST alone", text);
 	if (strstr(text, "://"))
-		err = read_uri(call, d, host);
+		err = read_uri(call, d);
 	else if (*text == '[' && text[len - 1] == ']')
-		snprintf(host, sizeof(host), "%.*s", (int)len - 2, text + 1);
+		snprintf(d->host, sizeof(d->host), "%.*s", (int)len - 2, text + 1);
 	else
-		snprintf(host, sizeof(host), "%s", text);
-	return err ? err : addr_resolve(&d->server, host, NFS_RDMA_PORT, left_ms(d, 1), call->diag);
+		snprintf(d->host, sizeof(d->host), "%s", text);
+	return err ? err
+		   : addr_resolve(&d->server, d->host, NFS_RDMA_PORT, left_ms(d, 1), call->diag);
 }
 
 static void print_versions(struct out *out, unsigned versions)
@@ -154,6 +155,22 @@ static void print_clients(struct out *out, const struct nfs_export *e)
 	out_u64(out, "allowed_total", NULL, e->clients);
 }
 
+/* Of a directory, if the server answers over RDMA. */
+static void print_uri(struct discovery *d, const char *path)
+{
+	bool v6 = strchr(d->host, ':');
+	char uri[URI_MAX], port[8] = "";
+
+	if (!d->versions[true])
+		return;
+	if (d->port[true] != NFS_RDMA_PORT)
+		snprintf(port, sizeof(port), ":%u", d->port[true]);
+	snprintf(uri, sizeof(uri), "nfs+rdma://%s%s%s%s", v6 ? "[" : "", d->host, v6 ? "]" : "",
+		port);
+	uri_encode(uri, path);
+	out_text(d->call->out, "uri", "uri     ", "%s", uri);
+}
+
 static void print_exports(struct discovery *d)
 {
 	struct out *out = d->call->out;
@@ -175,6 +192,7 @@ static void print_exports(struct discovery *d)
 		out_text(out, "path", NULL, "%s", e->path);
 		print_clients(out, e);
 		out_line(out, "%-7s %s to %s", "export", e->path, e->to[0] ? e->to : "everyone");
+		print_uri(d, e->path);
 		out_end(out);
 	}
 	out_end(out);

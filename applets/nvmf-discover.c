@@ -16,7 +16,7 @@
 struct discover_options {
 	struct nvmf_options nvmf;
 	const char *config;
-	bool no_referrals;
+	bool no_referrals, uris;
 };
 
 #define AT(field)  offsetof(struct discover_options, field)
@@ -43,6 +43,7 @@ static const struct opt rows[] = {
 	{ "config", 'J', OPT_TEXT, AT(config), "FILE",
 		"query the discovery controllers in FILE; default the files in /etc/nvme" },
 	{ "no-referrals", 0, OPT_FLAG, AT(no_referrals), NULL, "do not follow referrals" },
+	{ "uris", 'u', OPT_FLAG, AT(uris), NULL, "print only the URIs of the subsystems" },
 	IGNORED("nr-io-queues", 'i', NVMF_NR_IO_QUEUES),
 	IGNORED("nr-write-queues", 'W', NVMF_NR_WRITE_QUEUES),
 	IGNORED("nr-poll-queues", 'P', NVMF_NR_POLL_QUEUES),
@@ -212,9 +213,19 @@ static int query_all(struct discovery *d)
 	return 0;
 }
 
-static void print_record(struct out *out, unsigned number, const struct nvmf_record *r)
+/* nvme-cli has no such line. */
+static void print_uri(struct call *call, const struct nvmf_record *r)
+{
+	char uri[URI_MAX];
+
+	if (strncmp(call->name, "nvme ", 5) && nvmf_record_uri(r, uri))
+		out_text(call->out, "uri", "uri:     ", "%s", uri);
+}
+
+static void print_record(struct call *call, unsigned number, const struct nvmf_record *r)
 {
 	const char *trtype = nvmf_trtype_word(r->trtype);
+	struct out *out = call->out;
 
 	out_object(out, NULL);
 	out_line(out, "=====Discovery Log Entry %u======", number);
@@ -240,13 +251,24 @@ static void print_record(struct out *out, unsigned number, const struct nvmf_rec
 	}
 	if (r->hops)
 		out_u64(out, "hops", NULL, r->hops);
+	print_uri(call, r);
 	out_end(out);
 }
 
+static void print_uris(struct out *out, const struct nvmf_log *log)
+{
+	char uri[URI_MAX];
+
+	for (unsigned i = 0; i < log->count; i++)
+		if (nvmf_record_uri(&log->record[i], uri))
+			out_line(out, "%s", uri);
+}
+
 /* Records of the controllers that were asked first, then those behind referrals. */
-static void print_log(struct out *out, const struct nvmf_log *log)
+static void print_log(struct call *call, const struct nvmf_log *log)
 {
 	unsigned own = 0, number = 0;
+	struct out *out = call->out;
 
 	for (unsigned i = 0; i < log->count; i++)
 		own += !log->record[i].hops;
@@ -257,14 +279,14 @@ static void print_log(struct out *out, const struct nvmf_log *log)
 		(unsigned long long)log->genctr);
 	for (unsigned i = 0; i < log->count; i++)
 		if (!log->record[i].hops)
-			print_record(out, number++, &log->record[i]);
+			print_record(call, number++, &log->record[i]);
 	if (own < log->count) {
 		out_line(out, "%s", "");
 		out_line(out, "Records behind referrals: %u", log->count - own);
 	}
 	for (unsigned i = 0; i < log->count; i++)
 		if (log->record[i].hops)
-			print_record(out, number++, &log->record[i]);
+			print_record(call, number++, &log->record[i]);
 	out_end(out);
 }
 
@@ -282,10 +304,14 @@ static void print_failed(
 static int print_results(struct discovery *d)
 {
 	struct call *call = d->call;
+	const struct discover_options *opts = call->opts;
 	const struct nvmf_trouble *trouble = d->log.trouble;
 	const struct diag *first = d->fails || !d->log.troubles ? NULL : &trouble->why;
 
-	print_log(call->out, &d->log);
+	if (opts->uris && !opts->nvmf.common.json)
+		print_uris(call->out, &d->log);
+	else
+		print_log(call, &d->log);
 	if (d->log.troubles)
 		out_list(call->out, "failed_referrals");
 	for (unsigned i = 0; i < d->log.troubles; i++)

@@ -183,6 +183,8 @@ void iscsi_ask_end(struct iscsi_ask *); /* any time, over or not */
 int iscsi_discover(struct loop *, const struct addr *, enum iscsi_carrier,
 	const struct iscsi_from *, uint32_t timeout_ms, struct iscsi_found *, struct diag *);
 void iscsi_found_free(struct iscsi_found *);
+/* The URI of the target at the portal of a record. */
+void iscsi_record_uri(const struct iscsi_record *, enum iscsi_carrier, char uri[URI_MAX]);
 
 struct iscsi_probe {
 	struct addr addr;

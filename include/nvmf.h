@@ -52,6 +52,9 @@ int nvmf_discovery_start(struct nvmf_discovery *, struct loop *, struct uri *,
 void nvmf_discovery_cancel(struct nvmf_discovery *); /* no `done`; allowed when not under way */
 void nvmf_log_free(struct nvmf_log *);
 
+/* The URI of the subsystem of a record; false: not an NVM subsystem, or no URI has its address. */
+bool nvmf_record_uri(const struct nvmf_record *, char uri[URI_MAX]);
+
 /* Words as nvme-cli prints them. */
 const char *nvmf_trtype_word(uint8_t), *nvmf_adrfam_word(uint8_t), *nvmf_subtype_word(uint8_t),
 	*nvmf_treq_word(uint8_t);

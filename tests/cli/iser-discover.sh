@@ -87,7 +87,9 @@ asked ''
 [ $? = 0 ] || die "status $?: $(cat err)"
 diff out - <<-'EOF' || die 'the text'
 	127.0.0.1:3260,1 iqn.x:a
+	uri: iscsi://127.0.0.1:3260/iqn.x:a
 	127.0.0.1:3999,2 iqn.x:b
+	uri: iscsi://127.0.0.1:3999/iqn.x:b
 EOF
 grep -q '127.0.0.1:3260 .*tcp$' err || die "no word of who answers: $(cat err)"
 grep -q '127.0.0.1:3999.*connection refused' err || die "no word of who does not: $(cat err)"
@@ -99,8 +101,11 @@ valid out
 jq -e '.schema == "rdmastor.iser-discover" and .initiator == "iqn.x:me" and (.asked | length) == 1 and
 	.asked[0] == {transport: "tcp", traddr: "127.0.0.1", trsvcid: "3260", redirects: 0, chap: "none"} and
 	(.records | length) == 2 and .records[1].transports == [] and
-	.records[0] == {target: "iqn.x:a", traddr: "127.0.0.1", trsvcid: "3260", tpgt: 1, transports: ["tcp"]}' \
+	.records[0] == {target: "iqn.x:a", traddr: "127.0.0.1", trsvcid: "3260", tpgt: 1, transports: ["tcp"],
+		uri: "iscsi://127.0.0.1:3260/iqn.x:a"}' \
 	out >/dev/null || die "JSON: $(cat out)"
+asked '' --uris
+same 'only URIs' "$(<out)" $'iscsi://127.0.0.1:3260/iqn.x:a\niscsi://127.0.0.1:3999/iqn.x:b'
 asked '' --no-probe
 [ $? = 0 ] && [ ! -s err ] && cmp -s out right || die "--no-probe: $(cat out err)"
 asked pieces --no-probe

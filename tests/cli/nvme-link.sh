@@ -45,6 +45,8 @@ says 1 '^rdmastor nvme discover: ' "$nvme" discover -t tcp -a 127.0.0.1 -s 1
 serve ram:1M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0
 "$nvme" discover -t tcp -a 127.0.0.1 -s "$PORT" -o json >log
 same 'what is discovered' "$(jq -r '.records[].subnqn' log)" "$NQN"
+"$nvme" discover -t tcp -a 127.0.0.1 -s "$PORT" | cat - log >both
+! grep uri both || die 'nvme-cli prints no URI'
 stop
 same 'completed' "$("$RDMASTOR" --complete nvme list- | cut -f1)" list-subsys
 same 'completed' "$("$RDMASTOR" --complete nvme disconnect-all --tr | cut -f1)" --transport

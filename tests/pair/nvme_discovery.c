@@ -458,3 +458,37 @@ Test(nvme_discovery, several_at_once)
 	nvmf_log_free(&two[1].log);
 	end();
 }
+
+static const char *uri_of(struct nvmf_record record, char uri[URI_MAX])
+{
+	record.adrfam = NVMF_ADRFAM_IP4;
+	return nvmf_record_uri(&record, uri) ? uri : "none";
+}
+
+/* What a log says is not trusted: no part of it moves into another one of the URI. */
+Test(nvme_discovery, the_uri_of_a_record)
+{
+	const struct nvmf_record good = { .trtype = NVMF_TRTYPE_TCP,
+		.subtype = NVMF_SUBTYPE_NVME,
+		.traddr = "fd00::1",
+		.trsvcid = "4420",
+		.subnqn = "nqn.a?b#c" };
+	struct nvmf_record record = good;
+	char uri[URI_MAX];
+
+	cr_assert_str_eq(uri_of(good, uri), "nvme+tcp://[fd00::1]:4420/nqn.a%3Fb%23c");
+	record.trtype = NVMF_TRTYPE_RDMA;
+	strcpy(record.traddr, "10.0.0.1");
+	cr_assert_str_eq(uri_of(record, uri), "nvme+rdma://10.0.0.1:4420/nqn.a%3Fb%23c");
+	record.trtype = NVMF_TRTYPE_FC;
+	cr_assert_str_eq(uri_of(record, uri), "none");
+	record = good;
+	record.subtype = NVMF_SUBTYPE_REFERRAL;
+	cr_assert_str_eq(uri_of(record, uri), "none");
+	record = good;
+	strcpy(record.traddr, "10.0.0.1/nqn.x?tls=");
+	cr_assert_str_eq(uri_of(record, uri), "none");
+	record = good;
+	strcpy(record.trsvcid, "4420/x");
+	cr_assert_str_eq(uri_of(record, uri), "none");
+}

@@ -110,19 +110,15 @@ static bool is_first(const struct iscsi_found *list, unsigned at)
 }
 
 /* Report each target once, whatever the number of its portals. */
-static void report(const struct iscsi_found *list, const char *scheme,
+static void report(const struct iscsi_found *list, enum iscsi_carrier carrier,
 	void (*found)(const char *uri, void *user), void *user)
 {
-	for (unsigned i = 0; i < list->count; i++) {
-		const struct iscsi_record *record = &list->record[i];
-		bool v6 = strchr(record->host, ':');
-		char text[URI_MAX];
+	char text[URI_MAX];
 
+	for (unsigned i = 0; i < list->count; i++) {
 		if (!is_first(list, i))
 			continue;
-		snprintf(text, sizeof(text), "%s://%s%s%s:%u/", scheme, v6 ? "[" : "", record->host,
-			v6 ? "]" : "", record->port);
-		uri_encode_name(text, record->name);
+		iscsi_record_uri(&list->record[i], carrier, text);
 		found(text, user);
 	}
 }
@@ -146,7 +142,7 @@ static int discover(struct loop *loop, struct uri *uri, const struct bdev_env *e
 		err = iscsi_discover(
 			loop, &at, carrier, &dev->conf.from, env->timeout_ms, &list, diag);
 	if (!err)
-		report(&list, uri->scheme, found, user);
+		report(&list, carrier, found, user);
 	iscsi_found_free(&list);
 	iscsi_conf_wipe(&dev->conf);
 	free(dev);

@@ -572,6 +572,21 @@ void nvmf_log_free(struct nvmf_log *log)
 	*log = (struct nvmf_log){ 0 };
 }
 
+bool nvmf_record_uri(const struct nvmf_record *record, char uri[URI_MAX])
+{
+	bool v6 = strchr(record->traddr, ':');
+	uint64_t port;
+
+	if (record->subtype != NVMF_SUBTYPE_NVME || !record->subnqn[0] ||
+		!is_numeric(record->traddr) || parse_u64(record->trsvcid, 1, 65535, &port, NULL) ||
+		(record->trtype != NVMF_TRTYPE_RDMA && record->trtype != NVMF_TRTYPE_TCP))
+		return false;
+	snprintf(uri, URI_MAX, "nvme+%s://%s%s%s:%u/", nvmf_trtype_word(record->trtype),
+		v6 ? "[" : "", record->traddr, v6 ? "]" : "", (unsigned)port);
+	uri_encode_name(uri, record->subnqn);
+	return true;
+}
+
 struct awaited {
 	struct nvmf_discovery discovery;
 	volatile int over;
@@ -604,13 +619,9 @@ int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 	for (unsigned i = 0; i < log->count; i++) {
 		const struct nvmf_record *record = &log->record[i];
 		char text[URI_MAX];
-		bool v6 = strchr(record->traddr, ':');
 
-		if (record->subtype != NVMF_SUBTYPE_NVME || record->trtype != trtype)
+		if (record->trtype != trtype || !nvmf_record_uri(record, text))
 			continue;
-		snprintf(text, sizeof(text), "%s://%s%s%s:%s/", uri->scheme, v6 ? "[" : "",
-			record->traddr, v6 ? "]" : "", record->trsvcid);
-		uri_encode_name(text, record->subnqn);
 		uri_add_keys(text, uri, keys);
 		found(text, user);
 	}
