@@ -6,6 +6,7 @@ extern const struct applet applet_bench;
 extern const struct applet applet_boot;
 extern const struct applet applet_copy;
 extern const struct applet applet_detach;
+extern const struct applet applet_discover;
 extern const struct applet applet_doctor;
 extern const struct applet applet_export;
 extern const struct applet applet_info;
@@ -32,6 +33,7 @@ const struct applet *const applets[] = {
 	&applet_boot,
 	&applet_copy,
 	&applet_detach,
+	&applet_discover,
 	&applet_doctor,
 	&applet_export,
 	&applet_info,

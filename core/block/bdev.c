@@ -267,6 +267,30 @@ void bdev_suggest(struct loop *loop, const char *text, const struct bdev_env *en
 	free(uri);
 }
 
+int bdev_discover(struct loop *loop, const char *text, const struct bdev_env *env,
+	void (*found)(const char *uri, void *user), void *user, struct diag *diag)
+{
+	struct uri *uri = calloc(1, sizeof(*uri));
+	struct bdev_env mine = *env;
+	const struct proto *proto;
+	int err = uri ? uri_parse(uri, text, diag) : diag_sys(diag, ENOMEM, "discovery");
+
+	proto = err ? NULL : find_proto(uri->scheme);
+	if (!err && !proto)
+		err = unknown_scheme(uri, diag);
+	if (!err && !proto->discover)
+		err = diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
+			"%s servers have no list of their disks", uri->scheme);
+	if (!err) {
+		mine.timeout_ms = uri_timeout(uri, env);
+		err = proto->discover(loop, uri, &mine, found, user, diag);
+	}
+	if (!err)
+		err = uri_done(uri, diag);
+	free(uri);
+	return err;
+}
+
 bool bdev_path(struct bdev *bdev, unsigned i, struct bdev_path *path)
 {
 	if (bdev->state == BDEV_UP && bdev->ops->path)

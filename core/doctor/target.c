@@ -1,61 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Whether the URI's target answers as the URI says, and if not, which protocols do answer at that
  * host. Applets in children ask, one connection or two each. */
-#include "applet_run.h"
 #include "find.h"
 #include "names.h"
+#include "probe.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC  1000000ull
-#define WORDS 24
+#define MSEC 1000000ull
 
 #define DEFAULT_PARTITION 0x7fff /* without the bit of full membership */
 
-struct probe {
-	struct applet_run run;
-	unsigned *left;
-	struct loop *loop;
-	bool verbose;
-	char uri[URI_MAX], timeout[24], ioc_guid[32], id_ext[32];
-	char *word[WORDS];
+struct srp_names {
+	char ioc_guid[32], id_ext[32];
 };
 
-static void ended(struct applet_run *run)
+static struct probes probes_of(const struct doctor *doctor, bool verbose)
 {
-	struct probe *probe = container_of(run, struct probe, run);
-
-	if (!--*probe->left)
-		loop_stop(probe->loop);
-}
-
-/* words: the applet and its operands */
-static void start(const struct doctor *doctor, struct probe *probe, unsigned *left, uint32_t ms,
-	const char *const *words)
-{
-	unsigned n = 0;
-
-	snprintf(probe->timeout, sizeof(probe->timeout), "%ums", ms);
-	for (; words[n]; n++)
-		probe->word[n] = (char *)words[n];
-	if (probe->verbose)
-		probe->word[n++] = "--verbose";
-	probe->word[n++] = "--json";
-	probe->word[n++] = "--timeout";
-	probe->word[n++] = probe->timeout;
-	probe->left = left;
-	probe->loop = doctor->loop;
-	probe->run = (struct applet_run){ .loop = doctor->loop,
-		.run = doctor->run,
-		.word = probe->word,
-		.until = loop_clock() + ms * MSEC,
-		.messages = probe->verbose,
-		.done = ended };
-	if (!applet_run_start(&probe->run))
-		++*left;
+	return (struct probes){ .loop = doctor->loop, .run = doctor->run, .verbose = verbose };
 }
 
 /* ---- The URI itself. */
@@ -76,13 +41,13 @@ static const char *applet_of(const struct doctor *doctor)
 }
 
 /* "IOC_GUID/ID_EXT" and "IOC_GUID/ID_EXT/LUN"; "" for what is missing. */
-static void read_srp_path(struct probe *probe, const char *path)
+static void read_srp_path(struct srp_names *names, const char *path)
 {
 	const size_t guid = strcspn(path, "/");
 	const char *ext = path + guid + (path[guid] == '/');
 
-	snprintf(probe->ioc_guid, sizeof(probe->ioc_guid), "%.*s", (int)guid, path);
-	snprintf(probe->id_ext, sizeof(probe->id_ext), "%.*s", (int)strcspn(ext, "/"), ext);
+	snprintf(names->ioc_guid, sizeof(names->ioc_guid), "%.*s", (int)guid, path);
+	snprintf(names->id_ext, sizeof(names->id_ext), "%.*s", (int)strcspn(ext, "/"), ext);
 }
 
 static const char *option_of_port(const char *host)
@@ -101,7 +66,8 @@ static bool other_partition(const char *pkey)
 
 /* Ask the port of the URI for the target. A scan of the fabric would miss targets in userspace,
  * whose ports don't announce device management. */
-static void start_srp(const struct doctor *doctor, struct probe *probe, unsigned *left, uint32_t ms)
+static void start_srp(const struct doctor *doctor, struct probes *probes, struct probe *probe,
+	struct srp_names *names, uint32_t ms)
 {
 	struct uri *uri = doctor->parsed;
 	const char *pkey = uri_value(uri, "pkey"), *by = option_of_port(uri->host);
@@ -109,8 +75,8 @@ static void start_srp(const struct doctor *doctor, struct probe *probe, unsigned
 	const char *const pairs[][2] = {
 		{ scan ? "--pkey" : by, scan ? pkey : uri->host },
 		{ "--dgid", scan && strcmp(by, "--lid") ? uri->host : NULL },
-		{ "--ioc-guid", probe->ioc_guid },
-		{ "--id-ext", probe->id_ext },
+		{ "--ioc-guid", names->ioc_guid },
+		{ "--id-ext", names->id_ext },
 		{ "--service-id", uri_value(uri, "service_id") },
 		{ "--device", uri_value(uri, "dev") },
 		{ "--port", uri_value(uri, "port") },
@@ -118,14 +84,14 @@ static void start_srp(const struct doctor *doctor, struct probe *probe, unsigned
 	const char *words[2 * sizeof(pairs) / sizeof(*pairs) + 2] = { "srp-discover" };
 	unsigned n = 1;
 
-	read_srp_path(probe, uri->path);
+	read_srp_path(names, uri->path);
 	for (unsigned i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
 		if (!pairs[i][1] || !pairs[i][1][0])
 			continue;
 		words[n++] = pairs[i][0];
 		words[n++] = pairs[i][1];
 	}
-	start(doctor, probe, left, ms, words);
+	probe_start(probes, probe, ms, words);
 }
 
 /* The port has answered. */
@@ -213,17 +179,16 @@ static void ask_target(struct doctor *doctor, struct probe *probe)
 {
 	const uint32_t ms = doctor_left_ms(doctor, 2);
 	const uint64_t begun = loop_clock();
-	unsigned left = 0;
+	struct probes probes = probes_of(doctor, doctor->verbose);
+	struct srp_names names;
 	bool any = false;
 
-	probe->verbose = doctor->verbose;
 	if (doctor_is(doctor, "srp"))
-		start_srp(doctor, probe, &left, ms);
+		start_srp(doctor, &probes, probe, &names, ms);
 	else
-		start(doctor, probe, &left, ms,
+		probe_start(&probes, probe, ms,
 			(const char *[]){ applet_of(doctor), doctor->uri, NULL });
-	if (left)
-		loop_run(doctor->loop);
+	probes_wait(&probes);
 	doctor->why = probe->run.why;
 	applet_run_texts(&probe->run, "service_id", "", found, &any);
 	if (!doctor->why.err && doctor_is(doctor, "srp") && !any)
@@ -239,95 +204,67 @@ static void ask_target(struct doctor *doctor, struct probe *probe)
 
 /* ---- Other protocols. */
 
-static const struct other {
-	const char *scheme, *applet, *name;
-	uint16_t port;
-} others[] = {
-	{ "nvme+tcp", "nvmf-discover", "NVMe over TCP", 4420 },
-	{ "nvme+rdma", "nvmf-discover", "NVMe over RDMA", 4420 },
-	{ "iscsi", "iser-discover", "iSCSI over TCP", 3260 },
-	{ "iser", "iser-discover", "iSER", 3260 },
-	{ "nbd", "info", "NBD", 10809 },
-	{ "nfs+rdma", "nfsrdma-discover", "NFS", 20049 },
-};
-#define OTHERS (sizeof(others) / sizeof(*others))
-
-/* It answered, but not as it should. */
-static bool no_answer(const struct diag *why)
-{
-	switch ((enum diag_code)why->code) {
-	case DIAG_NONE:
-	case DIAG_AUTH:
-	case DIAG_NOT_FOUND:
-	case DIAG_BUSY:
-	case DIAG_MISMATCH:
-		return false;
-	default:
-		return why->err;
-	}
-}
-
 /* The wanted port, if it is not the usual one of the URI's own protocol; then this is asked there,
  * too. */
-static uint16_t port_for(const struct doctor *doctor, const struct other *other, uint16_t usual)
+static uint16_t port_for(const struct doctor *doctor, const struct service *service)
 {
+	const struct service *own = service_find(doctor->parsed->scheme);
 	const uint16_t given = doctor->parsed->port;
 
-	if (!given || given == usual || !strcmp(other->scheme, doctor->parsed->scheme))
-		return other->port;
+	if (!given || service == own || (own && given == own->port))
+		return service->port;
 	return given;
 }
 
-static void report_others(struct doctor *doctor, const struct probe *probe, unsigned count)
+struct other {
+	struct probe probe;
+	char uri[URI_MAX];
+};
+
+static void report_others(struct doctor *doctor, const struct other *other)
 {
-	for (unsigned i = 0; i < count; i++) {
-		const struct other *other = &others[i];
+	for (unsigned i = 0; i < SERVICES; i++, other++) {
+		const struct service *service = &services[i];
 		struct finding *finding;
-		bool answers = probe[i].word[0] && !no_answer(&probe[i].run.why);
+		bool started = probe_started(&other->probe),
+		     answers = started && service_answers(&other->probe.run.why);
 
 		/* it may answer over TCP alone */
-		if (probe[i].word[0] && !strcmp(other->scheme, "nfs+rdma"))
-			applet_run_texts(&probe[i].run, "versions", "", found, &answers);
+		if (started && !strcmp(service->scheme, "nfs+rdma"))
+			applet_run_texts(&other->probe.run, "versions", "", found, &answers);
 		if (!answers)
 			continue;
-		finding = doctor_add(doctor, DOCTOR_TARGET, "other", DOCTOR_WARNING, probe[i].uri,
-			"%s answers there", other->name);
-		doctor_text(finding, "protocol", other->scheme);
-		doctor_hint(finding, "list what it offers: rdmastor %s %s", other->applet,
-			probe[i].uri);
+		finding = doctor_add(doctor, DOCTOR_TARGET, "other", DOCTOR_WARNING, other->uri,
+			"%s answers there", service->name);
+		doctor_text(finding, "protocol", service->scheme);
+		doctor_hint(finding, "list what it offers: rdmastor %s %s", service->applet,
+			other->uri);
 	}
 }
 
 static void ask_others(struct doctor *doctor)
 {
-	struct probe *probe = calloc(OTHERS, sizeof(*probe));
-	const char *host = doctor->parsed->host;
+	struct other *other = calloc(SERVICES, sizeof(*other));
+	struct probes probes = probes_of(doctor, false);
 	const uint32_t ms = doctor_left_ms(doctor, 2);
-	const bool v6 = strchr(host, ':');
-	uint16_t usual = 0;
-	unsigned left = 0;
 
-	doctor->failed |= !probe;
-	for (unsigned i = 0; i < OTHERS; i++)
-		if (!strcmp(others[i].scheme, doctor->parsed->scheme))
-			usual = others[i].port;
-	for (unsigned i = 0; probe && i < OTHERS; i++) {
-		const uint16_t port = port_for(doctor, &others[i], usual);
+	doctor->failed |= !other;
+	if (!other)
+		return;
+	for (unsigned i = 0; i < SERVICES; i++) {
+		const uint16_t port = port_for(doctor, &services[i]);
 
-		if (port == doctor_port(doctor) && doctor_is(doctor, others[i].scheme))
+		if (port == doctor_port(doctor) && doctor_is(doctor, services[i].scheme))
 			continue;
-		snprintf(probe[i].uri, sizeof(probe[i].uri), "%s://%s%.256s%s:%u", others[i].scheme,
-			v6 ? "[" : "", host, v6 ? "]" : "", port);
-		start(doctor, &probe[i], &left, ms,
-			(const char *[]){ others[i].applet, probe[i].uri, NULL });
+		service_uri(&services[i], doctor->parsed->host, port, other[i].uri);
+		probe_start(&probes, &other[i].probe, ms,
+			(const char *[]){ services[i].applet, other[i].uri, NULL });
 	}
-	if (left)
-		loop_run(doctor->loop);
-	if (probe)
-		report_others(doctor, probe, OTHERS);
-	for (unsigned i = 0; probe && i < OTHERS; i++)
-		applet_run_free(&probe[i].run);
-	free(probe);
+	probes_wait(&probes);
+	report_others(doctor, other);
+	for (unsigned i = 0; i < SERVICES; i++)
+		applet_run_free(&other[i].probe.run);
+	free(other);
 }
 
 /* The URI's keys, its host or its secret may be wrong, which no other protocol would change. */

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Probe a host for services: each by the applet that lists what a server offers. */
+#include "probe.h"
+#include <stdio.h>
+#include <string.h>
+
+#define MSEC 1000000ull
+
+const struct service services[SERVICES] = {
+	{ "nvme+tcp", "NVMe over TCP", "nvmf-discover", 4420 },
+	{ "nvme+rdma", "NVMe over RDMA", "nvmf-discover", 4420 },
+	{ "iscsi", "iSCSI over TCP", "iser-discover", 3260 },
+	{ "iser", "iSER", "iser-discover", 3260 },
+	{ "nbd", "NBD", "discover", 10809 },
+	{ "nfs+rdma", "NFS", "nfsrdma-discover", 20049 },
+};
+
+const struct service *service_find(const char *scheme)
+{
+	for (unsigned i = 0; i < SERVICES; i++)
+		if (!strcmp(services[i].scheme, scheme))
+			return &services[i];
+	return NULL;
+}
+
+void service_uri(const struct service *service, const char *host, uint16_t port, char uri[URI_MAX])
+{
+	bool v6 = strchr(host, ':');
+	char number[8] = "";
+
+	if (port)
+		snprintf(number, sizeof(number), ":%u", port);
+	snprintf(uri, URI_MAX, "%s://%s%.256s%s%s", service->scheme, v6 ? "[" : "", host,
+		v6 ? "]" : "", number);
+}
+
+bool service_answers(const struct diag *why)
+{
+	switch ((enum diag_code)why->code) {
+	case DIAG_NONE:
+	case DIAG_AUTH:
+	case DIAG_NOT_FOUND:
+	case DIAG_BUSY:
+	case DIAG_MISMATCH:
+		return true;
+	default:
+		return !why->err;
+	}
+}
+
+static void ended(struct applet_run *run)
+{
+	struct probes *all = container_of(run, struct probe, run)->all;
+
+	if (!--all->left)
+		loop_stop(all->loop);
+}
+
+void probe_start(
+	struct probes *all, struct probe *probe, uint32_t ms, const char *const *words)
+{
+	unsigned n = 0;
+
+	snprintf(probe->timeout, sizeof(probe->timeout), "%ums", ms);
+	for (; words[n]; n++)
+		probe->word[n] = (char *)words[n];
+	if (all->verbose)
+		probe->word[n++] = "--verbose";
+	probe->word[n++] = "--json";
+	probe->word[n++] = "--timeout";
+	probe->word[n++] = probe->timeout;
+	probe->all = all;
+	probe->run = (struct applet_run){ .loop = all->loop,
+		.run = all->run,
+		.word = probe->word,
+		.until = loop_clock() + ms * MSEC,
+		.messages = all->verbose,
+		.done = ended };
+	if (!applet_run_start(&probe->run))
+		all->left++;
+}
+
+bool probe_started(const struct probe *probe)
+{
+	return probe->word[0];
+}
+
+void probes_wait(struct probes *all)
+{
+	if (all->left)
+		loop_run(all->loop);
+}
