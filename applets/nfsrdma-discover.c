@@ -123,6 +123,10 @@ static void ask(struct discovery *d, bool rdma)
 		d->versions[rdma] = answer.versions;
 	else if (rdma && d->rdma.err && why->code != DIAG_REFUSED)
 		*why = d->rdma;
+	if (!why->err) {
+		at = answer.at;
+		addr_settle(&d->server, &at);
+	}
 	out_object(out, NULL);
 	out_text(out, "transport", NULL, "%s", rdma ? "rdma" : "tcp");
 	out_text(out, "traddr", NULL, "%s", addr_host(&at, where));

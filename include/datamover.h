@@ -39,5 +39,7 @@ struct datamover { /* first member of its carrier's */
 	void *user;
 	uint32_t recv_limit; /* the most recv_max may be */
 	struct diag why;
-	char way[160]; /* as of struct stream and struct ep */
+	/* as of struct stream and struct ep */
+	struct addr peer;
+	char way[160];
 };

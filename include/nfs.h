@@ -18,6 +18,7 @@ char *nfs_versions_text(unsigned versions, char text[32]);
 
 struct nfs_answer {
 	unsigned versions; /* that are known to be served */
+	struct addr at;    /* that has answered */
 	char way[160];     /* as of struct ep and struct stream */
 };
 struct nfs_export {

@@ -37,11 +37,12 @@ struct stream {
 	void *user;
 	uint8_t state;
 	struct diag why;
-	char way[160]; /* "10.0.0.2:51234 to 10.0.0.1:4420 on eth0" */
+	struct addr peer; /* once up: of several addresses, the one that has answered */
+	char way[160];    /* "10.0.0.2:51234 to 10.0.0.1:4420 on eth0" */
 };
 
 struct stream_dial {
-	struct addr dst, src;
+	struct addr dst, src; /* dst: the first of its addresses that answers */
 	const char *iface; /* SO_BINDTODEVICE; NULL = by route */
 	uint8_t tos;
 	uint32_t timeout_ms; /* to `up`, 0 = none */

@@ -109,10 +109,32 @@ int parse_msec(const char *text, uint32_t *ms, struct diag *);
 
 /* Addresses. On a loop that serves others a name is for resolve.h; these block the caller, at most
  * timeout_ms (0 = as long as the resolver takes) and at most until resolve_bound(). */
+#define ADDR_OTHERS 7
 struct addr {
 	struct sockaddr_storage ss; /* ss_family 0 = none */
 	socklen_t len;
+	/* Where a name has several addresses: those to be tried after this one, with its port. */
+	uint8_t others;
+	struct addr_other {
+		bool v6;
+		uint8_t ip[16];
+		uint32_t scope;
+	} other[ADDR_OTHERS];
 };
+/* Go on to the next one; false: there is none. */
+bool addr_next(struct addr *);
+/* Of several, keep the one that has answered, `peer`; family 0: none has. */
+void addr_settle(struct addr *, const struct addr *peer);
+bool addr_add(struct addr *, const struct sockaddr *); /* as another one; false: no room */
+/* Why each address of a name could not be reached. One: as it failed. Several: their list is the
+ * object, and the text has each reason once. */
+struct addr_failures {
+	struct diag why; /* of all, once ended */
+	unsigned count;
+	char object[256], text[400];
+};
+void addr_failures_add(struct addr_failures *, const struct addr *, const struct diag *);
+void addr_failures_end(struct addr_failures *);
 /* A service of a port on InfiniBand, without IP, in a struct addr: struct sockaddr_ib of Linux. Its
  * host is the port's GID, and it has no port number. */
 #define ADDR_IB 27 /* AF_IB */

@@ -268,6 +268,7 @@ static void take_answer(struct nfs_query *q)
 {
 	struct nfs_mount *m = container_of(q, struct nfs_mount, ask);
 
+	addr_settle(&m->server, &q->server);
 	m->asking = false;
 	m->asked = true;
 	m->answered(m);

@@ -34,6 +34,89 @@ static void set_v6(struct addr *addr, const struct in6_addr *ip, uint32_t scope,
 	sin6->sin6_port = htons(port);
 }
 
+bool addr_add(struct addr *addr, const struct sockaddr *sa)
+{
+	const struct sockaddr_in *in = (const void *)sa;
+	const struct sockaddr_in6 *in6 = (const void *)sa;
+	struct addr_other *other = &addr->other[addr->others];
+
+	if (addr->others == ADDR_OTHERS || (sa->sa_family != AF_INET && sa->sa_family != AF_INET6))
+		return false;
+	*other = (struct addr_other){ .v6 = sa->sa_family == AF_INET6 };
+	if (other->v6) {
+		memcpy(other->ip, &in6->sin6_addr, 16);
+		other->scope = in6->sin6_scope_id;
+	} else {
+		memcpy(other->ip, &in->sin_addr, 4);
+	}
+	addr->others++;
+	return true;
+}
+
+bool addr_next(struct addr *addr)
+{
+	struct addr_other other[ADDR_OTHERS];
+	unsigned others = addr->others;
+	uint16_t port = addr_port(addr);
+
+	if (!others)
+		return false;
+	memcpy(other, addr->other, sizeof(other));
+	if (other[0].v6) {
+		struct in6_addr ip;
+
+		memcpy(&ip, other[0].ip, sizeof(ip));
+		set_v6(addr, &ip, other[0].scope, port);
+	} else {
+		struct in_addr ip;
+
+		memcpy(&ip, other[0].ip, sizeof(ip));
+		set_v4(addr, ip, port);
+	}
+	addr->others = (uint8_t)(others - 1);
+	memcpy(addr->other, other + 1, addr->others * sizeof(other[0]));
+	return true;
+}
+
+void addr_settle(struct addr *addr, const struct addr *peer)
+{
+	uint16_t port = addr_port(addr);
+
+	if (!addr->others || !peer->ss.ss_family)
+		return;
+	*addr = *peer;
+	addr->others = 0;
+	addr_set_port(addr, port);
+}
+
+static void append(char *text, size_t size, const char *between, const char *more)
+{
+	size_t at = strlen(text);
+
+	snprintf(text + at, size - at, "%s%s", at ? between : "", more);
+}
+
+/* Unreachable is the weakest reason: another address may have had an answer. */
+void addr_failures_add(struct addr_failures *f, const struct addr *addr, const struct diag *why)
+{
+	const char *text = diag_errno_text(why->err);
+	char at[ADDR_TEXT];
+
+	append(f->object, sizeof(f->object), ", ", addr_text(addr, at));
+	if (!strstr(f->text, text))
+		append(f->text, sizeof(f->text), "; ", text);
+	if (!f->count++ || f->why.code == DIAG_UNREACHABLE)
+		f->why = *why;
+}
+
+void addr_failures_end(struct addr_failures *f)
+{
+	if (f->count < 2)
+		return;
+	memcpy(f->why.object, f->object, sizeof(f->object));
+	snprintf(f->why.text, sizeof(f->why.text), "%s", f->text);
+}
+
 /* Scope of a link-local address: an interface name or number. */
 static int scope_id(const char *scope, uint32_t *id, struct diag *diag)
 {

@@ -166,6 +166,8 @@ static int ask(const char *host, struct addr *addr)
 		return eai;
 	*addr = (struct addr){ .len = list->ai_addrlen };
 	memcpy(&addr->ss, list->ai_addr, list->ai_addrlen);
+	for (const struct addrinfo *other = list->ai_next; other; other = other->ai_next)
+		addr_add(addr, other->ai_addr);
 	freeaddrinfo(list);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Choose the backend of an endpoint. An endpoint that may fall back from verbs to software iWARP
- * has memory for either, and is set up again in the same place. */
+/* Choose the backend of an endpoint. An endpoint that may fall back from verbs to software iWARP,
+ * or has several addresses, has memory for either, and is set up again in the same place. */
 #include "ep.h"
 #include "iwarp.h"
 #include "tcp.h"
@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define VERBS_MS            1000 /* limit of the first attempt if there is a fallback */
+#define VERBS_MS            1000  /* limit of the first attempt if there is a fallback */
+#define ADDRESS_MS          10000 /* of an address if there are others, and no limit is set */
 #define MS                  1000000ull
 #define REGS                8 /* most pools registered before the connection is up */
 #define LISTEN_MS           5000
@@ -25,11 +26,14 @@ struct either {
 	struct ep_ops ops; /* those of verbs, but reg and unreg are recorded for the fallback */
 	const struct ep_ops *verbs_ops;
 	struct ep_dial dial;
+	struct addr at; /* of verbs */
+	struct addr_failures failures;
+	bool fallback; /* to software iWARP */
 	struct pool *reg[REGS];
 	unsigned regs;
 	bool closed; /* by the owner, before the connection was up */
 	uint64_t deadline;
-	struct diag first;  /* why verbs failed */
+	struct diag first;  /* why verbs failed, at all addresses */
 	char over_tcp[256]; /* why software iWARP failed, while verbs is retried */
 };
 
@@ -181,13 +185,17 @@ static struct ep *dead(struct either *e, struct loop *loop, void *user, const st
 /* Report the failure of verbs with that of TCP appended. */
 static void both_causes(struct ep *ep, const struct diag *verbs, const char *tcp)
 {
-	char text[sizeof(ep->why.text)];
+	char text[sizeof(ep->why.text)], object[sizeof(ep->why.object)];
 
 	if (!ep->why.err || ep->rejected)
 		return;
 	snprintf(text, sizeof(text), "%.200s; over TCP: %.250s", verbs->text, tcp);
-	if (verbs != &ep->why)
+	if (verbs != &ep->why) {
+		memcpy(object, ep->why.object, sizeof(object));
 		ep->why = *verbs;
+		if (!verbs->object[0])
+			memcpy(ep->why.object, object, sizeof(object));
+	}
 	memcpy(ep->why.text, text, sizeof(text));
 }
 
@@ -255,14 +263,52 @@ static int second_start(struct either *e, struct loop *loop, void *user, struct 
 	return iwarp_start(&e->iwarp, loop, &dial, &second, user, diag);
 }
 
+static void down(struct ep *);
+static const struct ep_events connecting = { request, up, no_recv, no_sent, no_idle, down };
+
+/* The time of verbs at e->at. */
+static uint32_t first_ms(const struct either *e)
+{
+	uint32_t others = e->at.others, ms = rest_ms(e), share = ms / (others + 1 + e->fallback);
+
+	if (!e->deadline)
+		return e->fallback ? VERBS_MS : others ? ADDRESS_MS : 0;
+	return share >= VERBS_MS && e->fallback ? VERBS_MS : share + 1;
+}
+
+/* Verbs to e->at. */
+static int first_start(struct either *e, struct loop *loop, void *user)
+{
+	struct ep_dial dial = e->dial;
+	int err;
+
+	dial.dst = e->at;
+	dial.timeout_ms = first_ms(e);
+	memset(&e->verbs, 0, sizeof(e->verbs));
+	err = verbs_start(&e->verbs, loop, &dial, &connecting, user, &e->first);
+	if (err)
+		return err;
+	e->verbs_ops = e->ep.ops;
+	e->ops = *e->verbs_ops;
+	e->ops.reg = note_reg;
+	e->ops.unreg = note_unreg;
+	e->ops.close = note_close;
+	e->ops.reset = note_reset;
+	e->ep.ops = &e->ops;
+	return 0;
+}
+
 static void down(struct ep *ep)
 {
 	struct either *e = either_of(ep);
 	struct loop *loop = ep->loop;
 	void *user = ep->user;
 	struct diag why = { 0 };
+	char at[ADDR_TEXT];
 
 	if (e->closed || !try_iwarp(ep)) {
+		if (e->failures.count && ep->why.err)
+			diag_ctx(&ep->why, "%s", addr_text(&e->at, at));
 		e->ev->down(ep);
 		return;
 	}
@@ -270,18 +316,27 @@ static void down(struct ep *ep)
 	while (e->regs)
 		e->verbs_ops->unreg(ep, e->reg[--e->regs]);
 	verbs_end(&e->verbs);
-	if (!second_start(e, loop, user, &why))
+	addr_failures_add(&e->failures, &e->at, &e->first);
+	while (addr_next(&e->at)) {
+		loop_trace(loop, "verbs: %s; trying %s", e->first.text, addr_text(&e->at, at));
+		if (!first_start(e, loop, user))
+			return;
+		addr_failures_add(&e->failures, &e->at, &e->first);
+	}
+	addr_failures_end(&e->failures);
+	e->first = e->failures.why;
+	if (!e->fallback)
+		dead(e, loop, user, &e->first);
+	else if (!second_start(e, loop, user, &why))
 		return;
-	both_causes(dead(e, loop, user, &why), &e->first, why.text);
-	e->ev->down(ep);
+	else
+		both_causes(dead(e, loop, user, &why), &e->first, why.text);
+	e->ev->down(&e->ep);
 }
 
-static const struct ep_events connecting = { request, up, no_recv, no_sent, no_idle, down };
-
-static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
+static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial, bool fallback,
 	const struct ep_events *events, void *user, struct diag *diag)
 {
-	struct ep_dial dial_verbs = *dial;
 	struct either *e = calloc(1, sizeof(*e));
 	int err;
 
@@ -289,22 +344,14 @@ static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *d
 		return diag_sys(diag, ENOMEM, "RDMA connection");
 	e->ev = events;
 	e->dial = *dial;
+	e->at = dial->dst;
+	e->fallback = fallback;
 	e->deadline = dial->timeout_ms ? loop_clock() + dial->timeout_ms * MS : 0;
-	dial_verbs.timeout_ms = dial->timeout_ms && dial->timeout_ms < 2 * VERBS_MS
-					? (dial->timeout_ms + 1) / 2
-					: VERBS_MS;
-	err = verbs_start(&e->verbs, loop, &dial_verbs, &connecting, user, &e->first);
-	if (err) {
+	err = first_start(e, loop, user);
+	if (err && fallback)
 		err = second_start(e, loop, user, diag);
-	} else {
-		e->verbs_ops = e->ep.ops;
-		e->ops = *e->verbs_ops;
-		e->ops.reg = note_reg;
-		e->ops.unreg = note_unreg;
-		e->ops.close = note_close;
-		e->ops.reset = note_reset;
-		e->ep.ops = &e->ops;
-	}
+	else if (err && diag)
+		*diag = e->first;
 	if (err) {
 		free(e);
 		return err;
@@ -339,16 +386,17 @@ int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
 	const struct ep_events *events, void *user, struct diag *diag)
 {
 	int err = check_address(&dial->dst, dial->backend, diag);
+	bool fallback = !dial->dev && dial->dst.ss.ss_family != ADDR_IB;
 
 	if (err)
 		return err;
 	switch ((enum ep_backend)dial->backend) {
 	case EP_AUTO:
-		if (!dial->dev && dial->dst.ss.ss_family != ADDR_IB)
-			return auto_dial(out, loop, dial, events, user, diag);
-		return verbs_dial(out, loop, dial, events, user, diag);
 	case EP_VERBS:
-		return verbs_dial(out, loop, dial, events, user, diag);
+		fallback = fallback && dial->backend == EP_AUTO;
+		return fallback || dial->dst.others
+			       ? auto_dial(out, loop, dial, fallback, events, user, diag)
+			       : verbs_dial(out, loop, dial, events, user, diag);
 	case EP_IWARP:
 		return iwarp_dial(out, loop, dial, events, user, diag);
 	}

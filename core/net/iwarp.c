@@ -82,6 +82,8 @@ void iwarp_end(struct iwarp *iw)
 		return;
 	iw->over = true;
 	iw->ep.state = EP_CLOSING;
+	tcp_connect_cancel(iw->connect);
+	iw->connect = NULL;
 	loop_timer_del(loop, &iw->timer);
 	loop_fd_del(loop, &iw->fd);
 	if (iw->fd.fd >= 0)

@@ -89,6 +89,7 @@ struct iwarp {
 	struct loop_timer timer;
 	struct loop_work work;
 	struct addr peer, src;
+	struct tcp_connect *connect; /* in IWARP_TCP */
 	uint8_t step, tos;
 	bool over; /* the socket is closed: only `down` may follow */
 	bool crc, want_crc, large;
@@ -96,6 +97,7 @@ struct iwarp {
 	uint8_t nudges;
 	uint64_t moved; /* bytes through the socket, both directions */
 	uint32_t timeout_ms;
+	uint64_t until; /* timeout_ms in loop_clock(); 0 = none */
 	struct mpa req;
 	uint8_t priv[EP_PRIV_MAX];
 	uint8_t priv_len;

@@ -21,27 +21,6 @@ struct incoming {
 	bool want_crc;
 };
 
-static void connect_start(struct iwarp *iw)
-{
-	struct stream_dial dial = { .dst = iw->peer, .src = iw->src, .tos = iw->tos };
-
-	iw->step = IWARP_TCP;
-	iw->frame_got = 0;
-	if (tcp_socket(&iw->fd.fd, &dial, iwarp_why(iw))) {
-		iwarp_end(iw);
-		return;
-	}
-	if (connect(iw->fd.fd, (const struct sockaddr *)&iw->peer.ss, iw->peer.len) &&
-		errno != EINPROGRESS) {
-		tcp_failed(iwarp_why(iw), errno, &iw->peer, false);
-		iwarp_end(iw);
-		return;
-	}
-	iw->fd.events = EPOLLOUT;
-	if (loop_fd_add(iw->ep.loop, &iw->fd, iwarp_why(iw)))
-		iwarp_end(iw);
-}
-
 static void send_frame(struct iwarp *iw, const struct mpa *mpa, bool reply)
 {
 	uint8_t frame[MPA_FRAME_MAX];
@@ -72,17 +51,25 @@ static void send_request(struct iwarp *iw)
 	send_frame(iw, &iw->req, false);
 }
 
-static void connected(struct iwarp *iw)
+static void connected(void *user, int fd, const struct addr *at, const struct diag *failed)
 {
-	socklen_t len = sizeof(int);
-	int err = 0, priv_len;
+	struct iwarp *iw = user;
+	char to[ADDR_TEXT];
+	int priv_len;
 
-	getsockopt(iw->fd.fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	if (err) {
-		tcp_failed(iwarp_why(iw), err, &iw->peer, false);
+	iw->connect = NULL;
+	iw->fd.fd = fd;
+	iw->fd.events = EPOLLIN;
+	if (fd < 0)
+		iw->ep.why = *failed;
+	if (fd < 0 || loop_fd_add(iw->ep.loop, &iw->fd, &iw->ep.why)) {
 		iwarp_end(iw);
 		return;
 	}
+	iw->peer = iw->ep.peer = *at;
+	snprintf(iw->ep.way, sizeof(iw->ep.way), "software iWARP to %s", addr_text(&iw->peer, to));
+	if (iw->until)
+		loop_timer_set(iw->ep.loop, &iw->timer, iw->until);
 	if (!iw->req.revision) {
 		iw->req.revision = 2;
 		priv_len = iwarp_prepare(iw, iw->priv);
@@ -97,6 +84,18 @@ static void connected(struct iwarp *iw)
 	send_request(iw);
 }
 
+static void connect_start(struct iwarp *iw, uint32_t timeout_ms)
+{
+	struct stream_dial dial = {
+		.dst = iw->peer, .src = iw->src, .tos = iw->tos, .timeout_ms = timeout_ms
+	};
+
+	iw->step = IWARP_TCP;
+	iw->frame_got = 0;
+	if (tcp_connect(&iw->connect, iw->ep.loop, &dial, connected, iw, iwarp_why(iw)))
+		iwarp_end(iw);
+}
+
 /* Retry with MPA revision 1 if that may help. True: another attempt is under way. */
 static bool ask_again(struct iwarp *iw)
 {
@@ -106,7 +105,8 @@ static bool ask_again(struct iwarp *iw)
 	iw->req.revision = 1;
 	loop_fd_del(iw->ep.loop, &iw->fd);
 	close(iw->fd.fd);
-	connect_start(iw);
+	iw->fd.fd = -1;
+	connect_start(iw, 0);
 	return true;
 }
 
@@ -206,10 +206,7 @@ static void read_reply(struct iwarp *iw)
 
 void iwarp_connecting(struct iwarp *iw)
 {
-	if (iw->step == IWARP_TCP)
-		connected(iw);
-	else
-		read_reply(iw);
+	read_reply(iw);
 }
 
 int iwarp_start(struct iwarp *iw, struct loop *loop, const struct ep_dial *dial,
@@ -227,8 +224,8 @@ int iwarp_start(struct iwarp *iw, struct loop *loop, const struct ep_dial *dial,
 	iw->timeout_ms = dial->timeout_ms;
 	snprintf(iw->ep.way, sizeof(iw->ep.way), "software iWARP to %s", addr_text(&iw->peer, to));
 	if (dial->timeout_ms)
-		loop_timer_set(loop, &iw->timer, loop_clock() + dial->timeout_ms * MS);
-	connect_start(iw);
+		iw->until = loop_clock() + dial->timeout_ms * MS;
+	connect_start(iw, dial->timeout_ms);
 	return 0;
 }
 

@@ -11,20 +11,18 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define MS           1000000ull
 #define IOV_MAX_TURN 128
 #define UNREAD       256 /* recv() calls to drain unread data of the peer, 4 MiB */
 
 struct tcp {
 	struct stream stream;
 	struct loop_fd fd;
-	struct loop_timer deadline;
-	struct loop_work work; /* flushes, or reports `down` */
+	struct tcp_connect *connect; /* until it is connected */
+	struct loop_work work;       /* flushes, or reports `down` */
 	struct stream_out *out, **out_end;
 	size_t sent;    /* bytes of the first element that were sent */
 	uint64_t moved; /* bytes sent and received */
 	struct addr dst;
-	uint32_t timeout_ms;
 	uint32_t in; /* events to wait for */
 	bool over;   /* the socket is closed: only `down` may follow */
 	bool heard;  /* the socket was readable */
@@ -41,7 +39,8 @@ static void end(struct tcp *tcp)
 {
 	tcp->over = true;
 	tcp->stream.state = STREAM_CLOSING;
-	loop_timer_del(tcp->stream.loop, &tcp->deadline);
+	tcp_connect_cancel(tcp->connect);
+	tcp->connect = NULL;
 	loop_fd_del(tcp->stream.loop, &tcp->fd);
 	if (tcp->fd.fd >= 0)
 		close(tcp->fd.fd);
@@ -56,7 +55,7 @@ static struct diag *why(struct tcp *tcp)
 
 static void broken(struct tcp *tcp, int err)
 {
-	tcp_failed(why(tcp), err, &tcp->dst, tcp->stream.state == STREAM_UP);
+	tcp_failed(why(tcp), err, &tcp->dst, true);
 	end(tcp);
 }
 
@@ -167,18 +166,20 @@ static void end_of_turn(struct loop_work *work)
 	tcp->stream.ev->down(&tcp->stream);
 }
 
-static void connected(struct tcp *tcp)
+static void connected(void *user, int fd, const struct addr *at, const struct diag *failed)
 {
-	socklen_t len = sizeof(int);
-	int err = 0;
+	struct tcp *tcp = user;
 
-	getsockopt(tcp->fd.fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	if (err) {
-		broken(tcp, err);
+	tcp->connect = NULL;
+	tcp->fd.fd = fd;
+	tcp->fd.events = tcp->in;
+	if (fd < 0)
+		tcp->stream.why = *failed;
+	if (fd < 0 || loop_fd_add(tcp->stream.loop, &tcp->fd, &tcp->stream.why)) {
+		end(tcp);
 		return;
 	}
-	loop_timer_del(tcp->stream.loop, &tcp->deadline);
-	loop_fd_change(tcp->stream.loop, &tcp->fd, tcp->in);
+	tcp->dst = tcp->stream.peer = *at;
 	write_way(tcp);
 	loop_trace(tcp->stream.loop, "%s: up", tcp->stream.way);
 	tcp->stream.state = STREAM_UP;
@@ -191,10 +192,6 @@ static void ready(struct loop_fd *fd, uint32_t events)
 {
 	struct tcp *tcp = container_of(fd, struct tcp, fd);
 
-	if (tcp->stream.state == STREAM_CONNECTING) {
-		connected(tcp);
-		return;
-	}
 	if (events & EPOLLOUT)
 		flush(tcp);
 	if (tcp->over || !(events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)))
@@ -218,16 +215,6 @@ static bool look(struct loop_fd *fd)
 	return tcp->heard;
 }
 
-static void expired(struct loop_timer *timer)
-{
-	struct tcp *tcp = container_of(timer, struct tcp, deadline);
-	char to[ADDR_TEXT];
-
-	diag_set(why(tcp), DIAG_TIMEOUT, ETIMEDOUT, "no answer from TCP %s within %u ms",
-		addr_text(&tcp->dst, to), tcp->timeout_ms);
-	end(tcp);
-}
-
 static struct tcp *tcp_new(struct loop *loop, const struct addr *peer, uint32_t events,
 	const struct stream_events *ev, void *user)
 {
@@ -237,7 +224,6 @@ static struct tcp *tcp_new(struct loop *loop, const struct addr *peer, uint32_t 
 		return NULL;
 	tcp->stream = (struct stream){ .ev = ev, .loop = loop, .user = user };
 	tcp->fd = (struct loop_fd){ .fd = -1, .events = events, .ready = ready, .look = look };
-	tcp->deadline.fire = expired;
 	tcp->work.run = end_of_turn;
 	tcp->out_end = &tcp->out;
 	tcp->in = EPOLLIN;
@@ -248,34 +234,20 @@ static struct tcp *tcp_new(struct loop *loop, const struct addr *peer, uint32_t 
 int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial *dial,
 	const struct stream_events *events, void *user, struct diag *diag)
 {
-	struct tcp *tcp = tcp_new(loop, &dial->dst, EPOLLOUT, events, user);
+	struct tcp *tcp = tcp_new(loop, &dial->dst, EPOLLIN, events, user);
 	char to[ADDR_TEXT];
 	int err;
 
 	if (!tcp)
 		return diag_sys(diag, ENOMEM, "TCP connection");
-	tcp->timeout_ms = dial->timeout_ms;
-	err = tcp_socket(&tcp->fd.fd, dial, diag);
-	if (err)
-		goto fail;
+	err = tcp_connect(&tcp->connect, loop, dial, connected, tcp, diag);
+	if (err) {
+		free(tcp);
+		return err;
+	}
 	*out = &tcp->stream;
 	snprintf(tcp->stream.way, sizeof(tcp->stream.way), "to %s", addr_text(&tcp->dst, to));
-	if (connect(tcp->fd.fd, (const struct sockaddr *)&dial->dst.ss, dial->dst.len) &&
-		errno != EINPROGRESS) {
-		broken(tcp, errno);
-		return 0;
-	}
-	err = loop_fd_add(loop, &tcp->fd, diag);
-	if (err)
-		goto fail;
-	if (dial->timeout_ms)
-		loop_timer_set(loop, &tcp->deadline, loop_clock() + dial->timeout_ms * MS);
 	return 0;
-fail:
-	if (tcp->fd.fd >= 0)
-		close(tcp->fd.fd);
-	free(tcp);
-	return err;
 }
 
 int stream_accept(struct stream **out, struct loop *loop, int fd, const struct addr *peer,

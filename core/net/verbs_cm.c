@@ -339,6 +339,8 @@ void verbs_established(struct verbs_ep *ve)
 	loop_timer_del(ve->ep.loop, &ve->timer);
 	ve->step = VERBS_LIVE;
 	ve->ep.state = EP_UP;
+	if (!ve->passive)
+		ve->ep.peer = verbs_addr((struct sockaddr *)&ve->dst);
 	write_way(ve);
 	loop_trace(ve->ep.loop, "%s: up, %u sends, %u receives, %u bytes inline", ve->ep.way,
 		caps->send, caps->recv, caps->inline_max);

@@ -155,6 +155,16 @@ static int begin_login(struct iscsi_dial *d, struct diag *why)
 	return 0;
 }
 
+static void settle(struct iscsi_dial *d, const struct addr *peer)
+{
+	struct addr *at = &d->hops.visited[d->hops.count];
+
+	addr_settle(at, peer);
+	d->result.at = *at;
+	if (!d->hops.count)
+		d->portal = *at;
+}
+
 static void up(struct datamover *dm)
 {
 	struct iscsi_dial *d = dm->user;
@@ -164,6 +174,7 @@ static void up(struct datamover *dm)
 	if (d->state != CONNECT)
 		return;
 	d->state = LOGIN;
+	settle(d, &dm->peer);
 	memcpy(d->result.way, dm->way, sizeof(d->result.way));
 	loop_trace(d->loop, "%s: %s", iscsi_carrier_word(d->carrier), dm->way);
 	err = d->ops->up ? d->ops->up(d, &why) : 0;

@@ -57,6 +57,7 @@ static void up(struct ep *ep)
 {
 	struct iser *iser = ep->user;
 
+	iser->dm.peer = ep->peer;
 	memcpy(iser->dm.way, ep->way, sizeof(iser->dm.way));
 	iser->dm.ev->up(&iser->dm);
 }

@@ -442,6 +442,8 @@ static void dialled(struct iscsi_dial *dial)
 	struct datamover *dm = dial->dm;
 	struct diag why = { 0 };
 
+	if (!dial->portal.others)
+		sess->base.peer = dial->portal;
 	/* or it was given up just when it was logged in */
 	if (dial->why.err || sess->base.state != SCSI_SESS_OPENING) {
 		if (!sess->base.why.err)

@@ -70,6 +70,7 @@ static void up(struct stream *stream)
 {
 	struct tcp *tcp = stream->user;
 
+	tcp->dm.peer = stream->peer;
 	memcpy(tcp->dm.way, stream->way, sizeof(tcp->dm.way));
 	tcp->dm.ev->up(&tcp->dm);
 }

@@ -86,11 +86,21 @@ static int check(const struct nbd_ini_dev *dev, struct diag *diag)
 	return 0;
 }
 
+/* All connections go to the address that has answered the first one. */
+static void settle(struct nbd_ini_dev *dev)
+{
+	if (!dev->conf.dst.others)
+		return;
+	addr_settle(&dev->conf.dst, &dev->link.peer);
+	addr_text(&dev->conf.dst, dev->conf.where);
+}
+
 static void link_up(struct nbd_ini_link *link)
 {
 	struct nbd_ini_dev *dev = container_of(link, struct nbd_ini_dev, link);
 	struct diag why = { 0 };
 
+	settle(dev);
 	dev->deal = link->hello.deal;
 	fix_limits(dev);
 	if (check(dev, &why))
@@ -118,6 +128,7 @@ static void link_down(struct nbd_ini_link *link)
 {
 	struct nbd_ini_dev *dev = container_of(link, struct nbd_ini_dev, link);
 
+	settle(dev);
 	if (dev->bdev.state == BDEV_OPENING)
 		resolve_doubt(dev->conf.host);
 	dev->bdev.why = link->why;

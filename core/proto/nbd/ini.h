@@ -42,6 +42,7 @@ struct nbd_ini_link {
 	const struct nbd_ini_conf *conf;
 	struct loop *loop;
 	struct stream *stream;
+	struct addr peer; /* once connected */
 	struct nbd_ini_hello hello;
 	struct stream_out out; /* of the handshake, then of the last message */
 	union {

@@ -67,6 +67,7 @@ static void stream_up(struct stream *stream)
 {
 	struct nbd_ini_link *link = stream->user;
 
+	link->peer = stream->peer;
 	if (link->deadline_ns)
 		loop_timer_set(link->loop, &link->timer, link->deadline_ns);
 }

@@ -428,10 +428,22 @@ static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
 	}
 }
 
+/* All queues go to the address that has answered the first one. */
+static void settle(struct nvme_ctrl *ctrl)
+{
+	struct nvme_conf *conf = &ctrl->conf;
+
+	if (!conf->dst.others || !ctrl->qp.queue)
+		return;
+	addr_settle(&conf->dst, &ctrl->qp.queue->peer);
+	addr_text(&conf->dst, conf->where);
+}
+
 static void qp_up(struct nvme_qp *qp)
 {
 	struct nvme_ctrl *ctrl = container_of(qp, struct nvme_ctrl, qp);
 
+	settle(ctrl);
 	ctrl->cntlid = qp->cntlid;
 	step_to(ctrl, STEP_CAP);
 	step_send(ctrl);
@@ -472,6 +484,7 @@ static void qp_down(struct nvme_qp *qp)
 {
 	struct nvme_ctrl *ctrl = container_of(qp, struct nvme_ctrl, qp);
 
+	settle(ctrl);
 	if (ctrl->step == STEP_CONNECT)
 		resolve_doubt(ctrl->conf.host);
 	down(ctrl, &qp->why);

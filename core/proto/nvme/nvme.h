@@ -72,6 +72,7 @@ struct nvme_queue {
 	uint16_t depth;
 	uint32_t incap; /* most write data in a capsule; set by the owner once known */
 	struct diag why;
+	struct addr peer;    /* once the carrier is connected */
 	char way[200];       /* text for people */
 	const char *backend; /* RDMA: "verbs" or "iwarp"; otherwise NULL */
 };

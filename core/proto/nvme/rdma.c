@@ -91,6 +91,7 @@ static void up(struct ep *ep)
 	}
 	if (receives < rdma->queue.depth)
 		rdma->queue.depth = receives;
+	rdma->queue.peer = ep->peer;
 	snprintf(rdma->queue.way, sizeof(rdma->queue.way), "%s", ep->way);
 	rdma->queue.backend = ep->ops->name;
 	rdma->queue.ev->up(&rdma->queue);

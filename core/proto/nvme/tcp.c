@@ -135,6 +135,7 @@ static void up(struct stream *stream)
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICREQ,
 		.ic.dgst = (uint8_t)digests(tcp->queue.conf) };
 
+	tcp->queue.peer = stream->peer;
 	snprintf(tcp->queue.way, sizeof(tcp->queue.way), "%s", stream->way);
 	if (tcp->deadline_ns)
 		loop_timer_set(tcp->queue.loop, &tcp->timer, tcp->deadline_ns);

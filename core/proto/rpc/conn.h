@@ -24,6 +24,7 @@ struct rpc { /* first member of the carrier's struct */
 	uint64_t until; /* on loop_clock()'s scale; 0 = no limit */
 	uint32_t xid;
 	uint32_t call_max, reply_max; /* longest RPC messages, bytes */
+	struct addr peer; /* once connected, as of struct ep and struct stream */
 	char way[160];
 	struct wr w;
 	uint8_t call[RPC_CALL_MAX];

@@ -44,6 +44,7 @@ static void news(struct rpc *rpc, int err, const struct diag *why)
 {
 	struct nfs_query *q = rpc->user;
 
+	addr_settle(&q->server, &rpc->peer);
 	q->next(q, err, why);
 }
 
@@ -176,6 +177,7 @@ static void versions_up(struct nfs_query *q, int err, const struct diag *why)
 		finish_versions(q, err, why);
 		return;
 	}
+	q->versions.at = q->server;
 	memcpy(q->versions.way, q->rpc->way, sizeof(q->versions.way));
 	ask_version(q, 0, NULL);
 }

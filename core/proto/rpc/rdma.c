@@ -49,6 +49,7 @@ static void up(struct ep *ep)
 	rpcrdma_private_get(ep->priv, ep->priv_len, &peer_sends, &peer_receives);
 	rdma->rpc.call_max = (peer_receives < BUFFER ? peer_receives : BUFFER) - hdr;
 	rdma->rpc.reply_max = (peer_sends < BUFFER ? peer_sends : BUFFER) - hdr;
+	rdma->rpc.peer = ep->peer;
 	memcpy(rdma->rpc.way, ep->way, sizeof(rdma->rpc.way));
 	rpc_news(&rdma->rpc);
 }

@@ -39,6 +39,7 @@ static void up(struct stream *stream)
 {
 	struct tcp *tcp = stream->user;
 
+	tcp->rpc.peer = stream->peer;
 	memcpy(tcp->rpc.way, stream->way, sizeof(tcp->rpc.way));
 	rpc_news(&tcp->rpc);
 }

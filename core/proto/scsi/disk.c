@@ -101,11 +101,19 @@ static void scsi_done(struct scsi_ini *scsi, const struct diag *why)
 	}
 }
 
+/* All sessions go to the address that has answered the first one. */
+static void settle(struct scsi_disk *disk, const struct scsi_sess *sess)
+{
+	addr_settle(&disk->conf->dst, &sess->peer);
+	addr_text(&disk->conf->dst, disk->conf->where);
+}
+
 static void sess_up(struct scsi_sess *sess)
 {
 	struct scsi_disk *disk = sess->user;
 	struct diag why = { 0 };
 
+	settle(disk, sess);
 	disk->reached = true;
 	if (disk->carrier->map && disk->carrier->map(sess, disk->page, &why)) {
 		disk->carrier->fail(sess, &why);
@@ -188,6 +196,7 @@ static void sess_down(struct scsi_sess *sess)
 {
 	struct scsi_disk *disk = sess->user;
 
+	settle(disk, sess);
 	if (!disk->reached)
 		resolve_doubt(disk->conf->host);
 	gone(disk, &sess->why);

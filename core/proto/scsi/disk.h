@@ -86,6 +86,7 @@ struct scsi_sess { /* first member of the transport's */
 	uint64_t deadline_ns; /* of the opening; 0 = none */
 	uint8_t state;
 	struct diag why;
+	struct addr peer; /* that has answered; family 0: none yet */
 };
 
 /* The transport. */

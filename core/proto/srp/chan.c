@@ -255,6 +255,7 @@ static void up(struct ep *ep)
 	struct srp_chan *chan = ep->user;
 	struct diag why = { 0 };
 
+	chan->base.peer = ep->peer;
 	snprintf(chan->way, sizeof(chan->way), "%s", ep->way);
 	chan->backend = ep->ops->name;
 	if (took_login(chan, (const void *)ep->priv, ep->priv_len, &why)) {

@@ -159,3 +159,91 @@ Test(ep, more_pools_than_can_be_taken_back)
 	diag_says(&ep->why, DIAG_UNSUPPORTED, "", "8 pool");
 	finish(ep);
 }
+
+/* 10.0.0.1, 10.0.0.2 */
+static struct addr two(void)
+{
+	struct addr addr, other;
+
+	cr_assert(!addr_parse(&addr, "10.0.0.1:7", 0, NULL));
+	cr_assert(!addr_parse(&other, "10.0.0.2:7", 0, NULL));
+	cr_assert(addr_add(&addr, (const struct sockaddr *)&other.ss));
+	return addr;
+}
+
+static void verbs_is_at(const char *at)
+{
+	char text[ADDR_TEXT];
+
+	cr_assert_str_eq(addr_text(&verbs.dial.dst, text), at);
+}
+
+Test(ep, the_next_address_over_verbs_alone)
+{
+	const struct addr dst = two();
+	struct ep *ep = dial_to(&dst, EP_VERBS, 5000);
+
+	verbs_is_at("10.0.0.1:7");
+	cr_assert(verbs.dial.timeout_ms <= 2501, "it is left half of the time: %u",
+		verbs.dial.timeout_ms);
+	asks(ep, VERBS_DOM);
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	verbs_is_at("10.0.0.2:7");
+	cr_assert(verbs.started == 2 && verbs.ended == 1 && !owner.downs);
+	asks(ep, VERBS_DOM);
+	comes_up(ep);
+	cr_assert(owner.requests == 2 && owner.ups == 1 && !iwarp.started);
+	up_calls_reach_the_owner(ep);
+	finish(ep);
+}
+
+Test(ep, no_address_over_verbs_alone)
+{
+	const struct addr dst = two();
+	struct ep *ep = dial_to(&dst, EP_VERBS, 5000);
+
+	fails(ep, DIAG_UNREACHABLE, EHOSTUNREACH, "no way");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	cr_assert(owner.downs == 1 && verbs.started == 2 && !iwarp.started);
+	diag_says(&ep->why, DIAG_REFUSED, "10.0.0.1:7, 10.0.0.2:7",
+		"no_route_to_host connection_refused");
+	finish(ep);
+}
+
+/* Software iWARP chooses among them itself. */
+Test(ep, all_addresses_over_verbs_before_software_iwarp)
+{
+	const struct addr dst = two();
+	struct ep *ep = dial_to(&dst, EP_AUTO, 9000);
+
+	cr_assert(verbs.dial.timeout_ms == 1000, "%u", verbs.dial.timeout_ms);
+	fails(ep, DIAG_NO_DEVICE, ENODEV, "no device leads there");
+	cr_assert(verbs.started == 2 && !iwarp.started);
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	cr_assert(iwarp.started == 1 && iwarp.dial.dst.others == 1 && !owner.downs);
+	asks(ep, IWARP_DOM);
+	comes_up(ep);
+	cr_assert_eq(owner.ups, 1);
+	finish(ep);
+}
+
+Test(ep, a_peer_that_has_spoken_is_the_last_address)
+{
+	const struct addr dst = two();
+	struct ep *ep = dial_to(&dst, EP_VERBS, 5000);
+
+	fails_by(ep, &stays[0]);
+	cr_assert(owner.downs == 1 && verbs.started == 1);
+	finish(ep);
+}
+
+Test(ep, an_owner_that_closes_ends_the_addresses)
+{
+	const struct addr dst = two();
+	struct ep *ep = dial_to(&dst, EP_VERBS, 5000);
+
+	ep->ops->close(ep);
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	cr_assert(owner.downs == 1 && verbs.started == 1);
+	finish(ep);
+}

@@ -262,9 +262,12 @@ static inline void down(struct ep *ep)
 
 static const struct ep_events events = { request, up, recv_, sent, idle, down };
 
-static inline struct ep *dial(uint32_t timeout_ms)
+static inline struct ep *dial_to(const struct addr *dst, uint8_t backend, uint32_t timeout_ms)
 {
-	struct ep_dial how = { .timeout_ms = timeout_ms, .want = { .send = 4, .recv = 4 } };
+	struct ep_dial how = { .dst = *dst,
+		.backend = backend,
+		.timeout_ms = timeout_ms,
+		.want = { .send = 4, .recv = 4 } };
 	struct diag diag;
 	struct ep *ep;
 
@@ -272,6 +275,11 @@ static inline struct ep *dial(uint32_t timeout_ms)
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0);
 	cr_assert_eq(ep_dial(&ep, loop, &how, &events, &owner, &diag), 0, "%s", diag.text);
 	return ep;
+}
+
+static inline struct ep *dial(uint32_t timeout_ms)
+{
+	return dial_to(&(struct addr){ 0 }, EP_AUTO, timeout_ms);
 }
 
 /* What a backend does: as far as request(), up, down. */

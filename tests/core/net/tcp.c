@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -167,6 +168,127 @@ Test(tcp, a_silent_port_times_out_at_our_deadline)
 	loop_free(loop);
 	for (int i = 0; i < 4; i++)
 		close(filler[i]);
+	close(fd);
+}
+
+static void add_host(struct addr *addr, const char *host)
+{
+	struct addr other;
+
+	cr_assert_eq(addr_resolve(&other, host, 0, 1000, NULL), 0);
+	cr_assert(addr_add(addr, (const struct sockaddr *)&other.ss));
+}
+
+/* The port of a listener at 127.0.0.1, of a name whose other addresses come first. */
+static struct addr several(const struct addr *listener, const char *first, const char *second)
+{
+	struct addr addr;
+
+	cr_assert_eq(addr_resolve(&addr, first, addr_port(listener), 1000, NULL), 0);
+	add_host(&addr, second);
+	add_host(&addr, "127.0.0.1");
+	return addr;
+}
+
+Test(tcp, the_first_address_that_answers)
+{
+	struct loop *loop = loop_make();
+	struct end e = { 0 };
+	struct addr at, to;
+	char text[ADDR_TEXT], want[ADDR_TEXT];
+	int fd = listening(&at), other;
+	struct stream *s;
+
+	to = several(&at, "::1", "127.0.0.2");
+	s = dial(loop, &to, &e);
+	wait_for(loop, &e.up);
+	cr_assert_str_eq(addr_text(&s->peer, text), addr_text(&at, want));
+	cr_assert_eq(s->peer.others, 0);
+	text_says(s->way, want);
+	other = accept(fd, NULL, NULL);
+	cr_assert(other >= 0);
+	cr_assert_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	cr_assert(accept(fd, NULL, NULL) < 0, "one connection only");
+	stream_free(s);
+	loop_free(loop);
+	close(other);
+	close(fd);
+}
+
+/* Its turn comes while the first one still may answer. */
+Test(tcp, an_address_behind_a_silent_one)
+{
+	struct loop *loop = loop_make();
+	struct end e = { 0 };
+	struct addr at, mute = { 0 }, to;
+	int fd = listening(&at), silent, filler[4];
+	struct stream *s;
+
+	cr_assert_eq(addr_resolve(&mute, "127.0.0.2", addr_port(&at), 1000, NULL), 0);
+	silent = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(bind(silent, (struct sockaddr *)&mute.ss, mute.len), 0);
+	cr_assert_eq(listen(silent, 0), 0);
+	for (int i = 0; i < 4; i++) {
+		filler[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		connect(filler[i], (struct sockaddr *)&mute.ss, mute.len);
+	}
+	to = several(&at, "127.0.0.2", "127.0.0.3");
+	s = dial(loop, &to, &e);
+	wait_for(loop, &e.up);
+	cr_assert_eq(e.down, 0);
+	stream_free(s);
+	s = dial(loop, &to, &e); /* ended by its owner while it connects */
+	stream_close(s);
+	wait_for(loop, &e.down);
+	cr_assert(e.up == 1 && !s->why.err);
+	stream_free(s);
+	loop_free(loop);
+	for (int i = 0; i < 4; i++)
+		close(filler[i]);
+	close(silent);
+	close(fd);
+}
+
+Test(tcp, no_address_answers)
+{
+	struct loop *loop = loop_make();
+	struct end e = { 0 };
+	struct addr at, to;
+	char want[ADDR_TEXT * 3];
+	int fd = bound(&at, "127.0.0.1");
+	struct stream *s;
+
+	to = several(&at, "::1", "127.0.0.2");
+	s = dial(loop, &to, &e);
+	cr_assert_eq(e.down, 0);
+	wait_for(loop, &e.down);
+	snprintf(want, sizeof(want), "[::1]:%u, 127.0.0.2:%u, 127.0.0.1:%u", addr_port(&at),
+		addr_port(&at), addr_port(&at));
+	diag_says(&s->why, DIAG_REFUSED, want, "connection_refused");
+	stream_free(s);
+	loop_free(loop);
+	close(fd);
+}
+
+/* A source fits the addresses of its own family only. */
+Test(tcp, addresses_of_another_family_than_the_source)
+{
+	struct loop *loop = loop_make();
+	struct end e = { 0 };
+	struct addr at, to;
+	int fd = listening(&at);
+	struct stream_dial how = { .timeout_ms = NO_LIMIT_MS };
+	struct stream *s;
+
+	how.dst = several(&at, "::1", "127.0.0.2");
+	cr_assert_eq(addr_resolve(&how.src, "127.0.0.1", 0, 1000, NULL), 0);
+	cr_assert_eq(stream_dial(&s, loop, &how, &events, &e, NULL), 0);
+	wait_for(loop, &e.up);
+	stream_free(s);
+	to = how.dst;
+	cr_assert(addr_next(&to) && addr_next(&to) && !addr_next(&to));
+	cr_assert_eq(addr_port(&to), addr_port(&at));
+	loop_free(loop);
 	close(fd);
 }
 
