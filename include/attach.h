@@ -158,6 +158,8 @@ void attach_disk(struct attach *, const char *name);
 const char *attach_unopened(const struct attach *);
 /* Something that look() waits for has changed. */
 void attach_look(struct attach *);
+/* Hint at the command that attaches this URI, all encoded, without the kernel's initiator. */
+void attach_hint_userspace(const char *uri, struct diag *);
 
 /* The wait for LUNs of a SCSI host, for rows of SCSI initiators. */
 

@@ -150,6 +150,8 @@ struct attach_iscsi {
 	const char *host;
 	uint16_t port;
 	void *user; /* the owner's */
+	/* NULL, or adds a hint to attach.why, as the kernel lacks the module */
+	void (*no_module)(struct attach_iscsi *);
 
 	/* Filled in. To detach: sid, cid and luns.host, by the owner. */
 	bool existed; /* was logged in before */

@@ -170,6 +170,9 @@ const char *nvmf_target_text(const struct nvmf_target *, char *text, size_t len)
 /* "nvme+tcp://10.0.0.1:4420/NQN"; without a port or an NQN when it is NULL, and without the
  * discovery NQN. */
 const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX]);
+/* Hint at the command that attaches the target in userspace, by this host and with the keys that
+ * userspace has, too. No hint if only the kernel can authenticate or encrypt. */
+void nvmf_hint_userspace(const struct nvmf_target *, int root, struct diag *);
 /* --verbose: the host NQN and where it comes from; a random one in any case. */
 void nvmf_show_identity(const struct nvmf_target *);
 

@@ -37,6 +37,7 @@ struct iscsi_who_words {
 struct iscsi_who {       /* not to be copied; wiped by its owner */
 	struct iscsi_from from;
 	struct kernel_initiator name;
+	const char *file[2]; /* where the secrets come from; NULL: not a file */
 	char secret[2][ISCSI_SECRET];
 };
 /* Name, user and secrets of the initiator: options first, then keys of the URI, which must outlive

@@ -69,7 +69,9 @@ void uri_encode_target(char text[URI_MAX], const struct uri *);
 const char *uri_unit(const struct uri *);
 /* Copies the name; false: it needs more than room. */
 bool uri_name(const struct uri *, char *name, size_t room);
-/* Appends those of the names (the last is NULL) that the URI has, as "?src=10.0.0.1&tos=8". */
+/* Appends a key to a URI whose names are encoded, as "?src=10.0.0.1" or "&tos=8". */
+void uri_encode_key(char text[URI_MAX], const char *name, const char *value);
+/* Appends those of the names (the last is NULL) that the URI has. */
 void uri_add_keys(char text[URI_MAX], struct uri *, const char *const *names);
 /* Cuts passwords out of a text that is or contains URIs, in place; what becomes free at the end is
  * zeroed. */

@@ -675,3 +675,14 @@ void attach_note_words(struct attach *attach, const char *words)
 		at += len + (at[len] == '\n');
 	}
 }
+
+void attach_hint_userspace(const char *uri, struct diag *diag)
+{
+	static const char what[] = "attach it in userspace: rdmastor export ",
+			  as[] = " --nbd unix:/run/disk.sock";
+
+	if (strlen(uri) + sizeof(what) + sizeof(as) <= sizeof(diag->hint))
+		diag_hint(diag, "%s'%s'%s", what, uri, as);
+	else /* what is cut can't be pasted */
+		diag_hint(diag, "%sURI%s", what, as);
+}

@@ -14,13 +14,31 @@
 
 static void start_attempt(struct boot_job *job);
 
-/* For failures whose applet has no hint, as it doesn't know that the machine is booting. */
-static void add_way_out(struct diag *why)
+/* Whether the disk of the job can be attached without the kernel's initiator. */
+static bool can_export(const struct boot_job *job)
 {
-	if (why->hint[0])
+	struct uri uri;
+	const struct scheme *scheme;
+	bool can = false;
+
+	if (job->disk && job->disk->via == BOOT_KERNEL && !uri_parse(&uri, job->disk->uri, NULL)) {
+		scheme = scheme_find(uri.scheme);
+		can = scheme && scheme->uses & SCHEME_DISK;
+	}
+	explicit_bzero(&uri, sizeof(uri));
+	return can;
+}
+
+/* The applets don't know that the machine is booting. */
+static void add_way_out(const struct boot_job *job, struct diag *why)
+{
+	if (why->code == DIAG_NO_MODULE && why->err != ETIMEDOUT && can_export(job))
+		diag_hint(why, "add the module to the initramfs, or append ,via=ublk or ,via=nbd "
+			       "to the URI");
+	else if (why->hint[0])
 		return;
-	if (why->code == DIAG_NO_MODULE && why->err != ETIMEDOUT)
-		diag_hint(why, "add the module to the initramfs, or append ,via=ublk to the URI");
+	else if (why->code == DIAG_NO_MODULE && why->err != ETIMEDOUT)
+		diag_hint(why, "add the module to the initramfs");
 	else if (why->code == DIAG_REFUSED || why->code == DIAG_UNREACHABLE ||
 		 why->code == DIAG_TIMEOUT)
 		diag_hint(why, "check the target, and the addresses of this machine: ip address");
@@ -117,7 +135,7 @@ static void ended(struct applet_run *run)
 		job->why = before;
 	} else if (job->why.err) {
 		diag_ctx(&job->why, "%s", job->disk ? job->disk->uri : job->from);
-		add_way_out(&job->why);
+		add_way_out(job, &job->why);
 	}
 	if (!worth_another(job) || boot->stopping || boot->dry_run ||
 		(boot->deadline && next >= boot->deadline)) {

@@ -182,8 +182,12 @@ static int load(int root, const void *arg, void *out)
 
 static void is_ready(struct attach *attach, int err)
 {
+	struct attach_iscsi *iscsi = iscsi_of(attach);
+
+	if (err && attach->why.code == DIAG_NO_MODULE && err != -ETIMEDOUT && iscsi->no_module)
+		iscsi->no_module(iscsi);
 	if (err)
-		iscsi_explain(iscsi_of(attach));
+		iscsi_explain(iscsi);
 	else
 		attach_step(attach, 0);
 }

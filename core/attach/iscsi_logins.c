@@ -3,7 +3,9 @@
  * follow a failure. */
 #include "iscsi_want.h"
 #include "kernel_iscsi.h"
+#include "policy.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +112,49 @@ static int read_numbers(struct iscsi_logins *logins, struct iscsi_target *target
 	return src ? addr_resolve(&want->src, src, 0, ADDR_LOOKUP_MS, diag) : 0;
 }
 
+/* By this initiator, and with what else userspace can have. Secrets stay where they are: what is
+ * not in a file has to be put into one. */
+static void hint_userspace(struct attach_iscsi *one)
+{
+	const struct iscsi_want *want = &one->want;
+	struct iscsi_target *target = container_of(want->from, struct iscsi_target, who.from);
+	const struct iscsi_auth *auth = &want->from->auth;
+	const bool tcp = want->carrier == ISCSI_TCP;
+	const int32_t digest[2] = { want->set.header_digest, want->set.data_digest };
+	const char *const name[] = { "hdr_digest", "data_digest" };
+	struct kernel_initiator own;
+	char uri[URI_MAX], at[ADDR_TEXT], text[LOSS_TEXT];
+
+	snprintf(uri, sizeof(uri), "%s://%s/", tcp ? "iscsi" : "iser",
+		addr_text(&want->portal, at));
+	uri_encode_name(uri, want->target);
+	if (one->luns.lun != SCSI_LUN_ALL)
+		snprintf(uri + strlen(uri), sizeof(uri) - strlen(uri), "/%" PRIu64, one->luns.lun);
+	if (kernel_initiator(one->attach.root, NULL, &own, NULL) ||
+		strcmp(own.name, want->from->initiator))
+		uri_encode_key(uri, "initiator", want->from->initiator);
+	if (auth->user)
+		uri_encode_key(uri, "user", auth->user);
+	if (auth->secret)
+		uri_encode_key(uri, "secret-file",
+			target->who.file[0] ? target->who.file[0] : "FILE");
+	if (auth->target_user)
+		uri_encode_key(uri, "target_user", auth->target_user);
+	if (auth->target_secret)
+		uri_encode_key(uri, "target-secret-file",
+			target->who.file[1] ? target->who.file[1] : "FILE");
+	if (want->src.ss.ss_family)
+		uri_encode_key(uri, "src", addr_host(&want->src, at));
+	if (want->netdev)
+		uri_encode_key(uri, "iface", want->netdev);
+	for (unsigned i = 0; tcp && i < 2; i++)
+		if (digest[i] == ISCSI_DIGEST_CRC32C || digest[i] == ISCSI_DIGEST_CRC32C_NONE)
+			uri_encode_key(uri, name[i], "1");
+	if (want->set.replacement_timeout != LOSS_DEFAULT)
+		uri_encode_key(uri, "loss", loss_text(want->set.replacement_timeout, text));
+	attach_hint_userspace(uri, &one->attach.why);
+}
+
 static int read_target(struct iscsi_logins *logins, struct iscsi_target *target)
 {
 	const struct iscsi_logins_words *words = logins->words;
@@ -153,7 +198,11 @@ static int read_target(struct iscsi_logins *logins, struct iscsi_target *target)
 	target->count = want.set.nr_sessions;
 	for (want.nth = 0; want.nth < target->count; want.nth++)
 		logins->attach[logins->count++] = (struct attach_iscsi){
-			.attach.no_wait = words->no_wait, .want = want, .due = true, .luns.lun = lun
+			.attach.no_wait = words->no_wait,
+			.want = want,
+			.due = true,
+			.luns.lun = lun,
+			.no_module = hint_userspace
 		};
 	return 0;
 }

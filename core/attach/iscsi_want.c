@@ -31,6 +31,7 @@ static int read_secret(struct call *call, struct iscsi_who *who,
 	int err = 0;
 
 	*secret = who->secret[i];
+	who->file[i] = words->fd[i] ? NULL : file;
 	if (words->fd[i] || file)
 		err = secret_read(call, i ? "--target-secret-fd" : "--secret-fd", words->fd[i],
 			file, who->secret[i], ISCSI_SECRET, diag);
@@ -56,7 +57,8 @@ static int read_auth(struct call *call, struct iscsi_who *who, const struct iscs
 	struct diag *diag = call->diag;
 	int err = read_secret(call, who, words, uri, 0, &auth->secret);
 
-	auth->user = first(words->user[0], uri->user && *uri->user ? uri->user : NULL,
+	auth->user = first(words->user[0],
+		uri->user && *uri->user ? uri->user : uri_value(uri, "user"),
 		getenv("LIBISCSI_CHAP_USERNAME"));
 	auth->target_user =
 		first(words->user[1], target_user, getenv("LIBISCSI_CHAP_TARGET_USERNAME"));

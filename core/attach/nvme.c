@@ -51,7 +51,6 @@ static void is_ready(struct attach *attach, int err)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
 	struct diag *why = &attach->why;
-	char uri[URI_MAX];
 
 	if (!err)
 		nvmf_tls_numbers(nvme->target, nvme->said.ring, nvme->said.key);
@@ -61,9 +60,7 @@ static void is_ready(struct attach *attach, int err)
 						      : "read /dev/nvme-fabrics",
 			diag_errno_text(-err));
 	if (why->code == DIAG_NO_MODULE && !nvmf_target_discovery(nvme->target))
-		diag_hint(why,
-			"attach it in userspace: rdmastor export '%s' --nbd unix:/run/disk.sock",
-			nvmf_uri(nvme->target->want.value, uri));
+		nvmf_hint_userspace(nvme->target, attach->root, why);
 	attach_step(attach, err);
 }
 

@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOKUPS 16 /* at the same time */
+#define LOOKUPS     16 /* at the same time */
+#define USER_QUEUES 64 /* most that a disk in userspace has */
 
 /* Our words for the kernel's, in URIs of all network disks. */
 static const struct {
@@ -64,9 +65,8 @@ static int take_device(struct nvmf_target *t, int root, struct diag *diag)
 	if (rdma && !strcmp(rdma, "iwarp")) {
 		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
 			"the kernel initiator can't use rdmastor's software iWARP (rdma=iwarp)");
-		return diag_hint(diag,
-			"attach it in userspace: rdmastor export '%s' --nbd unix:/run/disk.sock",
-			t->uri.spelling);
+		nvmf_hint_userspace(t, root, diag);
+		return -ENOTSUP;
 	}
 	if (rdma && strcmp(rdma, "verbs") && strcmp(rdma, "auto"))
 		return diag_set(
@@ -332,6 +332,58 @@ const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX])
 		uri_encode_name(uri, nqn);
 	}
 	return uri;
+}
+
+/* Another machine's identity, or one that export would not find by itself. */
+static void add_identity(const struct nvmf_target *t, int root, char uri[URI_MAX])
+{
+	const char *nqn = t->want.value[NVMF_HOSTNQN], *id = t->want.value[NVMF_HOSTID];
+	char own_id[UUID_TEXT] = "";
+	struct identity own = { 0 };
+
+	if (!kernel_identity(root, NULL, NULL, &own, NULL))
+		uuid_text(own_id, own.hostid);
+	if (nqn && (strcmp(nqn, own.hostnqn) || (id && strcasecmp(id, own_id))))
+		uri_encode_key(uri, "hostnqn", nqn);
+	if (id && strcasecmp(id, own_id))
+		uri_encode_key(uri, "hostid", id);
+}
+
+void nvmf_hint_userspace(const struct nvmf_target *t, int root, struct diag *diag)
+{
+	static const char *const own[] = { "rdma", "dev", "timeout", NULL };
+	const char *const *value = t->want.value;
+	bool tcp = !strcmp(value[NVMF_TRANSPORT], "tcp");
+	struct uri *keys = (struct uri *)&t->uri; /* asking for a key marks it */
+	const char *loss = t->policy[0] ? t->policy : uri_value(keys, "loss");
+	char uri[URI_MAX], usual[LOSS_TEXT];
+
+	if (value[NVMF_TLS] || value[NVMF_CONCAT] || value[NVMF_DHCHAP_SECRET])
+		return;
+	nvmf_uri(value, uri);
+	if (t->uuid[0])
+		snprintf(uri + strlen(uri), sizeof(uri) - strlen(uri), "/urn:uuid:%s", t->uuid);
+	else if (t->nsid)
+		snprintf(uri + strlen(uri), sizeof(uri) - strlen(uri), "/%u", t->nsid);
+	add_identity(t, root, uri);
+	for (unsigned i = 0; i < sizeof(aliases) / sizeof(*aliases); i++) {
+		const char *text = value[aliases[i].key];
+
+		if (text && (tcp || aliases[i].key != NVMF_HOST_IFACE) &&
+			(aliases[i].key != NVMF_NR_IO_QUEUES || atoi(text) <= USER_QUEUES))
+			uri_encode_key(uri, aliases[i].name, text);
+	}
+	if (value[NVMF_TOS])
+		uri_encode_key(uri, "tos", value[NVMF_TOS]);
+	for (int key = NVMF_HDR_DIGEST; tcp && key <= NVMF_DATA_DIGEST; key++)
+		if (value[key])
+			uri_encode_key(uri, kernel_nvmf_key_name(key), "1");
+	if (loss && strcmp(loss, loss_text(LOSS_DEFAULT, usual)))
+		uri_encode_key(uri, "loss", loss);
+	for (unsigned i = 0; own[i]; i++)
+		if (uri_value(keys, own[i]))
+			uri_encode_key(uri, own[i], uri_value(keys, own[i]));
+	attach_hint_userspace(uri, diag);
 }
 
 const char *nvmf_option_name(enum nvmf_key key, char name[NVMF_OPTION_NAME])

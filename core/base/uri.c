@@ -448,18 +448,17 @@ bool uri_name(const struct uri *uri, char *name, size_t room)
 	return (size_t)snprintf(name, room, "%.*s", (int)uri->name_len, uri->path) < room;
 }
 
+void uri_encode_key(char text[URI_MAX], const char *name, const char *value)
+{
+	size_t len = strlen(text);
+
+	snprintf(text + len, URI_MAX - len, "%c%s=", strchr(text, '?') ? '&' : '?', name);
+	encode(text, value, "-._~/:=");
+}
+
 void uri_add_keys(char text[URI_MAX], struct uri *uri, const char *const *names)
 {
-	char mark = '?';
-
-	for (; *names; names++) {
-		const char *value = uri_value(uri, *names);
-		size_t len = strlen(text);
-
-		if (!value)
-			continue;
-		snprintf(text + len, URI_MAX - len, "%c%s=", mark, *names);
-		uri_encode(text, value);
-		mark = '&';
-	}
+	for (; *names; names++)
+		if (uri_value(uri, *names))
+			uri_encode_key(text, *names, uri_value(uri, *names));
 }

@@ -141,10 +141,8 @@ static void add_text(char uri[URI_MAX], const char *fmt, ...)
 
 static void add_key(char uri[URI_MAX], const char *key, const char *value)
 {
-	if (!*value)
-		return;
-	add_text(uri, "%c%s=", strchr(uri, '?') ? '&' : '?', key);
-	uri_encode(uri, value);
+	if (*value)
+		uri_encode_key(uri, key, value);
 }
 
 static void srp_uri(const struct list_link *link, const char *host, uint64_t unit, char *uri)

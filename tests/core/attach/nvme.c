@@ -279,6 +279,57 @@ Test(nvme, a_driver_that_is_missing)
 	diag_says(why, DIAG_NO_MODULE, NULL, "module_nvme_tcp");
 }
 
+static void hinted(const char *uri)
+{
+	struct diag diag = { 0 };
+
+	nvmf_hint_userspace(&target, tree.root, &diag);
+	cr_assert_not_null(strstr(diag.hint, uri), "%s", diag.hint);
+}
+
+Test(nvme, the_hint_for_userspace_is_the_same_disk_for_the_same_host)
+{
+	static const char own[] = "abff48c0-ecbe-4d8c-a64a-54f12797e8c2";
+
+	tree_file(&tree, "etc/nvme/hostnqn", "nqn.x:me\n");
+	tree_file(&tree, "etc/nvme/hostid", "abff48c0-ecbe-4d8c-a64a-54f12797e8c2\n");
+	*want = (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = "tcp",
+					    [NVMF_TRADDR] = "fd00::1",
+					    [NVMF_TRSVCID] = "4420",
+					    [NVMF_NQN] = "nqn.a/b" } };
+	hinted("'nvme+tcp://[fd00::1]:4420/nqn.a%2Fb'");
+	want->value[NVMF_HOSTNQN] = "nqn.x:me";
+	want->value[NVMF_HOSTID] = own;
+	hinted("'nvme+tcp://[fd00::1]:4420/nqn.a%2Fb'");
+	want->value[NVMF_HOSTNQN] = "nqn.x:you";
+	hinted("nqn.a%2Fb?hostnqn=nqn.x:you'");
+	want->value[NVMF_HOSTID] = "11111111-ecbe-4d8c-a64a-54f12797e8c2";
+	target.nsid = 3;
+	want->value[NVMF_HOST_TRADDR] = "fd00::2";
+	want->value[NVMF_HOST_IFACE] = "eth0";
+	want->value[NVMF_NR_IO_QUEUES] = "4";
+	want->value[NVMF_QUEUE_SIZE] = "64";
+	want->value[NVMF_HDR_DIGEST] = want->value[NVMF_DISABLE_SQFLOW] = "";
+	want->value[NVMF_KEEP_ALIVE_TMO] = "7";
+	strcpy(target.policy, "wait=5");
+	hinted("/3?hostnqn=nqn.x:you&hostid=11111111-ecbe-4d8c-a64a-54f12797e8c2&src=fd00::2&"
+	       "iface=eth0&queues=4&depth=64&hdr_digest=1&loss=wait=5'");
+	want->value[NVMF_TRANSPORT] = "rdma";
+	want->value[NVMF_NR_IO_QUEUES] = "65"; /* more than userspace has */
+	hinted("&src=fd00::2&depth=64&loss=wait=5'");
+	target.policy[0] = 0;
+	target.nsid = 0;
+	*want = (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = "tcp",
+					    [NVMF_TRADDR] = "10.0.0.1",
+					    [NVMF_NQN] = "nqn.a",
+					    [NVMF_DHCHAP_SECRET] = "x" } };
+
+	struct diag diag = { 0 };
+
+	nvmf_hint_userspace(&target, tree.root, &diag);
+	cr_assert_str_eq(diag.hint, "", "only the kernel can authenticate");
+}
+
 static void waits(uint32_t nsid, int err, const char *words)
 {
 	prepare(err == -ETIMEDOUT ? 1500 : 10000);
