@@ -120,7 +120,7 @@ int iscsi_who_read(struct call *call, int root, const struct iscsi_who_words *wo
 	if (!err && call->loop.verbose)
 		call_note(call, "initiator name %s (%s)", who->name.name, who->name.from);
 	if (!err && who->name.random)
-		call_warn(call, "random initiator name for this run: %s", who->name.name);
+		call_warn_once(call, "random initiator name for this run: %s", who->name.name);
 	return err;
 }
 

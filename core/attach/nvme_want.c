@@ -516,7 +516,7 @@ void nvmf_show_identity(const struct nvmf_target *t)
 		call_note(t->call, "host NQN %s (%s), host ID %s (%s)", t->who.hostnqn,
 			t->who.nqn_from, t->hostid, t->who.id_from);
 	if (t->who.random)
-		call_warn(t->call, "random host NQN for this run: %s", t->who.hostnqn);
+		call_warn_once(t->call, "random host NQN for this run: %s", t->who.hostnqn);
 }
 
 void nvmf_warn_secrets(const struct call *call, const struct nvmf_options *opts)

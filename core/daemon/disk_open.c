@@ -193,6 +193,24 @@ static bool wants_rdma(const char *text)
 	return wants;
 }
 
+/* Another run has another name, which no access list has. */
+static void warn_random(const struct call *call, int root, const char *text)
+{
+	struct uri *uri = parse(text);
+	const struct scheme *scheme = uri ? scheme_find(uri->scheme) : NULL;
+	unsigned uses = scheme ? scheme->uses : 0;
+	struct kernel_initiator initiator;
+	struct identity who;
+
+	if (uses & SCHEME_NVMF && !uri_value(uri, "hostnqn") &&
+		!kernel_identity(root, NULL, NULL, &who, NULL) && who.random)
+		call_warn_once(call, "random host NQN for this run: %s", who.hostnqn);
+	if (uses & SCHEME_ISCSI && !uri_value(uri, "initiator") &&
+		!kernel_initiator(root, NULL, &initiator, NULL) && initiator.random)
+		call_warn_once(call, "random initiator name for this run: %s", initiator.name);
+	free(uri);
+}
+
 static int in_use(struct diag *diag, const char *path, const char *who)
 {
 	if (who[0]) {
@@ -352,6 +370,7 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	if (env->write && !env->force && local &&
 		kernel_holders(root, path, NULL, who, sizeof(who)) >= 0 && who[0])
 		return in_use(call->diag, path, who);
+	warn_random(call, root, uri);
 	if (wants_rdma(uri) && kernel_rdma_ready(root, &rdma) && call->loop.verbose)
 		call_note(call, "%s", rdma.text);
 	since = loop_clock();

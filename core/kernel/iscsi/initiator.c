@@ -78,7 +78,7 @@ int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who,
 		from_firmware(root, who))
 		return 0;
 	if (!kernel_identity_machine(root, id, &from)) {
-		kernel_identity_random(id);
+		memcpy(id, kernel_identity_run(), sizeof(id));
 		who->random = 1;
 	}
 	uuid_text(name + strlen(PREFIX), id);

@@ -174,12 +174,20 @@ void kernel_identity_random(uint8_t uuid[16])
 	uuid_mark_random(uuid);
 }
 
+const uint8_t *kernel_identity_run(void)
+{
+	static uint8_t uuid[16];
+	static bool made;
+
+	if (!made)
+		kernel_identity_random(uuid);
+	made = true;
+	return uuid;
+}
+
 static void made_up(struct identity *who)
 {
-	uint8_t uuid[16] = { 0 };
-
-	kernel_identity_random(uuid);
-	take_uuid(who, uuid, "random");
+	take_uuid(who, kernel_identity_run(), "random");
 	who->random = 1;
 }
 
