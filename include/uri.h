@@ -86,6 +86,8 @@ struct call;
  * other users can read is noted, unless call is NULL. */
 int secret_read(const struct call *, const char *option, const char *number, const char *path,
 	char *secret, size_t room, struct diag *);
+/* Warn once per run if the file with a secret is readable by other users. */
+void secret_check_file(const struct call *, const char *path);
 
 /* Key look-up; marks it used. NULL when absent. */
 const char *uri_value(struct uri *, const char *name);

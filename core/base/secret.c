@@ -99,6 +99,22 @@ static int read_descriptor(
 	return read_once(option, (int)fd, from, secret, room, diag);
 }
 
+static void check_mode(const struct call *call, const char *path, const struct stat *st)
+{
+	if (S_ISREG(st->st_mode) && st->st_mode & (S_IRGRP | S_IROTH))
+		call_warn_once(call,
+			"%s: secret file is readable by other users (mode %03o): chmod 600 %s",
+			path, st->st_mode & 0777, path);
+}
+
+void secret_check_file(const struct call *call, const char *path)
+{
+	struct stat st;
+
+	if (!stat(path, &st))
+		check_mode(call, path, &st);
+}
+
 int secret_read(const struct call *call, const char *option, const char *number, const char *path,
 	char *secret, size_t room, struct diag *diag)
 {
@@ -113,10 +129,8 @@ int secret_read(const struct call *call, const char *option, const char *number,
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return diag_sys(diag, errno, "open %s", path);
-	if (!fstat(fd, &st) && call && S_ISREG(st.st_mode) && st.st_mode & (S_IRGRP | S_IROTH))
-		call_warn(call,
-			"%s: secret file is readable by other users (mode %03o): chmod 600 %s",
-			path, st.st_mode & 0777, path);
+	if (!fstat(fd, &st) && call)
+		check_mode(call, path, &st);
 	err = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)
 		      ? read_once(option, fd, path, secret, room, diag)
 		      : read_line(fd, path, secret, room, diag);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define MSEC    1000000ull
@@ -191,6 +192,23 @@ static bool wants_rdma(const char *text)
 
 	free(uri);
 	return wants;
+}
+
+/* The keys "secret-file", "tls_psk_file" and the like name secrets, also those of other paths. */
+static void check_secrets(const struct call *call, const char *text)
+{
+	struct uri *uri = parse(text);
+
+	for (unsigned i = 0; uri && i < uri->keys; i++) {
+		const struct uri_key *key = &uri->key[i];
+		size_t len = strlen(key->name);
+
+		if (len >= 5 && !strcasecmp(key->name + len - 4, "file") && *key->value)
+			secret_check_file(call, key->value);
+		else if (!strcmp(key->name, "path") && strstr(key->value, "://"))
+			check_secrets(call, key->value);
+	}
+	free(uri);
 }
 
 /* Another run has another name, which no access list has. */
@@ -370,6 +388,7 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	if (env->write && !env->force && local &&
 		kernel_holders(root, path, NULL, who, sizeof(who)) >= 0 && who[0])
 		return in_use(call->diag, path, who);
+	check_secrets(call, uri);
 	warn_random(call, root, uri);
 	if (wants_rdma(uri) && kernel_rdma_ready(root, &rdma) && call->loop.verbose)
 		call_note(call, "%s", rdma.text);
