@@ -176,7 +176,8 @@ static int read_fio(struct bench *bench)
 	if (!opts->filename)
 		return 0;
 	if (call->operands)
-		return usage(bench, "--filename %s: the disk is an operand already", opts->filename);
+		return usage(
+			bench, "--filename %s: the disk is an operand already", opts->filename);
 	bench->filename = (char *)opts->filename;
 	call->operand = &bench->filename;
 	call->operands = 1;

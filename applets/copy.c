@@ -4,6 +4,7 @@
 #include "copy.h"
 #include "applet.h"
 #include "disk_open.h"
+#include "names.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,7 +25,7 @@ struct copy_opts {
 	uint32_t depth, retry_ms;
 	uint64_t request;
 	bool verify, sparse, no_sparse, keep_going, force;
-	const char *resume, *progress, *on_loss;
+	const char *resume, *progress, *on_loss, *hash;
 };
 
 #define AT(field) offsetof(struct copy_opts, field)
@@ -39,6 +40,8 @@ static const struct opt rows[] = {
 	{ "no-sparse", 0, OPT_FLAG, AT(no_sparse), NULL, "write every byte" },
 	{ "resume", 0, OPT_TEXT, AT(resume), "FILE",
 		"record what is copied in this map, and continue from it" },
+	{ "hash", 0, OPT_TEXT, AT(hash), "sha256",
+		"print the SHA-256 of the source, computed while copying" },
 	{ "keep-going", 0, OPT_FLAG, AT(keep_going), NULL,
 		"leave unreadable areas out; the exit status is then 3" },
 	{ "force", 0, OPT_FLAG, AT(force), NULL,
@@ -131,6 +134,10 @@ static int read_options(struct copy_run *run)
 		return usage(run, "--sparse and --no-sparse can't be combined%s", "");
 	if (opts->request % 512)
 		return usage(run, "--request: must be a multiple of 512%s", "");
+	if (opts->hash && strcmp(opts->hash, "sha256"))
+		return usage(run, "--hash %s: expected sha256", opts->hash);
+	if (opts->hash && opts->keep_going)
+		return usage(run, "--hash and --keep-going can't be combined%s", "");
 	if (run->from_pipe && run->to_pipe)
 		return usage(run, "no disk given: standard input to standard output%s", "");
 	if (run->from_pipe && (opts->verify || opts->resume || opts->keep_going))
@@ -153,6 +160,7 @@ static int read_options(struct copy_run *run)
 		.request = (uint32_t)opts->request,
 		.sparse = !opts->no_sparse,
 		.verify = opts->verify,
+		.sha256 = opts->hash,
 		.keep_going = opts->keep_going,
 		.stream = run->from_pipe,
 		.fill_bad = run->to_pipe,
@@ -506,8 +514,7 @@ static int rehearse(struct copy_run *run)
 		out_u64(out, "remaining_bytes", NULL, remaining);
 	out_bool(out, "verify", NULL, run->opts->verify);
 	if (already)
-		snprintf(line, sizeof(line),
-			"already complete according to the map %s",
+		snprintf(line, sizeof(line), "already complete according to the map %s",
 			run->opts->resume);
 	else if (run->from_pipe)
 		snprintf(line, sizeof(line), "would copy standard input to %s", to);
@@ -555,15 +562,15 @@ static void say_result(struct copy_run *run)
 {
 	const struct copy_progress *p = &run->progress;
 	uint64_t zeroes = p->zeroed + p->skipped, size = p->copied + zeroes;
-	char text[16], took[32], line[URI_MAX + 128];
+	char text[16], took[32], line[URI_MAX + 128], hash[2 * sizeof(p->sha256) + 1];
 	size_t at = 0;
 
 	if (p->already) {
 		snprintf(line, sizeof(line), "already complete according to the map %s%s",
 			run->opts->resume, run->opts->verify ? "; verified again" : "");
 	} else {
-		at += (size_t)snprintf(line, sizeof(line), "copied %s in %s",
-			out_human(size, text), duration(p->copy_seconds, took));
+		at += (size_t)snprintf(line, sizeof(line), "copied %s in %s", out_human(size, text),
+			duration(p->copy_seconds, took));
 		if (average(p) > 0)
 			at += (size_t)snprintf(line + at, sizeof(line) - at, " (%s/s)",
 				out_human((uint64_t)average(p), text));
@@ -575,9 +582,16 @@ static void say_result(struct copy_run *run)
 				duration(p->seconds - p->copy_seconds, took));
 	}
 	print_line(run, line);
+	if (run->opts->hash) {
+		hex_text(hash, p->sha256, sizeof(p->sha256));
+		snprintf(line, sizeof(line), "sha256: %s", hash);
+		print_line(run, line);
+	}
 	if (run->to_pipe)
 		return;
 	print_ends(run, p->already);
+	if (run->opts->hash)
+		out_text(run->call->out, "sha256", NULL, "%s", hash);
 	print_counts(run);
 	out_real(run->call->out, "bytes_per_second", NULL, average(p), 0);
 }

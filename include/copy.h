@@ -26,9 +26,10 @@ struct copy_progress {
 	uint64_t copied, zeroed, skipped, verified;
 	uint64_t bad; /* bytes that could not be read (only with keep_going) */
 	bool verifying;
-	bool already; /* the map said before the copy began that everything is copied */
-	bool saved;   /* the map's file holds what this copy needs to be continued */
-	bool lost;    /* failed: no connection for longer than the loss policy allows */
+	bool already;       /* the map said before the copy began that everything is copied */
+	bool saved;         /* the map's file holds what this copy needs to be continued */
+	bool lost;          /* failed: no connection for longer than the loss policy allows */
+	uint8_t sha256[32]; /* after success, if it was an option */
 	double seconds, copy_seconds; /* of all, and without the comparison */
 	double rate; /* bytes read from the source or verified per second of this phase */
 	double left; /* seconds until everything is copied, or verified; 0 = unknown */
@@ -40,6 +41,7 @@ struct copy_options {
 	bool sparse;      /* holes and zero blocks are not written as data */
 	bool dst_zero;    /* the destination reads as zeroes: new file, so zeroes need no write */
 	bool verify;      /* read both again and compare */
+	bool sha256;      /* of the source; not with keep_going. Finished areas are read again */
 	bool keep_going;  /* unreadable areas are left out and recorded */
 	/* the source ends where it ends: its size, until then, is only more than the destination
 	 * holds */

@@ -146,7 +146,7 @@ struct load_report {
 	struct load_result result;
 	bool timed_out, verbose;
 	bool memory; /* a disk without storage */
-	int error; /* errno, when it failed */
+	int error;   /* errno, when it failed */
 	struct {
 		const char *code;
 		char text[160];

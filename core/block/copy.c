@@ -82,27 +82,35 @@ static bool saving(const struct copy *copy)
 	return copy->saver.crew && !copy->saver.idle;
 }
 
+static bool is_kept(const struct copy *copy, uint64_t off)
+{
+	return copy->hash.on && !copy->verify && copy_map_status(&copy->map, off) == COPY_DONE;
+}
+
 void copy_go(struct copy *copy)
 {
 	enum feed what = FEED_WAIT;
 	uint64_t off, len;
 
+	if (copy->rc)
+		copy_hash_abandon(copy);
 	while (!copy->rc && copy->idle) {
 		what = feed_next(&copy->feed, &off, &len);
 		if (what == FEED_DATA && copy->opt->stream)
 			what = copy_in_stream(copy, off, &len) ? FEED_DATA : FEED_END;
 		if (what == FEED_WAIT || what == FEED_END)
 			break;
-		if (what == FEED_ZERO && copy->opt->dst_zero && !copy->verify) {
+		if (what == FEED_ZERO && copy->opt->dst_zero && !copy->verify && !copy->hash.on) {
 			copy->progress->skipped += len;
 			copy_looked_at(copy, off, len, COPY_WRITTEN);
 			feed_take(&copy->feed, off + len);
 		} else {
-			feed_take(&copy->feed, copy_begin_range(copy, off, len, what == FEED_ZERO));
+			feed_take(&copy->feed, copy_begin_range(copy, off, len, what == FEED_ZERO,
+						       is_kept(copy, off)));
 		}
 	}
 	copy->over = !copy->busy && !copy->flushing && !saving(copy) && !copy->feed.asking &&
-		     (copy->rc || what == FEED_END);
+		     !copy->hash.slot && (copy->rc || what == FEED_END);
 }
 
 static void asked(struct copy_feed *feed)
@@ -503,9 +511,12 @@ static void run_copy(struct copy *copy)
 	copy->started = copy->saved = loop_clock();
 	copy->tick.fire = ticked;
 	copy->progress->total = copy->opt->stream ? 0 : copy->src->lim.size;
-	copy->progress->done = copy->progress->resumed = copy_map_sum(&copy->map, COPY_DONE);
-	run_phase(copy, "?-");
+	copy->progress->resumed = copy_map_sum(&copy->map, COPY_DONE);
+	copy->progress->done = copy->hash.on ? 0 : copy->progress->resumed;
+	run_phase(copy, copy->hash.on ? "?-+" : "?-");
 	end_copying(copy);
+	if (!copy->rc && copy->hash.on)
+		copy->rc = copy_hash_finish(copy, copy->progress->sha256);
 	tell(copy);
 	if (!copy->rc && copy->opt->verify)
 		verify(copy);
@@ -532,6 +543,8 @@ int copy_run(struct loop *loop, struct bdev *src, struct bdev *dst, const struct
 	if (!copy.rc)
 		copy.rc = lane_open(&copy.out, dst, loop, copy.diag);
 	if (!copy.rc)
+		copy.rc = copy_hash_start(&copy, copy.diag);
+	if (!copy.rc)
 		copy.rc = make_slots(&copy);
 	if (!copy.rc) {
 		run_copy(&copy);
@@ -539,6 +552,7 @@ int copy_run(struct loop *loop, struct bdev *src, struct bdev *dst, const struct
 			lane_unmap(copy.in[i], copy.pool);
 		lane_unmap(copy.out, copy.pool);
 	}
+	copy_hash_stop(&copy);
 	while (copy.ins)
 		close_in(&copy);
 	lane_close(copy.out);

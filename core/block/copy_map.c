@@ -159,6 +159,11 @@ uint64_t copy_map_sum(const struct copy_map *map, uint8_t status)
 	return sum;
 }
 
+uint8_t copy_map_status(const struct copy_map *map, uint64_t off)
+{
+	return map->extent[find_extent(map, off)].status;
+}
+
 bool copy_map_next(const struct copy_map *map, uint64_t from, const char *letters, uint64_t *off,
 	uint64_t *len)
 {

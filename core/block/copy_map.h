@@ -35,6 +35,7 @@ void copy_map_fini(struct copy_map *);
 int copy_map_set(struct copy_map *, uint64_t off, uint64_t len, uint8_t status);
 void copy_map_turn(struct copy_map *, uint8_t from,
 	uint8_t to); /* change all extents of one status to another */
+uint8_t copy_map_status(const struct copy_map *, uint64_t off);
 uint64_t copy_map_sum(const struct copy_map *, uint8_t status);
 /* Find the first range at or after `from` whose status is one of the letters. False: none. */
 bool copy_map_next(

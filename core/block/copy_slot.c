@@ -7,7 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define ZERO_RUN 32768u /* shorter runs of zeroes are written as data */
+#define ZERO_RUN  32768u      /* shorter runs of zeroes are written as data */
+#define HASH_MOST (64u << 20) /* zeroes hashed at a time: a signal waits for them */
 
 static void begin_piece(struct slot *);
 static void write_on(struct slot *);
@@ -40,6 +41,11 @@ static void end_piece(struct slot *slot, uint8_t status)
 	struct copy *copy = slot->copy;
 	uint64_t wider = slot->bad ? slot->len : slot->len * 2ull;
 
+	if (slot->hashing) {
+		slot->ended = true;
+		slot->status = status;
+		return;
+	}
 	copy_looked_at(copy, slot->off, slot->len, status);
 	slot->off += slot->len;
 	if (slot->off == slot->end || copy->rc) {
@@ -48,6 +54,12 @@ static void end_piece(struct slot *slot, uint8_t status)
 	}
 	slot->len = copy_least(wider, slot->end - slot->off);
 	begin_piece(slot);
+}
+
+void copy_end_piece(struct slot *slot)
+{
+	slot->ended = false;
+	end_piece(slot, slot->status);
 }
 
 /* Length of the piece rounded up to the destination's blocks, which may be longer than the
@@ -265,7 +277,11 @@ static void read_done(struct io *io)
 		retire(slot);
 	} else {
 		copy->progress->read += slot->len;
-		write_piece(slot);
+		copy_hash_piece(slot);
+		if (slot->kept)
+			end_piece(slot, COPY_DONE);
+		else
+			write_piece(slot);
 	}
 }
 
@@ -348,13 +364,23 @@ static void begin_piece(struct slot *slot)
 	} else if (!slot->zero) {
 		submit_in(slot, read_done);
 	} else {
+		copy_hash_piece(slot);
+		if (slot->kept) {
+			end_piece(slot, COPY_DONE);
+			return;
+		}
+		if (copy->opt->dst_zero) {
+			copy->progress->skipped += slot->len;
+			end_piece(slot, COPY_WRITTEN);
+			return;
+		}
 		if (!copy_zero_most(copy))
 			memset(slot->buf.p, 0, slot->len);
 		write_on(slot);
 	}
 }
 
-uint64_t copy_begin_range(struct copy *copy, uint64_t off, uint64_t len, bool zero)
+uint64_t copy_begin_range(struct copy *copy, uint64_t off, uint64_t len, bool zero, bool kept)
 {
 	struct slot *slot = copy->idle;
 	uint64_t part = (off + len) % copy->dst->lim.block;
@@ -367,12 +393,15 @@ uint64_t copy_begin_range(struct copy *copy, uint64_t off, uint64_t len, bool ze
 		zero = false;
 	no_data = zero && !copy->verify && copy_zero_most(copy);
 	len = copy_least(len, no_data ? copy_zero_most(copy) : copy->request - off % copy->request);
+	if (copy->hash.on)
+		len = copy_least(len, HASH_MOST);
 	copy->idle = slot->next;
 	copy->busy++;
 	slot->off = off;
 	slot->end = off + len;
 	slot->len = len;
 	slot->zero = zero;
+	slot->kept = kept;
 	begin_piece(slot);
 	return slot->end;
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include "copy.h"
 #include "copy_feed.h"
+#include "copy_hash.h"
 #include "copy_map.h"
 #include "copy_save.h"
 
@@ -23,6 +24,10 @@ struct slot {
 	uint32_t put;      /* bytes of the piece written so far */
 	bool zero;         /* the range is known to be zero and is not read */
 	bool bad;          /* the piece could not be read */
+	bool kept;         /* the map lists the range as finished: it is read for the hash only */
+	bool hashing;      /* the piece is not hashed yet */
+	bool ended;        /* all but that is done; status: what it is then */
+	uint8_t status;
 };
 
 struct copy {
@@ -38,6 +43,7 @@ struct copy {
 	struct copy_map map;
 	struct copy_saver saver; /* without a map its thread is not started */
 	struct copy_feed feed;
+	struct copy_hash hash;
 	struct buf tail; /* the block of the destination in which the source ends */
 	struct copy_progress *progress;
 	uint64_t started, saved;
@@ -61,7 +67,8 @@ void copy_io_failed(struct copy *, const struct bdev *, const struct io *, const
 bool copy_in_stream(struct copy *, uint64_t off, uint64_t *len);
 void copy_looked_at(struct copy *, uint64_t off, uint64_t len, uint8_t status);
 /* Assign the start of the range to an idle slot. Returns where that part ends. */
-uint64_t copy_begin_range(struct copy *, uint64_t off, uint64_t len, bool zero);
+uint64_t copy_begin_range(struct copy *, uint64_t off, uint64_t len, bool zero, bool kept);
+void copy_end_piece(struct slot *); /* the piece has ended before, and is now hashed */
 
 static inline uint64_t copy_least(uint64_t a, uint64_t b)
 {

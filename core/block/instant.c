@@ -160,8 +160,8 @@ int instant_geometry(
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"block=%u: must be a power of 2, 512 to 65536", block);
 	if (size > INT64_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "size '%s': must be less than 8E",
-			uri->path);
+		return diag_set(
+			diag, DIAG_USAGE, ERANGE, "size '%s': must be less than 8E", uri->path);
 	if (!size || size % block)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"invalid size '%s': expected a positive multiple of %u bytes", uri->path,

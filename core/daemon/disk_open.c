@@ -18,9 +18,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define MSEC    1000000ull
-#define LEFT_MS 2000 /* for the last requests of a process that was killed */
-#define STEP_MS 20
+#define MSEC     1000000ull
+#define LEFT_MS  2000 /* for the last requests of a process that was killed */
+#define STEP_MS  20
 #define PAUSE_MS 500 /* between attempts to reach a target that is not up yet */
 
 bool disk_in_memory(const char *uri)

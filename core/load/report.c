@@ -185,8 +185,11 @@ static const char *rate_text(double bytes, char text[24])
 
 	for (; n < 4 && bytes >= 1023.5; n++)
 		bytes /= 1024;
-	snprintf(text, 24, "%.*f %s/s", !n || bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2, bytes,
-		unit[n]);
+	snprintf(text, 24, "%.*f %s/s",
+		!n || bytes >= 99.95 ? 0
+		: bytes >= 9.995     ? 1
+				     : 2,
+		bytes, unit[n]);
 	return text;
 }
 
@@ -217,8 +220,8 @@ void load_report_text(struct out *out, const struct load_report *report)
 	if (report->load.verify && result->unanswered)
 		out_line(out, "  verify skipped: requests were lost");
 	else if (report->load.verify)
-		out_line(out, "  verify %s of %s are as written", out_human(result->verified, verified),
-			out_human(result->range, bs));
+		out_line(out, "  verify %s of %s are as written",
+			out_human(result->verified, verified), out_human(result->range, bs));
 	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++)
 		if (result->kind[kind].latency.total) {
 			out_line(out, "%s latency from", kind_name[kind]);

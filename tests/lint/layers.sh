@@ -18,7 +18,7 @@ target  : places target serve split bdev ways ep stream mem :
 export  : mad bdev child export kernel_disk kernel_identity kernel_nbd kernel_process mem nbd_server split uri uapi/* daemon disk_open fronts serve iscsi ways kernel_rdma : liburing.h
 kernel  : kernel_* out child uri wire/iscsi wire/nvmf datamover uapi/* : netlink/* cjson/* mbedtls/*
 proto   : scsi serve target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nbd_server wire/* : mbedtls/*
-block   : bdev split uri out mem copy content session image : liburing.h
+block   : bdev split uri out mem copy content session image : liburing.h mbedtls/*
 mad     : mad port_events wire/mad : infiniband/*
 net     : port_events rdma_port ep stream ways mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
 base    : applet uri image child crc32c mem out resolve stats : mbedtls/*

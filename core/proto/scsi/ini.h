@@ -47,8 +47,8 @@ struct scsi_ini {
 	char vendor[9], product[17], revision[5], serial[257];
 	uint8_t naa[16], naa_len, eui[16], eui_len;
 	bool write_protected;
-	bool cached;   /* a volatile write cache, as far as is known; atomic: it may be turned on */
-	bool wce;      /* the caching mode page reported it as enabled */
+	bool cached; /* a volatile write cache, as far as is known; atomic: it may be turned on */
+	bool wce;    /* the caching mode page reported it as enabled */
 	bool fua;
 	bool thin, reads_zero, can_unmap, same_unmaps;
 	bool resized;

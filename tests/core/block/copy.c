@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <mbedtls/sha256.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,12 +70,21 @@ static void fill(struct stage *s, unsigned seed)
 	}
 }
 
+static void check_digest(const struct stage *s, unsigned seed)
+{
+	uint8_t digest[32];
+
+	cr_assert_eq(mbedtls_sha256(s->src->bytes, s->src->bdev.lim.size, digest, 0), 0);
+	cr_assert_eq(memcmp(digest, s->progress.sha256, 32), 0, "seed %u: SHA-256", seed);
+}
+
 static void random_options(struct stage *s, unsigned seed)
 {
 	s->opt.depth = 1 + rand_r(&seed) % 20;
 	s->opt.request = rand_r(&seed) % 3 ? 512 << rand_r(&seed) % 10 : 0;
 	s->opt.sparse = rand_r(&seed) % 4;
 	s->opt.verify = true;
+	s->opt.sha256 = rand_r(&seed) % 2;
 	s->opt.dst_zero = rand_r(&seed) % 4 == 0;
 	s->src->seed = rand_r(&seed);
 	s->dst->seed = rand_r(&seed) | 1;
@@ -113,6 +123,8 @@ Test(copy, every_layout_and_option_gives_the_same_bytes)
 			cr_assert_eq(s.dst->bytes[i], behind,
 				"seed %u: byte %llu behind the source's end", seed,
 				(unsigned long long)(i - size));
+		if (s.opt.sha256)
+			check_digest(&s, seed);
 		cr_assert_eq(s.progress.verified, size, "seed %u", seed);
 		cr_assert_eq(s.progress.copied + s.progress.zeroed + s.progress.skipped, size,
 			"seed %u", seed);
@@ -421,6 +433,58 @@ static uint64_t check_map(const struct stage *s)
 	}
 	copy_map_fini(&map);
 	return sum;
+}
+
+Test(copy, a_hash_of_a_resumed_copy_reads_what_is_finished_again)
+{
+	struct stage s = set(4 << 20, 512, 4 << 20, 512);
+	struct stopper stopper = { .after = 300 };
+	uint64_t kept, before;
+
+	fill(&s, 1);
+	own_map(&s);
+	s.opt.request = 4096;
+	s.opt.depth = 4;
+	s.opt.sha256 = true;
+	s.opt.sparse = false;
+	s.opt.stop = &stopper.stop;
+	s.dst->wrote = stop_later;
+	s.dst->arg = &stopper;
+	s.dst->seed = 5;
+	cr_assert_eq(run(&s), -EINTR);
+	kept = check_map(&s);
+	cr_assert(kept > 0 && kept < 4 << 20, "%llu", (unsigned long long)kept);
+	stopper.stop = 0;
+	before = s.dst->written;
+	cr_assert_eq(run(&s), 0, "%s", s.diag.text);
+	check_digest(&s, 0);
+	cr_assert_eq(s.progress.resumed, kept);
+	cr_assert_eq(s.progress.read, 4 << 20);
+	cr_assert_eq(s.progress.done, 4 << 20);
+	cr_assert_eq(s.dst->written - before, (4 << 20) - kept);
+	cr_assert_eq(check_map(&s), 4 << 20);
+	cr_assert_eq(run(&s), 0, "%s", s.diag.text);
+	check_digest(&s, 0);
+	cr_assert(s.progress.already);
+	unlink(map_name);
+	strike(&s);
+}
+
+Test(copy, a_hash_waits_for_no_piece_that_failed)
+{
+	for (unsigned seed = 1; seed <= 20; seed++) {
+		struct stage s = set(1 << 20, 512, 1 << 20, 512);
+
+		s.src->bad_off = seed * 40960;
+		s.src->bad_len = 512;
+		s.src->seed = s.dst->seed = seed;
+		s.opt.sha256 = true;
+		s.opt.sparse = false;
+		s.opt.request = 4096;
+		s.opt.depth = 16;
+		cr_assert_eq(run(&s), -EIO, "seed %u: %s", seed, s.diag.text);
+		strike(&s);
+	}
 }
 
 Test(copy, a_stopped_one_saves_its_map_and_goes_on_from_it)
