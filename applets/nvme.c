@@ -4,6 +4,7 @@
 #include "applet.h"
 #include "kernel_identity.h"
 #include "kernel_nvmf.h"
+#include "names.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,6 +233,74 @@ static const struct applet list_subsys_applet = {
 	.run = run_list_subsys,
 };
 
+static int run_show_hostnqn(struct call *call)
+{
+	struct identity who;
+	int root = kernel_root(), err = root < 0 ? diag_sys(call->diag, errno, "open /") : 0;
+
+	if (!err)
+		err = kernel_identity(root, NULL, NULL, &who, call->diag);
+	if (!err) {
+		call->out->json = false; /* as in nvme-cli */
+		out_line(call->out, "%s", who.hostnqn);
+		if (who.random)
+			call_warn(call, "random host NQN: this machine has no /etc/nvme/hostnqn, "
+					"DMI UUID or machine-id");
+	}
+	if (root >= 0)
+		close(root);
+	return err;
+}
+
+static int run_gen_hostnqn(struct call *call)
+{
+	char text[NQN_UUID_TEXT];
+	uint8_t uuid[16];
+
+	kernel_identity_random(uuid);
+	call->out->json = false;
+	out_line(call->out, "%s", nqn_of_uuid(text, uuid));
+	return EXIT_DONE;
+}
+
+static int run_version(struct call *call)
+{
+	/* the release whose output the lists have */
+	call->out->json = false;
+	out_line(call->out, "nvme version 2.5 (rdmastor %s)", applet_version);
+	return EXIT_DONE;
+}
+
+static const struct applet gen_hostnqn_applet = {
+	.name = "nvme gen-hostnqn",
+	.operands = "",
+	.summary = "print a new host NQN",
+	.examples = "  nvme gen-hostnqn >/etc/nvme/hostnqn\n",
+	.opts = list_rows,
+	.opts_size = sizeof(struct opt_common),
+	.run = run_gen_hostnqn,
+};
+
+static const struct applet show_hostnqn_applet = {
+	.name = "nvme show-hostnqn",
+	.operands = "",
+	.summary = "print the host NQN of this machine",
+	.examples = "  nvme show-hostnqn\n",
+	.opts = list_rows,
+	.opts_size = sizeof(struct opt_common),
+	.run = run_show_hostnqn,
+};
+
+static const struct applet version_applet = {
+	.name = "nvme version",
+	.operands = "",
+	.summary = "print the version",
+	.examples = "  nvme version\n",
+	.opts = list_rows,
+	.opts_size = sizeof(struct opt_common),
+	.run = run_version,
+};
+
 static const struct applet_sub subs[] = {
 	{ "discover", &applet_nvmf_discover },
 	{ "connect-all", &applet_nvmf_connect_all },
@@ -240,6 +309,9 @@ static const struct applet_sub subs[] = {
 	{ "disconnect-all", &applet_nvme_disconnect_all },
 	{ "list", &list_applet },
 	{ "list-subsys", &list_subsys_applet },
+	{ "gen-hostnqn", &gen_hostnqn_applet },
+	{ "show-hostnqn", &show_hostnqn_applet },
+	{ "version", &version_applet },
 	{ 0 },
 };
 

@@ -21,6 +21,8 @@ struct identity {
 int kernel_identity(
 	int root, const char *wanted_nqn, const char *wanted_id, struct identity *, struct diag *);
 
+void kernel_identity_random(uint8_t uuid[16]); /* new, of version 4 */
+
 /* Identity of a served disk: made of the machine's (DMI UUID → machine-id → host id → boot ID) and
  * the disk's own: WWID of a block device, file system and inode of a file, `own` of anything else
  * ("": random). Stable across restarts, different on another machine. */

@@ -22,7 +22,7 @@ says() {
 		grep -Eq -e "$word" out err || die "$*: '$word' is not in: $(cat out err)"
 	done
 }
-commands='discover connect connect-all disconnect disconnect-all list list-subsys'
+commands='discover connect connect-all disconnect disconnect-all list list-subsys gen-hostnqn show-hostnqn version'
 says 0 "$commands" "$nvme"
 says 0 "$commands" "$nvme" help
 says 0 "$commands" "$RDMASTOR" nvme smart-log --help
@@ -33,6 +33,15 @@ says 1 "'smart-log' nvme-cli" "$nvme" smart-log /dev/nvme0 --human-readable -n 1
 says 2 "'smart-log' nvme-cli" "$RDMASTOR" nvme smart-log
 error 1 usage '' "'id-ctrl' nvme-cli" "$nvme" id-ctrl /dev/nvme0 -o json
 error 1 usage '' "'id-ctrl' nvme-cli" "$nvme" id-ctrl /dev/nvme0 --output-format=json
+
+# What os-brick and CSI drivers ask first
+nqn='^nqn[.]2014-08[.]org[.]nvmexpress:uuid:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$'
+says 0 "$nqn" "$nvme" gen-hostnqn
+[ "$("$nvme" gen-hostnqn)" != "$("$nvme" gen-hostnqn)" ] || die 'gen-hostnqn repeats itself'
+says 0 '^nqn[.]2014-08' "$nvme" show-hostnqn
+says 0 '^nvme.version.[0-9.]+ rdmastor' "$nvme" version
+says 1 unexpected "$nvme" version x
+says 0 "$nqn" "$nvme" gen-hostnqn -o json
 
 # The applets, with 1 for every failure
 error 1 usage '' '--traddr' "$nvme" discover -t tcp -o json

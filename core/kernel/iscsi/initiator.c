@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Find the initiator name of this host, in the same places as open-iscsi. */
+#include "kernel_identity.h"
 #include "kernel_iscsi.h"
 #include "names.h"
 #include "sys/identity.h"
