@@ -36,6 +36,9 @@ booted quiet "$RDMASTOR" boot --json >out 2>err || die "nothing to do: $(cat err
 valid out
 grep -q 'rd.rdmastor=' err || die "nothing to do: $(cat err)"
 
+# shellcheck disable=SC2016 # expanded inside
+error 1 not-found '' 'mount.-t.proc' unshare -mn bash -c 'mount -t tmpfs none /proc; exec "$@"' - "$RDMASTOR" boot --json
+
 me=rd.iscsi.initiator=iqn.2024-01.a:me
 plans 0 "rd.rdmastor=iscsi://joe%hush1hush1hush@127.0.0.1/$iqn/0 $me rd.rdmastor=nbd://127.0.0.1,via=ublk" \
 	"rd.rdmastor kernel iser-login ok" "rd.rdmastor ublk export ok"

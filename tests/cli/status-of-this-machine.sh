@@ -22,6 +22,13 @@ s="$RDMASTOR status"
 		error 1 not-found "$(ere "$what")" '' $s "$what"
 	done
 	error 1 - '^rdmastor status: nvme987: ' 'served RDMA' $s nvme987
+	# a block device of this machine, if it has one that is not attached
+	for disk in /dev/vda /dev/sda /dev/loop0 /dev/zram0; do
+		[ -b $disk ] && ! grep -q "\"${disk##*/}\"" json || continue
+		error 1 not-found $disk 'not.a.remote.disk' $s $disk
+		error 1 not-found $disk 'not.a.remote.disk' "$RDMASTOR" boot --needs $disk
+		break
+	done
 	error 2 usage '' "'nbd:'" $s nbd://10.255.255.1/x
 	error 2 usage '' 'URI empty' $s ""
 	error 2 usage '' "'nvme1'" $s nvme0 nvme1

@@ -117,7 +117,7 @@ int kernel_boot_words(int root, struct boot_words *words, struct diag *diag)
 
 	*words = (struct boot_words){ 0 };
 	if (!text)
-		return diag_sys(diag, errno, "read /proc/cmdline");
+		return kernel_sys_no_cmdline(diag);
 	err = read_own(words, text, diag);
 	explicit_bzero(text, len);
 	free(text);

@@ -59,7 +59,7 @@ int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 
 	*w = (struct iscsi_wishes){ .retry_max = -1 };
 	if (!text)
-		return diag_sys(diag, errno, "read /proc/cmdline");
+		return kernel_sys_no_cmdline(diag);
 	debian = kernel_sys_read_conf(root, "etc/iscsi.initramfs");
 	if (!debian) /* the source from which the initramfs is built */
 		debian = kernel_sys_read_conf(root, "etc/iscsi/iscsi.initramfs");

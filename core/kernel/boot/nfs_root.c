@@ -223,7 +223,7 @@ int kernel_nfs_root(int root, struct nfs_root *r, struct diag *diag)
 {
 	char *text = kernel_sys_cmdline(root);
 	int err = text ? kernel_nfs_root_read(text, r, diag)
-		       : diag_sys(diag, errno, "read /proc/cmdline");
+		       : kernel_sys_no_cmdline(diag);
 
 	free(text);
 	return err;

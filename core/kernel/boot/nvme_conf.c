@@ -354,7 +354,7 @@ int kernel_nvmf_conf_kernel(int root, struct nvmf_entries *all, struct diag *dia
 	char *text = kernel_sys_cmdline(root);
 	struct diag why = { 0 };
 	int err = text ? kernel_nvmf_conf_cmdline(all, text, diag)
-		       : diag_sys(diag, ENOENT, "read /proc/cmdline");
+		       : kernel_sys_no_cmdline(diag);
 
 	free(text);
 	if (err || all->off || all->no_nbft)

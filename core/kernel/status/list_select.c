@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The word in every form it can be read as. */
 struct wanted {
@@ -257,8 +258,14 @@ static void keep_ports(const struct wanted *want, struct kernel_list *list)
 
 static int nothing(const struct wanted *want, struct diag *diag)
 {
-	diag_set(diag, DIAG_NOT_FOUND, ENOENT,
-		"no such device, connection, mount, target, served disk or RDMA device");
+	struct stat st;
+
+	if (!want->is_uri && !fstatat(want->root, want->real + (*want->real == '/'), &st, 0) &&
+		S_ISBLK(st.st_mode))
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "not a remote disk, and not served");
+	else
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+			"no such device, connection, mount, target, served disk or RDMA device");
 	diag_ctx(diag, "%s", want->is_uri ? want->uri.spelling : want->word);
 	return -ENOENT;
 }

@@ -211,3 +211,13 @@ char *kernel_sys_cmdline(int root)
 	}
 	return append(text, kernel);
 }
+
+int kernel_sys_no_cmdline(struct diag *diag)
+{
+	int err = errno;
+
+	diag_sys(diag, err, "read /proc/cmdline");
+	if (err == ENOENT)
+		diag_hint(diag, "mount -t proc proc /proc");
+	return -err;
+}

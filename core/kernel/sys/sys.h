@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Small system files, by paths relative to a root descriptor. */
 #pragma once
+#include "diag.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,8 @@ char *kernel_sys_read_conf(int root, const char *path);
 /* The kernel command line as one text, and before it, in dracut's order, the files *.conf of
  * etc/cmdline.d and etc/cmdline (dracut.cmdline(7)); NULL with errno. The caller frees it. */
 char *kernel_sys_cmdline(int root);
+/* The failure when it is NULL, by errno. */
+int kernel_sys_no_cmdline(struct diag *);
 /* Read the first bytes of a file, up to len; returns their number or -errno. */
 ssize_t kernel_sys_read_bytes(int root, const char *path, void *to, size_t len);
 bool kernel_sys_exists(int root, const char *path);
