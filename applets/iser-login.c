@@ -220,8 +220,10 @@ static int run(struct call *call)
 		return diag_sys(call->diag, errno, "open /");
 	if (call->operands && iscsi_is_session(call->operand[0])) {
 		err = adjust(call, login.root, call->operand[0], &kept);
-		if (err)
+		if (err) {
 			diag_ctx(call->diag, "%s", call->operand[0]);
+			uri_hint_host(call->operand[0], call->diag);
+		}
 	} else {
 		err = log_in(&login, &kept);
 	}

@@ -47,6 +47,8 @@ struct uri {
 /* Errors: usage, naming the part that is wrong. The standard input or output, "-", is scheme "-",
  * which nobody can type. */
 int uri_parse(struct uri *, const char *text, struct diag *);
+/* Add the hint how to list the disks of a host, if the text names one where a disk is expected. */
+void uri_hint_host(const char *text, struct diag *);
 /* With "://", or one of the other spellings; no path, file:, ram: or null:. */
 bool uri_is_address(const char *text);
 /* "iscsi:[user:secret[:user:secret]@][host]:[protocol]:[port]:[[iface]:[netdev]:][lun]:name"

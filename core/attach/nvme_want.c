@@ -145,6 +145,7 @@ int nvmf_uri_scheme(const struct uri *uri, struct diag *diag)
 	if (!strcmp(uri->scheme, "nvme+rdma") || !strcmp(uri->scheme, "nvme+tcp"))
 		return 0;
 	diag_set(diag, DIAG_USAGE, EINVAL, "expected nvme+rdma:// or nvme+tcp://");
+	uri_hint_host(uri->spelling, diag);
 	return diag_ctx(diag, "%s", uri->spelling);
 }
 

@@ -354,6 +354,27 @@ static int fill_qemu(struct uri_fill *fill, const char *rest)
 	return is_unix ? uri_fill_key(fill, "socket", socket) : uri_fill_host_port(fill, rest, len);
 }
 
+/* An address, "localhost", "NAME:PORT" or a name of three labels. */
+static bool is_host(const char *text)
+{
+	const char *colon = strchr(text, ':'), *dot = strchr(text, '.');
+	struct addr addr;
+
+	if (!*text || strpbrk(text, "/?= \t"))
+		return false;
+	if (*text == '[' || !strcmp(text, "localhost") || !addr_numeric(&addr, text, 1, NULL))
+		return true;
+	if (colon)
+		return colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+	return dot && strchr(dot + 1, '.');
+}
+
+void uri_hint_host(const char *text, struct diag *diag)
+{
+	if (is_host(text))
+		diag_hint(diag, "list the disks of a host with: rdmastor discover %s", text);
+}
+
 static int fill_any(struct uri_fill *fill, const char *text)
 {
 	size_t len = scheme_len(text);
@@ -381,7 +402,9 @@ static int fill_any(struct uri_fill *fill, const char *text)
 		return fill_qemu(fill, after_nbd(text));
 	diag_set(fill->diag, DIAG_USAGE, EINVAL, "no '//' after '%.*s:', and no file has this name",
 		(int)len, text);
-	return diag_hint(fill->diag, "for a new file of this name: ./%s", text);
+	diag_hint(fill->diag, "for a new file of this name: ./%s", text);
+	uri_hint_host(text, fill->diag);
+	return -EINVAL;
 }
 
 bool uri_is_address(const char *text)

@@ -304,8 +304,13 @@ static int open_path(struct file *file, const struct bdev_env *env, struct diag 
 	struct stat st;
 
 	if (stat(file->path, &st) < 0) {
-		if (errno != ENOENT || !write || !env->create)
-			return open_error(errno, write, diag);
+		if (errno != ENOENT || !write || !env->create) {
+			int err = open_error(errno, write, diag);
+
+			if (err == -ENOENT)
+				uri_hint_host(file->path, diag);
+			return err;
+		}
 		if (in_dev(file->path)) {
 			diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such device");
 			diag_hint(diag, "rdmastor creates no regular files in /dev");
