@@ -185,8 +185,12 @@ static const char *base_name(const char *path)
 
 static int unknown(const char *word, struct diag *diag)
 {
-	const char *near = *word == '-' ? NULL : applet_near(word);
+	const char *near = *word == '-' ? NULL : applet_near(word), *use = applet_instead(word);
 
+	if (use) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "use %s", use);
+		return diag_ctx(diag, "%s", word);
+	}
 	diag_set(diag, DIAG_USAGE, EINVAL,
 		*word == '-' ? "unknown option '%s'" : "unknown applet '%s'", word);
 	if (near)
@@ -198,6 +202,10 @@ static int show_help(char **word, struct diag *diag)
 {
 	const struct applet *applet = *word ? applet_find(*word) : NULL;
 
+	if (*word && !strcmp(*word, "uri")) {
+		fputs(applet_uri_help, stdout);
+		return 0;
+	}
 	if (*word && !applet)
 		return unknown(*word, diag);
 	if (applet) {
@@ -205,12 +213,13 @@ static int show_help(char **word, struct diag *diag)
 		return 0;
 	}
 	printf("Usage: rdmastor APPLET [OPTION...] OPERAND...\n"
-	       "       rdmastor help [APPLET]\n"
+	       "       rdmastor help [APPLET|uri]\n"
 	       "       rdmastor --list | --version | --install DIR | --cpio\n"
 	       "Discover, attach, copy, export, serve and measure remote disks over RDMA and TCP.\n"
 	       "A link to rdmastor with the name of an applet runs that applet.\n\n");
 	for (const struct applet *const *p = applets; *p; p++)
 		printf("  %-18s %s\n", (*p)->name, (*p)->summary);
+	printf("\nHelp on URIs: rdmastor help uri; on kernel parameters: rdmastor help boot\n");
 	return 0;
 }
 
@@ -281,7 +290,9 @@ static int run_first_word(int argc, char **argv)
 	out_init(&out, "", false);
 	for (int i = 0; i < argc; i++)
 		out.json |= !strcmp(argv[i], "--json");
-	if (argc && (strcmp(argv[0], "--json") || argc > 1)) {
+	if (!argc) {
+		rc = show_help(&(char *){ NULL }, &diag);
+	} else if (strcmp(argv[0], "--json") || argc > 1) {
 		uri_hide(argv[0]);
 		rc = run_own_option(argc, argv, &diag);
 	} else {
@@ -377,6 +388,10 @@ int applet_main(int argc, char **word)
 	int at, status;
 
 	applet = find_called(argc, word, &at, &of);
+	if (argc && (!applet || at) && applet_instead(base_name(word[0]))) {
+		word[0] = (char *)base_name(word[0]);
+		return run_first_word(argc, word);
+	}
 	if (!applet)
 		return run_first_word(argc - 1, word + 1);
 	snprintf(name, sizeof(name), "%s%s%s", of ? of->name : "", of ? " " : "",

@@ -432,6 +432,21 @@ const struct applet applet_boot = {
 	.examples = "  rdmastor boot --mount /sysroot\n"
 		    "  rdmastor boot --dry-run\n"
 		    "  rdmastor boot nvme+rdma://10.0.0.1/nqn.2024-01.example:disk1,via=ublk\n",
+	.notes = "Kernel parameters:\n"
+		 "  rd.rdmastor=URI[,via=kernel|ublk|nbd]\n"
+		 "      attach this disk: through the kernel's initiator (default), as\n"
+		 "      /dev/ublkbN or as /dev/nbdN; may be repeated\n"
+		 "  rd.rdmastor.timeout=SECONDS\n"
+		 "      time limit (default 60); 0: none\n"
+		 "  rd.nvmf.discover=, rd.nvmf.hostnqn=, rd.nvmf.hostid=, rd.nvmf.nonbft\n"
+		 "      NVMe-oF as in dracut; the firmware's NBFT is read without them\n"
+		 "  netroot=iscsi:..., netroot=iser:..., root=iscsi:..., rd.iscsi.firmware=1\n"
+		 "      iSCSI as in dracut: iscsi:[USER:SECRET@]HOST::[PORT]:[LUN]:IQN\n"
+		 "  root=nfs:HOST:/PATH[:OPTIONS], nfsroot=\n"
+		 "      NFS with rdma or proto=rdma among the options\n"
+		 "  ip=dhcp, ip=IP::GATEWAY:MASK:NAME:INTERFACE:none\n"
+		 "      the network, set up by the initramfs\n"
+		 "Everyone can read the kernel command line: keep secrets in files.\n",
 	.schemes = SCHEME_ALL,
 	.max = UINT8_MAX,
 	.changes = true,

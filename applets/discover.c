@@ -25,7 +25,8 @@ static const struct opt rows[] = {
 static const struct opt_foreign foreign[] = {
 	{ "nbd-client", "-l|--list", "omit it: rdmastor discover HOST" },
 	{ "qemu-nbd", "-L|--list", "omit it: rdmastor discover HOST" },
-	{ "iscsiadm", "-m|--mode|-t|--type|-p|--portal", "pass only the host: rdmastor discover HOST" },
+	{ "iscsiadm", "-m|--mode|-t|--type|-p|--portal",
+		"pass only the host: rdmastor discover HOST" },
 	{ "nvme-cli", "-a|--traddr|-s|--trsvcid|--transport",
 		"pass only the host: rdmastor discover HOST[:PORT]" },
 	{ "showmount", "-e|--exports", "omit it: rdmastor discover HOST" },

@@ -302,7 +302,9 @@ static void print_record(struct discovery *d, const struct iscsi_record *r)
 		out_line(out, "%s", uri);
 	else
 		out_line(out, "%s,%d %s", portal_text(r, at), r->tpgt, r->name);
-	out_text(out, "uri", opts->uris ? NULL : "uri: ", "%s", uri);
+	/* iscsiadm has no such line */
+	out_text(out, "uri", opts->uris || !strcmp(d->call->name, "iscsiadm") ? NULL : "uri: ",
+		"%s", uri);
 	out_end(out);
 }
 
@@ -385,6 +387,7 @@ static int discover(struct call *call)
 
 const struct applet applet_iser_discover = {
 	.name = "iser-discover",
+	.alias = "iscsi-discover",
 	.operands = "PORTAL",
 	.schemes = SCHEME_ISCSI,
 	.summary = "list the iSCSI targets of a portal, over iSER and TCP",

@@ -238,6 +238,7 @@ static int run(struct call *call)
 
 const struct applet applet_iser_login = {
 	.name = "iser-login",
+	.alias = "iscsi-login",
 	.operands = "[URI|SESSION|DEVICE]...",
 	.schemes = SCHEME_ISCSI,
 	.summary = "attach iSCSI targets as block devices, over iSER or TCP",

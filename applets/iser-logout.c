@@ -276,6 +276,7 @@ static int run(struct call *call)
 
 const struct applet applet_iser_logout = {
 	.name = "iser-logout",
+	.alias = "iscsi-logout",
 	.operands = "[URI|SESSION|DEVICE]...",
 	.schemes = SCHEME_ISCSI,
 	.summary = "end iSCSI sessions of the kernel",

@@ -113,11 +113,13 @@ struct applet_sub {
 
 struct applet {
 	const char *name, *operands, *summary; /* "nvmf-discover", "[URI]", one line */
+	const char *alias;                     /* another name of the same applet, or NULL */
 	const struct opt *opts;                /* ends with a row without name */
 	const void *defaults;
 	const struct opt_foreign *foreign; /* or NULL */
 	/* command lines for the end of --help: "  rdmastor …\n", up to 80 columns; or NULL */
 	const char *examples;
+	const char *notes; /* follows them: a title and lines, as wide; or NULL */
 	uint16_t opts_size;
 	uint8_t schemes;         /* SCHEME_… that its operands accept */
 	uint8_t min, max;        /* operands before an OPT_REST option; max 255 = any number */
@@ -147,8 +149,11 @@ extern const char applet_version[], applet_libraries[]; /* main.c */
 /* Run an applet with these words, its name and arguments, as main() does once it has hidden its
  * own; returns the exit status. For applets that run others in child processes. */
 int applet_main(int argc, char **word);
-/* its own name, or the one it replaces; NULL = there is none */
+/* its own name, its alias, or the one it replaces; NULL = there is none */
 const struct applet *applet_find(const char *name);
+/* The command that does the work of a tool of others; NULL: not known. */
+const char *applet_instead(const char *tool);
+extern const char applet_uri_help[]; /* rdmastor help uri */
 /* The names of links: of the applets, of the tools they replace ("replacements"), or both (NULL).
  */
 void applet_names(const char *only, void (*each)(const char *name, void *arg), void *arg);

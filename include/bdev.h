@@ -245,8 +245,8 @@ int bdev_open(
  * no such path. On bdev->loop. */
 bool bdev_path(struct bdev *, unsigned i, struct bdev_path *);
 void bdev_close(struct bdev *); /* orderly, bounded (2 s), frees */
-/* List the disks that the server of the URI offers: found() with the URI of each. Runs the loop, for
- * at most env->timeout_ms. Fails if the protocol has no lists. */
+/* List the disks that the server of the URI offers: found() with the URI of each. Runs the loop,
+ * for at most env->timeout_ms. Fails if the protocol has no lists. */
 int bdev_discover(struct loop *, const char *uri, const struct bdev_env *,
 	void (*found)(const char *uri, void *user), void *user, struct diag *);
 /* After opening it, or asking its target, has failed: finds out what would work there instead and

@@ -503,7 +503,8 @@ int opt_parse(struct call *call, int argc, char **argv, void *opts, bool *help)
 const struct applet *applet_find(const char *name)
 {
 	for (const struct applet *const *p = applets; *p; p++)
-		if (!strcmp((*p)->name, name) || ((*p)->replaces && !strcmp((*p)->replaces, name)))
+		if (!strcmp((*p)->name, name) || ((*p)->alias && !strcmp((*p)->alias, name)) ||
+			((*p)->replaces && !strcmp((*p)->replaces, name)))
 			return *p;
 	return NULL;
 }
@@ -518,6 +519,8 @@ void applet_names(const char *only, void (*each)(const char *name, void *arg), v
 
 		if ((own && !(*p)->subs) || (same && replaced))
 			each((*p)->name, arg);
+		if ((*p)->alias && own)
+			each((*p)->alias, arg);
 		if ((*p)->replaces && replaced)
 			each((*p)->replaces, arg);
 	}
@@ -536,9 +539,14 @@ const char *applet_near(const char *typed)
 {
 	const char *best = NULL;
 
-	for (const struct applet *const *p = applets; *p; p++)
-		if (word_near(typed, (*p)->name) &&
-			(!best || word_distance(typed, (*p)->name) < word_distance(typed, best)))
-			best = (*p)->name;
+	for (const struct applet *const *p = applets; *p; p++) {
+		const char *names[] = { (*p)->name, (*p)->alias };
+
+		for (unsigned i = 0; i < 2 && names[i]; i++)
+			if (word_near(typed, names[i]) &&
+				(!best || word_distance(typed, names[i]) <
+						  word_distance(typed, best)))
+				best = names[i];
+	}
 	return best;
 }

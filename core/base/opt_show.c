@@ -103,6 +103,10 @@ void opt_help(const struct applet *applet, FILE *to)
 	}
 	if (applet->examples)
 		fprintf(to, "\nExamples:\n%s", applet->examples);
+	if (applet->notes)
+		fprintf(to, "\n%s", applet->notes);
+	if (applet->schemes)
+		fprintf(to, "\nHelp on URIs: rdmastor help uri\n");
 }
 
 void opt_rows(const struct applet *applet, FILE *to)
@@ -129,8 +133,11 @@ static void offer(const char *typed, const char *word, const char *about, FILE *
 
 static void offer_applets(const char *typed, FILE *to)
 {
-	for (const struct applet *const *p = applets; *p; p++)
+	for (const struct applet *const *p = applets; *p; p++) {
 		offer(typed, (*p)->name, (*p)->summary, to);
+		if ((*p)->alias)
+			offer(typed, (*p)->alias, (*p)->summary, to);
+	}
 	if (*typed == '-') {
 		offer(typed, "--help", "show the help", to);
 		offer(typed, "--install", "create a link for each applet in a directory", to);
@@ -286,8 +293,10 @@ void opt_complete(int words, char **word, FILE *to)
 		offer_subs(applet, word[1], to);
 	else if (applet)
 		complete_words(applet, words, word, to);
-	else if (words == 2 && !strcmp(word[0], "help"))
-		offer_applets(word[1], to);
 	else if (words == 2 && !strcmp(word[0], "--install"))
 		fputs(":dir\n", to);
+	if (words != 2 || strcmp(word[0], "help"))
+		return;
+	offer_applets(word[1], to);
+	offer(word[1], "uri", "how disks are named", to);
 }

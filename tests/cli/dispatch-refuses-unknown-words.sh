@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A first word that is nothing: status 2, the word quoted, what was perhaps meant.
+# A first word that is nothing: status 2, the word quoted, what was perhaps meant; names of other tools, as words and links.
 . "$(dirname "$0")/lib.sh"
 requires jq
-error 2 - '^rdmastor: .*applet' 'missing|expected|given --help' "$RDMASTOR"
+"$RDMASTOR" >out || die "no word: status $?"
+cmp out <("$RDMASTOR" --help) || die "no word: not the help"
 error 2 - "^rdmastor: .*'zebra'" applet "$RDMASTOR" zebra
 error 2 usage '' "applet 'zebra'" "$RDMASTOR" zebra --json
 jq -e '.schema == "rdmastor" and .error.errno == "EINVAL"' error.out >/dev/null ||
@@ -15,3 +16,32 @@ first=$("$RDMASTOR" --list | head -n 1)
 error 2 usage '' 'no applet' "$RDMASTOR" --json
 error 2 usage '' "--list 'more'" "$RDMASTOR" --list more --json
 error 2 - "'zebra'" applet "$RDMASTOR" help zebra
+error 2 - 'did you mean iscsi-login' 'iscsi-logn' "$RDMASTOR" iscsi-logn
+
+# other tools: what to use, whatever follows
+while read -r tool use; do
+	error 2 usage "$tool" "$use" "$RDMASTOR" "$tool" --json
+	error 2 - "^rdmastor: $tool: use rdmastor" '' "$RDMASTOR" help "$tool"
+	ln -s "$RDMASTOR" "$tool"
+	error 2 - "^rdmastor: $tool: use rdmastor" "$use" "./$tool" -m copy nbd://127.0.0.1/x
+	error 2 - "^rdmastor: $tool: use rdmastor" "$use" "./$tool" info disk
+	error 2 - "^rdmastor: $tool: use rdmastor" "$use" "./$tool"
+done <<'TOOLS'
+nbdcopy copy
+ddrescue --resume
+dd copy
+nbdinfo info
+qemu-nbd export.*--nbd
+nbd-client --nbd-dev
+tgtadm serve.*--iscsi
+targetcli serve.*--iscsi
+nvmetcli serve.*--nvmf
+spdk_nvme_perf bench
+fio bench
+ib_write_bw bench.*--rdma
+rping --ping
+lsscsi status
+ibv_devinfo doctor
+showmount nfsrdma-discover
+mount.nfs nfsrdma-mount
+TOOLS

@@ -13,3 +13,19 @@ for applet in $("$RDMASTOR" --list); do
 	"$RDMASTOR" "$applet" --help | cmp - <("$RDMASTOR" help "$applet") || die "help $applet differs from $applet --help"
 done
 "$RDMASTOR" help | cmp - out || die "help differs from --help"
+
+# URIs: in the binary, and named where a URI is expected
+"$RDMASTOR" help uri >uri.out || die "help uri: exit status $?"
+[ "$(wc -l <uri.out)" -ge 35 ] && [ "$(wc -l <uri.out)" -le 50 ] || die "help uri has $(wc -l <uri.out) lines"
+! LC_ALL=C grep -n '[^ -~]' uri.out || die "help uri: not ASCII"
+! grep -n '.\{81\}' uri.out || die "help uri: too wide"
+for scheme in $("$RDMASTOR" --complete info '' | cut -f1 | grep '://$'); do
+	grep -qF "$scheme" uri.out || die "help uri: $scheme is missing"
+done
+grep -q 'rdmastor help uri' out && grep -q 'rdmastor help boot' out || die "--help does not name the help on URIs and on booting"
+for applet in info copy iscsi-login nvmf-connect boot; do
+	"$RDMASTOR" "$applet" --help | grep -q 'rdmastor help uri' || die "$applet --help does not name the help on URIs"
+done
+! "$RDMASTOR" nvme --help | grep -q 'help uri' || die 'nvme takes no URI'
+"$RDMASTOR" help boot | grep -q '^  rd.rdmastor=URI' || die 'help boot has no kernel parameters'
+"$RDMASTOR" --complete help u | grep -q '^uri' || die 'uri is not completed'

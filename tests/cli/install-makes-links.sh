@@ -6,9 +6,11 @@ requires jq
 mkdir links beside half
 "$RDMASTOR" --install links >out || die "exit status $?"
 replaced=(ibsrpdm mount.nfsrdma srp_daemon)
-all=$({ "$RDMASTOR" --list; printf '%s\n' "${replaced[@]}"; } | sort)
+aliases=(iscsi-discover iscsi-login iscsi-logout)
+all=$({ "$RDMASTOR" --list; printf '%s\n' "${replaced[@]}" "${aliases[@]}"; } | sort)
 same links "$(ls links)" "$all"
 same printed "$(sed 's#^links/\(.*\) -> .*#\1#' out | sort)" "$all"
+links/iscsi-login --help | head -n 1 | grep -q '^Usage: rdmastor iser-login ' || die "the alias is not the applet"
 links/info --help | head -n 1 | grep -q '^Usage: rdmastor info ' || die "the link is not the applet"
 ours --install links --json | jq -e '.links | length > 20 and all(.existed)' >/dev/null || die "again: $(cat out)"
 

@@ -61,6 +61,7 @@ static const struct applet plain = { .name = "plain",
 	.opts_size = sizeof(struct opt_common),
 	.changes = true,
 	.own_letters = "v",
+	.alias = "simple",
 	.replaces = "oldplain" };
 const struct applet *const applets[] = { &tool, &plain, NULL };
 
@@ -334,6 +335,8 @@ Test(opt, applets_are_found_and_guessed)
 	cr_assert_eq(applet_find("tool"), &tool);
 	cr_assert_null(applet_find("too"));
 	cr_assert_eq(applet_find("oldplain"), &plain, "by the name of the tool it replaces");
+	cr_assert_eq(applet_find("simple"), &plain, "by its alias");
+	cr_assert_str_eq(applet_near("simpel"), "simple");
 	cr_assert_str_eq(applet_near("tol"), "tool");
 	cr_assert_null(applet_near("zebra"));
 }

@@ -95,7 +95,8 @@ Test(opt_show, help)
 		cr_assert(*at > ' ', "no help:%s", text);
 	}
 	at = strstr(at, "\n\nExamples:\n");
-	cr_assert_str_eq(at, "\n\nExamples:\n  rdmastor tool a b\n");
+	cr_assert_str_eq(at, "\n\nExamples:\n  rdmastor tool a b\n"
+			     "\nHelp on URIs: rdmastor help uri\n");
 	free(text);
 }
 
