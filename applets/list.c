@@ -10,6 +10,7 @@ extern const struct applet applet_discover;
 extern const struct applet applet_doctor;
 extern const struct applet applet_export;
 extern const struct applet applet_info;
+extern const struct applet applet_iscsiadm;
 extern const struct applet applet_iscsistart;
 extern const struct applet applet_iser_discover;
 extern const struct applet applet_iser_login;
@@ -37,6 +38,7 @@ const struct applet *const applets[] = {
 	&applet_doctor,
 	&applet_export,
 	&applet_info,
+	&applet_iscsiadm,
 	&applet_iscsistart,
 	&applet_iser_discover,
 	&applet_iser_login,

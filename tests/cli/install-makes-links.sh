@@ -49,11 +49,11 @@ fi
 ln -s gone half/ibsrpdm.rdmastor-new # of an interrupted run
 
 "$RDMASTOR" --install half --only replacements >/dev/null || die "replacements"
-same "replacements" "$(ls half)" "$(printf '%s\n' iscsistart nvme "${replaced[@]}" | sort)"
+same "replacements" "$(ls half)" "$(printf '%s\n' iscsiadm iscsistart nvme "${replaced[@]}" | sort)"
 echo mine >half/other
 "$RDMASTOR" --install half --uninstall >out || die "uninstall"
 same "after --uninstall" "$(ls half)" other
-same "removed" "$(wc -l <out)" 5
+same "removed" "$(wc -l <out)" 6
 beside/rdmastor --install beside --uninstall >/dev/null || die "uninstall beside"
 same "after --uninstall beside itself" "$(ls beside)" rdmastor
 "$RDMASTOR" --install half --only applets >/dev/null || die "applets"
