@@ -44,8 +44,7 @@ static const struct opt rows[] = {
 	{ "targetname", 'T', OPT_TEXT, AT(target), "IQN", "name of the target" },
 	{ "login", 'l', OPT_FLAG, AT(login), NULL, "log in (node)" },
 	{ "logout", 'u', OPT_FLAG, AT(logout), NULL, "log out (node, session)" },
-	{ "interface", 'I', OPT_TEXT, AT(interface), "default|tcp|iser",
-		"transport; default TCP" },
+	{ "interface", 'I', OPT_TEXT, AT(interface), "default|tcp|iser", "transport; default TCP" },
 	{ "sid", 'r', OPT_TEXT, AT(sid), "NUMBER", "only this session" },
 	{ "print", 'P', OPT_TEXT, AT(level), "0", "level of detail (session)" },
 	{ "op", 'o', OPT_TEXT, AT(op), "show", "show sessions (session)" },
@@ -58,9 +57,11 @@ static const struct opt_foreign foreign[] = {
 	{ "iscsiadm", "-R|--rescan|-s|--stats",
 		"see the sessions and their disks with: rdmastor status" },
 	{ "iscsiadm", "-S|--show", "see more with: rdmastor status" },
-	{ "iscsiadm", "-L|--loginall", "log in as at boot with: rdmastor iser-login --from-cmdline" },
+	{ "iscsiadm", "-L|--loginall",
+		"log in as at boot with: rdmastor iser-login --from-cmdline" },
 	{ "iscsiadm", "-U|--logoutall", "end all sessions with: rdmastor iser-logout --all" },
-	{ "iscsiadm", "-m fw|-t fw", "log in to the firmware's targets: rdmastor iser-login --ibft" },
+	{ "iscsiadm", "-m fw|-t fw",
+		"log in to the firmware's targets: rdmastor iser-login --ibft" },
 	{ "iscsiadm", "-m iface|-m host|-t isns|-t slp", "not supported; try rdmastor status" },
 	{ "iscsiadm", "-d|--debug", "use --verbose" },
 	{ 0 },
@@ -162,7 +163,7 @@ static bool matches(const struct adm_options *opts, const struct kernel_iscsi_se
 	return (!opts->sid || !strcmp(opts->sid, sid)) &&
 	       (!opts->target || !strcmp(opts->target, session->target)) &&
 	       (!portal || kernel_iscsi_session_find(
-				   session, 1, session->transport, session->target, portal));
+				   session, 1, NULL, session->transport, session->target, portal));
 }
 
 static void print_session(struct out *out, const struct kernel_iscsi_session *session)
@@ -191,8 +192,7 @@ static int each_session(struct call *call,
 	char uri[URI_MAX];
 	struct uri at;
 	unsigned all = 0;
-	int tpgt, root = kernel_root(),
-		  err = root < 0 ? diag_sys(call->diag, errno, "open /") : 0;
+	int tpgt, root = kernel_root(), err = root < 0 ? diag_sys(call->diag, errno, "open /") : 0;
 
 	*count = 0;
 	if (!err && opts->portal)

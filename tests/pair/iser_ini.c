@@ -769,7 +769,7 @@ Test(iser_ini, usage)
 	} rows[] = {
 		{ "iser:///iqn.x/0", "HOST/IQN" },
 		{ "iser://10.0.0.1", "iser://HOST/IQN/LUN iser-discover" },
-		{ "iser://10.0.0.1/disk", "invalid 'disk' iqn." },
+		{ "iser://10.0.0.1/a%20disk", "invalid 'a_disk' blanks" },
 		{ "iser://10.0.0.1/iqn.x/z", "LUN 'z'" },
 		{ "iser://10.0.0.1/iqn.x/0?rdma=x", "verbs,_iwarp_or_auto" },
 		{ "iser://10.0.0.1/iqn.x/0?rdma=iwarp&dev=x", "dev" },
