@@ -161,10 +161,14 @@ struct nvme_cqe {
 };
 WIRE_SIZE(struct nvme_cqe, 16);
 #define NVME_SQHD_NONE 0xffff /* SQ flow control is disabled */
-/* Status without the phase bit: SC, SCT, and the rest; the key of nvme_status_text(). */
+/* Status without the phase bit: SC, SCT, and the rest. */
 #define NVME_STATUS(sct, sc)     ((uint32_t)(sct) << 8 | (sc))
 #define NVME_STATUS_CODE(status) ((status)&0x7ff)
 #define NVME_STATUS_DNR          (1u << 14)
+/* Not of the protocol: added to a status, what kind of command it answers, as this decides what
+ * some command-specific codes mean. None: another admin command. */
+#define NVME_STATUS_OF_IO        (1u << 16)
+#define NVME_STATUS_OF_FABRICS   (1u << 17)
 enum nvme_status { /* those a target of ours answers with */
 	NVME_OK,
 	NVME_INVALID_OPCODE = NVME_STATUS(0, 0x01) | NVME_STATUS_DNR,

@@ -258,6 +258,26 @@ Test(nvme_tcp, a_failed_read_keeps_the_queue)
 	end();
 }
 
+/* The same code means something else for each kind of command. */
+Test(nvme_tcp, a_refused_write_is_no_refused_connect)
+{
+	struct io io = { .kind = IO_WRITE, .len = 512 };
+	struct pool *pool;
+	struct buf buf;
+
+	begin();
+	tt.target.io_status = NVME_STATUS(1, 0x82);
+	cr_assert_eq(attach_to("t1", true), 0, "%s", why.text);
+	host_open_lane();
+	cr_assert_eq(pool_new(&pool, 4096, 1, NULL), 0);
+	buf = pool_buf(pool, 0);
+	io.buf = &buf;
+	cr_assert_eq(bdev_io_wait(lane, &io, 0), -EROFS);
+	text_says(disk->status_text(io.detail), "read-only");
+	pool_free(pool);
+	end();
+}
+
 struct flood {
 	struct io io;
 	struct buf buf;

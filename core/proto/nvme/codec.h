@@ -130,7 +130,7 @@ unsigned nvme_tcp_put(
 /* Needs hlen bytes of a header. */
 int nvme_tcp_get(struct nvme_tcp_pdu *, const void *, size_t, unsigned dgst, struct diag *);
 
-/* status.c: texts for codes. */
+/* status.c: texts for codes. Each status with the NVME_STATUS_OF_* of its command. */
 const char *nvme_status_text(uint32_t status);
 int nvme_status_errno(uint32_t status);
 int nvme_status_diag(struct diag *, uint32_t status, const char *what);

@@ -46,7 +46,11 @@ int nvme_check(const struct nvme_req *req, const struct nvme_cqe *cqe, struct di
 {
 	uint32_t status = get_le16(cqe->status) >> 1;
 
-	return NVME_STATUS_CODE(status) ? nvme_status_diag(diag, status, req->what) : 0;
+	if (!NVME_STATUS_CODE(status))
+		return 0;
+	if (req->fabrics)
+		status |= NVME_STATUS_OF_FABRICS;
+	return nvme_status_diag(diag, status, req->what);
 }
 
 struct nvme_sqe nvme_identify(uint8_t cns, uint32_t nsid, uint8_t csi)
@@ -72,6 +76,7 @@ static void command(struct nvme_ctrl *ctrl, struct nvme_req *req, const struct n
 		nvme_ctrl_fail(ctrl, &why);
 		return;
 	}
+	req->fabrics = sqe->opcode == NVME_FABRICS;
 	*slot->sqe = *sqe;
 	slot->data = (struct nvme_data){ in ? ctrl->qp.scratch->base : NULL, in, false,
 		ctrl->qp.scratch };

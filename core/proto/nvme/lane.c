@@ -118,10 +118,11 @@ static void lane_reply(struct nvme_queue *queue, struct nvme_slot *slot)
 	struct nvme_qp *qp = queue->user;
 	struct nvme_lane *nl = container_of(qp, struct nvme_lane, qp);
 	struct io *io = nvme_qp_end(qp, slot);
+	uint32_t status = get_le16(slot->cqe.status) >> 1;
 
 	if (!io)
 		return;
-	io->detail = get_le16(slot->cqe.status) >> 1;
+	io->detail = status ? status | NVME_STATUS_OF_IO : 0;
 	io->status = -nvme_status_errno(io->detail);
 	/* DSM has no FUA, so a trim with IO_FUA is followed by a flush in the slot it just
 	 * released. */

@@ -112,6 +112,7 @@ struct nvme_req {
 	void (*done)(struct nvme_req *, const struct nvme_cqe *); /* NULL: the queue ended first */
 	/* for messages: "identify controller" */
 	const char *what;
+	bool fabrics; /* the last command was one of Fabrics */
 };
 
 /* Queue pair: a carrier's queue with Connect and deadlines. */

@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <stdio.h>
 
+#define OF_IO      NVME_STATUS_OF_IO
+#define OF_FABRICS NVME_STATUS_OF_FABRICS
+
 static const struct row {
-	uint16_t code; /* NVME_STATUS(type, code) */
+	uint32_t code; /* NVME_STATUS(type, code), and of which commands if that matters */
 	uint8_t err;
 	const char *text;
 } rows[] = {
@@ -43,12 +46,17 @@ static const struct row {
 	{ NVME_STATUS(0, 0x84), EBUSY, "a format is in progress" },
 	{ NVME_STATUS(1, 0x03), EBUSY, "too many abort commands at once" },
 	{ NVME_STATUS(1, 0x05), EINVAL, "too many asynchronous event requests" },
-	{ NVME_STATUS(1, 0x80), EPROTONOSUPPORT, "unsupported connect format" },
-	{ NVME_STATUS(1, 0x81), EBUSY, "the controller is busy: too many connections" },
-	{ NVME_STATUS(1, 0x82), EINVAL, "invalid connect parameter" },
-	{ NVME_STATUS(1, 0x83), EBUSY, "the discovery controller requests a restart" },
-	{ NVME_STATUS(1, 0x84), EACCES, "this host is not allowed" },
-	{ NVME_STATUS(1, 0x85), EINVAL, "invalid queue type" },
+	{ OF_IO | NVME_STATUS(1, 0x80), EINVAL, "conflicting attributes" },
+	{ OF_IO | NVME_STATUS(1, 0x81), EINVAL, "invalid protection information" },
+	{ OF_IO | NVME_STATUS(1, 0x82), EROFS, "write to a read-only range" },
+	{ OF_IO | NVME_STATUS(1, 0x83), EINVAL, "command size limit exceeded" },
+	{ OF_FABRICS | NVME_STATUS(1, 0x80), EPROTONOSUPPORT, "unsupported connect format" },
+	{ OF_FABRICS | NVME_STATUS(1, 0x81), EBUSY,
+		"the controller is busy: too many connections" },
+	{ OF_FABRICS | NVME_STATUS(1, 0x82), EINVAL, "invalid connect parameter" },
+	{ OF_FABRICS | NVME_STATUS(1, 0x83), EBUSY, "the discovery controller requests a restart" },
+	{ OF_FABRICS | NVME_STATUS(1, 0x84), EACCES, "this host is not allowed" },
+	{ OF_FABRICS | NVME_STATUS(1, 0x85), EINVAL, "invalid queue type" },
 	{ NVME_STATUS(1, 0x90), EAGAIN, "the discovery log changed" },
 	{ NVME_STATUS(1, 0x91), EACCES, "authentication is required" },
 	{ NVME_STATUS(2, 0x80), EIO, "write fault on the media" },
@@ -71,10 +79,20 @@ static const struct row {
 	{ NVME_STATUS(3, 0x71), EHOSTUNREACH, "aborted by the host" },
 };
 
+/* The command-specific codes from 80h on that the NVM command set and Fabrics both define. */
+static bool depends_on_command(uint32_t code)
+{
+	return code >= NVME_STATUS(1, 0x80) && code <= NVME_STATUS(1, 0x8f);
+}
+
 static const struct row *find_row(uint32_t status)
 {
+	uint32_t code = NVME_STATUS_CODE(status);
+
+	if (depends_on_command(code))
+		code |= status & (OF_IO | OF_FABRICS);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (rows[i].code == NVME_STATUS_CODE(status))
+		if (rows[i].code == code)
 			return &rows[i];
 	}
 	return NULL;
@@ -174,7 +192,8 @@ int nvmf_connect_diag(
 		return diag_hint(
 			diag, "allow this host NQN on the target, or choose another with hostnqn=");
 	default:
-		return nvme_status_diag(diag, reply->status, "the target refused the connection");
+		return nvme_status_diag(diag, reply->status | OF_FABRICS,
+			"the target refused the connection");
 	}
 }
 

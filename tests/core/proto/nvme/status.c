@@ -23,6 +23,26 @@ Test(nvme_status, sentences_and_errnos)
 	}
 }
 
+Test(nvme_status, a_command_specific_code_is_that_of_its_command)
+{
+	const uint32_t io = NVME_STATUS_OF_IO, fabrics = NVME_STATUS_OF_FABRICS;
+
+	text_says(nvme_status_text(io | NVME_STATUS(1, 0x80)), "conflicting");
+	text_says(nvme_status_text(fabrics | NVME_STATUS(1, 0x80)), "connect");
+	text_says(nvme_status_text(io | NVME_STATUS(1, 0x81)), "protection");
+	text_says(nvme_status_text(fabrics | NVME_STATUS(1, 0x81)), "busy");
+	text_says(nvme_status_text(io | NVME_STATUS_DNR | NVME_STATUS(1, 0x82)), "read-only");
+	cr_assert_eq(nvme_status_errno(io | NVME_STATUS(1, 0x82)), EROFS);
+	text_says(nvme_status_text(fabrics | NVME_STATUS(1, 0x82)), "connect");
+	text_says(nvme_status_text(io | NVME_STATUS(1, 0x83)), "size_limit");
+	text_says(nvme_status_text(io | NVME_STATUS(1, 0x84)), "unlisted");
+	text_says(nvme_status_text(fabrics | NVME_STATUS(1, 0x84)), "host");
+	text_says(nvme_status_text(NVME_STATUS(1, 0x82)), "unlisted");
+	cr_assert_eq(nvme_status_errno(io | NVME_STATUS(0, 0x82)),
+		nvme_status_errno(NVME_STATUS(0, 0x82)), "a generic one");
+	cr_assert_eq(nvme_status_errno(NVME_STATUS(1, 0x90)), EAGAIN);
+}
+
 static const struct nvmf_connect asked = { .subnqn = "nqn.none", .hostnqn = "nqn.me" };
 
 static struct diag refused(uint32_t status, bool data, uint16_t at)
