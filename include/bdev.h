@@ -141,6 +141,13 @@ struct bdev;
 struct lane;
 struct out;
 
+/* What may help a request that its target has failed: bits. Waiting is limited by the loss policy. */
+enum bdev_again {
+	BDEV_AGAIN = 1,     /* some more tries, with pauses */
+	BDEV_WAIT = 2,      /* waiting until the target is ready */
+	BDEV_ELSEWHERE = 4, /* another path, or waiting until this one carries requests again */
+};
+
 enum bdev_path_state {
 	BDEV_PATH_UP,
 	BDEV_PATH_LOST,   /* I/O waits or takes another path */
@@ -163,6 +170,10 @@ struct bdev_ops {
 	void (*stop)(struct bdev *); /* orderly end; BDEV_DOWN follows. Needs: lanes freed */
 	/* at once, any state, no upcall after, not inside its own upcall. Needs: lanes freed */
 	void (*free)(struct bdev *);
+	/* Return what may help a request that was done with this detail, and so is over at the
+	 * target: bits of enum bdev_again; other bits are the provider's. Only `paths` asks, on any
+	 * thread. NULL: nothing does. */
+	unsigned (*again)(uint32_t detail);
 	/* bdev_path() of a disk with paths; NULL: it is up until it is down */
 	bool (*path)(struct bdev *, unsigned i, struct bdev_path *);
 	/* rows for `info`: paths, transport, addresses, security; may be NULL */
@@ -229,7 +240,7 @@ struct lane {
 	struct bdev *bdev;
 	struct loop *loop;
 	uint8_t state;
-	struct diag why;
+	struct diag why; /* of DOWN; EAGAIN before UP: the target may accept it a little later */
 	void (*changed)(struct lane *);
 	void *user;
 	struct loop_work kick;

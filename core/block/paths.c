@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_MS     1000 /* wait that long for the other paths when opening, once one is up */
+#define GRACE_MS     1000  /* wait that long for the other paths when opening, once one is up */
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 5000
-#define STEADY_MS    1000 /* a path that was up for that long is reopened without delay */
-#define LEAF_IO_SIZE 64   /* minimum, as a path of another protocol may be added */
+#define STEADY_MS    1000  /* a path that was up for that long is reopened without delay */
+#define REPORT_MS    60000 /* a path that refuses requests is reported once in that time */
+#define LEAF_IO_SIZE 64    /* minimum, as a path of another protocol may be added */
 
 static double seconds_since(uint64_t ns)
 {
@@ -573,6 +574,31 @@ void paths_leg_dropped(struct loop_msg *msg)
 
 	leg_path(leg)->held += leg->held;
 	leg_off(leg);
+}
+
+static void path_refuses(struct path *path, uint32_t detail)
+{
+	struct paths *paths = path->paths;
+	const char *text = path->leaf->status_text ? path->leaf->status_text(detail) : NULL;
+	char limit[32] = "";
+
+	path->refused_ns = loop_clock();
+	if (paths->loss_ms && paths->loss_ms != UINT32_MAX)
+		snprintf(limit, sizeof(limit), " for up to %g s", paths->loss_ms / 1000.);
+	paths_report(paths, true, "%s: requests are refused: %s; trying %s%s", path->uri.spelling,
+		text ? text : "the target can't execute them now",
+		paths_count(paths, PATH_UP) > 1 ? "another path" : "again", limit);
+}
+
+void paths_leg_refused(struct loop_msg *msg)
+{
+	struct leg *leg = container_of(msg, struct leg, refused);
+	struct path *path = leg_path(leg);
+
+	if (path->state == PATH_UP &&
+		(!path->refused_ns || seconds_since(path->refused_ns) * 1000 >= REPORT_MS))
+		path_refuses(path, leg->detail);
+	__atomic_store_n(&leg->reporting, false, __ATOMIC_RELEASE);
 }
 
 int paths_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const struct bdev_env *env,

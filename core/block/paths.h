@@ -25,7 +25,8 @@ struct path {
 	unsigned held; /* requests that were waiting in the lanes when these left */
 	uint32_t attempts, delay_ms;
 	uint64_t up_ns, lost_ns;
-	struct diag why; /* the last failure or loss */
+	uint64_t refused_ns; /* time of the last report that it refuses requests; 0 = none */
+	struct diag why;     /* the last failure or loss */
 	struct loop_timer retry;
 	struct loop_work reap;
 };
@@ -66,6 +67,9 @@ struct leg {
 	uint8_t state;
 	bool leaving, told, was_up;
 	uint32_t inflight, quiesce_ms;
+	uint64_t refused_ns; /* when a request was last referred to another path; 0 = never */
+	uint64_t opened_ns;  /* of the first attempt */
+	struct loop_timer reopen; /* opens its lane again, which the target refused for now */
 	unsigned mapped; /* number of pools of pl->pool that are mapped, from the first */
 	struct lane *lane;
 	/* owned by the control part */
@@ -75,6 +79,10 @@ struct leg {
 	struct bdev *leaf;
 	struct diag why;
 	unsigned held;
+	/* Handed over with `refused`, which may be posted if `reporting` (atomic) is clear. */
+	struct loop_msg refused;
+	uint32_t detail;
+	bool reporting;
 };
 
 struct io_list {
@@ -89,8 +97,10 @@ struct paths_lane {
 	bool failing;                /* no path for longer than the loss policy allows */
 	uint64_t out_since;          /* time since which there is no path; 0 = there is one */
 	unsigned nheld, lost_writes; /* lost_writes: writes sent on a lost path and not completed */
-	struct io_list held, withheld, over;
-	struct loop_timer expire, release;
+	/* held: until there is a path; withheld: done, until the target of a lost path is quiet;
+	 * paused: refused for now, sent again in order */
+	struct io_list held, withheld, paused, over;
+	struct loop_timer expire, release, resume;
 	struct loop_work work; /* for what must not happen inside an upcall or the owner's call */
 	struct pool **pool;
 	unsigned pools;
@@ -109,9 +119,11 @@ struct paths_io {
 #endif
 	struct leg *leg; /* the last leg that carried it */
 	bool lost;
-	uint8_t losses;
-	uint64_t lost_ns;  /* time of the first loss */
-	uint64_t quiet_ns; /* until then the target of a lost path may still execute it */
+	uint8_t losses, refusals;
+	uint64_t lost_ns;    /* time of the first loss */
+	uint64_t refused_ns; /* time of the first refusal */
+	uint64_t due_ns;     /* paused: when to send it again */
+	uint64_t quiet_ns;   /* until then the target of a lost path may still execute it */
 	uint64_t lower[];
 };
 
@@ -122,6 +134,7 @@ void paths_joined(struct loop_msg *);
 void paths_left(struct loop_msg *);
 void paths_leg_dead(struct loop_msg *);
 void paths_leg_dropped(struct loop_msg *);
+void paths_leg_refused(struct loop_msg *);
 /* paths_uri.c: parse the URIs of all paths, and loss= */
 int paths_uris(struct paths *, struct uri *, struct diag *);
 /* paths_same.c: whether two leaves are one disk, and whether a leaf meets the limits announced at

@@ -10,6 +10,10 @@
 #define BLAME_MS 2
 /* after that many losses and the time of the loss policy, the request itself may be the cause */
 #define LOSSES_MAX 8
+#define PAUSE_MS   100 /* before sending a request again that its target refused for now */
+#define TRIES_MIN  50  /* of such a request, whatever the loss policy */
+/* a target that is busy is reported after so many tries of a request */
+#define REPORT_TRIES 10
 
 static void list_init(struct io_list *list)
 {
@@ -142,6 +146,16 @@ static void held_expire(struct loop_timer *timer)
 	}
 }
 
+static void io_pause(struct paths_lane *pl, struct io *io, uint64_t now)
+{
+	struct paths_io *pio = io->lower;
+
+	pio->due_ns = now + PAUSE_MS * PATHS_MSEC;
+	list_add(&pl->paused, io);
+	if (!pl->resume.on)
+		loop_timer_set(pl->lane.loop, &pl->resume, pio->due_ns);
+}
+
 static void leg_tell(struct leg *leg)
 {
 	if (leg->told || leg->leaving)
@@ -158,15 +172,17 @@ static bool leg_preferred_opening(const struct paths_lane *pl, const struct leg 
 	return false;
 }
 
-/* Get the first live leg in order. While the lane opens, give earlier legs time to come up. */
+/* Get the first live leg in order of those that refused no request, or did so the longest ago.
+ * While the lane opens, give earlier legs time to come up. */
 static struct leg *leg_pick(struct paths_lane *pl)
 {
+	struct leg *best = NULL;
+
 	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
-		if (leg->state == LEG_UP)
-			return pl->lane.state == LANE_OPENING && leg_preferred_opening(pl, leg)
-				       ? NULL
-				       : leg;
-	return NULL;
+		if (leg->state == LEG_UP && (!best || leg->refused_ns < best->refused_ns))
+			best = leg;
+	return best && pl->lane.state == LANE_OPENING && leg_preferred_opening(pl, best) ? NULL
+											 : best;
 }
 
 static struct leg *leg_find(struct paths_lane *pl, enum leg_state state)
@@ -175,6 +191,28 @@ static struct leg *leg_find(struct paths_lane *pl, enum leg_state state)
 		if (leg->state == state)
 			return leg;
 	return NULL;
+}
+
+/* Another leg may have come up in the pause. */
+static void paused_resume(struct loop_timer *timer)
+{
+	struct paths_lane *pl = container_of(timer, struct paths_lane, resume);
+	uint64_t now = loop_clock();
+	struct io *io;
+
+	while ((io = pl->paused.head)) {
+		const struct paths_io *pio = io->lower;
+
+		if (pio->due_ns > now) {
+			loop_timer_set(pl->lane.loop, timer, pio->due_ns);
+			return;
+		}
+		list_del(&pl->paused, io);
+		if (pl->current == pio->leg &&
+			pio->leg->refused_ns >= pio->due_ns - PAUSE_MS * PATHS_MSEC)
+			pl->current = leg_pick(pl);
+		io_hold(pl, io);
+	}
 }
 
 static void lane_announce(struct paths_lane *pl, enum lane_state state)
@@ -278,12 +316,30 @@ static int leg_map(struct leg *leg, struct diag *diag)
 	return 0;
 }
 
+/* Whether to try again to open a lane that the target refused. Bounded whatever the loss policy, as
+ * lane_open() waits for it. */
+static bool leg_may_reopen(const struct leg *leg)
+{
+	const struct paths_lane *pl = leg->pl;
+	uint32_t ms = pl->paths->loss_ms;
+
+	if (ms > BDEV_TIMEOUT_MS)
+		ms = BDEV_TIMEOUT_MS;
+	return leg->state == LEG_OPENING && !leg->leaving && !pl->aborted &&
+	       leg->lane->why.err == EAGAIN && loop_clock() - leg->opened_ns < ms * PATHS_MSEC;
+}
+
 static void leg_changed(struct lane *lane)
 {
 	struct leg *leg = lane->user;
 	struct diag why = { 0 };
 
-	if (lane->state == LANE_DOWN && leg->state != LEG_DOWN) {
+	if (lane->state == LANE_DOWN && leg_may_reopen(leg)) {
+		loop_trace(leg->pl->lane.loop, "path %s: %s; trying again",
+			leg->pl->paths->path[leg->index].uri.spelling, lane->why.text);
+		loop_timer_set(leg->pl->lane.loop, &leg->reopen,
+			loop_clock() + PAUSE_MS * PATHS_MSEC);
+	} else if (lane->state == LANE_DOWN && leg->state != LEG_DOWN) {
 		leg_failed(leg, &lane->why);
 	} else if (lane->state == LANE_UP && leg->state == LEG_OPENING && !leg->leaving) {
 		if (leg_map(leg, &why)) {
@@ -296,18 +352,10 @@ static void leg_changed(struct lane *lane)
 	}
 }
 
-static void leg_open(struct loop_msg *msg)
+static void leg_open_lane(struct leg *leg)
 {
-	struct leg *leg = container_of(msg, struct leg, open);
 	struct diag why = { 0 };
 
-	if (leg->pl->gone)
-		return;
-	leg->told = leg->was_up = false;
-	leg->quiesce_ms = leg->leaf->lim.quiesce_ms;
-	if (leg->quiesce_ms < leg->pl->paths->quiesce_ms)
-		leg->quiesce_ms = leg->pl->paths->quiesce_ms;
-	leg->state = LEG_OPENING;
 	if (leg->leaf->ops->lane(&leg->lane, leg->leaf, leg->pl->lane.loop, &why)) {
 		leg->lane = NULL;
 		leg_failed(leg, &why);
@@ -317,6 +365,30 @@ static void leg_open(struct loop_msg *msg)
 	leg->lane->changed = leg_changed;
 }
 
+static void leg_reopen(struct loop_timer *timer)
+{
+	struct leg *leg = container_of(timer, struct leg, reopen);
+
+	leg->lane->ops->free(leg->lane);
+	leg_open_lane(leg);
+}
+
+static void leg_open(struct loop_msg *msg)
+{
+	struct leg *leg = container_of(msg, struct leg, open);
+
+	if (leg->pl->gone)
+		return;
+	leg->told = leg->was_up = false;
+	leg->refused_ns = 0;
+	leg->opened_ns = loop_clock();
+	leg->quiesce_ms = leg->leaf->lim.quiesce_ms;
+	if (leg->quiesce_ms < leg->pl->paths->quiesce_ms)
+		leg->quiesce_ms = leg->pl->paths->quiesce_ms;
+	leg->state = LEG_OPENING;
+	leg_open_lane(leg);
+}
+
 static void leg_drop(struct loop_msg *msg)
 {
 	struct leg *leg = container_of(msg, struct leg, drop);
@@ -324,6 +396,7 @@ static void leg_drop(struct loop_msg *msg)
 	if (leg->pl->gone)
 		return;
 	leg->leaving = true;
+	loop_timer_del(leg->pl->lane.loop, &leg->reopen);
 	if (leg->state != LEG_DOWN)
 		leg->state = LEG_DYING;
 	lane_settle(leg->pl);
@@ -361,10 +434,64 @@ static void io_lost(struct io *io)
 	io_hold(pl, io);
 }
 
+/* Some tries are made whatever the loss policy: a busy target is no lost connection, and each path
+ * may be the one that works. */
+static bool io_may_be_resent(
+	struct paths_lane *pl, const struct paths_io *pio, unsigned again, uint64_t now)
+{
+	unsigned tries = again & BDEV_AGAIN ? TRIES_MIN : pl->paths->count;
+
+	if (pl->aborted || pio->refusals < tries ||
+		(again & BDEV_ELSEWHERE && leg_find(pl, LEG_OPENING)))
+		return !pl->aborted;
+	return again & (BDEV_WAIT | BDEV_ELSEWHERE) &&
+	       (pl->paths->loss_ms == UINT32_MAX ||
+		       now - pio->refused_ns < pl->paths->loss_ms * PATHS_MSEC);
+}
+
+static void leg_report(struct leg *leg, uint32_t detail)
+{
+	if (__atomic_load_n(&leg->reporting, __ATOMIC_ACQUIRE))
+		return;
+	leg->reporting = true;
+	leg->detail = detail;
+	loop_post(leg->pl->paths->bdev.loop, &leg->refused);
+}
+
+/* Send a request again that its target has failed: at once if there is a path that did not refuse
+ * one just now. The target has answered, so it can't execute this copy late, but it may still have
+ * one of a lost path. False: it is not sent again. */
+static bool io_resend(struct paths_lane *pl, struct io *io, unsigned again)
+{
+	struct paths_io *pio = io->lower;
+	uint64_t now = loop_clock();
+
+	if (!pio->refusals)
+		pio->refused_ns = now;
+	if (pio->refusals < TRIES_MIN)
+		pio->refusals++;
+	if (again & BDEV_ELSEWHERE)
+		pio->leg->refused_ns = now;
+	if (!io_may_be_resent(pl, pio, again, now))
+		return false;
+	if (again & BDEV_ELSEWHERE || pio->refusals == REPORT_TRIES)
+		leg_report(pio->leg, io->detail);
+	if (pl->current == pio->leg && again & BDEV_ELSEWHERE)
+		pl->current = leg_pick(pl);
+	if (pl->current && pl->current != pio->leg &&
+		(!pl->current->refused_ns ||
+			now - pl->current->refused_ns >= PAUSE_MS * PATHS_MSEC))
+		io_hold(pl, io);
+	else
+		io_pause(pl, io, now);
+	return true;
+}
+
 static void leg_done(struct io *io)
 {
 	struct paths_io *pio = container_of(io->lower, struct paths_io, lower);
 	struct leg *leg = pio->leg;
+	unsigned again = 0;
 	int status;
 
 	io->lower = pio;
@@ -380,6 +507,11 @@ static void leg_done(struct io *io)
 		io_lost(io);
 		return;
 	}
+	if (io->status && leg->leaf->ops->again)
+		again = leg->leaf->ops->again(io->detail) &
+			(BDEV_AGAIN | BDEV_WAIT | BDEV_ELSEWHERE);
+	if (again && io_resend(leg->pl, io, again))
+		return;
 	status = bdev_sync_status(leg->pl->lane.bdev, io, io->status);
 	if (status != io->status)
 		io->detail = 0;
@@ -412,7 +544,7 @@ static void lane_submit(struct lane *lane, struct io *io)
 	struct paths_io *pio = io->lower;
 
 	pio->lost = false;
-	pio->losses = 0;
+	pio->losses = pio->refusals = 0;
 	pio->quiet_ns = 0;
 	if (pl->current)
 		io_send(pl, io);
@@ -479,9 +611,10 @@ static bool lane_cancel(struct lane *lane, struct io *io)
 {
 	struct paths_lane *pl = to_lane(lane);
 
-	if (!list_del(&pl->held, io))
+	if (list_del(&pl->held, io))
+		pl->nheld--;
+	else if (!list_del(&pl->paused, io))
 		return false;
-	pl->nheld--;
 	io->status = -ECANCELED;
 	io->detail = 0;
 	if (io_is_quiet(io)) {
@@ -505,14 +638,18 @@ static void lane_abort(struct lane *lane, const struct diag *why)
 	pl->nheld = 0;
 	loop_timer_del(lane->loop, &pl->expire);
 	loop_timer_del(lane->loop, &pl->release);
+	loop_timer_del(lane->loop, &pl->resume);
+	*pl->withheld.tail = list_take(&pl->paused);
 	*pl->held.tail = list_take(&pl->withheld);
 	for (io = list_take(&pl->held); io; io = next) {
 		next = io->next;
 		io_abort(pl, io);
 	}
-	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
+	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++) {
+		loop_timer_del(lane->loop, &leg->reopen);
 		if (leg->state == LEG_UP && leg->inflight && leg->lane->ops->abort)
 			leg->lane->ops->abort(leg->lane, why);
+	}
 	lane_poke(pl);
 }
 
@@ -583,13 +720,16 @@ static void lane_free(struct lane *lane)
 	struct paths_lane *pl = to_lane(lane);
 
 	pl->gone = true;
-	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
+	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++) {
+		loop_timer_del(lane->loop, &leg->reopen);
 		if (leg->lane) {
 			leg_unmap(leg);
 			leg->lane->ops->free(leg->lane);
 		}
+	}
 	loop_timer_del(lane->loop, &pl->expire);
 	loop_timer_del(lane->loop, &pl->release);
+	loop_timer_del(lane->loop, &pl->resume);
 	loop_work_del(lane->loop, &pl->work);
 	loop_post(pl->paths->bdev.loop, &pl->leave);
 	loop_wait(lane->loop, &pl->left, 0);
@@ -631,10 +771,12 @@ int paths_lane_open(struct lane **lane, struct bdev *bdev, struct loop *loop, st
 	pl->paths = container_of(bdev, struct paths, bdev);
 	list_init(&pl->held);
 	list_init(&pl->withheld);
+	list_init(&pl->paused);
 	list_init(&pl->over);
 	pl->work.run = lane_work;
 	pl->expire.fire = held_expire;
 	pl->release.fire = withheld_release;
+	pl->resume.fire = paused_resume;
 	pl->join.run = paths_joined;
 	pl->welcome.run = lane_welcome;
 	pl->leave.run = paths_left;
@@ -643,10 +785,12 @@ int paths_lane_open(struct lane **lane, struct bdev *bdev, struct loop *loop, st
 		pl->leg[i] = (struct leg){
 			.pl = pl,
 			.index = (uint8_t)i,
+			.reopen.fire = leg_reopen,
 			.open.run = leg_open,
 			.drop.run = leg_drop,
 			.dead.run = paths_leg_dead,
 			.dropped.run = paths_leg_dropped,
+			.refused.run = paths_leg_refused,
 		};
 	loop_post(bdev->loop, &pl->join);
 	*lane = &pl->lane;

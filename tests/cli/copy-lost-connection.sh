@@ -74,16 +74,17 @@ again
 ended 0
 [ ! -s copy.err ] || die "with --quiet: $(cat copy.err)"
 
-# the target is reached and answers that its own disk is not: another cause, and no use of --on-loss
+# the target is reached and answers that its own disk is not: another cause
 stop
 serve "$URI" --nvmf --nqn "$NQN" --tcp "127.0.0.1:$port" --on-loss fail-fast
 rm map
-begin --keep-going --json
+begin --keep-going --on-loss 1 --json
 down KILL
 ended 1
 jq -e '.error | .code == "unreachable" and (.text | test("path")) and
 	(.text | test("lost") | not) and (.hint | test("on-loss") | not)' copy.out \
 	>/dev/null || die "$(cat copy.out)"
+said '^rdmastor copy: warning: nvme\+tcp:.*: requests are refused: .*path.*1 s' 1
 jq -e '.copied_bytes > 0 and .unreadable_bytes == 0' copy.out >/dev/null || die "partial: $(cat copy.out)"
 grep -q ' -$' map && die "areas are called bad: $(cat map)"
 gone

@@ -179,6 +179,25 @@ static bool lane_dead(const struct flaky_lane *fl)
 	return atomic_load(&fl->dead) || (!fl->way->deaf && atomic_load(&fl->leaf->dead));
 }
 
+static bool lane_refuses(struct flaky_lane *fl, struct io *io)
+{
+	struct flaky_way *way = fl->way;
+	bool dice_says = way->io_refuse_dice && !dice(&fl->seed, way->io_refuse_dice);
+
+	if (!dice_says && atomic_load(&way->io_refuse) <= 0)
+		return false;
+	if (dice_says && dice(&fl->seed, 2))
+		disk_execute(way->disk, io);
+	if (!dice_says)
+		atomic_fetch_sub(&way->io_refuse, 1);
+	atomic_fetch_add(&way->io_refused, 1);
+	atomic_fetch_sub(&way->inflight, 1);
+	io->status = -EAGAIN;
+	io->detail = dice_says ? 1 + dice(&fl->seed, 7) : atomic_load(&way->io_refuse_detail);
+	io->done(io);
+	return true;
+}
+
 static void lane_serve(struct flaky_lane *fl)
 {
 	struct io *io, *next;
@@ -196,6 +215,8 @@ static void lane_serve(struct flaky_lane *fl)
 			fl->tail = &io->next;
 			continue;
 		}
+		if (lane_refuses(fl, io))
+			continue;
 		disk_execute(fl->way->disk, io);
 		lane_answer(fl, io, 0);
 	}
@@ -229,6 +250,14 @@ static void lane_tick(struct loop_timer *timer)
 			return;
 		if (atomic_load(&fl->way->bad_lane)) {
 			atomic_store(&fl->dead, true);
+			return;
+		}
+		if (atomic_load(&fl->way->lane_refuse) > 0) {
+			atomic_fetch_sub(&fl->way->lane_refuse, 1);
+			atomic_fetch_add(&fl->way->lanes_refused, 1);
+			fl->lane.state = LANE_DOWN;
+			diag_set(&fl->lane.why, DIAG_BUSY, EAGAIN, "the flaky way is busy");
+			fl->lane.changed(&fl->lane);
 			return;
 		}
 		fl->lane.state = LANE_UP;
@@ -387,8 +416,14 @@ static void leaf_facts(struct bdev *bdev, struct out *out)
 		container_of(bdev, struct flaky_leaf, bdev)->way->host);
 }
 
+static unsigned leaf_again(uint32_t detail)
+{
+	return detail;
+}
+
 static const struct bdev_ops leaf_ops = {
 	.name = "flaky",
+	.again = leaf_again,
 	.lane = leaf_lane,
 	.stop = leaf_stop,
 	.free = leaf_free,

@@ -41,6 +41,13 @@ struct flaky_way {
 	atomic_bool bad_map, bad_lane; /* lanes refuse pools; are refused */
 	atomic_int refuse;             /* attempts to turn away */
 	atomic_int flush_status;       /* of the next flush */
+	/* Requests to refuse with -EAGAIN and this detail, bits of enum bdev_again. */
+	atomic_int io_refuse;
+	atomic_uint io_refuse_detail;
+	unsigned io_refuse_dice;       /* refuse one in so many; some are executed all the same */
+	atomic_uint io_refused;
+	atomic_int lane_refuse;        /* lanes to turn away for now */
+	atomic_uint lanes_refused;
 	atomic_int attempts;
 	atomic_int lanes_open, mapped, inflight;
 	atomic_uint done[IO_KINDS]; /* answered */

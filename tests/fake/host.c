@@ -46,6 +46,12 @@ int host_attach(const char *text, const struct bdev_env *env)
 	return disk->state == BDEV_UP ? 0 : -why.err;
 }
 
+void host_open(const char *uri, const struct bdev_env *env)
+{
+	cr_assert_eq(bdev_open(&disk, loop, uri, env, &why), 0, "%s", why.text);
+	cr_assert_eq(lane_open(&lane, disk, loop, &why), 0, "%s", why.text);
+}
+
 bool host_try_lane(struct lane **out)
 {
 	settled = 0;

@@ -13,6 +13,7 @@ extern volatile int settled;
 
 void host_begin(uint32_t poll_us);                         /* the loop */
 int host_attach(const char *uri, const struct bdev_env *); /* 0, or -errno with `why` */
+void host_open(const char *uri, const struct bdev_env *);  /* over `paths`, and a lane */
 bool host_try_lane(struct lane **);                        /* false: `why` */
 void host_open_lane(void);                                 /* `lane` */
 /* waits; its status */

@@ -215,6 +215,21 @@ static uint16_t io(struct target *t, const struct nvme_sqe *sqe, uint8_t *data, 
 	}
 }
 
+static bool refuses(struct target *t, uint16_t qid, const struct nvme_sqe *sqe)
+{
+	const struct nvmf_connect_sqe *fabrics = (const void *)sqe;
+	bool connects = sqe->opcode == NVME_FABRICS && fabrics->fctype == NVMF_CONNECT;
+	unsigned *left = connects && qid ? &t->refuse_connects
+			 : qid           ? &t->refuse_ios
+			 : connects      ? NULL
+					 : &t->refuse_admins;
+
+	if (!left || !*left)
+		return false;
+	--*left;
+	return true;
+}
+
 bool target_do(struct target *t, uint16_t qid, const struct nvme_sqe *sqe, uint8_t *data,
 	uint32_t len, struct nvme_cqe *cqe)
 {
@@ -224,7 +239,9 @@ bool target_do(struct target *t, uint16_t qid, const struct nvme_sqe *sqe, uint8
 	if (!qid && sqe->opcode == NVME_ADMIN_ASYNC_EVENT)
 		return false;
 	pthread_mutex_lock(&t->lock);
-	if (sqe->opcode == NVME_FABRICS)
+	if (refuses(t, qid, sqe))
+		status = t->refuse_status;
+	else if (sqe->opcode == NVME_FABRICS)
 		status = fabrics(t, qid, sqe, data, len, cqe);
 	else
 		status = qid ? io(t, sqe, data, len) : admin(t, sqe, data, len, cqe);

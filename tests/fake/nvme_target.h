@@ -24,6 +24,9 @@ struct target {
 	struct nvmf_connect_reply connect; /* status, auth */
 	bool never_ready, fatal, shut_fatal;
 	uint16_t io_status; /* of every read and write */
+	/* answers so many Connects of I/O queues, other admin commands, I/O commands with this */
+	uint16_t refuse_status;
+	unsigned refuse_connects, refuse_admins, refuse_ios;
 	/* the log's generation changes with each of so many reads of its header */
 	unsigned moving;
 	uint32_t silent_after; /* answers no I/O command after this many; 0 = all */

@@ -471,10 +471,61 @@ Test(iscsi_ini, errors_of_the_disk)
 	cr_assert_eq(one(IO_WRITE, 0, 0, 512), -EROFS);
 	fails(2, 6, 0x29, 0, 3);
 	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
-	fails(0x28, 0, 0, 0, 2);
-	cr_assert_eq(one(IO_READ, 0, 0, 512), 0);
 	cr_assert_eq(target.failing, 0);
 	cr_assert_eq(lane->state, LANE_UP);
+	down();
+}
+
+/* ---- Refused for now, or at this port: over `paths`. */
+
+static void open_paths(const char *keys)
+{
+	struct bdev_env env = { .write = true, .timeout_ms = 2000, .initiator = "iqn.x:me" };
+	char text[200];
+
+	snprintf(text, sizeof(text), "iscsi://10.0.0.1/" IQN "/0?%s", keys);
+	begin();
+	host_open(text, &env);
+	cr_assert_eq(pool_new(&pool, ROOM, COUNT, NULL), 0);
+	cr_assert_eq(lane_map(lane, pool, NULL), 0);
+}
+
+Test(iscsi_ini, what_is_refused_for_now_is_sent_again)
+{
+	static const uint8_t kinds[] = { IO_READ, IO_WRITE, IO_FLUSH, IO_TRIM, IO_ZERO };
+
+	open_paths("loss=20");
+	for (unsigned i = 0; i < sizeof(kinds); i++) {
+		uint32_t len = kinds[i] == IO_FLUSH ? 0 : 512;
+
+		fails(0x28, 0, 0, 0, 2); /* queue full */
+		cr_assert_eq(one(kinds[i], 0, 0, len), 0);
+		fails(2, 0xb, 0x47, 3, 2); /* aborted command */
+		cr_assert_eq(one(kinds[i], 0, 0, len), 0);
+		for (uint8_t ascq = 0xa; ascq <= 0xc; ascq++) { /* transition, standby, unavailable */
+			fails(2, 2, 0x04, ascq, 3);
+			cr_assert_eq(one(kinds[i], 0, 0, len), 0);
+		}
+		cr_assert_eq(target.failing, 0);
+	}
+	cr_assert_eq(lane->state, LANE_UP);
+	down();
+}
+
+Test(iscsi_ini, what_this_port_cannot_do_another_does)
+{
+	open_paths("loss=fail-fast");
+	fails(2, 2, 0x04, 0x0b, 1);
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), -EHOSTUNREACH);
+	text_says(disk->status_text(request[0].io.detail), "standby");
+	down();
+	open_paths("loss=fail-fast&path=10.0.0.2");
+	for (uint8_t ascq = 0xa; ascq <= 0xc; ascq++) {
+		fails(2, 2, 0x04, ascq, 1);
+		cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
+		cr_assert_eq(target.failing, 0);
+		run_ms(200);
+	}
 	down();
 }
 

@@ -258,6 +258,100 @@ Test(nvme_tcp, a_failed_read_keeps_the_queue)
 	end();
 }
 
+/* ---- Refused for now, or on this path: over `paths`. */
+
+static void open_paths(bool two, const char *loss)
+{
+	struct bdev_env env = {
+		.hostnqn = "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2",
+		.hostid = { 9 },
+		.write = true,
+		.timeout_ms = 2000
+	};
+	char text[300], path[60] = "";
+
+	tcp_target_start(&tt);
+	if (two)
+		snprintf(path, sizeof(path), "&path=127.0.0.1:%u", tt.port);
+	snprintf(text, sizeof(text), "nvme+tcp://127.0.0.1:%u/t1/1?loss=%s%s", tt.port, loss, path);
+	host_open(text, &env);
+}
+
+static void refuse(uint32_t status, unsigned ios)
+{
+	pthread_mutex_lock(&tt.target.lock);
+	tt.target.refuse_status = (uint16_t)status;
+	tt.target.refuse_ios = ios;
+	pthread_mutex_unlock(&tt.target.lock);
+}
+
+Test(nvme_tcp, what_is_refused_for_now_is_sent_again)
+{
+	static const uint16_t statuses[] = { NVME_STATUS(0, 0x04), NVME_STATUS(0, 0x05),
+		NVME_STATUS(0, 0x07), NVME_STATUS(0, 0x08), NVME_STATUS(0, 0x21),
+		NVME_STATUS(0, 0x22), NVME_STATUS(0, 0x24), NVME_STATUS(0, 0x82),
+		NVME_STATUS(3, 0x00), NVME_STATUS(3, 0x01), NVME_STATUS(3, 0x02),
+		NVME_STATUS(3, 0x03), NVME_STATUS(3, 0x60), NVME_STATUS(3, 0x70),
+		NVME_STATUS(3, 0x71), NVME_STATUS(3, 0x7f) };
+	static const uint8_t kinds[] = { IO_READ, IO_WRITE, IO_FLUSH, IO_ZERO, IO_TRIM };
+	struct pool *pool;
+	struct buf buf;
+
+	begin();
+	open_paths(false, "20");
+	cr_assert_eq(pool_new(&pool, 4096, 1, NULL), 0);
+	cr_assert_eq(lane_map(lane, pool, NULL), 0);
+	buf = pool_buf(pool, 0);
+	for (unsigned i = 0; i < sizeof(statuses) / sizeof(*statuses) * sizeof(kinds); i++) {
+		uint8_t kind = kinds[i % sizeof(kinds)];
+		uint16_t status = statuses[i / sizeof(kinds)];
+
+		refuse(status, 3);
+		cr_assert_eq(
+			host_io(kind, 0, 0, kind == IO_FLUSH ? 0 : 4096, &buf), 0, "%x", status);
+		cr_assert_eq(tt.target.refuse_ios, 0);
+	}
+	refuse(NVME_STATUS(0, 0x82) | NVME_STATUS_DNR, 1);
+	cr_assert_eq(host_io(IO_WRITE, 0, 0, 4096, &buf), -EAGAIN, "do not retry");
+	refuse(NVME_STATUS(3, 0x02) | NVME_STATUS_DNR, 1);
+	cr_assert_eq(host_io(IO_WRITE, 0, 0, 4096, &buf), -EHOSTUNREACH);
+	refuse(NVME_STATUS(0, 0x83), 1);
+	cr_assert_eq(host_io(IO_WRITE, 0, 0, 4096, &buf), -EBUSY, "another host may keep it");
+	lane_unmap(lane, pool);
+	pool_free(pool);
+	end();
+}
+
+Test(nvme_tcp, what_this_path_cannot_do_another_does)
+{
+	struct pool *pool;
+	struct buf buf;
+
+	for (unsigned two = 0; two < 2; two++) {
+		begin();
+		open_paths(two, "fail-fast");
+		cr_assert_eq(pool_new(&pool, 4096, 1, NULL), 0);
+		cr_assert_eq(lane_map(lane, pool, NULL), 0);
+		buf = pool_buf(pool, 0);
+		refuse(NVME_STATUS(3, 0x02), 1);
+		cr_assert_eq(host_io(IO_WRITE, 0, 0, 4096, &buf), two ? 0 : -EHOSTUNREACH);
+		lane_unmap(lane, pool);
+		pool_free(pool);
+		end();
+	}
+}
+
+Test(nvme_tcp, io_queues_that_are_refused_for_now_are_connected_again)
+{
+	begin();
+	tt.target.refuse_status = NVMF_BUSY;
+	tt.target.refuse_connects = 3;
+	open_paths(false, "20");
+	cr_assert_eq(tt.target.refuse_connects, 0);
+	cr_assert_eq(tt.target.io_connects, 1);
+	end();
+}
+
 /* The same code means something else for each kind of command. */
 Test(nvme_tcp, a_refused_write_is_no_refused_connect)
 {

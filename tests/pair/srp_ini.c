@@ -365,8 +365,15 @@ static void fails(uint8_t status, uint8_t key, uint8_t asc, uint8_t ascq, unsign
 
 Test(srp_ini, what_changed_nothing_is_sent_again)
 {
-	up("/0");
+	struct bdev_env env = { .write = true, .timeout_ms = 2000 };
+
+	begin();
+	host_open("srp+cm://10.0.0.1:5555/0002c903000e8acd/2/0?loss=20", &env);
+	cr_assert_eq(pool_new(&pool, ROOM, 64, NULL), 0);
+	cr_assert_eq(lane_map(lane, pool, NULL), 0);
 	fails(2, 6, 0x29, 0, 3); /* was reset */
+	cr_assert_eq(one(IO_WRITE, 0, 512), 0);
+	fails(2, 2, 0x04, 0x0b, 2); /* standby */
 	cr_assert_eq(one(IO_WRITE, 0, 512), 0);
 	fails(0x28, 0, 0, 0, 2); /* queue full */
 	cr_assert_eq(one(IO_READ, 0, 512), 0);

@@ -133,6 +133,8 @@ int nvme_tcp_get(struct nvme_tcp_pdu *, const void *, size_t, unsigned dgst, str
 /* status.c: texts for codes. Each status with the NVME_STATUS_OF_* of its command. */
 const char *nvme_status_text(uint32_t status);
 int nvme_status_errno(uint32_t status);
+/* What may help the command: bits of enum bdev_again, nothing with Do Not Retry. */
+unsigned nvme_status_again(uint32_t status);
 int nvme_status_diag(struct diag *, uint32_t status, const char *what);
 int nvmf_connect_diag(
 	struct diag *, const struct nvmf_connect_reply *, const struct nvmf_connect *asked);

@@ -411,7 +411,12 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 }
 
 static const struct bdev_ops ops = {
-	.name = "nvme", .lane = nvme_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts
+	.name = "nvme",
+	.again = nvme_status_again,
+	.lane = nvme_lane,
+	.stop = dev_stop,
+	.free = dev_free,
+	.facts = dev_facts
 };
 
 static int no_nqn(const struct uri *uri, struct diag *diag)

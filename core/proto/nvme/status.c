@@ -1,82 +1,87 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Texts for the codes of NVMe-oF: status codes as sentences and errno (Base 2.1, figures 102 to
- * 106; NVM 1.1, figure 20), invalid fields of Connect, CM rejections, TCP terminations, and the
- * terms of the discovery log as nvme-cli prints them. */
+/* Texts for the codes of NVMe-oF: status codes as sentences and errno, and whether to try again (Base
+ * 2.1, figures 102 to 106; NVM 1.1, figure 20), invalid fields of Connect, CM rejections, TCP
+ * terminations, and the terms of the discovery log as nvme-cli prints them. */
+#include "bdev.h"
 #include "codec.h"
 #include <errno.h>
 #include <stdio.h>
 
 #define OF_IO      NVME_STATUS_OF_IO
 #define OF_FABRICS NVME_STATUS_OF_FABRICS
+#define WAIT       (BDEV_AGAIN | BDEV_WAIT)
 
 static const struct row {
 	uint32_t code; /* NVME_STATUS(type, code), and of which commands if that matters */
-	uint8_t err;
+	uint8_t err, again;
 	const char *text;
 } rows[] = {
-	{ NVME_STATUS(0, 0x00), 0, "success" },
-	{ NVME_STATUS(0, 0x01), ENOTSUP, "unknown command" },
-	{ NVME_STATUS(0, 0x02), EINVAL, "invalid field in the command" },
-	{ NVME_STATUS(0, 0x03), EIO, "the command identifier is already in use" },
-	{ NVME_STATUS(0, 0x04), EIO, "data transfer error" },
-	{ NVME_STATUS(0, 0x05), EAGAIN, "aborted: the controller is losing power" },
-	{ NVME_STATUS(0, 0x06), EIO, "internal controller error" },
-	{ NVME_STATUS(0, 0x07), EAGAIN, "aborted on request" },
-	{ NVME_STATUS(0, 0x08), EAGAIN, "aborted: the queue was deleted" },
-	{ NVME_STATUS(0, 0x0b), ENODEV, "no such namespace" },
-	{ NVME_STATUS(0, 0x0c), EIO, "command out of sequence" },
-	{ NVME_STATUS(0, 0x0d), EIO, "invalid data descriptor" },
-	{ NVME_STATUS(0, 0x0e), EIO, "invalid number of data descriptors" },
-	{ NVME_STATUS(0, 0x0f), EIO, "invalid data length" },
-	{ NVME_STATUS(0, 0x11), EIO, "unsupported data descriptor type" },
-	{ NVME_STATUS(0, 0x16), EIO, "invalid data offset in the capsule" },
-	{ NVME_STATUS(0, 0x18), EIO, "inconsistent format of the host identifier" },
-	{ NVME_STATUS(0, 0x19), ETIMEDOUT, "keep-alive timeout expired" },
-	{ NVME_STATUS(0, 0x1a), EINVAL, "invalid keep-alive timeout" },
-	{ NVME_STATUS(0, 0x1c), EBUSY, "sanitize failed on this subsystem" },
-	{ NVME_STATUS(0, 0x1d), EBUSY, "sanitize is in progress" },
-	{ NVME_STATUS(0, 0x20), EROFS, "the namespace is write protected" },
-	{ NVME_STATUS(0, 0x21), EAGAIN, "the command was interrupted" },
-	{ NVME_STATUS(0, 0x22), EAGAIN, "transient transport error" },
-	{ NVME_STATUS(0, 0x24), EBUSY, "the media is not ready yet" },
-	{ NVME_STATUS(0, 0x80), EINVAL, "block address out of range" },
-	{ NVME_STATUS(0, 0x81), ENOSPC, "capacity exceeded" },
-	{ NVME_STATUS(0, 0x82), EBUSY, "the namespace is not ready" },
-	{ NVME_STATUS(0, 0x83), EBUSY, "reservation conflict: another host holds the namespace" },
-	{ NVME_STATUS(0, 0x84), EBUSY, "a format is in progress" },
-	{ NVME_STATUS(1, 0x03), EBUSY, "too many abort commands at once" },
-	{ NVME_STATUS(1, 0x05), EINVAL, "too many asynchronous event requests" },
-	{ OF_IO | NVME_STATUS(1, 0x80), EINVAL, "conflicting attributes" },
-	{ OF_IO | NVME_STATUS(1, 0x81), EINVAL, "invalid protection information" },
-	{ OF_IO | NVME_STATUS(1, 0x82), EROFS, "write to a read-only range" },
-	{ OF_IO | NVME_STATUS(1, 0x83), EINVAL, "command size limit exceeded" },
-	{ OF_FABRICS | NVME_STATUS(1, 0x80), EPROTONOSUPPORT, "unsupported connect format" },
-	{ OF_FABRICS | NVME_STATUS(1, 0x81), EBUSY,
+	{ NVME_STATUS(0, 0x00), 0, 0, "success" },
+	{ NVME_STATUS(0, 0x01), ENOTSUP, 0, "unknown command" },
+	{ NVME_STATUS(0, 0x02), EINVAL, 0, "invalid field in the command" },
+	{ NVME_STATUS(0, 0x03), EIO, 0, "the command identifier is already in use" },
+	{ NVME_STATUS(0, 0x04), EIO, BDEV_AGAIN, "data transfer error" },
+	{ NVME_STATUS(0, 0x05), EAGAIN, WAIT, "aborted: the controller is losing power" },
+	{ NVME_STATUS(0, 0x06), EIO, 0, "internal controller error" },
+	{ NVME_STATUS(0, 0x07), EAGAIN, BDEV_AGAIN, "aborted on request" },
+	{ NVME_STATUS(0, 0x08), EAGAIN, BDEV_AGAIN, "aborted: the queue was deleted" },
+	{ NVME_STATUS(0, 0x0b), ENODEV, 0, "no such namespace" },
+	{ NVME_STATUS(0, 0x0c), EIO, 0, "command out of sequence" },
+	{ NVME_STATUS(0, 0x0d), EIO, 0, "invalid data descriptor" },
+	{ NVME_STATUS(0, 0x0e), EIO, 0, "invalid number of data descriptors" },
+	{ NVME_STATUS(0, 0x0f), EIO, 0, "invalid data length" },
+	{ NVME_STATUS(0, 0x11), EIO, 0, "unsupported data descriptor type" },
+	{ NVME_STATUS(0, 0x16), EIO, 0, "invalid data offset in the capsule" },
+	{ NVME_STATUS(0, 0x18), EIO, 0, "inconsistent format of the host identifier" },
+	{ NVME_STATUS(0, 0x19), ETIMEDOUT, 0, "keep-alive timeout expired" },
+	{ NVME_STATUS(0, 0x1a), EINVAL, 0, "invalid keep-alive timeout" },
+	{ NVME_STATUS(0, 0x1c), EBUSY, 0, "sanitize failed on this subsystem" },
+	{ NVME_STATUS(0, 0x1d), EBUSY, 0, "sanitize is in progress" },
+	{ NVME_STATUS(0, 0x20), EROFS, 0, "the namespace is write protected" },
+	{ NVME_STATUS(0, 0x21), EAGAIN, WAIT, "the command was interrupted" },
+	{ NVME_STATUS(0, 0x22), EAGAIN, WAIT, "transient transport error" },
+	{ NVME_STATUS(0, 0x24), EAGAIN, WAIT, "the media is not ready yet" },
+	{ NVME_STATUS(0, 0x80), EINVAL, 0, "block address out of range" },
+	{ NVME_STATUS(0, 0x81), ENOSPC, 0, "capacity exceeded" },
+	{ NVME_STATUS(0, 0x82), EAGAIN, WAIT, "the namespace is not ready" },
+	{ NVME_STATUS(0, 0x83), EBUSY, 0,
+		"reservation conflict: another host holds the namespace" },
+	{ NVME_STATUS(0, 0x84), EBUSY, 0, "a format is in progress" },
+	{ NVME_STATUS(1, 0x03), EBUSY, 0, "too many abort commands at once" },
+	{ NVME_STATUS(1, 0x05), EINVAL, 0, "too many asynchronous event requests" },
+	{ OF_IO | NVME_STATUS(1, 0x80), EINVAL, 0, "conflicting attributes" },
+	{ OF_IO | NVME_STATUS(1, 0x81), EINVAL, 0, "invalid protection information" },
+	{ OF_IO | NVME_STATUS(1, 0x82), EROFS, 0, "write to a read-only range" },
+	{ OF_IO | NVME_STATUS(1, 0x83), EINVAL, 0, "command size limit exceeded" },
+	{ OF_FABRICS | NVME_STATUS(1, 0x80), EPROTONOSUPPORT, 0, "unsupported connect format" },
+	{ OF_FABRICS | NVME_STATUS(1, 0x81), EAGAIN, WAIT,
 		"the controller is busy: too many connections" },
-	{ OF_FABRICS | NVME_STATUS(1, 0x82), EINVAL, "invalid connect parameter" },
-	{ OF_FABRICS | NVME_STATUS(1, 0x83), EBUSY, "the discovery controller requests a restart" },
-	{ OF_FABRICS | NVME_STATUS(1, 0x84), EACCES, "this host is not allowed" },
-	{ OF_FABRICS | NVME_STATUS(1, 0x85), EINVAL, "invalid queue type" },
-	{ NVME_STATUS(1, 0x90), EAGAIN, "the discovery log changed" },
-	{ NVME_STATUS(1, 0x91), EACCES, "authentication is required" },
-	{ NVME_STATUS(2, 0x80), EIO, "write fault on the media" },
-	{ NVME_STATUS(2, 0x81), EIO, "unrecovered read error on the media" },
-	{ NVME_STATUS(2, 0x82), EIO, "guard check error" },
-	{ NVME_STATUS(2, 0x83), EIO, "application tag check error" },
-	{ NVME_STATUS(2, 0x84), EIO, "reference tag check error" },
-	{ NVME_STATUS(2, 0x85), EIO, "compare failure" },
-	{ NVME_STATUS(2, 0x86), EACCES, "access denied" },
-	{ NVME_STATUS(2, 0x87), EIO, "the block was deallocated or never written" },
-	{ NVME_STATUS(3, 0x00), EHOSTUNREACH, "internal error on the path to the namespace" },
-	{ NVME_STATUS(3, 0x01), EHOSTUNREACH,
+	{ OF_FABRICS | NVME_STATUS(1, 0x82), EINVAL, 0, "invalid connect parameter" },
+	{ OF_FABRICS | NVME_STATUS(1, 0x83), EBUSY, 0,
+		"the discovery controller requests a restart" },
+	{ OF_FABRICS | NVME_STATUS(1, 0x84), EACCES, 0, "this host is not allowed" },
+	{ OF_FABRICS | NVME_STATUS(1, 0x85), EINVAL, 0, "invalid queue type" },
+	{ NVME_STATUS(1, 0x90), EAGAIN, 0, "the discovery log changed" },
+	{ NVME_STATUS(1, 0x91), EACCES, 0, "authentication is required" },
+	{ NVME_STATUS(2, 0x80), EIO, 0, "write fault on the media" },
+	{ NVME_STATUS(2, 0x81), EIO, 0, "unrecovered read error on the media" },
+	{ NVME_STATUS(2, 0x82), EIO, 0, "guard check error" },
+	{ NVME_STATUS(2, 0x83), EIO, 0, "application tag check error" },
+	{ NVME_STATUS(2, 0x84), EIO, 0, "reference tag check error" },
+	{ NVME_STATUS(2, 0x85), EIO, 0, "compare failure" },
+	{ NVME_STATUS(2, 0x86), EACCES, 0, "access denied" },
+	{ NVME_STATUS(2, 0x87), EIO, 0, "the block was deallocated or never written" },
+	{ NVME_STATUS(3, 0x00), EHOSTUNREACH, BDEV_ELSEWHERE,
+		"internal error on the path to the namespace" },
+	{ NVME_STATUS(3, 0x01), EHOSTUNREACH, BDEV_ELSEWHERE,
 		"the path lost the namespace permanently (ANA persistent loss)" },
-	{ NVME_STATUS(3, 0x02), EHOSTUNREACH,
+	{ NVME_STATUS(3, 0x02), EHOSTUNREACH, BDEV_ELSEWHERE,
 		"the namespace is not accessible on this path (ANA inaccessible)" },
-	{ NVME_STATUS(3, 0x03), EHOSTUNREACH,
+	{ NVME_STATUS(3, 0x03), EHOSTUNREACH, WAIT | BDEV_ELSEWHERE,
 		"the namespace is moving between controllers (ANA transition)" },
-	{ NVME_STATUS(3, 0x60), EHOSTUNREACH, "controller error on the path" },
-	{ NVME_STATUS(3, 0x70), EHOSTUNREACH, "host error on the path" },
-	{ NVME_STATUS(3, 0x71), EHOSTUNREACH, "aborted by the host" },
+	{ NVME_STATUS(3, 0x60), EHOSTUNREACH, BDEV_ELSEWHERE, "controller error on the path" },
+	{ NVME_STATUS(3, 0x70), EHOSTUNREACH, BDEV_ELSEWHERE, "host error on the path" },
+	{ NVME_STATUS(3, 0x71), EHOSTUNREACH, BDEV_ELSEWHERE, "aborted by the host" },
 };
 
 /* The command-specific codes from 80h on that the NVM command set and Fabrics both define. */
@@ -124,6 +129,17 @@ int nvme_status_errno(uint32_t status)
 	return (status >> 8 & 7) == 3 ? EHOSTUNREACH : EIO;
 }
 
+unsigned nvme_status_again(uint32_t status)
+{
+	const struct row *row = find_row(status);
+
+	if (status & NVME_STATUS_DNR)
+		return 0;
+	if (row)
+		return row->again;
+	return (status >> 8 & 7) == 3 ? BDEV_ELSEWHERE : 0;
+}
+
 int nvme_status_diag(struct diag *diag, uint32_t status, const char *what)
 {
 	int err = nvme_status_errno(status);
@@ -131,7 +147,7 @@ int nvme_status_diag(struct diag *diag, uint32_t status, const char *what)
 
 	if (err == EACCES)
 		code = DIAG_AUTH;
-	else if (err == EBUSY)
+	else if (err == EBUSY || err == EAGAIN)
 		code = DIAG_BUSY;
 	else if (err == ENODEV)
 		code = DIAG_NOT_FOUND;

@@ -351,14 +351,15 @@ static bool optional(const struct scsi_ini *ini, uint32_t detail)
 
 static bool send_again(struct scsi_ini *ini, uint32_t detail)
 {
-	enum scsi_ini_again again = scsi_ini_again(detail);
+	unsigned again = scsi_ini_again(detail);
+	bool at_once = again & SCSI_AT_ONCE;
 	uint64_t soon = loop_now(ini->loop) + SCSI_SOON_MS * MSEC;
 
-	if (again == SCSI_FINAL ||
-		ini->tries++ == (again == SCSI_AT_ONCE ? ATTENTIONS : SCSI_TRIES) ||
+	if (!(again & (SCSI_AT_ONCE | SCSI_SOON)) ||
+		ini->tries++ == (at_once ? ATTENTIONS : SCSI_TRIES) ||
 		(ini->deadline_ns && soon > ini->deadline_ns))
 		return false;
-	if (again == SCSI_AT_ONCE)
+	if (at_once)
 		step_send(ini);
 	else
 		loop_timer_set(ini->loop, &ini->timer, soon);

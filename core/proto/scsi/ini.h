@@ -11,9 +11,15 @@
 #define SCSI_INI_CDB  16
 #define SCSI_INI_PAGE 4096 /* most that a command of the opening reads */
 
-enum scsi_ini_again { SCSI_FINAL, SCSI_AT_ONCE, SCSI_SOON };
+enum scsi_ini_again { /* bits, the lower ones are enum bdev_again */
+	SCSI_FINAL,
+	SCSI_SOON = BDEV_AGAIN,
+	SCSI_WAIT = BDEV_AGAIN | BDEV_WAIT,
+	SCSI_ELSEWHERE = BDEV_ELSEWHERE,
+	SCSI_AT_ONCE = 8,
+};
 #define SCSI_SOON_MS 100
-#define SCSI_TRIES   50 /* of one request */
+#define SCSI_TRIES   50 /* of one command */
 
 #define SCSI_INI_DEFERRED 0x8000u
 
@@ -21,8 +27,9 @@ uint32_t scsi_ini_detail(uint8_t status, const uint8_t *sense, size_t len);
 int scsi_ini_errno(uint32_t detail); /* positive; 0: success */
 const char *scsi_ini_text(uint32_t detail);
 int scsi_ini_diag(struct diag *, uint32_t detail, const char *what);
-/* The command has changed nothing, or would do the same again, and may be sent once more. */
-enum scsi_ini_again scsi_ini_again(uint32_t detail);
+/* The command has changed nothing, or would do the same again, and may be sent once more: bits of
+ * enum scsi_ini_again. */
+unsigned scsi_ini_again(uint32_t detail);
 unsigned scsi_ini_cdb_len(uint8_t opcode);
 /* Single level, as most targets have it: 8 bits as they are, 14 in flat space (SAM-5, 4.7). */
 void scsi_ini_lun(uint8_t lun[8], uint64_t number);
@@ -85,11 +92,9 @@ struct scsi_ini_io {
 	bool flush;   /* what was to be on stable storage is written: the flush behind it */
 	bool aborted; /* once, as there was no answer in time; the transport's */
 };
-enum scsi_ini_next { SCSI_DONE, SCSI_SEND, SCSI_SEND_SOON };
-/* An answer to what scsi_ini_put() gave: whether the io is done, with status and detail set, or
- * what comes next. moved: bytes of its data. */
-enum scsi_ini_next scsi_ini_took(
-	const struct scsi_ini *, struct io *, uint32_t detail, uint32_t moved);
+/* An answer to what scsi_ini_put() gave: whether the io is done, with status and detail set;
+ * otherwise its next command is to be sent. moved: bytes of its data. */
+bool scsi_ini_took(const struct scsi_ini *, struct io *, uint32_t detail, uint32_t moved);
 enum scsi_cache_use scsi_ini_use(const struct scsi_ini *, const struct io *); /* of its command */
 /* The disk's answer to a flush, and the lack of a caching mode page, prove that it has no volatile
  * write cache: the flush has succeeded. */

@@ -102,16 +102,16 @@ int scsi_ini_early(const struct scsi_ini *ini, const struct io *io)
 	return io->kind == IO_MAP || (io->kind == IO_ZERO && io->flags & IO_FAST) ? -ENOTSUP : 1;
 }
 
-enum scsi_ini_next scsi_ini_took(
-	const struct scsi_ini *ini, struct io *io, uint32_t detail, uint32_t moved)
+bool scsi_ini_took(const struct scsi_ini *ini, struct io *io, uint32_t detail, uint32_t moved)
 {
 	struct scsi_ini_io *own = io->lower;
-	enum scsi_ini_again again = scsi_ini_again(detail);
+	bool again = scsi_ini_again(detail) & SCSI_AT_ONCE ||
+		     (own->aborted && detail == SCSI_TASK_ABORTED);
 	bool data = (io->kind == IO_READ || io->kind == IO_WRITE) && !own->flush;
 
-	if (detail && again != SCSI_FINAL && own->tries < SCSI_TRIES) {
+	if (again && own->tries < SCSI_TRIES) {
 		own->tries++;
-		return again == SCSI_AT_ONCE ? SCSI_SEND : SCSI_SEND_SOON;
+		return false;
 	}
 	io->detail = detail;
 	io->status = -scsi_ini_errno(detail);
@@ -119,8 +119,8 @@ enum scsi_ini_next scsi_ini_took(
 		io->status = -EIO;
 	if (io->status || own->flush || !(io->flags & IO_FUA) || !is_cached(ini) ||
 		(data && ini->fua))
-		return SCSI_DONE;
+		return true;
 	own->flush = true;
 	own->tries = 0;
-	return SCSI_SEND;
+	return false;
 }

@@ -15,13 +15,14 @@ static const struct row {
 	uint8_t err, again;
 	const char *text;
 } rows[] = {
-	{ NOT_READY, 0x04, 0x01, EAGAIN, SCSI_SOON, "the disk is becoming ready" },
+	{ NOT_READY, 0x04, 0x01, EAGAIN, SCSI_WAIT, "the disk is becoming ready" },
 	{ NOT_READY, 0x04, 0x02, EAGAIN, 0, "the disk is stopped: it needs START UNIT" },
 	{ NOT_READY, 0x04, 0x03, EAGAIN, 0, "the disk is not ready: it needs manual help" },
 	{ NOT_READY, 0x04, 0x04, EBUSY, 0, "a format is in progress" },
-	{ NOT_READY, 0x04, 0x0a, EHOSTUNREACH, SCSI_SOON, "asymmetric access is changing" },
-	{ NOT_READY, 0x04, 0x0b, EHOSTUNREACH, 0, "this target port is in standby" },
-	{ NOT_READY, 0x04, 0x0c, EHOSTUNREACH, 0, "this target port is unavailable" },
+	{ NOT_READY, 0x04, 0x0a, EHOSTUNREACH, SCSI_WAIT | SCSI_ELSEWHERE,
+		"asymmetric access is changing" },
+	{ NOT_READY, 0x04, 0x0b, EHOSTUNREACH, SCSI_ELSEWHERE, "this target port is in standby" },
+	{ NOT_READY, 0x04, 0x0c, EHOSTUNREACH, SCSI_ELSEWHERE, "this target port is unavailable" },
 	{ NOT_READY, 0x3a, ANY, ENOMEDIUM, 0, "no medium" },
 	{ NOT_READY, ANY, ANY, EAGAIN, 0, "the disk is not ready" },
 	{ MEDIUM, 0x0c, ANY, EIO, 0, "write error on the medium" },
@@ -53,9 +54,9 @@ static const struct {
 } plain[] = {
 	{ 0x00, 0, 0, "success" },
 	{ SCSI_CHECK_CONDITION, EIO, 0, "the command failed without a reason" },
-	{ 0x08, EBUSY, SCSI_SOON, "the disk is busy" },
+	{ 0x08, EBUSY, SCSI_WAIT, "the disk is busy" },
 	{ 0x18, EBUSY, 0, "reservation conflict: another initiator holds the disk" },
-	{ 0x28, EBUSY, SCSI_SOON, "the disk's queue is full" },
+	{ 0x28, EBUSY, SCSI_WAIT, "the disk's queue is full" },
 	{ 0x30, EIO, 0, "the disk waits for CLEAR ACA" },
 	{ SCSI_TASK_ABORTED, EIO, SCSI_SOON, "the task was aborted" },
 };
@@ -126,12 +127,12 @@ const char *scsi_ini_text(uint32_t detail)
 	return row ? row->text : at < 0 ? "unknown SCSI status" : plain[at].text;
 }
 
-enum scsi_ini_again scsi_ini_again(uint32_t detail)
+unsigned scsi_ini_again(uint32_t detail)
 {
 	const struct row *row = row_of(detail);
 	int at = plain_at(detail);
 
-	return (enum scsi_ini_again)(row ? row->again : at < 0 ? SCSI_FINAL : plain[at].again);
+	return row ? row->again : at < 0 ? SCSI_FINAL : plain[at].again;
 }
 
 int scsi_ini_diag(struct diag *diag, uint32_t detail, const char *what)

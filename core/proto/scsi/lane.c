@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A lane: one further session. Requests become commands, and responses end them; what finds no
- * slot, or is to be sent once more soon, waits. */
+/* A lane: one further session. Requests become commands, and responses end them; what finds no slot
+ * waits. */
 #include "disk.h"
 #include "later.h"
 #include <errno.h>
@@ -20,8 +20,6 @@ struct scsi_lane {
 	bool mapped;
 	struct scsi_cache_view view;
 	struct later later; /* done without a command */
-	struct io *soon, **soon_end;
-	struct loop_timer timer;
 	alignas(max_align_t) struct scsi_sess sess; /* last: the transport's begins with it */
 };
 
@@ -82,32 +80,6 @@ static void lane_submit(struct lane *lane, struct io *io)
 		send_io(sl, io);
 }
 
-static void wait_soon(struct scsi_lane *sl, struct io *io)
-{
-	if (!sl->soon)
-		loop_timer_set(
-			sl->lane.loop, &sl->timer, loop_now(sl->lane.loop) + SCSI_SOON_MS * MSEC);
-	io->next = NULL;
-	*sl->soon_end = io;
-	sl->soon_end = &io->next;
-}
-
-static void soon_fired(struct loop_timer *timer)
-{
-	struct scsi_lane *sl = container_of(timer, struct scsi_lane, timer);
-	struct io *io = sl->soon, *next;
-
-	sl->soon = NULL;
-	sl->soon_end = &sl->soon;
-	for (; io; io = next) {
-		next = io->next;
-		if (sl->sess.state == SCSI_SESS_UP)
-			send_io(sl, io);
-		else
-			wait_soon(sl, io);
-	}
-}
-
 /* A flush, or what includes one, fails once writes before it may have been lost. */
 static void finish(struct scsi_lane *sl, struct io *io)
 {
@@ -137,17 +109,10 @@ static void io_reply(struct scsi_sess *sess, struct scsi_slot *slot)
 	}
 	if (scsi_disk_heed(sl->disk, &sl->view, &((struct scsi_ini_io *)io->lower)->sent, detail))
 		loop_post(sl->disk->bdev.loop, &sl->disk->lost);
-	switch (scsi_ini_took(&sl->disk->scsi, io, detail, slot->moved)) {
-	case SCSI_DONE:
+	if (scsi_ini_took(&sl->disk->scsi, io, detail, slot->moved))
 		finish(sl, io);
-		break;
-	case SCSI_SEND:
+	else
 		send_io(sl, io);
-		break;
-	case SCSI_SEND_SOON:
-		wait_soon(sl, io);
-		break;
-	}
 }
 
 static void lose(struct io *io)
@@ -232,7 +197,6 @@ static void lane_free(struct lane *lane)
 	struct scsi_lane *sl = (struct scsi_lane *)lane;
 
 	later_fini(&sl->later);
-	loop_timer_del(lane->loop, &sl->timer);
 	if (sl->mapped)
 		unmap(lane, sl->scratch);
 	sl->carrier->fini(&sl->sess);
@@ -281,16 +245,9 @@ static void sess_idle(struct scsi_sess *sess)
 static void sess_down(struct scsi_sess *sess)
 {
 	struct scsi_lane *sl = sess->user;
-	struct io *io = sl->soon, *next;
+	struct io *io;
 
 	sl->lane.why = sess->why;
-	loop_timer_del(sl->lane.loop, &sl->timer);
-	sl->soon = NULL;
-	sl->soon_end = &sl->soon;
-	for (; io; io = next) {
-		next = io->next;
-		lose(io);
-	}
 	while ((io = inflight_unwait(&sess->inflight)))
 		lose(io);
 	later_run(&sl->later);
@@ -341,8 +298,6 @@ int scsi_disk_lane(struct lane **out, struct bdev *bdev, struct loop *loop, stru
 	sl->disk = disk;
 	sl->number = (unsigned)number;
 	sl->carrier = carrier;
-	sl->soon_end = &sl->soon;
-	sl->timer.fire = soon_fired;
 	later_init(&sl->later, loop);
 	err = open_lane(sl, diag);
 	if (!err) {

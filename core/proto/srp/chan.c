@@ -695,7 +695,10 @@ int srp_login_refused(struct diag *diag, uint32_t reason, bool first)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (rows[i].reason != reason)
 			continue;
-		diag_set(diag, rows[i].code, rows[i].code == DIAG_AUTH ? EACCES : ECONNREFUSED,
+		diag_set(diag, rows[i].code,
+			rows[i].code == DIAG_AUTH                 ? EACCES
+			: !first && reason == SRP_REJ_RESOURCES ? EAGAIN
+								  : ECONNREFUSED,
 			"%s: %s (reason 0x%08x)", first ? "login" : "further channel", rows[i].text,
 			reason);
 		return rows[i].hint ? diag_hint(diag, "%s", rows[i].hint) : -diag->err;

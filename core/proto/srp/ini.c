@@ -54,6 +54,7 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 }
 
 static const struct bdev_ops ops = { .name = "srp",
+	.again = scsi_ini_again,
 	.lane = scsi_disk_lane,
 	.stop = scsi_disk_stop,
 	.free = dev_free,

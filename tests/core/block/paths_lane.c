@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Lanes over breaking paths, under load: seeded schedules of deaths on one, two and four lanes.
- * Every request is done exactly once and without error, and the disk holds what the submitter
- * thinks. SCHEDULES=n in the environment runs more of them. */
+/* Lanes over breaking paths, under load: seeded schedules of deaths and refusals on one, two and
+ * four lanes. Every request is done exactly once and without error, and the disk holds what the
+ * submitter thinks. SCHEDULES=n in the environment runs more of them. */
 #include "flaky.h"
 #include "wait.h"
 #include <criterion/criterion.h>
@@ -215,6 +215,7 @@ static unsigned schedule(unsigned seed, unsigned lanes)
 		way[i].quiesce_ms = 4 + 3 * i;
 		way[i].deaf = (seed / 4 + i) % 2;
 		way[i].delay_us = seed % 3 ? 700 : 0;
+		way[i].io_refuse_dice = seed % 5 ? 0 : 150;
 	}
 	flaky_ways(way, 2, seed);
 	if (loop_new(&loop, &(struct loop_options){ .name = "test", .verbose = getenv("TRACE") },

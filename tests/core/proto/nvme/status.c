@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Numbers in words: sentences of status codes, the field a Connect was refused for, the discovery
  * log's words. */
+#include "bdev.h"
 #include "codec.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -41,6 +42,22 @@ Test(nvme_status, a_command_specific_code_is_that_of_its_command)
 	cr_assert_eq(nvme_status_errno(io | NVME_STATUS(0, 0x82)),
 		nvme_status_errno(NVME_STATUS(0, 0x82)), "a generic one");
 	cr_assert_eq(nvme_status_errno(NVME_STATUS(1, 0x90)), EAGAIN);
+}
+
+Test(nvme_status, what_may_be_tried_again)
+{
+	cr_assert_eq(nvme_status_again(0), 0);
+	cr_assert_eq(nvme_status_again(NVME_STATUS(0, 0x82)), BDEV_AGAIN | BDEV_WAIT);
+	cr_assert_eq(nvme_status_again(NVME_STATUS(0, 0x07)), BDEV_AGAIN);
+	cr_assert_eq(nvme_status_again(NVME_STATUS(0, 0x82) | NVME_STATUS_DNR), 0);
+	cr_assert_eq(nvme_status_again(NVME_STATUS(3, 0x03)),
+		BDEV_AGAIN | BDEV_WAIT | BDEV_ELSEWHERE);
+	for (uint32_t code = 0; code < 256; code++) {
+		cr_assert(nvme_status_again(NVME_STATUS(3, code)) & BDEV_ELSEWHERE);
+		cr_assert_eq(nvme_status_again(NVME_STATUS(2, code)), 0);
+		cr_assert_eq(nvme_status_again(NVME_STATUS_OF_IO | NVME_STATUS(1, code)), 0);
+	}
+	cr_assert(nvme_status_again(NVME_STATUS_OF_FABRICS | NVMF_BUSY) & BDEV_AGAIN);
 }
 
 static const struct nvmf_connect asked = { .subnqn = "nqn.none", .hostnqn = "nqn.me" };

@@ -49,9 +49,14 @@ Test(scsi_ini, every_status_has_words_and_no_error_is_success)
 Test(scsi_ini, sent_again_only_where_nothing_was_done)
 {
 	cr_assert_eq(scsi_ini_again(2 | 6 << 8 | 0x29 << 16), SCSI_AT_ONCE);
-	cr_assert_eq(scsi_ini_again(8), SCSI_SOON);
-	cr_assert_eq(scsi_ini_again(0x28), SCSI_SOON);
-	cr_assert_eq(scsi_ini_again(2 | 2 << 8 | 4 << 16 | 1u << 24), SCSI_SOON);
+	cr_assert_eq(scsi_ini_again(8), SCSI_WAIT);
+	cr_assert_eq(scsi_ini_again(0x28), SCSI_WAIT);
+	cr_assert_eq(scsi_ini_again(2 | 2 << 8 | 4 << 16 | 1u << 24), SCSI_WAIT);
+	cr_assert_eq(scsi_ini_again(2 | 0xb << 8), SCSI_SOON);
+	cr_assert_eq(
+		scsi_ini_again(2 | 2 << 8 | 4 << 16 | 10u << 24), SCSI_WAIT | SCSI_ELSEWHERE);
+	cr_assert_eq(scsi_ini_again(2 | 2 << 8 | 4 << 16 | 11u << 24), SCSI_ELSEWHERE);
+	cr_assert_eq(scsi_ini_again(2 | 2 << 8 | 4 << 16 | 12u << 24), SCSI_ELSEWHERE);
 	cr_assert_eq(scsi_ini_again(2 | 3 << 8), SCSI_FINAL);
 	cr_assert_eq(scsi_ini_again(2 | 5 << 8 | 0x24 << 16), SCSI_FINAL);
 	cr_assert_eq(scsi_ini_again(0x18), SCSI_FINAL);
