@@ -58,6 +58,17 @@ static bool is_at(const struct kernel_iscsi_session *session, struct iscsi_targe
 	return false;
 }
 
+/* All sessions with the target of this name; false: there is none. */
+static bool choose_named(struct logout *logout, const char *name)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < logout->count; i++)
+		if (!strcmp(logout->list[i].target, name))
+			any = logout->chosen[i] = true;
+	return any;
+}
+
 static int choose(struct logout *logout)
 {
 	struct call *call = logout->call;
@@ -85,11 +96,18 @@ static int choose(struct logout *logout)
 			logout->chosen[j] |= is_at(&logout->list[j], &targets.target[i]);
 	iscsi_targets_free(&targets);
 	for (unsigned i = 0; !err && i < call->operands; i++) {
-		if (!iscsi_is_session(call->operand[i]))
+		const char *word = call->operand[i];
+
+		if (!iscsi_is_session(word) || choose_named(logout, word))
 			continue;
-		err = iscsi_session_of(logout->root, call->operand[i], &named, call->diag);
+		err = iscsi_session_of(logout->root, word, &named, call->diag);
+		if (err == -ENOENT && attach_is_gone(logout->root, word)) {
+			*call->diag = (struct diag){ 0 };
+			err = 0;
+			continue;
+		}
 		if (err)
-			diag_ctx(call->diag, "%s", call->operand[i]);
+			diag_ctx(call->diag, "%s", word);
 		for (unsigned j = 0; !err && j < logout->count; j++)
 			logout->chosen[j] |= logout->list[j].sid == named.sid;
 	}
@@ -214,7 +232,7 @@ static int show_all(struct logout *logout, const struct attach_iscsi *list)
 	}
 	out_end(call->out);
 	if (!chosen)
-		out_line(call->out, "%s", "no matching session");
+		out_line(call->out, "%s", "nothing to log out of: no such iSCSI session");
 	return !failed ? EXIT_DONE : failed < chosen ? EXIT_PARTLY : EXIT_FAILED;
 }
 

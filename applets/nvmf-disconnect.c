@@ -101,13 +101,15 @@ static int add_device(struct ending *e, const char *device, struct diag *diag)
 
 	if (found == -E2BIG)
 		return diag_set(diag, DIAG_USAGE, E2BIG, "more than %d devices", MAX);
+	e->by_name = true;
+	if (found < 0 && attach_is_gone(e->root, device))
+		return 0;
 	if (found < 0) {
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such NVMe-oF connection");
 		diag_ctx(diag, "%s", device);
 		return diag_hint(diag, "list connections with: rdmastor status");
 	}
 	e->ctrls += (unsigned)found;
-	e->by_name = true;
 	return 0;
 }
 
@@ -214,10 +216,8 @@ static int choose(struct ending *e)
 		else
 			e->chosen[e->count++] = *ctrl;
 	}
-	if (!err && !passing && !opts->all && !opts->shutdown && e->by_name)
-		err = diag_set(call->diag, DIAG_NOT_FOUND, ENOENT, "no NVMe-oF connection matches");
-	else if (!err && !passing)
-		out_line(call->out, "%s", "no such connection");
+	if (!err && !passing)
+		out_line(call->out, "%s", "nothing to disconnect: no such NVMe-oF connection");
 	return err;
 }
 

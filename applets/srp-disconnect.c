@@ -92,6 +92,11 @@ static int choose_device(struct call *call, int root, struct chosen *chosen, con
 	struct kernel_srp host;
 	int err = srp_device_host(root, word, &host, call->diag);
 
+	chosen->count = 0;
+	if (err == -ENOENT && attach_is_gone(root, word)) {
+		*call->diag = (struct diag){ 0 };
+		return 0;
+	}
 	if (err)
 		return err;
 	chosen->host[0] = host;

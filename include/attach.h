@@ -158,6 +158,8 @@ void attach_disk(struct attach *, const char *name);
 const char *attach_unopened(const struct attach *);
 /* Something that look() waits for has changed. */
 void attach_look(struct attach *);
+/* Whether no device has this name or path: there is nothing to detach. */
+bool attach_is_gone(int root, const char *word);
 /* Hint at the command that attaches this URI, all encoded, without the kernel's initiator. */
 void attach_hint_userspace(const char *uri, struct diag *);
 

@@ -4,12 +4,15 @@
 #include "attach.h"
 #include "disks.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MSEC      1000000ull
 #define GRACE_MS  2000 /* for a step to end by itself after its deadline */
@@ -674,6 +677,15 @@ void attach_note_words(struct attach *attach, const char *words)
 		attach_note(attach, "kernel: %.*s", (int)len, at);
 		at += len + (at[len] == '\n');
 	}
+}
+
+bool attach_is_gone(int root, const char *word)
+{
+	char path[PATH_MAX];
+
+	return faccessat(AT_FDCWD, word, F_OK, 0) &&
+	       (size_t)snprintf(path, sizeof(path), "dev/%s", word) < sizeof(path) &&
+	       faccessat(root, path, F_OK, 0);
 }
 
 void attach_hint_userspace(const char *uri, struct diag *diag)

@@ -16,9 +16,8 @@ o="$RDMASTOR iser-logout"
 	error 2 usage '' "'--targetname' iscsiadm.*-T" $o --targetname iqn.x:a -p 127.0.0.1
 	error 2 usage '' "'nbd://x/y' iser: iscsi: URI" $o nbd://x/y
 	error 2 usage '' "'disk 1' name blanks" $o iscsi://127.0.0.1/disk%201
-	error 1 not-found session99 'session URI session1 /dev/sda' $o session99
 	error 1 not-found /dev/null 'session URI session1 /dev/sda' $o --json /dev/null
-	for gone in iscsi://127.0.0.1:9/iqn.x:gone iser://127.0.0.1:9 '-T iqn.x:gone -p 127.0.0.1:9,1' '-p 127.0.0.1:9 -t tcp'; do
+	for gone in iscsi://127.0.0.1:9/iqn.x:gone iser://127.0.0.1:9 session9999 /dev/sdzzz9 iqn.x:gone '-T iqn.x:gone -p 127.0.0.1:9,1' '-p 127.0.0.1:9 -t tcp'; do
 		$o $gone >out && [ -s out ] || die "$gone: $(cat out)"
 		ours iser-logout --json $gone >out
 		jq -e '.schema == "rdmastor.iser-logout" and .sessions == []' out >/dev/null ||
