@@ -8,6 +8,7 @@
 #include "diag.h"
 #include "kernel_scsi.h"
 #include "loop.h"
+#include "uri.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,6 +54,16 @@ struct attach_proto {
 	/* NULL, or the attempt is over: let go what was held for it. May be called again. */
 	void (*release)(struct attach *);
 };
+
+/* Of several addresses of a TCP port, keep the one that answers (addr_settle()). False: there is only
+ * one; true: `done` follows, also where none does, and then all are kept. */
+struct attach_reach {
+	void (*done)(struct attach_reach *);
+	struct addr *addr;
+	struct stream *stream;
+};
+bool attach_reach_start(struct attach_reach *, struct loop *, struct addr *, uint32_t timeout_ms);
+void attach_reach_stop(struct attach_reach *); /* no `done` any more; allowed when not started */
 
 #define ATTACH_USERS 400
 struct attach_users {

@@ -172,6 +172,7 @@ struct attach_iscsi {
 	struct loop_timer timer;
 	struct loop_work work;
 	struct resolve resolve;
+	struct attach_reach reach;
 	int keeper; /* process that logs in again to the session that was lost */
 	struct iscsi_link link;
 	struct child_call scan;

@@ -138,6 +138,7 @@ struct nvmf_target { /* with what its values point to: not to be copied */
 	struct nvmf_route route;
 	struct identity who;
 	struct addr addr; /* once the name is looked up */
+	const char *host; /* the name, once placed; NULL = it is an address */
 	struct diag why;  /* of that */
 	char nqn[256], port[8], traddr[ADDR_TEXT], hostid[40], iface[32], number[4][16],
 		secret[2][NVMF_SECRET];

@@ -127,32 +127,55 @@ static void iscsi_release(struct attach *attach)
 
 /* ---- find: the address of the host. */
 
+static uint32_t find_ms(const struct attach_iscsi *iscsi)
+{
+	uint64_t now = loop_clock(),
+		 end = attach_bound(&iscsi->attach, (uint64_t)iscsi->want.set.login_timeout * 1000);
+
+	return end > now + MSEC ? (uint32_t)((end - now) / MSEC) : 1;
+}
+
+static void reached(struct attach_reach *reach)
+{
+	attach_step(&container_of(reach, struct attach_iscsi, reach)->attach, 0);
+}
+
+static void choose_address(struct attach_iscsi *iscsi)
+{
+	iscsi->reach = (struct attach_reach){ .done = reached };
+	if (iscsi->attach.find_only || iscsi->want.carrier != ISCSI_TCP ||
+		!attach_reach_start(
+			&iscsi->reach, iscsi->attach.loop, &iscsi->want.portal, find_ms(iscsi)))
+		attach_step(&iscsi->attach, 0);
+}
+
 static void resolved(struct resolve *resolve)
 {
 	struct attach_iscsi *iscsi = container_of(resolve, struct attach_iscsi, resolve);
 
 	iscsi->attach.why = resolve->why;
-	if (!resolve->why.err)
-		iscsi->want.portal = resolve->addr;
-	attach_step(&iscsi->attach, -resolve->why.err);
+	if (resolve->why.err) {
+		attach_step(&iscsi->attach, -resolve->why.err);
+		return;
+	}
+	iscsi->want.portal = resolve->addr;
+	choose_address(iscsi);
 }
 
 static void iscsi_find(struct attach *attach)
 {
 	struct attach_iscsi *iscsi = iscsi_of(attach);
-	uint64_t end = attach_bound(attach, (uint64_t)iscsi->want.set.login_timeout * 1000);
-	int err = 0;
+	int err;
 
 	iscsi->resolve.done = resolved;
-	if (!iscsi->want.portal.ss.ss_family) {
-		uint64_t now = loop_clock();
-
-		err = resolve_start(&iscsi->resolve, attach->loop, iscsi->host, iscsi->port,
-			end > now + MSEC ? (uint32_t)((end - now) / MSEC) : 1, &attach->why);
-		if (!err)
-			return;
+	if (iscsi->want.portal.ss.ss_family) {
+		choose_address(iscsi);
+		return;
 	}
-	attach_step(attach, err);
+	err = resolve_start(&iscsi->resolve, attach->loop, iscsi->host, iscsi->port, find_ms(iscsi),
+		&attach->why);
+	if (err)
+		attach_step(attach, err);
 }
 
 /* ---- ready */
@@ -711,6 +734,7 @@ static void iscsi_stop(struct attach *attach)
 	loop_work_del(attach->loop, &iscsi->work);
 	child_call_cancel(&iscsi->scan);
 	resolve_cancel(&iscsi->resolve);
+	attach_reach_stop(&iscsi->reach);
 	iscsi_link_end(&iscsi->link);
 	iscsi_explain_stop(iscsi);
 	if (iscsi->leaving)

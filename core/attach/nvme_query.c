@@ -152,6 +152,8 @@ int nvmf_query_target(
 			value[own[i]] = t->want.value[own[i]];
 	nvmf_uri(value, query->shown);
 	query->who = t->who;
+	if (t->host && t->addr.others)
+		value[NVMF_TRADDR] = t->host;
 	return add_keys(query, value, "", ";", diag);
 }
 

@@ -455,15 +455,37 @@ int nvmf_target_read(struct nvmf_target *t, const struct call *call, int root,
 
 struct lookup {
 	struct resolve resolve;
+	struct attach_reach reach;
+	const struct nvmf_target *target;
+	uint32_t timeout_ms;
 	volatile int *left;
 	volatile int *over;
 };
 
+static void end_lookup(struct lookup *lookup)
+{
+	*lookup->over = !--*lookup->left;
+}
+
+static void reached(struct attach_reach *reach)
+{
+	end_lookup(container_of(reach, struct lookup, reach));
+}
+
+/* A discovery controller is asked by us, at all of its addresses. */
 static void found(struct resolve *resolve)
 {
 	struct lookup *lookup = container_of(resolve, struct lookup, resolve);
+	const struct nvmf_target *t = lookup->target;
+	const struct opt_common *common = t->call->opts;
+	const char *port = t->want.value[NVMF_TRSVCID];
 
-	*lookup->over = !--*lookup->left;
+	addr_set_port(&resolve->addr, port ? (uint16_t)strtoul(port, NULL, 10) : NVMF_PORT);
+	if (resolve->why.err || common->dry_run || nvmf_target_discovery(t) ||
+		strcmp(t->want.value[NVMF_TRANSPORT], "tcp") ||
+		!attach_reach_start(
+			&lookup->reach, resolve->loop, &resolve->addr, lookup->timeout_ms))
+		end_lookup(lookup);
 }
 
 static void find_some(struct loop *loop, struct nvmf_target *const *t, unsigned count)
@@ -473,18 +495,23 @@ static void find_some(struct loop *loop, struct nvmf_target *const *t, unsigned 
 
 	for (unsigned i = 0; i < count; i++) {
 		const struct opt_common *common = t[i]->call->opts;
-		uint32_t ms = t[i]->timeout_ms;
+		uint32_t ms = t[i]->timeout_ms && t[i]->timeout_ms < ADDR_LOOKUP_MS
+				      ? t[i]->timeout_ms
+				      : ADDR_LOOKUP_MS;
 
-		lookup[i] = (struct lookup){ .resolve.done = found, .left = &left, .over = &over };
+		lookup[i] = (struct lookup){ .resolve.done = found,
+			.reach.done = reached,
+			.target = t[i],
+			.timeout_ms = ms,
+			.left = &left,
+			.over = &over };
 		if (resolve_start(&lookup[i].resolve, loop, t[i]->want.value[NVMF_TRADDR], 1,
-			    common->never               ? 0
-			    : ms && ms < ADDR_LOOKUP_MS ? ms
-							: ADDR_LOOKUP_MS,
-			    &t[i]->why))
-			found(&lookup[i].resolve);
+			    common->never ? 0 : ms, &t[i]->why))
+			end_lookup(&lookup[i]);
 	}
 	loop_wait(loop, &over, 0);
 	for (unsigned i = 0; i < count; i++) {
+		attach_reach_stop(&lookup[i].reach);
 		t[i]->addr = lookup[i].resolve.addr;
 		if (!t[i]->why.err)
 			t[i]->why = lookup[i].resolve.why;
@@ -501,14 +528,24 @@ int nvmf_target_place(struct nvmf_target *t, const struct addr *addr, struct dia
 {
 	static const char *const ports[] = { "4420", "8009" };
 	const char **value = t->want.value;
+	struct diag why = { 0 };
+	int err;
 
 	t->addr = *addr;
-	if (!strpbrk(value[NVMF_TRADDR], ":%"))
+	t->host = strpbrk(value[NVMF_TRADDR], ":%") ? NULL : value[NVMF_TRADDR];
+	if (t->host)
 		value[NVMF_TRADDR] = addr_host(addr, t->traddr);
 	if (!value[NVMF_TRSVCID])
 		value[NVMF_TRSVCID] =
 			ports[nvmf_target_discovery(t) && !strcmp(value[NVMF_TRANSPORT], "tcp")];
-	return kernel_nvmf_route(&t->want, &t->route, diag);
+	err = kernel_nvmf_route(&t->want, &t->route, &why);
+	while (err && t->host && addr_next(&t->addr)) { /* of those without a route */
+		value[NVMF_TRADDR] = addr_host(&t->addr, t->traddr);
+		err = kernel_nvmf_route(&t->want, &t->route, NULL);
+	}
+	if (err && diag)
+		*diag = why;
+	return err;
 }
 
 void nvmf_show_identity(const struct nvmf_target *t)

@@ -28,6 +28,8 @@ done
 ours bench "nvme+tcp://stor/$NQN" --runtime 0.1 --numjobs 2 >/dev/null || die "further queues"
 ours nvmf-discover -t tcp -a stor -s 4420 --json >out || die "$(cat out)"
 same discovery 127.0.0.2 "$(jq -r '.records[] | select(.trtype == "tcp").traddr' out)"
+ours nvmf-connect-all nvme+tcp://stor:4420 --dry-run --json -q "$HOST" >out || die "$(cat out)"
+jq -r '.results[].line' out | grep -q 'traddr=127.0.0.2,trsvcid=4420' || die "$(cat out)"
 ours iser-discover stor -t tcp --json >out || die "$(cat out)"
 same SendTargets 127.0.0.2 "$(jq -r '.records[0].traddr' out)"
 

@@ -10,7 +10,7 @@ shopt -s nullglob globstar
 table='
 main.c  : applet out uri resolve :
 applets : applet doctor probe rdma_port attach attach_boot attach_nvme attach_srp out uri bdev child session nvmf service export nbd_server kernel_* mad copy load stats srp_show srp_daemon nfs attach_nfs iscsi attach_iscsi iscsi_keeper content daemon disk_open fronts iscsi_want :
-attach  : applet_run attach attach_boot attach_nvme attach_srp child datamover iscsi attach_iscsi kernel_* nfs nfs_mount attach_nfs uri wire/iscsi applet out iscsi_want nvmf resolve wire/nvmf mad : cjson/*
+attach  : applet_run attach attach_boot attach_nvme attach_srp child datamover iscsi attach_iscsi kernel_* nfs nfs_mount attach_nfs uri wire/iscsi applet out iscsi_want nvmf resolve stream wire/nvmf mad : cjson/*
 doctor  : applet_run probe attach_boot doctor kernel_* out uri : cjson/*
 daemon  : attach_iscsi iscsi_keeper kernel_* mad port_events srp_daemon srp_show uri applet bdev child daemon disk_open out kernel_serving attach_srp :
 load    : bdev ep load mem places ring session stats stream uri ways wire/bench wire/rping out :

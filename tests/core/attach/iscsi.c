@@ -291,6 +291,19 @@ Test(iscsi, hosts_that_are_names)
 	text_says(job[1].attach.why.text, "no_such_host");
 }
 
+/* The kernel is handed one address. */
+Test(iscsi, the_address_of_a_name_that_answers)
+{
+	const struct addr answers = job[0].want.portal;
+	struct addr *portal = &job[0].want.portal;
+
+	cr_assert_eq(addr_resolve(portal, "127.0.0.2", addr_port(&answers), 1000, NULL), 0);
+	cr_assert(addr_add(portal, (const struct sockaddr *)&answers.ss));
+	attach(1);
+	cr_assert(!job[0].attach.why.err && job[0].sid == 1, "%s", job[0].attach.why.text);
+	cr_assert(!memcmp(&portal->ss, &answers.ss, answers.len) && !portal->others);
+}
+
 static void mounted_disk(void)
 {
 	unit("6:0:0:0", "0\n");
