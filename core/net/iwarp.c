@@ -334,7 +334,8 @@ static bool iwarp_hung_up(const struct ep *ep)
 {
 	const struct iwarp *iw = container_of(ep, const struct iwarp, ep);
 
-	return iw->over || tcp_has_hung_up(iw->fd.fd);
+	return iw->over ||
+	       (iw->connect ? tcp_connect_hung_up(iw->connect) : tcp_has_hung_up(iw->fd.fd));
 }
 
 static const struct ep_ops ops = {

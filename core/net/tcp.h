@@ -15,6 +15,8 @@ int tcp_connect(struct tcp_connect **, struct loop *, const struct stream_dial *
 	void (*done)(void *user, int fd, const struct addr *at, const struct diag *why), void *user,
 	struct diag *);
 void tcp_connect_cancel(struct tcp_connect *); /* no `done` any more; NULL is allowed */
+/* Whether a peer that `done` has not reported yet has closed the connection again. */
+bool tcp_connect_hung_up(const struct tcp_connect *);
 void tcp_failed(struct diag *, int err, const struct addr *peer, bool up);
 /* Set the options of a socket that is or will be connected. */
 void tcp_tune(int fd, const struct addr *peer);

@@ -54,6 +54,14 @@ void tcp_connect_cancel(struct tcp_connect *c)
 	free(c);
 }
 
+bool tcp_connect_hung_up(const struct tcp_connect *c)
+{
+	for (unsigned i = 0; i < c->started; i++)
+		if (c->attempt[i].fd.fd >= 0 && tcp_has_hung_up(c->attempt[i].fd.fd))
+			return true;
+	return false;
+}
+
 static void finish(struct tcp_connect *c, int fd, const struct addr *at)
 {
 	void (*done)(void *, int, const struct addr *, const struct diag *) = c->done;
