@@ -55,8 +55,8 @@ struct attach_proto {
 	void (*release)(struct attach *);
 };
 
-/* Of several addresses of a TCP port, keep the one that answers (addr_settle()). False: there is only
- * one; true: `done` follows, also where none does, and then all are kept. */
+/* Of several addresses of a TCP port, keep the one that answers (addr_settle()). False: there is
+ * only one; true: `done` follows, also where none does, and then all are kept. */
 struct attach_reach {
 	void (*done)(struct attach_reach *);
 	struct addr *addr;

@@ -79,7 +79,7 @@ struct io_count {
 	uint64_t reads, writes, read_bytes, written_bytes, errors;
 };
 
-/* Bytes in whole blocks: rounded up, or down where 2^63 would be reached, as Linux, NBD and most
+/* Bytes in whole blocks: rounded up, or down where 2^63 would be reached, as Linux and most
  * programs hold sizes in signed integers. bytes: less than 2^63. */
 static inline uint64_t bdev_whole_blocks(uint64_t bytes, uint32_t block)
 {
@@ -141,7 +141,8 @@ struct bdev;
 struct lane;
 struct out;
 
-/* What may help a request that its target has failed: bits. Waiting is limited by the loss policy. */
+/* What may help a request that its target has failed: bits. Waiting is limited by the loss policy.
+ */
 enum bdev_again {
 	BDEV_AGAIN = 1,     /* some more tries, with pauses */
 	BDEV_WAIT = 2,      /* waiting until the target is ready */

@@ -116,7 +116,8 @@ struct ep {
 	bool rejected; /* by the peer's upper layer: priv holds its reason */
 	int rej_code;  /* the CM's reject code, 0 = none */
 	struct diag why;
-	struct addr peer; /* that was dialled, once up: of several addresses, the one that answered */
+	struct addr
+		peer; /* that was dialled, once up: of several addresses, the one that answered */
 	/* for people: "rxe0 port 1, GID ::ffff:10.0.0.1 (RoCE v2), 10.0.0.1 to 10.0.0.2:4420" */
 	char way[160];
 };
@@ -135,9 +136,9 @@ static inline int ep_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 }
 
 struct ep_dial {
-	/* ADDR_IB: verbs only; the kernel asks the subnet administrator for the path. Several: verbs
-	 * tries one after the other, within the limit, then software iWARP takes the first one that
-	 * answers. */
+	/* ADDR_IB: verbs only; the kernel asks the subnet administrator for the path. Several:
+	 * verbs tries one after the other, within the limit, then software iWARP takes the first
+	 * one that answers. */
 	struct addr dst;
 	struct addr src; /* family 0: by route */
 	const char *dev; /* RDMA device name, NULL = by route */

@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 int tcp_socket(int *fd, const struct stream_dial *, struct diag *); /* fd is -1 on failure */
-/* Connect to the first of dial->dst's addresses that answers. `done` follows, never from inside this
- * call: with the connected socket, now the callee's, and its address; or with fd -1, when all have
- * failed or the time is over. Fails at once if no socket can be set up for any of them. */
+/* Connect to the first of dial->dst's addresses that answers. `done` follows, never from inside
+ * this call: with the connected socket, now the callee's, and its address; or with fd -1, when all
+ * have failed or the time is over. Fails at once if no socket can be set up for any of them. */
 struct tcp_connect;
 int tcp_connect(struct tcp_connect **, struct loop *, const struct stream_dial *,
 	void (*done)(void *user, int fd, const struct addr *at, const struct diag *why), void *user,

@@ -7,13 +7,14 @@ cd "$(dirname "$0")/../.." || exit 1
 : "${RDMASTOR:=build/rdmastor}"
 [ -x "$RDMASTOR" ] || { echo "needs the binary"; exit 77; }
 
-# Letters that a replaced tool uses: srp_daemon's -o (once) and -v, nvme-cli's -q (host NQN), mount.nfs's -o, all of iscsistart.
+# Letters that a replaced tool uses: srp_daemon's -o (once) and -v, nvme-cli's -q (host NQN), mount.nfs's -o, all of iscsistart, open-iscsi's -o (operation).
 own_letters() {
 	case $1 in
 	srp-daemon) echo ov ;;
 	nvmf-*) echo q ;;
 	nfsrdma-mount) echo o ;;
 	iscsistart) echo ovq ;;
+	iscsiadm) echo o ;;
 	esac
 }
 

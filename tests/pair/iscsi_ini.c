@@ -502,7 +502,8 @@ Test(iscsi_ini, what_is_refused_for_now_is_sent_again)
 		cr_assert_eq(one(kinds[i], 0, 0, len), 0);
 		fails(2, 0xb, 0x47, 3, 2); /* aborted command */
 		cr_assert_eq(one(kinds[i], 0, 0, len), 0);
-		for (uint8_t ascq = 0xa; ascq <= 0xc; ascq++) { /* transition, standby, unavailable */
+		for (uint8_t ascq = 0xa; ascq <= 0xc;
+			ascq++) { /* transition, standby, unavailable */
 			fails(2, 2, 0x04, ascq, 3);
 			cr_assert_eq(one(kinds[i], 0, 0, len), 0);
 		}

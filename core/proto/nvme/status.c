@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Texts for the codes of NVMe-oF: status codes as sentences and errno, and whether to try again (Base
- * 2.1, figures 102 to 106; NVM 1.1, figure 20), invalid fields of Connect, CM rejections, TCP
+/* Texts for the codes of NVMe-oF: status codes as sentences and errno, and whether to try again
+ * (Base 2.1, figures 102 to 106; NVM 1.1, figure 20), invalid fields of Connect, CM rejections, TCP
  * terminations, and the terms of the discovery log as nvme-cli prints them. */
 #include "bdev.h"
 #include "codec.h"
@@ -208,8 +208,8 @@ int nvmf_connect_diag(
 		return diag_hint(
 			diag, "allow this host NQN on the target, or choose another with hostnqn=");
 	default:
-		return nvme_status_diag(diag, reply->status | OF_FABRICS,
-			"the target refused the connection");
+		return nvme_status_diag(
+			diag, reply->status | OF_FABRICS, "the target refused the connection");
 	}
 }
 

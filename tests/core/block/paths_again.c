@@ -384,8 +384,8 @@ Test(paths_again, a_lane_that_is_always_refused_fails)
 
 	rig_init(&rig);
 	atomic_store(&rig.way[0].lane_refuse, 100000);
-	cr_assert_eq(bdev_open(&rig.bdev, rig.loop, "flaky://a/?loss=forever", &rig.env, &rig.diag),
-		0);
+	cr_assert_eq(
+		bdev_open(&rig.bdev, rig.loop, "flaky://a/?loss=forever", &rig.env, &rig.diag), 0);
 	cr_assert_eq(lane_open(&rig.lane, rig.bdev, rig.loop, &rig.diag), -EAGAIN);
 	diag_says(&rig.diag, DIAG_BUSY, "flaky://a/?loss=forever", "busy");
 	cr_assert_leq(atomic_load(&rig.way[0].lanes_refused), 101);
@@ -402,7 +402,8 @@ Test(paths_again, fail_fast_does_not_wait_for_a_lane)
 	rig_init(&rig);
 	atomic_store(&rig.way[0].lane_refuse, 1);
 	cr_assert_eq(
-		bdev_open(&rig.bdev, rig.loop, "flaky://a/?loss=fail-fast", &rig.env, &rig.diag), 0);
+		bdev_open(&rig.bdev, rig.loop, "flaky://a/?loss=fail-fast", &rig.env, &rig.diag),
+		0);
 	cr_assert_eq(lane_open(&rig.lane, rig.bdev, rig.loop, &rig.diag), -EAGAIN);
 	rig.lane = NULL;
 	rig_fini(&rig);
