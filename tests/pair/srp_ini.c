@@ -460,7 +460,7 @@ Test(srp_ini, the_target_and_its_luns)
 	refused("/5", ENOENT, DIAG_NOT_FOUND, "LUN _0");
 	begin();
 	target.luns = 3;
-	refused("", EINVAL, DIAG_USAGE, "3_LUNs 0,_1,_2 .../0");
+	refused("", EINVAL, DIAG_USAGE, "3_disks LUNs_0,_1,_2 /0,_ /1,_ /2");
 	begin();
 	target.luns = 0;
 	refused("", ENOENT, DIAG_NOT_FOUND, "LUN access");

@@ -274,6 +274,30 @@ static int read_lun(struct scsi_ini *scsi, const char *text, struct diag *diag)
 	return 0;
 }
 
+/* A disk of a target that has several is named in a hint. No password goes into it. */
+static void read_hint(struct scsi_ini *scsi, const struct uri *uri)
+{
+	bool v6 = strchr(uri->host, ':');
+	size_t len;
+
+	snprintf(scsi->uri, sizeof(scsi->uri), "%s://%s%s%s", uri->scheme, v6 ? "[" : "", uri->host,
+		v6 ? "]" : "");
+	len = strlen(scsi->uri);
+	if (uri->port)
+		len += (size_t)snprintf(
+			scsi->uri + len, sizeof(scsi->uri) - len, ":%u", uri->port);
+	snprintf(scsi->uri + len, sizeof(scsi->uri) - len, "/");
+	uri_encode_target(scsi->uri, uri);
+	for (len = strlen(scsi->uri); len && scsi->uri[len - 1] == '/'; len--)
+		scsi->uri[len - 1] = 0;
+	scsi->keys[0] = 0;
+	if (uri->user)
+		uri_encode_key(scsi->keys, "user", uri->user);
+	for (unsigned i = 0; i < uri->keys; i++)
+		if (!strstr(uri->key[i].name, "password"))
+			uri_encode_key(scsi->keys, uri->key[i].name, uri->key[i].value);
+}
+
 int scsi_disk_read(struct scsi_disk *disk, struct uri *uri, const struct bdev_env *env,
 	uint16_t port, const char *lun, struct diag *diag)
 {
@@ -292,6 +316,8 @@ int scsi_disk_read(struct scsi_disk *disk, struct uri *uri, const struct bdev_en
 		err = uri_u32(uri, "depth", 1, 1024, &depth, diag);
 	if (err)
 		return err;
+	if (disk->scsi.any_lun)
+		read_hint(&disk->scsi, uri);
 	conf->tos = (uint8_t)tos;
 	conf->queues = (uint16_t)queues;
 	conf->depth = (uint16_t)depth;

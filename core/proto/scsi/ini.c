@@ -18,6 +18,7 @@ enum { PAGE_SERIAL = 1, PAGE_IDS = 2, PAGE_LIMITS = 4, PAGE_THIN = 8 };
 
 enum step {
 	STEP_LUNS,
+	STEP_SEEK,
 	STEP_INQUIRY,
 	STEP_READY,
 	STEP_SIZE,
@@ -39,6 +40,7 @@ static const struct {
 } commands[] = {
 	[STEP_LUNS] = { "REPORT LUNS", 0, LUNS_LEN,
 		{ 0xa0, [6] = 0, 0, LUNS_LEN >> 8, LUNS_LEN & 0xff } },
+	[STEP_SEEK] = { "INQUIRY", 0, 36, { 0x12, [4] = 36 } },
 	[STEP_INQUIRY] = { "INQUIRY", 0, 96, { 0x12, [4] = 96 } },
 	[STEP_READY] = { "TEST UNIT READY", 0, 0, { 0x00 } },
 	[STEP_SIZE] = { "READ CAPACITY(16)", 0, 32, { 0x9e, 0x10, [13] = 32 } },
@@ -115,6 +117,63 @@ static void no_lun(struct scsi_ini *ini)
 	memset(ini->lun, 0, sizeof(ini->lun));
 }
 
+static uint64_t number_of(const uint8_t from[8])
+{
+	uint8_t lun[8];
+
+	memcpy(lun, from, sizeof(lun));
+	lun[0] &= lun[0] >> 6 == 1 ? 0x3f : 0xff;
+	return lun_number(lun);
+}
+
+static void open_lun(struct scsi_ini *ini, const uint8_t lun[8])
+{
+	memcpy(ini->lun, lun, sizeof(ini->lun));
+	ini->tries = 0;
+	ini->step = STEP_INQUIRY;
+}
+
+static int choose_disk(struct scsi_ini *ini, struct diag *why)
+{
+	char names[200] = "", uris[sizeof(why->hint)] = "";
+	size_t at = 0, end = 0;
+
+	if (!ini->disks)
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT,
+			"none of the target's %u LUNs is a disk", ini->seeks);
+	if (ini->disks == 1) {
+		open_lun(ini, ini->seek[0]);
+		return 0;
+	}
+	for (unsigned i = 0; i < ini->disks && at < sizeof(names) - 24; i++) {
+		uint64_t number = number_of(ini->seek[i]);
+		size_t left = sizeof(uris) - end;
+		int len = snprintf(uris + end, left, "%s%s/%" PRIu64 "%s", i ? ", " : "", ini->uri,
+			number, ini->keys);
+
+		at += (size_t)snprintf(
+			names + at, sizeof(names) - at, "%s%" PRIu64, i ? ", " : "", number);
+		if ((size_t)len < left)
+			end += (size_t)len;
+		uris[end] = 0;
+	}
+	diag_set(why, DIAG_USAGE, EINVAL, "the target has %u disks: LUNs %s", ini->disks, names);
+	return diag_hint(
+		why, end ? "available there: %s" : "add one of these LUNs to the URI%s", uris);
+}
+
+/* A LUN that fails, or whose device is not a disk, is passed over. */
+static int seek_on(struct scsi_ini *ini, bool is_disk, struct diag *why)
+{
+	if (is_disk)
+		memmove(ini->seek[ini->disks++], ini->seek[ini->sought], sizeof(*ini->seek));
+	if (++ini->sought == ini->seeks)
+		return choose_disk(ini, why);
+	memcpy(ini->lun, ini->seek[ini->sought], sizeof(ini->lun));
+	ini->tries = 0;
+	return 0;
+}
+
 static int took_luns(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct diag *why)
 {
 	uint32_t count = len < 8 ? 0 : (uint32_t)wire_be(page, 4) / 8;
@@ -123,25 +182,27 @@ static int took_luns(struct scsi_ini *ini, const uint8_t *page, uint32_t len, st
 
 	if (count > (len - 8) / 8)
 		count = (len - 8) / 8;
-	for (uint32_t i = 0; i < count && at < sizeof(names) - 24; i++) {
-		uint8_t lun[8];
-
-		memcpy(lun, page + 8 + i * 8, sizeof(lun));
-		lun[0] &= lun[0] >> 6 == 1 ? 0x3f : 0xff;
+	for (uint32_t i = 0; i < count && at < sizeof(names) - 24; i++)
 		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%" PRIu64, i ? ", " : "",
-			lun_number(lun));
-	}
+			number_of(page + 8 + i * 8));
 	if (!count)
 		return diag_set(why, DIAG_NOT_FOUND, ENOENT,
 			"the target shows this initiator no LUN: is it on the access list?");
 	if (ini->missing)
 		return diag_set(
 			why, DIAG_NOT_FOUND, ENOENT, "no such LUN; existing LUNs: %s", names);
-	memcpy(ini->lun, page + 8, sizeof(ini->lun));
-	if (count == 1)
+	if (count == 1) {
+		open_lun(ini, page + 8);
 		return 0;
-	diag_set(why, DIAG_USAGE, EINVAL, "the target has %u LUNs: %s", count, names);
-	return diag_hint(why, "add a LUN to the URI: .../%.*s", (int)strcspn(names, ","), names);
+	}
+	if (count > SCSI_INI_SEEK)
+		return diag_set(why, DIAG_USAGE, EINVAL,
+			"no LUN given, and the target has %u: %s", count, names);
+	memcpy(ini->seek, page + 8, count * sizeof(*ini->seek));
+	memcpy(ini->lun, page + 8, sizeof(ini->lun));
+	ini->seeks = (uint8_t)count;
+	ini->sought = ini->disks = 0;
+	return 0;
 }
 
 /* Text of a page: padded with blanks, else of any bytes, as it identifies the disk. */
@@ -306,6 +367,8 @@ static int took(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct 
 	switch ((enum step)ini->step) {
 	case STEP_LUNS:
 		return took_luns(ini, page, len, why);
+	case STEP_SEEK:
+		return seek_on(ini, len >= 36 && !page[0], why);
 	case STEP_INQUIRY:
 		return took_inquiry(ini, page, len, why);
 	case STEP_SIZE:
@@ -382,6 +445,8 @@ void scsi_ini_answered(struct scsi_ini *ini, uint32_t detail, const uint8_t *fro
 		return;
 	if (!detail)
 		err = took(ini, page, len, &why);
+	else if (step == STEP_SEEK)
+		err = seek_on(ini, false, &why);
 	else if (!ini->missing && step < STEP_SIZE && scsi_ini_errno(detail) == ENODEV)
 		no_lun(ini);
 	else if (ini->up && scsi_ini_errno(detail) != ENODEV && !optional(ini, detail))
@@ -392,7 +457,7 @@ void scsi_ini_answered(struct scsi_ini *ini, uint32_t detail, const uint8_t *fro
 		finish(ini, &why);
 		return;
 	}
-	if (ini->step == step)
+	if (ini->step == step && step != STEP_SEEK)
 		next_step(ini);
 	if (step == STEP_SIZE && !detail)
 		next_step(ini);

@@ -6,10 +6,12 @@
 #pragma once
 #include "bdev.h"
 #include "cache.h"
+#include "uri.h"
 #include "wire/scsi.h"
 
 #define SCSI_INI_CDB  16
 #define SCSI_INI_PAGE 4096 /* most that a command of the opening reads */
+#define SCSI_INI_SEEK 64   /* LUNs that are inquired, if none is named */
 
 enum scsi_ini_again { /* bits, the lower ones are enum bdev_again */
 	SCSI_FINAL,
@@ -46,7 +48,9 @@ struct scsi_ini {
 	struct loop *loop;
 	uint64_t deadline_ns; /* of the opening; 0 = none */
 	uint8_t lun[8];
-	bool any_lun; /* the only one that there is */
+	bool any_lun; /* the only disk that there is */
+	/* for hints, as scsi_disk_read() makes them: the URI up to its LUN, and its keys from '?' on */
+	char uri[URI_MAX], keys[URI_MAX];
 
 	/* known when done */
 	uint64_t blocks;
@@ -62,6 +66,8 @@ struct scsi_ini {
 	uint32_t most, unmap, unmaps, same; /* blocks per transfer, UNMAP, its ranges, WRITE SAME */
 	/* its own */
 	uint8_t step, tries;
+	/* LUNs to inquire, those found to be disks first */
+	uint8_t seek[SCSI_INI_SEEK][8], seeks, sought, disks;
 	bool missing, up;
 	uint8_t pages; /* VPD pages there are */
 	struct loop_timer timer;

@@ -90,10 +90,13 @@ static int ended; /* 1: up, -1: why */
 static struct diag why;
 
 /* VPD pages by their number, other commands by their opcode. */
+static const uint8_t *types; /* of the device behind each LUN, if none is named */
+
 static void submit(struct scsi_ini *scsi, const uint8_t cdb[SCSI_INI_CDB], uint32_t in)
 {
-	(void)scsi;
 	(void)in;
+	if (types && cdb[0] == 0x12 && !cdb[1])
+		answers[0x12][0] = types[scsi->lun[1]];
 	last = cdb[0] == 0x12 && cdb[1] ? cdb[2] | 0x80 : cdb[0];
 	sent++;
 }
@@ -123,6 +126,9 @@ static void open_disk(void)
 	memset(&ini, 0, sizeof(ini));
 	cr_assert_eq(loop_new(&ini.loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 	ini.submit = submit;
+	ini.any_lun = types;
+	strcpy(ini.uri, "iscsi://h/iqn.x");
+	strcpy(ini.keys, "?user=joe");
 	ini.done = over;
 	scsi_ini_start(&ini);
 	while (!ended) {
@@ -190,6 +196,46 @@ Test(scsi_ini, short_and_wrong_answers)
 	lens[0x25] = 7;
 	fails(DIAG_PROTOCOL, "READ_CAPACITY(10) 7");
 	detail_of[0x9e] = 0;
+}
+
+static void has_luns(const uint8_t *of, unsigned count)
+{
+	begin();
+	types = of;
+	lens[0xa0] = 8 + 8 * count;
+	wire_put_be(answers[0xa0], 4, 8 * count);
+	for (unsigned i = 0; i < count; i++)
+		answers[0xa0][8 + 8 * i + 1] = (uint8_t)i;
+}
+
+/* tgt has a controller at LUN 0. 7fh: no such device. */
+Test(scsi_ini, the_only_disk_of_a_target_is_opened)
+{
+	has_luns((const uint8_t[]){ 0x0c, 0 }, 2);
+	opens();
+	cr_assert_eq(ini.lun[1], 1);
+	has_luns((const uint8_t[]){ 0, 0x0c, 0x05, 0x7f }, 4);
+	opens();
+	cr_assert_eq(ini.lun[1], 0);
+	has_luns((const uint8_t[]){ 0x0c, 0, 5, 0, 0x20 }, 5);
+	fails(DIAG_USAGE, "2_disks LUNs_1,_3");
+	cr_assert_str_eq(why.hint, "available there: iscsi://h/iqn.x/1?user=joe, "
+				   "iscsi://h/iqn.x/3?user=joe");
+	has_luns((const uint8_t[]){ 0x0c, 0x0d }, 2);
+	fails(DIAG_NOT_FOUND, "none 2_LUNs disk");
+	has_luns((const uint8_t[]){ 0x0c }, 1);
+	fails(DIAG_UNSUPPORTED, "0ch");
+	has_luns((const uint8_t[]){ 0x0c, 0x0c }, 2);
+	lens[0x12] = 4;
+	fails(DIAG_NOT_FOUND, "none");
+	has_luns((const uint8_t[]){ 0, 0 }, 2);
+	detail_of[0x12] = 2 | 5 << 8 | 0x25 << 16;
+	fails(DIAG_NOT_FOUND, "none");
+	detail_of[0x12] = 0;
+	has_luns((const uint8_t[]){ 0, 0 }, 2);
+	wire_put_be(answers[0xa0], 4, UINT32_MAX); /* more than came */
+	fails(DIAG_USAGE, "2_disks");
+	types = NULL;
 }
 
 /* Pages whose own length goes beyond what came. */
