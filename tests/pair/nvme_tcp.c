@@ -352,6 +352,27 @@ Test(nvme_tcp, io_queues_that_are_refused_for_now_are_connected_again)
 	end();
 }
 
+Test(nvme_tcp, a_controller_that_is_not_ready_yet_is_waited_for)
+{
+	begin();
+	tt.target.refuse_status = NVME_STATUS(0, 0x24);
+	tt.target.refuse_admins = 12;
+	cr_assert_eq(attach_to("t1/1", true), 0, "%s", why.text);
+	cr_assert_eq(tt.target.refuse_admins, 0);
+	end();
+	begin();
+	tt.target.refuse_status = NVME_STATUS(0, 0x24);
+	tt.target.refuse_admins = 100000;
+	cr_assert_eq(attach_to("t1/1", true), -EAGAIN);
+	diag_says(&why, DIAG_BUSY, NULL, "media not_ready");
+	end();
+	begin();
+	tt.target.refuse_status = NVME_STATUS(0, 0x24) | NVME_STATUS_DNR;
+	tt.target.refuse_admins = 1;
+	cr_assert_eq(attach_to("t1/1", true), -EAGAIN);
+	end();
+}
+
 /* The same code means something else for each kind of command. */
 Test(nvme_tcp, a_refused_write_is_no_refused_connect)
 {

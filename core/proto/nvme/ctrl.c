@@ -5,9 +5,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define MSEC    1000000ull
-#define POLL_MS 10
-#define STOP_MS 2000
+#define MSEC     1000000ull
+#define POLL_MS  10
+#define AGAIN_MS 100
+#define STOP_MS  2000
 
 const char *nvme_step_word(uint8_t step)
 {
@@ -90,9 +91,37 @@ static uint64_t patience(const struct nvme_ctrl *ctrl)
 	return ctrl->deadline_ns && ctrl->deadline_ns < until ? ctrl->deadline_ns : until;
 }
 
+static void last_send(struct nvme_ctrl *ctrl)
+{
+	command(ctrl, ctrl->last.req, &ctrl->last.sqe, ctrl->last.in, ctrl->last.deadline_ns);
+}
+
+static void last_fired(struct loop_timer *timer)
+{
+	last_send(container_of(timer, struct nvme_ctrl, last.timer));
+}
+
 void nvme_ctrl_send(struct nvme_ctrl *ctrl, struct nvme_req *req, struct nvme_sqe *sqe, uint32_t in)
 {
-	command(ctrl, req, sqe, in, patience(ctrl));
+	loop_timer_del(ctrl->loop, &ctrl->last.timer);
+	ctrl->last.req = req;
+	ctrl->last.sqe = *sqe;
+	ctrl->last.in = in;
+	ctrl->last.deadline_ns = patience(ctrl);
+	last_send(ctrl);
+}
+
+/* Whether the last command is sent again after this reply. */
+static bool last_again(
+	struct nvme_ctrl *ctrl, const struct nvme_req *req, const struct nvme_cqe *cqe)
+{
+	uint64_t at = loop_now(ctrl->loop) + AGAIN_MS * MSEC;
+
+	if (req != ctrl->last.req || !(nvme_status_again(get_le16(cqe->status) >> 1) & BDEV_AGAIN) ||
+		at >= ctrl->last.deadline_ns)
+		return false;
+	loop_timer_set(ctrl->loop, &ctrl->last.timer, at);
+	return true;
 }
 
 void nvme_ctrl_take(const struct nvme_ctrl *ctrl, size_t at, void *to, size_t len)
@@ -250,7 +279,7 @@ static void step_send(struct nvme_ctrl *ctrl)
 		return;
 	}
 	ctrl->req.what = nvme_step_word(ctrl->step);
-	command(ctrl, &ctrl->req, &sqe, in, patience(ctrl));
+	nvme_ctrl_send(ctrl, &ctrl->req, &sqe, in);
 }
 
 static void poll_fired(struct loop_timer *timer)
@@ -456,10 +485,11 @@ static void qp_up(struct nvme_qp *qp)
 
 static void qp_reply(struct nvme_queue *queue, struct nvme_slot *slot)
 {
-	struct nvme_req *req = nvme_qp_end(queue->user, slot);
+	struct nvme_qp *qp = queue->user;
+	struct nvme_req *req = nvme_qp_end(qp, slot);
 	struct nvme_cqe cqe = slot->cqe; /* done() may reuse the slot */
 
-	if (req)
+	if (req && !last_again(container_of(qp, struct nvme_ctrl, qp), req, &cqe))
 		req->done(req, &cqe);
 }
 
@@ -482,6 +512,7 @@ static void down(struct nvme_ctrl *ctrl, const struct diag *why)
 	ctrl->step = STEP_DOWN;
 	loop_timer_del(ctrl->loop, &ctrl->timer);
 	loop_timer_del(ctrl->loop, &ctrl->beat);
+	loop_timer_del(ctrl->loop, &ctrl->last.timer);
 	ctrl->ev->down(ctrl);
 }
 
@@ -533,6 +564,7 @@ int nvme_ctrl_open(struct nvme_ctrl *ctrl, struct loop *loop, bool discovery, ui
 	ctrl->event = (struct nvme_req){ event_came, "asynchronous event request" };
 	ctrl->timer.fire = poll_fired;
 	ctrl->beat.fire = beat_fired;
+	ctrl->last.timer.fire = last_fired;
 	if (ctrl->conf.dst.ss.ss_family)
 		return connect_to(ctrl, diag);
 	step_to(ctrl, STEP_RESOLVE);
@@ -560,5 +592,6 @@ void nvme_ctrl_fini(struct nvme_ctrl *ctrl)
 	resolve_cancel(&ctrl->resolve);
 	loop_timer_del(ctrl->loop, &ctrl->timer);
 	loop_timer_del(ctrl->loop, &ctrl->beat);
+	loop_timer_del(ctrl->loop, &ctrl->last.timer);
 	nvme_qp_fini(&ctrl->qp);
 }

@@ -186,6 +186,15 @@ struct nvme_ctrl {
 	struct nvme_req req, keep, event; /* for the step, keep-alive, AER */
 	struct loop_timer timer, beat;    /* next poll of CSTS; next keep-alive */
 	bool keeping;
+	/* The last command other than these two. It is sent again, until its deadline, if the
+	 * controller can't execute it yet. */
+	struct {
+		struct nvme_req *req;
+		struct nvme_sqe sqe;
+		uint32_t in;
+		uint64_t deadline_ns;
+		struct loop_timer timer;
+	} last;
 };
 struct nvme_ctrl_events {
 	void (*up)(struct nvme_ctrl *);
