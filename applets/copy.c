@@ -604,7 +604,8 @@ static bool resumable(const char *uri)
 
 static int failed(struct copy_run *run, int rc)
 {
-	const char *longer = "; --on-loss SECONDS waits longer for the connection";
+	const char *longer = "; --on-loss SECONDS waits longer";
+	bool waited = run->progress.lost || rc == -EHOSTUNREACH || rc == -EAGAIN;
 	bool doubt = run->src_is.by_uri || run->dst_is.by_uri;
 	struct diag *diag = run->call->diag;
 	char **operand = run->call->operand;
@@ -619,7 +620,7 @@ static int failed(struct copy_run *run, int rc)
 		return start_over(run);
 	if (diag->hint[0] || diag->code == DIAG_USAGE || diag->code == DIAG_MISMATCH)
 		return rc;
-	if (!run->progress.lost || run->task.timed_out)
+	if (!waited || run->task.timed_out)
 		longer = "";
 	if (run->progress.saved)
 		diag_hint(diag, "the same command%s continues the copy from the map %s%s",

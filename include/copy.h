@@ -66,7 +66,7 @@ int copy_check_map(struct loop *, const struct bdev *src, const struct copy_opti
 int copy_check_ends(const struct bdev *src, const struct bdev *dst, uint64_t dst_size, bool stream,
 	struct diag *);
 /* Counts what could not be read in progress->bad: not a failure by itself. The destination is
- * flushed at the end. -EHOSTUNREACH without progress->lost: the target answered that it cannot
- * reach the disk. */
+ * flushed at the end. -EHOSTUNREACH without progress->lost: the target answered that it can't reach
+ * the disk, -EAGAIN: that it can't execute the request yet, for the time of the loss policy. */
 int copy_run(struct loop *, struct bdev *src, struct bdev *dst, const struct copy_options *,
 	struct copy_progress *, struct diag *);
