@@ -117,7 +117,8 @@ static bool last_again(
 {
 	uint64_t at = loop_now(ctrl->loop) + AGAIN_MS * MSEC;
 
-	if (req != ctrl->last.req || !(nvme_status_again(get_le16(cqe->status) >> 1) & BDEV_AGAIN) ||
+	if (req != ctrl->last.req ||
+		!(nvme_status_again(get_le16(cqe->status) >> 1) & BDEV_AGAIN) ||
 		at >= ctrl->last.deadline_ns)
 		return false;
 	loop_timer_set(ctrl->loop, &ctrl->last.timer, at);
