@@ -24,6 +24,8 @@ const char applet_uri_help[] =
 	"\n"
 	"Keys follow as ?KEY=VALUE&KEY=VALUE:\n"
 	"  ro=1                  open read-only\n"
+	"  part=N                one partition; rdmastor info lists them\n"
+	"  offset=SIZE, size=SIZE        a part of the disk, or of the partition\n"
 	"  timeout=SECONDS       limit of one connection attempt\n"
 	"  loss=POLICY           hold I/O without a path: fail-fast, SECONDS, forever\n"
 	"  path=ADDRESS          another path to the same disk; may be repeated\n"
