@@ -236,8 +236,9 @@ static void terminated(struct datamover *dm)
 	if (mute && d->target)
 		diag_set(&dm->why, DIAG_CLOSED, ECONNRESET,
 			"the target closed the connection instead of answering the login");
-	if (mute && !d->from->auth.user) /* seen of Linux 6.12 */
-		diag_hint(&dm->why, "the target may require CHAP: --user and --secret-file");
+	if (mute && !d->from->auth.user) /* seen of Linux 6.12; and what servers of others do */
+		diag_hint(&dm->why, "is this an iSCSI port? If so, the target may require CHAP: "
+				    "--user and --secret-file");
 	else if (mute && d->target && d->carrier == ISCSI_ISER)
 		diag_hint(&dm->why, "check the CHAP secret and the initiator name (--initiator): "
 				    "over iSER Linux's target reports no reason");

@@ -43,6 +43,12 @@ static int read_auth(struct iscsi_conf *conf, struct uri *uri, struct diag *diag
 	auth->secret = conf->secret[0][0] ? conf->secret[0] : NULL;
 	auth->target_user = conf->user[1][0] ? conf->user[1] : NULL;
 	auth->target_secret = conf->secret[1][0] ? conf->secret[1] : NULL;
+	return 0;
+}
+
+/* After unknown keys, one of which may be a misspelt secret. */
+static int check_auth(const struct iscsi_auth *auth, struct diag *diag)
+{
 	if (!auth->user != !auth->secret)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "CHAP needs both %s",
 			auth->user ? "a user and secret-file=" : "user= and a secret");
@@ -130,7 +136,9 @@ int iscsi_conf_read(struct iscsi_conf *conf, struct scsi_disk *disk, struct uri 
 		.max_recv = carrier == ISCSI_TCP ? RECV : ISCSI_ISER_RECV,
 		.target_recv = ISCSI_PDU_DATA,
 		.max_r2t = 1 };
-	return err ? err : uri_done(uri, diag);
+	if (!err)
+		err = uri_done(uri, diag);
+	return err ? err : check_auth(&conf->from.auth, diag);
 }
 
 void iscsi_conf_wipe(struct iscsi_conf *conf)

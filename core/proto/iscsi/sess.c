@@ -449,9 +449,13 @@ static void dialled(struct iscsi_dial *dial)
 		if (!sess->base.why.err)
 			sess->base.why = dial->why;
 		/* A disk's URI says what options of other commands do. */
-		if (sess->base.why.code == DIAG_AUTH && !sess->conf->from.auth.user)
-			diag_hint(&sess->base.why, "the target may require CHAP: add "
-						   "user=NAME&secret-file=FILE to the URI");
+		if (strstr(sess->base.why.hint, "--secret-file"))
+			diag_hint(&sess->base.why,
+				"%sthe target may require CHAP: add user=NAME&secret-file=FILE to "
+				"the URI",
+				sess->base.why.code == DIAG_CLOSED
+					? "is this an iSCSI port? If so, "
+					: "");
 		else if (strstr(sess->base.why.hint, "--chap-algs"))
 			diag_hint(&sess->base.why,
 				"check user and secret; if it is tgt, which mistakes "

@@ -181,7 +181,11 @@ static void late(struct loop_timer *timer)
 
 static void broken(struct nvme_tcp *tcp, const char *text)
 {
+	bool first = !tcp->greeted && !tcp->closing;
+
 	tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, text);
+	if (first)
+		diag_hint(&tcp->queue.why, "is this an NVMe/TCP port?");
 }
 
 static struct nvme_tcp_slot *find_slot(struct nvme_tcp *tcp, uint16_t cid)
