@@ -151,8 +151,8 @@ static int ask_all(struct discovery *d)
 			call_note(d->call, "%s: host NQN %s (%s)", query->shown, query->who.hostnqn,
 				query->who.nqn_from);
 		if (query->who.random)
-			call_warn_once(
-				d->call, "random host NQN for this run: %s", query->who.hostnqn);
+			call_warn_once(d->call, "random host NQN for this run: %s",
+				query->who.hostnqn);
 	}
 	err = attach_run(d->loop, list, d->all.count, d->call->diag);
 	free(list);

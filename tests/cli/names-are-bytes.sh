@@ -9,6 +9,7 @@ field() { jq -r "$1" served; } # JQ: of what serve prints
 start() { # OPTION…: serve with JSON, which goes to served
 	[ -p ready ] || mkfifo ready
 	"$RDMASTOR" serve ram:1M --json "$@" --ready-fd 3 3>ready >served 2>err &
+	# shellcheck disable=SC2034 # of lib.sh
 	SERVER=$!
 	cleanup_fn end_server
 	read -r _ <ready || die "serve $* did not get ready"

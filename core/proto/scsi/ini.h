@@ -49,8 +49,7 @@ struct scsi_ini {
 	uint64_t deadline_ns; /* of the opening; 0 = none */
 	uint8_t lun[8];
 	bool any_lun; /* the only disk that there is */
-	/* for hints, as scsi_disk_read() makes them: the URI up to its LUN, and its keys from '?'
-	 * on */
+	/* for hints, by scsi_disk_read(): the URI up to its LUN, and its keys from '?' on */
 	char uri[URI_MAX], keys[URI_MAX];
 
 	/* known when done */
