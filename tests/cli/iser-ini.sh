@@ -7,7 +7,7 @@ set -e
 IQN=iqn.2024-01.lab:d
 error 2 usage iser:// 'iser://HOST/IQN/LUN' ours info iser://
 error 2 usage iser://127.0.0.1 'iser://HOST/IQN/LUN iser-discover' ours info iser://127.0.0.1
-error 2 usage iser://127.0.0.1/disk "'disk' iqn" ours info iser://127.0.0.1/disk
+error 2 usage 'iser://127.0.0.1/a%20disk' "'a disk' name blanks" ours info iser://127.0.0.1/a%20disk
 error 2 usage 'iser:.*' "LUN 'x'" ours info iser://127.0.0.1/$IQN/x
 error 2 usage 'iser:.*' "'usb' verbs iwarp auto" ours info "iser://127.0.0.1/$IQN/0?rdma=usb"
 error 2 usage 'iser:.*' 'dev rdma=iwarp' ours info "iser://127.0.0.1/$IQN/0?rdma=iwarp&dev=mlx5_0"
