@@ -27,7 +27,7 @@ grep -q 'twice' err || die "twice: $(cat err)"
 "$RDMASTOR" --cpio --dir bin --links replacements --add "$PWD/key" --add link=/etc//./keys/other --add folder/hello=x/y/z \
 	--add "$PWD/linked/hello" --add link >b || die "exit status $?"
 unpack <b
-same "all of it" "$(list)" "$(printf '%s\n' bin/{ibsrpdm,iscsistart,mount.nfsrdma,nvme,rdmastor,srp_daemon} etc/keys/other "${PWD#/}"/{folder/hello,key,link} x/y/z | sort | tr '\n' ' ')"
+same "all of it" "$(list)" "$(printf '%s\n' bin/{ibsrpdm,iscsiadm,iscsistart,mount.nfsrdma,nvme,rdmastor,srp_daemon} etc/keys/other "${PWD#/}"/{folder/hello,key,link} x/y/z | sort | tr '\n' ' ')"
 same "a link" "$(readlink root/bin/nvme)" rdmastor
 root/bin/ibsrpdm -V 2>&1 | grep -q . || die "the link does not run"
 same "no set-user-ID: the owner becomes root" "$(stat -c %a root/x/y/z)" 755
