@@ -10,6 +10,7 @@
 
 #define TIMEOUT_MS 10000
 #define DAY_MS     86400000u
+#define FOUND_MAX  8192 /* each is compared with those before */
 
 struct discover_options {
 	struct opt_common common;
@@ -56,6 +57,7 @@ struct discovery {
 		char *uri;
 	} * found;
 	unsigned count, listed; /* listed: with those found before */
+	bool more;              /* than FOUND_MAX */
 	bool failed;            /* out of memory */
 };
 
@@ -141,6 +143,9 @@ static void add_found(const char *uri, void *arg)
 	if (!host || !strchr(host + 3, '/')) /* a server */
 		return;
 	d->listed++;
+	d->more |= d->count == FOUND_MAX;
+	if (d->more)
+		return;
 	for (unsigned i = 0; i < d->count; i++)
 		if (!strcmp(d->found[i].uri, uri))
 			return;
@@ -240,6 +245,9 @@ static void print_result(struct discovery *d)
 		while (table_pass(&table, head))
 			print_found(d, &table);
 	}
+	out_bool(out, "more", NULL, d->more);
+	if (d->more)
+		call_warn(d->call, "there are more disks: only the first %d are listed", FOUND_MAX);
 	out_list(out, "failed_protocols");
 	for (unsigned i = 0; i < d->queries; i++) {
 		const struct query *query = &d->query[i];

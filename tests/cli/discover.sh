@@ -69,6 +69,15 @@ offer disk --ro --nbd "unix:$SOCK" --name c
 cleanup_fn ended "$SERVER"
 same 'NBD on a unix socket' "$($d -u "nbd+unix:///?socket=$SOCK")" "nbd+unix:///c?socket=$SOCK"
 
+# a server that lists more than anyone can use
+mkdir lies
+PYTHONDONTWRITEBYTECODE=1 python3 "$HERE/nbd_liar.py" lies list-huge &
+cleanup_fn ended $!
+wait_until test -e lies/ready
+ours discover --json --timeout 0 "nbd+unix:///?socket=$TMP/lies/list-huge" >json 2>err
+jq -e '.more and (.records | length) == 8192' json >/dev/null || die "a huge list: $(head -c 300 json)"
+grep -q '8192' err || die "no word of the rest: $(cat err)"
+
 # a server that accepts and stays silent ends with --timeout; the others are listed
 python3 - 127.0.0.2 2049 3260 4420 8009 10809 20049 <<'MUTE' &
 import socket, sys, time

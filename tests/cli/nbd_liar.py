@@ -107,6 +107,7 @@ class Link:
         elif option == 3 and self.case.startswith("list-"):
             names = {
                 "list-many": [b"n%d" % i for i in range(5000)],
+                "list-huge": [b"%0200d" % i for i in range(9000)],
                 "list-odd-names": [b"x" * 4096, b"%\x1b" * 1000, b"a\x1b[2J\n\xff"],
                 "list-endless-slow": [b"a"],
                 "list-malformed": [b"a"],
