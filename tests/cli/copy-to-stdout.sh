@@ -13,7 +13,7 @@ done
 grep -q '20 MiB' err || die "no result on stderr: $(cat err)"
 { echo before; "$RDMASTOR" copy src - --quiet; } >file || die "to a file"
 [ "$(tail -c +8 file | sha256sum)" = "$want" ] || die "behind what the file holds already"
-"$RDMASTOR" copy src - 2>err | { sleep 0.3; head -c 1000000; sleep 0.3; } | wc -c >count
+"$RDMASTOR" copy src - --quiet 2>err | { sleep 0.3; head -c 1000000; sleep 0.3; } | wc -c >count
 [ ! -s err ] || die "a reader that goes away: $(cat err)"
 [ "$(cat count)" = 1000000 ] || die "read $(cat count)"
 

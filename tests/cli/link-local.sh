@@ -6,7 +6,7 @@
 requires unshare ip jq python3
 [ -n "${INSIDE:-}" ] || {
 	unshare -mn true 2>/dev/null || { echo "needs root with namespaces"; exit 77; }
-	INSIDE=1 exec unshare -mn bash "$top/tests/cli/link-local.sh"
+	INSIDE=1 exec unshare -mn "$HERE/$(basename "$0")"
 }
 ip link set lo up
 unshare -n sleep 600 &

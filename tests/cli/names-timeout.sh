@@ -43,6 +43,7 @@ mute info "nvme+rdma://$x/nqn.x?rdma=iwarp"
 mute info nbd://$x
 mute copy nbd://$x x.img
 mute copy ram:1M nbd://$x
+mute discover $x
 mute nvmf-discover -t tcp -a $x
 mute nvmf-connect -t tcp -a $x -n nqn.x
 mute nvmf-connect-all -t tcp -a $x
@@ -62,6 +63,7 @@ for applet in $("$RDMASTOR" --list); do
 	case $applet in
 	detach | srp-daemon | srp-discover) ;; # take no host
 	nvme) ;; # runs the nvmf applets
+	iscsi-* | iscsiadm) ;; # other names of the iser applets
 	srp-disconnect) ;; # looks a host up only to choose among connections
 	*) [[ $looked = *" $applet "* ]] || die "$applet: its lookup of names is not tested" ;;
 	esac

@@ -20,7 +20,7 @@ ours copy -q "${SRP/\/0\?//1?}" back1
 cmp other back1 || die 'the second LUN'
 ours info "$SRP" --json | jq -e '.lun == 0 and .immediate_bytes == 8192' >/dev/null || die 'info'
 error 1 not-found '.*' 'LUN 0,.1' ours info "${SRP/\/0\?//7?}"
-error 2 usage '.*' '2.LUNs' ours info "${SRP/\/0\?/?}"
+error 2 usage '.*' '2.disks' ours info "${SRP/\/0\?/?}"
 ours status --json | jq -e '.serving[] | select(.protocol == "srp")' >/dev/null || die "$(ours status --json)"
 stop
 

@@ -407,10 +407,10 @@ Test(file_hang, a_header_that_is_read_late)
 	loop_wait(loop, &never, loop_clock() + 20000000);
 	cr_assert_not(is_down);
 	end_hanging(1);
-	hung_at = HUNG_AT;
 	loop_wait(loop, &is_down, 0);
 	cr_assert(is_down);
 	bdev->ops->free(bdev);
+	hung_at = HUNG_AT;
 }
 
 /* A disk whose header can't be read opens, closes, and leaves its memory with the thread. */
