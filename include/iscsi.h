@@ -26,8 +26,14 @@ const char *iscsi_carrier_word(enum iscsi_carrier); /* "tcp", "iser" */
 
 struct iscsi_from {            /* who asks */
 	const char *initiator; /* its name */
+	bool named;            /* by the user: sessions of other names are not its own */
 	struct iscsi_auth auth;
 };
+/* The name that an existing session has if it is its own; NULL: any, as the user named none. */
+static inline const char *iscsi_own_name(const struct iscsi_from *from)
+{
+	return from->named ? from->initiator : NULL;
+}
 
 struct iscsi_record { /* one portal of one target, as it was told */
 	char name[ISCSI_NAME_MAX + 1];

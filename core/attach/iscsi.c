@@ -426,7 +426,7 @@ static const struct kernel_iscsi_session *find_session(
 
 	for (unsigned n = 0;; list++) {
 		list = kernel_iscsi_session_find(list, (unsigned)(end - list),
-			want->from->initiator, iscsi_carrier_word(want->carrier), want->target,
+			iscsi_own_name(want->from), iscsi_carrier_word(want->carrier), want->target,
 			&want->portal);
 		if (!list || (!is_anothers(iscsi, list->sid) && n++ == want->nth))
 			return list;

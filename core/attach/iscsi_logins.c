@@ -125,8 +125,8 @@ static void hint_userspace(struct attach_iscsi *one)
 	struct kernel_initiator own;
 	char uri[URI_MAX], at[ADDR_TEXT], text[LOSS_TEXT];
 
-	snprintf(uri, sizeof(uri), "%s://%s/", tcp ? "iscsi" : "iser",
-		addr_text(&want->portal, at));
+	snprintf(
+		uri, sizeof(uri), "%s://%s/", tcp ? "iscsi" : "iser", addr_text(&want->portal, at));
 	uri_encode_name(uri, want->target);
 	if (one->luns.lun != SCSI_LUN_ALL)
 		snprintf(uri + strlen(uri), sizeof(uri) - strlen(uri), "/%" PRIu64, one->luns.lun);
@@ -136,8 +136,8 @@ static void hint_userspace(struct attach_iscsi *one)
 	if (auth->user)
 		uri_encode_key(uri, "user", auth->user);
 	if (auth->secret)
-		uri_encode_key(uri, "secret-file",
-			target->who.file[0] ? target->who.file[0] : "FILE");
+		uri_encode_key(
+			uri, "secret-file", target->who.file[0] ? target->who.file[0] : "FILE");
 	if (auth->target_user)
 		uri_encode_key(uri, "target_user", auth->target_user);
 	if (auth->target_secret)
@@ -197,13 +197,12 @@ static int read_target(struct iscsi_logins *logins, struct iscsi_target *target)
 			SESSIONS);
 	target->count = want.set.nr_sessions;
 	for (want.nth = 0; want.nth < target->count; want.nth++)
-		logins->attach[logins->count++] = (struct attach_iscsi){
-			.attach.no_wait = words->no_wait,
-			.want = want,
-			.due = true,
-			.luns.lun = lun,
-			.no_module = hint_userspace
-		};
+		logins->attach[logins->count++] =
+			(struct attach_iscsi){ .attach.no_wait = words->no_wait,
+				.want = want,
+				.due = true,
+				.luns.lun = lun,
+				.no_module = hint_userspace };
 	return 0;
 }
 
@@ -239,14 +238,12 @@ static void choose_existing(struct iscsi_logins *logins)
 	for (unsigned i = 0; i < logins->targets.count; i++) {
 		const struct iscsi_target *target = &logins->targets.target[i];
 		struct attach_iscsi *first = &logins->attach[target->first];
-		const struct kernel_iscsi_session *session = kernel_iscsi_session_find(
-			list, count, target->who.from.initiator, "tcp", target->name,
-			&target->portal);
+		const struct kernel_iscsi_session *session = kernel_iscsi_session_find(list, count,
+			iscsi_own_name(&target->who.from), "tcp", target->name, &target->portal);
 		uint8_t carrier = target->any && session ? ISCSI_TCP : target->carrier;
 
-		session = kernel_iscsi_session_find(
-			list, count, target->who.from.initiator, iscsi_carrier_word(carrier),
-			target->name, &target->portal);
+		session = kernel_iscsi_session_find(list, count, iscsi_own_name(&target->who.from),
+			iscsi_carrier_word(carrier), target->name, &target->portal);
 		for (unsigned j = 0; j < target->count; j++) {
 			first[j].want.carrier = carrier;
 			if (session)

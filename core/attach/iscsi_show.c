@@ -121,9 +121,8 @@ void iscsi_show_plan(struct out *out, const struct iscsi_want *want,
 	const struct kernel_iscsi_session *list, unsigned count)
 {
 	const char *word = iscsi_carrier_word(want->carrier);
-	const struct kernel_iscsi_session *existing =
-		kernel_iscsi_session_find(list, count, want->from->initiator, word, want->target,
-			&want->portal);
+	const struct kernel_iscsi_session *existing = kernel_iscsi_session_find(
+		list, count, iscsi_own_name(want->from), word, want->target, &want->portal);
 	const struct iscsi_settings *set = &want->set;
 	const struct kernel_iscsi_tmo tmo = { .recovery = set->replacement_timeout,
 		.recv = set->noop_interval,

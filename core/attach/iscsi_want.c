@@ -86,37 +86,18 @@ static int read_auth(struct call *call, struct iscsi_who *who, const struct iscs
 	return 0;
 }
 
-/* A random name of an earlier run is this machine's for as long as that session lives. */
-static void take_earlier(struct kernel_initiator *name, int root)
-{
-	struct kernel_iscsi_session *list;
-	unsigned count;
-
-	if (kernel_iscsi_sessions(root, &list, &count, NULL))
-		return;
-	for (unsigned i = 0; i < count && name->random; i++) {
-		if (!list[i].initiator[0])
-			continue;
-		snprintf(name->name, sizeof(name->name), "%.223s", list[i].initiator);
-		snprintf(name->from, sizeof(name->from), "session%u", list[i].sid);
-		name->random = 0;
-	}
-	free(list);
-}
-
 int iscsi_who_read(struct call *call, int root, const struct iscsi_who_words *words,
 	struct uri *uri, struct iscsi_who *who)
 {
 	int err;
 
 	*who = (struct iscsi_who){ .from.initiator = who->name.name };
+	who->from.named = words->initiator || uri_value(uri, "initiator");
 	err = read_auth(call, who, words, uri);
 	if (!err)
 		err = kernel_initiator(root,
 			first(words->initiator, uri_value(uri, "initiator"), NULL), &who->name,
 			call->diag);
-	if (!err && who->name.random)
-		take_earlier(&who->name, root);
 	if (!err && call->loop.verbose)
 		call_note(call, "initiator name %s (%s)", who->name.name, who->name.from);
 	if (!err && who->name.random)
