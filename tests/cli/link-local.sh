@@ -27,7 +27,7 @@ theirs=$(other cat /sys/class/net/there/ifindex 2>/dev/null || other ip -o link 
 mine=$(ip -o link show here | cut -d: -f1)
 [ "$mine" != "$theirs" ] || die "the interfaces have the same number"
 
-other "$RDMASTOR" serve ram:1M --nvmf --nqn "$NQN" --tcp "[fe80::a%there]:4420" \
+nsenter -n -t $peer "$RDMASTOR" serve ram:1M --nvmf --nqn "$NQN" --tcp "[fe80::a%there]:4420" \
 	--iscsi --iqn iqn.2024-01.test:disk --tcp "[fe80::a%there]:3260" --json >served 2>errors &
 cleanup_fn kill $!
 wait_until grep -q 'fe80::a.*3260' served

@@ -6,7 +6,7 @@
 requires unshare jq
 [ -n "${INSIDE:-}" ] || {
 	unshare -mn true 2>/dev/null || { echo "needs root with namespaces"; exit 77; }
-	INSIDE=1 exec unshare -mn bash "$top/tests/cli/name-with-addresses.sh"
+	INSIDE=1 exec unshare -mn "$HERE/$(basename "$0")"
 }
 ip link set lo up
 printf '::1 stor\n127.0.0.1 stor\n127.0.0.2 stor\n' >hosts
