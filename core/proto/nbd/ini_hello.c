@@ -141,7 +141,9 @@ static int export_name(struct nbd_ini_hello *h, const uint8_t *p, size_t len, st
 /* The server's text for a refusal. */
 static const char *said(const uint8_t *text, size_t len, char out[200])
 {
-	snprintf(out, 200, len ? ": '%.*s'" : "", (int)(len < 190 ? len : 190), (const char *)text);
+	out[0] = 0;
+	if (len)
+		snprintf(out, 200, ": '%.*s'", (int)(len < 190 ? len : 190), (const char *)text);
 	return out;
 }
 
