@@ -32,7 +32,8 @@ struct content {
 	struct content_partition *partition;
 };
 
-/* timeout_ms: of each read, 0 = none. -errno of a read that fails; a bad table is no error. */
+/* timeout_ms limits each read; 0: no limit. Returns -errno if a read fails; a bad table is not an
+ * error. */
 int content_read(struct bdev *, uint32_t timeout_ms, struct content *, struct diag *);
 void content_free(struct content *);
 /* The place of a partition in bytes. -ENOENT: there is none of that number. */

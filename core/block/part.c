@@ -171,7 +171,7 @@ static const struct bdev_ops ops = {
 	.facts = facts,
 };
 
-/* What is left of the part when the disk has this size. */
+/* The size of the part on a disk of this size, which may have become too small for it. */
 static uint64_t size_in(const struct part *part, uint64_t whole)
 {
 	uint64_t left = whole > part->bdev.start ? whole - part->bdev.start : 0;

@@ -12,7 +12,7 @@
 #define LOSSES_MAX 8
 #define PAUSE_MS   100 /* before sending a request again that its target refused for now */
 #define TRIES_MIN  50  /* of such a request, whatever the loss policy */
-/* a target that is busy is reported after so many tries of a request */
+/* tries of one request before a busy target is reported */
 #define REPORT_TRIES 10
 
 static void list_init(struct io_list *list)
@@ -434,8 +434,8 @@ static void io_lost(struct io *io)
 	io_hold(pl, io);
 }
 
-/* Some tries are made whatever the loss policy: a busy target is no lost connection, and each path
- * may be the one that works. */
+/* Any loss policy allows a minimum of tries: a busy target is not a lost connection, and another
+ * path may work. */
 static bool io_may_be_resent(
 	struct paths_lane *pl, const struct paths_io *pio, unsigned again, uint64_t now)
 {

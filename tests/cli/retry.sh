@@ -36,7 +36,9 @@ stop
 
 # the end of the time, and of --timeout
 error 1 refused "127.0.0.1:$PORT" 'connection.refused' "$RDMASTOR" info "$disk" --retry 0.7
-error 1 refused "127.0.0.1:$PORT" 'connection.refused' "$RDMASTOR" info "$disk" --retry 3600 --timeout 0.7
+# what is left for the last attempt may be too short for a refusal
+"$RDMASTOR" info "$disk" --retry 3600 --timeout 0.7 --json >late.json 2>late.err && die "--timeout: $(cat late.err)"
+jq -e '.error.code == "refused" or .error.code == "timeout"' late.json >/dev/null || die "$(cat late.json)"
 # final
 error 2 usage '.*' 'bogus' "$RDMASTOR" info "$disk?bogus=1" --retry 3600
 error 1 not-found nofile '' "$RDMASTOR" info nofile --retry 3600
