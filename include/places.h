@@ -63,7 +63,11 @@ struct target_origin { /* an address without its port */
 	unsigned count, leaders;
 	unsigned of[3];  /* by class, without evicted ones */
 	uint64_t weight; /* valid while choosing one to evict */
-	char name[ADDR_TEXT];
+	struct target_origin_key {
+		uint8_t ip[16]; /* or GID; 0: a unix socket */
+		uint32_t scope;
+		uint32_t family;
+	} key;
 };
 
 /* An admitted host: all connections that gave the same name, from one network unless the name is on

@@ -192,9 +192,6 @@ void addr_set_port(struct addr *, uint16_t port);
 uint16_t addr_port(const struct addr *); /* 0 = none */
 bool addr_is_any(const struct addr *);   /* 0.0.0.0 or :: */
 bool addr_is_local(const struct addr *); /* only this machine reaches it: loopback, a unix socket */
-/* Small messages leave at once, and a peer that vanished ends an idle connection after a minute
- * (TCP keep-alive). No effect on a unix socket. */
-void addr_tcp_tune(int fd);
 
 /* The URI schemes that the command line accepts: for completion, hints, and errors about a scheme.
  */

@@ -163,7 +163,6 @@ static void incoming_socket(int fd, const struct addr *peer, void *user)
 	if (sc) {
 		sc->fd = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = readable };
 		sc->idle.fire = idle;
-		addr_tcp_tune(fd);
 	}
 	if (!sc || load_client_add(server, &sc->client, peer, socket_begin, socket_end)) {
 		free(sc);

@@ -5,7 +5,6 @@
 #include "iwarp.h"
 #include "tcp.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -352,8 +351,6 @@ struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_
 		reject(&incoming->in, NULL, 0);
 		return NULL;
 	}
-	addr_tcp_tune(fd);
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	incoming->in.priv_len = incoming->req.priv_len < EP_PRIV_MAX
 					? (uint8_t)incoming->req.priv_len
 					: EP_PRIV_MAX;

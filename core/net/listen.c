@@ -335,6 +335,8 @@ static int open_socket(struct tcp_listener *listener, struct diag *diag)
 			return err;
 	} else if (bind_ip(fd, at, listener->conf.freebind)) {
 		return diag_sys(diag, errno, "bind");
+	} else {
+		tcp_tune(fd, at);
 	}
 	if (listen(fd, BACKLOG))
 		return diag_sys(diag, errno, "listen");

@@ -3,7 +3,6 @@
  * sendmsg() at its end; EPOLLOUT is armed only while the send buffer is full. */
 #include "tcp.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -265,8 +264,8 @@ int stream_accept(struct stream **out, struct loop *loop, int fd, const struct a
 		free(tcp);
 		return err;
 	}
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	tcp_tune(fd, peer);
+	if (peer->ss.ss_family == AF_UNIX)
+		tcp_tune(fd, peer);
 	tcp->stream.state = STREAM_UP;
 	write_way(tcp);
 	loop_trace(loop, "%s: accepted", tcp->stream.way);

@@ -18,8 +18,10 @@ void tcp_connect_cancel(struct tcp_connect *); /* no `done` any more; NULL is al
 /* Whether a peer that `done` has not reported yet has closed the connection again. */
 bool tcp_connect_hung_up(const struct tcp_connect *);
 void tcp_failed(struct diag *, int err, const struct addr *peer, bool up);
-/* Set the options of a socket that is or will be connected. */
-void tcp_tune(int fd, const struct addr *peer);
+/* Set the options of a socket: small messages leave at once, and a peer that vanished ends an idle
+ * TCP connection after a minute (keep-alive). What a listening TCP socket accepts inherits them.
+ * addr has the family. */
+void tcp_tune(int fd, const struct addr *addr);
 /* Make close() reset the connection, which drops unsent data. */
 void tcp_reset_on_close(int fd);
 /* Progress counter: `here` bytes sent and received, plus those that the peer acknowledged or that

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -76,14 +77,28 @@ void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)
  * The receive buffer of a unix socket has no effect. */
 #define UNIX_BYTES (1 << 20)
 
-void tcp_tune(int fd, const struct addr *peer)
+/* TCP_USER_TIMEOUT is left alone: it would also disconnect a peer that is alive but does not read
+ * for that time. */
+void tcp_tune(int fd, const struct addr *addr)
 {
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 30 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 10 },
+		{ IPPROTO_TCP, TCP_KEEPCNT, 3 },
+	};
 	int size = UNIX_BYTES;
 
-	if (peer->ss.ss_family != AF_UNIX)
-		addr_tcp_tune(fd);
-	else if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)))
+	if (addr->ss.ss_family != AF_UNIX) {
+		for (unsigned i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+			setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+				sizeof(options[i].value));
+	} else if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size))) {
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	}
 }
 
 static int configure(int fd, const struct stream_dial *dial, struct diag *diag)

@@ -13,16 +13,25 @@
  * others. */
 #define OTHERS_FROM 64
 
-void target_places_refuse(struct target_places *places, const struct diag *why)
+/* Count a refusal; true: it is time to report one. */
+static bool refused(struct target_places *places)
 {
-	uint64_t now = loop_clock();
+	uint64_t now;
 
 	places->refused++;
-	if (!places->full ||
-		(places->reported_ns && now - places->reported_ns < TARGET_REPORT_MS * MSEC))
-		return;
+	if (!places->full)
+		return false;
+	now = loop_clock();
+	if (places->reported_ns && now - places->reported_ns < TARGET_REPORT_MS * MSEC)
+		return false;
 	places->reported_ns = now;
-	places->full(why, places->user);
+	return true;
+}
+
+void target_places_refuse(struct target_places *places, const struct diag *why)
+{
+	if (refused(places))
+		places->full(why, places->user);
 }
 
 static void class_join(struct target_places *places, struct target_place *place, unsigned class)
@@ -158,15 +167,30 @@ static unsigned strangers(const struct target_places *places)
 	return count;
 }
 
+static struct target_origin_key origin_key(const struct addr *peer)
+{
+	const struct sockaddr_in *in = (const void *)&peer->ss;
+	const struct sockaddr_in6 *in6 = (const void *)&peer->ss;
+	struct target_origin_key key = { .family = peer->ss.ss_family };
+
+	if (key.family == AF_INET) {
+		memcpy(key.ip, &in->sin_addr, sizeof(in->sin_addr));
+	} else if (key.family == AF_INET6) {
+		memcpy(key.ip, &in6->sin6_addr, sizeof(key.ip));
+		key.scope = in6->sin6_scope_id;
+	} else if (key.family == ADDR_IB) {
+		memcpy(key.ip, ((const struct addr_ib *)(const void *)&peer->ss)->gid,
+			sizeof(key.ip));
+	}
+	return key;
+}
+
 static struct target_origin *find_origin(
-	const struct target_places *places, const struct addr *peer, char name[ADDR_TEXT])
+	const struct target_places *places, const struct target_origin_key *key)
 {
 	struct target_origin *origin = places->origins;
 
-	name[0] = 0;
-	if (peer->ss.ss_family != AF_UNIX)
-		addr_host(peer, name);
-	while (origin && strcmp(origin->name, name))
+	while (origin && memcmp(&origin->key, key, sizeof(*key)))
 		origin = origin->next;
 	return origin;
 }
@@ -219,13 +243,17 @@ static bool make_room(
 
 bool target_places_room(struct target_places *places, const struct addr *peer)
 {
+	struct target_origin_key key = origin_key(peer);
 	struct diag why = { 0 };
-	char name[ADDR_TEXT];
+	char name[ADDR_TEXT] = "unix socket";
 
-	if (make_room(places, find_origin(places, peer, name), peer))
+	if (make_room(places, find_origin(places, &key), peer))
 		return true;
-	if (!name[0])
-		strcpy(name, "unix socket");
+	/* A flood is refused here: format no text that nobody reads. */
+	if (!refused(places))
+		return false;
+	if (key.family != AF_UNIX)
+		addr_host(peer, name);
 	if (places->leaving >= TARGET_LEAVING)
 		diag_set(&why, DIAG_BUSY, EBUSY,
 			"%s: refused: %u connections are still being closed", name,
@@ -233,7 +261,7 @@ bool target_places_room(struct target_places *places, const struct addr *peer)
 	else
 		diag_set(&why, DIAG_BUSY, EBUSY, "%s: refused: all %u connections are in use", name,
 			places->limit.connections);
-	target_places_refuse(places, &why);
+	places->full(&why, places->user);
 	return false;
 }
 
@@ -252,15 +280,15 @@ static struct target_network *get_network(struct target_places *places, const st
 
 static struct target_origin *get_origin(struct target_places *places, const struct addr *peer)
 {
-	char name[ADDR_TEXT];
-	struct target_origin *origin = find_origin(places, peer, name);
+	struct target_origin_key key = origin_key(peer);
+	struct target_origin *origin = find_origin(places, &key);
 	struct target_network *network = &places->nowhere;
 
 	if (origin)
 		return origin;
 	origin = calloc(1, sizeof(*origin));
 	if (origin) {
-		strcpy(origin->name, name);
+		origin->key = key;
 		network = get_network(places, peer);
 	} else if (places->unknown.count) {
 		return &places->unknown;

@@ -34,14 +34,7 @@ static void evict(struct target_place *place)
 
 bool target_room(struct target *target, const struct addr *peer)
 {
-	char text[ADDR_TEXT];
-
-	if (target->stopping)
-		return false;
-	if (target_places_room(target->places, peer))
-		return true;
-	loop_trace(target->loop, "%s: refused: too many connections", addr_text(peer, text));
-	return false;
+	return !target->stopping && target_places_room(target->places, peer);
 }
 
 bool target_admit(struct target_conn *conn, const char *host, bool leads)

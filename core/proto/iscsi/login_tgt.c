@@ -362,5 +362,6 @@ void iscsi_login_tgt_end(struct iscsi_login_tgt *login)
 	iscsi_text_free(&login->text);
 	explicit_bzero(&login->chap, sizeof(login->chap));
 	explicit_bzero(login->random, sizeof(login->random));
-	explicit_bzero(login->data, sizeof(login->data));
+	if (login->requests)
+		explicit_bzero(login->data, sizeof(login->data));
 }

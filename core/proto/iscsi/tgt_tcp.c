@@ -557,12 +557,15 @@ static void more(struct iscsi_tgt_conn *conn)
 static void tcp_free(struct target_conn *base)
 {
 	struct tcp *tcp = tcp_of(base);
+	bool used = base->stream && stream_moved(base->stream);
 
 	iscsi_tgt_free(&tcp->conn);
 	if (base->stream)
 		stream_free(base->stream);
 	pool_free(base->pool);
 	loop_work_del(base->loop, &tcp->came);
+	if (!used)
+		return;
 	explicit_bzero(tcp->stage, sizeof(tcp->stage)); /* proofs of CHAP */
 	explicit_bzero(tcp->text, sizeof(tcp->text));
 	explicit_bzero(tcp->answer, sizeof(tcp->answer));

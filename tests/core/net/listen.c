@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -311,6 +312,15 @@ static void down(struct stream *s)
 	downs++;
 }
 
+static int option(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int value = -1;
+
+	cr_assert_eq(getsockopt(fd, level, name, &value, &len), 0);
+	return value;
+}
+
 Test(listen, an_accepted_stream_talks)
 {
 	static const struct stream_events events = { unexpected, readable, sent, down };
@@ -326,6 +336,9 @@ Test(listen, an_accepted_stream_talks)
 	cr_assert_eq(stream_accept(&s, loop, stream_fd, &stream_peer, &events, NULL, &diag), 0);
 	cr_assert_eq(s->state, STREAM_UP);
 	cr_assert(strstr(s->way, "127.0.0.1:"));
+	cr_assert_eq(option(stream_fd, IPPROTO_TCP, TCP_NODELAY), 1);
+	cr_assert_eq(option(stream_fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+	cr_assert_eq(option(stream_fd, IPPROTO_TCP, TCP_KEEPIDLE), 30);
 	stream_send(s, &out);
 	cr_assert(loop_wait(loop, &readables, loop_clock() + SECOND));
 	cr_assert_arr_eq(heard, "early", 5);

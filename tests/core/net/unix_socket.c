@@ -222,7 +222,7 @@ static int pair(struct end *end)
 	int fd[2];
 
 	make_loop();
-	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
 	cr_assert_eq(stream_accept(&end->stream, loop, fd[0], &peer, &end_events, end, NULL), 0);
 	return fd[1];
 }

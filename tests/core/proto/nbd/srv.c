@@ -5,6 +5,7 @@
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -35,6 +36,7 @@ Test(nbd_server, adopted_connection_is_served_at_once)
 	for (unsigned round = 1; round <= 2; round++) {
 		close(s->fd);
 		cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+		cr_assert_eq(fcntl(fd[0], F_SETFL, O_NONBLOCK), 0);
 		cr_assert_eq(
 			nbd_server_adopt(s->server, 0, fd[0], "test", &owner.adopted, &s->diag), 0);
 		s->fd = fd[1];
