@@ -27,6 +27,7 @@ serve ram:2M --nvmf --nqn "$NQN" --tcp "127.0.0.1:$PORT"
 came "subsystem"
 grep -q '^copied 2 MiB' patient.out || die "$(cat patient.out)"
 stop
+rm -f patient.err
 "$RDMASTOR" export "$disk" --nbd "unix:$SOCK" --retry 3600 --run 'echo "$uri"' >patient.out 2>patient.err & job=$!
 tried
 serve ram:2M --nvmf --nqn "$NQN" --tcp "127.0.0.1:$PORT"
