@@ -40,8 +40,8 @@ static const struct opt rows[] = {
 	{ "no-sparse", 0, OPT_FLAG, AT(no_sparse), NULL, "write every byte" },
 	{ "resume", 0, OPT_TEXT, AT(resume), "FILE",
 		"record what is copied in this map, and continue from it" },
-	{ "hash", 0, OPT_TEXT, AT(hash), "sha256",
-		"print the SHA-256 of the source, computed while copying" },
+	{ "hash", 0, OPT_TEXT, AT(hash), "sha256|blkhash",
+		"print a hash of the source, computed while copying; blkhash as nbdcopy's" },
 	{ "keep-going", 0, OPT_FLAG, AT(keep_going), NULL,
 		"leave unreadable areas out; the exit status is then 3" },
 	{ "force", 0, OPT_FLAG, AT(force), NULL,
@@ -64,6 +64,7 @@ static const struct opt_foreign foreign[] = {
 	{ "nbdcopy", "--allocated|--no-extents", "use --no-sparse" },
 	{ "nbdcopy", "--destination-is-zero|--target-is-zero",
 		"not needed: a new file is known to be zero" },
+	{ "nbdcopy", "--blkhash", "use --hash blkhash" },
 	{ "nbdcopy", "--flush", "not needed: the destination is always flushed" },
 	{ "nbdcopy", "-T|--threads", "not needed: requests are in flight in parallel" },
 	{ "nbdcopy", "-S", "zeroes become holes by default; --no-sparse writes them" },
@@ -134,8 +135,8 @@ static int read_options(struct copy_run *run)
 		return usage(run, "--sparse and --no-sparse can't be combined%s", "");
 	if (opts->request % 512)
 		return usage(run, "--request: must be a multiple of 512%s", "");
-	if (opts->hash && strcmp(opts->hash, "sha256"))
-		return usage(run, "--hash %s: expected sha256", opts->hash);
+	if (opts->hash && strcmp(opts->hash, "sha256") && strcmp(opts->hash, "blkhash"))
+		return usage(run, "--hash %s: expected sha256 or blkhash", opts->hash);
 	if (opts->hash && opts->keep_going)
 		return usage(run, "--hash and --keep-going can't be combined%s", "");
 	if (run->from_pipe && run->to_pipe)
@@ -160,7 +161,9 @@ static int read_options(struct copy_run *run)
 		.request = (uint32_t)opts->request,
 		.sparse = !opts->no_sparse,
 		.verify = opts->verify,
-		.sha256 = opts->hash,
+		.hash = !opts->hash ? COPY_NO_HASH
+			: strcmp(opts->hash, "sha256") ? COPY_BLKHASH
+						       : COPY_SHA256,
 		.keep_going = opts->keep_going,
 		.stream = run->from_pipe,
 		.fill_bad = run->to_pipe,
@@ -562,7 +565,7 @@ static void say_result(struct copy_run *run)
 {
 	const struct copy_progress *p = &run->progress;
 	uint64_t zeroes = p->zeroed + p->skipped, size = p->copied + zeroes;
-	char text[16], took[32], line[URI_MAX + 128], hash[2 * sizeof(p->sha256) + 1];
+	char text[16], took[32], line[URI_MAX + 128], hash[2 * sizeof(p->hash) + 1];
 	size_t at = 0;
 
 	if (p->already) {
@@ -583,15 +586,15 @@ static void say_result(struct copy_run *run)
 	}
 	print_line(run, line);
 	if (run->opts->hash) {
-		hex_text(hash, p->sha256, sizeof(p->sha256));
-		snprintf(line, sizeof(line), "sha256: %s", hash);
+		hex_text(hash, p->hash, sizeof(p->hash));
+		snprintf(line, sizeof(line), "%s: %s", run->opts->hash, hash);
 		print_line(run, line);
 	}
 	if (run->to_pipe)
 		return;
 	print_ends(run, p->already);
 	if (run->opts->hash)
-		out_text(run->call->out, "sha256", NULL, "%s", hash);
+		out_text(run->call->out, run->opts->hash, NULL, "%s", hash);
 	print_counts(run);
 	out_real(run->call->out, "bytes_per_second", NULL, average(p), 0);
 }

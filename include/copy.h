@@ -29,10 +29,18 @@ struct copy_progress {
 	bool already;       /* the map said before the copy began that everything is copied */
 	bool saved;         /* the map's file holds what this copy needs to be continued */
 	bool lost;          /* failed: no connection for longer than the loss policy allows */
-	uint8_t sha256[32]; /* after success, if it was an option */
+	uint8_t hash[32];   /* after success, if it was an option */
 	double seconds, copy_seconds; /* of all, and without the comparison */
 	double rate; /* bytes read from the source or verified per second of this phase */
 	double left; /* seconds until everything is copied, or verified; 0 = unknown */
+};
+
+enum copy_hash_kind {
+	COPY_NO_HASH,
+	COPY_SHA256,
+	/* the SHA-256 of the SHA-256 of each block of 64 KiB, followed by the length as 64 bits,
+	 * little-endian */
+	COPY_BLKHASH
 };
 
 struct copy_options {
@@ -41,7 +49,8 @@ struct copy_options {
 	bool sparse;      /* holes and zero blocks are not written as data */
 	bool dst_zero;    /* the destination reads as zeroes: new file, so zeroes need no write */
 	bool verify;      /* read both again and compare */
-	bool sha256;      /* of the source; not with keep_going. Finished areas are read again */
+	/* of the source; not with keep_going. Finished areas are read again */
+	enum copy_hash_kind hash;
 	bool keep_going;  /* unreadable areas are left out and recorded */
 	/* the source ends where it ends: its size, until then, is only more than the destination
 	 * holds */

@@ -75,7 +75,7 @@ void stream_reset(struct stream *);
 /* at once, any state; not from inside an upcall other than `down` */
 void stream_free(struct stream *);
 
-/* A stream of a connected, non-blocking socket, which it takes over, also on failure; STREAM_UP from
- * the start, no `up` upcall. */
+/* A stream of a connected, non-blocking socket, which it takes over, also on failure; STREAM_UP
+ * from the start, no `up` upcall. */
 int stream_accept(struct stream **, struct loop *, int fd, const struct addr *peer,
 	const struct stream_events *, void *user, struct diag *);

@@ -84,7 +84,7 @@ static bool saving(const struct copy *copy)
 
 static bool is_kept(const struct copy *copy, uint64_t off)
 {
-	return copy->hash.on && !copy->verify && copy_map_status(&copy->map, off) == COPY_DONE;
+	return copy->hash.kind && !copy->verify && copy_map_status(&copy->map, off) == COPY_DONE;
 }
 
 void copy_go(struct copy *copy)
@@ -100,7 +100,7 @@ void copy_go(struct copy *copy)
 			what = copy_in_stream(copy, off, &len) ? FEED_DATA : FEED_END;
 		if (what == FEED_WAIT || what == FEED_END)
 			break;
-		if (what == FEED_ZERO && copy->opt->dst_zero && !copy->verify && !copy->hash.on) {
+		if (what == FEED_ZERO && copy->opt->dst_zero && !copy->verify && !copy->hash.kind) {
 			copy->progress->skipped += len;
 			copy_looked_at(copy, off, len, COPY_WRITTEN);
 			feed_take(&copy->feed, off + len);
@@ -512,11 +512,11 @@ static void run_copy(struct copy *copy)
 	copy->tick.fire = ticked;
 	copy->progress->total = copy->opt->stream ? 0 : copy->src->lim.size;
 	copy->progress->resumed = copy_map_sum(&copy->map, COPY_DONE);
-	copy->progress->done = copy->hash.on ? 0 : copy->progress->resumed;
-	run_phase(copy, copy->hash.on ? "?-+" : "?-");
+	copy->progress->done = copy->hash.kind ? 0 : copy->progress->resumed;
+	run_phase(copy, copy->hash.kind ? "?-+" : "?-");
 	end_copying(copy);
-	if (!copy->rc && copy->hash.on)
-		copy->rc = copy_hash_finish(copy, copy->progress->sha256);
+	if (!copy->rc && copy->hash.kind)
+		copy->rc = copy_hash_finish(copy, copy->progress->hash);
 	tell(copy);
 	if (!copy->rc && copy->opt->verify)
 		verify(copy);

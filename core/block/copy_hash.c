@@ -1,9 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "copy_hash.h"
 #include "copy_slot.h"
+#include "wire.h"
 #include <errno.h>
 
-static uint8_t zeroes[65536]; /* never written */
+#define BLOCK 65536u /* of blkhash: as nbdcopy --blkhash, and blksum */
+
+static uint8_t zeroes[BLOCK]; /* never written */
+
+static void end_block(struct copy_hash *hash)
+{
+	uint8_t digest[32];
+
+	hash->err = mbedtls_sha256_finish(&hash->block, digest);
+	if (!hash->err)
+		hash->err = mbedtls_sha256_update(&hash->sha256, digest, sizeof(digest));
+	if (!hash->err)
+		hash->err = mbedtls_sha256_starts(&hash->block, 0);
+	hash->fill = 0;
+}
+
+static void add_to_block(struct copy_hash *hash, const uint8_t *p, uint32_t len)
+{
+	if (p == zeroes && len == BLOCK) {
+		hash->err = mbedtls_sha256_update(
+			&hash->sha256, hash->zero_block, sizeof(hash->zero_block));
+		return;
+	}
+	hash->err = mbedtls_sha256_update(&hash->block, p, len);
+	hash->fill += len;
+	if (!hash->err && hash->fill == BLOCK)
+		end_block(hash);
+}
 
 static void on_thread(struct hand_job *job)
 {
@@ -14,8 +42,11 @@ static void on_thread(struct hand_job *job)
 	for (uint32_t at = 0; at < slot->len && !hash->err; at += step) {
 		const uint8_t *p = slot->zero ? zeroes : slot->buf.p + at;
 
-		step = (uint32_t)copy_least(slot->len - at, sizeof(zeroes));
-		hash->err = mbedtls_sha256_update(&hash->sha256, p, step);
+		step = (uint32_t)copy_least(slot->len - at, BLOCK - hash->fill);
+		if (hash->kind == COPY_BLKHASH)
+			add_to_block(hash, p, step);
+		else
+			hash->err = mbedtls_sha256_update(&hash->sha256, p, step);
 	}
 }
 
@@ -57,20 +88,25 @@ int copy_hash_start(struct copy *copy, struct diag *diag)
 {
 	struct copy_hash *hash = &copy->hash;
 
-	if (!copy->opt->sha256)
+	if (!copy->opt->hash)
 		return 0;
 	hash->job = (struct hand_job){ .run = on_thread, .done = from_thread };
 	mbedtls_sha256_init(&hash->sha256);
+	mbedtls_sha256_init(&hash->block);
 	hands_init(&hash->hands, copy->loop);
-	hash->on = true;
+	hash->kind = copy->opt->hash;
 	hash->err = mbedtls_sha256_starts(&hash->sha256, 0);
+	if (!hash->err)
+		hash->err = mbedtls_sha256_starts(&hash->block, 0);
+	if (!hash->err)
+		hash->err = mbedtls_sha256(zeroes, BLOCK, hash->zero_block, 0);
 	return hash->err ? diag_set(diag, DIAG_SYSTEM, EIO, "SHA-256 failed")
 			 : hands_start(&hash->hands, diag);
 }
 
 void copy_hash_piece(struct slot *slot)
 {
-	if (!slot->copy->hash.on)
+	if (!slot->copy->hash.kind)
 		return;
 	slot->hashing = true;
 	if (!slot->copy->hash.slot)
@@ -79,7 +115,7 @@ void copy_hash_piece(struct slot *slot)
 
 void copy_hash_abandon(struct copy *copy)
 {
-	for (uint32_t i = 0; copy->hash.on && i < copy->depth; i++) {
+	for (uint32_t i = 0; copy->hash.kind && i < copy->depth; i++) {
 		struct slot *slot = &copy->slot[i];
 
 		if (!slot->ended || slot == copy->hash.slot)
@@ -93,15 +129,23 @@ void copy_hash_abandon(struct copy *copy)
 
 int copy_hash_finish(struct copy *copy, uint8_t digest[32])
 {
-	return mbedtls_sha256_finish(&copy->hash.sha256, digest)
-		       ? diag_set(copy->diag, DIAG_SYSTEM, EIO, "SHA-256 failed")
-		       : 0;
+	struct copy_hash *hash = &copy->hash;
+	le64 len = put_le64(hash->at);
+
+	if (hash->fill)
+		end_block(hash);
+	if (!hash->err && hash->kind == COPY_BLKHASH)
+		hash->err = mbedtls_sha256_update(&hash->sha256, (uint8_t *)&len, sizeof(len));
+	if (!hash->err)
+		hash->err = mbedtls_sha256_finish(&hash->sha256, digest);
+	return hash->err ? diag_set(copy->diag, DIAG_SYSTEM, EIO, "SHA-256 failed") : 0;
 }
 
 void copy_hash_stop(struct copy *copy)
 {
-	if (!copy->hash.on)
+	if (!copy->hash.kind)
 		return;
 	hands_fini(&copy->hash.hands);
 	mbedtls_sha256_free(&copy->hash.sha256);
+	mbedtls_sha256_free(&copy->hash.block);
 }

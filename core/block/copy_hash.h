@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The SHA-256 of a copy while it runs. Pieces are read in any order; each is hashed on a thread,
- * once all before it are, while it is written. */
+/* The hash of a copy while it runs. Pieces are read in any order; each is hashed on a thread, once
+ * all before it are, while it is written. */
 #pragma once
+#include "copy.h"
 #include "diag.h"
 #include "hands.h"
 #include <mbedtls/sha256.h>
@@ -10,8 +11,12 @@ struct copy;
 struct slot;
 
 struct copy_hash {
-	bool on;
+	enum copy_hash_kind kind; /* COPY_NO_HASH: off */
 	mbedtls_sha256_context sha256;
+	/* with COPY_BLKHASH: of the block that has `fill` bytes so far; of a block of zeroes */
+	mbedtls_sha256_context block;
+	uint32_t fill;
+	uint8_t zero_block[32];
 	struct hands hands; /* a single thread: one job at a time */
 	struct hand_job job;
 	struct slot *slot; /* whose piece the thread has; NULL = none */

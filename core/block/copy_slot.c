@@ -393,7 +393,7 @@ uint64_t copy_begin_range(struct copy *copy, uint64_t off, uint64_t len, bool ze
 		zero = false;
 	no_data = zero && !copy->verify && copy_zero_most(copy);
 	len = copy_least(len, no_data ? copy_zero_most(copy) : copy->request - off % copy->request);
-	if (copy->hash.on)
+	if (copy->hash.kind)
 		len = copy_least(len, HASH_MOST);
 	copy->idle = slot->next;
 	copy->busy++;

@@ -70,12 +70,32 @@ static void fill(struct stage *s, unsigned seed)
 	}
 }
 
+static void sha256(const uint8_t *bytes, uint64_t size, uint8_t digest[32])
+{
+	cr_assert_eq(mbedtls_sha256(bytes, size, digest, 0), 0);
+}
+
+static void blkhash(const uint8_t *bytes, uint64_t size, uint8_t digest[32])
+{
+	uint64_t blocks = (size + 65535) / 65536;
+	uint8_t *all = malloc(blocks * 32 + 8);
+
+	for (uint64_t i = 0; i < blocks; i++)
+		sha256(bytes + i * 65536, i + 1 < blocks ? 65536 : size - i * 65536, all + i * 32);
+	for (unsigned i = 0; i < 8; i++)
+		all[blocks * 32 + i] = (uint8_t)(size >> 8 * i);
+	sha256(all, blocks * 32 + 8, digest);
+	free(all);
+}
+
 static void check_digest(const struct stage *s, unsigned seed)
 {
 	uint8_t digest[32];
 
-	cr_assert_eq(mbedtls_sha256(s->src->bytes, s->src->bdev.lim.size, digest, 0), 0);
-	cr_assert_eq(memcmp(digest, s->progress.sha256, 32), 0, "seed %u: SHA-256", seed);
+	(s->opt.hash == COPY_BLKHASH ? blkhash : sha256)(
+		s->src->bytes, s->src->bdev.lim.size, digest);
+	cr_assert_eq(
+		memcmp(digest, s->progress.hash, 32), 0, "seed %u: hash %d", seed, s->opt.hash);
 }
 
 static void random_options(struct stage *s, unsigned seed)
@@ -84,7 +104,7 @@ static void random_options(struct stage *s, unsigned seed)
 	s->opt.request = rand_r(&seed) % 3 ? 512 << rand_r(&seed) % 10 : 0;
 	s->opt.sparse = rand_r(&seed) % 4;
 	s->opt.verify = true;
-	s->opt.sha256 = rand_r(&seed) % 2;
+	s->opt.hash = rand_r(&seed) % 3;
 	s->opt.dst_zero = rand_r(&seed) % 4 == 0;
 	s->src->seed = rand_r(&seed);
 	s->dst->seed = rand_r(&seed) | 1;
@@ -123,7 +143,7 @@ Test(copy, every_layout_and_option_gives_the_same_bytes)
 			cr_assert_eq(s.dst->bytes[i], behind,
 				"seed %u: byte %llu behind the source's end", seed,
 				(unsigned long long)(i - size));
-		if (s.opt.sha256)
+		if (s.opt.hash)
 			check_digest(&s, seed);
 		cr_assert_eq(s.progress.verified, size, "seed %u", seed);
 		cr_assert_eq(s.progress.copied + s.progress.zeroed + s.progress.skipped, size,
@@ -445,7 +465,7 @@ Test(copy, a_hash_of_a_resumed_copy_reads_what_is_finished_again)
 	own_map(&s);
 	s.opt.request = 4096;
 	s.opt.depth = 4;
-	s.opt.sha256 = true;
+	s.opt.hash = COPY_SHA256;
 	s.opt.sparse = false;
 	s.opt.stop = &stopper.stop;
 	s.dst->wrote = stop_later;
@@ -478,7 +498,7 @@ Test(copy, a_hash_waits_for_no_piece_that_failed)
 		s.src->bad_off = seed * 40960;
 		s.src->bad_len = 512;
 		s.src->seed = s.dst->seed = seed;
-		s.opt.sha256 = true;
+		s.opt.hash = COPY_SHA256;
 		s.opt.sparse = false;
 		s.opt.request = 4096;
 		s.opt.depth = 16;
