@@ -161,7 +161,7 @@ static int read_options(struct copy_run *run)
 		.request = (uint32_t)opts->request,
 		.sparse = !opts->no_sparse,
 		.verify = opts->verify,
-		.hash = !opts->hash ? COPY_NO_HASH
+		.hash = !opts->hash                    ? COPY_NO_HASH
 			: strcmp(opts->hash, "sha256") ? COPY_BLKHASH
 						       : COPY_SHA256,
 		.keep_going = opts->keep_going,
