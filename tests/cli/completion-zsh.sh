@@ -34,7 +34,7 @@ while IFS= read -r line; do
 	rm -f $TMP/over
 	: >$TMP/told
 	zpty -w -n z $'\C-u'"$line"$'\t\C-xo'
-	while [[ ! -e $TMP/over ]]; do
+	while [[ -e $TMP && ! -e $TMP/over ]]; do
 		zpty -r -t z x
 		sleep 0.01
 	done
@@ -44,12 +44,13 @@ zpty -d z
 PROBE
 mkfifo "$TMP/lines" "$TMP/offered"
 zsh -f "$TMP/probe" <"$TMP/lines" &
-exec 3>"$TMP/lines"
+# held open: an answer read while the writer of the one before still closes would be empty
+exec 3>"$TMP/lines" 4<>"$TMP/offered"
 offers() {
 	printf '%s\n' "$1" >&3
-	read -r _ <"$TMP/offered"
+	read -r _ <&4
 	cat "$TMP/told"
 }
 check_completions --output= '' folder
-exec 3>&-
+exec 3>&- 4>&-
 wait
