@@ -17,13 +17,15 @@
 struct install_options {
 	struct opt_common common;
 	const char *only;
-	bool force, uninstall;
+	bool all, force, uninstall;
 };
 
 #define AT(field) offsetof(struct install_options, field)
 static const struct opt rows[] = {
 	{ "only", 0, OPT_TEXT, AT(only), "applets|replacements",
 		"link the applets, or only the names of replaced tools; default both" },
+	{ "all", 0, OPT_FLAG, AT(all), NULL,
+		"also link the applets whose names have no dash, such as info and copy" },
 	{ "force", 0, OPT_FLAG, AT(force), NULL, "replace other files of these names" },
 	{ "uninstall", 0, OPT_FLAG, AT(uninstall), NULL, "remove the links to this program" },
 	{ 0 },
@@ -78,11 +80,22 @@ static int find_self(struct install *in)
 	return 0;
 }
 
+/* A name without a dash, such as info, may be that of any other program. */
+static bool is_generic(const char *name)
+{
+	const struct applet *applet = applet_find(name);
+
+	return !strcmp(applet->name, name) && !applet->words && !strchr(name, '-');
+}
+
 static void add_link(const char *name, void *arg)
 {
 	struct install *in = arg;
-	struct link *link = &in->link[in->links++];
 	struct stat st;
+
+	if (is_generic(name) && !in->opts->all && !in->opts->uninstall)
+		return;
+	struct link *link = &in->link[in->links++];
 
 	link->name = name;
 	snprintf(link->temporary, sizeof(link->temporary), "%s" NEW_SUFFIX, name);
@@ -243,9 +256,9 @@ static int run(struct call *call)
 const struct applet applet_install = {
 	.name = "--install",
 	.operands = "DIR",
-	.summary =
-		"create links to this program: one per applet, and one per tool that it replaces",
+	.summary = "create links to this program for applets with a dash and replaced tools",
 	.examples = "  rdmastor --install /usr/local/bin --only replacements\n"
+		    "  rdmastor --install /usr/local/bin --all\n"
 		    "  rdmastor --install /usr/local/bin --uninstall\n",
 	.opts = rows,
 	.opts_size = sizeof(struct install_options),

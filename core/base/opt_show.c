@@ -140,7 +140,7 @@ static void offer_applets(const char *typed, FILE *to)
 	}
 	if (*typed == '-') {
 		offer(typed, "--help", "show the help", to);
-		offer(typed, "--install", "create a link for each applet in a directory", to);
+		offer(typed, "--install", "create links to rdmastor in a directory", to);
 		offer(typed, "--cpio", "write an archive for an initramfs", to);
 		offer(typed, "--list", "list the applets, one per line", to);
 		offer(typed, "--version", "show the versions of rdmastor and its libraries", to);
