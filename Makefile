@@ -124,7 +124,7 @@ $(B)/have-%: deps/packages deps/install
 	@mkdir -p $(@D)
 	@deps/install $*
 	@touch $@
-$(SYS).stamp: deps/deps.lock deps/build deps/fetch deps/musl.specs $(if $(wildcard $(SYS)/lib/libibverbs.a),,FORCE) | $(B)/have-build $(ARCH:%=$(B)/have-%)
+$(SYS).stamp: deps/deps.lock deps/build deps/musl.specs $(if $(wildcard $(SYS)/lib/libibverbs.a),,FORCE) | $(B)/have-build $(ARCH:%=$(B)/have-%)
 	@CROSS=$(CROSS) deps/build $(SYS)
 
 # The test build. Tests themselves are not optimised, which halves the time to compile them. Without that gcc guesses about two kinds of warnings.
