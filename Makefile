@@ -26,7 +26,7 @@ MAKEFLAGS += -rR $(parallel)
 SHELL     := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one vm-kernels vm-boots fabric fabric-one one one-tsan fuzz bench lint install dist deb tarball packages check-arm64 check-emulated vm-arm64 vm-emulated clean help FORCE
+.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one vm-kernels vm-boots fabric fabric-one one one-tsan fuzz bench lint install install-data uninstall dist deb tarball packages check-arm64 check-emulated vm-arm64 vm-emulated clean help FORCE
 all: $(B)/rdmastor
 
 # Sources, and the selection for each build.
@@ -90,7 +90,7 @@ $(B)/obj/main.o: DEFINE = -DRDMASTOR_VERSION='"$(shell cat $(B)/VERSION)"' \
 $(B)/obj/main.o: $(B)/VERSION deps/deps.lock
 
 $(B)/VERSION: FORCE
-	$(call keep,$(shell cat VERSION 2>/dev/null || git describe --tags --always --dirty 2>/dev/null || echo unknown))
+	$(call keep,$(shell packaging/version))
 # Relink after a source was removed.
 $(B)/sources: FORCE
 	$(call keep,$(SHIPPED) $(FAKES))
@@ -284,11 +284,21 @@ fuzz: $(FUZZ_BIN)
 bench: $(B)/rdmastor $(BENCH_BIN) $(B)/have-test $(HAVE_VM)
 	@B='$(B)' RDMASTOR='$(abspath $(B)/rdmastor)' tests/bench/run $(PART)
 
-## make install    DESTDIR= PREFIX=/usr/local INSTALL_LINKS=1 (rdmastor --install): binary, man pages, completions, systemd unit, udev rules, scripts for dracut, initramfs-tools and mkinitcpio
+## make install    DESTDIR= PREFIX=/usr/local INSTALL_LINKS=1 (rdmastor --install): binary, man pages, documents, completions, systemd unit,
+##                 udev rules, scripts for dracut, initramfs-tools and mkinitcpio
 share := $(DESTDIR)$(PREFIX)/share
-install: $(B)/rdmastor
+doc   := $(share)/doc/rdmastor
+install: $(B)/rdmastor install-data
 	install -D -m 755 $(B)/rdmastor $(DESTDIR)$(PREFIX)/bin/rdmastor
-	for page in $(wildcard man/*.[178]); do install -D -m 644 $$page $(share)/man/man$${page##*.}/$${page##*/}; done
+	$(if $(INSTALL_LINKS),$(DESTDIR)$(PREFIX)/bin/rdmastor --install $(DESTDIR)$(PREFIX)/bin)
+# All but the binary. Manual pages get the version and the path of the documents; the README keeps its links to what is installed.
+install-data: $(B)/VERSION
+	for page in $(wildcard man/*.[178]); do \
+		sed 's#^\.Os$$#.Os rdmastor $(VERSION)#; s#/usr/share/doc/rdmastor#$(PREFIX)/share/doc/rdmastor#' $$page | \
+			install -D -m 644 /dev/stdin $(share)/man/man$${page##*.}/$${page##*/}; done
+	install -D -m 644 -t $(doc)/schema doc/schema/*.json
+	install -D -m 644 -t $(doc) CHANGELOG.md doc/peers.md
+	sed -E 's#\]\(doc/#](#g; s#\[([^]]*)\]\((man/|HACKING)[^)]*\)#\1#g' README.md | install -D -m 644 /dev/stdin $(doc)/README.md
 	for page in $(notdir $(wildcard man/rdmastor-*-*.1)); do ln -sf $$page $(share)/man/man1/$${page#rdmastor-}; done
 	$(if $(wildcard completions/rdmastor.bash),install -D -m 644 completions/rdmastor.bash $(share)/bash-completion/completions/rdmastor)
 	$(if $(wildcard completions/_rdmastor),install -D -m 644 completions/_rdmastor $(share)/zsh/site-functions/_rdmastor)
@@ -304,13 +314,19 @@ install: $(B)/rdmastor
 	install -D -t $(DESTDIR)$(PREFIX)/lib/initcpio/install initramfs/mkinitcpio/install/*
 	install -D -t $(DESTDIR)$(PREFIX)/lib/initcpio/hooks initramfs/mkinitcpio/hooks/*
 	install -D -m 644 initramfs/mkinitcpio/rdmastor-boot.service $(DESTDIR)$(PREFIX)/lib/initcpio/rdmastor-boot.service
-	install -D -m 644 packaging/copyright $(share)/doc/rdmastor/copyright
-	packaging/sbom $(VERSION) $(EPOCH) >$(share)/doc/rdmastor/rdmastor.cdx.json
-	$(if $(INSTALL_LINKS),$(DESTDIR)$(PREFIX)/bin/rdmastor --install $(DESTDIR)$(PREFIX)/bin)
+	install -D -m 644 packaging/copyright $(doc)/copyright
+	packaging/sbom $(VERSION) $(EPOCH) >$(doc)/rdmastor.cdx.json
+## make uninstall  DESTDIR= PREFIX=/usr/local: what `make install` with the same variables has installed, and links to the binary beside it
+uninstall:
+	@bin=$(DESTDIR)$(PREFIX)/bin; [ ! -x $$bin/rdmastor ] || $$bin/rdmastor --install $$bin --uninstall || :
+	+@all=$$(mktemp -d) && trap 'rm -rf "$$all"' EXIT && $(MAKE) -s --no-print-directory install-data DESTDIR=$$all PREFIX=$(PREFIX) >/dev/null && \
+		{ echo $(PREFIX)/bin/rdmastor; find $$all ! -type d -printf '/%P\n'; } | while read -r file; do rm -fv "$(DESTDIR)$$file"; done && \
+		find $$all -mindepth 1 -depth -type d -printf '/%P\n' | grep rdmastor | while read -r dir; do \
+			[ ! -d "$(DESTDIR)$$dir" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$dir"; done
 
 # Packages, reproducible: what `make install` installs, with the time of the commit; an unpacked `make dist` has it, too.
 VERSION    = $(shell cat $(B)/VERSION)
-EPOCH      = $(shell stat -c %Y VERSION 2>/dev/null || git log -1 --format=%ct)
+EPOCH      = $(shell if [ -e .git ]; then git log -1 --format=%ct; else stat -c %Y VERSION; fi)
 DEB_ARCH   = $(or $(ARCH),$(shell dpkg --print-architecture))
 DEB        = $(B)/rdmastor_$(VERSION)_$(DEB_ARCH).deb
 TARBALL    = $(B)/rdmastor-$(VERSION)-$(DEB_ARCH).tar.xz
@@ -350,7 +366,7 @@ vm-emulated: $(B)/rdmastor $(B)/have-vm-arm64
 ## make dist       a reproducible source archive of the last commit
 dist: $(B)/VERSION
 	@git diff --quiet HEAD || { echo 'make dist: the tree has changes that no commit holds: commit them first' >&2; exit 1; }
-	$(call run,DIST,$(B)/rdmastor-$$(<$<).tar.xz)git archive --prefix=rdmastor-$$(<$<)/ --add-file=$< HEAD | xz -9 -T1 >$(B)/rdmastor-$$(<$<).tar.xz
+	$(call run,DIST,$(B)/rdmastor-$$(<$<).tar.xz)git archive --prefix=rdmastor-$$(<$<)/ --add-file=$< HEAD . ':(exclude)VERSION' | xz -9 -T1 >$(B)/rdmastor-$$(<$<).tar.xz
 
 ## make clean      removes the output folder (B=build); the libraries stay in the cache
 clean:
