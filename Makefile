@@ -298,7 +298,7 @@ install-data: $(B)/VERSION
 			install -D -m 644 /dev/stdin $(share)/man/man$${page##*.}/$${page##*/}; done
 	install -D -m 644 -t $(doc)/schema doc/schema/*.json
 	install -D -m 644 -t $(doc) CHANGELOG.md doc/peers.md
-	sed -E 's#\]\(doc/#](#g; s#\[([^]]*)\]\((man/|HACKING)[^)]*\)#\1#g' README.md | install -D -m 644 /dev/stdin $(doc)/README.md
+	sed -E 's#\]\(doc/#](#g; s#\[([^]]*)\]\((man/|deps/|HACKING)[^)]*\)#\1#g' README.md | install -D -m 644 /dev/stdin $(doc)/README.md
 	for page in $(notdir $(wildcard man/rdmastor-*-*.1)); do ln -sf $$page $(share)/man/man1/$${page#rdmastor-}; done
 	$(if $(wildcard completions/rdmastor.bash),install -D -m 644 completions/rdmastor.bash $(share)/bash-completion/completions/rdmastor)
 	$(if $(wildcard completions/_rdmastor),install -D -m 644 completions/_rdmastor $(share)/zsh/site-functions/_rdmastor)
@@ -327,7 +327,7 @@ uninstall:
 # Packages, reproducible: what `make install` installs, with the time of the commit; an unpacked `make dist` has it, too.
 VERSION    = $(shell cat $(B)/VERSION)
 EPOCH      = $(shell if [ -e .git ]; then git log -1 --format=%ct; else stat -c %Y VERSION; fi)
-DEB_ARCH   = $(or $(ARCH),$(shell dpkg --print-architecture))
+DEB_ARCH   = $(or $(ARCH),$(shell dpkg --print-architecture 2>/dev/null || uname -m))
 DEB        = $(B)/rdmastor_$(VERSION)_$(DEB_ARCH).deb
 TARBALL    = $(B)/rdmastor-$(VERSION)-$(DEB_ARCH).tar.xz
 packed     = rm -rf $(B)/$@ && umask 022 && $(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(B)/$@) PREFIX=$(1) INSTALL_LINKS= >/dev/null
