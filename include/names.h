@@ -10,6 +10,9 @@
 #define UUID_TEXT      37
 #define NQN_UUID_TEXT  (32 + UUID_TEXT)
 #define GID_TEXT       40
+/* Every IQN we generate begins with it. Linux's target accepts only naming authorities with a dot,
+ * as reversed domain names have. */
+#define IQN_OWN "iqn.2026-01.org.rdmastor:"
 
 int hex_digit(char c); /* -1: not one */
 /* 1 to `digits` (at most 16) hexadecimal digits; no 0x. */

@@ -6,11 +6,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define IQN "iqn.2026-01.org.rdmastor:"
-
 struct iscsi_front {
 	struct net_front net;
-	char name[TARGET_DISKS][sizeof(IQN) + UUID_TEXT];
+	char name[TARGET_DISKS][sizeof(IQN_OWN) + UUID_TEXT];
 };
 
 static int check_name(const char *option, const char *name, struct diag *diag)
@@ -45,7 +43,7 @@ static void name_disks(struct iscsi_front *f)
 	char uuid[UUID_TEXT];
 
 	for (unsigned i = 0; i < opt->disks; i++) {
-		snprintf(f->name[i], sizeof(f->name[i]), IQN "%s",
+		snprintf(f->name[i], sizeof(f->name[i]), IQN_OWN "%s",
 			uuid_text(uuid, opt->disk[i].uuid));
 		if (!opt->disk[i].name)
 			opt->disk[i].name = f->name[i];
@@ -95,18 +93,17 @@ static void show_way(struct out *out, const struct net_portal *at, const char *n
 	out_object(out, NULL);
 	net_show_portal(out, at, ways);
 	out_text(out, "target", NULL, "%s", name);
-	out_text(out, "rdmastor", "rdmastor:   ", "%s://%s/%s/0", scheme, at->text,
-		segment);
+	out_text(out, "rdmastor", "rdmastor:   ", "%s://%s/%s/0", scheme, at->text, segment);
 	out_text(out, "iscsiadm", "iscsiadm:   ",
 		"iscsiadm -m discovery -t st -p %s%s && iscsiadm -m node -T %s -p %s%s -l%s",
 		at->text, rdma ? " -I iser" : "", word, at->text, rdma ? " -I iser" : "", only);
 	out_text(out, "iscsistart", "iscsistart: ",
-		"iscsistart -i iqn.2026-01.org.example:host -t %s -a %s -p %u -g %u%s%s", word,
+		"iscsistart -i iqn.2024-01.com.example:host -t %s -a %s -p %u -g %u%s%s", word,
 		at->host, at->port, ISCSI_TARGET_PORTAL_TAG,
 		rdma ? " -P iface.transport_name=iser" : "", only);
 	if (ways != WAY_IWARP)
-		out_text(out, "libiscsi", "libiscsi:   ", "%s://%s/%s/0", scheme, at->text,
-			segment);
+		out_text(
+			out, "libiscsi", "libiscsi:   ", "%s://%s/%s/0", scheme, at->text, segment);
 	out_end(out);
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PREFIX "iqn.2026-11.rdmastor:uuid:"
+#define PREFIX IQN_OWN "uuid:"
 
 static bool take_name(struct kernel_initiator *who, const char *name, const char *from)
 {
@@ -74,8 +74,7 @@ int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who,
 					 wanted, NAME_PLAIN_MAX);
 	if (last_of(kernel_sys_read_conf(root, "etc/iscsi/initiatorname.iscsi"), "\n", file_keys,
 		    who, "/etc/iscsi/initiatorname.iscsi") ||
-		last_of(kernel_sys_cmdline(root), " \t\n", words, who,
-			"kernel command line") ||
+		last_of(kernel_sys_cmdline(root), " \t\n", words, who, "kernel command line") ||
 		from_firmware(root, who))
 		return 0;
 	if (!kernel_identity_machine(root, id, &from)) {

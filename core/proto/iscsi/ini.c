@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The disks behind iscsi:// and iser://, and what `info` shows of them. */
 #include "ini.h"
+#include "names.h"
 #include "out.h"
 #include "session.h"
 #include <errno.h>
@@ -152,7 +153,7 @@ static int discover(struct loop *loop, struct uri *uri, const struct bdev_env *e
 
 static bool speaks_tcp(struct loop *loop, struct uri *uri, uint32_t ms)
 {
-	const struct iscsi_from from = { .initiator = "iqn.2026-01.org.example:anonymous" };
+	const struct iscsi_from from = { .initiator = IQN_OWN "anonymous" };
 	uint64_t end = loop_clock() + ms * MSEC, now;
 	struct iscsi_probe probe = { .carrier = ISCSI_TCP };
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The initiator's name, link by link of its chain, on trees of files. */
 #include "kernel_iscsi.h"
+#include "names.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <regex.h>
 #include <string.h>
 
 static struct kernel_initiator who(const struct tree *tree, const char *wanted)
@@ -45,8 +47,33 @@ Test(initiator, the_chain_in_its_order)
 		"iqn.2024-01.example:firmware\n");
 	is(&tree, NULL, "iqn.2024-01.example:firmware", "iBFT");
 	tree_file(&tree, "sys/firmware/ibft/initiator/initiator-name", "\n");
-	is(&tree, NULL, "iqn.2026-11.rdmastor:uuid:4c4c4544-0035-5910-8052-b4c04f564432",
+	is(&tree, NULL, "iqn.2026-01.org.rdmastor:uuid:4c4c4544-0035-5910-8052-b4c04f564432",
 		"DMI UUID");
+	tree_free(&tree);
+}
+
+/* The rule of python3-rtslib-fb (normalize_wwn() in utils.py), by which targetcli accepts an IQN.
+ */
+static bool targetcli_accepts(const char *name)
+{
+	regex_t rule;
+	bool matches;
+
+	cr_assert_eq(regcomp(&rule, "^iqn\\.[0-9]{4}-[0-1][0-9]\\..*\\..*", REG_EXTENDED), 0);
+	matches = !regexec(&rule, name, 0, NULL, 0);
+	regfree(&rule);
+	return matches;
+}
+
+Test(initiator, targetcli_accepts_generated_names)
+{
+	struct tree tree = tree_new();
+
+	cr_assert(!targetcli_accepts("iqn.2024-01.example:disk1"));
+	cr_assert(targetcli_accepts(who(&tree, NULL).name), "random");
+	tree_file(&tree, "etc/machine-id", "d425fb17c49948fba2735c5b0eb739c4\n");
+	cr_assert(targetcli_accepts(who(&tree, NULL).name), "%s", who(&tree, NULL).name);
+	cr_assert(targetcli_accepts(IQN_OWN), "names of served disks");
 	tree_free(&tree);
 }
 
