@@ -662,9 +662,10 @@ const struct applet applet_bench = {
 	.summary = "measure a disk under load, or a connection",
 	.opts = rows,
 	.foreign = foreign,
-	.examples = "  rdmastor bench --iodepth 32 nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1\n"
-		    "  rdmastor bench --listen\n"
-		    "  rdmastor bench --rdma 10.0.0.1\n",
+	.examples =
+		"  rdmastor bench --iodepth 32 nvme+tcp://10.0.0.1/nqn.2024-01.com.example:disk1\n"
+		"  rdmastor bench --listen\n"
+		"  rdmastor bench --rdma 10.0.0.1\n",
 	.defaults = &defaults,
 	.opts_size = sizeof(struct bench_options),
 	.min = 0,

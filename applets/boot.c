@@ -431,7 +431,7 @@ const struct applet applet_boot = {
 	.opts_size = sizeof(struct boot_options),
 	.examples = "  rdmastor boot --mount /sysroot\n"
 		    "  rdmastor boot --dry-run\n"
-		    "  rdmastor boot nvme+rdma://10.0.0.1/nqn.2024-01.example:disk1,via=ublk\n",
+		    "  rdmastor boot nvme+rdma://10.0.0.1/nqn.2024-01.com.example:disk1,via=ublk\n",
 	.notes = "Kernel parameters:\n"
 		 "  rd.rdmastor=URI[,via=kernel|ublk|nbd]\n"
 		 "      attach this disk: through the kernel's initiator (default), as\n"

@@ -742,8 +742,8 @@ const struct applet applet_copy = {
 	.foreign = foreign,
 	.examples = "  rdmastor copy --resume disk.map nbd://10.0.0.7/vm1 vm1.img\n"
 		    "  rdmastor copy --verify disk.img /dev/sdX\n"
-		    "  rdmastor copy nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1 - | zstd "
-		    ">disk.zst\n",
+		    "  rdmastor copy nvme+tcp://10.0.0.1/nqn.2024-01.com.example:d1 - | zstd "
+		    ">d1.zst\n",
 	.opts_size = sizeof(struct copy_opts),
 	.min = 2,
 	.max = 3, /* for the hint */

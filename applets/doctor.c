@@ -84,7 +84,7 @@ const struct applet applet_doctor = {
 	.defaults = &defaults,
 	.opts_size = sizeof(struct opt_common),
 	.examples = "  rdmastor doctor\n"
-		    "  rdmastor doctor nvme+rdma://10.0.0.1/nqn.2024-01.example:disk1\n"
+		    "  rdmastor doctor nvme+rdma://10.0.0.1/nqn.2024-01.com.example:disk1\n"
 		    "  rdmastor doctor --json | jq '.findings[] | select(.state != \"ok\")'\n",
 	.max = 1,
 	.run = run,

@@ -98,8 +98,8 @@ const struct applet applet_export = {
 	.opts_size = sizeof(struct export_options),
 	.foreign = foreign,
 	.examples = "  rdmastor export disk.img --nbd unix:/run/disk.sock\n"
-		    "  rdmastor export nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1 --nbd-dev "
-		    "--daemon\n"
+		    "  rdmastor export nvme+tcp://10.0.0.1/nqn.2024-01.com.example:disk1 \\\n"
+		    "      --nbd-dev --daemon\n"
 		    "  rdmastor export disk.img --ro --run 'nbdinfo \"$uri\"'\n",
 	.min = 1,
 	.max = 255,

@@ -196,7 +196,7 @@ static int run(struct call *call)
 const struct applet applet_info = {
 	.name = "info",
 	.operands = "URI",
-	.examples = "  rdmastor info nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1\n"
+	.examples = "  rdmastor info nvme+tcp://10.0.0.1/nqn.2024-01.com.example:disk1\n"
 		    "  rdmastor info --json disk1.img | jq .size\n",
 	.foreign = foreign,
 	.schemes = SCHEME_DISK,

@@ -690,10 +690,9 @@ const struct applet applet_iscsistart = {
 	.operands = "",
 	.summary = "log in to an iSCSI target, or to those of the boot firmware",
 	.opts = rows,
-	.examples =
-		"  rdmastor iscsistart -i iqn.2024-01.example:host -t iqn.2024-01.example:disk \\\n"
-		"      -g 1 -a 10.0.0.1 -P iface.transport_name=iser\n"
-		"  rdmastor iscsistart -f --json\n",
+	.examples = "  rdmastor iscsistart -i iqn.2024-01.com.example:host -g 1 -a 10.0.0.1 \\\n"
+		    "      -t iqn.2024-01.com.example:disk1 -P iface.transport_name=iser\n"
+		    "  rdmastor iscsistart -f --json\n",
 	.opts_size = sizeof(struct start_options),
 	.max = 0,
 	.changes = true,

@@ -245,9 +245,10 @@ const struct applet applet_iser_login = {
 	.opts = rows,
 	.defaults = &defaults,
 	.foreign = foreign,
-	.examples = "  rdmastor iser-login iser://10.0.0.1/iqn.2024-01.example:disk1\n"
-		    "  rdmastor iser-login -T iqn.2024-01.example:disk1 -p 10.0.0.1 -p 10.0.1.1\n"
-		    "  rdmastor iser-login /dev/sdb --on-loss forever\n",
+	.examples =
+		"  rdmastor iser-login iser://10.0.0.1/iqn.2024-01.com.example:disk1\n"
+		"  rdmastor iser-login -T iqn.2024-01.com.example:disk1 -p 10.0.0.1 -p 10.0.1.1\n"
+		"  rdmastor iser-login /dev/sdb --on-loss forever\n",
 	.opts_size = sizeof(struct login_options),
 	.max = 255,
 	.changes = true,

@@ -301,7 +301,7 @@ const struct applet applet_iser_logout = {
 	.opts = rows,
 	.defaults = &defaults,
 	.foreign = foreign,
-	.examples = "  rdmastor iser-logout iser://10.0.0.1/iqn.2024-01.example:disk1\n"
+	.examples = "  rdmastor iser-logout iser://10.0.0.1/iqn.2024-01.com.example:disk1\n"
 		    "  rdmastor iser-logout session1 /dev/sdb\n",
 	.opts_size = sizeof(struct logout_options),
 	.max = 255,

@@ -296,10 +296,10 @@ const struct applet applet_nvmf_connect = {
 	.operands = "[URI...]",
 	.schemes = SCHEME_NVMF,
 	.summary = "connect NVMe-oF subsystems through the kernel",
-	.examples =
-		"  rdmastor nvmf-connect nvme+rdma://10.0.0.1/nqn.2024-01.example:disk1\n"
-		"  rdmastor nvmf-connect -t tcp -a 10.0.0.1 -n nqn.2024-01.example:disk1\n"
-		"  rdmastor nvmf-connect nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1 --dry-run\n",
+	.examples = "  rdmastor nvmf-connect nvme+rdma://10.0.0.1/nqn.2024-01.com.example:disk1\n"
+		    "  rdmastor nvmf-connect -t tcp -a 10.0.0.1 -n nqn.2024-01.com.example:disk1\n"
+		    "  rdmastor nvmf-connect nvme+tcp://10.0.0.1/nqn.2024-01.com.example:d1 "
+		    "--dry-run\n",
 	.foreign = foreign,
 	.opts = rows,
 	.defaults = &defaults,

@@ -361,8 +361,9 @@ const struct applet applet_nvmf_disconnect = {
 	.operands = "[URI|NQN|DEVICE]",
 	.schemes = SCHEME_NVMF,
 	.summary = "end NVMe-oF connections of the kernel",
-	.examples = "  rdmastor nvmf-disconnect nvme+rdma://10.0.0.1/nqn.2024-01.example:disk1\n"
-		    "  rdmastor nvmf-disconnect /dev/nvme0n1\n",
+	.examples =
+		"  rdmastor nvmf-disconnect nvme+rdma://10.0.0.1/nqn.2024-01.com.example:disk1\n"
+		"  rdmastor nvmf-disconnect /dev/nvme0n1\n",
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct disconnect_options),

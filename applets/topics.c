@@ -39,6 +39,6 @@ const char applet_uri_help[] =
 	"  hdr_digest=1, data_digest=1   digests (nvme+tcp, iscsi)\n"
 	"A wrong key is an error that lists the known ones. All keys: man rdmastor-uri\n"
 	"\n"
-	"  rdmastor info nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1\n"
-	"  rdmastor copy 'iscsi://10.0.0.1/iqn.2024-01.example:disk1/0?ro=1' disk1.img\n"
+	"  rdmastor info nvme+tcp://10.0.0.1/nqn.2024-01.com.example:disk1\n"
+	"  rdmastor copy 'iscsi://10.0.0.1/iqn.2024-01.com.example:disk1/0?ro=1' d1.img\n"
 	"  rdmastor export nbd://10.0.0.1/vm1 --ublk\n";
