@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Compare manual pages with the binary: every option has its ".It Fl …" and every such line its option; every applet has a page,
-# which rdmastor(1) lists, and there is no page without an applet. Common options are in rdmastor(1).
+# which rdmastor(1) lists, and there is no page without an applet. Common options are in rdmastor(1). Examples can be pasted:
+# none is broken into lines by the formatter. No page is headed as one of BSD.
 cd "$(dirname "$0")/../.." || exit 1
 : "${RDMASTOR:=build/rdmastor}"
 for tool in mandoc groff; do command -v $tool >/dev/null || { echo "needs $tool"; exit 77; }; done
@@ -18,6 +19,21 @@ mandoc -T lint -W warning man/*.[1-8] || complain "mandoc finds errors"
 for page in man/*; do
 	groff -Kutf8 -mandoc -ww -Tutf8 "$page" 2>&1 >/dev/null | grep . && complain "$page: groff warns"
 done
+# groff 1.22 heads pages with "BSD" unless .ds doc-volume-operating-system precedes .Dt, and ends them so without .Os OS.
+for page in man/*; do
+	groff -Kutf8 -mandoc -Tutf8 -P-c "$page" 2>/dev/null | sed -n '1p;$p' | grep -q BSD && complain "$page: header or footer says BSD: see man/rdmastor.1"
+done
+# .Dl is filled: at 80 columns 67 are left for a line. Macros in a line print less than they take.
+perl -ne '
+	if (/^\.Dl (.*)/ && !/ Ns /) {
+		$shown = $1;
+		$shown =~ s/^"(.*)"$/$1/;
+		$shown =~ s/\\(\(..|.)/x/g;
+		print("$ARGV:$.: wider than 67 columns: break it with \\e\n"), $bad = 1 if length($shown) > 67;
+	}
+	close ARGV if eof;
+	END { exit $bad }
+' man/* || bad=1
 common=$(rows)
 comm -23 <(echo "$common") <(documented man/rdmastor.1) | while read -r row; do echo "man/rdmastor.1: '$row', which every applet has, is missing"; done | grep . && bad=1
 
@@ -33,12 +49,14 @@ for applet in $("$RDMASTOR" --list); do
 	comm -13 <(rows "$applet") <(documented "$page") >"${TMP:-/tmp}/stray"
 	while read -r row; do complain "$page: documents '$row', which is not an option"; done <"${TMP:-/tmp}/stray"
 done
-# Every scheme that is completed has its entry in rdmastor-uri(7).
+# Every scheme that is completed has its entry in rdmastor-uri(7), and its form in the synopsis.
 words=$(grep -h '^\.It Cm ' man/rdmastor-uri.7 | tr ' ' '\n')
+forms=$(sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' man/rdmastor-uri.7)
 for applet in $("$RDMASTOR" --list); do "$RDMASTOR" --complete "$applet" ''; done | cut -f1 | grep -E ':(//)?$' | grep -v ^: | sort -u >"${TMP:-/tmp}/schemes"
 grep -q '^nbd+unix://$' "${TMP:-/tmp}/schemes" || complain "no schemes are completed"
 while read -r scheme; do
 	grep -qxF -e "${scheme%%:*}" <<<"$words" || complain "man/rdmastor-uri.7: scheme ${scheme%%:*} is missing"
+	grep -qF -e ".Cm $scheme" <<<"$forms" || complain "man/rdmastor-uri.7: $scheme is missing in the synopsis"
 done <"${TMP:-/tmp}/schemes"
 # Every guarantee of "DATA INTEGRITY" names its tests, and they exist.
 guarantees=$(sed -n '/^\.Sh DATA INTEGRITY/,/^\.Sh EXAMPLES/p' man/rdmastor-uri.7)
