@@ -67,7 +67,7 @@ static const struct opt rows[] = {
 		OPT_U32_MAX },
 	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "POLICY", OPT_ON_LOSS_HELP },
 	{ "force", 0, OPT_FLAG, AT(force), NULL,
-		"write to a disk that is mounted, held or open for writing elsewhere" },
+		"write to a disk that is mounted, claimed or open for writing elsewhere" },
 	{ "rdma", 0, OPT_FLAG, AT(rdma), NULL,
 		"measure RDMA alone, against bench --listen on "
 		"HOST[:PORT][?rdma=verbs|iwarp|auto][&crc=0]" },

@@ -21,7 +21,7 @@ struct daemon_options { /* a member of the applet's option struct */
 #define DAEMON_ROWS(type, member)                                                                  \
 	{ "ro", 0, OPT_FLAG, offsetof(type, member.ro), NULL, "open the disks read-only" },        \
 		{ "force", 0, OPT_FLAG, offsetof(type, member.force), NULL,                        \
-			"write even to a disk that is mounted, held or open for writing "          \
+			"write even to a disk that is mounted, claimed or open for writing "       \
 			"elsewhere" },                                                             \
 		{ "queues", 0, OPT_U32, offsetof(type, member.queues), "N",                        \
 			"threads, each with a queue to every disk; default one per CPU, up to 4",  \

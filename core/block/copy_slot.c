@@ -273,7 +273,7 @@ static void read_done(struct io *io)
 	} else if (io->status) {
 		copy_io_failed(copy, copy->src, io, "read");
 		if (medium_error(io->status) && !copy->opt->keep_going && !copy->opt->stream)
-			diag_hint(copy->diag, "to leave unreadable areas out: --keep-going");
+			diag_hint(copy->diag, "to skip unreadable areas: --keep-going");
 		retire(slot);
 	} else {
 		copy->progress->read += slot->len;

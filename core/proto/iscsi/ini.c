@@ -45,8 +45,8 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 	scsi_ini_facts(&dev->disk.scsi, out);
 	out_text(out, "initiator", "initiator:   ", "%s", conf->initiator);
 	if (tcp) {
-		out_bool(out, "header_digest", "header CRC:  ", agreed->header_digest);
-		out_bool(out, "data_digest", "data CRC:    ", agreed->data_digest);
+		out_bool(out, "header_digest", "header digest: ", agreed->header_digest);
+		out_bool(out, "data_digest", "data digest: ", agreed->data_digest);
 	}
 	out_text(out, "security", NULL, "%s",
 		!agreed->alg[0]                 ? "none"

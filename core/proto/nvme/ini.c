@@ -403,8 +403,8 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 	out_real(out, "keep_alive_seconds", NULL, conf->kato_ms / 1000., 3);
 	out_line(out, "keep-alive:  %g s", conf->kato_ms / 1000.);
 	if (tcp) {
-		out_bool(out, "header_digest", "header CRC:  ", conf->hdr_digest);
-		out_bool(out, "data_digest", "data CRC:    ", conf->data_digest);
+		out_bool(out, "header_digest", "header digest: ", conf->hdr_digest);
+		out_bool(out, "data_digest", "data digest: ", conf->data_digest);
 	}
 	out_text(out, "hostnqn", "host NQN:    ", "%s", conf->hostnqn);
 	out_text(out, "security", "security:    ", "none");
