@@ -43,6 +43,11 @@ int diag_set(struct diag *, enum diag_code, int err, const char *fmt, ...)
  * such file or directory" */
 int diag_sys(struct diag *, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* From the errno of a TCP connection that was not made; its address is the object. */
+int diag_connect(struct diag *, int err);
+/* ECONNREFUSED is a reset of the host's kernel or of a firewall, or an ICMP error. */
+#define DIAG_NO_LISTENER "nothing listens there, or a firewall rejects it"
+
 /* Names the object on the way up, without the secrets of a URI; only the first (innermost) call
  * counts. */
 int diag_ctx(struct diag *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

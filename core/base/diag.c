@@ -161,6 +161,22 @@ int diag_sys(struct diag *diag, int err, const char *fmt, ...)
 	return diag_set(diag, row->code, err, "%s: %s", what, row->text);
 }
 
+int diag_connect(struct diag *diag, int err)
+{
+	switch (err) {
+	case ECONNREFUSED:
+		return diag_set(
+			diag, DIAG_REFUSED, err, "connection refused: " DIAG_NO_LISTENER);
+	case ETIMEDOUT:
+		return diag_set(diag, DIAG_TIMEOUT, err, "connect: no answer");
+	case EHOSTUNREACH:
+		return diag_set(diag, DIAG_UNREACHABLE, err,
+			"connect: no route to host (no ARP or NDP reply, or an ICMP error)");
+	default:
+		return diag_sys(diag, err, "connect");
+	}
+}
+
 int diag_ctx(struct diag *diag, const char *fmt, ...)
 {
 	va_list args;

@@ -241,7 +241,6 @@ void iwarp_nudge(struct iwarp *iw)
 static void expired(struct loop_timer *timer)
 {
 	struct iwarp *iw = container_of(timer, struct iwarp, timer);
-	char to[ADDR_TEXT];
 
 	if (iw->ep.state == EP_UP) {
 		iwarp_nudge(iw);
@@ -250,9 +249,9 @@ static void expired(struct loop_timer *timer)
 	if (iw->ep.state < EP_CLOSING)
 		diag_set(iwarp_why(iw), DIAG_TIMEOUT, ETIMEDOUT,
 			iw->step == IWARP_TCP
-				? "no answer from TCP %s within %u ms"
-				: "%s accepted TCP but sent no iWARP (MPA) reply within %u ms",
-			addr_text(&iw->peer, to), iw->timeout_ms);
+				? "connect: no answer within %g s"
+				: "TCP connected, but no iWARP (MPA) reply within %g s",
+			iw->timeout_ms / 1000.);
 	tcp_reset_on_close(iw->fd.fd);
 	iwarp_end(iw);
 }

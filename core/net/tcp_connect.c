@@ -165,12 +165,11 @@ static void expired(struct loop_timer *timer)
 
 	for (unsigned i = 0; i < c->started; i++) {
 		struct diag why = { 0 };
-		char to[ADDR_TEXT];
 
 		if (c->attempt[i].fd.fd < 0)
 			continue;
-		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer from TCP %s within %u ms",
-			addr_text(&c->attempt[i].at, to), c->dial.timeout_ms);
+		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "connect: no answer within %g s",
+			c->dial.timeout_ms / 1000.);
 		addr_failures_add(&c->failures, &c->attempt[i].at, &why);
 	}
 	all_failed(&c->failed);

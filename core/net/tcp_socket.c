@@ -49,24 +49,31 @@ void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)
 
 	switch (err) {
 	case ECONNREFUSED:
-		diag_set(diag, DIAG_REFUSED, err, "connection refused: no %slistener at %s",
-			local ? "" : "TCP ", addr_text(peer, to));
+		if (local)
+			diag_set(diag, DIAG_REFUSED, err,
+				"connection refused: nothing listens there");
+		else
+			diag_connect(diag, err);
 		break;
 	case EAGAIN: /* unix(7): the listener's backlog is full */
 		diag_set(diag, DIAG_BUSY, EBUSY,
 			"%s accepts no more connections: its backlog is full", addr_text(peer, to));
 		break;
 	case ETIMEDOUT:
-		diag_set(diag, up ? DIAG_CLOSED : DIAG_TIMEOUT, err,
-			up ? "%s no longer answers" : "%s does not answer", addr_text(peer, to));
+		if (up)
+			diag_set(diag, DIAG_CLOSED, err, "the peer no longer answers");
+		else
+			diag_connect(diag, err);
 		break;
 	case ECONNRESET:
 	case EPIPE:
 		diag_set(diag, DIAG_CLOSED, ECONNRESET, "connection reset by the peer");
 		break;
 	default:
-		diag_sys(diag, err, "%s%s", local ? "connect" : "TCP to ",
-			local ? "" : addr_text(peer, to));
+		if (up)
+			diag_sys(diag, err, "TCP");
+		else
+			diag_connect(diag, err);
 		if (err == EINVAL && scope_missing(peer))
 			diag_hint(diag, "a link-local address needs an interface: [%s%%eth0]",
 				addr_host(peer, to));

@@ -12,7 +12,7 @@ case $lacks in no-module | no-device) ;; *) die "the code is '$lacks'" ;; esac
 
 error 1 "$lacks" 127.0.0.1:1 'connection.refused TCP' "${b[@]}" --rdma 127.0.0.1:1
 hint 'rdmastor bench --listen'
-error 1 refused 127.0.0.1:1 'connection.refused TCP' \
+error 1 refused 127.0.0.1:1 'connection.refused' \
 	"${b[@]}" --rdma --ping '127.0.0.1:1?rdma=iwarp'
 hint 'rdmastor bench --listen --ping'
 hint 'rping -s'

@@ -16,15 +16,8 @@
 static void tcp_failed(struct iscsi_conn *conn, int err)
 {
 	struct diag why = { 0 };
-	char to[ADDR_TEXT];
 
-	addr_text(&conn->how.to, to);
-	if (err == ECONNREFUSED)
-		diag_set(&why, DIAG_REFUSED, err, "connection refused: no TCP listener at %s", to);
-	else if (err == ETIMEDOUT)
-		diag_set(&why, DIAG_TIMEOUT, err, "%s does not answer", to);
-	else
-		diag_sys(&why, err, "TCP to %s", to);
+	diag_connect(&why, err);
 	kernel_iscsi_conn_failed(conn, &why);
 }
 
@@ -86,7 +79,6 @@ static int configure(const struct kernel_iscsi_how *how, int fd, struct diag *di
 static int dial_tcp(struct iscsi_conn *conn, struct diag *diag)
 {
 	const struct kernel_iscsi_how *how = &conn->how;
-	char to[ADDR_TEXT];
 	int err;
 
 	conn->sock.fd = socket(
@@ -98,11 +90,7 @@ static int dial_tcp(struct iscsi_conn *conn, struct diag *diag)
 		return err;
 	if (connect(conn->sock.fd, (const struct sockaddr *)&how->to.ss, how->to.len) &&
 		errno != EINPROGRESS)
-		return errno == ECONNREFUSED
-			       ? diag_set(diag, DIAG_REFUSED, errno,
-					 "connection refused: no TCP listener at %s",
-					 addr_text(&how->to, to))
-			       : diag_sys(diag, errno, "TCP to %s", addr_text(&how->to, to));
+		return diag_connect(diag, errno);
 	conn->sock.events = EPOLLOUT;
 	conn->sock.ready = ready;
 	conn->timer.fire = late;

@@ -131,9 +131,12 @@ static void no_way(struct hearing *h, int err, const char *at)
 
 	switch (err) {
 	case ECONNREFUSED:
-		diag_set(h->diag, DIAG_REFUSED, err,
-			"connection refused: no %s listener on port %s", how,
-			given(h, NVMF_TRSVCID));
+		if (!strcmp(how, "TCP"))
+			diag_connect(h->diag, err);
+		else
+			diag_set(h->diag, DIAG_REFUSED, err,
+				"connection refused: no RDMA listener on port %s",
+				given(h, NVMF_TRSVCID));
 		break;
 	case ENODEV:
 		diag_set(h->diag, DIAG_NO_DEVICE, err, "no RDMA device routes to %s",

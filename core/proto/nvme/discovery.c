@@ -419,8 +419,8 @@ static int neither(const struct nvme_conf *conf, const char *where, const struct
 {
 	if (first->code == DIAG_REFUSED && second->code == DIAG_REFUSED) {
 		diag_set(diag, DIAG_REFUSED, second->err,
-			"connection refused: no listener on TCP port %u or %u", NVMF_DISCOVERY_PORT,
-			NVMF_PORT);
+			"connection refused at TCP ports %u and %u: " DIAG_NO_LISTENER,
+			NVMF_DISCOVERY_PORT, NVMF_PORT);
 		return diag_ctx(diag, "%s", conf->host);
 	}
 	diag_set(diag, second->code, second->err, "%.200s; port %u: %.200s", first->text, NVMF_PORT,

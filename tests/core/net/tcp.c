@@ -119,8 +119,8 @@ Test(tcp, a_closed_port_is_refused_by_name)
 
 	cr_assert_eq(e.down, 0); /* never from inside the dialling call */
 	wait_for(loop, &e.down);
-	diag_says(&s->why, DIAG_REFUSED, "", "connection_refused");
-	text_says(s->why.text, addr_text(&addr, text));
+	diag_says(&s->why, DIAG_REFUSED, "", "connection_refused firewall");
+	cr_assert_null(strstr(s->why.text, addr_text(&addr, text)), "the object is the owner's");
 	cr_assert_eq(e.up, 0);
 	stream_free(s);
 	loop_free(loop);
@@ -137,7 +137,7 @@ Test(tcp, an_address_without_route_is_unreachable)
 	cr_assert_eq(addr_resolve(&addr, "255.255.255.255", 4420, 1000, NULL), 0);
 	s = dial(loop, &addr, &e);
 	wait_for(loop, &e.down);
-	diag_says(&s->why, DIAG_UNREACHABLE, "", "TCP 255.255.255.255:4420 network_unreachable");
+	diag_says(&s->why, DIAG_UNREACHABLE, "", "connect network_unreachable");
 	stream_free(s);
 	loop_free(loop);
 }
@@ -162,7 +162,7 @@ Test(tcp, a_silent_port_times_out_at_our_deadline)
 			     &events, &e, &diag),
 		0);
 	wait_for(loop, &e.down);
-	diag_says(&s->why, DIAG_TIMEOUT, "", "TCP 127.0.0.1: 120_ms");
+	diag_says(&s->why, DIAG_TIMEOUT, "", "connect no_answer 0.12_s");
 	cr_assert(loop_clock() - start >= 120000000);
 	stream_free(s);
 	loop_free(loop);
