@@ -20,6 +20,17 @@ static int check_name(const char *option, const char *name, struct diag *diag)
 		option, name);
 }
 
+/* Initiators choose their names: any that a login may have. */
+static int check_initiator(const char *option, const char *name, struct diag *diag)
+{
+	if (name_is_plain(name))
+		return 0;
+	return diag_set(diag, DIAG_USAGE, EINVAL,
+		"--%s: invalid initiator name '%s': must be 1 to %d bytes without blanks and "
+		"control characters",
+		option, name, NAME_PLAIN_MAX);
+}
+
 static int read_options(struct front *front)
 {
 	struct net_front *net = net_of(front);
@@ -31,7 +42,7 @@ static int read_options(struct front *front)
 		net->opt.secret[i] = want->secret[i];
 	}
 	if (!err)
-		err = net_read_hosts(net, "allow-initiator", &want->allow_initiator, check_name);
+		err = net_read_hosts(net, "allow-initiator", &want->allow_initiator, check_initiator);
 	return err ? err : net_read_listens(net, "iSER", "iSCSI", ISCSI_PORT);
 }
 

@@ -14,6 +14,15 @@ static int check_nqn(const char *option, const char *nqn, struct diag *diag)
 		"--%s: invalid NQN '%s': expected nqn.*, up to 223 bytes, no blanks", option, nqn);
 }
 
+/* Hosts choose their names: any bytes that fit into a Connect command. */
+static int check_host(const char *option, const char *name, struct diag *diag)
+{
+	if (*name && strlen(name) <= NAME_PLAIN_MAX)
+		return 0;
+	return diag_set(diag, DIAG_USAGE, EINVAL, "--%s: invalid host NQN '%s': must be 1 to %d bytes",
+		option, name, NAME_PLAIN_MAX);
+}
+
 static int read_options(struct front *front)
 {
 	struct net_front *net = net_of(front);
@@ -21,7 +30,7 @@ static int read_options(struct front *front)
 	int err = net_read_disks(net, "nqn", &want->nqn, check_nqn);
 
 	if (!err)
-		err = net_read_hosts(net, "allow-host", &want->allow_host, check_nqn);
+		err = net_read_hosts(net, "allow-host", &want->allow_host, check_host);
 	return err ? err : net_read_listens(net, "NVMe-oF", "NVMe-oF", NVME_PORT);
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# iscsi_raw.py PORT TARGET IMAGE: an iSCSI initiator that writes PDUs as it likes (RFC 7143), for what libiscsi and the kernel never send.
+# iscsi_raw.py PORT TARGET IMAGE [INITIATOR]: an iSCSI initiator that writes PDUs as it likes (RFC 7143), for what libiscsi and the kernel never send;
+# with INITIATOR it only logs in, by this name.
 import socket, struct, sys, threading
 
 port, target, image = int(sys.argv[1]), sys.argv[2], sys.argv[3]
@@ -54,6 +55,10 @@ def write10(lba, blocks):
 def window(bhs):
     return struct.unpack(">I", bhs[32:36])[0] - struct.unpack(">I", bhs[28:32])[0] + 1
 
+
+if len(sys.argv) > 4:
+    Session(sys.argv[4]).login()
+    sys.exit()
 
 # 64 KiB come along with a command where FirstBurstLength was not negotiated: there is room for eight of them, the others end with TASK SET FULL
 BURST = ("FirstBurstLength=8192",)

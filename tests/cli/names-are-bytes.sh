@@ -45,7 +45,10 @@ for name in iqn.2024-01.x:a/b 'iqn.2024-01.x:a?b%41#c'; do
 	stop
 done
 
-serve ram:1M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --allow-host nqn.2024-01.x:ü
+longest=$(printf 'x%.0s' {1..223})
+serve ram:1M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --allow-host nqn.2024-01.x:ü --allow-host eui.0123 --allow-host 'My Host' --allow-host "$longest"
+for host in eui.0123 'My%20Host' "$longest"; do ours info "$TCP?hostnqn=$host" >/dev/null; done
+error 1 auth "127.0.0.1:$PORT" 'host NQN' ours info "$TCP?hostnqn=my%20host"
 ours info "$TCP?hostnqn=nqn.2024-01.x:ü" >/dev/null
 error 1 auth "127.0.0.1:$PORT" 'host NQN' ours info "$TCP?hostnqn=nqn.2024-01.x:ö"
 error 1 auth "127.0.0.1:$PORT" 'host NQN' ours info "$TCP?hostnqn=nqn.2024-01.x:??"

@@ -10,7 +10,8 @@ x '' '--nvmf protocol' ram:1M --tcp 127.0.0.1:0
 x '' '--rdma.ADDRESS --tcp.ADDRESS' ram:1M --nvmf
 x '' '--nqn nqn\.b' ram:1M --nvmf --tcp 127.0.0.1:0 --nqn nqn.a --nqn nqn.b
 x '' '--nqn disk nqn[.] 223' ram:1M --nvmf --tcp 127.0.0.1:0 --nqn disk
-x '' '--allow-host \bme\b nqn[.] 223' ram:1M --nvmf --tcp 127.0.0.1:0 --allow-host me
+x '' '--allow-host 1.to.223.bytes' ram:1M --nvmf --tcp 127.0.0.1:0 --allow-host ''
+x '' '--allow-host 1.to.223.bytes' ram:1M --nvmf --tcp 127.0.0.1:0 --allow-host "$(printf 'x%.0s' {1..224})"
 x '--rdma 127.0.0.1:0[?]rdma=fast' 'rdma=fast rdma=verbs' \
 	ram:1M --nvmf --rdma '127.0.0.1:0?rdma=fast'
 x '--rdma 127.0.0.1:0[?]rdma=verbs&crc=0' 'crc=0 iWARP rdma=verbs' \
