@@ -60,10 +60,10 @@ void nbd_server_uri(const struct nbd_server *, unsigned listen, char text[URI_MA
 void nbd_server_get_status(const struct nbd_server *, struct target_status *);
 int nbd_server_stop(struct nbd_server *, uint32_t timeout_ms, struct diag *); /* target_stop() */
 /* A connected, non-blocking socket whose other end knows the export already (the kernel's nbd
- * driver): served without a handshake, simple replies, no limit by `clients` or `allow`. Takes the
- * descriptor, also when it fails. `over` comes once on the server's loop when nothing of it is with
- * the disk any more, also while the server stops; `goodbye`: the other end has said that it wants
- * no more (NBD_CMD_DISC). */
+ * driver): served without a handshake, simple replies, no limit by `allow`, nor by `clients` if the
+ * server does not listen. Takes the descriptor, also when it fails. `over` comes once on the
+ * server's loop when nothing of it is with the disk any more, also while the server stops;
+ * `goodbye`: the other end has said that it wants no more (NBD_CMD_DISC). */
 struct nbd_adopted {
 	void (*over)(struct nbd_adopted *, bool goodbye);
 };

@@ -42,7 +42,8 @@ static int read_options(struct front *front)
 		net->opt.secret[i] = want->secret[i];
 	}
 	if (!err)
-		err = net_read_hosts(net, "allow-initiator", &want->allow_initiator, check_initiator);
+		err = net_read_hosts(
+			net, "allow-initiator", &want->allow_initiator, check_initiator);
 	return err ? err : net_read_listens(net, "iSER", "iSCSI", ISCSI_PORT);
 }
 

@@ -174,12 +174,14 @@ static void status(const struct front *front, struct out *out)
 	char path[32], who[400];
 
 	for (unsigned i = 0; i < f->devs; i++)
-		connections += nbd_dev_connections(f->dev[i]);
+		connections += f->gone[i] ? 0 : nbd_dev_connections(f->dev[i]);
 	out_text(out, "protocol", NULL, "nbd");
 	out_u64(out, "connections", NULL, connections);
 	daemon_show_count(out, front);
 	out_list(out, "disks");
 	for (unsigned i = 0; i < f->devs; i++) {
+		if (f->gone[i])
+			continue;
 		connections = nbd_dev_connections(f->dev[i]);
 		device(f, i, path);
 		daemon_show_held(out, front->daemon, i, path, who, sizeof(who));

@@ -19,8 +19,8 @@ static int check_host(const char *option, const char *name, struct diag *diag)
 {
 	if (*name && strlen(name) <= NAME_PLAIN_MAX)
 		return 0;
-	return diag_set(diag, DIAG_USAGE, EINVAL, "--%s: invalid host NQN '%s': must be 1 to %d bytes",
-		option, name, NAME_PLAIN_MAX);
+	return diag_set(diag, DIAG_USAGE, EINVAL,
+		"--%s: invalid host NQN '%s': must be 1 to %d bytes", option, name, NAME_PLAIN_MAX);
 }
 
 static int read_options(struct front *front)

@@ -23,8 +23,8 @@ struct nbd_dev_options {
 	uint32_t timeout_ms; /* time to get ready; 0 = no limit */
 	/* identifies the disk: a restarted process takes over its device by it; NULL = never */
 	const char *id;
-	/* On the caller's loop: another process (`detach`) disconnected the device. Call
-	 * nbd_dev_stop(). */
+	/* On the caller's loop: another process (`detach`) disconnected the device. It stays
+	 * disconnected, with nothing to stop. */
 	void (*ended)(struct nbd_dev *, void *user);
 	void *user;
 };

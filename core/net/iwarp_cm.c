@@ -328,9 +328,9 @@ struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_
 	size_t len, bool want_crc, struct diag *diag)
 {
 	struct incoming *incoming = calloc(1, sizeof(*incoming));
-	int err = incoming ? 0 : diag_sys(diag, ENOMEM, "RDMA connection");
 
 	if (!incoming) {
+		diag_sys(diag, ENOMEM, "RDMA connection");
 		close(fd);
 		return NULL;
 	}
@@ -341,9 +341,7 @@ struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_
 	if (getsockname(fd, (struct sockaddr *)&incoming->in.local.ss, &incoming->in.local.len))
 		incoming->in.local = (struct addr){ 0 };
 	incoming->in.ops = &incoming_ops;
-	if (!err)
-		err = mpa_get(&incoming->req, frame, len, false, diag);
-	if (err) {
+	if (mpa_get(&incoming->req, frame, len, false, diag)) {
 		incoming_free(incoming);
 		return NULL;
 	}

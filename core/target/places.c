@@ -108,13 +108,36 @@ static struct target_place *oldest(
 	return place;
 }
 
-/* Announced connections go last, but they go: otherwise one host could hold all places with
- * them. */
+static unsigned strangers(const struct target_places *places)
+{
+	unsigned count = 0;
+
+	for (const struct target_origin *origin = places->origins; origin; origin = origin->next)
+		count += excess(places, origin, TARGET_STRANGER);
+	return count;
+}
+
+/* The oldest announced connection of the address that has most of them. */
+static struct target_place *oldest_announced(struct target_places *places)
+{
+	const struct target_origin *most = NULL;
+
+	for (const struct target_origin *o = places->origins; o; o = o->next)
+		if (o->leaders && o->of[TARGET_STRANGER] &&
+			(!most || o->of[TARGET_STRANGER] > most->of[TARGET_STRANGER]))
+			most = o;
+	return most ? oldest(places, TARGET_STRANGER, most) : NULL;
+}
+
+/* A few newcomers can finish their login before others make them give way: what idles goes first.
+ * Announced connections go, too: otherwise one host could hold all places with them. */
 bool target_places_evict(struct target_places *places)
 {
-	return evict(places, oldest(places, TARGET_STRANGER, NULL)) ||
+	return (strangers(places) > TARGET_SPARE &&
+		       evict(places, oldest(places, TARGET_STRANGER, NULL))) ||
 	       evict(places, oldest(places, TARGET_GUEST, NULL)) ||
-	       evict(places, places->first[TARGET_STRANGER]);
+	       evict(places, oldest_announced(places)) ||
+	       evict(places, oldest(places, TARGET_STRANGER, NULL));
 }
 
 /* The address of the network that has most connections of hosts. */
@@ -124,8 +147,7 @@ static const struct target_origin *largest(
 	const struct target_origin *most = NULL;
 
 	for (const struct target_origin *o = places->origins; o; o = o->next)
-		if (o->network == network &&
-			(!most || o->of[TARGET_HOST] > most->of[TARGET_HOST]))
+		if (o->network == network && (!most || o->of[TARGET_HOST] > most->of[TARGET_HOST]))
 			most = o;
 	return most;
 }
@@ -158,15 +180,6 @@ static struct target_place *find_victim(const struct target_places *places,
 	return place;
 }
 
-static unsigned strangers(const struct target_places *places)
-{
-	unsigned count = 0;
-
-	for (const struct target_origin *origin = places->origins; origin; origin = origin->next)
-		count += excess(places, origin, TARGET_STRANGER);
-	return count;
-}
-
 static struct target_origin_key origin_key(const struct addr *peer)
 {
 	const struct sockaddr_in *in = (const void *)&peer->ss;
@@ -175,6 +188,9 @@ static struct target_origin_key origin_key(const struct addr *peer)
 
 	if (key.family == AF_INET) {
 		memcpy(key.ip, &in->sin_addr, sizeof(in->sin_addr));
+	} else if (key.family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+		key.family = AF_INET;
+		memcpy(key.ip, in6->sin6_addr.s6_addr + 12, 4);
 	} else if (key.family == AF_INET6) {
 		memcpy(key.ip, &in6->sin6_addr, sizeof(key.ip));
 		key.scope = in6->sin6_scope_id;
@@ -225,18 +241,17 @@ static bool make_room(
 	struct target_places *places, const struct target_origin *origin, const struct addr *peer)
 {
 	bool quotas = peer->ss.ss_family != AF_UNIX;
-	unsigned all = places->limit.connections,
+	unsigned all = places->limit.connections, used = places->count - places->leaving,
 		 others = places->of[TARGET_STRANGER] + places->of[TARGET_GUEST];
 
 	if (quotas && origin && excess(places, origin, TARGET_STRANGER) >= TARGET_STRANGERS_ADDR)
 		return evict(places, oldest(places, TARGET_STRANGER, origin));
 	if (quotas && strangers(places) >= TARGET_STRANGERS)
 		return evict(places, oldest(places, TARGET_STRANGER, NULL));
-	if (places->count - places->leaving < all &&
-		!(places->limit.listed && others >= all - all / 4))
+	if (used < all && !(places->limit.listed && others >= all - all / 4))
 		return true;
 	/* A host's connection gives way only once this one is admitted. */
-	return (others < TARGET_SPARE &&
+	return (!places->of[TARGET_GUEST] && used < all + TARGET_SPARE &&
 		       find_victim(places, find_network(places, origin, peer), origin)) ||
 	       target_places_evict(places);
 }
@@ -460,9 +475,12 @@ bool target_places_host(
 	struct target_places *places, struct target_place *place, const char *name, bool leads)
 {
 	struct target_network *network = places->limit.listed ? NULL : place->origin->network;
-	struct target_host *host = find_host(places, network, name);
+	struct target_host *host;
 	struct diag why = { 0 };
 
+	if (place->evicted)
+		return false;
+	host = find_host(places, network, name);
 	if (!host)
 		diag_set(&why, DIAG_BUSY, ENOMEM, "%.224s: refused: out of memory", name);
 	else if (host->connections >= most_of(places, host))
@@ -476,9 +494,8 @@ bool target_places_host(
 			network->hosts, most_of_one(places));
 	else if (places->of[TARGET_HOST] >= places->limit.connections &&
 		 !evict(places, find_victim(places, network, place->origin)))
-		diag_set(&why, DIAG_BUSY, EBUSY,
-			"%.224s: refused: all %u connections are in use", name,
-			places->limit.connections);
+		diag_set(&why, DIAG_BUSY, EBUSY, "%.224s: refused: all %u connections are in use",
+			name, places->limit.connections);
 	if (why.err) {
 		target_places_refuse(places, &why);
 		if (host)

@@ -258,7 +258,6 @@ static int worker_quit(struct loop *loop, void *arg)
 	return 0;
 }
 
-/* In order: behind a fence on its way, the last worker returns after it. */
 static void each_worker(struct target *target, int (*fn)(struct loop *, void *))
 {
 	for (unsigned i = 0; i < target->workers; i++) {
@@ -268,10 +267,26 @@ static void each_worker(struct target *target, int (*fn)(struct loop *, void *))
 	}
 }
 
+struct mark {
+	struct loop_msg msg;
+	volatile int passed;
+};
+
+static void mark_passed(struct loop_msg *msg)
+{
+	container_of(msg, struct mark, msg)->passed = 1;
+}
+
+/* A fence of another target may still be on its way to a worker. Closing waits for what was posted
+ * to a thread before, so what was posted to this loop must run, too. */
 static void end(struct target *target)
 {
+	struct mark mark = { .msg.run = mark_passed };
+
 	ways_close(target->listen, target->opt.listens);
 	target_forgotten(target);
+	loop_post(target->loop, &mark.msg);
+	loop_wait(target->loop, &mark.passed, 0);
 	each_worker(target, worker_close);
 	free(target->worker);
 	target->worker = NULL;

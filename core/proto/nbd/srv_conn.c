@@ -216,5 +216,6 @@ const struct target_carrier nbd_srv_carrier = {
 	.moved = target_stream_moved,
 	.hung_up = target_stream_hung_up,
 	.close = conn_close,
+	.reset = target_stream_reset,
 	.free = conn_free,
 };

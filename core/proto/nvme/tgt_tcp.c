@@ -341,6 +341,7 @@ const struct nvme_tgt_carrier nvme_tgt_tcp = {
 		.moved = target_stream_moved,
 		.hung_up = target_stream_hung_up,
 		.close = target_stream_close,
+		.reset = target_stream_reset,
 		.free = tcp_free },
 	.trtype = NVMF_TRTYPE_TCP,
 	.incap = NVME_TCP_ADMIN_INCAP,

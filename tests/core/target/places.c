@@ -3,6 +3,7 @@
 #include "places.h"
 #include "buffers.h"
 #include "leap.h"
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -208,27 +209,101 @@ Test(target_places, announced_connections)
 }
 
 /* What a host is about to use goes last: before it, all that none has announced. */
-Test(target_places, announced_connections_go_last)
+/* More strangers than may finish a login at once make room, then guests, then announced
+ * connections, so that nobody keeps others out by means of these. */
+Test(target_places, who_makes_room)
 {
-	begin(40, false);
+	begin(80, false);
 	cr_assert(enter(0, 1));
 	cr_assert(target_places_host(&places, &place[0], "a", true));
-	for (unsigned i = 1; i <= 30; i++)
+	for (unsigned i = 1; i <= 40; i++)
 		cr_assert(enter(i, 1));
-	for (unsigned i = 31; i < 36; i++) {
+	for (unsigned i = 41; i < 46; i++) {
 		cr_assert(enter(i, 2));
 		target_places_guest(&places, &place[i]);
 	}
-	for (unsigned i = 36; i < 40; i++)
-		cr_assert(enter(i, 3));
-	for (unsigned i = 0; i < 9; i++) {
-		cr_assert(enter(100 + i, 10 + i));
+	for (unsigned i = 46; i < 80; i++)
+		cr_assert(enter(i, 3 + i / 2));
+	for (unsigned i = 0; i < 24; i++) {
+		cr_assert(enter(100 + i, 100 + i));
 		cr_assert(target_places_host(&places, &place[100 + i], "b", false));
-		cr_assert_eq(evicted[i], i < 4 ? &place[36 + i] : &place[31 + i - 4], "%u", i);
+		if (i < 18)
+			cr_assert(evicted[i] >= &place[46] && evicted[i] < &place[80], "%u", i);
+		else
+			cr_assert_eq(evicted[i], i < 23 ? &place[41 + i - 18] : &place[1], "%u", i);
 	}
-	cr_assert(enter(120, 20));
-	cr_assert_eq(evicted[9], &place[1]); /* but they keep no other host out */
 	cr_assert_eq(places.refused, 0);
+	end();
+}
+
+/* One that finishes no login holds all places: newcomers do not evict each other. */
+Test(target_places, newcomers_and_announced_connections)
+{
+	begin(64, false);
+	for (unsigned i = 0; i < 4; i++) {
+		cr_assert(enter(i, 1));
+		cr_assert(target_places_host(&places, &place[i], "a", true));
+	}
+	for (unsigned i = 4; i < 64; i++)
+		cr_assert(enter(i, 1));
+	cr_assert_eq(evictions, 0);
+	cr_assert(enter(64, 2));
+	for (unsigned i = 0; i < 30; i++) {
+		cr_assert(enter(65 + i, 1)); /* the hoarder is back each time */
+		cr_assert(!place[64].evicted, "%u", i);
+		cr_assert_eq(evicted[i], &place[4 + i], "%u", i);
+	}
+	cr_assert(target_places_host(&places, &place[64], "b", true));
+	end();
+}
+
+Test(target_places, newcomers_and_guests)
+{
+	begin(80, false);
+	for (unsigned i = 0; i < 16; i++) {
+		cr_assert(enter(i, 1));
+		cr_assert(target_places_host(&places, &place[i], "a", false));
+	}
+	for (unsigned i = 16; i < 80; i++) {
+		cr_assert(enter(i, 1));
+		target_places_guest(&places, &place[i]);
+	}
+	cr_assert(enter(80, 2));
+	for (unsigned i = 0; i < 10; i++) {
+		cr_assert(enter(81 + i, 1));
+		target_places_guest(&places, &place[81 + i]);
+		cr_assert(!place[80].evicted, "%u", i);
+	}
+	cr_assert(target_places_host(&places, &place[80], "b", false));
+	end();
+}
+
+/* An eviction may be under way when its login arrives. */
+Test(target_places, evicted_ones_are_not_admitted)
+{
+	begin(64, false);
+	for (unsigned i = 0; i < 16; i++)
+		cr_assert(enter(i, 1));
+	cr_assert(enter(16, 1));
+	cr_assert(place[0].evicted);
+	cr_assert(!target_places_host(&places, &place[0], "a", false));
+	cr_assert_eq(places.of[TARGET_HOST], 0);
+	cr_assert_eq(reports, 0);
+	end();
+}
+
+/* A listener for IPv6 and IPv4 knows an IPv4 address as ::ffff:a.b.c.d. */
+Test(target_places, an_address_in_both_notations)
+{
+	struct addr mapped = { .len = sizeof(struct sockaddr_in6) };
+	struct sockaddr_in6 *in6 = (void *)&mapped.ss;
+
+	in6->sin6_family = AF_INET6;
+	inet_pton(AF_INET6, "::ffff:10.0.0.1", &in6->sin6_addr);
+	begin(1024, false);
+	cr_assert(enter(0, 1));
+	cr_assert(enter_addr(1, &mapped));
+	cr_assert_eq(place[0].origin, place[1].origin);
 	end();
 }
 

@@ -179,3 +179,21 @@ Test(target, fence_ends_who_hung_up)
 	cr_assert_eq(closes, 1);
 	end();
 }
+
+/* A command of another target has sent it, and that target does not know that this one stops. */
+Test(target, stops_behind_a_fence)
+{
+	static const struct target_carrier carrier = { .name = "test", .open = refuse };
+	struct target_fence fence = { .same = is_old, .back = fence_back };
+	struct diag why;
+
+	begin(&carrier);
+	cr_assert(loop_wait(loop, &evicted, loop_clock() + 1000 * MSEC));
+	cr_assert(loop_wait(loop, &target.idle, loop_clock() + 1000 * MSEC));
+	fence.home = loop;
+	target_fence(&target, &fence);
+	cr_assert_eq(target_stop(&target, 1000, &why), 0, "%s", why.text);
+	cr_assert_eq(fence.worker, 1);
+	cr_assert(loop_wait(loop, &fenced, loop_clock() + 1000 * MSEC));
+	loop_free(loop);
+}
