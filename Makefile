@@ -26,7 +26,7 @@ MAKEFLAGS += -rR $(parallel)
 SHELL     := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one vm-kernels vm-boots fabric fabric-one one one-tsan fuzz bench lint install install-data uninstall dist deb tarball packages check-arm64 check-emulated vm-arm64 vm-emulated clean help FORCE
+.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one vm-kernels vm-boots fabric fabric-one one one-tsan fuzz bench lint install install-data uninstall dist deb tarball release packages check-arm64 check-emulated vm-arm64 vm-emulated clean help FORCE
 all: $(B)/rdmastor
 
 # Sources, and the selection for each build.
@@ -367,6 +367,13 @@ vm-emulated: $(B)/rdmastor $(B)/have-vm-arm64
 dist: $(B)/VERSION
 	@git diff --quiet HEAD || { echo 'make dist: the tree has changes that no commit holds: commit them first' >&2; exit 1; }
 	$(call run,DIST,$(B)/rdmastor-$$(<$<).tar.xz)git archive --prefix=rdmastor-$$(<$<)/ --add-file=$< HEAD . ':(exclude)VERSION' | xz -9 -T1 >$(B)/rdmastor-$$(<$<).tar.xz
+
+## make release    what a release offers, in build/release: binary, both packages, source archive, SHA256SUMS (ARCH=arm64: for arm64)
+release: deb tarball dist
+	rm -rf $(B)/release && mkdir $(B)/release
+	cp $(DEB) $(TARBALL) $(B)/rdmastor-$(VERSION).tar.xz $(B)/release
+	cp $(B)/rdmastor $(B)/release/rdmastor-$(VERSION)-$(DEB_ARCH)
+	cd $(B)/release && sha256sum * >SHA256SUMS
 
 ## make clean      removes the output folder (B=build); the libraries stay in the cache
 clean:

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# --version: the version of VERSION with the commit behind it, the libraries of deps.lock, the RDMA providers inside.
+# --version: the number in VERSION and the commit, the libraries of deps.lock, the RDMA providers inside.
 # shellcheck disable=SC2154 # top is set by lib.sh
 . "$(dirname "$0")/lib.sh"
 "$RDMASTOR" --version >out || die "exit status $?"
