@@ -22,12 +22,14 @@ enum doctor_topic { /* printed in this order */
 	DOCTOR_TARGET,
 	DOCTOR_TOPICS,
 };
-enum doctor_state { DOCTOR_OK, DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_STATES };
+/* INFO: without a URI, something that this machine lacks and that may never be used */
+enum doctor_state { DOCTOR_OK, DOCTOR_INFO, DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_STATES };
 
 struct finding {
 	uint8_t topic, state;
 	bool detail; /* in text only with --verbose: unimportant, or follows from another one */
 	const char *check; /* stable word: "port-state" */
+	const char *lacks; /* of INFO: "RDMA"; in text all are one line without --verbose */
 	char object[256], text[512], hint[512];
 	struct fact { /* data for JSON */
 		const char *key;
@@ -66,7 +68,7 @@ struct doctor { /* zeroed, then set by the owner */
 /* Run all checks. Errors: the URI is invalid, or out of memory; a check that fails is a finding. */
 int doctor_examine(struct doctor *, struct diag *);
 unsigned doctor_count(const struct doctor *, enum doctor_state);
-/* JSON: the list "findings", and how many are warnings and failures. Text: a line for each, and
- * hints; quiet: only those that are not ok. */
+/* JSON: the list "findings", and how many are in each state. Text: a line for each, and hints;
+ * quiet: only warnings and failures. */
 void doctor_show(struct out *, const struct doctor *, bool verbose, bool quiet);
 void doctor_free(struct doctor *);

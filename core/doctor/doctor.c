@@ -27,7 +27,7 @@ static void (*const topics[])(struct doctor *) = {
 
 static const char *const topic_words[DOCTOR_TOPICS] = { "kernel", "modules", "rdma", "limits",
 	"identity", "boot", "network", "firewall", "target" };
-static const char *const state_words[DOCTOR_STATES] = { "ok", "warning", "failure" };
+static const char *const state_words[DOCTOR_STATES] = { "ok", "info", "warning", "failure" };
 
 static struct finding *add(struct doctor *doctor, enum doctor_topic topic, const char *check,
 	enum doctor_state state, const char *object)
@@ -227,11 +227,40 @@ static bool hides_warnings(const struct doctor *doctor)
 	return false;
 }
 
+static bool is_shown(const struct finding *finding, bool verbose, bool quiet)
+{
+	switch ((enum doctor_state)finding->state) {
+	case DOCTOR_OK:
+		return !quiet && (verbose || !finding->detail);
+	case DOCTOR_INFO:
+		return !quiet && verbose;
+	default:
+		return verbose || !finding->detail;
+	}
+}
+
+static void show_lacks(struct out *out, const struct doctor *doctor)
+{
+	char line[1024] = "";
+
+	for (unsigned i = 0; i < doctor->findings; i++) {
+		const struct finding *finding = &doctor->finding[i];
+		const size_t at = strlen(line);
+
+		if (finding->state == DOCTOR_INFO && !finding->detail)
+			snprintf(line + at, sizeof(line) - at, "%s%s", at ? ", " : "",
+				finding->lacks);
+	}
+	if (line[0])
+		out_line(out, "not available here (details with --verbose): %s", line);
+}
+
 void doctor_show(struct out *out, const struct doctor *doctor, bool verbose, bool quiet)
 {
 	static const char *const head[] = { "STATE", "TOPIC", "FINDING" };
 	const unsigned warnings = doctor_count(doctor, DOCTOR_WARNING),
-		       failures = doctor_count(doctor, DOCTOR_FAILURE);
+		       failures = doctor_count(doctor, DOCTOR_FAILURE),
+		       ok = doctor_count(doctor, DOCTOR_OK);
 	struct table table = TABLE(out, head);
 
 	out_list(out, "findings");
@@ -241,7 +270,8 @@ void doctor_show(struct out *out, const struct doctor *doctor, bool verbose, boo
 				put_json(out, &doctor->finding[i]);
 	out_end(out);
 	out_object(out, "counts");
-	out_u64(out, "ok", NULL, doctor->findings - failures - warnings);
+	out_u64(out, "ok", NULL, ok);
+	out_u64(out, "info", NULL, doctor_count(doctor, DOCTOR_INFO));
 	out_u64(out, "warning", NULL, warnings);
 	out_u64(out, "failure", NULL, failures);
 	out_end(out);
@@ -252,15 +282,16 @@ void doctor_show(struct out *out, const struct doctor *doctor, bool verbose, boo
 			for (unsigned i = 0; i < doctor->findings; i++) {
 				const struct finding *finding = &doctor->finding[i];
 
-				if (finding->topic == topic && (verbose || !finding->detail) &&
-					(!quiet || finding->state != DOCTOR_OK))
+				if (finding->topic == topic && is_shown(finding, verbose, quiet))
 					put_row(&table, finding);
 			}
-	if (!quiet)
-		out_line(out, "%u failure%s, %u warning%s%s, %u ok", failures,
-			failures == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s",
-			hides_warnings(doctor) && !verbose ? " (all with --verbose)" : "",
-			doctor->findings - failures - warnings);
+	if (quiet)
+		return;
+	if (!verbose)
+		show_lacks(out, doctor);
+	out_line(out, "%u failure%s, %u warning%s%s, %u ok", failures, failures == 1 ? "" : "s",
+		warnings, warnings == 1 ? "" : "s",
+		hides_warnings(doctor) && !verbose ? " (all with --verbose)" : "", ok);
 }
 
 void doctor_free(struct doctor *doctor)

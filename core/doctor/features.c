@@ -35,9 +35,10 @@ static void check(struct doctor *doctor, const struct feature *feature, const ch
 
 	if (value == '?' && !old)
 		return;
-	finding = doctor_add(doctor, DOCTOR_KERNEL, "feature", lacks ? DOCTOR_WARNING : DOCTOR_OK,
+	finding = doctor_add(doctor, DOCTOR_KERNEL, "feature", lacks ? DOCTOR_INFO : DOCTOR_OK,
 		feature->name, lacks ? "not part of this kernel: no %s" : "%s", feature->use);
 	finding->detail = !lacks;
+	finding->lacks = feature->name;
 	if (value != '?')
 		doctor_text(finding, "config", value == 'n' ? "n" : value == 'm' ? "m" : "y");
 	doctor_hint(finding, "use Linux %u.%u or later with CONFIG_%s", feature->major,

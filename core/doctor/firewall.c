@@ -55,7 +55,8 @@ static void check_packet(
 			fate = now, worst = chain;
 	}
 	if (!worst) {
-		doctor_add(doctor, DOCTOR_FIREWALL, "port", DOCTOR_OK, name, "passes");
+		doctor_add(doctor, DOCTOR_FIREWALL, "port", DOCTOR_OK, name,
+			"no local nf_tables rule blocks it");
 		return;
 	}
 	finding = doctor_add(doctor, DOCTOR_FIREWALL, "port",

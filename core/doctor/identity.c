@@ -13,7 +13,7 @@ static void check_hostnqn(struct doctor *doctor, const struct identity *who)
 	char id[UUID_TEXT];
 	struct finding *finding = doctor_add(doctor, DOCTOR_IDENTITY, "hostnqn",
 		who->random ? DOCTOR_WARNING : DOCTOR_OK, who->hostnqn,
-		who->random ? "host NQN made up for this run, as nothing identifies this machine"
+		who->random ? "random host NQN for this run: no DMI UUID and no /etc/machine-id"
 			    : "host NQN from %s",
 		who->nqn_from);
 
@@ -31,8 +31,8 @@ static void check_initiator(struct doctor *doctor)
 	kernel_initiator(doctor->root, NULL, &who, NULL);
 	finding = doctor_add(doctor, DOCTOR_IDENTITY, "initiator",
 		who.random ? DOCTOR_WARNING : DOCTOR_OK, who.name,
-		who.random ? "initiator name made up for this run, as nothing identifies this "
-			     "machine"
+		who.random ? "random initiator name for this run: no DMI UUID and no "
+			     "/etc/machine-id"
 			   : "initiator name from %s",
 		who.from);
 	doctor_text(finding, "initiator", who.name);

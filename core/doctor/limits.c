@@ -50,7 +50,7 @@ void doctor_limits(struct doctor *doctor)
 
 	if (kernel_limits(doctor->root, &limits)) {
 		finding = doctor_add(doctor, DOCTOR_LIMITS, "limits", DOCTOR_WARNING, "",
-			"the limits of this process are unknown");
+			"cannot read the resource limits: /proc is not mounted");
 		doctor_hint(finding, "mount -t proc proc /proc");
 		return;
 	}

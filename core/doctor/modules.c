@@ -46,12 +46,14 @@ static bool needed(const struct doctor *doctor, const struct part *part)
 	return part->schemes && doctor_is(doctor, part->schemes);
 }
 
-/* Without it the URI's disk can't be used at all. */
+/* FAILURE: without it the URI's disk can't be used at all. */
 static enum doctor_state badness(const struct doctor *doctor, const struct part *part)
 {
 	bool alone = part->required ||
 		     (doctor_needs_rdma(doctor) && part->schemes && !strcmp(part->schemes, RDMA));
 
+	if (!doctor->uri)
+		return DOCTOR_INFO;
 	return needed(doctor, part) && alone && !doctor->blind ? DOCTOR_FAILURE : DOCTOR_WARNING;
 }
 
@@ -61,14 +63,19 @@ static void missing(struct look *look, const struct part *part, enum kernel_modu
 	const bool none = value != 'n' && state == KERNEL_MODULES_MISSING;
 	const bool old = doctor_older(look->doctor, part->major, part->minor);
 	const char *const what = value == 'n' || (old && value == '?') ? "not part of this kernel"
-				 : none ? "no modules of this kernel are installed"
+				 : none ? "no modules for the running kernel"
 				 : state == KERNEL_MODULE_DAMAGED ? "a file of it is missing"
 				 : value == 'm' ? "part of this kernel, but not installed"
 						: "not installed";
 	struct finding *finding = doctor_add(look->doctor, DOCTOR_MODULES, "module",
 		badness(look->doctor, part), part->module, "%s: no %s", what, part->use);
 
-	finding->detail = finding->state == DOCTOR_WARNING &&
+	/* what no configuration explains */
+	if (finding->state == DOCTOR_INFO &&
+		(state == KERNEL_MODULE_DAMAGED || (none && !old && !look->none)))
+		finding->state = DOCTOR_WARNING;
+	finding->lacks = part->use;
+	finding->detail = finding->state < DOCTOR_FAILURE &&
 			  ((look->no_rdma && part->rdma) || (look->none && none));
 	look->none |= none;
 	look->no_rdma |= !strcmp(part->module, "ib_core");
@@ -84,8 +91,7 @@ static void missing(struct look *look, const struct part *part, enum kernel_modu
 		doctor_hint(finding, "use a kernel with CONFIG_%s", part->config);
 	else if (none)
 		doctor_hint(finding,
-			"install the modules of %s; after an update of the kernel, "
-			"reboot",
+			"install the modules of %s, or reboot if the kernel was just updated",
 			look->doctor->release[0] ? look->doctor->release : "this kernel");
 	else
 		doctor_hint(finding, "install %s for %s, or add it to the initramfs", part->module,
@@ -119,6 +125,7 @@ static void ruled(const struct look *look, const struct part *part)
 		badness(look->doctor, part), part->module,
 		"a rule in modprobe.d prevents or replaces loading it: no %s", part->use);
 
+	finding->lacks = part->use;
 	doctor_text(finding, "module", part->module);
 	doctor_text(finding, "module_state", "ruled");
 	doctor_hint(finding,
@@ -149,6 +156,7 @@ static void check(struct look *look, const struct part *part)
 			old ? badness(doctor, part) : DOCTOR_OK, part->module,
 			old ? "%s, but too old in this kernel: no %s" : "%s: %s",
 			loaded ? "loaded" : "installed", part->use);
+		finding->lacks = part->use;
 		if (old)
 			doctor_hint(finding, "use Linux %u.%u or later", part->major, part->minor);
 		doctor_text(finding, "module", part->module);

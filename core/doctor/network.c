@@ -18,7 +18,7 @@ static bool find_address(struct doctor *doctor)
 	if (!literal && loop_clock() >= doctor->deadline) {
 		finding = doctor_add(doctor, DOCTOR_NETWORK, "address", DOCTOR_WARNING, host,
 			"not looked up: no time is left");
-		doctor_hint(finding, "give the examination more time: --timeout SECONDS");
+		doctor_hint(finding, "allow more time: --timeout SECONDS");
 		return false;
 	}
 	if (!literal && addr_resolve(&doctor->address, host, doctor_port(doctor),
@@ -51,8 +51,8 @@ static bool check_route(struct doctor *doctor, struct kernel_route *route)
 		snprintf(finding->object, sizeof(finding->object), "%s", host);
 		return false;
 	}
-	finding = doctor_add(doctor, DOCTOR_NETWORK, "route", DOCTOR_OK, host, "by %s%s%s%s%s%s",
-		route->netdev, route->source[0] ? " from " : "", route->source,
+	finding = doctor_add(doctor, DOCTOR_NETWORK, "route", DOCTOR_OK, host, "route via %s%s%s%s%s%s",
+		route->netdev, route->source[0] ? ", source " : "", route->source,
 		route->gateway[0] ? ", gateway " : "", route->gateway,
 		route->local ? " (this machine)" : "");
 	doctor->local = route->local;

@@ -204,8 +204,11 @@ static void check_devices(struct doctor *doctor, const struct kernel_list *list)
 		finding->detail = true;
 	} else {
 		finding = doctor_add(doctor, DOCTOR_RDMA, "devices",
-			doctor_needs_rdma(doctor) ? DOCTOR_FAILURE : DOCTOR_WARNING, "",
-			"no RDMA device");
+			!doctor->uri                ? DOCTOR_INFO
+			: doctor_needs_rdma(doctor) ? DOCTOR_FAILURE
+						    : DOCTOR_WARNING,
+			"", "no RDMA device");
+		finding->lacks = "RDMA device";
 		doctor_hint(finding, "%s",
 			doctor_is(doctor, "srp") ? "load the driver of an InfiniBand adapter"
 						 : HINT_RDMA_DEVICE);

@@ -15,7 +15,7 @@ examined() {
 	"$RDMASTOR" doctor --json --timeout 60 "$@" >json 2>err || rc=$?
 	same "status of doctor $* ($(cat err))" $rc "$want"
 	valid json
-	same counts "$(jq -c '[.counts.ok, .counts.warning, .counts.failure]' json)" "$(jq -c '.findings | [("ok", "warning", "failure") as $s | map(select(.state == $s)) | length]' json)"
+	same counts "$(jq -c '[.counts.ok, .counts.info, .counts.warning, .counts.failure]' json)" "$(jq -c '.findings | [("ok", "info", "warning", "failure") as $s | map(select(.state == $s)) | length]' json)"
 	[ "$want" = 0 ] || jq -e '.error.code' json >/dev/null || die "doctor $*: no error: $(cat json)"
 }
 
@@ -79,6 +79,22 @@ tail -1 text | grep -Eqx '0 failures, [0-9]+ warnings?( .all with --verbose.)?, 
 "$RDMASTOR" doctor -q "nvme+tcp://127.0.0.1:1/$NQN" >text 2>err && die "status 0"
 grep -Eq '^failure +target' text && grep -Eq '^ +hint: .*start the target' text || die "text of a failure: $(cat text)"
 grep -Eq '^rdmastor doctor: 127.0.0.1:1: ' err || die "no message: $(cat err)"
+
+# what no URI needs is no warning, but one line
+"$RDMASTOR" doctor --json >json 2>err || [ $? = 3 ] || die "$(cat err)"
+valid json
+jq -e '.findings | all(.topic != "modules" or .state != "warning" or .check != "module" or (.text | test("no modules for the running|file of it")))' \
+	json >/dev/null || die "warnings of modules that nothing needs: $(cat json)"
+"$RDMASTOR" doctor >text 2>err || [ $? = 3 ] || die "$(cat err)"
+! grep -q '^info' text || die "not in one line: $(cat text)"
+lacks=$(jq '[.findings[] | select(.state == "info")] | length' json)
+"$RDMASTOR" doctor -v >details 2>err || [ $? = 3 ] || die "$(cat err)"
+same 'all with -v' "$(grep -c '^info' details)" "$lacks"
+! grep -q '^not available' details || die "twice: $(cat details)"
+[ "$lacks" = 0 ] || jq -e '.findings[] | select(.state == "info" and .hint)' json >/dev/null || die "no hint: $(cat json)"
+if jq -e '.findings[] | select(.check == "devices" and .state == "info")' json >/dev/null; then
+	grep -Eq '^not available here .*RDMA device' text || die "no RDMA device: $(cat text)"
+fi
 
 error 2 usage '' "'foo:'" "$RDMASTOR" doctor foo://x
 error 2 usage '' "'b'" "$RDMASTOR" doctor a b

@@ -201,7 +201,7 @@ Test(target, the_interface)
 	begin("nvme+tcp://" HOST "/nqn.x", "", "");
 	netdev("up\n", "1\n");
 	found_it(&e.doctor, "address", HOST, DOCTOR_OK, HOST);
-	found_it(&e.doctor, "route", HOST, DOCTOR_OK, "eth7 10.0.0.2");
+	found_it(&e.doctor, "route", HOST, DOCTOR_OK, "via_eth7 source_10.0.0.2");
 	found_it(&e.doctor, "link", "eth7", DOCTOR_OK, "up 9000");
 	cr_assert_str_eq(fact_of(find_it(&e.doctor, "link", NULL), "netdev_mtu"), "9000");
 	cr_assert_null(find_it(&e.doctor, "rdma-device", NULL));
