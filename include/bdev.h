@@ -275,6 +275,12 @@ int lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);
 void lane_close(struct lane *);
 /* For a provider: sets up the common part of a new lane; kick is queued by bdev_submit(). */
 void lane_init(struct lane *, const struct lane_ops *, struct bdev *, struct loop *);
+/* The reason why an io has failed, as its target reports it, valid until the thread's next call;
+ * NULL: there is only io->status. */
+static inline const char *bdev_status_text(const struct bdev *bdev, const struct io *io)
+{
+	return io->detail && bdev->status_text ? bdev->status_text(io->detail) : NULL;
+}
 /* One synchronous request on its own lane and loop, for the control plane and tests. Brings `lower`
  * itself. Once the time (0 = none) is over it is cancelled where the lane can (-ETIMEDOUT); what a
  * live path has in flight is waited for. */

@@ -90,6 +90,8 @@ void out_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * direction of text, become '?': a hostile peer may have put them into a name. In JSON they are
  * escaped. */
 void out_plain(FILE *, const char *text);
+/* Length of the valid UTF-8 character at the start of a text, 0 = none. */
+unsigned out_utf8_len(const char *text);
 /* Text as one word for a shell, in single quotes where it needs them, so that what is printed can
  * be pasted. Needs: room for OUT_SHELL(longest text) bytes; what is longer is cut. */
 #define OUT_SHELL(len) (4 * (len) + 3)

@@ -12,10 +12,10 @@
 
 enum { OUT_DEPTH_MAX = 31 };
 
-/* Length of the valid UTF-8 character at p (RFC 3629: shortest form, no surrogates, up to
- * U+10FFFF); 0 = none. */
-static unsigned utf8_len(const unsigned char *p)
+/* RFC 3629: shortest form, no surrogates, up to U+10FFFF. */
+unsigned out_utf8_len(const char *text)
 {
+	const unsigned char *p = (const unsigned char *)text;
 	unsigned len = 0;
 
 	if (p[0] < 0x80)
@@ -91,7 +91,7 @@ static void put_escaped(FILE *to, const char *text)
 	unsigned len;
 
 	for (; *p; p += len ? len : 1) {
-		len = utf8_len(p);
+		len = out_utf8_len((const char *)p);
 		if (!len)
 			fputs("\\ufffd", to);
 		else if (*p == '"' || *p == '\\')
@@ -120,7 +120,7 @@ void out_plain(FILE *to, const char *text)
 	unsigned len;
 
 	for (; *p; p += len ? len : 1) {
-		len = utf8_len(p);
+		len = out_utf8_len((const char *)p);
 		if (!len || (is_hidden(utf8_code(p, len)) && *p != '\t'))
 			fputc('?', to);
 		else

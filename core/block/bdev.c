@@ -446,6 +446,7 @@ int bdev_flush(struct lane *lane, uint64_t deadline, struct diag *diag)
 {
 	struct flush *flush = calloc(1, sizeof(*flush) + lane->bdev->lim.io_size);
 	int status = flush ? -EINPROGRESS : -ENOMEM;
+	const char *text = NULL;
 
 	if (flush) {
 		flush->io = (struct io){ .kind = IO_FLUSH, .done = flushed, .lower = flush->lower };
@@ -454,6 +455,7 @@ int bdev_flush(struct lane *lane, uint64_t deadline, struct diag *diag)
 			bdev_cancel(lane, &flush->io);
 		if (loop_wait(lane->loop, &flush->over, loop_clock() + FLUSH_CANCEL_MS * MSEC)) {
 			status = flush->io.status == -ECANCELED ? -ETIMEDOUT : flush->io.status;
+			text = bdev_status_text(lane->bdev, &flush->io);
 			free(flush);
 		}
 	}
@@ -465,6 +467,8 @@ int bdev_flush(struct lane *lane, uint64_t deadline, struct diag *diag)
 	else if (status == -EHOSTUNREACH)
 		diag_set(diag, DIAG_UNREACHABLE, -status,
 			"data may not be on the disk: flush: connection lost");
+	else if (text)
+		diag_set(diag, DIAG_IO, -status, "data may not be on the disk: flush: %s", text);
 	else
 		diag_sys(diag, -status, "data may not be on the disk: flush");
 	diag_ctx(diag, "%s", lane->bdev->uri);

@@ -63,7 +63,12 @@ static int read_at(struct reader *r, uint64_t off, uint32_t len, void *to, struc
 		io.len = (skip + n + lim->block - 1) & ~(lim->block - 1);
 		err = bdev_io_wait(r->lane, &io, r->timeout_ms);
 		if (err) {
+			const char *text = bdev_status_text(r->bdev, &io);
+
 			diag_sys(diag, -err, "read at byte %llu", (unsigned long long)io.off);
+			if (text)
+				diag_set(diag, DIAG_IO, -err, "read at byte %llu: %s",
+					(unsigned long long)io.off, text);
 			diag_ctx(diag, "%s", r->bdev->uri);
 			return err;
 		}

@@ -44,7 +44,7 @@ static enum diag_code failure_code(int status)
 void copy_io_failed(
 	struct copy *copy, const struct bdev *bdev, const struct io *io, const char *what)
 {
-	const char *text = io->detail && bdev->status_text ? bdev->status_text(io->detail) : NULL;
+	const char *text = bdev_status_text(bdev, io);
 
 	if (copy->rc)
 		return;

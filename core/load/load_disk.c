@@ -189,7 +189,7 @@ static void io_failed(struct disk_job *dj, const struct slot *slot)
 {
 	const struct io *io = &slot->io;
 	const struct bdev *disk = dj->lane->bdev;
-	const char *text = io->detail && disk->status_text ? disk->status_text(io->detail) : NULL;
+	const char *text = bdev_status_text(disk, io);
 
 	if (unanswered(dj, io)) {
 		load_job_unanswered(&dj->job, kind_of(slot), slot->at_ns);

@@ -232,13 +232,20 @@ struct nbd_answer {
 	/* bytes of payload that still follow: data, extents, text; HOLE: of the hole, and nothing
 	 * follows */
 	uint32_t len;
-	uint32_t context; /* BLOCK_STATUS */
+	uint32_t context;  /* BLOCK_STATUS */
+	uint16_t text_len; /* of an error's payload: its message, with which it begins */
 };
 /* Bytes it took, 0 = needs more, -1 = breach of the protocol, *why says which. */
 int nbd_answer_get(struct nbd_answer *, const void *p, size_t have, const char **why);
 void nbd_simple_put(struct nbd_simple_reply *, uint32_t error, const uint8_t cookie[8]);
 void nbd_chunk_put(
 	struct nbd_chunk *, uint16_t type, bool done, const uint8_t cookie[8], uint32_t len);
+
+/* A message for people, as text of at most room - 1 bytes: up to a NUL, cut between characters. What
+ * is not UTF-8 is left as it is. Returns its length. */
+size_t nbd_text_get(char *text, size_t room, const void *message, size_t len);
+/* The same for sending: what is not UTF-8 becomes '?'. */
+size_t nbd_text_put(char *message, size_t room, const char *text);
 
 /* "Error values", and back. ENOTSUP is the answer to FAST_ZERO only; what is not in the list counts
  * as EINVAL. */

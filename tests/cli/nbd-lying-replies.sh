@@ -41,7 +41,8 @@ lie read-error-zero lost 'error.chunk'
 lie read-error-text lost 'error.chunk text'
 lie read-error-long lost '\berror length'
 lie read-scattered lost parts
-lie read-error-new io EIO
+lie read-error-new io "EIO 'oops'"
+lie read-error-words io "EIO 'disk[?].2J.on[?]fire.[?].!{100,300}'"
 lie read-error-bare io EIO
 lie read-error-then-data io EIO
 lie read-error-odd io 'error protocol|unknown'

@@ -258,6 +258,10 @@ class Link:
         if self.case == "read-error-new":
             self.chunk(0x8077, cookie, struct.pack(">IH", 5, 4) + b"oops" + b"more")
             return
+        if self.case == "read-error-words":
+            words = b"disk\x1b[2J on\nfire \xff " + b"!" * 4000
+            self.chunk(0x8001, cookie, struct.pack(">IH", 5, len(words)) + words)
+            return
         if self.case == "read-error-bare":
             self.chunk(0x8001, cookie, struct.pack(">IH", 5, 0))
             return

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Encode and decode NBD messages of server and client: data of options, information items, replies,
  * errors. Every length and count of a peer is checked against the bytes received. */
+#include "out.h"
 #include "wire/nbd.h"
 #include <errno.h>
 
@@ -170,11 +171,11 @@ static int chunk_get(struct nbd_answer *a, struct rd *rd, uint32_t len, const ch
 	word = rd_take(rd, sizeof(*word));
 	text = rd_take(rd, sizeof(*text));
 	a->error = word ? get_be32(*word) : 1;
+	a->text_len = text ? get_be16(*text) : 0;
 	a->len = len - sizeof(*word) - sizeof(*text);
 	if (!a->error)
 		return breach(why, "error chunk with error 0");
-	if (text && get_be16(*text) + (a->type == NBD_REPLY_TYPE_ERROR_OFFSET ? sizeof(*off) : 0) >
-			    a->len)
+	if (a->text_len + (a->type == NBD_REPLY_TYPE_ERROR_OFFSET ? sizeof(*off) : 0) > a->len)
 		return breach(why, "error chunk shorter than its text");
 	return 0;
 }
@@ -221,6 +222,34 @@ void nbd_chunk_put(
 	*chunk = (struct nbd_chunk){ put_be32(NBD_STRUCTURED_REPLY_MAGIC),
 		put_be16(done ? NBD_REPLY_FLAG_DONE : 0), put_be16(type), { 0 }, put_be32(len) };
 	memcpy(chunk->cookie, cookie, sizeof(chunk->cookie));
+}
+
+size_t nbd_text_get(char *text, size_t room, const void *message, size_t len)
+{
+	size_t at = strnlen(message, len), end = at < room ? at : room - 1;
+
+	memcpy(text, message, end);
+	text[end] = 0;
+	if (end == at)
+		return end;
+	for (at = end; at && end - at < 3 && ((unsigned char)text[at - 1] & 0xc0) == 0x80;)
+		at--;
+	if (at && !out_utf8_len(text + at - 1))
+		end = at - 1;
+	text[end] = 0;
+	return end;
+}
+
+size_t nbd_text_put(char *message, size_t room, const char *text)
+{
+	size_t len = nbd_text_get(message, room, text, strlen(text));
+
+	for (size_t at = 0, n; at < len; at += n ? n : 1) {
+		n = out_utf8_len(message + at);
+		if (!n)
+			message[at] = '?';
+	}
+	return len;
 }
 
 uint32_t nbd_error_of(int err, bool fast)

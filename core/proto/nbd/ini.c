@@ -6,7 +6,6 @@
 #include "out.h"
 #include "session.h"
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/un.h>
 
@@ -202,37 +201,6 @@ static const struct bdev_ops ops = {
 	.name = "nbd", .lane = nbd_ini_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts
 };
 
-static const char *status_text(uint32_t error)
-{
-	static _Thread_local char tail[128];
-
-	if (error & NBD_INI_TAIL) {
-		snprintf(tail, sizeof(tail),
-			"the NBD server refuses access to the last %u bytes, less than its minimum "
-			"block (EINVAL)",
-			error & ~NBD_INI_TAIL);
-		return tail;
-	}
-	switch (error) {
-	case NBD_EPERM:
-		return "the NBD server denied permission (EPERM)";
-	case NBD_EIO:
-		return "the NBD server reports an input/output error (EIO)";
-	case NBD_ENOMEM:
-		return "the NBD server is out of memory (ENOMEM)";
-	case NBD_EINVAL:
-		return "the NBD server rejected the request as invalid (EINVAL)";
-	case NBD_ENOSPC:
-		return "the NBD server has no space left (ENOSPC)";
-	case NBD_EOVERFLOW:
-		return "the NBD server rejected the request as too long (EOVERFLOW)";
-	case NBD_ENOTSUP:
-		return "the NBD server does not support the request (ENOTSUP)";
-	default:
-		return "the NBD server reports an unknown error";
-	}
-}
-
 static void resolved(struct resolve *resolve)
 {
 	struct nbd_ini_dev *dev = container_of(resolve, struct nbd_ini_dev, resolve);
@@ -270,7 +238,7 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	if (!dev)
 		return diag_sys(diag, ENOMEM, "nbd");
 	dev->bdev = (struct bdev){
-		.ops = &ops, .loop = loop, .state = BDEV_OPENING, .status_text = status_text
+		.ops = &ops, .loop = loop, .state = BDEV_OPENING, .status_text = nbd_ini_status_text
 	};
 	dev->write = env->write;
 	dev->spare = -1;

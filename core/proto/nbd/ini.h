@@ -16,9 +16,7 @@
 #define NBD_INI_SPANS 32    /* most separate parts of a read that arrive out of order */
 /* longest read: in chunks of 256 KiB it can't have more separate parts */
 #define NBD_INI_READ (8u << 20)
-/* io.detail of a request refused because the size of the export is not a multiple of the server's
- * minimum block, with the length of the tail; no server's error (wire/nbd.h) */
-#define NBD_INI_TAIL 0x80000000
+#define NBD_INI_TAIL 0x80000000 /* of io.detail: see nbd_ini_detail() */
 
 /* Settings of an attachment: constant, read by every link on any thread. */
 struct nbd_ini_conf {
@@ -88,6 +86,7 @@ struct nbd_ini_slot {
 	uint32_t len;    /* of the request: less than the io's at the end of an export with an odd
 			    length */
 	uint32_t error;  /* the first error of the server */
+	uint32_t text;   /* the number of its message, 0 = none */
 	uint8_t count;   /* READ: the parts that have arrived, sorted and not adjacent */
 	struct nbd_ini_span span[NBD_INI_SPANS];
 	/* MAP: the answer so far */
@@ -111,6 +110,7 @@ struct nbd_ini_lane {
 	struct nbd_answer answer;
 	struct nbd_ini_slot *sink; /* the request whose payload is being received */
 	uint32_t extents;          /* bytes of extents to be received */
+	uint8_t message[NBD_ERROR_MAX];
 };
 /* ini_list.c: for struct proto */
 int nbd_discover(struct loop *, struct uri *, const struct bdev_env *,
@@ -119,6 +119,15 @@ int nbd_ini_lane(struct lane **, struct bdev *, struct loop *, struct diag *);
 /* The request was answered; its io is done once the request has also been sent. */
 void nbd_ini_over(struct nbd_ini_lane *, struct nbd_ini_slot *);
 extern const struct cutter_events nbd_ini_replies; /* ini_rx.c */
+
+/* ini_text.c; on any thread */
+/* Keep a server's message, and return its number; 0: it is empty. */
+uint32_t nbd_ini_text_keep(const void *message, size_t len);
+/* io.detail of a failed request: the server's error and the number of its message. tail: it was
+ * refused because the size of the export is not a multiple of the server's minimum block, less than
+ * 65536 and the length of the rest; else 0. */
+uint32_t nbd_ini_detail(uint32_t error, uint32_t text, uint32_t tail);
+const char *nbd_ini_status_text(uint32_t detail); /* valid until the thread's next call */
 
 /* The disk. Lanes, on any thread, read what is constant from UP on, and share only `spare` and
  * `links`. */

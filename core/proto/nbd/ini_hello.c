@@ -138,22 +138,26 @@ static int export_name(struct nbd_ini_hello *h, const uint8_t *p, size_t len, st
 	return done(h, diag) ? -EPROTO : (int)need;
 }
 
-/* The server's text for a refusal. */
-static const char *said(const uint8_t *text, size_t len, char out[200])
+static bool hopeless(uint32_t type)
 {
-	out[0] = 0;
-	if (len)
-		snprintf(out, 200, ": '%.*s'", (int)(len < 190 ? len : 190), (const char *)text);
-	return out;
+	return type == NBD_REP_ERR_TLS_REQD || type == NBD_REP_ERR_SHUTDOWN;
 }
 
 /* Fail because of a refusal that leaves no alternative. */
 static int refused(const struct nbd_ini_hello *h, uint32_t type, const uint8_t *text, size_t len,
 	struct diag *diag)
 {
-	char words[200];
+	char message[NBD_INI_TEXT], words[NBD_INI_TEXT + 5] = "";
 
-	said(text, len, words);
+	if (nbd_text_get(message, sizeof(message), text, len))
+		snprintf(words, sizeof(words), ": '%s'", message);
+	if (h->listed && type == NBD_REP_ERR_UNSUP)
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"the server cannot list its exports%s", words);
+	if (h->listed && !hopeless(type))
+		return diag_set(diag, DIAG_REFUSED, EACCES,
+			"the server refused to list its exports (error %u)%s",
+			type & ~NBD_REP_ERR(0), words);
 	switch (type) {
 	case NBD_REP_ERR_UNKNOWN:
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the server has no export '%s'%s", h->name,
@@ -173,11 +177,6 @@ static int refused(const struct nbd_ini_hello *h, uint32_t type, const uint8_t *
 			"the server refused export '%s' (error %u)%s", h->name,
 			type & ~NBD_REP_ERR(0), words);
 	}
-}
-
-static bool hopeless(uint32_t type)
-{
-	return type == NBD_REP_ERR_TLS_REQD || type == NBD_REP_ERR_SHUTDOWN;
 }
 
 static int malformed(struct diag *diag, const char *what)

@@ -21,6 +21,7 @@ enum nbd_ini_step {
 	INI_EXPORT_NAME,
 	INI_DONE
 };
+#define NBD_INI_TEXT 256 /* longest message of a server that is kept, with its end */
 /* client flags, the longest option */
 #define NBD_INI_OUT (sizeof(be32) + sizeof(struct nbd_opt) + URI_MAX + 64)
 struct nbd_ini_hello {

@@ -44,7 +44,7 @@ static bool start_io(struct nbd_ini_lane *nl, struct io *io)
 	slot->len = io->len > end - io->off ? (uint32_t)(end - io->off) : io->len;
 	slot->cookie = ++nl->serial << 16 | slot->flight.tag;
 	slot->mapped = slot->full = false;
-	slot->error = 0;
+	slot->error = slot->text = 0;
 	slot->count = 0;
 	slot->runs = slot->part = 0;
 	slot->at = 0;
@@ -102,15 +102,17 @@ static void finish_io(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
 	struct io *io = inflight_drop(&nl->inflight, &slot->flight);
 
-	io->detail = slot->error & ~NBD_INI_TAIL;
-	io->status = slot->error ? -nbd_errno_of(slot->error, io->flags & IO_FAST) : 0;
-	if (refused_tail(nl, slot)) {
-		io->detail = NBD_INI_TAIL | refused_tail(nl, slot);
-		io->status = -EIO;
-	}
-	if (io->kind == IO_MAP && !slot->error)
+	io->detail = 0;
+	io->status = 0;
+	if (slot->error) {
+		uint32_t tail = refused_tail(nl, slot);
+
+		io->detail = nbd_ini_detail(slot->error, slot->text, tail);
+		io->status = tail ? -EIO : -nbd_errno_of(slot->error, io->flags & IO_FAST);
+	} else if (io->kind == IO_MAP) {
 		io->detail = slot->runs;
-	else if (io->kind == IO_READ && slot->len < io->len)
+	}
+	if (io->kind == IO_READ && !slot->error && slot->len < io->len)
 		memset(io->buf->p + slot->len, 0, io->len - slot->len);
 	io->done(io);
 	if (nl->flowing && (io = inflight_next(&nl->inflight)))

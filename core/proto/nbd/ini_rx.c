@@ -59,7 +59,8 @@ static bool reply_ends(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 
 	/* "Terminating the transmission phase": the client should disconnect after this error */
 	if (slot->error == NBD_ESHUTDOWN) {
-		nbd_ini_link_fail(&nl->link, DIAG_CLOSED, ESHUTDOWN, "the server is shutting down");
+		nbd_ini_link_fail(&nl->link, DIAG_CLOSED, ESHUTDOWN,
+			nbd_ini_status_text(nbd_ini_detail(slot->error, slot->text, 0)));
 		return false;
 	}
 	if (!slot->error && io->kind == IO_READ && !whole(slot))
@@ -105,15 +106,17 @@ static bool status_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	return true;
 }
 
-/* An error may include a text, which is dropped. */
+/* Only the first error counts, with its message. */
 static bool error_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
-	if (!slot->error)
+	if (slot->error)
+		nl->answer.text_len = 0;
+	else
 		slot->error = nl->answer.error;
 	if (!nl->answer.len)
 		return !nl->answer.done || reply_ends(nl, slot);
 	nl->sink = slot;
-	cutter_payload(&nl->link.cutter, NULL, nl->answer.len);
+	cutter_payload(&nl->link.cutter, nl->answer.text_len ? nl->message : NULL, nl->answer.len);
 	return true;
 }
 
@@ -158,6 +161,8 @@ static bool payload_ended(struct nbd_ini_lane *nl)
 	struct nbd_ini_slot *slot = nl->sink;
 
 	nl->sink = NULL;
+	if (nl->answer.text_len)
+		slot->text = nbd_ini_text_keep(nl->message, nl->answer.text_len);
 	return !nl->answer.done || reply_ends(nl, slot);
 }
 

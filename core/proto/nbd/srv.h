@@ -8,7 +8,7 @@
 #include "target.h"
 
 #define NBD_STAGE 65536 /* bytes of headers and small payloads per receive */
-#define NBD_TEXT  96    /* longest error message to the client */
+#define NBD_TEXT  200   /* longest error message to the client */
 
 struct nbd_server {
 	struct target target; /* first member */
@@ -26,12 +26,15 @@ struct nbd_srv_req {
 	uint8_t cmd;
 	uint32_t pieces; /* pieces in commands now */
 	uint32_t error;  /* the first error, an NBD code */
-	const char *why; /* its text, NULL = none */
+	const char *why; /* its message, NULL = none */
 	bool ordered,
 		refused; /* ordered: a long read with simple replies; refused: its error was sent */
 	uint32_t granted;            /* ordered: bytes of the pieces that have a buffer */
 	uint32_t out;                /* ordered: bytes on the out-list so far */
 	struct nbd_srv_cmd *waiting; /* ordered: completed pieces, by offset */
+	/* last member, not set before an error: the disk's reason for it; of a structured read, for
+	 * that of the last piece that failed */
+	char disk_why[NBD_TEXT + 1];
 };
 
 /* One piece, with its reply. */

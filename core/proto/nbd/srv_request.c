@@ -168,9 +168,30 @@ void nbd_srv_work(struct target_cmd *cmd)
 		cmd, commands[req->cmd].kind, flags, nc->off, nc->len, cmd->claim.buf, piece_done);
 }
 
+/* Keep the disk's reason for the client. Of a lost connection it is not told more: reasons may name
+ * addresses. */
+static void explain(struct nbd_srv_cmd *nc)
+{
+	const struct io *io = &nc->cmd.split.io;
+	const char *text = bdev_status_text(nbd_srv_conn_of(nc)->export->bdev, io);
+	struct nbd_srv_req *req = nc->req;
+
+	if (!text)
+		text = io->status == -EHOSTUNREACH ? "the connection to the disk is lost"
+						   : diag_errno_text(-io->status);
+	nbd_text_put(req->disk_why, sizeof(req->disk_why), text);
+	req->why = req->disk_why;
+}
+
 void nbd_srv_complete(struct target_cmd *cmd, uint32_t status)
 {
-	((struct nbd_srv_cmd *)cmd)->error = status;
+	struct nbd_srv_cmd *nc = (struct nbd_srv_cmd *)cmd;
+	bool at_disk = status && cmd->split.lane;
+
+	nc->error = status;
+	if (at_disk && nbd_srv_conn_of(nc)->structured &&
+		(!nc->req->error || nc->req->cmd == NBD_CMD_READ))
+		explain(nc);
 }
 
 /* Assign the request's next piece to a command. Reads and writes are split by the buffer size,
@@ -280,10 +301,11 @@ static void begin(struct nbd_srv_conn *c, const struct nbd_request *wire)
 		return;
 	}
 	c->free_req = req->next;
-	*req = (struct nbd_srv_req){ .off = get_be64(wire->off),
-		.len = get_be32(wire->len),
-		.flags = get_be16(wire->flags),
-		.serial = ++c->serial };
+	memset(req, 0, offsetof(struct nbd_srv_req, disk_why));
+	req->off = get_be64(wire->off);
+	req->len = get_be32(wire->len);
+	req->flags = get_be16(wire->flags);
+	req->serial = ++c->serial;
 	memcpy(req->cookie, wire->cookie, sizeof(req->cookie));
 	req->left = req->len;
 	req->cmd = type < NBD_CMDS ? (uint8_t)type : NBD_CMDS;

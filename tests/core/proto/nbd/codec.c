@@ -186,3 +186,23 @@ Test(nbd_codec, errors_there_and_back)
 		nbd_error_of(EHOSTUNREACH, false), NBD_ESHUTDOWN, "not an error of the medium");
 	cr_assert_eq(nbd_error_of(EROFS, false), NBD_EPERM);
 }
+
+Test(nbd_codec, messages_are_cut_between_characters)
+{
+	char text[8];
+
+	cr_assert_eq(nbd_text_get(text, sizeof(text), "no\0more", 7), 2);
+	cr_assert_str_eq(text, "no");
+	cr_assert_eq(nbd_text_get(text, sizeof(text), "1234567", 7), 7);
+	cr_assert_str_eq(text, "1234567");
+	cr_assert_eq(nbd_text_get(text, sizeof(text), "123456\xc3\xa4", 8), 6);
+	cr_assert_str_eq(text, "123456");
+	cr_assert_eq(nbd_text_get(text, sizeof(text), "12345\xc3\xa4z", 8), 7);
+	cr_assert_str_eq(text, "12345\xc3\xa4");
+	cr_assert_eq(nbd_text_get(text, sizeof(text), "1234\xf0\x9f\x98\x80", 8), 4);
+	cr_assert_eq(nbd_text_get(text, sizeof(text), "\x80\x80\x80\x80\x80\x80\x80\x80\x80", 9), 3);
+	cr_assert_eq(nbd_text_get(text, sizeof(text), "\xff", 1), 1, "as it is");
+	cr_assert_eq(nbd_text_get(text, sizeof(text), "", 0), 0);
+	cr_assert_eq(nbd_text_put(text, sizeof(text), "a\xff\xc3\xa4\xc3"), 5);
+	cr_assert_str_eq(text, "a?\xc3\xa4?");
+}

@@ -219,3 +219,37 @@ Test(nbd_ini_hello, exports_are_listed)
 	cr_assert_eq(list(NBD_FLAG_FIXED_NEWSTYLE, "\0\0\0\3o\0e", 7), -EPROTO);
 	cr_assert_str_eq(names, "");
 }
+
+static int refuse_list(uint32_t type, const char *text)
+{
+	struct nbd_greeting hi = { put_be64(NBD_GREETING_MAGIC), put_be64(NBD_OPT_MAGIC),
+		put_be16(NBD_FLAG_FIXED_NEWSTYLE) };
+
+	begin("x");
+	h.listed = listed;
+	nbd_ini_hello_feed(&h, (const uint8_t *)&hi, sizeof(hi), &why);
+	return rep(NBD_OPT_LIST, type, text, (uint32_t)strlen(text));
+}
+
+Test(nbd_ini_hello, a_refusal_has_the_words_of_the_server)
+{
+	char longest[281] = "";
+
+	memset(longest, 'm', sizeof(longest) - 1);
+	begin("disk");
+	greet(3);
+	ack(NBD_OPT_STRUCTURED_REPLY);
+	ack(NBD_OPT_SET_META_CONTEXT);
+	cr_assert_lt(rep(NBD_OPT_GO, NBD_REP_ERR_PLATFORM, "no\x1b[2J\nroom", 12), 0);
+	diag_says(&why, DIAG_REFUSED, NULL, "'disk' 'no\x1b_2J\nroom'");
+	begin("disk");
+	greet(3);
+	cr_assert_lt(
+		rep(NBD_OPT_STRUCTURED_REPLY, NBD_REP_ERR_SHUTDOWN, longest, sizeof(longest) - 1),
+		0);
+	cr_assert_eq(strspn(strchr(why.text, '\'') + 1, "m"), NBD_INI_TEXT - 1);
+	cr_assert_lt(refuse_list(NBD_REP_ERR_POLICY, "not for you"), 0);
+	diag_says(&why, DIAG_REFUSED, NULL, "list exports 'not for you'");
+	cr_assert_lt(refuse_list(NBD_REP_ERR_UNSUP, "what"), 0);
+	diag_says(&why, DIAG_UNSUPPORTED, NULL, "list exports 'what'");
+}

@@ -69,6 +69,51 @@ void stream_free(struct stream *stream)
 	(void)stream;
 }
 
+static void answer(struct nbd_ini_slot *slot, uint64_t cookie, uint32_t code, const char *text)
+{
+	const struct cutter_events *ev = &nbd_ini_replies;
+	uint32_t len = (uint32_t)strlen(text);
+
+	slot->cookie = cookie;
+	nbd_chunk_put(&error.head, NBD_REPLY_TYPE_ERROR, false, (const uint8_t *)&cookie,
+		sizeof(error.error) + sizeof(error.text) + len);
+	error.error = put_be32(code);
+	error.text = put_be16((uint16_t)len);
+	cr_assert_eq(ev->part(&nl.link.cutter, (const uint8_t *)&error, sizeof(error)),
+		sizeof(error));
+	cr_assert_eq(nl.link.cutter.rest, len);
+	if (nl.link.cutter.sink)
+		memcpy(nl.link.cutter.sink, text, len);
+	nl.link.cutter.rest = 0;
+	cr_assert(ev->payload(&nl.link.cutter));
+}
+
+Test(nbd_ini_rx, the_message_of_the_first_error_counts)
+{
+	static struct io io = { .kind = IO_WRITE, .len = 4096 };
+	static char longest[NBD_STRING_MAX + 1];
+	struct nbd_ini_slot *slot;
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	nl.deal.structured = true;
+	cr_assert_eq(inflight_init(&nl.inflight, NULL, 1, sizeof(*slot), NULL, NULL), 0);
+	cr_assert_not_null(slot = inflight_take(&nl.inflight, &io, 0));
+	cutter_init(&nl.link.cutter, &nbd_ini_replies, nl.link.stage, sizeof(nl.link.stage));
+	answer(slot, COOKIE, NBD_ENOSPC, "pool full");
+	answer(slot, COOKIE, NBD_EIO, "and on fire");
+	cr_assert_eq(slot->error, NBD_ENOSPC);
+	cr_assert_str_eq(
+		strchr(nbd_ini_status_text(nbd_ini_detail(slot->error, slot->text, 0)), ':'),
+		": 'pool full'");
+	slot->error = slot->text = 0;
+	answer(slot, COOKIE, NBD_EIO, longest);
+	cr_assert_eq(
+		strspn(strchr(nbd_ini_status_text(nbd_ini_detail(NBD_EIO, slot->text, 0)), '\'') + 1,
+			"x"),
+		NBD_INI_TEXT - 1);
+	free(nl.inflight.slots);
+}
+
 Test(nbd_ini_rx, a_socket_that_is_never_empty)
 {
 	static struct io io = { .kind = IO_READ, .len = 4096 };

@@ -2,6 +2,7 @@
 /* The NBD request engine behind a real socket, over a disk that answers out of order and fails when
  * told to. */
 #include "nbd_client.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -200,6 +201,54 @@ Test(nbd, payload_of_a_refused_write_is_dropped)
 	cr_assert_eq(client_simple_error(s, 16, 2), NBD_EPERM);
 	cr_assert_eq(client_simple_error(s, 32, 3), 0);
 	cr_assert_eq(s->disk->written, 0);
+	client_strike(s);
+}
+
+/* The next chunk is an error, the last one, with a message that has these words. */
+static void error_says(struct client *s, uint32_t error, const char *words)
+{
+	struct client_chunk chunk = client_next_chunk(s);
+	char text[300];
+	size_t len;
+
+	cr_assert(chunk.type == NBD_REPLY_TYPE_ERROR || chunk.type == NBD_REPLY_TYPE_ERROR_OFFSET);
+	cr_assert_eq(wire_be(chunk.data, 4), error);
+	len = wire_be(chunk.data + 4, 2);
+	cr_assert_eq(chunk.len, 6 + len + (chunk.type == NBD_REPLY_TYPE_ERROR_OFFSET ? 8 : 0));
+	cr_assert_lt(len, sizeof(text));
+	memcpy(text, chunk.data + 6, len);
+	text[len] = 0;
+	text_says(text, words);
+}
+
+static const char *disk_says(uint32_t detail)
+{
+	return detail == 7 ? "medium \xff lost in \xc3\xa4" : NULL;
+}
+
+Test(nbd, errors_have_a_reason)
+{
+	struct client *s = client_set(512, 3, false);
+	static uint8_t data[BUFFER * 2];
+
+	client_hello(s, true);
+	client_ask(s, NBD_CMD_READ, 0, 1, SIZE, 512);
+	error_says(s, NBD_EINVAL, "beyond end");
+	s->disk->fail_write = 0;
+	client_ask(s, NBD_CMD_WRITE, 0, 2, 0, sizeof(data));
+	client_say(s, data, sizeof(data));
+	error_says(s, NBD_EIO, "input/output error");
+	s->disk->bdev.status_text = disk_says;
+	s->disk->bad_detail = 7;
+	s->disk->bad_off = BUFFER;
+	s->disk->bad_len = 1;
+	client_ask(s, NBD_CMD_READ, 0, 4, BUFFER, 512);
+	error_says(s, NBD_EIO, "medium_?_lost_in_\xc3\xa4");
+	client_strike(s);
+	s = client_set(512, 3, true);
+	client_hello(s, true);
+	client_ask(s, NBD_CMD_TRIM, 0, 2, 0, 512);
+	error_says(s, NBD_EPERM, "read-only");
 	client_strike(s);
 }
 
