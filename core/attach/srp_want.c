@@ -226,6 +226,8 @@ int srp_target_prepare(struct srp_target *target, int root, const struct srp_wor
 	srp->existed = target->word && srp_is_device(target->word);
 	err = srp->existed ? srp_device_host(root, target->word, &srp->host, diag)
 			   : srp_target_read(target, words, diag);
+	if (err && srp->existed)
+		uri_hint_host(target->word, diag);
 	if (!err && srp->existed)
 		err = refuse_others(words, srp->host.host, diag);
 	if (!err && words->lun && parse_u64(words->lun, 0, UINT64_MAX - 1, &srp->luns.lun, &why))

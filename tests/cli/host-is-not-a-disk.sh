@@ -5,8 +5,9 @@
 requires jq
 hint() { jq -r '.error.hint // "none"' error.out; }
 for host in 10.77.0.1 10.77.0.1:4420 localhost fd00::1 '[fd00::1]:3260' storage7:4420 storage7.example.com; do
-	for applet in 'info' 'bench' 'doctor' 'nvmf-connect' 'iser-login'; do
-		"$RDMASTOR" $applet "$host" --json >error.out 2>error.err && die "$applet $host: status 0"
+	for applet in 'info' 'bench' 'doctor' 'nvmf-connect' 'iser-login' 'srp-connect' 'nfsrdma-mount'; do
+		[ "$applet" != nfsrdma-mount ] && dir=() || dir=("$TMP")
+		"$RDMASTOR" $applet "$host" "${dir[@]}" --json >error.out 2>error.err && die "$applet $host: status 0"
 		[ "$applet" = doctor ] && filter='[(.findings // [])[] | select(.topic == "target") | .hint][0] // .error.hint' || filter=.error.hint
 		same "$applet $host" "$(jq -r "$filter" error.out)" "list the disks of a host with: rdmastor discover $host"
 	done

@@ -377,6 +377,7 @@ static int from_pair(const char *text, struct nfs_source *s, struct diag *diag)
 			"invalid source '%s': expected HOST:/PATH or nfs+rdma://HOST/PATH", text);
 		if (path && !bracket && strchr(path + 1, ':'))
 			diag_hint(diag, "put an IPv6 address in brackets: [fd00::1]:/path");
+		uri_hint_host(text, diag);
 		return -EINVAL;
 	}
 	if ((size_t)snprintf(s->host, sizeof(s->host), "%.*s", (int)(end - text - bracket),
