@@ -33,12 +33,12 @@ struct boot_options {
 static const struct opt rows[] = {
 	{ "mount", 0, OPT_TEXT, AT(mount), "DIR", "mount an NFS root on this directory" },
 	{ "skip", 0, OPT_LIST, AT(skip), "nvmf|iscsi|nfs",
-		"leave the words for these to another program; repeatable" },
+		"leave the parameters for these to another program; repeatable" },
 	{ "needs", 0, OPT_FLAG, AT(needs), NULL,
-		"print the kernel modules, words and files that an initramfs needs for these "
+		"print the modules, kernel parameters and files that an initramfs needs for these "
 		"devices or URIs; default those of the root file system" },
 	{ "network", 0, OPT_FLAG, AT(network), NULL,
-		"print dracut's words for the network interfaces of NBFT and iBFT" },
+		"print dracut's parameters for the network interfaces of NBFT and iBFT" },
 	{ "timeout", 0, OPT_MSEC, AT(common.timeout_ms), "SECONDS",
 		"time limit; 0: none; default rd.rdmastor.timeout=, else 60", 0, OPT_MSEC_MAX },
 	{ 0 },
@@ -81,6 +81,7 @@ static void caught(struct loop_signal *signal, int signo)
 struct listed {
 	struct call *call;
 	const struct boot_job *job;
+	unsigned plans;
 };
 
 static void put_text(const char *text, void *arg)
@@ -97,10 +98,34 @@ static void put_line(const char *text, void *arg)
 	out_line(listed->call->out, "%s: %s", name_of(listed->job), text);
 }
 
+static void put_plan(const char *uri, void *arg)
+{
+	struct listed *listed = arg;
+
+	out_line(listed->call->out, "%s: %s: would be attached by %s", listed->job->from, uri,
+		listed->job->word[0]);
+	listed->plans++;
+}
+
+/* What an applet finds in kernel parameters and firmware has URIs in its result. */
+static void show_plan(struct call *call, const struct boot_job *job)
+{
+	struct listed listed = { call, job, 0 };
+
+	if (!job->disk && (!job->why.err || boot_partly(job))) {
+		out_list(call->out, "uris");
+		boot_result_texts(job, "uri", "", put_text, &listed);
+		out_end(call->out);
+		boot_result_texts(job, "uri", "", put_plan, &listed);
+	}
+	if (!listed.plans && !job->why.err)
+		out_line(call->out, "%s: would be attached by %s", name_of(job), job->word[0]);
+}
+
 static void show_job(struct call *call, const struct boot_job *job)
 {
 	const struct boot_options *opts = call->opts;
-	struct listed listed = { call, job };
+	struct listed listed = { call, job, 0 };
 	struct out *out = call->out;
 
 	out_object(out, NULL);
@@ -116,8 +141,8 @@ static void show_job(struct call *call, const struct boot_job *job)
 		out_end(out);
 		boot_result_texts(job, "device", "/dev/", put_line, &listed);
 		boot_result_texts(job, "directory", "/", put_line, &listed);
-	} else if (!job->why.err) {
-		out_line(out, "%s: would be attached by %s", name_of(job), job->word[0]);
+	} else {
+		show_plan(call, job);
 	}
 	out_error(out, "error", &job->why);
 	out_end(out);
@@ -425,7 +450,7 @@ static int run(struct call *call)
 const struct applet applet_boot = {
 	.name = "boot",
 	.operands = "[URI[,via=kernel|ublk|nbd]|DEVICE]...",
-	.summary = "attach what the kernel command line and firmware name",
+	.summary = "attach the disks named on the kernel command line and by the firmware",
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct boot_options),

@@ -180,6 +180,8 @@ void iscsi_show_chap(struct out *, const char *alg);
 /* An object of the open list: a login's result. A failed one has no line of text. print: as of
  * kernel_scsi_show(). */
 void iscsi_show_login(struct out *, int root, const struct attach_iscsi *, const char *print);
+/* The portal, the target and, unless all are wanted, the LUN. */
+void iscsi_attach_uri(const struct attach_iscsi *, char uri[URI_MAX]);
 /* What a dry run prints. */
-void iscsi_show_plan(struct out *, const struct iscsi_want *, const struct kernel_iscsi_session *,
+void iscsi_show_plan(struct out *, const struct attach_iscsi *, const struct kernel_iscsi_session *,
 	unsigned count);

@@ -57,7 +57,8 @@ struct kernel_serving;
  * root is on. The owner frees `need`. */
 int kernel_boot_needs(int root, const struct kernel_list *, const struct kernel_serving *, bool all,
 	struct boot_needs *, struct diag *);
-/* Appends what the disk needs that a word names: its files and, unless it is attached, the modules:
- * its initiator, and the drivers of this machine's cards that could reach it. */
+/* Appends what the disk needs that a word names: its files and, unless it is attached, the word
+ * without secrets, and the modules: its initiator, and the drivers of this machine's cards that
+ * could reach it. */
 int kernel_boot_needs_disk(int root, const struct kernel_list *, const struct boot_disk *,
 	bool attached, struct boot_needs *, struct diag *);

@@ -240,8 +240,17 @@ static bool is_discovery(const struct uri *uri)
 
 static int find_scheme(struct boot_job *job, struct uri *uri, const struct scheme **scheme)
 {
-	if (uri_parse(uri, job->disk->uri, &job->why))
+	const char *text = job->disk->uri;
+	struct diag known = { 0 };
+
+	if (uri_parse(uri, text, &job->why)) {
+		if (!*uri->scheme && !uri_is_address(text)) { /* no new file, as uri_parse() has it */
+			kernel_boot_unknown_scheme(text, &known);
+			diag_hint(&job->why, "%s", known.hint);
+			uri_hint_host(text, &job->why);
+		}
 		return -job->why.err;
+	}
 	*scheme = scheme_find(uri->scheme);
 	return *scheme ? 0 : kernel_boot_unknown_scheme(uri->scheme, &job->why);
 }
@@ -266,7 +275,9 @@ static int choose_applet(struct boot_job *job, struct uri *uri)
 	if (!applet) {
 		diag_set(&job->why, DIAG_USAGE, EINVAL, "the kernel can't attach '%s:' URIs",
 			uri->scheme);
-		return diag_hint(&job->why, "append ,via=ublk or ,via=nbd to the URI");
+		diag_hint(&job->why, "append ,via=ublk or ,via=nbd to the URI");
+		uri_hint_host(disk->uri, &job->why);
+		return -job->why.err;
 	}
 	if (scheme->uses & SCHEME_NFS && !dir)
 		return diag_set(&job->why, DIAG_USAGE, EINVAL,

@@ -125,11 +125,7 @@ static void hint_userspace(struct attach_iscsi *one)
 	struct kernel_initiator own;
 	char uri[URI_MAX], at[ADDR_TEXT], text[LOSS_TEXT];
 
-	snprintf(
-		uri, sizeof(uri), "%s://%s/", tcp ? "iscsi" : "iser", addr_text(&want->portal, at));
-	uri_encode_name(uri, want->target);
-	if (one->luns.lun != SCSI_LUN_ALL)
-		snprintf(uri + strlen(uri), sizeof(uri) - strlen(uri), "/%" PRIu64, one->luns.lun);
+	iscsi_attach_uri(one, uri);
 	if (kernel_initiator(one->attach.root, NULL, &own, NULL) ||
 		strcmp(own.name, want->from->initiator))
 		uri_encode_key(uri, "initiator", want->from->initiator);

@@ -4,6 +4,8 @@
 #include "kernel_iscsi.h"
 #include "out.h"
 #include "policy.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 void iscsi_show_portal(struct out *out, const char *host, unsigned port)
@@ -117,9 +119,22 @@ void iscsi_show_login(struct out *out, int root, const struct attach_iscsi *one,
 	out_end(out);
 }
 
-void iscsi_show_plan(struct out *out, const struct iscsi_want *want,
+void iscsi_attach_uri(const struct attach_iscsi *one, char uri[URI_MAX])
+{
+	const struct iscsi_want *want = &one->want;
+	char at[ADDR_TEXT];
+
+	snprintf(uri, URI_MAX, "%s://%s/", want->carrier == ISCSI_TCP ? "iscsi" : "iser",
+		addr_text(&want->portal, at));
+	uri_encode_name(uri, want->target);
+	if (one->luns.lun != SCSI_LUN_ALL)
+		snprintf(uri + strlen(uri), URI_MAX - strlen(uri), "/%" PRIu64, one->luns.lun);
+}
+
+void iscsi_show_plan(struct out *out, const struct attach_iscsi *one,
 	const struct kernel_iscsi_session *list, unsigned count)
 {
+	const struct iscsi_want *want = &one->want;
 	const char *word = iscsi_carrier_word(want->carrier);
 	const struct kernel_iscsi_session *existing = kernel_iscsi_session_find(
 		list, count, iscsi_own_name(want->from), word, want->target, &want->portal);
@@ -130,9 +145,11 @@ void iscsi_show_plan(struct out *out, const struct iscsi_want *want,
 		.abort = set->abort_timeout,
 		.lu_reset = set->lu_reset_timeout,
 		.target_reset = set->tgt_reset_timeout };
-	char at[ADDR_TEXT], text[LOSS_TEXT];
+	char at[ADDR_TEXT], text[LOSS_TEXT], uri[URI_MAX];
 
+	iscsi_attach_uri(one, uri);
 	out_object(out, NULL);
+	out_text(out, "uri", NULL, "%s", uri);
 	out_text(out, "target", NULL, "%s", want->target);
 	iscsi_show_portal(out, addr_host(&want->portal, at), addr_port(&want->portal));
 	out_text(out, "transport", NULL, "%s", word);

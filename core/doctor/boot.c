@@ -38,10 +38,8 @@ static void add_job(struct doctor *doctor, const struct boot_job *job)
 	} else {
 		finding = doctor_add(doctor, DOCTOR_BOOT, "disk", DOCTOR_OK, what,
 			"would be attached by %s", job->word[0]);
-		if (!job->disk) {
+		if (!job->disk)
 			boot_result_texts(job, "uri", "", add_name, finding);
-			boot_result_texts(job, "target", "", add_name, finding);
-		}
 	}
 	uri_hide(finding->object);
 	doctor_text(finding, "from", job->from);

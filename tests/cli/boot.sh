@@ -45,6 +45,16 @@ plans 0 "rd.rdmastor=iscsi://joe%hush1hush1hush@127.0.0.1/$iqn/0 $me rd.rdmastor
 plans 0 "$me netroot=iscsi:127.0.0.1::::$iqn" "iscsi kernel iser-login ok"
 plans 0 "$me netroot=iscsi:127.0.0.1::::$iqn rd.rdmastor=iscsi:127.0.0.1::::$iqn" \
 	"rd.rdmastor kernel iser-login ok" -- --skip iscsi
+# what another applet finds is named: portal, target and LUN
+booted "$me netroot=iscsi:joe:hush1hush1hush@127.0.0.1::3261:2:$iqn netroot=iser:127.0.0.2::::$iqn" "$RDMASTOR" boot --dry-run >out 2>err ||
+	die "dry run: $(cat err)"
+same "targets of the command line" "$(cat out)" "iscsi: iscsi://127.0.0.1:3261/$iqn/2: would be attached by iser-login
+iscsi: iser://127.0.0.2:3260/$iqn: would be attached by iser-login"
+booted "$me netroot=iscsi:127.0.0.1::::$iqn" "$RDMASTOR" boot --dry-run --json >out 2>err || die "dry run: $(cat err)"
+valid out
+jq -e --arg uri "iscsi://127.0.0.1:3260/$iqn" '.results[0].uris == [$uri]' out >/dev/null || die "$(cat out)"
+booted "root=nfs:127.0.0.1:/srv:rdma" "$RDMASTOR" boot --dry-run --mount /mnt >out 2>err || die "dry run: $(cat err)"
+same "an NFS root" "$(cat out)" "nfs: nfs+rdma://127.0.0.1/srv: would be attached by nfsrdma-mount"
 plans 3 "$me netroot=iscsi:127.0.0.1::::$iqn netroot=iscsi:3260 rd.rdmastor=ram:1M,via=nbd" \
 	"rd.rdmastor nbd export ok" "iscsi kernel iser-login usage"
 plans 3 "$me rd.rdmastor=foo://x rd.rdmastor=nbd://x rd.rdmastor=nfs+rdma://h/x rd.rdmastor=ram:1M,via=scsi rd.rdmastor=ram:1M,via=ublk" \
@@ -110,7 +120,8 @@ same "bound to an address" "$word" 'nvme+rdma://10.0.0.1:4420/nqn.x?hostnqn=nqn.
 "$RDMASTOR" boot --needs --json 'iscsi://joe%hush@127.0.0.1/iqn.a:b/0?target-secret-file=/etc/a%2Dkey' 'nbd://127.0.0.1/x,via=nbd' >out 2>err ||
 	die "--needs: $(cat err)"
 valid out
-jq -e '(.modules | contains(["iscsi_tcp", "sd_mod", "nbd"])) and .words == [] and .files == ["/etc/a-key"]' out >/dev/null || die "$(cat out)"
+jq -e '(.modules | contains(["iscsi_tcp", "sd_mod", "nbd"])) and .files == ["/etc/a-key"] and
+	.words == ["rd.rdmastor=iscsi://joe@127.0.0.1/iqn.a:b/0?target-secret-file=/etc/a%2Dkey", "rd.rdmastor=nbd://127.0.0.1/x,via=nbd"]' out >/dev/null || die "$(cat out)"
 ! grep -q hush out err || die "a secret is told: $(cat out err)"
 error 2 usage 'nbds://127.0.0.1/x.*' '/etc/a.key blank initramfs' \
 	"$RDMASTOR" boot --needs 'nbds://127.0.0.1/x?tls-certificates=/etc/a%20key,via=nbd'
@@ -121,6 +132,7 @@ error 2 usage '' '--skip scsi' "$RDMASTOR" boot --skip scsi
 plans 0 "rd.rdmastor.timeout=soon rd.rdmastor=ram:1M,via=ublk" "rd.rdmastor ublk export ok"
 grep -q '^rdmastor boot: warning: rd.rdmastor.timeout=soon: ignored: .*soon' err || die "no word of the time limit: $(cat err)"
 error 1 usage 'foo://x' "'foo:' expected.*nvme.tcp://.*srp://" "$RDMASTOR" boot foo://x
+error 1 usage 'bogus:x' "'bogus:' expected.*nvme.tcp://.*srp://" "$RDMASTOR" boot bogus:x
 
 # Another user's process claims to serve the disk: status shows whose it is, and nothing follows it.
 [ "$(id -u)" = 0 ] && command -v setpriv python3 >/dev/null || exit 0

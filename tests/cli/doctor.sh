@@ -139,7 +139,8 @@ jq -e '.error.code' json >/dev/null || die "no error: $(cat json)"
 ! grep hush json err || die "a secret is told"
 me=rd.iscsi.initiator=iqn.2024-01.test:me
 booted "$me netroot=iscsi:joe:hush1hush1hush@127.0.0.1::::iqn.2024-01.test:x netroot=iscsi:127.0.0.1::::iqn.2024-01.test:y"
-same 'netroot=' "$(of boot disk '"\(.object) \(.state) \(.applet) \(.text | sub(".*: "; ""))"')" 'iscsi ok iser-login iqn.2024-01.test:x iqn.2024-01.test:y'
+same 'netroot=' "$(of boot disk '"\(.object) \(.state) \(.applet) \(.text | sub(".*: "; ""))"')" \
+	'iscsi ok iser-login iscsi://127.0.0.1:3260/iqn.2024-01.test:x iscsi://127.0.0.1:3260/iqn.2024-01.test:y'
 same status "$(cat status)" 0
 booted "$me rd.rdmastor=iscsi:joe:hush1hush1hush@127.0.0.1::::iqn.2024-01.test:x rd.rdmastor=iscsi:127.0.0.1::99999::iqn.2024-01.test:y"
 same 'strings' "$(jq -r '.findings[] | select(.topic == "boot") | "\(.state) \(.code) \(.applet)"' json)" $'ok null iser-login\nfailure usage null'

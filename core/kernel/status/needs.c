@@ -366,6 +366,17 @@ static void add_scheme(struct collect *collect, const char *scheme)
 		}
 }
 
+static void add_disk_word(struct collect *collect, const struct boot_disk *disk)
+{
+	char word[URI_MAX + 32], uri[URI_MAX];
+
+	uri_hide(strcpy(uri, disk->uri));
+	snprintf(word, sizeof(word), "rd.rdmastor=%s%s%s", uri,
+		disk->via == BOOT_KERNEL ? "" : ",via=",
+		disk->via == BOOT_KERNEL ? "" : kernel_boot_via_word(disk->via));
+	add(collect, BOOT_NEED_WORD, word);
+}
+
 static void add_uri(
 	struct collect *collect, const struct boot_disk *disk, struct uri *uri, bool attached)
 {
@@ -376,8 +387,10 @@ static void add_uri(
 		add_scheme(collect, uri->scheme);
 	if (disk->via != BOOT_KERNEL && is_rdma(uri))
 		add_verbs(collect);
-	if (!attached)
-		kernel_sys_list(collect->root, "sys/class/net", add_card, collect);
+	if (attached)
+		return;
+	kernel_sys_list(collect->root, "sys/class/net", add_card, collect);
+	add_disk_word(collect, disk);
 }
 
 int kernel_boot_needs_disk(int root, const struct kernel_list *list, const struct boot_disk *disk,

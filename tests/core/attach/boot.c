@@ -338,6 +338,12 @@ Test(boot, what_is_wrong)
 		{ "nfs+rdma://h/x,via=nbd", "nfs+rdma://h/x", "'nfs+rdma:' via=kernel" },
 		{ "nvme+tcp://h/nqn.x,via=scsi", "nvme+tcp://h/nqn.x", "via=scsi kernel ublk nbd" },
 		{ ",via=ublk", "operand", "URI" },
+		/* no new file can be meant */
+		{ "bogus:x", "bogus:x", "'bogus:' expected_nvme+rdma:// nvme+tcp:// via=ublk" },
+		{ "bogus:x,via=nbd", "bogus:x", "'bogus:' expected_nvme+rdma:// nvme+tcp://" },
+		{ "srp:x", "srp:x", "'srp:' srp://" },
+		{ "10.0.0.1", "10.0.0.1", "rdmastor_discover_10.0.0.1" },
+		{ "storage7:4420", "storage7:4420", "rdmastor_discover_storage7:4420" },
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {

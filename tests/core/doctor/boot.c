@@ -11,8 +11,8 @@ static int applet(int argc, char **word)
 {
 	cr_assert_gt(argc, 3);
 	if (!strcmp(word[1], "--from-cmdline"))
-		printf("{\"sessions\":[{\"target\":\"iqn.2024-01.a:x\"},{\"target\":\"iqn.2024-01."
-		       "a:y\"}]}");
+		printf("{\"sessions\":[{\"uri\":\"iscsi://10.0.0.1:3260/iqn.2024-01.a:x/0\"},"
+		       "{\"uri\":\"iscsi://10.0.0.2:3260/iqn.2024-01.a:y\"}]}");
 	else if (strstr(word[1], "secret"))
 		printf("{\"error\":{\"code\":\"permission\",\"errno\":\"EACCES\",\"text\":\"no\"}"
 		       "}");
@@ -103,7 +103,8 @@ Test(boot, disks_of_the_words_of_others)
 
 	examine(&e, "netroot=iscsi:10.0.0.1::::iqn.2024-01.a:x", NULL);
 	found_it(&e.doctor, "disk", "iscsi", DOCTOR_OK,
-		"by_iser-login:_iqn.2024-01.a:x_iqn.2024-01.a:y");
+		"by_iser-login:_iscsi://10.0.0.1:3260/iqn.2024-01.a:x/0_"
+		"iscsi://10.0.0.2:3260/iqn.2024-01.a:y");
 	end(&e);
 	examine(&e, "rd.rdmastor=iscsi:joe:hush1hush@10.0.0.1::::iqn.2024-01.a:x", NULL);
 	found_it(&e.doctor, "disk", NULL, DOCTOR_OK, "iser-login");

@@ -225,27 +225,45 @@ static const char *needs_disk(const char *text, bool attached)
 
 	kernel_boot_disk(&want, text, "operand");
 	err = kernel_boot_needs_disk(tree.root, &list, &want, attached, &found, NULL);
-	return err ? diag_errno_word(-err) : listed(&found);
+	listed(&found);
+	return err ? diag_errno_word(-err) : said;
 }
 
+/* The modules, then the word: the URI as it is named, and how it is attached. */
 Test(needs, disks_that_are_not_attached)
 {
 	list.ports = 1;
-	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x", false), "nvme_tcp virtio_net ");
+	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x", false),
+		"nvme_tcp virtio_net rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x ");
 	cr_assert_str_eq(needs_disk("srp+cm://10.0.0.1/0002c903004ed0b2/0002c903004ed0b3", false),
-		"ib_srp sd_mod mlx5_core mlx5_ib virtio_net ");
-	cr_assert_str_eq(
-		needs_disk("iscsi:10.0.0.1::::iqn.a:b", false), "iscsi_tcp sd_mod virtio_net ");
+		"ib_srp sd_mod mlx5_core mlx5_ib virtio_net "
+		"rd.rdmastor=srp+cm://10.0.0.1/0002c903004ed0b2/0002c903004ed0b3 ");
+	cr_assert_str_eq(needs_disk("iscsi:10.0.0.1::::iqn.a:b", false),
+		"iscsi_tcp sd_mod virtio_net rd.rdmastor=iscsi:10.0.0.1::::iqn.a:b ");
 	cr_assert_str_eq(needs_disk("iser:10.0.0.1::::iqn.a:b", false),
-		"ib_iser sd_mod mlx5_core mlx5_ib virtio_net ");
-	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x,via=nbd", false), "nbd virtio_net ");
+		"ib_iser sd_mod mlx5_core mlx5_ib virtio_net "
+		"rd.rdmastor=iser:10.0.0.1::::iqn.a:b ");
+	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x,via=nbd", false),
+		"nbd virtio_net rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x,via=nbd ");
 	cr_assert_str_eq(needs_disk("nvme+rdma://10.0.0.1/nqn.x,via=ublk", false),
-		"ublk_drv rdma_ucm ib_uverbs mlx5_core mlx5_ib virtio_net ");
-	cr_assert_str_eq(needs_disk("iscsi:10.0.0.1:iser:::iqn.a:b,via=ublk", false),
-		"ublk_drv rdma_ucm ib_uverbs mlx5_core mlx5_ib virtio_net ");
+		"ublk_drv rdma_ucm ib_uverbs mlx5_core mlx5_ib virtio_net "
+		"rd.rdmastor=nvme+rdma://10.0.0.1/nqn.x,via=ublk ");
+	text_says(needs_disk("iscsi:10.0.0.1:iser:::iqn.a:b,via=ublk", false),
+		"ublk_drv_rdma_ucm_ib_uverbs_mlx5_core_mlx5_ib_virtio_net_rd.rdmastor=iscsi:");
 	cr_assert_str_eq(needs_disk("nvme+rdma://10.0.0.1/nqn.x?rdma=iwarp,via=ublk", false),
-		"ublk_drv virtio_net ");
+		"ublk_drv virtio_net rd.rdmastor=nvme+rdma://10.0.0.1/nqn.x?rdma=iwarp,via=ublk ");
 	cr_assert_str_eq(needs_disk("foo://10.0.0.1/x", false), "EINVAL");
+}
+
+Test(needs, a_word_without_secrets_and_of_one_word)
+{
+	cr_assert_str_eq(needs_disk("iscsi://joe%hush@10.0.0.1/iqn.a:b/0,via=kernel", false),
+		"iscsi_tcp sd_mod virtio_net rd.rdmastor=iscsi://joe@10.0.0.1/iqn.a:b/0 ");
+	cr_assert_str_eq(needs_disk("iscsi:joe:hush@10.0.0.1::::iqn.a:b,via=nbd", false),
+		"nbd virtio_net rd.rdmastor=iscsi:joe@10.0.0.1::::iqn.a:b,via=nbd ");
+	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x rd.break", false), "EINVAL");
+	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.'x", false), "EINVAL");
+	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x", true), "");
 }
 
 Test(needs, files_of_a_uri)
