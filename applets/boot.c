@@ -471,7 +471,23 @@ const struct applet applet_boot = {
 		 "      NFS with rdma or proto=rdma among the options\n"
 		 "  ip=dhcp, ip=IP::GATEWAY:MASK:NAME:INTERFACE:none\n"
 		 "      the network, set up by the initramfs\n"
-		 "Everyone can read the kernel command line: keep secrets in files.\n",
+		 "Everyone can read the kernel command line: keep secrets in files.\n"
+		 "\n"
+		 "To boot from a disk, print its parameter: rdmastor boot --needs URI\n"
+		 "In /etc/default/grub: GRUB_CMDLINE_LINUX=\"rd.rdmastor=URI root=LABEL=ROOT\"\n"
+		 "  dracut (on Debian with the package dracut-network):\n"
+		 "      update-grub; dracut -f; lsinitrd | grep rdmastor\n"
+		 "      static address: ip=; always: add_dracutmodules+=\" rdmastor \"\n"
+		 "  initramfs-tools:\n"
+		 "      update-grub; update-initramfs -u; lsinitramfs /initrd.img | grep rdmastor\n"
+		 "      or RDMASTOR=\"URI\" in /etc/initramfs-tools/conf.d/rdmastor; always:\n"
+		 "      RDMASTOR=yes; never: RDMASTOR=none\n"
+		 "  mkinitcpio, with ip=dhcp:\n"
+		 "      HOOKS=(base systemd block sd-rdmastor filesystems) in\n"
+		 "      /etc/mkinitcpio.conf, or rdmastor behind udev and net;\n"
+		 "      grub-mkconfig -o /boot/grub/grub.cfg; mkinitcpio -P\n"
+		 "Images without a remote disk are left as they are.\n"
+		 "Before rebooting: rdmastor boot --dry-run URI\n",
 	.schemes = SCHEME_ALL,
 	.max = UINT8_MAX,
 	.changes = true,

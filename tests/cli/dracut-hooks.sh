@@ -61,21 +61,47 @@ parses rd.nvmf.nonbft
 chmod +x bin/stub
 ln -sf stub bin/rdmastor
 
-# needed WORD STATUS-OF-DRACUT'S-MODULE
+# needed WORD STATUS-OF-DRACUT'S-MODULE OMITTED [VARIABLE=VALUE…]: dracut includes the module on a machine with the kernel command line
+# $line, with the boot loader's configuration in the folder own, and where `rdmastor boot` plans $plan
+line=quiet plan='{"results":[]}'
 needed() {
-	printf '%s\n' '#!/bin/sh' "echo 'word $1'" >bin/stub
-	bash -c 'hostonly=yes omit_dracutmodules="dash $3" status=$2
+	{
+		echo '#!/bin/sh'
+		echo "case \$* in *--dry-run*--skip*) echo '{}' ;; *--dry-run*) echo '$plan' ;; *) ${1:+echo 'word $1'} : ;; esac"
+	} >bin/stub
+	echo "$line" >cmdline
+	env omit_dracutmodules="dash ${3:-}" status="$2" hostonly=yes kernel_cmdline= "${@:4}" unshare -mn bash -c 'mount --bind cmdline /proc/cmdline
+		mount --bind own /etc
 		require_binaries() { :; }
 		module_check() { check() { false; }; return "$status"; }
 		PATH=$PWD/bin:$PATH
 		. "$1"
-		check' - "$module/module-setup.sh" "$2" "${3:-}"
+		check' - "$module/module-setup.sh"
 }
+mkdir -p own/default
 needed rd.rdmastor=nvme+rdma://h/nqn.x 0 || die "NVMe/RDMA needs it"
 needed rd.rdmastor=nvme+tcp://h/nqn.x,via=ublk 0 || die "ublk needs it"
 needed rd.rdmastor=nvme+tcp://h/nqn.x 255 || die "dracut's nvmf is not included"
 needed rd.rdmastor=nvme+tcp://h/nqn.x 0 nvmf || die "dracut's nvmf is omitted"
 needed rd.rdmastor=nvme+tcp://h/nqn.x 0 && die "dracut's nvmf is enough"
+
+# without a remote disk it is not in images, neither for this host nor for any, unless dracut is asked for it, for which 255 is
+for hostonly in yes ''; do
+	status=0
+	needed '' 255 '' hostonly=$hostonly || status=$?
+	same "no remote disk, hostonly=$hostonly" $status 255
+	line='quiet rd.rdmastor=nvme+tcp://h/nqn.x' needed '' 0 '' hostonly=$hostonly || die "the kernel command line names a disk"
+	needed '' 0 '' hostonly=$hostonly kernel_cmdline='x rd.rdmastor=nvme+tcp://h/nqn.x' || die "dracut's configuration names a disk"
+done
+echo '# rd.rdmastor=nvme+tcp://h/nqn.x' >own/default/grub
+needed '' 0 && die "a comment names a disk"
+echo 'GRUB_CMDLINE_LINUX="rd.rdmastor=nvme+tcp://h/nqn.x"' >own/default/grub
+needed '' 0 || die "the next boot's command line names a disk"
+rm own/default/grub
+plan='{"results":[{"from":"iscsi"}]}'
+needed '' 255 || die "other kernel parameters name a disk"
+needed '' 0 && die "dracut's own modules attach it"
+plan='{"results":[]}'
 
 # lines CMDLINE: what cmdline() prints on a machine with this kernel command line, a word on each line
 lines() {

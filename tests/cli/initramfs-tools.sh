@@ -20,7 +20,7 @@ image() {
 		#!/bin/sh
 		echo "rdmastor $*" >>/log
 		case $* in
-		*--dry-run*) cat /plan ;;
+		*--dry-run*) cat /plan 2>/dev/null ;;
 		*--network) cat /words 2>/dev/null ;;
 		*--needs) cat /needs ;;
 		*--needs*) cat "/needs-${3%%:*}" 2>/dev/null ;;
@@ -43,7 +43,7 @@ lacks() { ! grep -qF -e "$2" "$1" || die "$1 has '$2': $(cat "$1")"; }
 
 # --- the hook
 build() {
-	image sh cat sed tr grep find mkdir umask
+	image sh cat sed sort tr grep find mkdir umask
 	cat >root/usr/share/initramfs-tools/hook-functions <<-'S'
 		copy_exec() { echo "copy_exec $*" >>/log; }
 		copy_file() { [ -f "$2" ] && echo "copy_file $*" >>/log; }
@@ -67,7 +67,7 @@ build() {
 }
 vars=()
 build dep
-same "before it" "$(inside /bin/sh /hook prereqs)" iscsi
+same "before it" "$(inside /bin/sh /hook prereqs)" "iscsi resume"
 inside /bin/sh -c 'umask 022; exec sh /hook' >out 2>err || die "the hook: $(cat out err)"
 printf '%s\n' 'rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/nvme/the%20key' rd.rdmastor=nbd://10.0.0.2/x,via=nbd \
 	rd.rdmastor.timeout=30 | diff - root/out/etc/cmdline.d/rdmastor.conf || die "its words"
@@ -106,6 +106,67 @@ build most
 echo RDMASTOR=none >root/etc/init/conf.d/rdmastor
 inside /bin/sh /hook >out 2>err || die "not wanted: $(cat err)"
 [ ! -s root/log ] || die "not wanted: $(cat root/log)"
+
+# A machine without remote disks: nothing is added, until a disk is named or the administrator asks.
+local_machine() {
+	build most
+	rm root/etc/init/conf.d/rdmastor root/etc/iscsi/iscsi.initramfs root/needs-*
+	echo quiet >root/proc/cmdline
+	: >root/needs
+	echo '{"results":[]}' >root/plan
+}
+added() {
+	inside /bin/sh /hook >out 2>err || die "$1: $(cat out err)"
+	[ ! -s err ] || die "$1: $(cat err)"
+	holds root/log 'copy_exec /usr/bin/rdmastor /usr/bin/rdmastor'
+	holds root/log 'module ib_srp'
+}
+local_machine
+mkdir root/etc/default
+echo '#GRUB_CMDLINE_LINUX="rd.rdmastor=nvme+tcp://h/x"' >root/etc/default/grub
+vars+=(RESUME=UUID=1234)
+inside /bin/sh /hook >out 2>err || die "no remote disk: $(cat out err)"
+[ ! -s out ] && [ ! -s err ] || die "no remote disk: $(cat out err)"
+lacks root/log copy_
+lacks root/log module
+[ ! -e root/out/etc ] || die "no remote disk: $(find root/out)"
+for how in yes nvme+tcp://10.0.0.1/nqn.x; do
+	local_machine
+	: >root/needs-nvme+tcp
+	echo "RDMASTOR=$how" >root/etc/init/conf.d/rdmastor
+	added "RDMASTOR=$how"
+	[ "$how" = yes ] && how= || how=rd.rdmastor=$how
+	same "its words" "$(cat root/out/etc/cmdline.d/rdmastor.conf)" "$how"
+done
+local_machine
+echo module nvme_tcp >root/needs
+added "the root"
+for file in proc/cmdline etc/kernel/cmdline etc/default/grub etc/default/grub.d/x.cfg; do
+	local_machine
+	mkdir -p root/etc/kernel root/etc/default/grub.d
+	echo 'GRUB_CMDLINE_LINUX="quiet rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x?a=b&c=d"' >"root/$file"
+	echo module nvme_tcp >root/needs-nvme+tcp
+	added "$file"
+	holds root/log 'rdmastor boot --needs nvme+tcp://10.0.0.1/nqn.x?a=b&c=d'
+done
+local_machine
+mkdir -p root/out/conf/conf.d root/needs-/dev/disk/by-uuid
+echo RESUME=UUID=77 >root/out/conf/conf.d/zz-resume-auto
+echo module nvme_tcp >root/needs-/dev/disk/by-uuid/77
+added "the disk to resume from"
+holds root/log 'module nvme_tcp'
+local_machine
+echo '{"results":[{"from":"iscsi","via":"kernel","applet":"iser-login"}]}' >root/plan
+added "other kernel parameters, or the firmware"
+local_machine
+install -D -m 755 /dev/null root/out/sbin/iscsistart
+: >root/etc/iscsi/iscsi.initramfs
+inside /bin/sh /hook >out 2>err || die "left to open-iscsi: $(cat out err)"
+lacks root/log copy_
+holds root/log 'rdmastor boot --dry-run --timeout 100ms --mount / --skip iscsi --json'
+local_machine
+: >root/etc/iscsi/iscsi.initramfs
+added "the file of open-iscsi, without its program"
 build dep
 mv root/usr/bin/rdmastor root/usr/bin/other
 inside /bin/sh /hook >out 2>err || die "without the binary: $(cat err)"

@@ -32,7 +32,8 @@ build() {
 	unshare "${as[@]}" -mn bash -c '
 		mount --bind cmdline /proc/cmdline; mount -t tmpfs none /etc
 		echo systemd-network:x:998:998::/:/bin/false >/etc/passwd; echo systemd-network:x:998: >/etc/group
-		mkdir /etc/nvme; touch "/etc/the key" /etc/nvme/hostnqn
+		mkdir /etc/nvme /etc/default; touch "/etc/the key" /etc/nvme/hostnqn
+		echo "GRUB_CMDLINE_LINUX=\"quiet rd.rdmastor=nbd://10.0.0.9/x,via=nbd\"" >/etc/default/grub
 		for f in binary file dir full_dir module checked_modules runscript symlink systemd_unit; do
 			eval "add_$f() { echo \"add_$f \$*\" >>log; }"
 		done
@@ -48,7 +49,8 @@ for hook in rdmastor sd-rdmastor; do
 	printf '%s\n' 'rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/the%20key' rd.rdmastor=nvme+tcp://10.0.0.2/nqn.x rd.rdmastor.timeout=30 |
 		diff - image/etc/cmdline.d/rdmastor.conf || die "$hook: its words"
 	for line in "add_binary $PWD/bin/rdmastor /usr/bin/rdmastor" 'add_file /etc/nvme/hostnqn' 'add_file /etc/the key' 'add_module mlx5_core?' \
-		'add_module nvme_rdma?' 'add_module nvme_tcp?' 'add_module ib_srp?' 'rdmastor boot --needs nvme+tcp://10.0.0.2/nqn.x'; do
+		'add_module nvme_rdma?' 'add_module nvme_tcp?' 'add_module ib_srp?' 'rdmastor boot --needs nvme+tcp://10.0.0.2/nqn.x' \
+		'rdmastor boot --needs nbd://10.0.0.9/x,via=nbd'; do
 		holds log "$line"
 	done
 	lacks log 'add_module ib_iser'

@@ -146,6 +146,7 @@ initramfs_tools() {
 	local release
 	release=$(cd "$vm/root/lib/modules" && echo *)
 	initramfs image sh -c "mkdir -p /boot && echo CONFIG_RD_GZIP=y >/boot/config-$release && cd /etc/initramfs-tools && mkdir -p scripts/init-premount &&
+		echo RDMASTOR=yes >conf.d/rdmastor &&
 		${prepare:-true} &&
 		printf '%s\n' $1 >modules && printf '%s\n' '#!/bin/sh' '. /usr/share/initramfs-tools/hook-functions' 'copy_exec /usr/bin/rdma' \
 			'find \$DESTDIR -name ${2:-}.ko -delete' >hooks/vm && printf '%s\n' '#!/bin/sh' '${hook:-}' >scripts/init-premount/vm &&

@@ -3,21 +3,27 @@
 # shellcheck disable=SC2034,SC2154 # variables of dracut
 # The disks that rdmastor attaches: `rdmastor boot --needs` knows those in use, `rdmastor boot` attaches them.
 
-# Print what the disks of this host need: those under its root, those that dracut was asked for, and those of the kernel command line,
-# whose words may name files.
-rdmastor_needs() {
-	local _dev _word
-	local -a _words
+# Print the URIs of rd.rdmastor= on the kernel command line of this boot and of the next one.
+rdmastor_uris() {
+	{
+		echo "$kernel_cmdline"
+		cat /proc/cmdline /etc/kernel/cmdline /etc/default/grub /etc/default/grub.d/*.cfg 2> /dev/null
+	} | sed '/^[[:space:]]*#/d; s/["'\'']/ /g; y/ /\n/' | sed -n 's/^rd\.rdmastor=//p' | sort -u
+}
 
-	read -d '' -ra _words <<< "$(< /proc/cmdline) $kernel_cmdline"
+# Print what the disks of this host need: those under its root, those that dracut was asked for, and those of rd.rdmastor=, whose URIs may
+# name files.
+rdmastor_needs() {
+	local _dev _uri
+
 	{
 		rdmastor boot --needs
 		for _dev in "${host_devs[@]}"; do
 			rdmastor boot --needs "$_dev" 2> /dev/null # most are disks of this machine
 		done
-		for _word in "${_words[@]}"; do
-			[[ $_word != rd.rdmastor=* ]] || rdmastor boot --needs "${_word#rd.rdmastor=}" | sed '/^word /d'
-		done
+		while IFS= read -r _uri; do
+			rdmastor boot --needs "$_uri" | sed '/^word /d' # the command line has it
+		done < <(rdmastor_uris)
 	} | sort -u
 }
 
@@ -46,16 +52,29 @@ rdmastor_dracut_can() {
 	esac
 }
 
-# called by dracut
+# True if kernel parameters other than rd.rdmastor=, or the firmware, name disks that no module of dracut's own attaches.
+rdmastor_others() {
+	local _name
+	local -a _skip=()
+
+	for _name in nvmf iscsi nfs; do
+		# dracut's iscsi module knows no iSER
+		[[ $_name == iscsi && $(< /proc/cmdline) == *iser:* ]] || ! rdmastor_dracut_has $_name || _skip+=(--skip $_name)
+	done
+	[[ $(rdmastor boot --dry-run --timeout 100ms --mount / "${_skip[@]}" --json 2> /dev/null) == *'"from":'* ]]
+}
+
+# called by dracut; 255: only if it is asked for
 check() {
 	local _what _word
 
 	require_binaries rdmastor || return 1
-	[[ $hostonly ]] || [[ $mount_needs ]] || return 0
+	[[ -z $(rdmastor_uris) ]] || return 0
 	while read -r _what _word; do
 		[[ $_what == word ]] || continue
 		rdmastor_dracut_can "$_word" || return 0
 	done < <(rdmastor_needs 2> /dev/null)
+	! rdmastor_others || return 0
 	return 255
 }
 
