@@ -244,7 +244,8 @@ static int find_scheme(struct boot_job *job, struct uri *uri, const struct schem
 	struct diag known = { 0 };
 
 	if (uri_parse(uri, text, &job->why)) {
-		if (!*uri->scheme && !uri_is_address(text)) { /* no new file, as uri_parse() has it */
+		if (!*uri->scheme &&
+			!uri_is_address(text)) { /* no new file, as uri_parse() has it */
 			kernel_boot_unknown_scheme(text, &known);
 			diag_hint(&job->why, "%s", known.hint);
 			uri_hint_host(text, &job->why);

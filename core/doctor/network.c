@@ -51,9 +51,9 @@ static bool check_route(struct doctor *doctor, struct kernel_route *route)
 		snprintf(finding->object, sizeof(finding->object), "%s", host);
 		return false;
 	}
-	finding = doctor_add(doctor, DOCTOR_NETWORK, "route", DOCTOR_OK, host, "route via %s%s%s%s%s%s",
-		route->netdev, route->source[0] ? ", source " : "", route->source,
-		route->gateway[0] ? ", gateway " : "", route->gateway,
+	finding = doctor_add(doctor, DOCTOR_NETWORK, "route", DOCTOR_OK, host,
+		"route via %s%s%s%s%s%s", route->netdev, route->source[0] ? ", source " : "",
+		route->source, route->gateway[0] ? ", gateway " : "", route->gateway,
 		route->local ? " (this machine)" : "");
 	doctor->local = route->local;
 	doctor_text(finding, "netdev", route->netdev);

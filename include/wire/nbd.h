@@ -241,8 +241,8 @@ void nbd_simple_put(struct nbd_simple_reply *, uint32_t error, const uint8_t coo
 void nbd_chunk_put(
 	struct nbd_chunk *, uint16_t type, bool done, const uint8_t cookie[8], uint32_t len);
 
-/* A message for people, as text of at most room - 1 bytes: up to a NUL, cut between characters. What
- * is not UTF-8 is left as it is. Returns its length. */
+/* A message for people, as text of at most room - 1 bytes: up to a NUL, cut between characters.
+ * What is not UTF-8 is left as it is. Returns its length. */
 size_t nbd_text_get(char *text, size_t room, const void *message, size_t len);
 /* The same for sending: what is not UTF-8 becomes '?'. */
 size_t nbd_text_put(char *message, size_t room, const char *text);

@@ -59,7 +59,7 @@ rdmastor_others() {
 
 	for _name in nvmf iscsi nfs; do
 		# dracut's iscsi module knows no iSER
-		[[ $_name == iscsi && $(< /proc/cmdline) == *iser:* ]] || ! rdmastor_dracut_has $_name || _skip+=(--skip $_name)
+		[[ $_name == iscsi && $(< /proc/cmdline) == *iser:* ]] || ! rdmastor_dracut_has $_name || _skip+=(--skip "$_name")
 	done
 	[[ $(rdmastor boot --dry-run --timeout 100ms --mount / "${_skip[@]}" --json 2> /dev/null) == *'"from":'* ]]
 }

@@ -366,8 +366,10 @@ Test(doctor, nothing_identifies_this_machine)
 
 	examined_init(&e, NULL);
 	doctor_identity(&e.doctor);
-	found_it(&e.doctor, "hostnqn", NULL, DOCTOR_WARNING, "random no_DMI_UUID >/etc/nvme/hostnqn");
-	found_it(&e.doctor, "initiator", NULL, DOCTOR_WARNING, "random no_DMI_UUID InitiatorName=iqn");
+	found_it(&e.doctor, "hostnqn", NULL, DOCTOR_WARNING,
+		"random no_DMI_UUID >/etc/nvme/hostnqn");
+	found_it(&e.doctor, "initiator", NULL, DOCTOR_WARNING,
+		"random no_DMI_UUID InitiatorName=iqn");
 	examined_free(&e);
 }
 

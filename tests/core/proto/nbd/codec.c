@@ -200,7 +200,8 @@ Test(nbd_codec, messages_are_cut_between_characters)
 	cr_assert_eq(nbd_text_get(text, sizeof(text), "12345\xc3\xa4z", 8), 7);
 	cr_assert_str_eq(text, "12345\xc3\xa4");
 	cr_assert_eq(nbd_text_get(text, sizeof(text), "1234\xf0\x9f\x98\x80", 8), 4);
-	cr_assert_eq(nbd_text_get(text, sizeof(text), "\x80\x80\x80\x80\x80\x80\x80\x80\x80", 9), 3);
+	cr_assert_eq(
+		nbd_text_get(text, sizeof(text), "\x80\x80\x80\x80\x80\x80\x80\x80\x80", 9), 3);
 	cr_assert_eq(nbd_text_get(text, sizeof(text), "\xff", 1), 1, "as it is");
 	cr_assert_eq(nbd_text_get(text, sizeof(text), "", 0), 0);
 	cr_assert_eq(nbd_text_put(text, sizeof(text), "a\xff\xc3\xa4\xc3"), 5);

@@ -79,8 +79,8 @@ static void answer(struct nbd_ini_slot *slot, uint64_t cookie, uint32_t code, co
 		sizeof(error.error) + sizeof(error.text) + len);
 	error.error = put_be32(code);
 	error.text = put_be16((uint16_t)len);
-	cr_assert_eq(ev->part(&nl.link.cutter, (const uint8_t *)&error, sizeof(error)),
-		sizeof(error));
+	cr_assert_eq(
+		ev->part(&nl.link.cutter, (const uint8_t *)&error, sizeof(error)), sizeof(error));
 	cr_assert_eq(nl.link.cutter.rest, len);
 	if (nl.link.cutter.sink)
 		memcpy(nl.link.cutter.sink, text, len);
@@ -108,7 +108,8 @@ Test(nbd_ini_rx, the_message_of_the_first_error_counts)
 	slot->error = slot->text = 0;
 	answer(slot, COOKIE, NBD_EIO, longest);
 	cr_assert_eq(
-		strspn(strchr(nbd_ini_status_text(nbd_ini_detail(NBD_EIO, slot->text, 0)), '\'') + 1,
+		strspn(strchr(nbd_ini_status_text(nbd_ini_detail(NBD_EIO, slot->text, 0)), '\'') +
+				1,
 			"x"),
 		NBD_INI_TEXT - 1);
 	free(nl.inflight.slots);
