@@ -659,6 +659,7 @@ const struct applet applet_bench = {
 	.name = "bench",
 	.operands = "[URI]",
 	.schemes = SCHEME_DISK,
+	.keys = disk_keys,
 	.summary = "measure a disk under load, or a connection",
 	.opts = rows,
 	.foreign = foreign,

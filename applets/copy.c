@@ -737,6 +737,7 @@ const struct applet applet_copy = {
 	.name = "copy",
 	.operands = "SRC DST",
 	.schemes = SCHEME_DISK,
+	.keys = disk_keys,
 	.summary = "image or restore a disk",
 	.opts = rows,
 	.foreign = foreign,

@@ -2,6 +2,7 @@
 /* doctor: find out why remote disks, or the one of a URI, can't be used here. */
 #include "doctor.h"
 #include "applet.h"
+#include "disk_open.h"
 #include "kernel_identity.h"
 #include "loop.h"
 #include "rdma_port.h"
@@ -79,6 +80,7 @@ const struct applet applet_doctor = {
 	.name = "doctor",
 	.operands = "[URI]",
 	.schemes = SCHEME_ALL,
+	.keys = disk_keys,
 	.summary = "find out why a remote disk can't be used on this machine",
 	.opts = rows,
 	.defaults = &defaults,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* export: offer disks to NBD clients or as block devices, until stopped or until its command ends.
  */
+#include "disk_open.h"
 #include "fronts.h"
 #include "kernel_nbd.h"
 #include <errno.h>
@@ -92,6 +93,7 @@ const struct applet applet_export = {
 	.name = "export",
 	.operands = "URI...",
 	.schemes = SCHEME_DISK,
+	.keys = disk_keys,
 	.summary = "export up to 16 disks over NBD or as block devices",
 	.opts = rows,
 	.defaults = &defaults,

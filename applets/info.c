@@ -200,6 +200,7 @@ const struct applet applet_info = {
 		    "  rdmastor info --json disk1.img | jq .size\n",
 	.foreign = foreign,
 	.schemes = SCHEME_DISK,
+	.keys = disk_keys,
 	.summary = "open a disk and print its properties",
 	.opts = rows,
 	.opts_size = sizeof(struct info_options),

@@ -241,6 +241,7 @@ const struct applet applet_iser_login = {
 	.alias = "iscsi-login",
 	.operands = "[URI|SESSION|DEVICE]...",
 	.schemes = SCHEME_ISCSI,
+	.keys = iscsi_logins_keys,
 	.summary = "attach iSCSI targets as block devices, over iSER or TCP",
 	.opts = rows,
 	.defaults = &defaults,

@@ -309,6 +309,7 @@ const struct applet applet_nfsrdma_mount = {
 		    "  rdmastor nfsrdma-mount 10.0.0.1:/a /mnt/a 10.0.0.2:/b /mnt/b\n",
 	.foreign = foreign,
 	.schemes = SCHEME_NFS,
+	.keys = kernel_nfs_source_keys,
 	.summary = "mount NFS over RDMA",
 	.opts = rows,
 	.defaults = &defaults,

@@ -295,6 +295,7 @@ const struct applet applet_nvmf_connect = {
 	.name = "nvmf-connect",
 	.operands = "[URI...]",
 	.schemes = SCHEME_NVMF,
+	.keys = nvmf_target_keys,
 	.summary = "connect NVMe-oF subsystems through the kernel",
 	.examples = "  rdmastor nvmf-connect nvme+rdma://10.0.0.1/nqn.2024-01.com.example:disk1\n"
 		    "  rdmastor nvmf-connect -t tcp -a 10.0.0.1 -n nqn.2024-01.com.example:disk1\n"

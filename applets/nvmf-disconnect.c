@@ -360,6 +360,7 @@ const struct applet applet_nvmf_disconnect = {
 	.name = "nvmf-disconnect",
 	.operands = "[URI|NQN|DEVICE]",
 	.schemes = SCHEME_NVMF,
+	.keys = nvmf_target_keys,
 	.summary = "end NVMe-oF connections of the kernel",
 	.examples =
 		"  rdmastor nvmf-disconnect nvme+rdma://10.0.0.1/nqn.2024-01.com.example:disk1\n"

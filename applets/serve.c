@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* serve: offer disks to other hosts as a target, until stopped. */
+#include "disk_open.h"
 #include "fronts.h"
 #include "iscsi.h"
 #include <errno.h>
@@ -177,6 +178,7 @@ const struct applet applet_serve = {
 	.name = "serve",
 	.operands = "URI...",
 	.schemes = SCHEME_DISK,
+	.keys = disk_keys,
 	.summary = "serve up to 32 disks as an NVMe-oF, iSCSI or SRP target",
 	.opts = rows,
 	.defaults = &defaults,

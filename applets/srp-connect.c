@@ -333,6 +333,7 @@ const struct applet applet_srp_connect = {
 	.name = "srp-connect",
 	.operands = "[URI|STRING|DEVICE...]",
 	.schemes = SCHEME_SRP,
+	.keys = srp_target_keys,
 	.summary = "connect to SRP targets through the kernel",
 	.opts = rows,
 	.defaults = &defaults,

@@ -306,6 +306,7 @@ const struct applet applet_srp_disconnect = {
 	.name = "srp-disconnect",
 	.operands = "[URI|STRING|DEVICE]",
 	.schemes = SCHEME_SRP,
+	.keys = srp_target_keys,
 	.summary = "end SRP connections of the kernel",
 	.opts = rows,
 	.defaults = &defaults,

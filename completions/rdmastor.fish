@@ -3,7 +3,7 @@
 
 function __rdmastor_complete
     set -l words (commandline -opc)
-    set -l cur (commandline -ct)
+    set -l cur (string replace -r -- '^["\']' '' (commandline -ct))
     set -l prefix (string match -r -- '^(?:--[^=]*=|file:)' "$cur")
     for line in ($words[1] --complete $words[2..-1] "$cur" 2>/dev/null)
         switch $line

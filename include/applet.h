@@ -138,6 +138,9 @@ struct applet {
 	void (*hide)(int argc, char **argv);
 	/* exit status, or -errno with call->diag set (→ 1, or 2 for DIAG_USAGE) */
 	int (*run)(struct call *);
+	/* Which keys the URIs of its operands may have: reads the text, which ends in
+	 * URI_UNKNOWN_KEY, as run does, without opening anything. NULL: none are completed. */
+	void (*keys)(const char *text, struct uri_asked *);
 };
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_PARTLY = 3 };

@@ -158,6 +158,8 @@ struct nvmf_target { /* with what its values point to: not to be copied */
  * is the discovery controller's, with its port. Looks up no name. */
 int nvmf_target_read(struct nvmf_target *, const struct call *, int root,
 	const struct nvmf_options *, const char *uri, struct diag *);
+/* .keys of applets that read URIs so. */
+void nvmf_target_keys(const char *uri, struct uri_asked *);
 /* Look up the names of these at the same time, running the loop: addr, or why. */
 void nvmf_targets_find(struct loop *, struct nvmf_target *const *, unsigned count);
 /* At this address: port and route. Afterwards it can be connected. */

@@ -106,6 +106,8 @@ bool srp_is_device(const char *word);
 int srp_device_host(int root, const char *word, struct kernel_srp *, struct diag *);
 /* Which target: `want`, and of srp the LID, the LUN and the local port. */
 int srp_target_read(struct srp_target *, const struct srp_words *, struct diag *);
+/* .keys of applets that read URIs so. */
+void srp_target_keys(const char *uri, struct uri_asked *);
 /* All that a connection needs; a failure in srp.attach.why, which names the target. */
 int srp_target_prepare(struct srp_target *, int root, const struct srp_words *);
 void srp_target_ctx(const struct srp_target *, struct diag *); /* name it there */

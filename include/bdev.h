@@ -257,6 +257,9 @@ int bdev_open(
  * no such path. On bdev->loop. */
 bool bdev_path(struct bdev *, unsigned i, struct bdev_path *);
 void bdev_close(struct bdev *); /* orderly, bounded (2 s), frees */
+/* List the keys that such a URI may have, without opening it: text ends in URI_UNKNOWN_KEY. Of an
+ * incomplete URI some may be missing. */
+void bdev_keys(const char *text, const struct bdev_env *, struct uri_asked *);
 /* List the disks that the server of the URI offers: found() with the URI of each. Runs the loop,
  * for at most env->timeout_ms. Fails if the protocol has no lists. */
 int bdev_discover(struct loop *, const char *uri, const struct bdev_env *,

@@ -27,6 +27,8 @@ int disk_identify(
  * writing; the error names the holder. bdev->report prints lost and restored connections. */
 int disk_open(const struct call *, struct bdev **, struct loop *, const char *uri,
 	const struct bdev_env *);
+/* .keys of applets whose operands are disks. */
+void disk_keys(const char *text, struct uri_asked *);
 /* One line when something else writes to the local disk that is to be read. */
 void disk_warn_writers(const struct call *, const char *uri);
 /* If no RDMA device was found, replace the cause with what the kernel lacks (kernel_rdma_ready);

@@ -136,6 +136,7 @@ struct iscsi_logins { /* the first four are the owner's */
  * invalid parts always. Sets up the network if the command line asks for the firmware's, except in
  * a dry run. Call iscsi_logins_free() also on failure. */
 int iscsi_logins_read(struct iscsi_logins *);
+void iscsi_logins_keys(const char *uri, struct uri_asked *); /* iser-login's .keys */
 /* Attach them; then TCP where iSER had no answer and either will do, then rd.iscsi.login_retry_max,
  * then settings of sessions that existed. 0: each has its result. */
 int iscsi_logins_run(struct iscsi_logins *, struct loop *);

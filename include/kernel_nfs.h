@@ -37,6 +37,8 @@ struct nfs_source {
 /* The URI's keys are added to the options, and its time-out. */
 int kernel_nfs_source_read(const char *text, struct nfs_source *, struct nfs_options *,
 	uint32_t *timeout_ms, struct diag *);
+/* Of the URI; .keys of applets. */
+void kernel_nfs_source_keys(const char *text, struct uri_asked *);
 
 /* The flags as words, "ro,nosuid"; "" = none. */
 void kernel_nfs_flags_text(unsigned long flags, char *text, size_t len);

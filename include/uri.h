@@ -24,6 +24,11 @@ struct uri_key {
 	bool used;
 };
 
+struct uri_asked { /* names of keys, literals */
+	const char *name[URI_ASKED];
+	unsigned count;
+};
+
 struct uri {
 	/* storage behind the pointers: percent-decoded. So a struct uri is never copied */
 	char text[URI_MAX];
@@ -39,9 +44,7 @@ struct uri {
 	size_t name_len;
 	struct uri_key key[URI_KEYS];
 	unsigned keys;
-	/* names looked up so far (literals): what uri_done() can suggest */
-	const char *asked[URI_ASKED];
-	unsigned nasked;
+	struct uri_asked asked;  /* looked up so far: what uri_done() can suggest */
 	char numeric[ADDR_TEXT]; /* where host points once uri_resolve() has found it */
 };
 /* Errors: usage, naming the part that is wrong. The standard input or output, "-", is scheme "-",
@@ -93,6 +96,8 @@ void secret_check_file(const struct call *, const char *path);
 
 /* Key look-up; marks it used. NULL when absent. */
 const char *uri_value(struct uri *, const char *name);
+/* Whether there is this key, for an error that names it: it does not become a known one. */
+bool uri_has(const struct uri *, const char *name);
 /* For repeatable keys: index 0, 1, … */
 const char *uri_value_nth(struct uri *, const char *name, unsigned nth);
 /* keeps *value when absent */
@@ -104,6 +109,9 @@ int uri_bool(struct uri *, const char *name, bool *value, struct diag *);
 int uri_msec(struct uri *, const char *name, uint32_t *ms, struct diag *);
 /* Call once all known keys were asked for: an unused key is an error that names it. */
 int uri_done(struct uri *, struct diag *);
+/* A key that is never known: uri_done() refuses a URI that ends in "?" URI_UNKNOWN_KEY, once its
+ * reader has asked for all keys, and before anything is opened. */
+#define URI_UNKNOWN_KEY "-"
 
 /* Numbers and sizes as options and URIs write them, parsed whole ("10x" is an error). K M G T are
  * powers of 1024. */

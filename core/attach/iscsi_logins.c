@@ -274,6 +274,24 @@ int iscsi_logins_read(struct iscsi_logins *logins)
 	return err;
 }
 
+void iscsi_logins_keys(const char *uri, struct uri_asked *asked)
+{
+	static const struct opt_common quiet = { .quiet = true };
+	static const struct iscsi_logins_words none;
+	struct diag why = { 0 };
+	struct call call = { .opts = &quiet, .diag = &why };
+	struct iscsi_logins *logins = calloc(1, sizeof(*logins));
+	struct iscsi_target *target = calloc(1, sizeof(*target));
+
+	if (logins && target) {
+		*logins = (struct iscsi_logins){ .call = &call, .words = &none, .root = -1 };
+		if (!iscsi_uri_read(&target->uri, uri, &why) && read_target(logins, target))
+			*asked = target->uri.asked;
+	}
+	free(target);
+	free(logins);
+}
+
 static bool is_interrupted(const struct attach_iscsi *list, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)

@@ -453,6 +453,17 @@ int nvmf_target_read(struct nvmf_target *t, const struct call *call, int root,
 	return err ? err : read_identity(t, root, diag);
 }
 
+void nvmf_target_keys(const char *uri, struct uri_asked *asked)
+{
+	static const struct nvmf_options none = { .no_secrets = true };
+	const struct call call = { .opts = &none };
+	struct nvmf_target *t = calloc(1, sizeof(*t));
+
+	if (t && nvmf_target_read(t, &call, -1, &none, uri, NULL))
+		*asked = t->uri.asked;
+	free(t);
+}
+
 struct lookup {
 	struct resolve resolve;
 	struct attach_reach reach;

@@ -75,6 +75,19 @@ int srp_target_read(struct srp_target *target, const struct srp_words *words, st
 	return err;
 }
 
+void srp_target_keys(const char *uri, struct uri_asked *asked)
+{
+	static const struct srp_words none;
+	struct srp_target *target = calloc(1, sizeof(*target));
+
+	if (!target)
+		return;
+	target->word = uri;
+	if (srp_target_read(target, &none, NULL))
+		*asked = target->uri.asked;
+	free(target);
+}
+
 const char *srp_target_text(const struct srp_want *want, char text[200])
 {
 	const char *at = want->value[want->value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID];

@@ -4,6 +4,7 @@
 #include "opt.h"
 #include "word.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LEFT_MAX = 30, WIDTH = 80 };
@@ -158,9 +159,42 @@ static void offer_options(const struct applet *applet, const char *typed, FILE *
 	}
 }
 
-/* Complete a value by its kind, "URI|DEVICE", "FILE", "DIR": URIs of the known schemes, or
- * paths. */
-static void offer_kind(const char *kind, uint8_t uses, const char *typed, FILE *to)
+/* Complete a key of the URI, "nvme+tcp://10.0.0.1/nqn?queues=4&ho". Values stay unread: one may be
+ * the name of a file with a secret. */
+static void offer_keys(const struct applet *applet, const char *typed, FILE *to)
+{
+	const char *mark = strchr(typed, '?'), *last = strrchr(mark, '&'),
+		   *key = last ? last + 1 : mark + 1;
+	struct uri_asked asked = { 0 };
+	struct uri *uri = calloc(1, sizeof(*uri));
+	char text[URI_MAX];
+
+	snprintf(text, sizeof(text), "%.*s?" URI_UNKNOWN_KEY, (int)(mark - typed), typed);
+	if (uri && applet->keys && !strchr(key, '=') && !uri_parse(uri, typed, NULL))
+		applet->keys(text, &asked);
+	for (unsigned i = 0; i < asked.count; i++) {
+		const char *name = asked.name[i];
+
+		if (!strncmp(key, name, strlen(key)) &&
+			(!uri_has(uri, name) || !strcmp(name, key) || !strcmp(name, "path")))
+			fprintf(to, "%.*s%s=\tURI key\n", (int)(key - typed), typed, name);
+	}
+	free(uri);
+}
+
+/* Whether a URI of a known scheme was typed, up to its keys. */
+static bool is_at_keys(const char *typed)
+{
+	size_t len = strcspn(typed, ":");
+	char name[32];
+
+	snprintf(name, sizeof(name), "%.*s", (int)len, typed);
+	return typed[len] && strchr(typed, '?') && scheme_find(name);
+}
+
+/* Complete a value by its kind, "URI|DEVICE", "FILE", "DIR": URIs of the known schemes and their
+ * keys, or paths. */
+static void offer_kind(const struct applet *applet, const char *kind, const char *typed, FILE *to)
 {
 	static const char uri_kinds[] = "URI|SRC|DST|SOURCE|HOST|PORTAL";
 	static const char file_kinds[] = "FILE|DEVICE|MAP";
@@ -173,10 +207,14 @@ static void offer_kind(const char *kind, uint8_t uses, const char *typed, FILE *
 		file |= word_among(word, file_kinds);
 		dir |= !strcmp(word, "DIR");
 	}
+	if (uri && is_at_keys(typed)) {
+		offer_keys(applet, typed, to);
+		return;
+	}
 	for (const struct scheme *const *row = schemes; uri && *row; row++)
-		if ((*row)->uses & uses && (*row)->about)
+		if ((*row)->uses & applet->schemes && (*row)->about)
 			offer(typed, (*row)->start, (*row)->about, to);
-	if (file || (uri && (uses & SCHEME_DISK)))
+	if (file || (uri && (applet->schemes & SCHEME_DISK)))
 		fputs(":file\n", to);
 	else if (dir)
 		fputs(":dir\n", to);
@@ -189,7 +227,7 @@ static void offer_values(const struct applet *applet, const struct opt *row, con
 	char word[160];
 
 	if (!opt_has_words(row)) {
-		offer_kind(row->arg, applet->schemes, typed, to);
+		offer_kind(applet, row->arg, typed, to);
 		return;
 	}
 	for (const char *p = row->arg; *p; p += strcspn(p, "|"), p += *p == '|') {
@@ -266,7 +304,7 @@ static void complete_words(const struct applet *applet, int words, char **word, 
 	} else if (*typed == '-') {
 		offer_options(applet, typed, to);
 	} else {
-		offer_kind(opt_operand_name(applet, operands, name), applet->schemes, typed, to);
+		offer_kind(applet, opt_operand_name(applet, operands, name), typed, to);
 	}
 }
 
@@ -298,5 +336,5 @@ void opt_complete(int words, char **word, FILE *to)
 	if (words != 2 || strcmp(word[0], "help"))
 		return;
 	offer_applets(word[1], to);
-	offer(word[1], "uri", "how disks are named", to);
+	offer(word[1], "uri", "syntax of disk URIs", to);
 }

@@ -9,11 +9,21 @@
 
 static void remember(struct uri *uri, const char *name)
 {
-	for (unsigned i = 0; i < uri->nasked; i++)
-		if (!strcmp(uri->asked[i], name))
+	struct uri_asked *asked = &uri->asked;
+
+	for (unsigned i = 0; i < asked->count; i++)
+		if (!strcmp(asked->name[i], name))
 			return;
-	if (uri->nasked < URI_ASKED)
-		uri->asked[uri->nasked++] = name;
+	if (asked->count < URI_ASKED)
+		asked->name[asked->count++] = name;
+}
+
+bool uri_has(const struct uri *uri, const char *name)
+{
+	for (unsigned i = 0; i < uri->keys; i++)
+		if (word_same(uri->key[i].name, name))
+			return true;
+	return false;
 }
 
 const char *uri_value_nth(struct uri *uri, const char *name, unsigned nth)
@@ -100,9 +110,9 @@ static void list_known(const struct uri *uri, struct diag *diag)
 	char text[sizeof(diag->hint)] = "";
 	size_t at = 0;
 
-	for (unsigned i = 0; i < uri->nasked && at < sizeof(text); i++)
+	for (unsigned i = 0; i < uri->asked.count && at < sizeof(text); i++)
 		at += (size_t)snprintf(
-			text + at, sizeof(text) - at, "%s%s", i ? ", " : "", uri->asked[i]);
+			text + at, sizeof(text) - at, "%s%s", i ? ", " : "", uri->asked.name[i]);
 	diag_hint(diag, "known keys: %s", text);
 }
 
@@ -110,14 +120,16 @@ static int refuse(const struct uri *uri, const char *name, struct diag *diag)
 {
 	const char *best = NULL;
 
-	for (unsigned i = 0; i < uri->nasked; i++) {
-		if (word_same(name, uri->asked[i])) {
+	for (unsigned i = 0; i < uri->asked.count; i++) {
+		const char *known = uri->asked.name[i];
+
+		if (word_same(name, known)) {
 			diag_set(diag, DIAG_USAGE, EINVAL, "duplicate key '%s'", name);
 			return diag_ctx(diag, "%s", uri->spelling);
 		}
-		if (word_near(name, uri->asked[i]) &&
-			(!best || word_distance(name, uri->asked[i]) < word_distance(name, best)))
-			best = uri->asked[i];
+		if (word_near(name, known) &&
+			(!best || word_distance(name, known) < word_distance(name, best)))
+			best = known;
 	}
 	diag_set(diag, DIAG_USAGE, EINVAL, "unknown key '%s'", name);
 	if (best)

@@ -205,6 +205,24 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	return 0;
 }
 
+void bdev_keys(const char *text, const struct bdev_env *env, struct uri_asked *asked)
+{
+	struct uri *uri = calloc(1, sizeof(*uri));
+	const struct proto *proto = NULL;
+	struct bdev_env mine = *env;
+	struct paths_keys paths = { 0 };
+	struct part_want part;
+	struct bdev *bdev;
+
+	if (uri && !uri_parse(uri, text, NULL))
+		proto = find_proto(uri->scheme);
+	if (proto && !part_keys(uri, &part, NULL) && !common_keys(uri, &mine, NULL) &&
+		(proto->local || !paths_keys(uri, &paths, NULL)) &&
+		proto->attach(&bdev, NULL, uri, &mine, NULL))
+		*asked = uri->asked;
+	free(uri);
+}
+
 struct offers { /* URIs that the server offers instead, as far as a hint has room */
 	char text[300];
 	unsigned more;

@@ -14,6 +14,11 @@ int output_attach(
 	struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
 /* Attach the disks of a network URI and of its path= keys as one disk. Reads the keys path, loss
  * and timeout of the URI. */
+struct paths_keys { /* of the paths of a disk; preset with the defaults */
+	uint32_t loss_ms, quiesce_ms;
+	unsigned others; /* path= keys */
+};
+int paths_keys(struct uri *, struct paths_keys *, struct diag *);
 int paths_attach(
 	struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
 

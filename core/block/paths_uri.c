@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Parse the URIs of a disk's paths: the main one, and its path= keys, each a whole URI or a
  * host[:port] that replaces that of the main one. */
+#include "block.h"
 #include "paths.h"
 #include "policy.h"
 #include <errno.h>
@@ -61,36 +62,46 @@ static int uri_rehost(struct uri *uri, char *value, struct diag *diag)
 	return 0;
 }
 
-static int loss_of(struct paths *paths, struct uri *uri, struct diag *diag)
+static int loss_of(struct uri *uri, uint32_t *loss_ms, struct diag *diag)
 {
 	const char *value = uri_value(uri, "loss");
 
-	if (!value || !loss_read(value, "loss=", LOSS_MAX, &paths->loss_ms, diag))
+	if (!value || !loss_read(value, "loss=", LOSS_MAX, loss_ms, diag))
 		return 0;
 	return diag_ctx(diag, "%s", uri->spelling);
 }
 
-int paths_uris(struct paths *paths, struct uri *uri, struct diag *diag)
+int paths_keys(struct uri *uri, struct paths_keys *keys, struct diag *diag)
 {
 	const char *value;
-	unsigned others = 0;
-	int err = loss_of(paths, uri, diag);
+	int err = loss_of(uri, &keys->loss_ms, diag);
 
 	if (!err)
-		err = uri_msec(uri, "quiesce", &paths->quiesce_ms, diag);
-	while (!err && (value = uri_value_nth(uri, "path", others))) {
-		if (others++ == URI_PATHS)
+		err = uri_msec(uri, "quiesce", &keys->quiesce_ms, diag);
+	while (!err && (value = uri_value_nth(uri, "path", keys->others))) {
+		if (keys->others++ == URI_PATHS)
 			return diag_set(
 				diag, DIAG_USAGE, EINVAL, "more than %u path= keys", URI_PATHS);
 		if (!*value)
 			return diag_set(diag, DIAG_USAGE, EINVAL, "path=: no host given");
 	}
+	return err;
+}
+
+int paths_uris(struct paths *paths, struct uri *uri, struct diag *diag)
+{
+	struct paths_keys keys = { .loss_ms = paths->loss_ms, .quiesce_ms = paths->quiesce_ms };
+	const char *value;
+	int err = paths_keys(uri, &keys, diag);
+
+	paths->loss_ms = keys.loss_ms;
+	paths->quiesce_ms = keys.quiesce_ms;
 	if (err)
 		return err;
 	/* all path= keys are marked as used by now, also in the copies */
 	uri_copy(&paths->path[0].uri, uri);
 	paths->count = 1;
-	for (unsigned i = 0; i < others && !err; i++) {
+	for (unsigned i = 0; i < keys.others && !err; i++) {
 		struct uri *other = &paths->path[paths->count++].uri;
 
 		value = uri_value_nth(uri, "path", i);

@@ -24,6 +24,9 @@ becomes 'rdmastor info nvme+t' 'rdmastor info nvme+tcp://'
 becomes 'rdmastor info nvme+tcp:' 'rdmastor info nvme+tcp://'
 becomes 'rdmastor info n' 'rdmastor info n'
 becomes 'rdmastor info file:fi' 'rdmastor info file:file.img '
+becomes 'rdmastor info nvme+tcp://h/nqn.x:y?hostn' 'rdmastor info nvme+tcp://h/nqn.x:y?hostnqn='
+becomes "rdmastor info 'nvme+tcp://h/nqn.x:y?tos=8&hostn" "rdmastor info 'nvme+tcp://h/nqn.x:y?tos=8&hostnqn="
+becomes "rdmastor info 'nvme+t" "rdmastor info 'nvme+tcp://"
 becomes 'rdmastor info --output=j' 'rdmastor info --output=json '
 becomes 'rdmastor --install fo' 'rdmastor --install folder/'
 : >'with space.img'

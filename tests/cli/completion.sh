@@ -56,6 +56,10 @@ check_completions() { # BEFORE-VALUE BEFORE-FILE FOLDER
 	has 'rdmastor nfsrdma-mount server:/exp fo' "$folder"
 	has 'rdmastor info fi' file: file.img
 	has 'rdmastor info file:fi' "${file}file.img"
+	has 'rdmastor info nvme+tcp://h/nqn.x:y?hostn' 'nvme+tcp://h/nqn.x:y?hostnqn='
+	has "rdmastor info 'nvme+tcp://h/nqn.x:y?host" 'nvme+tcp://h/nqn.x:y?hostnqn=' 'nvme+tcp://h/nqn.x:y?hostid='
+	hasnt 'rdmastor info nvme+tcp://h/nqn.x:y?hostn' 'nvme+tcp://h/nqn.x:y?hostid='
+	has "rdmastor iser-login 'iscsi://h/iqn.x:y?queue-depth=4&noop-i" 'iscsi://h/iqn.x:y?queue-depth=4&noop-interval='
 	has 'rdmastor --install fo' "$folder"
 	hasnt 'rdmastor --install f' file.img
 }

@@ -365,6 +365,18 @@ static int from_uri(struct uri *uri, struct nfs_source *s, struct nfs_options *o
 	return err ? err : make_name(s, uri->spelling, diag);
 }
 
+void kernel_nfs_source_keys(const char *text, struct uri_asked *asked)
+{
+	struct uri *uri = calloc(1, sizeof(*uri));
+	struct nfs_options options = { 0 };
+	struct nfs_source source;
+	uint32_t ms = 0;
+
+	if (uri && !uri_parse(uri, text, NULL) && from_uri(uri, &source, &options, &ms, NULL))
+		*asked = uri->asked;
+	free(uri);
+}
+
 /* Parse HOST:/PATH; IPv6 addresses are in brackets. */
 static int from_pair(const char *text, struct nfs_source *s, struct diag *diag)
 {

@@ -102,14 +102,14 @@ static int read_initiator(
 int iscsi_conf_read(struct iscsi_conf *conf, struct scsi_disk *disk, struct uri *uri,
 	enum iscsi_carrier carrier, const struct bdev_env *env, struct diag *diag)
 {
-	const char *iface = uri_value(uri, "iface"), *lun = "";
+	const char *iface = carrier == ISCSI_TCP ? uri_value(uri, "iface") : NULL, *lun = "";
 	bool header = false, data = false;
 	int err;
 
 	if (!uri->host[0])
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no host: expected %s://HOST/IQN/LUN",
 			uri->scheme);
-	if (iface && carrier == ISCSI_ISER)
+	if (carrier == ISCSI_ISER && uri_has(uri, "iface"))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "'iface': not supported over iSER");
 	if (iface && strlen(iface) >= sizeof(conf->iface))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid interface '%s'", iface);

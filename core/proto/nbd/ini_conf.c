@@ -61,7 +61,7 @@ static int tls_keys(struct uri *uri, struct diag *diag)
 	static const char *const keys[] = { "tls-type", "tls-hostname", "tls-verify-peer" };
 
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		if (uri_value(uri, keys[i]))
+		if (uri_has(uri, keys[i]))
 			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
 				"%s=: TLS is not supported", keys[i]);
 	return uri->user ? diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
@@ -80,16 +80,16 @@ int nbd_ini_conf_init(
 	};
 	if (!strncmp(uri->scheme, "nbds", 4))
 		return no_tls(uri, diag);
-	err = strcmp(uri->scheme, "nbd+unix") ? tcp_dst(conf, uri, diag)
-					      : unix_dst(conf, uri, diag);
-	if (!err)
-		err = tls_keys(uri, diag);
+	err = tls_keys(uri, diag);
 	if (!err)
 		err = uri_u32(uri, "queues", 1, 256, &links, diag);
 	if (!err)
 		err = uri_u32(uri, "depth", 1, 1024, &depth, diag);
 	if (!err)
 		err = uri_msec(uri, "io-timeout", &conf->io_ms, diag);
+	if (!err)
+		err = strcmp(uri->scheme, "nbd+unix") ? tcp_dst(conf, uri, diag)
+						      : unix_dst(conf, uri, diag);
 	conf->links = (uint16_t)links;
 	conf->depth = (uint16_t)depth;
 	snprintf(conf->name, sizeof(conf->name), "%s", uri->path);

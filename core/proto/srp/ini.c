@@ -131,10 +131,6 @@ static int read_service(
 				"invalid %s '%s': expected 1 to %d hexadecimal digits", keys[i],
 				text, i == 1 ? 16 : 4);
 	}
-	if (!value[1]) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "srp: requires service_id=ID");
-		return diag_hint(diag, "rdmastor srp-discover prints it in the target's URI");
-	}
 	conf->rev10 = value[2] == IO_CLASS_10;
 	if (!conf->rev10 && value[2] != IO_CLASS_16A)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
@@ -174,6 +170,10 @@ static int read_uri(
 	if (!err)
 		err = uri_bool(uri, "immediate", &imm, diag);
 	conf->imm = imm ? SRP_IMM_MAX : 0;
+	if (!err && !cm && !addr_service(&service)) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "srp: requires service_id=ID");
+		return diag_hint(diag, "rdmastor srp-discover prints it in the target's URI");
+	}
 	if (!err && !cm)
 		conf->base.dst = service;
 	return err ? err : uri_done(uri, diag);

@@ -2,6 +2,7 @@
 /* The same rows as people, shells and the lint see them. */
 #include "applet.h"
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,18 @@ static const struct opt tool_rows[] = {
 	{ "run", 0, OPT_REST, AT(run), "CMD…", "run a command" },
 	{ 0 },
 };
+static void tool_keys(const char *uri_text, struct uri_asked *asked)
+{
+	struct uri uri;
+
+	cr_assert_eq(uri_parse(&uri, uri_text, NULL), 0, "%s", uri_text);
+	uri_value(&uri, "ro");
+	uri_value_nth(&uri, "path", 0);
+	uri_value(&uri, "name");
+	uri_value(&uri, "name-file");
+	cr_assert_eq(uri_done(&uri, NULL), -EINVAL, "%s", uri_text);
+	*asked = uri.asked;
+}
 static const struct applet tool = { .name = "tool",
 	.operands = "SRC DST",
 	.summary = "a tool for tests",
@@ -34,7 +47,8 @@ static const struct applet tool = { .name = "tool",
 	.min = 2,
 	.max = 2,
 	.schemes = SCHEME_DISK,
-	.examples = "  rdmastor tool a b\n" };
+	.examples = "  rdmastor tool a b\n",
+	.keys = tool_keys };
 static const struct applet names = { .name = "names",
 	.operands = "[FILE] DIR…",
 	.summary = "words",
@@ -184,4 +198,18 @@ Test(opt_show, completes_operands)
 	COMPLETES(URIS, "tool", "--transport", "tcp", "-v", "");
 	COMPLETES("", "tool", "x", "--run", "");
 	COMPLETES("", "tool", "--", "");
+}
+
+Test(opt_show, completes_keys_of_uris)
+{
+	COMPLETES("nbd://h/?ro=\t\nnbd://h/?path=\t\nnbd://h/?name=\t\nnbd://h/?name-file=\t\n",
+		"tool", "nbd://h/?");
+	COMPLETES("nbd://h/?name=\t\nnbd://h/?name-file=\t\n", "tool", "x", "nbd://h/?name");
+	COMPLETES("nbd://h/?name-file=\t\n", "tool", "--path", "nbd://h/?name-");
+	COMPLETES("nbd://h/?name=a&ro=\t\n", "tool", "nbd://h/?name=a&r");
+	COMPLETES("", "tool", "nbd://h/?ro=1&r");
+	COMPLETES("nbd://h/?path=a&path=b&path=\t\n", "tool", "nbd://h/?path=a&path=b&p");
+	COMPLETES("", "tool", "nbd://h/?name=");
+	COMPLETES("", "tool", "nbd://h/?unknown");
+	COMPLETES(":file\n", "tool", "disk?ro");
 }

@@ -429,6 +429,21 @@ Test(uri, a_key_nobody_asked_for_is_an_error)
 	}
 }
 
+Test(uri, a_key_that_is_refused_by_name_is_not_a_known_one)
+{
+	struct diag diag = { 0 };
+	struct uri uri;
+
+	cr_assert_eq(uri_parse(&uri, "ram:1M?tls_type=x&" URI_UNKNOWN_KEY, &diag), 0);
+	cr_assert(uri_has(&uri, "tls-type"));
+	cr_assert(!uri_has(&uri, "queues"));
+	cr_assert_eq(uri.asked.count, 0);
+	cr_assert(uri_value(&uri, "tls-type"));
+	cr_assert_eq(uri.asked.count, 1);
+	cr_assert_str_eq(uri.asked.name[0], "tls-type");
+	cr_assert_eq(uri_done(&uri, &diag), -EINVAL, "whatever was asked for");
+}
+
 Test(uri, keys_are_added_to_a_text)
 {
 	static const char *const names[] = { "rdma", "src", "socket", NULL };
