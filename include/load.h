@@ -58,6 +58,9 @@ struct load_result {
 	uint64_t switches, major_faults, minor_faults;
 	/* share of a CPU that the busiest job's thread had and did not spend waiting */
 	double busiest;
+	/* shares: of the jobs' time in which their threads waited for a CPU, of the machine's CPUs
+	 * that its hypervisor took; negative = unknown */
+	double waiting, stolen;
 	uint64_t range;        /* bytes of the disk that were used */
 	uint64_t verified;     /* bytes of it that were written, and read again in the end */
 	uint64_t mapped, data; /* bytes of it that IO_MAP described before the load; not holes */
@@ -135,7 +138,7 @@ void load_server_stop(struct load_server *); /* ends all connections; runs the l
 
 /* The figures of a load as text, as JSON, and as fio's JSON, and what makes them unreliable. */
 
-#define LOAD_WARNINGS 8
+#define LOAD_WARNINGS 10
 
 struct load_report {
 	const char *target, *rw;   /* what was measured */

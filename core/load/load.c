@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MSEC     1000000ull
 #define SECOND   1000000000ull
@@ -26,6 +27,17 @@ void load_job_begins(struct load_job *job, uint64_t now)
 	job->from_ns = now;
 	job->cpu_ns = thread_cpu();
 	job->spun_ns = loop_spun(job->loop);
+	job->wait_known = load_wait_read(job->wait_fd, &job->wait_ns);
+}
+
+static void take_waiting(struct load_job *job)
+{
+	uint64_t now;
+
+	job->wait_known = job->wait_known && load_wait_read(job->wait_fd, &now) &&
+			  now >= job->wait_ns;
+	if (job->wait_known)
+		job->wait_ns = now - job->wait_ns;
 }
 
 static void one_finished(struct loop_msg *msg)
@@ -44,7 +56,12 @@ void load_job_finished(struct load_job *job)
 		double cpu = (double)(thread_cpu() - job->cpu_ns) -
 			     (double)(loop_spun(job->loop) - job->spun_ns);
 		job->busy = cpu > 0 ? cpu / (double)(now - job->from_ns) : 0;
+		job->elapsed_ns = now - job->from_ns;
+		take_waiting(job);
 	}
+	if (job->wait_fd >= 0)
+		close(job->wait_fd);
+	job->wait_fd = -1;
 	loop_timer_del(job->loop, &job->watch);
 	job->finished.run = one_finished;
 	loop_post(job->load->loop, &job->finished);
@@ -160,6 +177,7 @@ static void tick(struct loop_timer *timer)
 		load->counting = true;
 		load->seen_at = now;
 		take_usage(load, -1);
+		load->steal_known = load_steal_read(&load->stolen);
 	}
 	if (load->opt->stop && *load->opt->stop) {
 		load->result->stopped = true;
@@ -207,6 +225,7 @@ static int start_job(struct loop *loop, void *arg)
 {
 	struct load_job *job = arg;
 
+	job->wait_fd = load_wait_open();
 	job->watch.fire = watch;
 	loop_timer_set(loop, &job->watch, loop_clock() + TICK);
 	job->load->kind->start(job);
@@ -246,6 +265,16 @@ static int open_jobs(struct load *load)
 	return err;
 }
 
+static void take_steal(struct load *load)
+{
+	struct load_steal now;
+
+	if (load->steal_known && load_steal_read(&now) && now.all > load->stolen.all &&
+		now.steal >= load->stolen.steal)
+		load->result->stolen = (double)(now.steal - load->stolen.steal) /
+				       (double)(now.all - load->stolen.all);
+}
+
 static void run_jobs(struct load *load)
 {
 	uint64_t now = loop_clock();
@@ -261,14 +290,16 @@ static void run_jobs(struct load *load)
 		loop_call(load->loop, load->job[i]->loop, start_job, load->job[i]);
 	loop_wait(load->loop, &load->done, 0);
 	loop_timer_del(load->loop, &load->tick);
-	if (load->counting)
+	if (load->counting) {
 		take_usage(load, 1);
+		take_steal(load);
+	}
 }
 
 static void add_up(struct load *load)
 {
 	struct load_result *result = load->result;
-	uint64_t last = load->from;
+	uint64_t last = load->from, waited = 0, elapsed = 0;
 
 	for (unsigned i = 0; i < load->opt->jobs; i++) {
 		const struct load_job *job = load->job[i];
@@ -284,7 +315,13 @@ static void add_up(struct load *load)
 			result->busiest = job->busy;
 		if (job->last_ns > last)
 			last = job->last_ns;
+		if (job->wait_known) {
+			waited += job->wait_ns;
+			elapsed += job->elapsed_ns;
+		}
 	}
+	if (elapsed)
+		result->waiting = (double)waited / (double)elapsed;
 	result->seconds = (double)(last - load->from) / 1e9;
 }
 
@@ -321,7 +358,7 @@ int load_run(struct load *load, const struct load_kind_ops *kind)
 {
 	int err;
 
-	*load->result = (struct load_result){ 0 };
+	*load->result = (struct load_result){ .waiting = -1, .stolen = -1 };
 	load->kind = kind;
 	err = open_jobs(load);
 	if (!err) {

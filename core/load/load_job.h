@@ -3,6 +3,7 @@
  * and the end. */
 #pragma once
 #include "load.h"
+#include "load_wait.h"
 #include <stdatomic.h>
 
 struct load;
@@ -21,6 +22,9 @@ struct load_job { /* first member of the kind's struct; used only by its own thr
 	uint64_t over_ns; /* time when it started waiting for the last answers; 0 = not yet */
 	uint64_t cpu_ns, spun_ns, from_ns; /* at the start of counting */
 	double busy;
+	int wait_fd;                      /* load_wait_open() */
+	uint64_t wait_ns, elapsed_ns;     /* wait_ns: at the start of counting, then since */
+	bool wait_known;
 	uint64_t oldest_ns; /* age of the oldest unanswered request */
 	uint32_t unanswered;
 	struct diag why; /* err: the job failed */
@@ -53,6 +57,8 @@ struct load {
 	atomic_bool over,
 		hurry; /* over: no more requests that count; hurry: no more requests at all */
 	bool counting;
+	struct load_steal stolen; /* at the start of counting */
+	bool steal_known;
 	struct loop_timer tick;
 	unsigned running;
 	int done;                                            /* all jobs have ended */

@@ -10,6 +10,7 @@
 #define BAR         40
 #define ROWS        24 /* if there are more, two are drawn as one */
 #define ROW_LAST    80
+#define BUSY        0.1 /* share of time without a CPU from which on results are doubtful */
 #define CLOCK_READS 1000
 
 static const char *const kind_name[] = { [LOAD_READ] = "read", [LOAD_WRITE] = "write" };
@@ -103,6 +104,14 @@ void load_report_judge(struct load_report *report)
 		warn(report, "cpu",
 			"a job used %.0f %% of a CPU: the limit is this machine, not the %s",
 			result->busiest * 100, report->disk ? "disk" : "network");
+	if (result->waiting >= BUSY)
+		warn(report, "cpu-wait",
+			"threads waited %.0f %% of the time for a CPU: other processes were running",
+			result->waiting * 100);
+	if (result->stolen >= BUSY)
+		warn(report, "steal",
+			"the hypervisor gave %.0f %% of the CPU time to other machines",
+			result->stolen * 100);
 	if (report->load.verify)
 		warn(report, "verify",
 			"the results include the time to make and compare data (--verify)");
@@ -271,6 +280,10 @@ static void json_cpu(struct out *out, const struct load_result *result)
 		out_real(out, "seconds_per_request", NULL, (result->user + result->system) / ios,
 			10);
 	out_real(out, "busiest", NULL, result->busiest, 3);
+	if (result->waiting >= 0)
+		out_real(out, "waiting", NULL, result->waiting, 3);
+	if (result->stolen >= 0)
+		out_real(out, "stolen", NULL, result->stolen, 3);
 	out_u64(out, "context_switches", NULL, result->switches);
 	out_end(out);
 }
