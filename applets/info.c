@@ -163,6 +163,9 @@ static void look_inside(struct call *call, struct bdev *disk, const struct bdev_
 	if (content_read(
 		    disk, env->timeout_ms == BDEV_NEVER ? 0 : env->timeout_ms, &content, &why)) {
 		call_warn(call, "%s: %s", why.object, why.text);
+		if (why.hint[0] && !((const struct opt_common *)call->opts)->quiet)
+			out_message(OUT_WARNING, "hint: %s", why.hint);
+		out_error(call->out, "content_error", &why);
 		return;
 	}
 	print_content(call->out, &content);

@@ -32,6 +32,8 @@ void applet_run_free(struct applet_run *);   /* of one that is over or not start
 /* The texts of a key in the document, at any depth, that begin with `start`. */
 void applet_run_texts(const struct applet_run *, const char *key, const char *start,
 	void (*each)(const char *text, void *arg), void *arg);
+/* The error under a key of the document; err stays 0 if there is none. */
+void applet_run_error(const struct applet_run *, const char *key, struct diag *);
 /* The failures in its lists of results, and whether one of these succeeded. */
 void applet_run_failures(
 	const struct applet_run *, void (*each)(const struct diag *, void *arg), void *arg);

@@ -101,6 +101,14 @@ void applet_run_texts(const struct applet_run *run, const char *key, const char 
 	walk(run->result ? run->result->child : NULL, key, start, each, arg);
 }
 
+void applet_run_error(const struct applet_run *run, const char *key, struct diag *why)
+{
+	const cJSON *error = cJSON_GetObjectItemCaseSensitive(run->result, key);
+
+	if (error)
+		read_error(why, error);
+}
+
 /* Pass each object in a list of the document with its error, or NULL. */
 static void each_result(const struct applet_run *run,
 	void (*each)(const cJSON *result, const cJSON *error, void *arg), void *arg)

@@ -4,6 +4,7 @@
 #include "uri.h"
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -205,4 +206,14 @@ int diag_hint(struct diag *diag, const char *fmt, ...)
 	vsnprintf(diag->hint, sizeof(diag->hint), fmt, args);
 	va_end(args);
 	return -diag->err;
+}
+
+int diag_hint_mtu(struct diag *diag, const char *host)
+{
+	const bool v6 = strchr(host, ':') != NULL; /* headers of IP and ICMP: 28 or 48 bytes */
+
+	return diag_hint(diag,
+		"the host answers, but its first large answer does not arrive: large packets may "
+		"be lost (MTU), see: ip link; ping -M do -s %d %s",
+		v6 ? 1452 : 1472, host);
 }

@@ -4,6 +4,7 @@
 #include "content.h"
 #include "content_format.h"
 #include "names.h"
+#include "uri.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,13 +25,27 @@ struct reader {
 	struct lane *lane;
 	struct pool *pool;
 	uint32_t timeout_ms;
+	struct loop_timer timer;
+	bool late, read; /* read: something was */
 };
+
+/* Ends the lane, which has no other requests: a live path would keep this one. */
+static void late(struct loop_timer *timer)
+{
+	struct reader *r = container_of(timer, struct reader, timer);
+	struct diag why = { 0 };
+
+	r->late = true;
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "read: timed out");
+	if (r->lane->ops->abort)
+		r->lane->ops->abort(r->lane, &why);
+}
 
 static int reader_open(struct reader *r, struct bdev *bdev, uint32_t timeout_ms, struct diag *diag)
 {
 	int err;
 
-	*r = (struct reader){ .bdev = bdev, .timeout_ms = timeout_ms };
+	*r = (struct reader){ .bdev = bdev, .timeout_ms = timeout_ms, .timer.fire = late };
 	err = lane_open(&r->lane, bdev, bdev->loop, diag);
 	if (!err)
 		err = pool_new(&r->pool, BUFFER, 1, diag);
@@ -44,6 +59,15 @@ static void reader_close(struct reader *r)
 	lane_close(r->lane);
 	if (r->pool)
 		pool_free(r->pool);
+}
+
+static void hint_mtu(const struct bdev *bdev, struct diag *diag)
+{
+	struct uri *uri = calloc(1, sizeof(*uri));
+
+	if (uri && !uri_parse(uri, bdev->uri, NULL) && uri->host[0])
+		diag_hint_mtu(diag, uri->host);
+	free(uri);
 }
 
 /* Any bytes of the disk. */
@@ -61,17 +85,25 @@ static int read_at(struct reader *r, uint64_t off, uint32_t len, void *to, struc
 
 		n = n < len ? n : len;
 		io.len = (skip + n + lim->block - 1) & ~(lim->block - 1);
+		if (r->timeout_ms)
+			loop_timer_set(r->lane->loop, &r->timer,
+				loop_clock() + r->timeout_ms * UINT64_C(1000000));
 		err = bdev_io_wait(r->lane, &io, r->timeout_ms);
+		loop_timer_del(r->lane->loop, &r->timer);
 		if (err) {
 			const char *text = bdev_status_text(r->bdev, &io);
 
+			err = r->late ? -ETIMEDOUT : err;
 			diag_sys(diag, -err, "read at byte %llu", (unsigned long long)io.off);
 			if (text)
 				diag_set(diag, DIAG_IO, -err, "read at byte %llu: %s",
 					(unsigned long long)io.off, text);
+			if (r->late && !r->read)
+				hint_mtu(r->bdev, diag);
 			diag_ctx(diag, "%s", r->bdev->uri);
 			return err;
 		}
+		r->read = true;
 		memcpy(p, buf.p + skip, n);
 		p += n;
 		off += n;

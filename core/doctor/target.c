@@ -121,7 +121,7 @@ static void report_answer(struct doctor *doctor, const struct probe *probe, uint
 
 	if (cJSON_IsNumber(size) && size->valuedouble >= 0) {
 		finding = doctor_add(doctor, DOCTOR_TARGET, "answers", DOCTOR_OK,
-			doctor->parsed->spelling, "opens as a disk of %s",
+			doctor->parsed->spelling, "opened: %s",
 			out_human((uint64_t)size->valuedouble, human));
 		doctor_number(finding, "size", (uint64_t)size->valuedouble);
 	} else {
@@ -133,25 +133,27 @@ static void report_answer(struct doctor *doctor, const struct probe *probe, uint
 	doctor_number(finding, "milliseconds", ms);
 }
 
-static const char *advice(const struct doctor *doctor)
+/* The text of a refused connection has its two possible reasons. */
+static const char *advice(const struct doctor *doctor, bool up)
 {
 	switch ((enum diag_code)doctor->why.code) {
 	case DIAG_REFUSED:
-		return "the host is up, but has no listener at this port: start the target, or "
-		       "correct the port";
+		return "start the target, correct the port, or accept it in the firewalls";
 	case DIAG_TIMEOUT:
 	case DIAG_UNREACHABLE:
 		return doctor_is(doctor, "srp")
 			       ? "check that the target runs, and its cable; list all targets: "
 				 "rdmastor srp-discover -u"
-			       : "check that the host is up, and the firewalls here, there and in "
-				 "between";
+		       : up ? "the host answers at other ports: check that the target runs and "
+			      "that no firewall on either host or on the path drops the port"
+			    : "check that the host is up and that no firewall on either host or on "
+			      "the path drops the port";
 	case DIAG_NO_DEVICE:
 	case DIAG_NO_MODULE:
-		return "repair what the findings above name";
+		return "fix the problems listed above";
 	case DIAG_AUTH:
-		return "the target demands other secrets, or doesn't allow this host: see the "
-		       "identity above";
+		return "the target requires a different secret, or does not allow this host: see "
+		       "the identity above";
 	case DIAG_USAGE:
 		return "correct the URI: man rdmastor-uri";
 	case DIAG_NOT_FOUND:
@@ -164,18 +166,19 @@ static const char *advice(const struct doctor *doctor)
 	}
 }
 
-static void report_failure(struct doctor *doctor)
+static void report_failure(struct doctor *doctor, bool up)
 {
 	struct finding *finding =
 		doctor_add_diag(doctor, DOCTOR_TARGET, "answers", DOCTOR_FAILURE, &doctor->why);
 
 	snprintf(finding->object, sizeof(finding->object), "%.255s", doctor->parsed->spelling);
 	if (!finding->hint[0])
-		doctor_hint(finding, "%s", advice(doctor));
+		doctor_hint(finding, "%s", advice(doctor, up));
 	doctor_text(finding, "protocol", doctor->parsed->scheme);
 }
 
-static void ask_target(struct doctor *doctor, struct probe *probe)
+/* Returns how long it took, in milliseconds. */
+static uint64_t ask_target(struct doctor *doctor, struct probe *probe)
 {
 	const uint32_t ms = doctor_left_ms(doctor, 2);
 	const uint64_t begun = loop_clock();
@@ -190,16 +193,16 @@ static void ask_target(struct doctor *doctor, struct probe *probe)
 			(const char *[]){ applet_of(doctor), doctor->uri, NULL });
 	probes_wait(&probes);
 	doctor->why = probe->run.why;
+	/* a disk that was opened, but can't be read */
+	if (!doctor->why.err)
+		applet_run_error(&probe->run, "content_error", &doctor->why);
 	applet_run_texts(&probe->run, "service_id", "", found, &any);
 	if (!doctor->why.err && doctor_is(doctor, "srp") && !any)
 		miss_srp(doctor);
 	uri_hide(doctor->why.object);
 	uri_hide(doctor->why.text);
 	uri_hide(doctor->why.hint);
-	if (doctor->why.err)
-		report_failure(doctor);
-	else
-		report_answer(doctor, probe, (loop_clock() - begun) / MSEC);
+	return (loop_clock() - begun) / MSEC;
 }
 
 /* ---- Other protocols. */
@@ -242,15 +245,11 @@ static void report_others(struct doctor *doctor, const struct other *other)
 	}
 }
 
-static void ask_others(struct doctor *doctor)
+static void ask_others(struct doctor *doctor, struct other *other)
 {
-	struct other *other = calloc(SERVICES, sizeof(*other));
 	struct probes probes = probes_of(doctor, false);
 	const uint32_t ms = doctor_left_ms(doctor, 2);
 
-	doctor->failed |= !other;
-	if (!other)
-		return;
 	for (unsigned i = 0; i < SERVICES; i++) {
 		const uint16_t port = port_for(doctor, &services[i]);
 
@@ -261,10 +260,19 @@ static void ask_others(struct doctor *doctor)
 			(const char *[]){ services[i].applet, other[i].uri, NULL });
 	}
 	probes_wait(&probes);
-	report_others(doctor, other);
+}
+
+/* Whatever the host has sent to any of them. */
+static bool host_answers(const struct other *other)
+{
 	for (unsigned i = 0; i < SERVICES; i++)
-		applet_run_free(&other[i].probe.run);
-	free(other);
+		if (probe_started(&other[i].probe) &&
+			(service_answers(&other[i].probe.run.why) ||
+				other[i].probe.run.why.code == DIAG_REFUSED ||
+				other[i].probe.run.why.code == DIAG_CLOSED ||
+				other[i].probe.run.why.code == DIAG_PROTOCOL))
+			return true;
+	return false;
 }
 
 /* The URI's keys, its host or its secret may be wrong, which no other protocol would change. */
@@ -285,19 +293,36 @@ static bool may_be_another(const struct diag *why)
 	}
 }
 
+static void examine(struct doctor *doctor, struct probe *probe, struct other *other)
+{
+	const uint64_t ms = ask_target(doctor, probe);
+
+	if (!doctor->why.err) {
+		report_answer(doctor, probe, ms);
+		return;
+	}
+	if (may_be_another(&doctor->why) && doctor->parsed->host[0] && !doctor_is(doctor, "srp"))
+		ask_others(doctor, other);
+	report_failure(doctor, host_answers(other));
+	report_others(doctor, other);
+	for (unsigned i = 0; i < SERVICES; i++)
+		applet_run_free(&other[i].probe.run);
+}
+
 void doctor_target(struct doctor *doctor)
 {
-	struct probe *probe;
+	struct probe *probe = NULL;
+	struct other *other = NULL;
 
 	if (!doctor->uri)
 		return;
 	probe = calloc(1, sizeof(*probe));
-	doctor->failed |= !probe;
-	if (!probe)
-		return;
-	ask_target(doctor, probe);
-	if (may_be_another(&doctor->why) && doctor->parsed->host[0] && !doctor_is(doctor, "srp"))
-		ask_others(doctor);
-	applet_run_free(&probe->run);
+	other = calloc(SERVICES, sizeof(*other));
+	doctor->failed |= !probe || !other;
+	if (probe && other) {
+		examine(doctor, probe, other);
+		applet_run_free(&probe->run);
+	}
+	free(other);
 	free(probe);
 }

@@ -214,6 +214,8 @@ static void late(struct loop_timer *timer)
 	}
 	diag_set(&asking->why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time",
 		asking->req.what ? asking->req.what : nvme_step_word(asking->ctrl.step));
+	if (asking->ctrl.step == STEP_IDENTIFY || asking->ctrl.step == STEP_UP)
+		diag_hint_mtu(&asking->why, asking->conf.host);
 	hang_up(asking);
 }
 

@@ -5,6 +5,8 @@
 #include "nvme.h"
 #include <errno.h>
 
+#define LARGE 4096 /* bytes of an answer that needs more than one packet, usually */
+
 void nvme_qp_fail(struct nvme_qp *qp, const struct diag *why)
 {
 	if (qp->state != QP_OPENING && qp->state != QP_UP)
@@ -17,10 +19,13 @@ void nvme_qp_fail(struct nvme_qp *qp, const struct diag *why)
 static void late(struct inflight *inflight, struct inflight_slot *slot)
 {
 	struct nvme_qp *qp = container_of(inflight, struct nvme_queue, inflight)->user;
+	const struct nvme_data *data = &container_of(slot, struct nvme_slot, flight)->data;
 	struct diag why = { 0 };
 
 	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time",
 		qp->state == QP_OPENING ? "connect" : qp->ev->name(slot->owner));
+	if (qp->state == QP_UP && !qp->qid && !data->out && data->len >= LARGE)
+		diag_hint_mtu(&why, qp->conf->host);
 	nvme_qp_fail(qp, &why);
 }
 

@@ -2,6 +2,7 @@
 /* Partition tables that are damaged or lie. tests/cli/part.sh has those of foreign tools. */
 #include "content.h"
 #include "disk.h"
+#include "says.h"
 #include "wire.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -213,4 +214,23 @@ Test(content, a_disk_that_can_not_be_read)
 	disk->bad_status = -EIO;
 	cr_assert_eq(content_read(&disk->bdev, 0, &content, &why), -EIO);
 	cr_assert_eq(why.err, EIO);
+}
+
+/* What a live path holds ends with the reader's lane; whose answers are lost may be a matter of
+ * their size. */
+Test(content, a_disk_that_does_not_answer)
+{
+	disk->hold = disk->keep = true;
+	strcpy(disk->bdev.uri, "x+tcp://[fd00::1]:7/disk");
+	cr_assert_eq(content_read(&disk->bdev, 20, &content, &why), -ETIMEDOUT);
+	cr_assert_eq(disk->aborted, 1);
+	diag_says(&why, DIAG_TIMEOUT, "x+tcp://[fd00::1]:7/disk",
+		"read_at_byte_0 ping_-M_do_-s_1452_fd00::1");
+}
+
+Test(content, a_local_disk_has_no_path)
+{
+	disk->hold = disk->keep = true;
+	cr_assert_eq(content_read(&disk->bdev, 20, &content, &why), -ETIMEDOUT);
+	cr_assert_str_eq(why.hint, "");
 }

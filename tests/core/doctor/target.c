@@ -21,7 +21,7 @@ static _Atomic unsigned *runs; /* shared with the children */
 /* "APPLET=WORD", separated by blanks, or the start of one: what gets an answer */
 static const char *answers;
 static const char *failure; /* code and errno of the others */
-static const char *records = "[]";
+static const char *records = "[]", *content = "";
 static struct kernel_route route;
 static int route_err, firewall_err;
 static struct examined e;
@@ -52,7 +52,8 @@ static int applet(int argc, char **word)
 	if (!strcmp(failure, "hangs"))
 		pause();
 	else if (strstr(answers, whole) || (*answers && !strncmp(whole, answers, strlen(answers))))
-		printf("{\"size\":1048576,\"versions\":[\"4.2\"],\"records\":%s}", records);
+		printf("{\"size\":1048576,\"versions\":[\"4.2\"],\"records\":%s%s}", records,
+			content);
 	else
 		printf("{\"error\":{\"code\":\"%s\",\"errno\":\"EIO\",\"text\":\"why\"}}", failure);
 	return 0;
@@ -147,13 +148,13 @@ static void fails(const char *uri, const char *code, unsigned asked, const char 
 
 Test(target, others_are_asked_where_that_may_help)
 {
-	fails("nvme+tcp://" HOST "/nqn.x", "refused", 6, "listener");
-	fails("nvme+tcp://" HOST ":4420/nqn.x", "timeout", 6, "firewalls");
+	fails("nvme+tcp://" HOST "/nqn.x", "refused", 6, "start_the_target");
+	fails("nvme+tcp://" HOST ":4420/nqn.x", "timeout", 6, "host_is_up firewall");
 	fails("nvme+tcp://" HOST ":4421/nqn.x", "protocol", 7, "");
-	fails("nvme+rdma://" HOST "/nqn.x", "no-device", 6, "findings");
-	fails("nvme+tcp://" HOST "/nqn.x", "auth", 1, "secrets");
+	fails("nvme+rdma://" HOST "/nqn.x", "no-device", 6, "listed_above");
+	fails("nvme+tcp://" HOST "/nqn.x", "auth", 1, "secret");
 	fails("nvme+tcp://" HOST "/nqn.x", "not-found", 1, "path");
-	fails("nbd+unix:///?socket=/none", "refused", 1, "listener");
+	fails("nbd+unix:///?socket=/none", "refused", 1, "start_the_target");
 	fails("ram:1M", "unsupported", 1, "");
 	fails("ram:1M", "usage", 1, "rdmastor-uri");
 }
@@ -172,6 +173,35 @@ Test(target, another_protocol_answers)
 	begin("nvme+tcp://" HOST "/nqn.x", "nfsrdma-discover=nfs+rdma://" HOST ":20049", "refused");
 	doctor_target(&e.doctor);
 	found_it(&e.doctor, "other", NULL, DOCTOR_WARNING, "NFS");
+	end();
+}
+
+Test(target, a_host_that_answers_at_other_ports_is_up)
+{
+	const struct finding *finding;
+
+	begin("nvme+tcp://" HOST ":4421/nqn.x", "nvmf-discover=nvme+tcp://" HOST ":4420",
+		"timeout");
+	doctor_target(&e.doctor);
+	found_it(&e.doctor, "answers", NULL, DOCTOR_FAILURE, "answers_at_other_ports");
+	end();
+	begin("nbd://" HOST ":4420/x", "nvmf-discover=nvme+tcp://" HOST ":4420", "timeout");
+	doctor_target(&e.doctor);
+	found_it(&e.doctor, "other", "nvme+tcp://" HOST ":4420", DOCTOR_WARNING, "");
+	finding = find_it(&e.doctor, "answers", NULL);
+	cr_assert_null(strstr(finding->hint, "host is up"), "%s", finding->hint);
+	end();
+}
+
+Test(target, a_disk_that_opens_and_can_not_be_read)
+{
+	begin("nbd://" HOST "/x", "info=nbd://" HOST "/x", "refused");
+	content = ",\"content_error\":{\"code\":\"timeout\",\"errno\":\"ETIMEDOUT\","
+		  "\"text\":\"read at byte 0: timed out\",\"hint\":\"MTU: ip link\"}";
+	doctor_target(&e.doctor);
+	found_it(&e.doctor, "answers", NULL, DOCTOR_FAILURE, "read_at_byte_0 MTU");
+	cr_assert_eq(e.doctor.why.err, ETIMEDOUT);
+	content = "";
 	end();
 }
 
