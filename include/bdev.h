@@ -266,9 +266,13 @@ int bdev_discover(struct loop *, const char *uri, const struct bdev_env *,
 	void (*found)(const char *uri, void *user), void *user, struct diag *);
 /* After opening it, or asking its target, has failed: finds out what would work there instead and
  * says so in `why`. Runs the loop, until the time that was for opening, by env and the URI, is
- * over; it began at since_ns (loop_clock). */
-void bdev_suggest(struct loop *, const char *uri, const struct bdev_env *, uint64_t since_ns,
+ * over; it began at since_ns (loop_clock). Returns whether it has found something. */
+bool bdev_suggest(struct loop *, const char *uri, const struct bdev_env *, uint64_t since_ns,
 	struct diag *why);
+/* The same if the server may speak another protocol, as it has closed the connection or sent
+ * something else: lists its disks by each of them in turn. */
+void bdev_suggest_protocol(struct loop *, const char *uri, const struct bdev_env *,
+	uint64_t since_ns, struct diag *why);
 /* The asynchronous form, one device without `paths`: bdev->changed follows. */
 int bdev_start(struct bdev **, struct loop *, struct uri *, const struct bdev_env *,
 	void (*changed)(struct bdev *), void *user, struct diag *);

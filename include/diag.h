@@ -56,6 +56,7 @@ int diag_ctx(struct diag *, const char *fmt, ...) __attribute__((format(printf, 
 int diag_hint(struct diag *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Small answers of the host arrive, the first large one does not. */
 int diag_hint_mtu(struct diag *, const char *host);
+#define HINT_OTHER_PROTOCOL "see what answers there: rdmastor discover %s"
 #define HINT_RDMA_DEVICE                                                                           \
 	"load the adapter's RDMA driver, or create a software device: rdma link add rxe0 type "    \
 	"rxe netdev eth0"

@@ -14,6 +14,7 @@
 #define CLOSE_MS 2000
 /* wait longer than timeout=: at that deadline the lower layer reports the better reason */
 #define GRACE_MS        500
+#define PROBE_MS        5000 /* for one other protocol */
 #define CANCEL_MS       100
 #define FLUSH_CANCEL_MS 500 /* time for the disk to return the cancelled flush */
 
@@ -264,24 +265,102 @@ static void suggest_others(struct loop *loop, const struct proto *proto, struct 
 	diag_hint(why, "available there: %s%s", offers.text, offers.more ? ", ..." : "");
 }
 
-void bdev_suggest(struct loop *loop, const char *text, const struct bdev_env *env,
+/* Milliseconds that are left for finding out more. */
+static uint32_t suggest_ms(struct uri *uri, const struct bdev_env *env, uint64_t since_ns)
+{
+	uint64_t spent = (loop_clock() - since_ns) / MSEC;
+	uint32_t ms = uri_timeout(uri, env);
+
+	if (ms == BDEV_NEVER)
+		return BDEV_TIMEOUT_MS;
+	return spent < ms ? ms - (uint32_t)spent : 0;
+}
+
+bool bdev_suggest(struct loop *loop, const char *text, const struct bdev_env *env,
 	uint64_t since_ns, struct diag *why)
 {
 	struct uri *uri = calloc(1, sizeof(*uri));
+	const struct diag before = *why;
 	const struct proto *proto = NULL;
-	uint64_t spent = (loop_clock() - since_ns) / MSEC;
 	uint32_t ms;
 
 	if (uri && !uri_parse(uri, text, NULL))
 		proto = find_proto(uri->scheme);
-	ms = proto ? uri_timeout(uri, env) : 0;
-	if (ms == BDEV_NEVER)
-		ms = (uint32_t)spent + BDEV_TIMEOUT_MS;
-	if (proto && proto->suggest && spent < ms)
-		proto->suggest(loop, uri, ms - (uint32_t)spent, why);
-	spent = (loop_clock() - since_ns) / MSEC;
-	if (proto && spent < ms)
-		suggest_others(loop, proto, uri, env, ms - (uint32_t)spent, why);
+	ms = proto ? suggest_ms(uri, env, since_ns) : 0;
+	if (ms && proto->suggest)
+		proto->suggest(loop, uri, ms, why);
+	ms = proto ? suggest_ms(uri, env, since_ns) : 0;
+	if (ms)
+		suggest_others(loop, proto, uri, env, ms, why);
+	free(uri);
+	return strcmp(before.text, why->text) || strcmp(before.hint, why->hint);
+}
+
+/* The server has answered, even if it refused. */
+static bool spoke(const struct diag *why)
+{
+	return !why->err || why->code == DIAG_AUTH || why->code == DIAG_NOT_FOUND ||
+	       why->code == DIAG_BUSY || why->code == DIAG_MISMATCH;
+}
+
+/* Ask the server of `at` by another protocol. */
+static bool suggest_protocol(struct loop *loop, const struct proto *proto, const struct uri *at,
+	const struct bdev_env *env, uint32_t ms, struct diag *why)
+{
+	struct uri *uri = calloc(1, sizeof(*uri));
+	const char *name = proto->scheme.about, *bracket = strchr(at->host, ':') ? "[]" : "";
+	struct bdev_env mine = *env;
+	struct offers offers = { 0 };
+	struct diag theirs = { 0 };
+	char text[sizeof(why->text)], server[URI_MAX];
+	bool found;
+
+	snprintf(server, sizeof(server), "%s%.1s%s%s:%u", proto->scheme.start, bracket, at->host,
+		*bracket ? "]" : "", at->port);
+	mine.timeout_ms = ms < PROBE_MS ? ms : PROBE_MS;
+	found = uri && !uri_parse(uri, server, NULL);
+	if (found) {
+		proto->discover(loop, uri, &mine, offer, &offers, &theirs);
+		found = spoke(&theirs);
+	}
+	free(uri);
+	if (!found)
+		return false;
+	snprintf(text, sizeof(text), "%.460s; %.*s answers there", why->text,
+		(int)strcspn(name, ":"), name);
+	memcpy(why->text, text, sizeof(text));
+	if (offers.text[0])
+		diag_hint(why, "available there: %s%s", offers.text, offers.more ? ", ..." : "");
+	else
+		diag_hint(why, "list what it offers: rdmastor discover %s", server);
+	return true;
+}
+
+/* The reason that software iWARP failed is not the code, if there is no RDMA device. */
+static bool may_be_another(const struct proto *own, const struct diag *why)
+{
+	return why->code == DIAG_CLOSED || why->code == DIAG_PROTOCOL ||
+	       (own && own->exposed &&
+		       (why->code == DIAG_NO_DEVICE || why->code == DIAG_NO_MODULE));
+}
+
+void bdev_suggest_protocol(struct loop *loop, const char *text, const struct bdev_env *env,
+	uint64_t since_ns, struct diag *why)
+{
+	struct uri *uri = calloc(1, sizeof(*uri));
+	bool found = !uri || uri_parse(uri, text, NULL) || !uri->host[0] || !uri->port ||
+		     !may_be_another(find_proto(uri->scheme), why);
+
+	/* those that need no RDMA first */
+	for (unsigned exposed = 0; exposed < 2; exposed++)
+		for (unsigned i = 0; schemes[i] && !found; i++) {
+			const struct proto *proto = container_of(schemes[i], struct proto, scheme);
+			uint32_t ms = suggest_ms(uri, env, since_ns);
+
+			if (ms && proto->discover && proto->exposed == exposed &&
+				proto != find_proto(uri->scheme))
+				found = suggest_protocol(loop, proto, uri, env, ms, why);
+		}
 	free(uri);
 }
 

@@ -409,7 +409,8 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 		rc = disk_blame_rdma(call->diag, &rdma);
 		if (rc == -ENOENT)
 			suggest_scheme(uri, call->diag);
-		bdev_suggest(loop, uri, env, since, call->diag);
+		if (!bdev_suggest(loop, uri, env, since, call->diag))
+			bdev_suggest_protocol(loop, uri, env, since, call->diag);
 		return rc;
 	}
 	reporting = call;

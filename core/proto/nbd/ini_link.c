@@ -56,11 +56,14 @@ void nbd_ini_link_end(struct nbd_ini_link *link, const struct diag *why)
 static void late(struct loop_timer *timer)
 {
 	struct nbd_ini_link *link = container_of(timer, struct nbd_ini_link, timer);
+	char at[ADDR_TEXT];
 
 	nbd_ini_link_fail(link, DIAG_TIMEOUT, ETIMEDOUT,
 		link->hello.step == INI_GREETING
 			? "no greeting from the server: is this an NBD port?"
 			: "the server did not finish the handshake");
+	if (link->hello.step == INI_GREETING)
+		diag_hint(&link->why, HINT_OTHER_PROTOCOL, addr_text(&link->peer, at));
 }
 
 static void stream_up(struct stream *stream)

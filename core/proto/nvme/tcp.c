@@ -174,9 +174,11 @@ static void take_icresp(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 static void late(struct loop_timer *timer)
 {
 	struct nvme_tcp *tcp = container_of(timer, struct nvme_tcp, timer);
+	char at[ADDR_TEXT];
 
 	tcp_fail(tcp, DIAG_TIMEOUT, ETIMEDOUT,
 		"no answer to the connection request (ICReq): is this an NVMe/TCP port?");
+	diag_hint(&tcp->queue.why, HINT_OTHER_PROTOCOL, addr_text(&tcp->queue.peer, at));
 }
 
 static void broken(struct nvme_tcp *tcp, const char *text)
