@@ -106,7 +106,8 @@ void load_report_judge(struct load_report *report)
 			result->busiest * 100, report->disk ? "disk" : "network");
 	if (result->waiting >= BUSY)
 		warn(report, "cpu-wait",
-			"threads waited %.0f %% of the time for a CPU: other processes were running",
+			"threads waited %.0f %% of the time for a CPU: other processes were "
+			"running",
 			result->waiting * 100);
 	if (result->stolen >= BUSY)
 		warn(report, "steal",

@@ -15,7 +15,8 @@ Test(load_wait, texts_of_the_kernel)
 	cr_assert_eq(ns, 890123);
 	cr_assert_not(load_wait_parse("", &ns));
 	cr_assert_not(load_wait_parse("12\n", &ns));
-	cr_assert(load_steal_parse("cpu  1 2 3 4 5 6 7 100 50 0\ncpu0 9 9 9 9 9 9 9 9 9 9\n", &steal));
+	cr_assert(load_steal_parse(
+		"cpu  1 2 3 4 5 6 7 100 50 0\ncpu0 9 9 9 9 9 9 9 9 9 9\n", &steal));
 	cr_assert(steal.steal == 100 && steal.all == 128);
 	cr_assert_not(load_steal_parse("cpu  1 2 3 4\n", &steal), "Linux before 2.6.11");
 	cr_assert_not(load_steal_parse("intr 1 2 3 4 5 6 7 8 9", &steal));
