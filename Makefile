@@ -294,7 +294,7 @@ install: $(B)/rdmastor install-data
 # All but the binary. Manual pages get the version and the path of the documents; the README keeps its links to what is installed.
 install-data: $(B)/VERSION
 	for page in $(wildcard man/*.[178]); do \
-		sed 's#^\.Os$$#.Os rdmastor $(VERSION)#; s#/usr/share/doc/rdmastor#$(PREFIX)/share/doc/rdmastor#' $$page | \
+		sed 's#^\.Os.*#.Os rdmastor $(VERSION)#; s#/usr/share/doc/rdmastor#$(PREFIX)/share/doc/rdmastor#' $$page | \
 			install -D -m 644 /dev/stdin $(share)/man/man$${page##*.}/$${page##*/}; done
 	install -D -m 644 -t $(doc)/schema doc/schema/*.json
 	install -D -m 644 -t $(doc) CHANGELOG.md doc/peers.md
