@@ -303,7 +303,7 @@ static bool spoke(const struct diag *why)
 	       why->code == DIAG_BUSY || why->code == DIAG_MISMATCH;
 }
 
-/* Ask the server of `at` by another protocol. */
+/* Ask the server of `at` by another protocol. False: go on with the next one. */
 static bool suggest_protocol(struct loop *loop, const struct proto *proto, const struct uri *at,
 	const struct bdev_env *env, uint32_t ms, struct diag *why)
 {
@@ -324,8 +324,8 @@ static bool suggest_protocol(struct loop *loop, const struct proto *proto, const
 		found = spoke(&theirs);
 	}
 	free(uri);
-	if (!found)
-		return false;
+	if (!found) /* nothing listens there by any protocol */
+		return theirs.err == ECONNREFUSED || theirs.code == DIAG_UNREACHABLE;
 	snprintf(text, sizeof(text), "%.460s; %.*s answers there", why->text,
 		(int)strcspn(name, ":"), name);
 	memcpy(why->text, text, sizeof(text));
@@ -348,18 +348,18 @@ void bdev_suggest_protocol(struct loop *loop, const char *text, const struct bde
 	uint64_t since_ns, struct diag *why)
 {
 	struct uri *uri = calloc(1, sizeof(*uri));
-	bool found = !uri || uri_parse(uri, text, NULL) || !uri->host[0] || !uri->port ||
-		     !may_be_another(find_proto(uri->scheme), why);
+	bool done = !uri || uri_parse(uri, text, NULL) || !uri->host[0] || !uri->port ||
+		    !may_be_another(find_proto(uri->scheme), why);
 
 	/* those that need no RDMA first */
 	for (unsigned exposed = 0; exposed < 2; exposed++)
-		for (unsigned i = 0; schemes[i] && !found; i++) {
+		for (unsigned i = 0; schemes[i] && !done; i++) {
 			const struct proto *proto = container_of(schemes[i], struct proto, scheme);
 			uint32_t ms = suggest_ms(uri, env, since_ns);
 
 			if (ms && proto->discover && proto->exposed == exposed &&
 				proto != find_proto(uri->scheme))
-				found = suggest_protocol(loop, proto, uri, env, ms, why);
+				done = suggest_protocol(loop, proto, uri, env, ms, why);
 		}
 	free(uri);
 }
