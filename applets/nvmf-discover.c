@@ -177,15 +177,25 @@ static int take_answer(struct discovery *d, struct nvmf_query *query)
 	return -why->err;
 }
 
+/* What software iWARP met over TCP (core/net/ep.c) is no news if plain TCP met the same. */
+static void drop_same_cause(struct diag *rdma, const struct diag *tcp)
+{
+	static const char by[] = "; over TCP: ";
+	char *over = strstr(rdma->text, by);
+	const char *same = diag_errno_text(tcp->err);
+
+	if (over && !strncmp(over + strlen(by), same, strlen(same)))
+		*over = 0;
+}
+
 /* One host over both transports: one answer is enough. */
 static int either_failed(struct discovery *d)
 {
 	struct diag *rdma = &d->all.query[0].attach.why, *tcp = &d->all.query[1].attach.why;
 
 	*d->call->diag = *tcp;
-	if (strcmp(rdma->text, tcp->text))
-		snprintf(d->call->diag->text, sizeof(d->call->diag->text),
-			"TCP: %.245s; RDMA: %.245s", tcp->text, rdma->text);
+	drop_same_cause(rdma, tcp);
+	diag_both(d->call->diag, "TCP", tcp->text, "RDMA", rdma->text);
 	return -tcp->err;
 }
 

@@ -61,6 +61,15 @@ int diag_hint_mtu(struct diag *, const char *host);
 	"load the adapter's RDMA driver, or create a software device: rdma link add rxe0 type "    \
 	"rxe netdev eth0"
 
+/* The reasons of two attempts at one thing: "NAME: text; OTHER_NAME: other". One that is part of
+ * the other is left out. */
+void diag_both(struct diag *, const char *name, const char *text, const char *other_name,
+	const char *other);
+
+/* A duration, rounded: "10 s", "0.5 s", "250 ms". */
+#define DIAG_SECONDS 24
+const char *diag_seconds(uint64_t ms, char text[DIAG_SECONDS]);
+
 const char *diag_code_word(enum diag_code); /* "refused" */
 const char *diag_errno_word(int err);       /* "ECONNREFUSED"; the same under every libc */
 const char *diag_errno_text(int err); /* "connection refused": our own words, as libcs differ */

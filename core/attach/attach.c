@@ -430,12 +430,13 @@ void attach_call(struct attach *attach, struct child_call *call)
 int attach_not_removed(struct attach *attach, int err, const char *hint)
 {
 	struct diag *why = &attach->why;
+	char text[DIAG_SECONDS];
 
 	switch (-err) {
 	case ETIMEDOUT:
 		diag_set(why, DIAG_TIMEOUT, ETIMEDOUT,
-			"timed out after %.3g s waiting for the kernel to remove it",
-			(double)(loop_clock() - attach->since) / 1e9);
+			"timed out after %s waiting for the kernel to remove it",
+			diag_seconds((loop_clock() - attach->since) / 1000000, text));
 		return diag_hint(why, "%s", hint);
 	case EBUSY:
 		return diag_set(why, DIAG_BUSY, EBUSY, "the kernel is still connecting it");
@@ -449,12 +450,14 @@ int attach_not_removed(struct attach *attach, int err, const char *hint)
 
 static int too_late(struct attach *attach)
 {
+	char text[DIAG_SECONDS];
+
 	if (attach->state == WAIT && attach->proto->late)
 		attach->proto->late(attach);
 	if (attach->why.err)
 		return -attach->why.err;
-	return diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %.3g s%s",
-		(double)(loop_clock() - attach->since) / 1e9,
+	return diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %s%s",
+		diag_seconds((loop_clock() - attach->since) / 1000000, text),
 		attach->state == QUEUED ? ": the kernel was still connecting to others" : "");
 }
 

@@ -597,9 +597,11 @@ static void look_gone(struct loop_timer *timer)
 		return;
 	}
 	if (!is_gone(iscsi)) {
+		char text[DIAG_SECONDS];
+
 		diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT,
-			"timed out after %.3g s waiting for the kernel to remove session%u",
-			(double)(now - attach->since) / 1e9, iscsi->sid);
+			"timed out after %s waiting for the kernel to remove session%u",
+			diag_seconds((now - attach->since) / 1000000, text), iscsi->sid);
 		diag_hint(&attach->why, "it is removed once I/O to its disks has ended");
 	}
 	session_ended(iscsi);

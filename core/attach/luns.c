@@ -88,13 +88,14 @@ int attach_luns_look(struct attach *attach, struct attach_luns *luns)
 void attach_luns_late(struct attach *attach, struct attach_luns *luns)
 {
 	const char *closed = attach_unopened(attach);
+	char text[DIAG_SECONDS];
 
 	for (unsigned i = 0; i < luns->count && !luns->lacks[0]; i++)
 		if (closed[0] && !strcmp(luns->list[i].node, closed))
 			note_lack(luns, &luns->list[i]);
-	diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no usable block device after %.3g s",
+	diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no usable block device after %s",
 		luns->lacks[0] ? luns->lacks : "the target",
-		(double)(loop_clock() - attach->since) / 1e9);
+		diag_seconds((loop_clock() - attach->since) / 1000000, text));
 }
 
 void attach_luns_free(struct attach_luns *luns)

@@ -221,11 +221,12 @@ static void end_transport(struct nfs_mount *m)
 	}
 	if (!m->rdma && !tcp.err)
 		m->fell_back = *rdma;
-	else if (!m->rdma && strcmp(tcp.text, rdma->text))
-		diag_set(&m->attach.why, (enum diag_code)tcp.code, tcp.err,
-			"RDMA: %.220s; TCP: %.220s", rdma->text, tcp.text);
-	else if (!m->rdma)
+	else if (!m->rdma && !strcmp(tcp.text, rdma->text))
 		m->attach.why = *rdma;
+	else if (!m->rdma) {
+		diag_set(&m->attach.why, (enum diag_code)tcp.code, tcp.err, "%s", "");
+		diag_both(&m->attach.why, "RDMA", rdma->text, "TCP", tcp.text);
+	}
 	end_attempt(m);
 }
 
@@ -382,6 +383,7 @@ static bool is_ours(const char *line)
 static void mount_over(struct mount_call *call)
 {
 	struct nfs_mount *m = container_of(call, struct nfs_mount, call);
+	char text[DIAG_SECONDS];
 
 	loop_timer_del(m->attach.loop, &m->timer);
 	kernel_log_since(&m->log, is_ours, m->lines, sizeof(m->lines));
@@ -398,8 +400,8 @@ static void mount_over(struct mount_call *call)
 		fail_version(m);
 	} else if (call->err == -ETIMEDOUT) {
 		diag_set(&m->attach.why, DIAG_TIMEOUT, ETIMEDOUT,
-			"mount(2) timed out after %.3g s: no answer from the server",
-			(double)(loop_clock() - m->since) / 1e9);
+			"mount(2) timed out after %s: no answer from the server",
+			diag_seconds((loop_clock() - m->since) / 1000000, text));
 		explained(m);
 	} else {
 		m->explained = explained;

@@ -94,9 +94,10 @@ static void nvme_ready(struct attach *attach)
 static int too_late(struct attach_nvme *nvme)
 {
 	struct diag *why = &nvme->attach.why;
+	char text[DIAG_SECONDS];
 
-	diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %.3g s",
-		(double)(loop_clock() - nvme->attach.since) / 1e9);
+	diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %s",
+		diag_seconds((loop_clock() - nvme->attach.since) / 1000000, text));
 	if (nvme->target->want.value[NVMF_DHCHAP_SECRET])
 		diag_hint(why,
 			"a wrong secret can cause this; the kernel may then hang until a reboot");

@@ -245,17 +245,19 @@ static void set_tmo(struct attach_srp *srp)
 
 static int too_late(struct attach_srp *srp)
 {
-	double seconds = (double)(loop_clock() - srp->since) / 1e9;
+	char text[DIAG_SECONDS];
+
+	diag_seconds((loop_clock() - srp->since) / 1000000, text);
 
 	if (srp->leaving)
 		return still_leaving(srp);
 	return srp->attach.made
 		       ? diag_set(&srp->attach.why, DIAG_TIMEOUT, ETIMEDOUT,
-				 "login succeeded, but the scan for disks timed out after %.2g s",
-				 seconds)
+				 "login succeeded, but the scan for disks timed out after %s",
+				 text)
 		       : diag_set(&srp->attach.why, DIAG_TIMEOUT, ETIMEDOUT,
-				 "no answer from the target: login timed out after %.2g s",
-				 seconds);
+				 "no answer from the target: login timed out after %s",
+				 text);
 }
 
 static void log_in_again(struct loop_timer *);

@@ -217,3 +217,32 @@ int diag_hint_mtu(struct diag *diag, const char *host)
 		"be lost (MTU), see: ip link; ping -M do -s %d %s",
 		v6 ? 1452 : 1472, host);
 }
+
+void diag_both(struct diag *diag, const char *name, const char *text, const char *other_name,
+	const char *other)
+{
+	char both[sizeof(diag->text)];
+
+	if (strstr(other, text))
+		snprintf(both, sizeof(both), "%s", other);
+	else if (strstr(text, other))
+		snprintf(both, sizeof(both), "%s", text);
+	else
+		snprintf(both, sizeof(both), "%s: %.240s; %s: %.240s", name, text, other_name,
+			other);
+	memcpy(diag->text, both, sizeof(both));
+}
+
+const char *diag_seconds(uint64_t ms, char text[DIAG_SECONDS])
+{
+	if (ms >= 100 && ms < 1000) /* what is left of a limit is a little less */
+		ms = (ms + 5) / 10 * 10;
+	if (ms && ms < 500)
+		snprintf(text, DIAG_SECONDS, "%u ms", (unsigned)ms);
+	else if (ms < 999500)
+		snprintf(text, DIAG_SECONDS, "%.3g s", (double)ms / 1000);
+	else
+		snprintf(text, DIAG_SECONDS, "%llu s",
+			(unsigned long long)(ms / 1000 + (ms % 1000 >= 500)));
+	return text;
+}

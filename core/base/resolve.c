@@ -289,6 +289,7 @@ static int leave(struct resolve_waiter *waiter, const char *host, uint32_t timeo
 	struct addr *addr, struct diag *diag)
 {
 	struct resolve_name *name;
+	char text[DIAG_SECONDS];
 	int err;
 
 	pthread_mutex_lock(&book.lock);
@@ -308,8 +309,8 @@ static int leave(struct resolve_waiter *waiter, const char *host, uint32_t timeo
 		return 0;
 	if (waiter->eai)
 		return explain(waiter->eai, host, diag);
-	err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "resolve host '%s': no answer within %.3g s",
-		host, timeout_ms / 1000.);
+	err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "resolve host '%s': no answer within %s",
+		host, diag_seconds(timeout_ms, text));
 	diag_hint(diag, "use a numeric address");
 	return err;
 }

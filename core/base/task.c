@@ -68,7 +68,8 @@ void task_end(struct task *task)
 int task_timed_out(const struct call *call)
 {
 	const struct opt_common *common = call->opts;
+	char text[DIAG_SECONDS];
 
-	return diag_set(call->diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %g s",
-		common->timeout_ms / 1000.);
+	return diag_set(call->diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %s",
+		diag_seconds(common->timeout_ms, text));
 }

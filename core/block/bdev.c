@@ -172,6 +172,7 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	struct uri uri;
 	uint32_t ms;
 	int err = uri_parse(&uri, text, diag);
+	char limit[DIAG_SECONDS];
 
 	if (err)
 		return err;
@@ -191,7 +192,8 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	if (err)
 		return err;
 	if (!bdev_wait(bdev, &wait, ms == BDEV_NEVER ? 0 : ms + GRACE_MS))
-		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %g s", ms / 1000.);
+		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %s",
+			diag_seconds(ms, limit));
 	else if (bdev->state == BDEV_DOWN)
 		err = take_why(&bdev->why, diag);
 	else if (part.on)

@@ -359,9 +359,11 @@ static void check_end(struct loop_timer *timer)
 {
 	struct asker *asker = container_of(timer, struct asker, timer);
 	uint64_t now = loop_clock();
+	char text[DIAG_SECONDS];
 
 	if (enough(asker, now) && now > asker->until + QUIET_MS * MSEC) {
-		diag_set(asker->diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %d ms", QUIET_MS);
+		diag_set(asker->diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %s",
+			diag_seconds(QUIET_MS, text));
 		asker->err = -ETIMEDOUT;
 		finish_load(asker, now);
 		return;

@@ -241,6 +241,7 @@ void iwarp_nudge(struct iwarp *iw)
 static void expired(struct loop_timer *timer)
 {
 	struct iwarp *iw = container_of(timer, struct iwarp, timer);
+	char text[DIAG_SECONDS];
 
 	if (iw->ep.state == EP_UP) {
 		iwarp_nudge(iw);
@@ -249,9 +250,9 @@ static void expired(struct loop_timer *timer)
 	if (iw->ep.state < EP_CLOSING)
 		diag_set(iwarp_why(iw), DIAG_TIMEOUT, ETIMEDOUT,
 			iw->step == IWARP_TCP
-				? "connect: no answer within %g s"
-				: "TCP connected, but no iWARP (MPA) reply within %g s",
-			iw->timeout_ms / 1000.);
+				? "connect: no answer within %s"
+				: "TCP connected, but no iWARP (MPA) reply within %s",
+			diag_seconds(iw->timeout_ms, text));
 	tcp_reset_on_close(iw->fd.fd);
 	iwarp_end(iw);
 }

@@ -165,11 +165,12 @@ static void expired(struct loop_timer *timer)
 
 	for (unsigned i = 0; i < c->started; i++) {
 		struct diag why = { 0 };
+		char text[DIAG_SECONDS];
 
 		if (c->attempt[i].fd.fd < 0)
 			continue;
-		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "connect: no answer within %g s",
-			c->dial.timeout_ms / 1000.);
+		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "connect: no answer within %s",
+			diag_seconds(c->dial.timeout_ms, text));
 		addr_failures_add(&c->failures, &c->attempt[i].at, &why);
 	}
 	all_failed(&c->failed);

@@ -155,15 +155,15 @@ static void verbs_free(struct ep *ep)
 static void expired(struct loop_timer *timer)
 {
 	struct verbs_ep *ve = container_of(timer, struct verbs_ep, timer);
-	char host[ADDR_TEXT];
+	char text[DIAG_SECONDS];
 
 	if (ve->ep.state == EP_CLOSING) {
 		release_ep(ve);
 		return;
 	}
 	diag_set(verbs_why(ve), DIAG_TIMEOUT, ETIMEDOUT,
-		"%s timed out: no answer from %s within %u ms", step_words[ve->step],
-		sock_text((struct sockaddr *)&ve->dst, false, host), ve->timeout_ms);
+		"%s timed out: no answer within %s", step_words[ve->step],
+		diag_seconds(ve->timeout_ms, text));
 	verbs_close(&ve->ep);
 }
 

@@ -73,7 +73,7 @@ for n in "${!pids[@]}"; do
 	wait "${pids[n]}"
 	status=$?
 	[ "$status" = 1 ] || die "${words[n]}: exit status $status: $(cat "err.$n")"
-	grep -Eq "'$x': .*answer.*\b(1|0[.][0-9]+) s\$" "err.$n" || die "${words[n]}: $(cat "err.$n")"
+	grep -Eq "'$x': .*answer.*\b((1|0[.][0-9]+) s|[0-9]{1,3} ms)\$" "err.$n" || die "${words[n]}: $(cat "err.$n")"
 done
 
 # --- a disk over two paths; the second is tried again and again

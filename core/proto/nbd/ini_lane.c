@@ -168,10 +168,11 @@ static void late(struct inflight *inflight, struct inflight_slot *slot)
 {
 	struct nbd_ini_lane *nl = container_of(inflight, struct nbd_ini_lane, inflight);
 	const struct io *io = slot->owner;
+	char text[DIAG_SECONDS];
 	struct diag why = { 0 };
 
-	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s within %g s",
-		commands[io->kind].what, nl->link.conf->io_ms / 1000.);
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s within %s",
+		commands[io->kind].what, diag_seconds(nl->link.conf->io_ms, text));
 	nbd_ini_link_end(&nl->link, &why);
 }
 

@@ -57,3 +57,50 @@ Test(diag, a_null_diag_and_overlong_texts_are_harmless)
 	diag_hint(&diag, "%s", big);
 	cr_assert_lt(strlen(diag.text), sizeof(diag.text));
 }
+
+Test(diag, durations_have_one_form)
+{
+	static const struct {
+		uint64_t ms;
+		const char *text;
+	} rows[] = {
+		{ 0, "0 s" },
+		{ 1, "1 ms" },
+		{ 250, "250 ms" },
+		{ 500, "0.5 s" },
+		{ 299, "300 ms" },
+		{ 496, "0.5 s" },
+		{ 946, "0.95 s" },
+		{ 146, "150 ms" },
+		{ 999, "1 s" },
+		{ 1000, "1 s" },
+		{ 1500, "1.5 s" },
+		{ 9999, "10 s" },
+		{ 10000, "10 s" },
+		{ 59940, "59.9 s" },
+		{ 999499, "999 s" },
+		{ 999500, "1000 s" },
+		{ 3600000, "3600 s" },
+	};
+	char text[DIAG_SECONDS];
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		cr_assert_str_eq(diag_seconds(rows[i].ms, text), rows[i].text);
+	cr_assert(*diag_seconds(UINT64_MAX, text));
+}
+
+Test(diag, one_of_two_reasons_that_has_the_other_in_it_is_enough)
+{
+	struct diag diag = { .err = 1 };
+
+	diag_both(&diag, "TCP", "refused", "RDMA", "no device");
+	cr_assert_str_eq(diag.text, "TCP: refused; RDMA: no device");
+	diag_both(&diag, "TCP", "refused", "RDMA", "no device; over TCP: refused");
+	cr_assert_str_eq(diag.text, "no device; over TCP: refused");
+	diag_both(&diag, "RDMA", "no device; over TCP: refused", "TCP", "refused");
+	cr_assert_str_eq(diag.text, "no device; over TCP: refused");
+	diag_both(&diag, "RDMA", diag.text, "TCP", "refused");
+	cr_assert_str_eq(diag.text, "no device; over TCP: refused");
+	diag_both(&diag, "A", "same", "B", "same");
+	cr_assert_str_eq(diag.text, "same");
+}

@@ -825,7 +825,7 @@ Test(iwarp, a_peer_that_speaks_something_else)
 
 Test(iwarp, a_peer_that_says_nothing)
 {
-	hand_answered("", 0, "TCP_connected iWARP 0.2_s", DIAG_TIMEOUT);
+	hand_answered("", 0, "TCP_connected iWARP 200_ms", DIAG_TIMEOUT);
 }
 
 Test(iwarp, a_peer_without_crcs)
