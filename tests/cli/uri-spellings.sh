@@ -17,6 +17,7 @@ for spelling in "transport=tcp;traddr=127.0.0.1;trsvcid=$nvme;nqn=$NQN;nsid=1" "
 	ours info "$spelling" --json | jq -e '.size == 4194304' >/dev/null || die "$spelling: info"
 	ours boot "$spelling,via=nbd" --dry-run --json >boot || die "$spelling: boot: $(cat boot)"
 	ours boot "$spelling" --dry-run --json | jq -e '.results[0].error == null' >/dev/null || die "$spelling: boot"
-	ours boot --needs "$spelling" >/dev/null || die "$spelling: boot --needs"
+	word=$(ours boot --needs "$spelling" | sed -n 's/^word rd\.rdmastor=//p')
+	ours info "$word" --json | jq -e '.size == 4194304' >/dev/null || die "$spelling: boot --needs: '$word'"
 done
 stop

@@ -366,12 +366,30 @@ static void add_scheme(struct collect *collect, const char *scheme)
 		}
 }
 
-static void add_disk_word(struct collect *collect, const struct boot_disk *disk)
+/* For other spellings: a transport ID has blanks. */
+static void print_uri(const struct uri *uri, char text[URI_MAX])
 {
-	char word[URI_MAX + 32], uri[URI_MAX];
+	text[0] = 0;
+	add_text(text, strchr(uri->host, ':') ? "%s://[%s]" : "%s://%s", uri->scheme, uri->host);
+	if (uri->port)
+		add_text(text, ":%u", uri->port);
+	add_text(text, "/");
+	uri_encode_target(text, uri);
+	for (unsigned i = 0; i < uri->keys; i++)
+		uri_encode_key(text, uri->key[i].name, uri->key[i].value);
+}
 
-	uri_hide(strcpy(uri, disk->uri));
-	snprintf(word, sizeof(word), "rd.rdmastor=%s%s%s", uri,
+static void add_disk_word(
+	struct collect *collect, const struct boot_disk *disk, const struct uri *uri)
+{
+	char word[URI_MAX + 32], text[URI_MAX];
+
+	if (strstr(disk->uri, "://") || uri_is_iscsi(disk->uri))
+		strcpy(text, disk->uri);
+	else
+		print_uri(uri, text);
+	uri_hide(text);
+	snprintf(word, sizeof(word), "rd.rdmastor=%s%s%s", text,
 		disk->via == BOOT_KERNEL ? "" : ",via=",
 		disk->via == BOOT_KERNEL ? "" : kernel_boot_via_word(disk->via));
 	add(collect, BOOT_NEED_WORD, word);
@@ -390,7 +408,7 @@ static void add_uri(
 	if (attached)
 		return;
 	kernel_sys_list(collect->root, "sys/class/net", add_card, collect);
-	add_disk_word(collect, disk);
+	add_disk_word(collect, disk, uri);
 }
 
 int kernel_boot_needs_disk(int root, const struct kernel_list *list, const struct boot_disk *disk,

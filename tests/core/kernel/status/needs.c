@@ -263,6 +263,11 @@ Test(needs, a_word_without_secrets_and_of_one_word)
 		"nbd virtio_net rd.rdmastor=iscsi:joe@10.0.0.1::::iqn.a:b,via=nbd ");
 	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x rd.break", false), "EINVAL");
 	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.'x", false), "EINVAL");
+	cr_assert_str_eq(needs_disk("trtype:TCP traddr:fd00::1 trsvcid:4421 subnqn:nqn.x/y ns:2 "
+				    "hostnqn:nqn.me,via=nbd",
+				 false),
+		"nbd virtio_net "
+		"rd.rdmastor=nvme+tcp://[fd00::1]:4421/nqn.x%2Fy/2?hostnqn=nqn.me,via=nbd ");
 	cr_assert_str_eq(needs_disk("nvme+tcp://10.0.0.1/nqn.x", true), "");
 }
 
