@@ -127,7 +127,8 @@ static int check_taken(const struct install *in)
 	}
 	if (!names[0])
 		return 0;
-	diag_set(in->call->diag, DIAG_BUSY, EEXIST, "names taken by other files:%s", names);
+	diag_set(in->call->diag, DIAG_BUSY, EEXIST,
+		"already exist and are not links to rdmastor:%s", names);
 	diag_ctx(in->call->diag, "%s", in->path);
 	return diag_hint(in->call->diag,
 		in->opts->force ? "remove these directories, or choose another DIR"

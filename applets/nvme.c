@@ -351,7 +351,7 @@ static int run_nvme(struct call *call)
 		return EXIT_DONE;
 	}
 	diag_set(call->diag, DIAG_USAGE, EINVAL,
-		"'%s' is not a command of rdmastor's nvme link; nvme-cli may have it", word);
+		"'%s' is not supported by rdmastor: install nvme-cli for it", word);
 	return diag_hint(call->diag, "list rdmastor's commands with: nvme help");
 }
 

@@ -73,7 +73,7 @@ static int pick(struct call *call, const char *option, const struct opt_list *al
 	for (unsigned i = 0; i < all->count; i++) {
 		if (!alone && !all->part[i])
 			return diag_set(call->diag, DIAG_USAGE, EINVAL,
-				"--%s %s: stands before the protocol it belongs to", option,
+				"--%s %s: must follow --nvmf, --iscsi or --srp", option,
 				all->item[i]);
 		if (alone || all->part[i] == part)
 			to->item[to->count++] = all->item[i];

@@ -102,7 +102,7 @@ void load_report_judge(struct load_report *report)
 			ios == 1 ? "" : "s");
 	if (result->busiest >= 0.95 && !report->load.verify)
 		warn(report, "cpu",
-			"a job used %.0f %% of a CPU: the limit is this machine, not the %s",
+			"a job used %.0f %% of a CPU: this machine, not the %s, is the bottleneck",
 			result->busiest * 100, report->disk ? "disk" : "network");
 	if (result->waiting >= BUSY)
 		warn(report, "cpu-wait",
@@ -182,9 +182,10 @@ static void print_cpu(struct out *out, const struct load_report *report)
 
 	if (report->load.verify || !all_ios(result))
 		return;
-	out_line(out, "  cpu    %s per request, %.2f of a CPU (user %.2f, system %.2f)",
-		time_text(cpu * 1e9 / (double)all_ios(result), each), per_second(cpu, result),
-		per_second(result->user, result), per_second(result->system, result));
+	out_line(out, "  cpu    %s per request, %.0f %% of one CPU (user %.0f %%, system %.0f %%)",
+		time_text(cpu * 1e9 / (double)all_ios(result), each), 100 * per_second(cpu, result),
+		100 * per_second(result->user, result),
+		100 * per_second(result->system, result));
 }
 
 /* With three significant digits at least. */
@@ -224,13 +225,15 @@ void load_report_text(struct out *out, const struct load_report *report)
 		print_latency(out, &figures->latency);
 	}
 	if (result->unanswered)
-		out_line(out, "  lost   %u request%s, counted in the latency with their age",
+		out_line(out,
+			"  lost   %u request%s (counted in the latency with the time they had "
+			"waited)",
 			result->unanswered, result->unanswered == 1 ? "" : "s");
 	print_cpu(out, report);
 	if (report->load.verify && result->unanswered)
 		out_line(out, "  verify skipped: requests were lost");
 	else if (report->load.verify)
-		out_line(out, "  verify %s of %s are as written",
+		out_line(out, "  verify %s of %s: as written",
 			out_human(result->verified, verified), out_human(result->range, bs));
 	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++)
 		if (result->kind[kind].latency.total) {

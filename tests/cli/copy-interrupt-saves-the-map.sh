@@ -31,7 +31,7 @@ error 1 timeout '' '\b2.s --resume.MAP' "$RDMASTOR" copy --no-sparse src "$URI" 
 # what was copied until then is in the JSON next to the error
 jq -e '.copied_bytes > 0 and .zeroed_bytes == 0 and .unreadable_bytes == 0' error.out \
 	>/dev/null || die "partial results: $(cat error.out)"
-error 1 timeout '' '0.4.s' "$RDMASTOR" copy --no-sparse src null:300G --timeout 0.4
+error 1 timeout '' '400.ms' "$RDMASTOR" copy --no-sparse src null:300G --timeout 0.4
 ! grep -q -- '--resume' error.err || die "a hint that cannot be followed: $(cat error.err)"
 
 # a loop around it, as bash ends one only if the command died of SIGINT

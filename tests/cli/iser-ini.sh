@@ -14,7 +14,7 @@ error 2 usage 'iser:.*' 'dev rdma=iwarp' ours info "iser://127.0.0.1/$IQN/0?rdma
 error 2 usage 'iser:.*' "'hdr_digest'" ours info "iser://127.0.0.1/$IQN/0?hdr_digest=1"
 error 2 usage 'iser:.*' "'iface'" ours info "iser://127.0.0.1/$IQN/0?iface=lo"
 error 2 usage 'iser:.*' 'CHAP user' ours info "iser://127.0.0.1/$IQN/0?user=joe"
-error 1 refused '127.0.0.1:1' 'TCP' ours info "iser://127.0.0.1:1/$IQN/0?rdma=iwarp"
+error 1 refused '127.0.0.1:1' 'refused' ours info "iser://127.0.0.1:1/$IQN/0?rdma=iwarp"
 
 random_file disk 4
 serve disk --iscsi --tcp 127.0.0.1:0 --iqn $IQN

@@ -14,7 +14,7 @@ error 2 usage '' 'iqn' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --iqn disk
 error 2 usage '' 'iqn disks' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --iqn iqn.a --iqn iqn.b
 error 2 usage '' 'allow-initiator' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --allow-initiator 'my host'
 error 2 usage '' 'iscsi address' ours serve ram:1M --nvmf --tcp 127.0.0.1:0 --iscsi
-error 2 usage '' 'tcp before' ours serve ram:1M --tcp 127.0.0.1:0 --nvmf --iscsi --tcp 127.0.0.1:0
+error 2 usage '' 'tcp follow' ours serve ram:1M --tcp 127.0.0.1:0 --nvmf --iscsi --tcp 127.0.0.1:0
 error 2 usage '' 'user' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --secret-file secret
 error 2 usage '' 'secret-file' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --user joe
 error 2 usage '' 'same' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --user joe --secret-file secret --target-secret-file secret

@@ -81,7 +81,7 @@ static void ready(struct loop_fd *lfd, uint32_t events)
 		diag_sys(&a->process.why, errno, "read the answer");
 	else if (!a->len)
 		diag_set(&a->process.why, DIAG_PERMISSION, EACCES,
-			"answers only root and the user who started it");
+			"owned by another user: its status is for them and root");
 	else
 		kernel_serving_read(&a->process, a->text, a->len);
 	end(a);

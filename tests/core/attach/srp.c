@@ -594,7 +594,7 @@ Test(srp, the_end_of_a_connection)
 	content(PORT "delete", "");
 	host(6, "mlx5_0\n");
 	cr_assert_eq(detach(100, false), -ETIMEDOUT);
-	diag_says(why, DIAG_TIMEOUT, NULL, "0.1");
+	diag_says(why, DIAG_TIMEOUT, NULL, "100_ms");
 	text_says(why->hint, "--force");
 	content(PORT "delete", "1");
 	content(PORT "dev_loss_tmo", "600\n");
