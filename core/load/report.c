@@ -285,7 +285,7 @@ static void json_cpu(struct out *out, const struct load_result *result)
 			10);
 	out_real(out, "busiest", NULL, result->busiest, 3);
 	if (result->waiting >= 0)
-		out_real(out, "waiting", NULL, result->waiting, 3);
+		out_real(out, "run_delay", NULL, result->waiting, 3);
 	if (result->stolen >= 0)
 		out_real(out, "stolen", NULL, result->stolen, 3);
 	out_u64(out, "context_switches", NULL, result->switches);

@@ -20,8 +20,8 @@ jq -e '
 	and ([.read.latency_ns.histogram[].count] | add) == .read.requests
 	and (.read.latency_ns | .min <= .percentile["50"] and .percentile["50"] <= .percentile["99"] and .percentile["99"] <= .max)
 	and ((.read.iops * .seconds - .read.requests) | fabs) < 1
-	and ((.cpu | has("waiting") | not) or .cpu.waiting >= 0)
-	and ((.cpu.waiting // 0) < 0.11 or (.warnings | any(.code == "cpu-wait")))
+	and ((.cpu | has("run_delay") | not) or .cpu.run_delay >= 0)
+	and ((.cpu.run_delay // 0) < 0.11 or (.warnings | any(.code == "cpu-wait")))
 	and (.warnings | any(.code == "short")) == (.seconds < 1)' out >/dev/null || die "$(cat out)"
 
 # the time to read the clock: only where it matters, or with -v
