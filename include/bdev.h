@@ -247,6 +247,7 @@ struct lane {
 	struct loop_work kick;
 	struct io *gated, **gated_end; /* wait for an orphan that they overlap */
 	struct loop_timer gate;
+	bool given_up; /* by lane_give_up() */
 };
 
 /* Opens by URI: network schemes through `paths` (path= keys, reconnect), local ones directly. Runs
@@ -288,9 +289,14 @@ static inline const char *bdev_status_text(const struct bdev *bdev, const struct
 {
 	return io->detail && bdev->status_text ? bdev->status_text(io->detail) : NULL;
 }
+/* For requests that a live path does not answer: ends the lane with all that it has in flight, as
+ * lane_ops.abort does, and keeps the disk. What was in flight, and later requests, are done with
+ * -ENOTCONN; whether a write was executed is unknown. Without effect where a lane can't be aborted
+ * (local disks), or the second time. */
+void lane_give_up(struct lane *);
 /* One synchronous request on its own lane and loop, for the control plane and tests. Brings `lower`
- * itself. Once the time (0 = none) is over it is cancelled where the lane can (-ETIMEDOUT); what a
- * live path has in flight is waited for. */
+ * itself. Once the time (0 = none) is over it is cancelled or, if a path has it, the lane is given
+ * up a moment later: -ETIMEDOUT, also for later requests. Local disks are waited for. */
 int bdev_io_wait(struct lane *, struct io *, uint32_t timeout_ms);
 /* Flush before a stop, on the lane's thread. -ETIMEDOUT: cancelled at the deadline (loop_clock).
  * -EINPROGRESS: the disk still has the request; neither the lane nor the disk can be freed. */

@@ -509,10 +509,21 @@ static void io_waited(struct io *io)
 	container_of(io, struct io_wait, io)->over = 1;
 }
 
+void lane_give_up(struct lane *lane)
+{
+	const struct diag why = { .err = ETIMEDOUT, .code = DIAG_TIMEOUT, .text = "no answer" };
+
+	if (lane->given_up || !lane->ops->abort || lane->state != LANE_UP)
+		return;
+	lane->given_up = true;
+	lane->ops->abort(lane, &why);
+}
+
 int bdev_io_wait(struct lane *lane, struct io *io, uint32_t timeout_ms)
 {
 	struct io_wait wait = { .io = *io };
 	uint64_t deadline = timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
+	bool late = false, cancelled = false;
 
 	wait.io.done = io_waited;
 	wait.io.lower = calloc(1, lane->bdev->lim.io_size + 1);
@@ -520,12 +531,17 @@ int bdev_io_wait(struct lane *lane, struct io *io, uint32_t timeout_ms)
 		return io->status = -ENOMEM;
 	bdev_submit(lane, &wait.io);
 	while (!loop_wait(lane->loop, &wait.over, deadline)) {
-		bdev_cancel(lane, &wait.io);
+		cancelled = cancelled || bdev_cancel(lane, &wait.io);
+		if (late && !cancelled)
+			lane_give_up(lane);
+		late = true;
 		deadline = loop_clock() + CANCEL_MS * MSEC;
 	}
 	free(wait.io.lower);
 	io->detail = wait.io.detail;
-	io->status = deadline && wait.io.status == -ECANCELED ? -ETIMEDOUT : wait.io.status;
+	io->status = wait.io.status;
+	if ((late && io->status == -ECANCELED) || (lane->given_up && io->status == -ENOTCONN))
+		io->status = -ETIMEDOUT;
 	return io->status;
 }
 

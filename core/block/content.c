@@ -25,27 +25,14 @@ struct reader {
 	struct lane *lane;
 	struct pool *pool;
 	uint32_t timeout_ms;
-	struct loop_timer timer;
-	bool late, read; /* read: something was */
+	bool read; /* something was */
 };
-
-/* Ends the lane, which has no other requests: a live path would keep this one. */
-static void late(struct loop_timer *timer)
-{
-	struct reader *r = container_of(timer, struct reader, timer);
-	struct diag why = { 0 };
-
-	r->late = true;
-	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "read: timed out");
-	if (r->lane->ops->abort)
-		r->lane->ops->abort(r->lane, &why);
-}
 
 static int reader_open(struct reader *r, struct bdev *bdev, uint32_t timeout_ms, struct diag *diag)
 {
 	int err;
 
-	*r = (struct reader){ .bdev = bdev, .timeout_ms = timeout_ms, .timer.fire = late };
+	*r = (struct reader){ .bdev = bdev, .timeout_ms = timeout_ms };
 	err = lane_open(&r->lane, bdev, bdev->loop, diag);
 	if (!err)
 		err = pool_new(&r->pool, BUFFER, 1, diag);
@@ -85,20 +72,15 @@ static int read_at(struct reader *r, uint64_t off, uint32_t len, void *to, struc
 
 		n = n < len ? n : len;
 		io.len = (skip + n + lim->block - 1) & ~(lim->block - 1);
-		if (r->timeout_ms)
-			loop_timer_set(r->lane->loop, &r->timer,
-				loop_clock() + r->timeout_ms * UINT64_C(1000000));
 		err = bdev_io_wait(r->lane, &io, r->timeout_ms);
-		loop_timer_del(r->lane->loop, &r->timer);
 		if (err) {
 			const char *text = bdev_status_text(r->bdev, &io);
 
-			err = r->late ? -ETIMEDOUT : err;
 			diag_sys(diag, -err, "read at byte %llu", (unsigned long long)io.off);
 			if (text)
 				diag_set(diag, DIAG_IO, -err, "read at byte %llu: %s",
 					(unsigned long long)io.off, text);
-			if (r->late && !r->read)
+			if (err == -ETIMEDOUT && !r->read)
 				hint_mtu(r->bdev, diag);
 			diag_ctx(diag, "%s", r->bdev->uri);
 			return err;

@@ -39,7 +39,10 @@ struct disk_job {
 	uint64_t left;           /* requests still to submit */
 	uint64_t dice, wrong; /* dice: random state; wrong: offset of the first wrong byte so far */
 	uint32_t inflight;
-	bool mapped, checking, given_up;
+	bool mapped, checking;
+	struct io map; /* the search for holes */
+	struct buf map_buf;
+	volatile int map_over;
 };
 
 struct disk_load {
@@ -156,7 +159,8 @@ static bool begin_check(struct disk_job *dj)
 {
 	bool any = false;
 
-	if (!dj->verify.generation || dj->checking || load_hurry(&dj->job) || dj->given_up)
+	if (!dj->verify.generation || dj->checking || load_hurry(&dj->job) ||
+		dj->lane->given_up)
 		return false;
 	dj->checking = true;
 	atomic_store_explicit(&dj->job.verifying, true, memory_order_relaxed);
@@ -175,7 +179,7 @@ static enum load_kind kind_of(const struct slot *slot)
 static bool unanswered(const struct disk_job *dj, const struct io *io)
 {
 	return (io->status == -EHOSTUNREACH && !io->detail) ||
-	       (io->status == -ENOTCONN && dj->given_up);
+	       (io->status == -ENOTCONN && dj->lane->given_up);
 }
 
 static enum diag_code failure_code(int status)
@@ -271,26 +275,35 @@ static void done(struct io *io)
 	finish_if_idle(dj);
 }
 
+static void map_done(struct io *io)
+{
+	container_of(io, struct disk_job, map)->map_over = 1;
+}
+
 /* Before the load, which changes it, find out how much of the disk holds data. Reading a hole does
- * not access storage. */
+ * not access storage. An answer that comes later is not waited for. */
 static void map_range(struct disk_job *dj, const struct disk_load *part)
 {
 	const struct bdev_limits *lim = &dj->lane->bdev->lim;
+	const struct map_run *run = (const struct map_run *)(const void *)dj->map_buf.p;
 	uint64_t at = part->offset, end = at + part->blocks * options_of(dj)->bs;
 	uint64_t until = loop_clock() + MAP_MS * MSEC;
-	struct buf buf = pool_buf(dj->pool, 0);
-	struct io io = { .kind = IO_MAP, .buf = &buf };
+	struct io *io = &dj->map;
 
 	while (lim->max[IO_MAP] && at < end && loop_clock() < until) {
-		const struct map_run *run = (const struct map_run *)(const void *)buf.p;
-
-		io.off = at;
-		io.len = lim->max[IO_MAP] / lim->block * lim->block;
-		if (end - at < io.len)
-			io.len = (uint32_t)(end - at);
-		if (bdev_io_wait(dj->lane, &io, MAP_MS))
+		io->off = at;
+		io->len = lim->max[IO_MAP] / lim->block * lim->block;
+		if (end - at < io->len)
+			io->len = (uint32_t)(end - at);
+		dj->map_over = 0;
+		bdev_submit(dj->lane, io);
+		if (!loop_wait(dj->job.loop, &dj->map_over, until)) {
+			bdev_cancel(dj->lane, io);
 			return;
-		for (uint32_t i = 0; i < io.detail; at += run[i++].len)
+		}
+		if (io->status)
+			return;
+		for (uint32_t i = 0; i < io->detail; at += run[i++].len)
 			part->result->data += run[i].flags & (MAP_HOLE | MAP_ZERO) ? 0 : run[i].len;
 		part->result->mapped = at - part->offset;
 	}
@@ -311,7 +324,7 @@ static int open_slots(struct disk_job *dj, struct diag *diag)
 	size_t lower = (dj->lane->bdev->lim.io_size + 7u) & ~7u;
 
 	dj->slot = calloc(opt->depth, sizeof(*dj->slot));
-	dj->lowers = calloc(opt->depth, lower ? lower : 8);
+	dj->lowers = calloc(opt->depth + 1, lower ? lower : 8);
 	if (!dj->slot || !dj->lowers)
 		return diag_sys(diag, ENOMEM, "requests");
 	for (uint32_t i = 0; i < opt->depth; i++) {
@@ -326,6 +339,11 @@ static int open_slots(struct disk_job *dj, struct diag *diag)
 		slot->idle = dj->idle;
 		dj->idle = slot;
 	}
+	dj->map_buf = pool_buf(dj->pool, opt->depth);
+	dj->map = (struct io){ .kind = IO_MAP,
+		.buf = &dj->map_buf,
+		.done = map_done,
+		.lower = dj->lowers + opt->depth * lower };
 	return 0;
 }
 
@@ -339,6 +357,7 @@ static int disk_open(struct load_job *job, struct diag *diag)
 	dj->offset = part->offset;
 	dj->blocks = part->blocks;
 	dj->wrong = UINT64_MAX;
+	dj->map_over = 1;
 	dj->dice = part->seed + (job->index + 1) * 0x9e3779b97f4a7c15u;
 	dj->left = !opt->bytes ? UINT64_MAX : opt->bytes > opt->bs ? opt->bytes / opt->bs : 1;
 	if (opt->verify) {
@@ -353,17 +372,18 @@ static int disk_open(struct load_job *job, struct diag *diag)
 	}
 	err = lane_open(&dj->lane, part->disk, job->loop, diag);
 	if (!err)
-		err = pool_new(&dj->pool, opt->bs, opt->depth, diag);
+		err = pool_new(&dj->pool, opt->bs, opt->depth + 1, diag);
 	if (!err)
 		err = lane_map(dj->lane, dj->pool, diag);
 	if (err)
 		return err;
 	dj->mapped = true;
-	if (!job->index)
-		map_range(dj, part);
 	choose_block(dj);
 	fill_pool(dj);
-	return open_slots(dj, diag);
+	err = open_slots(dj, diag);
+	if (!err && !job->index)
+		map_range(dj, part);
+	return err;
 }
 
 static void disk_start(struct load_job *job)
@@ -376,19 +396,17 @@ static void disk_start(struct load_job *job)
 
 static void disk_give_up(struct load_job *job)
 {
-	struct disk_job *dj = disk_job_of(job);
-	const struct diag why = { .err = ETIMEDOUT, .code = DIAG_TIMEOUT, .text = "no answer" };
-
-	if (dj->given_up || !dj->lane->ops->abort || dj->lane->state != LANE_UP)
-		return;
-	dj->given_up = true;
-	dj->lane->ops->abort(dj->lane, &why);
+	lane_give_up(disk_job_of(job)->lane);
 }
 
 static void disk_close(struct load_job *job)
 {
 	struct disk_job *dj = disk_job_of(job);
 
+	if (!dj->map_over) {
+		lane_give_up(dj->lane);
+		loop_wait(job->loop, &dj->map_over, 0);
+	}
 	if (dj->mapped)
 		lane_unmap(dj->lane, dj->pool);
 	if (dj->pool)

@@ -226,6 +226,8 @@ Test(content, a_disk_that_does_not_answer)
 	cr_assert_eq(disk->aborted, 1);
 	diag_says(&why, DIAG_TIMEOUT, "x+tcp://[fd00::1]:7/disk",
 		"read_at_byte_0 ping_-M_do_-s_1452_fd00::1");
+	disk->hold = disk->keep = false;
+	cr_assert_eq(content_read(&disk->bdev, 0, &content, &why), 0, "its other lanes work");
 }
 
 Test(content, a_local_disk_has_no_path)

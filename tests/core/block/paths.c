@@ -363,6 +363,31 @@ Test(paths, an_aborted_lane_ends_alone)
 	rig_fini(&rig);
 }
 
+Test(paths, a_request_without_an_answer_ends_at_its_limit)
+{
+	struct diag why = { 0 };
+	struct lane *other;
+	struct rig rig;
+	struct buf buf;
+	struct io io = { .kind = IO_WRITE, .len = 512, .buf = &buf };
+
+	rig_init(&rig);
+	rig.way[0].no_late = true;
+	rig.way[0].quiesce_ms = 60000;
+	rig_open(&rig, "flaky://a/?path=b&loss=forever");
+	buf = pool_buf(rig.pool, 0);
+	cr_assert_eq(lane_open(&other, rig.bdev, rig.loop, &why), 0);
+	atomic_store(&rig.way[0].hold, true);
+	cr_assert_eq(bdev_io_wait(rig.lane, &io, 3000), -ETIMEDOUT);
+	cr_assert_eq(bdev_io_wait(rig.lane, &io, 0), -ETIMEDOUT, "the lane is given up");
+	cr_assert_eq(atomic_load(&rig.way[1].done[IO_WRITE]), 0, "nothing is sent again");
+	atomic_store(&rig.way[0].hold, false);
+	cr_assert_eq(bdev_io_wait(other, &io, 0), 0, "the path still serves other lanes");
+	cr_assert_eq(atomic_load(&rig.way[0].attempts), 1);
+	lane_close(other);
+	rig_fini(&rig);
+}
+
 Test(paths, abort_also_ends_what_is_held_and_withheld)
 {
 	struct diag why = { 0 };

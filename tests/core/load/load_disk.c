@@ -340,6 +340,38 @@ Test(load_disk, holes_are_announced, .init = begin, .fini = end)
 	cr_assert_eq(result->mapped, 0, "the disk does not tell");
 }
 
+/* Requests that the disk takes and never answers, not even when it is asked to cancel them. */
+Test(load_disk, an_interrupt_ends_the_search_for_holes, .init = begin, .fini = end)
+{
+	int stop = 1;
+
+	disk->hold = disk->keep = true;
+	opt.bytes = 0;
+	opt.stop = &stop;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert(result->stopped);
+	cr_assert_eq(result->mapped, 0);
+	cr_assert_eq(disk->submitted, 1);
+	cr_assert_eq(disk->aborted, 1);
+}
+
+static void answer_again(const struct load_progress *progress, void *arg)
+{
+	(void)progress;
+	(void)arg;
+	disk->hold = false;
+}
+
+Test(load_disk, a_late_answer_about_holes_does_not_disturb_the_load, .init = begin, .fini = end)
+{
+	disk->hold = disk->keep = true;
+	opt.progress = answer_again;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(ios(LOAD_READ), SIZE / 4096);
+	cr_assert_eq(result->mapped, 0);
+	cr_assert_eq(disk->aborted, 0);
+}
+
 Test(load_disk, the_first_failure_ends_it, .init = begin, .fini = end)
 {
 	opt.random = false;
