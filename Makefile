@@ -150,7 +150,7 @@ $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv
 # Tests that use the clock of tests/fake/leap.c: all with time limits whose other processes and loops of other threads don't need
 # the time.
 LEAP      := $(addprefix core/attach/,attach boot disks iscsi iscsi_link iscsi_logins luns mount_call nfs nfs_why nvme srp) core/base/addr core/base/resolve \
-	$(addprefix core/block/,bdev file hands input orphan output paths paths_again paths_join split) core/daemon/iscsi_keeper core/doctor/boot core/doctor/target \
+	$(addprefix core/block/,bdev copy_silent file hands input orphan output paths paths_again paths_join split) core/daemon/iscsi_keeper core/doctor/boot core/doctor/target \
 	$(addprefix core/export/,nbd_dev ublk ublk_io) core/kernel/iscsi/iscsi_nl \
 	$(addprefix core/mad/,agent watch scan walk xact) $(addprefix core/net/,ddp ep_again ep_pair iwarp listen unix_socket ways) \
 	$(addprefix core/proto/,inflight xfer iscsi/again iscsi/discover iscsi/hops nbd/srv nbd/srv_allow nbd/srv_conn nbd/srv_hello \

@@ -610,15 +610,18 @@ static int failed(struct copy_run *run, int rc)
 	const char *longer = "; --on-loss SECONDS waits longer";
 	bool waited = run->progress.lost || rc == -EHOSTUNREACH || rc == -EAGAIN;
 	bool doubt = run->src_is.by_uri || run->dst_is.by_uri;
-	struct diag *diag = run->call->diag;
+	struct diag *diag = run->call->diag, why = *diag;
 	char **operand = run->call->operand;
 
-	if (rc == -EINTR && run->task.timed_out)
+	if (rc == -EINTR && run->task.timed_out) {
 		rc = task_timed_out(run->call);
-	else if (rc == -EINTR)
+		if (why.object[0])
+			diag_ctx(diag, "%s", why.object);
+	} else if (rc == -EINTR) {
 		run->call->signo = run->task.signo;
-	else if (run->to_pipe && diag->err == EPIPE && !run->call->sigpipe_ignored)
+	} else if (run->to_pipe && diag->err == EPIPE && !run->call->sigpipe_ignored) {
 		run->call->signo = SIGPIPE;
+	}
 	if (rc == -EILSEQ && diag->code == DIAG_MISMATCH && run->opts->resume)
 		return start_over(run);
 	if (diag->hint[0] || diag->code == DIAG_USAGE || diag->code == DIAG_MISMATCH)

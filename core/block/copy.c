@@ -12,7 +12,10 @@
 #define MSEC     1000000ull
 #define TICK     (250 * MSEC)
 #define SAVE     (1000 * MSEC)
-#define FLUSH_MS 10000 /* when the copy was interrupted */
+/* once the copy ends early: how long its requests may go without an answer, and how long they, and
+ * a flush, may take in all */
+#define MUTE     (1000 * MSEC)
+#define FINISH   (10000 * MSEC)
 #define REQUEST  (256u << 10)
 #define DEPTH    16
 
@@ -60,7 +63,7 @@ void copy_io_failed(
 	diag_ctx(copy->diag, "%s", bdev->uri);
 }
 
-/* Cancel requests that wait for a lost path. Those that can't be cancelled are waited for. */
+/* Cancel requests that wait for a lost path. */
 static void cancel_held(struct copy *copy)
 {
 	if (copy->feed.asking)
@@ -72,9 +75,52 @@ static void cancel_held(struct copy *copy)
 
 		if (slot->in_busy)
 			bdev_cancel(slot->lane, &slot->in);
-		if (slot->out_busy)
-			bdev_cancel(copy->out, &slot->out);
+		if (slot->out_busy && bdev_cancel(copy->out, &slot->out))
+			slot->cancelled = true;
 	}
+}
+
+static void give_up(struct copy *copy, struct lane *lane)
+{
+	if (copy->rc == -EINTR)
+		diag_ctx(copy->diag, "%s", lane->bdev->uri);
+	lane_give_up(lane);
+}
+
+/* Give up the lanes that have requests in flight. Those of the other disk stay, so that the
+ * destination can be flushed although the source is silent. A cancelled write ends by itself, once
+ * no lost path can execute it any more. */
+static void give_up_silent(struct copy *copy, bool flush)
+{
+	if (copy->feed.asking)
+		give_up(copy, copy->in[0]);
+	if (copy->flushing && flush)
+		give_up(copy, copy->out);
+	for (uint32_t i = 0; i < copy->depth; i++) {
+		struct slot *slot = &copy->slot[i];
+
+		if (slot->in_busy)
+			give_up(copy, slot->lane);
+		if (slot->out_busy && !slot->cancelled && (flush || !copy->flushing))
+			give_up(copy, copy->out);
+	}
+}
+
+/* The copy ends early: what is in flight may still be answered, but not for ever. */
+static void end_early(struct copy *copy)
+{
+	uint64_t now = loop_clock();
+	bool late;
+
+	if (!copy->ending)
+		copy->ending = copy->answered = now;
+	if (copy->busy != copy->pending)
+		copy->answered = now;
+	copy->pending = copy->busy;
+	cancel_held(copy);
+	late = now - copy->ending >= FINISH;
+	if (late || now - copy->answered >= MUTE)
+		give_up_silent(copy, late);
 }
 
 static bool saving(const struct copy *copy)
@@ -204,11 +250,20 @@ static void ticked(struct loop_timer *timer)
 	if (copy->opt->stop && *copy->opt->stop && !copy->rc)
 		copy->rc = diag_set(copy->diag, DIAG_SYSTEM, EINTR, "interrupted");
 	if (copy->rc)
-		cancel_held(copy);
+		end_early(copy);
 	else if (copy->saver.crew && copy->dirty && !copy->flushing && !saving(copy) &&
 		 !copy->verify && loop_now(copy->loop) - copy->saved >= SAVE)
 		start_save(copy);
 	copy_go(copy);
+}
+
+static void wait_until_over(struct copy *copy)
+{
+	loop_timer_set(copy->loop, &copy->tick, loop_clock() + TICK);
+	copy->over = 0;
+	copy_go(copy);
+	loop_wait(copy->loop, &copy->over, 0);
+	loop_timer_del(copy->loop, &copy->tick);
 }
 
 static void run_phase(struct copy *copy, const char *letters)
@@ -216,25 +271,14 @@ static void run_phase(struct copy *copy, const char *letters)
 	feed_rewind(&copy->feed, letters);
 	copy->phase_at = loop_clock();
 	copy->phase_done = copy->progress->done;
-	loop_timer_set(copy->loop, &copy->tick, copy->phase_at + TICK);
-	copy->over = 0;
-	copy_go(copy);
-	loop_wait(copy->loop, &copy->over, 0);
-	loop_timer_del(copy->loop, &copy->tick);
+	wait_until_over(copy);
 }
 
 /* The last flush, also of an interrupted copy, so that its map keeps what was copied. */
 static void end_copying(struct copy *copy)
 {
-	struct io io = { .kind = IO_FLUSH };
-
-	copy_map_turn(&copy->map, COPY_WRITTEN, COPY_FLUSHING);
-	if (copy->dst->lim.max[IO_FLUSH] &&
-		bdev_io_wait(copy->out, &io, copy->rc ? FLUSH_MS : 0) < 0) {
-		copy_io_failed(copy, copy->dst, &io, "flush");
-		return;
-	}
-	save_now(copy);
+	start_save(copy);
+	wait_until_over(copy);
 }
 
 static bool named(const struct copy_map *map)

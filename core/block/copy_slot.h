@@ -16,7 +16,7 @@ struct slot {
 	struct slot *next; /* next idle slot */
 	struct io in,
 		out; /* verify: both are reads; otherwise `in` reads, `out` writes or zeroes */
-	bool in_busy, out_busy;
+	bool in_busy, out_busy, cancelled; /* cancelled: `out` */
 	/* other: the destination's data when verifying; part: the segment of buf being written */
 	struct buf buf, other, part;
 	uint64_t off, end; /* the rest of the slot's range */
@@ -51,6 +51,9 @@ struct copy {
 					  done before */
 	uint64_t differs;              /* lowest differing byte, UINT64_MAX = none */
 	struct loop_timer tick;
+	/* once rc is set: since when, when the last request was answered, `busy` then */
+	uint64_t ending, answered;
+	uint32_t pending;
 	struct io flush;
 	bool flushing, dirty, sparse, verify;
 	int rc; /* once set, requests in flight complete and no new ones start */
