@@ -191,7 +191,7 @@ struct out;
 void addr_show(struct out *, const char *transport, const struct addr *);
 const char *addr_host(const struct addr *, char out[ADDR_TEXT]); /* without the port and brackets */
 /* Interface numbers are each machine's own. Without the one of a link-local address, for peers to
- * read: */
+ * read, and an IPv4 address that a socket for IPv6 and IPv4 shows as ::ffff:a.b.c.d as IPv4: */
 struct addr addr_unscoped(const struct addr *);
 /* and a numeric address that a peer reported, who was reached by `via`, as it is here: a link-local
  * one has the scope of via, and the unspecified one is via. Others and names stay. */

@@ -366,10 +366,17 @@ const char *addr_host(const struct addr *addr, char out[ADDR_TEXT])
 
 struct addr addr_unscoped(const struct addr *addr)
 {
+	struct sockaddr_in6 *in6;
 	struct addr bare = *addr;
+	struct in_addr ip;
 
-	if (addr->ss.ss_family == AF_INET6)
-		((struct sockaddr_in6 *)(void *)&bare.ss)->sin6_scope_id = 0;
+	in6 = (void *)&bare.ss;
+	if (addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+		memcpy(&ip, &in6->sin6_addr.s6_addr[12], sizeof(ip));
+		set_v4(&bare, ip, addr_port(addr));
+	} else if (addr->ss.ss_family == AF_INET6) {
+		in6->sin6_scope_id = 0;
+	}
 	return bare;
 }
 

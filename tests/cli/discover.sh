@@ -65,6 +65,12 @@ jq -e --rawfile expected expected '([.records[].uri | . + "\n"] | add) == $expec
 ours discover --json 127.0.0.1:3260 | jq -e '[.records[].protocol] == ["iscsi"]' >/dev/null || die 'a host with a port'
 same 'one protocol' "$($d -u nvme+tcp://127.0.0.1:4420)" "$(head -2 expected)"
 same 'NBD alone' "$($d -u nbd://127.0.0.1:10809)" 'nbd://127.0.0.1:10809/a%20b'
+# a listener on all addresses, IPv4 and IPv6
+truncate -s 8M other
+serve other --iscsi --iqn iqn.2024-01.test:o --tcp :3262
+cleanup_fn ended "$SERVER"
+same 'IPv4 of all addresses' "$($d -u iscsi://127.0.0.1:3262)" 'iscsi://127.0.0.1:3262/iqn.2024-01.test:o'
+same 'IPv6 of all addresses' "$($d -u iscsi://[::1]:3262)" 'iscsi://[::1]:3262/iqn.2024-01.test:o'
 offer disk --ro --nbd "unix:$SOCK" --name c
 cleanup_fn ended "$SERVER"
 same 'NBD on a unix socket' "$($d -u "nbd+unix:///?socket=$SOCK")" "nbd+unix:///c?socket=$SOCK"

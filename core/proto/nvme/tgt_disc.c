@@ -2,7 +2,6 @@
 /* The discovery log (Base 2.1, 5.1.12.3.1): a record for each subsystem that the host may use, over
  * each transport that is up. */
 #include "tgt.h"
-#include <arpa/inet.h>
 #include <stdio.h>
 
 bool nvme_tgt_host_allowed(const struct nvme_target *target, const char *hostnqn)
@@ -18,12 +17,9 @@ static void address(struct nvmf_record *record, const struct addr *bound, const 
 {
 	const struct addr addr =
 		addr_unscoped(addr_is_any(bound) && local->ss.ss_family ? local : bound);
-	const struct sockaddr_in6 *in6 = (const void *)&addr.ss;
 	char text[ADDR_TEXT];
 
 	addr_host(&addr, text);
-	if (addr.ss.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		inet_ntop(AF_INET, &in6->sin6_addr.s6_addr[12], text, sizeof(text));
 	record->adrfam = strchr(text, ':') ? NVMF_ADRFAM_IP6 : NVMF_ADRFAM_IP4;
 	snprintf(record->traddr, sizeof(record->traddr), "%s", text);
 	snprintf(record->trsvcid, sizeof(record->trsvcid), "%u", addr_port(bound));
