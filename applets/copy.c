@@ -331,6 +331,8 @@ static int look_at_destination(struct copy_run *run)
 		return 0;
 	if (stat(run->path, &b) < 0) {
 		run->missing = run->regular = run->fresh = errno == ENOENT && !part;
+		if (run->missing && disk_refuse_keys(operand[1], diag))
+			return -diag->err;
 		if (!run->missing || !run->from_pipe)
 			return 0;
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT,

@@ -38,6 +38,9 @@ int disk_blame_rdma(struct diag *why, const struct diag *rdma);
 bool disk_id_known(const uint8_t *id, size_t len);
 /* Whether the URI has a key for a part of the disk: offset=, size= or part=. */
 bool disk_is_part(const char *uri);
+/* Refuse to create a file of this name: it is that of an existing file with keys, as in
+ * disk.img?part=1. 0: not so. */
+int disk_refuse_keys(const char *path, struct diag *);
 /* ram: or null:, without storage: each process has its own, and it is empty. */
 bool disk_in_memory(const char *uri);
 /* The path behind a file: URI or a plain path; false for other schemes. */

@@ -306,17 +306,40 @@ int disk_blame_rdma(struct diag *why, const struct diag *rdma)
 }
 
 /* A plain path takes no keys: '?' is part of its name. */
-static void suggest_scheme(const char *text, struct diag *why)
+static bool suggest_scheme(const char *text, struct diag *why)
 {
 	char path[URI_MAX], word[OUT_SHELL(URI_MAX)];
 
 	if (strchr(text, ':') || !strchr(text, '?') || why->hint[0])
-		return;
+		return false;
 	snprintf(path, sizeof(path), "file:%s", text);
-	if (disk_path(path, path, sizeof(path)) && !access(path, F_OK)) {
-		snprintf(path, sizeof(path), "file:%s", text);
-		diag_hint(why, "to pass keys with a path: %s", out_shell(path, word, URI_MAX));
-	}
+	if (!disk_path(path, path, sizeof(path)) || access(path, F_OK))
+		return false;
+	snprintf(path, sizeof(path), "file:%s", text);
+	diag_hint(why, "to pass keys with a path: %s", out_shell(path, word, URI_MAX));
+	return true;
+}
+
+int disk_refuse_keys(const char *text, struct diag *diag)
+{
+	static const char *const keys[] = { "part", "offset", "size", "ro", "direct" };
+	char with_scheme[URI_MAX];
+	struct diag why = { 0 };
+	bool known = false;
+	struct uri *uri;
+
+	if (!suggest_scheme(text, &why))
+		return 0;
+	snprintf(with_scheme, sizeof(with_scheme), "file:%s", text);
+	uri = parse(with_scheme);
+	for (unsigned i = 0; uri && i < sizeof(keys) / sizeof(keys[0]); i++)
+		known |= uri_value(uri, keys[i]) != NULL;
+	free(uri);
+	if (!known)
+		return 0;
+	diag_set(diag, DIAG_USAGE, EINVAL, "a path takes no keys");
+	diag_ctx(diag, "%s", text);
+	return diag_hint(diag, "%s", why.hint);
 }
 
 static const struct call *reporting; /* a process has one */

@@ -14,6 +14,15 @@ error 1 not-found /dev/nosuchdisk 'no.such.device' "$RDMASTOR" copy src /dev/nos
 [ ! -e /dev/nosuchdisk ] || die "a file was made in /dev"
 error 1 not-found nosuch 'no.such.file' "$RDMASTOR" copy nosuch dst
 [ ! -e dst ] || die "a destination was made for nothing"
+# an existing file with keys is not the name of a new one
+for key in part=1 offset=512 size=512 ro direct=yes; do
+	for more in '' --dry-run; do
+		error 2 usage "$(ere "hard?$key")" "$(ere "file:hard?$key")" "$RDMASTOR" copy src "hard?$key" $more
+	done
+	[ ! -e "hard?$key" ] || die "a file of the name hard?$key was made"
+done
+ours copy src 'hard?x=1' >&2 && [ -e "hard?x=1" ] || die 'a new file with ? in its name'
+ours copy src 'none?part=1' && [ -e 'none?part=1' ] || die 'a new file, where nothing is before the ?'
 error 2 usage '' '--sparse --no-sparse' "$RDMASTOR" copy src dst --sparse --no-sparse
 error 2 usage '' '--depth 1.to.1024' "$RDMASTOR" copy src dst --depth 2000
 error 2 usage '' '--request 512' "$RDMASTOR" copy src dst --request 1000
