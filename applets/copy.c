@@ -634,7 +634,8 @@ static int failed(struct copy_run *run, int rc)
 		diag_hint(diag, "the same command%s continues the copy from the map %s%s",
 			doubt && !run->opts->verify ? " with --verify" : "", run->opts->resume,
 			longer);
-	else if (!run->opts->resume && resumable(operand[0]) && resumable(operand[1]))
+	else if (!run->opts->resume && run->progress.done && resumable(operand[0]) &&
+		 resumable(operand[1]))
 		diag_hint(
 			diag, "to be able to continue an interrupted copy: --resume MAP%s", longer);
 	else if (*longer)

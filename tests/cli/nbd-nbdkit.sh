@@ -14,6 +14,12 @@ cmp src dst || die "bytes differ"
 ours bench "$URI" --rw randrw --bs 4k --iodepth 16 --size 4M --runtime 1 --verify --force >out || die "bench: $(cat out)"
 down
 
+# a failure before the first byte is no interrupted copy
+kit --filter=error pattern 16M error-pread=EIO error-pread-rate=100%
+error 1 io '.*' '' "$RDMASTOR" copy "$URI" fails
+jq -e '.error.hint // "" | test("--resume") | not' error.out >/dev/null || die "nothing was copied: $(cat error.out)"
+down
+
 port=$((20000 + $$ % 20000))
 nbdkit -f -i 127.0.0.1 -p $port -P pid memory 16M >server.out 2>&1 &
 pid=$!
