@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Tools of other projects, and the command that does their work. For their names as words and as
- * links. */
+/* Tools of other projects and words that no applet has, and the command that does their work. For
+ * their names as words and as links. */
 #include "applet.h"
 #include <string.h>
 
+#define ATTACH                                                                                     \
+	"rdmastor nvmf-connect, iser-login, srp-connect or nfsrdma-mount, or rdmastor export "     \
+	"--ublk"
 #define COPY        "rdmastor copy SOURCE DESTINATION"
 #define INFO        "rdmastor info URI"
 #define SERVE_ISCSI "rdmastor serve DISK --iscsi --tcp ADDRESS"
@@ -19,6 +22,8 @@
 static const struct {
 	const char *name, *instead;
 } tools[] = {
+	{ "attach", ATTACH },
+	{ "connect", "rdmastor nvmf-connect or srp-connect" },
 	{ "dd", COPY },
 	{ "ddrescue", "rdmastor copy SOURCE DESTINATION --resume MAP" },
 	{ "fio", BENCH },
@@ -38,7 +43,10 @@ static const struct {
 	{ "iscsi-ls", "rdmastor discover HOST" },
 	{ "iscsi-perf", BENCH },
 	{ "iscsid", "rdmastor iser-login, which needs no daemon" },
+	{ "kernel", "rdmastor help boot" },
+	{ "login", "rdmastor iser-login" },
 	{ "lsscsi", STATUS },
+	{ "mount", NFS_MOUNT },
 	{ "mount.nfs", NFS_MOUNT },
 	{ "mount.nfs4", NFS_MOUNT },
 	{ "multipath", STATUS },
@@ -57,6 +65,7 @@ static const struct {
 	{ "qemu-nbd", EXPORT },
 	{ "qperf", BENCH_NET },
 	{ "rdma", STATUS },
+	{ "restore", COPY },
 	{ "rpcinfo", NFS_LIST },
 	{ "rping", "rdmastor bench --ping" },
 	{ "run_srp_daemon", "rdmastor srp-daemon" },
@@ -69,6 +78,8 @@ static const struct {
 	{ "tgt-admin", SERVE_ISCSI },
 	{ "tgtadm", SERVE_ISCSI },
 	{ "tgtd", SERVE_ISCSI },
+	{ "uri", "rdmastor help uri" },
+	{ "uris", "rdmastor help uri" },
 };
 
 const char *applet_instead(const char *tool)

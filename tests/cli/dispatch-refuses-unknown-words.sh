@@ -21,7 +21,7 @@ error 2 - 'did you mean iscsi-login' 'iscsi-logn' "$RDMASTOR" iscsi-logn
 # other tools: what to use, whatever follows
 while read -r tool use; do
 	error 2 usage "$tool" "$use" "$RDMASTOR" "$tool" --json
-	error 2 - "^rdmastor: $tool: use rdmastor" '' "$RDMASTOR" help "$tool"
+	[ "$tool" = uri ] || error 2 - "^rdmastor: $tool: use rdmastor" '' "$RDMASTOR" help "$tool"
 	ln -s "$RDMASTOR" "$tool"
 	error 2 - "^rdmastor: $tool: use rdmastor" "$use" "./$tool" -m copy nbd://127.0.0.1/x
 	error 2 - "^rdmastor: $tool: use rdmastor" "$use" "./$tool" info disk
@@ -44,4 +44,12 @@ lsscsi status
 ibv_devinfo doctor
 showmount nfsrdma-discover
 mount.nfs nfsrdma-mount
+attach nvmf-connect,.iser-login,.srp-connect.*--ublk
+connect nvmf-connect
+login iser-login
+mount nfsrdma-mount
+restore copy
+uri help.uri
+uris help.uri
+kernel help.boot
 TOOLS
