@@ -241,8 +241,7 @@ static int run_show_hostnqn(struct call *call)
 	if (!err)
 		err = kernel_identity(root, NULL, NULL, &who, call->diag);
 	if (!err) {
-		call->out->json = false; /* as in nvme-cli */
-		out_line(call->out, "%s", who.hostnqn);
+		out_text(call->out, "hostnqn", "", "%s", who.hostnqn);
 		if (who.random)
 			call_warn(call, "random host NQN: this machine has no /etc/nvme/hostnqn, "
 					"DMI UUID or machine-id");
@@ -258,15 +257,15 @@ static int run_gen_hostnqn(struct call *call)
 	uint8_t uuid[16];
 
 	kernel_identity_random(uuid);
-	call->out->json = false;
-	out_line(call->out, "%s", nqn_of_uuid(text, uuid));
+	out_text(call->out, "hostnqn", "", "%s", nqn_of_uuid(text, uuid));
 	return EXIT_DONE;
 }
 
 static int run_version(struct call *call)
 {
 	/* the release whose output the lists have */
-	call->out->json = false;
+	out_text(call->out, "nvme_cli", NULL, "2.5");
+	out_text(call->out, "rdmastor", NULL, "%s", applet_version);
 	out_line(call->out, "nvme version 2.5 (rdmastor %s)", applet_version);
 	return EXIT_DONE;
 }
@@ -338,7 +337,9 @@ static int take_words(struct call *call, int argc, char **argv, void *options)
 
 static int run_nvme(struct call *call)
 {
-	const char *word = call->operands ? call->operand[0] : "help";
+	const char *word = call->operands    ? call->operand[0]
+			   : call->out->json ? "--json"
+					     : "help";
 	const struct applet *applet =
 		call->operands > 1 ? applet_sub(call->applet, call->operand[1]) : NULL;
 	bool help = !strcmp(word, "help") || !strcmp(word, "-h");
@@ -349,6 +350,10 @@ static int run_nvme(struct call *call)
 		opt_help(applet && *word != '-' ? applet : call->applet, stdout);
 		call->out->json = false;
 		return EXIT_DONE;
+	}
+	if (*word == '-' && call->operands < 2) {
+		diag_set(call->diag, DIAG_USAGE, EINVAL, "no command given");
+		return diag_hint(call->diag, "list the commands with: nvme help");
 	}
 	diag_set(call->diag, DIAG_USAGE, EINVAL,
 		"'%s' is not supported by rdmastor: install nvme-cli for it", word);

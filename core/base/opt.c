@@ -233,6 +233,8 @@ static int store_text(
 		return wrong_word(parser, row, typed, value);
 	if (row->type == OPT_TEXT) {
 		*(const char **)(void *)(parser->opts + row->at) = value;
+		if (row->at == AT(output))
+			((struct opt_common *)(void *)parser->opts)->json = false;
 		return 0;
 	}
 	struct opt_list *list = (void *)(parser->opts + row->at);
@@ -445,13 +447,14 @@ static void settle_timeout(struct opt_common *common)
 		common->timeout_ms = 0;
 }
 
-/* --json is --output json. An applet may have more formats whose names begin with json. */
+/* --json is --output json, and the last of them wins. An applet may have more formats whose names
+ * begin with json. */
 static void settle_output(struct opt_common *common)
 {
-	if (common->output && !strncmp(common->output, "json", 4))
-		common->json = true;
-	else if (common->json)
+	if (common->json)
 		common->output = "json";
+	else if (common->output && !strncmp(common->output, "json", 4))
+		common->json = true;
 	else if (!common->output)
 		common->output = "text";
 }

@@ -41,7 +41,17 @@ says 0 "$nqn" "$nvme" gen-hostnqn
 says 0 '^nqn[.]2014-08' "$nvme" show-hostnqn
 says 0 '^nvme.version.[0-9.]+ rdmastor' "$nvme" version
 says 1 unexpected "$nvme" version x
-says 0 "$nqn" "$nvme" gen-hostnqn -o json
+for last in '-o json' '--json' '--output text --json'; do
+	for command in gen-hostnqn show-hostnqn version; do
+		# shellcheck disable=SC2086 # several words
+		"$nvme" $command $last >out || die "$command $last"
+		valid out
+		jq -e '.hostnqn // .nvme_cli | test("^(nqn[.]2014-08|[0-9])")' out >/dev/null || die "$command $last: $(cat out)"
+	done
+done
+says 0 "$nqn" "$nvme" gen-hostnqn --json --output text
+error 1 usage '' 'no.command nvme.help' "$nvme" --json
+error 2 usage '' 'no.command nvme.help' "$RDMASTOR" nvme --json
 
 # The applets, with 1 for every failure
 error 1 usage '' '--traddr' "$nvme" discover -t tcp -o json
