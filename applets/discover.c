@@ -157,11 +157,25 @@ static void add_found(const char *uri, void *arg)
 		d->count--;
 }
 
+/* This applet takes a user and a secret from a URI. */
+static void hint_chap(struct query *query)
+{
+	const char *host = strstr(query->uri, "://");
+
+	if (host && strstr(query->why.hint, "--secret-file"))
+		diag_hint(&query->why,
+			"the target may require CHAP: rdmastor discover "
+			"'%.*s://USER@%.*s?secret-file=FILE'",
+			(int)(host - query->uri), query->uri, (int)strcspn(host + 3, "?"),
+			host + 3);
+}
+
 static void take_answer(struct discovery *d, struct query *query)
 {
 	unsigned before = d->listed;
 
 	query->why = query->probe.run.why;
+	hint_chap(query);
 	applet_run_texts(&query->probe.run, "uri", "", add_found, d);
 	if (!query->why.err && d->listed == before)
 		diag_set(&query->why, DIAG_NOT_FOUND, ENOENT, "no disk is listed for this machine");
@@ -264,15 +278,32 @@ static void print_result(struct discovery *d)
 	out_end(out);
 }
 
-/* The reason that all protocols share, else that the host offers no disk. */
+/* The first that answered without a list, or NULL: what it has is unknown. */
+static const struct query *find_unlisted(const struct discovery *d)
+{
+	for (unsigned i = 0; i < d->queries; i++)
+		if (service_answers(&d->query[i].why) && d->query[i].why.err &&
+			d->query[i].why.code != DIAG_NOT_FOUND)
+			return &d->query[i];
+	return NULL;
+}
+
+/* The reason that all protocols share, else that of one that refused to list its disks, else that
+ * the host offers none. */
 static int nothing_found(struct discovery *d)
 {
-	const struct query *first = d->query;
+	const struct query *first = d->query, *unlisted = find_unlisted(d);
 	struct diag *diag = d->call->diag;
 	bool same = true, answers = false;
 
 	if (same_reason(d)) {
 		*diag = first->why;
+		return diag_ctx(diag, "%s", d->call->operand[0]);
+	}
+	if (unlisted) {
+		diag_set(diag, unlisted->why.code, unlisted->why.err, "%s: %s",
+			unlisted->service->name, unlisted->why.text);
+		diag_hint(diag, "%s", unlisted->why.hint);
 		return diag_ctx(diag, "%s", d->call->operand[0]);
 	}
 	for (unsigned i = 0; i < d->queries; i++) {
