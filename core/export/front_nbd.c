@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Export disks by an NBD server over TCP and unix sockets. core/proto/nbd serves them. */
+#include "front.h"
 #include "fronts.h"
 #include "nbd_server.h"
 #include <errno.h>
@@ -111,6 +112,23 @@ static int start(struct front *front)
 	return err;
 }
 
+/* For clients on other machines, if they are allowed. */
+static void client_uri(const struct nbd_front *f, unsigned listen, char uri[URI_MAX])
+{
+	const struct addr *addr = nbd_server_addr(f->server, listen);
+	bool local = f->nbd.allows;
+	struct net_portal at;
+
+	for (unsigned i = 0; i < f->nbd.allows; i++)
+		local &= addr_is_local(&f->nbd.allow[i].net);
+	nbd_server_uri(f->server, listen, uri);
+	if (!addr_is_any(addr) || local)
+		return;
+	net_portal_of(&at, addr);
+	snprintf(uri, URI_MAX, "nbd://%s/", at.text);
+	uri_encode(uri, f->nbd.export[0].name);
+}
+
 static void put_listeners(struct out *out, const struct nbd_front *f)
 {
 	char uri[URI_MAX];
@@ -119,7 +137,7 @@ static void put_listeners(struct out *out, const struct nbd_front *f)
 	for (unsigned i = 0; i < f->nbd.listens; i++) {
 		const struct addr addr = addr_unscoped(nbd_server_addr(f->server, i));
 
-		nbd_server_uri(f->server, i, uri);
+		client_uri(f, i, uri);
 		out_object(out, NULL);
 		addr_show(out, addr.ss.ss_family == AF_UNIX ? "unix" : "tcp", &addr);
 		out_text(out, "nbd_uri", NULL, "%s", uri);
@@ -148,7 +166,7 @@ static void show(const struct front *front, struct out *out)
 	put_listeners(out, f);
 	for (unsigned i = 0; i < f->nbd.listens; i++) {
 		addr_text(nbd_server_addr(f->server, i), text);
-		nbd_server_uri(f->server, i, uri);
+		client_uri(f, i, uri);
 		out_line(out, "%s: %s, %s", text, uri,
 			daemon_size_text(front->daemon->disk[0]->lim.size, size));
 	}

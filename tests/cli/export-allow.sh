@@ -16,3 +16,14 @@ stop
 offer ram:1M --nbd :0
 grep -q -e '--allow' err
 stop
+
+# a server on all addresses prints the URI with the address that serve prints, if clients elsewhere are allowed
+host() { sed -nE 's#.*(nbd|nvme.tcp)://([^/]*):[0-9]+/.*#\2#p' out | head -1; }
+serve ram:1M --nvmf --nqn "$NQN" --tcp :0
+elsewhere=$(host)
+stop
+for allow in '' 10.0.0.0/8 ::/0; do
+	offer ram:1M --nbd :0 ${allow:+--allow "$allow"}
+	same "the host, allowed $allow" "$(host)" "$elsewhere"
+	stop
+done
