@@ -153,7 +153,7 @@ void daemon_show_held(
 /* "64 MiB (67108864 bytes)" */
 const char *daemon_size_text(uint64_t bytes, char text[48]);
 
-/* A note if nothing can be listened on for a second. */
+/* A note with the reason in the diag of the call if nothing can be listened on for a second. */
 struct daemon_wait {
 	struct loop_timer timer;
 	const struct call *call;

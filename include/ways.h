@@ -52,6 +52,6 @@ struct ways { /* one address; stays where it is while open */
 
 /* Begins on all of them and waits until the first way is up, at most timeout_ms (0 = as long as it
  * takes); the others follow on their own. Fails at once where waiting is in vain, as with a port in
- * use. */
+ * use. While it waits, diag has the reason. */
 int ways_open(struct ways *, unsigned count, struct loop *, uint32_t timeout_ms, struct diag *);
 void ways_close(struct ways *, unsigned count); /* also what is not open */

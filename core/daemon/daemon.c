@@ -79,8 +79,9 @@ int daemon_time_left(const struct daemon *d, uint32_t *ms)
 
 static void still_waiting(struct loop_timer *timer)
 {
-	call_note(container_of(timer, struct daemon_wait, timer)->call,
-		"waiting for a listen address or device");
+	const struct call *call = container_of(timer, struct daemon_wait, timer)->call;
+
+	call_note(call, "%s: %s: waiting for it", call->diag->object, call->diag->text);
 }
 
 void daemon_wait_begin(struct daemon_wait *wait, const struct call *call, struct loop *loop)

@@ -145,6 +145,8 @@ int ways_open(struct ways *ways, unsigned count, struct loop *loop, uint32_t tim
 		ways[i].retry.fire = retry;
 		try_all(&ways[i]);
 	}
+	if (!ways->settled && diag)
+		fail(ways, diag); /* what the wait is for */
 	if (!loop_wait(loop, &ways->settled, timeout_ms ? loop_clock() + timeout_ms * MSEC : 0))
 		err = fail(ways, diag);
 	for (unsigned i = 0; i < count && !err; i++)
@@ -152,6 +154,8 @@ int ways_open(struct ways *ways, unsigned count, struct loop *loop, uint32_t tim
 			err = fail(&ways[i], diag);
 	if (err)
 		ways_close(ways, count);
+	else if (diag)
+		*diag = (struct diag){ 0 };
 	return err;
 }
 

@@ -6,6 +6,6 @@ set -e
 
 error 1 not-found 192.0.2.1:4420 'address.not.available' \
 	"$RDMASTOR" serve ram:1M --nvmf --tcp 192.0.2.1 --allow-host nqn.a --timeout 2
-grep -q waiting error.err || die "$(cat error.err)"
+grep -q '^rdmastor serve: 192.0.2.1:4420: .*address not available.*: waiting' error.err || die "$(cat error.err)"
 serve ram:1M --nvmf --tcp 192.0.2.1 --tcp 127.0.0.1:0 --allow-host nqn.a
 stop
