@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define WAIT_MS   60000
@@ -56,6 +57,15 @@ struct booting {
 	struct kernel_serving serving;
 	struct loop_signal signal;
 };
+
+/* An operand as copied from a kernel command line. */
+static const char *bare(const char *operand)
+{
+	static const char parameter[] = "rd.rdmastor=";
+	size_t len = strlen(parameter);
+
+	return operand + (strncmp(operand, parameter, len) ? 0 : len);
+}
 
 static const char *name_of(const struct boot_job *job)
 {
@@ -195,7 +205,7 @@ static int read_words(struct booting *b, int root)
 	if (err)
 		return err;
 	for (unsigned i = 0; i < call->operands; i++)
-		kernel_boot_disk(&b->operand[i], call->operand[i], "operand");
+		kernel_boot_disk(&b->operand[i], bare(call->operand[i]), "operand");
 	for (unsigned i = 0; i < opts->skip.count; i++) {
 		b->boot.skip_nvmf |= !strcmp(opts->skip.item[i], "nvmf");
 		b->boot.skip_iscsi |= !strcmp(opts->skip.item[i], "iscsi");
@@ -347,17 +357,21 @@ static int collect_uri(int root, const char *operand, const struct kernel_servin
 static int collect_needs(
 	struct call *call, int root, const struct kernel_serving *serving, struct boot_needs *needs)
 {
+	struct stat st;
 	int err = 0;
 
 	if (!call->operands)
 		return collect_attached(root, NULL, serving, needs, call->diag);
 	for (unsigned i = 0; !err && i < call->operands; i++) {
-		const char *operand = call->operand[i];
+		const char *operand = bare(call->operand[i]);
 
 		if (uri_is_address(operand))
 			err = collect_uri(root, operand, serving, needs, call->diag);
 		else
 			err = collect_attached(root, operand, serving, needs, call->diag);
+		if (err == -ENOENT && !stat(operand, &st) && S_ISREG(st.st_mode))
+			diag_set(call->diag, DIAG_USAGE, EINVAL,
+				"not a remote disk: expected a device or a URI");
 		if (err)
 			diag_ctx(call->diag, "%s", operand);
 	}

@@ -127,6 +127,13 @@ error 2 usage 'nbds://127.0.0.1/x.*' '/etc/a.key blank initramfs' \
 	"$RDMASTOR" boot --needs 'nbds://127.0.0.1/x?tls-certificates=/etc/a%20key,via=nbd'
 error 2 usage 'foo://x' "'foo:' expected.*nvme.tcp://.*srp://" "$RDMASTOR" boot --needs foo://x
 error 2 usage 'nbd://x' 'via=scsi' "$RDMASTOR" boot --needs nbd://x,via=scsi
+truncate -s 1M plain
+error 2 usage plain 'not.a.remote.disk' "$RDMASTOR" boot --needs plain
+# as copied from a kernel command line
+same 'the parameter as an operand' "$("$RDMASTOR" boot --needs rd.rdmastor=nbd://127.0.0.1/x,via=nbd | grep ^word)" \
+	'word rd.rdmastor=nbd://127.0.0.1/x,via=nbd'
+same 'the parameter as an operand' "$("$RDMASTOR" boot --dry-run rd.rdmastor=nbd://127.0.0.1/x,via=nbd)" \
+	'nbd://127.0.0.1/x: would be attached by export'
 
 error 2 usage '' '--skip scsi' "$RDMASTOR" boot --skip scsi
 plans 0 "rd.rdmastor.timeout=soon rd.rdmastor=ram:1M,via=ublk" "rd.rdmastor ublk export ok"
