@@ -62,7 +62,9 @@ static const struct opt_foreign foreign[] = {
 	{ "iscsiadm", "-U|--logoutall", "end all sessions with: rdmastor iser-logout --all" },
 	{ "iscsiadm", "-m fw|-t fw",
 		"log in to the firmware's targets: rdmastor iser-login --ibft" },
-	{ "iscsiadm", "-m iface|-m host|-t isns|-t slp", "not supported; try rdmastor status" },
+	{ "iscsiadm", "-m iface|-m host",
+		"no interfaces are kept: bind a login with rdmastor iser-login --src or --iface" },
+	{ "iscsiadm", "-t isns|-t slp", "not supported: ask a portal with -t st -p HOST" },
 	{ "iscsiadm", "-d|--debug", "use --verbose" },
 	{ 0 },
 };

@@ -35,7 +35,8 @@ says 1 'refused' "$RDMASTOR" iscsiadm -m discovery -t st -p 127.0.0.1:1
 # its options, with the applet that does the rest
 says 7 '-m.discovery' "$adm"
 says 2 '-m.discovery' "$RDMASTOR" iscsiadm
-says 7 "'iface'" "$adm" -m iface
+says 7 "'iface' iser-login.--src.or.--iface" "$adm" -m iface
+says 7 "'isns' -t.st" "$adm" -m discovery -t isns -p 127.0.0.1
 says 7 'iser-discover' "$adm" -m discovery -p 127.0.0.1
 says 7 'iser-discover' "$adm" -m discoverydb -t st -p 127.0.0.1
 says 7 'iser-login' "$adm" -m node -T $iqn -l
