@@ -76,8 +76,13 @@ static int read_options(struct front *front)
 	}
 	for (; nbd->listens < want->nbd.count; nbd->listens++)
 		if (addr_parse(&nbd->listen[nbd->listens], want->nbd.item[nbd->listens], NBD_PORT,
-			    call->diag))
-			return diag_ctx(call->diag, "--nbd %s", want->nbd.item[nbd->listens]);
+			    call->diag)) {
+			const char *text = want->nbd.item[nbd->listens];
+
+			if (call->diag->code != DIAG_USAGE && !strchr(text, ':'))
+				diag_hint(call->diag, "for a unix socket: --nbd unix:%s", text);
+			return diag_ctx(call->diag, "--nbd %s", text);
+		}
 	if (nbd->listens)
 		return 0;
 	nbd->listens = 1;

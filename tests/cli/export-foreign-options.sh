@@ -28,3 +28,4 @@ serve --trsvcid=4420 nvme-cli --tcp --rdma
 serve -n nvme-cli --nqn
 serve --hostnqn=nqn.a nvme-cli --allow-host
 END
+error 1 - 'nbd x[.]sock' '^hint:.*--nbd.unix:x[.]sock' "$RDMASTOR" export ram:1M --nbd x.sock
