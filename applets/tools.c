@@ -26,7 +26,7 @@ static const struct {
 	{ "connect", "rdmastor nvmf-connect or srp-connect" },
 	{ "dd", COPY },
 	{ "ddrescue", "rdmastor copy SOURCE DESTINATION --resume MAP" },
-	{ "fio", BENCH },
+	{ "fio", BENCH ", which takes --rw, --bs, --iodepth, --size and others of fio" },
 	{ "ib_read_bw", BENCH_NET },
 	{ "ib_read_lat", BENCH_NET },
 	{ "ib_send_bw", BENCH_NET },

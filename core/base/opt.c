@@ -174,17 +174,6 @@ static struct diag *first_error(struct parser *parser)
 	return parser->rc ? NULL : parser->call->diag;
 }
 
-/* Report an invalid value: the object is the option as typed. */
-static int wrong_value(struct parser *parser, const char *typed, const struct diag *why)
-{
-	struct diag *diag = first_error(parser);
-	int rc = diag_set(diag, DIAG_USAGE, why->err, "%s: %s", typed, why->text);
-
-	if (*why->hint)
-		diag_hint(diag, "%s", why->hint);
-	return rc;
-}
-
 /* Add the hint for another tool's option "--name", "-x" or "-x VALUE". False: no known tool has
  * it. */
 static bool hint_foreign(const struct applet *applet, const char *option, struct diag *diag)
@@ -197,6 +186,19 @@ static bool hint_foreign(const struct applet *applet, const char *option, struct
 		return false;
 	diag_hint(diag, "%s's %s: %s", row->tool, option, row->advice);
 	return true;
+}
+
+/* Report an invalid value: the object is the option as typed. */
+static int wrong_value(struct parser *parser, const char *typed, const struct diag *why)
+{
+	struct diag *diag = first_error(parser);
+	int rc = diag_set(diag, DIAG_USAGE, why->err, "%s: %s", typed, why->text);
+
+	if (*why->hint)
+		diag_hint(diag, "%s", why->hint);
+	else if (why->err == EINVAL)
+		hint_foreign(parser->call->applet, typed, diag);
+	return rc;
 }
 
 /* Print "a|b|c" as "a, b or c". */
@@ -222,7 +224,8 @@ static int wrong_word(
 	diag_set(diag, DIAG_USAGE, EINVAL, "%s: invalid value '%s': expected %s", typed, value,
 		list_words(row->arg, words));
 	snprintf(whole, sizeof(whole), "%s %s", typed, value);
-	hint_foreign(parser->call->applet, whole, diag);
+	if (!hint_foreign(parser->call->applet, whole, diag))
+		hint_foreign(parser->call->applet, typed, diag);
 	return -EINVAL;
 }
 

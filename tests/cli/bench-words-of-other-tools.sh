@@ -11,6 +11,9 @@ done <<'END'
 --rate_iops=100 fio --iodepth
 --bssplit=4k/50 fio --bs\b
 --verify=crc32c fio crc32c
+--output=out.json fio >FILE
+--runtime=1m fio milliseconds
+--rw=randread:8 fio without.*number
 -s perftest --bs\b
 -n perftest --iters
 -D perftest --runtime
@@ -22,6 +25,8 @@ done <<'END'
 -b perftest not.supported
 --report_gbits perftest --json
 END
+error 2 usage '' '--runtime more.than.0' "$RDMASTOR" bench --runtime 0 ram:1M
+jq -e '.error.hint // "" | test("fio") | not' error.out >/dev/null || die "not fio's: $(cat error.out)"
 
 fio=(--ioengine=libaio --direct=1 --thread --group_reporting=1 --readwrite=randwrite --blocksize=8k --filename=ram:1M --size=1M --iodepth=4)
 "$RDMASTOR" bench "${fio[@]}" --output-format=json >out 2>err || die "$(cat err)"

@@ -37,7 +37,7 @@ tgtadm serve.*--iscsi
 targetcli serve.*--iscsi
 nvmetcli serve.*--nvmf
 spdk_nvme_perf bench
-fio bench
+fio bench.*--iodepth
 ib_write_bw bench.*--rdma
 rping --ping
 lsscsi status
