@@ -320,6 +320,7 @@ void opt_complete(int words, char **word, FILE *to)
 		return;
 	if (words == 1) {
 		offer_applets(word[0], to);
+		offer(word[0], "help", "show the help of an applet, or on URIs", to);
 		return;
 	}
 	const struct applet *applet = applet_find(word[0]),

@@ -28,4 +28,5 @@ for applet in info copy iscsi-login nvmf-connect boot; do
 done
 ! "$RDMASTOR" nvme --help | grep -q 'help uri' || die 'nvme takes no URI'
 "$RDMASTOR" help boot | grep -q '^  rd.rdmastor=URI' || die 'help boot has no kernel parameters'
+[ "$("$RDMASTOR" --complete he | cut -f1)" = help ] || die 'help is not completed'
 "$RDMASTOR" --complete help u | grep -q '^uri' || die 'uri is not completed'
