@@ -212,6 +212,7 @@ static bool may_fall_back(const struct diag *why)
 static void end_transport(struct nfs_mount *m)
 {
 	struct diag tcp = m->attach.why, *rdma = &m->over_rdma;
+	char port[16];
 
 	m->until = m->whole;
 	if (m->rdma && m->attach.why.err && m->fallback_tcp && may_fall_back(&m->attach.why)) {
@@ -225,7 +226,8 @@ static void end_transport(struct nfs_mount *m)
 		m->attach.why = *rdma;
 	else if (!m->rdma) {
 		diag_set(&m->attach.why, (enum diag_code)tcp.code, tcp.err, "%s", "");
-		diag_both(&m->attach.why, "RDMA", rdma->text, "TCP", tcp.text);
+		snprintf(port, sizeof(port), "TCP port %u", NFS_TCP_PORT);
+		diag_both(&m->attach.why, "RDMA", rdma->text, port, tcp.text);
 	}
 	end_attempt(m);
 }
