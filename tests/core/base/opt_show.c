@@ -160,7 +160,9 @@ static void completes(const char *const *word, const char *expected)
 
 Test(opt_show, completes_applets)
 {
-	COMPLETES("tool\ta tool for tests\nnames\twords\n", "");
+	COMPLETES("tool\ta tool for tests\nnames\twords\nhelp\tshow the help of an applet, or on "
+		  "URIs\n",
+		"");
 	COMPLETES("tool\ta tool for tests\n", "to");
 	COMPLETES("--list\t\n", "--l");
 	COMPLETES(":dir\n", "--install", "/x");
