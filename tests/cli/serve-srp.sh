@@ -42,6 +42,6 @@ error 1 unsupported '' 'tcp' ours serve ram:1M --srp --tcp 127.0.0.1:0
 error 2 usage '' '32 hexadecimal' ours serve ram:1M --srp --rdma '127.0.0.1:0?rdma=iwarp' --allow-initiator iqn.x
 error 2 usage '' 'allow-initiator' ours serve ram:1M --nvmf --tcp 127.0.0.1:0 --allow-initiator $me
 error 2 usage '' 'ib srp' ours serve ram:1M --nvmf --tcp 127.0.0.1:0 --ib mlx5_0
-error 2 usage '' 'before protocol' ours serve ram:1M --ib mlx5_0 --nvmf --tcp 127.0.0.1:0 --srp
+error 2 usage '' '--ib follow --srp' ours serve ram:1M --ib mlx5_0 --nvmf --tcp 127.0.0.1:0 --srp
 error 2 usage '' 'ib mlx5_0/x' ours serve ram:1M --srp --ib mlx5_0/x
 [ -e /sys/class/infiniband_mad ] || error 1 no-module '.*' '' ours serve ram:1M --srp --ib mlx5_0/1
