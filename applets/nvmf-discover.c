@@ -177,7 +177,7 @@ static int take_answer(struct discovery *d, struct nvmf_query *query)
 	return -why->err;
 }
 
-/* What software iWARP met over TCP (core/net/ep.c) is no news if plain TCP met the same. */
+/* Software iWARP appends its TCP failure (core/net/ep.c): cut it if plain TCP failed likewise. */
 static void drop_same_cause(struct diag *rdma, const struct diag *tcp)
 {
 	static const char by[] = "; over TCP: ";

@@ -111,8 +111,8 @@ bool target_places_room(struct target_places *, const struct addr *peer);
 void target_places_enter(struct target_places *, struct target_place *, const struct addr *peer);
 /* The connection reaches no disk: it keeps its place only while no other needs it. */
 void target_places_guest(struct target_places *, struct target_place *);
-/* Assign the connection to the host. False: the host or its network has too many, the connection
- * was evicted meanwhile, or out of memory. */
+/* Assign the connection to the host. False if the host or its network has too many, if the
+ * connection has been evicted, or without memory. */
 bool target_places_host(
 	struct target_places *, struct target_place *, const char *host, bool leads);
 /* The connection has ended. */

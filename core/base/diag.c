@@ -235,7 +235,7 @@ void diag_both(struct diag *diag, const char *name, const char *text, const char
 
 const char *diag_seconds(uint64_t ms, char text[DIAG_SECONDS])
 {
-	if (ms >= 100 && ms < 1000) /* what is left of a limit is a little less */
+	if (ms >= 100 && ms < 1000) /* the rest of a limit: 497 is 500 */
 		ms = (ms + 5) / 10 * 10;
 	if (ms && ms < 500)
 		snprintf(text, DIAG_SECONDS, "%u ms", (unsigned)ms);

@@ -106,7 +106,7 @@ static void give_up_silent(struct copy *copy, bool flush)
 	}
 }
 
-/* The copy ends early: what is in flight may still be answered, but not for ever. */
+/* The copy ends early: wait a bounded time for requests in flight. */
 static void end_early(struct copy *copy)
 {
 	uint64_t now = loop_clock();
@@ -257,7 +257,7 @@ static void ticked(struct loop_timer *timer)
 	copy_go(copy);
 }
 
-static void wait_until_over(struct copy *copy)
+static void run_until_over(struct copy *copy)
 {
 	loop_timer_set(copy->loop, &copy->tick, loop_clock() + TICK);
 	copy->over = 0;
@@ -271,14 +271,14 @@ static void run_phase(struct copy *copy, const char *letters)
 	feed_rewind(&copy->feed, letters);
 	copy->phase_at = loop_clock();
 	copy->phase_done = copy->progress->done;
-	wait_until_over(copy);
+	run_until_over(copy);
 }
 
 /* The last flush, also of an interrupted copy, so that its map keeps what was copied. */
 static void end_copying(struct copy *copy)
 {
 	start_save(copy);
-	wait_until_over(copy);
+	run_until_over(copy);
 }
 
 static bool named(const struct copy_map *map)

@@ -30,7 +30,7 @@ void load_job_begins(struct load_job *job, uint64_t now)
 	job->wait_known = load_wait_read(job->wait_fd, &job->wait_ns);
 }
 
-static void take_waiting(struct load_job *job)
+static void add_run_delay(struct load_job *job)
 {
 	uint64_t now;
 
@@ -57,7 +57,7 @@ void load_job_finished(struct load_job *job)
 			     (double)(loop_spun(job->loop) - job->spun_ns);
 		job->busy = cpu > 0 ? cpu / (double)(now - job->from_ns) : 0;
 		job->elapsed_ns = now - job->from_ns;
-		take_waiting(job);
+		add_run_delay(job);
 	}
 	if (job->wait_fd >= 0)
 		close(job->wait_fd);
@@ -265,7 +265,7 @@ static int open_jobs(struct load *load)
 	return err;
 }
 
-static void take_steal(struct load *load)
+static void read_steal(struct load *load)
 {
 	struct load_steal now;
 
@@ -292,7 +292,7 @@ static void run_jobs(struct load *load)
 	loop_timer_del(load->loop, &load->tick);
 	if (load->counting) {
 		take_usage(load, 1);
-		take_steal(load);
+		read_steal(load);
 	}
 }
 

@@ -42,7 +42,7 @@ struct disk_job {
 	bool mapped, checking;
 	struct io map; /* the search for holes */
 	struct buf map_buf;
-	volatile int map_over;
+	volatile int map_done;
 };
 
 struct disk_load {
@@ -275,9 +275,9 @@ static void done(struct io *io)
 	finish_if_idle(dj);
 }
 
-static void map_done(struct io *io)
+static void map_completed(struct io *io)
 {
-	container_of(io, struct disk_job, map)->map_over = 1;
+	container_of(io, struct disk_job, map)->map_done = 1;
 }
 
 /* Before the load, which changes it, find out how much of the disk holds data. Reading a hole does
@@ -295,9 +295,9 @@ static void map_range(struct disk_job *dj, const struct disk_load *part)
 		io->len = lim->max[IO_MAP] / lim->block * lim->block;
 		if (end - at < io->len)
 			io->len = (uint32_t)(end - at);
-		dj->map_over = 0;
+		dj->map_done = 0;
 		bdev_submit(dj->lane, io);
-		if (!loop_wait(dj->job.loop, &dj->map_over, until)) {
+		if (!loop_wait(dj->job.loop, &dj->map_done, until)) {
 			bdev_cancel(dj->lane, io);
 			return;
 		}
@@ -342,7 +342,7 @@ static int open_slots(struct disk_job *dj, struct diag *diag)
 	dj->map_buf = pool_buf(dj->pool, opt->depth);
 	dj->map = (struct io){ .kind = IO_MAP,
 		.buf = &dj->map_buf,
-		.done = map_done,
+		.done = map_completed,
 		.lower = dj->lowers + opt->depth * lower };
 	return 0;
 }
@@ -357,7 +357,7 @@ static int disk_open(struct load_job *job, struct diag *diag)
 	dj->offset = part->offset;
 	dj->blocks = part->blocks;
 	dj->wrong = UINT64_MAX;
-	dj->map_over = 1;
+	dj->map_done = 1;
 	dj->dice = part->seed + (job->index + 1) * 0x9e3779b97f4a7c15u;
 	dj->left = !opt->bytes ? UINT64_MAX : opt->bytes > opt->bs ? opt->bytes / opt->bs : 1;
 	if (opt->verify) {
@@ -403,9 +403,9 @@ static void disk_close(struct load_job *job)
 {
 	struct disk_job *dj = disk_job_of(job);
 
-	if (!dj->map_over) {
+	if (!dj->map_done) {
 		lane_give_up(dj->lane);
-		loop_wait(job->loop, &dj->map_over, 0);
+		loop_wait(job->loop, &dj->map_done, 0);
 	}
 	if (dj->mapped)
 		lane_unmap(dj->lane, dj->pool);

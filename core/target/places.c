@@ -264,7 +264,7 @@ bool target_places_room(struct target_places *places, const struct addr *peer)
 
 	if (make_room(places, find_origin(places, &key), peer))
 		return true;
-	/* A flood is refused here: format no text that nobody reads. */
+	/* Hot in a flood of connections: format text only for a report. */
 	if (!refused(places))
 		return false;
 	if (key.family != AF_UNIX)

@@ -168,7 +168,7 @@ void nbd_srv_work(struct target_cmd *cmd)
 		cmd, commands[req->cmd].kind, flags, nc->off, nc->len, cmd->claim.buf, piece_done);
 }
 
-/* Keep the disk's reason for the client. Of a lost connection it is not told more: reasons may name
+/* Keep the disk's error text for the client, except for a lost connection, whose text may contain
  * addresses. */
 static void explain(struct nbd_srv_cmd *nc)
 {
