@@ -23,6 +23,7 @@ struct target_place {
 	struct target_place *next, *prev; /* of its class, the oldest first */
 	struct target_origin *origin;
 	struct target_host *host;
+	uint64_t since_ns; /* when the connection was accepted, loop_clock() */
 	uint8_t class;
 	bool leads; /* announces others */
 	bool evicted;
@@ -30,11 +31,14 @@ struct target_place {
 
 #define TARGET_STRANGERS      64 /* connections not yet admitted */
 #define TARGET_STRANGERS_ADDR 16 /* of these, from one address */
-#define TARGET_GUESTS         64 /* admitted connections that reach no disk */
+/* time to log in before another connection from the same address takes the place: in a flood, most
+ * are refused, which costs less than to set them up */
+#define TARGET_NEWCOMER_MS 5
+#define TARGET_GUESTS      64 /* admitted connections that reach no disk */
 /* connections not yet admitted beyond all others, if a host's will give way to one of them */
-#define TARGET_SPARE          16
-#define TARGET_LEAVING        64 /* evicted connections not gone yet, in addition to all others */
-#define TARGET_REPORT_MS      10000
+#define TARGET_SPARE     16
+#define TARGET_LEAVING   64 /* evicted connections not gone yet, in addition to all others */
+#define TARGET_REPORT_MS 10000
 
 struct target_limits {
 	unsigned connections;

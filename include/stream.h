@@ -79,3 +79,6 @@ void stream_free(struct stream *);
  * from the start, no `up` upcall. */
 int stream_accept(struct stream **, struct loop *, int fd, const struct addr *peer,
 	const struct stream_events *, void *user, struct diag *);
+/* Refuse an accepted connection: reset and close it. Unlike an orderly close(), that leaves no
+ * state behind. */
+void stream_refuse(int fd);

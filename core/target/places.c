@@ -235,18 +235,34 @@ static struct target_network *find_network(const struct target_places *places,
 	return network;
 }
 
+static bool replace(struct target_places *places, struct target_place *place)
+{
+	return loop_clock() - place->since_ns >= TARGET_NEWCOMER_MS * MSEC && evict(places, place);
+}
+
 /* File permissions protect a unix socket, and one user may start as many clients at once as there
  * are places: no quotas there. */
+static bool has_quotas(const struct addr *peer)
+{
+	return peer->ss.ss_family != AF_UNIX;
+}
+
+static bool crowded(const struct target_places *places, const struct target_origin *origin,
+	const struct addr *peer)
+{
+	return has_quotas(peer) && origin &&
+	       excess(places, origin, TARGET_STRANGER) >= TARGET_STRANGERS_ADDR;
+}
+
 static bool make_room(
 	struct target_places *places, const struct target_origin *origin, const struct addr *peer)
 {
-	bool quotas = peer->ss.ss_family != AF_UNIX;
 	unsigned all = places->limit.connections, used = places->count - places->leaving,
 		 others = places->of[TARGET_STRANGER] + places->of[TARGET_GUEST];
 
-	if (quotas && origin && excess(places, origin, TARGET_STRANGER) >= TARGET_STRANGERS_ADDR)
-		return evict(places, oldest(places, TARGET_STRANGER, origin));
-	if (quotas && strangers(places) >= TARGET_STRANGERS)
+	if (crowded(places, origin, peer))
+		return replace(places, oldest(places, TARGET_STRANGER, origin));
+	if (has_quotas(peer) && strangers(places) >= TARGET_STRANGERS)
 		return evict(places, oldest(places, TARGET_STRANGER, NULL));
 	if (used < all && !(places->limit.listed && others >= all - all / 4))
 		return true;
@@ -259,10 +275,11 @@ static bool make_room(
 bool target_places_room(struct target_places *places, const struct addr *peer)
 {
 	struct target_origin_key key = origin_key(peer);
+	const struct target_origin *origin = find_origin(places, &key);
 	struct diag why = { 0 };
 	char name[ADDR_TEXT] = "unix socket";
 
-	if (make_room(places, find_origin(places, &key), peer))
+	if (make_room(places, origin, peer))
 		return true;
 	/* Hot in a flood of connections: format text only for a report. */
 	if (!refused(places))
@@ -273,6 +290,10 @@ bool target_places_room(struct target_places *places, const struct addr *peer)
 		diag_set(&why, DIAG_BUSY, EBUSY,
 			"%s: refused: %u connections are still being closed", name,
 			places->leaving);
+	else if (crowded(places, origin, peer))
+		diag_set(&why, DIAG_BUSY, EBUSY,
+			"%s: refused: %u connections from this address have not logged in yet",
+			name, TARGET_STRANGERS_ADDR);
 	else
 		diag_set(&why, DIAG_BUSY, EBUSY, "%s: refused: all %u connections are in use", name,
 			places->limit.connections);
@@ -328,6 +349,7 @@ void target_places_enter(
 	origin->count++;
 	places->count++;
 	place->origin = origin;
+	place->since_ns = loop_clock();
 	class_join(places, place, TARGET_STRANGER);
 }
 

@@ -5,7 +5,6 @@
 #include "target.h"
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 void *target_stream_new(struct target *target, size_t size, int fd, const struct addr *peer)
 {
@@ -14,7 +13,7 @@ void *target_stream_new(struct target *target, size_t size, int fd, const struct
 	if (conn)
 		conn->fd = fd;
 	else
-		close(fd);
+		stream_refuse(fd);
 	return conn;
 }
 

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
+#define MSEC 1000000ull
 #define MANY 1200
 #define SEC  1000000000ull
 
@@ -113,6 +114,7 @@ Test(target_places, strangers_of_one_address_compete_among_themselves)
 		cr_assert(enter(i, 2));
 	cr_assert_eq(evictions, 0);
 	for (unsigned i = 0; i < 40; i++) {
+		leap_now += TARGET_NEWCOMER_MS * MSEC;
 		cr_assert(enter(100 + i, 2));
 		cr_assert_eq(evictions, i + 1);
 		cr_assert_eq(evicted[i], i < TARGET_STRANGERS_ADDR
@@ -186,6 +188,24 @@ Test(target_places, strangers_of_one_network)
 	end();
 }
 
+/* Within a flood from one address the newest are refused; other addresses make room as ever. */
+Test(target_places, newcomers_have_time_to_log_in)
+{
+	begin(1024, false);
+	for (unsigned i = 0; i < TARGET_STRANGERS_ADDR; i++)
+		cr_assert(enter(i, 1));
+	leap_now += TARGET_NEWCOMER_MS * MSEC - 1;
+	cr_assert(!enter(100, 1));
+	cr_assert_eq(evictions, 0);
+	cr_assert_eq(reports, 1);
+	cr_assert(enter(101, 2));
+	leap_now++;
+	cr_assert(enter(100, 1));
+	cr_assert_eq(evictions, 1);
+	cr_assert(target_places_host(&places, &place[1], "a", false));
+	end();
+}
+
 /* As many as a host announces are no strangers, from its own address. */
 Test(target_places, announced_connections)
 {
@@ -195,6 +215,7 @@ Test(target_places, announced_connections)
 	for (unsigned i = 1; i <= 64 + TARGET_STRANGERS_ADDR; i++)
 		cr_assert(enter(i, 1));
 	cr_assert_eq(evictions, 0);
+	leap_now += TARGET_NEWCOMER_MS * MSEC;
 	cr_assert(enter(100, 1));
 	cr_assert_eq(evictions, 1);
 	cr_assert_eq(evicted[0], &place[1]);
@@ -284,6 +305,7 @@ Test(target_places, evicted_ones_are_not_admitted)
 	begin(64, false);
 	for (unsigned i = 0; i < 16; i++)
 		cr_assert(enter(i, 1));
+	leap_now += TARGET_NEWCOMER_MS * MSEC;
 	cr_assert(enter(16, 1));
 	cr_assert(place[0].evicted);
 	cr_assert(!target_places_host(&places, &place[0], "a", false));
