@@ -189,6 +189,21 @@ static int show(struct booting *b)
 	return !call->diag->err ? EXIT_DONE : failed < b->boot.jobs ? EXIT_PARTLY : EXIT_FAILED;
 }
 
+/* Of firmware and other parameters the applets that read them find out. */
+static int check_keys(const struct boot_disk *disk, struct diag *diag)
+{
+	const char *applet;
+	int err = boot_choose_applet(disk, &applet, diag);
+
+	return err ? err : uri_check_keys(disk->uri, applet_find(applet)->keys, diag);
+}
+
+static void check_disk(struct boot_disk *disk)
+{
+	if (!disk->why.err && check_keys(disk, &disk->why))
+		diag_ctx(&disk->why, "%s", disk->uri);
+}
+
 static int read_words(struct booting *b, int root)
 {
 	struct call *call = b->call;
@@ -206,6 +221,10 @@ static int read_words(struct booting *b, int root)
 		return err;
 	for (unsigned i = 0; i < call->operands; i++)
 		kernel_boot_disk(&b->operand[i], bare(call->operand[i]), "operand");
+	for (unsigned i = 0; i < call->operands; i++)
+		check_disk(&b->operand[i]);
+	for (unsigned i = 0; i < b->words.disks; i++)
+		check_disk(&b->words.disk[i]);
 	for (unsigned i = 0; i < opts->skip.count; i++) {
 		b->boot.skip_nvmf |= !strcmp(opts->skip.item[i], "nvmf");
 		b->boot.skip_iscsi |= !strcmp(opts->skip.item[i], "iscsi");
@@ -337,6 +356,7 @@ static int collect_uri(int root, const char *operand, const struct kernel_servin
 	int err;
 
 	kernel_boot_disk(&disk, operand, "operand");
+	check_disk(&disk);
 	if (disk.why.err) {
 		*diag = disk.why;
 		err = -disk.why.err;

@@ -42,6 +42,8 @@ struct boot { /* zeroed, then set by the owner */
 	unsigned left; /* the loop stops at 0 */
 	bool stopping;
 };
+/* Choose the applet that attaches the disk, by its URI and `via`; the caller names the URI in diag. */
+int boot_choose_applet(const struct boot_disk *, const char **applet, struct diag *);
 /* Make the jobs for these words and operands; of those that name a disk repeatedly the last counts.
  * They stay in place, as does what is served already (NULL: unknown). */
 int boot_plan(struct boot *, const struct boot_words *, const struct boot_disk *operand,

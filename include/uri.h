@@ -112,6 +112,10 @@ int uri_done(struct uri *, struct diag *);
 /* A key that is never known: uri_done() refuses a URI that ends in "?" URI_UNKNOWN_KEY, once its
  * reader has asked for all keys, and before anything is opened. */
 #define URI_UNKNOWN_KEY "-"
+/* Refuse a key of the URI that its reader doesn't know. `keys` lists what it knows of a text that
+ * ends in URI_UNKNOWN_KEY; if it lists nothing, or is NULL, the reader has to find out itself. */
+int uri_check_keys(const char *text, void (*keys)(const char *text, struct uri_asked *),
+	struct diag *);
 
 /* Numbers and sizes as options and URIs write them, parsed whole ("10x" is an error). K M G T are
  * powers of 1024. */

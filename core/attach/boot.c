@@ -238,53 +238,62 @@ static bool is_discovery(const struct uri *uri)
 	return !uri->path[0] || !strcmp(uri->path, NVMF_DISCOVERY_NQN);
 }
 
-static int find_scheme(struct boot_job *job, struct uri *uri, const struct scheme **scheme)
+static int find_scheme(const struct boot_disk *disk, struct uri *uri, const struct scheme **scheme,
+	struct diag *diag)
 {
-	const char *text = job->disk->uri;
 	struct diag known = { 0 };
+	int err = uri_parse(uri, disk->uri, diag);
 
-	if (uri_parse(uri, text, &job->why)) {
-		if (!*uri->scheme &&
-			!uri_is_address(text)) { /* no new file, as uri_parse() has it */
-			kernel_boot_unknown_scheme(text, &known);
-			diag_hint(&job->why, "%s", known.hint);
-			uri_hint_host(text, &job->why);
+	if (err) {
+		if (diag && !*uri->scheme &&
+			!uri_is_address(disk->uri)) { /* no new file, as uri_parse() has it */
+			kernel_boot_unknown_scheme(disk->uri, &known);
+			diag_hint(diag, "%s", known.hint);
+			uri_hint_host(disk->uri, diag);
 		}
-		return -job->why.err;
+		return err;
 	}
 	*scheme = scheme_find(uri->scheme);
-	return *scheme ? 0 : kernel_boot_unknown_scheme(uri->scheme, &job->why);
+	return *scheme ? 0 : kernel_boot_unknown_scheme(uri->scheme, diag);
 }
 
-/* The applet that attaches the URI through the kernel. */
-static int choose_applet(struct boot_job *job, struct uri *uri)
+/* The applet that attaches the URI through the kernel, or NULL. */
+static const char *kernel_applet(const struct uri *uri, const struct scheme *scheme)
 {
-	const struct boot_disk *disk = job->disk;
-	const struct scheme *scheme;
-	const char *applet = NULL, *dir = NULL;
-
-	if (find_scheme(job, uri, &scheme))
-		return -job->why.err;
 	if (scheme->uses & SCHEME_NVMF)
-		applet = is_discovery(uri) ? "nvmf-connect-all" : "nvmf-connect";
-	else if (scheme->uses & SCHEME_ISCSI)
-		applet = "iser-login";
-	else if (scheme->uses & SCHEME_SRP)
-		applet = "srp-connect";
-	else if (scheme->uses & SCHEME_NFS)
-		applet = "nfsrdma-mount", dir = job->boot->dir;
-	if (!applet) {
-		diag_set(&job->why, DIAG_USAGE, EINVAL, "the kernel can't attach '%s:' URIs",
-			uri->scheme);
-		diag_hint(&job->why, "append ,via=ublk or ,via=nbd to the URI");
-		uri_hint_host(disk->uri, &job->why);
-		return -job->why.err;
+		return is_discovery(uri) ? "nvmf-connect-all" : "nvmf-connect";
+	if (scheme->uses & SCHEME_ISCSI)
+		return "iser-login";
+	if (scheme->uses & SCHEME_SRP)
+		return "srp-connect";
+	return scheme->uses & SCHEME_NFS ? "nfsrdma-mount" : NULL;
+}
+
+int boot_choose_applet(const struct boot_disk *disk, const char **applet, struct diag *diag)
+{
+	const struct scheme *scheme;
+	struct uri uri = { 0 };
+	int err = find_scheme(disk, &uri, &scheme, diag);
+
+	if (err)
+		goto out;
+	if (disk->via != BOOT_KERNEL) {
+		*applet = "export";
+		if (!(scheme->uses & SCHEME_DISK))
+			err = diag_set(diag, DIAG_USAGE, EINVAL,
+				"'%s:' URIs can't be served: expected via=kernel", uri.scheme);
+	} else {
+		*applet = kernel_applet(&uri, scheme);
+		if (!*applet) {
+			err = diag_set(diag, DIAG_USAGE, EINVAL,
+				"the kernel can't attach '%s:' URIs", uri.scheme);
+			diag_hint(diag, "append ,via=ublk or ,via=nbd to the URI");
+			uri_hint_host(disk->uri, diag);
+		}
 	}
-	if (scheme->uses & SCHEME_NFS && !dir)
-		return diag_set(&job->why, DIAG_USAGE, EINVAL,
-			"no directory to mount it on: expected --mount DIR");
-	add_words(job, (const char *[]){ applet, disk->uri, dir, NULL });
-	return 0;
+out:
+	explicit_bzero(&uri, sizeof(uri));
+	return err;
 }
 
 /* The block device of an export of this disk that runs already, or NULL. */
@@ -307,20 +316,27 @@ static const char *existing(const struct boot_disk *disk, const struct kernel_se
 	return NULL;
 }
 
-static int choose_export(
-	struct boot_job *job, struct uri *uri, const struct kernel_serving *serving)
+static int choose_words(struct boot_job *job, const struct kernel_serving *serving)
 {
 	const struct boot_disk *disk = job->disk;
-	const struct scheme *scheme;
+	const char *applet, *dir = NULL;
+	int err = boot_choose_applet(disk, &applet, &job->why);
 
-	if (find_scheme(job, uri, &scheme))
-		return -job->why.err;
-	if (!(scheme->uses & SCHEME_DISK))
-		return diag_set(&job->why, DIAG_USAGE, EINVAL,
-			"'%s:' URIs can't be served: expected via=kernel", uri->scheme);
-	job->existing = existing(disk, serving);
-	add_words(job, (const char *[]){ "export", disk->uri, "--daemon",
-			       disk->via == BOOT_UBLK ? "--ublk" : "--nbd-dev", NULL });
+	if (err)
+		return err;
+	if (disk->via != BOOT_KERNEL) {
+		job->existing = existing(disk, serving);
+		add_words(job, (const char *[]){ applet, disk->uri, "--daemon",
+				       disk->via == BOOT_UBLK ? "--ublk" : "--nbd-dev", NULL });
+		return 0;
+	}
+	if (!strcmp(applet, "nfsrdma-mount")) {
+		dir = job->boot->dir;
+		if (!dir)
+			return diag_set(&job->why, DIAG_USAGE, EINVAL,
+				"no directory to mount it on: expected --mount DIR");
+	}
+	add_words(job, (const char *[]){ applet, disk->uri, dir, NULL });
 	return 0;
 }
 
@@ -328,14 +344,11 @@ static void add_disk(
 	struct boot *boot, const struct boot_disk *disk, const struct kernel_serving *serving)
 {
 	struct boot_job *job = add_job(boot, disk->from);
-	struct uri uri = { 0 };
 
 	job->disk = disk;
 	job->why = disk->why;
-	if (!job->why.err && (disk->via == BOOT_KERNEL ? choose_applet(job, &uri)
-						       : choose_export(job, &uri, serving)))
+	if (!job->why.err && choose_words(job, serving))
 		diag_ctx(&job->why, "%s", disk->uri);
-	explicit_bzero(&uri, sizeof(uri));
 	/* export changes nothing that a dry run could leave out */
 	job->over = job->why.err || job->existing || (boot->dry_run && disk->via != BOOT_KERNEL);
 }

@@ -4,6 +4,7 @@
 #include "word.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -147,4 +148,40 @@ int uri_done(struct uri *uri, struct diag *diag)
 			return -EINVAL;
 		}
 	return 0;
+}
+
+static void use(struct uri *uri, const struct uri_asked *asked)
+{
+	for (unsigned i = 0; i < asked->count; i++) {
+		remember(uri, asked->name[i]);
+		for (unsigned k = 0; k < uri->keys; k++)
+			uri->key[k].used |= word_same(asked->name[i], uri->key[k].name);
+	}
+}
+
+/* Some keys are read only if others have certain values, yet reading ends at an invalid value. */
+int uri_check_keys(const char *text, void (*keys)(const char *text, struct uri_asked *),
+	struct diag *diag)
+{
+	struct uri_asked all = { 0 }, asked = { 0 };
+	struct uri *uri = calloc(1, sizeof(*uri));
+	char probe[URI_MAX + 2];
+	int err = uri ? uri_parse(uri, text, diag) : diag_sys(diag, ENOMEM, "URI");
+
+	if (!err && uri->keys && keys) {
+		snprintf(probe, sizeof(probe), "%.*s?" URI_UNKNOWN_KEY, (int)strcspn(text, "?"),
+			text);
+		keys(probe, &all);
+		snprintf(probe, sizeof(probe), "%s&" URI_UNKNOWN_KEY, text);
+		keys(probe, &asked);
+		explicit_bzero(probe, sizeof(probe));
+		use(uri, &all);
+		use(uri, &asked);
+		if (all.count)
+			err = uri_done(uri, diag);
+	}
+	if (uri)
+		explicit_bzero(uri, sizeof(*uri));
+	free(uri);
+	return err;
 }

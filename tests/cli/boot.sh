@@ -123,8 +123,8 @@ valid out
 jq -e '(.modules | contains(["iscsi_tcp", "sd_mod", "nbd"])) and .files == ["/etc/a-key"] and
 	.words == ["rd.rdmastor=iscsi://joe@127.0.0.1/iqn.a:b/0?target-secret-file=/etc/a%2Dkey", "rd.rdmastor=nbd://127.0.0.1/x,via=nbd"]' out >/dev/null || die "$(cat out)"
 ! grep -q hush out err || die "a secret is told: $(cat out err)"
-error 2 usage 'nbds://127.0.0.1/x.*' '/etc/a.key blank initramfs' \
-	"$RDMASTOR" boot --needs 'nbds://127.0.0.1/x?tls-certificates=/etc/a%20key,via=nbd'
+error 2 usage 'nvme.tcp://127.0.0.1/x.*' '/etc/a.key blank initramfs' \
+	"$RDMASTOR" boot --needs 'nvme+tcp://127.0.0.1/x?tls-key-file=/etc/a%20key'
 error 2 usage 'foo://x' "'foo:' expected.*nvme.tcp://.*srp://" "$RDMASTOR" boot --needs foo://x
 error 2 usage 'nbd://x' 'via=scsi' "$RDMASTOR" boot --needs nbd://x,via=scsi
 truncate -s 1M plain
@@ -162,3 +162,11 @@ cleanup_fn kill "$liar"
 grep -q "/dev/nbd0.* $liar (uid 65534)" out || die "not listed as another user's: $(cat out)"
 "$RDMASTOR" boot --timeout 1 --json 'nbd://127.0.0.1:1/x,via=nbd' >out 2>err && die "it is believed: $(cat out)"
 ! grep -q /dev/nbd0 out || die "it is believed: $(cat out)"
+
+# A key that nothing reads is refused before anything is attached, in every form
+for uri in 'nvme+tcp://127.0.0.1/nqn.2024-01.test:x?foo=1' 'iscsi://127.0.0.1/iqn.2024-01.test:x?foo=1' 'nbd://127.0.0.1/x?foo=1,via=nbd' \
+	'nvme+tcp://127.0.0.1/nqn.2024-01.test:x?foo=1,via=ublk'; do
+	error 2 usage "$(ere "${uri%,via=*}")" "foo" "$RDMASTOR" boot --needs "$uri"
+	"$RDMASTOR" boot --dry-run --json "$uri" >out 2>err && die "$uri: is accepted"
+	same "$uri: code" "$(jq -r .results[0].error.code out)" usage
+done
