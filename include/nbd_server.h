@@ -53,10 +53,11 @@ struct nbd_server;
  * loop. Opens one lane per export and worker. */
 int nbd_server_start(
 	struct nbd_server **, struct loop *, const struct nbd_options *, struct diag *);
-/* The address as bound ("[::]:10809", a port chosen by the kernel), and the NBD URI of export 0 on
+/* The address as bound ("[::]:10809", a port chosen by the kernel), and the NBD URI of an export on
  * it. */
 const struct addr *nbd_server_addr(const struct nbd_server *, unsigned listen);
-void nbd_server_uri(const struct nbd_server *, unsigned listen, char text[URI_MAX]);
+void nbd_server_uri(
+	const struct nbd_server *, unsigned listen, unsigned export, char text[URI_MAX]);
 void nbd_server_get_status(const struct nbd_server *, struct target_status *);
 int nbd_server_stop(struct nbd_server *, uint32_t timeout_ms, struct diag *); /* target_stop() */
 /* A connected, non-blocking socket whose other end knows the export already (the kernel's nbd

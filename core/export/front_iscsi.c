@@ -94,18 +94,22 @@ static void show_disks(struct out *out, const struct net_front *net)
 #define IWARP_ONLY " # the initiator needs an iWARP device, such as siw"
 
 /* ways: TCP, or those of RDMA. */
-static void show_way(struct out *out, const struct net_portal *at, const char *name, unsigned ways)
+static void show_way(struct out *out, const struct net_portal *at, const char *name,
+	const char *user, unsigned ways)
 {
 	bool rdma = ways != WAY_TCP;
 	const char *scheme = rdma ? "iser" : "iscsi", *only = ways == WAY_IWARP ? IWARP_ONLY : "";
-	char segment[URI_MAX] = "", word[OUT_SHELL(NAME_PLAIN_MAX)];
+	char segment[URI_MAX] = "", keys[URI_MAX] = "", word[OUT_SHELL(NAME_PLAIN_MAX)];
 
 	uri_encode_name(segment, name);
+	if (user)
+		uri_encode_key(keys, "user", user);
 	out_shell(name, word, sizeof(word));
 	out_object(out, NULL);
 	net_show_portal(out, at, ways);
 	out_text(out, "target", NULL, "%s", name);
-	out_text(out, "rdmastor", "rdmastor:   ", "%s://%s/%s/0", scheme, at->text, segment);
+	out_text(
+		out, "rdmastor", "rdmastor:   ", "%s://%s/%s/0%s", scheme, at->text, segment, keys);
 	out_text(out, "iscsiadm", "iscsiadm:   ",
 		"iscsiadm -m discovery -t st -p %s%s && iscsiadm -m node -T %s -p %s%s -l%s",
 		at->text, rdma ? " -I iser" : "", word, at->text, rdma ? " -I iser" : "", only);
@@ -141,9 +145,10 @@ static void show(const struct front *front, struct out *out)
 			if (net_index(net, disk))
 				continue;
 			if (ways & WAY_RDMA)
-				show_way(out, &at, opt->disk[disk].name, ways & WAY_RDMA);
+				show_way(out, &at, opt->disk[disk].name, opt->user[0],
+					ways & WAY_RDMA);
 			if (ways & WAY_TCP)
-				show_way(out, &at, opt->disk[disk].name, WAY_TCP);
+				show_way(out, &at, opt->disk[disk].name, opt->user[0], WAY_TCP);
 		}
 	}
 	out_end(out);

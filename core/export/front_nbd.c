@@ -118,7 +118,8 @@ static int start(struct front *front)
 }
 
 /* For clients on other machines, if they are allowed. */
-static void client_uri(const struct nbd_front *f, unsigned listen, char uri[URI_MAX])
+static void client_uri(
+	const struct nbd_front *f, unsigned listen, unsigned export, char uri[URI_MAX])
 {
 	const struct addr *addr = nbd_server_addr(f->server, listen);
 	bool local = f->nbd.allows;
@@ -126,12 +127,12 @@ static void client_uri(const struct nbd_front *f, unsigned listen, char uri[URI_
 
 	for (unsigned i = 0; i < f->nbd.allows; i++)
 		local &= addr_is_local(&f->nbd.allow[i].net);
-	nbd_server_uri(f->server, listen, uri);
+	nbd_server_uri(f->server, listen, export, uri);
 	if (!addr_is_any(addr) || local)
 		return;
 	net_portal_of(&at, addr);
 	snprintf(uri, URI_MAX, "nbd://%s/", at.text);
-	uri_encode(uri, f->nbd.export[0].name);
+	uri_encode(uri, f->nbd.export[export].name);
 }
 
 static void put_listeners(struct out *out, const struct nbd_front *f)
@@ -142,7 +143,7 @@ static void put_listeners(struct out *out, const struct nbd_front *f)
 	for (unsigned i = 0; i < f->nbd.listens; i++) {
 		const struct addr addr = addr_unscoped(nbd_server_addr(f->server, i));
 
-		client_uri(f, i, uri);
+		client_uri(f, i, 0, uri);
 		out_object(out, NULL);
 		addr_show(out, addr.ss.ss_family == AF_UNIX ? "unix" : "tcp", &addr);
 		out_text(out, "nbd_uri", NULL, "%s", uri);
@@ -171,16 +172,18 @@ static void show(const struct front *front, struct out *out)
 	put_listeners(out, f);
 	for (unsigned i = 0; i < f->nbd.listens; i++) {
 		addr_text(nbd_server_addr(f->server, i), text);
-		client_uri(f, i, uri);
-		out_line(out, "%s: %s, %s", text, uri,
-			daemon_size_text(front->daemon->disk[0]->lim.size, size));
+		for (unsigned n = 0; n < f->nbd.exports; n++) {
+			client_uri(f, i, n, uri);
+			out_line(out, "%s: %s, %s", text, uri,
+				daemon_size_text(front->daemon->disk[n]->lim.size, size));
+		}
 	}
 	put_exports(out, f, "exports");
 }
 
 static void first_uri(const struct front *front, char text[URI_MAX])
 {
-	nbd_server_uri(container_of(front, struct nbd_front, front)->server, 0, text);
+	nbd_server_uri(container_of(front, struct nbd_front, front)->server, 0, 0, text);
 }
 
 static void count(const struct front *front, struct io_count *sum)

@@ -47,6 +47,8 @@ end_export
 
 serve disk --iscsi --rdma '127.0.0.1:0?rdma=iwarp' --iqn $IQN --user joe --secret-file secret --allow-initiator iqn.2024-01.lab:i
 ISER=$(sed -n 's/^rdmastor: *//p' out)
+[[ $ISER == *'?user=joe' ]] || die "without the user: $ISER"
+ISER=${ISER%\?*}
 error 1 auth '.*' 'CHAP' ours info "$ISER?initiator=iqn.2024-01.lab:i"
 error 1 auth '.*' 'login' ours info "$ISER?initiator=iqn.2024-01.lab:i&user=joe&secret-file=wrong"
 error 1 auth '.*' 'initiator' ours info "$ISER?initiator=iqn.2024-01.lab:x&user=joe&secret-file=secret"

@@ -29,14 +29,16 @@ _Static_assert(sizeof("nbd+unix:///?socket=") +
 		       URI_MAX,
 	"NBD URI");
 
-void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[URI_MAX])
+void nbd_server_uri(
+	const struct nbd_server *server, unsigned listen, unsigned export, char text[URI_MAX])
 {
+	const char *name = server->opt.export[export].name;
 	const struct addr bare = addr_unscoped(nbd_server_addr(server, listen)), *addr = &bare;
 	char host[ADDR_TEXT];
 
 	if (addr->ss.ss_family == AF_UNIX) {
 		snprintf(text, URI_MAX, "nbd+unix:///");
-		uri_encode(text, server->opt.export[0].name);
+		uri_encode(text, name);
 		strcat(text, "?socket=");
 		uri_encode(text, ((const struct sockaddr_un *)(const void *)&addr->ss)->sun_path);
 		return;
@@ -46,7 +48,7 @@ void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[
 		snprintf(text, URI_MAX, "nbd://127.0.0.1:%u/", addr_port(addr));
 	else
 		snprintf(text, URI_MAX, "nbd://%s/", addr_text(addr, host));
-	uri_encode(text, server->opt.export[0].name);
+	uri_encode(text, name);
 }
 
 static bool same_export(const struct target_fence *fence, const struct target_conn *conn)
