@@ -207,6 +207,11 @@ static void offer_kind(const struct applet *applet, const char *kind, const char
 		file |= word_among(word, file_kinds);
 		dir |= !strcmp(word, "DIR");
 	}
+	if (!strcmp(word, "POLICY")) {
+		offer(typed, "fail-fast", "fail at once when the target is lost", to);
+		offer(typed, "wait=", "seconds that I/O waits for a lost target", to);
+		offer(typed, "forever", "I/O waits until the target is back", to);
+	}
 	if (uri && is_at_keys(typed)) {
 		offer_keys(applet, typed, to);
 		return;

@@ -53,6 +53,7 @@ check_completions() { # BEFORE-VALUE BEFORE-FILE FOLDER
 	hasnt 'rdmastor iser-login n' nvme+tcp://
 	has 'rdmastor copy n' nbd:// nbd+unix:// nvme+tcp://
 	has 'rdmastor nfsrdma-mount --fallback ' none tcp
+	has 'rdmastor serve --on-loss ' fail-fast forever wait=
 	has 'rdmastor nfsrdma-mount server:/exp fo' "$folder"
 	has 'rdmastor info fi' file: file.img
 	has 'rdmastor info file:fi' "${file}file.img"
