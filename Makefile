@@ -145,49 +145,12 @@ $(T)/libcore.a $(T)/libfake.a $(F)/libcore.a $(F)/libfake.a: $(B)/sources
 
 # Fakes come before the objects that they replace.
 TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(addprefix $(SYS)/glibc/lib/,liburing.a libcjson.a libmbedcrypto.a libnl-3.a) -pthread
-$(T)/tests/pair/steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
-$(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv,--wrap=recv
-# Tests that use the clock of tests/fake/leap.c: all with time limits whose other processes and loops of other threads don't need
-# the time.
-LEAP      := $(addprefix core/attach/,attach boot disks iscsi iscsi_link iscsi_logins luns mount_call nfs nfs_why nvme srp) core/base/addr core/base/resolve \
-	$(addprefix core/block/,bdev copy_silent file hands input orphan output paths paths_again paths_join split) core/daemon/iscsi_keeper core/doctor/boot core/doctor/target \
-	$(addprefix core/export/,nbd_dev ublk ublk_io) core/kernel/iscsi/iscsi_nl \
-	$(addprefix core/mad/,agent watch scan walk xact) $(addprefix core/net/,ddp ep_again ep_pair iwarp listen unix_socket ways) \
-	$(addprefix core/proto/,inflight xfer iscsi/again iscsi/discover iscsi/hops nbd/srv nbd/srv_allow nbd/srv_conn nbd/srv_hello \
-		nbd/srv_request scsi/tgt_pr scsi/tgt_tmf) \
-	$(addprefix core/target/,buffers places target) \
-	$(addprefix pair/,frame_iscsi frame_iser frame_nbd frame_nvme_rdma frame_nvme_tcp frame_srp frame_toy iscsi_hostile iscsi_ini \
-		iser_ini iser_serve late_write load_idle load_ping load_raw names neighbours nfs nvme_discovery nvme_hostile nvme_rdma nvme_serve \
-		nvme_serve_admin nvme_serve_rdma nvme_serve_tcp nvme_suggest nvme_tcp reset srp_ini srp_serve)
-$(addprefix $(T)/tests/,$(LEAP)) $(filter $(T)/tests/core/daemon/srp_daemon%,$(UNIT_BIN)) \
-	$(foreach f,nvme-tgt-session iscsi-ini iser-ini iscsi-tgt,$(T)/replay/$(f) $(F)/$(f)): \
-	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=poll,--wrap=timerfd_settime
-$(addprefix $(T)/tests/pair/,$(filter frame_%,$(notdir $(LEAP)))): TEST_LIBS += -Wl,--wrap=connect
-$(T)/tests/pair/iscsi_hostile: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
-$(T)/tests/core/block/split: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc
-$(T)/tests/core/proto/scsi/tgt_steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=pthread_mutex_lock
-$(T)/tests/core/block/file_lock: TEST_LIBS += -Wl,--wrap=fcntl64
-$(T)/tests/core/net/unix_socket: TEST_LIBS += -Wl,--wrap=bind
-$(T)/tests/core/block/file_hang: TEST_LIBS += -Wl,--wrap=pread,--wrap=pwrite,--wrap=fdatasync,--wrap=fallocate,--wrap=ioctl,--wrap=lseek,--wrap=syscall,--wrap=fstatfs
-$(T)/tests/core/block/input: TEST_LIBS += -Wl,--wrap=read
-$(T)/tests/core/block/output: TEST_LIBS += -Wl,--wrap=fdatasync
-$(T)/tests/core/block/file_map: TEST_LIBS += -Wl,--wrap=lseek
-$(addprefix $(T)/tests/,core/base/addr core/base/resolve core/proto/iscsi/hops pair/names): TEST_LIBS += -Wl,--wrap=getaddrinfo,--wrap=freeaddrinfo
-$(addprefix $(T)/tests/core/attach/,attach disks): TEST_LIBS += -Wl,--wrap=socket,--wrap=bind,--wrap=kernel_disk_opens
-$(T)/tests/core/attach/attach: TEST_LIBS += -Wl,--wrap=fork
-$(T)/tests/core/kernel/sys/modules: TEST_LIBS += -Wl,--wrap=child_run,--wrap=geteuid
-$(addprefix $(T)/tests/core/attach/,luns nvme): TEST_LIBS += -Wl,--wrap=kernel_disk_opens
-$(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_disk_opens,--wrap=kernel_srp_add,--wrap=kill
-$(T)/tests/core/attach/nvme: TEST_LIBS += -Wl,--wrap=kernel_nvmf_keyring,--wrap=kernel_nvmf_key,--wrap=kernel_nvmf_known
-$(T)/tests/core/attach/nvme $(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_holders_or_openers
-$(T)/tests/core/kernel/status/list_netlink: TEST_LIBS += -Wl,--wrap=nl_connect,--wrap=nl_socket_set_nonblocking,--wrap=nl_send_auto,--wrap=nl_recv,--wrap=poll
-$(T)/tests/core/doctor/machine: TEST_LIBS += -Wl,--wrap=geteuid,--wrap=kernel_module_load
-$(T)/tests/core/doctor/target: TEST_LIBS += -Wl,--wrap=kernel_route,--wrap=kernel_firewall
-$(T)/tests/core/kernel/nvme/nvme_sysfs: TEST_LIBS += -Wl,--wrap=kernel_sys_list
-$(T)/tests/core/attach/nfs: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=geteuid,--wrap=prctl,--wrap=nfs_query_versions
-$(T)/tests/core/attach/mount_call: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=kill
-$(T)/tests/core/net/ep $(T)/tests/core/net/ep_again: $(T)/obj/core/net/ep.o
-$(T)/tests/core/net/verbs: $(addprefix $(T)/obj/core/net/,verbs.o verbs_dev.o)
+# A test's lines "Link:" name functions that it wraps, objects that it uses in their place, and "leap" for the clock of tests/fake/leap.c.
+comma     := ,
+LEAP      := clock_gettime epoll_wait poll timerfd_settime
+link_words = $(shell sed -n 's|^/[*] Link: \(.*\) [*]/$$|\1|p' $(1))
+wrapped    = $(addprefix -Wl$(comma)--wrap=,$(filter-out leap %.o,$(1)) $(if $(filter leap,$(1)),$(LEAP)))
+linked     = $(addprefix $(T)/obj/,$(filter %.o,$(link_words))) $(call wrapped,$(link_words))
 # Tests for another architecture find its libc where Debian's cross compiler has it.
 LIBC       = /usr/$(CROSS:%-=%)/lib
 LIBC_AT    = -Wl,-rpath,$(LIBC),-dynamic-linker,$(wildcard $(LIBC)/ld-linux-*)
@@ -195,10 +158,10 @@ RUNNER    := $(if $(ARCH)$(filter thread,$(SAN)),$(T)/obj/tests/runner.o)
 $(UNIT_BIN) $(PAIR_BIN): $(RUNNER)
 $(UNIT_BIN) $(PAIR_BIN): $(T)/%: $(T)/obj/%.o $(T)/libfake.a $(T)/libcore.a
 	@mkdir -p $(@D)
-	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(if $(RUNNER),,-lcriterion) $(if $(ARCH),$(LIBC_AT))
+	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(call linked,$*.c) $(TEST_LIBS) $(if $(RUNNER),,-lcriterion) $(if $(ARCH),$(LIBC_AT))
 $(REPLAY): $(T)/replay/%: $(T)/obj/tests/fuzz/%.o $(T)/obj/tests/replay.o $(T)/libfake.a $(T)/libcore.a
 	@mkdir -p $(@D)
-	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(if $(ARCH),$(LIBC_AT))
+	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(call linked,tests/fuzz/$*.c) $(TEST_LIBS) $(if $(ARCH),$(LIBC_AT))
 
 # Programs for simulated fabrics; box and sim consist of several files. fakeverbs.so is preloaded into other programs.
 fabric_obj = $(patsubst %.c,$(T)/obj/%.o,$(filter $(addprefix tests/fabric/,$(1)),$(FABRIC)))
@@ -216,7 +179,7 @@ $(F)/obj/%.o: %.c $(F)/flags.fuzz $(SYS).stamp | $(B)/have-test
 	@mkdir -p $(@D)
 	$(call run,CC-F,$<)$(FUZZ_CC) -fsanitize=fuzzer-no-link $(TEST_C) $(WARN) $(call own,$<) -MMD -MP -c -o $@ $<
 $(FUZZ_BIN): $(F)/%: $(F)/obj/tests/fuzz/%.o $(F)/libfake.a $(F)/libcore.a
-	$(call run,LD-F,$@)$(FUZZ_CC) -fsanitize=fuzzer -o $@ $< $(TEST_LIBS)
+	$(call run,LD-F,$@)$(FUZZ_CC) -fsanitize=fuzzer -o $@ $< $(call linked,tests/fuzz/$*.c) $(TEST_LIBS)
 
 # Running tests. tests/run counts results; with RESULTS=file in the environment it only appends to that file, and the caller
 # prints the summary.

@@ -4,6 +4,7 @@
  * requests are out, on a clock that leaps: iscsi_ini.h has what holds all the time. Each byte that
  * the initiator receives is read here, too, so that it is known which PDUs it has seen; and it
  * sends all data that was asked for, and no other. */
+/* Link: leap */
 #include "iscsi_ini.h"
 #include "iscsi_pipe.h"
 

@@ -5,6 +5,7 @@
  * wrong one of the input's choice. The clock is fake, so that time limits are part of it. The
  * target's digests and numbers are checked all the time. Afterwards an honest initiator must find
  * the target as it should be, and nothing may leak. */
+/* Link: leap */
 #include "disk.h"
 #include "iscsi_host.h"
 #include "leap.h"

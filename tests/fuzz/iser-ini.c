@@ -3,6 +3,7 @@
 /* iSCSI targets over iSER that are right for a while and then lie, while a disk is opened and while
  * requests are out, also with late answers, on a clock that leaps: iscsi_ini.h has what holds all
  * the time. The target's disk is that of the SRP target. */
+/* Link: leap */
 #include "../fake/srp_peer.h"
 #include "iscsi_ini.h"
 #include "wire/iser.h"

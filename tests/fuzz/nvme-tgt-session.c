@@ -5,6 +5,7 @@
  * transfers and disconnects; each of their fields is right, or a wrong one of the input's choice.
  * The clock is fake, so that time limits are part of it. Afterwards an honest host must find the
  * target as it should be, and nothing may leak. */
+/* Link: leap */
 #include "disk.h"
 #include "leap.h"
 #include "raw_host.h"

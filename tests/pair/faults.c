@@ -4,6 +4,7 @@
  * cuts, drops and truncates; over TCP, software iWARP, iSCSI and NBD with sockets that take
  * and give little. Each request is done once, data is equal, all of it ends. SCHEDULES=n in the
  * environment runs more than the default, SEED=n others. */
+/* Link: sendmsg send readv recv */
 #include "ep_pair.h"
 #include "serving.h"
 #include "wait.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What iSER has from core/target. */
+/* Link: leap connect */
 #include "frame.h"
 
 FRAME_TESTS(guest_iser)

@@ -3,6 +3,7 @@
  * of the disk changes that they did not properly write, their session survives or ends alone, what
  * they held is free again, and an honest session is served all the time. The clock is fake, except
  * where several threads run. */
+/* Link: leap malloc calloc realloc */
 #include "disk.h"
 #include "iscsi_host.h"
 #include "leap.h"

@@ -2,6 +2,7 @@
 /* The iSCSI initiator over TCP against the target of tests/fake, on a connection in memory and a
  * clock of its own: where data goes, how commands end, how many are out, and what is said of a
  * target that lies. */
+/* Link: leap */
 #include "host.h"
 #include "iscsi_pipe.h"
 #include "leap.h"

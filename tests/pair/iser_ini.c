@@ -2,6 +2,7 @@
 /* The iSCSI initiator over iSER, on the endpoint in memory: where data goes, how many commands are
  * out, when memory is given back, and targets that lie. The target's disk is that of the SRP
  * target. */
+/* Link: leap */
 #include "../fake/srp_peer.h"
 #include "host.h"
 #include "leap.h"

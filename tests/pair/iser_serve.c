@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The iSCSI target over iSER, on the endpoint in memory: logins, data by STag and along with
  * commands, the command window, and initiators that break rules, which end their own session. */
+/* Link: leap */
 #include "disk.h"
 #include "ep_pair.h"
 #include "host.h"

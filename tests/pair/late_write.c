@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A host or client leaves while the disk has a write of its, and comes back: the old write lands
  * before anything newer. */
+/* Link: leap */
 #include "nbd_client.h"
 #include "serving.h"
 #include "wire/nbd.h"

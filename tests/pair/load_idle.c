@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Clients of `bench --listen` that do nothing, or take all places, on a clock of the test's own. */
+/* Link: leap */
 #include "host.h"
 #include "leap.h"
 #include "load.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* rping's two sides as we play them: against each other over software iWARP, and each against a
  * peer that does otherwise. */
+/* Link: leap */
 #include "ep.h"
 #include "ep_pair.h"
 #include "leap.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Connections measured alone: both sides in one process, each on a thread of its own, over software
  * iWARP and TCP on loopback; and peers that are no such client or server. */
+/* Link: leap */
 #include "ep_pair.h"
 #include "leap.h"
 #include "load_side.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Disks at hosts with names, by a resolver of the test's own: what a silent one costs, and when a
  * name is asked for again. */
+/* Link: leap getaddrinfo freeaddrinfo */
 #include "../fake/nvme_target.h"
 #include "host.h"
 #include "lookups.h"

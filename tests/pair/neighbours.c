@@ -3,6 +3,7 @@
  * do, its data is right, no request of it fails, each is answered within the row's bound, and the
  * server stops clean. The clock is fake: it moves on only while nothing has anything to do. Some
  * rows run once more on several threads and the real clock, for ThreadSanitizer. */
+/* Link: leap */
 #include "../fake/raw_host.h"
 #include "honest.h"
 #include "leap.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* An NFS server asked over both carriers: RDMA in memory, TCP on loopback; also one that answers
  * late, in pieces, wrongly, or not at all. */
+/* Link: leap */
 #include "nfs.h"
 #include "../fake/nfs_server.h"
 #include "ep_pair.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Discovery over TCP against targets in this process: long logs, logs that change, referrals and
  * their loops. */
+/* Link: leap */
 #include "../fake/discover.h"
 #include "../fake/nvme_target.h"
 #include "leap.h"

@@ -2,6 +2,7 @@
 /* The initiator against a TCP target that lies: PDUs that do not add up, answers to what was not
  * asked, limits that leave nothing, silence at every step. It always ends, in time, with a reason.
  */
+/* Link: leap */
 #include "../fake/nvme_target.h"
 #include "host.h"
 #include "says.h"

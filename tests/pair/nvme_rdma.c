@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The initiator over RDMA against the controller in tests/fake, on the endpoint in memory: where
  * data goes, when a tag is free, and what is said when the target breaks a rule. */
+/* Link: leap */
 #include "../fake/nvme_target.h"
 #include "ep_pair.h"
 #include "host.h"

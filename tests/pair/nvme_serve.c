@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Our initiator against our target in one process, over TCP and over software iWARP on 127.0.0.1.
  */
+/* Link: leap */
 #include "../fake/discover.h"
 #include "says.h"
 #include "serving.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The target's controllers over the endpoint in memory: aborts, admin commands, events, keep-alive,
  * shutdown. */
+/* Link: leap */
 #include "capsules.h"
 #include <criterion/criterion.h>
 #include <errno.h>

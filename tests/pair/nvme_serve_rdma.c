@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The target over the endpoint in memory: descriptors, data, invalidation, refusals, and hosts that
  * break rules, which end their own session and nobody else's. */
+/* Link: leap */
 #include "capsules.h"
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The target over TCP, PDU by PDU: a host that breaks a rule is told which and ends, others go on.
  * The host is the test, with a plain socket. */
+/* Link: leap */
 #include "../../core/proto/nvme/codec.h"
 #include "crc32c.h"
 #include "says.h"

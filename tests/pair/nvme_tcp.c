@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The initiator over TCP against the target in tests/fake: what it reads and writes, and what it
  * says when the target breaks a rule. */
+/* Link: leap */
 #include "../fake/nvme_target.h"
 #include "host.h"
 #include "says.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* An initiator that gives up a connection with writes on their way resets it. Quiet time of NBD. */
+/* Link: leap */
 #include "../fake/nvme_target.h"
 #include "host.h"
 #include "wire/nbd.h"

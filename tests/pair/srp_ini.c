@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The SRP initiator against the target in tests/fake, on the endpoint in memory: how the disk is
  * opened, where data goes, how many commands are out, and what is said of a target that lies. */
+/* Link: leap */
 #include "../fake/srp_peer.h"
 #include "host.h"
 #include "says.h"

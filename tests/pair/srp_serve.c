@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The SRP target over the endpoint in memory: logins, descriptors, immediate data, task management,
  * and initiators that break rules, which end their own channel and nobody else's. */
+/* Link: leap */
 #include "disk.h"
 #include "ep_pair.h"
 #include "host.h"

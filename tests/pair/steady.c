@@ -2,6 +2,7 @@
 /* The steady state allocates nothing: reads and writes through `paths` and the TCP initiator, an
  * NBD client on top of them, both our initiators against our target, and the loads of `bench`, with
  * every allocation that the core asks for counted (the Makefile wraps the allocator's names). */
+/* Link: malloc calloc realloc mmap */
 #include "../fake/nvme_target.h"
 #include "bdev.h"
 #include "disk.h"

@@ -2,6 +2,7 @@
 /* The frame with a row that does nothing but count: steps in order and at once, in turn, deadlines,
  * other attempts, cancel, rollback of what was made and only that. The clock leaps, but where
  * children are asked. */
+/* Link: leap socket bind kernel_disk_opens fork */
 #include "attach.h"
 #include "leap.h"
 #include "says.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Attaching at boot: the applet for each word, retries, the deadline, a stop. The applets here are
  * a function that prints what an applet would. */
+/* Link: leap */
 #include "attach_boot.h"
 #include "says.h"
 #include <errno.h>

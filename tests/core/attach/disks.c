@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The wait for disks: uevents that come, come late, in bursts, of others, or never; disks that open
  * only later, or hang. */
+/* Link: leap socket bind kernel_disk_opens */
 #include "attach.h"
 #include "leap.h"
 #include "says.h"

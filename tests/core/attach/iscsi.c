@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Whole sessions against a kernel, a target and a /sys made here: what they share, what stays, what
  * is undone. */
+/* Link: leap */
 #include "attach_iscsi.h"
 #include "iscsi_kernel.h"
 #include "kernel_iscsi.h"

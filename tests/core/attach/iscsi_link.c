@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The login of one connection against a kernel and a target made here; TCP is connected to a
  * listener on loopback. */
+/* Link: leap */
 #include "attach_iscsi.h"
 #include "iscsi_kernel.h"
 #include "says.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What follows a login over iSER that fails: TCP, or retries. */
+/* Link: leap */
 #include "iscsi_kernel.h"
 #include "iscsi_want.h"
 #include "kernel_iscsi.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* LUNs that are waited for: those that come, one by one or never, those without a block device, and
  * a host that goes. */
+/* Link: leap kernel_disk_opens */
 #include "attach.h"
 #include "says.h"
 #include "tree.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A mount(2) that is refused, that comes when its time is up, and that comes when it was killed and
  * nobody waits for it any more. */
+/* Link: leap mount umount2 kill */
 #include "nfs_mount.h"
 #include "tree.h"
 #include <criterion/criterion.h>

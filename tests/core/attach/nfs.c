@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* NFS mounts from the first step to the last, with a mount(2) of our own: several at once, one that
  * exists, one over another transport than was asked for, and one that is cancelled. */
+/* Link: leap mount umount2 geteuid prctl nfs_query_versions */
 #include "nfs_mount.h"
 #include "says.h"
 #include "tree.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Why the kernel did not mount: by errno, by what the mount daemon says, by the kernel's log. */
+/* Link: leap */
 #include "../../fake/nfs_server.h"
 #include "loop.h"
 #include "nfs_steps.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The row of NVMe-oF: the line that is written, connections that exist, namespaces that come or do
  * not, and the end of a connection. */
+/* Link: leap kernel_disk_opens kernel_nvmf_keyring kernel_nvmf_key kernel_nvmf_known */
+/* Link: kernel_holders_or_openers */
 #include "attach_nvme.h"
 #include "nvme_tree.h"
 #include "says.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The row of SRP: the line that is written, hosts that are made or exist, what is rolled back, and
  * the end of a connection. */
+/* Link: leap kernel_disk_opens kernel_srp_add kill kernel_holders_or_openers */
 #include "attach_srp.h"
 #include "says.h"
 #include "tree.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Addresses that need no name server; and that a name never takes longer than allowed. */
+/* Link: leap getaddrinfo freeaddrinfo */
 #include "lookups.h"
 #include "resolve.h"
 #include "says.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Lookups on a loop, by a resolver of the test's own and a clock that leaps: what is asked, by how
  * many threads, and what comes when there is no answer. */
+/* Link: leap getaddrinfo freeaddrinfo */
 #include "resolve.h"
 #include "leap.h"
 #include "lookups.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Opening by URI, waiting, closing; and that the contract check of debug builds sees what it is
  * there for. */
+/* Link: leap */
 #include "flaky.h"
 #include "says.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A copy that is stopped while a disk takes requests and answers none: it ends, and its map lists
  * only what is safe. */
+/* Link: leap */
 #include "copy.h"
 #include "copy_map.h"
 #include "disk.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Files and block devices: every kind of request, through io_uring and without it, and what cannot
  * be opened. */
+/* Link: leap */
 #include "file.h"
 #include "forbid.h"
 #include "says.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Without io_uring, calls that hang: the loop serves other requests of this disk and of others. And
  * write-back errors, which the kernel reports once: they are sticky. */
+/* Link: pread pwrite fdatasync fallocate ioctl lseek syscall fstatfs */
 #include "file.h"
 #include "forbid.h"
 #include <criterion/criterion.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* One writer for each file: by the locks that qemu sets, and what does without them. */
+/* Link: fcntl64 */
 #include "bdev.h"
 #include <criterion/criterion.h>
 #include <errno.h>

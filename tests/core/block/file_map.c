@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Asking a file where its holes are may take long: its loop must not wait for that. And the file
  * may change in that time. */
+/* Link: lseek */
 #include "bdev.h"
 #include "loop.h"
 #include <criterion/criterion.h>

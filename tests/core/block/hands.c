@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Threads for calls that may block: every job is done on the loop, and jobs that hang do not hold
  * up others while a thread is free. */
+/* Link: leap */
 #include "hands.h"
 #include <criterion/criterion.h>
 #include <pthread.h>

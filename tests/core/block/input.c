@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The standard input as a disk: order, its end, a sender that rests. */
+/* Link: leap read */
 #include "bdev.h"
 #include <criterion/criterion.h>
 #include <errno.h>

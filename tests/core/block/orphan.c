@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A write whose submitter has left lands before anything that overlaps it, over whichever lane that
  * comes. */
+/* Link: leap */
 #include "../../fake/disk.h"
 #include <criterion/criterion.h>
 #include <errno.h>

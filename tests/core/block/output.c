@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The standard output as a disk: order, holding back, a reader that rests or goes away. */
+/* Link: leap fdatasync */
 #include "bdev.h"
 #include "says.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What paths promises, one behaviour each, over ways that break on demand: which way is taken, what
  * is held, withheld and given up. Loads under random deaths are paths_lane.c's. */
+/* Link: leap */
 #include "flaky_rig.h"
 #include "says.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Requests that a target refuses for now or on one path, and lanes that it refuses for now: where
  * and how often they are tried again, and how that ends. */
+/* Link: leap */
 #include "flaky_rig.h"
 #include "says.h"
 #include <criterion/criterion.h>

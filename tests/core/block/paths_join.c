@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Lanes and pools over ways that come and go. */
+/* Link: leap */
 #include "flaky_rig.h"
 #include "says.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A request longer than what the disk takes: which runs reach the disk, when it stops, what its
  * end says. The disk notes each request it gets. */
+/* Link: leap malloc calloc */
 #include "split.h"
 #include "../../fake/disk.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The keeper between a /sys made here and a kernel behind NETLINK_ISCSI: what it hears, and what it
  * has the kernel do. */
+/* Link: leap */
 #include "iscsi_kept.h"
 #include "iscsi_kernel.h"
 #include "says.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The SRP daemon on a simulated fabric: what it does once, and what while it stays. */
+/* Link: leap */
 #include "srp_daemon_rig.h"
 
 /* --- once */

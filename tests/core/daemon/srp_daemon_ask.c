@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The SRP daemon among ports that do not answer. */
+/* Link: leap */
 #include "srp_daemon_rig.h"
 
 Test(srp_daemon, a_port_that_does_not_answer)

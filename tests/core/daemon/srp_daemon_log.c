@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The SRP daemon over a day, and what of it is written to a log. */
+/* Link: leap */
 #include "srp_daemon_rig.h"
 
 static struct srp_log log_;

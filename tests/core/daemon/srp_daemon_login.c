@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Logins of the SRP daemon that fail, and connections that go. */
+/* Link: leap */
 #include "srp_daemon_rig.h"
 
 Test(srp_daemon, a_login_that_fails_is_tried_again_and_not_too_often)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The SRP daemon and the ports of its own machine, their subnet manager and administrator. */
+/* Link: leap */
 #include "srp_daemon_rig.h"
 
 Test(srp_daemon, a_subnet_administrator_that_is_away)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What would be attached at boot, and why not. Applets are a function that prints what a dry run
  * would. */
+/* Link: leap */
 #include "findings.h"
 #include <stdio.h>
 #include <sys/fsuid.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Kernel, modules, limits and identity: every check as it succeeds and as it fails, on trees of
  * files. */
+/* Link: geteuid kernel_module_load */
 #include "findings.h"
 #include <stdio.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The life of a device, with a driver that the test plays: which one is taken, what it is made
  * with, what the driver may answer. */
+/* Link: leap */
 #include "ublk.h"
 #include "disk.h"
 #include "says.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Requests from descriptor to result, with the kernel's side of the ring played by the test. */
+/* Link: leap */
 #include "disk.h"
 #include "ublk.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Device management of our own port: each attribute, what is refused and with which status, what is
  * dropped, how often one node and all may ask, and a device that goes. */
+/* Link: leap */
 #include "../../../core/mad/codec.h"
 #include "leap.h"
 #include "mad_port.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Scans of fabrics in memory: who is found, who fails, what it costs. */
+/* Link: leap */
 #include "mad_port.h"
 #include "says.h"
 #include <criterion/criterion.h>

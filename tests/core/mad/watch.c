@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A port that is watched: subscriptions, Reports, changes. The clock is the test's own and leaps to
  * what is due next, so that a day takes a moment. */
+/* Link: leap */
 #include "leap.h"
 #include "mad_port.h"
 #include "says.h"

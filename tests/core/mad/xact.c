@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Requests in flight: tries, deadlines, late and strange answers, windows, a device that goes. */
+/* Link: leap */
 #include "xact.h"
 #include "mad_port.h"
 #include "says.h"

@@ -2,6 +2,7 @@
 /* An endpoint against a peer that is a bare TCP socket: the bytes of every message, and every rule
  * a hostile peer can break. Each breach ends the session with its own words and, where the standard
  * has one, its Terminate. */
+/* Link: leap */
 #include "crc32c.h"
 #include "iwarp.h"
 #include "says.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Verbs once more, when software iWARP found nobody either, and what an owner finds taken back. */
+/* Link: leap core/net/ep.o */
 #include "ep_rig.h"
 #include "says.h"
 

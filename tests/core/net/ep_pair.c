@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What include/ep.h promises, held against the in-memory endpoint that the protocol tests stand on.
  */
+/* Link: leap */
 #include "ep_pair.h"
 #include <criterion/criterion.h>
 #include <errno.h>

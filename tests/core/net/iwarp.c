@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Two ends of software iWARP in one process over 127.0.0.1: mixed operations with seeded sizes,
  * every byte checked; set-up, refusal, faults of a peer and what is said about them. */
+/* Link: leap */
 #include "iwarp.h"
 #include "crc32c.h"
 #include "leap.h"

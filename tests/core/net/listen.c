@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* One TCP port for plain streams and iWARP: told apart by the first bytes, in whatever pieces they
  * come. */
+/* Link: leap */
 #include "ep.h"
 #include "mpa.h"
 #include "says.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Unix sockets: their files, and what only streams over them are used for. */
+/* Link: leap bind */
 #include "says.h"
 #include "tcp.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What peers may write over verbs, above all on iWARP, where a READ needs a remote right to its
  * sink: only the memory of a READ that is in flight. */
+/* Link: core/net/verbs.o core/net/verbs_dev.o */
 #include "says.h"
 #include "verbs_rig.h"
 

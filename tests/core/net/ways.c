@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* An address on every way asked for: what is waited for, what fails at once, and what comes back.
  */
+/* Link: leap */
 #include "ways.h"
 #include "ep_pair.h"
 #include "says.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The in-flight table: who gets which slot and how many, when a command is over, whose deadline
  * comes first, who waits. */
+/* Link: leap */
 #include "inflight.h"
 #include <criterion/criterion.h>
 

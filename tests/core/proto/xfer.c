@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Moves over the endpoint in memory, held to what it allows at once. */
+/* Link: leap */
 #include "xfer.h"
 #include "ep_pair.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Sharing of data buffers: order, limits, and an honest host next to hosts that are not, on a clock
  * of the test's own. */
+/* Link: leap */
 #include "buffers.h"
 #include "leap.h"
 #include <criterion/criterion.h>

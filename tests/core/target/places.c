@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Admission: quotas, who makes room, what is kept for others, how often it is reported. */
+/* Link: leap */
 #include "places.h"
 #include "buffers.h"
 #include "leap.h"

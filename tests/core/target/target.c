@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* How a connection that others need the place of goes, on the only loop there is. */
+/* Link: leap */
 #include "target.h"
 #include <criterion/criterion.h>
 #include <errno.h>

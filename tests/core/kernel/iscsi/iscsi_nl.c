@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Bytes of events and answers, whole, cut and lying; who hears what. */
+/* Link: leap */
 #include "iscsi_nl.h"
 #include "iscsi_kernel.h"
 #include <criterion/criterion.h>

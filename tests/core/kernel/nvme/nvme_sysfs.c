@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Controllers, namespaces and what holds them, on trees as kernels lay them out. */
+/* Link: kernel_sys_list */
 #include "kernel_nvmf.h"
 #include "loop.h"
 #include "nvme_tree.h"

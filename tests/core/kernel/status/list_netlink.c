@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Answers of the RDMA netlink, laid out as the kernel does (Linux 6.12,
  * drivers/infiniband/core/nldev.c), and damaged ones. */
+/* Link: nl_connect nl_socket_set_nonblocking nl_send_auto nl_recv poll */
 #include "list.h"
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Which files of modules are loaded, and in which order. */
+/* Link: child_run geteuid */
 #include "modules.h"
 #include "says.h"
 #include "tree.h"

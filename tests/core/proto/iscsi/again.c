@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The iSCSI initiator loses its connections to our target, which doesn't notice: it comes back as
  * the same initiator ports, so that its reservations hold and the sessions that it left end. */
+/* Link: leap */
 #include "../../../../core/block/paths.h"
 #include "scsi/disk.h"
 #include "serving.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Discovery over iSER, with a target in memory: what it is sent, what is made of its answers, how
  * each of its lies ends. */
+/* Link: leap */
 #include "ep_pair.h"
 #include "iscsi.h"
 #include "says.h"

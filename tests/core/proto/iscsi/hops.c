@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Link: leap getaddrinfo freeaddrinfo */
 #include "iscsi.h"
 #include "lookups.h"
 #include "says.h"

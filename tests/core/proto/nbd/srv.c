@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Connections that are adopted, and the orderly stop. */
+/* Link: leap */
 #include "srv.h"
 #include "nbd_client.h"
 #include "says.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Who may connect over TCP. */
+/* Link: leap */
 #include "srv.h"
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

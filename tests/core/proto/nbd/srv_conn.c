@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The life of a connection: clients that say goodbye, go, stay, or do not read. */
+/* Link: leap */
 #include "nbd_client.h"
 #include "srv.h"
 #include <criterion/criterion.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The NBD handshake byte by byte: golden replies, every cut, every damaged byte. */
+/* Link: leap */
 #include "srv.h"
 #include <criterion/criterion.h>
 #include <errno.h>

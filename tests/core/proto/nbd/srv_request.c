@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The NBD request engine behind a real socket, over a disk that answers out of order and fails when
  * told to. */
+/* Link: leap */
 #include "nbd_client.h"
 #include "says.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Reservations: who may do what under each type, how they change hands, and what happens to the
  * commands of one who has lost them. */
+/* Link: leap */
 #include "leap.h"
 #include "tgt_rig.h"
 

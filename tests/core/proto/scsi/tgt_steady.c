@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Reads and writes in the steady state take no memory, and no lock unless there is a reservation.
  */
+/* Link: malloc calloc pthread_mutex_lock */
 #include "tgt_rig.h"
 
 static unsigned allocations, locks;

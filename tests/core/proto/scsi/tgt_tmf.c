@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The order in which commands start, and how they are ended by others. */
+/* Link: leap */
 #include "tgt_rig.h"
 
 #define DROPPED 0xff /* no reply */
