@@ -433,8 +433,11 @@ Test(iwarp, segments_as_of_ethernet)
 	mixed(true, true, mpa_ulpdu(1448, false), 0, 1500);
 }
 
+/* On the real clock: small segments fill a socket's memory before its window, the kernel drops what
+ * comes then, and waits before it sends that again. */
 Test(iwarp, the_smallest_segments)
 {
+	leap_now = 0;
 	mixed(true, false, MPA_ULPDU_MIN, 0, 300);
 }
 
