@@ -16,7 +16,7 @@ HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/inflight.c core/prot
 	$(addprefix core/proto/nvme/,lane.c qp.c rdma.c pdu.c tcp.c codec_tcp.c tgt_io.c tgt_queue.c tgt_rdma.c tgt_tcp.c) \
 	$(addprefix core/proto/scsi/,ini_io.c lane.c) core/proto/srp/chan.c $(addprefix core/proto/iscsi/,sess.c sess_tcp.c sess_iser.c) \
 	$(addprefix core/proto/nbd/,codec.c ini_lane.c ini_rx.c srv_conn.c srv_request.c srv_reply.c) \
-	$(addprefix core/block/,bdev.c split.c instant.c null.c ram.c file_lane.c hands.c paths_lane.c) \
+	$(addprefix core/block/,bdev.c split.c instant.c null.c ram.c file_lane.c io_threads.c paths_lane.c) \
 	$(addprefix core/load/,load_disk.c load_order.c load_verify.c load_tcp.c load_listen.c load_rdma.c load_end.c load_answer.c) \
 	$(addprefix core/export/,ublk_io.c ublk_queue.c) tests/bench/%
 OPT_HOT   ?= -O2
@@ -150,7 +150,10 @@ comma     := ,
 LEAP      := clock_gettime epoll_wait poll timerfd_settime
 link_words = $(shell sed -n 's|^/[*] Link: \(.*\) [*]/$$|\1|p' $(1))
 wrapped    = $(addprefix -Wl$(comma)--wrap=,$(filter-out leap %.o,$(1)) $(if $(filter leap,$(1)),$(LEAP)))
-linked     = $(addprefix $(T)/obj/,$(filter %.o,$(link_words))) $(call wrapped,$(link_words))
+linked     = $(call wrapped,$(link_words))
+# tests/core/net/ep.c:core/net/ep.o
+REPLACED  := $(shell awk '/^\#include/ { nextfile } sub("^/[*] Link: ", "") { for (i = 1; i <= NF; i++) if ($$i ~ /[.]o$$/) print FILENAME ":" $$i }' $(UNIT) $(PAIR))
+$(foreach r,$(REPLACED),$(eval $(T)/$(basename $(firstword $(subst :, ,$(r)))): $(T)/obj/$(lastword $(subst :, ,$(r)))))
 # Tests for another architecture find its libc where Debian's cross compiler has it.
 LIBC       = /usr/$(CROSS:%-=%)/lib
 LIBC_AT    = -Wl,-rpath,$(LIBC),-dynamic-linker,$(wildcard $(LIBC)/ld-linux-*)
