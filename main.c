@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From argv[0] or argv[1] to an applet, and from its failure to one line, one JSON error and an
- * exit status. What an applet's words mean is left to core/base/opt.c. */
+/* Find the applet by argv[0] or argv[1], run it, and turn its failure into a line, a JSON error and
+ * an exit status. core/base/opt.c parses the arguments. */
 #include "applet.h"
 #include "resolve.h"
 #include "uri.h"
@@ -17,7 +17,7 @@
 /* rdmastor --install and --cpio, which no link runs */
 extern const struct applet applet_install, applet_cpio;
 
-/* Weak: names those that the room of verbs has really linked in, and pulls in none by itself. */
+/* Weak: lists the providers that core/net links, and links none itself. */
 #define PROVIDERS(X)                                                                               \
 	X(bnxt_re)                                                                                 \
 	X(cxgb4)                                                                                   \
@@ -40,13 +40,13 @@ static int exit_status(const struct diag *diag)
 	return diag->code == DIAG_USAGE ? EXIT_USAGE : EXIT_FAILED;
 }
 
-/* Called by the name of a tool it replaces. */
+/* Whether the applet was called by the name of a tool that it replaces. */
 static bool is_replacement(const struct applet *applet, const char *name)
 {
 	return applet->replaces && !strcmp(applet->replaces, name);
 }
 
-/* Whatever quoted the user's words: passwords in them are not told. */
+/* Messages quote arguments: remove passwords from them. */
 static void hide_secrets(struct diag *diag)
 {
 	uri_hide(diag->object);
@@ -54,7 +54,7 @@ static void hide_secrets(struct diag *diag)
 	uri_hide(diag->hint);
 }
 
-/* Ends the results. A result that could not be written is a failure of the command. */
+/* End the results. If they could not be written, the command fails. */
 static int end_output(const char *applet, struct out *out, struct diag *diag, int status)
 {
 	struct diag why = { 0 };
@@ -75,7 +75,7 @@ static int end_output(const char *applet, struct out *out, struct diag *diag, in
 static int show_version(char **word, struct diag *diag)
 {
 	static const struct {
-		const char *name, *inside;
+		const char *name, *builtin;
 	} providers[] = { PROVIDERS(PROVIDER_ROW) };
 	bool any = false;
 
@@ -83,7 +83,7 @@ static int show_version(char **word, struct diag *diag)
 	(void)diag;
 	printf("rdmastor %s\nlibraries: %s\nRDMA providers:", applet_version, applet_libraries);
 	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
-		if (providers[i].inside) {
+		if (providers[i].builtin) {
 			printf(" %s", providers[i].name);
 			any = true;
 		}
@@ -91,18 +91,18 @@ static int show_version(char **word, struct diag *diag)
 	return 0;
 }
 
-static bool asks_version(const struct applet *applet, const char *name, int argc, char **argv)
+static bool is_version_request(const struct applet *applet, const char *name, int argc, char **argv)
 {
 	bool is_long = argc == 2 && !strcmp(argv[1], "--version");
 
 	if (is_replacement(applet, name))
 		return applet->replaced_version &&
 		       (is_long || (argc == 2 && !strcmp(argv[1], "-V")));
-	return is_long && (!applet->words || applet->subs);
+	return is_long && (!applet->read_args || applet->subs);
 }
 
 static int run_applet(
-	const struct applet *applet, const char *name, int argc, char **argv, bool linked)
+	const struct applet *applet, const char *name, int argc, char **argv, bool by_link)
 {
 	char trace_name[64], schema[32];
 	struct diag diag = { 0 };
@@ -112,10 +112,10 @@ static int run_applet(
 		.name = name,
 		.out = &out,
 		.diag = &diag,
-		.linked = linked,
+		.by_link = by_link,
 		.sigpipe_ignored = sigpipe_ignored,
 	};
-	bool help = false, words = linked && applet->words;
+	bool help = false, foreign = by_link && applet->read_args;
 
 	snprintf(trace_name, sizeof(trace_name), "rdmastor %s", name);
 	snprintf(schema, sizeof(schema), "%s", applet->name + strspn(applet->name, "-"));
@@ -126,7 +126,7 @@ static int run_applet(
 		opt_complete(argc - 1, argv + 1, stdout);
 		return end_output(name, &out, &diag, EXIT_DONE);
 	}
-	if (asks_version(applet, name, argc, argv)) {
+	if (is_version_request(applet, name, argc, argv)) {
 		show_version(NULL, &diag);
 		return end_output(name, &out, &diag, EXIT_DONE);
 	}
@@ -143,8 +143,8 @@ static int run_applet(
 	if (applet->defaults)
 		memcpy(opts, applet->defaults, applet->opts_size);
 	call.opts = opts;
-	int rc = words ? applet->words(&call, argc, argv, opts)
-		       : opt_parse(&call, argc, argv, opts, &help);
+	int rc = foreign ? applet->read_args(&call, argc, argv, opts)
+			 : opt_parse(&call, argc, argv, opts, &help);
 
 	if (is_replacement(applet, name) && (help || rc)) {
 		fprintf(stderr, "Usage: %s %s\n", argv[0], applet->replaced_usage);
@@ -158,9 +158,9 @@ static int run_applet(
 		out.dry_run = opts->dry_run;
 		call.loop = (struct loop_options){ .verbose = opts->verbose, .name = trace_name };
 		if (opts->timeout_ms)
-			resolve_bound(loop_clock() + opts->timeout_ms * UINT64_C(1000000));
-		else if (opts->never)
-			resolve_bound(RESOLVE_NEVER);
+			resolve_set_deadline(loop_clock() + opts->timeout_ms * UINT64_C(1000000));
+		else if (opts->no_timeout)
+			resolve_set_deadline(RESOLVE_NEVER);
 		if (!rc)
 			rc = applet->run(&call);
 	}
@@ -185,7 +185,8 @@ static const char *base_name(const char *path)
 
 static int unknown(const char *word, struct diag *diag)
 {
-	const char *near = *word == '-' ? NULL : applet_near(word), *use = applet_instead(word);
+	const char *near = *word == '-' ? NULL : applet_suggest(word),
+		   *use = applet_replacement(word);
 
 	if (use) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "use %s", use);
@@ -242,19 +243,19 @@ static int show_rows(char **word, struct diag *diag)
 
 static int complete(char **word, struct diag *diag)
 {
-	int words = 0;
+	int count = 0;
 
 	(void)diag;
-	while (word[words])
-		words++;
-	opt_complete(words, word, stdout);
+	while (word[count])
+		count++;
+	opt_complete(count, word, stdout);
 	return 0;
 }
 
 static const struct own_option {
 	const char *name;
 	int (*run)(char **word, struct diag *);
-	int words; /* that may follow, -1 = any number */
+	int args; /* limit of arguments; -1: none */
 } own_options[] = {
 	{ "help", show_help, 1 },
 	{ "--help", show_help, 1 },
@@ -272,15 +273,15 @@ static int run_own_option(int argc, char **argv, struct diag *diag)
 
 		if (strcmp(argv[0], own->name))
 			continue;
-		if (own->words >= 0 && argc - 1 > own->words)
+		if (own->args >= 0 && argc - 1 > own->args)
 			return diag_set(diag, DIAG_USAGE, EINVAL, "%s: unexpected operand '%s'",
-				own->name, argv[1 + own->words]);
+				own->name, argv[1 + own->args]);
 		return own->run(argv + 1, diag);
 	}
 	return unknown(argv[0], diag);
 }
 
-/* The first word is not the name of an applet: it says what to do. */
+/* The first word is not an applet: run a command of our own. */
 static int run_first_word(int argc, char **argv)
 {
 	struct diag diag = { 0 };
@@ -303,8 +304,8 @@ static int run_first_word(int argc, char **argv)
 	return end_output(NULL, &out, &diag, rc ? exit_status(&diag) : EXIT_DONE);
 }
 
-/* A descriptor we open must not become the standard output of a caller that had closed it. Reading
- * only, so that writing fails as it would have. */
+/* Open closed standard descriptors, so that no other file becomes one of them. Read-only, so that
+ * writing still fails. */
 static void fill_standard_descriptors(void)
 {
 	for (int fd = 0; fd < 3; fd++)
@@ -312,8 +313,8 @@ static void fill_standard_descriptors(void)
 			(void)!open("/dev/null", O_RDONLY);
 }
 
-/* The applet that is called, and which word is its name: argv[0], that of a link, or else the
- * first; or the word behind that, which *of, or NULL, gives a meaning. */
+/* Find the applet and the index of its name: argv[0] of a link, else the first argument, or the
+ * next one if that selects an applet of *of (else NULL). */
 static const struct applet *find_called(int argc, char **word, int *at, const struct applet **of)
 {
 	const struct applet *applet = argc ? applet_find(base_name(word[0])) : NULL, *sub;
@@ -332,9 +333,9 @@ static const struct applet *find_called(int argc, char **word, int *at, const st
 	return sub;
 }
 
-/* Copies the words, all into one piece, and then cuts the secrets out of the originals, which
- * everybody can see in `ps`. */
-static char **take_words(int argc, char **argv, size_t *all)
+/* Copy the arguments into one block, then remove the secrets from the originals, which other users
+ * can see in ps(1). */
+static char **copy_args(int argc, char **argv, size_t *all)
 {
 	size_t pointers = ((size_t)argc + 1) * sizeof(char *), len = pointers;
 	bool secret = false;
@@ -357,14 +358,14 @@ static char **take_words(int argc, char **argv, size_t *all)
 	for (int i = 0; word && i < argc; i++)
 		secret |= strcmp(word[i], argv[i]) != 0;
 	if (secret)
-		secret_held();
+		secret_disable_dumps();
 	*all = len;
 	return word;
 }
 
-/* Moves the variables that may hold secrets to where getenv() finds them but /proc/PID/environ does
- * not show them. False: no memory. */
-static bool take_environment(void)
+/* Move variables that may hold secrets, so that getenv() finds them but /proc/PID/environ does not
+ * show them. False: no memory. */
+static bool move_environment(void)
 {
 	for (char **at = environ; at && *at; at++) {
 		char *copy;
@@ -376,7 +377,7 @@ static bool take_environment(void)
 			return false;
 		explicit_bzero(*at, strlen(*at));
 		*at = copy;
-		secret_held();
+		secret_disable_dumps();
 	}
 	return true;
 }
@@ -388,7 +389,7 @@ int applet_main(int argc, char **word)
 	int at, status;
 
 	applet = find_called(argc, word, &at, &of);
-	if (argc && (!applet || at) && applet_instead(base_name(word[0]))) {
+	if (argc && (!applet || at) && applet_replacement(base_name(word[0]))) {
 		word[0] = (char *)base_name(word[0]);
 		return run_first_word(argc, word);
 	}
@@ -404,7 +405,7 @@ int main(int argc, char **argv)
 {
 	/* so that usual results are written by one fflush(), which knows why it failed */
 	static char results[65536];
-	/* so that a line is one write, whole beside other processes' lines */
+	/* one write per line, so that lines of several processes do not mix */
 	static char messages[1024];
 
 	fill_standard_descriptors();
@@ -417,9 +418,9 @@ int main(int argc, char **argv)
 	/* inherited as ignored it would keep our children's statuses from us */
 	signal(SIGCHLD, SIG_DFL);
 	size_t len;
-	char **word = take_words(argc, argv, &len);
+	char **word = copy_args(argc, argv, &len);
 
-	if (!word || argc < 1 || !take_environment()) {
+	if (!word || argc < 1 || !move_environment()) {
 		fputs("rdmastor: arguments: out of memory\n", stderr);
 		return EXIT_FAILED;
 	}

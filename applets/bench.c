@@ -174,7 +174,7 @@ static int read_fio(struct bench *bench)
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		if (ignored[i].on && call->loop.verbose)
 			call_warn(call, "--%s: ignored", ignored[i].name);
-	if (opts->direct.given && !opts->direct.number)
+	if (opts->direct.has_number && !opts->direct.number)
 		call_warn(call, "--direct 0: ignored: the page cache is bypassed where possible");
 	if (!opts->filename)
 		return 0;
@@ -240,7 +240,7 @@ static int read_options(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
 	const char *output = opts->common.output;
-	bool dial = opts->common.timeout_ms || opts->common.never;
+	bool dial = opts->common.timeout_ms || opts->common.no_timeout;
 	bool random = !strncmp(opts->rw, "rand", 4);
 	const char *way = opts->rw + (random ? 4 : 0);
 
@@ -307,7 +307,7 @@ static int finish(struct bench *bench, int rc)
 		!call->diag->err) {
 		report->error = call->diag->err;
 		report->timed_out = bench->task.timed_out;
-		load_report_judge(report);
+		load_report_check(report);
 		for (unsigned i = 0; i < report->warnings; i++)
 			call_warn(call, "%s", report->warning[i].text);
 		if (bench->fio)
@@ -378,7 +378,8 @@ static int bench_disk(struct bench *bench)
 }
 
 /* "HOST:PORT?rdma=iwarp": address, and which way. */
-static int read_address(struct bench *bench, struct addr *addr, enum load_way *way, bool *no_crc)
+static int read_address(
+	struct bench *bench, struct addr *addr, enum load_backend *backend, bool *no_crc)
 {
 	const char *text = bench->call->operands ? bench->call->operand[0] : "";
 	uint16_t port = bench->opts->ping ? LOAD_PING_PORT : LOAD_PORT;
@@ -409,13 +410,13 @@ static int read_address(struct bench *bench, struct addr *addr, enum load_way *w
 		diag_set(diag, DIAG_USAGE, EINVAL, "expected HOST[:PORT], not a unix socket");
 		return diag_ctx(diag, "%s", text);
 	}
-	*way = how.verbs && how.iwarp ? LOAD_AUTO : how.verbs ? LOAD_VERBS : LOAD_IWARP;
+	*backend = how.verbs && how.iwarp ? LOAD_AUTO : how.verbs ? LOAD_VERBS : LOAD_IWARP;
 	*no_crc = how.no_crc;
 	return 0;
 }
 
 /* Hints for a measurement, not for a disk. */
-static int blame(struct bench *bench, enum load_way way, const struct diag *rdma)
+static int blame(struct bench *bench, enum load_backend backend, const struct diag *rdma)
 {
 	const struct bench_options *opts = bench->opts;
 	struct diag *why = bench->call->diag;
@@ -423,7 +424,7 @@ static int blame(struct bench *bench, enum load_way way, const struct diag *rdma
 	bool no_rdma = why->code == DIAG_NO_DEVICE || why->code == DIAG_NO_MODULE;
 
 	why->hint[0] = 0;
-	if (no_rdma && way == LOAD_VERBS)
+	if (no_rdma && backend == LOAD_VERBS)
 		diag_hint(why, opts->listen && !opts->ping
 				       ? "without an RDMA device use ?rdma=iwarp or --tcp"
 				       : "without an RDMA device use ?rdma=iwarp");
@@ -447,10 +448,10 @@ static int rehearse(
 static int bench_tcp(struct bench *bench)
 {
 	struct load_report *report = &bench->report;
-	enum load_way way;
+	enum load_backend backend;
 	struct addr addr;
 	bool no_crc;
-	int err = read_address(bench, &addr, &way, &no_crc);
+	int err = read_address(bench, &addr, &backend, &no_crc);
 
 	if (err)
 		return err;
@@ -496,7 +497,7 @@ static int measure_rows(
 				if (err)
 					return err;
 				if (!bench->rows++)
-					out_line(out, "%s", result->way);
+					out_line(out, "%s", result->route);
 				load_report_rdma(out, conf, result, !i);
 				out_flush(out);
 				if (bench->task.stop)
@@ -513,10 +514,10 @@ static int bench_rdma(struct bench *bench)
 		.stop = &bench->task.stop,
 		.timeout_ms = bench->report.load.timeout_ms };
 	struct call *call = bench->call;
-	struct diag lacks = { 0 };
+	struct diag rdma_why = { 0 };
 	uint32_t size[SIZES];
 	unsigned sizes = 0;
-	int err = read_address(bench, &conf.dst, &conf.way, &conf.no_crc);
+	int err = read_address(bench, &conf.dst, &conf.backend, &conf.no_crc);
 
 	for (; !err && *p; sizes++) {
 		size_t len = strcspn(p, ",");
@@ -535,8 +536,8 @@ static int bench_rdma(struct bench *bench)
 		conf.runtime_ms = ROW_MS;
 	if (opts->common.dry_run)
 		return rehearse(bench, "measure RDMA to", "rdma", &conf.dst);
-	if (conf.way != LOAD_IWARP && disk_root(NULL) >= 0)
-		kernel_rdma_ready(disk_root(NULL), &lacks);
+	if (conf.backend != LOAD_IWARP && disk_root(NULL) >= 0)
+		kernel_rdma_ready(disk_root(NULL), &rdma_why);
 	addr_show(call->out, "rdma", &conf.dst);
 	out_list(call->out, "rows");
 	bench->task.running = true;
@@ -548,7 +549,7 @@ static int bench_rdma(struct bench *bench)
 		call_note(call, "interrupted");
 		return EXIT_PARTLY;
 	}
-	return err ? blame(bench, conf.way, &lacks) : EXIT_DONE;
+	return err ? blame(bench, conf.backend, &rdma_why) : EXIT_DONE;
 }
 
 static int serve(struct bench *bench, const struct load_listen *conf)
@@ -600,29 +601,29 @@ static int bench_listen(struct bench *bench)
 		.ping = opts->ping,
 		.loops = loops,
 		.nloops = opts->numjobs };
-	struct crew *crew = NULL;
-	struct diag lacks = { 0 };
-	enum load_way way;
-	int err = read_address(bench, &conf.at, &way, &conf.no_crc);
+	struct workers *workers = NULL;
+	struct diag rdma_why = { 0 };
+	enum load_backend backend;
+	int err = read_address(bench, &conf.at, &backend, &conf.no_crc);
 
 	if (err)
 		return err;
 	if (opts->common.dry_run)
 		return rehearse(bench, "listen on", rdma ? "rdma" : "tcp", &conf.at);
 	loop_timer_del(bench->task.loop, &bench->task.timeout); /* only bounds getting ready */
-	conf.iwarp = rdma && way != LOAD_VERBS;
-	conf.verbs = rdma && way != LOAD_IWARP;
+	conf.iwarp = rdma && backend != LOAD_VERBS;
+	conf.verbs = rdma && backend != LOAD_IWARP;
 	if (conf.verbs && disk_root(NULL) >= 0)
-		kernel_rdma_ready(disk_root(NULL), &lacks);
+		kernel_rdma_ready(disk_root(NULL), &rdma_why);
 	if (opts->numjobs > 1)
-		err = crew_start(
-			&crew, opts->numjobs, loop_options(bench->task.loop), bench->call->diag);
-	for (unsigned i = 0; !err && crew && i < opts->numjobs; i++)
-		loops[i] = crew_loop(crew, i);
+		err = workers_start(
+			&workers, opts->numjobs, loop_options(bench->task.loop), bench->call->diag);
+	for (unsigned i = 0; !err && workers && i < opts->numjobs; i++)
+		loops[i] = workers_loop(workers, i);
 	if (!err)
 		err = serve(bench, &conf);
-	crew_stop(crew);
-	return err ? blame(bench, way, &lacks) : EXIT_DONE;
+	workers_stop(workers);
+	return err ? blame(bench, backend, &rdma_why) : EXIT_DONE;
 }
 
 static int run(struct call *call)
@@ -637,8 +638,8 @@ static int run(struct call *call)
 	bench->call = call;
 	bench->opts = opts;
 	call->out->json |= opts->fio_json;
-	options.insist = opts->poll_us != AUTO;
-	options.poll_us = options.insist ? opts->poll_us : loop_poll_auto();
+	options.force_spin = opts->poll_us != AUTO;
+	options.poll_us = options.force_spin ? opts->poll_us : loop_poll_auto();
 	rc = read_fio(bench);
 	if (!rc)
 		rc = read_options(bench);
@@ -674,6 +675,6 @@ const struct applet applet_bench = {
 	.opts_size = sizeof(struct bench_options),
 	.min = 0,
 	.max = 1,
-	.changes = true,
+	.has_dry_run = true,
 	.run = run,
 };

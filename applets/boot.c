@@ -52,7 +52,7 @@ static const struct boot_options defaults;
 struct booting {
 	struct call *call;
 	struct boot boot;
-	struct boot_words words;
+	struct boot_params params;
 	struct boot_disk *operand;
 	struct kernel_serving serving;
 	struct loop_signal signal;
@@ -72,7 +72,7 @@ static const char *name_of(const struct boot_job *job)
 	return job->disk ? job->disk->uri : job->from;
 }
 
-static void waits(const struct boot_job *job)
+static void report_retry(const struct boot_job *job)
 {
 	const struct booting *b = container_of(job->boot, struct booting, boot);
 
@@ -113,7 +113,7 @@ static void put_plan(const char *uri, void *arg)
 	struct listed *listed = arg;
 
 	out_line(listed->call->out, "%s: %s: would be attached by %s", listed->job->from, uri,
-		listed->job->word[0]);
+		listed->job->argv[0]);
 	listed->plans++;
 }
 
@@ -129,7 +129,7 @@ static void show_plan(struct call *call, const struct boot_job *job)
 		boot_result_texts(job, "uri", "", put_plan, &listed);
 	}
 	if (!listed.plans && !job->why.err)
-		out_line(call->out, "%s: would be attached by %s", name_of(job), job->word[0]);
+		out_line(call->out, "%s: would be attached by %s", name_of(job), job->argv[0]);
 }
 
 static void show_job(struct call *call, const struct boot_job *job)
@@ -142,9 +142,9 @@ static void show_job(struct call *call, const struct boot_job *job)
 	if (job->disk)
 		out_text(out, "uri", NULL, "%s", job->disk->uri);
 	out_text(out, "from", NULL, "%s", job->from);
-	out_text(out, "via", NULL, "%s", kernel_boot_via_word(job->disk ? job->disk->via : 0));
-	if (job->word[0])
-		out_text(out, "applet", NULL, "%s", job->word[0]);
+	out_text(out, "via", NULL, "%s", kernel_boot_via_name(job->disk ? job->disk->via : 0));
+	if (job->argv[0])
+		out_text(out, "applet", NULL, "%s", job->argv[0]);
 	if (!opts->common.dry_run) {
 		out_list(out, "devices");
 		boot_result_texts(job, "device", "/dev/", put_text, &listed);
@@ -204,16 +204,17 @@ static void check_disk(struct boot_disk *disk)
 		diag_ctx(&disk->why, "%s", disk->uri);
 }
 
-static int read_words(struct booting *b, int root)
+static int read_params(struct booting *b, int root)
 {
 	struct call *call = b->call;
 	const struct boot_options *opts = call->opts;
 	uint32_t ms = opts->common.timeout_ms;
-	bool never = opts->common.never;
-	int err = kernel_boot_words(root, &b->words, call->diag);
+	bool never = opts->common.no_timeout;
+	int err = kernel_boot_params_read(root, &b->params, call->diag);
 
-	if (b->words.timeout.err)
-		call_warn(call, "%s: ignored: %s", b->words.timeout.object, b->words.timeout.text);
+	if (b->params.timeout.err)
+		call_warn(
+			call, "%s: ignored: %s", b->params.timeout.object, b->params.timeout.text);
 	b->operand = calloc(call->operands + 1, sizeof(*b->operand));
 	if (!err && !b->operand)
 		err = diag_sys(call->diag, ENOMEM, "operands");
@@ -223,15 +224,15 @@ static int read_words(struct booting *b, int root)
 		kernel_boot_disk(&b->operand[i], bare(call->operand[i]), "operand");
 	for (unsigned i = 0; i < call->operands; i++)
 		check_disk(&b->operand[i]);
-	for (unsigned i = 0; i < b->words.disks; i++)
-		check_disk(&b->words.disk[i]);
+	for (unsigned i = 0; i < b->params.disks; i++)
+		check_disk(&b->params.disk[i]);
 	for (unsigned i = 0; i < opts->skip.count; i++) {
 		b->boot.skip_nvmf |= !strcmp(opts->skip.item[i], "nvmf");
 		b->boot.skip_iscsi |= !strcmp(opts->skip.item[i], "iscsi");
 		b->boot.skip_nfs |= !strcmp(opts->skip.item[i], "nfs");
 	}
-	never |= !ms && b->words.never;
-	ms = ms ? ms : b->words.timeout_ms ? b->words.timeout_ms : WAIT_MS;
+	never |= !ms && b->params.never;
+	ms = ms ? ms : b->params.timeout_ms ? b->params.timeout_ms : WAIT_MS;
 	b->boot.deadline = never ? 0 : loop_clock() + ms * MSEC;
 	b->boot.dir = opts->mount;
 	b->boot.dry_run = opts->common.dry_run;
@@ -240,7 +241,7 @@ static int read_words(struct booting *b, int root)
 }
 
 struct driver {
-	int root, dev; /* of ublk_look(); -1: not opened yet */
+	int root, dev; /* of ublk_query(); -1: not opened yet */
 	struct loop *loop;
 };
 
@@ -255,12 +256,12 @@ static bool driver_confirms(struct driver *driver, const char *device, int pid)
 
 	if (sscanf(device, "/dev/nbd%u%c", &number, &end) == 1)
 		return !kernel_nbd_backend(driver->root, number, backend, sizeof(backend)) &&
-		       !strncmp(backend, KERNEL_NBD_OURS, strlen(KERNEL_NBD_OURS));
+		       !strncmp(backend, KERNEL_NBD_ID_PREFIX, strlen(KERNEL_NBD_ID_PREFIX));
 	if (sscanf(device, "/dev/ublkb%u%c", &number, &end) != 1)
 		return false;
 	if (driver->dev < 0)
 		driver->dev = kernel_ublk_open(driver->root, NULL);
-	return driver->dev >= 0 && !ublk_look(driver->dev, driver->loop, number, &info, NULL) &&
+	return driver->dev >= 0 && !ublk_query(driver->dev, driver->loop, number, &info, NULL) &&
 	       info.live && info.pid == pid;
 }
 
@@ -295,7 +296,7 @@ static int attach(struct booting *b, int root)
 
 	if (!err)
 		err = boot_plan(
-			&b->boot, &b->words, b->operand, call->operands, &b->serving, call->diag);
+			&b->boot, &b->params, b->operand, call->operands, &b->serving, call->diag);
 	if (!err && !b->boot.jobs)
 		call_note(call, "nothing to attach: no rd.rdmastor= on the kernel command line");
 	b->signal.caught = caught;
@@ -304,7 +305,7 @@ static int attach(struct booting *b, int root)
 	if (err)
 		return err;
 	boot_start(&b->boot);
-	if (b->boot.left)
+	if (b->boot.pending)
 		loop_run(b->boot.loop);
 	loop_signal_del(b->boot.loop, &b->signal);
 	return show(b);
@@ -316,7 +317,7 @@ static void put_needs(struct call *call, const struct boot_needs *needs)
 		const char *list, *line;
 	} kinds[BOOT_NEED_KINDS] = {
 		[BOOT_NEED_MODULE] = { "modules", "module " },
-		[BOOT_NEED_WORD] = { "words", "word " },
+		[BOOT_NEED_PARAM] = { "words", "word " },
 		[BOOT_NEED_FILE] = { "files", "file " },
 	};
 
@@ -429,7 +430,7 @@ static int show_network(struct call *call, int root)
 	int err;
 
 	out_list(call->out, "words");
-	err = kernel_boot_network_words(root, put_network_word, call->out, call->diag);
+	err = kernel_boot_network_params(root, put_network_word, call->out, call->diag);
 	out_end(call->out);
 	return err == -ENOENT ? 0 : err;
 }
@@ -451,7 +452,8 @@ static int check_call(const struct call *call)
 static int run(struct call *call)
 {
 	const struct boot_options *opts = call->opts;
-	struct booting b = { .call = call, .boot = { .run = applet_main, .waits = waits } };
+	struct booting b = { .call = call,
+		.boot = { .run = applet_main, .on_retry = report_retry } };
 	int root, err = check_call(call);
 
 	if (err)
@@ -464,7 +466,7 @@ static int run(struct call *call)
 		close(root);
 		return err;
 	}
-	err = read_words(&b, root);
+	err = read_params(&b, root);
 	if (!err)
 		err = loop_new(&b.boot.loop, &call->loop, call->diag);
 	if (!err) {
@@ -476,7 +478,7 @@ static int run(struct call *call)
 	if (b.operand)
 		explicit_bzero(b.operand, call->operands * sizeof(*b.operand));
 	free(b.operand);
-	kernel_boot_words_free(&b.words);
+	kernel_boot_params_free(&b.params);
 	close(root);
 	return err;
 }
@@ -524,6 +526,6 @@ const struct applet applet_boot = {
 		 "Before rebooting: rdmastor boot --dry-run URI\n",
 	.schemes = SCHEME_ALL,
 	.max = UINT8_MAX,
-	.changes = true,
+	.has_dry_run = true,
 	.run = run,
 };

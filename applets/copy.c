@@ -754,6 +754,6 @@ const struct applet applet_copy = {
 	.opts_size = sizeof(struct copy_opts),
 	.min = 2,
 	.max = 3, /* for the hint */
-	.changes = true,
+	.has_dry_run = true,
 	.run = run_copy,
 };

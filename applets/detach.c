@@ -71,7 +71,7 @@ static int ublk_there(struct detach *d, bool *exists)
 	dev = kernel_ublk_open(d->root, d->call->diag);
 	if (dev < 0)
 		return dev;
-	err = ublk_look(dev, d->loop, d->number, &info, d->call->diag);
+	err = ublk_query(dev, d->loop, d->number, &info, d->call->diag);
 	close(dev);
 	if (err == -ENODEV)
 		return 0;
@@ -86,9 +86,9 @@ static int ublk_there(struct detach *d, bool *exists)
 	return 0;
 }
 
-static int in_use(struct detach *d, const char *who)
+static int in_use(struct detach *d, const char *users)
 {
-	diag_set(d->call->diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
+	diag_set(d->call->diag, DIAG_BUSY, EBUSY, "is in use: %s", users);
 	return diag_hint(d->call->diag, IN_USE_HINT);
 }
 
@@ -101,20 +101,21 @@ static int ublk_end(struct detach *d)
 	int dev = kernel_ublk_open(d->root, d->call->diag), err = 0;
 	uint32_t bound_ms = d->opts->common.timeout_ms;
 	struct ublk_info info;
-	char who[400], node[80];
+	char users[400], node[80];
 
 	if (dev < 0)
 		return dev;
-	if (!d->opts->force && kernel_openers(d->root, d->path, who, sizeof(who)) >= 0 && who[0]) {
+	if (!d->opts->force && kernel_openers(d->root, d->path, users, sizeof(users)) >= 0 &&
+		users[0]) {
 		err = ublk_flush(dev, d->loop, d->number, bound_ms, d->call->diag);
-		err = err ? err : in_use(d, who);
+		err = err ? err : in_use(d, users);
 	}
 	if (!err)
 		err = ublk_delete(dev, d->loop, d->number, false, bound_ms, d->call->diag);
 	if (err && err != -ENODEV && d->opts->force) {
 		snprintf(node, sizeof(node), "/dev/ublkc%u", d->number);
-		if (err == -ETIMEDOUT && !ublk_look(dev, d->loop, d->number, &info, NULL) &&
-			info.live && kernel_process_has(d->root, info.pid, node) &&
+		if (err == -ETIMEDOUT && !ublk_query(dev, d->loop, d->number, &info, NULL) &&
+			info.live && kernel_process_has_open(d->root, info.pid, node) &&
 			!kill(info.pid, SIGKILL))
 			call_warn(d->call, "%s: its server did not answer and was killed", d->path);
 		*d->call->diag = (struct diag){ 0 };
@@ -130,7 +131,7 @@ static int nbd_there(struct detach *d, bool *exists)
 
 	*exists = !kernel_nbd_backend(d->root, d->number, backend, sizeof(backend));
 	if (!*exists || d->opts->force ||
-		!strncmp(backend, KERNEL_NBD_OURS, strlen(KERNEL_NBD_OURS)))
+		!strncmp(backend, KERNEL_NBD_ID_PREFIX, strlen(KERNEL_NBD_ID_PREFIX)))
 		return 0;
 	return another_programs(d);
 }
@@ -218,7 +219,7 @@ static int detach(struct detach *d, const struct device_kind *kind)
 {
 	struct out *out = d->call->out;
 	bool exists, dry_run = d->opts->common.dry_run;
-	char who[400];
+	char users[400];
 	int err = kind->look(d, &exists);
 
 	if (err)
@@ -230,9 +231,9 @@ static int detach(struct detach *d, const struct device_kind *kind)
 		out_line(out, "%s: does not exist: nothing to detach", d->path);
 		return 0;
 	}
-	if (!d->opts->force && kernel_holders(d->root, d->path, NULL, who, sizeof(who)) >= 0 &&
-		who[0])
-		return in_use(d, who);
+	if (!d->opts->force && kernel_holders(d->root, d->path, NULL, users, sizeof(users)) >= 0 &&
+		users[0])
+		return in_use(d, users);
 	err = dry_run ? 0 : end(d, kind);
 	if (err)
 		return err;
@@ -271,6 +272,6 @@ const struct applet applet_detach = {
 	.examples = "  rdmastor detach /dev/ublkb0\n",
 	.min = 1,
 	.max = 1,
-	.changes = true,
+	.has_dry_run = true,
 	.run = run,
 };

@@ -170,7 +170,7 @@ static void hint_chap(struct query *query)
 			host + 3);
 }
 
-static void take_answer(struct discovery *d, struct query *query)
+static void add_answer(struct discovery *d, struct query *query)
 {
 	unsigned before = d->listed;
 
@@ -194,7 +194,7 @@ static void query_all(struct discovery *d, uint32_t ms)
 	}
 	probes_wait(&probes);
 	for (unsigned i = 0; i < d->queries; i++) {
-		take_answer(d, &d->query[i]);
+		add_answer(d, &d->query[i]);
 		applet_run_free(&d->query[i].probe.run);
 	}
 }
@@ -334,11 +334,11 @@ static int discover(struct discovery *d)
 	if (nbd)
 		err = query_nbd(d);
 	else
-		query_all(d, opts->common.never ? DAY_MS : opts->common.timeout_ms);
+		query_all(d, opts->common.no_timeout ? DAY_MS : opts->common.timeout_ms);
 	if (!err && d->failed)
 		err = diag_sys(d->call->diag, ENOMEM, "discovery");
 	if (!err) {
-		out_known(d->call->out, "host", d->uri.host);
+		out_nonempty(d->call->out, "host", d->uri.host);
 		print_result(d);
 	}
 	if (!err && !d->count && nbd)

@@ -20,7 +20,7 @@ static const struct opt rows[] = {
 static const struct opt_common defaults = { .timeout_ms = TIMEOUT_MS };
 
 /* 0 if nothing failed; 1 if the URI can't be used as it is; else 3. */
-static int judge(struct call *call, const struct doctor *doctor)
+static int exit_status(struct call *call, const struct doctor *doctor)
 {
 	const unsigned failures = doctor_count(doctor, DOCTOR_FAILURE);
 
@@ -51,7 +51,7 @@ static int examine(struct call *call, struct doctor *doctor)
 		if (opts->verbose)
 			out_line(out, "rdmastor %s (%s)", applet_version, applet_libraries);
 		doctor_show(out, doctor, opts->verbose, opts->quiet);
-		err = judge(call, doctor);
+		err = exit_status(call, doctor);
 	}
 	doctor_free(doctor);
 	loop_free(doctor->loop);
@@ -63,7 +63,7 @@ static int run(struct call *call)
 	const struct opt_common *opts = call->opts;
 	struct doctor doctor = { .root = kernel_root(),
 		.uri = call->operands ? call->operand[0] : NULL,
-		.deadline = loop_clock() + (opts->never ? DAY_MS : opts->timeout_ms) * MSEC,
+		.deadline = loop_clock() + (opts->no_timeout ? DAY_MS : opts->timeout_ms) * MSEC,
 		.verbose = opts->verbose,
 		.run = applet_main,
 		.port_mtu = rdma_port_mtu };

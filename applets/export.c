@@ -9,32 +9,32 @@
 struct export_options {
 	struct opt_common common;
 	struct daemon_options life;
-	struct export_want want;
+	struct export_front_options front;
 	bool run;
 };
 
 #define AT(field) offsetof(struct export_options, field)
 static const struct opt rows[] = {
-	{ "nbd", 0, OPT_LIST, AT(want.nbd), "ADDRESS",
+	{ "nbd", 0, OPT_LIST, AT(front.nbd), "ADDRESS",
 		"listen at unix:PATH, HOST:PORT or :PORT; repeatable" },
-	{ "name", 0, OPT_LIST, AT(want.name), "NAME", "export name of the next disk; repeatable" },
-	{ "allow", 0, OPT_LIST, AT(want.allow), "ADDRESS[/BITS]",
+	{ "name", 0, OPT_LIST, AT(front.name), "NAME", "export name of the next disk; repeatable" },
+	{ "allow", 0, OPT_LIST, AT(front.allow), "ADDRESS[/BITS]",
 		"address or network allowed to connect over TCP; default any; repeatable" },
-	{ "mode", 0, OPT_TEXT, AT(want.mode), "OCTAL",
+	{ "mode", 0, OPT_TEXT, AT(front.mode), "OCTAL",
 		"permissions of a unix socket; default 0600" },
-	{ "clients", 0, OPT_U32, AT(want.clients), "N", "largest number of clients; default 64", 1,
+	{ "clients", 0, OPT_U32, AT(front.clients), "N", "largest number of clients; default 64", 1,
 		65536 },
-	{ "nbd-dev", 0, OPT_MAYBE, AT(want.nbd_dev), "[N]",
+	{ "nbd-dev", 0, OPT_MAYBE, AT(front.nbd_dev), "[N]",
 		"create block device /dev/nbdN with the kernel's NBD client", 0, NBD_DEV_MAX },
-	{ "connections", 0, OPT_U32, AT(want.connections), "N",
+	{ "connections", 0, OPT_U32, AT(front.connections), "N",
 		"connections of the NBD device; default 1", 1, KERNEL_NBD_CONNECTIONS },
-	{ "ublk", 0, OPT_MAYBE, AT(want.ublk), "[N]", "create block device /dev/ublkbN", 0,
+	{ "ublk", 0, OPT_MAYBE, AT(front.ublk), "[N]", "create block device /dev/ublkbN", 0,
 		(1 << 20) - 1 },
-	{ "depth", 0, OPT_U32, AT(want.depth), "N", "queue depth of the ublk device; default 64", 1,
-		4096 },
-	{ "slots", 0, OPT_U32, AT(want.slots), "N",
+	{ "depth", 0, OPT_U32, AT(front.depth), "N", "queue depth of the ublk device; default 64",
+		1, 4096 },
+	{ "slots", 0, OPT_U32, AT(front.slots), "N",
 		"requests in flight per client; default 32, 64 for an NBD device", 2, 1024 },
-	{ "buffer", 0, OPT_SIZE, AT(want.buffer), "SIZE", "buffer per request; default 256K",
+	{ "buffer", 0, OPT_SIZE, AT(front.buffer), "SIZE", "buffer per request; default 256K",
 		64 << 10, 32 << 20 },
 	{ "run", 0, OPT_REST, AT(run), "COMMAND",
 		"run a command with $uri set; exit with its status" },
@@ -70,21 +70,21 @@ static const struct opt_foreign foreign[] = {
 static int export_main(struct call *call)
 {
 	const struct export_options *opts = call->opts;
-	const struct export_want *want = &opts->want;
-	bool devices = want->ublk.on || want->nbd_dev.on;
-	const struct front_want fronts[] = {
-		{ &front_ublk, want->ublk.on, want },
-		{ &front_nbd_dev, want->nbd_dev.on, want },
-		{ &front_nbd, want->nbd.count || (opts->run && !devices), want },
+	const struct export_front_options *front = &opts->front;
+	bool devices = front->ublk.on || front->nbd_dev.on;
+	const struct front_config fronts[] = {
+		{ &front_ublk, front->ublk.on, front },
+		{ &front_nbd_dev, front->nbd_dev.on, front },
+		{ &front_nbd, front->nbd.count || (opts->run && !devices), front },
 	};
 
-	if (!want->nbd.count && !devices && !opts->run)
+	if (!front->nbd.count && !devices && !opts->run)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no export given: expected --nbd ADDRESS, --nbd-dev, --ublk or --run");
-	if (want->nbd_dev.on && want->ublk.on)
+	if (front->nbd_dev.on && front->ublk.on)
 		return diag_set(
 			call->diag, DIAG_USAGE, EINVAL, "--nbd-dev and --ublk can't be combined");
-	if (want->connections && !want->nbd_dev.on)
+	if (front->connections && !front->nbd_dev.on)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--connections needs --nbd-dev");
 	return daemon_run(call, &opts->life, fronts, sizeof(fronts) / sizeof(*fronts));
 }

@@ -95,9 +95,9 @@ static void print_disk(struct out *out, struct bdev *disk)
 static void put_format(struct out *out, const struct content_format *format)
 {
 	out_object(out, "content");
-	out_known(out, "type", format->type);
-	out_known(out, "label", format->label);
-	out_known(out, "uuid", format->uuid);
+	out_nonempty(out, "type", format->type);
+	out_nonempty(out, "label", format->label);
+	out_nonempty(out, "uuid", format->uuid);
 	out_end(out);
 }
 
@@ -119,8 +119,8 @@ static void print_partition(struct out *out, const struct content_partition *p)
 	out_u64(out, "offset", NULL, p->off);
 	out_u64(out, "size", NULL, p->size);
 	out_text(out, "type", NULL, "%s", p->type);
-	out_known(out, "uuid", p->uuid);
-	out_known(out, "name", p->name);
+	out_nonempty(out, "uuid", p->uuid);
+	out_nonempty(out, "name", p->name);
 	put_format(out, &p->format);
 	out_end(out);
 	format_text(text, sizeof(text), &p->format);

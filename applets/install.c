@@ -85,7 +85,7 @@ static bool is_generic(const char *name)
 {
 	const struct applet *applet = applet_find(name);
 
-	return !strcmp(applet->name, name) && !applet->words && !strchr(name, '-');
+	return !strcmp(applet->name, name) && !applet->read_args && !strchr(name, '-');
 }
 
 static void add_link(const char *name, void *arg)
@@ -265,6 +265,6 @@ const struct applet applet_install = {
 	.opts_size = sizeof(struct install_options),
 	.min = 1,
 	.max = 1,
-	.changes = true,
+	.has_dry_run = true,
 	.run = run,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The link named iscsiadm: discovery, login, logout and the list of sessions with open-iscsi's
- * options, output and exit statuses. The work is that of our own applets. */
-#include "iscsi_want.h"
+/* iscsiadm: discovery, login, logout and the list of sessions with open-iscsi's options, output and
+ * exit statuses. Our own applets do the work. */
+#include "iscsi_logins.h"
 #include "kernel_identity.h"
 #include "kernel_iscsi.h"
 #include <errno.h>
@@ -95,7 +95,7 @@ static int exit_status(const struct diag *why)
 	}
 }
 
-/* Run an applet with these words, under our name; quiet: without its results. */
+/* Run an applet with these arguments under our name. quiet: discard its results. */
 static int run_as(struct call *call, const struct applet *applet, char **word, bool quiet)
 {
 	struct opt_common *opts = calloc(1, applet->opts_size);
@@ -184,7 +184,7 @@ static void print_session(struct out *out, const struct kernel_iscsi_session *se
 		session->target);
 }
 
-/* each may be NULL: they are counted. */
+/* Count the matching sessions and pass them to each (may be NULL). */
 static int each_session(struct call *call,
 	void (*each)(struct out *, const struct kernel_iscsi_session *), unsigned *count)
 {
@@ -328,12 +328,12 @@ static int run(struct call *call)
 		return EXIT_DONE;
 	}
 	err = run_mode(call);
-	if (err < 0 && call->linked)
+	if (err < 0 && call->by_link)
 		return exit_status(call->diag);
 	return err;
 }
 
-/* By the link, wrong options have iscsiadm's status. */
+/* Invalid options have the exit status of iscsiadm. */
 static int read_words(struct call *call, int argc, char **argv, void *options)
 {
 	struct adm_options *opts = options;
@@ -353,7 +353,7 @@ const struct applet applet_iscsiadm = {
 	.foreign = foreign,
 	.opts_size = sizeof(struct adm_options),
 	.own_letters = "o",
-	.changes = true,
-	.words = read_words,
+	.has_dry_run = true,
+	.read_args = read_words,
 	.run = run,
 };

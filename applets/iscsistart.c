@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iscsistart: log in to one iSCSI target, or to those of the boot firmware. Called by a link of
  * this name it has the options, output and exit statuses of open-iscsi's tool. */
-#include "iscsi_keeper.h"
-#include "iscsi_want.h"
+#include "iscsi_logins.h"
+#include "iscsi_monitor.h"
 #include "kernel_identity.h"
 #include <errno.h>
 #include <getopt.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define NAME    "iscsistart"
-#define VERSION "2.1.8" /* of open-iscsi, whose output and words these are */
+#define VERSION "2.1.8" /* of open-iscsi, whose output and options these are */
 #define INVALID 7       /* its statuses: ISCSI_ERR_INVAL, ISCSI_ERR_NO_OBJS_FOUND */
 #define NOTHING 21
 
@@ -20,7 +20,7 @@
 
 struct start_options {
 	struct opt_common common;
-	const char *config, *initiator, *target, *tgpt, *address, *port, *debug, *keeper;
+	const char *config, *initiator, *target, *tgpt, *address, *port, *debug, *monitor;
 	const char *user[2], *secret[2]; /* [0] ours, [1] the target's */
 	struct opt_list params;
 	bool connect, network, print, version, help;
@@ -50,13 +50,13 @@ static const struct opt rows[] = {
 	{ "param", 'P', OPT_LIST, AT(params), "NAME=VALUE",
 		"setting by its name in open-iscsi's records; iface.transport_name=iser selects "
 		"iSER" },
-	ISCSI_KEEPER_ROW(struct start_options, keeper),
+	ISCSI_MONITOR_ROW(struct start_options, monitor),
 	{ "version", 'v', OPT_FLAG, AT(version), NULL, "print the version" },
 	{ 0 },
 };
 #undef AT
 
-/* on stderr, with the name that it was called by */
+/* Print to stderr, with the name it was called by. */
 __attribute__((format(printf, 2, 3))) static void note(
 	const struct call *call, const char *fmt, ...)
 {
@@ -70,12 +70,12 @@ __attribute__((format(printf, 2, 3))) static void note(
 	va_end(args);
 	if (len < 0)
 		return;
-	out_message(OUT_INFO, "%s" NAME ": %s", call->linked ? "" : "rdmastor ", text);
+	out_message(OUT_INFO, "%s" NAME ": %s", call->by_link ? "" : "rdmastor ", text);
 	free(text);
 }
 
-/* The words as open-iscsi 2.1.8 reads them by GNU's getopt_long(), with its messages; in their
- * order, as the first of some ends it. '-' stands for '_' as in our own rows. */
+/* Parse as open-iscsi 2.1.8 does with getopt_long(), with its messages and in order: some options
+ * end the parsing. '-' stands for '_' as in our own rows. */
 #define NAMES 17
 static const struct option names[] = {
 	{ "config", 1, NULL, 'c' },
@@ -168,7 +168,7 @@ static void hide(int argc, char **argv)
 	}
 }
 
-static int take_option(struct start_options *opts, int letter, const char *value)
+static int parse_option(struct start_options *opts, int letter, const char *value)
 {
 	static const struct {
 		char letter;
@@ -223,7 +223,7 @@ static int read_words(struct call *call, int argc, char **argv, void *to)
 			opts->help = true;
 			return 0;
 		}
-		rc = take_option(opts, letter, optarg);
+		rc = parse_option(opts, letter, optarg);
 		if (letter == 'v' || letter == 'N' || letter == 'f')
 			return rc;
 	}
@@ -264,7 +264,7 @@ struct start { /* one run */
 static int wrong(struct start *s, const char *text)
 {
 	diag_set(s->call->diag, DIAG_USAGE, EINVAL, "%s%s", text,
-		s->call->linked ? ". Exiting " NAME : "");
+		s->call->by_link ? ". Exiting " NAME : "");
 	return INVALID;
 }
 
@@ -274,7 +274,7 @@ static int one_session(struct start *s)
 	struct diag *diag = s->call->diag, why = { 0 };
 	struct iscsi_records *records = &s->core.records;
 	uint64_t port = ISCSI_PORT, group = 0;
-	struct iscsi_wish *wish;
+	struct iscsi_boot_target *entry;
 	const char *host;
 
 	if (!opts->initiator)
@@ -289,24 +289,24 @@ static int one_session(struct start *s)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "port: %s", why.text), INVALID;
 	if (parse_u64(opts->tgpt, 0, UINT16_MAX, &group, &why))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "tgpt: %s", why.text), INVALID;
-	wish = s->core.wishes.wish = calloc(1, sizeof(*wish));
-	if (!wish)
+	entry = s->core.boot_config.entry = calloc(1, sizeof(*entry));
+	if (!entry)
 		return diag_sys(diag, ENOMEM, NAME), EXIT_FAILED;
-	s->core.wishes.count = 1;
-	*wish = (struct iscsi_wish){
-		.port = (uint16_t)port, .tpgt = (int)group, .lun = ISCSI_WISH_NO_LUN
+	s->core.boot_config.count = 1;
+	*entry = (struct iscsi_boot_target){
+		.port = (uint16_t)port, .tpgt = (int)group, .lun = ISCSI_BOOT_NO_LUN
 	};
-	if (strlen(opts->target) >= sizeof(wish->name) ||
-		strlen(opts->address) >= sizeof(wish->host))
+	if (strlen(opts->target) >= sizeof(entry->name) ||
+		strlen(opts->address) >= sizeof(entry->host))
 		return wrong(s, "TargetName or IP Address is too long");
-	strcpy(wish->name, opts->target);
+	strcpy(entry->name, opts->target);
 	host = opts->address + (*opts->address == '[');
-	snprintf(wish->host, sizeof(wish->host), "%.*s", (int)strcspn(host, "]"), host);
+	snprintf(entry->host, sizeof(entry->host), "%.*s", (int)strcspn(host, "]"), host);
 	for (unsigned i = 0; i < 2; i++) {
 		records->user[i] = opts->user[i];
 		records->secret[i] = opts->secret[i];
-		if ((opts->user[i] && strlen(opts->user[i]) >= ISCSI_WISH_TEXT) ||
-			(opts->secret[i] && strlen(opts->secret[i]) >= ISCSI_WISH_TEXT))
+		if ((opts->user[i] && strlen(opts->user[i]) >= ISCSI_BOOT_TEXT) ||
+			(opts->secret[i] && strlen(opts->secret[i]) >= ISCSI_BOOT_TEXT))
 			return wrong(s, "user name or secret too long: must be at most 256 bytes");
 	}
 	return 0;
@@ -316,21 +316,21 @@ static int firmware_sessions(struct start *s)
 {
 	struct diag *diag = s->call->diag;
 
-	if (!kernel_iscsi_firmware(s->core.root, &s->core.wishes, diag) &&
-		!s->core.wishes.initiator[0] && !s->opts->initiator)
+	if (!kernel_iscsi_firmware(s->core.root, &s->core.boot_config, diag) &&
+		!s->core.boot_config.initiator[0] && !s->opts->initiator)
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT,
 			"no initiator name in the iBFT: expected -i NAME");
 	if (diag->err) {
 		out_line(s->call->out, "Could not get boot entry.");
 		return NOTHING;
 	}
-	for (unsigned i = 0; i < s->core.wishes.count; i++)
-		s->core.wishes.wish[i].tpgt = 1;
-	strcpy(s->core.records.initiator, s->core.wishes.initiator);
+	for (unsigned i = 0; i < s->core.boot_config.count; i++)
+		s->core.boot_config.entry[i].tpgt = 1;
+	strcpy(s->core.records.initiator, s->core.boot_config.initiator);
 	return 0;
 }
 
-static int take_param(struct start *s, const char *param)
+static int parse_param(struct start *s, const char *param)
 {
 	size_t len = strcspn(param, "=");
 	struct diag why = { 0 };
@@ -359,9 +359,9 @@ static int take_param(struct start *s, const char *param)
 	return EXIT_FAILED;
 }
 
-/* Unknown names in the file are ignored, as it is the daemon's too. Users and secrets are the
- * firmware's. */
-static int take_line(const char *name, const char *value, void *arg)
+/* Unknown names in the file are ignored: it is iscsid's, too. Users and secrets come from the
+ * firmware. */
+static int apply_line(const char *name, const char *value, void *arg)
 {
 	struct start *s = arg;
 	struct diag why = { 0 };
@@ -389,28 +389,28 @@ static int read_settings(struct start *s)
 	if (opts->initiator)
 		strcpy(records->initiator, opts->initiator);
 	if (opts->connect &&
-		kernel_iscsi_conf_file(s->core.root, opts->config, take_line, s, s->call->diag))
+		kernel_iscsi_conf_file(s->core.root, opts->config, apply_line, s, s->call->diag))
 		return EXIT_FAILED;
 	/* as open-iscsi's iscsistart, which leaves no process to answer pings */
 	records->set.noop_interval = records->set.noop_timeout = 0;
 	records->retry_max = RETRY_MAX;
 	for (unsigned i = 0; i < opts->params.count && !rc; i++)
-		rc = take_param(s, opts->params.item[i]);
-	for (unsigned i = 0; i < s->core.wishes.count && !rc; i++) {
-		struct iscsi_wish *wish = &s->core.wishes.wish[i];
+		rc = parse_param(s, opts->params.item[i]);
+	for (unsigned i = 0; i < s->core.boot_config.count && !rc; i++) {
+		struct iscsi_boot_target *entry = &s->core.boot_config.entry[i];
 
 		for (unsigned j = 0; j < 2; j++) {
 			if (records->user[j])
-				strcpy(wish->user[j], records->user[j]);
+				strcpy(entry->user[j], records->user[j]);
 			if (records->secret[j])
-				strcpy(wish->secret[j], records->secret[j]);
+				strcpy(entry->secret[j], records->secret[j]);
 		}
 		/* Mutual CHAP that is only half configured must not end in a login without it. */
-		if ((!wish->user[1][0] && !wish->secret[1][0]) ||
-			(wish->secret[0][0] && wish->secret[1][0]))
+		if ((!entry->user[1][0] && !entry->secret[1][0]) ||
+			(entry->secret[0][0] && entry->secret[1][0]))
 			continue;
 		diag_set(s->call->diag, DIAG_USAGE, EINVAL,
-			wish->secret[0][0]
+			entry->secret[0][0]
 				? "mutual CHAP also needs the target's secret: --password-in"
 				: "CHAP configuration has incoming authentication credentials but "
 				  "has no outgoing credentials configured.");
@@ -461,17 +461,17 @@ static unsigned error_of(const struct attach_iscsi *one, const char **text)
 static void report_session(struct start *s, unsigned i)
 {
 	const struct attach_iscsi *one = &s->core.attach[i];
-	const struct iscsi_wish *wish = &s->core.wishes.wish[i];
+	const struct iscsi_boot_target *entry = &s->core.boot_config.entry[i];
 	struct call *call = s->call;
 	const char *text;
 	unsigned number;
 
-	if (one->attach.why.err && call->linked) {
+	if (one->attach.why.err && call->by_link) {
 		number = error_of(one, &text);
 		note(call, "initiator reported error (%u - %s)", number, text);
 	}
-	if (one->attach.why.err && (call->linked || s->core.wishes.count > 1)) {
-		note(call, "%s: %s", wish->name, one->attach.why.text);
+	if (one->attach.why.err && (call->by_link || s->core.boot_config.count > 1)) {
+		note(call, "%s: %s", entry->name, one->attach.why.text);
 		if (one->attach.why.hint[0])
 			note(call, "hint: %s", one->attach.why.hint);
 	}
@@ -483,9 +483,9 @@ static void report_session(struct start *s, unsigned i)
 		note(call,
 			"Connection%u:0 to [target: %s, portal: %s,%u] through [iface: %s] is "
 			"operational now",
-			one->sid, wish->name, wish->host, wish->port,
-			one->want.carrier == ISCSI_ISER ? "iser" : "default");
-	for (unsigned j = 0; j < one->luns.count && call->linked; j++)
+			one->sid, entry->name, entry->host, entry->port,
+			one->params.carrier == ISCSI_ISER ? "iser" : "default");
+	for (unsigned j = 0; j < one->luns.count && call->by_link; j++)
 		if (one->luns.list[j].node[0])
 			note(call, "/dev/%s: LUN %llu", one->luns.list[j].node,
 				(unsigned long long)one->luns.list[j].lun);
@@ -495,17 +495,18 @@ static void report_session(struct start *s, unsigned i)
 static void print_session(struct start *s, unsigned i, bool planned)
 {
 	const struct attach_iscsi *one = planned ? NULL : &s->core.attach[i];
-	const struct iscsi_wish *wish = &s->core.wishes.wish[i];
+	const struct iscsi_boot_target *entry = &s->core.boot_config.entry[i];
 	struct out *out = s->call->out;
 	char where[ADDR_TEXT];
 
 	out_object(out, NULL);
-	out_text(out, "target", NULL, "%s", wish->name);
+	out_text(out, "target", NULL, "%s", entry->name);
 	iscsi_show_portal(out,
-		one && iscsi_start_resolved(one) ? addr_host(&one->want.portal, where) : wish->host,
-		wish->port);
+		one && iscsi_start_resolved(one) ? addr_host(&one->params.portal, where)
+						 : entry->host,
+		entry->port);
 	out_text(out, "transport", NULL, "%s",
-		iscsi_carrier_word(s->core.records.iser ? ISCSI_ISER : ISCSI_TCP));
+		iscsi_carrier_name(s->core.records.iser ? ISCSI_ISER : ISCSI_TCP));
 	if (planned) {
 		out_text(out, "initiator", NULL, "%s", s->core.records.initiator);
 	} else {
@@ -516,21 +517,21 @@ static void print_session(struct start *s, unsigned i, bool planned)
 		out_bool(out, "existed", NULL, one->existed);
 		out_text(out, "session", NULL, "session%u", one->sid);
 		out_list(out, "luns");
-		for (unsigned j = 0; j < one->luns.count && (out->json || !s->call->linked); j++)
+		for (unsigned j = 0; j < one->luns.count && (out->json || !s->call->by_link); j++)
 			kernel_scsi_show(out, &one->luns.list[j], NULL);
 		out_end(out);
 	}
 	out_end(out);
 	if (planned)
-		out_line(out, "%s at %s port %u, over %s, as %s", wish->name, wish->host,
-			wish->port, s->core.records.iser ? "iSER" : "TCP",
+		out_line(out, "%s at %s port %u, over %s, as %s", entry->name, entry->host,
+			entry->port, s->core.records.iser ? "iSER" : "TCP",
 			s->core.records.initiator);
 }
 
 static int show_all(struct start *s, bool planned)
 {
 	struct call *call = s->call;
-	unsigned failed = 0, count = s->core.wishes.count;
+	unsigned failed = 0, count = s->core.boot_config.count;
 
 	out_list(call->out, "sessions");
 	for (unsigned i = 0; i < count; i++) {
@@ -540,13 +541,13 @@ static int show_all(struct start *s, bool planned)
 		failed += !planned && s->core.attach[i].attach.why.err;
 	}
 	out_end(call->out);
-	if (!failed || call->linked)
+	if (!failed || call->by_link)
 		return failed ? EXIT_FAILED : EXIT_DONE;
 	if (failed < count)
 		return EXIT_PARTLY;
 	if (count == 1) {
 		*call->diag = s->core.attach->attach.why;
-		diag_ctx(call->diag, "%s", s->core.wishes.wish->name);
+		diag_ctx(call->diag, "%s", s->core.boot_config.entry->name);
 	} else {
 		diag_set(call->diag, DIAG_IO, EIO, "all %u logins failed", failed);
 	}
@@ -558,11 +559,11 @@ static void retrying(struct iscsi_start *core, const struct attach_iscsi *one)
 	const struct call *call = core->user;
 
 	if (call->loop.verbose)
-		note(call, "%s: %s; retrying", one->want.target, one->attach.why.text);
+		note(call, "%s: %s; retrying", one->params.target, one->attach.why.text);
 }
 
-/* *kept: sessions were made that a keeper is to restore. */
-static int log_in(struct start *s, bool *kept)
+/* *has_session: a session needs the monitor. */
+static int log_in(struct start *s, bool *has_session)
 {
 	struct call *call = s->call;
 	uint32_t ms = s->opts->common.timeout_ms;
@@ -573,11 +574,11 @@ static int log_in(struct start *s, bool *kept)
 		return rc;
 	if (s->opts->common.dry_run)
 		return show_all(s, true);
-	for (unsigned i = 0; i < s->core.wishes.count; i++) {
-		const struct iscsi_wish *wish = &s->core.wishes.wish[i];
+	for (unsigned i = 0; i < s->core.boot_config.count; i++) {
+		const struct iscsi_boot_target *entry = &s->core.boot_config.entry[i];
 
-		out_line(call->out, NAME ": Logging into %s %s:%u,%d", wish->name, wish->host,
-			wish->port, wish->tpgt);
+		out_line(call->out, NAME ": Logging into %s %s:%u,%d", entry->name, entry->host,
+			entry->port, entry->tpgt);
 	}
 	fflush(stdout);
 	s->core.retrying = retrying;
@@ -588,13 +589,13 @@ static int log_in(struct start *s, bool *kept)
 		     ? EXIT_FAILED
 		     : show_all(s, false);
 	loop_free(loop);
-	for (unsigned i = 0; s->core.attach && i < s->core.wishes.count; i++)
-		*kept |= iscsi_start_resolved(&s->core.attach[i]) &&
-			 !s->core.attach[i].attach.why.err;
+	for (unsigned i = 0; s->core.attach && i < s->core.boot_config.count; i++)
+		*has_session |= iscsi_start_resolved(&s->core.attach[i]) &&
+				!s->core.attach[i].attach.why.err;
 	return rc;
 }
 
-/* -N: the network as in the table. */
+/* -N: set up the network of the iBFT. */
 static int set_up(struct call *call, int root, const struct ibft_target_info *target,
 	const struct ibft_nic_info *nic)
 {
@@ -643,12 +644,12 @@ static int use_table(struct call *call, int root, bool print)
 	return rc;
 }
 
-/* Called by the tool's name: its statuses and its form of messages. */
+/* Called as iscsistart: use its exit statuses and messages. */
 static int end(struct call *call, int rc)
 {
 	struct diag *diag = call->diag;
 
-	if (!call->linked)
+	if (!call->by_link)
 		return diag->err ? -diag->err : rc;
 	if (diag->err)
 		note(call, "%s", diag->text);
@@ -662,7 +663,7 @@ static int run(struct call *call)
 {
 	const struct start_options *opts = call->opts;
 	struct start s = { .call = call, .opts = opts };
-	bool kept = false;
+	bool has_session = false;
 	int rc;
 
 	if (opts->help)
@@ -677,10 +678,10 @@ static int run(struct call *call)
 	if (s.core.root < 0)
 		return end(call, (diag_sys(call->diag, errno, "open /"), EXIT_FAILED));
 	rc = opts->network || opts->print ? use_table(call, s.core.root, !opts->network)
-					  : log_in(&s, &kept);
+					  : log_in(&s, &has_session);
 	iscsi_start_free(&s.core);
-	if (kept)
-		iscsi_keeper_begin(call, s.core.root, opts->keeper); /* without the secrets */
+	if (has_session)
+		iscsi_monitor_start(call, s.core.root, opts->monitor); /* without the secrets */
 	close(s.core.root);
 	return end(call, rc);
 }
@@ -695,9 +696,9 @@ const struct applet applet_iscsistart = {
 		    "  rdmastor iscsistart -f --json\n",
 	.opts_size = sizeof(struct start_options),
 	.max = 0,
-	.changes = true,
+	.has_dry_run = true,
 	.own_letters = "ovq",
-	.words = read_words,
+	.read_args = read_words,
 	.hide = hide,
 	.run = run,
 };

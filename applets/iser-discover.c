@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-discover: list the iSCSI targets of a portal as iscsiadm does, and probe each portal. The
  * discovery sessions are core/proto/iscsi's. */
-#include "iscsi_want.h"
+#include "iscsi_logins.h"
 #include "kernel_identity.h"
 #include "kernel_rdma.h"
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 struct discover_options {
 	struct opt_common common;
-	struct iscsi_who_words who;
+	struct iscsi_credential_options credentials;
 	const char *transport;
 	bool no_probe, uris;
 };
@@ -30,7 +30,7 @@ static const struct opt rows[] = {
 		"do not probe the listed portals" },
 	{ "uris", 0, OPT_FLAG, offsetof(struct discover_options, uris), NULL,
 		"print only the URIs of the targets" },
-	ISCSI_WHO_ROWS(struct discover_options, who),
+	ISCSI_CREDENTIAL_ROWS(struct discover_options, credentials),
 	{ 0 },
 };
 
@@ -65,10 +65,10 @@ struct discovery {
 	int root;
 	const char *word; /* the operand, for messages */
 	struct uri uri;
-	struct iscsi_who who;
+	struct iscsi_credentials credentials;
 	struct addr server;
-	bool want[ISCSI_CARRIERS];
-	struct iscsi_found found[ISCSI_CARRIERS];
+	bool enabled[ISCSI_CARRIERS];
+	struct iscsi_target_list found[ISCSI_CARRIERS];
 	struct diag why[ISCSI_CARRIERS];
 	struct diag rdma; /* what the system lacks for it */
 	uint64_t until;
@@ -108,12 +108,12 @@ static int read_call(struct discovery *d)
 {
 	const struct discover_options *opts = d->call->opts;
 	const char *text = d->call->operand[0], *word = opts->transport;
-	bool portal = iscsi_is_session(text); /* no URI, and no string */
+	bool portal = iscsi_is_plain_word(text);
 	struct diag *diag = d->call->diag;
 	uint32_t ms = opts->common.timeout_ms;
 	int err = portal ? read_portal(d, text, diag) : iscsi_uri_read(&d->uri, text, diag);
 
-	if (!err && uri_is_iscsi(text)) { /* of its target the portal is asked */
+	if (!err && uri_is_iscsi(text)) { /* query the portal of the target */
 		d->uri.path = "";
 		uri_value(&d->uri, "iface");
 	}
@@ -125,33 +125,34 @@ static int read_call(struct discovery *d)
 	if (!err)
 		err = uri_msec(&d->uri, "timeout", &ms, diag);
 	if (!err)
-		err = iscsi_who_read(d->call, d->root, &opts->who, &d->uri, &d->who);
+		err = iscsi_credentials_read(
+			d->call, d->root, &opts->credentials, &d->uri, &d->credentials);
 	if (!err)
 		err = uri_done(&d->uri, diag);
 	if (err)
 		return err;
 	if (!word)
 		word = portal ? "auto" : strcmp(d->uri.scheme, "iser") ? "tcp" : "iser";
-	d->want[ISCSI_TCP] = strcmp(word, "iser");
-	d->want[ISCSI_ISER] = strcmp(word, "tcp");
+	d->enabled[ISCSI_TCP] = strcmp(word, "iser");
+	d->enabled[ISCSI_ISER] = strcmp(word, "tcp");
 	d->until = ms ? loop_clock() + ms * MSEC : 0;
 	return uri_resolve(&d->uri, ISCSI_PORT, ms, &d->server, diag);
 }
 
 static void ask(struct discovery *d, enum iscsi_carrier carrier, uint32_t ms)
 {
-	struct iscsi_found *found = &d->found[carrier];
+	struct iscsi_target_list *found = &d->found[carrier];
 	struct diag *why = &d->why[carrier];
 	struct out *out = d->call->out;
 	const struct addr *at;
 	char where[ADDR_TEXT];
 
-	if (iscsi_discover(d->loop, &d->server, carrier, &d->who.from, ms, found, why) &&
+	if (iscsi_discover(d->loop, &d->server, carrier, &d->credentials.from, ms, found, why) &&
 		carrier == ISCSI_ISER && d->rdma.err)
 		*why = d->rdma;
 	at = why->err ? &d->server : &found->at;
 	out_object(out, NULL);
-	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(carrier));
+	out_text(out, "transport", NULL, "%s", iscsi_carrier_name(carrier));
 	iscsi_show_portal(out, addr_host(at, where), addr_port(at));
 	out_error(out, "error", why);
 	if (!why->err) {
@@ -163,8 +164,8 @@ static void ask(struct discovery *d, enum iscsi_carrier carrier, uint32_t ms)
 		call_warn(d->call, "ignored: %s%s", found->skipped.text,
 			found->skips > 1 ? ", and others" : "");
 	if (d->call->loop.verbose)
-		call_note(d->call, "queried over %s: %s%s%s", iscsi_carrier_word(carrier),
-			why->err ? why->text : found->way,
+		call_note(d->call, "queried over %s: %s%s%s", iscsi_carrier_name(carrier),
+			why->err ? why->text : found->route,
 			!why->err && *found->alg ? ", by CHAP with " : "",
 			why->err ? "" : found->alg);
 }
@@ -210,7 +211,7 @@ static void add_portal(struct discovery *d, const struct iscsi_record *record)
 	if (addr_resolve(&addr, record->host, record->port, left_ms(d, 4), &portal->why))
 		return;
 	for (unsigned c = 0; c < ISCSI_CARRIERS; c++) {
-		if (!d->want[c])
+		if (!d->enabled[c])
 			continue;
 		portal->probe[c] = &d->probe[d->probes++];
 		*portal->probe[c] = (struct iscsi_probe){ .addr = addr, .carrier = (uint8_t)c };
@@ -224,11 +225,11 @@ static const char *portal_text(const struct iscsi_record *r, char text[PORTAL_TE
 }
 
 /* "answers over iser and tcp", or why not */
-static void tell_portal(const struct discovery *d, const struct portal *portal)
+static void note_portal(const struct discovery *d, const struct portal *portal)
 {
 	struct iscsi_probe *const *probe = portal->probe;
 	const char *why = portal->why.text;
-	char at[PORTAL_TEXT], over[32] = "";
+	char at[PORTAL_TEXT], transports[32] = "";
 
 	portal_text(portal->record, at);
 	for (unsigned c = ISCSI_CARRIERS; c-- > 0;) {
@@ -236,11 +237,12 @@ static void tell_portal(const struct discovery *d, const struct portal *portal)
 			continue;
 		why = probe[c]->why.text;
 		if (probe[c]->answers)
-			snprintf(over + strlen(over), sizeof(over) - strlen(over), "%s%s",
-				*over ? " and " : "", iscsi_carrier_word(c));
+			snprintf(transports + strlen(transports),
+				sizeof(transports) - strlen(transports), "%s%s",
+				*transports ? " and " : "", iscsi_carrier_name(c));
 	}
-	if (*over)
-		call_note(d->call, "%s answers over %s", at, over);
+	if (*transports)
+		call_note(d->call, "%s answers over %s", at, transports);
 	else
 		call_note(d->call, "%s: no answer: %s", at, why);
 }
@@ -253,15 +255,15 @@ static int probe(struct discovery *d)
 	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
 		for (unsigned i = 0; i < d->found[c].count; i++)
 			add_portal(d, &d->found[c].record[i]);
-	err = iscsi_probe(d->loop, &d->who.from, d->probe, d->probes,
+	err = iscsi_probe(d->loop, &d->credentials.from, d->probe, d->probes,
 		!ms || ms > PROBE_MS ? PROBE_MS : ms, d->call->diag);
 	d->probed = !err;
 	for (unsigned i = 0; !err && i < d->portals; i++)
-		tell_portal(d, &d->portal[i]);
+		note_portal(d, &d->portal[i]);
 	return err;
 }
 
-static bool has_record(const struct iscsi_found *found, const struct iscsi_record *r)
+static bool has_record(const struct iscsi_target_list *found, const struct iscsi_record *r)
 {
 	return found->count && r >= found->record && r < found->record + found->count;
 }
@@ -294,7 +296,7 @@ static void print_record(struct discovery *d, const struct iscsi_record *r)
 		out_list(out, "transports");
 		for (unsigned c = ISCSI_CARRIERS; c-- > 0;)
 			if (portal->probe[c] && portal->probe[c]->answers)
-				out_text(out, NULL, NULL, "%s", iscsi_carrier_word(c));
+				out_text(out, NULL, NULL, "%s", iscsi_carrier_name(c));
 		out_end(out);
 	}
 	iscsi_record_uri(r, carrier_of(d, r), uri);
@@ -303,16 +305,16 @@ static void print_record(struct discovery *d, const struct iscsi_record *r)
 	else
 		out_line(out, "%s,%d %s", portal_text(r, at), r->tpgt, r->name);
 	/* iscsiadm has no such line */
-	out_text(out, "uri", opts->uris || !strcmp(d->call->name, "iscsiadm") ? NULL : "uri: ",
-		"%s", uri);
+	out_text(out, "uri",
+		opts->uris || !strcmp(d->call->name, "iscsiadm") ? NULL : "uri: ", "%s", uri);
 	out_end(out);
 }
 
 /* Of two failures, report the one of the transport that reached the portal. */
 static int failed(struct discovery *d)
 {
-	bool tcp = d->want[ISCSI_TCP] &&
-		   (!d->want[ISCSI_ISER] || d->why[ISCSI_ISER].code == DIAG_NO_DEVICE ||
+	bool tcp = d->enabled[ISCSI_TCP] &&
+		   (!d->enabled[ISCSI_ISER] || d->why[ISCSI_ISER].code == DIAG_NO_DEVICE ||
 			   d->why[ISCSI_ISER].code == DIAG_NO_MODULE ||
 			   d->why[ISCSI_TCP].code != DIAG_REFUSED);
 
@@ -327,14 +329,16 @@ static int run(struct discovery *d)
 	unsigned count = 0;
 	int err;
 
-	out_text(out, "initiator", NULL, "%s", d->who.name.name);
+	out_text(out, "initiator", NULL, "%s", d->credentials.name.name);
 	out_list(out, "asked");
 	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
-		if (d->want[c])
-			ask(d, c, left_ms(d, d->want[ISCSI_TCP] && d->want[ISCSI_ISER] ? 2 : 1));
+		if (d->enabled[c])
+			ask(d, c,
+				left_ms(d,
+					d->enabled[ISCSI_TCP] && d->enabled[ISCSI_ISER] ? 2 : 1));
 	out_end(out);
-	if ((!d->want[ISCSI_TCP] || d->why[ISCSI_TCP].err) &&
-		(!d->want[ISCSI_ISER] || d->why[ISCSI_ISER].err))
+	if ((!d->enabled[ISCSI_TCP] || d->why[ISCSI_TCP].err) &&
+		(!d->enabled[ISCSI_ISER] || d->why[ISCSI_ISER].err))
 		return failed(d);
 	err = opts->no_probe ? 0 : probe(d);
 	out_list(out, "records");
@@ -348,7 +352,7 @@ static int run(struct discovery *d)
 	if (err || count)
 		return err;
 	diag_set(d->call->diag, DIAG_NOT_FOUND, ENOENT, "no target is listed for %s",
-		d->who.name.name);
+		d->credentials.name.name);
 	return diag_hint(d->call->diag, "add this name to the target's access list, or use "
 					"another: --initiator NAME"),
 	       -ENOENT;
@@ -364,7 +368,7 @@ static int discover(struct call *call)
 	d->call = call;
 	d->root = kernel_root();
 	err = d->root < 0 ? diag_sys(call->diag, errno, "open /") : read_call(d);
-	if (!err && d->want[ISCSI_ISER]) {
+	if (!err && d->enabled[ISCSI_ISER]) {
 		kernel_rdma_ready(d->root, &d->rdma);
 		d->rdma.hint[0] = 0;
 	}
@@ -377,7 +381,7 @@ static int discover(struct call *call)
 			diag_ctx(call->diag, "%s", d->word);
 	}
 	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
-		iscsi_found_free(&d->found[c]);
+		iscsi_target_list_free(&d->found[c]);
 	if (d->root >= 0)
 		close(d->root);
 	explicit_bzero(d, sizeof(*d));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-login: attach iSCSI targets as block devices through the kernel's initiators, or change
  * settings of a session. */
-#include "iscsi_keeper.h"
-#include "iscsi_want.h"
+#include "iscsi_logins.h"
+#include "iscsi_monitor.h"
 #include "kernel_identity.h"
 #include "kernel_iscsi.h"
 #include <errno.h>
@@ -15,36 +15,36 @@
 
 struct login_options {
 	struct opt_common common;
-	struct iscsi_logins_words words;
-	const char *print, *keeper;
+	struct iscsi_login_options login;
+	const char *print, *monitor;
 };
 
 #define AT(field) offsetof(struct login_options, field)
 #define SETTING_ROW(field, option, record, kind, live, min, max, initial, help)                    \
-	{ option, 0, OPT_TEXT, AT(words.set.value[ISCSI_AT_##field]), SETTING_##kind, help },
+	{ option, 0, OPT_TEXT, AT(login.set.value[ISCSI_AT_##field]), SETTING_##kind, help },
 #define SETTING_NUMBER  "NUMBER"
 #define SETTING_SECONDS "SECONDS"
 #define SETTING_BYTES   "BYTES"
 #define SETTING_BOOL    "YES|NO"
 #define SETTING_DIGEST  "LIST"
 static const struct opt rows[] = {
-	ISCSI_TARGET_ROWS(struct login_options, words.targets),
-	{ "from-cmdline", 0, OPT_FLAG, AT(words.from_cmdline), NULL,
+	ISCSI_TARGET_ROWS(struct login_options, login.targets),
+	{ "from-cmdline", 0, OPT_FLAG, AT(login.from_cmdline), NULL,
 		"log in to the targets of the kernel command line (iscsi:, iser:, rd.iscsi.*, "
 		"iscsi_*)" },
-	{ "ibft", 0, OPT_FLAG, AT(words.ibft), NULL,
+	{ "ibft", 0, OPT_FLAG, AT(login.ibft), NULL,
 		"log in to the targets of the boot firmware (iBFT)" },
-	{ "tpgt", 0, OPT_TEXT, AT(words.tpgt), "NUMBER",
+	{ "tpgt", 0, OPT_TEXT, AT(login.tpgt), "NUMBER",
 		"required portal group tag of the portal; default any" },
-	ISCSI_WHO_ROWS(struct login_options, words.who),
-	{ "src", 0, OPT_TEXT, AT(words.src), "ADDRESS", "TCP: source address" },
-	{ "iface", 0, OPT_TEXT, AT(words.iface), "NETDEV", "TCP: network interface to use" },
-	{ "lun", 0, OPT_TEXT, AT(words.lun), "NUMBER|all",
+	ISCSI_CREDENTIAL_ROWS(struct login_options, login.credentials),
+	{ "src", 0, OPT_TEXT, AT(login.src), "ADDRESS", "TCP: source address" },
+	{ "iface", 0, OPT_TEXT, AT(login.iface), "NETDEV", "TCP: network interface to use" },
+	{ "lun", 0, OPT_TEXT, AT(login.lun), "NUMBER|all",
 		"LUN to wait for and to print; default all" },
-	{ "on-loss", 0, OPT_TEXT, AT(words.set.on_loss), "POLICY", OPT_ON_LOSS_HELP },
-	ISCSI_SETTING_LIST(SETTING_ROW){ "no-wait", 0, OPT_FLAG, AT(words.no_wait), NULL,
+	{ "on-loss", 0, OPT_TEXT, AT(login.set.on_loss), "POLICY", OPT_ON_LOSS_HELP },
+	ISCSI_SETTING_LIST(SETTING_ROW){ "no-wait", 0, OPT_FLAG, AT(login.no_wait), NULL,
 		"return without waiting for the block devices" },
-	ISCSI_KEEPER_ROW(struct login_options, keeper),
+	ISCSI_MONITOR_ROW(struct login_options, monitor),
 	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id",
 		"print only the paths of the block devices" },
 	{ 0 },
@@ -67,9 +67,9 @@ static const struct opt_foreign foreign[] = {
 
 static const struct login_options defaults = { .common.timeout_ms = WAIT_MS };
 
-/* Print every login; the first failure becomes the command's. *kept: a session that it was about
- * exists now, perhaps without a connection. */
-static int show_all(struct iscsi_logins *login, const char *print, bool *kept)
+/* Print every login; the first failure becomes that of the command. *has_session: a session exists
+ * now, maybe without a connection. */
+static int show_all(struct iscsi_logins *login, const char *print, bool *has_session)
 {
 	struct call *call = login->call;
 	unsigned failed = 0;
@@ -85,7 +85,7 @@ static int show_all(struct iscsi_logins *login, const char *print, bool *kept)
 			if (why->err)
 				diag_ctx(why, "%s", target->spelling);
 			iscsi_show_login(call->out, login->root, one, print);
-			*kept |= one->existed || one->attach.users[0] || !why->err;
+			*has_session |= one->existed || one->attach.users[0] || !why->err;
 			if (!why->err)
 				continue;
 			if (failed++)
@@ -98,8 +98,8 @@ static int show_all(struct iscsi_logins *login, const char *print, bool *kept)
 	if (failed == login->count)
 		return EXIT_FAILED;
 	if (!failed)
-		out_error(call->out, "error", &login->wishes.why);
-	return failed || login->wishes.problems ? EXIT_PARTLY : EXIT_DONE;
+		out_error(call->out, "error", &login->boot_config.why);
+	return failed || login->boot_config.problems ? EXIT_PARTLY : EXIT_DONE;
 }
 
 static int plan(struct iscsi_logins *login)
@@ -115,11 +115,11 @@ static int plan(struct iscsi_logins *login)
 	out_end(out);
 	free(list);
 	if (!login->call->diag->err)
-		out_error(out, "error", &login->wishes.why);
-	return login->wishes.problems ? EXIT_PARTLY : EXIT_DONE;
+		out_error(out, "error", &login->boot_config.why);
+	return login->boot_config.problems ? EXIT_PARTLY : EXIT_DONE;
 }
 
-static int log_in(struct iscsi_logins *login, bool *kept)
+static int log_in(struct iscsi_logins *login, bool *has_session)
 {
 	struct call *call = login->call;
 	const struct login_options *opts = call->opts;
@@ -134,11 +134,11 @@ static int log_in(struct iscsi_logins *login, bool *kept)
 		return err;
 	err = iscsi_logins_run(login, loop);
 	loop_free(loop);
-	return err ? err : show_all(login, opts->print, kept);
+	return err ? err : show_all(login, opts->print, has_session);
 }
 
 /* "session1", "/dev/sda": change its settings, print its disks. */
-static int adjust(struct call *call, int root, const char *word, bool *kept)
+static int adjust(struct call *call, int root, const char *word, bool *has_session)
 {
 	const struct login_options *opts = call->opts;
 	struct kernel_iscsi_session session;
@@ -148,20 +148,21 @@ static int adjust(struct call *call, int root, const char *word, bool *kept)
 	int err = iscsi_session_of(root, word, &session, call->diag);
 
 	if (!err)
-		err = iscsi_set_read(&opts->words.set, NULL, &one.want.set, &given, call->diag);
+		err = iscsi_settings_read(
+			&opts->login.set, NULL, &one.params.set, &given, call->diag);
 	if (err)
 		return err;
-	*kept = true;
-	one.want.target = session.target;
+	*has_session = true;
+	one.params.target = session.target;
 	one.sid = session.sid;
 	one.luns.host = session.host;
-	one.want.carrier = strcmp(session.transport, "iser") ? ISCSI_TCP : ISCSI_ISER;
+	one.params.carrier = strcmp(session.transport, "iser") ? ISCSI_TCP : ISCSI_ISER;
 	if (!opts->common.dry_run && given) {
 		err = loop_new(&loop, &call->loop, call->diag);
 		if (err)
 			return err;
-		err = iscsi_adjust(loop, root, one.want.carrier,
-			(struct iscsi_if_conn){ session.sid, session.cid }, &one.want.set, given,
+		err = iscsi_adjust(loop, root, one.params.carrier,
+			(struct iscsi_if_conn){ session.sid, session.cid }, &one.params.set, given,
 			call->diag);
 		loop_free(loop);
 	}
@@ -175,13 +176,13 @@ static int adjust(struct call *call, int root, const char *word, bool *kept)
 	return 0;
 }
 
-static int check_words(const struct call *call)
+static int check_options(const struct call *call)
 {
 	const struct login_options *opts = call->opts;
-	bool boot = opts->words.from_cmdline || opts->words.ibft,
-	     named = opts->words.targets.portals.count || opts->words.targets.target;
+	bool boot = opts->login.from_cmdline || opts->login.ibft,
+	     named = opts->login.targets.portals.count || opts->login.targets.target;
 
-	if ((boot && (call->operands || named)) || (opts->words.from_cmdline && opts->words.ibft))
+	if ((boot && (call->operands || named)) || (opts->login.from_cmdline && opts->login.ibft))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"--from-cmdline, --ibft and named targets can't be combined");
 	if (!boot && !call->operands && !named) {
@@ -192,7 +193,7 @@ static int check_words(const struct call *call)
 		       -EINVAL;
 	}
 	for (unsigned i = call->operands; i-- > 0 && (call->operands > 1 || named);)
-		if (iscsi_is_session(call->operand[i])) {
+		if (iscsi_is_plain_word(call->operand[i])) {
 			diag_set(call->diag, DIAG_USAGE, EINVAL,
 				"'%s': an existing session must be the only operand",
 				call->operand[i]);
@@ -208,30 +209,30 @@ static int run(struct call *call)
 	const struct login_options *opts = call->opts;
 	uint32_t ms = opts->common.timeout_ms;
 	struct iscsi_logins login = {
-		.call = call, .words = &opts->words, .until = ms ? loop_clock() + ms * MSEC : 0
+		.call = call, .options = &opts->login, .until = ms ? loop_clock() + ms * MSEC : 0
 	};
-	bool kept = false;
-	int err = check_words(call);
+	bool has_session = false;
+	int err = check_options(call);
 
 	if (err)
 		return err;
 	login.root = kernel_root();
 	if (login.root < 0)
 		return diag_sys(call->diag, errno, "open /");
-	if (call->operands && iscsi_is_session(call->operand[0])) {
-		err = adjust(call, login.root, call->operand[0], &kept);
+	if (call->operands && iscsi_is_plain_word(call->operand[0])) {
+		err = adjust(call, login.root, call->operand[0], &has_session);
 		if (err) {
 			diag_ctx(call->diag, "%s", call->operand[0]);
 			uri_hint_host(call->operand[0], call->diag);
 		}
 	} else {
-		err = log_in(&login, &kept);
+		err = log_in(&login, &has_session);
 	}
 	iscsi_logins_free(&login);
 	for (unsigned i = 0; i < call->operands; i++)
-		uri_hide(call->operand[i]); /* the keeper is a fork of this process */
-	if (kept && !opts->common.dry_run)
-		iscsi_keeper_begin(call, login.root, opts->keeper);
+		uri_hide(call->operand[i]); /* the session monitor is a fork of this process */
+	if (has_session && !opts->common.dry_run)
+		iscsi_monitor_start(call, login.root, opts->monitor);
 	close(login.root);
 	return err;
 }
@@ -252,6 +253,6 @@ const struct applet applet_iser_login = {
 		"  rdmastor iser-login /dev/sdb --on-loss forever\n",
 	.opts_size = sizeof(struct login_options),
 	.max = 255,
-	.changes = true,
+	.has_dry_run = true,
 	.run = run,
 };

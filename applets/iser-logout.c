@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-logout: end iSCSI sessions of the kernel, named by target, session or disk. */
-#include "iscsi_want.h"
+#include "iscsi_logins.h"
 #include "kernel_identity.h"
 #include "kernel_iscsi.h"
 #include <errno.h>
@@ -13,12 +13,12 @@
 
 struct logout_options {
 	struct opt_common common;
-	struct iscsi_target_words words;
+	struct iscsi_target_options targets;
 	bool all, force;
 };
 
 static const struct opt rows[] = {
-	ISCSI_TARGET_ROWS(struct logout_options, words),
+	ISCSI_TARGET_ROWS(struct logout_options, targets),
 	{ "all", 0, OPT_FLAG, offsetof(struct logout_options, all), NULL,
 		"end all iSCSI sessions except those with the root file system" },
 	{ "force", 0, OPT_FLAG, offsetof(struct logout_options, force), NULL,
@@ -52,13 +52,13 @@ static bool is_at(const struct kernel_iscsi_session *session, struct iscsi_targe
 
 	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
 		if ((target->any || c == target->carrier) &&
-			kernel_iscsi_session_find(session, 1, initiator, iscsi_carrier_word(c),
+			kernel_iscsi_session_find(session, 1, initiator, iscsi_carrier_name(c),
 				*target->name ? target->name : session->target, &target->portal))
 			return true;
 	return false;
 }
 
-/* All sessions with the target of this name; false: there is none. */
+/* Choose all sessions of a target. Return false if there is none. */
 static bool choose_named(struct logout *logout, const char *name)
 {
 	bool any = false;
@@ -90,7 +90,7 @@ static int choose(struct logout *logout)
 	}
 	if (opts->all)
 		return 0;
-	err = iscsi_targets_read(call, &opts->words, NULL, logout->until, &targets);
+	err = iscsi_targets_read(call, &opts->targets, NULL, logout->until, &targets);
 	for (unsigned i = 0; !err && i < targets.count; i++)
 		for (unsigned j = 0; j < logout->count; j++)
 			logout->chosen[j] |= is_at(&logout->list[j], &targets.target[i]);
@@ -98,7 +98,7 @@ static int choose(struct logout *logout)
 	for (unsigned i = 0; !err && i < call->operands; i++) {
 		const char *word = call->operand[i];
 
-		if (!iscsi_is_session(word) || choose_named(logout, word))
+		if (!iscsi_is_plain_word(word) || choose_named(logout, word))
 			continue;
 		err = iscsi_session_of(logout->root, word, &named, call->diag);
 		if (err == -ENOENT && attach_is_gone(logout->root, word)) {
@@ -114,7 +114,7 @@ static int choose(struct logout *logout)
 	return err;
 }
 
-static void say_used(unsigned sid, const char *users, struct diag *diag)
+static void set_in_use(unsigned sid, const char *users, struct diag *diag)
 {
 	*diag = (struct diag){ 0 };
 	diag_set(diag, DIAG_BUSY, EBUSY, "session%u is in use: %s", sid, users);
@@ -133,16 +133,16 @@ static int check_transport(const struct kernel_iscsi_session *session, struct di
 static void find_used(struct logout *logout, struct attach_iscsi *list)
 {
 	const struct logout_options *opts = logout->call->opts;
-	char who[ATTACH_USERS];
+	char users[ATTACH_USERS];
 
 	for (unsigned i = 0; i < logout->count && !opts->force; i++) {
 		const struct kernel_iscsi_session *session = &logout->list[i];
 
 		if (!logout->chosen[i] || list[i].attach.why.err)
 			continue;
-		kernel_scsi_users(logout->root, session->host, who, sizeof(who));
-		if (who[0])
-			say_used(session->sid, who, &list[i].attach.why);
+		kernel_scsi_users(logout->root, session->host, users, sizeof(users));
+		if (users[0])
+			set_in_use(session->sid, users, &list[i].attach.why);
 	}
 }
 
@@ -151,7 +151,7 @@ static void ended(struct attach *attach)
 	(void)attach;
 }
 
-/* All at once. */
+/* Log out in parallel. */
 static int detach_all(struct logout *logout, struct attach_iscsi *list, struct attach **attach)
 {
 	struct call *call = logout->call;
@@ -172,7 +172,8 @@ static int detach_all(struct logout *logout, struct attach_iscsi *list, struct a
 							 .deadline = logout->until,
 							 .force = opts->force,
 							 .done = ended },
-			.want.carrier = strcmp(session->transport, "iser") ? ISCSI_TCP : ISCSI_ISER,
+			.params.carrier =
+				strcmp(session->transport, "iser") ? ISCSI_TCP : ISCSI_ISER,
 			.sid = session->sid,
 			.cid = session->cid,
 			.luns.host = session->host };
@@ -183,7 +184,7 @@ static int detach_all(struct logout *logout, struct attach_iscsi *list, struct a
 	loop_free(loop);
 	for (unsigned i = 0; i < logout->count; i++) {
 		if (list[i].attach.users[0])
-			say_used(list[i].sid, list[i].attach.users, &list[i].attach.why);
+			set_in_use(list[i].sid, list[i].attach.users, &list[i].attach.why);
 		attach_luns_free(&list[i].luns);
 	}
 	return err;
@@ -255,10 +256,10 @@ static int end_all(struct logout *logout)
 	return err;
 }
 
-static int check_words(const struct call *call)
+static int check_options(const struct call *call)
 {
 	const struct logout_options *opts = call->opts;
-	bool named = call->operands || opts->words.portals.count || opts->words.target;
+	bool named = call->operands || opts->targets.portals.count || opts->targets.target;
 
 	if (!named && !opts->all)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
@@ -276,7 +277,7 @@ static int run(struct call *call)
 	struct logout logout = { .call = call,
 		.until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC
 						 : 0 };
-	int err = check_words(call);
+	int err = check_options(call);
 
 	if (err)
 		return err;
@@ -305,6 +306,6 @@ const struct applet applet_iser_logout = {
 		    "  rdmastor iser-logout session1 /dev/sdb\n",
 	.opts_size = sizeof(struct logout_options),
 	.max = 255,
-	.changes = true,
+	.has_dry_run = true,
 	.run = run,
 };

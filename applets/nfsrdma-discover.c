@@ -106,7 +106,7 @@ static void print_versions(struct out *out, unsigned versions)
 	out_list(out, "versions");
 	for (unsigned version = NFS_V42; version; version >>= 1)
 		if (versions & version)
-			out_text(out, NULL, NULL, "%s", nfs_version_word(version));
+			out_text(out, NULL, NULL, "%s", nfs_version_name(version));
 	out_end(out);
 }
 
@@ -115,17 +115,17 @@ static void ask(struct discovery *d, bool rdma)
 	struct out *out = d->call->out;
 	struct diag *why = &d->why[rdma];
 	struct addr at = d->server;
-	struct nfs_answer answer;
+	struct nfs_server_info answer;
 	char where[ADDR_TEXT], text[32];
 
 	addr_set_port(&at, d->port[rdma]);
-	if (!nfs_ask(d->loop, &at, rdma, 0, left_ms(d, rdma ? 3 : 2), &answer, why))
+	if (!nfs_probe(d->loop, &at, rdma, 0, left_ms(d, rdma ? 3 : 2), &answer, why))
 		d->versions[rdma] = answer.versions;
 	else if (rdma && d->rdma.err && why->code != DIAG_REFUSED)
 		*why = d->rdma;
 	if (!why->err) {
 		at = answer.at;
-		addr_settle(&d->server, &at);
+		addr_keep_peer(&d->server, &at);
 	}
 	out_object(out, NULL);
 	out_text(out, "transport", NULL, "%s", rdma ? "rdma" : "tcp");
@@ -141,7 +141,8 @@ static void ask(struct discovery *d, bool rdma)
 		out_line(out, "%-7s %s: NFS %s", rdma ? "rdma" : "tcp", addr_text(&at, where),
 			nfs_versions_text(answer.versions, text));
 		if (d->call->loop.verbose)
-			call_note(d->call, "%s probed over %s", rdma ? "RDMA" : "TCP", answer.way);
+			call_note(
+				d->call, "%s probed over %s", rdma ? "RDMA" : "TCP", answer.route);
 	}
 	out_end(out);
 }

@@ -18,18 +18,18 @@
 
 struct mount_options {
 	struct opt_common common;
-	struct nfs_words words;
+	struct nfs_cli_options cli;
 	const char *fallback;
 	bool from_cmdline, force, fake, no_mtab;
 };
 
 #define AT(field) offsetof(struct mount_options, field)
 static const struct opt rows[] = {
-	{ "options", 'o', OPT_LIST, AT(words.options), "OPTIONS",
+	{ "options", 'o', OPT_LIST, AT(cli.options), "OPTIONS",
 		"mount options of mount(8) and nfs(5); repeatable" },
-	{ "read-only", 'r', OPT_FLAG, AT(words.read_only), NULL, "mount read-only: -o ro" },
-	{ "read-write", 'w', OPT_FLAG, AT(words.read_write), NULL, "mount read-write: -o rw" },
-	{ "types", 't', OPT_TEXT, AT(words.types), "nfs|nfs4|nfsrdma",
+	{ "read-only", 'r', OPT_FLAG, AT(cli.read_only), NULL, "mount read-only: -o ro" },
+	{ "read-write", 'w', OPT_FLAG, AT(cli.read_write), NULL, "mount read-write: -o rw" },
+	{ "types", 't', OPT_TEXT, AT(cli.types), "nfs|nfs4|nfsrdma",
 		"file system type; nfs4: -o vers=4" },
 	{ "fallback", 0, OPT_TEXT, AT(fallback), "none|tcp",
 		"what to try if RDMA does not work; default none" },
@@ -38,7 +38,7 @@ static const struct opt rows[] = {
 	{ "force", 0, OPT_FLAG, AT(force), NULL, "mount over an existing mount" },
 	{ "fake", 'f', OPT_FLAG, AT(fake), NULL, "same as --dry-run" },
 	{ "no-mtab", 'n', OPT_FLAG, AT(no_mtab), NULL, "accepted for mount(8); no effect" },
-	{ "sloppy", 's', OPT_FLAG, AT(words.sloppy), NULL,
+	{ "sloppy", 's', OPT_FLAG, AT(cli.sloppy), NULL,
 		"ignore mount options that the kernel does not know" },
 	{ 0 },
 };
@@ -66,7 +66,7 @@ static void note(void *arg, const char *text)
 {
 	struct mounting *g = arg;
 
-	if (g->mount.others)
+	if (g->mount.concurrent)
 		call_note(g->call, "%s: %s", g->mount.source.name, text);
 	else
 		call_note(g->call, "%s", text);
@@ -112,19 +112,19 @@ static int read_mount(struct call *call, struct mounting *g, unsigned i)
 	*m = (struct nfs_mount){ .typed = call->operand[opts->from_cmdline ? 0 : 2 * i + 1],
 		.fallback_tcp = opts->fallback && !strcmp(opts->fallback, "tcp"),
 		.dry_run = opts->common.dry_run || opts->fake,
-		.over = opts->force,
-		.others = call->operands > 2,
+		.force = opts->force,
+		.concurrent = call->operands > 2,
 		.note = note,
 		.arg = g };
-	err = nfs_want_read(
-		call, opts->from_cmdline ? NULL : g->given, &opts->words, m, &g->timeout_ms);
+	err = nfs_mount_read(
+		call, opts->from_cmdline ? NULL : g->given, &opts->cli, m, &g->timeout_ms);
 	if (!err && m->options.background && !i)
 		call_warn(call, "option bg has no effect: mounting in the foreground "
 				"(retry=MINUTES limits the attempts)");
 	return err;
 }
 
-static const char *way_word(bool rdma)
+static const char *transport_word(bool rdma)
 {
 	return rdma ? "RDMA" : "TCP";
 }
@@ -176,16 +176,16 @@ static void print_mount(struct call *call, const struct mounting *g)
 	out_bool(call->out, "mounted", NULL, !dry_run);
 	out_bool(call->out, "existed", NULL, m->existed);
 	if (m->version)
-		out_text(call->out, "vers", NULL, "%s", nfs_version_word(m->version));
+		out_text(call->out, "vers", NULL, "%s", nfs_version_name(m->version));
 	out_text(call->out, "transport", NULL, "%s", m->rdma ? "rdma" : "tcp");
 	out_text(call->out, "traddr", NULL, "%s", addr_host(&m->server, host));
 	out_text(call->out, "trsvcid", NULL, "%u", addr_port(&m->server));
 	if (m->data[0])
 		out_text(call->out, "data", NULL, "%s", m->data);
-	out_error(call->out, "fallback", &m->fell_back);
-	if (m->fell_back.err)
+	out_error(call->out, "fallback", &m->fallback_why);
+	if (m->fallback_why.err)
 		call_warn(call, "%s over TCP; RDMA failed: %s", dry_run ? "would mount" : "mounted",
-			m->fell_back.text);
+			m->fallback_why.text);
 	if (dry_run) {
 		print_dry_run(call, m);
 		return;
@@ -194,9 +194,9 @@ static void print_mount(struct call *call, const struct mounting *g)
 	if (!quiet && !opts->common.quiet)
 		out_line(call->out, "%s %smounted on %s: NFS %s over %s", m->source.name,
 			m->existed ? "already " : "", m->dir,
-			m->version ? nfs_version_word(m->version) : "", way_word(m->rdma));
-	if (call->loop.verbose && m->way[0])
-		call_note(call, "server probed over %s", m->way);
+			m->version ? nfs_version_name(m->version) : "", transport_word(m->rdma));
+	if (call->loop.verbose && m->probe_transport[0])
+		call_note(call, "server probed over %s", m->probe_transport);
 	if (call->loop.verbose)
 		call_note(call, "mount options in effect: %s", m->mounted.super);
 }
@@ -315,7 +315,7 @@ const struct applet applet_nfsrdma_mount = {
 	.defaults = &defaults,
 	.opts_size = sizeof(struct mount_options),
 	.max = UINT8_MAX,
-	.changes = true,
+	.has_dry_run = true,
 	.own_letters = "o",
 	.run = mount_all,
 };

@@ -235,14 +235,14 @@ static const struct applet list_subsys_applet = {
 
 static int run_show_hostnqn(struct call *call)
 {
-	struct identity who;
+	struct identity identity;
 	int root = kernel_root(), err = root < 0 ? diag_sys(call->diag, errno, "open /") : 0;
 
 	if (!err)
-		err = kernel_identity(root, NULL, NULL, &who, call->diag);
+		err = kernel_identity(root, NULL, NULL, &identity, call->diag);
 	if (!err) {
-		out_text(call->out, "hostnqn", "", "%s", who.hostnqn);
-		if (who.random)
+		out_text(call->out, "hostnqn", "", "%s", identity.hostnqn);
+		if (identity.random)
 			call_warn(call, "random host NQN: this machine has no /etc/nvme/hostnqn, "
 					"DMI UUID or machine-id");
 	}
@@ -315,7 +315,7 @@ static const struct applet_sub subs[] = {
 };
 
 /* Every word is an operand: commands that only nvme-cli has come with its options. */
-static int take_words(struct call *call, int argc, char **argv, void *options)
+static int read_args(struct call *call, int argc, char **argv, void *options)
 {
 	struct opt_common *opts = options;
 
@@ -337,9 +337,7 @@ static int take_words(struct call *call, int argc, char **argv, void *options)
 
 static int run_nvme(struct call *call)
 {
-	const char *word = call->operands    ? call->operand[0]
-			   : call->out->json ? "--json"
-					     : "help";
+	const char *word = call->operands ? call->operand[0] : call->out->json ? "--json" : "help";
 	const struct applet *applet =
 		call->operands > 1 ? applet_sub(call->applet, call->operand[1]) : NULL;
 	bool help = !strcmp(word, "help") || !strcmp(word, "-h");
@@ -370,6 +368,6 @@ const struct applet applet_nvme = {
 	.opts_size = sizeof(struct opt_common),
 	.max = UINT8_MAX,
 	.subs = subs,
-	.words = take_words,
+	.read_args = read_args,
 	.run = run_nvme,
 };

@@ -50,21 +50,21 @@ struct showing {
 	struct nvmf_results sum;
 };
 
-static void show(struct nvmf_all *all, struct nvmf_goal *goal)
+static void show(struct nvmf_all *all, struct nvmf_job *job)
 {
 	struct call *call = all->call;
 	struct out *out = call->out;
 
 	out_object(out, NULL);
-	out_text(out, "uri", NULL, "%s", goal->uri);
-	out_text(out, "from", NULL, "%s", goal->from);
-	if (goal->discovery)
-		out_text(out, "discovery", NULL, "%s", goal->discovery);
-	if (goal->planned && all->plan)
-		attach_nvme_plan(call, all->root, &goal->target, &goal->why);
-	else if (goal->planned && !goal->why.err)
-		attach_nvme_show(call, &goal->nvme, NULL);
-	nvmf_result_end(&container_of(all, struct showing, all)->sum, goal->uri, &goal->why);
+	out_text(out, "uri", NULL, "%s", job->uri);
+	out_text(out, "from", NULL, "%s", job->from);
+	if (job->discovery)
+		out_text(out, "discovery", NULL, "%s", job->discovery);
+	if (job->target_valid && all->plan)
+		attach_nvme_plan(call, all->root, &job->target, &job->why);
+	else if (job->target_valid && !job->why.err)
+		attach_nvme_show(call, &job->nvme, NULL);
+	nvmf_result_end(&container_of(all, struct showing, all)->sum, job->uri, &job->why);
 }
 
 static int nothing(const struct call *call, bool off)
@@ -99,7 +99,7 @@ static int run(struct call *call)
 				     .retry = opts->retry,
 				     .plan = opts->nvmf.common.dry_run,
 				     .root = kernel_root(),
-				     .over = show },
+				     .on_result = show },
 		.sum.call = call };
 	bool any = false;
 	int err = s.all.root < 0 ? diag_sys(call->diag, errno, "open /")
@@ -132,7 +132,7 @@ const struct applet applet_nvmf_connect_all = {
 	.defaults = &defaults,
 	.opts_size = sizeof(struct all_options),
 	.max = UINT8_MAX,
-	.changes = true,
+	.has_dry_run = true,
 	.own_letters = "q",
 	.run = run,
 };

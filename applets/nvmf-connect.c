@@ -50,7 +50,7 @@ static const struct opt_foreign foreign[] = {
 
 static const struct connect_options defaults = { .nvmf.common.timeout_ms = WAIT_MS };
 
-/* Before anything is connected, and what is in it stays until there is a name. */
+/* Open the file before connecting, without truncating it. */
 static int open_devid(const char *path, int *fd, struct diag *diag)
 {
 	*fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644) : -1;
@@ -65,14 +65,14 @@ static int write_devid(int fd, const char *path, const char *name, struct diag *
 	return EXIT_PARTLY;
 }
 
-static bool is_said_of(const struct nvmf_entry *entry, const struct nvmf_target *t)
+static bool entry_matches(const struct nvmf_entry *entry, const struct nvmf_target *t)
 {
 	static const enum nvmf_key keys[] = { NVMF_NQN, NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID };
 
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-		const char *said = entry->value[keys[i]];
+		const char *value = entry->value[keys[i]];
 
-		if (said && strcmp(said, t->want.value[keys[i]]))
+		if (value && strcmp(value, t->params.value[keys[i]]))
 			return false;
 	}
 	return !entry->discover && !entry->uri && entry->value[NVMF_NQN];
@@ -89,7 +89,7 @@ struct work {
 	struct call *call;
 	struct loop *loop;
 	struct connection *list;
-	struct nvmf_target **target; /* theirs */
+	struct nvmf_target **target; /* of list */
 	struct attach **attach;
 	unsigned count;
 	struct nvmf_entries config;
@@ -101,7 +101,8 @@ static const char *operand(const struct work *w, unsigned i)
 	return w->call->operands ? w->call->operand[i] : NULL;
 }
 
-/* Without looking up names: what is wrong with one is reported before anything is done. */
+/* Read all targets before the first connection, so that usage errors come first. Resolves no names.
+ */
 static int read_target(const struct work *w, unsigned i)
 {
 	const struct connect_options *opts = w->call->opts;
@@ -120,8 +121,8 @@ static int read_target(const struct work *w, unsigned i)
 	return err;
 }
 
-/* What neither options nor URI say comes from the configuration, which has addresses. */
-static int place_target(const struct work *w, unsigned i)
+/* Complete the target with the matching entry of the configuration, which has addresses. */
+static int set_target_addr(const struct work *w, unsigned i)
 {
 	const struct connect_options *opts = w->call->opts;
 	struct nvmf_options both = opts->nvmf;
@@ -133,20 +134,20 @@ static int place_target(const struct work *w, unsigned i)
 	if (err)
 		*diag = t->why;
 	else
-		err = nvmf_target_place(t, &addr, diag);
+		err = nvmf_target_set_addr(t, &addr, diag);
 	for (unsigned at = 0; at < w->config.count && !err; at++) {
-		if (!is_said_of(&w->config.entry[at], t))
+		if (!entry_matches(&w->config.entry[at], t))
 			continue;
 		nvmf_options_add(&both, &w->config.entry[at], NVMF_HOSTNQN);
 		err = nvmf_target_read(t, w->call, w->root, &both, operand(w, i), diag);
 		if (!err)
-			err = nvmf_target_place(t, &addr, diag);
+			err = nvmf_target_set_addr(t, &addr, diag);
 		break;
 	}
 	if (!err && operand(w, i))
 		snprintf(w->list[i].uri, URI_MAX, "%s", t->uri.spelling);
 	else if (!err)
-		nvmf_uri(t->want.value, w->list[i].uri);
+		nvmf_uri(t->params.value, w->list[i].uri);
 	return err;
 }
 
@@ -172,16 +173,16 @@ static int read_targets(struct work *w)
 		unsigned at = i % w->count;
 
 		if (i == w->count)
-			nvmf_targets_find(w->loop, w->target, w->count);
+			nvmf_targets_resolve(w->loop, w->target, w->count);
 		w->target[at] = &w->list[at].target;
-		err = i < w->count ? read_target(w, at) : place_target(w, at);
+		err = i < w->count ? read_target(w, at) : set_target_addr(w, at);
 		if (err && w->count > 1 && w->target[at]->uri.spelling[0])
 			diag_ctx(diag, "%s", w->target[at]->uri.spelling);
 	}
 	return err;
 }
 
-/* All at once. */
+/* Connect in parallel. */
 static int attach_all(struct work *w)
 {
 	const struct connect_options *opts = w->call->opts;
@@ -306,7 +307,7 @@ const struct applet applet_nvmf_connect = {
 	.defaults = &defaults,
 	.opts_size = sizeof(struct connect_options),
 	.max = UINT8_MAX,
-	.changes = true,
+	.has_dry_run = true,
 	.own_letters = "q",
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nvmf-disconnect: end what nvmf-connect made, named in any of the ways it can be. */
+/* nvmf-disconnect: end connections named by URI, NQN, address, controller or disk. */
 #include "attach_nvme.h"
 #include "out.h"
 #include <errno.h>
@@ -50,14 +50,14 @@ struct ending {
 	struct call *call;
 	const struct disconnect_options *opts;
 	int root;
-	/* which: all that is given, and one of the controllers */
+	/* selection: all of these must match, and one of the controllers */
 	struct nvmf_target target; /* of a URI */
 	const char *value[NVMF_KEYS];
 	char numeric[2][ADDR_TEXT]; /* of addresses that are names */
 	char ctrl[MAX][16];
 	unsigned ctrls;
 	bool by_name;
-	/* those chosen */
+	/* the result */
 	struct nvmf_ctrl *chosen;
 	unsigned count;
 };
@@ -83,12 +83,12 @@ static bool passes(const struct ending *e, const struct nvmf_ctrl *ctrl)
 		named |= !strcmp(e->ctrl[i], ctrl->name);
 	for (unsigned i = 0; i < sizeof(rules) / sizeof(*rules) && named; i++) {
 		enum nvmf_key key = rules[i].key;
-		const char *want = e->value[key];
+		const char *expected = e->value[key];
 
 		if (key == NVMF_TRADDR || key == NVMF_HOST_TRADDR)
-			named = !want || kernel_nvmf_same_host(want, rules[i].is);
+			named = !expected || kernel_nvmf_same_host(expected, rules[i].is);
 		else
-			named = !want || !strcmp(want, rules[i].is);
+			named = !expected || !strcmp(expected, rules[i].is);
 	}
 	return named;
 }
@@ -129,8 +129,8 @@ static int add_devices(struct ending *e, const struct opt_list *list, struct dia
 	return err;
 }
 
-/* What nvmf-connect was given, or nvmf-connect-all: without an NQN all at that address, whatever
- * port the discovery was at. */
+/* Select the connections of a URI. Without an NQN all at that address, whatever the port of the
+ * discovery. */
 static int add_uri(struct ending *e, const char *text, struct diag *diag)
 {
 	static const struct nvmf_options none = { .no_secrets = true };
@@ -140,10 +140,10 @@ static int add_uri(struct ending *e, const char *text, struct diag *diag)
 	int err = nvmf_target_read(t, e->call, e->root, &none, text, diag);
 
 	if (!err)
-		err = addr_resolve(&addr, t->want.value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
+		err = addr_resolve(&addr, t->params.value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
 	if (!err)
-		err = nvmf_target_place(t, &addr, diag);
-	memcpy(e->value, t->want.value, sizeof(e->value));
+		err = nvmf_target_set_addr(t, &addr, diag);
+	memcpy(e->value, t->params.value, sizeof(e->value));
 	/* by any host, unless the URI names one */
 	for (unsigned i = 0; i < 2; i++)
 		if (err || !uri_value(&t->uri, kernel_nvmf_key_name(host[i])))
@@ -196,7 +196,7 @@ static int read_words(struct ending *e)
 	return err;
 }
 
-/* Unless that is forced, those that the root device is on are left out. */
+/* Choose the connections. Skip the one of the root device unless forced. */
 static int choose(struct ending *e)
 {
 	const struct disconnect_options *opts = e->opts;
@@ -223,16 +223,16 @@ static int choose(struct ending *e)
 
 static int refuse_used(const struct ending *e)
 {
-	char who[ATTACH_USERS];
+	char users[ATTACH_USERS];
 
-	attach_nvme_users(e->root, e->chosen, e->count, who);
-	if (!who[0])
+	attach_nvme_users(e->root, e->chosen, e->count, users);
+	if (!users[0])
 		return 0;
-	diag_set(e->call->diag, DIAG_BUSY, EBUSY, "in use: %s", who);
+	diag_set(e->call->diag, DIAG_BUSY, EBUSY, "in use: %s", users);
 	return diag_hint(e->call->diag, "to disconnect anyway and lose unwritten data: --force");
 }
 
-/* All at once. The users are known: they were asked about all together. */
+/* Disconnect in parallel. The users were checked before, for all together. */
 static int detach_all(const struct ending *e, struct attach_nvme *list, struct attach **attach)
 {
 	uint32_t ms = e->opts->common.timeout_ms;
@@ -251,7 +251,7 @@ static int detach_all(const struct ending *e, struct attach_nvme *list, struct a
 		list[i].ctrl = e->chosen[i];
 		attach[i] = &list[i].attach;
 		if (e->opts->force || e->opts->shutdown)
-			kernel_nvmf_hurry(e->root, &e->chosen[i]);
+			kernel_nvmf_fail_fast(e->root, &e->chosen[i]);
 		attach_detach(attach[i]);
 	}
 	err = attach_run(loop, attach, e->count, e->call->diag);
@@ -343,7 +343,7 @@ static const struct opt all_rows[] = {
 };
 #undef AT
 
-/* By `nvme disconnect-all`. */
+/* For `nvme disconnect-all`. */
 const struct applet applet_nvme_disconnect_all = {
 	.name = "nvmf-disconnect",
 	.operands = "",
@@ -351,7 +351,7 @@ const struct applet applet_nvme_disconnect_all = {
 	.opts = all_rows,
 	.defaults = &all_defaults,
 	.opts_size = sizeof(struct disconnect_options),
-	.changes = true,
+	.has_dry_run = true,
 	.own_letters = "q",
 	.run = run,
 };
@@ -369,7 +369,7 @@ const struct applet applet_nvmf_disconnect = {
 	.defaults = &defaults,
 	.opts_size = sizeof(struct disconnect_options),
 	.max = 1,
-	.changes = true,
+	.has_dry_run = true,
 	.own_letters = "q",
 	.run = run,
 };

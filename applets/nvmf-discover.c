@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nvmf-discover: query discovery controllers and those that they refer to, and print their logs as
- * nvme-cli does. The protocol is core/proto/nvme's. */
+/* nvmf-discover: query discovery controllers and their referrals, and print the log pages as
+ * nvme-cli does. */
 #include "attach_nvme.h"
 #include "bdev.h"
 #include "disk_open.h"
@@ -93,7 +93,7 @@ static bool same_record(const struct nvmf_record *a, const struct nvmf_record *b
 	       !strcmp(a->trsvcid, b->trsvcid) && !strcmp(a->subnqn, b->subnqn);
 }
 
-/* Adds a log to the others'; a record that another controller had is left out. */
+/* Merge a log into the others, without duplicate records. */
 static int merge(struct discovery *d, const struct nvmf_log *log, struct diag *diag)
 {
 	struct nvmf_log *all = &d->log;
@@ -113,18 +113,18 @@ static int merge(struct discovery *d, const struct nvmf_log *log, struct diag *d
 		else if (at == before)
 			return diag_sys(diag, ENOMEM, "discovery records");
 	}
-	for (unsigned i = 0; i < log->troubles; i++) {
-		struct nvmf_trouble *trouble = grow(all->trouble, all->troubles);
+	for (unsigned i = 0; i < log->failures; i++) {
+		struct nvmf_failure *failure = grow(all->failure, all->failures);
 
-		if (!trouble)
+		if (!failure)
 			return diag_sys(diag, ENOMEM, "discovery records");
-		*trouble = log->trouble[i];
+		*failure = log->failure[i];
 	}
 	return 0;
 }
 
-/* All at once. */
-static int ask_all(struct discovery *d)
+/* Query in parallel. */
+static int query_controllers(struct discovery *d)
 {
 	const struct discover_options *opts = d->call->opts;
 	const struct opt_common *common = &opts->nvmf.common;
@@ -139,28 +139,28 @@ static int ask_all(struct discovery *d)
 		if (query->attach.why.err)
 			continue;
 		nvmf_query_init(query, d->loop, d->root, !opts->no_referrals);
-		query->never = common->never;
+		query->never = common->no_timeout;
 		query->attach.deadline =
 			common->timeout_ms ? loop_clock() + common->timeout_ms * MSEC : 0;
-		if (kernel_identity(
-			    d->root, query->nqn, query->hostid, &query->who, &query->attach.why))
+		if (kernel_identity(d->root, query->nqn, query->hostid, &query->identity,
+			    &query->attach.why))
 			continue;
 		list[i] = &query->attach;
-		d->hostnqn = query->who.hostnqn;
+		d->hostnqn = query->identity.hostnqn;
 		if (d->call->loop.verbose)
-			call_note(d->call, "%s: host NQN %s (%s)", query->shown, query->who.hostnqn,
-				query->who.nqn_from);
-		if (query->who.random)
+			call_note(d->call, "%s: host NQN %s (%s)", query->shown,
+				query->identity.hostnqn, query->identity.nqn_from);
+		if (query->identity.random)
 			call_warn_once(d->call, "random host NQN for this run: %s",
-				query->who.hostnqn);
+				query->identity.hostnqn);
 	}
 	err = attach_run(d->loop, list, d->all.count, d->call->diag);
 	free(list);
 	return err;
 }
 
-/* The log, or why there is none: what the machine lacks, or what would work there instead. */
-static int take_answer(struct discovery *d, struct nvmf_query *query)
+/* Merge the log of a query, or complete its error: what RDMA lacks, or which URI would work. */
+static int merge_answer(struct discovery *d, struct nvmf_query *query)
 {
 	struct diag *why = &query->attach.why;
 
@@ -168,7 +168,7 @@ static int take_answer(struct discovery *d, struct nvmf_query *query)
 		return merge(d, &query->discovery.log, why);
 	if (query->since && why->code != DIAG_USAGE && why->err != EINTR) {
 		disk_blame_rdma(why, &query->rdma);
-		if (!d->all.either)
+		if (!d->all.any_transport)
 			bdev_suggest(d->loop, query->uri.spelling, &query->env, query->since, why);
 	}
 	if (!strncmp(why->object, "transport=", 10))
@@ -177,15 +177,16 @@ static int take_answer(struct discovery *d, struct nvmf_query *query)
 	return -why->err;
 }
 
-/* Software iWARP appends its TCP failure (core/net/ep.c): cut it if plain TCP failed likewise. */
+/* Software iWARP appends its TCP error (core/net/ep.c): cut it if plain TCP failed with the same.
+ */
 static void drop_same_cause(struct diag *rdma, const struct diag *tcp)
 {
 	static const char by[] = "; over TCP: ";
-	char *over = strstr(rdma->text, by);
+	char *tcp_part = strstr(rdma->text, by);
 	const char *same = diag_errno_text(tcp->err);
 
-	if (over && !strncmp(over + strlen(by), same, strlen(same)))
-		*over = 0;
+	if (tcp_part && !strncmp(tcp_part + strlen(by), same, strlen(same)))
+		*tcp_part = 0;
 }
 
 /* One host over both transports: one answer is enough. */
@@ -201,17 +202,17 @@ static int either_failed(struct discovery *d)
 
 static int query_all(struct discovery *d)
 {
-	int err = ask_all(d);
+	int err = query_controllers(d);
 
 	for (unsigned i = 0; i < d->all.count && !err; i++) {
 		const struct nvmf_query *query = &d->all.query[i];
 
-		if (!take_answer(d, &d->all.query[i]))
+		if (!merge_answer(d, &d->all.query[i]))
 			continue;
 		if (!d->call->diag->err)
 			*d->call->diag = query->attach.why;
 	}
-	if (err || !d->all.either)
+	if (err || !d->all.any_transport)
 		return d->logs ? 0 : -d->call->diag->err;
 	if (!d->logs)
 		return either_failed(d);
@@ -235,30 +236,30 @@ static void print_uri(struct call *call, const struct nvmf_record *r)
 
 static void print_record(struct call *call, unsigned number, const struct nvmf_record *r)
 {
-	const char *trtype = nvmf_trtype_word(r->trtype);
+	const char *trtype = nvmf_trtype_str(r->trtype);
 	struct out *out = call->out;
 
 	out_object(out, NULL);
 	out_line(out, "=====Discovery Log Entry %u======", number);
 	out_text(out, "trtype", "trtype:  ", "%s", trtype);
-	out_text(out, "adrfam", "adrfam:  ", "%s", r->traddr[0] ? nvmf_adrfam_word(r->adrfam) : "");
-	out_text(out, "subtype", "subtype: ", "%s", nvmf_subtype_word(r->subtype));
-	out_text(out, "treq", "treq:    ", "%s", nvmf_treq_word(r->treq));
+	out_text(out, "adrfam", "adrfam:  ", "%s", r->traddr[0] ? nvmf_adrfam_str(r->adrfam) : "");
+	out_text(out, "subtype", "subtype: ", "%s", nvmf_subtype_str(r->subtype));
+	out_text(out, "treq", "treq:    ", "%s", nvmf_treq_str(r->treq));
 	out_u64(out, "portid", "portid:  ", r->portid);
 	out_text(out, "trsvcid", "trsvcid: ", "%s", r->trsvcid);
 	out_text(out, "subnqn", "subnqn:  ", "%s", r->subnqn);
 	out_text(out, "traddr", "traddr:  ", "%s", r->traddr);
-	out_text(out, "eflags", "eflags:  ", "%s", nvmf_eflags_word(r->eflags));
+	out_text(out, "eflags", "eflags:  ", "%s", nvmf_eflags_str(r->eflags));
 	if (!strcmp(trtype, "rdma")) {
 		out_text(out, "rdma_prtype", "rdma_prtype: ", "%s",
-			nvmf_prtype_word(r->tsas.rdma.prtype));
+			nvmf_prtype_str(r->tsas.rdma.prtype));
 		out_text(out, "rdma_qptype", "rdma_qptype: ", "%s",
-			nvmf_qptype_word(r->tsas.rdma.qptype));
-		out_text(out, "rdma_cms", "rdma_cms:    ", "%s", nvmf_cms_word(r->tsas.rdma.cms));
+			nvmf_qptype_str(r->tsas.rdma.qptype));
+		out_text(out, "rdma_cms", "rdma_cms:    ", "%s", nvmf_cms_str(r->tsas.rdma.cms));
 		out_u64(out, "rdma_pkey", NULL, r->tsas.rdma.pkey);
 		out_line(out, "rdma_pkey: 0x%04x", r->tsas.rdma.pkey);
 	} else if (!strcmp(trtype, "tcp")) {
-		out_text(out, "sectype", "sectype: ", "%s", nvmf_sectype_word(r->tsas.tcp.sectype));
+		out_text(out, "sectype", "sectype: ", "%s", nvmf_sectype_str(r->tsas.tcp.sectype));
 	}
 	if (r->hops)
 		out_u64(out, "hops", NULL, r->hops);
@@ -275,7 +276,7 @@ static void print_uris(struct out *out, const struct nvmf_log *log)
 			out_line(out, "%s", uri);
 }
 
-/* Records of the controllers that were asked first, then those behind referrals. */
+/* Print the records of the queried controllers, then those behind referrals. */
 static void print_log(struct call *call, const struct nvmf_log *log)
 {
 	unsigned own = 0, number = 0;
@@ -316,22 +317,22 @@ static int print_results(struct discovery *d)
 {
 	struct call *call = d->call;
 	const struct discover_options *opts = call->opts;
-	const struct nvmf_trouble *trouble = d->log.trouble;
-	const struct diag *first = d->fails || !d->log.troubles ? NULL : &trouble->why;
+	const struct nvmf_failure *failure = d->log.failure;
+	const struct diag *first = d->fails || !d->log.failures ? NULL : &failure->why;
 
 	if (opts->uris && !opts->nvmf.common.json)
 		print_uris(call->out, &d->log);
 	else
 		print_log(call, &d->log);
-	if (d->log.troubles)
+	if (d->log.failures)
 		out_list(call->out, "failed_referrals");
-	for (unsigned i = 0; i < d->log.troubles; i++)
-		print_failed(call, trouble[i].uri, &trouble[i].why, first);
-	if (d->log.troubles)
+	for (unsigned i = 0; i < d->log.failures; i++)
+		print_failed(call, failure[i].uri, &failure[i].why, first);
+	if (d->log.failures)
 		out_end(call->out);
 	if (first) {
 		*call->diag = *first;
-		snprintf(call->diag->object, sizeof(call->diag->object), "%.255s", trouble->uri);
+		snprintf(call->diag->object, sizeof(call->diag->object), "%.255s", failure->uri);
 	}
 	if (d->fails)
 		out_list(call->out, "failed_controllers");
@@ -347,7 +348,7 @@ static int print_results(struct discovery *d)
 		out_end(call->out);
 	if (!d->log.count)
 		call_note(call, "no subsystems for host NQN %s", d->hostnqn);
-	return d->log.troubles || d->fails ? EXIT_PARTLY : EXIT_DONE;
+	return d->log.failures || d->fails ? EXIT_PARTLY : EXIT_DONE;
 }
 
 static void note_ignored(const struct call *call)

@@ -9,7 +9,7 @@
 struct serve_options {
 	struct opt_common common;
 	struct daemon_options life;
-	struct serve_want want; /* of all protocols; without secrets */
+	struct serve_front_options front; /* of all protocols; without secrets */
 	const char *secret_file[2];
 	bool nvmf, iscsi, srp;
 };
@@ -23,27 +23,27 @@ static const struct opt rows[] = {
 		SERVE_ISCSI },
 	{ "srp", 0, OPT_PART, AT(srp), NULL, "run an SRP target at the addresses behind it",
 		SERVE_SRP },
-	{ "rdma", 0, OPT_LIST, AT(want.rdma), "ADDRESS",
+	{ "rdma", 0, OPT_LIST, AT(front.rdma), "ADDRESS",
 		"listen for RDMA at [HOST]:PORT[?rdma=verbs|iwarp|auto][&crc=0]; repeatable" },
-	{ "tcp", 0, OPT_LIST, AT(want.tcp), "ADDRESS",
+	{ "tcp", 0, OPT_LIST, AT(front.tcp), "ADDRESS",
 		"listen for TCP at [HOST]:PORT; repeatable" },
-	{ "ib", 0, OPT_LIST, AT(want.ib), "PORT",
+	{ "ib", 0, OPT_LIST, AT(front.ib), "PORT",
 		"listen for SRP by service ID on an InfiniBand port, DEV[/N] or its GID; "
 		"repeatable" },
-	{ "nqn", 0, OPT_LIST, AT(want.nqn), "NQN",
+	{ "nqn", 0, OPT_LIST, AT(front.nqn), "NQN",
 		"NQN of the next disk's subsystem; the same NQN adds a namespace; repeatable" },
-	{ "allow-host", 0, OPT_LIST, AT(want.allow_host), "NQN",
+	{ "allow-host", 0, OPT_LIST, AT(front.allow_host), "NQN",
 		"host NQN allowed to connect; default any; repeatable" },
-	{ "iqn", 0, OPT_LIST, AT(want.iqn), "NAME",
+	{ "iqn", 0, OPT_LIST, AT(front.iqn), "NAME",
 		"name of the next disk's iSCSI target; the same name adds a LUN; repeatable" },
-	{ "allow-initiator", 0, OPT_LIST, AT(want.allow_initiator), "NAME",
+	{ "allow-initiator", 0, OPT_LIST, AT(front.allow_initiator), "NAME",
 		"iSCSI initiator, or SRP initiator port, allowed to log in; default any; "
 		"repeatable" },
-	{ "user", 0, OPT_TEXT, AT(want.user[0]), "NAME",
+	{ "user", 0, OPT_TEXT, AT(front.user[0]), "NAME",
 		"CHAP user name that iSCSI initiators must have" },
 	{ "secret-file", 0, OPT_TEXT, AT(secret_file[0]), "FILE",
 		"file with the CHAP secret of initiators" },
-	{ "target-user", 0, OPT_TEXT, AT(want.user[1]), "NAME",
+	{ "target-user", 0, OPT_TEXT, AT(front.user[1]), "NAME",
 		"CHAP name of this target; default its iSCSI name" },
 	{ "target-secret-file", 0, OPT_TEXT, AT(secret_file[1]), "FILE",
 		"file with this target's CHAP secret, for mutual CHAP" },
@@ -81,64 +81,66 @@ static int pick(struct call *call, const char *option, const struct opt_list *al
 	return 0;
 }
 
-static int split(struct call *call, const char *protocol, unsigned part, struct serve_want *want)
+static int split(
+	struct call *call, const char *protocol, unsigned part, struct serve_front_options *front)
 {
 	const struct serve_options *opts = call->opts;
 	bool alone = opts->nvmf + opts->iscsi + opts->srp == 1;
-	int err = pick(call, "rdma", &opts->want.rdma, part, alone, &want->rdma);
+	int err = pick(call, "rdma", &opts->front.rdma, part, alone, &front->rdma);
 
 	if (!err)
-		err = pick(call, "tcp", &opts->want.tcp, part, alone, &want->tcp);
+		err = pick(call, "tcp", &opts->front.tcp, part, alone, &front->tcp);
 	if (!err && part == SERVE_SRP)
-		err = pick(call, "ib", &opts->want.ib, part, alone, &want->ib);
+		err = pick(call, "ib", &opts->front.ib, part, alone, &front->ib);
 	if (!err && part != SERVE_NVMF)
-		err = pick(call, "allow-initiator", &opts->want.allow_initiator, part, alone,
-			&want->allow_initiator);
-	if (!err && !want->rdma.count && !want->tcp.count && !want->ib.count)
+		err = pick(call, "allow-initiator", &opts->front.allow_initiator, part, alone,
+			&front->allow_initiator);
+	if (!err && !front->rdma.count && !front->tcp.count && !front->ib.count)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no listen address given for %s: expected --rdma ADDRESS or --tcp ADDRESS",
 			protocol);
 	return err;
 }
 
-static int split_iscsi(struct call *call, struct serve_want *want, char secret[2][258])
+static int split_iscsi(struct call *call, struct serve_front_options *front, char secret[2][258])
 {
 	static const char *const options[] = { "--secret-file", "--target-secret-file" };
 	const struct serve_options *opts = call->opts;
-	int err = split(call, "--iscsi", SERVE_ISCSI, want);
+	int err = split(call, "--iscsi", SERVE_ISCSI, front);
 
-	want->iqn = opts->want.iqn;
+	front->iqn = opts->front.iqn;
 	for (unsigned i = 0; !err && i < 2; i++) {
-		want->user[i] = opts->want.user[i];
-		if (!opts->secret_file[i] != !opts->want.user[i] && !(i && opts->secret_file[i]))
+		front->user[i] = opts->front.user[i];
+		if (!opts->secret_file[i] != !opts->front.user[i] && !(i && opts->secret_file[i]))
 			return diag_set(call->diag, DIAG_USAGE, EINVAL,
 				"%s and its user belong together", options[i]);
 		if (!opts->secret_file[i])
 			continue;
 		err = secret_read(
 			call, options[i], NULL, opts->secret_file[i], secret[i], 258, call->diag);
-		want->secret[i] = secret[i];
+		front->secret[i] = secret[i];
 	}
 	return err;
 }
 
-static int split_srp(struct call *call, struct serve_want *want)
+static int split_srp(struct call *call, struct serve_front_options *front)
 {
-	int err = split(call, "--srp", SERVE_SRP, want);
+	int err = split(call, "--srp", SERVE_SRP, front);
 
-	if (!err && want->tcp.count)
+	if (!err && front->tcp.count)
 		return diag_set(call->diag, DIAG_UNSUPPORTED, ENOTSUP,
-			"--tcp %s: --srp is served over RDMA only", want->tcp.item[0]);
+			"--tcp %s: --srp is served over RDMA only", front->tcp.item[0]);
 	return err;
 }
 
 static int serve_main(struct call *call)
 {
 	const struct serve_options *opts = call->opts;
-	struct serve_want nvmf = { .nqn = opts->want.nqn, .allow_host = opts->want.allow_host },
-			  iscsi = { 0 }, srp = { 0 };
+	struct serve_front_options nvmf = { .nqn = opts->front.nqn,
+		.allow_host = opts->front.allow_host },
+				   iscsi = { 0 }, srp = { 0 };
 	char secret[2][258] = { 0 };
-	const struct front_want fronts[] = {
+	const struct front_config fronts[] = {
 		{ &front_nvme, opts->nvmf, &nvmf },
 		{ &front_iscsi, opts->iscsi, &iscsi },
 		{ &front_srp, opts->srp, &srp },
@@ -148,16 +150,16 @@ static int serve_main(struct call *call)
 	if (!opts->nvmf && !opts->iscsi && !opts->srp)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no protocol given: expected --nvmf, --iscsi or --srp");
-	if (!opts->nvmf && (opts->want.nqn.count || opts->want.allow_host.count))
+	if (!opts->nvmf && (opts->front.nqn.count || opts->front.allow_host.count))
 		return diag_set(
 			call->diag, DIAG_USAGE, EINVAL, "--nqn and --allow-host need --nvmf");
-	if (!opts->iscsi && (opts->want.iqn.count || opts->want.user[0] || opts->secret_file[0] ||
-				    opts->want.user[1] || opts->secret_file[1]))
+	if (!opts->iscsi && (opts->front.iqn.count || opts->front.user[0] || opts->secret_file[0] ||
+				    opts->front.user[1] || opts->secret_file[1]))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"--iqn, and users and secrets of CHAP, need --iscsi");
-	if (!opts->srp && opts->want.ib.count)
+	if (!opts->srp && opts->front.ib.count)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--ib needs --srp");
-	if (!opts->iscsi && !opts->srp && opts->want.allow_initiator.count)
+	if (!opts->iscsi && !opts->srp && opts->front.allow_initiator.count)
 		return diag_set(
 			call->diag, DIAG_USAGE, EINVAL, "--allow-initiator needs --iscsi or --srp");
 	if (opts->nvmf)
@@ -167,7 +169,7 @@ static int serve_main(struct call *call)
 	if (!err && opts->srp)
 		err = split_srp(call, &srp);
 	if (!err) {
-		loop_fds_raise();
+		loop_raise_fd_limit();
 		err = daemon_run(call, &opts->life, fronts, sizeof(fronts) / sizeof(*fronts));
 	}
 	explicit_bzero(secret, sizeof(secret));

@@ -15,7 +15,7 @@
 
 struct connect_options {
 	struct opt_common common;
-	struct srp_words words;
+	struct srp_options srp;
 	const char *print;
 	bool no_wait;
 };
@@ -25,7 +25,7 @@ struct connect_options {
 static const struct opt rows[] = {
 	SRP_NAME_ROWS(struct connect_options),
 	ROW(SRC, "src", "ADDRESS", "RDMA/CM: local address"),
-	{ "lun", 0, OPT_TEXT, AT(words.lun), "NUMBER", "wait for this LUN and print only it" },
+	{ "lun", 0, OPT_TEXT, AT(srp.lun), "NUMBER", "wait for this LUN and print only it" },
 	ROW(IO_CLASS, "io-class", "HEX", "ff00 for targets of SRP revision 10"),
 	ROW(INITIATOR_EXT, "initiator-ext", "HEX",
 		"initiator extension; makes this path a separate initiator"),
@@ -43,9 +43,9 @@ static const struct opt rows[] = {
 	ROW(CH_COUNT, "ch-count", "NUMBER", "channels to spread requests over, 1 to 1024"),
 	ROW(MAX_IT_IU_SIZE, "max-it-iu-size", "NUMBER", "largest message to the target in bytes"),
 	SRP_LOSS_ROWS(struct connect_options),
-	{ "module-param", 0, OPT_LIST, AT(words.params), "NAME=VALUE",
+	{ "module-param", 0, OPT_LIST, AT(srp.module_params), "NAME=VALUE",
 		"parameter of ib_srp, if this command loads it" },
-	{ "exclusive", 0, OPT_FLAG, AT(words.exclusive), NULL,
+	{ "exclusive", 0, OPT_FLAG, AT(srp.exclusive), NULL,
 		"fail if the connection already exists" },
 	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL,
 		"return without waiting for the block devices" },
@@ -73,7 +73,7 @@ struct work {
 	struct loop *loop;
 };
 
-/* A usage error is one of the whole command: nothing is connected. */
+/* A usage error is that of the whole command: nothing is connected. */
 static int read_all(const struct work *w)
 {
 	const struct connect_options *opts = w->call->opts;
@@ -86,8 +86,7 @@ static int read_all(const struct work *w)
 		c->named = w->count > 1;
 		c->target.word = w->call->operands ? w->call->operand[i] : NULL;
 		c->target.timeout_ms = opts->common.timeout_ms;
-		if (!srp_target_prepare(&c->target, w->root, &opts->words) ||
-			why->code != DIAG_USAGE)
+		if (!srp_target_prepare(&c->target, w->root, &opts->srp) || why->code != DIAG_USAGE)
 			continue;
 		*w->call->diag = *why;
 		return -why->err;
@@ -110,8 +109,8 @@ static void ended(struct attach *attach)
 	(void)attach;
 }
 
-/* Through each port the kernel logs in to one target at a time: each has the whole time from its
- * turn on. */
+/* The kernel logs in to one target at a time through each port: the time limit of each begins with
+ * its turn. */
 static int attach_all(const struct work *w)
 {
 	const struct connect_options *opts = w->call->opts;
@@ -152,7 +151,7 @@ static void choose_port(const struct connection *c, struct srp_local *local)
 	struct diag why = { 0 };
 	char others[200];
 
-	if (kernel_srp_port(srp->attach.root, srp->want, srp->dev, srp->port, local, others,
+	if (kernel_srp_port(srp->attach.root, srp->params, srp->dev, srp->port, local, others,
 		    sizeof(others), &why)) {
 		call_warn(c->call, "%s", why.text);
 		*local = (struct srp_local){ 0 };
@@ -164,7 +163,7 @@ static void choose_port(const struct connection *c, struct srp_local *local)
 
 static int show_plan(struct connection *c)
 {
-	const struct srp_want *want = &c->target.want;
+	const struct srp_params *params = &c->target.params;
 	struct out *out = c->call->out;
 	struct kernel_srp *list;
 	const struct kernel_srp *there = NULL;
@@ -179,9 +178,9 @@ static int show_plan(struct connection *c)
 		return err;
 	choose_port(c, &local);
 	for (unsigned i = 0; i < count && !there; i++)
-		there = kernel_srp_fits(&list[i], want, local.dev[0] ? &local : NULL) ? &list[i]
-										      : NULL;
-	kernel_srp_line(want, line);
+		there = kernel_srp_fits(&list[i], params, local.dev[0] ? &local : NULL) ? &list[i]
+											: NULL;
+	kernel_srp_line(params, line);
 	out_bool(out, "connected", NULL, there);
 	out_bool(out, "existed", NULL, there);
 	if (there)
@@ -194,10 +193,10 @@ static int show_plan(struct connection *c)
 	out_text(out, "add_target", NULL, "%s", line);
 	srp_loss_show(out, &c->target.srp.tmo);
 	if (there)
-		out_line(out, "%s: already connected as %s", srp_target_text(want, text),
+		out_line(out, "%s: already connected as %s", srp_target_text(params, text),
 			there->host);
 	else
-		out_line(out, "%s: would connect by writing to %s:", srp_target_text(want, text),
+		out_line(out, "%s: would connect by writing to %s:", srp_target_text(params, text),
 			where);
 	out_line(out, "%s", out_shell(line, word, sizeof(word)));
 	free(list);
@@ -224,15 +223,15 @@ static void show_change(const struct connection *c)
 static void show(struct connection *c)
 {
 	const struct connect_options *opts = c->call->opts;
-	const struct srp_want *want = &c->target.want;
+	const struct srp_params *params = &c->target.params;
 
-	if (opts->common.dry_run && c->target.srp.want)
+	if (opts->common.dry_run && c->target.srp.params)
 		show_plan(c);
 	else if (opts->common.dry_run)
 		show_change(c);
 	else
 		attach_srp_show(c->call->out, &c->target.srp,
-			want->value[want->value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID],
+			params->value[params->value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID],
 			opts->print, NULL);
 }
 
@@ -290,7 +289,7 @@ static int run(struct call *call)
 	struct work w = { .call = call, .count = call->operands ? call->operands : 1 };
 	int err;
 
-	if (!call->operands && !srp_words_given(&opts->words)) {
+	if (!call->operands && !srp_options_name_target(&opts->srp)) {
 		diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no target given: expected a URI, an add_target string, "
 			"or --id-ext, --ioc-guid and --dgid or --dest");
@@ -344,6 +343,6 @@ const struct applet applet_srp_connect = {
 		"  rdmastor srp-connect /dev/sdb --on-loss wait=300\n",
 	.opts_size = sizeof(struct connect_options),
 	.max = UINT8_MAX,
-	.changes = true,
+	.has_dry_run = true,
 	.run = run,
 };

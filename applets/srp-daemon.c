@@ -13,7 +13,7 @@
 
 #define NOT_GIVEN UINT32_MAX
 
-#define AT(field) offsetof(struct srp_daemon_words, field)
+#define AT(field) offsetof(struct srp_daemon_options, field)
 static const struct opt rows[] = {
 	{ "once", 'o', OPT_FLAG, AT(once), NULL, "scan once, log in once, then exit" },
 	{ "execute", 'e', OPT_FLAG, AT(execute), NULL, "connect the kernel to the targets" },
@@ -54,7 +54,7 @@ static const struct opt rows[] = {
 };
 #undef AT
 
-static const struct srp_daemon_words defaults = {
+static const struct srp_daemon_options defaults = {
 	.answer_ms = 5000,
 	.tries = 3,
 	.recheck_ms = 20000,
@@ -81,21 +81,21 @@ static int split(const struct call *call, const char *text, char dev[MAD_DEV_LEN
 }
 
 /* What names the port. */
-static int check_port(const struct call *call, const struct srp_daemon_words *words)
+static int check_port(const struct call *call, const struct srp_daemon_options *words)
 {
-	unsigned ways =
+	unsigned selectors =
 		(words->dev || words->port != NOT_GIVEN) + !!words->dev_port + words->all_ports;
 	char dev[MAD_DEV_LEN];
 	uint32_t port;
 
 	/* srp_daemon ignores -d if -i or -j is given */
-	if (ways + (words->umad && !srp_daemon_is_old(call)) > 1)
+	if (selectors + (words->umad && !srp_daemon_is_old(call)) > 1)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"-i and -p, -j, -d and --all-ports can't be combined");
 	return words->dev_port ? split(call, words->dev_port, dev, &port) : 0;
 }
 
-static int check_words(const struct call *call, const struct srp_daemon_words *words)
+static int check_words(const struct call *call, const struct srp_daemon_options *words)
 {
 	bool once = words->once || words->common.dry_run;
 
@@ -121,8 +121,8 @@ static uint32_t given(uint32_t value)
 }
 
 /* A daemon waits for a port that is not up yet. */
-static int choose_port(const struct call *call, const struct srp_daemon_words *words,
-	struct srp_daemon_options *opts)
+static int choose_port(const struct call *call, const struct srp_daemon_options *words,
+	struct srp_daemon_params *opts)
 {
 	struct mad_port_choice choice = { .dev = words->dev, .port = given(words->port) };
 	char dev[MAD_DEV_LEN];
@@ -144,8 +144,8 @@ static int choose_port(const struct call *call, const struct srp_daemon_words *w
 	return err || !opts->once ? err : mad_port_usable(&opts->port, call->diag);
 }
 
-static int get_ready(struct call *call, const struct srp_daemon_words *words,
-	struct srp_daemon_options *opts, struct srp_rules *rules)
+static int get_ready(struct call *call, const struct srp_daemon_options *words,
+	struct srp_daemon_params *opts, struct srp_rules *rules)
 {
 	int err = srp_rules_read(rules, opts->root, words->rules, false, call->diag);
 
@@ -162,8 +162,8 @@ static int get_ready(struct call *call, const struct srp_daemon_words *words,
 
 static int serve(struct call *call)
 {
-	const struct srp_daemon_words *words = call->opts;
-	struct srp_daemon_options opts = {
+	const struct srp_daemon_options *words = call->opts;
+	struct srp_daemon_params opts = {
 		.policy.more.initiator_ext = words->initiator_ext,
 		.policy.more.tl_retry_count = words->execute || !srp_daemon_is_old(call)
 						      ? given(words->tl_retry_count)
@@ -210,8 +210,8 @@ const struct applet applet_srp_daemon = {
 	.examples = "  rdmastor srp-daemon -o -e\n"
 		    "  rdmastor srp-daemon --dry-run -f rules.conf\n"
 		    "  rdmastor srp-daemon --all-ports -e -n -R 60 --daemon --log /run/srp.log\n",
-	.opts_size = sizeof(struct srp_daemon_words),
+	.opts_size = sizeof(struct srp_daemon_options),
 	.max = UINT8_MAX,
-	.changes = true,
+	.has_dry_run = true,
 	.run = serve,
 };

@@ -15,7 +15,7 @@
 
 struct disconnect_options {
 	struct opt_common common;
-	struct srp_words words;
+	struct srp_options srp;
 	bool all, force;
 };
 
@@ -44,7 +44,7 @@ static bool passes(const struct kernel_srp *host, const struct srp_target *targe
 
 	if ((srp->dev && strcmp(srp->dev, host->dev)) || (srp->port && srp->port != host->port))
 		return false;
-	return kernel_srp_fits(host, &target->want, NULL);
+	return kernel_srp_fits(host, &target->params, NULL);
 }
 
 static int ambiguous(const struct chosen *chosen, struct diag *diag)
@@ -66,22 +66,22 @@ static int choose_target(struct call *call, struct chosen *chosen, const char *o
 {
 	const struct disconnect_options *opts = call->opts;
 	struct srp_target *target = calloc(1, sizeof(*target));
-	unsigned kept = 0;
+	unsigned count = 0;
 	int err;
 
 	if (!target)
 		return diag_sys(call->diag, ENOMEM, "target");
 	target->word = operand;
-	err = srp_target_read(target, &opts->words, call->diag);
-	if (!err && (!target->want.value[SRP_OPT_ID_EXT][0] ||
-			    !target->want.value[SRP_OPT_IOC_GUID][0]))
+	err = srp_target_read(target, &opts->srp, call->diag);
+	if (!err && (!target->params.value[SRP_OPT_ID_EXT][0] ||
+			    !target->params.value[SRP_OPT_IOC_GUID][0]))
 		err = diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no target given: id_ext and ioc_guid are required");
 	for (unsigned i = 0; !err && i < chosen->count; i++)
 		if (passes(&chosen->host[i], target))
-			chosen->host[kept++] = chosen->host[i];
-	chosen->count = kept;
-	if (!err && kept > 1)
+			chosen->host[count++] = chosen->host[i];
+	chosen->count = count;
+	if (!err && count > 1)
 		err = ambiguous(chosen, call->diag);
 	free(target);
 	return err;
@@ -106,17 +106,17 @@ static int choose_device(struct call *call, int root, struct chosen *chosen, con
 
 static void spare_root(struct call *call, int root, struct chosen *chosen)
 {
-	unsigned kept = 0;
+	unsigned count = 0;
 
 	for (unsigned i = 0; i < chosen->count; i++) {
 		if (kernel_scsi_has_root(root, (unsigned)kernel_srp_number(chosen->host[i].host)))
 			call_note(call, "%s: skipped: the root file system is on it",
 				chosen->host[i].host);
 		else
-			chosen->host[kept++] = chosen->host[i];
+			chosen->host[count++] = chosen->host[i];
 	}
-	chosen->spared = kept < chosen->count;
-	chosen->count = kept;
+	chosen->spared = count < chosen->count;
+	chosen->count = count;
 }
 
 static int choose(struct call *call, int root, struct chosen *chosen)
@@ -135,7 +135,7 @@ static int choose(struct call *call, int root, struct chosen *chosen)
 						 : choose_target(call, chosen, operand);
 }
 
-static void say_used(const char *host, const char *users, struct diag *diag)
+static void set_in_use(const char *host, const char *users, struct diag *diag)
 {
 	*diag = (struct diag){ 0 };
 	diag_set(diag, DIAG_BUSY, EBUSY, "%s is in use: %s", host, users);
@@ -177,7 +177,7 @@ static int detach_all(struct call *call, int root, const struct chosen *chosen,
 
 		attach_luns_free(&list[i].luns);
 		if (one->users[0])
-			say_used(chosen->host[i].host, one->users, &one->why);
+			set_in_use(chosen->host[i].host, one->users, &one->why);
 		else if (one->why.err)
 			diag_ctx(&one->why, "%s", chosen->host[i].host);
 	}
@@ -188,14 +188,14 @@ static void find_used(
 	const struct call *call, int root, const struct chosen *chosen, struct attach_srp *list)
 {
 	const struct disconnect_options *opts = call->opts;
-	char who[ATTACH_USERS];
+	char users[ATTACH_USERS];
 
 	for (unsigned i = 0; i < chosen->count && !opts->force; i++) {
 		const char *host = chosen->host[i].host;
 
-		kernel_scsi_users(root, (unsigned)kernel_srp_number(host), who, sizeof(who));
-		if (who[0])
-			say_used(host, who, &list[i].attach.why);
+		kernel_scsi_users(root, (unsigned)kernel_srp_number(host), users, sizeof(users));
+		if (users[0])
+			set_in_use(host, users, &list[i].attach.why);
 	}
 }
 
@@ -268,7 +268,7 @@ static int end_all(struct call *call, int root, const struct chosen *chosen)
 static int check_words(const struct call *call)
 {
 	const struct disconnect_options *opts = call->opts;
-	bool named = call->operands || srp_words_given(&opts->words);
+	bool named = call->operands || srp_options_name_target(&opts->srp);
 
 	if (!named && !opts->all)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
@@ -315,6 +315,6 @@ const struct applet applet_srp_disconnect = {
 		    "  rdmastor srp-disconnect --all\n",
 	.opts_size = sizeof(struct disconnect_options),
 	.max = 1,
-	.changes = true,
+	.has_dry_run = true,
 	.run = run,
 };

@@ -68,7 +68,7 @@ static bool is_mapped(const uint8_t gid[16])
 
 /* The ports the user named, of one way to name them. */
 struct names {
-	struct mad_named *list;
+	struct mad_port_id *list;
 	unsigned count;
 };
 
@@ -88,7 +88,7 @@ static int read_lids(struct names *names, const struct opt_list *list, struct di
 static int read_gids(struct names *names, const struct opt_list *list, struct diag *diag)
 {
 	for (unsigned i = 0; i < list->count; i++) {
-		struct mad_named *named = &names->list[names->count++];
+		struct mad_port_id *named = &names->list[names->count++];
 		int err = mad_gid_parse(named->gid, list->item[i], diag);
 
 		if (err)
@@ -128,7 +128,7 @@ static int check_words(struct call *call)
 }
 
 /* Routes are read here and followed once the port is open. */
-static int read_names(struct call *call, struct names *names, struct mad_seen *seen)
+static int read_names(struct call *call, struct names *names, struct mad_end_port *seen)
 {
 	const struct discover_options *opts = call->opts;
 	int err = read_lids(names, &opts->lid, call->diag);
@@ -186,7 +186,7 @@ static int status(struct call *call, const struct srp_show *show)
 	for (unsigned i = 0; i < show->found->count; i++) {
 		const struct mad_target *target = &show->found->target[i];
 
-		if (!srp_filter_may_take(show->filter, target))
+		if (!srp_filter_may_match(show->filter, target))
 			continue;
 		some = some || target->unit;
 		if (target->err && !first)
@@ -200,13 +200,13 @@ static int status(struct call *call, const struct srp_show *show)
 }
 
 /* A port that was seen becomes one to ask if it can be reached by its LID. */
-static void add_seen(struct call *call, struct names *names, const struct mad_seen *seen)
+static void add_seen(struct call *call, struct names *names, const struct mad_end_port *seen)
 {
 	char route[SMP_HOPS_MAX * 4 + 2] = "0";
 	size_t at = 1;
 
 	if (seen->state == PORT_ACTIVE && seen->lid >= MAD_LID_MIN && seen->lid <= MAD_LID_MAX) {
-		struct mad_named *named = &names->list[names->count++];
+		struct mad_port_id *named = &names->list[names->count++];
 
 		named->lid = seen->lid;
 		named->known = true;
@@ -216,15 +216,16 @@ static void add_seen(struct call *call, struct names *names, const struct mad_se
 	for (unsigned i = 0; i < seen->hops; i++)
 		at += (size_t)snprintf(route + at, sizeof(route) - at, ",%u", seen->hop[i]);
 	call_note(call, "route %s (GUID %016" PRIx64 "): %s", route, seen->guid,
-		mad_state_why(seen->state));
+		mad_port_state_text(seen->state));
 }
 
-static int follow(struct call *call, struct mad *mad, struct mad_seen *seen, struct names *names)
+static int follow(
+	struct call *call, struct mad *mad, struct mad_end_port *seen, struct names *names)
 {
 	const struct discover_options *opts = call->opts;
 
 	for (unsigned i = 0; i < opts->route.count; i++) {
-		if (mad_look(mad, &seen[i], call->diag))
+		if (mad_query_route(mad, &seen[i], call->diag))
 			return diag_ctx(call->diag, "route %s", opts->route.item[i]);
 		add_seen(call, names, &seen[i]);
 	}
@@ -233,7 +234,7 @@ static int follow(struct call *call, struct mad *mad, struct mad_seen *seen, str
 
 static int walk(struct call *call, struct mad *mad, struct names *names)
 {
-	struct mad_view view;
+	struct mad_topology view;
 	int err = mad_walk(mad, left_ms(call, loop_clock()), &view, call->diag);
 
 	if (err)
@@ -258,7 +259,7 @@ static int ask(struct call *call, struct mad *mad, const struct names *names, bo
 		.timeout_ms = left_ms(call, begun_ns),
 		.progress = isatty(STDERR_FILENO) && !opts->common.quiet ? progressed : NULL,
 	};
-	struct mad_found found;
+	struct mad_scan_result found;
 	int err = mad_scan(mad, &how, &found, call->diag);
 
 	if (err)
@@ -272,11 +273,11 @@ static int ask(struct call *call, struct mad *mad, const struct names *names, bo
 		srp_note_failures(call, show);
 	if (err == EXIT_DONE && !is_old(call))
 		srp_note_nothing(call, show);
-	mad_found_free(&found);
+	mad_scan_result_free(&found);
 	return err;
 }
 
-static int look_and_ask(struct call *call, struct mad *mad, struct mad_seen *seen,
+static int look_and_ask(struct call *call, struct mad *mad, struct mad_end_port *seen,
 	struct names *names, struct srp_show *show)
 {
 	const struct discover_options *opts = call->opts;
@@ -298,7 +299,7 @@ static int look_and_ask(struct call *call, struct mad *mad, struct mad_seen *see
 			     begun, show);
 }
 
-static int run(struct call *call, const struct mad_port_info *port, struct mad_seen *seen,
+static int run(struct call *call, const struct mad_port_info *port, struct mad_end_port *seen,
 	struct names *names, struct srp_show *show)
 {
 	const struct discover_options *opts = call->opts;
@@ -332,8 +333,8 @@ static int discover(struct call *call)
 		.filter = &filter,
 	};
 	struct kernel_srp *hosts = NULL;
-	struct mad_named named[OPT_LIST_MAX] = { 0 };
-	struct mad_seen seen[OPT_LIST_MAX] = { 0 };
+	struct mad_port_id named[OPT_LIST_MAX] = { 0 };
+	struct mad_end_port seen[OPT_LIST_MAX] = { 0 };
 	struct names names = { .list = named };
 	struct mad_port_info port;
 	int err = check_words(call), root;

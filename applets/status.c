@@ -36,7 +36,7 @@ static const struct opt rows[] = {
 
 static const struct status_options defaults = { .common.timeout_ms = NAME_MS };
 
-/* Only the driver knows who serves a ublk device; without access to it that stays unknown. */
+/* Only the driver knows identity serves a ublk device; without access to it that stays unknown. */
 static void ask_ublk(struct loop *loop, int root, struct kernel_list *list)
 {
 	int dev = -1;
@@ -50,7 +50,7 @@ static void ask_ublk(struct loop *loop, int root, struct kernel_list *list)
 			continue;
 		if (dev < 0 && (dev = kernel_ublk_open(root, NULL)) < 0)
 			return;
-		if (ublk_look(dev, loop, number, &info, NULL))
+		if (ublk_query(dev, loop, number, &info, NULL))
 			continue;
 		link->ours = info.ours;
 		link->pid = info.live ? info.pid : 0;
@@ -72,7 +72,7 @@ static int sample(struct call *call, int root, struct loop *loop, struct kernel_
 		.all = !call->operands,
 		.serving = serving,
 		.before = before };
-	struct identity who;
+	struct identity identity;
 	struct kernel_list list;
 	bool served = false;
 	int err = kernel_serving(root, loop, ANSWER_MS, serving, call->diag);
@@ -92,8 +92,8 @@ static int sample(struct call *call, int root, struct loop *loop, struct kernel_
 		err = 0;
 	}
 	if (!err && opts->common.verbose) {
-		err = kernel_identity(root, NULL, NULL, &who, call->diag);
-		what.identity = &who;
+		err = kernel_identity(root, NULL, NULL, &identity, call->diag);
+		what.identity = &identity;
 	}
 	if (!err) {
 		ask_ublk(loop, root, &list);
@@ -105,13 +105,13 @@ static int sample(struct call *call, int root, struct loop *loop, struct kernel_
 
 struct watch {
 	struct loop_signal signal;
-	volatile int over;
+	volatile int stopped;
 };
 
 static void caught(struct loop_signal *signal, int signo)
 {
 	(void)signo;
-	container_of(signal, struct watch, signal)->over = 1;
+	container_of(signal, struct watch, signal)->stopped = 1;
 }
 
 /* A terminal is redrawn; elsewhere a blank line parts the samples. */
@@ -129,13 +129,13 @@ static int watch_samples(struct call *call, int root, struct loop *loop, struct 
 {
 	const struct status_options *opts = call->opts;
 	const uint64_t step =
-		(opts->watch.given ? opts->watch.number : WATCH_SECONDS) * 1000 * MSEC;
+		(opts->watch.has_number ? opts->watch.number : WATCH_SECONDS) * 1000 * MSEC;
 	struct kernel_serving last = { 0 }, now = { 0 };
 	uint64_t next = loop_clock();
 	bool first = true;
 	int err = 0;
 
-	while (!err && !w->over) {
+	while (!err && !w->stopped) {
 		begin_sample(call->out, first);
 		err = sample(call, root, loop, &now, first ? NULL : &last);
 		if (err == -ENOENT && !first) { /* it was there a moment ago and may be back */
@@ -151,7 +151,7 @@ static int watch_samples(struct call *call, int root, struct loop *loop, struct 
 		while (next <= loop_clock())
 			next += step;
 		if (!err)
-			loop_wait(loop, &w->over, next);
+			loop_wait(loop, &w->stopped, next);
 	}
 	kernel_serving_free(&last);
 	return err;

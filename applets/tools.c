@@ -82,7 +82,7 @@ static const struct {
 	{ "uris", "rdmastor help uri" },
 };
 
-const char *applet_instead(const char *tool)
+const char *applet_replacement(const char *tool)
 {
 	for (size_t i = 0; i < sizeof(tools) / sizeof(*tools); i++)
 		if (!strcmp(tools[i].name, tool))

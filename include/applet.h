@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An applet: a name, option rows, and a function. The rows drive parsing, --help, --complete and
- * the lint of the man pages. main.c dispatches, parses, prints the failure; the applet turns
- * options into one core request and prints through out.h. */
+/* An applet: a name, option rows and a function. The rows drive parsing, --help, --complete and the
+ * lint of the man pages. main.c finds the applet, parses and prints the failure; the applet turns
+ * options into a request to core and prints through out.h. */
 #pragma once
 #include "diag.h"
 #include "loop.h"
@@ -14,20 +14,19 @@ enum opt_type {
 	OPT_FLAG, /* bool */
 	OPT_TEXT, /* const char * */
 	OPT_LIST, /* struct opt_list: repeatable */
-	OPT_PART, /* bool; what is in lists behind it belongs to it. Its number is the row's min */
-	/* Numbers, which need a range */
-	OPT_U32,   /* uint32_t, whole number */
-	OPT_SIZE,  /* uint64_t, K M G T */
-	OPT_MSEC,  /* uint32_t milliseconds; seconds, fractions of one, or "500ms" */
-	OPT_MAYBE, /* struct opt_maybe: a flag that a number may follow, "--ublk", "--ublk=3",
-		    * "--ublk 3"; its row's arg is "[N]". What follows and begins with a digit must
-		    * be one: an operand that does is written ./3.img or comes first */
-	/* bool; and every word after it is an operand from call->rest on (`--run CMD ARG…`), at
-	   least one */
-	OPT_REST,
+	OPT_PART, /* bool; lists after it belong to it; row->min is its number */
+	/* numbers, which need a range: */
+	OPT_U32,  /* uint32_t, whole number */
+	OPT_SIZE, /* uint64_t, K M G T */
+	OPT_MSEC, /* uint32_t milliseconds; seconds, fractions of one, or "500ms" */
+	/* struct opt_maybe: a flag with an optional number, "--ublk", "--ublk=3", "--ublk 3"; the
+	 * row's arg is "[N]". A next word that begins with a digit must be a number: an operand
+	 * that does is written ./3.img or comes first. */
+	OPT_MAYBE,
+	OPT_REST, /* bool; all words after it (at least one) are operands from call->rest on */
 };
 
-/* Upper limits of what has none of its own; --help does not show them. */
+/* Default upper limits; --help does not show them. */
 #define OPT_U32_MAX  INT32_MAX
 #define OPT_SIZE_MAX ((uint64_t)INT64_MAX)
 #define OPT_MSEC_MAX PARSE_MSEC_MAX
@@ -48,39 +47,39 @@ enum opt_type {
 #define OPT_LIST_MAX 32
 struct opt_list {
 	const char *item[OPT_LIST_MAX];
-	uint8_t part[OPT_LIST_MAX]; /* the number of the last OPT_PART before it; 0: none */
+	uint8_t part[OPT_LIST_MAX]; /* number of the last OPT_PART before the item; 0: none */
 	unsigned count;
 };
 
 struct opt_maybe {
-	bool on, given; /* the option; the number */
+	bool on, has_number;
 	uint32_t number;
 };
 
 struct opt {
-	const char *name; /* long name; '_' and '-' are the same when typed */
-	char letter;      /* 0 = none */
+	const char *name; /* long name; the user may type '_' for '-' */
+	char letter;      /* 0: none */
 	uint8_t type;
 	uint16_t at; /* offset in the applet's option struct */
-	/* name of the argument in --help ("SECONDS"); "rdma|tcp": exactly these words, checked and
-	 * completed; "FILE", "DIR": completed as paths */
+	/* name of the argument in --help ("SECONDS"); "rdma|tcp": only these words are valid;
+	 * "FILE", "DIR": completed as paths */
 	const char *arg;
 	const char *help;
-	/* of a number: accepted values, of OPT_MSEC in milliseconds; max 0 = not a number */
+	/* range of a number, of OPT_MSEC in milliseconds; max 0: not a number */
 	uint64_t min, max;
 };
 
-/* Every applet has these: first member of its option struct. A row of the applet with the name of a
- * common one replaces it (`--output text|json|normal`). */
+/* Common options: the first member of each applet's option struct. A row of the applet with the
+ * same name replaces a common one (`--output text|json|normal`). */
 struct opt_common {
 	const char *output; /* text|json|normal */
 	bool json, verbose, quiet, dry_run;
-	bool never;          /* --timeout 0 was given */
-	uint32_t timeout_ms; /* bounds the command, or getting ready; 0 = none */
+	bool no_timeout;     /* --timeout 0 */
+	uint32_t timeout_ms; /* of the command, or until it is ready; 0: none */
 };
 
-/* Options of another tool, for the hint of an unknown option, or of a value that an option of ours
- * lacks. Ends with a row without tool. */
+/* Options of another tool, for hints at unknown options and values. Ends with a row without tool.
+ */
 struct opt_foreign {
 	/* "qemu-nbd", "-k|--socket" or "-t st", "use --nbd unix:PATH" */
 	const char *tool, *options, *advice;
@@ -89,23 +88,21 @@ struct opt_foreign {
 struct call { /* one run of an applet */
 	const struct applet *applet;
 	const char *name; /* as called: the applet's own or a replaced tool's */
-	bool linked;      /* by a link of that name, and not as a word behind our own */
-	const void *opts; /* its option struct, filled */
+	bool by_link;     /* called by a link of that name, not as `rdmastor NAME` */
+	const void *opts; /* its option struct, filled in */
 	char **operand;
 	unsigned operands;
-	/* operands from this index on came after an OPT_REST option; == operands when there was
-	 * none */
-	unsigned rest;
+	unsigned rest; /* index of the first operand after an OPT_REST option; operands: none */
 	struct out *out;
-	struct diag *diag;        /* the failure main prints */
-	struct loop_options loop; /* poll_us, verbose, name ready for loop_new() */
-	/* Set by the applet: when all is printed, main ends the process by this signal. SIGPIPE:
-	 * nothing is printed. */
+	struct diag *diag;        /* the failure, printed by main */
+	struct loop_options loop; /* poll_us, verbose, name, for loop_new() */
+	/* Set by the applet: main ends the process by this signal after printing. SIGPIPE: prints
+	 * nothing. */
 	int signo;
 	bool sigpipe_ignored; /* at the start, as by nohup: EPIPE is an error like others */
 };
 
-/* A word behind an applet's name that selects another applet: "nvme discover". */
+/* A word after an applet's name that selects another applet: "nvme discover". */
 struct applet_sub {
 	const char *word; /* NULL ends the list */
 	const struct applet *applet;
@@ -117,30 +114,31 @@ struct applet {
 	const struct opt *opts;                /* ends with a row without name */
 	const void *defaults;
 	const struct opt_foreign *foreign; /* or NULL */
-	/* command lines for the end of --help: "  rdmastor …\n", up to 80 columns; or NULL */
+	/* NULL, or command lines for the end of --help: "  rdmastor …\n", up to 80 columns */
 	const char *examples;
-	const char *notes; /* follows them: a title and lines, as wide; or NULL */
+	const char *notes; /* NULL, or a title and lines after them, as wide */
 	uint16_t opts_size;
 	uint8_t schemes;         /* SCHEME_… that its operands accept */
-	uint8_t min, max;        /* operands before an OPT_REST option; max 255 = any number */
-	bool changes;            /* takes --dry-run */
-	const char *own_letters; /* letters among "ovq" the applet gives another meaning (cli.md) */
-	const struct applet_sub *subs; /* or NULL. By a link every failure then ends with 1 */
-	/* a link of this name runs the applet with that tool's exit statuses: wrong calls give 1 */
+	uint8_t min, max;        /* operands before an OPT_REST option; max 255: no limit */
+	bool has_dry_run;        /* supports --dry-run */
+	const char *own_letters; /* letters of "ovq" that have another meaning in this applet */
+	const struct applet_sub *subs; /* or NULL. By a link, every failure then exits with 1 */
+	/* Called by a link of this name, the applet exits as that tool does: wrong usage gives 1.
+	 */
 	const char *replaces;
-	const char *replaced_usage; /* what follows the name in that tool's usage line */
+	const char *replaced_usage; /* the rest of that tool's usage line */
 	bool replaced_version;      /* by that name -V and --version print the version */
-	/* For the applet that has the name of the tool it replaces. By a link of that name its
-	 * words are read as the tool does: 0, or what to exit with, which was told. */
-	int (*words)(struct call *, int argc, char **argv, void *opts);
-	/* cuts secrets out of words that everybody sees; argv[0] is the applet's name. Always,
-	 * before all else */
+	/* NULL, or parse the arguments as the tool of the applet's name does, if called by a link.
+	 * Returns 0, or the exit status after printing the failure. */
+	int (*read_args)(struct call *, int argc, char **argv, void *opts);
+	/* NULL, or remove secrets from the arguments, which other users can see. Called first. */
 	void (*hide)(int argc, char **argv);
-	/* exit status, or -errno with call->diag set (→ 1, or 2 for DIAG_USAGE) */
+	/* Returns the exit status, or -errno with call->diag set: exit status 1, or 2 for
+	 * DIAG_USAGE. */
 	int (*run)(struct call *);
-	/* Which keys the URIs of its operands may have: reads the text, which ends in
-	 * URI_UNKNOWN_KEY, as run does, without opening anything. NULL: none are completed. */
-	void (*keys)(const char *text, struct uri_asked *);
+	/* NULL, or list the URI keys of operands, for completion: parses the text, which ends in
+	 * URI_UNKNOWN_KEY, as run does, without opening anything. */
+	void (*keys)(const char *text, struct uri_key_names *);
 };
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_PARTLY = 3 };
@@ -149,38 +147,36 @@ extern const struct applet *const applets[]; /* applets/list.c; NULL ends it */
 
 extern const char applet_version[], applet_libraries[]; /* main.c */
 
-/* Run an applet with these words, its name and arguments, as main() does once it has hidden its
- * own; returns the exit status. For applets that run others in child processes. */
+/* Run an applet as main() does and return the exit status. word: name and arguments, whose secrets
+ * are hidden already. For child processes that run applets. */
 int applet_main(int argc, char **word);
-/* its own name, its alias, or the one it replaces; NULL = there is none */
+/* Find an applet by its name, its alias or the name of the tool it replaces. NULL: none. */
 const struct applet *applet_find(const char *name);
-/* The command that does the work of a tool of others; NULL: not known. */
-const char *applet_instead(const char *tool);
+/* Return the command that replaces a foreign tool; NULL: unknown. */
+const char *applet_replacement(const char *tool);
 extern const char applet_uri_help[]; /* rdmastor help uri */
-/* The names of links: of the applets, of the tools they replace ("replacements"), or both (NULL).
- */
+/* List names of links: "applets", "replacements" (the tools they replace), or NULL for both. */
 void applet_names(const char *only, void (*each)(const char *name, void *arg), void *arg);
-const struct applet *applet_sub(const struct applet *, const char *word); /* NULL = none */
-/* the name that was perhaps meant; NULL = none is near */
-const char *applet_near(const char *typed);
-/* Fills opts (preset with the defaults) and call->operand, operands, rest; argv[0] is skipped, the
- * operands are gathered in argv itself. On failure the first error is in call->diag and the rest is
- * parsed nevertheless, so that --json counts wherever it stands. *help: --help was given, nothing
- * else needs to be right. */
+const struct applet *applet_sub(const struct applet *, const char *word); /* NULL: none */
+/* Return the applet's name that is most like the typed one; NULL: none is similar. */
+const char *applet_suggest(const char *typed);
+/* Parse options into opts, preset with the defaults, and operands into call->operand, operands and
+ * rest (in argv itself). argv[0] is skipped. Returns the first error, which is in call->diag; the
+ * other arguments are parsed, too, so that --json counts anywhere. *help: --help was found; errors
+ * do not count then. */
 int opt_parse(struct call *, int argc, char **argv, void *opts, bool *help);
 void opt_help(const struct applet *, FILE *);
-/* One candidate a line, "word\tdescription", for the words so far; the last is the one being typed.
- * The first is the applet's name. A line ":file" or ":dir" asks the shell to complete paths there.
- */
-void opt_complete(int words, char **word, FILE *);
-/* One row a line, for lints and tests: "--name\t-l\tARG\tMIN MAX", of times "MIN MAX ms", of no
- * number "". NULL = the common rows. */
+/* Print completions of the last word, a line "word\tdescription" each. The first word is the
+ * applet's name. A line ":file" or ":dir" asks the shell to complete paths. */
+void opt_complete(int count, char **word, FILE *);
+/* Print option rows for lints and tests: "--name\t-l\tARG\tMIN MAX", of times "MIN MAX ms". NULL:
+ * the common rows. */
 void opt_rows(const struct applet *, FILE *);
-/* Messages for the user that are not the failure: "rdmastor APPLET: …", silent with --quiet, except
- * in a log file. A warning has "warning: " before its text. */
+/* Print a message that is not the failure: "rdmastor APPLET: …". With --quiet it goes to a log file
+ * only. A warning has the prefix "warning: ". */
 void call_note(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void call_warn(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Not again in this process with the same text: for what several protocols and disks find out. */
+/* Print a warning once per process and text, as several protocols and disks may find the same. */
 void call_warn_once(const struct call *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -188,10 +184,10 @@ void call_warn_once(const struct call *, const char *fmt, ...)
 
 struct task {
 	struct loop *loop;
-	/* Set by the owner while there are results to save: a signal then sets stop. Without it,
-	 * and the second time, a signal ends the process. */
+	/* Set by the owner while there are results to save: the first signal sets stop. Otherwise a
+	 * signal ends the process. */
 	bool running;
-	bool timed_out; /* stop is set, too */
+	bool timed_out; /* then stop is set, too */
 	int stop;
 	int signo; /* of the signal that set stop */
 	struct loop_signal signal;
@@ -199,6 +195,6 @@ struct task {
 };
 int task_begin(struct task *, const struct call *, const struct loop_options *);
 void task_end(struct task *);
-int task_timed_out(const struct call *); /* Set the failure. */
-/* End the process by the signal's default action, so that a shell sees it and ends its loops. */
+int task_timed_out(const struct call *); /* set call->diag and return -ETIMEDOUT */
+/* End the process by the signal's default action, so that a shell ends its loops. */
 _Noreturn void end_by_signal(int signo);

@@ -9,32 +9,33 @@
 
 struct cJSON;
 
-struct applet_run { /* zeroed, then set by the owner; may be started again once over */
+struct applet_run { /* zeroed, then set by the owner; may be restarted after done() */
 	struct loop *loop;
-	/* Runs an applet as main() does. In the child. */
-	int (*run)(int argc, char **word);
-	char *const *word; /* its name and arguments, --json among them; NULL ends them */
-	uint64_t until;    /* loop_clock(): it has ended by itself; later it is ended */
+	int (*run)(int argc, char **argv); /* applet_main(); called in the child */
+	char *const *argv; /* applet and arguments, --json among them; NULL-terminated */
+	uint64_t until;    /* loop_clock(): expected end; the child is ended 3 s later */
 	bool messages;     /* print its messages */
 	void (*done)(struct applet_run *); /* once, from the loop */
 
-	struct diag why;      /* when over: its error; err 0: it succeeded */
-	struct cJSON *result; /* its document, or NULL */
+	struct diag why;      /* filled in: the applet's error; err 0: success */
+	struct cJSON *result; /* filled in: its document, or NULL; applet_run_free() */
 
 	bool expired; /* private from here */
 	int results;
 	struct child_call call;
 };
-/* 0, and `done` follows; or -errno with why. */
+/* Return 0 if done() follows, -errno with why set otherwise. */
 int applet_run_start(struct applet_run *);
-void applet_run_expire(struct applet_run *); /* end it now; `done` follows, with EINTR */
-void applet_run_free(struct applet_run *);   /* of one that is over or not started */
-/* The texts of a key in the document, at any depth, that begin with `start`. */
+/* End the child now. done() follows; why is EINTR unless there is a document. */
+void applet_run_expire(struct applet_run *);
+void applet_run_free(struct applet_run *); /* not while it runs */
+/* Pass each string under a key of the document, at any depth, that begins with `start`. */
 void applet_run_texts(const struct applet_run *, const char *key, const char *start,
 	void (*each)(const char *text, void *arg), void *arg);
-/* The error under a key of the document; err stays 0 if there is none. */
+/* Read the error under a top-level key of the document. The diag is unchanged if there is none. */
 void applet_run_error(const struct applet_run *, const char *key, struct diag *);
-/* The failures in its lists of results, and whether one of these succeeded. */
+/* Pass the errors in the document's lists of results. */
 void applet_run_failures(
 	const struct applet_run *, void (*each)(const struct diag *, void *arg), void *arg);
+/* Return true if one of these results is a success. */
 bool applet_run_partly(const struct applet_run *);

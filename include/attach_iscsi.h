@@ -1,40 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Attach iSCSI targets through the kernel's initiators, over TCP and iSER; logins are our own. */
+/* Attach iSCSI targets through the kernel's initiators, over TCP and iSER. The login protocol runs
+ * in userspace. */
 #pragma once
 #include "attach.h"
 #include "iscsi.h"
 #include "kernel_iscsi_nl.h"
 
-/* --- Settings of a session. One table has our names and open-iscsi's. */
+/* --- Settings of a session, by our names and open-iscsi's. */
 enum iscsi_setting_kind {
 	ISCSI_SET_NUMBER,  /* uint32_t */
-	ISCSI_SET_SECONDS, /* int32_t; -1 where min is -1 */
-	ISCSI_SET_BYTES,   /* uint32_t; in option and record plain numbers, K and M */
-	ISCSI_SET_BOOL,    /* uint32_t; Yes No yes no on off 1 0 */
-	/* uint32_t, enum iscsi_digest; None, CRC32C, "CRC32C,None", "None,CRC32C" */
-	ISCSI_SET_DIGEST,
+	ISCSI_SET_SECONDS, /* int32_t; -1 (forever) if min is -1 */
+	ISCSI_SET_BYTES,   /* uint32_t; suffixes K and M */
+	ISCSI_SET_BOOL,    /* uint32_t; yes no on off true false 1 0 */
+	ISCSI_SET_DIGEST,  /* uint32_t, enum iscsi_digest; "CRC32C,None" in order of preference */
 };
 struct iscsi_settings {
-	/* the kernel's; of a live session all but the last four can change */
-	/* seconds to hold I/O while the connection is lost; 0 = fail at once, -1 = forever */
+	/* seconds to hold I/O after a connection loss; 0 = fail at once, -1 = forever */
 	int32_t replacement_timeout;
 	int32_t noop_interval, noop_timeout; /* 0: no pings */
 	int32_t abort_timeout, lu_reset_timeout, tgt_reset_timeout;
 	uint32_t fast_abort;
 	uint32_t cmds_max, queue_depth, nr_sessions;
 	int32_t login_timeout;
-	/* what is offered; iSER has no digests */
+	/* offered in the login; digests: TCP only */
 	uint32_t header_digest, data_digest;
 	uint32_t initial_r2t, immediate_data, first_burst, max_burst, max_recv,
-		max_xmit /* 0: as the target declares */, max_r2t;
+		max_xmit /* 0: the target's limit */, max_r2t;
 };
 struct iscsi_setting {
-	const char *option; /* "replacement-timeout": iser-login's, without dashes */
-	/* "node.session.timeo.replacement_timeout": iscsistart -P's and iscsid.conf's */
-	const char *record;
-	uint8_t kind; /* enum iscsi_setting_kind */
-	uint16_t at;  /* in struct iscsi_settings; 32 bits */
-	bool live;    /* can change in a session */
+	const char *option; /* of iser-login: "replacement-timeout" */
+	const char *record; /* of open-iscsi: "node.session.timeo.replacement_timeout" */
+	uint8_t kind;       /* enum iscsi_setting_kind */
+	uint16_t at;        /* offset in struct iscsi_settings, of a 32-bit field */
+	bool live;          /* can be changed in an existing session */
 	int32_t min, max, initial;
 	const char *help;
 };
@@ -89,82 +87,80 @@ struct iscsi_setting {
 #define ISCSI_SETTING_COUNT(...) +1
 enum { ISCSI_SETTINGS = ISCSI_SETTING_LIST(ISCSI_SETTING_COUNT) };
 extern const struct iscsi_setting iscsi_setting[ISCSI_SETTINGS];
-void iscsi_settings_init(struct iscsi_settings *); /* the initial values, which are open-iscsi's */
-/* By either name; "node.conn[0]." and "node.conn." are the same. -ENOENT: it is none (a record such
- * as iface.transport_name is the caller's); -EINVAL, -ERANGE: what is wrong with the value, after
- * the name as it was given. */
+/* Set all values to open-iscsi's defaults. */
+void iscsi_settings_init(struct iscsi_settings *);
+/* Set one value by option or record name; "node.conn[0]." and "node.conn." are the same. -ENOENT:
+ * not a setting (iface.* records are the caller's); -EINVAL, -ERANGE: invalid value, and the text
+ * begins with the name. */
 int iscsi_settings_set(struct iscsi_settings *, const char *name, const char *value, struct diag *);
 
-/* --- A wanted session. The caller keeps the strings until the attachment is over. */
-struct iscsi_want {
-	/* all but the target may be NULL; of iBFT, for the kernel to keep: boot_* */
-	const char *target, *iface, *boot_root, *boot_nic, *boot_target;
-	struct addr portal; /* where to begin; the kernel's persistent address */
+/* --- Parameters of a session. The caller keeps the strings until the attachment has ended. */
+struct iscsi_session_params {
+	const char *target;
+	/* for the kernel to store and report; NULL: unset. boot_*: of the iBFT */
+	const char *iface, *boot_root, *boot_nic, *boot_target;
+	struct addr portal; /* before any redirect: the kernel's persistent address */
 	struct addr src;    /* family 0: any */
 	const char *netdev; /* NULL: any */
 	uint8_t carrier;    /* enum iscsi_carrier */
-	int tpgt;           /* -1: any; another group than this is -ENOENT */
-	unsigned nth;       /* 0: the first session to this target and portal */
-	const struct iscsi_from *from;
+	int tpgt;           /* required portal group, -ENOENT if it differs; -1: any */
+	unsigned nth;       /* of several sessions to this target and portal, from 0 */
+	const struct iscsi_identity *from;
 	struct iscsi_settings set;
 };
 
-/* One connection: connect, log in, follow redirects, set every parameter, start. It is the same for
- * a new session and for one whose connection was lost (again): the keeper is no more than a caller
- * of this. Embedded in its owner; stays where it is until it is over. */
-struct iscsi_link {
-	/* The owner's, zeroes else; what is pointed to lives until it is over */
-	const struct iscsi_want *want;
+/* One login through the kernel: connect, log in, follow redirects, set all parameters, start. For a
+ * new session, or to recover one whose connection was lost. Must not move until it has ended. */
+struct iscsi_link { /* zeroed, then set by the owner; pointers must stay valid until the end */
+	const struct iscsi_session_params *params;
 	struct kernel_iscsi *nl;
-	uint64_t transport;      /* the handle of the kernel's */
-	bool again;              /* connection `id` of a session that exists */
-	bool numbers;            /* as of struct iscsi_dial */
-	struct iscsi_if_conn id; /* filled in for a new one */
-	uint64_t until;          /* loop_clock, 0 = set.login_timeout alone */
-	/* once, from the loop: dial.why tells. Not after iscsi_link_end() */
-	void (*done)(struct iscsi_link *);
+	uint64_t transport;                /* the kernel's handle */
+	bool recover;                      /* log in connection `id` of an existing session */
+	bool numeric_only;                 /* as in struct iscsi_dial */
+	struct iscsi_if_conn id;           /* filled in for a new session */
+	uint64_t until;                    /* loop_clock(); 0 = set.login_timeout only */
+	void (*done)(struct iscsi_link *); /* once, from the loop; not after iscsi_link_end() */
 	void *user;
 
-	/* Filled in */
-	/* why.err 0: the connection is live, the kernel has it, nothing is scanned yet */
+	/* Filled in. dial.why.err 0: the kernel has the connection; LUNs are not scanned yet. */
 	struct iscsi_dial dial;
-	uint32_t host; /* number of the SCSI host; of a new session */
+	uint32_t host; /* SCSI host of a new session */
 
 	/* private from here */
 	struct kernel_iscsi_conn *conn;
-	struct iscsi_offer offer;
+	struct iscsi_login_keys offer;
 	uint8_t isid[6];
 };
 void iscsi_link_start(struct iscsi_link *);
-/* Any time, begun or not. What was half done is undone: a new session is gone, one of before is
- * without connection. */
+/* Cancel or release it; any time, started or not. If the login was incomplete, a new session is
+ * removed, and an existing one is left without a connection. */
 void iscsi_link_end(struct iscsi_link *);
 
-/* --- Whole sessions. Those of one loop that want the same one share it: to all but the first it
- * existed, and it stays if any of them gets its disks. */
+/* --- Attach a session. Attachments of one loop with equal parameters share a session: only the
+ * first creates it, and it stays if any of them succeeds. */
 struct attach_iscsi {
 	struct attach attach; /* .proto: attach_iscsi_row, .what: "session3" */
-	struct iscsi_want want;
-	bool due; /* for iscsi_attach() */
-	/* NULL, or looked up at each attempt while want.portal has no address */
+	struct iscsi_session_params params;
+	bool due; /* to be attached by iscsi_attach() */
+	/* resolved at each attempt unless params.portal has an address; NULL: it has one */
 	const char *host;
 	uint16_t port;
 	void *user; /* the owner's */
-	/* NULL, or adds a hint to attach.why, as the kernel lacks the module */
+	/* Add a hint to attach.why: a kernel module is missing. May be NULL. */
 	void (*no_module)(struct attach_iscsi *);
 
-	/* Filled in. To detach: sid, cid and luns.host, by the owner. */
+	/* Filled in. To detach, the owner sets sid, cid and luns.host. */
 	bool existed; /* was logged in before */
 	uint32_t sid, cid;
 	struct iscsi_login_result result;
-	/* .lun: the owner's, SCSI_LUN_ALL or the only one to wait for */
+	/* .lun is set by the owner: SCSI_LUN_ALL, or the only one to wait for */
 	struct attach_luns luns; /* attach_luns_free() */
 
 	/* private from here */
-	struct iscsi_initiator *initiator; /* what those of a loop share */
+	struct iscsi_initiator *initiator; /* shared by the attachments of a loop */
 	struct attach_iscsi *next, *leader;
-	bool follows, dials, dialled, has_turn;
-	uint64_t turn;
+	bool following, connecting, connected, holds_login_lock;
+	uint64_t login_lock_id;
 	struct attach_iscsi_ready {
 		struct diag why;
 		struct kernel_iscsi_transport transport;
@@ -173,22 +169,22 @@ struct attach_iscsi {
 	struct loop_work work;
 	struct resolve resolve;
 	struct attach_reach reach;
-	int keeper; /* process that logs in again to the session that was lost */
+	int monitor_pid; /* of the process that recovers the session */
 	struct iscsi_link link;
 	struct child_call scan;
-	struct iscsi_ask *ask; /* why iSER is not possible, and whether TCP is */
-	unsigned asking;
-	struct kernel_iscsi_conn *leaving;
-	uint64_t gone_by; /* time limit of the session's removal; 0 = none */
+	struct iscsi_discovery *ask; /* why iSER failed, and whether TCP works */
+	unsigned asks_pending;
+	struct kernel_iscsi_conn *removing;
+	uint64_t removal_deadline; /* 0 = none */
 };
 extern const struct attach_proto attach_iscsi_row;
-/* Attach those that are `due` and have an address or a host: all at once, from the start, with the
- * attempts that .attach allows (limit_ms, retry_ms, retrying). Clears due. Runs the loop until they
- * are over. 0: each has its result. */
+/* Attach all that are `due` and have an address or a host, in parallel, and clear due. Their
+ * .attach may have limit_ms, retry_ms, retrying and no_wait set; the rest is overwritten. until:
+ * the deadline, 0 = none. Runs the loop. Return 0 with the results in .attach.why, or -errno. */
 int iscsi_attach(struct loop *, int root, struct attach_iscsi *, unsigned count, uint64_t until,
 	struct diag *);
 
-/* Changes settings of a session that is logged in: those of `given`, bits by the order of
- * iscsi_setting[]. -EINVAL: one that is for new ones. */
+/* Change settings of an existing session: the bits of `given` are in the order of iscsi_setting[].
+ * May block. -EINVAL: one of them applies to new sessions only; -EBUSY: it has no connection. */
 int iscsi_adjust(struct loop *, int root, enum iscsi_carrier, struct iscsi_if_conn,
 	const struct iscsi_settings *, uint32_t given, struct diag *);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NFS mounts from the words of a command line. */
+/* NFS mounts from the command line. */
 #pragma once
 #include "applet.h"
 #include "nfs_mount.h"
 
-/* Options that say how to mount: a member `words` of the applet's. */
-struct nfs_words {
+struct nfs_cli_options {         /* a member `cli` of the applet's options */
 	struct opt_list options; /* of -o */
 	const char *types;
 	bool read_only, read_write, sloppy;
 };
-/* Which source and with which options: of `given`, HOST:/PATH or a URI, or where that is NULL of
- * the kernel command line; then of words, which count over it. *timeout_ms changes if the URI has
- * one. Errors: in call->diag. */
-int nfs_want_read(struct call *, const char *given, const struct nfs_words *, struct nfs_mount *,
-	uint32_t *timeout_ms);
+/* Set source and options of a mount from `given`, HOST:/PATH or a URI (NULL: the kernel command
+ * line), then from the command line, which takes precedence. *timeout_ms changes if the URI has a
+ * timeout. Errors: in call->diag. */
+int nfs_mount_read(struct call *, const char *given, const struct nfs_cli_options *,
+	struct nfs_mount *, uint32_t *timeout_ms);

@@ -8,7 +8,7 @@
 #include "kernel_nvmf.h"
 #include "nvmf.h"
 
-/* ---- Words: the options of nvme-cli's fabrics commands, and ours. */
+/* ---- Options of nvme-cli's fabrics commands, and ours. */
 
 struct nvmf_target;
 struct nvmf_options { /* first in the option struct of an applet; NVMF_ROWS are its rows */
@@ -19,9 +19,8 @@ struct nvmf_options { /* first in the option struct of an applet; NVMF_ROWS are 
 	const char *on_loss, *secret_file[2], *secret_fd[2];
 	const char *tls_key_file, *tls_key_fd, *tls_key_identity;
 	bool tls_key_compat;
-	/* whose TLS key it is, read already; NULL = none */
-	const struct nvmf_target *tls_of;
-	bool no_secrets; /* neither files nor the environment are read for them */
+	const struct nvmf_target *tls_source; /* use the TLS key of this target; NULL = read one */
+	bool no_secrets;                      /* read no secret files and environment variables */
 };
 
 #define NVMF_ROW_(name, letter, key, arg, help)                                                    \
@@ -119,74 +118,72 @@ struct nvmf_options { /* first in the option struct of an applet; NVMF_ROWS are 
 		"nvme-cli", "--context", "omit it: connections have no context"                    \
 	}
 
-/* Check the values of options alone, so that errors name the option as typed, not the kernel's key
- * as those of URIs and files do. A TLS key and the name of a keyring are left to
- * nvmf_target_read(). */
+/* Check the values of options alone, so that errors name the option as typed. TLS keys and keyrings
+ * are checked by nvmf_target_read(). */
 int nvmf_options_check(const struct nvmf_options *, struct diag *);
-/* Add what configuration says to options, which come first. */
+/* Add the keys of an entry, from this key on, to options that are unset. */
 void nvmf_options_add(struct nvmf_options *, const struct nvmf_entry *, enum nvmf_key from);
-/* Warn about secrets in the command line. */
+/* Warn about secrets on the command line. */
 void nvmf_warn_secrets(const struct call *, const struct nvmf_options *);
 
-/* ---- One connection that is wanted. */
+/* ---- The target of one connection. */
 
 #define NVMF_SECRET 160
-struct nvmf_target { /* with what its values point to: not to be copied */
+struct nvmf_target { /* contains pointers into itself: must not be copied or moved */
 	const struct call *call;
 	struct uri uri;
-	struct nvmf_want want;
+	struct nvmf_params params;
 	struct nvmf_route route;
-	struct identity who;
-	struct addr addr; /* once the name is looked up */
-	const char *host; /* the name, once placed; NULL = it is an address */
-	struct diag why;  /* of that */
+	struct identity identity; /* of the host */
+	struct addr addr;         /* once resolved */
+	const char *host;         /* the host name; NULL = it is an address */
+	struct diag why;          /* error of nvmf_targets_resolve() */
 	char nqn[256], port[8], traddr[ADDR_TEXT], hostid[40], iface[32], number[4][16],
 		secret[2][NVMF_SECRET];
 	const char *secret_from[2]; /* NULL = none */
 	struct {
 		struct nvmf_psk psk; /* len 0: none */
 		const char *from, *identity, *ring;
-		bool old;
-		char number[2][12]; /* of the keyring and the key, once the kernel has them */
+		bool old;           /* --tls-key-compat */
+		char number[2][12]; /* serial numbers of keyring and key, once inserted */
 	} tls;
-	uint32_t nsid, timeout_ms; /* nsid 0 = all */
-	char uuid[40];             /* of the namespace that is wanted; "" = all */
-	/* "wait=60", "fail-fast", "forever"; "" = the timeouts were given one by one */
-	char policy[LOSS_TEXT];
+	uint32_t nsid, timeout_ms; /* nsid 0 = all namespaces */
+	char uuid[40];             /* of the only namespace to attach; "" = all */
+	char policy[LOSS_TEXT];    /* "wait=60", "fail-fast"; "" = separate timeouts */
 };
-/* From the options, and from the URI (may be NULL), whose keys come after them. Without an NQN it
- * is the discovery controller's, with its port. Looks up no name. */
+/* Set a target from options, and from the URI (may be NULL), whose keys rank below them. Without an
+ * NQN it is the discovery controller. Resolves no names. Options and URI must outlive the target.
+ * Call nvmf_target_wipe() afterwards, also on failure. */
 int nvmf_target_read(struct nvmf_target *, const struct call *, int root,
 	const struct nvmf_options *, const char *uri, struct diag *);
-/* .keys of applets that read URIs so. */
-void nvmf_target_keys(const char *uri, struct uri_asked *);
-/* Look up the names of these at the same time, running the loop: addr, or why. */
-void nvmf_targets_find(struct loop *, struct nvmf_target *const *, unsigned count);
-/* At this address: port and route. Afterwards it can be connected. */
-int nvmf_target_place(struct nvmf_target *, const struct addr *, struct diag *);
-void nvmf_target_wipe(struct nvmf_target *); /* of secrets */
-/* A usage error that names the option that is missing. */
-int nvmf_target_named(const char *transport, const char *traddr, struct diag *);
-bool nvmf_target_discovery(const struct nvmf_target *);
-/* "t1 at rdma 10.0.0.1:4420" */
+void nvmf_target_keys(const char *uri, struct uri_key_names *); /* .keys of an applet */
+/* Resolve the host names of these targets in parallel, running the loop. Sets addr or why. */
+void nvmf_targets_resolve(struct loop *, struct nvmf_target *const *, unsigned count);
+/* Set address, port and route. Then the target is complete. */
+int nvmf_target_set_addr(struct nvmf_target *, const struct addr *, struct diag *);
+void nvmf_target_wipe(struct nvmf_target *); /* erase the secrets */
+/* Return 0, or a usage error that names the missing option. */
+int nvmf_target_check_address(const char *transport, const char *traddr, struct diag *);
+bool nvmf_target_discovery(const struct nvmf_target *); /* it has the well-known NQN */
+/* Return "nqn.x at rdma 10.0.0.1:4420". */
 const char *nvmf_target_text(const struct nvmf_target *, char *text, size_t len);
-/* "nvme+tcp://10.0.0.1:4420/NQN"; without a port or an NQN when it is NULL, and without the
- * discovery NQN. */
+/* Return "nvme+tcp://10.0.0.1:4420/NQN", without the parts that are NULL. The well-known discovery
+ * NQN is omitted. Transport and address are required. */
 const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX]);
-/* Hint at the command that attaches the target in userspace, by this host and with the keys that
- * userspace has, too. No hint if only the kernel can authenticate or encrypt. */
+/* Hint at the command that attaches the target in userspace with the same parameters. No hint if
+ * only the kernel can authenticate or encrypt. */
 void nvmf_hint_userspace(const struct nvmf_target *, int root, struct diag *);
-/* --verbose: the host NQN and where it comes from; a random one in any case. */
+/* Print the host NQN and its source with --verbose; warn if it is random. */
 void nvmf_show_identity(const struct nvmf_target *);
 
-/* ---- Its connection. */
+/* ---- A connection through the kernel. */
 
 struct attach_nvme {
 	struct attach attach; /* .proto: attach_nvme_row, .what: as ctrl.name */
-	/* the owner's; lives until it is over. To detach: NULL, and ctrl is set */
+	/* set by the owner, valid until the end. To detach: NULL, and ctrl is set. */
 	struct nvmf_target *target;
-	bool exclusive; /* fail if the connection exists */
-	bool named;     /* notes name the target: there are several */
+	bool exclusive; /* fail with -EALREADY if the connection exists */
+	bool named;     /* notes begin with the target */
 
 	/* Filled in. */
 	struct nvmf_ctrl ctrl;
@@ -196,80 +193,80 @@ struct attach_nvme {
 
 	/* private from here */
 	struct child_call call;
-	struct nvmf_words words;
-	struct attach_nvme_said {
+	struct nvmf_log_mark log_mark;
+	struct attach_nvme_result { /* of the child */
 		struct diag why;
 		int32_t ring, key; /* 0: none */
-		char known[NVMF_KNOWN];
-	} said;
+		char known[NVMF_SUPPORTED];
+	} result;
 	struct nvmf_nodes nodes;
 	int instance;
 	struct attach_nvme_active {
-		int count; /* -EAGAIN: not asked yet */
+		int count; /* -EAGAIN: not listed yet */
 		uint32_t nsid[NVMF_DISKS];
 	} active;
-	uint32_t lacks;
-	unsigned seen;
-	uint64_t changed;
+	uint32_t missing_nsid;
+	unsigned last_count;
+	uint64_t changed_at;
 };
 extern const struct attach_proto attach_nvme_row;
-/* Ready for attach_start(): the owner sets deadlines and callbacks. */
+/* Initialize for attach_start(); then set deadlines and callbacks. */
 void attach_nvme_init(struct attach_nvme *, struct nvmf_target *, struct loop *, int root);
 void attach_nvme_free(struct attach_nvme *);
-/* Users of the disks of all these controllers, if all are removed: "" = none. Waits for at most two
- * seconds. */
+/* Find the users of all disks that removing these controllers would remove; "" = none. Blocks for
+ * up to two seconds. */
 void attach_nvme_users(int root, const struct nvmf_ctrl *, unsigned count, char text[ATTACH_USERS]);
 
-/* ---- A discovery controller, asked from userspace. */
+/* ---- A discovery controller, queried from userspace. */
 
 struct nvmf_query {
-	/* done: why.err 0 and discovery.log, or why; if set at first: an invalid entry, not to be
-	 * asked */
+	/* .why is set before the start: an invalid entry, not to be queried */
 	struct attach attach;
-	/* the owner's */
+	/* set by the owner */
 	char text[URI_MAX];       /* for uri_parse() */
-	char shown[URI_MAX];      /* as the user knows it: for messages and JSON */
+	char shown[URI_MAX];      /* for messages and JSON */
 	const char *nqn, *hostid; /* of the host, as typed; NULL = this machine's */
-	struct identity who;      /* made of them */
+	struct identity identity; /* made of them */
 	bool never;               /* no time limit */
 	void *user;
 
 	/* Filled in */
 	struct nvmf_discovery discovery; /* log: nvmf_log_free() */
 	struct diag rdma;                /* what the machine lacks for RDMA; err 0: nothing */
-	uint64_t since;                  /* it was asked, so: */
+	uint64_t since;                  /* start of the query; then uri and env are set */
 	struct uri uri;
 	struct bdev_env env;
 };
-/* Ready for attach_start(): the owner sets deadlines and callbacks. */
+/* Initialize for attach_start(); then set deadlines and callbacks. */
 void nvmf_query_init(struct nvmf_query *, struct loop *, int root, bool referrals);
-/* A target that is a discovery controller. port: only at its port. */
+/* Set text, shown and identity from a target that is a discovery controller. port: only at its
+ * port; otherwise at the default ports. */
 int nvmf_query_target(struct nvmf_query *, const struct nvmf_target *, bool port, struct diag *);
 
-/* What nvmf-discover asks. */
-struct nvmf_queries {
+struct nvmf_queries { /* of nvmf-discover */
 	struct nvmf_query *query;
 	unsigned count;
-	bool either;              /* one host over both transports: one answer is enough */
+	bool any_transport;       /* the two queries are one host: one answer is enough */
 	struct nvmf_entries conf; /* what the queries point to */
 };
-/* Print what reading them left out. */
+/* Print which parts of the configuration were skipped. */
 void nvmf_show_notes(const struct call *, const struct nvmf_entries *);
-/* config: a file, or NULL. Without operand and options the files in /etc/nvme are read. Errors:
- * usage, and of files; an invalid entry of a file is a query that has failed. */
+/* Read the queries from the operand, or options, or config: a file, NULL = the files in /etc/nvme.
+ * An invalid entry of a file becomes a failed query. Other errors: usage, and of reading files.
+ * Call nvmf_queries_free() also on failure. */
 int nvmf_queries_read(struct call *, int root, const struct nvmf_options *, const char *config,
 	struct nvmf_queries *);
 void nvmf_queries_free(struct nvmf_queries *);
 
 /* ---- All that URIs and configuration name, and what the discovery controllers among them report:
- * every query and connection at the same time. */
+ * all queries and connections run in parallel. */
 
-struct nvmf_goal { /* one result: a connection, or a discovery controller that failed */
-	struct nvmf_goal *next;
+struct nvmf_job { /* one result: a connection, or a discovery controller that failed */
+	struct nvmf_job *next;
 	char uri[URI_MAX];
 	const char *from;      /* "command line", "/etc/nvme/discovery.conf line 3" */
 	const char *discovery; /* URI of the controller that reports it; NULL = none */
-	bool planned;          /* target is valid */
+	bool target_valid;
 	struct nvmf_target target;
 	struct attach_nvme nvme;
 	struct diag why;
@@ -277,7 +274,7 @@ struct nvmf_goal { /* one result: a connection, or a discovery controller that f
 	/* private from here */
 	struct nvmf_all *all;
 	struct nvmf_options options;
-	bool discover, over, hidden;
+	bool discover, done, hidden;
 	struct nvmf_query *query;
 };
 struct nvmf_all { /* zeroed, then set by the owner */
@@ -286,31 +283,36 @@ struct nvmf_all { /* zeroed, then set by the owner */
 	const char *config; /* a file; NULL: those in /etc/nvme, unless the command line has URIs */
 	bool from_cmdline, nbft, no_wait, referrals, retry, plan; /* plan: connect nothing */
 	int root;
-	/* for each result, in the order of what was named, as soon as it is known */
-	void (*over)(struct nvmf_all *, struct nvmf_goal *);
+	/* Called for each result but duplicates, in the order of the input, as early as possible.
+	 */
+	void (*on_result)(struct nvmf_all *, struct nvmf_job *);
 
 	struct nvmf_entries conf; /* private from here */
 	struct loop *loop;
 	uint64_t until;
-	struct nvmf_goal *goal, *shown;
+	struct nvmf_job *job, *shown;
 	bool identity_shown;
 };
-/* Checks options, and reads configuration. *any: there is something to do. */
+/* Check options and read the configuration. *any: there is something to do. Call nvmf_all_free()
+ * also on failure. */
 int nvmf_all_read(struct nvmf_all *, bool *any);
+/* Connect all. Return 0 with each result passed to on_result(), or -errno with call->diag. */
 int nvmf_all_run(struct nvmf_all *);
 void nvmf_all_free(struct nvmf_all *);
 
 /* ---- Printed results. */
 
-/* What would be done: text lines and members of the open JSON object. */
+/* Print what would be done: text lines and members of the open JSON object. */
 int attach_nvme_plan(struct call *, int root, const struct nvmf_target *, struct diag *);
+/* Print a connection in the same form. print: NULL, or "dev" or "by-id" for the paths of disks
+ * only. */
 void attach_nvme_show(struct call *, const struct attach_nvme *, const char *print);
-/* Several connections: one result each in the open JSON list. The first failure becomes that of the
- * command, which main prints; the others are notes. */
+/* Results of several connections, one object each in the open JSON list. The first failure becomes
+ * that of the command, which main() prints; the others are notes. */
 struct nvmf_results {
 	struct call *call;
 	unsigned succeeded, failed;
 	struct diag first;
 };
 void nvmf_result_end(struct nvmf_results *, const char *uri, struct diag *why); /* err 0: success */
-int nvmf_results_end(struct nvmf_results *); /* the exit status of the command */
+int nvmf_results_end(struct nvmf_results *); /* return the exit status of the command */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Attach SRP targets through the kernel, from the words of the command line to what is printed of a
- * connection. */
+/* Attach SRP targets through the kernel: options, URIs, the connection, and the printed result. */
 #pragma once
 #include "applet.h"
 #include "attach.h"
@@ -8,24 +7,24 @@
 #include "kernel_log.h"
 #include "kernel_srp.h"
 
-/* Options that say which target and how to connect to it: a member `words` of the applet's. */
-struct srp_words {
+/* Options that name a target and how to connect to it: a member `srp` of the applet's options. */
+struct srp_options {
 	const char *value[SRP_OPTS], *dev, *lun;
 	uint32_t port;
 	/* the loss policy, and the remote port's timeouts that it sets */
 	const char *on_loss, *reconnect_delay, *fast_io_fail_tmo, *dev_loss_tmo;
-	struct opt_list params; /* of ib_srp */
+	struct opt_list module_params; /* of ib_srp */
 	bool exclusive;
 };
 #define SRP_ROW(type, opt, name, arg, help)                                                        \
 	{                                                                                          \
-		name, 0, OPT_TEXT, offsetof(type, words.value[SRP_OPT_##opt]), arg, help           \
+		name, 0, OPT_TEXT, offsetof(type, srp.value[SRP_OPT_##opt]), arg, help             \
 	}
 #define SRP_NAME_ROWS(type)                                                                        \
-	{ "device", 'i', OPT_TEXT, offsetof(type, words.dev), "DEVICE",                            \
+	{ "device", 'i', OPT_TEXT, offsetof(type, srp.dev), "DEVICE",                              \
 		"local RDMA device, such as mlx5_0" },                                             \
-		{ "port", 'p', OPT_U32, offsetof(type, words.port), "NUMBER",                      \
-			"port of that device", 1, 254 },                                           \
+		{ "port", 'p', OPT_U32, offsetof(type, srp.port), "NUMBER", "port of that device", \
+			1, 254 },                                                                  \
 		SRP_ROW(type, ID_EXT, "id-ext", "HEX", "identifier extension of the target"),      \
 		SRP_ROW(type, IOC_GUID, "ioc-guid", "HEX", "GUID of its I/O controller"),          \
 		SRP_ROW(type, DGID, "dgid", "GID", "InfiniBand: GID of its port"),                 \
@@ -33,92 +32,93 @@ struct srp_words {
 		SRP_ROW(type, SERVICE_ID, "service-id", "HEX", "InfiniBand: service ID"),          \
 		SRP_ROW(type, DEST, "dest", "HOST:PORT", "RDMA/CM: address of the target")
 #define SRP_LOSS_ROWS(type)                                                                        \
-	{ "on-loss", 0, OPT_TEXT, offsetof(type, words.on_loss), "POLICY", OPT_ON_LOSS_HELP },     \
-		{ "fast-io-fail-tmo", 0, OPT_TEXT, offsetof(type, words.fast_io_fail_tmo),         \
+	{ "on-loss", 0, OPT_TEXT, offsetof(type, srp.on_loss), "POLICY", OPT_ON_LOSS_HELP },       \
+		{ "fast-io-fail-tmo", 0, OPT_TEXT, offsetof(type, srp.fast_io_fail_tmo),           \
 			"SECONDS", "fail I/O this long after the loss, or off" },                  \
-		{ "dev-loss-tmo", 0, OPT_TEXT, offsetof(type, words.dev_loss_tmo), "SECONDS",      \
+		{ "dev-loss-tmo", 0, OPT_TEXT, offsetof(type, srp.dev_loss_tmo), "SECONDS",        \
 			"remove the disks this long after the loss, or off" },                     \
 	{                                                                                          \
-		"reconnect-delay", 0, OPT_TEXT, offsetof(type, words.reconnect_delay), "SECONDS",  \
+		"reconnect-delay", 0, OPT_TEXT, offsetof(type, srp.reconnect_delay), "SECONDS",    \
 			"time between reconnect attempts, or off; default 10"                      \
 	}
-bool srp_words_given(const struct srp_words *); /* that name a target */
+/* Return true if an option names the target. */
+bool srp_options_name_target(const struct srp_options *);
 
 struct attach_srp {
 	struct attach attach; /* .proto: attach_srp_row, .what: as host.host */
-	/* the owner's; what is pointed to lives until it is over */
-	struct srp_want *want; /* checked, unless find() completes it; NULL: `host` is connected */
-	const char *line;      /* NULL, or what to write to add_target instead of `want` */
-	uint16_t lid;          /* the target's, instead of a GID; 0 = none */
-	const char *dev;       /* the local port; NULL and 0: chosen */
+	/* set by the owner; pointers must stay valid until the end */
+	struct srp_params *params; /* complete, except for find(); NULL: `host` is connected */
+	const char *line;          /* what to write to add_target instead of `params`, or NULL */
+	uint16_t lid;              /* the target's, instead of a GID; 0 = none */
+	const char *dev;           /* local device and port; NULL and 0: choose */
 	unsigned port;
-	char *const *params; /* of ib_srp, "name=value" */
-	unsigned param_count;
+	char *const *module_params; /* of ib_srp, "name=value" */
+	unsigned module_param_count;
 	struct srp_tmo tmo; /* for a new connection */
-	bool tmo_given;     /* for one that existed, too */
-	bool exclusive;     /* fail if the connection exists */
-	/* of a daemon that tries again: fail if a former connection is still being removed; leave a
-	 * login to itself that is late */
-	bool leaves_no_wait;
+	bool tmo_given;     /* for an existing connection, too */
+	bool exclusive;     /* fail with -EALREADY if the connection exists */
+	/* for owners that retry: fail with -EAGAIN while an old connection is being removed, and do
+	 * not undo a login that completes after its limit */
+	bool no_removal_wait;
 
-	/* Filled in. To change or detach a connection: host, by the owner. */
+	/* Filled in. To change or detach a connection, the owner sets host. */
 	struct kernel_srp host;
 	bool existed; /* was connected before */
-	/* .lun: the owner's, SCSI_LUN_ALL or the only one to wait for and keep */
+	/* .lun is set by the owner: SCSI_LUN_ALL, or the only one to wait for and to keep */
 	struct attach_luns luns; /* attach_luns_free() */
 
 	/* private from here */
 	struct mad *mad; /* of find() */
 	struct mad_scan_job *scan;
 	struct srp_local local;
-	/* logins that the kernel holds on to are counted, apart from all else */
-	struct child_call login, call;
+	struct child_call login, call; /* separate: abandoned logins are counted */
 	struct kernel_log log;
-	struct attach_srp_said {
+	struct attach_srp_result { /* of the child */
 		struct diag why;
 		bool loaded;
 		struct srp_local local;
 		char others[200];
-	} said;
+	} result;
 	struct loop_timer timer;
-	struct kernel_srp *before; /* connections when the login began */
-	unsigned befores;
+	struct kernel_srp *old_hosts; /* before the login */
+	unsigned old_host_count;
 	bool logging_in;
-	bool leaving;           /* a former connection is still being removed */
-	uint64_t since, leaves; /* the login; until then a former connection may leave */
+	bool removal_pending; /* an old connection is still being removed */
+	uint64_t since, removal_deadline;
 };
 extern const struct attach_proto attach_srp_row;
-/* Whether find() must ask the target for what the user left out: the GID of a LID, the service and
- * partition. */
+/* Return true if find() must query the target: for the GID of a LID, or for the service ID. */
 bool attach_srp_incomplete(const struct attach_srp *);
 
-/* A target as the user names it: a URI, an add_target string, options; or a connection. */
-struct srp_target { /* zeroed, then set by the owner: word, timeout_ms */
+/* A target as the user names it: a URI, an add_target string or options; or a connection. */
+struct srp_target { /* zeroed, then set by the owner: word, timeout_ms; must not move */
 	struct attach_srp srp;
-	struct srp_want want;
+	struct srp_params params;
 	struct uri uri;
-	const char *word, *on_loss; /* NULL: options alone name it; of the URI */
-	uint32_t timeout_ms;        /* the URI may have another */
+	const char *word;    /* the operand; NULL: options only */
+	const char *on_loss; /* of the URI */
+	uint32_t timeout_ms; /* overridden by the URI */
 };
-/* A word that names an existing connection: "host6", "/dev/sda". */
+/* Return true if the operand is a connection ("host6", "/dev/sda"): not a URI or string. */
 bool srp_is_device(const char *word);
-/* The SCSI host of such a word. Errors: not an SRP connection. */
+/* Find the SCSI host of such an operand. -ENOENT: not an SRP connection. */
 int srp_device_host(int root, const char *word, struct kernel_srp *, struct diag *);
-/* Which target: `want`, and of srp the LID, the LUN and the local port. */
-int srp_target_read(struct srp_target *, const struct srp_words *, struct diag *);
-/* .keys of applets that read URIs so. */
-void srp_target_keys(const char *uri, struct uri_asked *);
-/* All that a connection needs; a failure in srp.attach.why, which names the target. */
-int srp_target_prepare(struct srp_target *, int root, const struct srp_words *);
-void srp_target_ctx(const struct srp_target *, struct diag *); /* name it there */
-/* "0002c903004ed0b2 at fe80…:0002c903004ed0b3", "… at 10.0.0.1:5555" */
-const char *srp_target_text(const struct srp_want *, char text[200]);
+/* Set params, and of srp: lid, luns.lun, dev and port. The options must outlive the target. */
+int srp_target_read(struct srp_target *, const struct srp_options *, struct diag *);
+void srp_target_keys(const char *uri, struct uri_key_names *); /* .keys of an applet */
+/* Set all that a connection needs. May block: resolves names. Errors: in srp.attach.why, with the
+ * target as object. */
+int srp_target_prepare(struct srp_target *, int root, const struct srp_options *);
+void srp_target_ctx(const struct srp_target *, struct diag *); /* make it the diag's object */
+/* Return "0002c903004ed0b2 at fe80…:0002c903004ed0b3", "… at 10.0.0.1:5555". */
+const char *srp_target_text(const struct srp_params *, char text[200]);
 
+/* Return the loss policy as text for people. */
 const char *srp_loss_text(const struct srp_tmo *, char text[200]);
-/* JSON: on_loss in the grammar of --on-loss, and the timeouts; what is off or unknown is left out.
- */
+/* Print JSON members: on_loss in the grammar of --on-loss, and timeouts unless off or unknown. */
 void srp_loss_show(struct out *, const struct srp_tmo *);
-/* Print a connection: text lines and members of the open JSON object. dest: "" = unknown; print:
- * NULL, dev, by-id; would: the timeouts that a dry run would set, NULL = none. */
+/* Print a connection: text lines and members of the open JSON object. dest: its address, "" =
+ * unknown; print: NULL, or "dev" or "by-id" for the paths of disks only; would: the timeouts that a
+ * dry run would set, NULL = none. */
 void attach_srp_show(struct out *, const struct attach_srp *, const char *dest, const char *print,
 	const struct srp_tmo *would);

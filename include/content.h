@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is on a disk: its partition table, and the file systems and other formats that their first
- * blocks name. Everything read is hostile. On the bdev's loop, which these run. */
+/* The content of a disk: its partition table, file systems and other formats, which are recognized
+ * by their first blocks. The data is not trusted. Call these functions on the bdev's loop, which
+ * they run. */
 #pragma once
 #include "bdev.h"
 #include "names.h"
 
-#define CONTENT_NUMBER_MAX 1024 /* of a partition */
+#define CONTENT_NUMBER_MAX 1024 /* largest partition number */
 
 enum content_table { CONTENT_NO_TABLE, CONTENT_MBR, CONTENT_GPT };
 
-struct content_format {  /* "" = not known */
+struct content_format {  /* "": unknown */
 	char type[20];   /* as blkid(8) names it: "ext4", "vfat", "LVM2_member" */
-	char label[257]; /* as it is on the disk */
-	char uuid[41];   /* or what else identifies it */
+	char label[257]; /* as stored on the disk */
+	char uuid[41];   /* or another identifier */
 };
 
 struct content_partition {
-	uint32_t number;      /* as Linux counts */
+	uint32_t number;      /* as in Linux */
 	uint64_t off, size;   /* bytes; inside the disk */
 	char type[UUID_TEXT]; /* GUID of GPT, "0x83" of MBR */
-	char uuid[UUID_TEXT]; /* GPT's; "" = none */
-	char name[145];       /* GPT's, UTF-8 */
+	char uuid[UUID_TEXT]; /* of GPT; "": none */
+	char name[145];       /* of GPT, UTF-8 */
 	struct content_format format;
 };
 
 struct content {
 	struct content_format format; /* of the whole disk */
 	uint8_t table;                /* enum content_table */
-	bool backup;                  /* GPT: the first one is damaged */
-	unsigned count, left_out;     /* left_out: of wrong place or size, or too many */
+	bool backup;                  /* GPT: the primary table is damaged */
+	unsigned count, left_out;     /* left_out: invalid or too many */
 	struct content_partition *partition;
 };
 
-/* timeout_ms limits each read; 0: no limit. Returns -errno if a read fails; a bad table is not an
- * error. */
+/* Read the content; content_free() frees it. timeout_ms: limit of each read, 0: none. Return 0, or
+ * -errno if a read failed; an invalid table is not an error. */
 int content_read(struct bdev *, uint32_t timeout_ms, struct content *, struct diag *);
 void content_free(struct content *);
-/* The place of a partition in bytes. -ENOENT: there is none of that number. */
+/* Get the start and size of a partition in bytes. -ENOENT: no partition with that number. */
 int content_find_partition(struct bdev *, uint32_t number, uint32_t timeout_ms, uint64_t *start,
 	uint64_t *size, struct diag *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Copying one bdev onto another: queue depth, holes, zeroes, verify, and a ddrescue-style map file
- * that survives kill -9. */
+/* Copy one bdev to another: queue depth, holes, zeroes, verify, and a ddrescue-style map file that
+ * survives kill -9. */
 #pragma once
 #include "bdev.h"
 #include "diag.h"
@@ -8,31 +8,31 @@
 
 #define COPY_ID (URI_MAX + 192)
 
-/* A disk as the map names it. */
+/* A disk as named in the map. */
 struct copy_disk {
 	uint64_t size;
-	char id[COPY_ID];  /* the same under every name of the disk; "" = not named */
-	char uri[URI_MAX]; /* for people, without secrets */
-	bool by_uri;       /* id says only where the disk was reached: it may be another one now */
+	char id[COPY_ID];  /* the same for all names of the disk; "": unnamed */
+	char uri[URI_MAX]; /* for messages, without secrets */
+	bool by_uri;       /* id is only an address, where another disk may be found now */
 };
-/* Control characters become '?': each text is one line of the map. */
+/* Set all members; control characters become '?', as each text is one line of the map. */
 void copy_disk_set(struct copy_disk *, uint64_t size, const char *id, const char *uri);
 
 struct copy_progress {
-	uint64_t done, total; /* bytes looked at */
-	uint64_t read;        /* from the source while copying */
-	uint64_t resumed;     /* listed by the map as finished before the copy began */
-	/* read and written; written as zero; known to be zero already; compared */
+	uint64_t done, total; /* bytes processed */
+	uint64_t read;        /* from the source, except to verify */
+	uint64_t resumed;     /* finished by an earlier run, according to the map */
+	/* read and written; zeroed; known to be zero in the destination; compared */
 	uint64_t copied, zeroed, skipped, verified;
-	uint64_t bad; /* bytes that could not be read (only with keep_going) */
+	uint64_t bad; /* unreadable bytes (only with keep_going) */
 	bool verifying;
-	bool already;       /* the map said before the copy began that everything is copied */
-	bool saved;         /* the map's file holds what this copy needs to be continued */
-	bool lost;          /* failed: no connection for longer than the loss policy allows */
-	uint8_t hash[32];   /* after success, if it was an option */
-	double seconds, copy_seconds; /* of all, and without the comparison */
-	double rate; /* bytes read from the source or verified per second of this phase */
-	double left; /* seconds until everything is copied, or verified; 0 = unknown */
+	bool already; /* complete according to the map before the start */
+	bool saved;   /* the map file has all that is needed to continue */
+	bool lost;    /* failed as the connection was lost for longer than the loss policy allows */
+	uint8_t hash[32];             /* after success, with options.hash */
+	double seconds, copy_seconds; /* in total, and without verifying */
+	double rate;                  /* bytes per second of this phase (copy or verify) */
+	double left;                  /* seconds until the end of the phase; 0: unknown */
 };
 
 enum copy_hash_kind {
@@ -44,38 +44,37 @@ enum copy_hash_kind {
 };
 
 struct copy_options {
-	uint32_t depth;   /* requests in flight; 0 = 16 */
-	uint32_t request; /* bytes each; 0 = 256 KiB or the disks' best */
-	bool sparse;      /* holes and zero blocks are not written as data */
-	bool dst_zero;    /* the destination reads as zeroes: new file, so zeroes need no write */
-	bool verify;      /* read both again and compare */
-	/* of the source; not with keep_going. Finished areas are read again */
+	uint32_t depth;   /* requests in flight; 0: 16 */
+	uint32_t request; /* bytes each; 0: 256 KiB or bdev_limits.best */
+	bool sparse;      /* zero blocks are not written as data */
+	bool dst_zero;    /* the destination reads as zeroes (a new file): skip zeroes */
+	bool verify;      /* read both afterwards and compare */
+	/* of the source; not with keep_going. Reads areas finished by an earlier run, too. */
 	enum copy_hash_kind hash;
-	bool keep_going;  /* unreadable areas are left out and recorded */
-	/* the source ends where it ends: its size, until then, is only more than the destination
-	 * holds */
+	bool keep_going; /* skip and record unreadable areas */
+	/* the source is a stream: until its end is read, its size is only a limit above the size of
+	 * the destination */
 	bool stream;
-	/* unreadable areas become zeroes: the destination is a stream and cannot leave them out */
+	/* write zeroes for unreadable areas, as the destination is a stream */
 	bool fill_bad;
-	const char *map; /* resume file, NULL = none; else src_is and dst_is are needed */
-	const struct copy_disk *src_is, *dst_is; /* the map's; dst_zero: dst_is by uri */
-	volatile int *stop; /* set by a signal: end cleanly with -EINTR, map saved */
-	/* about four times a second, and at the end */
+	const char *map; /* map file, needs src_is and dst_is; NULL: none */
+	const struct copy_disk *src_is,
+		*dst_is;    /* for the map; with dst_zero dst_is may be by_uri */
+	volatile int *stop; /* set by a signal handler: save the map and return -EINTR */
+	/* called about four times a second and at the end */
 	void (*progress)(const struct copy_progress *, void *arg);
 	void *arg;
 };
-/* What copy_run() refuses, found before the destination is opened, as opening may create it: a map
- * that is damaged, of another disk, or cannot be written. dst_is may be NULL: not known yet.
- * *done: bytes that the map calls finished. Runs the loop.
- * -ESTALE: the map is sound, but not of these disks as they are. */
+/* Check the map before the destination is opened, as opening may create it: that it is valid, of
+ * these disks, and can be written. dst_is may be NULL: unknown yet. *done: finished bytes of the
+ * map. Runs the loop. -ESTALE: a valid map, but of other disks or sizes. */
 int copy_check_map(struct loop *, const struct bdev *src, const struct copy_options *,
 	uint64_t *done, struct diag *);
-/* The destination can be written and, with dst_size bytes, holds the source (a stream's size is not
- * known). */
+/* Check that the destination can be written and, unless the source is a stream, is large enough. */
 int copy_check_ends(const struct bdev *src, const struct bdev *dst, uint64_t dst_size, bool stream,
 	struct diag *);
-/* Counts what could not be read in progress->bad: not a failure by itself. The destination is
- * flushed at the end. -EHOSTUNREACH without progress->lost: the target answered that it can't reach
- * the disk, -EAGAIN: that it can't execute the request yet, for the time of the loss policy. */
+/* Copy, then flush the destination. With keep_going, unreadable bytes are counted in progress->bad
+ * and not a failure. Runs the loop. -EHOSTUNREACH without progress->lost: the target reported that
+ * it can't reach the disk. -EAGAIN: it was not ready within the time of the loss policy. */
 int copy_run(struct loop *, struct bdev *src, struct bdev *dst, const struct copy_options *,
 	struct copy_progress *, struct diag *);

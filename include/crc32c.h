@@ -4,5 +4,5 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Goes on from an earlier result; 0 to begin. crc32c(0, "123456789", 9) is 0xe3069283. */
+/* Continue from an earlier result, 0 at first. crc32c(0, "123456789", 9) is 0xe3069283. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t len);

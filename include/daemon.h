@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The life of an applet that offers disks until it is stopped or its command ends: start, status
- * and clean stop. Its fronts offer the disks: the rows of include/fronts.h. */
+/* Applets that offer disks until they are stopped or their command ends: start, status and clean
+ * stop. Fronts (fronts.h) offer the disks. */
 #pragma once
 #include "applet.h"
 #include "bdev.h"
@@ -9,7 +9,7 @@
 #define DAEMON_QUEUES 64
 #define DAEMON_FRONTS 8
 
-struct daemon_options { /* a member of the applet's option struct */
+struct daemon_options { /* member of the applet's option struct */
 	bool ro, daemon, force;
 	uint32_t queues, poll_us, stop_timeout_ms, ready_fd, retry_ms;
 	const char *pid_file, *on_loss, *log;
@@ -52,27 +52,27 @@ struct daemon {
 	const struct daemon_options *opts;
 	int root; /* descriptor of "/" */
 	struct loop *loop;
-	/* workers; with one queue the first is the daemon's own */
+	/* of the workers; with one queue it is `loop` */
 	struct loop *loops[DAEMON_QUEUES];
 	unsigned nloops;
-	struct bdev **disk; /* one an operand, in their order */
+	struct bdev **disk; /* one per operand, in order */
 	unsigned disks;
-	struct disk_identity *identity; /* of each disk, once a front has asked for it */
+	struct disk_identity *identity; /* array; allocated by daemon_identify() */
 	struct front *front[DAEMON_FRONTS];
 	unsigned fronts;
-	volatile int over; /* whoever sets it ends the daemon the clean way */
+	volatile int stop_requested; /* set it to stop cleanly */
 
 	struct loop_signal signal;
 	bool signals, ready, command, pid_written, own_mounts;
-	struct crew *crew;
+	struct workers *workers;
 	struct kernel_report report;
-	/* of what the fronts moved, for rates */
-	struct loop_timer sampler;
-	/* for the warning of open listeners */
+	/* samples io_count of the fronts, for rates */
+	struct loop_timer sample_timer;
+	/* addresses and options of the warning about open listeners */
 	char open_at[1024], open_option[96];
-	uint64_t ready_ns; /* since when it is, loop_clock() */
-	uint64_t deadline; /* for getting ready, 0 = none */
-	int parent;        /* that waits until we are ready */
+	uint64_t ready_ns; /* loop_clock() when it became ready */
+	uint64_t deadline; /* to become ready; 0: none */
+	int parent;        /* descriptor of child_daemon() */
 	int stopped_by;    /* signal */
 	pid_t child;       /* the command */
 	int pid_file;      /* descriptor, once pid_written */
@@ -84,76 +84,78 @@ struct front_sample {
 	struct io_count count;
 };
 
-/* One way to offer the disks: first member of what the front keeps. */
+/* First member of the struct of a front. */
 struct front {
 	const struct front_kind *kind;
 	struct daemon *daemon;
-	const void *want;              /* struct export_want or serve_want, include/fronts.h */
-	struct front_sample sample[2]; /* the daemon's: the last two, the older first */
+	const void
+		*options; /* struct export_front_options or serve_front_options, include/fronts.h */
+	struct front_sample sample[2]; /* private: the last two, older first */
 };
 
-/* In the order they are called. All return 0, or -errno with call->diag set. */
+/* A kind of front, with its functions in the order in which they are called. Those that return int
+ * return 0, or -errno with the diag set (call->diag, unless it is an argument). */
 struct front_kind {
 	const char *serving; /* for the service manager: "serving NBD clients" */
-	/* block devices of this machine: the process does what kernel_survive() is for */
+	/* it offers local block devices, so the process calls kernel_survive() */
 	bool local;
-	size_t size;                  /* of the struct around struct front; it begins as zeroes */
-	int (*read)(struct front *);  /* check the options before any disk is opened */
-	int (*start)(struct front *); /* disks and loops are there; daemon_time_left() bounds it */
-	void (*show)(const struct front *, struct out *); /* where the disks are to be had */
-	/* what --run puts into $uri; NULL: the applet has no --run */
+	size_t size;                  /* of its struct, which is zeroed initially */
+	int (*read)(struct front *);  /* check options; no disk is open yet */
+	int (*start)(struct front *); /* within daemon_time_left() */
+	void (*show)(const struct front *, struct out *); /* addresses or devices */
+	/* $uri for --run; NULL: the applet has no --run */
 	void (*uri)(const struct front *, char text[URI_MAX]);
-	/* What it has moved so far; the front has been started. */
+	/* totals since start() */
 	void (*count)(const struct front *, struct io_count *);
-	/* Its members of the status document (doc/schema/status.json, serving), for SIGUSR1 and
-	 * `rdmastor status`. */
+	/* print its members of the status document (doc/schema/status.json, serving) */
 	void (*status)(const struct front *, struct out *);
-	/* as bdev->changed, from when the disk is open, before start() too; may be NULL */
+	/* bdev->changed of a disk; perhaps before start(). May be NULL. */
 	void (*changed)(struct front *, struct bdev *);
-	/* At a stop: takes back what others use. -EBUSY: they still use it; it is served further
-	 * and released later. The process ends with any other failure. May be NULL. */
+	/* At a stop: remove devices. -EBUSY: in use; serving continues and it is called again. Any
+	 * other failure ends the process. May be NULL. */
 	int (*release)(struct front *, uint32_t timeout_ms, struct diag *);
-	/* the process ends at once: removes what would outlive it; may be NULL */
+	/* The process ends at once: remove what would outlive it. May be NULL. */
 	void (*quit)(const struct front *);
-	/* However far it came: what is in flight is answered and flushed, then all is freed but the
-	 * struct itself. -EINPROGRESS: a disk holds requests and cannot be closed. */
+	/* Complete and flush requests, then free everything but the struct; also after a failed
+	 * read() or start(). -EINPROGRESS: a disk holds requests and cannot be closed. */
 	int (*stop)(struct front *, uint32_t timeout_ms, struct diag *);
 };
 
-/* What the command line asks of one kind of front. */
-struct front_want {
+/* The command line options of one kind of front. */
+struct front_config {
 	const struct front_kind *kind;
-	bool on;
-	const void *want; /* struct front.want */
+	bool enabled;
+	const void *options; /* struct front.options */
 };
 
-/* Run the applet: exit status or -errno. The fronts that are on live until it is stopped; the first
- * gives --run its $uri. */
-int daemon_run(struct call *, const struct daemon_options *, const struct front_want *, unsigned);
+/* Run the applet with the enabled fronts until it is stopped; the first one provides $uri of --run.
+ * Return the exit status or -errno. */
+int daemon_run(struct call *, const struct daemon_options *, const struct front_config *, unsigned);
 
 /* For fronts. */
-/* Time left to get ready, 0 = no limit. */
+/* Get the time left to become ready; 0: no limit. */
 int daemon_time_left(const struct daemon *, uint32_t *ms);
-/* Any host can reach the address; this option limits access. All of them get one warning. */
+/* Add the address, which any host can reach, to the one warning about open listeners; this option
+ * limits access. No effect for a local address. */
 void daemon_warn_open(struct daemon *, const struct addr *, const char *option);
-/* The identity of disk i, the same for all fronts; stays with the daemon. */
+/* Get the identity of disk i, the same for all fronts. The daemon owns it. */
 int daemon_identify(struct daemon *, unsigned i, const struct disk_identity **);
-/* The `full` callback of a server; user is its struct front. */
+/* The `full` callback of servers. */
 void daemon_full(const struct diag *why, void *front);
-/* Of a status: what was read and written, and in JSON the rates of the last seconds. */
+/* For a status: print io_count, and in JSON the rates of the last seconds. */
 void daemon_show_count(struct out *, const struct front *);
-/* JSON of disk i: uri, size, block_size, read_only, state, paths. */
+/* Print members of disk i in JSON: uri, size, block_size, read_only, state, paths. */
 void daemon_show_disk(struct out *, const struct daemon *, unsigned i);
-/* The same for a block device of this machine, whose object stays open, and its line of text. */
+/* The same for a local block device, with a line of text. The JSON object stays open. */
 void daemon_show_device(struct out *, const struct daemon *, unsigned i, const char *path,
 	uint64_t size, bool recovered);
-/* For a status: an object as well, with the holders of the device, which go to `who`. */
+/* The same for a status, with the processes that hold the device; users: their text. */
 void daemon_show_held(
-	struct out *, const struct daemon *, unsigned i, const char *path, char *who, size_t len);
-/* "64 MiB (67108864 bytes)" */
+	struct out *, const struct daemon *, unsigned i, const char *path, char *users, size_t len);
+/* Format as "64 MiB (67108864 bytes)". */
 const char *daemon_size_text(uint64_t bytes, char text[48]);
 
-/* A note with the reason in the diag of the call if nothing can be listened on for a second. */
+/* Print a note with the reason of call->diag if listening is still impossible after a second. */
 struct daemon_wait {
 	struct loop_timer timer;
 	const struct call *call;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One failure: what object, why, and where known the way out. Fixed size, owned by the caller, no
+/* One failure: the object, the reason and, where known, a hint. Fixed size, owned by the caller, no
  * allocation. Control plane functions take a `struct diag *` last and return 0 or -errno; the data
- * path carries numbers (io.status, io.detail) and makes text only when somebody prints. */
+ * path carries numbers (io.status, io.detail), which become text when they are printed. */
 #pragma once
 #include <stdint.h>
 
-enum diag_code { /* the stable words of cli.md's JSON, in diag_code_word() */
+enum diag_code { /* stable: JSON has them as diag_code_word() */
 	DIAG_NONE,
 	DIAG_USAGE,
 	DIAG_REFUSED,
@@ -27,49 +27,47 @@ enum diag_code { /* the stable words of cli.md's JSON, in diag_code_word() */
 };
 
 struct diag {
-	int err;      /* positive errno, 0 = no failure */
+	int err;      /* positive errno; 0: no failure */
 	uint8_t code; /* enum diag_code */
 	char object[256], text[512], hint[400];
 };
 
-/* All return -err, so that `return diag_set(…)` is one line. Set where the cause is known. A NULL
- * diag is allowed; diag_ctx() and diag_hint() then do not know which it was and give -EIO: where a
- * caller goes by the errno, return that itself. Text: lower case, no full stop, no "failed to";
- * quotes the user's own words. */
+/* These functions return -err. Call them where the cause is known. A NULL diag is allowed, but then
+ * diag_ctx() and diag_hint() return -EIO: return the errno itself if a caller depends on it. Text:
+ * lower case, no full stop, no "failed to"; quote what the user typed. */
 int diag_set(struct diag *, enum diag_code, int err, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* From an errno: code and text are derived from it; fmt says what was tried. "open /dev/sdz: no
- * such file or directory" */
+/* Derive code and text from an errno; fmt is what was tried: "open /dev/sdz: no such file or
+ * directory". */
 int diag_sys(struct diag *, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* From the errno of a TCP connection that was not made; its address is the object. */
+/* From the errno of a failed TCP connect; the address is the object. */
 int diag_connect(struct diag *, int err);
-/* ECONNREFUSED is a reset of the host's kernel or of a firewall, or an ICMP error. */
+/* ECONNREFUSED is a reset by the host's kernel or a firewall, or an ICMP error. */
 #define DIAG_NO_LISTENER "nothing listens there, or a firewall rejects it"
 
-/* Names the object on the way up, without the secrets of a URI; only the first (innermost) call
- * counts. */
+/* Name the object, without the secrets of a URI. Only the first (innermost) call counts. */
 int diag_ctx(struct diag *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The way out; only where we truly know it. */
+/* Add a hint; only one that is certain to help. */
 int diag_hint(struct diag *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Small answers of the host arrive, the first large one does not. */
+/* Hint at the MTU: small replies of the host arrive, the first large one does not. */
 int diag_hint_mtu(struct diag *, const char *host);
 #define HINT_OTHER_PROTOCOL "see what answers there: rdmastor discover %s"
 #define HINT_RDMA_DEVICE                                                                           \
 	"load the adapter's RDMA driver, or create a software device: rdma link add rxe0 type "    \
 	"rxe netdev eth0"
 
-/* The reasons of two attempts at one thing: "NAME: text; OTHER_NAME: other". One that is part of
- * the other is left out. */
+/* Join the reasons of two attempts: "NAME: text; OTHER_NAME: other", or only one if it contains the
+ * other. */
 void diag_both(struct diag *, const char *name, const char *text, const char *other_name,
 	const char *other);
 
-/* A duration, rounded: "10 s", "0.5 s", "250 ms". */
+/* Print a duration, rounded: "10 s", "0.5 s", "250 ms". */
 #define DIAG_SECONDS 24
 const char *diag_seconds(uint64_t ms, char text[DIAG_SECONDS]);
 
 const char *diag_code_word(enum diag_code); /* "refused" */
 const char *diag_errno_word(int err);       /* "ECONNREFUSED"; the same under every libc */
-const char *diag_errno_text(int err); /* "connection refused": our own words, as libcs differ */
+const char *diag_errno_text(int err);       /* "connection refused"; the same under every libc */

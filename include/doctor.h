@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Find out why a remote disk, or any of them, can't be used on this machine: checks, each with a
- * result and what to do about it. Everything but netlink and the network is reached under a root
- * descriptor. */
+/* Find out why remote disks can't be used on this host: checks with results and hints. Paths are
+ * relative to a root descriptor. */
 #pragma once
 #include "diag.h"
 #include "loop.h"
@@ -22,14 +21,14 @@ enum doctor_topic { /* printed in this order */
 	DOCTOR_TARGET,
 	DOCTOR_TOPICS,
 };
-/* INFO: without a URI, something that this machine lacks and that may never be used */
+/* INFO: only without a URI: a missing part that may never be needed */
 enum doctor_state { DOCTOR_OK, DOCTOR_INFO, DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_STATES };
 
 struct finding {
 	uint8_t topic, state;
-	bool detail; /* in text only with --verbose: unimportant, or follows from another one */
-	const char *check; /* stable word: "port-state" */
-	const char *lacks; /* of INFO: "RDMA"; in text all are one line without --verbose */
+	bool detail; /* printed only with --verbose: unimportant, or follows from another one */
+	const char *check;   /* stable word: "port-state" */
+	const char *missing; /* INFO: "RDMA"; all are one line of text without --verbose */
 	char object[256], text[512], hint[512];
 	struct fact { /* data for JSON */
 		const char *key;
@@ -46,29 +45,31 @@ struct doctor { /* zeroed, then set by the owner */
 	const char *uri;   /* NULL: examine the machine alone */
 	uint64_t deadline; /* loop_clock() */
 	bool verbose;
-	/* Run an applet as main() does. In a child. */
+	/* Run an applet as main() does; called in a child. */
 	int (*run)(int argc, char **word);
-	/* The MTU of a port of an RDMA device in bytes, in use and possible; 0 or -errno. */
+	/* Get the MTU of an RDMA port in bytes, active and maximum; 0 or -errno. */
 	int (*port_mtu)(const char *dev, unsigned port, unsigned *active, unsigned *max);
 
 	/* Filled in. */
 	struct finding *finding;
 	unsigned findings;
-	struct diag why; /* err: the URI's target does not answer as the URI says */
+	struct diag why; /* err: the target does not answer, or does not match the URI */
 
 	/* private */
 	struct uri *parsed;  /* NULL: no URI */
-	struct addr address; /* of its host, once it is found; family 0: none */
-	bool local;          /* the address is one of this machine */
-	char release[80];    /* of the kernel; "" = unknown */
-	bool blind;          /* /sys is not mounted */
+	struct addr address; /* of its host, when resolved; family 0: none */
+	bool local;          /* the address is one of this host */
+	char release[80];    /* kernel release; "" = unknown */
+	bool no_sysfs;       /* /sys is not mounted */
 	bool failed;         /* out of memory */
 	struct finding spare;
 };
-/* Run all checks. Errors: the URI is invalid, or out of memory; a check that fails is a finding. */
+/* Run all checks; runs the loop. A failed check is a finding. Errors: invalid URI, out of memory.
+ */
 int doctor_examine(struct doctor *, struct diag *);
+/* Return the number of findings in this state. */
 unsigned doctor_count(const struct doctor *, enum doctor_state);
-/* JSON: the list "findings", and how many are in each state. Text: a line for each, and hints;
+/* Print the findings: in JSON the list "findings" and the counts, as text a line and a hint each.
  * quiet: only warnings and failures. */
 void doctor_show(struct out *, const struct doctor *, bool verbose, bool quiet);
 void doctor_free(struct doctor *);

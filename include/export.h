@@ -10,21 +10,21 @@ struct ublk;
 struct ublk_info {
 	unsigned id;
 	bool ours;      /* not another program's */
-	bool live;      /* else its server is gone */
-	bool recovered; /* taken over from a former run */
-	int pid;        /* of the server */
+	bool live;      /* its server process runs */
+	bool recovered; /* taken over from an earlier run */
+	int pid;        /* server process */
 	unsigned queues, depth, buffer;
-	/* known to the server alone: bytes; so far */
+	/* only in the server process; size in bytes */
 	uint64_t size, requests;
 	struct io_count count;
 };
 
-/* From another process. -ENODEV: there is no such device */
-int ublk_look(int dev, struct loop *, unsigned id, struct ublk_info *, struct diag *);
-/* What was written to it is on its disk. -ETIMEDOUT: its server does not answer. 0 too where there
- * is none any more. */
+/* Get information on a device of any process. dev: descriptor of /dev. -ENODEV: no such device. */
+int ublk_query(int dev, struct loop *, unsigned id, struct ublk_info *, struct diag *);
+/* Flush the device to its disk. 0 also if it no longer exists. -ETIMEDOUT: its server does not
+ * respond. */
 int ublk_flush(int dev, struct loop *, unsigned id, uint32_t timeout_ms, struct diag *);
-/* Stops and deletes device N, whose server then sees `ended`; also one whose server is gone. What
- * was written is on its disk before, unless force says not to wait for it. -ENODEV as above. */
+/* Flush (unless force), stop and delete a device; its server calls ublk_options.ended. Also works
+ * without a server. -ENODEV: no such device. */
 int ublk_delete(
 	int dev, struct loop *, unsigned id, bool force, uint32_t timeout_ms, struct diag *);

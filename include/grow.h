@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Allocated arrays that grow at the end, and no other way. The element count is an unsigned of the
- * caller's, and tells how much room there is. */
+/* Allocated arrays that grow at the end. The caller keeps the element count, from which the
+ * allocated size is derived. */
 #pragma once
 #include <stddef.h>
 
-/* Append a zeroed element: its address, or NULL if memory is short. Array and count are then as
- * before. */
+/* Append a zeroed element and return it. NULL: no memory; array and count are unchanged. */
 #define grow(array, count) grow_by(array, count, 1)
-/* Append `more` elements: the first of them. */
+/* Append `more` elements and return the first. */
 #define grow_by(array, count, more)                                                                \
 	((typeof(array))grow_array(&(array), &(count), more, sizeof(*(array))))
 

@@ -1,64 +1,65 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What this machine is to attach before its root file system is mounted. */
+/* Disks on the kernel command line, and what an initramfs needs to attach them. */
 #pragma once
 #include "diag.h"
 #include "uri.h"
 #include <stdbool.h>
 #include <stdint.h>
 
-enum boot_via {      /* which block device */
+enum boot_via {      /* how a disk becomes a block device */
 	BOOT_KERNEL, /* the kernel's own initiator */
 	BOOT_UBLK,
 	BOOT_NBD, /* the kernel's NBD client */
 };
-const char *kernel_boot_via_word(uint8_t via);
+const char *kernel_boot_via_name(uint8_t via); /* "kernel", "ublk", "nbd" */
 
 struct boot_disk {
 	char uri[URI_MAX]; /* may hold a password */
-	uint8_t via;
-	char from[20];   /* "rd.rdmastor", "operand" */
-	struct diag why; /* the word is invalid: attach nothing for it */
+	uint8_t via;       /* enum boot_via */
+	char from[20];     /* "rd.rdmastor", "operand" */
+	struct diag why;   /* err: the text is invalid; attach nothing for it */
 };
-/* "URI[,via=kernel|ublk|nbd]" */
+/* Parse "URI[,via=kernel|ublk|nbd]"; an error goes to disk->why. The URI itself is not parsed. */
 void kernel_boot_disk(struct boot_disk *, const char *text, const char *from);
-int kernel_boot_unknown_scheme(const char *name, struct diag *); /* the error for a URI of it */
+/* Set the error for a URI of a scheme that can't be attached. Returns -errno. */
+int kernel_boot_unknown_scheme(const char *name, struct diag *);
 
-struct boot_words {
-	struct boot_disk *disk;
+/* Parameters on the kernel command line (dracut.cmdline(7)). */
+struct boot_params {
+	struct boot_disk *disk; /* of rd.rdmastor= */
 	unsigned disks;
-	uint32_t timeout_ms; /* rd.rdmastor.timeout=; 0 = unset */
-	bool never;          /* it is 0: no time limit */
-	struct diag timeout; /* why a value of it is ignored; err 0: none is */
-	/* what the other applets' --from-cmdline finds, valid or not */
+	uint32_t timeout_ms; /* of rd.rdmastor.timeout=; 0 = unset, or no limit */
+	bool never;          /* the parameter is 0: no limit */
+	struct diag timeout; /* err: a value of it is invalid and was ignored */
+	/* whether --from-cmdline of the other applets finds a target, valid or not */
 	bool nvme, iscsi;
 	bool nfs; /* over RDMA */
 };
-/* rd.rdmastor=, rd.rdmastor.timeout= and the words of others on the kernel command line. */
-int kernel_boot_words(int root, struct boot_words *, struct diag *);
-void kernel_boot_words_free(struct boot_words *); /* wipes */
+/* Read the parameters; the caller calls kernel_boot_params_free(), also after a failure. */
+int kernel_boot_params_read(int root, struct boot_params *, struct diag *);
+void kernel_boot_params_free(struct boot_params *); /* wipes the URIs */
 
-/* What attaches a disk in an initramfs. */
+/* What an initramfs needs to attach a disk. */
 enum boot_need_kind {
-	BOOT_NEED_MODULE, /* of the kernel: "nvme_rdma" */
-	BOOT_NEED_WORD,   /* for its command line: "rd.rdmastor=nvme+rdma://…" */
-	BOOT_NEED_FILE,   /* with a secret: "/etc/nvme/key" */
+	BOOT_NEED_MODULE, /* kernel module: "nvme_rdma" */
+	BOOT_NEED_PARAM,  /* kernel parameter: "rd.rdmastor=nvme+rdma://…" */
+	BOOT_NEED_FILE,   /* file with a secret: "/etc/nvme/key" */
 	BOOT_NEED_KINDS
 };
 struct boot_needs {
 	struct boot_need {
 		uint8_t kind;
 		char text[URI_MAX + 32];
-	} * need;
+	} * need; /* the owner frees it */
 	unsigned count;
 };
 struct kernel_list;
 struct kernel_serving;
-/* Appends what the disks of the list need: all of them, or only those that the running system's
- * root is on. The owner frees `need`. */
+/* Append the needs of the listed disks: of all, or only of those that hold the root file system. */
 int kernel_boot_needs(int root, const struct kernel_list *, const struct kernel_serving *, bool all,
 	struct boot_needs *, struct diag *);
-/* Appends what the disk needs that a word names: its files and, unless it is attached, the word
- * without secrets, and the modules: its initiator, and the drivers of this machine's cards that
- * could reach it. */
+/* Append the needs of a disk given by its URI: its files and, unless it is attached, its parameter
+ * without secrets and its modules: the initiator, and the drivers of all network cards and RDMA
+ * devices that may reach it. */
 int kernel_boot_needs_disk(int root, const struct kernel_list *, const struct boot_disk *,
 	bool attached, struct boot_needs *, struct diag *);

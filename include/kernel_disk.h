@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A block device of this machine: whether it opens, and who uses it. */
+/* Whether a local block device can be opened, and what uses it. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
-/* 0: the block device has a node, made where nothing else makes it, and opens; a drive without a
- * medium counts, a disk whose size is not known yet does not. May block. */
+/* Check that block device NAME ("sda") can be opened and has a size. Creates its node unless
+ * something else does. A drive without a medium counts as ready. Returns 0 or -errno (-ENODEV: no
+ * size yet). May block. */
 int kernel_disk_opens(int root, const char *name);
 
 struct out;
-/* What holds a block device or a file; more than fit are left out. */
 #define HOLDERS 8
-struct holders {
+struct holders { /* what holds a block device or a file; more than fit are left out */
 	bool known;
 	unsigned count;
 	struct holder {
 		char kind[8];    /* mount, swap, device; unknown: there may be others */
-		char name[256];  /* of a mount: its directory; of a device: "dm-0"; swap: "" */
-		char label[128]; /* of a dm device: "vg-root" */
+		char name[256];  /* mount: directory; device: "dm-0"; swap: "" */
+		char label[128]; /* dm device: "vg-root" */
 	} item[HOLDERS];
 };
-/* "mounted on /, swap, md0, dm-0 (vg-root)"; "" = nothing does. list: the same; NULL is allowed. */
+/* List the holders as text: "mounted on /, swap, md0, dm-0 (vg-root)"; "" = none; and in `list`,
+ * which may be NULL. */
 int kernel_holders(int root, const char *path, struct holders *list, char *text, size_t len);
-/* JSON array "holders", if known */
+/* Print them as the JSON array "holders", if known. */
 void kernel_holders_put(struct out *, const struct holders *);
-/* Other processes whose image locks (core/block/file_lock.c) hinder a writer: "open in qemu-nbd
- * (process 123)"; "" = none that can be seen. */
+/* List other processes whose image locks (core/block/file_lock.c) exclude a writer: "open in
+ * qemu-nbd (process 123)"; "" = none visible. */
 int kernel_lockers(int root, const char *path, char *text, size_t len);
-/* What may write to a file or device while it is read: file systems that are not mounted read-only,
- * also above partitions, dm, md and loop devices; swap; processes with a writer's image lock.
- * "" = nothing known. */
+/* List possible writers of a file or device: file systems not mounted read-only, also on
+ * partitions, dm, md and loop devices above it; swap; processes with a writer's image lock.
+ * "" = none known. */
 int kernel_writers(int root, const char *path, char *text, size_t len);
-/* Other processes that have it open, as far as /proc tells: "open in fio (process 123), open in
- * qemu (process 99)"; and mounts that are no holders, as they are in other mount namespaces. */
+/* List other processes that have it open, according to /proc: "open in fio (process 123), open in
+ * qemu (process 99)"; and mounts in other mount namespaces, which are not holders. */
 int kernel_openers(int root, const char *device, char *text, size_t len);
-/* How the block device NAME ("ublkb0") is used, and by what: needs no /dev. UNKNOWN: this root does
- * not have /sys and /proc (any more). */
+/* Return how block device NAME ("ublkb0") is used, with its holders or else its openers as text.
+ * Needs no /dev. UNKNOWN: this root has no /sys or /proc. */
 enum kernel_use { KERNEL_UNUSED, KERNEL_OPEN, KERNEL_HELD, KERNEL_UNKNOWN };
 enum kernel_use kernel_use_of(int root, const char *name, char *text, size_t len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which iSCSI targets this machine is to have: what the firmware (iBFT), the kernel command line
- * and Debian's initramfs say. */
+/* iSCSI targets to attach at boot: from the firmware (iBFT), the kernel command line and Debian's
+ * iscsi.initramfs. Paths are relative to a root descriptor. */
 #pragma once
 #include "diag.h"
 #include "uri.h"
@@ -9,49 +9,50 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ISCSI_WISH_TEXT   257 /* users and secrets */
-#define ISCSI_WISH_NO_LUN UINT64_MAX
+#define ISCSI_BOOT_TEXT   257 /* users and secrets */
+#define ISCSI_BOOT_NO_LUN UINT64_MAX
 
-struct iscsi_wish { /* one portal of one target; "" = not told */
+struct iscsi_boot_target { /* one portal of one target; "" = unset */
 	char name[ISCSI_NAME_MAX + 1];
 	char host[256]; /* address or name, without brackets */
-	uint16_t port;  /* 0 = not told */
-	int tpgt;       /* -1 = not told */
+	uint16_t port;  /* 0 = unset */
+	int tpgt;       /* target portal group tag; -1 = unset */
 	bool iser;
-	bool firmware; /* names no target, but those that the firmware told */
-	uint64_t lun;  /* as Linux counts them, the last number of H:C:T:L */
-	char user[2][ISCSI_WISH_TEXT], secret[2][ISCSI_WISH_TEXT]; /* [0] ours, [1] the target's */
+	bool firmware; /* stands for the firmware's targets; names none itself */
+	uint64_t lun;  /* as Linux numbers LUNs, the last number of H:C:T:L */
+	char user[2][ISCSI_BOOT_TEXT], secret[2][ISCSI_BOOT_TEXT]; /* [0] ours, [1] the target's */
 	char netdev[16];
 	char boot_nic[20], boot_target[20]; /* "ethernet0", "target0" of the iBFT */
 	char from[96]; /* for messages: "netroot=iscsi:", "iBFT target0"; holds no secret */
 };
 
-/* as a URI, without users and secrets */
-void kernel_iscsi_uri(const struct iscsi_wish *, char text[URI_MAX]);
+/* Print a target as a URI (rdmastor-uri(7)) without users and secrets. */
+void kernel_iscsi_boot_uri(const struct iscsi_boot_target *, char text[URI_MAX]);
 
-#define ISCSI_WISH_PARAMS 32
-struct iscsi_wishes {
-	struct iscsi_wish *wish;
+#define ISCSI_BOOT_PARAMS 32
+struct iscsi_boot_config {
+	struct iscsi_boot_target *entry;
 	unsigned count;
-	char initiator[ISCSI_NAME_MAX + 1], initiator_from[32]; /* "" = not told */
-	char *param[ISCSI_WISH_PARAMS]; /* "node.session.timeo.replacement_timeout=30", for all */
+	char initiator[ISCSI_NAME_MAX + 1], initiator_from[32]; /* "" = unset */
+	char *param[ISCSI_BOOT_PARAMS]; /* "node.session.timeo.replacement_timeout=30", for all */
 	unsigned params;
-	int retry_max;     /* -1 = not told */
-	bool firmware;     /* the firmware's targets are wanted */
-	bool network;      /* and its network set-up */
-	unsigned problems; /* lines of `notes` that tell of something wanted and not understood */
-	struct diag why;   /* the first of them */
-	char notes[2048];  /* a line each */
+	int retry_max;     /* login retries; -1 = unset */
+	bool firmware;     /* attach the firmware's targets */
+	bool network;      /* configure the network as the firmware did */
+	unsigned problems; /* lines of `notes` about invalid parts, which were left out */
+	struct diag why;   /* the first problem */
+	char notes[2048];  /* messages, a line each */
 };
-/* The same of this machine, and the firmware's targets where they are wanted, whose initiator
- * counts where the command line names none. -ENOENT: nothing is wanted. */
-int kernel_iscsi_wishes(int root, struct iscsi_wishes *, struct diag *);
-/* the firmware's targets alone; -ENOENT: there are none */
-int kernel_iscsi_firmware(int root, struct iscsi_wishes *, struct diag *);
-void kernel_iscsi_wishes_free(struct iscsi_wishes *); /* wipes */
+/* Read the configuration of this host; the firmware's targets are added if it asks for them, and
+ * the firmware's initiator name if it sets none. -ENOENT: no target. The caller calls
+ * kernel_iscsi_boot_free(), also after a failure. */
+int kernel_iscsi_boot_read(int root, struct iscsi_boot_config *, struct diag *);
+/* Read the firmware's targets only. -ENOENT: none. */
+int kernel_iscsi_firmware(int root, struct iscsi_boot_config *, struct diag *);
+void kernel_iscsi_boot_free(struct iscsi_boot_config *); /* wipes it */
 
-/* "name = value" lines of open-iscsi's configuration until `each` gives other than 0, which is
- * given. path NULL: the usual one, which may be missing. */
+/* Pass each "name = value" line of open-iscsi's configuration to `each` until it returns other than
+ * 0, which is returned. path NULL: /etc/iscsi/iscsid.conf, which may be missing. */
 int kernel_iscsi_conf_file(int root, const char *path,
 	int (*each)(const char *name, const char *value, void *arg), void *arg, struct diag *);
 
@@ -60,7 +61,7 @@ int kernel_iscsi_conf_file(int root, const char *path,
 #define IBFT_ADDR    40
 #define IBFT_DAMAGES 8
 
-struct ibft_nic_info { /* texts as the kernel's iscsi_ibft has them; "" = not told */
+struct ibft_nic_info { /* texts as the kernel's iscsi_ibft prints them; "" = unset */
 	unsigned index, flags, origin, prefix;
 	char addr[IBFT_ADDR], mask[16], gateway[IBFT_ADDR], dns[2][IBFT_ADDR], dhcp[IBFT_ADDR];
 	char vlan[8], mac[18];
@@ -69,9 +70,9 @@ struct ibft_nic_info { /* texts as the kernel's iscsi_ibft has them; "" = not to
 struct ibft_target_info {
 	unsigned index, flags, nic, chap_type; /* nic: index of one, which may be missing */
 	char name[ISCSI_NAME_MAX + 1], addr[IBFT_ADDR], lun[24];
-	uint64_t number; /* of the LUN, as Linux counts */
+	uint64_t number; /* of the LUN, as Linux numbers it */
 	uint16_t port;
-	char user[2][ISCSI_WISH_TEXT], secret[2][ISCSI_WISH_TEXT];
+	char user[2][ISCSI_BOOT_TEXT], secret[2][ISCSI_BOOT_TEXT];
 };
 struct ibft {
 	char initiator[ISCSI_NAME_MAX + 1];
@@ -79,26 +80,25 @@ struct ibft {
 	unsigned nics;
 	struct ibft_target_info target[IBFT_TARGETS];
 	unsigned targets;
-	char from[40]; /* where it was read */
-	/* "invalid iBFT of the firmware: …" for a structure that is left out */
+	char from[40]; /* the directory or table that was read */
+	/* "invalid iBFT of the firmware: …" for each structure that is left out */
 	char damage[IBFT_DAMAGES][96];
 	unsigned damages;
 };
-/* As iscsi_ibft shows them, which is loaded if need be; where there is none, from the ACPI table
- * itself. Entries without flags are left out. -ENOENT: this machine's firmware has left none;
- * -EPROTO: none but invalid ones. */
+/* Read the iBFT from the kernel's iscsi_ibft, which is loaded, or else from the ACPI table. Entries
+ * without flags are left out. -ENOENT: no iBFT or no target; -EPROTO: the table or all its targets
+ * are invalid. */
 int kernel_ibft_targets(int root, struct ibft *, struct diag *);
 /* Print a target as a record of open-iscsi, with a line for each value; secrets are hidden. */
 struct out;
 void kernel_ibft_show(
 	struct out *, const struct ibft *, const struct ibft_target_info *, const char *version);
-/* NULL: there is none */
+/* Return the NIC of a target; NULL: none. */
 const struct ibft_nic_info *kernel_ibft_nic(const struct ibft *, const struct ibft_target_info *);
-/* The NIC's address set, the link up, VLAN made, and the target's address routed over it. Needs
- * CAP_NET_ADMIN. */
+/* Configure the NIC: address, link up, VLAN, and a route to the target. Needs CAP_NET_ADMIN. */
 int kernel_ibft_network(
 	int root, const struct ibft_nic_info *, const struct ibft_target_info *, struct diag *);
-/* The same for every target with a NIC; problems are counted and noted. */
-void kernel_iscsi_network(int root, struct iscsi_wishes *);
-/* the network interface with this hardware address; false: there is none */
+/* Configure the NICs of all targets; failures are counted as problems. */
+void kernel_iscsi_network(int root, struct iscsi_boot_config *);
+/* Find the network interface with this hardware address; false: none. */
 bool kernel_mac_netdev(int root, const char *mac, char netdev[16]);

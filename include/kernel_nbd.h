@@ -6,58 +6,58 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Descriptor of /dev with the ublk driver loaded and its control device there; else which of
- * driver, control device, io_uring (kernel.io_uring_disabled) is missing, with the way round
- * (--nbd-dev). */
+/* Load the ublk driver and return a descriptor of /dev with its control device. Errors name what is
+ * missing (driver, control device, io_uring) and hint at --nbd-dev. */
 int kernel_ublk_open(int root, struct diag *);
 
-/* The kernel's own NBD client, by generic netlink. These calls may wait for requests that the
- * device has in flight, and for what others ask of generic netlink: they are not for a thread that
- * answers those. The kernel is asked by a process of its own, so that the end of this one never
- * waits for it. */
+/* The kernel's NBD client, by generic netlink. The calls may block until the device's requests in
+ * flight and other users of generic netlink are done, so never call them from a thread that serves
+ * these requests. A child process talks to the kernel, so this process can always end. */
 #define KERNEL_NBD_CONNECTIONS 16
-#define KERNEL_NBD_OURS        "rdmastor " /* what identifiers of ours begin with */
+#define KERNEL_NBD_ID_PREFIX   "rdmastor " /* of the backend identifiers of our devices */
 struct kernel_nbd {
-	/* N of /dev/nbdN; -1 = the one a former run left (id), else the first free one; given: the
-	 * one taken */
+	/* N of /dev/nbdN; -1: the device with this id from an earlier run, else the first free one.
+	 * Set to the device in use. */
 	int index;
 	uint64_t size;  /* bytes */
 	uint32_t block; /* 512 … 4096 */
 	uint16_t flags; /* NBD_FLAG_*, as nbd_server_flags() gives them */
-	const int *fds; /* connected sockets; the kernel keeps references of its own */
-	/* offered to a device that exists; given to a new one, of these */
+	const int *fds; /* connected sockets; the kernel takes its own references */
+	/* sockets to offer to an existing device; of them, connections of a new one */
 	unsigned nfds, connections;
-	/* A request unanswered for so long takes its connection down with it and goes out again
-	 * over another. 0 = the kernel waits for as long as the connection lives; that needs a
-	 * device of one connection (Linux 6.12, nbd_xmit_timeout()). */
+	/* A request that is not answered within this time closes its connection and is sent again
+	 * over another. 0: the kernel waits as long as the connection lives, which requires a
+	 * device with one connection (Linux 6.12, nbd_xmit_timeout()). */
 	uint32_t timeout_s;
-	/* timeout_s 0: how soon a request that went down with its connection goes out again over
-	 * the next one */
+	/* with timeout_s 0: time until a request of a dead connection is sent again over the next
+	 * one */
 	uint32_t resend_s;
-	uint32_t dead_s;     /* requests are held this long while no connection lives */
-	uint32_t longest;    /* bytes of a request; 0 = as the driver likes */
-	uint32_t timeout_ms; /* for the kernel to answer one call; 0 = as long as it takes */
-	/* the device's backend identifier (Linux 5.14): a process started again takes its device
-	 * over by it; NULL = never */
+	uint32_t dead_s;     /* how long requests are held without a live connection */
+	uint32_t longest;    /* bytes per request; 0: the driver's default */
+	uint32_t timeout_ms; /* limit for the kernel to answer one call; 0: none */
+	/* the device's backend identifier (Linux 5.14), by which a restarted process takes over its
+	 * device; NULL: never */
 	const char *id;
-	/* given: the device existed and was offered the sockets: it takes as many as it has dead
-	 * connections, perhaps none */
+	/* Set if the device existed: it takes as many sockets as it has dead connections, perhaps
+	 * none. */
 	bool recovered;
 };
-int kernel_nbd_ready(int root, struct diag *); /* loads the driver */
-/* Connects, or gives new sockets to, the device: it can be opened when this returns. */
+int kernel_nbd_ready(int root, struct diag *); /* load the driver */
+/* Connect a new device, or offer the sockets to the existing one. On return it can be opened.
+ * -EINVAL: the existing device differs in size, block size or write cache. */
 int kernel_nbd_connect(int root, struct kernel_nbd *, struct diag *);
-/* What a new device still needs and only /sys takes, `longest` and `resend_s`. Waits for requests
- * in flight: once the sockets are served. */
+/* Set `longest` and `resend_s` of a new device in sysfs. Waits for requests in flight, so call it
+ * once the sockets are served. Best effort. */
 void kernel_nbd_tune(int root, const struct kernel_nbd *);
-/* New sockets (fds) for the connections of device `index` that are dead. -ENODEV: it was
- * disconnected. */
+/* Replace dead connections of device `index` by the sockets in fds. -ENODEV: it was disconnected.
+ */
 int kernel_nbd_renew(const struct kernel_nbd *, struct diag *);
-int kernel_nbd_resize(const struct kernel_nbd *, struct diag *); /* index, id, size, block */
-/* The backend identifier of a device that is connected, "" = none; -ENOENT: it is not. */
+/* Change the size; uses index, id, size, block. */
+int kernel_nbd_resize(const struct kernel_nbd *, struct diag *);
+/* Read the backend identifier of a connected device, "" = none. -ENOENT: not connected. */
 int kernel_nbd_backend(int root, unsigned index, char *text, size_t len);
-/* What others wrote to it is on its disk, then it is gone. -EBUSY with those named who hold it or
- * have it open, and -ETIMEDOUT when it does not take what is to be written: it stays. `force`: no
- * questions asked. With an id only the device that has it: another is none. */
+/* Flush and disconnect a device; with an id, only if the device has it (else 0). -EBUSY: it is in
+ * use, and the diag names its users; -ETIMEDOUT: the flush timed out; it stays connected then.
+ * `force`: disconnect without these checks. */
 int kernel_nbd_disconnect(
 	int root, unsigned index, const char *id, bool force, uint32_t timeout_ms, struct diag *);

@@ -49,8 +49,8 @@ int kernel_nbft_table(const void *bytes, size_t len, struct nbft *, struct diag 
 int kernel_nbft_read(int root, struct nbft **, unsigned *count, struct diag *);
 const struct nbft_hfi_info *kernel_nbft_hfi(const struct nbft *, unsigned index); /* NULL: none */
 
-/* Pass dracut's words for the interfaces of NBFT and iBFT to `each` until it returns other than 0,
- * which is returned: "ifname=nbft0:MAC", "ip=…", "vlan=…". An interface that both tables have is
- * configured once. rd.nonvmf and rd.nvmf.nonbft leave out the NBFT. */
-int kernel_boot_network_words(
-	int root, int (*each)(const char *word, void *arg), void *arg, struct diag *);
+/* Pass dracut's network parameters for the interfaces in NBFT and iBFT to `each` until it returns
+ * other than 0, which is returned: "ifname=nbft0:MAC", "ip=…", "vlan=…". An interface that both
+ * tables have is configured once. rd.nonvmf and rd.nvmf.nonbft leave out the NBFT. */
+int kernel_boot_network_params(
+	int root, int (*each)(const char *param, void *arg), void *arg, struct diag *);

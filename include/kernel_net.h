@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* How packets leave this machine and which of them it drops: rtnetlink and nf_tables. */
+/* Routes (rtnetlink) and packet filter rules (nf_tables) of this host. */
 #pragma once
 #include "diag.h"
 #include "uri.h"
@@ -12,10 +12,10 @@ struct kernel_route {
 	char source[ADDR_TEXT], gateway[ADDR_TEXT]; /* "" = none */
 	bool local;                                 /* the address is one of this machine */
 };
-/* -ENETUNREACH, -EHOSTUNREACH …: no route */
+/* Look up the route to an address. -ENETUNREACH, -EHOSTUNREACH …: none. */
 int kernel_route(const struct addr *to, struct kernel_route *, struct diag *);
-/* One answer of the kernel; false: not a route. */
-bool kernel_route_take(void *message, size_t len, struct kernel_route *);
+/* Parse one answer of the kernel; false: not a route. For kernel_route() and tests. */
+bool kernel_route_parse(void *message, size_t len, struct kernel_route *);
 
 enum firewall_verdict {
 	FIREWALL_NEXT,
@@ -28,10 +28,10 @@ enum firewall_verdict {
 /* A rule as far as it concerns the first packet of a connection. */
 struct firewall_rule {
 	uint8_t verdict; /* enum firewall_verdict */
-	/* It has no other conditions than these; else whether it applies may depend on addresses or
-	 * ports (vague), or only on something else. */
+	/* certain: it has no conditions besides these; vague: it has others, on addresses or ports
+	 */
 	bool certain, vague;
-	bool v4, v6;     /* which packets it sees */
+	bool v4, v6;     /* the packets it applies to */
 	bool loopback;   /* only those of the loopback interface */
 	uint8_t l4proto; /* IPPROTO_TCP …; 0 = any */
 	bool has_saddr, has_daddr;
@@ -52,22 +52,21 @@ struct firewall {
 	unsigned chains;
 	bool failed; /* out of memory */
 };
-/* Read the chains of IP and their rules. -EPERM: only root may; -EOPNOTSUPP: no nf_tables in this
- * kernel. */
+/* Read the IP chains and their rules. -EPERM: not root; -EOPNOTSUPP: the kernel has no nf_tables.
+ */
 int kernel_firewall(struct firewall *, struct diag *);
 void kernel_firewall_free(struct firewall *);
-/* The messages of one read, of chains or of rules. */
-void kernel_firewall_take(struct firewall *, void *messages, size_t len);
-/* Names of the tables in use by legacy iptables or ip6tables, one a line: their rules are not in
- * nf_tables. "" = none. 0, or -EACCES: only root may read them. */
+/* Parse the messages of one read, of chains or of rules. For kernel_firewall() and tests. */
+void kernel_firewall_parse(struct firewall *, void *messages, size_t len);
+/* List the tables in use by legacy iptables or ip6tables, one per line; their rules are not in
+ * nf_tables. "" = none. -EACCES: not root. */
 int kernel_firewall_legacy(int root, bool v6, char *text, size_t len);
 
 enum firewall_fate {
 	FIREWALL_PASSES,
-	FIREWALL_MAY_DROP, /* some rules can't be judged */
+	FIREWALL_MAY_DROP, /* some conditions can't be evaluated */
 	FIREWALL_DROPS,
 };
-/* What a base chain does with the first packet to this port of an address; address family 0: any.
- */
+/* Return what a base chain does with the first packet to this address (family 0: any) and port. */
 enum firewall_fate kernel_firewall_fate(const struct firewall *, const struct firewall_chain *,
 	uint8_t l4proto, const struct addr *to, uint16_t port);

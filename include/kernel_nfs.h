@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's NFS client: the words of -o, mount(2), what is mounted, and what the kernel command
- * line wants mounted. */
+/* The kernel's NFS client: mount options and sources, mount(2), the mounts of this host, and the
+ * NFS root on the kernel command line. */
 #pragma once
 #include "diag.h"
 #include "uri.h"
@@ -9,93 +9,95 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Options as mount(8) and nfs(5) have them, taken apart: what mount(2) takes as flags, what is ours
- * to fill in or to check, and the rest, which is the kernel's. */
+/* Parsed options of mount(8) and nfs(5): the flags of mount(2), options that are checked or
+ * completed here, and the rest, which is passed to the kernel. */
 #define NFS_OPTIONS_MAX 3072 /* mount(2) takes a page */
-enum { NFS_LOCK_OPEN = 0, NFS_LOCK_WANTED, NFS_LOCK_NAMED /* nolock, local_lock= */ };
+enum { NFS_LOCK_UNSET = 0, NFS_LOCK_ON, NFS_LOCK_LOCAL /* nolock or local_lock= */ };
 struct nfs_options {
 	unsigned long flags;        /* MS_RDONLY … */
-	char pass[NFS_OPTIONS_MAX]; /* for the kernel as they were given: "soft,timeo=50" */
-	uint8_t major;              /* 3, 4; 0 = not named */
-	int8_t minor;               /* -1 = not named */
-	uint16_t port, mountport;   /* 0 = not named */
-	char addr[ADDR_TEXT];       /* "" = not named */
-	bool clientaddr, mountaddr, mountproto, mountvers; /* given: they are in pass */
-	uint8_t lock;
+	char pass[NFS_OPTIONS_MAX]; /* for the kernel, unchanged: "soft,timeo=50" */
+	uint8_t major;              /* 3, 4; 0 = unset */
+	int8_t minor;               /* -1 = unset */
+	uint16_t port, mountport;   /* 0 = unset */
+	char addr[ADDR_TEXT];       /* "" = unset */
+	bool clientaddr, mountaddr, mountproto, mountvers; /* they are set in `pass` */
+	uint8_t lock;                                      /* NFS_LOCK_… */
 	bool remount, background;
-	int retry_min; /* -1 = not named */
+	int retry_min; /* minutes; -1 = unset */
 };
 void kernel_nfs_options_init(struct nfs_options *);
-/* Adds what one -o says. Refuses what does not apply to RDMA. */
+/* Parse the value of one -o, in addition to earlier ones. Errors: usage, also for options that
+ * exclude RDMA. */
 int kernel_nfs_options_read(struct nfs_options *, const char *text, struct diag *);
 
 /* "HOST:/PATH", "[ADDRESS]:/PATH", or nfs+rdma://HOST[:PORT]/PATH[?vers=…&ro&timeout=…] */
 struct nfs_source {
-	char name[1200]; /* as the kernel takes it */
+	char name[1200]; /* the source for mount(2) */
 	char host[256], path[1025];
 };
-/* The URI's keys are added to the options, and its time-out. */
+/* Parse a source. The keys of a URI are added to the options; its timeout sets *timeout_ms. */
 int kernel_nfs_source_read(const char *text, struct nfs_source *, struct nfs_options *,
 	uint32_t *timeout_ms, struct diag *);
-/* Of the URI; .keys of applets. */
-void kernel_nfs_source_keys(const char *text, struct uri_asked *);
+/* Report the keys that URIs of this scheme accept; .keys of applets. */
+void kernel_nfs_source_keys(const char *text, struct uri_key_names *);
 
-/* The flags as words, "ro,nosuid"; "" = none. */
+/* Print the flags as options, "ro,nosuid"; "" = none. */
 void kernel_nfs_flags_text(unsigned long flags, char *text, size_t len);
 
-struct nfs_numbers { /* resolved: what the kernel cannot find out itself */
+struct nfs_numbers { /* resolved values that the kernel does not look up itself */
 	bool rdma;
 	uint8_t major, minor;
 	struct addr server;     /* with the port */
-	char client[ADDR_TEXT]; /* own address, NFS 4 */
-	uint16_t mountport;     /* NFS 3 */
+	char client[ADDR_TEXT]; /* source address, for NFS 4 */
+	uint16_t mountport;     /* for NFS 3 */
 	bool nolock;
 };
-/* The last argument of mount(2). */
+/* Build the last argument of mount(2). */
 int kernel_nfs_options_write(const struct nfs_options *, const struct nfs_numbers *,
 	char text[NFS_OPTIONS_MAX], struct diag *);
 
-/* All that kernel_nfs_ready() could load is there. */
+/* Whether kernel_nfs_ready() would load nothing. */
 bool kernel_nfs_loaded(int root, bool rdma, uint8_t major);
-/* The kernel's modules for it are there, loaded here if need be; version 0: of any version. */
+/* Load the kernel's modules for NFS; major 0: any version. */
 int kernel_nfs_ready(int root, bool rdma, uint8_t major, struct diag *);
-/* The own address from which this one is reached. */
+/* Find the source address of a route. */
 int kernel_source_addr(const struct addr *to, char text[ADDR_TEXT], struct diag *);
 
-struct kernel_mount_ask { /* the arguments of mount(2) */
+struct kernel_mount_args { /* the arguments of mount(2) */
 	const char *source, *dir, *type, *data;
 	unsigned long flags;
 };
-/* Which of the options the kernel does not take, in its own words: asked option by option, nothing
- * is mounted. False: it takes all, or cannot be asked (before Linux 5.6). */
-bool kernel_mount_refuses(const struct kernel_mount_ask *, char *text, size_t len);
-/* A directory as the list of mounts names it, without touching what is mounted on it. Blocks if the
- * way to it leads through a mount that does not answer. */
+/* Find the mount option that the kernel rejects, and its reason, by fsconfig(2); mounts nothing.
+ * False: it accepts all, or does not report it (before Linux 5.6). */
+bool kernel_mount_refuses(const struct kernel_mount_args *, char *text, size_t len);
+/* Resolve a path to the name of a mount point in the list of mounts, without accessing what is
+ * mounted on it. Blocks if an earlier component is on a mount of a dead server. -errno */
 int kernel_mount_find(int root, const char *typed, char dir[PATH_MAX]);
-/* The same in a child, for a few seconds: -ETIMEDOUT. */
+/* Call kernel_mount_find() in a child. -ETIMEDOUT: not done within 5 s. */
 int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX]);
 
 struct kernel_mounted {
-	unsigned id; /* of this mount, which another at the same place has not */
-	/* of the file system: "rw,vers=4.2,proto=rdma" */
+	unsigned id; /* unique, also among mounts on the same directory */
+	/* super: options of the file system, "rw,vers=4.2,proto=rdma" */
 	char source[1200], type[32], options[512], super[2048];
-	char transport[16]; /* as the file system's statistics name it; "" = they do not */
+	char transport[16]; /* from mountstats; "" = unknown */
 };
-/* What is mounted at this very place, the topmost; -ENOENT: nothing. */
+/* Read the topmost mount on this directory. -ENOENT: none. */
 int kernel_mounted(int root, const char *dir, struct kernel_mounted *);
-/* as they are mounted */
+/* Call `each` for every NFS mount, in the order of /proc/self/mountinfo. */
 void kernel_nfs_mounts(int root,
 	void (*each)(const char *dir, const struct kernel_mounted *, void *arg), void *arg);
-/* A value in a list of options: "vers" in "rw,vers=4.2"; false: it is not there. */
+/* Get the value of "vers" in "rw,vers=4.2"; false: absent. */
 bool kernel_mount_option(const char *options, const char *name, char *value, size_t len);
 
-/* What dracut's and Debian's initramfs, and the kernel itself, take for an NFS root. -ENOENT: the
- * command line names none. */
+/* NFS root of dracut's and Debian's initramfs, or of the kernel itself. */
 struct nfs_root {
 	char source[1200];  /* "10.0.0.1:/path" */
-	char options[1024]; /* as of -o */
-	char from[64];      /* the word: "root=nfs:…", shortened */
-	bool rdma; /* proto=rdma, rdma or nfs+rdma://; also if the word is invalid otherwise */
+	char options[1024]; /* in the syntax of -o */
+	char from[64];      /* the parameter: "root=nfs:…", may be cut */
+	bool rdma; /* proto=rdma, rdma or nfs+rdma://; also set if the parameter is invalid */
 };
+/* Parse the NFS root on the kernel command line of this host. -ENOENT: none. */
 int kernel_nfs_root(int root, struct nfs_root *, struct diag *);
+/* Parse it in this text. */
 int kernel_nfs_root_read(const char *cmdline, struct nfs_root *, struct diag *);

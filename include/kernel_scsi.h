@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the SCSI layer made of a connection: from a host to its logical units and their block
- * devices. Everything is reached under a root descriptor. */
+/* Logical units and block devices of a SCSI host, in sysfs. Paths are relative to a root
+ * descriptor. */
 #pragma once
 #include "diag.h"
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 struct scsi_lun {
 	char name[48]; /* "6:0:0:1" */
-	uint64_t lun;  /* as the kernel counts, scsilun_to_int() */
+	uint64_t lun;  /* as the kernel numbers LUNs, scsilun_to_int() */
 	int type;      /* peripheral device type, SPC-4 table 139; -1 = unknown */
 	bool disk;     /* its type has a block device */
 	char vendor[16], model[32], state[20];
@@ -22,25 +22,24 @@ struct scsi_lun {
 	uint32_t block; /* bytes */
 	bool ro;
 };
-bool kernel_scsi_loaded(int root);
+bool kernel_scsi_loaded(int root);              /* sd_mod is loaded or built in */
 int kernel_scsi_ready(int root, struct diag *); /* load the driver of disks, sd_mod */
-bool kernel_scsi_host(int root, unsigned host); /* it exists */
-/* Let the kernel look for LUNs; may take long. -errno */
+bool kernel_scsi_host(int root, unsigned host); /* whether the host exists */
+/* Make the kernel scan for LUNs; may block for long. -errno */
 int kernel_scsi_scan(int root, unsigned host);
-/* Those of a host, by number. free() the list. */
+/* List the LUNs of a host by number. The caller frees the list. */
 int kernel_scsi_luns(int root, unsigned host, struct scsi_lun **, unsigned *count, struct diag *);
-/* The link that udev makes, "/dev/disk/by-id/wwn-0x6001…"; "" = none that is sure. */
+/* Print the name of udev's link, "/dev/disk/by-id/wwn-0x6001…"; "" = unknown. */
 void kernel_scsi_by_id(const struct scsi_lun *, char text[200]);
-/* Users of this host's disks: "sda mounted on /mnt; sdb swap"; "" = unused. */
+/* List users of this host's disks: "sda: mounted on /mnt; sdb: swap"; "" = unused. */
 void kernel_scsi_users(int root, unsigned host, char *text, size_t len);
-/* the root file system is on one of its disks, or unknown */
+/* Whether the root file system is on one of its disks; true if unknown. */
 bool kernel_scsi_has_root(int root, unsigned host);
-/* "/dev/sda", "sda1", a link to one of them: the host's number, or -ENOENT. */
+/* Return the number of the host of "/dev/sda", "sda1" or a link to one of them. -ENOENT: none. */
 int kernel_scsi_host_of(int root, const char *device);
-/* Print it as an object of the open list. print: NULL, or "dev" or "by-id" for only that path as
- * text.
- */
+/* Print it as an object of the open list. print: "dev" or "by-id" prints only that path as text;
+ * NULL: all. */
 struct out;
 void kernel_scsi_show(struct out *, const struct scsi_lun *, const char *print);
-/* Remove nodes of removed units that were created by hand. */
+/* Remove nodes in /dev of removed units, where the kernel does not. */
 void kernel_scsi_drop_nodes(int root, const struct scsi_lun *, unsigned count);

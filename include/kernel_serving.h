@@ -12,20 +12,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The reporting side. Each connection gets one send() that never blocks and is closed; then the
- * socket pauses for some milliseconds, so that callers can't keep the loop busy. */
+/* The reporting side, on its loop. Each connection gets one send() that never blocks and is closed;
+ * then the socket pauses for some milliseconds, so that callers can't keep the loop busy. */
 struct kernel_report {
-	/* the document; freed after it was sent. NULL: no memory */
+	/* returns the document, which is freed after it was sent; NULL: out of memory */
 	char *(*text)(void *user, size_t *len);
 	void *user;
 	struct loop *loop;
 	struct loop_fd fd;
-	struct loop_timer rest;
+	struct loop_timer pause;
 	uid_t allowed[2]; /* besides root: real and effective user at kernel_report_owner() */
 	bool on;
 };
 void kernel_report_owner(struct kernel_report *); /* Record the user; call before changing it. */
-/* text and user are set */
+/* Start listening; the caller has set text and user. */
 int kernel_report_start(struct kernel_report *, struct loop *, struct diag *);
 void kernel_report_stop(struct kernel_report *); /* allowed when not started */
 
@@ -40,16 +40,16 @@ struct serving_listener {
 /* How a disk, or one path to it, can be reached. */
 struct serving_state {
 	char word[8];                          /* up, lost, failed */
-	double lost_seconds, fails_in_seconds; /* -1: not reported; it does not fail */
-	char reason[16];                       /* code word, of what is not up */
+	double lost_seconds, fails_in_seconds; /* -1: not reported; never fails */
+	char reason[16];                       /* code word, unless it is up */
 };
 #define SERVING_STATE_TEXT 64
-/* "lost 12 s, I/O fails in 48 s" */
+/* Print the state as "lost 12 s, I/O fails in 48 s". */
 const char *kernel_serving_state_text(const struct serving_state *, char text[SERVING_STATE_TEXT]);
-/* A line for a path that is not up. */
+/* Print a line for a path that is not up. */
 void kernel_serving_path_line(
 	struct out *, unsigned number, const char *uri, const struct serving_state *);
-/* JSON members: state, lost_seconds, fails_in_seconds, reason. */
+/* Print the JSON members state, lost_seconds, fails_in_seconds and reason. */
 void kernel_serving_put_state(struct out *, const struct serving_state *);
 
 struct serving_path {
@@ -69,7 +69,7 @@ struct serving_disk {
 	bool read_only;
 };
 
-/* One way in which a process offers its disks. */
+/* One protocol by which a process offers its disks. */
 struct serving_front {
 	char protocol[16]; /* nvme, nbd, ublk */
 	uint64_t clients, refused, queues, connections;
@@ -82,11 +82,11 @@ struct serving_front {
 
 struct serving_process {
 	int pid;
-	unsigned uid;    /* both by the kernel; UINT32_MAX: unknown */
+	unsigned uid;    /* both are the kernel's; UINT32_MAX: unknown */
 	char applet[32]; /* serve, export */
 	double seconds;  /* since it was ready */
 	bool stopping;
-	struct diag why; /* err: it gave no answer */
+	struct diag why; /* err: it did not answer */
 	struct serving_front *front;
 	unsigned fronts;
 };
@@ -96,13 +96,13 @@ struct kernel_serving {
 	unsigned processes;
 	unsigned left_out; /* processes of other users, beyond the first 64 */
 };
-/* Asks all of them at once, on the loop, which it runs for at most timeout_ms. A process whose
- * socket is another's (a forged name, a process of another PID namespace) is left out; one that
- * does not answer is listed with the reason. */
+/* Query all processes in parallel; runs the loop for at most timeout_ms. A process is left out if
+ * its socket belongs to another one (forged name, other PID namespace); one that does not answer is
+ * listed with the reason. Call kernel_serving_free(), also after a failure. */
 int kernel_serving(
 	int root, struct loop *, uint32_t timeout_ms, struct kernel_serving *, struct diag *);
-/* The same, of root's processes and this user's only: any process may claim anything, and acting on
- * it gives it the caller's authority. For all but display. */
+/* Query only processes of root and of this user. Use it for everything except display: any process
+ * may report anything, and acting on a report lends it the caller's authority. */
 int kernel_serving_trusted(
 	int root, struct loop *, uint32_t timeout_ms, struct kernel_serving *, struct diag *);
 bool kernel_serving_is_trusted(const struct serving_process *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Logging in to one SRP target through ib_srp, and what that makes: a SCSI host with a remote port.
- * Everything is reached under a root descriptor. */
+/* Log in to SRP targets through ib_srp; each login creates a SCSI host with a remote port. Paths
+ * are relative to a root descriptor. */
 #pragma once
 #include "diag.h"
 #include "policy.h"
@@ -13,43 +13,44 @@
 struct kernel_srp {
 	char host[24]; /* "host6" */
 	uint64_t id_ext, ioc_guid;
-	bool by_cm; /* by RDMA/CM: then not the three below */
+	bool by_cm; /* by RDMA/CM; the next three are unset then */
 	uint64_t service_id;
 	uint8_t dgid[16];
 	uint16_t pkey;
-	char dev[64];  /* "" when the kernel does not say */
-	unsigned port; /* 0 as well */
+	char dev[64];  /* "" = not reported */
+	unsigned port; /* 0 = not reported */
 };
-int kernel_srp_list(int root, struct kernel_srp **, unsigned *count, struct diag *); /* free() it */
-/* Which of them is connected as `want` says (but host); what the kernel does not tell of one counts
- * as equal. NULL = none. */
+/* List all connections. The caller frees the list. */
+int kernel_srp_list(int root, struct kernel_srp **, unsigned *count, struct diag *);
+/* Find a connection with these values, except host. Unreported values of a connection match. NULL:
+ * none. */
 const struct kernel_srp *kernel_srp_find(
-	const struct kernel_srp *, unsigned count, const struct kernel_srp *want, bool any_pkey);
-/* The same without a list, for one: by which host; "" = by none. */
-bool kernel_srp_connected(int root, const struct kernel_srp *want, bool any_pkey, char host[24]);
-/* Whether this host, "host6", is connected so now. */
-bool kernel_srp_still(int root, const char *host, const struct kernel_srp *want, bool any_pkey);
-/* bytes of immediate data ib_srp sends; 0 = none, or not loaded */
+	const struct kernel_srp *, unsigned count, const struct kernel_srp *match, bool any_pkey);
+/* Find it in sysfs. Sets host to its name, "" = none. */
+bool kernel_srp_connected(int root, const struct kernel_srp *match, bool any_pkey, char host[24]);
+/* Whether host "host6" has such a connection now. */
+bool kernel_srp_host_matches(
+	int root, const char *host, const struct kernel_srp *match, bool any_pkey);
+/* Return the limit of immediate data that ib_srp sends, in bytes; 0: none, or not loaded. */
 uint32_t kernel_srp_imm_data(int root);
-int kernel_srp_ready(int root, struct diag *); /* loads ib_srp */
-/* The rules file, or the default one, whose text is NULL when there is none; free() it. `name` is
- * what to call it. `again`: it was read before, and must be a file that has not changed by that:
- * -ESPIPE. Then it does not block. */
-int kernel_srp_rules(int root, const char *file, bool again, char *name, size_t name_len,
+int kernel_srp_ready(int root, struct diag *); /* load ib_srp */
+/* Read the rules of srp_daemon from a file; NULL: the default one, whose text is NULL if it is
+ * missing. The caller frees *text. name: set to the path. reread: it was read before; never blocks.
+ * -ESPIPE: not a regular file, so it can't be read again. */
+int kernel_srp_rules(int root, const char *file, bool reread, char *name, size_t name_len,
 	char **text, size_t *len, struct diag *);
-/* The lock of a port, the one that srp_daemon (rdma-core) takes too: a descriptor that holds it as
- * long as it is open. -EBUSY: the holder is named. -EROFS, -ENOENT …: there is no place for one. */
+/* Take the lock of a port, which is also that of rdma-core's srp_daemon. Returns a descriptor that
+ * holds it. -EBUSY: diag names the holder; -EROFS, -ENOENT …: the file can't be created. */
 int kernel_srp_lock(int root, const char *dev, unsigned port, struct diag *);
 
-/* What add_target takes, in its own words (Linux 6.12, drivers/infiniband/ulp/srp/ib_srp.c,
- * srp_opt_tokens). */
+/* Options of add_target (Linux 6.12, drivers/infiniband/ulp/srp/ib_srp.c, srp_opt_tokens). */
 enum srp_opt {
 	SRP_OPT_ID_EXT,
 	SRP_OPT_IOC_GUID,
-	SRP_OPT_DGID, /* these three: by the InfiniBand connection manager */
+	SRP_OPT_DGID, /* these three: InfiniBand connection manager */
 	SRP_OPT_PKEY,
 	SRP_OPT_SERVICE_ID,
-	SRP_OPT_DEST, /* these two: by RDMA/CM */
+	SRP_OPT_DEST, /* these two: RDMA/CM */
 	SRP_OPT_SRC,
 	SRP_OPT_IO_CLASS,
 	SRP_OPT_INITIATOR_EXT,
@@ -63,49 +64,50 @@ enum srp_opt {
 	SRP_OPT_COMP_VECTOR,
 	SRP_OPT_TL_RETRY_COUNT,
 	SRP_OPT_CH_COUNT,
-	SRP_OPT_MAX_IT_IU_SIZE, /* last: kernels that do not know it stop reading there */
+	SRP_OPT_MAX_IT_IU_SIZE, /* last, as kernels without it stop parsing there */
 	SRP_OPTS,
 };
 
-struct srp_want {
-	/* as they are sent, "" = not given; dest and src may still be names */
+struct srp_params {
+	/* as written to add_target, "" = unset; dest and src may be names until resolved */
 	char value[SRP_OPTS][80];
 };
 const char *kernel_srp_opt_name(enum srp_opt); /* "id_ext" */
-int kernel_srp_opt_find(const char *name);     /* '-' and '_' are the same; -1 = there is none */
-/* One value, brought into the form that is sent: 16 hexadecimal digits, a GID as 32. Errors: usage,
- * naming the key and its range. */
-int kernel_srp_set(struct srp_want *, enum srp_opt, const char *value, struct diag *);
-/* An add_target string, of any origin. A key that is given twice or already set is an error. */
-int kernel_srp_parse(struct srp_want *, const char *line, struct diag *);
-/* What is missing, and what does not go together. root: for the module's own parameters. */
-int kernel_srp_check(int root, const struct srp_want *, struct diag *);
-/* Names become numbers, src's family dest's. Needs: checked. */
-int kernel_srp_resolve(struct srp_want *, struct diag *);
-#define SRP_LINE 1024
-/* what is written, without newline */
-void kernel_srp_line(const struct srp_want *, char line[SRP_LINE]);
+int kernel_srp_opt_find(const char *name);     /* '-' and '_' are equal; -1: none */
+/* Check and set one value, normalised: 16 hexadecimal digits, a GID as 32. Errors: usage, naming
+ * the key and its range. */
+int kernel_srp_set(struct srp_params *, enum srp_opt, const char *value, struct diag *);
+/* Parse an add_target string. A key that is set to two different values is an error. */
+int kernel_srp_parse(struct srp_params *, const char *line, struct diag *);
+/* Check for missing options and invalid combinations, with the module's parameters. */
+int kernel_srp_check(int root, const struct srp_params *, struct diag *);
+/* Resolve the names in dest and src of checked parameters. May block. Both must be of one address
+ * family. */
+int kernel_srp_resolve(struct srp_params *, struct diag *);
+#define SRP_LINE 1024 /* an add_target string without newline */
+void kernel_srp_line(const struct srp_params *, char line[SRP_LINE]);
 
-/* srp://GID-or-LID/IOC_GUID/ID_EXT[/LUN] and srp+cm://HOST:PORT/IOC_GUID/ID_EXT[/LUN]; other keys
- * are left to the caller, who ends with uri_done(). */
+/* Read srp://GID-or-LID/IOC_GUID/ID_EXT[/LUN] or srp+cm://HOST:PORT/IOC_GUID/ID_EXT[/LUN]. The
+ * caller reads other keys, then calls uri_done(). */
 #define SRP_LUN_ALL UINT64_MAX
 struct srp_place {
 	uint16_t lid; /* instead of a GID; 0 = none */
-	uint64_t lun; /* as a number of the SCSI layer; SRP_LUN_ALL */
+	uint64_t lun; /* as the kernel numbers LUNs; SRP_LUN_ALL */
 };
-int kernel_srp_uri(struct srp_want *, struct uri *, struct srp_place *, struct diag *);
+int kernel_srp_uri(struct srp_params *, struct uri *, struct srp_place *, struct diag *);
 
-/* The port of this machine that a login leaves from. */
+/* Local port of a login. */
 struct srp_local {
 	char dev[64];
 	unsigned port;
 };
-/* dev NULL, port 0: chosen: for InfiniBand an active port in the GID's subnet, else the one that
- * routes to the address. `others`: further ones that would do, "" = none. Needs: resolved. */
-int kernel_srp_port(int root, const struct srp_want *, const char *dev, unsigned port,
+/* Choose the local port for resolved parameters, unless dev (NULL: any) and port (0: any) are set:
+ * an active one in the subnet of the GID, or with RDMA/CM the one that routes to the address.
+ * others: text of other candidates, "" = none. */
+int kernel_srp_port(int root, const struct srp_params *, const char *dev, unsigned port,
 	struct srp_local *, char *others, size_t len, struct diag *);
 
-/* The remote port's timeouts in seconds. */
+/* Timeouts of a remote port: seconds, VALUE_OFF or VALUE_UNKNOWN. */
 struct srp_tmo {
 	int reconnect_delay, fast_io_fail_tmo, dev_loss_tmo;
 };
@@ -115,44 +117,44 @@ struct srp_rport {
 	unsigned failed_reconnects;
 };
 int kernel_srp_rport(int root, unsigned host, struct srp_rport *); /* -ENOENT */
-/* what a new port gets: the module's parameters */
+/* Get the timeouts of a new port, which are the module's parameters. */
 void kernel_srp_tmo_default(int root, struct srp_tmo *);
-/* The manual's four rules (Documentation/ABI/stable/sysfs-transport-srp, srp_tmo_valid()). */
+/* Check the kernel's rules (Documentation/ABI/stable/sysfs-transport-srp, srp_tmo_valid()). */
 int kernel_srp_tmo_check(const struct srp_tmo *, struct diag *);
-/* What is wanted, and `now` where that is VALUE_UNKNOWN. */
-struct srp_tmo kernel_srp_tmo_merge(const struct srp_tmo *want, const struct srp_tmo *now);
-/* Each of them that is not VALUE_UNKNOWN, in an order that the kernel takes. Blocks while the port
- * reconnects. */
+/* Return tmo, with values of `now` for VALUE_UNKNOWN. */
+struct srp_tmo kernel_srp_tmo_merge(const struct srp_tmo *tmo, const struct srp_tmo *now);
+/* Set the values that are not VALUE_UNKNOWN, in an order that the kernel accepts. Blocks while the
+ * port reconnects. */
 int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *, struct diag *);
 
-/* Whether the port has an add_target: -ENODEV. */
-int kernel_srp_supports(int root, const struct srp_local *, struct diag *);
-/* Log in: 0, -EEXIST: the kernel is connected already, or another -errno. Blocks until the target
- * has answered and its disks are found. The kernel takes one at a time for each port. */
+int kernel_srp_supports(int root, const struct srp_local *, struct diag *); /* -ENODEV */
+/* Log in. -EEXIST: the kernel is already connected; other -errno. Blocks until the target has
+ * answered and its disks are found. The kernel handles one login at a time per port. */
 int kernel_srp_add(int root, const struct srp_local *, const char *line);
-/* Whether a line of the kernel's log is about logins; why one failed, by these lines. */
+/* Whether a line of the kernel's log is about SRP logins. */
 bool kernel_srp_logged(const char *line);
-/* Keep the lines of the login that failed: drop those of hosts that exist (but not of `own`, -1 =
- * none), and all if several logins failed, as the kernel does not report which line is whose. */
+/* Keep the lines of the failed login: drop those of existing hosts except `own` (-1: none), and all
+ * if several logins failed, as lines do not name their target. */
 void kernel_srp_log_of_failed(int root, int own, char *log);
+/* Set the reason of a failed login from its errno and these lines. Returns -errno. */
 int kernel_srp_add_why(int err, const char *log, struct diag *);
 
 bool kernel_srp_loaded(int root);
-/* Loads ib_srp, with parameters ("name=value"). *loaded: by this call. -EALREADY: already loaded
+/* Load ib_srp with parameters "name=value". *loaded: this call loaded it. -EALREADY: it is loaded
  * with another value. */
 int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded, struct diag *);
-/* Its parameters: calls with name and value. */
-void kernel_srp_params(
+/* Call `each` for every parameter of the loaded module. */
+void kernel_srp_module_params(
 	int root, void (*each)(const char *name, const char *value, void *arg), void *arg);
 
-/* Whether a host is connected to this target as wanted, by this port (NULL: by any). An empty dgid
- * or service_id matches all. */
+/* Whether a connection is to this target, by this path (empty dgid or service_id: any) and local
+ * port (NULL: any). */
 bool kernel_srp_fits(
-	const struct kernel_srp *, const struct srp_want *, const struct srp_local *local);
-/* The same by any path. */
+	const struct kernel_srp *, const struct srp_params *, const struct srp_local *local);
+/* Whether it is to this target, by any path. */
 bool kernel_srp_same_target(
-	const struct kernel_srp *, const struct srp_want *, const struct srp_local *local);
-int kernel_srp_number(const char *host); /* of "host6"; -1 */
-/* Returns once the kernel has begun to remove it, which may take as long as a reconnect attempt.
- * -ENOENT: no remote port. */
+	const struct kernel_srp *, const struct srp_params *, const struct srp_local *local);
+int kernel_srp_number(const char *host); /* 6 of "host6"; -1: invalid */
+/* Log out: returns when the kernel has begun to remove the host, which may take as long as a
+ * reconnect attempt. -ENOENT: no remote port. */
 int kernel_srp_delete(int root, unsigned host);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The event loop: one thread owns one loop and everything on it. Descriptors, timers, end-of-turn
- * work, pollers, and the one way into another thread's loop (loop_post). All hooks are embedded in
- * their owner; nothing here allocates after loop_new(). Upcalls come on the loop's thread, from
- * loop_run() only, never from inside a registering call. */
+/* The event loop. One thread owns a loop and everything on it; loop_post() is the only call that
+ * other threads may make. Hooks are embedded in their owner, so nothing allocates after loop_new().
+ * Upcalls come on the loop's thread from loop_run() and loop_wait() only, never from inside a call
+ * that registers a hook. Times are CLOCK_MONOTONIC nanoseconds. */
 #pragma once
 #include "diag.h"
 #include <stdbool.h>
@@ -14,69 +14,69 @@
 struct loop;
 
 struct loop_options {
-	uint32_t poll_us; /* spin this long after the last event before sleeping; 0 = sleep at once.
-			   * A spinning thread yields the CPU to all others, and stops spinning for
-			   * a while when they keep it */
-	bool insist;  /* spin also where loop_no_spin() was said. With pollers it keeps the CPU, and
-		       * asks nothing but them for a  millisecond at a time */
-	bool verbose; /* loop_trace() prints */
-	const char *name; /* prefix of traced lines: "rdmastor export"; outlives the loop */
+	/* Spin this long after the last event before sleeping; 0: sleep at once. A spinning thread
+	 * yields the CPU, and stops spinning for a while if other tasks keep it. */
+	uint32_t poll_us;
+	/* Spin in spite of loop_no_spin(). A loop with pollers then doesn't yield, and handles
+	 * other events once a millisecond. */
+	bool force_spin;
+	bool verbose;     /* loop_trace() prints */
+	const char *name; /* prefix of traced lines: "rdmastor export"; must outlive the loop */
 };
 int loop_new(struct loop **, const struct loop_options *, struct diag *);
-void loop_free(struct loop *); /* needs: every hook removed */
+/* Run posted messages, then the `fini` of each loop_local. All other hooks must be removed. */
+void loop_free(struct loop *);
 const struct loop_options *loop_options(const struct loop *);
-/* A poll_us that pays on this machine: 0 with one CPU, which would only spin on what it is to give
- * others. */
+/* Return a useful poll_us for this machine: 0 with a single CPU. */
 uint32_t loop_poll_auto(void);
 /* Never spin on this loop: its device is software and needs the CPU (rxe, siw). */
 void loop_no_spin(struct loop *);
-/* Nanoseconds this loop has spun so far: with the CPU, but waiting. On its own thread. */
-uint64_t loop_spun(const struct loop *);
+/* Return the time this loop has spent spinning. Call on its thread. */
+uint64_t loop_spin_ns(const struct loop *);
 
-/* Runs until loop_stop(). Nested runs are for the control plane only (waiting in an applet's
- * opening phase). */
+/* Run until loop_stop(). Only the control plane may nest calls. */
 void loop_run(struct loop *);
-void loop_stop(struct loop *); /* the innermost loop_run() returns after this turn */
-/* Runs turns until *flag is non-zero (true) or the deadline (loop_now scale; 0 = none) has passed
- * (false). */
+/* Make the innermost loop_run() return after this turn. */
+void loop_stop(struct loop *);
+/* Run until *flag is non-zero. False: the deadline passed (loop_clock(); 0: none). */
 bool loop_wait(struct loop *, const volatile int *flag, uint64_t deadline_ns);
-uint64_t loop_now(const struct loop *); /* CLOCK_MONOTONIC ns, taken once a turn */
-uint64_t loop_clock(void);              /* the same clock, read now */
+uint64_t loop_now(const struct loop *); /* the time, read once a turn */
+uint64_t loop_clock(void);              /* the time, read now */
 
-/* Descriptors (level-triggered epoll). `ready` may remove or free its own and any other hook. */
+/* A descriptor, level-triggered. The caller sets fd, events, ready and poll. */
 struct loop_fd {
 	int fd;
-	uint32_t events; /* EPOLLIN | EPOLLOUT as asked for */
+	uint32_t events; /* EPOLLIN | EPOLLOUT | EPOLLRDHUP */
+	/* May remove or free this and any other hook. */
 	void (*ready)(struct loop_fd *, uint32_t events);
-	/* NULL, or as ready(EPOLLIN) where nothing may be there; true: something was. Asked,
-	 * instead of epoll, of a descriptor that alone has been ready of late while the loop spins.
-	 */
-	bool (*look)(struct loop_fd *);
+	/* NULL, or as ready(EPOLLIN), but there may be nothing to read; returns whether there was.
+	 * Replaces epoll_wait() while the loop spins and no other descriptor is active. */
+	bool (*poll)(struct loop_fd *);
 	bool on;
 };
-/* fd, events, ready set by the caller */
 int loop_fd_add(struct loop *, struct loop_fd *, struct diag *);
 void loop_fd_change(struct loop *, struct loop_fd *, uint32_t events);
-void loop_fd_del(struct loop *, struct loop_fd *); /* allowed when not added; does not close */
+/* Doesn't close the descriptor. Does nothing if it was not added. */
+void loop_fd_del(struct loop *, struct loop_fd *);
 
-/* As many descriptors for this process as it may have: for who serves many connections. What it
- * starts inherits that. */
-void loop_fds_raise(void);
+/* Raise the soft limit on open files (RLIMIT_NOFILE) to the hard limit; children inherit it. */
+void loop_raise_fd_limit(void);
 
-/* One-shot timers. Those of the same time fire in the order they were set. */
+/* A one-shot timer. Timers for the same time fire in the order in which they were set. */
 struct loop_timer {
 	uint64_t at_ns;
 	void (*fire)(struct loop_timer *);
-	/* prev: the sibling before it; of the first child the parent */
+	/* a pairing heap; prev: the previous sibling, or the parent of the first child */
 	struct loop_timer *child, *next, *prev;
-	uint64_t serial; /* of loop_timer_set() */
+	uint64_t serial; /* order of loop_timer_set() calls */
 	bool on;
 };
-void loop_timer_set(struct loop *, struct loop_timer *, uint64_t at_ns); /* sets or moves */
+/* Start the timer, or move it if it runs. */
+void loop_timer_set(struct loop *, struct loop_timer *, uint64_t at_ns);
 void loop_timer_del(struct loop *, struct loop_timer *);
 
-/* Work at the end of this turn, once however often it is asked for: kicks, flushes, deferred frees
- * and upcalls. Hooks queued from such work run in the same turn, until none is left. */
+/* Work for the end of this turn, run once however often it is added: kicks, flushes, deferred frees
+ * and upcalls. Work that it adds runs in the same turn. */
 struct loop_work {
 	void (*run)(struct loop_work *);
 	struct loop_work *next;
@@ -85,37 +85,38 @@ struct loop_work {
 void loop_work_add(struct loop *, struct loop_work *);
 void loop_work_del(struct loop *, struct loop_work *);
 
-/* Pollers: asked once a turn. `poll` returns true if it did something. Before the loop sleeps it
- * calls `arm`, which asks for an event on the poller's descriptor and returns false when work has
- * arrived meanwhile. */
+/* A poller runs once a turn. */
 struct loop_poller {
-	bool (*poll)(struct loop_poller *);
+	bool (*poll)(struct loop_poller *); /* returns whether it did something */
+	/* Called before the loop sleeps: request an event on the poller's descriptor. False: there
+	 * is work already, don't sleep. */
 	bool (*arm)(struct loop_poller *);
 	struct loop_poller *next;
 };
 void loop_poller_add(struct loop *, struct loop_poller *);
 void loop_poller_del(struct loop *, struct loop_poller *);
 
-/* The one door between threads. The message belongs to the receiver from here until `run` is called
- * on its loop. */
+/* A message to a loop, owned by the receiver from loop_post() until `run` is called there. */
 struct loop_msg {
 	void (*run)(struct loop_msg *);
 	struct loop_msg *next;
 };
-void loop_post(struct loop *, struct loop_msg *); /* any thread; order kept per sender */
+/* Call from any thread. The order of one sender's messages is kept. */
+void loop_post(struct loop *, struct loop_msg *);
 
-/* Threads, each running a loop of its own until crew_stop(). */
-struct crew;
-int crew_start(struct crew **, unsigned count, const struct loop_options *, struct diag *);
-struct loop *crew_loop(struct crew *, unsigned index);
-/* stops and joins all, frees their loops; needs: every hook on them removed */
-void crew_stop(struct crew *);
-/* Runs fn(to, arg) on `to`'s thread for set-up and tear-down, and turns the caller's own loop
- * `from` meanwhile. The same loop twice: runs it at once. Gives what fn gave. */
+/* Threads with a loop each. */
+struct workers;
+int workers_start(struct workers **, unsigned count, const struct loop_options *, struct diag *);
+struct loop *workers_loop(struct workers *, unsigned index);
+/* Stop and join all threads and free their loops, from which every hook must be removed. NULL is
+ * allowed. */
+void workers_stop(struct workers *);
+/* Run fn(to, arg) on the thread of `to` and return its result. The caller's loop `from` runs until
+ * then. If both are the same loop, call fn at once. Control plane only. */
 int loop_call(struct loop *from, struct loop *to, int (*fn)(struct loop *to, void *arg), void *arg);
 
-/* Signals as events: SIGTERM, SIGINT, SIGUSR1 … are blocked in every thread and delivered here
- * (signalfd); but those that whoever started us has had ignored (nohup) stay so. */
+/* Signals as events (signalfd). They are blocked in every thread. A signal that was ignored when
+ * the process started (nohup) stays ignored. */
 struct loop_signal {
 	void (*caught)(struct loop_signal *, int signo);
 	struct loop_fd fd;
@@ -124,16 +125,16 @@ int loop_signal_add(
 	struct loop *, struct loop_signal *, const int *signos, unsigned count, struct diag *);
 void loop_signal_del(struct loop *, struct loop_signal *);
 
-/* One line on stderr when verbose: session steps and messages by name with direction, never per
- * I/O. */
+/* Print one line on stderr if verbose: session steps, and messages by name and direction. Never
+ * per I/O. */
 void loop_trace(const struct loop *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Where device-wide state of one loop hangs (core/net keeps its RDMA devices here); freed by its
- * owner's `fini` from loop_free(). */
-struct loop_attic {
+/* Data attached to a loop, found by its key: RDMA devices, for example. loop_free() calls `fini`,
+ * the last added first. */
+struct loop_local {
 	const void *key;
-	void (*fini)(struct loop_attic *);
-	struct loop_attic *next;
+	void (*fini)(struct loop_local *);
+	struct loop_local *next;
 };
-void loop_attic_add(struct loop *, struct loop_attic *);
-struct loop_attic *loop_attic_find(struct loop *, const void *key);
+void loop_local_add(struct loop *, struct loop_local *);
+struct loop_local *loop_local_find(struct loop *, const void *key); /* NULL: none */

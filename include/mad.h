@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* InfiniBand management datagrams from userspace: ports, transactions, and finding the I/O
- * controllers of a fabric. Nothing here needs verbs, a queue pair or a thread; a port is opened for
- * as long as its struct mad lives. */
+/* InfiniBand management datagrams from userspace: ports, transactions, and discovery of the I/O
+ * controllers of a fabric. Needs no verbs, queue pair or thread. Sections are those of the
+ * InfiniBand Architecture Specification, volume 1. */
 #pragma once
 #include "diag.h"
 #include "loop.h"
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Ports, as the system lists them. */
+/* Ports of this host. */
 #define MAD_DEV_LEN   64
 #define PKEY_DEFAULT  0xffff
 #define MAD_PKEYS_MAX 128
@@ -25,69 +25,71 @@ struct mad_port_info {
 	uint16_t pkeys, pkey[MAD_PKEYS_MAX];
 };
 
-/* How the user names a port; all empty: the first active one on InfiniBand. */
+/* A port as the user specifies it; all empty: the first active InfiniBand port. */
 struct mad_port_choice {
 	const char *dev;  /* "mlx5_0" */
-	uint32_t port;    /* 0 = the best of dev */
+	uint32_t port;    /* 0: the best port of dev */
 	const char *umad; /* "/dev/infiniband/umad0" */
-	const char *gid;  /* its GID 0, "fe80::2:c903:a0:b0c1", or 32 digits */
-	bool any_link;    /* a port on Ethernet will do: the caller asks by GID, as RoCE does */
+	const char *gid;  /* GID 0: "fe80::2:c903:a0:b0c1", or 32 hexadecimal digits */
+	bool any_link;    /* allow RoCE: the caller queries by GID only */
 };
-/* Says in one line what is wrong with the port chosen: link layer first, then state, then LID. */
+/* Select a port. It may be down: see mad_port_usable(). Returns 0 or -errno. */
 int mad_port_choose(struct mad_port_info *, const struct mad_port_choice *, struct diag *);
-/* What keeps an InfiniBand port from being used: not up, no subnet manager yet, no LID. */
+/* Return 0, or -ENETDOWN for an InfiniBand port that is not active or has no LID. */
 int mad_port_usable(const struct mad_port_info *, struct diag *);
-/* what an end port in this state, or active without a LID, lacks */
-const char *mad_state_why(uint8_t state);
-/* "fe80::1" or 32 hexadecimal digits. */
+/* Describe why a port in this state, or an active one without a LID, can't be used. */
+const char *mad_port_state_text(uint8_t state);
+/* Parse "fe80::1" or 32 hexadecimal digits; -EINVAL. */
 int mad_gid_parse(uint8_t gid[16], const char *text, struct diag *);
 void mad_gid_make(uint8_t gid[16], uint64_t prefix, uint64_t guid);
 
-struct mad_addr {           /* of a queue pair: 0, 1, or where one was redirected to */
-	uint32_t qpn, qkey; /* 0: that of queue pair 1 */
+struct mad_addr {           /* of a queue pair: 0, 1, or the target of a redirection */
+	uint32_t qpn, qkey; /* qkey 0: that of queue pair 1 */
 	uint16_t lid, pkey_index;
-	uint8_t sl, path_bits; /* of our own LID */
+	uint8_t sl, path_bits; /* path_bits: of the own LID */
 	bool grh;              /* by GID: routers, RoCE */
 	uint8_t gid_index, gid[16];
 };
-/* All ports; free() them. */
+/* List all ports; the caller frees the array. */
 int mad_dev_list(struct mad_port_info **, unsigned *count, struct diag *);
 
-/* Transactions. */
+/* Transactions. All functions run on the loop's thread. */
 struct mad;
-struct mad_limits {      /* 0 = the default */
-	uint32_t window; /* requests that have neither been answered nor waited for once: 128 */
-	uint32_t each;   /* in flight to one destination: 1; to the subnet administrator: sa */
-	uint32_t sa;     /* 8 */
-	/* One request, over all its tries: 5000, at most an hour; a table four times as much.
-	 * Device management that is silent after its last wait (first_ms) gets two fifths of it at
-	 * least */
+struct mad_limits {      /* 0: the default */
+	uint32_t window; /* requests in their first wait for an answer (128) */
+	uint32_t each;   /* device management requests in flight to one LID (1) */
+	uint32_t sa;     /* like window, for the subnet administrator (8) */
+	/* Time for one request with all its tries (5000, at most an hour); four times as much for
+	 * a table. A device management request without any answer ends earlier: first_ms after its
+	 * last try, but not before 2/5 of this time. */
 	uint32_t answer_ms;
-	uint32_t tries; /* 3 */
+	uint32_t tries; /* 3, at most 7 */
 };
+/* Open a port; mad_close() releases it. limits may be NULL. */
 int mad_open(struct mad **, struct loop *, const struct mad_port_info *, const struct mad_limits *,
 	struct diag *);
-/* needs: no scan, no watch; requests in flight are forgotten, without upcall */
+/* Drop the requests in flight without callback. Needs: no scan, no watch. */
 void mad_close(struct mad *);
 const struct mad_port_info *mad_port(const struct mad *);
 
 struct mad_answer;
-struct mad_req { /* embedded in its owner, who sets the first part */
+struct mad_req { /* embedded in its owner, which sets the first part */
 	struct mad_addr to;
 	uint8_t mgmt_class, method;
 	uint16_t attr;
 	uint32_t mod;
 	uint64_t mask;    /* SA: component mask */
-	const void *data; /* attribute to send, at its place in the datagram; stays until done */
-	uint16_t len;     /* of class SA it may be more than fits into one datagram */
-	bool urgent;      /* before those that wait */
-	uint8_t hops;     /* directed route: hop[0 … hops - 1] are the ports to leave by */
+	const void *data; /* attribute to send; must stay valid until done() */
+	uint16_t len;     /* of data; only class SA may exceed one datagram */
+	bool urgent;      /* send before the requests that are queued */
+	uint8_t hops;     /* directed route: hop[0 … hops - 1] are the egress ports */
 	const uint8_t *hop;
-	/* before the second try; it doubles. 0 = 250. At least 50, and so that all tries fit */
+	/* Time until the second try (0: 250 ms); each further wait is twice as long. At least
+	 * 50 ms, at most so long that all tries fit. */
 	uint32_t first_ms;
-	/* once, from the loop; may send again, may free */
+	/* Called once, from the loop; may send the request again, or free it. */
 	void (*done)(struct mad_req *, const struct mad_answer *);
-	/* mad's own */
+	/* private */
 	struct mad *owner;
 	struct mad_req *next;
 	struct loop_timer timer;
@@ -95,31 +97,32 @@ struct mad_req { /* embedded in its owner, who sets the first part */
 	uint32_t wait_ms;
 	uint16_t slot, last_status;
 	uint8_t state, tries;
-	bool redirected; /* `to` is no longer as the owner said */
+	bool redirected; /* `to` was changed by a redirection */
 };
 
-/* Looking at the fabric hop by hop, by directed route: needs neither a subnet manager nor LIDs,
- * only links. */
-struct mad_seen { /* an end port */
+/* Discovery of the fabric by directed routes (14.2.2): needs neither a subnet manager nor LIDs. */
+struct mad_end_port {
 	uint64_t prefix, guid;
 	uint16_t lid;
-	uint8_t state; /* enum port_state */
-	bool management;
+	uint8_t state;   /* enum port_state */
+	bool management; /* it reports device management */
 	uint8_t hops, hop[SMP_HOPS_MAX];
 };
-struct mad_view {
-	struct mad_seen *port;
-	unsigned count;         /* end ports; free() port */
-	unsigned nodes, silent; /* all nodes; links without an answer behind them */
+struct mad_topology {
+	struct mad_end_port *port; /* the caller frees it */
+	unsigned count;
+	unsigned nodes, silent; /* all nodes; requests without an answer */
 };
-/* "0,1,3" as infiniband-diags write it: from ourselves (0) by our port 1, from the switch there by
- * its port 3. Sets hops and hop. */
-int mad_route_parse(struct mad_seen *, const char *text, struct diag *);
-int mad_look(struct mad *, struct mad_seen *, struct diag *); /* at the end of one route */
-int mad_walk(struct mad *, uint32_t timeout_ms, struct mad_view *, struct diag *); /* everywhere */
+/* Set hops and hop from "0,1,3", the syntax of infiniband-diags: from this host (0) by its port 1,
+ * from the next node by its port 3. */
+int mad_route_parse(struct mad_end_port *, const char *text, struct diag *);
+/* Query the end port at the end of its route. Runs the loop until the answer or the time limit. */
+int mad_query_route(struct mad *, struct mad_end_port *, struct diag *);
+/* Find all end ports. Runs the loop. timeout_ms: limit of the whole, 0: none; -ETIMEDOUT. */
+int mad_walk(struct mad *, uint32_t timeout_ms, struct mad_topology *, struct diag *);
 
-/* Finding I/O controllers. */
-struct mad_service { /* of SRP; others are not kept */
+/* I/O controllers (16.3). */
+struct mad_service { /* an SRP service; others are not stored */
 	struct mad_service *next;
 	uint64_t id;
 	uint8_t index;
@@ -129,11 +132,11 @@ struct mad_service { /* of SRP; others are not kept */
 struct mad_ioc {
 	struct mad_ioc *next;
 	uint8_t slot; /* from 1 */
-	bool known;   /* false: it did not tell its profile */
+	bool known;   /* its profile was received; otherwise only slot is valid */
 	uint64_t guid;
 	uint32_t vendor_id, device_id, send_size;
 	uint16_t io_class;
-	uint8_t services; /* as it says, of any kind */
+	uint8_t services; /* number of service entries of any kind in the profile */
 	char id[65];
 	struct mad_service *service, **last;
 };
@@ -145,37 +148,37 @@ struct mad_unit { /* the I/O unit behind a port, as seen in one partition */
 	struct mad_ioc *ioc, **last;
 };
 
-enum mad_step {        /* where a port is, or what failed */
-	MAD_STEP_LID,  /* from the GID */
+enum mad_step {        /* the query in progress, or the one that failed */
+	MAD_STEP_LID,  /* PathRecord of the GID */
 	MAD_STEP_NODE, /* GUID */
 	MAD_STEP_PORT, /* prefix, capability mask */
-	MAD_STEP_PATH, /* is a partition shared */
-	MAD_STEP_SET,  /* ClassPortInfo, for those that want it */
+	MAD_STEP_PATH, /* PathRecord in a partition: do both ports have it */
+	MAD_STEP_SET,  /* Set(ClassPortInfo), for Topspin units */
 	MAD_STEP_UNIT,
 	MAD_STEP_IOC,
 	MAD_STEP_SERVICE,
-	MAD_STEP_AGAIN, /* change id */
+	MAD_STEP_AGAIN, /* change ID */
 	MAD_STEP_DONE,
 };
 
-struct mad_target { /* a port that says it has device management */
+struct mad_target { /* a port that was queried for an I/O unit */
 	uint16_t lid;
-	uint64_t prefix, guid;         /* 0 = not known */
-	struct mad_unit *unit, **last; /* one a shared partition */
-	/* The first thing that went wrong; what was found before and after it is kept. */
+	uint64_t prefix, guid;         /* 0: unknown */
+	struct mad_unit *unit, **last; /* one per shared partition */
+	/* The first failure, 0: none. What was found before and after it stays valid. */
 	int err;
 	uint16_t status;
 	uint8_t failed;  /* enum mad_step */
-	bool management; /* it says that it has device management */
+	bool management; /* it reports device management */
 	bool is_switch;  /* all of its ports have its LID */
-	/* The scan's own */
+	/* private to the scan */
 	uint8_t step, changes, silent, slot;
 	uint16_t service;
 	uint64_t end_ns;
 	uint16_t pkey_at; /* index into the port's table */
 	uint32_t first_ms;
 	struct mad_addr addr;
-	struct mad_unit *now;
+	struct mad_unit *cur_unit;
 	struct mad_ioc *ioc;
 	struct mad_req req;
 	struct mad_scan_job *scan;
@@ -184,157 +187,158 @@ struct mad_target { /* a port that says it has device management */
 		struct path_record path;
 		struct port_info_record port;
 		struct node_record node;
-	} ask;
+	} query;
 };
-/* Why: "no answer to the request for IOUnitInfo". */
-const char *mad_target_why(const struct mad_target *, char text[128]);
+/* Describe a failure: "no answer to the request for IOUnitInfo". Returns text, or a constant. */
+const char *mad_target_error(const struct mad_target *, char text[128]);
 
-/* a port by its LID, without a subnet administrator; or by its GID, which on InfiniBand one must
- * resolve */
-struct mad_named {
-	uint16_t lid; /* 0 = by GID */
-	bool known;   /* gid is that of the LID */
+/* A port, by LID, which needs no subnet administrator, or by GID, which must be resolved on
+ * InfiniBand. */
+struct mad_port_id {
+	uint16_t lid; /* 0: by GID */
+	bool known;   /* lid and gid are of the same port */
 	uint8_t gid[16];
 };
 
 struct mad_scan_options {
-	const struct mad_named *only; /* ask these, and for no table */
+	const struct mad_port_id *only; /* query only these ports; NULL: the whole fabric */
 	unsigned count;
-	bool by_sa; /* `only`: the subnet administrator is asked about them (LID, device management,
-		     * partitions shared) as of a whole fabric; else they are asked themselves,
-		     * whatever they say, in the default partition. Not on RoCE */
-	bool trust_management; /* by_sa: ask for I/O units whatever its PortInfoRecord says, which
-				* is stale for a while after a port has announced device management
-				* (trap 144) */
-	uint32_t timeout_ms;   /* of the whole; what was found by then is kept. 0 = none */
-	void (*progress)(void *arg, unsigned done, unsigned all); /* now and then */
-	/* One port has told all there is, or failed: so that the living need not wait for the dead.
-	 * `done` has it too, unless it turned out to be no I/O unit. Valid until it returns */
-	void (*asked)(void *arg, const struct mad_target *);
+	/* With `only`: ask the subnet administrator about LID, device management and shared
+	 * partitions of each port, as for a whole fabric. Otherwise query the ports themselves, in
+	 * the default partition, even if they report no device management. Ignored on RoCE. */
+	bool by_sa;
+	/* With by_sa: query I/O units even if the PortInfoRecord reports no device management; it
+	 * is stale for a while after a port has announced it (trap 144). */
+	bool trust_management;
+	uint32_t timeout_ms; /* limit of the scan, which keeps what was found by then; 0: none */
+	void (*progress)(void *arg, unsigned done, unsigned all); /* now and then; may be NULL */
+	/* Called for each port when its query is complete or has failed, so that no port waits for
+	 * silent ones. The target is valid until it returns. May be NULL. */
+	void (*target_done)(void *arg, const struct mad_target *);
 	void *arg; /* of both */
 };
 
-struct mad_found {
-	struct mad_target *target; /* in the order of the subnet administrator's answer */
+struct mad_scan_result {
+	struct mad_target *target; /* in the order of the SA's table, or of `only` */
 	unsigned count, failed;
-	size_t bytes; /* of what they said; bounded */
-	/* the subnet administrator's table ended inside a record: there may be more targets */
+	size_t bytes; /* allocated for units, controllers and services; bounded */
+	/* The subnet administrator's table ended inside a record: targets may be missing. */
 	bool cut;
 };
-/* Begin a scan; one loop and one port can run several. `done` comes once, from the loop, unless it
- * is cancelled before; then the job is gone when `done` returns. What was found belongs to `done`
- * (mad_found_free(); empty when err, which diag explains, is not 0), and reports all failures; a
- * failed target is not a failed scan. Copies the options. Gives -ENOMEM only. */
+/* Start a scan; several can run on one loop and one port. Copies the options, and `only`. done() is
+ * called once, from the loop, unless the scan is cancelled; the job is freed when it returns. The
+ * result belongs to done(), which calls mad_scan_result_free(); it is empty if err is not 0. A
+ * failed target does not fail the scan. Returns 0 or -ENOMEM; all other errors are passed to
+ * done(). */
 struct mad_scan_job;
 int mad_scan_start(struct mad *, const struct mad_scan_options *,
-	void (*done)(void *arg, struct mad_found *, int err, struct diag *), void *arg,
+	void (*done)(void *arg, struct mad_scan_result *, int err, struct diag *), void *arg,
 	struct mad_scan_job **);
-void mad_scan_cancel(struct mad_scan_job *); /* not from progress, asked or done */
-/* The same, running the loop until it is done. */
-int mad_scan(struct mad *, const struct mad_scan_options *, struct mad_found *, struct diag *);
-void mad_found_free(struct mad_found *);
+/* Cancel without done(). Not from progress(), target_done() or done(). */
+void mad_scan_cancel(struct mad_scan_job *);
+/* Run a scan and the loop until it is complete. */
+int mad_scan(
+	struct mad *, const struct mad_scan_options *, struct mad_scan_result *, struct diag *);
+void mad_scan_result_free(struct mad_scan_result *);
 
-/* What the subnet administrator reports of the fabric (13.4.8.2 Notice, 15.2.5.12 InformInfo), and
- * the port's own changes. */
+/* Notices of the subnet administrator (13.4.8.2 Notice, 15.2.5.12 InformInfo), and changes of the
+ * own port. */
 enum mad_trap { MAD_TRAP_IN_SERVICE = 64, MAD_TRAP_OUT_OF_SERVICE = 65, MAD_TRAP_CAP_MASK = 144 };
 
 struct mad_notice {
 	uint16_t trap;     /* enum mad_trap */
 	uint8_t gid[16];   /* 64, 65: of the port; 144: zero */
-	uint16_t lid;      /* 144: of the port, unicast; else 0 */
+	uint16_t lid;      /* 144: of the port, unicast; otherwise 0 */
 	uint32_t cap_mask; /* 144: the new one, PORT_CAP_… */
 };
 
-struct mad_watch { /* embedded in its owner, who sets the first part; one to a struct mad */
-	/* All from the loop; none comes after mad_unwatch(), which they may call */
-	void (*notice)(struct mad_watch *,
-		const struct mad_notice *); /* may come twice for one event, and for none: a hint to
-					     * look, no proof */
-	/* PORT_EVENT_* bits; mad_port() has the new state already */
+struct mad_watch { /* embedded in its owner, which sets the first part; one per struct mad */
+	/* All three are called from the loop, and not after mad_unwatch(), which they may call. A
+	 * notice is a hint, not a proof: it can be repeated, or sent without an event. */
+	void (*notice)(struct mad_watch *, const struct mad_notice *);
+	/* The port has changed: PORT_EVENT_* bits. mad_port() returns the new state. */
 	void (*changed)(struct mad_watch *, unsigned what);
-	/* When subscriptions begin to stand (err 0, diag NULL) and when they fail (-errno; diag
-	 * says why: another program holds the port's Reports (-EBUSY), the subnet administrator
-	 * does not answer (-ETIMEDOUT) or refuses (-EPROTO), the port is down (-ENETDOWN) or has no
-	 * subnet manager (-ENETUNREACH)): once per change, not per try, the first time always. It
-	 * keeps trying, at growing intervals up to a minute */
+	/* The subscriptions were made (err 0, diag NULL) or have failed: -EBUSY: another program
+	 * receives the port's Reports; -ETIMEDOUT: no answer from the subnet administrator;
+	 * -EPROTO: it refuses; -ENETDOWN: the port is down; -ENETUNREACH: no subnet manager. Called
+	 * the first time and when err changes. Failures are retried, with delays of up to 90 s. */
 	void (*subscribed)(struct mad_watch *, int err, struct diag *);
-	/* mad's own */
+	/* private */
 	struct mad *mad;
 	void (*ended)(struct mad_watch *);
-	struct loop_timer look, renew, end;
-	struct loop_work tell;
-	unsigned what; /* to tell */
+	struct loop_timer poll, renew, end;
+	struct loop_work report;
+	unsigned what; /* changes to report */
 	struct mad_subscription {
 		struct mad_req req;
-		struct inform_info ask;
+		struct inform_info inform;
 		struct mad_watch *watch;
 	} sub[3];
 	uint32_t back_ms; /* until the next try after a failure */
-	int told;         /* the last err of subscribed(); 1 = no call yet */
+	int reported_err; /* the last err of subscribed(); 1: none yet */
 	int err;          /* of this round */
 	struct diag diag;
-	uint16_t sa_lid; /* who answered last */
-	uint8_t waiting; /* subscriptions not answered */
+	uint16_t sa_lid; /* the LID that answered last */
+	uint8_t waiting; /* subscriptions without an answer */
 };
-/* Begins: subscribes to the three traps (InformInfo from queue pair 1, without verbs), answers
- * Reports, and subscribes again when the subnet manager, the LID, the prefix or the port has
- * changed or the subnet manager asks for it; and every MAD_RENEW_MS, half as much more or less,
- * because without mad_port_event() a restart of the subnet manager goes unnoticed. Looks at the
- * port once a second. An error is a device that is gone or a second watch (-EALREADY); if Reports
- * fail, subscribed() reports it and the port is still watched. */
+/* Watch a port: poll its state once a second, subscribe to the three traps (InformInfo from queue
+ * pair 1, without verbs), and answer Reports. Subscribes again after each change of subnet manager,
+ * LID, prefix or port state, on reregistration, and every MAD_RENEW_MS plus or minus half, as
+ * without mad_port_event() a restart of the subnet manager goes unnoticed. Returns 0; -EALREADY:
+ * the port is watched already; or -errno if the device was removed. */
 #define MAD_RENEW_MS (10 * 60 * 1000)
 int mad_watch(struct mad *, struct mad_watch *, struct diag *);
-/* Ends: unsubscribes; `ended` comes from the loop when that is done, at most a second later. */
+/* Unsubscribe and stop; ended() is called from the loop at most a second later. */
 void mad_unwatch(struct mad *, struct mad_watch *, void (*ended)(struct mad_watch *));
-/* An event of the kernel's (port_events.h) about this port: PORT_EVENT_* bits. Looks at once.
- * Without a watch: nothing. */
+/* Pass an event of port_events.h about this port: the watch polls it at once. No effect without a
+ * watch. */
 void mad_port_event(struct mad *, unsigned what);
 
-/* SRP (T10 SRP-2, annex B): a service is one when its name is "SRP.T10:" and the target's
- * identifier extension. */
-/* as ibsrpdm takes it: any text without blanks */
+/* Get the identifier extension of an SRP service (T10 SRP-2, annex B), named "SRP.T10:" and the
+ * extension: like in ibsrpdm any text without blanks. False: not an SRP service. */
 bool mad_srp_id_ext(const struct mad_service *, char id_ext[17]);
-struct mad_srp {         /* one way to log in: a service of a controller, seen in one partition */
+struct mad_srp {         /* one path to a target: a service of a controller, in one partition */
 	char id_ext[17]; /* as the target spells it */
 	uint64_t id /* the same */, ioc_guid, prefix, guid, service_id;
 	uint16_t pkey, io_class;
 	uint32_t send_size;
 };
+/* Fill in *srp. False: the identifier extension is not a number; the rest is set. */
 bool mad_srp_get(struct mad_srp *, const struct mad_target *, const struct mad_unit *,
-	const struct mad_ioc *,
-	/* false: its identifier extension is not a number; the rest is set */
-	const struct mad_service *);
-/* "target ID_EXT at GID" */
+	const struct mad_ioc *, const struct mad_service *);
+/* Write "target ID_EXT at GID". Returns text. */
 #define MAD_SRP_TEXT 64
 const char *mad_srp_text(const struct mad_srp *, char text[MAD_SRP_TEXT]);
-/* One line about a target's services that mad_srp_get() refuses; false: it refuses none. */
-bool mad_srp_left_out(const struct mad_target *, char text[160]);
-struct mad_srp_more { /* what a line may say beyond that; zeroes: nothing */
-	/* the target port's GUID, which makes each path to a target another initiator */
+/* Describe a target's services that mad_srp_get() rejects, in one line. False: none. */
+bool mad_srp_describe_ignored(const struct mad_target *, char text[160]);
+struct mad_srp_options { /* more options for a line; zeroes: none */
+	/* Set initiator_ext to the target port's GUID: each path is another initiator. */
 	bool initiator_ext;
 	uint32_t tl_retry_count;
 	const char *options; /* ",name=number…" */
-	uint32_t imm_data;   /* the kernel's ib_srp sends that much immediate data */
+	uint32_t imm_data;   /* immediate data of the kernel's ib_srp, bytes */
 };
 #define MAD_SRP_LINE 512
-/* The line for add_target, without newline. Options of up to 128 bytes fit. */
-void mad_srp_command(const struct mad_srp *, const struct mad_srp_more *, char line[MAD_SRP_LINE]);
+/* Write the line for add_target, without newline. Has room for 128 bytes of options. */
+void mad_srp_command(
+	const struct mad_srp *, const struct mad_srp_options *, char line[MAD_SRP_LINE]);
 void mad_srp_uri(const struct mad_target *, const struct mad_unit *, const struct mad_ioc *,
 	const struct mad_service *, char line[256]);
 
-/* Being found: device management of one controller with one service, on a port, for a target of
- * this process. No program can set IsDeviceManagementSupported in the port's capability mask, only
- * kernel modules: a scan that looks for it does not come here, one that names the port does. */
-struct mad_served {
+/* Device management agent (16.3) for a target of this process: one controller with one service. No
+ * program can set IsDeviceManagementSupported in the port's capability mask, only kernel modules.
+ * So scans of a whole fabric don't find it, those that specify the port do. */
+struct mad_agent_conf {
 	uint64_t guid /* of the controller */, service_id;
-	const char *text;    /* up to 64 bytes, as service; both stay */
-	const char *service; /* its name, up to 40 bytes */
+	const char *text;    /* up to 64 bytes; both strings must outlive the agent */
+	const char *service; /* name of the service, up to 40 bytes */
 	uint32_t send_size, rdma_size;
 	uint16_t depth;
 	uint8_t reads;
 };
 struct mad_agent;
-/* -EBUSY: another program, or ib_srpt, answers on this port. A device that goes is waited for. */
+/* Start answering on the loop. -EBUSY: another program, or ib_srpt, does so on this port. If the
+ * device is removed, the agent waits for its return. */
 int mad_agent_start(struct mad_agent **, struct loop *, const struct mad_port_info *,
-	const struct mad_served *, struct diag *);
+	const struct mad_agent_conf *, struct diag *);
 void mad_agent_stop(struct mad_agent *);

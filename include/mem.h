@@ -1,44 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Data-path memory: pools of equal buffers, made at connect, registered once per domain. A domain
- * is one RDMA device in one role on one loop; a submit reads pool->key[lane->dom]. A pool belongs
- * to one loop's thread. */
+/* Data-path memory: pools of equal buffers, allocated at connect and registered once per domain. A
+ * domain is one RDMA device in one role on one loop; a submit uses pool->key[lane->dom]. A pool
+ * belongs to one loop's thread. */
 #pragma once
 #include "diag.h"
 #include <stddef.h>
 #include <stdint.h>
 
-#define POOL_DOMS 8    /* domains one loop can have */
+#define POOL_DOMS 8    /* domains per loop */
 #define DOM_NONE  0xff /* of a lane that needs no registration */
 
 struct mkey {
 	uint32_t lkey, rkey;
-	/* what peers call the pool's first byte: verbs its address, software iWARP 0 */
-	uint64_t raddr;
+	uint64_t raddr; /* remote address of the pool: its address with verbs, 0 with iWARP */
 };
 
 struct pool {
 	uint8_t *base;
 	size_t len;
-	uint32_t each, count; /* each is a multiple of the page size */
+	uint32_t each, count; /* each: bytes per buffer, a multiple of the page size */
 	struct mkey key[POOL_DOMS];
-	void *mr[POOL_DOMS];      /* the registration, its owner's type */
-	uint16_t refs[POOL_DOMS]; /* how often this domain was asked for it */
+	void *mr[POOL_DOMS];      /* the registration; its type is private to the backend */
+	uint16_t refs[POOL_DOMS]; /* registrations by domain */
 };
 
-/* A buffer handed to the data path: bytes [0, len) of p are used. */
+/* A buffer for the data path. */
 struct buf {
 	uint8_t *p;
 	uint32_t cap;
 	const struct pool *pool;
 };
 
-/* Zeroed memory for data: page-aligned, in huge pages where it is long enough, of this process only
- * (MADV_DONTFORK). For munmap(). NULL: errno says why. */
+/* Map zeroed memory for data: page-aligned, in huge pages if long enough, not inherited by children
+ * (MADV_DONTFORK). The caller unmaps it. NULL: errno is set. */
 void *mem_map(size_t len, int mmap_flags);
 
-/* of mem_map() */
 int pool_new(struct pool **, uint32_t each, uint32_t count, struct diag *);
-void pool_free(struct pool *); /* needs: unmapped everywhere */
+/* No registration may be left. */
+void pool_free(struct pool *);
 static inline struct buf pool_buf(const struct pool *pool, uint32_t index)
 {
 	return (struct buf){ pool->base + (size_t)index * pool->each, pool->each, pool };
@@ -49,6 +48,6 @@ static inline uint64_t pool_raddr(const struct pool *pool, uint8_t dom, const vo
 	return pool->key[dom].raddr + (uint64_t)((const uint8_t *)p - pool->base);
 }
 
-/* RLIMIT_MEMLOCK was too small for so many bytes more: 0 when it could be raised, otherwise names
- * the number needed. */
-int mem_lock_room(size_t bytes, struct diag *);
+/* Raise RLIMIT_MEMLOCK after locking `bytes` has failed. -ENOMEM: it can't be raised; the diag has
+ * the amount that is missing. */
+int mem_raise_memlock(size_t bytes, struct diag *);

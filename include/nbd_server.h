@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD server: disks as exports, over TCP, unix sockets, and sockets of the kernel's client. */
+/* The NBD server: exports over TCP, unix sockets, and sockets of the kernel's NBD client. */
 #pragma once
 #include "bdev.h"
 #include "diag.h"
@@ -12,63 +12,62 @@
 #define NBD_ALLOWS  32
 
 struct nbd_export {
-	const char *name; /* the first export answers to "" as well */
+	const char *name; /* the first export is also the default export "" */
 	const char *description;
 	struct bdev *bdev;
 	bool ro;
 };
 
-struct nbd_allow { /* who may connect over TCP: a network, or one address */
+struct nbd_allow { /* a network or address that may connect over TCP */
 	struct addr net;
 	uint8_t prefix; /* bits */
 };
-/* "10.0.0.0/8", "fd00::1" */
+/* Parse "10.0.0.0/8" or "fd00::1". */
 int nbd_allow_parse(struct nbd_allow *, const char *text, struct diag *);
 
-/* Strings, bdevs and loops outlive the server. */
+/* Strings, bdevs and loops must outlive the server. */
 struct nbd_options {
 	struct nbd_export export[NBD_EXPORTS];
 	unsigned exports;
 	struct addr listen[NBD_LISTENS];
 	unsigned listens;
 	struct nbd_allow allow[NBD_ALLOWS];
-	unsigned allows;   /* 0 = everybody */
-	unsigned mode;     /* of a unix socket; 0 = 0600 */
-	unsigned clients;  /* most at once; 0 = 64 */
-	uint32_t hello_ms; /* for a client's handshake; 0 = 10 s */
-	/* bytes of a data buffer (0 = 256 KiB), requests in work of one client (0 = 32); a worker
-	 * has buffers for 4/3 of that, which its clients share */
+	unsigned allows;       /* 0: no restriction */
+	unsigned mode;         /* of a unix socket; 0: 0600 */
+	unsigned clients;      /* limit of connections; 0: 64 */
+	uint32_t handshake_ms; /* timeout of the handshake; 0: 10 s */
+	/* size of a data buffer (0: 256 KiB), outstanding requests of one client (0: 32). Clients
+	 * of a worker share buffers for 4/3 of these. */
 	uint32_t buffer, slots;
-	/* A client was refused for want of a place; at most every 10 s, on the caller's loop. May
-	 * be NULL. */
+	/* A client was refused because of the limits; called at most every 10 s, on the caller's
+	 * loop. May be NULL. */
 	void (*full)(const struct diag *why, void *user);
 	void *user;
-	/* workers, each given connections for life; at least one; the first may be the caller's */
+	/* loops of the workers, at least one; the first may be the caller's */
 	struct loop *const *loops;
 	unsigned nloops;
 };
 
 struct nbd_server;
-/* Binds and listens (a stale unix socket is replaced, a live one is EADDRINUSE). On the caller's
- * loop. Opens one lane per export and worker. */
+/* Open one lane per export and worker, and listen. A stale unix socket is replaced; -EADDRINUSE: a
+ * server uses it. All functions run on the caller's loop. */
 int nbd_server_start(
 	struct nbd_server **, struct loop *, const struct nbd_options *, struct diag *);
-/* The address as bound ("[::]:10809", a port chosen by the kernel), and the NBD URI of an export on
- * it. */
+/* Return the bound address, and the NBD URI of an export on it. */
 const struct addr *nbd_server_addr(const struct nbd_server *, unsigned listen);
 void nbd_server_uri(
 	const struct nbd_server *, unsigned listen, unsigned export, char text[URI_MAX]);
 void nbd_server_get_status(const struct nbd_server *, struct target_status *);
-int nbd_server_stop(struct nbd_server *, uint32_t timeout_ms, struct diag *); /* target_stop() */
-/* A connected, non-blocking socket whose other end knows the export already (the kernel's nbd
- * driver): served without a handshake, simple replies, no limit by `allow`, nor by `clients` if the
- * server does not listen. Takes the descriptor, also when it fails. `over` comes once on the
- * server's loop when nothing of it is with the disk any more, also while the server stops;
- * `goodbye`: the other end has said that it wants no more (NBD_CMD_DISC). */
+int nbd_server_stop(struct nbd_server *, uint32_t timeout_ms, struct diag *); /* as target_stop() */
+/* Called once, on the server's loop, when the connection has ended and the disk has no request of
+ * it, also while the server stops. goodbye: the client has sent NBD_CMD_DISC. */
 struct nbd_adopted {
-	void (*over)(struct nbd_adopted *, bool goodbye);
+	void (*closed)(struct nbd_adopted *, bool goodbye);
 };
+/* Serve a connected, non-blocking socket without a handshake, with simple replies (the kernel's nbd
+ * driver). `allow` does not apply, nor `clients` if the server does not listen. The descriptor is
+ * consumed, also on failure. */
 int nbd_server_adopt(struct nbd_server *, unsigned export, int fd, const char *peer,
 	struct nbd_adopted *, struct diag *);
-/* The transmission flags such a peer must be told (NBD_FLAG_*). */
+/* Return the transmission flags (NBD_FLAG_*) for such a client. */
 uint16_t nbd_server_flags(const struct nbd_server *, unsigned export);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Ask an NFS server what it has: RPC over RDMA (RFC 8166) and TCP, with calls that change nothing.
- * A struct nfs_query is asked on the caller's loop, any number at once. The functions with a
- * time-out run the loop until they have the answer or the time is up (0 = none). */
+/* Query an NFS server by RPC over RDMA (RFC 8166) and TCP, with calls that change nothing. Any
+ * number of struct nfs_query can run on the caller's loop. The functions with timeout_ms run the
+ * loop until they have the answer or time out (0: no limit); they return 0 or -errno with diag. */
 #pragma once
 #include "diag.h"
 #include "loop.h"
@@ -9,22 +9,22 @@
 
 #define NFS_RDMA_PORT  20049
 #define NFS_TCP_PORT   2049
-#define NFS_MOUNT_PORT 20048 /* of the mount daemon: registered, but any may be used */
+#define NFS_MOUNT_PORT 20048 /* registered for mountd, which may use any */
 
 enum nfs_version { NFS_V3 = 1, NFS_V40 = 2, NFS_V41 = 4, NFS_V42 = 8, NFS_ALL = 15 }; /* flags */
-const char *nfs_version_word(unsigned version); /* of one: "4.2" */
-/* "4.2, 4.1, 3", highest first; "none" */
+const char *nfs_version_name(unsigned version); /* of one flag: "4.2" */
+/* Write the list of versions, highest first, such as "4.2, 4.1, 3", or "none". Returns text. */
 char *nfs_versions_text(unsigned versions, char text[32]);
 
-struct nfs_answer {
-	unsigned versions; /* that are known to be served */
-	struct addr at;    /* that has answered */
-	char way[160];     /* as of struct ep and struct stream */
+struct nfs_server_info {
+	unsigned versions; /* NFS_V* found to be supported */
+	struct addr at;    /* the address that has answered */
+	char route[160];   /* as in struct ep and struct stream */
 };
 struct nfs_export {
 	char *path;
-	char *to;         /* "10.0.0.0/24,@trusted"; "" = everybody */
-	unsigned clients; /* that the server named; of very many `to` has the first */
+	char *to;         /* clients: "10.0.0.0/24,@trusted"; "": everyone */
+	unsigned clients; /* number of clients; `to` has the first ones if there are many */
 };
 struct nfs_exports {
 	struct nfs_export *item;
@@ -32,8 +32,8 @@ struct nfs_exports {
 };
 void nfs_exports_free(struct nfs_exports *);
 
-/* What the tree of NFS version 4 shows this machine: its root and the file systems in it. Needs
- * version 4.0, which has no sessions. */
+/* The file systems in the server's NFS 4 tree, as this host sees them. Requires version 4.0, which
+ * has no sessions. */
 #define NFS_PATHS 256
 struct nfs_paths {
 	char *path[NFS_PATHS]; /* without "/" */
@@ -42,42 +42,42 @@ struct nfs_paths {
 };
 void nfs_paths_free(struct nfs_paths *);
 
-/* One question. Embedded in its owner, which sets the first part; zeroes else. */
+/* One query, embedded in its owner, which zeroes it and sets the first part. */
 struct nfs_query {
 	struct loop *loop;
 	struct addr server;
-	uint64_t until;                   /* loop_clock; 0 = none */
-	void (*done)(struct nfs_query *); /* once, from the loop */
+	uint64_t until;                   /* loop_clock(); 0: no limit */
+	void (*done)(struct nfs_query *); /* called once, from the loop */
 
-	/* The answer. err 0: the question's own part is valid */
+	/* The result. why.err 0: the member that belongs to the query is valid. */
 	struct diag why;
-	struct nfs_answer versions;
+	struct nfs_server_info versions;
 	uint16_t port;
-	struct nfs_exports exports; /* the owner's to free */
+	struct nfs_exports exports; /* the owner frees them */
 
 	/* private */
 	void (*next)(struct nfs_query *, int err, const struct diag *);
-	struct loop_work later;
+	struct loop_work fail;
 	struct rpc *rpc;
-	volatile int over;
-	unsigned wanted, left, version;    /* left: not asked for yet */
+	volatile int finished;
+	unsigned preferred, untried, version;
 	uint32_t program, program_version; /* whose port is looked up */
-	struct diag mapper;                /* why the port mapper did not give it */
+	struct diag mapper;                /* why rpcbind did not return it */
 };
-/* Does an NFS server answer there? Over RDMA only through a device of this machine (verbs), as the
- * kernel will. The versions wanted are asked for from the highest down until one is served; all
- * versions if the server has none of them, or if 0 are wanted. */
-void nfs_query_versions(struct nfs_query *, bool rdma, unsigned wanted);
-/* The TCP port of the server's mount daemon: by its port mapper, or the registered one if a mount
- * daemon answers there. */
+/* Find the versions that the server supports, over RDMA only through a verbs device of this host,
+ * as the kernel will. Probes the preferred versions from the highest down until one is supported;
+ * if none is, or if preferred is 0, all others. */
+void nfs_query_versions(struct nfs_query *, bool rdma, unsigned preferred);
+/* Find the TCP port of mountd: ask rpcbind; without an answer, use the registered port if mountd
+ * answers there. */
 void nfs_query_mountd(struct nfs_query *);
 void nfs_query_exports(struct nfs_query *, uint16_t mountd_port);
-/* Does the status monitor of this machine answer? Locks of version 3 need it. */
+/* Check that the status monitor of this host answers; locks of NFS 3 require it. */
 void nfs_query_statd(struct nfs_query *);
-void nfs_query_cancel(struct nfs_query *); /* no done() any more; allowed when not asked */
+void nfs_query_cancel(struct nfs_query *); /* stop without done(); allowed before the start */
 
-int nfs_ask(struct loop *, const struct addr *, bool rdma, unsigned wanted, uint32_t timeout_ms,
-	struct nfs_answer *, struct diag *);
+int nfs_probe(struct loop *, const struct addr *, bool rdma, unsigned preferred,
+	uint32_t timeout_ms, struct nfs_server_info *, struct diag *);
 int nfs_mountd(
 	struct loop *, const struct addr *, uint32_t timeout_ms, uint16_t *port, struct diag *);
 int nfs_exports(struct loop *, const struct addr *, uint16_t mountd_port, uint32_t timeout_ms,

@@ -20,43 +20,46 @@ struct nvmf_record { /* one discovery log page entry; text fields trimmed, termi
 			uint8_t sectype;
 		} tcp;
 	} tsas;
-	uint8_t hops; /* 0: said by the controller asked; n: found behind n referrals */
+	uint8_t hops; /* number of referrals followed to reach its controller */
 };
 
 struct nvmf_log {
-	uint64_t genctr;
+	uint64_t genctr; /* of the first controller */
 	unsigned count;
-	struct nvmf_record *record; /* malloc'ed: nvmf_log_free() */
-	struct nvmf_trouble {       /* referrals that could not be asked; the first few */
+	struct nvmf_record *record;
+	struct nvmf_failure { /* referrals that could not be queried; not all if there are many */
 		char uri[300];
 		struct diag why;
-	} * trouble;
-	unsigned troubles;
+	} * failure;
+	unsigned failures;
 };
 
-/* One controller, and those that it refers to. Zeroed, then set by the owner. */
+/* Discovery of one controller and of its referrals. The owner zeroes it and sets the first part. */
 struct nvmf_discovery {
-	bool referrals; /* follow them, each controller once */
+	bool referrals; /* follow referrals, each controller once */
 	unsigned max_hops;
-	/* Once, from the loop: why.err 0 and log, or why. A failure of a referral is no failure. */
+	/* Called once, from the loop. why.err 0: `log` is valid, and the owner calls
+	 * nvmf_log_free(). A failed referral does not fail the discovery. */
 	void (*done)(struct nvmf_discovery *);
 	struct nvmf_log log;
 	struct diag why;
-	struct nvmf_asking *asking; /* private; NULL: not under way */
+	struct nvmf_discovery_state *state; /* private; NULL: not running */
 };
-/* URI: nvme+rdma://host[:port] or nvme+tcp://host[:port]; TCP without a port tries 8009, then 4420.
- * env->timeout_ms is the limit of all together; 0: a minute more than the URI's for one controller.
- * Returns 0, and `done` follows, or a usage error. */
+/* Start a discovery. The URI is nvme+rdma://host[:port] or nvme+tcp://host[:port]; TCP without a
+ * port tries 8009, then 4420. env->timeout_ms limits all controllers together; 0: 60 s more than
+ * the URI's timeout for one controller; BDEV_NEVER: no limit. Returns 0, and done() follows, or a
+ * usage error or -ENOMEM. */
 int nvmf_discovery_start(struct nvmf_discovery *, struct loop *, struct uri *,
 	const struct bdev_env *, struct diag *);
-void nvmf_discovery_cancel(struct nvmf_discovery *); /* no `done`; allowed when not under way */
+/* Stop without done(). Allowed if not running. */
+void nvmf_discovery_cancel(struct nvmf_discovery *);
 void nvmf_log_free(struct nvmf_log *);
 
-/* The URI of the subsystem of a record; false: not an NVM subsystem, or no URI has its address. */
+/* Write the URI of a record's subsystem. False: not an NVM subsystem, or no URI can name it. */
 bool nvmf_record_uri(const struct nvmf_record *, char uri[URI_MAX]);
 
-/* Words as nvme-cli prints them. */
-const char *nvmf_trtype_word(uint8_t), *nvmf_adrfam_word(uint8_t), *nvmf_subtype_word(uint8_t),
-	*nvmf_treq_word(uint8_t);
-const char *nvmf_eflags_word(uint16_t), *nvmf_prtype_word(uint8_t), *nvmf_qptype_word(uint8_t),
-	*nvmf_cms_word(uint8_t), *nvmf_sectype_word(uint8_t);
+/* Return the names that nvme-cli prints; "unrecognized" for other values. */
+const char *nvmf_trtype_str(uint8_t), *nvmf_adrfam_str(uint8_t), *nvmf_subtype_str(uint8_t),
+	*nvmf_treq_str(uint8_t);
+const char *nvmf_eflags_str(uint16_t), *nvmf_prtype_str(uint8_t), *nvmf_qptype_str(uint8_t),
+	*nvmf_cms_str(uint8_t), *nvmf_sectype_str(uint8_t);

@@ -4,18 +4,18 @@
 #include "diag.h"
 #include <stdint.h>
 
-/* What a number of the kernel may be besides a count, mostly of seconds. */
-#define VALUE_OFF     (-1) /* switched off; of a timeout: never */
-#define VALUE_UNKNOWN (-2) /* not reported, or none; of a setting: keep it */
+/* Special values of kernel settings, mostly of seconds. */
+#define VALUE_OFF     (-1) /* off; of a timeout: never */
+#define VALUE_UNKNOWN (-2) /* not reported; to set: keep the current value */
 
 #define LOSS_FOREVER UINT32_MAX
 #define LOSS_DEFAULT 60                /* seconds */
 #define LOSS_MAX     UINT32_C(4294967) /* seconds */
 
-/* "fail-fast" (0), "forever" (LOSS_FOREVER), "wait=SECONDS" or "SECONDS" up to max, which becomes
- * milliseconds. what: the option or key for the error, as "--on-loss". */
+/* Parse "fail-fast" (0), "forever" (LOSS_FOREVER), "wait=SECONDS" or "SECONDS" up to max seconds.
+ * what: the option or key for the diag, such as "--on-loss". */
 int loss_read(const char *text, const char *what, uint32_t max, uint32_t *ms, struct diag *);
 int loss_seconds(uint32_t ms); /* rounded up, or VALUE_OFF for LOSS_FOREVER */
-/* Whole seconds, as loss_read() takes them. */
+/* Format seconds (or VALUE_OFF) for loss_read(). */
 #define LOSS_TEXT 24
 const char *loss_text(int seconds, char text[LOSS_TEXT]);

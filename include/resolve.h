@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Host names to addresses without blocking a loop: getaddrinfo() runs on a few threads of the
- * process, one per name. The last address of each name is kept: it is used again until
- * resolve_doubt(), and afterwards if a new lookup fails. */
+/* Resolve host names without blocking a loop: getaddrinfo() runs on a few threads of the process.
+ * The last addresses of each name are cached and used until resolve_mark_stale(), and afterwards if
+ * a new lookup fails. */
 #pragma once
 #include "loop.h"
 #include "uri.h"
 
-#define RESOLVE_THREADS  4    /* at most, per process; further names wait for one */
-#define RESOLVE_NAMES    32   /* kept or being looked up; -EBUSY when all are being looked up */
-#define RESOLVE_AGAIN_MS 1000 /* a doubted address is used when a new lookup takes longer */
+#define RESOLVE_THREADS  4    /* per process; more names wait for a thread */
+#define RESOLVE_NAMES    32   /* cached or in progress; -EBUSY if all are in progress */
+#define RESOLVE_STALE_MS 1000 /* use a stale address if a new lookup takes longer */
 
 struct resolve_name;
 
-/* What a thread fills in, under the resolver's lock, before it writes to the eventfd. */
+/* Filled in by a thread, under the resolver's lock, before it writes to the eventfd. */
 struct resolve_waiter {
 	struct resolve_waiter *next;
 	struct resolve_name *name; /* NULL: not waiting */
@@ -20,33 +20,33 @@ struct resolve_waiter {
 	struct addr addr;
 };
 
-/* One lookup, zeroed but for `done`; stays where it is until done or cancelled. */
+/* One lookup. The caller zeroes it, sets `done`, and keeps it until done or cancelled. */
 struct resolve {
-	void (*done)(struct resolve *); /* on the loop: why.err 0 and addr, or why */
+	void (*done)(struct resolve *); /* on the loop: addr, or why with err set */
 	struct addr addr;
 	struct diag why;
-
-	/* its own */
+	/* private */
 	struct resolve_waiter waiter;
 	struct loop *loop;
 	struct loop_fd fd;
 	struct loop_timer timer;
-	struct loop_work later;
+	struct loop_work done_work;
 	bool on;
 	uint16_t port;
 	uint32_t timeout_ms;
 	char host[ADDR_HOST];
 };
-/* `done` follows, never from inside this call. timeout_ms 0 = as long as the resolver takes. An
- * error: the host is not a name or address, or no lookup can be started; no `done` then. */
+/* Start a lookup; `done` follows, never from inside this call. timeout_ms 0: the resolver's own
+ * limit. Fails, without `done`, if the host is invalid or no lookup can be started. */
 int resolve_start(struct resolve *, struct loop *, const char *host, uint16_t port,
 	uint32_t timeout_ms, struct diag *);
-/* `done` follows with that reason, whether a lookup was started or not. */
+/* Make `done` follow with this reason, whether a lookup was started or not. */
 void resolve_fail(struct resolve *, struct loop *, const struct diag *why);
-void resolve_cancel(struct resolve *); /* no `done` any more; allowed when not started */
-/* No connection to the host's address came about: the next lookup asks again. Any thread. */
-void resolve_doubt(const char *host);
-/* The end of every addr_resolve(), addr_parse() and uri_resolve() of this process, by loop_clock();
- * 0 = only their own limits; RESOLVE_NEVER: not even those. */
+/* Cancel `done`. Does nothing if no lookup was started. */
+void resolve_cancel(struct resolve *);
+/* Mark the cached address as stale, as connecting to it failed. Call from any thread. */
+void resolve_mark_stale(const char *host);
+/* Set a deadline (loop_clock()) for every addr_resolve(), addr_parse() and uri_resolve() of this
+ * process. 0: only their own limits apply; RESOLVE_NEVER: no limits at all. */
 #define RESOLVE_NEVER UINT64_MAX
-void resolve_bound(uint64_t deadline_ns);
+void resolve_set_deadline(uint64_t deadline_ns);

@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What every protocol on an RDMA endpoint needs: receives that are made once and posted again and
- * again, and a chain of operations that leaves once a turn, behind the receives. */
+/* Common part of all protocols on an RDMA endpoint: receives that are posted again after use, and
+ * a chain of operations that is posted once per turn, after the receives. */
 #pragma once
 #include "ep.h"
 
 struct ring {
 	struct ep *ep;
-	struct ep_rx *rx; /* room receives */
+	struct ep_rx *rx; /* `room` receives */
 	unsigned room;
-	struct ep_rx *back; /* to be posted again */
+	struct ep_rx *repost; /* receives to post with the next flush */
 	struct ep_op *chain, **chain_end;
 };
 
-/* room: the most receives there will be. */
+/* room: maximum number of receives. */
 int ring_init(struct ring *, unsigned room, struct diag *);
-/* allowed on a zeroed one; needs: the endpoint is freed, or never came to ring_start() */
+/* Allowed on a zeroed ring. The endpoint must be freed before, unless ring_start() was not called.
+ */
 void ring_fini(struct ring *);
-/* In the endpoint's request(), also if that comes twice: posts count receives of cap bytes, the
- * first at p, the others stride bytes apart. The pool is registered. */
+/* Prepare `count` receives of `cap` bytes each, the first at p, the others `stride` bytes apart, in
+ * a registered pool, and post them. Call in ep_events.request(), each time it is called. */
 void ring_start(struct ring *, struct ep *, const struct pool *, uint8_t *p, size_t stride,
 	uint32_t cap, unsigned count);
-/* Post what is to be posted: receives first, as the peer may send once it has what leaves, and
- * iWARP has no RNR. Does nothing unless the endpoint is up. */
+/* Post the receives, then the chain: the peer may answer at once, and iWARP has no RNR. No effect
+ * unless the endpoint is up. */
 void ring_flush(struct ring *);
 
-/* The owner needs its bytes no more: it is posted again before anything else leaves. */
-static inline void ring_back(struct ring *ring, struct ep_rx *rx)
+/* Return a receive whose bytes are no longer needed; the next flush posts it again. */
+static inline void ring_repost(struct ring *ring, struct ep_rx *rx)
 {
-	rx->next = ring->back;
-	ring->back = rx;
+	rx->next = ring->repost;
+	ring->repost = rx;
 }
 
-/* Adds an operation to what leaves next. */
+/* Add an operation to the chain. */
 static inline void ring_add(struct ring *ring, struct ep_op *op)
 {
 	op->next = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Finding SRP targets through InfiniBand ports and having the kernel connect to them: once, or for
- * as long as it runs. One loop serves all ports; what blocks runs in processes of its own. */
+/* The SRP daemon: find SRP targets through InfiniBand ports and let the kernel log in to them, once
+ * or until stopped. One loop serves all ports; blocking calls run in child processes. */
 #pragma once
 #include "applet.h"
 #include "diag.h"
@@ -12,88 +12,92 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct srp_daemon_options {
-	int root;                 /* kernel_root(); its owner closes it */
-	struct srp_policy policy; /* the rules stay until others are given */
+struct srp_daemon_params {
+	int root;                 /* kernel_root(); the owner closes it */
+	struct srp_policy policy; /* its rules must stay valid until they are replaced */
 	struct mad_limits limits;
-	bool once;      /* scan, log in, end: no lock, no subscription, no second try */
-	bool execute;   /* log in to what is allowed and not connected */
-	bool all_ports; /* on InfiniBand, as they come and go; else `port` */
+	bool once;      /* scan, log in, end: no lock, no subscription, no retry */
+	bool execute;   /* log in to allowed targets that are not connected */
+	bool all_ports; /* all InfiniBand ports, also ones added later; otherwise `port` */
 	struct mad_port_info port;
-	uint32_t rescan_ms; /* between scans of the whole fabric, 0 = when something happens only */
-	uint32_t recheck_ms; /* between looks at whether what is connected still is, 0 = none */
-	uint32_t login_ms;   /* one login may take */
-	uint32_t retry_ms, retry_max_ms; /* after a failure: from … to, doubling */
+	uint32_t rescan_ms;  /* between scans of the whole fabric; 0: only after events */
+	uint32_t recheck_ms; /* between checks of the connections; 0: none */
+	uint32_t login_ms;   /* limit of one login */
+	uint32_t retry_ms, retry_max_ms; /* first and longest delay after failures; doubles */
 };
 
-struct srp_scan { /* what one scan of one port found */
+struct srp_scan { /* the result of one scan of one port */
 	const struct mad_port_info *port;
-	const struct mad_found *found;
-	const struct kernel_srp *hosts; /* what the kernel was connected to when it began */
+	const struct mad_scan_result *found;
+	const struct kernel_srp *hosts; /* the kernel's connections at the start of the scan */
 	unsigned nhosts;
-	bool whole; /* of the fabric; else of a few ports of it */
+	bool full; /* a scan of the whole fabric */
 };
 
-struct srp_login { /* how one login went */
+struct srp_login { /* the result of one login */
 	const struct mad_port_info *port;
 	const struct mad_srp *srp;
-	const char *line, *host; /* what was written; "host6" */
-	int err;                 /* 0: connected, perhaps already before */
+	const char *line, *host; /* the line for add_target; "host6" */
+	int err;                 /* 0: connected */
 	struct diag *diag;
 };
 
 struct srp_daemon;
-struct srp_daemon_events { /* from the loop */
+struct srp_daemon_events { /* called from the loop; arguments are valid until they return */
 	void *arg;
-	/* what happens, for a log; the same thing often */
-	void (*say)(void *arg, const char *line);
-	/* while or before its logins run; may be NULL */
+	/* A line for a log; may be repeated often. May be NULL. */
+	void (*log)(void *arg, const char *line);
+	/* A scan has succeeded; logins to its targets may be in progress. May be NULL. */
 	void (*scanned)(void *arg, const struct srp_scan *);
-	void (*login)(void *arg, const struct srp_login *); /* may be NULL */
-	/* once: the port's scan; may be NULL */
+	void (*login)(void *arg, const struct srp_login *); /* a login has ended; may be NULL */
+	/* With `once`: the scan of a port has failed. May be NULL. */
 	void (*failed)(void *arg, const struct mad_port_info *, int err, struct diag *);
-	void (*over)(void *arg); /* once: all is done. Else: it has stopped */
+	/* Called once: all is done (`once`), or all ports are closed after srp_daemon_stop(). */
+	void (*finished)(void *arg);
 };
-/* Once: begins at once. Else a port that is named must be there and free; of all ports those that
- * cannot be served are said, and tried again. */
-int srp_daemon_start(struct srp_daemon **, struct loop *, const struct srp_daemon_options *,
+/* Start the daemon. Without all_ports and `once` the port must exist, open, and not be locked by
+ * another process (-EBUSY). With all_ports, failures of ports are logged and retried; -ENODEV: no
+ * InfiniBand port, with `once`. */
+int srp_daemon_start(struct srp_daemon **, struct loop *, const struct srp_daemon_params *,
 	const struct srp_daemon_events *, struct diag *);
-/* Other rules; every port is scanned again. The ones before are not used any more. */
+/* Replace the rules, and scan every port again. The previous ones are no longer used on return. */
 void srp_daemon_rules(struct srp_daemon *, const struct srp_rules *);
-/* Takes the subscriptions back: `over` comes from the loop, after a second or so at the latest.
- * Logins under way are given up. */
+/* Stop: unsubscribe and abandon logins in progress. finished() is called from the loop within
+ * about a second, or before this returns. */
 void srp_daemon_stop(struct srp_daemon *);
-void srp_daemon_free(struct srp_daemon *); /* stopped, once and over, or never started */
+/* Free, not inside a callback. Without `once` only after finished(); with it, scans and logins in
+ * progress are dropped. */
+void srp_daemon_free(struct srp_daemon *);
 
-/* What it knows: the list of ports, with their targets, or only to say that it is ready. */
+/* Print the list of ports with their targets; ready: only name and state of each port. */
 void srp_daemon_show(const struct srp_daemon *, struct out *, bool ready);
-/* "serving 2 ports, 12 targets connected" */
+/* Write "1 of 2 ports up, 12 targets connected, 0 failed". Returns text. */
 const char *srp_daemon_summary(const struct srp_daemon *, char text[128]);
 
-/* Log lines. A repeated one is written once per `each_ms`, with a count; in that time at most
- * SRP_LOG_MOST are written. */
+/* A log that writes a repeated line once per `each_ms`, then with a count, and at most SRP_LOG_MOST
+ * lines in that time. */
 #define SRP_LOG_MOST  2000
-#define SRP_LOG_LINES 512 /* that differ are counted; of more the oldest are forgotten */
+#define SRP_LOG_LINES 512 /* different lines that are counted; beyond, the oldest is replaced */
 #define SRP_LOG_LEN   400
-struct srp_log { /* its owner sets the first part, and zeroes the rest */
+struct srp_log { /* the owner zeroes it and sets the first part */
 	struct loop *loop;
 	uint32_t each_ms;
 	void (*write)(struct srp_log *, const char *line);
-	/* log's own */
+	/* private */
 	struct loop_timer timer;
-	uint64_t begun_ns; /* to count these: */
-	unsigned written, left_out;
+	uint64_t begun_ns; /* start of the period for: */
+	unsigned written, suppressed;
 	struct srp_log_line {
 		char text[SRP_LOG_LEN];
-		uint64_t begun_ns; /* 0 = free */
-		unsigned more;     /* not written */
+		uint64_t begun_ns; /* 0: free */
+		unsigned more;     /* repetitions not written */
 	} line[SRP_LOG_LINES];
 };
-void srp_daemon_log_say(struct srp_log *, const char *line);
-void srp_daemon_log_end(struct srp_log *); /* writes what is kept back */
+void srp_daemon_log_add(struct srp_log *, const char *line);
+void srp_daemon_log_end(struct srp_log *); /* write the pending counts */
 
-/* The applet's two modes; its options, and call->opts. */
-struct srp_daemon_words {
+/* The options of the applet (call->opts), and its two modes. */
+struct srp_daemon_options {
 	struct opt_common common;
 	const char *dev, *umad, *dev_port, *rules, *log, *pid_file;
 	uint32_t port, answer_ms, tries, rescan_ms, recheck_ms, login_ms, tl_retry_count, ready_fd;
@@ -101,6 +105,7 @@ struct srp_daemon_words {
 };
 
 #define SRP_DAEMON_OLD "srp_daemon"
-bool srp_daemon_is_old(const struct call *); /* it was called by the name of the tool it replaces */
-int srp_daemon_once(struct call *, struct srp_daemon_options *);
-int srp_daemon_run(struct call *, struct srp_daemon_options *);
+/* Whether it was called by the name of the tool that it replaces. */
+bool srp_daemon_is_old(const struct call *);
+int srp_daemon_once(struct call *, struct srp_daemon_params *);
+int srp_daemon_run(struct call *, struct srp_daemon_params *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SRP targets that were found: which of them are wanted, by the keys of add_target; printed as a
- * listing, as add_target lines, as URIs, as JSON. */
+/* Select SRP targets among those found, by rules and by the keys of add_target, and print them as a
+ * listing, as lines for add_target, as URIs, or as JSON. */
 #pragma once
 #include "applet.h"
 #include "diag.h"
@@ -10,16 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which SRP targets to connect to, and with which options: the rules of srp_daemon.conf(5). The
- * first rule that matches a target decides; without one it is allowed. */
+/* Rules of srp_daemon.conf(5): which targets to connect to, with which options. The first rule that
+ * matches decides; a target that no rule matches is allowed. */
 
 #define SRP_RULE_OPTIONS 128
 
 struct srp_rule {
 	bool allow;
-	uint8_t has; /* of what is compared, SRP_HAS_* */
+	uint8_t has; /* the keys to compare, SRP_HAS_* */
 	uint16_t pkey;
-	unsigned line; /* of the file, from 1 */
+	unsigned line; /* in the file, from 1 */
 	uint64_t id_ext, ioc_guid, service_id, prefix, guid /* of the port */;
 	char options[SRP_RULE_OPTIONS]; /* ",name=number…" */
 };
@@ -32,81 +32,84 @@ enum {
 };
 
 struct srp_rules {
-	char file[256]; /* its name, for messages; "" = there is none */
+	char file[256]; /* its name, for messages; "": no file */
 	struct srp_rule *rule;
 	unsigned count;
 };
-/* The rules in a text of so many bytes, which came from `file`. A failure names file and line. */
+/* Parse `len` bytes of text from `file`. Returns 0 or -errno, with file and line in diag. Call
+ * srp_rules_free() after success. */
 int srp_rules_parse(
 	struct srp_rules *, const char *file, const char *text, size_t len, struct diag *);
-/* Those of a file; NULL: of the default one, which need not exist. `again`: reread, without
- * blocking, and not from a pipe, which would be empty now. */
-int srp_rules_read(struct srp_rules *, int root, const char *file, bool again, struct diag *);
+/* Read a rules file; NULL: the default one, which need not exist. reread: without blocking, and
+ * not from a pipe, which is empty by now. */
+int srp_rules_read(struct srp_rules *, int root, const char *file, bool reread, struct diag *);
 void srp_rules_free(struct srp_rules *);
-/* The rule that decides; NULL = none matches. */
+/* Return the first rule that matches, or NULL. */
 const struct srp_rule *srp_rules_match(const struct srp_rules *, const struct mad_srp *);
 
-/* How to log in to what is allowed. */
+/* How to log in to allowed targets. */
 struct srp_policy {
-	const struct srp_rules *rules; /* NULL = all is allowed */
-	struct mad_srp_more more;      /* but options */
+	const struct srp_rules *rules; /* NULL: all targets are allowed */
+	struct mad_srp_options more;   /* its options are replaced by those of the rule */
 };
 struct srp_verdict {
 	bool allow;
-	const struct srp_rule *rule; /* NULL = none matched */
-	char line[MAD_SRP_LINE];     /* for add_target; also of what is not allowed */
+	const struct srp_rule *rule; /* NULL: none matched */
+	char line[MAD_SRP_LINE];     /* for add_target; set even if not allowed */
 };
 void srp_decide(const struct srp_policy *, const struct mad_srp *, struct srp_verdict *);
-/* "srp_daemon.conf:3", "no rule". */
+/* Write "srp_daemon.conf:3" or "no rule". Returns text. */
 const char *srp_verdict_rule(const struct srp_policy *, const struct srp_verdict *, char text[300]);
 
-/* Selected and printed. */
+/* Filter and print. */
 enum srp_key { SRP_ID_EXT, SRP_IOC_GUID, SRP_DGID, SRP_PKEY, SRP_SERVICE_ID, SRP_KEYS };
 
 struct srp_value { /* up to 128 bits */
 	uint64_t upper, lower;
 };
 
-struct srp_filter { /* a key without values takes all, one with values any of these */
+struct srp_filter { /* each key that has values must match one of them */
 	struct srp_filter_key {
 		struct srp_value value[OPT_LIST_MAX];
 		unsigned count;
 	} key[SRP_KEYS];
 	bool on;
 };
-/* Option texts to values, in hexadecimal as add_target takes them. */
+/* Add the values of an option, in hexadecimal as for add_target. */
 int srp_filter_read(struct srp_filter *, enum srp_key, const struct opt_list *, struct diag *);
-bool srp_filter_takes(const struct srp_filter *, const struct mad_target *, const struct mad_unit *,
-	const struct mad_ioc *, const struct mad_service *);
-/* Whether what could not be asked of a port may be missed. */
-bool srp_filter_may_take(const struct srp_filter *, const struct mad_target *);
+bool srp_filter_matches(const struct srp_filter *, const struct mad_target *,
+	const struct mad_unit *, const struct mad_ioc *, const struct mad_service *);
+/* Whether a target that failed could have had a matching service. */
+bool srp_filter_may_match(const struct srp_filter *, const struct mad_target *);
 
 enum srp_form {
 	SRP_LISTING,
-	SRP_COMMANDS, /* lines for add_target, of what the rules allow */
+	SRP_COMMANDS, /* lines for add_target, of allowed targets */
 	SRP_URIS,
-	SRP_DECISIONS, /* which rule decided what */
+	SRP_DECISIONS, /* the rule that decided about each target */
 };
 
 struct srp_show {
 	enum srp_form form;
-	bool connections, lines; /* in the listing too: of the kernel; for add_target, and URIs */
+	bool connections, lines; /* also list the kernel's connections; add_target lines and URIs */
 	const struct srp_filter *filter;
-	const struct mad_found *found;
+	const struct mad_scan_result *found;
 	const struct mad_port_info *port;
 	const struct kernel_srp *hosts;
 	unsigned nhosts;
 	struct srp_policy policy;
-	bool all;      /* lines of what is connected, too */
-	bool any_pkey; /* what is connected in one partition is so in all */
+	bool all;      /* SRP_COMMANDS: also of connected targets */
+	bool any_pkey; /* a connection in one partition counts for all */
 };
 void srp_show(const struct call *, const struct srp_show *);
-/* ports that did not answer */
+/* Print notes: ports that failed; SRP services without a valid ID_EXT; what was searched, if no
+ * target matches. */
 void srp_note_failures(const struct call *, const struct srp_show *);
-void srp_note_left_out(const struct call *, const struct srp_show *); /* services without a line */
-void srp_note_nothing(const struct call *, const struct srp_show *);  /* what was searched,
-	 if no target was found */
-int srp_target_diag(const struct mad_target *, struct diag *); /* why it failed; Needs: it has */
-const char *srp_target_name(const struct mad_target *, char name[64]); /* "LID 5 (fe80…07)" */
-/* The connection by this port to a target, for kernel_srp_find(). */
-void srp_host_wanted(const struct mad_port_info *, const struct mad_srp *, struct kernel_srp *);
+void srp_note_left_out(const struct call *, const struct srp_show *);
+void srp_note_nothing(const struct call *, const struct srp_show *);
+/* Describe why a target failed. Needs: target->err is set. Returns it. */
+int srp_target_diag(const struct mad_target *, struct diag *);
+/* Write "LID 5 (fe80…07)". Returns name. */
+const char *srp_target_name(const struct mad_target *, char name[64]);
+/* Set the key that kernel_srp_find() needs to find this port's connection to a target. */
+void srp_host_key(const struct mad_port_info *, const struct mad_srp *, struct kernel_srp *);

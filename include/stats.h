@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A histogram of times: 64 linear steps in each power of two, so what is read from it is less than
- * 1 % off. Adding to it is some instructions, without allocation or lock: one per thread, merged in
- * the end. */
+/* A histogram of times with 64 linear steps per power of two, so results are less than 1 % off. No
+ * allocation and no lock: use one per thread and merge them. */
 #pragma once
 #include <stdint.h>
 
 #define STATS_BITS  6
 #define STATS_STEPS (1u << STATS_BITS)
-/* up to 2^40 ns, a quarter of an hour; what is longer counts as that in `count` */
+/* up to 2^40 ns, 18 minutes; longer times count in the last bucket */
 #define STATS_BUCKETS (STATS_STEPS * 35)
 
 struct stats {
-	uint64_t total, min, max, sum; /* exact; min 0 when there is none */
+	uint64_t total, min, max, sum; /* exact; min 0 if empty */
 	double squares;
 	uint64_t count[STATS_BUCKETS];
 };
@@ -52,11 +51,10 @@ static inline void stats_add(struct stats *stats, uint64_t ns)
 }
 
 void stats_merge(struct stats *into, const struct stats *from);
-/* The time that `percent` of all do not exceed; never beyond min and max. 0 when there is none. */
+/* Return the time that `percent` of all do not exceed, within min and max; 0 if empty. */
 uint64_t stats_percentile(const struct stats *, double percent);
 double stats_mean(const struct stats *);
 double stats_deviation(const struct stats *);
-double stats_root(double square); /* 0 of what is not positive */
-/* How many took from `from` to below `to`; a bucket counts where it begins, so that neighbours add
- * up. */
+double stats_sqrt(double square); /* 0 unless positive */
+/* Count the times in [from, to). A bucket counts where it begins, so adjacent ranges add up. */
 uint64_t stats_between(const struct stats *, uint64_t from, uint64_t to);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A byte stream over TCP or a unix socket for the protocols that have such a form: non-blocking
- * connect, scatter receive into the owner's memory, and an out-list that leaves as one sendmsg per
- * loop turn. */
+/* A byte stream over TCP or a unix socket: non-blocking connect, scatter receive into the owner's
+ * memory, and a send list that leaves with one sendmsg() per turn of the loop. All calls and
+ * upcalls are on the loop's thread. */
 #pragma once
 #include "diag.h"
 #include "loop.h"
@@ -10,22 +10,21 @@
 
 #define STREAM_IOV 4
 
-struct stream_out { /* owned by the caller until `sent` */
+struct stream_out { /* must stay valid until `sent` or `down` */
 	struct stream_out *next;
 	struct iovec iov[STREAM_IOV];
 	uint8_t niov;
-	/* no `sent` wanted: free when the peer's answer has arrived, which proves that it left */
-	bool quiet;
+	bool unsignaled; /* no `sent`: valid until the peer's answer, which proves that it left */
 };
 
 struct stream;
 struct stream_events {
 	void (*up)(struct stream *);
-	/* call stream_recv() until it gives 0, or less than there was room for */
+	/* Call stream_recv() until it returns 0, or less than there was room for. */
 	void (*readable)(struct stream *);
 	void (*sent)(struct stream *, struct stream_out *); /* the socket has taken all of it */
-	/* Exactly once; s->why, why.err == 0: the owner closed it; the out-list is the owner's
-	 * again. */
+	/* Once, and last. why.err 0: the owner closed the stream. Returns the send list to its
+	 * owner. */
 	void (*down)(struct stream *);
 };
 
@@ -37,48 +36,50 @@ struct stream {
 	void *user;
 	uint8_t state;
 	struct diag why;
-	struct addr peer; /* once up: of several addresses, the one that has answered */
-	char way[160];    /* "10.0.0.2:51234 to 10.0.0.1:4420 on eth0" */
+	struct addr peer; /* once up: of several addresses, the one that answered */
+	char route[160];  /* "10.0.0.2:51234 to 10.0.0.1:4420 on eth0" */
 };
 
 struct stream_dial {
 	struct addr dst, src; /* dst: the first of its addresses that answers */
-	const char *iface; /* SO_BINDTODEVICE; NULL = by route */
+	const char *iface;    /* SO_BINDTODEVICE; NULL: by route */
 	uint8_t tos;
-	uint32_t timeout_ms; /* to `up`, 0 = none */
+	uint32_t timeout_ms; /* to `up`; 0: none */
 };
+/* Start to connect; `up` or `down` follows. */
 int stream_dial(struct stream **, struct loop *, const struct stream_dial *,
 	const struct stream_events *, void *user, struct diag *);
-/* Bytes received, 0 = nothing now, -errno = the connection is over (close it: `down` follows with
- * why set). */
-ssize_t stream_recv(struct stream *, const struct iovec *, int count);
-void stream_send(struct stream *, struct stream_out *chain); /* leaves at the end of the turn */
-/* Bytes that the peer has sent and taken so far, as the kernel knows it. */
-uint64_t stream_moved(struct stream *);
-/* The peer sends nothing more, whether or not all it has sent has been read. */
-bool stream_hung_up(struct stream *);
-/* What is awaited of the peer: STREAM_READ until changed. With STREAM_WATCH there is no `readable`,
- * but the end of the peer's stream is still noticed and ends this one, with what was not read; with
- * STREAM_DEAF only an error or the end of both directions does. */
-enum stream_hear { STREAM_READ, STREAM_WATCH, STREAM_DEAF };
-void stream_hear(struct stream *, enum stream_hear);
-/* The descriptor of a stream that is UP and has nothing to send becomes the caller's, and the
- * stream is freed: for who needs the socket alone. Not from inside its own upcalls. */
-int stream_detach(struct stream *);
-void stream_close(struct stream *); /* `down` follows, and no upcall before it */
-/* The same when everything sent has left and the peer may still have requests on their way: closing
- * a TCP socket that has something unread resets it, and the peer could lose the last bytes. */
-void stream_hang_up(struct stream *);
-/* The same by a reset: what the peer has not got by now never arrives, also when the network is
- * back later. For a connection that is given up with requests on their way. */
-void stream_reset(struct stream *);
-/* at once, any state; not from inside an upcall other than `down` */
-void stream_free(struct stream *);
-
-/* A stream of a connected, non-blocking socket, which it takes over, also on failure; STREAM_UP
- * from the start, no `up` upcall. */
+/* Make a stream of a connected, non-blocking socket, which it owns from here, also on failure. The
+ * stream is STREAM_UP; `up` is not called. */
 int stream_accept(struct stream **, struct loop *, int fd, const struct addr *peer,
 	const struct stream_events *, void *user, struct diag *);
 /* Refuse an accepted connection: reset and close it. Unlike an orderly close(), that leaves no
  * state behind. */
 void stream_refuse(int fd);
+/* Receive. Returns the number of bytes, 0 if there is no data now, or -errno if the connection has
+ * ended; `down` follows with why set. */
+ssize_t stream_recv(struct stream *, const struct iovec *, int count);
+/* Queue a chain, sent at the end of the turn. */
+void stream_send(struct stream *, struct stream_out *chain);
+/* Return a counter of bytes that the peer has sent and acknowledged. */
+uint64_t stream_progress(struct stream *);
+/* Return whether the peer sends nothing more, even if unread data remains. */
+bool stream_peer_closed(struct stream *);
+/* Events to wait for. STREAM_READ: data (default). STREAM_RDHUP: no `readable`, but the end of the
+ * peer's stream ends this one, unread data included. STREAM_HUP: only an error or the end of both
+ * directions does. */
+enum stream_interest { STREAM_READ, STREAM_RDHUP, STREAM_HUP };
+void stream_set_interest(struct stream *, enum stream_interest);
+/* Free a stream that is up and has nothing to send, and return its descriptor, now the caller's.
+ * Not from inside an upcall. */
+int stream_detach(struct stream *);
+/* Close after sending what the socket takes at once; `down` follows, and no upcall before it. */
+void stream_close(struct stream *);
+/* The same if all was sent and the peer may still send requests: they are read and dropped, since
+ * closing a TCP socket with unread data resets it, and the peer could lose the last bytes. */
+void stream_shutdown(struct stream *);
+/* The same by a reset: what the peer has not received by now never arrives, not even if the network
+ * recovers. For connections that are abandoned with requests in flight. */
+void stream_reset(struct stream *);
+/* Free at once, in any state. Not from inside an upcall other than `down`. */
+void stream_free(struct stream *);

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The frame of every target: disks, workers with one lane per disk, listeners, connections and
- * their end, commands and their data, fences. A protocol is a row (struct target_proto), each way
- * its bytes travel is another one (struct target_carrier); both embed the structs below first in
- * their own. One target serves one protocol; several targets may serve the same disks.
+/* The framework of all targets: workers with one lane per disk, listeners, connections, commands
+ * and their data buffers, fences. A protocol provides struct target_proto, each of its transports a
+ * struct target_carrier; both embed the structs below as the first member of their own. One target
+ * serves one protocol; several targets may serve the same disks.
  *
- * Two kinds of threads: the target's loop (start, stop, listeners, admission) and the workers'
- * loops. A connection lives on one worker's loop for life. What passes between them are
- * messages.
+ * The target's loop runs start, stop, listeners and admission. Each connection lives on the loop of
+ * one worker. They exchange messages.
  *
- * A command's way: the carrier takes one (target_cmd_take), fills it and runs it (target_cmd_run).
- * The frame has it decoded, finds it a buffer, and per piece has the data pulled, worked on and
- * pushed; the reply ends it. Statuses are the protocol's own, 0 is success. */
+ * The carrier allocates a command (target_cmd_alloc), fills it and runs it (target_cmd_run). The
+ * framework calls decode(), gets a data buffer, and for each piece of the data calls pull(), work()
+ * and push(). The reply ends the command. Status values are the protocol's; 0 is success.
+ *
+ * Follow-up calls, such as target_cmd_pulled() after pull(), come from the event loop, never from
+ * within the function that they follow, unless stated otherwise. */
 #pragma once
-#include "places.h"
+#include "admission.h"
 #include "serve.h"
 #include "split.h"
 
-/* commands that a connection may have in work before it is live */
+/* limit of outstanding commands before a connection is live */
 #define TARGET_EARLY_COMMANDS 8
 
 struct target;
 struct target_conn;
 struct target_cmd;
 struct target_buffers;
-struct target_holder;
-struct target_share;
+struct target_conn_quota;
+struct target_quota;
 struct stream;
 struct stream_events;
 
@@ -37,301 +39,308 @@ struct target_disk {
 	bool exposed;  /* bdev_limits.exposed */
 };
 
-/* What one command has or wants of the data buffers. */
-struct target_claim {
-	struct target_holder *holder; /* of the one it has or waits for */
-	/* in the holder's line, or among the buffers that wait for their peers */
-	struct target_claim *next, **link;
-	void (*ready)(struct target_claim *); /* buf is set; at the end of a turn */
-	struct buf buf;                       /* p NULL: none */
-	uint64_t peer_ns;                     /* waits for the peer since then; 0: does not */
-	bool waiting;                         /* for a buffer */
+/* A command's request for a data buffer, or the buffer it has. */
+struct target_buf_request {
+	struct target_conn_quota *conn_quota; /* NULL: no buffer, and not waiting */
+	/* in the queue of conn_quota, or in the list of buffers that wait for their peers */
+	struct target_buf_request *next, **link;
+	void (*ready)(struct target_buf_request *); /* buf is set; called at the end of a turn */
+	struct buf buf;                             /* p NULL: none */
+	uint64_t peer_ns; /* time since which it waits for its peer; 0: it does not */
+	bool waiting;     /* in the queue */
 };
 
 struct target_worker {
 	struct target *target;
 	struct loop *loop;
-	/* on its own thread */
+	/* on the worker's thread */
 	struct lane *lane[TARGET_DISKS];
 	unsigned lanes;
-	uint32_t mapped;              /* lanes that know the buffers; bits */
-	struct target_buffers *store; /* target->stores of them */
+	uint32_t mapped;              /* bitmap of lanes that have mapped the buffers */
+	struct target_buffers *store; /* array of target->stores */
 	struct target_conn *conns;
 	struct io_count count; /* atomic: read by other threads; target_count() */
-	/* on the target's */
-	unsigned load; /* connections it was given */
+	/* on the target's thread */
+	unsigned load; /* connections */
 };
 
-struct target { /* the protocol embeds it first, and frees it (proto->free) */
+struct target { /* first member of the protocol's struct, which proto->free() frees */
 	const struct target_proto *proto;
 	struct loop *loop;
 	struct target_options opt;
 	struct target_disk disk[TARGET_DISKS];
-	struct ways listen[TARGET_LISTENS];
+	struct listener listen[TARGET_LISTENS];
 	struct target_worker *worker;
 	unsigned workers; /* with open lanes */
-	uint32_t io_size; /* bytes an io of any disk needs below it */
-	/* Disks whose targets can reach all memory that is mapped for them have a store of buffers
-	 * each, the others share the first. */
+	uint32_t io_size; /* largest bdev_limits.io_size of the disks */
+	/* Each disk with bdev_limits.exposed has a store of buffers of its own; the others share
+	 * the first store. */
 	unsigned stores;
-	/* on the target's loop */
-	struct target_conn *conns; /* the newest first */
-	struct target_places *places;
+	/* on the target's thread */
+	struct target_conn *conns; /* newest first */
+	struct target_admission *admission;
 	volatile int idle;   /* no connection exists */
-	struct target *next; /* of all in this process; number 0: not in the list */
+	struct target *next; /* in the list of this process; number 0: not in the list */
 	uint64_t number;
 	bool stopping; /* atomic */
 };
 
-/* What a protocol is. Rows marked (T) run on the target's loop, others on the connection's. */
+/* A target protocol. Functions marked (T) run on the target's loop, others on the connection's.
+ * Those from closing() on may be NULL. */
 struct target_proto {
-	const char *name;  /* in trace lines */
-	const char *hello; /* what a connection that is not live is waited for, for messages */
-	/* defaults of the options */
+	const char *name;           /* in trace lines */
+	const char *handshake_name; /* for "timed out waiting for the %s" */
+	/* defaults of target_options */
 	uint16_t depth, connections;
 	uint32_t open_ms, stall_ms;
-	/* Connections that a host opens before any of them is admitted, once one of its is admitted
-	 * that announces them. */
+	/* target_limits.announced */
 	unsigned announced;
-	/* At a stop, from when on peers are no longer waited for to take their replies; 0: they are
-	 * as long as the stop itself may take. */
-	uint32_t polite_ms;
-	/* commands that arrived before the end are run while ENDING, from carrier->resume() */
-	bool answers;
-	/* Within a network each connection has a share of the buffers of its own, not each host:
-	 * many clients may be behind one address. */
-	bool apart;
-	/* (T) A connection has come in. It is the row's from here: refused and closed, or embedded
-	 * in a new connection for target_conn_begin(). NULL: the protocol listens itself. */
+	/* time limit of target_stop() for peers to receive replies; 0: only its own limit */
+	uint32_t drain_ms;
+	/* carrier->resume() still runs commands that arrived before TARGET_ENDING */
+	bool drain_queued;
+	/* The buffers of a network are divided among its connections, not its hosts, as many
+	 * clients may be behind one address. */
+	bool quota_per_conn;
+	/* (T) Take ownership of an incoming connection: close it, or put it into a new connection
+	 * for target_conn_begin(). NULL if the protocol listens itself. */
 	void (*stream)(struct target *, int fd, const struct addr *peer);
 	void (*rdma)(struct target *, struct ep_incoming *);
-	void (*ways)(struct target *); /* (T) a listener's ways have changed; may be NULL */
-	/* Judges a command: sets flags, disk, data_len and changes_off/len (work() does if a list
-	 * in the data says what changes, before the first request); p and pool with inside
-	 * when its data came along, or with own when no data buffer shall be taken for it. Returns
-	 * a status to refuse it with. */
+	void (*transports_changed)(
+		struct target *); /* (T) listener state has changed; may be NULL */
+	/* Validate a command and set flags, disk, data_len, changes_off and changes_len. If the
+	 * ranges are listed in the data, work() sets the latter two before its first request. Set p
+	 * and pool together with `immediate` for data received with the command, or with `own` to
+	 * use the connection's memory instead of a data buffer. A status other than 0 refuses the
+	 * command. */
 	uint32_t (*decode)(struct target_cmd *);
-	/* Works on cmd->piece bytes at p: takes them (TARGET_OUT), fills them (TARGET_IN), or does
-	 * what needs no data. Ends with target_cmd_worked() or _finish(), now or later, mostly
-	 * through target_cmd_io(). */
+	/* Execute the piece: consume (TARGET_OUT) or fill (TARGET_IN) cmd->piece bytes at p, or
+	 * execute a command without data. Call target_cmd_worked() or target_cmd_finish() at the
+	 * end, from within or later; target_cmd_io() does. */
 	void (*work)(struct target_cmd *);
-	/* Prepares the reply; the carrier's reply() or push() follows. */
+	/* Prepare the reply; carrier->reply() or push() follows. */
 	void (*complete)(struct target_cmd *, uint32_t status);
-	uint32_t (*status)(const struct io *); /* of a request to the disk; 0 only if that is 0 */
-	/* The rest may be NULL. The connection ends, with conn->why; its carrier closes next. */
+	uint32_t (*status)(const struct io *); /* translate io->status; 0 only if that is 0 */
+	/* The connection is about to be closed by its carrier, for conn->why. */
 	void (*closing)(struct target_conn *);
-	/* Its carrier is down. Commands at the disk have been cancelled, others are dropped next.
-	 */
+	/* The carrier is down. Commands are cancelled or dropped next. */
 	void (*down)(struct target_conn *);
-	/* Something of it that is no command is still in work; target_conn_wake() when that is
-	 * over. The connection is freed only then. */
+	/* True if work other than commands still uses the connection, which delays its release.
+	 * Call target_conn_wake() when that work has ended. */
 	bool (*busy)(const struct target_conn *);
-	/* (T) At a stop: not to be ended yet. The protocol ends it, once others have left. */
-	bool (*later)(const struct target_conn *);
-	void (*left)(struct target_conn *); /* (T) it is over: takes it off the protocol's lists */
-	/* (T) Counts clients and queues; NULL: each connection is a client. */
-	void (*census)(const struct target *, struct target_status *);
-	void (*resized)(struct target *, struct target_disk *); /* (T) disk->size is new */
-	void (*free)(struct target *); /* (T) it has stopped, or its start has failed */
+	/* (T) True if the protocol, rather than target_stop(), ends this connection. */
+	bool (*stop_last)(const struct target_conn *);
+	/* (T) The connection has ended: remove it from the protocol's lists. */
+	void (*closed)(struct target_conn *);
+	/* (T) Set status->clients and queues. NULL: each connection is a client. */
+	void (*count_clients)(const struct target *, struct target_status *);
+	void (*resized)(struct target *, struct target_disk *); /* (T) disk->size has changed */
+	void (*free)(struct target *); /* (T) after the stop, or a failed start */
 };
 
-/* How a connection's bytes travel. All run on the connection's loop. */
+/* A transport of a protocol. All functions run on the connection's loop. */
 struct target_carrier {
 	const char *name;
-	size_t cmd_size; /* of its command, which embeds the protocol's, which embeds target_cmd */
-	/* Takes the accepted connection over; needs target_conn_room() before the first command.
-	 * On failure nothing is left. */
+	size_t cmd_size; /* of the carrier's command struct, which begins with the protocol's */
+	/* Start the accepted connection. Call target_conn_alloc_cmds() before the first command.
+	 * Release everything on failure: free() is not called. */
 	int (*open)(struct target_conn *, struct diag *);
-	/* bytes from cmd->at on into p; target_cmd_pulled() follows, never inside */
+	/* Receive len bytes of the data, from cmd->at on, into p; target_cmd_pulled() follows. */
 	void (*pull)(struct target_cmd *, uint32_t len);
-	/* The other way, target_cmd_pushed() follows, never inside. last: the reply goes behind it,
-	 * and target_cmd_over() follows instead. */
+	/* Send len bytes at p; target_cmd_pushed() follows. last: send the reply after the data;
+	 * target_cmd_replied() follows instead. */
 	void (*push)(struct target_cmd *, uint32_t len, bool last);
-	void (*reply)(struct target_cmd *); /* target_cmd_over() follows, never inside */
-	/* A command is dropped while the connection goes on: gives back what it came in. May be
-	 * NULL. */
+	void (*reply)(struct target_cmd *); /* target_cmd_replied() follows */
+	/* Release the receive buffer of a command dropped on a live connection; may be NULL. */
 	void (*forget)(struct target_cmd *);
-	void (*flush)(struct target_conn *); /* what was queued in a turn leaves; may be NULL */
-	/* at the end of a turn in which a command became free; may be NULL */
+	void (*flush)(struct target_conn *); /* send what a turn has queued; may be NULL */
+	/* called at the end of a turn in which a command became free; may be NULL */
 	void (*resume)(struct target_conn *);
-	/* Bytes that the peer has sent and taken so far; asked now and then. */
+	/* Return the bytes that the peer has sent and acknowledged so far. */
 	uint64_t (*moved)(struct target_conn *);
-	/* Whether the peer has left, though not all it has sent has been read. NULL: this cannot
-	 * be. */
+	/* Return whether the peer has disconnected while received data is unread; may be NULL. */
 	bool (*hung_up)(struct target_conn *);
-	void (*close)(struct target_conn *); /* target_conn_down() follows, never inside */
-	/* The same without waiting for the peer; NULL: as close(). */
+	void (*close)(struct target_conn *); /* target_conn_down() follows */
+	/* Like close(), without waiting for the peer. NULL: use close(). */
 	void (*reset)(struct target_conn *);
-	void (*free)(struct target_conn *); /* after that */
+	void (*free)(struct target_conn *); /* after target_conn_down() */
 };
 
 enum target_cmd_state {
 	TARGET_CMD_FREE,
-	TARGET_CMD_FETCH, /* the carrier is filling it */
-	TARGET_CMD_LINE,  /* waits for a buffer */
+	TARGET_CMD_RECEIVING,   /* the carrier receives it */
+	TARGET_CMD_WAIT_BUFFER, /* queued for a data buffer */
 	TARGET_CMD_PULL,
-	TARGET_CMD_WORK, /* at the disk, or with the protocol */
+	TARGET_CMD_WORK, /* with the protocol or the disk */
 	TARGET_CMD_PUSH,
-	TARGET_CMD_REPLY, /* the reply is on its way */
-	TARGET_CMD_KEPT,  /* answered when the protocol wants: nothing waits for it */
+	TARGET_CMD_REPLY,  /* the reply is being sent */
+	TARGET_CMD_PARKED, /* the protocol replies at some time */
 };
-enum target_cmd_flag {  /* the data goes */
-	TARGET_OUT = 1, /* to the target */
-	TARGET_IN = 2,  /* to the peer */
-	TARGET_HALF = 4 /* and as much again of a buffer is needed behind it */
+enum target_cmd_flag {
+	TARGET_OUT = 1, /* data is sent to the target */
+	TARGET_IN = 2,  /* data is sent to the peer */
+	TARGET_HALF = 4 /* a piece uses half of a buffer: the protocol needs the other half */
 };
 
-struct target_cmd { /* the protocol embeds it first */
+struct target_cmd { /* first member of the protocol's command */
 	struct target_conn *conn;
-	struct target_cmd *next; /* free */
-	struct target_claim claim;
-	struct target_cmd *due_next, **due_link; /* of those that wait for the peer */
-	uint64_t due_ns, waited_ns;              /* since when; for how long before that */
+	struct target_cmd *next; /* free list */
+	struct target_buf_request buf_request;
+	struct target_cmd *armed_next, **armed_link; /* in conn->armed */
+	uint64_t armed_ns, waited_ns;                /* armed since; time waited before that */
 	uint8_t state, flags;
-	bool inside;                  /* the data is at p, without a transfer */
-	uint8_t *p;                   /* the data of this piece */
-	const struct pool *pool;      /* that p is in */
-	uint32_t data_len, at, piece; /* of the data: all, done, in work */
-	uint32_t own;                 /* bytes at p that are the connection's, for each piece */
+	bool immediate;               /* all data is at p, received with the command */
+	uint8_t *p;                   /* data of this piece */
+	const struct pool *pool;      /* pool that p is in */
+	uint32_t data_len, at, piece; /* bytes: total, done, of this piece */
+	uint32_t own; /* not 0: bytes at p, memory of the connection, for each piece */
 	const struct target_disk *disk;
-	/* blocks that its requests may change from now on, until it has ended; len 0: none */
+	/* range, in bytes, that its requests may change until it ends; len 0: none */
 	uint64_t changes_off, changes_len;
-	struct split split; /* lane NULL: nothing of it has been at a disk */
+	struct split split; /* lane NULL: no request was submitted */
 	void (*then)(struct target_cmd *);
 	struct bdev_orphan orphan;
-	/* its connection was fenced since it is being executed */
-	bool fenced;
-	uint8_t *kept; /* target_cmd_keep() */
+	bool fenced;       /* its connection was fenced during its execution */
+	uint8_t *own_data; /* copy made by target_cmd_release_buffer() */
 };
 
 enum target_conn_state {
-	TARGET_OPENING, /* the protocol's handshake */
+	TARGET_OPENING, /* handshake */
 	TARGET_LIVE,
-	TARGET_ENDING, /* answers, takes nothing new */
+	TARGET_ENDING, /* replies to outstanding commands, accepts no others */
 	TARGET_CLOSING,
 	TARGET_DOWN
 };
-struct target_conn { /* the protocol embeds it first, which the carrier embeds first */
+struct target_conn { /* first member of the protocol's, which is the first of the carrier's */
 	const struct target_carrier *carrier;
 	struct target *target;
 	struct target_worker *worker;
 	struct loop *loop;
 	struct addr peer, local;
-	char name[ADDR_TEXT + 32]; /* for people; set before target_conn_begin() */
-	struct diag why;           /* of its end */
-	/* on its loop */
-	struct target_conn *next, **link; /* of the worker */
+	char name[ADDR_TEXT + 32]; /* for messages; set before target_conn_begin() */
+	struct diag why;           /* reason of its end */
+	/* on the worker's thread */
+	struct target_conn *next, **link; /* in worker->conns */
 	uint8_t state;
-	bool opened, over;
-	uint8_t *cmds; /* of carrier->cmd_size each */
+	bool opened, released;
+	uint8_t *cmds; /* array; carrier->cmd_size bytes each */
 	uint8_t *lower;
-	unsigned slots, used; /* commands: all, taken */
-	unsigned most;        /* that may be taken */
+	unsigned slots, used; /* commands: size of the array, outstanding */
+	unsigned most;        /* limit of outstanding commands */
 	struct target_cmd *free;
-	struct target_holder *holder; /* target->stores of them: its parts of the buffers */
-	struct target_share *share;   /* as many; NULL: its host's */
-	struct pool *pool;            /* the carrier's, for data that comes along; freed by it */
-	uint32_t mapped;              /* lanes that know it; bits */
-	int fd;                       /* of a carrier over a stream, until it is opened */
-	struct stream *stream;        /* after that; stream.c has the rest of it */
-	struct ep *ep;                /* of a carrier over RDMA; rdma.c has the rest of it */
-	bool ep_pool;                 /* the pool is registered */
-	unsigned ep_buffers;          /* pools of data buffers that are */
-	uint64_t ep_moved;            /* bytes of complete pieces, counted by the carrier */
-	/* commands that wait for the peer, the one that has done so for longest first */
-	struct target_cmd *due, **due_end;
-	struct loop_timer watch; /* of the handshake, then of the peer's part of commands */
+	struct target_conn_quota *quota; /* array of target->stores */
+	struct target_quota *host_quota; /* array of target->stores, with quota_per_conn */
+	struct pool *pool;     /* the carrier's, for immediate data; the carrier frees it */
+	uint32_t mapped;       /* bitmap of lanes that have mapped the pool */
+	int fd;                /* stream carriers: the socket, until carrier->open() */
+	struct stream *stream; /* stream carriers, afterwards (stream.c) */
+	struct ep *ep;         /* RDMA carriers (rdma.c) */
+	bool ep_pool;          /* `pool` is registered */
+	unsigned ep_buffers;   /* registered pools of data buffers */
+	uint64_t ep_moved;     /* bytes of completed transfers, counted by the carrier */
+	/* commands whose timeout is armed, oldest first */
+	struct target_cmd *armed, **armed_end;
+	struct loop_timer watch; /* timeout of the handshake, then of the oldest command */
 	struct loop_work turn;
-	/* on the target's */
-	struct target_place place;
-	struct target_conn *peer_next, **peer_link; /* of the target */
-	struct loop_msg hop;                        /* begin, over, buried: one after another */
+	/* on the target's thread */
+	struct target_admission_entry admission;
+	struct target_conn *peer_next, **peer_link; /* in target->conns */
+	struct loop_msg hop; /* one at a time: open, then the hops of its release */
 	struct loop_msg end_hop, kill_hop;
 	const char *kill_why;
-	bool ended, killed;
+	bool end_posted, kill_posted;
 	bool kill_now; /* without waiting for the peer */
 };
 
-/* target.c: on the target's loop */
-/* Opens lanes and buffers, then listens: an address that does not exist yet is waited for (at most
- * timeout_ms for the first of all). The struct is zero but for what the protocol has set of its
- * own. On failure it is freed. */
+/* target.c: on the target's loop. Open lanes and buffers, then listen. Wait up to timeout_ms for an
+ * address that does not exist yet if no listener is up. The struct is zeroed except for the
+ * protocol's members. After a failure proto->free() has freed it. */
 int target_start(struct target *, struct loop *, const struct target_proto *,
 	const struct target_options *, uint32_t timeout_ms, struct diag *);
-void target_get_count(const struct target *, struct io_count *); /* sum of all; any thread */
-/* Whether there is a place for another connection from there, perhaps that of one that is not
- * admitted. A refusal is counted and reported. */
-bool target_room(struct target *, const struct addr *peer);
-/* Hands a new connection to a worker, where carrier->open() runs; needs target_room(). It is freed
- * with free() when over. */
+/* Get the sum of all workers. Any thread. */
+void target_get_count(const struct target *, struct io_count *);
+/* Return whether another connection from that address is allowed, evicting one if necessary. Count
+ * and report a refusal. False while the target stops. */
+bool target_make_room(struct target *, const struct addr *peer);
+/* Assign a new connection to a worker, which calls carrier->open(). Call target_make_room() first.
+ * The connection belongs to the framework, which calls free() at its end. */
 void target_conn_begin(struct target *, struct target_conn *, const struct target_carrier *,
 	const struct addr *peer);
-/* The peer is that host, which is the same for all of its connections: it may use disks. Only if
- * its network has more than a quarter of all places, and none is left, it may be ended in favour of
- * another network. leads: it will open others. false: it has too many. */
-bool target_admit(struct target_conn *, const char *host, bool leads);
-/* The peer may connect, but uses no disk. */
-void target_admit_guest(struct target_conn *);
-/* Ends it once its commands are answered, or now, for that reason (constant text). */
+/* Admit the connection as one of that host, so that it may use disks. If all connections are in
+ * use, it can still be evicted in favour of another network or address, unless the target has a
+ * list of hosts; see target_admission_admit(). opens_more: the host announces further connections.
+ * False: refused. */
+bool target_admit(struct target_conn *, const char *host, bool opens_more);
+/* Admit the connection for discovery: it uses no disk. */
+void target_admit_discovery(struct target_conn *);
+/* End the connection after the replies to its outstanding commands. */
 void target_conn_end(struct target_conn *);
+/* End it at once. why: the reason, a string constant. */
 void target_conn_kill(struct target_conn *, const char *why);
 
-/* fence.c: a host that connects again may have given up an earlier connection that is still alive
- * here. Whatever that one has at a disk and may change blocks becomes an orphan (BDEV_CLIENT)
- * before the host can write over the new connection. Where the peer has hung up, what was not read
- * is never carried out. */
+/* fence.c: a host that reconnects may have abandoned a connection that is still alive here. Before
+ * the host can write over the new connection, every request of the old one that may change blocks
+ * and is at a disk becomes an orphan (BDEV_CLIENT). A connection whose peer has disconnected is
+ * ended, so that its unread commands are never executed. */
 struct target_fence {
-	/* set by the caller, as is the owner's part around it */
-	bool (*same)(const struct target_fence *, const struct target_conn *); /* on its loop */
-	void (*back)(struct target_fence *); /* on home, once all are done, never inside */
+	/* set by the caller */
+	/* select connections to fence; called for each one on its own loop */
+	bool (*match)(const struct target_fence *, const struct target_conn *);
+	void (*done)(struct target_fence *); /* all workers are done; on `home` */
 	struct loop *home;
-	/* the frame's */
+	/* private */
 	struct loop_msg hop;
 	struct target *target;
 	unsigned worker;
 };
-/* On the target's loop, or that of a connection which stays (proto->busy) until back(). */
+/* Visit the connections of all workers. Call it on the target's loop, or on that of a connection
+ * which proto->busy() keeps until done(). The caller owns the struct and keeps it until then. */
 void target_fence(struct target *, struct target_fence *);
 
-/* alone.c: `then` follows, on the connection's loop and never inside, once no other command of any
- * target of this process changes the blocks cmd->changes_off and _len; later requests to them, over
- * whatever lane, wait until the command is over. Its disk is bdev_limits.own, it has no request at
- * the disk now, and all its requests are to these blocks. Without memory the command ends with that
- * status. */
-void target_cmd_alone(struct target_cmd *, void (*then)(struct target_cmd *), uint32_t no_memory);
+/* exclusive.c: call `then` once no other command of any target of this process changes
+ * cmd->changes_off and changes_len. Later requests to these blocks wait on all lanes until the
+ * command has ended. The disk must have bdev_limits.sole_writer, the command no request at the
+ * disk, and all its requests must be to these blocks. Without memory the command ends with status
+ * no_memory. */
+void target_cmd_exclusive(
+	struct target_cmd *, void (*then)(struct target_cmd *), uint32_t no_memory);
 
-/* conn.c: on the connection's loop */
-int target_conn_room(struct target_conn *, unsigned slots, struct diag *); /* commands; once */
-/* Its commands will use that disk; needs target_admit(). Undone at its end. */
+/* conn.c: on the connection's loop. Allocate the array of commands; once per connection, which
+ * frees it. */
+int target_conn_alloc_cmds(struct target_conn *, unsigned slots, struct diag *);
+/* Prepare the connection for commands to that disk, until it ends. Call target_admit() first. */
 int target_conn_map(struct target_conn *, unsigned disk, struct diag *);
-/* The pools in which its commands may be given buffers; NULL: no more. */
+/* Return the pool of data buffers with that index, from 0; NULL beyond the last. */
 struct pool *target_conn_pool(const struct target_conn *, unsigned index);
-/* The handshake is done: it may have that many commands at once, all slots at most. */
+/* The handshake is complete: set the limit of outstanding commands, at most all slots. */
 void target_conn_live(struct target_conn *, unsigned most);
-void target_conn_finish(struct target_conn *); /* takes nothing new, over once all is answered */
-/* ends it at once, with the reason */
+/* Accept no more commands; end the connection after the replies to the outstanding ones. */
+void target_conn_finish(struct target_conn *);
+/* End the connection at once; text: the reason, copied. */
 void target_conn_fail(struct target_conn *, enum diag_code, int err, const char *text);
-void target_conn_down(struct target_conn *); /* the carrier touches nothing any more */
-void target_conn_wake(struct target_conn *); /* a turn at the end of this one */
-static inline bool target_conn_gone(const struct target_conn *conn)
+void target_conn_down(struct target_conn *); /* the carrier no longer uses any buffer */
+void target_conn_wake(struct target_conn *); /* run its turn at the end of this loop iteration */
+static inline bool target_conn_is_closing(const struct target_conn *conn)
 {
 	return conn->state >= TARGET_CLOSING;
 }
 
-/* stream.c: rows and events of carriers over conn->stream, whose user is the connection */
-/* A zeroed connection of that size with fd, for target_conn_begin(); NULL: refused, fd is closed */
+/* stream.c: functions of target_carrier and stream_events for carriers over conn->stream, whose
+ * `user` is the connection */
+/* Allocate a zeroed connection of that size for target_conn_begin() and store fd in it. NULL:
+ * refused or no memory; fd is closed. */
 void *target_stream_new(struct target *, size_t size, int fd, const struct addr *peer);
-/* Makes conn->stream of fd, which is gone on failure; sets conn->local. */
+/* Create conn->stream from conn->fd and set conn->local. The fd is consumed, also on failure. */
 int target_stream_open(struct target_conn *, const struct stream_events *, struct diag *);
 uint64_t target_stream_moved(struct target_conn *);
 bool target_stream_hung_up(struct target_conn *);
 void target_stream_close(struct target_conn *);
 void target_stream_reset(struct target_conn *);
-void target_stream_ended(struct target_conn *); /* receiving has failed, with stream->why */
+void target_stream_ended(struct target_conn *); /* receiving failed: end it for stream->why */
 void target_stream_down(struct stream *);
 
-/* rdma.c: rows and events of carriers over conn->ep, whose user is the connection */
-/* Registers conn->pool for that access, and the data buffers; target_ep_free() takes it back and
+/* rdma.c: the same for carriers over conn->ep, whose `user` is the connection */
+/* Register conn->pool for that access, and the data buffers. target_ep_free() deregisters them and
  * frees the endpoint, which may be NULL. */
 int target_ep_reg(struct target_conn *, unsigned access, struct diag *);
 void target_ep_free(struct target_conn *);
@@ -351,48 +360,55 @@ static inline unsigned target_cmd_index(const struct target_cmd *cmd)
 	return (unsigned)((size_t)((const uint8_t *)cmd - cmd->conn->cmds) /
 			  cmd->conn->carrier->cmd_size);
 }
-static inline bool target_conn_may_take(const struct target_conn *conn)
+static inline bool target_conn_can_alloc(const struct target_conn *conn)
 {
 	return conn->free && conn->used < conn->most;
 }
-struct target_cmd *target_cmd_take(struct target_conn *); /* in FETCH; NULL: it may have no more */
-void target_cmd_run(struct target_cmd *);                 /* it and what came along are there */
-void target_cmd_pulled(struct target_cmd *, uint32_t status); /* of the transfer */
+/* Get a free command, in state RECEIVING. NULL: the limit is reached. */
+struct target_cmd *target_cmd_alloc(struct target_conn *);
+/* Execute a command that has been received with its immediate data. */
+void target_cmd_run(struct target_cmd *);
+/* The carrier has completed pull() (with the status of the transfer), push(), or the reply. */
+void target_cmd_pulled(struct target_cmd *, uint32_t status);
 void target_cmd_pushed(struct target_cmd *);
-void target_cmd_over(struct target_cmd *);
-void target_cmd_worked(struct target_cmd *, uint32_t status); /* on with the next piece */
-void target_cmd_finish(struct target_cmd *, uint32_t status); /* replies */
-/* Cancels a command that has nothing at the disk: it waits for a buffer (then it ends with that
- * status) or is a read that the disk only holds (then with -ECANCELED's). false: not cancelled. */
+void target_cmd_replied(struct target_cmd *);
+/* work() has executed the piece: continue with the next one. Any status but 0 ends the command. */
+void target_cmd_worked(struct target_cmd *, uint32_t status);
+/* End the command with a reply; drop it if the connection is closing. */
+void target_cmd_finish(struct target_cmd *, uint32_t status);
+/* Cancel a command: one that waits for a buffer ends with that status, a read that the disk only
+ * holds with the one of -ECANCELED. False: not cancelled. */
 bool target_cmd_abort(struct target_cmd *, uint32_t status);
-/* Another host knows that the command has ended: nothing of it is submitted any more, it ends
- * with -ECANCELED's status unless what is at the disk completes it, and later requests of all hosts
- * wait for that. Of a command that has nothing at the disk: nothing. */
-void target_cmd_cut(struct target_cmd *);
-/* For commands that work on their own, without their peer, in many requests or long ones: they hold
- * no data buffer that others wait for. Gives the buffer back; what p points at, len bytes, is kept
- * in memory of the command's own if it was in the buffer. false: no memory, nothing has changed. */
-bool target_cmd_keep(struct target_cmd *, uint32_t len);
-/* Gives the buffer back and waits in turn for another one; `then` follows, maybe inside. Nothing of
- * the command is at the disk. If its connection is fenced while the disk has a request of it, it
- * keeps its buffer: it must end, or submit nothing that its client's later requests have to wait
- * for (cmd->fenced). */
+/* Submit no further requests of the command, as another host knows that it has ended. Later
+ * requests of all hosts wait for its request at the disk (BDEV_ALL). It ends with the status of
+ * -ECANCELED unless that request completes it. No effect without a request at the disk. */
+void target_cmd_stop(struct target_cmd *);
+/* Release the data buffer of a command that works for long without its peer. If p points into the
+ * buffer, copy len bytes to memory of the command, where p then points. False: no memory, the
+ * buffer is kept. */
+bool target_cmd_release_buffer(struct target_cmd *, uint32_t len);
+/* Release the data buffer and queue for another one; `then` follows, perhaps from within. The
+ * command must have no request at the disk. If it was fenced and is an orphan, it keeps its buffer:
+ * it must end, or submit no request that later requests of its client wait for (cmd->fenced). */
 void target_cmd_requeue(struct target_cmd *, void (*then)(struct target_cmd *));
-/* The frame limits the peer's time for pull, push and reply. For a carrier that holds one of them
- * back, or that first needs something else of the peer. */
-void target_cmd_undue(struct target_cmd *);  /* from now on the time is not the peer's */
-void target_cmd_due(struct target_cmd *);    /* from now on it is */
-void target_cmd_drop(struct target_cmd *);   /* without a reply; FETCH, WORK or KEPT */
-void target_cmd_forget(struct target_cmd *); /* as well, on a connection that goes on */
-/* A request to cmd->disk, of any length. After success `then` follows (NULL: the piece is done);
- * after a failure, or when the connection has gone, the command ends. */
+/* Stop or restart the timeout (stall_ms) that the framework arms for pull, push and reply. For
+ * carriers that delay one of them, or that need something else from the peer first. */
+void target_cmd_disarm_timeout(struct target_cmd *);
+void target_cmd_arm_timeout(struct target_cmd *);
+/* Free a command in state RECEIVING, WORK or PARKED without a reply. */
+void target_cmd_drop(struct target_cmd *);
+/* The same on a live connection, after carrier->forget(). */
+void target_cmd_forget(struct target_cmd *);
+/* Submit a request of any length to cmd->disk. After success call `then`; NULL: the piece is done.
+ * After a failure, or if the connection is closing, the command ends. */
 void target_cmd_io(struct target_cmd *, enum io_kind, uint8_t io_flags, uint64_t off, uint64_t len,
 	struct buf, void (*then)(struct target_cmd *));
-/* Reads or writes the piece, which is at off + cmd->at, and counts it. fua: of the whole command */
+/* Read or write the piece, at off + cmd->at of the disk, and count it. fua: on stable storage
+ * before the reply. */
 void target_cmd_read(struct target_cmd *, uint64_t off);
 void target_cmd_write(struct target_cmd *, uint64_t off, bool fua);
 
-/* Extends the blocks that the command's requests change by a range of a list; len 0: by none. */
+/* Extend changes_off and changes_len to include a range; len 0: no effect. */
 static inline void target_cmd_add_changes(struct target_cmd *cmd, uint64_t off, uint64_t len)
 {
 	uint64_t end = cmd->changes_off + cmd->changes_len;
@@ -405,7 +421,7 @@ static inline void target_cmd_add_changes(struct target_cmd *cmd, uint64_t off, 
 		cmd->changes_off = off;
 	cmd->changes_len = end - cmd->changes_off;
 }
-/* Whether the range is among them. */
+/* Return whether they include the range. */
 static inline bool target_cmd_changes(const struct target_cmd *cmd, uint64_t off, uint64_t len)
 {
 	return off >= cmd->changes_off && len <= cmd->changes_len &&
@@ -420,7 +436,7 @@ static inline bool target_stopping(const struct target *target)
 {
 	return __atomic_load_n(&target->stopping, __ATOMIC_RELAXED);
 }
-/* one of worker->count, on its thread */
+/* Add to a member of worker->count, on its thread. */
 static inline void target_count(uint64_t *what, uint64_t more)
 {
 	__atomic_store_n(what, *what + more, __ATOMIC_RELAXED);

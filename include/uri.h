@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* URIs as rdmastor-uri(7) says, and the other spellings of the same thing: SPDK transport ids
- * ("trtype:RDMA traddr:… subnqn:…"), "transport=…;traddr=…", ib_srp's "id_ext=…,ioc_guid=…",
- * dracut's "iscsi:HOST:…", plain paths. One parse into fixed fields; what a scheme means is left to
- * its owner. */
+/* URIs (rdmastor-uri(7)), and other spellings of the same: SPDK transport IDs ("trtype:RDMA
+ * traddr:… subnqn:…"), "transport=…;traddr=…", ib_srp's "id_ext=…,ioc_guid=…", dracut's
+ * "iscsi:HOST:…", plain paths. All are parsed into the same fields, which the scheme's owner
+ * interprets. Also addresses, and secrets from files. */
 #pragma once
 #include "diag.h"
 #include "wire.h"
@@ -14,147 +14,144 @@
 #define URI_MAX        2048
 #define URI_KEYS       24
 #define URI_PATHS      8
-#define URI_ASKED      40
+#define URI_KEY_NAMES  40
 #define ADDR_TEXT      128
-#define ADDR_HOST      256  /* a host name and its end */
-#define ADDR_LOOKUP_MS 5000 /* usual limit of a lookup that blocks */
+#define ADDR_HOST      256  /* a host name and NUL */
+#define ADDR_LOOKUP_MS 5000 /* usual timeout of a blocking lookup */
 
 struct uri_key {
-	const char *name, *value; /* into text; value "" when there was no '=' */
+	const char *name, *value; /* into text; value "" without a '=' */
 	bool used;
 };
 
-struct uri_asked { /* names of keys, literals */
-	const char *name[URI_ASKED];
+struct uri_key_names { /* string literals */
+	const char *name[URI_KEY_NAMES];
 	unsigned count;
 };
 
 struct uri {
-	/* storage behind the pointers: percent-decoded. So a struct uri is never copied */
-	char text[URI_MAX];
-	char spelling[URI_MAX];      /* as the user wrote it, password removed: for messages */
-	const char *scheme;          /* "nvme+rdma", "file", … lower case */
-	const char *user, *password; /* NULL when absent */
-	const char *host;            /* without brackets; "" when absent */
-	uint16_t port;               /* 0 = not given */
-	/* after the authority, without the first '/'; the whole rest for file:, ram:, null: */
+	char text[URI_MAX];     /* percent-decoded. Pointers refer to it: never copy a struct uri */
+	char spelling[URI_MAX]; /* as the user typed it, without the password: for messages */
+	const char *scheme;     /* "nvme+rdma", "file", … in lower case */
+	const char *user, *password; /* NULL: none */
+	const char *host;            /* without brackets; "": none */
+	uint16_t port;               /* 0: none */
+	/* after the authority, without the first '/'; all after "file:", "ram:", "null:" */
 	const char *path;
-	/* the path's bytes before its last '/' that is not "%2F": the name of an NVMe or iSCSI
-	 * target, whose namespace or LUN is uri_unit() */
+	/* length of the path before its last '/' that was not "%2F": the name of an NVMe or iSCSI
+	 * target, followed by uri_unit(), its namespace or LUN */
 	size_t name_len;
 	struct uri_key key[URI_KEYS];
 	unsigned keys;
-	struct uri_asked asked;  /* looked up so far: what uri_done() can suggest */
-	char numeric[ADDR_TEXT]; /* where host points once uri_resolve() has found it */
+	struct uri_key_names known; /* looked up so far, for the hints of uri_done() */
+	char numeric[ADDR_TEXT];    /* `host` after uri_resolve() */
 };
-/* Errors: usage, naming the part that is wrong. The standard input or output, "-", is scheme "-",
- * which nobody can type. */
+/* Parse a URI. -EINVAL, -ENAMETOOLONG: the diag names the invalid part. "-", standard input or
+ * output, is scheme "-". */
 int uri_parse(struct uri *, const char *text, struct diag *);
-/* Add the hint how to list the disks of a host, if the text names one where a disk is expected. */
+/* If text is a host where a disk is expected, add the hint how to list its disks. */
 void uri_hint_host(const char *text, struct diag *);
-/* With "://", or one of the other spellings; no path, file:, ram: or null:. */
+/* Whether it has "://" or is one of the other spellings; not a path, file:, ram: or null:. */
 bool uri_is_address(const char *text);
-/* "iscsi:[user:secret[:user:secret]@][host]:[protocol]:[port]:[[iface]:[netdev]:][lun]:name"
- * (dracut.cmdline(7), RFC 4173); "iser:…": over iSER, as it is with "iser" for the interface. Here
- * the host may be missing. The target's user and secret are the keys target_user and
- * target_password, netdev is the key iface. */
-#define URI_ISCSI_SECRET 256         /* bytes of a user or secret at most */
-bool uri_is_iscsi(const char *text); /* and no URI, "iscsi://…" */
-/* Words in its place that stand for the firmware's targets: nothing, "iscsi", "ibft". An error for
- * uri_parse(). */
+/* Whether it is "iscsi:[user:secret[:user:secret]@][host]:[protocol]:[port]:[[iface]:[netdev]:]
+ * [lun]:name" (dracut.cmdline(7), RFC 4173), or "iser:…", which is iSER, as "iser" for the
+ * interface is. It becomes an iscsi or iser URI: the target's user and secret are the keys
+ * target_user and target_password, netdev is the key iface. The host may be missing. */
+bool uri_is_iscsi(const char *text);
+#define URI_ISCSI_SECRET 256 /* longest user or secret in it, bytes */
+/* Whether it is one of the words for the firmware's targets: "", "iscsi", "ibft". uri_parse()
+ * rejects them. */
 bool uri_is_firmware(const char *text);
-/* Appends text as it is written in a path or a key's value: percent-encoded but for letters, digits
- * and -._~/: */
+/* Append text percent-encoded for a path or a key's value: all but letters, digits and -._~/: */
 void uri_encode(char text[URI_MAX], const char *from);
-/* Appends a target's name as one segment of a path: a '/' in it is encoded, too. */
+/* Append a target's name as one segment of a path: '/' is encoded, too. */
 void uri_encode_name(char text[URI_MAX], const char *name);
-/* Appends name and unit of the URI. */
+/* Append name and unit of the URI. */
 void uri_encode_target(char text[URI_MAX], const struct uri *);
-/* What follows the name in the path, "" if nothing does. */
-const char *uri_unit(const struct uri *);
-/* Copies the name; false: it needs more than room. */
-bool uri_name(const struct uri *, char *name, size_t room);
-/* Appends a key to a URI whose names are encoded, as "?src=10.0.0.1" or "&tos=8". */
+/* Append a key to an encoded URI: "?src=10.0.0.1" or "&tos=8". */
 void uri_encode_key(char text[URI_MAX], const char *name, const char *value);
-/* Appends those of the names (the last is NULL) that the URI has. */
+/* Append those of the names (NULL ends them) that the URI has. */
 void uri_add_keys(char text[URI_MAX], struct uri *, const char *const *names);
-/* Cuts passwords out of a text that is or contains URIs, in place; what becomes free at the end is
- * zeroed. */
+/* Return the part of the path after the name; "": none. */
+const char *uri_unit(const struct uri *);
+/* Copy the name. False: it does not fit. */
+bool uri_name(const struct uri *, char *name, size_t room);
+/* Remove passwords from a text that is or contains URIs, in place; the end is zeroed. */
 void uri_hide(char *text);
-/* The process holds secrets from now on: no core dump, and no access by other processes of its user
- * (PR_SET_DUMPABLE). */
-void secret_held(void);
+/* Disable core dumps and access by other processes of this user (PR_SET_DUMPABLE), as this process
+ * holds secrets. */
+void secret_disable_dumps(void);
 struct call;
-/* Read the first line of the descriptor `number`, or else of the file at `path`; longer than room:
- * -E2BIG. A descriptor or pipe is read once: it gives the same line to every call for this option,
- * a string that stays. Errors never quote the line, as it may be a secret all the same. A file that
- * other users can read is noted, unless call is NULL. */
+/* Read a secret: the first line of descriptor `number` if not NULL, else of the file at `path`.
+ * -E2BIG: longer than room; -EINVAL: empty. Pipes and descriptors are read once and their line is
+ * cached by option, which must be a literal. Errors never quote the line. Warns if other users can
+ * read the file, unless call is NULL. */
 int secret_read(const struct call *, const char *option, const char *number, const char *path,
 	char *secret, size_t room, struct diag *);
-/* Warn once per run if the file with a secret is readable by other users. */
+/* Warn once per run if other users can read the file of a secret. */
 void secret_check_file(const struct call *, const char *path);
 
-/* Key look-up; marks it used. NULL when absent. */
+/* Look up a key, which becomes known and used. NULL: absent. */
 const char *uri_value(struct uri *, const char *name);
-/* Whether there is this key, for an error that names it: it does not become a known one. */
+/* Whether the key is present, for errors: it does not become known. */
 bool uri_has(const struct uri *, const char *name);
-/* For repeatable keys: index 0, 1, … */
+/* Look up a repeatable key; nth: 0, 1, … */
 const char *uri_value_nth(struct uri *, const char *name, unsigned nth);
-/* keeps *value when absent */
+/* These leave the value unchanged if the key is absent. */
 int uri_u32(
 	struct uri *, const char *name, uint32_t min, uint32_t max, uint32_t *value, struct diag *);
-/* 0 1 no yes off on; bare key = yes */
+/* 0 1 no yes off on; without a value: yes */
 int uri_bool(struct uri *, const char *name, bool *value, struct diag *);
-/* seconds, or "500ms"; more than 0 */
+/* Seconds, or "500ms"; must not be 0. */
 int uri_msec(struct uri *, const char *name, uint32_t *ms, struct diag *);
-/* Call once all known keys were asked for: an unused key is an error that names it. */
+/* Call once all known keys were looked up. -EINVAL: a key is unknown or a duplicate. */
 int uri_done(struct uri *, struct diag *);
-/* A key that is never known: uri_done() refuses a URI that ends in "?" URI_UNKNOWN_KEY, once its
- * reader has asked for all keys, and before anything is opened. */
+/* A key that is never known: it makes uri_done() fail, after the reader has looked up all its keys
+ * and before anything is opened. */
 #define URI_UNKNOWN_KEY "-"
 /* Refuse a key of the URI that its reader doesn't know. `keys` lists what it knows of a text that
  * ends in URI_UNKNOWN_KEY; if it lists nothing, or is NULL, the reader has to find out itself. */
-int uri_check_keys(const char *text, void (*keys)(const char *text, struct uri_asked *),
-	struct diag *);
+int uri_check_keys(
+	const char *text, void (*keys)(const char *text, struct uri_key_names *), struct diag *);
 
-/* Numbers and sizes as options and URIs write them, parsed whole ("10x" is an error). K M G T are
+/* Parse numbers and sizes of options and URIs; trailing characters are an error. K M G T P E are
  * powers of 1024. */
 int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *, struct diag *);
 int parse_size(const char *text, uint64_t *, struct diag *);
 #define PARSE_MSEC_MAX UINT32_C(4294967000)
-/* "30", "0.5", "500ms"; a part of a millisecond counts as one */
+/* "30", "0.5", "500ms"; rounded up. */
 int parse_msec(const char *text, uint32_t *ms, struct diag *);
 
-/* Addresses. On a loop that serves others a name is for resolve.h; these block the caller, at most
- * timeout_ms (0 = as long as the resolver takes) and at most until resolve_bound(). */
+/* Addresses. addr_resolve(), uri_resolve() and addr_parse() block, at most timeout_ms (0: the
+ * resolver's own limit) and until resolve_set_deadline(); on a loop use resolve.h. */
 #define ADDR_OTHERS 7
 struct addr {
-	struct sockaddr_storage ss; /* ss_family 0 = none */
+	struct sockaddr_storage ss; /* ss_family 0: none */
 	socklen_t len;
-	/* Where a name has several addresses: those to be tried after this one, with its port. */
-	uint8_t others;
+	uint8_t others; /* further addresses of the name, to try after this one, with its port */
 	struct addr_other {
 		bool v6;
 		uint8_t ip[16];
 		uint32_t scope;
 	} other[ADDR_OTHERS];
 };
-/* Go on to the next one; false: there is none. */
+/* Replace the address by the next one. False: there is none. */
 bool addr_next(struct addr *);
-/* Of several, keep the one that has answered, `peer`; family 0: none has. */
-void addr_settle(struct addr *, const struct addr *peer);
-bool addr_add(struct addr *, const struct sockaddr *); /* as another one; false: no room */
-/* Why each address of a name could not be reached. One: as it failed. Several: their list is the
- * object, and the text has each reason once. */
+/* Of several addresses keep only `peer`, which answered; family 0: none did. */
+void addr_keep_peer(struct addr *, const struct addr *peer);
+/* Append another address. False: no room. */
+bool addr_add(struct addr *, const struct sockaddr *);
+/* Collect why each address of a name failed. A single reason is kept; of several, the object lists
+ * the addresses and the text has each reason once. */
 struct addr_failures {
-	struct diag why; /* of all, once ended */
+	struct diag why; /* valid after addr_failures_end() */
 	unsigned count;
 	char object[256], text[400];
 };
 void addr_failures_add(struct addr_failures *, const struct addr *, const struct diag *);
 void addr_failures_end(struct addr_failures *);
-/* A service of a port on InfiniBand, without IP, in a struct addr: struct sockaddr_ib of Linux. Its
- * host is the port's GID, and it has no port number. */
+/* An InfiniBand address in a struct addr (Linux's struct sockaddr_ib): GID and service ID, no port
+ * number. */
 #define ADDR_IB 27 /* AF_IB */
 struct addr_ib {
 	uint16_t family;
@@ -164,53 +161,52 @@ struct addr_ib {
 	be64 service, service_mask;
 	uint64_t scope;
 };
-/* service 0: any, to connect from */
+/* service 0: any, as a source. */
 void addr_set_ib(struct addr *, const uint8_t gid[16], uint16_t pkey, uint64_t service);
-uint64_t addr_service(const struct addr *); /* its ID; 0: not of InfiniBand */
-/* host may be "fe80::1%eth0" */
+uint64_t addr_service(const struct addr *); /* service ID; 0: not InfiniBand */
+/* The host may be "fe80::1%eth0". */
 int addr_resolve(
 	struct addr *, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *);
-/* The address of the URI's host and port. Found once: `host` is numeric from then on. */
+/* Resolve the URI's host, which is numeric from then on. */
 int uri_resolve(
 	struct uri *, uint16_t default_port, uint32_t timeout_ms, struct addr *, struct diag *);
-/* Without a lookup. 1: numeric, or "localhost"; 0: a name; -errno: neither. */
+/* Parse without a lookup. 1: numeric or "localhost"; 0: a name; -errno: invalid. */
 int addr_known(struct addr *, const char *host, uint16_t port, struct diag *);
-/* An own address to connect from: numeric or "localhost", never a name. */
+/* Parse a source address: numeric or "localhost". */
 int addr_source(struct addr *, const char *text, struct diag *);
-/* 0 or -errno: of a name, too, -EINVAL */
+/* Parse a numeric address. -EINVAL also for a name. */
 int addr_numeric(struct addr *, const char *host, uint16_t port, struct diag *);
-/* "unix:PATH" or "[HOST]:PORT", "HOST:PORT", ":PORT" (= any address), as --nbd takes it. */
+/* Parse "unix:PATH", "[HOST]:PORT", "HOST:PORT" or ":PORT" (any address). */
 int addr_parse(struct addr *, const char *text, uint16_t default_port, struct diag *);
-/* What may follow an ADDRESS for RDMA, "?rdma=verbs|iwarp|auto" and "crc=0", joined by '&': cuts it
- * off the text. */
+/* Parse the RDMA keys after an address, "?rdma=verbs|iwarp|auto&crc=0", and cut them off the text.
+ */
 struct addr_rdma {
 	bool verbs, iwarp; /* both: auto */
-	bool no_crc;       /* software iWARP: CRCs only if the peer wants them */
+	bool no_crc;       /* software iWARP: use CRCs only if the peer requests them */
 };
 int addr_rdma(struct addr_rdma *, char *text, struct diag *);
 /* "10.0.0.1:4420", "[fe80::1%2]:4420", "unix:/run/x", "fe80::7 service 13f1234" */
 const char *addr_text(const struct addr *, char out[ADDR_TEXT]);
-/* JSON: transport, and traddr and trsvcid, or path. */
+/* Emit JSON: transport, and traddr and trsvcid, or path. */
 struct out;
 void addr_show(struct out *, const char *transport, const struct addr *);
 const char *addr_host(const struct addr *, char out[ADDR_TEXT]); /* without the port and brackets */
-/* Interface numbers are each machine's own. Without the one of a link-local address, for peers to
- * read, and an IPv4 address that a socket for IPv6 and IPv4 shows as ::ffff:a.b.c.d as IPv4: */
+/* Return the address for use by peers: without a scope, which is local to each host, and with
+ * ::ffff:a.b.c.d as IPv4. */
 struct addr addr_unscoped(const struct addr *);
-/* and a numeric address that a peer reported, who was reached by `via`, as it is here: a link-local
- * one has the scope of via, and the unspecified one is via. Others and names stay. */
+/* Translate a numeric address reported by the peer at `via` for use here: a link-local one gets the
+ * scope of via, the unspecified one becomes via. Others and names are unchanged. */
 void addr_localize(char *host, size_t room, const struct addr *via);
 void addr_set_port(struct addr *, uint16_t port);
-uint16_t addr_port(const struct addr *); /* 0 = none */
+uint16_t addr_port(const struct addr *); /* 0: none */
 bool addr_is_any(const struct addr *);   /* 0.0.0.0 or :: */
-bool addr_is_local(const struct addr *); /* only this machine reaches it: loopback, a unix socket */
+bool addr_is_local(const struct addr *); /* loopback or a unix socket */
 
-/* The URI schemes that the command line accepts: for completion, hints, and errors about a scheme.
- */
+/* The URI schemes that the command line accepts, for completion, hints and errors. */
 
-enum {                        /* what a scheme can be used for */
+enum {                        /* uses of a scheme, flags */
 	SCHEME_DISK = 1 << 0, /* opened in userspace */
-	/* the kernel's initiators, as the applets of that family drive them */
+	/* attached by a kernel initiator: */
 	SCHEME_NVMF = 1 << 1,
 	SCHEME_ISCSI = 1 << 2,
 	SCHEME_SRP = 1 << 3,
@@ -219,14 +215,15 @@ enum {                        /* what a scheme can be used for */
 	SCHEME_ALL = SCHEME_DISK | SCHEME_ATTACH,
 };
 
-struct scheme {            /* the part of a struct proto that needs no bdev */
-	const char *start; /* "nvme+tcp://", as it is typed */
+struct scheme {            /* the part of a struct proto that needs no bdev.h */
+	const char *start; /* "nvme+tcp://" */
 	const char *about; /* "NVMe over TCP: HOST[:PORT]/NQN[/NSID]"; NULL: not offered */
 	uint8_t uses;
-	const char *applet; /* attaches it through the kernel, where nothing here does */
+	const char *applet; /* attaches it through the kernel, if it has no initiator here */
 };
-/* proto/list.c: the head of each struct proto (session.h); NULL ends it. */
+/* The head of each struct proto (protocol.h); NULL ends it. In core/proto/list.c. */
 extern const struct scheme *const schemes[];
 const struct scheme *scheme_find(const char *name); /* "nvme+tcp"; NULL: unknown */
-/* The error for it, whose hint lists the schemes with one of these uses, and `also`: "a path". */
+/* Set the error for an unknown scheme. The hint lists the schemes with these uses, and `also`: "a
+ * path". Returns -EINVAL. */
 int scheme_unknown(const char *name, unsigned uses, const char *also, struct diag *);

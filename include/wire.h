@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Integers of protocol messages: byte arrays of alignment 1, so that layouts need no `packed`, have
- * no padding, and use in the wrong byte order does not compile. And a bounded reader and writer
- * whose failure is sticky. */
+/* Integers of protocol messages: byte arrays of alignment 1, so that layouts have no padding and a
+ * wrong byte order does not compile. And a bounded reader and writer with sticky errors. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,7 +77,7 @@ WIRE_TYPE(be, 24, uint32_t)
 WIRE_TYPE(le, 24, uint32_t)
 #undef WIRE_TYPE
 
-/* One load and one byte swap, which compilers do not see in the loops. */
+/* One load and one byte swap: compilers do not find them in the loops. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define WIRE_SWAP_be(bits, v) __builtin_bswap##bits(v)
 #define WIRE_SWAP_le(bits, v) (v)
@@ -110,8 +109,7 @@ WIRE_WORD(le, 64)
 #undef WIRE_SWAP_be
 #undef WIRE_SWAP_le
 
-/* memcpy() of what may be a short message: musl's takes 20 ns to start, as much as 512 bytes take.
- */
+/* memcpy() for short messages: musl's takes 20 ns to start, as long as copying 512 bytes. */
 static inline void wire_copy(void *to, const void *from, size_t n)
 {
 	const uint8_t *p = from;
@@ -128,8 +126,7 @@ static inline void wire_copy(void *to, const void *from, size_t n)
 	}
 }
 
-/* Reader: rd_take() past the end gives NULL and sets bad for good; test once, after the last take.
- */
+/* Reader: rd_take() past the end returns NULL and sets `bad` for good. Test it once, at the end. */
 struct rd {
 	const uint8_t *p, *end;
 	bool bad;
@@ -156,7 +153,7 @@ static inline const void *rd_take(struct rd *r, size_t n)
 	return p;
 }
 
-/* Writer: the same, for building. */
+/* Writer: the same. */
 struct wr {
 	uint8_t *p, *end;
 	bool bad;

@@ -77,11 +77,11 @@ static void read_result(struct applet_run *run)
 	if (error)
 		read_error(&run->why, error);
 	else if (!run->result && run->expired)
-		diag_sys(&run->why, EINTR, "%s", run->word[0]);
-	else if (!run->result && run->call.late)
-		diag_set(&run->why, DIAG_TIMEOUT, ETIMEDOUT, "%s timed out", run->word[0]);
+		diag_sys(&run->why, EINTR, "%s", run->argv[0]);
+	else if (!run->result && run->call.expired)
+		diag_set(&run->why, DIAG_TIMEOUT, ETIMEDOUT, "%s timed out", run->argv[0]);
 	else if (!run->result)
-		diag_set(&run->why, DIAG_SYSTEM, EIO, "%s ended without a result", run->word[0]);
+		diag_set(&run->why, DIAG_SYSTEM, EIO, "%s ended without a result", run->argv[0]);
 }
 
 static void walk(const cJSON *item, const char *key, const char *start,
@@ -145,7 +145,7 @@ void applet_run_failures(
 	each_result(run, put_failure, &to);
 }
 
-static void look_for_success(const cJSON *result, const cJSON *error, void *arg)
+static void any_success(const cJSON *result, const cJSON *error, void *arg)
 {
 	(void)result;
 	*(bool *)arg |= !error;
@@ -155,7 +155,7 @@ bool applet_run_partly(const struct applet_run *run)
 {
 	bool partly = false;
 
-	each_result(run, look_for_success, &partly);
+	each_result(run, any_success, &partly);
 	return partly;
 }
 
@@ -168,7 +168,7 @@ static void ended(struct child_call *call)
 	run->done(run);
 }
 
-/* In the child, which has standard input, results and messages. */
+/* In the child. Descriptors 0 to 2: standard input, results and messages. */
 static int run_applet(int fd, const void *arg, void *out)
 {
 	const struct applet_run *run = arg;
@@ -176,9 +176,9 @@ static int run_applet(int fd, const void *arg, void *out)
 
 	(void)fd;
 	(void)out;
-	while (run->word[argc])
+	while (run->argv[argc])
 		argc++;
-	run->run(argc, (char **)run->word);
+	run->run(argc, (char **)run->argv);
 	fflush(NULL);
 	return 0;
 }
@@ -204,7 +204,7 @@ int applet_run_start(struct applet_run *run)
 		close(null);
 	if (!err)
 		return 0;
-	diag_sys(&run->why, -err, "start %s", run->word[0]);
+	diag_sys(&run->why, -err, "start %s", run->argv[0]);
 	if (run->results >= 0)
 		close(run->results);
 	return err;

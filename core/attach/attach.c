@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The frame of every attachment: its steps in order, deadlines, another attempt, cancel, and the
- * rollback of what it made unless that is in use. */
+/* The frame of every attachment: its steps in order, deadlines, retries, cancel, and the rollback
+ * of what it made unless that is in use. */
 #include "attach.h"
 #include "disks.h"
 #include <errno.h>
@@ -14,48 +14,48 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC      1000000ull
-#define GRACE_MS  2000 /* for a step to end by itself after its deadline */
-#define USERS_MS  2000 /* to find the users */
-#define GLANCE_MS 2000 /* udev and others open every new disk for a moment */
-#define PAUSE_MS  50   /* before the users are looked for again */
-#define UNDO_MS   5000
-#define SHORT_MS  100 /* too short for another attempt */
+#define MSEC           1000000ull
+#define GRACE_MS       2000 /* for a step to end after its deadline */
+#define USERS_MS       2000 /* to search for users */
+#define PROBE_GRACE_MS 2000 /* udev and others hold every new disk open for a moment */
+#define PAUSE_MS       50   /* between searches for users */
+#define UNDO_MS        5000
+#define SHORT_MS       100 /* too short for another attempt */
 
-enum attach_state { IDLE, FIND, READY, QUEUED, DIAL, WAIT, USERS, UNDO, PAUSE, OVER };
+enum attach_state { IDLE, FIND, READY, QUEUED, CONNECT, WAIT, USERS, UNDO, PAUSE, DONE };
 
-/* ---- A row that dials in turn: its queues on each loop, in one list. The first of each dials. */
+/* ---- Queues of a serialized row: on each loop in one list. The first of each queue connects. */
 
 struct attach_queue {
-	struct loop_attic attic;
+	struct loop_local local;
 	struct attach *first;
 };
 
-static void queue_free(struct loop_attic *attic)
+static void queue_free(struct loop_local *local)
 {
-	free(container_of(attic, struct attach_queue, attic));
+	free(container_of(local, struct attach_queue, local));
 }
 
-/* NULL: in no turn, perhaps as memory is short. */
+/* NULL: not serialized, or out of memory. */
 static struct attach_queue *queue_of(const struct attach *attach)
 {
-	struct loop_attic *attic = loop_attic_find(attach->loop, attach->proto);
+	struct loop_local *local = loop_local_find(attach->loop, attach->proto);
 	struct attach_queue *queue;
 
-	if (!attach->proto->in_turn || attach->own_turn)
+	if (!attach->proto->serialized || attach->owner_serializes)
 		return NULL;
-	if (attic)
-		return container_of(attic, struct attach_queue, attic);
+	if (local)
+		return container_of(local, struct attach_queue, local);
 	queue = calloc(1, sizeof(*queue));
 	if (!queue)
 		return NULL;
-	queue->attic = (struct loop_attic){ .key = attach->proto, .fini = queue_free };
-	loop_attic_add(attach->loop, &queue->attic);
+	queue->local = (struct loop_local){ .key = attach->proto, .fini = queue_free };
+	loop_local_add(attach->loop, &queue->local);
 	return queue;
 }
 
-/* False: another one has it. */
-static bool take_turn(struct attach *attach)
+/* Return false if another attachment of the queue is connecting. */
+static bool join_queue(struct attach *attach)
 {
 	struct attach_queue *queue = queue_of(attach);
 	struct attach **at = queue ? &queue->first : NULL;
@@ -70,8 +70,8 @@ static bool take_turn(struct attach *attach)
 	return first;
 }
 
-/* The next one begins from its own work. */
-static void leave_turn(struct attach *attach)
+/* The next attachment starts from its own loop_work. */
+static void leave_queue(struct attach *attach)
 {
 	struct attach_queue *queue = queue_of(attach);
 	struct attach **at = queue ? &queue->first : NULL, *next;
@@ -88,32 +88,33 @@ static void leave_turn(struct attach *attach)
 		loop_work_add(next->loop, &next->work);
 }
 
-/* ---- All that attach_run() waits for, on each loop. */
+/* ---- What attach_run() waits for, on each loop. */
 
 struct attach_runner {
-	struct loop_attic attic;
+	struct loop_local local;
 	struct loop_signal signal;
 	struct attach *first;
-	volatile int over; /* of one of them, or more */
+	volatile int any_done; /* at least one has ended */
 	bool caught;
 };
 static const char runner_key[] = "runner";
 
 static struct attach_runner *runner_of(struct loop *loop)
 {
-	struct loop_attic *attic = loop_attic_find(loop, runner_key);
+	struct loop_local *local = loop_local_find(loop, runner_key);
 
-	return attic ? container_of(attic, struct attach_runner, attic) : NULL;
+	return local ? container_of(local, struct attach_runner, local) : NULL;
 }
 
 static void leave_runner(struct attach *attach)
 {
 	struct attach_runner *runner = runner_of(attach->loop);
 
-	for (struct attach **at = runner ? &runner->first : NULL; at && *at; at = &(*at)->peer)
+	for (struct attach **at = runner ? &runner->first : NULL; at && *at;
+		at = &(*at)->next_running)
 		if (*at == attach) {
-			*at = attach->peer;
-			runner->over = 1;
+			*at = attach->next_running;
+			runner->any_done = 1;
 			break;
 		}
 }
@@ -125,8 +126,8 @@ static void join_runner(struct attach *attach)
 
 	leave_runner(attach);
 	while (at && *at)
-		at = &(*at)->peer;
-	attach->peer = NULL;
+		at = &(*at)->next_running;
+	attach->next_running = NULL;
 	if (at)
 		*at = attach;
 }
@@ -142,13 +143,13 @@ static void enter(struct attach *attach, enum attach_state state, uint64_t wake)
 {
 	attach->state = state;
 	loop_timer_del(attach->loop, &attach->timer);
-	if (attach->proto->release && (state == PAUSE || state == OVER))
+	if (attach->proto->release && (state == PAUSE || state == DONE))
 		attach->proto->release(attach);
 	if (wake)
 		loop_timer_set(attach->loop, &attach->timer, wake);
 }
 
-/* The end of a step that bounds itself, if it does not. */
+/* When the frame stops a step that exceeds its limit. */
 static uint64_t backstop(const struct attach *attach)
 {
 	return attach->until ? attach->until + GRACE_MS * MSEC : 0;
@@ -171,26 +172,26 @@ static void prepare(struct attach *attach)
 		attach_step(attach, 0);
 }
 
-static void dial(struct attach *attach)
+static void connect_now(struct attach *attach)
 {
-	enter(attach, DIAL, backstop(attach));
-	attach->proto->dial(attach);
+	enter(attach, CONNECT, backstop(attach));
+	attach->proto->connect(attach);
 }
 
-/* Its turn has come. */
-static void dial_anew(struct attach *attach)
+/* First in its queue: the attempt begins now. */
+static void connect_in_turn(struct attach *attach)
 {
 	attach->since = loop_clock();
 	attach->until = attempt_end(attach);
-	dial(attach);
+	connect_now(attach);
 }
 
-static void line_up(struct attach *attach)
+static void enqueue(struct attach *attach)
 {
 	if (!queue_of(attach))
-		dial(attach);
-	else if (take_turn(attach))
-		dial_anew(attach);
+		connect_now(attach);
+	else if (join_queue(attach))
+		connect_in_turn(attach);
 	else
 		enter(attach, QUEUED, attach->deadline);
 }
@@ -212,14 +213,13 @@ static void begin(struct attach *attach)
 
 static void finish(struct attach *attach)
 {
-	enter(attach, OVER, 0);
+	enter(attach, DONE, 0);
 	leave_runner(attach);
 	if (attach->done)
 		attach->done(attach);
 }
 
-/* Failed and rolled back: another attempt, or the end. Shortly before the deadline the pause is
- * half of the rest. */
+/* After the rollback: retry, or end. Close to the deadline the pause is half of the time left. */
 static void end_attempt(struct attach *attach)
 {
 	uint64_t now = loop_clock(), end = attach->deadline, pause = attach->retry_ms * MSEC;
@@ -254,7 +254,7 @@ static int find_users(int root, const void *arg, void *out)
 	return 0;
 }
 
-/* What can't be searched may be in use. */
+/* An incomplete search counts as in use. */
 void attach_users_text(const struct attach_users *found, int err, char text[ATTACH_USERS])
 {
 	bool unknown = err && !found->text[0] && !(err == -ETIMEDOUT && found->enough);
@@ -271,7 +271,7 @@ static void users_known(struct attach *attach, int err)
 	} else if (attach->detaching) {
 		diag_set(&attach->why, DIAG_BUSY, EBUSY, "in use: %s", attach->users);
 		finish(attach);
-	} else if (loop_clock() < attach->glance) {
+	} else if (loop_clock() < attach->probe_grace_until) {
 		enter(attach, USERS, loop_clock() + PAUSE_MS * MSEC);
 	} else {
 		const char *applet = attach->proto->detached_by;
@@ -286,7 +286,7 @@ static void users_known(struct attach *attach, int err)
 
 static void users_found(struct child_call *call)
 {
-	users_known(container_of(call, struct attach, asking), call->err);
+	users_known(container_of(call, struct attach, users_call), call->err);
 }
 
 static void ask_users(struct attach *attach)
@@ -295,22 +295,22 @@ static void ask_users(struct attach *attach)
 
 	attach->found = (struct attach_users){ 0 };
 	enter(attach, USERS, 0);
-	attach->asking = (struct child_call){ .fn = find_users,
+	attach->users_call = (struct child_call){ .fn = find_users,
 		.arg = attach,
 		.out = &attach->found,
 		.out_len = sizeof(attach->found),
 		.until = loop_clock() + USERS_MS * MSEC,
 		.grace_ms = PAUSE_MS,
 		.done = users_found };
-	err = child_call_start(&attach->asking, attach->loop, &attach->root, 1);
+	err = child_call_start(&attach->users_call, attach->loop, &attach->root, 1);
 	if (err)
 		users_known(attach, err);
 }
 
-/* Roll back; why has the reason. */
+/* Roll back with the error in why. */
 static void roll_back(struct attach *attach)
 {
-	attach->glance = loop_clock() + GLANCE_MS * MSEC;
+	attach->probe_grace_until = loop_clock() + PROBE_GRACE_MS * MSEC;
 	if (!attach->made)
 		end_attempt(attach);
 	else if (attach->proto->users && !attach->force)
@@ -338,16 +338,16 @@ static void undone(struct attach *attach, int err)
 	end_attempt(attach);
 }
 
-/* Nothing of the step under way comes any more. */
+/* Cancel all that is in flight in the current step. */
 static void stop(struct attach *attach)
 {
 	loop_work_del(attach->loop, &attach->work);
-	child_call_cancel(&attach->asking);
+	child_call_cancel(&attach->users_call);
 	child_call_cancel(&attach->load.call);
 	if (attach->proto->stop)
 		attach->proto->stop(attach);
 	attach_wait_end(attach);
-	leave_turn(attach);
+	leave_queue(attach);
 }
 
 static void next_step(struct loop_work *work)
@@ -371,16 +371,16 @@ static void next_step(struct loop_work *work)
 		if (err)
 			fail(attach, err);
 		else
-			line_up(attach);
+			enqueue(attach);
 		break;
 	case QUEUED:
-		dial_anew(attach);
+		connect_in_turn(attach);
 		break;
-	case DIAL:
-		leave_turn(attach);
+	case CONNECT:
+		leave_queue(attach);
 		if (err) {
 			fail(attach, err);
-		} else if (attach->no_wait || !attach->proto->look) {
+		} else if (attach->no_wait || !attach->proto->poll) {
 			finish(attach);
 		} else {
 			enter(attach, WAIT, attach->until);
@@ -390,7 +390,7 @@ static void next_step(struct loop_work *work)
 	case WAIT:
 		attach_wait_end(attach);
 		if (err) {
-			stop(attach); /* requests of the row still in flight */
+			stop(attach); /* cancel requests of the row */
 			fail(attach, err);
 		} else {
 			finish(attach);
@@ -403,7 +403,7 @@ static void next_step(struct loop_work *work)
 		undone(attach, err);
 		break;
 	case PAUSE:
-	case OVER:
+	case DONE:
 		break;
 	}
 }
@@ -414,7 +414,7 @@ void attach_step(struct attach *attach, int err)
 	loop_work_add(attach->loop, &attach->work);
 }
 
-uint64_t attach_bound(const struct attach *attach, uint64_t ms)
+uint64_t attach_limit(const struct attach *attach, uint64_t ms)
 {
 	return soonest(attach->until, loop_clock() + ms * MSEC);
 }
@@ -448,12 +448,12 @@ int attach_not_removed(struct attach *attach, int err, const char *hint)
 	}
 }
 
-static int too_late(struct attach *attach)
+static int set_timeout(struct attach *attach)
 {
 	char text[DIAG_SECONDS];
 
-	if (attach->state == WAIT && attach->proto->late)
-		attach->proto->late(attach);
+	if (attach->state == WAIT && attach->proto->set_timeout_error)
+		attach->proto->set_timeout_error(attach);
 	if (attach->why.err)
 		return -attach->why.err;
 	return diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %s%s",
@@ -464,7 +464,7 @@ static int too_late(struct attach *attach)
 static void expired(struct loop_timer *timer)
 {
 	struct attach *attach = container_of(timer, struct attach, timer);
-	bool done = attach->state == WAIT && attach_wait_last(attach);
+	bool done = attach->state == WAIT && attach_wait_poll(attach);
 
 	if (attach->work.on)
 		return;
@@ -478,8 +478,8 @@ static void expired(struct loop_timer *timer)
 	case FIND:
 	case READY:
 	case QUEUED:
-	case DIAL:
-		too_late(attach);
+	case CONNECT:
+		set_timeout(attach);
 		stop(attach);
 		roll_back(attach);
 		break;
@@ -487,7 +487,7 @@ static void expired(struct loop_timer *timer)
 		ask_users(attach);
 		break;
 	case UNDO:
-		too_late(attach);
+		set_timeout(attach);
 		stop(attach);
 		undone(attach, -ETIMEDOUT);
 		break;
@@ -495,7 +495,7 @@ static void expired(struct loop_timer *timer)
 		begin(attach);
 		break;
 	case IDLE:
-	case OVER:
+	case DONE:
 		break;
 	}
 }
@@ -531,11 +531,11 @@ void attach_cancel(struct attach *attach)
 {
 	enum attach_state state = attach->state;
 
-	if (attach->cancelled || state == OVER || !attach->work.run)
+	if (attach->cancelled || state == DONE || !attach->work.run)
 		return;
 	attach->cancelled = true;
 	if (!attach->detaching && (state == USERS || state == UNDO))
-		return; /* it rolls back already */
+		return; /* already rolling back */
 	stop(attach);
 	diag_set(&attach->why, DIAG_CLOSED, EINTR, "interrupted");
 	if (attach->detaching || state == IDLE || state == PAUSE)
@@ -546,17 +546,17 @@ void attach_cancel(struct attach *attach)
 
 void attach_drop(struct attach *attach)
 {
-	if (!attach->work.run || attach->state == OVER)
+	if (!attach->work.run || attach->state == DONE)
 		return;
 	stop(attach);
 	diag_set(&attach->why, DIAG_CLOSED, EINTR, "interrupted");
-	enter(attach, OVER, 0);
+	enter(attach, DONE, 0);
 	leave_runner(attach);
 }
 
-bool attach_is_over(const struct attach *attach)
+bool attach_is_done(const struct attach *attach)
 {
-	return attach->state == OVER;
+	return attach->state == DONE;
 }
 
 static void caught(struct loop_signal *signal, int signo)
@@ -568,14 +568,14 @@ static void caught(struct loop_signal *signal, int signo)
 	(void)signo;
 	runner->caught = true;
 	for (struct attach *at = runner->first; at; at = next) {
-		next = at->peer;
+		next = at->next_running;
 		(again ? attach_drop : attach_cancel)(at);
 	}
 }
 
-static void runner_free(struct loop_attic *attic)
+static void runner_free(struct loop_local *local)
 {
-	free(container_of(attic, struct attach_runner, attic));
+	free(container_of(local, struct attach_runner, local));
 }
 
 static struct attach_runner *make_runner(struct loop *loop)
@@ -587,9 +587,9 @@ static struct attach_runner *make_runner(struct loop *loop)
 	runner = calloc(1, sizeof(*runner));
 	if (!runner)
 		return NULL;
-	runner->attic = (struct loop_attic){ .key = runner_key, .fini = runner_free };
+	runner->local = (struct loop_local){ .key = runner_key, .fini = runner_free };
 	runner->signal.caught = caught;
-	loop_attic_add(loop, &runner->attic);
+	loop_local_add(loop, &runner->local);
 	return runner;
 }
 
@@ -613,30 +613,30 @@ int attach_run(struct loop *loop, struct attach *const *list, unsigned count, st
 	for (unsigned i = 0; i < count; i++) {
 		if (list[i] && !list[i]->work.run)
 			attach_start(list[i]);
-		else if (list[i] && !attach_is_over(list[i]))
+		else if (list[i] && !attach_is_done(list[i]))
 			join_runner(list[i]);
 	}
-	for (; runner->first; runner->over = 0)
-		loop_wait(loop, &runner->over, 0);
+	for (; runner->first; runner->any_done = 0)
+		loop_wait(loop, &runner->any_done, 0);
 	loop_signal_del(loop, &runner->signal);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return 0;
 }
 
-static void load_over(struct attach *attach)
+static void load_done(struct attach *attach)
 {
 	const struct child_call *call = &attach->load.call;
 
 	memcpy(&attach->why, call->out, sizeof(attach->why));
 	if (call->err && !attach->why.err)
 		diag_set(&attach->why, DIAG_NO_MODULE, -call->err,
-			call->late ? "modprobe timed out" : "can't load the kernel modules");
+			call->expired ? "modprobe timed out" : "can't load the kernel modules");
 	attach->load.done(attach, call->err);
 }
 
 static void loaded(struct child_call *call)
 {
-	load_over(container_of(call, struct attach, load.call));
+	load_done(container_of(call, struct attach, load.call));
 }
 
 void attach_load(struct attach *attach, const struct child_call *how, bool already,
@@ -651,7 +651,7 @@ void attach_load(struct attach *attach, const struct child_call *how, bool alrea
 	memset(call->out, 0, sizeof(struct diag));
 	if (already) {
 		call->err = -call->fn(attach->root, call->arg, call->out);
-		load_over(attach);
+		load_done(attach);
 		return;
 	}
 	err = child_call_start(call, attach->loop, &attach->root, 1);
@@ -672,9 +672,9 @@ void attach_note(struct attach *attach, const char *fmt, ...)
 	attach->note(attach, text);
 }
 
-void attach_note_words(struct attach *attach, const char *words)
+void attach_note_log(struct attach *attach, const char *log)
 {
-	for (const char *at = words; loop_options(attach->loop)->verbose && *at;) {
+	for (const char *at = log; loop_options(attach->loop)->verbose && *at;) {
 		size_t len = strcspn(at, "\n");
 
 		attach_note(attach, "kernel: %.*s", (int)len, at);
@@ -698,6 +698,6 @@ void attach_hint_userspace(const char *uri, struct diag *diag)
 
 	if (strlen(uri) + sizeof(what) + sizeof(as) <= sizeof(diag->hint))
 		diag_hint(diag, "%s'%s'%s", what, uri, as);
-	else /* what is cut can't be pasted */
+	else /* a truncated command would be useless */
 		diag_hint(diag, "%sURI%s", what, as);
 }

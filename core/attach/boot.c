@@ -14,7 +14,7 @@
 
 static void start_attempt(struct boot_job *job);
 
-/* Whether the disk of the job can be attached without the kernel's initiator. */
+/* Return true if userspace can attach the disk of the job. */
 static bool can_export(const struct boot_job *job)
 {
 	struct uri uri;
@@ -29,8 +29,8 @@ static bool can_export(const struct boot_job *job)
 	return can;
 }
 
-/* The applets don't know that the machine is booting. */
-static void add_way_out(const struct boot_job *job, struct diag *why)
+/* Add hints for a machine that is booting. */
+static void add_boot_hint(const struct boot_job *job, struct diag *why)
 {
 	if (why->code == DIAG_NO_MODULE && why->err != ETIMEDOUT && can_export(job))
 		diag_hint(why, "add the module to the initramfs, or append ,via=ublk or ,via=nbd "
@@ -68,7 +68,7 @@ static void put_other(const struct diag *why, void *arg)
 {
 	struct others *others = arg;
 
-	if (others->job->kept && why->code == DIAG_TIMEOUT)
+	if (others->job->why_is_previous && why->code == DIAG_TIMEOUT)
 		return;
 	if (!others->passed && !strcmp(why->text, others->job->why.text))
 		others->passed = true;
@@ -87,15 +87,15 @@ void boot_other_failures(
 
 /* ---- Attempts. */
 
-static void over(struct boot_job *job)
+static void finish_job(struct boot_job *job)
 {
-	job->over = true;
-	if (!--job->boot->left)
+	job->done = true;
+	if (!--job->boot->pending)
 		loop_stop(job->boot->loop);
 }
 
-/* On a busy machine modprobe may take too long once. A damaged table of the firmware stays so. */
-static bool may_change(const struct diag *why)
+/* modprobe may time out once on a busy machine. A damaged firmware table will not change. */
+static bool is_retryable(const struct diag *why)
 {
 	if (why->err == ETIMEDOUT)
 		return true;
@@ -106,18 +106,18 @@ static bool may_change(const struct diag *why)
 	       why->code != DIAG_MISMATCH;
 }
 
-static void look_for_hope(const struct diag *why, void *again)
+static void any_retryable(const struct diag *why, void *again)
 {
-	*(bool *)again |= may_change(why);
+	*(bool *)again |= is_retryable(why);
 }
 
-/* A failure of one disk that is final does not keep the job's other disks from coming up. */
-static bool worth_another(const struct boot_job *job)
+/* Retry if any disk of the job may succeed, even if another one can't. */
+static bool should_retry(const struct boot_job *job)
 {
-	bool again = job->why.err && may_change(&job->why);
+	bool again = job->why.err && is_retryable(&job->why);
 
 	if (job->why.err)
-		applet_run_failures(&job->run, look_for_hope, &again);
+		applet_run_failures(&job->run, any_retryable, &again);
 	return again;
 }
 
@@ -129,28 +129,28 @@ static void ended(struct applet_run *run)
 	struct diag before = job->why;
 
 	job->why = run->why;
-	/* an attempt that the deadline cut short shows no other reason */
-	job->kept = job->cut && before.err && run->why.code == DIAG_TIMEOUT;
-	if (job->kept) {
+	/* an attempt that the deadline ends only times out */
+	job->why_is_previous = job->cut_short && before.err && run->why.code == DIAG_TIMEOUT;
+	if (job->why_is_previous) {
 		job->why = before;
 	} else if (job->why.err) {
 		diag_ctx(&job->why, "%s", job->disk ? job->disk->uri : job->from);
-		add_way_out(job, &job->why);
+		add_boot_hint(job, &job->why);
 	}
-	if (!worth_another(job) || boot->stopping || boot->dry_run ||
+	if (!should_retry(job) || boot->stopping || boot->dry_run ||
 		(boot->deadline && next >= boot->deadline)) {
-		over(job);
+		finish_job(job);
 		return;
 	}
-	if (!job->told)
-		boot->waits(job);
-	job->told = true;
-	loop_timer_set(boot->loop, &job->again, next);
+	if (!job->retry_reported)
+		boot->on_retry(job);
+	job->retry_reported = true;
+	loop_timer_set(boot->loop, &job->retry_timer, next);
 }
 
-static void try_again(struct loop_timer *timer)
+static void retry(struct loop_timer *timer)
 {
-	start_attempt(container_of(timer, struct boot_job, again));
+	start_attempt(container_of(timer, struct boot_job, retry_timer));
 }
 
 static void start_attempt(struct boot_job *job)
@@ -158,35 +158,35 @@ static void start_attempt(struct boot_job *job)
 	uint64_t now = loop_clock(), until = now + ATTEMPT_MS * MSEC;
 	struct boot *boot = job->boot;
 
-	job->cut = boot->deadline && boot->deadline < until;
-	if (job->cut)
+	job->cut_short = boot->deadline && boot->deadline < until;
+	if (job->cut_short)
 		until = boot->deadline > now ? boot->deadline : now;
 	snprintf(job->timeout, sizeof(job->timeout), "%llums",
 		(unsigned long long)((until - now) / MSEC) + 1);
 	job->run.loop = boot->loop;
 	job->run.run = boot->run;
-	job->run.word = job->word;
+	job->run.argv = job->argv;
 	job->run.until = until;
 	job->run.messages = boot->verbose;
 	job->run.done = ended;
 	if (!applet_run_start(&job->run))
 		return;
 	job->why = job->run.why;
-	over(job);
+	finish_job(job);
 }
 
 void boot_start(struct boot *boot)
 {
-	boot->left = 1; /* so that jobs which are over at once don't stop the loop too early */
+	boot->pending = 1; /* so that a job that fails at once does not stop the loop */
 	for (unsigned i = 0; i < boot->jobs; i++) {
 		struct boot_job *job = &boot->job[i];
 
-		if (job->over)
+		if (job->done)
 			continue;
-		boot->left++;
+		boot->pending++;
 		start_attempt(job);
 	}
-	boot->left--;
+	boot->pending--;
 }
 
 void boot_stop(struct boot *boot)
@@ -195,11 +195,11 @@ void boot_stop(struct boot *boot)
 	for (unsigned i = 0; i < boot->jobs; i++) {
 		struct boot_job *job = &boot->job[i];
 
-		if (job->over)
+		if (job->done)
 			continue;
-		if (job->again.on) {
-			loop_timer_del(boot->loop, &job->again);
-			over(job);
+		if (job->retry_timer.on) {
+			loop_timer_del(boot->loop, &job->retry_timer);
+			finish_job(job);
 		} else {
 			applet_run_expire(&job->run);
 		}
@@ -212,25 +212,25 @@ static struct boot_job *add_job(struct boot *boot, const char *from)
 {
 	struct boot_job *job = &boot->job[boot->jobs++];
 
-	*job = (struct boot_job){ .boot = boot, .from = from, .again.fire = try_again };
+	*job = (struct boot_job){ .boot = boot, .from = from, .retry_timer.fire = retry };
 	return job;
 }
 
-static void add_words(struct boot_job *job, const char *const *words)
+static void set_argv(struct boot_job *job, const char *const *args)
 {
 	const struct boot *boot = job->boot;
 	unsigned n = 0;
 
-	for (; words[n]; n++)
-		job->word[n] = (char *)words[n];
-	job->word[n++] = "--json";
-	job->word[n++] = "--timeout";
-	job->word[n++] = job->timeout;
+	for (; args[n]; n++)
+		job->argv[n] = (char *)args[n];
+	job->argv[n++] = "--json";
+	job->argv[n++] = "--timeout";
+	job->argv[n++] = job->timeout;
 	if (boot->verbose)
-		job->word[n++] = "--verbose";
+		job->argv[n++] = "--verbose";
 	if (boot->dry_run)
-		job->word[n++] = "--dry-run";
-	job->word[n] = NULL;
+		job->argv[n++] = "--dry-run";
+	job->argv[n] = NULL;
 }
 
 static bool is_discovery(const struct uri *uri)
@@ -246,7 +246,7 @@ static int find_scheme(const struct boot_disk *disk, struct uri *uri, const stru
 
 	if (err) {
 		if (diag && !*uri->scheme &&
-			!uri_is_address(disk->uri)) { /* no new file, as uri_parse() has it */
+			!uri_is_address(disk->uri)) { /* uri_parse() suggests to create a file */
 			kernel_boot_unknown_scheme(disk->uri, &known);
 			diag_hint(diag, "%s", known.hint);
 			uri_hint_host(disk->uri, diag);
@@ -296,7 +296,7 @@ out:
 	return err;
 }
 
-/* The block device of an export of this disk that runs already, or NULL. */
+/* Find the block device of a running export of this disk, or NULL. */
 static const char *existing(const struct boot_disk *disk, const struct kernel_serving *serving)
 {
 	const char *start = disk->via == BOOT_UBLK ? "/dev/ublkb" : "/dev/nbd";
@@ -326,8 +326,8 @@ static int choose_words(struct boot_job *job, const struct kernel_serving *servi
 		return err;
 	if (disk->via != BOOT_KERNEL) {
 		job->existing = existing(disk, serving);
-		add_words(job, (const char *[]){ applet, disk->uri, "--daemon",
-				       disk->via == BOOT_UBLK ? "--ublk" : "--nbd-dev", NULL });
+		set_argv(job, (const char *[]){ applet, disk->uri, "--daemon",
+				      disk->via == BOOT_UBLK ? "--ublk" : "--nbd-dev", NULL });
 		return 0;
 	}
 	if (!strcmp(applet, "nfsrdma-mount")) {
@@ -336,7 +336,7 @@ static int choose_words(struct boot_job *job, const struct kernel_serving *servi
 			return diag_set(&job->why, DIAG_USAGE, EINVAL,
 				"no directory to mount it on: expected --mount DIR");
 	}
-	add_words(job, (const char *[]){ applet, disk->uri, dir, NULL });
+	set_argv(job, (const char *[]){ applet, disk->uri, dir, NULL });
 	return 0;
 }
 
@@ -349,11 +349,11 @@ static void add_disk(
 	job->why = disk->why;
 	if (!job->why.err && choose_words(job, serving))
 		diag_ctx(&job->why, "%s", disk->uri);
-	/* export changes nothing that a dry run could leave out */
-	job->over = job->why.err || job->existing || (boot->dry_run && disk->via != BOOT_KERNEL);
+	/* export has no dry run of its own */
+	job->done = job->why.err || job->existing || (boot->dry_run && disk->via != BOOT_KERNEL);
 }
 
-/* The kernel command line may repeat a word of dracut's files, which then lack the password. */
+/* The kernel command line may repeat a parameter of dracut's files, without its password. */
 static bool is_same(const struct boot_disk *a, const struct boot_disk *b)
 {
 	char one[URI_MAX], other[URI_MAX];
@@ -364,45 +364,46 @@ static bool is_same(const struct boot_disk *a, const struct boot_disk *b)
 }
 
 static const struct boot_disk *disk_at(
-	const struct boot_words *words, const struct boot_disk *operand, unsigned i)
+	const struct boot_params *params, const struct boot_disk *operand, unsigned i)
 {
-	return i < words->disks ? &words->disk[i] : &operand[i - words->disks];
+	return i < params->disks ? &params->disk[i] : &operand[i - params->disks];
 }
 
-static void add_disks(struct boot *boot, const struct boot_words *words,
+static void add_disks(struct boot *boot, const struct boot_params *params,
 	const struct boot_disk *operand, unsigned operands, const struct kernel_serving *serving)
 {
-	unsigned count = words->disks + operands;
+	unsigned count = params->disks + operands;
 
 	for (unsigned i = 0; i < count; i++) {
-		const struct boot_disk *disk = disk_at(words, operand, i);
-		unsigned later = i + 1;
+		const struct boot_disk *disk = disk_at(params, operand, i);
+		unsigned next_same = i + 1;
 
-		while (later < count && !is_same(disk, disk_at(words, operand, later)))
-			later++;
-		if (later == count)
+		while (next_same < count && !is_same(disk, disk_at(params, operand, next_same)))
+			next_same++;
+		if (next_same == count)
 			add_disk(boot, disk, serving);
 	}
 }
 
-static void add_others(struct boot *boot, const char *from, const char *applet, const char *dir)
+static void add_cmdline_job(
+	struct boot *boot, const char *from, const char *applet, const char *dir)
 {
-	add_words(add_job(boot, from), (const char *[]){ applet, "--from-cmdline", dir, NULL });
+	set_argv(add_job(boot, from), (const char *[]){ applet, "--from-cmdline", dir, NULL });
 }
 
-int boot_plan(struct boot *boot, const struct boot_words *words, const struct boot_disk *operand,
+int boot_plan(struct boot *boot, const struct boot_params *params, const struct boot_disk *operand,
 	unsigned operands, const struct kernel_serving *serving, struct diag *diag)
 {
-	boot->job = calloc(words->disks + operands + 3, sizeof(*boot->job));
+	boot->job = calloc(params->disks + operands + 3, sizeof(*boot->job));
 	if (!boot->job)
 		return diag_sys(diag, ENOMEM, "disks to attach");
-	add_disks(boot, words, operand, operands, serving);
-	if (words->nvme && !boot->skip_nvmf)
-		add_others(boot, "rd.nvmf", "nvmf-connect-all", NULL);
-	if (words->iscsi && !boot->skip_iscsi)
-		add_others(boot, "iscsi", "iser-login", NULL);
-	if (words->nfs && !boot->skip_nfs && boot->dir)
-		add_others(boot, "nfs", "nfsrdma-mount", boot->dir);
+	add_disks(boot, params, operand, operands, serving);
+	if (params->nvme && !boot->skip_nvmf)
+		add_cmdline_job(boot, "rd.nvmf", "nvmf-connect-all", NULL);
+	if (params->iscsi && !boot->skip_iscsi)
+		add_cmdline_job(boot, "iscsi", "iser-login", NULL);
+	if (params->nfs && !boot->skip_nfs && boot->dir)
+		add_cmdline_job(boot, "nfs", "nfsrdma-mount", boot->dir);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Wait until the disks of an attachment can be opened, without udev. Uevents say when to look: one
- * socket for all that wait on a loop. A timer looks as well, as uevents get lost and are not
- * delivered to every network namespace. Disks are opened in a child: that may block. */
+/* Wait until the disks of an attachment can be opened, without udev. Uevents trigger polls: one
+ * socket for all waits of a loop. A timer polls as well, as uevents get lost and are not delivered
+ * to every network namespace. Disks are opened in a child, as that may block. */
 #include "disks.h"
 #include "child.h"
 #include "grow.h"
@@ -17,16 +17,16 @@
 #include <unistd.h>
 
 #define MSEC       1000000ull
-#define GAP_MS     2 /* at least, between two looks: uevents come in bursts */
+#define GAP_MS     2 /* minimum between polls: uevents come in bursts */
 #define GAP_MAX_MS 250
 #define OPEN_MS    2000
 #define DISKS      4096
 #define ROOM       (1 << 20)
 
 struct uevents { /* of a loop */
-	struct loop_attic attic;
+	struct loop_local local;
 	struct loop *loop;
-	struct loop_fd fd; /* -1: none can be had */
+	struct loop_fd fd; /* -1: no socket */
 	struct attach *waiting;
 };
 
@@ -35,7 +35,7 @@ static struct attach *owner(const struct attach_wait *wait)
 	return container_of(wait, struct attach, wait);
 }
 
-static void look_at(struct attach *attach, uint64_t at)
+static void schedule_poll(struct attach *attach, uint64_t at)
 {
 	struct attach_wait *wait = &attach->wait;
 
@@ -43,10 +43,10 @@ static void look_at(struct attach *attach, uint64_t at)
 		loop_timer_set(attach->loop, &wait->timer, at);
 }
 
-void attach_look(struct attach *attach)
+void attach_schedule_poll(struct attach *attach)
 {
 	if (attach->wait.timer.fire)
-		look_at(attach, attach->wait.looked + GAP_MS * MSEC);
+		schedule_poll(attach, attach->wait.polled_at + GAP_MS * MSEC);
 }
 
 void attach_disk(struct attach *attach, const char *name)
@@ -56,14 +56,14 @@ void attach_disk(struct attach *attach, const char *name)
 
 	for (unsigned i = 0; i < wait->disks; i++)
 		if (!strcmp(wait->disk[i].name, name)) {
-			wait->disk[i].wanted = true;
+			wait->disk[i].named = true;
 			return;
 		}
 	more = wait->disks < DISKS ? grow(wait->disk, wait->disks) : NULL;
 	wait->complete &= !!more;
 	if (!more)
 		return;
-	more->wanted = true;
+	more->named = true;
 	snprintf(more->name, sizeof(more->name), "%s", name);
 }
 
@@ -72,7 +72,7 @@ const char *attach_unopened(const struct attach *attach)
 	const struct attach_wait *wait = &attach->wait;
 
 	for (unsigned i = 0; i < wait->disks; i++)
-		if (wait->disk[i].wanted && !wait->disk[i].opens)
+		if (wait->disk[i].named && !wait->disk[i].opens)
 			return wait->disk[i].name;
 	return "";
 }
@@ -89,12 +89,12 @@ static int open_disks(int root, const void *arg, void *out)
 	uint8_t *opened = out;
 
 	for (unsigned i = 0; i < wait->disks; i++)
-		opened[i] = wait->disk[i].wanted && !wait->disk[i].opens &&
+		opened[i] = wait->disk[i].named && !wait->disk[i].opens &&
 			    !kernel_disk_opens(root, wait->disk[i].name);
 	return 0;
 }
 
-/* Those that did not open are tried again after the next look. */
+/* Retry the others after the next poll. */
 static void disks_opened(struct child_call *call)
 {
 	struct attach_wait *wait = container_of(call, struct attach_wait, opening);
@@ -104,11 +104,11 @@ static void disks_opened(struct child_call *call)
 		wait->disk[i].opens |= wait->opened[i];
 	free(wait->opened);
 	wait->opened = NULL;
-	if (wait->again || all_open(attach)) /* what the last look read may be older: sizes */
-		attach_look(attach);
+	if (wait->poll_again || all_open(attach)) /* the last poll may have read old sizes */
+		attach_schedule_poll(attach);
 	else
-		look_at(attach, loop_clock() + wait->gap_ms * MSEC);
-	wait->again = false;
+		schedule_poll(attach, loop_clock() + wait->gap_ms * MSEC);
+	wait->poll_again = false;
 }
 
 static int start_opening(struct attach *attach)
@@ -123,7 +123,7 @@ static int start_opening(struct attach *attach)
 		.arg = wait,
 		.out = wait->opened,
 		.out_len = wait->disks,
-		.until = attach_bound(attach, OPEN_MS),
+		.until = attach_limit(attach, OPEN_MS),
 		.grace_ms = 10,
 		.done = disks_opened };
 	err = child_call_start(&wait->opening, attach->loop, &attach->root, 1);
@@ -135,43 +135,43 @@ static int start_opening(struct attach *attach)
 }
 
 /* 1: all disks exist; 0: not yet. */
-static int take_look(struct attach *attach)
+static int poll_disks(struct attach *attach)
 {
 	struct attach_wait *wait = &attach->wait;
 	int all;
 
-	wait->looked = loop_clock();
+	wait->polled_at = loop_clock();
 	wait->complete = true;
 	for (unsigned i = 0; i < wait->disks; i++)
-		wait->disk[i].wanted = false;
-	all = attach->proto->look(attach);
+		wait->disk[i].named = false;
+	all = attach->proto->poll(attach);
 	if (all > 0 && !wait->complete)
 		return diag_set(&attach->why, DIAG_NO_MEMORY, ENOMEM,
 			"more than %u disks, or out of memory", wait->disks);
 	return all;
 }
 
-static void timed_look(struct loop_timer *timer)
+static void poll_timer_fired(struct loop_timer *timer)
 {
 	struct attach_wait *wait = container_of(timer, struct attach_wait, timer);
 	struct attach *attach = owner(wait);
 	int all;
 
 	if (wait->opening.pid) {
-		wait->again = true;
+		wait->poll_again = true;
 		return;
 	}
-	all = take_look(attach);
+	all = poll_disks(attach);
 	if (all < 0 || (all && all_open(attach))) {
 		attach_step(attach, all < 0 ? all : 0);
 		return;
 	}
 	if (!all || start_opening(attach))
-		look_at(attach, wait->looked + wait->gap_ms * MSEC);
+		schedule_poll(attach, wait->polled_at + wait->gap_ms * MSEC);
 	wait->gap_ms = 2 * wait->gap_ms < GAP_MAX_MS ? 2 * wait->gap_ms : GAP_MAX_MS;
 }
 
-/* "SUBSYSTEM=nvme", one of several texts. */
+/* Find "SUBSYSTEM=nvme" among the strings of a uevent. */
 static const char *subsystem(const char *text, size_t len)
 {
 	static const char key[] = "SUBSYSTEM=";
@@ -195,7 +195,7 @@ static bool concerns(const struct attach *attach, const char *name)
 	return false;
 }
 
-/* Everything that has come, before anybody looks. A message that is lost may have been any. */
+/* Drain the socket. After an overflow (ENOBUFS) any event may be missing: poll for all. */
 static void uevents_ready(struct loop_fd *fd, uint32_t events)
 {
 	struct uevents *uevents = container_of(fd, struct uevents, fd);
@@ -210,14 +210,14 @@ static void uevents_ready(struct loop_fd *fd, uint32_t events)
 		name = got > 0 ? subsystem(text, (size_t)got) : "block";
 		for (struct attach *at = uevents->waiting; at; at = at->wait.next)
 			if (concerns(at, name))
-				attach_look(at);
+				attach_schedule_poll(at);
 		errno = 0;
 	}
 }
 
-static void uevents_free(struct loop_attic *attic)
+static void uevents_free(struct loop_local *local)
 {
-	struct uevents *uevents = container_of(attic, struct uevents, attic);
+	struct uevents *uevents = container_of(local, struct uevents, local);
 
 	loop_fd_del(uevents->loop, &uevents->fd);
 	if (uevents->fd.fd >= 0)
@@ -230,20 +230,20 @@ static struct uevents *uevents_of(struct loop *loop)
 {
 	static const char key[] = "uevents";
 	const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK, .nl_groups = 1 };
-	struct loop_attic *attic = loop_attic_find(loop, key);
+	struct loop_local *local = loop_local_find(loop, key);
 	struct uevents *uevents;
 	int fd, room = ROOM;
 
-	if (attic)
-		return container_of(attic, struct uevents, attic);
+	if (local)
+		return container_of(local, struct uevents, local);
 	uevents = calloc(1, sizeof(*uevents));
 	if (!uevents)
 		return NULL;
 	fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
-	uevents->attic = (struct loop_attic){ .key = key, .fini = uevents_free };
+	uevents->local = (struct loop_local){ .key = key, .fini = uevents_free };
 	uevents->loop = loop;
 	uevents->fd = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = uevents_ready };
-	loop_attic_add(loop, &uevents->attic);
+	loop_local_add(loop, &uevents->local);
 	if (fd < 0)
 		return uevents;
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
@@ -260,19 +260,19 @@ void attach_wait_begin(struct attach *attach)
 	struct uevents *uevents = uevents_of(attach->loop);
 	struct attach_wait *wait = &attach->wait;
 
-	*wait = (struct attach_wait){ .timer.fire = timed_look, .gap_ms = GAP_MS };
+	*wait = (struct attach_wait){ .timer.fire = poll_timer_fired, .gap_ms = GAP_MS };
 	if (uevents) {
 		wait->next = uevents->waiting;
 		uevents->waiting = attach;
 	}
-	look_at(attach, loop_clock());
+	schedule_poll(attach, loop_clock());
 }
 
-bool attach_wait_last(struct attach *attach)
+bool attach_wait_poll(struct attach *attach)
 {
 	struct attach_wait *wait = &attach->wait;
 
-	return !wait->opening.pid && take_look(attach) > 0 && all_open(attach);
+	return !wait->opening.pid && poll_disks(attach) > 0 && all_open(attach);
 }
 
 void attach_wait_end(struct attach *attach)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The wait for disks (disks.c), as the frame sees it. */
+/* The frame's interface to the wait for disks (disks.c). */
 #pragma once
 #include "attach.h"
 
-/* Ends with attach_step(): 0 when look() was satisfied and every disk it named has opened, or its
- * error. */
+/* Start polling. Ends with attach_step(): 0 once poll() has returned 1 and every disk it named has
+ * opened, or its error. */
 void attach_wait_begin(struct attach *);
-/* One last look. True: all disks exist and open. Sets attach.why if look() failed. */
-bool attach_wait_last(struct attach *);
+/* Poll once, at the deadline. Return true if all disks exist and have opened. Sets attach.why if
+ * poll() failed. */
+bool attach_wait_poll(struct attach *);
+/* Stop. Any time, started or not. */
 void attach_wait_end(struct attach *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iSCSI over TCP and iSER: the modules, a session that exists or a login, the scan for LUNs, and
- * the logout. Those of a loop share what logs in; other processes are waited for, as two that look
- * before either has a session would both make one. */
+/* The iSCSI row: modules, an existing session or a login, the LUN scan, and the logout. Attachments
+ * of a loop that need the same session share one login. Other processes are excluded by a lock, as
+ * two that find no session would both create one. */
 #include "iscsi_steps.h"
 #include "kernel_iscsi.h"
 #include <errno.h>
@@ -10,18 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC        1000000ull
-#define TURN_MS     50  /* between tries to get the turn of another process */
-#define LOST_MS     100 /* between looks at a session that another process brings back */
-#define LOGOUT_MS   5000
-#define GONE_MS     20   /* between looks at a session that the kernel removes */
-#define GONE_MIN_MS 1000 /* for that, if the logout took all the time */
+#define MSEC             1000000ull
+#define LOGIN_LOCK_MS    50  /* between attempts to get the login lock */
+#define RESTORED_POLL_MS 100 /* while another process recovers the session */
+#define LOGOUT_MS        5000
+#define REMOVAL_POLL_MS  20   /* while the kernel removes the session */
+#define REMOVAL_MIN_MS   1000 /* minimum for that, even after the deadline */
 
 struct iscsi_initiator { /* of a loop */
-	struct loop_attic attic;
-	struct kernel_iscsi *nl; /* NULL: not needed yet */
-	int turns;
-	struct attach_iscsi *first; /* those under way, in the order of their start */
+	struct loop_local local;
+	struct kernel_iscsi *nl; /* NULL: not open */
+	int login_locks;
+	struct attach_iscsi *first; /* in progress, in the order of their start */
 };
 
 static struct attach_iscsi *iscsi_of(struct attach *attach)
@@ -31,33 +31,33 @@ static struct attach_iscsi *iscsi_of(struct attach *attach)
 
 static enum kernel_iscsi_kind kind_of(const struct attach_iscsi *iscsi)
 {
-	return iscsi->want.carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP;
+	return iscsi->params.carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP;
 }
 
 static void wait_ms(struct attach_iscsi *iscsi, uint64_t ms, void (*fire)(struct loop_timer *))
 {
 	iscsi->timer.fire = fire;
-	loop_timer_set(iscsi->attach.loop, &iscsi->timer, attach_bound(&iscsi->attach, ms));
+	loop_timer_set(iscsi->attach.loop, &iscsi->timer, attach_limit(&iscsi->attach, ms));
 }
 
-static bool is_late(const struct attach *attach)
+static bool is_expired(const struct attach *attach)
 {
 	return attach->until && loop_clock() >= attach->until;
 }
 
-/* ---- What the attachments of a loop share. */
+/* ---- State shared by the attachments of a loop. */
 
-static void initiator_free(struct loop_attic *attic)
+static void initiator_free(struct loop_local *local)
 {
-	free(container_of(attic, struct iscsi_initiator, attic));
+	free(container_of(local, struct iscsi_initiator, local));
 }
 
 static int join(struct attach_iscsi *iscsi)
 {
 	struct attach *attach = &iscsi->attach;
-	struct loop_attic *attic = loop_attic_find(attach->loop, &attach_iscsi_row);
+	struct loop_local *local = loop_local_find(attach->loop, &attach_iscsi_row);
 	struct iscsi_initiator *initiator =
-		attic ? container_of(attic, struct iscsi_initiator, attic) : NULL;
+		local ? container_of(local, struct iscsi_initiator, local) : NULL;
 	struct attach_iscsi **at;
 
 	if (iscsi->initiator)
@@ -66,12 +66,12 @@ static int join(struct attach_iscsi *iscsi)
 		initiator = calloc(1, sizeof(*initiator));
 		if (!initiator)
 			return diag_sys(&attach->why, ENOMEM, "iSCSI sessions");
-		initiator->attic =
-			(struct loop_attic){ .key = &attach_iscsi_row, .fini = initiator_free };
-		loop_attic_add(attach->loop, &initiator->attic);
+		initiator->local =
+			(struct loop_local){ .key = &attach_iscsi_row, .fini = initiator_free };
+		loop_local_add(attach->loop, &initiator->local);
 	}
 	if (!initiator->first)
-		initiator->turns = kernel_iscsi_turns(attach->root);
+		initiator->login_locks = kernel_iscsi_login_lock_open(attach->root);
 	for (at = &initiator->first; *at; at = &(*at)->next)
 		;
 	*at = iscsi;
@@ -89,7 +89,7 @@ static int open_netlink(struct attach_iscsi *iscsi)
 				       &iscsi->attach.why);
 }
 
-static void iscsi_dial(struct attach *);
+static void iscsi_connect(struct attach *);
 
 static void iscsi_release(struct attach *attach)
 {
@@ -104,22 +104,22 @@ static void iscsi_release(struct attach *attach)
 		;
 	*at = iscsi->next;
 	for (struct attach_iscsi *other = initiator->first; other; other = other->next) {
-		if (other->leader == iscsi && other->follows)
-			iscsi_dial(&other->attach); /* alone, or after another */
+		if (other->leader == iscsi && other->following)
+			iscsi_connect(&other->attach); /* without a leader, or behind another */
 		else if (other->leader == iscsi)
 			other->leader = NULL;
-		needed |= other->has_turn && other->turn == iscsi->turn;
+		needed |= other->holds_login_lock && other->login_lock_id == iscsi->login_lock_id;
 		if (other->sid == iscsi->sid && !attach->why.err && !attach->detaching)
-			other->attach.made = false; /* this one needs it */
+			other->attach.made = false; /* keep the session */
 	}
-	if (iscsi->has_turn && !needed)
-		kernel_iscsi_turn_leave(initiator->turns, iscsi->turn);
-	iscsi->has_turn = iscsi->follows = iscsi->dials = iscsi->dialled = false;
+	if (iscsi->holds_login_lock && !needed)
+		kernel_iscsi_login_unlock(initiator->login_locks, iscsi->login_lock_id);
+	iscsi->holds_login_lock = iscsi->following = iscsi->connecting = iscsi->connected = false;
 	iscsi->initiator = NULL;
 	if (initiator->first)
 		return;
-	if (initiator->turns >= 0)
-		close(initiator->turns);
+	if (initiator->login_locks >= 0)
+		close(initiator->login_locks);
 	if (initiator->nl)
 		kernel_iscsi_close(initiator->nl);
 	initiator->nl = NULL;
@@ -129,8 +129,8 @@ static void iscsi_release(struct attach *attach)
 
 static uint32_t find_ms(const struct attach_iscsi *iscsi)
 {
-	uint64_t now = loop_clock(),
-		 end = attach_bound(&iscsi->attach, (uint64_t)iscsi->want.set.login_timeout * 1000);
+	uint64_t now = loop_clock(), end = attach_limit(&iscsi->attach,
+					     (uint64_t)iscsi->params.set.login_timeout * 1000);
 
 	return end > now + MSEC ? (uint32_t)((end - now) / MSEC) : 1;
 }
@@ -143,9 +143,9 @@ static void reached(struct attach_reach *reach)
 static void choose_address(struct attach_iscsi *iscsi)
 {
 	iscsi->reach = (struct attach_reach){ .done = reached };
-	if (iscsi->attach.find_only || iscsi->want.carrier != ISCSI_TCP ||
+	if (iscsi->attach.find_only || iscsi->params.carrier != ISCSI_TCP ||
 		!attach_reach_start(
-			&iscsi->reach, iscsi->attach.loop, &iscsi->want.portal, find_ms(iscsi)))
+			&iscsi->reach, iscsi->attach.loop, &iscsi->params.portal, find_ms(iscsi)))
 		attach_step(&iscsi->attach, 0);
 }
 
@@ -158,7 +158,7 @@ static void resolved(struct resolve *resolve)
 		attach_step(&iscsi->attach, -resolve->why.err);
 		return;
 	}
-	iscsi->want.portal = resolve->addr;
+	iscsi->params.portal = resolve->addr;
 	choose_address(iscsi);
 }
 
@@ -168,7 +168,7 @@ static void iscsi_find(struct attach *attach)
 	int err;
 
 	iscsi->resolve.done = resolved;
-	if (iscsi->want.portal.ss.ss_family) {
+	if (iscsi->params.portal.ss.ss_family) {
 		choose_address(iscsi);
 		return;
 	}
@@ -182,7 +182,7 @@ static void iscsi_find(struct attach *attach)
 
 static bool same_session(const struct attach_iscsi *one, const struct attach_iscsi *other)
 {
-	const struct iscsi_want *a = &one->want, *b = &other->want;
+	const struct iscsi_session_params *a = &one->params, *b = &other->params;
 	const char *from = a->netdev ? a->netdev : "", *others = b->netdev ? b->netdev : "";
 	char text[4][ADDR_TEXT];
 
@@ -225,7 +225,7 @@ static void iscsi_ready(struct attach *attach)
 		return;
 	}
 	attach_luns_free(&iscsi->luns);
-	iscsi->existed = iscsi->follows = iscsi->dials = iscsi->dialled = false;
+	iscsi->existed = iscsi->following = iscsi->connecting = iscsi->connected = false;
 	iscsi->result = (struct iscsi_login_result){ 0 };
 	iscsi->sid = iscsi->cid = 0;
 	iscsi->leader = NULL;
@@ -242,9 +242,9 @@ static void iscsi_ready(struct attach *attach)
 		is_ready);
 }
 
-/* ---- dial: a session of before, or a login, then the scan. */
+/* ---- connect: an existing session or a login, then the LUN scan. */
 
-static void look_for_session(struct attach_iscsi *);
+static void find_session_or_log_in(struct attach_iscsi *);
 
 static void is_session(struct attach_iscsi *iscsi, uint32_t sid, uint32_t host)
 {
@@ -253,12 +253,12 @@ static void is_session(struct attach_iscsi *iscsi, uint32_t sid, uint32_t host)
 	snprintf(iscsi->attach.what, sizeof(iscsi->attach.what), "session%u", sid);
 }
 
-/* As the leader of its session ended. */
+/* Take over the result of the leader. */
 static void follow(struct attach_iscsi *iscsi)
 {
 	struct attach_iscsi *leader = iscsi->leader;
 
-	iscsi->follows = false;
+	iscsi->following = false;
 	iscsi->attach.why = leader->attach.why;
 	iscsi->result = leader->result;
 	iscsi->existed = leader->existed || !leader->attach.why.err;
@@ -272,12 +272,12 @@ void iscsi_step(struct attach_iscsi *iscsi)
 	struct attach *attach = &iscsi->attach;
 	struct attach_luns *luns = &iscsi->luns;
 
-	iscsi->dials = false;
-	iscsi->dialled = !attach->why.err;
+	iscsi->connecting = false;
+	iscsi->connected = !attach->why.err;
 	if (!attach->why.err && attach->no_wait)
 		kernel_scsi_luns(attach->root, luns->host, &luns->list, &luns->count, NULL);
 	for (struct attach_iscsi *other = iscsi->initiator->first; other; other = other->next)
-		if (other->leader == iscsi && other->follows)
+		if (other->leader == iscsi && other->following)
 			follow(other);
 	attach_step(attach, -attach->why.err);
 }
@@ -308,7 +308,7 @@ static void scan(struct attach_iscsi *iscsi)
 	iscsi->scan = (struct child_call){ .fn = scan_host,
 		.arg = &iscsi->luns.host,
 		.until = waits ? attach->until : 0,
-		.stays = !waits,
+		.detached = !waits,
 		.done = scanned };
 	iscsi->scan.err =
 		child_call_start(&iscsi->scan, waits ? attach->loop : NULL, &attach->root, 1);
@@ -339,10 +339,10 @@ static void log_in(struct attach_iscsi *iscsi)
 		iscsi_step(iscsi);
 		return;
 	}
-	iscsi->link = (struct iscsi_link){ .want = &iscsi->want,
+	iscsi->link = (struct iscsi_link){ .params = &iscsi->params,
 		.nl = iscsi->initiator->nl,
 		.transport = iscsi->ready.transport.handle,
-		.again = iscsi->existed,
+		.recover = iscsi->existed,
 		.id = { .sid = iscsi->sid, .cid = iscsi->cid },
 		.until = iscsi->attach.until,
 		.done = linked,
@@ -350,8 +350,8 @@ static void log_in(struct attach_iscsi *iscsi)
 	iscsi_link_start(&iscsi->link);
 }
 
-/* Its keeper is about to bring it back. */
-static void look_restored(struct loop_timer *timer)
+/* The session monitor is about to recover it. */
+static void poll_restored(struct loop_timer *timer)
 {
 	struct attach_iscsi *iscsi = container_of(timer, struct attach_iscsi, timer);
 	struct kernel_iscsi_session session;
@@ -363,32 +363,32 @@ static void look_restored(struct loop_timer *timer)
 	} else if (!strcmp(session.state, "LOGGED_IN")) {
 		scan(iscsi);
 		return;
-	} else if (is_late(&iscsi->attach)) {
+	} else if (is_expired(&iscsi->attach)) {
 		diag_set(why, DIAG_BUSY, EBUSY,
 			"session%u to this target has lost its connection; its keeper, process "
 			"%d, can't restore it",
-			iscsi->sid, iscsi->keeper);
+			iscsi->sid, iscsi->monitor_pid);
 		diag_hint(why, "end it with: rdmastor iser-logout session%u", iscsi->sid);
 	} else {
-		wait_ms(iscsi, LOST_MS, look_restored);
+		wait_ms(iscsi, RESTORED_POLL_MS, poll_restored);
 		return;
 	}
 	iscsi_step(iscsi);
 }
 
-/* One without a connection logs in again, unless another process does that. */
-static void take_session(struct attach_iscsi *iscsi, const struct kernel_iscsi_session *session)
+/* Use an existing session. If its connection is lost, log in, unless another process does that. */
+static void reuse_session(struct attach_iscsi *iscsi, const struct kernel_iscsi_session *session)
 {
 	struct attach *attach = &iscsi->attach;
 
 	iscsi->existed = true;
 	iscsi->cid = session->cid;
-	iscsi->result.at = iscsi->want.portal;
+	iscsi->result.at = iscsi->params.portal;
 	is_session(iscsi, session->sid, session->host);
-	iscsi->keeper = kernel_iscsid(attach->root);
-	if (!iscsi->keeper)
-		iscsi->keeper = kernel_iscsi_keeper(attach->root);
-	/* UNBINDING, UNBOUND: the kernel scans it no more */
+	iscsi->monitor_pid = kernel_iscsid(attach->root);
+	if (!iscsi->monitor_pid)
+		iscsi->monitor_pid = kernel_iscsi_monitor(attach->root);
+	/* UNBINDING, UNBOUND: the kernel no longer scans it */
 	if (!strncmp(session->target_state, "UNB", 3)) {
 		diag_set(&attach->why, DIAG_BUSY, EBUSY,
 			"session%u to this target is being logged out: its disks are already "
@@ -400,8 +400,8 @@ static void take_session(struct attach_iscsi *iscsi, const struct kernel_iscsi_s
 		iscsi_step(iscsi);
 	} else if (!strcmp(session->state, "LOGGED_IN")) {
 		scan(iscsi);
-	} else if (iscsi->keeper) {
-		wait_ms(iscsi, LOST_MS, look_restored);
+	} else if (iscsi->monitor_pid) {
+		wait_ms(iscsi, RESTORED_POLL_MS, poll_restored);
 	} else {
 		loop_trace(attach->loop, "session%u has lost its connection and has no keeper",
 			session->sid);
@@ -409,7 +409,7 @@ static void take_session(struct attach_iscsi *iscsi, const struct kernel_iscsi_s
 	}
 }
 
-static bool is_anothers(const struct attach_iscsi *iscsi, uint32_t sid)
+static bool made_by_other(const struct attach_iscsi *iscsi, uint32_t sid)
 {
 	for (const struct attach_iscsi *other = iscsi->initiator->first; other; other = other->next)
 		if (other != iscsi && !other->existed && other->link.id.sid == sid)
@@ -417,97 +417,98 @@ static bool is_anothers(const struct attach_iscsi *iscsi, uint32_t sid)
 	return false;
 }
 
-/* The wanted one of those that existed before. */
+/* Find the nth session among those not created by this loop. */
 static const struct kernel_iscsi_session *find_session(
 	const struct attach_iscsi *iscsi, const struct kernel_iscsi_session *list, unsigned count)
 {
 	const struct kernel_iscsi_session *end = list + count;
-	const struct iscsi_want *want = &iscsi->want;
+	const struct iscsi_session_params *params = &iscsi->params;
 
 	for (unsigned n = 0;; list++) {
 		list = kernel_iscsi_session_find(list, (unsigned)(end - list),
-			iscsi_own_name(want->from), iscsi_carrier_word(want->carrier), want->target,
-			&want->portal);
-		if (!list || (!is_anothers(iscsi, list->sid) && n++ == want->nth))
+			iscsi_own_name(params->from), iscsi_carrier_name(params->carrier),
+			params->target, &params->portal);
+		if (!list || (!made_by_other(iscsi, list->sid) && n++ == params->nth))
 			return list;
 	}
 }
 
-/* Another attempt has failed, and its session is being undone. */
-static bool is_left(const struct attach_iscsi *iscsi)
+/* Return true while a failed attempt to the same target is being undone. */
+static bool removal_pending(const struct attach_iscsi *iscsi)
 {
 	for (const struct attach_iscsi *other = iscsi->initiator->first; other; other = other->next)
-		if (other->leaving && other != iscsi &&
-			!strcmp(other->want.target, iscsi->want.target))
+		if (other->removing && other != iscsi &&
+			!strcmp(other->params.target, iscsi->params.target))
 			return true;
 	return false;
 }
 
-static void try_turn(struct loop_timer *timer)
+static void retry_login_lock(struct loop_timer *timer)
 {
-	look_for_session(container_of(timer, struct attach_iscsi, timer));
+	find_session_or_log_in(container_of(timer, struct attach_iscsi, timer));
 }
 
-static void look_for_session(struct attach_iscsi *iscsi)
+static void find_session_or_log_in(struct attach_iscsi *iscsi)
 {
 	struct attach *attach = &iscsi->attach;
 	const struct kernel_iscsi_session *session;
 	struct kernel_iscsi_session *list;
 	unsigned count;
 
-	bool leaves = is_left(iscsi);
+	bool removing = removal_pending(iscsi);
 
-	if (leaves || !kernel_iscsi_turn_take(iscsi->initiator->turns, iscsi->turn)) {
-		if (!is_late(attach)) {
-			wait_ms(iscsi, TURN_MS, try_turn);
+	if (removing ||
+		!kernel_iscsi_login_trylock(iscsi->initiator->login_locks, iscsi->login_lock_id)) {
+		if (!is_expired(attach)) {
+			wait_ms(iscsi, LOGIN_LOCK_MS, retry_login_lock);
 			return;
 		}
 		diag_set(&attach->why, DIAG_BUSY, EBUSY, "%s",
-			leaves ? "a former session to this target is still being removed"
-			       : "another process is still logging in to this target");
+			removing ? "a former session to this target is still being removed"
+				 : "another process is still logging in to this target");
 		iscsi_step(iscsi);
 		return;
 	}
-	iscsi->has_turn = true;
+	iscsi->holds_login_lock = true;
 	if (kernel_iscsi_sessions(attach->root, &list, &count, &attach->why)) {
 		iscsi_step(iscsi);
 		return;
 	}
 	session = find_session(iscsi, list, count);
 	if (session)
-		take_session(iscsi, session);
+		reuse_session(iscsi, session);
 	else
 		log_in(iscsi);
 	free(list);
 }
 
-/* Another one that logs in to the same session, or has. */
+/* Find an attachment that logs in to the same session, or has. */
 static struct attach_iscsi *find_leader(const struct attach_iscsi *iscsi)
 {
 	struct attach_iscsi *other = iscsi->initiator->first;
 
-	while (other && (other == iscsi || !(other->dials || other->dialled) || other->leader ||
-				!same_session(other, iscsi)))
+	while (other && (other == iscsi || !(other->connecting || other->connected) ||
+				other->leader || !same_session(other, iscsi)))
 		other = other->next;
 	return other;
 }
 
-static void iscsi_dial(struct attach *attach)
+static void iscsi_connect(struct attach *attach)
 {
 	struct attach_iscsi *iscsi = iscsi_of(attach);
 
 	iscsi->leader = find_leader(iscsi);
-	iscsi->follows = iscsi->leader && iscsi->leader->dials;
-	if (iscsi->follows)
+	iscsi->following = iscsi->leader && iscsi->leader->connecting;
+	if (iscsi->following)
 		return;
 	if (iscsi->leader) {
 		follow(iscsi);
 		return;
 	}
-	iscsi->dials = true;
-	iscsi->turn = kernel_iscsi_turn(
-		iscsi_carrier_word(iscsi->want.carrier), iscsi->want.target, &iscsi->want.portal);
-	look_for_session(iscsi);
+	iscsi->connecting = true;
+	iscsi->login_lock_id = kernel_iscsi_login_lock_id(iscsi_carrier_name(iscsi->params.carrier),
+		iscsi->params.target, &iscsi->params.portal);
+	find_session_or_log_in(iscsi);
 }
 
 /* ---- wait */
@@ -518,25 +519,25 @@ static bool shares(const struct attach_iscsi *iscsi, const struct attach_iscsi *
 	       !other->attach.cancelled;
 }
 
-/* One that fails leaves the session it has made to another that still waits for its disks. */
-static void hand_over(struct attach_iscsi *iscsi)
+/* On failure, leave the session to another attachment that still waits for its disks. */
+static void transfer_session(struct attach_iscsi *iscsi)
 {
-	struct attach_iscsi *heir = iscsi->initiator ? iscsi->initiator->first : NULL;
+	struct attach_iscsi *successor = iscsi->initiator ? iscsi->initiator->first : NULL;
 
-	while (heir && !shares(iscsi, heir))
-		heir = heir->next;
-	if (!heir || !iscsi->attach.made)
+	while (successor && !shares(iscsi, successor))
+		successor = successor->next;
+	if (!successor || !iscsi->attach.made)
 		return;
 	iscsi->attach.made = false;
-	heir->attach.made = true;
+	successor->attach.made = true;
 }
 
-/* Numbers of hosts are given again, those of sessions are not. */
-static int iscsi_look(struct attach *attach)
+/* Check the session too: host numbers are reused, session numbers are not. */
+static int iscsi_poll(struct attach *attach)
 {
 	struct attach_iscsi *iscsi = iscsi_of(attach);
 	struct kernel_iscsi_session session;
-	int all = attach_luns_look(attach, &iscsi->luns);
+	int all = attach_luns_poll(attach, &iscsi->luns);
 
 	if (all && (kernel_iscsi_session(attach->root, iscsi->sid, &session) ||
 			   session.host != iscsi->luns.host)) {
@@ -546,13 +547,13 @@ static int iscsi_look(struct attach *attach)
 			"another process logged out session%u", iscsi->sid);
 	}
 	if (all < 0)
-		hand_over(iscsi);
+		transfer_session(iscsi);
 	return all;
 }
 
-static void iscsi_late(struct attach *attach)
+static void iscsi_timeout_error(struct attach *attach)
 {
-	attach_luns_late(attach, &iscsi_of(attach)->luns);
+	attach_luns_timeout_error(attach, &iscsi_of(attach)->luns);
 }
 
 /* ---- users, undo */
@@ -565,38 +566,38 @@ static void iscsi_users(const struct attach *attach, int root, struct attach_use
 	kernel_scsi_users(root, iscsi->luns.host, found->text, sizeof(found->text));
 }
 
-static bool is_gone(const struct attach_iscsi *iscsi)
+static bool is_removed(const struct attach_iscsi *iscsi)
 {
 	struct kernel_iscsi_session session;
 
 	return kernel_iscsi_session(iscsi->attach.root, iscsi->sid, &session) != 0;
 }
 
-/* It is gone, or why.err has the reason. */
+/* The session was removed, or attach.why has the error. */
 static void session_ended(struct attach_iscsi *iscsi)
 {
 	struct attach *attach = &iscsi->attach;
 
 	loop_timer_del(attach->loop, &iscsi->timer);
 	loop_work_del(attach->loop, &iscsi->work);
-	kernel_iscsi_leave(iscsi->leaving);
-	iscsi->leaving = NULL;
+	kernel_iscsi_conn_free(iscsi->removing);
+	iscsi->removing = NULL;
 	kernel_scsi_drop_nodes(attach->root, iscsi->luns.list, iscsi->luns.count);
 	attach_step(attach, -attach->why.err);
 }
 
-/* An event may be lost. */
-static void look_gone(struct loop_timer *timer)
+/* Poll sysfs, as events may be lost. */
+static void poll_removal(struct loop_timer *timer)
 {
 	struct attach_iscsi *iscsi = container_of(timer, struct attach_iscsi, timer);
 	struct attach *attach = &iscsi->attach;
 	uint64_t now = loop_clock();
 
-	if (!is_gone(iscsi) && (!iscsi->gone_by || now < iscsi->gone_by)) {
-		loop_timer_set(attach->loop, timer, now + GONE_MS * MSEC);
+	if (!is_removed(iscsi) && (!iscsi->removal_deadline || now < iscsi->removal_deadline)) {
+		loop_timer_set(attach->loop, timer, now + REMOVAL_POLL_MS * MSEC);
 		return;
 	}
-	if (!is_gone(iscsi)) {
+	if (!is_removed(iscsi)) {
 		char text[DIAG_SECONDS];
 
 		diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT,
@@ -611,7 +612,7 @@ static void destroyed(struct loop_work *work)
 {
 	struct attach_iscsi *iscsi = container_of(work, struct attach_iscsi, work);
 
-	if (!is_gone(iscsi))
+	if (!is_removed(iscsi))
 		diag_set(&iscsi->attach.why, DIAG_BUSY, EBUSY,
 			"the kernel refuses to remove session%u", iscsi->sid);
 	session_ended(iscsi);
@@ -621,43 +622,43 @@ static void end_session(struct loop_work *work)
 {
 	struct attach_iscsi *iscsi = container_of(work, struct attach_iscsi, work);
 	struct attach *attach = &iscsi->attach;
-	uint64_t soon = loop_clock() + GONE_MIN_MS * MSEC;
-	int err = kernel_iscsi_remove(iscsi->leaving);
+	uint64_t soon = loop_clock() + REMOVAL_MIN_MS * MSEC;
+	int err = kernel_iscsi_remove(iscsi->removing);
 
 	work->run = destroyed;
-	iscsi->gone_by = attach->until && attach->until < soon ? soon : attach->until;
-	iscsi->timer.fire = look_gone;
+	iscsi->removal_deadline = attach->until && attach->until < soon ? soon : attach->until;
+	iscsi->timer.fire = poll_removal;
 	if (err && err != -EINVAL)
 		loop_work_add(attach->loop, work);
 	else
-		loop_timer_set(attach->loop, &iscsi->timer, loop_clock() + GONE_MS * MSEC);
+		loop_timer_set(attach->loop, &iscsi->timer, loop_clock() + REMOVAL_POLL_MS * MSEC);
 }
 
-/* The target has answered, or does not; or the session is gone. After the upcall that is running.
- */
+/* After the response, a timeout, or the end of the session. Deferred: the connection may be running
+ * an upcall. */
 static void logged_out(struct attach_iscsi *iscsi)
 {
 	loop_work_add(iscsi->attach.loop, &iscsi->work);
 }
 
-static void logout_late(struct loop_timer *timer)
+static void logout_timed_out(struct loop_timer *timer)
 {
 	logged_out(container_of(timer, struct attach_iscsi, timer));
 }
 
 static void log_out(struct attach_iscsi *iscsi)
 {
-	struct datamover *dm = &iscsi->leaving->dm;
+	struct iscsi_carrier_conn *dm = &iscsi->removing->dm;
 	struct iscsi_logout_req req = { .opcode = ISCSI_LOGOUT_REQ | ISCSI_IMMEDIATE,
 		.flags = ISCSI_FINAL,
-		.cid = put_be16((uint16_t)iscsi->leaving->id.cid) };
+		.cid = put_be16((uint16_t)iscsi->removing->id.cid) };
 
 	loop_trace(dm->loop, "> logout request, session%u", iscsi->sid);
-	iscsi->leaving->on_unbound = NULL;
+	iscsi->removing->on_unbound = NULL;
 	if (dm->ops->send_control(dm, &req, NULL, 0))
 		logged_out(iscsi);
 	else
-		wait_ms(iscsi, LOGOUT_MS, logout_late);
+		wait_ms(iscsi, LOGOUT_MS, logout_timed_out);
 }
 
 static void unbound(struct kernel_iscsi_conn *conn)
@@ -665,18 +666,18 @@ static void unbound(struct kernel_iscsi_conn *conn)
 	log_out(conn->dm.user);
 }
 
-static void unbind_late(struct loop_timer *timer)
+static void unbind_timed_out(struct loop_timer *timer)
 {
 	log_out(container_of(timer, struct attach_iscsi, timer));
 }
 
-static void up(struct datamover *dm)
+static void up(struct iscsi_carrier_conn *dm)
 {
 	(void)dm;
 }
 
-static void notified(
-	struct datamover *dm, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+static void notified(struct iscsi_carrier_conn *dm, const struct iscsi_bhs *bhs,
+	const uint8_t *data, uint32_t len)
 {
 	(void)data;
 	(void)len;
@@ -684,7 +685,7 @@ static void notified(
 		logged_out(dm->user);
 }
 
-static void terminated(struct datamover *dm)
+static void terminated(struct iscsi_carrier_conn *dm)
 {
 	logged_out(dm->user);
 }
@@ -692,7 +693,7 @@ static void terminated(struct datamover *dm)
 /* Unbind the disks, log out from the target, then remove the session from the kernel. */
 static void iscsi_undo(struct attach *attach)
 {
-	static const struct datamover_events events = { up, notified, terminated };
+	static const struct iscsi_carrier_events events = { up, notified, terminated };
 	struct attach_iscsi *iscsi = iscsi_of(attach);
 	struct kernel_iscsi_transport transport;
 	struct kernel_iscsi_session session;
@@ -701,12 +702,12 @@ static void iscsi_undo(struct attach *attach)
 	int err = join(iscsi);
 
 	if (!err)
-		err = kernel_iscsi_transport_there(
+		err = kernel_iscsi_transport_find(
 			attach->root, kind_of(iscsi), &transport, &attach->why);
 	if (!err)
 		err = open_netlink(iscsi);
 	if (!err)
-		err = kernel_iscsi_adopt(&iscsi->leaving, iscsi->initiator->nl, transport.handle,
+		err = kernel_iscsi_adopt(&iscsi->removing, iscsi->initiator->nl, transport.handle,
 			(struct iscsi_if_conn){ iscsi->sid, iscsi->cid }, &events, iscsi,
 			&attach->why);
 	if (err) {
@@ -716,14 +717,14 @@ static void iscsi_undo(struct attach *attach)
 	attach_luns_free(&iscsi->luns);
 	kernel_scsi_luns(
 		attach->root, iscsi->luns.host, &iscsi->luns.list, &iscsi->luns.count, NULL);
-	iscsi->leaving->on_unbound = unbound;
+	iscsi->removing->on_unbound = unbound;
 	iscsi->work.run = end_session;
 	if (!live) {
 		logged_out(iscsi);
-	} else if (kernel_iscsi_unbind(iscsi->leaving)) {
+	} else if (kernel_iscsi_unbind(iscsi->removing)) {
 		log_out(iscsi);
 	} else if (attach->until) {
-		iscsi->timer.fire = unbind_late;
+		iscsi->timer.fire = unbind_timed_out;
 		loop_timer_set(attach->loop, &iscsi->timer, attach->until);
 	}
 }
@@ -739,11 +740,11 @@ static void iscsi_stop(struct attach *attach)
 	attach_reach_stop(&iscsi->reach);
 	iscsi_link_end(&iscsi->link);
 	iscsi_explain_stop(iscsi);
-	if (iscsi->leaving)
-		kernel_iscsi_leave(iscsi->leaving);
-	iscsi->leaving = NULL;
-	iscsi->dialled = false;
-	hand_over(iscsi);
+	if (iscsi->removing)
+		kernel_iscsi_conn_free(iscsi->removing);
+	iscsi->removing = NULL;
+	iscsi->connected = false;
+	transfer_session(iscsi);
 }
 
 const struct attach_proto attach_iscsi_row = {
@@ -751,9 +752,9 @@ const struct attach_proto attach_iscsi_row = {
 	.detached_by = "iser-logout",
 	.find = iscsi_find,
 	.ready = iscsi_ready,
-	.dial = iscsi_dial,
-	.look = iscsi_look,
-	.late = iscsi_late,
+	.connect = iscsi_connect,
+	.poll = iscsi_poll,
+	.set_timeout_error = iscsi_timeout_error,
 	.users = iscsi_users,
 	.undo = iscsi_undo,
 	.stop = iscsi_stop,
@@ -774,7 +775,7 @@ int iscsi_attach(struct loop *loop, int root, struct attach_iscsi *iscsi, unsign
 	if (!list)
 		return diag_sys(diag, ENOMEM, "iSCSI logins");
 	for (unsigned i = 0; i < count; i++) {
-		bool due = iscsi[i].due && (iscsi[i].host || iscsi[i].want.portal.ss.ss_family);
+		bool due = iscsi[i].due && (iscsi[i].host || iscsi[i].params.portal.ss.ss_family);
 
 		iscsi[i].due = false;
 		if (!due)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Log in one connection of the kernel's, of a new session or of one whose connection was lost, and
- * pass the result to the kernel. All parameters are set: a later login, by a keeper or iscsid,
- * reads them back from sysfs. */
+/* Log in one connection through the kernel, of a new session or of one whose connection was lost,
+ * and pass the result to the kernel. All parameters are stored there: the session monitor or iscsid
+ * reads them back for a later login. */
 #include "attach_iscsi.h"
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ static struct iscsi_link *link_of(struct iscsi_dial *dial)
 	return container_of(dial, struct iscsi_link, dial);
 }
 
-/* ---- Parameters: who, where and with what timeouts before the login, then what was agreed on. */
+/* ---- Parameters: names, addresses and timeouts before the login, negotiated values after it. */
 
 static int set_text(struct iscsi_link *link, enum iscsi_if_param param, const char *what,
 	const char *text, struct diag *diag)
@@ -33,26 +33,26 @@ static int set_number(struct iscsi_link *link, enum iscsi_if_param param, const 
 	return set_text(link, param, what, text, diag);
 }
 
-static int describe_who(struct iscsi_link *link, struct diag *diag)
+static int set_identity_params(struct iscsi_link *link, struct diag *diag)
 {
-	const struct iscsi_auth *auth = &link->want->from->auth;
+	const struct iscsi_auth *auth = &link->params->from->auth;
 	const struct {
 		enum iscsi_if_param param;
 		const char *what, *text;
 	} rows[] = {
-		{ ISCSI_IF_TARGET_NAME, "target's name", link->want->target },
-		{ ISCSI_IF_INITIATOR_NAME, "initiator's name", link->want->from->initiator },
+		{ ISCSI_IF_TARGET_NAME, "target's name", link->params->target },
+		{ ISCSI_IF_INITIATOR_NAME, "initiator's name", link->params->from->initiator },
 		{ ISCSI_IF_IFACE_NAME, "interface",
-			link->want->iface                   ? link->want->iface
-			: link->want->carrier == ISCSI_ISER ? "iser"
-							    : "default" },
+			link->params->iface                   ? link->params->iface
+			: link->params->carrier == ISCSI_ISER ? "iser"
+							      : "default" },
 		{ ISCSI_IF_USERNAME, "user", auth->user },
 		{ ISCSI_IF_PASSWORD, "secret", auth->user ? auth->secret : NULL },
 		{ ISCSI_IF_USERNAME_IN, "target's user", auth->target_user },
 		{ ISCSI_IF_PASSWORD_IN, "target's secret", auth->target_secret },
-		{ ISCSI_IF_BOOT_ROOT, "boot_root", link->want->boot_root },
-		{ ISCSI_IF_BOOT_NIC, "boot_nic", link->want->boot_nic },
-		{ ISCSI_IF_BOOT_TARGET, "boot_target", link->want->boot_target },
+		{ ISCSI_IF_BOOT_ROOT, "boot_root", link->params->boot_root },
+		{ ISCSI_IF_BOOT_NIC, "boot_nic", link->params->boot_nic },
+		{ ISCSI_IF_BOOT_TARGET, "boot_target", link->params->boot_target },
 	};
 	int err = 0;
 
@@ -61,15 +61,15 @@ static int describe_who(struct iscsi_link *link, struct diag *diag)
 	return err;
 }
 
-static int describe(struct iscsi_link *link, struct diag *diag)
+static int set_session_params(struct iscsi_link *link, struct diag *diag)
 {
-	const struct iscsi_settings *set = &link->want->set;
+	const struct iscsi_settings *set = &link->params->set;
 	const struct {
 		enum iscsi_if_param param;
 		const char *what;
 		long long value;
 	} rows[] = {
-		{ ISCSI_IF_PERSISTENT_PORT, "port", addr_port(&link->want->portal) },
+		{ ISCSI_IF_PERSISTENT_PORT, "port", addr_port(&link->params->portal) },
 		{ ISCSI_IF_RECOVERY_TMO, "replacement timeout", set->replacement_timeout },
 		{ ISCSI_IF_FAST_ABORT, "fast abort", set->fast_abort },
 		{ ISCSI_IF_ABORT_TMO, "abort timeout", set->abort_timeout },
@@ -80,20 +80,20 @@ static int describe(struct iscsi_link *link, struct diag *diag)
 	};
 	char host[ADDR_TEXT];
 	int err = set_text(link, ISCSI_IF_PERSISTENT_ADDRESS, "address",
-		addr_host(&link->want->portal, host), diag);
+		addr_host(&link->params->portal, host), diag);
 
 	if (!err)
-		err = describe_who(link, diag);
+		err = set_identity_params(link, diag);
 	for (unsigned i = 0; !err && i < sizeof(rows) / sizeof(rows[0]); i++)
 		err = set_number(link, rows[i].param, rows[i].what, rows[i].value, diag);
-	if (!err && link->want->netdev && !link->again)
-		kernel_iscsi_conn_netdev(link->conn, link->want->netdev);
+	if (!err && link->params->netdev && !link->recover)
+		kernel_iscsi_conn_netdev(link->conn, link->params->netdev);
 	return err;
 }
 
-static int agree(struct iscsi_link *link, struct diag *diag)
+static int set_negotiated_params(struct iscsi_link *link, struct diag *diag)
 {
-	const struct iscsi_agreed *a = &link->dial.result.agreed;
+	const struct iscsi_negotiated *a = &link->dial.result.agreed;
 	const struct {
 		enum iscsi_if_param param;
 		const char *what;
@@ -115,40 +115,40 @@ static int agree(struct iscsi_link *link, struct diag *diag)
 	};
 	int err = 0;
 
-	link->conn->dm.ops->enable_datamover(&link->conn->dm, a->max_recv);
+	link->conn->dm.ops->enable_full_feature(&link->conn->dm, a->max_recv);
 	for (unsigned i = 0; !err && i < sizeof(rows) / sizeof(rows[0]); i++)
 		err = set_number(link, rows[i].param, rows[i].what, rows[i].value, diag);
 	return err;
 }
 
-/* ---- Steps of the dial. */
+/* ---- Steps of struct iscsi_dial. */
 
 static int connect_to(struct iscsi_dial *dial, uint32_t timeout_ms,
-	const struct datamover_events *events, struct diag *diag)
+	const struct iscsi_carrier_events *events, struct diag *diag)
 {
 	struct iscsi_link *link = link_of(dial);
-	const struct iscsi_want *want = link->want;
-	const struct kernel_iscsi_how how = {
-		.kind = want->carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP,
+	const struct iscsi_session_params *params = link->params;
+	const struct kernel_iscsi_conn_params how = {
+		.kind = params->carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP,
 		.transport = link->transport,
 		.to = dial->result.at,
-		.src = want->src,
-		.netdev = want->netdev,
+		.src = params->src,
+		.netdev = params->netdev,
 		.timeout_ms = timeout_ms,
-		.cmds_max = (uint16_t)want->set.cmds_max,
-		.queue_depth = (uint16_t)want->set.queue_depth,
-		.again = link->again,
+		.cmds_max = (uint16_t)params->set.cmds_max,
+		.queue_depth = (uint16_t)params->set.queue_depth,
+		.recover = link->recover,
 		.conn = link->id
 	};
-	int err = kernel_iscsi_dial(&link->conn, link->nl, &how, events, dial, diag);
+	int err = kernel_iscsi_connect(&link->conn, link->nl, &how, events, dial, diag);
 
-	dial->dm = err ? NULL : &link->conn->dm;
+	dial->conn = err ? NULL : &link->conn->dm;
 	return err;
 }
 
-static struct iscsi_offer offer(const struct iscsi_settings *set)
+static struct iscsi_login_keys offer(const struct iscsi_settings *set)
 {
-	return (struct iscsi_offer){ .header_digest = (uint8_t)set->header_digest,
+	return (struct iscsi_login_keys){ .header_digest = (uint8_t)set->header_digest,
 		.data_digest = (uint8_t)set->data_digest,
 		.initial_r2t = set->initial_r2t,
 		.immediate_data = set->immediate_data,
@@ -160,8 +160,8 @@ static struct iscsi_offer offer(const struct iscsi_settings *set)
 		.target_recv = set->max_xmit ? set->max_xmit : ISCSI_PDU_DATA };
 }
 
-/* The ISID of every login of a session: 00 02 3d and its number, as iscsid makes it. The target
- * then lets either of the two take over the other's session (RFC 7143, 6.3.5). */
+/* The ISID of every login of a session: 00 02 3d and its number, as iscsid makes it. So the target
+ * accepts a login of either as session reinstatement (RFC 7143, 6.3.5). */
 static int up(struct iscsi_dial *dial, struct diag *diag)
 {
 	struct iscsi_link *link = link_of(dial);
@@ -170,31 +170,32 @@ static int up(struct iscsi_dial *dial, struct diag *diag)
 		(uint8_t)sid };
 
 	link->id = link->conn->id;
-	if (!link->again)
+	if (!link->recover)
 		link->host = link->conn->host;
 	loop_trace(dial->loop, "session%u", sid);
 	memcpy(link->isid, isid, sizeof(isid));
-	link->offer = offer(&link->want->set);
-	return describe(link, diag);
+	link->offer = offer(&link->params->set);
+	return set_session_params(link, diag);
 }
 
 static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 {
 	struct iscsi_link *link = link_of(dial);
-	const struct iscsi_want *want = link->want;
-	struct iscsi_agreed *agreed = &dial->result.agreed;
+	const struct iscsi_session_params *params = link->params;
+	struct iscsi_negotiated *agreed = &dial->result.agreed;
 	int err;
 
-	if (want->tpgt >= 0 && agreed->tpgt >= 0 && want->tpgt != agreed->tpgt)
+	if (params->tpgt >= 0 && agreed->tpgt >= 0 && params->tpgt != agreed->tpgt)
 		return diag_set(diag, DIAG_NOT_FOUND, ENOENT,
-			"the portal belongs to portal group %d, not %d", agreed->tpgt, want->tpgt);
+			"the portal belongs to portal group %d, not %d", agreed->tpgt,
+			params->tpgt);
 	if (agreed->first_burst >
-		agreed->max_burst) /* RFC 7143, 13.14: the kernel does not start it else */
+		agreed->max_burst) /* RFC 7143, 13.14: else the kernel rejects it */
 		agreed->first_burst = agreed->max_burst;
-	if (want->carrier == ISCSI_TCP && want->set.max_xmit &&
-		want->set.max_xmit < agreed->max_xmit)
-		agreed->max_xmit = want->set.max_xmit;
-	err = agree(link, diag);
+	if (params->carrier == ISCSI_TCP && params->set.max_xmit &&
+		params->set.max_xmit < agreed->max_xmit)
+		agreed->max_xmit = params->set.max_xmit;
+	err = set_negotiated_params(link, diag);
 	if (!err)
 		err = kernel_iscsi_start(link->conn, diag);
 	return err ? err : 1;
@@ -204,9 +205,9 @@ static void ended(struct iscsi_dial *dial)
 {
 	struct iscsi_link *link = link_of(dial);
 
-	if (dial->dm)
-		kernel_iscsi_leave(link->conn);
-	dial->dm = NULL;
+	if (dial->conn)
+		kernel_iscsi_conn_free(link->conn);
+	dial->conn = NULL;
 	link->conn = NULL;
 	link->done(link);
 }
@@ -216,20 +217,20 @@ void iscsi_link_start(struct iscsi_link *link)
 	static const struct iscsi_dial_ops ops = {
 		.connect = connect_to, .up = up, .logged_in = logged_in, .done = ended
 	};
-	const struct iscsi_want *want = link->want;
+	const struct iscsi_session_params *params = link->params;
 
 	link->dial = (struct iscsi_dial){ .ops = &ops,
 		.loop = kernel_iscsi_loop(link->nl),
-		.target = want->target,
-		.from = want->from,
+		.target = params->target,
+		.from = params->from,
 		.offer = &link->offer,
 		.isid = link->isid,
-		.carrier = want->carrier,
-		.numbers = link->numbers,
-		.stays = true,
+		.carrier = params->carrier,
+		.numbers = link->numeric_only,
+		.keep_open = true,
 		.until = link->until,
-		.limit_ms = (uint32_t)want->set.login_timeout * 1000,
-		.portal = want->portal };
+		.limit_ms = (uint32_t)params->set.login_timeout * 1000,
+		.portal = params->portal };
 	iscsi_dial_start(&link->dial);
 }
 

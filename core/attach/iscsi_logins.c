@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From words to sessions: one want for each session of each target, attached at once, and what may
- * follow a failure. */
-#include "iscsi_want.h"
+/* The logins of iser-login: session parameters from options, URIs and boot configuration, and what
+ * follows a failure. */
+#include "iscsi_logins.h"
 #include "kernel_iscsi.h"
 #include "policy.h"
 #include <errno.h>
@@ -19,14 +19,14 @@ static const struct opt_common *common(const struct iscsi_logins *logins)
 	return logins->call->opts;
 }
 
-/* Targets of the kernel command line or the firmware. */
+/* Read the targets of the kernel command line or the firmware. */
 static int read_boot(struct iscsi_logins *logins)
 {
-	struct iscsi_wishes *w = &logins->wishes;
+	struct iscsi_boot_config *w = &logins->boot_config;
 	struct call *call = logins->call;
 	bool all = call->loop.verbose || common(logins)->dry_run;
-	int err = logins->words->ibft ? kernel_iscsi_firmware(logins->root, w, call->diag)
-				      : kernel_iscsi_wishes(logins->root, w, call->diag);
+	int err = logins->options->ibft ? kernel_iscsi_firmware(logins->root, w, call->diag)
+					: kernel_iscsi_boot_read(logins->root, w, call->diag);
 
 	if (err)
 		return err;
@@ -49,7 +49,8 @@ static int read_boot(struct iscsi_logins *logins)
 	if (all && w->initiator[0])
 		call_note(call, "initiator name %s (%s)", w->initiator, w->initiator_from);
 	for (unsigned i = 0; all && i < w->count; i++)
-		call_note(call, "%s at %s (%s)", w->wish[i].name, w->wish[i].host, w->wish[i].from);
+		call_note(call, "%s at %s (%s)", w->entry[i].name, w->entry[i].host,
+			w->entry[i].from);
 	if (w->count)
 		return 0;
 	diag_set(call->diag, DIAG_NOT_FOUND, ENOENT, "no valid target in the boot configuration");
@@ -59,21 +60,23 @@ static int read_boot(struct iscsi_logins *logins)
 }
 
 /* Log in once per target; extra LUNs only extend the wait list. */
-static bool is_twice(const struct iscsi_logins *logins, const struct iscsi_want *want, uint64_t lun)
+static bool is_duplicate(
+	const struct iscsi_logins *logins, const struct iscsi_session_params *params, uint64_t lun)
 {
 	char text[4][ADDR_TEXT];
 
-	addr_text(&want->portal, text[0]);
-	addr_text(&want->src, text[1]);
+	addr_text(&params->portal, text[0]);
+	addr_text(&params->src, text[1]);
 	for (unsigned i = 0; i < logins->count; i++) {
-		const struct iscsi_want *other = &logins->attach[i].want;
+		const struct iscsi_session_params *other = &logins->attach[i].params;
 		uint64_t others = logins->attach[i].luns.lun;
 
-		if ((others == SCSI_LUN_ALL || others == lun) && other->carrier == want->carrier &&
-			!strcmp(other->target, want->target) &&
-			!strcmp(other->from->initiator, want->from->initiator) &&
+		if ((others == SCSI_LUN_ALL || others == lun) &&
+			other->carrier == params->carrier &&
+			!strcmp(other->target, params->target) &&
+			!strcmp(other->from->initiator, params->from->initiator) &&
 			!strcmp(other->netdev ? other->netdev : "",
-				want->netdev ? want->netdev : "") &&
+				params->netdev ? params->netdev : "") &&
 			!strcmp(addr_text(&other->portal, text[2]), text[0]) &&
 			!strcmp(addr_text(&other->src, text[3]), text[1]))
 			return true;
@@ -81,93 +84,95 @@ static bool is_twice(const struct iscsi_logins *logins, const struct iscsi_want 
 	return false;
 }
 
-/* What a want has besides the settings: LUN, portal group, source. */
+/* Read what is not a setting: LUN, portal group, source address. */
 static int read_numbers(struct iscsi_logins *logins, struct iscsi_target *target,
-	struct iscsi_want *want, uint64_t *lun)
+	struct iscsi_session_params *params, uint64_t *lun)
 {
-	const struct iscsi_logins_words *words = logins->words;
+	const struct iscsi_login_options *options = logins->options;
 	const char *group_key = uri_value(&target->uri, "tpgt"),
 		   *src_key = uri_value(&target->uri, "src"),
 		   *iface_key = uri_value(&target->uri, "iface"),
-		   *group = words->tpgt ? words->tpgt : group_key,
-		   *src = words->src ? words->src : src_key;
+		   *group = options->tpgt ? options->tpgt : group_key,
+		   *src = options->src ? options->src : src_key;
 	struct diag *diag = logins->call->diag, why = { 0 };
 	uint64_t number;
 
-	want->netdev = words->iface ? words->iface : iface_key;
-	want->tpgt = target->tpgt;
+	params->netdev = options->iface ? options->iface : iface_key;
+	params->tpgt = target->tpgt;
 	*lun = target->lun;
-	if (words->lun && !strcmp(words->lun, "all"))
+	if (options->lun && !strcmp(options->lun, "all"))
 		*lun = SCSI_LUN_ALL;
-	else if (words->lun && parse_u64(words->lun, 0, SCSI_LUN_ALL - 1, lun, &why))
+	else if (options->lun && parse_u64(options->lun, 0, SCSI_LUN_ALL - 1, lun, &why))
 		return diag_set(diag, DIAG_USAGE, why.err, "--lun: %s", why.text);
 	if (group && parse_u64(group, 0, 65535, &number, &why))
 		return diag_set(diag, DIAG_USAGE, why.err, "tpgt: %s", why.text);
 	if (group)
-		want->tpgt = (int)number;
-	if ((src || want->netdev) && target->carrier == ISCSI_ISER)
+		params->tpgt = (int)number;
+	if ((src || params->netdev) && target->carrier == ISCSI_ISER)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"%s: not supported over iSER: the kernel follows its routes",
 			src ? "--src" : "--iface");
-	return src ? addr_resolve(&want->src, src, 0, ADDR_LOOKUP_MS, diag) : 0;
+	return src ? addr_resolve(&params->src, src, 0, ADDR_LOOKUP_MS, diag) : 0;
 }
 
-/* By this initiator, and with what else userspace can have. Secrets stay where they are: what is
- * not in a file has to be put into one. */
+/* Include the initiator and all keys that userspace supports. Secrets are not printed: the user has
+ * to put them into a file. */
 static void hint_userspace(struct attach_iscsi *one)
 {
-	const struct iscsi_want *want = &one->want;
-	struct iscsi_target *target = container_of(want->from, struct iscsi_target, who.from);
-	const struct iscsi_auth *auth = &want->from->auth;
-	const bool tcp = want->carrier == ISCSI_TCP;
-	const int32_t digest[2] = { want->set.header_digest, want->set.data_digest };
+	const struct iscsi_session_params *params = &one->params;
+	struct iscsi_target *target =
+		container_of(params->from, struct iscsi_target, credentials.from);
+	const struct iscsi_auth *auth = &params->from->auth;
+	const bool tcp = params->carrier == ISCSI_TCP;
+	const int32_t digest[2] = { params->set.header_digest, params->set.data_digest };
 	const char *const name[] = { "hdr_digest", "data_digest" };
 	struct kernel_initiator own;
 	char uri[URI_MAX], at[ADDR_TEXT], text[LOSS_TEXT];
 
 	iscsi_attach_uri(one, uri);
 	if (kernel_initiator(one->attach.root, NULL, &own, NULL) ||
-		strcmp(own.name, want->from->initiator))
-		uri_encode_key(uri, "initiator", want->from->initiator);
+		strcmp(own.name, params->from->initiator))
+		uri_encode_key(uri, "initiator", params->from->initiator);
 	if (auth->user)
 		uri_encode_key(uri, "user", auth->user);
 	if (auth->secret)
-		uri_encode_key(
-			uri, "secret-file", target->who.file[0] ? target->who.file[0] : "FILE");
+		uri_encode_key(uri, "secret-file",
+			target->credentials.file[0] ? target->credentials.file[0] : "FILE");
 	if (auth->target_user)
 		uri_encode_key(uri, "target_user", auth->target_user);
 	if (auth->target_secret)
 		uri_encode_key(uri, "target-secret-file",
-			target->who.file[1] ? target->who.file[1] : "FILE");
-	if (want->src.ss.ss_family)
-		uri_encode_key(uri, "src", addr_host(&want->src, at));
-	if (want->netdev)
-		uri_encode_key(uri, "iface", want->netdev);
+			target->credentials.file[1] ? target->credentials.file[1] : "FILE");
+	if (params->src.ss.ss_family)
+		uri_encode_key(uri, "src", addr_host(&params->src, at));
+	if (params->netdev)
+		uri_encode_key(uri, "iface", params->netdev);
 	for (unsigned i = 0; tcp && i < 2; i++)
 		if (digest[i] == ISCSI_DIGEST_CRC32C || digest[i] == ISCSI_DIGEST_CRC32C_NONE)
 			uri_encode_key(uri, name[i], "1");
-	if (want->set.replacement_timeout != LOSS_DEFAULT)
-		uri_encode_key(uri, "loss", loss_text(want->set.replacement_timeout, text));
+	if (params->set.replacement_timeout != LOSS_DEFAULT)
+		uri_encode_key(uri, "loss", loss_text(params->set.replacement_timeout, text));
 	attach_hint_userspace(uri, &one->attach.why);
 }
 
 static int read_target(struct iscsi_logins *logins, struct iscsi_target *target)
 {
-	const struct iscsi_logins_words *words = logins->words;
+	const struct iscsi_login_options *options = logins->options;
 	struct call *call = logins->call;
 	char at[ADDR_TEXT];
-	uint32_t ms = 0; /* the URI's, for one attempt */
-	struct iscsi_want want = {
+	uint32_t ms = 0; /* of the URI: per attempt */
+	struct iscsi_session_params params = {
 		.target = target->name, .portal = target->portal, .carrier = target->carrier
 	};
 	uint64_t lun = SCSI_LUN_ALL;
-	int err = iscsi_who_read(call, logins->root, &words->who, &target->uri, &target->who);
+	int err = iscsi_credentials_read(
+		call, logins->root, &options->credentials, &target->uri, &target->credentials);
 
 	if (!err)
-		err = read_numbers(logins, target, &want, &lun);
+		err = read_numbers(logins, target, &params, &lun);
 	if (!err)
-		err = iscsi_set_read(
-			&words->set, &target->uri, &want.set, &target->given, call->diag);
+		err = iscsi_settings_read(
+			&options->set, &target->uri, &params.set, &target->given, call->diag);
 	if (!err)
 		err = uri_msec(&target->uri, "timeout", &ms, call->diag);
 	if (!err)
@@ -175,7 +180,7 @@ static int read_target(struct iscsi_logins *logins, struct iscsi_target *target)
 	if (err)
 		return err;
 	if (ms && !(target->given & 1u << ISCSI_AT_login_timeout))
-		want.set.login_timeout = (int32_t)((ms + 999) / 1000);
+		params.set.login_timeout = (int32_t)((ms + 999) / 1000);
 	if (!*target->name) {
 		diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no target name: expected iser://HOST/IQN, or --target");
@@ -184,32 +189,32 @@ static int read_target(struct iscsi_logins *logins, struct iscsi_target *target)
 			addr_text(&target->portal, at));
 		return -EINVAL;
 	}
-	want.from = &target->who.from;
+	params.from = &target->credentials.from;
 	target->first = logins->count;
-	if (is_twice(logins, &want, lun))
+	if (is_duplicate(logins, &params, lun))
 		return 0;
-	if (logins->count + want.set.nr_sessions > SESSIONS)
+	if (logins->count + params.set.nr_sessions > SESSIONS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many sessions: must be 1 to %d",
 			SESSIONS);
-	target->count = want.set.nr_sessions;
-	for (want.nth = 0; want.nth < target->count; want.nth++)
+	target->count = params.set.nr_sessions;
+	for (params.nth = 0; params.nth < target->count; params.nth++)
 		logins->attach[logins->count++] =
-			(struct attach_iscsi){ .attach.no_wait = words->no_wait,
-				.want = want,
+			(struct attach_iscsi){ .attach.no_wait = options->no_wait,
+				.params = params,
 				.due = true,
 				.luns.lun = lun,
 				.no_module = hint_userspace };
 	return 0;
 }
 
-/* Settings that are not given keep the session's values if it has to log in again. */
+/* Keep the session's values of unspecified settings if it has to log in again. */
 static void keep_settings(
 	struct iscsi_settings *set, uint32_t given, const struct kernel_iscsi_tmo *tmo)
 {
 	const struct {
 		unsigned setting;
 		int now, *wanted;
-	} kept[] = {
+	} rows[] = {
 		{ ISCSI_AT_replacement_timeout, tmo->recovery, &set->replacement_timeout },
 		{ ISCSI_AT_noop_interval, tmo->recv, &set->noop_interval },
 		{ ISCSI_AT_noop_timeout, tmo->ping, &set->noop_timeout },
@@ -218,12 +223,12 @@ static void keep_settings(
 		{ ISCSI_AT_tgt_reset_timeout, tmo->target_reset, &set->tgt_reset_timeout },
 	};
 
-	for (unsigned i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		if (!(given & 1u << kept[i].setting) && kept[i].now != VALUE_UNKNOWN)
-			*kept[i].wanted = kept[i].now;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!(given & 1u << rows[i].setting) && rows[i].now != VALUE_UNKNOWN)
+			*rows[i].wanted = rows[i].now;
 }
 
-/* With --transport auto a session over TCP counts like one over iSER. */
+/* With --transport auto, prefer an existing session over TCP to a new one over iSER. */
 static void choose_existing(struct iscsi_logins *logins)
 {
 	struct kernel_iscsi_session *list;
@@ -235,15 +240,17 @@ static void choose_existing(struct iscsi_logins *logins)
 		const struct iscsi_target *target = &logins->targets.target[i];
 		struct attach_iscsi *first = &logins->attach[target->first];
 		const struct kernel_iscsi_session *session = kernel_iscsi_session_find(list, count,
-			iscsi_own_name(&target->who.from), "tcp", target->name, &target->portal);
+			iscsi_own_name(&target->credentials.from), "tcp", target->name,
+			&target->portal);
 		uint8_t carrier = target->any && session ? ISCSI_TCP : target->carrier;
 
-		session = kernel_iscsi_session_find(list, count, iscsi_own_name(&target->who.from),
-			iscsi_carrier_word(carrier), target->name, &target->portal);
+		session = kernel_iscsi_session_find(list, count,
+			iscsi_own_name(&target->credentials.from), iscsi_carrier_name(carrier),
+			target->name, &target->portal);
 		for (unsigned j = 0; j < target->count; j++) {
-			first[j].want.carrier = carrier;
+			first[j].params.carrier = carrier;
 			if (session)
-				keep_settings(&first[j].want.set, target->given, &session->tmo);
+				keep_settings(&first[j].params.set, target->given, &session->tmo);
 		}
 	}
 	free(list);
@@ -251,14 +258,14 @@ static void choose_existing(struct iscsi_logins *logins)
 
 int iscsi_logins_read(struct iscsi_logins *logins)
 {
-	const struct iscsi_logins_words *words = logins->words;
-	bool boot = words->from_cmdline || words->ibft;
+	const struct iscsi_login_options *options = logins->options;
+	bool boot = options->from_cmdline || options->ibft;
 	struct call *call = logins->call;
 	int err = boot ? read_boot(logins) : 0;
 
 	if (!err)
-		err = iscsi_targets_read(call, &words->targets, boot ? &logins->wishes : NULL,
-			logins->until, &logins->targets);
+		err = iscsi_targets_read(call, &options->targets,
+			boot ? &logins->boot_config : NULL, logins->until, &logins->targets);
 	if (err)
 		return err;
 	logins->attach = calloc(SESSIONS, sizeof(*logins->attach));
@@ -274,19 +281,19 @@ int iscsi_logins_read(struct iscsi_logins *logins)
 	return err;
 }
 
-void iscsi_logins_keys(const char *uri, struct uri_asked *asked)
+void iscsi_logins_keys(const char *uri, struct uri_key_names *asked)
 {
 	static const struct opt_common quiet = { .quiet = true };
-	static const struct iscsi_logins_words none;
+	static const struct iscsi_login_options none;
 	struct diag why = { 0 };
 	struct call call = { .opts = &quiet, .diag = &why };
 	struct iscsi_logins *logins = calloc(1, sizeof(*logins));
 	struct iscsi_target *target = calloc(1, sizeof(*target));
 
 	if (logins && target) {
-		*logins = (struct iscsi_logins){ .call = &call, .words = &none, .root = -1 };
+		*logins = (struct iscsi_logins){ .call = &call, .options = &none, .root = -1 };
 		if (!iscsi_uri_read(&target->uri, uri, &why) && read_target(logins, target))
-			*asked = target->uri.asked;
+			*asked = target->uri.known;
 	}
 	free(target);
 	free(logins);
@@ -314,7 +321,7 @@ static bool choose_tcp(struct iscsi_logins *logins)
 		const struct iscsi_target *target = &logins->targets.target[i];
 		struct attach_iscsi *first = &logins->attach[target->first];
 
-		if (!target->count || !target->any || first->want.carrier != ISCSI_ISER ||
+		if (!target->count || !target->any || first->params.carrier != ISCSI_ISER ||
 			first->existed || !is_unanswered(first))
 			continue;
 		any = true;
@@ -322,7 +329,7 @@ static bool choose_tcp(struct iscsi_logins *logins)
 			call_note(logins->call, "%s: over iSER: %s", target->spelling,
 				first->attach.why.text);
 		for (unsigned j = 0; j < target->count; j++) {
-			first[j].want.carrier = ISCSI_TCP;
+			first[j].params.carrier = ISCSI_TCP;
 			first[j].due = true;
 		}
 	}
@@ -336,7 +343,7 @@ struct retries {
 
 /* rd.iscsi.login_retry_max: retry portals that did not answer for as long as that many logins may
  * take, as the network may be late. */
-static bool may_answer(struct attach *attach)
+static bool should_retry(struct attach *attach)
 {
 	struct attach_iscsi *one = container_of(attach, struct attach_iscsi, attach);
 	const struct retries *retries = one->user;
@@ -344,8 +351,8 @@ static bool may_answer(struct attach *attach)
 	uint64_t soon = loop_clock() + SEC;
 
 	return is_unanswered(one) && !one->existed && (!logins->until || soon < logins->until) &&
-	       soon < retries->begun + (uint64_t)logins->wishes.retry_max *
-					       (uint64_t)one->want.set.login_timeout * SEC;
+	       soon < retries->begun + (uint64_t)logins->boot_config.retry_max *
+					       (uint64_t)one->params.set.login_timeout * SEC;
 }
 
 int iscsi_logins_run(struct iscsi_logins *logins, struct loop *loop)
@@ -360,15 +367,15 @@ int iscsi_logins_run(struct iscsi_logins *logins, struct loop *loop)
 		err = iscsi_attach(
 			loop, logins->root, logins->attach, logins->count, logins->until, diag);
 	retries.begun = loop_clock();
-	if (!err && logins->wishes.retry_max > 0 &&
+	if (!err && logins->boot_config.retry_max > 0 &&
 		!is_interrupted(logins->attach, logins->count)) {
 		for (unsigned i = 0; i < logins->count; i++) {
 			struct attach_iscsi *one = &logins->attach[i];
 
 			one->user = &retries;
 			one->attach.retry_ms = RETRY_MS;
-			one->attach.retrying = may_answer;
-			one->due = may_answer(&one->attach);
+			one->attach.retrying = should_retry;
+			one->due = should_retry(&one->attach);
 		}
 		err = iscsi_attach(
 			loop, logins->root, logins->attach, logins->count, logins->until, diag);
@@ -382,9 +389,9 @@ int iscsi_logins_run(struct iscsi_logins *logins, struct loop *loop)
 
 		for (unsigned j = 0; j < target->count; j++)
 			if (one[j].existed && !one[j].attach.why.err && given)
-				iscsi_adjust(loop, logins->root, one[j].want.carrier,
+				iscsi_adjust(loop, logins->root, one[j].params.carrier,
 					(struct iscsi_if_conn){ .sid = one[j].sid },
-					&one[j].want.set, given, &one[j].attach.why);
+					&one[j].params.set, given, &one[j].attach.why);
 	}
 	return err;
 }
@@ -395,5 +402,5 @@ void iscsi_logins_free(struct iscsi_logins *logins)
 		attach_luns_free(&logins->attach[i].luns);
 	free(logins->attach);
 	iscsi_targets_free(&logins->targets);
-	kernel_iscsi_wishes_free(&logins->wishes);
+	kernel_iscsi_boot_free(&logins->boot_config);
 }

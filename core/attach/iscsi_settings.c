@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Settings of a session, by the names of our options and of open-iscsi's records; those that can be
- * changed while it lives. */
+/* Settings of a session by option or record name, and changing them in an existing session. */
 #include "attach_iscsi.h"
 #include "kernel_iscsi.h"
 #include <errno.h>
@@ -23,7 +22,7 @@ void iscsi_settings_init(struct iscsi_settings *set)
 			sizeof(int32_t));
 }
 
-/* Names of records with "conn[0]" or "conn", those of options with '-' or '_'. */
+/* Ignore "[0]" of a record's name, and accept '_' for '-' in an option's. */
 static bool same(const char *ours, const char *name)
 {
 	while (*ours && *name) {
@@ -162,7 +161,7 @@ int iscsi_adjust(struct loop *loop, int root, enum iscsi_carrier carrier, struct
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"session%u is logged in: --%s applies to new sessions only", id.sid,
 				iscsi_setting[i].option);
-	err = kernel_iscsi_transport_there(root,
+	err = kernel_iscsi_transport_find(root,
 		carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport, diag);
 	if (!err)
 		err = kernel_iscsi_open(&nl, loop, NULL, diag);

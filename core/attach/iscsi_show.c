@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Print sessions of the kernel's iSCSI initiators, existing and planned. */
-#include "iscsi_want.h"
+#include "iscsi_logins.h"
 #include "kernel_iscsi.h"
 #include "out.h"
 #include "policy.h"
@@ -89,7 +89,7 @@ static void show_session(struct out *out, const struct attach_iscsi *one,
 		return;
 	out_line(out, "session%u: %slogged in to %s at %s%s%s:%u over %s%s%s", session->sid,
 		one->existed ? "already " : "", session->target, open, session->portal, close,
-		session->portal_port, iscsi_carrier_word(one->want.carrier),
+		session->portal_port, iscsi_carrier_name(one->params.carrier),
 		one->result.redirects ? ", redirected to " : "",
 		one->result.redirects ? addr_text(&one->result.at, at) : "");
 	if (session->tmo.recovery != VALUE_UNKNOWN)
@@ -102,8 +102,8 @@ void iscsi_show_login(struct out *out, int root, const struct attach_iscsi *one,
 	struct kernel_iscsi_session session;
 
 	out_object(out, NULL);
-	out_text(out, "target", NULL, "%s", one->want.target);
-	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(one->want.carrier));
+	out_text(out, "target", NULL, "%s", one->params.target);
+	out_text(out, "transport", NULL, "%s", iscsi_carrier_name(one->params.carrier));
 	out_bool(out, "logged_in", NULL, !one->attach.why.err);
 	if (one->attach.why.err) {
 		if (one->attach.users[0])
@@ -121,12 +121,12 @@ void iscsi_show_login(struct out *out, int root, const struct attach_iscsi *one,
 
 void iscsi_attach_uri(const struct attach_iscsi *one, char uri[URI_MAX])
 {
-	const struct iscsi_want *want = &one->want;
+	const struct iscsi_session_params *params = &one->params;
 	char at[ADDR_TEXT];
 
-	snprintf(uri, URI_MAX, "%s://%s/", want->carrier == ISCSI_TCP ? "iscsi" : "iser",
-		addr_text(&want->portal, at));
-	uri_encode_name(uri, want->target);
+	snprintf(uri, URI_MAX, "%s://%s/", params->carrier == ISCSI_TCP ? "iscsi" : "iser",
+		addr_text(&params->portal, at));
+	uri_encode_name(uri, params->target);
 	if (one->luns.lun != SCSI_LUN_ALL)
 		snprintf(uri + strlen(uri), URI_MAX - strlen(uri), "/%" PRIu64, one->luns.lun);
 }
@@ -134,11 +134,11 @@ void iscsi_attach_uri(const struct attach_iscsi *one, char uri[URI_MAX])
 void iscsi_show_plan(struct out *out, const struct attach_iscsi *one,
 	const struct kernel_iscsi_session *list, unsigned count)
 {
-	const struct iscsi_want *want = &one->want;
-	const char *word = iscsi_carrier_word(want->carrier);
+	const struct iscsi_session_params *params = &one->params;
+	const char *word = iscsi_carrier_name(params->carrier);
 	const struct kernel_iscsi_session *existing = kernel_iscsi_session_find(
-		list, count, iscsi_own_name(want->from), word, want->target, &want->portal);
-	const struct iscsi_settings *set = &want->set;
+		list, count, iscsi_own_name(params->from), word, params->target, &params->portal);
+	const struct iscsi_settings *set = &params->set;
 	const struct kernel_iscsi_tmo tmo = { .recovery = set->replacement_timeout,
 		.recv = set->noop_interval,
 		.ping = set->noop_timeout,
@@ -150,20 +150,21 @@ void iscsi_show_plan(struct out *out, const struct attach_iscsi *one,
 	iscsi_attach_uri(one, uri);
 	out_object(out, NULL);
 	out_text(out, "uri", NULL, "%s", uri);
-	out_text(out, "target", NULL, "%s", want->target);
-	iscsi_show_portal(out, addr_host(&want->portal, at), addr_port(&want->portal));
+	out_text(out, "target", NULL, "%s", params->target);
+	iscsi_show_portal(out, addr_host(&params->portal, at), addr_port(&params->portal));
 	out_text(out, "transport", NULL, "%s", word);
-	out_text(out, "initiator", NULL, "%s", want->from->initiator);
+	out_text(out, "initiator", NULL, "%s", params->from->initiator);
 	out_bool(out, "logged_in", NULL, existing);
 	if (existing)
 		out_text(out, "session", NULL, "session%u", existing->sid);
 	show_timeouts(out, &tmo, set->login_timeout);
 	out_end(out);
-	addr_text(&want->portal, at);
+	addr_text(&params->portal, at);
 	if (existing)
-		out_line(out, "%s at %s: already logged in, as session%u", want->target, at,
+		out_line(out, "%s at %s: already logged in, as session%u", params->target, at,
 			existing->sid);
 	else
-		out_line(out, "%s at %s: would log in over %s as %s; on loss: %s", want->target, at,
-			word, want->from->initiator, loss_text(set->replacement_timeout, text));
+		out_line(out, "%s at %s: would log in over %s as %s; on loss: %s", params->target,
+			at, word, params->from->initiator,
+			loss_text(set->replacement_timeout, text));
 }

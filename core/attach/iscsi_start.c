@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Sessions as open-iscsi's iscsistart makes them: settings by its record names, from -P and
- * iscsid.conf; logins from wishes, retried. */
-#include "iscsi_want.h"
+/* The logins of iscsistart: settings from -P and iscsid.conf by record names, with open-iscsi's
+ * retries. */
+#include "iscsi_logins.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ int iscsi_record_set(struct iscsi_records *records, int root, const char *name, 
 	for (unsigned i = 0; i < 4; i++)
 		if (!strcmp(name, auth[i].name)) {
 			*auth[i].to = value;
-			return set_text(NULL, ISCSI_WISH_TEXT, name, value, diag);
+			return set_text(NULL, ISCSI_BOOT_TEXT, name, value, diag);
 		}
 	return strncmp(name, "node.", 5) ? -ENOENT
 					 : iscsi_settings_set(&records->set, name, value, diag);
@@ -86,18 +86,18 @@ bool iscsi_record_is_other(const char *name)
 
 bool iscsi_start_resolved(const struct attach_iscsi *one)
 {
-	return one->want.portal.ss.ss_family;
+	return one->params.portal.ss.ss_family;
 }
 
 /* Could a retry succeed? */
-static bool may_help(struct attach *attach)
+static bool should_retry(struct attach *attach)
 {
 	const struct attach_iscsi *one = container_of(attach, struct attach_iscsi, attach);
 	uint8_t class = (uint8_t)(one->result.status >> 8);
 	const struct diag *why = &attach->why;
 	struct iscsi_start *s = one->user;
 
-	if (one->existed || class == ISCSI_LOGIN_INITIATOR || loop_clock() + SEC >= s->bound)
+	if (one->existed || class == ISCSI_LOGIN_INITIATOR || loop_clock() + SEC >= s->retry_until)
 		return false;
 	if (iscsi_start_resolved(one) && class != ISCSI_LOGIN_TARGET && why->code != DIAG_TIMEOUT &&
 		why->code != DIAG_REFUSED && why->code != DIAG_UNREACHABLE &&
@@ -107,25 +107,25 @@ static bool may_help(struct attach *attach)
 	return true;
 }
 
-static void fill_want(struct iscsi_start *s, unsigned i, uint32_t limit_ms)
+static void fill_params(struct iscsi_start *s, unsigned i, uint32_t limit_ms)
 {
 	const struct iscsi_records *records = &s->records;
-	const struct iscsi_wish *wish = &s->wishes.wish[i];
+	const struct iscsi_boot_target *entry = &s->boot_config.entry[i];
 	struct iscsi_auth *auth = &s->from[i].auth;
-	bool boot = wish->boot_target[0];
+	bool boot = entry->boot_target[0];
 
 	s->from[i].initiator = records->initiator;
-	if (wish->secret[0][0]) /* a user without a secret is ignored, as by open-iscsi */
-		*auth = (struct iscsi_auth){ .user = wish->user[0], .secret = wish->secret[0] };
-	if (wish->secret[1][0])
-		auth->target_secret = wish->secret[1];
-	if (wish->user[1][0])
-		auth->target_user = wish->user[1];
+	if (entry->secret[0][0]) /* a user without a secret is ignored, as by open-iscsi */
+		*auth = (struct iscsi_auth){ .user = entry->user[0], .secret = entry->secret[0] };
+	if (entry->secret[1][0])
+		auth->target_secret = entry->secret[1];
+	if (entry->user[1][0])
+		auth->target_user = entry->user[1];
 	auth->algs = records->algs;
-	s->attach[i].want = (struct iscsi_want){ .target = wish->name,
+	s->attach[i].params = (struct iscsi_session_params){ .target = entry->name,
 		.boot_root = boot ? "ibft" : NULL,
-		.boot_target = boot ? wish->boot_target : NULL,
-		.boot_nic = boot && wish->boot_nic[0] ? wish->boot_nic : NULL,
+		.boot_target = boot ? entry->boot_target : NULL,
+		.boot_nic = boot && entry->boot_nic[0] ? entry->boot_nic : NULL,
 		.netdev = records->netdev[0] ? records->netdev : NULL,
 		.carrier = records->iser ? ISCSI_ISER : ISCSI_TCP,
 		.tpgt = -1,
@@ -133,10 +133,10 @@ static void fill_want(struct iscsi_start *s, unsigned i, uint32_t limit_ms)
 		.set = records->set };
 	s->attach[i].attach.limit_ms = limit_ms;
 	s->attach[i].attach.retry_ms = RETRY_MS;
-	s->attach[i].attach.retrying = may_help;
+	s->attach[i].attach.retrying = should_retry;
 	s->attach[i].user = s;
-	s->attach[i].host = wish->host;
-	s->attach[i].port = wish->port;
+	s->attach[i].host = entry->host;
+	s->attach[i].port = entry->port;
 	s->attach[i].luns.lun = SCSI_LUN_ALL;
 	s->attach[i].due = true;
 }
@@ -144,23 +144,23 @@ static void fill_want(struct iscsi_start *s, unsigned i, uint32_t limit_ms)
 int iscsi_start_run(struct iscsi_start *s, struct loop *loop, uint64_t until, struct diag *diag)
 {
 	uint32_t attempt_s = (uint32_t)s->records.set.login_timeout;
-	unsigned count = s->wishes.count;
+	unsigned count = s->boot_config.count;
 
-	s->bound = loop_clock() + (uint64_t)attempt_s * s->records.retry_max * SEC;
-	if (until && until < s->bound)
-		s->bound = until;
+	s->retry_until = loop_clock() + (uint64_t)attempt_s * s->records.retry_max * SEC;
+	if (until && until < s->retry_until)
+		s->retry_until = until;
 	s->attach = calloc(count, sizeof(*s->attach));
 	s->from = calloc(count, sizeof(*s->from));
 	if (!s->attach || !s->from)
 		return diag_sys(diag, ENOMEM, "iSCSI logins");
 	for (unsigned i = 0; i < count; i++)
-		fill_want(s, i, (attempt_s + SCAN_S) * 1000);
+		fill_params(s, i, (attempt_s + SCAN_S) * 1000);
 	return iscsi_attach(loop, s->root, s->attach, count, until, diag);
 }
 
 void iscsi_start_free(struct iscsi_start *s)
 {
-	for (unsigned i = 0; s->attach && i < s->wishes.count; i++)
+	for (unsigned i = 0; s->attach && i < s->boot_config.count; i++)
 		attach_luns_free(&s->attach[i].luns);
 	for (unsigned i = 0; i < 2; i++)
 		if (s->records.secret[i])
@@ -168,5 +168,5 @@ void iscsi_start_free(struct iscsi_start *s)
 				strlen(s->records.secret[i]));
 	free(s->attach);
 	free(s->from);
-	kernel_iscsi_wishes_free(&s->wishes);
+	kernel_iscsi_boot_free(&s->boot_config);
 }

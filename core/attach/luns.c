@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From a SCSI host to its block devices. The kernel attaches disks in the background: a LUN exists
- * before its block device, that before its size is known. */
+/* Wait for the block devices of a SCSI host. The kernel attaches disks in the background: a LUN
+ * exists before its block device, and the device before its size is known. */
 #include "attach.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SETTLE_NS 1000000000ull /* without a new LUN, of a host that is still being scanned */
+#define SETTLE_NS 1000000000ull /* without a new LUN, while the host is being scanned */
 
 static const struct scsi_lun *find_lun(const struct attach_luns *luns)
 {
@@ -38,27 +38,27 @@ static int no_such(const struct attach_luns *luns, struct diag *diag)
 
 static bool has_settled(struct attach_luns *luns)
 {
-	if (luns->count != luns->seen || !luns->changed) {
-		luns->seen = luns->count;
-		luns->changed = loop_clock();
+	if (luns->count != luns->last_count || !luns->changed_at) {
+		luns->last_count = luns->count;
+		luns->changed_at = loop_clock();
 	}
-	return luns->scanned || loop_clock() - luns->changed >= SETTLE_NS;
+	return luns->scanned || loop_clock() - luns->changed_at >= SETTLE_NS;
 }
 
-static void note_lack(struct attach_luns *luns, const struct scsi_lun *lun)
+static void set_missing(struct attach_luns *luns, const struct scsi_lun *lun)
 {
-	snprintf(luns->lacks, sizeof(luns->lacks), "LUN %" PRIu64 "%s%s", lun->lun,
+	snprintf(luns->missing, sizeof(luns->missing), "LUN %" PRIu64 "%s%s", lun->lun,
 		lun->node[0] ? ", " : "", lun->node);
 }
 
-int attach_luns_look(struct attach *attach, struct attach_luns *luns)
+int attach_luns_poll(struct attach *attach, struct attach_luns *luns)
 {
 	bool all = luns->lun == SCSI_LUN_ALL, settled;
 	const struct scsi_lun *one;
 	int err;
 
 	attach_luns_free(luns);
-	luns->lacks[0] = 0;
+	luns->missing[0] = 0;
 	err = kernel_scsi_luns(attach->root, luns->host, &luns->list, &luns->count, &attach->why);
 	if (err)
 		return err;
@@ -76,8 +76,8 @@ int attach_luns_look(struct attach *attach, struct attach_luns *luns)
 
 		if ((!all && lun != one) || !lun->disk)
 			continue;
-		if (!lun->node[0] || !lun->block) { /* sysfs has its queue last */
-			note_lack(luns, lun);
+		if (!lun->node[0] || !lun->block) { /* the queue is the last to appear in sysfs */
+			set_missing(luns, lun);
 			return 0;
 		}
 		attach_disk(attach, lun->node);
@@ -85,16 +85,16 @@ int attach_luns_look(struct attach *attach, struct attach_luns *luns)
 	return !all || settled;
 }
 
-void attach_luns_late(struct attach *attach, struct attach_luns *luns)
+void attach_luns_timeout_error(struct attach *attach, struct attach_luns *luns)
 {
 	const char *closed = attach_unopened(attach);
 	char text[DIAG_SECONDS];
 
-	for (unsigned i = 0; i < luns->count && !luns->lacks[0]; i++)
+	for (unsigned i = 0; i < luns->count && !luns->missing[0]; i++)
 		if (closed[0] && !strcmp(luns->list[i].node, closed))
-			note_lack(luns, &luns->list[i]);
+			set_missing(luns, &luns->list[i]);
 	diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no usable block device after %s",
-		luns->lacks[0] ? luns->lacks : "the target",
+		luns->missing[0] ? luns->missing : "the target",
 		diag_seconds((loop_clock() - attach->since) / 1000000, text));
 }
 

@@ -20,23 +20,23 @@ static bool same_option(const char *asked, const char *there, const char *name)
 	       !kernel_mount_option(there, name, b, sizeof(b)) || !strcmp(a, b);
 }
 
-/* Not one of another version or transport, which was tried next. */
-static bool is_there(int root, const struct mount_call *call)
+/* Ignore a mount of another version or transport, which was tried next. */
+static bool is_mounted(int root, const struct mount_call *call)
 {
-	const struct kernel_mount_ask *ask = &call->ask;
+	const struct kernel_mount_args *ask = &call->ask;
 	struct kernel_mounted there;
 
-	return !kernel_mounted(root, ask->dir, &there) && there.id != call->before &&
+	return !kernel_mounted(root, ask->dir, &there) && there.id != call->old_mount_id &&
 	       !strcmp(there.source, ask->source) && same_option(ask->data, there.super, "vers") &&
 	       same_option(ask->data, there.super, "proto");
 }
 
-/* In the child: a process of its own calls mount(2), so that it can be killed. One that is killed
- * may have been done all the same. */
+/* In the child: fork again to call mount(2), so that it can be killed. A killed mount may have
+ * succeeded. */
 static int mount_in_child(int root, const void *arg, void *out)
 {
 	const struct mount_call *call = arg;
-	const struct kernel_mount_ask *ask = &call->ask;
+	const struct kernel_mount_args *ask = &call->ask;
 	int status = 0;
 	sigset_t set;
 	pid_t pid;
@@ -56,7 +56,7 @@ static int mount_in_child(int root, const void *arg, void *out)
 			kill(pid, SIGKILL);
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
-	return is_there(root, call) ? 0 : ETIMEDOUT;
+	return is_mounted(root, call) ? 0 : ETIMEDOUT;
 }
 
 static void undo_in_child(int root, const void *arg, void *out)
@@ -64,16 +64,16 @@ static void undo_in_child(int root, const void *arg, void *out)
 	const struct mount_call *call = arg;
 
 	(void)out;
-	if (is_there(root, call))
+	if (is_mounted(root, call))
 		umount2(call->ask.dir, UMOUNT_NOFOLLOW | MNT_DETACH);
 }
 
-static void over(struct child_call *child)
+static void child_done(struct child_call *child)
 {
 	struct mount_call *call = container_of(child, struct mount_call, child);
 
 	call->err = child->err;
-	if (call->err && child->late)
+	if (call->err && child->expired)
 		call->err = call->stopped ? -ECANCELED : -ETIMEDOUT;
 	call->done(call);
 }
@@ -83,14 +83,14 @@ int mount_call_start(struct mount_call *call, struct loop *loop, int root, uint6
 	struct kernel_mounted before = { 0 };
 
 	kernel_mounted(root, call->ask.dir, &before);
-	call->before = before.id;
+	call->old_mount_id = before.id;
 	call->stopped = false;
 	call->child = (struct child_call){ .fn = mount_in_child,
 		.undo = undo_in_child,
 		.arg = call,
 		.until = until,
 		.grace_ms = GRACE_MS,
-		.done = over };
+		.done = child_done };
 	return child_call_start(&call->child, loop, &root, 1);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The row of NFS: what is on the directory already, then the modules, the server and mount(2), for
- * each transport and each version in question, then the proof. The same mount on the directory is
- * success; over another one only --force mounts. */
+/* The NFS row: check what is on the directory, then for each transport load modules, probe the
+ * server and try each version with mount(2), then check the result. The same mount on the directory
+ * is success; over another one only --force mounts. */
 #include "kernel_rdma.h"
 #include "nfs_steps.h"
 #include <errno.h>
@@ -15,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MSEC        1000000ull
-#define ASK_MS      10000 /* for the server to answer, when there is no other end to it */
-#define STATD_MS    500
-#define MINUTE_MS   60000
-#define PATIENCE_MS 500  /* with a mount that is under way, before the server is asked about it */
-#define PAUSE_MS    2000 /* between attempts that retry= asks for */
-#define LOOK_MS     5000 /* for the path of the directory to be followed */
+#define MSEC           1000000ull
+#define ASK_MS         10000 /* for the server to answer, without a deadline */
+#define STATD_MS       500
+#define MINUTE_MS      60000
+#define PROBE_DELAY_MS 500  /* of mount(2), before the server is probed */
+#define PAUSE_MS       2000 /* between attempts of retry= */
+#define PATH_MS        5000 /* to resolve the path of the directory */
 
 #define TCP_HINT      "to mount over TCP if RDMA fails: --fallback tcp"
 #define LISTENER_HINT "on a Linux server: echo rdma 20049 >/proc/fs/nfsd/portlist; " TCP_HINT
@@ -41,7 +41,7 @@ static void note(const struct nfs_mount *m, const char *fmt, ...)
 		m->note(m->arg, text);
 }
 
-uint64_t nfs_bound(const struct nfs_mount *m, uint32_t most_ms)
+uint64_t nfs_limit(const struct nfs_mount *m, uint32_t most_ms)
 {
 	uint64_t now = loop_clock(), end = now + most_ms * MSEC;
 
@@ -50,14 +50,14 @@ uint64_t nfs_bound(const struct nfs_mount *m, uint32_t most_ms)
 	return m->until > now + MSEC ? m->until : now + MSEC;
 }
 
-/* --- What is on the directory before */
+/* --- What is mounted on the directory */
 
 static unsigned version_flag(unsigned major, unsigned minor)
 {
 	return major == 3 ? NFS_V3 : NFS_V40 << minor;
 }
 
-unsigned nfs_wanted(const struct nfs_options *o)
+unsigned nfs_requested_versions(const struct nfs_options *o)
 {
 	if (!o->major)
 		return NFS_ALL;
@@ -95,7 +95,7 @@ static bool mounted_rdma(const struct kernel_mounted *there)
 	       !strncmp(proto, "rdma", 4);
 }
 
-/* By name, or by address and path: a host has several names. */
+/* Compare the name, or address and path, as a host may have several names. */
 static bool same_source(const struct nfs_mount *m, const struct kernel_mounted *there)
 {
 	const char *path = strstr(there->source, ":/");
@@ -117,7 +117,7 @@ static void set_port(struct nfs_mount *m)
 	addr_set_port(&m->server, listed ? (uint16_t)strtoul(port, NULL, 10) : NFS_TCP_PORT);
 }
 
-int nfs_look_before(struct nfs_mount *m)
+int nfs_check_mounted(struct nfs_mount *m)
 {
 	struct diag *diag = &m->attach.why;
 	unsigned version;
@@ -135,18 +135,18 @@ int nfs_look_before(struct nfs_mount *m)
 	version = mounted_version(&m->mounted);
 	if (version && same_source(m, &m->mounted) &&
 		(mounted_rdma(&m->mounted) || m->fallback_tcp) &&
-		version & nfs_wanted(&m->options)) {
+		version & nfs_requested_versions(&m->options)) {
 		m->existed = true;
 		set_port(m);
 		m->version = version;
 		m->rdma = mounted_rdma(&m->mounted);
 		return 1;
 	}
-	if (m->over)
+	if (m->force)
 		return 0;
 	if (version && same_source(m, &m->mounted))
 		diag_set(diag, DIAG_BUSY, EBUSY, "%s is already mounted here as NFS %s over %s",
-			m->source.name, nfs_version_word(version),
+			m->source.name, nfs_version_name(version),
 			mounted_rdma(&m->mounted) ? "RDMA" : "TCP");
 	else
 		diag_set(diag, DIAG_BUSY, EBUSY, "in use: %.300s (%s) is mounted here",
@@ -155,7 +155,7 @@ int nfs_look_before(struct nfs_mount *m)
 	return diag_hint(diag, "umount %s, or mount over it: --force", m->dir);
 }
 
-/* --- The end of an attempt, of a transport */
+/* --- End of an attempt, of a transport */
 
 static void start_attempt(struct nfs_mount *);
 static void try_transport(struct nfs_mount *, bool rdma);
@@ -165,7 +165,7 @@ static void end_step(struct nfs_mount *m)
 	attach_step(&m->attach, -m->attach.why.err);
 }
 
-static bool may_come(const struct diag *why)
+static bool is_retryable(const struct diag *why)
 {
 	return why->code == DIAG_REFUSED || why->code == DIAG_UNREACHABLE ||
 	       why->code == DIAG_TIMEOUT || why->code == DIAG_NO_DEVICE;
@@ -178,14 +178,14 @@ static void retry_now(struct loop_timer *timer)
 
 static void end_attempt(struct nfs_mount *m)
 {
-	if (!m->attach.why.err || !may_come(&m->attach.why) || m->pause >= m->retry ||
-		(m->whole && m->pause >= m->whole)) {
+	if (!m->attach.why.err || !is_retryable(&m->attach.why) || m->pause >= m->retry ||
+		(m->mount_deadline && m->pause >= m->mount_deadline)) {
 		end_step(m);
 		return;
 	}
-	if (strcmp(m->told, m->attach.why.text))
+	if (strcmp(m->last_note, m->attach.why.text))
 		note(m, "%s; retrying for up to %d min", m->attach.why.text, m->options.retry_min);
-	snprintf(m->told, sizeof(m->told), "%s", m->attach.why.text);
+	snprintf(m->last_note, sizeof(m->last_note), "%s", m->attach.why.text);
 	m->timer.fire = retry_now;
 	loop_timer_set(m->attach.loop, &m->timer, m->pause);
 }
@@ -211,17 +211,17 @@ static bool may_fall_back(const struct diag *why)
 
 static void end_transport(struct nfs_mount *m)
 {
-	struct diag tcp = m->attach.why, *rdma = &m->over_rdma;
+	struct diag tcp = m->attach.why, *rdma = &m->rdma_why;
 	char port[16];
 
-	m->until = m->whole;
+	m->until = m->mount_deadline;
 	if (m->rdma && m->attach.why.err && m->fallback_tcp && may_fall_back(&m->attach.why)) {
 		*rdma = m->attach.why;
 		try_transport(m, false);
 		return;
 	}
 	if (!m->rdma && !tcp.err)
-		m->fell_back = *rdma;
+		m->fallback_why = *rdma;
 	else if (!m->rdma && !strcmp(tcp.text, rdma->text))
 		m->attach.why = *rdma;
 	else if (!m->rdma) {
@@ -232,19 +232,19 @@ static void end_transport(struct nfs_mount *m)
 	end_attempt(m);
 }
 
-/* --- The server's answer: which versions it has */
+/* --- The probe: which versions the server supports */
 
-/* Versions that are wanted and that the server may have; the highest it has. */
-static int judge_answer(struct nfs_mount *m, unsigned *versions, struct diag *diag)
+/* Get the versions to try. Without an answer: -errno, except in a dry run. */
+static int check_versions(struct nfs_mount *m, unsigned *versions, struct diag *diag)
 {
-	const struct nfs_answer *answer = &m->ask.versions;
-	char has[32], want[32];
+	const struct nfs_server_info *answer = &m->probe.versions;
+	char has[32], requested[32];
 	int err;
 
-	*versions = nfs_wanted(&m->options);
-	if (m->rdma && m->unasked)
+	*versions = nfs_requested_versions(&m->options);
+	if (m->rdma && m->no_probe)
 		return 0;
-	*diag = m->ask.why;
+	*diag = m->probe.why;
 	err = -diag->err;
 	if (err && m->dry_run) {
 		note(m, "server not probed: %s", diag->text);
@@ -255,11 +255,11 @@ static int judge_answer(struct nfs_mount *m, unsigned *versions, struct diag *di
 		diag_hint(diag, diag->code == DIAG_REFUSED ? LISTENER_HINT : TCP_HINT);
 	if (err)
 		return err;
-	memcpy(m->way, answer->way, sizeof(m->way));
+	memcpy(m->probe_transport, answer->route, sizeof(m->probe_transport));
 	if (!(*versions & answer->versions))
 		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
 			"the server does not support NFS %s over %s, only %s",
-			nfs_versions_text(*versions, want), m->rdma ? "RDMA" : "TCP",
+			nfs_versions_text(*versions, requested), m->rdma ? "RDMA" : "TCP",
 			nfs_versions_text(answer->versions, has));
 	/* versions below the highest were not probed: they are tried if the kernel lacks the
 	 * highest */
@@ -267,32 +267,32 @@ static int judge_answer(struct nfs_mount *m, unsigned *versions, struct diag *di
 	return 0;
 }
 
-static void take_answer(struct nfs_query *q)
+static void probe_done(struct nfs_query *q)
 {
-	struct nfs_mount *m = container_of(q, struct nfs_mount, ask);
+	struct nfs_mount *m = container_of(q, struct nfs_mount, probe);
 
-	addr_settle(&m->server, &q->server);
-	m->asking = false;
-	m->asked = true;
-	m->answered(m);
+	addr_keep_peer(&m->server, &q->server);
+	m->probing = false;
+	m->probed = true;
+	m->on_probe(m);
 }
 
-/* Each transport is probed once; its last caller gets the answer. */
-static void ask_server(struct nfs_mount *m, void (*answered)(struct nfs_mount *))
+/* Probe each transport once. The callback of the last caller is called. */
+static void probe_server(struct nfs_mount *m, void (*on_probe)(struct nfs_mount *))
 {
-	m->answered = answered;
-	if (m->asking)
+	m->on_probe = on_probe;
+	if (m->probing)
 		return;
-	if (m->asked || (m->rdma && m->unasked)) {
-		answered(m);
+	if (m->probed || (m->rdma && m->no_probe)) {
+		on_probe(m);
 		return;
 	}
-	m->asking = true;
-	m->ask = (struct nfs_query){ .loop = m->attach.loop,
+	m->probing = true;
+	m->probe = (struct nfs_query){ .loop = m->attach.loop,
 		.server = m->server,
-		.until = nfs_bound(m, ASK_MS),
-		.done = take_answer };
-	nfs_query_versions(&m->ask, m->rdma, nfs_wanted(&m->options));
+		.until = nfs_limit(m, ASK_MS),
+		.done = probe_done };
+	nfs_query_versions(&m->probe, m->rdma, nfs_requested_versions(&m->options));
 }
 
 /* --- One version after the other */
@@ -312,51 +312,51 @@ static void next_version(struct nfs_mount *m)
 	}
 	if (m->versions & (m->versions - 1))
 		diag_set(&m->attach.why, (enum diag_code)m->attach.why.code, m->attach.why.err,
-			"no version could be mounted: %s", m->tried);
+			"no version could be mounted: %s", m->tried_versions);
 	end_transport(m);
 }
 
-/* Another version may do where this one was not to be had. */
-static void judge_failure(struct nfs_mount *m)
+/* Try the next version if this one is not supported. */
+static void try_next_version(struct nfs_mount *m)
 {
 	const struct diag *why = &m->attach.why;
-	size_t used = strlen(m->tried);
+	size_t used = strlen(m->tried_versions);
 
 	if (why->err != EPROTONOSUPPORT && why->err != EOPNOTSUPP &&
-		(!m->no_mountd.err || strcmp(why->text, m->no_mountd.text))) {
+		(!m->mountd_why.err || strcmp(why->text, m->mountd_why.text))) {
 		end_transport(m);
 		return;
 	}
-	snprintf(m->tried + used, sizeof(m->tried) - used, "%s%s: %.200s", used ? "; " : "",
-		nfs_version_word(m->version), why->text);
+	snprintf(m->tried_versions + used, sizeof(m->tried_versions) - used, "%s%s: %.200s",
+		used ? "; " : "", nfs_version_name(m->version), why->text);
 	next_version(m);
 }
 
-static void answered_afterwards(struct nfs_mount *m)
+static void probed_after_failure(struct nfs_mount *m)
 {
 	struct diag why = { 0 };
 
-	if (judge_answer(m, &m->versions, &why)) {
+	if (check_versions(m, &m->versions, &why)) {
 		m->attach.why = why;
 		end_transport(m);
 	} else if (!(m->versions & m->version)) {
 		next_version(m);
 	} else {
-		judge_failure(m);
+		try_next_version(m);
 	}
 }
 
-/* What the server says to a mount that failed: its own reason, or which other versions it may have.
- */
+/* After a failed mount(2), ask the server for its reason or its versions, unless it was probed
+ * before. */
 static void fail_version(struct nfs_mount *m)
 {
-	bool ahead = m->ahead;
+	bool mount_first = m->mount_first;
 
-	m->ahead = false;
-	if (ahead && (m->asked || m->asking || !m->until || loop_clock() < m->until))
-		ask_server(m, answered_afterwards);
+	m->mount_first = false;
+	if (mount_first && (m->probed || m->probing || !m->until || loop_clock() < m->until))
+		probe_server(m, probed_after_failure);
 	else
-		judge_failure(m);
+		try_next_version(m);
 }
 
 /* --- mount(2) */
@@ -374,7 +374,7 @@ static void explained(struct nfs_mount *m)
 		fail_version(m);
 }
 
-/* Of the kernel's client; its server may be on this machine too. */
+/* Lines of the NFS client. The server may run on this machine too. */
 static bool is_ours(const char *line)
 {
 	return !strstr(line, "nfsd") && !strstr(line, "NFSD") &&
@@ -382,16 +382,16 @@ static bool is_ours(const char *line)
 		       strstr(line, "rpcrdma") || strstr(line, "lockd") || strstr(line, "statd"));
 }
 
-static void mount_over(struct mount_call *call)
+static void mount_done(struct mount_call *call)
 {
 	struct nfs_mount *m = container_of(call, struct nfs_mount, call);
 	char text[DIAG_SECONDS];
 
 	loop_timer_del(m->attach.loop, &m->timer);
 	kernel_log_since(&m->log, is_ours, m->lines, sizeof(m->lines));
-	if (!call->err && m->asking) {
-		nfs_query_cancel(&m->ask);
-		m->asking = false;
+	if (!call->err && m->probing) {
+		nfs_query_cancel(&m->probe);
+		m->probing = false;
 	}
 	if (!call->err && m->options.remount) {
 		end_step(m);
@@ -406,24 +406,24 @@ static void mount_over(struct mount_call *call)
 			diag_seconds((loop_clock() - m->since) / 1000000, text));
 		explained(m);
 	} else {
-		m->explained = explained;
+		m->on_explained = explained;
 		nfs_explain(m, -call->err);
 	}
 }
 
-/* The mount takes its time: a server that can't serve it ends it. */
-static void doubt_mount(struct nfs_mount *m)
+/* mount(2) is slow: stop it if the server does not support the version or transport. */
+static void recheck_mount(struct nfs_mount *m)
 {
 	struct diag why = { 0 };
 	unsigned versions;
 
-	if (judge_answer(m, &versions, &why) || !(versions & m->version))
+	if (check_versions(m, &versions, &why) || !(versions & m->version))
 		mount_call_stop(&m->call);
 }
 
-static void lose_patience(struct loop_timer *timer)
+static void probe_slow_mount(struct loop_timer *timer)
 {
-	ask_server(container_of(timer, struct nfs_mount, timer), doubt_mount);
+	probe_server(container_of(timer, struct nfs_mount, timer), recheck_mount);
 }
 
 static void call_mount(struct nfs_mount *m, unsigned long flags)
@@ -435,16 +435,16 @@ static void call_mount(struct nfs_mount *m, unsigned long flags)
 					       .type = "nfs",
 					       .data = m->data,
 					       .flags = flags },
-		.done = mount_over };
+		.done = mount_done };
 	m->since = loop_clock();
 	kernel_log_mark(m->attach.root, &m->log);
 	err = mount_call_start(&m->call, m->attach.loop, m->attach.root, m->until);
 	if (err) {
 		m->call.err = err;
-		mount_over(&m->call);
-	} else if (m->ahead) {
-		m->timer.fire = lose_patience;
-		loop_timer_set(m->attach.loop, &m->timer, m->since + PATIENCE_MS * MSEC);
+		mount_done(&m->call);
+	} else if (m->mount_first) {
+		m->timer.fire = probe_slow_mount;
+		loop_timer_set(m->attach.loop, &m->timer, m->since + PROBE_DELAY_MS * MSEC);
 	}
 }
 
@@ -473,11 +473,11 @@ static void write_data(struct nfs_mount *m, bool nolock)
 		call_mount(m, m->options.flags);
 }
 
-static void take_statd(struct nfs_query *q)
+static void statd_done(struct nfs_query *q)
 {
 	struct nfs_mount *m = container_of(q, struct nfs_mount, query);
 
-	if (!q->why.err || m->options.lock != NFS_LOCK_WANTED) {
+	if (!q->why.err || m->options.lock != NFS_LOCK_ON) {
 		write_data(m, q->why.err);
 		return;
 	}
@@ -487,37 +487,37 @@ static void take_statd(struct nfs_query *q)
 	fail_version(m);
 }
 
-static void look_for_statd(struct nfs_mount *m)
+static void probe_statd(struct nfs_mount *m)
 {
 	const struct nfs_options *o = &m->options;
-	bool no_mountd = !o->mountport && m->no_mountd.err;
+	bool mountd_why = !o->mountport && m->mountd_why.err;
 
-	if (no_mountd && !m->dry_run) {
-		m->attach.why = m->no_mountd;
+	if (mountd_why && !m->dry_run) {
+		m->attach.why = m->mountd_why;
 		fail_version(m);
 		return;
 	}
-	if (no_mountd) {
+	if (mountd_why) {
 		m->mountport = NFS_MOUNT_PORT;
-		note(m, "assuming mountd at port %u: %s", m->mountport, m->no_mountd.text);
+		note(m, "assuming mountd at port %u: %s", m->mountport, m->mountd_why.text);
 	}
-	if (o->lock == NFS_LOCK_NAMED || m->dry_run) {
-		write_data(m, o->lock == NFS_LOCK_OPEN);
+	if (o->lock == NFS_LOCK_LOCAL || m->dry_run) {
+		write_data(m, o->lock == NFS_LOCK_UNSET);
 		return;
 	}
 	m->query = (struct nfs_query){
-		.loop = m->attach.loop, .until = nfs_bound(m, STATD_MS), .done = take_statd
+		.loop = m->attach.loop, .until = nfs_limit(m, STATD_MS), .done = statd_done
 	};
 	nfs_query_statd(&m->query);
 }
 
-static void take_mountd(struct nfs_query *q)
+static void mountd_done(struct nfs_query *q)
 {
 	struct nfs_mount *m = container_of(q, struct nfs_mount, query);
 
 	m->mountport = q->why.err ? 0 : q->port;
-	m->no_mountd = q->why;
-	look_for_statd(m);
+	m->mountd_why = q->why;
+	probe_statd(m);
 }
 
 static void start_version(struct nfs_mount *m)
@@ -525,24 +525,24 @@ static void start_version(struct nfs_mount *m)
 	m->attach.why = (struct diag){ 0 };
 	if (m->version != NFS_V3) {
 		write_data(m, false);
-	} else if (m->options.mountport || m->mountport || m->no_mountd.err) {
-		look_for_statd(m);
+	} else if (m->options.mountport || m->mountport || m->mountd_why.err) {
+		probe_statd(m);
 	} else {
 		m->query = (struct nfs_query){ .loop = m->attach.loop,
 			.server = m->server,
-			.until = nfs_bound(m, ASK_MS),
-			.done = take_mountd };
+			.until = nfs_limit(m, ASK_MS),
+			.done = mountd_done };
 		nfs_query_mountd(&m->query);
 	}
 }
 
-/* --- One transport: modules, the server, the versions */
+/* --- One transport: modules, the probe, the versions */
 
 static void start_versions(struct nfs_mount *m)
 {
 	struct diag why = { 0 };
 
-	if (judge_answer(m, &m->versions, &why)) {
+	if (check_versions(m, &m->versions, &why)) {
 		m->attach.why = why;
 		end_transport(m);
 		return;
@@ -550,14 +550,14 @@ static void start_versions(struct nfs_mount *m)
 	next_version(m);
 }
 
-static void start_asking(struct nfs_mount *m)
+static void start_probe(struct nfs_mount *m)
 {
-	m->ahead = m->rdma && !m->dry_run && !m->unasked;
-	if (m->ahead) {
-		m->versions = nfs_wanted(&m->options);
+	m->mount_first = m->rdma && !m->dry_run && !m->no_probe;
+	if (m->mount_first) {
+		m->versions = nfs_requested_versions(&m->options);
 		next_version(m);
 	} else {
-		ask_server(m, start_versions);
+		probe_server(m, start_versions);
 	}
 }
 
@@ -589,10 +589,10 @@ static void is_ready(struct attach *attach, int err)
 		end_transport(m);
 		return;
 	}
-	m->unasked = ready->no_device.err;
-	if (m->unasked)
+	m->no_probe = ready->no_device.err;
+	if (m->no_probe)
 		note(m, "can't probe the server over RDMA: %s", ready->no_device.text);
-	start_asking(m);
+	start_probe(m);
 }
 
 static void try_transport(struct nfs_mount *m, bool rdma)
@@ -604,11 +604,11 @@ static void try_transport(struct nfs_mount *m, bool rdma)
 						    : NFS_RDMA_PORT);
 	m->attach.why = (struct diag){ 0 };
 	m->rdma = rdma;
-	m->asked = false;
+	m->probed = false;
 	m->version = 0;
-	m->tried[0] = 0;
+	m->tried_versions[0] = 0;
 	if (m->dry_run) {
-		start_asking(m);
+		start_probe(m);
 		return;
 	}
 	m->ready = (struct nfs_ready){ 0 };
@@ -629,11 +629,11 @@ static void start_attempt(struct nfs_mount *m)
 	uint64_t now = loop_clock();
 
 	m->pause = now + PAUSE_MS * MSEC;
-	m->no_mountd = (struct diag){ 0 };
+	m->mountd_why = (struct diag){ 0 };
 	m->mountport = 0;
-	m->until = m->whole;
-	if (m->fallback_tcp && m->whole > now)
-		m->until = now + (m->whole - now) / 2;
+	m->until = m->mount_deadline;
+	if (m->fallback_tcp && m->mount_deadline > now)
+		m->until = now + (m->mount_deadline - now) / 2;
 	try_transport(m, true);
 }
 
@@ -661,7 +661,7 @@ static void resolved(struct resolve *r)
 
 	m->server = r->addr;
 	m->attach.why = r->why;
-	err = r->why.err || m->options.remount ? 1 : nfs_look_before(m);
+	err = r->why.err || m->options.remount ? 1 : nfs_check_mounted(m);
 	if (!err && !m->dry_run && (geteuid() || !prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0)))
 		diag_set(&m->attach.why, DIAG_PERMISSION, EPERM,
 			"mounting requires root with CAP_SYS_ADMIN");
@@ -682,7 +682,7 @@ static void found_dir(struct child_call *child)
 
 	m->resolve.done = resolved;
 	if (!err && !resolve_start(&m->resolve, m->attach.loop, host, NFS_RDMA_PORT,
-			    (uint32_t)((nfs_bound(m, ASK_MS) - loop_clock()) / MSEC), why))
+			    (uint32_t)((nfs_limit(m, ASK_MS) - loop_clock()) / MSEC), why))
 		return;
 	if (err)
 		m->dir[0] = 0;
@@ -698,8 +698,8 @@ static void found_dir(struct child_call *child)
 	end_step(m);
 }
 
-/* The directory, the server's address, and whether the mount is there. The modules depend on the
- * transport: they are dial's. */
+/* Find the directory and the address of the server, and check what is mounted. The modules depend
+ * on the transport: connect loads them. */
 static void ready(struct attach *attach)
 {
 	struct nfs_mount *m = container_of(attach, struct nfs_mount, attach);
@@ -710,19 +710,19 @@ static void ready(struct attach *attach)
 		.arg = m->typed,
 		.out = m->dir,
 		.out_len = sizeof(m->dir),
-		.until = loop_clock() + LOOK_MS * MSEC,
+		.until = loop_clock() + PATH_MS * MSEC,
 		.done = found_dir };
 	err = child_call_start(&m->child, attach->loop, &attach->root, 1);
 	if (err)
 		attach_step(attach, err);
 }
 
-static void dial(struct attach *attach)
+static void start_mount(struct attach *attach)
 {
 	struct nfs_mount *m = container_of(attach, struct nfs_mount, attach);
 	uint64_t retry = m->options.retry_min > 0 ? (uint64_t)m->options.retry_min * MINUTE_MS : 0;
 
-	m->whole = attach->until;
+	m->mount_deadline = attach->until;
 	m->retry = retry ? loop_clock() + retry * MSEC : 0;
 	if (m->options.remount)
 		remount(m);
@@ -732,8 +732,8 @@ static void dial(struct attach *attach)
 		start_attempt(m);
 }
 
-/* The kernel may have fallen back to another transport. */
-static int look(struct attach *attach)
+/* Check the transport: the kernel may have fallen back to another one. */
+static int check_mount(struct attach *attach)
 {
 	struct nfs_mount *m = container_of(attach, struct nfs_mount, attach);
 
@@ -778,15 +778,14 @@ static void undo(struct attach *attach)
 	m->child = (struct child_call){ .fn = unmount,
 		.arg = m->dir,
 		.until = attach->until,
-		.stays = true,
+		.detached = true,
 		.done = unmounted };
 	m->child.err = child_call_start(&m->child, attach->loop, &attach->root, 1);
 	if (m->child.err)
 		unmounted(&m->child);
 }
 
-/* A mount(2) under way is stopped; one that completes all the same is undone by its child, one that
- * completed just before is there to be undone. */
+/* Stop mount(2). Its child undoes a mount that completes later; undo() one that has completed. */
 static void stop(struct attach *attach)
 {
 	struct nfs_mount *m = container_of(attach, struct nfs_mount, attach);
@@ -798,12 +797,12 @@ static void stop(struct attach *attach)
 	child_call_cancel(&m->call.child);
 	if (mounting && !m->options.remount)
 		attach->made = !m->call.child.err;
-	nfs_query_cancel(&m->ask);
+	nfs_query_cancel(&m->probe);
 	nfs_query_cancel(&m->query);
 	kernel_log_since(&m->log, is_ours, m->lines, sizeof(m->lines));
-	m->asking = false;
+	m->probing = false;
 }
 
 const struct attach_proto nfs_attach = {
-	.ready = ready, .dial = dial, .look = look, .undo = undo, .stop = stop
+	.ready = ready, .connect = start_mount, .poll = check_mount, .undo = undo, .stop = stop
 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Parts of an NFS mount that the tests look into. */
+/* Parts of the NFS row that are tested on their own. */
 #pragma once
 #include "nfs_mount.h"
 
-/* Versions that the options ask for. */
-unsigned nfs_wanted(const struct nfs_options *);
-/* What is on the directory before. 1: the same is mounted already. -EBUSY: something else is
- * mounted. */
-int nfs_look_before(struct nfs_mount *);
-/* A loop_clock() at most that many milliseconds away, and not after the mount's end. */
-uint64_t nfs_bound(const struct nfs_mount *, uint32_t most_ms);
-/* Set attach.why from the errno of mount(2) and m->lines of the kernel's log, then call
- * explained(). If the server denies access, mountd is asked for its exports. */
+/* Return the set of versions (NFS_V3 …) that the options allow. */
+unsigned nfs_requested_versions(const struct nfs_options *);
+/* Check what is mounted on the directory. Return 0: mount; 1: the same is mounted already, and m
+ * describes it; -ENOTDIR, or -EBUSY if something else is mounted and not m->force. */
+int nfs_check_mounted(struct nfs_mount *);
+/* Return the earlier of now + most_ms and m->until, but at least now + 1 ms. */
+uint64_t nfs_limit(const struct nfs_mount *, uint32_t most_ms);
+/* Set attach.why from the errno of mount(2) and m->lines, then call m->on_explained(), maybe before
+ * this returns. If the server denies access, query the exports of its mountd. */
 void nfs_explain(struct nfs_mount *, int err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The sentence behind an errno of mount(2). */
+/* Explain an errno of mount(2). */
 #include "nfs_steps.h"
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #define ASK_MS 2000
 
-/* The export that the path is in, the longest. */
+/* Find the longest export that contains the path. */
 static const struct nfs_export *covering(const struct nfs_exports *list, const char *path)
 {
 	const struct nfs_export *best = NULL;
@@ -39,7 +39,7 @@ static void name_them(const struct nfs_exports *list, char *text, size_t len)
 		memcpy(text + len - 4, "...", sizeof("..."));
 }
 
-/* The star is how Linux writes it. */
+/* Linux exports to everyone as "*". */
 static bool to_everyone(const struct nfs_export *e)
 {
 	return !e->to[0] || e->to[strspn(e->to, "*")] == 0 || strstr(e->to, "*,") == e->to;
@@ -67,23 +67,23 @@ static bool has_time(const struct nfs_mount *m)
 	return !m->until || loop_clock() < m->until;
 }
 
-/* The reason is unknown: mountd does not answer, or no time is left to ask it. */
+/* mountd does not answer, or no time is left. */
 static void guess_denied(struct nfs_mount *m)
 {
-	if (m->denied != ENOENT) {
-		diag_set(&m->attach.why, DIAG_AUTH, m->denied,
+	if (m->denied_errno != ENOENT) {
+		diag_set(&m->attach.why, DIAG_AUTH, m->denied_errno,
 			"access to '%s' denied by the server", m->source.path);
 	} else {
-		diag_set(&m->attach.why, DIAG_NOT_FOUND, m->denied,
+		diag_set(&m->attach.why, DIAG_NOT_FOUND, m->denied_errno,
 			"'%s' does not exist on the server, or this machine has no access",
 			m->source.path);
 		diag_hint(&m->attach.why, "list the exports with: rdmastor nfsrdma-discover %s",
 			m->source.host);
 	}
-	m->explained(m);
+	m->on_explained(m);
 }
 
-static void take_exports(struct nfs_query *q)
+static void exports_done(struct nfs_query *q)
 {
 	struct nfs_mount *m = container_of(q, struct nfs_mount, query);
 	const struct nfs_export *e;
@@ -94,8 +94,8 @@ static void take_exports(struct nfs_query *q)
 		return;
 	}
 	e = covering(&q->exports, m->source.path);
-	if (e && (m->denied != ENOENT || !strcmp(e->path, m->source.path))) {
-		not_allowed(m, e, m->denied, &m->attach.why);
+	if (e && (m->denied_errno != ENOENT || !strcmp(e->path, m->source.path))) {
+		not_allowed(m, e, m->denied_errno, &m->attach.why);
 	} else {
 		name_them(&q->exports, text, sizeof(text));
 		diag_set(&m->attach.why, DIAG_NOT_FOUND, ENOENT,
@@ -103,19 +103,19 @@ static void take_exports(struct nfs_query *q)
 			q->exports.count ? ", only " : "", text);
 	}
 	nfs_exports_free(&q->exports);
-	m->explained(m);
+	m->on_explained(m);
 }
 
 static void ask_exports(struct nfs_mount *m, uint16_t port)
 {
 	m->query = (struct nfs_query){ .loop = m->attach.loop,
 		.server = m->server,
-		.until = nfs_bound(m, ASK_MS),
-		.done = take_exports };
+		.until = nfs_limit(m, ASK_MS),
+		.done = exports_done };
 	nfs_query_exports(&m->query, port);
 }
 
-static void take_mountd(struct nfs_query *q)
+static void mountd_done(struct nfs_query *q)
 {
 	struct nfs_mount *m = container_of(q, struct nfs_mount, query);
 
@@ -129,7 +129,7 @@ static void explain_denied(struct nfs_mount *m, int err)
 {
 	uint16_t port = m->mountport ? m->mountport : m->options.mountport;
 
-	m->denied = err;
+	m->denied_errno = err;
 	if (!has_time(m)) {
 		guess_denied(m);
 	} else if (port) {
@@ -137,17 +137,16 @@ static void explain_denied(struct nfs_mount *m, int err)
 	} else {
 		m->query = (struct nfs_query){ .loop = m->attach.loop,
 			.server = m->server,
-			.until = nfs_bound(m, ASK_MS),
-			.done = take_mountd };
+			.until = nfs_limit(m, ASK_MS),
+			.done = mountd_done };
 		nfs_query_mountd(&m->query);
 	}
 }
 
-/* The last line is the nearest to the end. With other mounts at the same time it may be about one
- * of them. */
+/* The last line is the most likely cause. With concurrent mounts it may be about another one. */
 static const char *last_line(const struct nfs_mount *m, char line[200])
 {
-	const char *log = m->others ? "" : m->lines;
+	const char *log = m->concurrent ? "" : m->lines;
 	size_t len = strlen(log), start;
 
 	while (len && log[len - 1] == '\n')
@@ -192,10 +191,10 @@ void nfs_explain(struct nfs_mount *m, int err)
 	case EOPNOTSUPP:
 		diag_set(diag, DIAG_UNSUPPORTED, err,
 			"the kernel or the server does not support NFS %s over %s%s",
-			nfs_version_word(m->version), m->rdma ? "RDMA" : "TCP", line);
+			nfs_version_name(m->version), m->rdma ? "RDMA" : "TCP", line);
 		break;
 	default:
 		diag_sys(diag, err, "mount%s", line);
 	}
-	m->explained(m);
+	m->on_explained(m);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NVMe-oF: modules and keys, the line for /dev/nvme-fabrics, namespaces that become block devices,
- * and the removal of a controller. */
-#include "nvme_want.h"
+/* The NVMe-oF row: modules and keys, the write to /dev/nvme-fabrics, the wait for namespaces, and
+ * the removal of a controller. */
+#include "nvme_target.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 #include <strings.h>
 
 #define MSEC        1000000ull
-#define GRACE_MS    1500 /* for an interrupted write to come back */
+#define GRACE_MS    1500 /* for an interrupted write to return */
 #define IDENTIFY_MS 5000
-#define SETTLE_MS   500 /* without a new namespace, of a controller that can't be asked */
+#define SETTLE_MS   500 /* without a new namespace, if they can't be listed */
 #define USERS_MS    2000
-#define DELETE_MS   100 /* for an interrupted delete to come back */
+#define DELETE_MS   100 /* for an interrupted delete to return */
 
 static struct attach_nvme *nvme_of(struct attach *attach)
 {
@@ -22,29 +22,29 @@ static struct attach_nvme *nvme_of(struct attach *attach)
 
 /* ---- ready */
 
-static bool wants_connection(int root, const struct nvmf_target *t, struct nvmf_ctrl *ctrl)
+static bool needs_connection(int root, const struct nvmf_target *t, struct nvmf_ctrl *ctrl)
 {
-	return t->want.value[NVMF_DUPLICATE_CONNECT] || kernel_nvmf_find(root, &t->want, ctrl);
+	return t->params.value[NVMF_DUPLICATE_CONNECT] || kernel_nvmf_find(root, &t->params, ctrl);
 }
 
 /* In a child: the keyring and /dev/nvme-fabrics may block. An existing connection needs no key. */
 static int get_ready(int root, const void *arg, void *out)
 {
 	const struct nvmf_target *t = ((const struct attach_nvme *)arg)->target;
-	struct attach_nvme_said *said = out;
+	struct attach_nvme_result *result = out;
 	struct nvmf_ctrl ctrl;
-	int err = kernel_nvmf_ready(root, t->want.value[NVMF_TRANSPORT], &said->why);
+	int err = kernel_nvmf_ready(root, t->params.value[NVMF_TRANSPORT], &result->why);
 
-	if (!err && nvmf_tls_wanted(t) && wants_connection(root, t, &ctrl))
-		err = nvmf_tls_insert(root, t, &said->ring, &said->key, &said->why);
+	if (!err && nvmf_tls_uses_keyring(t) && needs_connection(root, t, &ctrl))
+		err = nvmf_tls_insert(root, t, &result->ring, &result->key, &result->why);
 	if (!err)
-		kernel_nvmf_known(root, said->known);
+		kernel_nvmf_supported_options(root, result->known);
 	return -err;
 }
 
 static bool is_loaded(const struct attach_nvme *nvme)
 {
-	return kernel_nvmf_loaded(nvme->attach.root, nvme->target->want.value[NVMF_TRANSPORT]);
+	return kernel_nvmf_loaded(nvme->attach.root, nvme->target->params.value[NVMF_TRANSPORT]);
 }
 
 static void is_ready(struct attach *attach, int err)
@@ -53,11 +53,12 @@ static void is_ready(struct attach *attach, int err)
 	struct diag *why = &attach->why;
 
 	if (!err)
-		nvmf_tls_numbers(nvme->target, nvme->said.ring, nvme->said.key);
-	else if (err == -ETIMEDOUT && !nvme->said.why.err && is_loaded(nvme))
+		nvmf_tls_numbers(nvme->target, nvme->result.ring, nvme->result.key);
+	else if (err == -ETIMEDOUT && !nvme->result.why.err && is_loaded(nvme))
 		diag_set(why, DIAG_TIMEOUT, -err, "%s: %s",
-			nvmf_tls_wanted(nvme->target) ? "add the TLS key to the kernel's keyring"
-						      : "read /dev/nvme-fabrics",
+			nvmf_tls_uses_keyring(nvme->target)
+				? "add the TLS key to the kernel's keyring"
+				: "read /dev/nvme-fabrics",
 			diag_errno_text(-err));
 	if (why->code == DIAG_NO_MODULE && !nvmf_target_discovery(nvme->target))
 		nvmf_hint_userspace(nvme->target, attach->root, why);
@@ -66,12 +67,12 @@ static void is_ready(struct attach *attach, int err)
 
 static void load(struct attach_nvme *nvme, void (*done)(struct attach *, int err))
 {
-	nvme->said = (struct attach_nvme_said){ 0 };
+	nvme->result = (struct attach_nvme_result){ 0 };
 	attach_load(&nvme->attach,
 		&(struct child_call){ .fn = get_ready,
 			.arg = nvme,
-			.out = &nvme->said,
-			.out_len = sizeof(nvme->said),
+			.out = &nvme->result,
+			.out_len = sizeof(nvme->result),
 			.until = nvme->attach.until },
 		false, done);
 }
@@ -82,29 +83,29 @@ static void nvme_ready(struct attach *attach)
 
 	nvme->existed = false;
 	nvme->active.count = -EAGAIN;
-	nvme->lacks = nvme->seen = 0;
-	nvme->changed = 0;
+	nvme->missing_nsid = nvme->last_count = 0;
+	nvme->changed_at = 0;
 	load(nvme, is_ready);
 }
 
 /* ---- dial */
 
-/* Linux 6.12: nvmet may drop the connection before its answer to a wrong secret is out, and the
- * host waits for it forever. */
-static int too_late(struct attach_nvme *nvme)
+/* Linux 6.12: nvmet may drop the connection before its answer to a wrong secret is sent; the host
+ * then waits forever. */
+static int set_timeout(struct attach_nvme *nvme)
 {
 	struct diag *why = &nvme->attach.why;
 	char text[DIAG_SECONDS];
 
 	diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %s",
 		diag_seconds((loop_clock() - nvme->attach.since) / 1000000, text));
-	if (nvme->target->want.value[NVMF_DHCHAP_SECRET])
+	if (nvme->target->params.value[NVMF_DHCHAP_SECRET])
 		diag_hint(why,
 			"a wrong secret can cause this; the kernel may then hang until a reboot");
 	return -ETIMEDOUT;
 }
 
-static int is_connected(struct attach_nvme *nvme)
+static int set_connected(struct attach_nvme *nvme)
 {
 	struct attach *attach = &nvme->attach;
 
@@ -118,31 +119,32 @@ static int is_connected(struct attach_nvme *nvme)
 	return -EALREADY;
 }
 
-static void dialled(struct child_call *call)
+static void connect_done(struct child_call *call)
 {
 	struct attach_nvme *nvme = container_of(call, struct attach_nvme, call);
 	struct attach *attach = &nvme->attach;
-	char words[8192], name[16];
+	char log[8192], name[16];
 	int err = call->err;
 
-	kernel_nvmf_words_since(attach->root, &nvme->words, &nvme->target->want,
-		err ? -1 : nvme->instance, words, sizeof(words));
+	kernel_nvmf_log_since(attach->root, &nvme->log_mark, &nvme->target->params,
+		err ? -1 : nvme->instance, log, sizeof(log));
 	snprintf(name, sizeof(name), "nvme%d", nvme->instance);
-	if (!err && kernel_nvmf_look(attach->root, name, &nvme->ctrl))
+	if (!err && kernel_nvmf_read_ctrl(attach->root, name, &nvme->ctrl))
 		err = diag_set(&attach->why, DIAG_CLOSED, ENODEV,
 			"the kernel connected it as %s, then lost the connection", name);
-	else if (err && call->late)
-		err = too_late(nvme);
+	else if (err && call->expired)
+		err = set_timeout(nvme);
 	else if (err)
-		err = kernel_nvme_why(-err, words, &nvme->target->want, &attach->why);
-	attach_note_words(attach, words);
-	/* another program was quicker */
-	if (err == -EALREADY && !kernel_nvmf_find(attach->root, &nvme->target->want, &nvme->ctrl)) {
+		err = kernel_nvme_why(-err, log, &nvme->target->params, &attach->why);
+	attach_note_log(attach, log);
+	/* another process has connected it */
+	if (err == -EALREADY &&
+		!kernel_nvmf_find(attach->root, &nvme->target->params, &nvme->ctrl)) {
 		attach->why = (struct diag){ 0 };
 		nvme->existed = true;
 		err = 0;
 	}
-	attach_step(attach, err ? err : is_connected(nvme));
+	attach_step(attach, err ? err : set_connected(nvme));
 }
 
 static int write_line(int root, const void *line, void *instance)
@@ -150,7 +152,7 @@ static int write_line(int root, const void *line, void *instance)
 	return -kernel_nvmf_write_line(root, line, instance);
 }
 
-static void delete_late(int root, const void *line, void *instance)
+static void undo_connect(int root, const void *line, void *instance)
 {
 	const int *number = instance;
 
@@ -160,20 +162,21 @@ static void delete_late(int root, const void *line, void *instance)
 
 static int make_line(struct attach_nvme *nvme, char line[NVMF_LINE])
 {
-	const struct nvmf_want *want = &nvme->target->want;
+	const struct nvmf_params *params = &nvme->target->params;
 	struct attach *attach = &nvme->attach;
 	char left_out[NVMF_LEFT_OUT];
-	int err = kernel_nvmf_line(want, nvme->said.known, true, line, left_out, &attach->why);
+	int err = kernel_nvmf_line(params, nvme->result.known, true, line, left_out, &attach->why);
 
 	if (!err && loop_options(attach->loop)->verbose)
 		attach_note(attach, "/dev/nvme-fabrics: %s", line);
 	if (!err && left_out[0])
 		attach_note(attach, "ignored, as this kernel does not support it: %s", left_out);
 	return err ? err
-		   : kernel_nvmf_line(want, nvme->said.known, false, line, left_out, &attach->why);
+		   : kernel_nvmf_line(
+			     params, nvme->result.known, false, line, left_out, &attach->why);
 }
 
-static void nvme_dial(struct attach *attach);
+static void nvme_connect(struct attach *attach);
 
 static void key_added(struct attach *attach, int err)
 {
@@ -183,36 +186,36 @@ static void key_added(struct attach *attach, int err)
 		is_ready(attach, err);
 		return;
 	}
-	nvmf_tls_numbers(nvme->target, nvme->said.ring, nvme->said.key);
-	nvme_dial(attach);
+	nvmf_tls_numbers(nvme->target, nvme->result.ring, nvme->result.key);
+	nvme_connect(attach);
 }
 
-static void nvme_dial(struct attach *attach)
+static void nvme_connect(struct attach *attach)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
 	char line[NVMF_LINE];
 	int err;
 
-	nvme->existed = !wants_connection(attach->root, nvme->target, &nvme->ctrl);
-	if (!nvme->existed && nvmf_tls_wanted(nvme->target) && !nvme->said.ring) {
-		load(nvme, key_added); /* the connection that needed no key has ended */
+	nvme->existed = !needs_connection(attach->root, nvme->target, &nvme->ctrl);
+	if (!nvme->existed && nvmf_tls_uses_keyring(nvme->target) && !nvme->result.ring) {
+		load(nvme, key_added); /* the existing connection, which needed no key, has ended */
 		return;
 	}
 	err = make_line(nvme, line);
 	if (err || nvme->existed) {
 		explicit_bzero(line, sizeof(line));
-		attach_step(attach, err ? err : is_connected(nvme));
+		attach_step(attach, err ? err : set_connected(nvme));
 		return;
 	}
-	kernel_nvmf_words_mark(attach->root, &nvme->words);
+	kernel_nvmf_log_mark(attach->root, &nvme->log_mark);
 	nvme->call = (struct child_call){ .fn = write_line,
-		.undo = delete_late,
+		.undo = undo_connect,
 		.arg = line,
 		.out = &nvme->instance,
 		.out_len = sizeof(nvme->instance),
 		.until = attach->until,
 		.grace_ms = GRACE_MS,
-		.done = dialled };
+		.done = connect_done };
 	attach_call(attach, &nvme->call);
 	explicit_bzero(line, sizeof(line));
 }
@@ -227,14 +230,14 @@ static int list_active(int root, const void *ctrl, void *out)
 	return 0;
 }
 
-/* A controller that can't be asked has as many namespaces as appear. */
+/* If the controller can't be asked, take the namespaces that appear. */
 static void active_listed(struct child_call *call)
 {
 	struct attach_nvme *nvme = container_of(call, struct attach_nvme, call);
 
 	if (call->err || nvme->active.count == -EAGAIN)
 		nvme->active.count = -EIO;
-	attach_look(&nvme->attach);
+	attach_schedule_poll(&nvme->attach);
 }
 
 static void ask_active(struct attach_nvme *nvme)
@@ -245,7 +248,7 @@ static void ask_active(struct attach_nvme *nvme)
 		.arg = nvme->ctrl.name,
 		.out = &nvme->active,
 		.out_len = sizeof(nvme->active),
-		.until = attach_bound(&nvme->attach, IDENTIFY_MS),
+		.until = attach_limit(&nvme->attach, IDENTIFY_MS),
 		.grace_ms = 100,
 		.done = active_listed };
 	if (child_call_start(&nvme->call, nvme->attach.loop, &nvme->attach.root, 1))
@@ -280,7 +283,7 @@ static const struct nvmf_disk *disk_of(const struct attach_nvme *nvme, uint32_t 
 	return NULL;
 }
 
-/* The first wanted namespace that has no block device yet; 0 = none. */
+/* Return the first requested namespace without a block device; 0 = none. */
 static uint32_t first_missing(const struct attach_nvme *nvme)
 {
 	if (nvme->target->nsid)
@@ -293,16 +296,16 @@ static uint32_t first_missing(const struct attach_nvme *nvme)
 
 static bool has_settled(struct attach_nvme *nvme)
 {
-	if (nvme->disks != nvme->seen || !nvme->changed) {
-		nvme->seen = nvme->disks;
-		nvme->changed = loop_clock();
+	if (nvme->disks != nvme->last_count || !nvme->changed_at) {
+		nvme->last_count = nvme->disks;
+		nvme->changed_at = loop_clock();
 	}
 	return nvme->active.count >= 0 || nvme->target->nsid ||
-	       loop_clock() - nvme->changed >= SETTLE_MS * MSEC;
+	       loop_clock() - nvme->changed_at >= SETTLE_MS * MSEC;
 }
 
-/* A URI may name a namespace by its UUID, which only its block device reports. */
-static int keep_wanted(struct attach_nvme *nvme)
+/* Keep only the namespace of the URI. Its UUID is known from the block device only. */
+static int select_namespace(struct attach_nvme *nvme)
 {
 	const char *uuid = nvme->target->uuid[0] ? nvme->target->uuid : NULL;
 
@@ -319,13 +322,13 @@ static int keep_wanted(struct attach_nvme *nvme)
 		    : 0;
 }
 
-static int has_gone(struct attach *attach)
+static int set_removed(struct attach *attach)
 {
 	return diag_set(&attach->why, DIAG_CLOSED, ENODEV, "the kernel removed %s", attach->what);
 }
 
-/* Every uevent makes every attachment look: what does not change is read at the end. */
-static int nvme_look(struct attach *attach)
+/* Every uevent triggers this for every attachment: read constant attributes at the end. */
+static int nvme_poll(struct attach *attach)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
 	uint32_t wanted = nvme->target->nsid;
@@ -334,7 +337,7 @@ static int nvme_look(struct attach *attach)
 
 	attach_nvme_free(nvme);
 	if (kernel_nvmf_state(attach->root, attach->what, state))
-		return has_gone(attach);
+		return set_removed(attach);
 	if (!strcmp(state, "dead") || !strncmp(state, "delet", 5))
 		return diag_set(&attach->why, DIAG_CLOSED, ENODEV, "%s is being removed (%s)",
 			attach->what, state);
@@ -350,8 +353,8 @@ static int nvme_look(struct attach *attach)
 		attach->root, attach->what, &nvme->disk, &nvme->disks, &attach->why);
 	if (err)
 		return err;
-	nvme->lacks = first_missing(nvme);
-	if (nvme->lacks || !has_settled(nvme))
+	nvme->missing_nsid = first_missing(nvme);
+	if (nvme->missing_nsid || !has_settled(nvme))
 		return 0;
 	for (unsigned i = 0; i < nvme->disks; i++) {
 		uint32_t nsid = nvme->disk[i].nsid;
@@ -359,20 +362,20 @@ static int nvme_look(struct attach *attach)
 		if (wanted ? nsid == wanted : nvme->active.count < 0 || is_active(nvme, nsid))
 			attach_disk(attach, nvme->disk[i].name);
 	}
-	err = keep_wanted(nvme);
-	if (!err && kernel_nvmf_look(attach->root, attach->what, &nvme->ctrl))
-		err = has_gone(attach);
+	err = select_namespace(nvme);
+	if (!err && kernel_nvmf_read_ctrl(attach->root, attach->what, &nvme->ctrl))
+		err = set_removed(attach);
 	return err ? err : 1;
 }
 
-static void nvme_late(struct attach *attach)
+static void nvme_timeout_error(struct attach *attach)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
 	const char *closed = attach_unopened(attach);
 
-	for (unsigned i = 0; i < nvme->disks && !nvme->lacks && closed[0]; i++)
+	for (unsigned i = 0; i < nvme->disks && !nvme->missing_nsid && closed[0]; i++)
 		if (!strcmp(nvme->disk[i].name, closed))
-			nvme->lacks = nvme->disk[i].nsid;
+			nvme->missing_nsid = nvme->disk[i].nsid;
 	if (strcmp(nvme->ctrl.state, "live"))
 		diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT,
 			"timed out waiting for %s: its state is %s", attach->what,
@@ -380,7 +383,7 @@ static void nvme_late(struct attach *attach)
 	else
 		diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT,
 			"timed out waiting for the block device of namespace %u of %s",
-			nvme->lacks ? nvme->lacks : nvme->target->nsid, attach->what);
+			nvme->missing_nsid ? nvme->missing_nsid : nvme->target->nsid, attach->what);
 }
 
 /* ---- users, undo */
@@ -464,17 +467,17 @@ static void nvme_undo(struct attach *attach)
 	attach_call(attach, &nvme->call);
 }
 
-/* A connection that came about just before is there to be undone. */
+/* If a connection was just made, leave it to undo(). */
 static void nvme_stop(struct attach *attach)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
-	bool dialling = nvme->call.pid && nvme->call.fn == write_line;
+	bool connecting = nvme->call.pid && nvme->call.fn == write_line;
 	char name[16];
 
 	child_call_cancel(&nvme->call);
-	if (dialling && !nvme->call.err) {
+	if (connecting && !nvme->call.err) {
 		snprintf(name, sizeof(name), "nvme%d", nvme->instance);
-		attach->made = !kernel_nvmf_look(attach->root, name, &nvme->ctrl);
+		attach->made = !kernel_nvmf_read_ctrl(attach->root, name, &nvme->ctrl);
 		snprintf(attach->what, sizeof(attach->what), "%s", name);
 	}
 	free(nvme->nodes.disks);
@@ -513,11 +516,11 @@ void attach_nvme_free(struct attach_nvme *nvme)
 
 const struct attach_proto attach_nvme_row = {
 	.events = "nvme nvme-subsystem",
-	.in_turn = true,
+	.serialized = true,
 	.ready = nvme_ready,
-	.dial = nvme_dial,
-	.look = nvme_look,
-	.late = nvme_late,
+	.connect = nvme_connect,
+	.poll = nvme_poll,
+	.set_timeout_error = nvme_timeout_error,
 	.users = nvme_users,
 	.undo = nvme_undo,
 	.stop = nvme_stop,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Everything that URIs, configuration or the kernel command line name: discovery controllers are
- * asked and subsystems are connected at the same time, those that a controller reports as soon as
- * it has answered. A failure does not keep the rest from being tried. */
-#include "nvme_want.h"
+/* Connect everything that URIs, configuration or the kernel command line name. Discovery
+ * controllers are queried and subsystems connected in parallel, reported ones as soon as the
+ * controller has answered. Failures do not affect the others. */
+#include "nvme_target.h"
 #include "wire/nvmf.h"
 #include <errno.h>
 #include <stdio.h>
@@ -14,42 +14,42 @@
 #define RETRY_MS   1000
 #define MSEC       1000000ull
 
-/* ---- Results, in the order of what was named: those of a discovery controller in its place. */
+/* ---- Results, in the order of the input: those of a discovery controller in its place. */
 
-static struct nvmf_goal *add_goal(
-	struct nvmf_all *all, struct nvmf_goal *after, const char *from, const char *discovery)
+static struct nvmf_job *add_job(
+	struct nvmf_all *all, struct nvmf_job *after, const char *from, const char *discovery)
 {
-	struct nvmf_goal *goal = calloc(1, sizeof(*goal)), **at = after ? &after->next : &all->goal;
+	struct nvmf_job *job = calloc(1, sizeof(*job)), **at = after ? &after->next : &all->job;
 
-	if (!goal)
+	if (!job)
 		return NULL;
-	goal->all = all;
-	goal->from = from;
-	goal->discovery = discovery;
-	goal->next = *at;
-	*at = goal;
-	return goal;
+	job->all = all;
+	job->from = from;
+	job->discovery = discovery;
+	job->next = *at;
+	*at = job;
+	return job;
 }
 
-static void goal_over(struct nvmf_goal *goal)
+static void finish_job(struct nvmf_job *job)
 {
-	struct nvmf_all *all = goal->all;
-	struct nvmf_goal *next;
+	struct nvmf_all *all = job->all;
+	struct nvmf_job *next;
 
-	goal->over = true;
-	while ((next = all->shown ? all->shown->next : all->goal) && next->over) {
+	job->done = true;
+	while ((next = all->shown ? all->shown->next : all->job) && next->done) {
 		if (!next->hidden)
-			all->over(all, next);
+			all->on_result(all, next);
 		all->shown = next;
 	}
 }
 
-static void retry_soon(const struct nvmf_goal *goal, const struct diag *why)
+static void note_retry(const struct nvmf_job *job, const struct diag *why)
 {
-	const struct call *call = goal->all->call;
+	const struct call *call = job->all->call;
 
 	if (call->loop.verbose)
-		call_note(call, "%s: %s; retrying", why->object[0] ? why->object : goal->uri,
+		call_note(call, "%s: %s; retrying", why->object[0] ? why->object : job->uri,
 			why->text);
 }
 
@@ -63,22 +63,22 @@ static struct attach *limit(struct attach *attach, const struct nvmf_all *all)
 
 /* ---- A connection. */
 
-static struct nvmf_goal *goal_of(struct attach *attach)
+static struct nvmf_job *job_of(struct attach *attach)
 {
-	return container_of(attach, struct nvmf_goal, nvme.attach);
+	return container_of(attach, struct nvmf_job, nvme.attach);
 }
 
 static void connected(struct attach *attach)
 {
-	struct nvmf_goal *goal = goal_of(attach);
+	struct nvmf_job *job = job_of(attach);
 
-	goal->why = attach->why;
-	goal_over(goal);
+	job->why = attach->why;
+	finish_job(job);
 }
 
-static bool connects_again(struct attach *attach)
+static bool retry_connection(struct attach *attach)
 {
-	retry_soon(goal_of(attach), &attach->why);
+	note_retry(job_of(attach), &attach->why);
 	return true;
 }
 
@@ -88,19 +88,19 @@ static bool other_path(const char *const *a, const char *const *b, enum nvmf_key
 	return a[key] && b[key] && strcmp(a[key], b[key]);
 }
 
-/* Each host tries each target once. */
-static bool is_known(const struct nvmf_goal *goal)
+/* Skip a target that this host connects already. */
+static bool is_known(const struct nvmf_job *job)
 {
 	static const enum nvmf_key keys[] = { NVMF_TRADDR, NVMF_NQN, NVMF_TRSVCID, NVMF_TRANSPORT,
 		NVMF_HOSTNQN, NVMF_HOSTID };
 	const unsigned all = sizeof(keys) / sizeof(*keys);
-	const char *const *value = goal->target.want.value, *const * other;
+	const char *const *value = job->target.params.value, *const * other;
 	unsigned same;
 
-	for (const struct nvmf_goal *at = goal->all->goal; at; at = at->next) {
-		if (at == goal || !at->planned)
+	for (const struct nvmf_job *at = job->all->job; at; at = at->next) {
+		if (at == job || !at->target_valid)
 			continue;
-		other = at->target.want.value;
+		other = at->target.params.value;
 		for (same = 0; same < all && !strcmp(value[keys[same]], other[keys[same]]); same++)
 			;
 		if (same == all && !other_path(value, other, NVMF_HOST_TRADDR) &&
@@ -110,52 +110,53 @@ static bool is_known(const struct nvmf_goal *goal)
 	return false;
 }
 
-/* NULL: over already. */
-static struct attach *connection(struct nvmf_goal *goal)
+/* Return NULL if the job is done. */
+static struct attach *connection(struct nvmf_job *job)
 {
-	const struct nvmf_all *all = goal->all;
-	struct attach *attach = &goal->nvme.attach;
+	const struct nvmf_all *all = job->all;
+	struct attach *attach = &job->nvme.attach;
 
-	goal->hidden = is_known(goal);
-	goal->planned = !goal->hidden;
-	if (goal->hidden || all->plan) {
-		goal_over(goal);
+	job->hidden = is_known(job);
+	job->target_valid = !job->hidden;
+	if (job->hidden || all->plan) {
+		finish_job(job);
 		return NULL;
 	}
-	attach_nvme_init(&goal->nvme, &goal->target, all->loop, all->root);
-	goal->nvme.named = true;
+	attach_nvme_init(&job->nvme, &job->target, all->loop, all->root);
+	job->nvme.named = true;
 	attach->no_wait |= all->no_wait;
 	attach->done = connected;
-	attach->retrying = connects_again;
+	attach->retrying = retry_connection;
 	return limit(attach, all);
 }
 
-/* ---- A discovery controller, and what it reports. */
+/* ---- A discovery controller and its records. */
 
-/* What a URI has for the connection applies to the records, too. A loss policy goes as such. */
+/* Options of the discovery controller apply to its records, too. A loss policy is passed as such.
+ */
 static void pass_on(struct nvmf_options *own, const struct nvmf_target *t)
 {
 	for (int key = NVMF_HOSTNQN; key < NVMF_KEYS; key++) {
 		if (kernel_nvmf_key_flag(key))
-			own->flag[key] |= t->want.value[key] != NULL;
-		else if (t->want.value[key] && !nvmf_target_by_policy(t, key))
-			own->value[key] = t->want.value[key];
+			own->flag[key] |= t->params.value[key] != NULL;
+		else if (t->params.value[key] && !nvmf_target_key_from_policy(t, key))
+			own->value[key] = t->params.value[key];
 	}
 	if (t->policy[0])
 		own->on_loss = t->policy;
 	if (t->tls.ring)
 		own->value[NVMF_KEYRING] = t->tls.ring;
 	if (t->tls.psk.len)
-		own->tls_of = t;
+		own->tls_source = t;
 }
 
-/* Local address and TLS are for the same transport only. A name would make us ask name servers
- * (Base 2.1, 5.1.12.3.1: TRADDR is an address). */
+/* Local address and TLS apply to the same transport only. Names are rejected, as they would make
+ * this machine query name servers (Base 2.1, 5.1.12.3.1: TRADDR is an address). */
 static void connect_record(
-	struct nvmf_goal *goal, const struct nvmf_goal *query, const struct nvmf_record *record)
+	struct nvmf_job *job, const struct nvmf_job *query, const struct nvmf_record *record)
 {
 	struct nvmf_options own = query->options;
-	const struct nvmf_all *all = goal->all;
+	const struct nvmf_all *all = job->all;
 	struct attach *attach = NULL;
 	struct addr addr;
 	int err;
@@ -165,39 +166,38 @@ static void connect_record(
 	own.value[NVMF_TRADDR] = record->traddr;
 	own.value[NVMF_TRSVCID] = record->trsvcid;
 	own.value[NVMF_NQN] = record->subnqn;
-	if (strcmp(query->target.want.value[NVMF_TRANSPORT], own.value[NVMF_TRANSPORT])) {
+	if (strcmp(query->target.params.value[NVMF_TRANSPORT], own.value[NVMF_TRANSPORT])) {
 		own.value[NVMF_HOST_TRADDR] = own.value[NVMF_HOST_IFACE] = NULL;
 		own.flag[NVMF_HDR_DIGEST] = own.flag[NVMF_DATA_DIGEST] = own.flag[NVMF_TLS] =
 			own.flag[NVMF_CONCAT] = false;
 		own.value[NVMF_TLS_KEY] = own.value[NVMF_KEYRING] = own.tls_key_file =
 			own.tls_key_fd = own.tls_key_identity = NULL;
-		own.tls_of = NULL;
+		own.tls_source = NULL;
 	}
-	nvmf_uri(own.value, goal->uri);
+	nvmf_uri(own.value, job->uri);
 	err = addr_known(&addr, record->traddr, 1, NULL) > 0
-		      ? nvmf_target_read(
-				&goal->target, all->call, all->root, &own, NULL, &goal->why)
-		      : diag_set(&goal->why, DIAG_PROTOCOL, EPROTO, "invalid address '%s'",
+		      ? nvmf_target_read(&job->target, all->call, all->root, &own, NULL, &job->why)
+		      : diag_set(&job->why, DIAG_PROTOCOL, EPROTO, "invalid address '%s'",
 				record->traddr);
 	if (!err)
-		err = nvmf_target_place(&goal->target, &addr, &goal->why);
+		err = nvmf_target_set_addr(&job->target, &addr, &job->why);
 	if (!err) {
-		nvmf_uri(goal->target.want.value, goal->uri);
-		attach = connection(goal);
+		nvmf_uri(job->target.params.value, job->uri);
+		attach = connection(job);
 	} else {
-		goal_over(goal);
+		finish_job(job);
 	}
 	if (attach)
 		attach_start(attach);
 }
 
-static void connect_log(struct nvmf_goal *query, const struct nvmf_log *log)
+static void connect_log(struct nvmf_job *query, const struct nvmf_log *log)
 {
 	struct nvmf_all *all = query->all;
-	struct nvmf_goal *last = query;
+	struct nvmf_job *last = query;
 	unsigned subsystems = 0;
 
-	for (unsigned i = 0; i < log->count + log->troubles; i++) {
+	for (unsigned i = 0; i < log->count + log->failures; i++) {
 		const struct nvmf_record *record = i < log->count ? &log->record[i] : NULL;
 
 		if (record && record->subtype != NVMF_SUBTYPE_NVME)
@@ -205,7 +205,7 @@ static void connect_log(struct nvmf_goal *query, const struct nvmf_log *log)
 		if (record && record->trtype != NVMF_TRTYPE_RDMA &&
 			record->trtype != NVMF_TRTYPE_TCP) {
 			call_warn(all->call, "%s: ignored: transport %s is not supported",
-				record->subnqn, nvmf_trtype_word(record->trtype));
+				record->subnqn, nvmf_trtype_str(record->trtype));
 			continue;
 		}
 		if (record && ++subsystems > SUBSYSTEMS) {
@@ -214,7 +214,7 @@ static void connect_log(struct nvmf_goal *query, const struct nvmf_log *log)
 				SUBSYSTEMS);
 			continue;
 		}
-		last = add_goal(all, last, query->from, record ? query->uri : NULL);
+		last = add_job(all, last, query->from, record ? query->uri : NULL);
 		if (!last) {
 			diag_sys(&query->why, ENOMEM, "discovery records");
 			return;
@@ -223,51 +223,51 @@ static void connect_log(struct nvmf_goal *query, const struct nvmf_log *log)
 			connect_record(last, query, record);
 			continue;
 		}
-		snprintf(last->uri, sizeof(last->uri), "%s", log->trouble[i - log->count].uri);
-		last->why = log->trouble[i - log->count].why;
-		last->over = true;
+		snprintf(last->uri, sizeof(last->uri), "%s", log->failure[i - log->count].uri);
+		last->why = log->failure[i - log->count].why;
+		last->done = true;
 	}
 }
 
 static void answered(struct attach *attach)
 {
 	struct nvmf_query *query = container_of(attach, struct nvmf_query, attach);
-	struct nvmf_goal *goal = query->user;
+	struct nvmf_job *job = query->user;
 
-	goal->why = attach->why;
-	if (!goal->why.err)
-		connect_log(goal, &query->discovery.log);
-	goal->hidden = !goal->why.err;
-	goal_over(goal);
+	job->why = attach->why;
+	if (!job->why.err)
+		connect_log(job, &query->discovery.log);
+	job->hidden = !job->why.err;
+	finish_job(job);
 }
 
-static bool asks_again(struct attach *attach)
+static bool retry_query(struct attach *attach)
 {
-	retry_soon(container_of(attach, struct nvmf_query, attach)->user, &attach->why);
+	note_retry(container_of(attach, struct nvmf_query, attach)->user, &attach->why);
 	return true;
 }
 
-/* Without a given port, discovery over TCP tries both default ports. */
-static struct attach *query(struct nvmf_goal *goal)
+/* Without a port, discovery over TCP tries both default ports. */
+static struct attach *query(struct nvmf_job *job)
 {
-	bool port = goal->options.value[NVMF_TRSVCID] || goal->target.uri.port;
-	struct nvmf_query *query = goal->query = calloc(1, sizeof(*query));
+	bool port = job->options.value[NVMF_TRSVCID] || job->target.uri.port;
+	struct nvmf_query *query = job->query = calloc(1, sizeof(*query));
 
 	if (!query)
-		diag_sys(&goal->why, ENOMEM, "discovery");
-	if (!query || nvmf_query_target(query, &goal->target, port, &goal->why)) {
-		goal_over(goal);
+		diag_sys(&job->why, ENOMEM, "discovery");
+	if (!query || nvmf_query_target(query, &job->target, port, &job->why)) {
+		finish_job(job);
 		return NULL;
 	}
-	snprintf(goal->uri, sizeof(goal->uri), "%s", query->shown);
-	nvmf_query_init(query, goal->all->loop, goal->all->root, goal->all->referrals);
-	query->user = goal;
+	snprintf(job->uri, sizeof(job->uri), "%s", query->shown);
+	nvmf_query_init(query, job->all->loop, job->all->root, job->all->referrals);
+	query->user = job;
 	query->attach.done = answered;
-	query->attach.retrying = asks_again;
-	return limit(&query->attach, goal->all);
+	query->attach.retrying = retry_query;
+	return limit(&query->attach, job->all);
 }
 
-/* ---- What is named. */
+/* ---- Input. */
 
 static void show_lines(const struct call *call, const char *at)
 {
@@ -301,7 +301,7 @@ int nvmf_all_read(struct nvmf_all *all, bool *any)
 		err = diag_set(diag, DIAG_USAGE, EINVAL,
 			"a URI or -a, --config, --from-cmdline and --nbft can't be combined");
 	if (!err && value[NVMF_TRADDR])
-		err = nvmf_target_named(value[NVMF_TRANSPORT], value[NVMF_TRADDR], diag);
+		err = nvmf_target_check_address(value[NVMF_TRANSPORT], value[NVMF_TRADDR], diag);
 	if (err)
 		return err;
 	if (all->from_cmdline)
@@ -318,42 +318,42 @@ int nvmf_all_read(struct nvmf_all *all, bool *any)
 	return err;
 }
 
-static void name_source(struct identity *who, const struct nvmf_entry *entry,
+static void name_source(struct identity *identity, const struct nvmf_entry *entry,
 	const char *const option[NVMF_KEYS], const char *from)
 {
 	if (entry->value[NVMF_HOSTNQN] && !option[NVMF_HOSTNQN])
-		snprintf(who->nqn_from, sizeof(who->nqn_from), "%.60s", from);
+		snprintf(identity->nqn_from, sizeof(identity->nqn_from), "%.60s", from);
 	if (entry->value[NVMF_HOSTID] && !option[NVMF_HOSTID])
-		snprintf(who->id_from, sizeof(who->id_from), "%.60s", from);
+		snprintf(identity->id_from, sizeof(identity->id_from), "%.60s", from);
 }
 
-static int add_entry(struct nvmf_all *all, struct nvmf_goal **last, const struct nvmf_entry *entry,
+static int add_entry(struct nvmf_all *all, struct nvmf_job **last, const struct nvmf_entry *entry,
 	const char *from)
 {
-	struct nvmf_goal *goal = add_goal(all, *last, from, NULL);
+	struct nvmf_job *job = add_job(all, *last, from, NULL);
 
-	if (!goal)
+	if (!job)
 		return -ENOMEM;
-	*last = goal;
-	goal->options = *all->options;
-	nvmf_options_add(&goal->options, entry, 0);
-	nvmf_entry_name(entry, goal->options.value, goal->uri);
-	if (!goal->uri[0])
-		snprintf(goal->uri, sizeof(goal->uri), "%s", from);
+	*last = job;
+	job->options = *all->options;
+	nvmf_options_add(&job->options, entry, 0);
+	nvmf_entry_name(entry, job->options.value, job->uri);
+	if (!job->uri[0])
+		snprintf(job->uri, sizeof(job->uri), "%s", from);
 	if (entry->damage) {
-		goal->why = *entry->damage;
+		job->why = *entry->damage;
 		return 0;
 	}
 	if (nvmf_target_read(
-		    &goal->target, all->call, all->root, &goal->options, entry->uri, &goal->why))
+		    &job->target, all->call, all->root, &job->options, entry->uri, &job->why))
 		return 0;
-	goal->target.nsid = entry->nsid ? entry->nsid : goal->target.nsid;
-	name_source(&goal->target.who, entry, all->options->value, from);
-	/* once: all have the same, unless configuration files give others */
+	job->target.nsid = entry->nsid ? entry->nsid : job->target.nsid;
+	name_source(&job->target.identity, entry, all->options->value, from);
+	/* print it once: only configuration files may differ */
 	if (!all->identity_shown)
-		nvmf_show_identity(&goal->target);
+		nvmf_show_identity(&job->target);
 	all->identity_shown = true;
-	goal->discover = entry->discover || nvmf_target_discovery(&goal->target);
+	job->discover = entry->discover || nvmf_target_discovery(&job->target);
 	return 0;
 }
 
@@ -362,7 +362,7 @@ static int add_entries(struct nvmf_all *all, unsigned *count)
 	const struct call *call = all->call;
 	static const char from[] = "command line";
 	struct nvmf_entry typed = { .discover = all->options->value[NVMF_NQN] };
-	struct nvmf_goal *last = NULL;
+	struct nvmf_job *last = NULL;
 	int err = 0;
 
 	if (all->options->value[NVMF_TRADDR])
@@ -374,27 +374,27 @@ static int add_entries(struct nvmf_all *all, unsigned *count)
 	}
 	for (unsigned i = 0; i < all->conf.count && !all->conf.off && !err; i++)
 		err = add_entry(all, &last, &all->conf.entry[i], all->conf.entry[i].from);
-	for (struct nvmf_goal *goal = all->goal; goal; goal = goal->next)
+	for (struct nvmf_job *job = all->job; job; job = job->next)
 		++*count;
 	return err ? diag_sys(call->diag, -err, "connect") : 0;
 }
 
-/* Names are looked up before anything is connected. */
+/* Resolve all names before the first connection. */
 static void find_all(struct nvmf_all *all, struct nvmf_target **targets)
 {
 	unsigned count = 0;
 
-	for (struct nvmf_goal *goal = all->goal; goal; goal = goal->next)
-		if (!goal->why.err)
-			targets[count++] = &goal->target;
-	nvmf_targets_find(all->loop, targets, count);
-	for (struct nvmf_goal *goal = all->goal; goal; goal = goal->next) {
-		struct nvmf_target *t = &goal->target;
+	for (struct nvmf_job *job = all->job; job; job = job->next)
+		if (!job->why.err)
+			targets[count++] = &job->target;
+	nvmf_targets_resolve(all->loop, targets, count);
+	for (struct nvmf_job *job = all->job; job; job = job->next) {
+		struct nvmf_target *t = &job->target;
 
-		if (!goal->why.err && t->why.err)
-			goal->why = t->why;
-		else if (!goal->why.err)
-			nvmf_target_place(t, &t->addr, &goal->why);
+		if (!job->why.err && t->why.err)
+			job->why = t->why;
+		else if (!job->why.err)
+			nvmf_target_set_addr(t, &t->addr, &job->why);
 	}
 }
 
@@ -407,18 +407,18 @@ static int run_all(struct nvmf_all *all, unsigned count)
 	if (!err)
 		find_all(all, targets);
 	count = 0;
-	for (struct nvmf_goal *goal = all->goal; goal && !err; goal = goal->next) {
-		if (goal->why.err)
-			goal_over(goal);
+	for (struct nvmf_job *job = all->job; job && !err; job = job->next) {
+		if (job->why.err)
+			finish_job(job);
 		else
-			list[count++] = goal->discover ? query(goal) : connection(goal);
+			list[count++] = job->discover ? query(job) : connection(job);
 	}
 	if (!err)
 		err = attach_run(all->loop, list, count, all->call->diag);
-	for (struct nvmf_goal *goal = all->goal; goal && !err; goal = goal->next)
-		if (!goal->over) { /* dropped by a second signal */
-			goal->why = (goal->query ? &goal->query->attach : &goal->nvme.attach)->why;
-			goal_over(goal);
+	for (struct nvmf_job *job = all->job; job && !err; job = job->next)
+		if (!job->done) { /* dropped by a second signal */
+			job->why = (job->query ? &job->query->attach : &job->nvme.attach)->why;
+			finish_job(job);
 		}
 	free(targets);
 	free(list);
@@ -439,17 +439,17 @@ int nvmf_all_run(struct nvmf_all *all)
 
 void nvmf_all_free(struct nvmf_all *all)
 {
-	struct nvmf_goal *goal;
+	struct nvmf_job *job;
 
 	loop_free(all->loop);
-	while ((goal = all->goal)) {
-		all->goal = goal->next;
-		attach_nvme_free(&goal->nvme);
-		nvmf_target_wipe(&goal->target);
-		if (goal->query)
-			nvmf_log_free(&goal->query->discovery.log);
-		free(goal->query);
-		free(goal);
+	while ((job = all->job)) {
+		all->job = job->next;
+		attach_nvme_free(&job->nvme);
+		nvmf_target_wipe(&job->target);
+		if (job->query)
+			nvmf_log_free(&job->query->discovery.log);
+		free(job->query);
+		free(job);
 	}
 	kernel_nvmf_conf_free(&all->conf);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Discovery controllers: which ones an operand, options or configuration files name, and the row
- * that asks one of them. */
+/* Discovery controllers: read which ones an operand, options or configuration files name, and the
+ * row that queries one. */
 #include "grow.h"
 #include "kernel_rdma.h"
-#include "nvme_want.h"
+#include "nvme_target.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void rdma_loaded(struct attach *attach, int err)
 	attach_step(attach, 0);
 }
 
-/* What RDMA lacks counts only if the controller is not reached. */
+/* A failure to prepare RDMA matters only if the controller is not reached. */
 static void query_ready(struct attach *attach)
 {
 	struct nvmf_query *query = query_of(attach);
@@ -59,7 +59,7 @@ static void answered(struct nvmf_discovery *discovery)
 	attach_step(attach, -attach->why.err);
 }
 
-static void query_dial(struct attach *attach)
+static void query_connect(struct attach *attach)
 {
 	struct nvmf_query *query = query_of(attach);
 	struct bdev_env *env = &query->env;
@@ -73,8 +73,8 @@ static void query_dial(struct attach *attach)
 			      : attach->until <= now ? 1
 						     : (uint32_t)((attach->until - now) / MSEC) + 1
 	};
-	memcpy(env->hostnqn, query->who.hostnqn, sizeof(env->hostnqn));
-	memcpy(env->hostid, query->who.hostid, sizeof(env->hostid));
+	memcpy(env->hostnqn, query->identity.hostnqn, sizeof(env->hostnqn));
+	memcpy(env->hostid, query->identity.hostid, sizeof(env->hostid));
 	err = nvmf_discovery_start(&query->discovery, attach->loop, &query->uri, env, &attach->why);
 	if (err)
 		attach_step(attach, err);
@@ -86,7 +86,7 @@ static void query_stop(struct attach *attach)
 }
 
 static const struct attach_proto query_row = {
-	.ready = query_ready, .dial = query_dial, .stop = query_stop
+	.ready = query_ready, .connect = query_connect, .stop = query_stop
 };
 
 void nvmf_query_init(struct nvmf_query *query, struct loop *loop, int root, bool referrals)
@@ -97,9 +97,9 @@ void nvmf_query_init(struct nvmf_query *query, struct loop *loop, int root, bool
 	};
 }
 
-/* ---- Which ones. */
+/* ---- Input. */
 
-/* The keys that a query can have, in the kernel's spelling, which the URI parser reads too. */
+/* Keys of a query in the spelling of the kernel, which uri_parse() accepts. */
 static const enum nvmf_key keys[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID, NVMF_NQN,
 	NVMF_HOST_TRADDR, NVMF_HOST_IFACE, NVMF_TOS, NVMF_HDR_DIGEST, NVMF_DATA_DIGEST };
 
@@ -149,9 +149,9 @@ int nvmf_query_target(
 
 	for (unsigned i = 0; i < sizeof(own) / sizeof(*own); i++)
 		if (own[i] != NVMF_TRSVCID || port)
-			value[own[i]] = t->want.value[own[i]];
+			value[own[i]] = t->params.value[own[i]];
 	nvmf_uri(value, query->shown);
-	query->who = t->who;
+	query->identity = t->identity;
 	if (t->host && t->addr.others)
 		value[NVMF_TRADDR] = t->host;
 	return add_keys(query, value, "", ";", diag);
@@ -181,17 +181,17 @@ static int check(const char *const value[NVMF_KEYS], bool options, bool tcp, str
 	return err;
 }
 
-/* From single values. */
+/* Add a query from options or an entry. */
 static int add_values(
 	struct nvmf_queries *all, const char *const value[NVMF_KEYS], struct diag *diag)
 {
 	bool tcp = value[NVMF_TRANSPORT] && !strcmp(value[NVMF_TRANSPORT], "tcp");
 	const char *known[NVMF_KEYS];
 	struct nvmf_query *query;
-	int err = nvmf_target_named(value[NVMF_TRANSPORT], value[NVMF_TRADDR], diag);
+	int err = nvmf_target_check_address(value[NVMF_TRANSPORT], value[NVMF_TRADDR], diag);
 
 	if (!err)
-		err = check(value, !all->conf.count, tcp || all->either, diag);
+		err = check(value, !all->conf.count, tcp || all->any_transport, diag);
 	query = err ? NULL : add_query(all, diag);
 	if (!query)
 		return -diag->err;
@@ -203,7 +203,7 @@ static int add_values(
 	return add_keys(query, known, "", ";", diag);
 }
 
-/* A URI, to which options are added as its keys. */
+/* Add a query from a URI, with options as keys. */
 static int add_uri(struct nvmf_queries *all, const char *text, const char *const value[NVMF_KEYS],
 	struct diag *diag)
 {
@@ -259,7 +259,7 @@ static int add_host(
 		host[end - host] = 0;
 	}
 	value[NVMF_TRADDR] = host;
-	all->either = !one;
+	all->any_transport = !one;
 	value[NVMF_TRANSPORT] = one ? one : "rdma";
 	err = add_values(all, value, diag);
 	if (!err && !one) {
@@ -269,7 +269,7 @@ static int add_host(
 	return err;
 }
 
-/* Configuration names subsystems too: only discovery controllers are queried. */
+/* Configuration may name subsystems too: only discovery controllers are queried. */
 static bool is_discovery(const struct nvmf_entry *entry)
 {
 	const char *nqn = entry->value[NVMF_NQN],
@@ -294,7 +294,7 @@ void nvmf_entry_name(
 	text[strcspn(text, "?")] = 0;
 }
 
-/* An invalid entry is a query that has failed already. */
+/* Add an entry. An invalid one becomes a failed query. */
 static int add_entry(struct nvmf_queries *all, const struct nvmf_entry *entry,
 	const char *const opts[NVMF_KEYS], struct diag *diag)
 {
@@ -306,7 +306,7 @@ static int add_entry(struct nvmf_queries *all, const struct nvmf_entry *entry,
 
 	for (int key = 0; key < NVMF_KEYS; key++)
 		value[key] = opts[key] ? opts[key] : entry->value[key];
-	value[NVMF_DHCHAP_SECRET] = value[NVMF_DHCHAP_CTRL_SECRET] = NULL; /* for the subsystems */
+	value[NVMF_DHCHAP_SECRET] = value[NVMF_DHCHAP_CTRL_SECRET] = NULL; /* for subsystems only */
 	value[NVMF_TLS_KEY] = value[NVMF_KEYRING] = NULL;
 	if (entry->damage)
 		why = *entry->damage;
@@ -343,7 +343,7 @@ static int add_config(struct call *call, int root, const char *config,
 	return diag_hint(call->diag, "or list discovery controllers in /etc/nvme/discovery.conf");
 }
 
-/* The operand stands for the options that name an address. */
+/* The operand replaces the options that name an address. */
 static int check_operand(const struct call *call, const char *const value[NVMF_KEYS])
 {
 	static const enum nvmf_key same[] = { NVMF_TRADDR, NVMF_TRSVCID, NVMF_TRANSPORT,

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Print connections through the kernel: what would be done, what was, and several results. */
-#include "nvme_want.h"
+/* Print connections through the kernel: plans and results. */
+#include "nvme_target.h"
 #include "out.h"
 #include <stdio.h>
 #include <string.h>
 
 const char *nvmf_target_text(const struct nvmf_target *t, char *text, size_t len)
 {
-	const char *host = t->want.value[NVMF_TRADDR];
+	const char *host = t->params.value[NVMF_TRADDR];
 	bool v6 = strchr(host, ':');
 
-	snprintf(text, len, "%s at %s %s%s%s:%s", t->want.value[NVMF_NQN],
-		t->want.value[NVMF_TRANSPORT], v6 ? "[" : "", host, v6 ? "]" : "",
-		t->want.value[NVMF_TRSVCID]);
+	snprintf(text, len, "%s at %s %s%s%s:%s", t->params.value[NVMF_NQN],
+		t->params.value[NVMF_TRANSPORT], v6 ? "[" : "", host, v6 ? "]" : "",
+		t->params.value[NVMF_TRSVCID]);
 	return text;
 }
 
@@ -53,11 +53,11 @@ int attach_nvme_plan(struct call *call, int root, const struct nvmf_target *t, s
 	struct out *out = call->out;
 	struct nvmf_ctrl ctrl;
 	char line[NVMF_LINE], word[OUT_SHELL(sizeof(line))], left_out[NVMF_LEFT_OUT], text[512],
-		identity[600], known[NVMF_KNOWN];
+		identity[600], known[NVMF_SUPPORTED];
 	int err;
 
-	kernel_nvmf_known(root, known);
-	err = kernel_nvmf_line(&t->want, known, true, line, left_out, diag);
+	kernel_nvmf_supported_options(root, known);
+	err = kernel_nvmf_line(&t->params, known, true, line, left_out, diag);
 	if (err)
 		return err;
 	nvmf_target_text(t, text, sizeof(text));
@@ -65,7 +65,7 @@ int attach_nvme_plan(struct call *call, int root, const struct nvmf_target *t, s
 	out_text(out, "line", NULL, "%s", line);
 	for (unsigned i = 0; i < 2; i++)
 		if (t->secret_from[i] &&
-			t->want.value[i ? NVMF_DHCHAP_CTRL_SECRET : NVMF_DHCHAP_SECRET])
+			t->params.value[i ? NVMF_DHCHAP_CTRL_SECRET : NVMF_DHCHAP_SECRET])
 			out_text(out, i ? "ctrl_secret_from" : "secret_from", NULL, "%s",
 				t->secret_from[i]);
 	if (t->tls.from)
@@ -81,7 +81,8 @@ int attach_nvme_plan(struct call *call, int root, const struct nvmf_target *t, s
 			out_text(out, NULL, NULL, "%s", option);
 		out_end(out);
 	}
-	if (!t->want.value[NVMF_DUPLICATE_CONNECT] && !kernel_nvmf_find(root, &t->want, &ctrl)) {
+	if (!t->params.value[NVMF_DUPLICATE_CONNECT] &&
+		!kernel_nvmf_find(root, &t->params, &ctrl)) {
 		out_bool(out, "existed", NULL, true);
 		out_text(out, "device", NULL, "%s", ctrl.name);
 		out_line(out, "%s: already connected as %s", text, ctrl.name);

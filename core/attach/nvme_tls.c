@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The key of NVMe/TCP with TLS, from a file, a descriptor, the environment or the command line into
- * the kernel's keyring. */
-#include "nvme_want.h"
+/* The TLS key of NVMe/TCP: from a file, a descriptor, the environment or the command line into the
+ * kernel's keyring. */
+#include "nvme_target.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +21,9 @@ static int read_key(struct nvmf_target *t, const struct nvmf_options *opts, cons
 	char key[NVMF_SECRET];
 	int err = 0;
 
-	if (opts->tls_of) {
-		t->tls.psk = opts->tls_of->tls.psk;
-		t->tls.from = opts->tls_of->tls.from;
+	if (opts->tls_source) {
+		t->tls.psk = opts->tls_source->tls.psk;
+		t->tls.from = opts->tls_source->tls.from;
 		return 0;
 	}
 	t->tls.from = given ? "option" : opts->tls_key_fd ? "descriptor" : file ? file : VARIABLE;
@@ -37,12 +37,13 @@ static int read_key(struct nvmf_target *t, const struct nvmf_options *opts, cons
 	return err;
 }
 
-/* As nvme-cli has it, the key may stand where its number could, and a name where that of the
- * keyring could. A number means that the key is in the kernel. */
+/* As in nvme-cli, --tls-key takes a serial number or the key, --keyring a serial number or a name.
+ * A serial number means that the key is in the kernel. */
 int nvmf_tls_read(
 	struct nvmf_target *t, const struct nvmf_options *opts, const char *file, struct diag *diag)
 {
-	const char **value = t->want.value, *key = value[NVMF_TLS_KEY], *ring = value[NVMF_KEYRING];
+	const char **value = t->params.value, *key = value[NVMF_TLS_KEY],
+		   *ring = value[NVMF_KEYRING];
 	bool text = key && nvmf_tls_is_key(key), ours = value[NVMF_TLS] && !key && getenv(VARIABLE);
 	uint64_t number;
 	int err = 0;
@@ -62,22 +63,21 @@ int nvmf_tls_read(
 			key);
 	if (text)
 		value[NVMF_TLS_KEY] = NULL;
-	if (opts->tls_of || text || opts->tls_key_fd || file || ours)
+	if (opts->tls_source || text || opts->tls_key_fd || file || ours)
 		err = read_key(t, opts, text ? key : NULL, file, diag);
 	if (!err && (t->tls.psk.len || t->tls.identity))
 		value[NVMF_TLS] = "";
 	return err;
 }
 
-/* A key with an identity that a hash was applied to is the one of TLS itself, as others gave it
- * out. */
+/* A key with an identity and a hash is a derived TLS key, as other tools export it. */
 static int derive(const struct nvmf_target *t, struct nvmf_tls_key *tls)
 {
 	const struct nvmf_psk *psk = &t->tls.psk;
 
 	if (!t->tls.identity || (psk->len && !psk->hash))
-		return kernel_nvmf_psk_derive(
-			psk, t->want.value[NVMF_HOSTNQN], t->want.value[NVMF_NQN], t->tls.old, tls);
+		return kernel_nvmf_psk_derive(psk, t->params.value[NVMF_HOSTNQN],
+			t->params.value[NVMF_NQN], t->tls.old, tls);
 	*tls = (struct nvmf_tls_key){ .len = psk->len };
 	memcpy(tls->key, psk->key, psk->len);
 	return (size_t)snprintf(tls->identity, sizeof(tls->identity), "%s", t->tls.identity) <
@@ -86,7 +86,7 @@ static int derive(const struct nvmf_target *t, struct nvmf_tls_key *tls)
 		       : -EINVAL;
 }
 
-bool nvmf_tls_wanted(const struct nvmf_target *t)
+bool nvmf_tls_uses_keyring(const struct nvmf_target *t)
 {
 	return t->tls.psk.len || t->tls.identity || t->tls.ring;
 }
@@ -96,7 +96,7 @@ int nvmf_tls_insert(
 {
 	struct nvmf_tls_key tls;
 	int err = kernel_nvmf_keyring(
-		root, t->tls.ring ? t->tls.ring : t->want.value[NVMF_KEYRING], ring, diag);
+		root, t->tls.ring ? t->tls.ring : t->params.value[NVMF_KEYRING], ring, diag);
 
 	if (err || (!t->tls.psk.len && !t->tls.identity))
 		return err;
@@ -116,7 +116,7 @@ void nvmf_tls_numbers(struct nvmf_target *t, int32_t ring, int32_t key)
 		if (!number[i])
 			continue;
 		snprintf(t->tls.number[i], sizeof(t->tls.number[i]), "%d", number[i]);
-		t->want.value[keys[i]] = t->tls.number[i];
+		t->params.value[keys[i]] = t->tls.number[i];
 	}
 }
 

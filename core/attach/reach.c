@@ -7,7 +7,7 @@ static void up(struct stream *stream)
 {
 	struct attach_reach *reach = stream->user;
 
-	addr_settle(reach->addr, &stream->peer);
+	addr_keep_peer(reach->addr, &stream->peer);
 	stream_close(stream);
 }
 

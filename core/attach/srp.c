@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SRP: the module, the line for add_target, the loss timeouts, LUNs that become block devices, and
- * the removal of a host. add_target does not report which host it made, nor /sys to which address
- * one made by RDMA/CM is connected: the host that is new afterwards is the one. */
+/* The SRP row: the module, the write to add_target, the loss timeouts, the wait for LUNs, and the
+ * removal of a host. Neither add_target nor, for RDMA/CM, sysfs tells which host belongs to the
+ * target: find the one that is new. */
 #include "srp_find.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC     1000000ull
-#define LOGIN_MS 3600000 /* without a bound */
-#define LEAVE_MS 60000   /* of a former connection, likewise */
-#define AGAIN_MS 20
-#define TMO_MS   5000 /* a reconnect attempt holds the port's mutex */
-#define GONE_MS  10   /* between looks: the kernel removes a host in the background */
-#define GRACE_MS 500  /* for an interrupted write to come back */
-#define LET_MS   1500 /* the same, of a login that timed out */
-#define LEFT     4    /* abandoned logins that the kernel may hold */
+#define MSEC            1000000ull
+#define LOGIN_MS        3600000 /* without a limit */
+#define REMOVAL_MS      60000   /* of an old connection, without a limit */
+#define RETRY_MS        20
+#define TMO_MS          5000 /* a reconnect attempt holds the port's mutex */
+#define REMOVAL_POLL_MS 10   /* the kernel removes hosts in the background */
+#define GRACE_MS        500  /* for an interrupted write to return */
+#define LOGIN_GRACE_MS  1500 /* for a login that timed out to return */
+#define ABANDONED_MAX   4    /* abandoned logins that the kernel may hold */
 
 static struct attach_srp *srp_of(struct attach *attach)
 {
@@ -38,37 +38,37 @@ static void note_param(const char *name, const char *value, void *attach)
 static void is_ready(struct attach *attach, int err)
 {
 	struct attach_srp *srp = srp_of(attach);
-	const struct attach_srp_said *said = &srp->said;
+	const struct attach_srp_result *result = &srp->result;
 
-	if (!err && srp->want && loop_options(attach->loop)->verbose) {
-		attach_note(attach, "ib_srp was %s", said->loaded ? "loaded" : "already loaded");
-		kernel_srp_params(attach->root, note_param, attach);
+	if (!err && srp->params && loop_options(attach->loop)->verbose) {
+		attach_note(attach, "ib_srp was %s", result->loaded ? "loaded" : "already loaded");
+		kernel_srp_module_params(attach->root, note_param, attach);
 	}
-	if (!err && said->others[0])
+	if (!err && result->others[0])
 		attach_note(attach, "using %s port %u; select another with -i and -p: %s",
-			said->local.dev, said->local.port, said->others);
+			result->local.dev, result->local.port, result->others);
 	if (!err)
-		srp->local = said->local;
+		srp->local = result->local;
 	attach_step(attach, err);
 }
 
-/* The ports of ib_srp are known once it is loaded. */
+/* The ports are known once ib_srp is loaded. */
 static int get_ready(int root, const void *arg, void *out)
 {
 	const struct attach_srp *srp = arg;
-	struct attach_srp_said *said = out;
+	struct attach_srp_result *result = out;
 	int err = 0;
 
-	if (srp->want)
-		err = kernel_srp_load(
-			root, srp->params, srp->param_count, &said->loaded, &said->why);
-	if (!err && srp->want)
-		err = kernel_srp_port(root, srp->want, srp->dev, srp->port, &said->local,
-			said->others, sizeof(said->others), &said->why);
-	if (!err && srp->want)
-		err = kernel_srp_supports(root, &said->local, &said->why);
+	if (srp->params)
+		err = kernel_srp_load(root, srp->module_params, srp->module_param_count,
+			&result->loaded, &result->why);
+	if (!err && srp->params)
+		err = kernel_srp_port(root, srp->params, srp->dev, srp->port, &result->local,
+			result->others, sizeof(result->others), &result->why);
+	if (!err && srp->params)
+		err = kernel_srp_supports(root, &result->local, &result->why);
 	if (!err && !srp->attach.no_wait)
-		err = kernel_scsi_ready(root, &said->why);
+		err = kernel_scsi_ready(root, &result->why);
 	return -err;
 }
 
@@ -77,13 +77,13 @@ static void srp_ready(struct attach *attach)
 	struct attach_srp *srp = srp_of(attach);
 
 	attach_luns_free(&srp->luns);
-	srp->existed = !srp->want;
-	srp->said = (struct attach_srp_said){ 0 };
+	srp->existed = !srp->params;
+	srp->result = (struct attach_srp_result){ 0 };
 	attach_load(attach,
 		&(struct child_call){ .fn = get_ready,
 			.arg = srp,
-			.out = &srp->said,
-			.out_len = sizeof(srp->said),
+			.out = &srp->result,
+			.out_len = sizeof(srp->result),
 			.until = attach->until },
 		kernel_srp_loaded(attach->root) &&
 			(attach->no_wait || kernel_scsi_loaded(attach->root)),
@@ -92,15 +92,15 @@ static void srp_ready(struct attach *attach)
 
 /* ---- dial */
 
-static bool was_there(const struct attach_srp *srp, const char *host)
+static bool is_old_host(const struct attach_srp *srp, const char *host)
 {
-	for (unsigned i = 0; i < srp->befores; i++)
-		if (!strcmp(srp->before[i].host, host))
+	for (unsigned i = 0; i < srp->old_host_count; i++)
+		if (!strcmp(srp->old_hosts[i].host, host))
 			return true;
 	return false;
 }
 
-/* Whatever its result: the host that it made is to be undone. */
+/* Find the host that the login created, also after a failure, so that it is undone. */
 static void end_login(struct attach_srp *srp)
 {
 	struct attach *attach = &srp->attach;
@@ -109,16 +109,16 @@ static void end_login(struct attach_srp *srp)
 
 	kernel_srp_list(attach->root, &list, &count, NULL);
 	for (unsigned i = 0; i < count && !attach->made; i++)
-		if (kernel_srp_fits(&list[i], srp->want, &srp->local) &&
-			!was_there(srp, list[i].host)) {
+		if (kernel_srp_fits(&list[i], srp->params, &srp->local) &&
+			!is_old_host(srp, list[i].host)) {
 			srp->host = list[i];
 			snprintf(attach->what, sizeof(attach->what), "%s", list[i].host);
 			attach->made = true;
 		}
 	free(list);
-	free(srp->before);
-	srp->before = NULL;
-	srp->befores = 0;
+	free(srp->old_hosts);
+	srp->old_hosts = NULL;
+	srp->old_host_count = 0;
 	srp->logging_in = false;
 }
 
@@ -126,10 +126,10 @@ static void start_call(struct attach_srp *srp, struct child_call *call, uint64_t
 {
 	int err;
 
-	srp->said = (struct attach_srp_said){ 0 };
+	srp->result = (struct attach_srp_result){ 0 };
 	call->arg = srp;
-	call->out = &srp->said;
-	call->out_len = sizeof(srp->said);
+	call->out = &srp->result;
+	call->out_len = sizeof(srp->result);
 	call->until = until;
 	err = child_call_start(call, srp->attach.loop, &srp->attach.root, 1);
 	if (!err)
@@ -139,16 +139,16 @@ static void start_call(struct attach_srp *srp, struct child_call *call, uint64_t
 	attach_step(&srp->attach, diag_sys(&srp->attach.why, -err, "fork"));
 }
 
-static int still_leaving(struct attach_srp *srp)
+static int set_removal_pending(struct attach_srp *srp)
 {
-	srp->leaving = true;
+	srp->removal_pending = true;
 	return diag_set(&srp->attach.why, DIAG_BUSY, EAGAIN,
 		"a former connection to this target is still being removed");
 }
 
-/* The kernel has it already: find which host. The kernel compares identifier extension, GUID,
- * initiator extension and, by RDMA/CM, the address. -EAGAIN: no host is visible, so that it is
- * being removed: the kernel forgets a target some time after its host. */
+/* The kernel reports that the target is connected: find the host. It compares identifier extension,
+ * GUID, initiator extension and, over RDMA/CM, the address. -EAGAIN: no host is visible, as the
+ * kernel forgets a target some time after removing its host. */
 static int find_existing(struct attach_srp *srp)
 {
 	struct attach *attach = &srp->attach;
@@ -159,8 +159,8 @@ static int find_existing(struct attach_srp *srp)
 	if (err)
 		return err;
 	for (unsigned i = 0; i < count; i++) {
-		other += kernel_srp_same_target(&list[i], srp->want, &srp->local);
-		if (kernel_srp_fits(&list[i], srp->want, &srp->local) && !fit++)
+		other += kernel_srp_same_target(&list[i], srp->params, &srp->local);
+		if (kernel_srp_fits(&list[i], srp->params, &srp->local) && !fit++)
 			srp->host = list[i];
 	}
 	free(list);
@@ -171,7 +171,7 @@ static int find_existing(struct attach_srp *srp)
 	if (fit)
 		return 0;
 	if (!other)
-		return still_leaving(srp);
+		return set_removal_pending(srp);
 	diag_set(&attach->why, DIAG_BUSY, EEXIST,
 		"the kernel is already connected to this target by another path");
 	return diag_hint(&attach->why,
@@ -180,16 +180,16 @@ static int find_existing(struct attach_srp *srp)
 
 static void keep_lun(struct attach_luns *luns)
 {
-	unsigned kept = 0;
+	unsigned count = 0;
 
 	for (unsigned i = 0; i < luns->count; i++)
 		if (luns->lun == SCSI_LUN_ALL || luns->list[i].lun == luns->lun)
-			luns->list[kept++] = luns->list[i];
-	luns->count = kept;
+			luns->list[count++] = luns->list[i];
+	luns->count = count;
 }
 
 /* add_target has returned after the scan of the host. */
-static void end_dial(struct attach_srp *srp, int err)
+static void end_connect(struct attach_srp *srp, int err)
 {
 	struct attach *attach = &srp->attach;
 	struct attach_luns *luns = &srp->luns;
@@ -206,9 +206,9 @@ static void end_dial(struct attach_srp *srp, int err)
 static int write_tmo(int root, const void *arg, void *out)
 {
 	const struct attach_srp *srp = arg;
-	struct attach_srp_said *said = out;
+	struct attach_srp_result *result = out;
 
-	return -kernel_srp_tmo_set(root, number_of(srp), &srp->tmo, &said->why);
+	return -kernel_srp_tmo_set(root, number_of(srp), &srp->tmo, &result->why);
 }
 
 static void tmo_written(struct child_call *call)
@@ -216,10 +216,10 @@ static void tmo_written(struct child_call *call)
 	struct attach_srp *srp = container_of(call, struct attach_srp, call);
 	struct diag *why = &srp->attach.why;
 
-	*why = srp->said.why;
+	*why = srp->result.why;
 	if (call->err && !why->err)
 		diag_sys(why, -call->err, "set the loss timeouts of %s", srp->attach.what);
-	end_dial(srp, call->err);
+	end_connect(srp, call->err);
 }
 
 /* Kernels before 3.13 have no loss timeouts. */
@@ -228,36 +228,34 @@ static void set_tmo(struct attach_srp *srp)
 	struct attach *attach = &srp->attach;
 	struct srp_rport rport;
 	const struct srp_tmo *tmo = &srp->tmo;
-	bool told = !kernel_srp_rport(attach->root, number_of(srp), &rport) &&
-		    rport.tmo.fast_io_fail_tmo != VALUE_UNKNOWN,
+	bool has_rport = !kernel_srp_rport(attach->root, number_of(srp), &rport) &&
+			 rport.tmo.fast_io_fail_tmo != VALUE_UNKNOWN,
 	     any = tmo->reconnect_delay != VALUE_UNKNOWN ||
 		   tmo->fast_io_fail_tmo != VALUE_UNKNOWN || tmo->dev_loss_tmo != VALUE_UNKNOWN;
 
 	snprintf(attach->what, sizeof(attach->what), "%s", srp->host.host);
-	if (!any || (!srp->tmo_given && (srp->existed || !told))) {
-		end_dial(srp, 0);
+	if (!any || (!srp->tmo_given && (srp->existed || !has_rport))) {
+		end_connect(srp, 0);
 		return;
 	}
 	srp->call =
 		(struct child_call){ .fn = write_tmo, .grace_ms = GRACE_MS, .done = tmo_written };
-	start_call(srp, &srp->call, attach_bound(attach, TMO_MS));
+	start_call(srp, &srp->call, attach_limit(attach, TMO_MS));
 }
 
-static int too_late(struct attach_srp *srp)
+static int set_timeout(struct attach_srp *srp)
 {
 	char text[DIAG_SECONDS];
 
 	diag_seconds((loop_clock() - srp->since) / 1000000, text);
 
-	if (srp->leaving)
-		return still_leaving(srp);
+	if (srp->removal_pending)
+		return set_removal_pending(srp);
 	return srp->attach.made
 		       ? diag_set(&srp->attach.why, DIAG_TIMEOUT, ETIMEDOUT,
-				 "login succeeded, but the scan for disks timed out after %s",
-				 text)
+				 "login succeeded, but the scan for disks timed out after %s", text)
 		       : diag_set(&srp->attach.why, DIAG_TIMEOUT, ETIMEDOUT,
-				 "no answer from the target: login timed out after %s",
-				 text);
+				 "no answer from the target: login timed out after %s", text);
 }
 
 static void log_in_again(struct loop_timer *);
@@ -273,20 +271,21 @@ static void logged_in(struct child_call *call)
 	kernel_log_since(&srp->log,
 		err || loop_options(attach->loop)->verbose ? kernel_srp_logged : NULL, log,
 		sizeof(log));
-	attach_note_words(attach, log);
+	attach_note_log(attach, log);
 	kernel_srp_log_of_failed(attach->root, attach->made ? (int)number_of(srp) : -1, log);
-	if (err && call->late) {
-		err = too_late(srp);
-		/* the daemon finds it at its next attempt */
-		attach->made = attach->made && !srp->leaves_no_wait;
+	if (err && call->expired) {
+		err = set_timeout(srp);
+		/* the owner finds it at its next attempt */
+		attach->made = attach->made && !srp->no_removal_wait;
 	} else if (err == -EEXIST) {
-		attach->made = false; /* what appeared is another program's */
+		attach->made = false; /* the new host is another program's */
 		attach->what[0] = 0;
 		err = find_existing(srp);
 		srp->existed = !err;
-		if (err == -EAGAIN && !srp->leaves_no_wait && loop_clock() < srp->leaves) {
+		if (err == -EAGAIN && !srp->no_removal_wait &&
+			loop_clock() < srp->removal_deadline) {
 			srp->timer.fire = log_in_again;
-			loop_timer_set(attach->loop, &srp->timer, loop_clock() + AGAIN_MS * MSEC);
+			loop_timer_set(attach->loop, &srp->timer, loop_clock() + RETRY_MS * MSEC);
 			return;
 		}
 	} else if (err) {
@@ -307,12 +306,12 @@ static void logged_in(struct child_call *call)
 		set_tmo(srp);
 }
 
-static void line_of(const struct attach_srp *srp, char line[SRP_LINE])
+static void format_line(const struct attach_srp *srp, char line[SRP_LINE])
 {
 	if (srp->line)
 		snprintf(line, SRP_LINE, "%s", srp->line);
 	else
-		kernel_srp_line(srp->want, line);
+		kernel_srp_line(srp->params, line);
 }
 
 static int write_line(int root, const void *arg, void *out)
@@ -321,7 +320,7 @@ static int write_line(int root, const void *arg, void *out)
 	char line[SRP_LINE];
 
 	(void)out;
-	line_of(srp, line);
+	format_line(srp, line);
 	return -kernel_srp_add(root, &srp->local, line);
 }
 
@@ -334,23 +333,26 @@ static void log_in(struct attach_srp *srp)
 	attach->why = (struct diag){ 0 };
 	srp->existed = false;
 	srp->since = loop_clock();
-	line_of(srp, line);
+	format_line(srp, line);
 	if (loop_options(attach->loop)->verbose)
 		attach_note(
 			attach, "srp-%s-%u/add_target: %s", srp->local.dev, srp->local.port, line);
-	if (child_call_left(&srp->login) >= LEFT)
+	if (child_call_abandoned(&srp->login) >= ABANDONED_MAX)
 		err = diag_set(&attach->why, DIAG_BUSY, EBUSY,
-			"%d abandoned logins still block the kernel", LEFT);
+			"%d abandoned logins still block the kernel", ABANDONED_MAX);
 	if (!err)
-		err = kernel_srp_list(attach->root, &srp->before, &srp->befores, &attach->why);
+		err = kernel_srp_list(
+			attach->root, &srp->old_hosts, &srp->old_host_count, &attach->why);
 	if (err) {
 		attach_step(attach, err);
 		return;
 	}
 	srp->logging_in = true;
 	kernel_log_mark(attach->root, &srp->log);
-	srp->login = (struct child_call){ .fn = write_line, .grace_ms = LET_MS, .done = logged_in };
-	start_call(srp, &srp->login, attach_bound(attach, LOGIN_MS));
+	srp->login = (struct child_call){
+		.fn = write_line, .grace_ms = LOGIN_GRACE_MS, .done = logged_in
+	};
+	start_call(srp, &srp->login, attach_limit(attach, LOGIN_MS));
 }
 
 static void log_in_again(struct loop_timer *timer)
@@ -358,8 +360,7 @@ static void log_in_again(struct loop_timer *timer)
 	log_in(container_of(timer, struct attach_srp, timer));
 }
 
-/* A number for each local port: the kernel logs in to one target at a time through it
- * (add_target_mutex). */
+/* One queue per local port: the kernel serializes logins through it (add_target_mutex). */
 static uint64_t srp_queue(const struct attach *attach)
 {
 	const struct srp_local *local =
@@ -371,13 +372,13 @@ static uint64_t srp_queue(const struct attach *attach)
 	return number;
 }
 
-static void srp_dial(struct attach *attach)
+static void srp_connect(struct attach *attach)
 {
 	struct attach_srp *srp = srp_of(attach);
 
-	srp->leaving = false;
-	srp->leaves = attach->until ? attach->until : loop_clock() + LEAVE_MS * MSEC;
-	if (srp->want)
+	srp->removal_pending = false;
+	srp->removal_deadline = attach->until ? attach->until : loop_clock() + REMOVAL_MS * MSEC;
+	if (srp->params)
 		log_in(srp);
 	else
 		set_tmo(srp);
@@ -385,19 +386,19 @@ static void srp_dial(struct attach *attach)
 
 /* ---- wait */
 
-static int srp_look(struct attach *attach)
+static int srp_poll(struct attach *attach)
 {
 	struct attach_luns *luns = &srp_of(attach)->luns;
-	int all = attach_luns_look(attach, luns);
+	int all = attach_luns_poll(attach, luns);
 
 	if (all > 0)
 		keep_lun(luns);
 	return all;
 }
 
-static void srp_late(struct attach *attach)
+static void srp_timeout_error(struct attach *attach)
 {
-	attach_luns_late(attach, &srp_of(attach)->luns);
+	attach_luns_timeout_error(attach, &srp_of(attach)->luns);
 }
 
 /* ---- users, undo */
@@ -410,14 +411,14 @@ static void srp_users(const struct attach *attach, int root, struct attach_users
 	kernel_scsi_users(root, number_of(srp), found->text, sizeof(found->text));
 }
 
-static int say_why(struct attach *attach, int err)
+static int set_removal_error(struct attach *attach, int err)
 {
 	return attach_not_removed(attach, err,
 		"pending I/O fails when the remote port's timeouts expire, or at once with "
 		"--force");
 }
 
-static void look_gone(struct loop_timer *timer)
+static void poll_removal(struct loop_timer *timer)
 {
 	struct attach_srp *srp = container_of(timer, struct attach_srp, timer);
 	struct attach *attach = &srp->attach;
@@ -426,9 +427,9 @@ static void look_gone(struct loop_timer *timer)
 		kernel_scsi_drop_nodes(attach->root, srp->luns.list, srp->luns.count);
 		attach_step(attach, 0);
 	} else if (attach->until && loop_clock() >= attach->until) {
-		attach_step(attach, say_why(attach, -ETIMEDOUT));
+		attach_step(attach, set_removal_error(attach, -ETIMEDOUT));
 	} else {
-		loop_timer_set(attach->loop, timer, loop_clock() + GONE_MS * MSEC);
+		loop_timer_set(attach->loop, timer, loop_clock() + REMOVAL_POLL_MS * MSEC);
 	}
 }
 
@@ -439,11 +440,11 @@ static void deleted(struct child_call *call)
 	int err = call->err;
 
 	if (err && err != -ENOENT && err != -ENODEV && err != -ETIMEDOUT) {
-		attach_step(&srp->attach, say_why(&srp->attach, err));
+		attach_step(&srp->attach, set_removal_error(&srp->attach, err));
 		return;
 	}
-	srp->timer.fire = look_gone;
-	look_gone(&srp->timer);
+	srp->timer.fire = poll_removal;
+	poll_removal(&srp->timer);
 }
 
 static int delete_host(int root, const void *arg, void *out)
@@ -458,14 +459,14 @@ static void start_delete(struct attach_srp *srp)
 	start_call(srp, &srp->call, srp->attach.until);
 }
 
-/* Whether or not the timeouts could be changed. */
-static void hurried(struct child_call *call)
+/* Also if the timeouts could not be changed. */
+static void pending_io_failed(struct child_call *call)
 {
 	start_delete(container_of(call, struct attach_srp, call));
 }
 
-/* Requests that hang fail at once, and none waits for the target to come back. */
-static int hurry(int root, const void *arg, void *out)
+/* Fail pending I/O at once, and do not wait for the target. */
+static int fail_pending_io(int root, const void *arg, void *out)
 {
 	static const struct srp_tmo soon = {
 		.reconnect_delay = VALUE_UNKNOWN, .fast_io_fail_tmo = 0, .dev_loss_tmo = 1
@@ -489,8 +490,10 @@ static void srp_undo(struct attach *attach)
 		start_delete(srp);
 		return;
 	}
-	srp->call = (struct child_call){ .fn = hurry, .grace_ms = GRACE_MS, .done = hurried };
-	start_call(srp, &srp->call, attach_bound(attach, TMO_MS));
+	srp->call = (struct child_call){
+		.fn = fail_pending_io, .grace_ms = GRACE_MS, .done = pending_io_failed
+	};
+	start_call(srp, &srp->call, attach_limit(attach, TMO_MS));
 }
 
 static void srp_stop(struct attach *attach)
@@ -509,13 +512,13 @@ static void srp_stop(struct attach *attach)
 
 const struct attach_proto attach_srp_row = {
 	.events = "scsi",
-	.in_turn = true,
+	.serialized = true,
 	.queue = srp_queue,
 	.find = srp_find,
 	.ready = srp_ready,
-	.dial = srp_dial,
-	.look = srp_look,
-	.late = srp_late,
+	.connect = srp_connect,
+	.poll = srp_poll,
+	.set_timeout_error = srp_timeout_error,
 	.users = srp_users,
 	.undo = srp_undo,
 	.stop = srp_stop,

@@ -14,14 +14,15 @@
 
 bool attach_srp_incomplete(const struct attach_srp *srp)
 {
-	const struct srp_want *want = srp->want;
+	const struct srp_params *params = srp->params;
 
-	return want && want->value[SRP_OPT_ID_EXT][0] && want->value[SRP_OPT_IOC_GUID][0] &&
-	       !want->value[SRP_OPT_DEST][0] &&
-	       (srp->lid || (want->value[SRP_OPT_DGID][0] && !want->value[SRP_OPT_SERVICE_ID][0]));
+	return params && params->value[SRP_OPT_ID_EXT][0] && params->value[SRP_OPT_IOC_GUID][0] &&
+	       !params->value[SRP_OPT_DEST][0] &&
+	       (srp->lid ||
+		       (params->value[SRP_OPT_DGID][0] && !params->value[SRP_OPT_SERVICE_ID][0]));
 }
 
-/* A LID is one of that port's subnet. */
+/* A LID is valid in the subnet of the local port only. */
 static int open_port(struct attach_srp *srp)
 {
 	struct attach *attach = &srp->attach;
@@ -33,7 +34,7 @@ static int open_port(struct attach_srp *srp)
 	int err = 0;
 
 	if (!srp->lid) {
-		err = kernel_srp_port(attach->root, srp->want, srp->dev, srp->port, &srp->local,
+		err = kernel_srp_port(attach->root, srp->params, srp->dev, srp->port, &srp->local,
 			others, sizeof(others), why);
 		choice.dev = srp->local.dev;
 		choice.port = srp->local.port;
@@ -54,22 +55,23 @@ static int open_port(struct attach_srp *srp)
 	return err;
 }
 
-static bool right(const struct mad_srp *srp, const struct srp_want *want)
+static bool matches(const struct mad_srp *srp, const struct srp_params *params)
 {
-	return srp->id == strtoull(want->value[SRP_OPT_ID_EXT], NULL, 16) &&
-	       srp->ioc_guid == strtoull(want->value[SRP_OPT_IOC_GUID], NULL, 16) &&
-	       (!want->value[SRP_OPT_SERVICE_ID][0] ||
-		       srp->service_id == strtoull(want->value[SRP_OPT_SERVICE_ID], NULL, 16));
+	return srp->id == strtoull(params->value[SRP_OPT_ID_EXT], NULL, 16) &&
+	       srp->ioc_guid == strtoull(params->value[SRP_OPT_IOC_GUID], NULL, 16) &&
+	       (!params->value[SRP_OPT_SERVICE_ID][0] ||
+		       srp->service_id == strtoull(params->value[SRP_OPT_SERVICE_ID], NULL, 16));
 }
 
-static bool find_in(
-	const struct mad_target *found, const struct srp_want *want, struct mad_srp *srp)
+static bool find_service(
+	const struct mad_target *found, const struct srp_params *params, struct mad_srp *srp)
 {
 	for (const struct mad_unit *unit = found->unit; unit; unit = unit->next)
 		for (const struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
 			for (const struct mad_service *service = ioc->service; service;
 				service = service->next)
-				if (mad_srp_get(srp, found, unit, ioc, service) && right(srp, want))
+				if (mad_srp_get(srp, found, unit, ioc, service) &&
+					matches(srp, params))
 					return true;
 	return false;
 }
@@ -77,33 +79,33 @@ static bool find_in(
 static int fill(struct attach_srp *srp, const struct mad_srp *found)
 {
 	struct diag *why = &srp->attach.why;
-	struct srp_want *want = srp->want;
+	struct srp_params *params = srp->params;
 	char text[40];
 	int err;
 
 	snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, found->prefix, found->guid);
-	err = kernel_srp_set(want, SRP_OPT_DGID, text, why);
+	err = kernel_srp_set(params, SRP_OPT_DGID, text, why);
 	snprintf(text, sizeof(text), "%016" PRIx64, found->service_id);
 	if (!err)
-		err = kernel_srp_set(want, SRP_OPT_SERVICE_ID, text, why);
+		err = kernel_srp_set(params, SRP_OPT_SERVICE_ID, text, why);
 	snprintf(text, sizeof(text), "%04x", found->io_class);
-	if (!err && !want->value[SRP_OPT_IO_CLASS][0] && found->io_class == 0xff00)
-		err = kernel_srp_set(want, SRP_OPT_IO_CLASS, text, why);
-	return err ? err : kernel_srp_check(srp->attach.root, want, why);
+	if (!err && !params->value[SRP_OPT_IO_CLASS][0] && found->io_class == 0xff00)
+		err = kernel_srp_set(params, SRP_OPT_IO_CLASS, text, why);
+	return err ? err : kernel_srp_check(srp->attach.root, params, why);
 }
 
-static int take_in(struct attach_srp *srp, const struct mad_found *found)
+static int apply_scan(struct attach_srp *srp, const struct mad_scan_result *found)
 {
 	struct diag *why = &srp->attach.why;
 	struct mad_srp service;
 	char text[128];
 
 	for (unsigned i = 0; i < found->count; i++)
-		if (find_in(&found->target[i], srp->want, &service))
+		if (find_service(&found->target[i], srp->params, &service))
 			return fill(srp, &service);
 	if (found->count && found->target[0].err && !found->target[0].unit)
 		return diag_set(why, DIAG_UNREACHABLE, -found->target[0].err, "%s",
-			mad_target_why(&found->target[0], text));
+			mad_target_error(&found->target[0], text));
 	diag_set(why, DIAG_NOT_FOUND, ENOENT,
 		"the port has no SRP target with this id_ext and ioc_guid");
 	return diag_hint(
@@ -120,7 +122,7 @@ void srp_find_stop(struct attach_srp *srp)
 	srp->mad = NULL;
 }
 
-/* The scan is gone only after its upcall. */
+/* Deferred: the scan is freed after its upcall. */
 static void close_port(struct loop_timer *timer)
 {
 	struct attach_srp *srp = container_of(timer, struct attach_srp, timer);
@@ -129,15 +131,15 @@ static void close_port(struct loop_timer *timer)
 	attach_step(&srp->attach, -srp->attach.why.err);
 }
 
-static void scanned(void *arg, struct mad_found *found, int err, struct diag *diag)
+static void scanned(void *arg, struct mad_scan_result *found, int err, struct diag *diag)
 {
 	struct attach_srp *srp = arg;
 
 	srp->scan = NULL;
 	srp->attach.why = *diag;
 	if (!err)
-		take_in(srp, found);
-	mad_found_free(found);
+		apply_scan(srp, found);
+	mad_scan_result_free(found);
 	srp->timer.fire = close_port;
 	loop_timer_set(srp->attach.loop, &srp->timer, loop_clock());
 }
@@ -145,7 +147,7 @@ static void scanned(void *arg, struct mad_found *found, int err, struct diag *di
 static void umad_ready(struct attach *attach, int err)
 {
 	struct attach_srp *srp = container_of(attach, struct attach_srp, attach);
-	struct mad_named named = { .lid = srp->lid };
+	struct mad_port_id named = { .lid = srp->lid };
 	struct mad_scan_options how = { .only = &named, .count = 1 };
 	uint64_t now = loop_clock();
 
@@ -155,7 +157,7 @@ static void umad_ready(struct attach *attach, int err)
 	if (!err)
 		err = open_port(srp);
 	if (!err && !named.lid)
-		err = mad_gid_parse(named.gid, srp->want->value[SRP_OPT_DGID], &attach->why);
+		err = mad_gid_parse(named.gid, srp->params->value[SRP_OPT_DGID], &attach->why);
 	if (!err && mad_scan_start(srp->mad, &how, scanned, srp, &srp->scan)) {
 		srp->scan = NULL;
 		err = diag_sys(&attach->why, ENOMEM, "scan");
@@ -168,10 +170,10 @@ static void umad_ready(struct attach *attach, int err)
 
 static int load_umad(int root, const void *arg, void *out)
 {
-	struct attach_srp_said *said = out;
+	struct attach_srp_result *result = out;
 
 	(void)arg;
-	return -kernel_umad_ready(root, &said->why);
+	return -kernel_umad_ready(root, &result->why);
 }
 
 void srp_find(struct attach *attach)
@@ -183,8 +185,8 @@ void srp_find(struct attach *attach)
 	else
 		attach_load(attach,
 			&(struct child_call){ .fn = load_umad,
-				.out = &srp->said,
-				.out_len = sizeof(srp->said),
+				.out = &srp->result,
+				.out_len = sizeof(srp->result),
 				.until = attach->until },
 			kernel_umad_loaded(attach->root), umad_ready);
 }

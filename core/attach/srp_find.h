@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The first step of the SRP row. */
+/* The find step of the SRP row. */
 #pragma once
 #include "attach_srp.h"
 
 void srp_find(struct attach *);
-void srp_find_stop(struct attach_srp *);
+void srp_find_stop(struct attach_srp *); /* cancel; any time */

@@ -78,7 +78,7 @@ bool addr_next(struct addr *addr)
 	return true;
 }
 
-void addr_settle(struct addr *addr, const struct addr *peer)
+void addr_keep_peer(struct addr *addr, const struct addr *peer)
 {
 	uint16_t port = addr_port(addr);
 

@@ -97,21 +97,21 @@ static char *expand(const char *word, const char *name, const char *value)
 	return text;
 }
 
-static void free_words(char **words)
+static void free_argv(char **args)
 {
-	for (char **word = words; word && *word; word++)
+	for (char **word = args; word && *word; word++)
 		free(*word);
-	free(words);
+	free(args);
 }
 
-static char **make_words(char *const *words, unsigned count, const char *name, const char *value)
+static char **make_argv(char *const *args, unsigned count, const char *name, const char *value)
 {
 	char **argv = calloc((size_t)count + 1, sizeof(*argv));
 
 	for (unsigned i = 0; argv && i < count; i++) {
-		argv[i] = expand(words[i], name, value);
+		argv[i] = expand(args[i], name, value);
 		if (!argv[i]) {
-			free_words(argv);
+			free_argv(argv);
 			return NULL;
 		}
 	}
@@ -160,27 +160,27 @@ static int spawn(pid_t *pid, char *const *argv, char **env, const posix_spawn_fi
 	return err;
 }
 
-int child_start(pid_t *pid, char *const *words, unsigned count, const char *name, const char *value,
+int child_start(pid_t *pid, char *const *args, unsigned count, const char *name, const char *value,
 	struct diag *diag)
 {
-	char *line[] = { "sh", "-c", words[0], NULL }, *own = NULL;
+	char *line[] = { "sh", "-c", args[0], NULL }, *own = NULL;
 	char **env = make_environ(name, value, &own),
-	     **argv = count == 1 ? NULL : make_words(words, count, name, value);
+	     **argv = count == 1 ? NULL : make_argv(args, count, name, value);
 	int err = env && (argv || count == 1) ? spawn(pid, argv ? argv : line, env, NULL) : ENOMEM;
 
-	free_words(argv);
+	free_argv(argv);
 	free(env);
 	free(own);
 	if (!err)
 		return 0;
-	diag_sys(diag, err, "run %s", count == 1 ? "sh" : words[0]);
+	diag_sys(diag, err, "run %s", count == 1 ? "sh" : args[0]);
 	return count == 1
 		       ? diag_hint(diag,
 				 "without a shell, pass the program and each argument separately")
 		       : -err;
 }
 
-bool child_ended(pid_t pid, int *status)
+bool child_reap(pid_t pid, int *status)
 {
 	int raw;
 
@@ -213,7 +213,7 @@ int child_filter(char *const *argv, int in, int out, unsigned timeout_ms)
 	posix_spawn_file_actions_destroy(&files);
 	if (err)
 		return -err;
-	for (unsigned ms = 0; !child_ended(pid, &status) && ms < timeout_ms; ms += STEP_MS)
+	for (unsigned ms = 0; !child_reap(pid, &status) && ms < timeout_ms; ms += STEP_MS)
 		nanosleep(&step, NULL);
 	if (status >= 0)
 		return status;

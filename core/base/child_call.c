@@ -31,54 +31,54 @@ struct child_shared {
 };
 
 /* Children that outlived their calls: each new call reaps those that have ended. */
-struct left {
-	struct left *next;
+struct leftover {
+	struct leftover *next;
 	const struct child_call *owner;
 	pid_t pid;
 };
 static struct {
 	pthread_mutex_t lock;
-	struct left *first;
-} attic = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct leftover *first;
+} leftovers = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static bool has_ended(pid_t pid)
 {
 	return waitpid(pid, NULL, WNOHANG) != 0;
 }
 
-static void leave_process(const struct child_call *call)
+static void add_leftover(const struct child_call *call)
 {
-	struct left *left = has_ended(call->pid) ? NULL : malloc(sizeof(*left));
+	struct leftover *leftover = has_ended(call->pid) ? NULL : malloc(sizeof(*leftover));
 
-	if (!left)
+	if (!leftover)
 		return;
-	*left = (struct left){ .owner = call, .pid = call->pid };
-	pthread_mutex_lock(&attic.lock);
-	left->next = attic.first;
-	attic.first = left;
-	pthread_mutex_unlock(&attic.lock);
+	*leftover = (struct leftover){ .owner = call, .pid = call->pid };
+	pthread_mutex_lock(&leftovers.lock);
+	leftover->next = leftovers.first;
+	leftovers.first = leftover;
+	pthread_mutex_unlock(&leftovers.lock);
 }
 
-unsigned child_call_left(const struct child_call *owner)
+unsigned child_call_abandoned(const struct child_call *owner)
 {
-	struct left **at = &attic.first, *left;
+	struct leftover **at = &leftovers.first, *leftover;
 	unsigned count = 0;
 
-	pthread_mutex_lock(&attic.lock);
-	while ((left = *at)) {
-		if (has_ended(left->pid)) {
-			*at = left->next;
-			free(left);
+	pthread_mutex_lock(&leftovers.lock);
+	while ((leftover = *at)) {
+		if (has_ended(leftover->pid)) {
+			*at = leftover->next;
+			free(leftover);
 			continue;
 		}
-		count += left->owner == owner;
-		at = &left->next;
+		count += leftover->owner == owner;
+		at = &leftover->next;
 	}
-	pthread_mutex_unlock(&attic.lock);
+	pthread_mutex_unlock(&leftovers.lock);
 	return count;
 }
 
-static bool settle(struct child_shared *shared, int state)
+static bool set_state(struct child_shared *shared, int state)
 {
 	int was = UNDER_WAY;
 
@@ -114,13 +114,13 @@ static void run_child(const struct child_call *call, pid_t parent, const int *fd
 	signal(SIGCHLD, SIG_DFL);
 	sigaction(SIGTERM, &action, NULL);
 	sigprocmask(SIG_SETMASK, &action.sa_mask, NULL);
-	if (!call->stays && (prctl(PR_SET_PDEATHSIG, SIGTERM) || getppid() != parent))
+	if (!call->detached && (prctl(PR_SET_PDEATHSIG, SIGTERM) || getppid() != parent))
 		return;
 	if (keep_only(fds, count))
 		shared->rc = call->fn(0, call->arg, shared->out);
 	else
 		shared->rc = errno;
-	counts = settle(shared, ENDED) && (call->stays || getppid() == parent);
+	counts = set_state(shared, ENDED) && (call->detached || getppid() == parent);
 	signal(SIGTERM, SIG_IGN);
 	if (!counts && !shared->rc && call->undo)
 		call->undo(0, call->arg, shared->out);
@@ -135,10 +135,10 @@ static void end_call(struct child_call *call, int otherwise)
 		loop_timer_del(call->loop, &call->timer);
 	}
 	close(call->watch.fd);
-	leave_process(call);
+	add_leftover(call);
 	call->pid = 0;
 	call->err = atomic_load(&shared->state) == ENDED ? -shared->rc : otherwise;
-	if (call->err == -EINTR && call->late)
+	if (call->err == -EINTR && call->expired)
 		call->err = -ETIMEDOUT;
 	if (call->out_len)
 		memcpy(call->out, shared->out, call->out_len);
@@ -147,7 +147,7 @@ static void end_call(struct child_call *call, int otherwise)
 
 static void finish_call(struct child_call *call)
 {
-	end_call(call, call->late ? -ETIMEDOUT : -EINTR);
+	end_call(call, call->expired ? -ETIMEDOUT : -EINTR);
 	if (call->loop)
 		call->done(call);
 }
@@ -158,14 +158,14 @@ static void expire(struct child_call *call)
 {
 	uint64_t now = loop_clock();
 
-	if (!call->late)
+	if (!call->expired)
 		call->end_ns = now + call->grace_ms * MSEC;
 	else if (now >= call->end_ns) {
-		settle(call->shared, ABANDONED);
+		set_state(call->shared, ABANDONED);
 		finish_call(call);
 		return;
 	}
-	call->late = true;
+	call->expired = true;
 	kill(call->pid, SIGTERM);
 	call->at_ns = now + AGAIN_MS * MSEC < call->end_ns ? now + AGAIN_MS * MSEC : call->end_ns;
 	if (call->loop)
@@ -174,7 +174,7 @@ static void expire(struct child_call *call)
 
 void child_call_expire(struct child_call *call)
 {
-	if (call->pid && !call->late)
+	if (call->pid && !call->expired)
 		expire(call);
 }
 
@@ -223,9 +223,9 @@ int child_call_start(struct child_call *call, struct loop *loop, const int *fds,
 {
 	int err;
 
-	child_call_left(NULL);
+	child_call_abandoned(NULL);
 	call->loop = loop;
-	call->late = false;
+	call->expired = false;
 	call->at_ns = call->until;
 	call->shared = mmap(NULL, sizeof(*call->shared) + call->out_len, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -256,8 +256,8 @@ void child_call_cancel(struct child_call *call)
 {
 	if (!call->pid)
 		return;
-	if (!call->stays) {
-		settle(call->shared, ABANDONED);
+	if (!call->detached) {
+		set_state(call->shared, ABANDONED);
 		kill(call->pid, SIGTERM);
 	}
 	end_call(call, -ECANCELED);

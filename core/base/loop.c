@@ -50,19 +50,19 @@ struct loop {
 	uint64_t now;
 	int stop;
 	bool no_spin;
-	unsigned spins; /* since the last event */
-	bool shared;    /* another task took the CPU at the last sched_yield() */
-	uint64_t asked; /* time of the last epoll_wait() */
+	unsigned spins;    /* since the last event */
+	bool shared;       /* another task took the CPU at the last sched_yield() */
+	uint64_t epoll_at; /* time of the last epoll_wait() */
 	/* the last descriptor that was ready; the same if it alone was ready twice running */
 	struct loop_fd *last, *alone;
 	uint64_t last_event, spin_lost, spin_rest_until, spin_rest;
-	uint64_t spin_began, spun;
+	uint64_t spin_began, spin_ns;
 	pthread_t thread;
 	struct loop_timer *timers; /* the earliest: root of the heap */
 	uint64_t timers_set;
 	struct loop_work *work, **work_end;
 	struct loop_poller *pollers;
-	struct loop_attic *attic;
+	struct loop_local *local;
 	struct turn *turn;
 	_Atomic(struct loop_msg *) posted;
 	struct loop_msg *inbox, **inbox_end;
@@ -91,7 +91,7 @@ uint32_t loop_poll_auto(void)
 	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 40 : 0;
 }
 
-void loop_fds_raise(void)
+void loop_raise_fd_limit(void)
 {
 	struct rlimit limit;
 
@@ -106,14 +106,14 @@ void loop_no_spin(struct loop *loop)
 	loop->no_spin = true;
 }
 
-uint64_t loop_spun(const struct loop *loop)
+uint64_t loop_spin_ns(const struct loop *loop)
 {
-	return loop->spun;
+	return loop->spin_ns;
 }
 
 /* Any thread pushes messages on a stack. The owner reverses what it takes, which keeps each
  * sender's order. */
-static void take_posted(struct loop *loop)
+static void collect_posted(struct loop *loop)
 {
 	struct loop_msg *taken =
 				atomic_exchange_explicit(&loop->posted, NULL, memory_order_acquire),
@@ -133,7 +133,7 @@ static void take_posted(struct loop *loop)
 
 static void run_posted(struct loop *loop)
 {
-	take_posted(loop);
+	collect_posted(loop);
 	while (loop->inbox) {
 		struct loop_msg *msg = loop->inbox;
 		loop->inbox = msg->next;
@@ -205,10 +205,10 @@ void loop_free(struct loop *loop)
 	if (!loop)
 		return;
 	run_posted(loop);
-	while (loop->attic) {
-		struct loop_attic *attic = loop->attic;
-		loop->attic = attic->next;
-		attic->fini(attic);
+	while (loop->local) {
+		struct loop_local *local = loop->local;
+		loop->local = local->next;
+		local->fini(local);
 	}
 	close(loop->wake.fd);
 	close(loop->epoll);
@@ -397,7 +397,7 @@ static bool run_pollers(struct loop *loop, struct turn *turn)
 
 static bool may_spin(const struct loop *loop)
 {
-	return (!loop->no_spin || loop->options.insist) && loop->now >= loop->spin_rest_until &&
+	return (!loop->no_spin || loop->options.force_spin) && loop->now >= loop->spin_rest_until &&
 	       loop->now - loop->last_event < loop->options.poll_us * 1000ull;
 }
 
@@ -419,19 +419,19 @@ static void poll_on(struct loop *loop, struct turn *turn)
 		if (some)
 			loop->last_event = loop->now;
 		else
-			loop->spun += loop->now - before;
+			loop->spin_ns += loop->now - before;
 	}
 }
 
 static bool polls_on(const struct loop *loop)
 {
-	return loop->options.insist && loop->pollers;
+	return loop->options.force_spin && loop->pollers;
 }
 
-/* Yield the CPU, so that a client on the same CPU loses nothing, unless the user insisted on
- * polling. A task that keeps the CPU for long twice running is no such client; then sleeping is
- * better, as a wake-up preempts. So stop spinning for a time that doubles up to a second. A single
- * loss may come from the hypervisor. */
+/* Yield the CPU, so that a client on the same CPU loses nothing, unless force_spin is set. A task
+ * that keeps the CPU for long twice running is no such client; then sleeping is better, as a
+ * wake-up preempts. So stop spinning for a time that doubles up to a second. A single loss may come
+ * from the hypervisor. */
 static void spin(struct loop *loop)
 {
 	unsigned spins = loop->spins++;
@@ -485,39 +485,39 @@ static void note_alone(struct loop *loop, const struct turn *turn)
 {
 	struct loop_fd *fd = turn->count == 1 ? turn->event[0].data.ptr : NULL;
 
-	loop->alone = fd && fd->look && fd == loop->last ? fd : NULL;
+	loop->alone = fd && fd->poll && fd == loop->last ? fd : NULL;
 	loop->last = fd;
 }
 
 /* With a single active descriptor, polling it saves most of the cost of epoll_wait(). */
-static bool may_look(const struct loop *loop)
+static bool may_poll_fd(const struct loop *loop)
 {
 	return loop->spin_began && loop->alone && loop->alone->events & EPOLLIN &&
-	       loop->now - loop->asked < SPIN_BLIND;
+	       loop->now - loop->epoll_at < SPIN_BLIND;
 }
 
 static void one_turn(struct loop *loop, uint64_t deadline)
 {
 	struct turn turn; /* not zeroed: the event array is 768 bytes */
 	int timeout = sleep_ms(loop, deadline);
-	bool look = may_look(loop), any;
+	bool direct = may_poll_fd(loop), any;
 
 	turn.outer = loop->turn;
 	turn.poller = NULL;
 	turn.next = turn.count = 0;
-	if (!look)
+	if (!direct)
 		turn.count = epoll_wait(loop->epoll, turn.event, BATCH, timeout);
 	loop->turn = &turn;
 	loop->now = loop_clock();
 	if (loop->spin_began) {
-		loop->spun += loop->now - loop->spin_began;
+		loop->spin_ns += loop->now - loop->spin_began;
 		loop->spin_began = 0;
 	}
-	if (!look)
-		loop->asked = loop->now;
+	if (!direct)
+		loop->epoll_at = loop->now;
 	if (turn.count > 0)
 		note_alone(loop, &turn);
-	any = look ? loop->alone->look(loop->alone) : turn.count > 0;
+	any = direct ? loop->alone->poll(loop->alone) : turn.count > 0;
 	while (turn.next < turn.count) {
 		struct epoll_event *event = &turn.event[turn.next++];
 		struct loop_fd *fd = event->data.ptr;
@@ -563,18 +563,18 @@ bool loop_wait(struct loop *loop, const volatile int *flag, uint64_t deadline_ns
 	return true;
 }
 
-void loop_attic_add(struct loop *loop, struct loop_attic *attic)
+void loop_local_add(struct loop *loop, struct loop_local *local)
 {
-	attic->next = loop->attic;
-	loop->attic = attic;
+	local->next = loop->local;
+	loop->local = local;
 }
 
-struct loop_attic *loop_attic_find(struct loop *loop, const void *key)
+struct loop_local *loop_local_find(struct loop *loop, const void *key)
 {
-	struct loop_attic *attic = loop->attic;
-	while (attic && attic->key != key)
-		attic = attic->next;
-	return attic;
+	struct loop_local *local = loop->local;
+	while (local && local->key != key)
+		local = local->next;
+	return local;
 }
 
 void loop_trace(const struct loop *loop, const char *fmt, ...)

@@ -69,7 +69,7 @@ void pool_free(struct pool *pool)
 	free(pool);
 }
 
-int mem_lock_room(size_t bytes, struct diag *diag)
+int mem_raise_memlock(size_t bytes, struct diag *diag)
 {
 	struct rlimit limit, all = { RLIM_INFINITY, RLIM_INFINITY };
 	rlim_t before;

@@ -264,15 +264,15 @@ static void put_note(
 	const struct call *call, enum out_level level, bool once, const char *fmt, va_list args)
 {
 	const struct opt_common *common = call->opts;
-	bool wanted;
+	bool print;
 	char *text;
 
 	if (vasprintf(&text, fmt, args) < 0)
 		return;
 	pthread_mutex_lock(&lock);
-	wanted = (!common->quiet || log_place() == LOG_FILE) && !(once && is_repeated(text));
+	print = (!common->quiet || log_place() == LOG_FILE) && !(once && is_repeated(text));
 	pthread_mutex_unlock(&lock);
-	if (wanted)
+	if (print)
 		out_message(level, "rdmastor %s: %s%s", call->name,
 			level == OUT_WARNING ? "warning: " : "", text);
 	free(text);

@@ -38,10 +38,10 @@ static bool replaced(const struct applet *applet, const struct opt *common)
 	for (const struct opt *own = own_rows(applet); own->name; own++)
 		if (!strcmp(own->name, common->name))
 			return true;
-	return applet && !applet->changes && common->at == AT(dry_run);
+	return applet && !applet->has_dry_run && common->at == AT(dry_run);
 }
 
-static bool letter_taken(const struct applet *applet, char letter)
+static bool letter_used(const struct applet *applet, char letter)
 {
 	for (const struct opt *own = own_rows(applet); own->name; own++)
 		if (own->letter == letter)
@@ -61,7 +61,7 @@ bool opt_row(const struct applet *applet, unsigned index, struct opt *row)
 	for (unsigned i = 0; i < COMMON_ROWS; i++)
 		if (!replaced(applet, &common_rows[i]) && !index--) {
 			*row = common_rows[i];
-			if (row->letter && letter_taken(applet, row->letter))
+			if (row->letter && letter_used(applet, row->letter))
 				row->letter = 0;
 			return true;
 		}
@@ -131,7 +131,7 @@ const char *opt_range(const struct opt *row, char text[64])
 	return text;
 }
 
-bool opt_has_words(const struct opt *row)
+bool opt_has_choices(const struct opt *row)
 {
 	return row->arg && strchr(row->arg, '|') && !isupper((unsigned char)*row->arg);
 }
@@ -202,16 +202,16 @@ static int wrong_value(struct parser *parser, const char *typed, const struct di
 }
 
 /* Print "a|b|c" as "a, b or c". */
-static const char *list_words(const char *arg, char words[256])
+static const char *list_choices(const char *arg, char choices[256])
 {
 	const char *bar, *between = "";
 	size_t at = 0;
 
 	for (; (bar = strchr(arg, '|')); arg = bar + 1, between = ", ")
-		at += (size_t)snprintf(words + at, at < 256 ? 256 - at : 0, "%s%.*s", between,
+		at += (size_t)snprintf(choices + at, at < 256 ? 256 - at : 0, "%s%.*s", between,
 			(int)(bar - arg), arg);
-	snprintf(words + at, at < 256 ? 256 - at : 0, "%s%s", *between ? " or " : "", arg);
-	return words;
+	snprintf(choices + at, at < 256 ? 256 - at : 0, "%s%s", *between ? " or " : "", arg);
+	return choices;
 }
 
 /* Report an unknown word, with a hint if another tool knows it. */
@@ -219,10 +219,10 @@ static int wrong_word(
 	struct parser *parser, const struct opt *row, const char *typed, const char *value)
 {
 	struct diag *diag = first_error(parser);
-	char whole[72], words[256];
+	char whole[72], choices[256];
 
 	diag_set(diag, DIAG_USAGE, EINVAL, "%s: invalid value '%s': expected %s", typed, value,
-		list_words(row->arg, words));
+		list_choices(row->arg, choices));
 	snprintf(whole, sizeof(whole), "%s %s", typed, value);
 	if (!hint_foreign(parser->call->applet, whole, diag))
 		hint_foreign(parser->call->applet, typed, diag);
@@ -232,7 +232,7 @@ static int wrong_word(
 static int store_text(
 	struct parser *parser, const struct opt *row, const char *typed, const char *value)
 {
-	if (opt_has_words(row) && !word_among(value, row->arg))
+	if (opt_has_choices(row) && !word_among(value, row->arg))
 		return wrong_word(parser, row, typed, value);
 	if (row->type == OPT_TEXT) {
 		*(const char **)(void *)(parser->opts + row->at) = value;
@@ -250,7 +250,7 @@ static int store_text(
 	return 0;
 }
 
-/* The full range of the type is no useful hint: name only the bound that was exceeded. */
+/* The full range of the type is not useful: name only the bound that was exceeded. */
 static int out_of_bounds(const struct opt *row, bool above, struct diag *why)
 {
 	char bound[24];
@@ -295,8 +295,9 @@ static int store_number(
 	if (row->type == OPT_SIZE)
 		*(uint64_t *)at = number;
 	else if (row->type == OPT_MAYBE)
-		*(struct opt_maybe *)at =
-			(struct opt_maybe){ .on = true, .given = true, .number = (uint32_t)number };
+		*(struct opt_maybe *)at = (struct opt_maybe){
+			.on = true, .has_number = true, .number = (uint32_t)number
+		};
 	else
 		*(uint32_t *)at = (uint32_t)number;
 	return 0;
@@ -334,7 +335,7 @@ static int store(struct parser *parser, const struct opt *row, const char *typed
 
 /* Store an option. typed: the option as typed ("--timeout", "-t"). joined: an argument in the same
  * word, or NULL. */
-static int take_option(
+static int parse_option(
 	struct parser *parser, const struct opt *row, const char *typed, const char *joined)
 {
 	if (row->type == OPT_MAYBE && !joined && parser->next < parser->argc &&
@@ -383,7 +384,7 @@ static int parse_long(struct parser *parser, const char *word)
 		hint_foreign(parser->call->applet, typed, first_error(parser));
 		return -EINVAL;
 	}
-	return take_option(parser, &row, typed, equals ? equals + 1 : NULL);
+	return parse_option(parser, &row, typed, equals ? equals + 1 : NULL);
 }
 
 static int unknown_letter(struct parser *parser, const char *word, char letter)
@@ -414,8 +415,8 @@ static int parse_letters(struct parser *parser, const char *word)
 		if (!find_letter(parser->call->applet, *p, &row))
 			return unknown_letter(parser, word, *p);
 		if (opt_takes_arg(&row) || (row.type == OPT_MAYBE && isdigit((unsigned char)p[1])))
-			return take_option(parser, &row, typed, p[1] ? p + 1 : NULL);
-		rc = take_option(parser, &row, typed, NULL);
+			return parse_option(parser, &row, typed, p[1] ? p + 1 : NULL);
+		rc = parse_option(parser, &row, typed, NULL);
 	}
 	return rc;
 }
@@ -424,15 +425,15 @@ static int check_operands(struct parser *parser)
 {
 	const struct call *call = parser->call;
 	const struct applet *applet = call->applet;
-	unsigned given = call->rest;
+	unsigned count = call->rest;
 	char name[32];
 
-	if (given < applet->min) {
-		opt_operand_name(applet, given, name);
+	if (count < applet->min) {
+		opt_operand_name(applet, count, name);
 		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "missing operand%s%s",
 			*name ? " " : "", name);
 	}
-	if (applet->max != UINT8_MAX && given > applet->max)
+	if (applet->max != UINT8_MAX && count > applet->max)
 		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "unexpected operand '%s'",
 			call->operand[applet->max]);
 	if (parser->rest && call->operands == call->rest)
@@ -443,16 +444,16 @@ static int check_operands(struct parser *parser)
 /* Marks an applet's own default; --timeout 0 is a value of its own. */
 #define UNSET UINT32_MAX
 
-static void settle_timeout(struct opt_common *common)
+static void finish_timeout(struct opt_common *common)
 {
-	common->never = !common->timeout_ms;
+	common->no_timeout = !common->timeout_ms;
 	if (common->timeout_ms == UNSET)
 		common->timeout_ms = 0;
 }
 
 /* --json is --output json, and the last of them wins. An applet may have more formats whose names
  * begin with json. */
-static void settle_output(struct opt_common *common)
+static void finish_output(struct opt_common *common)
 {
 	if (common->json)
 		common->output = "json";
@@ -499,8 +500,8 @@ int opt_parse(struct call *call, int argc, char **argv, void *opts, bool *help)
 
 	if (!parser.rc)
 		parser.rc = rc;
-	settle_output(common);
-	settle_timeout(common);
+	finish_output(common);
+	finish_timeout(common);
 	call->opts = opts;
 	*help = parser.help;
 	return parser.rc;
@@ -521,7 +522,7 @@ void applet_names(const char *only, void (*each)(const char *name, void *arg), v
 	     replaced = !only || strcmp(only, "applets");
 
 	for (const struct applet *const *p = applets; *p; p++) {
-		bool same = (*p)->words != NULL; /* it has the name of the tool it replaces */
+		bool same = (*p)->read_args != NULL; /* it has the name of the tool it replaces */
 
 		if ((own && !(*p)->subs) || (same && replaced))
 			each((*p)->name, arg);
@@ -541,7 +542,7 @@ const struct applet *applet_sub(const struct applet *applet, const char *word)
 	return sub && sub->word ? sub->applet : NULL;
 }
 
-const char *applet_near(const char *typed)
+const char *applet_suggest(const char *typed)
 {
 	const char *best = NULL;
 

@@ -14,8 +14,8 @@ bool opt_is_number(const struct opt *);
 bool opt_has_range(const struct opt *); /* whether the option sets limits of its own */
 /* Print the valid range as the user would type it: "1 to 1024", "64K to 32M", "1ms to 600s". */
 const char *opt_range(const struct opt *, char text[64]);
-bool opt_has_words(
-	const struct opt *); /* whether the argument must be one of the words in row->arg */
+/* Whether the argument must be one of the words in row->arg ("rdma|tcp"). */
+bool opt_has_choices(const struct opt *);
 /* Name of the index-th operand in the applet's "SRC DST", without brackets and dots; "" past the
  * end. */
 const char *opt_operand_name(const struct applet *, unsigned index, char name[32]);

@@ -165,15 +165,15 @@ static void offer_keys(const struct applet *applet, const char *typed, FILE *to)
 {
 	const char *mark = strchr(typed, '?'), *last = strrchr(mark, '&'),
 		   *key = last ? last + 1 : mark + 1;
-	struct uri_asked asked = { 0 };
+	struct uri_key_names known = { 0 };
 	struct uri *uri = calloc(1, sizeof(*uri));
 	char text[URI_MAX];
 
 	snprintf(text, sizeof(text), "%.*s?" URI_UNKNOWN_KEY, (int)(mark - typed), typed);
 	if (uri && applet->keys && !strchr(key, '=') && !uri_parse(uri, typed, NULL))
-		applet->keys(text, &asked);
-	for (unsigned i = 0; i < asked.count; i++) {
-		const char *name = asked.name[i];
+		applet->keys(text, &known);
+	for (unsigned i = 0; i < known.count; i++) {
+		const char *name = known.name[i];
 
 		if (!strncmp(key, name, strlen(key)) &&
 			(!uri_has(uri, name) || !strcmp(name, key) || !strcmp(name, "path")))
@@ -198,7 +198,7 @@ static void offer_kind(const struct applet *applet, const char *kind, const char
 {
 	static const char uri_kinds[] = "URI|SRC|DST|SOURCE|HOST|PORTAL";
 	static const char file_kinds[] = "FILE|DEVICE|MAP";
-	bool uri = false, file = false, dir = false;
+	bool uri = false, file = false, dir = false, policy = false;
 	char word[32];
 
 	for (; *kind; kind += strcspn(kind, "|"), kind += *kind == '|') {
@@ -206,8 +206,9 @@ static void offer_kind(const struct applet *applet, const char *kind, const char
 		uri |= word_among(word, uri_kinds);
 		file |= word_among(word, file_kinds);
 		dir |= !strcmp(word, "DIR");
+		policy |= !strcmp(word, "POLICY");
 	}
-	if (!strcmp(word, "POLICY")) {
+	if (policy) {
 		offer(typed, "fail-fast", "fail at once when the target is lost", to);
 		offer(typed, "wait=", "seconds that I/O waits for a lost target", to);
 		offer(typed, "forever", "I/O waits until the target is back", to);
@@ -231,7 +232,7 @@ static void offer_values(const struct applet *applet, const struct opt *row, con
 {
 	char word[160];
 
-	if (!opt_has_words(row)) {
+	if (!opt_has_choices(row)) {
 		offer_kind(applet, row->arg, typed, to);
 		return;
 	}
@@ -277,14 +278,14 @@ static bool ends_options(const struct applet *applet, const char *word)
 	return !word[2] || (opt_row_find(applet, word + 2, &row) && row.type == OPT_REST);
 }
 
-static void complete_words(const struct applet *applet, int words, char **word, FILE *to)
+static void complete_words(const struct applet *applet, int count, char **word, FILE *to)
 {
 	unsigned operands = 0;
-	char *typed = word[words - 1], *equals = strchr(typed, '='), name[72];
+	char *typed = word[count - 1], *equals = strchr(typed, '='), name[72];
 	bool waiting = false;
 	struct opt row;
 
-	for (int i = 1; i < words - 1; i++) {
+	for (int i = 1; i < count - 1; i++) {
 		bool was = waiting;
 
 		if (!was && ends_options(applet, word[i]))
@@ -319,27 +320,27 @@ static void offer_subs(const struct applet *applet, const char *typed, FILE *to)
 		offer(typed, sub->word, sub->applet->summary, to);
 }
 
-void opt_complete(int words, char **word, FILE *to)
+void opt_complete(int count, char **word, FILE *to)
 {
-	if (words < 1)
+	if (count < 1)
 		return;
-	if (words == 1) {
+	if (count == 1) {
 		offer_applets(word[0], to);
 		offer(word[0], "help", "show the help of an applet, or on URIs", to);
 		return;
 	}
 	const struct applet *applet = applet_find(word[0]),
-			    *sub = applet && words > 2 ? applet_sub(applet, word[1]) : NULL;
+			    *sub = applet && count > 2 ? applet_sub(applet, word[1]) : NULL;
 
 	if (sub)
-		complete_words(sub, words - 1, word + 1, to);
-	else if (applet && applet->subs && words == 2)
+		complete_words(sub, count - 1, word + 1, to);
+	else if (applet && applet->subs && count == 2)
 		offer_subs(applet, word[1], to);
 	else if (applet)
-		complete_words(applet, words, word, to);
-	else if (words == 2 && !strcmp(word[0], "--install"))
+		complete_words(applet, count, word, to);
+	else if (count == 2 && !strcmp(word[0], "--install"))
 		fputs(":dir\n", to);
-	if (words != 2 || strcmp(word[0], "help"))
+	if (count != 2 || strcmp(word[0], "help"))
 		return;
 	offer_applets(word[1], to);
 	offer(word[1], "uri", "syntax of disk URIs", to);

@@ -246,10 +246,10 @@ void out_word(struct out *out, const char *key, const char *text)
 	for (; text[len] && len < sizeof(word) - 1; len++)
 		word[len] = text[len] == ' ' ? '-' : (char)tolower((unsigned char)text[len]);
 	word[len] = 0;
-	out_known(out, key, word);
+	out_nonempty(out, key, word);
 }
 
-void out_known(struct out *out, const char *key, const char *text)
+void out_nonempty(struct out *out, const char *key, const char *text)
 {
 	if (text[0])
 		out_text(out, key, NULL, "%s", text);

@@ -23,9 +23,9 @@ struct resolve_name {
 	struct resolve_name *next;
 	struct resolve_waiter *waiters;
 	struct addr last; /* family 0: never found */
-	bool doubted;
-	bool queued; /* waits for a lookup thread */
-	bool asked;  /* being looked up by a thread */
+	bool stale;
+	bool queued;      /* waits for a lookup thread */
+	bool in_progress; /* being looked up by a thread */
 	char host[ADDR_HOST];
 };
 
@@ -34,13 +34,13 @@ static struct {
 	pthread_mutex_t lock;
 	struct resolve_name *names;
 	unsigned count, threads;
-} book = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} cache = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static uint64_t bound_ns;
+static uint64_t process_deadline;
 
 static struct resolve_name **find_name(const char *host)
 {
-	struct resolve_name **at = &book.names;
+	struct resolve_name **at = &cache.names;
 
 	while (*at && strcasecmp((*at)->host, host))
 		at = &(*at)->next;
@@ -49,7 +49,7 @@ static struct resolve_name **find_name(const char *host)
 
 static void append(struct resolve_name *name)
 {
-	struct resolve_name **at = &book.names;
+	struct resolve_name **at = &cache.names;
 
 	while (*at)
 		at = &(*at)->next;
@@ -60,18 +60,18 @@ static void append(struct resolve_name *name)
 /* Make room for one more name: forget the least recently used one. */
 static bool make_room(void)
 {
-	struct resolve_name **at = &book.names, *name;
+	struct resolve_name **at = &cache.names, *name;
 
-	if (book.count < RESOLVE_NAMES)
+	if (cache.count < RESOLVE_NAMES)
 		return true;
-	while (*at && ((*at)->queued || (*at)->asked || (*at)->waiters))
+	while (*at && ((*at)->queued || (*at)->in_progress || (*at)->waiters))
 		at = &(*at)->next;
 	name = *at;
 	if (!name)
 		return false;
 	*at = name->next;
 	free(name);
-	book.count--;
+	cache.count--;
 	return true;
 }
 
@@ -92,7 +92,7 @@ static struct resolve_name *use_name(const char *host)
 	if (!name)
 		return NULL;
 	snprintf(name->host, sizeof(name->host), "%s", host);
-	book.count++;
+	cache.count++;
 	append(name);
 	return name;
 }
@@ -105,7 +105,7 @@ static void answer(struct resolve_name *name, int eai, const struct addr *addr)
 
 	if (!eai) {
 		name->last = *addr;
-		name->doubted = false;
+		name->stale = false;
 	} else if (name->last.ss.ss_family) {
 		eai = 0;
 	}
@@ -121,15 +121,15 @@ static void answer(struct resolve_name *name, int eai, const struct addr *addr)
 
 static struct resolve_name *next_queued(void)
 {
-	struct resolve_name *name = book.names;
+	struct resolve_name *name = cache.names;
 
 	while (name && !name->queued)
 		name = name->next;
 	return name;
 }
 
-/* Names have no case, but musl compares those in /etc/hosts with it: ask for the name as that file
- * has it. */
+/* Names have no case, but musl compares those in /etc/hosts with it: ask for the name as that
+ * file has it. */
 static void find_spelling(const char *host, char spelling[ADDR_HOST])
 {
 	FILE *hosts = fopen("/etc/hosts", "re");
@@ -152,7 +152,7 @@ static void find_spelling(const char *host, char spelling[ADDR_HOST])
 		fclose(hosts);
 }
 
-static int ask(const char *host, struct addr *addr)
+static int lookup(const char *host, struct addr *addr)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	char spelling[ADDR_HOST];
@@ -176,7 +176,7 @@ static void *work(void *arg)
 {
 	struct resolve_name *name;
 
-	pthread_mutex_lock(&book.lock);
+	pthread_mutex_lock(&cache.lock);
 	while ((name = next_queued())) {
 		struct addr addr;
 		int eai;
@@ -184,15 +184,15 @@ static void *work(void *arg)
 		name->queued = false;
 		if (!name->waiters)
 			continue;
-		name->asked = true;
-		pthread_mutex_unlock(&book.lock);
-		eai = ask(name->host, &addr);
-		pthread_mutex_lock(&book.lock);
-		name->asked = false;
+		name->in_progress = true;
+		pthread_mutex_unlock(&cache.lock);
+		eai = lookup(name->host, &addr);
+		pthread_mutex_lock(&cache.lock);
+		name->in_progress = false;
 		answer(name, eai, &addr);
 	}
-	book.threads--;
-	pthread_mutex_unlock(&book.lock);
+	cache.threads--;
+	pthread_mutex_unlock(&cache.lock);
 	return arg;
 }
 
@@ -204,7 +204,7 @@ static int add_thread(void)
 	sigset_t all, before;
 	int err;
 
-	if (book.threads == RESOLVE_THREADS)
+	if (cache.threads == RESOLVE_THREADS)
 		return 0;
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -214,11 +214,11 @@ static int add_thread(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (!err)
-		book.threads++;
-	return book.threads ? 0 : err;
+		cache.threads++;
+	return cache.threads ? 0 : err;
 }
 
-/* Return 1 if *addr is known and not doubted; 0 if waiter->fd will signal the answer. */
+/* Return 1 if *addr is known and not stale; 0 if waiter->fd will signal the answer. */
 static int wait_for(struct resolve_waiter *waiter, const char *host, bool fresh, struct addr *addr)
 {
 	struct resolve_name *name = use_name(host);
@@ -226,11 +226,11 @@ static int wait_for(struct resolve_waiter *waiter, const char *host, bool fresh,
 
 	if (!name)
 		return -errno;
-	if (!fresh && name->last.ss.ss_family && !name->doubted) {
+	if (!fresh && name->last.ss.ss_family && !name->stale) {
 		*addr = name->last;
 		return 1;
 	}
-	if (!name->queued && !name->asked) {
+	if (!name->queued && !name->in_progress) {
 		name->queued = true;
 		err = add_thread();
 	}
@@ -252,9 +252,9 @@ static int join(struct resolve_waiter *waiter, const char *host, bool fresh, str
 	*waiter = (struct resolve_waiter){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
 	rc = waiter->fd < 0 ? -errno : 0;
 	if (!rc) {
-		pthread_mutex_lock(&book.lock);
+		pthread_mutex_lock(&cache.lock);
 		rc = wait_for(waiter, host, fresh, addr);
-		pthread_mutex_unlock(&book.lock);
+		pthread_mutex_unlock(&cache.lock);
 	}
 	if (rc && waiter->fd >= 0)
 		close(waiter->fd);
@@ -292,7 +292,7 @@ static int leave(struct resolve_waiter *waiter, const char *host, uint32_t timeo
 	char text[DIAG_SECONDS];
 	int err;
 
-	pthread_mutex_lock(&book.lock);
+	pthread_mutex_lock(&cache.lock);
 	name = waiter->name;
 	if (name) {
 		struct resolve_waiter **at = &name->waiters;
@@ -302,7 +302,7 @@ static int leave(struct resolve_waiter *waiter, const char *host, uint32_t timeo
 		*at = waiter->next;
 		waiter->addr = name->last;
 	}
-	pthread_mutex_unlock(&book.lock);
+	pthread_mutex_unlock(&cache.lock);
 	close(waiter->fd);
 	*addr = waiter->addr;
 	if (addr->ss.ss_family)
@@ -338,14 +338,14 @@ static void answered(struct loop_fd *fd, uint32_t events)
 	finish_resolve(container_of(fd, struct resolve, fd));
 }
 
-static void late(struct loop_timer *timer)
+static void timed_out(struct loop_timer *timer)
 {
 	finish_resolve(container_of(timer, struct resolve, timer));
 }
 
-static void known(struct loop_work *later)
+static void run_done(struct loop_work *work)
 {
-	finish_resolve(container_of(later, struct resolve, later));
+	finish_resolve(container_of(work, struct resolve, done_work));
 }
 
 static bool has_last(const char *host)
@@ -353,10 +353,10 @@ static bool has_last(const char *host)
 	struct resolve_name *name;
 	bool has;
 
-	pthread_mutex_lock(&book.lock);
+	pthread_mutex_lock(&cache.lock);
 	name = *find_name(host);
 	has = name && name->last.ss.ss_family;
-	pthread_mutex_unlock(&book.lock);
+	pthread_mutex_unlock(&cache.lock);
 	return has;
 }
 
@@ -371,9 +371,9 @@ static int wait_on_loop(struct resolve *r, struct diag *diag)
 		leave(&r->waiter, r->host, 0, &r->addr, NULL);
 		return err;
 	}
-	if (has_last(r->host) && (!ms || ms > RESOLVE_AGAIN_MS))
-		ms = RESOLVE_AGAIN_MS;
-	r->timer.fire = late;
+	if (has_last(r->host) && (!ms || ms > RESOLVE_STALE_MS))
+		ms = RESOLVE_STALE_MS;
+	r->timer.fire = timed_out;
 	if (ms)
 		loop_timer_set(r->loop, &r->timer, loop_clock() + ms * MSEC);
 	return 0;
@@ -385,9 +385,11 @@ int resolve_start(struct resolve *r, struct loop *loop, const char *host, uint16
 	void (*fn)(struct resolve *) = r->done;
 	int rc;
 
-	*r = (struct resolve){
-		.done = fn, .loop = loop, .port = port, .timeout_ms = timeout_ms, .later.run = known
-	};
+	*r = (struct resolve){ .done = fn,
+		.loop = loop,
+		.port = port,
+		.timeout_ms = timeout_ms,
+		.done_work.run = run_done };
 	rc = addr_known(&r->addr, host, port, diag);
 	if (!rc) {
 		snprintf(r->host, sizeof(r->host), "%s", host);
@@ -398,7 +400,7 @@ int resolve_start(struct resolve *r, struct loop *loop, const char *host, uint16
 	if (rc < 0)
 		return rc;
 	if (rc)
-		loop_work_add(loop, &r->later);
+		loop_work_add(loop, &r->done_work);
 	r->on = true;
 	return 0;
 }
@@ -408,7 +410,7 @@ void resolve_cancel(struct resolve *r)
 	if (!r->on)
 		return;
 	stop_waiting(r, NULL);
-	loop_work_del(r->loop, &r->later);
+	loop_work_del(r->loop, &r->done_work);
 	r->on = false;
 }
 
@@ -416,29 +418,29 @@ void resolve_fail(struct resolve *r, struct loop *loop, const struct diag *why)
 {
 	resolve_cancel(r);
 	*r = (struct resolve){
-		.done = r->done, .loop = loop, .later.run = known, .why = *why, .on = true
+		.done = r->done, .loop = loop, .done_work.run = run_done, .why = *why, .on = true
 	};
-	loop_work_add(loop, &r->later);
+	loop_work_add(loop, &r->done_work);
 }
 
-void resolve_doubt(const char *host)
+void resolve_mark_stale(const char *host)
 {
 	struct resolve_name *name;
 
-	pthread_mutex_lock(&book.lock);
+	pthread_mutex_lock(&cache.lock);
 	name = *find_name(host);
 	if (name)
-		name->doubted = true;
-	pthread_mutex_unlock(&book.lock);
+		name->stale = true;
+	pthread_mutex_unlock(&cache.lock);
 }
 
-void resolve_bound(uint64_t deadline_ns)
+void resolve_set_deadline(uint64_t deadline_ns)
 {
-	bound_ns = deadline_ns;
+	process_deadline = deadline_ns;
 }
 
 /* end: 0 = no deadline */
-static void wait_here(int fd, uint64_t end)
+static void wait_blocking(int fd, uint64_t end)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 	uint64_t now = loop_clock();
@@ -461,14 +463,14 @@ int addr_resolve(
 
 	if (rc)
 		return rc < 0 ? rc : 0;
-	if (bound_ns == RESOLVE_NEVER)
+	if (process_deadline == RESOLVE_NEVER)
 		end = 0;
-	else if (bound_ns && (!end || bound_ns < end))
-		end = bound_ns > now ? bound_ns : now + 1;
+	else if (process_deadline && (!end || process_deadline < end))
+		end = process_deadline > now ? process_deadline : now + 1;
 	rc = join(&waiter, host, true, addr, diag);
 	if (rc)
 		return rc;
-	wait_here(waiter.fd, end);
+	wait_blocking(waiter.fd, end);
 	rc = leave(&waiter, host, (uint32_t)((end - now + MSEC - 1) / MSEC), addr, diag);
 	addr_set_port(addr, port);
 	return rc;

@@ -17,7 +17,7 @@ static int read_line(int fd, const char *from, char *secret, size_t room, struct
 	size_t got = 0, len;
 	ssize_t n = 1;
 
-	secret_held();
+	secret_disable_dumps();
 	while (got < room - 1 && n) {
 		n = read(fd, secret + got, room - 1 - got);
 		if (n < 0 && errno != EINTR)
@@ -35,7 +35,7 @@ static int read_line(int fd, const char *from, char *secret, size_t room, struct
 			     from);
 }
 
-/* Lines of pipes and descriptors: they can be read once, but may be wanted for several targets. */
+/* Lines of pipes and descriptors, which can be read once, but may be needed for several targets. */
 struct line {
 	const char *option;
 	dev_t dev;
@@ -45,7 +45,7 @@ struct line {
 static struct line *lines;
 static unsigned nlines;
 
-static bool take_line(const char *option, const struct stat *st, char *secret, size_t room)
+static bool copy_line(const char *option, const struct stat *st, char *secret, size_t room)
 {
 	for (unsigned i = 0; i < nlines; i++)
 		if (!strcmp(lines[i].option, option) && lines[i].dev == st->st_dev &&
@@ -78,7 +78,7 @@ static int read_once(
 
 	if (fstat(fd, &st))
 		return diag_sys(diag, errno, "read %s", from);
-	if (take_line(option, &st, secret, room))
+	if (copy_line(option, &st, secret, room))
 		return 0;
 	err = read_line(fd, from, secret, room, diag);
 	return err ? err : keep_line(option, &st, secret, diag);
@@ -124,7 +124,7 @@ int secret_read(const struct call *call, const char *option, const char *number,
 	if (number)
 		return read_descriptor(option, number, secret, room, diag);
 	/* opening a named pipe again would wait for another writer */
-	if (!stat(path, &st) && S_ISFIFO(st.st_mode) && take_line(option, &st, secret, room))
+	if (!stat(path, &st) && S_ISFIFO(st.st_mode) && copy_line(option, &st, secret, room))
 		return 0;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

@@ -18,14 +18,14 @@ void stats_merge(struct stats *into, const struct stats *from)
 uint64_t stats_percentile(const struct stats *stats, double percent)
 {
 	double share = (double)stats->total * percent / 100;
-	uint64_t want = (uint64_t)share, seen, value;
+	uint64_t rank = (uint64_t)share, seen, value;
 	unsigned i = 0;
 
 	if (!stats->total)
 		return 0;
-	if ((double)want < share || !want)
-		want++;
-	for (seen = stats->count[0]; seen < want && i < STATS_BUCKETS - 1;)
+	if ((double)rank < share || !rank)
+		rank++;
+	for (seen = stats->count[0]; seen < rank && i < STATS_BUCKETS - 1;)
 		seen += stats->count[++i];
 	value = stats_middle(i);
 	return value < stats->min ? stats->min : value > stats->max ? stats->max : value;
@@ -37,7 +37,7 @@ double stats_mean(const struct stats *stats)
 }
 
 /* Newton's method, because the program is not linked with libm. */
-double stats_root(double square)
+double stats_sqrt(double square)
 {
 	double x = square > 1 ? square : 1, last = 0;
 
@@ -54,7 +54,7 @@ double stats_deviation(const struct stats *stats)
 {
 	double mean = stats_mean(stats);
 
-	return stats->total ? stats_root(stats->squares / (double)stats->total - mean * mean) : 0;
+	return stats->total ? stats_sqrt(stats->squares / (double)stats->total - mean * mean) : 0;
 }
 
 uint64_t stats_between(const struct stats *stats, uint64_t from, uint64_t to)

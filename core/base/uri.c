@@ -20,7 +20,7 @@ static int unescape(const char *piece, size_t len)
 	return high < 0 || low < 0 || !(high | low) ? -1 : high * 16 + low;
 }
 
-const char *uri_keep(
+const char *uri_fill_text(
 	struct uri_fill *fill, const char *what, const char *piece, size_t len, bool decode)
 {
 	char *start = fill->uri->text + fill->used, *to = start;
@@ -100,7 +100,7 @@ static int fill_v6(struct uri_fill *fill, const char *piece, size_t len)
 	int n = snprintf(
 		whole, sizeof(whole), "%s%s%.*s", text, percent ? "%" : "", (int)scope_len, scope);
 
-	fill->uri->host = uri_keep(fill, "host", whole, (size_t)n, false);
+	fill->uri->host = uri_fill_text(fill, "host", whole, (size_t)n, false);
 	return fill->uri->host ? 0 : -EINVAL;
 }
 
@@ -117,7 +117,7 @@ int uri_fill_host(struct uri_fill *fill, const char *piece, size_t len, bool v6)
 				(int)len, piece);
 		numeric &= isdigit((unsigned char)piece[i]) || piece[i] == '.';
 	}
-	fill->uri->host = uri_keep(fill, "host", piece, len, false);
+	fill->uri->host = uri_fill_text(fill, "host", piece, len, false);
 	if (!fill->uri->host)
 		return -EINVAL;
 	if (numeric && inet_pton(AF_INET, fill->uri->host, &addr) != 1)
@@ -135,12 +135,12 @@ static int fill_user(struct uri_fill *fill, const char *piece, size_t len)
 
 	while (n < len && piece[n] != ':' && !(libiscsi && piece[n] == '%'))
 		n++;
-	uri->user = uri_keep(fill, "user", piece, n, true);
+	uri->user = uri_fill_text(fill, "user", piece, n, true);
 	if (!uri->user)
 		return -EINVAL;
 	if (n == len)
 		return 0;
-	uri->password = uri_keep(fill, NULL, piece + n + 1, len - n - 1, piece[n] == ':');
+	uri->password = uri_fill_text(fill, NULL, piece + n + 1, len - n - 1, piece[n] == ':');
 	return uri->password ? 0 : -EINVAL;
 }
 
@@ -194,9 +194,10 @@ static int fill_query(struct uri_fill *fill, const char *query)
 		if (!name_len)
 			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s': no key before '='",
 				(int)len, p);
-		const char *name = uri_keep(fill, "key", p, name_len, true);
+		const char *name = uri_fill_text(fill, "key", p, name_len, true);
 		size_t skip = name_len + (name_len < len);
-		const char *value = name ? uri_keep(fill, name, p + skip, len - skip, true) : NULL;
+		const char *value =
+			name ? uri_fill_text(fill, name, p + skip, len - skip, true) : NULL;
 
 		if (!value)
 			return -EINVAL;
@@ -238,7 +239,7 @@ static int fill_rest(struct uri_fill *fill, const char *rest)
 		diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%s': a disk URI has no fragment", hash);
 		return diag_hint(fill->diag, "write a literal '#' as %%23");
 	}
-	fill->uri->path = uri_keep(fill, "path", rest, len, true);
+	fill->uri->path = uri_fill_text(fill, "path", rest, len, true);
 	if (!fill->uri->path)
 		return -EINVAL;
 	fill->uri->name_len = decoded_len(rest, slash ? (size_t)(slash - rest) : len);
@@ -264,7 +265,7 @@ static int fill_file(struct uri_fill *fill, const char *rest, bool keys)
 	if (!len)
 		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "no file name given");
 	fill->uri->scheme = "file";
-	fill->uri->path = uri_keep(fill, "path", rest, len, false);
+	fill->uri->path = uri_fill_text(fill, "path", rest, len, false);
 	if (!fill->uri->path)
 		return -EINVAL;
 	return mark ? fill_query(fill, mark + 1) : 0;
@@ -301,7 +302,7 @@ static bool scheme_is(const char *text, size_t len, const char *scheme)
 
 static int fill_scheme(struct uri_fill *fill, const char *text, size_t len)
 {
-	const char *scheme = uri_keep(fill, "scheme", text, len, false);
+	const char *scheme = uri_fill_text(fill, "scheme", text, len, false);
 
 	if (!scheme)
 		return -EINVAL;
@@ -345,10 +346,11 @@ static int fill_qemu(struct uri_fill *fill, const char *rest)
 	const char *found = strstr(rest, mark), *name = found ? found + strlen(mark) : "";
 	size_t len = found ? (size_t)(found - rest) : strlen(rest);
 	bool is_unix = !strncmp(rest, "unix:", 5);
-	const char *socket = is_unix ? uri_keep(fill, "socket", rest + 5, len - 5, false) : NULL;
+	const char *socket =
+		is_unix ? uri_fill_text(fill, "socket", rest + 5, len - 5, false) : NULL;
 
 	fill->uri->scheme = is_unix ? "nbd+unix" : "nbd";
-	fill->uri->path = uri_keep(fill, "export", name, strlen(name), false);
+	fill->uri->path = uri_fill_text(fill, "export", name, strlen(name), false);
 	if (!fill->uri->path || (is_unix && !socket))
 		return -EINVAL;
 	return is_unix ? uri_fill_key(fill, "socket", socket) : uri_fill_host_port(fill, rest, len);

@@ -13,7 +13,7 @@ struct uri_fill {
 
 /* Copy a piece of the text, NUL-terminated, percent-decoded if `decode`. NULL: the error is set.
  * `what` names the piece in the error message; NULL = it is secret. */
-const char *uri_keep(
+const char *uri_fill_text(
 	struct uri_fill *, const char *what, const char *piece, size_t len, bool decode);
 int uri_fill_key(struct uri_fill *, const char *name, const char *value);
 int uri_fill_port(struct uri_fill *, const char *piece, size_t len);

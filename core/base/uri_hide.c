@@ -156,7 +156,7 @@ void uri_hide(char *text)
 	}
 }
 
-void secret_held(void)
+void secret_disable_dumps(void)
 {
 	prctl(PR_SET_DUMPABLE, 0);
 }

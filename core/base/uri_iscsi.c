@@ -22,7 +22,7 @@ struct iscsi_string {
 	unsigned users, fields;
 	const char *name;
 	struct field netdev;
-	uint64_t port, lun; /* port 0: not given */
+	uint64_t port, lun; /* port 0: none */
 	bool has_lun, iser;
 };
 
@@ -92,7 +92,7 @@ static bool split(struct field *field, unsigned *count, unsigned most, const cha
 
 /* "user:secret[:user:secret]" before an '@' that at least four colons follow and that is not part
  * of the name. Returns the text after it. */
-static const char *take_auth(const char *rest, struct iscsi_string *to, const char **why)
+static const char *parse_auth(const char *rest, struct iscsi_string *to, const char **why)
 {
 	const char *at = strchr(rest, '@'), *name = find_name(rest);
 
@@ -118,7 +118,7 @@ static const char *take_auth(const char *rest, struct iscsi_string *to, const ch
 	return at + 1;
 }
 
-static const char *take_host(const char *rest, struct iscsi_string *to, const char **why)
+static const char *parse_host(const char *rest, struct iscsi_string *to, const char **why)
 {
 	const char *end = rest + strcspn(rest, ":");
 
@@ -143,7 +143,7 @@ static bool is_word(struct field field, const char *word)
 	return field.len == strlen(word) && !strncasecmp(field.at, word, field.len);
 }
 
-static const char *take_port(struct iscsi_string *to, struct field field)
+static const char *parse_port(struct iscsi_string *to, struct field field)
 {
 	char text[8];
 
@@ -154,7 +154,7 @@ static const char *take_port(struct iscsi_string *to, struct field field)
 	return NULL;
 }
 
-static const char *take_lun(struct iscsi_string *to, struct field field)
+static const char *parse_lun(struct iscsi_string *to, struct field field)
 {
 	char text[24];
 
@@ -167,7 +167,7 @@ static const char *take_lun(struct iscsi_string *to, struct field field)
 
 /* The protocol is ignored, as by all implementations, except for our extension "iser". An
  * interface is a name of iscsiadm's; the one named "iser" selects iSER, too. */
-static const char *take_fields(struct iscsi_string *to)
+static const char *parse_fields(struct iscsi_string *to)
 {
 	const struct field *field = to->field;
 	const char *why = NULL;
@@ -175,7 +175,7 @@ static const char *take_fields(struct iscsi_string *to)
 
 	to->iser |= is_word(field[0], "iser");
 	if (to->fields > 1)
-		why = take_port(to, field[1]);
+		why = parse_port(to, field[1]);
 	if (!why && to->fields > 5)
 		why = "too many fields";
 	if (!why && to->fields == 5)
@@ -184,7 +184,7 @@ static const char *take_fields(struct iscsi_string *to)
 		to->netdev = field[at++];
 	if (to->netdev.len > 15)
 		why = "interface too long: must be at most 15 bytes";
-	return why || at >= to->fields ? why : take_lun(to, field[at]);
+	return why || at >= to->fields ? why : parse_lun(to, field[at]);
 }
 
 static bool is_number(struct field field)
@@ -197,7 +197,7 @@ static bool is_number(struct field field)
 
 /* A name of an unknown type is the text after the LUN. Interface and device are present if either
  * is, and a number or nothing follows. */
-static const char *take_rest(struct iscsi_string *to, const char *rest)
+static const char *parse_rest(struct iscsi_string *to, const char *rest)
 {
 	const char *name = find_name(rest);
 	const struct field *field = to->field;
@@ -219,7 +219,7 @@ static const char *take_rest(struct iscsi_string *to, const char *rest)
 	if (!name_is_plain(name))
 		return "invalid target name: must be at most 223 bytes without blanks";
 	to->name = name;
-	return take_fields(to);
+	return parse_fields(to);
 }
 
 static int fill_host(struct uri_fill *fill, struct field host)
@@ -235,16 +235,16 @@ static int fill_path(struct uri_fill *fill, const struct iscsi_string *from)
 
 	snprintf(path, sizeof(path), from->has_lun ? "%s/%llu" : "%s", from->name,
 		(unsigned long long)from->lun);
-	fill->uri->path = uri_keep(fill, "path", path, strlen(path), false);
+	fill->uri->path = uri_fill_text(fill, "path", path, strlen(path), false);
 	fill->uri->name_len = strlen(from->name);
 	return fill->uri->path ? 0 : -EINVAL;
 }
 
 static int fill_key(struct uri_fill *fill, const char *name, struct field value)
 {
-	const char *kept = value.len ? uri_keep(fill, NULL, value.at, value.len, false) : NULL;
+	const char *text = value.len ? uri_fill_text(fill, NULL, value.at, value.len, false) : NULL;
 
-	return !value.len ? 0 : kept ? uri_fill_key(fill, name, kept) : -EINVAL;
+	return !value.len ? 0 : text ? uri_fill_key(fill, name, text) : -EINVAL;
 }
 
 static int fill_users(struct uri_fill *fill, const struct iscsi_string *from)
@@ -254,9 +254,9 @@ static int fill_users(struct uri_fill *fill, const struct iscsi_string *from)
 	int err;
 
 	if (from->users)
-		uri->user = uri_keep(fill, NULL, user[0].at, user[0].len, false);
+		uri->user = uri_fill_text(fill, NULL, user[0].at, user[0].len, false);
 	if (user[1].len)
-		uri->password = uri_keep(fill, NULL, user[1].at, user[1].len, false);
+		uri->password = uri_fill_text(fill, NULL, user[1].at, user[1].len, false);
 	if ((from->users && !uri->user) || (user[1].len && !uri->password))
 		return -EINVAL;
 	err = fill_key(fill, "target_user", user[2]);
@@ -277,11 +277,11 @@ int uri_parse_iscsi(struct uri_fill *fill, const char *text)
 	if (strpbrk(text, URI_ENDS))
 		why = "blank or quote in the string";
 	if (!why)
-		rest = take_auth(rest, &parts, &why);
+		rest = parse_auth(rest, &parts, &why);
 	if (!why)
-		rest = take_host(rest, &parts, &why);
+		rest = parse_host(rest, &parts, &why);
 	if (!why)
-		why = take_rest(&parts, rest);
+		why = parse_rest(&parts, rest);
 	if (why) {
 		diag_set(fill->diag, DIAG_USAGE, EINVAL, "%s", why);
 		diag_hint(fill->diag, "expected iscsi:HOST:PROTOCOL:PORT:LUN:NAME, or with a user "

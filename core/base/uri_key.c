@@ -10,13 +10,13 @@
 
 static void remember(struct uri *uri, const char *name)
 {
-	struct uri_asked *asked = &uri->asked;
+	struct uri_key_names *known = &uri->known;
 
-	for (unsigned i = 0; i < asked->count; i++)
-		if (!strcmp(asked->name[i], name))
+	for (unsigned i = 0; i < known->count; i++)
+		if (!strcmp(known->name[i], name))
 			return;
-	if (asked->count < URI_ASKED)
-		asked->name[asked->count++] = name;
+	if (known->count < URI_KEY_NAMES)
+		known->name[known->count++] = name;
 }
 
 bool uri_has(const struct uri *uri, const char *name)
@@ -74,16 +74,16 @@ int uri_bool(struct uri *uri, const char *name, bool *value, struct diag *diag)
 	static const struct {
 		const char *word;
 		bool value;
-	} words[] = { { "", true }, { "1", true }, { "yes", true }, { "on", true }, { "0", false },
+	} row[] = { { "", true }, { "1", true }, { "yes", true }, { "on", true }, { "0", false },
 		{ "no", false }, { "off", false } };
 	const char *text = uri_value(uri, name);
 	struct diag why = { 0 };
 
 	if (!text)
 		return 0;
-	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strcasecmp(text, words[i].word)) {
-			*value = words[i].value;
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		if (!strcasecmp(text, row[i].word)) {
+			*value = row[i].value;
 			return 0;
 		}
 	diag_set(&why, DIAG_USAGE, EINVAL, "'%s': expected 1, yes, on, 0, no or off", text);
@@ -111,9 +111,9 @@ static void list_known(const struct uri *uri, struct diag *diag)
 	char text[sizeof(diag->hint)] = "";
 	size_t at = 0;
 
-	for (unsigned i = 0; i < uri->asked.count && at < sizeof(text); i++)
+	for (unsigned i = 0; i < uri->known.count && at < sizeof(text); i++)
 		at += (size_t)snprintf(
-			text + at, sizeof(text) - at, "%s%s", i ? ", " : "", uri->asked.name[i]);
+			text + at, sizeof(text) - at, "%s%s", i ? ", " : "", uri->known.name[i]);
 	diag_hint(diag, "known keys: %s", text);
 }
 
@@ -121,8 +121,8 @@ static int refuse(const struct uri *uri, const char *name, struct diag *diag)
 {
 	const char *best = NULL;
 
-	for (unsigned i = 0; i < uri->asked.count; i++) {
-		const char *known = uri->asked.name[i];
+	for (unsigned i = 0; i < uri->known.count; i++) {
+		const char *known = uri->known.name[i];
 
 		if (word_same(name, known)) {
 			diag_set(diag, DIAG_USAGE, EINVAL, "duplicate key '%s'", name);
@@ -150,20 +150,20 @@ int uri_done(struct uri *uri, struct diag *diag)
 	return 0;
 }
 
-static void use(struct uri *uri, const struct uri_asked *asked)
+static void use(struct uri *uri, const struct uri_key_names *known)
 {
-	for (unsigned i = 0; i < asked->count; i++) {
-		remember(uri, asked->name[i]);
+	for (unsigned i = 0; i < known->count; i++) {
+		remember(uri, known->name[i]);
 		for (unsigned k = 0; k < uri->keys; k++)
-			uri->key[k].used |= word_same(asked->name[i], uri->key[k].name);
+			uri->key[k].used |= word_same(known->name[i], uri->key[k].name);
 	}
 }
 
 /* Some keys are read only if others have certain values, yet reading ends at an invalid value. */
-int uri_check_keys(const char *text, void (*keys)(const char *text, struct uri_asked *),
-	struct diag *diag)
+int uri_check_keys(
+	const char *text, void (*keys)(const char *text, struct uri_key_names *), struct diag *diag)
 {
-	struct uri_asked all = { 0 }, asked = { 0 };
+	struct uri_key_names all = { 0 }, known = { 0 };
 	struct uri *uri = calloc(1, sizeof(*uri));
 	char probe[URI_MAX + 2];
 	int err = uri ? uri_parse(uri, text, diag) : diag_sys(diag, ENOMEM, "URI");
@@ -173,10 +173,10 @@ int uri_check_keys(const char *text, void (*keys)(const char *text, struct uri_a
 			text);
 		keys(probe, &all);
 		snprintf(probe, sizeof(probe), "%s&" URI_UNKNOWN_KEY, text);
-		keys(probe, &asked);
+		keys(probe, &known);
 		explicit_bzero(probe, sizeof(probe));
 		use(uri, &all);
-		use(uri, &asked);
+		use(uri, &known);
 		if (all.count)
 			err = uri_done(uri, diag);
 	}

@@ -95,10 +95,10 @@ static int split(struct uri_fill *fill, const char *text, struct piece part[TRID
 		struct piece value = { p + name_len + 1, len - name_len - 1 };
 
 		if (word == TRID_WORDS) {
-			const char *key = uri_keep(fill, "key", p, name_len, false);
-			const char *kept =
-				key ? uri_keep(fill, key, value.at, value.len, false) : NULL;
-			int rc = kept ? uri_fill_key(fill, key, kept) : -EINVAL;
+			const char *key = uri_fill_text(fill, "key", p, name_len, false);
+			const char *stored =
+				key ? uri_fill_text(fill, key, value.at, value.len, false) : NULL;
+			int rc = stored ? uri_fill_key(fill, key, stored) : -EINVAL;
 
 			if (rc)
 				return rc;
@@ -135,13 +135,14 @@ static int fill_address(struct uri_fill *fill, struct piece host, struct piece f
 	if (!host.at)
 		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
 			"no address given: expected traddr:ADDRESS");
-	bool v6 = memchr(host.at, ':', host.len), want_v6 = family.at && piece_is(family, "ipv6");
+	bool v6 = memchr(host.at, ':', host.len),
+	     must_be_v6 = family.at && piece_is(family, "ipv6");
 
-	if (family.at && !want_v6 && !piece_is(family, "ipv4"))
+	if (family.at && !must_be_v6 && !piece_is(family, "ipv4"))
 		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
 			"invalid address family '%.*s': expected IPv4 or IPv6", (int)family.len,
 			family.at);
-	if (family.at && v6 != want_v6)
+	if (family.at && v6 != must_be_v6)
 		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
 			"address '%.*s': not in address family %.*s", (int)host.len, host.at,
 			(int)family.len, family.at);
@@ -162,7 +163,7 @@ static int fill_path(struct uri_fill *fill, struct piece nqn, struct piece ns)
 		len += snprintf(
 			path + len, sizeof(path) - (size_t)len, "/%.*s", (int)ns.len, ns.at);
 
-	fill->uri->path = uri_keep(fill, "path", path, (size_t)len, false);
+	fill->uri->path = uri_fill_text(fill, "path", path, (size_t)len, false);
 	fill->uri->name_len = nqn.len;
 	return fill->uri->path ? 0 : -EINVAL;
 }
@@ -171,7 +172,7 @@ static int fill_named_key(struct uri_fill *fill, const char *name, struct piece 
 {
 	if (!piece.at)
 		return 0;
-	const char *value = uri_keep(fill, name, piece.at, piece.len, false);
+	const char *value = uri_fill_text(fill, name, piece.at, piece.len, false);
 
 	return value ? uri_fill_key(fill, name, value) : -EINVAL;
 }
@@ -219,7 +220,7 @@ static int fill_srp(struct uri_fill *fill, const struct piece part[TRID_WORDS])
 			"incomplete address: expected id_ext=, ioc_guid=, and dgid= or dest=");
 	fill->uri->scheme = dest.at ? "srp+cm" : "srp";
 	snprintf(path, sizeof(path), "%.*s/%.*s", (int)ioc.len, ioc.at, (int)ext.len, ext.at);
-	fill->uri->path = uri_keep(fill, "path", path, strlen(path), false);
+	fill->uri->path = uri_fill_text(fill, "path", path, strlen(path), false);
 	if (!fill->uri->path)
 		return -EINVAL;
 	fill->uri->name_len = ioc.len;

@@ -4,7 +4,7 @@
 #include "bdev.h"
 #include "block.h"
 #include "part.h"
-#include "session.h"
+#include "protocol.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ int bdev_start(struct bdev **out, struct loop *loop, struct uri *uri, const stru
 }
 
 struct wait {
-	volatile int over;
+	volatile int done;
 	uint8_t state; /* wait until the state differs from this one */
 };
 
@@ -124,20 +124,20 @@ static void bdev_waited(struct bdev *bdev)
 {
 	struct wait *wait = bdev->user;
 
-	wait->over = bdev->state != wait->state;
+	wait->done = bdev->state != wait->state;
 }
 
 /* ms: 0 = no limit */
 static bool bdev_wait(struct bdev *bdev, struct wait *wait, uint32_t ms)
 {
-	bool over = loop_wait(bdev->loop, &wait->over, ms ? loop_clock() + ms * MSEC : 0);
+	bool done = loop_wait(bdev->loop, &wait->done, ms ? loop_clock() + ms * MSEC : 0);
 
 	bdev->changed = NULL;
 	bdev->user = NULL;
-	return over;
+	return done;
 }
 
-static int take_why(const struct diag *why, struct diag *diag)
+static int copy_diag(const struct diag *why, struct diag *diag)
 {
 	assert(why->err);
 	if (diag)
@@ -167,7 +167,7 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	struct wait wait = { .state = BDEV_OPENING };
 	struct bdev_env mine = *env;
 	const struct proto *proto;
-	struct part_want part;
+	struct part_range part;
 	struct bdev *bdev;
 	struct uri uri;
 	uint32_t ms;
@@ -195,7 +195,7 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %s",
 			diag_seconds(ms, limit));
 	else if (bdev->state == BDEV_DOWN)
-		err = take_why(&bdev->why, diag);
+		err = copy_diag(&bdev->why, diag);
 	else if (part.on)
 		err = part_open(&bdev, bdev, &part, ms == BDEV_NEVER ? 0 : ms, diag);
 	if (err) {
@@ -208,13 +208,13 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	return 0;
 }
 
-void bdev_keys(const char *text, const struct bdev_env *env, struct uri_asked *asked)
+void bdev_keys(const char *text, const struct bdev_env *env, struct uri_key_names *asked)
 {
 	struct uri *uri = calloc(1, sizeof(*uri));
 	const struct proto *proto = NULL;
 	struct bdev_env mine = *env;
 	struct paths_keys paths = { 0 };
-	struct part_want part;
+	struct part_range part;
 	struct bdev *bdev;
 
 	if (uri && !uri_parse(uri, text, NULL))
@@ -222,7 +222,7 @@ void bdev_keys(const char *text, const struct bdev_env *env, struct uri_asked *a
 	if (proto && !part_keys(uri, &part, NULL) && !common_keys(uri, &mine, NULL) &&
 		(proto->local || !paths_keys(uri, &paths, NULL)) &&
 		proto->attach(&bdev, NULL, uri, &mine, NULL))
-		*asked = uri->asked;
+		*asked = uri->known;
 	free(uri);
 }
 
@@ -267,7 +267,7 @@ static void suggest_others(struct loop *loop, const struct proto *proto, struct 
 	diag_hint(why, "available there: %s%s", offers.text, offers.more ? ", ..." : "");
 }
 
-/* Milliseconds that are left for finding out more. */
+/* Return the milliseconds left to find an alternative. */
 static uint32_t suggest_ms(struct uri *uri, const struct bdev_env *env, uint64_t since_ns)
 {
 	uint64_t spent = (loop_clock() - since_ns) / MSEC;
@@ -298,14 +298,14 @@ bool bdev_suggest(struct loop *loop, const char *text, const struct bdev_env *en
 	return strcmp(before.text, why->text) || strcmp(before.hint, why->hint);
 }
 
-/* The server has answered, even if it refused. */
+/* Return whether the server has responded, even by a refusal. */
 static bool spoke(const struct diag *why)
 {
 	return !why->err || why->code == DIAG_AUTH || why->code == DIAG_NOT_FOUND ||
 	       why->code == DIAG_BUSY || why->code == DIAG_MISMATCH;
 }
 
-/* Ask the server of `at` by another protocol. False: go on with the next one. */
+/* Query the server of `at` by another protocol. False: try the next one. */
 static bool suggest_protocol(struct loop *loop, const struct proto *proto, const struct uri *at,
 	const struct bdev_env *env, uint32_t ms, struct diag *why)
 {
@@ -417,7 +417,7 @@ void bdev_close(struct bdev *bdev)
 	bdev->ops->free(bdev);
 }
 
-/* Errors by which write-back reports lost data; for files, as the file system maps them. */
+/* Errors by which write-back reports lost data; file systems report others as one of these. */
 static bool lost_data(int err)
 {
 	static const int errs[] = { EIO, ENOSPC, EDQUOT, ENODATA, ENOLINK, ETIMEDOUT, EREMOTEIO,
@@ -447,7 +447,7 @@ static void lane_waited(struct lane *lane)
 {
 	struct wait *wait = lane->user;
 
-	wait->over = lane->state != LANE_OPENING;
+	wait->done = lane->state != LANE_OPENING;
 }
 
 int lane_open(struct lane **out, struct bdev *bdev, struct loop *loop, struct diag *diag)
@@ -460,11 +460,11 @@ int lane_open(struct lane **out, struct bdev *bdev, struct loop *loop, struct di
 		return diag_ctx(diag, "%s", bdev->uri);
 	lane->user = &wait;
 	lane->changed = lane_waited;
-	loop_wait(loop, &wait.over, 0);
+	loop_wait(loop, &wait.done, 0);
 	lane->user = NULL;
 	lane->changed = NULL;
 	if (lane->state == LANE_DOWN) {
-		err = take_why(&lane->why, diag);
+		err = copy_diag(&lane->why, diag);
 		diag_ctx(diag, "%s", bdev->uri);
 		lane_close(lane);
 		return err;
@@ -501,12 +501,12 @@ void lane_init(struct lane *lane, const struct lane_ops *ops, struct bdev *bdev,
 
 struct io_wait {
 	struct io io;
-	volatile int over;
+	volatile int done;
 };
 
 static void io_waited(struct io *io)
 {
-	container_of(io, struct io_wait, io)->over = 1;
+	container_of(io, struct io_wait, io)->done = 1;
 }
 
 void lane_give_up(struct lane *lane)
@@ -523,37 +523,37 @@ int bdev_io_wait(struct lane *lane, struct io *io, uint32_t timeout_ms)
 {
 	struct io_wait wait = { .io = *io };
 	uint64_t deadline = timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
-	bool late = false, cancelled = false;
+	bool expired = false, cancelled = false;
 
 	wait.io.done = io_waited;
 	wait.io.lower = calloc(1, lane->bdev->lim.io_size + 1);
 	if (!wait.io.lower)
 		return io->status = -ENOMEM;
 	bdev_submit(lane, &wait.io);
-	while (!loop_wait(lane->loop, &wait.over, deadline)) {
+	while (!loop_wait(lane->loop, &wait.done, deadline)) {
 		cancelled = cancelled || bdev_cancel(lane, &wait.io);
-		if (late && !cancelled)
+		if (expired && !cancelled)
 			lane_give_up(lane);
-		late = true;
+		expired = true;
 		deadline = loop_clock() + CANCEL_MS * MSEC;
 	}
 	free(wait.io.lower);
 	io->detail = wait.io.detail;
 	io->status = wait.io.status;
-	if ((late && io->status == -ECANCELED) || (lane->given_up && io->status == -ENOTCONN))
+	if ((expired && io->status == -ECANCELED) || (lane->given_up && io->status == -ENOTCONN))
 		io->status = -ETIMEDOUT;
 	return io->status;
 }
 
 struct flush {
 	struct io io;
-	volatile int over;
+	volatile int done;
 	uint64_t lower[];
 };
 
 static void flushed(struct io *io)
 {
-	container_of(io, struct flush, io)->over = 1;
+	container_of(io, struct flush, io)->done = 1;
 }
 
 /* A flush that the disk still holds at the deadline is not freed. */
@@ -566,9 +566,9 @@ int bdev_flush(struct lane *lane, uint64_t deadline, struct diag *diag)
 	if (flush) {
 		flush->io = (struct io){ .kind = IO_FLUSH, .done = flushed, .lower = flush->lower };
 		bdev_submit(lane, &flush->io);
-		if (!loop_wait(lane->loop, &flush->over, deadline))
+		if (!loop_wait(lane->loop, &flush->done, deadline))
 			bdev_cancel(lane, &flush->io);
-		if (loop_wait(lane->loop, &flush->over, loop_clock() + FLUSH_CANCEL_MS * MSEC)) {
+		if (loop_wait(lane->loop, &flush->done, loop_clock() + FLUSH_CANCEL_MS * MSEC)) {
 			status = flush->io.status == -ECANCELED ? -ETIMEDOUT : flush->io.status;
 			text = bdev_status_text(lane->bdev, &flush->io);
 			free(flush);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What each file of this room provides for the table in bdev.c. */
+/* Shared by the files of this directory: their attach functions for the table in bdev.c, see
+ * bdev_start(). */
 #pragma once
 #include "bdev.h"
 
@@ -12,18 +13,18 @@ int input_attach(
 	struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
 int output_attach(
 	struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
-/* Attach the disks of a network URI and of its path= keys as one disk. Reads the keys path, loss
- * and timeout of the URI. */
-struct paths_keys { /* of the paths of a disk; preset with the defaults */
+struct paths_keys { /* preset with the defaults */
 	uint32_t loss_ms, quiesce_ms;
-	unsigned others; /* path= keys */
+	unsigned others; /* number of path= keys */
 };
+/* Parse the keys path, loss and quiesce of a network URI. */
 int paths_keys(struct uri *, struct paths_keys *, struct diag *);
+/* Attach the disks of a network URI and of its path= keys as one disk. */
 int paths_attach(
 	struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
 
-/* bdev.c: whether to expect bdev_limits.exposed of it */
+/* bdev.c: return whether bdev_limits.exposed is to be expected */
 bool bdev_exposed(const struct uri *);
 
-/* orphan.c: retry the ios that wait for an orphan. */
+/* orphan.c: retry the requests that wait for an orphan. */
 void lane_gate_fired(struct loop_timer *);

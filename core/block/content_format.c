@@ -33,7 +33,7 @@ static const struct signature {
 };
 
 /* Up to the first NUL, without the blanks behind. */
-static void take_label(char *label, const uint8_t *from, uint32_t len)
+static void copy_label(char *label, const uint8_t *from, uint32_t len)
 {
 	uint32_t n = 0;
 
@@ -45,14 +45,14 @@ static void take_label(char *label, const uint8_t *from, uint32_t len)
 	label[n] = 0;
 }
 
-static void take_id(struct content_format *format, const uint8_t *from, uint8_t as)
+static void format_id(struct content_format *format, const uint8_t *from, uint8_t as)
 {
 	uint32_t serial = (uint32_t)wire_le(from, 4);
 
 	if (as == UUID)
 		uuid_text(format->uuid, from);
 	else if (as == TEXT)
-		take_label(format->uuid, from, 40);
+		copy_label(format->uuid, from, 40);
 	else if (as == SERIAL4)
 		snprintf(format->uuid, sizeof(format->uuid), "%04X-%04X", serial >> 16,
 			serial & 0xffff);
@@ -75,7 +75,7 @@ static bool is_ext(struct content_format *format, const uint8_t *start)
 		: compat & 4     ? 3
 				 : 2);
 	uuid_text(format->uuid, super + 104);
-	take_label(format->label, super + 120, 16);
+	copy_label(format->label, super + 120, 16);
 	return true;
 }
 
@@ -90,8 +90,8 @@ void content_format(struct content_format *format, const uint8_t *start)
 		if (memcmp(start + s->off, s->magic, s->len))
 			continue;
 		snprintf(format->type, sizeof(format->type), "%s", s->type);
-		take_label(format->label, start + s->label, s->label_len);
-		take_id(format, start + s->id, s->id_as);
+		copy_label(format->label, start + s->label, s->label_len);
+		format_id(format, start + s->id, s->id_as);
 		return;
 	}
 }

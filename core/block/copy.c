@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC     1000000ull
-#define TICK     (250 * MSEC)
-#define SAVE     (1000 * MSEC)
+#define MSEC 1000000ull
+#define TICK (250 * MSEC)
+#define SAVE (1000 * MSEC)
 /* once the copy ends early: how long its requests may go without an answer, and how long they, and
  * a flush, may take in all */
-#define MUTE     (1000 * MSEC)
-#define FINISH   (10000 * MSEC)
-#define REQUEST  (256u << 10)
-#define DEPTH    16
+#define MUTE    (1000 * MSEC)
+#define FINISH  (10000 * MSEC)
+#define REQUEST (256u << 10)
+#define DEPTH   16
 
 void copy_stop_with(struct copy *copy, int rc)
 {
@@ -66,7 +66,7 @@ void copy_io_failed(
 /* Cancel requests that wait for a lost path. */
 static void cancel_held(struct copy *copy)
 {
-	if (copy->feed.asking)
+	if (copy->feed.map_pending)
 		bdev_cancel(copy->in[0], &copy->feed.io);
 	if (copy->flushing)
 		bdev_cancel(copy->out, &copy->flush);
@@ -92,7 +92,7 @@ static void give_up(struct copy *copy, struct lane *lane)
  * no lost path can execute it any more. */
 static void give_up_silent(struct copy *copy, bool flush)
 {
-	if (copy->feed.asking)
+	if (copy->feed.map_pending)
 		give_up(copy, copy->in[0]);
 	if (copy->flushing && flush)
 		give_up(copy, copy->out);
@@ -110,7 +110,7 @@ static void give_up_silent(struct copy *copy, bool flush)
 static void end_early(struct copy *copy)
 {
 	uint64_t now = loop_clock();
-	bool late;
+	bool expired;
 
 	if (!copy->ending)
 		copy->ending = copy->answered = now;
@@ -118,14 +118,14 @@ static void end_early(struct copy *copy)
 		copy->answered = now;
 	copy->pending = copy->busy;
 	cancel_held(copy);
-	late = now - copy->ending >= FINISH;
-	if (late || now - copy->answered >= MUTE)
-		give_up_silent(copy, late);
+	expired = now - copy->ending >= FINISH;
+	if (expired || now - copy->answered >= MUTE)
+		give_up_silent(copy, expired);
 }
 
 static bool saving(const struct copy *copy)
 {
-	return copy->saver.crew && !copy->saver.idle;
+	return copy->saver.workers && !copy->saver.idle;
 }
 
 static bool is_kept(const struct copy *copy, uint64_t off)
@@ -155,11 +155,11 @@ void copy_go(struct copy *copy)
 						       is_kept(copy, off)));
 		}
 	}
-	copy->over = !copy->busy && !copy->flushing && !saving(copy) && !copy->feed.asking &&
+	copy->done = !copy->busy && !copy->flushing && !saving(copy) && !copy->feed.map_pending &&
 		     !copy->hash.slot && (copy->rc || what == FEED_END);
 }
 
-static void asked(struct copy_feed *feed)
+static void map_done(struct copy_feed *feed)
 {
 	copy_go(container_of(feed, struct copy, feed));
 }
@@ -174,7 +174,7 @@ static void saved(struct copy_saver *saver, int status)
 		copy->rc = diag_sys(copy->diag, -status, "write");
 		diag_ctx(copy->diag, "map %s", copy->opt->map);
 	}
-	if (!copy->over)
+	if (!copy->done)
 		copy_go(copy);
 }
 
@@ -183,8 +183,8 @@ static void save(struct copy *copy)
 	size_t len = 0;
 	char *text;
 
-	copy_map_turn(&copy->map, COPY_FLUSHING, COPY_DONE);
-	if (!copy->saver.crew)
+	copy_map_change_status(&copy->map, COPY_FLUSHING, COPY_DONE);
+	if (!copy->saver.workers)
 		return;
 	text = copy_map_text(&copy->map, copy->feed.at, &len);
 	copy_saver_save(&copy->saver, text, len);
@@ -193,7 +193,7 @@ static void save(struct copy *copy)
 static void save_now(struct copy *copy)
 {
 	save(copy);
-	if (copy->saver.crew)
+	if (copy->saver.workers)
 		copy_saver_wait(&copy->saver);
 }
 
@@ -213,7 +213,7 @@ static void flushed(struct io *io)
 static void start_save(struct copy *copy)
 {
 	copy->dirty = false;
-	copy_map_turn(&copy->map, COPY_WRITTEN, COPY_FLUSHING);
+	copy_map_change_status(&copy->map, COPY_WRITTEN, COPY_FLUSHING);
 	if (!copy->dst->lim.max[IO_FLUSH]) {
 		save(copy);
 		return;
@@ -251,7 +251,7 @@ static void ticked(struct loop_timer *timer)
 		copy->rc = diag_set(copy->diag, DIAG_SYSTEM, EINTR, "interrupted");
 	if (copy->rc)
 		end_early(copy);
-	else if (copy->saver.crew && copy->dirty && !copy->flushing && !saving(copy) &&
+	else if (copy->saver.workers && copy->dirty && !copy->flushing && !saving(copy) &&
 		 !copy->verify && loop_now(copy->loop) - copy->saved >= SAVE)
 		start_save(copy);
 	copy_go(copy);
@@ -260,9 +260,9 @@ static void ticked(struct loop_timer *timer)
 static void run_until_over(struct copy *copy)
 {
 	loop_timer_set(copy->loop, &copy->tick, loop_clock() + TICK);
-	copy->over = 0;
+	copy->done = 0;
 	copy_go(copy);
-	loop_wait(copy->loop, &copy->over, 0);
+	loop_wait(copy->loop, &copy->done, 0);
 	loop_timer_del(copy->loop, &copy->tick);
 }
 
@@ -286,18 +286,18 @@ static bool named(const struct copy_map *map)
 	return map->disk[COPY_SRC].id[0];
 }
 
-static void take_names(struct copy *copy)
+static void set_map_disks(struct copy *copy)
 {
 	copy->map.disk[COPY_SRC] = *copy->opt->src_is;
 	copy->map.disk[COPY_DST] = *copy->opt->dst_is;
 }
 
 /* Verification proved that a map without disk names belongs to these disks: name them. */
-static void prove(struct copy *copy)
+static void name_map(struct copy *copy)
 {
 	if (!copy->opt->map)
 		return;
-	take_names(copy);
+	set_map_disks(copy);
 	save_now(copy);
 }
 
@@ -310,7 +310,7 @@ static void verify(struct copy *copy)
 	tell(copy);
 	if (copy->differs == UINT64_MAX) {
 		if (!copy->rc && !named(&copy->map))
-			prove(copy);
+			name_map(copy);
 		return;
 	}
 	copy->rc = diag_set(copy->diag, DIAG_MISMATCH, EILSEQ, "differs from %s at byte %" PRIu64,
@@ -455,7 +455,7 @@ static int load_map(struct copy *copy)
 		return rc;
 	copy->progress->already = copy_map_sum(&copy->map, COPY_DONE) == copy->map.size;
 	if (named(&copy->map) || !copy_map_sum(&copy->map, COPY_DONE))
-		take_names(copy);
+		set_map_disks(copy);
 	/* save now, not after a second of work, to see whether the map can be written */
 	save_now(copy);
 	return copy->rc;
@@ -546,7 +546,7 @@ static int make_slots(struct copy *copy)
 	copy->tail = pool_buf(copy->pool, count - 2);
 	feed_init(&copy->feed, copy->in[0], &copy->map, copy->unit, pool_buf(copy->pool, count - 1),
 		lower + io_size, copy->opt->sparse);
-	copy->feed.asked = asked;
+	copy->feed.map_done = map_done;
 	return 0;
 }
 

@@ -20,13 +20,13 @@ static void answered(struct io *io)
 {
 	struct copy_feed *feed = container_of(io, struct copy_feed, io);
 
-	feed->asking = false;
+	feed->map_pending = false;
 	feed->run = 0;
 	feed->runs = io->status ? 0 : io->detail;
 	feed->run_at = io->off;
 	if (!feed->runs)
 		feed->lane = NULL;
-	feed->asked(feed);
+	feed->map_done(feed);
 }
 
 void feed_init(struct copy_feed *feed, struct lane *lane, const struct copy_map *map, uint32_t unit,
@@ -57,7 +57,7 @@ static void ask_holes(struct copy_feed *feed, uint64_t off)
 	feed->io.off = off;
 	feed->io.len = len - len % lim->block;
 	feed->io.buf = &feed->buf;
-	feed->asking = true;
+	feed->map_pending = true;
 	bdev_submit(feed->lane, &feed->io);
 }
 
@@ -76,7 +76,7 @@ enum feed feed_next(struct copy_feed *feed, uint64_t *off, uint64_t *len)
 	const struct map_run *run;
 	uint64_t rest;
 
-	if (feed->asking)
+	if (feed->map_pending)
 		return FEED_WAIT;
 	if (!copy_map_next(feed->map, feed->at, feed->letters, off, len))
 		return FEED_END;

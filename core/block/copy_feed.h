@@ -12,18 +12,17 @@ struct copy_feed {
 	const char *letters; /* extents to visit */
 	uint64_t at;         /* everything before it was handed out */
 	uint32_t unit; /* ranges begin and end at multiples of this, or at the end of the source */
-	struct lane *lane; /* of the source; NULL = don't ask for holes */
+	struct lane *lane; /* of the source; NULL: don't ask for holes */
 	struct io io;      /* IO_MAP in flight */
 	struct buf buf;
-	bool asking;
+	bool map_pending;
 	uint64_t run_at; /* where run[run] begins */
 	uint32_t run, runs;
-	void (*asked)(struct copy_feed
-			*); /* after FEED_WAIT the answer has arrived: call feed_next() again */
+	/* the map has arrived after FEED_WAIT: call feed_next() again */
+	void (*map_done)(struct copy_feed *);
 };
 
-/* buf: for the source's answers; lower: the source's part of one io. holes: ask the source for
- * them. */
+/* buf: for the result of IO_MAP; lower: for its io.lower. holes: ask the source for them. */
 void feed_init(struct copy_feed *, struct lane *, const struct copy_map *, uint32_t unit,
 	struct buf, void *lower, bool holes);
 void feed_rewind(struct copy_feed *, const char *letters);

@@ -33,7 +33,7 @@ static void add_to_block(struct copy_hash *hash, const uint8_t *p, uint32_t len)
 		end_block(hash);
 }
 
-static void on_thread(struct hand_job *job)
+static void on_thread(struct io_thread_job *job)
 {
 	struct copy_hash *hash = container_of(job, struct copy_hash, job);
 	const struct slot *slot = hash->slot;
@@ -61,12 +61,13 @@ static void next_piece(struct copy *copy)
 		if (!slot->hashing || slot->off != hash->at)
 			continue;
 		hash->slot = slot;
-		hands_add(&hash->hands, &hash->job); /* can't fail: the thread was started */
+		io_threads_add(
+			&hash->io_threads, &hash->job); /* can't fail: the thread was started */
 		return;
 	}
 }
 
-static void from_thread(struct hand_job *job)
+static void from_thread(struct io_thread_job *job)
 {
 	struct copy_hash *hash = container_of(job, struct copy_hash, job);
 	struct copy *copy = container_of(hash, struct copy, hash);
@@ -90,10 +91,10 @@ int copy_hash_start(struct copy *copy, struct diag *diag)
 
 	if (!copy->opt->hash)
 		return 0;
-	hash->job = (struct hand_job){ .run = on_thread, .done = from_thread };
+	hash->job = (struct io_thread_job){ .run = on_thread, .done = from_thread };
 	mbedtls_sha256_init(&hash->sha256);
 	mbedtls_sha256_init(&hash->block);
-	hands_init(&hash->hands, copy->loop);
+	io_threads_init(&hash->io_threads, copy->loop);
 	hash->kind = copy->opt->hash;
 	hash->err = mbedtls_sha256_starts(&hash->sha256, 0);
 	if (!hash->err)
@@ -101,7 +102,7 @@ int copy_hash_start(struct copy *copy, struct diag *diag)
 	if (!hash->err)
 		hash->err = mbedtls_sha256(zeroes, BLOCK, hash->zero_block, 0);
 	return hash->err ? diag_set(diag, DIAG_SYSTEM, EIO, "SHA-256 failed")
-			 : hands_start(&hash->hands, diag);
+			 : io_threads_start(&hash->io_threads, diag);
 }
 
 void copy_hash_piece(struct slot *slot)
@@ -145,7 +146,7 @@ void copy_hash_stop(struct copy *copy)
 {
 	if (!copy->hash.kind)
 		return;
-	hands_fini(&copy->hash.hands);
+	io_threads_fini(&copy->hash.io_threads);
 	mbedtls_sha256_free(&copy->hash.sha256);
 	mbedtls_sha256_free(&copy->hash.block);
 }

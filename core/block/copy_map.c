@@ -141,7 +141,7 @@ static void merge(struct copy_map *map)
 		map->count = kept + 1;
 }
 
-void copy_map_turn(struct copy_map *map, uint8_t from, uint8_t to)
+void copy_map_change_status(struct copy_map *map, uint8_t from, uint8_t to)
 {
 	for (size_t i = 0; i < map->count; i++)
 		if (map->extent[i].status == from)
@@ -301,7 +301,7 @@ static int digit(char c, unsigned base)
 	return value < (int)base ? value : -1;
 }
 
-static bool take_number(struct line *line, uint64_t *number)
+static bool parse_number(struct line *line, uint64_t *number)
 {
 	unsigned base = 10;
 	const char *start;
@@ -320,7 +320,7 @@ static bool take_number(struct line *line, uint64_t *number)
 	return line->p > start && line->p < line->end && (*line->p == ' ' || *line->p == '\t');
 }
 
-static bool take_letter(struct line *line, const char *letters, char *c)
+static bool parse_letter(struct line *line, const char *letters, char *c)
 {
 	skip_blanks(line);
 	if (line->p == line->end || !*line->p || !strchr(letters, *line->p))
@@ -341,7 +341,7 @@ static bool parse_current(struct line line)
 	uint64_t pos;
 	char c;
 
-	if (!take_number(&line, &pos) || !take_letter(&line, "?*/-FG+", &c))
+	if (!parse_number(&line, &pos) || !parse_letter(&line, "?*/-FG+", &c))
 		return false;
 	skip_blanks(&line);
 	while (line.p < line.end && digit(*line.p, 10) >= 0)
@@ -356,8 +356,8 @@ static bool parse_extent(struct line line, struct copy_map *map, uint64_t *at)
 	uint8_t status;
 	char c;
 
-	if (!take_number(&line, &pos) || !take_number(&line, &size) ||
-		!take_letter(&line, "?*/-+", &c) || !at_end(&line))
+	if (!parse_number(&line, &pos) || !parse_number(&line, &size) ||
+		!parse_letter(&line, "?*/-+", &c) || !at_end(&line))
 		return false;
 	if (pos != *at || !size || size > map->size - pos || make_room(map, 1) < 0)
 		return false;
@@ -370,7 +370,7 @@ static bool parse_extent(struct line line, struct copy_map *map, uint64_t *at)
 	return true;
 }
 
-static bool take_word(struct line *line, const char *word)
+static bool parse_word(struct line *line, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -380,7 +380,7 @@ static bool take_word(struct line *line, const char *word)
 	return true;
 }
 
-static void take_rest(const struct line *line, char *to, size_t room)
+static void copy_rest(const struct line *line, char *to, size_t room)
 {
 	snprintf(to, room, "%.*s", (int)(line->end - line->p), line->p);
 }
@@ -392,13 +392,13 @@ static void parse_disk(struct line line, struct copy_map *map)
 		struct copy_disk *disk = &map->disk[i];
 		struct line at = line;
 
-		if (!take_word(&at, "# ") || !take_word(&at, disk_word[i]))
+		if (!parse_word(&at, "# ") || !parse_word(&at, disk_word[i]))
 			continue;
-		if (take_word(&at, ": "))
-			take_rest(&at, disk->uri, sizeof(disk->uri));
-		else if (take_word(&at, " identity:") && take_number(&at, &disk->size) &&
-			 take_word(&at, " bytes, "))
-			take_rest(&at, disk->id, sizeof(disk->id));
+		if (parse_word(&at, ": "))
+			copy_rest(&at, disk->uri, sizeof(disk->uri));
+		else if (parse_word(&at, " identity:") && parse_number(&at, &disk->size) &&
+			 parse_word(&at, " bytes, "))
+			copy_rest(&at, disk->id, sizeof(disk->id));
 	}
 }
 

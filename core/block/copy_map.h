@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* the letters of ddrescue's mapfile, and two of our own, written to the file as '?' */
+/* letters of ddrescue's mapfile, and two of our own, which are written as '?' */
 enum copy_status {
 	COPY_TODO = '?',
 	COPY_BAD = '-',
@@ -33,8 +33,8 @@ int copy_map_init(struct copy_map *, uint64_t size, struct diag *);
 void copy_map_fini(struct copy_map *);
 /* Set the status of a range inside the map. 0 or -ENOMEM. */
 int copy_map_set(struct copy_map *, uint64_t off, uint64_t len, uint8_t status);
-void copy_map_turn(struct copy_map *, uint8_t from,
-	uint8_t to); /* change all extents of one status to another */
+/* Change all extents of one status to another. */
+void copy_map_change_status(struct copy_map *, uint8_t from, uint8_t to);
 uint8_t copy_map_status(const struct copy_map *, uint64_t off);
 uint64_t copy_map_sum(const struct copy_map *, uint8_t status);
 /* Find the first range at or after `from` whose status is one of the letters. False: none. */

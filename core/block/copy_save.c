@@ -10,7 +10,7 @@ int copy_saver_start(
 	const struct loop_options options = { .name = loop_options(home)->name };
 
 	*saver = (struct copy_saver){ .home = home, .path = path, .idle = 1 };
-	return crew_start(&saver->crew, 1, &options, diag);
+	return workers_start(&saver->workers, 1, &options, diag);
 }
 
 struct load {
@@ -37,7 +37,7 @@ int copy_saver_load(struct copy_saver *saver, struct copy_map *map, struct diag 
 {
 	struct load in = { saver->path, map, diag };
 
-	return loop_call(saver->home, crew_loop(saver->crew, 0), load, &in);
+	return loop_call(saver->home, workers_loop(saver->workers, 0), load, &in);
 }
 
 static void back(struct loop_msg *msg)
@@ -65,7 +65,7 @@ void copy_saver_save(struct copy_saver *saver, char *text, size_t len)
 	saver->text = text;
 	saver->len = len;
 	saver->msg.run = there;
-	loop_post(crew_loop(saver->crew, 0), &saver->msg);
+	loop_post(workers_loop(saver->workers, 0), &saver->msg);
 }
 
 void copy_saver_wait(struct copy_saver *saver)
@@ -75,6 +75,6 @@ void copy_saver_wait(struct copy_saver *saver)
 
 void copy_saver_stop(struct copy_saver *saver)
 {
-	crew_stop(saver->crew);
-	saver->crew = NULL;
+	workers_stop(saver->workers);
+	saver->workers = NULL;
 }

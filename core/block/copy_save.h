@@ -5,7 +5,7 @@
 #include "copy_map.h"
 
 struct copy_saver {
-	struct crew *crew;
+	struct workers *workers;
 	struct loop *home;
 	const char *path;
 	void (*saved)(struct copy_saver *, int status); /* 0 or -errno; on home's thread */

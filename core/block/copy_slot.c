@@ -278,7 +278,7 @@ static void read_done(struct io *io)
 	} else {
 		copy->progress->read += slot->len;
 		copy_hash_piece(slot);
-		if (slot->kept)
+		if (slot->hash_only)
 			end_piece(slot, COPY_DONE);
 		else
 			write_piece(slot);
@@ -365,7 +365,7 @@ static void begin_piece(struct slot *slot)
 		submit_in(slot, read_done);
 	} else {
 		copy_hash_piece(slot);
-		if (slot->kept) {
+		if (slot->hash_only) {
 			end_piece(slot, COPY_DONE);
 			return;
 		}
@@ -380,7 +380,7 @@ static void begin_piece(struct slot *slot)
 	}
 }
 
-uint64_t copy_begin_range(struct copy *copy, uint64_t off, uint64_t len, bool zero, bool kept)
+uint64_t copy_begin_range(struct copy *copy, uint64_t off, uint64_t len, bool zero, bool hash_only)
 {
 	struct slot *slot = copy->idle;
 	uint64_t part = (off + len) % copy->dst->lim.block;
@@ -401,7 +401,7 @@ uint64_t copy_begin_range(struct copy *copy, uint64_t off, uint64_t len, bool ze
 	slot->end = off + len;
 	slot->len = len;
 	slot->zero = zero;
-	slot->kept = kept;
+	slot->hash_only = hash_only;
 	begin_piece(slot);
 	return slot->end;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Shared by copy.c (what to copy and when to stop) and copy_slot.c (how to copy one range). */
+/* Shared by copy.c (order and end of a copy) and copy_slot.c (one range). */
 #pragma once
 #include "copy.h"
 #include "copy_feed.h"
@@ -24,9 +24,9 @@ struct slot {
 	uint32_t put;      /* bytes of the piece written so far */
 	bool zero;         /* the range is known to be zero and is not read */
 	bool bad;          /* the piece could not be read */
-	bool kept;         /* the map lists the range as finished: it is read for the hash only */
+	bool hash_only;    /* finished by an earlier run: read it for the hash only */
 	bool hashing;      /* the piece is not hashed yet */
-	bool ended;        /* all but that is done; status: what it is then */
+	bool ended;        /* all but hashing is done; then `status` is set */
 	uint8_t status;
 };
 
@@ -41,7 +41,7 @@ struct copy {
 	struct slot *slot, *idle;
 	uint32_t depth, request, unit, busy;
 	struct copy_map map;
-	struct copy_saver saver; /* without a map its thread is not started */
+	struct copy_saver saver; /* its thread runs only with a map */
 	struct copy_feed feed;
 	struct copy_hash hash;
 	struct buf tail; /* the block of the destination in which the source ends */
@@ -49,29 +49,29 @@ struct copy {
 	uint64_t started, saved;
 	uint64_t phase_at, phase_done; /* start time of the phase (copy or verify), and the bytes
 					  done before */
-	uint64_t differs;              /* lowest differing byte, UINT64_MAX = none */
+	uint64_t differs;              /* lowest differing byte; UINT64_MAX: none */
 	struct loop_timer tick;
-	/* once rc is set: since when, when the last request was answered, `busy` then */
+	/* once rc is set: its time, time of the last completed request, `busy` at that time */
 	uint64_t ending, answered;
 	uint32_t pending;
 	struct io flush;
 	bool flushing, dirty, sparse, verify;
 	int rc; /* once set, requests in flight complete and no new ones start */
 	struct diag *diag;
-	volatile int over;
+	volatile int done;
 };
 
 /* copy.c */
-void copy_go(struct copy *); /* keep the slots busy, and detect the end */
+void copy_go(struct copy *); /* start requests on idle slots, and detect the end */
 void copy_stop_with(struct copy *, int rc);
 void copy_io_failed(struct copy *, const struct bdev *, const struct io *, const char *what);
 /* copy_slot.c */
 /* Limit len to the end of a stream. False: the stream ended before off. */
 bool copy_in_stream(struct copy *, uint64_t off, uint64_t *len);
 void copy_looked_at(struct copy *, uint64_t off, uint64_t len, uint8_t status);
-/* Assign the start of the range to an idle slot. Returns where that part ends. */
-uint64_t copy_begin_range(struct copy *, uint64_t off, uint64_t len, bool zero, bool kept);
-void copy_end_piece(struct slot *); /* the piece has ended before, and is now hashed */
+/* Assign the first part of the range to an idle slot. Return the end of that part. */
+uint64_t copy_begin_range(struct copy *, uint64_t off, uint64_t len, bool zero, bool hash_only);
+void copy_end_piece(struct slot *); /* the ended piece is hashed now */
 
 static inline uint64_t copy_least(uint64_t a, uint64_t b)
 {
@@ -83,7 +83,7 @@ static inline uint32_t copy_most(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* The longest IO_ZERO of whole units; 0 = not supported by the destination. */
+/* Return the longest IO_ZERO of whole units; 0: not supported by the destination. */
 static inline uint32_t copy_zero_most(const struct copy *copy)
 {
 	return copy->dst->lim.max[IO_ZERO] / copy->unit * copy->unit;

@@ -33,11 +33,11 @@ static void file_free(struct bdev *bdev)
 {
 	struct file *file = container_of(bdev, struct file, bdev);
 
-	loop_work_del(bdev->loop, &file->tell);
+	loop_work_del(bdev->loop, &file->announce);
 	loop_timer_del(bdev->loop, &file->watch);
-	if (file->asking || file->reading) /* leave it to the thread, as the call may hang */
+	if (file->size_pending || file->reading) /* leave it to the thread, as the call may hang */
 		return;
-	hands_fini(&file->hands);
+	io_threads_fini(&file->io_threads);
 	if (file->direct >= 0)
 		close(file->direct);
 	if (file->direct >= 0 && file->turns && !file->no_direct)
@@ -57,14 +57,14 @@ static void file_stop(struct bdev *bdev)
 	diag_set(&bdev->why, DIAG_CLOSED, ESHUTDOWN, "closed");
 	loop_timer_del(bdev->loop, &file->watch);
 	file->stopping = true;
-	if (!file->asking && !file->reading)
-		loop_work_add(bdev->loop, &file->tell);
+	if (!file->size_pending && !file->reading)
+		loop_work_add(bdev->loop, &file->announce);
 }
 
 static void asked(struct file *file)
 {
-	if (file->stopping && !file->asking && !file->reading)
-		loop_work_add(file->bdev.loop, &file->tell);
+	if (file->stopping && !file->size_pending && !file->reading)
+		loop_work_add(file->bdev.loop, &file->announce);
 }
 
 /* Get the size without asking a server, though some network file systems ask theirs anyway. */
@@ -132,19 +132,19 @@ static void has_size(struct file *file, uint64_t size)
 	bdev->changed(bdev);
 }
 
-static void ask_size(struct hand_job *job)
+static void ask_size(struct io_thread_job *job)
 {
-	struct file *file = container_of(job, struct file, ask);
+	struct file *file = container_of(job, struct file, size_job);
 
-	file->answered = size_of(file, &file->size);
+	file->size_known = size_of(file, &file->size);
 }
 
-static void size_asked(struct hand_job *job)
+static void size_asked(struct io_thread_job *job)
 {
-	struct file *file = container_of(job, struct file, ask);
+	struct file *file = container_of(job, struct file, size_job);
 
-	file->asking = false;
-	if (file->answered && file->bdev.changed && !file->stopping)
+	file->size_pending = false;
+	if (file->size_known && file->bdev.changed && !file->stopping)
 		has_size(file, file->size);
 	asked(file);
 }
@@ -155,21 +155,21 @@ static void check_size(struct loop_timer *timer)
 	uint64_t size;
 
 	if (file->bdev.state == BDEV_OPENING) {
-		loop_work_add(file->bdev.loop, &file->tell);
+		loop_work_add(file->bdev.loop, &file->announce);
 		return;
 	}
 	watch_later(file);
-	if (!file->bdev.changed || file->asking)
+	if (!file->bdev.changed || file->size_pending)
 		return;
 	if (file->remote)
-		file->asking = !hands_add(&file->hands, &file->ask);
+		file->size_pending = !io_threads_add(&file->io_threads, &file->size_job);
 	else if (size_of(file, &size))
 		has_size(file, size);
 }
 
-static void tell(struct loop_work *work)
+static void announce(struct loop_work *work)
 {
-	struct file *file = container_of(work, struct file, tell);
+	struct file *file = container_of(work, struct file, announce);
 	struct bdev *bdev = &file->bdev;
 
 	bdev->state = bdev->state == BDEV_OPENING ? BDEV_UP : BDEV_DOWN;
@@ -186,7 +186,7 @@ static void tell(struct loop_work *work)
 		bdev->changed(bdev);
 }
 
-static void read_header(struct hand_job *job)
+static void read_header(struct io_thread_job *job)
 {
 	struct file *file = container_of(job, struct file, read_header);
 	size_t len = file->bdev.lim.block > 4096 ? file->bdev.lim.block : 4096;
@@ -205,15 +205,15 @@ static void read_header(struct hand_job *job)
 	free(p);
 }
 
-static void header_read(struct hand_job *job)
+static void header_read(struct io_thread_job *job)
 {
 	struct file *file = container_of(job, struct file, read_header);
 
 	file->reading = false;
-	if (!file->asking)
-		hands_fini(&file->hands); /* the thread is rarely needed later */
+	if (!file->size_pending)
+		io_threads_fini(&file->io_threads); /* the thread is rarely needed later */
 	if (file->bdev.state == BDEV_OPENING)
-		loop_work_add(file->bdev.loop, &file->tell);
+		loop_work_add(file->bdev.loop, &file->announce);
 	asked(file);
 }
 
@@ -274,7 +274,7 @@ static int open_error(int err, bool write, struct diag *diag)
 }
 
 /* Lock the file. One process may open it several times, as several disks. */
-static int take_lock(struct file *file, bool force, const struct stat *st, struct diag *diag)
+static int lock_file(struct file *file, bool force, const struct stat *st, struct diag *diag)
 {
 	int err = file_lock(file->fd, force || file_turns_known(st), diag);
 
@@ -334,7 +334,7 @@ static int open_path(struct file *file, const struct bdev_env *env, struct diag 
 		return not_a_disk(&st, write, diag);
 	file->device = S_ISBLK(st.st_mode);
 	file->remote = !file->device && is_remote(file->fd);
-	return write ? take_lock(file, env->force, &st, diag) : 0;
+	return write ? lock_file(file, env->force, &st, diag) : 0;
 }
 
 /* The second descriptor can't use O_EXCL: the first one holds the device already. */
@@ -433,7 +433,7 @@ static int limits_write(struct file *file, struct diag *diag)
 	lim->max[IO_TRIM] = takes_holes(file) ? FILE_LONGEST_META : 0;
 	lim->max[IO_FLUSH] = 1;
 	lim->fua = true;
-	lim->own = !file->remote;
+	lim->sole_writer = !file->remote;
 	return 0;
 }
 
@@ -476,22 +476,22 @@ int file_attach(struct bdev **out, struct loop *loop, struct uri *uri, const str
 	file->fd = file->direct = -1;
 	file->bdev.ops = &file_ops;
 	file->bdev.loop = loop;
-	file->tell.run = tell;
+	file->announce.run = announce;
 	file->watch.fire = check_size;
-	file->ask = (struct hand_job){ .run = ask_size, .done = size_asked };
-	file->read_header = (struct hand_job){ .run = read_header, .done = header_read };
-	hands_init(&file->hands, loop);
+	file->size_job = (struct io_thread_job){ .run = ask_size, .done = size_asked };
+	file->read_header = (struct io_thread_job){ .run = read_header, .done = header_read };
+	io_threads_init(&file->io_threads, loop);
 	snprintf(file->path, sizeof(file->path), "%s", uri->path);
 	rc = open_all(file, uri, env, diag);
 	if (rc < 0) {
 		file_free(&file->bdev);
 		return rc;
 	}
-	file->reading = !env->replace && !hands_add(&file->hands, &file->read_header);
+	file->reading = !env->replace && !io_threads_add(&file->io_threads, &file->read_header);
 	if (file->reading)
 		loop_timer_set(loop, &file->watch, loop_now(loop) + FILE_HEADER_NS);
 	else
-		loop_work_add(loop, &file->tell);
+		loop_work_add(loop, &file->announce);
 	*out = &file->bdev;
 	return 0;
 }

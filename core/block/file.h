@@ -3,7 +3,7 @@
 #pragma once
 #include "bdev.h"
 #include "file_turn.h"
-#include "hands.h"
+#include "io_threads.h"
 #include "loop.h"
 
 #define FILE_DEPTH  128
@@ -23,17 +23,17 @@ struct file {
 	uint64_t end; /* atomic: requests must end before it; less than lim.size after the file has
 			 shrunk */
 	void *zeroes; /* FILE_ZEROES bytes; NULL if read-only */
-	struct loop_work tell;
-	struct loop_timer watch; /* polls the size */
-	struct hands hands;      /* poll the size if `remote` */
-	struct hand_job ask;
-	bool asking, answered;
-	uint64_t size; /* result of `ask` */
-	struct hand_job read_header;
+	struct loop_work announce;
+	struct loop_timer watch;      /* polls the size */
+	struct io_threads io_threads; /* poll the size if `remote` */
+	struct io_thread_job size_job;
+	bool size_pending, size_known;
+	uint64_t size; /* result of size_job */
+	struct io_thread_job read_header;
 	bool reading;
-	bool stopping; /* BDEV_DOWN follows once no thread asks or reads any more */
+	bool stopping; /* BDEV_DOWN follows once both jobs have ended */
 	uint8_t header[FILE_HEADER];
-	size_t header_len; /* bytes of the header that were read */
+	size_t header_len; /* bytes read */
 	char path[URI_MAX];
 };
 
@@ -47,20 +47,20 @@ struct file_op {      /* the current step of an io, as passed to the kernel */
 	uint64_t off;
 };
 
-struct file_io {             /* io.lower */
-	uint32_t at;         /* bytes of the io completed */
-	int no_space;        /* -errno of the write; the step is a sync that shows what it means */
-	struct file_op op;   /* the current step */
-	struct hand_job job; /* for a step run by a thread */
+struct file_io {                  /* io.lower */
+	uint32_t at;              /* bytes of the io completed */
+	int no_space;             /* -errno of the write; the step is a sync, to find its cause */
+	struct file_op op;        /* the current step */
+	struct io_thread_job job; /* for a step run by a thread */
 	struct file_turn turn;
 	struct file_lane *lane;
 	struct io *io;
 	int64_t res;
 };
 
-/* End of the last block of a regular file now: a write beyond it would extend a file that shrank.
- * UINT64_MAX if unknown. Does not block. */
+/* Return the current end of the last block of a regular file, which may have shrunk; a write beyond
+ * it would extend the file. UINT64_MAX if unknown. Does not block. */
 uint64_t file_end(const struct file *);
-/* 0, or -errno if this kernel or container lacks what a lane needs of io_uring. */
+/* Check whether io_uring supports what a lane needs. 0 or -errno. */
 int file_ring_try(void);
 int file_lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);

@@ -45,12 +45,12 @@ struct file_lane {
 	struct queue waiting;               /* for a slot in the ring */
 	struct queue held;                  /* for the turn of a step */
 	struct queue refused;               /* io->status is set; complete them in the next turn */
-	struct hands hands;
+	struct io_threads io_threads;
 	struct loop_fd fd;
 	struct loop_poller poller;
-	struct loop_timer later, retry;
+	struct loop_timer turn_timer, retry;
 	struct file_pace pace;
-	struct loop_work tell;
+	struct loop_work announce;
 	const struct pool *pool[POOLS]; /* registered with the ring, by index */
 };
 
@@ -376,8 +376,8 @@ static void prepare(struct file_lane *fl, struct io *io)
 	fl->inflight++;
 }
 
-static void on_thread(struct hand_job *job);
-static void from_thread(struct hand_job *job);
+static void on_thread(struct io_thread_job *job);
+static void from_thread(struct io_thread_job *job);
 
 static void end_turn(struct file_lane *fl, struct io *io)
 {
@@ -400,7 +400,7 @@ static void to_thread(struct file_lane *fl, struct io *io)
 	fio->io = io;
 	fio->job.run = on_thread;
 	fio->job.done = from_thread;
-	err = hands_add(&fl->hands, &fio->job);
+	err = io_threads_add(&fl->io_threads, &fio->job);
 	if (err)
 		refuse(fl, io, err);
 }
@@ -459,14 +459,14 @@ static void stepped(struct file_lane *fl, struct io *io, int64_t res)
 		finish_io(fl, io, status);
 }
 
-static void on_thread(struct hand_job *job)
+static void on_thread(struct io_thread_job *job)
 {
 	struct file_io *fio = container_of(job, struct file_io, job);
 
 	fio->res = do_op(fio->lane->file, &fio->op, fio->io);
 }
 
-static void from_thread(struct hand_job *job)
+static void from_thread(struct io_thread_job *job)
 {
 	struct file_io *fio = container_of(job, struct file_io, job);
 	struct file_lane *fl = fio->lane;
@@ -557,14 +557,14 @@ static void kick(struct lane *lane)
 		fl->prepared -= rc > 0 ? rc : 0;
 	}
 	if (fl->prepared || fl->refused.head)
-		loop_timer_set(lane->loop, &fl->later, loop_now(lane->loop));
+		loop_timer_set(lane->loop, &fl->turn_timer, loop_now(lane->loop));
 }
 
 /* Complete the requests refused so far. Later ones wait for the next turn, so that other events get
  * handled. */
-static void later(struct loop_timer *timer)
+static void next_turn(struct loop_timer *timer)
 {
-	struct file_lane *fl = container_of(timer, struct file_lane, later);
+	struct file_lane *fl = container_of(timer, struct file_lane, turn_timer);
 	struct queue now = fl->refused;
 	struct io *io;
 
@@ -660,10 +660,10 @@ static void lane_free(struct lane *lane)
 {
 	struct file_lane *fl = to_lane(lane);
 
-	hands_fini(&fl->hands);
+	io_threads_fini(&fl->io_threads);
 	loop_work_del(lane->loop, &lane->kick);
-	loop_work_del(lane->loop, &fl->tell);
-	loop_timer_del(lane->loop, &fl->later);
+	loop_work_del(lane->loop, &fl->announce);
+	loop_timer_del(lane->loop, &fl->turn_timer);
 	loop_timer_del(lane->loop, &fl->retry);
 	if (fl->file->turns)
 		file_pace_del(fl->file->turns, &fl->pace);
@@ -684,9 +684,9 @@ static void lane_free(struct lane *lane)
 	free(fl);
 }
 
-static void tell(struct loop_work *work)
+static void announce(struct loop_work *work)
 {
-	struct lane *lane = &container_of(work, struct file_lane, tell)->lane;
+	struct lane *lane = &container_of(work, struct file_lane, announce)->lane;
 
 	lane->state = LANE_UP;
 	if (lane->changed)
@@ -793,23 +793,23 @@ int file_lane_open(struct lane **out, struct bdev *bdev, struct loop *loop, stru
 	fl->waiting.tail = &fl->waiting.head;
 	fl->held.tail = &fl->held.head;
 	fl->refused.tail = &fl->refused.head;
-	fl->later.fire = later;
+	fl->turn_timer.fire = next_turn;
 	fl->retry.fire = retry;
-	fl->tell.run = tell;
+	fl->announce.run = announce;
 	lane_init(&fl->lane, &lane_ops, bdev, loop);
-	hands_init(&fl->hands, loop);
+	io_threads_init(&fl->io_threads, loop);
 	if (fl->file->turns)
 		file_pace_add(fl->file->turns, &fl->pace);
 	rc = ring_start(fl);
 	if (rc < 0)
 		loop_trace(loop, "%s: io_uring is not available (%s): I/O uses threads", bdev->uri,
 			diag_errno_text(-rc));
-	rc = fl->ring_on ? ring_watch(fl, diag) : hands_start(&fl->hands, diag);
+	rc = fl->ring_on ? ring_watch(fl, diag) : io_threads_start(&fl->io_threads, diag);
 	if (rc < 0) {
 		lane_free(&fl->lane);
 		return rc;
 	}
-	loop_work_add(loop, &fl->tell);
+	loop_work_add(loop, &fl->announce);
 	*out = &fl->lane;
 	return 0;
 }

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-enum way { WAY_READ, WAY_WRITE, WAY_RESIZE = 3 };
+enum lock_mode { MODE_READ, MODE_WRITE, MODE_RESIZE = 3 };
 
-#define USES  100
-#define ALONE 200
+#define SHARED_BYTES 100
+#define DENY_BYTES   200
 
 static struct flock byte(short type, int at)
 {
@@ -35,11 +35,11 @@ static bool is_set(int fd, int at)
 
 int file_lock(int fd, bool force, struct diag *diag)
 {
-	static const int own[] = { USES + WAY_READ, USES + WAY_WRITE, ALONE + WAY_WRITE,
-		ALONE + WAY_RESIZE };
-	static const int others[] = { ALONE + WAY_READ, ALONE + WAY_WRITE, USES + WAY_WRITE,
-		USES + WAY_RESIZE };
-	bool taken = false;
+	static const int own[] = { SHARED_BYTES + MODE_READ, SHARED_BYTES + MODE_WRITE,
+		DENY_BYTES + MODE_WRITE, DENY_BYTES + MODE_RESIZE };
+	static const int others[] = { DENY_BYTES + MODE_READ, DENY_BYTES + MODE_WRITE,
+		SHARED_BYTES + MODE_WRITE, SHARED_BYTES + MODE_RESIZE };
+	bool locked = false;
 	int err = 0;
 
 	for (unsigned i = 0; !err && i < sizeof(own) / sizeof(*own); i++)
@@ -47,9 +47,9 @@ int file_lock(int fd, bool force, struct diag *diag)
 	if (force)
 		return 0;
 	for (unsigned i = 0; !err && i < sizeof(others) / sizeof(*others); i++)
-		taken |= is_set(fd, others[i]);
+		locked |= is_set(fd, others[i]);
 	/* EAGAIN, EACCES: another kind of program has an exclusive lock on the whole file */
-	if (taken || err == -EAGAIN || err == -EACCES)
+	if (locked || err == -EAGAIN || err == -EACCES)
 		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use by another program");
 	return err;
 }

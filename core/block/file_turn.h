@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Turns of changes to one file. A direct write drops the cached pages that it covers; if a page is
- * dirty again by the end of the write, the kernel fails the next flush of the file with EIO, though
- * no data is lost. So changes through the page cache and direct ones that share a page run one
- * after the other, in the order in which they came, over all lanes and disks of this process.
+/* Order changes to one file. A direct write drops the cached pages that it covers. If a page is
+ * dirty again at the end of the write, the kernel fails the next flush of the file with EIO,
+ * although no data is lost. So cached and direct changes that share a page run one after the other,
+ * in the order of their arrival, over all lanes and disks of this process.
  *
  * Direct changes are registered only while changes through the page cache are frequent. Otherwise a
  * lane only counts them. */
@@ -26,19 +26,20 @@ struct file_pace {       /* of a lane */
 };
 
 /* Any thread. */
-struct file_turns *file_turns_get(const struct stat *); /* NULL: no memory */
-void file_turns_put(struct file_turns *);               /* NULL: a no-op */
-/* This process writes to the file already. */
+/* Get a reference. NULL: no memory. */
+struct file_turns *file_turns_get(const struct stat *);
+void file_turns_put(struct file_turns *); /* NULL: a no-op */
+/* Return whether this process writes to the file already. */
 bool file_turns_known(const struct stat *);
-/* One of the disks uses, or no longer uses, direct I/O. */
+/* A disk begins or ends to use direct I/O. */
 void file_turns_direct(struct file_turns *, bool add);
-/* Before the first and after the last change of a lane. */
+/* Register a lane before its first change, until its last one has ended. */
 void file_pace_add(struct file_turns *, struct file_pace *);
 void file_pace_del(struct file_turns *, struct file_pace *);
 
-/* Queue for a turn. True: it has come. False: ask file_turn_has() until it returns true.
- * file_turn_end() follows in both cases. */
+/* Queue a change. True: it may run. False: poll file_turn_has() until it returns true. Call
+ * file_turn_end() at its end in both cases. */
 bool file_turn_take(struct file_turns *, struct file_pace *, struct file_turn *, bool cached,
 	uint64_t off, uint64_t len);
 bool file_turn_has(struct file_turns *, const struct file_turn *);
-void file_turn_end(struct file_turns *, struct file_pace *, struct file_turn *); /* none: a no-op */
+void file_turn_end(struct file_turns *, struct file_pace *, struct file_turn *); /* zeroed: no-op */

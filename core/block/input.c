@@ -5,7 +5,7 @@
  * with -ENXIO. */
 #include "bdev.h"
 #include "block.h"
-#include "hands.h"
+#include "io_threads.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 struct input {
 	struct bdev bdev;
-	struct loop_work tell;
+	struct loop_work announce;
 	bool laned; /* its only lane is open */
 };
 
@@ -28,14 +28,15 @@ struct input_lane {
 	uint64_t at;  /* bytes read */
 	uint32_t got; /* bytes of the first held read */
 	/* -ENXIO at the end, or an error, which is final: a stream can't be read again */
-	int over;
+	int end_status;
 	struct loop_fd fd;
-	struct hands hands; /* for regular files, which epoll rejects and whose reads may block */
-	struct hand_job read;
+	struct io_threads
+		io_threads; /* for regular files, which epoll rejects and whose reads may block */
+	struct io_thread_job read;
 	ssize_t res;  /* bytes or -errno */
 	bool reading; /* a read into the first held io is in flight */
-	struct loop_timer later;
-	struct loop_work tell;
+	struct loop_timer turn_timer;
+	struct loop_work announce;
 };
 
 static struct input_lane *to_lane(struct lane *lane)
@@ -74,9 +75,9 @@ static void submit(struct lane *lane, struct io *io)
 	*at = io;
 }
 
-static bool wanted(const struct input_lane *il)
+static bool can_read(const struct input_lane *il)
 {
-	return !il->over && il->held && il->held->off + il->got == il->at;
+	return !il->end_status && il->held && il->held->off + il->got == il->at;
 }
 
 static void first_done(struct input_lane *il)
@@ -88,11 +89,11 @@ static void first_done(struct input_lane *il)
 	finish_io(io, 0);
 }
 
-static void ended(struct input_lane *il)
+static void end_stream(struct input_lane *il)
 {
 	struct bdev *bdev = il->lane.bdev;
 
-	il->over = -ENXIO;
+	il->end_status = -ENXIO;
 	bdev->lim.size = (il->at + BLOCK - 1) / BLOCK * BLOCK;
 	if (bdev->changed)
 		bdev->changed(bdev);
@@ -102,7 +103,7 @@ static void ended(struct input_lane *il)
 	}
 }
 
-static void read_some(struct hand_job *job)
+static void read_some(struct io_thread_job *job)
 {
 	struct input_lane *il = container_of(job, struct input_lane, read);
 	const struct io *io = il->held;
@@ -120,13 +121,13 @@ static void take_bytes(struct input_lane *il)
 		if (il->got == il->held->len)
 			first_done(il);
 	} else if (!il->res && il->at) {
-		ended(il);
+		end_stream(il);
 	} else if (il->res != -EINTR && il->res != -EAGAIN) {
-		il->over = il->res ? (int)il->res : -ENODATA;
+		il->end_status = il->res ? (int)il->res : -ENODATA;
 	}
 }
 
-static void was_read(struct hand_job *job)
+static void was_read(struct io_thread_job *job)
 {
 	struct input_lane *il = container_of(job, struct input_lane, read);
 
@@ -140,15 +141,15 @@ static void kick(struct lane *lane)
 	struct input_lane *il = to_lane(lane);
 	int err = 0;
 
-	if (!wanted(il)) {
+	if (!can_read(il)) {
 		loop_fd_del(lane->loop, &il->fd);
 	} else if (!il->reading && !il->fd.on && loop_fd_add(lane->loop, &il->fd, NULL)) {
-		err = hands_add(&il->hands, &il->read);
+		err = io_threads_add(&il->io_threads, &il->read);
 		il->reading = !err;
-		il->over = err;
+		il->end_status = err;
 	}
-	if (il->cancelled || (il->over && il->held))
-		loop_timer_set(lane->loop, &il->later, loop_now(lane->loop));
+	if (il->cancelled || (il->end_status && il->held))
+		loop_timer_set(lane->loop, &il->turn_timer, loop_now(lane->loop));
 }
 
 static void ready(struct loop_fd *fd, uint32_t events)
@@ -156,20 +157,20 @@ static void ready(struct loop_fd *fd, uint32_t events)
 	struct input_lane *il = container_of(fd, struct input_lane, fd);
 
 	(void)events;
-	if (wanted(il)) {
+	if (can_read(il)) {
 		read_some(&il->read);
 		take_bytes(il);
 	}
 	loop_work_add(il->lane.loop, &il->lane.kick);
 }
 
-static void later(struct loop_timer *timer)
+static void next_turn(struct loop_timer *timer)
 {
-	struct input_lane *il = container_of(timer, struct input_lane, later);
+	struct input_lane *il = container_of(timer, struct input_lane, turn_timer);
 
 	finish_all(&il->cancelled, -ECANCELED);
-	if (il->over)
-		finish_all(&il->held, il->over);
+	if (il->end_status)
+		finish_all(&il->held, il->end_status);
 	loop_work_add(il->lane.loop, &il->lane.kick);
 }
 
@@ -184,7 +185,7 @@ static bool cancel(struct lane *lane, struct io *io)
 	if (!*at || (il->reading && io == il->held))
 		return false;
 	if (io == il->held && il->got)
-		il->over = -ECANCELED;
+		il->end_status = -ECANCELED;
 	*at = io->next;
 	io->next = il->cancelled;
 	il->cancelled = io;
@@ -196,18 +197,18 @@ static void lane_free(struct lane *lane)
 {
 	struct input_lane *il = to_lane(lane);
 
-	hands_fini(&il->hands);
+	io_threads_fini(&il->io_threads);
 	loop_work_del(lane->loop, &lane->kick);
-	loop_work_del(lane->loop, &il->tell);
-	loop_timer_del(lane->loop, &il->later);
+	loop_work_del(lane->loop, &il->announce);
+	loop_timer_del(lane->loop, &il->turn_timer);
 	loop_fd_del(lane->loop, &il->fd);
 	container_of(lane->bdev, struct input, bdev)->laned = false;
 	free(il);
 }
 
-static void lane_tell(struct loop_work *work)
+static void lane_announce(struct loop_work *work)
 {
-	struct lane *lane = &container_of(work, struct input_lane, tell)->lane;
+	struct lane *lane = &container_of(work, struct input_lane, announce)->lane;
 
 	lane->state = LANE_UP;
 	if (lane->changed)
@@ -231,19 +232,19 @@ static int lane_start(struct lane **out, struct bdev *bdev, struct loop *loop, s
 		return diag_sys(diag, ENOMEM, "I/O queue");
 	lane_init(&il->lane, &lane_ops, bdev, loop);
 	il->fd = (struct loop_fd){ .fd = STDIN_FILENO, .events = EPOLLIN, .ready = ready };
-	il->later.fire = later;
-	il->tell.run = lane_tell;
-	il->read = (struct hand_job){ .run = read_some, .done = was_read };
-	hands_init(&il->hands, loop);
+	il->turn_timer.fire = next_turn;
+	il->announce.run = lane_announce;
+	il->read = (struct io_thread_job){ .run = read_some, .done = was_read };
+	io_threads_init(&il->io_threads, loop);
 	input->laned = true;
-	loop_work_add(loop, &il->tell);
+	loop_work_add(loop, &il->announce);
 	*out = &il->lane;
 	return 0;
 }
 
-static void tell(struct loop_work *work)
+static void announce(struct loop_work *work)
 {
-	struct bdev *bdev = &container_of(work, struct input, tell)->bdev;
+	struct bdev *bdev = &container_of(work, struct input, announce)->bdev;
 
 	bdev->state = bdev->state == BDEV_OPENING ? BDEV_UP : BDEV_DOWN;
 	if (bdev->changed)
@@ -253,14 +254,14 @@ static void tell(struct loop_work *work)
 static void stop(struct bdev *bdev)
 {
 	diag_set(&bdev->why, DIAG_CLOSED, ESHUTDOWN, "closed");
-	loop_work_add(bdev->loop, &container_of(bdev, struct input, bdev)->tell);
+	loop_work_add(bdev->loop, &container_of(bdev, struct input, bdev)->announce);
 }
 
 static void input_free(struct bdev *bdev)
 {
 	struct input *input = container_of(bdev, struct input, bdev);
 
-	loop_work_del(bdev->loop, &input->tell);
+	loop_work_del(bdev->loop, &input->announce);
 	free(input);
 }
 
@@ -289,7 +290,7 @@ int input_attach(struct bdev **out, struct loop *loop, struct uri *uri, const st
 		return diag_sys(diag, ENOMEM, "standard input");
 	input->bdev.ops = &input_ops;
 	input->bdev.loop = loop;
-	input->tell.run = tell;
+	input->announce.run = announce;
 	input->bdev.lim = (struct bdev_limits){
 		.size = (env->create + BLOCK - 1) / BLOCK * BLOCK,
 		.block = BLOCK,
@@ -300,7 +301,7 @@ int input_attach(struct bdev **out, struct loop *loop, struct uri *uri, const st
 		.ro = true,
 		.ro_disk = true,
 	};
-	loop_work_add(loop, &input->tell);
+	loop_work_add(loop, &input->announce);
 	*out = &input->bdev;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Disks that answer at once. Requests are served at the end of the turn, with a budget per turn: an
- * owner that submits from done() would otherwise keep the loop in one turn. */
+/* Disks that complete requests at once: at the end of the turn, with a budget per turn, as
+ * otherwise an owner that submits from done() would never let the loop finish its turn. */
 #include "instant.h"
 #include <errno.h>
 #include <stdio.h>
@@ -183,7 +183,7 @@ int instant_geometry(
 		.depth = 1024,
 		.ro = !env->write,
 		.fua = true,
-		.own = true,
+		.sole_writer = true,
 	};
 	return 0;
 }

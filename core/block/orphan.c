@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Orphans: commands that their client may have given up while the disk still has a request of them,
- * which it may execute at any time until it answers. Nothing of that client that overlaps may
- * overtake it, nor any change, or a client that reconnects and rewrites the range would later read
- * the old data. Other clients' reads go on. */
+/* Orphans: commands that their client may have abandoned while the disk still has a request of
+ * them, which it may execute at any time until it completes. Neither overlapping requests of that
+ * client nor any changes may overtake it, or a client that reconnects and rewrites the range would
+ * later read the old data. Reads of other clients are not delayed. */
 #include "block.h"
 #include <errno.h>
 
-#define RETRY_MS 5  /* the disk is late anyway: a wake-up across threads would not help */
+#define RETRY_MS 5  /* a wake-up across threads would gain little, as the disk is slow */
 #define RETRIES  64 /* per turn, to leave time for other events */
 
 static bool overlaps(const struct io *io, uint64_t off, uint64_t len)
@@ -14,23 +14,24 @@ static bool overlaps(const struct io *io, uint64_t off, uint64_t len)
 	return io->off < off + len && off < io->off + io->len;
 }
 
-/* older: than the orphan that io belongs to; true if io has none. What the disk has ends by itself,
- * whatever else waits. Otherwise older ones come first, so no two wait for each other. */
+/* older: than the orphan that io is part of; true if it is part of none. Requests at the disk
+ * complete by themselves. Otherwise only older orphans are waited for, so there are no deadlocks.
+ */
 static bool must_wait(const struct io *io, const struct bdev_orphan *orphan, bool older)
 {
 	const struct bdev_orphan *own = io->own;
 	bool same = !orphan->client || (own && own->client == orphan->client);
-	bool alone = own && own->bdev && own->order == BDEV_ALONE;
+	bool exclusive = own && own->bdev && own->order == BDEV_EXCLUSIVE;
 
-	if (orphan->order == BDEV_ALONE)
-		return (older || !alone) && overlaps(io, orphan->off, orphan->len);
-	if (same && older && !alone && overlaps(io, orphan->off, orphan->len))
+	if (orphan->order == BDEV_EXCLUSIVE)
+		return (older || !exclusive) && overlaps(io, orphan->off, orphan->len);
+	if (same && older && !exclusive && overlaps(io, orphan->off, orphan->len))
 		return true;
-	return (same || alone || orphan->order == BDEV_ALL || bdev_changes_blocks(io->kind)) &&
+	return (same || exclusive || orphan->order == BDEV_ALL || bdev_changes_blocks(io->kind)) &&
 	       overlaps(io, orphan->at, orphan->at_len);
 }
 
-/* Set what the disk has of an orphan. */
+/* Set the request of an orphan that is at the disk. */
 static void set_request(struct bdev_orphan *orphan, const struct io *io)
 {
 	bool changes = io && !orphan->gated && bdev_changes_blocks(io->kind);
@@ -128,13 +129,13 @@ bool bdev_cancel(struct lane *lane, struct io *io)
 	return bdev_cancel_gated(lane, io) || (lane->ops->cancel && lane->ops->cancel(lane, io));
 }
 
-static void put_on(struct bdev *bdev, struct bdev_orphan *orphan)
+static void add_orphan(struct bdev *bdev, struct bdev_orphan *orphan)
 {
 	orphan->next = bdev->orphan;
 	bdev->orphan = orphan;
 }
 
-static void take_off(struct bdev *bdev, const struct bdev_orphan *orphan)
+static void remove_orphan(struct bdev *bdev, const struct bdev_orphan *orphan)
 {
 	struct bdev_orphan **at = &bdev->orphan;
 
@@ -143,22 +144,23 @@ static void take_off(struct bdev *bdev, const struct bdev_orphan *orphan)
 	*at = orphan->next;
 }
 
-/* One that is to be alone is behind all that have begun: they don't wait for each other. */
+/* An exclusive command becomes the newest orphan, so others don't wait for it while it waits for
+ * them. */
 void bdev_orphan(struct bdev *bdev, struct bdev_orphan *orphan, enum bdev_order order,
 	const struct io *io, uint64_t off, uint64_t len)
 {
 	pthread_mutex_lock(&bdev->orphan_lock);
-	if (orphan->bdev && order == BDEV_ALONE && orphan->order != BDEV_ALONE) {
-		take_off(bdev, orphan);
-		put_on(bdev, orphan);
+	if (orphan->bdev && order == BDEV_EXCLUSIVE && orphan->order != BDEV_EXCLUSIVE) {
+		remove_orphan(bdev, orphan);
+		add_orphan(bdev, orphan);
 	}
 	if (!orphan->bdev) {
 		orphan->bdev = bdev;
 		orphan->order = BDEV_CLIENT;
-		put_on(bdev, orphan);
+		add_orphan(bdev, orphan);
 		__atomic_add_fetch(&bdev->orphans, 1, __ATOMIC_RELEASE);
 	}
-	if (orphan->order != BDEV_ALONE) {
+	if (orphan->order != BDEV_EXCLUSIVE) {
 		if (order > orphan->order)
 			orphan->order = (uint8_t)order;
 		orphan->off = off;
@@ -175,7 +177,7 @@ void bdev_orphan_end(struct bdev_orphan *orphan)
 	if (!bdev)
 		return;
 	pthread_mutex_lock(&bdev->orphan_lock);
-	take_off(bdev, orphan);
+	remove_orphan(bdev, orphan);
 	orphan->bdev = NULL;
 	__atomic_sub_fetch(&bdev->orphans, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&bdev->orphan_lock);

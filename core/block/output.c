@@ -4,7 +4,7 @@
  * a thread, so that a slow reader does not block the loop. */
 #include "bdev.h"
 #include "block.h"
-#include "hands.h"
+#include "io_threads.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 struct output {
 	struct bdev bdev;
-	struct loop_work tell;
+	struct loop_work announce;
 	uint8_t *zeroes; /* ZEROES bytes */
 	bool laned;      /* its only lane is open */
 };
@@ -34,11 +34,11 @@ struct output_lane {
 	struct io *flushing, *to_flush;
 	struct io *cancelled;
 	int failed; /* final: a gap in a stream can't be filled later */
-	struct hands hands;
-	struct hand_job write, sync;
+	struct io_threads io_threads;
+	struct io_thread_job write, sync;
 	int wrote, synced; /* results */
-	struct loop_timer later;
-	struct loop_work tell;
+	struct loop_timer turn_timer;
+	struct loop_work announce;
 };
 
 static struct output_lane *to_lane(struct lane *lane)
@@ -89,7 +89,7 @@ static const uint8_t *next_bytes(const struct output_lane *ol, uint32_t *len)
 }
 
 /* The parent process may have made the descriptor non-blocking, so poll. */
-static void write_some(struct hand_job *job)
+static void write_some(struct io_thread_job *job)
 {
 	struct output_lane *ol = container_of(job, struct output_lane, write);
 	struct pollfd room = { .fd = STDOUT_FILENO, .events = POLLOUT };
@@ -109,7 +109,7 @@ static void take_next(struct output_lane *ol)
 	ol->writing = ol->held;
 	ol->held = ol->held->next;
 	ol->put = 0;
-	hands_add(&ol->hands,
+	io_threads_add(&ol->io_threads,
 		&ol->write); /* can't fail: the thread was started in output_lane_open() */
 }
 
@@ -133,14 +133,14 @@ static bool put(struct output_lane *ol, int res)
 	return true;
 }
 
-static void wrote(struct hand_job *job)
+static void wrote(struct io_thread_job *job)
 {
 	struct output_lane *ol = container_of(job, struct output_lane, write);
 
 	if (put(ol, ol->wrote))
 		loop_work_add(ol->lane.loop, &ol->lane.kick);
 	else
-		hands_add(&ol->hands, &ol->write);
+		io_threads_add(&ol->io_threads, &ol->write);
 }
 
 static void finish_all(struct io **list, int status)
@@ -156,7 +156,7 @@ static void finish_all(struct io **list, int status)
 	}
 }
 
-static void sync_output(struct hand_job *job)
+static void sync_output(struct io_thread_job *job)
 {
 	struct output_lane *ol = container_of(job, struct output_lane, sync);
 
@@ -166,7 +166,7 @@ static void sync_output(struct hand_job *job)
 		ol->synced = -errno;
 }
 
-static void synced(struct hand_job *job)
+static void synced(struct io_thread_job *job)
 {
 	struct output_lane *ol = container_of(job, struct output_lane, sync);
 
@@ -174,9 +174,9 @@ static void synced(struct hand_job *job)
 	loop_work_add(ol->lane.loop, &ol->lane.kick);
 }
 
-static void later(struct loop_timer *timer)
+static void next_turn(struct loop_timer *timer)
 {
-	struct output_lane *ol = container_of(timer, struct output_lane, later);
+	struct output_lane *ol = container_of(timer, struct output_lane, turn_timer);
 
 	if (ol->failed)
 		finish_all(&ol->held, ol->failed);
@@ -193,10 +193,10 @@ static void kick(struct lane *lane)
 	if (ol->to_flush && !ol->flushing) {
 		ol->flushing = ol->to_flush;
 		ol->to_flush = NULL;
-		hands_add(&ol->hands, &ol->sync);
+		io_threads_add(&ol->io_threads, &ol->sync);
 	}
 	if (ol->other || ol->cancelled || (ol->failed && ol->held))
-		loop_timer_set(lane->loop, &ol->later, loop_now(lane->loop));
+		loop_timer_set(lane->loop, &ol->turn_timer, loop_now(lane->loop));
 }
 
 /* Cancel a held io, whose data will never come. The one being written can't be cancelled. */
@@ -220,17 +220,17 @@ static void lane_free(struct lane *lane)
 {
 	struct output_lane *ol = to_lane(lane);
 
-	hands_fini(&ol->hands);
+	io_threads_fini(&ol->io_threads);
 	loop_work_del(lane->loop, &lane->kick);
-	loop_work_del(lane->loop, &ol->tell);
-	loop_timer_del(lane->loop, &ol->later);
+	loop_work_del(lane->loop, &ol->announce);
+	loop_timer_del(lane->loop, &ol->turn_timer);
 	container_of(lane->bdev, struct output, bdev)->laned = false;
 	free(ol);
 }
 
-static void lane_tell(struct loop_work *work)
+static void lane_announce(struct loop_work *work)
 {
-	struct lane *lane = &container_of(work, struct output_lane, tell)->lane;
+	struct lane *lane = &container_of(work, struct output_lane, announce)->lane;
 
 	lane->state = LANE_UP;
 	if (lane->changed)
@@ -255,25 +255,25 @@ static int output_lane_open(
 	if (!ol)
 		return diag_sys(diag, ENOMEM, "I/O queue");
 	lane_init(&ol->lane, &lane_ops, bdev, loop);
-	ol->later.fire = later;
-	ol->tell.run = lane_tell;
+	ol->turn_timer.fire = next_turn;
+	ol->announce.run = lane_announce;
 	output->laned = true;
-	ol->write = (struct hand_job){ .run = write_some, .done = wrote };
-	ol->sync = (struct hand_job){ .run = sync_output, .done = synced };
-	hands_init(&ol->hands, loop);
-	rc = hands_start(&ol->hands, diag);
+	ol->write = (struct io_thread_job){ .run = write_some, .done = wrote };
+	ol->sync = (struct io_thread_job){ .run = sync_output, .done = synced };
+	io_threads_init(&ol->io_threads, loop);
+	rc = io_threads_start(&ol->io_threads, diag);
 	if (rc < 0) {
 		lane_free(&ol->lane);
 		return rc;
 	}
-	loop_work_add(loop, &ol->tell);
+	loop_work_add(loop, &ol->announce);
 	*out = &ol->lane;
 	return 0;
 }
 
-static void tell(struct loop_work *work)
+static void announce(struct loop_work *work)
 {
-	struct bdev *bdev = &container_of(work, struct output, tell)->bdev;
+	struct bdev *bdev = &container_of(work, struct output, announce)->bdev;
 
 	bdev->state = bdev->state == BDEV_OPENING ? BDEV_UP : BDEV_DOWN;
 	if (bdev->changed)
@@ -283,14 +283,14 @@ static void tell(struct loop_work *work)
 static void stop(struct bdev *bdev)
 {
 	diag_set(&bdev->why, DIAG_CLOSED, ESHUTDOWN, "closed");
-	loop_work_add(bdev->loop, &container_of(bdev, struct output, bdev)->tell);
+	loop_work_add(bdev->loop, &container_of(bdev, struct output, bdev)->announce);
 }
 
 static void output_free(struct bdev *bdev)
 {
 	struct output *output = container_of(bdev, struct output, bdev);
 
-	loop_work_del(bdev->loop, &output->tell);
+	loop_work_del(bdev->loop, &output->announce);
 	munmap(output->zeroes, ZEROES);
 	free(output);
 }
@@ -340,7 +340,7 @@ int output_attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	}
 	output->bdev.ops = &output_ops;
 	output->bdev.loop = loop;
-	output->tell.run = tell;
+	output->announce.run = announce;
 	output->bdev.lim = (struct bdev_limits){
 		.size = (env->create + BLOCK - 1) / BLOCK * BLOCK,
 		.block = BLOCK,
@@ -352,7 +352,7 @@ int output_attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 		.lanes = 1,
 		.depth = 128,
 	};
-	loop_work_add(loop, &output->tell);
+	loop_work_add(loop, &output->announce);
 	*out = &output->bdev;
 	return 0;
 }

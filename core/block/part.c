@@ -200,8 +200,8 @@ static void whole_reported(struct bdev *whole, bool bad, const char *line)
 		part->bdev.report(&part->bdev, bad, line);
 }
 
-static int check_range(const struct part_want *want, const struct bdev_limits *lim, uint64_t start,
-	uint64_t size, struct diag *diag)
+static int check_range(const struct part_range *range, const struct bdev_limits *lim,
+	uint64_t start, uint64_t size, struct diag *diag)
 {
 	if (start % lim->block || size % lim->block)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
@@ -210,41 +210,41 @@ static int check_range(const struct part_want *want, const struct bdev_limits *l
 	if (start >= lim->size || size > lim->size - start)
 		return diag_set(diag, DIAG_USAGE, ERANGE,
 			"%s ends beyond the disk, which has %llu bytes",
-			want->number ? "the partition" : "this part",
+			range->number ? "the partition" : "this part",
 			(unsigned long long)lim->size);
 	return 0;
 }
 
-static int find_range(const struct part_want *want, struct bdev *whole, uint32_t timeout_ms,
+static int find_range(const struct part_range *range, struct bdev *whole, uint32_t timeout_ms,
 	uint64_t *start, uint64_t *size, struct diag *diag)
 {
 	int err;
 
-	*start = want->offset;
-	*size = want->size;
-	if (!want->number)
+	*start = range->offset;
+	*size = range->size;
+	if (!range->number)
 		return 0;
-	err = content_find_partition(whole, want->number, timeout_ms, start, size, diag);
+	err = content_find_partition(whole, range->number, timeout_ms, start, size, diag);
 	if (err)
 		return err;
-	if (want->offset >= *size || want->size > *size - want->offset)
+	if (range->offset >= *size || range->size > *size - range->offset)
 		return diag_set(diag, DIAG_USAGE, ERANGE,
 			"offset= and size= end beyond partition %u, which has %llu bytes",
-			want->number, (unsigned long long)*size);
-	*start += want->offset;
-	*size = want->size ? want->size : *size - want->offset;
+			range->number, (unsigned long long)*size);
+	*start += range->offset;
+	*size = range->size ? range->size : *size - range->offset;
 	return 0;
 }
 
-int part_open(struct bdev **out, struct bdev *whole, const struct part_want *want,
+int part_open(struct bdev **out, struct bdev *whole, const struct part_range *range,
 	uint32_t timeout_ms, struct diag *diag)
 {
 	struct part *part;
 	uint64_t start, size;
-	int err = find_range(want, whole, timeout_ms, &start, &size, diag);
+	int err = find_range(range, whole, timeout_ms, &start, &size, diag);
 
 	if (!err)
-		err = check_range(want, &whole->lim, start, size, diag);
+		err = check_range(range, &whole->lim, start, size, diag);
 	if (err)
 		return err;
 	part = calloc(1, sizeof(*part));
@@ -285,16 +285,16 @@ static int size_key(
 	return err;
 }
 
-int part_keys(struct uri *uri, struct part_want *want, struct diag *diag)
+int part_keys(struct uri *uri, struct part_range *range, struct diag *diag)
 {
 	int err;
 
-	*want = (struct part_want){ 0 };
-	err = size_key(uri, "offset", &want->offset, &want->on, diag);
+	*range = (struct part_range){ 0 };
+	err = size_key(uri, "offset", &range->offset, &range->on, diag);
 	if (!err)
-		err = size_key(uri, "size", &want->size, &want->on, diag);
+		err = size_key(uri, "size", &range->size, &range->on, diag);
 	if (!err)
-		err = uri_u32(uri, "part", 1, CONTENT_NUMBER_MAX, &want->number, diag);
-	want->on |= want->number != 0;
+		err = uri_u32(uri, "part", 1, CONTENT_NUMBER_MAX, &range->number, diag);
+	range->on |= range->number != 0;
 	return err ? diag_ctx(diag, "%s", uri->spelling) : 0;
 }

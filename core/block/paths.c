@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_MS     1000  /* wait that long for the other paths when opening, once one is up */
+#define GRACE_MS     1000 /* wait that long for the other paths when opening, once one is up */
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 5000
 #define STEADY_MS    1000  /* a path that was up for that long is reopened without delay */
@@ -532,7 +532,7 @@ void paths_joined(struct loop_msg *msg)
 	for (struct path *path = paths->path; path < paths->path + paths->count; path++)
 		if (path->state == PATH_UP)
 			leg_attach(pl, path);
-	loop_post(pl->lane.loop, &pl->welcome);
+	loop_post(pl->lane.loop, &pl->joined_msg);
 }
 
 static void leg_off(struct leg *leg)
@@ -555,7 +555,7 @@ void paths_left(struct loop_msg *msg)
 	for (unsigned i = 0; i < pl->paths->count; i++)
 		if (pl->leg[i].on)
 			leg_off(&pl->leg[i]);
-	loop_post(pl->lane.loop, &pl->bye);
+	loop_post(pl->lane.loop, &pl->left_msg);
 }
 
 /* If a lane dies, its path counts as lost: the other lanes leave it, too, and it is reopened. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One disk over several paths. paths.c is the control part on the bdev's loop, paths_lane.c the
- * part of each lane on the lane's loop. They share no state but exchange messages: each side
- * touches only its own part of a struct leg, and what a message handed over. */
+/* One disk over several paths. The control part (paths.c) runs on the bdev's loop, the part of each
+ * lane (paths_lane.c) on the lane's. They share no state but exchange messages: each side accesses
+ * only its members of struct leg, and those that a message has handed over. */
 #pragma once
 #include "bdev.h"
 
@@ -11,8 +11,8 @@ enum path_state {
 	PATH_IDLE, /* no leaf; the next attempt is scheduled */
 	PATH_OPENING,
 	PATH_UP,
-	PATH_ENDING,   /* the leaf is freed once every lane has left it */
-	PATH_STOPPING, /* stops in order, after bdev_close() */
+	PATH_ENDING,   /* freed once no lane uses the leaf */
+	PATH_STOPPING, /* orderly stop by bdev_close() */
 	PATH_OFF,
 };
 
@@ -21,11 +21,11 @@ struct path {
 	struct uri uri;
 	struct bdev *leaf; /* in the states OPENING, UP, ENDING, STOPPING */
 	uint8_t state;
-	unsigned legs; /* lanes that were given the leaf and have not left it */
-	unsigned held; /* requests that were waiting in the lanes when these left */
+	unsigned legs; /* lanes that use the leaf */
+	unsigned held; /* requests held by the lanes when they dropped it */
 	uint32_t attempts, delay_ms;
 	uint64_t up_ns, lost_ns;
-	uint64_t refused_ns; /* time of the last report that it refuses requests; 0 = none */
+	uint64_t refused_ns; /* last report that it refuses requests; 0: none */
 	struct diag why;     /* the last failure or loss */
 	struct loop_timer retry;
 	struct loop_work reap;
@@ -34,14 +34,14 @@ struct path {
 struct paths {
 	struct bdev bdev;
 	struct bdev_env env;
-	uint32_t loss_ms;      /* UINT32_MAX = forever */
+	uint32_t loss_ms;      /* UINT32_MAX: no limit */
 	uint32_t quiesce_ms;   /* minimum; quiesce= of the URI */
 	uint32_t leaf_io_size; /* room behind struct paths_io */
 	bool grace_over, stopping;
 	unsigned tries; /* attempts since no path was up */
 	uint64_t begun_ns;
-	uint64_t out_ns; /* time since which no path is up; 0 = one is up, or none was yet */
-	char lost[200];  /* why the last path went down then */
+	uint64_t out_ns; /* time of the loss of the last path; 0: one is up, or none was yet */
+	char lost[200];  /* reason of that loss */
 	const struct path *failed; /* the last path that failed */
 	unsigned count, seed;
 	struct paths_lane *lanes;
@@ -58,19 +58,19 @@ enum leg_state {
 	LEG_DOWN,
 };
 
-/* The use of one path by one lane. Each path's life is one round of messages: open, dead (if the
- * lane detects it), drop, dropped. So no message is posted again before it was handled. */
+/* The use of one path by one lane. The messages of a path are: open, dead (if the lane detects it),
+ * drop, dropped. So none is posted again before it was handled. */
 struct leg {
 	struct paths_lane *pl;
 	uint8_t index;
 	/* owned by the lane */
 	uint8_t state;
-	bool leaving, told, was_up;
+	bool dropping, dead_posted, was_up;
 	uint32_t inflight, quiesce_ms;
-	uint64_t refused_ns; /* when a request was last referred to another path; 0 = never */
-	uint64_t opened_ns;  /* of the first attempt */
-	struct loop_timer reopen; /* opens its lane again, which the target refused for now */
-	unsigned mapped; /* number of pools of pl->pool that are mapped, from the first */
+	uint64_t refused_ns;      /* last time a request was moved to another path; 0: never */
+	uint64_t opened_ns;       /* of the first attempt */
+	struct loop_timer reopen; /* retry opening, which the target refused temporarily */
+	unsigned mapped;          /* number of pools of pl->pool that are mapped, from the first */
 	struct lane *lane;
 	/* owned by the control part */
 	bool on;
@@ -93,36 +93,37 @@ struct paths_lane {
 	struct lane lane;
 	struct paths *paths;
 	struct leg *current;
-	bool joined, gone, aborted;
+	bool joined, freeing, aborted;
 	bool failing;                /* no path for longer than the loss policy allows */
-	uint64_t out_since;          /* time since which there is no path; 0 = there is one */
+	uint64_t out_since;          /* time since which there is no path; 0: there is one */
 	unsigned nheld, lost_writes; /* lost_writes: writes sent on a lost path and not completed */
-	/* held: until there is a path; withheld: done, until the target of a lost path is quiet;
-	 * paused: refused for now, sent again in order */
-	struct io_list held, withheld, paused, over;
+	/* held: no path; withheld: completed, but the target of a lost path may still execute
+	 * writes; paused: refused temporarily, retried in order; completed: done() comes at the end
+	 * of the turn */
+	struct io_list held, withheld, paused, completed;
 	struct loop_timer expire, release, resume;
-	struct loop_work work; /* for what must not happen inside an upcall or the owner's call */
+	struct loop_work work; /* runs what must not run in callbacks or calls of the owner */
 	struct pool **pool;
 	unsigned pools;
-	struct loop_msg join, welcome, leave, bye;
-	volatile int left;
+	struct loop_msg join, joined_msg, leave, left_msg;
+	volatile int left_control;
 	struct paths_lane *next; /* owned by the control part */
 	struct leg leg[URI_PATHS + 1];
 };
 
-/* In io->lower, followed by the leaf's part. A leg gets the caller's own io with done and lower
- * replaced; both are restored when the leg completes it. */
+/* In io->lower, followed by the leaf's part. A leg gets the submitted io with `done` and `lower`
+ * replaced; both are restored when it completes. */
 struct paths_io {
-	void (*done)(struct io *); /* the caller's, while a leg has the io */
+	void (*done)(struct io *); /* the submitter's, while a leg has the io */
 #ifdef DEBUG_CONTRACTS
 	void (*checked_done)(struct io *); /* the same in debug builds */
 #endif
-	struct leg *leg; /* the last leg that carried it */
+	struct leg *leg; /* the last leg used */
 	bool lost;
 	uint8_t losses, refusals;
 	uint64_t lost_ns;    /* time of the first loss */
 	uint64_t refused_ns; /* time of the first refusal */
-	uint64_t due_ns;     /* paused: when to send it again */
+	uint64_t due_ns;     /* paused: time of the retry */
 	uint64_t quiet_ns;   /* until then the target of a lost path may still execute it */
 	uint64_t lower[];
 };

@@ -60,7 +60,7 @@ static void lane_poke(struct paths_lane *pl)
 	loop_work_add(pl->lane.loop, &pl->work);
 }
 
-static void io_over(struct paths_lane *pl, struct io *io)
+static void io_complete(struct paths_lane *pl, struct io *io)
 {
 	struct paths_io *pio = io->lower;
 
@@ -92,7 +92,7 @@ static void io_finish(struct paths_lane *pl, struct io *io, int status)
 {
 	io->status = status;
 	if (io_is_quiet(io) || pl->aborted)
-		io_over(pl, io);
+		io_complete(pl, io);
 	else
 		io_withhold(pl, io);
 }
@@ -113,7 +113,7 @@ static void io_abort(struct paths_lane *pl, struct io *io)
 {
 	io->status = -ENOTCONN;
 	io->detail = 0;
-	list_add(&pl->over, io);
+	list_add(&pl->completed, io);
 	lane_poke(pl);
 }
 
@@ -156,11 +156,11 @@ static void io_pause(struct paths_lane *pl, struct io *io, uint64_t now)
 		loop_timer_set(pl->lane.loop, &pl->resume, pio->due_ns);
 }
 
-static void leg_tell(struct leg *leg)
+static void leg_post_dead(struct leg *leg)
 {
-	if (leg->told || leg->leaving)
+	if (leg->dead_posted || leg->dropping)
 		return;
-	leg->told = true;
+	leg->dead_posted = true;
 	loop_post(leg->pl->paths->bdev.loop, &leg->dead);
 }
 
@@ -235,7 +235,7 @@ static void lane_out(struct paths_lane *pl)
 	}
 	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
 		if (leg->state == LEG_DOWN)
-			leg_tell(leg);
+			leg_post_dead(leg);
 }
 
 static void lane_settle(struct paths_lane *pl)
@@ -279,16 +279,16 @@ static void leg_unmap(struct leg *leg)
 /* Not called inside an upcall of the leaf's lane. */
 static void leg_reap(struct leg *leg)
 {
-	bool over = leg->state == LEG_DOWN || leg->leaving;
+	bool finished = leg->state == LEG_DOWN || leg->dropping;
 
-	if (leg->lane && over && !leg->inflight) {
+	if (leg->lane && finished && !leg->inflight) {
 		leg_unmap(leg);
 		leg->lane->ops->free(leg->lane);
 		leg->lane = NULL;
 	}
-	if (!leg->leaving || leg->lane)
+	if (!leg->dropping || leg->lane)
 		return;
-	leg->leaving = false;
+	leg->dropping = false;
 	leg->state = LEG_NONE;
 	leg->held = leg->pl->current ? 0 : leg->pl->nheld;
 	loop_post(leg->pl->paths->bdev.loop, &leg->dropped);
@@ -299,7 +299,7 @@ static void leg_failed(struct leg *leg, const struct diag *why)
 	leg->why = *why;
 	leg->state = LEG_DOWN;
 	if (leg->was_up && !leg->pl->aborted)
-		leg_tell(leg);
+		leg_post_dead(leg);
 	lane_poke(leg->pl);
 	lane_settle(leg->pl);
 }
@@ -325,7 +325,7 @@ static bool leg_may_reopen(const struct leg *leg)
 
 	if (ms > BDEV_TIMEOUT_MS)
 		ms = BDEV_TIMEOUT_MS;
-	return leg->state == LEG_OPENING && !leg->leaving && !pl->aborted &&
+	return leg->state == LEG_OPENING && !leg->dropping && !pl->aborted &&
 	       leg->lane->why.err == EAGAIN && loop_clock() - leg->opened_ns < ms * PATHS_MSEC;
 }
 
@@ -337,11 +337,11 @@ static void leg_changed(struct lane *lane)
 	if (lane->state == LANE_DOWN && leg_may_reopen(leg)) {
 		loop_trace(leg->pl->lane.loop, "path %s: %s; trying again",
 			leg->pl->paths->path[leg->index].uri.spelling, lane->why.text);
-		loop_timer_set(leg->pl->lane.loop, &leg->reopen,
-			loop_clock() + PAUSE_MS * PATHS_MSEC);
+		loop_timer_set(
+			leg->pl->lane.loop, &leg->reopen, loop_clock() + PAUSE_MS * PATHS_MSEC);
 	} else if (lane->state == LANE_DOWN && leg->state != LEG_DOWN) {
 		leg_failed(leg, &lane->why);
-	} else if (lane->state == LANE_UP && leg->state == LEG_OPENING && !leg->leaving) {
+	} else if (lane->state == LANE_UP && leg->state == LEG_OPENING && !leg->dropping) {
 		if (leg_map(leg, &why)) {
 			leg_failed(leg, &why);
 			return;
@@ -377,9 +377,9 @@ static void leg_open(struct loop_msg *msg)
 {
 	struct leg *leg = container_of(msg, struct leg, open);
 
-	if (leg->pl->gone)
+	if (leg->pl->freeing)
 		return;
-	leg->told = leg->was_up = false;
+	leg->dead_posted = leg->was_up = false;
 	leg->refused_ns = 0;
 	leg->opened_ns = loop_clock();
 	leg->quiesce_ms = leg->leaf->lim.quiesce_ms;
@@ -393,9 +393,9 @@ static void leg_drop(struct loop_msg *msg)
 {
 	struct leg *leg = container_of(msg, struct leg, drop);
 
-	if (leg->pl->gone)
+	if (leg->pl->freeing)
 		return;
-	leg->leaving = true;
+	leg->dropping = true;
 	loop_timer_del(leg->pl->lane.loop, &leg->reopen);
 	if (leg->state != LEG_DOWN)
 		leg->state = LEG_DYING;
@@ -439,12 +439,12 @@ static void io_lost(struct io *io)
 static bool io_may_be_resent(
 	struct paths_lane *pl, const struct paths_io *pio, unsigned again, uint64_t now)
 {
-	unsigned tries = again & BDEV_AGAIN ? TRIES_MIN : pl->paths->count;
+	unsigned tries = again & BDEV_RETRY ? TRIES_MIN : pl->paths->count;
 
 	if (pl->aborted || pio->refusals < tries ||
-		(again & BDEV_ELSEWHERE && leg_find(pl, LEG_OPENING)))
+		(again & BDEV_OTHER_PATH && leg_find(pl, LEG_OPENING)))
 		return !pl->aborted;
-	return again & (BDEV_WAIT | BDEV_ELSEWHERE) &&
+	return again & (BDEV_WAIT_READY | BDEV_OTHER_PATH) &&
 	       (pl->paths->loss_ms == UINT32_MAX ||
 		       now - pio->refused_ns < pl->paths->loss_ms * PATHS_MSEC);
 }
@@ -470,13 +470,13 @@ static bool io_resend(struct paths_lane *pl, struct io *io, unsigned again)
 		pio->refused_ns = now;
 	if (pio->refusals < TRIES_MIN)
 		pio->refusals++;
-	if (again & BDEV_ELSEWHERE)
+	if (again & BDEV_OTHER_PATH)
 		pio->leg->refused_ns = now;
 	if (!io_may_be_resent(pl, pio, again, now))
 		return false;
-	if (again & BDEV_ELSEWHERE || pio->refusals == REPORT_TRIES)
+	if (again & BDEV_OTHER_PATH || pio->refusals == REPORT_TRIES)
 		leg_report(pio->leg, io->detail);
-	if (pl->current == pio->leg && again & BDEV_ELSEWHERE)
+	if (pl->current == pio->leg && again & BDEV_OTHER_PATH)
 		pl->current = leg_pick(pl);
 	if (pl->current && pl->current != pio->leg &&
 		(!pl->current->refused_ns ||
@@ -507,9 +507,9 @@ static void leg_done(struct io *io)
 		io_lost(io);
 		return;
 	}
-	if (io->status && leg->leaf->ops->again)
-		again = leg->leaf->ops->again(io->detail) &
-			(BDEV_AGAIN | BDEV_WAIT | BDEV_ELSEWHERE);
+	if (io->status && leg->leaf->ops->retry)
+		again = leg->leaf->ops->retry(io->detail) &
+			(BDEV_RETRY | BDEV_WAIT_READY | BDEV_OTHER_PATH);
 	if (again && io_resend(leg->pl, io, again))
 		return;
 	status = bdev_sync_status(leg->pl->lane.bdev, io, io->status);
@@ -585,7 +585,7 @@ static bool lane_busy(const struct paths_lane *pl)
 	for (const struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
 		if (leg->inflight)
 			return true;
-	return pl->over.head;
+	return pl->completed.head;
 }
 
 static void lane_work(struct loop_work *work)
@@ -595,9 +595,9 @@ static void lane_work(struct loop_work *work)
 
 	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
 		leg_reap(leg);
-	for (io = list_take(&pl->over); io; io = next) {
+	for (io = list_take(&pl->completed); io; io = next) {
 		next = io->next;
-		io_over(pl, io);
+		io_complete(pl, io);
 	}
 	if (pl->current)
 		held_replay(pl);
@@ -618,7 +618,7 @@ static bool lane_cancel(struct lane *lane, struct io *io)
 	io->status = -ECANCELED;
 	io->detail = 0;
 	if (io_is_quiet(io)) {
-		list_add(&pl->over, io);
+		list_add(&pl->completed, io);
 		lane_poke(pl);
 	} else {
 		io_withhold(pl, io);
@@ -719,7 +719,7 @@ static void lane_free(struct lane *lane)
 {
 	struct paths_lane *pl = to_lane(lane);
 
-	pl->gone = true;
+	pl->freeing = true;
 	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++) {
 		loop_timer_del(lane->loop, &leg->reopen);
 		if (leg->lane) {
@@ -732,24 +732,24 @@ static void lane_free(struct lane *lane)
 	loop_timer_del(lane->loop, &pl->resume);
 	loop_work_del(lane->loop, &pl->work);
 	loop_post(pl->paths->bdev.loop, &pl->leave);
-	loop_wait(lane->loop, &pl->left, 0);
+	loop_wait(lane->loop, &pl->left_control, 0);
 	free(pl->pool);
 	free(pl);
 }
 
-static void lane_welcome(struct loop_msg *msg)
+static void lane_joined(struct loop_msg *msg)
 {
-	struct paths_lane *pl = container_of(msg, struct paths_lane, welcome);
+	struct paths_lane *pl = container_of(msg, struct paths_lane, joined_msg);
 
-	if (pl->gone)
+	if (pl->freeing)
 		return;
 	pl->joined = true;
 	lane_settle(pl);
 }
 
-static void lane_bye(struct loop_msg *msg)
+static void lane_left(struct loop_msg *msg)
 {
-	container_of(msg, struct paths_lane, bye)->left = 1;
+	container_of(msg, struct paths_lane, left_msg)->left_control = 1;
 }
 
 static const struct lane_ops lane_ops = {
@@ -772,15 +772,15 @@ int paths_lane_open(struct lane **lane, struct bdev *bdev, struct loop *loop, st
 	list_init(&pl->held);
 	list_init(&pl->withheld);
 	list_init(&pl->paused);
-	list_init(&pl->over);
+	list_init(&pl->completed);
 	pl->work.run = lane_work;
 	pl->expire.fire = held_expire;
 	pl->release.fire = withheld_release;
 	pl->resume.fire = paused_resume;
 	pl->join.run = paths_joined;
-	pl->welcome.run = lane_welcome;
+	pl->joined_msg.run = lane_joined;
 	pl->leave.run = paths_left;
-	pl->bye.run = lane_bye;
+	pl->left_msg.run = lane_left;
 	for (unsigned i = 0; i < pl->paths->count; i++)
 		pl->leg[i] = (struct leg){
 			.pl = pl,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* How applets that offer disks live and end. Other processes are core/base's to handle, opening a
- * disk is disk_open.c's. */
+/* Start, status and stop of applets that offer disks. core/base handles other processes,
+ * disk_open.c opens the disks. */
 #include "daemon.h"
 #include "child.h"
 #include "disk_open.h"
@@ -18,11 +18,11 @@
 
 #define MSEC    1000000ull
 #define AUTO    UINT32_MAX
-#define HELD_MS 1000 /* between two looks whether somebody still uses what is to be taken back */
-#define WAIT_MS 1000 /* before a note that nothing can be listened on */
+#define HELD_MS 1000 /* between two attempts to release devices in use */
+#define WAIT_MS 1000 /* before a note that listening is not possible yet */
 #define RATE_MS 1000 /* between two samples: a rate covers one to two of these */
 
-/* To a list with commas, unless it is there. */
+/* Append to a list with commas, unless the word is in it. */
 static void add_word(char *list, size_t len, const char *word)
 {
 	size_t at = strlen(list), n = strlen(word);
@@ -112,7 +112,7 @@ static void take_sample(struct front *front)
 
 static void sample_all(struct loop_timer *timer)
 {
-	struct daemon *d = container_of(timer, struct daemon, sampler);
+	struct daemon *d = container_of(timer, struct daemon, sample_timer);
 
 	for (unsigned i = 0; i < d->fronts; i++)
 		take_sample(d->front[i]);
@@ -121,15 +121,15 @@ static void sample_all(struct loop_timer *timer)
 
 static void begin_samples(struct daemon *d)
 {
-	d->sampler.fire = sample_all;
+	d->sample_timer.fire = sample_all;
 	for (unsigned i = 0; i < d->fronts; i++) {
 		take_sample(d->front[i]);
 		d->front[i]->sample[0] = d->front[i]->sample[1];
 	}
-	loop_timer_set(d->loop, &d->sampler, loop_clock() + RATE_MS * MSEC);
+	loop_timer_set(d->loop, &d->sample_timer, loop_clock() + RATE_MS * MSEC);
 }
 
-/* A block device that is gone is not counted any more. */
+/* A total can shrink, as removed block devices are not counted. */
 static double rate(uint64_t now, uint64_t before, double seconds)
 {
 	return now > before && seconds > 0 ? (double)(now - before) / seconds : 0;
@@ -183,7 +183,7 @@ static void put_state(struct out *out, const struct bdev_path *path)
 	kernel_serving_put_state(out, &state);
 }
 
-/* In text: of the disk, and of the paths that do not work. */
+/* Print the states of the disks, and of paths that are not up, in text. */
 static void show_states(struct out *out, const struct daemon *d)
 {
 	char text[SERVING_STATE_TEXT];
@@ -236,20 +236,19 @@ void daemon_show_device(struct out *out, const struct daemon *d, unsigned i, con
 }
 
 void daemon_show_held(struct out *out, const struct daemon *d, unsigned i, const char *path,
-	char *who, size_t len)
+	char *users, size_t len)
 {
 	struct holders list;
 
-	if (kernel_holders(d->root, path, &list, who, len) < 0)
-		who[0] = 0;
+	if (kernel_holders(d->root, path, &list, users, len) < 0)
+		users[0] = 0;
 	out_object(out, NULL);
 	out_text(out, "device", NULL, "%s", path);
 	daemon_show_disk(out, d, i);
 	kernel_holders_put(out, &list);
 }
 
-/* The one status document, and its text. While the fronts end they are not asked. NULL: no memory.
- */
+/* Format the status as JSON or text, without fronts once they end. NULL: no memory. */
 static char *status_text(const struct daemon *d, bool json, size_t *len)
 {
 	char schema[32], *text;
@@ -262,10 +261,10 @@ static char *status_text(const struct daemon *d, bool json, size_t *len)
 		return NULL;
 	out_u64(&out, "pid", NULL, (uint64_t)getpid());
 	out_real(&out, "seconds", NULL, (double)(loop_clock() - d->ready_ns) / 1e9, 3);
-	out_bool(&out, "stopping", NULL, d->over);
+	out_bool(&out, "stopping", NULL, d->stop_requested);
 	show_states(&out, d);
 	out_list(&out, "serving");
-	for (unsigned i = 0; i < d->fronts && !d->over; i++) {
+	for (unsigned i = 0; i < d->fronts && !d->stop_requested; i++) {
 		out_object(&out, NULL);
 		d->front[i]->kind->status(d->front[i], &out);
 		out_end(&out);
@@ -312,17 +311,17 @@ static void caught(struct loop_signal *signal, int signo)
 	size_t len;
 
 	switch (signo) {
-	case SIGUSR1: /* in the output's own form, on the other stream */
-		if (d->ready && !d->over)
+	case SIGUSR1: /* in the format of the output, on standard error */
+		if (d->ready && !d->stop_requested)
 			text = status_text(d, d->call->out->json, &len);
 		if (text)
 			out_lines(text, len);
 		free(text);
 		break;
 	case SIGCHLD:
-		if (d->child && child_ended(d->child, &d->status)) {
+		if (d->child && child_reap(d->child, &d->status)) {
 			d->child = 0;
-			d->over = 1;
+			d->stop_requested = 1;
 		}
 		break;
 	case SIGHUP:
@@ -340,18 +339,19 @@ static void caught(struct loop_signal *signal, int signo)
 				: signo == SIGHUP ? "SIGHUP"
 						  : "SIGTERM");
 		d->stopped_by = signo;
-		d->over = 1;
+		d->stop_requested = 1;
 	}
 }
 
-/* Before any disk is open and anything listens, and before this process becomes another one. */
+/* Runs before a disk is opened, before listening, and before this process is replaced by a child.
+ */
 static int check_options(struct daemon *d)
 {
 	const struct daemon_options *opts = d->opts;
 	struct diag *diag = d->call->diag;
 	int err;
 
-	/* while it can only be the caller's: later a descriptor of ours may have that number */
+	/* later one of our own descriptors may have that number */
 	if (opts->ready_fd != AUTO && fcntl((int)opts->ready_fd, F_GETFD) < 0)
 		return diag_sys(diag, errno, "--ready-fd %u", opts->ready_fd);
 	if (opts->daemon && d->command)
@@ -384,20 +384,20 @@ static int open_loop(struct daemon *d)
 	return err;
 }
 
-static int read_fronts(struct daemon *d, const struct front_want *wants, unsigned count)
+static int read_fronts(struct daemon *d, const struct front_config *configs, unsigned count)
 {
 	int err = 0;
 
 	for (unsigned i = 0; !err && i < count; i++) {
-		const struct front_kind *kind = wants[i].kind;
+		const struct front_kind *kind = configs[i].kind;
 		struct front *front;
 
-		if (!wants[i].on)
+		if (!configs[i].enabled)
 			continue;
 		front = calloc(1, kind->size);
 		if (!front)
 			return diag_sys(d->call->diag, ENOMEM, "%s", kind->serving);
-		*front = (struct front){ .kind = kind, .daemon = d, .want = wants[i].want };
+		*front = (struct front){ .kind = kind, .daemon = d, .options = configs[i].options };
 		d->front[d->fronts++] = front;
 		err = kind->read(front);
 	}
@@ -449,9 +449,9 @@ static int open_disks(struct daemon *d)
 	return 0;
 }
 
-/* Before there are threads, which inherit it, and when all that is opened by name is open. But a
- * command is to mount where everybody sees it. In a namespace of its own /dev, /proc and /sys
- * remain mounted, so that the users of a device are still found after switch_root. */
+/* Runs before threads, which inherit the mount namespace, are started, and after all files are
+ * open. In a namespace of its own /dev, /proc and /sys remain mounted, so that users of a device
+ * are still found after switch_root. But mounts of a command must be visible to others. */
 static void survive(struct daemon *d)
 {
 	struct diag why = { 0 };
@@ -487,9 +487,9 @@ static int open_workers(struct daemon *d)
 	d->loops[0] = d->loop;
 	if (count == 1)
 		return 0;
-	err = crew_start(&d->crew, count, &d->call->loop, d->call->diag);
+	err = workers_start(&d->workers, count, &d->call->loop, d->call->diag);
 	for (unsigned i = 0; !err && i < count; i++)
-		d->loops[i] = crew_loop(d->crew, i);
+		d->loops[i] = workers_loop(d->workers, i);
 	return err;
 }
 
@@ -511,7 +511,7 @@ static int start_fronts(struct daemon *d)
 	return err;
 }
 
-/* What a command prints is the only text on its standard output. */
+/* With a command, standard output has only the text of the command. */
 static int show(struct daemon *d)
 {
 	struct out *out = d->call->out;
@@ -561,7 +561,7 @@ static int report_ready(struct daemon *d)
 	return 0;
 }
 
-static int get_ready(struct daemon *d, const struct front_want *wants, unsigned count)
+static int get_ready(struct daemon *d, const struct front_config *configs, unsigned count)
 {
 	const struct call *call = d->call;
 	int err = check_options(d);
@@ -570,7 +570,7 @@ static int get_ready(struct daemon *d, const struct front_want *wants, unsigned 
 	if (!err)
 		err = open_loop(d);
 	if (!err)
-		err = read_fronts(d, wants, count);
+		err = read_fronts(d, configs, count);
 	if (!err)
 		err = open_disks(d);
 	if (!err)
@@ -599,13 +599,13 @@ static int release_fronts(struct daemon *d, struct diag *diag)
 	return err;
 }
 
-/* Run until stopped by a signal and until none of the devices is in use. */
+/* Run until stopped by a signal and until no device is in use. */
 static int serve(struct daemon *d, struct diag *diag)
 {
 	bool noted = false;
 	int err;
 
-	loop_wait(d->loop, &d->over, 0);
+	loop_wait(d->loop, &d->stop_requested, 0);
 	while ((err = release_fronts(d, diag)) == -EBUSY) {
 		if (!noted)
 			call_warn(d->call, "%s: %s: serving continues until it is free%s",
@@ -613,13 +613,13 @@ static int serve(struct daemon *d, struct diag *diag)
 				d->stopped_by ? " or a second signal arrives" : "");
 		noted = true;
 		*diag = (struct diag){ 0 };
-		d->over = 0;
-		loop_wait(d->loop, &d->over, loop_clock() + HELD_MS * MSEC);
+		d->stop_requested = 0;
+		loop_wait(d->loop, &d->stop_requested, loop_clock() + HELD_MS * MSEC);
 	}
 	return err;
 }
 
-/* The last started first, all within one bound. Returns the first failure. */
+/* Stop the fronts in reverse order, within one time limit. Return the first failure. */
 static int stop_fronts(struct daemon *d, struct diag *diag, bool *held)
 {
 	uint32_t bound_ms = d->opts->stop_timeout_ms, left_ms = bound_ms;
@@ -641,7 +641,7 @@ static int stop_fronts(struct daemon *d, struct diag *diag, bool *held)
 	return first;
 }
 
-/* Undoes get_ready() as far as it came. A disk that holds on to requests cannot be closed: then
+/* Roll back get_ready(), also after a failure. A disk that holds requests cannot be closed: then
  * this process just ends. */
 static int stop(struct daemon *d, struct diag *diag)
 {
@@ -649,12 +649,12 @@ static int stop(struct daemon *d, struct diag *diag)
 	int err;
 
 	kernel_report_stop(&d->report);
-	loop_timer_del(d->loop, &d->sampler);
+	loop_timer_del(d->loop, &d->sample_timer);
 	err = stop_fronts(d, diag, &held);
 	remove_pid_file(d);
 	if (held)
 		return err;
-	crew_stop(d->crew);
+	workers_stop(d->workers);
 	for (unsigned i = 0; i < d->disks; i++)
 		bdev_close(d->disk[i]);
 	free(d->disk);
@@ -665,8 +665,8 @@ static int stop(struct daemon *d, struct diag *diag)
 	return err;
 }
 
-int daemon_run(struct call *call, const struct daemon_options *opts, const struct front_want *wants,
-	unsigned count)
+int daemon_run(struct call *call, const struct daemon_options *opts,
+	const struct front_config *configs, unsigned count)
 {
 	const struct opt_common *common = call->opts;
 	struct daemon d = { .call = call,
@@ -678,12 +678,12 @@ int daemon_run(struct call *call, const struct daemon_options *opts, const struc
 	kernel_report_owner(&d.report);
 	if (common->timeout_ms)
 		d.deadline = loop_clock() + common->timeout_ms * MSEC;
-	err = get_ready(&d, wants, count);
+	err = get_ready(&d, configs, count);
 	if (!err)
 		err = serve(&d, call->diag);
 	if (d.child)
 		kill(d.child, SIGTERM);
-	if (err) { /* the failure to report, whatever the stop comes to */
+	if (err) { /* report this failure, not one of the stop */
 		stop(&d, NULL);
 		return err;
 	}

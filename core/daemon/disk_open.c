@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Open disks for an applet. Schemes are left to core/block, holders and RDMA modules to
- * core/kernel. */
+/* Open disks for an applet. core/block implements the schemes, core/kernel finds holders of disks
+ * and loads RDMA modules. */
 #include "disk_open.h"
 #include "kernel_disk.h"
 #include "kernel_identity.h"
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define MSEC     1000000ull
-#define LEFT_MS  2000 /* for the last requests of a process that was killed */
+#define LEFT_MS  2000 /* for the last requests of a killed process */
 #define STEP_MS  20
 #define PAUSE_MS 500 /* between attempts to reach a target that is not up yet */
 
@@ -41,23 +41,24 @@ int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
 {
 	const struct opt_common *common = call->opts;
 	struct kernel_initiator initiator;
-	struct identity who;
+	struct identity identity;
 	int rc, root = disk_root(call->diag);
 
-	*env = (struct bdev_env){ .timeout_ms = common->never ? BDEV_NEVER : common->timeout_ms,
+	*env = (struct bdev_env){ .timeout_ms =
+					  common->no_timeout ? BDEV_NEVER : common->timeout_ms,
 		.on_loss_ms = LOSS_DEFAULT * 1000 };
 	rc = on_loss ? loss_read(on_loss, "--on-loss", LOSS_MAX, &env->on_loss_ms, call->diag) : 0;
 	if (!rc)
-		rc = root < 0 ? root : kernel_identity(root, NULL, NULL, &who, call->diag);
+		rc = root < 0 ? root : kernel_identity(root, NULL, NULL, &identity, call->diag);
 	if (!rc)
 		rc = kernel_initiator(root, NULL, &initiator, call->diag);
 	if (rc)
 		return rc;
 	memcpy(env->initiator, initiator.name, sizeof(env->initiator));
-	memcpy(env->hostnqn, who.hostnqn, sizeof(env->hostnqn));
-	memcpy(env->hostid, who.hostid, sizeof(env->hostid));
+	memcpy(env->hostnqn, identity.hostnqn, sizeof(env->hostnqn));
+	memcpy(env->hostid, identity.hostid, sizeof(env->hostid));
 	if (call->loop.verbose)
-		call_note(call, "host NQN %s (%s)", who.hostnqn, who.nqn_from);
+		call_note(call, "host NQN %s (%s)", identity.hostnqn, identity.nqn_from);
 	return 0;
 }
 
@@ -107,7 +108,7 @@ int disk_on_loss(const struct call *call, const char *text, const char *on_loss,
 	return err;
 }
 
-/* The disk without the keys that tell how to reach it, which may change. */
+/* Omit keys that only concern how to reach the disk, as they may change. */
 static void key_of_uri(struct uri *uri, char key[DISK_KEY])
 {
 	const char *socket = uri_value(uri, "socket");
@@ -154,7 +155,7 @@ bool disk_key(const char *text, const struct bdev *bdev, char key[DISK_KEY])
 }
 
 int disk_identify(const struct call *call, const char *operand, const struct bdev *bdev,
-	struct disk_identity *who)
+	struct disk_identity *identity)
 {
 	char path[URI_MAX], real[PATH_MAX], own[DISK_KEY] = "";
 	bool file = disk_path(operand, path, sizeof(path)) && realpath(path, real);
@@ -165,14 +166,15 @@ int disk_identify(const struct call *call, const char *operand, const struct bde
 	if (!file || bdev->is_part)
 		disk_key(operand, bdev, own);
 	err = kernel_disk_identity(
-		root, file && !bdev->is_part ? real : NULL, own, who, call->diag);
-	if (!err && file && who->lasts != DISK_IDENTITY_ALWAYS)
+		root, file && !bdev->is_part ? real : NULL, own, identity, call->diag);
+	if (!err && file && identity->lasts != DISK_IDENTITY_ALWAYS)
 		call_warn_once(call,
 			"no DMI UUID or machine-id: the identity of each disk changes at the next "
 			"%s",
-			who->lasts == DISK_IDENTITY_BOOT ? "reboot" : "start");
+			identity->lasts == DISK_IDENTITY_BOOT ? "reboot" : "start");
 	if (!err && call->loop.verbose)
-		call_note(call, "%s: serial number %s (%s)", bdev->uri, who->serial, who->from);
+		call_note(call, "%s: serial number %s (%s)", bdev->uri, identity->serial,
+			identity->from);
 	return err;
 }
 
@@ -184,17 +186,17 @@ bool disk_id_known(const uint8_t *id, size_t len)
 	return false;
 }
 
-static bool wants_rdma(const char *text)
+static bool needs_rdma(const char *text)
 {
 	struct uri *uri = parse(text);
-	const char *way = uri ? uri_value(uri, "rdma") : NULL;
-	bool wants = uri && strstr(uri->scheme, "+rdma") && !(way && !strcmp(way, "iwarp"));
+	const char *rdma = uri ? uri_value(uri, "rdma") : NULL;
+	bool needs = uri && strstr(uri->scheme, "+rdma") && !(rdma && !strcmp(rdma, "iwarp"));
 
 	free(uri);
-	return wants;
+	return needs;
 }
 
-/* The keys "secret-file", "tls_psk_file" and the like name secrets, also those of other paths. */
+/* Check files named by keys such as "secret-file" and "tls_psk_file", also of other paths. */
 static void check_secrets(const struct call *call, const char *text)
 {
 	struct uri *uri = parse(text);
@@ -211,7 +213,7 @@ static void check_secrets(const struct call *call, const char *text)
 	free(uri);
 }
 
-void disk_keys(const char *text, struct uri_asked *asked)
+void disk_keys(const char *text, struct uri_key_names *asked)
 {
 	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:anonymous",
 		.initiator = IQN_OWN "anonymous" };
@@ -219,60 +221,60 @@ void disk_keys(const char *text, struct uri_asked *asked)
 	bdev_keys(text, &env, asked);
 }
 
-/* Another run has another name, which no access list has. */
+/* A random name differs in each run, so no access list has it. */
 static void warn_random(const struct call *call, int root, const char *text)
 {
 	struct uri *uri = parse(text);
 	const struct scheme *scheme = uri ? scheme_find(uri->scheme) : NULL;
 	unsigned uses = scheme ? scheme->uses : 0;
 	struct kernel_initiator initiator;
-	struct identity who;
+	struct identity identity;
 
 	if (uses & SCHEME_NVMF && !uri_value(uri, "hostnqn") &&
-		!kernel_identity(root, NULL, NULL, &who, NULL) && who.random)
-		call_warn_once(call, "random host NQN for this run: %s", who.hostnqn);
+		!kernel_identity(root, NULL, NULL, &identity, NULL) && identity.random)
+		call_warn_once(call, "random host NQN for this run: %s", identity.hostnqn);
 	if (uses & SCHEME_ISCSI && !uri_value(uri, "initiator") &&
 		!kernel_initiator(root, NULL, &initiator, NULL) && initiator.random)
 		call_warn_once(call, "random initiator name for this run: %s", initiator.name);
 	free(uri);
 }
 
-static int in_use(struct diag *diag, const char *path, const char *who)
+static int in_use(struct diag *diag, const char *path, const char *users)
 {
-	if (who[0]) {
-		diag_set(diag, DIAG_BUSY, EBUSY, "in use: %s", who);
+	if (users[0]) {
+		diag_set(diag, DIAG_BUSY, EBUSY, "in use: %s", users);
 		diag_ctx(diag, "%s", path);
 	}
 	diag_hint(diag, "to write to it anyway: --force");
 	return -EBUSY;
 }
 
-/* False: `who` lists processes that opened the disk, but none is known to lock it. */
-static bool locked_by(const char *path, char *who, size_t len)
+/* False: `users` lists processes that opened the disk, but none is known to lock it. */
+static bool locked_by(const char *path, char *users, size_t len)
 {
 	int root = disk_root(NULL);
 
-	who[0] = 0;
+	users[0] = 0;
 	if (root < 0)
 		return false;
-	if (!kernel_lockers(root, path, who, len) && who[0])
+	if (!kernel_lockers(root, path, users, len) && users[0])
 		return true;
-	kernel_openers(root, path, who, len);
+	kernel_openers(root, path, users, len);
 	return false;
 }
 
-/* The last requests of a process that was killed hold the disk until they have ended. */
+/* The last requests of a killed process hold the disk until they complete. */
 static int open_local(const char *path, struct bdev **disk, struct loop *loop, const char *uri,
 	const struct bdev_env *env, struct diag *diag)
 {
 	uint64_t until = loop_clock() + LEFT_MS * MSEC;
 	volatile int never = 0;
-	char who[400];
+	char users[400];
 	int rc;
 
 	while ((rc = bdev_open(disk, loop, uri, env, diag)) == -EBUSY) {
-		if (locked_by(path, who, sizeof(who)) || loop_clock() >= until)
-			return in_use(diag, path, who);
+		if (locked_by(path, users, sizeof(users)) || loop_clock() >= until)
+			return in_use(diag, path, users);
 		*diag = (struct diag){ 0 };
 		loop_wait(loop, &never, loop_clock() + STEP_MS * MSEC);
 	}
@@ -281,23 +283,23 @@ static int open_local(const char *path, struct bdev **disk, struct loop *loop, c
 
 void disk_warn_writers(const struct call *call, const char *uri)
 {
-	char path[URI_MAX], who[400] = "";
+	char path[URI_MAX], users[400] = "";
 	int root = disk_path(uri, path, sizeof(path)) ? disk_root(NULL) : -1;
 
-	if (root >= 0 && !kernel_writers(root, path, who, sizeof(who)) && who[0])
+	if (root >= 0 && !kernel_writers(root, path, users, sizeof(users)) && users[0])
 		call_warn(call, "%s: in use for writing: %s: the copy may be inconsistent", path,
-			who);
+			users);
 }
 
 int disk_blame_rdma(struct diag *why, const struct diag *rdma)
 {
-	const char *other_way;
+	const char *alternative;
 	char text[sizeof(why->text)];
 
 	if (!rdma->err || (why->code != DIAG_NO_DEVICE && why->code != DIAG_NO_MODULE))
 		return -why->err;
-	other_way = strchr(why->text, ';');
-	snprintf(text, sizeof(text), "%.250s%.250s", rdma->text, other_way ? other_way : "");
+	alternative = strchr(why->text, ';');
+	snprintf(text, sizeof(text), "%.250s%.250s", rdma->text, alternative ? alternative : "");
 	why->err = rdma->err;
 	why->code = rdma->code;
 	memcpy(why->text, text, sizeof(text));
@@ -353,7 +355,7 @@ static void report(struct bdev *bdev, bool bad, const char *line)
 		call_note(reporting, "%s", line);
 }
 
-/* Time may change it: the target starts, is configured, or its network comes up. */
+/* Return whether waiting may help: the target starts, is configured, or its network comes up. */
 static bool may_come_up(const struct diag *why)
 {
 	switch (why->code) {
@@ -370,7 +372,7 @@ static bool may_come_up(const struct diag *why)
 	}
 }
 
-/* Attempts begin until retry_ms are over; all of them together have timeout_ms. */
+/* Start attempts for up to retry_ms; timeout_ms limits all of them together. */
 static int open_remote(const struct call *call, struct bdev **disk, struct loop *loop,
 	const char *uri, const struct bdev_env *env)
 {
@@ -409,7 +411,7 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	const struct bdev_env *env)
 {
 	struct diag rdma = { 0 };
-	char path[URI_MAX], who[400];
+	char path[URI_MAX], users[400];
 	bool local = disk_path(uri, path, sizeof(path));
 	int rc, root = disk_root(call->diag);
 	uint64_t since;
@@ -417,11 +419,11 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	if (root < 0)
 		return root;
 	if (env->write && !env->force && local &&
-		kernel_holders(root, path, NULL, who, sizeof(who)) >= 0 && who[0])
-		return in_use(call->diag, path, who);
+		kernel_holders(root, path, NULL, users, sizeof(users)) >= 0 && users[0])
+		return in_use(call->diag, path, users);
 	check_secrets(call, uri);
 	warn_random(call, root, uri);
-	if (wants_rdma(uri) && kernel_rdma_ready(root, &rdma) && call->loop.verbose)
+	if (needs_rdma(uri) && kernel_rdma_ready(root, &rdma) && call->loop.verbose)
 		call_note(call, "%s", rdma.text);
 	since = loop_clock();
 	if (local)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The SRP daemon: which ports it serves, as they come and go, and its end. What is done with one
- * port is left to srp_daemon_port.c. */
+/* The SRP daemon as a whole: the list of its ports, start and stop. srp_daemon_port.c handles one
+ * port. */
 #include "kernel_rdma.h"
 #include "srp_daemon_port.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_MS 1000 /* at the names of devices; */
-/* so many of these looks later at all there is to know of them, whatever the names */
-#define LISTS 10
+#define POLL_MS 1000 /* of the names of devices */
+/* list the ports at least this rarely, even if the names are the same */
+#define POLLS_PER_LIST 10
 
 static struct srp_port *find(struct srp_daemon *d, const struct mad_port_info *info)
 {
@@ -35,9 +35,9 @@ static struct srp_port *add(struct srp_daemon *d, const struct mad_port_info *in
 	return port;
 }
 
-static void say_passed_over(const struct srp_port *port)
+static void log_skipped(const struct srp_port *port)
 {
-	srp_daemon_port_say(
+	srp_daemon_port_log(
 		port, "skipped: its link layer is %s, not InfiniBand", port->info.link_layer);
 }
 
@@ -47,7 +47,7 @@ static void listed(struct srp_daemon *d, const struct mad_port_info *info)
 	struct srp_port *port = find(d, info);
 	bool is_new = !port;
 
-	if (!port && d->opts.all_ports)
+	if (!port && d->params.all_ports)
 		port = add(d, info);
 	if (!port)
 		return;
@@ -58,7 +58,7 @@ static void listed(struct srp_daemon *d, const struct mad_port_info *info)
 		if (port->skipped && port->mad)
 			srp_daemon_port_close(port);
 		if (port->skipped)
-			say_passed_over(port);
+			log_skipped(port);
 	}
 	if (port->mad || port->closing || port->skipped)
 		return;
@@ -68,14 +68,13 @@ static void listed(struct srp_daemon *d, const struct mad_port_info *info)
 
 static void not_listed(struct srp_port *port)
 {
-	srp_daemon_port_say(port, "removed");
+	srp_daemon_port_log(port, "removed");
 	port->open_tries = 0;
 	if (port->mad)
 		srp_daemon_port_close(port);
 }
 
-/* At what ports there are. */
-static int look(struct srp_daemon *d, struct diag *diag)
+static int poll_ports(struct srp_daemon *d, struct diag *diag)
 {
 	struct mad_port_info *list;
 	unsigned count;
@@ -98,32 +97,32 @@ static int look(struct srp_daemon *d, struct diag *diag)
 
 static void fire(struct loop_timer *timer)
 {
-	struct srp_daemon *d = container_of(timer, struct srp_daemon, look);
-	uint64_t names = kernel_umad_names(d->opts.root);
+	struct srp_daemon *d = container_of(timer, struct srp_daemon, poll);
+	uint64_t names = kernel_umad_names(d->params.root);
 
-	if (names != d->names || d->changed || ++d->looks % LISTS == 0)
-		look(d, NULL);
+	if (names != d->names || d->changed || ++d->polls % POLLS_PER_LIST == 0)
+		poll_ports(d, NULL);
 	d->names = names;
 	d->changed = false;
-	loop_timer_set(d->loop, timer, loop_clock() + LOOK_MS * MSEC);
+	loop_timer_set(d->loop, timer, loop_clock() + POLL_MS * MSEC);
 }
 
-/* Once and with no port to serve there is nothing to wait for. */
+/* With `once` don't wait for a port. */
 static int start_all(struct srp_daemon *d, struct diag *diag)
 {
 	bool some = false;
-	int err = look(d, diag);
+	int err = poll_ports(d, diag);
 
 	for (const struct srp_port *port = d->ports; port; port = port->next)
 		some |= !port->skipped;
-	if (err || some || !d->opts.once)
+	if (err || some || !d->params.once)
 		return err;
 	return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no InfiniBand port");
 }
 
 static int start_named(struct srp_daemon *d, struct diag *diag)
 {
-	struct srp_port *port = add(d, &d->opts.port);
+	struct srp_port *port = add(d, &d->params.port);
 
 	if (!port)
 		return diag_sys(diag, ENOMEM, "port");
@@ -133,7 +132,7 @@ static int start_named(struct srp_daemon *d, struct diag *diag)
 }
 
 int srp_daemon_start(struct srp_daemon **out, struct loop *loop,
-	const struct srp_daemon_options *opts, const struct srp_daemon_events *events,
+	const struct srp_daemon_params *params, const struct srp_daemon_events *events,
 	struct diag *diag)
 {
 	struct srp_daemon *d = calloc(1, sizeof(*d));
@@ -142,37 +141,37 @@ int srp_daemon_start(struct srp_daemon **out, struct loop *loop,
 	if (!d)
 		return diag_sys(diag, ENOMEM, "daemon");
 	d->loop = loop;
-	d->opts = *opts;
+	d->params = *params;
 	d->events = *events;
-	d->look.fire = fire;
-	err = opts->all_ports ? start_all(d, diag) : start_named(d, diag);
+	d->poll.fire = fire;
+	err = params->all_ports ? start_all(d, diag) : start_named(d, diag);
 	if (err) {
 		srp_daemon_free(d);
 		return err;
 	}
-	if (!opts->once)
-		loop_timer_set(loop, &d->look, loop_clock() + LOOK_MS * MSEC);
+	if (!params->once)
+		loop_timer_set(loop, &d->poll, loop_clock() + POLL_MS * MSEC);
 	*out = d;
 	return 0;
 }
 
 void srp_daemon_rules(struct srp_daemon *d, const struct srp_rules *rules)
 {
-	d->opts.policy.rules = rules;
+	d->params.policy.rules = rules;
 	for (struct srp_port *port = d->ports; port; port = port->next)
 		if (port->mad && !port->closing)
-			srp_daemon_port_whole(port, loop_clock());
+			srp_daemon_port_scan_all(port, loop_clock());
 }
 
-void srp_daemon_port_over(struct srp_daemon *d)
+void srp_daemon_check_finished(struct srp_daemon *d)
 {
 	for (const struct srp_port *port = d->ports; port; port = port->next)
-		if (!port->over && (!port->skipped || port->mad))
+		if (!port->finished && (!port->skipped || port->mad))
 			return;
-	if (d->over)
+	if (d->finished)
 		return;
-	d->over = true;
-	d->events.over(d->events.arg);
+	d->finished = true;
+	d->events.finished(d->events.arg);
 }
 
 void srp_daemon_stop(struct srp_daemon *d)
@@ -180,15 +179,15 @@ void srp_daemon_stop(struct srp_daemon *d)
 	if (d->stopping)
 		return;
 	d->stopping = true;
-	loop_timer_del(d->loop, &d->look);
+	loop_timer_del(d->loop, &d->poll);
 	for (struct srp_port *port = d->ports; port; port = port->next)
 		srp_daemon_port_close(port);
-	srp_daemon_port_over(d); /* if there is none */
+	srp_daemon_check_finished(d); /* without ports */
 }
 
 void srp_daemon_free(struct srp_daemon *d)
 {
-	loop_timer_del(d->loop, &d->look);
+	loop_timer_del(d->loop, &d->poll);
 	for (struct srp_port *port = d->ports, *next; port; port = next) {
 		next = port->next;
 		srp_daemon_port_fini(port);

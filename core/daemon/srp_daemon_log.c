@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Log lines that are said once and then counted, so that a port that fails every second fills no
- * disk. */
+/* Write a repeated log line once and count it, so that a port that fails every second does not fill
+ * a disk. */
 #include "srp_daemon.h"
 #include <stdio.h>
 #include <string.h>
 
 #define MSEC 1000000ull
 
-static bool is_over(const struct srp_log *log, uint64_t begun_ns)
+static bool has_passed(const struct srp_log *log, uint64_t begun_ns)
 {
 	return begun_ns + log->each_ms * MSEC <= loop_clock();
 }
 
-static void tell_left_out(struct srp_log *log)
+static void report_suppressed(struct srp_log *log)
 {
 	char text[80];
 
-	if (!log->left_out)
+	if (!log->suppressed)
 		return;
-	snprintf(text, sizeof(text), "%u line%s suppressed", log->left_out,
-		log->left_out == 1 ? "" : "s");
-	log->left_out = 0;
+	snprintf(text, sizeof(text), "%u line%s suppressed", log->suppressed,
+		log->suppressed == 1 ? "" : "s");
+	log->suppressed = 0;
 	log->write(log, text);
 }
 
-/* Lines that differ are not counted for each other, and a fabric may have many to say. */
+/* Limit the number of lines: a large fabric can cause many different ones. */
 static void put(struct srp_log *log, const char *line)
 {
 	char text[80];
 
-	if (is_over(log, log->begun_ns)) {
-		tell_left_out(log);
+	if (has_passed(log, log->begun_ns)) {
+		report_suppressed(log);
 		log->begun_ns = loop_clock();
 		log->written = 0;
 	}
@@ -38,14 +38,14 @@ static void put(struct srp_log *log, const char *line)
 		log->write(log, line);
 		return;
 	}
-	if (log->left_out++)
+	if (log->suppressed++)
 		return;
 	snprintf(text, sizeof(text), "%d lines in less than %g s: suppressing further ones",
 		SRP_LOG_MOST, log->each_ms / 1000.);
 	log->write(log, text);
 }
 
-/* What was kept back of a line. */
+/* Write how often a line was repeated. */
 static void flush(struct srp_log *log, struct srp_log_line *line)
 {
 	char text[SRP_LOG_LEN + 64];
@@ -69,8 +69,8 @@ static void fire(struct loop_timer *timer)
 	struct srp_log *log = container_of(timer, struct srp_log, timer);
 	uint64_t now = loop_clock(), next = UINT64_MAX;
 
-	if (is_over(log, log->begun_ns))
-		tell_left_out(log);
+	if (has_passed(log, log->begun_ns))
+		report_suppressed(log);
 	for (unsigned i = 0; i < SRP_LOG_LINES; i++) {
 		struct srp_log_line *line = &log->line[i];
 
@@ -102,12 +102,12 @@ static struct srp_log_line *slot(struct srp_log *log, const char *text)
 	return oldest;
 }
 
-void srp_daemon_log_say(struct srp_log *log, const char *said)
+void srp_daemon_log_add(struct srp_log *log, const char *message)
 {
 	struct srp_log_line *line;
 	char text[SRP_LOG_LEN];
 
-	snprintf(text, sizeof(text), "%s", said);
+	snprintf(text, sizeof(text), "%s", message);
 	line = slot(log, text);
 	if (line->begun_ns) {
 		line->more++;
@@ -130,5 +130,5 @@ void srp_daemon_log_end(struct srp_log *log)
 			flush(log, &log->line[i]);
 		log->line[i].begun_ns = 0;
 	}
-	tell_left_out(log);
+	report_suppressed(log);
 }

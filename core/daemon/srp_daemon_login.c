@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Logging in to targets, one at a time for each port as the kernel does, and again after a failure
- * with growing pauses. */
+/* Log in to targets, one at a time per port, like the kernel; retry with growing delays. */
 #include "srp_daemon_port.h"
 #include "srp_show.h"
 #include <errno.h>
 #include <stdio.h>
 
-/* By which SCSI host the kernel is connected to it; false: it is not. */
+/* Get the SCSI host of the kernel's connection to the target; false: not connected. */
 static bool is_connected(const struct srp_port *port, const struct mad_srp *srp, char host[24])
 {
-	struct kernel_srp want;
+	struct kernel_srp key;
 
-	srp_host_wanted(&port->info, srp, &want);
-	return kernel_srp_connected(port->daemon->opts.root, &want, true, host);
+	srp_host_key(&port->info, srp, &key);
+	return kernel_srp_connected(port->daemon->params.root, &key, true, host);
 }
 
-static void tell(
-	const struct srp_port *port, const struct srp_known *known, int err, struct diag *diag)
+static void report_login(const struct srp_port *port, const struct srp_daemon_target *known,
+	int err, struct diag *diag)
 {
 	const struct srp_daemon *d = port->daemon;
 	const struct srp_login login = {
@@ -32,36 +31,36 @@ static void tell(
 		d->events.login(d->events.arg, &login);
 }
 
-static void failed(struct srp_port *port, struct srp_known *known, const struct diag *diag)
+static void failed(struct srp_port *port, struct srp_daemon_target *known, const struct diag *diag)
 {
 	char text[MAD_SRP_TEXT];
 
 	known->state = SRP_FAILED;
 	known->host[0] = 0;
 	known->tries++;
-	known->due_ns = port->daemon->opts.once
+	known->due_ns = port->daemon->params.once
 				? NEVER
 				: loop_clock() + srp_daemon_backoff(port->daemon, known->tries);
 	snprintf(known->why, sizeof(known->why), "%.*s", (int)sizeof(known->why) - 1, diag->text);
 	known->why_code = diag->code;
 	known->why_err = diag->err;
-	srp_daemon_port_say(port, "%s: %s%s%s", mad_srp_text(&known->srp, text), diag->text,
+	srp_daemon_port_log(port, "%s: %s%s%s", mad_srp_text(&known->srp, text), diag->text,
 		diag->hint[0] ? "; hint: " : "", diag->hint);
 }
 
-static void connected(struct srp_port *port, struct srp_known *known)
+static void connected(struct srp_port *port, struct srp_daemon_target *known)
 {
 	char text[MAD_SRP_TEXT];
 
 	srp_daemon_target_up(known, port->login.host.host);
-	srp_daemon_port_say(
+	srp_daemon_port_log(
 		port, "%s: connected as %s", mad_srp_text(&known->srp, text), known->host);
 }
 
 static void done(struct attach *attach)
 {
 	struct srp_port *port = container_of(attach, struct srp_port, login.attach);
-	struct srp_known *known = port->busy;
+	struct srp_daemon_target *known = port->busy;
 	struct diag diag = attach->why;
 
 	port->busy = NULL;
@@ -74,58 +73,59 @@ static void done(struct attach *attach)
 			diag_hint(&diag, "connect each path as a separate initiator with -n");
 		failed(port, known, &diag);
 	}
-	tell(port, known, -diag.err, &diag);
+	report_login(port, known, -diag.err, &diag);
 	srp_daemon_port_turn(port);
 }
 
-/* To recognize the connection by. */
-static void want(struct srp_want *want, const struct mad_srp *srp)
+/* Set the parameters that identify the connection. */
+static void set_params(struct srp_params *params, const struct mad_srp *srp)
 {
 	char text[33];
 
-	*want = (struct srp_want){ 0 };
-	kernel_srp_set(want, SRP_OPT_ID_EXT, srp->id_ext, NULL);
+	*params = (struct srp_params){ 0 };
+	kernel_srp_set(params, SRP_OPT_ID_EXT, srp->id_ext, NULL);
 	snprintf(text, sizeof(text), "%016llx", (unsigned long long)srp->ioc_guid);
-	kernel_srp_set(want, SRP_OPT_IOC_GUID, text, NULL);
+	kernel_srp_set(params, SRP_OPT_IOC_GUID, text, NULL);
 	snprintf(text, sizeof(text), "%016llx%016llx", (unsigned long long)srp->prefix,
 		(unsigned long long)srp->guid);
-	kernel_srp_set(want, SRP_OPT_DGID, text, NULL);
+	kernel_srp_set(params, SRP_OPT_DGID, text, NULL);
 	snprintf(text, sizeof(text), "%016llx", (unsigned long long)srp->service_id);
-	kernel_srp_set(want, SRP_OPT_SERVICE_ID, text, NULL);
+	kernel_srp_set(params, SRP_OPT_SERVICE_ID, text, NULL);
 }
 
-/* False: it needs none. */
-static bool start(struct srp_port *port, struct srp_known *known)
+/* Start a login; false: not required. */
+static bool start(struct srp_port *port, struct srp_daemon_target *known)
 {
 	const struct srp_daemon *d = port->daemon;
 	struct attach_srp *login = &port->login;
 	struct srp_verdict verdict;
 	char host[24];
 
-	srp_decide(&d->opts.policy, &known->srp, &verdict);
+	srp_decide(&d->params.policy, &known->srp, &verdict);
 	if (!verdict.allow) {
 		known->state = SRP_DENIED;
 		return false;
 	}
-	if (is_connected(port, &known->srp, host)) { /* by another partition, or another program */
+	if (is_connected(port, &known->srp,
+		    host)) { /* through another partition, or by another program */
 		srp_daemon_target_up(known, host);
 		return false;
 	}
 	snprintf(port->line, sizeof(port->line), "%s", verdict.line);
-	want(&port->want, &known->srp);
+	set_params(&port->login_params, &known->srp);
 	*login = (struct attach_srp){ .attach = { .proto = &attach_srp_row,
 					      .loop = d->loop,
-					      .root = d->opts.root,
-					      .limit_ms = d->opts.login_ms,
+					      .root = d->params.root,
+					      .limit_ms = d->params.login_ms,
 					      .no_wait = true,
-					      .own_turn = true,
+					      .owner_serializes = true,
 					      .done = done },
-		.want = &port->want,
+		.params = &port->login_params,
 		.line = port->line,
 		.dev = port->info.dev,
 		.port = port->info.port,
 		.tmo = { VALUE_UNKNOWN, VALUE_UNKNOWN, VALUE_UNKNOWN },
-		.leaves_no_wait = true };
+		.no_removal_wait = true };
 	known->state = SRP_BUSY;
 	port->busy = known;
 	attach_start(&login->attach);
@@ -134,19 +134,19 @@ static bool start(struct srp_port *port, struct srp_known *known)
 
 void srp_daemon_login_next(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 {
-	struct srp_known *known;
+	struct srp_daemon_target *known;
 
-	if (!port->daemon->opts.execute || port->busy)
+	if (!port->daemon->params.execute || port->busy)
 		return;
 	while ((known = srp_daemon_targets_next(port, now, due_ns)))
 		if (start(port, known))
 			return;
 }
 
-/* A login that had just succeeded is a connection like the others: it stays. */
+/* A login that has just succeeded is kept. */
 void srp_daemon_login_stop(struct srp_port *port)
 {
-	struct srp_known *known = port->busy;
+	struct srp_daemon_target *known = port->busy;
 	bool undoing = port->login.attach.why.err || port->login.attach.first.err;
 	char host[24];
 

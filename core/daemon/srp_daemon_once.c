@@ -17,14 +17,14 @@ struct result { /* of a login */
 
 struct once {
 	struct call *call;
-	const struct srp_daemon_words *words;
-	const struct srp_daemon_options *opts;
+	const struct srp_daemon_options *options;
+	const struct srp_daemon_params *params;
 	struct result *result; /* for JSON, whose lists come one after the other */
 	unsigned results;
 	unsigned ports, ports_failed, cut, answered, silent, logins, logins_failed;
 	struct diag first; /* failure */
-	bool noted;        /* it has been printed */
-	int over;
+	bool noted;        /* `first` was printed */
+	int finished;
 };
 
 bool srp_daemon_is_old(const struct call *call)
@@ -37,10 +37,10 @@ static void remember(struct once *once, const struct diag *diag, bool noted)
 	if (once->first.err)
 		return;
 	once->first = *diag;
-	once->noted = noted && !once->words->common.quiet;
+	once->noted = noted && !once->options->common.quiet;
 }
 
-static void count(struct once *once, const struct mad_found *found)
+static void count(struct once *once, const struct mad_scan_result *found)
 {
 	struct diag diag = { 0 };
 
@@ -59,40 +59,40 @@ static void count(struct once *once, const struct mad_found *found)
 static void scanned(void *arg, const struct srp_scan *scan)
 {
 	struct once *once = arg;
-	const struct srp_daemon_words *words = once->words;
+	const struct srp_daemon_options *options = once->options;
 	const struct srp_filter all = { 0 };
 	const struct srp_show show = {
 		.filter = &all,
-		.form = words->common.dry_run ? SRP_DECISIONS
-			: words->commands     ? SRP_COMMANDS
-					      : SRP_LISTING,
+		.form = options->common.dry_run ? SRP_DECISIONS
+			: options->commands     ? SRP_COMMANDS
+						: SRP_LISTING,
 		.found = scan->found,
 		.port = scan->port,
 		.hosts = scan->hosts,
 		.nhosts = scan->nhosts,
-		.policy = once->opts->policy,
-		.all = words->all,
-		.any_pkey = words->execute,
+		.policy = once->params->policy,
+		.all = options->all,
+		.any_pkey = options->execute,
 	};
 	struct out *out = once->call->out;
 
 	once->ports++;
 	once->cut += scan->found->cut;
 	count(once, scan->found);
-	if (words->all_ports)
+	if (options->all_ports)
 		out_object(out, NULL);
-	if (out->json || !words->execute || words->commands || words->common.dry_run)
+	if (out->json || !options->execute || options->commands || options->common.dry_run)
 		srp_show(once->call, &show);
-	if (words->all_ports)
+	if (options->all_ports)
 		out_end(out);
-	if (words->execute || show.form != SRP_LISTING)
+	if (options->execute || show.form != SRP_LISTING)
 		srp_note_left_out(once->call, &show);
 	srp_note_failures(once->call, &show);
 	if (!scan->found->failed && !srp_daemon_is_old(once->call))
 		srp_note_nothing(once->call, &show);
 }
 
-static void keep(struct once *once, const struct srp_login *login)
+static void add_result(struct once *once, const struct srp_login *login)
 {
 	struct result *result = grow(once->result, once->results);
 
@@ -114,7 +114,7 @@ static void logged_in(void *arg, const struct srp_login *login)
 	char at[MAD_SRP_TEXT];
 
 	if (call->out->json)
-		keep(once, login);
+		add_result(once, login);
 	once->logins++;
 	if (ok) {
 		if (!srp_daemon_is_old(call))
@@ -139,8 +139,8 @@ static void failed(void *arg, const struct mad_port_info *port, int err, struct 
 	diag_ctx(diag, "%s port %u", port->dev, port->port);
 	if (diag->hint[0] && (diag->code != DIAG_UNREACHABLE || diag->err == ENETUNREACH))
 		diag_hint(diag, "find targets without it: rdmastor srp-discover --walk");
-	remember(once, diag, once->words->all_ports);
-	if (!once->words->all_ports)
+	remember(once, diag, once->options->all_ports);
+	if (!once->options->all_ports)
 		return;
 	call_note(once->call, "%s: %s", diag->object, diag->text);
 	out_object(once->call->out, NULL);
@@ -150,11 +150,11 @@ static void failed(void *arg, const struct mad_port_info *port, int err, struct 
 	out_end(once->call->out);
 }
 
-static void over(void *arg)
+static void finished(void *arg)
 {
 	struct once *once = arg;
 
-	once->over = 1;
+	once->finished = 1;
 }
 
 static void show_logins(const struct once *once)
@@ -200,19 +200,21 @@ static int status(const struct once *once)
 
 static int run(struct once *once, struct loop *loop)
 {
-	const struct srp_daemon_events events = {
-		.arg = once, .scanned = scanned, .login = logged_in, .failed = failed, .over = over
-	};
-	uint32_t timeout_ms = once->words->common.timeout_ms;
+	const struct srp_daemon_events events = { .arg = once,
+		.scanned = scanned,
+		.login = logged_in,
+		.failed = failed,
+		.finished = finished };
+	uint32_t timeout_ms = once->options->common.timeout_ms;
 	struct srp_daemon *daemon;
-	int err = srp_daemon_start(&daemon, loop, once->opts, &events, once->call->diag);
+	int err = srp_daemon_start(&daemon, loop, once->params, &events, once->call->diag);
 
 	if (err)
 		return err;
-	if (once->words->all_ports)
+	if (once->options->all_ports)
 		out_list(once->call->out, "ports");
-	if (!loop_wait(
-		    loop, &once->over, timeout_ms ? loop_clock() + timeout_ms * 1000000ull : 0)) {
+	if (!loop_wait(loop, &once->finished,
+		    timeout_ms ? loop_clock() + timeout_ms * 1000000ull : 0)) {
 		struct diag diag = { 0 };
 
 		diag_set(
@@ -221,17 +223,17 @@ static int run(struct once *once, struct loop *loop)
 		once->ports_failed++;
 		call_note(once->call, "%s", diag.text);
 	}
-	if (once->words->all_ports)
+	if (once->options->all_ports)
 		out_end(once->call->out);
-	if (once->opts->execute && once->call->out->json)
+	if (once->params->execute && once->call->out->json)
 		show_logins(once);
 	srp_daemon_free(daemon);
 	return status(once);
 }
 
-int srp_daemon_once(struct call *call, struct srp_daemon_options *opts)
+int srp_daemon_once(struct call *call, struct srp_daemon_params *params)
 {
-	struct once once = { .call = call, .words = call->opts, .opts = opts };
+	struct once once = { .call = call, .options = call->opts, .params = params };
 	struct loop *loop;
 	int err = loop_new(&loop, &call->loop, call->diag);
 

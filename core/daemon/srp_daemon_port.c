@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One port of ours: opened and locked, then whatever is due: scans, logins, looks at what is
- * connected. */
+/* One port of this host: lock and open it, then run what is due: scans, logins, checks of the
+ * connections. */
 #include "srp_daemon_port.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -8,29 +8,29 @@
 #include <string.h>
 #include <unistd.h>
 
-void srp_daemon_port_say(const struct srp_port *port, const char *fmt, ...)
+void srp_daemon_port_log(const struct srp_port *port, const char *fmt, ...)
 {
 	const struct srp_daemon *d = port->daemon;
 	char text[SRP_LOG_LEN];
 	va_list args;
 	int len;
 
-	if (!d->events.say)
+	if (!d->events.log)
 		return;
 	len = snprintf(text, sizeof(text), "%s port %u: ", port->info.dev, port->info.port);
 	va_start(args, fmt);
 	vsnprintf(text + len, sizeof(text) - (size_t)len, fmt, args);
 	va_end(args);
-	d->events.say(d->events.arg, text);
+	d->events.log(d->events.arg, text);
 }
 
 uint64_t srp_daemon_backoff(const struct srp_daemon *d, unsigned tries)
 {
-	uint64_t ms = d->opts.retry_ms;
+	uint64_t ms = d->params.retry_ms;
 
-	while (--tries && tries < 32 && ms < d->opts.retry_max_ms)
+	while (--tries && tries < 32 && ms < d->params.retry_max_ms)
 		ms *= 2;
-	return (ms < d->opts.retry_max_ms ? ms : d->opts.retry_max_ms) * MSEC;
+	return (ms < d->params.retry_max_ms ? ms : d->params.retry_max_ms) * MSEC;
 }
 
 void srp_daemon_port_turn(struct srp_port *port)
@@ -43,37 +43,37 @@ static int get_lock(struct srp_port *port, struct diag *diag)
 {
 	const struct srp_daemon *d = port->daemon;
 
-	if (d->opts.once || port->lock >= 0)
+	if (d->params.once || port->lock >= 0)
 		return 0;
-	port->lock = kernel_srp_lock(d->opts.root, port->info.dev, port->info.port, diag);
-	port->busy_elsewhere = port->lock == -EBUSY;
-	if (port->busy_elsewhere)
+	port->lock = kernel_srp_lock(d->params.root, port->info.dev, port->info.port, diag);
+	port->locked_elsewhere = port->lock == -EBUSY;
+	if (port->locked_elsewhere)
 		return -EBUSY;
 	if (port->lock < 0)
-		srp_daemon_port_say(port, "%s: running without a lock", diag->text);
+		srp_daemon_port_log(port, "%s: running without a lock", diag->text);
 	*diag = (struct diag){ 0 };
 	return 0;
 }
 
 static void ready(struct srp_port *port)
 {
-	const struct srp_daemon_options *opts = &port->daemon->opts;
+	const struct srp_daemon_params *params = &port->daemon->params;
 
-	port->whole_ns = loop_clock();
-	if (opts->recheck_ms && opts->execute && !opts->once)
-		port->recheck_ns = port->whole_ns + opts->recheck_ms * MSEC;
+	port->full_ns = loop_clock();
+	if (params->recheck_ms && params->execute && !params->once)
+		port->recheck_ns = port->full_ns + params->recheck_ms * MSEC;
 }
 
 static int open_port(struct srp_port *port, struct diag *diag)
 {
 	const struct srp_daemon *d = port->daemon;
-	int err = mad_open(&port->mad, d->loop, &port->info, &d->opts.limits, diag);
+	int err = mad_open(&port->mad, d->loop, &port->info, &d->params.limits, diag);
 
 	if (err) {
 		port->mad = NULL;
 		return err;
 	}
-	if (!d->opts.once)
+	if (!d->params.once)
 		err = srp_daemon_watch_start(port, diag);
 	if (err) {
 		mad_close(port->mad);
@@ -84,22 +84,22 @@ static int open_port(struct srp_port *port, struct diag *diag)
 	return 0;
 }
 
-static void over(struct srp_port *port)
+static void finish(struct srp_port *port)
 {
-	if (port->over)
+	if (port->finished)
 		return;
-	port->over = true;
-	srp_daemon_port_over(port->daemon);
+	port->finished = true;
+	srp_daemon_check_finished(port->daemon);
 }
 
-/* Once there is no waiting for better times. */
+/* With `once` failures are not retried. */
 static void give_up(struct srp_port *port, int err, struct diag *diag)
 {
 	const struct srp_daemon *d = port->daemon;
 
 	if (d->events.failed)
 		d->events.failed(d->events.arg, &port->info, err, diag);
-	over(port);
+	finish(port);
 }
 
 static void try_open(struct srp_port *port, uint64_t now, uint64_t *due_ns)
@@ -117,8 +117,8 @@ static void try_open(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 			port->open_tries = 0;
 			return;
 		}
-		srp_daemon_port_say(port, "%s", diag.text);
-		if (d->opts.once) {
+		srp_daemon_port_log(port, "%s", diag.text);
+		if (d->params.once) {
 			give_up(port, err, &diag);
 			return;
 		}
@@ -131,7 +131,7 @@ static void recheck(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 {
 	if (port->recheck_ns <= now) {
 		srp_daemon_targets_recheck(port);
-		port->recheck_ns = now + port->daemon->opts.recheck_ms * MSEC;
+		port->recheck_ns = now + port->daemon->params.recheck_ms * MSEC;
 	}
 	if (port->recheck_ns < *due_ns)
 		*due_ns = port->recheck_ns;
@@ -140,17 +140,17 @@ static void recheck(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 static void serve(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 {
 	struct diag diag = { 0 };
-	int err = mad_port_usable(mad_port(port->mad), &diag); /* its watch tells when it is */
+	int err = mad_port_usable(mad_port(port->mad), &diag); /* the watch reports changes */
 
-	if (err && port->daemon->opts.once)
+	if (err && port->daemon->params.once)
 		give_up(port, err, &diag);
 	if (err)
 		return;
-	srp_daemon_ask_next(port, now, due_ns);
+	srp_daemon_query_next(port, now, due_ns);
 	srp_daemon_login_next(port, now, due_ns);
-	if (port->daemon->opts.once && !srp_daemon_ask_busy(port) && !port->busy &&
+	if (port->daemon->params.once && !srp_daemon_query_busy(port) && !port->busy &&
 		*due_ns == NEVER)
-		over(port);
+		finish(port);
 }
 
 static void turn(struct loop_work *work)
@@ -158,7 +158,7 @@ static void turn(struct loop_work *work)
 	struct srp_port *port = container_of(work, struct srp_port, work);
 	uint64_t now = loop_clock(), due_ns = NEVER;
 
-	if (port->closing || port->over || port->skipped)
+	if (port->closing || port->finished || port->skipped)
 		return;
 	if (!port->mad)
 		try_open(port, now, &due_ns);
@@ -184,7 +184,7 @@ void srp_daemon_port_init(
 		.info = *info,
 		.lock = -1,
 		.listed = true,
-		.whole_ns = NEVER,
+		.full_ns = NEVER,
 		.recheck_ns = NEVER };
 	port->work.run = turn;
 	port->timer.fire = fire;
@@ -202,14 +202,14 @@ int srp_daemon_port_begin(struct srp_port *port, struct diag *diag)
 }
 
 /* Release what belongs to the device, and forget the fabric. */
-static void let_go(struct srp_port *port)
+static void release_device(struct srp_port *port)
 {
 	loop_work_del(port->daemon->loop, &port->work);
 	loop_timer_del(port->daemon->loop, &port->timer);
-	srp_daemon_ask_stop(port);
+	srp_daemon_query_stop(port);
 	srp_daemon_login_stop(port);
 	srp_daemon_targets_free(port);
-	port->whole_ns = port->recheck_ns = NEVER;
+	port->full_ns = port->recheck_ns = NEVER;
 	port->subscribed = false;
 }
 
@@ -226,7 +226,7 @@ static void closed(struct srp_port *port)
 		port->lock = -1;
 	}
 	if (d->stopping) {
-		over(port);
+		finish(port);
 		return;
 	}
 	port->open_ns = loop_clock() + srp_daemon_backoff(d, 1);
@@ -235,9 +235,9 @@ static void closed(struct srp_port *port)
 
 void srp_daemon_port_close(struct srp_port *port)
 {
-	if (port->closing || port->over)
+	if (port->closing || port->finished)
 		return;
-	let_go(port);
+	release_device(port);
 	port->closing = true;
 	if (!srp_daemon_watch_stop(port, closed))
 		closed(port);
@@ -245,7 +245,7 @@ void srp_daemon_port_close(struct srp_port *port)
 
 void srp_daemon_port_fini(struct srp_port *port)
 {
-	let_go(port);
+	release_device(port);
 	if (port->mad)
 		mad_close(port->mad);
 	if (port->lock >= 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One port of the SRP daemon: _port.c decides what to do next, _ask.c asks the fabric, _targets.c
- * keeps what was found, _login.c connects, _watch.c listens. */
+/* One port of the SRP daemon: _port.c decides what to do next, _query.c runs scans, _targets.c
+ * stores what they found, _login.c logs in, _watch.c handles notices and port events. */
 #pragma once
 #include "attach_srp.h"
 #include "port_events.h"
@@ -10,51 +10,51 @@
 
 #define MSEC        1000000ull
 #define NEVER       UINT64_MAX
-#define SRP_ASKS    64 /* ports to ask again; more of them: the whole fabric */
-#define SRP_JOBS    8  /* scans at a time */
+#define SRP_QUERIES 64 /* ports to query one by one; for more, scan the whole fabric */
+#define SRP_JOBS    8  /* concurrent scans */
 #define SRP_BUCKETS 256
-/* per local port: limits the memory that a peer with many services can use */
+/* per local port: limits the memory that a peer with many services can allocate */
 #define SRP_TARGETS 16384
 
 enum srp_state {
 	SRP_DENIED,  /* by a rule */
-	SRP_FOUND,   /* nothing is to be done with it */
-	SRP_WAITING, /* for its turn */
+	SRP_FOUND,   /* no login required */
+	SRP_WAITING, /* for its login */
 	SRP_BUSY,
 	SRP_UP,
 	SRP_FAILED,
 };
 
-struct srp_known { /* a target */
-	struct srp_known *next;
+struct srp_daemon_target { /* one path to a target */
+	struct srp_daemon_target *next;
 	struct mad_srp srp;
 	uint8_t state;         /* enum srp_state */
-	uint64_t seen_ns;      /* last, by a scan */
-	unsigned tries;        /* that failed, in a row */
+	uint64_t seen_ns;      /* by the latest scan */
+	unsigned tries;        /* consecutive failures */
 	uint64_t due_ns, turn; /* WAITING, FAILED: when to log in, and the order */
 	char host[24], why[200];
 	uint8_t why_code; /* enum diag_code */
 	int why_err;      /* positive errno */
 };
 
-enum srp_ask_state { SRP_ASK_FREE, SRP_ASK_PENDING, SRP_ASK_RUNNING, SRP_ASK_DONE };
+enum srp_query_state { SRP_QUERY_FREE, SRP_QUERY_PENDING, SRP_QUERY_RUNNING, SRP_QUERY_DONE };
 
-struct srp_ask {       /* a port of the fabric to ask, or that was asked of late */
-	uint8_t state; /* enum srp_ask_state */
-	struct mad_named named;
-	bool trust;     /* that it has device management */
-	bool again;     /* RUNNING: it was wanted once more */
-	uint8_t job;    /* RUNNING: which */
-	unsigned tries; /* that failed */
+struct srp_query {     /* a port of the fabric to query, or queried recently */
+	uint8_t state; /* enum srp_query_state */
+	struct mad_port_id named;
+	bool trust;     /* it has announced device management */
+	bool repeat;    /* RUNNING: requested again */
+	uint8_t job;    /* RUNNING: its index */
+	unsigned tries; /* failures */
 	uint64_t due_ns, began_ns;
 };
 
 struct srp_job { /* a scan */
 	struct srp_port *port;
 	struct mad_scan_job *scan; /* NULL: none */
-	bool whole, retry;         /* of the whole fabric; of ports that did not answer before */
+	bool full, retry;          /* full: the whole fabric; retry: ports that did not answer */
 	uint64_t began_ns;
-	struct kernel_srp *hosts; /* that there were then */
+	struct kernel_srp *hosts; /* the connections at began_ns */
 	unsigned nhosts;
 };
 
@@ -64,30 +64,30 @@ struct srp_port {
 	struct mad_port_info info;
 	struct mad *mad;
 	int lock;                /* descriptor, or -1 */
-	bool listed, was_listed; /* it is among the ports there are */
+	bool listed, was_listed; /* among the ports of this host, now and at the poll before */
 	bool skipped;            /* not on InfiniBand */
-	bool busy_elsewhere;     /* another process has the lock */
-	bool over;               /* once: all is done; else: it has been closed for good */
-	uint64_t open_ns;        /* not open: when to try again */
+	bool locked_elsewhere;   /* another process has the lock */
+	bool finished;           /* all done (once), or closed for the last time */
+	uint64_t open_ns;        /* if not open: when to retry */
 	unsigned open_tries;
 
 	struct mad_watch watch;
 	struct port_events *kernel; /* NULL without verbs */
 	bool watching, closing, subscribed;
-	bool missed; /* notices, without a subscription */
+	bool missed; /* a subscription failed: notices may be lost */
 	void (*watch_ended)(struct srp_port *);
 
 	struct srp_job job[SRP_JOBS];
-	uint64_t whole_ns, scanned_ns; /* when the whole fabric is due, and was done; NEVER, 0 */
-	unsigned whole_tries;          /* that failed, in a row */
-	struct srp_ask ask[SRP_ASKS];
+	uint64_t full_ns, scanned_ns; /* full scan: due (or NEVER), and last done (or 0) */
+	unsigned full_tries;          /* consecutive failures */
+	struct srp_query query[SRP_QUERIES];
 
-	struct srp_known *known[SRP_BUCKETS];
+	struct srp_daemon_target *known[SRP_BUCKETS];
 	unsigned targets;
 	uint64_t recheck_ns, turns;
-	struct attach_srp login; /* to `busy` */
-	struct srp_want want;    /* for it */
-	struct srp_known *busy;
+	struct attach_srp login;        /* the login to `busy` */
+	struct srp_params login_params; /* of that login */
+	struct srp_daemon_target *busy;
 	char line[MAD_SRP_LINE];
 
 	struct loop_work work;
@@ -97,61 +97,65 @@ struct srp_port {
 
 struct srp_daemon {
 	struct loop *loop;
-	struct srp_daemon_options opts;
+	struct srp_daemon_params params;
 	struct srp_daemon_events events;
 	struct srp_port *ports;
-	struct loop_timer look; /* at what ports there are */
-	uint64_t names;         /* of devices, when it last looked */
-	unsigned looks;
-	bool changed; /* what devices there are, perhaps */
-	bool stopping, over;
+	struct loop_timer poll; /* of the list of ports */
+	uint64_t names;         /* hash of the device names at the last poll */
+	unsigned polls;
+	bool changed; /* a device was removed: list the ports at the next poll */
+	bool stopping, finished;
 };
 
-/* "mlx5_0 port 1: …" */
-void srp_daemon_port_say(const struct srp_port *, const char *fmt, ...)
+/* Log a line, prefixed with "mlx5_0 port 1: ". */
+void srp_daemon_port_log(const struct srp_port *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* something has changed: looks for what to do, at the end of this turn */
+/* Something has changed: do what is due at the end of this turn. */
 void srp_daemon_port_turn(struct srp_port *);
 void srp_daemon_port_init(struct srp_port *, struct srp_daemon *, const struct mad_port_info *);
-/* the one that was named: it must be free, and open */
+/* Lock and open the port that the user named; -EBUSY: locked by another process. */
 int srp_daemon_port_begin(struct srp_port *, struct diag *);
-/* takes its time; then it is opened again, if it is listed and the daemon is not stopping */
+/* Close asynchronously. Afterwards the port is reopened if it is listed, unless the daemon stops.
+ */
 void srp_daemon_port_close(struct srp_port *);
-void srp_daemon_port_fini(struct srp_port *); /* all but the struct, at once; needs: no watch */
-void srp_daemon_port_over(struct srp_daemon *);
+/* Release all but the struct. Needs: no watch. */
+void srp_daemon_port_fini(struct srp_port *);
+/* Call events.finished() once all ports are finished. */
+void srp_daemon_check_finished(struct srp_daemon *);
 
-/* What the subnet administrator reports, and the port's own state. */
+/* Watch for notices of the subnet administrator, and for changes of the port. */
 int srp_daemon_watch_start(struct srp_port *, struct diag *);
-/* false: not watching, `ended` does not come */
+/* False: not watching; ended() is not called. */
 bool srp_daemon_watch_stop(struct srp_port *, void (*ended)(struct srp_port *));
 
-/* in nanoseconds, after this many failures */
+/* Return the delay after `tries` failures, in ns. */
 uint64_t srp_daemon_backoff(const struct srp_daemon *, unsigned tries);
 
-/* A port of the fabric is to be asked; not again within a second, however often it is wanted. */
-void srp_daemon_port_ask(
-	struct srp_port *, const struct mad_named *, bool trust, unsigned tries, uint64_t due_ns);
-void srp_daemon_port_whole(
-	struct srp_port *, uint64_t due_ns); /* the whole fabric, if not due before */
+/* Query a port of the fabric at due_ns, but at most once a second. tries: previous failures. */
+void srp_daemon_port_query(
+	struct srp_port *, const struct mad_port_id *, bool trust, unsigned tries, uint64_t due_ns);
+/* Scan the whole fabric at due_ns, unless a scan is due earlier. */
+void srp_daemon_port_scan_all(struct srp_port *, uint64_t due_ns);
 
-/* Starts what is due; *due_ns: when something is. */
-void srp_daemon_ask_next(struct srp_port *, uint64_t now, uint64_t *due_ns);
-bool srp_daemon_ask_busy(const struct srp_port *);
-void srp_daemon_ask_stop(struct srp_port *);
+/* Start the scans that are due; lowers *due_ns to the time of the next one. */
+void srp_daemon_query_next(struct srp_port *, uint64_t now, uint64_t *due_ns);
+bool srp_daemon_query_busy(const struct srp_port *);
+void srp_daemon_query_stop(struct srp_port *);
 
-/* What a scan finds becomes targets, each as soon as it is found. */
-void srp_daemon_targets_take(struct srp_job *, const struct mad_target *);
-/* those that were not found again go */
-void srp_daemon_targets_end(struct srp_job *, const struct mad_found *);
-/* what is connected no more is to be logged in to again */
+/* Add the targets of a port that was queried. */
+void srp_daemon_targets_add(struct srp_job *, const struct mad_target *);
+/* Remove targets that the scan should have found, but did not. */
+void srp_daemon_targets_prune(struct srp_job *, const struct mad_scan_result *);
+/* Schedule a login for targets whose connection is gone. */
 void srp_daemon_targets_recheck(struct srp_port *);
-void srp_daemon_targets_left(
-	struct srp_port *, const uint8_t gid[16]); /* a port has left the fabric */
+/* Remove the targets of a port that has left the fabric. */
+void srp_daemon_targets_remove(struct srp_port *, const uint8_t gid[16]);
 void srp_daemon_targets_free(struct srp_port *);
-/* The next to log in to, NULL = none is due; *due_ns: when one is. */
-struct srp_known *srp_daemon_targets_next(struct srp_port *, uint64_t now, uint64_t *due_ns);
-void srp_daemon_target_up(struct srp_known *, const char *host);
+/* Return the next target to log in to, NULL: none is due; then lowers *due_ns as above. */
+struct srp_daemon_target *srp_daemon_targets_next(
+	struct srp_port *, uint64_t now, uint64_t *due_ns);
+void srp_daemon_target_up(struct srp_daemon_target *, const char *host);
 
-/* starts what is due, as above */
+/* Start the next login that is due; *due_ns as above. */
 void srp_daemon_login_next(struct srp_port *, uint64_t now, uint64_t *due_ns);
 void srp_daemon_login_stop(struct srp_port *);

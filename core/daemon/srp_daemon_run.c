@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* srp-daemon as a daemon: log, signals, service manager, clean end. */
+/* srp-daemon until stopped: log, signals, service manager. */
 #include "child.h"
 #include "kernel_process.h"
 #include "loop.h"
@@ -12,27 +12,27 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC    1000000ull
-#define STOP_MS 3000
-#define TELL_MS 10000  /* between updates of the service manager's status */
-#define SAME_MS 600000 /* a repeated log line is only counted for this long */
+#define MSEC      1000000ull
+#define STOP_MS   3000
+#define STATUS_MS 10000  /* between updates of the service manager's status */
+#define REPEAT_MS 600000 /* a repeated log line is only counted for this long */
 
 struct run {
 	struct call *call;
-	const struct srp_daemon_words *words;
-	struct srp_daemon_options *opts;
-	struct srp_rules rules; /* read at SIGHUP; those before are the caller's */
+	const struct srp_daemon_options *options;
+	struct srp_daemon_params *params;
+	struct srp_rules rules; /* read at SIGHUP; the first ones are the caller's */
 	bool reread;
 	struct srp_daemon *daemon;
 	struct loop *loop;
 	struct loop_signal signal;
-	struct loop_timer watchdog, tell;
+	struct loop_timer watchdog, status;
 	struct srp_log log;
-	char told[128];
+	char last_status[128];
 	bool signals, stopping, pid_written;
 	int pid_file; /* descriptor, once pid_written */
 	int parent;
-	int quit, over; /* told to end; has ended */
+	int quit, finished; /* stop requested; stopped */
 };
 
 static void write_line(struct srp_log *log, const char *line)
@@ -40,18 +40,18 @@ static void write_line(struct srp_log *log, const char *line)
 	call_note(container_of(log, struct run, log)->call, "%s", line);
 }
 
-static void say(void *arg, const char *line)
+static void log_message(void *arg, const char *line)
 {
 	struct run *run = arg;
 
-	srp_daemon_log_say(&run->log, line);
+	srp_daemon_log_add(&run->log, line);
 }
 
-static void over(void *arg)
+static void finished(void *arg)
 {
 	struct run *run = arg;
 
-	run->over = run->quit = 1;
+	run->finished = run->quit = 1;
 }
 
 static void stop(struct run *run)
@@ -64,7 +64,7 @@ static void stop(struct run *run)
 	srp_daemon_stop(run->daemon);
 }
 
-/* The reader gets each line at once; if it is gone, end. */
+/* Write each line at once; if the reader is gone, stop. */
 static void flush(struct run *run)
 {
 	if (out_flush(run->call->out))
@@ -77,22 +77,22 @@ static void scanned(void *arg, const struct srp_scan *scan)
 	const struct srp_filter all = { 0 };
 	const struct srp_show show = {
 		.filter = &all,
-		.form = run->words->commands ? SRP_COMMANDS : SRP_LISTING,
+		.form = run->options->commands ? SRP_COMMANDS : SRP_LISTING,
 		.found = scan->found,
 		.port = scan->port,
 		.hosts = scan->hosts,
 		.nhosts = scan->nhosts,
-		.policy = run->opts->policy,
-		.all = run->words->all,
-		.any_pkey = run->words->execute,
+		.policy = run->params->policy,
+		.all = run->options->all,
+		.any_pkey = run->options->execute,
 	};
 
 	srp_show(run->call, &show);
 	flush(run);
 }
 
-/* In the output's own form, where the log goes. */
-static void tell_status(struct run *run)
+/* Write the status to the log, as JSON if the output is. */
+static void log_status(struct run *run)
 {
 	struct out out;
 	char *text;
@@ -109,8 +109,8 @@ static void tell_status(struct run *run)
 	free(text);
 }
 
-/* Each signal is answered: no suppression of repeated lines. */
-static void answer(const struct run *run, const struct diag *diag, const char *then)
+/* Report each failure of a reload, without suppressing repeated lines. */
+static void warn_reload(const struct run *run, const struct diag *diag, const char *then)
 {
 	call_warn(run->call, "%s: %s%s%s%s", diag->object, diag->text, then,
 		diag->hint[0] ? "; hint: " : "", diag->hint);
@@ -122,20 +122,19 @@ static void reload(struct run *run)
 	struct srp_rules rules;
 	char text[64];
 
-	if (run->words->log && out_log_file(run->words->log, &diag)) {
-		answer(run, &diag, "; keeping the old log");
+	if (run->options->log && out_log_file(run->options->log, &diag)) {
+		warn_reload(run, &diag, "; keeping the old log");
 		diag = (struct diag){ 0 };
 	}
-	if (srp_rules_read(&rules, run->opts->root, run->words->rules, true, &diag)) {
-		answer(run, &diag, "; keeping the old rules");
+	if (srp_rules_read(&rules, run->params->root, run->options->rules, true, &diag)) {
+		warn_reload(run, &diag, "; keeping the old rules");
 		return;
 	}
-	/* The daemon has a pointer to ours or to the caller's: it learns of the new ones before the
-	 * old ones go */
+	/* The daemon uses the old rules: replace them before they are freed */
 	struct srp_rules old = run->rules;
 
 	run->rules = rules;
-	run->opts->policy.rules = &run->rules;
+	run->params->policy.rules = &run->rules;
 	srp_daemon_rules(run->daemon, &run->rules);
 	srp_rules_free(&old);
 	snprintf(text, sizeof(text), "rules in force: %u", rules.count);
@@ -151,11 +150,11 @@ static void caught(struct loop_signal *signal, int signo)
 		reload(run);
 		break;
 	case SIGUSR1:
-		tell_status(run);
+		log_status(run);
 		break;
 	default:
 		if (run->stopping)
-			run->over = 1;
+			run->finished = 1;
 		stop(run);
 	}
 }
@@ -171,18 +170,18 @@ static void feed_watchdog(struct loop_timer *timer)
 	loop_timer_set(run->loop, timer, loop_clock() + ms * MSEC / 2);
 }
 
-static void tell(struct loop_timer *timer)
+static void update_status(struct loop_timer *timer)
 {
-	struct run *run = container_of(timer, struct run, tell);
+	struct run *run = container_of(timer, struct run, status);
 	char summary[128], text[160];
 
 	srp_daemon_summary(run->daemon, summary);
-	if (strcmp(summary, run->told)) {
-		memcpy(run->told, summary, sizeof(summary));
+	if (strcmp(summary, run->last_status)) {
+		memcpy(run->last_status, summary, sizeof(summary));
 		snprintf(text, sizeof(text), "STATUS=%s", summary);
 		kernel_notify(text, NULL);
 	}
-	loop_timer_set(run->loop, timer, loop_clock() + TELL_MS * MSEC);
+	loop_timer_set(run->loop, timer, loop_clock() + STATUS_MS * MSEC);
 }
 
 static int show_ready(struct run *run)
@@ -201,24 +200,25 @@ static int show_ready(struct run *run)
 	return diag_ctx(run->call->diag, "standard output");
 }
 
-static int say_ready(struct run *run)
+static int report_ready(struct run *run)
 {
-	const struct srp_daemon_words *words = run->words;
+	const struct srp_daemon_options *options = run->options;
 	struct diag *diag = run->call->diag;
 	char summary[128];
 	int err = 0;
 
-	if (words->pid_file) {
-		run->pid_file = kernel_pid_file(run->opts->root, words->pid_file, diag);
+	if (options->pid_file) {
+		run->pid_file = kernel_pid_file(run->params->root, options->pid_file, diag);
 		run->pid_written = run->pid_file >= 0;
 		err = run->pid_written ? 0 : run->pid_file;
 	}
 	if (!err)
 		err = show_ready(run);
 	if (!err)
-		err = kernel_notify_ready(words->ready_fd == UINT32_MAX ? -1 : (int)words->ready_fd,
+		err = kernel_notify_ready(
+			options->ready_fd == UINT32_MAX ? -1 : (int)options->ready_fd,
 			srp_daemon_summary(run->daemon, summary), diag);
-	if (!err && words->background)
+	if (!err && options->background)
 		child_daemon_ready(run->parent);
 	return err;
 }
@@ -226,12 +226,12 @@ static int say_ready(struct run *run)
 static int start(struct run *run)
 {
 	static const int signos[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
-	const struct srp_daemon_words *words = run->words;
+	const struct srp_daemon_options *options = run->options;
 	const struct srp_daemon_events events = {
 		.arg = run,
-		.say = say,
-		.scanned = words->commands || !words->execute ? scanned : NULL,
-		.over = over,
+		.log = log_message,
+		.scanned = options->commands || !options->execute ? scanned : NULL,
+		.finished = finished,
 	};
 	struct call *call = run->call;
 	int err = loop_new(&run->loop, &call->loop, call->diag);
@@ -244,57 +244,57 @@ static int start(struct run *run)
 		run->loop, &run->signal, signos, sizeof(signos) / sizeof(signos[0]), call->diag);
 	run->signals = !err;
 	if (!err)
-		err = srp_daemon_start(&run->daemon, run->loop, run->opts, &events, call->diag);
+		err = srp_daemon_start(&run->daemon, run->loop, run->params, &events, call->diag);
 	if (!err)
-		err = say_ready(run);
+		err = report_ready(run);
 	return err;
 }
 
 static void serve(struct run *run)
 {
 	run->watchdog.fire = feed_watchdog;
-	run->tell.fire = tell;
+	run->status.fire = update_status;
 	feed_watchdog(&run->watchdog);
-	tell(&run->tell);
+	update_status(&run->status);
 	loop_wait(run->loop, &run->quit, 0);
 }
 
-/* As far as it came. What does not end in time is ended by the process's end. */
+/* Undo what was started. A daemon that does not stop in time is left to the end of the process. */
 static void end(struct run *run)
 {
 	if (run->daemon) {
 		stop(run);
-		if (loop_wait(run->loop, &run->over, loop_clock() + STOP_MS * MSEC))
+		if (loop_wait(run->loop, &run->finished, loop_clock() + STOP_MS * MSEC))
 			srp_daemon_free(run->daemon);
 		else
 			run->loop = NULL;
 	}
 	if (run->pid_written)
-		kernel_pid_file_end(run->pid_file, run->words->pid_file);
+		kernel_pid_file_end(run->pid_file, run->options->pid_file);
 	if (!run->loop)
 		return;
 	srp_daemon_log_end(&run->log);
 	loop_timer_del(run->loop, &run->watchdog);
-	loop_timer_del(run->loop, &run->tell);
+	loop_timer_del(run->loop, &run->status);
 	if (run->signals)
 		loop_signal_del(run->loop, &run->signal);
 	loop_free(run->loop);
 }
 
-int srp_daemon_run(struct call *call, struct srp_daemon_options *opts)
+int srp_daemon_run(struct call *call, struct srp_daemon_params *params)
 {
-	const struct srp_daemon_words *words = call->opts;
+	const struct srp_daemon_options *options = call->opts;
 	struct run run = { .call = call,
-		.words = words,
-		.opts = opts,
-		.log = { .each_ms = SAME_MS, .write = write_line } };
+		.options = options,
+		.params = params,
+		.log = { .each_ms = REPEAT_MS, .write = write_line } };
 	int err = 0;
 
-	if (words->ready_fd != UINT32_MAX && fcntl((int)words->ready_fd, F_GETFD) < 0)
-		return diag_sys(call->diag, errno, "--ready-fd %u", words->ready_fd);
-	if (words->log)
-		err = out_log_file(words->log, call->diag);
-	if (!err && words->background)
+	if (options->ready_fd != UINT32_MAX && fcntl((int)options->ready_fd, F_GETFD) < 0)
+		return diag_sys(call->diag, errno, "--ready-fd %u", options->ready_fd);
+	if (options->log)
+		err = out_log_file(options->log, call->diag);
+	if (!err && options->background)
 		err = child_daemon(&run.parent, call->diag);
 	if (!err)
 		err = start(&run);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The state of the SRP daemon. */
+/* Print the state of the SRP daemon. */
 #include "srp_daemon_port.h"
 #include <stdio.h>
 
@@ -10,7 +10,8 @@ struct counts {
 static void count(const struct srp_port *port, struct counts *counts)
 {
 	for (unsigned i = 0; i < SRP_BUCKETS; i++)
-		for (const struct srp_known *known = port->known[i]; known; known = known->next)
+		for (const struct srp_daemon_target *known = port->known[i]; known;
+			known = known->next)
 			counts->state[known->state]++;
 }
 
@@ -41,12 +42,12 @@ static void port_state(const struct srp_port *port, const char **word, const cha
 	} else if (!port->mad && !port->open_tries) {
 		*word = "starting";
 	} else if (!port->mad) {
-		*word = port->busy_elsewhere ? "busy" : "waiting";
-		*text = port->busy_elsewhere ? "waiting: another process serves this port"
-					     : "waiting: its MAD device can't be opened";
+		*word = port->locked_elsewhere ? "busy" : "waiting";
+		*text = port->locked_elsewhere ? "waiting: another process serves this port"
+					       : "waiting: its MAD device can't be opened";
 	} else if (mad_port_usable(mad_port(port->mad), NULL)) {
 		*word = unusable(mad_port(port->mad)->state);
-		*text = mad_state_why(mad_port(port->mad)->state);
+		*text = mad_port_state_text(mad_port(port->mad)->state);
 	} else {
 		*word = "serving";
 	}
@@ -54,7 +55,7 @@ static void port_state(const struct srp_port *port, const char **word, const cha
 		*text = *word;
 }
 
-static void show_target(struct out *out, const struct srp_known *known)
+static void show_target(struct out *out, const struct srp_daemon_target *known)
 {
 	static const char *const states[] = {
 		[SRP_DENIED] = "denied",
@@ -124,7 +125,8 @@ static void show_port(struct out *out, const struct srp_port *port, bool ready)
 	out_u64(out, "targets_denied", "    denied:      ", counts.state[SRP_DENIED]);
 	out_list(out, "targets");
 	for (unsigned i = 0; i < SRP_BUCKETS; i++)
-		for (const struct srp_known *known = port->known[i]; known; known = known->next)
+		for (const struct srp_daemon_target *known = port->known[i]; known;
+			known = known->next)
 			show_target(out, known);
 	out_end(out);
 	out_end(out);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the subnet administrator reports of the fabric, and what happens to the port itself, as
- * things to do. A notice is a hint that anybody could have sent: it is only ever a reason to ask.
- */
+/* React to notices of the subnet administrator and to changes of the port. Anyone could have sent a
+ * notice, so it only causes a query. */
 #include "srp_daemon_port.h"
 #include <string.h>
 
 static void noticed(struct mad_watch *watch, const struct mad_notice *notice)
 {
 	struct srp_port *port = container_of(watch, struct srp_port, watch);
-	struct mad_named named = { 0 };
+	struct mad_port_id named = { 0 };
 
 	port->notices++;
 	loop_trace(port->daemon->loop, "%s port %u: notice %u: LID %u, mask 0x%08x, GUID %016llx",
@@ -17,27 +16,27 @@ static void noticed(struct mad_watch *watch, const struct mad_notice *notice)
 	switch (notice->trap) {
 	case MAD_TRAP_IN_SERVICE:
 		memcpy(named.gid, notice->gid, sizeof(named.gid));
-		srp_daemon_port_ask(port, &named, false, 0, 0);
+		srp_daemon_port_query(port, &named, false, 0, 0);
 		break;
 	case MAD_TRAP_OUT_OF_SERVICE:
-		srp_daemon_targets_left(port, notice->gid);
+		srp_daemon_targets_remove(port, notice->gid);
 		break;
 	case MAD_TRAP_CAP_MASK:
 		named.lid = notice->lid;
 		if (notice->cap_mask & PORT_CAP_DM && notice->lid)
-			srp_daemon_port_ask(port, &named, true, 0, 0);
+			srp_daemon_port_query(port, &named, true, 0, 0);
 		break;
 	}
 }
 
-/* True: nothing can be asked through it. */
+/* Whether the port can't be used; log why. */
 static bool is_waiting(const struct srp_port *port)
 {
 	struct diag diag = { 0 };
 
 	if (!mad_port_usable(&port->info, &diag))
 		return false;
-	srp_daemon_port_say(port, "waiting: %s", diag.text);
+	srp_daemon_port_log(port, "waiting: %s", diag.text);
 	return true;
 }
 
@@ -46,7 +45,7 @@ static void changed(struct mad_watch *watch, unsigned what)
 	struct srp_port *port = container_of(watch, struct srp_port, watch);
 
 	if (what & PORT_EVENT_GONE) {
-		srp_daemon_port_say(port, "its device was removed");
+		srp_daemon_port_log(port, "its device was removed");
 		port->daemon->changed = true;
 		srp_daemon_port_close(port);
 		return;
@@ -55,31 +54,31 @@ static void changed(struct mad_watch *watch, unsigned what)
 	if (is_waiting(port))
 		return;
 	if (what & PORT_EVENT_STATE)
-		srp_daemon_port_say(port, "ACTIVE, LID %u", port->info.lid);
+		srp_daemon_port_log(port, "ACTIVE, LID %u", port->info.lid);
 	else if (what & (PORT_EVENT_LID | PORT_EVENT_SM))
-		srp_daemon_port_say(port, "now LID %u, subnet manager LID %u", port->info.lid,
+		srp_daemon_port_log(port, "now LID %u, subnet manager LID %u", port->info.lid,
 			port->info.sm_lid);
-	port->whole_tries = 0;
-	srp_daemon_port_whole(port, 0);
+	port->full_tries = 0;
+	srp_daemon_port_scan_all(port, 0);
 }
 
 static void subscribed(struct mad_watch *watch, int err, struct diag *diag)
 {
 	struct srp_port *port = container_of(watch, struct srp_port, watch);
-	bool again = port->missed && !err;
+	bool rescan = port->missed && !err;
 
 	port->subscribed = !err;
 	port->missed |= err != 0;
 	if (mad_port_usable(&port->info, NULL)) /* already reported */
 		return;
 	if (err) {
-		srp_daemon_port_say(port, "no notices of new targets: %s%s", diag->text,
-			port->daemon->opts.rescan_ms ? "" : "; find them with --rescan SECONDS");
+		srp_daemon_port_log(port, "no notices of new targets: %s%s", diag->text,
+			port->daemon->params.rescan_ms ? "" : "; find them with --rescan SECONDS");
 		return;
 	}
-	/* Changes in between were not reported */
-	if (again)
-		srp_daemon_port_whole(port, 0);
+	/* find changes that were not reported in between */
+	if (rescan)
+		srp_daemon_port_scan_all(port, 0);
 	port->missed = false;
 }
 
@@ -91,8 +90,7 @@ static void ended(struct mad_watch *watch)
 	port->watch_ended(port);
 }
 
-/* That a subnet manager was restarted and has forgotten who subscribed, only the kernel's events
- * tell. */
+/* Only the kernel's events report that a restarted subnet manager has lost the subscriptions. */
 static void event(void *arg, unsigned number, unsigned what)
 {
 	struct srp_port *port = arg;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The rules file of SRP: reading it, and what it says of a target. The grammar is that of
- * srp_daemon (rdma-core); what that tool takes in silence and never does, such as half a GID, is
- * refused here. */
+/* Parse the rules of SRP and match targets. The grammar is that of srp_daemon (rdma-core), but
+ * input that it accepts and ignores, such as half a GID, is an error. */
 #include "grow.h"
 #include "kernel_srp.h"
 #include "srp_show.h"
@@ -127,24 +126,24 @@ static int add_option(struct srp_rule *rule, const struct key *key, const char *
 	struct diag *diag)
 {
 	size_t at = strlen(rule->options);
-	char wanted[32];
+	char prefix[32];
 
 	if (!rule->allow)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"%s is a connection option: not allowed in a 'd' rule", key->name);
-	snprintf(wanted, sizeof(wanted), ",%s=", key->name);
-	if (strstr(rule->options, wanted))
+	snprintf(prefix, sizeof(prefix), ",%s=", key->name);
+	if (strstr(rule->options, prefix))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is set twice", key->name);
-	if (at + strlen(wanted) + len >= sizeof(rule->options))
+	if (at + strlen(prefix) + len >= sizeof(rule->options))
 		return diag_set(diag, DIAG_USAGE, E2BIG,
 			"options of this rule: must be at most %zu bytes",
 			sizeof(rule->options) - 1);
-	snprintf(rule->options + at, sizeof(rule->options) - at, "%s%.*s", wanted, (int)len, value);
+	snprintf(rule->options + at, sizeof(rule->options) - at, "%s%.*s", prefix, (int)len, value);
 	return 0;
 }
 
-/* name=value, of so many bytes. */
-static int parse_word(struct srp_rule *rule, const char *word, size_t len, struct diag *diag)
+/* Parse name=value of `len` bytes. */
+static int parse_item(struct srp_rule *rule, const char *word, size_t len, struct diag *diag)
 {
 	const char *equals = memchr(word, '=', len), *value;
 	size_t name_len = equals ? (size_t)(equals - word) : len;
@@ -163,7 +162,7 @@ static int parse_word(struct srp_rule *rule, const char *word, size_t len, struc
 			: add_option(rule, key, value, len, diag);
 }
 
-/* A line without what ends it. */
+/* Parse a line without its terminator. */
 static int parse_rule(struct srp_rule *rule, const char *line, struct diag *diag)
 {
 	const char *p = line + 1 + strspn(line + 1, BLANKS);
@@ -182,7 +181,7 @@ static int parse_rule(struct srp_rule *rule, const char *line, struct diag *diag
 		if (!len)
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"empty word between two separators or before the first");
-		err = parse_word(rule, p, len, diag);
+		err = parse_item(rule, p, len, diag);
 		p += len;
 		p += *p != 0;
 		p += strspn(p, BLANKS);
@@ -244,11 +243,11 @@ int srp_rules_parse(
 }
 
 int srp_rules_read(
-	struct srp_rules *rules, int root, const char *file, bool again, struct diag *diag)
+	struct srp_rules *rules, int root, const char *file, bool reread, struct diag *diag)
 {
 	char name[256], *text;
 	size_t len;
-	int err = kernel_srp_rules(root, file, again, name, sizeof(name), &text, &len, diag);
+	int err = kernel_srp_rules(root, file, reread, name, sizeof(name), &text, &len, diag);
 
 	*rules = (struct srp_rules){ 0 };
 	if (err || !text)
@@ -285,7 +284,7 @@ const struct srp_rule *srp_rules_match(const struct srp_rules *rules, const stru
 void srp_decide(
 	const struct srp_policy *policy, const struct mad_srp *srp, struct srp_verdict *verdict)
 {
-	struct mad_srp_more more = policy->more;
+	struct mad_srp_options more = policy->more;
 
 	verdict->rule = srp_rules_match(policy->rules, srp);
 	verdict->allow = !verdict->rule || verdict->rule->allow;

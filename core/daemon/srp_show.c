@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SRP targets that were found: which of them are wanted, and how they are printed. The listing and
- * the lines for add_target are ibsrpdm's (rdma-core), byte for byte. */
+/* Select and print SRP targets. The listing and the lines for add_target are identical to those of
+ * ibsrpdm (rdma-core). */
 #include "srp_show.h"
 #include "names.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#define NOTES 20 /* ports that failed, told one by one */
+#define NOTES 20 /* failed ports to print one by one */
 
 static const struct {
 	const char *option;
@@ -60,7 +60,7 @@ int srp_filter_read(
 	return err;
 }
 
-static bool takes(const struct srp_filter_key *key, uint64_t upper, uint64_t lower)
+static bool matches(const struct srp_filter_key *key, uint64_t upper, uint64_t lower)
 {
 	for (unsigned i = 0; i < key->count; i++)
 		if (key->value[i].upper == upper && key->value[i].lower == lower)
@@ -68,7 +68,7 @@ static bool takes(const struct srp_filter_key *key, uint64_t upper, uint64_t low
 	return !key->count;
 }
 
-bool srp_filter_takes(const struct srp_filter *filter, const struct mad_target *target,
+bool srp_filter_matches(const struct srp_filter *filter, const struct mad_target *target,
 	const struct mad_unit *unit, const struct mad_ioc *ioc, const struct mad_service *service)
 {
 	const struct srp_filter_key *key = filter->key;
@@ -78,18 +78,19 @@ bool srp_filter_takes(const struct srp_filter *filter, const struct mad_target *
 	if (key[SRP_ID_EXT].count &&
 		(!mad_srp_id_ext(service, text) || !hex_parse(&id_ext, text, 16)))
 		return false;
-	return takes(&key[SRP_ID_EXT], 0, id_ext) && takes(&key[SRP_IOC_GUID], 0, ioc->guid) &&
-	       takes(&key[SRP_DGID], target->prefix, target->guid) &&
-	       takes(&key[SRP_PKEY], 0, unit->pkey) && takes(&key[SRP_SERVICE_ID], 0, service->id);
+	return matches(&key[SRP_ID_EXT], 0, id_ext) && matches(&key[SRP_IOC_GUID], 0, ioc->guid) &&
+	       matches(&key[SRP_DGID], target->prefix, target->guid) &&
+	       matches(&key[SRP_PKEY], 0, unit->pkey) &&
+	       matches(&key[SRP_SERVICE_ID], 0, service->id);
 }
 
-bool srp_filter_may_take(const struct srp_filter *filter, const struct mad_target *target)
+bool srp_filter_may_match(const struct srp_filter *filter, const struct mad_target *target)
 {
 	return !target->prefix || !target->guid ||
-	       takes(&filter->key[SRP_DGID], target->prefix, target->guid);
+	       matches(&filter->key[SRP_DGID], target->prefix, target->guid);
 }
 
-/* One service of one controller, as all forms need it. */
+/* One service of one controller. */
 struct row {
 	const struct mad_target *target;
 	const struct mad_unit *unit;
@@ -117,26 +118,26 @@ int srp_target_diag(const struct mad_target *target, struct diag *diag)
 {
 	char why[128], name[64];
 
-	diag_set(diag, DIAG_UNREACHABLE, -target->err, "%s", mad_target_why(target, why));
+	diag_set(diag, DIAG_UNREACHABLE, -target->err, "%s", mad_target_error(target, why));
 	return diag_ctx(diag, "%s", srp_target_name(target, name));
 }
 
 void srp_note_failures(const struct call *call, const struct srp_show *show)
 {
-	unsigned told = 0;
+	unsigned printed = 0;
 	char why[128];
 
 	for (unsigned i = 0; i < show->found->count; i++) {
 		const struct mad_target *target = &show->found->target[i];
 
-		if (!target->err || !srp_filter_may_take(show->filter, target))
+		if (!target->err || !srp_filter_may_match(show->filter, target))
 			continue;
-		if (told++ < NOTES)
+		if (printed++ < NOTES)
 			call_note(call, "%s: %s", srp_target_name(target, (char[64]){ 0 }),
-				mad_target_why(target, why));
+				mad_target_error(target, why));
 	}
-	if (told > NOTES)
-		call_note(call, "and %u more", told - NOTES);
+	if (printed > NOTES)
+		call_note(call, "and %u more", printed - NOTES);
 	if (show->found->cut)
 		call_warn(call,
 			"truncated table from the subnet administrator (LID %u): "
@@ -146,25 +147,26 @@ void srp_note_failures(const struct call *call, const struct srp_show *show)
 
 void srp_note_left_out(const struct call *call, const struct srp_show *show)
 {
-	unsigned told = 0;
+	unsigned printed = 0;
 	char text[160];
 
 	for (unsigned i = 0; i < show->found->count; i++) {
 		const struct mad_target *target = &show->found->target[i];
 
-		if (!srp_filter_may_take(show->filter, target) || !mad_srp_left_out(target, text))
+		if (!srp_filter_may_match(show->filter, target) ||
+			!mad_srp_describe_ignored(target, text))
 			continue;
-		if (told++ < NOTES)
+		if (printed++ < NOTES)
 			call_note(call, "%s: %s", srp_target_name(target, (char[64]){ 0 }), text);
 	}
-	if (told > NOTES)
-		call_note(call, "and %u more ports with services left out", told - NOTES);
+	if (printed > NOTES)
+		call_note(call, "and %u more ports with services left out", printed - NOTES);
 }
 
-/* Both counts are of SRP services; *wanted is what the filter takes. */
-static void count_services(const struct srp_show *show, unsigned *all, unsigned *wanted)
+/* Count all SRP services, and those that the filter selects. */
+static void count_services(const struct srp_show *show, unsigned *all, unsigned *matching)
 {
-	*all = *wanted = 0;
+	*all = *matching = 0;
 	for (unsigned i = 0; i < show->found->count; i++) {
 		struct row row = { .target = &show->found->target[i] };
 
@@ -173,7 +175,7 @@ static void count_services(const struct srp_show *show, unsigned *all, unsigned 
 				for (row.service = row.ioc->service; row.service;
 					row.service = row.service->next) {
 					++*all;
-					*wanted += srp_filter_takes(show->filter, row.target,
+					*matching += srp_filter_matches(show->filter, row.target,
 						row.unit, row.ioc, row.service);
 				}
 	}
@@ -182,47 +184,47 @@ static void count_services(const struct srp_show *show, unsigned *all, unsigned 
 void srp_note_nothing(const struct call *call, const struct srp_show *show)
 {
 	const struct mad_port_info *port = show->port;
-	unsigned all, wanted;
+	unsigned all, matching;
 
-	count_services(show, &all, &wanted);
+	count_services(show, &all, &matching);
 	if (!all)
 		call_note(call,
 			"%s port %u: no SRP targets found; "
 			"queried ports with device management: %u",
 			port->dev, port->port, show->found->count);
-	else if (!wanted)
+	else if (!matching)
 		call_note(call, "%s port %u: no target matches; SRP targets found: %u", port->dev,
 			port->port, all);
 }
 
-void srp_host_wanted(
-	const struct mad_port_info *port, const struct mad_srp *srp, struct kernel_srp *want)
+void srp_host_key(
+	const struct mad_port_info *port, const struct mad_srp *srp, struct kernel_srp *key)
 {
-	*want = (struct kernel_srp){
+	*key = (struct kernel_srp){
 		.id_ext = srp->id,
 		.ioc_guid = srp->ioc_guid,
 		.service_id = srp->service_id,
 		.pkey = srp->pkey,
 		.port = port->port,
 	};
-	snprintf(want->dev, sizeof(want->dev), "%s", port->dev);
-	mad_gid_make(want->dgid, srp->prefix, srp->guid);
+	snprintf(key->dev, sizeof(key->dev), "%s", port->dev);
+	mad_gid_make(key->dgid, srp->prefix, srp->guid);
 }
 
 static const char *connected(const struct srp_show *show, const struct mad_srp *srp)
 {
 	const struct kernel_srp *host;
-	struct kernel_srp want;
+	struct kernel_srp key;
 
-	srp_host_wanted(show->port, srp, &want);
-	host = kernel_srp_find(show->hosts, show->nhosts, &want, show->any_pkey);
+	srp_host_key(show->port, srp, &key);
+	host = kernel_srp_find(show->hosts, show->nhosts, &key, show->any_pkey);
 	return host ? host->host : NULL;
 }
 
-/* False: nothing to show of it. */
+/* False: not selected, or without ID_EXT. */
 static bool make_row(const struct srp_show *show, struct row *row)
 {
-	if (!srp_filter_takes(show->filter, row->target, row->unit, row->ioc, row->service))
+	if (!srp_filter_matches(show->filter, row->target, row->unit, row->ioc, row->service))
 		return false;
 	row->usable = mad_srp_get(&row->srp, row->target, row->unit, row->ioc, row->service);
 	row->host = row->usable ? connected(show, &row->srp) : NULL;
@@ -238,7 +240,7 @@ static void print_usable(struct out *out, const struct srp_show *show, const str
 		row->verdict.line);
 	mad_srp_uri(row->target, row->unit, row->ioc, row->service, line);
 	out_text(out, "uri", show->lines ? "                URI: " : NULL, "%s", line);
-	/* elsewhere the kernel connects by RDMA/CM, to an address that device management does not
+	/* on RoCE the kernel connects by RDMA/CM, to an address that device management does not
 	 * report */
 	if (show->lines && show->port->infiniband)
 		out_line(out, "                connect: rdmastor srp-connect '%s'", line);
@@ -250,11 +252,11 @@ static void print_usable(struct out *out, const struct srp_show *show, const str
 			srp_verdict_rule(&show->policy, &row->verdict, rule));
 }
 
-/* Without a filter a controller is shown whatever it has, or did not tell. */
+/* Without a filter, show controllers without services or profile, too. */
 static bool ioc_shown(const struct srp_show *show, const struct row *row, const struct mad_ioc *ioc)
 {
 	for (const struct mad_service *service = ioc->service; service; service = service->next)
-		if (srp_filter_takes(show->filter, row->target, row->unit, ioc, service))
+		if (srp_filter_matches(show->filter, row->target, row->unit, ioc, service))
 			return true;
 	return !show->filter->on;
 }
@@ -369,8 +371,8 @@ static void print_line(struct out *out, const struct srp_show *show, const struc
 	}
 }
 
-/* One line a service. A name with more than a number in it could say anything to the kernel, and is
- * left out. */
+/* Print one line per service. Skip names that are not just a number: they could pass any option to
+ * the kernel. */
 static void print_lines(struct out *out, const struct srp_show *show, struct row *row)
 {
 	for (row->ioc = row->unit->ioc; row->ioc; row->ioc = row->ioc->next)
@@ -382,7 +384,7 @@ static void print_lines(struct out *out, const struct srp_show *show, struct row
 
 static void print_failed(struct out *out, const struct srp_show *show)
 {
-	const struct mad_found *found = show->found;
+	const struct mad_scan_result *found = show->found;
 
 	out_list(out, "failures");
 	for (unsigned i = 0; i < found->count; i++) {
@@ -390,7 +392,7 @@ static void print_failed(struct out *out, const struct srp_show *show)
 
 		struct diag diag = { 0 };
 
-		if (!target->err || !srp_filter_may_take(show->filter, target))
+		if (!target->err || !srp_filter_may_match(show->filter, target))
 			continue;
 		srp_target_diag(target, &diag);
 		out_object(out, NULL);

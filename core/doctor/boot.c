@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What an initramfs would attach on this kernel command line and firmware, and why not. */
+/* Disks that an initramfs would attach with this kernel command line and firmware, and failures. */
 #include "attach_boot.h"
 #include "find.h"
 #include "kernel_boot.h"
@@ -25,7 +25,7 @@ static void add_job(struct doctor *doctor, const struct boot_job *job)
 	const char *what = job->disk ? job->disk->uri : job->from;
 	struct finding *finding;
 
-	if (job->why.code == DIAG_PERMISSION) { /* an initramfs is root's */
+	if (job->why.code == DIAG_PERMISSION) { /* an initramfs runs as root */
 		finding = doctor_add_diag(doctor, DOCTOR_BOOT, "disk", DOCTOR_WARNING, &job->why);
 		doctor_hint(finding, "run the same command as root");
 	} else if (job->why.err) {
@@ -37,23 +37,23 @@ static void add_job(struct doctor *doctor, const struct boot_job *job)
 			"is attached already as %s", job->existing);
 	} else {
 		finding = doctor_add(doctor, DOCTOR_BOOT, "disk", DOCTOR_OK, what,
-			"would be attached by %s", job->word[0]);
+			"would be attached by %s", job->argv[0]);
 		if (!job->disk)
 			boot_result_texts(job, "uri", "", add_name, finding);
 	}
 	uri_hide(finding->object);
 	doctor_text(finding, "from", job->from);
-	doctor_text(finding, "via", kernel_boot_via_word(job->disk ? job->disk->via : 0));
-	if (job->word[0])
-		doctor_text(finding, "applet", job->word[0]);
+	doctor_text(finding, "via", kernel_boot_via_name(job->disk ? job->disk->via : 0));
+	if (job->argv[0])
+		doctor_text(finding, "applet", job->argv[0]);
 }
 
-static void check_words(struct doctor *doctor, const struct boot_words *words)
+static void check_params(struct doctor *doctor, const struct boot_params *params)
 {
-	/* the root directory stands for that of the new root */
+	/* use / in place of the new root directory */
 	struct boot boot = { .loop = doctor->loop,
 		.dir = "/",
-		.deadline = loop_clock() + doctor_left_ms(doctor, 2) * UINT64_C(1000000),
+		.deadline = loop_clock() + doctor_remaining_ms(doctor, 2) * UINT64_C(1000000),
 		.dry_run = true,
 		.verbose = doctor->verbose,
 		.run = doctor->run };
@@ -61,11 +61,11 @@ static void check_words(struct doctor *doctor, const struct boot_words *words)
 	struct diag diag = { 0 };
 
 	kernel_serving_trusted(doctor->root, doctor->loop, ANSWER_MS, &serving, NULL);
-	if (boot_plan(&boot, words, NULL, 0, &serving, &diag)) {
+	if (boot_plan(&boot, params, NULL, 0, &serving, &diag)) {
 		doctor_add_diag(doctor, DOCTOR_BOOT, "disk", DOCTOR_FAILURE, &diag);
 	} else {
 		boot_start(&boot);
-		if (boot.left)
+		if (boot.pending)
 			loop_run(boot.loop);
 		for (unsigned i = 0; i < boot.jobs; i++)
 			add_job(doctor, &boot.job[i]);
@@ -121,25 +121,25 @@ static void check_firmware(struct doctor *doctor)
 
 void doctor_boot(struct doctor *doctor)
 {
-	struct boot_words words = { 0 };
+	struct boot_params params = { 0 };
 	struct finding *finding;
 	struct diag diag = { 0 };
 	int err;
 
 	if (doctor->uri)
 		return;
-	err = kernel_boot_words(doctor->root, &words, &diag);
+	err = kernel_boot_params_read(doctor->root, &params, &diag);
 	if (err) {
 		finding = doctor_add_diag(doctor, DOCTOR_BOOT, "words", DOCTOR_WARNING, &diag);
 		doctor_hint(finding, "mount -t proc proc /proc");
 	} else {
-		if (words.timeout.err) {
+		if (params.timeout.err) {
 			finding = doctor_add_diag(
-				doctor, DOCTOR_BOOT, "words", DOCTOR_WARNING, &words.timeout);
+				doctor, DOCTOR_BOOT, "words", DOCTOR_WARNING, &params.timeout);
 			doctor_hint(finding, "correct the kernel command line");
 		}
-		check_words(doctor, &words);
+		check_params(doctor, &params);
 	}
-	kernel_boot_words_free(&words);
+	kernel_boot_params_free(&params);
 	check_firmware(doctor);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The order of the examination, and its findings. */
+/* Run the topics in order, and print the findings. */
 #include "find.h"
 #include "grow.h"
 #include "kernel_identity.h"
@@ -11,7 +11,7 @@
 
 #define MSEC 1000000ull
 
-/* Topics that start children come before those that may start a thread to look up a name. */
+/* Topics that fork come before those that may start a thread to resolve a name. */
 static void (*const topics[])(struct doctor *) = {
 	doctor_kernel,
 	doctor_features,
@@ -25,9 +25,9 @@ static void (*const topics[])(struct doctor *) = {
 	doctor_firewall,
 };
 
-static const char *const topic_words[DOCTOR_TOPICS] = { "kernel", "modules", "rdma", "limits",
+static const char *const topic_names[DOCTOR_TOPICS] = { "kernel", "modules", "rdma", "limits",
 	"identity", "boot", "network", "firewall", "target" };
-static const char *const state_words[DOCTOR_STATES] = { "ok", "info", "warning", "failure" };
+static const char *const state_names[DOCTOR_STATES] = { "ok", "info", "warning", "failure" };
 
 static struct finding *add(struct doctor *doctor, enum doctor_topic topic, const char *check,
 	enum doctor_state state, const char *object)
@@ -106,13 +106,13 @@ void doctor_text(struct finding *finding, const char *key, const char *text)
 	snprintf(fact->text, sizeof(fact->text), "%s", text);
 }
 
-bool doctor_is(const struct doctor *doctor, const char *words)
+bool doctor_is(const struct doctor *doctor, const char *names)
 {
 	const char *scheme = doctor->parsed ? doctor->parsed->scheme : "";
 	size_t len = strlen(scheme);
 
-	for (const char *at = words; len && (at = strstr(at, scheme)); at += len)
-		if ((at == words || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+	for (const char *at = names; len && (at = strstr(at, scheme)); at += len)
+		if ((at == names || at[-1] == ' ') && (!at[len] || at[len] == ' '))
 			return true;
 	return false;
 }
@@ -122,12 +122,12 @@ bool doctor_needs_rdma(const struct doctor *doctor)
 	return doctor_is(doctor, "nfs+rdma srp");
 }
 
-bool doctor_wants_rdma(const struct doctor *doctor)
+bool doctor_rdma_relevant(const struct doctor *doctor)
 {
 	return !doctor->uri || doctor_is(doctor, "nvme+rdma iser srp srp+cm nfs+rdma");
 }
 
-uint32_t doctor_left_ms(const struct doctor *doctor, unsigned part)
+uint32_t doctor_remaining_ms(const struct doctor *doctor, unsigned part)
 {
 	uint64_t now = loop_clock(),
 		 left = doctor->deadline > now ? (doctor->deadline - now) / MSEC / part : 0;
@@ -188,12 +188,12 @@ unsigned doctor_count(const struct doctor *doctor, enum doctor_state state)
 static void put_json(struct out *out, const struct finding *finding)
 {
 	out_object(out, NULL);
-	out_text(out, "topic", NULL, "%s", topic_words[finding->topic]);
+	out_text(out, "topic", NULL, "%s", topic_names[finding->topic]);
 	out_text(out, "check", NULL, "%s", finding->check);
-	out_text(out, "state", NULL, "%s", state_words[finding->state]);
-	out_known(out, "object", finding->object);
+	out_text(out, "state", NULL, "%s", state_names[finding->state]);
+	out_nonempty(out, "object", finding->object);
 	out_text(out, "text", NULL, "%s", finding->text);
-	out_known(out, "hint", finding->hint);
+	out_nonempty(out, "hint", finding->hint);
 	for (unsigned i = 0; i < finding->facts; i++) {
 		const struct fact *fact = &finding->fact[i];
 
@@ -208,7 +208,7 @@ static void put_json(struct out *out, const struct finding *finding)
 static void put_row(struct table *table, const struct finding *finding)
 {
 	char text[sizeof(finding->object) + sizeof(finding->text) + 4];
-	const char *cell[] = { state_words[finding->state], topic_words[finding->topic], text };
+	const char *cell[] = { state_names[finding->state], topic_names[finding->topic], text };
 
 	snprintf(text, sizeof(text), "%s%s%s", finding->object, finding->object[0] ? ": " : "",
 		finding->text);
@@ -218,7 +218,7 @@ static void put_row(struct table *table, const struct finding *finding)
 			"", finding->hint);
 }
 
-/* Some follow from others. */
+/* Whether warnings are omitted, as they follow from others. */
 static bool hides_warnings(const struct doctor *doctor)
 {
 	for (unsigned i = 0; i < doctor->findings; i++)
@@ -239,7 +239,7 @@ static bool is_shown(const struct finding *finding, bool verbose, bool quiet)
 	}
 }
 
-static void show_lacks(struct out *out, const struct doctor *doctor)
+static void show_missing(struct out *out, const struct doctor *doctor)
 {
 	char line[1024] = "";
 
@@ -249,7 +249,7 @@ static void show_lacks(struct out *out, const struct doctor *doctor)
 
 		if (finding->state == DOCTOR_INFO && !finding->detail)
 			snprintf(line + at, sizeof(line) - at, "%s%s", at ? ", " : "",
-				finding->lacks);
+				finding->missing);
 	}
 	if (line[0])
 		out_line(out, "not available here (details with --verbose): %s", line);
@@ -288,7 +288,7 @@ void doctor_show(struct out *out, const struct doctor *doctor, bool verbose, boo
 	if (quiet)
 		return;
 	if (!verbose)
-		show_lacks(out, doctor);
+		show_missing(out, doctor);
 	out_line(out, "%u failure%s, %u warning%s%s, %u ok", failures, failures == 1 ? "" : "s",
 		warnings, warnings == 1 ? "" : "s",
 		hides_warnings(doctor) && !verbose ? " (all with --verbose)" : "", ok);

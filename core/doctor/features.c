@@ -30,15 +30,15 @@ static void check(struct doctor *doctor, const struct feature *feature, const ch
 	const char *const option = former ? feature->before_6_7 : feature->config;
 	const char value = config ? kernel_config_value(config, option) : '?';
 	const bool old = doctor_older(doctor, feature->major, feature->minor),
-		   lacks = value == 'n' || (value == '?' && old);
+		   missing = value == 'n' || (value == '?' && old);
 	struct finding *finding;
 
 	if (value == '?' && !old)
 		return;
-	finding = doctor_add(doctor, DOCTOR_KERNEL, "feature", lacks ? DOCTOR_INFO : DOCTOR_OK,
-		feature->name, lacks ? "not part of this kernel: no %s" : "%s", feature->use);
-	finding->detail = !lacks;
-	finding->lacks = feature->name;
+	finding = doctor_add(doctor, DOCTOR_KERNEL, "feature", missing ? DOCTOR_INFO : DOCTOR_OK,
+		feature->name, missing ? "not part of this kernel: no %s" : "%s", feature->use);
+	finding->detail = !missing;
+	finding->missing = feature->name;
 	if (value != '?')
 		doctor_text(finding, "config", value == 'n' ? "n" : value == 'm' ? "m" : "y");
 	doctor_hint(finding, "use Linux %u.%u or later with CONFIG_%s", feature->major,

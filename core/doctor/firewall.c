@@ -14,7 +14,7 @@
 #define ANSWER_MS 1000
 
 struct packet {
-	bool output, input; /* which hooks see it */
+	bool output, input; /* hooks that packets pass */
 	uint8_t l4proto;
 	const struct addr *to;
 	uint16_t port;
@@ -30,7 +30,7 @@ static void name_packet(const struct packet *packet, char text[80])
 		packet->port, host[0] ? (packet->output ? " to " : " of ") : "", host);
 }
 
-/* What all chains at these hooks do together. */
+/* Combine the results of all chains at these hooks. */
 static void check_packet(
 	struct doctor *doctor, const struct firewall *firewall, const struct packet *packet)
 {
@@ -84,7 +84,7 @@ static void check_target(struct doctor *doctor, const struct firewall *firewall)
 	check_packet(doctor, firewall, &packet);
 	packet.l4proto = IPPROTO_UDP;
 	packet.port = ROCE_PORT;
-	if (doctor_wants_rdma(doctor))
+	if (doctor_rdma_relevant(doctor))
 		check_packet(doctor, firewall, &packet);
 }
 
@@ -151,10 +151,10 @@ static void check_legacy(struct doctor *doctor, bool v6)
 	}
 }
 
-/* To ask nf_tables would load it. */
+/* Don't query nf_tables unless it is loaded, as a query would load it. */
 static bool not_loaded(const struct doctor *doctor)
 {
-	switch (kernel_module_look(doctor->root, doctor->release, "nf_tables")) {
+	switch (kernel_module_get_state(doctor->root, doctor->release, "nf_tables")) {
 	case KERNEL_MODULE_INSTALLED:
 	case KERNEL_MODULE_RULED:
 	case KERNEL_MODULE_DAMAGED:

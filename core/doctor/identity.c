@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Names by which targets know this machine, and connections that use them otherwise. */
+/* Host names for NVMe and iSCSI, and connections that conflict with them. */
 #include "find.h"
 #include "kernel_identity.h"
 #include "kernel_iscsi.h"
@@ -79,20 +79,20 @@ static void check_duplicates(struct doctor *doctor, const struct identity *who)
 	free(ctrl);
 }
 
-static bool wants(const struct doctor *doctor, const char *words)
+static bool is_scheme(const struct doctor *doctor, const char *names)
 {
-	return !doctor->uri || doctor_is(doctor, words);
+	return !doctor->uri || doctor_is(doctor, names);
 }
 
 void doctor_identity(struct doctor *doctor)
 {
 	struct identity who;
 
-	if (wants(doctor, "nvme+rdma nvme+tcp")) {
+	if (is_scheme(doctor, "nvme+rdma nvme+tcp")) {
 		kernel_identity(doctor->root, NULL, NULL, &who, NULL);
 		check_hostnqn(doctor, &who);
 		check_duplicates(doctor, &who);
 	}
-	if (wants(doctor, "iser iscsi"))
+	if (is_scheme(doctor, "iser iscsi"))
 		check_initiator(doctor);
 }

@@ -56,7 +56,7 @@ static void check_config(struct doctor *doctor)
 	free(text);
 }
 
-/* Only root can see and repair much of what follows. */
+/* Many of the following checks and repairs require root. */
 static void check_privilege(struct doctor *doctor)
 {
 	struct finding *finding;
@@ -76,11 +76,12 @@ static void check_sysfs(struct doctor *doctor)
 {
 	struct finding *finding;
 
-	doctor->blind = faccessat(doctor->root, "sys/class", F_OK, 0) != 0;
+	doctor->no_sysfs = faccessat(doctor->root, "sys/class", F_OK, 0) != 0;
 	finding = doctor_add(doctor, DOCTOR_KERNEL, "sysfs",
-		doctor->blind ? DOCTOR_WARNING : DOCTOR_OK, "/sys", "%s",
-		doctor->blind ? "not mounted: devices and loaded modules are unknown" : "mounted");
-	finding->detail = !doctor->blind;
+		doctor->no_sysfs ? DOCTOR_WARNING : DOCTOR_OK, "/sys", "%s",
+		doctor->no_sysfs ? "not mounted: devices and loaded modules are unknown"
+				 : "mounted");
+	finding->detail = !doctor->no_sysfs;
 	doctor_hint(finding, "mount -t sysfs sysfs /sys");
 }
 

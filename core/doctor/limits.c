@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Limits of this process. Huge pages are not among them, as nothing needs any. */
+/* Limits of this process. Huge pages are not checked, as nothing uses them. */
 #include "find.h"
 #include "kernel_facts.h"
 #include <inttypes.h>
@@ -54,7 +54,7 @@ void doctor_limits(struct doctor *doctor)
 		doctor_hint(finding, "mount -t proc proc /proc");
 		return;
 	}
-	if (doctor_wants_rdma(doctor))
+	if (doctor_rdma_relevant(doctor))
 		check_locked(doctor, &limits);
 	check_files(doctor, &limits);
 }

@@ -11,7 +11,7 @@
 
 static const struct part {
 	const char *module, *config;
-	const char *schemes; /* of URIs that need it; NULL: of none alone */
+	const char *schemes; /* of URIs that need it; NULL: none in particular */
 	const char *use;
 	bool rdma;             /* useless without ib_core */
 	bool required;         /* nothing in userspace replaces it */
@@ -33,7 +33,7 @@ static const struct part {
 	{ "nbd", "BLK_DEV_NBD", NULL, "export --nbd-dev" },
 };
 
-struct look {
+struct scan {
 	struct doctor *doctor;
 	char *config; /* NULL: unknown */
 	bool disabled;
@@ -46,7 +46,7 @@ static bool needed(const struct doctor *doctor, const struct part *part)
 	return part->schemes && doctor_is(doctor, part->schemes);
 }
 
-/* FAILURE: without it the URI's disk can't be used at all. */
+/* Return FAILURE if the disk of the URI can't be used without the module. */
 static enum doctor_state badness(const struct doctor *doctor, const struct part *part)
 {
 	bool alone = part->required ||
@@ -54,31 +54,31 @@ static enum doctor_state badness(const struct doctor *doctor, const struct part 
 
 	if (!doctor->uri)
 		return DOCTOR_INFO;
-	return needed(doctor, part) && alone && !doctor->blind ? DOCTOR_FAILURE : DOCTOR_WARNING;
+	return needed(doctor, part) && alone && !doctor->no_sysfs ? DOCTOR_FAILURE : DOCTOR_WARNING;
 }
 
-static void missing(struct look *look, const struct part *part, enum kernel_module_state state)
+static void missing(struct scan *scan, const struct part *part, enum kernel_module_state state)
 {
-	const char value = look->config ? kernel_config_value(look->config, part->config) : '?';
+	const char value = scan->config ? kernel_config_value(scan->config, part->config) : '?';
 	const bool none = value != 'n' && state == KERNEL_MODULES_MISSING;
-	const bool old = doctor_older(look->doctor, part->major, part->minor);
+	const bool old = doctor_older(scan->doctor, part->major, part->minor);
 	const char *const what = value == 'n' || (old && value == '?') ? "not part of this kernel"
 				 : none ? "no modules for the running kernel"
 				 : state == KERNEL_MODULE_DAMAGED ? "a file of it is missing"
 				 : value == 'm' ? "part of this kernel, but not installed"
 						: "not installed";
-	struct finding *finding = doctor_add(look->doctor, DOCTOR_MODULES, "module",
-		badness(look->doctor, part), part->module, "%s: no %s", what, part->use);
+	struct finding *finding = doctor_add(scan->doctor, DOCTOR_MODULES, "module",
+		badness(scan->doctor, part), part->module, "%s: no %s", what, part->use);
 
-	/* what no configuration explains */
+	/* not explained by the kernel's configuration */
 	if (finding->state == DOCTOR_INFO &&
-		(state == KERNEL_MODULE_DAMAGED || (none && !old && !look->none)))
+		(state == KERNEL_MODULE_DAMAGED || (none && !old && !scan->none)))
 		finding->state = DOCTOR_WARNING;
-	finding->lacks = part->use;
+	finding->missing = part->use;
 	finding->detail = finding->state < DOCTOR_FAILURE &&
-			  ((look->no_rdma && part->rdma) || (look->none && none));
-	look->none |= none;
-	look->no_rdma |= !strcmp(part->module, "ib_core");
+			  ((scan->no_rdma && part->rdma) || (scan->none && none));
+	scan->none |= none;
+	scan->no_rdma |= !strcmp(part->module, "ib_core");
 	doctor_text(finding, "module", part->module);
 	doctor_text(
 		finding, "module_state", state == KERNEL_MODULE_DAMAGED ? "damaged" : "missing");
@@ -92,17 +92,17 @@ static void missing(struct look *look, const struct part *part, enum kernel_modu
 	else if (none)
 		doctor_hint(finding,
 			"install the modules of %s, or reboot if the kernel was just updated",
-			look->doctor->release[0] ? look->doctor->release : "this kernel");
+			scan->doctor->release[0] ? scan->doctor->release : "this kernel");
 	else
 		doctor_hint(finding, "install %s for %s, or add it to the initramfs", part->module,
-			look->doctor->release);
+			scan->doctor->release);
 }
 
 /* Installed, but not loaded. */
-static void load(const struct look *look, const struct part *part)
+static void load(const struct scan *scan, const struct part *part)
 {
-	struct doctor *doctor = look->doctor;
-	const char *why = look->disabled ? "kernel.modules_disabled is set"
+	struct doctor *doctor = scan->doctor;
+	const char *why = scan->disabled ? "kernel.modules_disabled is set"
 			  : geteuid()
 				  ? "only root can load it"
 				  : kernel_module_try(doctor->root, doctor->release, part->module);
@@ -113,19 +113,19 @@ static void load(const struct look *look, const struct part *part)
 	doctor_text(finding, "module", part->module);
 	doctor_text(finding, "module_state", why ? "failed" : "loaded");
 	doctor_hint(finding,
-		look->disabled ? "reboot, and load it before modules are disabled: "
+		scan->disabled ? "reboot, and load it before modules are disabled: "
 				 "add it to /etc/modules-load.d"
 			       : "modprobe -v %s; dmesg | tail",
 		part->module);
 }
 
-static void ruled(const struct look *look, const struct part *part)
+static void ruled(const struct scan *scan, const struct part *part)
 {
-	struct finding *finding = doctor_add(look->doctor, DOCTOR_MODULES, "module",
-		badness(look->doctor, part), part->module,
+	struct finding *finding = doctor_add(scan->doctor, DOCTOR_MODULES, "module",
+		badness(scan->doctor, part), part->module,
 		"a rule in modprobe.d prevents or replaces loading it: no %s", part->use);
 
-	finding->lacks = part->use;
+	finding->missing = part->use;
 	doctor_text(finding, "module", part->module);
 	doctor_text(finding, "module_state", "ruled");
 	doctor_hint(finding,
@@ -134,20 +134,20 @@ static void ruled(const struct look *look, const struct part *part)
 		part->module);
 }
 
-static void check(struct look *look, const struct part *part)
+static void check(struct scan *scan, const struct part *part)
 {
-	struct doctor *doctor = look->doctor;
+	struct doctor *doctor = scan->doctor;
 	enum kernel_module_state state =
-		kernel_module_look(doctor->root, doctor->release, part->module);
+		kernel_module_get_state(doctor->root, doctor->release, part->module);
 	struct finding *finding;
 
-	if (state != KERNEL_MODULE_LOADED && look->config &&
-		kernel_config_value(look->config, part->config) == 'y')
+	if (state != KERNEL_MODULE_LOADED && scan->config &&
+		kernel_config_value(scan->config, part->config) == 'y')
 		state = KERNEL_MODULE_LOADED; /* one without parameters is not in /sys/module */
 	if (state == KERNEL_MODULE_RULED) {
-		ruled(look, part);
+		ruled(scan, part);
 	} else if (state == KERNEL_MODULE_INSTALLED && needed(doctor, part)) {
-		load(look, part);
+		load(scan, part);
 	} else if (state == KERNEL_MODULE_INSTALLED || state == KERNEL_MODULE_LOADED) {
 		const bool loaded = state == KERNEL_MODULE_LOADED,
 			   old = doctor_older(doctor, part->major, part->minor);
@@ -156,39 +156,39 @@ static void check(struct look *look, const struct part *part)
 			old ? badness(doctor, part) : DOCTOR_OK, part->module,
 			old ? "%s, but too old in this kernel: no %s" : "%s: %s",
 			loaded ? "loaded" : "installed", part->use);
-		finding->lacks = part->use;
+		finding->missing = part->use;
 		if (old)
 			doctor_hint(finding, "use Linux %u.%u or later", part->major, part->minor);
 		doctor_text(finding, "module", part->module);
 		doctor_text(finding, "module_state", loaded ? "loaded" : "installed");
 		finding->detail = !old && !needed(doctor, part);
 	} else {
-		missing(look, part, state);
+		missing(scan, part, state);
 	}
 }
 
-static void check_disabled(struct look *look)
+static void check_disabled(struct scan *scan)
 {
 	struct finding *finding;
 
-	look->disabled = kernel_modules_disabled(look->doctor->root);
-	finding = doctor_add(look->doctor, DOCTOR_MODULES, "loading",
-		look->disabled ? DOCTOR_WARNING : DOCTOR_OK, "", "%s",
-		look->disabled ? "kernel.modules_disabled is set: no more modules can be loaded"
+	scan->disabled = kernel_modules_disabled(scan->doctor->root);
+	finding = doctor_add(scan->doctor, DOCTOR_MODULES, "loading",
+		scan->disabled ? DOCTOR_WARNING : DOCTOR_OK, "", "%s",
+		scan->disabled ? "kernel.modules_disabled is set: no more modules can be loaded"
 			       : "kernel.modules_disabled is not set");
-	finding->detail = !look->disabled;
+	finding->detail = !scan->disabled;
 	doctor_hint(finding, "reboot, and load the modules before it is set");
 }
 
 void doctor_modules(struct doctor *doctor)
 {
 	char from[128];
-	struct look look = { .doctor = doctor,
+	struct scan scan = { .doctor = doctor,
 		.config = kernel_config(doctor->root, doctor->release, from, sizeof(from)) };
 
-	check_disabled(&look);
+	check_disabled(&scan);
 	for (unsigned i = 0; i < sizeof(parts) / sizeof(*parts); i++)
 		if (!doctor->uri || needed(doctor, &parts[i]))
-			check(&look, &parts[i]);
-	free(look.config);
+			check(&scan, &parts[i]);
+	free(scan.config);
 }

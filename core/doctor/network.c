@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The way to the URI's host: its address, the route, the interface, and the RDMA device on it. */
+/* The path to the host of the URI: address, route, interface, and RDMA device. */
 #include "find.h"
 #include "kernel_facts.h"
 #include "kernel_net.h"
@@ -22,7 +22,7 @@ static bool find_address(struct doctor *doctor)
 		return false;
 	}
 	if (!literal && addr_resolve(&doctor->address, host, doctor_port(doctor),
-				doctor_left_ms(doctor, 1), &diag)) {
+				doctor_remaining_ms(doctor, 1), &diag)) {
 		doctor->address = (struct addr){ 0 };
 		finding = doctor_add_diag(doctor, DOCTOR_NETWORK, "address", DOCTOR_FAILURE, &diag);
 		snprintf(finding->object, sizeof(finding->object), "%s", host);
@@ -133,6 +133,6 @@ void doctor_network(struct doctor *doctor)
 		!find_address(doctor) || !check_route(doctor, &route))
 		return;
 	check_link(doctor, route.netdev);
-	if (doctor_wants_rdma(doctor) && !route.local)
+	if (doctor_rdma_relevant(doctor) && !route.local)
 		check_device(doctor, &route);
 }

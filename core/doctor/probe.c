@@ -52,41 +52,40 @@ static void ended(struct applet_run *run)
 {
 	struct probes *all = container_of(run, struct probe, run)->all;
 
-	if (!--all->left)
+	if (!--all->running)
 		loop_stop(all->loop);
 }
 
-void probe_start(
-	struct probes *all, struct probe *probe, uint32_t ms, const char *const *words)
+void probe_start(struct probes *all, struct probe *probe, uint32_t ms, const char *const *args)
 {
 	unsigned n = 0;
 
 	snprintf(probe->timeout, sizeof(probe->timeout), "%ums", ms);
-	for (; words[n]; n++)
-		probe->word[n] = (char *)words[n];
+	for (; args[n]; n++)
+		probe->argv[n] = (char *)args[n];
 	if (all->verbose)
-		probe->word[n++] = "--verbose";
-	probe->word[n++] = "--json";
-	probe->word[n++] = "--timeout";
-	probe->word[n++] = probe->timeout;
+		probe->argv[n++] = "--verbose";
+	probe->argv[n++] = "--json";
+	probe->argv[n++] = "--timeout";
+	probe->argv[n++] = probe->timeout;
 	probe->all = all;
 	probe->run = (struct applet_run){ .loop = all->loop,
 		.run = all->run,
-		.word = probe->word,
+		.argv = probe->argv,
 		.until = loop_clock() + ms * MSEC,
 		.messages = all->verbose,
 		.done = ended };
 	if (!applet_run_start(&probe->run))
-		all->left++;
+		all->running++;
 }
 
 bool probe_started(const struct probe *probe)
 {
-	return probe->word[0];
+	return probe->argv[0];
 }
 
 void probes_wait(struct probes *all)
 {
-	if (all->left)
+	if (all->running)
 		loop_run(all->loop);
 }

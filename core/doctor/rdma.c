@@ -28,7 +28,7 @@ static struct finding *add(struct doctor *doctor, const struct list_port *port, 
 	return finding;
 }
 
-/* One port of many without a cable is usual. */
+/* On a device with several ports, one without a cable is normal. */
 static void check_state(const struct ports *ports, const struct list_port *port)
 {
 	const bool active = !strcmp(port->state, "active");
@@ -196,7 +196,7 @@ static void check_devices(struct doctor *doctor, const struct kernel_list *list)
 
 	for (unsigned i = 0; i < list->ports; i++)
 		ports.any_active |= !strcmp(list->port[i].state, "active");
-	if (!list->ports && doctor->blind)
+	if (!list->ports && doctor->no_sysfs)
 		return;
 	if (list->ports) {
 		finding = doctor_add(doctor, DOCTOR_RDMA, "devices", DOCTOR_OK, "",
@@ -208,7 +208,7 @@ static void check_devices(struct doctor *doctor, const struct kernel_list *list)
 			: doctor_needs_rdma(doctor) ? DOCTOR_FAILURE
 						    : DOCTOR_WARNING,
 			"", "no RDMA device");
-		finding->lacks = "RDMA device";
+		finding->missing = "RDMA device";
 		doctor_hint(finding, "%s",
 			doctor_is(doctor, "srp") ? "load the driver of an InfiniBand adapter"
 						 : HINT_RDMA_DEVICE);
@@ -223,7 +223,7 @@ void doctor_rdma(struct doctor *doctor)
 	struct kernel_list list;
 	struct diag diag = { 0 };
 
-	if (!doctor_wants_rdma(doctor))
+	if (!doctor_rdma_relevant(doctor))
 		return;
 	if (kernel_list(doctor->root, &list, &diag))
 		doctor_add_diag(doctor, DOCTOR_RDMA, "devices", DOCTOR_WARNING, &diag);

@@ -25,7 +25,7 @@ static struct probes probes_of(const struct doctor *doctor, bool verbose)
 
 /* ---- The URI itself. */
 
-/* "nvmf-discover" and the like for a URI that names no disk. */
+/* Choose the applet: one that lists targets if the URI names no disk. */
 static const char *applet_of(const struct doctor *doctor)
 {
 	bool disk = doctor->parsed->path[0];
@@ -55,7 +55,7 @@ static const char *option_of_port(const char *host)
 	return strlen(host) <= 5 && !host[strspn(host, "0123456789")] ? "--lid" : "--gid";
 }
 
-/* Only the subnet administrator knows which ports share it. */
+/* Whether the URI has another partition; the members of one are known only to the SA. */
 static bool other_partition(const char *pkey)
 {
 	uint64_t key = DEFAULT_PARTITION;
@@ -81,17 +81,17 @@ static void start_srp(const struct doctor *doctor, struct probes *probes, struct
 		{ "--device", uri_value(uri, "dev") },
 		{ "--port", uri_value(uri, "port") },
 	};
-	const char *words[2 * sizeof(pairs) / sizeof(*pairs) + 2] = { "srp-discover" };
+	const char *args[2 * sizeof(pairs) / sizeof(*pairs) + 2] = { "srp-discover" };
 	unsigned n = 1;
 
 	read_srp_path(names, uri->path);
 	for (unsigned i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
 		if (!pairs[i][1] || !pairs[i][1][0])
 			continue;
-		words[n++] = pairs[i][0];
-		words[n++] = pairs[i][1];
+		args[n++] = pairs[i][0];
+		args[n++] = pairs[i][1];
 	}
-	probe_start(probes, probe, ms, words);
+	probe_start(probes, probe, ms, args);
 }
 
 /* The port has answered. */
@@ -133,7 +133,7 @@ static void report_answer(struct doctor *doctor, const struct probe *probe, uint
 	doctor_number(finding, "milliseconds", ms);
 }
 
-/* The text of a refused connection has its two possible reasons. */
+/* Name both possible reasons of a refused connection. */
 static const char *advice(const struct doctor *doctor, bool up)
 {
 	switch ((enum diag_code)doctor->why.code) {
@@ -178,9 +178,9 @@ static void report_failure(struct doctor *doctor, bool up)
 }
 
 /* Returns how long it took, in milliseconds. */
-static uint64_t ask_target(struct doctor *doctor, struct probe *probe)
+static uint64_t probe_target(struct doctor *doctor, struct probe *probe)
 {
-	const uint32_t ms = doctor_left_ms(doctor, 2);
+	const uint32_t ms = doctor_remaining_ms(doctor, 2);
 	const uint64_t begun = loop_clock();
 	struct probes probes = probes_of(doctor, doctor->verbose);
 	struct srp_names names;
@@ -207,8 +207,8 @@ static uint64_t ask_target(struct doctor *doctor, struct probe *probe)
 
 /* ---- Other protocols. */
 
-/* The wanted port, if it is not the usual one of the URI's own protocol; then this is asked there,
- * too. */
+/* Return the port for another protocol: its default, or the port of the URI if that is not the
+ * default of its own protocol. */
 static uint16_t port_for(const struct doctor *doctor, const struct service *service)
 {
 	const struct service *own = service_find(doctor->parsed->scheme);
@@ -224,7 +224,7 @@ struct other {
 	char uri[URI_MAX];
 };
 
-static void report_others(struct doctor *doctor, const struct other *other)
+static void report_other_services(struct doctor *doctor, const struct other *other)
 {
 	for (unsigned i = 0; i < SERVICES; i++, other++) {
 		const struct service *service = &services[i];
@@ -245,10 +245,10 @@ static void report_others(struct doctor *doctor, const struct other *other)
 	}
 }
 
-static void ask_others(struct doctor *doctor, struct other *other)
+static void probe_other_services(struct doctor *doctor, struct other *other)
 {
 	struct probes probes = probes_of(doctor, false);
-	const uint32_t ms = doctor_left_ms(doctor, 2);
+	const uint32_t ms = doctor_remaining_ms(doctor, 2);
 
 	for (unsigned i = 0; i < SERVICES; i++) {
 		const uint16_t port = port_for(doctor, &services[i]);
@@ -262,7 +262,7 @@ static void ask_others(struct doctor *doctor, struct other *other)
 	probes_wait(&probes);
 }
 
-/* Whatever the host has sent to any of them. */
+/* Whether the host answered any probe, also with a refusal. */
 static bool host_answers(const struct other *other)
 {
 	for (unsigned i = 0; i < SERVICES; i++)
@@ -275,7 +275,7 @@ static bool host_answers(const struct other *other)
 	return false;
 }
 
-/* The URI's keys, its host or its secret may be wrong, which no other protocol would change. */
+/* Whether another protocol may work; not if the failure is due to keys, host or secret. */
 static bool may_be_another(const struct diag *why)
 {
 	switch ((enum diag_code)why->code) {
@@ -295,16 +295,16 @@ static bool may_be_another(const struct diag *why)
 
 static void examine(struct doctor *doctor, struct probe *probe, struct other *other)
 {
-	const uint64_t ms = ask_target(doctor, probe);
+	const uint64_t ms = probe_target(doctor, probe);
 
 	if (!doctor->why.err) {
 		report_answer(doctor, probe, ms);
 		return;
 	}
 	if (may_be_another(&doctor->why) && doctor->parsed->host[0] && !doctor_is(doctor, "srp"))
-		ask_others(doctor, other);
+		probe_other_services(doctor, other);
 	report_failure(doctor, host_answers(other));
-	report_others(doctor, other);
+	report_other_services(doctor, other);
 	for (unsigned i = 0; i < SERVICES; i++)
 		applet_run_free(&other[i].probe.run);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What fronts that are targets on the network have in common. */
+/* Common to fronts that are network targets. */
 #include "front.h"
 #include "kernel_rdma.h"
 #include <arpa/inet.h>
@@ -40,9 +40,9 @@ int net_read_hosts(struct net_front *net, const char *option, const struct opt_l
 	return err;
 }
 
-/* ways 0: RDMA, as the address says. */
+/* transports 0: RDMA, by the keys of the address. */
 static int add_listen(struct target_options *opt, const char *protocol, uint16_t port,
-	const char *given, unsigned ways, struct diag *diag)
+	const char *given, unsigned transports, struct diag *diag)
 {
 	char text[ADDR_TEXT + 64];
 	struct addr_rdma how = { 0 };
@@ -54,9 +54,10 @@ static int add_listen(struct target_options *opt, const char *protocol, uint16_t
 	if (!strncmp(text, "unix:", 5))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"%s can't be served on a unix socket: expected [HOST]:PORT", protocol);
-	if (!(ways & WAY_TCP)) {
+	if (!(transports & TRANSPORT_TCP)) {
 		err = addr_rdma(&how, text, diag);
-		ways = (how.verbs ? WAY_VERBS : 0u) | (how.iwarp ? WAY_IWARP : 0u);
+		transports =
+			(how.verbs ? TRANSPORT_VERBS : 0u) | (how.iwarp ? TRANSPORT_IWARP : 0u);
 	}
 	if (!err)
 		err = addr_parse(&at, text, port, diag);
@@ -65,7 +66,7 @@ static int add_listen(struct target_options *opt, const char *protocol, uint16_t
 	for (unsigned i = 0; i < opt->listens; i++)
 		if (opt->listen[i].at.len == at.len &&
 			!memcmp(&opt->listen[i].at.ss, &at.ss, at.len)) {
-			opt->listen[i].ways |= ways;
+			opt->listen[i].transports |= transports;
 			opt->listen[i].no_crc |= how.no_crc;
 			return 0;
 		}
@@ -73,25 +74,25 @@ static int add_listen(struct target_options *opt, const char *protocol, uint16_t
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"too many listen addresses: must be 1 to %d", TARGET_LISTENS);
 	opt->listen[opt->listens++] =
-		(struct ways_listen){ .at = at, .ways = ways, .no_crc = how.no_crc };
+		(struct listen_addr){ .at = at, .transports = transports, .no_crc = how.no_crc };
 	return 0;
 }
 
 int net_read_listens(struct net_front *net, const char *rdma, const char *tcp, uint16_t port)
 {
-	const struct serve_want *want = net_want(net);
+	const struct serve_front_options *options = net_options(net);
 	struct diag *diag = net->front.daemon->call->diag;
 
-	for (unsigned i = 0; i < want->rdma.count; i++)
-		if (add_listen(&net->opt, rdma, port, want->rdma.item[i], 0, diag))
-			return diag_ctx(diag, "--rdma %s", want->rdma.item[i]);
-	for (unsigned i = 0; i < want->tcp.count; i++)
-		if (add_listen(&net->opt, tcp, port, want->tcp.item[i], WAY_TCP, diag))
-			return diag_ctx(diag, "--tcp %s", want->tcp.item[i]);
+	for (unsigned i = 0; i < options->rdma.count; i++)
+		if (add_listen(&net->opt, rdma, port, options->rdma.item[i], 0, diag))
+			return diag_ctx(diag, "--rdma %s", options->rdma.item[i]);
+	for (unsigned i = 0; i < options->tcp.count; i++)
+		if (add_listen(&net->opt, tcp, port, options->tcp.item[i], TRANSPORT_TCP, diag))
+			return diag_ctx(diag, "--tcp %s", options->tcp.item[i]);
 	return 0;
 }
 
-/* --- life */
+/* --- start and stop */
 
 int net_identify(struct net_front *net, const struct opt_list *names)
 {
@@ -120,13 +121,13 @@ int net_identify(struct net_front *net, const struct opt_list *names)
 	return 0;
 }
 
-/* Listening has failed: what is wrong with RDMA, and how to do without, if all addresses need an
- * RDMA device. */
+/* Listening has failed. If all addresses need an RDMA device, report what RDMA lacks, and a hint
+ * how to do without. */
 static int blame_rdma(int err, const struct target_options *opt, const struct diag *rdma,
 	const char *instead, struct diag *why)
 {
 	for (unsigned i = 0; i < opt->listens; i++)
-		if (opt->listen[i].ways != WAY_VERBS)
+		if (opt->listen[i].transports != TRANSPORT_VERBS)
 			return err;
 	err = disk_blame_rdma(why, rdma);
 	why->hint[0] = 0;
@@ -144,7 +145,7 @@ int net_serve(struct net_front *net, target_serve *serve, const char *instead)
 
 	if (err)
 		return err;
-	if (net_want(net)->rdma.count || net_want(net)->ib.count)
+	if (net_options(net)->rdma.count || net_options(net)->ib.count)
 		kernel_rdma_ready(d->root, &rdma); /* loads the modules for verbs if possible */
 	daemon_wait_begin(&wait, d->call, d->loop);
 	err = serve(&net->target, d->loop, &net->opt, ms, d->call->diag);
@@ -166,7 +167,7 @@ void net_changed(struct front *front, struct bdev *bdev)
 		target_resized(net->target, bdev);
 }
 
-/* A target that ends gets no news of a disk. */
+/* A stopping target is not notified of changed disks. */
 int net_stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
 	struct net_front *net = net_of(front);
@@ -176,7 +177,7 @@ int net_stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 	return target_stop(target, timeout_ms, diag);
 }
 
-/* --- what is shown */
+/* --- output */
 
 unsigned net_index(const struct net_front *net, unsigned disk)
 {
@@ -227,13 +228,13 @@ void net_portal_of(struct net_portal *portal, const struct addr *bound)
 		strchr(portal->host, ':') ? "[%s]:%u" : "%s:%u", portal->host, portal->port);
 }
 
-void net_show_portal(struct out *out, const struct net_portal *portal, unsigned ways)
+void net_show_portal(struct out *out, const struct net_portal *portal, unsigned transports)
 {
-	out_text(out, "transport", NULL, "%s", ways & WAY_TCP ? "tcp" : "rdma");
+	out_text(out, "transport", NULL, "%s", transports & TRANSPORT_TCP ? "tcp" : "rdma");
 	out_text(out, "traddr", NULL, "%s", portal->host);
 	out_text(out, "trsvcid", NULL, "%u", portal->port);
-	if (!(ways & WAY_TCP))
-		out_bool(out, "iwarp", NULL, !(ways & WAY_VERBS));
+	if (!(transports & TRANSPORT_TCP))
+		out_bool(out, "iwarp", NULL, !(transports & TRANSPORT_VERBS));
 }
 
 static void show_listeners(struct out *out, const struct net_front *net)
@@ -241,16 +242,16 @@ static void show_listeners(struct out *out, const struct net_front *net)
 	out_list(out, "listeners");
 	for (unsigned i = 0; i < net->opt.listens; i++) {
 		struct addr bound;
-		unsigned ways = target_ways(net->target, i, &bound);
+		unsigned transports = target_transports(net->target, i, &bound);
 
 		bound = addr_unscoped(&bound);
-		if (ways & WAY_RDMA) {
+		if (transports & TRANSPORT_RDMA) {
 			out_object(out, NULL);
 			addr_show(out, "rdma", &bound);
-			out_bool(out, "iwarp", NULL, !(ways & WAY_VERBS));
+			out_bool(out, "iwarp", NULL, !(transports & TRANSPORT_VERBS));
 			out_end(out);
 		}
-		if (ways & WAY_TCP) {
+		if (transports & TRANSPORT_TCP) {
 			out_object(out, NULL);
 			addr_show(out, "tcp", &bound);
 			out_end(out);

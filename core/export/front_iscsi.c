@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The disks as logical units of iSCSI targets, over TCP and iSER. Serving is core/proto/iscsi's. */
+/* Export disks as logical units of iSCSI targets, over TCP and iSER. core/proto/iscsi serves them.
+ */
 #include "front.h"
 #include "iscsi.h"
 #include "names.h"
@@ -20,7 +21,7 @@ static int check_name(const char *option, const char *name, struct diag *diag)
 		option, name);
 }
 
-/* Initiators choose their names: any that a login may have. */
+/* Accept any name that a login can have, as initiators choose theirs. */
 static int check_initiator(const char *option, const char *name, struct diag *diag)
 {
 	if (name_is_plain(name))
@@ -34,21 +35,20 @@ static int check_initiator(const char *option, const char *name, struct diag *di
 static int read_options(struct front *front)
 {
 	struct net_front *net = net_of(front);
-	const struct serve_want *want = net_want(net);
-	int err = net_read_disks(net, "iqn", &want->iqn, check_name);
+	const struct serve_front_options *options = net_options(net);
+	int err = net_read_disks(net, "iqn", &options->iqn, check_name);
 
 	for (unsigned i = 0; i < 2; i++) {
-		net->opt.user[i] = want->user[i];
-		net->opt.secret[i] = want->secret[i];
+		net->opt.user[i] = options->user[i];
+		net->opt.secret[i] = options->secret[i];
 	}
 	if (!err)
 		err = net_read_hosts(
-			net, "allow-initiator", &want->allow_initiator, check_initiator);
+			net, "allow-initiator", &options->allow_initiator, check_initiator);
 	return err ? err : net_read_listens(net, "iSER", "iSCSI", ISCSI_PORT);
 }
 
-/* Without --iqn each disk is a target of its own, whose name stays the same: made of its identity.
- */
+/* Without --iqn each disk is a target, with a permanent name made of its identity. */
 static void name_disks(struct iscsi_front *f)
 {
 	struct target_options *opt = &f->net.opt;
@@ -65,7 +65,7 @@ static void name_disks(struct iscsi_front *f)
 static int start(struct front *front)
 {
 	struct net_front *net = net_of(front);
-	int err = net_identify(net, &net_want(net)->iqn);
+	int err = net_identify(net, &net_options(net)->iqn);
 
 	if (err)
 		return err;
@@ -93,12 +93,13 @@ static void show_disks(struct out *out, const struct net_front *net)
 /* a comment that a shell ignores */
 #define IWARP_ONLY " # the initiator needs an iWARP device, such as siw"
 
-/* ways: TCP, or those of RDMA. */
-static void show_way(struct out *out, const struct net_portal *at, const char *name,
-	const char *user, unsigned ways)
+/* transports: TCP, or those of RDMA. */
+static void show_transport(struct out *out, const struct net_portal *at, const char *name,
+	const char *user, unsigned transports)
 {
-	bool rdma = ways != WAY_TCP;
-	const char *scheme = rdma ? "iser" : "iscsi", *only = ways == WAY_IWARP ? IWARP_ONLY : "";
+	bool rdma = transports != TRANSPORT_TCP;
+	const char *scheme = rdma ? "iser" : "iscsi",
+		   *only = transports == TRANSPORT_IWARP ? IWARP_ONLY : "";
 	char segment[URI_MAX] = "", keys[URI_MAX] = "", word[OUT_SHELL(NAME_PLAIN_MAX)];
 
 	uri_encode_name(segment, name);
@@ -106,7 +107,7 @@ static void show_way(struct out *out, const struct net_portal *at, const char *n
 		uri_encode_key(keys, "user", user);
 	out_shell(name, word, sizeof(word));
 	out_object(out, NULL);
-	net_show_portal(out, at, ways);
+	net_show_portal(out, at, transports);
 	out_text(out, "target", NULL, "%s", name);
 	out_text(
 		out, "rdmastor", "rdmastor:   ", "%s://%s/%s/0%s", scheme, at->text, segment, keys);
@@ -117,7 +118,7 @@ static void show_way(struct out *out, const struct net_portal *at, const char *n
 		"iscsistart -i iqn.2024-01.com.example:host -t %s -a %s -p %u -g %u%s%s", word,
 		at->host, at->port, ISCSI_TARGET_PORTAL_TAG,
 		rdma ? " -P iface.transport_name=iser" : "", only);
-	if (ways != WAY_IWARP)
+	if (transports != TRANSPORT_IWARP)
 		out_text(
 			out, "libiscsi", "libiscsi:   ", "%s://%s/%s/0", scheme, at->text, segment);
 	out_end(out);
@@ -138,17 +139,18 @@ static void show(const struct front *front, struct out *out)
 	for (unsigned i = 0; i < opt->listens; i++) {
 		struct net_portal at;
 		struct addr bound;
-		unsigned ways = target_ways(net->target, i, &bound);
+		unsigned transports = target_transports(net->target, i, &bound);
 
 		net_portal_of(&at, &bound);
 		for (unsigned disk = 0; disk < opt->disks; disk++) {
 			if (net_index(net, disk))
 				continue;
-			if (ways & WAY_RDMA)
-				show_way(out, &at, opt->disk[disk].name, opt->user[0],
-					ways & WAY_RDMA);
-			if (ways & WAY_TCP)
-				show_way(out, &at, opt->disk[disk].name, opt->user[0], WAY_TCP);
+			if (transports & TRANSPORT_RDMA)
+				show_transport(out, &at, opt->disk[disk].name, opt->user[0],
+					transports & TRANSPORT_RDMA);
+			if (transports & TRANSPORT_TCP)
+				show_transport(out, &at, opt->disk[disk].name, opt->user[0],
+					TRANSPORT_TCP);
 		}
 	}
 	out_end(out);

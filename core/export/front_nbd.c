@@ -44,40 +44,40 @@ static int private_socket(struct nbd_front *f, struct addr *addr, struct diag *d
 static int read_options(struct front *front)
 {
 	struct nbd_front *f = container_of(front, struct nbd_front, front);
-	const struct export_want *want = front->want;
+	const struct export_front_options *options = front->options;
 	const struct call *call = front->daemon->call;
 	struct nbd_options *nbd = &f->nbd;
 	char *end;
 
-	if (want->nbd.count > NBD_LISTENS)
+	if (options->nbd.count > NBD_LISTENS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG,
 			"--nbd: too many addresses: must be 1 to %d", NBD_LISTENS);
 	if (call->rest > NBD_EXPORTS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d",
 			NBD_EXPORTS);
-	if (want->name.count > call->rest)
+	if (options->name.count > call->rest)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--name %s: more names than disks",
-			want->name.item[call->rest]);
-	for (; nbd->allows < want->allow.count; nbd->allows++)
+			options->name.item[call->rest]);
+	for (; nbd->allows < options->allow.count; nbd->allows++)
 		if (nbd_allow_parse(
-			    &nbd->allow[nbd->allows], want->allow.item[nbd->allows], call->diag))
+			    &nbd->allow[nbd->allows], options->allow.item[nbd->allows], call->diag))
 			return diag_ctx(call->diag, "--allow");
-	nbd->clients = want->clients;
-	nbd->slots = want->slots;
-	nbd->buffer = (uint32_t)want->buffer;
-	if (want->mode) {
-		unsigned long mode = strtoul(want->mode, &end, 8);
+	nbd->clients = options->clients;
+	nbd->slots = options->slots;
+	nbd->buffer = (uint32_t)options->buffer;
+	if (options->mode) {
+		unsigned long mode = strtoul(options->mode, &end, 8);
 
-		if (*end || end == want->mode || mode > 0777 || !mode || *want->mode == '-')
+		if (*end || end == options->mode || mode > 0777 || !mode || *options->mode == '-')
 			return diag_set(call->diag, DIAG_USAGE, EINVAL,
 				"--mode: invalid permissions '%s': must be octal 1 to 777",
-				want->mode);
+				options->mode);
 		nbd->mode = (unsigned)mode;
 	}
-	for (; nbd->listens < want->nbd.count; nbd->listens++)
-		if (addr_parse(&nbd->listen[nbd->listens], want->nbd.item[nbd->listens], NBD_PORT,
-			    call->diag)) {
-			const char *text = want->nbd.item[nbd->listens];
+	for (; nbd->listens < options->nbd.count; nbd->listens++)
+		if (addr_parse(&nbd->listen[nbd->listens], options->nbd.item[nbd->listens],
+			    NBD_PORT, call->diag)) {
+			const char *text = options->nbd.item[nbd->listens];
 
 			if (call->diag->code != DIAG_USAGE && !strchr(text, ':'))
 				diag_hint(call->diag, "for a unix socket: --nbd unix:%s", text);
@@ -93,7 +93,7 @@ static int start(struct front *front)
 {
 	struct nbd_front *f = container_of(front, struct nbd_front, front);
 	struct daemon *d = front->daemon;
-	const struct opt_list *names = &((const struct export_want *)front->want)->name;
+	const struct opt_list *names = &((const struct export_front_options *)front->options)->name;
 	int err;
 
 	for (unsigned i = 0; i < d->disks; i++) {

@@ -18,26 +18,26 @@ struct dev_front {
 	struct nbd_server *server;
 	struct nbd_dev *dev[NBD_EXPORTS];
 	char name[NBD_EXPORTS][12], id[NBD_EXPORTS][DISK_KEY + 16];
-	unsigned devs;          /* started devices */
-	bool gone[NBD_EXPORTS]; /* reported as gone */
+	unsigned devs;                  /* started devices */
+	bool disconnected[NBD_EXPORTS]; /* reported as gone */
 };
 
 static int read_options(struct front *front)
 {
 	struct dev_front *f = container_of(front, struct dev_front, front);
-	const struct export_want *want = front->want;
+	const struct export_front_options *options = front->options;
 	const struct call *call = front->daemon->call;
 
 	if (call->rest > NBD_EXPORTS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d",
 			NBD_EXPORTS);
-	if (want->nbd_dev.given && call->rest > 1)
+	if (options->nbd_dev.has_number && call->rest > 1)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"--nbd-dev %u: one number for %u disks: omit it", want->nbd_dev.number,
+			"--nbd-dev %u: one number for %u disks: omit it", options->nbd_dev.number,
 			call->rest);
-	f->nbd.slots = want->slots ? want->slots : SLOTS;
-	f->nbd.buffer = want->buffer ? (uint32_t)want->buffer : BUFFER;
-	for (unsigned i = 0; i < call->rest && want->connections > 1; i++) {
+	f->nbd.slots = options->slots ? options->slots : SLOTS;
+	f->nbd.buffer = options->buffer ? (uint32_t)options->buffer : BUFFER;
+	for (unsigned i = 0; i < call->rest && options->connections > 1; i++) {
 		uint32_t hold_ms;
 		int err = disk_on_loss(
 			call, call->operand[i], front->daemon->opts->on_loss, &hold_ms);
@@ -49,7 +49,7 @@ static int read_options(struct front *front)
 		diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"--connections %u: with --on-loss forever the kernel supports only one "
 			"connection",
-			want->connections);
+			options->connections);
 		return diag_hint(call->diag, "use --on-loss SECONDS, or omit --connections");
 	}
 	return kernel_nbd_ready(front->daemon->root, call->diag);
@@ -64,23 +64,23 @@ static void ended(struct nbd_dev *dev, void *user)
 
 	for (unsigned i = 0; i < f->devs; i++) {
 		if (f->dev[i] == dev)
-			f->gone[i] = true;
-		left += !f->gone[i];
+			f->disconnected[i] = true;
+		left += !f->disconnected[i];
 	}
 	call_warn(d->call, "/dev/nbd%u: disconnected by another process", nbd_dev_index(dev));
 	if (!left && d->fronts == 1)
-		f->front.daemon->over = 1;
+		f->front.daemon->stop_requested = 1;
 }
 
 static int start_dev(struct dev_front *f, unsigned i)
 {
 	const struct daemon *d = f->front.daemon;
-	const struct export_want *want = f->front.want;
+	const struct export_front_options *options = f->front.options;
 	struct nbd_dev_options dev = { .server = f->server,
 		.export = i,
 		.bdev = d->disk[i],
 		.index = -1,
-		.connections = want->connections,
+		.connections = options->connections,
 		.buffer = f->nbd.buffer,
 		.root = d->root,
 		.ended = ended,
@@ -92,15 +92,15 @@ static int start_dev(struct dev_front *f, unsigned i)
 		err = daemon_time_left(d, &dev.timeout_ms);
 	if (err)
 		return err;
-	if (want->nbd_dev.given)
-		dev.index = (int)want->nbd_dev.number;
+	if (options->nbd_dev.has_number)
+		dev.index = (int)options->nbd_dev.number;
 	disk_key(d->call->operand[i], d->disk[i], key);
 	/* ram: memory ends with the process, so no later process has this identifier */
 	if (key[0])
-		snprintf(f->id[i], sizeof(f->id[i]), KERNEL_NBD_OURS "%s%s", key,
+		snprintf(f->id[i], sizeof(f->id[i]), KERNEL_NBD_ID_PREFIX "%s%s", key,
 			f->nbd.export[i].ro || d->disk[i]->lim.ro ? " ro" : "");
 	else
-		snprintf(f->id[i], sizeof(f->id[i]), KERNEL_NBD_OURS "process %d at %llu",
+		snprintf(f->id[i], sizeof(f->id[i]), KERNEL_NBD_ID_PREFIX "process %d at %llu",
 			(int)getpid(), (unsigned long long)loop_clock());
 	dev.id = f->id[i];
 	f->devs++;
@@ -111,8 +111,8 @@ static int start(struct front *front)
 {
 	struct dev_front *f = container_of(front, struct dev_front, front);
 	const struct daemon *d = front->daemon;
-	const struct export_want *want = front->want;
-	unsigned sockets = d->disks * (want->connections ? want->connections : 1);
+	const struct export_front_options *options = front->options;
+	unsigned sockets = d->disks * (options->connections ? options->connections : 1);
 	int err;
 
 	for (unsigned i = 0; i < d->disks; i++) {
@@ -171,24 +171,24 @@ static void status(const struct front *front, struct out *out)
 {
 	const struct dev_front *f = container_of(front, struct dev_front, front);
 	unsigned connections = 0;
-	char path[32], who[400];
+	char path[32], users[400];
 
 	for (unsigned i = 0; i < f->devs; i++)
-		connections += f->gone[i] ? 0 : nbd_dev_connections(f->dev[i]);
+		connections += f->disconnected[i] ? 0 : nbd_dev_connections(f->dev[i]);
 	out_text(out, "protocol", NULL, "nbd");
 	out_u64(out, "connections", NULL, connections);
 	daemon_show_count(out, front);
 	out_list(out, "disks");
 	for (unsigned i = 0; i < f->devs; i++) {
-		if (f->gone[i])
+		if (f->disconnected[i])
 			continue;
 		connections = nbd_dev_connections(f->dev[i]);
 		device(f, i, path);
-		daemon_show_held(out, front->daemon, i, path, who, sizeof(who));
+		daemon_show_held(out, front->daemon, i, path, users, sizeof(users));
 		out_u64(out, "connections", NULL, connections);
 		out_end(out);
-		out_line(
-			out, "%s: connections: %u%s%s", path, connections, who[0] ? ", " : "", who);
+		out_line(out, "%s: connections: %u%s%s", path, connections, users[0] ? ", " : "",
+			users);
 	}
 	out_end(out);
 }

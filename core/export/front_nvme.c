@@ -14,7 +14,7 @@ static int check_nqn(const char *option, const char *nqn, struct diag *diag)
 		"--%s: invalid NQN '%s': expected nqn.*, up to 223 bytes, no blanks", option, nqn);
 }
 
-/* Hosts choose their names: any bytes that fit into a Connect command. */
+/* Accept any name that fits into a Connect command, as hosts choose theirs. */
 static int check_host(const char *option, const char *name, struct diag *diag)
 {
 	if (*name && strlen(name) <= NAME_PLAIN_MAX)
@@ -26,16 +26,16 @@ static int check_host(const char *option, const char *name, struct diag *diag)
 static int read_options(struct front *front)
 {
 	struct net_front *net = net_of(front);
-	const struct serve_want *want = net_want(net);
-	int err = net_read_disks(net, "nqn", &want->nqn, check_nqn);
+	const struct serve_front_options *options = net_options(net);
+	int err = net_read_disks(net, "nqn", &options->nqn, check_nqn);
 
 	if (!err)
-		err = net_read_hosts(net, "allow-host", &want->allow_host, check_host);
+		err = net_read_hosts(net, "allow-host", &options->allow_host, check_host);
 	return err ? err : net_read_listens(net, "NVMe-oF", "NVMe-oF", NVME_PORT);
 }
 
-/* Hosts take two namespaces with one identity for one disk, and two identities for two disks, each
- * with its own page cache. */
+/* A host treats namespaces with the same identity as one disk, and with different identities as
+ * different disks, each with its own page cache. */
 static int refuse_twice(const struct net_front *net)
 {
 	const struct daemon *d = net->front.daemon;
@@ -59,7 +59,7 @@ static int refuse_twice(const struct net_front *net)
 static int start(struct front *front)
 {
 	struct net_front *net = net_of(front);
-	int err = net_identify(net, &net_want(net)->nqn);
+	int err = net_identify(net, &net_options(net)->nqn);
 
 	if (!err)
 		err = refuse_twice(net);
@@ -74,27 +74,26 @@ static int start(struct front *front)
 	return err;
 }
 
-/* What only hosts with an iWARP device can run is marked as such, by a comment that a shell
- * ignores. */
+/* Mark commands that need an iWARP device with a shell comment. */
 #define IWARP_ONLY " # the host needs an iWARP device, such as siw"
 
-static void show_way(struct out *out, const struct net_portal *at, const char *nqn, unsigned ways,
-	const char *keys)
+static void show_transport(struct out *out, const struct net_portal *at, const char *nqn,
+	unsigned transports, const char *keys)
 {
-	bool rdma = ways != WAY_TCP;
+	bool rdma = transports != TRANSPORT_TCP;
 	const char *trtype = rdma ? "rdma" : "tcp", *upper = rdma ? "RDMA" : "TCP";
 	char name[URI_MAX] = "", word[OUT_SHELL(NAME_PLAIN_MAX)];
 
 	uri_encode_name(name, nqn);
 	out_shell(nqn, word, sizeof(word));
 	out_object(out, NULL);
-	net_show_portal(out, at, ways);
+	net_show_portal(out, at, transports);
 	out_text(out, "subnqn", NULL, "%s", nqn);
 	out_text(out, "rdmastor", "rdmastor: ", "nvme+%s://%s/%s%s", trtype, at->text, name, keys);
 	out_text(out, "nvme_cli", NULL, "nvme connect -t %s -a %s -s %u -n %s", trtype, at->host,
 		at->port, word);
 	out_line(out, "nvme-cli: nvme connect -t %s -a %s -s %u -n %s%s", trtype, at->host,
-		at->port, word, ways == WAY_IWARP ? IWARP_ONLY : "");
+		at->port, word, transports == TRANSPORT_IWARP ? IWARP_ONLY : "");
 	out_text(out, "spdk", "SPDK:     ", "trtype:%s adrfam:%s traddr:%s trsvcid:%u subnqn:%s",
 		upper, strchr(at->host, ':') ? "IPv6" : "IPv4", at->host, at->port, nqn);
 	out_end(out);
@@ -131,10 +130,10 @@ static void show(const struct front *front, struct out *out)
 		bool no_crc = opt->listen[i].no_crc;
 		struct net_portal at;
 		struct addr bound;
-		unsigned ways = target_ways(net->target, i, &bound);
-		const char *keys = ways & WAY_VERBS ? no_crc ? "?crc=0" : ""
-				   : no_crc         ? "?rdma=iwarp&crc=0"
-						    : "?rdma=iwarp";
+		unsigned transports = target_transports(net->target, i, &bound);
+		const char *keys = transports & TRANSPORT_VERBS ? no_crc ? "?crc=0" : ""
+				   : no_crc                     ? "?rdma=iwarp&crc=0"
+								: "?rdma=iwarp";
 
 		net_portal_of(&at, &bound);
 		for (unsigned disk = 0; disk < opt->disks; disk++) {
@@ -142,10 +141,10 @@ static void show(const struct front *front, struct out *out)
 
 			if (net_index(net, disk))
 				continue;
-			if (ways & WAY_RDMA)
-				show_way(out, &at, nqn, ways & WAY_RDMA, keys);
-			if (ways & WAY_TCP)
-				show_way(out, &at, nqn, WAY_TCP, "");
+			if (transports & TRANSPORT_RDMA)
+				show_transport(out, &at, nqn, transports & TRANSPORT_RDMA, keys);
+			if (transports & TRANSPORT_TCP)
+				show_transport(out, &at, nqn, TRANSPORT_TCP, "");
 		}
 	}
 	out_end(out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The disks as logical units of one SRP target, by RDMA/CM, and by service ID on InfiniBand, where
- * discovery finds it. Serving is core/proto/srp's, being found core/mad's. */
+/* Export disks as logical units of one SRP target, by RDMA/CM, and by service ID on InfiniBand.
+ * core/proto/srp serves them, core/mad answers discovery. */
 #include "front.h"
 #include "kernel_rdma.h"
 #include "mad.h"
@@ -64,8 +64,8 @@ static int read_port(
 	return 0;
 }
 
-/* The service ID is made of the target's identifier, so that it stays the same; initiators need
- * not find it again. */
+/* Make the service ID of the target's identifier, so that it is permanent and initiators need no
+ * new discovery. */
 static uint64_t service_id(const struct srp_front *f)
 {
 	const uint8_t *guid = f->net.opt.disk[0].uuid;
@@ -76,7 +76,7 @@ static uint64_t service_id(const struct srp_front *f)
 static int add_port(struct srp_front *f, const char *given, struct diag *diag)
 {
 	struct target_options *opt = &f->net.opt;
-	const struct mad_served served = { .guid = wire_be(opt->disk[0].uuid, 8),
+	const struct mad_agent_conf served = { .guid = wire_be(opt->disk[0].uuid, 8),
 		.service_id = service_id(f),
 		.text = "rdmastor SRP target",
 		.service = f->service,
@@ -104,7 +104,7 @@ static int add_port(struct srp_front *f, const char *given, struct diag *diag)
 	if (err)
 		return diag_ctx(diag, "--ib %s", given);
 	mad_gid_make(gid, port.prefix, port.guid);
-	opt->listen[i].ways = WAY_VERBS;
+	opt->listen[i].transports = TRANSPORT_VERBS;
 	addr_set_ib(&opt->listen[i].at, gid, PKEY_DEFAULT, service_id(f));
 	opt->listens++;
 	return 0;
@@ -122,29 +122,29 @@ static int read_options(struct front *front)
 {
 	static const struct opt_list unnamed = { 0 };
 	struct net_front *net = net_of(front);
-	const struct serve_want *want = net_want(net);
+	const struct serve_front_options *options = net_options(net);
 	struct diag *diag = front->daemon->call->diag;
 	struct mad_port_choice choice;
 	char dev[MAD_DEV_LEN];
 	int err = net_read_disks(net, "", &unnamed, NULL);
 
 	if (!err)
-		err = net_read_hosts(net, "allow-initiator", &want->allow_initiator, check_port);
+		err = net_read_hosts(net, "allow-initiator", &options->allow_initiator, check_port);
 	for (unsigned i = 0; i < net->opt.hosts; i++)
 		net->opt.host[i] = digits_of(net->opt.host[i]);
 	if (!err)
 		err = net_read_listens(net, "SRP", "SRP", 0);
 	front_of(front)->by_ip = net->opt.listens;
-	for (unsigned i = 0; !err && i < want->ib.count; i++)
-		err = read_port(want->ib.item[i], dev, &choice, diag);
+	for (unsigned i = 0; !err && i < options->ib.count; i++)
+		err = read_port(options->ib.item[i], dev, &choice, diag);
 	return err;
 }
 
-/* The target's identifier is made of its first disk's identity, so that it stays the same. */
+/* Make the target's identifier of its first disk's identity, so that it is permanent. */
 static int add_ports(struct srp_front *f)
 {
 	const struct daemon *d = f->net.front.daemon;
-	const struct opt_list *ports = &net_want(&f->net)->ib;
+	const struct opt_list *ports = &net_options(&f->net)->ib;
 	int err = ports->count ? kernel_umad_ready(d->root, d->call->diag) : 0;
 
 	hex_text(f->guid, f->net.opt.disk[0].uuid, 8);
@@ -187,29 +187,29 @@ static void show_disks(struct out *out, const struct net_front *net)
 	out_end(out);
 }
 
-/* Software iWARP is for rdmastor alone: ib_srp needs a device. */
+/* Only rdmastor can use software iWARP: ib_srp needs a device. */
 static void show_way(struct out *out, const struct srp_front *f, unsigned i)
 {
 	struct net_portal at;
 	struct addr bound;
-	unsigned ways = target_ways(f->net.target, i, &bound);
+	unsigned transports = target_transports(f->net.target, i, &bound);
 
-	if (!(ways & WAY_RDMA))
+	if (!(transports & TRANSPORT_RDMA))
 		return;
 	net_portal_of(&at, &bound);
 	out_object(out, NULL);
-	net_show_portal(out, &at, ways);
+	net_show_portal(out, &at, transports);
 	out_text(out, "target", NULL, "%s", f->guid);
 	out_text(out, "rdmastor", "rdmastor:   ", "srp+cm://%s/%s/%s/0%s", at.text, f->guid,
-		f->guid, ways & WAY_VERBS ? "" : "?rdma=iwarp");
-	if (ways & WAY_VERBS)
+		f->guid, transports & TRANSPORT_VERBS ? "" : "?rdma=iwarp");
+	if (transports & TRANSPORT_VERBS)
 		out_text(out, "add_target", "add_target: ", "id_ext=%s,ioc_guid=%s,dest=%s",
 			f->guid, f->guid, at.text);
 	out_end(out);
 }
 
-/* Only kernel modules can announce device management in the port's capability mask: discovery finds
- * the target if the port is named. */
+/* Only kernel modules can announce device management in the port's capability mask, so discovery
+ * finds the target only if the port is specified. */
 static void show_service(struct out *out, const struct srp_front *f, unsigned i)
 {
 	const struct addr_ib *ib = (const void *)&f->net.opt.listen[i].at.ss;

@@ -24,14 +24,14 @@ struct ublk_front {
 
 static int read_options(struct front *front)
 {
-	const struct export_want *want = front->want;
+	const struct export_front_options *options = front->options;
 	const struct call *call = front->daemon->call;
 	struct ublk_front *f = container_of(front, struct ublk_front, front);
 
 	f->dev = -1;
-	if (want->ublk.given && call->rest > 1)
+	if (options->ublk.has_number && call->rest > 1)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"--ublk %u: one number for %u disks: omit it", want->ublk.number,
+			"--ublk %u: one number for %u disks: omit it", options->ublk.number,
 			call->rest);
 	f->dev = kernel_ublk_open(front->daemon->root, call->diag);
 	return f->dev < 0 ? f->dev : 0;
@@ -93,7 +93,7 @@ static void ended(struct ublk *device, void *user)
 	if (left || d->fronts > 1)
 		loop_work_add(d->loop, &f->reap);
 	else
-		d->over = 1;
+		d->stop_requested = 1;
 }
 
 static void held(unsigned id, void *user)
@@ -109,11 +109,11 @@ static int start(struct front *front)
 {
 	struct ublk_front *f = container_of(front, struct ublk_front, front);
 	struct daemon *d = front->daemon;
-	const struct export_want *want = front->want;
+	const struct export_front_options *options = front->options;
 	struct ublk_options opt = { .dev = f->dev,
-		.id = want->ublk.given ? (int)want->ublk.number : -1,
-		.depth = want->depth,
-		.buffer = (uint32_t)want->buffer,
+		.id = options->ublk.has_number ? (int)options->ublk.number : -1,
+		.depth = options->depth,
+		.buffer = (uint32_t)options->buffer,
 		.ro = d->opts->ro,
 		.unprivileged = geteuid(),
 		.loops = d->loops,
@@ -187,7 +187,7 @@ static void count(const struct front *front, struct io_count *sum)
 static void status(const struct front *front, struct out *out)
 {
 	const struct ublk_front *f = container_of(front, struct ublk_front, front);
-	char path[32], who[400];
+	char path[32], users[400];
 	struct ublk_info info;
 
 	out_text(out, "protocol", NULL, "ublk");
@@ -197,11 +197,11 @@ static void status(const struct front *front, struct out *out)
 		if (!look_at_device(f, i, &info))
 			continue;
 		snprintf(path, sizeof(path), "/dev/ublkb%u", info.id);
-		daemon_show_held(out, front->daemon, i, path, who, sizeof(who));
+		daemon_show_held(out, front->daemon, i, path, users, sizeof(users));
 		out_u64(out, "requests", NULL, info.requests);
 		out_end(out);
 		out_line(out, "%s: %llu requests%s%s", path, (unsigned long long)info.requests,
-			who[0] ? ", " : "", who);
+			users[0] ? ", " : "", users);
 	}
 	out_end(out);
 }
@@ -232,7 +232,7 @@ static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 	struct ublk_front *f = container_of(front, struct ublk_front, front);
 	const struct daemon *d = front->daemon;
 	uint32_t flush_ms = timeout_ms ? timeout_ms : 1;
-	char name[16], who[400];
+	char name[16], users[400];
 	struct ublk_info info;
 	enum kernel_use use;
 
@@ -242,7 +242,7 @@ static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 		if (!look_at_device(f, i, &info) || !info.live)
 			continue;
 		snprintf(name, sizeof(name), "ublkb%u", info.id);
-		use = kernel_use_of(d->root, name, who, sizeof(who));
+		use = kernel_use_of(d->root, name, users, sizeof(users));
 		if (use == KERNEL_UNUSED ||
 			(use == KERNEL_OPEN &&
 				ublk_flush(f->dev, d->loop, info.id, flush_ms, NULL)) ||
@@ -250,7 +250,7 @@ static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 			continue;
 		diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s",
 			use == KERNEL_UNKNOWN ? "unknown, as /sys and /proc are not mounted here"
-					      : who);
+					      : users);
 		return diag_ctx(diag, "/dev/%s", name);
 	}
 	return 0;

@@ -34,7 +34,7 @@ struct link { /* one connection */
 struct nbd_dev {
 	struct nbd_dev_options opt;
 	struct loop *loop;
-	struct crew *crew;
+	struct workers *workers;
 	struct kernel_nbd kernel;
 	struct link link[KERNEL_NBD_CONNECTIONS];
 	unsigned links, alive; /* links: number of connections of the device */
@@ -170,7 +170,7 @@ static void ask(struct nbd_dev *dev, int (*question)(struct nbd_dev *, struct di
 	dev->question = question;
 	dev->answered = answered;
 	dev->why = (struct diag){ 0 };
-	loop_post(crew_loop(dev->crew, 0), &dev->ask);
+	loop_post(workers_loop(dev->workers, 0), &dev->ask);
 }
 
 static int ask_renew(struct nbd_dev *dev, struct diag *diag)
@@ -242,7 +242,7 @@ static void again(struct loop_timer *timer)
 	next(container_of(timer, struct nbd_dev, again));
 }
 
-static void over(struct nbd_adopted *adopted, bool goodbye)
+static void connection_closed(struct nbd_adopted *adopted, bool goodbye)
 {
 	struct link *link = container_of(adopted, struct link, adopted);
 	struct nbd_dev *dev = link->dev;
@@ -311,7 +311,7 @@ static uint32_t left_ms(const struct nbd_dev *dev)
 
 static int kernel_call(struct nbd_dev *dev, int (*fn)(struct loop *, void *))
 {
-	return loop_call(dev->loop, crew_loop(dev->crew, 0), fn, dev);
+	return loop_call(dev->loop, workers_loop(dev->workers, 0), fn, dev);
 }
 
 /* A write of an earlier run may still be executed, and must not overtake one that is answered from
@@ -409,9 +409,9 @@ int nbd_dev_start(struct nbd_dev **out, struct loop *loop, const struct nbd_dev_
 	dev->again.fire = again;
 	for (unsigned i = 0; i < KERNEL_NBD_CONNECTIONS; i++)
 		dev->link[i] = (struct link){
-			.adopted.over = over, .dev = dev, .ours = -1, .kernels = -1
+			.adopted.closed = connection_closed, .dev = dev, .ours = -1, .kernels = -1
 		};
-	err = crew_start(&dev->crew, 1, &plain, &dev->why);
+	err = workers_start(&dev->workers, 1, &plain, &dev->why);
 	if (!err)
 		err = connect_it(dev);
 	if (err) {
@@ -474,7 +474,7 @@ void nbd_dev_free(struct nbd_dev *dev)
 	loop_timer_del(dev->loop, &dev->again);
 	if (!dev->idle) /* a thread still waits for the kernel; the process has to end */
 		return;
-	crew_stop(dev->crew);
+	workers_stop(dev->workers);
 	free(dev);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A disk as /dev/nbdN of this host: socket pairs between the kernel's nbd driver and the NBD
+/* A disk as local block device /dev/nbdN: socket pairs connect the kernel's nbd driver to the NBD
  * server. */
 #pragma once
 #include "nbd_server.h"
@@ -11,25 +11,24 @@ struct nbd_dev_options {
 	struct nbd_server *server;
 	unsigned export;   /* index of the export in the server */
 	struct bdev *bdev; /* the bdev of that export */
-	int index;         /* N; -1 = the device of an earlier run with this id, else a new one */
-	/* 0 = 1: only a single connection is waited for without a limit. With several, a request
-	 * without an answer for hold_ms and half a minute makes the kernel drop its connection and
-	 * resend over another. */
+	int index; /* N; -1: the device of an earlier run with this id, otherwise a new one */
+	/* 0: 1. With several, the kernel closes a connection after hold_ms and half a minute
+	 * without a reply, and sends the request over another. With one there is no timeout. */
 	unsigned connections;
-	uint32_t buffer; /* the server's limit for one request, bytes */
-	/* how long the disk holds requests without a path, and the kernel without a server;
-	 * UINT32_MAX = forever */
+	uint32_t buffer; /* limit of the server for one request, bytes */
+	/* time for which the disk holds requests without a path, and the kernel without a server;
+	 * UINT32_MAX: no limit */
 	uint32_t hold_ms;
-	uint32_t timeout_ms; /* time to get ready; 0 = no limit */
-	/* identifies the disk: a restarted process takes over its device by it; NULL = never */
+	uint32_t timeout_ms; /* limit to become ready; 0: none */
+	/* identifies the disk, so that a restarted process takes over its device; NULL: never */
 	const char *id;
-	/* On the caller's loop: another process (`detach`) disconnected the device. It stays
-	 * disconnected, with nothing to stop. */
+	/* On the caller's loop: another process (`detach`) has disconnected the device. There is
+	 * nothing left to stop. */
 	void (*ended)(struct nbd_dev *, void *user);
 	void *user;
 };
 
-/* Call on the server's loop, which it runs meanwhile. On return the device can be opened. -EBUSY:
+/* Connect the device, on the server's loop, which it runs. After success it can be opened. -EBUSY:
  * another process serves it. Call nbd_dev_free() after a failure, too. */
 int nbd_dev_start(struct nbd_dev **, struct loop *, const struct nbd_dev_options *, struct diag *);
 void nbd_dev_changed(struct nbd_dev *); /* call after bdev->lim.size has changed */

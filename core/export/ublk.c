@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The life of a ublk device: its queues, start and end. ublk_make.c chooses or creates the
- * device. */
+/* Start and stop of a ublk device and its queues. ublk_make.c chooses or creates the device. */
 #include "ublk.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -30,21 +29,21 @@ int ublk_failed(const struct ublk *u, int rc, const char *what, struct diag *dia
 	return diag_sys(diag, -rc, "%s /dev/ublkb%u", what, u->info.dev_id);
 }
 
-static void queue_over(struct loop_msg *msg)
+static void queue_drained(struct loop_msg *msg)
 {
-	struct ublk *u = container_of(msg, struct ublk_queue, over)->ublk;
+	struct ublk *u = container_of(msg, struct ublk_queue, drained)->ublk;
 
-	if (++u->over < u->opened)
+	if (++u->drained < u->opened)
 		return;
-	u->gone = 1;
+	u->all_drained = 1;
 	if (u->started && !u->stopping)
 		u->opt.ended(u, u->opt.user);
 }
 
 /* Without this tag the device can't be started. */
-static void queue_bad(struct loop_msg *msg)
+static void queue_failed(struct loop_msg *msg)
 {
-	struct ublk_queue *q = container_of(msg, struct ublk_queue, bad);
+	struct ublk_queue *q = container_of(msg, struct ublk_queue, failed);
 
 	if (!q->ublk->started)
 		ublk_ctl_give_up(&q->ublk->ctl, q->refused);
@@ -83,8 +82,8 @@ static int open_queues(struct ublk *u, struct diag *diag)
 		q->home = u->loop;
 		q->quiet_ns = u->quiet_ns;
 		q->ro = u->params.attrs & UBLK_ATTR_READ_ONLY;
-		q->over.run = queue_over;
-		q->bad.run = queue_bad;
+		q->drained.run = queue_drained;
+		q->failed.run = queue_failed;
 		place.cpus = u->cpus ? &u->cpus[i] : NULL;
 		rc = loop_call(u->loop, q->loop, ublk_queue_open, &place);
 		u->opened += !rc;
@@ -120,8 +119,8 @@ static void fail_start(struct ublk *u)
 {
 	for (unsigned i = 0; i < u->opened; i++)
 		loop_call(u->loop, u->queue[i].loop, ublk_queue_fail, &u->queue[i]);
-	u->ctl.over = 0;
-	loop_wait(u->loop, &u->ctl.over, loop_clock() + DELETE_MS * MSEC);
+	u->ctl.done = 0;
+	loop_wait(u->loop, &u->ctl.done, loop_clock() + DELETE_MS * MSEC);
 }
 
 /* Delete a device that did not start; one that was taken over stays for another attempt. False: the
@@ -199,7 +198,7 @@ int ublk_start(struct ublk **out, struct loop *loop, const struct ublk_options *
 	return rc;
 }
 
-void ublk_tell(const struct ublk_dev_info *dev, struct ublk_info *info)
+void ublk_fill_info(const struct ublk_dev_info *dev, struct ublk_info *info)
 {
 	*info = (struct ublk_info){ .id = dev->dev_id,
 		.live = dev->state == UBLK_LIVE,
@@ -212,8 +211,8 @@ void ublk_tell(const struct ublk_dev_info *dev, struct ublk_info *info)
 
 void ublk_info(const struct ublk *u, struct ublk_info *info)
 {
-	ublk_tell(&u->info, info);
-	info->live = !u->gone;
+	ublk_fill_info(&u->info, info);
+	info->live = !u->all_drained;
 	info->pid = getpid();
 	info->recovered = u->recovered;
 	info->size = u->params.sectors << UBLK_SECTOR_SHIFT;
@@ -253,7 +252,7 @@ static int stop_device(struct ublk *u, uint32_t timeout_ms, struct diag *diag)
 
 	if (rc != -ETIMEDOUT) {
 		stopped = ublk_cmd(u, UBLK_CTL_STOP_DEV, 0, NULL, 0);
-		if (stopped == -ETIMEDOUT || !loop_wait(u->loop, &u->gone, u->deadline))
+		if (stopped == -ETIMEDOUT || !loop_wait(u->loop, &u->all_drained, u->deadline))
 			rc = -ETIMEDOUT;
 	}
 	if (rc == -ETIMEDOUT)
@@ -274,7 +273,7 @@ int ublk_stop(struct ublk *u, uint32_t timeout_ms, struct diag *diag)
 		return 0;
 	u->stopping = true;
 	u->deadline = loop_clock() + timeout_ms * MSEC;
-	if (!u->gone)
+	if (!u->all_drained)
 		err = stop_device(u, timeout_ms, diag);
 	if (err == -EINPROGRESS)
 		return err;

@@ -11,7 +11,7 @@
 
 #define UBLK_SECTOR_SHIFT 9
 #define UBLK_PAGE_SHIFT   12
-/* marks our keys in the value that the kernel stores for a server: others use a few low bits */
+/* marks our keys in the value that the kernel stores for a server; other programs use low bits */
 #define UBLK_KEY_OURS (1ull << 63)
 /* "/dev/ublkcN" with its NUL, which commands to unprivileged devices must contain */
 #define UBLK_PATH    32
@@ -22,34 +22,33 @@
 struct ublk_options {
 	struct bdev *bdev;
 	int dev; /* descriptor of /dev, from kernel_ublk_open() */
-	int id;  /* N; -1 = the device of an earlier run with this key, else a new one */
-	/* identifies the disk, stored by the kernel: a restarted process takes over its device by
-	 * it. 0 = never */
+	int id;  /* N; -1: the device of an earlier run with this key, otherwise a new one */
+	/* identifies the disk, stored by the kernel, so that a restarted process takes over its
+	 * device; 0: never */
 	uint64_t key;
-	/* buffer: longest request, bytes. 0 = what suits the bdev and the kernel */
+	/* buffer: longest request, bytes. 0: chosen for the bdev and the kernel */
 	unsigned queues, depth, buffer;
 	bool ro, unprivileged;
 	/* On the caller's loop: another process (`detach`) or the kernel removed the device. Call
 	 * ublk_stop(). */
 	void (*ended)(struct ublk *, void *user);
-	/* called while ublk_start() waits for processes that have the device N of an earlier run
-	 * open; or NULL */
+	/* ublk_start() waits for processes to close device N of an earlier run; may be NULL */
 	void (*held)(unsigned id, void *user);
 	void *user;
 	struct loop *const *loops;
 	unsigned nloops;
 };
 
-/* Create (or take over) the device and start it: on return it can be opened. Runs the loop
- * meanwhile. If the process ends, a device with a key stays and its requests wait for a later
- * ublk_start() with the same key. After a failure that sets *ublk the device still uses the disk:
- * the process has to end. */
+/* Create or take over the device and start it; runs the loop. After success it can be opened. If
+ * the process ends, a device with a key stays, and its requests wait for a later ublk_start() with
+ * that key. After a failure that sets *ublk the device still uses the disk: the process must end.
+ */
 int ublk_start(struct ublk **, struct loop *, const struct ublk_options *, uint32_t timeout_ms,
 	struct diag *);
 void ublk_info(const struct ublk *, struct ublk_info *);
-/* Answer and flush what is in flight, stop and delete the device, then free. Runs the loop. The
- * caller checks for users of the device first. Returns the failure of the flush: data may not be on
- * the disk. -EINPROGRESS: no answer, as in nbd_server_stop(); the device is left as it is. */
+/* Complete and flush requests, stop and delete the device, then free it. Runs the loop. The caller
+ * checks for users of the device first. Return the failure of the flush: data may not be on the
+ * disk. -EINPROGRESS: no response, as in nbd_server_stop(); the device is left as it is. */
 int ublk_stop(struct ublk *, uint32_t timeout_ms, struct diag *);
 
 /* The control device: one command at a time. */
@@ -61,32 +60,32 @@ struct ublk_ctl {
 	uint64_t features;
 	bool with_path; /* the device is unprivileged */
 	bool pending;   /* the kernel still executes a command and uses this memory */
-	volatile int over;
+	volatile int done;
 	int result;
 	uint8_t payload[UBLK_PATH + UBLK_PAYLOAD];
 };
 
 int ublk_ctl_open(struct ublk_ctl *, struct loop *, int dev, struct diag *);
 void ublk_ctl_close(struct ublk_ctl *);
-/* Run the loop until the command has ended. Returns its result, or -ETIMEDOUT (deadline on
- * loop_clock()'s scale, 0 = none). The payload is sent and replaced by the kernel's answer. */
+/* Run the loop until the command has ended. Return its result, or -ETIMEDOUT after the deadline
+ * (loop_clock(), 0: none). The payload is sent and replaced by the kernel's response. */
 int ublk_ctl_run(struct ublk_ctl *, uint32_t op, uint32_t id, uint64_t data, void *payload,
 	uint16_t len, uint64_t deadline);
-/* also sets with_path */
+/* Get the information of a device; also sets with_path. */
 int ublk_ctl_info(struct ublk_ctl *, uint32_t id, struct ublk_dev_info *, uint64_t deadline);
-/* Stop waiting for a command that will not end by itself. */
+/* Return `result` from ublk_ctl_run(), as the command will not end by itself. */
 void ublk_ctl_give_up(struct ublk_ctl *, int result);
 void ublk_ctl_encode(struct io_uring_sqe *, int fd, uint32_t op, const struct ublk_ctl_cmd *);
 
-/* ublk_sync.c: requests that may block in the kernel longer than their caller wants to live.
- * -ETIMEDOUT as above. ublk_sync() writes back the page cache of /dev/ublkbN; ublk_halt() sends
- * STOP_DEV for a device that another process serves. */
+/* ublk_sync.c: calls that may block in the kernel, with a deadline (-ETIMEDOUT). ublk_sync() writes
+ * back the page cache of /dev/ublkbN; ublk_halt() sends STOP_DEV for a device that another process
+ * serves. */
 int ublk_sync(struct loop *, int dev, uint32_t id, uint64_t deadline);
 int ublk_halt(struct loop *, int dev, uint32_t id, uint64_t deadline);
 
 /* One tag: one request of the kernel at a time, executed in one piece or several. */
 struct ublk_tag {
-	struct ublk_tag *next; /* done, but its answer is delayed */
+	struct ublk_tag *next; /* completed, but the result is delayed */
 	int result;
 	struct split split;
 	struct ublk_queue *queue;
@@ -107,13 +106,13 @@ struct ublk_queue {
 	struct ublk_tag *tag;
 	const struct ublk_desc *desc; /* written by the kernel, one per tag */
 	unsigned ours, lost;
-	int refused; /* the first result that is neither a request nor the orderly end */
+	int refused; /* the first unexpected result of the driver */
 	/* for status, read by the device's thread */
 	uint64_t requests;
 	struct io_count count;
-	/* Until then writes of an earlier run may still be executed. A late copy of a write is
-	 * harmless as long as no newer one to the same blocks is sent, so writes are answered only
-	 * then (as block/paths does after a path was lost). */
+	/* Until then writes of an earlier run may still be executed. As a late write is harmless
+	 * unless newer data was written to its blocks, writes are completed only then (as
+	 * block/paths does after the loss of a path). */
 	uint64_t quiet_ns;
 	struct loop_timer quiet;
 	struct ublk_tag *done;
@@ -123,35 +122,35 @@ struct ublk_queue {
 	struct loop_poller poller;
 	struct loop_work enter;
 	struct loop_timer again;
-	struct loop_msg over, bad; /* posted to home */
+	struct loop_msg drained, failed; /* posted to home */
 	unsigned prepared;
-	bool ring_on, watched, mapped, told_over, told_bad;
+	bool ring_on, watched, mapped, drained_posted, failed_posted;
 	size_t desc_len;
 	struct pool *pool;
 	uint8_t *lower;
 };
 
 /* ublk_io.c */
-/* The kernel answered a tag's FETCH or COMMIT_AND_FETCH: with a request, or the tag is lost. */
+/* FETCH or COMMIT_AND_FETCH of a tag has completed: with a request, or the tag is lost. */
 void ublk_io_result(struct ublk_queue *, uint64_t tag, int result);
 void ublk_io_init(struct ublk_queue *); /* uses lim and quiet_ns */
 
-/* ublk_queue.c, on the queue's thread. It posts: over (all tags are lost and answered), bad (a tag
- * was refused). */
-struct ublk_place { /* a queue to open, argument of loop_call() */
+/* ublk_queue.c, on the queue's thread. It posts `drained` (all tags are lost and completed) and
+ * `failed` (a tag was refused). */
+struct ublk_place { /* argument of ublk_queue_open() */
 	struct ublk_queue *queue;
 	struct bdev *bdev;
 	const struct ublk_dev_info *info;
 	int cdev;
-	const cpu_set_t *cpus; /* NULL = any */
+	const cpu_set_t *cpus; /* NULL: any */
 	struct diag *diag;
 };
 int ublk_queue_open(struct loop *, void *place); /* on return all tags have been fetched */
-/* answers all requests with an error, now and later */
+/* fail all requests, also later ones */
 int ublk_queue_fail(struct loop *, void *queue);
-int ublk_queue_close(struct loop *, void *queue); /* needs: no request is here */
-/* Answer the request: bytes moved, 0 for kinds that move none, or -errno. The tag fetches the next
- * request. */
+int ublk_queue_close(struct loop *, void *queue); /* no request is held here */
+/* Complete the request, result: bytes transferred (0 for kinds without data) or -errno, and fetch
+ * the next one. */
 void ublk_queue_commit(struct ublk_queue *, unsigned tag, int result);
 void ublk_queue_encode(
 	struct io_uring_sqe *, const struct ublk_queue *, unsigned tag, uint32_t op, int result);
@@ -162,22 +161,22 @@ struct ublk {
 	struct ublk_ctl ctl;
 	struct ublk_dev_info info;
 	struct ublk_params params;
-	uint64_t deadline; /* until it must be ready, 0 = none */
+	uint64_t deadline; /* to become ready; 0: none */
 	uint64_t quiet_ns; /* copied to the queues */
 	int cdev;
 	bool added, recovered, started, stopping;
 	struct ublk_queue *queue;
-	unsigned opened, over; /* numbers of queues */
-	volatile int gone;     /* all queues are over */
-	cpu_set_t *cpus;       /* one per queue */
+	unsigned opened, drained; /* counts of queues */
+	volatile int all_drained; /* all queues are over */
+	cpu_set_t *cpus;          /* one per queue */
 };
 
 /* ublk.c */
 void ublk_pause(struct loop *, unsigned ms); /* runs the loop */
-/* for this device, until its deadline */
+/* Run a control command for this device until its deadline. */
 int ublk_cmd(struct ublk *, uint32_t op, uint64_t data, void *payload, uint16_t len);
-/* "what /dev/ublkb0: …" */
+/* Set the diag to "what /dev/ublkb0: …" and return rc. */
 int ublk_failed(const struct ublk *, int rc, const char *what, struct diag *);
-void ublk_tell(const struct ublk_dev_info *, struct ublk_info *);
-/* ublk_make.c: get a device that waits for its queues, with its cdev open. */
+void ublk_fill_info(const struct ublk_dev_info *, struct ublk_info *);
+/* ublk_make.c: create or take over a device, and open its cdev; its queues are not open yet. */
 int ublk_make(struct ublk *, struct diag *);

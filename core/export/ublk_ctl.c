@@ -31,7 +31,7 @@ static void ready(struct loop_fd *fd, uint32_t events)
 	while (!io_uring_peek_cqe(&ctl->ring, &cqe)) {
 		ctl->result = cqe->res;
 		ctl->pending = false;
-		ctl->over = 1;
+		ctl->done = 1;
 		io_uring_cqe_seen(&ctl->ring, cqe);
 	}
 }
@@ -41,7 +41,7 @@ void ublk_ctl_give_up(struct ublk_ctl *ctl, int result)
 	if (!ctl->pending)
 		return;
 	ctl->result = result;
-	ctl->over = 1;
+	ctl->done = 1;
 }
 
 int ublk_ctl_run(struct ublk_ctl *ctl, uint32_t op, uint32_t id, uint64_t data, void *payload,
@@ -63,11 +63,11 @@ int ublk_ctl_run(struct ublk_ctl *ctl, uint32_t op, uint32_t id, uint64_t data, 
 	cmd.len += cmd.path_len;
 	cmd.addr = cmd.len ? (uintptr_t)ctl->payload : 0;
 	ublk_ctl_encode(io_uring_get_sqe(&ctl->ring), ctl->control, op, &cmd);
-	ctl->over = 0;
+	ctl->done = 0;
 	rc = io_uring_submit(&ctl->ring);
 	ctl->pending = rc >= 0;
 	if (rc >= 0)
-		rc = loop_wait(ctl->loop, &ctl->over, deadline) ? ctl->result : -ETIMEDOUT;
+		rc = loop_wait(ctl->loop, &ctl->done, deadline) ? ctl->result : -ETIMEDOUT;
 	if (rc >= 0 && len)
 		memcpy(payload, ctl->payload + cmd.path_len, len);
 	return rc;
@@ -101,7 +101,7 @@ static int get_features(struct ublk_ctl *ctl, struct diag *diag)
 
 	if (rc >= 0 && ctl->features & UBLK_FEATURE_CMD_IOCTL_ENCODE)
 		return 0;
-	if (rc < 0 && !ctl->pending && !ctl->over) /* not submitted */
+	if (rc < 0 && !ctl->pending && !ctl->done) /* not submitted */
 		return no_ring(-rc, diag);
 	if (rc < 0 && rc != -EOPNOTSUPP && rc != -EINVAL && rc != -ENODEV)
 		return diag_sys(diag, -rc, "query the features of the ublk driver");

@@ -22,7 +22,7 @@ static int look_at_device(
 
 /* Does not block: the driver withholds a device's parameters while a stop waits for the disk, so
  * those are not queried. */
-int ublk_look(int dev, struct loop *loop, unsigned id, struct ublk_info *info, struct diag *diag)
+int ublk_query(int dev, struct loop *loop, unsigned id, struct ublk_info *info, struct diag *diag)
 {
 	struct ublk_dev_info found = { 0 };
 	struct ublk_ctl ctl;
@@ -32,7 +32,7 @@ int ublk_look(int dev, struct loop *loop, unsigned id, struct ublk_info *info, s
 		return rc;
 	rc = look_at_device(&ctl, id, &found, diag);
 	ublk_ctl_close(&ctl);
-	ublk_tell(&found, info);
+	ublk_fill_info(&found, info);
 	return rc;
 }
 

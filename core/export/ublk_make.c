@@ -13,7 +13,7 @@
 #define BUFFER       (256u << 10)
 #define DEPTH        64
 #define RETRY_MS     50
-#define PATIENCE_MS  1000 /* until the reason for waiting is reported */
+#define NOTE_MS      1000 /* until the reason for waiting is reported */
 #define TAKE_OVER_MS 5000 /* time for a killed process to end */
 
 static unsigned shift_of(uint64_t value)
@@ -279,14 +279,14 @@ static int take_over(struct ublk *u, struct diag *diag)
 	return open_cdev(u, diag);
 }
 
-struct patience {
+struct note_timer {
 	struct loop_timer timer;
 	const struct ublk *u;
 };
 
 static void still_held(struct loop_timer *timer)
 {
-	const struct ublk *u = container_of(timer, struct patience, timer)->u;
+	const struct ublk *u = container_of(timer, struct note_timer, timer)->u;
 
 	if (u->opt.held)
 		u->opt.held(u->info.dev_id, u->opt.user);
@@ -296,12 +296,12 @@ static void still_held(struct loop_timer *timer)
  * process has it open. */
 static int delete_rest(struct ublk *u, struct diag *diag)
 {
-	struct patience patience = { .timer.fire = still_held, .u = u };
+	struct note_timer note_timer = { .timer.fire = still_held, .u = u };
 	int rc;
 
-	loop_timer_set(u->loop, &patience.timer, loop_clock() + PATIENCE_MS * MSEC);
+	loop_timer_set(u->loop, &note_timer.timer, loop_clock() + NOTE_MS * MSEC);
 	rc = ublk_cmd(u, UBLK_CTL_DEL_DEV, 0, NULL, 0);
-	loop_timer_del(u->loop, &patience.timer);
+	loop_timer_del(u->loop, &note_timer.timer);
 	return rc < 0 && rc != -ENODEV ? ublk_failed(u, rc, "delete", diag) : 0;
 }
 

@@ -48,13 +48,13 @@ void ublk_queue_commit(struct ublk_queue *q, unsigned tag, int result)
 
 static void tell(struct ublk_queue *q)
 {
-	if (q->refused && !q->told_bad) {
-		q->told_bad = true;
-		loop_post(q->home, &q->bad);
+	if (q->refused && !q->failed_posted) {
+		q->failed_posted = true;
+		loop_post(q->home, &q->failed);
 	}
-	if (q->lost == q->depth && !q->ours && !q->told_over) {
-		q->told_over = true;
-		loop_post(q->home, &q->over);
+	if (q->lost == q->depth && !q->ours && !q->drained_posted) {
+		q->drained_posted = true;
+		loop_post(q->home, &q->drained);
 	}
 }
 

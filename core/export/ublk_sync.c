@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Calls that wait in the kernel for a ublk device's disk: flushing its page cache, stopping it.
- * They run in a child: the server must keep serving meanwhile, and a process can't end while a
- * thread or an io_uring of its own waits for a disk that does not answer. */
+/* Calls that wait in the kernel for the disk of a ublk device: flush of its page cache, stop. They
+ * run in a child, as the server must keep serving, and a process can't end while one of its threads
+ * or io_urings waits for a disk that does not respond. */
 #include "child.h"
 #include "ublk.h"
 #include <errno.h>
@@ -11,12 +11,12 @@
 
 struct wait {
 	struct child_call call;
-	volatile int over;
+	volatile int done;
 };
 
 static void ended(struct child_call *call)
 {
-	container_of(call, struct wait, call)->over = 1;
+	container_of(call, struct wait, call)->done = 1;
 }
 
 /* Runs in the child; returns an errno. */
@@ -56,7 +56,7 @@ static int run_aside(struct loop *loop, int dev, int (*fn)(int, const void *, vo
 
 	if (rc)
 		return rc;
-	loop_wait(loop, &wait.over, 0);
+	loop_wait(loop, &wait.done, 0);
 	return wait.call.err;
 }
 

@@ -8,11 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MSEC     1000000ull
-#define SECOND   1000000000ull
-#define TICK     (100 * MSEC)
-#define SAMPLE   (500 * MSEC)
-#define HURRY_MS 1000 /* drain_ms after an interrupt */
+#define MSEC           1000000ull
+#define SECOND         1000000000ull
+#define TICK           (100 * MSEC)
+#define SAMPLE         (500 * MSEC)
+#define ABORT_DRAIN_MS 1000 /* drain_ms after an interrupt */
 
 static uint64_t thread_cpu(void)
 {
@@ -22,11 +22,11 @@ static uint64_t thread_cpu(void)
 	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
-void load_job_begins(struct load_job *job, uint64_t now)
+void load_job_start_counting(struct load_job *job, uint64_t now)
 {
 	job->from_ns = now;
 	job->cpu_ns = thread_cpu();
-	job->spun_ns = loop_spun(job->loop);
+	job->spun_ns = loop_spin_ns(job->loop);
 	job->wait_known = load_wait_read(job->wait_fd, &job->wait_ns);
 }
 
@@ -34,8 +34,8 @@ static void add_run_delay(struct load_job *job)
 {
 	uint64_t now;
 
-	job->wait_known = job->wait_known && load_wait_read(job->wait_fd, &now) &&
-			  now >= job->wait_ns;
+	job->wait_known =
+		job->wait_known && load_wait_read(job->wait_fd, &now) && now >= job->wait_ns;
 	if (job->wait_known)
 		job->wait_ns = now - job->wait_ns;
 }
@@ -54,7 +54,7 @@ void load_job_finished(struct load_job *job)
 
 	if (job->from_ns && now > job->from_ns) {
 		double cpu = (double)(thread_cpu() - job->cpu_ns) -
-			     (double)(loop_spun(job->loop) - job->spun_ns);
+			     (double)(loop_spin_ns(job->loop) - job->spun_ns);
 		job->busy = cpu > 0 ? cpu / (double)(now - job->from_ns) : 0;
 		job->elapsed_ns = now - job->from_ns;
 		add_run_delay(job);
@@ -73,7 +73,7 @@ static double seconds_of(struct timeval t)
 }
 
 /* Added at the end, subtracted (sign -1) at the start. */
-static void take_usage(struct load *load, double sign)
+static void add_usage(struct load *load, double sign)
 {
 	struct load_result *result = load->result;
 	struct rusage usage;
@@ -95,7 +95,7 @@ static uint64_t count_ios(const struct load *load, enum load_kind kind)
 	return sum;
 }
 
-static void take_sample(struct load *load, uint64_t now)
+static void add_sample(struct load *load, uint64_t now)
 {
 	double seconds = (double)(now - load->seen_at) / 1e9;
 
@@ -115,7 +115,7 @@ static void take_sample(struct load *load, uint64_t now)
 	load->seen_at = now;
 }
 
-static void tell_progress(struct load *load, uint64_t now)
+static void report_progress(struct load *load, uint64_t now)
 {
 	struct load_progress progress = {
 		.seconds = now > load->from ? (double)(now - load->from) / 1e9 : 0,
@@ -137,18 +137,18 @@ static void tell_progress(struct load *load, uint64_t now)
 	load->opt->progress(&progress, load->opt->arg);
 }
 
-static void hurry(struct load *load)
+static void abort_load(struct load *load)
 {
-	atomic_store(&load->over, true);
-	atomic_store(&load->hurry, true);
+	atomic_store(&load->period_ended, true);
+	atomic_store(&load->aborted, true);
 }
 
-void load_job_over(struct load_job *job)
+void load_job_end_period(struct load_job *job)
 {
-	atomic_store(&job->load->over, true);
+	atomic_store(&job->load->period_ended, true);
 }
 
-void load_job_unanswered(struct load_job *job, enum load_kind kind, uint64_t at_ns)
+void load_job_count_unanswered(struct load_job *job, enum load_kind kind, uint64_t at_ns)
 {
 	const struct load *load = job->load;
 	uint64_t now = loop_clock(), end = now < load->until ? now : load->until;
@@ -165,7 +165,7 @@ void load_job_unanswered(struct load_job *job, enum load_kind kind, uint64_t at_
 
 void load_job_failed(struct load_job *job)
 {
-	hurry(job->load);
+	abort_load(job->load);
 }
 
 static void tick(struct loop_timer *timer)
@@ -176,17 +176,17 @@ static void tick(struct loop_timer *timer)
 	if (!load->counting && now >= load->from) {
 		load->counting = true;
 		load->seen_at = now;
-		take_usage(load, -1);
-		load->steal_known = load_steal_read(&load->stolen);
+		add_usage(load, -1);
+		load->steal_known = load_steal_read(&load->steal_at_start);
 	}
 	if (load->opt->stop && *load->opt->stop) {
 		load->result->stopped = true;
-		hurry(load);
+		abort_load(load);
 	}
 	if (load->counting && now <= load->until && now - load->seen_at >= SAMPLE)
-		take_sample(load, now);
+		add_sample(load, now);
 	if (load->opt->progress)
-		tell_progress(load, now);
+		report_progress(load, now);
 	if (!load->counting && next > load->from)
 		next = load->from;
 	loop_timer_set(load->loop, timer, next);
@@ -204,19 +204,19 @@ static void watch(struct loop_timer *timer)
 {
 	struct load_job *job = container_of(timer, struct load_job, watch);
 	bool verifying = atomic_load_explicit(&job->verifying, memory_order_relaxed);
-	bool hurry = load_hurry(job);
+	bool aborted = load_aborted(job);
 	uint64_t now = loop_clock(), ms = job->load->opt->drain_ms, since;
 
 	loop_timer_set(job->loop, timer, now + TICK);
-	if (verifying ? !hurry : !load_over(job, now)) {
-		job->over_ns = 0;
+	if (verifying ? !aborted : !load_period_ended(job, now)) {
+		job->drain_start_ns = 0;
 		return;
 	}
-	if (!job->over_ns)
-		job->over_ns = now;
-	since = job->last_ns > job->over_ns ? job->last_ns : job->over_ns;
-	if (hurry && ms > HURRY_MS)
-		ms = HURRY_MS;
+	if (!job->drain_start_ns)
+		job->drain_start_ns = now;
+	since = job->last_ns > job->drain_start_ns ? job->last_ns : job->drain_start_ns;
+	if (aborted && ms > ABORT_DRAIN_MS)
+		ms = ABORT_DRAIN_MS;
 	if (now - since >= ms * MSEC)
 		job->load->kind->give_up(job);
 }
@@ -248,7 +248,7 @@ static int open_jobs(struct load *load)
 	load->job = calloc(load->opt->jobs, sizeof(struct load_job *));
 	if (!load->job)
 		return diag_sys(load->diag, ENOMEM, "jobs");
-	err = crew_start(&load->crew, load->opt->jobs, loop_options(load->loop), load->diag);
+	err = workers_start(&load->workers, load->opt->jobs, loop_options(load->loop), load->diag);
 	for (unsigned i = 0; !err && i < load->opt->jobs; i++) {
 		struct load_job *job = calloc(1, load->kind->size);
 
@@ -256,7 +256,7 @@ static int open_jobs(struct load *load)
 		if (!job)
 			return diag_sys(load->diag, ENOMEM, "jobs");
 		job->load = load;
-		job->loop = crew_loop(load->crew, i);
+		job->loop = workers_loop(load->workers, i);
 		job->index = i;
 		err = loop_call(load->loop, job->loop, open_job, job);
 		if (err)
@@ -269,10 +269,10 @@ static void read_steal(struct load *load)
 {
 	struct load_steal now;
 
-	if (load->steal_known && load_steal_read(&now) && now.all > load->stolen.all &&
-		now.steal >= load->stolen.steal)
-		load->result->stolen = (double)(now.steal - load->stolen.steal) /
-				       (double)(now.all - load->stolen.all);
+	if (load->steal_known && load_steal_read(&now) && now.all > load->steal_at_start.all &&
+		now.steal >= load->steal_at_start.steal)
+		load->result->steal = (double)(now.steal - load->steal_at_start.steal) /
+				      (double)(now.all - load->steal_at_start.all);
 }
 
 static void run_jobs(struct load *load)
@@ -291,7 +291,7 @@ static void run_jobs(struct load *load)
 	loop_wait(load->loop, &load->done, 0);
 	loop_timer_del(load->loop, &load->tick);
 	if (load->counting) {
-		take_usage(load, 1);
+		add_usage(load, 1);
 		read_steal(load);
 	}
 }
@@ -321,7 +321,7 @@ static void add_up(struct load *load)
 		}
 	}
 	if (elapsed)
-		result->waiting = (double)waited / (double)elapsed;
+		result->run_delay = (double)waited / (double)elapsed;
 	result->seconds = (double)(last - load->from) / 1e9;
 }
 
@@ -358,7 +358,7 @@ int load_run(struct load *load, const struct load_kind_ops *kind)
 {
 	int err;
 
-	*load->result = (struct load_result){ .waiting = -1, .stolen = -1 };
+	*load->result = (struct load_result){ .run_delay = -1, .steal = -1 };
 	load->kind = kind;
 	err = open_jobs(load);
 	if (!err) {
@@ -368,7 +368,7 @@ int load_run(struct load *load, const struct load_kind_ops *kind)
 	}
 	for (unsigned i = 0; load->job && i < load->opt->jobs && load->job[i]; i++)
 		loop_call(load->loop, load->job[i]->loop, close_job, load->job[i]);
-	crew_stop(load->crew);
+	workers_stop(load->workers);
 	for (unsigned i = 0; load->job && i < load->opt->jobs; i++)
 		free(load->job[i]);
 	free(load->job);

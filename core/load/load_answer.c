@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The answering side of `bench --rdma`. A client's request is checked; then each message is
- * answered in kind, or counted. Also serves clients of rping, whose data is fetched and written
- * back. */
+/* The server of `bench --rdma`: check a client's request, then answer each message in kind, or
+ * count it. For rping's clients, read the data and write it back. */
 #include "load_end.h"
 #include "load_listen.h"
 #include <errno.h>
@@ -10,46 +9,46 @@
 
 #define MSEC 1000000ull
 
-struct answerer {
+struct rdma_client {
 	struct load_client client;    /* first member */
 	struct ep_incoming *incoming; /* until it is accepted */
 	struct load_end end;
 	uint32_t owed;            /* answers to send, or messages without credit so far */
 	struct rping_place place; /* of an rping client, once it is known */
 	uint32_t fetched;         /* bytes fetched and to be written back; 0 = fetch next */
-	bool asked;
+	bool place_pending;
 	struct loop_timer idle;
 	uint64_t active_ns; /* time when a message was received, or all that READs have taken */
-	uint64_t moved;     /* bytes at that time */
+	uint64_t progress;  /* bytes at that time */
 };
 
-static void is_active(struct answerer *an)
+static void is_active(struct rdma_client *an)
 {
 	an->active_ns = loop_now(an->client.loop);
 }
 
-/* A client that only reads sends no messages: a message's worth of bytes counts. Where the device
- * does not tell of bytes, such a client has no limit. */
-static bool has_read(struct answerer *an)
+/* A client that only reads sends no messages: a message's worth of bytes counts. Without
+ * a progress counter of the device, such a client has no limit. */
+static bool has_read(struct rdma_client *an)
 {
 	const struct ep *ep = an->end.ep;
-	uint64_t moved;
+	uint64_t progress;
 
 	if (an->end.op != BENCH_READ || ep->state != EP_UP)
 		return false;
-	if (!ep->ops->moved)
+	if (!ep->ops->progress)
 		return true;
-	moved = ep->ops->moved(ep);
-	if (moved - an->moved < an->end.size)
+	progress = ep->ops->progress(ep);
+	if (progress - an->progress < an->end.size)
 		return false;
-	an->moved = moved;
+	an->progress = progress;
 	return true;
 }
 
 /* Disconnect a client that stays idle. The timer is moved only when it fires. */
 static void idle_fired(struct loop_timer *timer)
 {
-	struct answerer *an = container_of(timer, struct answerer, idle);
+	struct rdma_client *an = container_of(timer, struct rdma_client, idle);
 	struct loop *loop = an->client.loop;
 
 	if (has_read(an))
@@ -88,7 +87,7 @@ static const char *check(struct load_end *end, const uint8_t *priv, uint8_t len)
 
 static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
-	struct answerer *an = ep->user;
+	struct rdma_client *an = ep->user;
 	struct load_end *end = &an->end;
 	struct bench_welcome welcome = { .magic = BENCH_MAGIC, .version = BENCH_VERSION };
 	int err = load_end_request(end, ep);
@@ -104,10 +103,10 @@ static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 
 static void up(struct ep *ep)
 {
-	loop_trace(ep->loop, "bench client: %s", ep->way);
+	loop_trace(ep->loop, "bench client: %s", ep->route);
 }
 
-static void flush(struct answerer *an)
+static void flush(struct rdma_client *an)
 {
 	struct load_end *end = &an->end;
 
@@ -123,7 +122,7 @@ static void flush(struct answerer *an)
 
 static void received(struct ep *ep, struct ep_rx *rx)
 {
-	struct answerer *an = ep->user;
+	struct rdma_client *an = ep->user;
 
 	is_active(an);
 	/* An answer in kind would be a READ, and more READs than agreed would be in flight. */
@@ -138,12 +137,12 @@ static void received(struct ep *ep, struct ep_rx *rx)
 		load_end_answered(&an->end);
 		flush(an);
 	}
-	ring_back(&an->end.ring, rx); /* other receives are posted */
+	ring_repost(&an->end.ring, rx); /* other receives are posted */
 }
 
 static void sent(struct ep *ep, struct ep_op *op)
 {
-	load_end_sent(&((struct answerer *)ep->user)->end, op);
+	load_end_sent(&((struct rdma_client *)ep->user)->end, op);
 }
 
 static void idle(struct ep *ep)
@@ -153,19 +152,19 @@ static void idle(struct ep *ep)
 
 static void down(struct ep *ep)
 {
-	struct answerer *an = ep->user;
+	struct rdma_client *an = ep->user;
 
 	if (ep->why.err)
 		loop_trace(ep->loop, "bench client: %s", ep->why.text);
 	loop_timer_del(ep->loop, &an->idle);
 	load_end_fini(&an->end);
-	load_client_gone(&an->client);
+	load_client_ended(&an->client);
 }
 
 static int rping_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	(void)priv;
-	return load_end_request(&((struct answerer *)ep->user)->end, ep);
+	return load_end_request(&((struct rdma_client *)ep->user)->end, ep);
 }
 
 static void rping_up(struct ep *ep)
@@ -178,14 +177,14 @@ static void rping_up(struct ep *ep)
 }
 
 /* Fetch the client's data or write it back, once all previous ops are done. */
-static void rping_go_on(struct answerer *an)
+static void rping_continue(struct rdma_client *an)
 {
 	struct load_end *end = &an->end;
 	uint32_t size = get_be32(an->place.size);
 
-	if (!an->asked || end->inflight)
+	if (!an->place_pending || end->inflight)
 		return;
-	an->asked = false;
+	an->place_pending = false;
 	end->peer_addr = get_be64(an->place.addr);
 	end->peer_rkey = get_be32(an->place.rkey);
 	if (an->fetched) {
@@ -200,18 +199,18 @@ static void rping_go_on(struct answerer *an)
 
 static void rping_received(struct ep *ep, struct ep_rx *rx)
 {
-	struct answerer *an = ep->user;
+	struct rdma_client *an = ep->user;
 	uint32_t len = rx->len, size;
 
 	is_active(an);
 	memcpy(&an->place, rx->p, sizeof(an->place));
-	ring_back(&an->end.ring, rx);
+	ring_repost(&an->end.ring, rx);
 	size = get_be32(an->place.size);
 	if (len != sizeof(an->place))
 		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO,
 			"message of %u bytes, expected %zu: the client is not rping", len,
 			sizeof(an->place));
-	else if (an->asked)
+	else if (an->place_pending)
 		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO,
 			"message before the last one was answered");
 	else if (!size || size > an->end.size)
@@ -221,13 +220,13 @@ static void rping_received(struct ep *ep, struct ep_rx *rx)
 		ep->ops->close(ep);
 		return;
 	}
-	an->asked = true;
-	rping_go_on(an);
+	an->place_pending = true;
+	rping_continue(an);
 }
 
 static void rping_sent(struct ep *ep, struct ep_op *op)
 {
-	struct answerer *an = ep->user;
+	struct rdma_client *an = ep->user;
 	bool fetched = op->kind == EP_READ;
 	uint32_t len = op->sge[0].len;
 
@@ -237,12 +236,12 @@ static void rping_sent(struct ep *ep, struct ep_op *op)
 		load_end_add_place(&an->end, false);
 		ring_flush(&an->end.ring);
 	}
-	rping_go_on(an);
+	rping_continue(an);
 }
 
 static void rping_idle(struct ep *ep)
 {
-	ring_flush(&((struct answerer *)ep->user)->end.ring);
+	ring_flush(&((struct rdma_client *)ep->user)->end.ring);
 }
 
 static const struct ep_events rping_events = { rping_request, rping_up, rping_received, rping_sent,
@@ -251,18 +250,18 @@ static const struct ep_events events = { request, up, received, sent, idle, down
 
 static void begin(struct load_client *client)
 {
-	struct answerer *an = container_of(client, struct answerer, client);
+	struct rdma_client *an = container_of(client, struct rdma_client, client);
 	struct ep_incoming *incoming = an->incoming;
-	struct ep_caps want;
+	struct ep_caps caps;
 	struct diag why = { 0 };
 	int err = load_end_init(&an->end, false, &why);
 
 	an->incoming = NULL;
-	want = load_end_caps(&an->end);
+	caps = load_end_caps(&an->end);
 	if (err)
 		ep_reject(incoming, "no memory", 9);
 	else
-		err = ep_accept(&an->end.ep, client->loop, incoming, &want,
+		err = ep_accept(&an->end.ep, client->loop, incoming, &caps,
 			an->end.op == LOAD_OP_PING ? &rping_events : &events, an, &why);
 	if (!err) {
 		is_active(an);
@@ -272,16 +271,16 @@ static void begin(struct load_client *client)
 	}
 	loop_trace(client->loop, "bench client: %s", why.text);
 	load_end_fini(&an->end);
-	load_client_gone(client);
+	load_client_ended(client);
 }
 
 static void end_(struct load_client *client)
 {
-	struct answerer *an = container_of(client, struct answerer, client);
+	struct rdma_client *an = container_of(client, struct rdma_client, client);
 
 	if (an->incoming) {
 		ep_reject(an->incoming, NULL, 0);
-		load_client_gone(client);
+		load_client_ended(client);
 	} else if (an->end.ep && an->end.ep->state < EP_CLOSING) {
 		an->end.ep->ops->close(an->end.ep);
 	}
@@ -289,7 +288,7 @@ static void end_(struct load_client *client)
 
 void load_answer(struct load_server *server, struct ep_incoming *incoming)
 {
-	struct answerer *an = calloc(1, sizeof(*an));
+	struct rdma_client *an = calloc(1, sizeof(*an));
 	const char *wrong = an ? NULL : "no memory";
 
 	if (an && server->ping)

@@ -36,7 +36,7 @@ struct disk_job {
 	uint64_t offset, blocks; /* the job's part of the disk; blocks of bs bytes */
 	uint64_t turn;           /* position in this pass */
 	uint64_t next;           /* block; in the second phase the first one not yet checked */
-	uint64_t left;           /* requests still to submit */
+	uint64_t remaining;      /* requests still to submit */
 	uint64_t dice, wrong; /* dice: random state; wrong: offset of the first wrong byte so far */
 	uint32_t inflight;
 	bool mapped, checking;
@@ -118,7 +118,7 @@ static void submit(struct disk_job *dj, struct slot *slot, uint64_t now)
 	enum load_kind kind = next_kind(dj);
 	uint64_t block = dj->next;
 
-	dj->left--;
+	dj->remaining--;
 	dj->turn = dj->turn + 1 < dj->blocks ? dj->turn + 1 : 0;
 	choose_block(dj);
 	if (kind == LOAD_WRITE && dj->verify.generation) {
@@ -134,7 +134,7 @@ static void submit(struct disk_job *dj, struct slot *slot, uint64_t now)
  * of a read during a write, is undefined. */
 static void submit_idle(struct disk_job *dj, uint64_t now)
 {
-	while (dj->idle && dj->left && !load_over(&dj->job, now) &&
+	while (dj->idle && dj->remaining && !load_period_ended(&dj->job, now) &&
 		!(options_of(dj)->verify && in_flight(dj, dj->next))) {
 		struct slot *slot = dj->idle;
 
@@ -149,7 +149,7 @@ static bool check_next(struct disk_job *dj, struct slot *slot)
 	while (dj->next < dj->blocks && !dj->verify.generation[dj->next])
 		dj->next++;
 	if (dj->next == dj->blocks || dj->offset + dj->next * options_of(dj)->bs > dj->wrong ||
-		load_hurry(&dj->job))
+		load_aborted(&dj->job))
 		return false;
 	start_io(dj, slot, LOAD_READ, dj->next++, loop_clock());
 	return true;
@@ -159,8 +159,7 @@ static bool begin_check(struct disk_job *dj)
 {
 	bool any = false;
 
-	if (!dj->verify.generation || dj->checking || load_hurry(&dj->job) ||
-		dj->lane->given_up)
+	if (!dj->verify.generation || dj->checking || load_aborted(&dj->job) || dj->lane->given_up)
 		return false;
 	dj->checking = true;
 	atomic_store_explicit(&dj->job.verifying, true, memory_order_relaxed);
@@ -196,7 +195,7 @@ static void io_failed(struct disk_job *dj, const struct slot *slot)
 	const char *text = bdev_status_text(disk, io);
 
 	if (unanswered(dj, io)) {
-		load_job_unanswered(&dj->job, kind_of(slot), slot->at_ns);
+		load_job_count_unanswered(&dj->job, kind_of(slot), slot->at_ns);
 	} else if (!dj->job.why.err) {
 		if (!text && io->status == -ENOTCONN && dj->lane->why.err)
 			text = dj->lane->why.text;
@@ -220,7 +219,7 @@ static void wrong_data(struct disk_job *dj, const struct slot *slot)
 		dj->job.why = why;
 		dj->wrong = at;
 	}
-	load_job_over(&dj->job);
+	load_job_end_period(&dj->job);
 }
 
 static void check(struct disk_job *dj, const struct slot *slot)
@@ -359,7 +358,7 @@ static int disk_open(struct load_job *job, struct diag *diag)
 	dj->wrong = UINT64_MAX;
 	dj->map_done = 1;
 	dj->dice = part->seed + (job->index + 1) * 0x9e3779b97f4a7c15u;
-	dj->left = !opt->bytes ? UINT64_MAX : opt->bytes > opt->bs ? opt->bytes / opt->bs : 1;
+	dj->remaining = !opt->bytes ? UINT64_MAX : opt->bytes > opt->bs ? opt->bytes / opt->bs : 1;
 	if (opt->verify) {
 		uint64_t first = part->blocks * job->index / opt->jobs;
 

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define LEAST  64 /* bytes per receive */
-#define SPARE  8  /* ops beyond those in flight: for credits, and for ops not yet reported */
-#define PAGE   4096u
-#define QUIETS (sizeof((struct load_end){ 0 }.quiet) / sizeof(struct ep_op *))
+#define LEAST          64 /* bytes per receive */
+#define SPARE          8 /* ops beyond those in flight: for credits, and for ops not yet reported */
+#define PAGE           4096u
+#define UNSIGNALED_MAX (sizeof((struct load_end){ 0 }.unsignaled) / sizeof(struct ep_op *))
 
 static uint32_t pages(uint64_t bytes)
 {
@@ -134,7 +134,7 @@ uint64_t load_end_raddr(const struct load_end *end)
 	return pool_raddr(end->data, end->ep->dom, end->data->base);
 }
 
-static struct ep_op *take_op(struct load_end *end)
+static struct ep_op *alloc_op(struct load_end *end)
 {
 	struct ep_op *op = end->free;
 
@@ -150,10 +150,10 @@ static struct ep_op *take_op(struct load_end *end)
 static void expect_answer(struct load_end *end, struct ep_op *op)
 {
 	if (end->bandwidth || end->op == LOAD_OP_PING || !(op->flags & EP_INLINE) ||
-		end->quiets == QUIETS)
+		end->unsignaled_count == UNSIGNALED_MAX)
 		return;
-	op->flags |= EP_QUIET;
-	end->quiet[end->quiets++] = op;
+	op->flags |= EP_UNSIGNALED;
+	end->unsignaled[end->unsignaled_count++] = op;
 }
 
 static bool add_small(struct load_end *end, const void *bytes, uint32_t len)
@@ -163,7 +163,7 @@ static bool add_small(struct load_end *end, const void *bytes, uint32_t len)
 
 	if (!end->free)
 		return false;
-	op = take_op(end);
+	op = alloc_op(end);
 	p = end->inbox->base + (size_t)end->stride * end->receives +
 	    (size_t)(op - end->op_mem) * LEAST;
 	memcpy(p, bytes, len);
@@ -209,7 +209,7 @@ bool load_end_add_move(struct load_end *end, enum ep_kind kind, uint32_t len)
 {
 	if (!end->free)
 		return false;
-	move(end, take_op(end), kind, len);
+	move(end, alloc_op(end), kind, len);
 	return true;
 }
 
@@ -218,19 +218,19 @@ bool load_end_add(struct load_end *end)
 	static const uint8_t kind[] = {
 		[BENCH_SEND] = EP_SEND, [BENCH_WRITE] = EP_WRITE, [BENCH_READ] = EP_READ
 	};
-	bool told = end->op == BENCH_WRITE && !end->bandwidth;
+	bool with_credit = end->op == BENCH_WRITE && !end->bandwidth;
 	struct ep_op *op;
 
-	if (!end->free || (told && !end->free->next))
+	if (!end->free || (with_credit && !end->free->next))
 		return false;
-	op = take_op(end);
+	op = alloc_op(end);
 	move(end, op, kind[end->op], end->size);
 	op->flags =
 		!end->bandwidth && end->op != BENCH_READ && end->size <= end->ep->caps.inline_max
 			? EP_INLINE
 			: 0;
 	expect_answer(end, op);
-	return !told || load_end_add_credit(end, 1);
+	return !with_credit || load_end_add_credit(end, 1);
 }
 
 void load_end_sent(struct load_end *end, struct ep_op *op)
@@ -242,6 +242,6 @@ void load_end_sent(struct load_end *end, struct ep_op *op)
 
 void load_end_answered(struct load_end *end)
 {
-	while (end->quiets)
-		load_end_sent(end, end->quiet[--end->quiets]);
+	while (end->unsignaled_count)
+		load_end_sent(end, end->unsignaled[--end->unsignaled_count]);
 }

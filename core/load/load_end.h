@@ -13,24 +13,22 @@ struct load_end {
 	uint32_t size, depth;
 	uint32_t peer_rkey;
 	uint64_t peer_addr;
-	/* what is sent, or the window; one buffer for all. For rping clients two: sent and returned
-	 * data */
+	/* one buffer for all messages, or the window; of rping clients two: sent, returned */
 	struct pool *data;
 	struct pool *inbox; /* receive buffers, followed by those of the credits */
 	uint32_t receives, stride, ops, inflight;
 	struct ring ring;            /* flushed after an addition, and at the end of a turn */
 	struct ep_op *op_mem, *free; /* free: a list */
-	struct ep_op *quiet[2];      /* ops whose completion only the answer reports */
-	unsigned quiets;
+	struct ep_op *unsignaled[2]; /* ops whose completion only the answer reports */
+	unsigned unsignaled_count;
 };
 
 /* Memory that load_end_init() will allocate, bytes. */
 uint64_t load_end_memory(struct load_end *, bool client);
 /* Allocate memory for both queues; needs no device. */
 int load_end_init(struct load_end *, bool client, struct diag *);
-void load_end_fini(struct load_end *); /* needs: ep down or never created */
-/* Call in request(): registers memory and posts receives; needs: the endpoint's caps have room for
- * them. */
+void load_end_fini(struct load_end *); /* ep must be down or NULL */
+/* Register memory and post receives; call in request(). Fails if ep->caps are too small. */
 int load_end_request(struct load_end *, struct ep *);
 struct ep_caps load_end_caps(const struct load_end *);
 uint32_t load_end_rkey(const struct load_end *);
@@ -41,8 +39,8 @@ bool load_end_add(struct load_end *);
 bool load_end_add_credit(struct load_end *, uint32_t messages);
 /* Queue a WRITE of the first bytes of the data to the peer's place, or a READ into them. */
 bool load_end_add_move(struct load_end *, enum ep_kind, uint32_t len);
-/* Queue an rping message: from the client, where its data is or (back) is to be returned; from the
- * server, only a signal. */
+/* Queue an rping message. The client's has the place of its data, or (back) of the buffer to return
+ * it to; the server's is only a signal. */
 bool load_end_add_place(struct load_end *, bool back);
 uint8_t *load_end_back(const struct load_end *); /* the second buffer of an rping client */
 void load_end_sent(struct load_end *, struct ep_op *);

@@ -19,11 +19,11 @@ struct load_job { /* first member of the kind's struct; used only by its own thr
 	uint64_t bytes[LOAD_KINDS], verified;
 	uint64_t last_ns; /* time of the last answer that counts, or until which others had no
 			     answer */
-	uint64_t over_ns; /* time when it started waiting for the last answers; 0 = not yet */
+	uint64_t drain_start_ns; /* time of the end of the period, or of verifying; 0: not yet */
 	uint64_t cpu_ns, spun_ns, from_ns; /* at the start of counting */
 	double busy;
-	int wait_fd;                      /* load_wait_open() */
-	uint64_t wait_ns, elapsed_ns;     /* wait_ns: at the start of counting, then since */
+	int wait_fd;                  /* load_wait_open() */
+	uint64_t wait_ns, elapsed_ns; /* wait_ns: at the start of counting, then since */
 	bool wait_known;
 	uint64_t oldest_ns; /* age of the oldest unanswered request */
 	uint32_t unanswered;
@@ -38,7 +38,7 @@ struct load_kind_ops {
 	int (*open)(struct load_job *, struct diag *);
 	void (*start)(struct load_job *); /* load_job_finished() follows */
 	/* At the end, after drain_ms without an answer: cancel what is in flight, and call
-	 * load_job_unanswered() for each. May be called again. */
+	 * load_job_count_unanswered() for each. May be called again. */
 	void (*give_up)(struct load_job *);
 	void (*close)(struct load_job *);
 	const void *arg;
@@ -51,13 +51,13 @@ struct load {
 	struct diag *diag;
 	const struct load_kind_ops *kind;
 	const struct diag *lost; /* why no answers arrive; NULL or err 0 = unknown */
-	struct crew *crew;
+	struct workers *workers;
 	struct load_job **job;
-	uint64_t from, until; /* times between which requests count; until UINT64_MAX = unlimited */
-	atomic_bool over,
-		hurry; /* over: no more requests that count; hurry: no more requests at all */
+	uint64_t from, until; /* times between which requests count; until UINT64_MAX: no limit */
+	atomic_bool period_ended; /* further requests do not count */
+	atomic_bool aborted;      /* no further requests */
 	bool counting;
-	struct load_steal stolen; /* at the start of counting */
+	struct load_steal steal_at_start; /* at the start of counting */
 	bool steal_known;
 	struct loop_timer tick;
 	unsigned running;
@@ -71,21 +71,21 @@ void load_job_finished(struct load_job *);
 void load_job_failed(struct load_job *);
 /* Count a request that will not be answered. Its age is a lower bound of its latency. The load
  * fails. */
-void load_job_unanswered(struct load_job *, enum load_kind, uint64_t at_ns);
-/* No more requests of any job count. Those that follow them still do. */
-void load_job_over(struct load_job *);
+void load_job_count_unanswered(struct load_job *, enum load_kind, uint64_t at_ns);
+/* End the measured period for all jobs: further requests do not count. */
+void load_job_end_period(struct load_job *);
 /* Start counting for this job; called once, when `now` has reached load->from. */
-void load_job_begins(struct load_job *, uint64_t now);
+void load_job_start_counting(struct load_job *, uint64_t now);
 
-static inline bool load_over(const struct load_job *job, uint64_t now)
+static inline bool load_period_ended(const struct load_job *job, uint64_t now)
 {
 	return now >= job->load->until ||
-	       atomic_load_explicit(&job->load->over, memory_order_relaxed);
+	       atomic_load_explicit(&job->load->period_ended, memory_order_relaxed);
 }
 
-static inline bool load_hurry(const struct load_job *job)
+static inline bool load_aborted(const struct load_job *job)
 {
-	return atomic_load_explicit(&job->load->hurry, memory_order_relaxed);
+	return atomic_load_explicit(&job->load->aborted, memory_order_relaxed);
 }
 
 /* Count one answer. */
@@ -97,7 +97,7 @@ static inline void load_count(
 	if (now < job->load->from)
 		return;
 	if (!job->from_ns)
-		load_job_begins(job, now);
+		load_job_start_counting(job, now);
 	ios = atomic_load_explicit(&job->ios[kind], memory_order_relaxed);
 	atomic_store_explicit(&job->ios[kind], ios + 1, memory_order_relaxed);
 	stats_add(&job->latency[kind], ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The answering side of `bench --tcp` and `bench --rdma`: listeners and plain sockets.
- * load_answer.c handles RDMA connections. */
+/* The server of `bench --tcp` and `bench --rdma`: listeners and TCP sockets. load_answer.c handles
+ * RDMA connections. */
 #include "load_listen.h"
 #include "wire/bench.h"
 #include <errno.h>
@@ -23,7 +23,7 @@ struct socket_client {
 	struct load_client client; /* first member */
 	struct loop_fd fd;
 	struct loop_timer idle;
-	uint64_t moved_ns; /* time of its last whole request, or when it had taken all answers */
+	uint64_t active_ns; /* time of its last whole request, or when it had taken all answers */
 	uint8_t in[BENCH_DEPTH_MAX * sizeof(struct bench_request)];
 	size_t have;
 	uint64_t owed;
@@ -40,7 +40,7 @@ static void drop(struct socket_client *sc, const char *why)
 	loop_fd_del(loop, &sc->fd);
 	loop_timer_del(loop, &sc->idle);
 	close(sc->fd.fd);
-	load_client_gone(&sc->client);
+	load_client_ended(&sc->client);
 }
 
 static bool answer(struct socket_client *sc)
@@ -64,13 +64,13 @@ static bool answer(struct socket_client *sc)
 		if (n > 0)
 			sc->owed -= (uint64_t)n;
 		if (!sc->owed)
-			sc->moved_ns = loop_now(sc->client.loop);
+			sc->active_ns = loop_now(sc->client.loop);
 	}
 	return true;
 }
 
-/* False: not a client of ours. */
-static bool understand(struct socket_client *sc)
+/* Parse complete requests. False: invalid. */
+static bool parse_requests(struct socket_client *sc)
 {
 	size_t at = 0;
 
@@ -84,7 +84,7 @@ static bool understand(struct socket_client *sc)
 		sc->owed += bytes;
 	}
 	if (at)
-		sc->moved_ns = loop_now(sc->client.loop);
+		sc->active_ns = loop_now(sc->client.loop);
 	sc->have -= at;
 	memmove(sc->in, sc->in + at, sc->have);
 	return true;
@@ -94,7 +94,7 @@ static void readable(struct loop_fd *fd, uint32_t events)
 {
 	struct socket_client *sc = container_of(fd, struct socket_client, fd);
 	uint64_t begin = loop_clock(), last = begin, now = begin,
-		 patience = loop_options(sc->client.loop)->poll_us * 1000ull;
+		 spin_ns = loop_options(sc->client.loop)->poll_us * 1000ull;
 
 	(void)events;
 	while (now - begin < TURN_NS) {
@@ -109,7 +109,7 @@ static void readable(struct loop_fd *fd, uint32_t events)
 		if (n > 0) {
 			last = now;
 			sc->have += (size_t)n;
-			if (!understand(sc)) {
+			if (!parse_requests(sc)) {
 				drop(sc, "invalid request");
 				return;
 			}
@@ -121,7 +121,7 @@ static void readable(struct loop_fd *fd, uint32_t events)
 			drop(sc, strerror(errno));
 			return;
 		}
-		if (sc->owed || (n < 0 && now - last >= patience))
+		if (sc->owed || (n < 0 && now - last >= spin_ns))
 			break;
 	}
 	loop_fd_change(sc->client.loop, fd,
@@ -132,7 +132,7 @@ static void readable(struct loop_fd *fd, uint32_t events)
 static void idle(struct loop_timer *timer)
 {
 	struct socket_client *sc = container_of(timer, struct socket_client, idle);
-	uint64_t due = sc->moved_ns + LOAD_IDLE_MS * MSEC;
+	uint64_t due = sc->active_ns + LOAD_IDLE_MS * MSEC;
 
 	if (loop_now(sc->client.loop) >= due)
 		drop(sc, "idle for 30 s");
@@ -144,8 +144,8 @@ static void socket_begin(struct load_client *client)
 {
 	struct socket_client *sc = container_of(client, struct socket_client, client);
 
-	sc->moved_ns = loop_now(client->loop);
-	loop_timer_set(client->loop, &sc->idle, sc->moved_ns + LOAD_IDLE_MS * MSEC);
+	sc->active_ns = loop_now(client->loop);
+	loop_timer_set(client->loop, &sc->idle, sc->active_ns + LOAD_IDLE_MS * MSEC);
 	if (loop_fd_add(client->loop, &sc->fd, NULL))
 		drop(sc, "no memory");
 }
@@ -183,24 +183,24 @@ static void incoming_rdma(struct ep_incoming *incoming, void *user)
 /* Runs on the loop chosen for the client. */
 static void begin(struct loop_msg *msg)
 {
-	struct load_client *client = container_of(msg, struct load_client, hello);
+	struct load_client *client = container_of(msg, struct load_client, begin_msg);
 
-	if (!client->gone)
+	if (!client->ended)
 		client->begin(client);
 }
 
 bool load_client_room(struct load_server *server, const struct addr *peer)
 {
-	return target_places_room(&server->places, peer);
+	return target_admission_make_room(&server->places, peer);
 }
 
-/* Whether one address had more than half of the memory with it, or all had too much. */
-static bool needs_too_much(const struct load_server *server, const struct load_client *client)
+/* Whether one address would use more than half of the memory, or all clients too much. */
+static bool exceeds_memory(const struct load_server *server, const struct load_client *client)
 {
 	uint64_t own = client->memory;
 
 	for (const struct load_client *other = server->client; other; other = other->next)
-		if (other->place.origin->network == client->place.origin->network)
+		if (other->place.peer_addr->network == client->place.peer_addr->network)
 			own += other->memory;
 	return own > BENCH_MEMORY_ALL / 2 || client->memory > BENCH_MEMORY_ALL - server->memory;
 }
@@ -212,35 +212,36 @@ const char *load_client_add(struct load_server *server, struct load_client *clie
 	const char *wrong = NULL;
 	char name[ADDR_TEXT];
 
-	target_places_enter(&server->places, &client->place, peer);
-	if (needs_too_much(server, client))
+	target_admission_add(&server->places, &client->place, peer);
+	if (exceeds_memory(server, client))
 		wrong = "no memory left for this client";
-	else if (!target_places_host(&server->places, &client->place, addr_host(peer, name), false))
+	else if (!target_admission_admit(
+			 &server->places, &client->place, addr_host(peer, name), false))
 		wrong = "too many clients of this address";
 	if (wrong) {
-		target_places_leave(&server->places, &client->place);
+		target_admission_remove(&server->places, &client->place);
 		return wrong;
 	}
 	client->server = server;
 	client->loop = server->loops[server->dealt++ % server->nloops];
 	client->begin = begin_;
 	client->end = end;
-	client->hello.run = begin;
+	client->begin_msg.run = begin;
 	client->next = server->client;
 	server->client = client;
 	server->memory += client->memory;
-	loop_post(client->loop, &client->hello);
+	loop_post(client->loop, &client->begin_msg);
 	return NULL;
 }
 
 /* Back on the server's loop. While the server stops, others may still walk the list. */
 static void forget(struct loop_msg *msg)
 {
-	struct load_client *client = container_of(msg, struct load_client, bye),
+	struct load_client *client = container_of(msg, struct load_client, end_msg),
 			   **at = &client->server->client;
 	struct load_server *server = client->server;
 
-	target_places_leave(&server->places, &client->place);
+	target_admission_remove(&server->places, &client->place);
 	server->memory -= client->memory;
 	if (server->stopping) {
 		server->empty = !server->places.count;
@@ -252,50 +253,50 @@ static void forget(struct loop_msg *msg)
 	free(client);
 }
 
-/* On the client's loop again, behind all that was posted to it. */
+/* On the client's loop again, after all messages to it. */
 static void last(struct loop_msg *msg)
 {
-	struct load_client *client = container_of(msg, struct load_client, bye);
+	struct load_client *client = container_of(msg, struct load_client, end_msg);
 
 	msg->run = forget;
 	loop_post(client->server->loop, msg);
 }
 
-static void gone(struct loop_msg *msg)
+static void remove_client(struct loop_msg *msg)
 {
-	struct load_client *client = container_of(msg, struct load_client, bye);
+	struct load_client *client = container_of(msg, struct load_client, end_msg);
 
-	client->left = true; /* from now on a post would be too late */
+	client->removed = true; /* don't post to it any more */
 	msg->run = last;
 	loop_post(client->loop, msg);
 }
 
-void load_client_gone(struct load_client *client)
+void load_client_ended(struct load_client *client)
 {
-	if (client->gone)
+	if (client->ended)
 		return;
-	client->gone = true;
-	client->bye.run = gone;
-	loop_post(client->server->loop, &client->bye);
+	client->ended = true;
+	client->end_msg.run = remove_client;
+	loop_post(client->server->loop, &client->end_msg);
 }
 
 static void evicted(struct loop_msg *msg)
 {
-	struct load_client *client = container_of(msg, struct load_client, evict);
+	struct load_client *client = container_of(msg, struct load_client, evict_msg);
 
-	if (client->gone)
+	if (client->ended)
 		return;
 	loop_trace(client->loop, "bench client: its address has most, and another one needs one");
 	client->end(client);
 }
 
-static void evict(struct target_place *place)
+static void evict(struct target_admission_entry *place)
 {
 	struct load_client *client = container_of(place, struct load_client, place);
 
-	client->evict.run = evicted;
-	if (!client->left)
-		loop_post(client->loop, &client->evict);
+	client->evict_msg.run = evicted;
+	if (!client->removed)
+		loop_post(client->loop, &client->evict_msg);
 }
 
 static int end_client(struct loop *loop, void *arg)
@@ -303,7 +304,7 @@ static int end_client(struct loop *loop, void *arg)
 	struct load_client *client = arg;
 
 	(void)loop;
-	if (!client->gone)
+	if (!client->ended)
 		client->end(client);
 	return 0;
 }
@@ -319,16 +320,18 @@ int load_listen(struct load_server **out, struct loop *loop, const struct load_l
 	*server = (struct load_server){
 		.loop = loop, .loops = conf->loops, .nloops = conf->nloops, .ping = conf->ping
 	};
-	server->places = (struct target_places){ .limit.connections = CLIENTS_MAX, .evict = evict };
-	server->ways = (struct ways){ .at = conf->at,
+	server->places =
+		(struct target_admission){ .limit.connections = CLIENTS_MAX, .evict = evict };
+	server->listener = (struct listener){ .at = conf->at,
 		.stream = incoming_socket,
 		.rdma = incoming_rdma,
 		.user = server,
 		.timeout_ms = HELLO_MS,
 		.no_crc = conf->no_crc,
-		.want = (conf->verbs ? WAY_VERBS : 0) | (conf->iwarp ? WAY_IWARP : 0) |
-			(conf->tcp ? WAY_TCP : 0) };
-	err = ways_open(&server->ways, 1, loop, timeout_ms, diag);
+		.transports = (conf->verbs ? TRANSPORT_VERBS : 0) |
+			      (conf->iwarp ? TRANSPORT_IWARP : 0) |
+			      (conf->tcp ? TRANSPORT_TCP : 0) };
+	err = listeners_open(&server->listener, 1, loop, timeout_ms, diag);
 	if (err) {
 		load_server_stop(server);
 		return err;
@@ -339,19 +342,19 @@ int load_listen(struct load_server **out, struct loop *loop, const struct load_l
 
 const struct addr *load_server_addr(const struct load_server *server)
 {
-	return &server->ways.bound;
+	return &server->listener.bound;
 }
 
 bool load_server_verbs(const struct load_server *server)
 {
-	return server->ways.up & WAY_VERBS;
+	return server->listener.up & TRANSPORT_VERBS;
 }
 
 void load_server_stop(struct load_server *server)
 {
 	if (!server)
 		return;
-	ways_close(&server->ways, 1);
+	listeners_close(&server->listener, 1);
 	server->stopping = true;
 	server->empty = !server->places.count;
 	for (struct load_client *client = server->client; client; client = client->next)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The asking side of `bench --rdma`: one connection, one kind of message, one size. Latency is
+/* The client of `bench --rdma`: one connection, one kind of message, one size. Latency is
  * measured by ping-pong, bandwidth with a window of messages in flight. Also an rping client. */
 #include "load_end.h"
 #include <errno.h>
@@ -9,11 +9,11 @@
 #include <string.h>
 
 #define MSEC       1000000ull
-#define STOP_LOOK  (50 * MSEC)
-#define QUIET_MS   2000 /* time for outstanding answers at the end */
+#define STOP_CHECK (50 * MSEC)
+#define DRAIN_MS   2000 /* time for outstanding answers at the end */
 #define PEAK_LEAST 256  /* messages per interval when looking for the peak */
 
-struct asker {
+struct client {
 	struct load_end end; /* first member */
 	const struct load_rdma *conf;
 	struct load_rdma_result *result;
@@ -22,7 +22,7 @@ struct asker {
 	struct loop_timer timer;
 	uint64_t start, until, posted, completed, at_ns;
 	uint64_t peak_at, peak_from; /* start of the interval: time, messages */
-	uint32_t unpaid;             /* SENDs that the peer has not acknowledged */
+	uint32_t uncredited;         /* SENDs that the peer has not acknowledged */
 	bool stalled;                /* a ping waits for a free op */
 	bool back;     /* rping: the server has the data, and gets the address to return it to */
 	bool flushing; /* the last message of a sequence of WRITEs was sent */
@@ -37,81 +37,81 @@ _Static_assert(
 	(int)LOAD_AUTO == EP_AUTO && (int)LOAD_VERBS == EP_VERBS && (int)LOAD_IWARP == EP_IWARP,
 	"the same order");
 
-static bool enough(const struct asker *asker, uint64_t now)
+static bool enough(const struct client *client, uint64_t now)
 {
-	const struct load_rdma *conf = asker->conf;
+	const struct load_rdma *conf = client->conf;
 
-	return (conf->iterations && asker->posted >= conf->iterations) || now >= asker->until ||
+	return (conf->iterations && client->posted >= conf->iterations) || now >= client->until ||
 	       (conf->stop && *conf->stop);
 }
 
-static void finish_load(struct asker *asker, uint64_t now)
+static void finish_load(struct client *client, uint64_t now)
 {
-	if (asker->done)
+	if (client->done)
 		return;
-	asker->done = 1;
+	client->done = 1;
 	/* the answer to the message after the last WRITE may overtake that WRITE's completion */
-	asker->result->iterations = asker->flushing ? asker->posted : asker->completed;
-	asker->result->seconds = (double)(now - asker->start) / 1e9;
+	client->result->iterations = client->flushing ? client->posted : client->completed;
+	client->result->seconds = (double)(now - client->start) / 1e9;
 }
 
-static void ping(struct asker *asker, uint64_t now)
+static void ping(struct client *client, uint64_t now)
 {
-	if (enough(asker, now)) {
-		finish_load(asker, now);
+	if (enough(client, now)) {
+		finish_load(client, now);
 		return;
 	}
-	asker->at_ns = now;
-	asker->stalled = !load_end_add(&asker->end);
-	asker->posted += !asker->stalled;
-	ring_flush(&asker->end.ring);
+	client->at_ns = now;
+	client->stalled = !load_end_add(&client->end);
+	client->posted += !client->stalled;
+	ring_flush(&client->end.ring);
 }
 
-static void pong(struct asker *asker)
+static void pong(struct client *client)
 {
-	uint64_t now = loop_clock(), took = now - asker->at_ns;
+	uint64_t now = loop_clock(), elapsed = now - client->at_ns;
 
-	asker->completed++;
-	ping(asker, now); /* do the rest while the message travels */
-	stats_add(&asker->result->latency, asker->end.op == BENCH_READ ? took : took / 2);
+	client->completed++;
+	ping(client, now); /* do the rest while the message travels */
+	stats_add(&client->result->latency, client->end.op == BENCH_READ ? elapsed : elapsed / 2);
 }
 
 /* Use different text in every round: a server may treat a zero as the end of the data. */
-static void fill(const struct asker *asker)
+static void fill(const struct client *client)
 {
-	const struct load_end *end = &asker->end;
+	const struct load_end *end = &client->end;
 	char *text = (char *)end->data->base;
-	int len = snprintf(text, end->size, "rdmastor ping %" PRIu64 ": ", asker->posted);
+	int len = snprintf(text, end->size, "rdmastor ping %" PRIu64 ": ", client->posted);
 
 	for (uint32_t i = (uint32_t)len; i < end->size; i++)
-		text[i] = (char)('a' + (i + asker->posted) % 26);
+		text[i] = (char)('a' + (i + client->posted) % 26);
 	text[end->size - 1] = 0;
 	memset(load_end_back(end), 0xff, end->size);
 }
 
-static void tell_place(struct asker *asker)
+static void send_place(struct client *client)
 {
-	asker->stalled = !load_end_add_place(&asker->end, asker->back);
-	ring_flush(&asker->end.ring);
+	client->stalled = !load_end_add_place(&client->end, client->back);
+	ring_flush(&client->end.ring);
 }
 
-static void rping(struct asker *asker)
+static void rping(struct client *client)
 {
-	if (enough(asker, loop_clock())) {
-		finish_load(asker, loop_clock());
+	if (enough(client, loop_clock())) {
+		finish_load(client, loop_clock());
 		return;
 	}
-	fill(asker);
-	asker->posted++;
-	asker->back = false;
-	asker->at_ns = loop_clock();
-	tell_place(asker);
+	fill(client);
+	client->posted++;
+	client->back = false;
+	client->at_ns = loop_clock();
+	send_place(client);
 }
 
 /* Check that every byte is unchanged. */
-static int compare(const struct asker *asker, struct diag *why)
+static int compare(const struct client *client, struct diag *why)
 {
-	const struct load_end *end = &asker->end;
+	const struct load_end *end = &client->end;
 	const uint8_t *sent = end->data->base, *back = load_end_back(end);
 	uint32_t at = 0;
 
@@ -120,63 +120,63 @@ static int compare(const struct asker *asker, struct diag *why)
 	if (at == end->size)
 		return 0;
 	return diag_set(why, DIAG_MISMATCH, EIO,
-		"byte %u of ping %" PRIu64 " is 0x%02x, but was sent as 0x%02x", at, asker->posted,
+		"byte %u of ping %" PRIu64 " is 0x%02x, but was sent as 0x%02x", at, client->posted,
 		back[at], sent[at]);
 }
 
 /* Record the fastest interval. It has at least four windows, so that answers which arrive together
  * do not distort it. */
-static void completed(struct asker *asker, uint64_t messages, uint64_t now)
+static void completed(struct client *client, uint64_t messages, uint64_t now)
 {
 	uint64_t least =
-		4ull * asker->end.depth > PEAK_LEAST ? 4ull * asker->end.depth : PEAK_LEAST;
+		4ull * client->end.depth > PEAK_LEAST ? 4ull * client->end.depth : PEAK_LEAST;
 	double rate;
 
-	asker->completed += messages;
-	if (asker->completed - asker->peak_from < least || now == asker->peak_at)
+	client->completed += messages;
+	if (client->completed - client->peak_from < least || now == client->peak_at)
 		return;
-	rate = (double)(asker->completed - asker->peak_from) * asker->end.size * 1e9 /
-	       (double)(now - asker->peak_at);
-	if (rate > asker->result->peak)
-		asker->result->peak = rate;
-	asker->peak_at = now;
-	asker->peak_from = asker->completed;
+	rate = (double)(client->completed - client->peak_from) * client->end.size * 1e9 /
+	       (double)(now - client->peak_at);
+	if (rate > client->result->peak)
+		client->result->peak = rate;
+	client->peak_at = now;
+	client->peak_from = client->completed;
 }
 
-static bool window_open(const struct asker *asker)
+static bool window_open(const struct client *client)
 {
-	const struct load_end *end = &asker->end;
+	const struct load_end *end = &client->end;
 
-	return (end->op == BENCH_SEND ? asker->unpaid : end->inflight) < end->depth;
+	return (end->op == BENCH_SEND ? client->uncredited : end->inflight) < end->depth;
 }
 
 /* Post what the window allows as one chain. When there is nothing more to post, wait for what is in
  * flight. */
-static void pump(struct asker *asker)
+static void pump(struct client *client)
 {
-	struct load_end *end = &asker->end;
+	struct load_end *end = &client->end;
 	uint64_t now = loop_clock();
 
-	if (asker->done || asker->flushing)
+	if (client->done || client->flushing)
 		return;
-	while (!enough(asker, now) && window_open(asker) && load_end_add(end)) {
-		asker->posted++;
+	while (!enough(client, now) && window_open(client) && load_end_add(end)) {
+		client->posted++;
 		if (end->op == BENCH_SEND)
-			asker->unpaid++;
+			client->uncredited++;
 	}
-	if (enough(asker, now)) {
+	if (enough(client, now)) {
 		if (end->op == BENCH_WRITE)
-			asker->flushing = load_end_add_credit(end, 0);
-		else if (!asker->unpaid && !end->inflight)
-			finish_load(asker, now);
+			client->flushing = load_end_add_credit(end, 0);
+		else if (!client->uncredited && !end->inflight)
+			finish_load(client, now);
 	}
 	ring_flush(&end->ring);
 }
 
 static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
-	struct asker *asker = ep->user;
-	struct load_end *end = &asker->end;
+	struct client *client = ep->user;
+	struct load_end *end = &client->end;
 	struct bench_hello hello = { .magic = BENCH_MAGIC,
 		.version = BENCH_VERSION,
 		.op = end->op,
@@ -195,7 +195,7 @@ static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 
 static void up(struct ep *ep)
 {
-	struct asker *asker = ep->user;
+	struct client *client = ep->user;
 	const struct bench_welcome *welcome = (const void *)ep->priv;
 	uint32_t depth;
 
@@ -208,146 +208,147 @@ static void up(struct ep *ep)
 		return;
 	}
 	depth = get_le32(welcome->depth);
-	if (depth && depth < asker->end.depth)
-		asker->end.depth = depth;
-	if (asker->end.op == BENCH_READ && ep->caps.ord < asker->end.depth)
-		asker->end.depth = ep->caps.ord ? ep->caps.ord : 1;
-	asker->end.peer_rkey = get_le32(welcome->rkey);
-	asker->end.peer_addr = get_le64(welcome->raddr);
-	asker->up = 1;
+	if (depth && depth < client->end.depth)
+		client->end.depth = depth;
+	if (client->end.op == BENCH_READ && ep->caps.ord < client->end.depth)
+		client->end.depth = ep->caps.ord ? ep->caps.ord : 1;
+	client->end.peer_rkey = get_le32(welcome->rkey);
+	client->end.peer_addr = get_le64(welcome->raddr);
+	client->up = 1;
 }
 
-static void unasked(struct asker *asker)
+static void fail_unexpected(struct client *client)
 {
-	asker->err =
-		diag_set(asker->diag, DIAG_PROTOCOL, EPROTO, "unexpected answer from the peer");
-	asker->done = 1;
+	client->err =
+		diag_set(client->diag, DIAG_PROTOCOL, EPROTO, "unexpected answer from the peer");
+	client->done = 1;
 }
 
 /* Send the next message before reposting the receive: other receives are posted. */
-static void received_pong(struct asker *asker, struct ep_rx *rx)
+static void received_pong(struct client *client, struct ep_rx *rx)
 {
-	if (!asker->done && (asker->end.op == BENCH_READ || asker->completed == asker->posted)) {
-		unasked(asker);
-	} else if (!asker->done) {
-		load_end_answered(&asker->end);
-		pong(asker);
+	if (!client->done &&
+		(client->end.op == BENCH_READ || client->completed == client->posted)) {
+		fail_unexpected(client);
+	} else if (!client->done) {
+		load_end_answered(&client->end);
+		pong(client);
 	}
-	ring_back(&asker->end.ring, rx);
+	ring_repost(&client->end.ring, rx);
 }
 
-static void received_credit(struct asker *asker, struct ep_rx *rx)
+static void received_credit(struct client *client, struct ep_rx *rx)
 {
 	struct bench_credit credit = { 0 };
 	uint32_t messages;
 
 	memcpy(&credit, rx->p, rx->len < sizeof(credit) ? rx->len : sizeof(credit));
 	messages = get_le32(credit.messages);
-	ring_back(&asker->end.ring, rx);
-	if (asker->done)
+	ring_repost(&client->end.ring, rx);
+	if (client->done)
 		return;
-	if (asker->flushing) {
-		finish_load(asker, loop_clock());
-	} else if (asker->end.op != BENCH_SEND || messages > asker->unpaid) {
-		unasked(asker);
+	if (client->flushing) {
+		finish_load(client, loop_clock());
+	} else if (client->end.op != BENCH_SEND || messages > client->uncredited) {
+		fail_unexpected(client);
 	} else {
-		asker->unpaid -= messages;
-		completed(asker, messages, loop_clock());
+		client->uncredited -= messages;
+		completed(client, messages, loop_clock());
 	}
 }
 
 static void received(struct ep *ep, struct ep_rx *rx)
 {
-	struct asker *asker = ep->user;
+	struct client *client = ep->user;
 
-	if (asker->end.bandwidth)
-		received_credit(asker, rx);
+	if (client->end.bandwidth)
+		received_credit(client, rx);
 	else
-		received_pong(asker, rx);
+		received_pong(client, rx);
 }
 
 static int rping_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	(void)priv;
-	return load_end_request(&((struct asker *)ep->user)->end, ep);
+	return load_end_request(&((struct client *)ep->user)->end, ep);
 }
 
 static void rping_up(struct ep *ep)
 {
-	((struct asker *)ep->user)->up = 1;
+	((struct client *)ep->user)->up = 1;
 }
 
 static void rping_received(struct ep *ep, struct ep_rx *rx)
 {
-	struct asker *asker = ep->user;
+	struct client *client = ep->user;
 	uint32_t len = rx->len;
 
-	ring_back(&asker->end.ring, rx);
-	if (asker->done)
+	ring_repost(&client->end.ring, rx);
+	if (client->done)
 		return;
-	if (asker->completed == asker->posted) {
-		unasked(asker);
+	if (client->completed == client->posted) {
+		fail_unexpected(client);
 	} else if (len != sizeof(struct rping_place)) {
 		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO,
 			"answer of %u bytes, expected %zu: the peer is not an rping server", len,
 			sizeof(struct rping_place));
 		ep->ops->close(ep);
-	} else if (!asker->back) {
-		asker->back = true;
-		tell_place(asker);
+	} else if (!client->back) {
+		client->back = true;
+		send_place(client);
 	} else {
-		uint64_t took = loop_clock() - asker->at_ns;
-		if (compare(asker, &ep->why)) {
+		uint64_t elapsed = loop_clock() - client->at_ns;
+		if (compare(client, &ep->why)) {
 			ep->ops->close(ep);
 			return;
 		}
-		asker->completed++;
-		stats_add(&asker->result->latency, took);
-		rping(asker);
+		client->completed++;
+		stats_add(&client->result->latency, elapsed);
+		rping(client);
 	}
 }
 
 static void sent(struct ep *ep, struct ep_op *op)
 {
-	struct asker *asker = ep->user;
+	struct client *client = ep->user;
 	uint8_t kind = op->kind;
 
-	load_end_sent(&asker->end, op);
-	if (asker->stalled && asker->conf->op == LOAD_OP_PING)
-		tell_place(asker);
-	else if (asker->stalled)
-		ping(asker, loop_clock());
-	if (asker->done || kind == EP_SEND)
+	load_end_sent(&client->end, op);
+	if (client->stalled && client->conf->op == LOAD_OP_PING)
+		send_place(client);
+	else if (client->stalled)
+		ping(client, loop_clock());
+	if (client->done || kind == EP_SEND)
 		return;
-	if (asker->end.bandwidth)
-		completed(asker, 1, loop_clock());
+	if (client->end.bandwidth)
+		completed(client, 1, loop_clock());
 	else if (kind == EP_READ)
-		pong(asker);
+		pong(client);
 }
 
 static void idle(struct ep *ep)
 {
-	struct asker *asker = ep->user;
+	struct client *client = ep->user;
 
-	if (asker->end.bandwidth && asker->start)
-		pump(asker);
-	ring_flush(&asker->end.ring);
+	if (client->end.bandwidth && client->start)
+		pump(client);
+	ring_flush(&client->end.ring);
 }
 
 static void down(struct ep *ep)
 {
-	struct asker *asker = ep->user;
+	struct client *client = ep->user;
 
-	if (ep->rejected && ep->priv_len && !asker->done)
-		diag_set(asker->diag, DIAG_REFUSED, ECONNREFUSED, "the peer refused: %.*s",
+	if (ep->rejected && ep->priv_len && !client->done)
+		diag_set(client->diag, DIAG_REFUSED, ECONNREFUSED, "the peer refused: %.*s",
 			ep->priv_len, (const char *)ep->priv);
-	else if (!asker->done && ep->why.err)
-		*asker->diag = ep->why;
-	else if (!asker->done)
-		diag_set(asker->diag, DIAG_CLOSED, ECONNRESET, "connection closed by the peer");
-	if (!asker->done)
-		asker->err = -asker->diag->err;
-	asker->down = asker->done = asker->up = 1;
+	else if (!client->done && ep->why.err)
+		*client->diag = ep->why;
+	else if (!client->done)
+		diag_set(client->diag, DIAG_CLOSED, ECONNRESET, "connection closed by the peer");
+	if (!client->done)
+		client->err = -client->diag->err;
+	client->down = client->done = client->up = 1;
 }
 
 static const struct ep_events events = { request, up, received, sent, idle, down };
@@ -357,69 +358,69 @@ static const struct ep_events rping_events = { rping_request, rping_up, rping_re
 /* Check for the end, also if no more answers arrive. */
 static void check_end(struct loop_timer *timer)
 {
-	struct asker *asker = container_of(timer, struct asker, timer);
+	struct client *client = container_of(timer, struct client, timer);
 	uint64_t now = loop_clock();
 	char text[DIAG_SECONDS];
 
-	if (enough(asker, now) && now > asker->until + QUIET_MS * MSEC) {
-		diag_set(asker->diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %s",
-			diag_seconds(QUIET_MS, text));
-		asker->err = -ETIMEDOUT;
-		finish_load(asker, now);
+	if (enough(client, now) && now > client->until + DRAIN_MS * MSEC) {
+		diag_set(client->diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %s",
+			diag_seconds(DRAIN_MS, text));
+		client->err = -ETIMEDOUT;
+		finish_load(client, now);
 		return;
 	}
 	/* from here on `until` is the time when it should have ended */
-	if (asker->conf->stop && *asker->conf->stop && asker->until > now)
-		asker->until = now;
-	loop_timer_set(asker->loop, timer, now + STOP_LOOK);
+	if (client->conf->stop && *client->conf->stop && client->until > now)
+		client->until = now;
+	loop_timer_set(client->loop, timer, now + STOP_CHECK);
 }
 
-static void measure(struct asker *asker)
+static void measure(struct client *client)
 {
 	uint64_t now = loop_clock();
 
-	snprintf(asker->result->way, sizeof(asker->result->way), "%s", asker->end.ep->way);
-	asker->result->backend = asker->end.ep->ops->name;
-	asker->result->depth = asker->end.bandwidth ? asker->end.depth : 1;
-	asker->start = asker->peak_at = now;
-	asker->until = asker->conf->runtime_ms ? now + asker->conf->runtime_ms * MSEC
-					       : UINT64_MAX - QUIET_MS * MSEC;
-	asker->timer.fire = check_end;
-	loop_timer_set(asker->loop, &asker->timer, now + STOP_LOOK);
-	if (asker->end.bandwidth)
-		pump(asker);
-	else if (asker->conf->op == LOAD_OP_PING)
-		rping(asker);
+	snprintf(client->result->route, sizeof(client->result->route), "%s", client->end.ep->route);
+	client->result->backend = client->end.ep->ops->name;
+	client->result->depth = client->end.bandwidth ? client->end.depth : 1;
+	client->start = client->peak_at = now;
+	client->until = client->conf->runtime_ms ? now + client->conf->runtime_ms * MSEC
+						 : UINT64_MAX - DRAIN_MS * MSEC;
+	client->timer.fire = check_end;
+	loop_timer_set(client->loop, &client->timer, now + STOP_CHECK);
+	if (client->end.bandwidth)
+		pump(client);
+	else if (client->conf->op == LOAD_OP_PING)
+		rping(client);
 	else
-		ping(asker, now);
-	loop_wait(asker->loop, &asker->done, 0);
-	loop_timer_del(asker->loop, &asker->timer);
+		ping(client, now);
+	loop_wait(client->loop, &client->done, 0);
+	loop_timer_del(client->loop, &client->timer);
 }
 
-static int connect_and_measure(struct asker *asker)
+static int connect_and_measure(struct client *client)
 {
-	const struct load_rdma *conf = asker->conf;
+	const struct load_rdma *conf = client->conf;
 	struct ep_dial dial = { .dst = conf->dst,
 		.src = conf->src,
 		.dev = conf->dev,
-		.backend = (uint8_t)conf->way,
+		.backend = (uint8_t)conf->backend,
 		.timeout_ms = conf->timeout_ms,
 		.no_crc = conf->no_crc,
-		.want = load_end_caps(&asker->end) };
-	int err = ep_dial(&asker->end.ep, asker->loop, &dial,
-		conf->op == LOAD_OP_PING ? &rping_events : &events, asker, asker->diag);
+		.caps = load_end_caps(&client->end) };
+	int err = ep_dial(&client->end.ep, client->loop, &dial,
+		conf->op == LOAD_OP_PING ? &rping_events : &events, client, client->diag);
 
 	if (err) {
-		asker->end.ep = NULL;
+		client->end.ep = NULL;
 		return err;
 	}
-	loop_wait(asker->loop, &asker->up, 0);
-	if (!asker->done)
-		measure(asker);
-	err = asker->err;
-	if (!asker->down) {
-		asker->end.ep->ops->close(asker->end.ep);
-		loop_wait(asker->loop, &asker->down, 0);
+	loop_wait(client->loop, &client->up, 0);
+	if (!client->done)
+		measure(client);
+	err = client->err;
+	if (!client->down) {
+		client->end.ep->ops->close(client->end.ep);
+		loop_wait(client->loop, &client->down, 0);
 	}
 	return err;
 }
@@ -427,7 +428,7 @@ static int connect_and_measure(struct asker *asker)
 int load_rdma(struct loop *loop, const struct load_rdma *conf, struct load_rdma_result *result,
 	struct diag *diag)
 {
-	struct asker asker = { .conf = conf, .result = result, .diag = diag, .loop = loop };
+	struct client client = { .conf = conf, .result = result, .diag = diag, .loop = loop };
 	uint32_t most = conf->op == LOAD_OP_PING ? RPING_SIZE_MAX : BENCH_SIZE_MAX;
 	char to[ADDR_TEXT];
 	int err;
@@ -438,13 +439,13 @@ int load_rdma(struct loop *loop, const struct load_rdma *conf, struct load_rdma_
 	if (!conf->depth || conf->depth > BENCH_DEPTH_MAX)
 		return diag_set(
 			diag, DIAG_USAGE, ERANGE, "--iodepth: must be 1 to %u", BENCH_DEPTH_MAX);
-	asker.end = (struct load_end){ .op = (uint8_t)conf->op,
+	client.end = (struct load_end){ .op = (uint8_t)conf->op,
 		.bandwidth = conf->bandwidth,
 		.size = conf->size,
 		.depth = conf->depth };
-	err = load_end_init(&asker.end, true, diag);
+	err = load_end_init(&client.end, true, diag);
 	if (!err)
-		err = connect_and_measure(&asker);
-	load_end_fini(&asker.end);
+		err = connect_and_measure(&client);
+	load_end_fini(&client.end);
 	return err ? diag_ctx(diag, "%s", addr_text(&conf->dst, to)), err : 0;
 }

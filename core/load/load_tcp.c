@@ -21,7 +21,7 @@ struct tcp_job {
 	uint8_t *in, *out;
 	uint64_t *sent_ns;         /* send times, one per request: a ring */
 	size_t room, have, unsent; /* have: bytes received of the oldest answer */
-	uint64_t asked, answered;
+	uint64_t requested, answered;
 	bool finished;
 	volatile int settled; /* of dialling */
 };
@@ -83,12 +83,12 @@ static void flush(struct tcp_job *tj)
 	loop_fd_change(tj->job.loop, &tj->fd, tj->unsent ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-static void ask_more(struct tcp_job *tj, uint64_t count, uint64_t now)
+static void add_requests(struct tcp_job *tj, uint64_t count, uint64_t now)
 {
 	uint32_t depth = tj->job.load->opt->depth;
 
 	for (uint64_t i = 0; i < count; i++)
-		tj->sent_ns[tj->asked++ % depth] = now;
+		tj->sent_ns[tj->requested++ % depth] = now;
 	tj->unsent += count * sizeof(struct bench_request);
 	flush(tj);
 }
@@ -103,9 +103,9 @@ static void got(struct tcp_job *tj, size_t bytes, uint64_t now)
 		uint64_t sent = tj->sent_ns[tj->answered++ % opt->depth];
 		load_count(&tj->job, LOAD_READ, opt->bs, now - sent, now);
 	}
-	if (!load_over(&tj->job, now))
-		ask_more(tj, whole, now);
-	else if (tj->answered >= tj->asked) /* a peer may send more than was requested */
+	if (!load_period_ended(&tj->job, now))
+		add_requests(tj, whole, now);
+	else if (tj->answered >= tj->requested) /* a peer may send more than was requested */
 		finish_job(tj);
 }
 
@@ -193,15 +193,15 @@ static int tcp_open(struct load_job *job, struct diag *diag)
 
 static void tcp_start(struct load_job *job)
 {
-	ask_more(tcp_job_of(job), job->load->opt->depth, loop_clock());
+	add_requests(tcp_job_of(job), job->load->opt->depth, loop_clock());
 }
 
 static void tcp_give_up(struct load_job *job)
 {
 	struct tcp_job *tj = tcp_job_of(job);
 
-	while (tj->answered < tj->asked)
-		load_job_unanswered(
+	while (tj->answered < tj->requested)
+		load_job_count_unanswered(
 			job, LOAD_READ, tj->sent_ns[tj->answered++ % job->load->opt->depth]);
 	finish_job(tj);
 }

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Times that only grow: in ns of a thread, in ticks of the machine. */
+/* Counters of the machine, in ticks. */
 struct load_steal {
 	uint64_t steal, all;
 };

@@ -66,24 +66,24 @@ static void warn(struct load_report *report, const char *code, const char *fmt, 
 	va_end(args);
 }
 
-void load_report_judge(struct load_report *report)
+void load_report_check(struct load_report *report)
 {
 	const struct load_result *result = &report->result;
-	uint64_t ios = all_ios(result), median = UINT64_MAX, begin = loop_clock(), took;
+	uint64_t ios = all_ios(result), median = UINT64_MAX, begin = loop_clock(), elapsed;
 	char data[16], mapped[16];
 
 	for (unsigned i = 0; i < CLOCK_READS; i++)
-		took = loop_clock() - begin;
-	took /= CLOCK_READS;
+		elapsed = loop_clock() - begin;
+	elapsed /= CLOCK_READS;
 	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
 		const struct stats *latency = &result->kind[kind].latency;
 		uint64_t ns = latency->total ? stats_percentile(latency, 50) : UINT64_MAX;
 
 		median = ns < median ? ns : median;
 	}
-	if (report->verbose || took > median / 100)
+	if (report->verbose || elapsed > median / 100)
 		warn(report, "clock", "reading the clock takes %" PRIu64 " ns of every latency",
-			took);
+			elapsed);
 	if (result->data != result->mapped && !report->memory)
 		warn(report, "holes", "only %s of %s held data: %s", out_human(result->data, data),
 			out_human(result->mapped, mapped),
@@ -104,15 +104,15 @@ void load_report_judge(struct load_report *report)
 		warn(report, "cpu",
 			"a job used %.0f %% of a CPU: this machine, not the %s, is the bottleneck",
 			result->busiest * 100, report->disk ? "disk" : "network");
-	if (result->waiting >= BUSY)
+	if (result->run_delay >= BUSY)
 		warn(report, "cpu-wait",
 			"threads waited %.0f %% of the time for a CPU: other processes were "
 			"running",
-			result->waiting * 100);
-	if (result->stolen >= BUSY)
+			result->run_delay * 100);
+	if (result->steal >= BUSY)
 		warn(report, "steal",
 			"the hypervisor gave %.0f %% of the CPU time to other machines",
-			result->stolen * 100);
+			result->steal * 100);
 	if (report->load.verify)
 		warn(report, "verify",
 			"the results include the time to make and compare data (--verify)");
@@ -184,8 +184,7 @@ static void print_cpu(struct out *out, const struct load_report *report)
 		return;
 	out_line(out, "  cpu    %s per request, %.0f %% of one CPU (user %.0f %%, system %.0f %%)",
 		time_text(cpu * 1e9 / (double)all_ios(result), each), 100 * per_second(cpu, result),
-		100 * per_second(result->user, result),
-		100 * per_second(result->system, result));
+		100 * per_second(result->user, result), 100 * per_second(result->system, result));
 }
 
 /* With three significant digits at least. */
@@ -284,10 +283,10 @@ static void json_cpu(struct out *out, const struct load_result *result)
 		out_real(out, "seconds_per_request", NULL, (result->user + result->system) / ios,
 			10);
 	out_real(out, "busiest", NULL, result->busiest, 3);
-	if (result->waiting >= 0)
-		out_real(out, "run_delay", NULL, result->waiting, 3);
-	if (result->stolen >= 0)
-		out_real(out, "stolen", NULL, result->stolen, 3);
+	if (result->run_delay >= 0)
+		out_real(out, "run_delay", NULL, result->run_delay, 3);
+	if (result->steal >= 0)
+		out_real(out, "stolen", NULL, result->steal, 3);
 	out_u64(out, "context_switches", NULL, result->switches);
 	out_end(out);
 }

@@ -45,7 +45,7 @@ static void put_samples(
 {
 	const struct load_samples *iops = &figures->iops;
 	double n = iops->count, mean = n > 0 ? iops->sum / n : 0,
-	       deviation = n > 0 ? stats_root(iops->squares / n - mean * mean) : 0;
+	       deviation = n > 0 ? stats_sqrt(iops->squares / n - mean * mean) : 0;
 	double kib = bs / 1024.;
 
 	out_u64(out, "bw_min", NULL, (uint64_t)(iops->min * kib));

@@ -9,14 +9,14 @@
 #include <sys/epoll.h>
 
 #define TURN          64     /* datagrams per turn of the loop */
-#define ROOM          4096   /* longer ones than MAD_LEN are read, too, and dropped */
+#define ROOM          4096   /* datagrams longer than MAD_LEN are read and dropped */
 #define RESP_TIME     18     /* about 1 s */
 #define STATUS_METHOD 0x000c /* no such attribute with this method; 13.4.7 */
 #define RETRY_MS      1000   /* while the device is gone */
 #define OPERATIONS    0x33   /* sends, RDMA reads and writes, both ways as SRP needs them */
 
-/* Datagrams are counted in seconds, in all and for each port that sends them. Some of each port are
- * outside of the total, so that no number of others can keep it from a discovery. */
+/* Datagrams per second, in total and per sending port. The first ones of each port do not count for
+ * the total, so that other ports can't block its discovery. */
 #define EACH_SECOND 1000
 #define EACH_PORT   100
 #define PORT_SHARE  16
@@ -26,10 +26,10 @@ struct mad_agent {
 	struct loop *loop;
 	char name[MAD_DEV_LEN];
 	uint8_t port, lmc;
-	struct mad_dev *dev; /* NULL: it is gone */
+	struct mad_dev *dev; /* NULL: removed */
 	struct loop_fd fd;
-	struct loop_timer again;
-	struct mad_served served;
+	struct loop_timer retry;
+	struct mad_agent_conf served;
 	uint64_t second;
 	unsigned all;
 	uint8_t by_port[LIDS]; /* index: LID, without the bits of the LMC */
@@ -43,7 +43,7 @@ static void put_unit(struct io_unit_info *unit)
 	unit->list[0] = DM_SLOT_PRESENT << 4 | DM_SLOT_NONE;
 }
 
-static void put_ioc(struct ioc_profile *ioc, const struct mad_served *served)
+static void put_ioc(struct ioc_profile *ioc, const struct mad_agent_conf *served)
 {
 	ioc->guid = put_be64(served->guid);
 	ioc->io_class = put_be16(SRP_IO_CLASS);
@@ -60,7 +60,7 @@ static void put_ioc(struct ioc_profile *ioc, const struct mad_served *served)
 }
 
 uint16_t mad_agent_get(
-	const struct mad_served *served, uint16_t attr, uint32_t mod, uint8_t out[DM_DATA_LEN])
+	const struct mad_agent_conf *served, uint16_t attr, uint32_t mod, uint8_t out[DM_DATA_LEN])
 {
 	struct service_entry *entry = (void *)out;
 
@@ -91,9 +91,8 @@ uint16_t mad_agent_get(
 	return STATUS_METHOD;
 }
 
-/* Whether this sender, and all together, have asked for no more than their share of this second.
- * The LMC, which gives a port several LIDs, is that of our own port: subnet managers use one for
- * all. */
+/* Whether the datagram is within the limits of this second. Assume the own LMC for the sender:
+ * subnet managers use one for all ports. */
 static bool within_rate(struct mad_agent *agent, uint16_t lid)
 {
 	uint64_t second = loop_now(agent->loop) / 1000000000;
@@ -148,7 +147,7 @@ static void lost(struct mad_agent *agent)
 	leave_dev(agent);
 	loop_trace(agent->loop, "%s port %u: device management waits for the device to come back",
 		agent->name, agent->port);
-	loop_timer_set(agent->loop, &agent->again, loop_now(agent->loop) + RETRY_MS * 1000000ull);
+	loop_timer_set(agent->loop, &agent->retry, loop_now(agent->loop) + RETRY_MS * 1000000ull);
 }
 
 static void readable(struct loop_fd *fd, uint32_t events)
@@ -195,9 +194,9 @@ static int open_dev(struct mad_agent *agent, struct diag *diag)
 	return err;
 }
 
-static void again(struct loop_timer *timer)
+static void retry(struct loop_timer *timer)
 {
-	struct mad_agent *agent = container_of(timer, struct mad_agent, again);
+	struct mad_agent *agent = container_of(timer, struct mad_agent, retry);
 
 	if (open_dev(agent, NULL))
 		loop_timer_set(agent->loop, timer, loop_now(agent->loop) + RETRY_MS * 1000000ull);
@@ -207,7 +206,7 @@ static void again(struct loop_timer *timer)
 }
 
 int mad_agent_start(struct mad_agent **out, struct loop *loop, const struct mad_port_info *port,
-	const struct mad_served *served, struct diag *diag)
+	const struct mad_agent_conf *served, struct diag *diag)
 {
 	struct mad_agent *agent = calloc(1, sizeof(*agent));
 	int err;
@@ -216,7 +215,7 @@ int mad_agent_start(struct mad_agent **out, struct loop *loop, const struct mad_
 		return diag_sys(diag, ENOMEM, "device management");
 	agent->loop = loop;
 	agent->served = *served;
-	agent->again.fire = again;
+	agent->retry.fire = retry;
 	agent->port = port->port;
 	agent->lmc = port->lmc;
 	memcpy(agent->name, port->dev, sizeof(agent->name));
@@ -231,7 +230,7 @@ int mad_agent_start(struct mad_agent **out, struct loop *loop, const struct mad_
 
 void mad_agent_stop(struct mad_agent *agent)
 {
-	loop_timer_del(agent->loop, &agent->again);
+	loop_timer_del(agent->loop, &agent->retry);
 	if (agent->dev)
 		leave_dev(agent);
 	free(agent);

@@ -120,9 +120,9 @@ int mad_port_choose(
 	return err;
 }
 
-static const char *phys_word(unsigned phys)
+static const char *phys_state_text(unsigned phys)
 {
-	static const char *const words[] = {
+	static const char *const texts[] = {
 		"",
 		"sleeping",
 		"polling",
@@ -133,10 +133,10 @@ static const char *phys_word(unsigned phys)
 		"in test",
 	};
 
-	return phys && phys < sizeof(words) / sizeof(*words) ? words[phys] : "in an unknown state";
+	return phys && phys < sizeof(texts) / sizeof(*texts) ? texts[phys] : "in an unknown state";
 }
 
-const char *mad_state_why(uint8_t state)
+const char *mad_port_state_text(uint8_t state)
 {
 	if (state <= PORT_DOWN)
 		return "port is DOWN";
@@ -150,7 +150,7 @@ const char *mad_state_why(uint8_t state)
 static int port_down(const struct mad_port_info *info, struct diag *diag)
 {
 	diag_set(diag, DIAG_UNREACHABLE, ENETDOWN, "port is DOWN: its link is %s",
-		phys_word(info->phys));
+		phys_state_text(info->phys));
 	return diag_hint(diag, "%s",
 		info->phys == PHYS_DISABLED ? "enable the port"
 					    : "check the cable and the switch port");
@@ -164,7 +164,7 @@ int mad_port_usable(const struct mad_port_info *info, struct diag *diag)
 	if (info->state <= PORT_DOWN) {
 		port_down(info, diag);
 	} else {
-		diag_set(diag, DIAG_UNREACHABLE, ENETDOWN, "%s", mad_state_why(info->state));
+		diag_set(diag, DIAG_UNREACHABLE, ENETDOWN, "%s", mad_port_state_text(info->state));
 		diag_hint(diag, "start a subnet manager (opensm) or check the running one");
 	}
 	diag_ctx(diag, "%s port %u", info->dev, info->port);

@@ -13,7 +13,7 @@ int mad_dev_open(struct mad_dev **, const char *dev, unsigned port, struct diag 
 void mad_dev_close(struct mad_dev *);
 int mad_dev_fd(const struct mad_dev *); /* readable when a datagram was received */
 /* call before sending the first datagram of a class */
-int mad_dev_class(struct mad_dev *, uint8_t mgmt_class, struct diag *);
+int mad_dev_register_class(struct mad_dev *, uint8_t mgmt_class, struct diag *);
 /* Receive the requests of a class (Get, Set), and answer them. -EBUSY: another agent does. */
 int mad_dev_serve(struct mad_dev *, uint8_t mgmt_class, struct diag *);
 /* Start or stop receiving Reports of class SA. -EBUSY: another program receives them; the kernel
@@ -21,7 +21,7 @@ int mad_dev_serve(struct mad_dev *, uint8_t mgmt_class, struct diag *);
 int mad_dev_reports(struct mad_dev *, bool on, struct diag *);
 /* Read state, LID, subnet manager, GID 0, and the next `pkeys` entries of the partition table, in
  * turn. Updates *info and returns PORT_EVENT_* bits of what changed; -ENODEV: the port is gone. */
-int mad_dev_look(struct mad_dev *, struct mad_port_info *, unsigned pkeys);
+int mad_dev_poll(struct mad_dev *, struct mad_port_info *, unsigned pkeys);
 /* 0 or -errno. timeout_ms: how long to accept an answer; 0: none expected. More than MAD_LEN bytes,
  * for class SA only, are sent in segments. */
 int mad_dev_send(struct mad_dev *, const struct mad_addr *, const void *mad, size_t len,

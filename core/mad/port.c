@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A port's MAD device over libibumad: list, open, send, receive. choose.c selects the port, xact.c
- * decides when to send, port_look.c polls the port's state; tests link tests/fake/mad_port.c
+ * decides when to send, port_poll.c polls the port's state; tests link tests/fake/mad_port.c
  * instead. */
 #include "port.h"
 #include "grow.h"
@@ -226,7 +226,7 @@ static int register_class(
 
 /* Register an agent for answers only: without methods it blocks no other agent. The kernel
  * reassembles class 3. */
-int mad_dev_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
+int mad_dev_register_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
 {
 	if (agent_of(dev, mgmt_class) >= 0)
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An open MAD device: port.c sends and receives, port_look.c polls the port's state. */
+/* An open MAD device: port.c sends and receives, port_poll.c polls the port's state. */
 #pragma once
 #include "dev.h"
 

@@ -16,7 +16,7 @@ static void end(struct mad_scan_job *scan, int err)
 {
 	if (!scan->err)
 		scan->err = err;
-	loop_work_add(mad_loop(scan->mad), &scan->over);
+	loop_work_add(mad_loop(scan->mad), &scan->finish);
 }
 
 /* Fail for an error status of the subnet administrator. */
@@ -62,7 +62,7 @@ static bool records(struct mad_scan_job *scan, const struct mad_answer *answer, 
 	return false;
 }
 
-void mad_scan_ask_sa(const struct mad_scan_job *scan, struct mad_req *req, uint8_t method,
+void mad_scan_init_sa_req(const struct mad_scan_job *scan, struct mad_req *req, uint8_t method,
 	uint16_t attr, void (*done)(struct mad_req *, const struct mad_answer *))
 {
 	const struct mad_port_info *port = mad_port(scan->mad);
@@ -110,7 +110,7 @@ static bool targets_of(struct mad_scan_job *scan, const struct mad_answer *answe
 
 static void start_targets(struct mad_scan_job *scan)
 {
-	struct mad_found *found = &scan->found;
+	struct mad_scan_result *found = &scan->found;
 
 	scan->live = found->count;
 	for (unsigned i = 0; i < found->count; i++)
@@ -125,8 +125,8 @@ void mad_scan_target_done(struct mad_target *target)
 	unsigned done;
 
 	scan->live--;
-	if (scan->options.asked)
-		scan->options.asked(scan->options.arg, target);
+	if (scan->options.target_done)
+		scan->options.target_done(scan->options.arg, target);
 	done = scan->found.count - scan->live;
 	if (scan->options.progress && (done % PROGRESS == 0 || !scan->live))
 		scan->options.progress(scan->options.arg, done, scan->found.count);
@@ -138,7 +138,7 @@ void mad_scan_target_done(struct mad_target *target)
 static void got_guids(struct mad_req *req, const struct mad_answer *answer)
 {
 	struct mad_scan_job *scan = container_of(req, struct mad_scan_job, req);
-	struct mad_found *found = &scan->found;
+	struct mad_scan_result *found = &scan->found;
 	struct sa_table table;
 	uint16_t *at;
 
@@ -163,9 +163,9 @@ static void got_guids(struct mad_req *req, const struct mad_answer *answer)
 	start_targets(scan); /* targets whose GUID is not in the table query it themselves */
 }
 
-static void ask_guids(struct mad_scan_job *scan)
+static void query_guids(struct mad_scan_job *scan)
 {
-	mad_scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_NODE_RECORD, got_guids);
+	mad_scan_init_sa_req(scan, &scan->req, MAD_GET_TABLE, SA_NODE_RECORD, got_guids);
 	mad_send(scan->mad, &scan->req);
 }
 
@@ -183,7 +183,7 @@ static bool first_time(uint8_t seen[LIDS / 8], uint16_t lid)
 static void got_ports(struct mad_req *req, const struct mad_answer *answer)
 {
 	struct mad_scan_job *scan = container_of(req, struct mad_scan_job, req);
-	struct mad_found *found = &scan->found;
+	struct mad_scan_result *found = &scan->found;
 	uint8_t seen[LIDS / 8] = { 0 };
 	struct sa_table table;
 
@@ -205,7 +205,7 @@ static void got_ports(struct mad_req *req, const struct mad_answer *answer)
 	}
 	loop_trace(mad_loop(scan->mad), "%u ports have device management", found->count);
 	if (found->count > BY_ONE)
-		ask_guids(scan);
+		query_guids(scan);
 	else
 		start_targets(scan);
 }
@@ -215,7 +215,7 @@ static void got_ports(struct mad_req *req, const struct mad_answer *answer)
 static void got_nodes(struct mad_req *req, const struct mad_answer *answer)
 {
 	struct mad_scan_job *scan = container_of(req, struct mad_scan_job, req);
-	struct mad_found *found = &scan->found;
+	struct mad_scan_result *found = &scan->found;
 	uint8_t seen[LIDS / 8] = { 0 };
 	struct sa_table table;
 
@@ -236,19 +236,20 @@ static void got_nodes(struct mad_req *req, const struct mad_answer *answer)
 	start_targets(scan);
 }
 
-static void ask_ports(struct mad_scan_job *scan, bool match)
+static void query_ports(struct mad_scan_job *scan, bool match)
 {
 	if (!match) {
 		loop_trace(mad_loop(scan->mad), "the subnet administrator does not match "
 						"capability masks: querying every node");
-		mad_scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_NODE_RECORD, got_nodes);
+		mad_scan_init_sa_req(scan, &scan->req, MAD_GET_TABLE, SA_NODE_RECORD, got_nodes);
 	} else {
-		mad_scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_PORT_INFO_RECORD, got_ports);
-		scan->ask = (struct port_info_record){ .info.cap_mask = put_be32(PORT_CAP_DM) };
+		mad_scan_init_sa_req(
+			scan, &scan->req, MAD_GET_TABLE, SA_PORT_INFO_RECORD, got_ports);
+		scan->query = (struct port_info_record){ .info.cap_mask = put_be32(PORT_CAP_DM) };
 		scan->req.mod = SA_PIR_MATCH;
 		scan->req.mask = SA_PIR_CAP_MASK;
-		scan->req.data = &scan->ask;
-		scan->req.len = sizeof(scan->ask);
+		scan->req.data = &scan->query;
+		scan->req.len = sizeof(scan->query);
 	}
 	mad_send(scan->mad, &scan->req);
 }
@@ -262,7 +263,7 @@ static void got_class(struct mad_req *req, const struct mad_answer *answer)
 	if (!records(scan, answer, sizeof(*info), "its capabilities", &table))
 		return;
 	info = (const void *)table.at;
-	ask_ports(scan, table.count && get_be16(info->cap_mask) & SA_CAP_PORT_INFO_MASK_MATCH);
+	query_ports(scan, table.count && get_be16(info->cap_mask) & SA_CAP_PORT_INFO_MASK_MATCH);
 }
 
 static int need_sa(struct mad_scan_job *scan)
@@ -283,14 +284,14 @@ static int start_fabric(struct mad_scan_job *scan)
 	loop_trace(mad_loop(scan->mad),
 		"%s port %u, LID %u, queries the subnet administrator, LID %u", port->dev,
 		port->port, port->lid, port->sm_lid);
-	mad_scan_ask_sa(scan, &scan->req, MAD_GET, MAD_CLASS_PORT_INFO, got_class);
+	mad_scan_init_sa_req(scan, &scan->req, MAD_GET, MAD_CLASS_PORT_INFO, got_class);
 	mad_send(scan->mad, &scan->req);
 	return 0;
 }
 
 /* RoCE has no LIDs, but needs the index of our GID to send from. */
 static int set_gid(
-	struct mad_scan_job *scan, struct mad_target *target, const struct mad_named *named)
+	struct mad_scan_job *scan, struct mad_target *target, const struct mad_port_id *named)
 {
 	const struct mad_port_info *port = mad_port(scan->mad);
 	int index = mad_dev_gid_index(port, named->gid);
@@ -308,14 +309,14 @@ static int set_gid(
 }
 
 static int name_target(
-	struct mad_scan_job *scan, struct mad_target *target, const struct mad_named *named)
+	struct mad_scan_job *scan, struct mad_target *target, const struct mad_port_id *named)
 {
 	target->addr.pkey_index = scan->pkey_index;
 	target->lid = named->lid;
 	target->management = scan->direct;
 	target->step = named->lid ? MAD_STEP_NODE : MAD_STEP_LID;
 	if (named->lid && !named->known)
-		return scan->direct ? mad_class(scan->mad, MAD_CLASS_SMP, &scan->diag) : 0;
+		return scan->direct ? mad_register_class(scan->mad, MAD_CLASS_SMP, &scan->diag) : 0;
 	target->prefix = wire_be(named->gid, 8);
 	target->guid = wire_be(named->gid + 8, 8);
 	if (named->lid && !scan->direct)
@@ -352,7 +353,7 @@ static void read_pkeys(struct mad_scan_job *scan)
 	scan->one_pkey = !some || (some == 1 && port->pkey[scan->pkey_index] == 0xffff);
 }
 
-static void too_late(struct loop_timer *timer)
+static void deadline_passed(struct loop_timer *timer)
 {
 	struct mad_scan_job *scan = container_of(timer, struct mad_scan_job, deadline);
 
@@ -365,8 +366,8 @@ static void too_late(struct loop_timer *timer)
 /* Count unfinished targets as failed, drop those without an I/O unit. */
 static void settle(struct mad_scan_job *scan)
 {
-	struct mad_found *found = &scan->found;
-	unsigned kept = 0;
+	struct mad_scan_result *found = &scan->found;
+	unsigned remaining = 0;
 
 	for (unsigned i = 0; i < found->count; i++) {
 		struct mad_target *target = &found->target[i];
@@ -379,12 +380,12 @@ static void settle(struct mad_scan_job *scan)
 		if (!target->management && !target->unit && !target->err)
 			continue;
 		found->failed += target->err != 0;
-		found->target[kept] = *target;
+		found->target[remaining] = *target;
 		if (!target->unit)
-			found->target[kept].last = &found->target[kept].unit;
-		kept++;
+			found->target[remaining].last = &found->target[remaining].unit;
+		remaining++;
 	}
-	found->count = kept;
+	found->count = remaining;
 }
 
 static void trace_counters(const struct mad *mad)
@@ -394,18 +395,18 @@ static void trace_counters(const struct mad *mad)
 	loop_trace(mad_loop(mad),
 		"sent %" PRIu64 ", retries %" PRIu64 ", answers %" PRIu64
 		", late or unexpected %" PRIu64 ", timeouts %" PRIu64,
-		n->sent, n->again, n->answers, n->late, n->timeouts);
+		n->sent, n->retries, n->answers, n->unmatched, n->timeouts);
 }
 
 static void stop_scan(struct mad_scan_job *scan)
 {
 	struct loop *loop = mad_loop(scan->mad);
 
-	loop_work_del(loop, &scan->over);
+	loop_work_del(loop, &scan->finish);
 	loop_timer_del(loop, &scan->deadline);
-	mad_forget(scan->mad, &scan->req);
+	mad_cancel(scan->mad, &scan->req);
 	for (unsigned i = 0; i < scan->found.count; i++)
-		mad_forget(scan->mad, &scan->found.target[i].req);
+		mad_cancel(scan->mad, &scan->found.target[i].req);
 }
 
 static void free_job(struct mad_scan_job *scan)
@@ -414,15 +415,15 @@ static void free_job(struct mad_scan_job *scan)
 	free(scan);
 }
 
-static void over(struct loop_work *work)
+static void finish_scan(struct loop_work *work)
 {
-	struct mad_scan_job *scan = container_of(work, struct mad_scan_job, over);
+	struct mad_scan_job *scan = container_of(work, struct mad_scan_job, finish);
 
 	stop_scan(scan);
 	settle(scan);
 	trace_counters(scan->mad);
 	if (scan->err)
-		mad_found_free(&scan->found);
+		mad_scan_result_free(&scan->found);
 	scan->done(scan->arg, &scan->found, scan->err, &scan->diag);
 	free_job(scan);
 }
@@ -430,14 +431,14 @@ static void over(struct loop_work *work)
 static struct mad_scan_job *make_job(struct mad *mad, const struct mad_scan_options *options)
 {
 	struct mad_scan_job *scan = calloc(1, sizeof(*scan));
-	struct mad_named *only;
+	struct mad_port_id *only;
 
 	if (!scan)
 		return NULL;
 	scan->mad = mad;
 	scan->options = *options;
-	scan->over.run = over;
-	scan->deadline.fire = too_late;
+	scan->finish.run = finish_scan;
+	scan->deadline.fire = deadline_passed;
 	scan->direct = options->only && (!options->by_sa || !mad_port(mad)->infiniband);
 	read_pkeys(scan);
 	if (!options->only)
@@ -454,7 +455,7 @@ static struct mad_scan_job *make_job(struct mad *mad, const struct mad_scan_opti
 }
 
 int mad_scan_start(struct mad *mad, const struct mad_scan_options *options,
-	void (*done)(void *arg, struct mad_found *, int err, struct diag *), void *arg,
+	void (*done)(void *arg, struct mad_scan_result *, int err, struct diag *), void *arg,
 	struct mad_scan_job **out)
 {
 	struct mad_scan_job *scan = make_job(mad, options);
@@ -477,37 +478,37 @@ int mad_scan_start(struct mad *mad, const struct mad_scan_options *options,
 void mad_scan_cancel(struct mad_scan_job *scan)
 {
 	stop_scan(scan);
-	mad_found_free(&scan->found);
+	mad_scan_result_free(&scan->found);
 	free_job(scan);
 }
 
 struct waiting {
-	struct mad_found *found;
+	struct mad_scan_result *found;
 	struct diag *diag;
-	int err, over;
+	int err, finished;
 };
 
-static void waited(void *arg, struct mad_found *found, int err, struct diag *diag)
+static void waited(void *arg, struct mad_scan_result *found, int err, struct diag *diag)
 {
 	struct waiting *waiting = arg;
 
 	*waiting->found = *found;
 	waiting->err = err;
-	waiting->over = 1;
+	waiting->finished = 1;
 	if (err && waiting->diag)
 		*waiting->diag = *diag;
 }
 
-int mad_scan(struct mad *mad, const struct mad_scan_options *options, struct mad_found *found,
+int mad_scan(struct mad *mad, const struct mad_scan_options *options, struct mad_scan_result *found,
 	struct diag *diag)
 {
 	struct waiting waiting = { .found = found, .diag = diag };
 	struct mad_scan_job *scan;
 
-	*found = (struct mad_found){ 0 };
+	*found = (struct mad_scan_result){ 0 };
 	if (mad_scan_start(mad, options, waited, &waiting, &scan))
 		return diag_sys(diag, ENOMEM, "scan");
-	loop_wait(mad_loop(mad), &waiting.over, 0);
+	loop_wait(mad_loop(mad), &waiting.finished, 0);
 	return waiting.err;
 }
 
@@ -530,7 +531,7 @@ void mad_scan_unit_clear(struct mad_unit *unit)
 	unit->last = &unit->ioc;
 }
 
-void mad_found_free(struct mad_found *found)
+void mad_scan_result_free(struct mad_scan_result *found)
 {
 	for (unsigned i = 0; i < found->count; i++) {
 		for (struct mad_unit *unit = found->target[i].unit, *next; unit; unit = next) {
@@ -540,5 +541,5 @@ void mad_found_free(struct mad_found *found)
 		}
 	}
 	free(found->target);
-	*found = (struct mad_found){ 0 };
+	*found = (struct mad_scan_result){ 0 };
 }

@@ -6,12 +6,12 @@
 struct mad_scan_job {
 	struct mad *mad;
 	struct mad_scan_options options; /* .only is copied */
-	void (*done)(void *arg, struct mad_found *, int err, struct diag *);
+	void (*done)(void *arg, struct mad_scan_result *, int err, struct diag *);
 	void *arg;
-	struct mad_found found;
+	struct mad_scan_result found;
 	struct diag diag;
 	struct mad_req req; /* to the subnet administrator, about the whole fabric */
-	struct port_info_record ask;
+	struct port_info_record query;
 	uint16_t pkey_index; /* of the default partition; if absent, of the first */
 	bool one_pkey; /* only the full default partition, which all ports share: no need to query
 			  paths */
@@ -19,12 +19,12 @@ struct mad_scan_job {
 	unsigned live; /* targets not done */
 	int err;
 	struct loop_timer deadline;
-	struct loop_work over;
+	struct loop_work finish;
 };
 
-/* Send a request to the subnet administrator. */
-void mad_scan_ask_sa(const struct mad_scan_job *, struct mad_req *, uint8_t method, uint16_t attr,
-	void (*done)(struct mad_req *, const struct mad_answer *));
+/* Initialize a request to the subnet administrator; the caller sends it with mad_send(). */
+void mad_scan_init_sa_req(const struct mad_scan_job *, struct mad_req *, uint8_t method,
+	uint16_t attr, void (*done)(struct mad_req *, const struct mad_answer *));
 /* Start with t->step; mad_scan_target_done() follows once, from the loop. */
 void mad_scan_target_start(struct mad_target *);
 void mad_scan_target_done(struct mad_target *);

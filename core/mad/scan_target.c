@@ -15,11 +15,11 @@
 #define TOPSPIN  0x0005ad0000000000ull
 #define OUI_MASK 0xffffff0000000000ull
 
-static void ask_step(struct mad_target *);
+static void send_query(struct mad_target *);
 
-static void *keep(struct mad_target *target, size_t len)
+static void *alloc_bounded(struct mad_target *target, size_t len)
 {
-	struct mad_found *found = &target->scan->found;
+	struct mad_scan_result *found = &target->scan->found;
 	void *p = found->bytes + len <= BYTES_MAX ? calloc(1, len) : NULL;
 
 	if (p)
@@ -27,7 +27,7 @@ static void *keep(struct mad_target *target, size_t len)
 	return p;
 }
 
-static void note(struct mad_target *target, int err, uint16_t status)
+static void note_failure(struct mad_target *target, int err, uint16_t status)
 {
 	if (target->err)
 		return;
@@ -71,7 +71,7 @@ static void next_pkey(struct mad_target *target)
 	struct mad_scan_job *scan = target->scan;
 	const struct mad_port_info *port = mad_port(scan->mad);
 
-	target->now = NULL;
+	target->cur_unit = NULL;
 	if (scan->direct || scan->one_pkey) {
 		finished(target);
 		return;
@@ -81,12 +81,12 @@ static void next_pkey(struct mad_target *target)
 	while (target->pkey_at < port->pkeys && !port->pkey[target->pkey_at]);
 	if (target->pkey_at >= port->pkeys) {
 		if (!target->unit && !target->err)
-			note(target, -EHOSTUNREACH, 0);
+			note_failure(target, -EHOSTUNREACH, 0);
 		finished(target);
 		return;
 	}
 	target->step = MAD_STEP_PATH;
-	ask_step(target);
+	send_query(target);
 }
 
 /* Called once GUID and prefix are known, and that the port has device management. */
@@ -104,17 +104,17 @@ static void begin_partitions(struct mad_target *target)
 	} else {
 		target->step = (target->guid & OUI_MASK) == TOPSPIN ? MAD_STEP_SET : MAD_STEP_UNIT;
 	}
-	ask_step(target);
+	send_query(target);
 }
 
 static void begin_slot(struct mad_target *target, unsigned from)
 {
-	unsigned slot = target->now ? next_slot(target->now, from) : 0;
+	unsigned slot = target->cur_unit ? next_slot(target->cur_unit, from) : 0;
 
 	target->ioc = NULL;
 	target->slot = (uint8_t)slot;
 	target->step = slot ? MAD_STEP_IOC : MAD_STEP_AGAIN;
-	ask_step(target);
+	send_query(target);
 }
 
 static void got_lid(struct mad_target *target, const struct sa_table *table)
@@ -122,7 +122,7 @@ static void got_lid(struct mad_target *target, const struct sa_table *table)
 	struct sa_path path;
 
 	if (!table->count || !mad_sa_path_get(&path, (const void *)table->at)) {
-		note(target, -EPROTO, 0);
+		note_failure(target, -EPROTO, 0);
 		finished(target);
 		return;
 	}
@@ -133,18 +133,18 @@ static void got_lid(struct mad_target *target, const struct sa_table *table)
 		return;
 	}
 	target->step = MAD_STEP_PORT;
-	ask_step(target);
+	send_query(target);
 }
 
 static void got_node(struct mad_target *target, uint64_t guid)
 {
 	target->guid = guid;
 	if (!guid) {
-		note(target, -EPROTO, 0);
+		note_failure(target, -EPROTO, 0);
 		finished(target);
 	} else if (target->scan->options.only) {
 		target->step = MAD_STEP_PORT;
-		ask_step(target);
+		send_query(target);
 	} else {
 		begin_partitions(target);
 	}
@@ -172,23 +172,24 @@ static void got_path(struct mad_target *target, const struct sa_table *table)
 	target->addr.pkey_index = target->pkey_at;
 	target->addr.sl = path.sl;
 	target->step = (target->guid & OUI_MASK) == TOPSPIN ? MAD_STEP_SET : MAD_STEP_UNIT;
-	ask_step(target);
+	send_query(target);
 }
 
 static void got_unit(struct mad_target *target, const struct io_unit_info *info)
 {
 	const struct mad_port_info *port = mad_port(target->scan->mad);
-	struct mad_unit *unit = target->now ? target->now : keep(target, sizeof(*unit));
+	struct mad_unit *unit =
+		target->cur_unit ? target->cur_unit : alloc_bounded(target, sizeof(*unit));
 
 	if (!unit) {
-		note(target, -ENOMEM, 0);
+		note_failure(target, -ENOMEM, 0);
 		finished(target);
 		return;
 	}
-	if (!target->now) {
+	if (!target->cur_unit) {
 		*target->last = unit;
 		target->last = &unit->next;
-		target->now = unit;
+		target->cur_unit = unit;
 	}
 	mad_scan_unit_clear(unit);
 	unit->pkey = target->addr.pkey_index < port->pkeys ? port->pkey[target->addr.pkey_index]
@@ -199,17 +200,17 @@ static void got_unit(struct mad_target *target, const struct io_unit_info *info)
 
 static struct mad_ioc *add_ioc(struct mad_target *target)
 {
-	struct mad_ioc *ioc = keep(target, sizeof(*ioc));
+	struct mad_ioc *ioc = alloc_bounded(target, sizeof(*ioc));
 
 	if (!ioc) {
-		note(target, -ENOMEM, 0);
+		note_failure(target, -ENOMEM, 0);
 		finished(target);
 		return NULL;
 	}
 	ioc->slot = target->slot;
 	ioc->last = &ioc->service;
-	*target->now->last = ioc;
-	target->now->last = &ioc->next;
+	*target->cur_unit->last = ioc;
+	target->cur_unit->last = &ioc->next;
 	return ioc;
 }
 
@@ -224,7 +225,7 @@ static void got_ioc(struct mad_target *target, const struct ioc_profile *profile
 	target->service = 0;
 	target->step = MAD_STEP_SERVICE;
 	if (ioc->services)
-		ask_step(target);
+		send_query(target);
 	else
 		begin_slot(target, target->slot + 1u);
 }
@@ -240,7 +241,7 @@ static void next_services(struct mad_target *target)
 {
 	target->service += DM_SERVICES_EACH;
 	if (target->service < target->ioc->services)
-		ask_step(target);
+		send_query(target);
 	else
 		begin_slot(target, target->slot + 1u);
 }
@@ -256,9 +257,9 @@ static void got_services(struct mad_target *target, const struct service_entry *
 		mad_dm_service_get(&read, entry);
 		if (!mad_srp_id_ext(&read, id_ext))
 			continue;
-		service = keep(target, sizeof(*service));
+		service = alloc_bounded(target, sizeof(*service));
 		if (!service) {
-			note(target, -ENOMEM, 0);
+			note_failure(target, -ENOMEM, 0);
 			finished(target);
 			return;
 		}
@@ -272,12 +273,12 @@ static void got_services(struct mad_target *target, const struct service_entry *
 /* The data read is consistent only if the change ID is still the same. */
 static void got_again(struct mad_target *target, const struct io_unit_info *info)
 {
-	if (get_be16(info->change_id) == target->now->change_id) {
+	if (get_be16(info->change_id) == target->cur_unit->change_id) {
 		next_pkey(target);
 	} else if (++target->changes < CHANGES) {
 		got_unit(target, info);
 	} else {
-		note(target, -EAGAIN, 0);
+		note_failure(target, -EAGAIN, 0);
 		next_pkey(target);
 	}
 }
@@ -314,7 +315,7 @@ static void got(struct mad_target *target, const struct mad_answer *answer)
 		return;
 	case MAD_STEP_SET:
 		target->step = MAD_STEP_UNIT;
-		ask_step(target);
+		send_query(target);
 		return;
 	case MAD_STEP_UNIT:
 		got_unit(target, dm);
@@ -334,14 +335,14 @@ static void got(struct mad_target *target, const struct mad_answer *answer)
 }
 
 /* Continue after a failed request. */
-static void go_on(struct mad_target *target)
+static void continue_after_failure(struct mad_target *target)
 {
 	bool dead = target->silent >= SILENT;
 
 	switch ((enum mad_step)target->step) {
 	case MAD_STEP_SET:
 		target->step = MAD_STEP_UNIT;
-		ask_step(target);
+		send_query(target);
 		return;
 	case MAD_STEP_IOC:
 		if (!add_ioc(target))
@@ -383,107 +384,107 @@ static void answered(struct mad_req *req, const struct mad_answer *answer)
 	if (target->step == MAD_STEP_PORT && answer->status == SA_STATUS_TOO_MANY &&
 		!target->is_switch) {
 		target->is_switch = true;
-		ask_step(target);
+		send_query(target);
 		return;
 	}
 	if (answer->err)
 		target->silent++;
 	if (target->step != MAD_STEP_SET && !no_path)
-		note(target, answer->err, answer->status);
-	go_on(target);
+		note_failure(target, answer->err, answer->status);
+	continue_after_failure(target);
 }
 
-static void ask_sa(
+static void init_sa_query(
 	struct mad_target *target, uint16_t attr, uint64_t mask, const void *data, size_t len)
 {
-	mad_scan_ask_sa(target->scan, &target->req, MAD_GET, attr, answered);
+	mad_scan_init_sa_req(target->scan, &target->req, MAD_GET, attr, answered);
 	target->req.mask = mask;
 	target->req.data = data;
 	target->req.len = (uint16_t)len;
 }
 
-static void ask_path(struct mad_target *target)
+static void query_path(struct mad_target *target)
 {
 	const struct mad_port_info *port = mad_port(target->scan->mad);
 
-	target->ask.path = (struct path_record){
+	target->query.path = (struct path_record){
 		.dlid = put_be16(target->lid), .slid = put_be16(port->lid), .numb_path = 1
 	};
 	if (target->step == MAD_STEP_PATH) {
-		target->ask.path.pkey = put_be16(port->pkey[target->pkey_at]);
-		ask_sa(target, SA_PATH_RECORD, SA_PATH_DLID | SA_PATH_SLID | SA_PATH_PKEY,
-			&target->ask.path, sizeof(target->ask.path));
+		target->query.path.pkey = put_be16(port->pkey[target->pkey_at]);
+		init_sa_query(target, SA_PATH_RECORD, SA_PATH_DLID | SA_PATH_SLID | SA_PATH_PKEY,
+			&target->query.path, sizeof(target->query.path));
 		return;
 	}
-	mad_gid_make(target->ask.path.dgid, target->prefix, target->guid);
-	mad_gid_make(target->ask.path.sgid, port->prefix, port->guid);
-	ask_sa(target, SA_PATH_RECORD, SA_PATH_DGID | SA_PATH_SGID, &target->ask.path,
-		sizeof(target->ask.path));
+	mad_gid_make(target->query.path.dgid, target->prefix, target->guid);
+	mad_gid_make(target->query.path.sgid, port->prefix, port->guid);
+	init_sa_query(target, SA_PATH_RECORD, SA_PATH_DGID | SA_PATH_SGID, &target->query.path,
+		sizeof(target->query.path));
 }
 
-static void ask_set(struct mad_target *target)
+static void set_class_port_info(struct mad_target *target)
 {
 	const struct mad_port_info *port = mad_port(target->scan->mad);
 
-	target->ask.set = (struct class_port_info){ .trap_lid = put_be16(port->lid) };
-	mad_gid_make(target->ask.set.trap_gid, port->prefix, port->guid);
+	target->query.set = (struct class_port_info){ .trap_lid = put_be16(port->lid) };
+	mad_gid_make(target->query.set.trap_gid, port->prefix, port->guid);
 	to_port(target, MAD_CLASS_DM, MAD_CLASS_PORT_INFO, 0);
 	target->req.method = MAD_SET;
-	target->req.data = &target->ask.set;
-	target->req.len = sizeof(target->ask.set);
+	target->req.data = &target->query.set;
+	target->req.len = sizeof(target->query.set);
 }
 
-static void ask_node(struct mad_target *target)
+static void query_node(struct mad_target *target)
 {
 	if (target->scan->direct) {
 		to_port(target, MAD_CLASS_SMP, SMP_NODE_INFO, 0);
 		return;
 	}
-	target->ask.node = (struct node_record){ .lid = put_be16(target->lid) };
-	ask_sa(target, SA_NODE_RECORD, 1, &target->ask.node, sizeof(target->ask.node));
+	target->query.node = (struct node_record){ .lid = put_be16(target->lid) };
+	init_sa_query(target, SA_NODE_RECORD, 1, &target->query.node, sizeof(target->query.node));
 }
 
-static void ask_port(struct mad_target *target)
+static void query_port(struct mad_target *target)
 {
 	if (target->scan->direct) {
 		to_port(target, MAD_CLASS_SMP, SMP_PORT_INFO, 0);
 		return;
 	}
 	/* port 0 of a switch */
-	target->ask.port = (struct port_info_record){ .lid = put_be16(target->lid) };
-	ask_sa(target, SA_PORT_INFO_RECORD,
-		target->is_switch ? SA_PIR_LID | SA_PIR_PORT : SA_PIR_LID, &target->ask.port,
-		sizeof(target->ask.port));
+	target->query.port = (struct port_info_record){ .lid = put_be16(target->lid) };
+	init_sa_query(target, SA_PORT_INFO_RECORD,
+		target->is_switch ? SA_PIR_LID | SA_PIR_PORT : SA_PIR_LID, &target->query.port,
+		sizeof(target->query.port));
 }
 
-static void ask_services(struct mad_target *target)
+static void query_services(struct mad_target *target)
 {
 	to_port(target, MAD_CLASS_DM, DM_SERVICE_ENTRIES,
 		(uint32_t)target->slot << 16 | last_service(target) << 8 | target->service);
 }
 
-static void ask_step(struct mad_target *target)
+static void send_query(struct mad_target *target)
 {
 	struct mad *mad = target->scan->mad;
 
 	if (target->end_ns && loop_now(mad_loop(mad)) > target->end_ns) {
-		note(target, -ETIME, 0);
+		note_failure(target, -ETIME, 0);
 		finished(target);
 		return;
 	}
 	switch ((enum mad_step)target->step) {
 	case MAD_STEP_LID:
 	case MAD_STEP_PATH:
-		ask_path(target);
+		query_path(target);
 		break;
 	case MAD_STEP_NODE:
-		ask_node(target);
+		query_node(target);
 		break;
 	case MAD_STEP_PORT:
-		ask_port(target);
+		query_port(target);
 		break;
 	case MAD_STEP_SET:
-		ask_set(target);
+		set_class_port_info(target);
 		break;
 	case MAD_STEP_UNIT:
 	case MAD_STEP_AGAIN:
@@ -493,7 +494,7 @@ static void ask_step(struct mad_target *target)
 		to_port(target, MAD_CLASS_DM, DM_IOC_PROFILE, target->slot);
 		break;
 	case MAD_STEP_SERVICE:
-		ask_services(target);
+		query_services(target);
 		break;
 	case MAD_STEP_DONE:
 		return;
@@ -508,12 +509,12 @@ void mad_scan_target_start(struct mad_target *target)
 	if (target->step == MAD_STEP_NODE && target->guid)
 		begin_partitions(target);
 	else
-		ask_step(target);
+		send_query(target);
 }
 
-const char *mad_target_why(const struct mad_target *target, char text[128])
+const char *mad_target_error(const struct mad_target *target, char text[128])
 {
-	static const char *const asked[] = {
+	static const char *const attr_names[] = {
 		[MAD_STEP_LID] = "PathRecord",
 		[MAD_STEP_NODE] = "NodeInfo",
 		[MAD_STEP_PORT] = "PortInfo",
@@ -525,7 +526,7 @@ const char *mad_target_why(const struct mad_target *target, char text[128])
 		[MAD_STEP_AGAIN] = "IOUnitInfo",
 		[MAD_STEP_DONE] = "",
 	};
-	const char *what = asked[target->failed];
+	const char *what = attr_names[target->failed];
 
 	if (!target->management && target->failed == MAD_STEP_UNIT)
 		what = "IOUnitInfo; the port reports no device management";

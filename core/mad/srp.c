@@ -37,7 +37,7 @@ const char *mad_srp_text(const struct mad_srp *srp, char text[MAD_SRP_TEXT])
 	return text;
 }
 
-bool mad_srp_left_out(const struct mad_target *target, char text[160])
+bool mad_srp_describe_ignored(const struct mad_target *target, char text[160])
 {
 	const char *first = NULL;
 	unsigned more = 0;
@@ -79,7 +79,7 @@ static void add(char line[MAD_SRP_LINE], const char *fmt, ...)
 }
 
 void mad_srp_command(
-	const struct mad_srp *srp, const struct mad_srp_more *more, char line[MAD_SRP_LINE])
+	const struct mad_srp *srp, const struct mad_srp_options *more, char line[MAD_SRP_LINE])
 {
 	line[0] = 0;
 	add(line,

@@ -8,20 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCOUTS    32
+#define PROBES    32
 #define NODES_MAX 65536 /* there are not more LIDs */
 #define SMP_MS    100   /* agents answer immediately */
 
-enum look { LOOK_PORT, LOOK_NODE, LOOK_END };
+enum query { QUERY_LINK, QUERY_NODE, QUERY_END_PORT };
 
 struct node { /* a switch, whose ports are visited one after the other */
 	uint8_t ports, next, hops, hop[SMP_HOPS_MAX];
 };
 
-struct scout { /* one request in flight */
+struct probe { /* one request in flight */
 	struct walk *walk;
 	struct mad_req req;
-	enum look look;
+	enum query query;
 	bool busy;
 	uint8_t hops, hop[SMP_HOPS_MAX], link; /* link: becomes a hop once it is known to be up */
 	uint64_t guid;
@@ -29,13 +29,13 @@ struct scout { /* one request in flight */
 
 struct walk {
 	struct mad *mad;
-	struct mad_view *view;
-	struct scout scout[SCOUTS];
+	struct mad_topology *view;
+	struct probe probe[PROBES];
 	struct node *node;
 	unsigned nodes, at, busy;
 	uint64_t *seen; /* GUIDs seen, a hash table with open addressing */
 	unsigned seens;
-	int err, over;
+	int err, finished;
 	struct loop_timer deadline;
 };
 #define SEEN_ROOM (2 * NODES_MAX)
@@ -46,7 +46,7 @@ static void answered(struct mad_req *, const struct mad_answer *);
 static void stop_walk(struct walk *walk, int err)
 {
 	walk->err = err;
-	walk->over = 1;
+	walk->finished = 1;
 }
 
 /* False: the GUID was known already. */
@@ -64,43 +64,43 @@ static bool add_seen(struct walk *walk, uint64_t guid)
 	return true;
 }
 
-static void send(struct scout *scout, enum look look, unsigned mod)
+static void send(struct probe *probe, enum query query, unsigned mod)
 {
-	scout->look = look;
-	scout->req = (struct mad_req){
+	probe->query = query;
+	probe->req = (struct mad_req){
 		.to = { .lid = 0xffff },
 		.mgmt_class = MAD_CLASS_SMP_DR,
 		.method = MAD_GET,
-		.attr = look == LOOK_NODE ? SMP_NODE_INFO : SMP_PORT_INFO,
+		.attr = query == QUERY_NODE ? SMP_NODE_INFO : SMP_PORT_INFO,
 		.mod = mod,
-		.hops = scout->hops,
-		.hop = scout->hop,
+		.hops = probe->hops,
+		.hop = probe->hop,
 		.first_ms = SMP_MS,
 		.done = answered,
 	};
-	mad_send(scout->walk->mad, &scout->req);
+	mad_send(probe->walk->mad, &probe->req);
 }
 
-static void rest(struct scout *scout)
+static void finish_probe(struct probe *probe)
 {
-	scout->busy = false;
-	scout->walk->busy--;
-	advance(scout->walk);
+	probe->busy = false;
+	probe->walk->busy--;
+	advance(probe->walk);
 }
 
-static void got_link(struct scout *scout, const struct port_info *info)
+static void got_link(struct probe *probe, const struct port_info *info)
 {
-	if ((info->speed_state & 0xf) < PORT_INIT || scout->hops == SMP_HOPS_MAX) {
-		rest(scout);
+	if ((info->speed_state & 0xf) < PORT_INIT || probe->hops == SMP_HOPS_MAX) {
+		finish_probe(probe);
 		return;
 	}
-	scout->hop[scout->hops++] = scout->link;
-	send(scout, LOOK_NODE, 0);
+	probe->hop[probe->hops++] = probe->link;
+	send(probe, QUERY_NODE, 0);
 }
 
-static void add_switch(struct scout *scout, unsigned ports)
+static void add_switch(struct probe *probe, unsigned ports)
 {
-	struct walk *walk = scout->walk;
+	struct walk *walk = probe->walk;
 	struct node *node = grow(walk->node, walk->nodes);
 
 	if (!node) {
@@ -109,81 +109,81 @@ static void add_switch(struct scout *scout, unsigned ports)
 	}
 	node->ports = (uint8_t)ports;
 	node->next = 1;
-	node->hops = scout->hops;
-	memcpy(node->hop, scout->hop, sizeof(node->hop));
+	node->hops = probe->hops;
+	memcpy(node->hop, probe->hop, sizeof(node->hop));
 }
 
 /* A node is identified by its GUID, an end port by its own: each port of an adapter counts. */
-static void got_node(struct scout *scout, const struct node_info *info)
+static void got_node(struct probe *probe, const struct node_info *info)
 {
-	struct walk *walk = scout->walk;
+	struct walk *walk = probe->walk;
 	bool is_switch = info->type == MAD_NODE_SWITCH;
 
-	scout->guid = get_be64(info->port_guid);
-	if (!add_seen(walk, is_switch ? get_be64(info->node_guid) : scout->guid)) {
-		rest(scout);
+	probe->guid = get_be64(info->port_guid);
+	if (!add_seen(walk, is_switch ? get_be64(info->node_guid) : probe->guid)) {
+		finish_probe(probe);
 		return;
 	}
 	walk->view->nodes++;
 	if (is_switch)
-		add_switch(scout, info->ports);
-	if (!walk->over)
-		send(scout, LOOK_END, is_switch ? 0 : info->local_port);
+		add_switch(probe, info->ports);
+	if (!walk->finished)
+		send(probe, QUERY_END_PORT, is_switch ? 0 : info->local_port);
 }
 
-static void got_end(struct scout *scout, const struct port_info *info)
+static void got_end(struct probe *probe, const struct port_info *info)
 {
-	struct walk *walk = scout->walk;
-	struct mad_view *view = walk->view;
-	struct mad_seen *seen = grow(view->port, view->count);
+	struct walk *walk = probe->walk;
+	struct mad_topology *view = walk->view;
+	struct mad_end_port *seen = grow(view->port, view->count);
 
 	if (!seen) {
 		stop_walk(walk, -ENOMEM);
 		return;
 	}
-	*seen = (struct mad_seen){
+	*seen = (struct mad_end_port){
 		.prefix = get_be64(info->gid_prefix),
-		.guid = scout->guid,
+		.guid = probe->guid,
 		.lid = get_be16(info->lid),
 		.state = info->speed_state & 0xf,
 		.management = get_be32(info->cap_mask) & PORT_CAP_DM,
-		.hops = scout->hops,
+		.hops = probe->hops,
 	};
-	memcpy(seen->hop, scout->hop, sizeof(seen->hop));
-	rest(scout);
+	memcpy(seen->hop, probe->hop, sizeof(seen->hop));
+	finish_probe(probe);
 }
 
 static void answered(struct mad_req *req, const struct mad_answer *answer)
 {
-	struct scout *scout = container_of(req, struct scout, req);
+	struct probe *probe = container_of(req, struct probe, req);
 	const void *data =
 		answer->mad ? ((const struct smp_dr *)(const void *)answer->mad)->data : NULL;
 
 	if (answer->err == -ENETDOWN) {
-		stop_walk(scout->walk, answer->err);
+		stop_walk(probe->walk, answer->err);
 	} else if (answer->err || answer->status) {
-		scout->walk->view->silent++;
-		rest(scout);
-	} else if (scout->look == LOOK_PORT) {
-		got_link(scout, data);
-	} else if (scout->look == LOOK_NODE) {
-		got_node(scout, data);
+		probe->walk->view->silent++;
+		finish_probe(probe);
+	} else if (probe->query == QUERY_LINK) {
+		got_link(probe, data);
+	} else if (probe->query == QUERY_NODE) {
+		got_node(probe, data);
 	} else {
-		got_end(scout, data);
+		got_end(probe, data);
 	}
 }
 
 /* Get the next unexplored link of a switch; false: none at the moment. */
-static bool next_link(struct walk *walk, struct scout *scout)
+static bool next_link(struct walk *walk, struct probe *probe)
 {
 	for (; walk->at < walk->nodes; walk->at++) {
 		struct node *node = &walk->node[walk->at];
 
 		if (node->next > node->ports || !node->next)
 			continue;
-		scout->link = node->next++; /* after port 255 it becomes 0 */
-		scout->hops = node->hops;
-		memcpy(scout->hop, node->hop, sizeof(scout->hop));
+		probe->link = node->next++; /* after port 255 it becomes 0 */
+		probe->hops = node->hops;
+		memcpy(probe->hop, node->hop, sizeof(probe->hop));
 		return true;
 	}
 	return false;
@@ -191,22 +191,22 @@ static bool next_link(struct walk *walk, struct scout *scout)
 
 static void advance(struct walk *walk)
 {
-	for (unsigned i = 0; i < SCOUTS && !walk->over; i++) {
-		struct scout *scout = &walk->scout[i];
+	for (unsigned i = 0; i < PROBES && !walk->finished; i++) {
+		struct probe *probe = &walk->probe[i];
 
-		if (scout->busy)
+		if (probe->busy)
 			continue;
-		if (!next_link(walk, scout))
+		if (!next_link(walk, probe))
 			break;
-		scout->busy = true;
+		probe->busy = true;
 		walk->busy++;
-		send(scout, LOOK_PORT, scout->link);
+		send(probe, QUERY_LINK, probe->link);
 	}
 	if (!walk->busy)
-		walk->over = 1;
+		walk->finished = 1;
 }
 
-static void too_late(struct loop_timer *timer)
+static void deadline_passed(struct loop_timer *timer)
 {
 	stop_walk(container_of(timer, struct walk, deadline), -ETIMEDOUT);
 }
@@ -214,16 +214,16 @@ static void too_late(struct loop_timer *timer)
 /* Start with our own node and the peer of our own port. */
 static void start_walk(struct walk *walk)
 {
-	for (unsigned i = 0; i < SCOUTS; i++)
-		walk->scout[i].walk = walk;
+	for (unsigned i = 0; i < PROBES; i++)
+		walk->probe[i].walk = walk;
 	for (unsigned i = 0; i < 2; i++) {
-		struct scout *scout = &walk->scout[i];
+		struct probe *probe = &walk->probe[i];
 
-		scout->busy = true;
+		probe->busy = true;
 		walk->busy++;
-		scout->hops = (uint8_t)i;
-		scout->hop[0] = mad_port(walk->mad)->port;
-		send(scout, LOOK_NODE, 0);
+		probe->hops = (uint8_t)i;
+		probe->hop[0] = mad_port(walk->mad)->port;
+		send(probe, QUERY_NODE, 0);
 	}
 }
 
@@ -231,13 +231,13 @@ static int run_walk(struct walk *walk, uint32_t timeout_ms)
 {
 	struct loop *loop = mad_loop(walk->mad);
 
-	walk->deadline.fire = too_late;
+	walk->deadline.fire = deadline_passed;
 	if (timeout_ms)
 		loop_timer_set(loop, &walk->deadline, loop_clock() + timeout_ms * 1000000ull);
-	loop_wait(loop, &walk->over, 0);
+	loop_wait(loop, &walk->finished, 0);
 	loop_timer_del(loop, &walk->deadline);
-	for (unsigned i = 0; i < SCOUTS; i++)
-		mad_forget(walk->mad, &walk->scout[i].req);
+	for (unsigned i = 0; i < PROBES; i++)
+		mad_cancel(walk->mad, &walk->probe[i].req);
 	return walk->err;
 }
 
@@ -251,12 +251,12 @@ static int failed(const struct mad_port_info *port, int err, struct diag *diag)
 	return diag_ctx(diag, "%s port %u", port->dev, port->port);
 }
 
-int mad_walk(struct mad *mad, uint32_t timeout_ms, struct mad_view *view, struct diag *diag)
+int mad_walk(struct mad *mad, uint32_t timeout_ms, struct mad_topology *view, struct diag *diag)
 {
 	struct walk *walk;
-	int err = mad_class(mad, MAD_CLASS_SMP_DR, diag);
+	int err = mad_register_class(mad, MAD_CLASS_SMP_DR, diag);
 
-	*view = (struct mad_view){ 0 };
+	*view = (struct mad_topology){ 0 };
 	if (err)
 		return err;
 	walk = calloc(1, sizeof(*walk));
@@ -276,11 +276,11 @@ int mad_walk(struct mad *mad, uint32_t timeout_ms, struct mad_view *view, struct
 	if (!err)
 		return 0;
 	free(view->port);
-	*view = (struct mad_view){ 0 };
+	*view = (struct mad_topology){ 0 };
 	return failed(mad_port(mad), err, diag);
 }
 
-int mad_route_parse(struct mad_seen *seen, const char *text, struct diag *diag)
+int mad_route_parse(struct mad_end_port *seen, const char *text, struct diag *diag)
 {
 	const char *p = text;
 
@@ -306,29 +306,29 @@ int mad_route_parse(struct mad_seen *seen, const char *text, struct diag *diag)
 	}
 }
 
-struct glance {
+struct sync_query {
 	struct mad_req req;
 	struct mad_answer answer;
 	uint8_t data[64];
-	int over;
+	int finished;
 };
 
-static void glanced(struct mad_req *req, const struct mad_answer *answer)
+static void sync_query_done(struct mad_req *req, const struct mad_answer *answer)
 {
-	struct glance *glance = container_of(req, struct glance, req);
+	struct sync_query *sync_query = container_of(req, struct sync_query, req);
 
-	glance->answer = *answer;
+	sync_query->answer = *answer;
 	if (answer->mad)
-		memcpy(glance->data, ((const struct smp_dr *)(const void *)answer->mad)->data,
-			sizeof(glance->data));
-	glance->over = 1;
+		memcpy(sync_query->data, ((const struct smp_dr *)(const void *)answer->mad)->data,
+			sizeof(sync_query->data));
+	sync_query->finished = 1;
 }
 
-static int ask(struct mad *mad, struct glance *glance, const struct mad_seen *seen, uint16_t attr,
-	unsigned mod, struct diag *diag)
+static int run_query(struct mad *mad, struct sync_query *sync_query,
+	const struct mad_end_port *seen, uint16_t attr, unsigned mod, struct diag *diag)
 {
-	*glance = (struct glance){ 0 };
-	glance->req = (struct mad_req){
+	*sync_query = (struct sync_query){ 0 };
+	sync_query->req = (struct mad_req){
 		.to = { .lid = 0xffff },
 		.mgmt_class = MAD_CLASS_SMP_DR,
 		.method = MAD_GET,
@@ -337,37 +337,37 @@ static int ask(struct mad *mad, struct glance *glance, const struct mad_seen *se
 		.hops = seen->hops,
 		.hop = seen->hop,
 		.first_ms = SMP_MS,
-		.done = glanced,
+		.done = sync_query_done,
 	};
-	mad_send(mad, &glance->req);
-	loop_wait(mad_loop(mad), &glance->over, 0);
-	if (glance->answer.err)
-		return diag_set(diag, DIAG_UNREACHABLE, -glance->answer.err, "no answer: %s",
-			diag_errno_text(-glance->answer.err));
-	if (glance->answer.status)
+	mad_send(mad, &sync_query->req);
+	loop_wait(mad_loop(mad), &sync_query->finished, 0);
+	if (sync_query->answer.err)
+		return diag_set(diag, DIAG_UNREACHABLE, -sync_query->answer.err, "no answer: %s",
+			diag_errno_text(-sync_query->answer.err));
+	if (sync_query->answer.status)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "rejected by the node: status 0x%04x",
-			glance->answer.status);
+			sync_query->answer.status);
 	return 0;
 }
 
-int mad_look(struct mad *mad, struct mad_seen *seen, struct diag *diag)
+int mad_query_route(struct mad *mad, struct mad_end_port *seen, struct diag *diag)
 {
 	const struct node_info *node;
 	const struct port_info *port;
-	struct glance glance;
-	int err = mad_class(mad, MAD_CLASS_SMP_DR, diag);
+	struct sync_query sync_query;
+	int err = mad_register_class(mad, MAD_CLASS_SMP_DR, diag);
 
 	if (!err)
-		err = ask(mad, &glance, seen, SMP_NODE_INFO, 0, diag);
+		err = run_query(mad, &sync_query, seen, SMP_NODE_INFO, 0, diag);
 	if (err)
 		return err;
-	node = (const void *)glance.data;
+	node = (const void *)sync_query.data;
 	seen->guid = get_be64(node->port_guid);
-	err = ask(mad, &glance, seen, SMP_PORT_INFO,
+	err = run_query(mad, &sync_query, seen, SMP_PORT_INFO,
 		node->type == MAD_NODE_SWITCH ? 0 : node->local_port, diag);
 	if (err)
 		return err;
-	port = (const void *)glance.data;
+	port = (const void *)sync_query.data;
 	seen->prefix = get_be64(port->gid_prefix);
 	seen->lid = get_be16(port->lid);
 	seen->state = port->speed_state & 0xf;

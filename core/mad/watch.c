@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#define LOOK_MS    1000
+#define POLL_MS    1000
 #define PKEYS_EACH 8 /* of up to 128 entries, each of which is a file */
 /* delay after a change of the port, plus or minus half, as all hosts see the change at once */
 #define SOON_MS  500
@@ -39,7 +39,7 @@ static uint32_t about(uint32_t ms)
 static void forget_all(struct mad_watch *watch)
 {
 	for (unsigned i = 0; i < SUBS; i++)
-		mad_forget(watch->mad, &watch->sub[i].req);
+		mad_cancel(watch->mad, &watch->sub[i].req);
 	watch->waiting = 0;
 }
 
@@ -58,9 +58,9 @@ static void send(struct mad_watch *watch, unsigned i, bool subscribe,
 		.mgmt_class = MAD_CLASS_SA,
 		.method = MAD_SET,
 		.attr = MAD_INFORM_INFO,
-		.mask = mad_inform_put(&sub->ask, traps[i], subscribe),
-		.data = &sub->ask,
-		.len = sizeof(sub->ask),
+		.mask = mad_inform_put(&sub->inform, traps[i], subscribe),
+		.data = &sub->inform,
+		.len = sizeof(sub->inform),
 		.urgent = true,
 		.done = done,
 	};
@@ -80,9 +80,9 @@ static void settle(struct mad_watch *watch, int err)
 		watch->back_ms = BACK_MS;
 	}
 	set_timer(watch, &watch->renew, about(next_ms));
-	if (err == watch->told)
+	if (err == watch->reported_err)
 		return;
-	watch->told = err;
+	watch->reported_err = err;
 	watch->subscribed(watch, err, err ? &watch->diag : NULL);
 }
 
@@ -115,7 +115,7 @@ static void subscribed(struct mad_req *req, const struct mad_answer *answer)
 	struct mad_watch *watch = sub->watch;
 
 	watch->waiting--;
-	if (answer->err == -ENETDOWN && watch->mad->gone)
+	if (answer->err == -ENETDOWN && watch->mad->removed_err)
 		return;
 	if (!answer->err && !answer->status)
 		watch->sa_lid = req->to.lid;
@@ -159,9 +159,9 @@ static void subscribe(struct loop_timer *timer)
 		send(watch, i, true, subscribed);
 }
 
-static void tell(struct loop_work *work)
+static void report_changes(struct loop_work *work)
 {
-	struct mad_watch *watch = container_of(work, struct mad_watch, tell);
+	struct mad_watch *watch = container_of(work, struct mad_watch, report);
 	unsigned what = watch->what;
 
 	watch->what = 0;
@@ -174,7 +174,7 @@ static void note(struct mad_watch *watch, unsigned what)
 	if (!what)
 		return;
 	watch->what |= what;
-	loop_work_add(watch->mad->loop, &watch->tell);
+	loop_work_add(watch->mad->loop, &watch->report);
 	if (!(what & NEW_ROUND))
 		return;
 	forget_all(watch);
@@ -183,31 +183,31 @@ static void note(struct mad_watch *watch, unsigned what)
 		set_timer(watch, &watch->renew, about(SOON_MS));
 }
 
-static void look(struct mad_watch *watch, unsigned what, unsigned pkeys)
+static void poll_port(struct mad_watch *watch, unsigned what, unsigned pkeys)
 {
-	int differs = mad_dev_look(watch->mad->dev, &watch->mad->port, pkeys);
+	int differs = mad_dev_poll(watch->mad->dev, &watch->mad->port, pkeys);
 
 	if (differs < 0) {
 		mad_xact_gone(watch->mad, -ENETDOWN);
 		return;
 	}
-	set_timer(watch, &watch->look, LOOK_MS);
+	set_timer(watch, &watch->poll, POLL_MS);
 	note(watch, what | (unsigned)differs);
 }
 
-static void look_again(struct loop_timer *timer)
+static void poll_fired(struct loop_timer *timer)
 {
-	look(container_of(timer, struct mad_watch, look), 0, PKEYS_EACH);
+	poll_port(container_of(timer, struct mad_watch, poll), 0, PKEYS_EACH);
 }
 
 void mad_port_event(struct mad *mad, unsigned what)
 {
-	if (!mad->watch || mad->watch->ended || mad->gone)
+	if (!mad->watch || mad->watch->ended || mad->removed_err)
 		return;
 	if (what & PORT_EVENT_GONE)
 		mad_xact_gone(mad, -ENETDOWN);
 	else
-		look(mad->watch, what & KNOWN,
+		poll_port(mad->watch, what & KNOWN,
 			what & PORT_EVENT_PKEYS ? MAD_PKEYS_MAX : PKEYS_EACH);
 }
 
@@ -215,9 +215,9 @@ static void stop(struct mad_watch *watch)
 {
 	struct loop *loop = watch->mad->loop;
 
-	loop_timer_del(loop, &watch->look);
+	loop_timer_del(loop, &watch->poll);
 	loop_timer_del(loop, &watch->renew);
-	loop_work_del(loop, &watch->tell);
+	loop_work_del(loop, &watch->report);
 	forget_all(watch);
 }
 
@@ -229,7 +229,7 @@ void mad_watch_gone(struct mad_watch *watch)
 		return;
 	}
 	watch->what |= PORT_EVENT_GONE;
-	loop_work_add(watch->mad->loop, &watch->tell);
+	loop_work_add(watch->mad->loop, &watch->report);
 }
 
 /* Accept reports only from the subnet administrator. */
@@ -275,18 +275,18 @@ int mad_watch(struct mad *mad, struct mad_watch *watch, struct diag *diag)
 {
 	if (mad->watch)
 		return diag_set(diag, DIAG_BUSY, EALREADY, "the port is already watched");
-	if (mad->gone)
+	if (mad->removed_err)
 		return diag_sys(
-			diag, -mad->gone, "watch %s port %u", mad->port.dev, mad->port.port);
+			diag, -mad->removed_err, "watch %s port %u", mad->port.dev, mad->port.port);
 	memset(&watch->mad, 0, sizeof(*watch) - offsetof(struct mad_watch, mad));
 	mad->watch = watch;
 	watch->mad = mad;
-	watch->look = (struct loop_timer){ .fire = look_again };
+	watch->poll = (struct loop_timer){ .fire = poll_fired };
 	watch->renew = (struct loop_timer){ .fire = subscribe };
-	watch->tell = (struct loop_work){ .run = tell };
+	watch->report = (struct loop_work){ .run = report_changes };
 	watch->back_ms = BACK_MS;
-	watch->told = 1;
-	set_timer(watch, &watch->look, LOOK_MS);
+	watch->reported_err = 1;
+	set_timer(watch, &watch->poll, POLL_MS);
 	set_timer(watch, &watch->renew, 0);
 	return 0;
 }
@@ -321,8 +321,8 @@ static void unsubscribe(struct mad_watch *watch)
 
 void mad_unwatch(struct mad *mad, struct mad_watch *watch, void (*ended)(struct mad_watch *))
 {
-	bool reachable =
-		!mad->gone && mad->port.state == PORT_ACTIVE && mad_lid_valid(mad->port.sm_lid);
+	bool reachable = !mad->removed_err && mad->port.state == PORT_ACTIVE &&
+			 mad_lid_valid(mad->port.sm_lid);
 
 	stop(watch);
 	watch->ended = ended;

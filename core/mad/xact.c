@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Requests and their answers: many in flight, few per destination, each with its own deadline.
  * Every try has its own transaction ID, and all of them are valid until the deadline, so that a
- * late answer counts. take.c receives; scan.c and watch.c send the requests. */
+ * late answer counts. receive.c receives; scan.c and watch.c send the requests. */
 #include "xact.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static bool counted(const struct mad_req *req)
 	return req->mgmt_class == MAD_CLASS_DM;
 }
 
-static void take_slot(struct mad *mad, struct mad_req *req)
+static void alloc_slot(struct mad *mad, struct mad_req *req)
 {
 	struct xact_slot *slot = &mad->slot[mad->free];
 
@@ -174,7 +174,7 @@ static void time_up(struct loop_timer *timer)
 			queue_of(mad, req)->fresh--;
 			loop_work_add(mad->loop, &mad->work);
 		}
-		mad->counters.again++;
+		mad->counters.retries++;
 		answer.err = try(mad, req);
 		if (!answer.err)
 			return;
@@ -209,9 +209,9 @@ static void set_times(struct mad *mad, struct mad_req *req)
 
 static void launch(struct mad *mad, struct mad_req *req)
 {
-	struct mad_answer answer = { .err = mad->gone };
+	struct mad_answer answer = { .err = mad->removed_err };
 
-	take_slot(mad, req);
+	alloc_slot(mad, req);
 	req->state = FRESH;
 	queue_of(mad, req)->fresh++;
 	if (counted(req))
@@ -287,7 +287,7 @@ void mad_send(struct mad *mad, struct mad_req *req)
 	mad_xact_enqueue(mad, req);
 }
 
-void mad_forget(struct mad *mad, struct mad_req *req)
+void mad_cancel(struct mad *mad, struct mad_req *req)
 {
 	struct xact_queue *queue = queue_of(mad, req);
 
@@ -309,10 +309,10 @@ void mad_xact_gone(struct mad *mad, int err)
 {
 	struct mad_answer answer = { .err = err };
 
-	if (mad->gone)
+	if (mad->removed_err)
 		return;
 	loop_fd_del(mad->loop, &mad->fd);
-	mad->gone = err;
+	mad->removed_err = err;
 	for (unsigned i = 0; i < XACT_SLOTS; i++)
 		if (mad->slot[i].req)
 			mad_xact_finish(mad, mad->slot[i].req, &answer);
@@ -347,9 +347,9 @@ static int start(struct mad *mad, struct diag *diag)
 	mad->fd = (struct loop_fd){
 		.fd = mad_dev_fd(mad->dev), .events = EPOLLIN, .ready = mad_xact_readable
 	};
-	err = mad_dev_class(mad->dev, MAD_CLASS_SA, diag);
+	err = mad_dev_register_class(mad->dev, MAD_CLASS_SA, diag);
 	if (!err)
-		err = mad_dev_class(mad->dev, MAD_CLASS_DM, diag);
+		err = mad_dev_register_class(mad->dev, MAD_CLASS_DM, diag);
 	if (!err)
 		err = loop_fd_add(mad->loop, &mad->fd, diag);
 	if (err)
@@ -389,9 +389,9 @@ int mad_open(struct mad **out, struct loop *loop, const struct mad_port_info *po
 	return 0;
 }
 
-int mad_class(struct mad *mad, uint8_t mgmt_class, struct diag *diag)
+int mad_register_class(struct mad *mad, uint8_t mgmt_class, struct diag *diag)
 {
-	if (!mad_dev_class(mad->dev, mgmt_class, diag))
+	if (!mad_dev_register_class(mad->dev, mgmt_class, diag))
 		return 0;
 	return diag_ctx(diag, "%s port %u", mad->port.dev, mad->port.port);
 }

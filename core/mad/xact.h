@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An open port: requests in flight (xact.c), received datagrams (take.c), the watch (watch.c). */
+/* An open port: requests in flight (xact.c), received datagrams (receive.c), the watch (watch.c).
+ */
 #pragma once
 #include "codec.h"
 #include "dev.h"
@@ -19,8 +20,8 @@ struct xact_queue { /* one for the subnet administrator, one for all others */
 };
 
 struct mad_counters {
-	uint64_t sent, again, answers, late /* late, of unknown senders, or duplicate */, timeouts,
-		reports;
+	uint64_t sent, retries, answers, unmatched /* late, of unknown senders, or duplicate */,
+		timeouts, reports;
 };
 
 struct mad {
@@ -36,7 +37,7 @@ struct mad {
 	uint16_t free;       /* XACT_SLOTS = none */
 	uint8_t busy[65536]; /* requests in flight by LID */
 	size_t room;
-	int gone; /* -errno of the removed device */
+	int removed_err; /* -errno of the removed device */
 	struct mad_watch *watch;
 };
 
@@ -56,7 +57,7 @@ void mad_watch_gone(struct mad_watch *);
 
 /* Call before sending requests of classes other than subnet administration and device
  * management. */
-int mad_class(struct mad *, uint8_t mgmt_class, struct diag *);
+int mad_register_class(struct mad *, uint8_t mgmt_class, struct diag *);
 struct loop *mad_loop(const struct mad *);
 const struct mad_counters *mad_counters(const struct mad *);
 
@@ -68,6 +69,6 @@ struct mad_answer {
 	const uint8_t *mad; /* the whole datagram; valid only in `done` */
 	size_t len;
 };
-void mad_send(struct mad *, struct mad_req *); /* never calls done itself */
-void mad_forget(
+void mad_send(struct mad *, struct mad_req *); /* never calls done() itself */
+void mad_cancel(
 	struct mad *, struct mad_req *); /* done is not called any more; allowed if not in flight */

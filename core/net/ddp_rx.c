@@ -47,7 +47,7 @@ bool ddp_rx_fills(const struct iwarp *iw, const struct pool *pool)
 {
 	const struct ddp_rx *rx = &iw->rx;
 
-	return rx->step == DDP_RX_PAYLOAD && rx->left && rx->to >= pool->base &&
+	return rx->step == DDP_RX_PAYLOAD && rx->remaining && rx->to >= pool->base &&
 	       rx->to < pool->base + pool->len;
 }
 
@@ -98,7 +98,7 @@ static bool begin_response(struct iwarp *iw, const struct ddp_tagged *t, uint32_
 	struct ddp_rx *rx = &iw->rx;
 	const struct ddp_entry *read = ddp_tx_oldest_read(iw);
 	bool last = t->c.ddp & DDP_LAST;
-	enum stag_fault fault = STAG_FINE;
+	enum stag_fault fault = STAG_OK;
 
 	if (!read) {
 		iwarp_fault(iw, TERM_DDP_STAG, "unexpected Read Response from the peer");
@@ -169,7 +169,7 @@ static bool begin_send(struct iwarp *iw, const struct ddp_untagged *u, uint32_t 
 
 static bool begin_read_req(struct iwarp *iw, const struct rdmap_read_req *r, uint32_t len)
 {
-	uint32_t want = get_be32(r->len);
+	uint32_t read_len = get_be32(r->len);
 	enum stag_fault fault;
 	uint8_t *p;
 
@@ -179,12 +179,12 @@ static bool begin_read_req(struct iwarp *iw, const struct rdmap_read_req *r, uin
 		iwarp_fault(iw, TERM_DDP_TOO_LONG, "Read Request too long");
 		return false;
 	}
-	fault = want ? stag_find(iw->stags, &iw->holds, get_be32(r->source_stag),
-			       get_be64(r->source_to), want, EP_REMOTE_READ, &p)
-		     : STAG_FINE;
+	fault = read_len ? stag_find(iw->stags, &iw->holds, get_be32(r->source_stag),
+				   get_be64(r->source_to), read_len, EP_REMOTE_READ, &p)
+			 : STAG_OK;
 	if (fault)
-		fault_tagged(
-			iw, fault, "reads", get_be32(r->source_stag), get_be64(r->source_to), want);
+		fault_tagged(iw, fault, "reads", get_be32(r->source_stag), get_be64(r->source_to),
+			read_len);
 	return !fault;
 }
 
@@ -209,18 +209,18 @@ static bool begin_segment(struct iwarp *iw)
 
 	switch ((enum rdmap_op)(((const struct ddp_common *)head)->rdmap & RDMAP_OP_MASK)) {
 	case RDMAP_WRITE:
-		return begin_write(iw, head, rx->left);
+		return begin_write(iw, head, rx->remaining);
 	case RDMAP_READ_RESP:
-		return begin_response(iw, head, rx->left);
+		return begin_response(iw, head, rx->remaining);
 	case RDMAP_SEND:
 	case RDMAP_SEND_INVAL:
 	case RDMAP_SEND_SE:
 	case RDMAP_SEND_SE_INVAL:
-		return begin_send(iw, head, rx->left);
+		return begin_send(iw, head, rx->remaining);
 	case RDMAP_READ_REQ:
-		return begin_read_req(iw, head, rx->left);
+		return begin_read_req(iw, head, rx->remaining);
 	case RDMAP_TERMINATE:
-		return begin_terminate(iw, head, rx->left);
+		return begin_terminate(iw, head, rx->remaining);
 	case RDMAP_OPS:
 		break;
 	}
@@ -275,22 +275,22 @@ static bool parse_head(struct iwarp *iw)
 	rx->crc = iw->crc ? crc32c(0, rx->head, len) : 0;
 	rx->placed = 0;
 	if (!get_be16(c->len)) {
-		rx->left = rx->pad = 0;
+		rx->remaining = rx->pad = 0;
 		rx->step = DDP_RX_TAIL;
 		return true;
 	}
 	rx->head_len = len;
-	rx->left = get_be16(c->len) + MPA_LEN_SIZE - len;
-	rx->pad = -(len + rx->left) & 3;
+	rx->remaining = get_be16(c->len) + MPA_LEN_SIZE - len;
+	rx->pad = -(len + rx->remaining) & 3;
 	if (c->ddp & DDP_TAGGED) { /* a large message's short last segment predicts nothing about
 				      the next */
-		rx->large = rx->left >= LARGE || (rx->large && rx->middle);
+		rx->large = rx->remaining >= LARGE || (rx->large && rx->middle);
 		rx->middle = !(c->ddp & DDP_LAST);
 	}
 	rx->step = DDP_RX_PAYLOAD;
 	if (!begin_segment(iw))
 		return false;
-	rx->step = rx->left ? DDP_RX_PAYLOAD : DDP_RX_TAIL;
+	rx->step = rx->remaining ? DDP_RX_PAYLOAD : DDP_RX_TAIL;
 	return true;
 }
 
@@ -302,15 +302,15 @@ static void placed(struct iwarp *iw, uint32_t bytes)
 		rx->crc = crc32c(rx->crc, rx->to, bytes);
 	rx->to += bytes;
 	rx->placed += bytes;
-	rx->left -= bytes;
-	if (!rx->left)
+	rx->remaining -= bytes;
+	if (!rx->remaining)
 		rx->step = DDP_RX_TAIL;
 }
 
 static bool parse_payload(struct iwarp *iw)
 {
 	struct ddp_rx *rx = &iw->rx;
-	uint32_t bytes = rx->end - rx->at < rx->left ? rx->end - rx->at : rx->left;
+	uint32_t bytes = rx->end - rx->at < rx->remaining ? rx->end - rx->at : rx->remaining;
 
 	if (!bytes)
 		return false;
@@ -330,7 +330,7 @@ static void message_in(struct iwarp *iw)
 	one->invalidated =
 		rx->sending_op == RDMAP_SEND_INVAL || rx->sending_op == RDMAP_SEND_SE_INVAL;
 	one->inval_rkey = one->invalidated ? get_be32(u->inval) : 0;
-	if (one->invalidated && stag_withdraw(iw->stags, &iw->holds, one->inval_rkey)) {
+	if (one->invalidated && stag_invalidate(iw->stags, &iw->holds, one->inval_rkey)) {
 		iwarp_fault(iw, TERM_RDMAP_INVALIDATE,
 			"the peer invalidated STag %#x, which was not advertised to it",
 			one->inval_rkey);
@@ -456,7 +456,7 @@ bool ddp_rx_readable(struct iwarp *iw)
 
 	for (int round = 0; round < ROUNDS && iw->ep.state == EP_UP; round++) {
 		struct iovec iov[2];
-		size_t asked;
+		size_t requested;
 		ssize_t got;
 		bool direct;
 
@@ -467,10 +467,10 @@ bool ddp_rx_readable(struct iwarp *iw)
 		memmove(rx->stage, rx->stage + rx->at, rx->end - rx->at);
 		rx->end -= rx->at;
 		rx->at = 0;
-		iov[0] = (struct iovec){ rx->to, direct ? rx->left : 0 };
+		iov[0] = (struct iovec){ rx->to, direct ? rx->remaining : 0 };
 		iov[1] = (struct iovec){ rx->stage + rx->end,
 			(rx->large ? STAGE_SMALL : DDP_RX_STAGE) - rx->end };
-		asked = iov[0].iov_len + iov[1].iov_len;
+		requested = iov[0].iov_len + iov[1].iov_len;
 		got = tcp_recv(iw->fd.fd, iov + !direct, 1 + direct);
 		if (got <= 0) {
 			if (got < 0 && errno == EINTR)
@@ -483,14 +483,14 @@ bool ddp_rx_readable(struct iwarp *iw)
 		any = true;
 		iw->moved += (uint64_t)got;
 		if (direct) {
-			uint32_t part = (size_t)got < rx->left ? (uint32_t)got : rx->left;
+			uint32_t part = (size_t)got < rx->remaining ? (uint32_t)got : rx->remaining;
 			placed(iw, part);
 			rx->end += (uint32_t)got - part;
 		} else {
 			rx->end += (uint32_t)got;
 		}
 		ddp_rx_parse(iw);
-		if ((size_t)got < asked)
+		if ((size_t)got < requested)
 			break;
 	}
 	return any;

@@ -35,8 +35,8 @@ static uint32_t pow2_over(uint32_t n)
 int ddp_tx_init(struct iwarp *iw, struct diag *diag)
 {
 	struct ddp_tx *tx = &iw->tx;
-	/* Room to spare for quiet ops: their owner gets them back with the peer's answer, possibly
-	 * before ops posted earlier are done. */
+	/* Room to spare for unsignaled ops: their owner gets them back with the peer's answer,
+	 * possibly before ops posted earlier are done. */
 	uint32_t size = pow2_over(iw->ep.caps.send * 2 + 16),
 		 responses = pow2_over(iw->ep.caps.ird + 1);
 
@@ -81,7 +81,7 @@ static void spill(struct iwarp *iw, struct ddp_entry *e, uint32_t at)
 	e->sge[0] = (struct ep_sge){ .p = to, .len = e->len };
 }
 
-static bool add(struct iwarp *iw, const struct ep_op *op, struct ep_op *tell)
+static bool add(struct iwarp *iw, const struct ep_op *op, struct ep_op *signaled)
 {
 	struct ddp_tx *tx = &iw->tx;
 	struct ddp_entry *e;
@@ -90,7 +90,7 @@ static bool add(struct iwarp *iw, const struct ep_op *op, struct ep_op *tell)
 	if (tx->tail - tx->head > tx->mask)
 		return false;
 	e = entry(tx, tx->tail);
-	*e = (struct ddp_entry){ .op = tell,
+	*e = (struct ddp_entry){ .op = signaled,
 		.end = UINT64_MAX,
 		.raddr = op->raddr,
 		.rkey = op->rkey,
@@ -119,7 +119,7 @@ void ddp_tx_post(struct iwarp *iw, struct ep_op *chain)
 	while (chain) {
 		struct ep_op *op = chain;
 		chain = op->next;
-		if (!add(iw, op, op->flags & EP_QUIET ? NULL : op)) {
+		if (!add(iw, op, op->flags & EP_UNSIGNALED ? NULL : op)) {
 			diag_set(iwarp_why(iw), DIAG_PROTOCOL, ENOSPC,
 				"more requests were posted than the send queue holds");
 			iwarp_close(&iw->ep);

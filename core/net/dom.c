@@ -4,33 +4,33 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static const char attic_key;
+static const char local_key;
 
 struct doms {
-	struct loop_attic attic;
-	bool taken[POOL_DOMS];
+	struct loop_local local;
+	bool used[POOL_DOMS];
 };
 
-static void doms_fini(struct loop_attic *attic)
+static void doms_fini(struct loop_local *local)
 {
-	free(container_of(attic, struct doms, attic));
+	free(container_of(local, struct doms, local));
 }
 
-int dom_take(struct loop *loop, uint8_t *dom, struct diag *diag)
+int dom_alloc(struct loop *loop, uint8_t *dom, struct diag *diag)
 {
-	struct loop_attic *attic = loop_attic_find(loop, &attic_key);
+	struct loop_local *local = loop_local_find(loop, &local_key);
 	struct doms *doms =
-		attic ? container_of(attic, struct doms, attic) : calloc(1, sizeof(*doms));
+		local ? container_of(local, struct doms, local) : calloc(1, sizeof(*doms));
 
 	if (!doms)
 		return diag_sys(diag, ENOMEM, "RDMA device");
-	if (!attic) {
-		doms->attic = (struct loop_attic){ .key = &attic_key, .fini = doms_fini };
-		loop_attic_add(loop, &doms->attic);
+	if (!local) {
+		doms->local = (struct loop_local){ .key = &local_key, .fini = doms_fini };
+		loop_local_add(loop, &doms->local);
 	}
 	for (uint8_t i = 0; i < POOL_DOMS; i++)
-		if (!doms->taken[i]) {
-			doms->taken[i] = true;
+		if (!doms->used[i]) {
+			doms->used[i] = true;
 			*dom = i;
 			return 0;
 		}
@@ -39,10 +39,10 @@ int dom_take(struct loop *loop, uint8_t *dom, struct diag *diag)
 }
 
 /* While the loop is being freed, the allocator may be gone already. */
-void dom_give(struct loop *loop, uint8_t dom)
+void dom_free(struct loop *loop, uint8_t dom)
 {
-	struct loop_attic *attic = loop_attic_find(loop, &attic_key);
+	struct loop_local *local = loop_local_find(loop, &local_key);
 
-	if (attic)
-		container_of(attic, struct doms, attic)->taken[dom] = false;
+	if (local)
+		container_of(local, struct doms, local)->used[dom] = false;
 }

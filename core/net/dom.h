@@ -6,5 +6,6 @@
 #include "loop.h"
 #include "mem.h"
 
-int dom_take(struct loop *, uint8_t *dom, struct diag *);
-void dom_give(struct loop *, uint8_t dom);
+/* -ENOSPC: all POOL_DOMS are in use. */
+int dom_alloc(struct loop *, uint8_t *dom, struct diag *);
+void dom_free(struct loop *, uint8_t dom);

@@ -219,7 +219,7 @@ static uint32_t rest_ms(const struct either *e)
 
 /* Retry verbs if it only timed out and TCP failed, too. A target that is slow to answer, such as
  * one that just lost all its connections, gets the rest of the time. */
-static bool verbs_again(struct either *e)
+static bool retry_verbs(struct either *e)
 {
 	struct ep_dial dial = e->dial;
 	struct loop *loop = e->ep.loop;
@@ -243,7 +243,7 @@ static void none_down(struct ep *ep)
 {
 	struct either *e = either_of(ep);
 
-	if (verbs_again(e))
+	if (retry_verbs(e))
 		return;
 	both_causes(ep, &e->first, ep->why.text);
 	e->ev->down(ep);

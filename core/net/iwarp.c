@@ -78,9 +78,9 @@ void iwarp_end(struct iwarp *iw)
 {
 	struct loop *loop = iw->ep.loop;
 
-	if (iw->over)
+	if (iw->socket_closed)
 		return;
-	iw->over = true;
+	iw->socket_closed = true;
 	iw->ep.state = EP_CLOSING;
 	tcp_connect_cancel(iw->connect);
 	iw->connect = NULL;
@@ -146,7 +146,7 @@ void iwarp_fault(struct iwarp *iw, unsigned term, const char *fmt, ...)
 		culprit = 0;
 	else if (term >> 8 != 1 && culprit == sizeof(struct rdmap_read_req))
 		culprit = sizeof(struct ddp_untagged);
-	loop_trace(iw->ep.loop, "%s: sending Terminate %#x: %s", iw->ep.way, term,
+	loop_trace(iw->ep.loop, "%s: sending Terminate %#x: %s", iw->ep.route, term,
 		iwarp_term_text(term));
 	ddp_tx_terminate(iw, term, iw->rx.head, culprit);
 	iw->ep.state = EP_CLOSING;
@@ -171,7 +171,7 @@ static void come_up(struct iwarp *iw)
 	}
 	iw->step = IWARP_LIVE;
 	iw->ep.state = EP_UP;
-	loop_trace(iw->ep.loop, "%s: up", iw->ep.way);
+	loop_trace(iw->ep.loop, "%s: up", iw->ep.route);
 	iw->ep.ev->up(&iw->ep);
 }
 
@@ -179,9 +179,9 @@ static void end_of_turn(struct loop_work *work)
 {
 	struct iwarp *iw = container_of(work, struct iwarp, work);
 
-	if (iw->over) {
+	if (iw->socket_closed) {
 		iw->ep.state = EP_DOWN;
-		loop_trace(iw->ep.loop, "%s: down%s%s", iw->ep.way, iw->ep.why.err ? ": " : "",
+		loop_trace(iw->ep.loop, "%s: down%s%s", iw->ep.route, iw->ep.why.err ? ": " : "",
 			iw->ep.why.text);
 		iw->ep.ev->down(&iw->ep);
 		return;
@@ -217,7 +217,7 @@ static void socket_ready(struct loop_fd *fd, uint32_t events)
 	idle(iw);
 }
 
-static bool socket_look(struct loop_fd *fd)
+static bool poll_socket(struct loop_fd *fd)
 {
 	struct iwarp *iw = container_of(fd, struct iwarp, fd);
 	bool any = iw->step == IWARP_LIVE && iw->ep.state == EP_UP && ddp_rx_readable(iw);
@@ -249,9 +249,8 @@ static void expired(struct loop_timer *timer)
 	}
 	if (iw->ep.state < EP_CLOSING)
 		diag_set(iwarp_why(iw), DIAG_TIMEOUT, ETIMEDOUT,
-			iw->step == IWARP_TCP
-				? "connect: no answer within %s"
-				: "TCP connected, but no iWARP (MPA) reply within %s",
+			iw->step == IWARP_TCP ? "connect: no answer within %s"
+					      : "TCP connected, but no iWARP (MPA) reply within %s",
 			diag_seconds(iw->timeout_ms, text));
 	tcp_reset_on_close(iw->fd.fd);
 	iwarp_end(iw);
@@ -318,24 +317,24 @@ static void iwarp_reset(struct ep *ep)
 {
 	struct iwarp *iw = iwarp_of(ep);
 
-	if (!iw->over && iw->fd.fd >= 0)
+	if (!iw->socket_closed && iw->fd.fd >= 0)
 		tcp_reset_on_close(iw->fd.fd);
 	iwarp_end(iw);
 }
 
-static uint64_t iwarp_moved(const struct ep *ep)
+static uint64_t iwarp_progress(const struct ep *ep)
 {
 	const struct iwarp *iw = container_of(ep, const struct iwarp, ep);
 
-	return iw->over || iw->fd.fd < 0 ? iw->moved : tcp_moved(iw->fd.fd, iw->moved);
+	return iw->socket_closed || iw->fd.fd < 0 ? iw->moved : tcp_progress(iw->fd.fd, iw->moved);
 }
 
-static bool iwarp_hung_up(const struct ep *ep)
+static bool iwarp_peer_closed(const struct ep *ep)
 {
 	const struct iwarp *iw = container_of(ep, const struct iwarp, ep);
 
-	return iw->over ||
-	       (iw->connect ? tcp_connect_hung_up(iw->connect) : tcp_has_hung_up(iw->fd.fd));
+	return iw->socket_closed ||
+	       (iw->connect ? tcp_connect_peer_closed(iw->connect) : tcp_peer_closed(iw->fd.fd));
 }
 
 static const struct ep_ops ops = {
@@ -346,8 +345,8 @@ static const struct ep_ops ops = {
 	.unreg = unreg,
 	.close = iwarp_close,
 	.reset = iwarp_reset,
-	.moved = iwarp_moved,
-	.hung_up = iwarp_hung_up,
+	.progress = iwarp_progress,
+	.peer_closed = iwarp_peer_closed,
 	.free = iwarp_free,
 };
 
@@ -356,7 +355,7 @@ static uint32_t lesser(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-int iwarp_init(struct iwarp *iw, struct loop *loop, const struct ep_caps *want,
+int iwarp_init(struct iwarp *iw, struct loop *loop, const struct ep_caps *caps,
 	const struct ep_events *events, void *user, struct diag *diag)
 {
 	iw->ep = (struct ep){ .ops = &ops,
@@ -364,19 +363,19 @@ int iwarp_init(struct iwarp *iw, struct loop *loop, const struct ep_caps *want,
 		.loop = loop,
 		.user = user,
 		.dom = DOM_NONE,
-		.caps = *want };
+		.caps = *caps };
 	iw->fd = (struct loop_fd){
-		.fd = -1, .events = EPOLLIN, .ready = socket_ready, .look = socket_look
+		.fd = -1, .events = EPOLLIN, .ready = socket_ready, .poll = poll_socket
 	};
 	iw->timer.fire = expired;
 	iw->work.run = end_of_turn;
-	iw->ep.caps.send = want->send ? lesser(want->send, 0x4000) : 1;
-	iw->ep.caps.recv = want->recv ? lesser(want->recv, 0x4000) : 1;
-	iw->ep.caps.sge = want->sge ? lesser(want->sge, EP_SGE) : 1;
+	iw->ep.caps.send = caps->send ? lesser(caps->send, 0x4000) : 1;
+	iw->ep.caps.recv = caps->recv ? lesser(caps->recv, 0x4000) : 1;
+	iw->ep.caps.sge = caps->sge ? lesser(caps->sge, EP_SGE) : 1;
 	iw->ep.caps.read_sge = 1;
-	iw->ep.caps.inline_max = lesser(want->inline_max, IWARP_INLINE);
-	iw->ep.caps.ord = lesser(want->ord, IWARP_READS);
-	iw->ep.caps.ird = lesser(want->ird, IWARP_READS);
+	iw->ep.caps.inline_max = lesser(caps->inline_max, IWARP_INLINE);
+	iw->ep.caps.ord = lesser(caps->ord, IWARP_READS);
+	iw->ep.caps.ird = lesser(caps->ird, IWARP_READS);
 	iw->ep.caps.max_msg = 1u << 30;
 	iw->ep.caps.priv_max = EP_PRIV_MAX;
 	iw->ep.caps.software = true;
@@ -396,13 +395,13 @@ int iwarp_prepare(struct iwarp *iw, uint8_t priv[EP_PRIV_MAX])
 	return ep_request(&iw->ep, priv);
 }
 
-static void write_way(struct iwarp *iw)
+static void write_route(struct iwarp *iw)
 {
 	struct addr from = { .len = sizeof(from.ss) };
 	char text[ADDR_TEXT], to[ADDR_TEXT];
 
 	getsockname(iw->fd.fd, (struct sockaddr *)&from.ss, &from.len);
-	snprintf(iw->ep.way, sizeof(iw->ep.way), "software iWARP, %s to %s%s",
+	snprintf(iw->ep.route, sizeof(iw->ep.route), "software iWARP, %s to %s%s",
 		addr_text(&from, text), addr_text(&iw->peer, to), iw->crc ? ", CRC" : "");
 }
 
@@ -417,5 +416,5 @@ void iwarp_live(struct iwarp *iw, const struct mpa *req, const struct mpa *rep, 
 		mss = MSS_LEAST;
 	iw->tx.ulpdu = mpa_ulpdu((uint32_t)mss, req->large && rep->large);
 	iw->tx.hold = !initiator;
-	write_way(iw);
+	write_route(iw);
 }

@@ -12,7 +12,7 @@
 #define IWARP_INLINE 256 /* longest inline op, bytes */
 #define IWARP_READS  128 /* most reads in flight in each direction */
 
-/* an op in flight; a copy, as the owner of a quiet op may get it back before it was sent */
+/* an op in flight; a copy, as the peer may answer an unsignaled op before it was sent */
 struct ddp_entry {
 	struct ep_op *op;        /* NULL: no `sent` upcall */
 	uint64_t end;            /* the op was sent once so many bytes of the stream were */
@@ -68,7 +68,8 @@ struct ddp_rx {
 	uint8_t head[sizeof(struct rdmap_read_req)];
 	uint8_t note[64]; /* the bytes after a Terminate's header */
 	uint32_t head_len;
-	uint32_t left, placed; /* of this segment's payload: still to receive; received in place */
+	uint32_t remaining,
+		placed; /* bytes of this segment's payload: to come; received in place */
 	uint8_t *to;
 	uint32_t crc, pad;
 	uint32_t send_msn, read_msn;
@@ -91,9 +92,9 @@ struct iwarp {
 	struct addr peer, src;
 	struct tcp_connect *connect; /* in IWARP_TCP */
 	uint8_t step, tos;
-	bool over; /* the socket is closed: only `down` may follow */
-	bool crc, want_crc, large;
-	bool touched; /* upcalls of this turn require an `idle` */
+	bool socket_closed;           /* the socket is closed: only `down` may follow */
+	bool crc, request_crc, large; /* crc: negotiated */
+	bool touched;                 /* upcalls of this turn require an `idle` */
 	uint8_t nudges;
 	uint64_t moved; /* bytes through the socket, both directions */
 	uint32_t timeout_ms;
@@ -121,7 +122,7 @@ static inline uint32_t ddp_head_len(unsigned op)
 }
 
 /* iwarp.c */
-int iwarp_init(struct iwarp *, struct loop *, const struct ep_caps *want, const struct ep_events *,
+int iwarp_init(struct iwarp *, struct loop *, const struct ep_caps *caps, const struct ep_events *,
 	void *user, struct diag *);
 /* allocate the queues, call request(); returns the length of its private data */
 int iwarp_prepare(struct iwarp *, uint8_t priv[EP_PRIV_MAX]);
@@ -146,10 +147,10 @@ int iwarp_start(struct iwarp *, struct loop *, const struct ep_dial *, const str
 void iwarp_connecting(
 	struct iwarp *); /* the socket is ready while the connection is being set up */
 struct ep_incoming;
-/* Make an incoming endpoint of a socket with its complete request; takes over the socket. NULL:
- * refused, the socket is closed. */
+/* Make a connection request of a socket, which it owns from here, and its complete MPA request.
+ * NULL: refused; the socket is closed. */
 struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_t *frame,
-	size_t len, bool want_crc, struct diag *);
+	size_t len, bool request_crc, struct diag *);
 
 /* ddp_tx.c */
 int ddp_tx_init(struct iwarp *, struct diag *);

@@ -17,7 +17,7 @@ struct incoming {
 	struct ep_incoming in;
 	int fd;
 	struct mpa req;
-	bool want_crc;
+	bool request_crc;
 };
 
 static void send_frame(struct iwarp *iw, const struct mpa *mpa, bool reply)
@@ -37,7 +37,7 @@ static void send_request(struct iwarp *iw)
 {
 	iw->req = (struct mpa){ .revision = iw->req.revision,
 		.enhanced = iw->req.revision >= 2,
-		.crc = iw->want_crc,
+		.crc = iw->request_crc,
 		.large = true,
 		.peer = true,
 		.rtr = MPA_RTR_WRITE | (iw->ep.caps.ord ? MPA_RTR_READ : 0),
@@ -66,7 +66,8 @@ static void connected(void *user, int fd, const struct addr *at, const struct di
 		return;
 	}
 	iw->peer = iw->ep.peer = *at;
-	snprintf(iw->ep.way, sizeof(iw->ep.way), "software iWARP to %s", addr_text(&iw->peer, to));
+	snprintf(iw->ep.route, sizeof(iw->ep.route), "software iWARP to %s",
+		addr_text(&iw->peer, to));
 	if (iw->until)
 		loop_timer_set(iw->ep.loop, &iw->timer, iw->until);
 	if (!iw->req.revision) {
@@ -96,11 +97,11 @@ static void connect_start(struct iwarp *iw, uint32_t timeout_ms)
 }
 
 /* Retry with MPA revision 1 if that may help. True: another attempt is under way. */
-static bool ask_again(struct iwarp *iw)
+static bool retry_revision_1(struct iwarp *iw)
 {
 	if (iw->req.revision < 2)
 		return false;
-	loop_trace(iw->ep.loop, "%s: no answer to MPA revision 2, trying revision 1", iw->ep.way);
+	loop_trace(iw->ep.loop, "%s: no answer to MPA revision 2, trying revision 1", iw->ep.route);
 	iw->req.revision = 1;
 	loop_fd_del(iw->ep.loop, &iw->fd);
 	close(iw->fd.fd);
@@ -109,7 +110,7 @@ static bool ask_again(struct iwarp *iw)
 	return true;
 }
 
-static void take_priv(struct ep *ep, const struct mpa *mpa)
+static void copy_priv(struct ep *ep, const struct mpa *mpa)
 {
 	ep->priv_len = mpa->priv_len < EP_PRIV_MAX ? (uint8_t)mpa->priv_len : EP_PRIV_MAX;
 	memcpy(ep->priv, mpa->priv, ep->priv_len);
@@ -133,17 +134,17 @@ static void replied(struct iwarp *iw)
 		iwarp_end(iw);
 		return;
 	}
-	take_priv(&iw->ep, &rep);
+	copy_priv(&iw->ep, &rep);
 	if (rep.reject) {
 		refused(iw, &rep);
 		return;
 	}
 	if (iw->req.revision == 2 && rep.revision == 1) {
-		ask_again(iw);
+		retry_revision_1(iw);
 		return;
 	}
 	iwarp_live(iw, &iw->req, &rep, true);
-	if (mpa_settle(&iw->req, &rep, &iw->ep.caps.ird, &iw->ep.caps.ord, &term, why)) {
+	if (mpa_apply_reply(&iw->req, &rep, &iw->ep.caps.ird, &iw->ep.caps.ord, &term, why)) {
 		ddp_tx_terminate(iw, term, NULL, 0);
 		iwarp_end(iw);
 		return;
@@ -157,7 +158,7 @@ static void replied(struct iwarp *iw)
 		ddp_tx_internal(iw, EP_READ);
 	iwarp_nudge(iw);
 	loop_trace(iw->ep.loop,
-		"%s: up, MPA revision %u, reads %u out, %u in, segments of %u bytes", iw->ep.way,
+		"%s: up, MPA revision %u, reads %u out, %u in, segments of %u bytes", iw->ep.route,
 		rep.revision, iw->ep.caps.ord, iw->ep.caps.ird, iw->tx.ulpdu);
 	iw->ep.ev->up(&iw->ep);
 }
@@ -166,29 +167,28 @@ static void replied(struct iwarp *iw)
 static void read_reply(struct iwarp *iw)
 {
 	for (;;) {
-		uint32_t want = sizeof(struct mpa_frame);
+		uint32_t own = sizeof(struct mpa_frame);
 		ssize_t got;
 		int len = 0;
 
-		if (iw->frame_got >= want) {
+		if (iw->frame_got >= own) {
 			len = mpa_len(iw->frame, iw->frame_got, true, iwarp_why(iw));
 			if (len < 0) {
 				iwarp_end(iw);
 				return;
 			}
-			want = (uint32_t)len;
+			own = (uint32_t)len;
 		}
-		if (iw->frame_got == want) {
+		if (iw->frame_got == own) {
 			replied(iw);
 			return;
 		}
-		got = recv(
-			iw->fd.fd, iw->frame + iw->frame_got, want - iw->frame_got, MSG_DONTWAIT);
+		got = recv(iw->fd.fd, iw->frame + iw->frame_got, own - iw->frame_got, MSG_DONTWAIT);
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (got <= 0) {
 			int err = got ? errno : 0;
-			if (!iw->frame_got && (!err || err == ECONNRESET) && ask_again(iw))
+			if (!iw->frame_got && (!err || err == ECONNRESET) && retry_revision_1(iw))
 				return;
 			if (err)
 				tcp_failed(iwarp_why(iw), err, &iw->peer, true);
@@ -212,16 +212,17 @@ int iwarp_start(struct iwarp *iw, struct loop *loop, const struct ep_dial *dial,
 	const struct ep_events *events, void *user, struct diag *diag)
 {
 	char to[ADDR_TEXT];
-	int err = iwarp_init(iw, loop, &dial->want, events, user, diag);
+	int err = iwarp_init(iw, loop, &dial->caps, events, user, diag);
 
 	if (err)
 		return err;
 	iw->peer = dial->dst;
 	iw->src = dial->src;
 	iw->tos = dial->tos;
-	iw->want_crc = !dial->no_crc;
+	iw->request_crc = !dial->no_crc;
 	iw->timeout_ms = dial->timeout_ms;
-	snprintf(iw->ep.way, sizeof(iw->ep.way), "software iWARP to %s", addr_text(&iw->peer, to));
+	snprintf(iw->ep.route, sizeof(iw->ep.route), "software iWARP to %s",
+		addr_text(&iw->peer, to));
 	if (dial->timeout_ms)
 		iw->until = loop_clock() + dial->timeout_ms * MS;
 	connect_start(iw, dial->timeout_ms);
@@ -253,7 +254,7 @@ static void incoming_free(struct incoming *incoming)
 static void reject(struct ep_incoming *in, const void *priv, uint8_t len)
 {
 	struct incoming *incoming = container_of(in, struct incoming, in);
-	struct mpa rep = mpa_answer(&incoming->req, &(struct mpa){ 0 });
+	struct mpa rep = mpa_make_reply(&incoming->req, &(struct mpa){ 0 });
 	uint8_t frame[MPA_FRAME_MAX];
 
 	rep.reject = true;
@@ -266,14 +267,14 @@ static void reject(struct ep_incoming *in, const void *priv, uint8_t len)
 /* Allocate queues, call request(), send the reply. `up` follows at the end of the turn. */
 static int answer(struct iwarp *iw, const struct incoming *incoming)
 {
-	struct mpa want = { .crc = incoming->want_crc, .large = true }, rep;
+	struct mpa own = { .crc = incoming->request_crc, .large = true }, rep;
 	struct ep_caps *caps = &iw->ep.caps;
 	uint8_t priv[EP_PRIV_MAX];
 	int len;
 
-	want.ird = (uint16_t)caps->ird;
-	want.ord = (uint16_t)caps->ord;
-	rep = mpa_answer(&incoming->req, &want);
+	own.ird = (uint16_t)caps->ird;
+	own.ord = (uint16_t)caps->ord;
+	rep = mpa_make_reply(&incoming->req, &own);
 	caps->ird = rep.ird;
 	caps->ord = rep.ord;
 	len = iwarp_prepare(iw, priv);
@@ -285,7 +286,7 @@ static int answer(struct iwarp *iw, const struct incoming *incoming)
 	rep.priv_len = (uint16_t)len;
 	iwarp_live(iw, &incoming->req, &rep, false);
 	send_frame(iw, &rep, true);
-	if (iw->over)
+	if (iw->socket_closed)
 		return 0;
 	iw->step = IWARP_ACCEPTED;
 	loop_work_add(iw->ep.loop, &iw->work);
@@ -293,11 +294,11 @@ static int answer(struct iwarp *iw, const struct incoming *incoming)
 }
 
 static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in,
-	const struct ep_caps *want, const struct ep_events *events, void *user, struct diag *diag)
+	const struct ep_caps *caps, const struct ep_events *events, void *user, struct diag *diag)
 {
 	struct incoming *incoming = container_of(in, struct incoming, in);
 	struct iwarp *iw = calloc(1, sizeof(*iw));
-	int err = iw ? iwarp_init(iw, loop, want, events, user, diag)
+	int err = iw ? iwarp_init(iw, loop, caps, events, user, diag)
 		     : diag_sys(diag, ENOMEM, "RDMA connection");
 
 	if (err) {
@@ -325,7 +326,7 @@ static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in,
 static const struct ep_incoming_ops incoming_ops = { accept_, reject };
 
 struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_t *frame,
-	size_t len, bool want_crc, struct diag *diag)
+	size_t len, bool request_crc, struct diag *diag)
 {
 	struct incoming *incoming = calloc(1, sizeof(*incoming));
 
@@ -335,7 +336,7 @@ struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_
 		return NULL;
 	}
 	incoming->fd = fd;
-	incoming->want_crc = want_crc;
+	incoming->request_crc = request_crc;
 	incoming->in.peer = *peer;
 	incoming->in.local.len = sizeof(incoming->in.local.ss);
 	if (getsockname(fd, (struct sockaddr *)&incoming->in.local.ss, &incoming->in.local.len))

@@ -113,22 +113,22 @@ static uint16_t lesser(uint16_t a, uint16_t b)
 	return a < b ? a : b;
 }
 
-struct mpa mpa_answer(const struct mpa *req, const struct mpa *want)
+struct mpa mpa_make_reply(const struct mpa *req, const struct mpa *own)
 {
 	struct mpa rep = {
 		.revision = req->revision,
-		.crc = req->crc || want->crc, /* RFC 5044 section 7.1.1: CRCs are used if either
+		.crc = req->crc || own->crc, /* RFC 5044 section 7.1.1: CRCs are used if either
 						 side wants them */
-		.large = req->large && want->large,
+		.large = req->large && own->large,
 		.enhanced = req->enhanced,
-		.ird = want->ird,
-		.ord = want->ord,
+		.ird = own->ird,
+		.ord = own->ord,
 	};
 
 	if (!req->enhanced)
 		return rep;
-	rep.ird = lesser(want->ird, req->ord);
-	rep.ord = lesser(want->ord, req->ird);
+	rep.ird = lesser(own->ird, req->ord);
+	rep.ord = lesser(own->ord, req->ird);
 	rep.peer = req->peer;
 	if (req->peer)
 		rep.rtr = req->rtr & MPA_RTR_WRITE  ? MPA_RTR_WRITE
@@ -139,7 +139,7 @@ struct mpa mpa_answer(const struct mpa *req, const struct mpa *want)
 	return rep;
 }
 
-int mpa_settle(const struct mpa *req, const struct mpa *rep, uint32_t *ird, uint32_t *ord,
+int mpa_apply_reply(const struct mpa *req, const struct mpa *rep, uint32_t *ird, uint32_t *ord,
 	unsigned *term, struct diag *diag)
 {
 	*term = TERM_MPA_FRAME;

@@ -24,14 +24,14 @@ int mpa_len(const uint8_t *p, size_t len, bool reply, struct diag *);
 int mpa_get(struct mpa *, const uint8_t *p, size_t len, bool reply, struct diag *);
 size_t mpa_put(uint8_t out[MPA_FRAME_MAX], const struct mpa *, bool reply);
 
-/* Build the reply to a request, without private data: want.crc, .large, .ird and .ord are this
+/* Build the reply to a request, without private data: own.crc, .large, .ird and .ord are this
  * side's preferences. */
-struct mpa mpa_answer(const struct mpa *req, const struct mpa *want);
+struct mpa mpa_make_reply(const struct mpa *req, const struct mpa *own);
 /* Check whether the request can be served at all. */
 int mpa_acceptable(const struct mpa *req, struct diag *);
 /* Apply the reply to the initiator's request: limits ord to what the responder serves. `term`: the
  * Terminate code for the peer on failure. */
-int mpa_settle(const struct mpa *req, const struct mpa *rep, uint32_t *ird, uint32_t *ord,
+int mpa_apply_reply(const struct mpa *req, const struct mpa *rep, uint32_t *ird, uint32_t *ord,
 	unsigned *term, struct diag *);
 
 /* The largest DDP segment whose FPDU fits a TCP segment of that size; the maximum if the peer takes

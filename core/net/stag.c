@@ -11,38 +11,38 @@
 
 #define STAGS_MAX 0x10000
 
-static const char attic_key;
+static const char local_key;
 
-static void stags_fini(struct loop_attic *attic)
+static void stags_fini(struct loop_local *local)
 {
-	struct stags *stags = container_of(attic, struct stags, attic);
+	struct stags *stags = container_of(local, struct stags, local);
 
-	dom_give(stags->loop, stags->dom);
+	dom_free(stags->loop, stags->dom);
 	free(stags->region);
 	free(stags);
 }
 
 int stags_of_loop(struct stags **out, struct loop *loop, struct diag *diag)
 {
-	struct loop_attic *attic = loop_attic_find(loop, &attic_key);
+	struct loop_local *local = loop_local_find(loop, &local_key);
 	struct stags *stags;
 	int err;
 
-	if (attic) {
-		*out = container_of(attic, struct stags, attic);
+	if (local) {
+		*out = container_of(local, struct stags, local);
 		return 0;
 	}
 	stags = calloc(1, sizeof(*stags));
 	if (!stags)
 		return diag_sys(diag, ENOMEM, "software iWARP");
 	stags->loop = loop;
-	err = dom_take(loop, &stags->dom, diag);
+	err = dom_alloc(loop, &stags->dom, diag);
 	if (err) {
 		free(stags);
 		return err;
 	}
-	stags->attic = (struct loop_attic){ .key = &attic_key, .fini = stags_fini };
-	loop_attic_add(loop, &stags->attic);
+	stags->local = (struct loop_local){ .key = &local_key, .fini = stags_fini };
+	loop_local_add(loop, &stags->local);
 	*out = stags;
 	return 0;
 }
@@ -106,7 +106,7 @@ int stag_reg(struct stags *stags, struct stag_holds *holds, struct pool *pool, u
 	hold = &holds->hold[at];
 	hold->refs++;
 	hold->access |= (uint8_t)access;
-	hold->withdrawn = false;
+	hold->invalidated = false;
 	return 0;
 }
 
@@ -138,7 +138,7 @@ static struct stag_hold *hold_of(const struct stags *stags, const struct stag_ho
 	if (!hold || !hold->refs)
 		return NULL;
 	*fault = STAG_UNKNOWN;
-	return hold->withdrawn ? NULL : hold;
+	return hold->invalidated ? NULL : hold;
 }
 
 enum stag_fault stag_find(const struct stags *stags, const struct stag_holds *holds, uint32_t stag,
@@ -159,7 +159,7 @@ enum stag_fault stag_find(const struct stags *stags, const struct stag_holds *ho
 	if (end > pool->len)
 		return STAG_BOUNDS;
 	*p = pool->base + to;
-	return STAG_FINE;
+	return STAG_OK;
 }
 
 uint64_t stag_offset(const struct stags *stags, uint32_t stag, const void *p)
@@ -171,7 +171,7 @@ uint64_t stag_offset(const struct stags *stags, uint32_t stag, const void *p)
 	return pool_raddr(stags->region[at]->pool, stags->dom, p);
 }
 
-enum stag_fault stag_withdraw(
+enum stag_fault stag_invalidate(
 	const struct stags *stags, const struct stag_holds *holds, uint32_t stag)
 {
 	enum stag_fault fault;
@@ -181,6 +181,6 @@ enum stag_fault stag_withdraw(
 		return fault;
 	if (!(hold->access & (EP_REMOTE_READ | EP_REMOTE_WRITE)))
 		return STAG_RIGHTS;
-	hold->withdrawn = true;
-	return STAG_FINE;
+	hold->invalidated = true;
+	return STAG_OK;
 }

@@ -10,7 +10,7 @@ struct stag_region { /* one registration of a pool: pool->mr[dom] */
 };
 
 struct stags {
-	struct loop_attic attic;
+	struct loop_local local;
 	struct loop *loop;
 	struct stag_region **region; /* index: (stag >> 8) - 1 */
 	uint32_t size, serial;
@@ -21,7 +21,7 @@ struct stag_hold {
 	uint16_t refs;
 	uint8_t access;
 	/* the peer invalidated it: this endpoint can't use it until it registers the pool again */
-	bool withdrawn;
+	bool invalidated;
 };
 
 struct stag_holds {
@@ -29,7 +29,7 @@ struct stag_holds {
 	uint32_t size;
 };
 
-enum stag_fault { STAG_FINE, STAG_UNKNOWN, STAG_NOT_YOURS, STAG_RIGHTS, STAG_BOUNDS, STAG_WRAP };
+enum stag_fault { STAG_OK, STAG_UNKNOWN, STAG_NOT_YOURS, STAG_RIGHTS, STAG_BOUNDS, STAG_WRAP };
 
 int stags_of_loop(struct stags **, struct loop *, struct diag *);
 int stag_reg(struct stags *, struct stag_holds *, struct pool *, unsigned access, struct diag *);
@@ -40,4 +40,4 @@ enum stag_fault stag_find(const struct stags *, const struct stag_holds *, uint3
 	uint64_t to, uint32_t len, unsigned access, uint8_t **p);
 /* The tagged offset of p; 0 if the tag is unknown. */
 uint64_t stag_offset(const struct stags *, uint32_t stag, const void *p);
-enum stag_fault stag_withdraw(const struct stags *, const struct stag_holds *, uint32_t stag);
+enum stag_fault stag_invalidate(const struct stags *, const struct stag_holds *, uint32_t stag);

@@ -22,9 +22,9 @@ struct tcp {
 	size_t sent;    /* bytes of the first element that were sent */
 	uint64_t moved; /* bytes sent and received */
 	struct addr dst;
-	uint32_t in; /* events to wait for */
-	bool over;   /* the socket is closed: only `down` may follow */
-	bool heard;  /* the socket was readable */
+	uint32_t in;        /* events to wait for */
+	bool socket_closed; /* the socket is closed: only `down` may follow */
+	bool had_data;      /* the socket was readable */
 };
 
 static struct tcp *tcp_of(struct stream *stream)
@@ -36,7 +36,7 @@ static struct tcp *tcp_of(struct stream *stream)
  * any more. */
 static void end(struct tcp *tcp)
 {
-	tcp->over = true;
+	tcp->socket_closed = true;
 	tcp->stream.state = STREAM_CLOSING;
 	tcp_connect_cancel(tcp->connect);
 	tcp->connect = NULL;
@@ -64,7 +64,7 @@ static void closed(struct tcp *tcp)
 	end(tcp);
 }
 
-static void write_way(struct tcp *tcp)
+static void write_route(struct tcp *tcp)
 {
 	struct addr from = { .len = sizeof(from.ss) };
 	char text[ADDR_TEXT], to[ADDR_TEXT], iface[IFNAMSIZ] = "";
@@ -73,7 +73,7 @@ static void write_way(struct tcp *tcp)
 	getsockname(tcp->fd.fd, (struct sockaddr *)&from.ss, &from.len);
 	getsockopt(tcp->fd.fd, SOL_SOCKET, SO_BINDTODEVICE, iface, &len);
 	addr_text(&from, text); /* empty: a unix socket without a name */
-	snprintf(tcp->stream.way, sizeof(tcp->stream.way), "%s%sto %s%s%s", text,
+	snprintf(tcp->stream.route, sizeof(tcp->stream.route), "%s%sto %s%s%s", text,
 		text[0] ? " " : "", addr_text(&tcp->dst, to), iface[0] ? " on " : "", iface);
 }
 
@@ -114,13 +114,13 @@ static void retire(struct tcp *tcp, size_t bytes)
 {
 	tcp->sent += bytes;
 	tcp->moved += bytes;
-	while (!tcp->over && tcp->out && tcp->sent >= out_len(tcp->out)) {
+	while (!tcp->socket_closed && tcp->out && tcp->sent >= out_len(tcp->out)) {
 		struct stream_out *out = tcp->out;
 		tcp->sent -= out_len(out);
 		tcp->out = out->next;
 		if (!tcp->out)
 			tcp->out_end = &tcp->out;
-		if (!out->quiet)
+		if (!out->unsignaled)
 			tcp->stream.ev->sent(&tcp->stream, out);
 	}
 }
@@ -128,16 +128,16 @@ static void retire(struct tcp *tcp, size_t bytes)
 static void flush(struct tcp *tcp)
 {
 	struct iovec iov[IOV_MAX_TURN];
-	size_t want;
+	size_t len;
 
-	while (!tcp->over && tcp->out) {
-		unsigned count = gather(tcp, iov, &want);
+	while (!tcp->socket_closed && tcp->out) {
+		unsigned count = gather(tcp, iov, &len);
 		ssize_t bytes = count ? tcp_send(tcp->fd.fd, iov, count) : 0;
-		bool full = bytes < 0 ? errno == EAGAIN : (size_t)bytes < want;
+		bool full = bytes < 0 ? errno == EAGAIN : (size_t)bytes < len;
 
 		if (bytes >= 0)
 			retire(tcp, (size_t)bytes);
-		if (full && !tcp->over) {
+		if (full && !tcp->socket_closed) {
 			loop_fd_change(tcp->stream.loop, &tcp->fd, tcp->in | EPOLLOUT);
 			return;
 		}
@@ -146,7 +146,7 @@ static void flush(struct tcp *tcp)
 			return;
 		}
 	}
-	if (!tcp->over)
+	if (!tcp->socket_closed)
 		loop_fd_change(tcp->stream.loop, &tcp->fd, tcp->in);
 }
 
@@ -154,13 +154,13 @@ static void end_of_turn(struct loop_work *work)
 {
 	struct tcp *tcp = container_of(work, struct tcp, work);
 
-	if (!tcp->over) {
+	if (!tcp->socket_closed) {
 		if (!(tcp->fd.events & EPOLLOUT))
 			flush(tcp);
 		return;
 	}
 	tcp->stream.state = STREAM_DOWN;
-	loop_trace(tcp->stream.loop, "%s: down%s%s", tcp->stream.way,
+	loop_trace(tcp->stream.loop, "%s: down%s%s", tcp->stream.route,
 		tcp->stream.why.err ? ": " : "", tcp->stream.why.text);
 	tcp->stream.ev->down(&tcp->stream);
 }
@@ -179,8 +179,8 @@ static void connected(void *user, int fd, const struct addr *at, const struct di
 		return;
 	}
 	tcp->dst = tcp->stream.peer = *at;
-	write_way(tcp);
-	loop_trace(tcp->stream.loop, "%s: up", tcp->stream.way);
+	write_route(tcp);
+	loop_trace(tcp->stream.loop, "%s: up", tcp->stream.route);
 	tcp->stream.state = STREAM_UP;
 	tcp->stream.ev->up(&tcp->stream);
 	if (tcp->out)
@@ -193,7 +193,7 @@ static void ready(struct loop_fd *fd, uint32_t events)
 
 	if (events & EPOLLOUT)
 		flush(tcp);
-	if (tcp->over || !(events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)))
+	if (tcp->socket_closed || !(events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)))
 		return;
 	/* Reading also reports errors and the peer's close. Data that the owner has no room for
 	 * stays in the socket. */
@@ -203,15 +203,15 @@ static void ready(struct loop_fd *fd, uint32_t events)
 		closed(tcp);
 }
 
-static bool look(struct loop_fd *fd)
+static bool poll_socket(struct loop_fd *fd)
 {
 	struct tcp *tcp = container_of(fd, struct tcp, fd);
 
 	if (tcp->stream.state != STREAM_UP || !(tcp->in & EPOLLIN))
 		return false;
-	tcp->heard = false;
+	tcp->had_data = false;
 	tcp->stream.ev->readable(&tcp->stream);
-	return tcp->heard;
+	return tcp->had_data;
 }
 
 static struct tcp *tcp_new(struct loop *loop, const struct addr *peer, uint32_t events,
@@ -222,7 +222,8 @@ static struct tcp *tcp_new(struct loop *loop, const struct addr *peer, uint32_t 
 	if (!tcp)
 		return NULL;
 	tcp->stream = (struct stream){ .ev = ev, .loop = loop, .user = user };
-	tcp->fd = (struct loop_fd){ .fd = -1, .events = events, .ready = ready, .look = look };
+	tcp->fd =
+		(struct loop_fd){ .fd = -1, .events = events, .ready = ready, .poll = poll_socket };
 	tcp->work.run = end_of_turn;
 	tcp->out_end = &tcp->out;
 	tcp->in = EPOLLIN;
@@ -245,7 +246,7 @@ int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial
 		return err;
 	}
 	*out = &tcp->stream;
-	snprintf(tcp->stream.way, sizeof(tcp->stream.way), "to %s", addr_text(&tcp->dst, to));
+	snprintf(tcp->stream.route, sizeof(tcp->stream.route), "to %s", addr_text(&tcp->dst, to));
 	return 0;
 }
 
@@ -267,8 +268,8 @@ int stream_accept(struct stream **out, struct loop *loop, int fd, const struct a
 	if (peer->ss.ss_family == AF_UNIX)
 		tcp_tune(fd, peer);
 	tcp->stream.state = STREAM_UP;
-	write_way(tcp);
-	loop_trace(loop, "%s: accepted", tcp->stream.way);
+	write_route(tcp);
+	loop_trace(loop, "%s: accepted", tcp->stream.route);
 	*out = &tcp->stream;
 	return 0;
 }
@@ -278,12 +279,12 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 	struct tcp *tcp = tcp_of(stream);
 	ssize_t bytes;
 
-	if (tcp->over)
+	if (tcp->socket_closed)
 		return -ENOTCONN;
 	do
 		bytes = tcp_recv(tcp->fd.fd, iov, count);
 	while (bytes < 0 && errno == EINTR);
-	tcp->heard |= bytes >= 0 || errno != EAGAIN;
+	tcp->had_data |= bytes >= 0 || errno != EAGAIN;
 	if (bytes > 0) {
 		tcp->moved += (uint64_t)bytes;
 		return bytes;
@@ -297,25 +298,25 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 	return -stream->why.err;
 }
 
-uint64_t stream_moved(struct stream *stream)
+uint64_t stream_progress(struct stream *stream)
 {
 	const struct tcp *tcp = tcp_of(stream);
 
-	return tcp->over ? tcp->moved : tcp_moved(tcp->fd.fd, tcp->moved);
+	return tcp->socket_closed ? tcp->moved : tcp_progress(tcp->fd.fd, tcp->moved);
 }
 
-bool stream_hung_up(struct stream *stream)
+bool stream_peer_closed(struct stream *stream)
 {
 	const struct tcp *tcp = tcp_of(stream);
 
-	return tcp->over || tcp_has_hung_up(tcp->fd.fd);
+	return tcp->socket_closed || tcp_peer_closed(tcp->fd.fd);
 }
 
 void stream_send(struct stream *stream, struct stream_out *chain)
 {
 	struct tcp *tcp = tcp_of(stream);
 
-	if (tcp->over || !chain)
+	if (tcp->socket_closed || !chain)
 		return;
 	*tcp->out_end = chain;
 	while (*tcp->out_end)
@@ -324,13 +325,13 @@ void stream_send(struct stream *stream, struct stream_out *chain)
 		loop_work_add(stream->loop, &tcp->work);
 }
 
-void stream_hear(struct stream *stream, enum stream_hear hear)
+void stream_set_interest(struct stream *stream, enum stream_interest interest)
 {
 	static const uint32_t events[] = { EPOLLIN, EPOLLRDHUP, 0 };
 	struct tcp *tcp = tcp_of(stream);
 
-	tcp->in = events[hear];
-	if (!tcp->over && stream->state == STREAM_UP)
+	tcp->in = events[interest];
+	if (!tcp->socket_closed && stream->state == STREAM_UP)
 		loop_fd_change(stream->loop, &tcp->fd, tcp->in | (tcp->fd.events & EPOLLOUT));
 }
 
@@ -353,19 +354,19 @@ void stream_close(struct stream *stream)
 	size_t sum;
 	unsigned count = gather(tcp, iov, &sum);
 
-	if (tcp->over)
+	if (tcp->socket_closed)
 		return;
 	if (stream->state == STREAM_UP && count)
 		tcp_send(tcp->fd.fd, iov, count);
 	end(tcp);
 }
 
-void stream_hang_up(struct stream *stream)
+void stream_shutdown(struct stream *stream)
 {
 	struct tcp *tcp = tcp_of(stream);
 	uint8_t unread[16384];
 
-	if (tcp->over)
+	if (tcp->socket_closed)
 		return;
 	shutdown(tcp->fd.fd, SHUT_WR);
 	for (int i = 0; i < UNREAD && recv(tcp->fd.fd, unread, sizeof(unread), MSG_DONTWAIT) > 0;
@@ -378,7 +379,7 @@ void stream_reset(struct stream *stream)
 {
 	struct tcp *tcp = tcp_of(stream);
 
-	if (tcp->over)
+	if (tcp->socket_closed)
 		return;
 	tcp_reset_on_close(tcp->fd.fd);
 	end(tcp);
@@ -394,7 +395,7 @@ void stream_free(struct stream *stream)
 {
 	struct tcp *tcp = tcp_of(stream);
 
-	if (!tcp->over)
+	if (!tcp->socket_closed)
 		end(tcp);
 	loop_work_del(stream->loop, &tcp->work);
 	free(tcp);

@@ -8,15 +8,15 @@
 
 int tcp_socket(int *fd, const struct stream_dial *, struct diag *); /* fd is -1 on failure */
 /* Connect to the first of dial->dst's addresses that answers. `done` follows, never from inside
- * this call: with the connected socket, now the callee's, and its address; or with fd -1, when all
- * have failed or the time is over. Fails at once if no socket can be set up for any of them. */
+ * this call, with the connected socket, which the callee owns, and its address; or with fd -1 if
+ * all have failed or timed out. Fails at once if no socket can be created for any of them. */
 struct tcp_connect;
 int tcp_connect(struct tcp_connect **, struct loop *, const struct stream_dial *,
 	void (*done)(void *user, int fd, const struct addr *at, const struct diag *why), void *user,
 	struct diag *);
-void tcp_connect_cancel(struct tcp_connect *); /* no `done` any more; NULL is allowed */
-/* Whether a peer that `done` has not reported yet has closed the connection again. */
-bool tcp_connect_hung_up(const struct tcp_connect *);
+void tcp_connect_cancel(struct tcp_connect *); /* cancels `done`; NULL is allowed */
+/* Whether a peer has closed the connection before `done` reported it. */
+bool tcp_connect_peer_closed(const struct tcp_connect *);
 void tcp_failed(struct diag *, int err, const struct addr *peer, bool up);
 /* Set the options of a socket: small messages leave at once, and a peer that vanished ends an idle
  * TCP connection after a minute (keep-alive). What a listening TCP socket accepts inherits them.
@@ -24,10 +24,10 @@ void tcp_failed(struct diag *, int err, const struct addr *peer, bool up);
 void tcp_tune(int fd, const struct addr *addr);
 /* Make close() reset the connection, which drops unsent data. */
 void tcp_reset_on_close(int fd);
-/* Progress counter: `here` bytes sent and received, plus those that the peer acknowledged or that
- * wait in the receive buffer. */
-uint64_t tcp_moved(int fd, uint64_t here);
-bool tcp_has_hung_up(int fd); /* the peer has closed, even if unread data remains */
+/* Return a progress counter: the bytes that this process has received and sent, plus those in the
+ * receive buffer, minus those that the peer has not acknowledged. */
+uint64_t tcp_progress(int fd, uint64_t bytes);
+bool tcp_peer_closed(int fd); /* the peer has closed, even if unread data remains */
 
 /* Usually there is one iovec, and the plain calls are cheaper, as the kernel copies no list. */
 static inline ssize_t tcp_recv(int fd, const struct iovec *iov, int count)
@@ -52,26 +52,26 @@ struct unix_file {
 int unix_bind(int fd, const struct addr *, unsigned mode, struct unix_file *, struct diag *);
 void unix_remove(const struct addr *, const struct unix_file *);
 
-/* One TCP port or unix socket. A port serves NVMe/TCP or iSCSI together with software iWARP: the
- * first bytes of a connection tell ("MPA ID Req Frame", RFC 5044 section 7.1). An iWARP connection
+/* One TCP port or unix socket. A port serves NVMe/TCP or iSCSI and software iWARP, distinguished by
+ * the first bytes of a connection ("MPA ID Req Frame", RFC 5044 section 7.1). An iWARP connection
  * becomes an ep_incoming once its request is complete. */
 struct ep_incoming;
 struct tcp_listener;
 struct tcp_listen {
 	struct addr at;
-	/* A plain stream; the callee owns the descriptor. NULL: streams are refused. */
+	/* as of struct listener; NULL: refuse streams, or iWARP */
 	void (*stream)(int fd, const struct addr *peer, void *user);
-	void (*iwarp)(struct ep_incoming *, void *user);     /* NULL: iWARP is refused */
-	bool (*starved)(const struct diag *why, void *user); /* see struct ways, like `dropped` */
+	void (*iwarp)(struct ep_incoming *, void *user);
+	bool (*starved)(const struct diag *why, void *user);
 	void (*dropped)(void *user);
 	void *user;
 	uint32_t timeout_ms; /* for the first bytes and the MPA request */
-	bool no_crc;         /* software iWARP: use CRCs only if the peer wants them */
+	bool no_crc;         /* software iWARP: use CRCs only if the peer requests them */
 	bool freebind;       /* allow an IP address that this host does not have yet */
 	unsigned mode;       /* mode of a unix socket's file */
 };
-/* Replaces the socket file of a dead process; -EADDRINUSE if its server is alive. The file is
- * removed with the listener if it still is the same. */
+/* Replace the socket file of a dead server; -EADDRINUSE: the server is alive. The file is removed
+ * with the listener if it still is the same. */
 int tcp_listen(struct tcp_listener **, struct loop *, const struct tcp_listen *, struct diag *);
 const struct addr *tcp_listener_addr(const struct tcp_listener *);
 void tcp_listener_free(struct tcp_listener *);

@@ -54,10 +54,10 @@ void tcp_connect_cancel(struct tcp_connect *c)
 	free(c);
 }
 
-bool tcp_connect_hung_up(const struct tcp_connect *c)
+bool tcp_connect_peer_closed(const struct tcp_connect *c)
 {
 	for (unsigned i = 0; i < c->started; i++)
-		if (c->attempt[i].fd.fd >= 0 && tcp_has_hung_up(c->attempt[i].fd.fd))
+		if (c->attempt[i].fd.fd >= 0 && tcp_peer_closed(c->attempt[i].fd.fd))
 			return true;
 	return false;
 }

@@ -26,16 +26,16 @@ void tcp_reset_on_close(int fd)
 		fd, SOL_SOCKET, SO_LINGER, &(struct linger){ .l_onoff = 1 }, sizeof(struct linger));
 }
 
-uint64_t tcp_moved(int fd, uint64_t here)
+uint64_t tcp_progress(int fd, uint64_t bytes)
 {
 	int in = 0, out = 0;
 
 	ioctl(fd, SIOCINQ, &in);
 	ioctl(fd, SIOCOUTQ, &out);
-	return here + (uint64_t)in - (uint64_t)out;
+	return bytes + (uint64_t)in - (uint64_t)out;
 }
 
-bool tcp_has_hung_up(int fd)
+bool tcp_peer_closed(int fd)
 {
 	struct pollfd watch = { .fd = fd, .events = POLLRDHUP };
 

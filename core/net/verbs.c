@@ -8,7 +8,7 @@
 
 #define ROUNDS    8 /* batches per queue and turn, to leave time for other events */
 #define SPARE_MIN 16
-/* An InfiniBand connect request has 92 bytes of private data, of which the RDMA CM uses 36 for IP
+/* An InfiniBand connect request has 92 bytes of private data. The RDMA CM uses 36 of them for IP
  * addresses. */
 #define RDMA_CM_PRIV 56 /* of IP */
 #define IB_CM_PRIV   92 /* of a service on InfiniBand */
@@ -83,10 +83,10 @@ static int send_fill(
 		[EP_SEND_INVAL] = IBV_WR_SEND_WITH_INV,
 		[EP_WRITE] = IBV_WR_RDMA_WRITE,
 		[EP_READ] = IBV_WR_RDMA_READ };
-	enum verbs_wr kind = op->flags & EP_QUIET  ? VERBS_QUIET
-			     : op->kind == EP_READ ? VERBS_READ
-						   : VERBS_SENT;
-	bool signal = ++ve->unmarked >= ve->mark_every || kind != VERBS_QUIET;
+	enum verbs_wr kind = op->flags & EP_UNSIGNALED ? VERBS_UNSIGNALED
+			     : op->kind == EP_READ     ? VERBS_READ
+						       : VERBS_SENT;
+	bool signal = ++ve->unmarked >= ve->mark_every || kind != VERBS_UNSIGNALED;
 	int err;
 
 	for (unsigned i = 0; i < op->nsge; i++)
@@ -148,8 +148,8 @@ static struct ep_op *send_some(struct verbs_ep *ve, struct ep_op *chain)
 	return chain;
 }
 
-/* A quiet op returns to its owner with the peer's answer. A held op was never sent, so an answer to
- * it is a lie, and holding it twice would make the list a ring. */
+/* The peer's answer returns an unsignaled op to its owner. An op that is held again was answered
+ * before it was sent: reject that, as adding it twice would make the list a ring. */
 static bool is_held(const struct verbs_ep *ve, const struct ep_op *op)
 {
 	for (const struct ep_op *held = ve->held; held; held = held->next)
@@ -160,7 +160,7 @@ static bool is_held(const struct verbs_ep *ve, const struct ep_op *op)
 
 static void send_hold(struct verbs_ep *ve, struct ep_op *op)
 {
-	if ((op->flags & (EP_INLINE | EP_QUIET)) == EP_INLINE) {
+	if ((op->flags & (EP_INLINE | EP_UNSIGNALED)) == EP_INLINE) {
 		uint8_t *to = ve->spill + (size_t)ve->spill_next * ve->ep.caps.inline_max;
 		uint32_t len = 0;
 		ve->spill_next = (ve->spill_next + 1) % ve->ep.caps.send;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Shared by the verbs files: the devices of one loop (verbs_dev.c), the data path of their
- * endpoints (verbs.c), and connection management (verbs_cm.c, verbs_listen.c, verbs_errand.c). */
+ * endpoints (verbs.c), and connection management (verbs_cm.c, verbs_listen.c, verbs_cm_call.c). */
 #pragma once
 #include "ep.h"
 #include <infiniband/verbs.h>
@@ -11,7 +11,7 @@
 #define VERBS_BATCH 16 /* completions per poll, work requests per doorbell */
 
 struct verbs_ep;
-struct verbs_errand;
+struct verbs_cm_call;
 
 struct verbs_cq {
 	struct verbs_cq *next;
@@ -22,7 +22,7 @@ struct verbs_cq {
 	uint32_t stale;
 	uint32_t unacked; /* unacknowledged events */
 	bool armed;
-	/* the batch being handed out; kept here, as an upcall may turn the loop */
+	/* the batch being processed; not on the stack, as an upcall may turn the loop */
 	uint8_t at, count;
 	struct ibv_wc wc[VERBS_BATCH];
 };
@@ -44,7 +44,7 @@ struct verbs_dev { /* one device on one loop; freed with its last reference */
 };
 
 struct verbs { /* RDMA state of one loop */
-	struct loop_attic attic;
+	struct loop_local local;
 	struct loop *loop;
 	struct rdma_event_channel *channel;
 	struct loop_fd channel_fd;
@@ -53,12 +53,12 @@ struct verbs { /* RDMA state of one loop */
 	/* a completion names its endpoint by slot and serial, so that a late one matches none */
 	struct verbs_ep **slot;
 	uint32_t slots, serial;
-	struct verbs_errand *errands;
+	struct verbs_cm_call *cm_calls;
 };
 
 enum verbs_step { VERBS_ADDR, VERBS_ROUTE, VERBS_CONNECT, VERBS_LIVE };
 /* kind of work request, part of its wr_id */
-enum verbs_wr { VERBS_RECV, VERBS_SENT, VERBS_QUIET, VERBS_READ };
+enum verbs_wr { VERBS_RECV, VERBS_SENT, VERBS_UNSIGNALED, VERBS_READ };
 
 struct verbs_ep {
 	struct ep ep;
@@ -66,16 +66,16 @@ struct verbs_ep {
 	struct verbs_dev *dev; /* NULL until the address is resolved */
 	struct verbs_cq *cq;
 	struct rdma_cm_id *id;
-	char want_dev[IBV_SYSFS_NAME_MAX];
+	char dev_name[IBV_SYSFS_NAME_MAX];
 	struct sockaddr_storage dst, src;
 	uint8_t step;
-	bool vague;   /* `why` is unspecific: a better cause may replace it */
-	bool passive; /* accepted, not dialled */
-	bool gone;    /* the connection manager has reported the disconnect */
+	bool vague;        /* `why` is unspecific: a better cause may replace it */
+	bool passive;      /* accepted, not dialled */
+	bool disconnected; /* the connection manager has reported the disconnect */
 	uint32_t timeout_ms;
 	struct loop_timer timer;
 	struct loop_work retire;
-	struct verbs_errand *errand; /* a connect running in a thread */
+	struct verbs_cm_call *cm_call; /* a connect running in a thread */
 	/* 1 + the asynchronous event that ended the queue pair; set by any loop that shares the
 	 * device */
 	atomic_uint fatal;
@@ -91,8 +91,8 @@ struct verbs_ep {
 	 * before it. */
 	struct ep_op *sent, **sent_end;
 	struct ep_op *read, **read_end;
-	/* ops that wait for room until a signalled op completes; needed only if the peer's answers
-	 * overtake its acknowledgements */
+	/* ops without room, until a signalled op completes; only if the peer's answers overtake its
+	 * acknowledgements */
 	struct ep_op *held, **held_end;
 	/* bytes of held inline ops whose owner may reuse its buffer: a ring of caps.send times
 	 * caps.inline_max */
@@ -107,15 +107,16 @@ struct verbs_ep {
 
 /* verbs_dev.c */
 int verbs_of_loop(struct verbs **, struct loop *, struct diag *);
-/* Before a device is opened: 0, or -ENOMEM if the memory of a connection can't be locked. */
-int verbs_lock_room(struct diag *);
+/* Check that the memory of a connection can be locked, and raise the limit if necessary; -ENOMEM:
+ * it can't. Call before a device is opened. */
+int verbs_check_memlock(struct diag *);
 int verbs_dev_get(struct verbs_dev **, struct verbs *, struct ibv_context *, struct diag *);
 void verbs_dev_put(struct verbs_dev *);
 const char *verbs_dev_name(const struct verbs_dev *);
 int verbs_dev_find(const char *name, int family, struct sockaddr_storage *src, struct diag *);
 int verbs_cq_reserve(struct verbs_dev *, uint32_t entries, struct verbs_cq **, struct diag *);
 void verbs_cq_release(struct verbs_cq *, uint32_t entries);
-int verbs_slot_take(struct verbs *, struct verbs_ep *, struct diag *);
+int verbs_slot_alloc(struct verbs *, struct verbs_ep *, struct diag *);
 void verbs_slot_release(struct verbs_ep *);
 /* Register [p, p + len) with rights of enum ep_access. */
 int verbs_mr_new(
@@ -138,7 +139,7 @@ int verbs_dial(struct ep **, struct loop *, const struct ep_dial *, const struct
  * verbs_init(): only what an endpoint without an id needs. */
 int verbs_start(struct verbs_ep *, struct loop *, const struct ep_dial *, const struct ep_events *,
 	void *user, struct diag *);
-int verbs_init(struct verbs_ep *, struct loop *, const struct ep_caps *want,
+int verbs_init(struct verbs_ep *, struct loop *, const struct ep_caps *caps,
 	const struct ep_events *, void *user, struct diag *);
 void verbs_end(struct verbs_ep *); /* free all but its memory */
 /* Set up all between choosing the device and the connection manager's message. Returns the length
@@ -160,12 +161,16 @@ int verbs_listen(struct verbs_listener **, struct ep_listener *, struct loop *,
 const struct addr *verbs_listener_addr(const struct verbs_listener *);
 void verbs_listener_free(struct verbs_listener *);
 
-/* verbs_errand.c */
-int verbs_errand_connect(
-	struct verbs_ep *, const struct rdma_conn_param *); /* returns a positive errno */
-bool verbs_errand_bury(struct verbs_ep *);
-void verbs_errand_wait(struct verbs_ep *);
-void verbs_errands_end(struct verbs *);
+/* verbs_cm_call.c */
+/* Run rdma_connect() in a thread, which calls verbs_connect_failed() on the loop if it fails.
+ * Returns a positive errno. */
+int verbs_cm_call_connect(struct verbs_ep *, const struct rdma_conn_param *);
+/* Destroy id and queue pair of an abandoned attempt in a thread. False: not started, they are still
+ * the endpoint's. */
+bool verbs_cm_call_destroy(struct verbs_ep *);
+void verbs_cm_call_join(struct verbs_ep *);
+/* Wait for all threads. */
+void verbs_cm_calls_end(struct verbs *);
 
 /* An address that librdmacm reports. */
 static inline struct addr verbs_addr(const struct sockaddr *sa)

@@ -24,7 +24,7 @@ struct cm_event {
 	uint8_t priv[EP_PRIV_MAX];
 };
 
-static const char *const step_words[] = {
+static const char *const step_names[] = {
 	[VERBS_ADDR] = "address resolution",
 	[VERBS_ROUTE] = "route resolution",
 	[VERBS_CONNECT] = "connecting",
@@ -32,7 +32,7 @@ static const char *const step_words[] = {
 };
 
 /* InfiniBand Architecture 1.4, section 12.6.7.2 */
-static const char *const reject_words[] = {
+static const char *const reject_texts[] = {
 	[1] = "no queue pair left",
 	[2] = "no end-to-end context left",
 	[3] = "no resources left",
@@ -85,8 +85,8 @@ static void release_ep(struct verbs_ep *ve)
 	if (!ve->id)
 		return;
 	if (ve->step == VERBS_CONNECT && ve->dev && ve->dev->iwarp)
-		verbs_errand_bury(ve);
-	verbs_errand_wait(ve);
+		verbs_cm_call_destroy(ve);
+	verbs_cm_call_join(ve);
 	verbs_queue_free(ve);
 	verbs_slot_release(ve);
 	if (ve->id)
@@ -99,7 +99,7 @@ static void retire(struct loop_work *work)
 {
 	struct verbs_ep *ve = container_of(work, struct verbs_ep, retire);
 	ve->ep.state = EP_DOWN;
-	loop_trace(ve->ep.loop, "%s: down%s%s", ve->ep.way, ve->ep.why.err ? ": " : "",
+	loop_trace(ve->ep.loop, "%s: down%s%s", ve->ep.route, ve->ep.why.err ? ": " : "",
 		ve->ep.why.text);
 	ve->ep.ev->down(&ve->ep);
 }
@@ -130,7 +130,7 @@ void verbs_close(struct ep *ep)
 
 void verbs_drained(struct verbs_ep *ve)
 {
-	if (ve->gone && !ve->rx && !ve->sent && !ve->read)
+	if (ve->disconnected && !ve->rx && !ve->sent && !ve->read)
 		release_ep(ve);
 }
 
@@ -161,14 +161,13 @@ static void expired(struct loop_timer *timer)
 		release_ep(ve);
 		return;
 	}
-	diag_set(verbs_why(ve), DIAG_TIMEOUT, ETIMEDOUT,
-		"%s timed out: no answer within %s", step_words[ve->step],
-		diag_seconds(ve->timeout_ms, text));
+	diag_set(verbs_why(ve), DIAG_TIMEOUT, ETIMEDOUT, "%s timed out: no answer within %s",
+		step_names[ve->step], diag_seconds(ve->timeout_ms, text));
 	verbs_close(&ve->ep);
 }
 
 /* "rxe0 port 1, GID ::ffff:10.0.0.1 (RoCE v2), 10.0.0.1 to 10.0.0.2:4420" */
-static void write_way(struct verbs_ep *ve)
+static void write_route(struct verbs_ep *ve)
 {
 	static const char *const types[] = {
 		[IBV_GID_TYPE_IB] = "InfiniBand",
@@ -191,8 +190,9 @@ static void write_way(struct verbs_ep *ve)
 				inet_ntop(AF_INET6, &entry.gid, gid, sizeof(gid)),
 				types[entry.gid_type]);
 	}
-	snprintf(ve->ep.way, sizeof(ve->ep.way), "%s port %u%s, %s to %s", verbs_dev_name(ve->dev),
-		ve->id->port_num, link, sock_text(rdma_get_local_addr(ve->id), false, from),
+	snprintf(ve->ep.route, sizeof(ve->ep.route), "%s port %u%s, %s to %s",
+		verbs_dev_name(ve->dev), ve->id->port_num, link,
+		sock_text(rdma_get_local_addr(ve->id), false, from),
 		sock_text(rdma_get_peer_addr(ve->id), true, to));
 }
 
@@ -225,9 +225,9 @@ static void step_failed(struct verbs_ep *ve, int err)
 		diag_sys(verbs_why(ve), err, "source address %s", host);
 	else if (err == ETIMEDOUT)
 		diag_set(verbs_why(ve), DIAG_UNREACHABLE, err, "%s: no answer from %s",
-			step_words[ve->step], host);
+			step_names[ve->step], host);
 	else
-		diag_sys(verbs_why(ve), err, "%s to %s", step_words[ve->step], host);
+		diag_sys(verbs_why(ve), err, "%s to %s", step_names[ve->step], host);
 	verbs_close(&ve->ep);
 }
 
@@ -242,9 +242,9 @@ static void addr_resolved(struct verbs_ep *ve)
 {
 	const char *name = ibv_get_device_name(ve->id->verbs->device);
 
-	if (ve->want_dev[0] && strcmp(name, ve->want_dev)) {
+	if (ve->dev_name[0] && strcmp(name, ve->dev_name)) {
 		diag_set(verbs_why(ve), DIAG_NO_DEVICE, ENODEV,
-			"the route uses RDMA device %s, not '%s'", name, ve->want_dev);
+			"the route uses RDMA device %s, not '%s'", name, ve->dev_name);
 		verbs_close(&ve->ep);
 		return;
 	}
@@ -264,7 +264,7 @@ int verbs_prepare(struct verbs_ep *ve, uint8_t priv[EP_PRIV_MAX])
 	err = verbs_queue_new(ve, verbs_why(ve));
 	if (err)
 		return err;
-	write_way(ve);
+	write_route(ve);
 	return ep_request(ep, priv);
 }
 
@@ -298,7 +298,7 @@ static void route_resolved(struct verbs_ep *ve)
 	param.initiator_depth = (uint8_t)ve->ep.caps.ord;
 	param.responder_resources = (uint8_t)ve->ep.caps.ird;
 	if (ve->dev->iwarp)
-		err = verbs_errand_connect(ve, &param);
+		err = verbs_cm_call_connect(ve, &param);
 	else
 		err = rdma_connect(ve->id, &param) ? errno : 0;
 	if (err)
@@ -310,8 +310,8 @@ static void rejected(struct verbs_ep *ve, const struct cm_event *event)
 	struct ep *ep = &ve->ep;
 	bool iwarp = ve->dev && ve->dev->iwarp;
 	unsigned code = (unsigned)event->status;
-	const char *words =
-		code < sizeof(reject_words) / sizeof(reject_words[0]) ? reject_words[code] : NULL;
+	const char *text =
+		code < sizeof(reject_texts) / sizeof(reject_texts[0]) ? reject_texts[code] : NULL;
 
 	ep->rej_code = event->status;
 	ep->rejected = iwarp ? event->priv_len > 0 : event->status == REJ_CONSUMER;
@@ -321,11 +321,11 @@ static void rejected(struct verbs_ep *ve, const struct cm_event *event)
 		return;
 	}
 	if (iwarp)
-		words = event->priv_len ? reject_words[REJ_CONSUMER]
-					: diag_errno_text(-event->status);
-	if (words)
+		text = event->priv_len ? reject_texts[REJ_CONSUMER]
+				       : diag_errno_text(-event->status);
+	if (text)
 		diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED,
-			"the peer rejected the connection: %s", words);
+			"the peer rejected the connection: %s", text);
 	else
 		diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED,
 			"the peer rejected the connection: reason %d", event->status);
@@ -341,8 +341,8 @@ void verbs_established(struct verbs_ep *ve)
 	ve->ep.state = EP_UP;
 	if (!ve->passive)
 		ve->ep.peer = verbs_addr((struct sockaddr *)&ve->dst);
-	write_way(ve);
-	loop_trace(ve->ep.loop, "%s: up, %u sends, %u receives, %u bytes inline", ve->ep.way,
+	write_route(ve);
+	loop_trace(ve->ep.loop, "%s: up, %u sends, %u receives, %u bytes inline", ve->ep.route,
 		caps->send, caps->recv, caps->inline_max);
 	ve->ep.ev->up(&ve->ep);
 }
@@ -358,7 +358,7 @@ static void disconnected(struct verbs_ep *ve)
 		verbs_dev_poll(ve->dev);
 	if (verbs->slot[slot] != ve || ve->serial != serial)
 		return;
-	ve->gone = true;
+	ve->disconnected = true;
 	if (ve->ep.state != EP_CLOSING || ve->vague)
 		diag_set(verbs_why(ve), DIAG_CLOSED, ECONNRESET, "connection closed by the peer");
 	verbs_close(&ve->ep);
@@ -483,8 +483,8 @@ static void start(struct verbs_ep *ve, uint8_t tos)
 {
 	struct sockaddr *src;
 
-	if (ve->want_dev[0] && ve->dst.ss_family != ADDR_IB &&
-		verbs_dev_find(ve->want_dev, ve->dst.ss_family, &ve->src, verbs_why(ve))) {
+	if (ve->dev_name[0] && ve->dst.ss_family != ADDR_IB &&
+		verbs_dev_find(ve->dev_name, ve->dst.ss_family, &ve->src, verbs_why(ve))) {
 		verbs_close(&ve->ep);
 		return;
 	}
@@ -504,7 +504,7 @@ static void start(struct verbs_ep *ve, uint8_t tos)
 		step_failed(ve, errno);
 }
 
-int verbs_init(struct verbs_ep *ve, struct loop *loop, const struct ep_caps *want,
+int verbs_init(struct verbs_ep *ve, struct loop *loop, const struct ep_caps *caps,
 	const struct ep_events *events, void *user, struct diag *diag)
 {
 	struct verbs *verbs;
@@ -517,7 +517,7 @@ int verbs_init(struct verbs_ep *ve, struct loop *loop, const struct ep_caps *wan
 		.loop = loop,
 		.user = user,
 		.dom = DOM_NONE,
-		.caps = *want };
+		.caps = *caps };
 	ve->verbs = verbs;
 	ve->timer.fire = expired;
 	ve->retire.run = retire;
@@ -525,20 +525,20 @@ int verbs_init(struct verbs_ep *ve, struct loop *loop, const struct ep_caps *wan
 	ve->read_end = &ve->read;
 	ve->held_end = &ve->held;
 	ve->rx_end = &ve->rx;
-	return verbs_slot_take(verbs, ve, diag);
+	return verbs_slot_alloc(verbs, ve, diag);
 }
 
 int verbs_start(struct verbs_ep *ve, struct loop *loop, const struct ep_dial *dial,
 	const struct ep_events *events, void *user, struct diag *diag)
 {
-	int err = verbs_init(ve, loop, &dial->want, events, user, diag);
+	int err = verbs_init(ve, loop, &dial->caps, events, user, diag);
 
 	if (err)
 		return err;
 	ve->dst = dial->dst.ss;
 	ve->src = dial->src.ss;
 	ve->timeout_ms = dial->timeout_ms;
-	snprintf(ve->want_dev, sizeof(ve->want_dev), "%s", dial->dev ? dial->dev : "");
+	snprintf(ve->dev_name, sizeof(ve->dev_name), "%s", dial->dev ? dial->dev : "");
 	if (rdma_create_id(ve->verbs->channel, &ve->id, ve, verbs_space(&dial->dst))) {
 		err = diag_sys(diag, errno, "RDMA connection");
 		verbs_slot_release(ve);

@@ -20,7 +20,7 @@
 #define LOCK_LEAST  32768
 #define LOCK_NEEDED 65536 /* the least a connection needs */
 
-static const char attic_key;
+static const char local_key;
 
 struct registration {
 	struct ibv_mr *mr;
@@ -135,7 +135,7 @@ static void dev_free(struct verbs_dev *dev)
 	if (dev->held)
 		rdma_free_devices(dev->held);
 	dev->verbs->dev[dev->dom] = NULL;
-	dom_give(loop, dev->dom);
+	dom_free(loop, dev->dom);
 	free(dev);
 }
 
@@ -190,12 +190,12 @@ int verbs_dev_get(
 			*out = verbs->dev[dom];
 			return 0;
 		}
-	err = dom_take(verbs->loop, &dom, diag);
+	err = dom_alloc(verbs->loop, &dom, diag);
 	if (err)
 		return err;
 	dev = calloc(1, sizeof(*dev));
 	if (!dev) {
-		dom_give(verbs->loop, dom);
+		dom_free(verbs->loop, dom);
 		return diag_sys(diag, ENOMEM, "RDMA device");
 	}
 	dev->verbs = verbs;
@@ -227,11 +227,11 @@ static void reap(struct loop_work *work)
 			dev_free(verbs->dev[dom]);
 }
 
-static void verbs_fini(struct loop_attic *attic)
+static void verbs_fini(struct loop_local *local)
 {
-	struct verbs *verbs = container_of(attic, struct verbs, attic);
+	struct verbs *verbs = container_of(local, struct verbs, local);
 
-	verbs_errands_end(verbs);
+	verbs_cm_calls_end(verbs);
 	loop_work_del(verbs->loop, &verbs->reap);
 	reap(&verbs->reap);
 	loop_fd_del(verbs->loop, &verbs->channel_fd);
@@ -259,13 +259,13 @@ static int no_rdma(int err, const char *module, struct diag *diag)
 
 /* Up to this limit libibverbs prints a warning on stderr (check_memlock_limit() of rdma-core 56),
  * and the buffers of a connection do not fit. */
-int verbs_lock_room(struct diag *diag)
+int verbs_check_memlock(struct diag *diag)
 {
 	struct rlimit limit;
 
 	if (!geteuid() || getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur > LOCK_LEAST)
 		return 0;
-	return mem_lock_room(LOCK_NEEDED, diag);
+	return mem_raise_memlock(LOCK_NEEDED, diag);
 }
 
 static int have_device(void)
@@ -286,15 +286,15 @@ static int have_device(void)
 
 int verbs_of_loop(struct verbs **out, struct loop *loop, struct diag *diag)
 {
-	struct loop_attic *attic = loop_attic_find(loop, &attic_key);
+	struct loop_local *local = loop_local_find(loop, &local_key);
 	struct verbs *verbs;
 	int err;
 
-	if (attic) {
-		*out = container_of(attic, struct verbs, attic);
+	if (local) {
+		*out = container_of(local, struct verbs, local);
 		return 0;
 	}
-	err = verbs_lock_room(diag);
+	err = verbs_check_memlock(diag);
 	if (err)
 		return err;
 	err = have_device();
@@ -317,8 +317,8 @@ int verbs_of_loop(struct verbs **out, struct loop *loop, struct diag *diag)
 	err = loop_fd_add(loop, &verbs->channel_fd, diag);
 	if (err)
 		goto fail;
-	verbs->attic = (struct loop_attic){ .key = &attic_key, .fini = verbs_fini };
-	loop_attic_add(loop, &verbs->attic);
+	verbs->local = (struct loop_local){ .key = &local_key, .fini = verbs_fini };
+	loop_local_add(loop, &verbs->local);
 	*out = verbs;
 	return 0;
 fail:
@@ -328,7 +328,7 @@ fail:
 	return err;
 }
 
-int verbs_slot_take(struct verbs *verbs, struct verbs_ep *ve, struct diag *diag)
+int verbs_slot_alloc(struct verbs *verbs, struct verbs_ep *ve, struct diag *diag)
 {
 	uint32_t slot;
 
@@ -401,7 +401,7 @@ int verbs_mr_new(struct verbs_dev *dev, struct ibv_mr **out, void *p, size_t len
 	if (access & EP_REMOTE_READ)
 		flags |= IBV_ACCESS_REMOTE_READ;
 	while (!(*out = ibv_reg_mr(dev->pd, p, len, flags))) {
-		err = errno == ENOMEM ? mem_lock_room(len, diag)
+		err = errno == ENOMEM ? mem_raise_memlock(len, diag)
 				      : diag_sys(diag, errno, "register %zu KiB on %s",
 						(len + 1023) / 1024, verbs_dev_name(dev));
 		if (err)

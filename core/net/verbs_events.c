@@ -45,7 +45,7 @@ static unsigned meaning(enum ibv_event_type type)
 }
 
 /* False: it was the last event, or `event` has closed. */
-static bool tell(struct port_events *events, unsigned port, unsigned what)
+static bool report_event(struct port_events *events, unsigned port, unsigned what)
 {
 	bool closed = false;
 
@@ -70,16 +70,16 @@ static void readable(struct loop_fd *fd, uint32_t ready)
 
 		if (ibv_get_async_event(events->context, &event)) {
 			if (errno != EAGAIN && errno != EINTR)
-				tell(events, 0, PORT_EVENT_GONE);
+				report_event(events, 0, PORT_EVENT_GONE);
 			return;
 		}
 		ibv_ack_async_event(&event);
 		what = meaning(event.event_type);
 		loop_trace(events->loop, "%s: %s", ibv_get_device_name(events->context->device),
 			ibv_event_type_str(event.event_type));
-		if (what &&
-			!tell(events, what & PORT_EVENT_GONE ? 0 : (unsigned)event.element.port_num,
-				what))
+		if (what && !report_event(events,
+				    what & PORT_EVENT_GONE ? 0 : (unsigned)event.element.port_num,
+				    what))
 			return;
 	}
 }

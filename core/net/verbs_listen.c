@@ -83,11 +83,11 @@ static int answer(struct verbs_ep *ve)
 }
 
 static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in,
-	const struct ep_caps *want, const struct ep_events *events, void *user, struct diag *diag)
+	const struct ep_caps *caps, const struct ep_events *events, void *user, struct diag *diag)
 {
 	struct incoming *incoming = container_of(in, struct incoming, in);
 	struct verbs_ep *ve = calloc(1, sizeof(*ve));
-	int err = ve ? verbs_init(ve, loop, want, events, user, diag)
+	int err = ve ? verbs_init(ve, loop, caps, events, user, diag)
 		     : diag_sys(diag, ENOMEM, "RDMA connection");
 
 	if (!err && rdma_migrate_id(incoming->id, ve->verbs->channel)) {
@@ -105,8 +105,8 @@ static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in,
 	ve->step = VERBS_CONNECT;
 	ve->timeout_ms = ACCEPT_MS;
 	ve->dst = in->peer.ss;
-	ve->ep.caps.ord = lesser(want->ord, in->ord);
-	ve->ep.caps.ird = lesser(want->ird, in->ird);
+	ve->ep.caps.ord = lesser(caps->ord, in->ord);
+	ve->ep.caps.ird = lesser(caps->ird, in->ird);
 	incoming_free(incoming);
 	*out = &ve->ep;
 	if (answer(ve) < 0) {
@@ -118,7 +118,7 @@ static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in,
 
 static const struct ep_incoming_ops incoming_ops = { accept_, reject };
 
-static void asked(struct verbs_listener *listener, struct rdma_cm_id *id,
+static void connect_request(struct verbs_listener *listener, struct rdma_cm_id *id,
 	const struct rdma_conn_param *param, const uint8_t *priv)
 {
 	struct incoming *incoming = calloc(1, sizeof(*incoming));
@@ -177,7 +177,7 @@ static void readable(struct loop_fd *fd, uint32_t events)
 	rdma_ack_cm_event(event);
 	loop_trace(listener->loop, "rdma cm: %s on a listener", rdma_event_str(type));
 	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
-		asked(listener, id, &param, priv);
+		connect_request(listener, id, &param, priv);
 	else if (type == RDMA_CM_EVENT_DEVICE_REMOVAL && id == listener->id)
 		removed(listener);
 }

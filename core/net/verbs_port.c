@@ -26,7 +26,7 @@ int rdma_port_mtu(const char *dev, unsigned port, unsigned *active, unsigned *ma
 	struct ibv_device **list;
 	int count = 0, err = -ENODEV;
 
-	if (verbs_lock_room(NULL))
+	if (verbs_check_memlock(NULL))
 		return -ENOMEM;
 	list = ibv_get_device_list(&count);
 	for (int i = 0; list && i < count && err == -ENODEV; i++)

@@ -16,11 +16,11 @@ static void timer_fired(struct loop_timer *timer)
 	if (first->deadline_ns > loop_now(inflight->loop))
 		loop_timer_set(inflight->loop, timer, first->deadline_ns);
 	else
-		inflight->late(inflight, first);
+		inflight->timed_out(inflight, first);
 }
 
 int inflight_init(struct inflight *inflight, struct loop *loop, uint16_t count, uint32_t slot_size,
-	void (*late)(struct inflight *, struct inflight_slot *), struct diag *diag)
+	void (*timed_out)(struct inflight *, struct inflight_slot *), struct diag *diag)
 {
 	uint8_t *slots = calloc(count, slot_size);
 
@@ -31,7 +31,7 @@ int inflight_init(struct inflight *inflight, struct loop *loop, uint16_t count, 
 		.count = count,
 		.limit = count,
 		.loop = loop,
-		.late = late };
+		.timed_out = timed_out };
 	inflight->waiting_end = &inflight->waiting;
 	inflight->timer.fire = timer_fired;
 	for (uint16_t i = count; i--;) {
@@ -58,7 +58,7 @@ void inflight_limit(struct inflight *inflight, uint32_t limit)
 	inflight->limit = limit < inflight->count ? (uint16_t)limit : inflight->count;
 }
 
-static void line_up(struct inflight *inflight, struct inflight_slot *slot)
+static void insert_deadline(struct inflight *inflight, struct inflight_slot *slot)
 {
 	struct inflight_slot *before = inflight->last;
 
@@ -85,22 +85,22 @@ void *inflight_take(struct inflight *inflight, void *owner, uint64_t deadline_ns
 	slot->unsent = 0;
 	slot->replied = false;
 	if (deadline_ns)
-		line_up(inflight, slot);
+		insert_deadline(inflight, slot);
 	return slot;
 }
 
-static void unline(struct inflight *inflight, struct inflight_slot *slot)
+static void remove_deadline(struct inflight *inflight, struct inflight_slot *slot)
 {
 	*(slot->prev ? &slot->prev->next : &inflight->first) = slot->next;
 	*(slot->next ? &slot->next->prev : &inflight->last) = slot->prev;
 }
 
-/* Also inside `late`, after which no timer is set. */
+/* May be called inside timed_out(), after which no timer is set. */
 void inflight_extend(struct inflight *inflight, struct inflight_slot *slot, uint64_t deadline_ns)
 {
-	unline(inflight, slot);
+	remove_deadline(inflight, slot);
 	slot->deadline_ns = deadline_ns;
-	line_up(inflight, slot);
+	insert_deadline(inflight, slot);
 	loop_timer_set(inflight->loop, &inflight->timer, inflight->first->deadline_ns);
 }
 
@@ -109,7 +109,7 @@ void *inflight_drop(struct inflight *inflight, struct inflight_slot *slot)
 	void *owner = slot->owner;
 
 	if (slot->deadline_ns)
-		unline(inflight, slot);
+		remove_deadline(inflight, slot);
 	slot->owner = NULL;
 	slot->next = inflight->free;
 	inflight->free = slot;
@@ -117,14 +117,14 @@ void *inflight_drop(struct inflight *inflight, struct inflight_slot *slot)
 	return owner;
 }
 
-void inflight_wait(struct inflight *inflight, struct io *io)
+void inflight_enqueue(struct inflight *inflight, struct io *io)
 {
 	io->next = NULL;
 	*inflight->waiting_end = io;
 	inflight->waiting_end = &io->next;
 }
 
-struct io *inflight_unwait(struct inflight *inflight)
+struct io *inflight_dequeue(struct inflight *inflight)
 {
 	struct io *io = inflight->waiting;
 

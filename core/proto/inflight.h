@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The commands that an initiator has in flight on one connection. Each has a slot: tag, deadline,
  * whether it is over, and the protocol's data. The peer may limit their number; further ios wait in
- * order. The owner defines what a command is and how to handle a late one. */
+ * order. The owner defines what a command is and how to handle one that times out. */
 #pragma once
 #include "bdev.h"
 #include "loop.h"
@@ -24,14 +24,15 @@ struct inflight {
 	struct io *waiting, **waiting_end;
 	struct loop *loop;
 	struct loop_timer timer;
-	/* the deadline of this slot has passed; called once per timer */
-	void (*late)(struct inflight *, struct inflight_slot *);
+	/* The deadline of this slot has passed. Must fail the connection or extend the deadline:
+	 * the timer is not set any more. */
+	void (*timed_out)(struct inflight *, struct inflight_slot *);
 };
 
 /* Slots are zeroed here only; inflight_take() sets only struct inflight_slot. The limit is count.
- * `late` may also be set later. */
+ * timed_out() may also be set afterwards. */
 int inflight_init(struct inflight *, struct loop *, uint16_t count, uint32_t slot_size,
-	void (*late)(struct inflight *, struct inflight_slot *), struct diag *);
+	void (*timed_out)(struct inflight *, struct inflight_slot *), struct diag *);
 void inflight_fini(struct inflight *); /* allowed on a zeroed one */
 /* Set how many may be in flight; never more than count. If more are already, they stay. Tags are
  * below the highest limit so far. */
@@ -74,12 +75,12 @@ static inline bool inflight_sent(struct inflight_slot *slot)
 }
 
 /* Queue an io without a slot in FIFO order, linked by io->next. */
-void inflight_wait(struct inflight *, struct io *);
+void inflight_enqueue(struct inflight *, struct io *);
 /* Remove the first waiting io; NULL = none. */
-struct io *inflight_unwait(struct inflight *);
+struct io *inflight_dequeue(struct inflight *);
 /* The same if there is a free slot. */
 static inline struct io *inflight_next(struct inflight *inflight)
 {
-	return inflight->waiting && inflight->used < inflight->limit ? inflight_unwait(inflight)
+	return inflight->waiting && inflight->used < inflight->limit ? inflight_dequeue(inflight)
 								     : NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The only list of URI schemes. A new protocol adds its row. Completion offers the schemes in this
  * order. */
-#include "session.h"
+#include "protocol.h"
 
 const struct scheme *const schemes[] = {
 	&nvme_rdma_proto.scheme,

@@ -25,7 +25,7 @@ void ring_start(struct ring *ring, struct ep *ep, const struct pool *pool, uint8
 {
 	assert(count && count <= ring->room);
 	ring->ep = ep;
-	ring->back = NULL;
+	ring->repost = NULL;
 	ring->chain = NULL;
 	ring->chain_end = &ring->chain;
 	for (unsigned i = 0; i < count; i++)
@@ -39,12 +39,12 @@ void ring_start(struct ring *ring, struct ep *ep, const struct pool *pool, uint8
 void ring_flush(struct ring *ring)
 {
 	struct ep_op *chain = ring->chain;
-	struct ep_rx *back = ring->back;
+	struct ep_rx *back = ring->repost;
 	struct ep *ep = ring->ep;
 
 	if ((!back && !chain) || ep->state != EP_UP)
 		return;
-	ring->back = NULL;
+	ring->repost = NULL;
 	if (back)
 		ep->ops->repost(ep, back);
 	if (!chain)

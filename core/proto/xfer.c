@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The RDMA data mover of all targets. */
+/* Data transfer of all targets over RDMA. */
 #include "xfer.h"
 #include <assert.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ int xfer_port_init(struct xfer_port *port, struct ring *ring, unsigned ops, stru
 		port->free = &port->ops[i];
 	}
 	for (int i = 0; i < 2; i++)
-		port->line[i].end = &port->line[i].first;
+		port->queue[i].end = &port->queue[i].first;
 	return 0;
 }
 
@@ -32,12 +32,12 @@ void xfer_port_fini(struct xfer_port *port)
 	port->ops = NULL;
 }
 
-/* Post one operation for the first move in the line; false: it must wait. */
-static bool post_first(struct xfer_port *port, struct xfer_line *line)
+/* Post one operation of the first move in the queue; false: none can be posted. */
+static bool post_first(struct xfer_port *port, struct xfer_queue *queue)
 {
 	const struct ep_caps *caps = &port->ring->ep->caps;
 	struct xfer_op *op = port->free;
-	struct xfer *x = line->first;
+	struct xfer *x = queue->first;
 	uint32_t len;
 
 	if (!x || !op || (x->kind == EP_READ && port->reads >= caps->ord))
@@ -57,15 +57,15 @@ static bool post_first(struct xfer_port *port, struct xfer_line *line)
 	op->op.sge[0] = (struct ep_sge){ x->p, len, x->lkey };
 	ring_add(port->ring, &op->op);
 	port->reads += x->kind == EP_READ;
-	x->flying++;
+	x->in_flight++;
 	x->seg_at += len;
 	x->p += len;
 	x->left -= len;
 	if (x->left)
 		return true;
-	line->first = x->next;
-	if (!line->first)
-		line->end = &line->first;
+	queue->first = x->next;
+	if (!queue->first)
+		queue->end = &queue->first;
 	if (x->reply)
 		ring_add(port->ring, x->reply);
 	return true;
@@ -77,19 +77,19 @@ static void post_all(struct xfer_port *port)
 	bool any = true;
 
 	while (any) {
-		any = post_first(port, &port->line[port->turn]);
-		any |= post_first(port, &port->line[!port->turn]);
-		port->turn = !port->turn;
+		any = post_first(port, &port->queue[port->next_queue]);
+		any |= post_first(port, &port->queue[!port->next_queue]);
+		port->next_queue = !port->next_queue;
 	}
 }
 
 static bool start_move(struct xfer_port *port, struct xfer *x, const struct buf *buf,
 	const struct xfer_seg *seg, unsigned count, uint64_t at, uint32_t len)
 {
-	struct xfer_line *line = &port->line[x->kind == EP_WRITE];
+	struct xfer_queue *queue = &port->queue[x->kind == EP_WRITE];
 	uint64_t left = len;
 
-	assert(buf->p && len && len <= buf->cap && !x->left && !x->flying);
+	assert(buf->p && len && len <= buf->cap && !x->left && !x->in_flight);
 	while (count && at >= seg->len) {
 		at -= seg->len;
 		seg++;
@@ -109,10 +109,10 @@ static bool start_move(struct xfer_port *port, struct xfer *x, const struct buf 
 	x->lkey = buf->pool->key[port->ring->ep->dom].lkey;
 	x->left = len;
 	x->next = NULL;
-	*line->end = x;
-	line->end = &x->next;
-	/* The other line is empty or waits for something that this one did not release. */
-	while (post_first(port, line))
+	*queue->end = x;
+	queue->end = &x->next;
+	/* The other queue is empty or waits for something that this one did not release. */
+	while (post_first(port, queue))
 		;
 	return true;
 }
@@ -144,10 +144,10 @@ bool xfer_sent(struct xfer_port *port, struct ep_op *op)
 	xop->next = port->free;
 	port->free = xop;
 	port->reads -= op->kind == EP_READ;
-	x->flying--;
-	if (port->line[0].first || port->line[1].first)
+	x->in_flight--;
+	if (port->queue[0].first || port->queue[1].first)
 		post_all(port);
-	if (!x->flying && !x->left)
+	if (!x->in_flight && !x->left)
 		x->moved(x);
 	return true;
 }

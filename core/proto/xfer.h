@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The RDMA data mover of all targets: moves data between data buffers and the memory of a peer,
+/* Data transfer of all targets over RDMA: moves data between data buffers and the memory of a peer,
  * which may have several segments. The protocol handles the meaning of the data and the replies. */
 #pragma once
 #include "mem.h"
@@ -18,7 +18,7 @@ struct xfer {
 	/* the rest is private */
 	struct xfer *next;
 	uint8_t kind;
-	uint32_t left, flying;      /* bytes without an operation so far; operations in flight */
+	uint32_t left, in_flight;   /* bytes without an operation so far; operations in flight */
 	const struct xfer_seg *seg; /* segment of the next byte */
 	uint32_t seg_at;
 	uint8_t *p;
@@ -26,18 +26,18 @@ struct xfer {
 	struct ep_op *reply; /* sent after the data */
 };
 
-/* The mover of one connection. A move takes one operation per segment. READs beyond the peer's
+/* The transfers of one connection. A move takes one operation per segment. READs beyond the peer's
  * limit, and moves without a free operation, wait here in order; all others are sent with the
  * ring's next flush. */
 struct xfer_op;
 struct xfer_port {
 	struct ring *ring;
 	struct xfer_op *ops, *free;
-	struct xfer_line {
+	struct xfer_queue {
 		struct xfer *first, **end;
-	} line[2];      /* one for READs, one for WRITEs */
-	bool turn;      /* the line to serve first */
-	uint32_t reads; /* posted and not yet completed */
+	} queue[2];      /* one for READs, one for WRITEs */
+	bool next_queue; /* the queue to serve first */
+	uint32_t reads;  /* posted and not yet completed */
 };
 /* ops: most operations in flight; together with the owner's replies they must fit caps.send. */
 int xfer_port_init(struct xfer_port *, struct ring *, unsigned ops, struct diag *);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Fair sharing of data buffers. Of N buffers, one network holds at most half while there is another
- * network on this worker. The last quarter is a reserve: each network can have an equal part of it,
- * at least one buffer. So a network that holds nothing gets one although others hold all they may,
- * and none gets a second one that a network without any waits for. The hosts of a network share its
- * part by the same rules. The reserve runs out only if many hosts stop answering at once; then
- * connections that have stopped are ended. An eighth is for hosts that have returned buffers
- * quickly of late, but half of that also for the first one of a network. */
+/* Fair sharing of data buffers. While there is another network on this worker, a network holds at
+ * most half of them. The last quarter is a reserve: each network can have an equal part of it
+ * and at least one buffer. So a network without a buffer gets one even if others hold all they may,
+ * and before others get a second one of the reserve. The hosts of a network share its buffers by
+ * the same rules. The reserve runs out only if many hosts stop responding at once; then their
+ * connections are ended. An eighth is for hosts that have returned buffers quickly of late, half of
+ * that also for the first buffer of a network. */
 #include "buffers.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #define MSEC    1000000ull
-#define TICK_MS (TARGET_HUNGRY_MS / 4)
+#define TICK_MS (TARGET_STARVED_MS / 4)
 
 static unsigned at_least_1(unsigned value)
 {
@@ -24,34 +24,33 @@ static unsigned quarter(unsigned count)
 	return count > 1 ? (count + 3) / 4 : 0;
 }
 
-/* What a share can have, from the store down to a connection. */
+/* What a network, host or connection may still get. */
 struct room {
-	unsigned most; /* it may hold */
-	unsigned left; /* of these are free */
+	unsigned most; /* limit */
+	unsigned left; /* free buffers below the limit */
 	bool shared;   /* with others */
 	bool few;      /* it holds less than its part of the reserve */
 };
 
-/* Go down to a member that shares with others; false: it may have no buffer. */
-static bool enter(struct room *room, const struct target_share *share)
+/* Apply the limits of one level if its parent has other members. False: no buffer for it. */
+static bool enter(struct room *room, const struct target_quota *quota)
 {
-	const struct target_share *up = share->up;
+	const struct target_quota *up = quota->up;
 	unsigned reserve = quarter(room->most), left;
 
 	if (up->members == 1)
 		return true;
 	room->shared = true;
-	room->few = share->held < at_least_1(reserve / up->members);
-	if (!room->few && (room->left <= reserve || room->left <= up->hungry))
+	room->few = quota->held < at_least_1(reserve / up->members);
+	if (!room->few && (room->left <= reserve || room->left <= up->starved))
 		return false;
 	room->most = at_least_1(room->most / 2);
-	left = room->most > share->held ? room->most - share->held : 0;
+	left = room->most > quota->held ? room->most - quota->held : 0;
 	room->left = left < room->left ? left : room->left;
 	return room->left;
 }
 
-/* What hosts that are not known to be quick may hold together. first: a network that holds
- * nothing. */
+/* Limit of the buffers held by hosts not known to be quick. first: for a network without any. */
 static unsigned unproven_most(const struct target_buffers *store, int quick, bool first)
 {
 	unsigned count = store->pool->count, kept = quarter(count) / (first ? 4 : 2);
@@ -59,7 +58,7 @@ static unsigned unproven_most(const struct target_buffers *store, int quick, boo
 	return count - kept * (unsigned)(TARGET_QUICK - (quick > 0 ? quick : 0)) / TARGET_QUICK;
 }
 
-static bool may_use(const struct target_buffers *store, const struct target_share *host)
+static bool may_use(const struct target_buffers *store, const struct target_quota *host)
 {
 	bool first = store->all.members > 1 && !host->up->held;
 
@@ -67,12 +66,12 @@ static bool may_use(const struct target_buffers *store, const struct target_shar
 	       store->unproven < unproven_most(store, host->quick, first);
 }
 
-/* If a host has several connections, one leaves a quarter to the others: its network path may be
+/* If a host has several connections, each leaves a quarter to the others, as its path may be
  * dead. */
-static bool may_have(const struct target_holder *holder)
+static bool may_have(const struct target_conn_quota *conn_quota)
 {
-	const struct target_buffers *store = holder->store;
-	const struct target_share *host = holder->part.up;
+	const struct target_buffers *store = conn_quota->store;
+	const struct target_quota *host = conn_quota->quota.up;
 	struct room room = { .most = store->pool->count, .left = store->free };
 	unsigned reserve = quarter(room.most);
 
@@ -84,36 +83,37 @@ static bool may_have(const struct target_holder *holder)
 			return false;
 		room.most -= reserve;
 	}
-	return room.few || host->members == 1 || holder->part.held < room.most - room.most / 4;
+	return room.few || host->members == 1 || conn_quota->quota.held < room.most - room.most / 4;
 }
 
-/* now 0: it is not hungry */
-static void set_hungry(struct target_share *share, uint64_t now)
+/* now 0: not starved */
+static void set_starved(struct target_quota *quota, uint64_t now)
 {
-	share->up->hungry += (now != 0) - (share->hungry_ns != 0);
-	share->hungry_ns = now;
+	quota->up->starved += (now != 0) - (quota->starved_ns != 0);
+	quota->starved_ns = now;
 }
 
-static void count_held(struct target_holder *holder, int more)
+static void count_held(struct target_conn_quota *conn_quota, int more)
 {
-	for (struct target_share *share = &holder->part; share; share = share->up)
-		share->held += (unsigned)more;
+	for (struct target_quota *quota = &conn_quota->quota; quota; quota = quota->up)
+		quota->held += (unsigned)more;
 }
 
-static void hand_out(struct target_holder *holder, struct target_claim *claim)
+static void assign_buffer(
+	struct target_conn_quota *conn_quota, struct target_buf_request *buf_request)
 {
-	struct target_buffers *store = holder->store;
+	struct target_buffers *store = conn_quota->store;
 	unsigned i = store->stack[--store->free];
 
-	claim->buf = pool_buf(store->pool, i);
-	store->is_unproven[i] = holder->part.up->quick < TARGET_QUICK;
+	buf_request->buf = pool_buf(store->pool, i);
+	store->is_unproven[i] = conn_quota->quota.up->quick < TARGET_QUICK;
 	store->unproven += store->is_unproven[i];
-	count_held(holder, 1);
-	for (struct target_share *share = &holder->part; share->up; share = share->up)
-		set_hungry(share, 0);
+	count_held(conn_quota, 1);
+	for (struct target_quota *quota = &conn_quota->quota; quota->up; quota = quota->up)
+		set_starved(quota, 0);
 }
 
-/* Insert at the end, which is before the item whose turn it is. */
+/* Insert at the end of the ring, which is before its first item. */
 #define RING_ADD(turn_, item)                                                                      \
 	do {                                                                                       \
 		(item)->next = (turn_) ? (turn_) : (item);                                         \
@@ -130,65 +130,67 @@ static void hand_out(struct target_holder *holder, struct target_claim *claim)
 		(item)->next->prev = (item)->prev;                                                 \
 	} while (0)
 
-static void line_join(struct target_holder *holder, struct target_claim *claim)
+static void enqueue(struct target_conn_quota *conn_quota, struct target_buf_request *buf_request)
 {
-	uint64_t now = loop_now(holder->store->loop);
-	bool first = !holder->part.lines++;
+	uint64_t now = loop_now(conn_quota->store->loop);
+	bool first = !conn_quota->quota.waiters++;
 
-	claim->waiting = true;
-	claim->next = NULL;
-	claim->link = holder->line_end;
-	*holder->line_end = claim;
-	holder->line_end = &claim->next;
-	for (struct target_share *share = &holder->part; share->up; share = share->up) {
+	buf_request->waiting = true;
+	buf_request->next = NULL;
+	buf_request->link = conn_quota->queue_end;
+	*conn_quota->queue_end = buf_request;
+	conn_quota->queue_end = &buf_request->next;
+	for (struct target_quota *quota = &conn_quota->quota; quota->up; quota = quota->up) {
 		if (first) {
-			RING_ADD(share->up->turn, share);
-			first = !share->up->lines++;
+			RING_ADD(quota->up->turn, quota);
+			first = !quota->up->waiters++;
 		}
-		if (!share->held && !share->hungry_ns)
-			set_hungry(share, now);
+		if (!quota->held && !quota->starved_ns)
+			set_starved(quota, now);
 	}
 }
 
-static void line_leave(struct target_claim *claim)
+static void dequeue(struct target_buf_request *buf_request)
 {
-	struct target_holder *holder = claim->holder;
-	struct target_share *share = &holder->part;
+	struct target_conn_quota *conn_quota = buf_request->conn_quota;
+	struct target_quota *quota = &conn_quota->quota;
 
-	*claim->link = claim->next;
-	*(claim->next ? &claim->next->link : &holder->line_end) = claim->link;
-	claim->waiting = false;
-	if (--share->lines)
+	*buf_request->link = buf_request->next;
+	*(buf_request->next ? &buf_request->next->link : &conn_quota->queue_end) =
+		buf_request->link;
+	buf_request->waiting = false;
+	if (--quota->waiters)
 		return;
 	do {
-		set_hungry(share, 0);
-		RING_DEL(share->up->turn, share);
-		share = share->up;
-	} while (!--share->lines && share->up);
+		set_starved(quota, 0);
+		RING_DEL(quota->up->turn, quota);
+		quota = quota->up;
+	} while (!--quota->waiters && quota->up);
 }
 
-/* Serve the next of its commands; false: it may not have a buffer. */
-static bool serve_host(struct target_share *host)
+/* Assign a buffer to its next command. False: it may not have one. */
+static bool serve_host(struct target_quota *host)
 {
-	for (unsigned i = host->lines; i; i--) {
-		struct target_holder *holder = container_of(host->turn, struct target_holder, part);
-		struct target_claim *claim = holder->line;
+	for (unsigned i = host->waiters; i; i--) {
+		struct target_conn_quota *conn_quota =
+			container_of(host->turn, struct target_conn_quota, quota);
+		struct target_buf_request *buf_request = conn_quota->queue;
 
-		host->turn = holder->part.next;
-		if (!may_have(holder))
+		host->turn = conn_quota->quota.next;
+		if (!may_have(conn_quota))
 			continue;
-		line_leave(claim);
-		hand_out(holder, claim);
-		claim->ready(claim);
+		dequeue(buf_request);
+		assign_buffer(conn_quota, buf_request);
+		buf_request->ready(buf_request);
 		return true;
 	}
 	return false;
 }
 
-static bool serve_network(struct target_share *network)
+static bool serve_network(struct target_quota *network)
 {
-	for (unsigned i = network->lines; i; i--) {
-		struct target_share *host = network->turn;
+	for (unsigned i = network->waiters; i; i--) {
+		struct target_quota *host = network->turn;
 
 		network->turn = host->next;
 		if (serve_host(host))
@@ -197,17 +199,17 @@ static bool serve_network(struct target_share *network)
 	return false;
 }
 
-static void relieve_hungry(struct target_buffers *store, uint64_t now);
+static void relieve_starved(struct target_buffers *store, uint64_t now);
 
-/* ready() may change everything, so nothing is kept across it. */
-static void serve_lines(struct loop_work *work)
+/* ready() may change everything: keep no state across it. */
+static void serve_waiters(struct loop_work *work)
 {
 	struct target_buffers *store = container_of(work, struct target_buffers, work);
 	unsigned refused = 0;
 
 	store->serving = true;
-	while (store->free && refused < store->all.lines) {
-		struct target_share *network = store->all.turn;
+	while (store->free && refused < store->all.waiters) {
+		struct target_quota *network = store->all.turn;
 
 		store->all.turn = network->next;
 		refused = serve_network(network) ? 0 : refused + 1;
@@ -215,93 +217,98 @@ static void serve_lines(struct loop_work *work)
 	store->serving = false;
 	if (store->all.turn && !store->watch.on) {
 		store->watches++;
-		relieve_hungry(store, loop_now(store->loop));
+		relieve_starved(store, loop_now(store->loop));
 	}
 }
 
-/* Record what the holder's peer has moved; true: too little for too long. */
-static bool stopped(struct target_holder *holder, const struct target_claim *claim, uint64_t now)
+/* Record what the peer has moved. True: too little for too long. */
+static bool stopped(struct target_conn_quota *conn_quota,
+	const struct target_buf_request *buf_request, uint64_t now)
 {
-	struct target_buffers *store = holder->store;
-	bool fresh = holder->watch != store->watches;
+	struct target_buffers *store = conn_quota->store;
+	bool fresh = conn_quota->watch != store->watches;
 	uint64_t moved, since;
 
-	if (fresh || holder->seen_ns != now) {
-		moved = store->moved(holder);
-		holder->seen_ns = now;
-		if (fresh || moved - holder->moved >= TARGET_MOVED_LEAST) {
-			holder->watch = store->watches;
-			holder->moved = moved;
-			holder->still_ns = now;
+	if (fresh || conn_quota->seen_ns != now) {
+		moved = store->moved(conn_quota);
+		conn_quota->seen_ns = now;
+		if (fresh || moved - conn_quota->moved >= TARGET_MOVED_LEAST) {
+			conn_quota->watch = store->watches;
+			conn_quota->moved = moved;
+			conn_quota->still_ns = now;
 		}
 	}
-	since = holder->still_ns > claim->peer_ns ? holder->still_ns : claim->peer_ns;
-	return now - since >= TARGET_HUNGRY_MS * MSEC;
+	since = conn_quota->still_ns > buf_request->peer_ns ? conn_quota->still_ns
+							    : buf_request->peer_ns;
+	return now - since >= TARGET_STARVED_MS * MSEC;
 }
 
-/* Whether the holder's peer takes longer than that for a buffer, or completes nothing. */
-static bool slow(const struct target_holder *holder, const struct target_claim *claim,
-	uint64_t limit_ns, uint64_t now)
+/* Return whether the peer takes longer than the limit for a buffer, or completes nothing. */
+static bool slow(const struct target_conn_quota *conn_quota,
+	const struct target_buf_request *buf_request, uint64_t limit_ns, uint64_t now)
 {
-	uint64_t since = holder->done_ns > claim->peer_ns ? holder->done_ns : claim->peer_ns;
+	uint64_t since = conn_quota->done_ns > buf_request->peer_ns ? conn_quota->done_ns
+								    : buf_request->peer_ns;
 
-	return now - claim->peer_ns >= limit_ns || now - since >= TARGET_PART_MS * MSEC;
+	return now - buf_request->peer_ns >= limit_ns || now - since >= TARGET_PART_MS * MSEC;
 }
 
-static bool within(const struct target_holder *holder, const struct target_share *share)
+static bool within(const struct target_conn_quota *conn_quota, const struct target_quota *quota)
 {
-	return !share->up || holder->part.up->up == share;
+	return !quota->up || conn_quota->quota.up->up == quota;
 }
 
-/* Count buffers of the share's connections that wait for their peers. All of a connection's count,
- * as a protocol may wait for one reply at a time. */
-static unsigned with_peers(struct target_buffers *store, const struct target_share *share)
+/* Count buffers of connections that wait for their peers: all of such a connection, as a protocol
+ * may wait for one reply at a time. */
+static unsigned with_peers(struct target_buffers *store, const struct target_quota *quota)
 {
 	unsigned count = 0;
 
 	store->counts++;
-	for (struct target_claim *claim = store->peer; claim; claim = claim->next) {
-		struct target_holder *holder = claim->holder;
+	for (struct target_buf_request *buf_request = store->peer; buf_request;
+		buf_request = buf_request->next) {
+		struct target_conn_quota *conn_quota = buf_request->conn_quota;
 
-		if (!within(holder, share) || holder->counted == store->counts)
+		if (!within(conn_quota, quota) || conn_quota->counted == store->counts)
 			continue;
-		holder->counted = store->counts;
-		count += holder->part.held;
+		conn_quota->counted = store->counts;
+		count += conn_quota->quota.held;
 	}
 	return count;
 }
 
-/* Choose the connection to end: of those that have stopped, one of the network that holds most,
- * which was waited for longest. limit_ns is not 0: else also one that is only slow. */
-static struct target_holder *worst(struct target_buffers *store, const struct target_share *share,
-	uint64_t limit_ns, uint64_t now)
+/* Choose the connection to end: of those that have stopped responding, in the network that holds
+ * most, the one waited for longest. Without such a one, and if limit_ns is not 0: a slow one. */
+static struct target_conn_quota *worst(struct target_buffers *store,
+	const struct target_quota *quota, uint64_t limit_ns, uint64_t now)
 {
-	struct target_holder *found[2] = { NULL, NULL };
+	struct target_conn_quota *found[2] = { NULL, NULL };
 
-	for (struct target_claim *claim = store->peer; claim; claim = claim->next) {
-		struct target_holder *holder = claim->holder, **at;
+	for (struct target_buf_request *buf_request = store->peer; buf_request;
+		buf_request = buf_request->next) {
+		struct target_conn_quota *conn_quota = buf_request->conn_quota, **at;
 
-		if (holder->ended || !within(holder, share))
+		if (conn_quota->conn_ended || !within(conn_quota, quota))
 			continue;
-		if (stopped(holder, claim, now))
+		if (stopped(conn_quota, buf_request, now))
 			at = &found[0];
-		else if (limit_ns && slow(holder, claim, limit_ns, now))
+		else if (limit_ns && slow(conn_quota, buf_request, limit_ns, now))
 			at = &found[1];
 		else
 			continue;
-		if (!*at || holder->part.up->up->held > (*at)->part.up->up->held)
-			*at = holder;
+		if (!*at || conn_quota->quota.up->up->held > (*at)->quota.up->up->held)
+			*at = conn_quota;
 	}
 	return found[0] ? found[0] : found[1];
 }
 
-/* Whether a member has waited too long without a buffer. */
-static bool starving(const struct target_share *share, uint64_t now)
+/* Return whether a member has waited too long without a buffer. */
+static bool starving(const struct target_quota *quota, uint64_t now)
 {
-	const struct target_share *member = share->turn;
+	const struct target_quota *member = quota->turn;
 
-	for (unsigned i = 0; i < share->lines; i++, member = member->next)
-		if (member->hungry_ns && now - member->hungry_ns >= TARGET_HUNGRY_MS * MSEC)
+	for (unsigned i = 0; i < quota->waiters; i++, member = member->next)
+		if (member->starved_ns && now - member->starved_ns >= TARGET_STARVED_MS * MSEC)
 			return true;
 	return false;
 }
@@ -315,47 +322,47 @@ static uint64_t slow_limit(unsigned buffers, unsigned hosts)
 	return limit > least ? limit : least;
 }
 
-/* When a member has waited too long, end connections of the share until a buffer will return for
- * each member that waits without one: they are served in turn. If hosts rather than disks hold most
- * buffers, the slow ones go, too. */
-static void relieve(struct target_buffers *store, const struct target_share *share, unsigned hosts,
+/* If a member has waited too long, end connections until a buffer will return for each member that
+ * waits without one. If peers rather than disks hold most buffers, end slow ones, too. */
+static void relieve(struct target_buffers *store, const struct target_quota *quota, unsigned hosts,
 	uint64_t now)
 {
-	unsigned buffers = share->up ? share->held : store->pool->count, coming = 0;
-	unsigned need = 0, most = unproven_most(store, 0, !share->up);
-	uint64_t limit = with_peers(store, share) * 2 < buffers ? 0 : slow_limit(buffers, hosts);
+	unsigned buffers = quota->up ? quota->held : store->pool->count, coming = 0;
+	unsigned need = 0, most = unproven_most(store, 0, !quota->up);
+	uint64_t limit = with_peers(store, quota) * 2 < buffers ? 0 : slow_limit(buffers, hosts);
 
-	if (starving(share, now))
-		need = share->hungry + (store->unproven > most ? store->unproven - most : 0);
-	for (struct target_claim *claim = store->peer; claim; claim = claim->next)
-		coming += claim->holder->ended && within(claim->holder, share);
+	if (starving(quota, now))
+		need = quota->starved + (store->unproven > most ? store->unproven - most : 0);
+	for (struct target_buf_request *buf_request = store->peer; buf_request;
+		buf_request = buf_request->next)
+		coming += buf_request->conn_quota->conn_ended &&
+			  within(buf_request->conn_quota, quota);
 	for (;;) {
-		struct target_holder *holder = worst(store, share, limit, now);
+		struct target_conn_quota *conn_quota = worst(store, quota, limit, now);
 
-		if (!holder || coming >= need)
+		if (!conn_quota || coming >= need)
 			break;
-		holder->ended = true;
-		holder->part.up->quick = TARGET_QUICK - TARGET_QUICK_AGAIN;
-		coming += holder->part.held;
-		store->end(holder);
+		conn_quota->conn_ended = true;
+		conn_quota->quota.up->quick = TARGET_QUICK - TARGET_QUICK_AGAIN;
+		coming += conn_quota->quota.held;
+		store->end(conn_quota);
 	}
 }
 
-/* A network that holds nothing gets what any other returns, a host what others of its network
- * do. */
-static void relieve_hungry(struct target_buffers *store, uint64_t now)
+/* A network without a buffer can get one of any other network, a host one of its own network. */
+static void relieve_starved(struct target_buffers *store, uint64_t now)
 {
-	const struct target_share *network = store->all.turn;
+	const struct target_quota *network = store->all.turn;
 	unsigned hosts = 0;
 
-	for (unsigned i = 0; i < store->all.lines; i++, network = network->next)
-		hosts += network->hungry;
+	for (unsigned i = 0; i < store->all.waiters; i++, network = network->next)
+		hosts += network->starved;
 	if (!hosts)
 		return;
 	relieve(store, &store->all, hosts, now);
-	for (unsigned i = 0; i < store->all.lines; i++, network = network->next)
+	for (unsigned i = 0; i < store->all.waiters; i++, network = network->next)
 		if (network->held)
-			relieve(store, network, network->hungry, now);
+			relieve(store, network, network->starved, now);
 	loop_timer_set(store->loop, &store->watch, now + TICK_MS * MSEC);
 }
 
@@ -363,7 +370,7 @@ static void watch_fired(struct loop_timer *timer)
 {
 	struct target_buffers *store = container_of(timer, struct target_buffers, watch);
 
-	relieve_hungry(store, loop_now(store->loop));
+	relieve_starved(store, loop_now(store->loop));
 }
 
 int target_buffers_init(
@@ -383,7 +390,7 @@ int target_buffers_init(
 		return diag_sys(diag, ENOMEM, "%u data buffers", count);
 	}
 	store->peer_end = &store->peer;
-	store->work.run = serve_lines;
+	store->work.run = serve_waiters;
 	store->watch.fire = watch_fired;
 	for (store->free = 0; store->free < count; store->free++)
 		store->stack[store->free] = (uint16_t)(count - 1 - store->free);
@@ -409,107 +416,109 @@ static void serve_later(struct target_buffers *store)
 		loop_work_add(store->loop, &store->work);
 }
 
-void target_buffers_join(
-	struct target_buffers *store, struct target_holder *holder, struct target_share *host)
+void target_buffers_join(struct target_buffers *store, struct target_conn_quota *conn_quota,
+	struct target_quota *host)
 {
-	*holder = (struct target_holder){ .store = store, .part.up = host };
-	holder->line_end = &holder->line;
+	*conn_quota = (struct target_conn_quota){ .store = store, .quota.up = host };
+	conn_quota->queue_end = &conn_quota->queue;
 	host->up->up = &store->all;
 	if (!host->members++ && !host->up->members++)
 		store->all.members++;
 	serve_later(store);
 }
 
-void target_buffers_leave(struct target_holder *holder)
+void target_buffers_leave(struct target_conn_quota *conn_quota)
 {
-	struct target_buffers *store = holder->store;
-	struct target_share *host = holder->part.up;
+	struct target_buffers *store = conn_quota->store;
+	struct target_quota *host = conn_quota->quota.up;
 
 	if (!store)
 		return;
-	assert(!holder->part.held && !holder->part.lines);
+	assert(!conn_quota->quota.held && !conn_quota->quota.waiters);
 	if (!--host->members && !--host->up->members)
 		store->all.members--;
-	holder->store = NULL;
+	conn_quota->store = NULL;
 	serve_later(store);
 }
 
-/* Unless a round is due, no waiting holder may have a buffer, so a newcomer overtakes none. */
-bool target_buffers_take(struct target_holder *holder, struct target_claim *claim)
+/* Unless work is scheduled, no waiting connection may have a buffer, so none is overtaken. */
+bool target_buffers_take(
+	struct target_conn_quota *conn_quota, struct target_buf_request *buf_request)
 {
-	struct target_buffers *store = holder->store;
+	struct target_buffers *store = conn_quota->store;
 
-	claim->holder = holder;
-	if (!store->serving && !store->work.on && !holder->part.up->lines && may_have(holder)) {
-		hand_out(holder, claim);
+	buf_request->conn_quota = conn_quota;
+	if (!store->serving && !store->work.on && !conn_quota->quota.up->waiters &&
+		may_have(conn_quota)) {
+		assign_buffer(conn_quota, buf_request);
 		return true;
 	}
-	line_join(holder, claim);
-	if (may_have(holder) || holder->part.up->hungry_ns)
+	enqueue(conn_quota, buf_request);
+	if (may_have(conn_quota) || conn_quota->quota.up->starved_ns)
 		loop_work_add(store->loop, &store->work);
 	return false;
 }
 
-void target_buffers_give(struct target_claim *claim)
+void target_buffers_release(struct target_buf_request *buf_request)
 {
-	struct target_holder *holder = claim->holder;
+	struct target_conn_quota *conn_quota = buf_request->conn_quota;
 	struct target_buffers *store;
 	uint64_t now;
 	unsigned i;
 
-	if (claim->waiting) {
-		line_leave(claim);
-		claim->holder = NULL;
+	if (buf_request->waiting) {
+		dequeue(buf_request);
+		buf_request->conn_quota = NULL;
 	}
-	if (!claim->buf.p)
+	if (!buf_request->buf.p)
 		return;
-	target_buffers_peer_done(claim);
-	store = holder->store;
-	i = (unsigned)((size_t)(claim->buf.p - store->pool->base) / store->pool->each);
+	target_buffers_end_peer_wait(buf_request);
+	store = conn_quota->store;
+	i = (unsigned)((size_t)(buf_request->buf.p - store->pool->base) / store->pool->each);
 	store->stack[store->free++] = (uint16_t)i;
 	store->unproven -= store->is_unproven[i];
-	claim->buf.p = NULL;
-	claim->holder = NULL;
-	count_held(holder, -1);
+	buf_request->buf.p = NULL;
+	buf_request->conn_quota = NULL;
+	count_held(conn_quota, -1);
 	if (!store->all.turn)
 		return;
 	now = loop_now(store->loop);
-	for (struct target_share *share = &holder->part; share->up; share = share->up)
-		if (!share->held && share->lines)
-			set_hungry(share, now);
+	for (struct target_quota *quota = &conn_quota->quota; quota->up; quota = quota->up)
+		if (!quota->held && quota->waiters)
+			set_starved(quota, now);
 	serve_later(store);
 }
 
-void target_buffers_peer(struct target_claim *claim)
+void target_buffers_begin_peer_wait(struct target_buf_request *buf_request)
 {
 	struct target_buffers *store;
 
-	if (!claim->holder)
+	if (!buf_request->conn_quota)
 		return;
-	assert(claim->buf.p && !claim->peer_ns);
-	store = claim->holder->store;
-	claim->peer_ns = loop_now(store->loop);
-	claim->next = NULL;
-	claim->link = store->peer_end;
-	*store->peer_end = claim;
-	store->peer_end = &claim->next;
+	assert(buf_request->buf.p && !buf_request->peer_ns);
+	store = buf_request->conn_quota->store;
+	buf_request->peer_ns = loop_now(store->loop);
+	buf_request->next = NULL;
+	buf_request->link = store->peer_end;
+	*store->peer_end = buf_request;
+	store->peer_end = &buf_request->next;
 }
 
-void target_buffers_peer_done(struct target_claim *claim)
+void target_buffers_end_peer_wait(struct target_buf_request *buf_request)
 {
 	struct target_buffers *store;
-	struct target_share *host;
+	struct target_quota *host;
 
-	if (!claim->peer_ns)
+	if (!buf_request->peer_ns)
 		return;
-	store = claim->holder->store;
-	host = claim->holder->part.up;
-	claim->holder->done_ns = loop_now(store->loop);
-	if (claim->holder->done_ns - claim->peer_ns > TARGET_HUNGRY_MS * MSEC)
+	store = buf_request->conn_quota->store;
+	host = buf_request->conn_quota->quota.up;
+	buf_request->conn_quota->done_ns = loop_now(store->loop);
+	if (buf_request->conn_quota->done_ns - buf_request->peer_ns > TARGET_STARVED_MS * MSEC)
 		host->quick = TARGET_QUICK - TARGET_QUICK_AGAIN;
 	else if (host->quick < TARGET_QUICK)
 		host->quick++;
-	*claim->link = claim->next;
-	*(claim->next ? &claim->next->link : &store->peer_end) = claim->link;
-	claim->peer_ns = 0;
+	*buf_request->link = buf_request->next;
+	*(buf_request->next ? &buf_request->next->link : &store->peer_end) = buf_request->link;
+	buf_request->peer_ns = 0;
 }

@@ -1,91 +1,92 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Data buffers of one worker, shared fairly by hosts that need not be honest. Free buffers go to
- * the networks in turn, to the hosts of a network in turn, to the connections of a host in turn,
- * and to the commands of a connection in order. A host that stops answering, or answers too slowly,
- * delays no other host by much, whatever names it gives. */
+/* Data buffers of one worker, shared fairly by hosts that may be malicious. Free buffers are
+ * assigned round-robin to networks, to the hosts of a network, to the connections of a host, and in
+ * order to the commands of a connection. A host that stops responding, or responds too slowly,
+ * delays other hosts only briefly, however many names it uses. All on one loop. */
 #pragma once
 #include "target.h"
 
-/* The longest time that a network or a host without a buffer waits before connections that hold
- * buffers and have stopped answering are ended; at most 50 ms with the interval of checks. */
-#define TARGET_HUNGRY_MS 40
-/* Bytes that a connection must move in that time to count as answering. */
+/* If a network or host has waited this long without any buffer, connections that hold buffers and
+ * have stopped responding are ended. The interval of checks adds a quarter. */
+#define TARGET_STARVED_MS 40
+/* bytes that a responding connection moves in that time, at least */
 #define TARGET_MOVED_LEAST 3072
-/* Even a connection that answers is ended if its peer completes no transfer for this long, */
+/* A responding connection is ended, too, if its peer completes no transfer for this time, */
 #define TARGET_PART_MS 250
-/* or has taken this long for one of a buffer. If more hosts wait than there are buffers, this limit
- * is shorter in proportion, but at least the other. */
+/* or takes this time for one of a buffer. The latter is shorter in proportion if more hosts wait
+ * than there are buffers, down to TARGET_SLOW_LEAST_MS. */
 #define TARGET_SLOW_MS       1000
 #define TARGET_SLOW_LEAST_MS 100
-/* Transfers that a host must have completed in TARGET_HUNGRY_MS each to be known to be quick: at
- * first, and since the last one that took longer. */
+/* Transfers that a host must complete within TARGET_STARVED_MS each to be known to be quick:
+ * initially, and after one that took longer. */
 #define TARGET_QUICK       8
 #define TARGET_QUICK_AGAIN 64
 
-/* The part of one network, host or connection in one store. */
-struct target_share {
-	struct target_share
-		*up;      /* of a connection's host, of a host's network; set before joining */
-	unsigned members; /* hosts of a network, connections of a host */
-	unsigned held;    /* buffers */
-	unsigned lines;   /* members that wait, of a connection commands */
-	struct target_share *turn; /* of these members: a ring, points at the next to be served */
-	unsigned hungry;           /* members that wait and hold nothing */
-	struct target_share *next, *prev;
-	uint64_t hungry_ns; /* time since which it waits and has held nothing; 0: it does not */
-	int quick;          /* transfers of a host, up to TARGET_QUICK; negative: it was slow */
+/* What one network, host or connection uses of one store. */
+struct target_quota {
+	/* connection: its host's; host: its network's; set before joining */
+	struct target_quota *up;
+	unsigned members;          /* hosts of a network, connections of a host */
+	unsigned held;             /* buffers */
+	unsigned waiters;          /* members that wait; of a connection, its commands */
+	struct target_quota *turn; /* ring of these members, the next to be served first */
+	unsigned starved;          /* members that wait and hold no buffer */
+	struct target_quota *next, *prev;
+	uint64_t starved_ns; /* time since which it waits without a buffer; 0: it does not */
+	int quick; /* of a host: quick transfers, up to TARGET_QUICK; negative: it was slow */
 };
 
-/* The part of one connection in one store. */
-struct target_holder {
-	struct target_share part; /* first */
+/* The quota of one connection. */
+struct target_conn_quota {
+	struct target_quota quota; /* first */
 	struct target_buffers *store;
-	struct target_conn *conn; /* set by the owner, after joining */
-	struct target_claim *line, **line_end;
+	struct target_conn *conn; /* set by the caller after target_buffers_join() */
+	struct target_buf_request *queue, **queue_end;
 	/* bytes that its connection had moved at still_ns; read at seen_ns */
 	uint64_t moved, still_ns, seen_ns;
-	uint64_t done_ns; /* time when it last completed its part of a transfer */
+	uint64_t done_ns; /* time of its last completed transfer */
 	unsigned watch;
-	unsigned counted; /* the count that its buffers were last part of */
-	bool ended;       /* its connection is ended, its buffers will return soon */
+	unsigned counted; /* last value of `counts` for which its buffers were counted */
+	bool conn_ended;  /* its buffers will be returned soon */
 };
 
-/* All on one loop. */
 struct target_buffers {
 	struct loop *loop;
 	struct pool *pool;
-	/* Bytes that the holder's peer has moved so far: sent and acknowledged. */
-	uint64_t (*moved)(struct target_holder *);
-	/* End the holder's connection; its buffers are returned later, not inside the call. */
-	void (*end)(struct target_holder *);
-	/* the rest is private */
+	/* Return the bytes that the connection's peer has sent and acknowledged. */
+	uint64_t (*moved)(struct target_conn_quota *);
+	/* End the connection; its buffers are returned later, not from within the call. */
+	void (*end)(struct target_conn_quota *);
+	/* private */
 	uint16_t *stack; /* free buffers, the most recently used on top */
 	unsigned free;
-	bool *is_unproven; /* buffers that were given to hosts that were not known to be quick */
-	unsigned unproven; /* number of these */
-	struct target_share all;               /* its members are networks */
-	struct target_claim *peer, **peer_end; /* claims that wait for their peers, longest first */
+	bool *is_unproven;       /* assigned to hosts not known to be quick */
+	unsigned unproven;       /* number of these */
+	struct target_quota all; /* members: networks */
+	struct target_buf_request *peer,
+		**peer_end; /* buffers that wait for their peers, oldest first */
 	struct loop_work work;
 	struct loop_timer watch;
 	unsigned watches, counts;
 	bool serving;
 };
 
-/* needs: loop, moved and end are set */
+/* Allocate `count` buffers of `each` bytes; loop, moved and end are set, all else zero. */
 int target_buffers_init(struct target_buffers *, uint32_t each, uint16_t count, struct diag *);
-/* allowed on a zeroed one; needs: all buffers returned, every holder left, the pool unmapped */
+/* No-op on a zeroed struct. All buffers are returned, all connections have left, and the pool is
+ * unmapped. */
 void target_buffers_fini(struct target_buffers *);
-/* Call before its first buffer. The caller owns the memory of the host's share and of its network's
- * (host->up), which are zeroed for the first holder but for that pointer. */
+/* Call once before the first request of the connection. The caller owns the quotas of the host and
+ * of its network (host->up), which are zeroed except for that pointer when first used. */
 void target_buffers_join(
-	struct target_buffers *, struct target_holder *, struct target_share *host);
-/* allowed on a zeroed one; needs: all buffers returned */
-void target_buffers_leave(struct target_holder *);
-/* True: claim->buf is set. False: it waits, ready() follows. */
-bool target_buffers_take(struct target_holder *, struct target_claim *);
-/* Return the buffer, or stop waiting, or do nothing. */
-void target_buffers_give(struct target_claim *);
-/* The claim waits for its peer from now on; allowed without a buffer. */
-void target_buffers_peer(struct target_claim *);
-/* It no longer does; allowed if it was not waiting. */
-void target_buffers_peer_done(struct target_claim *);
+	struct target_buffers *, struct target_conn_quota *, struct target_quota *host);
+/* No-op on a zeroed struct. All its buffers are returned. */
+void target_buffers_leave(struct target_conn_quota *);
+/* Request a buffer. True: request->buf is set. False: it is queued, and ready() will be called. */
+bool target_buffers_take(struct target_conn_quota *, struct target_buf_request *);
+/* Return the buffer or leave the queue; otherwise a no-op. */
+void target_buffers_release(struct target_buf_request *);
+/* The command waits for its peer from now on, or no longer. No-ops without a buffer, the latter
+ * also if it was not waiting. */
+void target_buffers_begin_peer_wait(struct target_buf_request *);
+void target_buffers_end_peer_wait(struct target_buf_request *);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Execute a command in pieces of one data buffer: fetch, line, pull, work, push, reply. Also
- * submits its requests to the disk. */
+/* Execute a command in pieces of one data buffer, see enum target_cmd_state, and submit its
+ * requests to the disk. */
 #include "frame.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct target_cmd *target_cmd_take(struct target_conn *conn)
+struct target_cmd *target_cmd_alloc(struct target_conn *conn)
 {
-	struct target_cmd *cmd = target_conn_may_take(conn) ? conn->free : NULL;
+	struct target_cmd *cmd = target_conn_can_alloc(conn) ? conn->free : NULL;
 
 	if (!cmd)
 		return NULL;
 	conn->free = cmd->next;
 	conn->used++;
-	cmd->state = TARGET_CMD_FETCH;
+	cmd->state = TARGET_CMD_RECEIVING;
 	cmd->flags = 0;
-	cmd->inside = cmd->fenced = false;
+	cmd->immediate = cmd->fenced = false;
 	cmd->data_len = cmd->at = cmd->piece = cmd->own = 0;
 	cmd->waited_ns = 0;
 	cmd->disk = NULL;
@@ -25,14 +25,14 @@ struct target_cmd *target_cmd_take(struct target_conn *conn)
 	return cmd;
 }
 
-/* Release what other commands wait for: its orphan at the disk, and its buffer. */
-static void let_go(struct target_cmd *cmd)
+/* Release what other commands wait for: its orphan and its buffer. */
+static void release_resources(struct target_cmd *cmd)
 {
 	bdev_orphan_end(&cmd->orphan);
-	target_buffers_give(&cmd->claim);
-	if (__builtin_expect(cmd->kept != NULL, 0)) {
-		free(cmd->kept);
-		cmd->kept = NULL;
+	target_buffers_release(&cmd->buf_request);
+	if (__builtin_expect(cmd->own_data != NULL, 0)) {
+		free(cmd->own_data);
+		cmd->own_data = NULL;
 	}
 }
 
@@ -40,7 +40,7 @@ void target_cmd_drop(struct target_cmd *cmd)
 {
 	struct target_conn *conn = cmd->conn;
 
-	let_go(cmd);
+	release_resources(cmd);
 	cmd->state = TARGET_CMD_FREE;
 	cmd->next = conn->free;
 	conn->free = cmd;
@@ -60,26 +60,26 @@ void target_cmd_finish(struct target_cmd *cmd, uint32_t status)
 {
 	struct target_conn *conn = cmd->conn;
 
-	if (target_conn_gone(conn)) {
+	if (target_conn_is_closing(conn)) {
 		target_cmd_drop(cmd);
 		return;
 	}
-	let_go(cmd);
+	release_resources(cmd);
 	conn->target->proto->complete(cmd, status);
 	cmd->state = TARGET_CMD_REPLY;
-	target_cmd_due(cmd);
+	target_cmd_arm_timeout(cmd);
 	conn->carrier->reply(cmd);
 	target_conn_wake(conn);
 }
 
-static void work_on(struct target_cmd *cmd)
+static void execute(struct target_cmd *cmd)
 {
 	cmd->state = TARGET_CMD_WORK;
 	cmd->conn->target->proto->work(cmd);
 }
 
-/* Whether to copy immediate data, which may be in memory that the disk must not reach. What a
- * command with TARGET_HALF does not write is only compared. */
+/* Whether to copy immediate data, which may be in memory that is not mapped for the disk. Data of a
+ * command with TARGET_HALF that writes nothing is only compared. */
 static bool copied(const struct target_cmd *cmd)
 {
 	return cmd->disk && cmd->disk->exposed && (!(cmd->flags & TARGET_HALF) || cmd->changes_len);
@@ -90,39 +90,39 @@ static void next_piece(struct target_cmd *cmd)
 	struct target_conn *conn = cmd->conn;
 	uint32_t cap = cmd->own, left = cmd->data_len - cmd->at;
 
-	if (cmd->inside) {
+	if (cmd->immediate) {
 		cmd->piece = cmd->data_len;
 		if (copied(cmd)) {
-			memcpy(cmd->claim.buf.p, cmd->p, cmd->piece);
-			cmd->p = cmd->claim.buf.p;
-			cmd->pool = cmd->claim.buf.pool;
+			memcpy(cmd->buf_request.buf.p, cmd->p, cmd->piece);
+			cmd->p = cmd->buf_request.buf.p;
+			cmd->pool = cmd->buf_request.buf.pool;
 		}
-		work_on(cmd);
+		execute(cmd);
 		return;
 	}
 	if (!cap) {
-		cap = cmd->flags & TARGET_HALF ? cmd->claim.buf.cap / 2 : cmd->claim.buf.cap;
-		cmd->p = cmd->claim.buf.p;
-		cmd->pool = cmd->claim.buf.pool;
+		cap = cmd->flags & TARGET_HALF ? cmd->buf_request.buf.cap / 2
+					       : cmd->buf_request.buf.cap;
+		cmd->p = cmd->buf_request.buf.p;
+		cmd->pool = cmd->buf_request.buf.pool;
 	}
 	cmd->piece = left < cap ? left : cap;
 	if (!(cmd->flags & TARGET_OUT)) {
-		work_on(cmd);
+		execute(cmd);
 		return;
 	}
 	bdev_orphan_end(&cmd->orphan); /* others must wait only for the disk, not for this peer */
 	cmd->state = TARGET_CMD_PULL;
-	target_cmd_due(cmd);
+	target_cmd_arm_timeout(cmd);
 	conn->carrier->pull(cmd, cmd->piece);
 	target_conn_wake(conn);
 }
 
-/* Of a connection that has gone nothing more is submitted. */
-static void buffer_ready(struct target_claim *claim)
+static void buffer_ready(struct target_buf_request *buf_request)
 {
-	struct target_cmd *cmd = container_of(claim, struct target_cmd, claim);
+	struct target_cmd *cmd = container_of(buf_request, struct target_cmd, buf_request);
 
-	if (target_conn_gone(cmd->conn))
+	if (target_conn_is_closing(cmd->conn))
 		target_cmd_finish(cmd, 0);
 	else
 		next_piece(cmd);
@@ -133,8 +133,8 @@ void target_cmd_run(struct target_cmd *cmd)
 	struct target_conn *conn = cmd->conn;
 	uint32_t status;
 
-	if (target_conn_gone(conn) ||
-		(conn->state == TARGET_ENDING && !conn->target->proto->answers)) {
+	if (target_conn_is_closing(conn) ||
+		(conn->state == TARGET_ENDING && !conn->target->proto->drain_queued)) {
 		target_cmd_drop(cmd);
 		return;
 	}
@@ -145,28 +145,28 @@ void target_cmd_run(struct target_cmd *cmd)
 		return;
 	}
 	if (!cmd->data_len) {
-		work_on(cmd);
+		execute(cmd);
 		return;
 	}
-	cmd->claim.ready = buffer_ready;
+	cmd->buf_request.ready = buffer_ready;
 	if (cmd->own)
 		next_piece(cmd);
-	else if (cmd->inside && !(cmd->flags & TARGET_HALF) && !copied(cmd))
+	else if (cmd->immediate && !(cmd->flags & TARGET_HALF) && !copied(cmd))
 		next_piece(cmd);
-	else if (target_buffers_take(&conn->holder[cmd->disk->store], &cmd->claim))
+	else if (target_buffers_take(&conn->quota[cmd->disk->store], &cmd->buf_request))
 		next_piece(cmd);
 	else
-		cmd->state = TARGET_CMD_LINE;
+		cmd->state = TARGET_CMD_WAIT_BUFFER;
 }
 
 void target_cmd_pulled(struct target_cmd *cmd, uint32_t status)
 {
-	target_cmd_undue(cmd);
+	target_cmd_disarm_timeout(cmd);
 	cmd->state = TARGET_CMD_WORK;
-	if (status || target_conn_gone(cmd->conn))
+	if (status || target_conn_is_closing(cmd->conn))
 		target_cmd_finish(cmd, status);
 	else
-		work_on(cmd);
+		execute(cmd);
 }
 
 void target_cmd_worked(struct target_cmd *cmd, uint32_t status)
@@ -174,7 +174,7 @@ void target_cmd_worked(struct target_cmd *cmd, uint32_t status)
 	struct target_conn *conn = cmd->conn;
 	bool last;
 
-	if (status || target_conn_gone(conn) || !cmd->data_len) {
+	if (status || target_conn_is_closing(conn) || !cmd->data_len) {
 		target_cmd_finish(cmd, status);
 		return;
 	}
@@ -190,85 +190,84 @@ void target_cmd_worked(struct target_cmd *cmd, uint32_t status)
 	if (last)
 		conn->target->proto->complete(cmd, 0);
 	cmd->state = last ? TARGET_CMD_REPLY : TARGET_CMD_PUSH;
-	target_cmd_due(cmd);
+	target_cmd_arm_timeout(cmd);
 	conn->carrier->push(cmd, cmd->piece, last);
 	target_conn_wake(conn);
 }
 
 void target_cmd_pushed(struct target_cmd *cmd)
 {
-	target_cmd_undue(cmd);
+	target_cmd_disarm_timeout(cmd);
 	cmd->state = TARGET_CMD_WORK;
 	cmd->at += cmd->piece;
-	if (target_conn_gone(cmd->conn))
+	if (target_conn_is_closing(cmd->conn))
 		target_cmd_finish(cmd, 0);
 	else
 		next_piece(cmd);
 }
 
-void target_cmd_over(struct target_cmd *cmd)
+void target_cmd_replied(struct target_cmd *cmd)
 {
-	target_cmd_undue(cmd);
+	target_cmd_disarm_timeout(cmd);
 	target_cmd_drop(cmd);
 }
 
-bool target_cmd_keep(struct target_cmd *cmd, uint32_t len)
+bool target_cmd_release_buffer(struct target_cmd *cmd, uint32_t len)
 {
-	if (len && cmd->p == cmd->claim.buf.p) {
-		cmd->kept = malloc(len);
-		if (!cmd->kept)
+	if (len && cmd->p == cmd->buf_request.buf.p) {
+		cmd->own_data = malloc(len);
+		if (!cmd->own_data)
 			return false;
-		memcpy(cmd->kept, cmd->p, len);
-		cmd->p = cmd->kept;
+		memcpy(cmd->own_data, cmd->p, len);
+		cmd->p = cmd->own_data;
 		cmd->pool = NULL;
 	}
-	target_buffers_give(&cmd->claim);
+	target_buffers_release(&cmd->buf_request);
 	return true;
 }
 
-static void requeued(struct target_claim *claim)
+static void requeued(struct target_buf_request *buf_request)
 {
-	struct target_cmd *cmd = container_of(claim, struct target_cmd, claim);
+	struct target_cmd *cmd = container_of(buf_request, struct target_cmd, buf_request);
 
 	cmd->state = TARGET_CMD_WORK;
-	if (target_conn_gone(cmd->conn))
+	if (target_conn_is_closing(cmd->conn))
 		target_cmd_finish(cmd, 0);
 	else
 		cmd->then(cmd);
 }
 
-/* While its client's later requests, which may hold all buffers of the host, wait for the command,
- * it must not wait for one. Others waited only for what the disk had. */
+/* A fenced orphan must not wait for a buffer: its client's later requests wait for it and may hold
+ * all buffers of the host. Others waited only for its request at the disk. */
 void target_cmd_requeue(struct target_cmd *cmd, void (*then)(struct target_cmd *))
 {
-	struct target_holder *holder = &cmd->conn->holder[cmd->disk->store];
+	struct target_conn_quota *conn_quota = &cmd->conn->quota[cmd->disk->store];
 
 	if (cmd->fenced && cmd->orphan.bdev) {
 		then(cmd);
 		return;
 	}
 	bdev_orphan_end(&cmd->orphan);
-	target_buffers_give(&cmd->claim);
+	target_buffers_release(&cmd->buf_request);
 	cmd->then = then;
-	cmd->claim.ready = requeued;
-	if (target_buffers_take(holder, &cmd->claim))
+	cmd->buf_request.ready = requeued;
+	if (target_buffers_take(conn_quota, &cmd->buf_request))
 		then(cmd);
 	else
-		cmd->state = TARGET_CMD_LINE;
+		cmd->state = TARGET_CMD_WAIT_BUFFER;
 }
 
-/* Of the commands at a disk only reads are cancelled: a write whose path was lost may still be
- * executed there. */
+/* At a disk, cancel only reads: a write whose path was lost may still be executed. */
 bool target_cmd_abort(struct target_cmd *cmd, uint32_t status)
 {
 	struct split *split = &cmd->split;
 
-	if (target_conn_gone(cmd->conn))
+	if (target_conn_is_closing(cmd->conn))
 		return false;
 	if (cmd->state == TARGET_CMD_WORK)
 		return split->lane && split->kind == IO_READ &&
 		       bdev_cancel(split->lane, &split->io);
-	if (cmd->state != TARGET_CMD_LINE)
+	if (cmd->state != TARGET_CMD_WAIT_BUFFER)
 		return false;
 	target_cmd_finish(cmd, status);
 	return true;
@@ -280,11 +279,11 @@ static void io_done(struct split *split)
 	struct target_conn *conn = cmd->conn;
 	const struct io *io = &split->io;
 
-	if (io->status && io->status != -ECANCELED && !target_conn_gone(conn))
+	if (io->status && io->status != -ECANCELED && !target_conn_is_closing(conn))
 		target_count(&conn->worker->count.errors, 1);
 	if (io->status)
 		target_cmd_worked(cmd, conn->target->proto->status(io));
-	else if (target_conn_gone(conn) || !cmd->then)
+	else if (target_conn_is_closing(conn) || !cmd->then)
 		target_cmd_worked(cmd, 0);
 	else
 		cmd->then(cmd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A connection's life on its worker's loop: from the carrier's open() until nothing of it is left
- * here. The peer's part of each command has a time limit. */
+/* A connection on its worker's loop, from carrier->open() until it is released. Each command has a
+ * timeout while it waits for its peer. */
 #include "frame.h"
 #include <errno.h>
 #include <stdio.h>
@@ -8,24 +8,24 @@
 
 #define MSEC 1000000ull
 
-int target_conn_room(struct target_conn *conn, unsigned slots, struct diag *diag)
+int target_conn_alloc_cmds(struct target_conn *conn, unsigned slots, struct diag *diag)
 {
 	uint32_t io_size = (conn->target->io_size + 7) & ~7u;
 
 	conn->cmds = calloc(slots, conn->carrier->cmd_size);
 	conn->lower = calloc(slots, io_size ? io_size : 8);
-	conn->holder = calloc(conn->target->stores, sizeof(*conn->holder));
-	if (conn->target->proto->apart)
-		conn->share = calloc(conn->target->stores, sizeof(*conn->share));
-	if (!conn->cmds || !conn->lower || !conn->holder ||
-		(conn->target->proto->apart && !conn->share)) {
+	conn->quota = calloc(conn->target->stores, sizeof(*conn->quota));
+	if (conn->target->proto->quota_per_conn)
+		conn->host_quota = calloc(conn->target->stores, sizeof(*conn->host_quota));
+	if (!conn->cmds || !conn->lower || !conn->quota ||
+		(conn->target->proto->quota_per_conn && !conn->host_quota)) {
 		free(conn->cmds);
 		free(conn->lower);
-		free(conn->holder);
-		free(conn->share);
+		free(conn->quota);
+		free(conn->host_quota);
 		conn->cmds = conn->lower = NULL;
-		conn->holder = NULL;
-		conn->share = NULL;
+		conn->quota = NULL;
+		conn->host_quota = NULL;
 		return diag_sys(diag, ENOMEM, "a connection of %u commands", slots);
 	}
 	conn->slots = slots;
@@ -42,25 +42,25 @@ int target_conn_room(struct target_conn *conn, unsigned slots, struct diag *diag
 	return 0;
 }
 
-/* If the disk could reach the whole pool, the connection's own memory is not mapped, and immediate
- * data is copied. */
+/* The connection's own pool is not mapped for an exposed disk, as its target could read all of it:
+ * immediate data is copied. */
 int target_conn_map(struct target_conn *conn, unsigned i, struct diag *diag)
 {
 	const struct target *target = conn->target;
 	const struct target_disk *disk = &target->disk[i];
 	struct target_worker *worker = conn->worker;
-	struct target_holder *holder = &conn->holder[disk->store];
+	struct target_conn_quota *conn_quota = &conn->quota[disk->store];
 	size_t first = (size_t)(worker - target->worker) * target->stores;
-	struct target_share *share = &conn->place.host->share[first + disk->store];
+	struct target_quota *quota = &conn->admission.host->quota[first + disk->store];
 	int err = 0;
 
-	if (!holder->store) {
-		if (conn->share) {
-			conn->share[disk->store].up = share->up;
-			share = &conn->share[disk->store];
+	if (!conn_quota->store) {
+		if (conn->host_quota) {
+			conn->host_quota[disk->store].up = quota->up;
+			quota = &conn->host_quota[disk->store];
 		}
-		target_buffers_join(&worker->store[disk->store], holder, share);
-		holder->conn = conn;
+		target_buffers_join(&worker->store[disk->store], conn_quota, quota);
+		conn_quota->conn = conn;
 	}
 	if (conn->pool && !disk->exposed)
 		err = lane_map(worker->lane[i], conn->pool, diag);
@@ -87,8 +87,8 @@ void target_conn_finish(struct target_conn *conn)
 	target_conn_wake(conn);
 }
 
-/* What a command has in work at the disk, if it changes blocks. ends: no further request of it
- * follows. */
+/* Make an orphan of the command's request at the disk if it may change blocks. ends: the command
+ * submits no more. */
 static void make_orphan(struct target_cmd *cmd, enum bdev_order order, bool ends)
 {
 	const struct io *io = &cmd->split.io;
@@ -98,7 +98,7 @@ static void make_orphan(struct target_cmd *cmd, enum bdev_order order, bool ends
 			ends ? io->off : cmd->changes_off, ends ? io->len : cmd->changes_len);
 }
 
-void target_cmd_cut(struct target_cmd *cmd)
+void target_cmd_stop(struct target_cmd *cmd)
 {
 	if (cmd->state != TARGET_CMD_WORK || !cmd->split.lane)
 		return;
@@ -107,7 +107,7 @@ void target_cmd_cut(struct target_cmd *cmd)
 	bdev_cancel_gated(cmd->split.lane, &cmd->split.io);
 }
 
-/* The peer has left or soon will: make orphans of requests at the disk, and submit no more. */
+/* The connection ends: make orphans of requests at the disk, and submit no more. */
 static void cut_short(struct target_conn *conn)
 {
 	for (unsigned i = 0; i < conn->slots; i++) {
@@ -120,14 +120,14 @@ static void cut_short(struct target_conn *conn)
 	}
 }
 
-/* now: without waiting for the peer, as others need the buffers it holds */
+/* now: without waiting for the peer */
 static void end_conn(
 	struct target_conn *conn, bool now, enum diag_code code, int err, const char *text)
 {
 	const struct target_proto *proto = conn->target->proto;
 	const struct target_carrier *carrier = conn->carrier;
 
-	if (target_conn_gone(conn))
+	if (target_conn_is_closing(conn))
 		return;
 	diag_set(&conn->why, code, err, "%s", text);
 	conn->state = TARGET_CLOSING;
@@ -159,31 +159,31 @@ static void stalled(struct target_conn *conn)
 		"timed out waiting for the host's part of a transfer");
 }
 
-/* Each command has its own limit, whatever else the peer does: otherwise one byte now and then
- * could hold buffers forever. As all limits are the same, the list is sorted; the timer is moved
- * only when it fires. */
-void target_cmd_due(struct target_cmd *cmd)
+/* Each command has its own timeout; otherwise a peer could hold buffers forever by sending a byte
+ * now and then. The list is sorted, as all timeouts are the same. The timer is set again only when
+ * it fires. */
+void target_cmd_arm_timeout(struct target_cmd *cmd)
 {
 	struct target_conn *conn = cmd->conn;
 
-	target_buffers_peer(&cmd->claim);
-	cmd->due_ns = loop_now(conn->loop);
-	cmd->due_next = NULL;
-	cmd->due_link = conn->due_end;
-	*conn->due_end = cmd;
-	conn->due_end = &cmd->due_next;
+	target_buffers_begin_peer_wait(&cmd->buf_request);
+	cmd->armed_ns = loop_now(conn->loop);
+	cmd->armed_next = NULL;
+	cmd->armed_link = conn->armed_end;
+	*conn->armed_end = cmd;
+	conn->armed_end = &cmd->armed_next;
 	if (!conn->watch.on)
-		loop_timer_set(conn->loop, &conn->watch, cmd->due_ns + stall_limit(conn));
+		loop_timer_set(conn->loop, &conn->watch, cmd->armed_ns + stall_limit(conn));
 }
 
-void target_cmd_undue(struct target_cmd *cmd)
+void target_cmd_disarm_timeout(struct target_cmd *cmd)
 {
 	struct target_conn *conn = cmd->conn;
 
-	target_buffers_peer_done(&cmd->claim);
-	*cmd->due_link = cmd->due_next;
-	*(cmd->due_next ? &cmd->due_next->due_link : &conn->due_end) = cmd->due_link;
-	cmd->waited_ns += loop_now(conn->loop) - cmd->due_ns;
+	target_buffers_end_peer_wait(&cmd->buf_request);
+	*cmd->armed_link = cmd->armed_next;
+	*(cmd->armed_next ? &cmd->armed_next->armed_link : &conn->armed_end) = cmd->armed_link;
+	cmd->waited_ns += loop_now(conn->loop) - cmd->armed_ns;
 	if (cmd->waited_ns > stall_limit(conn))
 		stalled(conn);
 }
@@ -191,15 +191,15 @@ void target_cmd_undue(struct target_cmd *cmd)
 static void watch_fired(struct loop_timer *timer)
 {
 	struct target_conn *conn = container_of(timer, struct target_conn, watch);
-	const struct target_cmd *first = conn->due;
+	const struct target_cmd *first = conn->armed;
 	char text[96];
 
 	if (conn->state < TARGET_LIVE) {
 		snprintf(text, sizeof(text), "timed out waiting for the %s",
-			conn->target->proto->hello);
+			conn->target->proto->handshake_name);
 		target_conn_fail(conn, DIAG_TIMEOUT, ETIMEDOUT, text);
-	} else if (first && loop_now(conn->loop) < first->due_ns + stall_limit(conn)) {
-		loop_timer_set(conn->loop, timer, first->due_ns + stall_limit(conn));
+	} else if (first && loop_now(conn->loop) < first->armed_ns + stall_limit(conn)) {
+		loop_timer_set(conn->loop, timer, first->armed_ns + stall_limit(conn));
 	} else if (first) {
 		stalled(conn);
 	}
@@ -211,25 +211,25 @@ void target_conn_live(struct target_conn *conn, unsigned most)
 	conn->state = TARGET_LIVE;
 	conn->most = most < conn->slots ? most : conn->slots;
 	loop_timer_del(conn->loop, &conn->watch);
-	if (conn->due)
-		loop_timer_set(conn->loop, &conn->watch, conn->due->due_ns + stall_limit(conn));
+	if (conn->armed)
+		loop_timer_set(conn->loop, &conn->watch, conn->armed->armed_ns + stall_limit(conn));
 }
 
-/* Whether a command is being executed whose reply the peer expects. */
+/* Return whether the peer expects the reply to a command that is being executed. */
 static bool working(const struct target_conn *conn)
 {
 	for (unsigned i = 0; i < conn->slots; i++) {
 		uint8_t state = target_cmd_at(conn, i)->state;
 
-		if (state != TARGET_CMD_FREE && state != TARGET_CMD_FETCH &&
-			state != TARGET_CMD_KEPT)
+		if (state != TARGET_CMD_FREE && state != TARGET_CMD_RECEIVING &&
+			state != TARGET_CMD_PARKED)
 			return true;
 	}
 	return false;
 }
 
-/* No command is in flight here: free what belongs to this loop; the target frees the rest. */
-static void bury(struct target_conn *conn)
+/* No command is left: free what belongs to this loop; the target frees the rest. */
+static void release_conn(struct target_conn *conn)
 {
 	for (unsigned i = 0; i < TARGET_DISKS; i++) {
 		if (conn->mapped & 1u << i)
@@ -238,19 +238,19 @@ static void bury(struct target_conn *conn)
 	loop_timer_del(conn->loop, &conn->watch);
 	if (conn->opened)
 		conn->carrier->free(conn);
-	for (unsigned i = 0; conn->holder && i < conn->target->stores; i++)
-		target_buffers_leave(&conn->holder[i]);
-	free(conn->holder);
-	free(conn->share);
+	for (unsigned i = 0; conn->quota && i < conn->target->stores; i++)
+		target_buffers_leave(&conn->quota[i]);
+	free(conn->quota);
+	free(conn->host_quota);
 	free(conn->cmds);
 	free(conn->lower);
 	*conn->link = conn->next;
 	if (conn->next)
 		conn->next->link = conn->link;
-	conn->over = true;
+	conn->released = true;
 	loop_trace(
 		conn->loop, "%s: over%s%s", conn->name, conn->why.err ? ": " : "", conn->why.text);
-	conn->hop.run = target_conn_over;
+	conn->hop.run = target_conn_begin_free;
 	loop_post(conn->target->loop, &conn->hop);
 }
 
@@ -259,24 +259,24 @@ static void turn(struct loop_work *work)
 	struct target_conn *conn = container_of(work, struct target_conn, turn);
 	const struct target_proto *proto = conn->target->proto;
 
-	if (conn->over)
+	if (conn->released)
 		return;
 	if (conn->state == TARGET_DOWN) {
 		if (!conn->used && !(proto->busy && proto->busy(conn)))
-			bury(conn);
+			release_conn(conn);
 		return;
 	}
-	if (conn->carrier->resume && !target_conn_gone(conn))
+	if (conn->carrier->resume && !target_conn_is_closing(conn))
 		conn->carrier->resume(conn);
 	if (conn->state == TARGET_ENDING && !working(conn))
 		target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED,
 			target_stopping(conn->target) ? "the target is stopping"
 						      : "the host disconnected");
-	if (conn->carrier->flush && !target_conn_gone(conn))
+	if (conn->carrier->flush && !target_conn_is_closing(conn))
 		conn->carrier->flush(conn);
 }
 
-/* Get back the requests that the disk merely holds. */
+/* Cancel requests that the disk only holds. */
 static void cancel_all(struct target_conn *conn)
 {
 	for (unsigned i = 0; i < conn->slots; i++) {
@@ -302,8 +302,8 @@ void target_conn_down(struct target_conn *conn)
 		if (cmd->state != TARGET_CMD_FREE && cmd->state != TARGET_CMD_WORK)
 			target_cmd_drop(cmd);
 	}
-	conn->due = NULL;
-	conn->due_end = &conn->due;
+	conn->armed = NULL;
+	conn->armed_end = &conn->armed;
 	target_conn_wake(conn);
 }
 
@@ -311,18 +311,19 @@ void target_conn_fence(struct target_conn *conn)
 {
 	const struct target_carrier *carrier = conn->carrier;
 
-	if (conn->opened && !target_conn_gone(conn) && carrier->hung_up && carrier->hung_up(conn))
+	if (conn->opened && !target_conn_is_closing(conn) && carrier->hung_up &&
+		carrier->hung_up(conn))
 		target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED, "the host disconnected");
 	for (unsigned i = 0; i < conn->slots; i++) {
 		struct target_cmd *cmd = target_cmd_at(conn, i);
-		bool work = cmd->state == TARGET_CMD_WORK || cmd->state == TARGET_CMD_LINE;
+		bool work = cmd->state == TARGET_CMD_WORK || cmd->state == TARGET_CMD_WAIT_BUFFER;
 
 		cmd->fenced |= work;
-		make_orphan(cmd, BDEV_CLIENT, target_conn_gone(conn));
+		make_orphan(cmd, BDEV_CLIENT, target_conn_is_closing(conn));
 	}
 }
 
-void target_conn_hurry(struct target_conn *conn)
+void target_conn_abort_replies(struct target_conn *conn)
 {
 	for (unsigned i = 0; i < conn->slots; i++)
 		if (target_cmd_at(conn, i)->state == TARGET_CMD_WORK)
@@ -343,7 +344,7 @@ void target_conn_open(struct loop_msg *msg)
 	worker->conns = conn;
 	conn->turn.run = turn;
 	conn->watch.fire = watch_fired;
-	conn->due_end = &conn->due;
+	conn->armed_end = &conn->armed;
 	conn->opened = !conn->carrier->open(conn, &conn->why);
 	if (!conn->opened) {
 		conn->state = TARGET_DOWN;
@@ -359,7 +360,7 @@ void target_conn_ended(struct loop_msg *msg)
 {
 	struct target_conn *conn = container_of(msg, struct target_conn, end_hop);
 
-	if (!conn->over)
+	if (!conn->released)
 		target_conn_finish(conn);
 }
 
@@ -367,12 +368,12 @@ void target_conn_killed(struct loop_msg *msg)
 {
 	struct target_conn *conn = container_of(msg, struct target_conn, kill_hop);
 
-	if (!conn->over)
+	if (!conn->released)
 		end_conn(conn, conn->kill_now, DIAG_CLOSED, ECONNABORTED,
 			target_stopping(conn->target) ? "the target is stopping" : conn->kill_why);
 }
 
-void target_conn_quit(struct target_conn *conn)
+void target_conn_abort(struct target_conn *conn)
 {
 	end_conn(conn, true, DIAG_CLOSED, ECONNABORTED, "the target is stopping");
 	if (conn->state == TARGET_DOWN)

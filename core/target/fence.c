@@ -3,11 +3,11 @@
  * was posted to a worker before the fence began has run there when the message arrives. */
 #include "frame.h"
 
-static void fence_back(struct loop_msg *msg)
+static void fence_done(struct loop_msg *msg)
 {
 	struct target_fence *fence = container_of(msg, struct target_fence, hop);
 
-	fence->back(fence);
+	fence->done(fence);
 }
 
 static void fence_worker(struct loop_msg *msg)
@@ -17,10 +17,10 @@ static void fence_worker(struct loop_msg *msg)
 	struct target_conn *conn = target->worker[fence->worker++].conns;
 
 	for (; conn; conn = conn->next)
-		if (fence->same(fence, conn))
+		if (fence->match(fence, conn))
 			target_conn_fence(conn);
 	if (fence->worker == target->workers) {
-		msg->run = fence_back;
+		msg->run = fence_done;
 		loop_post(fence->home, msg);
 	} else {
 		loop_post(target->worker[fence->worker].loop, msg);

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Shared by the files of the frame, beyond the contract. */
+/* Shared by the files of the framework, in addition to target.h. */
 #pragma once
 #include "buffers.h"
 
 /* target.c */
-void target_conn_over(struct loop_msg *); /* start the last hop, on the target's loop */
+void target_conn_begin_free(struct loop_msg *); /* begin its last hop, on the target's loop */
 
-/* alone.c: a target whose workers run; before their lanes close. */
-void target_known(struct target *), target_forgotten(struct target *);
+/* exclusive.c: list a target for target_cmd_exclusive() while its lanes are open. */
+void target_register(struct target *), target_unregister(struct target *);
 
-/* conn.c: hops, on the connection's loop */
+/* conn.c: messages, on the connection's loop */
 void target_conn_open(struct loop_msg *), target_conn_ended(struct loop_msg *),
 	target_conn_killed(struct loop_msg *);
-/* Make orphans of its commands at the disk that may change blocks. End the connection if its peer
- * has disconnected. */
+/* Make orphans of commands at the disk that may change blocks. End the connection if its peer has
+ * disconnected. */
 void target_conn_fence(struct target_conn *);
 
-/* Whose its requests are, for bdev_orphan.client. Clients that give no name may come back from any
- * address. */
+/* Return bdev_orphan.client for its requests. NULL: unknown, as a client without a name may
+ * reconnect from any address. */
 static inline const void *target_conn_client(const struct target_conn *conn)
 {
-	return conn->place.host && !conn->target->proto->apart ? conn->place.host->client : NULL;
+	return conn->admission.host && !conn->target->proto->quota_per_conn
+		       ? conn->admission.host->client
+		       : NULL;
 }
-/* end it, as others wait for buffers that it holds */
+/* End it without waiting for its peer, as others wait for the buffers it holds. */
 void target_conn_evict(struct target_conn *);
-/* At a stop: end a connection that waits for its peer to take replies, not for a disk. */
-void target_conn_hurry(struct target_conn *);
-/* At a stop: end it, and cancel requests that a disk has held since it went down. */
-void target_conn_quit(struct target_conn *);
+/* At a stop: end it if it waits only for its peer to receive replies, not for a disk. */
+void target_conn_abort_replies(struct target_conn *);
+/* At a stop: end it, or if it is down already, cancel requests that a disk only holds. */
+void target_conn_abort(struct target_conn *);

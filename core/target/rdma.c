@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What all carriers over an RDMA endpoint (conn->ep) have in common: registered memory, progress
- * and the end. */
+/* Common to all carriers over an RDMA endpoint (conn->ep): memory registration, progress, end. */
 #include "target.h"
 
 static void forget_pools(struct target_conn *conn)
@@ -38,12 +37,12 @@ void target_ep_free(struct target_conn *conn)
 
 uint64_t target_ep_moved(struct target_conn *conn)
 {
-	return conn->ep->ops->moved ? conn->ep->ops->moved(conn->ep) : conn->ep_moved;
+	return conn->ep->ops->progress ? conn->ep->ops->progress(conn->ep) : conn->ep_moved;
 }
 
 bool target_ep_hung_up(struct target_conn *conn)
 {
-	return conn->ep->ops->hung_up && conn->ep->ops->hung_up(conn->ep);
+	return conn->ep->ops->peer_closed && conn->ep->ops->peer_closed(conn->ep);
 }
 
 void target_ep_close(struct target_conn *conn)

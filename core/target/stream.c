@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What all carriers over a stream (conn->stream) have in common: its start, progress and the end.
- */
+/* Common to all carriers over a stream (conn->stream): start, progress, end. */
 #include "stream.h"
 #include "target.h"
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 
 void *target_stream_new(struct target *target, size_t size, int fd, const struct addr *peer)
 {
-	struct target_conn *conn = target_room(target, peer) ? calloc(1, size) : NULL;
+	struct target_conn *conn = target_make_room(target, peer) ? calloc(1, size) : NULL;
 
 	if (conn)
 		conn->fd = fd;
@@ -33,12 +32,12 @@ int target_stream_open(
 
 uint64_t target_stream_moved(struct target_conn *conn)
 {
-	return stream_moved(conn->stream);
+	return stream_progress(conn->stream);
 }
 
 bool target_stream_hung_up(struct target_conn *conn)
 {
-	return stream_hung_up(conn->stream);
+	return stream_peer_closed(conn->stream);
 }
 
 void target_stream_close(struct target_conn *conn)
@@ -55,7 +54,7 @@ void target_stream_ended(struct target_conn *conn)
 {
 	const struct diag *why = &conn->stream->why;
 
-	if (!target_conn_gone(conn))
+	if (!target_conn_is_closing(conn))
 		target_conn_fail(conn, why->code, why->err, why->text);
 }
 

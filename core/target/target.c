@@ -7,19 +7,19 @@
 #include <stdlib.h>
 
 #define MSEC 1000000ull
-/* stores of data buffers with full size; more stores share their memory, but each has at least
+/* stores of data buffers with full size; more stores share that memory, but each has at least
  * STORE_BUFFERS */
 #define FULL_STORES   4
 #define STORE_BUFFERS 16
-/* Time for the disks to return what they held, and for RDMA connections, which wait 500 ms for the
- * peer to close. */
+/* for disks to return cancelled requests, and for RDMA connections, which wait 500 ms for the peer
+ * to close */
 #define CANCEL_MS 1500
 #define BUFFER    131072
 #define BUFFERS   64
 
-static void evict(struct target_place *place)
+static void evict(struct target_admission_entry *admission)
 {
-	struct target_conn *conn = container_of(place, struct target_conn, place);
+	struct target_conn *conn = container_of(admission, struct target_conn, admission);
 
 	static const char *const why[] = {
 		"no handshake yet, and another host needs the connection",
@@ -27,29 +27,29 @@ static void evict(struct target_place *place)
 		"its address has most connections, and another address needs one"
 	};
 
-	if (!conn->killed)
+	if (!conn->kill_posted)
 		conn->kill_now = true;
-	target_conn_kill(conn, why[place->class]);
+	target_conn_kill(conn, why[admission->class]);
 }
 
-bool target_room(struct target *target, const struct addr *peer)
+bool target_make_room(struct target *target, const struct addr *peer)
 {
-	return !target->stopping && target_places_room(target->places, peer);
+	return !target->stopping && target_admission_make_room(target->admission, peer);
 }
 
-bool target_admit(struct target_conn *conn, const char *host, bool leads)
+bool target_admit(struct target_conn *conn, const char *host, bool opens_more)
 {
 	struct target *target = conn->target;
-	bool ok = target_places_host(target->places, &conn->place, host, leads);
+	bool ok = target_admission_admit(target->admission, &conn->admission, host, opens_more);
 
 	loop_trace(
 		target->loop, "%s: %s as %s", conn->name, ok ? "admitted" : "not admitted", host);
 	return ok;
 }
 
-void target_admit_guest(struct target_conn *conn)
+void target_admit_discovery(struct target_conn *conn)
 {
-	target_places_guest(conn->target->places, &conn->place);
+	target_admission_set_discovery(conn->target->admission, &conn->admission);
 }
 
 void target_conn_begin(struct target *target, struct target_conn *conn,
@@ -61,7 +61,7 @@ void target_conn_begin(struct target *target, struct target_conn *conn,
 		if (target->worker[i].load < best->load)
 			best = &target->worker[i];
 	best->load++;
-	target_places_enter(target->places, &conn->place, peer);
+	target_admission_add(target->admission, &conn->admission, peer);
 	target->idle = 0;
 	conn->carrier = carrier;
 	conn->target = target;
@@ -79,9 +79,9 @@ void target_conn_begin(struct target *target, struct target_conn *conn,
 
 void target_conn_kill(struct target_conn *conn, const char *why)
 {
-	if (conn->killed)
+	if (conn->kill_posted)
 		return;
-	conn->killed = true;
+	conn->kill_posted = true;
 	conn->kill_why = why;
 	conn->kill_hop.run = target_conn_killed;
 	loop_post(conn->loop, &conn->kill_hop);
@@ -89,45 +89,45 @@ void target_conn_kill(struct target_conn *conn, const char *why)
 
 void target_conn_end(struct target_conn *conn)
 {
-	if (conn->ended)
+	if (conn->end_posted)
 		return;
-	conn->ended = true;
+	conn->end_posted = true;
 	conn->end_hop.run = target_conn_ended;
 	loop_post(conn->loop, &conn->end_hop);
 }
 
-/* Last hop of a connection: from here once more to the worker, behind everything posted to it
- * before, and back to be freed. */
-static void gone(struct loop_msg *msg)
+/* The last hops of a connection: once more to the worker, behind everything posted to it before,
+ * and back here to be freed. */
+static void free_conn(struct loop_msg *msg)
 {
 	struct target_conn *conn = container_of(msg, struct target_conn, hop);
 	struct target *target = conn->target;
 
 	conn->worker->load--;
-	target_places_leave(target->places, &conn->place);
-	target->idle = !target->places->count;
+	target_admission_remove(target->admission, &conn->admission);
+	target->idle = !target->admission->count;
 	free(conn);
 }
 
-static void buried(struct loop_msg *msg)
+static void pass_worker(struct loop_msg *msg)
 {
 	struct target_conn *conn = container_of(msg, struct target_conn, hop);
 
-	msg->run = gone;
+	msg->run = free_conn;
 	loop_post(conn->target->loop, msg);
 }
 
-void target_conn_over(struct loop_msg *msg)
+void target_conn_begin_free(struct loop_msg *msg)
 {
 	struct target_conn *conn = container_of(msg, struct target_conn, hop);
 
 	*conn->peer_link = conn->peer_next;
 	if (conn->peer_next)
 		conn->peer_next->peer_link = conn->peer_link;
-	if (conn->target->proto->left)
-		conn->target->proto->left(conn);
-	conn->ended = conn->killed = true; /* from now on a post would be too late */
-	msg->run = buried;
+	if (conn->target->proto->closed)
+		conn->target->proto->closed(conn);
+	conn->end_posted = conn->kill_posted = true; /* post no more */
+	msg->run = pass_worker;
 	loop_post(conn->loop, msg);
 }
 
@@ -135,7 +135,7 @@ struct job { /* for a worker, by loop_call() */
 	struct target_worker *worker;
 	struct diag *diag;
 	uint64_t deadline;
-	bool kept; /* a disk still holds a flush of ours */
+	bool io_held; /* a disk still holds our flush */
 };
 
 static struct pool *pool_of(const struct target_worker *worker, unsigned disk)
@@ -163,14 +163,14 @@ static int worker_close(struct loop *loop, void *arg)
 	return 0;
 }
 
-static uint64_t holder_moved(struct target_holder *holder)
+static uint64_t moved_bytes(struct target_conn_quota *conn_quota)
 {
-	return holder->conn->carrier->moved(holder->conn);
+	return conn_quota->conn->carrier->moved(conn_quota->conn);
 }
 
-static void holder_end(struct target_holder *holder)
+static void evict_conn(struct target_conn_quota *conn_quota)
 {
-	target_conn_evict(holder->conn);
+	target_conn_evict(conn_quota->conn);
 }
 
 static int make_stores(struct target_worker *worker, struct diag *diag)
@@ -188,7 +188,7 @@ static int make_stores(struct target_worker *worker, struct diag *diag)
 	}
 	for (unsigned i = 0; !err && i < target->stores; i++) {
 		worker->store[i] = (struct target_buffers){
-			.loop = worker->loop, .moved = holder_moved, .end = holder_end
+			.loop = worker->loop, .moved = moved_bytes, .end = evict_conn
 		};
 		err = target_buffers_init(
 			&worker->store[i], target->opt.buffer, (uint16_t)count, diag);
@@ -232,29 +232,29 @@ static int worker_flush(struct loop *loop, void *arg)
 		if (target->disk[i].ro || !target->disk[i].bdev->lim.max[IO_FLUSH])
 			continue;
 		err = bdev_flush(job->worker->lane[i], job->deadline, result ? NULL : job->diag);
-		job->kept |= err == -EINPROGRESS;
+		job->io_held |= err == -EINPROGRESS;
 		result = result ? result : err;
 	}
 	return result;
 }
 
-static int worker_hurry(struct loop *loop, void *arg)
+static int worker_abort_replies(struct loop *loop, void *arg)
 {
 	struct target_conn *conn = ((struct job *)arg)->worker->conns;
 
 	(void)loop;
 	for (; conn; conn = conn->next)
-		target_conn_hurry(conn);
+		target_conn_abort_replies(conn);
 	return 0;
 }
 
-static int worker_quit(struct loop *loop, void *arg)
+static int worker_abort(struct loop *loop, void *arg)
 {
 	struct target_conn *conn = ((struct job *)arg)->worker->conns;
 
 	(void)loop;
 	for (; conn; conn = conn->next)
-		target_conn_quit(conn);
+		target_conn_abort(conn);
 	return 0;
 }
 
@@ -277,22 +277,22 @@ static void mark_passed(struct loop_msg *msg)
 	container_of(msg, struct mark, msg)->passed = 1;
 }
 
-/* A fence of another target may still be on its way to a worker. Closing waits for what was posted
- * to a thread before, so what was posted to this loop must run, too. */
-static void end(struct target *target)
+/* A fence of another target may still be posted to a worker. Closing waits for all that was posted
+ * to a worker before; run what was posted to this loop, too. */
+static void free_target(struct target *target)
 {
 	struct mark mark = { .msg.run = mark_passed };
 
-	ways_close(target->listen, target->opt.listens);
-	target_forgotten(target);
+	listeners_close(target->listen, target->opt.listens);
+	target_unregister(target);
 	loop_post(target->loop, &mark.msg);
 	loop_wait(target->loop, &mark.passed, 0);
 	each_worker(target, worker_close);
 	free(target->worker);
 	target->worker = NULL;
 	target->workers = 0;
-	free(target->places);
-	target->places = NULL;
+	free(target->admission);
+	target->admission = NULL;
 	if (target->proto->free)
 		target->proto->free(target);
 }
@@ -330,32 +330,32 @@ static void incoming_rdma(struct ep_incoming *incoming, void *user)
 	target->proto->rdma(target, incoming);
 }
 
-/* Out of descriptors for the next connection. true: one will be free soon. */
+/* Out of file descriptors. True: one will be free soon. */
 static bool starved(const struct diag *why, void *user)
 {
 	struct target *target = user;
 
-	if (target->places->leaving || target_places_evict(target->places))
+	if (target->admission->evicted || target_admission_evict(target->admission))
 		return true;
-	target_places_refuse(target->places, why);
+	target_admission_report_refusal(target->admission, why);
 	return false;
 }
 
-/* A connection was dropped before any data was read. Not reported, as a peer that sends nothing
- * must not flood the operator's screen. */
+/* A connection was dropped before it sent any data. Not reported, as a peer must not be able to
+ * flood the log. */
 static void dropped(void *user)
 {
 	struct target *target = user;
 
-	target->places->refused++;
+	target->admission->refused++;
 }
 
-static void ways_changed(struct ways *ways)
+static void listener_changed(struct listener *listener)
 {
-	struct target *target = ways->user;
+	struct target *target = listener->user;
 
-	if (target->proto->ways)
-		target->proto->ways(target);
+	if (target->proto->transports_changed)
+		target->proto->transports_changed(target);
 }
 
 static int start_listening(struct target *target, uint32_t timeout_ms, struct diag *diag)
@@ -363,21 +363,21 @@ static int start_listening(struct target *target, uint32_t timeout_ms, struct di
 	const struct target_options *opt = &target->opt;
 
 	for (unsigned i = 0; i < opt->listens; i++)
-		target->listen[i] = (struct ways){ .at = opt->listen[i].at,
-			.want = opt->listen[i].ways,
+		target->listen[i] = (struct listener){ .at = opt->listen[i].at,
+			.transports = opt->listen[i].transports,
 			.stream = incoming_stream,
 			.rdma = incoming_rdma,
 			.starved = starved,
 			.dropped = dropped,
-			.changed = ways_changed,
+			.changed = listener_changed,
 			.user = target,
 			.timeout_ms = opt->open_ms,
 			.no_crc = opt->listen[i].no_crc,
 			.freebind = opt->listen[i].freebind,
 			.mode = opt->listen[i].mode };
-	return opt->listens
-		       ? ways_open(target->listen, opt->listens, target->loop, timeout_ms, diag)
-		       : 0;
+	return opt->listens ? listeners_open(
+				      target->listen, opt->listens, target->loop, timeout_ms, diag)
+			    : 0;
 }
 
 static void choose_stores(struct target *target)
@@ -393,20 +393,21 @@ static void choose_stores(struct target *target)
 	target->stores += !target->stores;
 }
 
-static int make_places(struct target *target, struct diag *diag)
+static int make_admission(struct target *target, struct diag *diag)
 {
 	const struct target_options *opt = &target->opt;
 
-	target->places = calloc(1, sizeof(*target->places));
-	if (!target->places)
+	target->admission = calloc(1, sizeof(*target->admission));
+	if (!target->admission)
 		return diag_sys(diag, ENOMEM, "target");
-	*target->places = (struct target_places){ .limit = { .connections = opt->connections,
-							  .announced = target->proto->announced,
-							  .listed = opt->hosts },
-		.shares = opt->nloops * target->stores,
-		.evict = evict,
-		.full = opt->full,
-		.user = opt->full_user };
+	*target->admission =
+		(struct target_admission){ .limit = { .connections = opt->connections,
+						   .announced = target->proto->announced,
+						   .listed = opt->hosts },
+			.quotas = opt->nloops * target->stores,
+			.evict = evict,
+			.full = opt->full,
+			.user = opt->full_user };
 	return 0;
 }
 
@@ -445,19 +446,19 @@ int target_start(struct target *target, struct loop *loop, const struct target_p
 			target->io_size = bdev->lim.io_size;
 	}
 	choose_stores(target);
-	err = make_places(target, diag);
+	err = make_admission(target, diag);
 	if (!err)
 		err = start_workers(target, diag);
 	if (!err)
-		target_known(target);
+		target_register(target);
 	if (!err)
 		err = start_listening(target, timeout_ms, diag);
 	if (err)
-		end(target);
+		free_target(target);
 	return err;
 }
 
-unsigned target_ways(const struct target *target, unsigned listen, struct addr *bound)
+unsigned target_transports(const struct target *target, unsigned listen, struct addr *bound)
 {
 	*bound = target->listen[listen].bound;
 	return __atomic_load_n(&target->listen[listen].up, __ATOMIC_ACQUIRE);
@@ -465,11 +466,11 @@ unsigned target_ways(const struct target *target, unsigned listen, struct addr *
 
 void target_get_status(const struct target *target, struct target_status *status)
 {
-	*status = (struct target_status){ .clients = target->places->count,
-		.refused = target->places->refused };
+	*status = (struct target_status){ .clients = target->admission->count,
+		.refused = target->admission->refused };
 	target_get_count(target, &status->count);
-	if (target->proto->census)
-		target->proto->census(target, status);
+	if (target->proto->count_clients)
+		target->proto->count_clients(target, status);
 }
 
 void target_get_count(const struct target *target, struct io_count *sum)
@@ -499,49 +500,49 @@ void target_resized(struct target *target, struct bdev *bdev)
 	}
 }
 
-/* Complete what is in flight, as long as peers take the replies and the disks answer; false = a
- * disk still holds a request. */
-static bool drain(struct target *target, uint64_t deadline, bool *late)
+/* Complete the outstanding commands, as long as peers receive the replies and disks respond.
+ * False: a disk still holds a request. */
+static bool drain(struct target *target, uint64_t deadline, bool *timed_out)
 {
-	uint64_t polite = loop_clock() + target->proto->polite_ms * MSEC;
+	uint64_t replies_until = loop_clock() + target->proto->drain_ms * MSEC;
 
 	for (struct target_conn *conn = target->conns; conn; conn = conn->peer_next)
-		if (!target->proto->later || !target->proto->later(conn))
+		if (!target->proto->stop_last || !target->proto->stop_last(conn))
 			target_conn_end(conn);
-	if (target->proto->polite_ms && polite < deadline) {
-		if (loop_wait(target->loop, &target->idle, polite))
+	if (target->proto->drain_ms && replies_until < deadline) {
+		if (loop_wait(target->loop, &target->idle, replies_until))
 			return true;
-		each_worker(target, worker_hurry);
+		each_worker(target, worker_abort_replies);
 	}
 	if (loop_wait(target->loop, &target->idle, deadline))
 		return true;
-	*late = true;
-	each_worker(target, worker_quit);
+	*timed_out = true;
+	each_worker(target, worker_abort);
 	return loop_wait(target->loop, &target->idle, loop_clock() + CANCEL_MS * MSEC);
 }
 
 int target_stop(struct target *target, uint32_t timeout_ms, struct diag *diag)
 {
 	struct job job = { .diag = diag, .deadline = loop_clock() + timeout_ms * MSEC };
-	bool late = false;
+	bool timed_out = false;
 	int err;
 
 	if (!target)
 		return 0;
 	__atomic_store_n(&target->stopping, true, __ATOMIC_RELAXED);
-	ways_close(target->listen, target->opt.listens);
-	if (!drain(target, job.deadline, &late)) /* the disk may still access memory of a
-						    connection: nothing can be freed */
+	listeners_close(target->listen, target->opt.listens);
+	/* A disk may still access memory of a connection: nothing can be freed. */
+	if (!drain(target, job.deadline, &timed_out))
 		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS,
 			"data may not be on the disk: no answer within %g s", timeout_ms / 1000.);
 	job.worker = &target->worker[0];
 	err = loop_call(target->loop, job.worker->loop, worker_flush, &job);
-	if (late && !err)
+	if (timed_out && !err)
 		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
 			"requests aborted: hosts or disks did not answer within %g s",
 			timeout_ms / 1000.);
-	if (job.kept)
+	if (job.io_held)
 		return -EINPROGRESS;
-	end(target);
+	free_target(target);
 	return err;
 }

@@ -87,7 +87,7 @@ enum iscsi_if_reason {
 	ISCSI_IF_NOP_TIMEDOUT = 1022,
 };
 
-struct iscsi_if_conn { /* one connection, of which most commands and events are */
+struct iscsi_if_conn { /* the object of most commands and events */
 	uint32_t sid, cid;
 };
 
@@ -95,7 +95,7 @@ struct iscsi_if_msg {
 	uint32_t type;      /* as that of the header, or ISCSI_IF_ERROR */
 	uint32_t iferror;   /* -errno */
 	uint64_t transport; /* its handle */
-	union {             /* what is asked */
+	union {             /* request */
 		struct {
 			uint32_t cmdsn;
 			uint16_t cmds_max, queue_depth;
@@ -135,7 +135,7 @@ struct iscsi_if_msg {
 		} ep_poll;
 		uint64_t ep; /* disconnect */
 	} u;
-	union { /* what is told */
+	union { /* reply or event */
 		int32_t code;
 		struct {
 			uint32_t sid, host;

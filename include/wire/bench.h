@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the two sides of `bench --tcp` and `bench --rdma` say to each other. Nobody else speaks it.
- */
+/* The protocol between `bench --tcp` or `bench --rdma` and `bench --listen`; private to them. */
 #pragma once
 #include "wire.h"
 
@@ -38,7 +37,7 @@ WIRE_SIZE(struct bench_hello, 32);
 struct bench_welcome { /* of the reply; of a rejection: a text */
 	uint8_t magic[8];
 	uint8_t version, zero[3];
-	le32 depth; /* messages the server has receives for, at most what was asked */
+	le32 depth; /* receives that the server has posted, at most the requested number */
 	le32 rkey;  /* memory for the client's WRITEs and READs */
 	le64 raddr;
 };

@@ -36,7 +36,7 @@ enum iscsi_opcode {
 #define ISCSI_IMMEDIATE    0x40 /* 11.2.1.1 */
 
 #define ISCSI_FINAL    0x80 /* F; T of login PDUs */
-#define ISCSI_CONTINUE 0x40 /* C: the text goes on in the next PDU */
+#define ISCSI_CONTINUE 0x40 /* C: the text continues in the next PDU */
 
 /* 11.12.3: CSG in bits 3 and 2, NSG in bits 1 and 0 */
 enum iscsi_stage { ISCSI_STAGE_SECURITY = 0, ISCSI_STAGE_OPERATIONAL = 1, ISCSI_STAGE_FULL = 3 };

@@ -34,7 +34,7 @@ struct mpa_limits {
 WIRE_SIZE(struct mpa_limits, 4);
 
 #define MPA_LIMIT_MASK 0x3fff
-#define MPA_LIMIT_ANY  0x3fff /* not said */
+#define MPA_LIMIT_ANY  0x3fff /* unspecified */
 /* peer-to-peer model: the initiator sends a ready-to-receive message first */
 #define MPA_IRD_PEER      0x8000
 #define MPA_IRD_RTR_EMPTY 0x4000 /* it may be an FPDU without content, */

@@ -9,7 +9,7 @@
 #define MAD_LID_MIN 1
 #define MAD_LID_MAX 0xbfff /* unicast; 4.1.3 */
 
-enum mad_class {              /* 13.4.4 */
+enum mad_register_class {     /* 13.4.4 */
 	MAD_CLASS_SMP = 0x01, /* by LID */
 	MAD_CLASS_SA = 0x03,
 	MAD_CLASS_DM = 0x06,
@@ -143,7 +143,7 @@ struct inform_info { /* 13.4.8.3, 15.2.5.12 */
 	be16 reserved1;
 	uint8_t generic, subscribe;
 	be16 type, trap;
-	/* upper 24 bits: queue pair that subscribed, of which one unsubscribes; low five: 4.096 us
+	/* upper 24 bits: queue pair of the subscriber, for unsubscribing; low five: 4.096 us
 	 * * 2^n */
 	be32 qpn_resp_time;
 	be32 producer; /* low 24 bits */

@@ -193,11 +193,11 @@ enum {
 /* The codec. A `get` takes only what is whole and keeps to the protocol; the bytes it points to are
  * the message's own. */
 
-/* Data of NBD_OPT_INFO and NBD_OPT_GO: name, number of wanted items, their types. */
+/* Data of NBD_OPT_INFO and NBD_OPT_GO: name, number of information requests, their types. */
 struct nbd_go {
 	const char *name;
 	uint32_t name_len;
-	uint32_t wanted; /* 1 << NBD_INFO_…; of types not known here nothing */
+	uint32_t info_types; /* 1 << NBD_INFO_… for each; unknown types are ignored */
 };
 bool nbd_go_get(struct nbd_go *, const void *data, size_t len);
 void nbd_go_put(struct wr *, const struct nbd_go *);
@@ -217,7 +217,7 @@ void nbd_meta_put(struct wr *, const struct nbd_meta *); /* puts the queries tha
 struct nbd_terms {
 	uint64_t size;
 	uint16_t flags;
-	uint32_t minimum, preferred, maximum; /* 0 = not said */
+	uint32_t minimum, preferred, maximum; /* 0: unspecified */
 };
 bool nbd_info_get(struct nbd_terms *, uint16_t *type, const void *data, size_t len);
 

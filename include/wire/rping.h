@@ -7,7 +7,7 @@
 #include "wire.h"
 
 #define RPING_PORT 7174
-/* of the data, unless both sides were told otherwise: a server has no room for more */
+/* bytes of data, unless both sides are configured otherwise: a server has no room for more */
 #define RPING_SIZE     64
 #define RPING_SIZE_MAX 65535u
 

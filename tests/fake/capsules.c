@@ -127,7 +127,7 @@ uint32_t capsules_property(struct ep *ep, bool set, uint32_t offset, uint64_t va
 
 void capsules_begin(void)
 {
-	serving_begin(SIZE, WAY_VERBS, 0);
+	serving_begin(SIZE, TRANSPORT_VERBS, 0);
 	for (unsigned i = 0; i < SIZE; i++)
 		backing->bytes[i] = (uint8_t)(i * 7 + i / 511);
 	memory = calloc(1, MEMORY);

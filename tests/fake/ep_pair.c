@@ -114,17 +114,17 @@ static void post(struct ep *ep, struct ep_op *chain)
 		struct event *event = pair_event(pair_op_len(op));
 		next = op->next;
 		assert(op->nsge <= ep->caps.sge);
-		assert(is_inline || !(op->flags & EP_QUIET));
+		assert(is_inline || !(op->flags & EP_UNSIGNALED));
 		assert(!is_inline || event->len <= ep->caps.inline_max);
 		for (unsigned i = 0; !is_inline && i < op->nsge; i++)
 			assert(registered(
 				pair, &op->sge[i], op->kind == EP_READ ? EP_READ_SINK : EP_LOCAL));
 		assert(op->kind != EP_READ ||
 			(op->nsge <= ep->caps.read_sge && ++pair->reads <= ep->caps.ord));
-		if (!(op->flags & EP_QUIET))
+		if (!(op->flags & EP_UNSIGNALED))
 			assert(++pair->unsent <= ep->caps.send);
 		event->quiet = *op;
-		event->op = op->flags & EP_QUIET ? &event->quiet : op;
+		event->op = op->flags & EP_UNSIGNALED ? &event->quiet : op;
 		if (is_inline)
 			pair_op_copy(op, event->bytes);
 		pair_put(&pair->queue, event);
@@ -252,15 +252,15 @@ static void expired(struct loop_timer *timer)
 	pair_end(pair);
 }
 
-static void peer_fini(struct loop_attic *attic)
+static void peer_fini(struct loop_local *local)
 {
-	(void)attic;
+	(void)local;
 }
 
 void ep_pair_peer(struct loop *loop, struct ep_peer *peer)
 {
-	peer->attic = (struct loop_attic){ .key = &ep_pair_key, .fini = peer_fini };
-	loop_attic_add(loop, &peer->attic);
+	peer->local = (struct loop_local){ .key = &ep_pair_key, .fini = peer_fini };
+	loop_local_add(loop, &peer->local);
 }
 
 void ep_pair_accept(struct ep *ep, const void *priv, unsigned len)
@@ -363,8 +363,9 @@ struct pair *pair_new(struct ep_peer *peer, struct loop *loop, const struct ep_c
 
 	if (!pair)
 		return NULL;
-	pair->ep =
-		(struct ep){ .ops = &ops, .ev = events, .loop = loop, .user = user, .way = "pair" };
+	pair->ep = (struct ep){
+		.ops = &ops, .ev = events, .loop = loop, .user = user, .route = "pair"
+	};
 	pair->ep.caps = (struct ep_caps){
 		.send = clip(want->send, peer->limit.send),
 		.recv = clip(want->recv, peer->limit.recv),

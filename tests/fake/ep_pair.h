@@ -53,7 +53,7 @@ struct ep_peer { /* what the test is; one per loop, set before ep_dial(); NULL m
 		/* counted: also messages for which no receive was posted */
 		unsigned cuts, drops, truncated, starved;
 	} fault;
-	struct loop_attic attic;
+	struct loop_local local;
 };
 void ep_pair_peer(struct loop *, struct ep_peer *);
 /* A connect request to the listener; ird: READs that the peer answers at once. False: nobody

@@ -119,8 +119,8 @@ void ep_pair_lose(struct ep_peer *peer)
 int ep_listen(struct ep_listener **out, struct loop *loop, const struct ep_listen *conf,
 	struct diag *diag)
 {
-	struct loop_attic *attic = loop_attic_find(loop, &ep_pair_key);
-	struct ep_peer *peer = attic ? container_of(attic, struct ep_peer, attic) : NULL;
+	struct loop_local *local = loop_local_find(loop, &ep_pair_key);
+	struct ep_peer *peer = local ? container_of(local, struct ep_peer, local) : NULL;
 	struct ep_listener *listener = peer ? calloc(1, sizeof(*listener)) : NULL;
 
 	if (!listener)
@@ -144,13 +144,13 @@ void ep_listener_free(struct ep_listener *listener)
 int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
 	const struct ep_events *events, void *user, struct diag *diag)
 {
-	struct loop_attic *attic = loop_attic_find(loop, &ep_pair_key);
-	struct ep_peer *peer = attic ? container_of(attic, struct ep_peer, attic) : NULL;
+	struct loop_local *local = loop_local_find(loop, &ep_pair_key);
+	struct ep_peer *peer = local ? container_of(local, struct ep_peer, local) : NULL;
 	struct pair *pair;
 
 	if (dial->backend == EP_IWARP) /* needs no device, so it is the real one */
 		return iwarp_dial(out, loop, dial, events, user, diag);
-	pair = peer ? pair_new(peer, loop, &dial->want, events, user) : NULL;
+	pair = peer ? pair_new(peer, loop, &dial->caps, events, user) : NULL;
 	if (!pair)
 		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "this machine has no RDMA device");
 	pair->timeout_ms = dial->timeout_ms;

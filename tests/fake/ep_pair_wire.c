@@ -133,7 +133,7 @@ static void arrive(struct pair *pair, struct event *event)
 		peer->invals++;
 		peer->inval_key = event->op->rkey;
 	}
-	if (!(event->op->flags & EP_QUIET)) {
+	if (!(event->op->flags & EP_UNSIGNALED)) {
 		done = pair_event(0);
 		done->op = event->op;
 		done->completion = true;

@@ -423,7 +423,7 @@ static unsigned leaf_again(uint32_t detail)
 
 static const struct bdev_ops leaf_ops = {
 	.name = "flaky",
-	.again = leaf_again,
+	.retry = leaf_again,
 	.lane = leaf_lane,
 	.stop = leaf_stop,
 	.free = leaf_free,

@@ -4,7 +4,7 @@
  * executed, may not, or may be executed late. */
 #pragma once
 #include "bdev.h"
-#include "session.h"
+#include "protocol.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -41,12 +41,12 @@ struct flaky_way {
 	atomic_bool bad_map, bad_lane; /* lanes refuse pools; are refused */
 	atomic_int refuse;             /* attempts to turn away */
 	atomic_int flush_status;       /* of the next flush */
-	/* Requests to refuse with -EAGAIN and this detail, bits of enum bdev_again. */
+	/* Requests to refuse with -EAGAIN and this detail, bits of enum bdev_retry. */
 	atomic_int io_refuse;
 	atomic_uint io_refuse_detail;
-	unsigned io_refuse_dice;       /* refuse one in so many; some are executed all the same */
+	unsigned io_refuse_dice; /* refuse one in so many; some are executed all the same */
 	atomic_uint io_refused;
-	atomic_int lane_refuse;        /* lanes to turn away for now */
+	atomic_int lane_refuse; /* lanes to turn away for now */
 	atomic_uint lanes_refused;
 	atomic_int attempts;
 	atomic_int lanes_open, mapped, inflight;

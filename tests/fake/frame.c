@@ -35,7 +35,7 @@ static uint64_t beat_ns; /* of the guests */
 static void (*behave)(struct guest *);
 static volatile int never, answered;
 static unsigned seed, beats;
-static struct crew *crew; /* NULL: all on one loop, with the fake clock */
+static struct workers *workers; /* NULL: all on one loop, with the fake clock */
 
 /* --- where guests come from */
 
@@ -177,7 +177,7 @@ static uint64_t write_and_read(void)
 
 	guest_kind->write(honest, off, len, data);
 	longest = wait_answer();
-	cr_assert(crew || !memcmp(backing->bytes + off, data, len), "other data was written");
+	cr_assert(workers || !memcmp(backing->bytes + off, data, len), "other data was written");
 	memset(honest->heard, 0, sizeof(honest->heard));
 	guest_kind->read(honest, off, len);
 	took = wait_answer();
@@ -625,15 +625,15 @@ static void mixed(struct guest *guest)
 
 void frame_threads(const struct guest_kind *kind)
 {
-	const struct loop_options opt = { .name = "crew" };
+	const struct loop_options opt = { .name = "workers" };
 	const struct bdev_env env = { .write = true };
 	struct bdev *ram;
 
 	leap_now = 0;
 	begin(kind);
-	cr_assert_eq(crew_start(&crew, WORKERS, &opt, &why), 0);
+	cr_assert_eq(workers_start(&workers, WORKERS, &opt, &why), 0);
 	for (unsigned i = 0; i < WORKERS; i++)
-		loops[i] = crew_loop(crew, i);
+		loops[i] = workers_loop(workers, i);
 	cr_assert_eq(bdev_open(&ram, loop, "ram:48M?block=512", &env, &why), 0);
 	with.bdev = ram;
 	with.nloops = WORKERS;
@@ -649,7 +649,7 @@ void frame_threads(const struct guest_kind *kind)
 	}
 	leave_all();
 	cr_assert_eq(kind->stop(NO_LIMIT_MS, &why), 0, "%s", why.text);
-	crew_stop(crew);
+	workers_stop(workers);
 	bdev_close(ram);
 	end();
 }

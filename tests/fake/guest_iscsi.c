@@ -12,7 +12,7 @@
 static int start(const struct guest_server *with, struct diag *diag)
 {
 	static const struct target_options own = { .disk[0] = { .name = IQN, .serial = "S1" },
-		.listen[0].ways = WAY_TCP,
+		.listen[0].transports = TRANSPORT_TCP,
 		.buffer = 131072 }; /* scsi.h */
 
 	return guest_target_start(iscsi_serve, &own, with, diag);

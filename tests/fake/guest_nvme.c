@@ -22,7 +22,8 @@ static int start(const struct guest_server *with, struct diag *diag)
 {
 	const struct target_options own = {
 		.disk[0] = { .name = NQN, .uuid = { 1 }, .nguid = { 2 }, .serial = "S1" },
-		.listen[0] = { .ways = iwarp() ? WAY_IWARP : WAY_TCP, .no_crc = iwarp() },
+		.listen[0] = { .transports = iwarp() ? TRANSPORT_IWARP : TRANSPORT_TCP,
+			.no_crc = iwarp() },
 		.depth = DEPTH
 	};
 

@@ -17,7 +17,7 @@ static const struct rdma_proto *proto(void)
 int rdma_start(const struct guest_server *with, struct diag *diag)
 {
 	const struct target_options own = { .disk[0] = proto()->disk,
-		.listen[0] = { .ways = WAY_IWARP, .no_crc = true },
+		.listen[0] = { .transports = TRANSPORT_IWARP, .no_crc = true },
 		.buffer = 131072 }; /* scsi.h */
 
 	return guest_target_start(proto()->serve, &own, with, diag);
@@ -104,7 +104,7 @@ struct guest *rdma_dial(unsigned host)
 	static const struct ep_events events = { request, up, heard, sent, idle, down };
 	const struct ep_dial how = { .dst = *guest_target_addr(),
 		.no_crc = true,
-		.want = { .send = RDMA_DEPTH + 1,
+		.caps = { .send = RDMA_DEPTH + 1,
 			.recv = RECEIVES,
 			.sge = 1,
 			.ird = 1,
@@ -139,7 +139,7 @@ void rdma_poll(struct guest *guest, bool join)
 	bool idles = !join || (guest->joined && (guest->deaf || guest->give < GRAIN / 2));
 
 	if (idles && !rdma->unsent) {
-		guest->over |= rdma->ep->ops->hung_up(rdma->ep);
+		guest->over |= rdma->ep->ops->peer_closed(rdma->ep);
 		return;
 	}
 	if (guest->joined && guest->give != GUEST_ALL)

@@ -29,7 +29,7 @@ int guest_target_start(target_serve *serve, const struct target_options *own,
 	opt.stall_ms = with->stall_ms;
 	err = serve(&server, with->loop, &opt, 1000, diag);
 	if (!err)
-		target_ways(server, 0, &server_at);
+		target_transports(server, 0, &server_at);
 	return err;
 }
 

@@ -41,7 +41,7 @@ int kernel_iscsi_socket(bool events)
 	return pair[0];
 }
 
-ssize_t kernel_iscsi_socket_take(int fd, uint8_t *bytes, size_t room)
+ssize_t kernel_iscsi_socket_read(int fd, uint8_t *bytes, size_t room)
 {
 	ssize_t got = recv(fd, bytes, room, MSG_DONTWAIT);
 
@@ -260,7 +260,7 @@ static void carry_out(uint16_t type, struct iscsi_if_msg *msg, const uint8_t *mo
 	}
 }
 
-ssize_t kernel_iscsi_socket_ask(int fd, uint8_t *bytes, size_t len)
+ssize_t kernel_iscsi_socket_call(int fd, uint8_t *bytes, size_t len)
 {
 	struct iscsi_kernel *k = &iscsi_kernel;
 	struct nlmsghdr head;

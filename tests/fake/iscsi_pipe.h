@@ -756,7 +756,7 @@ int stream_dial(struct stream **out, struct loop *on, const struct stream_dial *
 	while (at < PIPES && target.pipe[at])
 		at++;
 	assert(pipe && at < PIPES);
-	pipe->stream = (struct stream){ .ev = events, .loop = on, .user = user, .way = "pipe" };
+	pipe->stream = (struct stream){ .ev = events, .loop = on, .user = user, .route = "pipe" };
 	pipe->number = target.dials++;
 	pipe->dst = dial->dst;
 	pipe->statsn = 100;

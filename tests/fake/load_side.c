@@ -9,7 +9,7 @@
 struct loop *loops[2];
 struct load_server *server;
 struct addr at;
-static struct crew *crew;
+static struct workers *workers;
 
 void load_side_begin(struct load_listen conf)
 {
@@ -18,9 +18,9 @@ void load_side_begin(struct load_listen conf)
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	host_begin(0);
-	cr_assert_eq(crew_start(&crew, conf.nloops, &options, &why), 0);
+	cr_assert_eq(workers_start(&workers, conf.nloops, &options, &why), 0);
 	for (unsigned i = 0; i < conf.nloops; i++)
-		loops[i] = crew_loop(crew, i);
+		loops[i] = workers_loop(workers, i);
 	conf.loops = loops;
 	memcpy(&conf.at.ss, &in, sizeof(in));
 	conf.at.len = sizeof(in);
@@ -31,6 +31,6 @@ void load_side_begin(struct load_listen conf)
 void load_side_end(void)
 {
 	load_server_stop(server);
-	crew_stop(crew);
+	workers_stop(workers);
 	host_end();
 }

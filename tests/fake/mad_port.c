@@ -127,7 +127,7 @@ int mad_dev_fd(const struct mad_dev *dev)
 	return dev->fd;
 }
 
-int mad_dev_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
+int mad_dev_register_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
 {
 	(void)diag;
 	dev->has[mgmt_class] = true;
@@ -584,7 +584,7 @@ int mad_dev_reports(struct mad_dev *dev, bool on, struct diag *diag)
 	return 0;
 }
 
-static unsigned look_pkeys(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys)
+static unsigned poll_pkeys(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys)
 {
 	unsigned what = 0;
 
@@ -598,7 +598,7 @@ static unsigned look_pkeys(struct mad_dev *dev, struct mad_port_info *info, unsi
 	return what;
 }
 
-int mad_dev_look(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys)
+int mad_dev_poll(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys)
 {
 	const struct mad_port_info *now = &fake_fabric.port[0];
 	unsigned what = 0;
@@ -616,7 +616,7 @@ int mad_dev_look(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys
 	info->sm_sl = now->sm_sl;
 	info->prefix = now->prefix;
 	info->guid = now->guid;
-	return (int)(what | look_pkeys(dev, info, pkeys));
+	return (int)(what | poll_pkeys(dev, info, pkeys));
 }
 
 void fake_report(uint16_t from, const void *mad, size_t len)

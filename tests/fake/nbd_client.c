@@ -21,7 +21,7 @@ int client_dial(struct client *s)
 	return fd;
 }
 
-struct client *client_set_hello(uint32_t block, uint32_t slots, bool ro, uint32_t hello_ms)
+struct client *client_set_hello(uint32_t block, uint32_t slots, bool ro, uint32_t handshake_ms)
 {
 	struct client *s = calloc(1, sizeof(*s));
 	struct nbd_options opt = { .exports = 1,
@@ -30,7 +30,7 @@ struct client *client_set_hello(uint32_t block, uint32_t slots, bool ro, uint32_
 		.buffer = BUFFER,
 		.nloops = 1,
 		.loops = &s->loop,
-		.hello_ms = hello_ms };
+		.handshake_ms = handshake_ms };
 	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&opt.listen[0].ss;
 
 	cr_assert_eq(loop_new(&s->loop, &(struct loop_options){ .name = "test" }, &s->diag), 0);

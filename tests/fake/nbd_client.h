@@ -23,7 +23,7 @@ struct client {
 
 /* server, disk, and one client before its handshake */
 struct client *client_set(uint32_t block, uint32_t slots, bool ro);
-struct client *client_set_hello(uint32_t block, uint32_t slots, bool ro, uint32_t hello_ms);
+struct client *client_set_hello(uint32_t block, uint32_t slots, bool ro, uint32_t handshake_ms);
 int client_strike(struct client *); /* frees all; what nbd_server_stop() gave */
 int client_dial(struct client *);   /* another connection */
 void client_turns(struct client *, unsigned ms);

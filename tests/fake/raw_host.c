@@ -79,7 +79,7 @@ static void mpa_request(struct raw_host *raw, uint16_t qid, uint16_t depth)
 			    .priv_len = put_be16(sizeof(hello.req)) } };
 
 	nvmf_rdma_req_put(&hello.req,
-		&(struct nvmf_rdma_ask){ .qid = qid, .receives = depth, .depth = depth });
+		&(struct nvmf_rdma_req_info){ .qid = qid, .receives = depth, .depth = depth });
 	raw_bytes(raw, &hello, sizeof(hello));
 }
 

@@ -69,7 +69,7 @@ static void answer(struct host_cmd *cmd)
 		ask->info = (uint32_t)scsi->sense[3] << 24 | (uint32_t)scsi->sense[4] << 16 |
 			    (uint32_t)scsi->sense[5] << 8 | scsi->sense[6];
 	}
-	ask->over = scsi->over;
+	ask->over = scsi->overflow;
 	ask->residual = scsi->residual;
 	ask->order = ++c->order;
 	ask->hop.run = answered;
@@ -85,7 +85,7 @@ static void move(struct host_cmd *cmd)
 	cmd->due = false;
 	switch (base->state) {
 	case TARGET_CMD_PULL:
-		if (base->at + cmd->len > ask->want_out)
+		if (base->at + cmd->len > ask->expected_out)
 			abort(); /* more than was to be sent */
 		memcpy(base->p, ask->out + base->at, cmd->len);
 		ask->moved = base->at + cmd->len;
@@ -94,7 +94,7 @@ static void move(struct host_cmd *cmd)
 	case TARGET_CMD_PUSH:
 	case TARGET_CMD_REPLY:
 		if (cmd->len) {
-			if (base->at + cmd->len > ask->want_in)
+			if (base->at + cmd->len > ask->expected_in)
 				abort(); /* more than there is room for */
 			memcpy(ask->in + base->at, base->p, cmd->len);
 			ask->moved = base->at + cmd->len;
@@ -103,7 +103,7 @@ static void move(struct host_cmd *cmd)
 			target_cmd_pushed(base);
 		} else {
 			answer(cmd);
-			target_cmd_over(base);
+			target_cmd_replied(base);
 		}
 		break;
 	default:
@@ -115,7 +115,7 @@ static void turn(struct loop_work *work)
 {
 	struct host_conn *c = container_of(work, struct host_conn, turn);
 
-	for (unsigned i = 0; i < c->conn.slots && !target_conn_gone(&c->conn); i++) {
+	for (unsigned i = 0; i < c->conn.slots && !target_conn_is_closing(&c->conn); i++) {
 		struct host_cmd *cmd = cmd_of(target_cmd_at(&c->conn, i));
 
 		c->moved++;
@@ -178,7 +178,7 @@ static int open_conn(struct target_conn *conn, struct diag *diag)
 		.name_at = 22,
 		.name_len = 1,
 		.recall = recall };
-	int err = target_conn_room(conn, SCSI_HOST_DEPTH, diag);
+	int err = target_conn_alloc_cmds(conn, SCSI_HOST_DEPTH, diag);
 
 	if (!err)
 		err = pool_new(&conn->pool, INSIDE, SCSI_HOST_DEPTH, diag);
@@ -245,7 +245,7 @@ static uint32_t decode(struct target_cmd *base)
 	struct host_cmd *cmd = cmd_of(base);
 	uint32_t status = scsi_decode(base);
 
-	if (!status && base->flags & TARGET_OUT && base->data_len && cmd->ask->inside) {
+	if (!status && base->flags & TARGET_OUT && base->data_len && cmd->ask->immediate) {
 		uint8_t *at = base->conn->pool->base + (size_t)target_cmd_index(base) * INSIDE;
 
 		if (base->data_len > INSIDE)
@@ -254,7 +254,7 @@ static uint32_t decode(struct target_cmd *base)
 		cmd->ask->moved = base->data_len;
 		base->p = at;
 		base->pool = base->conn->pool;
-		base->inside = true;
+		base->immediate = true;
 	}
 	return status;
 }
@@ -281,13 +281,13 @@ static void resized(struct target *target, struct target_disk *disk)
 }
 
 static const struct target_proto proto = { .name = "scsi",
-	.hello = "nothing",
+	.handshake_name = "nothing",
 	.decode = decode,
 	.work = scsi_work,
 	.complete = complete,
 	.status = scsi_io_status,
 	.busy = busy,
-	.left = left,
+	.closed = left,
 	.resized = resized };
 
 /* --- the test's side */
@@ -337,7 +337,7 @@ struct scsi_host *scsi_host_dial(struct scsi_rig *rig, unsigned port)
 	struct addr peer = { .ss.ss_family = AF_UNIX, .len = sizeof(sa_family_t) };
 	char name[32];
 
-	if (!host || !c || !target_room(&rig->target, &peer))
+	if (!host || !c || !target_make_room(&rig->target, &peer))
 		abort();
 	snprintf(name, sizeof(name), "port %u", port);
 	host->conn = c;
@@ -372,7 +372,7 @@ static void arrive(struct loop_msg *msg)
 {
 	struct scsi_ask *ask = container_of(msg, struct scsi_ask, hop);
 	struct host_conn *c = ask->host->conn;
-	struct target_cmd *base = target_cmd_take(&c->conn);
+	struct target_cmd *base = target_cmd_alloc(&c->conn);
 	struct scsi_cmd *scsi = &cmd_of(base)->scsi;
 
 	if (!base)
@@ -386,8 +386,8 @@ static void arrive(struct loop_msg *msg)
 	scsi->cdb_len = ask->cdb_len ? ask->cdb_len : 16;
 	scsi->attr = ask->attr;
 	scsi->tag = ask->tag;
-	scsi->want_out = ask->want_out;
-	scsi->want_in = ask->want_in;
+	scsi->expected_out = ask->expected_out;
+	scsi->expected_in = ask->expected_in;
 	scsi_run(scsi);
 }
 

@@ -37,9 +37,9 @@ struct scsi_ask {
 	uint64_t tag;
 	const uint8_t *out;
 	uint8_t *in;
-	uint32_t want_out, want_in;
-	bool slow;   /* data that is pulled comes only with scsi_host_give() */
-	bool inside; /* the data comes along */
+	uint32_t expected_out, expected_in;
+	bool slow;      /* data that is pulled comes only with scsi_host_give() */
+	bool immediate; /* the data comes along */
 	/* the answer */
 	volatile int done;
 	uint32_t moved; /* bytes in or out */

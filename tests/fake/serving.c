@@ -15,18 +15,18 @@ struct nbd_server *nbd_server;
 
 static struct nbd_options nbd;
 
-void serving_listen(struct ways_listen *listen, unsigned ways)
+void serving_listen(struct listen_addr *listen, unsigned transports)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
-	in.sin_port = htons(ways & WAY_VERBS ? 4420 : 0);
+	in.sin_port = htons(transports & TRANSPORT_VERBS ? 4420 : 0);
 	memcpy(&listen->at.ss, &in, sizeof(in));
 	listen->at.len = sizeof(in);
-	listen->ways = ways;
+	listen->transports = transports;
 }
 
-void serving_begin(uint32_t size, unsigned ways, uint32_t poll_us)
+void serving_begin(uint32_t size, unsigned transports, uint32_t poll_us)
 {
 	host_begin(poll_us);
 	backing = fake_disk_new(loop, size, 512);
@@ -36,7 +36,7 @@ void serving_begin(uint32_t size, unsigned ways, uint32_t poll_us)
 		.uuid = { 1, 2, 3 },
 		.nguid = { 4, 5, 6 },
 		.serial = "S1" };
-	serving_listen(&opt.listen[0], ways);
+	serving_listen(&opt.listen[0], transports);
 }
 
 void serving_start(void)
@@ -48,7 +48,7 @@ unsigned serving_port(void)
 {
 	struct addr bound;
 
-	cr_assert(target_ways(target, 0, &bound));
+	cr_assert(target_transports(target, 0, &bound));
 	return ntohs(((struct sockaddr_in *)&bound.ss)->sin_port);
 }
 

@@ -14,10 +14,10 @@ extern struct fake_disk *backing;
 extern struct target_options opt; /* may be changed until it starts */
 extern struct target *target;
 
-/* The loop, the disk, and options for one address: enum way; verbs has port 4420,
+/* The loop, the disk, and options for one address: enum transport; verbs has port 4420,
  * others whichever is free. */
-void serving_begin(uint32_t size, unsigned ways, uint32_t poll_us);
-void serving_listen(struct ways_listen *, unsigned ways);
+void serving_begin(uint32_t size, unsigned transports, uint32_t poll_us);
+void serving_listen(struct listen_addr *, unsigned transports);
 void serving_start(void);
 unsigned serving_port(void);
 /* The NBD server instead, with the first disk and the loops of `opt`. */

@@ -233,7 +233,7 @@ static void strange_server(bool ping)
 	static struct load_rdma_result result;
 	struct loop_poller poller = { .poll = unasked, .arm = never_sleeps };
 	uint8_t what = script_byte(&script), depth = script_byte(&script);
-	struct load_rdma conf = { .way = LOAD_VERBS,
+	struct load_rdma conf = { .backend = LOAD_VERBS,
 		.op = what % 3,
 		.bandwidth = what & 64,
 		.size = 1u << (what >> 2 & 15),

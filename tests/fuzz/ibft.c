@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ibft *ibft = malloc(sizeof(*ibft));
 	uint8_t *table = malloc(size ? size : 1);
 	struct diag diag = { 0 };
-	struct iscsi_wish wish;
+	struct iscsi_boot_target entry;
 
 	if (size)
 		memcpy(table, data, size);
@@ -21,9 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ibft->nics > IBFT_NICS || ibft->targets > IBFT_TARGETS)
 		abort();
 	for (unsigned i = 0; i < ibft->targets; i++) {
-		kernel_ibft_wish(ibft, &ibft->target[i], &wish);
+		kernel_ibft_boot_target(ibft, &ibft->target[i], &entry);
 		kernel_ibft_nic(ibft, &ibft->target[i]);
-		if (!wish.name[0] || !wish.host[0] || !wish.port)
+		if (!entry.name[0] || !entry.host[0] || !entry.port)
 			abort();
 	}
 	free(table);

@@ -67,8 +67,8 @@ static void answer(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, ui
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct script script = { .peer.message = answer, .at = data, .left = size };
-	struct iscsi_from from = { .initiator = "iqn.x:me" };
-	struct iscsi_found found;
+	struct iscsi_identity from = { .initiator = "iqn.x:me" };
+	struct iscsi_target_list found;
 	struct diag diag = { 0 };
 	struct loop *loop;
 	struct addr addr;
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			? !diag.text[0] || found.record
 			: diag.err)
 		abort();
-	iscsi_found_free(&found);
+	iscsi_target_list_free(&found);
 	loop_free(loop);
 	return 0;
 }

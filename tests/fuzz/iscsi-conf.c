@@ -9,19 +9,19 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_wish(const struct iscsi_wish *wish)
+static void check_wish(const struct iscsi_boot_target *entry)
 {
-	if (!wish->name[0] || strlen(wish->name) > ISCSI_NAME_MAX || !wish->host[0] ||
-		wish->firmware || !wish->from[0] || wish->tpgt > UINT16_MAX)
+	if (!entry->name[0] || strlen(entry->name) > ISCSI_NAME_MAX || !entry->host[0] ||
+		entry->firmware || !entry->from[0] || entry->tpgt > UINT16_MAX)
 		abort();
-	if (strnlen(wish->host, sizeof(wish->host)) == sizeof(wish->host) ||
-		strnlen(wish->netdev, sizeof(wish->netdev)) == sizeof(wish->netdev))
+	if (strnlen(entry->host, sizeof(entry->host)) == sizeof(entry->host) ||
+		strnlen(entry->netdev, sizeof(entry->netdev)) == sizeof(entry->netdev))
 		abort();
 }
 
 static void check_words(const char *cmdline, const char *debian)
 {
-	struct iscsi_wishes w;
+	struct iscsi_boot_config w;
 	struct diag diag = { 0 };
 	int err = kernel_iscsi_cmdline(&w, cmdline, debian, &diag);
 
@@ -30,27 +30,27 @@ static void check_words(const char *cmdline, const char *debian)
 	if (strnlen(w.notes, sizeof(w.notes)) == sizeof(w.notes) || (w.problems && !w.notes[0]))
 		abort();
 	for (unsigned i = 0; i < w.count && !err; i++)
-		check_wish(&w.wish[i]);
+		check_wish(&w.entry[i]);
 	for (unsigned i = 0; i < w.params; i++)
 		if (!strchr(w.param[i], '='))
 			abort();
-	kernel_iscsi_wishes_free(&w);
+	kernel_iscsi_boot_free(&w);
 }
 
 /* What is cut out of it before others see it leaves the same target, without its secrets where it
  * has users. */
 static void check_string(char *text)
 {
-	struct iscsi_wish wish, hidden;
+	struct iscsi_boot_target entry, hidden;
 	struct diag diag = { 0 };
 
 	if (!uri_is_iscsi(text) || strpbrk(text, " \t\n'\""))
 		return;
-	if (kernel_iscsi_string(text, &wish, &diag) ? diag.code != DIAG_USAGE
-						    : !wish.firmware && !wish.name[0])
+	if (kernel_iscsi_string(text, &entry, &diag) ? diag.code != DIAG_USAGE
+						     : !entry.firmware && !entry.name[0])
 		abort();
 	uri_hide(text);
-	if (!diag.err && wish.secret[0][0] && !kernel_iscsi_string(text, &hidden, NULL) &&
+	if (!diag.err && entry.secret[0][0] && !kernel_iscsi_string(text, &hidden, NULL) &&
 		(hidden.secret[0][0] || hidden.secret[1][0]))
 		abort();
 }

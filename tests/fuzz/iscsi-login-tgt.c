@@ -19,7 +19,7 @@ struct door {
 };
 
 static uint16_t admit(
-	void *user, const struct iscsi_login_asked *asked, struct iscsi_login_grant *grant)
+	void *user, const struct iscsi_login_names *asked, struct iscsi_login_grant *grant)
 {
 	const struct door *door = user;
 
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint16_t statuses[] = { 0, 0, 0, 0, 0, 0, ISCSI_MOVED, ISCSI_FORBIDDEN };
 	struct door door = { &auths[size % 3], statuses[size / 3 % 8] };
-	struct iscsi_login_tgt_how how = {
+	struct iscsi_login_tgt_params how = {
 		.admit = admit, .user = &door, .rdma = size & 1, .recv_max = 8192
 	};
 	static const uint8_t noise[17];
@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += 4;
 		size -= 4;
 		len = len < size ? len : (uint32_t)size;
-		next = iscsi_login_tgt_take(&login, (const void *)&req, data, len, &diag);
+		next = iscsi_login_tgt_receive(&login, (const void *)&req, data, len, &diag);
 		data += len;
 		size -= len;
 		check(&login, next, &diag);

@@ -17,19 +17,19 @@ static const struct iscsi_auth auths[3] = { { 0 }, { .user = "joe", .secret = "l
 static void check_list(const uint8_t *data, size_t size)
 {
 	struct iscsi_text text = { 0 };
-	struct iscsi_found found = { 0 };
+	struct iscsi_target_list found = { 0 };
 	struct diag diag = { 0 };
 	struct addr asked;
 
 	addr_parse(&asked, "10.0.0.1:3260", 0, NULL);
 	if (!iscsi_text_add(&text, data, (uint32_t)size, ISCSI_TARGETS_TEXT, &diag) &&
-		iscsi_targets_get(&text, &asked, &found, &diag) && !diag.text[0])
+		iscsi_targets_parse(&text, &asked, &found, &diag) && !diag.text[0])
 		abort();
 	for (unsigned i = 0; !diag.err && i < found.count; i++)
 		if (!found.record[i].name[0] || !found.record[i].host[0] || !found.record[i].port ||
 			strpbrk(found.record[i].host, " \n\x1b"))
 			abort();
-	iscsi_found_free(&found);
+	iscsi_target_list_free(&found);
 	iscsi_text_free(&text);
 }
 
@@ -51,7 +51,7 @@ static void check_keys(const uint8_t *data, size_t size)
 			iscsi_keys_offer(&keys, i, &o);
 		iscsi_text_add(&text, data, (uint32_t)size, 65536, &diag);
 		while (iscsi_text_next(&text, &at, &key, &value, &diag) > 0 &&
-			!iscsi_keys_take(&keys, key, value, &a, &diag))
+			!iscsi_keys_receive(&keys, key, value, &a, &diag))
 			;
 		if (keys.value[ISCSI_MAX_RECV] < 512 || keys.value[ISCSI_MAX_BURST] < 512 ||
 			keys.value[ISCSI_MAX_CONNECTIONS] != 1 || keys.value[ISCSI_ERL])
@@ -63,7 +63,7 @@ static void check_keys(const uint8_t *data, size_t size)
 /* Four bytes for each response: status class, flags, length of its text. */
 static void check_login(const uint8_t *data, size_t size)
 {
-	struct iscsi_login_how how = { .initiator = "iqn.x:me",
+	struct iscsi_login_params how = { .initiator = "iqn.x:me",
 		.auth = &auths[size % 3],
 		.rdma = size & 1,
 		.recv_max = 8192 };
@@ -86,7 +86,7 @@ static void check_login(const uint8_t *data, size_t size)
 		data += 4;
 		size -= 4;
 		len = len < size ? len : (uint32_t)size;
-		next = iscsi_login_take(&login, (const void *)&rsp, data, len, &diag);
+		next = iscsi_login_receive(&login, (const void *)&rsp, data, len, &diag);
 		data += len;
 		size -= len;
 		if (next < 0 ? !diag.text[0] : diag.err || login.out.bad)

@@ -19,7 +19,7 @@ static unsigned sum;
 
 /* A connection that is up already. */
 static int adopt(struct iscsi_dial *dial, uint32_t timeout_ms,
-	const struct datamover_events *events, struct diag *diag)
+	const struct iscsi_carrier_events *events, struct diag *diag)
 {
 	struct kernel_iscsi_conn *conn;
 
@@ -27,7 +27,7 @@ static int adopt(struct iscsi_dial *dial, uint32_t timeout_ms,
 	if (kernel_iscsi_adopt(&conn, nl, KERNEL_ISCSI_ISER, (struct iscsi_if_conn){ .sid = SID },
 		    events, dial, diag))
 		abort();
-	dial->dm = &conn->dm;
+	dial->conn = &conn->dm;
 	return 0;
 }
 
@@ -49,7 +49,7 @@ static void take(
 
 static void done(struct iscsi_dial *dial)
 {
-	if (dial->dm)
+	if (dial->conn)
 		abort();
 }
 
@@ -90,8 +90,8 @@ static size_t one_event(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct iscsi_from from = { .initiator = "iqn.x:me" };
-	static const struct iscsi_offer offer = { .first_burst = 512,
+	static const struct iscsi_identity from = { .initiator = "iqn.x:me" };
+	static const struct iscsi_login_keys offer = { .first_burst = 512,
 		.max_burst = 512,
 		.max_recv = 512,
 		.max_r2t = 1,
@@ -116,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.numbers = true };
 	addr_parse(&login.portal, "10.0.0.1:3260", 0, NULL);
 	iscsi_dial_start(&login);
-	login.dm->ev->up(login.dm);
+	login.conn->ev->up(login.conn);
 	for (unsigned i = 0; i < EVENTS && size >= 2; i++) {
 		size_t used = one_event(data, size);
 

@@ -70,7 +70,7 @@ int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial
 	const struct stream_events *events, void *user, struct diag *diag)
 {
 	(void)dial, (void)diag;
-	wire.stream = (struct stream){ .ev = events, .loop = loop, .user = user, .way = "wire" };
+	wire.stream = (struct stream){ .ev = events, .loop = loop, .user = user, .route = "wire" };
 	*out = &wire.stream;
 	return 0;
 }
@@ -140,8 +140,8 @@ static void stay(uint8_t *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct iscsi_from from = { .initiator = "iqn.x:me" };
-	struct iscsi_found found;
+	struct iscsi_identity from = { .initiator = "iqn.x:me" };
+	struct iscsi_target_list found;
 	struct diag diag = { 0 };
 	struct loop *loop;
 	struct addr addr;
@@ -163,7 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			? !diag.text[0] || found.record
 			: diag.err)
 		abort();
-	iscsi_found_free(&found);
+	iscsi_target_list_free(&found);
 	loop_poller_del(loop, &wire.poller);
 	loop_free(loop);
 	free(bytes);

@@ -85,10 +85,10 @@ static void start_target(void)
 	opt.loops = &loop;
 	at->ss.ss_family = AF_UNIX; /* without a name it gets one that no file system knows */
 	at->len = sizeof(at->ss.ss_family);
-	opt.listen[0].ways = WAY_TCP;
+	opt.listen[0].transports = TRANSPORT_TCP;
 	if (iscsi_serve(&target, loop, &opt, 1000, NULL))
 		abort();
-	target_ways(target, 0, &bound);
+	target_transports(target, 0, &bound);
 }
 
 static void begin(bool shuffled)

@@ -97,7 +97,7 @@ static void begin(void)
 		.bdev = &disk->bdev, .name = "iqn.t", .serial = "S1"
 	};
 	opt.loops = &loop;
-	opt.listen[0].ways = WAY_VERBS;
+	opt.listen[0].transports = TRANSPORT_VERBS;
 	opt.listen[0].at.ss.ss_family = AF_INET;
 	if (iscsi_serve(&target, loop, &opt, 1000, NULL))
 		abort();

@@ -97,9 +97,9 @@ static void check_codecs(const uint8_t *data, size_t size)
 		abort();
 }
 
-static void check_found(const struct mad_found *found)
+static void check_found(const struct mad_scan_result *found)
 {
-	const struct mad_srp_more more = { .imm_data = 8192 };
+	const struct mad_srp_options more = { .imm_data = 8192 };
 	char why[128], id_ext[17], line[MAD_SRP_LINE];
 	struct mad_srp srp;
 	unsigned failed = 0;
@@ -111,7 +111,7 @@ static void check_found(const struct mad_found *found)
 		const struct mad_target *target = &found->target[i];
 
 		failed += target->err != 0;
-		if (target->err && !mad_target_why(target, why)[0])
+		if (target->err && !mad_target_error(target, why)[0])
 			abort();
 		for (struct mad_unit *unit = target->unit; unit; unit = unit->next)
 			for (struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
@@ -133,11 +133,11 @@ static void check_found(const struct mad_found *found)
 /* Nodes are as many as the changed answers make; the time bounds them. */
 static void look_around(struct mad *mad)
 {
-	struct mad_seen seen = { .hops = 3, .hop = { 1, 1, 2 } };
+	struct mad_end_port seen = { .hops = 3, .hop = { 1, 1, 2 } };
 	struct diag diag = { 0 };
-	struct mad_view view;
+	struct mad_topology view;
 
-	if (mad_look(mad, &seen, &diag) && !diag.text[0])
+	if (mad_query_route(mad, &seen, &diag) && !diag.text[0])
 		abort();
 	if (mad_walk(mad, 100, &view, &diag) && !diag.text[0])
 		abort();
@@ -199,7 +199,7 @@ static void watch(struct loop *loop, struct mad *mad, const uint8_t *data, size_
 /* Requests to our own agent: the input itself, which is mostly none, and as one. */
 static void ask(struct loop *loop, const uint8_t *data, size_t size)
 {
-	static const struct mad_served served = { .text = "text", .service = "SRP.T10:1" };
+	static const struct mad_agent_conf served = { .text = "text", .service = "SRP.T10:1" };
 	uint8_t any[MAD_LEN] = { 0 };
 	struct mad_hdr *hdr = (void *)any;
 	struct mad_agent *agent;
@@ -226,12 +226,12 @@ static void ask(struct loop *loop, const uint8_t *data, size_t size)
 
 static void run(const uint8_t *data, size_t size)
 {
-	static const struct mad_named named[2] = { { .lid = 10 }, { .lid = 11 } };
+	static const struct mad_port_id named[2] = { { .lid = 10 }, { .lid = 11 } };
 	const struct mad_limits limits = { .answer_ms = 2, .tries = 1 };
 	struct mad_scan_options options = { .timeout_ms = 300 };
 	struct input input = { data + 1, data + size };
 	struct diag diag = { 0 };
-	struct mad_found found;
+	struct mad_scan_result found;
 	struct loop *loop;
 	struct mad *mad;
 
@@ -268,7 +268,7 @@ static void run(const uint8_t *data, size_t size)
 	mad_close(mad);
 	fake_fabric.mangle = NULL;
 	ask(loop, data, size);
-	mad_found_free(&found);
+	mad_scan_result_free(&found);
 	loop_free(loop);
 	fake_fabric_free();
 }

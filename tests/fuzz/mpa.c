@@ -32,12 +32,12 @@ static void one(const uint8_t *data, size_t size, bool reply)
 	if (mpa_put(out, &mpa, reply) != (size_t)len || memcmp(out, data, MPA_KEY_LEN) ||
 		memcmp(out + 20, data + 20, (size_t)len - 20))
 		abort();
-	rep = mpa_answer(&mpa, &want);
+	rep = mpa_make_reply(&mpa, &want);
 	if (rep.markers || rep.reject || (mpa.crc && !rep.crc) ||
 		(mpa.enhanced && rep.ord > mpa.ird))
 		abort();
 	mpa_acceptable(&mpa, &diag);
-	if (!mpa_settle(&want, &mpa, &ird, &ord, &term, &diag) &&
+	if (!mpa_apply_reply(&want, &mpa, &ird, &ord, &term, &diag) &&
 		(ord > want.ord || ird > want.ird))
 		abort();
 }

@@ -2,17 +2,17 @@
 /* Rooms: core/proto/nbd core/target */
 /* The client's side of the NBD handshake under any bytes, cut anywhere: the first byte says how
  * much arrives at once. */
-#include "../../core/proto/nbd/ini_hello.h"
+#include "../../core/proto/nbd/ini_handshake.h"
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_deal(const struct nbd_ini_deal *deal)
+static void check_deal(const struct nbd_ini_negotiated *negotiated)
 {
-	const struct nbd_terms *terms = &deal->terms;
+	const struct nbd_terms *terms = &negotiated->terms;
 
 	if (!(terms->flags & NBD_FLAG_HAS_FLAGS) || terms->size > INT64_MAX ||
-		(deal->meta && !deal->structured))
+		(negotiated->meta && !negotiated->structured))
 		abort();
 	if (terms->minimum && (terms->minimum & (terms->minimum - 1) || terms->minimum > 65536 ||
 				      terms->maximum < 512))
@@ -21,7 +21,7 @@ static void check_deal(const struct nbd_ini_deal *deal)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct nbd_ini_hello h = { .name = "disk" };
+	struct nbd_ini_handshake h = { .name = "disk" };
 	struct diag why = { 0 };
 	size_t step, have = 0, at = 0;
 	int used = 1;
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				abort();
 			memcpy(copy, data + at, have - at);
 			h.out_len = 0;
-			used = nbd_ini_hello_feed(&h, copy, have - at, &why);
+			used = nbd_ini_handshake_feed(&h, copy, have - at, &why);
 			free(copy);
 			if (used > (int)(have - at) || h.out_len > sizeof(h.out) ||
 				h.replies > NBD_INI_REPLIES)
@@ -51,6 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (used < 0 && (!why.text[0] || !why.err))
 		abort();
 	if (h.step == INI_DONE && used >= 0)
-		check_deal(&h.deal);
+		check_deal(&h.negotiated);
 	return 0;
 }

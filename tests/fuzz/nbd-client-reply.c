@@ -5,8 +5,8 @@
  * of its buffer is touched before or after its time, and what is said to have been read is there.
  */
 #include "bdev.h"
+#include "protocol.h"
 #include "script.h"
-#include "session.h"
 #include "stream.h"
 #include "wire/nbd.h"
 #include <errno.h>
@@ -124,7 +124,7 @@ static void answer_option(uint32_t option, const void *data, uint32_t len)
 		give_rep(option, NBD_REP_ACK, NULL, 0);
 		return;
 	case NBD_OPT_GO:
-		if (!nbd_go_get(&go, data, len) || go.wanted != 1u << NBD_INFO_BLOCK_SIZE)
+		if (!nbd_go_get(&go, data, len) || go.info_types != 1u << NBD_INFO_BLOCK_SIZE)
 			abort();
 		give_rep(option, NBD_REP_INFO, &export, sizeof(export));
 		give_rep(option, NBD_REP_ACK, NULL, 0);
@@ -380,7 +380,7 @@ static bool never_sleeps(struct loop_poller *poller)
 
 static void stream_begin(struct loop *loop, const struct stream_events *events, void *user)
 {
-	peer.stream = (struct stream){ .ev = events, .loop = loop, .user = user, .way = "peer" };
+	peer.stream = (struct stream){ .ev = events, .loop = loop, .user = user, .route = "peer" };
 	peer.out_end = &peer.out;
 	peer.unsent_end = &peer.unsent;
 	peer.out = peer.unsent = NULL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rooms: core/proto/nbd core/target */
 /* The NBD handshake under any bytes, cut anywhere: the first byte says how much arrives at once. */
-#include "../../core/proto/nbd/srv_hello.h"
+#include "../../core/proto/nbd/srv_handshake.h"
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int enter(struct nbd_srv_hello *h, unsigned export, struct diag *diag)
+static int enter(struct nbd_srv_handshake *h, unsigned export, struct diag *diag)
 {
 	(void)diag;
 	if (export >= h->exports)
@@ -26,19 +26,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		{ .name = "a", .bdev = &disk[0] },
 		{ .name = "b", .description = "second", .bdev = &disk[1] },
 	};
-	static struct nbd_srv_hello h;
+	static struct nbd_srv_handshake h;
 	size_t step, have = 0, at = 0;
 
 	if (!size)
 		return 0;
 	step = *data++ + 1u;
 	size--;
-	memset(&h, 0, offsetof(struct nbd_srv_hello, out));
+	memset(&h, 0, offsetof(struct nbd_srv_handshake, out));
 	h.export = export;
 	h.exports = 2;
 	h.enter = enter;
-	nbd_srv_hello_start(&h);
-	while (have < size && h.state < NBD_HELLO_DONE) {
+	nbd_srv_handshake_start(&h);
+	while (have < size && h.state < NBD_HANDSHAKE_DONE) {
 		have = size - have > step ? have + step : size;
 		for (;;) {
 			/* its own memory, so that one byte too far is seen */
@@ -47,8 +47,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			memcpy(copy, data + at, have - at);
 			h.out_len = 0;
-			used = h.state < NBD_HELLO_DONE ? nbd_srv_hello_feed(&h, copy, have - at)
-							: 0;
+			used = h.state < NBD_HANDSHAKE_DONE
+				       ? nbd_srv_handshake_feed(&h, copy, have - at)
+				       : 0;
 			free(copy);
 			if (used > have - at || h.out_len > sizeof(h.out))
 				abort();

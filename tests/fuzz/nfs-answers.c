@@ -39,7 +39,7 @@ static void check_codecs(const uint8_t *data, size_t size)
 {
 	struct nfs4_list list = { 0 };
 	struct nfs_exports exports;
-	struct rpc_said said;
+	struct rpc_mismatch_info said;
 	struct diag diag = { 0 };
 	uint32_t send, recv, status, ops;
 	unsigned count = 0;
@@ -99,7 +99,7 @@ static void answer(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, ui
 static void ask(const uint8_t *data, size_t size)
 {
 	struct script script = { .peer.message = answer, .at = data, .left = size };
-	struct nfs_answer got;
+	struct nfs_server_info got;
 	struct nfs_paths paths;
 	struct diag diag = { 0 };
 	struct loop *loop;
@@ -110,7 +110,7 @@ static void ask(const uint8_t *data, size_t size)
 		addr_parse(&addr, "10.0.0.1:20049", 0, NULL))
 		abort();
 	ep_pair_peer(loop, &script.peer);
-	err = nfs_ask(loop, &addr, true, size & 1 ? NFS_ALL : 0, 2000, &got, &diag);
+	err = nfs_probe(loop, &addr, true, size & 1 ? NFS_ALL : 0, 2000, &got, &diag);
 	if (err ? !diag.text[0] : !got.versions || got.versions & ~(unsigned)NFS_ALL)
 		abort();
 	err = nfs_paths(loop, &addr, true, 2000, &paths, &diag);

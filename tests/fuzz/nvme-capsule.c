@@ -61,7 +61,7 @@ static void begin(void)
 		.bdev = &fake_disk_new(loop, 1 << 20, 512)->bdev, .name = NQN, .serial = "S1"
 	};
 	opt.loops = &loop;
-	opt.listen[0].ways = WAY_VERBS;
+	opt.listen[0].transports = TRANSPORT_VERBS;
 	opt.listen[0].at.ss.ss_family = AF_INET;
 	if (nvme_serve(&target, loop, &opt, 1000, NULL))
 		abort();
@@ -113,8 +113,8 @@ static struct ep *join(uint16_t qid)
 	struct nvmf_rdma_req req;
 	struct ep *ep;
 
-	nvmf_rdma_req_put(
-		&req, &(struct nvmf_rdma_ask){ .qid = qid, .receives = DEPTH, .depth = DEPTH });
+	nvmf_rdma_req_put(&req,
+		&(struct nvmf_rdma_req_info){ .qid = qid, .receives = DEPTH, .depth = DEPTH });
 	if (!ep_pair_call(&peer, &req, sizeof(req), 2))
 		abort();
 	turns(10);

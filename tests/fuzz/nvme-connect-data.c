@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct nvmf_connect_reply no;
 	struct nvmf_connect connect;
-	struct nvmf_rdma_ask ask;
+	struct nvmf_rdma_req_info ask;
 	struct diag diag = { 0 };
 	int err = nvmf_rdma_req_get(&ask, data, size, &diag);
 

@@ -6,8 +6,8 @@
 #include "../fake/nvme_target.h"
 #include "bdev.h"
 #include "ep_pair.h"
+#include "protocol.h"
 #include "script.h"
-#include "session.h"
 #include <stdio.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -104,7 +104,7 @@ static void cut(struct ep *ep)
 /* The connect request: accepted or rejected, with private data of any kind. */
 static void asked(struct ep_peer *peer, struct ep *ep, const uint8_t *priv, unsigned len)
 {
-	struct nvmf_rdma_ask ask;
+	struct nvmf_rdma_req_info ask;
 	uint8_t rep[EP_PRIV_MAX] = { 0 };
 	enum script_step step = script_next(&script);
 

@@ -108,8 +108,8 @@ static void run(const uint8_t *data, size_t size)
 		if (log.record[i].hops > HOPS)
 			abort();
 	}
-	for (unsigned i = 0; i < log.troubles; i++) {
-		if (!log.trouble[i].why.text[0])
+	for (unsigned i = 0; i < log.failures; i++) {
+		if (!log.failure[i].why.text[0])
 			abort();
 	}
 	nvmf_log_free(&log);

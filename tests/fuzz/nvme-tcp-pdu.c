@@ -5,7 +5,7 @@
  * is touched before or after its time. */
 #include "bdev.h"
 #include "pipe.h"
-#include "session.h"
+#include "protocol.h"
 #include <stdio.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

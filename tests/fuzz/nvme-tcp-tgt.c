@@ -54,10 +54,10 @@ static void begin(bool shuffled)
 	/* With nothing but its family bound it gets a name of its own that no file system knows. */
 	at->ss.ss_family = AF_UNIX;
 	at->len = sizeof(at->ss.ss_family);
-	opt.listen[0].ways = WAY_TCP | WAY_IWARP;
+	opt.listen[0].transports = TRANSPORT_TCP | TRANSPORT_IWARP;
 	if (nvme_serve(&target, loop, &opt, 1000, NULL))
 		abort();
-	target_ways(target, 0, &bound);
+	target_transports(target, 0, &bound);
 }
 
 static int dial(void)

@@ -105,11 +105,11 @@ static void start_target(void)
 	opt.loops = &loop;
 	at->ss.ss_family = AF_UNIX; /* without a name it gets one that no file system knows */
 	at->len = sizeof(at->ss.ss_family);
-	opt.listen[0].ways = WAY_TCP | WAY_IWARP;
+	opt.listen[0].transports = TRANSPORT_TCP | TRANSPORT_IWARP;
 	opt.listen[0].no_crc = true;
 	if (nvme_serve(&target, loop, &opt, 1000, NULL))
 		abort();
-	target_ways(target, 0, &bound);
+	target_transports(target, 0, &bound);
 }
 
 /* The same in each piece of a transfer, however long it is. */

@@ -254,7 +254,7 @@ static void tell_sent(struct pipe *pipe)
 		pipe->unsent = out->next;
 		if (!pipe->unsent)
 			pipe->unsent_end = &pipe->unsent;
-		if (!out->quiet)
+		if (!out->unsignaled)
 			pipe->stream.ev->sent(&pipe->stream, out);
 	}
 }
@@ -342,7 +342,7 @@ int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial
 		at++;
 	if (!pipe || at == PIPES)
 		abort();
-	pipe->stream = (struct stream){ .ev = events, .loop = loop, .user = user, .way = "pipe" };
+	pipe->stream = (struct stream){ .ev = events, .loop = loop, .user = user, .route = "pipe" };
 	pipe->out_end = &pipe->out;
 	pipe->unsent_end = &pipe->unsent;
 	*out = &pipe->stream;

@@ -50,8 +50,8 @@ static bool read_ask(struct rd *rd, struct scsi_ask *ask, unsigned i)
 	if (!p)
 		return false;
 	memcpy(ask->cdb, p, 16);
-	ask->want_in = (uint32_t)wire_be(p + 16, 2);
-	ask->want_out = (uint32_t)wire_be(p + 18, 2);
+	ask->expected_in = (uint32_t)wire_be(p + 16, 2);
+	ask->expected_out = (uint32_t)wire_be(p + 18, 2);
 	data = rd_take(rd, p[20]);
 	memset(out[i], 0, sizeof(out[i]));
 	if (data)
@@ -66,10 +66,10 @@ static void honest(struct scsi_rig *rig)
 	struct scsi_host *host = scsi_host_dial(rig, 9);
 	uint8_t list[24] = { [15] = 9 }, keys[24] = { [7] = 9 };
 	struct scsi_ask clear[] = {
-		{ .cdb = { 0x5f, 6, 0, [8] = 24 }, .out = list, .want_out = 24 },
-		{ .cdb = { 0x5f, 3, 0, [8] = 24 }, .out = keys, .want_out = 24 },
-		{ .cdb = { 0x2a, [8] = 1 }, .out = out[0], .want_out = BLOCK },
-		{ .cdb = { 0x28, [8] = 1 }, .in = in[0], .want_in = BLOCK },
+		{ .cdb = { 0x5f, 6, 0, [8] = 24 }, .out = list, .expected_out = 24 },
+		{ .cdb = { 0x5f, 3, 0, [8] = 24 }, .out = keys, .expected_out = 24 },
+		{ .cdb = { 0x2a, [8] = 1 }, .out = out[0], .expected_out = BLOCK },
+		{ .cdb = { 0x28, [8] = 1 }, .in = in[0], .expected_in = BLOCK },
 	};
 
 	memset(out[0], 0x5a, BLOCK);
@@ -136,7 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ask->attr = (*choice & ATTR) >> 2;
 		ask->tag = sent++;
 		ask->slow = kind == SLOW;
-		ask->inside = *choice & INSIDE && ask->want_out <= 8192;
+		ask->immediate = *choice & INSIDE && ask->expected_out <= 8192;
 		scsi_host_send(from, ask);
 		if (kind == COMMAND)
 			loop_wait(loop, &ask->done, loop_clock() + SEC / 1000);

@@ -33,9 +33,9 @@ static void check_line(const char *line)
 	}
 }
 
-static void again(const struct srp_want *want)
+static void again(const struct srp_params *want)
 {
-	struct srp_want other = { 0 };
+	struct srp_params other = { 0 };
 	char line[SRP_LINE], back[SRP_LINE];
 
 	kernel_srp_line(want, line);
@@ -47,7 +47,7 @@ static void again(const struct srp_want *want)
 		abort();
 }
 
-static void check(int err, const struct srp_want *want, const struct diag *diag)
+static void check(int err, const struct srp_params *want, const struct diag *diag)
 {
 	struct diag why = { 0 };
 
@@ -64,7 +64,7 @@ static void check(int err, const struct srp_want *want, const struct diag *diag)
 static void read_uri(const char *text)
 {
 	static struct uri uri;
-	struct srp_want want = { 0 };
+	struct srp_params want = { 0 };
 	struct srp_place place;
 	struct diag diag = { 0 };
 	int err = uri_parse(&uri, text, &diag);
@@ -78,7 +78,7 @@ static void read_uri(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct srp_want want = { 0 };
+	struct srp_params want = { 0 };
 	struct diag diag = { 0 };
 	char text[URI_MAX + 16];
 	size_t len = size < sizeof(text) - 1 ? size : sizeof(text) - 1;

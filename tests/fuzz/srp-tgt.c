@@ -66,7 +66,7 @@ static void begin(void)
 		.bdev = &fake_disk_new(loop, 1 << 20, 512)->bdev, .uuid = { GUID }, .serial = "S1"
 	};
 	opt.loops = &loop;
-	opt.listen[0].ways = WAY_VERBS;
+	opt.listen[0].transports = TRANSPORT_VERBS;
 	opt.listen[0].at.ss.ss_family = AF_INET;
 	if (srp_serve(&target, loop, &opt, 1000, NULL))
 		abort();

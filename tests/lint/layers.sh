@@ -9,18 +9,18 @@ shopt -s nullglob globstar
 # room: contracts of include/ (patterns) : libraries (patterns of <...>), which are reserved to the rooms that list them
 table='
 main.c  : applet out uri resolve :
-applets : applet doctor probe rdma_port attach attach_boot attach_nvme attach_srp out uri bdev child session nvmf service export nbd_server kernel_* mad copy load stats srp_show srp_daemon nfs attach_nfs iscsi attach_iscsi iscsi_keeper content daemon disk_open fronts iscsi_want :
-attach  : applet_run attach attach_boot attach_nvme attach_srp child datamover iscsi attach_iscsi kernel_* nfs nfs_mount attach_nfs uri wire/iscsi applet out iscsi_want nvmf resolve stream wire/nvmf mad : cjson/*
+applets : applet doctor probe rdma_port attach attach_boot attach_nvme attach_srp out uri bdev child protocol nvmf service export nbd_server kernel_* mad copy load stats srp_show srp_daemon nfs attach_nfs iscsi attach_iscsi iscsi_monitor content daemon disk_open fronts iscsi_logins :
+attach  : applet_run attach attach_boot attach_nvme attach_srp child iscsi_carrier iscsi attach_iscsi kernel_* nfs nfs_mount attach_nfs uri wire/iscsi applet out iscsi_logins nvmf resolve stream wire/nvmf mad : cjson/*
 doctor  : applet_run probe attach_boot doctor kernel_* out uri : cjson/*
-daemon  : attach_iscsi iscsi_keeper kernel_* mad port_events srp_daemon srp_show uri applet bdev child daemon disk_open out kernel_serving attach_srp :
-load    : bdev ep load mem places ring session stats stream uri ways wire/bench wire/rping out :
-target  : places target serve split bdev ways ep stream mem :
-export  : mad bdev child export kernel_disk kernel_identity kernel_nbd kernel_process mem nbd_server split uri uapi/* daemon disk_open fronts serve iscsi ways kernel_rdma : liburing.h
-kernel  : kernel_* out child uri wire/iscsi wire/nvmf datamover uapi/* : netlink/* cjson/* mbedtls/*
-proto   : scsi serve target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nbd_server wire/* : mbedtls/*
-block   : bdev split uri out mem copy content session image : liburing.h mbedtls/*
+daemon  : attach_iscsi iscsi_monitor kernel_* mad port_events srp_daemon srp_show uri applet bdev child daemon disk_open out kernel_serving attach_srp :
+load    : bdev ep load mem admission ring protocol stats stream uri listener wire/bench wire/rping out :
+target  : admission target serve split bdev listener ep stream mem :
+export  : mad bdev child export kernel_disk kernel_identity kernel_nbd kernel_process mem nbd_server split uri uapi/* daemon disk_open fronts serve iscsi listener kernel_rdma : liburing.h
+kernel  : kernel_* out child uri wire/iscsi wire/nvmf iscsi_carrier uapi/* : netlink/* cjson/* mbedtls/*
+proto   : scsi serve target ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri resolve crc32c nbd_server wire/* : mbedtls/*
+block   : bdev split uri out mem copy content protocol image : liburing.h mbedtls/*
 mad     : mad port_events wire/mad : infiniband/*
-net     : port_events rdma_port ep stream ways mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
+net     : port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
 base    : applet uri image child crc32c mem out resolve stats : mbedtls/*
 include : * :
 '

@@ -185,9 +185,9 @@ static void serve(enum serve_way way)
 {
 	/* the disk's timers are due within less than it spins */
 	serving_begin(SLOTS * REGION,
-		in_memory(way)     ? WAY_VERBS
-		: way == SRP_IWARP ? WAY_IWARP
-				   : WAY_TCP | WAY_IWARP,
+		in_memory(way)     ? TRANSPORT_VERBS
+		: way == SRP_IWARP ? TRANSPORT_IWARP
+				   : TRANSPORT_TCP | TRANSPORT_IWARP,
 		1000);
 	for (unsigned i = 0; i < SLOTS; i++)
 		memcpy(backing->bytes + i * REGION, noise + roll(REGION), REGION);
@@ -334,10 +334,10 @@ static void schedule(enum serve_way way, unsigned seed)
  * flight. */
 static void threads_schedule(enum serve_way way, unsigned seed)
 {
-	const struct loop_options options = { .name = "crew", .poll_us = seed & 1 ? 100 : 0 };
+	const struct loop_options options = { .name = "workers", .poll_us = seed & 1 ? 100 : 0 };
 	static const struct bdev_env env = { .write = true };
 	struct loop *loops[THREADS];
-	struct crew *crew;
+	struct workers *workers;
 	struct bdev *ram;
 	bool may_fail;
 
@@ -345,9 +345,9 @@ static void threads_schedule(enum serve_way way, unsigned seed)
 	serve(way);
 	memset(model, 0, SLOTS * REGION);
 	cr_assert_eq(bdev_open(&ram, loop, "ram:16M", &env, &why), 0, "%s", why.text);
-	cr_assert_eq(crew_start(&crew, THREADS, &options, NULL), 0);
+	cr_assert_eq(workers_start(&workers, THREADS, &options, NULL), 0);
 	for (unsigned i = 0; i < THREADS; i++)
-		loops[i] = crew_loop(crew, i);
+		loops[i] = workers_loop(workers, i);
 	opt.loops = loops;
 	opt.nloops = THREADS;
 	opt.disk[0].bdev = ram;
@@ -364,7 +364,7 @@ static void threads_schedule(enum serve_way way, unsigned seed)
 	lane = NULL;
 	serving_stop();
 	stop_early = false;
-	crew_stop(crew);
+	workers_stop(workers);
 	bdev_close(ram);
 	fake_disk_free(backing);
 	loop_free(loop);

@@ -79,9 +79,9 @@ static void start(struct bdev *bdev, unsigned nloops)
 	opt.disk[0] = (struct target_disk_options){ .bdev = bdev, .name = IQN, .serial = "S1" };
 	memcpy(&opt.listen[0].at.ss, &in, sizeof(in));
 	opt.listen[0].at.len = sizeof(in);
-	opt.listen[0].ways = WAY_TCP;
+	opt.listen[0].transports = TRANSPORT_TCP;
 	cr_assert_eq(iscsi_serve(&target, loop, &opt, 1000, &why), 0, "%s", why.text);
-	target_ways(target, 0, &bound);
+	target_transports(target, 0, &bound);
 }
 
 static void set_up(void)
@@ -1364,15 +1364,17 @@ Test(iscsi_hostile, windows_full_of_writes)
 Test(iscsi_hostile, sessions_on_threads)
 {
 	const struct bdev_env env = { .write = true };
-	struct crew *crew;
+	struct workers *workers;
 	struct bdev *ram;
 
 	leap_now = 0;
 	most_turns = 0;
 	set_up();
-	cr_assert_eq(crew_start(&crew, WORKERS, &(struct loop_options){ .name = "crew" }, &why), 0);
+	cr_assert_eq(
+		workers_start(&workers, WORKERS, &(struct loop_options){ .name = "workers" }, &why),
+		0);
 	for (unsigned i = 0; i < WORKERS; i++)
-		loops[i] = crew_loop(crew, i);
+		loops[i] = workers_loop(workers, i);
 	cr_assert_eq(bdev_open(&ram, loop, "ram:8M?block=512", &env, &why), 0);
 	start(ram, WORKERS);
 	join(0, 0);
@@ -1400,7 +1402,7 @@ Test(iscsi_hostile, sessions_on_threads)
 	for (unsigned i = 0; i < HOSTS; i++)
 		iscsi_host_leave(host[i]);
 	cr_assert_eq(target_stop(target, leap_limit_ms(5000), &why), 0, "%s", why.text);
-	crew_stop(crew);
+	workers_stop(workers);
 	bdev_close(ram);
 	fake_disk_free(disk);
 	loop_free(loop);
@@ -1495,7 +1497,7 @@ Test(iscsi_hostile, compare_and_write_is_atomic)
 {
 	set_up();
 	memset(disk->bytes, 0, BLOCK);
-	disk->bdev.lim.own = true;
+	disk->bdev.lim.sole_writer = true;
 	disk->seed = 7;
 	disk->pace_ns = MSEC;
 	count_all(&disk->bdev, 1, 500);
@@ -1505,18 +1507,20 @@ Test(iscsi_hostile, compare_and_write_is_atomic)
 Test(iscsi_hostile, compare_and_write_on_threads)
 {
 	const struct bdev_env env = { .write = true };
-	struct crew *crew;
+	struct workers *workers;
 	struct bdev *ram;
 
 	leap_now = 0;
 	most_turns = 0;
 	set_up();
-	cr_assert_eq(crew_start(&crew, WORKERS, &(struct loop_options){ .name = "crew" }, &why), 0);
+	cr_assert_eq(
+		workers_start(&workers, WORKERS, &(struct loop_options){ .name = "workers" }, &why),
+		0);
 	for (unsigned i = 0; i < WORKERS; i++)
-		loops[i] = crew_loop(crew, i);
+		loops[i] = workers_loop(workers, i);
 	cr_assert_eq(bdev_open(&ram, loop, "ram:8M?block=512", &env, &why), 0);
 	count_all(ram, WORKERS, 100);
-	crew_stop(crew);
+	workers_stop(workers);
 	bdev_close(ram);
 	loop_free(loop);
 }
@@ -1529,7 +1533,7 @@ Test(iscsi_hostile, compare_and_write_among_writes)
 	struct iscsi_scsi_cmd cmd;
 
 	begin();
-	disk->bdev.lim.own = true;
+	disk->bdev.lim.sole_writer = true;
 	h = join(1, 1);
 	other = join(2, 2);
 	for (unsigned i = 0; i < 3; i++) {

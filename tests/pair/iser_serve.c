@@ -107,7 +107,7 @@ static void begin(void)
 		(struct target_disk_options){ .bdev = &backing->bdev, .name = IQN, .serial = "S1" };
 	opt.disks = opt.listens = opt.nloops = 1;
 	opt.loops = &loop;
-	opt.listen[0].ways = WAY_VERBS;
+	opt.listen[0].transports = TRANSPORT_VERBS;
 	cr_assert_eq(addr_parse(&opt.listen[0].at, "127.0.0.1", ISCSI_PORT, NULL), 0);
 	cr_assert_eq(iscsi_serve(&target, loop, &opt, 1000, NULL), 0);
 }

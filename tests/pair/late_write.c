@@ -71,7 +71,7 @@ static void host_comes_back(bool iwarp)
 	struct write old, new, other, back;
 	struct pool *pool[2];
 
-	serving_begin(1 << 20, WAY_TCP | WAY_IWARP, 0);
+	serving_begin(1 << 20, TRANSPORT_TCP | TRANSPORT_IWARP, 0);
 	serving_start();
 	attach(iwarp, 9);
 	cr_assert_eq(
@@ -135,7 +135,7 @@ Test(late_write, a_trim_holds_back_changes_of_its_blocks_only)
 	struct write trim, read, other, same;
 	struct pool *pool[3];
 
-	serving_begin(1 << 20, WAY_TCP, 0);
+	serving_begin(1 << 20, TRANSPORT_TCP, 0);
 	serving_start();
 	attach(false, 9);
 	for (unsigned i = 0; i < 3; i++)
@@ -184,7 +184,7 @@ static void second_association(uint8_t hostid, unsigned orphans)
 	struct bdev *old_disk;
 	struct lane *old_lane;
 
-	serving_begin(1 << 20, WAY_TCP, 0);
+	serving_begin(1 << 20, TRANSPORT_TCP, 0);
 	serving_start();
 	attach(false, 9);
 	for (unsigned i = 0; i < 2; i++)
@@ -226,7 +226,7 @@ Test(late_write, the_later_runs_of_a_command_are_fenced)
 	struct bdev *old_disk;
 	struct lane *old_lane;
 
-	serving_begin(1 << 20, WAY_TCP, 0);
+	serving_begin(1 << 20, TRANSPORT_TCP, 0);
 	backing->bdev.lim.max[IO_ZERO] = 4096;
 	serving_start();
 	attach(false, 9);

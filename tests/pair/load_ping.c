@@ -21,10 +21,10 @@ static void begin(void)
 	load_side_begin((struct load_listen){ .iwarp = true, .ping = true, .nloops = 1 });
 }
 
-static int pings(enum load_way way, uint32_t size, uint64_t iterations)
+static int pings(enum load_backend backend, uint32_t size, uint64_t iterations)
 {
 	const struct load_rdma conf = { .dst = at,
-		.way = way,
+		.backend = backend,
 		.op = LOAD_OP_PING,
 		.size = size,
 		.depth = 1,
@@ -137,7 +137,7 @@ static void hung_up_on(struct stranger *s, unsigned answers)
 	const struct ep_dial conf = { .dst = at,
 		.backend = EP_IWARP,
 		.timeout_ms = NO_LIMIT_MS,
-		.want = { .send = 4,
+		.caps = { .send = 4,
 			.recv = 4,
 			.sge = 1,
 			.inline_max = 32,

@@ -26,7 +26,7 @@ static int row(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth,
 	struct load_rdma_result *result)
 {
 	const struct load_rdma conf = { .dst = at,
-		.way = LOAD_IWARP,
+		.backend = LOAD_IWARP,
 		.op = op,
 		.bandwidth = bandwidth,
 		.size = size,
@@ -55,7 +55,7 @@ Test(load_raw, every_kind_of_message_in_every_size, .init = begin, .fini = load_
 				"bandwidth of op %d, %u bytes: %s", op, sizes[i], why.text);
 			cr_assert_eq(result.iterations, 200);
 			cr_assert_gt(result.seconds, 0);
-			text_says(result.way, "software_iWARP");
+			text_says(result.route, "software_iWARP");
 		}
 }
 
@@ -121,7 +121,7 @@ static void turned_away(const void *hello, unsigned len, const char *words)
 	const struct ep_dial conf = { .dst = at,
 		.backend = EP_IWARP,
 		.timeout_ms = NO_LIMIT_MS,
-		.want = { .send = 2, .recv = 2, .sge = 1 } };
+		.caps = { .send = 2, .recv = 2, .sge = 1 } };
 	struct stranger stranger = { .len = len };
 	struct ep *ep;
 
@@ -148,7 +148,7 @@ static bool takes_from(unsigned number, struct ep **ep, struct stranger *strange
 	struct ep_dial conf = { .dst = at,
 		.backend = EP_IWARP,
 		.timeout_ms = NO_LIMIT_MS,
-		.want = { .send = 2, .recv = 2, .sge = 1 } };
+		.caps = { .send = 2, .recv = 2, .sge = 1 } };
 
 	memcpy(&conf.src.ss, &from, sizeof(from));
 	conf.src.len = sizeof(from);
@@ -366,7 +366,7 @@ static void settle(void)
 
 static int row_in_memory(enum load_op op, bool bandwidth, struct load_rdma_result *result)
 {
-	const struct load_rdma conf = { .way = LOAD_VERBS,
+	const struct load_rdma conf = { .backend = LOAD_VERBS,
 		.op = op,
 		.bandwidth = bandwidth,
 		.size = 64,

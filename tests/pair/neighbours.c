@@ -52,8 +52,8 @@ struct bad {
 static struct bad bad[MOST];
 static const struct row *row;
 static struct addr server;
-static struct crew *crew; /* NULL: all on one loop, with the fake clock */
-static struct bdev *ram;  /* for several threads */
+static struct workers *workers; /* NULL: all on one loop, with the fake clock */
+static struct bdev *ram;        /* for several threads */
 
 /* --- bad hosts */
 
@@ -439,7 +439,7 @@ static void find_server(void)
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 
 	if (row->carrier != NBD) {
-		target_ways(target, 0, &server);
+		target_transports(target, 0, &server);
 		return;
 	}
 	snprintf(un.sun_path, sizeof(un.sun_path), "%s", serving_socket());
@@ -469,7 +469,7 @@ static void honest_works(bool (*others)(void))
 {
 	uint64_t longest = honest_run(WRITES, others);
 
-	if (crew) /* on the real clock */
+	if (workers) /* on the real clock */
 		return;
 	honest_check(backing->bytes);
 	cr_assert_leq(longest, row->honest_ms * MSEC,
@@ -501,9 +501,11 @@ static void begin_threads(void)
 	const struct bdev_env env = { .write = true };
 	static struct loop *loops[WORKERS];
 
-	cr_assert_eq(crew_start(&crew, WORKERS, &(struct loop_options){ .name = "crew" }, &why), 0);
+	cr_assert_eq(
+		workers_start(&workers, WORKERS, &(struct loop_options){ .name = "workers" }, &why),
+		0);
 	for (unsigned i = 0; i < WORKERS; i++)
-		loops[i] = crew_loop(crew, i);
+		loops[i] = workers_loop(workers, i);
 	cr_assert_eq(bdev_open(&ram, loop, "ram:4M?block=512", &env, &why), 0);
 	opt.loops = loops;
 	opt.nloops = WORKERS;
@@ -519,7 +521,7 @@ static void begin(const struct row *r, bool threads)
 		noise[i] = (uint8_t)rand_r(&seed);
 	if (threads)
 		leap_now = 0;
-	serving_begin(SIZE, WAY_TCP | WAY_IWARP, 0);
+	serving_begin(SIZE, TRANSPORT_TCP | TRANSPORT_IWARP, 0);
 	opt.depth = DEPTH;
 	opt.stall_ms = leap_limit_ms(STALL_MS);
 	opt.listen[0].no_crc = true;
@@ -543,7 +545,7 @@ static void end(void)
 	pass(10);
 	host_hang_up();
 	serving_stop();
-	crew_stop(crew);
+	workers_stop(workers);
 	bdev_close(ram);
 	serving_end();
 }

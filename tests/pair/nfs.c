@@ -14,7 +14,7 @@
 
 static struct loop *loop;
 static struct diag why;
-static struct nfs_answer got;
+static struct nfs_server_info got;
 static struct nfs_server server = { .low = 3, .high = 4, .minors = 7 };
 
 /* --- RDMA */
@@ -83,7 +83,7 @@ static int ask_rdma(uint32_t ms)
 	struct addr addr = somewhere();
 
 	why = (struct diag){ 0 };
-	return nfs_ask(loop, &addr, true, 0, ms, &got, &why);
+	return nfs_probe(loop, &addr, true, 0, ms, &got, &why);
 }
 
 Test(nfs, versions_over_rdma, .init = begin, .fini = end)
@@ -117,14 +117,14 @@ Test(nfs, no_more_is_asked_than_is_wanted, .init = begin, .fini = end)
 {
 	struct addr addr = somewhere();
 
-	cr_assert_eq(nfs_ask(loop, &addr, true, NFS_ALL, 2000, &got, &why), 0);
+	cr_assert_eq(nfs_probe(loop, &addr, true, NFS_ALL, 2000, &got, &why), 0);
 	cr_assert_eq(got.versions, NFS_V42);
 	cr_assert_eq(server.calls, 1);
-	cr_assert_eq(nfs_ask(loop, &addr, true, NFS_V3, 2000, &got, &why), 0);
+	cr_assert_eq(nfs_probe(loop, &addr, true, NFS_V3, 2000, &got, &why), 0);
 	cr_assert_eq(got.versions, NFS_V3);
 	cr_assert_eq(server.calls, 2);
 	server.minors = 1;
-	cr_assert_eq(nfs_ask(loop, &addr, true, NFS_V42 | NFS_V41, 2000, &got, &why), 0);
+	cr_assert_eq(nfs_probe(loop, &addr, true, NFS_V42 | NFS_V41, 2000, &got, &why), 0);
 	cr_assert_eq(got.versions, NFS_V40 | NFS_V3, "what is served instead");
 	cr_assert_eq(server.calls, 6);
 }
@@ -231,19 +231,19 @@ Test(nfs, versions_over_tcp, .init = begin, .fini = end)
 
 	for (server.manner = NFS_SERVER_WHOLE; server.manner <= NFS_SERVER_FRAGMENTS;
 		server.manner++) {
-		cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), 0, "%s", why.text);
+		cr_assert_eq(nfs_probe(loop, &addr, false, 0, 5000, &got, &why), 0, "%s", why.text);
 		cr_assert_eq(got.versions, NFS_ALL);
 	}
 	server.manner = NFS_SERVER_HUGE;
-	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), -EPROTO);
+	cr_assert_eq(nfs_probe(loop, &addr, false, 0, 5000, &got, &why), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, addr_text(&addr, text), "reply 1_MiB");
 	server.manner = NFS_SERVER_EMPTY;
-	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), -EPROTO);
+	cr_assert_eq(nfs_probe(loop, &addr, false, 0, 5000, &got, &why), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, addr_text(&addr, text), "reply empty");
 	server.manner = NFS_SERVER_MUTE;
-	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 50, &got, &why), -ETIMEDOUT);
+	cr_assert_eq(nfs_probe(loop, &addr, false, 0, 50, &got, &why), -ETIMEDOUT);
 	nfs_server_stop();
-	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 500, &got, &why), -ECONNREFUSED);
+	cr_assert_eq(nfs_probe(loop, &addr, false, 0, 500, &got, &why), -ECONNREFUSED);
 }
 
 Test(nfs, exports, .init = begin, .fini = end)
@@ -274,7 +274,7 @@ Test(nfs, own_ports_in_use, .init = begin, .fini = end)
 		fd[port] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		(void)!bind(fd[port], (struct sockaddr *)&own, sizeof(own));
 	}
-	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), 0, "%s", why.text);
+	cr_assert_eq(nfs_probe(loop, &addr, false, 0, 5000, &got, &why), 0, "%s", why.text);
 	cr_assert_eq(got.versions, NFS_ALL);
 	for (unsigned port = 665; port < 1024; port++)
 		close(fd[port]);

@@ -187,7 +187,7 @@ Test(nvme_discovery, as_many_records_as_allowed)
 	as_long_as_two(6);
 	cr_assert_eq(got.count, 65536);
 	is(65535, "nqn.b", 1);
-	cr_assert_eq(got.troubles, 0);
+	cr_assert_eq(got.failures, 0);
 	end();
 }
 
@@ -195,8 +195,8 @@ Test(nvme_discovery, too_many_records_of_several_controllers)
 {
 	as_long_as_two(7);
 	cr_assert_eq(got.count, 65530);
-	cr_assert_eq(got.troubles, 1);
-	diag_says(&got.trouble[0].why, DIAG_PROTOCOL, NULL, "discovery_records 65536");
+	cr_assert_eq(got.failures, 1);
+	diag_says(&got.failure[0].why, DIAG_PROTOCOL, NULL, "discovery_records 65536");
 	end();
 }
 
@@ -216,7 +216,7 @@ Test(nvme_discovery, referrals_are_followed_once_each)
 	is(0, "nqn.a", 0);
 	is(5, "nqn.b", 1);
 	is(7, "nqn.c", 2);
-	cr_assert_eq(got.troubles, 0);
+	cr_assert_eq(got.failures, 0);
 	cr_assert_eq(got.genctr, 10, "of the controller asked");
 	end();
 }
@@ -247,10 +247,10 @@ Test(nvme_discovery, a_referral_that_fails_is_told)
 	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
 	cr_assert_eq(got.count, 4);
 	is(3, "nqn.b", 1);
-	cr_assert_eq(got.troubles, 2);
-	cr_assert_str_eq(got.trouble[0].uri, "nvme+tcp://127.0.0.1:1");
-	cr_assert_eq(got.trouble[0].why.err, ECONNREFUSED);
-	diag_says(&got.trouble[1].why, DIAG_UNSUPPORTED, NULL, "transport fc");
+	cr_assert_eq(got.failures, 2);
+	cr_assert_str_eq(got.failure[0].uri, "nvme+tcp://127.0.0.1:1");
+	cr_assert_eq(got.failure[0].why.err, ECONNREFUSED);
+	diag_says(&got.failure[1].why, DIAG_UNSUPPORTED, NULL, "transport fc");
 	end();
 }
 
@@ -291,10 +291,10 @@ static void too_many(unsigned more)
 	refer_nowhere(2, more);
 	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
 	cr_assert_eq(got.count, 100 + 100 + 56 + more);
-	cr_assert_eq(got.troubles, more ? 17 : 16);
-	diag_says(&got.trouble[15].why, DIAG_REFUSED, NULL, "refused");
+	cr_assert_eq(got.failures, more ? 17 : 16);
+	diag_says(&got.failure[15].why, DIAG_REFUSED, NULL, "refused");
 	if (more)
-		diag_says(&got.trouble[16].why, DIAG_PROTOCOL, NULL, "more 256 controllers");
+		diag_says(&got.failure[16].why, DIAG_PROTOCOL, NULL, "more 256 controllers");
 	end();
 }
 
@@ -315,8 +315,8 @@ Test(nvme_discovery, a_referral_by_name_asks_no_name_server)
 	refer(0, 1);
 	snprintf(tt[0].target.record[0].traddr, sizeof(tt[0].target.record[0].traddr), "localhost");
 	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
-	cr_assert_eq(got.troubles, 1);
-	diag_says(&got.trouble[0].why, DIAG_PROTOCOL, NULL, "localhost address");
+	cr_assert_eq(got.failures, 1);
+	diag_says(&got.failure[0].why, DIAG_PROTOCOL, NULL, "localhost address");
 	cr_assert_eq(tt[1].conns, 0);
 	end();
 }
@@ -346,8 +346,8 @@ Test(nvme_discovery, a_referral_that_stalls_costs_no_other_record)
 	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
 	cr_assert_eq(got.count, 2);
 	is(1, "nqn.a", 0);
-	cr_assert_eq(got.troubles, 1);
-	diag_says(&got.trouble[0].why, DIAG_TIMEOUT, NULL, "");
+	cr_assert_eq(got.failures, 1);
+	diag_says(&got.failure[0].why, DIAG_TIMEOUT, NULL, "");
 	end();
 }
 
@@ -363,10 +363,10 @@ Test(nvme_discovery, no_time_left_is_told_once)
 	patience_ms = 2000;
 	tt[1].target.silent_at = 1;
 	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
-	cr_assert_eq(got.troubles, 2);
-	diag_says(&got.trouble[0].why, DIAG_TIMEOUT, NULL, "connect");
-	diag_says(&got.trouble[1].why, DIAG_TIMEOUT, NULL, "time");
-	cr_assert_not_null(text_lacks(got.trouble[1].why.text, "connect"), "it is not asked");
+	cr_assert_eq(got.failures, 2);
+	diag_says(&got.failure[0].why, DIAG_TIMEOUT, NULL, "connect");
+	diag_says(&got.failure[1].why, DIAG_TIMEOUT, NULL, "time");
+	cr_assert_not_null(text_lacks(got.failure[1].why.text, "connect"), "it is not asked");
 	end();
 }
 
@@ -413,9 +413,9 @@ Test(nvme_discovery, all_end_in_time_without_a_limit_too)
 	cr_assert_gt(leap_now - from, 55000000000);
 	cr_assert_eq(wait.discovery.why.err, 0, "%s", wait.discovery.why.text);
 	cr_assert_eq(log->count, 12);
-	cr_assert_gt(log->troubles, 4);
-	diag_says(&log->trouble[0].why, DIAG_TIMEOUT, NULL, "connect");
-	diag_says(&log->trouble[log->troubles - 1].why, DIAG_TIMEOUT, NULL, "time");
+	cr_assert_gt(log->failures, 4);
+	diag_says(&log->failure[0].why, DIAG_TIMEOUT, NULL, "connect");
+	diag_says(&log->failure[log->failures - 1].why, DIAG_TIMEOUT, NULL, "time");
 	nvmf_log_free(&wait.discovery.log);
 	for (int i = 0; i < 12; i++)
 		close(mute[i]);
@@ -427,7 +427,7 @@ Test(nvme_discovery, all_end_in_time_without_a_limit_too)
 static unsigned overs;
 static void counted(struct nvmf_discovery *discovery)
 {
-	cr_assert_null(discovery->asking);
+	cr_assert_null(discovery->state);
 	overs++;
 }
 
@@ -449,12 +449,12 @@ Test(nvme_discovery, several_at_once)
 	}
 	loop_wait(loop, (const volatile int *)&overs, loop_clock() + 15000000000);
 	cr_assert_eq(overs, 1);
-	cr_assert_not_null(two[0].asking);
+	cr_assert_not_null(two[0].state);
 	cr_assert_eq(two[1].why.err, 0, "%s", two[1].why.text);
 	cr_assert_eq(two[1].log.count, 1);
 	nvmf_discovery_cancel(&two[0]);
 	nvmf_discovery_cancel(&two[0]);
-	cr_assert_null(two[0].asking);
+	cr_assert_null(two[0].state);
 	nvmf_log_free(&two[0].log);
 	nvmf_log_free(&two[1].log);
 	end();

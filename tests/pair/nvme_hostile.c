@@ -5,8 +5,8 @@
 /* Link: leap */
 #include "../fake/nvme_target.h"
 #include "host.h"
+#include "protocol.h"
 #include "says.h"
-#include "session.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>

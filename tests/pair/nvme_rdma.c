@@ -36,7 +36,7 @@ static uint16_t qid_of(const struct ep *ep)
 
 static void request(struct ep_peer *me, struct ep *ep, const uint8_t *priv, unsigned len)
 {
-	struct nvmf_rdma_ask ask;
+	struct nvmf_rdma_req_info ask;
 	struct nvmf_rdma_rep rep;
 	struct nvmf_rdma_rej rej;
 

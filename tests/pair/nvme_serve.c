@@ -22,7 +22,7 @@ enum serve_way { TCP, IWARP };
 
 static void begin(void)
 {
-	serving_begin(SIZE, WAY_TCP | WAY_IWARP, 0);
+	serving_begin(SIZE, TRANSPORT_TCP | TRANSPORT_IWARP, 0);
 }
 
 static int attach_as(enum serve_way way, const char *keys, const char *hostnqn)
@@ -456,20 +456,20 @@ Test(nvme_serve, stop_does_not_wait_for_a_flush_that_is_never_answered)
  * across queues. */
 Test(nvme_serve, threads)
 {
-	const struct loop_options options = { .name = "crew" };
+	const struct loop_options options = { .name = "workers" };
 	const struct bdev_env env = { .write = true };
 	struct loop *loops[3];
 	struct lane *lanes[5];
 	struct pool *pool;
 	struct bdev *ram;
-	struct crew *crew;
+	struct workers *workers;
 	struct buf buf;
 
 	begin();
 	cr_assert_eq(bdev_open(&ram, loop, "ram:16M", &env, &why), 0);
-	cr_assert_eq(crew_start(&crew, 3, &options, NULL), 0);
+	cr_assert_eq(workers_start(&workers, 3, &options, NULL), 0);
 	for (unsigned i = 0; i < 3; i++)
-		loops[i] = crew_loop(crew, i);
+		loops[i] = workers_loop(workers, i);
 	opt.loops = loops;
 	opt.nloops = 3;
 	opt.disk[0].bdev = ram;
@@ -510,7 +510,7 @@ Test(nvme_serve, threads)
 	}
 	cr_assert_eq(target_stop(target, 5000, &why), 0, "%s", why.text);
 	target = NULL;
-	crew_stop(crew);
+	workers_stop(workers);
 	bdev_close(ram);
 	serving_end();
 }

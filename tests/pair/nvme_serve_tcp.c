@@ -20,7 +20,7 @@
 
 static void begin(void)
 {
-	serving_begin(SIZE, WAY_TCP, 0);
+	serving_begin(SIZE, TRANSPORT_TCP, 0);
 	opt.depth = 8;
 	serving_start();
 }
@@ -39,7 +39,7 @@ static int dial(void)
 	struct addr bound;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	target_ways(target, 0, &bound);
+	target_transports(target, 0, &bound);
 	tune_tcp(fd);
 	cr_assert_eq(connect(fd, (struct sockaddr *)&bound.ss, bound.len), 0);
 	turns();
@@ -316,7 +316,7 @@ Test(nvme_serve_tcp, discovery_queue)
 	struct nvme_tcp_pdu rsp;
 	int fd;
 
-	serving_begin(SIZE, WAY_TCP, 0);
+	serving_begin(SIZE, TRANSPORT_TCP, 0);
 	opt.depth = 128;
 	serving_start();
 	fd = greet();

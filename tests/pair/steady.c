@@ -195,9 +195,9 @@ static void begin_both(const char *way, const char *keys)
 	};
 	memcpy(&opt.listen[0].at.ss, &in, sizeof(in));
 	opt.listen[0].at.len = sizeof(in);
-	opt.listen[0].ways = WAY_TCP | WAY_IWARP;
+	opt.listen[0].transports = TRANSPORT_TCP | TRANSPORT_IWARP;
 	cr_assert_eq(nvme_serve(&target, loop, &opt, 1000, &why), 0, "%s", why.text);
-	cr_assert(target_ways(target, 0, &bound));
+	cr_assert(target_transports(target, 0, &bound));
 	snprintf(uri, sizeof(uri), "nvme+%s://127.0.0.1:%u/nqn.t1/1%s", way,
 		ntohs(((struct sockaddr_in *)&bound.ss)->sin_port), keys);
 	cr_assert_eq(bdev_open(&disk, loop, uri, &env, &why), 0, "%s", why.text);
@@ -422,7 +422,7 @@ Test(steady, the_load_on_a_disk_over_software_iwarp)
 	end_both();
 }
 
-static struct crew *crew;
+static struct workers *workers;
 static struct load_server *server;
 
 static void serve_load(struct loop **answering)
@@ -432,8 +432,8 @@ static void serve_load(struct loop **answering)
 	struct load_listen conf = { .tcp = true, .iwarp = true, .loops = answering, .nloops = 1 };
 
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
-	cr_assert_eq(crew_start(&crew, 1, loop_options(loop), NULL), 0);
-	*answering = crew_loop(crew, 0);
+	cr_assert_eq(workers_start(&workers, 1, loop_options(loop), NULL), 0);
+	*answering = workers_loop(workers, 0);
 	memcpy(&conf.at.ss, &in, sizeof(in));
 	conf.at.len = sizeof(in);
 	cr_assert_eq(load_listen(&server, loop, &conf, 5000, &why), 0, "%s", why.text);
@@ -442,7 +442,7 @@ static void serve_load(struct loop **answering)
 static void end_load(void)
 {
 	load_server_stop(server);
-	crew_stop(crew);
+	workers_stop(workers);
 	loop_free(loop);
 }
 
@@ -467,7 +467,7 @@ static unsigned count_row(enum load_op op, bool bandwidth, uint64_t iterations)
 {
 	static struct load_rdma_result result;
 	struct load_rdma conf = { .dst = *load_server_addr(server),
-		.way = LOAD_IWARP,
+		.backend = LOAD_IWARP,
 		.op = op,
 		.bandwidth = bandwidth,
 		.size = 4096,

@@ -71,7 +71,7 @@ static void fenced(struct target_fence *fence)
 		.len = put_be32(disk->bdev->lim.block),
 		.off = put_be64(target_disk_size(disk)) };
 	toy->hello = (struct stream_out){
-		.iov = { { &toy->welcome, sizeof(toy->welcome) } }, .niov = 1, .quiet = true
+		.iov = { { &toy->welcome, sizeof(toy->welcome) } }, .niov = 1, .unsignaled = true
 	};
 	stream_send(toy->conn.stream, &toy->hello);
 }
@@ -92,7 +92,7 @@ static void judge(struct loop_msg *msg)
 
 	if (target_admit(&toy->conn, toy->host, false)) {
 		toy->fence = (struct target_fence){
-			.same = same_host, .back = fenced, .home = toy->conn.loop
+			.match = same_host, .done = fenced, .home = toy->conn.loop
 		};
 		target_fence(toy->conn.target, &toy->fence);
 	} else {
@@ -214,14 +214,14 @@ static void sent(struct stream *stream, struct stream_out *out)
 	else if (tcmd->cmd.state == TARGET_CMD_PUSH)
 		target_cmd_pushed(&tcmd->cmd);
 	else
-		target_cmd_over(&tcmd->cmd);
+		target_cmd_replied(&tcmd->cmd);
 }
 
 /* --- the way from the host */
 
 static void command_begins(struct toy_conn *toy)
 {
-	struct target_cmd *cmd = target_cmd_take(&toy->conn);
+	struct target_cmd *cmd = target_cmd_alloc(&toy->conn);
 
 	if (!cmd) {
 		fail(toy, "too many commands");
@@ -313,7 +313,7 @@ static void readable(struct stream *stream)
 {
 	struct toy_conn *toy = stream->user;
 
-	while (!target_conn_gone(&toy->conn)) {
+	while (!target_conn_is_closing(&toy->conn)) {
 		struct iovec iov = room(toy);
 		ssize_t n = stream_recv(stream, &iov, 1);
 
@@ -342,7 +342,7 @@ static const struct stream_events events = {
 
 static int toy_open(struct target_conn *conn, struct diag *diag)
 {
-	int err = target_conn_room(conn, TOY_DEPTH, diag);
+	int err = target_conn_alloc_cmds(conn, TOY_DEPTH, diag);
 
 	if (err) {
 		close(conn->fd);
@@ -381,7 +381,7 @@ static void incoming(struct target *target, int fd, const struct addr *peer)
 
 const struct target_proto toy_proto = {
 	.name = "toy",
-	.hello = "HELLO",
+	.handshake_name = "HELLO",
 	.stream = incoming,
 	.decode = decode,
 	.work = work,

@@ -30,11 +30,11 @@ static int start(const struct guest_server *with, struct diag *diag)
 	opt.disk[0].bdev = with->bdev;
 	memcpy(&opt.listen[0].at.ss, &in, sizeof(in));
 	opt.listen[0].at.len = sizeof(in);
-	opt.listen[0].ways = WAY_TCP;
+	opt.listen[0].transports = TRANSPORT_TCP;
 	server = (struct toy_target){ 0 };
 	err = target_start(&server.target, with->loop, &toy_proto, &opt, 1000, diag);
 	if (!err)
-		target_ways(&server.target, 0, &server_at);
+		target_transports(&server.target, 0, &server_at);
 	return err;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Split the kernel command line into words. */
+/* Split the kernel command line into parameters. */
 #include "cmdline.h"
 #include <stdbool.h>
 #include <string.h>
 
-char *kernel_cmdline_word(char **rest)
+char *kernel_cmdline_param(char **rest)
 {
-	char *at = *rest + strspn(*rest, " \t\n"), *to = at, *word = at;
+	char *at = *rest + strspn(*rest, " \t\n"), *to = at, *param = at;
 	bool quoted = false;
 
 	if (!*at)
@@ -19,13 +19,13 @@ char *kernel_cmdline_word(char **rest)
 	}
 	*rest = at + (*at != 0);
 	*to = 0;
-	return word;
+	return param;
 }
 
-char *kernel_cmdline_value(char *word, const char *key)
+char *kernel_cmdline_value(char *param, const char *key)
 {
 	size_t len = strlen(key);
 
-	return !strncmp(word, key, len) && word[len] == '=' && word[len + 1] ? word + len + 1
-									     : NULL;
+	return !strncmp(param, key, len) && param[len] == '=' && param[len + 1] ? param + len + 1
+										: NULL;
 }

@@ -126,9 +126,9 @@ static void read_target(int root, const char *part, struct ibft_target_info *tar
 	target->number = lun_of(target->lun);
 	for (unsigned i = 0; i < kernel_ibft_chap_users(target->chap_type); i++) {
 		read_text(root, part, i ? "rev-chap-name" : "chap-name", target->user[i],
-			ISCSI_WISH_TEXT);
-		read_text(root, part, i ? "rev-chap-name-secret" : "chap-secret",
-			target->secret[i], ISCSI_WISH_TEXT);
+			ISCSI_BOOT_TEXT);
+		read_text(root, part, i ? "rev-chap-name-secret" : "chap-secret", target->secret[i],
+			ISCSI_BOOT_TEXT);
 	}
 }
 
@@ -166,7 +166,7 @@ static int read_table(int root, struct ibft *ibft, struct diag *diag)
 	ssize_t len = table ? kernel_sys_read_bytes(root, ACPI_TABLE, table, TABLE_MAX) : -ENOMEM;
 	int err = len < 0 ? (int)len : kernel_ibft_table(table, (size_t)len, ibft, diag);
 
-	secret_held();
+	secret_disable_dumps();
 	if (len > 0)
 		explicit_bzero(table, (size_t)len);
 	free(table);
@@ -230,20 +230,20 @@ const struct ibft_nic_info *kernel_ibft_nic(
 	return NULL;
 }
 
-void kernel_ibft_wish(
-	const struct ibft *ibft, const struct ibft_target_info *target, struct iscsi_wish *wish)
+void kernel_ibft_boot_target(const struct ibft *ibft, const struct ibft_target_info *target,
+	struct iscsi_boot_target *entry)
 {
 	const struct ibft_nic_info *nic = kernel_ibft_nic(ibft, target);
 
-	*wish = (struct iscsi_wish){
+	*entry = (struct iscsi_boot_target){
 		.port = target->port ? target->port : ISCSI_PORT, .tpgt = -1, .lun = target->number
 	};
-	strcpy(wish->name, target->name);
-	strcpy(wish->host, target->addr);
-	memcpy(wish->user, target->user, sizeof(wish->user));
-	memcpy(wish->secret, target->secret, sizeof(wish->secret));
-	snprintf(wish->boot_target, sizeof(wish->boot_target), "target%u", target->index);
+	strcpy(entry->name, target->name);
+	strcpy(entry->host, target->addr);
+	memcpy(entry->user, target->user, sizeof(entry->user));
+	memcpy(entry->secret, target->secret, sizeof(entry->secret));
+	snprintf(entry->boot_target, sizeof(entry->boot_target), "target%u", target->index);
 	if (nic)
-		snprintf(wish->boot_nic, sizeof(wish->boot_nic), "ethernet%u", nic->index);
-	snprintf(wish->from, sizeof(wish->from), "iBFT target%u (%s)", target->index, ibft->from);
+		snprintf(entry->boot_nic, sizeof(entry->boot_nic), "ethernet%u", nic->index);
+	snprintf(entry->from, sizeof(entry->from), "iBFT target%u (%s)", target->index, ibft->from);
 }

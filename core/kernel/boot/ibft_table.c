@@ -38,7 +38,7 @@ static const void *find_part(const struct table *t, size_t offset, size_t size)
 	return part;
 }
 
-static bool take_text(const struct table *t, struct ibft_text text, char *to, size_t room)
+static bool parse_text(const struct table *t, struct ibft_text text, char *to, size_t room)
 {
 	size_t len = get_le16(text.length), offset = get_le16(text.offset);
 
@@ -64,7 +64,7 @@ static bool is_zero(const uint8_t *bytes, size_t len)
 	return true;
 }
 
-static void take_addr(const uint8_t addr[16], char text[IBFT_ADDR])
+static void parse_addr(const uint8_t addr[16], char text[IBFT_ADDR])
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -78,7 +78,7 @@ static void take_addr(const uint8_t addr[16], char text[IBFT_ADDR])
 	gid_text(text, addr); /* prints eight groups, like an IPv6 address */
 }
 
-static bool take_nic(struct table *t, size_t offset)
+static bool parse_nic(struct table *t, size_t offset)
 {
 	const struct ibft_nic *nic = find_part(t, offset, sizeof(*nic));
 	struct ibft_nic_info *to = &t->to->nic[t->to->nics];
@@ -91,11 +91,11 @@ static bool take_nic(struct table *t, size_t offset)
 		.flags = nic->part.flags,
 		.origin = nic->origin,
 		.prefix = nic->prefix };
-	take_addr(nic->addr, to->addr);
-	take_addr(nic->gateway, to->gateway);
-	take_addr(nic->dns[0], to->dns[0]);
-	take_addr(nic->dns[1], to->dns[1]);
-	take_addr(nic->dhcp, to->dhcp);
+	parse_addr(nic->addr, to->addr);
+	parse_addr(nic->gateway, to->gateway);
+	parse_addr(nic->dns[0], to->dns[0]);
+	parse_addr(nic->dns[1], to->dns[1]);
+	parse_addr(nic->dhcp, to->dhcp);
 	if (nic->prefix && nic->prefix <= 32) {
 		struct in_addr mask = { htonl(UINT32_MAX << (32 - nic->prefix)) };
 
@@ -108,7 +108,7 @@ static bool take_nic(struct table *t, size_t offset)
 	return true;
 }
 
-static void take_lun(const uint8_t lun[8], struct ibft_target_info *to)
+static void parse_lun(const uint8_t lun[8], struct ibft_target_info *to)
 {
 	int len = 0;
 
@@ -118,7 +118,7 @@ static void take_lun(const uint8_t lun[8], struct ibft_target_info *to)
 }
 
 /* Without CHAP its texts are unused, and some firmware leaves anything there. */
-static bool take_chap(
+static bool parse_chap(
 	const struct table *t, const struct ibft_target *target, struct ibft_target_info *to)
 {
 	const struct ibft_text user[] = { target->user, target->target_user },
@@ -126,12 +126,12 @@ static bool take_chap(
 	bool good = true;
 
 	for (unsigned i = 0; i < kernel_ibft_chap_users(target->chap_type) && good; i++)
-		good = take_text(t, user[i], to->user[i], ISCSI_WISH_TEXT) &&
-		       take_text(t, secret[i], to->secret[i], ISCSI_WISH_TEXT);
+		good = parse_text(t, user[i], to->user[i], ISCSI_BOOT_TEXT) &&
+		       parse_text(t, secret[i], to->secret[i], ISCSI_BOOT_TEXT);
 	return good;
 }
 
-static bool take_target(struct table *t, size_t offset)
+static bool parse_target(struct table *t, size_t offset)
 {
 	const struct ibft_target *target = find_part(t, offset, sizeof(*target));
 	struct ibft_target_info *to = &t->to->target[t->to->targets];
@@ -145,23 +145,24 @@ static bool take_target(struct table *t, size_t offset)
 		.nic = target->nic,
 		.chap_type = target->chap_type,
 		.port = get_le16(target->port) };
-	take_addr(target->addr, to->addr);
-	take_lun(target->lun, to);
-	if (!take_text(t, target->name, to->name, sizeof(to->name)) || !take_chap(t, target, to))
+	parse_addr(target->addr, to->addr);
+	parse_lun(target->lun, to);
+	if (!parse_text(t, target->name, to->name, sizeof(to->name)) || !parse_chap(t, target, to))
 		return false;
 	t->to->targets += to->name[0] && to->addr[0];
 	return true;
 }
 
-static bool take_initiator(struct table *t, size_t offset)
+static bool parse_initiator(struct table *t, size_t offset)
 {
 	const struct ibft_initiator *initiator = find_part(t, offset, sizeof(*initiator));
 
-	return initiator ? take_text(t, initiator->name, t->to->initiator, sizeof(t->to->initiator))
-			 : leave_out(t, "initiator beyond the end", offset);
+	return initiator
+		       ? parse_text(t, initiator->name, t->to->initiator, sizeof(t->to->initiator))
+		       : leave_out(t, "initiator beyond the end", offset);
 }
 
-static bool take_part(struct table *t, size_t offset)
+static bool parse_part(struct table *t, size_t offset)
 {
 	const struct ibft_part *part = find_part(t, offset, sizeof(*part));
 
@@ -169,11 +170,11 @@ static bool take_part(struct table *t, size_t offset)
 		return leave_out(t, "structure beyond the end", offset);
 	switch (part->id) {
 	case IBFT_INITIATOR:
-		return take_initiator(t, offset);
+		return parse_initiator(t, offset);
 	case IBFT_NIC:
-		return take_nic(t, offset);
+		return parse_nic(t, offset);
 	case IBFT_TARGET:
-		return take_target(t, offset);
+		return parse_target(t, offset);
 	default:
 		return true;
 	}
@@ -210,7 +211,7 @@ int kernel_ibft_table(const void *bytes, size_t len, struct ibft *ibft, struct d
 				i * sizeof(le16),
 			sizeof(le16));
 		if (get_le16(offset))
-			take_part(&t, get_le16(offset));
+			parse_part(&t, get_le16(offset));
 	}
 	return 0;
 }

@@ -15,7 +15,7 @@
 #define RETRY_MAX 10000 /* dracut has the same limit */
 #define LIST      " \t,"
 
-enum word {
+enum conf_key {
 	INITIATOR,
 	TARGET_NAME,
 	TARGET_IP,
@@ -25,14 +25,14 @@ enum word {
 	PASSWORD,
 	IN_USERNAME,
 	IN_PASSWORD,
-	WORDS
+	CONF_KEYS
 };
 
 static const struct {
-	/* old: dracut's deprecated word, which Debian uses; shell: variable of Debian's
+	/* old: dracut's deprecated param, which Debian uses; shell: variable of Debian's
 	 * iscsi.initramfs */
 	const char *dracut, *old, *shell;
-} keys[WORDS] = {
+} keys[CONF_KEYS] = {
 	[INITIATOR] = { "rd.iscsi.initiator", "iscsi_initiator", "ISCSI_INITIATOR" },
 	[TARGET_NAME] = { "rd.iscsi.target.name", "iscsi_target_name", "ISCSI_TARGET_NAME" },
 	[TARGET_IP] = { "rd.iscsi.target.ip", "iscsi_target_ip", "ISCSI_TARGET_IP" },
@@ -45,13 +45,14 @@ static const struct {
 };
 
 struct reader {
-	struct iscsi_wishes *to;
-	char *dracut[WORDS], *old[WORDS], *shell[WORDS]; /* values; the last one of each counts */
+	struct iscsi_boot_config *to;
+	char *dracut[CONF_KEYS], *old[CONF_KEYS],
+		*shell[CONF_KEYS]; /* values; the last one of each counts */
 	bool iser;
 	struct diag *diag;
 };
 
-void kernel_iscsi_conf_note(struct iscsi_wishes *w, const char *fmt, ...)
+void kernel_iscsi_conf_note(struct iscsi_boot_config *w, const char *fmt, ...)
 {
 	size_t at = strlen(w->notes), room = sizeof(w->notes) - at;
 	va_list args;
@@ -66,7 +67,7 @@ void kernel_iscsi_conf_note(struct iscsi_wishes *w, const char *fmt, ...)
 		w->notes[at] = 0;
 }
 
-void kernel_iscsi_conf_problem(struct iscsi_wishes *w, const struct diag *why)
+void kernel_iscsi_conf_problem(struct iscsi_boot_config *w, const struct diag *why)
 {
 	kernel_iscsi_conf_note(w, "%s: %.300s", why->object, why->text);
 	if (!w->problems++)
@@ -81,25 +82,26 @@ bool kernel_iscsi_conf_name(char name[ISCSI_NAME_MAX + 1], const char *text)
 	return true;
 }
 
-static const char *value(const struct reader *r, enum word i, const char **word)
+static const char *value(const struct reader *r, enum conf_key i, const char **param)
 {
-	*word = r->dracut[i] ? keys[i].dracut : r->old[i] ? keys[i].old : keys[i].shell;
+	*param = r->dracut[i] ? keys[i].dracut : r->old[i] ? keys[i].old : keys[i].shell;
 	return r->dracut[i] ? r->dracut[i] : r->old[i] ? r->old[i] : r->shell[i];
 }
 
-int kernel_iscsi_conf_add(struct iscsi_wishes *w, const struct iscsi_wish *wish, struct diag *diag)
+int kernel_iscsi_conf_add(
+	struct iscsi_boot_config *w, const struct iscsi_boot_target *entry, struct diag *diag)
 {
-	struct iscsi_wish *more = calloc(w->count + 1, sizeof(*more));
+	struct iscsi_boot_target *more = calloc(w->count + 1, sizeof(*more));
 
 	if (!more)
 		return diag_sys(diag, ENOMEM, "iSCSI configuration");
 	if (w->count) {
-		memcpy(more, w->wish, w->count * sizeof(*more));
-		explicit_bzero(w->wish, w->count * sizeof(*more));
+		memcpy(more, w->entry, w->count * sizeof(*more));
+		explicit_bzero(w->entry, w->count * sizeof(*more));
 	}
-	free(w->wish);
-	w->wish = more;
-	w->wish[w->count++] = *wish;
+	free(w->entry);
+	w->entry = more;
+	w->entry[w->count++] = *entry;
 	return 0;
 }
 
@@ -110,74 +112,75 @@ void kernel_iscsi_conf_wipe(char *text)
 	free(text);
 }
 
-static void take_text(char *to, size_t room, const char *text)
+static void set_text(char *to, size_t room, const char *text)
 {
 	snprintf(to, room, "%s", text ? text : "");
 }
 
-static void take_uri(struct iscsi_wish *wish, struct uri *uri)
+static void set_from_uri(struct iscsi_boot_target *entry, struct uri *uri)
 {
-	wish->iser = !strcmp(uri->scheme, "iser");
-	wish->port = uri->port;
-	take_text(wish->host, sizeof(wish->host), uri->host);
-	uri_name(uri, wish->name, sizeof(wish->name));
+	entry->iser = !strcmp(uri->scheme, "iser");
+	entry->port = uri->port;
+	set_text(entry->host, sizeof(entry->host), uri->host);
+	uri_name(uri, entry->name, sizeof(entry->name));
 	if (*uri_unit(uri))
-		lun_parse(&wish->lun, uri_unit(uri));
-	take_text(wish->netdev, sizeof(wish->netdev), uri_value(uri, "iface"));
-	take_text(wish->user[0], ISCSI_WISH_TEXT, uri->user);
-	take_text(wish->secret[0], ISCSI_WISH_TEXT, uri->password);
-	take_text(wish->user[1], ISCSI_WISH_TEXT, uri_value(uri, "target_user"));
-	take_text(wish->secret[1], ISCSI_WISH_TEXT, uri_value(uri, "target_password"));
+		lun_parse(&entry->lun, uri_unit(uri));
+	set_text(entry->netdev, sizeof(entry->netdev), uri_value(uri, "iface"));
+	set_text(entry->user[0], ISCSI_BOOT_TEXT, uri->user);
+	set_text(entry->secret[0], ISCSI_BOOT_TEXT, uri->password);
+	set_text(entry->user[1], ISCSI_BOOT_TEXT, uri_value(uri, "target_user"));
+	set_text(entry->secret[1], ISCSI_BOOT_TEXT, uri_value(uri, "target_password"));
 }
 
-int kernel_iscsi_string(const char *text, struct iscsi_wish *wish, struct diag *diag)
+int kernel_iscsi_string(const char *text, struct iscsi_boot_target *entry, struct diag *diag)
 {
 	struct uri uri;
 	int err;
 
-	*wish = (struct iscsi_wish){
-		.tpgt = -1, .lun = ISCSI_WISH_NO_LUN, .iser = !strncmp(text, "iser:", 5)
+	*entry = (struct iscsi_boot_target){
+		.tpgt = -1, .lun = ISCSI_BOOT_NO_LUN, .iser = !strncmp(text, "iser:", 5)
 	};
-	wish->firmware = uri_is_firmware(text);
-	if (wish->firmware)
+	entry->firmware = uri_is_firmware(text);
+	if (entry->firmware)
 		return 0;
 	err = uri_parse(&uri, text, diag);
 	if (!err)
-		take_uri(wish, &uri);
+		set_from_uri(entry, &uri);
 	explicit_bzero(&uri, sizeof(uri));
 	return err;
 }
 
-static void problem(struct reader *r, const char *word, struct diag *why)
+static void problem(struct reader *r, const char *param, struct diag *why)
 {
-	diag_ctx(why, "kernel command line: %s", word);
+	diag_ctx(why, "kernel command line: %s", param);
 	kernel_iscsi_conf_problem(r->to, why);
 }
 
 /* Parse a string that is the value of root=, netroot= or iscsiroot=. */
-static int take_string(struct reader *r, const char *word, const char *text)
+static int parse_string(struct reader *r, const char *param, const char *text)
 {
 	const char *scheme = strncmp(text, "iser:", 5) ? "iscsi:" : "iser:";
-	struct iscsi_wish wish;
+	struct iscsi_boot_target entry;
 	struct diag why = { 0 }, named = { 0 };
 	int err = 0;
 
 	if (!uri_is_iscsi(text)) {
 		diag_set(&named, DIAG_USAGE, EINVAL,
 			"expected %sHOST:PROTOCOL:PORT:LUN:NAME, not a URI", scheme);
-		problem(r, word, &named);
-	} else if (kernel_iscsi_string(text, &wish, &why)) {
+		problem(r, param, &named);
+	} else if (kernel_iscsi_string(text, &entry, &why)) {
 		diag_set(&named, why.code, why.err, why.object[0] ? "'%s': %s" : "%s%s", why.object,
 			why.text);
 		diag_hint(&named, "%s", why.hint);
-		problem(r, word, &named);
-	} else if (wish.firmware) {
+		problem(r, param, &named);
+	} else if (entry.firmware) {
 		r->to->firmware = true;
 	} else {
-		snprintf(wish.from, sizeof(wish.from), "kernel command line: %s=%s", word, scheme);
-		err = kernel_iscsi_conf_add(r->to, &wish, r->diag);
+		snprintf(entry.from, sizeof(entry.from), "kernel command line: %s=%s", param,
+			scheme);
+		err = kernel_iscsi_conf_add(r->to, &entry, r->diag);
 	}
-	explicit_bzero(&wish, sizeof(wish));
+	explicit_bzero(&entry, sizeof(entry));
 	return err;
 }
 
@@ -186,44 +189,44 @@ static bool is_scheme(const char *text)
 	return !strncmp(text, "iscsi:", 6) || !strncmp(text, "iser:", 5);
 }
 
-static int take_root(struct reader *r, const char *word, const char *text)
+static int parse_root(struct reader *r, const char *param, const char *text)
 {
 	if (!strcmp(text, "iscsi")) {
 		r->to->firmware = true;
 		return 0;
 	}
-	return is_scheme(text) ? take_string(r, word, text) : 0;
+	return is_scheme(text) ? parse_string(r, param, text) : 0;
 }
 
-static int take_iscsiroot(struct reader *r, const char *text)
+static int parse_iscsiroot(struct reader *r, const char *text)
 {
 	char *whole;
 	int err;
 
 	if (asprintf(&whole, "iscsi:%s", text) < 0)
 		return diag_sys(r->diag, ENOMEM, "kernel command line");
-	err = take_string(r, "iscsiroot", is_scheme(text) ? text : whole);
+	err = parse_string(r, "iscsiroot", is_scheme(text) ? text : whole);
 	kernel_iscsi_conf_wipe(whole);
 	return err;
 }
 
-/* Like dracut's getargbool: the bare word means yes. */
-static bool take_bool(const char *word, const char *key, bool *to)
+/* Parse a flag like dracut's getargbool: the bare parameter means yes. */
+static bool parse_bool(const char *param, const char *key, bool *to)
 {
 	size_t len = strlen(key);
-	const char *text = word + len + 1;
+	const char *text = param + len + 1;
 
-	if (strncmp(word, key, len) || (word[len] && word[len] != '='))
+	if (strncmp(param, key, len) || (param[len] && param[len] != '='))
 		return false;
-	*to = !word[len] || (strcmp(text, "0") && strcmp(text, "no") && strcmp(text, "off"));
+	*to = !param[len] || (strcmp(text, "0") && strcmp(text, "no") && strcmp(text, "off"));
 	return true;
 }
 
-static bool take_key(struct reader *r, char *word)
+static bool parse_key(struct reader *r, char *param)
 {
-	for (unsigned i = 0; i < WORDS; i++) {
-		char *dracut = kernel_cmdline_value(word, keys[i].dracut),
-		     *old = kernel_cmdline_value(word, keys[i].old);
+	for (unsigned i = 0; i < CONF_KEYS; i++) {
+		char *dracut = kernel_cmdline_value(param, keys[i].dracut),
+		     *old = kernel_cmdline_value(param, keys[i].old);
 
 		if (dracut)
 			r->dracut[i] = dracut;
@@ -235,16 +238,16 @@ static bool take_key(struct reader *r, char *word)
 	return false;
 }
 
-static int take_param(struct reader *r, const char *text)
+static int parse_iscsi_param(struct reader *r, const char *text)
 {
-	struct iscsi_wishes *w = r->to;
+	struct iscsi_boot_config *w = r->to;
 	const char *equals = strchr(text, '=');
 
-	if (!equals || equals == text || !equals[1] || w->params == ISCSI_WISH_PARAMS) {
+	if (!equals || equals == text || !equals[1] || w->params == ISCSI_BOOT_PARAMS) {
 		struct diag why = { 0 };
 
 		diag_set(&why, DIAG_USAGE, EINVAL, "%s",
-			w->params == ISCSI_WISH_PARAMS ? "too many"
+			w->params == ISCSI_BOOT_PARAMS ? "too many"
 						       : "expected rd.iscsi.param=NAME=VALUE");
 		problem(r, "rd.iscsi.param", &why);
 		return 0;
@@ -257,7 +260,7 @@ static int take_param(struct reader *r, const char *text)
 	return w->param[w->params++] ? 0 : diag_sys(r->diag, ENOMEM, "kernel command line");
 }
 
-static void take_transport(struct reader *r, const char *text)
+static void parse_transport(struct reader *r, const char *text)
 {
 	if (!strcmp(text, "iser"))
 		r->iser = true;
@@ -268,7 +271,7 @@ static void take_transport(struct reader *r, const char *text)
 			text);
 }
 
-static void take_retries(struct reader *r, const char *text)
+static void parse_retries(struct reader *r, const char *text)
 {
 	struct diag why = { 0 };
 	uint64_t number;
@@ -279,45 +282,45 @@ static void take_retries(struct reader *r, const char *text)
 		r->to->retry_max = (int)number;
 }
 
-static int take_word(struct reader *r, char *word)
+static int parse_param(struct reader *r, char *param)
 {
-	static const char *const others[] = { "rd.iscsi.mp", "rd.iscsi.waitnet",
+	static const char *const ignored[] = { "rd.iscsi.mp", "rd.iscsi.waitnet",
 		"rd.iscsi.testroute" };
-	struct iscsi_wishes *w = r->to;
+	struct iscsi_boot_config *w = r->to;
 	char *text;
 	bool unused;
 
-	if ((text = kernel_cmdline_value(word, "root")))
-		return take_root(r, "root", text);
-	if ((text = kernel_cmdline_value(word, "netroot")))
-		return take_root(r, "netroot", text);
-	if ((text = kernel_cmdline_value(word, "iscsiroot")))
-		return take_iscsiroot(r, text);
-	if ((text = kernel_cmdline_value(word, "rd.iscsi.param")) ||
-		(text = kernel_cmdline_value(word, "iscsi_param")))
-		return take_param(r, text);
-	if ((text = kernel_cmdline_value(word, "rd.iscsi.transport")))
-		take_transport(r, text);
-	else if ((text = kernel_cmdline_value(word, "rd.iscsi.login_retry_max")))
-		take_retries(r, text);
-	else if (!strcmp(word, "ip=ibft"))
+	if ((text = kernel_cmdline_value(param, "root")))
+		return parse_root(r, "root", text);
+	if ((text = kernel_cmdline_value(param, "netroot")))
+		return parse_root(r, "netroot", text);
+	if ((text = kernel_cmdline_value(param, "iscsiroot")))
+		return parse_iscsiroot(r, text);
+	if ((text = kernel_cmdline_value(param, "rd.iscsi.param")) ||
+		(text = kernel_cmdline_value(param, "iscsi_param")))
+		return parse_iscsi_param(r, text);
+	if ((text = kernel_cmdline_value(param, "rd.iscsi.transport")))
+		parse_transport(r, text);
+	else if ((text = kernel_cmdline_value(param, "rd.iscsi.login_retry_max")))
+		parse_retries(r, text);
+	else if (!strcmp(param, "ip=ibft"))
 		w->network = true;
-	else if (!strcmp(word, "iscsi_auto"))
+	else if (!strcmp(param, "iscsi_auto"))
 		w->firmware = w->network = true;
-	else if (!take_key(r, word) && !take_bool(word, "rd.iscsi.firmware", &w->firmware) &&
-		 !take_bool(word, "iscsi_firmware", &w->firmware) &&
-		 !take_bool(word, "rd.iscsi.ibft", &w->network))
-		for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
-			if (take_bool(word, others[i], &unused))
+	else if (!parse_key(r, param) && !parse_bool(param, "rd.iscsi.firmware", &w->firmware) &&
+		 !parse_bool(param, "iscsi_firmware", &w->firmware) &&
+		 !parse_bool(param, "rd.iscsi.ibft", &w->network))
+		for (unsigned i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
+			if (parse_bool(param, ignored[i], &unused))
 				kernel_iscsi_conf_note(w,
 					"kernel command line: %s is ignored: the network is used "
 					"as it is",
-					others[i]);
+					ignored[i]);
 	return 0;
 }
 
 /* Parse lines "NAME='value'"; anything else that only a shell could evaluate is ignored. */
-static void take_shell(struct reader *r, char *text)
+static void parse_shell(struct reader *r, char *text)
 {
 	char *rest = text, *line;
 
@@ -341,38 +344,38 @@ static void take_shell(struct reader *r, char *text)
 		at += *at == '"' || *at == '\'';
 		if (!strcmp(line, "ISCSI_AUTO") && *at)
 			r->to->firmware = r->to->network = true;
-		for (unsigned i = 0; i < WORDS; i++)
+		for (unsigned i = 0; i < CONF_KEYS; i++)
 			if (!strcmp(line, keys[i].shell) && *at)
 				r->shell[i] = at;
 	}
 }
 
-static int copy_text(struct reader *r, enum word i, char *to, size_t room)
+static int copy_text(struct reader *r, enum conf_key i, char *to, size_t room)
 {
-	const char *word, *text = value(r, i, &word);
+	const char *param, *text = value(r, i, &param);
 
 	if (!text || *to)
 		return 0;
 	if (strlen(text) >= room)
 		return diag_set(r->diag, DIAG_USAGE, E2BIG,
-			"%s= is too long: must be at most %zu bytes", word, room - 1);
+			"%s= is too long: must be at most %zu bytes", param, room - 1);
 	strcpy(to, text);
 	return 0;
 }
 
-static int copy_number(struct reader *r, enum word i, uint64_t min, uint64_t max, uint64_t *to)
+static int copy_number(struct reader *r, enum conf_key i, uint64_t min, uint64_t max, uint64_t *to)
 {
-	const char *word, *text = value(r, i, &word);
+	const char *param, *text = value(r, i, &param);
 	struct diag why = { 0 };
 
 	if (text && parse_u64(text, min, max, to, &why))
-		return diag_set(r->diag, DIAG_USAGE, why.err, "%s=: %s", word, why.text);
+		return diag_set(r->diag, DIAG_USAGE, why.err, "%s=: %s", param, why.text);
 	return 0;
 }
 
-/* Complete a string with the separate words. User and secret must both come from the string or both
- * from the words. */
-static int complete(struct reader *r, struct iscsi_wish *wish)
+/* Complete a string with separate parameters. User and secret must both come from the string or
+ * both from the parameters. */
+static int complete(struct reader *r, struct iscsi_boot_target *entry)
 {
 	uint64_t port = 0, group = UINT16_MAX + 1;
 	int err = copy_number(r, TARGET_PORT, 1, UINT16_MAX, &port);
@@ -380,121 +383,121 @@ static int complete(struct reader *r, struct iscsi_wish *wish)
 	if (!err)
 		err = copy_number(r, TARGET_GROUP, 0, UINT16_MAX, &group);
 	for (unsigned i = 0; i < 2 && !err; i++) {
-		bool own = wish->user[i][0] || wish->secret[i][0];
+		bool own = entry->user[i][0] || entry->secret[i][0];
 
 		if (!own)
 			err = copy_text(
-				r, i ? IN_USERNAME : USERNAME, wish->user[i], ISCSI_WISH_TEXT);
+				r, i ? IN_USERNAME : USERNAME, entry->user[i], ISCSI_BOOT_TEXT);
 		if (!err && !own)
 			err = copy_text(
-				r, i ? IN_PASSWORD : PASSWORD, wish->secret[i], ISCSI_WISH_TEXT);
+				r, i ? IN_PASSWORD : PASSWORD, entry->secret[i], ISCSI_BOOT_TEXT);
 	}
 	if (err)
 		return err;
-	if (!wish->port)
-		wish->port = (uint16_t)port;
+	if (!entry->port)
+		entry->port = (uint16_t)port;
 	if (group <= UINT16_MAX)
-		wish->tpgt = (int)group;
-	wish->iser |= r->iser;
+		entry->tpgt = (int)group;
+	entry->iser |= r->iser;
 	return 0;
 }
 
-/* Add one wish for each address in target.ip. */
-static int take_target(struct reader *r)
+/* Add a target for each address in target.ip. */
+static int add_target(struct reader *r)
 {
-	const char *name_word, *ip_word, *name = value(r, TARGET_NAME, &name_word),
-					 *ip = value(r, TARGET_IP, &ip_word);
-	struct iscsi_wish wish = { .tpgt = -1, .lun = ISCSI_WISH_NO_LUN };
+	const char *name_param, *ip_param, *name = value(r, TARGET_NAME, &name_param),
+					   *ip = value(r, TARGET_IP, &ip_param);
+	struct iscsi_boot_target entry = { .tpgt = -1, .lun = ISCSI_BOOT_NO_LUN };
 
 	if (!name || r->to->count)
 		return 0;
-	if (!kernel_iscsi_conf_name(wish.name, name))
+	if (!kernel_iscsi_conf_name(entry.name, name))
 		return diag_set(r->diag, DIAG_USAGE, EINVAL,
 			"%s=: invalid target name: must be at most %d bytes without blanks",
-			name_word, ISCSI_NAME_MAX);
+			name_param, ISCSI_NAME_MAX);
 	if (!ip) {
 		diag_set(r->diag, DIAG_USAGE, EINVAL, "%s= names a target without an address",
-			name_word);
+			name_param);
 		return diag_hint(r->diag, "add rd.iscsi.target.ip=ADDRESS");
 	}
 	for (ip += strspn(ip, LIST); *ip; ip += strspn(ip, LIST)) {
 		size_t len = strcspn(ip, LIST), brackets = *ip == '[' && ip[len - 1] == ']';
 
-		if (len >= sizeof(wish.host))
+		if (len >= sizeof(entry.host))
 			return diag_set(r->diag, DIAG_USAGE, E2BIG,
-				"%s=: host too long: must be at most %zu bytes", ip_word,
-				sizeof(wish.host) - 1);
-		snprintf(wish.host, sizeof(wish.host), "%.*s", (int)(len - 2 * brackets),
+				"%s=: host too long: must be at most %zu bytes", ip_param,
+				sizeof(entry.host) - 1);
+		snprintf(entry.host, sizeof(entry.host), "%.*s", (int)(len - 2 * brackets),
 			ip + brackets);
-		snprintf(wish.from, sizeof(wish.from),
+		snprintf(entry.from, sizeof(entry.from),
 			r->shell[TARGET_NAME] == name ? "iscsi.initramfs"
 						      : "kernel command line: %s",
-			name_word);
-		if (kernel_iscsi_conf_add(r->to, &wish, r->diag))
+			name_param);
+		if (kernel_iscsi_conf_add(r->to, &entry, r->diag))
 			return -ENOMEM;
 		ip += len;
 	}
 	return 0;
 }
 
-static bool same(const struct iscsi_wish *a, const struct iscsi_wish *b)
+static bool same(const struct iscsi_boot_target *a, const struct iscsi_boot_target *b)
 {
 	return !strcmp(a->name, b->name) && !strcmp(a->host, b->host) && a->port == b->port &&
 	       a->iser == b->iser && a->lun == b->lun;
 }
 
 /* Fill in hosts that strings leave out, and remove duplicates. */
-static int finish_wishes(struct reader *r)
+static int complete_entries(struct reader *r)
 {
-	const char *word, *ip = value(r, TARGET_IP, &word);
-	struct iscsi_wishes *w = r->to;
-	unsigned kept = 0;
+	const char *param, *ip = value(r, TARGET_IP, &param);
+	struct iscsi_boot_config *w = r->to;
+	unsigned unique = 0;
 	int err = 0;
 
 	for (unsigned i = 0; i < w->count && !err; i++) {
-		struct iscsi_wish *wish = &w->wish[i];
-		bool again = false;
+		struct iscsi_boot_target *entry = &w->entry[i];
+		bool duplicate = false;
 
-		if (!wish->host[0] && ip && !strpbrk(ip, LIST) && strlen(ip) < sizeof(wish->host))
-			strcpy(wish->host, ip);
-		if (!wish->host[0]) {
+		if (!entry->host[0] && ip && !strpbrk(ip, LIST) && strlen(ip) < sizeof(entry->host))
+			strcpy(entry->host, ip);
+		if (!entry->host[0]) {
 			struct diag why = { 0 };
 
 			diag_set(&why, DIAG_USAGE, EINVAL,
-				"no host given for %s: rdmastor does not query DHCP", wish->name);
-			diag_ctx(&why, "%s", wish->from);
+				"no host given for %s: rdmastor does not query DHCP", entry->name);
+			diag_ctx(&why, "%s", entry->from);
 			kernel_iscsi_conf_problem(w, &why);
 			continue;
 		}
-		err = complete(r, wish);
-		for (unsigned k = 0; k < kept; k++)
-			again |= same(&w->wish[k], wish);
-		if (!err && !again && kept++ != i)
-			w->wish[kept - 1] = *wish;
+		err = complete(r, entry);
+		for (unsigned k = 0; k < unique; k++)
+			duplicate |= same(&w->entry[k], entry);
+		if (!err && !duplicate && unique++ != i)
+			w->entry[unique - 1] = *entry;
 	}
 	if (!err && w->count) {
-		explicit_bzero(w->wish + kept, (w->count - kept) * sizeof(*w->wish));
-		w->count = kept;
+		explicit_bzero(w->entry + unique, (w->count - unique) * sizeof(*w->entry));
+		w->count = unique;
 	}
 	return err;
 }
 
-static int take_initiator(struct reader *r)
+static int set_initiator(struct reader *r)
 {
-	const char *word, *text = value(r, INITIATOR, &word);
+	const char *param, *text = value(r, INITIATOR, &param);
 
 	if (!text)
 		return 0;
 	if (!kernel_iscsi_conf_name(r->to->initiator, text))
 		return diag_set(r->diag, DIAG_USAGE, EINVAL,
 			"%s=: invalid initiator name: must be at most %d bytes without blanks",
-			word, ISCSI_NAME_MAX);
+			param, ISCSI_NAME_MAX);
 	snprintf(r->to->initiator_from, sizeof(r->to->initiator_from), "%s",
 		r->shell[INITIATOR] == text ? "iscsi.initramfs" : "kernel command line");
 	return 0;
 }
 
-/* The text was cut into words and contains many NULs, so use its length. */
+/* The text was cut at blanks and contains many NULs, so use its length. */
 static void wipe(char *text, size_t len)
 {
 	if (text)
@@ -503,24 +506,24 @@ static void wipe(char *text, size_t len)
 }
 
 int kernel_iscsi_cmdline(
-	struct iscsi_wishes *w, const char *cmdline, const char *debian, struct diag *diag)
+	struct iscsi_boot_config *w, const char *cmdline, const char *debian, struct diag *diag)
 {
 	size_t len = strlen(cmdline), shell_len = debian ? strlen(debian) : 0;
-	char *text = strdup(cmdline), *shell = debian ? strdup(debian) : NULL, *rest = text, *word;
+	char *text = strdup(cmdline), *shell = debian ? strdup(debian) : NULL, *rest = text, *param;
 	struct reader r = { .to = w, .diag = diag };
 	int err = text && (shell || !debian) ? 0 : diag_sys(diag, ENOMEM, "kernel command line");
 
-	*w = (struct iscsi_wishes){ .retry_max = -1 };
+	*w = (struct iscsi_boot_config){ .retry_max = -1 };
 	if (!err && shell)
-		take_shell(&r, shell);
-	while (!err && (word = kernel_cmdline_word(&rest)))
-		err = take_word(&r, word);
+		parse_shell(&r, shell);
+	while (!err && (param = kernel_cmdline_param(&rest)))
+		err = parse_param(&r, param);
 	if (!err)
-		err = take_initiator(&r);
+		err = set_initiator(&r);
 	if (!err)
-		err = take_target(&r);
+		err = add_target(&r);
 	if (!err)
-		err = finish_wishes(&r);
+		err = complete_entries(&r);
 	wipe(text, len);
 	wipe(shell, shell_len);
 	return err;

@@ -5,30 +5,34 @@
 
 /* Copy the name of a target or initiator, of any type; false: invalid. */
 bool kernel_iscsi_conf_name(char name[ISCSI_NAME_MAX + 1], const char *text);
-/* wipes what it moves */
-int kernel_iscsi_conf_add(struct iscsi_wishes *, const struct iscsi_wish *, struct diag *);
-void kernel_iscsi_conf_note(struct iscsi_wishes *, const char *fmt, ...)
+/* Append a copy of the target; wipes the old memory when the array grows. */
+int kernel_iscsi_conf_add(
+	struct iscsi_boot_config *, const struct iscsi_boot_target *, struct diag *);
+/* Add a line to `notes`, as far as it fits. */
+void kernel_iscsi_conf_note(struct iscsi_boot_config *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* the same of something wanted; the diag names its object */
-void kernel_iscsi_conf_problem(struct iscsi_wishes *, const struct diag *);
+/* Add a line about an invalid part, and count it as a problem. The diag names its object. */
+void kernel_iscsi_conf_problem(struct iscsi_boot_config *, const struct diag *);
 void kernel_iscsi_conf_wipe(char *text); /* wipe and free; NULL is allowed */
 
-/* dracut's string (uri_is_iscsi()). A host may be missing; a name is not, but for the words that
- * stand for the firmware's targets. */
-int kernel_iscsi_string(const char *text, struct iscsi_wish *, struct diag *);
+/* Parse dracut's string (uri_is_iscsi()). The host may be missing; the name only if the string
+ * stands for the firmware's targets. */
+int kernel_iscsi_string(const char *text, struct iscsi_boot_target *, struct diag *);
 
-/* Parse a kernel command line with dracut's and Debian's words. `debian`: text of iscsi.initramfs,
- * or NULL; the command line takes precedence. */
+/* Parse a kernel command line with dracut's and Debian's parameters. `debian`: text of
+ * iscsi.initramfs, or NULL; the command line takes precedence. */
 int kernel_iscsi_cmdline(
-	struct iscsi_wishes *, const char *cmdline, const char *debian, struct diag *);
+	struct iscsi_boot_config *, const char *cmdline, const char *debian, struct diag *);
 
-/* Like kernel_ibft_targets(), but a table without targets is no error. */
+/* Read the iBFT like kernel_ibft_targets(), but succeed without targets. */
 int kernel_ibft(int root, struct ibft *, struct diag *);
-/* the same for the ACPI table; does not set netdevs */
+/* Parse the ACPI table; does not set netdevs. */
 int kernel_ibft_table(const void *table, size_t len, struct ibft *, struct diag *);
-/* How many users with secrets the CHAP type of a target needs. */
+/* Return the number of CHAP users that the CHAP type of a target needs. */
 static inline unsigned kernel_ibft_chap_users(unsigned chap_type)
 {
 	return chap_type < 2 ? chap_type : 2;
 }
-void kernel_ibft_wish(const struct ibft *, const struct ibft_target_info *, struct iscsi_wish *);
+/* Convert a target of the iBFT. */
+void kernel_ibft_boot_target(
+	const struct ibft *, const struct ibft_target_info *, struct iscsi_boot_target *);

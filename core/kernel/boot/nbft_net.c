@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The network interfaces of NBFT and iBFT as dracut's words (dracut.cmdline(7)), as its modules
- * nvmf and network print them. All valid interfaces count, booted from or not: the rest are paths.
- */
+/* Convert the network interfaces of NBFT and iBFT to dracut's parameters (dracut.cmdline(7)), as
+ * its modules nvmf and network print them. Include all valid interfaces: those not booted from are
+ * other paths. */
 #include "iscsi_conf.h"
 #include "kernel_nbft.h"
 #include "nvme_conf.h"
@@ -23,8 +23,8 @@ struct interface { /* of either table */
 	bool dhcp, v6;
 };
 
-struct words {
-	int (*each)(const char *word, void *arg);
+struct emitter {
+	int (*each)(const char *param, void *arg);
 	void *arg;
 	struct named { /* one for each address and VLAN */
 		char mac[18], name[16];
@@ -34,16 +34,17 @@ struct words {
 	unsigned count;
 };
 
-static int print_word(struct words *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static int print_word(struct words *w, const char *fmt, ...)
+static int emit_param(struct emitter *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static int emit_param(struct emitter *w, const char *fmt, ...)
 {
-	char word[640];
+	char param[640];
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(word, sizeof(word), fmt, args);
+	vsnprintf(param, sizeof(param), fmt, args);
 	va_end(args);
-	return w->each(word, w->arg);
+	return w->each(param, w->arg);
 }
 
 /* IPv6 in brackets; none if the firmware left "0.0.0.0". */
@@ -55,7 +56,7 @@ static const char *address(char text[48], const char *addr)
 	return text;
 }
 
-/* Anything else could be read as further words or fields. */
+/* Anything else could be parsed as further parameters or fields. */
 static const char *host_name(const char *text)
 {
 	for (const char *at = text; *at; at++)
@@ -66,7 +67,7 @@ static const char *host_name(const char *text)
 
 /* Two tables may describe the same interface, and two interfaces of a table differ in their VLAN
  * only. A name is given once. false: configured already */
-static bool name_it(struct words *w, const struct interface *i, char name[16], bool *fresh)
+static bool choose_name(struct emitter *w, const struct interface *i, char name[16], bool *fresh)
 {
 	unsigned next = 0;
 
@@ -91,7 +92,7 @@ static bool name_it(struct words *w, const struct interface *i, char name[16], b
 	return true;
 }
 
-static int configure(struct words *w, const struct interface *i)
+static int configure(struct emitter *w, const struct interface *i)
 {
 	char name[16], dev[24], text[4][48];
 	bool fresh;
@@ -100,24 +101,24 @@ static int configure(struct words *w, const struct interface *i)
 	/* without a mask dracut's network-legacy gives up the boot */
 	if ((!i->dhcp && (!*address(text[0], i->addr) || !*i->mask)) ||
 		!strcmp(i->mac, "00:00:00:00:00:00") || w->count == INTERFACES ||
-		!name_it(w, i, name, &fresh))
+		!choose_name(w, i, name, &fresh))
 		return 0;
 	snprintf(dev, sizeof(dev), i->vlan ? "%s.%u" : "%s", name, i->vlan);
 	if (fresh)
-		err = print_word(w, "ifname=%s:%s", name, i->mac);
+		err = emit_param(w, "ifname=%s:%s", name, i->mac);
 	if (!err && i->dhcp)
-		err = print_word(w, "ip=%s:%s", dev, i->v6 ? "dhcp6" : "dhcp");
+		err = emit_param(w, "ip=%s:%s", dev, i->v6 ? "dhcp6" : "dhcp");
 	else if (!err)
-		err = print_word(w, "ip=%s::%s:%s:%s:%s:none%s%s%s%s", text[0],
+		err = emit_param(w, "ip=%s::%s:%s:%s:%s:none%s%s%s%s", text[0],
 			address(text[1], i->gateway), i->mask, host_name(i->host), dev,
 			*address(text[2], i->dns[0]) ? ":" : "", text[2],
 			*address(text[3], i->dns[1]) ? ":" : "", text[3]);
 	if (!err && i->vlan)
-		err = print_word(w, "vlan=%s:%s", dev, name);
+		err = emit_param(w, "vlan=%s:%s", dev, name);
 	return err;
 }
 
-static int nbft_words(int root, struct words *w, struct diag *diag)
+static int emit_nbft(int root, struct emitter *w, struct diag *diag)
 {
 	unsigned count;
 	struct nbft *list;
@@ -161,7 +162,7 @@ static bool nic_is_v6(const struct ibft *ibft, const struct ibft_nic_info *nic)
 	return false;
 }
 
-static int ibft_words(int root, struct words *w, struct diag *diag)
+static int emit_ibft(int root, struct emitter *w, struct diag *diag)
 {
 	struct ibft ibft;
 	int err = kernel_ibft(root, &ibft, diag);
@@ -188,10 +189,10 @@ static int ibft_words(int root, struct words *w, struct diag *diag)
 	return err;
 }
 
-int kernel_boot_network_words(
-	int root, int (*each)(const char *word, void *arg), void *arg, struct diag *diag)
+int kernel_boot_network_params(
+	int root, int (*each)(const char *param, void *arg), void *arg, struct diag *diag)
 {
-	struct words *w = calloc(1, sizeof(*w));
+	struct emitter *w = calloc(1, sizeof(*w));
 	struct diag why = { 0 };
 	int err = w ? 0 : diag_sys(diag, ENOMEM, "network");
 
@@ -199,10 +200,10 @@ int kernel_boot_network_words(
 		return err;
 	w->each = each;
 	w->arg = arg;
-	if (kernel_nvmf_conf_nbft_wanted(root))
-		err = nbft_words(root, w, &why);
+	if (kernel_nvmf_conf_nbft_enabled(root))
+		err = emit_nbft(root, w, &why);
 	if (!err || err == -ENOENT)
-		err = ibft_words(root, w, &why);
+		err = emit_ibft(root, w, &why);
 	free(w);
 	if (err && err != -ENOENT && diag && why.err)
 		*diag = why;

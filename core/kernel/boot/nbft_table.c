@@ -58,7 +58,7 @@ static const void *object(const struct table *t, struct nbft_ref ref, size_t lea
 }
 
 /* Copy a text of printable characters without blanks; some firmware counts the NUL. */
-static bool take_text(const struct table *t, struct nbft_ref ref, char *to, size_t room)
+static bool parse_text(const struct table *t, struct nbft_ref ref, char *to, size_t room)
 {
 	size_t len = get_le16(ref.length);
 	const char *text = len ? object(t, ref, 1) : "";
@@ -78,7 +78,7 @@ static bool take_text(const struct table *t, struct nbft_ref ref, char *to, size
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
-static void take_addr(const uint8_t addr[16], char text[NBFT_ADDR])
+static void parse_addr(const uint8_t addr[16], char text[NBFT_ADDR])
 {
 	static const uint8_t none[16];
 
@@ -104,7 +104,7 @@ static bool is_v6(const struct nbft_hfi_info *hfi, const struct nbft_hfi_tcp *tc
 	return memcmp(tcp->addr, mapped, sizeof(mapped));
 }
 
-static bool take_host(struct table *t, const struct nbft_control *control, const char **what)
+static bool parse_host(struct table *t, const struct nbft_control *control, const char **what)
 {
 	size_t offset = get_le32(control->host.offset);
 	const struct nbft_host *host = (const void *)(t->at + offset);
@@ -118,7 +118,7 @@ static bool take_host(struct table *t, const struct nbft_control *control, const
 	if (host->id != NBFT_HOST || !(host->flags & NBFT_VALID))
 		return false;
 	*what = "host NQN";
-	if (!take_text(t, host->nqn, t->to->hostnqn, sizeof(t->to->hostnqn)) ||
+	if (!parse_text(t, host->nqn, t->to->hostnqn, sizeof(t->to->hostnqn)) ||
 		(t->to->hostnqn[0] && !nqn_valid(t->to->hostnqn)))
 		return false;
 	if (memcmp(host->hostid, none, 16))
@@ -126,7 +126,7 @@ static bool take_host(struct table *t, const struct nbft_control *control, const
 	return true;
 }
 
-static bool take_hfi(struct table *t, const void *at)
+static bool parse_hfi(struct table *t, const void *at)
 {
 	const struct nbft_hfi *hfi = at;
 	const struct nbft_hfi_tcp *tcp;
@@ -149,18 +149,18 @@ static bool take_hfi(struct table *t, const void *at)
 		.vlan = get_le16(tcp->vlan) & 0xfff,
 		.prefix = tcp->prefix,
 		.origin = tcp->origin };
-	take_addr(tcp->addr, to->addr);
-	take_addr(tcp->gateway, to->gateway);
-	take_addr(tcp->dns[0], to->dns[0]);
-	take_addr(tcp->dns[1], to->dns[1]);
+	parse_addr(tcp->addr, to->addr);
+	parse_addr(tcp->gateway, to->gateway);
+	parse_addr(tcp->dns[0], to->dns[0]);
+	parse_addr(tcp->dns[1], to->dns[1]);
 	if (tcp->flags & NBFT_HFI_DHCP)
-		take_addr(tcp->dhcp, to->dhcp);
+		parse_addr(tcp->dhcp, to->dhcp);
 	snprintf(to->mac, sizeof(to->mac), "%02x:%02x:%02x:%02x:%02x:%02x", tcp->mac[0],
 		tcp->mac[1], tcp->mac[2], tcp->mac[3], tcp->mac[4], tcp->mac[5]);
 	to->v6 = is_v6(to, tcp);
 	if (to->prefix > (to->v6 ? 128 : 32))
 		return leave_out(t, "prefix length");
-	if (!take_text(t, tcp->host, to->host, sizeof(to->host)))
+	if (!parse_text(t, tcp->host, to->host, sizeof(to->host)))
 		to->host[0] = 0;
 	t->to->hfis++;
 	return true;
@@ -173,7 +173,7 @@ static void add_hfi(const struct table *t, struct nbft_ssns_info *to, uint8_t in
 		to->hfi[to->hfis++] = index;
 }
 
-static bool take_ssns(struct table *t, const void *at)
+static bool parse_ssns(struct table *t, const void *at)
 {
 	const struct nbft_ssns *ssns = at;
 	struct nbft_ssns_info *to = &t->to->ssns[t->to->ssnses];
@@ -199,13 +199,13 @@ static bool take_ssns(struct table *t, const void *at)
 	}
 	addr = object(t, ssns->addr, 16);
 	if (addr)
-		take_addr(addr, to->addr);
+		parse_addr(addr, to->addr);
 	if (!to->addr[0])
 		return leave_out(t, "no address of the subsystem");
-	if (!take_text(t, ssns->port, to->port, sizeof(to->port)) ||
+	if (!parse_text(t, ssns->port, to->port, sizeof(to->port)) ||
 		(to->port[0] && parse_u64(to->port, 1, UINT16_MAX, &port, NULL)))
 		return leave_out(t, "port of the subsystem");
-	if (!take_text(t, ssns->nqn, to->nqn, sizeof(to->nqn)) || !to->nqn[0])
+	if (!parse_text(t, ssns->nqn, to->nqn, sizeof(to->nqn)) || !to->nqn[0])
 		return leave_out(t, "NQN of the subsystem");
 	more = more_len ? object(t, ssns->more_hfis, 1) : NULL;
 	add_hfi(t, to, ssns->hfi);
@@ -217,7 +217,7 @@ static bool take_ssns(struct table *t, const void *at)
 	return more || !more_len ? true : leave_out(t, "list of further HFIs outside the heap");
 }
 
-static bool take_discovery(struct table *t, const void *at)
+static bool parse_discovery(struct table *t, const void *at)
 {
 	const struct nbft_discovery *discovery = at;
 	struct nbft_discovery_info *to = &t->to->discovery[t->to->discoveries];
@@ -230,17 +230,17 @@ static bool take_discovery(struct table *t, const void *at)
 	*to = (struct nbft_discovery_info){
 		.index = discovery->index, .hfi = discovery->hfi, .security = discovery->security
 	};
-	if (!take_text(t, discovery->uri, to->uri, sizeof(to->uri)) || !to->uri[0])
+	if (!parse_text(t, discovery->uri, to->uri, sizeof(to->uri)) || !to->uri[0])
 		return leave_out(t, "URI of the discovery controller");
-	if (!take_text(t, discovery->nqn, to->nqn, sizeof(to->nqn)))
+	if (!parse_text(t, discovery->nqn, to->nqn, sizeof(to->nqn)))
 		return leave_out(t, "NQN of the discovery controller");
 	t->to->discoveries++;
 	return true;
 }
 
 /* Take at most NBFT_LIST descriptors. Later versions may have longer ones. */
-static void take_list(struct table *t, const char *kind, struct nbft_list list, size_t least,
-	bool (*take)(struct table *, const void *))
+static void parse_list(struct table *t, const char *kind, struct nbft_list list, size_t least,
+	bool (*parse)(struct table *, const void *))
 {
 	size_t offset = get_le32(list.offset), each = get_le16(list.length);
 	char object[32];
@@ -254,7 +254,7 @@ static void take_list(struct table *t, const char *kind, struct nbft_list list, 
 		return;
 	}
 	for (unsigned i = 0; i < list.count && i < NBFT_LIST; i++)
-		take(t, t->at + offset + i * each);
+		parse(t, t->at + offset + i * each);
 	t->index = NBFT_LIST;
 	if (list.count > NBFT_LIST)
 		leave_out(t, "too many descriptors: those from this one on are left out");
@@ -297,11 +297,11 @@ int kernel_nbft_table(const void *bytes, size_t len, struct nbft *nbft, struct d
 		return damaged(diag, "no control descriptor");
 	if (!(control->flags & NBFT_VALID))
 		return damaged(diag, "the control descriptor is not marked valid");
-	if (!take_host(&t, control, &what))
+	if (!parse_host(&t, control, &what))
 		return damaged(diag, what);
-	take_list(&t, "HFI", control->hfi, sizeof(struct nbft_hfi), take_hfi);
-	take_list(&t, "discovery", control->discovery, sizeof(struct nbft_discovery),
-		take_discovery);
-	take_list(&t, "SSNS", control->ssns, sizeof(struct nbft_ssns), take_ssns);
+	parse_list(&t, "HFI", control->hfi, sizeof(struct nbft_hfi), parse_hfi);
+	parse_list(&t, "discovery", control->discovery, sizeof(struct nbft_discovery),
+		parse_discovery);
+	parse_list(&t, "SSNS", control->ssns, sizeof(struct nbft_ssns), parse_ssns);
 	return 0;
 }

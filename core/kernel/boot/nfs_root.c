@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct words { /* of the command line; the last one of each counts */
+struct nfs_boot_params { /* of the command line; the last one of each counts */
 	char *root, *nfsroot, *nfsopts, *ip;
 	bool writable;
 };
 
-static void keep(char **to, char *word, const char *key)
+static void set_value(char **to, char *param, const char *key)
 {
-	char *value = kernel_cmdline_value(word, key);
+	char *value = kernel_cmdline_value(param, key);
 
 	if (value)
 		*to = value;
@@ -29,23 +29,23 @@ static bool is_nfs(const char *root)
 	       !strncmp(root, "nfs+rdma:", 9);
 }
 
-static void read_words(char *text, struct words *w)
+static void read_params(char *text, struct nfs_boot_params *w)
 {
-	char *rest = text, *word, *root;
+	char *rest = text, *param, *root;
 
-	while ((word = kernel_cmdline_word(&rest))) {
-		root = kernel_cmdline_value(word, "root");
+	while ((param = kernel_cmdline_param(&rest))) {
+		root = kernel_cmdline_value(param, "root");
 		if (!root)
-			root = kernel_cmdline_value(word, "netroot");
+			root = kernel_cmdline_value(param, "netroot");
 		if (root &&
 			(is_nfs(root) || !strcmp(root, "/dev/nfs") || !w->root || !is_nfs(w->root)))
 			w->root = root;
-		keep(&w->nfsroot, word, "nfsroot");
-		keep(&w->nfsopts, word, "nfsopts");
-		if (kernel_cmdline_value(word, "ip") && strchr(word, ':'))
-			w->ip = kernel_cmdline_value(word, "ip");
-		if (!strcmp(word, "rw") || !strcmp(word, "ro"))
-			w->writable = word[1] == 'w';
+		set_value(&w->nfsroot, param, "nfsroot");
+		set_value(&w->nfsopts, param, "nfsopts");
+		if (kernel_cmdline_value(param, "ip") && strchr(param, ':'))
+			w->ip = kernel_cmdline_value(param, "ip");
+		if (!strcmp(param, "rw") || !strcmp(param, "ro"))
+			w->writable = param[1] == 'w';
 	}
 }
 
@@ -100,7 +100,7 @@ static size_t options_len(const char *text)
 
 /* "[SERVER:]/PATH[:OPTIONS]" or with ',' in the place of the second ':'; anaconda's
  * "OPTIONS:SERVER:/PATH" */
-static int take_path(const char *text, const char *ip, struct nfs_root *r, struct diag *diag)
+static int parse_path(const char *text, const char *ip, struct nfs_root *r, struct diag *diag)
 {
 	const char *at = text, *path;
 	size_t len = server_len(at), path_len;
@@ -138,7 +138,7 @@ static int take_path(const char *text, const char *ip, struct nfs_root *r, struc
 }
 
 /* nfs://SERVER[:PORT]/PATH (RFC 2224), or with our own schemes; the port is that of TCP. */
-static int take_uri(const char *text, struct nfs_root *r, struct diag *diag)
+static int parse_uri(const char *text, struct nfs_root *r, struct diag *diag)
 {
 	const char *at = strstr(text, "://") + 3, *path = strchr(at, '/'), *end;
 
@@ -168,7 +168,7 @@ static bool over_rdma(const struct nfs_root *r, const char *root)
 		       (!strcmp(value, "rdma") || !strcmp(value, "rdma6")));
 }
 
-static int take_root(const struct words *w, struct nfs_root *r, struct diag *diag)
+static int parse_root(const struct nfs_boot_params *w, struct nfs_root *r, struct diag *diag)
 {
 	const char *root = w->root ? w->root : "";
 
@@ -178,7 +178,7 @@ static int take_root(const struct words *w, struct nfs_root *r, struct diag *dia
 				"NFS root from DHCP is not supported: expected "
 				"nfsroot=SERVER:/PATH");
 		snprintf(r->from, sizeof(r->from), "nfsroot=%s", w->nfsroot);
-		return take_path(w->nfsroot, w->ip, r, diag);
+		return parse_path(w->nfsroot, w->ip, r, diag);
 	}
 	if (!is_nfs(root))
 		return diag_set(diag, DIAG_NOT_FOUND, ENOENT,
@@ -187,21 +187,21 @@ static int take_root(const struct words *w, struct nfs_root *r, struct diag *dia
 	if (!strncmp(root, "nfs4:", 5))
 		add_options(r, "vers=4", 6);
 	root = strchr(root, ':') + 1;
-	return strncmp(root, "//", 2) ? take_path(root, w->ip, r, diag)
-				      : take_uri(w->root, r, diag);
+	return strncmp(root, "//", 2) ? parse_path(root, w->ip, r, diag)
+				      : parse_uri(w->root, r, diag);
 }
 
 int kernel_nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *diag)
 {
 	char *text = strdup(cmdline);
-	struct words w = { 0 };
+	struct nfs_boot_params w = { 0 };
 	int err;
 
 	*r = (struct nfs_root){ 0 };
 	if (!text)
 		return diag_sys(diag, ENOMEM, "kernel command line");
-	read_words(text, &w);
-	err = take_root(&w, r, diag);
+	read_params(text, &w);
+	err = parse_root(&w, r, diag);
 	if (!err && w.nfsopts && !add_options(r, w.nfsopts, strlen(w.nfsopts)))
 		err = diag_set(diag, DIAG_USAGE, E2BIG, "nfsopts= is too long");
 	r->rdma = over_rdma(r, w.root);
@@ -222,8 +222,7 @@ int kernel_nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *d
 int kernel_nfs_root(int root, struct nfs_root *r, struct diag *diag)
 {
 	char *text = kernel_sys_cmdline(root);
-	int err = text ? kernel_nfs_root_read(text, r, diag)
-		       : kernel_sys_no_cmdline(diag);
+	int err = text ? kernel_nfs_root_read(text, r, diag) : kernel_sys_no_cmdline(diag);
 
 	free(text);
 	return err;

@@ -311,7 +311,7 @@ static char *unquote(char *value)
 	return value;
 }
 
-/* Like dracut's getargbool: the bare word means yes. */
+/* Parse a flag like dracut's getargbool: the bare parameter means yes. */
 static bool is_on(const char *value)
 {
 	return strcmp(value, "0") && strcmp(value, "no") && strcmp(value, "off");
@@ -353,8 +353,7 @@ int kernel_nvmf_conf_kernel(int root, struct nvmf_entries *all, struct diag *dia
 {
 	char *text = kernel_sys_cmdline(root);
 	struct diag why = { 0 };
-	int err = text ? kernel_nvmf_conf_cmdline(all, text, diag)
-		       : kernel_sys_no_cmdline(diag);
+	int err = text ? kernel_nvmf_conf_cmdline(all, text, diag) : kernel_sys_no_cmdline(diag);
 
 	free(text);
 	if (err || all->off || all->no_nbft)
@@ -367,17 +366,17 @@ int kernel_nvmf_conf_kernel(int root, struct nvmf_entries *all, struct diag *dia
 	return err;
 }
 
-bool kernel_nvmf_conf_nbft_wanted(int root)
+bool kernel_nvmf_conf_nbft_enabled(int root)
 {
 	struct nvmf_entries all = { 0 };
 	char *text = kernel_sys_cmdline(root);
 	struct diag why;
-	bool wanted =
+	bool enabled =
 		!text || kernel_nvmf_conf_cmdline(&all, text, &why) || (!all.off && !all.no_nbft);
 
 	free(text);
 	kernel_nvmf_conf_free(&all);
-	return wanted;
+	return enabled;
 }
 
 /* Choose the format: JSON begins with a bracket; so do sections, but theirs is closed on the same
@@ -409,7 +408,7 @@ static int read_file(int root, const char *path, struct nvmf_entries *all, struc
 		return diag_set(diag, DIAG_USAGE, EFBIG, "%s exceeds the limit of 1 MiB", path);
 	if (!text)
 		return diag_sys(diag, errno, "read %s", path);
-	secret_held();
+	secret_disable_dumps();
 	err = read_any(all, text, path, diag);
 	explicit_bzero(text, strlen(text));
 	free(text);

@@ -111,7 +111,7 @@ static bool is_tuning(int key)
 
 /* An empty value or "no" overrides the value of a level above: keep it until that level is
  * known. */
-static int take_key(struct reader *r, char *name, char *value)
+static int parse_key(struct reader *r, char *name, char *value)
 {
 	struct nvmf_entry *level = &r->level[r->kind];
 	struct diag why = { 0 };
@@ -140,7 +140,7 @@ static int take_key(struct reader *r, char *name, char *value)
 	return kernel_conf_set(level, key, value, r->diag);
 }
 
-static int take_line(struct reader *r, char *line)
+static int parse_line(struct reader *r, char *line)
 {
 	char *value = strchr(line, '='), *close;
 
@@ -157,7 +157,7 @@ static int take_line(struct reader *r, char *line)
 			"%.70s line %u: '%.40s': expected [SECTION] or KEY = VALUE", r->from,
 			r->line, line);
 	*value++ = 0;
-	return take_key(r, trim(line), trim(value));
+	return parse_key(r, trim(line), trim(value));
 }
 
 static int complete(struct reader *r, struct nvmf_entry *entry)
@@ -191,7 +191,7 @@ int kernel_nvmf_conf_ini(struct nvmf_entries *all, char *text, const char *from,
 		cut_comment(line);
 		line = trim(line);
 		if (*line && *line != ';')
-			err = take_line(r, line);
+			err = parse_line(r, line);
 	}
 	if (!err)
 		err = end_section(r);

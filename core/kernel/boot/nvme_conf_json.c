@@ -14,20 +14,20 @@ static int key_of(const char *name)
 	static const struct {
 		const char *name;
 		uint8_t key;
-	} words[] = {
+	} keys[] = {
 		{ "dhchap_key", NVMF_DHCHAP_SECRET },
 		{ "dhchap_ctrl_key", NVMF_DHCHAP_CTRL_SECRET },
 		{ "kxchap_key", NVMF_DHCHAP_SECRET },
 		{ "kxchap_ctrl_key", NVMF_DHCHAP_CTRL_SECRET },
 	};
 
-	for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (!strcmp(words[i].name, name))
-			return words[i].key;
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		if (!strcmp(keys[i].name, name))
+			return keys[i].key;
 	return kernel_nvmf_key_find(name);
 }
 
-static int take_value(struct nvmf_entry *entry, int key, const cJSON *item, struct diag *diag)
+static int parse_value(struct nvmf_entry *entry, int key, const cJSON *item, struct diag *diag)
 {
 	char text[32];
 
@@ -51,7 +51,7 @@ static int take_value(struct nvmf_entry *entry, int key, const cJSON *item, stru
 }
 
 /* Parse the members of one object, except for the list of the next level. */
-static int take_members(struct nvmf_entries *all, struct nvmf_entry *entry, const cJSON *object,
+static int parse_members(struct nvmf_entries *all, struct nvmf_entry *entry, const cJSON *object,
 	const char *down, struct diag *diag)
 {
 	const cJSON *item;
@@ -69,7 +69,7 @@ static int take_members(struct nvmf_entries *all, struct nvmf_entry *entry, cons
 			kernel_conf_note(
 				all, "%s: ignored: unknown key '%.40s'", entry->from, item->string);
 		else
-			err = take_value(entry, key, item, diag);
+			err = parse_value(entry, key, item, diag);
 	}
 	return err;
 }
@@ -83,7 +83,7 @@ static int add_port(struct nvmf_entries *all, const struct nvmf_entry *above, co
 
 	if (!entry)
 		return -diag->err;
-	if (take_members(all, entry, port, NULL, &why) && kernel_conf_damage(entry, &why, diag))
+	if (parse_members(all, entry, port, NULL, &why) && kernel_conf_damage(entry, &why, diag))
 		return -diag->err;
 	err = kernel_conf_inherit(entry, above, diag);
 	if (!err && entry->value[NVMF_NQN] && !strcmp(entry->value[NVMF_NQN], NVMF_DISCOVERY_NQN))
@@ -99,7 +99,7 @@ static int add_subsystem(struct nvmf_entries *all, const struct nvmf_entry *host
 	int err;
 
 	memcpy(above.from, host->from, sizeof(above.from));
-	err = take_members(all, &above, subsystem, "ports", diag);
+	err = parse_members(all, &above, subsystem, "ports", diag);
 	if (!err)
 		err = kernel_conf_inherit(&above, host, diag);
 	cJSON_ArrayForEach(port, cJSON_GetObjectItemCaseSensitive(subsystem, "ports")) if (!err)
@@ -116,7 +116,7 @@ static int add_host(
 	int err;
 
 	snprintf(host.from, sizeof(host.from), "%.90s", from);
-	err = take_members(all, &host, object, "subsystems", diag);
+	err = parse_members(all, &host, object, "subsystems", diag);
 	cJSON_ArrayForEach(
 		subsystem, cJSON_GetObjectItemCaseSensitive(object, "subsystems")) if (!err) err =
 		add_subsystem(all, &host, subsystem, diag);

@@ -12,21 +12,21 @@
 
 #define PREFIX IQN_OWN "uuid:"
 
-static bool take_name(struct kernel_initiator *who, const char *name, const char *from)
+static bool set_name(struct kernel_initiator *initiator, const char *name, const char *from)
 {
-	char known[sizeof(who->name)];
+	char known[sizeof(initiator->name)];
 
 	iscsi_name_copy(known, name);
 	if (strlen(name) > NAME_PLAIN_MAX || !iscsi_name_valid(known))
 		return false;
-	memcpy(who->name, known, sizeof(known));
-	snprintf(who->from, sizeof(who->from), "%s", from);
+	memcpy(initiator->name, known, sizeof(known));
+	snprintf(initiator->from, sizeof(initiator->from), "%s", from);
 	return true;
 }
 
-/* Find the last word that begins with one of the keys, in a text of lines or words. */
+/* Find the last field of a text that begins with one of the keys. */
 static bool last_of(char *text, const char *separators, const char *const *keys,
-	struct kernel_initiator *who, const char *from)
+	struct kernel_initiator *initiator, const char *from)
 {
 	char *rest = text, *word;
 	bool found = false;
@@ -39,49 +39,51 @@ static bool last_of(char *text, const char *separators, const char *const *keys,
 				continue;
 			value += strspn(value, " \t\"");
 			value[strcspn(value, " \t\"")] = 0;
-			found |= take_name(who, value, from);
+			found |= set_name(initiator, value, from);
 		}
 	}
 	free(text);
 	return found;
 }
 
-static bool from_firmware(int root, struct kernel_initiator *who)
+static bool from_firmware(int root, struct kernel_initiator *initiator)
 {
 	char name[256];
 
 	return kernel_sys_read(root, name, sizeof(name),
 		       "sys/firmware/ibft/initiator/initiator-name") > 0 &&
-	       take_name(who, name, "iBFT");
+	       set_name(initiator, name, "iBFT");
 }
 
-int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who, struct diag *diag)
+int kernel_initiator(
+	int root, const char *user_name, struct kernel_initiator *initiator, struct diag *diag)
 {
 	static const char *const file_keys[] = { "InitiatorName=", NULL };
 	/* dracut's new and old names; Debian uses the old one */
-	static const char *const words[] = { "rd.iscsi.initiator=", "iscsi_initiator=", NULL };
+	static const char *const params[] = { "rd.iscsi.initiator=", "iscsi_initiator=", NULL };
 	char name[sizeof(PREFIX) + UUID_TEXT] = PREFIX;
 	const char *from = "random";
 	uint8_t id[16];
 
-	*who = (struct kernel_initiator){ 0 };
-	if (wanted)
-		return take_name(who, wanted, "as given")
+	*initiator = (struct kernel_initiator){ 0 };
+	if (user_name)
+		return set_name(initiator, user_name, "as given")
 			       ? 0
 			       : diag_set(diag, DIAG_USAGE, EINVAL,
 					 "invalid initiator name '%s': expected iqn.*, eui.* or "
 					 "naa.*, at most %d bytes without blanks",
-					 wanted, NAME_PLAIN_MAX);
+					 user_name, NAME_PLAIN_MAX);
 	if (last_of(kernel_sys_read_conf(root, "etc/iscsi/initiatorname.iscsi"), "\n", file_keys,
-		    who, "/etc/iscsi/initiatorname.iscsi") ||
-		last_of(kernel_sys_cmdline(root), " \t\n", words, who, "kernel command line") ||
-		from_firmware(root, who))
+		    initiator, "/etc/iscsi/initiatorname.iscsi") ||
+		last_of(kernel_sys_cmdline(root), " \t\n", params, initiator,
+			"kernel command line") ||
+		from_firmware(root, initiator))
 		return 0;
 	if (!kernel_identity_machine(root, id, &from)) {
 		memcpy(id, kernel_identity_run(), sizeof(id));
-		who->random = 1;
+		initiator->random = 1;
 	}
 	uuid_text(name + strlen(PREFIX), id);
-	take_name(who, name, from);
+	set_name(initiator, name, from);
 	return 0;
 }

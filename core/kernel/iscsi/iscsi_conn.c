@@ -20,16 +20,16 @@ static int command(struct iscsi_conn *conn, enum iscsi_if_command what, struct i
 
 void kernel_iscsi_conn_failed(struct iscsi_conn *conn, const struct diag *why)
 {
-	if (conn->over)
+	if (conn->terminated)
 		return;
-	conn->over = true;
+	conn->terminated = true;
 	loop_timer_del(conn->pub.dm.loop, &conn->timer);
 	conn->pub.dm.why = *why;
 	conn->pub.dm.ev->connection_terminate_notify(&conn->pub.dm);
 }
 
 /* A response carries the kernel's own tag: restore ours. */
-static void take_pdu(struct iscsi_conn *conn, const struct kernel_iscsi_event *event)
+static void deliver_pdu(struct iscsi_conn *conn, const struct kernel_iscsi_event *event)
 {
 	struct iscsi_bhs bhs = *event->bhs;
 	uint8_t opcode = ISCSI_OPCODE(bhs.opcode);
@@ -39,15 +39,15 @@ static void take_pdu(struct iscsi_conn *conn, const struct kernel_iscsi_event *e
 	conn->pub.dm.ev->control_notify(&conn->pub.dm, &bhs, event->data, event->len);
 }
 
-static void heard(struct kernel_iscsi_hook *hook, const struct kernel_iscsi_event *event)
+static void on_event(struct kernel_iscsi_hook *hook, const struct kernel_iscsi_event *event)
 {
 	struct iscsi_conn *conn = container_of(hook, struct iscsi_conn, hook);
 	struct diag why = { 0 };
 
-	if (conn->over || (conn->removing && event->type != ISCSI_IF_SESSION_DESTROYED))
+	if (conn->terminated || (conn->removing && event->type != ISCSI_IF_SESSION_DESTROYED))
 		return;
 	if (event->type == ISCSI_IF_RECV_PDU && event->cid == conn->pub.id.cid) {
-		take_pdu(conn, event);
+		deliver_pdu(conn, event);
 	} else if (event->type == ISCSI_IF_CONN_ERROR && event->cid == conn->pub.id.cid) {
 		diag_set(&why, DIAG_CLOSED, ECONNRESET, "%s", kernel_iscsi_reason(event->value));
 		kernel_iscsi_conn_failed(conn, &why);
@@ -65,26 +65,26 @@ static void heard(struct kernel_iscsi_hook *hook, const struct kernel_iscsi_even
 static void hook(struct iscsi_conn *conn)
 {
 	conn->hook.sid = conn->pub.id.sid;
-	conn->hook.event = heard;
+	conn->hook.event = on_event;
 	kernel_iscsi_hook(conn->nl, &conn->hook);
 	conn->hooked = true;
 }
 
-static int make_session(struct iscsi_conn *conn, struct diag *diag)
+static int create_session(struct iscsi_conn *conn, struct diag *diag)
 {
 	struct iscsi_if_msg msg = { 0 };
-	bool bound = conn->how.kind == KERNEL_ISCSI_ISER;
+	bool bound = conn->params.kind == KERNEL_ISCSI_ISER;
 	int err;
 
 	if (bound) {
 		msg.u.create_bound.ep = conn->ep;
 		msg.u.create_bound.cmdsn = 1;
-		msg.u.create_bound.cmds_max = conn->how.cmds_max;
-		msg.u.create_bound.queue_depth = conn->how.queue_depth;
+		msg.u.create_bound.cmds_max = conn->params.cmds_max;
+		msg.u.create_bound.queue_depth = conn->params.queue_depth;
 	} else {
 		msg.u.create.cmdsn = 1;
-		msg.u.create.cmds_max = conn->how.cmds_max;
-		msg.u.create.queue_depth = conn->how.queue_depth;
+		msg.u.create.cmds_max = conn->params.cmds_max;
+		msg.u.create.queue_depth = conn->params.queue_depth;
 	}
 	err = command(conn, bound ? ISCSI_IF_CREATE_BOUND_SESSION : ISCSI_IF_CREATE_SESSION, &msg);
 	if (err == -EPERM)
@@ -105,7 +105,7 @@ static int make_session(struct iscsi_conn *conn, struct diag *diag)
 	return 0;
 }
 
-static int bind_it(struct iscsi_conn *conn, struct diag *diag)
+static int bind_conn(struct iscsi_conn *conn, struct diag *diag)
 {
 	struct iscsi_if_msg msg = { 0 };
 	int err;
@@ -124,21 +124,21 @@ void kernel_iscsi_conn_connected(struct iscsi_conn *conn)
 {
 	struct diag why = { 0 };
 	char to[ADDR_TEXT];
-	int err = conn->how.again ? 0 : make_session(conn, &why);
+	int err = conn->params.recover ? 0 : create_session(conn, &why);
 
 	if (!err)
-		err = bind_it(conn, &why);
+		err = bind_conn(conn, &why);
 	if (err) {
 		kernel_iscsi_conn_failed(conn, &why);
 		return;
 	}
-	snprintf(conn->pub.dm.way, sizeof(conn->pub.dm.way), "the kernel's %s to %s",
-		conn->how.kind == KERNEL_ISCSI_ISER ? "iSER" : "iSCSI over TCP",
-		addr_text(&conn->how.to, to));
+	snprintf(conn->pub.dm.route, sizeof(conn->pub.dm.route), "the kernel's %s to %s",
+		conn->params.kind == KERNEL_ISCSI_ISER ? "iSER" : "iSCSI over TCP",
+		addr_text(&conn->params.to, to));
 	conn->pub.dm.ev->up(&conn->pub.dm);
 }
 
-static int send_it(struct iscsi_conn *conn)
+static int send_pdu(struct iscsi_conn *conn)
 {
 	struct iscsi_if_msg msg = { .transport = conn->pub.transport };
 
@@ -151,11 +151,11 @@ static int send_it(struct iscsi_conn *conn)
 
 /* Retry in a moment: a response can arrive before the kernel is done with its request, and until
  * then it takes no other. */
-static void try_again(struct loop_timer *timer)
+static void retry_send(struct loop_timer *timer)
 {
 	struct iscsi_conn *conn = container_of(timer, struct iscsi_conn, timer);
 	struct diag why = { 0 };
-	int err = send_it(conn);
+	int err = send_pdu(conn);
 
 	if (err == -EPERM && ++conn->tries < TRIES) {
 		loop_timer_set(conn->pub.dm.loop, timer, loop_clock() + MSEC);
@@ -168,7 +168,8 @@ static void try_again(struct loop_timer *timer)
 	kernel_iscsi_conn_failed(conn, &why);
 }
 
-static int send_control(struct datamover *dm, const void *bhs, const void *data, uint32_t len)
+static int send_control(
+	struct iscsi_carrier_conn *dm, const void *bhs, const void *data, uint32_t len)
 {
 	struct iscsi_conn *conn = (struct iscsi_conn *)dm;
 	struct iscsi_bhs head = *(const struct iscsi_bhs *)bhs;
@@ -185,10 +186,10 @@ static int send_control(struct datamover *dm, const void *bhs, const void *data,
 	conn->len = len;
 	if (len)
 		memcpy(conn->pdu + ISCSI_BHS, data, len);
-	err = send_it(conn);
+	err = send_pdu(conn);
 	if (err == -EPERM) {
 		conn->tries = 0;
-		conn->timer.fire = try_again;
+		conn->timer.fire = retry_send;
 		loop_timer_set(dm->loop, &conn->timer, loop_clock() + MSEC);
 		return 0;
 	}
@@ -196,7 +197,7 @@ static int send_control(struct datamover *dm, const void *bhs, const void *data,
 	return err;
 }
 
-static void enable_datamover(struct datamover *dm, uint32_t recv_max)
+static void enable_full_feature(struct iscsi_carrier_conn *dm, uint32_t recv_max)
 {
 	kernel_iscsi_conn_set((struct kernel_iscsi_conn *)dm, ISCSI_IF_MAX_RECV, "%u", recv_max);
 }
@@ -234,35 +235,35 @@ static void destroy_conn(struct iscsi_conn *conn)
 	conn->has_conn = false;
 }
 
-static int destroy_session(struct iscsi_conn *conn, enum iscsi_if_command how)
+static int destroy_session(struct iscsi_conn *conn, enum iscsi_if_command cmd)
 {
 	struct iscsi_if_msg msg = { 0 };
 
 	msg.u.sid = conn->pub.id.sid;
-	return conn->has_session ? command(conn, how, &msg) : 0;
+	return conn->has_session ? command(conn, cmd, &msg) : 0;
 }
 
-static void forget(struct iscsi_conn *conn)
+static void free_conn(struct iscsi_conn *conn)
 {
 	if (conn->hooked)
 		kernel_iscsi_unhook(conn->nl, &conn->hook);
-	kernel_iscsi_reach_end(conn);
+	kernel_iscsi_conn_disconnect(conn);
 	explicit_bzero(conn->pdu, sizeof(conn->pdu));
 	free(conn);
 }
 
-static void terminate(struct datamover *dm)
+static void terminate(struct iscsi_carrier_conn *dm)
 {
 	struct iscsi_conn *conn = (struct iscsi_conn *)dm;
 
 	drop_ep(conn);
 	if (conn->bound)
-		stop_conn(conn, conn->how.again ? ISCSI_IF_RECOVER : ISCSI_IF_TERM);
-	if (!conn->how.again) {
+		stop_conn(conn, conn->params.recover ? ISCSI_IF_RECOVER : ISCSI_IF_TERM);
+	if (!conn->params.recover) {
 		destroy_conn(conn);
 		destroy_session(conn, ISCSI_IF_DESTROY_SESSION);
 	}
-	forget(conn);
+	free_conn(conn);
 }
 
 int kernel_iscsi_remove(struct kernel_iscsi_conn *pub)
@@ -271,7 +272,7 @@ int kernel_iscsi_remove(struct kernel_iscsi_conn *pub)
 	int err;
 
 	conn->removing = true;
-	conn->over = false;
+	conn->terminated = false;
 	loop_timer_del(conn->pub.dm.loop, &conn->timer); /* a logout that was not sent yet */
 	stop_conn(conn, ISCSI_IF_TERM);
 	destroy_conn(conn);
@@ -279,15 +280,15 @@ int kernel_iscsi_remove(struct kernel_iscsi_conn *pub)
 	return err == -ENOSYS ? destroy_session(conn, ISCSI_IF_DESTROY_SESSION) : err;
 }
 
-void kernel_iscsi_leave(struct kernel_iscsi_conn *conn)
+void kernel_iscsi_conn_free(struct kernel_iscsi_conn *conn)
 {
-	forget((struct iscsi_conn *)conn);
+	free_conn((struct iscsi_conn *)conn);
 }
 
-static const struct datamover_ops ops = { send_control, enable_datamover, terminate };
+static const struct iscsi_carrier_ops ops = { send_control, enable_full_feature, terminate };
 
-static struct iscsi_conn *new_conn(
-	struct kernel_iscsi *nl, struct loop *loop, const struct datamover_events *ev, void *user)
+static struct iscsi_conn *new_conn(struct kernel_iscsi *nl, struct loop *loop,
+	const struct iscsi_carrier_events *ev, void *user)
 {
 	struct iscsi_conn *conn = calloc(1, sizeof(*conn));
 
@@ -295,29 +296,29 @@ static struct iscsi_conn *new_conn(
 		return NULL;
 	conn->nl = nl;
 	conn->sock.fd = -1;
-	conn->pub.dm = (struct datamover){
+	conn->pub.dm = (struct iscsi_carrier_conn){
 		.ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = 0xffffff
 	};
 	return conn;
 }
 
-int kernel_iscsi_dial(struct kernel_iscsi_conn **out, struct kernel_iscsi *nl,
-	const struct kernel_iscsi_how *how, const struct datamover_events *ev, void *user,
-	struct diag *diag)
+int kernel_iscsi_connect(struct kernel_iscsi_conn **out, struct kernel_iscsi *nl,
+	const struct kernel_iscsi_conn_params *params, const struct iscsi_carrier_events *ev,
+	void *user, struct diag *diag)
 {
 	struct iscsi_conn *conn = new_conn(nl, kernel_iscsi_loop(nl), ev, user);
 	int err;
 
 	if (!conn)
 		return diag_sys(diag, ENOMEM, "iSCSI connection");
-	conn->how = *how;
-	conn->pub.transport = how->transport;
-	if (how->again) {
-		conn->pub.id = how->conn;
+	conn->params = *params;
+	conn->pub.transport = params->transport;
+	if (params->recover) {
+		conn->pub.id = params->conn;
 		hook(conn);
 		stop_conn(conn, ISCSI_IF_RECOVER);
 	}
-	err = kernel_iscsi_reach(conn, diag);
+	err = kernel_iscsi_conn_connect(conn, diag);
 	if (err) {
 		terminate(&conn->pub.dm);
 		return err;
@@ -327,7 +328,8 @@ int kernel_iscsi_dial(struct kernel_iscsi_conn **out, struct kernel_iscsi *nl,
 }
 
 int kernel_iscsi_adopt(struct kernel_iscsi_conn **out, struct kernel_iscsi *nl, uint64_t transport,
-	struct iscsi_if_conn id, const struct datamover_events *ev, void *user, struct diag *diag)
+	struct iscsi_if_conn id, const struct iscsi_carrier_events *ev, void *user,
+	struct diag *diag)
 {
 	struct iscsi_conn *conn = new_conn(nl, kernel_iscsi_loop(nl), ev, user);
 

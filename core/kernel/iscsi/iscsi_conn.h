@@ -6,16 +6,16 @@
 struct iscsi_conn {
 	struct kernel_iscsi_conn pub;
 	struct kernel_iscsi *nl;
-	struct kernel_iscsi_how how;
+	struct kernel_iscsi_conn_params params;
 	struct kernel_iscsi_hook hook;
-	bool hooked, has_ep, has_session, has_conn, bound, over, removing;
-	/* The carrier: a TCP socket, or an endpoint of the kernel, which is polled until it is
+	bool hooked, has_ep, has_session, has_conn, bound, terminated, removing;
+	/* The transport: a TCP socket, or an endpoint of the kernel, which is polled until it is
 	 * connected. */
 	struct loop_fd sock;
 	uint64_t ep, until;
 	uint32_t step_ms;
 	struct loop_timer timer;
-	/* the login request that the kernel did not take yet, and the tag of the last PDU */
+	/* task tag of the last PDU, and the PDU while the kernel does not accept it yet */
 	be32 itt;
 	unsigned tries;
 	uint32_t len;
@@ -24,8 +24,9 @@ struct iscsi_conn {
 
 /* Start connecting; kernel_iscsi_conn_connected() or _failed() follows from the loop. 0 or
  * -errno. */
-int kernel_iscsi_reach(struct iscsi_conn *, struct diag *);
-void kernel_iscsi_reach_end(
-	struct iscsi_conn *); /* at any time; closes what the kernel does not own yet */
+int kernel_iscsi_conn_connect(struct iscsi_conn *, struct diag *);
+/* Stop connecting and close the socket, at any time; the kernel has its own reference once it is
+ * bound. */
+void kernel_iscsi_conn_disconnect(struct iscsi_conn *);
 void kernel_iscsi_conn_connected(struct iscsi_conn *);
 void kernel_iscsi_conn_failed(struct iscsi_conn *, const struct diag *);

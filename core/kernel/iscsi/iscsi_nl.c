@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define A_TURN 64 /* events per turn */
+#define EVENTS_MAX 64 /* events per turn */
 
 struct kernel_iscsi {
 	struct loop *loop;
@@ -110,7 +110,7 @@ int kernel_iscsi_command(struct kernel_iscsi *nl, enum iscsi_if_command command,
 	memcpy(bytes + sizeof(head), msg, sizeof(*msg));
 	if (len)
 		memcpy(bytes + ISCSI_NL_HEAD, more, len);
-	got = kernel_iscsi_socket_ask(nl->commands, bytes, NLMSG_ALIGN(ISCSI_NL_HEAD + len));
+	got = kernel_iscsi_socket_call(nl->commands, bytes, NLMSG_ALIGN(ISCSI_NL_HEAD + len));
 	if (got >= 0)
 		got = kernel_iscsi_nl_answer(bytes, (size_t)got, command, msg);
 	explicit_bzero(bytes, sizeof(bytes)); /* they may contain secrets */
@@ -128,7 +128,7 @@ int kernel_iscsi_set(struct kernel_iscsi *nl, uint64_t transport, struct iscsi_i
 	return kernel_iscsi_command(nl, ISCSI_IF_SET_PARAM, &msg, text, msg.u.set.len);
 }
 
-static void hand_on(struct kernel_iscsi *nl, const struct kernel_iscsi_event *event)
+static void dispatch(struct kernel_iscsi *nl, const struct kernel_iscsi_event *event)
 {
 	struct kernel_iscsi_hook *hook = nl->hooks;
 
@@ -146,15 +146,15 @@ static void readable(struct loop_fd *fd, uint32_t events)
 	struct kernel_iscsi_event event;
 
 	(void)events;
-	for (unsigned i = 0; i < A_TURN; i++) {
-		ssize_t got = kernel_iscsi_socket_take(fd->fd, nl->bytes, sizeof(nl->bytes));
+	for (unsigned i = 0; i < EVENTS_MAX; i++) {
+		ssize_t got = kernel_iscsi_socket_read(fd->fd, nl->bytes, sizeof(nl->bytes));
 
 		if (got == -ENOBUFS && nl->watch)
 			nl->watch->lost(nl->watch);
 		if (got <= 0)
 			return;
 		if (kernel_iscsi_nl_event(nl->bytes, (size_t)got, &event))
-			hand_on(nl, &event);
+			dispatch(nl, &event);
 	}
 }
 

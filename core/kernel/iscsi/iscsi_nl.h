@@ -8,7 +8,7 @@
 #define ISCSI_NL_HEAD (sizeof(struct nlmsghdr) + sizeof(struct iscsi_if_msg))
 #define ISCSI_NL_MAX  (ISCSI_NL_HEAD + ISCSI_BHS + ISCSI_PDU_DATA + 4)
 
-/* Decode a received message. False: drop it, as it is no event or incomplete. */
+/* Decode a received message. False: not an event, or incomplete. */
 bool kernel_iscsi_nl_event(const uint8_t *bytes, size_t len, struct kernel_iscsi_event *);
 /* Decode the answer to a command into the message. 0, or -errno as kernel_iscsi_command() returns
  * it. */
@@ -20,7 +20,7 @@ int kernel_iscsi_nl_answer(
 int kernel_iscsi_socket(bool events);
 /* Send the command and replace it by the answer, of at most ISCSI_NL_MAX bytes. Returns its length
  * or -errno. */
-ssize_t kernel_iscsi_socket_ask(int fd, uint8_t *bytes, size_t len);
+ssize_t kernel_iscsi_socket_call(int fd, uint8_t *bytes, size_t len);
 /* Read the next event; 0: none, or it is not from the kernel. -ENOBUFS: events were lost; other
  * -errno: the socket is dead. */
-ssize_t kernel_iscsi_socket_take(int fd, uint8_t *bytes, size_t room);
+ssize_t kernel_iscsi_socket_read(int fd, uint8_t *bytes, size_t room);

@@ -19,7 +19,7 @@
 #define SECONDS_MAX  2147483  /* more would overflow the kernel's int of jiffies */
 #define UNSET        "(null)" /* the kernel's text for an unset value */
 
-/* Read a word or name: without blanks and control characters, and not truncated. */
+/* Read a text without blanks and control characters that is not truncated. */
 static bool read_word(int root, char *text, size_t len, const char *dir, const char *name)
 {
 	ssize_t got = kernel_sys_read(root, text, len, "%s/%s", dir, name);
@@ -68,7 +68,7 @@ struct connections {
 	char name[32]; /* the first entry; "" = none */
 };
 
-static void look_connection(const char *name, void *arg)
+static void add_connection(const char *name, void *arg)
 {
 	struct connections *all = arg;
 	struct kernel_iscsi_session *session = all->session;
@@ -90,7 +90,7 @@ static void read_connection(int root, struct kernel_iscsi_session *session)
 	struct kernel_iscsi_agreed *agreed = &session->agreed;
 	char dir[80];
 
-	kernel_sys_list(root, CONNECTIONS, look_connection, &all);
+	kernel_sys_list(root, CONNECTIONS, add_connection, &all);
 	if (!all.name[0])
 		snprintf(all.name, sizeof(all.name), "none"); /* a path that does not exist */
 	snprintf(dir, sizeof(dir), CONNECTIONS "/%s", all.name);
@@ -143,7 +143,7 @@ static bool read_host(int root, const char *dir, struct kernel_iscsi_session *se
 }
 
 /* The driver is iscsi_tcp or iscsi_iser; others keep their own name. */
-static void read_host_words(int root, struct kernel_iscsi_session *session)
+static void read_host_attrs(int root, struct kernel_iscsi_session *session)
 {
 	char dir[80], driver[32];
 
@@ -181,7 +181,7 @@ int kernel_iscsi_session(int root, unsigned sid, struct kernel_iscsi_session *se
 	read_agreed(root, dir, &session->agreed);
 	read_tmo(root, dir, &session->tmo);
 	read_connection(root, session);
-	read_host_words(root, session);
+	read_host_attrs(root, session);
 	return 0;
 }
 
@@ -294,7 +294,7 @@ int kernel_iscsi_secrets(
 	char *const texts[] = { secrets->user, secrets->secret, secrets->target_user,
 		secrets->target_secret };
 
-	secret_held();
+	secret_disable_dumps();
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		int err = read_secret(root, sid, names[i], texts[i]);
 

@@ -24,7 +24,7 @@ int kernel_iscsi_socket(bool events)
 	return -err;
 }
 
-ssize_t kernel_iscsi_socket_take(int fd, uint8_t *bytes, size_t room)
+ssize_t kernel_iscsi_socket_read(int fd, uint8_t *bytes, size_t room)
 {
 	struct sockaddr_nl from = { 0 };
 	socklen_t len = sizeof(from);
@@ -36,16 +36,16 @@ ssize_t kernel_iscsi_socket_take(int fd, uint8_t *bytes, size_t room)
 	return from.nl_pid || (size_t)got > room ? 0 : got;
 }
 
-ssize_t kernel_iscsi_socket_ask(int fd, uint8_t *bytes, size_t len)
+ssize_t kernel_iscsi_socket_call(int fd, uint8_t *bytes, size_t len)
 {
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
 	uint8_t old[ISCSI_NL_MAX];
 	ssize_t got;
 
-	while (kernel_iscsi_socket_take(fd, old, sizeof(old)) > 0) /* a stale answer */
+	while (kernel_iscsi_socket_read(fd, old, sizeof(old)) > 0) /* a stale answer */
 		;
 	if (sendto(fd, bytes, len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
 		return -errno;
-	got = kernel_iscsi_socket_take(fd, bytes, ISCSI_NL_MAX);
+	got = kernel_iscsi_socket_read(fd, bytes, ISCSI_NL_MAX);
 	return got ? got : -EPROTO;
 }

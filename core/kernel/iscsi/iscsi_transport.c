@@ -28,11 +28,11 @@ static void found(const char *name, void *arg)
 /* ib_iser needs an RDMA device, but none of the modules for RDMA in userspace. */
 static int check_rdma(int root, struct diag *diag)
 {
-	bool there = false;
+	bool found_device = false;
 	int err;
 
-	kernel_sys_list(root, "sys/class/infiniband", found, &there);
-	err = there ? 0 : kernel_rdma_ready(root, diag);
+	kernel_sys_list(root, "sys/class/infiniband", found, &found_device);
+	err = found_device ? 0 : kernel_rdma_ready(root, diag);
 	if (!err)
 		return 0;
 	diag->hint[0] = 0;
@@ -43,7 +43,7 @@ static int check_rdma(int root, struct diag *diag)
 	return err;
 }
 
-int kernel_iscsi_transport_there(int root, enum kernel_iscsi_kind kind,
+int kernel_iscsi_transport_find(int root, enum kernel_iscsi_kind kind,
 	struct kernel_iscsi_transport *transport, struct diag *diag)
 {
 	const char *dir = transports[kind].dir;
@@ -93,7 +93,7 @@ int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind,
 	if (!kernel_sys_exists(root, dir))
 		why = kernel_module_load(root, module);
 	if (!kernel_sys_exists(root, dir)) {
-		kernel_module_lacks(module, why, diag);
+		kernel_module_missing(module, why, diag);
 		if (kernel_module_errno(why) == ENOENT)
 			diag_hint(diag, "%s",
 				kind == KERNEL_ISCSI_ISER
@@ -103,7 +103,7 @@ int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind,
 	}
 	if (kind == KERNEL_ISCSI_TCP && !knows_crc32c(root))
 		kernel_module_load(root, "crc32c_generic");
-	return kernel_iscsi_transport_there(root, kind, transport, diag);
+	return kernel_iscsi_transport_find(root, kind, transport, diag);
 }
 
 const char *kernel_iscsi_reason(uint32_t reason)

@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WORDS   1024
-#define LOOK_MS 5000 /* limit for following a path */
+#define REASON_MAX 1024
+#define LOOKUP_MS  5000 /* limit for following a path */
 
 /* The mount API of Linux 5.2 (include/uapi/linux/mount.h), which some libcs lack. */
 #ifndef SYS_fsopen
@@ -26,7 +26,7 @@
 #define FSCONFIG_SET_STRING_ 1
 
 /* Parse "e nfs: Unknown parameter 'x'": a letter for the kind, then the text. */
-static void read_words(int fd, char *text, size_t len)
+static void read_reason(int fd, char *text, size_t len)
 {
 	char line[256];
 	ssize_t got;
@@ -50,10 +50,10 @@ static bool set_option(int fd, char *word)
 		value, 0);
 }
 
-bool kernel_mount_refuses(const struct kernel_mount_ask *ask, char *text, size_t len)
+bool kernel_mount_refuses(const struct kernel_mount_args *args, char *text, size_t len)
 {
-	char *all = strdup(ask->data), *rest = all, *word, whole[200], words[WORDS];
-	int fd = (int)syscall(SYS_fsopen, ask->type, FSOPEN_CLOEXEC_);
+	char *all = strdup(args->data), *rest = all, *word, whole[200], reason[REASON_MAX];
+	int fd = (int)syscall(SYS_fsopen, args->type, FSOPEN_CLOEXEC_);
 	bool refused = false;
 
 	text[0] = 0;
@@ -61,9 +61,9 @@ bool kernel_mount_refuses(const struct kernel_mount_ask *ask, char *text, size_t
 		snprintf(whole, sizeof(whole), "%s", word);
 		if (!*word || set_option(fd, word) || errno != EINVAL)
 			continue;
-		read_words(fd, words, sizeof(words));
+		read_reason(fd, reason, sizeof(reason));
 		snprintf(text, len, "the kernel rejects mount option '%s'%s%s", whole,
-			words[0] ? ": " : "", words);
+			reason[0] ? ": " : "", reason);
 		refused = true;
 	}
 	if (fd >= 0)
@@ -124,8 +124,8 @@ struct stats {
 	unsigned count, next;
 };
 
-/* "device 10.0.0.1:/x mounted on /mnt with fstype nfs4 statvers=1.1", followed by lines of which
- * one begins with "\txprt:\trdma " */
+/* "device 10.0.0.1:/x mounted on /mnt with fstype nfs4 statvers=1.1", followed by lines.
+ * One of them may begin with "\txprt:\trdma ". */
 static void read_stats(int root, struct stats *stats)
 {
 	char *rest, *line, word[16];
@@ -177,7 +177,7 @@ int kernel_mount_find(int root, const char *typed, char dir[PATH_MAX])
 {
 	char path[PATH_MAX], parent[PATH_MAX];
 	const char *slash, *last;
-	struct kernel_mounted there;
+	struct kernel_mounted mount;
 	size_t len = strlen(typed);
 
 	if (len >= sizeof(path))
@@ -195,7 +195,7 @@ int kernel_mount_find(int root, const char *typed, char dir[PATH_MAX])
 		len = strlen(dir);
 		if ((size_t)snprintf(dir + len, PATH_MAX - len, "%s%s",
 			    dir[len - 1] == '/' ? "" : "/", last) < PATH_MAX - len &&
-			!kernel_mounted(root, dir, &there))
+			!kernel_mounted(root, dir, &mount))
 			return 0;
 	}
 	return realpath(typed, dir) ? 0 : -errno;
@@ -212,21 +212,21 @@ int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
 		.arg = typed,
 		.out = dir,
 		.out_len = PATH_MAX,
-		.until = loop_clock() + LOOK_MS * 1000000ull };
+		.until = loop_clock() + LOOKUP_MS * 1000000ull };
 
 	return child_call_run(&call, &root, 1);
 }
 
 int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)
 {
-	char *all = kernel_sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *place;
+	char *all = kernel_sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *point;
 	struct kernel_mounted one;
 	struct stats stats;
 	bool found = false;
 
 	while ((line = strsep(&rest, "\n"))) {
-		place = read_line(line, &one);
-		if (!place || strcmp(place, dir))
+		point = read_line(line, &one);
+		if (!point || strcmp(point, dir))
 			continue;
 		*m = one;
 		found = true;
@@ -247,17 +247,17 @@ int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)
 void kernel_nfs_mounts(int root,
 	void (*each)(const char *dir, const struct kernel_mounted *, void *arg), void *arg)
 {
-	char *all = kernel_sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *place;
+	char *all = kernel_sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *point;
 	struct kernel_mounted m;
 	struct stats stats;
 
 	read_stats(root, &stats);
 	while ((line = strsep(&rest, "\n"))) {
-		place = read_line(line, &m);
-		if (!place || (strcmp(m.type, "nfs") && strcmp(m.type, "nfs4")))
+		point = read_line(line, &m);
+		if (!point || (strcmp(m.type, "nfs") && strcmp(m.type, "nfs4")))
 			continue;
-		find_transport(&stats, place, &m);
-		each(place, &m, arg);
+		find_transport(&stats, point, &m);
+		each(point, &m, arg);
 	}
 	free_stats(&stats);
 	free(all);

@@ -45,7 +45,7 @@ static int need(int root, const char *module, struct diag *diag)
 	why = kernel_module_load(root, module);
 	if (present(root, module))
 		return 0;
-	return kernel_module_lacks(module, why, diag);
+	return kernel_module_missing(module, why, diag);
 }
 
 bool kernel_nfs_loaded(int root, bool rdma, uint8_t major)

@@ -88,7 +88,7 @@ static int read_version(
 }
 
 /* Return 1 if the option is a version. */
-static int take_version(struct nfs_options *o, const char *text, const char *name,
+static int parse_version(struct nfs_options *o, const char *text, const char *name,
 	const char *value, struct diag *diag)
 {
 	uint64_t number;
@@ -115,7 +115,7 @@ static int only_rdma(const char *text, struct diag *diag)
 		"to mount over TCP if RDMA fails: --fallback tcp; over TCP only: mount -t nfs");
 }
 
-static int take_transport(const char *text, const char *name, const char *value, struct diag *diag)
+static int parse_transport(const char *text, const char *name, const char *value, struct diag *diag)
 {
 	if (ALIKE(text, "rdma"))
 		return 1;
@@ -127,7 +127,7 @@ static int take_transport(const char *text, const char *name, const char *value,
 	return 0;
 }
 
-static int take_number(
+static int parse_number(
 	struct nfs_options *o, const char *name, const char *value, struct diag *diag)
 {
 	uint64_t number;
@@ -148,7 +148,7 @@ static int take_number(
 	return err ? err : 1;
 }
 
-static int take_flag(struct nfs_options *o, const char *text, const char *name)
+static int parse_flag(struct nfs_options *o, const char *text, const char *name)
 {
 	for (unsigned i = 0; i < sizeof(flags) / sizeof(*flags); i++)
 		if (ALIKE(text, flags[i].name)) {
@@ -168,7 +168,7 @@ static int take_flag(struct nfs_options *o, const char *text, const char *name)
 }
 
 /* Pass the option to the kernel, and note which defaults of ours it replaces. */
-static int take_rest(struct nfs_options *o, const char *text, const char *name, const char *value,
+static int parse_rest(struct nfs_options *o, const char *text, const char *name, const char *value,
 	struct diag *diag)
 {
 	size_t at = strlen(o->pass), room = sizeof(o->pass) - at;
@@ -184,16 +184,16 @@ static int take_rest(struct nfs_options *o, const char *text, const char *name, 
 	o->mountproto |= ALIKE(name, "mountproto");
 	o->mountvers |= ALIKE(name, "mountvers");
 	if (ALIKE(text, "lock"))
-		o->lock = NFS_LOCK_WANTED;
+		o->lock = NFS_LOCK_ON;
 	else if (ALIKE(text, "nolock") || ALIKE(name, "local_lock"))
-		o->lock = NFS_LOCK_NAMED;
+		o->lock = NFS_LOCK_LOCAL;
 	if ((size_t)snprintf(o->pass + at, room, "%s%s", at ? "," : "", text) >= room)
 		return diag_set(diag, DIAG_USAGE, E2BIG, "the mount options exceed %d bytes",
 			NFS_OPTIONS_MAX - 1);
 	return 0;
 }
 
-static int take_option(struct nfs_options *o, const char *text, struct diag *diag)
+static int parse_option(struct nfs_options *o, const char *text, struct diag *diag)
 {
 	const char *equals = strchr(text, '='), *value = equals ? equals + 1 : NULL;
 	char name[64];
@@ -201,19 +201,19 @@ static int take_option(struct nfs_options *o, const char *text, struct diag *dia
 
 	snprintf(name, sizeof(name), "%.*s", (int)(equals ? equals - text : (long)strlen(text)),
 		text);
-	rc = take_version(o, text, name, value, diag);
+	rc = parse_version(o, text, name, value, diag);
 	if (!rc)
-		rc = take_transport(text, name, value, diag);
+		rc = parse_transport(text, name, value, diag);
 	if (!rc)
-		rc = take_number(o, name, value, diag);
+		rc = parse_number(o, name, value, diag);
 	if (!rc)
-		rc = take_flag(o, text, name);
+		rc = parse_flag(o, text, name);
 	if (!rc)
-		rc = take_rest(o, text, name, value, diag);
+		rc = parse_rest(o, text, name, value, diag);
 	return rc < 0 ? rc : 0;
 }
 
-/* A comma between quotation marks is no separator, as in context="…:s0:c1,c2". */
+/* A comma between quotation marks does not separate options, as in context="…:s0:c1,c2". */
 static size_t word_len(const char *text)
 {
 	bool quoted = false;
@@ -238,7 +238,7 @@ int kernel_nfs_options_read(struct nfs_options *o, const char *text, struct diag
 		memcpy(word, text, len);
 		word[len] = 0;
 		if (len)
-			err = take_option(o, word, diag);
+			err = parse_option(o, word, diag);
 		text += len;
 		text += *text == ',';
 	}
@@ -365,7 +365,7 @@ static int from_uri(struct uri *uri, struct nfs_source *s, struct nfs_options *o
 	return err ? err : make_name(s, uri->spelling, diag);
 }
 
-void kernel_nfs_source_keys(const char *text, struct uri_asked *asked)
+void kernel_nfs_source_keys(const char *text, struct uri_key_names *asked)
 {
 	struct uri *uri = calloc(1, sizeof(*uri));
 	struct nfs_options options = { 0 };
@@ -373,7 +373,7 @@ void kernel_nfs_source_keys(const char *text, struct uri_asked *asked)
 	uint32_t ms = 0;
 
 	if (uri && !uri_parse(uri, text, NULL) && from_uri(uri, &source, &options, &ms, NULL))
-		*asked = uri->asked;
+		*asked = uri->known;
 	free(uri);
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Shared by the files of NVMe-oF. */
+/* Internal functions of NVMe-oF. */
 #pragma once
 #include "kernel_nvmf.h"
 
 #define NVME_CLASS  "sys/class/nvme"
 #define FABRICS_DEV "dev/nvme-fabrics"
 
-/* Reduce the kernel's log lines to those that can belong to one attempt: lines of the controller
- * `own`; if that is unknown (-1), lines of the only controller that is not in `others`; and lines
- * of no controller. Lines that name another subsystem, host or transport are dropped. */
-void kernel_nvme_words_own(
-	char *words, const struct nvmf_want *, const struct nvme_numbers *others, int own);
-/* Write a word to a file; 0 or -errno. */
+/* Keep only the log lines that can belong to one attempt: those of controller `own`, or if that is
+ * unknown (-1), of the only controller not in `others`; and those of no controller. Drop lines that
+ * name another subsystem, host or transport. */
+void kernel_nvme_log_filter(
+	char *lines, const struct nvmf_params *, const struct nvme_numbers *others, int own);
+/* Write a text to a file in sysfs; 0 or -errno. */
 int kernel_nvme_write(int root, const char *text, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Check the form, length and checksum of a DH-HMAC-CHAP key "DHHC-1:…" (NVMe Base 2.1, 8.3.5.5.7).

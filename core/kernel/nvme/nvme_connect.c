@@ -36,7 +36,7 @@ static int need_module(int root, const char *module, const char *shown_by, struc
 	if (kernel_sys_exists(root, shown_by) ||
 		(uname(&uts) == 0 && kernel_module_built_in(root, uts.release, module)))
 		return 0;
-	return kernel_module_lacks(module, why, diag);
+	return kernel_module_missing(module, why, diag);
 }
 
 bool kernel_nvmf_loaded(int root, const char *transport)
@@ -98,9 +98,9 @@ static bool is_secret(int key)
 	return key == NVMF_DHCHAP_SECRET || key == NVMF_DHCHAP_CTRL_SECRET;
 }
 
-void kernel_nvmf_known(int root, char known[NVMF_KNOWN])
+void kernel_nvmf_supported_options(int root, char known[NVMF_SUPPORTED])
 {
-	if (kernel_sys_read(root, known, NVMF_KNOWN, FABRICS_DEV) < 0)
+	if (kernel_sys_read(root, known, NVMF_SUPPORTED, FABRICS_DEV) < 0)
 		known[0] = 0;
 }
 
@@ -117,23 +117,23 @@ static int unknown_to_kernel(int key, struct diag *diag)
 	return -ENOTSUP;
 }
 
-int kernel_nvmf_line(const struct nvmf_want *want, const char *known, bool mask,
+int kernel_nvmf_line(const struct nvmf_params *params, const char *known, bool mask,
 	char line[NVMF_LINE], char left_out[NVMF_LEFT_OUT], struct diag *diag)
 {
 	struct writer w = { line, NVMF_LINE, 0 }, out = { left_out, NVMF_LEFT_OUT, 0 };
-	bool told = known[0];
+	bool has_list = known[0];
 
 	left_out[0] = line[0] = 0;
 	for (int key = 0; key < NVMF_KEYS; key++) {
-		const char *name = kernel_nvmf_key_name(key), *value = want->value[key];
-		bool lists = listed(told ? known : OLD_KERNEL, name);
+		const char *name = kernel_nvmf_key_name(key), *value = params->value[key];
+		bool lists = listed(has_list ? known : OLD_KERNEL, name);
 
 		if (!value)
 			continue;
 		/* a kernel logs an unknown option with its value, so check secrets in any case */
-		if (!lists && !want->soft[key] && (told || is_secret(key)))
+		if (!lists && !params->soft[key] && (has_list || is_secret(key)))
 			return unknown_to_kernel(key, diag);
-		if (!lists && want->soft[key])
+		if (!lists && params->soft[key])
 			add(&out, name, "");
 		else
 			add(&w, name, is_secret(key) && mask ? "***" : value);

@@ -18,7 +18,7 @@ bool kernel_nvmf_same(int root, const struct nvmf_ctrl *ctrl)
 {
 	struct nvmf_ctrl now;
 
-	return !kernel_nvmf_look(root, ctrl->name, &now) && !strcmp(now.nqn, ctrl->nqn) &&
+	return !kernel_nvmf_read_ctrl(root, ctrl->name, &now) && !strcmp(now.nqn, ctrl->nqn) &&
 	       !strcmp(now.hostnqn, ctrl->hostnqn) && !strcmp(now.transport, ctrl->transport) &&
 	       !strcmp(now.traddr, ctrl->traddr) && !strcmp(now.trsvcid, ctrl->trsvcid);
 }
@@ -36,35 +36,35 @@ void kernel_nvmf_delete_number(int root, int instance)
 	kernel_nvme_write(root, "1", NVME_CLASS "/nvme%d/delete_controller", instance);
 }
 
-void kernel_nvmf_nodes_note(int root, const char *ctrl, struct nvmf_nodes *left)
+void kernel_nvmf_nodes_note(int root, const char *ctrl, struct nvmf_nodes *nodes)
 {
 	char text[32];
 
-	*left = (struct nvmf_nodes){ 0 };
-	kernel_nvmf_disks(root, ctrl, &left->disks, &left->count, NULL);
+	*nodes = (struct nvmf_nodes){ 0 };
+	kernel_nvmf_disks(root, ctrl, &nodes->disks, &nodes->count, NULL);
 	if (kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/dev", ctrl) > 0)
-		sscanf(text, "%u:%u", &left->major, &left->minor);
+		sscanf(text, "%u:%u", &nodes->major, &nodes->minor);
 }
 
 /* A disk may still be reachable over another path: keep its node. */
-void kernel_nvmf_nodes_drop(int root, const char *ctrl, const struct nvmf_nodes *left)
+void kernel_nvmf_nodes_drop(int root, const char *ctrl, const struct nvmf_nodes *nodes)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "dev/%s", ctrl);
-	kernel_node_drop(root, path, left->major, left->minor, false);
-	for (unsigned i = 0; i < left->count; i++) {
-		snprintf(path, sizeof(path), "sys/class/block/%s", left->disks[i].name);
+	kernel_node_drop(root, path, nodes->major, nodes->minor, false);
+	for (unsigned i = 0; i < nodes->count; i++) {
+		snprintf(path, sizeof(path), "sys/class/block/%s", nodes->disks[i].name);
 		if (kernel_sys_exists(root, path))
 			continue;
-		snprintf(path, sizeof(path), "dev/%s", left->disks[i].name);
-		kernel_node_drop(root, path, left->disks[i].major, left->disks[i].minor, true);
+		snprintf(path, sizeof(path), "dev/%s", nodes->disks[i].name);
+		kernel_node_drop(root, path, nodes->disks[i].major, nodes->disks[i].minor, true);
 	}
 }
 
 /* While the connection is lost, fail requests at once and give up at the next attempt to reconnect.
  */
-void kernel_nvmf_hurry(int root, const struct nvmf_ctrl *ctrl)
+void kernel_nvmf_fail_fast(int root, const struct nvmf_ctrl *ctrl)
 {
 	if (!kernel_nvmf_same(root, ctrl))
 		return;
@@ -114,7 +114,7 @@ struct search {
 };
 
 /* Look for a path to the disk over a live controller that stays. */
-static void look_for_path(const char *ctrl, void *arg)
+static void find_path(const char *ctrl, void *arg)
 {
 	struct search *search = arg;
 	char state[16];
@@ -130,7 +130,7 @@ static bool has_other_path(int root, const struct nvmf_ctrl *gone, unsigned coun
 {
 	struct search search = { .root = root, .gone = gone, .count = count, .disk = disk };
 
-	kernel_sys_list(root, NVME_CLASS, look_for_path, &search);
+	kernel_sys_list(root, NVME_CLASS, find_path, &search);
 	return search.other;
 }
 
@@ -187,7 +187,7 @@ static void list_users(const struct lost_disks *lost, char *text, size_t len)
 
 /* Try claiming the disks last, as an open may block. */
 void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, char *text,
-	size_t len, bool *enough)
+	size_t len, bool *listed)
 {
 	struct lost_disks lost = { 0 };
 
@@ -200,7 +200,7 @@ void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, 
 		lost.users[i] = (struct disk_users){ lost.disk[i].major, lost.disk[i].minor, "" };
 	kernel_holders_or_openers(root, lost.users, lost.count);
 	list_users(&lost, text, len);
-	*enough = true;
+	*listed = true;
 	for (unsigned i = 0; i < lost.count; i++)
 		if (!lost.users[i].text[0] && is_claimed(root, lost.disk[i].name))
 			snprintf(lost.users[i].text, sizeof(lost.users[i].text),
@@ -226,7 +226,7 @@ bool kernel_nvmf_has_root(int root, const char *ctrl)
 	return has;
 }
 
-static void look_for_disk(const char *ctrl, void *arg)
+static void find_disk(const char *ctrl, void *arg)
 {
 	struct search *search = arg;
 
@@ -235,7 +235,7 @@ static void look_for_disk(const char *ctrl, void *arg)
 		snprintf(search->ctrl[search->count++], 16, "%s", ctrl);
 }
 
-static void look_for_path_name(const char *ctrl, void *arg)
+static void find_path_name(const char *ctrl, void *arg)
 {
 	struct search *search = arg;
 	char path[128];
@@ -267,15 +267,15 @@ int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigne
 	unsigned a, b, c;
 	char disk[32], end;
 
-	if (!kernel_nvmf_look(root, name, &found)) {
+	if (!kernel_nvmf_read_ctrl(root, name, &found)) {
 		snprintf(ctrl[search.count++], 16, "%s", found.name);
 	} else if (sscanf(name, "nvme%uc%un%u%c", &a, &b, &c, &end) == 3) {
-		kernel_sys_list(root, NVME_CLASS, look_for_path_name, &search);
+		kernel_sys_list(root, NVME_CLASS, find_path_name, &search);
 	} else if (sscanf(name, "nvme%un%u%c", &a, &b, &end) == 2 ||
 		   sscanf(name, "nvme%un%up%u%c", &a, &b, &c, &end) == 3) {
 		snprintf(disk, sizeof(disk), "nvme%un%u", a, b);
 		search.disk = disk;
-		kernel_sys_list(root, NVME_CLASS, look_for_disk, &search);
+		kernel_sys_list(root, NVME_CLASS, find_disk, &search);
 	}
 	free(real);
 	return search.count ? (int)search.count : -ENOENT;

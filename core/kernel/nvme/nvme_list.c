@@ -92,7 +92,7 @@ static uint64_t get_le(const uint8_t *from, unsigned bytes)
 }
 
 /* Get NUSE and the metadata size of the current format (NVM Command Set 1.1, 4.1.5.1). */
-static void ask_usage(int root, struct nvme_namespace *ns)
+static void query_usage(int root, struct nvme_namespace *ns)
 {
 	struct identifying id = { .nsid = ns->nsid };
 	uint8_t page[PAGE] = { 0 };
@@ -142,7 +142,7 @@ static void add_namespace(const char *name, void *arg)
 		ns->used_known = true;
 		ns->metadata = (uint32_t)number(g->root, name, "metadata_bytes");
 	} else {
-		ask_usage(g->root, ns);
+		query_usage(g->root, ns);
 	}
 }
 

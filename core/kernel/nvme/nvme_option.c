@@ -91,7 +91,7 @@ static int check_number(
 	return 0;
 }
 
-/* The kernel parses one line of words separated by commas. */
+/* The kernel parses one line of values separated by commas. */
 static int check_word(const char *name, const char *text, struct diag *diag)
 {
 	if (!*text)
@@ -119,41 +119,41 @@ int kernel_nvmf_key_check(enum nvmf_key key, const char *name, const char *value
 	return 0;
 }
 
-static int number(const struct nvmf_want *want, enum nvmf_key key)
+static int number(const struct nvmf_params *params, enum nvmf_key key)
 {
-	return want->value[key] ? atoi(want->value[key]) : VALUE_UNKNOWN;
+	return params->value[key] ? atoi(params->value[key]) : VALUE_UNKNOWN;
 }
 
 /* Check combinations of options: what Base 2.1, 4.7 (NQNs) and the kernel require. */
-static int check_together(const struct nvmf_want *want, struct diag *diag)
+static int check_together(const struct nvmf_params *params, struct diag *diag)
 {
 	static const enum nvmf_key nqns[] = { NVMF_NQN, NVMF_HOSTNQN };
-	int loss = number(want, NVMF_CTRL_LOSS_TMO), fail = number(want, NVMF_FAST_IO_FAIL_TMO);
+	int loss = number(params, NVMF_CTRL_LOSS_TMO), fail = number(params, NVMF_FAST_IO_FAIL_TMO);
 
 	for (unsigned i = 0; i < 2; i++)
-		if (want->value[nqns[i]] && strlen(want->value[nqns[i]]) > 223)
+		if (params->value[nqns[i]] && strlen(params->value[nqns[i]]) > 223)
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"%s: exceeds the limit of 223 bytes", rows[nqns[i]].name);
 	if (loss >= 0 && fail > loss)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"fast_io_fail_tmo (%d) must not exceed ctrl_loss_tmo (%d)", fail, loss);
-	if (want->value[NVMF_DHCHAP_CTRL_SECRET] && !want->value[NVMF_DHCHAP_SECRET])
+	if (params->value[NVMF_DHCHAP_CTRL_SECRET] && !params->value[NVMF_DHCHAP_SECRET])
 		return diag_set(
 			diag, DIAG_USAGE, EINVAL, "dhchap_ctrl_secret requires dhchap_secret");
-	if (want->value[NVMF_TLS_KEY] && !want->value[NVMF_TLS] && !want->value[NVMF_CONCAT])
+	if (params->value[NVMF_TLS_KEY] && !params->value[NVMF_TLS] && !params->value[NVMF_CONCAT])
 		return diag_set(diag, DIAG_USAGE, EINVAL, "tls_key requires tls");
 	return 0;
 }
 
-int kernel_nvmf_check(const struct nvmf_want *want, struct diag *diag)
+int kernel_nvmf_check(const struct nvmf_params *params, struct diag *diag)
 {
 	static const enum nvmf_key needed[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_NQN };
-	const char *transport = want->value[NVMF_TRANSPORT];
+	const char *transport = params->value[NVMF_TRANSPORT];
 	unsigned is;
 	int err = 0;
 
 	for (unsigned i = 0; i < sizeof(needed) / sizeof(*needed); i++)
-		if (!want->value[needed[i]])
+		if (!params->value[needed[i]])
 			return diag_set(
 				diag, DIAG_USAGE, EINVAL, "%s is missing", rows[needed[i]].name);
 	is = !strcmp(transport, "rdma") ? RDMA : !strcmp(transport, "tcp") ? TCP : 0;
@@ -161,13 +161,13 @@ int kernel_nvmf_check(const struct nvmf_want *want, struct diag *diag)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "transport '%s': expected rdma or tcp",
 			transport);
 	for (int i = 0; i < NVMF_KEYS && !err; i++) {
-		if (!want->value[i])
+		if (!params->value[i])
 			continue;
 		if (!(rows[i].transports & is))
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"%s requires TCP, but the transport is %s", rows[i].name,
 				transport);
-		err = kernel_nvmf_key_check(i, rows[i].name, want->value[i], diag);
+		err = kernel_nvmf_key_check(i, rows[i].name, params->value[i], diag);
 	}
-	return err ? err : check_together(want, diag);
+	return err ? err : check_together(params, diag);
 }

@@ -91,12 +91,13 @@ static int scope(const char *key, const char *text, const struct addr *addr, con
 	return 0;
 }
 
-int kernel_nvmf_route(struct nvmf_want *want, struct nvmf_route *made, struct diag *diag)
+int kernel_nvmf_route(struct nvmf_params *params, struct nvmf_route *made, struct diag *diag)
 {
-	const char *iface = want->value[NVMF_HOST_IFACE], *source = want->value[NVMF_HOST_TRADDR];
+	const char *iface = params->value[NVMF_HOST_IFACE],
+		   *source = params->value[NVMF_HOST_TRADDR];
 	char scoped[IF_NAMESIZE] = "";
 	struct addr target, own;
-	int err = addr_resolve(&target, want->value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
+	int err = addr_resolve(&target, params->value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
 
 	if (err)
 		return err;
@@ -106,7 +107,7 @@ int kernel_nvmf_route(struct nvmf_want *want, struct nvmf_route *made, struct di
 			err = diag_set(diag, DIAG_USAGE, EINVAL,
 				"host_traddr '%s' and traddr '%s' must be of the same address "
 				"family",
-				source, want->value[NVMF_TRADDR]);
+				source, params->value[NVMF_TRADDR]);
 		if (err)
 			return err;
 		if (!iface && link_local(&own) &&
@@ -114,7 +115,7 @@ int kernel_nvmf_route(struct nvmf_want *want, struct nvmf_route *made, struct di
 				((struct sockaddr_in6 *)(void *)&own.ss)->sin6_scope_id, scoped))
 			iface = scoped;
 	}
-	err = scope("traddr", want->value[NVMF_TRADDR], &target, iface, made->traddr, diag);
+	err = scope("traddr", params->value[NVMF_TRADDR], &target, iface, made->traddr, diag);
 	if (!err && source && !iface && link_local(&target) &&
 		if_indextoname(((struct sockaddr_in6 *)(void *)&target.ss)->sin6_scope_id, scoped))
 		iface = scoped;
@@ -122,15 +123,15 @@ int kernel_nvmf_route(struct nvmf_want *want, struct nvmf_route *made, struct di
 		err = scope("host_traddr", source, &own, iface, made->host_traddr, diag);
 	if (err)
 		return err;
-	want->value[NVMF_TRADDR] = made->traddr;
+	params->value[NVMF_TRADDR] = made->traddr;
 	if (source)
-		want->value[NVMF_HOST_TRADDR] = made->host_traddr;
-	if (strcmp(want->value[NVMF_TRANSPORT], "rdma") || !want->value[NVMF_HOST_IFACE])
+		params->value[NVMF_HOST_TRADDR] = made->host_traddr;
+	if (strcmp(params->value[NVMF_TRANSPORT], "rdma") || !params->value[NVMF_HOST_IFACE])
 		return 0;
 	if (!source) {
-		err = address_of(want->value[NVMF_HOST_IFACE], &target, made->host_traddr, diag);
-		want->value[NVMF_HOST_TRADDR] = made->host_traddr;
+		err = address_of(params->value[NVMF_HOST_IFACE], &target, made->host_traddr, diag);
+		params->value[NVMF_HOST_TRADDR] = made->host_traddr;
 	}
-	want->value[NVMF_HOST_IFACE] = NULL;
+	params->value[NVMF_HOST_IFACE] = NULL;
 	return err;
 }

@@ -89,7 +89,7 @@ int kernel_nvmf_state(int root, const char *name, char state[16])
 		       : -ENOENT;
 }
 
-int kernel_nvmf_look(int root, const char *name, struct nvmf_ctrl *ctrl)
+int kernel_nvmf_read_ctrl(int root, const char *name, struct nvmf_ctrl *ctrl)
 {
 	char text[16], own[16];
 
@@ -140,7 +140,7 @@ static void add_ctrl(const char *name, void *arg)
 	struct list *list = arg;
 	struct nvmf_ctrl ctrl, *to;
 
-	if (kernel_nvmf_look(list->root, name, &ctrl) || !strcmp(ctrl.transport, "pcie") ||
+	if (kernel_nvmf_read_ctrl(list->root, name, &ctrl) || !strcmp(ctrl.transport, "pcie") ||
 		!strncmp(ctrl.transport, "apple", 5))
 		return;
 	to = grow_array(&list->item, &list->count, 1, sizeof(ctrl));
@@ -176,20 +176,20 @@ bool kernel_nvmf_same_host(const char *a, const char *b)
 	return left.len == right.len && !memcmp(&left.ss, &right.ss, left.len);
 }
 
-static bool same_if_wanted(const char *want, const char *is)
+static bool matches_if_set(const char *params, const char *is)
 {
-	return !want || kernel_nvmf_same_host(want, is);
+	return !params || kernel_nvmf_same_host(params, is);
 }
 
 /* The kernel, too, distinguishes hosts by NQN and ID. */
-static bool same_identity(const char *want, const char *is)
+static bool same_identity(const char *params, const char *is)
 {
-	return !want || !*is || !strcmp(want, is);
+	return !params || !*is || !strcmp(params, is);
 }
 
-static bool matches(const struct nvmf_want *want, const struct nvmf_ctrl *ctrl)
+static bool matches(const struct nvmf_params *params, const struct nvmf_ctrl *ctrl)
 {
-	const char *const *value = want->value;
+	const char *const *value = params->value;
 
 	return !strcmp(ctrl->transport, value[NVMF_TRANSPORT]) &&
 	       !strcmp(ctrl->nqn, value[NVMF_NQN]) &&
@@ -197,14 +197,14 @@ static bool matches(const struct nvmf_want *want, const struct nvmf_ctrl *ctrl)
 	       (!value[NVMF_TRSVCID] || !strcmp(ctrl->trsvcid, value[NVMF_TRSVCID])) &&
 	       same_identity(value[NVMF_HOSTNQN], ctrl->hostnqn) &&
 	       same_identity(value[NVMF_HOSTID], ctrl->hostid) &&
-	       same_if_wanted(value[NVMF_HOST_TRADDR], ctrl->host_traddr) &&
+	       matches_if_set(value[NVMF_HOST_TRADDR], ctrl->host_traddr) &&
 	       (!value[NVMF_HOST_IFACE] || !strcmp(ctrl->host_iface, value[NVMF_HOST_IFACE])) &&
 	       strncmp(ctrl->state, "delet", 5) && strcmp(ctrl->state, "dead");
 }
 
 struct finding {
 	int root;
-	const struct nvmf_want *want;
+	const struct nvmf_params *params;
 	struct nvmf_ctrl *found;
 };
 
@@ -217,17 +217,18 @@ static void match_ctrl(const char *name, void *arg)
 	if (!ctrl_name(name) ||
 		kernel_sys_read(finding->root, ctrl.nqn, sizeof(ctrl.nqn),
 			NVME_CLASS "/%s/subsysnqn", name) <= 0 ||
-		strcmp(ctrl.nqn, finding->want->value[NVMF_NQN]) ||
-		kernel_nvmf_look(finding->root, name, &ctrl) || !matches(finding->want, &ctrl))
+		strcmp(ctrl.nqn, finding->params->value[NVMF_NQN]) ||
+		kernel_nvmf_read_ctrl(finding->root, name, &ctrl) ||
+		!matches(finding->params, &ctrl))
 		return;
 	if (!found->name[0] || by_number(&ctrl, found) < 0)
 		*found = ctrl;
 }
 
-int kernel_nvmf_find(int root, const struct nvmf_want *want, struct nvmf_ctrl *ctrl)
+int kernel_nvmf_find(int root, const struct nvmf_params *params, struct nvmf_ctrl *ctrl)
 {
 	struct nvmf_ctrl found = { 0 };
-	struct finding finding = { root, want, &found };
+	struct finding finding = { root, params, &found };
 
 	kernel_sys_list(root, NVME_CLASS, match_ctrl, &finding);
 	if (!found.name[0])

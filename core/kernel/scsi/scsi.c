@@ -165,7 +165,7 @@ int kernel_scsi_ready(int root, struct diag *diag)
 	why = kernel_module_load(root, "sd_mod");
 	if (kernel_scsi_loaded(root))
 		return 0;
-	return kernel_module_lacks("sd_mod", why, diag);
+	return kernel_module_missing("sd_mod", why, diag);
 }
 
 bool kernel_scsi_host(int root, unsigned host)
@@ -240,7 +240,7 @@ struct search {
 	int host;
 };
 
-static void look_unit(const char *name, void *arg)
+static void find_unit(const char *name, void *arg)
 {
 	struct search *search = arg;
 	char dir[160], path[256];
@@ -272,7 +272,7 @@ int kernel_scsi_host_of(int root, const char *device)
 	struct search search = { .root = root, .node = slash ? slash + 1 : path, .host = -1 };
 
 	if (*search.node)
-		kernel_sys_list(root, SCSI_UNITS, look_unit, &search);
+		kernel_sys_list(root, SCSI_UNITS, find_unit, &search);
 	free(real);
 	return search.host >= 0 ? search.host : -ENOENT;
 }

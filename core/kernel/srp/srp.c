@@ -37,7 +37,7 @@ static bool read_gid(int root, const char *host, const char *name, uint8_t gid[1
 
 struct walk {
 	int root;
-	const struct kernel_srp *want; /* NULL: all */
+	const struct kernel_srp *match; /* NULL: all */
 	struct kernel_srp *list;
 	unsigned count;
 	bool failed;
@@ -67,7 +67,7 @@ static void add_host(const char *name, void *arg)
 	char text[16];
 
 	if (!read_hex(walk->root, name, "id_ext", &host.id_ext) ||
-		(walk->want && host.id_ext != walk->want->id_ext) ||
+		(walk->match && host.id_ext != walk->match->id_ext) ||
 		!read_hex(walk->root, name, "ioc_guid", &host.ioc_guid) ||
 		!read_path(walk->root, name, &host))
 		return;
@@ -83,10 +83,10 @@ static void add_host(const char *name, void *arg)
 	*more = host;
 }
 
-static int list_hosts(int root, const struct kernel_srp *want, struct kernel_srp **list,
+static int list_hosts(int root, const struct kernel_srp *match, struct kernel_srp **list,
 	unsigned *count, struct diag *diag)
 {
-	struct walk walk = { .root = root, .want = want };
+	struct walk walk = { .root = root, .match = match };
 
 	kernel_sys_list(root, HOSTS, add_host, &walk);
 	*list = walk.list;
@@ -104,49 +104,50 @@ int kernel_srp_list(int root, struct kernel_srp **list, unsigned *count, struct 
 	return list_hosts(root, NULL, list, count, diag);
 }
 
-const struct kernel_srp *kernel_srp_find(
-	const struct kernel_srp *list, unsigned count, const struct kernel_srp *want, bool any_pkey)
+const struct kernel_srp *kernel_srp_find(const struct kernel_srp *list, unsigned count,
+	const struct kernel_srp *match, bool any_pkey)
 {
 	for (unsigned i = 0; i < count; i++) {
 		const struct kernel_srp *host = &list[i];
 
-		if (host->id_ext != want->id_ext || host->ioc_guid != want->ioc_guid ||
-			(host->dev[0] && strcmp(host->dev, want->dev)) ||
-			(host->port && host->port != want->port))
+		if (host->id_ext != match->id_ext || host->ioc_guid != match->ioc_guid ||
+			(host->dev[0] && strcmp(host->dev, match->dev)) ||
+			(host->port && host->port != match->port))
 			continue;
-		if (host->by_cm || (host->service_id == want->service_id &&
-					   (any_pkey || host->pkey == want->pkey) &&
-					   !memcmp(host->dgid, want->dgid, sizeof(host->dgid))))
+		if (host->by_cm || (host->service_id == match->service_id &&
+					   (any_pkey || host->pkey == match->pkey) &&
+					   !memcmp(host->dgid, match->dgid, sizeof(host->dgid))))
 			return host;
 	}
 	return NULL;
 }
 
-bool kernel_srp_connected(int root, const struct kernel_srp *want, bool any_pkey, char host[24])
+bool kernel_srp_connected(int root, const struct kernel_srp *match, bool any_pkey, char host[24])
 {
 	const struct kernel_srp *found;
 	struct kernel_srp *list;
 	unsigned count;
 
 	host[0] = 0;
-	if (list_hosts(root, want, &list, &count, NULL))
+	if (list_hosts(root, match, &list, &count, NULL))
 		return false;
-	found = kernel_srp_find(list, count, want, any_pkey);
+	found = kernel_srp_find(list, count, match, any_pkey);
 	if (found)
 		snprintf(host, 24, "%s", found->host);
 	free(list);
 	return found;
 }
 
-bool kernel_srp_still(int root, const char *host, const struct kernel_srp *want, bool any_pkey)
+bool kernel_srp_host_matches(
+	int root, const char *host, const struct kernel_srp *match, bool any_pkey)
 {
-	struct walk walk = { .root = root, .want = want };
-	bool still;
+	struct walk walk = { .root = root, .match = match };
+	bool matches;
 
 	add_host(host, &walk);
-	still = kernel_srp_find(walk.list, walk.count, want, any_pkey);
+	matches = kernel_srp_find(walk.list, walk.count, match, any_pkey);
 	free(walk.list);
-	return still;
+	return matches;
 }
 
 int kernel_srp_number(const char *host)
@@ -163,32 +164,32 @@ static uint64_t hex(const char *text)
 	return strtoull(text, NULL, 16);
 }
 
-static bool same_path(const struct kernel_srp *host, const struct srp_want *want)
+static bool same_path(const struct kernel_srp *host, const struct srp_params *params)
 {
 	char gid[33];
 
-	return (!want->value[SRP_OPT_DGID][0] ||
-		       !strcmp(hex_text(gid, host->dgid, 16), want->value[SRP_OPT_DGID])) &&
-	       (!want->value[SRP_OPT_SERVICE_ID][0] ||
-		       host->service_id == hex(want->value[SRP_OPT_SERVICE_ID]));
+	return (!params->value[SRP_OPT_DGID][0] ||
+		       !strcmp(hex_text(gid, host->dgid, 16), params->value[SRP_OPT_DGID])) &&
+	       (!params->value[SRP_OPT_SERVICE_ID][0] ||
+		       host->service_id == hex(params->value[SRP_OPT_SERVICE_ID]));
 }
 
-bool kernel_srp_same_target(
-	const struct kernel_srp *host, const struct srp_want *want, const struct srp_local *local)
+bool kernel_srp_same_target(const struct kernel_srp *host, const struct srp_params *params,
+	const struct srp_local *local)
 {
-	return host->id_ext == hex(want->value[SRP_OPT_ID_EXT]) &&
-	       host->ioc_guid == hex(want->value[SRP_OPT_IOC_GUID]) &&
+	return host->id_ext == hex(params->value[SRP_OPT_ID_EXT]) &&
+	       host->ioc_guid == hex(params->value[SRP_OPT_IOC_GUID]) &&
 	       (!local || !host->dev[0] ||
 		       (!strcmp(host->dev, local->dev) && host->port == local->port));
 }
 
-bool kernel_srp_fits(
-	const struct kernel_srp *host, const struct srp_want *want, const struct srp_local *local)
+bool kernel_srp_fits(const struct kernel_srp *host, const struct srp_params *params,
+	const struct srp_local *local)
 {
-	bool cm = want->value[SRP_OPT_DEST][0];
+	bool cm = params->value[SRP_OPT_DEST][0];
 
-	return kernel_srp_same_target(host, want, local) &&
-	       (cm ? host->by_cm : !host->by_cm && same_path(host, want));
+	return kernel_srp_same_target(host, params, local) &&
+	       (cm ? host->by_cm : !host->by_cm && same_path(host, params));
 }
 
 uint32_t kernel_srp_imm_data(int root)
@@ -222,10 +223,10 @@ static int is_stored(int fd, const char *name, struct diag *diag)
 	return diag_ctx(diag, "%s", name);
 }
 
-int kernel_srp_rules(int root, const char *file, bool again, char *name, size_t name_len,
+int kernel_srp_rules(int root, const char *file, bool reread, char *name, size_t name_len,
 	char **text, size_t *len, struct diag *diag)
 {
-	int flags = O_RDONLY | O_CLOEXEC | (again ? O_NONBLOCK : 0);
+	int flags = O_RDONLY | O_CLOEXEC | (reread ? O_NONBLOCK : 0);
 	int fd = file ? open(file, flags) : openat(root, RULES, flags), err = errno;
 	char part[4096];
 	ssize_t got;
@@ -235,7 +236,7 @@ int kernel_srp_rules(int root, const char *file, bool again, char *name, size_t 
 	*len = 0;
 	if (fd < 0)
 		return file || err != ENOENT ? no_rules(err, name, diag) : 0;
-	err = again ? is_stored(fd, name, diag) : 0;
+	err = reread ? is_stored(fd, name, diag) : 0;
 	if (err) {
 		close(fd);
 		return err;

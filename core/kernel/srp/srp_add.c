@@ -13,7 +13,7 @@
 
 /* Meaning of a log line. The first match counts. */
 struct reason {
-	const char *said; /* text in the log; if it ends with "0x", a hex number follows */
+	const char *log_text; /* text in the log; if it ends with "0x", a hex number follows */
 	unsigned long number;
 	uint8_t code;
 	const char *text, *hint;
@@ -80,10 +80,10 @@ bool kernel_srp_logged(const char *line)
 
 static const char *where(const struct reason *reason, const char *log)
 {
-	const char *at = strstr(log, reason->said);
+	const char *at = strstr(log, reason->log_text);
 
 	return at && (!reason->number ||
-			     strtoul(at + strlen(reason->said), NULL, 16) == reason->number)
+			     strtoul(at + strlen(reason->log_text), NULL, 16) == reason->number)
 		       ? at
 		       : NULL;
 }

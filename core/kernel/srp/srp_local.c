@@ -25,7 +25,7 @@
 
 struct search {
 	int root;
-	const char *dev;         /* wanted, or NULL */
+	const char *dev;         /* NULL = any */
 	unsigned port;           /* 0 = any */
 	char prefix[20];         /* InfiniBand: the first four groups of the GID */
 	char gid[2][GID_TEXT];   /* RDMA/CM: GIDs that correspond to the local address; "" = none */
@@ -88,7 +88,7 @@ static bool before(const char *dev, unsigned port, const struct srp_local *other
 	return order < 0 || (!order && port < other->port);
 }
 
-static void take_port(struct search *search, unsigned port)
+static void add_match(struct search *search, unsigned port)
 {
 	if (search->count++) {
 		bool first = before(search->at, port, &search->found);
@@ -103,7 +103,7 @@ static void take_port(struct search *search, unsigned port)
 	search->found.port = port;
 }
 
-static void look_port(const char *name, void *arg)
+static void check_port(const char *name, void *arg)
 {
 	struct search *search = arg;
 	unsigned port = (unsigned)strtoul(name, NULL, 10);
@@ -119,12 +119,12 @@ static void look_port(const char *name, void *arg)
 		(search->prefix[0] && !search->any && strcmp(link, "InfiniBand")))
 		return;
 	if (strstr(state, "ACTIVE"))
-		take_port(search, port);
+		add_match(search, port);
 	else
 		search->down++;
 }
 
-static void look_device(const char *name, void *arg)
+static void check_device(const char *name, void *arg)
 {
 	struct search *search = arg;
 	char path[100];
@@ -134,12 +134,12 @@ static void look_device(const char *name, void *arg)
 	search->devices++;
 	snprintf(search->at, sizeof(search->at), "%s", name);
 	snprintf(path, sizeof(path), CLASS "/%s/ports", name);
-	kernel_sys_list(search->root, path, look_port, search);
+	kernel_sys_list(search->root, path, check_port, search);
 }
 
-static int own_address(const struct srp_want *want, struct addr *own, struct diag *diag)
+static int own_address(const struct srp_params *params, struct addr *own, struct diag *diag)
 {
-	const char *dest = want->value[SRP_OPT_DEST], *src = want->value[SRP_OPT_SRC];
+	const char *dest = params->value[SRP_OPT_DEST], *src = params->value[SRP_OPT_SRC];
 	struct addr to;
 	int err = addr_parse(&to, dest, 0, diag), fd;
 
@@ -207,10 +207,10 @@ static void find_interface(struct search *search)
 	gid_text(search->gid[1], gid);
 }
 
-static int what_fits(struct search *search, const struct srp_want *want, char own_text[ADDR_TEXT],
-	struct diag *diag)
+static int set_criteria(struct search *search, const struct srp_params *params,
+	char own_text[ADDR_TEXT], struct diag *diag)
 {
-	const char *dgid = want->value[SRP_OPT_DGID];
+	const char *dgid = params->value[SRP_OPT_DGID];
 	uint8_t gid[16] = MAPPED;
 	int err;
 
@@ -221,7 +221,7 @@ static int what_fits(struct search *search, const struct srp_want *want, char ow
 				dgid + 4 * i, i < 3 ? ":" : "");
 		return 0;
 	}
-	err = own_address(want, &search->own, diag);
+	err = own_address(params, &search->own, diag);
 	if (err)
 		return err;
 	addr_host(&search->own, own_text);
@@ -230,7 +230,7 @@ static int what_fits(struct search *search, const struct srp_want *want, char ow
 	return 0;
 }
 
-static int none(const struct search *search, const struct srp_want *want, const char *own,
+static int no_port(const struct search *search, const struct srp_params *params, const char *own,
 	struct diag *diag)
 {
 	if (!search->devices) {
@@ -251,11 +251,11 @@ static int none(const struct search *search, const struct srp_want *want, const 
 	else if (*own)
 		diag_set(diag, DIAG_NO_DEVICE, ENODEV,
 			"no RDMA device has the address %s, the source address for %s", own,
-			want->value[SRP_OPT_DEST]);
+			params->value[SRP_OPT_DEST]);
 	else
 		diag_set(diag, DIAG_NO_DEVICE, ENODEV,
 			"no local InfiniBand port is in the subnet of dgid %s",
-			want->value[SRP_OPT_DGID]);
+			params->value[SRP_OPT_DGID]);
 	return diag_hint(diag, "available: %s%s", search->all,
 		search->any || *own
 			? ""
@@ -263,7 +263,7 @@ static int none(const struct search *search, const struct srp_want *want, const 
 			  "select one with -i and -p, or connect by address with srp+cm:");
 }
 
-int kernel_srp_port(int root, const struct srp_want *want, const char *dev, unsigned port,
+int kernel_srp_port(int root, const struct srp_params *params, const char *dev, unsigned port,
 	struct srp_local *local, char *others, size_t len, struct diag *diag)
 {
 	struct search search = { .root = root,
@@ -273,29 +273,29 @@ int kernel_srp_port(int root, const struct srp_want *want, const char *dev, unsi
 		.text = others,
 		.len = len };
 	char own[ADDR_TEXT] = "";
-	int err = search.any ? 0 : what_fits(&search, want, own, diag);
+	int err = search.any ? 0 : set_criteria(&search, params, own, diag);
 
 	others[0] = 0;
 	if (err)
 		return err;
-	kernel_sys_list(root, CLASS, look_device, &search);
+	kernel_sys_list(root, CLASS, check_device, &search);
 	if (!search.count && search.gid[0][0]) {
 		find_interface(&search);
 		search.devices = search.down = 0;
 		search.all[0] = 0;
-		kernel_sys_list(root, CLASS, look_device, &search);
+		kernel_sys_list(root, CLASS, check_device, &search);
 	}
 	/* the device is known: choose among all its ports */
 	if (!search.count && dev && !search.any) {
-		struct search again = {
+		struct search retry = {
 			.root = root, .dev = dev, .any = true, .text = others, .len = len
 		};
 
-		kernel_sys_list(root, CLASS, look_device, &again);
-		search = again;
+		kernel_sys_list(root, CLASS, check_device, &retry);
+		search = retry;
 	}
 	if (!search.count)
-		return none(&search, want, own, diag);
+		return no_port(&search, params, own, diag);
 	*local = search.found;
 	return 0;
 }

@@ -23,7 +23,7 @@ int kernel_srp_ready(int root, struct diag *diag)
 		why = kernel_module_load(root, "ib_srp");
 	if (kernel_sys_exists(root, CLASS))
 		return 0;
-	return kernel_module_lacks("ib_srp", why, diag);
+	return kernel_module_missing("ib_srp", why, diag);
 }
 
 struct shown {
@@ -42,7 +42,7 @@ static void show(const char *name, void *arg)
 		shown->each(name, value, shown->arg);
 }
 
-void kernel_srp_params(
+void kernel_srp_module_params(
 	int root, void (*each)(const char *name, const char *value, void *arg), void *arg)
 {
 	struct shown shown = { .root = root, .each = each, .arg = arg };
@@ -97,7 +97,7 @@ int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded,
 	} else {
 		why = kernel_module_load_with(root, "ib_srp", params, count);
 		if (!kernel_sys_exists(root, CLASS))
-			return kernel_module_lacks("ib_srp", why, diag);
+			return kernel_module_missing("ib_srp", why, diag);
 	}
 	for (unsigned i = 0; !err && i < count; i++)
 		err = compare(root, params[i], diag);

@@ -145,11 +145,12 @@ static int set_number(
 	return 0;
 }
 
-int kernel_srp_set(struct srp_want *want, enum srp_opt opt, const char *value, struct diag *diag)
+int kernel_srp_set(
+	struct srp_params *params, enum srp_opt opt, const char *value, struct diag *diag)
 {
 	const struct key *key = &keys[opt];
-	const size_t len = sizeof(want->value[opt]);
-	char text[sizeof(want->value[opt])];
+	const size_t len = sizeof(params->value[opt]);
+	char text[sizeof(params->value[opt])];
 	int err;
 
 	switch (key->kind) {
@@ -173,10 +174,10 @@ int kernel_srp_set(struct srp_want *want, enum srp_opt opt, const char *value, s
 	}
 	if (err)
 		return err;
-	if (want->value[opt][0] && strcmp(want->value[opt], text))
+	if (params->value[opt][0] && strcmp(params->value[opt], text))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is set twice: %s and %s", key->name,
-			want->value[opt], text);
-	memcpy(want->value[opt], text, len);
+			params->value[opt], text);
+	memcpy(params->value[opt], text, len);
 	return 0;
 }
 
@@ -193,7 +194,7 @@ static int unknown(const char *word, struct diag *diag)
 	return diag_hint(diag, "expected one of %s", known);
 }
 
-static int parse_word(struct srp_want *want, char *word, struct diag *diag)
+static int parse_option(struct srp_params *params, char *word, struct diag *diag)
 {
 	char *value = strchr(word, '=');
 	int opt;
@@ -205,12 +206,12 @@ static int parse_word(struct srp_want *want, char *word, struct diag *diag)
 		return unknown(word, diag);
 	if (!value || !*value)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s has no value", word);
-	if (want->value[opt][0])
+	if (params->value[opt][0])
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is set twice", word);
-	return kernel_srp_set(want, (enum srp_opt)opt, value, diag);
+	return kernel_srp_set(params, (enum srp_opt)opt, value, diag);
 }
 
-int kernel_srp_parse(struct srp_want *want, const char *line, struct diag *diag)
+int kernel_srp_parse(struct srp_params *params, const char *line, struct diag *diag)
 {
 	char text[SRP_LINE], *rest = text, *word;
 	int err = 0;
@@ -231,19 +232,19 @@ int kernel_srp_parse(struct srp_want *want, const char *line, struct diag *diag)
 				word);
 		word[len] = 0;
 		if (*word)
-			err = parse_word(want, word, diag);
+			err = parse_option(params, word, diag);
 	}
 	return err;
 }
 
-static bool given(const struct srp_want *want, enum srp_opt opt)
+static bool given(const struct srp_params *params, enum srp_opt opt)
 {
-	return want->value[opt][0];
+	return params->value[opt][0];
 }
 
-static uint64_t number(const struct srp_want *want, enum srp_opt opt, uint64_t otherwise)
+static uint64_t number(const struct srp_params *params, enum srp_opt opt, uint64_t otherwise)
 {
-	return given(want, opt) ? strtoull(want->value[opt], NULL, 10) : otherwise;
+	return given(params, opt) ? strtoull(params->value[opt], NULL, 10) : otherwise;
 }
 
 static int missing(enum srp_opt opt, struct diag *diag)
@@ -252,26 +253,26 @@ static int missing(enum srp_opt opt, struct diag *diag)
 	return diag_hint(diag, "list targets as add_target lines with: rdmastor srp-discover -c");
 }
 
-static int check_way(const struct srp_want *want, struct diag *diag)
+static int check_address(const struct srp_params *params, struct diag *diag)
 {
 	static const uint8_t ib[] = { SRP_OPT_DGID, SRP_OPT_PKEY, SRP_OPT_SERVICE_ID };
 
-	if (!given(want, SRP_OPT_ID_EXT))
+	if (!given(params, SRP_OPT_ID_EXT))
 		return missing(SRP_OPT_ID_EXT, diag);
-	if (!given(want, SRP_OPT_IOC_GUID))
+	if (!given(params, SRP_OPT_IOC_GUID))
 		return missing(SRP_OPT_IOC_GUID, diag);
-	if (!given(want, SRP_OPT_DEST) && given(want, SRP_OPT_SRC))
+	if (!given(params, SRP_OPT_DEST) && given(params, SRP_OPT_SRC))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "src requires RDMA/CM: dest is missing");
-	if (!given(want, SRP_OPT_DEST) && !given(want, SRP_OPT_DGID))
+	if (!given(params, SRP_OPT_DEST) && !given(params, SRP_OPT_DGID))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"no target address: expected dgid (InfiniBand) or dest=HOST:PORT "
 			"(RDMA/CM)");
 	for (unsigned i = 0; i < sizeof(ib); i++) {
-		if (given(want, SRP_OPT_DEST) && given(want, ib[i]))
+		if (given(params, SRP_OPT_DEST) && given(params, ib[i]))
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"dest (RDMA/CM) and %s (InfiniBand) can't be combined",
 				keys[ib[i]].name);
-		if (!given(want, SRP_OPT_DEST) && !given(want, ib[i]))
+		if (!given(params, SRP_OPT_DEST) && !given(params, ib[i]))
 			return missing(ib[i], diag);
 	}
 	return 0;
@@ -287,23 +288,23 @@ static uint64_t parameter(int root, const char *name, uint64_t otherwise)
 		       : otherwise;
 }
 
-static int check_limits(int root, const struct srp_want *want, struct diag *diag)
+static int check_limits(int root, const struct srp_params *params, struct diag *diag)
 {
-	uint64_t queue = number(want, SRP_OPT_QUEUE_SIZE, QUEUE_DEFAULT),
-		 lun = number(want, SRP_OPT_MAX_CMD_PER_LUN, 1);
-	uint64_t sg =
-		number(want, SRP_OPT_CMD_SG_ENTRIES, parameter(root, "cmd_sg_entries", SG_DEFAULT));
-	uint64_t table = number(want, SRP_OPT_SG_TABLESIZE, UINT64_MAX),
-		 iu = number(want, SRP_OPT_MAX_IT_IU_SIZE, UINT64_MAX);
+	uint64_t queue = number(params, SRP_OPT_QUEUE_SIZE, QUEUE_DEFAULT),
+		 lun = number(params, SRP_OPT_MAX_CMD_PER_LUN, 1);
+	uint64_t sg = number(
+		params, SRP_OPT_CMD_SG_ENTRIES, parameter(root, "cmd_sg_entries", SG_DEFAULT));
+	uint64_t table = number(params, SRP_OPT_SG_TABLESIZE, UINT64_MAX),
+		 iu = number(params, SRP_OPT_MAX_IT_IU_SIZE, UINT64_MAX);
 
 	if (lun > queue)
 		return diag_set(diag, DIAG_USAGE, ERANGE,
 			"max_cmd_per_lun (%" PRIu64 ") exceeds queue_size (%" PRIu64 "%s)", lun,
-			queue, given(want, SRP_OPT_QUEUE_SIZE) ? "" : ", the default");
+			queue, given(params, SRP_OPT_QUEUE_SIZE) ? "" : ", the default");
 	if (table < sg)
 		return diag_set(diag, DIAG_USAGE, ERANGE,
 			"sg_tablesize (%" PRIu64 ") is less than cmd_sg_entries (%" PRIu64 "%s)",
-			table, sg, given(want, SRP_OPT_CMD_SG_ENTRIES) ? "" : ", the default");
+			table, sg, given(params, SRP_OPT_CMD_SG_ENTRIES) ? "" : ", the default");
 	if (iu < IU_FIXED + 16 * sg)
 		return diag_set(diag, DIAG_USAGE, ERANGE,
 			"max_it_iu_size (%" PRIu64 ") for %" PRIu64
@@ -312,20 +313,21 @@ static int check_limits(int root, const struct srp_want *want, struct diag *diag
 	return 0;
 }
 
-int kernel_srp_check(int root, const struct srp_want *want, struct diag *diag)
+int kernel_srp_check(int root, const struct srp_params *params, struct diag *diag)
 {
-	int err = check_way(want, diag);
+	int err = check_address(params, diag);
 
-	return err ? err : check_limits(root, want, diag);
+	return err ? err : check_limits(root, params, diag);
 }
 
 #define NO_PORT 1 /* port of src if it has none */
 
 /* "[fe80::1%2]:5555", as the kernel's inet_pton_with_scope() reads it. */
-static int resolve(struct srp_want *want, enum srp_opt opt, struct addr *addr, struct diag *diag)
+static int resolve(
+	struct srp_params *params, enum srp_opt opt, struct addr *addr, struct diag *diag)
 {
-	char *value = want->value[opt], text[ADDR_TEXT];
-	const size_t len = sizeof(want->value[opt]);
+	char *value = params->value[opt], text[ADDR_TEXT];
+	const size_t len = sizeof(params->value[opt]);
 	struct diag why = { 0 };
 	int err = addr_parse(addr, value, NO_PORT, &why);
 	bool v6 = addr->ss.ss_family == AF_INET6;
@@ -354,36 +356,36 @@ static bool has_port(const char *dest)
 	       (dest[0] == '[' || strchr(dest, ':') == colon);
 }
 
-int kernel_srp_resolve(struct srp_want *want, struct diag *diag)
+int kernel_srp_resolve(struct srp_params *params, struct diag *diag)
 {
 	struct addr dest, src;
 	int err;
 
-	if (!given(want, SRP_OPT_DEST))
+	if (!given(params, SRP_OPT_DEST))
 		return 0;
-	if (!has_port(want->value[SRP_OPT_DEST]))
+	if (!has_port(params->value[SRP_OPT_DEST]))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"invalid dest '%s': expected HOST:PORT or [IPV6]:PORT; SRP has no default "
 			"port",
-			want->value[SRP_OPT_DEST]);
-	err = resolve(want, SRP_OPT_DEST, &dest, diag);
-	if (err || !given(want, SRP_OPT_SRC))
+			params->value[SRP_OPT_DEST]);
+	err = resolve(params, SRP_OPT_DEST, &dest, diag);
+	if (err || !given(params, SRP_OPT_SRC))
 		return err;
-	err = resolve(want, SRP_OPT_SRC, &src, diag);
+	err = resolve(params, SRP_OPT_SRC, &src, diag);
 	if (!err && src.ss.ss_family != dest.ss.ss_family)
 		err = diag_set(diag, DIAG_USAGE, EINVAL,
-			"src '%s' and dest '%s' differ in address family", want->value[SRP_OPT_SRC],
-			want->value[SRP_OPT_DEST]);
+			"src '%s' and dest '%s' differ in address family",
+			params->value[SRP_OPT_SRC], params->value[SRP_OPT_DEST]);
 	return err;
 }
 
-void kernel_srp_line(const struct srp_want *want, char line[SRP_LINE])
+void kernel_srp_line(const struct srp_params *params, char line[SRP_LINE])
 {
 	size_t at = 0;
 
 	line[0] = 0;
 	for (unsigned i = 0; i < SRP_OPTS; i++)
-		if (want->value[i][0])
+		if (params->value[i][0])
 			at += (size_t)snprintf(line + at, SRP_LINE - at, "%s%s=%s", at ? "," : "",
-				keys[i].name, want->value[i]);
+				keys[i].name, params->value[i]);
 }

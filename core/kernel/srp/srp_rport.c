@@ -34,7 +34,7 @@ struct search {
 	char name[24];
 };
 
-static void look_at_rport(const char *name, void *arg)
+static void read_rport(const char *name, void *arg)
 {
 	struct search *search = arg;
 	unsigned host, port;
@@ -50,7 +50,7 @@ int kernel_srp_rport(int root, unsigned host, struct srp_rport *rport)
 	char dir[80], text[24];
 
 	*rport = (struct srp_rport){ 0 };
-	kernel_sys_list(root, CLASS, look_at_rport, &search);
+	kernel_sys_list(root, CLASS, read_rport, &search);
 	if (!search.name[0])
 		return -ENOENT;
 	snprintf(rport->name, sizeof(rport->name), "%s", search.name);
@@ -96,7 +96,7 @@ int kernel_srp_tmo_check(const struct srp_tmo *tmo, struct diag *diag)
 	return 0;
 }
 
-static int write_words(int root, const char *port, const char *name, const char *text)
+static int write_values(int root, const char *port, const char *name, const char *text)
 {
 	char path[100];
 	size_t len = strlen(text);
@@ -122,14 +122,14 @@ static int write_seconds(
 	if (seconds == *now)
 		return 0;
 	snprintf(text, sizeof(text), seconds == VALUE_OFF ? "off" : "%d", seconds);
-	err = write_words(root, port, name, text);
+	err = write_values(root, port, name, text);
 	*now = seconds;
 	return err ? diag_sys(diag, -err, "write %s to /" CLASS "/%s/%s", text, port, name) : 0;
 }
 
-struct srp_tmo kernel_srp_tmo_merge(const struct srp_tmo *want, const struct srp_tmo *now)
+struct srp_tmo kernel_srp_tmo_merge(const struct srp_tmo *tmo, const struct srp_tmo *now)
 {
-	struct srp_tmo to = *want;
+	struct srp_tmo to = *tmo;
 
 	if (to.reconnect_delay == VALUE_UNKNOWN)
 		to.reconnect_delay = now->reconnect_delay;
@@ -142,7 +142,7 @@ struct srp_tmo kernel_srp_tmo_merge(const struct srp_tmo *want, const struct srp
 
 /* The kernel checks each value against the current values of the other two. With a reconnect delay
  * and without dev_loss_tmo any fast_io_fail_tmo is valid, so go through that state. */
-int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, struct diag *diag)
+int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *tmo, struct diag *diag)
 {
 	struct srp_rport rport;
 	struct srp_tmo now, to;
@@ -156,7 +156,7 @@ int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, stru
 		now.reconnect_delay == VALUE_UNKNOWN)
 		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
 			"this kernel's ib_srp has no loss timeouts: Linux 3.13 or later required");
-	to = kernel_srp_tmo_merge(want, &now);
+	to = kernel_srp_tmo_merge(tmo, &now);
 	err = kernel_srp_tmo_check(&to, diag);
 	if (err)
 		return err;
@@ -183,5 +183,5 @@ int kernel_srp_delete(int root, unsigned host)
 	struct srp_rport rport;
 	int err = kernel_srp_rport(root, host, &rport);
 
-	return err ? err : write_words(root, rport.name, "delete", "1");
+	return err ? err : write_values(root, rport.name, "delete", "1");
 }

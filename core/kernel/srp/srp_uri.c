@@ -15,8 +15,8 @@ static bool is_key(unsigned opt)
 	return opt != SRP_OPT_DGID && opt != SRP_OPT_DEST;
 }
 
-static int set_part(
-	struct srp_want *want, enum srp_opt opt, const char *piece, size_t len, struct diag *diag)
+static int set_part(struct srp_params *params, enum srp_opt opt, const char *piece, size_t len,
+	struct diag *diag)
 {
 	char text[80];
 
@@ -26,19 +26,19 @@ static int set_part(
 			"srp+cm://HOST:PORT/IOC_GUID/ID_EXT",
 			kernel_srp_opt_name(opt));
 	snprintf(text, sizeof(text), "%.*s", (int)len, piece);
-	return kernel_srp_set(want, opt, text, diag);
+	return kernel_srp_set(params, opt, text, diag);
 }
 
 static int read_path(
-	struct srp_want *want, const char *path, struct srp_place *place, struct diag *diag)
+	struct srp_params *params, const char *path, struct srp_place *place, struct diag *diag)
 {
 	size_t guid = strcspn(path, "/"), ext = path[guid] ? strcspn(path + guid + 1, "/") : 0;
 	const char *at = path + guid + (path[guid] == '/'), *lun = at + ext + (at[ext] == '/');
 	struct diag why = { 0 };
-	int err = set_part(want, SRP_OPT_IOC_GUID, path, guid, diag);
+	int err = set_part(params, SRP_OPT_IOC_GUID, path, guid, diag);
 
 	if (!err)
-		err = set_part(want, SRP_OPT_ID_EXT, at, ext, diag);
+		err = set_part(params, SRP_OPT_ID_EXT, at, ext, diag);
 	if (err || !*lun)
 		return err;
 	if (parse_u64(lun, 0, UINT64_MAX - 1, &place->lun, &why))
@@ -46,8 +46,8 @@ static int read_path(
 	return 0;
 }
 
-static int read_port(
-	struct srp_want *want, const struct uri *uri, struct srp_place *place, struct diag *diag)
+static int read_port(struct srp_params *params, const struct uri *uri, struct srp_place *place,
+	struct diag *diag)
 {
 	struct diag why = { 0 };
 	uint64_t lid;
@@ -57,15 +57,15 @@ static int read_port(
 			"srp: URIs have no port number: expected srp://GID/... or srp://LID/...");
 	if (strlen(uri->host) > 5 || !*uri->host ||
 		strspn(uri->host, "0123456789") < strlen(uri->host))
-		return *uri->host ? kernel_srp_set(want, SRP_OPT_DGID, uri->host, diag)
-				  : set_part(want, SRP_OPT_DGID, "", 0, diag);
+		return *uri->host ? kernel_srp_set(params, SRP_OPT_DGID, uri->host, diag)
+				  : set_part(params, SRP_OPT_DGID, "", 0, diag);
 	if (parse_u64(uri->host, 1, LID_MAX, &lid, &why))
 		return diag_set(diag, DIAG_USAGE, why.err, "LID %s", why.text);
 	place->lid = (uint16_t)lid;
 	return 0;
 }
 
-static int read_host(struct srp_want *want, const struct uri *uri, struct diag *diag)
+static int read_host(struct srp_params *params, const struct uri *uri, struct diag *diag)
 {
 	char text[80];
 	bool v6 = strchr(uri->host, ':');
@@ -78,11 +78,11 @@ static int read_host(struct srp_want *want, const struct uri *uri, struct diag *
 			"host name: must be at most %zu bytes", sizeof(text) - 10);
 	snprintf(text, sizeof(text), "%s%s%s:%u", v6 ? "[" : "", uri->host, v6 ? "]" : "",
 		uri->port);
-	return kernel_srp_set(want, SRP_OPT_DEST, text, diag);
+	return kernel_srp_set(params, SRP_OPT_DEST, text, diag);
 }
 
 int kernel_srp_uri(
-	struct srp_want *want, struct uri *uri, struct srp_place *place, struct diag *diag)
+	struct srp_params *params, struct uri *uri, struct srp_place *place, struct diag *diag)
 {
 	bool cm = !strcmp(uri->scheme, "srp+cm");
 	int err;
@@ -93,14 +93,14 @@ int kernel_srp_uri(
 			uri->spelling);
 	if (uri->user)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "SRP has no users: remove USER@");
-	err = cm ? read_host(want, uri, diag) : read_port(want, uri, place, diag);
+	err = cm ? read_host(params, uri, diag) : read_port(params, uri, place, diag);
 	if (!err)
-		err = read_path(want, uri->path, place, diag);
+		err = read_path(params, uri->path, place, diag);
 	for (unsigned i = 0; !err && i < SRP_OPTS; i++) {
 		const char *value = is_key(i) ? uri_value(uri, kernel_srp_opt_name(i)) : NULL;
 
 		if (value)
-			err = kernel_srp_set(want, i, value, diag);
+			err = kernel_srp_set(params, i, value, diag);
 	}
 	return err;
 }

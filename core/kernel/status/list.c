@@ -67,7 +67,7 @@ struct above {
 };
 
 /* A multipath disk of the device mapper is recognised by its UUID. */
-static void look_above(const char *name, void *arg)
+static void find_multipath(const char *name, void *arg)
 {
 	struct above *above = arg;
 	char text[160];
@@ -125,7 +125,7 @@ void kernel_list_add_path(struct listing *list, struct list_path path, const cha
 	path.disk = -1;
 	if (node[0]) {
 		snprintf(dir, sizeof(dir), "sys/class/block/%.31s/holders", node);
-		kernel_sys_list(list->root, dir, look_above, &above);
+		kernel_sys_list(list->root, dir, find_multipath, &above);
 		path.disk = find_disk(list, above.node[0] ? above.node : node);
 	}
 	add_path(list, &path);

@@ -49,10 +49,10 @@ struct list_nl {
 	} device[64]; /* numbered by the kernel */
 	unsigned count;
 	/* device whose character device was requested, as the answer does not name it */
-	const char *asked;
+	const char *queried_dev;
 	bool ended; /* the answer is complete */
 };
-void kernel_list_netlink_take(
+void kernel_list_netlink_parse(
 	struct list_nl *, void *messages, size_t len); /* the result of one read */
 
 /* Find the source, RDMA device and port of a connection to link->address, as far as they are

@@ -23,14 +23,14 @@ static void add_nbd(struct listing *list, const char *name, unsigned index)
 		return;
 	snprintf(dir, sizeof(dir), "sys/block/nbd%u", index);
 	link.pid = (int)kernel_list_number(list->root, dir, "pid");
-	link.ours = !strncmp(text, KERNEL_NBD_OURS, strlen(KERNEL_NBD_OURS));
+	link.ours = !strncmp(text, KERNEL_NBD_ID_PREFIX, strlen(KERNEL_NBD_ID_PREFIX));
 	snprintf(link.target, sizeof(link.target), "%s",
-		text + (link.ours ? strlen(KERNEL_NBD_OURS) : 0));
+		text + (link.ours ? strlen(KERNEL_NBD_ID_PREFIX) : 0));
 	snprintf(link.state, sizeof(link.state), "connected");
 	add_device(list, &link, name);
 }
 
-/* Only the driver knows the disk behind a ublk device: ublk_look() of export.h. */
+/* Only the driver knows the disk behind a ublk device: ublk_query() of export.h. */
 static void add_front(const char *name, void *arg)
 {
 	struct list_link link = kernel_list_link_new(name, "ublk", "local");

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Add iSCSI sessions and their keeper. */
+/* Add iSCSI sessions and the process that restores them. */
 #include "kernel_iscsi.h"
 #include "list.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct keeper {
+struct monitor {
 	const char *by;
 	int pid;
 };
 
-/* If both keepers run, ours leaves the sessions to iscsid. */
-static struct keeper find_keeper(int root)
+/* If iscsid runs, the session monitor leaves the sessions to it. */
+static struct monitor find_monitor(int root)
 {
-	int iscsid = kernel_iscsid(root), ours = iscsid ? 0 : kernel_iscsi_keeper(root);
+	int iscsid = kernel_iscsid(root), ours = iscsid ? 0 : kernel_iscsi_monitor(root);
 
-	return (struct keeper){ iscsid ? "iscsid"
-				: ours ? "rdmastor"
-				       : "none",
+	return (struct monitor){ iscsid ? "iscsid"
+				 : ours ? "rdmastor"
+					: "none",
 		iscsid ? iscsid : ours };
 }
 
@@ -40,7 +40,7 @@ static int seconds(int value)
 }
 
 static void add_session(struct listing *list, const struct kernel_iscsi_session *session,
-	const struct keeper *keeper)
+	const struct monitor *monitor)
 {
 	const bool iser = !strcmp(session->transport, "iser");
 	struct list_link link =
@@ -64,8 +64,8 @@ static void add_session(struct listing *list, const struct kernel_iscsi_session 
 		.agreed = session->agreed,
 		.tmo = session->tmo,
 		.portal_port = session->portal_port,
-		.kept_by = keeper->by,
-		.kept_by_pid = keeper->pid };
+		.restored_by = monitor->by,
+		.restored_by_pid = monitor->pid };
 	snprintf(link.iscsi.connection_state, sizeof(link.iscsi.connection_state), "%s",
 		session->connection_state);
 	snprintf(link.iscsi.portal, sizeof(link.iscsi.portal), "%s", session->portal);
@@ -81,7 +81,7 @@ static void add_session(struct listing *list, const struct kernel_iscsi_session 
 void kernel_list_iscsi(struct listing *list)
 {
 	struct kernel_iscsi_session *sessions;
-	struct keeper keeper;
+	struct monitor monitor;
 	unsigned count;
 
 	if (kernel_iscsi_sessions(list->root, &sessions, &count, NULL)) {
@@ -89,9 +89,9 @@ void kernel_list_iscsi(struct listing *list)
 		return;
 	}
 	if (count)
-		keeper = find_keeper(list->root);
+		monitor = find_monitor(list->root);
 	for (unsigned i = 0; i < count; i++)
 		if (sessions[i].target[0])
-			add_session(list, &sessions[i], &keeper);
+			add_session(list, &sessions[i], &monitor);
 	free(sessions);
 }

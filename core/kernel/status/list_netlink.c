@@ -48,7 +48,7 @@ static bool get_addr(struct nlattr *const *attrs, unsigned type, struct addr *ad
 	       (addr->ss.ss_family == AF_INET6 && len >= (int)sizeof(struct sockaddr_in6));
 }
 
-static void take_device(struct list_nl *nl, struct nlattr *const *attrs)
+static void parse_device(struct list_nl *nl, struct nlattr *const *attrs)
 {
 	if (nl->count == sizeof(nl->device) / sizeof(*nl->device) ||
 		!get_u32(attrs, RDMA_NLDEV_ATTR_DEV_INDEX, &nl->device[nl->count].index) ||
@@ -58,7 +58,7 @@ static void take_device(struct list_nl *nl, struct nlattr *const *attrs)
 	nl->count++;
 }
 
-static void take_port(struct list_nl *nl, struct nlattr *const *attrs)
+static void parse_port(struct list_nl *nl, struct nlattr *const *attrs)
 {
 	char dev[64], netdev[16];
 	uint32_t number;
@@ -75,20 +75,20 @@ static void take_port(struct list_nl *nl, struct nlattr *const *attrs)
 	}
 }
 
-static void take_driver(struct list_nl *nl, struct nlattr *const *attrs)
+static void parse_driver(struct list_nl *nl, struct nlattr *const *attrs)
 {
 	uint32_t id;
 
-	if (!nl->asked || !get_u32(attrs, RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID, &id) ||
+	if (!nl->queried_dev || !get_u32(attrs, RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID, &id) ||
 		id >= sizeof(providers) / sizeof(*providers) || !providers[id])
 		return;
 	for (unsigned i = 0; i < nl->list->to->ports; i++)
-		if (!strcmp(nl->list->to->port[i].dev, nl->asked))
+		if (!strcmp(nl->list->to->port[i].dev, nl->queried_dev))
 			snprintf(nl->list->to->port[i].provider,
 				sizeof(nl->list->to->port[i].provider), "%s", providers[id]);
 }
 
-static void take_cm_id(struct list_nl *nl, const char *dev, struct nlattr *const *attrs)
+static void parse_cm_id(struct list_nl *nl, const char *dev, struct nlattr *const *attrs)
 {
 	struct list_cm cm = { 0 }, *more;
 	uint32_t port;
@@ -106,7 +106,7 @@ static void take_cm_id(struct list_nl *nl, const char *dev, struct nlattr *const
 		*more = cm;
 }
 
-static void take_cm_ids(struct list_nl *nl, struct nlattr *const *attrs)
+static void parse_cm_ids(struct list_nl *nl, struct nlattr *const *attrs)
 {
 	struct nlattr *table = attrs[RDMA_NLDEV_ATTR_RES_CM_ID], *entry, *one[ATTRS];
 	char dev[64];
@@ -115,10 +115,10 @@ static void take_cm_ids(struct list_nl *nl, struct nlattr *const *attrs)
 	if (!table || !get_text(attrs, RDMA_NLDEV_ATTR_DEV_NAME, dev, sizeof(dev)))
 		return;
 	nla_for_each_nested(entry, table, left) if (!nla_parse_nested(one, ATTRS - 1, entry, NULL))
-		take_cm_id(nl, dev, one);
+		parse_cm_id(nl, dev, one);
 }
 
-static void take_message(struct list_nl *nl, struct nlmsghdr *msg)
+static void parse_message(struct list_nl *nl, struct nlmsghdr *msg)
 {
 	struct nlattr *attrs[ATTRS];
 
@@ -129,30 +129,30 @@ static void take_message(struct list_nl *nl, struct nlmsghdr *msg)
 		return;
 	switch (RDMA_NL_GET_OP(msg->nlmsg_type)) {
 	case RDMA_NLDEV_CMD_GET:
-		take_device(nl, attrs);
+		parse_device(nl, attrs);
 		break;
 	case RDMA_NLDEV_CMD_PORT_GET:
-		take_port(nl, attrs);
+		parse_port(nl, attrs);
 		break;
 	case RDMA_NLDEV_CMD_GET_CHARDEV:
-		take_driver(nl, attrs);
+		parse_driver(nl, attrs);
 		break;
 	case RDMA_NLDEV_CMD_RES_CM_ID_GET:
-		take_cm_ids(nl, attrs);
+		parse_cm_ids(nl, attrs);
 		break;
 	}
 }
 
-void kernel_list_netlink_take(struct list_nl *nl, void *messages, size_t len)
+void kernel_list_netlink_parse(struct list_nl *nl, void *messages, size_t len)
 {
 	struct nlmsghdr *msg = messages;
 
 	for (int left = (int)len; left > 0 && nlmsg_ok(msg, left); msg = nlmsg_next(msg, &left))
-		take_message(nl, msg);
+		parse_message(nl, msg);
 }
 
 /* Query one device, or all: device NULL. */
-static void ask_devices(
+static void query_devices(
 	struct list_nl *nl, struct nl_sock *sock, int op, int flags, const uint32_t *device)
 {
 	struct nl_msg *msg = nlmsg_alloc_simple(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, op), flags);
@@ -173,7 +173,7 @@ static void ask_devices(
 		if (from.nl_pid) /* not from the kernel */
 			nl->ended = true;
 		else
-			kernel_list_netlink_take(nl, answer, (size_t)got);
+			kernel_list_netlink_parse(nl, answer, (size_t)got);
 		free(answer);
 	}
 }
@@ -185,15 +185,16 @@ void kernel_list_netlink(struct listing *list)
 
 	if (sock && !nl_connect(sock, NETLINK_RDMA) && !nl_socket_set_nonblocking(sock)) {
 		nl_socket_disable_auto_ack(sock);
-		ask_devices(&nl, sock, RDMA_NLDEV_CMD_GET, NLM_F_DUMP, NULL);
+		query_devices(&nl, sock, RDMA_NLDEV_CMD_GET, NLM_F_DUMP, NULL);
 		for (unsigned i = 0; i < nl.count; i++) {
-			ask_devices(&nl, sock, RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP,
+			query_devices(&nl, sock, RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP,
 				&nl.device[i].index);
-			ask_devices(&nl, sock, RDMA_NLDEV_CMD_RES_CM_ID_GET, NLM_F_DUMP,
+			query_devices(&nl, sock, RDMA_NLDEV_CMD_RES_CM_ID_GET, NLM_F_DUMP,
 				&nl.device[i].index);
-			nl.asked = nl.device[i].name;
-			ask_devices(&nl, sock, RDMA_NLDEV_CMD_GET_CHARDEV, 0, &nl.device[i].index);
-			nl.asked = NULL;
+			nl.queried_dev = nl.device[i].name;
+			query_devices(
+				&nl, sock, RDMA_NLDEV_CMD_GET_CHARDEV, 0, &nl.device[i].index);
+			nl.queried_dev = NULL;
 		}
 	}
 	nl_socket_free(sock);

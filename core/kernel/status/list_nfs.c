@@ -18,7 +18,7 @@ struct search {
 };
 
 /* "xprt-3-rdma" */
-static void look_transport(const char *name, void *arg)
+static void read_transport(const char *name, void *arg)
 {
 	struct search *search = arg;
 	struct list_link *link = search->link;
@@ -45,14 +45,14 @@ static void look_transport(const char *name, void *arg)
 		snprintf(link->source, sizeof(link->source), "%.60s", text);
 }
 
-static void look_switch(const char *name, void *arg)
+static void read_switch(const char *name, void *arg)
 {
 	struct search *search = arg;
 	char dir[100];
 
 	search->sw = name;
 	snprintf(dir, sizeof(dir), SWITCHES "/%.40s", name);
-	kernel_sys_list(search->list->root, dir, look_transport, search);
+	kernel_sys_list(search->list->root, dir, read_transport, search);
 }
 
 static long number(const char *options, const char *name, long otherwise)
@@ -67,15 +67,15 @@ static long number(const char *options, const char *name, long otherwise)
  * before (nfs(5), xprt_calc_majortimeo()). */
 static void read_loss(const char *super, struct list_loss *loss)
 {
-	const long tenths = number(super, "timeo", -1), again = number(super, "retrans", 0);
+	const long tenths = number(super, "timeo", -1), retrans = number(super, "retrans", 0);
 	char text[8];
 
 	if (kernel_mount_option(super, "hard", text, sizeof(text)))
 		loss->fail_s = loss->give_up_s = VALUE_OFF;
-	else if (tenths >= 0 && tenths < 100000 && again >= 0 && again < 100000)
-		loss->fail_s = (int)((tenths * (again + 1) + 9) / 10 > INT32_MAX
+	else if (tenths >= 0 && tenths < 100000 && retrans >= 0 && retrans < 100000)
+		loss->fail_s = (int)((tenths * (retrans + 1) + 9) / 10 > INT32_MAX
 					     ? INT32_MAX
-					     : (tenths * (again + 1) + 9) / 10);
+					     : (tenths * (retrans + 1) + 9) / 10);
 }
 
 static void add_mount(const char *dir, const struct kernel_mounted *m, void *arg)
@@ -101,7 +101,7 @@ static void add_mount(const char *dir, const struct kernel_mounted *m, void *arg
 	read_loss(m->super, &link.loss);
 	if (!strcmp(link.transport, "rdma"))
 		kernel_list_find_device(list, "rpcrdma", &link);
-	kernel_sys_list(list->root, SWITCHES, look_switch, &search);
+	kernel_sys_list(list->root, SWITCHES, read_switch, &search);
 	snprintf(link.state, sizeof(link.state), "%s",
 		search.connected    ? "connected"
 		: search.connecting ? "connecting"

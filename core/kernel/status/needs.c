@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What an initramfs needs to attach disks: kernel modules, the word that names each of those
- * attached now on the kernel command line, and the files that a word names. */
+/* What an initramfs needs to attach disks: kernel modules, a kernel parameter for each attached
+ * disk, and the files that parameters name. */
 #include "grow.h"
 #include "kernel_boot.h"
 #include "kernel_status.h"
@@ -22,9 +22,9 @@ struct collect {
 	struct diag why; /* the first failure */
 };
 
-/* A blank would end a word of the kernel command line, and a quote hide one; scripts read each need
- * as a line. */
-static bool is_one_word(const char *text)
+/* A blank would end the kernel parameter, and a quote hide one; scripts read each need as a line.
+ */
+static bool is_plain_param(const char *text)
 {
 	for (; *text; text++)
 		if ((unsigned char)*text <= ' ' || *text == 0x7f || strchr("\"'`\\", *text))
@@ -35,7 +35,7 @@ static bool is_one_word(const char *text)
 static void refuse(struct collect *collect, uint8_t kind, const char *text)
 {
 	static const char *const kinds[BOOT_NEED_KINDS] = {
-		[BOOT_NEED_MODULE] = "module", [BOOT_NEED_WORD] = "word", [BOOT_NEED_FILE] = "file"
+		[BOOT_NEED_MODULE] = "module", [BOOT_NEED_PARAM] = "word", [BOOT_NEED_FILE] = "file"
 	};
 
 	if (collect->why.err)
@@ -54,7 +54,7 @@ static void add(struct collect *collect, uint8_t kind, const char *text)
 	struct boot_needs *to = collect->to;
 	struct boot_need *more;
 
-	if (!is_one_word(text)) {
+	if (!is_plain_param(text)) {
 		refuse(collect, kind, text);
 		return;
 	}
@@ -238,7 +238,7 @@ static void add_files(struct collect *collect, const struct uri *uri)
 	}
 }
 
-/* A block device of our own export. */
+/* Add the needs of a disk that our export process serves as a block device. */
 static void add_served(struct collect *collect, const struct list_link *link)
 {
 	char word[URI_MAX + 32], device[40];
@@ -257,7 +257,7 @@ static void add_served(struct collect *collect, const struct list_link *link)
 					continue;
 				snprintf(word, sizeof(word), "rd.rdmastor=%s,via=%s", disk->uri,
 					link->protocol);
-				add(collect, BOOT_NEED_WORD, word);
+				add(collect, BOOT_NEED_PARAM, word);
 				if (uri_parse(&uri, disk->uri, NULL))
 					continue;
 				add_files(collect, &uri);
@@ -306,7 +306,7 @@ static void add_link(struct collect *collect, const struct list_link *link, uint
 	link_uri(link, unit, uri);
 	snprintf(word, sizeof(word), "rd.rdmastor=%s", uri);
 	if (uri[0])
-		add(collect, BOOT_NEED_WORD, word);
+		add(collect, BOOT_NEED_PARAM, word);
 }
 
 static bool has_root(int root, const struct list_disk *disk)
@@ -379,7 +379,7 @@ static void print_uri(const struct uri *uri, char text[URI_MAX])
 		uri_encode_key(text, uri->key[i].name, uri->key[i].value);
 }
 
-static void add_disk_word(
+static void add_disk_param(
 	struct collect *collect, const struct boot_disk *disk, const struct uri *uri)
 {
 	char word[URI_MAX + 32], text[URI_MAX];
@@ -391,8 +391,8 @@ static void add_disk_word(
 	uri_hide(text);
 	snprintf(word, sizeof(word), "rd.rdmastor=%s%s%s", text,
 		disk->via == BOOT_KERNEL ? "" : ",via=",
-		disk->via == BOOT_KERNEL ? "" : kernel_boot_via_word(disk->via));
-	add(collect, BOOT_NEED_WORD, word);
+		disk->via == BOOT_KERNEL ? "" : kernel_boot_via_name(disk->via));
+	add(collect, BOOT_NEED_PARAM, word);
 }
 
 static void add_uri(
@@ -408,7 +408,7 @@ static void add_uri(
 	if (attached)
 		return;
 	kernel_sys_list(collect->root, "sys/class/net", add_card, collect);
-	add_disk_word(collect, disk, uri);
+	add_disk_param(collect, disk, uri);
 }
 
 int kernel_boot_needs_disk(int root, const struct kernel_list *list, const struct boot_disk *disk,

@@ -12,12 +12,12 @@
 
 #define MSEC       1000000ull
 #define PROCESSES  256
-#define OTHERS     64 /* of these, of users that are not trusted */
+#define OTHERS     64 /* of these, processes of untrusted users */
 #define ANSWER_MAX (1u << 20)
 #define STEP       16384u
 #define LISTENS    0x10000 /* flag of /proc/net/unix: __SO_ACCEPTCON */
 
-struct asked {
+struct query {
 	struct loop_fd fd;
 	struct loop *loop;
 	struct serving_process process;
@@ -28,21 +28,21 @@ struct asked {
 };
 
 struct find {
-	struct asked *asked;
+	struct query *query;
 	unsigned count, others, waiting;
 	unsigned left_out; /* others beyond these */
-	volatile int over;
+	volatile int finished;
 };
 
-static void end(struct asked *a)
+static void end(struct query *a)
 {
 	loop_fd_del(a->loop, &a->fd);
 	close(a->fd.fd);
 	a->fd.fd = -1;
-	a->find->over = !--a->find->waiting;
+	a->find->finished = !--a->find->waiting;
 }
 
-static int make_room(struct asked *a)
+static int make_room(struct query *a)
 {
 	char *more;
 
@@ -61,7 +61,7 @@ static int make_room(struct asked *a)
 
 static void ready(struct loop_fd *lfd, uint32_t events)
 {
-	struct asked *a = container_of(lfd, struct asked, fd);
+	struct query *a = container_of(lfd, struct query, fd);
 	ssize_t n;
 
 	(void)events;
@@ -88,7 +88,7 @@ static void ready(struct loop_fd *lfd, uint32_t events)
 }
 
 /* Check with the kernel that the process owns the socket; the name proves nothing. */
-static bool is_its_own(struct asked *a)
+static bool is_its_own(struct query *a)
 {
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
@@ -101,7 +101,7 @@ static bool is_its_own(struct asked *a)
 }
 
 /* False: it has ended, or the socket belongs to another process. */
-static bool ask_process(struct asked *a)
+static bool connect_process(struct query *a)
 {
 	struct sockaddr_un un;
 	socklen_t len = kernel_serving_address(&un, a->process.pid);
@@ -141,20 +141,20 @@ static int pid_of(const char *line)
 	return pid;
 }
 
-/* Others could have any number of sockets: they take no place from those that are trusted. */
+/* Untrusted users can have any number of sockets: limit them, so that trusted ones always fit. */
 static void add(struct find *find, struct loop *loop, int pid)
 {
-	struct asked *a = &find->asked[find->count];
+	struct query *a = &find->query[find->count];
 
 	for (unsigned i = 0; i < find->count; i++)
-		if (find->asked[i].process.pid == pid)
+		if (find->query[i].process.pid == pid)
 			return;
 	if (!pid || find->count == PROCESSES)
 		return;
-	*a = (struct asked){
+	*a = (struct query){
 		.loop = loop, .find = find, .process = { .pid = pid, .uid = UINT32_MAX }
 	};
-	if (!ask_process(a))
+	if (!connect_process(a))
 		return;
 	if (kernel_serving_is_trusted(&a->process)) {
 		find->count++;
@@ -179,7 +179,7 @@ static int move_answers(
 {
 	to->process = calloc(find->count + 1, sizeof(*to->process));
 	for (unsigned i = 0; i < find->count; i++) {
-		struct asked *a = &find->asked[i];
+		struct query *a = &find->query[i];
 
 		if (a->fd.fd >= 0) {
 			diag_set(&a->process.why, DIAG_TIMEOUT, ETIMEDOUT,
@@ -202,24 +202,24 @@ static int move_answers(
 int kernel_serving(int root, struct loop *loop, uint32_t timeout_ms, struct kernel_serving *to,
 	struct diag *diag)
 {
-	struct find find = { .asked = calloc(PROCESSES, sizeof(struct asked)) };
+	struct find find = { .query = calloc(PROCESSES, sizeof(struct query)) };
 	char *all = kernel_sys_read_all(root, "proc/net/unix"), *rest = all, *line;
 	int err;
 
 	*to = (struct kernel_serving){ 0 };
-	if (!find.asked) {
+	if (!find.query) {
 		free(all);
 		return diag_sys(diag, ENOMEM, "processes that serve");
 	}
 	while (all && (line = strsep(&rest, "\n")))
 		add(&find, loop, pid_of(line));
 	free(all);
-	find.over = 0;
+	find.finished = 0;
 	if (find.waiting)
-		loop_wait(loop, &find.over, loop_clock() + timeout_ms * MSEC);
+		loop_wait(loop, &find.finished, loop_clock() + timeout_ms * MSEC);
 	err = move_answers(&find, to, timeout_ms, diag);
 	to->left_out = find.left_out;
-	free(find.asked);
+	free(find.query);
 	return err;
 }
 
@@ -232,14 +232,14 @@ int kernel_serving_trusted(int root, struct loop *loop, uint32_t timeout_ms,
 	struct kernel_serving *to, struct diag *diag)
 {
 	int err = kernel_serving(root, loop, timeout_ms, to, diag);
-	unsigned kept = 0;
+	unsigned count = 0;
 
 	for (unsigned i = 0; i < to->processes; i++)
 		if (kernel_serving_is_trusted(&to->process[i]))
-			to->process[kept++] = to->process[i];
+			to->process[count++] = to->process[i];
 		else
 			kernel_serving_clear(&to->process[i]);
-	to->processes = kept;
+	to->processes = count;
 	to->left_out = 0;
 	return err;
 }

@@ -45,7 +45,7 @@ static unsigned count_of(const cJSON *list, unsigned most)
 	return count;
 }
 
-/* A kind that is not known here is a user nevertheless. */
+/* A holder of an unknown kind counts, too. */
 static void read_holders(struct holders *list, const cJSON *from)
 {
 	static const char *const kinds[] = { "mount", "swap", "device" };
@@ -74,7 +74,7 @@ static double seconds_of(const cJSON *object, const char *key)
 	return value >= 0 && value <= WHOLE_MAX ? value : -1;
 }
 
-/* An unknown word counts as not reported. */
+/* An unknown state counts as not reported. */
 static void read_state(struct serving_state *state, const cJSON *from)
 {
 	static const char *const words[] = { "up", "lost", "failed" };
@@ -94,7 +94,7 @@ static void read_state(struct serving_state *state, const cJSON *from)
 		state->reason[0] = 0;
 }
 
-/* False: no memory. */
+/* False: out of memory. */
 static bool read_paths(struct serving_disk *disk, const cJSON *from)
 {
 	const cJSON *paths = cJSON_GetObjectItemCaseSensitive(from, "paths"), *item;

@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MSEC    1000000ull
-#define REST_MS 5
-#define BACKLOG 64
+#define MSEC     1000000ull
+#define PAUSE_MS 5
+#define BACKLOG  64
 
 socklen_t kernel_serving_address(struct sockaddr_un *un, int pid)
 {
@@ -37,8 +37,8 @@ static bool is_allowed(const struct kernel_report *report, int fd)
 	return !cred.uid || cred.uid == report->allowed[0] || cred.uid == report->allowed[1];
 }
 
-/* Send without waiting: what the socket does not take is cut, and the reader reports an incomplete
- * answer. With this buffer that takes hundreds of kilobytes. */
+/* Send without blocking: what the socket does not accept is cut, and the reader reports an
+ * incomplete answer. With this buffer that takes hundreds of kilobytes. */
 static void answer(struct kernel_report *report, int fd)
 {
 	size_t len;
@@ -54,9 +54,9 @@ static void answer(struct kernel_report *report, int fd)
 	free(text);
 }
 
-static void rested(struct loop_timer *timer)
+static void resume(struct loop_timer *timer)
 {
-	struct kernel_report *report = container_of(timer, struct kernel_report, rest);
+	struct kernel_report *report = container_of(timer, struct kernel_report, pause);
 
 	loop_fd_change(report->loop, &report->fd, EPOLLIN);
 }
@@ -68,7 +68,7 @@ static void ready(struct loop_fd *lfd, uint32_t events)
 
 	(void)events;
 	loop_fd_change(report->loop, lfd, 0);
-	loop_timer_set(report->loop, &report->rest, loop_now(report->loop) + REST_MS * MSEC);
+	loop_timer_set(report->loop, &report->pause, loop_now(report->loop) + PAUSE_MS * MSEC);
 	if (fd < 0)
 		return;
 	if (is_allowed(report, fd))
@@ -91,7 +91,7 @@ int kernel_report_start(struct kernel_report *report, struct loop *loop, struct 
 	}
 	report->loop = loop;
 	report->fd = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = ready };
-	report->rest.fire = rested;
+	report->pause.fire = resume;
 	err = loop_fd_add(loop, &report->fd, diag);
 	report->on = !err;
 	if (err)
@@ -104,7 +104,7 @@ void kernel_report_stop(struct kernel_report *report)
 	if (!report->on)
 		return;
 	report->on = false;
-	loop_timer_del(report->loop, &report->rest);
+	loop_timer_del(report->loop, &report->pause);
 	loop_fd_del(report->loop, &report->fd);
 	close(report->fd.fd);
 }

@@ -66,21 +66,21 @@ static bool front_is(
 
 bool kernel_serving_select(struct kernel_serving *list, const char *word)
 {
-	unsigned kept = 0;
+	unsigned count = 0;
 
 	for (unsigned i = 0; i < list->processes; i++) {
 		struct serving_process *process = &list->process[i];
-		bool wanted = false;
+		bool selected = false;
 
 		for (unsigned f = 0; f < process->fronts; f++)
-			wanted |= front_is(process, &process->front[f], word);
-		if (wanted)
-			list->process[kept++] = *process;
+			selected |= front_is(process, &process->front[f], word);
+		if (selected)
+			list->process[count++] = *process;
 		else
 			kernel_serving_clear(process);
 	}
-	list->processes = kept;
-	return kept;
+	list->processes = count;
+	return count;
 }
 
 static const char *number(uint64_t value, char text[24])
@@ -190,15 +190,15 @@ void kernel_serving_path_line(
 
 void kernel_serving_put_state(struct out *out, const struct serving_state *state)
 {
-	out_known(out, "state", state->word);
+	out_nonempty(out, "state", state->word);
 	if (state->lost_seconds >= 0)
 		out_real(out, "lost_seconds", NULL, state->lost_seconds, 1);
 	if (state->fails_in_seconds >= 0)
 		out_real(out, "fails_in_seconds", NULL, state->fails_in_seconds, 1);
-	out_known(out, "reason", state->reason);
+	out_nonempty(out, "reason", state->reason);
 }
 
-/* The paths of its disks that do not work, which are those of all its protocols. */
+/* Print the paths that are not up; all protocols of the process have the same. */
 static void path_lines(struct out *out, const struct serving_front *front)
 {
 	for (unsigned i = 0; i < front->disks; i++)
@@ -247,24 +247,24 @@ static void put_number(struct out *out, const char *key, uint64_t value)
 static void put_disk(struct out *out, const struct serving_disk *disk)
 {
 	out_object(out, NULL);
-	out_known(out, "uri", disk->uri);
+	out_nonempty(out, "uri", disk->uri);
 	out_u64(out, "size", NULL, disk->size);
 	out_u64(out, "block_size", NULL, disk->block_size);
 	out_bool(out, "read_only", NULL, disk->read_only);
-	out_known(out, "subnqn", disk->subnqn);
+	out_nonempty(out, "subnqn", disk->subnqn);
 	if (disk->nsid)
 		out_u64(out, "nsid", NULL, disk->nsid);
-	out_known(out, "target", disk->target);
+	out_nonempty(out, "target", disk->target);
 	if (disk->lun != SERVING_UNKNOWN)
 		out_u64(out, "lun", NULL, disk->lun);
-	out_known(out, "name", disk->name);
-	out_known(out, "device", disk->device);
+	out_nonempty(out, "name", disk->name);
+	out_nonempty(out, "device", disk->device);
 	kernel_holders_put(out, &disk->holders);
 	kernel_serving_put_state(out, &disk->state);
 	out_list(out, "paths");
 	for (unsigned i = 0; i < disk->paths; i++) {
 		out_object(out, NULL);
-		out_known(out, "uri", disk->path[i].uri);
+		out_nonempty(out, "uri", disk->path[i].uri);
 		kernel_serving_put_state(out, &disk->path[i].state);
 		out_end(out);
 	}
@@ -275,11 +275,11 @@ static void put_disk(struct out *out, const struct serving_disk *disk)
 static void put_listener(struct out *out, const struct serving_listener *listener)
 {
 	out_object(out, NULL);
-	out_known(out, "transport", listener->transport);
-	out_known(out, "traddr", listener->traddr);
-	out_known(out, "trsvcid", listener->trsvcid);
-	out_known(out, "service_id", listener->service_id);
-	out_known(out, "path", listener->path);
+	out_nonempty(out, "transport", listener->transport);
+	out_nonempty(out, "traddr", listener->traddr);
+	out_nonempty(out, "trsvcid", listener->trsvcid);
+	out_nonempty(out, "service_id", listener->service_id);
+	out_nonempty(out, "path", listener->path);
 	if (!strcmp(listener->transport, "rdma"))
 		out_bool(out, "iwarp", NULL, listener->iwarp);
 	out_end(out);
@@ -287,7 +287,7 @@ static void put_listener(struct out *out, const struct serving_listener *listene
 
 static void put_front(struct out *out, const struct serving_front *front)
 {
-	out_known(out, "protocol", front->protocol);
+	out_nonempty(out, "protocol", front->protocol);
 	put_number(out, "clients", front->clients);
 	put_number(out, "refused", front->refused);
 	put_number(out, "queues", front->queues);
@@ -316,7 +316,7 @@ static void put_process(struct out *out, const struct serving_process *process)
 	out_u64(out, "pid", NULL, (uint64_t)process->pid);
 	if (process->uid != UINT32_MAX)
 		out_u64(out, "uid", NULL, process->uid);
-	out_known(out, "applet", process->applet);
+	out_nonempty(out, "applet", process->applet);
 	if (process->why.err)
 		out_error(out, "error", &process->why);
 	else

@@ -96,7 +96,7 @@ static void path_row(
 	static const struct list_disk none;
 	const struct list_link *link = &list->link[path->link];
 	const struct list_disk *disk = path->disk < 0 ? &none : &list->disk[path->disk];
-	char way[80], state[64], where[STATUS_ADDRESS], rdma[80],
+	char via[80], state[64], where[STATUS_ADDRESS], rdma[80],
 		queues[16] = "", loss[24], time[24], to[CELL], bytes[16], protocol[20];
 	const bool own_name =
 		path->node[0] && strcmp(path->node, disk->node) && strcmp(path->node, link->name);
@@ -109,7 +109,7 @@ static void path_row(
 			status_size(disk->size, bytes),
 			join(protocol, sizeof(protocol), link->protocol, "", link->version),
 			link->transport,
-			join(way, sizeof(way), strcmp(link->transport, "local") ? link->name : "",
+			join(via, sizeof(via), strcmp(link->transport, "local") ? link->name : "",
 				":", own_name ? path->node : ""),
 			join(state, sizeof(state), link->state, "/", path->state),
 			strcmp(link->protocol, "srp")
@@ -162,8 +162,8 @@ static void session_row(
 
 	if (iscsi->portal_port)
 		snprintf(port, sizeof(port), "%u", iscsi->portal_port);
-	snprintf(by, sizeof(by), iscsi->kept_by_pid ? "%s:%d" : "%s", iscsi->kept_by,
-		iscsi->kept_by_pid);
+	snprintf(by, sizeof(by), iscsi->restored_by_pid ? "%s:%d" : "%s", iscsi->restored_by,
+		iscsi->restored_by_pid);
 	if (tmo->recv >= 0 && tmo->ping >= 0)
 		snprintf(ping, sizeof(ping), "%d+%d", tmo->recv, tmo->ping);
 	table_row(table,
@@ -296,20 +296,20 @@ static void show_text(
 	gids_table(out, list);
 }
 
-static void show_identity(struct out *out, const struct identity *who)
+static void show_identity(struct out *out, const struct identity *identity)
 {
 	char id[UUID_TEXT];
 
-	uuid_text(id, who->hostid);
+	uuid_text(id, identity->hostid);
 	out_line(out, "%s", "");
-	out_line(out, "host NQN:  %s (%s)", who->hostnqn, who->nqn_from);
-	out_line(out, "host ID:   %s (%s)", id, who->id_from);
+	out_line(out, "host NQN:  %s (%s)", identity->hostnqn, identity->nqn_from);
+	out_line(out, "host ID:   %s (%s)", id, identity->id_from);
 	out_object(out, "identity");
-	out_text(out, "hostnqn", NULL, "%s", who->hostnqn);
-	out_text(out, "hostnqn_from", NULL, "%s", who->nqn_from);
+	out_text(out, "hostnqn", NULL, "%s", identity->hostnqn);
+	out_text(out, "hostnqn_from", NULL, "%s", identity->nqn_from);
 	out_text(out, "hostid", NULL, "%s", id);
-	out_text(out, "hostid_from", NULL, "%s", who->id_from);
-	out_bool(out, "random", NULL, who->random);
+	out_text(out, "hostid_from", NULL, "%s", identity->id_from);
+	out_bool(out, "random", NULL, identity->random);
 	out_end(out);
 }
 

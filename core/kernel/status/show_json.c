@@ -21,7 +21,7 @@ static void put_loss(struct out *out, const struct list_loss *loss)
 {
 	char text[24];
 
-	out_known(out, "on_loss", status_policy(loss, text));
+	out_nonempty(out, "on_loss", status_policy(loss, text));
 	out_object(out, "timeouts");
 	put_signed(out, "reconnect_seconds", loss->retry_s);
 	put_signed(out, "fail_seconds", loss->fail_s);
@@ -44,7 +44,7 @@ static void put_target(struct out *out, const struct list_link *link, const stru
 		out_text(out, "ioc_guid", NULL, "%.*s", (int)(slash - link->target), link->target);
 		out_text(out, "id_ext", NULL, "%s", slash + 1);
 	} else {
-		out_known(out,
+		out_nonempty(out,
 			nvme                             ? "subnqn"
 			: iscsi                          ? "target"
 			: !strcmp(link->protocol, "nfs") ? "path"
@@ -53,7 +53,7 @@ static void put_target(struct out *out, const struct list_link *link, const stru
 	}
 	if (path->disk >= 0 && (nvme || srp || iscsi))
 		out_u64(out, nvme ? "nsid" : "lun", NULL, path->unit);
-	out_known(out, nvme ? "hostnqn" : "initiator", link->host);
+	out_nonempty(out, nvme ? "hostnqn" : "initiator", link->host);
 }
 
 /* For iSCSI print the portal, as iser-login does: after a redirect the connection has another
@@ -64,8 +64,8 @@ static void put_address(struct out *out, const struct list_link *link)
 
 	if (link->iscsi.portal_port)
 		snprintf(port, sizeof(port), "%u", link->iscsi.portal_port);
-	out_known(out, "traddr", link->iscsi.is ? link->iscsi.portal : link->address);
-	out_known(out,
+	out_nonempty(out, "traddr", link->iscsi.is ? link->iscsi.portal : link->address);
+	out_nonempty(out,
 		strcmp(link->protocol, "srp") || strlen(link->service) < 16 ? "trsvcid"
 									    : "service_id",
 		link->iscsi.is ? port : link->service);
@@ -114,16 +114,16 @@ static void put_iscsi(struct out *out, const struct list_link *link, const struc
 	out_object(out, "iscsi");
 	out_u64(out, "sid", NULL, iscsi->sid);
 	out_u64(out, "cid", NULL, iscsi->cid);
-	out_known(out, "connection_state", iscsi->connection_state);
-	out_known(out, "hctl", path->hctl);
+	out_nonempty(out, "connection_state", iscsi->connection_state);
+	out_nonempty(out, "hctl", path->hctl);
 	put_signed(out, "tpgt", iscsi->tpgt);
 	out_object(out, "peer");
-	out_known(out, "traddr", link->address);
-	out_known(out, "trsvcid", link->service);
+	out_nonempty(out, "traddr", link->address);
+	out_nonempty(out, "trsvcid", link->service);
 	out_end(out);
-	out_text(out, "kept_by", NULL, "%s", iscsi->kept_by);
-	if (iscsi->kept_by_pid)
-		out_u64(out, "kept_by_pid", NULL, (uint64_t)iscsi->kept_by_pid);
+	out_text(out, "kept_by", NULL, "%s", iscsi->restored_by);
+	if (iscsi->restored_by_pid)
+		out_u64(out, "kept_by_pid", NULL, (uint64_t)iscsi->restored_by_pid);
 	put_tmo(out, &iscsi->tmo);
 	put_agreed(out, &iscsi->agreed);
 	out_end(out);
@@ -135,19 +135,19 @@ static void put_path(struct out *out, const struct kernel_list *list, const stru
 	const bool local = !strcmp(link->transport, "local");
 
 	out_object(out, NULL);
-	out_known(out, "connection", link->name);
+	out_nonempty(out, "connection", link->name);
 	out_text(out, "protocol", NULL, "%s", link->protocol);
-	out_known(out, "vers", link->version);
-	out_known(out, "mounted_from", link->from);
-	out_known(out, "transport", link->transport);
+	out_nonempty(out, "vers", link->version);
+	out_nonempty(out, "mounted_from", link->from);
+	out_nonempty(out, "transport", link->transport);
 	out_word(out, "state", link->state);
-	out_known(out, "node", path->node);
+	out_nonempty(out, "node", path->node);
 	out_word(out, "path_state", path->state);
 	put_target(out, link, path);
 	put_address(out, link);
-	out_known(out, "host_traddr", link->source);
-	out_known(out, "netdev", link->netdev);
-	out_known(out, "rdma_device", link->rdma_dev);
+	out_nonempty(out, "host_traddr", link->source);
+	out_nonempty(out, "netdev", link->netdev);
+	out_nonempty(out, "rdma_device", link->rdma_dev);
 	put_number(out, "rdma_port", link->rdma_port);
 	put_number(out, "queues", link->queues);
 	put_number(out, "pid", (uint64_t)link->pid);
@@ -170,7 +170,7 @@ static void put_disk(struct out *out, const struct kernel_list *list, const stru
 		out_text(out, disk->node[0] ? "device" : "directory", NULL, "%s", disk->name);
 		put_number(out, "size", disk->size);
 		put_number(out, "block_size", disk->block);
-		out_known(out, "wwid", disk->wwid);
+		out_nonempty(out, "wwid", disk->wwid);
 		out_word(out, "policy", disk->policy);
 		kernel_holders_put(out, &disk->holders);
 	}
@@ -184,16 +184,16 @@ static void put_port(struct out *out, const struct list_port *port)
 	out_object(out, NULL);
 	out_text(out, "rdma_device", NULL, "%s", port->dev);
 	out_u64(out, "rdma_port", NULL, port->port);
-	out_known(out, "link", port->kind);
+	out_nonempty(out, "link", port->kind);
 	out_word(out, "state", port->state);
 	out_word(out, "physical_state", port->physical);
 	out_word(out, "link_layer", port->layer);
 	if (sscanf(port->rate, "%lf Gb/sec", &rate) == 1 && rate > 0 && rate < 1e6)
 		out_real(out, "gigabits_per_second", NULL, rate, 1);
-	out_known(out, "netdev", port->netdev);
-	out_known(out, "driver", port->driver);
-	out_known(out, "provider", port->provider);
-	out_known(out, "firmware", port->firmware);
+	out_nonempty(out, "netdev", port->netdev);
+	out_nonempty(out, "driver", port->driver);
+	out_nonempty(out, "provider", port->provider);
+	out_nonempty(out, "firmware", port->firmware);
 	put_number(out, "lid", port->lid);
 	put_number(out, "sm_lid", port->sm_lid);
 	out_list(out, "gids");
@@ -202,7 +202,7 @@ static void put_port(struct out *out, const struct list_port *port)
 		out_u64(out, "index", NULL, port->gid[i].index);
 		out_text(out, "gid", NULL, "%s", port->gid[i].gid);
 		out_word(out, "type", port->gid[i].type);
-		out_known(out, "netdev", port->gid[i].netdev);
+		out_nonempty(out, "netdev", port->gid[i].netdev);
 		out_end(out);
 	}
 	out_end(out);

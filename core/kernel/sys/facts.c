@@ -30,7 +30,7 @@ static bool installed(int root, char *path[MODULE_FILES], int count)
 	return all;
 }
 
-enum kernel_module_state kernel_module_look(int root, const char *release, const char *module)
+enum kernel_module_state kernel_module_get_state(int root, const char *release, const char *module)
 {
 	char *path[MODULE_FILES], loaded[100];
 	int count;
@@ -53,7 +53,7 @@ const char *kernel_module_try(int root, const char *release, const char *module)
 {
 	const char *why = kernel_module_load(root, module);
 
-	return kernel_module_look(root, release, module) == KERNEL_MODULE_LOADED ? NULL : why;
+	return kernel_module_get_state(root, release, module) == KERNEL_MODULE_LOADED ? NULL : why;
 }
 
 bool kernel_modules_disabled(int root)

@@ -43,7 +43,7 @@ static const char *family_word(uint8_t family)
 }
 
 /* Chains of other types, as for NAT, don't drop. */
-static void take_chain(struct firewall *firewall, const char *family, struct nlattr *const *attrs)
+static void parse_chain(struct firewall *firewall, const char *family, struct nlattr *const *attrs)
 {
 	struct nlattr *hook[NFTA_HOOK_MAX + 1] = { NULL };
 	struct firewall_chain *chain;
@@ -68,7 +68,7 @@ static void take_chain(struct firewall *firewall, const char *family, struct nla
 	get_text(attrs[NFTA_CHAIN_NAME], chain->name, sizeof(chain->name));
 }
 
-/* What a register holds while the expressions of a rule are followed. */
+/* Content of a register while the expressions of a rule are evaluated. */
 enum held {
 	HELD_OTHER,
 	HELD_FAMILY,
@@ -88,8 +88,8 @@ struct reading {
 	enum held held;
 	unsigned reg, held_len;
 	uint32_t states;
-	bool never;  /* not for a packet that opens a connection */
-	bool packet; /* the register holds something of the packet's headers */
+	bool never;  /* does not match a packet that opens a connection */
+	bool packet; /* the register holds a field of the packet's headers */
 };
 
 static void doubt(struct reading *r)
@@ -99,7 +99,7 @@ static void doubt(struct reading *r)
 	r->held = HELD_OTHER;
 }
 
-static void take_meta(struct reading *r, struct nlattr *data)
+static void parse_meta(struct reading *r, struct nlattr *data)
 {
 	static const struct {
 		uint32_t key;
@@ -122,7 +122,7 @@ static void take_meta(struct reading *r, struct nlattr *data)
 			r->held = rows[i].held, r->held_len = rows[i].len;
 }
 
-static void take_ct(struct reading *r, struct nlattr *data)
+static void parse_ct(struct reading *r, struct nlattr *data)
 {
 	struct nlattr *attrs[NFTA_CT_MAX + 1];
 
@@ -135,7 +135,7 @@ static void take_ct(struct reading *r, struct nlattr *data)
 	r->held_len = 4;
 }
 
-static void take_payload(struct reading *r, struct nlattr *data)
+static void parse_payload(struct reading *r, struct nlattr *data)
 {
 	static const struct {
 		uint32_t base, offset, len;
@@ -223,7 +223,7 @@ static void equals(struct reading *r, const uint8_t *value)
 }
 
 /* A state and a mask: "ct state new". */
-static void take_bitwise(struct reading *r, struct nlattr *data)
+static void parse_bitwise(struct reading *r, struct nlattr *data)
 {
 	struct nlattr *attrs[NFTA_BITWISE_MAX + 1];
 
@@ -236,7 +236,7 @@ static void take_bitwise(struct reading *r, struct nlattr *data)
 	r->held = HELD_STATES;
 }
 
-static void take_cmp(struct reading *r, struct nlattr *data)
+static void parse_cmp(struct reading *r, struct nlattr *data)
 {
 	struct nlattr *attrs[NFTA_CMP_MAX + 1];
 	uint8_t value[16];
@@ -261,7 +261,7 @@ static void take_cmp(struct reading *r, struct nlattr *data)
 		doubt(r);
 }
 
-static void take_range(struct reading *r, struct nlattr *data)
+static void parse_range(struct reading *r, struct nlattr *data)
 {
 	struct nlattr *attrs[NFTA_RANGE_MAX + 1];
 	uint8_t from[2], to[2];
@@ -275,7 +275,7 @@ static void take_range(struct reading *r, struct nlattr *data)
 		doubt(r);
 }
 
-static void take_verdict(struct reading *r, struct nlattr *data)
+static void parse_verdict(struct reading *r, struct nlattr *data)
 {
 	struct nlattr *attrs[NFTA_IMMEDIATE_MAX + 1], *value[NFTA_DATA_MAX + 1],
 		*verdict[NFTA_VERDICT_MAX + 1];
@@ -308,18 +308,18 @@ static bool extension_is(struct nlattr *data, const char *names)
 	return name[0] && strstr(names, name);
 }
 
-static void take_expression(struct reading *r, const char *name, struct nlattr *data)
+static void parse_expression(struct reading *r, const char *name, struct nlattr *data)
 {
 	static const struct {
 		const char *name;
-		void (*take)(struct reading *, struct nlattr *);
-	} rows[] = { { "meta", take_meta }, { "payload", take_payload }, { "cmp", take_cmp },
-		{ "range", take_range }, { "ct", take_ct }, { "bitwise", take_bitwise },
-		{ "immediate", take_verdict } };
+		void (*parse)(struct reading *, struct nlattr *);
+	} rows[] = { { "meta", parse_meta }, { "payload", parse_payload }, { "cmp", parse_cmp },
+		{ "range", parse_range }, { "ct", parse_ct }, { "bitwise", parse_bitwise },
+		{ "immediate", parse_verdict } };
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (data && !strcmp(name, rows[i].name)) {
-			rows[i].take(r, data);
+			rows[i].parse(r, data);
 			return;
 		}
 	if (!strcmp(name, "reject") ||
@@ -347,7 +347,7 @@ static struct firewall_chain *find_chain(
 	return NULL;
 }
 
-static void take_rule(struct firewall *firewall, const char *family, struct nlattr *const *attrs)
+static void parse_rule(struct firewall *firewall, const char *family, struct nlattr *const *attrs)
 {
 	char table[64] = "", name[64] = "";
 	struct firewall_chain *chain;
@@ -369,7 +369,7 @@ static void take_rule(struct firewall *firewall, const char *family, struct nlat
 			continue;
 		name[0] = 0;
 		get_text(one[NFTA_EXPR_NAME], name, sizeof(name));
-		take_expression(&r, name, one[NFTA_EXPR_DATA]);
+		parse_expression(&r, name, one[NFTA_EXPR_DATA]);
 	}
 	if (r.never)
 		return;
@@ -379,7 +379,7 @@ static void take_rule(struct firewall *firewall, const char *family, struct nlat
 		*more = r.rule;
 }
 
-void kernel_firewall_take(struct firewall *firewall, void *messages, size_t len)
+void kernel_firewall_parse(struct firewall *firewall, void *messages, size_t len)
 {
 	struct nlmsghdr *msg = messages;
 
@@ -394,14 +394,14 @@ void kernel_firewall_take(struct firewall *firewall, void *messages, size_t len)
 			continue;
 		if (msg->nlmsg_type == (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWCHAIN) &&
 			!nlmsg_parse(msg, sizeof(struct nfgenmsg), chain, NFTA_CHAIN_MAX, NULL))
-			take_chain(firewall, family, chain);
+			parse_chain(firewall, family, chain);
 		else if (msg->nlmsg_type == (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWRULE) &&
 			 !nlmsg_parse(msg, sizeof(struct nfgenmsg), rule, NFTA_RULE_MAX, NULL))
-			take_rule(firewall, family, rule);
+			parse_rule(firewall, family, rule);
 	}
 }
 
-/* ---- Asking. */
+/* ---- Queries. */
 
 /* 1: there is more; 0: the end; -errno. */
 static int end_of(void *messages, int len)
@@ -437,7 +437,7 @@ static int dump(struct nl_sock *sock, unsigned kind, struct firewall *firewall)
 		if (got <= 0)
 			return -EIO;
 		if (!from.nl_pid) {
-			kernel_firewall_take(firewall, answer, (size_t)got);
+			kernel_firewall_parse(firewall, answer, (size_t)got);
 			err = end_of(answer, got);
 		}
 		free(answer);
@@ -487,7 +487,7 @@ int kernel_firewall_legacy(int root, bool v6, char *text, size_t len)
 	return got == -EACCES ? -EACCES : 0;
 }
 
-/* ---- Judging. */
+/* ---- Evaluation. */
 
 #define DEPTH_MAX 16 /* of chains; NFT_JUMP_STACK_SIZE */
 
@@ -496,10 +496,10 @@ struct packet {
 	const struct addr *to;
 	uint8_t l4proto;
 	uint16_t port;
-	bool may_pass, may_drop; /* rules that can't be judged were passed by */
+	bool may_pass, may_drop; /* due to rules that can't be evaluated */
 };
 
-/* Whether the rule applies as far as its known conditions say. */
+/* Whether the known conditions of the rule match. */
 static bool applies(const struct firewall_rule *rule, const struct packet *packet)
 {
 	const struct sockaddr_in *sin = (const void *)&packet->to->ss;
@@ -523,7 +523,7 @@ static bool applies(const struct firewall_rule *rule, const struct packet *packe
 static enum firewall_verdict walk(
 	struct packet *packet, const struct firewall_chain *chain, unsigned depth);
 
-/* What a rule that applies does: RETURN ends its chain. */
+/* Return the verdict of a matching rule: RETURN ends its chain. */
 static enum firewall_verdict follow(struct packet *packet, const struct firewall_chain *chain,
 	const struct firewall_rule *rule, unsigned depth)
 {
@@ -547,7 +547,7 @@ static enum firewall_verdict walk(
 {
 	for (unsigned i = 0; i < chain->rules; i++) {
 		const struct firewall_rule *rule = &chain->rule[i];
-		/* the peer's side is unknown */
+		/* the peer's address and port are unknown */
 		bool vague = rule->has_saddr || rule->has_sport ||
 			     (rule->has_daddr && !packet->to->ss.ss_family);
 		enum firewall_verdict verdict;
@@ -559,7 +559,7 @@ static enum firewall_verdict walk(
 			return FIREWALL_NEXT;
 		if (rule->certain && !vague && verdict != FIREWALL_NEXT)
 			return verdict;
-		/* What drops for other reasons than addresses or ports concerns few packets. */
+		/* Rules that drop for other reasons than addresses or ports match few packets. */
 		packet->may_drop |= verdict == FIREWALL_DROP && (vague || rule->vague);
 		packet->may_pass |= verdict == FIREWALL_ACCEPT || verdict == FIREWALL_RETURN ||
 				    (verdict == FIREWALL_NEXT && !rule->certain);
@@ -576,7 +576,7 @@ enum firewall_fate kernel_firewall_fate(const struct firewall *firewall,
 	if (!strcmp(chain->family, to->ss.ss_family == AF_INET    ? "ip6"
 				   : to->ss.ss_family == AF_INET6 ? "ip"
 								  : ""))
-		return FIREWALL_PASSES; /* not seen by it */
+		return FIREWALL_PASSES; /* the chain does not see it */
 	verdict = walk(&packet, chain, 0);
 	if (verdict == FIREWALL_NEXT)
 		verdict = chain->drops ? FIREWALL_DROP : FIREWALL_ACCEPT;

@@ -38,7 +38,7 @@ struct search {
 	struct holders *list; /* NULL: only text */
 	void (*mounted)(unsigned id, const char *dir, void *arg);
 	void *arg;
-	struct search *next; /* another one, for which processes are searched at once */
+	struct search *next; /* further searches, to scan processes once for all */
 	ino_t *space;        /* mount namespaces searched */
 	unsigned spaces;
 	bool no_memory;
@@ -72,7 +72,7 @@ static void list_add(struct holders *list, const char *kind, const char *name, c
 	snprintf(item->label, sizeof(item->label), "%s", label);
 }
 
-/* Record what holds the disk as text, and in the list if one is wanted. */
+/* Record a holder of the disk in the text, and in the list if there is one. */
 static void held(struct search *search, const char *kind, const char *fmt, const char *name,
 	const char *label)
 {
@@ -657,8 +657,8 @@ void kernel_holders_put(struct out *out, const struct holders *list)
 	for (unsigned i = 0; i < list->count; i++) {
 		out_object(out, NULL);
 		out_text(out, "kind", NULL, "%s", list->item[i].kind);
-		out_known(out, "name", list->item[i].name);
-		out_known(out, "label", list->item[i].label);
+		out_nonempty(out, "name", list->item[i].name);
+		out_nonempty(out, "label", list->item[i].label);
 		out_end(out);
 	}
 	out_end(out);
@@ -716,7 +716,7 @@ static void descriptor(const char *name, void *arg)
 	file->found |= !strcmp(path, file->path);
 }
 
-bool kernel_process_has(int root, int pid, const char *path)
+bool kernel_process_has_open(int root, int pid, const char *path)
 {
 	struct open_file file = { .root = root, .pid = pid, .path = path };
 	char dir[32];

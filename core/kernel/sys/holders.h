@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Users of the block device with a given number; kernel_holders() and kernel_openers() without its
+/* Users of the block device with a given number: kernel_holders() and kernel_openers() without a
  * device node. */
 #pragma once
 #include <stdbool.h>

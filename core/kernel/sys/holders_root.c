@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Check whether the running system is on a disk, through any layers of partitions, dm, md, loop
- * devices and overlays. root_places.c lists the mounts of the system. */
+ * devices and overlays. root_mounts.c lists the mounts of the system. */
 #include "grow.h"
 #include "holders.h"
-#include "root_places.h"
+#include "root_mounts.h"
 #include "sys.h"
 #include <errno.h>
 #include <stdio.h>
@@ -16,12 +16,12 @@ struct layer {
 
 struct walk {
 	int root;
-	struct root_places places;
+	struct root_mounts system_mounts;
 	struct layer *layer;
 	unsigned count;
 	unsigned *mount; /* IDs of mounts on the layers */
 	unsigned mounts;
-	bool stands; /* the system is on it, or that can't be determined */
+	bool holds_root; /* the system is on it, or that can't be determined */
 };
 
 static void add_number(struct walk *walk, unsigned dev_major, unsigned dev_minor)
@@ -35,7 +35,7 @@ static void add_number(struct walk *walk, unsigned dev_major, unsigned dev_minor
 	if (more)
 		*more = (struct layer){ dev_major, dev_minor };
 	else
-		walk->stands = true;
+		walk->holds_root = true;
 }
 
 static void add(struct walk *walk, const char *dir, const char *name)
@@ -74,7 +74,7 @@ static void mounted(unsigned id, const char *dir, void *arg)
 	unsigned *more = grow(walk->mount, walk->mounts);
 
 	(void)dir;
-	walk->stands |= kernel_root_places_has(&walk->places, id) || !more;
+	walk->holds_root |= kernel_root_mounts_has(&walk->system_mounts, id) || !more;
 	if (more)
 		*more = id;
 }
@@ -90,7 +90,7 @@ static void loop(const char *name, void *arg)
 		kernel_sys_read(walk->root, file, sizeof(file),
 			"sys/class/block/%.60s/loop/backing_file", name) <= 0)
 		return;
-	id = kernel_root_places_of(&walk->places, file);
+	id = kernel_root_mounts_of(&walk->system_mounts, file);
 	for (unsigned i = 0; i < walk->mounts; i++)
 		if (walk->mount[i] == id) {
 			add(walk, "sys/class/block", name);
@@ -98,14 +98,14 @@ static void loop(const char *name, void *arg)
 		}
 }
 
-static void look_at_layer(struct walk *walk, const struct layer *layer)
+static void check_layer(struct walk *walk, const struct layer *layer)
 {
 	struct parts parts = { .walk = walk };
 	char path[80];
 
 	snprintf(parts.dir, sizeof(parts.dir), "sys/dev/block/%u:%u", layer->major, layer->minor);
-	walk->stands |= kernel_holders_mounts(
-				walk->root, layer->major, layer->minor, mounted, walk) == -ENOMEM;
+	walk->holds_root |= kernel_holders_mounts(walk->root, layer->major, layer->minor, mounted,
+				    walk) == -ENOMEM;
 	snprintf(path, sizeof(path), "%s/holders", parts.dir);
 	kernel_sys_list(walk->root, path, holder, walk);
 	kernel_sys_list(walk->root, parts.dir, partition, &parts);
@@ -116,15 +116,15 @@ bool kernel_holders_root(int root, unsigned dev_major, unsigned dev_minor)
 {
 	struct walk walk = { .root = root };
 
-	walk.stands = !kernel_root_places_read(root, &walk.places);
+	walk.holds_root = !kernel_root_mounts_read(root, &walk.system_mounts);
 	add_number(&walk, dev_major, dev_minor);
-	for (unsigned i = 0; i < walk.count && !walk.stands; i++) {
+	for (unsigned i = 0; i < walk.count && !walk.holds_root; i++) {
 		const struct layer layer = walk.layer[i];
 
-		look_at_layer(&walk, &layer);
+		check_layer(&walk, &layer);
 	}
-	kernel_root_places_free(&walk.places);
+	kernel_root_mounts_free(&walk.system_mounts);
 	free(walk.layer);
 	free(walk.mount);
-	return walk.stands;
+	return walk.holds_root;
 }

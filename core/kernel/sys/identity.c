@@ -51,31 +51,31 @@ static bool uuid_fake(const uint8_t uuid[16])
 	return false;
 }
 
-static bool take_nqn(struct identity *who, const char *nqn, const char *from)
+static bool set_nqn(struct identity *identity, const char *nqn, const char *from)
 {
 	if (!nqn_valid(nqn))
 		return false;
-	snprintf(who->hostnqn, sizeof(who->hostnqn), "%s", nqn);
-	snprintf(who->nqn_from, sizeof(who->nqn_from), "%s", from);
+	snprintf(identity->hostnqn, sizeof(identity->hostnqn), "%s", nqn);
+	snprintf(identity->nqn_from, sizeof(identity->nqn_from), "%s", from);
 	return true;
 }
 
-static bool take_id(struct identity *who, const char *text, const char *from)
+static bool set_id(struct identity *identity, const char *text, const char *from)
 {
-	if (!uuid_parse(who->hostid, text))
+	if (!uuid_parse(identity->hostid, text))
 		return false;
-	snprintf(who->id_from, sizeof(who->id_from), "%s", from);
+	snprintf(identity->id_from, sizeof(identity->id_from), "%s", from);
 	return true;
 }
 
-static void take_uuid(struct identity *who, const uint8_t uuid[16], const char *from)
+static void set_nqn_of_uuid(struct identity *identity, const uint8_t uuid[16], const char *from)
 {
 	char nqn[NQN_UUID_TEXT];
 
-	take_nqn(who, nqn_of_uuid(nqn, uuid), from);
+	set_nqn(identity, nqn_of_uuid(nqn, uuid), from);
 }
 
-/* Read a file that has one word on its first line; false if it is absent or empty. */
+/* Read the first field of a file; false if it is absent or empty. */
 static bool one_line(int root, const char *path, char *text, size_t len)
 {
 	if (kernel_sys_read(root, text, len, "%s", path) <= 0)
@@ -107,38 +107,38 @@ static bool on_cmdline(int root, const char *key, char *value, size_t len)
 	return found;
 }
 
-static bool from_files(int root, struct identity *who)
+static bool from_files(int root, struct identity *identity)
 {
 	char nqn[256], id[64];
 	bool has_nqn = one_line(root, "etc/nvme/hostnqn", nqn, sizeof(nqn)) &&
-		       take_nqn(who, nqn, "/etc/nvme/hostnqn");
+		       set_nqn(identity, nqn, "/etc/nvme/hostnqn");
 	bool has_id = one_line(root, "etc/nvme/hostid", id, sizeof(id)) &&
-		      take_id(who, id, "/etc/nvme/hostid");
+		      set_id(identity, id, "/etc/nvme/hostid");
 
 	if (!has_nqn && has_id)
-		take_uuid(who, who->hostid, "/etc/nvme/hostid");
+		set_nqn_of_uuid(identity, identity->hostid, "/etc/nvme/hostid");
 	return has_nqn || has_id;
 }
 
-/* dracut's words (dracut.cmdline(7), NVMf); the second is its older spelling. */
-static bool from_cmdline(int root, struct identity *who)
+/* dracut's parameters (dracut.cmdline(7), NVMf); the second is the older spelling. */
+static bool from_cmdline(int root, struct identity *identity)
 {
 	char nqn[256], id[64];
 
 	if (!on_cmdline(root, "rd.nvmf.hostnqn", nqn, sizeof(nqn)) &&
 		!on_cmdline(root, "nvmf.hostnqn", nqn, sizeof(nqn)))
 		return false;
-	if (!take_nqn(who, nqn, "/proc/cmdline"))
+	if (!set_nqn(identity, nqn, "/proc/cmdline"))
 		return false;
 	if (on_cmdline(root, "rd.nvmf.hostid", id, sizeof(id)) ||
 		on_cmdline(root, "nvmf.hostid", id, sizeof(id)))
-		take_id(who, id, "/proc/cmdline");
+		set_id(identity, id, "/proc/cmdline");
 	return true;
 }
 
 /* The kernel already converts the byte order (SMBIOS 3.0, 7.2.1), so use the text unchanged, like
  * nvme-cli. */
-static bool from_firmware(int root, struct identity *who)
+static bool from_firmware(int root, struct identity *identity)
 {
 	uint8_t uuid[16];
 	char text[64];
@@ -146,13 +146,13 @@ static bool from_firmware(int root, struct identity *who)
 	if (!one_line(root, "sys/class/dmi/id/product_uuid", text, sizeof(text)) ||
 		!uuid_parse(uuid, text) || uuid_fake(uuid))
 		return false;
-	take_uuid(who, uuid, "/sys/class/dmi/id/product_uuid");
+	set_nqn_of_uuid(identity, uuid, "/sys/class/dmi/id/product_uuid");
 	return true;
 }
 
 /* machine-id(5) must be kept secret: derive an ID from it as systemd does, with nvme-cli's
  * application ID. */
-static bool from_machine_id(int root, struct identity *who)
+static bool from_machine_id(int root, struct identity *identity)
 {
 	static const uint8_t app[16] = { 0xc7, 0xf4, 0x61, 0x81, 0x12, 0xbe, 0x49, 0x32, 0x8c, 0x83,
 		0x10, 0x6f, 0x9d, 0xdd, 0xd8, 0x6b };
@@ -163,7 +163,7 @@ static bool from_machine_id(int root, struct identity *who)
 		return false;
 	kernel_hash_hmac(sum, machine, sizeof(machine), app, sizeof(app));
 	uuid_mark_random(sum);
-	take_uuid(who, sum, "/etc/machine-id");
+	set_nqn_of_uuid(identity, sum, "/etc/machine-id");
 	return true;
 }
 
@@ -185,66 +185,67 @@ const uint8_t *kernel_identity_run(void)
 	return uuid;
 }
 
-static void made_up(struct identity *who)
+static void made_up(struct identity *identity)
 {
-	take_uuid(who, kernel_identity_run(), "random");
-	who->random = 1;
+	set_nqn_of_uuid(identity, kernel_identity_run(), "random");
+	identity->random = 1;
 }
 
 /* Derive the ID from the NQN: kernels reject two NQNs with the same ID and two IDs with the same
  * NQN. */
-static void derive_id(struct identity *who)
+static void derive_id(struct identity *identity)
 {
 	static const char label[] = "rdmastor host id";
-	const char *uuid = strstr(who->hostnqn, "uuid:");
+	const char *uuid = strstr(identity->hostnqn, "uuid:");
 	uint8_t sum[32];
 
-	snprintf(who->id_from, sizeof(who->id_from), "hostnqn");
-	if (uuid && uuid_parse(who->hostid, uuid + 5))
+	snprintf(identity->id_from, sizeof(identity->id_from), "hostnqn");
+	if (uuid && uuid_parse(identity->hostid, uuid + 5))
 		return;
-	kernel_hash_hmac(sum, label, sizeof(label) - 1, who->hostnqn, strlen(who->hostnqn));
+	kernel_hash_hmac(
+		sum, label, sizeof(label) - 1, identity->hostnqn, strlen(identity->hostnqn));
 	uuid_mark_random(sum);
-	memcpy(who->hostid, sum, sizeof(who->hostid));
+	memcpy(identity->hostid, sum, sizeof(identity->hostid));
 }
 
-int kernel_identity(int root, const char *wanted_nqn, const char *wanted_id, struct identity *who,
+int kernel_identity(int root, const char *user_nqn, const char *user_id, struct identity *identity,
 	struct diag *diag)
 {
-	*who = (struct identity){ 0 };
-	if (wanted_nqn) {
-		if (!take_nqn(who, wanted_nqn, "option"))
+	*identity = (struct identity){ 0 };
+	if (user_nqn) {
+		if (!set_nqn(identity, user_nqn, "option"))
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"invalid host NQN '%s': expected nqn.*, at most %d bytes without "
 				"blanks",
-				wanted_nqn, NAME_PLAIN_MAX);
-	} else if (!from_files(root, who) && !from_cmdline(root, who) &&
-		   !from_firmware(root, who) && !from_machine_id(root, who)) {
-		made_up(who);
+				user_nqn, NAME_PLAIN_MAX);
+	} else if (!from_files(root, identity) && !from_cmdline(root, identity) &&
+		   !from_firmware(root, identity) && !from_machine_id(root, identity)) {
+		made_up(identity);
 	}
-	if (wanted_id && !take_id(who, wanted_id, "option"))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid host ID '%s': expected a UUID",
-			wanted_id);
-	if (!who->id_from[0])
-		derive_id(who);
+	if (user_id && !set_id(identity, user_id, "option"))
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "invalid host ID '%s': expected a UUID", user_id);
+	if (!identity->id_from[0])
+		derive_id(identity);
 	return 0;
 }
 
 /* Files in /etc/nvme come last here, as they get copied with system images. */
 bool kernel_identity_machine(int root, uint8_t id[16], const char **from)
 {
-	struct identity who = { 0 };
+	struct identity identity = { 0 };
 
-	if (from_firmware(root, &who))
+	if (from_firmware(root, &identity))
 		*from = "DMI product UUID";
-	else if (from_machine_id(root, &who))
+	else if (from_machine_id(root, &identity))
 		*from = "machine-id";
-	else if (!from_files(root, &who) && !from_cmdline(root, &who))
+	else if (!from_files(root, &identity) && !from_cmdline(root, &identity))
 		return false;
 	else
 		*from = "host id";
-	if (!who.id_from[0])
-		derive_id(&who);
-	memcpy(id, who.hostid, 16);
+	if (!identity.id_from[0])
+		derive_id(&identity);
+	memcpy(id, identity.hostid, 16);
 	return true;
 }
 

@@ -15,7 +15,7 @@ void kernel_log_mark(int root, struct kernel_log *log)
 }
 
 /* "4,1234,98765,-;scsi host6: ib_srp: …", then lines about it that begin with a blank. */
-static void add_record(char *record, bool (*want)(const char *line), char *text, size_t len)
+static void add_record(char *record, bool (*match)(const char *line), char *text, size_t len)
 {
 	char *rest = record, *line, *message;
 
@@ -23,14 +23,14 @@ static void add_record(char *record, bool (*want)(const char *line), char *text,
 		size_t at = strlen(text);
 
 		message = strchr(line, ';');
-		if (line[0] != ' ' && message && want(message + 1) &&
+		if (line[0] != ' ' && message && match(message + 1) &&
 			at + strlen(message + 1) + 2 <= len)
 			snprintf(text + at, len - at, "%s\n", message + 1);
 	}
 }
 
 void kernel_log_since(
-	struct kernel_log *log, bool (*want)(const char *line), char *text, size_t len)
+	struct kernel_log *log, bool (*match)(const char *line), char *text, size_t len)
 {
 	char record[8192];
 	ssize_t got;
@@ -39,12 +39,12 @@ void kernel_log_since(
 	if (log->fd <= 0)
 		return;
 	/* Each read returns one record; EPIPE: some were lost */
-	while (want && ((got = read(log->fd, record, sizeof(record) - 1)) > 0 ||
-			       (got < 0 && (errno == EPIPE || errno == EINTR)))) {
+	while (match && ((got = read(log->fd, record, sizeof(record) - 1)) > 0 ||
+				(got < 0 && (errno == EPIPE || errno == EINTR)))) {
 		if (got < 0)
 			continue;
 		record[got] = 0;
-		add_record(record, want, text, len);
+		add_record(record, match, text, len);
 	}
 	close(log->fd);
 	log->fd = -1;

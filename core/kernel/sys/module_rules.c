@@ -37,7 +37,7 @@ static char *same_dashes(char *name)
 	return name;
 }
 
-/* Cut off the next word and advance; "" = none. */
+/* Cut off the next field and advance; "" = none. */
 static char *next_word(char **rest)
 {
 	char *word = *rest + strspn(*rest, " \t\r");
@@ -49,7 +49,7 @@ static char *next_word(char **rest)
 	return word;
 }
 
-static void take_line(struct rules *rules, char *line)
+static void parse_line(struct rules *rules, char *line)
 {
 	const char *word = next_word(&line), *of = same_dashes(next_word(&line));
 	size_t at = rules->options ? strlen(rules->options) : 0;
@@ -86,7 +86,7 @@ static void read_conf(struct rules *rules, const struct conf *conf)
 	if (text)
 		join(text);
 	while ((line = strsep(&rest, "\n")))
-		take_line(rules, line);
+		parse_line(rules, line);
 	free(text);
 }
 

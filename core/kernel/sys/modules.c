@@ -60,7 +60,7 @@ int kernel_module_errno(const char *why)
 	return why == slow ? ETIMEDOUT : ENOENT;
 }
 
-int kernel_module_lacks(const char *module, const char *why, struct diag *diag)
+int kernel_module_missing(const char *module, const char *why, struct diag *diag)
 {
 	return diag_set(diag, DIAG_NO_MODULE, kernel_module_errno(why),
 		"kernel module %s is not loaded: %s", module, why);

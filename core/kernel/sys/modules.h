@@ -5,21 +5,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Load a module and its dependencies. Returns why it may be unavailable ("no such module for
- * this kernel"). The caller checks elsewhere whether it is present, as a built-in one can't be
- * loaded. */
+/* Load a module and its dependencies. Returns why it may be unavailable ("no such module for this
+ * kernel"). The caller checks whether it is present, as a built-in one can't be loaded. */
 const char *kernel_module_load(int root, const char *module);
-/* With parameters "name=value", which have no effect if it is already loaded. */
+/* Load it with parameters "name=value", which have no effect if it is already loaded. */
 #define MODULE_PARAMS 32
 const char *kernel_module_load_with(
 	int root, const char *module, char *const *params, unsigned count);
 
-/* Report a module that is absent, for this reason of kernel_module_load(). ETIMEDOUT: modprobe was
- * too slow, and may be faster the next time; else ENOENT. */
-int kernel_module_lacks(const char *module, const char *why, struct diag *);
-int kernel_module_errno(const char *why);
+/* Set the error for an absent module, with the reason of kernel_module_load(). -ETIMEDOUT: modprobe
+ * was too slow, so a retry may help; else -ENOENT. */
+int kernel_module_missing(const char *module, const char *why, struct diag *);
+int kernel_module_errno(const char *why); /* ETIMEDOUT or ENOENT */
 
-/* The same without modprobe; params are separated by blanks. */
+/* Load it without modprobe; params are separated by blanks. */
 const char *kernel_module_load_files(int root, const char *module, const char *params);
 /* Whether it is built in according to modules.builtin; such a module may not show up anywhere
  * else. */
@@ -40,6 +39,6 @@ int kernel_module_files(
 	int root, const char *release, const char *module, char *path[MODULE_FILES]);
 void kernel_module_files_free(char *path[MODULE_FILES], int count);
 
-/* Report the module that RDMA lacks, and why it could not be loaded; module NULL: only a device is
- * missing. */
-int kernel_rdma_lacks(int root, const char *module, const char *why, struct diag *diag);
+/* Set the error for a missing module of RDMA, and why it could not be loaded; module NULL: only a
+ * device may be missing. */
+int kernel_rdma_missing(int root, const char *module, const char *why, struct diag *diag);

@@ -29,7 +29,7 @@ int kernel_nbd_ready(int root, struct diag *diag)
 	why = kernel_module_load(root, "nbd");
 	if (kernel_sys_exists(root, "sys/module/nbd"))
 		return 0;
-	kernel_module_lacks("nbd", why, diag);
+	kernel_module_missing("nbd", why, diag);
 	diag_hint(diag, NBD_HINT);
 	return -kernel_module_errno(why);
 }
@@ -58,7 +58,7 @@ struct search {
 	const char *id;
 };
 
-static void look_at_device(const char *name, void *arg)
+static void check_device(const char *name, void *arg)
 {
 	struct search *search = arg;
 	unsigned index;
@@ -78,7 +78,7 @@ static int find_device(int root, const struct kernel_nbd *nbd)
 	if (nbd->index >= 0)
 		return is_ours(root, (unsigned)nbd->index, nbd->id) ? nbd->index : -1;
 	if (nbd->id)
-		kernel_sys_list(root, "sys/block", look_at_device, &search);
+		kernel_sys_list(root, "sys/block", check_device, &search);
 	return search.index;
 }
 
@@ -266,13 +266,13 @@ static int flush(int root, const void *path, void *out)
 
 static int quiet(int root, unsigned index, uint32_t timeout_ms, struct diag *diag)
 {
-	char path[32], who[400];
+	char path[32], users[400];
 	struct child_call call = { .fn = flush, .arg = path + 1, .until = after(timeout_ms) };
 	int err;
 
 	snprintf(path, sizeof(path), "/dev/nbd%u", index);
-	if (kernel_holders(root, path, NULL, who, sizeof(who)) == 0 && who[0])
-		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
+	if (kernel_holders(root, path, NULL, users, sizeof(users)) == 0 && users[0])
+		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", users);
 	err = child_call_run(&call, &root, 1);
 	if (err == -EBUSY)
 		return diag_set(diag, DIAG_BUSY, EBUSY,
@@ -283,8 +283,8 @@ static int quiet(int root, unsigned index, uint32_t timeout_ms, struct diag *dia
 			timeout_ms / 1000.);
 	if (err)
 		return diag_sys(diag, -err, "data may not be on the disk: flush");
-	if (kernel_openers(root, path, who, sizeof(who)) == 0 && who[0])
-		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
+	if (kernel_openers(root, path, users, sizeof(users)) == 0 && users[0])
+		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", users);
 	return 0;
 }
 

@@ -29,7 +29,7 @@ static void count(const char *name, void *arg)
 	++*(unsigned *)arg;
 }
 
-int kernel_rdma_lacks(int root, const char *module, const char *why, struct diag *diag)
+int kernel_rdma_missing(int root, const char *module, const char *why, struct diag *diag)
 {
 	unsigned devices = 0;
 
@@ -63,9 +63,9 @@ int kernel_rdma_ready(int root, struct diag *diag)
 		why = kernel_module_load(root, parts[i].module);
 		if (present(root, &parts[i]))
 			continue;
-		return kernel_rdma_lacks(root, parts[i].module, why, diag);
+		return kernel_rdma_missing(root, parts[i].module, why, diag);
 	}
-	return kernel_rdma_lacks(root, NULL, NULL, diag);
+	return kernel_rdma_missing(root, NULL, NULL, diag);
 }
 
 static void first_name(const char *name, void *arg)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Ask the kernel for the route to an address. */
+/* Query the kernel for the route to an address. */
 #include "kernel_net.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ static void get_addr(struct nlattr *attr, int family, char text[ADDR_TEXT])
 		inet_ntop(family, nla_data(attr), text, ADDR_TEXT);
 }
 
-bool kernel_route_take(void *message, size_t len, struct kernel_route *route)
+bool kernel_route_parse(void *message, size_t len, struct kernel_route *route)
 {
 	struct nlmsghdr *msg = message;
 	struct nlattr *attrs[RTA_MAX + 1];
@@ -62,7 +62,7 @@ static int unreachable(int err, struct diag *diag)
 	return diag_hint(diag, "check the interfaces and routes: ip addr; ip route");
 }
 
-static int take(struct nl_sock *sock, struct kernel_route *route, struct diag *diag)
+static int receive_answer(struct nl_sock *sock, struct kernel_route *route, struct diag *diag)
 {
 	struct sockaddr_nl from;
 	unsigned char *answer = NULL;
@@ -77,7 +77,7 @@ static int take(struct nl_sock *sock, struct kernel_route *route, struct diag *d
 	else if (msg->nlmsg_type == NLMSG_ERROR &&
 		 msg->nlmsg_len >= (uint32_t)nlmsg_size(sizeof(struct nlmsgerr)))
 		err = unreachable(-((struct nlmsgerr *)nlmsg_data(msg))->error, diag);
-	else if (!kernel_route_take(answer, (size_t)got, route))
+	else if (!kernel_route_parse(answer, (size_t)got, route))
 		err = diag_sys(diag, EPROTO, "route");
 	free(answer);
 	return err;
@@ -108,7 +108,7 @@ int kernel_route(const struct addr *to, struct kernel_route *route, struct diag 
 		if (nl_send_auto(sock, msg) < 0 || poll(&wait, 1, ANSWER_MS) <= 0)
 			err = diag_sys(diag, EIO, "route");
 		else
-			err = take(sock, route, diag);
+			err = receive_answer(sock, route, diag);
 	}
 	nlmsg_free(msg);
 	nl_socket_free(sock);

@@ -156,7 +156,7 @@ static bool read_mount(char *line, struct mounted *m)
 }
 
 /* If a file system has no device number of its own (btrfs), use its source. */
-static bool stands_on_us(int root, const struct mounted *m)
+static bool is_on_our_disk(int root, const struct mounted *m)
 {
 	struct stat st;
 
@@ -166,9 +166,9 @@ static bool stands_on_us(int root, const struct mounted *m)
 		       may_be_ours(root, st.st_rdev));
 }
 
-/* Whether it depends on a device or a server, unlike kernel file systems, some of which have
+/* Whether the mount depends on a device or a server, unlike kernel file systems, some of which have
  * "/proc" as source. */
-static bool stands_on_something(int root, const struct mounted *m)
+static bool needs_device_or_server(int root, const struct mounted *m)
 {
 	const char *source = m->source ? m->source : "";
 
@@ -178,7 +178,7 @@ static bool stands_on_something(int root, const struct mounted *m)
 				 : strpbrk(source, "/:") != NULL);
 }
 
-static bool is_kept(dev_t number, const char *const *keep, unsigned count)
+static bool holds_file(dev_t number, const char *const *keep, unsigned count)
 {
 	struct stat st;
 
@@ -199,7 +199,7 @@ static void leave_mounts(int root, const char *const *keep, unsigned count,
 	text = rest = kernel_sys_read_all(root, "proc/self/mountinfo");
 	while ((line = strsep(&rest, "\n"))) {
 		if (!read_mount(line, &m) || !strcmp(m.point, "/") || !leave(root, &m) ||
-			is_kept(m.number, keep, count))
+			holds_file(m.number, keep, count))
 			continue;
 		if (!stat(".", &here) && here.st_dev == m.number)
 			(void)!chdir("/");
@@ -215,13 +215,13 @@ static int own_mounts(int root)
 {
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return errno;
-	leave_mounts(root, NULL, 0, stands_on_us);
+	leave_mounts(root, NULL, 0, is_on_our_disk);
 	return 0;
 }
 
 void kernel_leave_mounts(int root, const char *const *keep, unsigned count)
 {
-	leave_mounts(root, keep, count, stands_on_something);
+	leave_mounts(root, keep, count, needs_device_or_server);
 }
 
 int kernel_survive(int root, char *argv0, bool *mounts, struct diag *diag)

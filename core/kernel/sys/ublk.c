@@ -8,8 +8,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define CONTROL   "dev/ublk-control"
-#define WAY_ROUND "or use export --nbd-dev"
+#define CONTROL     "dev/ublk-control"
+#define ALTERNATIVE "or use export --nbd-dev"
 
 /* 2 disables io_uring for all processes (Linux 6.6). */
 static int check_io_uring(int root, struct diag *diag)
@@ -21,7 +21,7 @@ static int check_io_uring(int root, struct diag *diag)
 		return 0;
 	diag_set(diag, DIAG_UNSUPPORTED, EPERM,
 		"io_uring is disabled: kernel.io_uring_disabled is 2");
-	return diag_hint(diag, "sysctl kernel.io_uring_disabled=0 (as root), %s", WAY_ROUND);
+	return diag_hint(diag, "sysctl kernel.io_uring_disabled=0 (as root), %s", ALTERNATIVE);
 }
 
 static int no_control(int root, const char *why, struct diag *diag)
@@ -31,7 +31,7 @@ static int no_control(int root, const char *why, struct diag *diag)
 		return diag_set(diag, DIAG_NO_DEVICE, ENOENT,
 			"ublk_drv is loaded, but /dev/ublk-control is missing: is /dev a "
 			"devtmpfs?");
-	kernel_module_lacks("ublk_drv", why, diag);
+	kernel_module_missing("ublk_drv", why, diag);
 	return diag_hint(diag, "ublk needs Linux 6.5 or later with CONFIG_BLK_DEV_UBLK; export "
 			       "--nbd-dev does not");
 }
@@ -49,7 +49,7 @@ int kernel_ublk_open(int root, struct diag *diag)
 		return no_control(root, why, diag);
 	if (faccessat(root, CONTROL, R_OK | W_OK, AT_EACCESS) < 0) {
 		diag_set(diag, DIAG_PERMISSION, errno, "no permission to open /dev/ublk-control");
-		return diag_hint(diag, "run as root, %s", WAY_ROUND);
+		return diag_hint(diag, "run as root, %s", ALTERNATIVE);
 	}
 	dev = openat(root, "dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return dev < 0 ? diag_sys(diag, errno, "open /dev") : dev;

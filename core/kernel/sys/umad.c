@@ -19,7 +19,7 @@ int kernel_umad_ready(int root, struct diag *diag)
 		why = kernel_module_load(root, "ib_umad");
 	if (kernel_umad_loaded(root))
 		return 0;
-	return kernel_rdma_lacks(root, core ? "ib_umad" : "ib_core", why, diag);
+	return kernel_rdma_missing(root, core ? "ib_umad" : "ib_core", why, diag);
 }
 
 static void add_name(const char *name, void *arg)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* CHAP as the initiator runs it, and what both sides need. The digests are mbedTLS's. */
+/* The initiator's side of CHAP, and what both sides share. mbedTLS computes the digests. */
 #include "chap.h"
 #include "text.h"
 #include "uri.h"
@@ -83,28 +83,28 @@ unsigned iscsi_chap_digest(unsigned alg, uint8_t id, const char *secret, const u
 	return err ? 0 : algs[alg - ISCSI_CHAP_MD5].len;
 }
 
-int iscsi_chap_proves(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge,
+int iscsi_chap_verify(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge,
 	size_t len, const char *value)
 {
 	uint8_t theirs[ISCSI_CHAP_DIGEST_MAX + 1], right[ISCSI_CHAP_DIGEST_MAX];
-	unsigned want = iscsi_chap_digest(alg, id, secret, challenge, len, right), differ = 0;
+	unsigned digest_len = iscsi_chap_digest(alg, id, secret, challenge, len, right), differ = 0;
 
-	if (!want)
+	if (!digest_len)
 		return -ENOMEM;
-	if (iscsi_binary_get(value, theirs, sizeof(theirs)) != (int)want)
+	if (iscsi_binary_get(value, theirs, sizeof(theirs)) != (int)digest_len)
 		return 0;
-	for (unsigned i = 0; i < want; i++)
+	for (unsigned i = 0; i < digest_len; i++)
 		differ |= theirs[i] ^ right[i];
 	return !differ;
 }
 
-bool iscsi_chap_wanted(const struct iscsi_auth *auth, uint64_t alg)
+bool iscsi_chap_allows(const struct iscsi_auth *auth, uint64_t alg)
 {
 	return alg >= ISCSI_CHAP_MD5 && alg - ISCSI_CHAP_MD5 < ALGS &&
 	       (!auth->algs || auth->algs & 1u << (alg - ISCSI_CHAP_MD5));
 }
 
-/* 12.1.3: else whoever is asked could have his own challenge answered by us. */
+/* 12.1.3: with one secret the peer could reflect a challenge to us and use our response. */
 int iscsi_auth_check(const struct iscsi_auth *auth, struct diag *diag)
 {
 	if (auth->user && auth->target_secret && !strcmp(auth->secret, auth->target_secret))
@@ -125,34 +125,34 @@ void iscsi_chap_offer(const struct iscsi_chap *chap, struct wr *w)
 	char text[16] = "";
 
 	for (unsigned i = ALGS; i-- > 0;)
-		if (iscsi_chap_wanted(chap->auth, ISCSI_CHAP_MD5 + i))
+		if (iscsi_chap_allows(chap->auth, ISCSI_CHAP_MD5 + i))
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u",
 				*text ? "," : "", ISCSI_CHAP_MD5 + i);
 	iscsi_text_put(w, "CHAP_A", "%s", text);
 }
 
-static int twice(const char *key, struct diag *diag)
+static int sent_twice(const char *key, struct diag *diag)
 {
 	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s sent twice", key);
 }
 
-static int take_alg(struct iscsi_chap *chap, const char *value, struct diag *diag)
+static int read_alg(struct iscsi_chap *chap, const char *value, struct diag *diag)
 {
 	if (chap->got_alg)
-		return twice("CHAP_A", diag);
+		return sent_twice("CHAP_A", diag);
 	if (!strcmp(value, "Reject"))
 		return diag_set(diag, DIAG_AUTH, EACCES,
 			"the target supports none of the offered CHAP algorithms");
-	if (parse_u64(value, 0, 255, &chap->alg, NULL) || !iscsi_chap_wanted(chap->auth, chap->alg))
+	if (parse_u64(value, 0, 255, &chap->alg, NULL) || !iscsi_chap_allows(chap->auth, chap->alg))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP_A=%.20s was not offered", value);
 	chap->got_alg = true;
 	return 0;
 }
 
-static int take_challenge(struct iscsi_chap *chap, const char *value, struct diag *diag)
+static int read_challenge(struct iscsi_chap *chap, const char *value, struct diag *diag)
 {
 	if (chap->challenge_len)
-		return twice("CHAP_C", diag);
+		return sent_twice("CHAP_C", diag);
 	chap->challenge_len = iscsi_binary_get(value, chap->challenge, sizeof(chap->challenge));
 	if (chap->challenge_len <= 0)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
@@ -161,13 +161,13 @@ static int take_challenge(struct iscsi_chap *chap, const char *value, struct dia
 	return 0;
 }
 
-static int take_response(struct iscsi_chap *chap, const char *value, struct diag *diag)
+static int check_response(struct iscsi_chap *chap, const char *value, struct diag *diag)
 {
 	int proved;
 
 	if (!chap->auth->target_secret || !chap->got_alg)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "unexpected CHAP response");
-	proved = iscsi_chap_proves((unsigned)chap->alg, chap->own_id, chap->auth->target_secret,
+	proved = iscsi_chap_verify((unsigned)chap->alg, chap->own_id, chap->auth->target_secret,
 		chap->own, sizeof(chap->own), value);
 	if (proved < 0)
 		return diag_sys(diag, ENOMEM, "CHAP response");
@@ -179,19 +179,20 @@ static int take_response(struct iscsi_chap *chap, const char *value, struct diag
 	return 0;
 }
 
-int iscsi_chap_take(struct iscsi_chap *chap, const char *key, const char *value, struct diag *diag)
+int iscsi_chap_receive(
+	struct iscsi_chap *chap, const char *key, const char *value, struct diag *diag)
 {
 	const char *name = chap->auth->target_user;
 
 	if (!strcmp(key, "CHAP_A"))
-		return take_alg(chap, value, diag);
+		return read_alg(chap, value, diag);
 	if (!strcmp(key, "CHAP_C"))
-		return take_challenge(chap, value, diag);
+		return read_challenge(chap, value, diag);
 	if (!strcmp(key, "CHAP_R"))
-		return take_response(chap, value, diag);
+		return check_response(chap, value, diag);
 	if (!strcmp(key, "CHAP_I")) {
 		if (chap->got_id)
-			return twice(key, diag);
+			return sent_twice(key, diag);
 		chap->got_id = !parse_u64(value, 0, 255, &chap->id, NULL);
 		return chap->got_id ? 0
 				    : diag_set(diag, DIAG_PROTOCOL, EPROTO,
@@ -206,7 +207,7 @@ int iscsi_chap_take(struct iscsi_chap *chap, const char *key, const char *value,
 	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%.20s is not a key of CHAP", key);
 }
 
-int iscsi_chap_answer(struct iscsi_chap *chap, struct wr *w, struct diag *diag)
+int iscsi_chap_respond(struct iscsi_chap *chap, struct wr *w, struct diag *diag)
 {
 	uint8_t digest[ISCSI_CHAP_DIGEST_MAX];
 	unsigned len;

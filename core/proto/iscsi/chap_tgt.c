@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* CHAP as the target runs it. */
+/* The target's side of CHAP. */
 #include "chap_tgt.h"
 #include "text.h"
 #include "uri.h"
@@ -12,14 +12,14 @@ void iscsi_chap_tgt_init(
 	memcpy(chap->challenge, random, sizeof(chap->challenge));
 }
 
-/* The first of the initiator's list that may be; 0: none. */
+/* Return the first acceptable algorithm of the initiator's list; 0: none. */
 static unsigned choose(const struct iscsi_auth *auth, const char *list)
 {
 	char number[8];
 	uint64_t alg;
 
 	while (iscsi_list_next(&list, number, sizeof(number)))
-		if (!parse_u64(number, 0, 255, &alg, NULL) && iscsi_chap_wanted(auth, alg))
+		if (!parse_u64(number, 0, 255, &alg, NULL) && iscsi_chap_allows(auth, alg))
 			return (unsigned)alg;
 	return 0;
 }
@@ -37,8 +37,8 @@ int iscsi_chap_tgt_challenge(
 	return 0;
 }
 
-/* The other direction. */
-static int prove(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said *said,
+/* Mutual CHAP: respond to the initiator's challenge. */
+static int respond(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_keys *keys,
 	struct wr *w, struct diag *diag)
 {
 	uint8_t challenge[ISCSI_CHAP_BINARY_MAX], digest[ISCSI_CHAP_DIGEST_MAX];
@@ -47,11 +47,11 @@ static int prove(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said
 	unsigned n;
 	int len;
 
-	if (!said->challenge || !said->id)
+	if (!keys->challenge || !keys->id)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "challenge to the target without %s",
-			said->id ? "CHAP_C" : "CHAP_I");
-	len = iscsi_binary_get(said->challenge, challenge, sizeof(challenge));
-	if (len <= 0 || parse_u64(said->id, 0, 255, &id, NULL))
+			keys->id ? "CHAP_C" : "CHAP_I");
+	len = iscsi_binary_get(keys->challenge, challenge, sizeof(challenge));
+	if (len <= 0 || parse_u64(keys->id, 0, 255, &id, NULL))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
 			"invalid challenge to the target: must be a binary value of 1 to %u bytes "
 			"with an identifier of 0 to 255",
@@ -71,20 +71,20 @@ static int prove(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said
 	return 0;
 }
 
-int iscsi_chap_tgt_check(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said *said,
+int iscsi_chap_tgt_check(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_keys *keys,
 	struct wr *w, struct diag *diag)
 {
 	int right;
 
-	if (!said->name || !said->response)
+	if (!keys->name || !keys->response)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP response without %s",
-			said->name ? "CHAP_R" : "CHAP_N");
-	right = iscsi_chap_proves(chap->alg, chap->id, chap->auth->secret, chap->challenge,
-		sizeof(chap->challenge), said->response);
+			keys->name ? "CHAP_R" : "CHAP_N");
+	right = iscsi_chap_verify(chap->alg, chap->id, chap->auth->secret, chap->challenge,
+		sizeof(chap->challenge), keys->response);
 	if (right < 0)
 		return diag_sys(diag, ENOMEM, "CHAP response");
-	if (!right || strcmp(said->name, chap->auth->user))
+	if (!right || strcmp(keys->name, chap->auth->user))
 		return diag_set(diag, DIAG_AUTH, EACCES,
-			"unknown CHAP user '%.100s' or wrong secret", said->name);
-	return said->challenge || said->id ? prove(chap, said, w, diag) : 0;
+			"unknown CHAP user '%.100s' or wrong secret", keys->name);
+	return keys->challenge || keys->id ? respond(chap, keys, w, diag) : 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The driver of every login, over our own carriers and the kernel's: connections, PDUs, redirects,
- * time limits and failure messages. */
+/* Drives every login, over our own carriers and the kernel's: connections, PDUs, redirects, time
+ * limits and failure messages. */
 #include "login.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 #define MSEC     1000000ull
-#define SPARE_MS 200 /* the carrier's own deadline comes first and knows better why */
+#define SPARE_MS 200 /* lets the carrier's own deadline fire first */
 
 enum dial_state { CONNECT, LOGIN, FULL, OVER };
 
@@ -20,7 +20,7 @@ void iscsi_dial_finish(struct iscsi_dial *d, const struct diag *why)
 	d->state = OVER;
 	if (why)
 		d->why = *why;
-	loop_work_add(d->loop, &d->later);
+	loop_work_add(d->loop, &d->finish_work);
 }
 
 static void forget_login(struct iscsi_dial *d)
@@ -33,13 +33,13 @@ static void forget_login(struct iscsi_dial *d)
 
 static void hang_up(struct iscsi_dial *d)
 {
-	if (d->dm)
-		d->dm->ops->connection_terminate(d->dm);
-	d->dm = NULL;
+	if (d->conn)
+		d->conn->ops->connection_terminate(d->conn);
+	d->conn = NULL;
 	forget_login(d);
 }
 
-/* Of the next connection and its login; 0 = none. */
+/* Return the time limit of the next connection with its login; 0: none. */
 static uint32_t attempt_ms(const struct iscsi_dial *d)
 {
 	uint64_t now = loop_clock(), ms = d->limit_ms;
@@ -55,32 +55,32 @@ static void bound_attempt(struct iscsi_dial *d, uint32_t ms)
 		loop_timer_set(d->loop, &d->timer, loop_clock() + (ms + SPARE_MS) * MSEC);
 }
 
-static void late(struct loop_timer *timer)
+static void timed_out(struct loop_timer *timer)
 {
 	struct iscsi_dial *d = container_of(timer, struct iscsi_dial, timer);
-	const char *awaits = d->state == CONNECT ? "the connection request"
-			     : d->state == LOGIN ? "the login"
-						 : d->awaits;
+	const char *pending_request = d->state == CONNECT ? "the connection request"
+				      : d->state == LOGIN ? "the login"
+							  : d->pending_request;
 	struct diag why = { 0 };
 
-	if (awaits)
+	if (pending_request)
 		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the answer to %s",
-			awaits);
+			pending_request);
 	iscsi_dial_finish(d, &why);
 }
 
 /* ---- Redirects, and the end. */
 
-static void arrived(struct iscsi_hops *hops)
+static void resolved(struct iscsi_redirects *redirects)
 {
-	struct iscsi_dial *d = container_of(hops, struct iscsi_dial, hops);
+	struct iscsi_dial *d = container_of(redirects, struct iscsi_dial, redirects);
 
-	if (hops->why.err) {
-		iscsi_dial_finish(d, &hops->why);
+	if (redirects->why.err) {
+		iscsi_dial_finish(d, &redirects->why);
 		return;
 	}
-	d->result.at = hops->visited[hops->count];
-	d->result.redirects = hops->count;
+	d->result.at = redirects->visited[redirects->count];
+	d->result.redirects = redirects->count;
 	dial(d);
 }
 
@@ -88,25 +88,25 @@ static void follow(struct iscsi_dial *d)
 {
 	uint32_t ms = attempt_ms(d);
 
-	d->moved = false;
+	d->redirected = false;
 	d->state = CONNECT;
 	loop_trace(d->loop, "redirected to %s", d->login->redirect);
-	iscsi_hops_on(&d->hops, d->loop, d->login->redirect, d->numbers, ms);
+	iscsi_redirects_follow(&d->redirects, d->loop, d->login->redirect, d->numbers, ms);
 	hang_up(d);
 	bound_attempt(d, ms);
 }
 
-static void later(struct loop_work *work)
+static void finish_work(struct loop_work *work)
 {
-	struct iscsi_dial *d = container_of(work, struct iscsi_dial, later);
+	struct iscsi_dial *d = container_of(work, struct iscsi_dial, finish_work);
 
-	if (d->moved) {
+	if (d->redirected) {
 		follow(d);
 		return;
 	}
-	iscsi_hops_end(&d->hops);
+	iscsi_redirects_cancel(&d->redirects);
 	loop_timer_del(d->loop, &d->timer);
-	if (d->why.err || !d->stays)
+	if (d->why.err || !d->keep_open)
 		hang_up(d);
 	forget_login(d);
 	d->ops->done(d);
@@ -122,7 +122,7 @@ static void send_request(struct iscsi_dial *d)
 
 	loop_trace(d->loop, "> login request, stage %u%s", ISCSI_CSG(req->flags),
 		req->flags & ISCSI_FINAL ? ", final" : "");
-	err = d->dm->ops->send_control(d->dm, req, d->login->data, iscsi_login_len(d->login));
+	err = d->conn->ops->send_control(d->conn, req, d->login->data, iscsi_login_len(d->login));
 	if (!err)
 		return;
 	diag_sys(&why, -err, "send a login request");
@@ -131,11 +131,11 @@ static void send_request(struct iscsi_dial *d)
 
 static int begin_login(struct iscsi_dial *d, struct diag *why)
 {
-	struct iscsi_login_how how = { .initiator = d->from->initiator,
+	struct iscsi_login_params params = { .initiator = d->from->initiator,
 		.target = d->target,
 		.auth = &d->from->auth,
 		.rdma = d->carrier == ISCSI_ISER,
-		.recv_max = d->offer ? d->offer->max_recv : d->dm->recv_limit,
+		.recv_max = d->offer ? d->offer->max_recv : d->conn->recv_limit,
 		.offer = d->offer,
 		.isid = d->isid };
 	uint8_t random[32];
@@ -148,7 +148,7 @@ static int begin_login(struct iscsi_dial *d, struct diag *why)
 		return diag_sys(why, ENOMEM, "login");
 	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
 		return diag_sys(why, EAGAIN, "read random numbers");
-	iscsi_login_start(d->login, &how, random);
+	iscsi_login_start(d->login, &params, random);
 	explicit_bzero(random, sizeof(random));
 	if (d->login->out.bad)
 		return diag_set(why, DIAG_USAGE, EMSGSIZE, "names too long for one login request");
@@ -157,26 +157,26 @@ static int begin_login(struct iscsi_dial *d, struct diag *why)
 
 static void settle(struct iscsi_dial *d, const struct addr *peer)
 {
-	struct addr *at = &d->hops.visited[d->hops.count];
+	struct addr *at = &d->redirects.visited[d->redirects.count];
 
-	addr_settle(at, peer);
+	addr_keep_peer(at, peer);
 	d->result.at = *at;
-	if (!d->hops.count)
+	if (!d->redirects.count)
 		d->portal = *at;
 }
 
-static void up(struct datamover *dm)
+static void up(struct iscsi_carrier_conn *conn)
 {
-	struct iscsi_dial *d = dm->user;
+	struct iscsi_dial *d = conn->user;
 	struct diag why = { 0 };
 	int err;
 
 	if (d->state != CONNECT)
 		return;
 	d->state = LOGIN;
-	settle(d, &dm->peer);
-	memcpy(d->result.way, dm->way, sizeof(d->result.way));
-	loop_trace(d->loop, "%s: %s", iscsi_carrier_word(d->carrier), dm->way);
+	settle(d, &conn->peer);
+	memcpy(d->result.route, conn->route, sizeof(d->result.route));
+	loop_trace(d->loop, "%s: %s", iscsi_carrier_name(d->carrier), conn->route);
 	err = d->ops->up ? d->ops->up(d, &why) : 0;
 	if (!err)
 		err = begin_login(d, &why);
@@ -186,12 +186,12 @@ static void up(struct datamover *dm)
 		send_request(d);
 }
 
-static void take_login(
+static void handle_login_response(
 	struct iscsi_dial *d, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {
 	struct iscsi_login_result *result = &d->result;
 	struct diag why = { 0 };
-	int next = iscsi_login_take(d->login, bhs, data, len, &why);
+	int next = iscsi_login_receive(d->login, bhs, data, len, &why);
 
 	result->answers |= d->login->started;
 	result->status = d->login->status;
@@ -199,14 +199,14 @@ static void take_login(
 		send_request(d);
 		return;
 	}
-	d->moved = next == ISCSI_LOGIN_MOVED;
+	d->redirected = next == ISCSI_LOGIN_MOVED;
 	if (next == ISCSI_LOGIN_DONE && d->target && d->carrier == ISCSI_ISER &&
 		!d->login->keys.value[ISCSI_RDMA_EXTENSIONS]) {
 		next = diag_set(&why, DIAG_UNSUPPORTED, EOPNOTSUPP,
 			"the target does not support iSER here (RDMAExtensions=No)");
 	} else if (next == ISCSI_LOGIN_DONE) {
 		d->state = FULL;
-		iscsi_login_agreed(d->login, &result->agreed);
+		iscsi_login_negotiated(d->login, &result->agreed);
 		loop_trace(d->loop, "logged in%s%s", *result->agreed.alg ? ", by CHAP with " : "",
 			result->agreed.alg);
 		next = d->ops->logged_in(d, &why);
@@ -215,47 +215,48 @@ static void take_login(
 		iscsi_dial_finish(d, next < 0 ? &why : NULL);
 }
 
-static void notified(
-	struct datamover *dm, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+static void control_notify(struct iscsi_carrier_conn *conn, const struct iscsi_bhs *bhs,
+	const uint8_t *data, uint32_t len)
 {
-	struct iscsi_dial *d = dm->user;
+	struct iscsi_dial *d = conn->user;
 
 	if (d->state == LOGIN)
-		take_login(d, bhs, data, len);
+		handle_login_response(d, bhs, data, len);
 	else if (d->state == FULL && d->ops->pdu)
 		d->ops->pdu(d, bhs, data, len);
 }
 
-static void terminated(struct datamover *dm)
+static void connection_terminate_notify(struct iscsi_carrier_conn *conn)
 {
-	struct iscsi_dial *d = dm->user;
-	bool mute = d->state == LOGIN && dm->why.err == ECONNRESET;
+	struct iscsi_dial *d = conn->user;
+	bool mute = d->state == LOGIN && conn->why.err == ECONNRESET;
 
-	if (d->state == OVER && d->stays && !d->moved && !d->why.err)
-		d->why = dm->why; /* just logged in, and no other hears of it */
+	if (d->state == OVER && d->keep_open && !d->redirected && !d->why.err)
+		d->why = conn->why; /* lost right after the login: no other upcall reports it */
 	if (mute && d->target)
-		diag_set(&dm->why, DIAG_CLOSED, ECONNRESET,
+		diag_set(&conn->why, DIAG_CLOSED, ECONNRESET,
 			"the target closed the connection instead of answering the login");
-	if (mute && !d->from->auth.user) /* seen of Linux 6.12; and what servers of others do */
-		diag_hint(&dm->why, "is this an iSCSI port? If so, the target may require CHAP: "
-				    "--user and --secret-file");
+	if (mute && !d->from->auth.user) /* as Linux 6.12 does */
+		diag_hint(&conn->why, "is this an iSCSI port? If so, the target may require CHAP: "
+				      "--user and --secret-file");
 	else if (mute && d->target && d->carrier == ISCSI_ISER)
-		diag_hint(&dm->why, "check the CHAP secret and the initiator name (--initiator): "
-				    "over iSER Linux's target reports no reason");
-	iscsi_dial_finish(d, d->state < FULL || d->awaits ? &dm->why : NULL);
+		diag_hint(&conn->why, "check the CHAP secret and the initiator name (--initiator): "
+				      "over iSER Linux's target reports no reason");
+	iscsi_dial_finish(d, d->state < FULL || d->pending_request ? &conn->why : NULL);
 }
 
 /* ---- What owners call. */
 
 static void dial(struct iscsi_dial *d)
 {
-	static const struct datamover_events events = { up, notified, terminated };
+	static const struct iscsi_carrier_events events = { up, control_notify,
+		connection_terminate_notify };
 	uint32_t ms = attempt_ms(d);
 	struct diag why = { 0 };
 
 	d->state = CONNECT;
 	if (d->ops->connect(d, ms, &events, &why)) {
-		d->dm = NULL;
+		d->conn = NULL;
 		iscsi_dial_finish(d, &why);
 		return;
 	}
@@ -264,19 +265,19 @@ static void dial(struct iscsi_dial *d)
 
 void iscsi_dial_start(struct iscsi_dial *d)
 {
-	d->timer.fire = late;
-	d->later.run = later;
+	d->timer.fire = timed_out;
+	d->finish_work.run = finish_work;
 	d->why = (struct diag){ 0 };
-	d->moved = false;
+	d->redirected = false;
 	d->result = (struct iscsi_login_result){ .at = d->portal };
-	iscsi_hops_begin(&d->hops, &d->portal, arrived);
+	iscsi_redirects_init(&d->redirects, &d->portal, resolved);
 	dial(d);
 }
 
 void iscsi_dial_end(struct iscsi_dial *d)
 {
-	loop_work_del(d->loop, &d->later);
+	loop_work_del(d->loop, &d->finish_work);
 	loop_timer_del(d->loop, &d->timer);
-	iscsi_hops_end(&d->hops);
+	iscsi_redirects_cancel(&d->redirects);
 	hang_up(d);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* include/iscsi.h: one portal asked for all it knows, many for whether they answer. */
+/* List the targets of a portal; probe many portals. */
 #include "chap.h"
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #define MSEC    1000000ull
 #define AT_ONCE 16
 
-const char *iscsi_carrier_word(enum iscsi_carrier carrier)
+const char *iscsi_carrier_name(enum iscsi_carrier carrier)
 {
 	return carrier == ISCSI_ISER ? "iser" : "tcp";
 }
@@ -19,32 +19,33 @@ static uint64_t deadline(uint32_t timeout_ms)
 }
 
 int iscsi_discover(struct loop *loop, const struct addr *addr, enum iscsi_carrier carrier,
-	const struct iscsi_from *from, uint32_t timeout_ms, struct iscsi_found *found,
+	const struct iscsi_identity *from, uint32_t timeout_ms, struct iscsi_target_list *found,
 	struct diag *diag)
 {
-	struct iscsi_ask *ask = calloc(1, sizeof(*ask));
-	int err = ask ? iscsi_auth_check(&from->auth, diag) : diag_sys(diag, ENOMEM, "discovery");
+	struct iscsi_discovery *discovery = calloc(1, sizeof(*discovery));
+	int err = discovery ? iscsi_auth_check(&from->auth, diag)
+			    : diag_sys(diag, ENOMEM, "discovery");
 
-	*found = (struct iscsi_found){ 0 };
+	*found = (struct iscsi_target_list){ 0 };
 	if (!err) {
-		*ask = (struct iscsi_ask){ .dial = { .loop = loop,
-						   .from = from,
-						   .portal = *addr,
-						   .carrier = (uint8_t)carrier,
-						   .until = deadline(timeout_ms) },
+		*discovery = (struct iscsi_discovery){ .dial = { .loop = loop,
+							       .from = from,
+							       .portal = *addr,
+							       .carrier = (uint8_t)carrier,
+							       .until = deadline(timeout_ms) },
 			.list = true };
-		iscsi_ask_start(ask);
-		loop_wait(loop, &ask->over, 0);
-		err = -ask->dial.why.err;
+		iscsi_discovery_start(discovery);
+		loop_wait(loop, &discovery->complete, 0);
+		err = -discovery->dial.why.err;
 		if (err && diag)
-			*diag = ask->dial.why;
+			*diag = discovery->dial.why;
 		else if (!err)
-			err = iscsi_ask_found(ask, found, diag);
-		iscsi_ask_end(ask);
+			err = iscsi_discovery_parse(discovery, found, diag);
+		iscsi_discovery_end(discovery);
 	}
-	free(ask);
+	free(discovery);
 	if (err)
-		iscsi_found_free(found);
+		iscsi_target_list_free(found);
 	return err;
 }
 
@@ -59,35 +60,35 @@ void iscsi_record_uri(
 }
 
 struct probing {
-	struct iscsi_ask *ask;
+	struct iscsi_discovery *discovery;
 	struct iscsi_probe *probe;
 	unsigned count, started, ended;
-	volatile int over;
+	volatile int complete;
 };
 
 static void start(struct probing *probing)
 {
 	unsigned i = probing->started++;
 
-	probing->ask[i].dial.portal = probing->probe[i].addr;
-	probing->ask[i].dial.carrier = probing->probe[i].carrier;
-	iscsi_ask_start(&probing->ask[i]);
+	probing->discovery[i].dial.portal = probing->probe[i].addr;
+	probing->discovery[i].dial.carrier = probing->probe[i].carrier;
+	iscsi_discovery_start(&probing->discovery[i]);
 }
 
-static void done(struct iscsi_ask *ask)
+static void done(struct iscsi_discovery *discovery)
 {
-	struct probing *probing = ask->user;
-	struct iscsi_probe *probe = &probing->probe[ask - probing->ask];
+	struct probing *probing = discovery->user;
+	struct iscsi_probe *probe = &probing->probe[discovery - probing->discovery];
 
-	probe->answers = ask->dial.result.answers;
-	probe->why = ask->dial.why;
-	memcpy(probe->way, ask->dial.result.way, sizeof(probe->way));
-	probing->over = ++probing->ended == probing->count;
+	probe->answers = discovery->dial.result.answers;
+	probe->why = discovery->dial.why;
+	memcpy(probe->route, discovery->dial.result.route, sizeof(probe->route));
+	probing->complete = ++probing->ended == probing->count;
 	if (probing->started < probing->count)
 		start(probing);
 }
 
-int iscsi_probe(struct loop *loop, const struct iscsi_from *from, struct iscsi_probe *probe,
+int iscsi_probe(struct loop *loop, const struct iscsi_identity *from, struct iscsi_probe *probe,
 	unsigned count, uint32_t timeout_ms, struct diag *diag)
 {
 	struct probing probing = { .probe = probe, .count = count };
@@ -96,19 +97,20 @@ int iscsi_probe(struct loop *loop, const struct iscsi_from *from, struct iscsi_p
 
 	if (err || !count)
 		return err;
-	probing.ask = calloc(count, sizeof(*probing.ask));
-	if (!probing.ask)
+	probing.discovery = calloc(count, sizeof(*probing.discovery));
+	if (!probing.discovery)
 		return diag_sys(diag, ENOMEM, "probing of portals");
 	for (unsigned i = 0; i < count; i++)
-		probing.ask[i] =
-			(struct iscsi_ask){ .dial = { .loop = loop, .from = from, .until = until },
-				.done = done,
-				.user = &probing };
+		probing.discovery[i] = (struct iscsi_discovery){
+			.dial = { .loop = loop, .from = from, .until = until },
+			.done = done,
+			.user = &probing
+		};
 	while (probing.started < count && probing.started < AT_ONCE)
 		start(&probing);
-	loop_wait(loop, &probing.over, 0);
+	loop_wait(loop, &probing.complete, 0);
 	for (unsigned i = 0; i < count; i++)
-		iscsi_ask_end(&probing.ask[i]);
-	free(probing.ask);
+		iscsi_discovery_end(&probing.discovery[i]);
+	free(probing.discovery);
 	return 0;
 }

@@ -3,7 +3,7 @@
 #include "ini.h"
 #include "names.h"
 #include "out.h"
-#include "session.h"
+#include "protocol.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void dev_free(struct bdev *bdev)
 	struct iscsi_dev *dev = (struct iscsi_dev *)bdev;
 
 	scsi_disk_fini(&dev->disk);
-	scsi_port_give(&dev->conf.port);
+	scsi_port_release(&dev->conf.port);
 	iscsi_conf_wipe(&dev->conf);
 	free(dev);
 }
@@ -31,7 +31,7 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 	struct iscsi_dev *dev = (struct iscsi_dev *)bdev;
 	const struct iscsi_conf *conf = &dev->conf;
 	const struct iscsi_sess *sess = (const struct iscsi_sess *)dev->disk.sess;
-	const struct iscsi_agreed *agreed = &sess->agreed;
+	const struct iscsi_negotiated *agreed = &sess->agreed;
 	bool tcp = dev->disk.carrier == &iscsi_tcp_carrier;
 	char text[ADDR_TEXT];
 
@@ -40,9 +40,9 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 		out_text(out, "rdma", NULL, "%s", sess->backend);
 	out_text(out, "traddr", NULL, "%s", addr_host(&sess->at, text));
 	out_text(out, "trsvcid", NULL, "%u", addr_port(&sess->at));
-	out_line(out, "route:       %s", sess->way);
+	out_line(out, "route:       %s", sess->route);
 	out_text(out, "iqn", "target:      ", "%s", conf->target);
-	scsi_ini_facts(&dev->disk.scsi, out);
+	scsi_ini_show(&dev->disk.scsi, out);
 	out_text(out, "initiator", "initiator:   ", "%s", conf->initiator);
 	if (tcp) {
 		out_bool(out, "header_digest", "header digest: ", agreed->header_digest);
@@ -60,7 +60,7 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 }
 
 static const struct bdev_ops ops = { .name = "iscsi",
-	.again = scsi_ini_again,
+	.retry = scsi_ini_retry,
 	.lane = scsi_disk_lane,
 	.stop = scsi_disk_stop,
 	.free = dev_free,
@@ -77,12 +77,12 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	dev->disk.conf = &dev->conf.base;
 	err = iscsi_conf_read(&dev->conf, &dev->disk, uri, carrier, env, diag);
 	if (!err)
-		err = scsi_port_take(&dev->conf.port, uri, diag);
+		err = scsi_port_acquire(&dev->conf.port, uri, diag);
 	if (!err)
 		err = scsi_disk_start(&dev->disk, loop, &ops,
 			carrier == ISCSI_TCP ? &iscsi_tcp_carrier : &iscsi_iser_carrier, env, diag);
 	if (err) {
-		scsi_port_give(&dev->conf.port);
+		scsi_port_release(&dev->conf.port);
 		iscsi_conf_wipe(&dev->conf);
 		free(dev);
 		return err;
@@ -103,7 +103,7 @@ static int attach_iser(struct bdev **out, struct loop *loop, struct uri *uri,
 	return attach(out, loop, uri, env, ISCSI_ISER, diag);
 }
 
-static bool is_first(const struct iscsi_found *list, unsigned at)
+static bool is_first(const struct iscsi_target_list *list, unsigned at)
 {
 	for (unsigned i = 0; i < at; i++)
 		if (!strcmp(list->record[i].name, list->record[at].name))
@@ -112,7 +112,7 @@ static bool is_first(const struct iscsi_found *list, unsigned at)
 }
 
 /* Report each target once, whatever the number of its portals. */
-static void report(const struct iscsi_found *list, enum iscsi_carrier carrier,
+static void report(const struct iscsi_target_list *list, enum iscsi_carrier carrier,
 	void (*found)(const char *uri, void *user), void *user)
 {
 	char text[URI_MAX];
@@ -130,7 +130,7 @@ static int discover(struct loop *loop, struct uri *uri, const struct bdev_env *e
 {
 	enum iscsi_carrier carrier = strcmp(uri->scheme, "iser") ? ISCSI_TCP : ISCSI_ISER;
 	struct iscsi_dev *dev = calloc(1, sizeof(*dev));
-	struct iscsi_found list = { 0 };
+	struct iscsi_target_list list = { 0 };
 	struct addr at;
 	int err;
 
@@ -145,7 +145,7 @@ static int discover(struct loop *loop, struct uri *uri, const struct bdev_env *e
 			loop, &at, carrier, &dev->conf.from, env->timeout_ms, &list, diag);
 	if (!err)
 		report(&list, carrier, found, user);
-	iscsi_found_free(&list);
+	iscsi_target_list_free(&list);
 	iscsi_conf_wipe(&dev->conf);
 	free(dev);
 	return err;
@@ -153,7 +153,7 @@ static int discover(struct loop *loop, struct uri *uri, const struct bdev_env *e
 
 static bool speaks_tcp(struct loop *loop, struct uri *uri, uint32_t ms)
 {
-	const struct iscsi_from from = { .initiator = IQN_OWN "anonymous" };
+	const struct iscsi_identity from = { .initiator = IQN_OWN "anonymous" };
 	uint64_t end = loop_clock() + ms * MSEC, now;
 	struct iscsi_probe probe = { .carrier = ISCSI_TCP };
 
@@ -164,7 +164,7 @@ static bool speaks_tcp(struct loop *loop, struct uri *uri, uint32_t ms)
 	return !iscsi_probe(loop, &from, &probe, 1, ms, NULL) && probe.answers;
 }
 
-/* Unless the target has said no by itself: whether iSCSI over TCP answers at that portal. */
+/* Unless the target itself has refused: suggest iSCSI over TCP if it answers at that portal. */
 static void suggest_tcp(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)
 {
 	uint16_t port = uri->port ? uri->port : ISCSI_PORT;

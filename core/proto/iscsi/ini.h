@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* How the parts of the iSCSI initiator fit together: a session is one connection with its
- * login, its command window and its commands in flight (sess.c), on a mover (sess_tcp.c,
- * sess_iser.c); ini.c has the disks behind iscsi:// and iser://, ini_conf.c reads the URI. The disk
- * on such sessions, and what its commands mean, is SCSI's
- * (../scsi). */
+/* Inside of the iSCSI initiator. A session is one connection: login, command window and commands
+ * in flight (sess.c), over a carrier (sess_tcp.c, sess_iser.c). ini.c has the disks of iscsi:// and
+ * iser://, ini_conf.c parses the URI. What SCSI commands mean is left to ../scsi. */
 #pragma once
 #include "cutter.h"
 #include "iscsi.h"
@@ -11,12 +9,12 @@
 #include "stream.h"
 #include "wire/iscsi.h"
 
-#define ISCSI_CONTROLS 8 /* answers and requests without a slot on their way at once */
-/* data of the PDUs of an iSER target that answer commands: sense */
+#define ISCSI_CONTROLS 8 /* PDUs without a slot in flight */
+/* longest data segment of an iSER target's response: sense */
 #define ISCSI_ISER_RECV 512
-#define ISCSI_SECRET    258 /* secret_read(): of 256 bytes at most */
+#define ISCSI_SECRET    258 /* for secret_read(): up to 256 bytes */
 
-/* What an attach asked for: fixed from UP on, read by every session on any thread. */
+/* Configuration of a disk. Constant once it is open; every session reads it, on any thread. */
 struct iscsi_conf {
 	struct scsi_conf base; /* first */
 	char iface[16];        /* TCP */
@@ -24,87 +22,89 @@ struct iscsi_conf {
 	uint8_t backend;       /* enum ep_backend */
 	bool no_crc;
 	char initiator[ISCSI_NAME_MAX + 1], target[ISCSI_NAME_MAX + 1];
-	char user[2][ISCSI_SECRET], secret[2][ISCSI_SECRET]; /* [1] the target's */
-	struct iscsi_from from;                              /* of the above */
-	struct iscsi_offer offer;
+	char user[2][ISCSI_SECRET], secret[2][ISCSI_SECRET]; /* [0] ours, [1] the target's */
+	struct iscsi_identity from;                          /* points to the above */
+	struct iscsi_login_keys offer;
 	struct scsi_port port;
 };
-/* Takes the URI, for disk->conf too. */
+/* Parse the URI into conf and disk->conf, reading secret files. Wipe conf also after an error. */
 int iscsi_conf_read(struct iscsi_conf *, struct scsi_disk *, struct uri *, enum iscsi_carrier,
 	const struct bdev_env *, struct diag *);
 void iscsi_conf_wipe(struct iscsi_conf *);
 
-struct iscsi_slot {            /* first member of its mover's */
+struct iscsi_slot {            /* first member of the carrier's slot */
 	struct scsi_slot base; /* first */
 	struct scsi_data data;
 	struct iscsi_scsi_cmd cmd;
-	/* The tag in the lower half; the upper one differs from one command to the next, so that a
-	 * late or doubled answer ends no other. */
+	/* Low half: the tag. High half: differs from one command of the slot to the next, so that a
+	 * late or duplicate response matches no other command. */
 	uint32_t itt;
-	uint32_t at; /* bytes received, or given to the target */
+	uint32_t at; /* bytes received, or passed to the connection */
 	bool aborting;
 };
 #define ISCSI_ITT_TAG 0xffff
 
 struct iscsi_sess;
-struct iscsi_mover {     /* what carries a session's PDUs */
-	uint8_t carrier; /* enum iscsi_carrier */
-	/* The target can't reach a command's data any more once it has answered its abort. */
-	bool aborts;
-	/* Status numbers come in order. */
-	bool ordered;
+/* How a session's PDUs travel. All functions run on the session's loop. */
+struct iscsi_sess_carrier {
+	uint8_t id; /* enum iscsi_carrier */
+	/* Once an abort is answered the target can no longer access the command's data. */
+	bool can_abort;
+	bool ordered; /* StatSN arrives in order */
 	uint32_t slot_size;
+	/* Start connecting; sets dial.conn. */
 	int (*connect)(struct iscsi_sess *, const struct addr *at, uint32_t timeout_ms,
-		const struct datamover_events *, struct diag *); /* sets dial.dm */
-	void (*hold)(struct datamover *);
-	/* Takes the connection of the login over, in any case; close() follows on failure. */
-	int (*start)(struct iscsi_sess *, struct datamover *, struct diag *);
-	void (*run)(struct iscsi_sess *); /* what has come early */
-	/* slot->cmd with as much data as may come along; sets `at` and flight.unsent, and then
-	 * calls iscsi_sess_sent() for each message that was not sent at once. */
+		const struct iscsi_carrier_events *, struct diag *);
+	void (*hold)(struct iscsi_carrier_conn *); /* receive nothing after this PDU */
+	/* Take over the connection of the login, also on failure; close() follows then. */
+	int (*start)(struct iscsi_sess *, struct iscsi_carrier_conn *, struct diag *);
+	void (*run)(struct iscsi_sess *); /* process PDUs that arrived while held */
+	/* Send slot->cmd with its unsolicited data: set slot->at and flight.unsent, and later call
+	 * iscsi_sess_sent() for each of the flight.unsent messages. */
 	void (*command)(struct iscsi_sess *, struct iscsi_slot *);
-	bool (*control)(struct iscsi_sess *, void *bhs); /* false: too many are on their way */
-	void (*r2t)(struct iscsi_sess *);                /* one has come; NULL: none may */
+	bool (*control)(struct iscsi_sess *, void *bhs); /* false: ISCSI_CONTROLS in flight */
+	void (*r2t)(struct iscsi_sess *);                /* an R2T is in bhs; NULL: not allowed */
 	void (*close)(struct iscsi_sess *);              /* iscsi_sess_down() follows */
 	void (*fini)(struct iscsi_sess *);
 };
 
-struct iscsi_sess {            /* first member of its mover's */
+struct iscsi_sess {            /* first member of the carrier's session */
 	struct scsi_sess base; /* first */
-	const struct iscsi_mover *mover;
+	const struct iscsi_sess_carrier *carrier;
 	const struct iscsi_conf *conf;
 	struct iscsi_dial dial;
-	struct iscsi_agreed agreed;
+	struct iscsi_negotiated agreed;
 	uint8_t isid[6];
-	uint16_t most; /* commands at once; start() may lower it */
+	uint16_t max_cmds; /* in flight; start() may lower it */
 	bool logging_out;
-	bool pinging;                 /* a NOP-Out of ours has no answer yet */
-	uint8_t silent, shut, aborts; /* beats without a PDU, without a window; aborts in flight */
+	bool ping_outstanding; /* a NOP-Out of ours is unanswered */
+	/* beats without a PDU; beats with a closed window; aborts in flight */
+	uint8_t silent_beats, shut_beats, aborts;
 	uint32_t cmdsn, max_cmdsn, exp_statsn;
 	struct loop_timer timer, beat; /* timer: of the logout */
-	/* the PDU that arrives */
+	/* the PDU being received */
 	struct iscsi_bhs bhs;
-	struct iscsi_slot *in; /* whose data it has; NULL: it is in text */
-	uint32_t len;          /* of its data segment */
+	struct iscsi_slot *data_slot; /* destination of a Data-In; NULL: data goes to text */
+	uint32_t len;                 /* of the data segment */
 	uint8_t text[ISCSI_PDU_DATA];
 	const char *backend; /* "verbs", "iwarp"; iSER */
-	char way[160];       /* for people */
-	struct addr at;      /* where redirects have led */
+	char route[160];     /* for messages */
+	struct addr at;      /* the portal, after redirects */
 };
 
-/* Of movers: all of the PDU in bhs is here. */
-void iscsi_sess_took(struct iscsi_sess *);
-struct iscsi_slot *iscsi_sess_slot(struct iscsi_sess *, uint32_t itt); /* in flight, or NULL */
-void iscsi_sess_sent(struct iscsi_sess *, struct iscsi_slot *);    /* one message of the command */
-void iscsi_sess_breach(struct iscsi_sess *, const char *text);     /* ends it */
-void iscsi_sess_down(struct iscsi_sess *, const struct diag *why); /* the connection is over */
-/* Of carriers. */
-int iscsi_sess_open(struct scsi_sess *, const struct scsi_conf *, const struct iscsi_mover *,
+/* For carriers. */
+void iscsi_sess_dispatch(struct iscsi_sess *); /* a PDU is complete, its header in bhs */
+struct iscsi_slot *iscsi_sess_find_slot(struct iscsi_sess *, uint32_t itt); /* in flight, or NULL */
+void iscsi_sess_sent(struct iscsi_sess *, struct iscsi_slot *); /* a message of the command */
+void iscsi_sess_protocol_error(struct iscsi_sess *, const char *text); /* end the session */
+void iscsi_sess_down(struct iscsi_sess *, const struct diag *why); /* the connection has ended */
+/* Functions of struct scsi_carrier; a carrier's open() calls iscsi_sess_open(). */
+int iscsi_sess_open(struct scsi_sess *, const struct scsi_conf *, const struct iscsi_sess_carrier *,
 	unsigned number, struct diag *);
 void iscsi_sess_send(struct scsi_sess *, struct scsi_slot *, const uint8_t lun[8],
 	const uint8_t cdb[SCSI_INI_CDB], const struct scsi_data *);
 void *iscsi_sess_end(struct scsi_sess *, struct scsi_slot *);
 void iscsi_sess_fail(struct scsi_sess *, const struct diag *why);
-void iscsi_sess_leave(struct scsi_sess *, const struct diag *why);
+void iscsi_sess_logout(struct scsi_sess *, const struct diag *why);
 void iscsi_sess_fini(struct scsi_sess *);
 extern const struct scsi_carrier iscsi_tcp_carrier, iscsi_iser_carrier;

@@ -10,7 +10,7 @@
 #define RECV  (256u << 10)
 #define FIRST (64u << 10)
 
-/* Ours, then the target's, as iser-login has them. */
+/* [0]: this side, [1]: the target. */
 static int read_auth(struct iscsi_conf *conf, struct uri *uri, struct diag *diag)
 {
 	const char *user[2] = { uri->user, uri_value(uri, "target_user") },
@@ -46,7 +46,7 @@ static int read_auth(struct iscsi_conf *conf, struct uri *uri, struct diag *diag
 	return 0;
 }
 
-/* After unknown keys, one of which may be a misspelt secret. */
+/* Runs after the check for unknown keys: a secret may be misspelt. */
 static int check_auth(const struct iscsi_auth *auth, struct diag *diag)
 {
 	if (!auth->user != !auth->secret)
@@ -128,11 +128,11 @@ int iscsi_conf_read(struct iscsi_conf *conf, struct scsi_disk *disk, struct uri 
 		err = uri_bool(uri, "hdr_digest", &header, diag);
 	if (!err && carrier == ISCSI_TCP)
 		err = uri_bool(uri, "data_digest", &data, diag);
-	conf->offer = (struct iscsi_offer){ .header_digest = header ? ISCSI_DIGEST_CRC32C : 0,
+	conf->offer = (struct iscsi_login_keys){ .header_digest = header ? ISCSI_DIGEST_CRC32C : 0,
 		.data_digest = data ? ISCSI_DIGEST_CRC32C : 0,
 		.immediate_data = true,
 		.first_burst = FIRST,
-		.max_burst = SCSI_MOST,
+		.max_burst = SCSI_INI_MAX,
 		.max_recv = carrier == ISCSI_TCP ? RECV : ISCSI_ISER_RECV,
 		.target_recv = ISCSI_PDU_DATA,
 		.max_r2t = 1 };

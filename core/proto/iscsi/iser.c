@@ -11,26 +11,26 @@
 #define EACH  (HEADS + ISCSI_PDU_DATA + 3)
 
 struct iser {
-	struct datamover dm;
+	struct iscsi_carrier_conn conn;
 	struct ep *ep;
 	struct pool *pool; /* buffers to send, then those of receives */
-	bool registered, over;
-	bool hearing; /* in received(): what is sent leaves behind its receive */
+	bool registered, terminated;
+	bool in_upcall; /* in received(): sends are flushed after its receive is posted again */
 	bool held;
-	struct ep_rx *early, **early_end; /* that came while held */
+	struct ep_rx *early, **early_end; /* completed while held */
 	uint32_t recv_max;
-	bool busy[DATAMOVER_SENDS];
-	struct ep_op op[DATAMOVER_SENDS];
+	bool busy[ISCSI_CARRIER_SENDS];
+	struct ep_op op[ISCSI_CARRIER_SENDS];
 	struct ring ring;
 };
 
 static void fail(struct iser *iser, const struct diag *why)
 {
-	if (iser->over)
+	if (iser->terminated)
 		return;
-	iser->over = true;
-	iser->dm.why = *why;
-	iser->dm.ev->connection_terminate_notify(&iser->dm);
+	iser->terminated = true;
+	iser->conn.why = *why;
+	iser->conn.ev->connection_terminate_notify(&iser->conn);
 }
 
 static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
@@ -39,7 +39,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	struct iser_private own = { .flags = ISER_NO_ZBVA | ISER_NO_INVALIDATE };
 	int err;
 
-	if (ep->caps.send < DATAMOVER_SENDS || ep->caps.recv < ISCSI_ISER_RECEIVES)
+	if (ep->caps.send < ISCSI_CARRIER_SENDS || ep->caps.recv < ISCSI_ISER_RECEIVES)
 		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
 			"the RDMA device allows only %u requests and %u receives per connection",
 			ep->caps.send, ep->caps.recv);
@@ -47,7 +47,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	if (err)
 		return err;
 	iser->registered = true;
-	ring_start(&iser->ring, ep, iser->pool, pool_buf(iser->pool, DATAMOVER_SENDS).p,
+	ring_start(&iser->ring, ep, iser->pool, pool_buf(iser->pool, ISCSI_CARRIER_SENDS).p,
 		iser->pool->each, EACH, ISCSI_ISER_RECEIVES);
 	memcpy(priv, &own, sizeof(own));
 	return sizeof(own);
@@ -57,9 +57,9 @@ static void up(struct ep *ep)
 {
 	struct iser *iser = ep->user;
 
-	iser->dm.peer = ep->peer;
-	memcpy(iser->dm.way, ep->way, sizeof(iser->dm.way));
-	iser->dm.ev->up(&iser->dm);
+	iser->conn.peer = ep->peer;
+	memcpy(iser->conn.route, ep->route, sizeof(iser->conn.route));
+	iser->conn.ev->up(&iser->conn);
 }
 
 static void received(struct ep *ep, struct ep_rx *rx)
@@ -70,7 +70,7 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	struct diag why = { 0 };
 	uint32_t len = rx->len >= HEADS ? get_be24(bhs->data_len) : 0;
 
-	if (iser->over)
+	if (iser->terminated)
 		return;
 	if (iser->held) {
 		rx->next = NULL;
@@ -88,17 +88,17 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	else if (len > rx->len - HEADS || len > iser->recv_max)
 		diag_set(&why, DIAG_PROTOCOL, EPROTO,
 			"data segment of %u bytes exceeds the message of %u", len, rx->len);
-	/* seen of Linux 6.1, where one thread resets the length of another's response */
+	/* Linux 6.1: one thread resets the length of another's response */
 	if (why.err && len > rx->len - HEADS && ISCSI_OPCODE(bhs->opcode) == ISCSI_LOGIN_RSP)
 		diag_hint(&why, "try again: Linux's target may mix up the responses of one login");
 	if (why.err) {
 		fail(iser, &why);
 		return;
 	}
-	iser->hearing = true;
-	iser->dm.ev->control_notify(&iser->dm, bhs, rx->p + HEADS, len);
-	iser->hearing = false;
-	ring_back(&iser->ring, rx);
+	iser->in_upcall = true;
+	iser->conn.ev->control_notify(&iser->conn, bhs, rx->p + HEADS, len);
+	iser->in_upcall = false;
+	ring_repost(&iser->ring, rx);
 }
 
 static void sent(struct ep *ep, struct ep_op *op)
@@ -112,7 +112,7 @@ static void idle(struct ep *ep)
 {
 	struct iser *iser = ep->user;
 
-	if (!iser->over)
+	if (!iser->terminated)
 		ring_flush(&iser->ring);
 }
 
@@ -126,9 +126,10 @@ static void down(struct ep *ep)
 
 static const struct ep_events events = { requested, up, received, sent, idle, down };
 
-static int send_control(struct datamover *dm, const void *bhs, const void *data, uint32_t len)
+static int send_control(
+	struct iscsi_carrier_conn *conn, const void *bhs, const void *data, uint32_t len)
 {
-	struct iser *iser = (struct iser *)dm;
+	struct iser *iser = (struct iser *)conn;
 	struct iser_hdr hdr = { .flags = ISER_CONTROL };
 	struct iscsi_bhs *head;
 	unsigned i = 0;
@@ -136,9 +137,9 @@ static int send_control(struct datamover *dm, const void *bhs, const void *data,
 
 	if (len > ISCSI_PDU_DATA)
 		return -EMSGSIZE;
-	while (i < DATAMOVER_SENDS && iser->busy[i])
+	while (i < ISCSI_CARRIER_SENDS && iser->busy[i])
 		i++;
-	if (i == DATAMOVER_SENDS)
+	if (i == ISCSI_CARRIER_SENDS)
 		return -ENOBUFS;
 	p = pool_buf(iser->pool, i).p;
 	memcpy(p, &hdr, sizeof(hdr));
@@ -153,19 +154,19 @@ static int send_control(struct datamover *dm, const void *bhs, const void *data,
 		.sge = { { p, (uint32_t)HEADS + len, iser->pool->key[iser->ep->dom].lkey } } };
 	iser->busy[i] = true;
 	ring_add(&iser->ring, &iser->op[i]);
-	if (!iser->hearing)
+	if (!iser->in_upcall)
 		ring_flush(&iser->ring);
 	return 0;
 }
 
-static void enable(struct datamover *dm, uint32_t recv_max)
+static void enable(struct iscsi_carrier_conn *conn, uint32_t recv_max)
 {
-	((struct iser *)dm)->recv_max = recv_max;
+	((struct iser *)conn)->recv_max = recv_max;
 }
 
-static void terminate(struct datamover *dm)
+static void terminate(struct iscsi_carrier_conn *conn)
 {
-	struct iser *iser = (struct iser *)dm;
+	struct iser *iser = (struct iser *)conn;
 
 	if (iser->registered)
 		iser->ep->ops->unreg(iser->ep, iser->pool);
@@ -179,31 +180,32 @@ static void terminate(struct datamover *dm)
 	free(iser);
 }
 
-static const struct datamover_ops ops = { send_control, enable, terminate };
+static const struct iscsi_carrier_ops ops = { send_control, enable, terminate };
 
-int iscsi_iser(struct datamover **out, struct loop *loop, const struct addr *addr,
-	uint32_t timeout_ms, const struct datamover_events *ev, void *user, struct diag *diag)
+int iscsi_iser(struct iscsi_carrier_conn **out, struct loop *loop, const struct addr *addr,
+	uint32_t timeout_ms, const struct iscsi_carrier_events *ev, void *user, struct diag *diag)
 {
 	struct ep_dial to = { .dst = *addr,
 		.backend = EP_VERBS,
 		.timeout_ms = timeout_ms,
-		.want = { .sge = 1, .ord = 1, .ird = 1 } };
+		.caps = { .sge = 1, .ord = 1, .ird = 1 } };
 
 	return iscsi_iser_from(out, loop, &to, ev, user, diag);
 }
 
-int iscsi_iser_from(struct datamover **out, struct loop *loop, const struct ep_dial *given,
-	const struct datamover_events *ev, void *user, struct diag *diag)
+int iscsi_iser_from(struct iscsi_carrier_conn **out, struct loop *loop,
+	const struct ep_dial *params, const struct iscsi_carrier_events *ev, void *user,
+	struct diag *diag)
 {
 	struct iser *iser = calloc(1, sizeof(*iser));
-	struct ep_dial to = *given;
+	struct ep_dial to = *params;
 	int err;
 
 	if (!iser)
 		return diag_sys(diag, ENOMEM, "iSER connection");
-	to.want.send += DATAMOVER_SENDS;
-	to.want.recv += ISCSI_ISER_RECEIVES;
-	iser->dm = (struct datamover){
+	to.caps.send += ISCSI_CARRIER_SENDS;
+	to.caps.recv += ISCSI_ISER_RECEIVES;
+	iser->conn = (struct iscsi_carrier_conn){
 		.ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = ISCSI_PDU_DATA
 	};
 	iser->recv_max = ISCSI_PDU_DATA;
@@ -211,29 +213,29 @@ int iscsi_iser_from(struct datamover **out, struct loop *loop, const struct ep_d
 	err = ring_init(&iser->ring, ISCSI_ISER_RECEIVES, diag);
 	if (!err)
 		err = pool_new(&iser->pool, (EACH + 4095) & ~4095u,
-			DATAMOVER_SENDS + ISCSI_ISER_RECEIVES, diag);
+			ISCSI_CARRIER_SENDS + ISCSI_ISER_RECEIVES, diag);
 	if (!err)
 		err = ep_dial(&iser->ep, loop, &to, &events, iser, diag);
 	if (err) {
 		iser->ep = NULL;
-		terminate(&iser->dm);
+		terminate(&iser->conn);
 		return err;
 	}
-	*out = &iser->dm;
+	*out = &iser->conn;
 	return 0;
 }
 
-void iscsi_iser_hold(struct datamover *dm)
+void iscsi_iser_hold(struct iscsi_carrier_conn *conn)
 {
-	((struct iser *)dm)->held = true;
+	((struct iser *)conn)->held = true;
 }
 
-struct ep *iscsi_iser_take(
-	struct datamover *dm, const struct ep_events *ev, void *user, struct ep_rx **early)
+struct ep *iscsi_iser_detach(struct iscsi_carrier_conn *conn, const struct ep_events *ev,
+	void *user, struct ep_rx **early)
 {
-	struct iser *iser = (struct iser *)dm;
+	struct iser *iser = (struct iser *)conn;
 
-	iser->over = true;
+	iser->terminated = true;
 	iser->ep->ev = ev;
 	iser->ep->user = user;
 	*early = iser->early;

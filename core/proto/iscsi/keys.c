@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The table of operational keys and what either side does with one. */
+/* The table of operational keys, and how each side negotiates them. */
 #include "keys.h"
 #include "text.h"
 #include "uri.h"
@@ -12,7 +12,7 @@ enum kind { DECLARED, LIST, NUMBER_MIN, NUMBER_MAX, BOOL_AND, BOOL_OR };
 static const struct row {
 	const char *name;
 	uint8_t kind;
-	bool discovery; /* means something in a discovery session too */
+	bool discovery; /* relevant to a discovery session */
 	uint32_t standard, min, max;
 	const char *words[4]; /* of lists, by value */
 } rows[ISCSI_KEYS] = {
@@ -45,8 +45,8 @@ static const struct row {
 };
 _Static_assert(ISCSI_KEYS <= 32, "bits of one word");
 
-/* 13: keys of RFC 3720 that are no more, and are answered so */
-static const char *const gone[] = { "IFMarker", "OFMarker", "IFMarkInt", "OFMarkInt" };
+/* 13: obsolete keys of RFC 3720, answered with Reject */
+static const char *const obsolete[] = { "IFMarker", "OFMarker", "IFMarkInt", "OFMarkInt" };
 
 const char *iscsi_key_name(enum iscsi_key key)
 {
@@ -75,7 +75,7 @@ static void put(struct wr *w, const struct row *row, uint32_t value)
 		iscsi_text_put(w, row->name, "%u", value);
 }
 
-/* 6.2.2: the result does not depend on an answer, which may be left out */
+/* 6.2.2: the result does not depend on the answer, which is optional */
 static bool needs_none(const struct row *row, uint32_t own)
 {
 	return row->kind == BOOL_AND ? !own : row->kind == BOOL_OR && own;
@@ -89,11 +89,11 @@ void iscsi_keys_offer(struct iscsi_keys *keys, enum iscsi_key key, struct wr *w)
 		return;
 	keys->offered |= 1u << key;
 	if (row->kind == DECLARED)
-		keys->answered |= 1u << key; /* 6.2: declarations have none */
+		keys->answered |= 1u << key; /* 6.2: declarations are not answered */
 	if (needs_none(row, keys->own[key]))
 		keys->value[key] = keys->own[key];
-	if (row->kind == LIST && keys->own[key] && !(keys->only & 1u << key)) {
-		bool last = keys->last & 1u << key;
+	if (row->kind == LIST && keys->own[key] && !(keys->exclusive & 1u << key)) {
+		bool last = keys->standard_first & 1u << key;
 		const char *own = row->words[keys->own[key]];
 
 		iscsi_text_put(w, row->name, "%s,%s", last ? row->words[0] : own,
@@ -111,7 +111,7 @@ static int find(const char *name)
 	return -1;
 }
 
-/* A single value as the row has it. */
+/* Parse a single value. */
 static bool read_value(const struct row *row, const char *text, uint32_t *value)
 {
 	uint64_t number;
@@ -146,7 +146,7 @@ static int wrong(const struct row *row, const char *text, struct diag *diag)
 
 static bool fits(const struct iscsi_keys *keys, unsigned key, uint32_t value)
 {
-	return value == keys->own[key] || (!value && !(keys->only & 1u << key));
+	return value == keys->own[key] || (!value && !(keys->exclusive & 1u << key));
 }
 
 static bool is_refusal(const char *text)
@@ -155,7 +155,7 @@ static bool is_refusal(const char *text)
 	       !strcmp(text, "Reject");
 }
 
-static int take_answer(struct iscsi_keys *keys, unsigned key, const char *text, struct diag *diag)
+static int handle_answer(struct iscsi_keys *keys, unsigned key, const char *text, struct diag *diag)
 {
 	const struct row *row = &rows[key];
 	uint32_t own = keys->own[key], value;
@@ -173,7 +173,7 @@ static int take_answer(struct iscsi_keys *keys, unsigned key, const char *text, 
 	return 0;
 }
 
-/* The first of the peer's list that is ours, or the standard, too. */
+/* Choose the first value of the peer's list that is ours or the default. */
 static bool choose(const struct iscsi_keys *keys, unsigned key, const char *text, uint32_t *value)
 {
 	char word[32];
@@ -184,7 +184,7 @@ static bool choose(const struct iscsi_keys *keys, unsigned key, const char *text
 	return false;
 }
 
-static int take_offer(struct iscsi_keys *keys, unsigned key, const char *text, struct wr *answer,
+static int handle_offer(struct iscsi_keys *keys, unsigned key, const char *text, struct wr *answer,
 	struct diag *diag)
 {
 	const struct row *row = &rows[key];
@@ -205,7 +205,7 @@ static int take_offer(struct iscsi_keys *keys, unsigned key, const char *text, s
 		keys->value[key] = value;
 		return 0;
 	}
-	/* RFC 7145, 6: those after RDMAExtensions are nothing without it */
+	/* RFC 7145, 6: keys after RDMAExtensions need RDMAExtensions=Yes */
 	if ((keys->discovery && !row->discovery) ||
 		(key > ISCSI_RDMA_EXTENSIONS && !keys->own[ISCSI_RDMA_EXTENSIONS])) {
 		iscsi_text_put(answer, row->name, "Irrelevant");
@@ -216,28 +216,28 @@ static int take_offer(struct iscsi_keys *keys, unsigned key, const char *text, s
 	return 0;
 }
 
-int iscsi_keys_take(struct iscsi_keys *keys, const char *name, const char *text, struct wr *answer,
-	struct diag *diag)
+int iscsi_keys_receive(struct iscsi_keys *keys, const char *name, const char *text,
+	struct wr *answer, struct diag *diag)
 {
 	int key = find(name), err = 0;
 
 	if (key < 0) {
 		bool known = false;
 
-		if (is_refusal(text)) /* 6.2: never answered, which would have no end */
+		if (is_refusal(text)) /* 6.2: not answered, or both sides would answer forever */
 			return diag_set(diag, DIAG_PROTOCOL, EPROTO,
 				"answer to %.40s, which was not offered", name);
-		for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
-			known |= !strcmp(gone[i], name);
+		for (size_t i = 0; i < sizeof(obsolete) / sizeof(obsolete[0]); i++)
+			known |= !strcmp(obsolete[i], name);
 		iscsi_text_put(answer, name, known ? "Reject" : "NotUnderstood");
 	} else if (rows[key].kind != DECLARED && keys->offered & ~keys->answered & 1u << key) {
-		err = take_answer(keys, (unsigned)key, text, diag);
+		err = handle_answer(keys, (unsigned)key, text, diag);
 	} else if (rows[key].kind == DECLARED && keys->offered & 1u << key && is_refusal(text)) {
-		return 0; /* Linux's target (6.12) of iSER's keys */
+		return 0; /* Linux's target (6.12) answers iSER's declarations so */
 	} else if (rows[key].kind != DECLARED && keys->offered & 1u << key) {
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s sent twice", name);
 	} else {
-		err = take_offer(keys, (unsigned)key, text, answer, diag);
+		err = handle_offer(keys, (unsigned)key, text, answer, diag);
 	}
 	return err;
 }

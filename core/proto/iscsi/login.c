@@ -15,8 +15,7 @@ static bool transit(const struct iscsi_login *login)
 	return ISCSI_FINAL & login->req.flags;
 }
 
-/* Begins a request, with no text yet; `ready` as far as we are concerned the stage may end with it.
- */
+/* Begin a request without text. ready: offer to end the stage. */
 static void begin(struct iscsi_login *login, bool ready)
 {
 	uint8_t now = stage(login),
@@ -30,47 +29,47 @@ static void begin(struct iscsi_login *login, bool ready)
 	login->req.tsih = put_be16(login->tsih);
 }
 
-void iscsi_login_start(
-	struct iscsi_login *login, const struct iscsi_login_how *how, const uint8_t random[32])
+void iscsi_login_start(struct iscsi_login *login, const struct iscsi_login_params *params,
+	const uint8_t random[32])
 {
 	struct wr *w = &login->out;
 
-	*login = (struct iscsi_login){ .how = *how, .tpgt = -1, .cmdsn = 1 };
-	iscsi_chap_init(&login->chap, how->auth, random);
-	iscsi_keys_init(&login->keys, !how->target);
+	*login = (struct iscsi_login){ .params = *params, .tpgt = -1, .cmdsn = 1 };
+	iscsi_chap_init(&login->chap, params->auth, random);
+	iscsi_keys_init(&login->keys, !params->target);
 	login->req = (struct iscsi_login_req){ .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE,
 		.itt = put_be32(1) };
 	login->req.isid[0] = 0x80; /* 11.12.5: random */
 	memcpy(login->req.isid + 1, random + 17, 5);
-	if (how->isid)
-		memcpy(login->req.isid, how->isid, sizeof(login->req.isid));
-	begin(login, !how->auth->user);
-	iscsi_text_put(w, "InitiatorName", "%s", how->initiator);
-	iscsi_text_put(w, "SessionType", "%s", how->target ? "Normal" : "Discovery");
-	if (how->target)
-		iscsi_text_put(w, "TargetName", "%s", how->target);
+	if (params->isid)
+		memcpy(login->req.isid, params->isid, sizeof(login->req.isid));
+	begin(login, !params->auth->user);
+	iscsi_text_put(w, "InitiatorName", "%s", params->initiator);
+	iscsi_text_put(w, "SessionType", "%s", params->target ? "Normal" : "Discovery");
+	if (params->target)
+		iscsi_text_put(w, "TargetName", "%s", params->target);
 	iscsi_text_put(w, "AuthMethod", "%s",
-		!how->auth->user           ? "None"
-		: how->auth->target_secret ? "CHAP"
-					   : "CHAP,None");
+		!params->auth->user           ? "None"
+		: params->auth->target_secret ? "CHAP"
+					      : "CHAP,None");
 }
 
-static void wish_digest(struct iscsi_keys *keys, enum iscsi_key key, uint8_t digest)
+static void set_digest(struct iscsi_keys *keys, enum iscsi_key key, uint8_t digest)
 {
 	keys->own[key] = digest != ISCSI_DIGEST_NONE;
 	if (digest == ISCSI_DIGEST_CRC32C)
-		keys->only |= 1u << key;
+		keys->exclusive |= 1u << key;
 	else if (digest == ISCSI_DIGEST_NONE_CRC32C)
-		keys->last |= 1u << key;
+		keys->standard_first |= 1u << key;
 }
 
-static void wish(struct iscsi_login *login, const struct iscsi_offer *offer)
+static void set_own_keys(struct iscsi_login *login, const struct iscsi_login_keys *offer)
 {
 	struct iscsi_keys *keys = &login->keys;
 
-	if (!login->how.rdma) {
-		wish_digest(keys, ISCSI_HEADER_DIGEST, offer->header_digest);
-		wish_digest(keys, ISCSI_DATA_DIGEST, offer->data_digest);
+	if (!login->params.rdma) {
+		set_digest(keys, ISCSI_HEADER_DIGEST, offer->header_digest);
+		set_digest(keys, ISCSI_DATA_DIGEST, offer->data_digest);
 	}
 	keys->own[ISCSI_INITIAL_R2T] = offer->initial_r2t;
 	keys->own[ISCSI_IMMEDIATE_DATA] = offer->immediate_data;
@@ -79,7 +78,7 @@ static void wish(struct iscsi_login *login, const struct iscsi_offer *offer)
 	keys->own[ISCSI_MAX_R2T] = offer->max_r2t;
 	keys->own[ISCSI_ERL] = offer->erl;
 	keys->own[ISCSI_TARGET_RECV] = offer->target_recv;
-	/* a session that is lost logs in anew at once */
+	/* a lost session logs in again at once */
 	keys->own[ISCSI_TIME2WAIT] = keys->own[ISCSI_TIME2RETAIN] = 0;
 }
 
@@ -92,44 +91,44 @@ static void offer(struct iscsi_login *login)
 		ISCSI_PDU_IN_ORDER, ISCSI_SEQUENCE_IN_ORDER };
 	static const enum iscsi_key rdma[] = { ISCSI_RDMA_EXTENSIONS, ISCSI_INITIATOR_RECV,
 		ISCSI_TARGET_RECV, ISCSI_UNEXPECTED_PDUS,
-		/* the last two are what they are unless told, and Linux (6.12) knows neither */
+		/* the last two have these defaults, and Linux (6.12) knows neither */
 		ISCSI_HELLO_REQUIRED };
 	struct iscsi_keys *keys = &login->keys;
 	struct wr *w = &login->out;
 
-	keys->own[ISCSI_MAX_RECV] = keys->own[ISCSI_INITIATOR_RECV] = login->how.recv_max;
-	if (login->how.offer)
-		wish(login, login->how.offer);
-	if (!login->how.target)
+	keys->own[ISCSI_MAX_RECV] = keys->own[ISCSI_INITIATOR_RECV] = login->params.recv_max;
+	if (login->params.offer)
+		set_own_keys(login, login->params.offer);
+	if (!login->params.target)
 		keys->own[ISCSI_TIME2WAIT] = keys->own[ISCSI_TIME2RETAIN] = 0;
 	for (size_t i = 0; i < sizeof(both) / sizeof(both[0]); i++)
 		iscsi_keys_offer(keys, both[i], w);
-	if (login->how.target)
+	if (login->params.target)
 		for (size_t i = 0; i < sizeof(normal) / sizeof(normal[0]); i++)
 			iscsi_keys_offer(keys, normal[i], w);
-	if (login->how.rdma && login->how.target) { /* RFC 7145, 6: irrelevant to discovery */
+	if (login->params.rdma && login->params.target) { /* RFC 7145, 6: irrelevant to discovery */
 		keys->own[ISCSI_RDMA_EXTENSIONS] = 1;
-		for (size_t i = 0; i < sizeof(rdma) / sizeof(rdma[0]) - (login->how.offer ? 2 : 0);
-			i++)
+		for (size_t i = 0;
+			i < sizeof(rdma) / sizeof(rdma[0]) - (login->params.offer ? 2 : 0); i++)
 			iscsi_keys_offer(keys, rdma[i], w);
 	} else {
 		iscsi_keys_offer(keys, ISCSI_MAX_RECV, w);
 	}
 }
 
-static int take_method(struct iscsi_login *login, const char *value, struct diag *diag)
+static int handle_auth_method(struct iscsi_login *login, const char *value, struct diag *diag)
 {
 	bool chap = !strcmp(value, "CHAP"), none = !strcmp(value, "None");
 
 	if (login->step != ISCSI_LOGIN_METHOD)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "AuthMethod sent twice");
-	if (chap && login->how.auth->user) {
+	if (chap && login->params.auth->user) {
 		login->by_chap = true;
 		login->step = ISCSI_LOGIN_CHALLENGE;
-	} else if (none && login->how.auth->user && login->how.auth->target_secret) {
+	} else if (none && login->params.auth->user && login->params.auth->target_secret) {
 		return diag_set(diag, DIAG_AUTH, EACCES,
 			"the target continues without CHAP, which mutual CHAP requires");
-	} else if (!none && !login->how.auth->user) {
+	} else if (!none && !login->params.auth->user) {
 		diag_set(diag, DIAG_AUTH, EACCES, "the target requires CHAP (AuthMethod=%.40s)",
 			value);
 		return diag_hint(diag, "add --user NAME --secret-file FILE");
@@ -137,12 +136,12 @@ static int take_method(struct iscsi_login *login, const char *value, struct diag
 		return diag_set(diag, DIAG_AUTH, EACCES,
 			"the target does not support CHAP (AuthMethod=%.40s)", value);
 	} else {
-		login->step = ISCSI_LOGIN_PROOF; /* nothing is left to prove */
+		login->step = ISCSI_LOGIN_PROOF; /* no CHAP */
 	}
 	return 0;
 }
 
-static int take_tag(struct iscsi_login *login, const char *value, struct diag *diag)
+static int read_portal_tag(struct iscsi_login *login, const char *value, struct diag *diag)
 {
 	uint64_t tag;
 
@@ -153,25 +152,25 @@ static int take_tag(struct iscsi_login *login, const char *value, struct diag *d
 	return 0;
 }
 
-static int take_pair(struct iscsi_login *login, const char *key, const char *value,
+static int handle_key(struct iscsi_login *login, const char *key, const char *value,
 	struct wr *answer, struct diag *diag)
 {
 	if (!strcmp(key, "TargetPortalGroupTag"))
-		return take_tag(login, value, diag);
+		return read_portal_tag(login, value, diag);
 	if (!strcmp(key, "TargetAlias") || !strcmp(key, "TargetAddress"))
 		return 0;
 	if (!strcmp(key, "AuthMethod"))
-		return take_method(login, value, diag);
+		return handle_auth_method(login, value, diag);
 	if (!strncmp(key, "CHAP_", 5)) {
 		if (login->by_chap && stage(login) == ISCSI_STAGE_SECURITY)
-			return iscsi_chap_take(&login->chap, key, value, diag);
+			return iscsi_chap_receive(&login->chap, key, value, diag);
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%.20s outside of CHAP", key);
 	}
-	return iscsi_keys_take(&login->keys, key, value, answer, diag);
+	return iscsi_keys_receive(&login->keys, key, value, answer, diag);
 }
 
-/* Where to, of a target that moved. */
-static int take_redirect(struct iscsi_login *login, struct diag *diag)
+/* Read the new address of a target that has moved. */
+static int read_redirect(struct iscsi_login *login, struct diag *diag)
 {
 	char *key, *value;
 	size_t at = 0;
@@ -191,13 +190,13 @@ static int take_redirect(struct iscsi_login *login, struct diag *diag)
 			       "redirect without a TargetAddress: the target has moved");
 }
 
-static int take_status(
+static int check_status(
 	struct iscsi_login *login, uint8_t status_class, uint8_t detail, struct diag *diag)
 {
-	int err = iscsi_login_status(status_class, detail, login->how.auth->user, diag);
+	int err = iscsi_login_status(status_class, detail, login->params.auth->user, diag);
 
 	if (status_class == ISCSI_LOGIN_INITIATOR && detail < 2 && login->chap.got_alg &&
-		login->chap.alg == ISCSI_CHAP_SHA256) /* seen of tgt 1.0.85 */
+		login->chap.alg == ISCSI_CHAP_SHA256) /* tgt 1.0.85 */
 		diag_hint(diag, "check user and secret; tgt mistakes SHA-256 for SHA1 and needs "
 				"--chap-algs md5");
 	return err;
@@ -220,7 +219,7 @@ static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, u
 	login->exp_statsn = get_be32(rsp->statsn) + 1;
 	login->max_cmdsn = get_be32(rsp->max_cmdsn);
 	if (rsp->status_class > ISCSI_LOGIN_REDIRECT)
-		return take_status(login, rsp->status_class, rsp->status_detail, diag);
+		return check_status(login, rsp->status_class, rsp->status_detail, diag);
 	if (rsp->status_class)
 		return 0;
 	if (rsp->version_active)
@@ -238,8 +237,8 @@ static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, u
 	return 0;
 }
 
-/* The next request of the security stage, or the first of the next one. */
-static int go_on_security(struct iscsi_login *login, bool ended, struct diag *diag)
+/* Make the next request of the security stage, or the first of the operational stage. */
+static int continue_security(struct iscsi_login *login, bool ended, struct diag *diag)
 {
 	int err = 0;
 
@@ -252,12 +251,12 @@ static int go_on_security(struct iscsi_login *login, bool ended, struct diag *di
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "no answer to AuthMethod");
 	} else if (login->step == ISCSI_LOGIN_CHALLENGE && !login->chap.got_alg) {
 		if (login->chap.got_id || login->chap.challenge_len)
-			return iscsi_chap_answer(&login->chap, &login->out, diag);
+			return iscsi_chap_respond(&login->chap, &login->out, diag);
 		begin(login, false);
 		iscsi_chap_offer(&login->chap, &login->out);
 	} else if (login->step == ISCSI_LOGIN_CHALLENGE) {
 		begin(login, true);
-		err = iscsi_chap_answer(&login->chap, &login->out, diag);
+		err = iscsi_chap_respond(&login->chap, &login->out, diag);
 		login->step = ISCSI_LOGIN_PROOF;
 	} else {
 		begin(login, true);
@@ -265,7 +264,7 @@ static int go_on_security(struct iscsi_login *login, bool ended, struct diag *di
 	return err;
 }
 
-static int go_on(struct iscsi_login *login, bool ended, const struct wr *answer,
+static int continue_login(struct iscsi_login *login, bool ended, const struct wr *answer,
 	const uint8_t *answers, struct diag *diag)
 {
 	size_t len = (size_t)(answer->p - answers);
@@ -278,11 +277,11 @@ static int go_on(struct iscsi_login *login, bool ended, const struct wr *answer,
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
 			"the target ends a login stage with an offer unanswered");
 	if (stage(login) == ISCSI_STAGE_SECURITY) {
-		err = go_on_security(login, ended, diag);
+		err = continue_security(login, ended, diag);
 		if (err)
 			return err;
 	} else if (ended) {
-		login->step = ISCSI_LOGIN_OVER;
+		login->step = ISCSI_LOGIN_FINISHED;
 		err = iscsi_keys_settled(&login->keys, diag);
 		return err ? err : ISCSI_LOGIN_DONE;
 	} else {
@@ -294,7 +293,7 @@ static int go_on(struct iscsi_login *login, bool ended, const struct wr *answer,
 	return ISCSI_LOGIN_SEND;
 }
 
-int iscsi_login_take(struct iscsi_login *login, const struct iscsi_bhs *bhs, const uint8_t *data,
+int iscsi_login_receive(struct iscsi_login *login, const struct iscsi_bhs *bhs, const uint8_t *data,
 	uint32_t len, struct diag *diag)
 {
 	const struct iscsi_login_rsp *rsp = (const void *)bhs;
@@ -312,7 +311,7 @@ int iscsi_login_take(struct iscsi_login *login, const struct iscsi_bhs *bhs, con
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login not finished after %u requests",
 			ISCSI_LOGIN_REQUESTS);
 	if (rsp->status_class == ISCSI_LOGIN_REDIRECT)
-		return take_redirect(login, diag);
+		return read_redirect(login, diag);
 	if (rsp->flags & ISCSI_CONTINUE) {
 		if (!len)
 			return diag_set(
@@ -321,7 +320,7 @@ int iscsi_login_take(struct iscsi_login *login, const struct iscsi_bhs *bhs, con
 		return ISCSI_LOGIN_SEND;
 	}
 	while ((n = iscsi_text_next(&login->text, &at, &key, &value, diag)) > 0) {
-		n = take_pair(login, key, value, &answer, diag);
+		n = handle_key(login, key, value, &answer, diag);
 		if (n)
 			return n;
 	}
@@ -329,21 +328,21 @@ int iscsi_login_take(struct iscsi_login *login, const struct iscsi_bhs *bhs, con
 		return n;
 	iscsi_text_clear(&login->text);
 	login->tsih = get_be16(rsp->tsih);
-	return go_on(login, rsp->flags & ISCSI_FINAL, &answer, answers, diag);
+	return continue_login(login, rsp->flags & ISCSI_FINAL, &answer, answers, diag);
 }
 
-void iscsi_login_agreed(const struct iscsi_login *login, struct iscsi_agreed *agreed)
+void iscsi_login_negotiated(const struct iscsi_login *login, struct iscsi_negotiated *agreed)
 {
 	const uint32_t *value = login->keys.value;
-	bool rdma = login->how.rdma;
+	bool rdma = login->params.rdma;
 
-	*agreed = (struct iscsi_agreed){ .header_digest = value[ISCSI_HEADER_DIGEST],
+	*agreed = (struct iscsi_negotiated){ .header_digest = value[ISCSI_HEADER_DIGEST],
 		.data_digest = value[ISCSI_DATA_DIGEST],
 		.initial_r2t = value[ISCSI_INITIAL_R2T],
 		.immediate_data = value[ISCSI_IMMEDIATE_DATA],
 		.pdu_in_order = value[ISCSI_PDU_IN_ORDER],
 		.sequence_in_order = value[ISCSI_SEQUENCE_IN_ORDER],
-		.max_recv = rdma ? value[ISCSI_INITIATOR_RECV] : login->how.recv_max,
+		.max_recv = rdma ? value[ISCSI_INITIATOR_RECV] : login->params.recv_max,
 		.max_xmit = rdma ? value[ISCSI_TARGET_RECV] : value[ISCSI_MAX_RECV],
 		.first_burst = value[ISCSI_FIRST_BURST],
 		.max_burst = value[ISCSI_MAX_BURST],

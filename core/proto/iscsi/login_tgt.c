@@ -7,20 +7,20 @@
 
 #define ANY_LENGTH 0xffffffu
 
-struct said { /* keys of one text that are not negotiated; they point into it */
+struct login_text { /* keys of one text that are not negotiated; pointers into it */
 	const char *initiator, *target, *session, *method, *alg;
-	struct iscsi_chap_said chap;
+	struct iscsi_chap_keys chap;
 };
 
-void iscsi_login_tgt_start(struct iscsi_login_tgt *login, const struct iscsi_login_tgt_how *how,
-	const uint8_t random[17])
+void iscsi_login_tgt_start(struct iscsi_login_tgt *login,
+	const struct iscsi_login_tgt_params *params, const uint8_t random[17])
 {
-	*login = (struct iscsi_login_tgt){ .how = *how, .statsn = 1 };
+	*login = (struct iscsi_login_tgt){ .params = *params, .statsn = 1 };
 	memcpy(login->random, random, sizeof(login->random));
 	iscsi_keys_init(&login->keys, false);
-	login->keys.own[ISCSI_MAX_RECV] = login->keys.own[ISCSI_TARGET_RECV] = how->recv_max;
+	login->keys.own[ISCSI_MAX_RECV] = login->keys.own[ISCSI_TARGET_RECV] = params->recv_max;
 	login->keys.own[ISCSI_INITIATOR_RECV] = ANY_LENGTH;
-	login->keys.own[ISCSI_RDMA_EXTENSIONS] = how->rdma;
+	login->keys.own[ISCSI_RDMA_EXTENSIONS] = params->rdma;
 }
 
 static int refuse(struct iscsi_login_tgt *login, uint16_t status, int err)
@@ -30,7 +30,7 @@ static int refuse(struct iscsi_login_tgt *login, uint16_t status, int err)
 	return err;
 }
 
-/* Begins the response. */
+/* Begin the response. */
 static void begin(struct iscsi_login_tgt *login, const struct iscsi_login_req *req)
 {
 	login->out = wr_init(login->data, sizeof(login->data));
@@ -69,7 +69,7 @@ static int check(struct iscsi_login_tgt *login, const struct iscsi_login_req *re
 	bool transit = req->flags & ISCSI_FINAL;
 	int err;
 
-	if (login->over)
+	if (login->finished)
 		return diag_set(
 			diag, DIAG_PROTOCOL, EPROTO, "login request after the end of the login");
 	err = login->requests++ ? 0 : check_first(login, req, diag);
@@ -98,93 +98,97 @@ static int check(struct iscsi_login_tgt *login, const struct iscsi_login_req *re
 	return 0;
 }
 
-static const char **place(struct said *said, const char *key)
+static const char **key_slot(struct login_text *login_text, const char *key)
 {
 	const struct {
 		const char *key, **to;
-	} places[] = { { "InitiatorName", &said->initiator }, { "TargetName", &said->target },
-		{ "SessionType", &said->session }, { "AuthMethod", &said->method },
-		{ "CHAP_A", &said->alg }, { "CHAP_N", &said->chap.name },
-		{ "CHAP_R", &said->chap.response }, { "CHAP_I", &said->chap.id },
-		{ "CHAP_C", &said->chap.challenge } };
+	} slots[] = { { "InitiatorName", &login_text->initiator },
+		{ "TargetName", &login_text->target }, { "SessionType", &login_text->session },
+		{ "AuthMethod", &login_text->method }, { "CHAP_A", &login_text->alg },
+		{ "CHAP_N", &login_text->chap.name }, { "CHAP_R", &login_text->chap.response },
+		{ "CHAP_I", &login_text->chap.id }, { "CHAP_C", &login_text->chap.challenge } };
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (!strcmp(places[i].key, key))
-			return places[i].to;
+	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
+		if (!strcmp(slots[i].key, key))
+			return slots[i].to;
 	return NULL;
 }
 
-static int read_said(struct iscsi_login_tgt *login, struct said *said, struct diag *diag)
+static int read_login_text(
+	struct iscsi_login_tgt *login, struct login_text *login_text, struct diag *diag)
 {
 	char *key, *value;
 	size_t at = 0;
 	int n;
 
 	while ((n = iscsi_text_next(&login->text, &at, &key, &value, diag)) > 0) {
-		const char **to = place(said, key);
+		const char **to = key_slot(login_text, key);
 
 		if (to && *to)
 			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s sent twice", key);
 		if (to)
 			*to = value;
-		value[-1] = '='; /* it is read once more */
+		value[-1] = '='; /* negotiate() reads it again */
 	}
 	return n;
 }
 
-/* What is left is negotiated; answers go into the response. */
+/* Negotiate the other keys; answers go into the response. */
 static int negotiate(struct iscsi_login_tgt *login, struct diag *diag)
 {
-	struct said none = { 0 };
+	struct login_text none = { 0 };
 	char *key, *value;
 	size_t at = 0;
 	int n;
 
 	while ((n = iscsi_text_next(&login->text, &at, &key, &value, diag)) > 0) {
-		if (place(&none, key) || !strcmp(key, "InitiatorAlias"))
+		if (key_slot(&none, key) || !strcmp(key, "InitiatorAlias"))
 			continue;
-		n = iscsi_keys_take(&login->keys, key, value, &login->out, diag);
+		n = iscsi_keys_receive(&login->keys, key, value, &login->out, diag);
 		if (n)
 			return n;
 	}
 	return n;
 }
 
-static int take_names(struct iscsi_login_tgt *login, const struct said *said, struct diag *diag)
+static int read_names(
+	struct iscsi_login_tgt *login, const struct login_text *login_text, struct diag *diag)
 {
-	bool discovery = said->session && !strcmp(said->session, "Discovery");
+	bool discovery = login_text->session && !strcmp(login_text->session, "Discovery");
 
-	if (said->session && !discovery && strcmp(said->session, "Normal"))
+	if (login_text->session && !discovery && strcmp(login_text->session, "Normal"))
 		return refuse(login, ISCSI_SESSION_TYPE,
 			diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "unknown session type %.40s",
-				said->session));
-	if (!said->initiator || (!discovery && !said->target))
+				login_text->session));
+	if (!login_text->initiator || (!discovery && !login_text->target))
 		return refuse(login, ISCSI_MISSING,
 			diag_set(diag, DIAG_PROTOCOL, EPROTO, "login without %s",
-				said->initiator ? "TargetName" : "InitiatorName"));
-	if (!name_is_plain(said->initiator) || (!discovery && !name_is_plain(said->target)))
+				login_text->initiator ? "TargetName" : "InitiatorName"));
+	if (!name_is_plain(login_text->initiator) ||
+		(!discovery && !name_is_plain(login_text->target)))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
 			"invalid name: must be at most %u bytes without blanks and control "
 			"characters",
 			ISCSI_NAME_MAX);
-	snprintf(login->initiator, sizeof(login->initiator), "%s", said->initiator);
+	snprintf(login->initiator, sizeof(login->initiator), "%s", login_text->initiator);
 	if (!discovery)
-		snprintf(login->target, sizeof(login->target), "%s", said->target);
+		snprintf(login->target, sizeof(login->target), "%s", login_text->target);
 	login->keys.discovery = discovery;
 	return 0;
 }
 
-/* Begins with who it is, and asks the caller about him. 0, ISCSI_LOGIN_MOVED, -errno. */
-static int admit(struct iscsi_login_tgt *login, const struct said *said, struct diag *diag)
+/* Read the initiator's names and call admit(). 0, ISCSI_LOGIN_MOVED, -errno. */
+static int admit(
+	struct iscsi_login_tgt *login, const struct login_text *login_text, struct diag *diag)
 {
-	int err = take_names(login, said, diag);
-	struct iscsi_login_asked asked = { login->initiator, *login->target ? login->target : NULL,
+	int err = read_names(login, login_text, diag);
+	struct iscsi_login_names names = { login->initiator, *login->target ? login->target : NULL,
 		login->first.isid };
 	uint16_t status;
 
 	if (err)
 		return err;
-	status = login->how.admit(login->how.user, &asked, &login->grant);
+	status = login->params.admit(login->params.user, &names, &login->grant);
 	if (status == ISCSI_MOVED || status == ISCSI_MOVED_FOR_NOW) {
 		iscsi_text_put(&login->out, "TargetAddress", "%s", login->grant.redirect);
 		return refuse(login, status, ISCSI_LOGIN_MOVED);
@@ -200,7 +204,7 @@ static int admit(struct iscsi_login_tgt *login, const struct said *said, struct 
 	return 0;
 }
 
-static int not_proved(struct iscsi_login_tgt *login, const char *why, struct diag *diag)
+static int auth_failed(struct iscsi_login_tgt *login, const char *why, struct diag *diag)
 {
 	return refuse(login, ISCSI_NOT_PROVED,
 		diag_set(diag, DIAG_AUTH, EACCES, "%s %s", login->initiator, why));
@@ -220,81 +224,82 @@ static int choose_method(struct iscsi_login_tgt *login, const char *methods, str
 {
 	login->by_chap = login->grant.auth.user;
 	if (!has(methods, login->by_chap ? "CHAP" : "None"))
-		return not_proved(login,
+		return auth_failed(login,
 			login->by_chap ? "does not offer CHAP, which is required"
 				       : "requires CHAP, for which no secret is set",
 			diag);
 	iscsi_text_put(&login->out, "AuthMethod", "%s", login->by_chap ? "CHAP" : "None");
-	login->step = login->by_chap ? ISCSI_TGT_ALG : ISCSI_TGT_LET_IN;
+	login->step = login->by_chap ? ISCSI_TGT_ALG : ISCSI_TGT_AUTHENTICATED;
 	return 0;
 }
 
-static int prove(struct iscsi_login_tgt *login, const struct said *said, struct diag *diag)
+static int run_chap(
+	struct iscsi_login_tgt *login, const struct login_text *login_text, struct diag *diag)
 {
 	int err;
 
-	if (login->step == ISCSI_TGT_ALG && said->alg) {
-		err = iscsi_chap_tgt_challenge(&login->chap, said->alg, &login->out, diag);
+	if (login->step == ISCSI_TGT_ALG && login_text->alg) {
+		err = iscsi_chap_tgt_challenge(&login->chap, login_text->alg, &login->out, diag);
 		if (!err)
 			login->step = ISCSI_TGT_PROOF;
-	} else if (login->step == ISCSI_TGT_PROOF && !said->alg) {
-		err = iscsi_chap_tgt_check(&login->chap, &said->chap, &login->out, diag);
+	} else if (login->step == ISCSI_TGT_PROOF && !login_text->alg) {
+		err = iscsi_chap_tgt_check(&login->chap, &login_text->chap, &login->out, diag);
 		if (!err)
-			login->step = ISCSI_TGT_LET_IN;
+			login->step = ISCSI_TGT_AUTHENTICATED;
 	} else {
 		err = diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP keys out of place");
 	}
 	return err == -EACCES ? refuse(login, ISCSI_NOT_PROVED, err) : err;
 }
 
-/* What of the text is about security; wherever it stands, nobody goes on without. */
-static int take_security(
-	struct iscsi_login_tgt *login, const struct said *said, bool transit, struct diag *diag)
+/* Process the security keys, which are required before the operational stage. */
+static int handle_security(struct iscsi_login_tgt *login, const struct login_text *login_text,
+	bool transit, struct diag *diag)
 {
-	bool chap = said->alg || said->chap.name || said->chap.response || said->chap.id ||
-		    said->chap.challenge;
+	bool chap = login_text->alg || login_text->chap.name || login_text->chap.response ||
+		    login_text->chap.id || login_text->chap.challenge;
 	int err = 0;
 
-	if ((said->method || chap) && login->stage != ISCSI_STAGE_SECURITY)
+	if ((login_text->method || chap) && login->stage != ISCSI_STAGE_SECURITY)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s outside of the security stage",
 			chap ? "CHAP" : "AuthMethod");
-	if (said->method && login->step != ISCSI_TGT_METHOD)
+	if (login_text->method && login->step != ISCSI_TGT_METHOD)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "AuthMethod sent twice");
-	if (said->method)
-		err = choose_method(login, said->method, diag);
+	if (login_text->method)
+		err = choose_method(login, login_text->method, diag);
 	if (!err && chap)
-		err = prove(login, said, diag);
+		err = run_chap(login, login_text, diag);
 	if (err || login->step != ISCSI_TGT_METHOD ||
 		!(transit || login->stage == ISCSI_STAGE_OPERATIONAL))
 		return err;
 	if (login->grant.auth.user)
-		return not_proved(login, "continues without CHAP, which is required", diag);
-	login->step = ISCSI_TGT_LET_IN;
+		return auth_failed(login, "continues without CHAP, which is required", diag);
+	login->step = ISCSI_TGT_AUTHENTICATED;
 	return 0;
 }
 
-/* Our side of the keys, and whether the stage ends. */
-static int go_on(
+/* Offer our keys; end the stage if both sides are ready. */
+static int continue_login(
 	struct iscsi_login_tgt *login, const struct iscsi_login_req *req, struct diag *diag)
 {
 	struct diag open = { 0 };
 
-	if (login->stage == ISCSI_STAGE_OPERATIONAL && !(login->how.rdma && *login->target))
+	if (login->stage == ISCSI_STAGE_OPERATIONAL && !(login->params.rdma && *login->target))
 		iscsi_keys_offer(&login->keys, ISCSI_MAX_RECV, &login->out);
-	/* Other initiators take a key that they don't know for an error. */
-	if (login->how.rdma && login->keys.seen & 1u << ISCSI_UNEXPECTED_PDUS)
+	/* Some initiators treat an unknown key as an error. */
+	if (login->params.rdma && login->keys.seen & 1u << ISCSI_UNEXPECTED_PDUS)
 		iscsi_keys_offer(&login->keys, ISCSI_UNEXPECTED_PDUS, &login->out);
 	if (login->out.bad)
 		return refuse(login, ISCSI_NO_RESOURCES,
 			diag_set(diag, DIAG_PROTOCOL, EPROTO,
 				"more keys than fit into one login PDU"));
-	if (!(req->flags & ISCSI_FINAL) || login->step != ISCSI_TGT_LET_IN ||
+	if (!(req->flags & ISCSI_FINAL) || login->step != ISCSI_TGT_AUTHENTICATED ||
 		iscsi_keys_settled(&login->keys, &open))
 		return ISCSI_LOGIN_SEND;
-	if (login->how.rdma && *login->target && ISCSI_NSG(req->flags) == ISCSI_STAGE_FULL &&
+	if (login->params.rdma && *login->target && ISCSI_NSG(req->flags) == ISCSI_STAGE_FULL &&
 		!login->keys.value[ISCSI_RDMA_EXTENSIONS])
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
-			"login over iSER without RDMAExtensions=Yes");
+		return diag_set(
+			diag, DIAG_PROTOCOL, EPROTO, "login over iSER without RDMAExtensions=Yes");
 	login->stage = ISCSI_NSG(req->flags);
 	login->rsp.flags |= ISCSI_FINAL | login->stage;
 	if (login->stage != ISCSI_STAGE_FULL)
@@ -303,10 +308,10 @@ static int go_on(
 	return ISCSI_LOGIN_DONE;
 }
 
-static int take(struct iscsi_login_tgt *login, const struct iscsi_login_req *req,
+static int handle_request(struct iscsi_login_tgt *login, const struct iscsi_login_req *req,
 	const uint8_t *data, uint32_t len, struct diag *diag)
 {
-	struct said said = { 0 };
+	struct login_text login_text = { 0 };
 	int err;
 
 	begin(login, req);
@@ -316,37 +321,38 @@ static int take(struct iscsi_login_tgt *login, const struct iscsi_login_req *req
 		err = iscsi_text_add(&login->text, data, len, ISCSI_LOGIN_TEXT, diag);
 	if (err || req->flags & ISCSI_CONTINUE)
 		return err ? err : ISCSI_LOGIN_SEND;
-	err = read_said(login, &said, diag);
-	if (!err && login->admitted && (said.initiator || said.target || said.session))
+	err = read_login_text(login, &login_text, diag);
+	if (!err && login->admitted &&
+		(login_text.initiator || login_text.target || login_text.session))
 		err = diag_set(diag, DIAG_PROTOCOL, EPROTO, "names change within a login");
 	if (!err && !login->admitted)
-		err = admit(login, &said, diag);
+		err = admit(login, &login_text, diag);
 	if (!err)
-		err = take_security(login, &said, req->flags & ISCSI_FINAL, diag);
+		err = handle_security(login, &login_text, req->flags & ISCSI_FINAL, diag);
 	if (!err)
 		err = negotiate(login, diag);
 	iscsi_text_clear(&login->text);
-	return err ? err : go_on(login, req, diag);
+	return err ? err : continue_login(login, req, diag);
 }
 
-int iscsi_login_tgt_take(struct iscsi_login_tgt *login, const struct iscsi_bhs *bhs,
+int iscsi_login_tgt_receive(struct iscsi_login_tgt *login, const struct iscsi_bhs *bhs,
 	const uint8_t *data, uint32_t len, struct diag *diag)
 {
 	const struct iscsi_login_req *req = (const void *)bhs;
 	int next;
 
-	/* 6.3: who begins with anything else has none */
+	/* 6.3: a connection that begins with another PDU gets no response */
 	login->answer = login->requests || ISCSI_OPCODE(bhs->opcode) == ISCSI_LOGIN_REQ;
 	if (ISCSI_OPCODE(bhs->opcode) != ISCSI_LOGIN_REQ) {
-		login->over = true;
+		login->finished = true;
 		begin(login, req);
 		return refuse(login, ISCSI_OUT_OF_PLACE,
 			diag_set(diag, DIAG_PROTOCOL, EPROTO,
 				"PDU with opcode 0x%02x instead of a login request",
 				ISCSI_OPCODE(bhs->opcode)));
 	}
-	next = take(login, req, data, len, diag);
-	login->over = next != ISCSI_LOGIN_SEND;
+	next = handle_request(login, req, data, len, diag);
+	login->finished = next != ISCSI_LOGIN_SEND;
 	if (next < 0) {
 		login->rsp.flags = 0;
 		login->out = wr_init(login->data, sizeof(login->data));

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A session of the initiator in its full feature phase (RFC 7143): numbers, window, commands in
- * flight and their responses, whatever carries the PDUs (struct iscsi_mover). An error in any PDU
- * ends the session (ErrorRecoveryLevel 0). */
+/* A session of the initiator in full feature phase (RFC 7143), over any carrier (struct
+ * iscsi_sess_carrier): sequence numbers, command window, commands in flight and their responses. An
+ * error in any PDU ends the session (ErrorRecoveryLevel 0). */
 #include "ini.h"
 #include "login.h"
 #include <errno.h>
 #include <stdlib.h>
 
 #define MSEC 1000000ull
-/* Each beat without a PDU counts: at the second one the target is pinged, and at the fourth it is
+/* Beats without a PDU are counted: the second one pings the target, the fourth one declares it
  * dead. */
 #define BEAT_MS       5000
 #define BEATS_PING    1
 #define BEATS_DEAD    3
-#define BEATS_SHUT    6 /* so long a window may leave no room for those that wait */
+#define BEATS_SHUT    6 /* limit for a closed window while commands wait */
 #define ABORT_MS      10000
 #define LOGOUT_MS     1000
 #define LOGOUT_MAX_MS 30000
-/* Task tags of requests without a slot; an abort has that of its command and the highest bit. */
+/* ITTs of requests without a slot. An abort has the ITT of its command with the highest bit set. */
 #define ITT_LOGOUT (ISCSI_NO_TAG - 1)
 #define ITT_PING   (ISCSI_NO_TAG - 2)
 #define ITT_ABORT  0x80000000
 
 static void log_out(struct iscsi_sess *, const struct diag *why, uint32_t ms);
 
-void iscsi_sess_breach(struct iscsi_sess *sess, const char *text)
+void iscsi_sess_protocol_error(struct iscsi_sess *sess, const char *text)
 {
 	struct diag why = { 0 };
 
@@ -36,8 +36,9 @@ void iscsi_sess_breach(struct iscsi_sess *sess, const char *text)
 
 static void send_control(struct iscsi_sess *sess, void *bhs)
 {
-	if (!sess->mover->control(sess, bhs))
-		iscsi_sess_breach(sess, "the target does not wait for answers to its NOP-Ins");
+	if (!sess->carrier->control(sess, bhs))
+		iscsi_sess_protocol_error(
+			sess, "the target does not wait for answers to its NOP-Ins");
 }
 
 static void ping(struct iscsi_sess *sess)
@@ -49,11 +50,11 @@ static void ping(struct iscsi_sess *sess)
 		.sn = put_be32(sess->cmdsn),
 		.exp_sn = put_be32(sess->exp_statsn) };
 
-	sess->pinging = true;
+	sess->ping_outstanding = true;
 	send_control(sess, &nop);
 }
 
-static void ask_logout(struct iscsi_sess *sess)
+static void send_logout(struct iscsi_sess *sess)
 {
 	struct iscsi_logout_req req = { .opcode = ISCSI_LOGOUT_REQ | ISCSI_IMMEDIATE,
 		.flags = ISCSI_FINAL,
@@ -64,7 +65,7 @@ static void ask_logout(struct iscsi_sess *sess)
 	send_control(sess, &req);
 }
 
-static void ask_abort(struct iscsi_sess *sess, struct iscsi_slot *slot)
+static void send_abort(struct iscsi_sess *sess, struct iscsi_slot *slot)
 {
 	const struct iscsi_scsi_cmd *cmd = &slot->cmd;
 	struct iscsi_task_req req = { .opcode = ISCSI_TASK_REQ | ISCSI_IMMEDIATE,
@@ -113,7 +114,7 @@ void iscsi_sess_send(struct scsi_sess *base, struct scsi_slot *base_slot, const 
 	memcpy(cmd->cdb, cdb, sizeof(cmd->cdb));
 	if (data->len)
 		cmd->flags |= data->out ? ISCSI_CMD_WRITE : ISCSI_CMD_READ;
-	sess->mover->command(sess, slot);
+	sess->carrier->command(sess, slot);
 }
 
 /* ---- Receiving. */
@@ -123,9 +124,9 @@ static bool serial_less(uint32_t a, uint32_t b) /* RFC 1982 */
 	return a != b && b - a < UINT32_C(1) << 31;
 }
 
-/* Numbers that all PDUs of targets have at one place; those of a PDU that is out of date, or absurd
- * (4.2.2.1), change nothing. */
-static void took_window(struct iscsi_sess *sess, const struct iscsi_scsi_rsp *rsp)
+/* Every PDU of a target has these fields at the same offset. Stale or absurd values (4.2.2.1) are
+ * ignored. */
+static void update_window(struct iscsi_sess *sess, const struct iscsi_scsi_rsp *rsp)
 {
 	uint32_t exp = get_be32(rsp->exp_cmdsn), max = get_be32(rsp->max_cmdsn);
 
@@ -133,30 +134,30 @@ static void took_window(struct iscsi_sess *sess, const struct iscsi_scsi_rsp *rs
 		sess->max_cmdsn = max;
 }
 
-/* As many commands more as the window has room for. */
+/* Limit the commands in flight to what the window allows. */
 static void fit_window(struct iscsi_sess *sess)
 {
 	uint32_t room = sess->logging_out ? 0 : sess->max_cmdsn - sess->cmdsn + 1;
 
-	if (room < sess->most)
+	if (room < sess->max_cmds)
 		room += sess->base.inflight.used;
-	inflight_limit(&sess->base.inflight, least(room, sess->most));
+	inflight_limit(&sess->base.inflight, least(room, sess->max_cmds));
 }
 
-struct iscsi_slot *iscsi_sess_slot(struct iscsi_sess *sess, uint32_t itt)
+struct iscsi_slot *iscsi_sess_find_slot(struct iscsi_sess *sess, uint32_t itt)
 {
 	struct iscsi_slot *slot = inflight_find(&sess->base.inflight, itt & ISCSI_ITT_TAG);
 
 	return slot && slot->itt == itt ? slot : NULL;
 }
 
-static void over(struct iscsi_sess *sess, struct iscsi_slot *slot)
+static void complete(struct iscsi_sess *sess, struct iscsi_slot *slot)
 {
 	if (inflight_replied(&slot->base.flight))
 		sess->base.ev->reply(&sess->base, &slot->base);
 }
 
-/* What the target has moved, by its word. */
+/* Set the number of bytes transferred, as the target reports it. */
 static void residual(struct iscsi_slot *slot, uint8_t flags, be32 count)
 {
 	uint32_t rest = flags & ISCSI_UNDERFLOW ? get_be32(count) : 0,
@@ -167,32 +168,32 @@ static void residual(struct iscsi_slot *slot, uint8_t flags, be32 count)
 	slot->base.moved = least(slot->base.moved, most);
 }
 
-static void took_response(struct iscsi_sess *sess)
+static void handle_response(struct iscsi_sess *sess)
 {
 	const struct iscsi_scsi_rsp *rsp = (const void *)&sess->bhs;
-	struct iscsi_slot *slot = iscsi_sess_slot(sess, get_be32(rsp->itt));
+	struct iscsi_slot *slot = iscsi_sess_find_slot(sess, get_be32(rsp->itt));
 	uint32_t sense = sess->len < 2 ? 0 : (uint32_t)(sess->text[0] << 8 | sess->text[1]);
 
 	if (!slot) {
-		iscsi_sess_breach(sess, "response to a command that is not in flight");
+		iscsi_sess_protocol_error(sess, "response to a command that is not in flight");
 	} else if (sense && sense > sess->len - 2) {
-		iscsi_sess_breach(
+		iscsi_sess_protocol_error(
 			sess, "response is shorter than the sense data that it announces");
 	} else {
-		/* 11.4.3: with a response code there is no status, and the command has failed */
+		/* 11.4.3: with a response code there is no status: the command has failed */
 		slot->base.status = rsp->response ? SCSI_CHECK_CONDITION : rsp->status;
 		slot->base.sense_len = rsp->response ? 0 : (uint16_t)least(sense, SCSI_SENSE_MAX);
 		memcpy(slot->base.sense, sess->text + 2, slot->base.sense_len);
 		residual(slot, rsp->flags, rsp->residual);
 		if (!slot->base.status && slot->data.out && slot->at < slot->base.moved)
-			iscsi_sess_breach(
+			iscsi_sess_protocol_error(
 				sess, "success of a write before the target has taken its data");
 		else
-			over(sess, slot);
+			complete(sess, slot);
 	}
 }
 
-static void too_late(struct iscsi_sess *sess, const struct iscsi_slot *slot)
+static void command_timeout(struct iscsi_sess *sess, const struct iscsi_slot *slot)
 {
 	struct diag why = { 0 };
 
@@ -201,31 +202,31 @@ static void too_late(struct iscsi_sess *sess, const struct iscsi_slot *slot)
 	iscsi_sess_fail(&sess->base, &why);
 }
 
-/* An aborted command can't be executed later; one that the target does not know neither. All that
- * was on its way of the answer came first. */
-static void took_aborted(struct iscsi_sess *sess)
+/* The target will not execute the command any more: it was aborted, or is unknown. Any response to
+ * it would have arrived before. */
+static void handle_task_response(struct iscsi_sess *sess)
 {
 	const struct iscsi_task_rsp *rsp = (const void *)&sess->bhs;
 	uint32_t itt = get_be32(rsp->itt);
-	struct iscsi_slot *slot = iscsi_sess_slot(sess, itt & ~ITT_ABORT);
+	struct iscsi_slot *slot = iscsi_sess_find_slot(sess, itt & ~ITT_ABORT);
 
 	if (!(itt & ITT_ABORT) || !sess->aborts) {
-		iscsi_sess_breach(sess, "PDU of a type that was not asked for");
+		iscsi_sess_protocol_error(sess, "PDU of a type that was not asked for");
 		return;
 	}
 	sess->aborts--;
 	if (!slot || !slot->aborting)
 		return;
 	if (rsp->response != ISCSI_TASK_COMPLETE && rsp->response != ISCSI_TASK_NONE) {
-		too_late(sess, slot);
+		command_timeout(sess, slot);
 		return;
 	}
 	slot->base.status = SCSI_TASK_ABORTED;
 	slot->base.moved = 0;
-	over(sess, slot);
+	complete(sess, slot);
 }
 
-static void took_async(struct iscsi_sess *sess)
+static void handle_async(struct iscsi_sess *sess)
 {
 	const struct iscsi_async *async = (const void *)&sess->bhs;
 	uint32_t seconds = get_be16(async->parameter[2]);
@@ -245,12 +246,12 @@ static void took_async(struct iscsi_sess *sess)
 		diag_set(&why, DIAG_CLOSED, ECONNRESET, "the target ends the session");
 		iscsi_sess_fail(&sess->base, &why);
 		return;
-	default: /* negotiation, a vendor's own: without an answer the target decides */
+	default: /* negotiation, vendor specific: need no answer */
 		return;
 	}
 }
 
-static void took_nop(struct iscsi_sess *sess)
+static void handle_nop(struct iscsi_sess *sess)
 {
 	const struct iscsi_nop *in = (const void *)&sess->bhs;
 	struct iscsi_nop out = { .opcode = ISCSI_NOP_OUT | ISCSI_IMMEDIATE,
@@ -262,15 +263,15 @@ static void took_nop(struct iscsi_sess *sess)
 
 	memcpy(out.lun, in->lun, sizeof(out.lun));
 	if (get_be32(in->itt) != ISCSI_NO_TAG) {
-		if (!sess->pinging || get_be32(in->itt) != ITT_PING)
-			iscsi_sess_breach(sess, "answer to a ping that was not asked for");
-		sess->pinging = false;
+		if (!sess->ping_outstanding || get_be32(in->itt) != ITT_PING)
+			iscsi_sess_protocol_error(sess, "answer to a ping that was not asked for");
+		sess->ping_outstanding = false;
 	} else if (get_be32(in->ttt) != ISCSI_NO_TAG) {
 		send_control(sess, &out);
 	}
 }
 
-void iscsi_sess_took(struct iscsi_sess *sess)
+void iscsi_sess_dispatch(struct iscsi_sess *sess)
 {
 	const struct iscsi_scsi_rsp *rsp = (const void *)&sess->bhs;
 	const struct iscsi_data_in *in = (const void *)&sess->bhs;
@@ -280,57 +281,58 @@ void iscsi_sess_took(struct iscsi_sess *sess)
 			: opcode == ISCSI_NOP_IN ? get_be32(rsp->itt) != ISCSI_NO_TAG
 						 : opcode != ISCSI_R2T;
 
-	if (numbered && sess->mover->ordered && get_be32(rsp->statsn) != sess->exp_statsn) {
-		iscsi_sess_breach(sess, "the target's status numbers are out of order");
+	if (numbered && sess->carrier->ordered && get_be32(rsp->statsn) != sess->exp_statsn) {
+		iscsi_sess_protocol_error(sess, "the target's status numbers are out of order");
 		return;
 	}
 	if (numbered && !serial_less(get_be32(rsp->statsn), sess->exp_statsn))
 		sess->exp_statsn = get_be32(rsp->statsn) + 1;
-	took_window(sess, rsp);
+	update_window(sess, rsp);
 	switch (opcode) {
 	case ISCSI_SCSI_RSP:
-		took_response(sess);
+		handle_response(sess);
 		break;
 	case ISCSI_DATA_IN:
-		if (!sess->in) { /* over iSER the target writes it itself */
-			iscsi_sess_breach(sess, "PDU of a type that was not asked for");
+		if (!sess->data_slot) { /* over iSER the target uses RDMA writes */
+			iscsi_sess_protocol_error(sess, "PDU of a type that was not asked for");
 			break;
 		}
-		sess->in->at += sess->len;
+		sess->data_slot->at += sess->len;
 		if (!(in->flags & ISCSI_STATUS))
 			break;
-		sess->in->base.status = in->status;
-		residual(sess->in, in->flags, in->residual);
-		over(sess, sess->in);
+		sess->data_slot->base.status = in->status;
+		residual(sess->data_slot, in->flags, in->residual);
+		complete(sess, sess->data_slot);
 		break;
 	case ISCSI_R2T:
-		if (sess->mover->r2t)
-			sess->mover->r2t(sess);
+		if (sess->carrier->r2t)
+			sess->carrier->r2t(sess);
 		else
-			iscsi_sess_breach(sess, "PDU of a type that was not asked for");
+			iscsi_sess_protocol_error(sess, "PDU of a type that was not asked for");
 		break;
 	case ISCSI_NOP_IN:
-		took_nop(sess);
+		handle_nop(sess);
 		break;
 	case ISCSI_ASYNC:
-		took_async(sess);
+		handle_async(sess);
 		break;
 	case ISCSI_TASK_RSP:
-		took_aborted(sess);
+		handle_task_response(sess);
 		break;
 	case ISCSI_LOGOUT_RSP:
 		if (!sess->logging_out)
-			iscsi_sess_breach(sess, "answer to a logout that was not asked for");
+			iscsi_sess_protocol_error(
+				sess, "answer to a logout that was not asked for");
 		else
 			iscsi_sess_fail(&sess->base, &sess->base.why);
 		break;
 	case ISCSI_REJECT:
 		diag_set(&why, DIAG_PROTOCOL, EPROTO, "the target rejects a PDU: %s",
-			iscsi_reject_word(((const struct iscsi_reject *)rsp)->reason));
+			iscsi_reject_text(((const struct iscsi_reject *)rsp)->reason));
 		iscsi_sess_fail(&sess->base, &why);
 		break;
 	default:
-		iscsi_sess_breach(sess, "PDU of a type that was not asked for");
+		iscsi_sess_protocol_error(sess, "PDU of a type that was not asked for");
 	}
 	if (sess->base.state == SCSI_SESS_UP)
 		fit_window(sess);
@@ -347,26 +349,26 @@ void iscsi_sess_sent(struct iscsi_sess *sess, struct iscsi_slot *slot)
 		sess->base.ev->idle(&sess->base);
 }
 
-/* Without a beat only TCP would notice, after minutes, a target that vanishes while nothing is in
- * flight; and those that wait for a window have no time limit. */
+/* Detects a target that vanishes while nothing is in flight, which TCP notices after minutes, and a
+ * window that stays closed: waiting commands have no time limit. */
 static void beat(struct loop_timer *timer)
 {
 	struct iscsi_sess *sess = container_of(timer, struct iscsi_sess, beat);
 	bool is_shut = sess->base.inflight.waiting && !sess->base.inflight.used;
 	struct diag why = { 0 };
 
-	sess->shut = is_shut ? sess->shut + 1 : 0;
-	if (sess->silent == BEATS_DEAD)
+	sess->shut_beats = is_shut ? sess->shut_beats + 1 : 0;
+	if (sess->silent_beats == BEATS_DEAD)
 		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer to a ping in %u s",
 			(BEATS_DEAD - BEATS_PING) * BEAT_MS / 1000);
-	else if (sess->shut == BEATS_SHUT)
+	else if (sess->shut_beats == BEATS_SHUT)
 		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "the target takes no command for %u s",
 			BEATS_SHUT * BEAT_MS / 1000);
 	if (why.err) {
 		iscsi_sess_fail(&sess->base, &why);
 		return;
 	}
-	if (sess->silent++ == BEATS_PING && !sess->pinging && !sess->logging_out)
+	if (sess->silent_beats++ == BEATS_PING && !sess->ping_outstanding && !sess->logging_out)
 		ping(sess);
 	loop_timer_set(sess->base.loop, timer, loop_now(sess->base.loop) + BEAT_MS * MSEC);
 }
@@ -398,38 +400,39 @@ void iscsi_sess_down(struct iscsi_sess *sess, const struct diag *why)
 	end_session(sess);
 }
 
-static void late(struct inflight *inflight, struct inflight_slot *first)
+static void on_timeout(struct inflight *inflight, struct inflight_slot *first)
 {
 	struct iscsi_sess *sess = container_of(inflight, struct iscsi_sess, base.inflight);
 	struct iscsi_slot *slot = container_of(first, struct iscsi_slot, base.flight);
 
-	if (!sess->mover->aborts || slot->aborting || first->replied || sess->logging_out ||
-		!sess->base.ev->late || !sess->base.ev->late(&sess->base, first->owner)) {
-		too_late(sess, slot);
+	if (!sess->carrier->can_abort || slot->aborting || first->replied || sess->logging_out ||
+		!sess->base.ev->should_abort ||
+		!sess->base.ev->should_abort(&sess->base, first->owner)) {
+		command_timeout(sess, slot);
 		return;
 	}
 	inflight_extend(inflight, first, loop_now(sess->base.loop) + ABORT_MS * MSEC);
-	ask_abort(sess, slot);
+	send_abort(sess, slot);
 }
 
 /* ---- From the login to the full feature phase, and the end. */
 
 static int connect_to(struct iscsi_dial *dial, uint32_t timeout_ms,
-	const struct datamover_events *events, struct diag *diag)
+	const struct iscsi_carrier_events *events, struct diag *diag)
 {
 	struct iscsi_sess *sess = container_of(dial, struct iscsi_sess, dial);
 
-	return sess->mover->connect(sess, &dial->result.at, timeout_ms, events, diag);
+	return sess->carrier->connect(sess, &dial->result.at, timeout_ms, events, diag);
 }
 
 static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 {
 	struct iscsi_sess *sess = container_of(dial, struct iscsi_sess, dial);
-	const struct iscsi_agreed *agreed = &dial->result.agreed;
+	const struct iscsi_negotiated *agreed = &dial->result.agreed;
 
 	sess->cmdsn = dial->login->cmdsn;
-	sess->mover->hold(dial->dm);
-	/* those that were offered, and left to us to insist on */
+	sess->carrier->hold(dial->conn);
+	/* offered as Yes; a target may still answer No */
 	if (!agreed->pdu_in_order || !agreed->sequence_in_order)
 		return diag_set(
 			diag, DIAG_UNSUPPORTED, ENOTSUP, "the target does not keep data in order");
@@ -439,16 +442,16 @@ static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 static void dialled(struct iscsi_dial *dial)
 {
 	struct iscsi_sess *sess = container_of(dial, struct iscsi_sess, dial);
-	struct datamover *dm = dial->dm;
+	struct iscsi_carrier_conn *conn = dial->conn;
 	struct diag why = { 0 };
 
 	if (!dial->portal.others)
 		sess->base.peer = dial->portal;
-	/* or it was given up just when it was logged in */
+	/* or the session was ended right after the login */
 	if (dial->why.err || sess->base.state != SCSI_SESS_OPENING) {
 		if (!sess->base.why.err)
 			sess->base.why = dial->why;
-		/* A disk's URI says what options of other commands do. */
+		/* Replace hints at options: a disk has keys of its URI. */
 		if (strstr(sess->base.why.hint, "--secret-file"))
 			diag_hint(&sess->base.why,
 				"%sthe target may require CHAP: add user=NAME&secret-file=FILE to "
@@ -465,15 +468,15 @@ static void dialled(struct iscsi_dial *dial)
 	}
 	sess->at = dial->result.at;
 	sess->agreed = dial->result.agreed;
-	memcpy(sess->way, dial->result.way, sizeof(sess->way));
+	memcpy(sess->route, dial->result.route, sizeof(sess->route));
 	sess->exp_statsn = sess->agreed.exp_statsn;
 	sess->max_cmdsn = sess->agreed.max_cmdsn;
 	if (serial_less(sess->max_cmdsn, sess->cmdsn - 1))
 		sess->max_cmdsn = sess->cmdsn - 1;
-	sess->most = sess->base.inflight.count;
+	sess->max_cmds = sess->base.inflight.count;
 	sess->base.state = SCSI_SESS_UP;
-	dial->dm = NULL;
-	if (sess->mover->start(sess, dm, &why)) {
+	dial->conn = NULL;
+	if (sess->carrier->start(sess, conn, &why)) {
 		iscsi_sess_fail(&sess->base, &why);
 		return;
 	}
@@ -482,16 +485,16 @@ static void dialled(struct iscsi_dial *dial)
 	loop_timer_set(sess->base.loop, &sess->beat, loop_now(sess->base.loop) + BEAT_MS * MSEC);
 	sess->base.ev->up(&sess->base);
 	if (sess->base.state == SCSI_SESS_UP && !sess->base.inflight.limit)
-		ping(sess); /* the answer shows the window */
+		ping(sess); /* its answer has the window */
 	if (sess->base.state == SCSI_SESS_UP)
-		sess->mover->run(sess);
+		sess->carrier->run(sess);
 }
 
 static const struct iscsi_dial_ops dial_ops = {
 	.connect = connect_to, .logged_in = logged_in, .done = dialled
 };
 
-/* 11.12.5: 24 random bits and a qualifier, which ends with the number of the session. */
+/* 11.12.5: 24 random bits, and a qualifier that ends with the session's number. */
 static void put_isid(uint8_t isid[6], uint64_t port, unsigned number)
 {
 	_Static_assert(SCSI_SESSIONS < 1 << 7, "it fits, with 24 + 9 bits of the port");
@@ -500,7 +503,7 @@ static void put_isid(uint8_t isid[6], uint64_t port, unsigned number)
 }
 
 int iscsi_sess_open(struct scsi_sess *base, const struct scsi_conf *base_conf,
-	const struct iscsi_mover *mover, unsigned number, struct diag *diag)
+	const struct iscsi_sess_carrier *carrier, unsigned number, struct diag *diag)
 {
 	struct iscsi_sess *sess = (struct iscsi_sess *)base;
 	const struct iscsi_conf *conf = (const struct iscsi_conf *)base_conf;
@@ -508,7 +511,7 @@ int iscsi_sess_open(struct scsi_sess *base, const struct scsi_conf *base_conf,
 
 	base->state = SCSI_SESS_OPENING;
 	base->deadline_ns = base_conf->timeout_ms ? loop_clock() + base_conf->timeout_ms * MSEC : 0;
-	sess->mover = mover;
+	sess->carrier = carrier;
 	sess->conf = conf;
 	sess->at = base_conf->dst;
 	put_isid(sess->isid, conf->port.number, number);
@@ -518,12 +521,12 @@ int iscsi_sess_open(struct scsi_sess *base, const struct scsi_conf *base_conf,
 		.from = &conf->from,
 		.offer = &conf->offer,
 		.isid = sess->isid,
-		.carrier = mover->carrier,
-		.stays = true,
+		.carrier = carrier->id,
+		.keep_open = true,
 		.until = base->deadline_ns,
 		.portal = base_conf->dst };
-	err = inflight_init(
-		&base->inflight, base->loop, base_conf->depth, mover->slot_size, late, diag);
+	err = inflight_init(&base->inflight, base->loop, base_conf->depth, carrier->slot_size,
+		on_timeout, diag);
 	if (!err)
 		iscsi_dial_start(&sess->dial);
 	return err;
@@ -539,7 +542,7 @@ void *iscsi_sess_end(struct scsi_sess *base, struct scsi_slot *slot)
 	owner = inflight_drop(&base->inflight, &slot->flight);
 	fit_window(sess);
 	if (sess->logging_out && !base->inflight.used)
-		ask_logout(sess);
+		send_logout(sess);
 	return owner;
 }
 
@@ -557,18 +560,17 @@ void iscsi_sess_fail(struct scsi_sess *base, const struct diag *why)
 		return;
 	}
 	sess->base.state = SCSI_SESS_CLOSING;
-	sess->mover->close(sess);
+	sess->carrier->close(sess);
 }
 
-static void logout_late(struct loop_timer *timer)
+static void logout_timed_out(struct loop_timer *timer)
 {
 	struct iscsi_sess *sess = container_of(timer, struct iscsi_sess, timer);
 
 	iscsi_sess_fail(&sess->base, &sess->base.why);
 }
 
-/* Ends the session after the commands in flight have ended and the target has been asked, within
- * that time. */
+/* End the session: wait for commands in flight, then log out, all within ms. */
 static void log_out(struct iscsi_sess *sess, const struct diag *why, uint32_t ms)
 {
 	if (sess->base.state != SCSI_SESS_UP) {
@@ -580,18 +582,18 @@ static void log_out(struct iscsi_sess *sess, const struct diag *why, uint32_t ms
 	sess->logging_out = true;
 	sess->base.why = *why;
 	inflight_limit(&sess->base.inflight, 0);
-	sess->timer.fire = logout_late;
+	sess->timer.fire = logout_timed_out;
 	loop_timer_set(sess->base.loop, &sess->timer, loop_now(sess->base.loop) + ms * MSEC);
 	if (!sess->base.inflight.used)
-		ask_logout(sess);
+		send_logout(sess);
 }
 
-void iscsi_sess_leave(struct scsi_sess *base, const struct diag *why)
+void iscsi_sess_logout(struct scsi_sess *base, const struct diag *why)
 {
 	log_out((struct iscsi_sess *)base, why, LOGOUT_MS);
 }
 
-/* A lane is not left, only freed: a word to the target without waiting for its answer. */
+/* A lane is freed without a logout before: send the request without waiting for the response. */
 void iscsi_sess_fini(struct scsi_sess *base)
 {
 	struct iscsi_sess *sess = (struct iscsi_sess *)base;
@@ -602,10 +604,10 @@ void iscsi_sess_fini(struct scsi_sess *base)
 	loop_timer_del(base->loop, &sess->beat);
 	iscsi_dial_end(&sess->dial);
 	if (base->state == SCSI_SESS_UP && !sess->logging_out && !base->inflight.used) {
-		ask_logout(sess);
-		sess->mover->close(sess);
+		send_logout(sess);
+		sess->carrier->close(sess);
 	}
-	sess->mover->fini(sess);
+	sess->carrier->fini(sess);
 	inflight_fini(&base->inflight);
 	sess->conf = NULL;
 }

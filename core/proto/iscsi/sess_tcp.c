@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A session's PDUs over one TCP connection: data lands in the buffer of its command and is sent
- * from there. */
+/* A session's PDUs over a TCP connection. Data is received into and sent from the command's buffer.
+ */
 #include "carrier.h"
 #include "crc32c.h"
 #include "cutter.h"
 #include "ini.h"
 
-#define OUTS  8 /* Data-Out PDUs of a command on their way at once */
+#define OUTS  8 /* Data-Out PDUs of a command in flight */
 #define STAGE 65536
 
 struct tcp_slot {
 	struct iscsi_slot base; /* first */
 	struct iscsi_tcp_pdu cmd, outs[OUTS];
-	uint8_t sending; /* outs on their way */
-	uint32_t sn;     /* of the next R2T or Data-In */
-	/* the burst that is sent, up to its end, and an R2T that came before it was over */
+	uint8_t sending; /* outs in flight */
+	uint32_t sn;     /* R2TSN or DataSN expected next */
+	/* the burst being sent, with its end; an R2T received before that end */
 	uint32_t ttt, end, datasn, next_ttt, next_end;
-	bool asked;
+	bool r2t_pending;
 };
 
 struct tcp_sess {
@@ -25,7 +25,7 @@ struct tcp_sess {
 	struct cutter cutter;
 	uint8_t stage[STAGE];
 	uint32_t crc;
-	bool tail; /* padding and data digest are next */
+	bool in_trailer; /* padding and data digest follow */
 	struct {
 		struct iscsi_tcp_pdu pdu;
 		bool busy;
@@ -60,14 +60,14 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Whole words, which need no padding. */
+/* A multiple of 4, so that no padding is needed. */
 static uint32_t segment(const struct iscsi_sess *sess)
 {
 	return sess->agreed.max_xmit & ~3u;
 }
 
-/* Data-Outs of the burst, as many as there are headers for; the next when these have left. A burst
- * is sent to its end even if the response comes before. */
+/* Send Data-Out PDUs of the burst, as many as there are headers for; sent() continues. A burst is
+ * completed even if the response arrives before. */
 static void send_burst(struct iscsi_sess *sess, struct tcp_slot *ts)
 {
 	struct tcp_sess *tcp = (struct tcp_sess *)sess;
@@ -76,8 +76,8 @@ static void send_burst(struct iscsi_sess *sess, struct tcp_slot *ts)
 
 	if (ts->sending)
 		return;
-	if (slot->at == ts->end && ts->asked && !slot->base.flight.replied) {
-		ts->asked = false;
+	if (slot->at == ts->end && ts->r2t_pending && !slot->base.flight.replied) {
+		ts->r2t_pending = false;
 		ts->ttt = ts->next_ttt;
 		ts->end = ts->next_end;
 		ts->datasn = 0;
@@ -109,13 +109,13 @@ static void send_command(struct iscsi_sess *sess, struct iscsi_slot *slot)
 {
 	struct tcp_sess *tcp = (struct tcp_sess *)sess;
 	struct tcp_slot *ts = (struct tcp_slot *)slot;
-	const struct iscsi_agreed *agreed = &sess->agreed;
+	const struct iscsi_negotiated *agreed = &sess->agreed;
 	uint32_t first = least(slot->data.len, agreed->first_burst & ~3u), now = 0;
 
 	ts->sending = 0;
 	ts->ttt = ISCSI_NO_TAG;
 	ts->sn = ts->datasn = 0;
-	ts->asked = false;
+	ts->r2t_pending = false;
 	slot->at = ts->end = 0;
 	if (slot->data.out) {
 		now = agreed->immediate_data ? least(first, segment(sess)) : 0;
@@ -133,23 +133,23 @@ static void send_command(struct iscsi_sess *sess, struct iscsi_slot *slot)
 
 /* ---- Receiving. */
 
-static void took_r2t(struct iscsi_sess *sess)
+static void handle_r2t(struct iscsi_sess *sess)
 {
 	const struct iscsi_r2t *r2t = (const void *)&sess->bhs;
-	struct iscsi_slot *slot = iscsi_sess_slot(sess, get_be32(r2t->itt));
+	struct iscsi_slot *slot = iscsi_sess_find_slot(sess, get_be32(r2t->itt));
 	struct tcp_slot *ts = (struct tcp_slot *)slot;
 	uint32_t at = get_be32(r2t->offset), len = get_be32(r2t->desired);
 
 	if (!slot || !slot->data.out)
-		iscsi_sess_breach(sess, "request for data of no write in flight");
-	else if (ts->asked || get_be32(r2t->r2tsn) != ts->sn || at != ts->end || !len ||
+		iscsi_sess_protocol_error(sess, "request for data of no write in flight");
+	else if (ts->r2t_pending || get_be32(r2t->r2tsn) != ts->sn || at != ts->end || !len ||
 		 len > slot->data.len - at || get_be32(r2t->ttt) == ISCSI_NO_TAG)
-		iscsi_sess_breach(
+		iscsi_sess_protocol_error(
 			sess, "request for data out of order, or beyond the end of a write");
 	else if (len > sess->agreed.max_burst)
-		iscsi_sess_breach(sess, "request for more data than was agreed on");
+		iscsi_sess_protocol_error(sess, "request for more data than was agreed on");
 	else {
-		ts->asked = true;
+		ts->r2t_pending = true;
 		ts->sn++;
 		ts->next_ttt = get_be32(r2t->ttt);
 		ts->next_end = at + len;
@@ -157,33 +157,33 @@ static void took_r2t(struct iscsi_sess *sess)
 	}
 }
 
-/* Where the data of a Data-In belongs, NULL: nowhere. */
-static uint8_t *place(struct iscsi_sess *sess)
+/* Return where the data of a Data-In goes; NULL: nowhere. */
+static uint8_t *find_data_in(struct iscsi_sess *sess)
 {
 	const struct iscsi_data_in *in = (const void *)&sess->bhs;
-	struct iscsi_slot *slot = iscsi_sess_slot(sess, get_be32(in->itt));
+	struct iscsi_slot *slot = iscsi_sess_find_slot(sess, get_be32(in->itt));
 	struct tcp_slot *ts = (struct tcp_slot *)slot;
 
-	/* In order, as was agreed: so that no byte counts twice. */
+	/* DataPDUInOrder=Yes: no byte counts twice. */
 	if (!slot || slot->data.out || get_be32(in->datasn) != ts->sn ||
 		get_be32(in->offset) != slot->at || sess->len > slot->data.len - slot->at) {
-		iscsi_sess_breach(
+		iscsi_sess_protocol_error(
 			sess, "data of no read in flight, out of order, or beyond its end");
 		return NULL;
 	}
 	ts->sn++;
-	sess->in = slot;
+	sess->data_slot = slot;
 	return sess->len ? slot->data.p + slot->at : NULL;
 }
 
-static bool wants_pdus(const struct tcp_sess *tcp)
+static bool pdu_complete(const struct tcp_sess *tcp)
 {
 	const struct iscsi_sess *sess = &tcp->base;
 
-	return sess->base.state == SCSI_SESS_UP && !tcp->tail;
+	return sess->base.state == SCSI_SESS_UP && !tcp->in_trailer;
 }
 
-static int take_head(struct tcp_sess *tcp, const uint8_t *p, uint32_t have)
+static int parse_header(struct tcp_sess *tcp, const uint8_t *p, uint32_t have)
 {
 	struct iscsi_sess *sess = &tcp->base;
 	uint32_t len = ISCSI_BHS + (sess->agreed.header_digest ? ISCSI_DIGEST : 0);
@@ -195,32 +195,34 @@ static int take_head(struct tcp_sess *tcp, const uint8_t *p, uint32_t have)
 	memcpy(&sess->bhs, p, ISCSI_BHS);
 	memcpy(&crc, p + len - sizeof(crc), sizeof(crc));
 	sess->len = get_be24(sess->bhs.data_len);
-	sess->in = NULL;
+	sess->data_slot = NULL;
 	if (len > ISCSI_BHS && get_le32(crc) != crc32c(0, p, ISCSI_BHS))
-		iscsi_sess_breach(sess, "header digest of a PDU is wrong");
+		iscsi_sess_protocol_error(sess, "header digest of a PDU is wrong");
 	else if (sess->bhs.ahs_len)
-		iscsi_sess_breach(sess, "unexpected additional header segment in a PDU");
+		iscsi_sess_protocol_error(sess, "unexpected additional header segment in a PDU");
 	else if (ISCSI_OPCODE(sess->bhs.opcode) == ISCSI_DATA_IN)
-		to = place(sess);
+		to = find_data_in(sess);
 	else if (sess->len > sizeof(sess->text))
-		iscsi_sess_breach(sess, "data segment of a PDU without data of a disk is too long");
+		iscsi_sess_protocol_error(
+			sess, "data segment of a PDU without data of a disk is too long");
 	if (sess->len > sess->agreed.max_recv)
-		iscsi_sess_breach(sess, "data segment exceeds the limit that was agreed on");
+		iscsi_sess_protocol_error(
+			sess, "data segment exceeds the limit that was agreed on");
 	if (sess->base.state != SCSI_SESS_UP)
 		return CUTTER_STOP;
 	tcp->crc = 0;
-	tcp->tail = sess->len && (sess->agreed.data_digest || sess->len & 3);
+	tcp->in_trailer = sess->len && (sess->agreed.data_digest || sess->len & 3);
 	if (sess->len)
 		cutter_payload(&tcp->cutter, to, sess->len);
 	else
-		iscsi_sess_took(sess);
+		iscsi_sess_dispatch(sess);
 	if (sess->base.state != SCSI_SESS_UP)
 		cutter_stop(&tcp->cutter);
 	return (int)len;
 }
 
-/* Behind the data: padding, and its digest, which covers both (11.2.3). */
-static int take_tail(struct tcp_sess *tcp, const uint8_t *p, uint32_t have)
+/* Padding and data digest, which covers data and padding (11.2.3). */
+static int check_trailer(struct tcp_sess *tcp, const uint8_t *p, uint32_t have)
 {
 	struct iscsi_sess *sess = &tcp->base;
 	uint32_t pad = -sess->len & 3, len = pad + (sess->agreed.data_digest ? ISCSI_DIGEST : 0);
@@ -228,29 +230,29 @@ static int take_tail(struct tcp_sess *tcp, const uint8_t *p, uint32_t have)
 
 	if (have < len)
 		return 0;
-	tcp->tail = false;
+	tcp->in_trailer = false;
 	if (sess->agreed.data_digest) {
 		memcpy(&crc, p + pad, sizeof(crc));
 		if (get_le32(crc) != crc32c(tcp->crc, p, pad)) {
-			iscsi_sess_breach(sess, "data digest of a PDU is wrong");
+			iscsi_sess_protocol_error(sess, "data digest of a PDU is wrong");
 			return CUTTER_STOP;
 		}
 	}
-	iscsi_sess_took(sess);
+	iscsi_sess_dispatch(sess);
 	if (sess->base.state != SCSI_SESS_UP)
 		cutter_stop(&tcp->cutter);
 	return (int)len;
 }
 
-static int take_part(struct cutter *cutter, const uint8_t *p, uint32_t have)
+static int parse_part(struct cutter *cutter, const uint8_t *p, uint32_t have)
 {
 	struct tcp_sess *tcp = container_of(cutter, struct tcp_sess, cutter);
 	struct iscsi_sess *sess = &tcp->base;
 
 	if (sess->base.state != SCSI_SESS_UP)
 		return CUTTER_STOP;
-	sess->silent = 0;
-	return tcp->tail ? take_tail(tcp, p, have) : take_head(tcp, p, have);
+	sess->silent_beats = 0;
+	return tcp->in_trailer ? check_trailer(tcp, p, have) : parse_header(tcp, p, have);
 }
 
 static void data_landed(struct cutter *cutter, const uint8_t *p, uint32_t len)
@@ -258,18 +260,18 @@ static void data_landed(struct cutter *cutter, const uint8_t *p, uint32_t len)
 	struct tcp_sess *tcp = container_of(cutter, struct tcp_sess, cutter);
 	struct iscsi_sess *sess = &tcp->base;
 
-	sess->silent = 0;
+	sess->silent_beats = 0;
 	if (sess->agreed.data_digest)
 		tcp->crc = crc32c(tcp->crc, p, len);
 }
 
-static bool data_whole(struct cutter *cutter)
+static bool payload_complete(struct cutter *cutter)
 {
 	struct tcp_sess *tcp = container_of(cutter, struct tcp_sess, cutter);
 	struct iscsi_sess *sess = &tcp->base;
 
-	if (wants_pdus(tcp))
-		iscsi_sess_took(sess);
+	if (pdu_complete(tcp))
+		iscsi_sess_dispatch(sess);
 	return sess->base.state == SCSI_SESS_UP;
 }
 
@@ -321,10 +323,10 @@ static void none(struct stream *stream)
 }
 
 static const struct stream_events stream_events = { none, readable, sent, down };
-static const struct cutter_events pdus = { take_part, data_whole, data_landed };
+static const struct cutter_events pdus = { parse_part, payload_complete, data_landed };
 
 static int connect_to(struct iscsi_sess *sess, const struct addr *at, uint32_t timeout_ms,
-	const struct datamover_events *ev, struct diag *diag)
+	const struct iscsi_carrier_events *ev, struct diag *diag)
 {
 	const struct iscsi_conf *conf = sess->conf;
 	struct stream_dial to = { .dst = *at,
@@ -333,17 +335,17 @@ static int connect_to(struct iscsi_sess *sess, const struct addr *at, uint32_t t
 		.tos = conf->base.tos,
 		.timeout_ms = timeout_ms };
 
-	return iscsi_tcp_from(&sess->dial.dm, sess->base.loop, &to, ev, &sess->dial, diag);
+	return iscsi_tcp_from(&sess->dial.conn, sess->base.loop, &to, ev, &sess->dial, diag);
 }
 
-static int start(struct iscsi_sess *sess, struct datamover *dm, struct diag *diag)
+static int start(struct iscsi_sess *sess, struct iscsi_carrier_conn *conn, struct diag *diag)
 {
 	struct tcp_sess *tcp = (struct tcp_sess *)sess;
 	uint8_t early[ISCSI_BHS];
 	uint32_t len;
 
 	(void)diag;
-	tcp->stream = iscsi_tcp_take(dm, early, &len);
+	tcp->stream = iscsi_tcp_detach(conn, early, &len);
 	tcp->stream->ev = &stream_events;
 	tcp->stream->user = tcp;
 	cutter_init(&tcp->cutter, &pdus, tcp->stage, STAGE);
@@ -357,7 +359,7 @@ static void run(struct iscsi_sess *sess)
 	readable(((struct tcp_sess *)sess)->stream);
 }
 
-/* With requests on their way, none of them may arrive later. */
+/* With commands in flight: nothing in the socket may reach the target later. */
 static void close_now(struct iscsi_sess *sess)
 {
 	struct tcp_sess *tcp = (struct tcp_sess *)sess;
@@ -376,8 +378,8 @@ static void fini(struct iscsi_sess *sess)
 		stream_free(tcp->stream);
 }
 
-static const struct iscsi_mover mover = { .carrier = ISCSI_TCP,
-	.aborts = true,
+static const struct iscsi_sess_carrier carrier = { .id = ISCSI_TCP,
+	.can_abort = true,
 	.ordered = true,
 	.slot_size = sizeof(struct tcp_slot),
 	.connect = connect_to,
@@ -386,14 +388,14 @@ static const struct iscsi_mover mover = { .carrier = ISCSI_TCP,
 	.run = run,
 	.command = send_command,
 	.control = send_control,
-	.r2t = took_r2t,
+	.r2t = handle_r2t,
 	.close = close_now,
 	.fini = fini };
 
 static int open_tcp(
 	struct scsi_sess *sess, const struct scsi_conf *conf, unsigned number, struct diag *diag)
 {
-	return iscsi_sess_open(sess, conf, &mover, number, diag);
+	return iscsi_sess_open(sess, conf, &carrier, number, diag);
 }
 
 const struct scsi_carrier iscsi_tcp_carrier = { .sess_size = sizeof(struct tcp_sess),
@@ -402,5 +404,5 @@ const struct scsi_carrier iscsi_tcp_carrier = { .sess_size = sizeof(struct tcp_s
 	.send = iscsi_sess_send,
 	.end = iscsi_sess_end,
 	.fail = iscsi_sess_fail,
-	.leave = iscsi_sess_leave,
+	.logout = iscsi_sess_logout,
 	.fini = iscsi_sess_fini };

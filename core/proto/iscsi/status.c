@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What targets answer in numbers, in words (RFC 7143, 11.13.5 and 11.17.1). */
+/* Texts of login statuses and Reject reasons (RFC 7143, 11.13.5 and 11.17.1). */
 #include "login.h"
 #include <errno.h>
 
@@ -55,7 +55,7 @@ int iscsi_login_status(uint8_t status_class, uint8_t detail, bool with_secret, s
 	return err;
 }
 
-const char *iscsi_reject_word(uint8_t reason)
+const char *iscsi_reject_text(uint8_t reason)
 {
 	static const char *const words[] = { [2] = "data digest error",
 		[3] = "SNACK rejected",

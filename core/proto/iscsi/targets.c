@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int no_address(const char *text, struct diag *diag)
+static int bad_address(const char *text, struct diag *diag)
 {
 	return diag_set(
 		diag, DIAG_PROTOCOL, EPROTO, "TargetAddress=%.100s is not an address", text);
@@ -28,8 +28,8 @@ static bool host_is_good(const char *host, bool v6)
 	return *host;
 }
 
-int iscsi_address_get(
-	const char *text, const struct addr *asked, struct iscsi_record *record, struct diag *diag)
+int iscsi_address_parse(
+	const char *text, const struct addr *portal, struct iscsi_record *record, struct diag *diag)
 {
 	bool v6 = *text == '[';
 	const char *host = text + v6;
@@ -39,34 +39,34 @@ int iscsi_address_get(
 	char number[8];
 
 	if (len >= sizeof(record->host) || (v6 && !host[len]))
-		return no_address(text, diag);
+		return bad_address(text, diag);
 	memcpy(record->host, host, len);
 	record->host[len] = 0;
 	if (*rest == ':') {
 		size_t n = strcspn(++rest, ",");
 
 		if (n >= sizeof(number))
-			return no_address(text, diag);
+			return bad_address(text, diag);
 		memcpy(number, rest, n);
 		number[n] = 0;
 		if (parse_u64(number, 0, UINT16_MAX, &port, NULL) || !port)
-			return no_address(text, diag);
+			return bad_address(text, diag);
 		rest += n;
 	}
 	record->port = (uint16_t)port;
 	record->tpgt = -1;
 	if (*rest == ',') {
 		if (parse_u64(rest + 1, 0, UINT16_MAX, &tag, NULL))
-			return no_address(text, diag);
+			return bad_address(text, diag);
 		record->tpgt = (int)tag;
 	} else if (*rest) {
-		return no_address(text, diag);
+		return bad_address(text, diag);
 	}
 	if (v6)
 		record->host[strcspn(record->host, "%")] = 0;
 	if (!host_is_good(record->host, v6))
-		return no_address(text, diag);
-	addr_localize(record->host, sizeof(record->host), asked);
+		return bad_address(text, diag);
+	addr_localize(record->host, sizeof(record->host), portal);
 	return 0;
 }
 
@@ -82,7 +82,8 @@ static int check_name(const char *name, struct diag *diag)
 		       : diag_set(diag, DIAG_PROTOCOL, EPROTO, "target name of %zu bytes", len);
 }
 
-static struct iscsi_record *add(struct iscsi_found *found, const char *name, struct diag *diag)
+static struct iscsi_record *add(
+	struct iscsi_target_list *found, const char *name, struct diag *diag)
 {
 	struct iscsi_record *record;
 
@@ -100,34 +101,34 @@ static struct iscsi_record *add(struct iscsi_found *found, const char *name, str
 	return record;
 }
 
-/* A target without an address is at the one that was asked. */
-static int add_here(
-	struct iscsi_found *found, const char *name, const struct addr *asked, struct diag *diag)
+/* A target without an address has that of the portal that lists it. */
+static int add_here(struct iscsi_target_list *found, const char *name, const struct addr *portal,
+	struct diag *diag)
 {
 	struct iscsi_record *record = add(found, name, diag);
 	char text[ADDR_TEXT];
 
 	if (!record)
 		return -EPROTO;
-	snprintf(record->host, sizeof(record->host), "%s", addr_host(asked, text));
-	/* at the same place in both families */
-	record->port = ntohs(((const struct sockaddr_in *)&asked->ss)->sin_port);
+	snprintf(record->host, sizeof(record->host), "%s", addr_host(portal, text));
+	/* sin6_port has the same offset */
+	record->port = ntohs(((const struct sockaddr_in *)&portal->ss)->sin_port);
 	return 0;
 }
 
-static void skip(struct iscsi_found *found, const struct diag *why)
+static void skip(struct iscsi_target_list *found, const struct diag *why)
 {
 	if (!found->skips++)
 		found->skipped = *why;
 }
 
-static int add_address(struct iscsi_found *found, const char *name, const char *value,
-	const struct addr *asked, struct diag *diag)
+static int add_address(struct iscsi_target_list *found, const char *name, const char *value,
+	const struct addr *portal, struct diag *diag)
 {
 	struct iscsi_record at = { 0 }, *record;
 	struct diag why = { 0 };
 
-	if (iscsi_address_get(value, asked, &at, &why)) {
+	if (iscsi_address_parse(value, portal, &at, &why)) {
 		skip(found, &why);
 		return 0;
 	}
@@ -139,20 +140,20 @@ static int add_address(struct iscsi_found *found, const char *name, const char *
 	return 0;
 }
 
-/* name NULL: that of the target is not understood, and neither are its addresses. */
-static int take_key(struct iscsi_found *found, const char *key, const char *value,
-	const char **name, bool *addressed, const struct addr *asked, struct diag *diag)
+/* *name NULL: the target's name is invalid; skip its addresses. */
+static int handle_key(struct iscsi_target_list *found, const char *key, const char *value,
+	const char **name, bool *addressed, const struct addr *portal, struct diag *diag)
 {
 	struct diag why = { 0 };
 	int err = 0;
 
 	if (!strcmp(key, "TargetName")) {
-		err = *addressed ? 0 : add_here(found, *name, asked, diag);
+		err = *addressed ? 0 : add_here(found, *name, portal, diag);
 		*name = check_name(value, &why) ? NULL : value;
 		*addressed = !*name;
 	} else if (!strcmp(key, "TargetAddress") && *name) {
 		*addressed = true;
-		err = add_address(found, *name, value, asked, diag);
+		err = add_address(found, *name, value, portal, diag);
 	} else if (!strcmp(key, "TargetAddress") && !found->skips) {
 		diag_set(&why, DIAG_PROTOCOL, EPROTO, "address before any target name");
 	} else if (!strcmp(key, "SendTargets")) {
@@ -164,8 +165,8 @@ static int take_key(struct iscsi_found *found, const char *key, const char *valu
 	return err;
 }
 
-int iscsi_targets_get(struct iscsi_text *text, const struct addr *asked, struct iscsi_found *found,
-	struct diag *diag)
+int iscsi_targets_parse(struct iscsi_text *text, const struct addr *portal,
+	struct iscsi_target_list *found, struct diag *diag)
 {
 	const char *name = NULL;
 	bool addressed = true;
@@ -174,11 +175,11 @@ int iscsi_targets_get(struct iscsi_text *text, const struct addr *asked, struct 
 	int err = 0, n;
 
 	while (!err && (n = iscsi_text_next(text, &at, &key, &value, diag)) > 0)
-		err = take_key(found, key, value, &name, &addressed, asked, diag);
+		err = handle_key(found, key, value, &name, &addressed, portal, diag);
 	if (!err && n < 0)
 		err = n;
 	if (!err && !addressed)
-		err = add_here(found, name, asked, diag);
+		err = add_here(found, name, portal, diag);
 	if (!err && !found->count && found->skips) {
 		err = -found->skipped.err;
 		if (diag)
@@ -187,8 +188,8 @@ int iscsi_targets_get(struct iscsi_text *text, const struct addr *asked, struct 
 	return err;
 }
 
-void iscsi_found_free(struct iscsi_found *found)
+void iscsi_target_list_free(struct iscsi_target_list *found)
 {
 	free(found->record);
-	*found = (struct iscsi_found){ 0 };
+	*found = (struct iscsi_target_list){ 0 };
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The answer to SendTargets (RFC 7143, Appendix C), and addresses in text. */
+/* The answer to SendTargets (RFC 7143, appendix C), and addresses in text. */
 #pragma once
 #include "iscsi.h"
 #include "text.h"
@@ -7,12 +7,12 @@
 #define ISCSI_TARGETS_TEXT (1u << 20)
 #define ISCSI_RECORDS      16384
 
-/* HOST[:PORT][,TAG], host a name, an IPv4 address or an IPv6 one in brackets; asked: the address of
- * the portal that reports it (addr_localize()). */
-int iscsi_address_get(const char *text, const struct addr *asked, struct iscsi_record *,
-	struct diag *);
-/* Takes the text apart; asked: also the address of targets that have none of their own there. A
- * name or an address that is not understood is skipped, and an error only where nothing else is
- * listed. iscsi_found_free() also when it fails. */
-int iscsi_targets_get(
-	struct iscsi_text *, const struct addr *asked, struct iscsi_found *, struct diag *);
+/* Parse HOST[:PORT][,TAG]; HOST is a name, an IPv4 address or an IPv6 address in brackets. portal:
+ * the portal that reports it, for addr_localize(). -EPROTO. */
+int iscsi_address_parse(
+	const char *text, const struct addr *portal, struct iscsi_record *, struct diag *);
+/* Parse the answer of `portal`, which is also the address of targets listed without one. Invalid
+ * names and addresses are skipped; an error only if nothing else is listed. The caller frees the
+ * list, also after an error. */
+int iscsi_targets_parse(
+	struct iscsi_text *, const struct addr *portal, struct iscsi_target_list *, struct diag *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* PDUs over TCP: the basic header, then data padded to words (RFC 7143, 11.1), and digests, which
- * none has before the full feature phase. */
+/* PDUs over TCP: basic header, data padded to words (RFC 7143, 11.1). No digests: they begin with
+ * the full feature phase. */
 #include "carrier.h"
 #include "crc32c.h"
 #include "cutter.h"
@@ -17,13 +17,13 @@ struct tcp_send {
 };
 
 struct tcp {
-	struct datamover dm;
+	struct iscsi_carrier_conn conn;
 	struct stream *stream;
-	struct tcp_send send[DATAMOVER_SENDS];
-	bool over;
-	bool held; /* the rest is for the stream's next owner */
+	struct tcp_send send[ISCSI_CARRIER_SENDS];
+	bool terminated;
+	bool held; /* leave further PDUs to the stream's next owner */
 	struct cutter cutter;
-	struct iscsi_bhs bhs; /* of the PDU that arrives */
+	struct iscsi_bhs bhs; /* of the PDU being received */
 	uint32_t len;         /* of its data */
 	uint32_t recv_max;
 	uint8_t head[ISCSI_BHS];
@@ -59,20 +59,20 @@ void iscsi_tcp_put(struct iscsi_tcp_pdu *pdu, const void *bhs, const void *data,
 
 static void fail(struct tcp *tcp, const struct diag *why)
 {
-	if (tcp->over)
+	if (tcp->terminated)
 		return;
-	tcp->over = true;
-	tcp->dm.why = *why;
-	tcp->dm.ev->connection_terminate_notify(&tcp->dm);
+	tcp->terminated = true;
+	tcp->conn.why = *why;
+	tcp->conn.ev->connection_terminate_notify(&tcp->conn);
 }
 
 static void up(struct stream *stream)
 {
 	struct tcp *tcp = stream->user;
 
-	tcp->dm.peer = stream->peer;
-	memcpy(tcp->dm.way, stream->way, sizeof(tcp->dm.way));
-	tcp->dm.ev->up(&tcp->dm);
+	tcp->conn.peer = stream->peer;
+	memcpy(tcp->conn.route, stream->route, sizeof(tcp->conn.route));
+	tcp->conn.ev->up(&tcp->conn);
 }
 
 static void sent(struct stream *stream, struct stream_out *out)
@@ -89,12 +89,12 @@ static void down(struct stream *stream)
 	fail(stream->user, stream->why.err ? &stream->why : &closed);
 }
 
-static bool whole(struct cutter *cutter)
+static bool pdu_received(struct cutter *cutter)
 {
 	struct tcp *tcp = container_of(cutter, struct tcp, cutter);
 
-	tcp->dm.ev->control_notify(&tcp->dm, &tcp->bhs, tcp->data, tcp->len);
-	return !tcp->over && !tcp->held;
+	tcp->conn.ev->control_notify(&tcp->conn, &tcp->bhs, tcp->data, tcp->len);
+	return !tcp->terminated && !tcp->held;
 }
 
 static int head(struct cutter *cutter, const uint8_t *p, uint32_t have)
@@ -121,7 +121,7 @@ static int head(struct cutter *cutter, const uint8_t *p, uint32_t have)
 	}
 	if (tcp->len)
 		cutter_payload(cutter, tcp->data, (tcp->len + 3) & ~3u);
-	else if (!whole(cutter))
+	else if (!pdu_received(cutter))
 		return CUTTER_STOP;
 	return ISCSI_BHS;
 }
@@ -130,7 +130,7 @@ static void readable(struct stream *stream)
 {
 	struct tcp *tcp = stream->user;
 
-	if (!tcp->over && !tcp->held && cutter_receive(&tcp->cutter, stream))
+	if (!tcp->terminated && !tcp->held && cutter_receive(&tcp->cutter, stream))
 		stream_close(stream);
 }
 
@@ -138,16 +138,17 @@ static const struct stream_events events = {
 	.up = up, .readable = readable, .sent = sent, .down = down
 };
 
-static int send_control(struct datamover *dm, const void *bhs, const void *data, uint32_t len)
+static int send_control(
+	struct iscsi_carrier_conn *conn, const void *bhs, const void *data, uint32_t len)
 {
-	struct tcp *tcp = (struct tcp *)dm;
+	struct tcp *tcp = (struct tcp *)conn;
 	struct tcp_send *send = tcp->send;
 
 	if (len > ISCSI_PDU_DATA)
 		return -EMSGSIZE;
-	while (send < tcp->send + DATAMOVER_SENDS && send->busy)
+	while (send < tcp->send + ISCSI_CARRIER_SENDS && send->busy)
 		send++;
-	if (send == tcp->send + DATAMOVER_SENDS)
+	if (send == tcp->send + ISCSI_CARRIER_SENDS)
 		return -ENOBUFS;
 	if (len)
 		memcpy(send->data, data, len);
@@ -157,14 +158,14 @@ static int send_control(struct datamover *dm, const void *bhs, const void *data,
 	return 0;
 }
 
-static void enable(struct datamover *dm, uint32_t recv_max)
+static void enable(struct iscsi_carrier_conn *conn, uint32_t recv_max)
 {
-	((struct tcp *)dm)->recv_max = recv_max;
+	((struct tcp *)conn)->recv_max = recv_max;
 }
 
-static void terminate(struct datamover *dm)
+static void terminate(struct iscsi_carrier_conn *conn)
 {
-	struct tcp *tcp = (struct tcp *)dm;
+	struct tcp *tcp = (struct tcp *)conn;
 
 	if (tcp->stream)
 		stream_free(tcp->stream);
@@ -172,53 +173,54 @@ static void terminate(struct datamover *dm)
 	free(tcp);
 }
 
-void iscsi_tcp_hold(struct datamover *dm)
+void iscsi_tcp_hold(struct iscsi_carrier_conn *conn)
 {
-	((struct tcp *)dm)->held = true;
+	((struct tcp *)conn)->held = true;
 }
 
-struct stream *iscsi_tcp_take(struct datamover *dm, uint8_t early[ISCSI_BHS], uint32_t *len)
+struct stream *iscsi_tcp_detach(
+	struct iscsi_carrier_conn *conn, uint8_t early[ISCSI_BHS], uint32_t *len)
 {
-	struct tcp *tcp = (struct tcp *)dm;
+	struct tcp *tcp = (struct tcp *)conn;
 	struct stream *stream = tcp->stream;
 
 	*len = tcp->cutter.to - tcp->cutter.from;
 	memcpy(early, tcp->head + tcp->cutter.from, *len);
 	tcp->stream = NULL;
-	terminate(dm);
+	terminate(conn);
 	return stream;
 }
 
-static const struct datamover_ops ops = { send_control, enable, terminate };
+static const struct iscsi_carrier_ops ops = { send_control, enable, terminate };
 
-int iscsi_tcp(struct datamover **out, struct loop *loop, const struct addr *addr,
-	uint32_t timeout_ms, const struct datamover_events *ev, void *user, struct diag *diag)
+int iscsi_tcp(struct iscsi_carrier_conn **out, struct loop *loop, const struct addr *addr,
+	uint32_t timeout_ms, const struct iscsi_carrier_events *ev, void *user, struct diag *diag)
 {
 	struct stream_dial to = { .dst = *addr, .timeout_ms = timeout_ms };
 
 	return iscsi_tcp_from(out, loop, &to, ev, user, diag);
 }
 
-int iscsi_tcp_from(struct datamover **out, struct loop *loop, const struct stream_dial *to,
-	const struct datamover_events *ev, void *user, struct diag *diag)
+int iscsi_tcp_from(struct iscsi_carrier_conn **out, struct loop *loop, const struct stream_dial *to,
+	const struct iscsi_carrier_events *ev, void *user, struct diag *diag)
 {
-	static const struct cutter_events pdus = { .part = head, .payload = whole };
+	static const struct cutter_events pdus = { .part = head, .payload = pdu_received };
 	struct tcp *tcp = calloc(1, sizeof(*tcp));
 	int err;
 
 	if (!tcp)
 		return diag_sys(diag, ENOMEM, "iSCSI connection");
 	cutter_init(&tcp->cutter, &pdus, tcp->head, sizeof(tcp->head));
-	tcp->dm = (struct datamover){
+	tcp->conn = (struct iscsi_carrier_conn){
 		.ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = RECV_LIMIT
 	};
 	tcp->recv_max = ISCSI_PDU_DATA;
 	err = stream_dial(&tcp->stream, loop, to, &events, tcp, diag);
 	if (err) {
 		tcp->stream = NULL;
-		terminate(&tcp->dm);
+		terminate(&tcp->conn);
 		return err;
 	}
-	*out = &tcp->dm;
+	*out = &tcp->conn;
 	return 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Reading and writing text (RFC 7143, 6.1). What a key means is left to keys.c, chap.c and
- * targets.c. */
+/* Parse and write text (RFC 7143, 6.1). keys.c, chap.c and targets.c interpret the keys. */
 #include "text.h"
 #include "base64.h"
 #include "names.h"

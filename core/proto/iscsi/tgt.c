@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The iSCSI target as a whole: its names and their logical units, who may log in, and the sessions
- * there are. */
+/* The iSCSI target: its names and their logical units, authorization of logins, and the list of
+ * sessions. */
 #include "tgt.h"
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static bool busy(const struct target_conn *base)
 {
 	const struct iscsi_tgt_conn *conn = (const struct iscsi_tgt_conn *)base;
 
-	return conn->asking || scsi_nexus_busy(conn->nexus);
+	return conn->login_pending || scsi_nexus_busy(conn->nexus);
 }
 
 static void left(struct target_conn *base)
@@ -30,7 +30,7 @@ static void left(struct target_conn *base)
 	conn->link = NULL;
 }
 
-static void census(const struct target *base, struct target_status *status)
+static void count_clients(const struct target *base, struct target_status *status)
 {
 	status->clients = 0;
 	for (const struct iscsi_tgt_conn *conn = ((const struct iscsi_target *)base)->sessions;
@@ -56,7 +56,7 @@ static void target_free(struct target *base)
 }
 
 static const struct target_proto proto = { .name = "iscsi",
-	.hello = "login",
+	.handshake_name = "login",
 	.connections = ISCSI_TGT_CONNECTIONS,
 	.open_ms = ISCSI_TGT_LOGIN_MS,
 	.stall_ms = ISCSI_TGT_STALL_MS,
@@ -68,8 +68,8 @@ static const struct target_proto proto = { .name = "iscsi",
 	.status = scsi_io_status,
 	.closing = iscsi_tgt_closing,
 	.busy = busy,
-	.left = left,
-	.census = census,
+	.closed = left,
+	.count_clients = count_clients,
 	.resized = resized,
 	.free = target_free };
 
@@ -83,52 +83,52 @@ static bool same_port(const struct iscsi_tgt_conn *conn, const struct iscsi_tgt_
 	       !memcmp(other->isid, conn->isid, sizeof(conn->isid));
 }
 
-/* On the loop of the other session, which ends here if it is replaced: nothing of it starts after
- * the new login has succeeded. */
+/* Runs on the other session's loop. End the session if it is reinstated: none of its commands
+ * starts after the new login succeeds. */
 static bool same_initiator(const struct target_fence *fence, const struct target_conn *base)
 {
 	const struct iscsi_tgt_conn *conn = container_of(fence, struct iscsi_tgt_conn, fence);
 	struct iscsi_tgt_conn *other = (struct iscsi_tgt_conn *)(uintptr_t)base;
 
-	if (other == conn || !other->full || other->node != conn->node ||
+	if (other == conn || !other->full_feature || other->node != conn->node ||
 		strcmp(other->initiator, conn->initiator) != 0)
 		return false;
-	if (same_port(conn, other) && !target_conn_gone(&other->base))
+	if (same_port(conn, other) && !target_conn_is_closing(&other->base))
 		target_conn_fail(&other->base, DIAG_CLOSED, ECONNABORTED, REPLACED);
 	return true;
 }
 
-static void judged(struct iscsi_tgt_conn *conn, uint16_t status)
+static void authorized(struct iscsi_tgt_conn *conn, uint16_t status)
 {
 	conn->status = status;
-	conn->hop.run = iscsi_tgt_judged;
+	conn->hop.run = iscsi_tgt_authorized;
 	loop_post(conn->base.loop, &conn->hop);
 }
 
-/* RFC 7143, 6.3.5: a session that the same initiator port begins again ends the ones before, which
- * are behind it in the list. */
-static void fenced(struct target_fence *fence)
+/* Session reinstatement (RFC 7143, 6.3.5): a login ends earlier sessions of the same initiator
+ * port, which follow it in the list. */
+static void fence_done(struct target_fence *fence)
 {
 	struct iscsi_tgt_conn *conn = container_of(fence, struct iscsi_tgt_conn, fence);
 
 	for (struct iscsi_tgt_conn *other = conn->next; other; other = other->next)
 		if (same_port(conn, other))
 			target_conn_kill(&other->base, REPLACED);
-	judged(conn, 0);
+	authorized(conn, 0);
 }
 
-static void judge(struct loop_msg *hop)
+static void authorize(struct loop_msg *hop)
 {
 	struct iscsi_tgt_conn *conn = container_of(hop, struct iscsi_tgt_conn, hop);
 	struct iscsi_target *target = iscsi_tgt_of(conn);
 
 	if (!conn->node) {
-		target_admit_guest(&conn->base);
-		judged(conn, 0);
+		target_admit_discovery(&conn->base);
+		authorized(conn, 0);
 		return;
 	}
 	if (!target_admit(&conn->base, conn->initiator, false)) {
-		judged(conn, ISCSI_NO_RESOURCES);
+		authorized(conn, ISCSI_NO_RESOURCES);
 		return;
 	}
 	conn->tsih = ++target->last_tsih ? target->last_tsih : ++target->last_tsih;
@@ -137,16 +137,16 @@ static void judge(struct loop_msg *hop)
 	if (conn->next)
 		conn->next->link = &conn->next;
 	target->sessions = conn;
-	conn->fence.same = same_initiator;
-	conn->fence.back = fenced;
+	conn->fence.match = same_initiator;
+	conn->fence.done = fence_done;
 	conn->fence.home = target->base.loop;
 	target_fence(&target->base, &conn->fence);
 }
 
-void iscsi_tgt_judge(struct iscsi_tgt_conn *conn)
+void iscsi_tgt_authorize(struct iscsi_tgt_conn *conn)
 {
-	conn->asking = true;
-	conn->hop.run = judge;
+	conn->login_pending = true;
+	conn->hop.run = authorize;
 	loop_post(conn->base.target->loop, &conn->hop);
 }
 
@@ -160,18 +160,19 @@ const struct iscsi_tgt_node *iscsi_tgt_find(const struct iscsi_target *target, c
 	return NULL;
 }
 
-/* Portals of the carrier that the initiator uses. For a listener on all addresses, list the address
- * that it has connected to. */
+/* List portals of the carrier that the initiator uses. For a listener on all addresses, list the
+ * address that the initiator has connected to. */
 static void list_portals(const struct iscsi_tgt_conn *conn, FILE *to)
 {
 	const struct iscsi_target *target = iscsi_tgt_of(conn);
-	unsigned ways = ((const struct iscsi_tgt_carrier *)(const void *)conn->base.carrier)->ways;
+	unsigned transports =
+		((const struct iscsi_tgt_carrier *)(const void *)conn->base.carrier)->transports;
 
 	for (unsigned i = 0; i < target->base.opt.listens; i++) {
 		struct addr bound, at;
 		char host[ADDR_TEXT];
 
-		if (!(target_ways(&target->base, i, &bound) & ways))
+		if (!(target_transports(&target->base, i, &bound) & transports))
 			continue;
 		if (addr_is_any(&bound) && bound.ss.ss_family != conn->base.local.ss.ss_family &&
 			bound.ss.ss_family != AF_INET6)
@@ -184,7 +185,7 @@ static void list_portals(const struct iscsi_tgt_conn *conn, FILE *to)
 	}
 }
 
-int iscsi_tgt_list(struct iscsi_tgt_conn *conn, const char *which)
+int iscsi_tgt_list_targets(struct iscsi_tgt_conn *conn, const char *which)
 {
 	const struct iscsi_target *target = iscsi_tgt_of(conn);
 	bool all = !strcmp(which, "All");
@@ -192,7 +193,7 @@ int iscsi_tgt_list(struct iscsi_tgt_conn *conn, const char *which)
 
 	free(conn->targets);
 	conn->targets = NULL;
-	conn->told = 0;
+	conn->targets_sent = 0;
 	to = open_memstream(&conn->targets, &conn->targets_len);
 	if (!to)
 		return -ENOMEM;
@@ -207,7 +208,7 @@ int iscsi_tgt_list(struct iscsi_tgt_conn *conn, const char *which)
 	return fclose(to) ? -ENOMEM : 0;
 }
 
-/* ---- The whole. */
+/* ---- Start. */
 
 static struct iscsi_tgt_node *node_of(struct iscsi_target *target, const char *name)
 {

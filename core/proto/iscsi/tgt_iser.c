@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target's sessions over iSER (RFC 7145 as Linux has it: from the first login request on, no
- * Hello messages): each PDU is one SEND behind an iSER header. Data that initiators send comes
- * along with a command or is read from their memory, other data is written there, and a SEND with
- * the response follows. A receive is posted again before the response to its command leaves; before
- * the login there is one receive, as login requests come one at a time. */
+/* The target's sessions over iSER (RFC 7145 as in Linux: from the first login request on, no Hello
+ * messages): each PDU is one SEND with an iSER header. Data of a write is immediate data, then RDMA
+ * reads; data of a read is RDMA writes, followed by a SEND with the response. A receive is posted
+ * again before the response to its command is sent. During the login there is one receive, as login
+ * requests arrive one at a time. */
 #include "tgt.h"
 #include "wire/iser.h"
 #include "xfer.h"
@@ -15,10 +15,10 @@
 #define HEADS ((uint32_t)(sizeof(struct iser_hdr) + ISCSI_BHS))
 #define EACH  (HEADS + ISCSI_PDU_DATA)
 #define PAGE  4096u
-/* of receives: the data behind the headers is aligned for the disk */
+/* of receives: immediate data is aligned for the disk */
 #define STRIDE (PAGE + ISCSI_PDU_DATA)
 #define REPLY  128
-#define READS  16 /* of the initiator's memory at once, of one connection */
+#define READS  16 /* RDMA reads in flight of a connection */
 
 struct iser_cmd {
 	struct iscsi_tgt_cmd cmd; /* first */
@@ -34,9 +34,9 @@ struct iser {
 	struct ep_incoming *incoming;
 	struct ring ring;
 	struct xfer_port port;
-	struct ep_rx *backlog, **backlog_end; /* what has to wait for an answer or a `sent` */
-	struct pool *own;  /* a receive for the login, answers, task management responses */
-	size_t replies_at; /* in the connection's pool, behind the receives */
+	struct ep_rx *backlog, **backlog_end; /* waits for a free answer or a `sent` */
+	struct pool *own;  /* the login's receive, answers, task management responses */
+	size_t replies_at; /* offset in the connection's pool, after the receives */
 	bool own_known, invalidates;
 };
 _Static_assert(REPLY >= HEADS + sizeof(((struct iscsi_tgt_cmd *)NULL)->sense), "a response");
@@ -53,7 +53,7 @@ static struct iser_cmd *cmd_of(struct target_cmd *cmd)
 
 /* ---- Sending. */
 
-/* The PDU at p, with data behind its headers. */
+/* Make the PDU at p, with its data after the headers. */
 static struct ep_op send_of(const struct iser *iser, const struct pool *pool, uint8_t *p,
 	const void *bhs, const void *data, uint32_t len)
 {
@@ -85,7 +85,7 @@ static void forget(struct target_cmd *base)
 	struct iser_cmd *cmd = cmd_of(base);
 
 	if (cmd->rx)
-		ring_back(&iser_of(base->conn)->ring, cmd->rx);
+		ring_repost(&iser_of(base->conn)->ring, cmd->rx);
 	cmd->rx = NULL;
 }
 
@@ -94,7 +94,7 @@ static struct ep_op *make_reply(struct target_cmd *base)
 	struct iser *iser = iser_of(base->conn);
 	struct iser_cmd *cmd = cmd_of(base);
 	struct iscsi_scsi_rsp rsp;
-	uint32_t len = iscsi_tgt_response(&cmd->cmd, &rsp);
+	uint32_t len = iscsi_tgt_make_response(&cmd->cmd, &rsp);
 
 	cmd->reply = send_of(iser, base->conn->pool,
 		base->conn->pool->base + iser->replies_at + (size_t)target_cmd_index(base) * REPLY,
@@ -116,7 +116,8 @@ static void reply(struct target_cmd *base)
 
 static void too_short(struct target_cmd *base)
 {
-	iscsi_tgt_broken(&iser_of(base->conn)->conn, "command without an STag for all of its data");
+	iscsi_tgt_protocol_error(
+		&iser_of(base->conn)->conn, "command without an STag for all of its data");
 }
 
 static void push(struct target_cmd *base, uint32_t len, bool last)
@@ -130,18 +131,18 @@ static void push(struct target_cmd *base, uint32_t len, bool last)
 		too_short(base);
 }
 
-/* What came along is the beginning of the first piece, which is longer; the STag is that of what
- * follows. */
+/* Immediate data is the beginning of the first piece, which is longer; the STag is that of the
+ * rest. */
 static void pull(struct target_cmd *base, uint32_t len)
 {
 	struct iser_cmd *cmd = cmd_of(base);
-	uint32_t came = base->at ? 0 : cmd->cmd.inside;
-	struct buf buf = { base->p + came, len - came, base->pool };
+	uint32_t immediate_len = base->at ? 0 : cmd->cmd.unsolicited_len;
+	struct buf buf = { base->p + immediate_len, len - immediate_len, base->pool };
 
-	if (came)
-		memcpy(base->p, cmd->cmd.came, came);
+	if (immediate_len)
+		memcpy(base->p, cmd->cmd.unsolicited_data, immediate_len);
 	if (!xfer_pull(&iser_of(base->conn)->port, &cmd->xfer, &buf, &cmd->from, 1,
-		    base->at + came - cmd->cmd.inside, len - came))
+		    base->at + immediate_len - cmd->cmd.unsolicited_len, len - immediate_len))
 		too_short(base);
 }
 
@@ -166,23 +167,23 @@ static void begin_command(struct iser *iser, struct ep_rx *rx)
 	bool from = hdr->flags & ISER_WRITE_STAG, to = hdr->flags & ISER_READ_STAG;
 
 	cmd->rx = rx;
-	cmd->cmd.came = iser->conn.text;
+	cmd->cmd.unsolicited_data = iser->conn.text;
 	cmd->xfer.moved = moved;
 	cmd->from = (struct xfer_seg){ get_be64(hdr->write_base), get_be32(hdr->write_stag),
-		from && scsi->want_out ? scsi->want_out - cmd->cmd.inside : 0 };
+		from && scsi->expected_out ? scsi->expected_out - cmd->cmd.unsolicited_len : 0 };
 	cmd->to = (struct xfer_seg){ get_be64(hdr->read_base), get_be32(hdr->read_stag),
-		to ? scsi->want_in : 0 };
+		to ? scsi->expected_in : 0 };
 	cmd->inval = !iser->invalidates ? 0 : to ? cmd->to.rkey : from ? cmd->from.rkey : 0;
 }
 
-static void take(struct iser *iser, struct ep_rx *rx)
+static void receive_pdu(struct iser *iser, struct ep_rx *rx)
 {
 	struct iscsi_tgt_conn *conn = &iser->conn;
 	const struct iser_hdr *hdr = (const void *)rx->p;
 	uint32_t head = HEADS;
 
 	if (rx->len < HEADS || ISER_OPCODE(hdr->flags) != ISER_CONTROL) {
-		iscsi_tgt_broken(conn, "message that is not a PDU behind an iSER header");
+		iscsi_tgt_protocol_error(conn, "message that is not a PDU behind an iSER header");
 		return;
 	}
 	memcpy(&conn->bhs, rx->p + sizeof(*hdr), sizeof(conn->bhs));
@@ -191,54 +192,54 @@ static void take(struct iser *iser, struct ep_rx *rx)
 	conn->text = rx->p + head;
 	if (conn->bhs.ahs_len &&
 		(conn->login || ISCSI_OPCODE(conn->bhs.opcode) != ISCSI_SCSI_CMD)) {
-		iscsi_tgt_broken(conn, "additional header segment in a PDU that has none");
+		iscsi_tgt_protocol_error(conn, "additional header segment in a PDU that has none");
 		return;
 	}
 	if (head > rx->len || conn->len > rx->len - head) {
-		iscsi_tgt_broken(conn, "PDU that is longer than its message");
+		iscsi_tgt_protocol_error(conn, "PDU that is longer than its message");
 		return;
 	}
-	if (!iscsi_tgt_head(conn))
+	if (!iscsi_tgt_begin_pdu(conn))
 		return;
 	if (conn->cmd)
 		begin_command(iser, rx);
-	iscsi_tgt_took(conn);
-	/* The receive of the last login request gives way to those of the session. */
-	if (!conn->cmd && !conn->asking)
-		ring_back(&iser->ring, rx);
+	iscsi_tgt_dispatch_pdu(conn);
+	/* After the last login request the session posts its own receives. */
+	if (!conn->cmd && !conn->login_pending)
+		ring_repost(&iser->ring, rx);
 }
 
-/* A command's place may be free for the initiator, but not here before the `sent` of a response. */
-static bool may_take(struct iser *iser, const struct ep_rx *rx)
+/* For the initiator a command is over with its response, here with the `sent` of that. */
+static bool can_receive(struct iser *iser, const struct ep_rx *rx)
 {
 	struct iscsi_tgt_conn *conn = &iser->conn;
 	const struct iscsi_bhs *bhs = (const void *)(rx->p + sizeof(struct iser_hdr));
 
-	return iscsi_tgt_ready(conn) &&
+	return iscsi_tgt_can_receive(conn) &&
 	       (conn->login || rx->len < HEADS || ISCSI_OPCODE(bhs->opcode) != ISCSI_SCSI_CMD ||
-		       target_conn_may_take(&conn->base) || !conn->leaving);
+		       target_conn_can_alloc(&conn->base) || !conn->responses_in_flight);
 }
 
-static void take_all(struct iser *iser)
+static void receive_backlog(struct iser *iser)
 {
-	while (iser->backlog && may_take(iser, iser->backlog)) {
+	while (iser->backlog && can_receive(iser, iser->backlog)) {
 		struct ep_rx *rx = iser->backlog;
 
 		iser->backlog = rx->next;
 		if (!iser->backlog)
 			iser->backlog_end = &iser->backlog;
-		take(iser, rx);
+		receive_pdu(iser, rx);
 	}
 }
 
-static void more(struct iscsi_tgt_conn *conn)
+static void resume_rx(struct iscsi_tgt_conn *conn)
 {
-	take_all(iser_of(&conn->base));
+	receive_backlog(iser_of(&conn->base));
 }
 
 static void resume(struct target_conn *conn)
 {
-	take_all(iser_of(conn));
+	receive_backlog(iser_of(conn));
 }
 
 static void received(struct ep *ep, struct ep_rx *rx)
@@ -246,13 +247,14 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	struct iser *iser = ep->user;
 
 	if (rx->invalidated) {
-		iscsi_tgt_broken(&iser->conn, "an STag was invalidated that was not offered");
+		iscsi_tgt_protocol_error(
+			&iser->conn, "an STag was invalidated that was not offered");
 		return;
 	}
 	rx->next = NULL;
 	*iser->backlog_end = rx;
 	iser->backlog_end = &rx->next;
-	take_all(iser);
+	receive_backlog(iser);
 }
 
 static void sent(struct ep *ep, struct ep_op *op)
@@ -260,8 +262,8 @@ static void sent(struct ep *ep, struct ep_op *op)
 	struct iser *iser = ep->user;
 
 	if (!xfer_sent(&iser->port, op) &&
-		!iscsi_tgt_sent(&iser->conn, container_of(op, struct iscsi_tgt_pdu, op)))
-		iscsi_tgt_responded(&container_of(op, struct iser_cmd, reply)->cmd);
+		!iscsi_tgt_pdu_sent(&iser->conn, container_of(op, struct iscsi_tgt_pdu, op)))
+		iscsi_tgt_response_sent(&container_of(op, struct iser_cmd, reply)->cmd);
 }
 
 static void flush(struct target_conn *conn)
@@ -273,26 +275,26 @@ static void idle(struct ep *ep)
 {
 	struct iser *iser = ep->user;
 
-	if (!target_conn_gone(&iser->conn.base))
+	if (!target_conn_is_closing(&iser->conn.base))
 		ring_flush(&iser->ring);
 }
 
 /* ---- The connection. */
 
-/* The device is known: as many commands as it has room for. */
+/* The device is known: limit commands to its resources. */
 static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	struct iser *iser = ep->user;
 	struct iscsi_tgt_conn *conn = &iser->conn;
 	struct iser_private rep = { .flags = ISER_NO_ZBVA |
 					     (iser->invalidates ? 0 : ISER_NO_INVALIDATE) };
-	unsigned few = ISCSI_TGT_ANSWERS + ISCSI_TGT_TASKS + 2 * ISCSI_TGT_IMMEDIATE;
+	unsigned reserved = ISCSI_TGT_ANSWERS + ISCSI_TGT_TASKS + 2 * ISCSI_TGT_IMMEDIATE;
 	int err;
 
 	conn->base.ep = ep;
 	conn->depth = ISCSI_TGT_DEPTH;
-	if (ep->caps.send < few + 2 * conn->depth)
-		conn->depth = ep->caps.send < few ? 0 : (ep->caps.send - few) / 2;
+	if (ep->caps.send < reserved + 2 * conn->depth)
+		conn->depth = ep->caps.send < reserved ? 0 : (ep->caps.send - reserved) / 2;
 	if (ep->caps.recv < ISCSI_TGT_UNEXPECTED + conn->depth)
 		conn->depth = ep->caps.recv < ISCSI_TGT_UNEXPECTED
 				      ? 0
@@ -304,7 +306,8 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 			ep->caps.recv, ep->caps.send, ep->caps.ord);
 	err = iscsi_tgt_open(conn, ISCSI_PDU_DATA, &ep->why);
 	if (!err)
-		err = target_conn_room(&conn->base, conn->depth + ISCSI_TGT_IMMEDIATE, &ep->why);
+		err = target_conn_alloc_cmds(
+			&conn->base, conn->depth + ISCSI_TGT_IMMEDIATE, &ep->why);
 	if (!err)
 		err = xfer_port_init(&iser->port, &iser->ring, conn->base.slots, &ep->why);
 	if (!err)
@@ -318,8 +321,8 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	return sizeof(rep);
 }
 
-/* Receives for all that may be sent before a response, behind which a window has no room. */
-static int live(struct iscsi_tgt_conn *conn, struct diag *diag)
+/* Post receives for all PDUs that the window allows, and for unexpected ones. */
+static int enter_full_feature(struct iscsi_tgt_conn *conn, struct diag *diag)
 {
 	const struct iscsi_keys *keys = &conn->login->keys;
 	struct iser *iser = iser_of(&conn->base);
@@ -341,7 +344,7 @@ static int live(struct iscsi_tgt_conn *conn, struct diag *diag)
 
 static void up(struct ep *ep)
 {
-	loop_trace(ep->loop, "%s: %s", ((struct iser *)ep->user)->conn.base.name, ep->way);
+	loop_trace(ep->loop, "%s: %s", ((struct iser *)ep->user)->conn.base.name, ep->route);
 }
 
 static const struct ep_events events = { requested, up, received, sent, idle, target_ep_down };
@@ -367,7 +370,7 @@ static int iser_open(struct target_conn *conn, struct diag *diag)
 	struct iser *iser = iser_of(conn);
 	unsigned slots = ISCSI_TGT_DEPTH + ISCSI_TGT_IMMEDIATE,
 		 receives = ISCSI_TGT_DEPTH + ISCSI_TGT_UNEXPECTED;
-	struct ep_caps want = { .send = 2 * slots + ISCSI_TGT_ANSWERS + ISCSI_TGT_TASKS,
+	struct ep_caps caps = { .send = 2 * slots + ISCSI_TGT_ANSWERS + ISCSI_TGT_TASKS,
 		.recv = receives,
 		.sge = 1,
 		.inline_max = REPLY,
@@ -391,7 +394,7 @@ static int iser_open(struct target_conn *conn, struct diag *diag)
 		}
 		for (unsigned i = 0; i < ISCSI_TGT_TASKS; i++, p += REPLY)
 			iser->conn.task[i].rsp.p = p;
-		err = ep_accept(&conn->ep, conn->loop, iser->incoming, &want, &events, iser, diag);
+		err = ep_accept(&conn->ep, conn->loop, iser->incoming, &caps, &events, iser, diag);
 	}
 	if (err) {
 		iser_free(conn);
@@ -400,7 +403,7 @@ static int iser_open(struct target_conn *conn, struct diag *diag)
 	return err;
 }
 
-/* What was sent last may announce the end. */
+/* The last PDU may announce the end. */
 static void iser_close(struct target_conn *conn)
 {
 	flush(conn);
@@ -422,16 +425,17 @@ static const struct iscsi_tgt_carrier carrier = {
 		.close = iser_close,
 		.reset = target_ep_reset,
 		.free = iser_free },
-	.ways = WAY_RDMA,
+	.transports = TRANSPORT_RDMA,
 	.send = send_pdu,
-	.live = live,
-	.more = more,
+	.enter_full_feature = enter_full_feature,
+	.resume_rx = resume_rx,
 };
 
 void iscsi_tgt_iser_incoming(struct target *target, struct ep_incoming *incoming)
 {
 	const struct iser_private *req = (const void *)incoming->priv;
-	struct iser *iser = target_room(target, &incoming->peer) ? calloc(1, sizeof(*iser)) : NULL;
+	struct iser *iser =
+		target_make_room(target, &incoming->peer) ? calloc(1, sizeof(*iser)) : NULL;
 	char text[ADDR_TEXT];
 
 	if (!iser) {

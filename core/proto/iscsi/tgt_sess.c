@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target's sessions (RFC 7143) over any carrier: logins, commands, what else initiators ask.
- * Sequence numbers are those of one connection: a command that is not the next one is dropped
- * (4.2.2.1), an error in any PDU ends the session (ErrorRecoveryLevel 0). */
+/* The target's sessions (RFC 7143) over any carrier: logins, commands, other requests. A session
+ * has one connection, so a command out of order is dropped (4.2.2.1). An error in any PDU ends the
+ * session (ErrorRecoveryLevel 0). */
 #include "tgt.h"
 #include <errno.h>
 #include <stdio.h>
@@ -19,29 +19,29 @@ static const struct iscsi_tgt_carrier *carrier_of(const struct iscsi_tgt_conn *c
 	return (const struct iscsi_tgt_carrier *)(const void *)conn->base.carrier;
 }
 
-void iscsi_tgt_broken(struct iscsi_tgt_conn *conn, const char *text)
+void iscsi_tgt_protocol_error(struct iscsi_tgt_conn *conn, const char *text)
 {
-	if (!target_conn_gone(&conn->base))
+	if (!target_conn_is_closing(&conn->base))
 		target_conn_fail(&conn->base, DIAG_PROTOCOL, EPROTO, text);
 }
 
 /* ---- Sending. */
 
-/* Slots of commands whose responses are on their way count as free: the initiator reads this
- * behind them. */
+/* Commands with a response in flight count as free: the initiator reads this after their responses.
+ */
 static be32 max_cmdsn(const struct iscsi_tgt_conn *conn)
 {
-	unsigned used = conn->base.used - conn->leaving;
+	unsigned used = conn->base.used - conn->responses_in_flight;
 
 	used = used < conn->depth ? used : conn->depth;
 	return put_be32(conn->exp_cmdsn + (conn->depth - used) - 1);
 }
 
-void iscsi_tgt_number(struct iscsi_tgt_conn *conn, void *bhs, bool counts, bool ending)
+void iscsi_tgt_set_numbers(struct iscsi_tgt_conn *conn, void *bhs, bool counts, bool ending)
 {
 	struct iscsi_scsi_rsp *rsp = bhs;
 
-	conn->leaving += ending;
+	conn->responses_in_flight += ending;
 	rsp->statsn = put_be32(counts ? conn->statsn++ : conn->statsn);
 	rsp->exp_cmdsn = put_be32(conn->exp_cmdsn);
 	rsp->max_cmdsn = max_cmdsn(conn);
@@ -66,10 +66,10 @@ static void send_answer(struct iscsi_tgt_conn *conn, struct iscsi_tgt_answer *an
 
 uint8_t iscsi_tgt_residual(const struct scsi_cmd *cmd)
 {
-	return !cmd->residual ? 0 : cmd->over ? ISCSI_OVERFLOW : ISCSI_UNDERFLOW;
+	return !cmd->residual ? 0 : cmd->overflow ? ISCSI_OVERFLOW : ISCSI_UNDERFLOW;
 }
 
-uint32_t iscsi_tgt_response(struct iscsi_tgt_cmd *cmd, struct iscsi_scsi_rsp *rsp)
+uint32_t iscsi_tgt_make_response(struct iscsi_tgt_cmd *cmd, struct iscsi_scsi_rsp *rsp)
 {
 	const struct scsi_cmd *scsi = &cmd->scsi;
 
@@ -78,37 +78,37 @@ uint32_t iscsi_tgt_response(struct iscsi_tgt_cmd *cmd, struct iscsi_scsi_rsp *rs
 		.status = scsi->status,
 		.itt = put_be32(cmd->itt),
 		.residual = put_be32(scsi->residual) };
-	iscsi_tgt_number((struct iscsi_tgt_conn *)scsi->base.conn, rsp, true, true);
+	iscsi_tgt_set_numbers((struct iscsi_tgt_conn *)scsi->base.conn, rsp, true, true);
 	cmd->sense[0] = 0;
 	cmd->sense[1] = scsi->sense_len;
 	memcpy(cmd->sense + 2, scsi->sense, scsi->sense_len);
 	return scsi->sense_len ? 2u + scsi->sense_len : 0;
 }
 
-void iscsi_tgt_responded(struct iscsi_tgt_cmd *cmd)
+void iscsi_tgt_response_sent(struct iscsi_tgt_cmd *cmd)
 {
-	((struct iscsi_tgt_conn *)cmd->scsi.base.conn)->leaving--;
-	target_cmd_over(&cmd->scsi.base);
+	((struct iscsi_tgt_conn *)cmd->scsi.base.conn)->responses_in_flight--;
+	target_cmd_replied(&cmd->scsi.base);
 }
 
-static void answered(struct iscsi_tgt_conn *conn, struct iscsi_tgt_answer *answer)
+static void answer_sent(struct iscsi_tgt_conn *conn, struct iscsi_tgt_answer *answer)
 {
 	answer->busy = false;
-	if (answer->ends && conn->refused.err) {
+	if (answer->ends_session && conn->refused.err) {
 		target_conn_fail(
 			&conn->base, conn->refused.code, conn->refused.err, conn->refused.text);
-	} else if (answer->ends) {
+	} else if (answer->ends_session) {
 		target_conn_finish(&conn->base);
-	} else if (!target_conn_gone(&conn->base)) {
-		carrier_of(conn)->more(conn);
+	} else if (!target_conn_is_closing(&conn->base)) {
+		carrier_of(conn)->resume_rx(conn);
 	}
 }
 
-bool iscsi_tgt_sent(struct iscsi_tgt_conn *conn, const struct iscsi_tgt_pdu *pdu)
+bool iscsi_tgt_pdu_sent(struct iscsi_tgt_conn *conn, const struct iscsi_tgt_pdu *pdu)
 {
 	for (unsigned i = 0; i < ISCSI_TGT_ANSWERS; i++)
 		if (pdu == &conn->answer[i].pdu) {
-			answered(conn, &conn->answer[i]);
+			answer_sent(conn, &conn->answer[i]);
 			return true;
 		}
 	for (unsigned i = 0; i < ISCSI_TGT_TASKS; i++)
@@ -121,15 +121,15 @@ bool iscsi_tgt_sent(struct iscsi_tgt_conn *conn, const struct iscsi_tgt_pdu *pdu
 
 /* ---- Commands. */
 
-/* A PDU that counts: whether it is the next. An immediate one is always. */
-static bool is_next(struct iscsi_tgt_conn *conn)
+/* Check CmdSN and advance ExpCmdSN. Immediate PDUs always pass. */
+static bool is_next_cmdsn(struct iscsi_tgt_conn *conn)
 {
 	const struct iscsi_scsi_cmd *pdu = (const void *)&conn->bhs;
 
 	if (conn->bhs.opcode & ISCSI_IMMEDIATE)
 		return true;
 	if (get_be32(pdu->cmdsn) != conn->exp_cmdsn) {
-		conn->unwanted = true;
+		conn->discard_data = true;
 		return false;
 	}
 	conn->exp_cmdsn++;
@@ -146,10 +146,10 @@ void iscsi_tgt_reject(struct iscsi_tgt_conn *conn, uint8_t reason, const char *e
 
 	if (ends)
 		diag_set(&conn->refused, DIAG_PROTOCOL, EPROTO, "%s", ends);
-	answer->ends = conn->leaves = ends;
-	iscsi_tgt_number(conn, &pdu, true, false);
+	answer->ends_session = conn->logged_out = ends;
+	iscsi_tgt_set_numbers(conn, &pdu, true, false);
 	send_answer(conn, answer, &pdu, &conn->bhs, ISCSI_BHS);
-	conn->unwanted = true;
+	conn->discard_data = true;
 }
 
 static uint8_t attribute(uint8_t flags)
@@ -166,20 +166,20 @@ static uint8_t attribute(uint8_t flags)
 	}
 }
 
-/* Those have slots that MaxCmdSN promises to no other command. */
-static unsigned immediates(const struct iscsi_tgt_conn *conn)
+/* Immediate commands in flight: their slots are not part of the window. */
+static unsigned count_immediate(const struct iscsi_tgt_conn *conn)
 {
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < conn->base.slots; i++) {
 		struct target_cmd *base = target_cmd_at(&conn->base, i);
 
-		count += base->state != TARGET_CMD_FREE && cmd_of(base)->immediate;
+		count += base->state != TARGET_CMD_FREE && cmd_of(base)->immediate_cmd;
 	}
 	return count;
 }
 
-static bool take_command(struct iscsi_tgt_conn *conn)
+static bool begin_command(struct iscsi_tgt_conn *conn)
 {
 	const struct iscsi_scsi_cmd *pdu = (const void *)&conn->bhs;
 	uint32_t expected = get_be32(pdu->expected);
@@ -188,33 +188,33 @@ static bool take_command(struct iscsi_tgt_conn *conn)
 	struct iscsi_tgt_cmd *cmd;
 
 	if (!conn->node)
-		iscsi_tgt_broken(conn, "SCSI command in a discovery session");
-	else if (conn->len && (!writes || !conn->immediate || conn->len > expected ||
+		iscsi_tgt_protocol_error(conn, "SCSI command in a discovery session");
+	else if (conn->len && (!writes || !conn->immediate_data || conn->len > expected ||
 				      conn->len > conn->first_burst))
-		iscsi_tgt_broken(conn, "more data in a command than allowed");
+		iscsi_tgt_protocol_error(conn, "more data in a command than allowed");
 	else if (!(pdu->flags & ISCSI_FINAL) &&
 		 (!conn->unsolicited || !writes || conn->len >= conn->first_burst ||
 			 conn->len >= expected))
-		iscsi_tgt_broken(conn, "more unsolicited data than allowed");
-	if (target_conn_gone(&conn->base))
+		iscsi_tgt_protocol_error(conn, "more unsolicited data than allowed");
+	if (target_conn_is_closing(&conn->base))
 		return false;
-	if (!is_next(conn))
+	if (!is_next_cmdsn(conn))
 		return true;
-	if (pdu->opcode & ISCSI_IMMEDIATE && immediates(conn) >= ISCSI_TGT_IMMEDIATE) {
+	if (pdu->opcode & ISCSI_IMMEDIATE && count_immediate(conn) >= ISCSI_TGT_IMMEDIATE) {
 		iscsi_tgt_reject(conn, ISCSI_REJECT_TOO_MANY, NULL);
 		return true;
 	}
-	base = target_cmd_take(&conn->base);
+	base = target_cmd_alloc(&conn->base);
 	if (!base) {
-		iscsi_tgt_broken(conn, "more commands than MaxCmdSN allows");
+		iscsi_tgt_protocol_error(conn, "more commands than MaxCmdSN allows");
 		return false;
 	}
 	cmd = cmd_of(base);
 	cmd->itt = get_be32(pdu->itt);
-	cmd->immediate = pdu->opcode & ISCSI_IMMEDIATE;
-	cmd->inside = conn->len;
-	cmd->more = !(pdu->flags & ISCSI_FINAL);
-	cmd->spoiled = cmd->no_room = false;
+	cmd->immediate_cmd = pdu->opcode & ISCSI_IMMEDIATE;
+	cmd->unsolicited_len = conn->len;
+	cmd->unsolicited_pending = !(pdu->flags & ISCSI_FINAL);
+	cmd->digest_error = cmd->no_room = false;
 	cmd->scsi.nexus = conn->nexus;
 	memcpy(cmd->scsi.lun, pdu->lun, sizeof(pdu->lun));
 	memset(cmd->scsi.cdb, 0, sizeof(cmd->scsi.cdb));
@@ -222,8 +222,8 @@ static bool take_command(struct iscsi_tgt_conn *conn)
 	cmd->scsi.cdb_len = sizeof(pdu->cdb);
 	cmd->scsi.attr = attribute(pdu->flags);
 	cmd->scsi.tag = cmd->itt;
-	cmd->scsi.want_out = writes ? expected : 0;
-	cmd->scsi.want_in = pdu->flags & ISCSI_CMD_READ && !writes ? expected : 0;
+	cmd->scsi.expected_out = writes ? expected : 0;
+	cmd->scsi.expected_in = pdu->flags & ISCSI_CMD_READ && !writes ? expected : 0;
 	conn->cmd = cmd;
 	return true;
 }
@@ -234,11 +234,11 @@ uint32_t iscsi_tgt_decode(struct target_cmd *base)
 	uint32_t status = cmd->no_room ? SCSI_TASK_SET_FULL : scsi_decode(base);
 
 	if (status || !(base->flags & TARGET_OUT) || !base->data_len ||
-		base->data_len > cmd->inside || cmd->spoiled)
+		base->data_len > cmd->unsolicited_len || cmd->digest_error)
 		return status;
-	base->inside = true;
+	base->immediate = true;
 	base->pool = base->conn->pool;
-	base->p = cmd->came;
+	base->p = cmd->unsolicited_data;
 	return SCSI_GOOD;
 }
 
@@ -256,11 +256,11 @@ static void task_done(struct scsi_tmf *tmf)
 		.response = responses[tmf->answer],
 		.itt = put_be32(task->itt) };
 
-	iscsi_tgt_number(task->conn, &rsp, true, false);
+	iscsi_tgt_set_numbers(task->conn, &rsp, true, false);
 	carrier_of(task->conn)->send(task->conn, &task->rsp, &rsp, NULL, 0);
 }
 
-static bool take_task(struct iscsi_tgt_conn *conn)
+static bool begin_task(struct iscsi_tgt_conn *conn)
 {
 	static const int8_t functions[128] = { [ISCSI_ABORT_TASK] = SCSI_ABORT_TASK + 1,
 		[ISCSI_ABORT_TASK_SET] = SCSI_ABORT_TASK_SET + 1,
@@ -274,10 +274,10 @@ static bool take_task(struct iscsi_tgt_conn *conn)
 	struct iscsi_tgt_task *task = conn->task;
 
 	if (!conn->node) {
-		iscsi_tgt_broken(conn, "task management in a discovery session");
+		iscsi_tgt_protocol_error(conn, "task management in a discovery session");
 		return false;
 	}
-	if (!is_next(conn))
+	if (!is_next_cmdsn(conn))
 		return true;
 	while (task < conn->task + ISCSI_TGT_TASKS && task->busy)
 		task++;
@@ -306,25 +306,25 @@ static bool take_task(struct iscsi_tgt_conn *conn)
 static void send_targets(struct iscsi_tgt_conn *conn, be32 itt)
 {
 	struct iscsi_text_rsp rsp = { .opcode = ISCSI_TEXT_RSP, .itt = itt };
-	size_t left = conn->targets_len - conn->told;
+	size_t left = conn->targets_len - conn->targets_sent;
 	uint32_t most = conn->max_send < ISCSI_PDU_DATA ? conn->max_send : ISCSI_PDU_DATA,
 		 len = left < most ? (uint32_t)left : most;
-	bool over = len == left;
+	bool last = len == left;
 
-	rsp.flags = over ? ISCSI_FINAL : ISCSI_CONTINUE;
-	rsp.ttt = put_be32(over ? ISCSI_NO_TAG : 1);
-	iscsi_tgt_number(conn, &rsp, true, false);
-	send_answer(conn, free_answer(conn), &rsp, conn->targets + conn->told, len);
-	conn->told += len;
-	if (over) {
+	rsp.flags = last ? ISCSI_FINAL : ISCSI_CONTINUE;
+	rsp.ttt = put_be32(last ? ISCSI_NO_TAG : 1);
+	iscsi_tgt_set_numbers(conn, &rsp, true, false);
+	send_answer(conn, free_answer(conn), &rsp, conn->targets + conn->targets_sent, len);
+	conn->targets_sent += len;
+	if (last) {
 		free(conn->targets);
 		conn->targets = NULL;
 	}
 }
 
-/* Answer each key. In the full feature phase only MaxRecvDataSegmentLength may change; a longer one
+/* Answer each key. In full feature phase only MaxRecvDataSegmentLength may change; a larger value
  * is ignored, as shorter PDUs are always allowed. false: the text is malformed. */
-static bool take_keys(struct iscsi_tgt_conn *conn, struct iscsi_text *text, struct wr *out)
+static bool answer_keys(struct iscsi_tgt_conn *conn, struct iscsi_text *text, struct wr *out)
 {
 	struct iscsi_keys keys;
 	char *key, *value;
@@ -339,7 +339,7 @@ static bool take_keys(struct iscsi_tgt_conn *conn, struct iscsi_text *text, stru
 			known |= !strcmp(key, iscsi_key_name(i));
 		if (known && !declares)
 			iscsi_text_put(out, key, "Reject");
-		else if (iscsi_keys_take(&keys, key, value, out, NULL))
+		else if (iscsi_keys_receive(&keys, key, value, out, NULL))
 			return false;
 	}
 	if (n || out->bad)
@@ -349,7 +349,7 @@ static bool take_keys(struct iscsi_tgt_conn *conn, struct iscsi_text *text, stru
 	return true;
 }
 
-static bool took_text(struct iscsi_tgt_conn *conn)
+static bool handle_text(struct iscsi_tgt_conn *conn)
 {
 	const struct iscsi_text_req *req = (const void *)&conn->bhs;
 	static const char key[] = "SendTargets=";
@@ -363,30 +363,30 @@ static bool took_text(struct iscsi_tgt_conn *conn)
 		send_targets(conn, req->itt);
 		return true;
 	}
-	/* initiators may leave out the last 0 */
+	/* some initiators omit the last 0 */
 	text.bytes[text.len < ISCSI_PDU_DATA ? text.len++ : ISCSI_PDU_DATA - 1] = 0;
 	if (req->flags & ISCSI_CONTINUE) {
 		iscsi_tgt_reject(conn, ISCSI_REJECT_UNSUPPORTED, NULL);
 	} else if (!strncmp(text.bytes, key, sizeof(key) - 1)) {
-		if (iscsi_tgt_list(conn, text.bytes + sizeof(key) - 1)) {
+		if (iscsi_tgt_list_targets(conn, text.bytes + sizeof(key) - 1)) {
 			target_conn_fail(&conn->base, DIAG_NO_MEMORY, ENOMEM, "out of memory");
 			return false;
 		}
 		send_targets(conn, req->itt);
-	} else if (!take_keys(conn, &text, &out)) {
+	} else if (!answer_keys(conn, &text, &out)) {
 		iscsi_tgt_reject(conn, ISCSI_REJECT_PROTOCOL, NULL);
 	} else {
 		bool final = req->flags & ISCSI_FINAL;
 
 		rsp.flags = final ? ISCSI_FINAL : 0;
 		rsp.ttt = put_be32(final ? ISCSI_NO_TAG : 1);
-		iscsi_tgt_number(conn, &rsp, true, false);
+		iscsi_tgt_set_numbers(conn, &rsp, true, false);
 		send_answer(conn, answer, &rsp, answer->data, (uint32_t)(out.p - answer->data));
 	}
 	return true;
 }
 
-static void took_ping(struct iscsi_tgt_conn *conn)
+static void handle_nop_out(struct iscsi_tgt_conn *conn)
 {
 	const struct iscsi_nop *req = (const void *)&conn->bhs;
 	struct iscsi_nop rsp = { .opcode = ISCSI_NOP_IN,
@@ -395,15 +395,15 @@ static void took_ping(struct iscsi_tgt_conn *conn)
 		.ttt = put_be32(ISCSI_NO_TAG) };
 	uint32_t len = conn->len < conn->max_send ? conn->len : conn->max_send;
 
-	if (get_be32(req->itt) == ISCSI_NO_TAG) /* an answer */
+	if (get_be32(req->itt) == ISCSI_NO_TAG) /* an answer to our ping */
 		return;
 	memcpy(rsp.lun, req->lun, sizeof(rsp.lun));
-	iscsi_tgt_number(conn, &rsp, true, false);
+	iscsi_tgt_set_numbers(conn, &rsp, true, false);
 	send_answer(conn, free_answer(conn), &rsp, conn->text, len);
 }
 
-/* With an answer on its way the initiator reads nothing: no ping is sent, but the limit holds. What
- * has come in part, and a logout, need a free one. */
+/* With an answer in flight the initiator is not reading: send no ping, but keep the time limit. The
+ * other answer is left to a PDU received in part, or a logout. */
 static void silence_fired(struct loop_timer *timer)
 {
 	struct iscsi_tgt_conn *conn = container_of(timer, struct iscsi_tgt_conn, silence);
@@ -413,19 +413,19 @@ static void silence_fired(struct loop_timer *timer)
 		.itt = put_be32(ISCSI_NO_TAG),
 		.ttt = put_be32(0) };
 
-	if (target_conn_gone(&conn->base))
+	if (target_conn_is_closing(&conn->base))
 		return;
-	if (!conn->heard && conn->pinged) {
+	if (!conn->rx_since_ping && conn->ping_outstanding) {
 		target_conn_fail(&conn->base, DIAG_TIMEOUT, ETIMEDOUT,
 			"timed out waiting for the answer to a ping");
 		return;
 	}
-	conn->pinged = !conn->heard;
-	conn->heard = false;
+	conn->ping_outstanding = !conn->rx_since_ping;
+	conn->rx_since_ping = false;
 	for (unsigned i = 0; i < ISCSI_TGT_ANSWERS; i++)
 		busy |= conn->answer[i].busy;
-	if (conn->pinged && !busy) {
-		iscsi_tgt_number(conn, &ping, false, false);
+	if (conn->ping_outstanding && !busy) {
+		iscsi_tgt_set_numbers(conn, &ping, false, false);
 		send_answer(conn, conn->answer, &ping, NULL, 0);
 	}
 	loop_timer_set(conn->base.loop, timer,
@@ -443,14 +443,15 @@ void iscsi_tgt_closing(struct target_conn *base)
 		.event = ISCSI_ASYNC_DROP_ALL,
 		.parameter = { [1] = put_be16(2) } };
 
-	if (!target_stopping(base->target) || !conn->full || !conn->node || conn->leaves || !answer)
+	if (!target_stopping(base->target) || !conn->full_feature || !conn->node ||
+		conn->logged_out || !answer)
 		return;
-	iscsi_tgt_number(conn, &pdu, true, false);
+	iscsi_tgt_set_numbers(conn, &pdu, true, false);
 	send_answer(conn, answer, &pdu, NULL, 0);
 }
 
-/* All commands of the session have ended: nothing comes behind this response. */
-static void log_out(struct scsi_tmf *tmf)
+/* All commands of the session have ended: this is the last response. */
+static void send_logout_response(struct scsi_tmf *tmf)
 {
 	struct iscsi_tgt_conn *conn = container_of(tmf, struct iscsi_tgt_conn, logout);
 	struct iscsi_tgt_answer *answer = free_answer(conn);
@@ -458,28 +459,29 @@ static void log_out(struct scsi_tmf *tmf)
 		.opcode = ISCSI_LOGOUT_RSP, .flags = ISCSI_FINAL, .itt = conn->logout_itt
 	};
 
-	iscsi_tgt_number(conn, &rsp, true, false);
-	answer->ends = true;
+	iscsi_tgt_set_numbers(conn, &rsp, true, false);
+	answer->ends_session = true;
 	send_answer(conn, answer, &rsp, NULL, 0);
 }
 
-/* Commands whose data has not come are ended: an initiator that leaves sends no more. */
-static void take_logout(struct iscsi_tgt_conn *conn)
+/* End commands that wait for data: an initiator that logs out sends no more. */
+static void handle_logout(struct iscsi_tgt_conn *conn)
 {
-	conn->leaves = true;
+	conn->logged_out = true;
 	conn->logout_itt = conn->bhs.itt;
-	conn->logout = (struct scsi_tmf){ .function = SCSI_NEXUS_RESET, .done = log_out };
+	conn->logout =
+		(struct scsi_tmf){ .function = SCSI_NEXUS_RESET, .done = send_logout_response };
 	if (conn->nexus)
 		scsi_tmf(conn->nexus, &conn->logout);
 	else
-		log_out(&conn->logout);
+		send_logout_response(&conn->logout);
 }
 
 /* ---- The login. */
 
-/* Judge the names of a login. The target's loop checks later whether another session fits. */
+/* Check the names of a login. The target's loop authorizes the session later. */
 static uint16_t admit(
-	void *user, const struct iscsi_login_asked *asked, struct iscsi_login_grant *grant)
+	void *user, const struct iscsi_login_names *names, struct iscsi_login_grant *grant)
 {
 	struct iscsi_tgt_conn *conn = user;
 	const struct iscsi_target *target = iscsi_tgt_of(conn);
@@ -487,14 +489,14 @@ static uint16_t admit(
 	bool allowed = !opt->hosts;
 
 	for (unsigned i = 0; i < opt->hosts; i++)
-		allowed |= !strcmp(opt->host[i], asked->initiator);
+		allowed |= !strcmp(opt->host[i], names->initiator);
 	if (!allowed)
 		return ISCSI_FORBIDDEN;
-	conn->node = asked->target ? iscsi_tgt_find(target, asked->target) : NULL;
-	if (asked->target && !conn->node)
+	conn->node = names->target ? iscsi_tgt_find(target, names->target) : NULL;
+	if (names->target && !conn->node)
 		return ISCSI_NOT_FOUND;
-	snprintf(conn->initiator, sizeof(conn->initiator), "%s", asked->initiator);
-	memcpy(conn->isid, asked->isid, sizeof(conn->isid));
+	snprintf(conn->initiator, sizeof(conn->initiator), "%s", names->initiator);
+	memcpy(conn->isid, names->isid, sizeof(conn->isid));
 	*grant = (struct iscsi_login_grant){
 		.auth = target->auth, .tpgt = ISCSI_TARGET_PORTAL_TAG, .tsih = 1
 	};
@@ -505,9 +507,9 @@ static uint16_t admit(
 
 static int begin_login(struct iscsi_tgt_conn *conn, uint32_t recv_max, struct diag *diag)
 {
-	struct iscsi_login_tgt_how how = { .admit = admit,
+	struct iscsi_login_tgt_params params = { .admit = admit,
 		.user = conn,
-		.rdma = carrier_of(conn)->ways != WAY_TCP,
+		.rdma = carrier_of(conn)->transports != TRANSPORT_TCP,
 		.recv_max = recv_max };
 	uint8_t random[17];
 
@@ -516,7 +518,7 @@ static int begin_login(struct iscsi_tgt_conn *conn, uint32_t recv_max, struct di
 		return diag_sys(diag, ENOMEM, "login");
 	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
 		return diag_sys(diag, EAGAIN, "read random numbers");
-	iscsi_login_tgt_start(conn->login, &how, random);
+	iscsi_login_tgt_start(conn->login, &params, random);
 	explicit_bzero(random, sizeof(random));
 	conn->login->keys.own[ISCSI_FIRST_BURST] = ISCSI_TGT_FIRST_BURST;
 	conn->login->keys.own[ISCSI_MAX_BURST] = ISCSI_TGT_MAX_BURST - 1;
@@ -536,17 +538,18 @@ static void send_login(struct iscsi_tgt_conn *conn, bool ends)
 	struct iscsi_tgt_answer *answer = free_answer(conn);
 	struct iscsi_login_tgt *login = conn->login;
 
-	answer->ends = ends;
+	answer->ends_session = ends;
 	send_answer(conn, answer, &login->rsp, login->data, iscsi_login_tgt_len(login));
 }
 
-static bool took_login(struct iscsi_tgt_conn *conn)
+static bool handle_login(struct iscsi_tgt_conn *conn)
 {
 	struct iscsi_login_tgt *login = conn->login;
-	int next = iscsi_login_tgt_take(login, &conn->bhs, conn->text, conn->len, &conn->refused);
+	int next =
+		iscsi_login_tgt_receive(login, &conn->bhs, conn->text, conn->len, &conn->refused);
 
 	if (next == ISCSI_LOGIN_DONE) {
-		iscsi_tgt_judge(conn);
+		iscsi_tgt_authorize(conn);
 		return true;
 	}
 	if (next < 0 && !login->answer) {
@@ -566,7 +569,7 @@ static void port_id(const struct iscsi_tgt_conn *conn, struct scsi_nexus_conf *c
 		"%s,i,0x%02x%02x%02x%02x%02x%02x", conn->initiator, i[0], i[1], i[2], i[3], i[4],
 		i[5]);
 
-	len = (len + 4) & ~3; /* a zero, and padding */
+	len = (len + 4) & ~3; /* with a zero and padding */
 	conf->id[0] = 0x40 | SCSI_ISCSI;
 	wire_put_be(conf->id + 2, 2, (uint64_t)len);
 	conf->id_len = (uint16_t)(4 + len);
@@ -574,17 +577,18 @@ static void port_id(const struct iscsi_tgt_conn *conn, struct scsi_nexus_conf *c
 	conf->name_len = (uint16_t)strlen(conn->initiator);
 }
 
-static int go_live(struct iscsi_tgt_conn *conn, struct diag *diag)
+static int enter_full_feature(struct iscsi_tgt_conn *conn, struct diag *diag)
 {
 	const struct iscsi_keys *keys = &conn->login->keys;
 	struct scsi_nexus_conf conf = { .conn = &conn->base, .recall = carrier_of(conn)->recall };
 	int err = 0;
 
-	conn->immediate = keys->value[ISCSI_IMMEDIATE_DATA];
+	conn->immediate_data = keys->value[ISCSI_IMMEDIATE_DATA];
 	conn->unsolicited = !keys->value[ISCSI_INITIAL_R2T];
-	/* RFC 7143, 13.14: irrelevant if neither */
-	conn->first_burst = conn->immediate || conn->unsolicited ? keys->value[ISCSI_FIRST_BURST]
-								 : ISCSI_TGT_FIRST_BURST;
+	/* RFC 7143, 13.14: irrelevant without both */
+	conn->first_burst = conn->immediate_data || conn->unsolicited
+				    ? keys->value[ISCSI_FIRST_BURST]
+				    : ISCSI_TGT_FIRST_BURST;
 	conn->exp_cmdsn = get_be32(conn->login->first.cmdsn);
 	conn->statsn = conn->login->statsn;
 	conn->login->rsp.tsih = put_be16(conn->node ? conn->tsih : 1);
@@ -594,7 +598,7 @@ static int go_live(struct iscsi_tgt_conn *conn, struct diag *diag)
 		err = scsi_nexus_new(&conn->nexus, &conf, diag);
 	}
 	if (!err)
-		err = carrier_of(conn)->live(conn, diag);
+		err = carrier_of(conn)->enter_full_feature(conn, diag);
 	if (err)
 		return err;
 	conn->login->rsp.max_cmdsn = max_cmdsn(conn);
@@ -605,12 +609,12 @@ static int go_live(struct iscsi_tgt_conn *conn, struct diag *diag)
 	return err;
 }
 
-void iscsi_tgt_judged(struct loop_msg *hop)
+void iscsi_tgt_authorized(struct loop_msg *hop)
 {
 	struct iscsi_tgt_conn *conn = container_of(hop, struct iscsi_tgt_conn, hop);
 	struct diag why = { 0 };
 
-	conn->asking = false;
+	conn->login_pending = false;
 	if (conn->base.state != TARGET_OPENING) {
 		target_conn_wake(&conn->base);
 		return;
@@ -624,60 +628,60 @@ void iscsi_tgt_judged(struct loop_msg *hop)
 		send_login(conn, true);
 		return;
 	}
-	if (go_live(conn, &why)) {
+	if (enter_full_feature(conn, &why)) {
 		target_conn_fail(&conn->base, why.code, why.err, why.text);
 		return;
 	}
 	send_login(conn, false);
 	end_login(conn);
-	__atomic_store_n(&conn->full, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&conn->full_feature, true, __ATOMIC_RELEASE);
 	conn->silence.fire = silence_fired;
 	if (conn->node)
 		loop_timer_set(conn->base.loop, &conn->silence,
 			loop_now(conn->base.loop) + ISCSI_TGT_SILENT_MS * 1000000ull);
 	loop_trace(conn->base.loop, "%s: %s logged in to %s", conn->base.name, conn->initiator,
 		conn->node ? conn->node->name : "discovery");
-	carrier_of(conn)->more(conn);
+	carrier_of(conn)->resume_rx(conn);
 }
 
-/* ---- PDUs that arrive. */
+/* ---- Receiving. */
 
-bool iscsi_tgt_ready(struct iscsi_tgt_conn *conn)
+bool iscsi_tgt_can_receive(struct iscsi_tgt_conn *conn)
 {
-	return !target_conn_gone(&conn->base) && !conn->asking && !conn->leaves &&
+	return !target_conn_is_closing(&conn->base) && !conn->login_pending && !conn->logged_out &&
 	       free_answer(conn);
 }
 
-bool iscsi_tgt_head(struct iscsi_tgt_conn *conn)
+bool iscsi_tgt_begin_pdu(struct iscsi_tgt_conn *conn)
 {
 	uint8_t opcode = ISCSI_OPCODE(conn->bhs.opcode);
 	bool text = conn->login || opcode == ISCSI_NOP_OUT || opcode == ISCSI_TEXT_REQ;
 
-	conn->heard = true;
-	conn->unwanted = false;
+	conn->rx_since_ping = true;
+	conn->discard_data = false;
 	conn->cmd = NULL;
 	if (text && conn->len > ISCSI_PDU_DATA) {
-		iscsi_tgt_broken(conn, "PDU with more text than 8192 bytes");
+		iscsi_tgt_protocol_error(conn, "PDU with more text than 8192 bytes");
 		return false;
 	}
 	if (conn->login)
 		return true;
 	switch (opcode) {
 	case ISCSI_SCSI_CMD:
-		return take_command(conn);
+		return begin_command(conn);
 	case ISCSI_NOP_OUT:
 	case ISCSI_TEXT_REQ:
-		is_next(conn);
+		is_next_cmdsn(conn);
 		return true;
 	case ISCSI_TASK_REQ:
 	case ISCSI_LOGOUT_REQ:
 		if (conn->len) {
-			iscsi_tgt_broken(conn, "data in a PDU that has none");
+			iscsi_tgt_protocol_error(conn, "data in a PDU that has none");
 			return false;
 		}
-		return opcode == ISCSI_LOGOUT_REQ ? is_next(conn) || true : take_task(conn);
+		return opcode == ISCSI_LOGOUT_REQ ? is_next_cmdsn(conn) || true : begin_task(conn);
 	case ISCSI_LOGIN_REQ:
-		iscsi_tgt_broken(conn, "login request after the login");
+		iscsi_tgt_protocol_error(conn, "login request after the login");
 		return false;
 	default:
 		iscsi_tgt_reject(conn, ISCSI_REJECT_UNSUPPORTED, NULL);
@@ -685,28 +689,28 @@ bool iscsi_tgt_head(struct iscsi_tgt_conn *conn)
 	}
 }
 
-bool iscsi_tgt_took(struct iscsi_tgt_conn *conn)
+bool iscsi_tgt_dispatch_pdu(struct iscsi_tgt_conn *conn)
 {
-	if (conn->unwanted)
+	if (conn->discard_data)
 		return true;
 	if (conn->login)
-		return took_login(conn) && !conn->asking;
+		return handle_login(conn) && !conn->login_pending;
 	switch (ISCSI_OPCODE(conn->bhs.opcode)) {
 	case ISCSI_SCSI_CMD:
 		scsi_run(&conn->cmd->scsi);
 		break;
 	case ISCSI_NOP_OUT:
-		took_ping(conn);
+		handle_nop_out(conn);
 		break;
 	case ISCSI_TEXT_REQ:
-		return took_text(conn);
+		return handle_text(conn);
 	case ISCSI_LOGOUT_REQ:
-		take_logout(conn);
+		handle_logout(conn);
 		return false;
 	default:
 		break;
 	}
-	return !target_conn_gone(&conn->base);
+	return !target_conn_is_closing(&conn->base);
 }
 
 int iscsi_tgt_open(struct iscsi_tgt_conn *conn, uint32_t recv_max, struct diag *diag)

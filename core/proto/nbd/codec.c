@@ -39,20 +39,20 @@ bool nbd_go_get(struct nbd_go *go, const void *data, size_t len)
 		return false;
 	for (unsigned n = 0; n < items; n++)
 		if (get_be16(item[n]) <= NBD_INFO_BLOCK_SIZE)
-			go->wanted |= 1u << get_be16(item[n]);
+			go->info_types |= 1u << get_be16(item[n]);
 	return true;
 }
 
 void nbd_go_put(struct wr *wr, const struct nbd_go *go)
 {
-	be16 count = put_be16((uint16_t)__builtin_popcount(go->wanted));
+	be16 count = put_be16((uint16_t)__builtin_popcount(go->info_types));
 
 	string_put(wr, go->name, go->name_len);
 	wr_bytes(wr, &count, sizeof(count));
 	for (uint16_t type = 0; type <= NBD_INFO_BLOCK_SIZE; type++) {
 		be16 item = put_be16(type);
 
-		if (go->wanted & 1u << type)
+		if (go->info_types & 1u << type)
 			wr_bytes(wr, &item, sizeof(item));
 	}
 }

@@ -4,7 +4,7 @@
  * reconnects. */
 #include "ini.h"
 #include "out.h"
-#include "session.h"
+#include "protocol.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/un.h>
@@ -38,7 +38,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 static void fix_limits(struct nbd_ini_dev *dev)
 {
 	struct bdev_limits *lim = &dev->bdev.lim;
-	const struct nbd_terms *terms = &dev->deal.terms;
+	const struct nbd_terms *terms = &dev->negotiated.terms;
 	uint32_t minimum = terms->minimum ? terms->minimum : 1,
 		 block = minimum > BLOCK ? minimum : BLOCK;
 	uint32_t most = least(terms->maximum ? terms->maximum : NBD_PAYLOAD_MAX, NBD_PAYLOAD_MAX) &
@@ -53,7 +53,7 @@ static void fix_limits(struct nbd_ini_dev *dev)
 		lim->best /= 2; /* the result is also an alignment, while `most` need not be a power
 				   of 2 */
 	lim->max[IO_READ] = least(most, NBD_INI_READ);
-	lim->max[IO_MAP] = dev->deal.meta ? SPAN : 0;
+	lim->max[IO_MAP] = dev->negotiated.meta ? SPAN : 0;
 	lim->lanes = flags & NBD_FLAG_CAN_MULTI_CONN ? dev->conf.links : 1;
 	lim->depth = dev->conf.depth;
 	lim->quiesce_ms = QUIESCE_MS;
@@ -70,7 +70,7 @@ static void fix_limits(struct nbd_ini_dev *dev)
 
 static int check(const struct nbd_ini_dev *dev, struct diag *diag)
 {
-	const struct nbd_terms *terms = &dev->deal.terms;
+	const struct nbd_terms *terms = &dev->negotiated.terms;
 
 	if (!dev->bdev.lim.size)
 		return diag_set(
@@ -90,7 +90,7 @@ static void settle(struct nbd_ini_dev *dev)
 {
 	if (!dev->conf.dst.others)
 		return;
-	addr_settle(&dev->conf.dst, &dev->link.peer);
+	addr_keep_peer(&dev->conf.dst, &dev->link.peer);
 	addr_text(&dev->conf.dst, dev->conf.where);
 }
 
@@ -100,7 +100,7 @@ static void link_up(struct nbd_ini_link *link)
 	struct diag why = { 0 };
 
 	settle(dev);
-	dev->deal = link->hello.deal;
+	dev->negotiated = link->handshake.negotiated;
 	fix_limits(dev);
 	if (check(dev, &why))
 		nbd_ini_link_end(link, &why);
@@ -129,7 +129,7 @@ static void link_down(struct nbd_ini_link *link)
 
 	settle(dev);
 	if (dev->bdev.state == BDEV_OPENING)
-		resolve_doubt(dev->conf.host);
+		resolve_mark_stale(dev->conf.host);
 	dev->bdev.why = link->why;
 	changed(dev, BDEV_DOWN);
 }
@@ -169,7 +169,7 @@ static void dev_free(struct bdev *bdev)
 static void dev_facts(struct bdev *bdev, struct out *out)
 {
 	struct nbd_ini_dev *dev = to_dev(bdev);
-	const struct nbd_terms *terms = &dev->deal.terms;
+	const struct nbd_terms *terms = &dev->negotiated.terms;
 	const struct addr *dst = &dev->conf.dst;
 	bool local = dst->ss.ss_family == AF_UNIX;
 	const struct sockaddr_un *un = (const struct sockaddr_un *)&dst->ss;
@@ -185,8 +185,8 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 		out_line(out, "server:      %s", dev->conf.where);
 	}
 	out_text(out, "name", "export:      ", "%s", dev->conf.name);
-	out_bool(out, "structured_replies", NULL, dev->deal.structured);
-	out_line(out, "replies:     %s", dev->deal.structured ? "structured" : "simple");
+	out_bool(out, "structured_replies", NULL, dev->negotiated.structured);
+	out_line(out, "replies:     %s", dev->negotiated.structured ? "structured" : "simple");
 	if (terms->minimum) {
 		out_u64(out, "request_minimum_bytes", NULL, terms->minimum);
 		out_u64(out, "request_preferred_bytes", NULL, terms->preferred);

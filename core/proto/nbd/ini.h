@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The parts of the NBD client: the handshake, bytes in and bytes out (ini_hello.[ch]); a link,
+/* The parts of the NBD client: the handshake, bytes in and bytes out (ini_handshake.[ch]); a link,
  * which is a stream with a handshake (ini_link.c); a lane, which is a link with requests in flight
  * (ini_lane.c sends, ini_rx.c receives); ini.c makes a bdev of the first link. */
 #pragma once
 #include "bdev.h"
 #include "cutter.h"
+#include "deferred.h"
 #include "inflight.h"
-#include "ini_hello.h"
-#include "later.h"
+#include "ini_handshake.h"
 #include "resolve.h"
 #include "stream.h"
 #include "wire/nbd.h"
@@ -33,15 +33,15 @@ struct nbd_ini_conf {
 };
 int nbd_ini_conf_init(struct nbd_ini_conf *, struct uri *, const struct bdev_env *, struct diag *);
 
-/* A connection. `up` follows the handshake (hello.listed: with the list), or comes at once if the
- * connection is adopted; after it the owner gets what arrives. */
+/* A connection. `up` follows the handshake (handshake.listed: with the list), or comes at once if
+ * the connection is adopted; after it the owner gets what arrives. */
 struct nbd_ini_link {
 	const struct nbd_ini_link_events *ev;
 	const struct nbd_ini_conf *conf;
 	struct loop *loop;
 	struct stream *stream;
 	struct addr peer; /* once connected */
-	struct nbd_ini_hello hello;
+	struct nbd_ini_handshake handshake;
 	struct stream_out out; /* of the handshake, then of the last message */
 	union {
 		struct nbd_request request;
@@ -100,10 +100,10 @@ struct nbd_ini_lane {
 	struct lane lane;
 	struct nbd_ini_dev *dev;
 	struct nbd_ini_link link;
-	struct nbd_ini_deal deal; /* result of this link's handshake */
+	struct nbd_ini_negotiated negotiated; /* result of this link's handshake */
 	struct inflight inflight;
 	uint64_t serial;
-	struct later later; /* completed without a request */
+	struct deferred deferred; /* completed without a request */
 	struct loop_work announce;
 	bool flowing; /* requests may be sent */
 	/* receiving */
@@ -117,12 +117,12 @@ int nbd_discover(struct loop *, struct uri *, const struct bdev_env *,
 	void (*found)(const char *uri, void *user), void *user, struct diag *);
 int nbd_ini_lane(struct lane **, struct bdev *, struct loop *, struct diag *);
 /* The request was answered; its io is done once the request has also been sent. */
-void nbd_ini_over(struct nbd_ini_lane *, struct nbd_ini_slot *);
+void nbd_ini_replied(struct nbd_ini_lane *, struct nbd_ini_slot *);
 extern const struct cutter_events nbd_ini_replies; /* ini_rx.c */
 
 /* ini_text.c; on any thread */
 /* Keep a server's message, and return its number; 0: it is empty. */
-uint32_t nbd_ini_text_keep(const void *message, size_t len);
+uint32_t nbd_ini_text_store(const void *message, size_t len);
 /* io.detail of a failed request: the server's error and the number of its message. tail: it was
  * refused because the size of the export is not a multiple of the server's minimum block, less than
  * 65536 and the length of the rest; else 0. */
@@ -137,7 +137,7 @@ struct nbd_ini_dev {
 	struct resolve resolve;
 	uint64_t deadline_ns;     /* for opening; 0 = none */
 	struct nbd_ini_link link; /* the first, until it is up */
-	struct nbd_ini_deal deal;
+	struct nbd_ini_negotiated negotiated;
 	struct loop_work settle;
 	uint64_t end;   /* end of the export; if its length is odd, less than lim.size */
 	int spare;      /* then its descriptor, for the first lane; atomic; -1 = taken */

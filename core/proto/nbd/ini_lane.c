@@ -80,20 +80,20 @@ static void lane_submit(struct lane *lane, struct io *io)
 	struct nbd_ini_lane *nl = to_lane(lane);
 
 	if (!nl->flowing)
-		later_done(&nl->later, io, -ENOTCONN);
-	else if (io->flags & IO_FAST && !(nl->deal.terms.flags & NBD_FLAG_SEND_FAST_ZERO))
-		later_done(&nl->later, io, -ENOTSUP);
+		deferred_complete(&nl->deferred, io, -ENOTCONN);
+	else if (io->flags & IO_FAST && !(nl->negotiated.terms.flags & NBD_FLAG_SEND_FAST_ZERO))
+		deferred_complete(&nl->deferred, io, -ENOTSUP);
 	else if (beyond(nl, io))
-		later_done(&nl->later, io, -ENOSPC);
+		deferred_complete(&nl->deferred, io, -ENOSPC);
 	else if (nl->inflight.waiting || !start_io(nl, io))
-		inflight_wait(&nl->inflight, io);
+		inflight_enqueue(&nl->inflight, io);
 }
 
 /* Length of the tail if the size of the export is not a multiple of the server's minimum block and
  * the server refused a request for it, else 0. */
 static uint32_t refused_tail(const struct nbd_ini_lane *nl, const struct nbd_ini_slot *slot)
 {
-	uint32_t minimum = nl->dev->deal.terms.minimum;
+	uint32_t minimum = nl->dev->negotiated.terms.minimum;
 
 	return minimum && slot->error == NBD_EINVAL ? slot->len & (minimum - 1) : 0;
 }
@@ -119,7 +119,7 @@ static void finish_io(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 		start_io(nl, io);
 }
 
-void nbd_ini_over(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
+void nbd_ini_replied(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
 	if (inflight_replied(&slot->flight))
 		finish_io(nl, slot);
@@ -143,7 +143,7 @@ static void lane_free(struct lane *lane)
 {
 	struct nbd_ini_lane *nl = to_lane(lane);
 
-	later_fini(&nl->later);
+	deferred_fini(&nl->deferred);
 	loop_work_del(lane->loop, &nl->announce);
 	nbd_ini_link_fini(&nl->link);
 	inflight_fini(&nl->inflight);
@@ -164,7 +164,7 @@ static void lane_changed(struct nbd_ini_lane *nl, enum lane_state state)
 		nl->lane.changed(&nl->lane);
 }
 
-static void late(struct inflight *inflight, struct inflight_slot *slot)
+static void request_timeout(struct inflight *inflight, struct inflight_slot *slot)
 {
 	struct nbd_ini_lane *nl = container_of(inflight, struct nbd_ini_lane, inflight);
 	const struct io *io = slot->owner;
@@ -181,7 +181,7 @@ static void flow(struct nbd_ini_lane *nl)
 	struct diag why = { 0 };
 
 	if (inflight_init(&nl->inflight, nl->lane.loop, nl->link.conf->depth,
-		    sizeof(struct nbd_ini_slot), late, &why)) {
+		    sizeof(struct nbd_ini_slot), request_timeout, &why)) {
 		nbd_ini_link_end(&nl->link, &why);
 		return;
 	}
@@ -189,7 +189,7 @@ static void flow(struct nbd_ini_lane *nl)
 	lane_changed(nl, LANE_UP);
 }
 
-static bool same_deal(const struct nbd_ini_deal *a, const struct nbd_ini_deal *b)
+static bool same_negotiated(const struct nbd_ini_negotiated *a, const struct nbd_ini_negotiated *b)
 {
 	return a->terms.flags == b->terms.flags && a->terms.minimum == b->terms.minimum &&
 	       a->terms.preferred == b->terms.preferred && a->terms.maximum == b->terms.maximum &&
@@ -200,15 +200,15 @@ static bool same_deal(const struct nbd_ini_deal *a, const struct nbd_ini_deal *b
 static void link_up(struct nbd_ini_link *link)
 {
 	struct nbd_ini_lane *nl = container_of(link, struct nbd_ini_lane, link);
-	uint64_t was = nl->dev->deal.terms.size, is = link->hello.deal.terms.size;
+	uint64_t was = nl->dev->negotiated.terms.size, is = link->handshake.negotiated.terms.size;
 	struct diag why = { 0 };
 
-	nl->deal = link->hello.deal;
+	nl->negotiated = link->handshake.negotiated;
 	if (is != was)
 		diag_set(&why, DIAG_MISMATCH, ESTALE,
 			"the export now has %llu bytes instead of %llu", (unsigned long long)is,
 			(unsigned long long)was);
-	else if (!same_deal(&nl->deal, &nl->dev->deal))
+	else if (!same_negotiated(&nl->negotiated, &nl->dev->negotiated))
 		diag_set(&why, DIAG_MISMATCH, ESTALE,
 			"the server changed the flags or limits of the export");
 	if (why.err)
@@ -237,9 +237,9 @@ static void link_down(struct nbd_ini_link *link)
 		if (slot->flight.owner)
 			io_lost(inflight_drop(&nl->inflight, &slot->flight));
 	}
-	while ((io = inflight_unwait(&nl->inflight)))
+	while ((io = inflight_dequeue(&nl->inflight)))
 		io_lost(io);
-	later_run(&nl->later);
+	deferred_run(&nl->deferred);
 	lane_changed(nl, LANE_DOWN);
 }
 
@@ -263,7 +263,7 @@ static int connect_lane(struct nbd_ini_lane *nl, struct diag *diag)
 	if (fd < 0)
 		return nbd_ini_link_dial(&nl->link, nl->lane.loop, conf,
 			loop_clock() + conf->timeout_ms * MSEC, &events, diag);
-	nl->deal = nl->dev->deal;
+	nl->negotiated = nl->dev->negotiated;
 	loop_work_add(nl->lane.loop, &nl->announce);
 	return nbd_ini_link_adopt(&nl->link, nl->lane.loop, conf, fd, &events, diag);
 }
@@ -286,7 +286,7 @@ int nbd_ini_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct
 	}
 	lane_init(&nl->lane, &ops, bdev, loop);
 	nl->dev = dev;
-	later_init(&nl->later, loop);
+	deferred_init(&nl->deferred, loop);
 	nl->announce.run = adopted;
 	err = connect_lane(nl, diag);
 	if (!err) {

@@ -17,14 +17,14 @@ int nbd_ini_link_fail(struct nbd_ini_link *link, enum diag_code code, int err, c
 
 /* "Terminating the transmission phase", "Termination of the session during option haggling": send
  * the final message before closing. */
-static void take_leave(struct nbd_ini_link *link)
+static void send_disconnect(struct nbd_ini_link *link)
 {
 	const struct nbd_request disc = { .magic = put_be32(NBD_REQUEST_MAGIC),
 		.type = put_be16(NBD_CMD_DISC) };
 	const struct nbd_opt abort = { put_be64(NBD_OPT_MAGIC), put_be32(NBD_OPT_ABORT),
 		put_be32(0) };
-	bool options = link->hello.step > INI_GREETING && !link->sending &&
-		       (link->hello.step < INI_EXPORT_NAME || link->hello.listed);
+	bool options = link->handshake.step > INI_GREETING && !link->sending &&
+		       (link->handshake.step < INI_EXPORT_NAME || link->handshake.listed);
 
 	if (!link->up && !options)
 		return;
@@ -49,20 +49,20 @@ void nbd_ini_link_end(struct nbd_ini_link *link, const struct diag *why)
 		return;
 	}
 	if (why->code != DIAG_PROTOCOL)
-		take_leave(link);
+		send_disconnect(link);
 	stream_close(link->stream);
 }
 
-static void late(struct loop_timer *timer)
+static void handshake_timeout(struct loop_timer *timer)
 {
 	struct nbd_ini_link *link = container_of(timer, struct nbd_ini_link, timer);
 	char at[ADDR_TEXT];
 
 	nbd_ini_link_fail(link, DIAG_TIMEOUT, ETIMEDOUT,
-		link->hello.step == INI_GREETING
+		link->handshake.step == INI_GREETING
 			? "no greeting from the server: is this an NBD port?"
 			: "the server did not finish the handshake");
-	if (link->hello.step == INI_GREETING)
+	if (link->handshake.step == INI_GREETING)
 		diag_hint(&link->why, HINT_OTHER_PROTOCOL, addr_text(&link->peer, at));
 }
 
@@ -75,10 +75,10 @@ static void stream_up(struct stream *stream)
 		loop_timer_set(link->loop, &link->timer, link->deadline_ns);
 }
 
-static void hello_sent(struct nbd_ini_link *link)
+static void handshake_sent(struct nbd_ini_link *link)
 {
 	link->sending = false;
-	link->hello.out_len = 0;
+	link->handshake.out_len = 0;
 }
 
 static void stream_sent(struct stream *stream, struct stream_out *out)
@@ -88,35 +88,35 @@ static void stream_sent(struct stream *stream, struct stream_out *out)
 	if (link->closing)
 		return;
 	if (out == &link->out)
-		hello_sent(link);
+		handshake_sent(link);
 	else
 		link->ev->sent(link, out);
 }
 
-static void hello_done(struct nbd_ini_link *link, bool more)
+static void handshake_done(struct nbd_ini_link *link, bool more)
 {
 	loop_timer_del(link->loop, &link->timer);
-	if (!link->hello.listed)
+	if (!link->handshake.listed)
 		loop_trace(link->loop, "nbd: %s: export '%s', %llu bytes%s%s", link->conf->where,
-			link->conf->name, (unsigned long long)link->hello.deal.terms.size,
-			link->hello.deal.structured ? ", structured replies" : "",
-			link->hello.deal.meta ? ", " NBD_META_ALLOCATION : "");
+			link->conf->name, (unsigned long long)link->handshake.negotiated.terms.size,
+			link->handshake.negotiated.structured ? ", structured replies" : "",
+			link->handshake.negotiated.meta ? ", " NBD_META_ALLOCATION : "");
 	if (more) {
 		nbd_ini_link_fail(
 			link, DIAG_PROTOCOL, EPROTO, "unexpected data after the handshake");
 		return;
 	}
-	link->up = !link->hello.listed;
+	link->up = !link->handshake.listed;
 	link->cutter.ev = link->ev->replies;
 	cutter_stop(&link->cutter);
 	link->ev->up(link);
 }
 
 /* Handle one message of the handshake. */
-static int hello_step(struct cutter *cutter, const uint8_t *p, uint32_t have)
+static int handshake_step(struct cutter *cutter, const uint8_t *p, uint32_t have)
 {
 	struct nbd_ini_link *link = container_of(cutter, struct nbd_ini_link, cutter);
-	struct nbd_ini_hello *h = &link->hello;
+	struct nbd_ini_handshake *h = &link->handshake;
 	struct diag why = { 0 };
 	int used;
 
@@ -124,7 +124,7 @@ static int hello_step(struct cutter *cutter, const uint8_t *p, uint32_t have)
 		nbd_ini_link_fail(link, DIAG_PROTOCOL, EPROTO, "reply before the request");
 		return CUTTER_STOP;
 	}
-	used = nbd_ini_hello_feed(h, p, have, &why);
+	used = nbd_ini_handshake_feed(h, p, have, &why);
 	if (used < 0)
 		nbd_ini_link_end(link, &why);
 	if (used <= 0)
@@ -135,7 +135,7 @@ static int hello_step(struct cutter *cutter, const uint8_t *p, uint32_t have)
 		stream_send(link->stream, &link->out);
 	}
 	if (h->step == INI_DONE)
-		hello_done(link, (uint32_t)used < have);
+		handshake_done(link, (uint32_t)used < have);
 	return link->closing ? CUTTER_STOP : used;
 }
 
@@ -158,7 +158,7 @@ static void stream_down(struct stream *stream)
 	if (!link->why.err)
 		link->why = stream->why;
 	/* "NBD_OPT_EXPORT_NAME": such a server rejects a name by closing */
-	if (!link->up && link->hello.step == INI_EXPORT_NAME && link->why.code == DIAG_CLOSED)
+	if (!link->up && link->handshake.step == INI_EXPORT_NAME && link->why.code == DIAG_CLOSED)
 		diag_set(&link->why, DIAG_NOT_FOUND, ENOENT,
 			"the server has no export '%s': it closed the connection",
 			link->conf->name);
@@ -173,14 +173,14 @@ static const struct stream_events events = { stream_up, stream_readable, stream_
 static void init(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf,
 	const struct nbd_ini_link_events *ev)
 {
-	static const struct cutter_events messages = { .part = hello_step };
+	static const struct cutter_events messages = { .part = handshake_step };
 
 	link->ev = ev;
 	cutter_init(&link->cutter, &messages, link->stage, sizeof(link->stage));
 	link->conf = conf;
 	link->loop = loop;
-	link->timer.fire = late;
-	link->hello.name = conf->name;
+	link->timer.fire = handshake_timeout;
+	link->handshake.name = conf->name;
 }
 
 int nbd_ini_link_dial(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf,
@@ -210,7 +210,7 @@ int nbd_ini_link_adopt(struct nbd_ini_link *link, struct loop *loop,
 	int err;
 
 	init(link, loop, conf, ev);
-	link->hello.step = INI_DONE;
+	link->handshake.step = INI_DONE;
 	link->up = true;
 	link->cutter.ev = ev->replies;
 	err = stream_accept(&link->stream, loop, fd, &conf->dst, &events, link, diag);
@@ -234,7 +234,7 @@ void nbd_ini_link_fini(struct nbd_ini_link *link)
 	loop_timer_del(link->loop, &link->timer);
 	if (!link->closing) {
 		link->closing = true;
-		take_leave(link);
+		send_disconnect(link);
 		stream_close(link->stream);
 	}
 	stream_free(link->stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* List the exports of an NBD server as URIs. */
 #include "ini.h"
-#include "session.h"
+#include "protocol.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@ struct listing {
 	struct uri *uri;
 	void (*found)(const char *uri, void *user);
 	void *user;
-	volatile int over;
+	volatile int finished;
 };
 
-static void listed(struct nbd_ini_hello *hello, const uint8_t *name, size_t len)
+static void listed(struct nbd_ini_handshake *handshake, const uint8_t *name, size_t len)
 {
 	static const char *const keys[] = { "socket", "src", "iface", NULL };
-	struct listing *list = container_of(hello, struct listing, link.hello);
+	struct listing *list = container_of(handshake, struct listing, link.handshake);
 	const struct uri *uri = list->uri;
 	char text[URI_MAX], path[NBD_STRING_MAX + 1], port[8] = "";
 	bool v6 = strchr(uri->host, ':');
@@ -40,12 +40,12 @@ static void listed(struct nbd_ini_hello *hello, const uint8_t *name, size_t len)
 
 static void up(struct nbd_ini_link *link)
 {
-	container_of(link, struct listing, link)->over = 1;
+	container_of(link, struct listing, link)->finished = 1;
 }
 
 static void resolved(struct resolve *resolve)
 {
-	container_of(resolve, struct listing, resolve)->over = 1;
+	container_of(resolve, struct listing, resolve)->finished = 1;
 }
 
 static int failed(const struct diag *why, struct diag *diag)
@@ -55,7 +55,7 @@ static int failed(const struct diag *why, struct diag *diag)
 	return -why->err;
 }
 
-static int ask_server(struct loop *loop, struct listing *list, struct diag *diag)
+static int query_server(struct loop *loop, struct listing *list, struct diag *diag)
 {
 	static const struct nbd_ini_link_events events = { .up = up, .down = up };
 	struct nbd_ini_conf *conf = &list->conf;
@@ -68,18 +68,18 @@ static int ask_server(struct loop *loop, struct listing *list, struct diag *diag
 			&list->resolve, loop, conf->host, conf->port, conf->timeout_ms, diag);
 		if (err)
 			return err;
-		loop_wait(loop, &list->over, 0);
+		loop_wait(loop, &list->finished, 0);
 		if (list->resolve.why.err)
 			return failed(&list->resolve.why, diag);
 		conf->dst = list->resolve.addr;
 		addr_text(&conf->dst, conf->where);
-		list->over = 0;
+		list->finished = 0;
 	}
-	list->link.hello.listed = listed;
+	list->link.handshake.listed = listed;
 	err = nbd_ini_link_dial(&list->link, loop, conf, deadline, &events, diag);
 	if (err)
 		return err;
-	loop_wait(loop, &list->over, 0); /* the link has a timeout */
+	loop_wait(loop, &list->finished, 0); /* the link has a timeout */
 	err = list->link.why.err ? failed(&list->link.why, diag) : 0;
 	nbd_ini_link_fini(&list->link);
 	return err;
@@ -98,7 +98,7 @@ int nbd_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
 	list->user = user;
 	err = nbd_ini_conf_init(&list->conf, uri, env, diag);
 	if (!err)
-		err = ask_server(loop, list, diag);
+		err = query_server(loop, list, diag);
 	free(list);
 	return err;
 }

@@ -68,7 +68,7 @@ static bool reply_ends(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	if (!slot->error && io->kind == IO_MAP && !slot->mapped)
 		return broken(nl,
 			"the server reports a successful block status request without its data");
-	nbd_ini_over(nl, slot);
+	nbd_ini_replied(nl, slot);
 	return !nl->link.closing;
 }
 
@@ -97,7 +97,7 @@ static bool status_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
 	const struct io *io = slot->flight.owner;
 
-	if (io->kind != IO_MAP || nl->answer.context != nl->deal.context)
+	if (io->kind != IO_MAP || nl->answer.context != nl->negotiated.context)
 		return broken(nl, "the server sent a block status that was not requested");
 	if (slot->mapped)
 		return broken(nl, "the server answered a block status request twice");
@@ -125,7 +125,7 @@ static bool simple_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	const struct io *io = slot->flight.owner;
 	struct nbd_answer *a = &nl->answer;
 
-	if (io->kind == IO_READ && nl->deal.structured)
+	if (io->kind == IO_READ && nl->negotiated.structured)
 		return broken(
 			nl, "simple reply to a read although structured replies were negotiated");
 	slot->error = a->error;
@@ -146,7 +146,7 @@ static bool header(struct nbd_ini_lane *nl)
 		return broken(nl, "reply to a request that is not in flight");
 	if (a->simple)
 		return simple_begins(nl, slot);
-	if (!nl->deal.structured)
+	if (!nl->negotiated.structured)
 		return broken(nl, "structured reply although it was not negotiated");
 	if (a->type & NBD_REPLY_TYPE_ERRORS)
 		return error_begins(nl, slot);
@@ -162,7 +162,7 @@ static bool payload_ended(struct nbd_ini_lane *nl)
 
 	nl->sink = NULL;
 	if (nl->answer.text_len)
-		slot->text = nbd_ini_text_keep(nl->message, nl->answer.text_len);
+		slot->text = nbd_ini_text_store(nl->message, nl->answer.text_len);
 	return !nl->answer.done || reply_ends(nl, slot);
 }
 
@@ -220,7 +220,7 @@ static bool extents_end(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	return payload_ended(nl);
 }
 
-static int take_extent(struct nbd_ini_lane *nl, const uint8_t *p, uint32_t have)
+static int parse_extent(struct nbd_ini_lane *nl, const uint8_t *p, uint32_t have)
 {
 	const struct nbd_extent *extent = (const struct nbd_extent *)(const void *)p;
 
@@ -237,7 +237,7 @@ static int take_extent(struct nbd_ini_lane *nl, const uint8_t *p, uint32_t have)
 	return sizeof(*extent);
 }
 
-static int take_header(struct nbd_ini_lane *nl, const uint8_t *p, uint32_t have)
+static int parse_header(struct nbd_ini_lane *nl, const uint8_t *p, uint32_t have)
 {
 	const char *why;
 	int used = nbd_answer_get(&nl->answer, p, have, &why);
@@ -253,7 +253,7 @@ static int part(struct cutter *cutter, const uint8_t *p, uint32_t have)
 {
 	struct nbd_ini_lane *nl = container_of(cutter, struct nbd_ini_lane, link.cutter);
 
-	return nl->extents ? take_extent(nl, p, have) : take_header(nl, p, have);
+	return nl->extents ? parse_extent(nl, p, have) : parse_header(nl, p, have);
 }
 
 static bool payload(struct cutter *cutter)

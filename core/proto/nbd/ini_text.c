@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The reason for a failed request: the server's error and its message. io.detail is a number, so
- * the latest messages of all servers are kept here, each with a number; after many others, only the
- * error is left. */
+ * the latest messages of all servers are stored here, each with a number; after many others, only
+ * the error is left. */
 #include "ini.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	uint32_t number;
 	char text[NBD_INI_TEXT];
-} kept[TEXTS];
+} stored[TEXTS];
 static uint32_t last;
 
-uint32_t nbd_ini_text_keep(const void *message, size_t len)
+uint32_t nbd_ini_text_store(const void *message, size_t len)
 {
 	char text[NBD_INI_TEXT];
 	uint32_t number = 0;
@@ -28,12 +28,12 @@ uint32_t nbd_ini_text_keep(const void *message, size_t len)
 		return 0;
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < TEXTS && !number; i++)
-		if (kept[i].number && !strcmp(kept[i].text, text))
-			number = kept[i].number;
+		if (stored[i].number && !strcmp(stored[i].text, text))
+			number = stored[i].number;
 	if (!number) {
 		number = last = last % TEXT_LAST + 1;
-		kept[number % TEXTS].number = number;
-		memcpy(kept[number % TEXTS].text, text, sizeof(text));
+		stored[number % TEXTS].number = number;
+		memcpy(stored[number % TEXTS].text, text, sizeof(text));
 	}
 	pthread_mutex_unlock(&lock);
 	return number;
@@ -84,9 +84,9 @@ const char *nbd_ini_status_text(uint32_t detail)
 	else
 		len = snprintf(out, sizeof(out), "%s", error_text(detail & ERROR_MASK));
 	pthread_mutex_lock(&lock);
-	if (number && kept[number % TEXTS].number == number)
+	if (number && stored[number % TEXTS].number == number)
 		snprintf(out + len, sizeof(out) - (size_t)len, ": '%s'",
-			kept[number % TEXTS].text);
+			stored[number % TEXTS].text);
 	pthread_mutex_unlock(&lock);
 	return out;
 }

@@ -100,7 +100,7 @@ void nbd_srv_admit(struct nbd_srv_conn *c)
 {
 	c->fencing = true;
 	c->fence =
-		(struct target_fence){ .same = same_export, .back = fenced, .home = c->conn.loop };
+		(struct target_fence){ .match = same_export, .done = fenced, .home = c->conn.loop };
 	c->hop.run = admit;
 	loop_post(c->conn.target->loop, &c->hop);
 }
@@ -115,11 +115,11 @@ static void left(struct target_conn *conn)
 	const struct nbd_srv_conn *c = (const struct nbd_srv_conn *)conn;
 
 	if (c->owner)
-		c->owner->over(c->owner, c->goodbye);
+		c->owner->closed(c->owner, c->goodbye);
 }
 
 /* A client is identified by its address, or its user. */
-static void who_is(struct nbd_srv_conn *c, const struct addr *peer)
+static void client_name(struct nbd_srv_conn *c, const struct addr *peer)
 {
 	socklen_t len = sizeof(struct ucred);
 	struct ucred cred = { 0 };
@@ -146,21 +146,21 @@ static void incoming(struct target *target, int fd, const struct addr *peer)
 	if (!nbd_srv_allowed(&server->opt, &peer->ss))
 		loop_trace(target->loop, "nbd client %s: refused: not in the allow list",
 			addr_text(peer, text));
-	else if (target_room(target, peer))
+	else if (target_make_room(target, peer))
 		c = calloc(1, sizeof(*c));
 	if (c)
-		c->hello = calloc(1, sizeof(*c->hello));
-	if (!c || !c->hello) {
+		c->handshake = calloc(1, sizeof(*c->handshake));
+	if (!c || !c->handshake) {
 		free(c);
 		close(fd);
 		return;
 	}
 	c->conn.fd = fd;
-	c->hello->user = c;
-	c->hello->export = server->opt.export;
-	c->hello->exports = server->opt.exports;
-	nbd_srv_hello_start(c->hello);
-	who_is(c, peer);
+	c->handshake->user = c;
+	c->handshake->export = server->opt.export;
+	c->handshake->exports = server->opt.exports;
+	nbd_srv_handshake_start(c->handshake);
+	client_name(c, peer);
 	target_conn_begin(target, &c->conn, &nbd_srv_carrier, peer);
 }
 
@@ -196,21 +196,21 @@ static void server_free(struct target *target)
 
 static const struct target_proto row = {
 	.name = "nbd",
-	.hello = "handshake",
+	.handshake_name = "handshake",
 	.connections = 64,
 	.open_ms = 10000,
 	.stall_ms = 30000,
 	.announced = 16, /* connections that one client may open at once, beyond its first */
-	.polite_ms = 1000,
-	.answers = true,
-	.apart = true,
+	.drain_ms = 1000,
+	.drain_queued = true,
+	.quota_per_conn = true,
 	.stream = incoming,
 	.decode = nbd_srv_decode,
 	.work = nbd_srv_work,
 	.complete = nbd_srv_complete,
 	.status = nbd_srv_status,
 	.busy = busy,
-	.left = left,
+	.closed = left,
 	.free = server_free,
 };
 
@@ -256,7 +256,7 @@ static void target_options(struct target_options *to, const struct nbd_options *
 		.buffers = buffers < UINT16_MAX ? buffers : UINT16_MAX,
 		.connections = opt->listens ? opt->clients
 					    : UINT16_MAX, /* adopted connections have no limit */
-		.open_ms = opt->hello_ms,
+		.open_ms = opt->handshake_ms,
 		.full = opt->full,
 		.full_user = opt->user };
 	for (unsigned i = 0; i < opt->exports; i++) {
@@ -264,9 +264,10 @@ static void target_options(struct target_options *to, const struct nbd_options *
 		to->disk[i].ro = opt->export[i].ro;
 	}
 	for (unsigned i = 0; i < opt->listens; i++)
-		to->listen[i] = (struct ways_listen){
-			.at = opt->listen[i], .ways = WAY_TCP, .mode = opt->mode, .freebind = true
-		};
+		to->listen[i] = (struct listen_addr){ .at = opt->listen[i],
+			.transports = TRANSPORT_TCP,
+			.mode = opt->mode,
+			.freebind = true };
 }
 
 int nbd_server_start(struct nbd_server **out, struct loop *loop, const struct nbd_options *opt,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Shared by the files of the NBD server: the server on core/target (srv.c), who may connect
- * (srv_allow.c), the bytes of a connection (srv_conn.c), its handshake (srv_hello.c), its requests
- * (srv_request.c), its replies (srv_reply.c). */
+/* Shared by the files of the NBD server: the server on core/target (srv.c), the list of allowed
+ * hosts (srv_allow.c), the bytes of a connection (srv_conn.c), its handshake (srv_handshake.c), its
+ * requests (srv_request.c), its replies (srv_reply.c). */
 #pragma once
 #include "cutter.h"
-#include "srv_hello.h"
+#include "srv_handshake.h"
 #include "target.h"
 
 #define NBD_STAGE 65536 /* bytes of headers and small payloads per receive */
@@ -55,8 +55,8 @@ struct nbd_srv_cmd {
 struct nbd_srv_conn {
 	struct target_conn conn; /* first member */
 	char host[64];
-	struct nbd_srv_hello *hello; /* NULL after the handshake */
-	struct nbd_adopted *owner;   /* of an adopted connection, which needs no handshake */
+	struct nbd_srv_handshake *handshake; /* NULL after the handshake */
+	struct nbd_adopted *owner; /* of an adopted connection, which needs no handshake */
 	const struct nbd_export *export;
 	const struct bdev_limits *lim;
 	bool structured, meta;
@@ -113,7 +113,7 @@ int nbd_srv_room(struct nbd_srv_conn *, struct diag *);
 extern const struct cutter_events nbd_srv_stream; /* used after the handshake */
 void nbd_srv_requests(struct nbd_srv_conn *);     /* handles the staged data as far as possible */
 void nbd_srv_req_free(struct nbd_srv_conn *, struct nbd_srv_req *);
-bool nbd_srv_req_over(const struct nbd_srv_req *); /* no piece in a command, and none to come */
+bool nbd_srv_req_done(const struct nbd_srv_req *); /* no piece in a command, and none to come */
 /* for struct target_proto */
 uint32_t nbd_srv_decode(struct target_cmd *), nbd_srv_status(const struct io *);
 void nbd_srv_work(struct target_cmd *), nbd_srv_complete(struct target_cmd *, uint32_t status);

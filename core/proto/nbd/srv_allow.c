@@ -21,7 +21,7 @@ static bool flatten(const struct sockaddr_storage *ss, uint8_t out[16])
 	return true;
 }
 
-static bool inside(const uint8_t *peer, const uint8_t *net, unsigned bits)
+static bool is_in_net(const uint8_t *peer, const uint8_t *net, unsigned bits)
 {
 	if (memcmp(peer, net, bits / 8))
 		return false;
@@ -38,7 +38,7 @@ bool nbd_srv_allowed(const struct nbd_options *opt, const struct sockaddr_storag
 		const struct nbd_allow *allow = &opt->allow[i];
 
 		if (flatten(&allow->net.ss, net) &&
-			inside(peer, net,
+			is_in_net(peer, net,
 				allow->prefix + (allow->net.ss.ss_family == AF_INET ? 96 : 0)))
 			return true;
 	}

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int enter(struct nbd_srv_hello *hello, unsigned export, struct diag *diag)
+static int enter(struct nbd_srv_handshake *handshake, unsigned export, struct diag *diag)
 {
-	struct nbd_srv_conn *c = hello->user;
+	struct nbd_srv_conn *c = handshake->user;
 
-	c->export = &hello->export[export];
+	c->export = &handshake->export[export];
 	c->lim = &c->export->bdev->lim;
 	if (c->conn.worker->lane[export]->state != LANE_UP)
 		return diag_set(diag, DIAG_CLOSED, ENOTCONN, "the disk is gone");
@@ -26,24 +26,24 @@ static void serve_export(struct nbd_srv_conn *c)
 		c->meta ? ", " NBD_META_ALLOCATION : "");
 }
 
-static void hello_done(struct nbd_srv_conn *c)
+static void handshake_done(struct nbd_srv_conn *c)
 {
-	free(c->hello);
-	c->hello = NULL;
+	free(c->handshake);
+	c->handshake = NULL;
 	c->cutter.ev = &nbd_srv_stream;
 }
 
 /* Handle one message; the next is read once the answer to it was sent. */
-static int hello_part(struct cutter *cutter, const uint8_t *p, uint32_t have)
+static int handshake_part(struct cutter *cutter, const uint8_t *p, uint32_t have)
 {
 	struct nbd_srv_conn *c = container_of(cutter, struct nbd_srv_conn, cutter);
-	struct nbd_srv_hello *h = c->hello;
+	struct nbd_srv_handshake *h = c->handshake;
 	size_t used;
 
-	if (h->out_len || h->state >= NBD_HELLO_DONE)
+	if (h->out_len || h->state >= NBD_HANDSHAKE_DONE)
 		return CUTTER_STOP;
-	used = nbd_srv_hello_feed(h, p, have);
-	if (h->out_len || h->state >= NBD_HELLO_DONE) {
+	used = nbd_srv_handshake_feed(h, p, have);
+	if (h->out_len || h->state >= NBD_HANDSHAKE_DONE) {
 		cutter_stop(cutter);
 		target_conn_wake(&c->conn);
 	}
@@ -52,13 +52,13 @@ static int hello_part(struct cutter *cutter, const uint8_t *p, uint32_t have)
 
 /* Once the client has got the last answer, ask for its place: until it is admitted, it may have to
  * make room for another one. */
-static void hello_turn(struct nbd_srv_conn *c)
+static void handshake_turn(struct nbd_srv_conn *c)
 {
-	struct nbd_srv_hello *h = c->hello;
+	struct nbd_srv_handshake *h = c->handshake;
 
 	if (h->sending || c->fencing)
 		return;
-	if (h->state == NBD_HELLO_DONE && !c->ready) {
+	if (h->state == NBD_HANDSHAKE_DONE && !c->ready) {
 		c->structured = h->structured;
 		c->meta = h->meta == h->chosen + 1;
 		if (c->conn.state == TARGET_OPENING)
@@ -67,11 +67,11 @@ static void hello_turn(struct nbd_srv_conn *c)
 		h->sending = true;
 		h->reply = (struct stream_out){ .iov = { { h->out, h->out_len } }, .niov = 1 };
 		stream_send(c->conn.stream, &h->reply);
-	} else if (h->state == NBD_HELLO_END) {
+	} else if (h->state == NBD_HANDSHAKE_END) {
 		target_conn_fail(
 			&c->conn, DIAG_CLOSED, ECONNABORTED, "handshake ended by the client");
-	} else if (h->state == NBD_HELLO_DONE) {
-		hello_done(c);
+	} else if (h->state == NBD_HANDSHAKE_DONE) {
+		handshake_done(c);
 	} else {
 		cutter_resume(&c->cutter);
 	}
@@ -82,21 +82,21 @@ static void resume(struct target_conn *conn)
 {
 	struct nbd_srv_conn *c = (struct nbd_srv_conn *)conn;
 
-	if (c->hello)
-		hello_turn(c);
-	if (!c->hello && !target_conn_gone(conn)) {
+	if (c->handshake)
+		handshake_turn(c);
+	if (!c->handshake && !target_conn_is_closing(conn)) {
 		nbd_srv_silence(c);
 		nbd_srv_requests(c);
 		nbd_srv_ordered_run(c);
 	}
-	if (target_conn_gone(conn))
+	if (target_conn_is_closing(conn))
 		return;
 	/* While the stage is full, the end of the stream can't be read. But requests left by a
 	 * client that has disconnected must not be executed once there is room again: another
 	 * client may have written there since. So watch for the disconnect. */
-	stream_hear(conn->stream, conn->state >= TARGET_ENDING  ? STREAM_DEAF
-				  : cutter_has_room(&c->cutter) ? STREAM_READ
-								: STREAM_WATCH);
+	stream_set_interest(conn->stream, conn->state >= TARGET_ENDING  ? STREAM_HUP
+					  : cutter_has_room(&c->cutter) ? STREAM_READ
+									: STREAM_RDHUP);
 }
 
 /* Requests without a command or buffer stay in the stage, so that the socket is polled less
@@ -110,7 +110,7 @@ static void readable(struct stream *stream)
 	if (c->conn.state >= TARGET_ENDING)
 		return;
 	if (!cutter_has_room(cutter)) {
-		stream_hear(stream, STREAM_WATCH);
+		stream_set_interest(stream, STREAM_RDHUP);
 		return;
 	}
 	err = cutter->stopped ? cutter_receive_ahead(cutter, stream)
@@ -123,12 +123,12 @@ static void sent(struct stream *stream, struct stream_out *out)
 {
 	struct nbd_srv_conn *c = stream->user;
 
-	if (!c->hello || out != &c->hello->reply) {
+	if (!c->handshake || out != &c->handshake->reply) {
 		nbd_srv_replied(container_of(out, struct nbd_srv_cmd, out));
 		return;
 	}
-	c->hello->sending = false;
-	c->hello->out_len = 0;
+	c->handshake->sending = false;
+	c->handshake->out_len = 0;
 	target_conn_wake(&c->conn);
 }
 
@@ -138,26 +138,27 @@ static const struct stream_events events = {
 
 static int conn_open(struct target_conn *conn, struct diag *diag)
 {
-	static const struct cutter_events messages = { .part = hello_part };
+	static const struct cutter_events messages = { .part = handshake_part };
 	struct nbd_srv_conn *c = (struct nbd_srv_conn *)conn;
 	int err;
 
 	loop_trace(conn->loop, "%s: connected", conn->name);
-	cutter_init(&c->cutter, c->hello ? &messages : &nbd_srv_stream, c->stage, sizeof(c->stage));
+	cutter_init(
+		&c->cutter, c->handshake ? &messages : &nbd_srv_stream, c->stage, sizeof(c->stage));
 	c->cutter.rounds =
 		1; /* read little per turn, so that the client can use the first answers */
 	c->sending_end = &c->sending;
 	c->held_end = &c->held;
 	c->buffer = conn->target->opt.buffer;
-	if (c->hello)
-		c->hello->enter = enter;
+	if (c->handshake)
+		c->handshake->enter = enter;
 	err = c->owner ? nbd_srv_room(c, diag) : 0;
 	if (err)
 		close(conn->fd);
 	else
 		err = target_stream_open(conn, &events, diag);
 	if (err) {
-		free(c->hello);
+		free(c->handshake);
 		free(c->reqs);
 		return err;
 	}
@@ -193,7 +194,7 @@ static void conn_close(struct target_conn *conn)
 	if (c->sending)
 		stream_close(conn->stream);
 	else
-		stream_hang_up(conn->stream);
+		stream_shutdown(conn->stream);
 }
 
 static void conn_free(struct target_conn *conn)
@@ -201,7 +202,7 @@ static void conn_free(struct target_conn *conn)
 	struct nbd_srv_conn *c = (struct nbd_srv_conn *)conn;
 
 	stream_free(conn->stream);
-	free(c->hello);
+	free(c->handshake);
 	free(c->reqs);
 }
 

@@ -11,7 +11,7 @@ static void send_reply(struct nbd_srv_cmd *nc)
 	struct nbd_srv_conn *c = nbd_srv_conn_of(nc);
 
 	if (!c->sending)
-		target_cmd_due(&nc->cmd);
+		target_cmd_arm_timeout(&nc->cmd);
 	nc->next = NULL;
 	*c->sending_end = nc;
 	c->sending_end = &nc->next;
@@ -30,9 +30,9 @@ void nbd_srv_replied(struct nbd_srv_cmd *nc)
 	c->sending = nc->next;
 	if (!c->sending)
 		c->sending_end = &c->sending;
-	target_cmd_over(&nc->cmd);
+	target_cmd_replied(&nc->cmd);
 	if (c->sending)
-		target_cmd_due(&c->sending->cmd);
+		target_cmd_arm_timeout(&c->sending->cmd);
 }
 
 static void push(struct nbd_srv_cmd *nc)
@@ -64,8 +64,8 @@ void nbd_srv_silence(struct nbd_srv_conn *c)
 		struct nbd_srv_cmd *nc = c->silent;
 
 		c->silent = nc->next;
-		target_cmd_due(&nc->cmd);
-		target_cmd_over(&nc->cmd);
+		target_cmd_arm_timeout(&nc->cmd);
+		target_cmd_replied(&nc->cmd);
 	}
 }
 
@@ -110,7 +110,7 @@ static void frame_error(struct nbd_srv_cmd *nc, uint32_t error, bool with_offset
 static void reply_read(struct nbd_srv_cmd *nc)
 {
 	struct nbd_srv_req *req = nc->req;
-	bool done = nbd_srv_req_over(req);
+	bool done = nbd_srv_req_done(req);
 	be64 off = put_be64(nc->from);
 	struct wr wr;
 
@@ -187,7 +187,7 @@ static void reply_plain(struct nbd_srv_cmd *nc)
 	struct nbd_srv_conn *c = nbd_srv_conn_of(nc);
 	struct nbd_srv_req *req = nc->req;
 
-	if (!nbd_srv_req_over(req)) {
+	if (!nbd_srv_req_done(req)) {
 		silence(nc);
 		return;
 	}
@@ -250,7 +250,7 @@ static void ordered_refuse(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 	req->left = 0;
 	if (c->cur == req)
 		c->cur = NULL;
-	if (nbd_srv_req_over(req))
+	if (nbd_srv_req_done(req))
 		nbd_srv_req_free(c, req);
 }
 
@@ -331,7 +331,7 @@ static void reply_ordered(struct nbd_srv_cmd *nc)
 
 	if (req->refused) {
 		silence(nc);
-		if (nbd_srv_req_over(req))
+		if (nbd_srv_req_done(req))
 			nbd_srv_req_free(c, req);
 		return;
 	}
@@ -346,7 +346,7 @@ void nbd_srv_reply(struct nbd_srv_cmd *nc)
 {
 	struct nbd_srv_req *req = nc->req;
 
-	target_cmd_undue(&nc->cmd); /* no deadline until it is sent */
+	target_cmd_disarm_timeout(&nc->cmd); /* no deadline until it is sent */
 	req->pieces--;
 	if (!req->error)
 		req->error = nc->error;

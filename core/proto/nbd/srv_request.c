@@ -37,7 +37,7 @@ int nbd_srv_room(struct nbd_srv_conn *c, struct diag *diag)
 		return 0;
 	if (c->conn.cmds) /* an earlier attempt allocated only a part */
 		return diag_sys(diag, ENOMEM, "%u requests", slots);
-	err = target_conn_room(&c->conn, slots, diag);
+	err = target_conn_alloc_cmds(&c->conn, slots, diag);
 	if (err)
 		return err;
 	c->reqs = calloc(slots + 1, sizeof(*c->reqs));
@@ -55,14 +55,14 @@ void nbd_srv_req_free(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 	c->free_req = req;
 }
 
-bool nbd_srv_req_over(const struct nbd_srv_req *req)
+bool nbd_srv_req_done(const struct nbd_srv_req *req)
 {
 	return !req->pieces && !req->left;
 }
 
-static struct nbd_srv_cmd *take_cmd(struct nbd_srv_conn *c, struct nbd_srv_req *req)
+static struct nbd_srv_cmd *alloc_cmd(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 {
-	struct nbd_srv_cmd *nc = (struct nbd_srv_cmd *)target_cmd_take(&c->conn);
+	struct nbd_srv_cmd *nc = (struct nbd_srv_cmd *)target_cmd_alloc(&c->conn);
 
 	nc->req = req;
 	nc->error = 0;
@@ -139,8 +139,8 @@ static void map_work(struct nbd_srv_cmd *nc)
 		return;
 	}
 	most &= ~(nbd_srv_conn_of(nc)->lim->block - 1);
-	target_cmd_io(cmd, IO_MAP, 0, nc->off, nc->len < most ? nc->len : most, cmd->claim.buf,
-		piece_done);
+	target_cmd_io(cmd, IO_MAP, 0, nc->off, nc->len < most ? nc->len : most,
+		cmd->buf_request.buf, piece_done);
 }
 
 void nbd_srv_work(struct target_cmd *cmd)
@@ -164,8 +164,8 @@ void nbd_srv_work(struct target_cmd *cmd)
 		flags |= IO_FAST;
 	if (req->flags & NBD_CMD_FLAG_NO_HOLE)
 		flags |= IO_KEEP;
-	target_cmd_io(
-		cmd, commands[req->cmd].kind, flags, nc->off, nc->len, cmd->claim.buf, piece_done);
+	target_cmd_io(cmd, commands[req->cmd].kind, flags, nc->off, nc->len, cmd->buf_request.buf,
+		piece_done);
 }
 
 /* Keep the disk's error text for the client, except for a lost connection, whose text may contain
@@ -199,7 +199,7 @@ void nbd_srv_complete(struct target_cmd *cmd, uint32_t status)
 static void give_piece(struct nbd_srv_conn *c)
 {
 	struct nbd_srv_req *req = c->cur;
-	struct nbd_srv_cmd *nc = take_cmd(c, req);
+	struct nbd_srv_cmd *nc = alloc_cmd(c, req);
 	uint64_t mask = c->lim->block - 1;
 	bool payload = req->cmd == NBD_CMD_READ || req->cmd == NBD_CMD_WRITE;
 
@@ -275,7 +275,7 @@ static uint32_t check(const struct nbd_srv_conn *c, const struct nbd_srv_req *re
  * replies while it sends. */
 static void answer(struct nbd_srv_conn *c, struct nbd_srv_req *req, uint32_t error)
 {
-	struct nbd_srv_cmd *nc = take_cmd(c, req);
+	struct nbd_srv_cmd *nc = alloc_cmd(c, req);
 
 	nc->from = req->off;
 	nc->error = error;
@@ -328,7 +328,7 @@ static void begin(struct nbd_srv_conn *c, const struct nbd_request *wire)
 /* Assign the current request to commands; true: continue with the stream. */
 static bool give_pieces(struct nbd_srv_conn *c)
 {
-	while (c->cur && !c->writing && c->conn.free && !target_conn_gone(&c->conn))
+	while (c->cur && !c->writing && c->conn.free && !target_conn_is_closing(&c->conn))
 		give_piece(c);
 	return c->writing ? c->cutter.rest : !c->cur;
 }
@@ -338,7 +338,7 @@ static int part(struct cutter *cutter, const uint8_t *p, uint32_t have)
 	struct nbd_srv_conn *c = container_of(cutter, struct nbd_srv_conn, cutter);
 	const struct nbd_request *wire = (const struct nbd_request *)(const void *)p;
 
-	if (!c->ready || c->cur || c->writing || !c->conn.free || target_conn_gone(&c->conn))
+	if (!c->ready || c->cur || c->writing || !c->conn.free || target_conn_is_closing(&c->conn))
 		return CUTTER_STOP;
 	if (have < sizeof(*wire))
 		return 0;
@@ -374,7 +374,7 @@ static void give_up_write(struct nbd_srv_conn *c)
 
 	c->writing = NULL;
 	c->cur = NULL;
-	target_cmd_undue(cmd);
+	target_cmd_disarm_timeout(cmd);
 	target_cmd_drop(cmd);
 }
 

@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int too_short(struct diag *diag, const char *what, size_t len, size_t want)
+static int too_short(struct diag *diag, const char *what, size_t len, size_t expected)
 {
 	return diag_set(
-		diag, DIAG_PROTOCOL, EPROTO, "%s: %zu bytes, expected %zu", what, len, want);
+		diag, DIAG_PROTOCOL, EPROTO, "%s: %zu bytes, expected %zu", what, len, expected);
 }
 
 /* Copy a peer's NQN, which ends at NUL or with its field. All bytes count: names are compared and
@@ -429,17 +429,17 @@ int nvmf_connect_reply_get(
 	return 0;
 }
 
-void nvmf_rdma_req_put(struct nvmf_rdma_req *req, const struct nvmf_rdma_ask *ask)
+void nvmf_rdma_req_put(struct nvmf_rdma_req *req, const struct nvmf_rdma_req_info *info)
 {
 	*req = (struct nvmf_rdma_req){
-		.qid = put_le16(ask->qid),
-		.hrqsize = put_le16(ask->receives),
-		.hsqsize = put_le16(ask->depth - 1),
-		.cntlid = put_le16(ask->cntlid),
+		.qid = put_le16(info->qid),
+		.hrqsize = put_le16(info->receives),
+		.hsqsize = put_le16(info->depth - 1),
+		.cntlid = put_le16(info->cntlid),
 	};
 }
 
-int nvmf_rdma_req_get(struct nvmf_rdma_ask *ask, const void *p, size_t len, struct diag *diag)
+int nvmf_rdma_req_get(struct nvmf_rdma_req_info *info, const void *p, size_t len, struct diag *diag)
 {
 	const struct nvmf_rdma_req *req = p;
 
@@ -453,7 +453,7 @@ int nvmf_rdma_req_get(struct nvmf_rdma_ask *ask, const void *p, size_t len, stru
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
 			"connection request with invalid queue sizes %u and %u",
 			get_le16(req->hsqsize), get_le16(req->hrqsize));
-	*ask = (struct nvmf_rdma_ask){
+	*info = (struct nvmf_rdma_req_info){
 		.qid = get_le16(req->qid),
 		.receives = get_le16(req->hrqsize),
 		.depth = (uint16_t)(get_le16(req->hsqsize) + 1),

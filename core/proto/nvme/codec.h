@@ -85,11 +85,11 @@ void nvmf_connect_reply_put(struct nvme_cqe *, const struct nvmf_connect_reply *
 int nvmf_connect_reply_get(struct nvmf_connect_reply *, const void *, size_t, struct diag *);
 
 /* RDMA private data. */
-struct nvmf_rdma_ask {
+struct nvmf_rdma_req_info {
 	uint16_t qid, receives, depth, cntlid;
 };
-void nvmf_rdma_req_put(struct nvmf_rdma_req *, const struct nvmf_rdma_ask *);
-int nvmf_rdma_req_get(struct nvmf_rdma_ask *, const void *, size_t, struct diag *);
+void nvmf_rdma_req_put(struct nvmf_rdma_req *, const struct nvmf_rdma_req_info *);
+int nvmf_rdma_req_get(struct nvmf_rdma_req_info *, const void *, size_t, struct diag *);
 void nvmf_rdma_rep_put(struct nvmf_rdma_rep *, uint16_t receives);
 int nvmf_rdma_rep_get(uint16_t *receives, const void *, size_t, struct diag *);
 void nvmf_rdma_rej_put(struct nvmf_rdma_rej *, uint16_t status);
@@ -133,10 +133,10 @@ int nvme_tcp_get(struct nvme_tcp_pdu *, const void *, size_t, unsigned dgst, str
 /* status.c: texts for codes. Each status with the NVME_STATUS_OF_* of its command. */
 const char *nvme_status_text(uint32_t status);
 int nvme_status_errno(uint32_t status);
-/* What may help the command: bits of enum bdev_again, nothing with Do Not Retry. */
+/* What may help the command: bits of enum bdev_retry, nothing with Do Not Retry. */
 unsigned nvme_status_again(uint32_t status);
 int nvme_status_diag(struct diag *, uint32_t status, const char *what);
 int nvmf_connect_diag(
-	struct diag *, const struct nvmf_connect_reply *, const struct nvmf_connect *asked);
+	struct diag *, const struct nvmf_connect_reply *, const struct nvmf_connect *connect);
 const char *nvmf_rdma_status_text(uint16_t status);
 const char *nvme_tcp_fes_text(uint16_t fes);

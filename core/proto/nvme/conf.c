@@ -50,7 +50,7 @@ static int identity(
 	return 0;
 }
 
-static int way_keys(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
+static int transport_keys(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
 {
 	const char *src = uri_value(uri, "src");
 	uint32_t tos = 0;
@@ -99,7 +99,7 @@ int nvme_conf_init(struct nvme_conf *conf, struct uri *uri, const struct bdev_en
 		conf->timeout_ms = 0;
 	if (!uri->host[0])
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in the URI");
-	err = way_keys(conf, uri, diag);
+	err = transport_keys(conf, uri, diag);
 	if (!err)
 		err = identity(conf, uri, env, diag);
 	if (!err)

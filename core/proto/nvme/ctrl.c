@@ -10,9 +10,9 @@
 #define AGAIN_MS 100
 #define STOP_MS  2000
 
-const char *nvme_step_word(uint8_t step)
+const char *nvme_step_name(uint8_t step)
 {
-	static const char *const words[] = {
+	static const char *const names[] = {
 		[STEP_RESOLVE] = "resolve host name",
 		[STEP_CONNECT] = "connect",
 		[STEP_CAP] = "read controller capabilities",
@@ -27,13 +27,13 @@ const char *nvme_step_word(uint8_t step)
 		[STEP_DOWN] = "down",
 	};
 
-	return words[step];
+	return names[step];
 }
 
 static void step_to(struct nvme_ctrl *ctrl, enum nvme_step step)
 {
 	ctrl->step = step;
-	loop_trace(ctrl->loop, "%s: %s", ctrl->conf.where, nvme_step_word(step));
+	loop_trace(ctrl->loop, "%s: %s", ctrl->conf.where, nvme_step_name(step));
 }
 
 void nvme_ctrl_fail(struct nvme_ctrl *ctrl, const struct diag *why)
@@ -84,7 +84,7 @@ static void command(struct nvme_ctrl *ctrl, struct nvme_req *req, const struct n
 	queue->carrier->submit(queue, slot);
 }
 
-static uint64_t patience(const struct nvme_ctrl *ctrl)
+static uint64_t admin_deadline(const struct nvme_ctrl *ctrl)
 {
 	uint64_t until = loop_now(ctrl->loop) + NVME_ADMIN_MS * MSEC;
 
@@ -107,7 +107,7 @@ void nvme_ctrl_send(struct nvme_ctrl *ctrl, struct nvme_req *req, struct nvme_sq
 	ctrl->last.req = req;
 	ctrl->last.sqe = *sqe;
 	ctrl->last.in = in;
-	ctrl->last.deadline_ns = patience(ctrl);
+	ctrl->last.deadline_ns = admin_deadline(ctrl);
 	last_send(ctrl);
 }
 
@@ -118,14 +118,14 @@ static bool last_again(
 	uint64_t at = loop_now(ctrl->loop) + AGAIN_MS * MSEC;
 
 	if (req != ctrl->last.req ||
-		!(nvme_status_again(get_le16(cqe->status) >> 1) & BDEV_AGAIN) ||
+		!(nvme_status_again(get_le16(cqe->status) >> 1) & BDEV_RETRY) ||
 		at >= ctrl->last.deadline_ns)
 		return false;
 	loop_timer_set(ctrl->loop, &ctrl->last.timer, at);
 	return true;
 }
 
-void nvme_ctrl_take(const struct nvme_ctrl *ctrl, size_t at, void *to, size_t len)
+void nvme_ctrl_copy(const struct nvme_ctrl *ctrl, size_t at, void *to, size_t len)
 {
 	memcpy(to, ctrl->qp.scratch->base + at, len);
 	__asm__ volatile("" ::
@@ -162,7 +162,7 @@ static void beat_set(struct nvme_ctrl *ctrl)
 			loop_now(ctrl->loop) + ctrl->conf.kato_ms / 2 * MSEC);
 }
 
-static void kept(struct nvme_req *req, const struct nvme_cqe *cqe)
+static void keep_alive_done(struct nvme_req *req, const struct nvme_cqe *cqe)
 {
 	struct nvme_ctrl *ctrl = container_of(req, struct nvme_ctrl, keep);
 	struct diag why = { 0 };
@@ -183,7 +183,7 @@ static void listen_for_event(struct nvme_ctrl *ctrl)
 	command(ctrl, &ctrl->event, &sqe, 0, 0);
 }
 
-static void event_came(struct nvme_req *req, const struct nvme_cqe *cqe)
+static void event_done(struct nvme_req *req, const struct nvme_cqe *cqe)
 {
 	struct nvme_ctrl *ctrl = container_of(req, struct nvme_ctrl, event);
 	uint32_t dw0;
@@ -279,7 +279,7 @@ static void step_send(struct nvme_ctrl *ctrl)
 	case STEP_DOWN:
 		return;
 	}
-	ctrl->req.what = nvme_step_word(ctrl->step);
+	ctrl->req.what = nvme_step_name(ctrl->step);
 	nvme_ctrl_send(ctrl, &ctrl->req, &sqe, in);
 }
 
@@ -291,12 +291,12 @@ static void poll_fired(struct loop_timer *timer)
 		step_send(ctrl);
 }
 
-static void poll_later(struct nvme_ctrl *ctrl)
+static void schedule_poll(struct nvme_ctrl *ctrl)
 {
 	loop_timer_set(ctrl->loop, &ctrl->timer, loop_now(ctrl->loop) + POLL_MS * MSEC);
 }
 
-static int took_cap(struct nvme_ctrl *ctrl, uint64_t value, struct diag *why)
+static int handle_cap(struct nvme_ctrl *ctrl, uint64_t value, struct diag *why)
 {
 	ctrl->cap = value;
 	/* Base 2.1, figure 36: a fabrics controller may have only the admin command set (no NVM):
@@ -316,7 +316,7 @@ static int took_cap(struct nvme_ctrl *ctrl, uint64_t value, struct diag *why)
 	return 0;
 }
 
-static int took_csts(struct nvme_ctrl *ctrl, uint32_t csts, struct diag *why)
+static int handle_csts(struct nvme_ctrl *ctrl, uint32_t csts, struct diag *why)
 {
 	if (csts & NVME_CSTS_CFS)
 		return diag_set(
@@ -331,16 +331,16 @@ static int took_csts(struct nvme_ctrl *ctrl, uint32_t csts, struct diag *why)
 		return diag_set(why, DIAG_TIMEOUT, ETIMEDOUT,
 			"the controller did not become ready (its own limit is %g s)",
 			NVME_CAP_TO(ctrl->cap) / 2.);
-	poll_later(ctrl);
+	schedule_poll(ctrl);
 	return 0;
 }
 
-static int took_identity(struct nvme_ctrl *ctrl, struct diag *why)
+static int handle_identify(struct nvme_ctrl *ctrl, struct diag *why)
 {
 	uint8_t page[NVME_IDENTIFY_LEN];
 	int err;
 
-	nvme_ctrl_take(ctrl, 0, page, sizeof(page));
+	nvme_ctrl_copy(ctrl, 0, page, sizeof(page));
 	err = nvme_ctrl_get(&ctrl->id, page, sizeof(page), why);
 	if (err)
 		return err;
@@ -367,7 +367,7 @@ static int took_identity(struct nvme_ctrl *ctrl, struct diag *why)
 	return 0;
 }
 
-static void took_queues(struct nvme_ctrl *ctrl, uint32_t dw0)
+static void handle_queue_count(struct nvme_ctrl *ctrl, uint32_t dw0)
 {
 	uint32_t submission = (dw0 & 0xffff) + 1, completion = (dw0 >> 16) + 1;
 	uint32_t granted = submission < completion ? submission : completion;
@@ -393,18 +393,18 @@ static int step_done(struct nvme_ctrl *ctrl, const struct nvme_cqe *cqe, struct 
 
 	switch ((enum nvme_step)ctrl->step) {
 	case STEP_CAP:
-		return took_cap(ctrl, value, why);
+		return handle_cap(ctrl, value, why);
 	case STEP_ENABLE:
 		/* 0 also means half a second, like in Linux's host */
 		ctrl->ready_ns = loop_now(ctrl->loop) + (NVME_CAP_TO(ctrl->cap) + 1) * 500 * MSEC;
 		step_to(ctrl, STEP_READY);
 		return 0;
 	case STEP_READY:
-		return took_csts(ctrl, (uint32_t)value, why);
+		return handle_csts(ctrl, (uint32_t)value, why);
 	case STEP_IDENTIFY:
-		return took_identity(ctrl, why);
+		return handle_identify(ctrl, why);
 	case STEP_QUEUES:
-		took_queues(ctrl, (uint32_t)value);
+		handle_queue_count(ctrl, (uint32_t)value);
 		return 0;
 	case STEP_EVENTS:
 		listen_for_event(ctrl);
@@ -421,7 +421,7 @@ static int step_done(struct nvme_ctrl *ctrl, const struct nvme_cqe *cqe, struct 
 		if (NVME_CSTS_SHST(value) == NVME_SHST_COMPLETE)
 			closing(ctrl);
 		else
-			poll_later(ctrl);
+			schedule_poll(ctrl);
 		return 0;
 	case STEP_RESOLVE:
 	case STEP_CONNECT:
@@ -470,7 +470,7 @@ static void settle(struct nvme_ctrl *ctrl)
 
 	if (!conf->dst.others || !ctrl->qp.queue)
 		return;
-	addr_settle(&conf->dst, &ctrl->qp.queue->peer);
+	addr_keep_peer(&conf->dst, &ctrl->qp.queue->peer);
 	addr_text(&conf->dst, conf->where);
 }
 
@@ -523,7 +523,7 @@ static void qp_down(struct nvme_qp *qp)
 
 	settle(ctrl);
 	if (ctrl->step == STEP_CONNECT)
-		resolve_doubt(ctrl->conf.host);
+		resolve_mark_stale(ctrl->conf.host);
 	down(ctrl, &qp->why);
 }
 
@@ -561,8 +561,8 @@ int nvme_ctrl_open(struct nvme_ctrl *ctrl, struct loop *loop, bool discovery, ui
 	ctrl->queues = queues;
 	ctrl->deadline_ns = ctrl->conf.timeout_ms ? loop_clock() + ctrl->conf.timeout_ms * MSEC : 0;
 	ctrl->req.done = replied;
-	ctrl->keep = (struct nvme_req){ kept, "keep-alive" };
-	ctrl->event = (struct nvme_req){ event_came, "asynchronous event request" };
+	ctrl->keep = (struct nvme_req){ keep_alive_done, "keep-alive" };
+	ctrl->event = (struct nvme_req){ event_done, "asynchronous event request" };
 	ctrl->timer.fire = poll_fired;
 	ctrl->beat.fire = beat_fired;
 	ctrl->last.timer.fire = last_fired;

@@ -8,15 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MSEC        1000000ull
-#define TRIES       5
-#define TROUBLES    16
-#define CLOSE_MS    200
-#define CONTROLLERS 256   /* most controllers to query */
-#define ALL_MS      60000 /* default limit for all controllers together */
-#define SPARE_MS    500   /* the controller's own deadlines come first and give the better reason */
+#define MSEC         1000000ull
+#define TRIES        5
+#define FAILURES_MAX 16
+#define CLOSE_MS     200
+#define CONTROLLERS  256   /* most controllers to query */
+#define ALL_MS       60000 /* default limit for all controllers together */
+#define SPARE_MS     500 /* the controller's own deadlines come first and give the better reason */
 
-struct nvmf_asking {
+struct nvmf_discovery_state {
 	struct nvmf_discovery *discovery;
 	struct loop *loop;
 	struct nvme_conf first, conf; /* the controller of the URI, and the current one */
@@ -48,27 +48,27 @@ struct nvmf_asking {
 	unsigned seens, walked; /* walked: records checked for referrals */
 };
 
-static void expect_within(struct nvmf_asking *asking, uint32_t ms)
+static void expect_within(struct nvmf_discovery_state *state, uint32_t ms)
 {
-	uint64_t at = loop_clock() + ms * MSEC, end = asking->until + SPARE_MS * MSEC;
+	uint64_t at = loop_clock() + ms * MSEC, end = state->until + SPARE_MS * MSEC;
 
-	loop_timer_set(asking->loop, &asking->timer, asking->until && end < at ? end : at);
+	loop_timer_set(state->loop, &state->timer, state->until && end < at ? end : at);
 }
 
 /* ---- One controller. */
 
-/* asking->why is set unless the log is complete. */
-static void hang_up(struct nvmf_asking *asking)
+/* state->why is set unless the log is complete. */
+static void disconnect(struct nvmf_discovery_state *state)
 {
 	struct diag closed = { 0 };
 
-	asking->ending = true;
+	state->ending = true;
 	diag_set(&closed, DIAG_CLOSED, ECONNABORTED, "closed");
-	expect_within(asking, CLOSE_MS);
-	nvme_ctrl_fail(&asking->ctrl, &closed);
+	expect_within(state, CLOSE_MS);
+	nvme_ctrl_fail(&state->ctrl, &closed);
 }
 
-static void read_log(struct nvmf_asking *asking, uint64_t off, uint32_t len)
+static void read_log(struct nvmf_discovery_state *state, uint64_t off, uint32_t len)
 {
 	uint32_t dwords = len / 4 - 1;
 	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_GET_LOG,
@@ -77,183 +77,184 @@ static void read_log(struct nvmf_asking *asking, uint64_t off, uint32_t len)
 		.cdw12 = put_le32((uint32_t)off),
 		.cdw13 = put_le32((uint32_t)(off >> 32)) };
 
-	expect_within(asking, NVME_ADMIN_MS + SPARE_MS);
-	nvme_ctrl_send(&asking->ctrl, &asking->req, &sqe, len);
+	expect_within(state, NVME_ADMIN_MS + SPARE_MS);
+	nvme_ctrl_send(&state->ctrl, &state->req, &sqe, len);
 }
 
-static void count_records(struct nvmf_asking *asking, bool again)
+static void count_records(struct nvmf_discovery_state *state, bool recount)
 {
-	asking->step = again ? RECOUNT : COUNT;
-	read_log(asking, 0, sizeof(struct nvmf_log_head));
+	state->step = recount ? RECOUNT : COUNT;
+	read_log(state, 0, sizeof(struct nvmf_log_head));
 }
 
-static int take_head(struct nvmf_asking *asking)
+static int parse_log_header(struct nvmf_discovery_state *state)
 {
 	struct nvmf_log_head head;
 
-	nvme_ctrl_take(&asking->ctrl, 0, &head, sizeof(head));
-	return nvmf_log_get(&asking->last, &head, sizeof(head), &asking->why);
+	nvme_ctrl_copy(&state->ctrl, 0, &head, sizeof(head));
+	return nvmf_log_get(&state->last, &head, sizeof(head), &state->why);
 }
 
-static int begin_records(struct nvmf_asking *asking)
+static int begin_records(struct nvmf_discovery_state *state)
 {
-	uint64_t count = asking->last.numrec;
+	uint64_t count = state->last.numrec;
 
-	asking->info = asking->last;
-	asking->at = 0;
-	asking->parts = 0;
-	free(asking->record);
-	asking->record = calloc(count ? count : 1, sizeof(*asking->record));
-	return asking->record ? 0
-			      : diag_sys(&asking->why, ENOMEM, "%llu discovery records",
-					(unsigned long long)count);
+	state->info = state->last;
+	state->at = 0;
+	state->parts = 0;
+	free(state->record);
+	state->record = calloc(count ? count : 1, sizeof(*state->record));
+	return state->record ? 0
+			     : diag_sys(&state->why, ENOMEM, "%llu discovery records",
+				       (unsigned long long)count);
 }
 
 /* The log's header is followed by the first records, which are valid only with the generation read
  * before. */
-static int take_part(struct nvmf_asking *asking)
+static int parse_records(struct nvmf_discovery_state *state)
 {
 	struct nvmf_log_entry entry;
-	uint32_t before = asking->at ? 0 : sizeof(struct nvmf_log_head);
-	int err = before ? take_head(asking) : 0;
+	uint32_t before = state->at ? 0 : sizeof(struct nvmf_log_head);
+	int err = before ? parse_log_header(state) : 0;
 
-	if (asking->last.genctr != asking->info.genctr)
+	if (state->last.genctr != state->info.genctr)
 		return err;
-	for (uint32_t i = 0; !err && i < asking->part; i++) {
-		nvme_ctrl_take(&asking->ctrl, before + i * sizeof(entry), &entry, sizeof(entry));
+	for (uint32_t i = 0; !err && i < state->part; i++) {
+		nvme_ctrl_copy(&state->ctrl, before + i * sizeof(entry), &entry, sizeof(entry));
 		err = nvmf_record_get(
-			&asking->record[asking->at + i], &entry, sizeof(entry), &asking->why);
+			&state->record[state->at + i], &entry, sizeof(entry), &state->why);
 	}
-	asking->at += asking->part;
+	state->at += state->part;
 	return err;
 }
 
-static void read_part(struct nvmf_asking *asking)
+static void read_part(struct nvmf_discovery_state *state)
 {
 	const uint32_t each = sizeof(struct nvmf_log_entry);
-	uint32_t most = nvme_ctrl_max_data(&asking->ctrl), room;
-	uint64_t at = asking->at, left = asking->info.numrec - at;
+	uint32_t most = nvme_ctrl_max_data(&state->ctrl), room;
+	uint64_t at = state->at, left = state->info.numrec - at;
 
 	_Static_assert(sizeof(struct nvmf_log_head) == sizeof(struct nvmf_log_entry),
 		"the head takes the room of one record");
 	most = (most < NVME_SCRATCH ? most : NVME_SCRATCH) / each;
 	room = at ? most : most - 1;
-	asking->part = left < room ? (uint32_t)left : room;
-	asking->parts++;
-	asking->step = RECORDS;
-	read_log(asking, at ? (at + 1) * each : 0, (asking->part + !at) * each);
+	state->part = left < room ? (uint32_t)left : room;
+	state->parts++;
+	state->step = RECORDS;
+	read_log(state, at ? (at + 1) * each : 0, (state->part + !at) * each);
 }
 
 /* The log is complete if its generation has not changed. */
-static void read_on(struct nvmf_asking *asking)
+static void continue_log(struct nvmf_discovery_state *state)
 {
-	bool same = asking->last.genctr == asking->info.genctr;
+	bool same = state->last.genctr == state->info.genctr;
 
-	if (asking->step != RECOUNT && same && asking->at < asking->info.numrec) {
-		read_part(asking);
-	} else if (asking->step != RECOUNT && asking->parts > 1) {
-		count_records(asking, true);
-	} else if (same && asking->last.numrec == asking->info.numrec) {
-		hang_up(asking);
-	} else if (++asking->tries == TRIES) {
-		diag_set(&asking->why, DIAG_BUSY, EAGAIN,
+	if (state->step != RECOUNT && same && state->at < state->info.numrec) {
+		read_part(state);
+	} else if (state->step != RECOUNT && state->parts > 1) {
+		count_records(state, true);
+	} else if (same && state->last.numrec == state->info.numrec) {
+		disconnect(state);
+	} else if (++state->tries == TRIES) {
+		diag_set(&state->why, DIAG_BUSY, EAGAIN,
 			"the discovery log changed %d times while it was read", TRIES);
-		hang_up(asking);
-	} else if (begin_records(asking)) {
-		hang_up(asking);
+		disconnect(state);
+	} else if (begin_records(state)) {
+		disconnect(state);
 	} else {
-		asking->step = COUNT;
-		read_on(asking);
+		state->step = COUNT;
+		continue_log(state);
 	}
 }
 
 static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
 {
-	struct nvmf_asking *asking = container_of(req, struct nvmf_asking, req);
+	struct nvmf_discovery_state *state = container_of(req, struct nvmf_discovery_state, req);
 	int err;
 
-	if (!cqe || asking->ending) /* ctrl_down() follows */
+	if (!cqe || state->ending) /* ctrl_down() follows */
 		return;
-	err = nvme_check(req, cqe, &asking->why);
+	err = nvme_check(req, cqe, &state->why);
 	if (!err)
-		err = asking->step == RECORDS ? take_part(asking) : take_head(asking);
-	if (!err && asking->step == COUNT)
-		err = begin_records(asking);
+		err = state->step == RECORDS ? parse_records(state) : parse_log_header(state);
+	if (!err && state->step == COUNT)
+		err = begin_records(state);
 	if (err)
-		hang_up(asking);
+		disconnect(state);
 	else
-		read_on(asking);
+		continue_log(state);
 }
 
 static void ctrl_up(struct nvme_ctrl *ctrl)
 {
-	struct nvmf_asking *asking = container_of(ctrl, struct nvmf_asking, ctrl);
+	struct nvmf_discovery_state *state = container_of(ctrl, struct nvmf_discovery_state, ctrl);
 
-	asking->req = (struct nvme_req){ replied, "get discovery log page" };
-	if (!asking->ending)
-		count_records(asking, false);
+	state->req = (struct nvme_req){ replied, "get discovery log page" };
+	if (!state->ending)
+		count_records(state, false);
 }
 
 static void ctrl_down(struct nvme_ctrl *ctrl)
 {
-	struct nvmf_asking *asking = container_of(ctrl, struct nvmf_asking, ctrl);
+	struct nvmf_discovery_state *state = container_of(ctrl, struct nvmf_discovery_state, ctrl);
 
-	if (!asking->ending)
-		asking->why = ctrl->why;
-	asking->ending = true;
-	loop_work_add(asking->loop, &asking->work);
+	if (!state->ending)
+		state->why = ctrl->why;
+	state->ending = true;
+	loop_work_add(state->loop, &state->work);
 }
 
-static void late(struct loop_timer *timer)
+static void on_timer(struct loop_timer *timer)
 {
-	struct nvmf_asking *asking = container_of(timer, struct nvmf_asking, timer);
+	struct nvmf_discovery_state *state =
+		container_of(timer, struct nvmf_discovery_state, timer);
 
-	if (asking->ending) {
-		loop_work_add(asking->loop, &asking->work);
+	if (state->ending) {
+		loop_work_add(state->loop, &state->work);
 		return;
 	}
-	diag_set(&asking->why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time",
-		asking->req.what ? asking->req.what : nvme_step_word(asking->ctrl.step));
-	if (asking->ctrl.step == STEP_IDENTIFY || asking->ctrl.step == STEP_UP)
-		diag_hint_mtu(&asking->why, asking->conf.host);
-	hang_up(asking);
+	diag_set(&state->why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time",
+		state->req.what ? state->req.what : nvme_step_name(state->ctrl.step));
+	if (state->ctrl.step == STEP_IDENTIFY || state->ctrl.step == STEP_UP)
+		diag_hint_mtu(&state->why, state->conf.host);
+	disconnect(state);
 }
 
-/* Query the controller of asking->conf. */
-static void ask_controller(struct nvmf_asking *asking, uint8_t hops)
+/* Query the controller of state->conf. */
+static void query_controller(struct nvmf_discovery_state *state, uint8_t hops)
 {
 	static const struct nvme_ctrl_events events = { .up = ctrl_up, .down = ctrl_down };
-	struct nvme_conf *conf = &asking->conf;
+	struct nvme_conf *conf = &state->conf;
 
-	asking->hops = hops;
-	asking->ending = false;
-	asking->tries = 0;
-	asking->why = (struct diag){ 0 };
-	asking->req = (struct nvme_req){ 0 };
-	asking->ctrl = (struct nvme_ctrl){ .conf = *conf };
-	if (nvme_ctrl_open(&asking->ctrl, asking->loop, true, 1, &events, &asking->why)) {
-		asking->ctrl.loop = NULL;
-		loop_work_add(asking->loop, &asking->work);
+	state->hops = hops;
+	state->ending = false;
+	state->tries = 0;
+	state->why = (struct diag){ 0 };
+	state->req = (struct nvme_req){ 0 };
+	state->ctrl = (struct nvme_ctrl){ .conf = *conf };
+	if (nvme_ctrl_open(&state->ctrl, state->loop, true, 1, &events, &state->why)) {
+		state->ctrl.loop = NULL;
+		loop_work_add(state->loop, &state->work);
 	} else if (conf->timeout_ms) {
-		expect_within(asking, conf->timeout_ms + SPARE_MS);
+		expect_within(state, conf->timeout_ms + SPARE_MS);
 	}
 }
 
 /* ---- Selecting controllers. */
 
 /* last: the search ends with it, which has to be known however many there were. */
-static void trouble(
+static void add_failure(
 	struct nvmf_log *log, const struct nvmf_record *record, const struct diag *why, bool last)
 {
 	bool v6 = strchr(record->traddr, ':');
-	struct nvmf_trouble *more =
-		log->troubles < TROUBLES || last ? grow(log->trouble, log->troubles) : NULL;
+	struct nvmf_failure *more =
+		log->failures < FAILURES_MAX || last ? grow(log->failure, log->failures) : NULL;
 
 	if (!more)
 		return;
 	more->why = *why;
 	snprintf(more->uri, sizeof(more->uri), "nvme+%s://%s%.200s%s:%s",
-		nvmf_trtype_word(record->trtype), v6 ? "[" : "", record->traddr, v6 ? "]" : "",
+		nvmf_trtype_str(record->trtype), v6 ? "[" : "", record->traddr, v6 ? "]" : "",
 		record->trsvcid);
 }
 
@@ -281,7 +282,7 @@ static int referred(struct nvme_conf *conf, const struct nvmf_record *record, st
 		conf->carrier = &nvme_tcp;
 	else
 		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "transport %s is not supported",
-			nvmf_trtype_word(record->trtype));
+			nvmf_trtype_str(record->trtype));
 	if (!is_numeric(record->traddr))
 		return diag_set(
 			diag, DIAG_PROTOCOL, EPROTO, "invalid address '%s'", record->traddr);
@@ -296,23 +297,24 @@ static int referred(struct nvme_conf *conf, const struct nvmf_record *record, st
 	return 0;
 }
 
-static bool seen_before(const struct nvmf_asking *asking, const struct nvme_conf *conf)
+static bool is_queried(const struct nvmf_discovery_state *state, const struct nvme_conf *conf)
 {
-	for (unsigned i = 0; i < asking->seens; i++)
-		if (asking->seen[i].carrier == conf->carrier &&
-			!strcmp(asking->seen[i].where, conf->where))
+	for (unsigned i = 0; i < state->seens; i++)
+		if (state->seen[i].carrier == conf->carrier &&
+			!strcmp(state->seen[i].where, conf->where))
 			return true;
 	return false;
 }
 
-static int see(struct nvmf_asking *asking, const struct nvme_conf *conf, struct diag *why)
+static int add_queried(
+	struct nvmf_discovery_state *state, const struct nvme_conf *conf, struct diag *why)
 {
 	struct seen *seen;
 
-	if (asking->seens >= CONTROLLERS)
+	if (state->seens >= CONTROLLERS)
 		return diag_set(why, DIAG_PROTOCOL, EPROTO,
 			"not queried: more than %d discovery controllers", CONTROLLERS);
-	seen = grow(asking->seen, asking->seens);
+	seen = grow(state->seen, state->seens);
 	if (!seen)
 		return diag_sys(why, ENOMEM, "discovery controllers");
 	seen->carrier = conf->carrier;
@@ -320,8 +322,8 @@ static int see(struct nvmf_asking *asking, const struct nvme_conf *conf, struct 
 	return 0;
 }
 
-/* Limit the time for one controller to what is left for all. False: none is left. */
-static bool in_time(struct nvme_conf *conf, uint64_t until, struct diag *why)
+/* Limit the time for one controller to the remaining time for all. Return false if it is over. */
+static bool limit_time(struct nvme_conf *conf, uint64_t until, struct diag *why)
 {
 	uint64_t now = loop_clock(), left = until > now ? (until - now) / MSEC : 0;
 
@@ -334,54 +336,55 @@ static bool in_time(struct nvme_conf *conf, uint64_t until, struct diag *why)
 	return left;
 }
 
-static void drop(struct nvmf_asking *asking)
+static void drop(struct nvmf_discovery_state *state)
 {
-	nvme_ctrl_fini(&asking->ctrl);
-	loop_work_del(asking->loop, &asking->work);
-	loop_timer_del(asking->loop, &asking->timer);
-	asking->discovery->asking = NULL;
-	free(asking->record);
-	free(asking->seen);
-	free(asking);
+	nvme_ctrl_fini(&state->ctrl);
+	loop_work_del(state->loop, &state->work);
+	loop_timer_del(state->loop, &state->timer);
+	state->discovery->state = NULL;
+	free(state->record);
+	free(state->seen);
+	free(state);
 }
 
-static void finish_asking(struct nvmf_asking *asking)
+static void finish_discovery(struct nvmf_discovery_state *state)
 {
-	struct nvmf_discovery *discovery = asking->discovery;
+	struct nvmf_discovery *discovery = state->discovery;
 
-	drop(asking);
+	drop(state);
 	discovery->done(discovery);
 }
 
 /* Query the next referral. Records are appended while walking; those of a referral are one hop
  * further. */
-static void follow(struct nvmf_asking *asking)
+static void follow(struct nvmf_discovery_state *state)
 {
-	const struct nvmf_discovery *discovery = asking->discovery;
-	struct nvmf_log *log = &asking->discovery->log;
+	const struct nvmf_discovery *discovery = state->discovery;
+	struct nvmf_log *log = &state->discovery->log;
 
-	while (discovery->referrals && asking->walked < log->count) {
-		const struct nvmf_record record = log->record[asking->walked++];
+	while (discovery->referrals && state->walked < log->count) {
+		const struct nvmf_record record = log->record[state->walked++];
 		struct diag why = { 0 };
 
 		if (record.subtype != NVMF_SUBTYPE_REFERRAL || record.hops >= discovery->max_hops)
 			continue;
-		asking->conf = asking->first;
-		if (referred(&asking->conf, &record, &why)) {
-			trouble(log, &record, &why, false);
+		state->conf = state->first;
+		if (referred(&state->conf, &record, &why)) {
+			add_failure(log, &record, &why, false);
 			continue;
 		}
-		if (seen_before(asking, &asking->conf))
+		if (is_queried(state, &state->conf))
 			continue;
-		if (!in_time(&asking->conf, asking->until, &why) ||
-			see(asking, &asking->conf, &why)) { /* nor may another one be queried */
-			trouble(log, &record, &why, true);
+		if (!limit_time(&state->conf, state->until, &why) ||
+			add_queried(
+				state, &state->conf, &why)) { /* nor may another one be queried */
+			add_failure(log, &record, &why, true);
 			break;
 		}
-		ask_controller(asking, (uint8_t)(record.hops + 1));
+		query_controller(state, (uint8_t)(record.hops + 1));
 		return;
 	}
-	finish_asking(asking);
+	finish_discovery(state);
 }
 
 static void localize(struct nvmf_record *record, const struct addr *via)
@@ -393,25 +396,25 @@ static void localize(struct nvmf_record *record, const struct addr *via)
 		record->adrfam = strchr(record->traddr, ':') ? NVMF_ADRFAM_IP6 : NVMF_ADRFAM_IP4;
 }
 
-static int keep_records(struct nvmf_asking *asking)
+static int keep_records(struct nvmf_discovery_state *state)
 {
-	struct nvmf_log *log = &asking->discovery->log;
-	uint64_t more = asking->info.numrec;
+	struct nvmf_log *log = &state->discovery->log;
+	uint64_t more = state->info.numrec;
 	struct nvmf_record *to;
 
 	if (log->count + more > NVMF_LOG_RECORDS)
-		return diag_set(&asking->why, DIAG_PROTOCOL, EPROTO,
+		return diag_set(&state->why, DIAG_PROTOCOL, EPROTO,
 			"too many discovery records: more than %u with those of other controllers",
 			(unsigned)NVMF_LOG_RECORDS);
 	to = more ? grow_by(log->record, log->count, more) : NULL;
 	if (more && !to)
-		return diag_sys(&asking->why, ENOMEM, "discovery records");
-	if (!asking->hops)
-		log->genctr = asking->info.genctr;
+		return diag_sys(&state->why, ENOMEM, "discovery records");
+	if (!state->hops)
+		log->genctr = state->info.genctr;
 	for (uint64_t i = 0; i < more; i++) {
-		to[i] = asking->record[i];
-		to[i].hops = asking->hops;
-		localize(&to[i], &asking->conf.dst);
+		to[i] = state->record[i];
+		to[i].hops = state->hops;
+		localize(&to[i], &state->conf.dst);
 	}
 	return 0;
 }
@@ -432,60 +435,60 @@ static int neither(const struct nvme_conf *conf, const char *where, const struct
 
 /* The first controller has failed. TCP without a port: try the discovery port, then the I/O port.
  * True: the other port is being queried now. */
-static bool asks_other_port(struct nvmf_asking *asking, struct diag *why)
+static bool query_other_port(struct nvmf_discovery_state *state, struct diag *why)
 {
-	struct nvme_conf *conf = &asking->conf;
+	struct nvme_conf *conf = &state->conf;
 
-	if (!asking->either) {
-		if (asking->refused.err && conf->dst.ss.ss_family) {
+	if (!state->either) {
+		if (state->refused.err && conf->dst.ss.ss_family) {
 			const struct diag second = *why;
 
-			neither(conf, asking->where, &asking->refused, &second, why);
+			neither(conf, state->where, &state->refused, &second, why);
 		}
 		return false;
 	}
-	asking->either = false;
+	state->either = false;
 	/* the host name will not resolve for the other port, either */
 	if (!conf->dst.ss.ss_family && why->code != DIAG_TIMEOUT)
 		return false;
-	asking->refused = *why;
-	memcpy(asking->where, conf->where, sizeof(asking->where));
-	conf->timeout_ms = asking->first.timeout_ms;
+	state->refused = *why;
+	memcpy(state->where, conf->where, sizeof(state->where));
+	conf->timeout_ms = state->first.timeout_ms;
 	conf->port = NVMF_PORT;
 	if (conf->dst.ss.ss_family) {
 		addr_set_port(&conf->dst, NVMF_PORT);
 		addr_text(&conf->dst, conf->where);
 	}
-	ask_controller(asking, 0);
+	query_controller(state, 0);
 	return true;
 }
 
-static void asked(struct loop_work *work)
+static void controller_done(struct loop_work *work)
 {
-	struct nvmf_asking *asking = container_of(work, struct nvmf_asking, work);
-	struct nvmf_discovery *discovery = asking->discovery;
-	struct nvme_conf *conf = &asking->conf;
-	struct diag *why = &asking->why;
+	struct nvmf_discovery_state *state = container_of(work, struct nvmf_discovery_state, work);
+	struct nvmf_discovery *discovery = state->discovery;
+	struct nvme_conf *conf = &state->conf;
+	struct diag *why = &state->why;
 
-	loop_timer_del(asking->loop, &asking->timer);
-	conf->dst = asking->ctrl.conf.dst;
-	memcpy(conf->where, asking->ctrl.conf.where, sizeof(conf->where));
-	nvme_ctrl_fini(&asking->ctrl);
-	asking->ctrl.loop = NULL;
-	if (why->err || keep_records(asking))
+	loop_timer_del(state->loop, &state->timer);
+	conf->dst = state->ctrl.conf.dst;
+	memcpy(conf->where, state->ctrl.conf.where, sizeof(conf->where));
+	nvme_ctrl_fini(&state->ctrl);
+	state->ctrl.loop = NULL;
+	if (why->err || keep_records(state))
 		diag_ctx(why, "%s", conf->where);
-	if (asking->hops) {
+	if (state->hops) {
 		if (why->err)
-			trouble(&discovery->log, &discovery->log.record[asking->walked - 1], why,
+			add_failure(&discovery->log, &discovery->log.record[state->walked - 1], why,
 				false);
-		follow(asking);
+		follow(state);
 	} else if (!why->err) {
-		asking->first = *conf;
-		see(asking, conf, why);
-		follow(asking);
-	} else if (!asks_other_port(asking, why)) {
+		state->first = *conf;
+		add_queried(state, conf, why);
+		follow(state);
+	} else if (!query_other_port(state, why)) {
 		discovery->why = *why;
-		finish_asking(asking);
+		finish_discovery(state);
 	}
 }
 
@@ -510,32 +513,32 @@ static int conf_init(struct nvme_conf *conf, struct uri *uri, const struct bdev_
 static int start(struct nvmf_discovery *discovery, struct loop *loop, const struct nvme_conf *conf,
 	bool either, uint64_t until, struct diag *diag)
 {
-	struct nvmf_asking *asking = calloc(1, sizeof(*asking));
+	struct nvmf_discovery_state *state = calloc(1, sizeof(*state));
 
-	if (!asking)
+	if (!state)
 		return diag_sys(diag, ENOMEM, "discovery");
-	asking->discovery = discovery;
-	asking->loop = loop;
-	asking->first = asking->conf = *conf;
-	asking->either = either;
-	asking->until = until;
-	asking->work.run = asked;
-	asking->timer.fire = late;
+	state->discovery = discovery;
+	state->loop = loop;
+	state->first = state->conf = *conf;
+	state->either = either;
+	state->until = until;
+	state->work.run = controller_done;
+	state->timer.fire = on_timer;
 	if (either) {
 		uint32_t ms = conf->timeout_ms ? conf->timeout_ms / 2 + 1 : 0;
 
-		asking->first.timeout_ms = ms;
-		asking->conf.timeout_ms = ms ? ms : BDEV_TIMEOUT_MS;
+		state->first.timeout_ms = ms;
+		state->conf.timeout_ms = ms ? ms : BDEV_TIMEOUT_MS;
 	}
-	discovery->asking = asking;
+	discovery->state = state;
 	nvmf_log_free(&discovery->log);
 	discovery->why = (struct diag){ 0 };
-	ask_controller(asking, 0);
+	query_controller(state, 0);
 	return 0;
 }
 
 /* A peer may refer to many controllers, and each may delay every answer. */
-static uint64_t end_of_all(uint32_t all_ms, uint32_t each_ms)
+static uint64_t total_deadline(uint32_t all_ms, uint32_t each_ms)
 {
 	if (all_ms == BDEV_NEVER || each_ms == BDEV_NEVER)
 		return 0;
@@ -558,19 +561,19 @@ int nvmf_discovery_start(struct nvmf_discovery *discovery, struct loop *loop, st
 			NVMF_NQN_MAX);
 	return err ? diag_ctx(diag, "%s", uri->spelling)
 		   : start(discovery, loop, &conf, has_two_ports(uri),
-			     end_of_all(env->timeout_ms, mine.timeout_ms), diag);
+			     total_deadline(env->timeout_ms, mine.timeout_ms), diag);
 }
 
 void nvmf_discovery_cancel(struct nvmf_discovery *discovery)
 {
-	if (discovery->asking)
-		drop(discovery->asking);
+	if (discovery->state)
+		drop(discovery->state);
 }
 
 void nvmf_log_free(struct nvmf_log *log)
 {
 	free(log->record);
-	free(log->trouble);
+	free(log->failure);
 	*log = (struct nvmf_log){ 0 };
 }
 
@@ -583,7 +586,7 @@ bool nvmf_record_uri(const struct nvmf_record *record, char uri[URI_MAX])
 		!is_numeric(record->traddr) || parse_u64(record->trsvcid, 1, 65535, &port, NULL) ||
 		(record->trtype != NVMF_TRTYPE_RDMA && record->trtype != NVMF_TRTYPE_TCP))
 		return false;
-	snprintf(uri, URI_MAX, "nvme+%s://%s%s%s:%u/", nvmf_trtype_word(record->trtype),
+	snprintf(uri, URI_MAX, "nvme+%s://%s%s%s:%u/", nvmf_trtype_str(record->trtype),
 		v6 ? "[" : "", record->traddr, v6 ? "]" : "", (unsigned)port);
 	uri_encode_name(uri, record->subnqn);
 	return true;
@@ -591,12 +594,12 @@ bool nvmf_record_uri(const struct nvmf_record *record, char uri[URI_MAX])
 
 struct awaited {
 	struct nvmf_discovery discovery;
-	volatile int over;
+	volatile int finished;
 };
 
 static void awaited(struct nvmf_discovery *discovery)
 {
-	container_of(discovery, struct awaited, discovery)->over = 1;
+	container_of(discovery, struct awaited, discovery)->finished = 1;
 }
 
 /* List only what the URI's transport reaches. Keys for a disk are ignored; the caller has handled
@@ -613,11 +616,12 @@ int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 
 	if (!err)
 		err = start(&wait.discovery, loop, &conf, has_two_ports(uri),
-			end_of_all(env->timeout_ms == BDEV_NEVER ? BDEV_NEVER : 0, env->timeout_ms),
+			total_deadline(
+				env->timeout_ms == BDEV_NEVER ? BDEV_NEVER : 0, env->timeout_ms),
 			diag);
 	if (err)
 		return err;
-	loop_wait(loop, &wait.over, 0);
+	loop_wait(loop, &wait.finished, 0);
 	for (unsigned i = 0; i < log->count; i++) {
 		const struct nvmf_record *record = &log->record[i];
 		char text[URI_MAX];

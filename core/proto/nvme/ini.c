@@ -5,7 +5,7 @@
 #include "names.h"
 #include "nvme.h"
 #include "out.h"
-#include "session.h"
+#include "protocol.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static void name_listed(const struct nvme_dev *dev, char names[200])
 		at += (size_t)snprintf(names + at, 200 - at, "%s%u", i ? ", " : "", dev->list[i]);
 }
 
-static int took_list(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
+static int handle_ns_list(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
 {
 	const le32 *nsid = (const void *)page;
 	char names[200], nqn[URI_MAX] = "";
@@ -116,13 +116,13 @@ static int took_list(struct nvme_dev *dev, const uint8_t *page, struct diag *why
 	return diag_hint(why, "add a namespace to the URI: .../%s/%u", nqn, dev->nsid);
 }
 
-static int took_seek(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
+static int handle_ns_desc(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
 {
 	int err = nvme_ns_ids_get(&dev->ids, page, NVME_IDENTIFY_LEN, why);
 
 	if (err)
 		return err;
-	if (!memcmp(dev->ids.uuid, dev->want, sizeof(dev->want))) {
+	if (!memcmp(dev->ids.uuid, dev->ns_uuid, sizeof(dev->ns_uuid))) {
 		dev->nsid = dev->list[dev->at];
 		dev->step = NS_IDENTIFY;
 		return 0;
@@ -130,7 +130,7 @@ static int took_seek(struct nvme_dev *dev, const uint8_t *page, struct diag *why
 	return ++dev->at < dev->listed ? 0 : no_namespace(dev, why);
 }
 
-static int took_ns(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
+static int handle_identify_ns(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
 {
 	int err = nvme_ns_get(&dev->ns, page, NVME_IDENTIFY_LEN, why);
 
@@ -233,7 +233,7 @@ static void fix_identity(struct nvme_dev *dev)
 	memcpy(id->firmware, dev->ctrl.id.firmware, sizeof(id->firmware));
 }
 
-static int took_again(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
+static int handle_refresh(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
 {
 	struct nvme_ns_info ns;
 	int err = nvme_ns_get(&ns, page, NVME_IDENTIFY_LEN, why);
@@ -246,8 +246,8 @@ static int took_again(struct nvme_dev *dev, const uint8_t *page, struct diag *wh
 		return diag_set(why, DIAG_MISMATCH, EIO,
 			"namespace %u now has blocks of %u bytes instead of %u", dev->nsid,
 			1u << ns.shift, 1u << dev->shift);
-	dev->step = dev->again ? NS_CHANGED : NS_DONE;
-	dev->again = false;
+	dev->step = dev->refresh_again ? NS_CHANGED : NS_DONE;
+	dev->refresh_again = false;
 	dev->ns = ns;
 	if (dev->bdev.lim.size != ns.blocks << dev->shift) {
 		dev->bdev.lim.size = ns.blocks << dev->shift;
@@ -261,14 +261,14 @@ static int step_done(struct nvme_dev *dev, struct diag *why)
 	uint8_t page[NVME_IDENTIFY_LEN];
 	int err;
 
-	nvme_ctrl_take(&dev->ctrl, 0, page, sizeof(page));
+	nvme_ctrl_copy(&dev->ctrl, 0, page, sizeof(page));
 	switch ((enum dev_step)dev->step) {
 	case NS_LIST:
-		return took_list(dev, page, why);
+		return handle_ns_list(dev, page, why);
 	case NS_SEEK:
-		return took_seek(dev, page, why);
+		return handle_ns_desc(dev, page, why);
 	case NS_IDENTIFY:
-		return took_ns(dev, page, why);
+		return handle_identify_ns(dev, page, why);
 	case NS_DESC:
 		err = nvme_ns_ids_get(&dev->ids, page, NVME_IDENTIFY_LEN, why);
 		dev->step = NS_NVM;
@@ -285,7 +285,7 @@ static int step_done(struct nvme_dev *dev, struct diag *why)
 		dev->step = NS_AGAIN;
 		return 0;
 	case NS_AGAIN:
-		return took_again(dev, page, why);
+		return handle_refresh(dev, page, why);
 	case NS_DONE:
 		return 0;
 	}
@@ -351,7 +351,7 @@ static void ns_changed(struct nvme_ctrl *ctrl)
 	if (dev->bdev.state != BDEV_UP)
 		return;
 	if (dev->step != NS_DONE) {
-		dev->again = true;
+		dev->refresh_again = true;
 		return;
 	}
 	dev->step = NS_CHANGED;
@@ -394,7 +394,7 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 		out_text(out, "rdma", NULL, "%s", dev->ctrl.qp.queue->backend);
 	out_text(out, "traddr", NULL, "%s", addr_host(&conf->dst, text));
 	out_text(out, "trsvcid", NULL, "%u", addr_port(&conf->dst));
-	out_line(out, "route:       %s", dev->ctrl.qp.queue->way);
+	out_line(out, "route:       %s", dev->ctrl.qp.queue->route);
 	out_text(out, "subnqn", "subsystem:   ", "%s", conf->subnqn);
 	out_u64(out, "nsid", "namespace:   ", dev->nsid);
 	out_u64(out, "cntlid", "controller:  ", dev->ctrl.cntlid);
@@ -410,14 +410,12 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 	out_text(out, "security", "security:    ", "none");
 }
 
-static const struct bdev_ops ops = {
-	.name = "nvme",
-	.again = nvme_status_again,
+static const struct bdev_ops ops = { .name = "nvme",
+	.retry = nvme_status_again,
 	.lane = nvme_lane,
 	.stop = dev_stop,
 	.free = dev_free,
-	.facts = dev_facts
-};
+	.facts = dev_facts };
 
 static int no_nqn(const struct uri *uri, struct diag *diag)
 {
@@ -441,9 +439,9 @@ static int name_namespace(struct nvme_dev *dev, const struct uri *uri, struct di
 		return 0;
 	if (!strncmp(unit, "urn:uuid:", 9)) {
 		dev->by_uuid = true;
-		return uuid_parse(dev->want, unit + 9) ? 0
-						       : diag_set(diag, DIAG_USAGE, EINVAL,
-								 "invalid UUID '%s'", unit + 9);
+		return uuid_parse(dev->ns_uuid, unit + 9)
+			       ? 0
+			       : diag_set(diag, DIAG_USAGE, EINVAL, "invalid UUID '%s'", unit + 9);
 	}
 	if (parse_u64(unit, 1, NVME_NSID_ALL - 1, &nsid, diag)) {
 		diag_set(diag, DIAG_USAGE, EINVAL,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A lane: one I/O queue of the controller. Requests become commands (NVM Command Set 1.1, section
  * 3), completions end them; requests without a free slot wait in order. */
-#include "later.h"
+#include "deferred.h"
 #include "nvme.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@ struct nvme_lane {
 	struct lane lane;
 	struct nvme_dev *dev;
 	struct nvme_qp qp;
-	uint8_t bit;        /* of dev->qids */
-	struct later later; /* completed without a command */
+	uint8_t bit;              /* of dev->qids */
+	struct deferred deferred; /* completed without a command */
 };
 
 static void put_blocks(struct nvme_sqe *sqe, const struct nvme_dev *dev, const struct io *io)
@@ -44,7 +44,7 @@ static uint32_t put_ranges(
 	return count;
 }
 
-static struct nvme_slot *take_slot(struct nvme_lane *nl, struct io *io)
+static struct nvme_slot *start_command(struct nvme_lane *nl, struct io *io)
 {
 	return inflight_take(
 		&nl->qp.queue->inflight, io, loop_now(nl->lane.loop) + NVME_IO_MS * MSEC);
@@ -101,14 +101,14 @@ static void lane_submit(struct lane *lane, struct io *io)
 	struct nvme_slot *slot;
 
 	if (nl->qp.state != QP_UP)
-		later_done(&nl->later, io, -ENOTCONN);
+		deferred_complete(&nl->deferred, io, -ENOTCONN);
 	else if (io->kind == IO_FLUSH && !nl->dev->vwc)
-		later_done(&nl->later, io, 0);
+		deferred_complete(&nl->deferred, io, 0);
 	else if (io->kind == IO_MAP || (io->kind == IO_ZERO && io->flags & IO_FAST))
 		/* no field of Identify reports how fast zeroing is */
-		later_done(&nl->later, io, -ENOTSUP);
-	else if (nl->qp.queue->inflight.waiting || !(slot = take_slot(nl, io)))
-		inflight_wait(&nl->qp.queue->inflight, io);
+		deferred_complete(&nl->deferred, io, -ENOTSUP);
+	else if (nl->qp.queue->inflight.waiting || !(slot = start_command(nl, io)))
+		inflight_enqueue(&nl->qp.queue->inflight, io);
 	else
 		start_io(nl, slot, io, false);
 }
@@ -128,7 +128,7 @@ static void lane_reply(struct nvme_queue *queue, struct nvme_slot *slot)
 	 * released. */
 	if (!io->status && io->kind == IO_TRIM && io->flags & IO_FUA && nl->dev->vwc &&
 		!slot->flushing)
-		start_io(nl, take_slot(nl, io), io, true);
+		start_io(nl, start_command(nl, io), io, true);
 	else
 		io->done(io);
 }
@@ -181,7 +181,7 @@ static void lane_free(struct lane *lane)
 {
 	struct nvme_lane *nl = (struct nvme_lane *)lane;
 
-	later_fini(&nl->later);
+	deferred_fini(&nl->deferred);
 	nvme_qp_fini(&nl->qp);
 	__atomic_fetch_and(&nl->dev->qids, ~(1ull << nl->bit), __ATOMIC_RELEASE);
 	free(nl);
@@ -220,7 +220,7 @@ static void qp_idle(struct nvme_qp *qp)
 	struct io *io;
 
 	while ((io = inflight_next(&qp->queue->inflight)))
-		start_io(nl, take_slot(nl, io), io, false);
+		start_io(nl, start_command(nl, io), io, false);
 }
 
 static void qp_down(struct nvme_qp *qp)
@@ -229,9 +229,9 @@ static void qp_down(struct nvme_qp *qp)
 	struct io *io;
 
 	nl->lane.why = qp->why;
-	while ((io = inflight_unwait(&qp->queue->inflight)))
+	while ((io = inflight_dequeue(&qp->queue->inflight)))
 		io_lost(qp, io);
-	later_run(&nl->later);
+	deferred_run(&nl->deferred);
 	lane_changed(nl, LANE_DOWN);
 }
 
@@ -242,7 +242,7 @@ static const struct nvme_qp_events qp_events = { .up = qp_up,
 	.idle = qp_idle,
 	.down = qp_down };
 
-static int take_qid(struct nvme_dev *dev)
+static int alloc_qid(struct nvme_dev *dev)
 {
 	uint64_t used = __atomic_load_n(&dev->qids, __ATOMIC_RELAXED);
 
@@ -262,7 +262,7 @@ int nvme_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct di
 	struct nvme_dev *dev = (struct nvme_dev *)bdev;
 	struct nvme_lane *nl;
 	uint32_t scratch = dev->depth * RANGES_LEN;
-	int err, bit = take_qid(dev);
+	int err, bit = alloc_qid(dev);
 
 	if (bit < 0)
 		return diag_set(
@@ -275,7 +275,7 @@ int nvme_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct di
 	lane_init(&nl->lane, &ops, bdev, loop);
 	nl->dev = dev;
 	nl->bit = (uint8_t)bit;
-	later_init(&nl->later, loop);
+	deferred_init(&nl->deferred, loop);
 	err = nvme_qp_open(&nl->qp, loop, &dev->ctrl.conf, (uint16_t)(bit + 1), dev->depth,
 		dev->ctrl.cntlid, scratch < 4096 ? 4096 : scratch,
 		loop_clock() + dev->ctrl.conf.timeout_ms * MSEC, &qp_events, diag);

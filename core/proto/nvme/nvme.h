@@ -73,7 +73,7 @@ struct nvme_queue {
 	uint32_t incap; /* most write data in a capsule; set by the owner once known */
 	struct diag why;
 	struct addr peer;    /* once the carrier is connected */
-	char way[200];       /* text for people */
+	char route[200];     /* text for people */
 	const char *backend; /* RDMA: "verbs" or "iwarp"; otherwise NULL */
 };
 
@@ -128,7 +128,7 @@ struct nvme_qp {
 	uint8_t state;
 	bool mapped;
 	struct diag why;
-	struct nvmf_connect hello;
+	struct nvmf_connect connect;
 };
 struct nvme_qp_events {
 	void (*up)(struct nvme_qp *);
@@ -211,7 +211,7 @@ void nvme_ctrl_send(struct nvme_ctrl *, struct nvme_req *, struct nvme_sqe *, ui
 struct nvme_sqe nvme_identify(uint8_t cns, uint32_t nsid, uint8_t csi);
 /* Copy data that such a command returned. Check and use only the copy: an RDMA target can keep
  * writing to the pool. */
-void nvme_ctrl_take(const struct nvme_ctrl *, size_t at, void *to, size_t len);
+void nvme_ctrl_copy(const struct nvme_ctrl *, size_t at, void *to, size_t len);
 /* Report the status of a reply in diag: 0 or -errno. */
 int nvme_check(const struct nvme_req *, const struct nvme_cqe *, struct diag *);
 void nvme_ctrl_fail(struct nvme_ctrl *, const struct diag *why); /* `down` follows */
@@ -220,7 +220,7 @@ void nvme_ctrl_stop(struct nvme_ctrl *);
 void nvme_ctrl_fini(struct nvme_ctrl *);
 /* Most bytes of one command, by MDTS and the carrier. */
 uint32_t nvme_ctrl_max_data(const struct nvme_ctrl *);
-const char *nvme_step_word(uint8_t step);
+const char *nvme_step_name(uint8_t step);
 
 /* The disk. Lanes, on any thread, read what is constant from UP on, and share only qids. */
 #define NVME_QUEUES 64
@@ -234,10 +234,10 @@ struct nvme_dev {
 	uint16_t depth; /* entries per I/O queue */
 	uint8_t shift, step;
 	bool vwc, deac, write;
-	bool by_uuid, again; /* by_uuid: `want` selects the namespace; again: it changed once more
-				during a refresh */
-	bool missing;        /* nsid does not exist: the list is read for the message */
-	uint8_t want[16];
+	bool by_uuid, refresh_again; /* by_uuid: `want` selects the namespace; again: it changed
+				once more during a refresh */
+	bool missing;                /* nsid does not exist: the list is read for the message */
+	uint8_t ns_uuid[16];
 	uint16_t at, listed; /* while searching for a namespace */
 	uint32_t list[1024];
 	struct nvme_ns_info ns;

@@ -13,8 +13,9 @@ void nvme_pdu_send(struct nvme_pdus *pdus, struct nvme_pdu_out *out, struct nvme
 	if (pdu->flags & NVME_TCP_HDGST)
 		*(le32 *)(void *)(out->head + pdu->hlen) =
 			put_le32(crc32c(0, out->head, pdu->hlen));
-	out->out =
-		(struct stream_out){ .niov = 1, .iov = { { out->head, before } }, .quiet = quiet };
+	out->out = (struct stream_out){
+		.niov = 1, .iov = { { out->head, before } }, .unsignaled = quiet
+	};
 	if (pdu->data)
 		out->out.iov[out->out.niov++] = (struct iovec){ data, pdu->data };
 	if (pdu->data && pdu->flags & NVME_TCP_DDGST) {
@@ -34,15 +35,15 @@ void nvme_pdu_data(struct nvme_pdus *pdus, uint8_t *to)
 	cutter_payload(&pdus->cutter, to, pdu->data);
 }
 
-void nvme_pdu_term_text(char *text, size_t size, const char *who, const struct nvme_tcp_pdu *pdu)
+void nvme_pdu_term_text(char *text, size_t size, const char *sender, const struct nvme_tcp_pdu *pdu)
 {
-	snprintf(text, size, "the %s terminated the connection: %s (%u, field %u)", who,
+	snprintf(text, size, "the %s terminated the connection: %s (%u, field %u)", sender,
 		nvme_tcp_fes_text(pdu->term.fes), pdu->term.fes, pdu->term.fei);
 }
 
 static int bad(struct nvme_pdus *pdus, uint16_t fes, uint32_t fei, const char *text)
 {
-	pdus->over = true;
+	pdus->closed = true;
 	pdus->ev->bad(pdus, fes, fei, text);
 	return CUTTER_STOP;
 }
@@ -60,7 +61,7 @@ static bool digest_is(const uint8_t *p, uint32_t crc)
 	return get_le32(*(const le32 *)(const void *)p) == crc;
 }
 
-static int take_header(struct nvme_pdus *pdus, const uint8_t *p, uint32_t have)
+static int parse_header(struct nvme_pdus *pdus, const uint8_t *p, uint32_t have)
 {
 	uint32_t len, whole;
 
@@ -77,17 +78,17 @@ static int take_header(struct nvme_pdus *pdus, const uint8_t *p, uint32_t have)
 		return bad(pdus, NVME_TCP_FES_HDGST, crc32c(0, p, len), "header digest error");
 	if (nvme_tcp_get(&pdus->pdu, p, len, pdus->dgst, NULL))
 		return wrong(pdus, p, len);
-	pdus->over |= !pdus->ev->header(pdus);
-	return pdus->over ? CUTTER_STOP : (int)whole;
+	pdus->closed |= !pdus->ev->header(pdus);
+	return pdus->closed ? CUTTER_STOP : (int)whole;
 }
 
 static bool data_ended(struct nvme_pdus *pdus, bool good)
 {
-	pdus->over |= !pdus->ev->data(pdus, good);
-	return !pdus->over;
+	pdus->closed |= !pdus->ev->data(pdus, good);
+	return !pdus->closed;
 }
 
-static int take_trailer(struct nvme_pdus *pdus, const uint8_t *p, uint32_t have)
+static int check_ddgst(struct nvme_pdus *pdus, const uint8_t *p, uint32_t have)
 {
 	if (have < NVME_TCP_DIGEST)
 		return 0;
@@ -99,7 +100,7 @@ static int part(struct cutter *cutter, const uint8_t *p, uint32_t have)
 {
 	struct nvme_pdus *pdus = container_of(cutter, struct nvme_pdus, cutter);
 
-	return pdus->trailer ? take_trailer(pdus, p, have) : take_header(pdus, p, have);
+	return pdus->trailer ? check_ddgst(pdus, p, have) : parse_header(pdus, p, have);
 }
 
 static bool payload(struct cutter *cutter)
@@ -131,5 +132,5 @@ void nvme_pdu_init(struct nvme_pdus *pdus, const struct nvme_pdu_events *ev)
 
 bool nvme_pdu_receive(struct nvme_pdus *pdus)
 {
-	return pdus->over || !cutter_receive(&pdus->cutter, pdus->stream);
+	return pdus->closed || !cutter_receive(&pdus->cutter, pdus->stream);
 }

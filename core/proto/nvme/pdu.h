@@ -29,7 +29,7 @@ struct nvme_pdus { /* state of one connection */
 	struct stream *stream;
 	unsigned dgst, align;    /* negotiated */
 	struct nvme_tcp_pdu pdu; /* the one being received */
-	bool over;
+	bool closed;
 	bool trailer; /* its data digest follows */
 	uint32_t crc; /* of its data so far */
 	struct cutter cutter;
@@ -43,5 +43,5 @@ void nvme_pdu_send(struct nvme_pdus *, struct nvme_pdu_out *, struct nvme_tcp_pd
 void nvme_pdu_data(struct nvme_pdus *, uint8_t *to);
 /* Receive from the stream; false: the stream has ended. */
 bool nvme_pdu_receive(struct nvme_pdus *);
-/* Describe a TermReq; who: its sender. */
-void nvme_pdu_term_text(char *text, size_t size, const char *who, const struct nvme_tcp_pdu *);
+/* Describe a TermReq. sender: "host" or "controller". */
+void nvme_pdu_term_text(char *text, size_t size, const char *sender, const struct nvme_tcp_pdu *);

@@ -16,7 +16,7 @@ void nvme_qp_fail(struct nvme_qp *qp, const struct diag *why)
 	qp->queue->carrier->close(qp->queue);
 }
 
-static void late(struct inflight *inflight, struct inflight_slot *slot)
+static void command_timeout(struct inflight *inflight, struct inflight_slot *slot)
 {
 	struct nvme_qp *qp = container_of(inflight, struct nvme_queue, inflight)->user;
 	const struct nvme_data *data = &container_of(slot, struct nvme_slot, flight)->data;
@@ -61,7 +61,7 @@ static void connected(struct nvme_queue *queue, struct nvme_slot *slot)
 		return;
 	nvmf_connect_reply_get(&reply, &slot->cqe, sizeof(slot->cqe), &why);
 	if (reply.status) {
-		nvmf_connect_diag(&why, &reply, &qp->hello);
+		nvmf_connect_diag(&why, &reply, &qp->connect);
 	} else if (reply.auth) {
 		diag_set(&why, DIAG_AUTH, EACCES,
 			"the target requires authentication (DH-HMAC-CHAP), which is not supported "
@@ -88,9 +88,9 @@ static void queue_up(struct nvme_queue *queue)
 	}
 	qp->mapped = true;
 	inflight_limit(&queue->inflight, queue->depth - 1u);
-	qp->hello.depth = queue->depth;
+	qp->connect.depth = queue->depth;
 	slot = inflight_take(&queue->inflight, qp, qp->deadline_ns);
-	nvmf_connect_put((void *)slot->sqe, (void *)qp->scratch->base, &qp->hello);
+	nvmf_connect_put((void *)slot->sqe, (void *)qp->scratch->base, &qp->connect);
 	slot->data = (struct nvme_data){ qp->scratch->base, sizeof(struct nvmf_connect_data), true,
 		qp->scratch };
 	queue->carrier->submit(queue, slot);
@@ -145,12 +145,12 @@ int nvme_qp_open(struct nvme_qp *qp, struct loop *loop, const struct nvme_conf *
 		.deadline_ns = deadline_ns };
 	/* Slots limit the commands in flight, so no flow control is needed. Then, over TCP, the
 	 * last data of a read may include its success status (TCP Transport 3.3.2.2). */
-	qp->hello = (struct nvmf_connect){
+	qp->connect = (struct nvmf_connect){
 		.qid = qid, .cntlid = cntlid, .kato_ms = qid ? 0 : conf->kato_ms, .no_sqfc = true
 	};
-	memcpy(qp->hello.hostid, conf->hostid, sizeof(qp->hello.hostid));
-	memcpy(qp->hello.subnqn, conf->subnqn, sizeof(qp->hello.subnqn));
-	memcpy(qp->hello.hostnqn, conf->hostnqn, sizeof(qp->hello.hostnqn));
+	memcpy(qp->connect.hostid, conf->hostid, sizeof(qp->connect.hostid));
+	memcpy(qp->connect.subnqn, conf->subnqn, sizeof(qp->connect.subnqn));
+	memcpy(qp->connect.hostnqn, conf->hostnqn, sizeof(qp->connect.hostnqn));
 	err = pool_new(&qp->scratch, scratch, 1, diag);
 	if (err)
 		return err;
@@ -161,7 +161,7 @@ int nvme_qp_open(struct nvme_qp *qp, struct loop *loop, const struct nvme_conf *
 		return err;
 	}
 	qp->queue->reply = connected;
-	qp->queue->inflight.late = late;
+	qp->queue->inflight.timed_out = command_timeout;
 	qp->state = QP_OPENING;
 	return 0;
 }

@@ -69,7 +69,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	ring_start(&rdma->ring, ep, rdma->pool, rdma->pool->base + rdma->made * CAPSULE, REPLY,
 		REPLY, queue->depth);
 	nvmf_rdma_req_put(
-		&req, &(struct nvmf_rdma_ask){
+		&req, &(struct nvmf_rdma_req_info){
 			      .qid = queue->qid, .receives = queue->depth, .depth = queue->depth });
 	memcpy(priv, &req, sizeof(req));
 	return sizeof(req);
@@ -92,7 +92,7 @@ static void up(struct ep *ep)
 	if (receives < rdma->queue.depth)
 		rdma->queue.depth = receives;
 	rdma->queue.peer = ep->peer;
-	snprintf(rdma->queue.way, sizeof(rdma->queue.way), "%s", ep->way);
+	snprintf(rdma->queue.route, sizeof(rdma->queue.route), "%s", ep->route);
 	rdma->queue.backend = ep->ops->name;
 	rdma->queue.ev->up(&rdma->queue);
 }
@@ -120,7 +120,7 @@ static void received(struct ep *ep, struct ep_rx *rx)
 		return;
 	}
 	slot->slot.cqe = *cqe;
-	ring_back(&rdma->ring, rx);
+	ring_repost(&rdma->ring, rx);
 	if (inflight_replied(&slot->slot.flight))
 		rdma->queue.reply(&rdma->queue, &slot->slot);
 }
@@ -141,7 +141,7 @@ static void idle(struct ep *ep)
 	if (rdma->closing)
 		return;
 	rdma->queue.ev->idle(&rdma->queue);
-	if (rdma->ring.back)
+	if (rdma->ring.repost)
 		loop_work_add(rdma->queue.loop, &rdma->flush);
 }
 
@@ -219,7 +219,7 @@ static int rdma_open(struct nvme_queue **out, struct loop *loop, const struct nv
 			(void *)(rdma->pool->base + i * CAPSULE);
 	if (!err) {
 		/* The target reads our memory (ird); we do not read its memory. */
-		dial.want = (struct ep_caps){ .send = depth,
+		dial.caps = (struct ep_caps){ .send = depth,
 			.recv = depth,
 			.sge = 2,
 			.inline_max = CAPSULE,
@@ -255,11 +255,11 @@ static void rdma_submit(struct nvme_queue *queue, struct nvme_slot *nvme)
 	const struct nvme_data *data = &nvme->data;
 	const struct ep_caps *caps = &rdma->ep->caps;
 	uint8_t dom = rdma->ep->dom;
-	bool inside = data->out && data->len && data->len <= queue->incap && caps->sge >= 2;
+	bool in_capsule = data->out && data->len && data->len <= queue->incap && caps->sge >= 2;
 
 	slot->op = (struct ep_op){ .nsge = 1,
 		.sge = { { (uint8_t *)nvme->sqe, CAPSULE, rdma->lkey } } };
-	if (inside) {
+	if (in_capsule) {
 		nvme_slot_describe(nvme, (struct nvme_sgl){ .type = NVME_SGL_OFFSET,
 						 .block.len = put_le32(data->len) });
 		slot->op.sge[slot->op.nsge++] =
@@ -267,9 +267,9 @@ static void rdma_submit(struct nvme_queue *queue, struct nvme_slot *nvme)
 	} else {
 		nvme_slot_describe(nvme, keyed(data, dom));
 		if (caps->inline_max >= CAPSULE)
-			slot->op.flags = EP_INLINE | EP_QUIET;
+			slot->op.flags = EP_INLINE | EP_UNSIGNALED;
 	}
-	nvme->flight.unsent = !(slot->op.flags & EP_QUIET);
+	nvme->flight.unsent = !(slot->op.flags & EP_UNSIGNALED);
 	slot->queued = true;
 	if (!rdma->ring.chain)
 		loop_work_add(queue->loop, &rdma->flush);

@@ -9,10 +9,10 @@
 
 #define OF_IO      NVME_STATUS_OF_IO
 #define OF_FABRICS NVME_STATUS_OF_FABRICS
-#define WAIT       (BDEV_AGAIN | BDEV_WAIT)
+#define WAIT       (BDEV_RETRY | BDEV_WAIT_READY)
 
 static const struct row {
-	uint32_t code; /* NVME_STATUS(type, code), and of which commands if that matters */
+	uint32_t code; /* NVME_STATUS(type, code), and OF_... if only of some commands */
 	uint8_t err, again;
 	const char *text;
 } rows[] = {
@@ -20,11 +20,11 @@ static const struct row {
 	{ NVME_STATUS(0, 0x01), ENOTSUP, 0, "unknown command" },
 	{ NVME_STATUS(0, 0x02), EINVAL, 0, "invalid field in the command" },
 	{ NVME_STATUS(0, 0x03), EIO, 0, "the command identifier is already in use" },
-	{ NVME_STATUS(0, 0x04), EIO, BDEV_AGAIN, "data transfer error" },
+	{ NVME_STATUS(0, 0x04), EIO, BDEV_RETRY, "data transfer error" },
 	{ NVME_STATUS(0, 0x05), EAGAIN, WAIT, "aborted: the controller is losing power" },
 	{ NVME_STATUS(0, 0x06), EIO, 0, "internal controller error" },
-	{ NVME_STATUS(0, 0x07), EAGAIN, BDEV_AGAIN, "aborted on request" },
-	{ NVME_STATUS(0, 0x08), EAGAIN, BDEV_AGAIN, "aborted: the queue was deleted" },
+	{ NVME_STATUS(0, 0x07), EAGAIN, BDEV_RETRY, "aborted on request" },
+	{ NVME_STATUS(0, 0x08), EAGAIN, BDEV_RETRY, "aborted: the queue was deleted" },
 	{ NVME_STATUS(0, 0x0b), ENODEV, 0, "no such namespace" },
 	{ NVME_STATUS(0, 0x0c), EIO, 0, "command out of sequence" },
 	{ NVME_STATUS(0, 0x0d), EIO, 0, "invalid data descriptor" },
@@ -71,17 +71,17 @@ static const struct row {
 	{ NVME_STATUS(2, 0x85), EIO, 0, "compare failure" },
 	{ NVME_STATUS(2, 0x86), EACCES, 0, "access denied" },
 	{ NVME_STATUS(2, 0x87), EIO, 0, "the block was deallocated or never written" },
-	{ NVME_STATUS(3, 0x00), EHOSTUNREACH, BDEV_ELSEWHERE,
+	{ NVME_STATUS(3, 0x00), EHOSTUNREACH, BDEV_OTHER_PATH,
 		"internal error on the path to the namespace" },
-	{ NVME_STATUS(3, 0x01), EHOSTUNREACH, BDEV_ELSEWHERE,
+	{ NVME_STATUS(3, 0x01), EHOSTUNREACH, BDEV_OTHER_PATH,
 		"the path lost the namespace permanently (ANA persistent loss)" },
-	{ NVME_STATUS(3, 0x02), EHOSTUNREACH, BDEV_ELSEWHERE,
+	{ NVME_STATUS(3, 0x02), EHOSTUNREACH, BDEV_OTHER_PATH,
 		"the namespace is not accessible on this path (ANA inaccessible)" },
-	{ NVME_STATUS(3, 0x03), EHOSTUNREACH, WAIT | BDEV_ELSEWHERE,
+	{ NVME_STATUS(3, 0x03), EHOSTUNREACH, WAIT | BDEV_OTHER_PATH,
 		"the namespace is moving between controllers (ANA transition)" },
-	{ NVME_STATUS(3, 0x60), EHOSTUNREACH, BDEV_ELSEWHERE, "controller error on the path" },
-	{ NVME_STATUS(3, 0x70), EHOSTUNREACH, BDEV_ELSEWHERE, "host error on the path" },
-	{ NVME_STATUS(3, 0x71), EHOSTUNREACH, BDEV_ELSEWHERE, "aborted by the host" },
+	{ NVME_STATUS(3, 0x60), EHOSTUNREACH, BDEV_OTHER_PATH, "controller error on the path" },
+	{ NVME_STATUS(3, 0x70), EHOSTUNREACH, BDEV_OTHER_PATH, "host error on the path" },
+	{ NVME_STATUS(3, 0x71), EHOSTUNREACH, BDEV_OTHER_PATH, "aborted by the host" },
 };
 
 /* The command-specific codes from 80h on that the NVM command set and Fabrics both define. */
@@ -137,7 +137,7 @@ unsigned nvme_status_again(uint32_t status)
 		return 0;
 	if (row)
 		return row->again;
-	return (status >> 8 & 7) == 3 ? BDEV_ELSEWHERE : 0;
+	return (status >> 8 & 7) == 3 ? BDEV_OTHER_PATH : 0;
 }
 
 int nvme_status_diag(struct diag *diag, uint32_t status, const char *what)
@@ -183,8 +183,8 @@ static const char *connect_field(bool data, unsigned at)
 	return NULL;
 }
 
-int nvmf_connect_diag(
-	struct diag *diag, const struct nvmf_connect_reply *reply, const struct nvmf_connect *asked)
+int nvmf_connect_diag(struct diag *diag, const struct nvmf_connect_reply *reply,
+	const struct nvmf_connect *connect)
 {
 	const char *name = connect_field(reply->ipo_data, reply->ipo);
 
@@ -192,11 +192,11 @@ int nvmf_connect_diag(
 	case NVME_STATUS(1, 0x82):
 		if (name && !strcmp(name, "subsystem NQN"))
 			return diag_set(diag, DIAG_NOT_FOUND, ENOENT,
-				"the target has no subsystem '%s'", asked->subnqn);
+				"the target has no subsystem '%s'", connect->subnqn);
 		if (name && !strcmp(name, "host NQN"))
 			return diag_set(diag, DIAG_AUTH, EACCES,
 				"the target refused the connection: invalid host NQN '%s'",
-				asked->hostnqn);
+				connect->hostnqn);
 		return diag_set(diag, DIAG_REFUSED, EINVAL,
 			"the target refused the connection: invalid parameter: %s (byte %u of the "
 			"%s)",
@@ -204,7 +204,7 @@ int nvmf_connect_diag(
 			reply->ipo_data ? "data" : "command");
 	case NVME_STATUS(1, 0x84):
 		diag_set(diag, DIAG_AUTH, EACCES, "subsystem '%s' does not allow host NQN '%s'",
-			asked->subnqn, asked->hostnqn);
+			connect->subnqn, connect->hostnqn);
 		return diag_hint(
 			diag, "allow this host NQN on the target, or choose another with hostnqn=");
 	default:
@@ -245,34 +245,34 @@ const char *nvme_tcp_fes_text(uint16_t fes)
 	return fes < sizeof(text) / sizeof(text[0]) && text[fes] ? text[fes] : "unlisted reason";
 }
 
-static const char *word(const char *const *words, unsigned count, unsigned at)
+static const char *name_at(const char *const *names, unsigned count, unsigned at)
 {
-	return at < count && words[at] ? words[at] : "unrecognized";
+	return at < count && names[at] ? names[at] : "unrecognized";
 }
 #define WORD(at, ...)                                                                              \
-	static const char *const words[] = { __VA_ARGS__ };                                        \
-	return word(words, sizeof(words) / sizeof(words[0]), at)
+	static const char *const names[] = { __VA_ARGS__ };                                        \
+	return name_at(names, sizeof(names) / sizeof(names[0]), at)
 
-const char *nvmf_trtype_word(uint8_t v)
+const char *nvmf_trtype_str(uint8_t v)
 {
 	if (v == NVMF_TRTYPE_LOOP)
 		return "loop";
 	WORD(v, [NVMF_TRTYPE_RDMA] = "rdma", [NVMF_TRTYPE_FC] = "fc", [NVMF_TRTYPE_TCP] = "tcp");
 }
 
-const char *nvmf_adrfam_word(uint8_t v)
+const char *nvmf_adrfam_str(uint8_t v)
 {
 	WORD(v, "pci", "ipv4", "ipv6", "infiniband", "fibre-channel");
 }
 
-const char *nvmf_subtype_word(uint8_t v)
+const char *nvmf_subtype_str(uint8_t v)
 {
 	WORD(v, [NVMF_SUBTYPE_REFERRAL] = "discovery subsystem referral",
 		[NVMF_SUBTYPE_NVME] = "nvme subsystem",
 		[NVMF_SUBTYPE_CURRENT] = "current discovery subsystem");
 }
 
-const char *nvmf_treq_word(uint8_t v)
+const char *nvmf_treq_str(uint8_t v)
 {
 	WORD(v, "not specified", "required",
 		"not required", [4] = "not specified, sq flow control disable supported",
@@ -280,7 +280,7 @@ const char *nvmf_treq_word(uint8_t v)
 		"not required, sq flow control disable supported");
 }
 
-const char *nvmf_eflags_word(uint16_t v)
+const char *nvmf_eflags_str(uint16_t v)
 {
 	WORD(v, "none", "explicit discovery connections", "duplicate discovery information",
 		"explicit discovery connections, duplicate discovery information",
@@ -290,22 +290,22 @@ const char *nvmf_eflags_word(uint16_t v)
 		"connectivity");
 }
 
-const char *nvmf_prtype_word(uint8_t v)
+const char *nvmf_prtype_str(uint8_t v)
 {
 	WORD(v, [1] = "not specified", "infiniband", "roce", "roce-v2", "iwarp");
 }
 
-const char *nvmf_qptype_word(uint8_t v)
+const char *nvmf_qptype_str(uint8_t v)
 {
 	WORD(v, [1] = "connected", "datagram");
 }
 
-const char *nvmf_cms_word(uint8_t v)
+const char *nvmf_cms_str(uint8_t v)
 {
 	WORD(v, [1] = "rdma-cm");
 }
 
-const char *nvmf_sectype_word(uint8_t v)
+const char *nvmf_sectype_str(uint8_t v)
 {
 	WORD(v, "none", "tls", "tls13");
 }

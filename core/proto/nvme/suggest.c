@@ -3,14 +3,14 @@
  * command is sent. */
 #include "ep.h"
 #include "nvme.h"
-#include "session.h"
+#include "protocol.h"
 #include <stdio.h>
 
 #define MSEC 1000000ull
 
 struct greeting {
 	struct resolve resolve;
-	volatile int over;
+	volatile int finished;
 	bool answered;
 };
 
@@ -19,7 +19,7 @@ static void up(struct nvme_queue *queue)
 	struct greeting *greeting = queue->user;
 
 	greeting->answered = true;
-	greeting->over = 1;
+	greeting->finished = 1;
 }
 
 static void idle(struct nvme_queue *queue)
@@ -31,14 +31,14 @@ static void down(struct nvme_queue *queue)
 {
 	struct greeting *greeting = queue->user;
 
-	greeting->over = 1;
+	greeting->finished = 1;
 }
 
 static void found(struct resolve *resolve)
 {
 	struct greeting *greeting = container_of(resolve, struct greeting, resolve);
 
-	greeting->over = 1;
+	greeting->finished = 1;
 }
 
 /* Set the address if the name was resolved before. */
@@ -50,7 +50,7 @@ static bool resolve_host(struct loop *loop, struct nvme_conf *conf, uint32_t ms)
 		return true;
 	if (resolve_start(&greeting.resolve, loop, conf->host, conf->port, ms, NULL))
 		return false;
-	loop_wait(loop, &greeting.over, 0);
+	loop_wait(loop, &greeting.finished, 0);
 	conf->dst = greeting.resolve.addr;
 	return !greeting.resolve.why.err;
 }
@@ -69,7 +69,7 @@ static bool speaks(
 	ms = end > now + MSEC ? (uint32_t)((end - now) / MSEC) : 1;
 	if (carrier->open(&queue, loop, conf, 0, NVME_ADMIN_DEPTH, ms, &events, &greeting, NULL))
 		return false;
-	loop_wait(loop, &greeting.over, 0); /* the queue has a timeout */
+	loop_wait(loop, &greeting.finished, 0); /* the queue has a timeout */
 	carrier->free(queue);
 	return greeting.answered;
 }

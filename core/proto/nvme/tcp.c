@@ -14,14 +14,14 @@ struct nvme_tcp_slot {
 	uint32_t moved;        /* bytes of data received, or assigned to H2CData PDUs */
 	uint32_t left;         /* bytes of the current R2T without a PDU so far */
 	uint16_t ttag;
-	bool inside;  /* the write data is in the capsule */
-	bool sending; /* an H2CData PDU waits for `sent` */
+	bool in_capsule; /* the write data is in the capsule */
+	bool sending;    /* an H2CData PDU waits for `sent` */
 	struct nvme_pdu_out cmd, h2c;
 };
 
 struct nvme_tcp {
 	struct nvme_queue queue; /* first member */
-	struct nvme_pdu_out hello;
+	struct nvme_pdu_out icreq;
 	struct loop_timer timer; /* until ICResp */
 	uint64_t deadline_ns;
 	uint32_t max_h2c;
@@ -55,12 +55,12 @@ static void tcp_submit(struct nvme_queue *queue, struct nvme_slot *nvme)
 									 : queue->incap;
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD };
 
-	slot->inside = data->out && data->len && data->len <= room;
+	slot->in_capsule = data->out && data->len && data->len <= room;
 	nvme_slot_describe(
 		nvme, (struct nvme_sgl){ .block.len = put_le32(data->len),
-			      .type = slot->inside ? NVME_SGL_OFFSET : NVME_SGL_TRANSPORT });
+			      .type = slot->in_capsule ? NVME_SGL_OFFSET : NVME_SGL_TRANSPORT });
 	pdu.sqe = *nvme->sqe;
-	pdu.data = slot->inside ? data->len : 0;
+	pdu.data = slot->in_capsule ? data->len : 0;
 	slot->moved = 0;
 	slot->left = 0;
 	slot->sending = false;
@@ -87,12 +87,12 @@ static void send_piece(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot)
 	slot->slot.flight.unsent++;
 }
 
-static void take_r2t(
+static void handle_r2t(
 	struct nvme_tcp *tcp, struct nvme_tcp_slot *slot, const struct nvme_tcp_pdu *pdu)
 {
 	uint32_t rest = slot->slot.data.len - slot->moved;
 
-	if (!slot->slot.data.out || slot->inside || slot->left || slot->sending) {
+	if (!slot->slot.data.out || slot->in_capsule || slot->left || slot->sending) {
 		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller requested data (R2T) unexpectedly");
 		return;
@@ -114,7 +114,7 @@ static void sent(struct stream *stream, struct stream_out *out)
 	struct nvme_tcp_slot *slot;
 	size_t at = (size_t)((uint8_t *)out - queue->inflight.slots);
 
-	if (tcp->closing || out == &tcp->hello.out)
+	if (tcp->closing || out == &tcp->icreq.out)
 		return;
 	slot = inflight_slot(&queue->inflight, (unsigned)(at / sizeof(*slot)));
 	if (out == &slot->h2c.out) {
@@ -136,15 +136,15 @@ static void up(struct stream *stream)
 		.ic.dgst = (uint8_t)digests(tcp->queue.conf) };
 
 	tcp->queue.peer = stream->peer;
-	snprintf(tcp->queue.way, sizeof(tcp->queue.way), "%s", stream->way);
+	snprintf(tcp->queue.route, sizeof(tcp->queue.route), "%s", stream->route);
 	if (tcp->deadline_ns)
 		loop_timer_set(tcp->queue.loop, &tcp->timer, tcp->deadline_ns);
-	nvme_pdu_send(&tcp->pdus, &tcp->hello, &pdu, NULL, false);
+	nvme_pdu_send(&tcp->pdus, &tcp->icreq, &pdu, NULL, false);
 }
 
-static void take_icresp(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
+static void handle_icresp(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 {
-	unsigned asked = digests(tcp->queue.conf);
+	unsigned requested = digests(tcp->queue.conf);
 
 	if (pdu->ic.pfv)
 		tcp_fail(tcp, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
@@ -155,15 +155,15 @@ static void take_icresp(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 	else if (pdu->ic.max < NVME_TCP_MIN_H2C)
 		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller's data limit per PDU (MAXH2CDATA) is less than 4096 bytes");
-	else if (asked & ~pdu->ic.dgst)
+	else if (requested & ~pdu->ic.dgst)
 		tcp_fail(tcp, DIAG_UNSUPPORTED, ENOTSUP,
 			"the controller does not support the requested digests");
-	else if (pdu->ic.dgst & ~asked)
+	else if (pdu->ic.dgst & ~requested)
 		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller enabled digests that were not requested");
 	if (tcp->closing)
 		return;
-	tcp->pdus.dgst = asked;
+	tcp->pdus.dgst = requested;
 	tcp->pdus.align = (pdu->ic.pda + 1u) * 4;
 	tcp->max_h2c = pdu->ic.max & ~3u;
 	tcp->greeted = true;
@@ -171,7 +171,7 @@ static void take_icresp(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 	tcp->queue.ev->up(&tcp->queue);
 }
 
-static void late(struct loop_timer *timer)
+static void connect_timeout(struct loop_timer *timer)
 {
 	struct nvme_tcp *tcp = container_of(timer, struct nvme_tcp, timer);
 	char at[ADDR_TEXT];
@@ -199,11 +199,13 @@ static struct nvme_tcp_slot *find_slot(struct nvme_tcp *tcp, uint16_t cid)
 	return slot;
 }
 
-static void take_reply(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot, const struct nvme_cqe *cqe)
+static void handle_response(
+	struct nvme_tcp *tcp, struct nvme_tcp_slot *slot, const struct nvme_cqe *cqe)
 {
 	bool good = !NVME_STATUS_CODE(get_le16(cqe->status) >> 1);
 
-	if (good && slot->slot.data.len && !slot->inside && slot->moved != slot->slot.data.len) {
+	if (good && slot->slot.data.len && !slot->in_capsule &&
+		slot->moved != slot->slot.data.len) {
 		broken(tcp, slot->slot.data.out
 				    ? "the controller reported success of a write before it "
 				      "had the data"
@@ -216,7 +218,7 @@ static void take_reply(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot, const s
 		tcp->queue.reply(&tcp->queue, &slot->slot);
 }
 
-static void take_data(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
+static void handle_c2h_data(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 {
 	struct nvme_tcp_slot *slot = find_slot(tcp, pdu->xfer.cccid);
 
@@ -235,7 +237,7 @@ static void take_data(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 	nvme_pdu_data(&tcp->pdus, slot->slot.data.p + slot->moved);
 }
 
-static void act_on(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
+static void dispatch_pdu(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 {
 	struct nvme_tcp_slot *slot;
 	char text[160];
@@ -249,7 +251,7 @@ static void act_on(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 		if (tcp->greeted)
 			broken(tcp, "unexpected second ICResp");
 		else
-			take_icresp(tcp, pdu);
+			handle_icresp(tcp, pdu);
 		return;
 	case NVME_TCP_C2H_TERM:
 		nvme_pdu_term_text(text, sizeof(text), "controller", pdu);
@@ -258,15 +260,15 @@ static void act_on(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 	case NVME_TCP_RSP:
 		slot = find_slot(tcp, get_le16(pdu->cqe.cid));
 		if (slot)
-			take_reply(tcp, slot, &pdu->cqe);
+			handle_response(tcp, slot, &pdu->cqe);
 		return;
 	case NVME_TCP_C2H_DATA:
-		take_data(tcp, pdu);
+		handle_c2h_data(tcp, pdu);
 		return;
 	case NVME_TCP_R2T:
 		slot = find_slot(tcp, pdu->xfer.cccid);
 		if (slot)
-			take_r2t(tcp, slot, pdu);
+			handle_r2t(tcp, slot, pdu);
 		return;
 	case NVME_TCP_ICREQ:
 	case NVME_TCP_H2C_TERM:
@@ -281,7 +283,7 @@ static bool pdu_header(struct nvme_pdus *pdus)
 {
 	struct nvme_tcp *tcp = container_of(pdus, struct nvme_tcp, pdus);
 
-	act_on(tcp, &pdus->pdu);
+	dispatch_pdu(tcp, &pdus->pdu);
 	return !tcp->closing;
 }
 
@@ -300,7 +302,7 @@ static bool pdu_data(struct nvme_pdus *pdus, bool good)
 		const struct nvme_cqe cqe = { .sqhd = put_le16(NVME_SQHD_NONE),
 			.cid = put_le16(pdus->pdu.xfer.cccid) };
 
-		take_reply(tcp, slot, &cqe);
+		handle_response(tcp, slot, &cqe);
 	}
 	return !tcp->closing;
 }
@@ -374,7 +376,7 @@ static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvm
 		.qid = qid,
 		.depth = depth };
 	nvme_pdu_init(&tcp->pdus, &pdu_events);
-	tcp->timer.fire = late;
+	tcp->timer.fire = connect_timeout;
 	tcp->deadline_ns = timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
 	err = inflight_init(
 		&tcp->queue.inflight, loop, depth - 1, sizeof(struct nvme_tcp_slot), NULL, diag);

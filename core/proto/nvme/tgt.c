@@ -7,7 +7,7 @@
 
 #define BUFFER 131072 /* at least: half of a buffer holds the largest block */
 
-static void ways_changed(struct target *base)
+static void transports_changed(struct target *base)
 {
 	struct nvme_target *target = (struct nvme_target *)base;
 
@@ -51,14 +51,14 @@ static bool busy(const struct target_conn *conn)
 }
 
 /* Evict an admin queue last, as all other queues of its controller end with it. */
-static bool later(const struct target_conn *conn)
+static bool stop_last(const struct target_conn *conn)
 {
 	const struct nvme_tgt_queue *queue = (const struct nvme_tgt_queue *)conn;
 
-	return queue->bound && !queue->ask.qid && queue->bound->qids;
+	return queue->bound && !queue->connect.qid && queue->bound->qids;
 }
 
-static void census(const struct target *base, struct target_status *status)
+static void count_clients(const struct target *base, struct target_status *status)
 {
 	const struct nvme_target *target = (const struct nvme_target *)base;
 
@@ -82,7 +82,7 @@ static void target_free(struct target *base)
 }
 
 static const struct target_proto proto = { .name = "nvme",
-	.hello = "Connect command",
+	.handshake_name = "Connect command",
 	.depth = 128,
 	.connections = NVME_TGT_CONNECTIONS,
 	.open_ms = NVME_TGT_CONNECT_MS,
@@ -90,7 +90,7 @@ static const struct target_proto proto = { .name = "nvme",
 	.announced = NVME_TGT_QUEUES,
 	.stream = nvme_tgt_tcp_incoming,
 	.rdma = nvme_tgt_rdma_incoming,
-	.ways = ways_changed,
+	.transports_changed = transports_changed,
 	.decode = nvme_tgt_decode,
 	.work = work,
 	.complete = nvme_tgt_complete,
@@ -98,9 +98,9 @@ static const struct target_proto proto = { .name = "nvme",
 	.closing = closing,
 	.down = down,
 	.busy = busy,
-	.later = later,
-	.left = nvme_tgt_ctrl_leave,
-	.census = census,
+	.stop_last = stop_last,
+	.closed = nvme_tgt_ctrl_remove_queue,
+	.count_clients = count_clients,
 	.resized = resized,
 	.free = target_free };
 

@@ -72,7 +72,7 @@ struct nvme_tgt_carrier {
 	uint8_t trtype;
 	uint32_t incap; /* most data in a capsule */
 	/* Parse the command's data descriptor, for base.data_len bytes: sets base.p to where a
-	 * capsule's data is, and base.inside if the data is there. */
+	 * capsule's data is, and base.immediate if the data is there. */
 	uint32_t (*descriptor)(struct nvme_tgt_cmd *);
 };
 extern const struct nvme_tgt_carrier nvme_tgt_rdma, nvme_tgt_tcp;
@@ -108,19 +108,19 @@ struct nvme_tgt_queue {
 	/* on its loop */
 	bool no_sqfc;
 	uint16_t qid, depth, sqhd;
-	uint16_t most; /* most entries that the carrier can handle */
-	bool io_only;  /* the carrier has no memory for data sent on an admin queue */
+	uint16_t max_depth; /* most entries that the carrier can handle */
+	bool io_only;       /* the carrier has no memory for data sent on an admin queue */
 	struct nvme_tgt_ctrl *ctrl;
-	const struct nvme_tgt_cmd *connecting; /* its only Connect */
+	const struct nvme_tgt_cmd *first_connect; /* its only Connect */
 	/* Connect, while the target's thread checks it */
-	struct nvme_tgt_cmd *asking;
-	struct nvmf_connect ask;
-	struct nvmf_connect_reply answer;
+	struct nvme_tgt_cmd *connect_cmd;
+	struct nvmf_connect connect;
+	struct nvmf_connect_reply connect_reply;
 	/* on the target's loop */
 	struct nvme_tgt_ctrl *bound;      /* its controller; the reply to Connect sets ctrl */
 	struct nvme_tgt_queue *sibling;   /* of the same controller */
 	struct nvme_tgt_queue *wait_next; /* in ctrl->waiting */
-	struct loop_msg ask_hop;
+	struct loop_msg connect_hop;
 };
 
 /* An Abort in progress. */
@@ -167,14 +167,15 @@ struct nvme_tgt_ctrl {
 	unsigned shut_at;
 	bool shut_failed;                   /* one of the flushes failed */
 	const struct target_disk *shutting; /* the disk being flushed */
-	bool gone;                          /* the admin queue is down */
+	bool admin_down;                    /* the admin queue is down */
 	/* shared by both loops */
-	bool write_through; /* atomic: the host disabled the write cache */
-	uint64_t news; /* atomic: pending events as bits: one per namespace, then the discovery log
-			*/
+	bool write_through;      /* atomic: the host disabled the write cache */
+	uint64_t pending_events; /* atomic: pending events as bits: one per namespace, then the
+				  * discovery log
+				  */
 	struct loop_msg notice, reset;
 };
-#define NVME_TGT_NEWS_DISC (1ull << 32)
+#define NVME_TGT_PENDING_DISC (1ull << 32)
 
 static inline struct nvme_tgt_queue *nvme_tgt_queue_of(const struct nvme_tgt_cmd *cmd)
 {
@@ -198,10 +199,10 @@ void nvme_tgt_tcp_incoming(struct target *, int fd, const struct addr *peer);
 void nvme_tgt_rdma_incoming(struct target *, struct ep_incoming *);
 
 /* tgt_ctrl.c: on the target's loop */
-/* Check queue->ask, set queue->answer, and bind the queue to its controller. False = a fence is on
- * its way; ask_hop runs again when it returns. */
+/* Check queue->connect, set queue->connect_reply, and bind the queue to its controller. False = a
+ * fence is on its way; connect_hop runs again when it returns. */
 bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *);
-void nvme_tgt_ctrl_leave(struct target_conn *); /* the queue has ended */
+void nvme_tgt_ctrl_remove_queue(struct target_conn *); /* the queue has ended */
 /* NULL: the discovery log changed */
 void nvme_tgt_ctrl_notify(struct nvme_target *, const struct nvme_tgt_ns *);
 void nvme_tgt_ctrl_notice_back(struct loop_msg *);
@@ -212,11 +213,11 @@ void nvme_tgt_queue_begin(struct target *, struct nvme_tgt_queue *, const struct
 	const struct addr *peer); /* this one runs on the target's loop */
 uint32_t nvme_tgt_decode(struct target_cmd *);
 void nvme_tgt_complete(struct target_cmd *, uint32_t status);
-bool nvme_tgt_cmd_abort(
-	struct nvme_tgt_cmd *); /* like target_cmd_abort(), also for kept commands */
-void nvme_tgt_cmd_result(
-	struct nvme_tgt_cmd *, uint64_t result); /* sets the result of the completion */
-void nvme_tgt_queue_answered(struct loop_msg *);
+/* Like target_cmd_abort(), but also aborts waiting event requests. */
+bool nvme_tgt_cmd_abort(struct nvme_tgt_cmd *);
+/* Set the result of the completion. */
+void nvme_tgt_cmd_result(struct nvme_tgt_cmd *, uint64_t result);
+void nvme_tgt_queue_connected(struct loop_msg *);
 static inline struct nvme_tgt_cmd *nvme_tgt_cmd_at(const struct nvme_tgt_queue *queue, unsigned i)
 {
 	return (struct nvme_tgt_cmd *)target_cmd_at(&queue->base, i);
@@ -232,7 +233,8 @@ uint32_t nvme_tgt_status(const struct io *);
 
 /* tgt_admin.c: on the admin queue's loop */
 void nvme_tgt_ctrl_noticed(struct loop_msg *);
-void nvme_tgt_ctrl_heard(struct nvme_tgt_ctrl *); /* called for each command of the admin queue */
+void nvme_tgt_ctrl_restart_keep_alive(
+	struct nvme_tgt_ctrl *); /* called for each command of the admin queue */
 void nvme_tgt_ctrl_unmask(struct nvme_tgt_ctrl *, uint32_t event); /* its log was read */
 void nvme_tgt_ctrl_kill_io(struct nvme_tgt_ctrl *);                /* ends its I/O queues */
 void nvme_tgt_ctrl_quit(struct nvme_tgt_ctrl *);                   /* ends the admin queue */

@@ -38,7 +38,7 @@ static uint32_t kato(const struct nvme_tgt_ctrl *ctrl, uint32_t ms)
 		       : ms;
 }
 
-void nvme_tgt_ctrl_heard(struct nvme_tgt_ctrl *ctrl)
+void nvme_tgt_ctrl_restart_keep_alive(struct nvme_tgt_ctrl *ctrl)
 {
 	uint32_t ms = kato(ctrl, ctrl->kato_ms);
 
@@ -56,7 +56,7 @@ static void keep_alive(struct nvme_tgt_cmd *cmd)
 }
 
 /* Report each event once, then not again until its log was read (5.1.2). */
-static void tell(struct nvme_tgt_ctrl *ctrl)
+static void send_events(struct nvme_tgt_ctrl *ctrl)
 {
 	uint32_t due = ctrl->due & ctrl->event_mask & ~ctrl->masked, bit;
 	struct nvme_tgt_cmd *cmd;
@@ -80,19 +80,19 @@ static void tell(struct nvme_tgt_ctrl *ctrl)
 void nvme_tgt_ctrl_unmask(struct nvme_tgt_ctrl *ctrl, uint32_t bit)
 {
 	ctrl->masked &= ~bit;
-	tell(ctrl);
+	send_events(ctrl);
 }
 
 void nvme_tgt_ctrl_noticed(struct loop_msg *msg)
 {
 	struct nvme_tgt_ctrl *ctrl = container_of(msg, struct nvme_tgt_ctrl, notice);
-	uint64_t news = __atomic_exchange_n(&ctrl->news, 0, __ATOMIC_ACQUIRE);
+	uint64_t pending_events = __atomic_exchange_n(&ctrl->pending_events, 0, __ATOMIC_ACQUIRE);
 
-	if (!ctrl->gone) {
-		ctrl->changed |= (uint32_t)news;
-		ctrl->due |= ((uint32_t)news ? NVME_EVENT_NS_ATTR : 0) |
-			     (news & NVME_TGT_NEWS_DISC ? NVME_EVENT_DISC_LOG : 0);
-		tell(ctrl);
+	if (!ctrl->admin_down) {
+		ctrl->changed |= (uint32_t)pending_events;
+		ctrl->due |= ((uint32_t)pending_events ? NVME_EVENT_NS_ATTR : 0) |
+			     (pending_events & NVME_TGT_PENDING_DISC ? NVME_EVENT_DISC_LOG : 0);
+		send_events(ctrl);
 	}
 	msg->run = nvme_tgt_ctrl_notice_back;
 	loop_post(ctrl->target->base.loop, msg);
@@ -106,9 +106,9 @@ static void event_request(struct nvme_tgt_cmd *cmd)
 		nvme_tgt_cmd_worked(cmd, NVME_AER_LIMIT);
 		return;
 	}
-	cmd->base.state = TARGET_CMD_KEPT;
+	cmd->base.state = TARGET_CMD_PARKED;
 	ctrl->event[ctrl->events++] = cmd;
-	tell(ctrl);
+	send_events(ctrl);
 }
 
 void nvme_tgt_ctrl_forget(struct nvme_tgt_ctrl *ctrl, const struct nvme_tgt_cmd *event)
@@ -129,7 +129,7 @@ static void shut_done(struct io *io)
 
 	ctrl->shutting = NULL;
 	ctrl->shut_failed |= io->status;
-	if (ctrl->gone)
+	if (ctrl->admin_down)
 		target_conn_wake(&ctrl->admin->base);
 	else
 		shut_next(ctrl);
@@ -161,7 +161,7 @@ static void shut_next(struct nvme_tgt_ctrl *ctrl)
 
 void nvme_tgt_ctrl_quit(struct nvme_tgt_ctrl *ctrl)
 {
-	ctrl->gone = true;
+	ctrl->admin_down = true;
 	ctrl->events = 0;
 	loop_timer_del(ctrl->loop, &ctrl->keep);
 	if (ctrl->shutting)
@@ -286,20 +286,20 @@ static uint32_t check_connect(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
 
-	if (queue->connecting || queue->base.state != TARGET_OPENING)
+	if (queue->first_connect || queue->base.state != TARGET_OPENING)
 		return NVME_SEQUENCE;
-	queue->connecting = cmd;
+	queue->first_connect = cmd;
 	*len = sizeof(struct nvmf_connect_data);
 	return NVME_OK;
 }
 
-static void ask(struct loop_msg *msg)
+static void post_connect(struct loop_msg *msg)
 {
-	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, ask_hop);
+	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, connect_hop);
 
 	if (!nvme_tgt_ctrl_connect(queue))
 		return;
-	msg->run = nvme_tgt_queue_answered;
+	msg->run = nvme_tgt_queue_connected;
 	loop_post(queue->base.loop, msg);
 }
 
@@ -313,7 +313,7 @@ static void connect_work(struct nvme_tgt_cmd *cmd)
 		nvme_tgt_cmd_worked(cmd, NVME_SEQUENCE);
 		return;
 	}
-	if (!no.status && get_le16(sqe->sqsize) >= queue->most)
+	if (!no.status && get_le16(sqe->sqsize) >= queue->max_depth)
 		no = (struct nvmf_connect_reply){ .status = NVMF_PARAM,
 			.ipo = offsetof(struct nvmf_connect_sqe, sqsize) };
 	if (!no.status && queue->io_only && !get_le16(sqe->qid))
@@ -324,13 +324,13 @@ static void connect_work(struct nvme_tgt_cmd *cmd)
 		nvme_tgt_cmd_worked(cmd, no.status);
 		return;
 	}
-	if (nvmf_connect_get(&queue->ask, sqe, cmd->base.p, cmd->base.piece, NULL)) {
+	if (nvmf_connect_get(&queue->connect, sqe, cmd->base.p, cmd->base.piece, NULL)) {
 		nvme_tgt_cmd_worked(cmd, NVME_INVALID_FIELD);
 		return;
 	}
-	queue->asking = cmd;
-	queue->ask_hop.run = ask;
-	loop_post(queue->base.target->loop, &queue->ask_hop);
+	queue->connect_cmd = cmd;
+	queue->connect_hop.run = post_connect;
+	loop_post(queue->base.target->loop, &queue->connect_hop);
 }
 
 /* Disconnect of an I/O queue (6.4): the host closes the connection itself. */
@@ -423,11 +423,11 @@ static uint32_t set_feature_to(struct nvme_tgt_cmd *cmd, uint32_t value)
 		return NVME_OK;
 	case NVME_FEATURE_ASYNC_EVENT:
 		ctrl->event_mask = value;
-		tell(ctrl);
+		send_events(ctrl);
 		return NVME_OK;
 	case NVME_FEATURE_KATO:
 		ctrl->kato_ms = value = kato(ctrl, value);
-		nvme_tgt_ctrl_heard(ctrl);
+		nvme_tgt_ctrl_restart_keep_alive(ctrl);
 		nvme_tgt_cmd_result(cmd, value);
 		return NVME_OK;
 	case NVME_FEATURE_HOST_ID: /* 5.1.25.2.13: over fabrics Connect sets it */

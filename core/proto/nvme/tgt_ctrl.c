@@ -35,16 +35,16 @@ static struct nvme_tgt_ctrl *find_ctrl(const struct nvme_target *target, uint16_
 	return ctrl;
 }
 
-static void adopt(struct nvme_tgt_ctrl *ctrl, struct nvme_tgt_queue *queue)
+static void add_queue(struct nvme_tgt_ctrl *ctrl, struct nvme_tgt_queue *queue)
 {
 	queue->sibling = ctrl->queues;
 	ctrl->queues = queue;
 	queue->bound = ctrl;
-	if (queue->ask.qid)
-		ctrl->qids |= 1ull << (queue->ask.qid - 1);
+	if (queue->connect.qid)
+		ctrl->qids |= 1ull << (queue->connect.qid - 1);
 }
 
-static void free_when_left(struct nvme_tgt_ctrl *ctrl)
+static void free_if_unused(struct nvme_tgt_ctrl *ctrl)
 {
 	struct nvme_tgt_ctrl **at = &ctrl->target->ctrls;
 
@@ -74,9 +74,9 @@ static void fence_back(struct target_fence *fence)
 
 	ctrl->fencing = false;
 	for (struct nvme_tgt_queue *queue = ctrl->waiting; queue; queue = queue->wait_next)
-		loop_post(fence->home, &queue->ask_hop);
+		loop_post(fence->home, &queue->connect_hop);
 	ctrl->waiting = NULL;
-	free_when_left(ctrl);
+	free_if_unused(ctrl);
 }
 
 static void fence_host(struct nvme_tgt_ctrl *ctrl)
@@ -84,8 +84,8 @@ static void fence_host(struct nvme_tgt_ctrl *ctrl)
 	struct target *target = &ctrl->target->base;
 
 	ctrl->fencing = true;
-	ctrl->fence.same = same_host;
-	ctrl->fence.back = fence_back;
+	ctrl->fence.match = same_host;
+	ctrl->fence.done = fence_back;
 	ctrl->fence.home = target->loop;
 	target_fence(target, &ctrl->fence);
 }
@@ -93,21 +93,21 @@ static void fence_host(struct nvme_tgt_ctrl *ctrl)
 static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 	const struct nvme_tgt_subsys *subsys, struct nvme_tgt_queue *queue)
 {
-	const struct nvmf_connect *ask = &queue->ask;
+	const struct nvmf_connect *req = &queue->connect;
 	struct nvme_tgt_ctrl *ctrl;
 
-	if (ask->cntlid != NVMF_CNTLID_ANY)
+	if (req->cntlid != NVMF_CNTLID_ANY)
 		return BAD_DATA(cntlid); /* controllers are only created dynamically */
-	if (!subsys->count && ask->depth > NVME_TGT_ADMIN_DEPTH)
+	if (!subsys->count && req->depth > NVME_TGT_ADMIN_DEPTH)
 		return (struct nvmf_connect_reply){ .status = NVMF_PARAM,
 			.ipo = offsetof(struct nvmf_connect_sqe, sqsize) };
 	ctrl = calloc(1, sizeof(*ctrl) + target->base.io_size + 8);
-	if (!ctrl || (subsys->count && !target_admit(&queue->base, ask->hostnqn, true))) {
+	if (!ctrl || (subsys->count && !target_admit(&queue->base, req->hostnqn, true))) {
 		free(ctrl);
 		return refuse(NVMF_BUSY);
 	}
 	if (!subsys->count)
-		target_admit_guest(&queue->base);
+		target_admit_discovery(&queue->base);
 	do
 		target->last_cntlid =
 			target->last_cntlid >= NVMF_CNTLID_MAX ? 1 : target->last_cntlid + 1;
@@ -115,10 +115,10 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 	ctrl->target = target;
 	ctrl->subsys = subsys;
 	ctrl->cntlid = target->last_cntlid;
-	ctrl->kato_ms = ask->kato_ms;
-	memcpy(ctrl->hostid, ask->hostid, sizeof(ctrl->hostid));
-	memcpy(ctrl->hostnqn, ask->hostnqn, sizeof(ctrl->hostnqn));
-	memcpy(ctrl->subnqn, ask->subnqn, sizeof(ctrl->subnqn));
+	ctrl->kato_ms = req->kato_ms;
+	memcpy(ctrl->hostid, req->hostid, sizeof(ctrl->hostid));
+	memcpy(ctrl->hostnqn, req->hostnqn, sizeof(ctrl->hostnqn));
+	memcpy(ctrl->subnqn, req->subnqn, sizeof(ctrl->subnqn));
 	ctrl->lower = (uint8_t *)(((uintptr_t)(ctrl + 1) + 7) & ~(uintptr_t)7);
 	ctrl->admin = queue;
 	ctrl->loop = queue->base.loop;
@@ -126,7 +126,7 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 	target->ctrls = ctrl;
 	if (subsys->count)
 		fence_host(ctrl);
-	adopt(ctrl, queue);
+	add_queue(ctrl, queue);
 	loop_trace(target->base.loop, "%s: controller %u of %s for %s", queue->base.name,
 		ctrl->cntlid, ctrl->subnqn, ctrl->hostnqn);
 	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
@@ -135,27 +135,27 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 static struct nvmf_connect_reply connect_io(struct nvme_target *target,
 	const struct nvme_tgt_subsys *subsys, struct nvme_tgt_queue *queue)
 {
-	const struct nvmf_connect *ask = &queue->ask;
-	struct nvme_tgt_ctrl *ctrl = find_ctrl(target, ask->cntlid);
+	const struct nvmf_connect *req = &queue->connect;
+	struct nvme_tgt_ctrl *ctrl = find_ctrl(target, req->cntlid);
 
 	if (!ctrl || ctrl->dying || ctrl->subsys != subsys)
 		return BAD_DATA(cntlid);
-	if (strcmp(ctrl->hostnqn, ask->hostnqn))
+	if (strcmp(ctrl->hostnqn, req->hostnqn))
 		return BAD_DATA(hostnqn);
-	if (memcmp(ctrl->hostid, ask->hostid, sizeof(ctrl->hostid)))
+	if (memcmp(ctrl->hostid, req->hostid, sizeof(ctrl->hostid)))
 		return BAD_DATA(hostid);
-	if (ask->qid > NVME_TGT_QUEUES || nvme_tgt_is_discovery(ctrl))
+	if (req->qid > NVME_TGT_QUEUES || nvme_tgt_is_discovery(ctrl))
 		return (struct nvmf_connect_reply){ .status = NVMF_PARAM,
 			.ipo = offsetof(struct nvmf_connect_sqe, qid) };
-	if (ctrl->qids & 1ull << (ask->qid - 1) ||
+	if (ctrl->qids & 1ull << (req->qid - 1) ||
 		!__atomic_load_n(&ctrl->enabled, __ATOMIC_ACQUIRE))
 		return refuse(NVME_SEQUENCE);
 	if (ctrl->admin->base.carrier != queue->base.carrier)
 		return BAD_DATA(cntlid);
-	if (!target_admit(&queue->base, ask->hostnqn, false))
+	if (!target_admit(&queue->base, req->hostnqn, false))
 		return refuse(NVMF_BUSY);
-	adopt(ctrl, queue);
-	loop_trace(target->base.loop, "%s: queue %u of controller %u", queue->base.name, ask->qid,
+	add_queue(ctrl, queue);
+	loop_trace(target->base.loop, "%s: queue %u of controller %u", queue->base.name, req->qid,
 		ctrl->cntlid);
 	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
 }
@@ -163,9 +163,9 @@ static struct nvmf_connect_reply connect_io(struct nvme_target *target,
 bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *queue)
 {
 	struct nvme_target *target = nvme_tgt_of(queue);
-	const struct nvmf_connect *ask = &queue->ask;
-	const struct nvme_tgt_subsys *subsys = find_subsys(target, ask->subnqn);
-	struct nvme_tgt_ctrl *ctrl = ask->qid ? find_ctrl(target, ask->cntlid) : NULL;
+	const struct nvmf_connect *req = &queue->connect;
+	const struct nvme_tgt_subsys *subsys = find_subsys(target, req->subnqn);
+	struct nvme_tgt_ctrl *ctrl = req->qid ? find_ctrl(target, req->cntlid) : NULL;
 
 	if (ctrl && ctrl->fencing) {
 		queue->wait_next = ctrl->waiting;
@@ -173,20 +173,20 @@ bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *queue)
 		return false;
 	}
 	if (target->base.stopping)
-		queue->answer = refuse(NVMF_BUSY);
+		queue->connect_reply = refuse(NVMF_BUSY);
 	else if (!subsys)
-		queue->answer = BAD_DATA(subnqn);
-	else if (!ask->hostnqn[0])
-		queue->answer = BAD_DATA(hostnqn);
-	else if (subsys->count && !nvme_tgt_host_allowed(target, ask->hostnqn))
-		queue->answer = refuse(NVMF_HOST);
+		queue->connect_reply = BAD_DATA(subnqn);
+	else if (!req->hostnqn[0])
+		queue->connect_reply = BAD_DATA(hostnqn);
+	else if (subsys->count && !nvme_tgt_host_allowed(target, req->hostnqn))
+		queue->connect_reply = refuse(NVMF_HOST);
 	else
-		queue->answer = ask->qid ? connect_io(target, subsys, queue)
-					 : connect_admin(target, subsys, queue);
-	if (queue->answer.status)
+		queue->connect_reply = req->qid ? connect_io(target, subsys, queue)
+						: connect_admin(target, subsys, queue);
+	if (queue->connect_reply.status)
 		loop_trace(target->base.loop, "%s: '%s' refused for '%s': status %xh/%02xh",
-			queue->base.name, ask->subnqn, ask->hostnqn, queue->answer.status >> 8 & 7,
-			queue->answer.status & 0xff);
+			queue->base.name, req->subnqn, req->hostnqn,
+			queue->connect_reply.status >> 8 & 7, queue->connect_reply.status & 0xff);
 	return true;
 }
 
@@ -197,7 +197,7 @@ static void kill_queues(struct nvme_tgt_ctrl *ctrl, const struct nvme_tgt_queue 
 			target_conn_kill(&queue->base, "its controller has ended");
 }
 
-void nvme_tgt_ctrl_leave(struct target_conn *conn)
+void nvme_tgt_ctrl_remove_queue(struct target_conn *conn)
 {
 	struct nvme_tgt_queue *queue = (struct nvme_tgt_queue *)conn;
 	struct nvme_tgt_ctrl *ctrl = queue->bound;
@@ -208,15 +208,15 @@ void nvme_tgt_ctrl_leave(struct target_conn *conn)
 	for (at = &ctrl->queues; *at != queue; at = &(*at)->sibling)
 		;
 	*at = queue->sibling;
-	if (queue->ask.qid) {
-		ctrl->qids &= ~(1ull << (queue->ask.qid - 1));
+	if (queue->connect.qid) {
+		ctrl->qids &= ~(1ull << (queue->connect.qid - 1));
 		if (!ctrl->qids && ctrl->target->base.stopping && !ctrl->dying)
 			target_conn_end(&ctrl->admin->base);
 	} else {
 		ctrl->dying = true;
 		kill_queues(ctrl, NULL);
 	}
-	free_when_left(ctrl);
+	free_if_unused(ctrl);
 }
 
 void nvme_tgt_ctrl_reset(struct loop_msg *msg)
@@ -225,7 +225,7 @@ void nvme_tgt_ctrl_reset(struct loop_msg *msg)
 
 	__atomic_store_n(&ctrl->resetting, false, __ATOMIC_RELEASE);
 	kill_queues(ctrl, ctrl->admin);
-	free_when_left(ctrl);
+	free_if_unused(ctrl);
 }
 
 static void notice(struct nvme_tgt_ctrl *ctrl)
@@ -240,9 +240,9 @@ void nvme_tgt_ctrl_notice_back(struct loop_msg *msg)
 	struct nvme_tgt_ctrl *ctrl = container_of(msg, struct nvme_tgt_ctrl, notice);
 
 	ctrl->noticing = false;
-	if (!ctrl->dying && __atomic_load_n(&ctrl->news, __ATOMIC_RELAXED))
+	if (!ctrl->dying && __atomic_load_n(&ctrl->pending_events, __ATOMIC_RELAXED))
 		notice(ctrl);
-	free_when_left(ctrl);
+	free_if_unused(ctrl);
 }
 
 void nvme_tgt_ctrl_notify(struct nvme_target *target, const struct nvme_tgt_ns *ns)
@@ -254,8 +254,8 @@ void nvme_tgt_ctrl_notify(struct nvme_target *target, const struct nvme_tgt_ns *
 
 		if (!mine || ctrl->dying)
 			continue;
-		__atomic_fetch_or(&ctrl->news, ns ? 1ull << (ns->nsid - 1) : NVME_TGT_NEWS_DISC,
-			__ATOMIC_RELEASE);
+		__atomic_fetch_or(&ctrl->pending_events,
+			ns ? 1ull << (ns->nsid - 1) : NVME_TGT_PENDING_DISC, __ATOMIC_RELEASE);
 		if (!ctrl->noticing)
 			notice(ctrl);
 	}

@@ -34,9 +34,9 @@ static bool record_at(const struct nvme_tgt_cmd *cmd, unsigned number, struct nv
 
 	for (unsigned s = 1; allowed && s < target->subsystems; s++)
 		for (unsigned l = 0; l < target->base.opt.listens * 2; l++) {
-			const struct ways *listen = &target->base.listen[l / 2];
+			const struct listener *listen = &target->base.listen[l / 2];
 			unsigned mine = __atomic_load_n(&listen->up, __ATOMIC_ACQUIRE) &
-					(l % 2 ? WAY_TCP : WAY_RDMA);
+					(l % 2 ? TRANSPORT_TCP : TRANSPORT_RDMA);
 
 			if (!mine || number--)
 				continue;
@@ -52,8 +52,9 @@ static bool record_at(const struct nvme_tgt_cmd *cmd, unsigned number, struct nv
 			address(record, &listen->bound, &cmd->base.conn->local);
 			if (!(l % 2)) {
 				record->tsas.rdma.qptype = NVMF_QPTYPE_CONNECTED;
-				record->tsas.rdma.prtype =
-					mine == WAY_IWARP ? NVMF_PRTYPE_IWARP : NVMF_PRTYPE_ANY;
+				record->tsas.rdma.prtype = mine == TRANSPORT_IWARP
+								   ? NVMF_PRTYPE_IWARP
+								   : NVMF_PRTYPE_ANY;
 				record->tsas.rdma.cms = NVMF_CMS_RDMA_CM;
 			}
 			return true;

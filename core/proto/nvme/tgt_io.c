@@ -100,9 +100,9 @@ static void write_work(struct nvme_tgt_cmd *cmd)
 
 static uint8_t *compare_with(const struct target_cmd *cmd)
 {
-	const struct buf *buf = &cmd->claim.buf;
+	const struct buf *buf = &cmd->buf_request.buf;
 
-	return cmd->inside ? buf->p : buf->p + buf->cap / 2;
+	return cmd->immediate ? buf->p : buf->p + buf->cap / 2;
 }
 
 static void compare_done(struct target_cmd *cmd)
@@ -117,7 +117,7 @@ static void compare_work(struct nvme_tgt_cmd *cmd)
 	struct target_cmd *base = &cmd->base;
 
 	target_cmd_io(base, IO_READ, 0, cmd->off + base->at, base->piece,
-		(struct buf){ compare_with(base), base->piece, base->claim.buf.pool },
+		(struct buf){ compare_with(base), base->piece, base->buf_request.buf.pool },
 		compare_done);
 }
 
@@ -225,7 +225,7 @@ static void dsm_work(struct nvme_tgt_cmd *cmd)
 	}
 	if (cmd->base.data_len) {
 		/* without memory the list stays in the buffer */
-		target_cmd_keep(&cmd->base, cmd->base.data_len);
+		target_cmd_release_buffer(&cmd->base, cmd->base.data_len);
 		trim_next(&cmd->base);
 	} else {
 		nvme_tgt_cmd_worked(cmd, NVME_OK);

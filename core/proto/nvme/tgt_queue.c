@@ -25,8 +25,8 @@ void nvme_tgt_complete(struct target_cmd *base, uint32_t status)
 	struct nvme_tgt_cmd *cmd = (struct nvme_tgt_cmd *)base;
 	struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
 
-	if (queue->connecting == cmd)
-		queue->connecting = NULL;
+	if (queue->first_connect == cmd)
+		queue->first_connect = NULL;
 	cmd->cqe.sqhd = put_le16(queue->no_sqfc ? NVME_SQHD_NONE : queue->sqhd);
 	cmd->cqe.cid = cmd->sqe.cid;
 	cmd->cqe.status = put_le16((uint16_t)(status << 1));
@@ -40,7 +40,7 @@ static const struct nvme_tgt_op *find_op(const struct nvme_tgt_op *ops, uint8_t 
 }
 
 /* Look up the operation, and check whether it is allowed now. */
-static uint32_t judge(struct nvme_tgt_cmd *cmd)
+static uint32_t check_allowed(struct nvme_tgt_cmd *cmd)
 {
 	const struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
 	const struct nvmf_property_sqe *fabrics = (const void *)&cmd->sqe;
@@ -88,8 +88,8 @@ uint32_t nvme_tgt_decode(struct target_cmd *base)
 	if (queue->depth)
 		queue->sqhd = (uint16_t)((queue->sqhd + 1) % queue->depth);
 	if (queue->ctrl && !queue->qid)
-		nvme_tgt_ctrl_heard(queue->ctrl);
-	status = judge(cmd);
+		nvme_tgt_ctrl_restart_keep_alive(queue->ctrl);
+	status = check_allowed(cmd);
 	if (!status)
 		status = cmd->op->check(cmd, &base->data_len);
 	if (!status)
@@ -107,7 +107,7 @@ bool nvme_tgt_cmd_abort(struct nvme_tgt_cmd *cmd)
 {
 	struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
 
-	if (cmd->base.state != TARGET_CMD_KEPT || target_conn_gone(&queue->base))
+	if (cmd->base.state != TARGET_CMD_PARKED || target_conn_is_closing(&queue->base))
 		return target_cmd_abort(&cmd->base, NVME_ABORT_REQUESTED);
 	nvme_tgt_ctrl_forget(queue->ctrl, cmd);
 	target_cmd_finish(&cmd->base, NVME_ABORT_REQUESTED);
@@ -122,7 +122,7 @@ static void go_live(struct nvme_tgt_queue *queue)
 	target_conn_live(&queue->base,
 		nvme_tgt_is_discovery(queue->ctrl) ? NVME_TGT_ADMIN_DEPTH : queue->base.slots);
 	if (!queue->qid)
-		nvme_tgt_ctrl_heard(queue->ctrl);
+		nvme_tgt_ctrl_restart_keep_alive(queue->ctrl);
 	for (unsigned i = 0; queue->qid && i < subsys->count; i++)
 		if (target_conn_map(&queue->base, subsys->ns[i]->disk->index, &why)) {
 			target_conn_fail(&queue->base, why.code, why.err, why.text);
@@ -130,18 +130,18 @@ static void go_live(struct nvme_tgt_queue *queue)
 		}
 }
 
-void nvme_tgt_queue_answered(struct loop_msg *msg)
+void nvme_tgt_queue_connected(struct loop_msg *msg)
 {
-	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, ask_hop);
-	struct nvme_tgt_cmd *cmd = queue->asking;
-	const struct nvmf_connect_reply *answer = &queue->answer;
+	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, connect_hop);
+	struct nvme_tgt_cmd *cmd = queue->connect_cmd;
+	const struct nvmf_connect_reply *answer = &queue->connect_reply;
 
-	queue->asking = NULL;
+	queue->connect_cmd = NULL;
 	if (!answer->status) {
 		queue->ctrl = queue->bound;
-		queue->qid = queue->ask.qid;
-		queue->no_sqfc = queue->ask.no_sqfc;
-		queue->depth = queue->ask.depth;
+		queue->qid = queue->connect.qid;
+		queue->no_sqfc = queue->connect.no_sqfc;
+		queue->depth = queue->connect.depth;
 		queue->sqhd = 1;
 		if (queue->base.state == TARGET_OPENING)
 			go_live(queue);

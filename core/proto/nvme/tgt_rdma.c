@@ -28,7 +28,7 @@ struct rdma {
 	struct ep_incoming *incoming;
 	struct ring ring;
 	struct xfer_port port;
-	struct nvmf_rdma_ask asked;
+	struct nvmf_rdma_req_info request;
 	struct ep_rx *backlog, **backlog_end; /* commands received before a reply's `sent` */
 	uint32_t lkey;
 	/* In the connection's pool: receives, then a page per command of an admin queue, whose data
@@ -68,7 +68,7 @@ static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 		if (!nvme_tgt_cmd_fits(cmd, get_le32(sgl->block.len)) ||
 			rcmd->rx->len - SQE != get_le32(sgl->block.len))
 			return NVME_SGL_LENGTH;
-		cmd->base.inside = true;
+		cmd->base.immediate = true;
 		return NVME_OK;
 	default:
 		return NVME_SGL_TYPE;
@@ -96,7 +96,7 @@ static void forget(struct target_cmd *cmd)
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 
 	if (rcmd->rx)
-		ring_back(&rdma_of(cmd->conn)->ring, rcmd->rx);
+		ring_repost(&rdma_of(cmd->conn)->ring, rcmd->rx);
 	rcmd->rx = NULL;
 }
 
@@ -154,12 +154,12 @@ static void sent(struct ep *ep, struct ep_op *op)
 	struct rdma *rdma = ep->user;
 
 	if (!xfer_sent(&rdma->port, op))
-		target_cmd_over(&container_of(op, struct rdma_cmd, reply)->cmd.base);
+		target_cmd_replied(&container_of(op, struct rdma_cmd, reply)->cmd.base);
 }
 
 static bool run_command(struct rdma *rdma, struct ep_rx *rx)
 {
-	struct target_cmd *cmd = target_cmd_take(&rdma->queue.base);
+	struct target_cmd *cmd = target_cmd_alloc(&rdma->queue.base);
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 
 	if (!cmd)
@@ -175,7 +175,7 @@ static void received(struct ep *ep, struct ep_rx *rx)
 {
 	struct rdma *rdma = ep->user;
 
-	if (target_conn_gone(&rdma->queue.base))
+	if (target_conn_is_closing(&rdma->queue.base))
 		return;
 	if (rx->len < SQE) {
 		target_conn_fail(
@@ -198,7 +198,7 @@ static void resume(struct target_conn *conn)
 {
 	struct rdma *rdma = rdma_of(conn);
 
-	while (rdma->backlog && target_conn_may_take(conn) && !target_conn_gone(conn)) {
+	while (rdma->backlog && target_conn_can_alloc(conn) && !target_conn_is_closing(conn)) {
 		struct ep_rx *rx = rdma->backlog;
 
 		rdma->backlog = rx->next;
@@ -217,7 +217,7 @@ static void idle(struct ep *ep)
 {
 	struct rdma *rdma = ep->user;
 
-	if (!target_conn_gone(&rdma->queue.base))
+	if (!target_conn_is_closing(&rdma->queue.base))
 		flush(&rdma->queue.base);
 }
 
@@ -227,7 +227,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	struct rdma *rdma = ep->user;
 	struct target_conn *conn = &rdma->queue.base;
-	unsigned depth = rdma->asked.depth,
+	unsigned depth = rdma->request.depth,
 		 slots = ep->caps.send / 2 < depth ? ep->caps.send / 2 : depth;
 	struct nvmf_rdma_rep rep;
 	int err;
@@ -238,7 +238,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 			"the RDMA device supports only %u receives, %u requests and %u reads per "
 			"connection",
 			ep->caps.recv, ep->caps.send, ep->caps.ord);
-	err = target_conn_room(conn, slots, &ep->why);
+	err = target_conn_alloc_cmds(conn, slots, &ep->why);
 	if (!err)
 		err = xfer_port_init(&rdma->port, &rdma->ring, slots, &ep->why);
 	if (!err)
@@ -257,7 +257,7 @@ static void up(struct ep *ep)
 {
 	struct rdma *rdma = ep->user;
 
-	loop_trace(ep->loop, "%s: %s", rdma->queue.base.name, ep->way);
+	loop_trace(ep->loop, "%s: %s", rdma->queue.base.name, ep->route);
 }
 
 static const struct ep_events events = { requested, up, received, sent, idle, target_ep_down };
@@ -276,27 +276,27 @@ static int rdma_open(struct target_conn *conn, struct diag *diag)
 {
 	struct rdma *rdma = rdma_of(conn);
 	struct nvme_tgt_queue *queue = &rdma->queue;
-	struct ep_caps want = { .send = 2u * rdma->asked.depth,
-		.recv = rdma->asked.depth,
+	struct ep_caps caps = { .send = 2u * rdma->request.depth,
+		.recv = rdma->request.depth,
 		.sge = 1,
 		.inline_max = sizeof(struct nvme_cqe),
 		.read_sge = 1,
 		.ord = READS };
 	int err;
 
-	queue->most = rdma->asked.depth;
-	queue->io_only = rdma->asked.qid;
-	rdma->pages_at = (size_t)queue->most * STRIDE;
-	rdma->replies_at = rdma->pages_at + (queue->io_only ? 0 : (size_t)queue->most * INCAP);
+	queue->max_depth = rdma->request.depth;
+	queue->io_only = rdma->request.qid;
+	rdma->pages_at = (size_t)queue->max_depth * STRIDE;
+	rdma->replies_at = rdma->pages_at + (queue->io_only ? 0 : (size_t)queue->max_depth * INCAP);
 	rdma->backlog_end = &rdma->backlog;
-	err = ring_init(&rdma->ring, queue->most, diag);
+	err = ring_init(&rdma->ring, queue->max_depth, diag);
 	if (!err)
-		err = pool_new(
-			&conn->pool, (uint32_t)rdma->replies_at + queue->most * REPLY, 1, diag);
+		err = pool_new(&conn->pool, (uint32_t)rdma->replies_at + queue->max_depth * REPLY,
+			1, diag);
 	if (err)
 		ep_reject(rdma->incoming, NULL, 0);
 	else
-		err = ep_accept(&conn->ep, conn->loop, rdma->incoming, &want, &events, rdma, diag);
+		err = ep_accept(&conn->ep, conn->loop, rdma->incoming, &caps, &events, rdma, diag);
 	if (err) {
 		rdma_free(conn);
 		conn->pool = NULL;
@@ -325,8 +325,8 @@ const struct nvme_tgt_carrier nvme_tgt_rdma = {
 };
 
 /* Check the request: 0, or the reason for refusing it, for the host. */
-static uint16_t judge(
-	struct target *target, const struct ep_incoming *incoming, struct nvmf_rdma_ask *ask)
+static uint16_t check_request(
+	struct target *target, const struct ep_incoming *incoming, struct nvmf_rdma_req_info *info)
 {
 	const struct nvmf_rdma_req *req = (const void *)incoming->priv;
 
@@ -334,20 +334,20 @@ static uint16_t judge(
 		return NVMF_RDMA_INVALID_LEN;
 	if (get_le16(req->recfmt))
 		return NVMF_RDMA_INVALID_RECFMT;
-	if (nvmf_rdma_req_get(ask, req, sizeof(*req), NULL))
+	if (nvmf_rdma_req_get(info, req, sizeof(*req), NULL))
 		return get_le16(req->hrqsize) ? NVMF_RDMA_INVALID_HSQSIZE
 					      : NVMF_RDMA_INVALID_HRQSIZE;
-	if (ask->qid > NVME_TGT_QUEUES)
+	if (info->qid > NVME_TGT_QUEUES)
 		return NVMF_RDMA_INVALID_QID;
-	if (ask->depth > target->opt.depth)
+	if (info->depth > target->opt.depth)
 		return NVMF_RDMA_INVALID_HSQSIZE;
-	return target_room(target, &incoming->peer) ? 0 : NVMF_RDMA_NO_RESOURCES;
+	return target_make_room(target, &incoming->peer) ? 0 : NVMF_RDMA_NO_RESOURCES;
 }
 
 void nvme_tgt_rdma_incoming(struct target *target, struct ep_incoming *incoming)
 {
-	struct nvmf_rdma_ask ask = { 0 };
-	uint16_t no = judge(target, incoming, &ask);
+	struct nvmf_rdma_req_info info = { 0 };
+	uint16_t no = check_request(target, incoming, &info);
 	struct rdma *rdma = no ? NULL : calloc(1, sizeof(*rdma));
 	struct nvmf_rdma_rej rej;
 	char text[ADDR_TEXT];
@@ -361,7 +361,7 @@ void nvme_tgt_rdma_incoming(struct target *target, struct ep_incoming *incoming)
 		return;
 	}
 	rdma->incoming = incoming;
-	rdma->asked = ask;
+	rdma->request = info;
 	rdma->queue.base.local = incoming->local;
 	nvme_tgt_queue_begin(target, &rdma->queue, &nvme_tgt_rdma, &incoming->peer);
 }

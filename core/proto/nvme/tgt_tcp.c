@@ -13,19 +13,19 @@
 
 struct nvme_tgt_tcp_cmd {
 	struct nvme_tgt_cmd cmd; /* first member */
-	uint32_t inside;         /* bytes of data in the capsule */
-	uint32_t want;           /* bytes of an R2T to be received, and where to */
+	uint32_t capsule_len;    /* bytes of data in the capsule */
+	uint32_t r2t_len;        /* bytes of an R2T to be received, and where to */
 	uint32_t got;
 	uint32_t status;          /* status of the data: digest error */
-	bool asking;              /* the R2T was not sent yet */
+	bool r2t_unsent;          /* the R2T was not sent yet */
 	bool success;             /* C2HData includes the success status, there is no reply */
 	struct nvme_pdu_out data; /* C2HData or R2T */
 	struct nvme_pdu_out reply;
 };
 
 struct nvme_tgt_tcp {
-	struct nvme_tgt_queue queue;    /* first member */
-	struct nvme_pdu_out hello, bye; /* ICResp, C2HTermReq */
+	struct nvme_tgt_queue queue;     /* first member */
+	struct nvme_pdu_out icresp, bye; /* ICResp, C2HTermReq */
 	bool greeted;
 	struct nvme_tgt_tcp_cmd *filling; /* the command whose data is being received */
 	struct nvme_pdus pdus;
@@ -42,37 +42,37 @@ static void terminate(struct nvme_tgt_tcp *tcp, uint16_t fes, uint32_t fei, cons
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_TERM, .term = { fes, fei } };
 	struct nvme_tgt_queue *queue = &tcp->queue;
 
-	if (target_conn_gone(&queue->base))
+	if (target_conn_is_closing(&queue->base))
 		return;
 	nvme_pdu_send(&tcp->pdus, &tcp->bye, &pdu, NULL, false);
 	target_conn_fail(&queue->base, DIAG_PROTOCOL, EPROTO, text);
 }
 
-static void take_icreq(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *ask)
+static void handle_icreq(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *icreq)
 {
 	const struct target_options *opt = &nvme_tgt_of(&tcp->queue)->base.opt;
 	unsigned demanded = (opt->hdr_digest ? NVME_TCP_DGST_HDR : 0) |
 			    (opt->data_digest ? NVME_TCP_DGST_DATA : 0);
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICRESP,
-		.ic = { .dgst = ask->ic.dgst, .max = opt->buffer } };
+		.ic = { .dgst = icreq->ic.dgst, .max = opt->buffer } };
 
-	if (ask->ic.pfv)
+	if (icreq->ic.pfv)
 		terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, pfv),
 			"unsupported version of NVMe/TCP");
-	else if (ask->ic.pda > 31)
+	else if (icreq->ic.pda > 31)
 		terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, pda),
 			"the host requests an invalid data alignment");
-	else if (ask->ic.dgst & ~(NVME_TCP_DGST_HDR | NVME_TCP_DGST_DATA))
+	else if (icreq->ic.dgst & ~(NVME_TCP_DGST_HDR | NVME_TCP_DGST_DATA))
 		terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, dgst),
 			"the host requests an unknown digest");
-	else if (demanded & ~ask->ic.dgst)
+	else if (demanded & ~icreq->ic.dgst)
 		terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, dgst),
 			"the host does not use the required digests");
-	if (target_conn_gone(&tcp->queue.base))
+	if (target_conn_is_closing(&tcp->queue.base))
 		return;
-	nvme_pdu_send(&tcp->pdus, &tcp->hello, &pdu, NULL, false);
-	tcp->pdus.dgst = ask->ic.dgst;
-	tcp->pdus.align = (ask->ic.pda + 1u) * 4;
+	nvme_pdu_send(&tcp->pdus, &tcp->icresp, &pdu, NULL, false);
+	tcp->pdus.dgst = icreq->ic.dgst;
+	tcp->pdus.align = (icreq->ic.pda + 1u) * 4;
 	tcp->greeted = true;
 }
 
@@ -89,12 +89,12 @@ static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 	if (!nvme_tgt_cmd_fits(cmd, get_le32(sgl->block.len)))
 		return NVME_SGL_LENGTH;
 	if (sgl->type == NVME_SGL_TRANSPORT)
-		return tcmd->inside ? NVME_SGL_TYPE : NVME_OK;
+		return tcmd->capsule_len ? NVME_SGL_TYPE : NVME_OK;
 	if (get_le64(sgl->addr))
 		return NVME_SGL_OFFSET_BAD;
-	if (tcmd->inside != get_le32(sgl->block.len))
+	if (tcmd->capsule_len != get_le32(sgl->block.len))
 		return NVME_SGL_LENGTH;
-	cmd->base.inside = true;
+	cmd->base.immediate = true;
 	return tcmd->status;
 }
 
@@ -106,10 +106,10 @@ static void pull(struct target_cmd *cmd, uint32_t len)
 		.xfer = { get_le16(tcmd->cmd.sqe.cid), (uint16_t)target_cmd_index(cmd), cmd->at,
 			len } };
 
-	tcmd->want = len;
+	tcmd->r2t_len = len;
 	tcmd->got = 0;
 	tcmd->status = 0;
-	tcmd->asking = true;
+	tcmd->r2t_unsent = true;
 	nvme_pdu_send(&tcp->pdus, &tcmd->data, &pdu, NULL, false);
 }
 
@@ -146,21 +146,21 @@ static void sent(struct stream *stream, struct stream_out *out)
 	size_t at = (size_t)((uint8_t *)out - tcp->queue.base.cmds);
 	struct nvme_tgt_tcp_cmd *tcmd;
 
-	if (out == &tcp->hello.out || out == &tcp->bye.out)
+	if (out == &tcp->icresp.out || out == &tcp->bye.out)
 		return;
 	tcmd = (struct nvme_tgt_tcp_cmd *)nvme_tgt_cmd_at(
 		&tcp->queue, (unsigned)(at / sizeof(*tcmd)));
-	if (tcmd->asking)
-		tcmd->asking = false;
+	if (tcmd->r2t_unsent)
+		tcmd->r2t_unsent = false;
 	else if (out == &tcmd->reply.out || tcmd->success)
-		target_cmd_over(&tcmd->cmd.base);
+		target_cmd_replied(&tcmd->cmd.base);
 	else
 		target_cmd_pushed(&tcmd->cmd.base);
 }
 
 /* Slots are freed before a reply was fully sent, so a host that counts correctly always finds
  * one. */
-static void take_command(struct nvme_tgt_tcp *tcp)
+static void handle_command(struct nvme_tgt_tcp *tcp)
 {
 	struct target_conn *conn = &tcp->queue.base;
 	struct target_cmd *cmd;
@@ -169,17 +169,17 @@ static void take_command(struct nvme_tgt_tcp *tcp)
 		terminate(tcp, NVME_TCP_FES_LIMIT, 4, "in-capsule data exceeds IOCCSZ");
 		return;
 	}
-	cmd = target_cmd_take(conn);
+	cmd = target_cmd_alloc(conn);
 	if (!cmd) {
 		terminate(tcp, NVME_TCP_FES_SEQUENCE, 0,
 			"more commands in flight than queue entries");
 		return;
 	}
 	tcp->filling = (struct nvme_tgt_tcp_cmd *)cmd;
-	tcp->filling->inside = tcp->pdus.pdu.data;
+	tcp->filling->capsule_len = tcp->pdus.pdu.data;
 	tcp->filling->status = 0;
-	tcp->filling->want = 0;
-	tcp->filling->asking = tcp->filling->success = false;
+	tcp->filling->r2t_len = 0;
+	tcp->filling->r2t_unsent = tcp->filling->success = false;
 	tcp->filling->cmd.sqe = tcp->pdus.pdu.sqe;
 	if (tcp->pdus.pdu.data)
 		nvme_pdu_data(&tcp->pdus, pool_buf(conn->pool, target_cmd_index(cmd)).p);
@@ -187,7 +187,7 @@ static void take_command(struct nvme_tgt_tcp *tcp)
 		target_cmd_run(cmd);
 }
 
-static void take_h2c_data(struct nvme_tgt_tcp *tcp)
+static void handle_h2c_data(struct nvme_tgt_tcp *tcp)
 {
 	const struct nvme_tcp_pdu *pdu = &tcp->pdus.pdu;
 	struct nvme_tgt_queue *queue = &tcp->queue;
@@ -197,7 +197,7 @@ static void take_h2c_data(struct nvme_tgt_tcp *tcp)
 	struct nvme_tgt_tcp_cmd *tcmd = (struct nvme_tgt_tcp_cmd *)cmd;
 	bool last = pdu->flags & NVME_TCP_LAST;
 
-	if (!cmd || cmd->state != TARGET_CMD_PULL || tcmd->asking)
+	if (!cmd || cmd->state != TARGET_CMD_PULL || tcmd->r2t_unsent)
 		terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_data, ttag),
 			"data for an unknown transfer tag");
 	else if (pdu->xfer.cccid != get_le16(tcmd->cmd.sqe.cid))
@@ -206,21 +206,21 @@ static void take_h2c_data(struct nvme_tgt_tcp *tcp)
 	else if (pdu->xfer.off != cmd->at + tcmd->got)
 		terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, off),
 			"data at an unexpected offset");
-	else if (pdu->data > tcmd->want - tcmd->got)
+	else if (pdu->data > tcmd->r2t_len - tcmd->got)
 		terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, len),
 			"more data than requested by R2T");
 	else if (pdu->data > nvme_tgt_of(queue)->base.opt.buffer)
 		terminate(tcp, NVME_TCP_FES_LIMIT, offsetof(struct nvme_tcp_data, len),
 			"more data in a PDU than MAXH2CDATA");
-	else if (last != (pdu->data == tcmd->want - tcmd->got))
+	else if (last != (pdu->data == tcmd->r2t_len - tcmd->got))
 		terminate(tcp, NVME_TCP_FES_HEADER, 1, "LAST_PDU flag is missing or misplaced");
-	if (target_conn_gone(&queue->base))
+	if (target_conn_is_closing(&queue->base))
 		return;
 	tcp->filling = tcmd;
 	nvme_pdu_data(&tcp->pdus, cmd->p + tcmd->got);
 }
 
-static void act_on(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *pdu)
+static void dispatch_pdu(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 {
 	char text[160];
 
@@ -233,17 +233,17 @@ static void act_on(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 		if (tcp->greeted)
 			terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "a second ICReq");
 		else
-			take_icreq(tcp, pdu);
+			handle_icreq(tcp, pdu);
 		return;
 	case NVME_TCP_H2C_TERM:
 		nvme_pdu_term_text(text, sizeof(text), "host", pdu);
 		target_conn_fail(&tcp->queue.base, DIAG_CLOSED, ECONNABORTED, text);
 		return;
 	case NVME_TCP_CMD:
-		take_command(tcp);
+		handle_command(tcp);
 		return;
 	case NVME_TCP_H2C_DATA:
-		take_h2c_data(tcp);
+		handle_h2c_data(tcp);
 		return;
 	case NVME_TCP_ICRESP:
 	case NVME_TCP_C2H_TERM:
@@ -259,8 +259,8 @@ static bool pdu_header(struct nvme_pdus *pdus)
 {
 	struct nvme_tgt_tcp *tcp = container_of(pdus, struct nvme_tgt_tcp, pdus);
 
-	act_on(tcp, &pdus->pdu);
-	return !target_conn_gone(&tcp->queue.base);
+	dispatch_pdu(tcp, &pdus->pdu);
+	return !target_conn_is_closing(&tcp->queue.base);
 }
 
 static bool pdu_data(struct nvme_pdus *pdus, bool good)
@@ -275,10 +275,10 @@ static bool pdu_data(struct nvme_pdus *pdus, bool good)
 		target_cmd_run(&tcmd->cmd.base);
 	} else {
 		tcmd->got += pdus->pdu.data;
-		if (tcmd->got == tcmd->want)
+		if (tcmd->got == tcmd->r2t_len)
 			target_cmd_pulled(&tcmd->cmd.base, tcmd->status);
 	}
-	return !target_conn_gone(&tcp->queue.base);
+	return !target_conn_is_closing(&tcp->queue.base);
 }
 
 static void pdu_bad(struct nvme_pdus *pdus, uint16_t fes, uint32_t fei, const char *text)
@@ -292,7 +292,7 @@ static void readable(struct stream *stream)
 {
 	struct nvme_tgt_tcp *tcp = stream->user;
 
-	if (!target_conn_gone(&tcp->queue.base) && !nvme_pdu_receive(&tcp->pdus))
+	if (!target_conn_is_closing(&tcp->queue.base) && !nvme_pdu_receive(&tcp->pdus))
 		target_stream_ended(&tcp->queue.base);
 }
 
@@ -313,11 +313,11 @@ static int tcp_open(struct target_conn *conn, struct diag *diag)
 	struct nvme_tgt_queue *queue = &tcp->queue;
 	int err;
 
-	queue->most = nvme_tgt_of(queue)->base.opt.depth;
+	queue->max_depth = nvme_tgt_of(queue)->base.opt.depth;
 	nvme_pdu_init(&tcp->pdus, &pdu_events);
-	err = target_conn_room(conn, queue->most, diag);
+	err = target_conn_alloc_cmds(conn, queue->max_depth, diag);
 	if (!err)
-		err = pool_new(&conn->pool, NVME_TCP_ADMIN_INCAP, queue->most, diag);
+		err = pool_new(&conn->pool, NVME_TCP_ADMIN_INCAP, queue->max_depth, diag);
 	if (err) {
 		close(conn->fd);
 		return err;

@@ -76,7 +76,7 @@ int rpcbind_getaddr_get(struct rd *r, uint16_t *port, struct diag *diag)
 	return strlen(text) == len && uaddr_port(text, port) ? 0 : malformed(diag, "rpcbind");
 }
 
-static char *take_text(struct rd *r, uint32_t max)
+static char *parse_text(struct rd *r, uint32_t max)
 {
 	uint32_t len;
 	const uint8_t *bytes = xdr_opaque(r, max, &len);
@@ -90,13 +90,13 @@ static char *take_text(struct rd *r, uint32_t max)
 }
 
 /* Join the clients of one export as "a,b,c". */
-static bool take_clients(struct rd *r, struct nfs_export *e)
+static bool parse_clients(struct rd *r, struct nfs_export *e)
 {
 	char text[CLIENTS_MAX * (MOUNT_NAME_MAX + 1)] = "";
 	size_t used = 0;
 
 	while (xdr_bool(r)) {
-		char *name = take_text(r, MOUNT_NAME_MAX);
+		char *name = parse_text(r, MOUNT_NAME_MAX);
 
 		if (!name)
 			return false;
@@ -122,8 +122,8 @@ int mount_exports_get(struct rd *r, struct nfs_exports *list, struct diag *diag)
 		e = grow(list->item, list->count);
 		if (!e)
 			return diag_sys(diag, ENOMEM, "list of exports");
-		e->path = take_text(r, MOUNT_PATH_MAX);
-		if (!e->path || !take_clients(r, e))
+		e->path = parse_text(r, MOUNT_PATH_MAX);
+		if (!e->path || !parse_clients(r, e))
 			return malformed(diag, "mountd");
 	}
 	return r->bad ? malformed(diag, "mountd") : 0;

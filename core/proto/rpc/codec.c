@@ -42,11 +42,11 @@ static int denied(struct rd *r, struct diag *diag)
 		"AUTH_SYS credentials refused by the server (reason %u)", first);
 }
 
-int rpc_reply_get(struct rd *r, uint32_t xid, struct rpc_said *said, struct diag *diag)
+int rpc_reply_get(struct rd *r, uint32_t xid, struct rpc_mismatch_info *info, struct diag *diag)
 {
 	uint32_t got = xdr_u32(r), type = xdr_u32(r), stat = xdr_u32(r), len;
 
-	*said = (struct rpc_said){ 0 };
+	*info = (struct rpc_mismatch_info){ 0 };
 	if (r->bad || type != RPC_REPLY || stat > RPC_DENIED)
 		return malformed(diag, "RPC reply");
 	if (got != xid)
@@ -66,13 +66,13 @@ int rpc_reply_get(struct rd *r, uint32_t xid, struct rpc_said *said, struct diag
 		return diag_set(diag, DIAG_UNSUPPORTED, ENOENT,
 			"the server does not offer this RPC program");
 	case RPC_PROG_MISMATCH:
-		said->low = xdr_u32(r);
-		said->high = xdr_u32(r);
+		info->low = xdr_u32(r);
+		info->high = xdr_u32(r);
 		if (r->bad)
 			return malformed(diag, "RPC reply");
 		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
-			"the server supports versions %u to %u of this RPC program", said->low,
-			said->high);
+			"the server supports versions %u to %u of this RPC program", info->low,
+			info->high);
 	case RPC_PROC_UNAVAIL:
 		return diag_set(diag, DIAG_UNSUPPORTED, ENOSYS,
 			"the server does not support this RPC procedure");
@@ -141,12 +141,12 @@ void rpcrdma_private_put(struct rpcrdma_private *priv, uint32_t send, uint32_t r
 /* Other layers may have put data before it (RFC 8797, 5.1), but not InfiniBand and RoCE. */
 void rpcrdma_private_get(const uint8_t *priv, size_t len, uint32_t *send, uint32_t *recv)
 {
-	const struct rpcrdma_private *said = (const void *)priv;
+	const struct rpcrdma_private *info = (const void *)priv;
 
 	*send = *recv = RPCRDMA_INLINE;
-	if (len < sizeof(*said) || get_be32(said->magic) != RPCRDMA_PRIVATE_MAGIC ||
-		said->version != 1)
+	if (len < sizeof(*info) || get_be32(info->magic) != RPCRDMA_PRIVATE_MAGIC ||
+		info->version != 1)
 		return;
-	*send = (said->send_size + 1u) * 1024;
-	*recv = (said->recv_size + 1u) * 1024;
+	*send = (info->send_size + 1u) * 1024;
+	*recv = (info->recv_size + 1u) * 1024;
 }

@@ -12,12 +12,12 @@
  * export to AUTH_SYS); the arguments follow. */
 void rpc_call_put(struct wr *, uint32_t xid, uint32_t prog, uint32_t vers, uint32_t proc);
 
-struct rpc_said {           /* of a reply without results */
+struct rpc_mismatch_info {  /* of a reply without results */
 	uint32_t low, high; /* -EPROTONOSUPPORT: supported versions */
 };
 /* Leaves r at the results. -EPROTONOSUPPORT: version not supported; -ENOENT: program unknown;
  * -ENOSYS: procedure unknown; -EACCES: credentials rejected; -EPROTO: malformed. */
-int rpc_reply_get(struct rd *r, uint32_t xid, struct rpc_said *, struct diag *);
+int rpc_reply_get(struct rd *r, uint32_t xid, struct rpc_mismatch_info *, struct diag *);
 
 void rpcrdma_hdr_put(struct rpcrdma_hdr *, uint32_t xid, uint32_t credits);
 /* Leaves r at the RPC message. Chunks are rejected, as none was offered. */

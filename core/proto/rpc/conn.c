@@ -8,12 +8,12 @@
 #define SPARE_MS 500 /* the carrier's own deadline comes first and gives the better reason */
 
 /* At the end of the turn: a second reply in the same turn is an error of the first call. */
-static void tell_news(struct loop_work *work)
+static void notify_owner(struct loop_work *work)
 {
-	struct rpc *rpc = container_of(work, struct rpc, news);
+	struct rpc *rpc = container_of(work, struct rpc, notify);
 	bool calling = rpc->state == RPC_CALLING;
 	struct diag why = { 0 };
-	struct rpc_said said;
+	struct rpc_mismatch_info info;
 	int err = 0;
 
 	if (rpc->state == RPC_IDLE)
@@ -26,7 +26,7 @@ static void tell_news(struct loop_work *work)
 		if (!rpc->down)
 			rpc->why = (struct diag){ 0 };
 	} else if (calling) {
-		err = rpc_reply_get(&rpc->reply, rpc->xid, &said, &why);
+		err = rpc_reply_get(&rpc->reply, rpc->xid, &info, &why);
 	}
 	rpc->done(rpc, err, &why);
 }
@@ -61,7 +61,7 @@ int rpc_open(struct rpc **out, struct loop *loop, const struct addr *addr, bool 
 	rpc->done = done;
 	rpc->user = user;
 	rpc->state = RPC_CONNECTING;
-	rpc->news.run = tell_news;
+	rpc->notify.run = notify_owner;
 	rpc->timer.fire = time_out;
 	getrandom(&rpc->xid, sizeof(rpc->xid), GRND_NONBLOCK);
 	if (until)
@@ -86,7 +86,7 @@ void rpc_send(struct rpc *rpc)
 		diag_set(&rpc->why, DIAG_UNSUPPORTED, EMSGSIZE, "RPC call exceeds %u bytes",
 			rpc->call_max);
 	if (rpc->why.err)
-		rpc_news(rpc);
+		rpc_notify(rpc);
 	else
 		rpc->carrier->send(rpc, rpc->call, (size_t)(rpc->w.p - rpc->call));
 }
@@ -95,7 +95,7 @@ void rpc_close(struct rpc *rpc)
 {
 	if (!rpc)
 		return;
-	loop_work_del(rpc->loop, &rpc->news);
+	loop_work_del(rpc->loop, &rpc->notify);
 	loop_timer_del(rpc->loop, &rpc->timer);
 	rpc->carrier->close(rpc);
 }

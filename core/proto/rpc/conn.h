@@ -9,7 +9,7 @@
 
 struct rpc;
 struct rpc_carrier {
-	/* Send the message of rpc->call; rpc_news() follows. */
+	/* Send the message of rpc->call; rpc_notify() follows. */
 	void (*send)(struct rpc *, const void *message, size_t len);
 	void (*close)(struct rpc *); /* no upcall follows */
 };
@@ -24,15 +24,15 @@ struct rpc { /* first member of the carrier's struct */
 	uint64_t until; /* on loop_clock()'s scale; 0 = no limit */
 	uint32_t xid;
 	uint32_t call_max, reply_max; /* longest RPC messages, bytes */
-	struct addr peer; /* once connected, as of struct ep and struct stream */
-	char way[160];
+	struct addr peer;             /* once connected, as of struct ep and struct stream */
+	char route[160];
 	struct wr w;
 	uint8_t call[RPC_CALL_MAX];
 	struct rd reply; /* in done(): at the results, which are valid until the next call */
 
 	/* private */
 	enum { RPC_IDLE, RPC_CONNECTING, RPC_CALLING } state;
-	struct loop_work news;
+	struct loop_work notify;
 	struct loop_timer timer;
 	bool down;
 	struct diag why;
@@ -46,18 +46,18 @@ struct wr *rpc_begin(struct rpc *, uint32_t prog, uint32_t vers, uint32_t proc);
 void rpc_send(struct rpc *);
 void rpc_close(struct rpc *); /* at any time, except inside a carrier's upcall; NULL is allowed */
 
-/* The carriers: start connecting; rpc_news() follows when it is up, or rpc_down(). */
+/* The carriers: start connecting; rpc_notify() follows when it is up, or rpc_down(). */
 int rpc_tcp(struct rpc **, struct loop *, const struct addr *, uint32_t timeout_ms, struct diag *);
 int rpc_rdma(struct rpc **, struct loop *, const struct addr *, uint32_t timeout_ms, struct diag *);
 /* The connection is up, or rpc->reply is set. */
-static inline void rpc_news(struct rpc *rpc)
+static inline void rpc_notify(struct rpc *rpc)
 {
-	loop_work_add(rpc->loop, &rpc->news);
+	loop_work_add(rpc->loop, &rpc->notify);
 }
 static inline void rpc_down(struct rpc *rpc, const struct diag *why)
 {
 	if (!rpc->why.err)
 		rpc->why = *why;
 	rpc->down = true;
-	rpc_news(rpc);
+	rpc_notify(rpc);
 }

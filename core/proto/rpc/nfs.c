@@ -16,7 +16,7 @@
 #define CALLS     64
 #define REPLY_MAX 32768
 
-const char *nfs_version_word(unsigned version)
+const char *nfs_version_name(unsigned version)
 {
 	return version == NFS_V42   ? "4.2"
 	       : version == NFS_V41 ? "4.1"
@@ -31,7 +31,7 @@ char *nfs_versions_text(unsigned versions, char text[32])
 	for (unsigned version = NFS_V42; version; version >>= 1)
 		if (versions & version)
 			used += (unsigned)snprintf(text + used, 32 - used, "%s%s", used ? ", " : "",
-				nfs_version_word(version));
+				nfs_version_name(version));
 	if (!used)
 		snprintf(text, 32, "none");
 	return text;
@@ -40,24 +40,24 @@ char *nfs_versions_text(unsigned versions, char text[32])
 /* --- A query uses one connection after another, and one call after another on each. `next` runs
  * when the connection is up, the call has its reply, or either has failed. */
 
-static void news(struct rpc *rpc, int err, const struct diag *why)
+static void call_done(struct rpc *rpc, int err, const struct diag *why)
 {
 	struct nfs_query *q = rpc->user;
 
-	addr_settle(&q->server, &rpc->peer);
+	addr_keep_peer(&q->server, &rpc->peer);
 	q->next(q, err, why);
 }
 
-static void fail_later(struct loop_work *work)
+static void report_open_error(struct loop_work *work)
 {
-	struct nfs_query *q = container_of(work, struct nfs_query, later);
+	struct nfs_query *q = container_of(work, struct nfs_query, fail);
 	struct diag why = q->why;
 
 	q->why = (struct diag){ 0 };
 	q->next(q, -why.err, &why);
 }
 
-static void hang_up(struct nfs_query *q)
+static void disconnect(struct nfs_query *q)
 {
 	rpc_close(q->rpc);
 	q->rpc = NULL;
@@ -67,11 +67,11 @@ static void connect_to(struct nfs_query *q, const struct addr *addr, bool rdma, 
 	void (*next)(struct nfs_query *, int err, const struct diag *))
 {
 	q->next = next;
-	q->later.run = fail_later;
-	if (!rpc_open(&q->rpc, q->loop, addr, rdma, until, news, q, &q->why))
+	q->fail.run = report_open_error;
+	if (!rpc_open(&q->rpc, q->loop, addr, rdma, until, call_done, q, &q->why))
 		return;
 	q->rpc = NULL;
-	loop_work_add(q->loop, &q->later);
+	loop_work_add(q->loop, &q->fail);
 }
 
 static void connect_port(struct nfs_query *q, uint16_t port, uint64_t until,
@@ -92,7 +92,7 @@ static void send_call(
 
 static void finish_query(struct nfs_query *q, int err, const struct diag *why)
 {
-	hang_up(q);
+	disconnect(q);
 	if (err)
 		q->why = *why;
 	q->done(q);
@@ -121,19 +121,19 @@ static unsigned highest(unsigned versions)
 	return version;
 }
 
-static void take_version(struct nfs_query *, int err, const struct diag *);
+static void handle_version(struct nfs_query *, int err, const struct diag *);
 
 /* Test NFS 4 by the empty COMPOUND. err: the error of the previous version. */
-static void ask_version(struct nfs_query *q, int err, const struct diag *why)
+static void probe_version(struct nfs_query *q, int err, const struct diag *why)
 {
 	struct diag none = { 0 };
 
-	if (q->versions.versions & q->wanted)
-		q->left = 0;
-	q->version = highest(q->left & q->wanted);
+	if (q->versions.versions & q->preferred)
+		q->untried = 0;
+	q->version = highest(q->untried & q->preferred);
 	if (!q->version)
-		q->version = highest(q->left);
-	q->left &= ~q->version;
+		q->version = highest(q->untried);
+	q->untried &= ~q->version;
 	if (q->version == NFS_V3) {
 		rpc_begin(q->rpc, NFS_PROG, NFS3_VERSION, 0);
 	} else if (q->version) {
@@ -149,12 +149,12 @@ static void ask_version(struct nfs_query *q, int err, const struct diag *why)
 		finish_versions(q, err, none.err ? &none : why);
 		return;
 	}
-	send_call(q, take_version);
+	send_call(q, handle_version);
 }
 
 /* Any status but "minor version mismatch" means that the version may work: other calls may succeed
  * where one failed. */
-static void take_version(struct nfs_query *q, int err, const struct diag *why)
+static void handle_version(struct nfs_query *q, int err, const struct diag *why)
 {
 	uint32_t status = NFS4_OK, ops;
 	struct diag own = { 0 };
@@ -168,7 +168,7 @@ static void take_version(struct nfs_query *q, int err, const struct diag *why)
 	if (q->rpc->down)
 		finish_versions(q, err, why);
 	else
-		ask_version(q, err, why);
+		probe_version(q, err, why);
 }
 
 static void versions_up(struct nfs_query *q, int err, const struct diag *why)
@@ -178,14 +178,14 @@ static void versions_up(struct nfs_query *q, int err, const struct diag *why)
 		return;
 	}
 	q->versions.at = q->server;
-	memcpy(q->versions.way, q->rpc->way, sizeof(q->versions.way));
-	ask_version(q, 0, NULL);
+	memcpy(q->versions.route, q->rpc->route, sizeof(q->versions.route));
+	probe_version(q, 0, NULL);
 }
 
-void nfs_query_versions(struct nfs_query *q, bool rdma, unsigned wanted)
+void nfs_query_versions(struct nfs_query *q, bool rdma, unsigned preferred)
 {
-	q->wanted = wanted;
-	q->left = NFS_ALL;
+	q->preferred = preferred;
+	q->untried = NFS_ALL;
 	connect_to(q, &q->server, rdma, q->until, versions_up);
 }
 
@@ -230,7 +230,7 @@ static void service_up(struct nfs_query *q, int err, const struct diag *why)
 }
 
 /* A registered mount daemon is not probed; without one, try the default port. */
-static void take_port(struct nfs_query *q, int err, const struct diag *why)
+static void handle_port(struct nfs_query *q, int err, const struct diag *why)
 {
 	struct diag own = { 0 };
 
@@ -249,7 +249,7 @@ static void take_port(struct nfs_query *q, int err, const struct diag *why)
 		finish_query(q, err, why);
 		return;
 	}
-	hang_up(q);
+	disconnect(q);
 	if (err)
 		q->mapper = *why;
 	if (q->program == MOUNT_PROG)
@@ -261,7 +261,7 @@ static void take_port(struct nfs_query *q, int err, const struct diag *why)
 static void mapper_up(struct nfs_query *q, int err, const struct diag *why)
 {
 	if (err) {
-		take_port(q, err, why);
+		handle_port(q, err, why);
 		return;
 	}
 	if (is_v6(q))
@@ -272,7 +272,7 @@ static void mapper_up(struct nfs_query *q, int err, const struct diag *why)
 		portmap_getport_put(
 			rpc_begin(q->rpc, PORTMAP_PROG, PORTMAP_VERSION, PORTMAP_GETPORT),
 			q->program, q->program_version);
-	send_call(q, take_port);
+	send_call(q, handle_port);
 }
 
 void nfs_query_mountd(struct nfs_query *q)
@@ -297,7 +297,7 @@ void nfs_query_statd(struct nfs_query *q)
 
 /* --- Exports */
 
-static void take_exports(struct nfs_query *q, int err, const struct diag *why)
+static void handle_exports(struct nfs_query *q, int err, const struct diag *why)
 {
 	struct diag own = { 0 };
 
@@ -317,7 +317,7 @@ static void exports_up(struct nfs_query *q, int err, const struct diag *why)
 		return;
 	}
 	rpc_begin(q->rpc, MOUNT_PROG, MOUNT_VERSION, MOUNT_EXPORT);
-	send_call(q, take_exports);
+	send_call(q, handle_exports);
 }
 
 void nfs_query_exports(struct nfs_query *q, uint16_t mountd_port)
@@ -374,7 +374,7 @@ static void add_entry(const struct nfs4_entry *entry, void *arg)
 	walk->dir[walk->dirs++].depth = depth;
 }
 
-static void take_entries(struct nfs_query *, int err, const struct diag *);
+static void handle_entries(struct nfs_query *, int err, const struct diag *);
 
 static void read_dir(struct walk *walk)
 {
@@ -386,11 +386,11 @@ static void read_dir(struct walk *walk)
 
 	nfs4_readdir_put(rpc_begin(rpc, NFS_PROG, NFS4_VERSION, NFS4_COMPOUND),
 		walk->dir[walk->at].path, &walk->list, room);
-	send_call(&walk->query, take_entries);
+	send_call(&walk->query, handle_entries);
 }
 
 /* Directories below the root may be inaccessible, or have a path longer than a call allows. */
-static void take_entries(struct nfs_query *q, int err, const struct diag *why)
+static void handle_entries(struct nfs_query *q, int err, const struct diag *why)
 {
 	struct walk *walk = container_of(q, struct walk, query);
 	struct diag own = { 0 };
@@ -446,13 +446,13 @@ void nfs_query_cancel(struct nfs_query *q)
 {
 	if (!q->loop)
 		return;
-	hang_up(q);
-	loop_work_del(q->loop, &q->later);
+	disconnect(q);
+	loop_work_del(q->loop, &q->fail);
 }
 
 static void stop_waiting(struct nfs_query *q)
 {
-	q->over = 1;
+	q->finished = 1;
 }
 
 static struct nfs_query new_query(struct loop *loop, const struct addr *addr, uint32_t timeout_ms)
@@ -465,19 +465,19 @@ static struct nfs_query new_query(struct loop *loop, const struct addr *addr, ui
 
 static int wait_query(struct nfs_query *q, struct diag *diag)
 {
-	loop_wait(q->loop, &q->over, 0);
+	loop_wait(q->loop, &q->finished, 0);
 	if (q->why.err && diag)
 		*diag = q->why;
 	return -q->why.err;
 }
 
-int nfs_ask(struct loop *loop, const struct addr *addr, bool rdma, unsigned wanted,
-	uint32_t timeout_ms, struct nfs_answer *answer, struct diag *diag)
+int nfs_probe(struct loop *loop, const struct addr *addr, bool rdma, unsigned preferred,
+	uint32_t timeout_ms, struct nfs_server_info *answer, struct diag *diag)
 {
 	struct nfs_query q = new_query(loop, addr, timeout_ms);
 	int err;
 
-	nfs_query_versions(&q, rdma, wanted);
+	nfs_query_versions(&q, rdma, preferred);
 	err = wait_query(&q, diag);
 	*answer = q.versions;
 	return err;

@@ -99,7 +99,7 @@ void nfs4_readdir_put(
 
 /* RFC 7530, 3.3.7: a bitmap, then the values of the attributes whose bits are set, in the order of
  * their numbers. */
-static bool take_attrs(struct rd *r, struct nfs4_entry *entry)
+static bool parse_attrs(struct rd *r, struct nfs4_entry *entry)
 {
 	uint32_t words = xdr_u32(r), first = 0, len;
 	const uint8_t *values;
@@ -136,7 +136,7 @@ static bool is_name(const uint8_t *bytes, uint32_t len)
 	return bytes[0] != '.' || (len > 1 && (bytes[1] != '.' || len > 2));
 }
 
-static int take_entries(struct rd *r, struct nfs4_list *list,
+static int parse_entries(struct rd *r, struct nfs4_list *list,
 	void (*each)(const struct nfs4_entry *, void *arg), void *arg, struct diag *diag)
 {
 	const uint8_t *verifier = rd_take(r, NFS4_VERIFIER), *name;
@@ -148,7 +148,7 @@ static int take_entries(struct rd *r, struct nfs4_list *list,
 	while (xdr_bool(r)) {
 		entry = (struct nfs4_entry){ .cookie = xdr_u64(r) };
 		name = xdr_opaque(r, NFS4_NAME_MAX, &len);
-		if (!take_attrs(r, &entry) || r->bad)
+		if (!parse_attrs(r, &entry) || r->bad)
 			return malformed(diag);
 		list->cookie = entry.cookie;
 		memcpy(entry.name, name, len);
@@ -191,15 +191,15 @@ int nfs4_readdir_get(struct rd *r, const char *path, struct nfs4_list *list,
 		return malformed(diag);
 	for (uint32_t i = 0; i < ops; i++) {
 		uint32_t op = xdr_u32(r), result = xdr_u32(r);
-		uint32_t wanted = !i                 ? NFS4_OP_PUTROOTFH
-				  : i <= lookups     ? NFS4_OP_LOOKUP
-				  : i == lookups + 1 ? NFS4_OP_GETATTR
-						     : NFS4_OP_READDIR;
+		uint32_t expected = !i                 ? NFS4_OP_PUTROOTFH
+				    : i <= lookups     ? NFS4_OP_LOOKUP
+				    : i == lookups + 1 ? NFS4_OP_GETATTR
+						       : NFS4_OP_READDIR;
 
-		if (r->bad || op != wanted || result != NFS4_OK ||
-			(op == NFS4_OP_GETATTR && !take_attrs(r, &own)))
+		if (r->bad || op != expected || result != NFS4_OK ||
+			(op == NFS4_OP_GETATTR && !parse_attrs(r, &own)))
 			return malformed(diag);
 	}
 	list->fsid = own.fsid;
-	return take_entries(r, list, each, arg, diag);
+	return parse_entries(r, list, each, arg, diag);
 }

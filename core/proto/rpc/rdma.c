@@ -50,8 +50,8 @@ static void up(struct ep *ep)
 	rdma->rpc.call_max = (peer_receives < BUFFER ? peer_receives : BUFFER) - hdr;
 	rdma->rpc.reply_max = (peer_sends < BUFFER ? peer_sends : BUFFER) - hdr;
 	rdma->rpc.peer = ep->peer;
-	memcpy(rdma->rpc.way, ep->way, sizeof(rdma->rpc.way));
-	rpc_news(&rdma->rpc);
+	memcpy(rdma->rpc.route, ep->route, sizeof(rdma->rpc.route));
+	rpc_notify(&rdma->rpc);
 }
 
 static void received(struct ep *ep, struct ep_rx *rx)
@@ -68,7 +68,7 @@ static void received(struct ep *ep, struct ep_rx *rx)
 		rdma->rpc.reply = r;
 		rdma->reply = rx;
 		if (!rdma->sending)
-			rpc_news(&rdma->rpc);
+			rpc_notify(&rdma->rpc);
 		return;
 	}
 	fail(rdma, &why);
@@ -81,7 +81,7 @@ static void sent(struct ep *ep, struct ep_op *op)
 	(void)op;
 	rdma->sending = false;
 	if (rdma->reply)
-		rpc_news(&rdma->rpc);
+		rpc_notify(&rdma->rpc);
 }
 
 static void idle(struct ep *ep)
@@ -106,7 +106,7 @@ static void rdma_send(struct rpc *rpc, const void *message, size_t len)
 	struct rpcrdma_hdr hdr;
 
 	if (rdma->reply)
-		ring_back(&rdma->ring, rdma->reply);
+		ring_repost(&rdma->ring, rdma->reply);
 	rdma->reply = NULL;
 	rpcrdma_hdr_put(&hdr, rpc->xid, RECEIVES);
 	memcpy(rdma->pool->base, &hdr, sizeof(hdr));
@@ -142,7 +142,7 @@ int rpc_rdma(struct rpc **out, struct loop *loop, const struct addr *addr, uint3
 	struct ep_dial to = { .dst = *addr,
 		.backend = EP_VERBS,
 		.timeout_ms = timeout_ms,
-		.want = { .send = 2, .recv = RECEIVES, .sge = 1, .ord = 1, .ird = 1 } };
+		.caps = { .send = 2, .recv = RECEIVES, .sge = 1, .ord = 1, .ird = 1 } };
 	struct rdma *rdma = calloc(1, sizeof(*rdma));
 	int err;
 

@@ -40,8 +40,8 @@ static void up(struct stream *stream)
 	struct tcp *tcp = stream->user;
 
 	tcp->rpc.peer = stream->peer;
-	memcpy(tcp->rpc.way, stream->way, sizeof(tcp->rpc.way));
-	rpc_news(&tcp->rpc);
+	memcpy(tcp->rpc.route, stream->route, sizeof(tcp->rpc.route));
+	rpc_notify(&tcp->rpc);
 }
 
 static void sent(struct stream *stream, struct stream_out *out)
@@ -68,7 +68,7 @@ static bool fragment_ended(struct cutter *cutter)
 		return true;
 	tcp->rpc.reply = rd_init(tcp->reply, tcp->reply_len);
 	tcp->reply_len = 0;
-	rpc_news(&tcp->rpc);
+	rpc_notify(&tcp->rpc);
 	return false;
 }
 
@@ -116,7 +116,7 @@ static void tcp_send(struct rpc *rpc, const void *message, size_t len)
 	tcp->out = (struct stream_out){ .iov = { { &tcp->mark, sizeof(tcp->mark) },
 						{ (void *)message, len } },
 		.niov = 2,
-		.quiet = true };
+		.unsignaled = true };
 	stream_send(tcp->stream, &tcp->out);
 }
 

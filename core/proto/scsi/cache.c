@@ -30,7 +30,7 @@ static bool lost_power(uint32_t detail)
 	return is_attention(detail, 0x29) && (ascq == 0x00 || ascq == 0x01 || ascq == 0x04);
 }
 
-/* Mode parameters have changed, or those that were not saved are gone. */
+/* Mode parameters have changed, or unsaved ones were lost. */
 bool scsi_cache_may_be_on(const struct scsi_cache_sent *sent, uint32_t detail)
 {
 	return (is_attention(detail, 0x29) && !sent->fresh) ||
@@ -77,7 +77,7 @@ static bool was_reset(struct scsi_cache *cache, struct scsi_cache_view *view)
 		view->resets++;
 		return is_unflushed(cache, &cache->written);
 	}
-	view->resets = known; /* another session has reported it, and counts for itself */
+	view->resets = known; /* another session has reported it */
 	return is_unflushed(cache, &view->written);
 }
 

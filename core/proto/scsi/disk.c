@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The initiator as a bdev: the first session with a target, on which the disk is opened and then
- * watched. */
+/* A SCSI disk as a bdev: its first session, which opens the disk and then monitors it. */
 #include "disk.h"
 #include "names.h"
 #include <errno.h>
@@ -11,12 +10,12 @@
 #define MSEC     1000000ull
 #define IO_MS    30000
 #define SESSIONS 16
-/* Not every transport has a keep-alive: the disk's size is asked for, which shows a dead target,
- * and a disk that has grown. */
+/* Read the disk's size periodically, to detect a dead target and a resized disk: not every
+ * transport has a keep-alive. */
 #define BEAT_MS   5000
 #define ANSWER_MS 10000
-/* A session that is lost may have asked things of the disk that are executed later, and no target
- * says how long that takes: this long it is given. */
+/* A target may execute commands of a lost session later, and does not report for how long: allow
+ * this time. */
 #define QUIESCE_MS 5000
 
 static void changed(struct scsi_disk *disk)
@@ -36,16 +35,17 @@ static void beat_fired(struct loop_timer *timer)
 	struct diag why = { 0 };
 
 	if (disk->bdev.state == BDEV_OPENING || disk->pending) {
-		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "%s: %s", scsi_ini_what(&disk->scsi),
+		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "%s: %s",
+			scsi_ini_command_name(&disk->scsi),
 			disk->pending ? "the target takes no command" : "no answer in time");
 		disk->carrier->fail(disk->sess, &why);
 		return;
 	}
 	beat_set(disk, loop_now(disk->bdev.loop) + BEAT_MS * MSEC);
-	scsi_ini_look(&disk->scsi);
+	scsi_ini_poll(&disk->scsi);
 }
 
-/* What is pending, if the target's window allows. */
+/* Send the pending command if the window allows. */
 static void send_pending(struct scsi_sess *sess)
 {
 	struct scsi_disk *disk = sess->user;
@@ -79,7 +79,7 @@ static void scsi_done(struct scsi_ini *scsi, const struct diag *why)
 	struct diag diag = { 0 };
 	bool opening = disk->bdev.state == BDEV_OPENING;
 
-	if (!why && opening && scsi_ini_limits(scsi, SCSI_MOST, disk->write, lim, &diag))
+	if (!why && opening && scsi_ini_limits(scsi, SCSI_INI_MAX, disk->write, lim, &diag))
 		why = &diag;
 	if (why) {
 		disk->carrier->fail(disk->sess, why);
@@ -101,10 +101,10 @@ static void scsi_done(struct scsi_ini *scsi, const struct diag *why)
 	}
 }
 
-/* All sessions go to the address that has answered the first one. */
+/* All sessions use the address that has answered the first one. */
 static void settle(struct scsi_disk *disk, const struct scsi_sess *sess)
 {
-	addr_settle(&disk->conf->dst, &sess->peer);
+	addr_keep_peer(&disk->conf->dst, &sess->peer);
 	addr_text(&disk->conf->dst, disk->conf->where);
 }
 
@@ -126,11 +126,11 @@ static void sess_up(struct scsi_sess *sess)
 	scsi_ini_start(&disk->scsi);
 }
 
-static void tell_lost(struct loop_msg *msg)
+static void report_lost(struct loop_msg *msg)
 {
 	struct scsi_disk *disk = container_of(msg, struct scsi_disk, lost);
 
-	disk->told = 1;
+	disk->loss_reported = 1;
 	if (disk->bdev.state != BDEV_UP)
 		return;
 	diag_set(&disk->bdev.why, DIAG_IO, EIO, "%s: writes since the last flush may be lost",
@@ -139,7 +139,7 @@ static void tell_lost(struct loop_msg *msg)
 	disk->bdev.why = (struct diag){ 0 };
 }
 
-bool scsi_disk_heed(struct scsi_disk *disk, struct scsi_cache_view *view,
+bool scsi_disk_note_status(struct scsi_disk *disk, struct scsi_cache_view *view,
 	const struct scsi_cache_sent *sent, uint32_t detail)
 {
 	uint32_t none = 0;
@@ -161,9 +161,9 @@ static void sess_reply(struct scsi_sess *sess, struct scsi_slot *slot)
 
 	if (!disk->carrier->end(sess, slot))
 		return;
-	/* Of the commands before, some report no attention. */
-	if (disk->scsi.up && scsi_disk_heed(disk, &disk->view, &disk->sent, detail))
-		tell_lost(&disk->lost);
+	/* Not before the disk is up: some commands of the opening report no unit attention. */
+	if (disk->scsi.up && scsi_disk_note_status(disk, &disk->view, &disk->sent, detail))
+		report_lost(&disk->lost);
 	scsi_ini_answered(&disk->scsi, detail, disk->page->base, slot->moved);
 }
 
@@ -175,15 +175,15 @@ static void sess_lost(struct scsi_sess *sess, void *owner)
 
 static const char *command_name(const void *owner)
 {
-	return scsi_ini_what(&((const struct scsi_disk *)owner)->scsi);
+	return scsi_ini_command_name(&((const struct scsi_disk *)owner)->scsi);
 }
 
 static void target_event(struct scsi_sess *sess)
 {
-	scsi_ini_look(&((struct scsi_disk *)sess->user)->scsi);
+	scsi_ini_poll(&((struct scsi_disk *)sess->user)->scsi);
 }
 
-static void gone(struct scsi_disk *disk, const struct diag *why)
+static void set_down(struct scsi_disk *disk, const struct diag *why)
 {
 	loop_timer_del(disk->bdev.loop, &disk->beat);
 	scsi_ini_stop(&disk->scsi);
@@ -198,8 +198,8 @@ static void sess_down(struct scsi_sess *sess)
 
 	settle(disk, sess);
 	if (!disk->reached)
-		resolve_doubt(disk->conf->host);
-	gone(disk, &sess->why);
+		resolve_mark_stale(disk->conf->host);
+	set_down(disk, &sess->why);
 }
 
 static const struct scsi_sess_events events = { .up = sess_up,
@@ -231,7 +231,7 @@ static void resolved(struct resolve *resolve)
 		connect_to(disk, &why);
 	}
 	if (why.err)
-		gone(disk, &why);
+		set_down(disk, &why);
 }
 
 void scsi_disk_stop(struct bdev *bdev)
@@ -244,13 +244,13 @@ void scsi_disk_stop(struct bdev *bdev)
 	if (!disk->conf->dst.ss.ss_family)
 		resolve_fail(&disk->resolve, bdev->loop, &why);
 	else
-		(carrier->leave ? carrier->leave : carrier->fail)(disk->sess, &why);
+		(carrier->logout ? carrier->logout : carrier->fail)(disk->sess, &why);
 }
 
 void scsi_disk_fini(struct scsi_disk *disk)
 {
-	if (disk->lost_by) /* a lane that has left may just have posted it */
-		loop_wait(disk->bdev.loop, &disk->told, 0);
+	if (disk->lost_by) /* a lane that was freed may just have posted it */
+		loop_wait(disk->bdev.loop, &disk->loss_reported, 0);
 	resolve_cancel(&disk->resolve);
 	loop_timer_del(disk->bdev.loop, &disk->beat);
 	scsi_ini_stop(&disk->scsi);
@@ -274,7 +274,7 @@ static int read_lun(struct scsi_ini *scsi, const char *text, struct diag *diag)
 	return 0;
 }
 
-/* A disk of a target that has several is named in a hint. No password goes into it. */
+/* Keep the URI for a hint that names one of several disks, without passwords. */
 static void read_hint(struct scsi_ini *scsi, const struct uri *uri)
 {
 	bool v6 = strchr(uri->host, ':');
@@ -284,8 +284,7 @@ static void read_hint(struct scsi_ini *scsi, const struct uri *uri)
 		v6 ? "]" : "");
 	len = strlen(scsi->uri);
 	if (uri->port)
-		len += (size_t)snprintf(
-			scsi->uri + len, sizeof(scsi->uri) - len, ":%u", uri->port);
+		len += (size_t)snprintf(scsi->uri + len, sizeof(scsi->uri) - len, ":%u", uri->port);
 	snprintf(scsi->uri + len, sizeof(scsi->uri) - len, "/");
 	uri_encode_target(scsi->uri, uri);
 	for (len = strlen(scsi->uri); len && scsi->uri[len - 1] == '/'; len--)
@@ -353,7 +352,7 @@ int scsi_disk_start(struct scsi_disk *disk, struct loop *loop, const struct bdev
 	disk->scsi.done = scsi_done;
 	disk->scsi.loop = loop;
 	disk->beat.fire = beat_fired;
-	disk->lost.run = tell_lost;
+	disk->lost.run = report_lost;
 	disk->resolve.done = resolved;
 	disk->write = env->write;
 	err = conf->dst.ss.ss_family ? connect_to(disk, diag)

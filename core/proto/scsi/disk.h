@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A SCSI disk as a bdev, on sessions of any transport: iSCSI's sessions, SRP's channels. The first
- * session opens the disk and then watches it (core/proto/scsi/disk.c), each further one is a lane
- * (lane.c). Reconnecting is left to block/paths.c. */
+/* A SCSI disk as a bdev, on sessions of any transport: iSCSI sessions, SRP channels. The first
+ * session opens the disk and then monitors it (disk.c); each further one is a lane (lane.c).
+ * block/paths.c reconnects. */
 #pragma once
 #include "bdev.h"
 #include "inflight.h"
@@ -11,62 +11,62 @@
 #define SCSI_SENSE_MAX 252 /* SPC-4, 4.5.1 */
 #define SCSI_SESSIONS  64
 #define SCSI_DEPTH     64
-#define SCSI_MOST      (1u << 20) /* bytes of one command: longer ones gain nothing */
+#define SCSI_INI_MAX   (1u << 20) /* bytes of one command: longer ones gain nothing */
 
-/* The initiator port of a disk: a login of the same port ends its earlier sessions at the target,
- * and reservations belong to it. So other processes, and other disks of this one, are other ports,
- * but a path that comes back is the one it was. */
-#define SCSI_PORT_MASK ((UINT64_C(1) << 33) - 1) /* bits of the number that no other disk has */
+/* The initiator port of a disk. Reservations belong to it, and a login of the same port ends its
+ * earlier sessions at the target. So each disk and process has its own, which a path keeps when it
+ * reconnects. */
+#define SCSI_PORT_MASK                                                                             \
+	((UINT64_C(1) << 33) - 1) /* bits of number that are unique in the process                 \
+				   */
 struct scsi_port {
 	uint64_t number;
 	struct scsi_port *next;
 };
-int scsi_port_take(struct scsi_port *, const struct uri *, struct diag *);
-void scsi_port_give(const struct scsi_port *); /* allowed if it was not taken */
+int scsi_port_acquire(struct scsi_port *, const struct uri *, struct diag *);
+void scsi_port_release(const struct scsi_port *); /* no effect unless acquired */
 
-/* What an attach asked for; the transport's own starts with it. Fixed from UP on, read by every
- * session on any thread. */
+/* Configuration of a disk; the transport's begins with it. Constant once the disk is up; every
+ * session reads it, on any thread. */
 struct scsi_conf {
 	char host[ADDR_HOST];
 	uint16_t port;
-	struct addr dst, src;  /* dst: family 0 until the host is looked up */
+	struct addr dst, src;  /* dst: family 0 until the host is resolved */
 	char where[ADDR_TEXT]; /* dst, for messages */
 	uint8_t tos;
 	uint16_t depth, queues;     /* commands of a session; sessions with I/O */
-	uint32_t timeout_ms, io_ms; /* of one opening, 0 = none; of one command */
+	uint32_t timeout_ms, io_ms; /* to open a session, 0: no limit; of one command */
 };
 
-/* Data of one command; len 0 = none. */
-struct scsi_data {
+struct scsi_data { /* of one command */
 	uint8_t *p;
-	uint32_t len;
+	uint32_t len;            /* 0: no data */
 	bool out;                /* to the target */
-	const struct pool *pool; /* that p is in; mapped, if the transport maps */
+	const struct pool *pool; /* contains p; mapped if the transport maps */
 };
 
-struct scsi_slot { /* first member of the transport's */
+struct scsi_slot { /* first member of the transport's slot */
 	struct inflight_slot flight;
-	/* from reply() on; moved: bytes of data by the target's word, at most all */
+	/* valid from reply() on */
 	uint8_t status;
 	bool overflow; /* the target has more data than fits */
 	uint16_t sense_len;
-	uint32_t moved;
+	uint32_t moved; /* bytes of data that the target reports as transferred, at most all */
 	uint8_t sense[SCSI_SENSE_MAX];
 };
 
 struct scsi_sess;
-struct scsi_sess_events { /* on the session's loop, never from inside open() or send() */
+/* Called on the session's loop, never inside open() or send(). */
+struct scsi_sess_events {
 	void (*up)(struct scsi_sess *);
-	/* A command is answered: ends it with end(). */
-	void (*reply)(struct scsi_sess *, struct scsi_slot *);
-	/* a command ended with its session */
-	void (*lost)(struct scsi_sess *, void *owner);
-	const char *(*name)(const void *owner); /* of a command, for messages */
-	/* NULL, or: whether this command, which has no answer in time, is aborted and then answered
-	 * as such, where the transport can; otherwise the session ends. */
-	bool (*late)(struct scsi_sess *, void *owner);
-	void (*idle)(struct scsi_sess *);  /* start what waits */
-	void (*event)(struct scsi_sess *); /* the target reports one; NULL: no matter */
+	void (*reply)(struct scsi_sess *, struct scsi_slot *); /* a response: call end() */
+	void (*lost)(struct scsi_sess *, void *owner); /* a command ended with the session */
+	const char *(*name)(const void *owner);        /* of a command, for messages */
+	/* A command has timed out that the transport can abort. true: abort it; reply() follows,
+	 * mostly with TASK ABORTED. false, or NULL: the session ends. */
+	bool (*should_abort)(struct scsi_sess *, void *owner);
+	void (*idle)(struct scsi_sess *);  /* slots may be free: start waiting commands */
+	void (*event)(struct scsi_sess *); /* an asynchronous event of the target; may be NULL */
 	void (*down)(struct scsi_sess *);  /* every command has ended; why is set */
 };
 
@@ -78,60 +78,59 @@ enum scsi_sess_state {
 	SCSI_SESS_DOWN
 };
 
-struct scsi_sess { /* first member of the transport's */
+struct scsi_sess { /* first member of the transport's session */
 	const struct scsi_sess_events *ev;
 	struct loop *loop;
 	void *user;
 	struct inflight inflight;
-	uint64_t deadline_ns; /* of the opening; 0 = none */
+	uint64_t deadline_ns; /* to open it; 0: none */
 	uint8_t state;
 	struct diag why;
-	struct addr peer; /* that has answered; family 0: none yet */
+	struct addr peer; /* the address that has answered; family 0: none yet */
 };
 
-/* The transport. */
+/* The transport. Functions run on the session's loop. */
 struct scsi_carrier {
 	size_t sess_size;
-	const char *sessions; /* what its sessions are called, in the plural */
-	/* Starts connecting to conf->dst; `up` or `down` follows. ev, loop and user are set, and
-	 * nothing else. conf stays. number: of the disk's sessions, 0 is the first; at most
-	 * SCSI_SESSIONS. */
+	const char *sessions; /* what users call its sessions, in the plural */
+	/* Start connecting to conf->dst; up() or down() follows. ev, loop and user are set, the
+	 * rest is zero. conf outlives the session. number: 0 for the first session of the disk,
+	 * below SCSI_SESSIONS. */
 	int (*open)(struct scsi_sess *, const struct scsi_conf *, unsigned number, struct diag *);
-	/* A slot of inflight_take(); it leaves at the end of the turn. */
+	/* Send a command in a slot of inflight_take(); it leaves by the end of the turn. */
 	void (*send)(struct scsi_sess *, struct scsi_slot *, const uint8_t lun[8],
 		const uint8_t cdb[SCSI_INI_CDB], const struct scsi_data *);
-	/* In reply(): gives the slot back; what was answered stays readable until the next is
-	 * taken. NULL: the session is ending, and the command will be `lost`. Otherwise its owner.
-	 */
+	/* In reply(): release the slot and return the owner; the response stays readable until a
+	 * slot is taken again. NULL: the session is ending, lost() follows. */
 	void *(*end)(struct scsi_sess *, struct scsi_slot *);
-	/* Ends the session; the first reason given stays. `down` follows. */
+	/* End the session; down() follows. The first reason counts. */
 	void (*fail)(struct scsi_sess *, const struct diag *why);
-	/* The same, after saying so to the target; NULL: fail. */
-	void (*leave)(struct scsi_sess *, const struct diag *why);
-	/* at once; commands in flight are forgotten, not done. Allowed on a zeroed one */
+	/* The same, after a logout; NULL: use fail(). */
+	void (*logout)(struct scsi_sess *, const struct diag *why);
+	/* Free at once, without upcalls. Allowed on a zeroed session. */
 	void (*fini)(struct scsi_sess *);
-	int (*map)(struct scsi_sess *, struct pool *, struct diag *); /* NULL: nothing to do */
+	int (*map)(struct scsi_sess *, struct pool *, struct diag *); /* NULL: not needed */
 	void (*unmap)(struct scsi_sess *, struct pool *);
 };
 
-/* Lanes, on any thread, read what is fixed from UP on, and share only `lanes`, `cache`
- * and `scsi.cached`. */
-struct scsi_disk {        /* first member of the transport's */
+/* Lanes, on any thread, read what is constant once the disk is up; they write only `lanes`,
+ * `cache`, `lost_by`, `scsi.cached` and `bdev.sync_error`. */
+struct scsi_disk {        /* first member of the transport's disk */
 	struct bdev bdev; /* first */
 	const struct scsi_carrier *carrier;
 	struct scsi_conf *conf;
-	struct scsi_sess *sess; /* the first: no I/O is on it */
+	struct scsi_sess *sess; /* the first one, without I/O */
 	struct scsi_ini scsi;
 	struct scsi_cache cache;
-	uint32_t lost_by;     /* writes may be lost, by this answer; atomic */
-	struct loop_msg lost; /* posted once, by a lane */
-	volatile int told;    /* it was handled */
+	uint32_t lost_by;           /* status after which writes may be lost; 0: none; atomic */
+	struct loop_msg lost;       /* reports that; posted once, by a lane */
+	volatile int loss_reported; /* `lost` has run */
 	struct resolve resolve;
 	struct loop_timer beat;
-	struct pool *page; /* what commands of the control plane read */
+	struct pool *page; /* data of the first session's commands */
 	uint64_t lanes;    /* numbers in use, as bits; atomic */
 	bool reached, mapped, write;
-	/* the command that is to be sent next */
+	/* the next command of the first session, if pending */
 	bool pending;
 	uint8_t cdb[SCSI_INI_CDB];
 	uint32_t in;
@@ -139,19 +138,18 @@ struct scsi_disk {        /* first member of the transport's */
 	struct scsi_cache_sent sent;
 };
 
-/* Takes the keys of the URI that every transport has, and its host, for disk->conf; port: where the
- * URI has none. lun: its text, "" = the only one there is. */
+/* Parse the host and the keys that every transport has into disk->conf. port: the default. lun: "":
+ * the target's only disk. */
 int scsi_disk_read(struct scsi_disk *, struct uri *, const struct bdev_env *, uint16_t port,
 	const char *lun, struct diag *);
-/* Starts to open it: conf and scsi.lun are set. On failure do not call
- * scsi_disk_fini(). */
+/* Start to open the disk; conf and scsi.lun are set. On failure do not call scsi_disk_fini(). */
 int scsi_disk_start(struct scsi_disk *, struct loop *, const struct bdev_ops *,
 	const struct scsi_carrier *, const struct bdev_env *, struct diag *);
 void scsi_disk_fini(struct scsi_disk *);
-/* Of sessions, on their loops: a command's answer says what has become of the disk's cache. True,
- * once: writes may be lost, which disk->lost.run() reports on the disk's loop. */
-bool scsi_disk_heed(struct scsi_disk *, struct scsi_cache_view *, const struct scsi_cache_sent *,
-	uint32_t detail);
+/* Evaluate a command's status for the disk's write cache, on the loop of its session. Return true
+ * once, if writes may be lost: run disk->lost on the disk's loop. */
+bool scsi_disk_note_status(struct scsi_disk *, struct scsi_cache_view *,
+	const struct scsi_cache_sent *, uint32_t detail);
 /* of bdev_ops */
 void scsi_disk_stop(struct bdev *);
 int scsi_disk_lane(struct lane **, struct bdev *, struct loop *, struct diag *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Opening a logical unit: what it is, how long it is, what it can do. Pages that a target does not
- * have are done without. */
+/* Open a logical unit: its type, size and features. Pages that a target does not support are
+ * skipped. */
 #include "ini.h"
 #include "names.h"
 #include "out.h"
@@ -11,7 +11,7 @@
 
 #define MSEC       1000000ull
 #define LUNS_LEN   SCSI_INI_PAGE
-#define ATTENTIONS 16 /* one after another; there are a few at most */
+#define ATTENTIONS 16 /* consecutive ones; a few at most */
 #define BEST       4096
 
 enum { PAGE_SERIAL = 1, PAGE_IDS = 2, PAGE_LIMITS = 4, PAGE_THIN = 8 };
@@ -34,7 +34,7 @@ enum step {
 
 static const struct {
 	const char *what;
-	uint8_t page; /* this VPD page's step is left out where the target has it not */
+	uint8_t page; /* the step is skipped if the target lacks this VPD page */
 	uint16_t in;
 	uint8_t cdb[SCSI_INI_CDB];
 } commands[] = {
@@ -73,7 +73,7 @@ void scsi_ini_lun(uint8_t lun[8], uint64_t number)
 		lun[0] |= 0x40;
 }
 
-const char *scsi_ini_what(const struct scsi_ini *ini)
+const char *scsi_ini_command_name(const struct scsi_ini *ini)
 {
 	return commands[ini->step].what;
 }
@@ -99,7 +99,7 @@ static void fired(struct loop_timer *timer)
 	step_send(container_of(timer, struct scsi_ini, timer));
 }
 
-/* The next that the disk has. */
+/* Go to the next step that the disk supports. */
 static void next_step(struct scsi_ini *ini)
 {
 	ini->tries = 0;
@@ -109,7 +109,7 @@ static void next_step(struct scsi_ini *ini)
 		ini->step++;
 }
 
-/* Which there are is asked of LUN 0: Linux 6.12 answers for no other that does not exist. */
+/* List the LUNs through LUN 0: Linux 6.12 does not answer for another LUN that does not exist. */
 static void no_lun(struct scsi_ini *ini)
 {
 	ini->missing = true;
@@ -140,7 +140,7 @@ static int choose_disk(struct scsi_ini *ini, struct diag *why)
 
 	if (!ini->disks)
 		return diag_set(why, DIAG_NOT_FOUND, ENOENT,
-			"none of the target's %u LUNs is a disk", ini->seeks);
+			"none of the target's %u LUNs is a disk", ini->seek_count);
 	if (ini->disks == 1) {
 		open_lun(ini, ini->seek[0]);
 		return 0;
@@ -162,19 +162,19 @@ static int choose_disk(struct scsi_ini *ini, struct diag *why)
 		why, end ? "available there: %s" : "add one of these LUNs to the URI%s", uris);
 }
 
-/* A LUN that fails, or whose device is not a disk, is passed over. */
-static int seek_on(struct scsi_ini *ini, bool is_disk, struct diag *why)
+/* Skip LUNs that fail or are not disks. */
+static int next_lun(struct scsi_ini *ini, bool is_disk, struct diag *why)
 {
 	if (is_disk)
-		memmove(ini->seek[ini->disks++], ini->seek[ini->sought], sizeof(*ini->seek));
-	if (++ini->sought == ini->seeks)
+		memmove(ini->seek[ini->disks++], ini->seek[ini->seek_at], sizeof(*ini->seek));
+	if (++ini->seek_at == ini->seek_count)
 		return choose_disk(ini, why);
-	memcpy(ini->lun, ini->seek[ini->sought], sizeof(ini->lun));
+	memcpy(ini->lun, ini->seek[ini->seek_at], sizeof(ini->lun));
 	ini->tries = 0;
 	return 0;
 }
 
-static int took_luns(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct diag *why)
+static int read_luns(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct diag *why)
 {
 	uint32_t count = len < 8 ? 0 : (uint32_t)wire_be(page, 4) / 8;
 	char names[200] = "";
@@ -196,16 +196,16 @@ static int took_luns(struct scsi_ini *ini, const uint8_t *page, uint32_t len, st
 		return 0;
 	}
 	if (count > SCSI_INI_SEEK)
-		return diag_set(why, DIAG_USAGE, EINVAL,
-			"no LUN given, and the target has %u: %s", count, names);
+		return diag_set(why, DIAG_USAGE, EINVAL, "no LUN given, and the target has %u: %s",
+			count, names);
 	memcpy(ini->seek, page + 8, count * sizeof(*ini->seek));
 	memcpy(ini->lun, page + 8, sizeof(ini->lun));
-	ini->seeks = (uint8_t)count;
-	ini->sought = ini->disks = 0;
+	ini->seek_count = (uint8_t)count;
+	ini->seek_at = ini->disks = 0;
 	return 0;
 }
 
-/* Text of a page: padded with blanks, else of any bytes, as it identifies the disk. */
+/* Copy text of a page without its padding. Keep all other bytes, as it identifies the disk. */
 static void put_text(char *to, const uint8_t *from, size_t len)
 {
 	while (len && (from[len - 1] == ' ' || !from[len - 1]))
@@ -219,7 +219,7 @@ static void put_text(char *to, const uint8_t *from, size_t len)
 	to[len] = 0;
 }
 
-static int took_inquiry(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct diag *why)
+static int read_inquiry(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct diag *why)
 {
 	if (len < 36)
 		return diag_set(why, DIAG_PROTOCOL, EPROTO,
@@ -237,7 +237,7 @@ static int took_inquiry(struct scsi_ini *ini, const uint8_t *page, uint32_t len,
 	return 0;
 }
 
-static int took_size(
+static int read_size(
 	struct scsi_ini *ini, uint64_t last, uint32_t block, unsigned shift, struct diag *why)
 {
 	uint8_t bits = (uint8_t)__builtin_ctz(block | 1u << 31);
@@ -254,14 +254,14 @@ static int took_size(
 			1u << ini->shift);
 	ini->resized = ini->up && ini->blocks != last + 1;
 	ini->blocks = last + 1;
-	if (ini->up) /* what lanes read stays */
+	if (ini->up) /* lanes read the rest */
 		return 0;
 	ini->shift = bits;
 	ini->physical = (uint8_t)shift;
 	return 0;
 }
 
-static int took_size16(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct diag *why)
+static int read_size16(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct diag *why)
 {
 	if (len < 16)
 		return diag_set(why, DIAG_PROTOCOL, EPROTO,
@@ -270,11 +270,11 @@ static int took_size16(struct scsi_ini *ini, const uint8_t *page, uint32_t len, 
 		ini->thin = page[14] & 0x80;
 		ini->reads_zero = page[14] & 0x40;
 	}
-	return took_size(
+	return read_size(
 		ini, wire_be(page, 8), (uint32_t)wire_be(page + 8, 4), page[13] & 0xf, why);
 }
 
-static int took_size10(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct diag *why)
+static int read_size10(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct diag *why)
 {
 	if (len < 8)
 		return diag_set(why, DIAG_PROTOCOL, EPROTO,
@@ -282,17 +282,17 @@ static int took_size10(struct scsi_ini *ini, const uint8_t *page, uint32_t len, 
 	if (wire_be(page, 4) == UINT32_MAX)
 		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP,
 			"the disk is larger than READ CAPACITY(10) can say, and has no other");
-	return took_size(ini, wire_be(page, 4), (uint32_t)wire_be(page + 4, 4), 0, why);
+	return read_size(ini, wire_be(page, 4), (uint32_t)wire_be(page + 4, 4), 0, why);
 }
 
 static uint32_t page_len(const uint8_t *page, uint32_t len)
 {
-	uint32_t said = len < 4 ? 0 : (uint32_t)wire_be(page + 2, 2) + 4;
+	uint32_t reported = len < 4 ? 0 : (uint32_t)wire_be(page + 2, 2) + 4;
 
-	return said < len ? said : len;
+	return reported < len ? reported : len;
 }
 
-static void took_pages(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
+static void read_pages(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 {
 	for (uint32_t i = 4; i < page_len(page, len); i++)
 		ini->pages |= page[i] == 0x80   ? PAGE_SERIAL
@@ -303,7 +303,7 @@ static void took_pages(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 }
 
 /* Binary designators of the logical unit (SPC-4, 7.8.6). */
-static void took_ids(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
+static void read_ids(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 {
 	len = page_len(page, len);
 	for (uint32_t at = 4; at + 4 <= len && page[at + 3] <= len - at - 4;
@@ -323,7 +323,7 @@ static void took_ids(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 	}
 }
 
-static void took_limits(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
+static void read_limits(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 {
 	uint64_t same;
 
@@ -340,7 +340,7 @@ static void took_limits(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 	}
 }
 
-static void took_thin(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
+static void read_thin(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 {
 	if (page_len(page, len) < 8)
 		return;
@@ -348,7 +348,7 @@ static void took_thin(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 	ini->same_unmaps = page[5] & 0x40;
 }
 
-static void took_cache(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
+static void read_cache(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 {
 	uint32_t at;
 
@@ -361,22 +361,22 @@ static void took_cache(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 		ini->cached = ini->wce = page[at + 2] & 0x04;
 }
 
-/* The answer was good; afterwards the machine stands in this step, or where it has been sent. */
-static int took(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct diag *why)
+/* Process a response with GOOD. Afterwards ini->step is unchanged, or the step to go to. */
+static int handle_answer(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct diag *why)
 {
 	switch ((enum step)ini->step) {
 	case STEP_LUNS:
-		return took_luns(ini, page, len, why);
+		return read_luns(ini, page, len, why);
 	case STEP_SEEK:
-		return seek_on(ini, len >= 36 && !page[0], why);
+		return next_lun(ini, len >= 36 && !page[0], why);
 	case STEP_INQUIRY:
-		return took_inquiry(ini, page, len, why);
+		return read_inquiry(ini, page, len, why);
 	case STEP_SIZE:
-		return took_size16(ini, page, len, why);
+		return read_size16(ini, page, len, why);
 	case STEP_SIZE10:
-		return took_size10(ini, page, len, why);
+		return read_size10(ini, page, len, why);
 	case STEP_PAGES:
-		took_pages(ini, page, len);
+		read_pages(ini, page, len);
 		break;
 	case STEP_SERIAL:
 		len = page_len(page, len);
@@ -384,16 +384,16 @@ static int took(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct 
 			put_text(ini->serial, page + 4, len - 4);
 		break;
 	case STEP_IDS:
-		took_ids(ini, page, len);
+		read_ids(ini, page, len);
 		break;
 	case STEP_LIMITS:
-		took_limits(ini, page, len);
+		read_limits(ini, page, len);
 		break;
 	case STEP_THIN:
-		took_thin(ini, page, len);
+		read_thin(ini, page, len);
 		break;
 	case STEP_CACHE:
-		took_cache(ini, page, len);
+		read_cache(ini, page, len);
 		break;
 	case STEP_READY:
 	case STEP_DONE:
@@ -402,8 +402,8 @@ static int took(struct scsi_ini *ini, const uint8_t *page, uint32_t len, struct 
 	return 0;
 }
 
-/* Whether the disk works without this. A reservation conflict of TEST UNIT READY says all that it
- * is asked for: the disk is there. */
+/* Return whether the disk can be used without this command. A reservation conflict of TEST UNIT
+ * READY proves that the disk exists. */
 static bool optional(const struct scsi_ini *ini, uint32_t detail)
 {
 	bool illegal = (detail & 0xffff) == (2 | 5 << 8);
@@ -412,9 +412,9 @@ static bool optional(const struct scsi_ini *ini, uint32_t detail)
 	       (illegal && (ini->step == STEP_SIZE || ini->step > STEP_SIZE10));
 }
 
-static bool send_again(struct scsi_ini *ini, uint32_t detail)
+static bool retry(struct scsi_ini *ini, uint32_t detail)
 {
-	unsigned again = scsi_ini_again(detail);
+	unsigned again = scsi_ini_retry(detail);
 	bool at_once = again & SCSI_AT_ONCE;
 	uint64_t soon = loop_now(ini->loop) + SCSI_SOON_MS * MSEC;
 
@@ -439,18 +439,18 @@ void scsi_ini_answered(struct scsi_ini *ini, uint32_t detail, const uint8_t *fro
 		return;
 	if (len > commands[step].in)
 		len = commands[step].in;
-	/* An RDMA target can go on writing to it: what was checked must be what is used. */
+	/* An RDMA target may still write to it: check and use a copy. */
 	memcpy(page, from, len);
-	if (detail && send_again(ini, detail))
+	if (detail && retry(ini, detail))
 		return;
 	if (!detail)
-		err = took(ini, page, len, &why);
+		err = handle_answer(ini, page, len, &why);
 	else if (step == STEP_SEEK)
-		err = seek_on(ini, false, &why);
+		err = next_lun(ini, false, &why);
 	else if (!ini->missing && step < STEP_SIZE && scsi_ini_errno(detail) == ENODEV)
 		no_lun(ini);
 	else if (ini->up && scsi_ini_errno(detail) != ENODEV && !optional(ini, detail))
-		ini->step = STEP_DONE; /* at the next look */
+		ini->step = STEP_DONE; /* retried by the next poll */
 	else if (!optional(ini, detail))
 		err = scsi_ini_diag(&why, detail, commands[step].what);
 	if (err) {
@@ -472,12 +472,12 @@ void scsi_ini_answered(struct scsi_ini *ini, uint32_t detail, const uint8_t *fro
 void scsi_ini_start(struct scsi_ini *ini)
 {
 	ini->timer.fire = fired;
-	ini->cached = true; /* unless it says otherwise */
+	ini->cached = true; /* unless reported otherwise */
 	ini->step = ini->any_lun ? STEP_LUNS : STEP_INQUIRY;
 	step_send(ini);
 }
 
-void scsi_ini_look(struct scsi_ini *ini)
+void scsi_ini_poll(struct scsi_ini *ini)
 {
 	if (ini->step != STEP_DONE || !ini->up)
 		return;
@@ -546,7 +546,7 @@ void scsi_ini_id(const struct scsi_ini *ini, struct bdev_id *id)
 	snprintf(id->firmware, sizeof(id->firmware), "%s", ini->revision);
 }
 
-void scsi_ini_facts(const struct scsi_ini *ini, struct out *out)
+void scsi_ini_show(const struct scsi_ini *ini, struct out *out)
 {
 	uint8_t lun[8];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Requests of a disk as SCSI commands (SBC-3), and their answers. What is to be on stable storage
- * where the command can't say so is flushed behind it. */
+/* Requests of a disk as SCSI commands (SBC-3), and their responses. IO_FUA without a FUA bit in the
+ * command becomes a flush after it. */
 #include "ini.h"
 #include "wire.h"
 #include <errno.h>
@@ -17,7 +17,7 @@
 /* ILLEGAL REQUEST, INVALID COMMAND OPERATION CODE */
 #define NO_COMMAND (SCSI_CHECK_CONDITION | 5 << 8 | 0x20 << 16)
 
-/* Disks that 10 bytes suffice for need not know more. */
+/* Small disks need not support 16-byte commands. */
 static void put_rw(const struct scsi_ini *ini, const struct io *io, uint8_t *cdb)
 {
 	uint64_t lba = io->off >> ini->shift;
@@ -36,7 +36,7 @@ static void put_rw(const struct scsi_ini *ini, const struct io *io, uint8_t *cdb
 	}
 }
 
-enum scsi_ini_data scsi_ini_put(const struct scsi_ini *ini, const struct io *io, bool flush,
+enum scsi_ini_data scsi_ini_encode(const struct scsi_ini *ini, const struct io *io, bool flush,
 	uint8_t cdb[SCSI_INI_CDB], uint8_t param[SCSI_INI_PARAM])
 {
 	memset(cdb, 0, SCSI_INI_CDB);
@@ -76,7 +76,7 @@ static bool is_cached(const struct scsi_ini *ini)
 	return __atomic_load_n(&ini->cached, __ATOMIC_RELAXED);
 }
 
-enum scsi_cache_use scsi_ini_use(const struct scsi_ini *ini, const struct io *io)
+enum scsi_cache_use scsi_ini_cache_use(const struct scsi_ini *ini, const struct io *io)
 {
 	const struct scsi_ini_io *own = io->lower;
 
@@ -90,11 +90,11 @@ enum scsi_cache_use scsi_ini_use(const struct scsi_ini *ini, const struct io *io
 
 bool scsi_ini_proves_uncached(const struct scsi_ini *ini, const struct io *io, uint32_t detail)
 {
-	return !ini->wce && scsi_ini_use(ini, io) == SCSI_CACHE_FLUSH &&
+	return !ini->wce && scsi_ini_cache_use(ini, io) == SCSI_CACHE_FLUSH &&
 	       (detail & 0xffffff) == NO_COMMAND;
 }
 
-int scsi_ini_early(const struct scsi_ini *ini, const struct io *io)
+int scsi_ini_status_now(const struct scsi_ini *ini, const struct io *io)
 {
 	if (io->kind == IO_FLUSH && !is_cached(ini))
 		return 0;
@@ -102,10 +102,10 @@ int scsi_ini_early(const struct scsi_ini *ini, const struct io *io)
 	return io->kind == IO_MAP || (io->kind == IO_ZERO && io->flags & IO_FAST) ? -ENOTSUP : 1;
 }
 
-bool scsi_ini_took(const struct scsi_ini *ini, struct io *io, uint32_t detail, uint32_t moved)
+bool scsi_ini_finish(const struct scsi_ini *ini, struct io *io, uint32_t detail, uint32_t moved)
 {
 	struct scsi_ini_io *own = io->lower;
-	bool again = scsi_ini_again(detail) & SCSI_AT_ONCE ||
+	bool again = scsi_ini_retry(detail) & SCSI_AT_ONCE ||
 		     (own->aborted && detail == SCSI_TASK_ABORTED);
 	bool data = (io->kind == IO_READ || io->kind == IO_WRITE) && !own->flush;
 

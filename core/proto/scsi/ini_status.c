@@ -127,7 +127,7 @@ const char *scsi_ini_text(uint32_t detail)
 	return row ? row->text : at < 0 ? "unknown SCSI status" : plain[at].text;
 }
 
-unsigned scsi_ini_again(uint32_t detail)
+unsigned scsi_ini_retry(uint32_t detail)
 {
 	const struct row *row = row_of(detail);
 	int at = plain_at(detail);

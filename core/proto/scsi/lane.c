@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A lane: one further session. Requests become commands, and responses end them; what finds no slot
- * waits. */
+/* A lane: one further session. Requests become commands; those without a slot wait. */
+#include "deferred.h"
 #include "disk.h"
-#include "later.h"
 #include <errno.h>
 #include <stdalign.h>
 #include <stdlib.h>
 
 #define MSEC  1000000ull
-#define PARAM 32 /* of each tag in the scratch pool, behind the block of zeros */
+#define PARAM 32 /* bytes per tag in the scratch pool, after the block of zeros */
 _Static_assert(PARAM >= SCSI_INI_PARAM, "room for the longest");
 
 struct scsi_lane {
@@ -19,7 +18,7 @@ struct scsi_lane {
 	struct pool *scratch;
 	bool mapped;
 	struct scsi_cache_view view;
-	struct later later; /* done without a command */
+	struct deferred deferred;                   /* done without a command */
 	alignas(max_align_t) struct scsi_sess sess; /* last: the transport's begins with it */
 };
 
@@ -37,8 +36,8 @@ static void start_io(struct scsi_lane *sl, struct scsi_slot *slot, struct io *io
 	struct scsi_ini_io *own = io->lower;
 	struct scsi_data data = { 0 };
 
-	scsi_cache_sending(&sl->disk->cache, &sl->view, scsi_ini_use(scsi, io), &own->sent);
-	switch (scsi_ini_put(scsi, io, own->flush, cdb, param)) {
+	scsi_cache_sending(&sl->disk->cache, &sl->view, scsi_ini_cache_use(scsi, io), &own->sent);
+	switch (scsi_ini_encode(scsi, io, own->flush, cdb, param)) {
 	case SCSI_IN:
 	case SCSI_OUT:
 		data = (struct scsi_data){ io->buf->p, io->len, io->kind == IO_WRITE,
@@ -61,7 +60,7 @@ static void send_io(struct scsi_lane *sl, struct io *io)
 	struct scsi_slot *slot;
 
 	if (sl->sess.inflight.waiting || !(slot = take_slot(sl, io)))
-		inflight_wait(&sl->sess.inflight, io);
+		inflight_enqueue(&sl->sess.inflight, io);
 	else
 		start_io(sl, slot, io);
 }
@@ -69,18 +68,18 @@ static void send_io(struct scsi_lane *sl, struct io *io)
 static void lane_submit(struct lane *lane, struct io *io)
 {
 	struct scsi_lane *sl = (struct scsi_lane *)lane;
-	int early = scsi_ini_early(&sl->disk->scsi, io);
+	int early = scsi_ini_status_now(&sl->disk->scsi, io);
 
 	*(struct scsi_ini_io *)io->lower = (struct scsi_ini_io){ 0 };
 	if (lane->state != LANE_UP || sl->sess.state != SCSI_SESS_UP)
-		later_done(&sl->later, io, -ENOTCONN);
+		deferred_complete(&sl->deferred, io, -ENOTCONN);
 	else if (early <= 0)
-		later_done(&sl->later, io, early);
+		deferred_complete(&sl->deferred, io, early);
 	else
 		send_io(sl, io);
 }
 
-/* A flush, or what includes one, fails once writes before it may have been lost. */
+/* A flush, or a request with one, fails once writes before it may have been lost. */
 static void finish(struct scsi_lane *sl, struct io *io)
 {
 	if (!io->status && bdev_sync_status(&sl->disk->bdev, io, 0)) {
@@ -99,7 +98,7 @@ static void io_reply(struct scsi_sess *sess, struct scsi_slot *slot)
 
 	if (!io)
 		return;
-	/* More data than was asked for: the disk's blocks are not what they were. */
+	/* More data than requested: the block size has changed. */
 	if (!status && slot->overflow)
 		status = SCSI_CHECK_CONDITION;
 	detail = scsi_ini_detail(status, slot->sense, slot->sense_len);
@@ -107,9 +106,10 @@ static void io_reply(struct scsi_sess *sess, struct scsi_slot *slot)
 		__atomic_store_n(&sl->disk->scsi.cached, false, __ATOMIC_RELAXED);
 		detail = 0;
 	}
-	if (scsi_disk_heed(sl->disk, &sl->view, &((struct scsi_ini_io *)io->lower)->sent, detail))
+	if (scsi_disk_note_status(
+		    sl->disk, &sl->view, &((struct scsi_ini_io *)io->lower)->sent, detail))
 		loop_post(sl->disk->bdev.loop, &sl->disk->lost);
-	if (scsi_ini_took(&sl->disk->scsi, io, detail, slot->moved))
+	if (scsi_ini_finish(&sl->disk->scsi, io, detail, slot->moved))
 		finish(sl, io);
 	else
 		send_io(sl, io);
@@ -128,8 +128,8 @@ static void io_lost(struct scsi_sess *sess, void *owner)
 	lose(owner);
 }
 
-/* Once; a second time another path, or a new session, may help. */
-static bool io_late(struct scsi_sess *sess, void *owner)
+/* Abort once; after a second timeout another path or a new session may help. */
+static bool should_abort_io(struct scsi_sess *sess, void *owner)
 {
 	struct scsi_ini_io *own = ((struct io *)owner)->lower;
 	bool first = !own->aborted;
@@ -172,8 +172,8 @@ static void lane_abort(struct lane *lane, const struct diag *why)
 	sl->carrier->fail(&sl->sess, why);
 }
 
-/* The first free one, so that they are the same when all lanes come back; -1: none is free. */
-static int take_number(struct scsi_disk *disk)
+/* Return the first free number, so that lanes get the same ones after a reconnect; -1: none. */
+static int acquire_number(struct scsi_disk *disk)
 {
 	uint64_t used = __atomic_load_n(&disk->lanes, __ATOMIC_RELAXED);
 	int number;
@@ -187,7 +187,7 @@ static int take_number(struct scsi_disk *disk)
 	return number;
 }
 
-static void give_number(struct scsi_disk *disk, unsigned number)
+static void release_number(struct scsi_disk *disk, unsigned number)
 {
 	__atomic_fetch_and(&disk->lanes, ~(UINT64_C(1) << number), __ATOMIC_RELEASE);
 }
@@ -196,12 +196,12 @@ static void lane_free(struct lane *lane)
 {
 	struct scsi_lane *sl = (struct scsi_lane *)lane;
 
-	later_fini(&sl->later);
+	deferred_fini(&sl->deferred);
 	if (sl->mapped)
 		unmap(lane, sl->scratch);
 	sl->carrier->fini(&sl->sess);
 	pool_free(sl->scratch);
-	give_number(sl->disk, sl->number);
+	release_number(sl->disk, sl->number);
 	free(sl);
 }
 
@@ -248,9 +248,9 @@ static void sess_down(struct scsi_sess *sess)
 	struct io *io;
 
 	sl->lane.why = sess->why;
-	while ((io = inflight_unwait(&sess->inflight)))
+	while ((io = inflight_dequeue(&sess->inflight)))
 		lose(io);
-	later_run(&sl->later);
+	deferred_run(&sl->deferred);
 	lane_changed(sl, LANE_DOWN);
 }
 
@@ -258,7 +258,7 @@ static const struct scsi_sess_events events = { .up = sess_up,
 	.reply = io_reply,
 	.lost = io_lost,
 	.name = io_name,
-	.late = io_late,
+	.should_abort = should_abort_io,
 	.idle = sess_idle,
 	.down = sess_down };
 
@@ -283,7 +283,7 @@ int scsi_disk_lane(struct lane **out, struct bdev *bdev, struct loop *loop, stru
 {
 	struct scsi_disk *disk = (struct scsi_disk *)bdev;
 	const struct scsi_carrier *carrier = disk->carrier;
-	int err, number = take_number(disk);
+	int err, number = acquire_number(disk);
 	struct scsi_lane *sl;
 
 	if (number < 0)
@@ -298,7 +298,7 @@ int scsi_disk_lane(struct lane **out, struct bdev *bdev, struct loop *loop, stru
 	sl->disk = disk;
 	sl->number = (unsigned)number;
 	sl->carrier = carrier;
-	later_init(&sl->later, loop);
+	deferred_init(&sl->deferred, loop);
 	err = open_lane(sl, diag);
 	if (!err) {
 		*out = &sl->lane;
@@ -306,6 +306,6 @@ int scsi_disk_lane(struct lane **out, struct bdev *bdev, struct loop *loop, stru
 	}
 	free(sl);
 fail:
-	give_number(disk, (unsigned)number);
+	release_number(disk, (unsigned)number);
 	return err;
 }

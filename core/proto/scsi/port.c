@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The numbers of initiator ports. */
+/* Unique numbers for initiator ports. */
 #include "disk.h"
 #include <errno.h>
 #include <pthread.h>
 #include <sys/random.h>
 
-/* Of disks open in this process, on any thread. */
+/* Ports of the disks open in this process, on any thread. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct scsi_port *ports;
 
@@ -25,7 +25,7 @@ static bool is_used(uint64_t number)
 	return port;
 }
 
-int scsi_port_take(struct scsi_port *port, const struct uri *uri, struct diag *diag)
+int scsi_port_acquire(struct scsi_port *port, const struct uri *uri, struct diag *diag)
 {
 	static uint64_t process;
 	uint64_t own = __atomic_load_n(&process, __ATOMIC_RELAXED), none = 0;
@@ -48,7 +48,7 @@ int scsi_port_take(struct scsi_port *port, const struct uri *uri, struct diag *d
 	return 0;
 }
 
-void scsi_port_give(const struct scsi_port *port)
+void scsi_port_release(const struct scsi_port *port)
 {
 	struct scsi_port **at = &ports;
 

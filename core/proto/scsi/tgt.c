@@ -89,7 +89,7 @@ uint32_t scsi_ua_take(struct scsi_nexus *nexus, const struct scsi_lu *lu)
 	pthread_mutex_lock(&scsi_lock);
 	bits = __atomic_load_n(pending, __ATOMIC_RELAXED);
 	first = bits ? (unsigned)__builtin_ctz(bits) : UA_COUNT;
-	/* each port gets it once, over whichever of its connections */
+	/* report it once per port, on any of its connections */
 	for (struct scsi_nexus *each = nexus->target->nexuses; bits && each; each = each->next)
 		if (scsi_same_port(each, nexus))
 			__atomic_fetch_and(&each->ua[lu->index], ~(1u << first), __ATOMIC_RELEASE);
@@ -108,7 +108,7 @@ static void start_cmd(struct scsi_nexus *nexus, struct scsi_cmd *cmd)
 {
 	unsigned i = cmd->lu->index;
 
-	cmd->counted = true;
+	cmd->in_task_set = true;
 	nexus->set[i].running++;
 	nexus->set[i].ordered += cmd->attr == SCSI_ORDERED;
 	target_cmd_run(&cmd->base);
@@ -122,20 +122,20 @@ static bool may_start(const struct scsi_nexus *nexus, const struct scsi_cmd *cmd
 	       (!nexus->set[i].ordered && (cmd->attr != SCSI_ORDERED || !nexus->set[i].running));
 }
 
-/* Start the commands that had to wait. Runs at the end of a turn of the loop. */
-static void start_later(struct loop_work *work)
+/* Start queued commands. Runs at the end of a turn of the loop. */
+static void start_queued(struct loop_work *work)
 {
 	struct scsi_nexus *nexus = container_of(work, struct scsi_nexus, turn);
 
 	for (unsigned i = 0; i < nexus->target->lus; i++) {
 		struct scsi_cmd *cmd;
 
-		while (!target_conn_gone(nexus->conn) && (cmd = nexus->set[i].later) &&
+		while (!target_conn_is_closing(nexus->conn) && (cmd = nexus->set[i].queue) &&
 			may_start(nexus, cmd)) {
-			nexus->set[i].later = cmd->later;
-			if (!cmd->later)
-				nexus->set[i].later_end = &nexus->set[i].later;
-			cmd->waits = false;
+			nexus->set[i].queue = cmd->next_queued;
+			if (!cmd->next_queued)
+				nexus->set[i].queue_end = &nexus->set[i].queue;
+			cmd->queued = false;
 			start_cmd(nexus, cmd);
 		}
 	}
@@ -148,56 +148,56 @@ void scsi_run(struct scsi_cmd *cmd)
 
 	cmd->lu = lu;
 	cmd->op = NULL;
-	cmd->later = NULL;
+	cmd->next_queued = NULL;
 	cmd->off = cmd->len = cmd->done = 0;
-	cmd->wants = cmd->info = 0;
+	cmd->transfer_len = cmd->info = 0;
 	cmd->from = cmd->to = NULL;
 	cmd->range = cmd->ranges = 0;
-	cmd->fua = cmd->counted = cmd->info_valid = false;
-	cmd->waits = cmd->aborted = cmd->answer = false;
-	cmd->ran = true;
+	cmd->fua = cmd->in_task_set = cmd->info_valid = false;
+	cmd->queued = cmd->aborted = cmd->reply_abort = false;
+	cmd->active = true;
 	if (!lu) {
 		target_cmd_run(&cmd->base);
-	} else if ((!nexus->set[lu->index].later || cmd->attr == SCSI_HEAD) &&
+	} else if ((!nexus->set[lu->index].queue || cmd->attr == SCSI_HEAD) &&
 		   may_start(nexus, cmd)) {
 		start_cmd(nexus, cmd);
 	} else {
-		cmd->waits = true;
-		*nexus->set[lu->index].later_end = cmd;
-		nexus->set[lu->index].later_end = &cmd->later;
+		cmd->queued = true;
+		*nexus->set[lu->index].queue_end = cmd;
+		nexus->set[lu->index].queue_end = &cmd->next_queued;
 	}
 }
 
-void scsi_wait_no_more(struct scsi_cmd *cmd)
+void scsi_unqueue(struct scsi_cmd *cmd)
 {
 	struct scsi_nexus *nexus = cmd->nexus;
 	unsigned i = cmd->lu->index;
-	struct scsi_cmd **at = &nexus->set[i].later;
+	struct scsi_cmd **at = &nexus->set[i].queue;
 
 	while (*at != cmd)
-		at = &(*at)->later;
-	*at = cmd->later;
+		at = &(*at)->next_queued;
+	*at = cmd->next_queued;
 	if (!*at)
-		nexus->set[i].later_end = at;
-	cmd->waits = false;
+		nexus->set[i].queue_end = at;
+	cmd->queued = false;
 	loop_work_add(nexus->conn->loop, &nexus->turn);
 }
 
-void scsi_left(struct scsi_cmd *cmd)
+void scsi_leave_task_set(struct scsi_cmd *cmd)
 {
 	struct scsi_nexus *nexus = cmd->nexus;
 	unsigned i;
 
-	cmd->ran = false;
+	cmd->active = false;
 	if (nexus->tmfs)
 		loop_work_add(nexus->conn->loop, &nexus->tmf_turn);
-	if (!cmd->counted)
+	if (!cmd->in_task_set)
 		return;
 	i = cmd->lu->index;
-	cmd->counted = false;
+	cmd->in_task_set = false;
 	nexus->set[i].running--;
 	nexus->set[i].ordered -= cmd->attr == SCSI_ORDERED;
-	if (nexus->set[i].later)
+	if (nexus->set[i].queue)
 		loop_work_add(nexus->conn->loop, &nexus->turn);
 }
 
@@ -211,22 +211,22 @@ void scsi_sense_put(uint8_t sense[SCSI_SENSE], uint32_t status)
 	sense[13] = (uint8_t)(status >> 24);
 }
 
-/* Compare the length by the CDB with the length by the transport, no matter how much was moved. */
+/* Compare the length in the CDB with that of the transport, not with the data transferred. */
 static void count_residual(struct scsi_cmd *cmd)
 {
-	uint32_t room = cmd->base.flags & TARGET_IN ? cmd->want_in : cmd->want_out;
+	uint32_t room = cmd->base.flags & TARGET_IN ? cmd->expected_in : cmd->expected_out;
 
 	if (!(cmd->base.flags & (TARGET_IN | TARGET_OUT)))
-		room = cmd->want_in ? cmd->want_in : cmd->want_out;
-	cmd->over = cmd->wants > room;
-	cmd->residual = cmd->over ? cmd->wants - room : room - cmd->wants;
+		room = cmd->expected_in ? cmd->expected_in : cmd->expected_out;
+	cmd->overflow = cmd->transfer_len > room;
+	cmd->residual = cmd->overflow ? cmd->transfer_len - room : room - cmd->transfer_len;
 }
 
 void scsi_complete(struct scsi_cmd *cmd, uint32_t status)
 {
 	if (cmd->aborted && cmd->nexus->tmfs)
 		scsi_tmf_answered(cmd);
-	scsi_left(cmd);
+	scsi_leave_task_set(cmd);
 	cmd->status = (uint8_t)status;
 	cmd->sense_len = 0;
 	if (status >> 8) {
@@ -240,7 +240,7 @@ void scsi_complete(struct scsi_cmd *cmd, uint32_t status)
 	count_residual(cmd);
 }
 
-/* A port's attentions are the same on each of its connections. Under scsi_lock. */
+/* Copy the unit attentions of the port's other connections. Under scsi_lock. */
 static void share_ua(struct scsi_nexus *nexus)
 {
 	for (const struct scsi_nexus *each = nexus->target->nexuses; each; each = each->next)
@@ -256,7 +256,7 @@ int scsi_nexus_new(struct scsi_nexus **out, const struct scsi_nexus_conf *conf, 
 	struct scsi_target *target = conf->target;
 	struct scsi_nexus *nexus = calloc(1, sizeof(*nexus));
 
-	/* half of a buffer holds the largest block, and all of it every answer */
+	/* half a buffer must hold the largest block, a buffer must hold SCSI_ANSWER */
 	assert(conf->conn->target->opt.buffer >= 131072);
 	if (!nexus)
 		return diag_sys(diag, ENOMEM, "SCSI nexus");
@@ -267,12 +267,12 @@ int scsi_nexus_new(struct scsi_nexus **out, const struct scsi_nexus_conf *conf, 
 	nexus->name_at = conf->name_at;
 	nexus->name_len = conf->name_len;
 	memcpy(nexus->id, conf->id, sizeof(nexus->id));
-	nexus->turn.run = start_later;
+	nexus->turn.run = start_queued;
 	nexus->tmf_turn.run = scsi_tmf_turn;
-	nexus->tmf_look.fire = scsi_tmf_look;
+	nexus->tmf_poll.fire = scsi_tmf_poll;
 	for (unsigned i = 0; i < target->lus; i++) {
 		nexus->ua[i] = 1u << UA_POWER_ON;
-		nexus->set[i].later_end = &nexus->set[i].later;
+		nexus->set[i].queue_end = &nexus->set[i].queue;
 	}
 	pthread_mutex_lock(&scsi_lock);
 	if (conf->joins)
@@ -300,6 +300,6 @@ void scsi_nexus_free(struct scsi_nexus *nexus)
 	pthread_mutex_unlock(&scsi_lock);
 	loop_work_del(nexus->conn->loop, &nexus->turn);
 	loop_work_del(nexus->conn->loop, &nexus->tmf_turn);
-	loop_timer_del(nexus->conn->loop, &nexus->tmf_look);
+	loop_timer_del(nexus->conn->loop, &nexus->tmf_poll);
 	free(nexus);
 }

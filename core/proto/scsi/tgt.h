@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The device server's insides: logical units and nexuses (tgt.c), the table of commands
- * (tgt_ops.c), commands that move blocks (tgt_io.c), those that describe the unit (tgt_info.c,
- * tgt_mode.c), copies (tgt_copy.c), reservations (tgt_pr.c), task management (tgt_tmf.c). */
+/* Inside of the device server: logical units and nexuses (tgt.c), the table of commands
+ * (tgt_ops.c), commands that move blocks (tgt_io.c) or describe the unit (tgt_info.c, tgt_mode.c),
+ * copies (tgt_copy.c), reservations (tgt_pr.c), task management (tgt_tmf.c). */
 #pragma once
 #include "scsi.h"
 #include "wire.h"
 #include <pthread.h>
 #include <string.h>
 
-/* bytes an answer may have: those of all commands but reads */
+/* largest data of a command that is not a read, in bytes */
 #define SCSI_ANSWER 32768u
-/* bytes of blocks that one command may move, verify, fill or copy, whatever the size of a buffer */
-#define SCSI_MOST        (32u << 20)
+/* most bytes that one command may move, verify, fill or copy */
+#define SCSI_TGT_MAX     (32u << 20)
 #define SCSI_UNMAP_MOST  256 /* block descriptors */
 #define SCSI_PORT_GROUP  1
 #define SCSI_PORT_NUMBER 1
@@ -45,14 +45,14 @@ enum scsi_key {
 #define SCSI_BAD_LIST      SCSI_CHECK(KEY_ILLEGAL, 0x26, 0x00)
 #define SCSI_NO_SAVING     SCSI_CHECK(KEY_ILLEGAL, 0x39, 0x00)
 
-/* Unit attentions, as bits, those to report first first. */
+/* Unit attentions, as bits, in the order in which they are reported. */
 enum scsi_ua {
 	UA_POWER_ON,
 	UA_RESET,
 	UA_CAPACITY,
 	UA_PREEMPTED,     /* reservations */
 	UA_RELEASED,      /* reservations */
-	UA_REGISTRATIONS, /* preempted */
+	UA_REGISTRATIONS, /* another port's registration was preempted */
 	UA_COUNT
 };
 
@@ -63,13 +63,13 @@ struct scsi_lu {
 	uint8_t nguid[16];
 	char serial[21];
 	uint8_t index, shift;
-	uint32_t reserved; /* atomic: there is a reservation */
+	uint32_t reserved; /* atomic: some initiator holds a reservation */
 	struct scsi_pr *pr;
 	struct scsi_lu *pr_next;
 };
 
-/* The reservations of one disk: of all units that it is, whatever their targets and protocols.
- * Under scsi_lock. */
+/* The reservations of one disk, shared by its units of all targets and protocols. Under scsi_lock.
+ */
 struct scsi_pr {
 	const struct bdev *bdev;
 	struct scsi_pr *next;
@@ -77,12 +77,12 @@ struct scsi_pr {
 	struct scsi_registrant *registrants, *holder;
 	uint8_t type; /* of the holder's reservation */
 	uint32_t generation;
-	const struct scsi_nexus *spc2; /* that has it by RESERVE 6 */
-	bool preempting;               /* PREEMPT AND ABORT is in work */
+	const struct scsi_nexus *spc2; /* holder of a RESERVE 6 */
+	bool preempting;               /* a PREEMPT AND ABORT is in progress */
 };
 
-/* Over what several loops and targets change: reservations, lists of nexuses. Never held over
- * anything that could wait. */
+/* Protects what several loops and targets change: reservations, lists of nexuses. Never held while
+ * waiting. */
 extern pthread_mutex_t scsi_lock;
 
 struct scsi_target {
@@ -99,34 +99,34 @@ struct scsi_nexus {
 	bool (*recall)(struct scsi_cmd *);
 	uint8_t id[SCSI_PORT_ID];
 	uint16_t id_len, name_at, name_len;
-	struct scsi_registrant *registrant[TARGET_DISKS]; /* its port; under scsi_lock */
-	struct scsi_nexus *next, **link;                  /* of the target, under scsi_lock */
+	struct scsi_registrant *registrant[TARGET_DISKS]; /* of its port; under scsi_lock */
+	struct scsi_nexus *next, **link;                  /* the target's list, under scsi_lock */
 	uint32_t ua[TARGET_DISKS];                        /* atomic: bits of enum scsi_ua */
-	/* The rest on the connection's loop. The Control page says that each nexus has task sets of
-	 * its own, one per unit. */
+	/* The rest is used on the connection's loop. Task sets are per unit and nexus, as the
+	 * Control page reports. */
 	struct {
-		struct scsi_cmd *later, **later_end;
+		struct scsi_cmd *queue, **queue_end;
 		unsigned running, ordered;
 	} set[TARGET_DISKS];
-	struct loop_work turn; /* commands that wait for their turn */
-	struct scsi_tmf *tmfs; /* the first is in work */
+	struct loop_work turn; /* starts queued commands */
+	struct scsi_tmf *tmfs; /* the first is in progress */
 	struct loop_work tmf_turn;
-	struct loop_timer tmf_look;
+	struct loop_timer tmf_poll;
 	struct target_fence fence; /* of the first function */
 	bool fencing;
-	/* other connections of the port still have commands of it; as of this round */
-	bool again, others;
-	struct scsi_cmd *preempting; /* PREEMPT AND ABORT, while its fence is on its way */
+	/* Other connections of the port still have aborted commands: before, and in this round. */
+	bool repeat_fence, others_busy;
+	struct scsi_cmd *preempting; /* PREEMPT AND ABORT, until its fence is done */
 	const struct scsi_lu *preempt_at;
 	struct target_fence preempt;
-	uint32_t preempted; /* atomic: units where its commands are to be aborted; bits */
+	uint32_t preempted; /* atomic; bits: units where its commands are to be aborted */
 };
 
 static inline bool scsi_has_id(const struct scsi_nexus *nexus, const uint8_t *id, unsigned len)
 {
 	return nexus->id_len == len && !memcmp(nexus->id, id, len);
 }
-/* Two connections may be one initiator port. */
+/* An initiator port may have several connections. */
 static inline bool scsi_same_port(const struct scsi_nexus *a, const struct scsi_nexus *b)
 {
 	return scsi_has_id(a, b->id, b->id_len);
@@ -135,24 +135,24 @@ static inline bool scsi_same_port(const struct scsi_nexus *a, const struct scsi_
 /* One row per command. */
 struct scsi_op {
 	uint8_t opcode;
-	int8_t action; /* service action; -1: has none */
+	int8_t action; /* service action; -1: none */
 	uint16_t flags;
 	const char *name;
-	/* Judges the CDB: sets off and len (in bytes of the disk) and wants; gives the status to
-	 * refuse it with. NULL: nothing to judge. */
+	/* Check the CDB and set off, len (bytes of the disk) and transfer_len. Return 0, or the
+	 * status to refuse it with. NULL: nothing to check. */
 	uint32_t (*check)(struct scsi_cmd *);
-	void (*work)(struct scsi_cmd *); /* as of struct target_proto */
-	uint8_t usage[16];               /* bits of the CDB that are looked at (SPC-4 6.35.3) */
+	void (*work)(struct scsi_cmd *); /* see struct target_proto */
+	uint8_t usage[16];               /* CDB usage data (SPC-4 6.35.3) */
 };
-enum scsi_op_flag { /* and those of enum target_cmd_flag */
+enum scsi_op_flag { /* with the bits of enum target_cmd_flag */
 	OP_OUT = TARGET_OUT,
 	OP_IN = TARGET_IN,
 	OP_HALF = TARGET_HALF,
-	OP_WHOLE = 8,    /* a parameter list: all in one piece */
-	OP_ANSWER = 16,  /* ends with scsi_answer(); wants is the allocation length */
-	OP_BUFFER = 32,  /* needs a data buffer although no data comes */
+	OP_WHOLE = 8,    /* a parameter list: needs all data in one piece */
+	OP_ANSWER = 16,  /* ends with scsi_answer(); transfer_len is the allocation length */
+	OP_BUFFER = 32,  /* needs a data buffer, but no data is sent */
 	OP_WRITES = 64,  /* changes blocks */
-	OP_NO_LUN = 128, /* answered by a logical unit that does not exist, too */
+	OP_NO_LUN = 128, /* valid for a LUN that does not exist */
 	OP_NO_UA = 256,  /* reports no unit attention; not bound by RESERVE 6 */
 	OP_FREE = 512,   /* allowed under any persistent reservation */
 	OP_READS = 1024, /* allowed unless the reservation is for exclusive access */
@@ -178,27 +178,28 @@ static inline void scsi_worked(struct scsi_cmd *cmd, uint32_t status)
 
 /* tgt.c */
 struct scsi_lu *scsi_lu_find(struct scsi_target *, const uint8_t lun[8]);
-/* For all initiator ports at that unit. */
+/* Post a unit attention to all initiator ports at the unit. Any thread. */
 void scsi_ua_post(const struct scsi_lu *, enum scsi_ua);
-/* Takes the first that is pending; 0: there is none. */
+/* Clear the first pending unit attention and return its status; 0: none pending. */
 uint32_t scsi_ua_take(struct scsi_nexus *, const struct scsi_lu *);
-void scsi_left(struct scsi_cmd *);         /* it is over */
-void scsi_wait_no_more(struct scsi_cmd *); /* takes it off those that wait for their turn */
+void scsi_leave_task_set(struct scsi_cmd *); /* the command has ended */
+void scsi_unqueue(struct scsi_cmd *);        /* remove it from the queue of its task set */
 void scsi_sense_put(uint8_t sense[SCSI_SENSE], uint32_t status);
 
 /* tgt_tmf.c */
 void scsi_tmf_turn(struct loop_work *);
-void scsi_tmf_look(struct loop_timer *);
-void scsi_tmf_answered(const struct scsi_cmd *); /* one that is aborted is answered */
-void scsi_preempt_abort(struct scsi_cmd *);      /* works off its fence */
-void scsi_aborted(struct scsi_cmd *);            /* ends one that is, before its next piece */
+void scsi_tmf_poll(struct loop_timer *);
+void scsi_tmf_answered(const struct scsi_cmd *); /* an aborted command is being answered */
+/* Abort the commands of preempted initiators, then end the command. */
+void scsi_preempt_abort(struct scsi_cmd *);
+void scsi_aborted(struct scsi_cmd *); /* end an aborted command, instead of its next piece */
 
 /* tgt_pr.c */
 uint32_t scsi_pr_check(const struct scsi_cmd *);
-/* A nexus begins, with the registrations of its port; it ends, and with it its RESERVE 6. Under
- * scsi_lock, not yet or still one of the target's. */
+/* Attach a new nexus to the registrations of its port; detach it, which ends its RESERVE 6. Under
+ * scsi_lock, while it is not in target->nexuses, or still in it. */
 void scsi_pr_nexus_begin(struct scsi_nexus *), scsi_pr_nexus_end(struct scsi_nexus *);
-/* The RESERVE 6 of that nexus, or of any (NULL), is over; under scsi_lock. */
+/* End the RESERVE 6 of a nexus, or of any (NULL). Under scsi_lock. */
 void scsi_reserve_end(struct scsi_lu *, const struct scsi_nexus *);
 int scsi_pr_join(struct scsi_lu *, struct diag *);
 void scsi_pr_leave(struct scsi_lu *);
@@ -217,7 +218,7 @@ void scsi_read_work(struct scsi_cmd *), scsi_write_work(struct scsi_cmd *),
 	scsi_sync_work(struct scsi_cmd *), scsi_unmap_work(struct scsi_cmd *),
 	scsi_same_work(struct scsi_cmd *), scsi_compare_write_work(struct scsi_cmd *),
 	scsi_ready_work(struct scsi_cmd *), scsi_lba_status_work(struct scsi_cmd *);
-/* longest COMPARE AND WRITE, in bytes; 0: not supported */
+/* Return the longest COMPARE AND WRITE, in bytes; 0: not supported. */
 uint32_t scsi_compare_write_most(const struct scsi_lu *, uint32_t buffer);
 uint32_t scsi_inquiry_check(struct scsi_cmd *), scsi_sense_check(struct scsi_cmd *),
 	scsi_capacity10_check(struct scsi_cmd *), scsi_alloc10_check(struct scsi_cmd *),

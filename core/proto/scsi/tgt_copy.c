@@ -18,8 +18,8 @@
 
 uint32_t scsi_copy_check(struct scsi_cmd *cmd)
 {
-	cmd->wants = scsi_be(cmd, 10, 4);
-	return cmd->wants && cmd->wants < HEAD ? SCSI_LIST_LENGTH : 0;
+	cmd->transfer_len = scsi_be(cmd, 10, 4);
+	return cmd->transfer_len && cmd->transfer_len < HEAD ? SCSI_LIST_LENGTH : 0;
 }
 
 /* Find the unit by the EUI-64 designator in a CSCD descriptor. */
@@ -109,7 +109,7 @@ static uint32_t read_list(struct scsi_cmd *cmd)
 	cmd->off = source << cmd->from->shift;
 	cmd->sink = sink << cmd->to->shift;
 	cmd->len = blocks << cmd->from->shift;
-	return cmd->len > SCSI_MOST ? SCSI_BAD_LIST : 0;
+	return cmd->len > SCSI_TGT_MAX ? SCSI_BAD_LIST : 0;
 }
 
 static void copy_read(struct target_cmd *);
@@ -133,7 +133,7 @@ static void copy_written(struct target_cmd *base)
 static void copy_write(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
-	struct buf buf = base->claim.buf;
+	struct buf buf = base->buf_request.buf;
 	uint64_t at = cmd->done, left = cmd->len - at;
 
 	if (cmd->aborted) {
@@ -156,7 +156,7 @@ static void copy_write(struct target_cmd *base)
 static void copy_read(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
-	struct buf buf = base->claim.buf;
+	struct buf buf = base->buf_request.buf;
 	uint64_t left = cmd->len - cmd->done;
 
 	base->disk = cmd->from->disk;
@@ -179,13 +179,13 @@ static uint64_t segment_most(const struct scsi_lu *lu)
 {
 	uint64_t most = 65535ull << lu->shift;
 
-	return most < SCSI_MOST ? most : SCSI_MOST;
+	return most < SCSI_TGT_MAX ? most : SCSI_TGT_MAX;
 }
 
 /* Operating parameters only: no results are kept by list identifier. */
 uint32_t scsi_copy_results_check(struct scsi_cmd *cmd)
 {
-	cmd->wants = scsi_be(cmd, 10, 4);
+	cmd->transfer_len = scsi_be(cmd, 10, 4);
 	return cmd->cdb[2] ? SCSI_BAD_CDB : 0;
 }
 

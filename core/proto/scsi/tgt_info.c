@@ -25,7 +25,7 @@ static void pad_text(uint8_t *p, unsigned len, const char *text)
 
 uint32_t scsi_alloc10_check(struct scsi_cmd *cmd)
 {
-	cmd->wants = scsi_be(cmd, 10, 4);
+	cmd->transfer_len = scsi_be(cmd, 10, 4);
 	return 0;
 }
 
@@ -110,13 +110,13 @@ static void put_limits(const struct scsi_cmd *cmd, uint8_t **end)
 	p[4] = 1; /* WSNZ */
 	p[5] = (uint8_t)at_most(scsi_compare_write_most(lu, buffer) >> lu->shift, 255);
 	wire_put_be(p + 6, 2, at_most(lim->best >> lu->shift, 0xffff));
-	wire_put_be(p + 8, 4, SCSI_MOST >> lu->shift);
+	wire_put_be(p + 8, 4, SCSI_TGT_MAX >> lu->shift);
 	if (lim->max[IO_TRIM]) {
 		wire_put_be(p + 20, 4, UINT32_MAX);
 		wire_put_be(p + 24, 4, SCSI_UNMAP_MOST);
 		wire_put_be(p + 28, 4, at_most(lim->best >> lu->shift, UINT32_MAX));
 	}
-	wire_put_be(p + 36, 8, SCSI_MOST >> lu->shift);
+	wire_put_be(p + 36, 8, SCSI_TGT_MAX >> lu->shift);
 }
 
 static void put_provisioning(const struct scsi_lu *lu, uint8_t **end)
@@ -164,7 +164,7 @@ uint32_t scsi_inquiry_check(struct scsi_cmd *cmd)
 	if (cmd->cdb[1] & ~1 || (!vpd && cmd->cdb[2]) || (vpd && !cmd->lu) ||
 		(vpd && !memchr(pages, cmd->cdb[2], sizeof(pages))))
 		return SCSI_BAD_CDB;
-	cmd->wants = scsi_be(cmd, 3, 2);
+	cmd->transfer_len = scsi_be(cmd, 3, 2);
 	return 0;
 }
 
@@ -183,7 +183,7 @@ void scsi_inquiry_work(struct scsi_cmd *cmd)
 
 uint32_t scsi_sense_check(struct scsi_cmd *cmd)
 {
-	cmd->wants = cmd->cdb[4];
+	cmd->transfer_len = cmd->cdb[4];
 	return 0;
 }
 
@@ -211,7 +211,7 @@ uint32_t scsi_capacity10_check(struct scsi_cmd *cmd)
 {
 	if (cmd->cdb[8] & 1 || scsi_be(cmd, 2, 4))
 		return SCSI_BAD_CDB;
-	cmd->wants = 8;
+	cmd->transfer_len = 8;
 	return 0;
 }
 
@@ -245,8 +245,8 @@ void scsi_capacity16_work(struct scsi_cmd *cmd)
 /* SELECT REPORT 1 asks for well-known units only; this target has none. */
 uint32_t scsi_luns_check(struct scsi_cmd *cmd)
 {
-	cmd->wants = scsi_be(cmd, 6, 4);
-	return cmd->cdb[2] > 2 || cmd->wants < 16 ? SCSI_BAD_CDB : 0;
+	cmd->transfer_len = scsi_be(cmd, 6, 4);
+	return cmd->cdb[2] > 2 || cmd->transfer_len < 16 ? SCSI_BAD_CDB : 0;
 }
 
 void scsi_luns_work(struct scsi_cmd *cmd)
@@ -265,8 +265,8 @@ void scsi_luns_work(struct scsi_cmd *cmd)
 
 uint32_t scsi_groups_check(struct scsi_cmd *cmd)
 {
-	cmd->wants = scsi_be(cmd, 6, 4);
-	return cmd->cdb[1] >> 5 > 1 || cmd->wants < 4 ? SCSI_BAD_CDB : 0;
+	cmd->transfer_len = scsi_be(cmd, 6, 4);
+	return cmd->cdb[1] >> 5 > 1 || cmd->transfer_len < 4 ? SCSI_BAD_CDB : 0;
 }
 
 void scsi_groups_work(struct scsi_cmd *cmd)
@@ -310,7 +310,7 @@ uint32_t scsi_opcodes_check(struct scsi_cmd *cmd)
 	unsigned options = cmd->cdb[2] & 7;
 	bool action = has_action(cmd->cdb[3]);
 
-	cmd->wants = scsi_be(cmd, 6, 4);
+	cmd->transfer_len = scsi_be(cmd, 6, 4);
 	if (options > REPORT_EITHER || (options == REPORT_OPCODE && action) ||
 		(options == REPORT_ACTION && !action))
 		return SCSI_BAD_CDB;
@@ -339,7 +339,7 @@ static void put_all(const struct scsi_cmd *cmd, bool timeouts, uint8_t **end)
 	}
 }
 
-static const struct scsi_op *asked_op(const struct scsi_cmd *cmd)
+static const struct scsi_op *find_requested_op(const struct scsi_cmd *cmd)
 {
 	unsigned action = scsi_be(cmd, 4, 2);
 
@@ -360,7 +360,7 @@ void scsi_opcodes_work(struct scsi_cmd *cmd)
 		put_all(cmd, timeouts, &end);
 		wire_put_be(p, 4, (uint64_t)(end - p - 4));
 	} else {
-		const struct scsi_op *op = asked_op(cmd);
+		const struct scsi_op *op = find_requested_op(cmd);
 		unsigned len = op ? scsi_cdb_len(op->opcode) : 0;
 
 		p[1] = (uint8_t)((timeouts && op ? 0x80 : 0) | (op ? 3 : 1));

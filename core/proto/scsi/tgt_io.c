@@ -25,7 +25,7 @@ uint32_t scsi_io_status(const struct io *io)
 		return SCSI_NOT_READY;
 	case ENOSPC:
 		return SCSI_NO_SPACE;
-	case ENXIO: /* the disk has shrunk under its size */
+	case ENXIO: /* the disk has shrunk */
 		return SCSI_LBA_RANGE;
 	case EROFS:
 	case EPERM:
@@ -73,7 +73,7 @@ static void get_range(const struct scsi_cmd *cmd, uint64_t *lba, uint64_t *block
 	}
 }
 
-static bool inside(const struct scsi_lu *lu, uint64_t lba, uint64_t blocks)
+static bool in_range(const struct scsi_lu *lu, uint64_t lba, uint64_t blocks)
 {
 	uint64_t size = target_disk_size(lu->disk) >> lu->shift;
 
@@ -85,7 +85,7 @@ static uint32_t set_range(struct scsi_cmd *cmd, uint64_t lba, uint64_t blocks)
 {
 	if (scsi_cdb_len(cmd->cdb[0]) > 6 && cmd->cdb[1] >> 5)
 		return SCSI_BAD_CDB;
-	if (!inside(cmd->lu, lba, blocks))
+	if (!in_range(cmd->lu, lba, blocks))
 		return SCSI_LBA_RANGE;
 	cmd->off = lba << cmd->lu->shift;
 	cmd->len = blocks << cmd->lu->shift;
@@ -103,7 +103,7 @@ static uint32_t set_moved(struct scsi_cmd *cmd)
 
 	get_range(cmd, &lba, &blocks);
 	status = set_range(cmd, lba, blocks);
-	if (!status && cmd->len > SCSI_MOST)
+	if (!status && cmd->len > SCSI_TGT_MAX)
 		status = SCSI_BAD_CDB;
 	return status;
 }
@@ -120,7 +120,7 @@ uint32_t scsi_rw_check(struct scsi_cmd *cmd)
 	} else if (scsi_cdb_len(cmd->cdb[0]) > 6 && cmd->cdb[1] & 8) {
 		cmd->fua = true;
 	}
-	cmd->wants = (uint32_t)cmd->len;
+	cmd->transfer_len = (uint32_t)cmd->len;
 	return 0;
 }
 
@@ -153,7 +153,7 @@ void scsi_write_work(struct scsi_cmd *cmd)
 /* For blocks read from the disk: the buffer, or its second half if the data is in the first. */
 static struct buf spare(const struct target_cmd *cmd)
 {
-	struct buf buf = cmd->claim.buf;
+	struct buf buf = cmd->buf_request.buf;
 
 	if (cmd->p == buf.p) {
 		buf.cap /= 2;
@@ -220,7 +220,8 @@ uint32_t scsi_verify_check(struct scsi_cmd *cmd)
 	if (status)
 		return status;
 	if (bytchk(cmd) && cmd->len)
-		cmd->wants = bytchk(cmd) == 1 ? (uint32_t)cmd->len : cmd->lu->bdev->lim.block;
+		cmd->transfer_len =
+			bytchk(cmd) == 1 ? (uint32_t)cmd->len : cmd->lu->bdev->lim.block;
 	return 0;
 }
 
@@ -261,7 +262,7 @@ static void verify_read(struct target_cmd *base)
 static void verify_next(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
-	struct buf buf = bytchk(cmd) ? spare(base) : base->claim.buf;
+	struct buf buf = bytchk(cmd) ? spare(base) : base->buf_request.buf;
 	uint64_t left = cmd->len - cmd->done, at = cmd->off + cmd->done;
 
 	if (!bytchk(cmd)) /* the buffer's content is not the initiator's */
@@ -283,7 +284,7 @@ void scsi_verify_work(struct scsi_cmd *cmd)
 			verify_read);
 	else if (!bytchk(cmd) || cmd->len <= spare(base).cap)
 		verify_next(base);
-	else if (target_cmd_keep(base, cmd->lu->bdev->lim.block))
+	else if (target_cmd_release_buffer(base, cmd->lu->bdev->lim.block))
 		target_cmd_requeue(base, verify_next);
 	else
 		scsi_worked(cmd, SCSI_BUSY);
@@ -294,7 +295,7 @@ uint32_t scsi_sync_check(struct scsi_cmd *cmd)
 	uint64_t lba, blocks;
 
 	get_range(cmd, &lba, &blocks);
-	return inside(cmd->lu, lba, blocks) ? 0 : SCSI_LBA_RANGE;
+	return in_range(cmd->lu, lba, blocks) ? 0 : SCSI_LBA_RANGE;
 }
 
 /* Flush the whole disk. IMMED is ignored: the reply follows the flush. */
@@ -327,7 +328,7 @@ uint32_t scsi_unmap_check(struct scsi_cmd *cmd)
 		return SCSI_BAD_CDB;
 	if (len && len < 8)
 		return SCSI_LIST_LENGTH;
-	cmd->wants = len;
+	cmd->transfer_len = len;
 	return 0;
 }
 
@@ -339,7 +340,7 @@ static bool unmap_range(const struct scsi_cmd *cmd, unsigned i, uint64_t *off, u
 
 	*off = lba << cmd->lu->shift;
 	*len = blocks << cmd->lu->shift;
-	return inside(cmd->lu, lba, blocks);
+	return in_range(cmd->lu, lba, blocks);
 }
 
 static void unmap_next(struct target_cmd *base)
@@ -394,7 +395,7 @@ void scsi_unmap_work(struct scsi_cmd *cmd)
 		target_cmd_add_changes(base, off, size);
 	}
 	/* without memory the list stays in the buffer */
-	target_cmd_keep(base, 8 + 16u * cmd->ranges);
+	target_cmd_release_buffer(base, 8 + 16u * cmd->ranges);
 	unmap_next(base);
 }
 
@@ -413,10 +414,10 @@ uint32_t scsi_same_check(struct scsi_cmd *cmd)
 	status = set_range(cmd, lba, blocks);
 	if (status)
 		return status;
-	if (bits & ~(SAME_UNMAP | (ndob ? SAME_NDOB : 0)) || !blocks || cmd->len > SCSI_MOST ||
+	if (bits & ~(SAME_UNMAP | (ndob ? SAME_NDOB : 0)) || !blocks || cmd->len > SCSI_TGT_MAX ||
 		((ndob || bits & SAME_UNMAP) && !lim->max[IO_ZERO]))
 		return SCSI_BAD_CDB;
-	cmd->wants = ndob ? 0 : lim->block;
+	cmd->transfer_len = ndob ? 0 : lim->block;
 	return 0;
 }
 
@@ -444,7 +445,7 @@ static void same_next(struct target_cmd *base)
 {
 	struct scsi_cmd *cmd = scsi_cmd_of(base);
 	uint32_t block = cmd->lu->bdev->lim.block;
-	struct buf buf = base->claim.buf;
+	struct buf buf = base->buf_request.buf;
 	uint64_t left = cmd->len - cmd->done, at = cmd->off + cmd->done;
 	bool last = left <= buf.cap;
 
@@ -470,34 +471,34 @@ void scsi_same_work(struct scsi_cmd *cmd)
 	bool zero = !base->data_len;
 
 	if (!zero && cmd->lu->bdev->lim.max[IO_ZERO]) {
-		/* judge a copy: an RDMA initiator may change what came along */
-		if (base->p != base->claim.buf.p)
-			memcpy(base->claim.buf.p, base->p, block);
-		zero = all_zero(base->claim.buf.p, block);
+		/* check a copy: an RDMA initiator may change immediate data */
+		if (base->p != base->buf_request.buf.p)
+			memcpy(base->buf_request.buf.p, base->p, block);
+		zero = all_zero(base->buf_request.buf.p, block);
 	}
 	if (zero) {
-		target_cmd_keep(base, 0);
+		target_cmd_release_buffer(base, 0);
 		target_cmd_io(base, IO_ZERO,
 			(cmd->fua ? IO_FUA : 0) | (cmd->cdb[1] & SAME_UNMAP ? 0 : IO_KEEP),
 			cmd->off, cmd->len, (struct buf){ 0 }, NULL);
-	} else if (cmd->len <= base->claim.buf.cap) {
+	} else if (cmd->len <= base->buf_request.buf.cap) {
 		same_next(base);
-	} else if (target_cmd_keep(base, block)) {
+	} else if (target_cmd_release_buffer(base, block)) {
 		target_cmd_requeue(base, same_next);
 	} else {
 		scsi_worked(cmd, SCSI_BUSY);
 	}
 }
 
-/* A disk that cannot do it, but that only this process writes, is kept for the command alone. */
+/* Without support of the disk it is emulated if only this process writes the disk. */
 uint32_t scsi_compare_write_most(const struct scsi_lu *lu, uint32_t buffer)
 {
 	const struct bdev_limits *lim = &lu->bdev->lim;
 	uint32_t most = lim->max[IO_COMPARE_WRITE], room = buffer / 2;
 
-	if (!most && lim->own) {
+	if (!most && lim->sole_writer) {
 		most = lim->max[IO_WRITE];
-		room = buffer / 4; /* what is read has to fit, too */
+		room = buffer / 4; /* the data read must fit, too */
 	}
 	return most < room ? most : room;
 }
@@ -515,9 +516,9 @@ uint32_t scsi_compare_write_check(struct scsi_cmd *cmd)
 	if (status)
 		return status;
 	cmd->fua |= (cmd->cdb[1] & 8) != 0;
-	cmd->wants = 2 * (uint32_t)cmd->len;
+	cmd->transfer_len = 2 * (uint32_t)cmd->len;
 	/* the CDB has one byte for the number: 256 blocks, cut off, would compare nothing */
-	return cmd->wants == cmd->want_out ? 0 : SCSI_BAD_CDB;
+	return cmd->transfer_len == cmd->expected_out ? 0 : SCSI_BAD_CDB;
 }
 
 static void compared(struct target_cmd *base)
@@ -551,7 +552,7 @@ static void begin_alone(struct target_cmd *base)
 	if (cmd->aborted)
 		scsi_aborted(cmd);
 	else
-		target_cmd_alone(base, compare_alone, SCSI_BUSY);
+		target_cmd_exclusive(base, compare_alone, SCSI_BUSY);
 }
 
 void scsi_compare_write_work(struct scsi_cmd *cmd)
@@ -573,11 +574,11 @@ uint32_t scsi_lba_status_check(struct scsi_cmd *cmd)
 {
 	uint64_t lba = wire_be(cmd->cdb + 2, 8);
 
-	if (!inside(cmd->lu, lba, 1))
+	if (!in_range(cmd->lu, lba, 1))
 		return SCSI_LBA_RANGE;
 	cmd->off = lba << cmd->lu->shift;
 	cmd->len = target_disk_size(cmd->lu->disk) - cmd->off;
-	cmd->wants = scsi_be(cmd, 10, 4);
+	cmd->transfer_len = scsi_be(cmd, 10, 4);
 	return 0;
 }
 

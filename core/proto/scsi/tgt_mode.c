@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* MODE SENSE and MODE SELECT: the Caching and the Control page (SBC-3 6.5.6, SPC-4 7.5.9). Nothing
- * can be changed: a write cache that is off or a unit that is write-protected would be so for all
- * initiators, and after the one that changed it has left. */
+ * can be changed: a change would apply to all initiators, and outlive the session that made it. */
 #include "tgt.h"
 
 #define CACHING     0x08
@@ -50,7 +49,7 @@ uint32_t scsi_mode_sense_check(struct scsi_cmd *cmd)
 		return SCSI_BAD_CDB;
 	if (sub && !(page == ALL_PAGES && sub == 0xff))
 		return SCSI_BAD_CDB;
-	cmd->wants = is_long(cmd) ? scsi_be(cmd, 7, 2) : cmd->cdb[4];
+	cmd->transfer_len = is_long(cmd) ? scsi_be(cmd, 7, 2) : cmd->cdb[4];
 	return 0;
 }
 
@@ -106,8 +105,8 @@ uint32_t scsi_mode_select_check(struct scsi_cmd *cmd)
 
 	if ((cmd->cdb[1] & 0x11) != 0x10) /* PF, and nothing is saved */
 		return SCSI_BAD_CDB;
-	cmd->wants = is_long(cmd) ? scsi_be(cmd, 7, 2) : cmd->cdb[4];
-	return cmd->wants && cmd->wants < head ? SCSI_LIST_LENGTH : 0;
+	cmd->transfer_len = is_long(cmd) ? scsi_be(cmd, 7, 2) : cmd->cdb[4];
+	return cmd->transfer_len && cmd->transfer_len < head ? SCSI_LIST_LENGTH : 0;
 }
 
 /* Return the length of a page if all of it has its current values, else 0. */

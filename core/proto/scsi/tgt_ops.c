@@ -131,7 +131,7 @@ static const struct scsi_op *find_op(const uint8_t *cdb, bool *known)
 }
 
 /* Find the command; check LUN, unit attentions, reservations and write protection. */
-static uint32_t judge(struct scsi_cmd *cmd)
+static uint32_t check_cmd(struct scsi_cmd *cmd)
 {
 	unsigned len = scsi_cdb_len(cmd->cdb[0]);
 	uint32_t status = 0;
@@ -164,17 +164,18 @@ static uint32_t check_out(struct scsi_cmd *cmd)
 {
 	uint32_t room = cmd->base.conn->target->opt.buffer;
 
-	cmd->base.data_len = cmd->wants;
+	cmd->base.data_len = cmd->transfer_len;
 	if (cmd->op->flags & OP_WHOLE)
-		return cmd->wants > cmd->want_out ||
-				       cmd->wants > (cmd->op->flags & OP_HALF ? room / 2 : room)
+		return cmd->transfer_len > cmd->expected_out ||
+				       cmd->transfer_len >
+					       (cmd->op->flags & OP_HALF ? room / 2 : room)
 			       ? SCSI_BAD_CDB
 			       : 0;
-	if (cmd->wants <= cmd->want_out)
+	if (cmd->transfer_len <= cmd->expected_out)
 		return 0;
-	if (!(cmd->op->flags & OP_WRITES) || cmd->want_out & (cmd->lu->bdev->lim.block - 1))
+	if (!(cmd->op->flags & OP_WRITES) || cmd->expected_out & (cmd->lu->bdev->lim.block - 1))
 		return SCSI_BAD_IU;
-	cmd->base.data_len = cmd->want_out;
+	cmd->base.data_len = cmd->expected_out;
 	return 0;
 }
 
@@ -184,19 +185,20 @@ uint32_t scsi_decode(struct target_cmd *base)
 	uint32_t status;
 
 	base->disk = cmd->lu ? cmd->lu->disk : cmd->nexus->target->lu[0].disk;
-	status = judge(cmd);
+	status = check_cmd(cmd);
 	if (!status && cmd->op->check)
 		status = cmd->op->check(cmd);
 	if (status)
 		return status;
 	base->flags = cmd->op->flags & (OP_OUT | OP_IN | OP_HALF);
 	if (cmd->op->flags & OP_ANSWER) {
-		base->data_len = cmd->wants ? SCSI_ANSWER : 0;
-	} else if (cmd->op->flags & OP_BUFFER && cmd->len && !cmd->wants) {
+		base->data_len = cmd->transfer_len ? SCSI_ANSWER : 0;
+	} else if (cmd->op->flags & OP_BUFFER && cmd->len && !cmd->transfer_len) {
 		base->flags = OP_IN; /* no data is sent: work() sets data_len to 0 */
 		base->data_len = cmd->lu->bdev->lim.block;
 	} else if (cmd->op->flags & OP_IN) {
-		base->data_len = cmd->wants < cmd->want_in ? cmd->wants : cmd->want_in;
+		base->data_len =
+			cmd->transfer_len < cmd->expected_in ? cmd->transfer_len : cmd->expected_in;
 	} else if (cmd->op->flags & OP_OUT) {
 		status = check_out(cmd);
 	}
@@ -223,9 +225,10 @@ void scsi_answer(struct scsi_cmd *cmd, uint32_t len)
 {
 	struct target_cmd *base = &cmd->base;
 
-	if (cmd->wants > len)
-		cmd->wants = len;
-	base->data_len = cmd->wants < cmd->want_in ? cmd->wants : cmd->want_in;
+	if (cmd->transfer_len > len)
+		cmd->transfer_len = len;
+	base->data_len =
+		cmd->transfer_len < cmd->expected_in ? cmd->transfer_len : cmd->expected_in;
 	base->piece = base->data_len;
 	scsi_worked(cmd, 0);
 }

@@ -30,10 +30,10 @@ enum pr_out { REGISTER, RESERVE, RELEASE, CLEAR, PREEMPT, PREEMPT_ABORT, REGISTE
 #define BAD_RELEASE      SCSI_CHECK(KEY_ILLEGAL, 0x26, 0x04)
 
 struct scsi_registrant {
-	struct scsi_registrant *next; /* that registered later */
+	struct scsi_registrant *next; /* registered later */
 	uint64_t key;
 	unsigned nexuses; /* of the port, at all units that are the disk */
-	bool removed;     /* about to be */
+	bool removed;     /* to be freed */
 	uint16_t id_len, name_at, name_len;
 	uint8_t id[SCSI_PORT_ID];
 };
@@ -148,7 +148,7 @@ static void remove_registrants(struct scsi_lu *lu)
 	free_removed(lu);
 }
 
-/* Whether the port has no connection, and is one of that initiator (NULL: any). */
+/* Return whether the port has no connection and belongs to that initiator (NULL: any). */
 static bool is_absent(const struct scsi_registrant *reg, const struct scsi_nexus *nexus)
 {
 	return !reg->nexuses &&
@@ -157,7 +157,7 @@ static bool is_absent(const struct scsi_registrant *reg, const struct scsi_nexus
 					  reg->name_len)));
 }
 
-/* Remove those of absent ports that registered first, beyond so many; never the holder's. */
+/* Remove the oldest registrations of absent ports beyond `most`, but not the holder's. */
 static void limit_absent(struct scsi_lu *lu, const struct scsi_nexus *nexus, unsigned most)
 {
 	unsigned count = 0;
@@ -303,26 +303,27 @@ static unsigned preempt_keys(
 	return count;
 }
 
-/* SPC-4 5.12.11.4: takes the reservation over, or only removes registrations. */
+/* SPC-4 5.12.11.4: take over the reservation, or only remove registrations. */
 static uint32_t do_preempt(
 	struct scsi_lu *lu, struct scsi_registrant *own, uint64_t key, unsigned type, bool abort)
 {
 	bool all = lu->pr->holder && for_all(lu->pr->type);
-	bool takes = all ? !key : lu->pr->holder && lu->pr->holder->key == key;
+	bool takes_over = all ? !key : lu->pr->holder && lu->pr->holder->key == key;
 	unsigned was = lu->pr->type, count;
 
 	if (!key && !all)
 		return SCSI_BAD_LIST;
-	if (takes && !is_valid(type))
+	if (takes_over && !is_valid(type))
 		return SCSI_BAD_CDB;
-	if (takes)
+	if (takes_over)
 		set_holder(lu, own, type);
 	count = preempt_keys(lu, own, key, abort);
-	if (!takes && !count && own->key != key)
+	if (!takes_over && !count && own->key != key)
 		return SCSI_CONFLICT;
-	if (!takes && own->key == key && !holds(lu, own)) { /* its own, by its key */
+	if (!takes_over && own->key == key &&
+		!holds(lu, own)) { /* its own registration, by its key */
 		remove_registrant(lu, own);
-	} else if (takes && was != type) {
+	} else if (takes_over && was != type) {
 		post_others(lu, own, UA_RELEASED);
 	}
 	lu->pr->generation++;
@@ -331,8 +332,8 @@ static uint32_t do_preempt(
 
 uint32_t scsi_pr_out_check(struct scsi_cmd *cmd)
 {
-	cmd->wants = scsi_be(cmd, 5, 4);
-	return cmd->wants == LIST_LEN ? 0 : SCSI_LIST_LENGTH;
+	cmd->transfer_len = scsi_be(cmd, 5, 4);
+	return cmd->transfer_len == LIST_LEN ? 0 : SCSI_LIST_LENGTH;
 }
 
 void scsi_pr_out_work(struct scsi_cmd *cmd)
@@ -381,7 +382,7 @@ enum pr_in { READ_KEYS, READ_RESERVATION, REPORT_CAPABILITIES, READ_FULL_STATUS 
 
 uint32_t scsi_pr_in_check(struct scsi_cmd *cmd)
 {
-	cmd->wants = scsi_be(cmd, 7, 2);
+	cmd->transfer_len = scsi_be(cmd, 7, 2);
 	return 0;
 }
 
@@ -543,7 +544,7 @@ int scsi_pr_join(struct scsi_lu *lu, struct diag *diag)
 	return pr ? 0 : diag_sys(diag, ENOMEM, "reservations");
 }
 
-/* The last unit takes the reservations along. */
+/* The last unit frees the reservations. */
 void scsi_pr_leave(struct scsi_lu *lu)
 {
 	struct scsi_pr *pr = lu->pr, **at = &prs;

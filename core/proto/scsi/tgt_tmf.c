@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The task manager (SAM-5 7). Aborted commands of the requesting nexus are dropped without a reply;
- * those of other nexuses end with TASK ABORTED. A write that the disk already has is not cancelled.
- * A function is answered once the commands that it means are over on all connections of its
- * initiator port, which may reuse their memory then, and writes of other ports are fenced: later
- * commands are ordered behind them. */
+ * those of other nexuses end with TASK ABORTED. A write that is at the disk is not cancelled. A
+ * function is answered once the affected commands have ended on all connections of its initiator
+ * port, which may then reuse their memory, and writes of other ports are fenced: later commands are
+ * ordered after them. */
 #include "tgt.h"
 #include <errno.h>
 
 #define MSEC    1000000ull
-#define LOOK_MS 5 /* for commands whose replies or data are on their way */
+#define LOOK_MS 5 /* poll for commands with replies or data in flight */
 
-static bool meant(const struct scsi_tmf *tmf, const struct scsi_lu *lu, const struct scsi_cmd *cmd)
+static bool is_affected(
+	const struct scsi_tmf *tmf, const struct scsi_lu *lu, const struct scsi_cmd *cmd)
 {
 	if (!cmd->lu)
 		return false;
@@ -26,7 +27,7 @@ static void end_now(struct scsi_cmd *cmd, bool answer)
 		target_cmd_finish(&cmd->base, SCSI_TASK_ABORTED);
 		return;
 	}
-	scsi_left(cmd);
+	scsi_leave_task_set(cmd);
 	target_cmd_forget(&cmd->base);
 }
 
@@ -35,26 +36,26 @@ static void abort_one(struct scsi_cmd *cmd, bool answer)
 	struct target_cmd *base = &cmd->base;
 
 	cmd->aborted = true;
-	cmd->answer = answer;
+	cmd->reply_abort = answer;
 	switch (base->state) {
-	case TARGET_CMD_FETCH:
-		scsi_wait_no_more(cmd);
+	case TARGET_CMD_RECEIVING:
+		scsi_unqueue(cmd);
 		end_now(cmd, answer);
 		break;
-	case TARGET_CMD_LINE:
+	case TARGET_CMD_WAIT_BUFFER:
 		end_now(cmd, answer);
 		break;
 	case TARGET_CMD_PULL:
 		/* an earlier piece may have been written */
 		if (!base->at && cmd->nexus->recall && cmd->nexus->recall(cmd)) {
-			target_cmd_undue(base);
+			target_cmd_disarm_timeout(base);
 			base->state = TARGET_CMD_WORK;
 			end_now(cmd, answer);
 		}
 		break;
 	case TARGET_CMD_WORK:
 		if (!target_cmd_abort(base, SCSI_TASK_ABORTED) && answer)
-			target_cmd_cut(base);
+			target_cmd_stop(base);
 		break;
 	default: /* scsi_work() ends it before the next piece */
 		break;
@@ -63,7 +64,7 @@ static void abort_one(struct scsi_cmd *cmd, bool answer)
 
 void scsi_aborted(struct scsi_cmd *cmd)
 {
-	end_now(cmd, cmd->answer);
+	end_now(cmd, cmd->reply_abort);
 }
 
 /* A task that was answered was not aborted. */
@@ -71,12 +72,12 @@ void scsi_tmf_answered(const struct scsi_cmd *cmd)
 {
 	struct scsi_tmf *tmf = cmd->nexus->tmfs;
 
-	if (tmf->begun && tmf->function == SCSI_ABORT_TASK && tmf->tag == cmd->tag)
+	if (tmf->started && tmf->function == SCSI_ABORT_TASK && tmf->tag == cmd->tag)
 		tmf->answer = SCSI_TMF_NO_TASK;
 }
 
-/* Return the number of commands aborted. Those whose replies have begun are only waited for. Of a
- * connection that has gone only the requests at the disk are left. */
+/* Return the number of commands aborted. Commands that are being answered are only waited for. A
+ * closed connection has only requests at the disk. */
 static unsigned abort_all(
 	struct scsi_nexus *nexus, const struct scsi_tmf *tmf, const struct scsi_lu *lu, bool answer)
 {
@@ -86,15 +87,16 @@ static unsigned abort_all(
 		struct scsi_cmd *cmd = scsi_cmd_of(target_cmd_at(nexus->conn, i));
 		uint8_t state = cmd->base.state;
 
-		if (state == TARGET_CMD_FREE || state == TARGET_CMD_KEPT ||
-			(state == TARGET_CMD_FETCH && !cmd->waits) || !meant(tmf, lu, cmd))
+		if (state == TARGET_CMD_FREE || state == TARGET_CMD_PARKED ||
+			(state == TARGET_CMD_RECEIVING && !cmd->queued) ||
+			!is_affected(tmf, lu, cmd))
 			continue;
-		if (target_conn_gone(nexus->conn)) {
+		if (target_conn_is_closing(nexus->conn)) {
 			if (answer)
-				target_cmd_cut(&cmd->base);
+				target_cmd_stop(&cmd->base);
 		} else if (state == TARGET_CMD_REPLY) {
 			cmd->aborted = true;
-		} else if (cmd->ran) {
+		} else if (cmd->active) {
 			count++;
 			abort_one(cmd, answer);
 		}
@@ -102,15 +104,15 @@ static unsigned abort_all(
 	return count;
 }
 
-/* Return true while aborted commands of the nexus have not ended. */
-static bool waits(const struct scsi_nexus *nexus)
+/* Return true while the nexus has aborted commands that have not ended. */
+static bool has_aborting(const struct scsi_nexus *nexus)
 {
 	for (unsigned i = 0; i < nexus->conn->slots; i++) {
 		const struct scsi_cmd *cmd = scsi_cmd_of(target_cmd_at(nexus->conn, i));
 		uint8_t state = cmd->base.state;
 
 		if (cmd->aborted &&
-			(state == TARGET_CMD_REPLY || (state != TARGET_CMD_FREE && cmd->ran)))
+			(state == TARGET_CMD_REPLY || (state != TARGET_CMD_FREE && cmd->active)))
 			return true;
 	}
 	return false;
@@ -133,9 +135,9 @@ static bool resets(const struct scsi_tmf *tmf)
 	return tmf->function == SCSI_LUN_RESET || tmf->function == SCSI_TARGET_RESET;
 }
 
-/* On the other connection's loop: of any initiator port for a reset, of the same one for all
- * functions. */
-static bool run_there(const struct target_fence *fence, const struct target_conn *conn)
+/* Runs on the other connection's loop: of any initiator port for a reset, of the same port for
+ * other functions. */
+static bool abort_there(const struct target_fence *fence, const struct target_conn *conn)
 {
 	struct scsi_nexus *nexus =
 		container_of((struct target_fence *)(uintptr_t)fence, struct scsi_nexus, fence);
@@ -147,19 +149,19 @@ static bool run_there(const struct target_fence *fence, const struct target_conn
 
 	if (!other || other == nexus)
 		return false;
-	if (!nexus->again && (same || resets(tmf)))
+	if (!nexus->repeat_fence && (same || resets(tmf)))
 		any = abort_all(other, tmf, scsi_lu_find(target, tmf->lun), true);
-	nexus->others |= same && waits(other);
+	nexus->others_busy |= same && has_aborting(other);
 	return any;
 }
 
-static void came_back(struct target_fence *fence)
+static void fence_done(struct target_fence *fence)
 {
 	struct scsi_nexus *nexus = container_of(fence, struct scsi_nexus, fence);
 	const struct scsi_tmf *tmf = nexus->tmfs;
 	struct scsi_target *target = nexus->target;
 
-	for (unsigned i = 0; resets(tmf) && !nexus->again && i < target->lus; i++) {
+	for (unsigned i = 0; resets(tmf) && !nexus->repeat_fence && i < target->lus; i++) {
 		if (tmf->function != SCSI_TARGET_RESET &&
 			&target->lu[i] != scsi_lu_find(target, tmf->lun))
 			continue;
@@ -169,7 +171,7 @@ static void came_back(struct target_fence *fence)
 		scsi_ua_post(&target->lu[i], UA_RESET);
 	}
 	nexus->fencing = false;
-	nexus->again = nexus->others;
+	nexus->repeat_fence = nexus->others_busy;
 	loop_work_add(nexus->conn->loop, &nexus->tmf_turn);
 	target_conn_wake(nexus->conn);
 }
@@ -177,9 +179,9 @@ static void came_back(struct target_fence *fence)
 static void send_round(struct scsi_nexus *nexus)
 {
 	nexus->fence = (struct target_fence){
-		.same = run_there, .back = came_back, .home = nexus->conn->loop
+		.match = abort_there, .done = fence_done, .home = nexus->conn->loop
 	};
-	nexus->others = false;
+	nexus->others_busy = false;
 	nexus->fencing = true;
 	target_fence(nexus->conn->target, &nexus->fence);
 }
@@ -213,8 +215,8 @@ static const struct target_conn *preempted_at(struct scsi_nexus *nexus, const st
 
 static void preempt_back(struct target_fence *);
 
-/* A fence passes the workers of one target only, which stays until then, as a stop of it runs there
- * behind the fence. */
+/* A fence passes the workers of one target. The target stays until then: its stop is queued after
+ * the fence. */
 static void preempt_next(struct scsi_nexus *nexus)
 {
 	struct scsi_cmd *cmd = nexus->preempting;
@@ -224,7 +226,7 @@ static void preempt_next(struct scsi_nexus *nexus)
 	conn = preempted_at(nexus, cmd->lu->pr);
 	if (conn) {
 		nexus->preempt = (struct target_fence){
-			.same = preempt_there, .back = preempt_back, .home = nexus->conn->loop
+			.match = preempt_there, .done = preempt_back, .home = nexus->conn->loop
 		};
 		target_fence(conn->target, &nexus->preempt);
 	} else {
@@ -253,7 +255,7 @@ static void begin_tmf(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
 {
 	const struct scsi_lu *lu = scsi_lu_find(nexus->target, tmf->lun);
 
-	tmf->begun = true;
+	tmf->started = true;
 	if (tmf->function == SCSI_CLEAR_ACA || tmf->function > SCSI_NEXUS_RESET) {
 		tmf->answer = SCSI_TMF_UNSUPPORTED;
 		return;
@@ -275,13 +277,13 @@ void scsi_tmf_turn(struct loop_work *work)
 	struct scsi_nexus *nexus = container_of(work, struct scsi_nexus, tmf_turn);
 	struct scsi_tmf *tmf;
 
-	while (!target_conn_gone(nexus->conn) && (tmf = nexus->tmfs) && !nexus->fencing) {
-		if (!tmf->begun)
+	while (!target_conn_is_closing(nexus->conn) && (tmf = nexus->tmfs) && !nexus->fencing) {
+		if (!tmf->started)
 			begin_tmf(nexus, tmf);
 		if (nexus->fencing)
 			return;
-		if (nexus->again || waits(nexus)) {
-			loop_timer_set(nexus->conn->loop, &nexus->tmf_look,
+		if (nexus->repeat_fence || has_aborting(nexus)) {
+			loop_timer_set(nexus->conn->loop, &nexus->tmf_poll,
 				loop_now(nexus->conn->loop) + LOOK_MS * MSEC);
 			return;
 		}
@@ -290,11 +292,11 @@ void scsi_tmf_turn(struct loop_work *work)
 	}
 }
 
-void scsi_tmf_look(struct loop_timer *timer)
+void scsi_tmf_poll(struct loop_timer *timer)
 {
-	struct scsi_nexus *nexus = container_of(timer, struct scsi_nexus, tmf_look);
+	struct scsi_nexus *nexus = container_of(timer, struct scsi_nexus, tmf_poll);
 
-	if (nexus->again && !nexus->fencing && !target_conn_gone(nexus->conn))
+	if (nexus->repeat_fence && !nexus->fencing && !target_conn_is_closing(nexus->conn))
 		send_round(nexus);
 	else
 		loop_work_add(nexus->conn->loop, &nexus->tmf_turn);
@@ -307,7 +309,7 @@ void scsi_tmf(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
 	while (*end)
 		end = &(*end)->next;
 	tmf->next = NULL;
-	tmf->begun = false;
+	tmf->started = false;
 	*end = tmf;
 	loop_work_add(nexus->conn->loop, &nexus->tmf_turn);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One SRP channel of an initiator (SRP r16a; over RDMA/CM as Linux has it). The login is the
- * connection manager's private data. A command is one SEND of 64 bytes, with short write data
- * behind it where the target takes that; otherwise the target moves the data itself with the pool's
- * key. */
+/* One SRP channel of an initiator (SRP r16a; over RDMA/CM like Linux). The login is in the private
+ * data of the connection manager. A command is one SEND of 64 bytes, followed by short write data
+ * if the target accepts immediate data; otherwise the target accesses the data by the pool's key.
+ */
 #include "srp.h"
 #include <errno.h>
 #include <stdio.h>
@@ -10,15 +10,15 @@
 
 #define MSEC 1000000ull
 #define IU   (sizeof(struct srp_cmd) + sizeof(struct srp_direct))
-#define RX   320 /* the longest response: 36 bytes, 4 of response data, 252 of sense; and some */
+#define RX   320 /* longest response: 36 bytes, 4 of response data, 252 of sense, rounded up */
 /* Longest message without immediate data: Linux 6.12 cuts sense data to this, less 36. */
 #define IU_PLAIN 320
-#define OTHERS   (SRP_ANSWERS + 1) /* messages besides commands: answers, one task function */
-#define ABORT_MS 10000             /* for a target to answer that */
-/* So often and so long a closed window may leave no room for those that wait. */
-#define SHUTS   6
-#define SHUT_MS 5000
-/* of a status; an answered ABORT TASK is like it */
+#define OTHERS   (SRP_ANSWERS + 1) /* besides commands: answers, one task function */
+#define ABORT_MS 10000             /* time for the answer to ABORT TASK */
+/* The channel fails after this many checks, at this interval, of a window that stays closed. */
+#define STALLS   6
+#define STALL_MS 5000
+/* SCSI status, also set after a successful ABORT TASK */
 #define TASK_ABORTED 0x40
 
 static void chan_fail(struct scsi_sess *sess, const struct diag *why)
@@ -40,11 +40,11 @@ static void breach(struct srp_chan *chan, const char *text)
 	chan_fail(&chan->base, &why);
 }
 
-/* Differs from those of the slot's earlier commands, so that a second or late answer to one of them
- * is not taken for this one's. Bit 63 is set in the tags of task management functions. */
+/* The tag differs from those of earlier commands in this slot, so that a repeated or late response
+ * does not match. Bit 63 is set in the tags of task management functions. */
 static uint64_t tag_of(const struct srp_slot *slot)
 {
-	return (uint64_t)slot->turn << 16 | slot->base.flight.tag;
+	return (uint64_t)slot->generation << 16 | slot->base.flight.tag;
 }
 
 static bool is_answer(const struct srp_chan *chan, const struct ep_op *op)
@@ -54,7 +54,7 @@ static bool is_answer(const struct srp_chan *chan, const struct ep_op *op)
 	return at >= from && at < from + sizeof(chan->answer);
 }
 
-/* An abort has one of the requests. */
+/* Reserve one request for an abort. */
 static void set_limit(struct srp_chan *chan)
 {
 	int64_t window = chan->window - (chan->abort.slot && chan->window);
@@ -62,24 +62,24 @@ static void set_limit(struct srp_chan *chan)
 	inflight_limit(&chan->base.inflight, window < chan->room ? (uint32_t)window : chan->room);
 }
 
-static void shut_look(struct loop_timer *timer)
+static void check_stall(struct loop_timer *timer)
 {
-	struct srp_chan *chan = container_of(timer, struct srp_chan, shut);
+	struct srp_chan *chan = container_of(timer, struct srp_chan, stall);
 	struct diag why = { 0 };
 
-	chan->shuts = chan->base.inflight.waiting ? chan->shuts + 1 : 0;
-	if (chan->shuts < SHUTS) {
-		loop_timer_set(chan->base.loop, timer, loop_now(chan->base.loop) + SHUT_MS * MSEC);
+	chan->stalls = chan->base.inflight.waiting ? chan->stalls + 1 : 0;
+	if (chan->stalls < STALLS) {
+		loop_timer_set(chan->base.loop, timer, loop_now(chan->base.loop) + STALL_MS * MSEC);
 		return;
 	}
 	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "the target takes no command for %u s",
-		SHUTS * SHUT_MS / 1000);
+		STALLS * STALL_MS / 1000);
 	chan_fail(&chan->base, &why);
 }
 
-/* The request limit says how many commands more may be sent. With those that are out it is a
- * window, which each answer closes by one and the target's delta opens. False: the delta is absurd.
- */
+/* The request limit is the number of further requests. Together with those in flight it is a
+ * window: each response shrinks it by one, the REQUEST LIMIT DELTA adds to it. False: invalid
+ * delta. */
 static bool move_window(struct srp_chan *chan, uint32_t delta, int ended)
 {
 	int64_t window = chan->window + (int32_t)delta - ended;
@@ -91,11 +91,11 @@ static bool move_window(struct srp_chan *chan, uint32_t delta, int ended)
 	chan->window = window;
 	set_limit(chan);
 	if (window) {
-		loop_timer_del(chan->base.loop, &chan->shut);
-	} else if (!chan->shut.on) {
-		chan->shuts = 0;
+		loop_timer_del(chan->base.loop, &chan->stall);
+	} else if (!chan->stall.on) {
+		chan->stalls = 0;
 		loop_timer_set(
-			chan->base.loop, &chan->shut, loop_now(chan->base.loop) + SHUT_MS * MSEC);
+			chan->base.loop, &chan->stall, loop_now(chan->base.loop) + STALL_MS * MSEC);
 	}
 	return true;
 }
@@ -119,8 +119,8 @@ static void post(struct srp_chan *chan, struct ep_op *op)
 	ring_add(&chan->ring, op);
 }
 
-/* ABORT TASK, once the request limit has room for it. Its command's tag is not used again before
- * the answer: the target may look for it late. */
+/* Send ABORT TASK once the request limit allows it. The command's tag is not reused before the
+ * response, as the target may still look for it. */
 static void send_abort(struct srp_chan *chan)
 {
 	struct srp_answer *task = &chan->answer[SRP_ANSWERS];
@@ -138,9 +138,9 @@ static void send_abort(struct srp_chan *chan)
 	post(chan, &task->op);
 }
 
-/* A command that is not answered is aborted, and sent again, once. If that does not help, or if
- * nothing was answered since the last abort, it is the channel that is dead. */
-static void late(struct inflight *inflight, struct inflight_slot *flight)
+/* Abort and repeat a command without a response, once. If that fails too, or if no command was
+ * answered since the last abort, the channel is dead. */
+static void command_timeout(struct inflight *inflight, struct inflight_slot *flight)
 {
 	struct srp_chan *chan = container_of(inflight, struct srp_chan, base.inflight);
 	struct srp_slot *slot = (struct srp_slot *)flight;
@@ -152,8 +152,8 @@ static void late(struct inflight *inflight, struct inflight_slot *flight)
 		return;
 	}
 	if (!chan->abort.slot && !chan->abort.fruitless && !slot->queued && !flight->replied &&
-		chan->window > 1 && chan->base.ev->late &&
-		chan->base.ev->late(&chan->base, flight->owner)) {
+		chan->window > 1 && chan->base.ev->should_abort &&
+		chan->base.ev->should_abort(&chan->base, flight->owner)) {
 		chan->abort.slot = slot;
 		chan->abort.fruitless = true;
 		set_limit(chan);
@@ -223,7 +223,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	return sizeof(login);
 }
 
-static int took_login(
+static int parse_login_rsp(
 	struct srp_chan *chan, const struct srp_login_rsp *rsp, unsigned len, struct diag *why)
 {
 	uint32_t most;
@@ -256,9 +256,9 @@ static void up(struct ep *ep)
 	struct diag why = { 0 };
 
 	chan->base.peer = ep->peer;
-	snprintf(chan->way, sizeof(chan->way), "%s", ep->way);
+	snprintf(chan->route, sizeof(chan->route), "%s", ep->route);
 	chan->backend = ep->ops->name;
-	if (took_login(chan, (const void *)ep->priv, ep->priv_len, &why)) {
+	if (parse_login_rsp(chan, (const void *)ep->priv, ep->priv_len, &why)) {
 		chan_fail(&chan->base, &why);
 		return;
 	}
@@ -266,7 +266,7 @@ static void up(struct ep *ep)
 	chan->base.ev->up(&chan->base);
 }
 
-static bool took_rsp(struct srp_slot *slot, const struct srp_rsp *rsp, uint32_t len)
+static bool parse_rsp(struct srp_slot *slot, const struct srp_rsp *rsp, uint32_t len)
 {
 	uint32_t data = rsp->flags & SRP_RSP_DATA ? get_be32(rsp->data_len) : 0,
 		 sense = rsp->flags & SRP_RSP_SENSE ? get_be32(rsp->sense_len) : 0, out = 0, in = 0;
@@ -280,14 +280,16 @@ static bool took_rsp(struct srp_slot *slot, const struct srp_rsp *rsp, uint32_t 
 		in = get_be32(rsp->in_residual);
 	slot->base.status = rsp->status;
 	slot->base.overflow = rsp->flags & (SRP_RSP_OUT_OVER | SRP_RSP_IN_OVER);
-	slot->base.moved =
-		out < slot->want && in < slot->want ? slot->want - (out > in ? out : in) : 0;
+	slot->base.moved = out < slot->data_len && in < slot->data_len
+				   ? slot->data_len - (out > in ? out : in)
+				   : 0;
 	slot->base.sense_len = (uint16_t)(sense < SCSI_SENSE_MAX ? sense : SCSI_SENSE_MAX);
 	memcpy(slot->base.sense, (const uint8_t *)(rsp + 1) + data, slot->base.sense_len);
 	return true;
 }
 
-/* The target did not even execute it: a response code (SRP r16a, 6.10), in the last of four bytes.
+/* Whether the target did not execute the request: RSP_CODE (SRP r16a, 6.10), the last of four
+ * bytes.
  */
 static bool refused(const struct srp_rsp *rsp, uint32_t len)
 {
@@ -297,8 +299,8 @@ static bool refused(const struct srp_rsp *rsp, uint32_t len)
 	       get_be32(rsp->data_len) >= 4 && data[3];
 }
 
-/* The command is over: answered before, or without effect from here on. */
-static void took_abort(struct srp_chan *chan, struct ep_rx *rx)
+/* The command was answered before, or has no effect from here on. */
+static void finish_abort(struct srp_chan *chan, struct ep_rx *rx)
 {
 	const struct srp_rsp *rsp = (const void *)rx->p;
 	struct srp_slot *slot = chan->abort.slot;
@@ -312,10 +314,10 @@ static void took_abort(struct srp_chan *chan, struct ep_rx *rx)
 	}
 	chan->abort.slot = NULL;
 	chan->abort.sent = false;
-	/* A command that was aborted has no response of its own. */
+	/* an aborted command has no response of its own */
 	if (!move_window(chan, get_be32(rsp->delta), slot->held ? 1 : 2))
 		return;
-	ring_back(&chan->ring, rx);
+	ring_repost(&chan->ring, rx);
 	if (!slot->held) {
 		slot->base.status = TASK_ABORTED;
 		slot->base.moved = slot->base.sense_len = 0;
@@ -326,7 +328,7 @@ static void took_abort(struct srp_chan *chan, struct ep_rx *rx)
 		chan->base.ev->reply(&chan->base, &slot->base);
 }
 
-static void took_answer(struct srp_chan *chan, struct ep_rx *rx)
+static void handle_rsp(struct srp_chan *chan, struct ep_rx *rx)
 {
 	const struct srp_rsp *rsp = (const void *)rx->p;
 	struct srp_slot *slot;
@@ -338,18 +340,18 @@ static void took_answer(struct srp_chan *chan, struct ep_rx *rx)
 	}
 	tag = get_be64(rsp->tag);
 	if (chan->abort.sent && tag == chan->abort.tag) {
-		took_abort(chan, rx);
+		finish_abort(chan, rx);
 		return;
 	}
 	slot = inflight_find(&chan->base.inflight, (uint16_t)tag);
 	if (!slot || slot->queued || tag != tag_of(slot))
 		breach(chan, "response to a command that is not in flight");
-	else if (!took_rsp(slot, rsp, rx->len))
+	else if (!parse_rsp(slot, rsp, rx->len))
 		breach(chan, "response is shorter than the sense data that it announces");
 	else if (refused(rsp, rx->len))
 		breach(chan, "the target calls a command invalid");
 	else if (move_window(chan, get_be32(rsp->delta), 1)) {
-		ring_back(&chan->ring, rx);
+		ring_repost(&chan->ring, rx);
 		chan->abort.fruitless = false;
 		slot->held = slot == chan->abort.slot && chan->abort.sent;
 		if (slot == chan->abort.slot && !slot->held) {
@@ -362,8 +364,8 @@ static void took_answer(struct srp_chan *chan, struct ep_rx *rx)
 	}
 }
 
-/* SRP_CRED_REQ and SRP_AER_REQ. */
-static void took_request(struct srp_chan *chan, struct ep_rx *rx)
+/* Handle SRP_CRED_REQ and SRP_AER_REQ. */
+static void handle_request(struct srp_chan *chan, struct ep_rx *rx)
 {
 	const struct srp_cred_req *req = (const void *)rx->p;
 	bool event = req->opcode == SRP_AER_REQ;
@@ -387,13 +389,13 @@ static void took_request(struct srp_chan *chan, struct ep_rx *rx)
 	answer->op =
 		(struct ep_op){ .nsge = 1, .sge = { { answer->iu, sizeof(rsp), chan->lkey } } };
 	post(chan, &answer->op);
-	ring_back(&chan->ring, rx);
+	ring_repost(&chan->ring, rx);
 	send_abort(chan);
 	if (event && chan->base.ev->event)
 		chan->base.ev->event(&chan->base);
 }
 
-static void took_logout(struct srp_chan *chan, const struct srp_t_logout *logout, uint32_t len)
+static void handle_logout(struct srp_chan *chan, const struct srp_t_logout *logout, uint32_t len)
 {
 	struct diag why = { 0 };
 
@@ -417,14 +419,14 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	}
 	switch (rx->len ? rx->p[0] : -1) {
 	case SRP_RSP:
-		took_answer(chan, rx);
+		handle_rsp(chan, rx);
 		break;
 	case SRP_CRED_REQ:
 	case SRP_AER_REQ:
-		took_request(chan, rx);
+		handle_request(chan, rx);
 		break;
 	case SRP_T_LOGOUT:
-		took_logout(chan, (const void *)rx->p, rx->len);
+		handle_logout(chan, (const void *)rx->p, rx->len);
 		break;
 	default:
 		breach(chan, "message of a type that no target sends");
@@ -453,7 +455,7 @@ static void idle(struct ep *ep)
 		return;
 	if (chan->base.ev->idle)
 		chan->base.ev->idle(&chan->base);
-	if (chan->ring.back)
+	if (chan->ring.repost)
 		loop_work_add(chan->base.loop, &chan->flush);
 }
 
@@ -468,8 +470,8 @@ static uint32_t reject_reason(const struct ep *ep)
 
 static int dial(struct srp_chan *chan, struct diag *diag);
 
-/* A target with short buffers refuses a login that asks for immediate data. */
-static bool again(struct srp_chan *chan, struct diag *why)
+/* A target with short buffers rejects a login with immediate data: retry without. */
+static bool retry_without_imm(struct srp_chan *chan, struct diag *why)
 {
 	struct ep *ep = chan->ep;
 
@@ -491,7 +493,7 @@ static void down(struct ep *ep)
 	uint32_t reason = reject_reason(ep);
 	struct diag why = ep->why;
 
-	if (again(chan, &why))
+	if (retry_without_imm(chan, &why))
 		return;
 	if (chan->base.state != SCSI_SESS_CLOSING)
 		chan->base.why = why;
@@ -499,7 +501,7 @@ static void down(struct ep *ep)
 		srp_login_refused(&chan->base.why, reason, chan->first);
 	diag_ctx(&chan->base.why, "%s", chan->conf->base.where);
 	chan->base.state = SCSI_SESS_DOWN;
-	loop_timer_del(chan->base.loop, &chan->shut);
+	loop_timer_del(chan->base.loop, &chan->stall);
 	for (unsigned tag = 0; tag < chan->base.inflight.count; tag++) {
 		struct srp_slot *slot = inflight_slot(&chan->base.inflight, tag);
 
@@ -527,8 +529,8 @@ static int dial(struct srp_chan *chan, struct diag *diag)
 		to.timeout_ms = chan->base.deadline_ns > now
 					? (uint32_t)((chan->base.deadline_ns - now) / MSEC) + 1
 					: 1;
-	/* The target reads our memory (ird); we read none of its. */
-	to.want = (struct ep_caps){ .send = chan->base.inflight.count + OTHERS,
+	/* the target reads our memory (ird), we don't read its */
+	to.caps = (struct ep_caps){ .send = chan->base.inflight.count + OTHERS,
 		.recv = chan->base.inflight.count + OTHERS,
 		.sge = 2,
 		.inline_max = IU,
@@ -553,14 +555,14 @@ static int chan_open(
 	chan->first = !number;
 	chan->imm = conf->imm;
 	chan->flush.run = flush;
-	chan->shut.fire = shut_look;
+	chan->stall.fire = check_stall;
 	chan->abort.tag = 1ull << 63;
 	err = ring_init(&chan->ring, sends, diag);
 	if (!err)
 		err = pool_new(&chan->pool, (uint32_t)(sends * (IU + RX)), 1, diag);
 	if (!err)
 		err = inflight_init(&sess->inflight, sess->loop, base->depth,
-			sizeof(struct srp_slot), late, diag);
+			sizeof(struct srp_slot), command_timeout, diag);
 	for (unsigned i = 0; !err && i < sends; i++) {
 		uint8_t *iu = chan->pool->base + i * IU;
 
@@ -590,7 +592,7 @@ static void chan_send(struct scsi_sess *sess, struct scsi_slot *base, const uint
 	*cmd = (struct srp_cmd){ .opcode = SRP_CMD, .tag = put_be64(tag_of(slot)) };
 	memcpy(cmd->lun, lun, sizeof(cmd->lun));
 	memcpy(cmd->cdb, cdb, sizeof(cmd->cdb));
-	slot->want = data->len;
+	slot->data_len = data->len;
 	slot->op = (struct ep_op){ .nsge = 1, .sge = { { cmd, IU, chan->lkey } } };
 	*desc = (struct srp_direct){ 0 };
 	if (data->out && data->len && data->len <= chan->imm) {
@@ -608,9 +610,9 @@ static void chan_send(struct scsi_sess *sess, struct scsi_slot *base, const uint
 			desc->len = put_be32(data->len);
 		}
 		if (caps->inline_max >= IU)
-			slot->op.flags = EP_INLINE | EP_QUIET;
+			slot->op.flags = EP_INLINE | EP_UNSIGNALED;
 	}
-	slot->base.flight.unsent = !(slot->op.flags & EP_QUIET);
+	slot->base.flight.unsent = !(slot->op.flags & EP_UNSIGNALED);
 	slot->queued = true;
 	post(chan, &slot->op);
 }
@@ -619,7 +621,7 @@ static void *chan_end(struct scsi_sess *sess, struct scsi_slot *slot)
 {
 	if (sess->state != SCSI_SESS_UP)
 		return NULL;
-	((struct srp_slot *)slot)->turn++;
+	((struct srp_slot *)slot)->generation++;
 	return inflight_drop(&sess->inflight, &slot->flight);
 }
 
@@ -646,7 +648,7 @@ static void chan_fini(struct scsi_sess *sess)
 	if (!chan->conf)
 		return;
 	loop_work_del(sess->loop, &chan->flush);
-	loop_timer_del(sess->loop, &chan->shut);
+	loop_timer_del(sess->loop, &chan->stall);
 	if (chan->registered)
 		chan->ep->ops->unreg(chan->ep, chan->pool);
 	if (chan->ep)
@@ -696,9 +698,9 @@ int srp_login_refused(struct diag *diag, uint32_t reason, bool first)
 		if (rows[i].reason != reason)
 			continue;
 		diag_set(diag, rows[i].code,
-			rows[i].code == DIAG_AUTH                 ? EACCES
+			rows[i].code == DIAG_AUTH               ? EACCES
 			: !first && reason == SRP_REJ_RESOURCES ? EAGAIN
-								  : ECONNREFUSED,
+								: ECONNREFUSED,
 			"%s: %s (reason 0x%08x)", first ? "login" : "further channel", rows[i].text,
 			reason);
 		return rows[i].hint ? diag_hint(diag, "%s", rows[i].hint) : -diag->err;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The disk behind srp+cm:// and srp://: its URI, and what `info` shows of it. */
+/* The disk of srp+cm:// and srp:// URIs: read the URI, print facts for `info`. */
 #include "names.h"
 #include "out.h"
+#include "protocol.h"
 #include "rdma_keys.h"
-#include "session.h"
 #include "srp.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* of targets; add_target's default, too, is r16a */
+/* I/O classes of targets; 16a is the default, like in add_target */
 #define IO_CLASS_16A 0x0100
 #define IO_CLASS_10  0xff00
 
 struct srp_dev {
-	struct scsi_disk disk; /* first */
+	struct scsi_disk disk; /* first member */
 	struct srp_conf conf;
 	struct scsi_port port;
 };
@@ -24,7 +24,7 @@ struct srp_dev {
 static void dev_free(struct bdev *bdev)
 {
 	scsi_disk_fini((struct scsi_disk *)bdev);
-	scsi_port_give(&((struct srp_dev *)bdev)->port);
+	scsi_port_release(&((struct srp_dev *)bdev)->port);
 	free(bdev);
 }
 
@@ -43,10 +43,10 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 			addr_service(&conf->base.dst));
 	else
 		out_text(out, "trsvcid", NULL, "%u", addr_port(&conf->base.dst));
-	out_line(out, "route:       %s", chan->way);
+	out_line(out, "route:       %s", chan->route);
 	out_text(out, "id_ext", "ID_EXT:      ", "%s", hex_text(text, conf->target, 8));
 	out_text(out, "ioc_guid", "IOC GUID:    ", "%s", hex_text(text, conf->target + 8, 8));
-	scsi_ini_facts(&dev->disk.scsi, out);
+	scsi_ini_show(&dev->disk.scsi, out);
 	out_text(out, "initiator_port", "initiator:   ", "%s",
 		hex_text(text, conf->initiator, sizeof(conf->initiator)));
 	out_u64(out, "immediate_bytes", "immediate:   ", chan->imm);
@@ -54,7 +54,7 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 }
 
 static const struct bdev_ops ops = { .name = "srp",
-	.again = scsi_ini_again,
+	.retry = scsi_ini_retry,
 	.lane = scsi_disk_lane,
 	.stop = scsi_disk_stop,
 	.free = dev_free,
@@ -96,7 +96,8 @@ static int read_path(struct srp_conf *conf, const char *path, const char **lun, 
 	return err ? err : read_id(ext, len, "ID_EXT", conf->target, diag);
 }
 
-/* A login without the multi-channel code ends the channels of the same port. */
+/* A login without the multi-channel flag ends the channels of the same initiator port, so use a
+ * port of our own unless the user sets its extension. */
 static int read_initiator(
 	struct srp_dev *dev, struct uri *uri, const struct bdev_env *env, struct diag *diag)
 {
@@ -106,14 +107,13 @@ static int read_initiator(
 	memcpy(dev->conf.initiator + 8, env->hostid, 8);
 	if (ext)
 		return read_id(ext, strlen(ext), "initiator_ext", dev->conf.initiator, diag);
-	err = scsi_port_take(&dev->port, uri, diag);
+	err = scsi_port_acquire(&dev->port, uri, diag);
 	wire_put_be(dev->conf.initiator, 8, dev->port.number);
 	return err;
 }
 
-/* The service of a port on InfiniBand, as srp-discover prints it. */
-static int read_service(
-	struct addr *dst, struct srp_conf *conf, struct uri *uri, struct diag *diag)
+/* Read the service of an InfiniBand port, as srp-discover prints it. */
+static int read_service(struct addr *dst, struct srp_conf *conf, struct uri *uri, struct diag *diag)
 {
 	static const char *const keys[] = { "pkey", "service_id", "io_class" };
 	uint64_t value[] = { 0xffff, 0, IO_CLASS_16A };
@@ -192,7 +192,7 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	if (!err)
 		err = scsi_disk_start(&dev->disk, loop, &ops, &srp_carrier, env, diag);
 	if (err) {
-		scsi_port_give(&dev->port);
+		scsi_port_release(&dev->port);
 		free(dev);
 		return err;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The SRP target as a whole: its logical units, and who may log in. */
+/* The SRP target as a whole: logical units, admission of logins. */
 #include "tgt.h"
 #include "names.h"
 #include <errno.h>
@@ -17,10 +17,10 @@ static bool busy(const struct target_conn *base)
 {
 	const struct srp_tgt_chan *chan = (const struct srp_tgt_chan *)base;
 
-	return chan->asking || scsi_nexus_busy(chan->nexus);
+	return chan->admit_pending || scsi_nexus_busy(chan->nexus);
 }
 
-static void left(struct target_conn *base)
+static void remove_channel(struct target_conn *base)
 {
 	struct srp_tgt_chan *chan = (struct srp_tgt_chan *)base;
 
@@ -39,9 +39,9 @@ static bool same_port(const struct srp_tgt_chan *a, const struct srp_tgt_chan *b
 	return !memcmp(a->login.initiator, b->login.initiator, sizeof(a->login.initiator));
 }
 
-/* SRP r16a, 5.1: without the multi-channel code a login ends all other channels of its initiator
- * port. Only those that came before it: of two logins on their way, the later one stays. On the
- * other channel's loop, so that nothing of it starts after the new one is admitted. */
+/* SRP r16a, 5.1: a login without the multi-channel code ends all earlier channels of its initiator
+ * port; of concurrent logins the latest stays. Runs on the other channel's loop, so that none of
+ * its commands starts after the new channel is admitted. */
 static bool end_older(const struct target_fence *fence, const struct target_conn *base)
 {
 	const struct srp_tgt_chan *chan = container_of(fence, struct srp_tgt_chan, fence);
@@ -49,20 +49,20 @@ static bool end_older(const struct target_fence *fence, const struct target_conn
 
 	if (other->number >= chan->number || !same_port(other, chan))
 		return false;
-	if (!target_conn_gone(&other->base))
+	if (!target_conn_is_closing(&other->base))
 		target_conn_fail(&other->base, DIAG_CLOSED, ECONNABORTED, REPLACED);
 	return true;
 }
 
-static void judged(struct srp_tgt_chan *chan)
+static void post_admitted(struct srp_tgt_chan *chan)
 {
 	chan->hop.run = srp_tgt_admitted;
 	loop_post(chan->base.loop, &chan->hop);
 }
 
-static void fenced(struct target_fence *fence)
+static void fence_done(struct target_fence *fence)
 {
-	judged(container_of(fence, struct srp_tgt_chan, fence));
+	post_admitted(container_of(fence, struct srp_tgt_chan, fence));
 }
 
 static bool is_replaced(const struct srp_tgt_chan *chan)
@@ -88,7 +88,7 @@ static void admit(struct loop_msg *hop)
 	else if (!target_admit(&chan->base, name, !more))
 		chan->refused = "too many channels of this initiator";
 	if (chan->refused) {
-		judged(chan);
+		post_admitted(chan);
 		return;
 	}
 	chan->link = &target->chans;
@@ -97,18 +97,18 @@ static void admit(struct loop_msg *hop)
 		chan->next->link = &chan->next;
 	target->chans = chan;
 	if (more) {
-		judged(chan);
+		post_admitted(chan);
 		return;
 	}
 	chan->fence = (struct target_fence){
-		.same = end_older, .back = fenced, .home = target->base.loop
+		.match = end_older, .done = fence_done, .home = target->base.loop
 	};
 	target_fence(&target->base, &chan->fence);
 }
 
 void srp_tgt_admit(struct srp_tgt_chan *chan)
 {
-	chan->asking = true;
+	chan->admit_pending = true;
 	chan->hop.run = admit;
 	loop_post(chan->base.target->loop, &chan->hop);
 }
@@ -145,8 +145,8 @@ static bool get_login(struct srp_login_cm *login, const struct ep_incoming *inco
 	return login->opcode == SRP_LOGIN_REQ;
 }
 
-/* 0, or the reason of a refusal. */
-static uint32_t judge(struct srp_target *target, const struct ep_incoming *incoming,
+/* Return 0, or the reason for SRP_LOGIN_REJ. */
+static uint32_t check_login(struct srp_target *target, const struct ep_incoming *incoming,
 	const struct srp_login_cm *login)
 {
 	uint32_t len;
@@ -160,15 +160,15 @@ static uint32_t judge(struct srp_target *target, const struct ep_incoming *incom
 		return SRP_REJ_FORMAT;
 	if (!allowed(target, login->initiator))
 		return SRP_REJ_CHANNELS;
-	return target_room(&target->base, &incoming->peer) ? 0 : SRP_REJ_RESOURCES;
+	return target_make_room(&target->base, &incoming->peer) ? 0 : SRP_REJ_RESOURCES;
 }
 
 static void incoming(struct target *base, struct ep_incoming *incoming)
 {
 	struct srp_target *target = (struct srp_target *)base;
 	struct srp_login_cm login;
-	uint32_t reason =
-		get_login(&login, incoming) ? judge(target, incoming, &login) : SRP_REJ_NO_CHANNEL;
+	uint32_t reason = get_login(&login, incoming) ? check_login(target, incoming, &login)
+						      : SRP_REJ_NO_CHANNEL;
 	struct srp_tgt_chan *chan = reason ? NULL : calloc(1, sizeof(*chan));
 	struct srp_login_rej rej = { .opcode = SRP_LOGIN_REJ,
 		.formats = put_be16(SRP_FORMAT_DIRECT | SRP_FORMAT_INDIRECT) };
@@ -186,7 +186,7 @@ static void incoming(struct target *base, struct ep_incoming *incoming)
 	chan->login = login;
 	chan->number = ++target->logins;
 	for (const struct srp_tgt_chan *other = target->chans; other; other = other->next)
-		chan->others |= same_port(other, chan);
+		chan->other_channels |= same_port(other, chan);
 	chan->incoming = incoming;
 	chan->base.local = incoming->local;
 	snprintf(chan->base.name, sizeof(chan->base.name), "srp initiator %s",
@@ -195,7 +195,7 @@ static void incoming(struct target *base, struct ep_incoming *incoming)
 }
 
 /* Channels count as queues, initiator ports as clients. */
-static void census(const struct target *base, struct target_status *status)
+static void count_clients(const struct target *base, struct target_status *status)
 {
 	const struct srp_target *target = (const struct srp_target *)base;
 
@@ -210,11 +210,11 @@ static void census(const struct target *base, struct target_status *status)
 	}
 }
 
-/* One channel of each initiator port is enough. */
+/* Report to one channel per initiator port. */
 static void post_event(struct srp_tgt_chan *chan, unsigned lun)
 {
 	if (chan->login.flags & SRP_MULTI_CHANNEL ||
-		__atomic_fetch_or(&chan->event.news, 1u << lun, __ATOMIC_ACQ_REL))
+		__atomic_fetch_or(&chan->event.pending, 1u << lun, __ATOMIC_ACQ_REL))
 		return;
 	chan->event.hop.run = srp_tgt_event;
 	loop_post(chan->base.loop, &chan->event.hop);
@@ -238,7 +238,7 @@ static void target_free(struct target *base)
 }
 
 static const struct target_proto proto = { .name = "srp",
-	.hello = "login",
+	.handshake_name = "login",
 	.connections = SRP_TGT_CONNECTIONS,
 	.open_ms = SRP_TGT_LOGIN_MS,
 	.stall_ms = SRP_TGT_STALL_MS,
@@ -249,8 +249,8 @@ static const struct target_proto proto = { .name = "srp",
 	.complete = complete,
 	.status = scsi_io_status,
 	.busy = busy,
-	.left = left,
-	.census = census,
+	.closed = remove_channel,
+	.count_clients = count_clients,
 	.resized = resized,
 	.free = target_free };
 
@@ -267,7 +267,7 @@ static int make_scsi(struct srp_target *target, const struct target_options *opt
 	return scsi_target_new(&target->scsi, &conf, diag);
 }
 
-/* The target's identifier is made of its first disk's identity, so that it stays the same. */
+/* Derive the target's identifier from the first disk's UUID, so that it stays the same. */
 int srp_serve(struct target **out, struct loop *loop, const struct target_options *opt,
 	uint32_t timeout_ms, struct diag *diag)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A channel of the target (SRP r16a over RDMA/CM, immediate data of SRP-2): messages come in
- * receives of their own, data is moved by xfer, responses are chained behind it. A receive is
- * posted again before the response to its message leaves; each response gives back the one that its
- * message took of the request limit. So the limit stays what the login said, and there is no need
- * for SRP_CRED_REQ. */
+/* A channel of the target (SRP r16a over RDMA/CM, immediate data of SRP-2): each message arrives in
+ * a receive of its own, xfer moves the data, and the response is chained to it. A receive is posted
+ * again before the response to its message is sent, and each response returns one request to the
+ * request limit. So the limit stays that of the login, and SRP_CRED_REQ is not needed. */
 #include "tgt.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PAGE  4096u
-#define READS 16                  /* of the initiator's memory at once, of one channel */
-#define SPARE (SRP_TGT_TASKS + 1) /* sends besides those of commands: of functions, of an event */
+#define READS 16                  /* RDMA READs in flight per channel */
+#define SPARE (SRP_TGT_TASKS + 1) /* sends besides commands: task management, one event */
 
 enum { TASK_DONE = 0, FIELDS_INVALID = 2, TASK_UNSUPPORTED = 4, TASK_FAILED = 5 };
 
@@ -27,7 +26,7 @@ static struct srp_tgt_cmd *cmd_of(const struct target_cmd *cmd)
 
 static void broken(struct srp_tgt_chan *chan, const char *text)
 {
-	if (!target_conn_gone(&chan->base))
+	if (!target_conn_is_closing(&chan->base))
 		target_conn_fail(&chan->base, DIAG_PROTOCOL, EPROTO, text);
 }
 
@@ -65,23 +64,23 @@ static void forget(struct target_cmd *base)
 	struct srp_tgt_cmd *cmd = cmd_of(base);
 
 	if (cmd->rx)
-		ring_back(&chan_of(base->conn)->ring, cmd->rx);
+		ring_repost(&chan_of(base->conn)->ring, cmd->rx);
 	cmd->rx = NULL;
 }
 
-/* A command that is dropped has no response that gives its request back: the next one of the
- * channel does, at the latest that of the function which aborted it. */
+/* A dropped command has no response to return its request: the next response of the channel does,
+ * at the latest that of the function that aborted it. */
 static void dropped(struct target_cmd *base)
 {
 	forget(base);
-	chan_of(base->conn)->owed++;
+	chan_of(base->conn)->req_lim_delta++;
 }
 
-static be32 take_delta(struct srp_tgt_chan *chan)
+static be32 next_delta(struct srp_tgt_chan *chan)
 {
-	uint32_t delta = 1 + chan->owed;
+	uint32_t delta = 1 + chan->req_lim_delta;
 
-	chan->owed = 0;
+	chan->req_lim_delta = 0;
 	return put_be32(delta);
 }
 
@@ -94,14 +93,14 @@ static struct ep_op *make_reply(struct target_cmd *base)
 	struct srp_rsp *rsp = (void *)p;
 
 	*rsp = (struct srp_rsp){ .opcode = SRP_RSP,
-		.delta = take_delta(chan),
+		.delta = next_delta(chan),
 		.tag = cmd->tag,
 		.status = scsi->status };
-	if (scsi->residual && scsi->want_out) {
-		rsp->flags |= scsi->over ? SRP_RSP_OUT_OVER : SRP_RSP_OUT_UNDER;
+	if (scsi->residual && scsi->expected_out) {
+		rsp->flags |= scsi->overflow ? SRP_RSP_OUT_OVER : SRP_RSP_OUT_UNDER;
 		rsp->out_residual = put_be32(scsi->residual);
 	} else if (scsi->residual) {
-		rsp->flags |= scsi->over ? SRP_RSP_IN_OVER : SRP_RSP_IN_UNDER;
+		rsp->flags |= scsi->overflow ? SRP_RSP_IN_OVER : SRP_RSP_IN_UNDER;
 		rsp->in_residual = put_be32(scsi->residual);
 	}
 	if (scsi->sense_len) {
@@ -148,8 +147,9 @@ static struct xfer_seg seg_of(const struct srp_direct *desc)
 	return (struct xfer_seg){ get_be64(desc->va), get_be32(desc->key), get_be32(desc->len) };
 }
 
-/* The memory can no longer be changed by the peer. */
-static bool take_segs(struct srp_tgt_cmd *cmd, const struct srp_direct *list, unsigned count)
+/* Copy the descriptors, so that the peer can't change them any more. False: shorter than the data.
+ */
+static bool copy_descriptors(struct srp_tgt_cmd *cmd, const struct srp_direct *list, unsigned count)
 {
 	uint64_t sum = 0;
 
@@ -161,9 +161,9 @@ static bool take_segs(struct srp_tgt_cmd *cmd, const struct srp_direct *list, un
 	return cmd->room <= sum;
 }
 
-/* A list that did not come along, or only its beginning, is read from the initiator's memory: its
- * table is the only segment until then. */
-static bool take_list(
+/* A table that is not wholly in the message is read from the initiator's memory: until then the
+ * table is the only segment. */
+static bool parse_indirect(
 	struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd, struct rd *in, unsigned count)
 {
 	const struct srp_direct *table = rd_take(in, sizeof(*table)), *list;
@@ -176,7 +176,7 @@ static bool take_list(
 	bytes = get_be32(table->len);
 	cmd->room = get_be32(*len);
 	if (bytes == count * sizeof(*list))
-		return take_segs(cmd, list, count);
+		return copy_descriptors(cmd, list, count);
 	if (bytes < count * sizeof(*list) || bytes > SRP_TGT_TABLE || bytes % sizeof(*list))
 		return false;
 	chan->fetching = cmd;
@@ -184,28 +184,28 @@ static bool take_list(
 	return true;
 }
 
-/* Immediate data begins at the offset of the login. */
-static bool take_inside(const struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd, struct rd *in)
+/* Immediate data begins at the offset that the login has set. */
+static bool parse_immediate(const struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd, struct rd *in)
 {
 	const be32 *len = rd_take(in, sizeof(*len));
 
 	if (!len || !chan->imm_offset || in->p > cmd->rx->p + chan->imm_offset ||
 		chan->imm_offset > cmd->rx->len || get_be32(*len) > cmd->rx->len - chan->imm_offset)
 		return false;
-	cmd->inside = cmd->rx->p + chan->imm_offset;
+	cmd->imm_data = cmd->rx->p + chan->imm_offset;
 	cmd->room = get_be32(*len);
 	return true;
 }
 
-/* Where the initiator has data or wants it; false: that makes no sense. */
-static bool take_data(struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
+/* Parse the data descriptors; false: invalid. */
+static bool parse_data(struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
 {
 	const struct srp_cmd *iu = (const void *)cmd->rx->p;
 	uint8_t out = iu->format >> 4, in_ = iu->format & 0xf, format = out ? out : in_;
 	struct rd in = rd_init(iu + 1, cmd->rx->len - sizeof(*iu));
 	const struct srp_direct *desc;
 
-	cmd->inside = NULL;
+	cmd->imm_data = NULL;
 	cmd->room = cmd->segs = 0;
 	rd_take(&in, iu->add_cdb & ~3u);
 	if (in.bad || (out && in_))
@@ -222,9 +222,9 @@ static bool take_data(struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
 		cmd->room = cmd->seg[0].len;
 		return true;
 	case SRP_INDIRECT:
-		return take_list(chan, cmd, &in, out ? iu->out_descs : iu->in_descs);
+		return parse_indirect(chan, cmd, &in, out ? iu->out_descs : iu->in_descs);
 	case SRP_IMM:
-		return out && take_inside(chan, cmd, &in);
+		return out && parse_immediate(chan, cmd, &in);
 	default:
 		return false;
 	}
@@ -250,14 +250,14 @@ static void run_command(struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
 		     : (iu->attr & 7) == 4 ? SCSI_ACA
 					   : SCSI_SIMPLE;
 	scsi->tag = get_be64(iu->tag);
-	scsi->want_out = iu->format >> 4 ? cmd->room : 0;
-	scsi->want_in = iu->format & 0xf ? cmd->room : 0;
+	scsi->expected_out = iu->format >> 4 ? cmd->room : 0;
+	scsi->expected_in = iu->format & 0xf ? cmd->room : 0;
 	scsi_run(scsi);
 }
 
 #define BAD_DATA "command with invalid data descriptors"
 
-/* The table was read. resume() takes what came behind its command. */
+/* The table was read. resume() handles the messages behind its command. */
 static void fetched(struct xfer *x)
 {
 	struct srp_tgt_cmd *cmd = container_of(x, struct srp_tgt_cmd, xfer);
@@ -265,18 +265,18 @@ static void fetched(struct xfer *x)
 	const struct srp_direct *list = (const void *)(chan->base.pool->base + chan->table_at);
 
 	chan->fetching = NULL;
-	target_cmd_undue(&cmd->scsi.base);
+	target_cmd_disarm_timeout(&cmd->scsi.base);
 	target_conn_wake(&chan->base);
-	if (take_segs(cmd, list, cmd->segs))
+	if (copy_descriptors(cmd, list, cmd->segs))
 		run_command(chan, cmd);
 	else
 		broken(chan, BAD_DATA);
 }
 
-static bool take_command(struct srp_tgt_chan *chan, struct ep_rx *rx)
+static bool begin_command(struct srp_tgt_chan *chan, struct ep_rx *rx)
 {
 	const struct srp_cmd *iu = (const void *)rx->p;
-	struct target_cmd *base = target_cmd_take(&chan->base);
+	struct target_cmd *base = target_cmd_alloc(&chan->base);
 	struct srp_tgt_cmd *cmd = (struct srp_tgt_cmd *)base;
 	struct pool *pool = chan->base.pool;
 	struct buf table = { pool->base + chan->table_at, SRP_TGT_TABLE, pool };
@@ -286,13 +286,13 @@ static bool take_command(struct srp_tgt_chan *chan, struct ep_rx *rx)
 		return false;
 	cmd->rx = rx;
 	cmd->tag = iu->tag;
-	if (!take_data(chan, cmd)) {
+	if (!parse_data(chan, cmd)) {
 		broken(chan, BAD_DATA);
 	} else if (chan->fetching) {
 		bytes = cmd->seg[0].len;
 		cmd->segs = bytes / sizeof(struct srp_direct);
 		cmd->xfer.moved = fetched;
-		target_cmd_due(base);
+		target_cmd_arm_timeout(base);
 		xfer_pull(&chan->port, &cmd->xfer, &table, cmd->seg, 1, 0, bytes);
 	} else {
 		run_command(chan, cmd);
@@ -300,15 +300,15 @@ static bool take_command(struct srp_tgt_chan *chan, struct ep_rx *rx)
 	return true;
 }
 
-/* More data than a receive holds never comes along, so a command's is all there or not at all. */
+/* Immediate data is either the whole data of a command or none. */
 uint32_t srp_tgt_decode(struct target_cmd *base)
 {
 	struct srp_tgt_cmd *cmd = cmd_of(base);
 	uint32_t status = scsi_decode(base);
 
-	if (!status && base->data_len && base->flags & TARGET_OUT && cmd->inside) {
-		base->inside = true;
-		base->p = cmd->inside;
+	if (!status && base->data_len && base->flags & TARGET_OUT && cmd->imm_data) {
+		base->immediate = true;
+		base->p = cmd->imm_data;
 		base->pool = base->conn->pool;
 	}
 	return status;
@@ -323,7 +323,7 @@ static void send_task(struct srp_tgt_task *task, uint8_t code)
 	struct srp_rsp *rsp = (void *)p;
 
 	*rsp = (struct srp_rsp){ .opcode = SRP_RSP,
-		.delta = take_delta(chan),
+		.delta = next_delta(chan),
 		.tag = task->tag,
 		.flags = SRP_RSP_DATA,
 		.data_len = put_be32(4) };
@@ -340,7 +340,7 @@ static void task_done(struct scsi_tmf *tmf)
 		[SCSI_TMF_NO_LUN] = TASK_FAILED,
 		[SCSI_TMF_UNSUPPORTED] = TASK_UNSUPPORTED };
 
-	if (!target_conn_gone(&((struct srp_tgt_task *)tmf)->chan->base))
+	if (!target_conn_is_closing(&((struct srp_tgt_task *)tmf)->chan->base))
 		send_task((struct srp_tgt_task *)tmf, codes[tmf->answer]);
 }
 
@@ -362,7 +362,7 @@ static int function_of(uint8_t code)
 	}
 }
 
-static bool take_task(struct srp_tgt_chan *chan, struct ep_rx *rx)
+static bool begin_task(struct srp_tgt_chan *chan, struct ep_rx *rx)
 {
 	const struct srp_tsk_mgmt *iu = (const void *)rx->p;
 	struct srp_tgt_task *task = chan->task;
@@ -383,7 +383,7 @@ static bool take_task(struct srp_tgt_chan *chan, struct ep_rx *rx)
 		.tag = iu->tag,
 		.busy = true };
 	memcpy(task->tmf.lun, iu->lun, sizeof(iu->lun));
-	ring_back(&chan->ring, rx);
+	ring_repost(&chan->ring, rx);
 	if (function < 0)
 		send_task(task, TASK_UNSUPPORTED);
 	else
@@ -401,7 +401,7 @@ static void send_event(struct srp_tgt_chan *chan)
 
 	if (chan->event.unsent || chan->event.unanswered || !chan->event.due ||
 		chan->base.state != TARGET_LIVE)
-		return; /* if it has ended, its memory may be freed */
+		return; /* the memory of a channel that has ended may be freed */
 	p = reply_at(chan, chan->base.slots + SRP_TGT_TASKS);
 	req = (void *)p;
 	*req = (struct srp_aer_req){ .opcode = SRP_AER_REQ, .sense_len = put_be32(sizeof(sense)) };
@@ -418,40 +418,40 @@ void srp_tgt_event(struct loop_msg *hop)
 {
 	struct srp_tgt_chan *chan = container_of(hop, struct srp_tgt_chan, event.hop);
 
-	chan->event.due |= __atomic_exchange_n(&chan->event.news, 0, __ATOMIC_ACQ_REL);
+	chan->event.due |= __atomic_exchange_n(&chan->event.pending, 0, __ATOMIC_ACQ_REL);
 	send_event(chan);
 }
 
-static void take_event_answer(struct srp_tgt_chan *chan, struct ep_rx *rx)
+static void handle_aer_rsp(struct srp_tgt_chan *chan, struct ep_rx *rx)
 {
 	if (rx->len < sizeof(struct srp_plain) || !chan->event.unanswered) {
 		broken(chan, "response to a request that was not sent");
 		return;
 	}
 	chan->event.unanswered = false;
-	ring_back(&chan->ring, rx);
+	ring_repost(&chan->ring, rx);
 	send_event(chan);
 	target_conn_wake(&chan->base);
 }
 
 /* --- messages */
 
-/* False: it has to wait for the place of a command or function. */
-static bool take(struct srp_tgt_chan *chan, struct ep_rx *rx)
+/* False: it must wait for a free command or task management function. */
+static bool dispatch_iu(struct srp_tgt_chan *chan, struct ep_rx *rx)
 {
 	switch (rx->p[0]) {
 	case SRP_CMD:
 		if (rx->len >= sizeof(struct srp_cmd))
-			return take_command(chan, rx);
+			return begin_command(chan, rx);
 		broken(chan, "command is shorter than 48 bytes");
 		return true;
 	case SRP_TSK_MGMT:
-		return take_task(chan, rx);
+		return begin_task(chan, rx);
 	case SRP_AER_RSP:
-		take_event_answer(chan, rx);
+		handle_aer_rsp(chan, rx);
 		return true;
 	case SRP_I_LOGOUT:
-		ring_back(&chan->ring, rx);
+		ring_repost(&chan->ring, rx);
 		target_conn_finish(&chan->base);
 		return true;
 	default:
@@ -464,24 +464,25 @@ static void received(struct ep *ep, struct ep_rx *rx)
 {
 	struct srp_tgt_chan *chan = ep->user;
 
-	if (target_conn_gone(&chan->base))
+	if (target_conn_is_closing(&chan->base))
 		return;
 	if (!rx->len || rx->invalidated) {
 		broken(chan,
 			rx->len ? "a key was invalidated that was not offered" : "empty message");
 		return;
 	}
-	if (chan->base.state == TARGET_LIVE && !chan->backlog && !chan->fetching && take(chan, rx))
+	if (chan->base.state == TARGET_LIVE && !chan->backlog && !chan->fetching &&
+		dispatch_iu(chan, rx))
 		return;
 	rx->next = NULL;
 	*chan->backlog_end = rx;
 	chan->backlog_end = &rx->next;
 }
 
-/* At a stop, once all is answered. */
+/* The target stops and all commands were answered: send SRP_T_LOGOUT. */
 static void log_out(struct srp_tgt_chan *chan)
 {
-	struct target_cmd *base = target_cmd_take(&chan->base);
+	struct target_cmd *base = target_cmd_alloc(&chan->base);
 	struct srp_tgt_cmd *cmd = (struct srp_tgt_cmd *)base;
 	struct srp_t_logout logout = { .opcode = SRP_T_LOGOUT };
 	uint8_t *p = reply_at(chan, target_cmd_index(base));
@@ -490,7 +491,7 @@ static void log_out(struct srp_tgt_chan *chan)
 	memcpy(p, &logout, sizeof(logout));
 	cmd->reply = send_of(chan, p, sizeof(logout));
 	base->state = TARGET_CMD_REPLY;
-	target_cmd_due(base);
+	target_cmd_arm_timeout(base);
 	ring_add(&chan->ring, &cmd->reply);
 }
 
@@ -499,10 +500,10 @@ static void resume(struct target_conn *conn)
 	struct srp_tgt_chan *chan = chan_of(conn);
 
 	while (chan->backlog && conn->state == TARGET_LIVE && !chan->fetching &&
-		target_conn_may_take(conn)) {
+		target_conn_can_alloc(conn)) {
 		struct ep_rx *rx = chan->backlog, *next = rx->next;
 
-		if (!take(chan, rx))
+		if (!dispatch_iu(chan, rx))
 			return;
 		chan->backlog = next;
 		if (!next)
@@ -537,7 +538,7 @@ static void sent(struct ep *ep, struct ep_op *op)
 		chan->event.unsent = false;
 		send_event(chan);
 	} else {
-		target_cmd_over(&container_of(op, struct srp_tgt_cmd, reply)->scsi.base);
+		target_cmd_replied(&container_of(op, struct srp_tgt_cmd, reply)->scsi.base);
 	}
 }
 
@@ -550,13 +551,13 @@ static void idle(struct ep *ep)
 {
 	struct srp_tgt_chan *chan = ep->user;
 
-	if (!target_conn_gone(&chan->base))
+	if (!target_conn_is_closing(&chan->base))
 		flush(&chan->base);
 }
 
 /* --- the channel */
 
-/* The device is known: as many commands as it has room for. */
+/* The device is known: allocate as many commands as it supports. */
 static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	struct srp_tgt_chan *chan = ep->user;
@@ -579,7 +580,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 			"the RDMA device supports only %u receives, %u requests and %u reads per "
 			"connection",
 			ep->caps.recv, ep->caps.send, ep->caps.ord);
-	err = target_conn_room(conn, slots, &ep->why);
+	err = target_conn_alloc_cmds(conn, slots, &ep->why);
 	if (!err)
 		err = xfer_port_init(&chan->port, &chan->ring, slots, &ep->why);
 	if (!err)
@@ -591,7 +592,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 		chan->stride, chan->iu_len, slots + 1);
 	rsp.delta = put_be32(slots);
 	rsp.flags = chan->imm_offset ? SRP_IMMEDIATE : 0;
-	if (chan->others)
+	if (chan->other_channels)
 		rsp.flags |= chan->login.flags & SRP_MULTI_CHANNEL ? SRP_CHANNELS_STAY
 								   : SRP_CHANNELS_ENDED;
 	memcpy(priv, &rsp, sizeof(rsp));
@@ -602,7 +603,7 @@ static void up(struct ep *ep)
 {
 	struct srp_tgt_chan *chan = ep->user;
 
-	loop_trace(ep->loop, "%s: %s", chan->base.name, ep->way);
+	loop_trace(ep->loop, "%s: %s", chan->base.name, ep->route);
 	if (chan->base.state == TARGET_OPENING)
 		srp_tgt_admit(chan);
 }
@@ -614,7 +615,7 @@ void srp_tgt_admitted(struct loop_msg *hop)
 	struct diag why = { 0 };
 	int err = 0;
 
-	chan->asking = false;
+	chan->admit_pending = false;
 	target_conn_wake(conn);
 	if (conn->state != TARGET_OPENING)
 		return;
@@ -651,7 +652,7 @@ static int make_nexus(struct srp_tgt_chan *chan, struct diag *diag)
 		.id_len = 24,
 		.name_at = 16, /* the GUID, behind the identifier extension */
 		.name_len = 8,
-		.joins = chan->others && chan->login.flags & SRP_MULTI_CHANNEL,
+		.joins = chan->other_channels && chan->login.flags & SRP_MULTI_CHANNEL,
 	};
 
 	conf.id[0] = SCSI_SRP;
@@ -659,13 +660,13 @@ static int make_nexus(struct srp_tgt_chan *chan, struct diag *diag)
 	return scsi_nexus_new(&chan->nexus, &conf, diag);
 }
 
-/* Immediate data ends up where a page begins, so that it is aligned for the disk. */
+/* Place receives so that immediate data begins at a page boundary, aligned for the disk. */
 static int chan_open(struct target_conn *conn, struct diag *diag)
 {
 	struct srp_tgt_chan *chan = chan_of(conn);
 	uint32_t offset = get_be16(chan->login.imm_offset);
-	/* an answer to our own request takes nothing of the request limit */
-	struct ep_caps want = { .send = 2 * SRP_TGT_DEPTH + SPARE,
+	/* a response to our SRP_AER_REQ does not count for the request limit */
+	struct ep_caps caps = { .send = 2 * SRP_TGT_DEPTH + SPARE,
 		.recv = SRP_TGT_DEPTH + 1,
 		.sge = 1,
 		.inline_max = SRP_TGT_REPLY,
@@ -689,7 +690,7 @@ static int chan_open(struct target_conn *conn, struct diag *diag)
 	if (err)
 		ep_reject(chan->incoming, NULL, 0);
 	else
-		err = ep_accept(&conn->ep, conn->loop, chan->incoming, &want, &events, chan, diag);
+		err = ep_accept(&conn->ep, conn->loop, chan->incoming, &caps, &events, chan, diag);
 	if (err) {
 		chan_free(conn);
 		conn->pool = NULL;

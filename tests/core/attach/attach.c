@@ -167,9 +167,9 @@ static void fake_users(const struct attach *attach, int root, struct attach_user
 }
 
 static struct attach_proto row = { .ready = fake_ready,
-	.dial = fake_dial,
-	.look = fake_look,
-	.late = fake_late,
+	.connect = fake_dial,
+	.poll = fake_look,
+	.set_timeout_error = fake_late,
 	.undo = fake_undo,
 	.stop = fake_stop };
 
@@ -274,7 +274,7 @@ Test(attach, in_turn_and_each_attempt_has_its_own_time)
 {
 	struct fake fake[3];
 
-	row.in_turn = true;
+	row.serialized = true;
 	for (unsigned i = 0; i < 3; i++) {
 		fake[i] = fake_new(0);
 		fake[i].dial_ms = 100;
@@ -291,14 +291,14 @@ Test(attach, in_turn_and_each_attempt_has_its_own_time)
 	cr_assert_eq(ms_of(fake[1].over_at), 2250);
 	cr_assert_eq(fake[2].attach.why.err, 0);
 	cr_assert_eq(ms_of(fake[2].over_at), 2350);
-	row.in_turn = false;
+	row.serialized = false;
 }
 
 Test(attach, all_find_at_once_and_then_dial_in_turn)
 {
 	struct fake fake[4] = { fake_new(0), fake_new(0), fake_new(0), fake_new(0) };
 
-	row.in_turn = true;
+	row.serialized = true;
 	row.find = fake_find;
 	for (unsigned i = 0; i < 4; i++) {
 		fake[i].find_ms = 100;
@@ -306,7 +306,7 @@ Test(attach, all_find_at_once_and_then_dial_in_turn)
 	}
 	fake[1].find_err = -ENOENT;
 	fake[2].attach.find_only = true;
-	fake[3].attach.own_turn = true;
+	fake[3].attach.owner_serializes = true;
 	run(fake, 4);
 	cr_assert_eq(fake[0].attach.why.err, 0);
 	cr_assert_eq(ms_of(fake[0].dialled_at), 110);
@@ -316,7 +316,7 @@ Test(attach, all_find_at_once_and_then_dial_in_turn)
 	cr_assert_eq(ms_of(fake[2].over_at), 100);
 	cr_assert_eq(fake[2].readies + fake[2].dials, 0);
 	cr_assert_eq(ms_of(fake[3].dialled_at), 110, "in no turn");
-	row.in_turn = false;
+	row.serialized = false;
 	row.find = NULL;
 }
 
@@ -330,7 +330,7 @@ Test(attach, queues_of_one_row_do_not_wait_for_each_other)
 {
 	struct fake fake[4] = { fake_new(0), fake_new(0), fake_new(0), fake_new(0) };
 
-	row.in_turn = true;
+	row.serialized = true;
 	row.queue = even;
 	fake[0].dial_ms = 1000;
 	fake[1].dial_ms = 11;
@@ -343,7 +343,7 @@ Test(attach, queues_of_one_row_do_not_wait_for_each_other)
 	cr_assert_eq(ms_of(fake[1].dialled_at), 11);
 	cr_assert_eq(ms_of(fake[2].dialled_at), 1100);
 	cr_assert_eq(ms_of(fake[3].dialled_at), 24);
-	row.in_turn = false;
+	row.serialized = false;
 	row.queue = NULL;
 }
 
@@ -372,21 +372,21 @@ Test(attach, a_turn_that_does_not_come_in_time)
 {
 	struct fake fake[2] = { fake_new(0), fake_new(500) };
 
-	row.in_turn = true;
+	row.serialized = true;
 	fake[0].dial_ms = 1000;
 	run(fake, 2);
 	diag_says(&fake[1].attach.why, DIAG_TIMEOUT, NULL, "0.5 connecting");
 	cr_assert_eq(fake[1].dials, 0);
 	cr_assert_eq(fake[1].undos, 0);
 	cr_assert_eq(fake[0].attach.why.err, 0);
-	row.in_turn = false;
+	row.serialized = false;
 }
 
 Test(attach, a_cancelled_turn_passes_on)
 {
 	struct fake fake[3] = { fake_new(0), fake_new(0), fake_new(0) };
 
-	row.in_turn = true;
+	row.serialized = true;
 	for (unsigned i = 0; i < 3; i++) {
 		fake[i].dial_ms = i < 2 ? NEVER : 10;
 		fake[i].makes = false;
@@ -403,7 +403,7 @@ Test(attach, a_cancelled_turn_passes_on)
 	cr_assert_eq(fake[1].dials, 0);
 	cr_assert_eq(fake[2].attach.why.err, 0);
 	cr_assert_eq(ms_of(fake[2].over_at), 60);
-	row.in_turn = false;
+	row.serialized = false;
 }
 
 Test(attach, failures_and_what_is_rolled_back)
@@ -552,7 +552,7 @@ Test(attach, a_second_signal_ends_it)
 	cr_assert_eq(attach_run(loop, &list, 1, NULL), 0);
 	cr_assert_eq(fake.attach.why.err, EINTR);
 	cr_assert_eq(fake.dones, 0);
-	cr_assert(attach_is_over(&fake.attach));
+	cr_assert(attach_is_done(&fake.attach));
 	cr_assert_eq(ms_of(loop_clock()), 200);
 }
 
@@ -761,5 +761,5 @@ Test(attach, cancelled_while_modules_are_loaded)
 	with_users();
 	loop_timer_set(loop, &timer, began + 50 * MSEC);
 	cr_assert_eq(attach_with_modules(&fake, -1, 0), -EINTR);
-	WAIT_UNTIL(!child_call_left(&fake.attach.load.call));
+	WAIT_UNTIL(!child_call_abandoned(&fake.attach.load.call));
 }

@@ -17,7 +17,7 @@
 static _Atomic unsigned *runs; /* shared with the children */
 static unsigned waited;
 static struct boot boot;
-static struct boot_words words;
+static struct boot_params words;
 static struct kernel_serving serving;
 
 static void failure(const char *code, const char *err, const char *hint)
@@ -86,9 +86,9 @@ static void setup(void)
 {
 	runs = mmap(NULL, sizeof(*runs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	cr_assert_neq(runs, MAP_FAILED);
-	boot = (struct boot){ .run = applet, .waits = waits };
+	boot = (struct boot){ .run = applet, .on_retry = waits };
 	cr_assert_eq(loop_new(&boot.loop, &(struct loop_options){ .name = "test" }, NULL), 0);
-	words = (struct boot_words){ 0 };
+	words = (struct boot_params){ 0 };
 }
 
 static void fini(void)
@@ -114,9 +114,9 @@ static struct boot_job *attach(const char *text)
 	struct boot_job *job = plan(text);
 
 	boot_start(&boot);
-	if (boot.left)
+	if (boot.pending)
 		loop_run(boot.loop);
-	cr_assert(job->over);
+	cr_assert(job->done);
 	return job;
 }
 
@@ -281,7 +281,7 @@ Test(boot, stops)
 	boot_start(&boot);
 	loop_timer_set(boot.loop, &timer, loop_clock() + 1);
 	loop_run(boot.loop);
-	cr_assert(boot.job[0].over && boot.job[1].over);
+	cr_assert(boot.job[0].done && boot.job[1].done);
 	diag_says(&boot.job[0].why, DIAG_SYSTEM, hosts[0], "nvmf-connect interrupted");
 }
 
@@ -289,8 +289,8 @@ static void words_are(const struct boot_job *job, const char *wanted)
 {
 	char text[300] = "";
 
-	for (unsigned i = 0; job->word[i]; i++)
-		collect(job->word[i], text);
+	for (unsigned i = 0; job->argv[i]; i++)
+		collect(job->argv[i], text);
 	cr_assert(!strncmp(text, wanted, strlen(wanted)), "%s", text);
 }
 
@@ -364,7 +364,7 @@ Test(boot, a_disk_that_is_named_twice)
 
 	for (unsigned i = 0; i < 3; i++)
 		kernel_boot_disk(&disk[i], texts[i], "rd.rdmastor");
-	words = (struct boot_words){ .disk = disk, .disks = 2 };
+	words = (struct boot_params){ .disk = disk, .disks = 2 };
 	cr_assert_eq(boot_plan(&boot, &words, &disk[2], 1, NULL, NULL), 0);
 	cr_assert_eq(boot.jobs, 2);
 	cr_assert_eq(boot.job[0].disk, &disk[1], "another way");
@@ -373,7 +373,7 @@ Test(boot, a_disk_that_is_named_twice)
 
 Test(boot, words_of_others)
 {
-	words = (struct boot_words){ .nvme = true, .iscsi = true, .nfs = true };
+	words = (struct boot_params){ .nvme = true, .iscsi = true, .nfs = true };
 	boot.dir = "/root";
 	cr_assert_eq(boot_plan(&boot, &words, NULL, 0, NULL, NULL), 0);
 	cr_assert_eq(boot.jobs, 3);

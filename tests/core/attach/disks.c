@@ -115,7 +115,7 @@ static int fake_look(struct attach *attach)
 }
 
 static const struct attach_proto row = {
-	.events = "nvme nvme-subsystem", .dial = fake_dial, .look = fake_look
+	.events = "nvme nvme-subsystem", .connect = fake_dial, .poll = fake_look
 };
 
 static void done(struct attach *attach)

@@ -26,7 +26,7 @@
 static struct tree tree;
 static struct loop *loop;
 static struct diag why;
-static struct iscsi_from from = { .initiator = "iqn.x:me" };
+static struct iscsi_identity from = { .initiator = "iqn.x:me" };
 static struct attach_iscsi job[3];
 static int listener;
 
@@ -42,7 +42,7 @@ static void unit(const char *name, const char *type)
  */
 static void setup(void)
 {
-	socklen_t len = sizeof(job[0].want.portal.ss);
+	socklen_t len = sizeof(job[0].params.portal.ss);
 
 	tree = tree_new();
 	tree_dir(&tree, "sys/bus/scsi/drivers/sd");
@@ -60,17 +60,18 @@ static void setup(void)
 	iscsi_kernel_start();
 	why = (struct diag){ 0 };
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
-	job[0].want = (struct iscsi_want){ .target = "iqn.x:t", .tpgt = -1, .from = &from };
+	job[0].params =
+		(struct iscsi_session_params){ .target = "iqn.x:t", .tpgt = -1, .from = &from };
 	job[0].luns.lun = 1;
-	iscsi_settings_init(&job[0].want.set);
-	addr_parse(&job[0].want.portal, "127.0.0.1:0", 0, NULL);
+	iscsi_settings_init(&job[0].params.set);
+	addr_parse(&job[0].params.portal, "127.0.0.1:0", 0, NULL);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	cr_assert_eq(
-		bind(listener, (struct sockaddr *)&job[0].want.portal.ss, job[0].want.portal.len),
+	cr_assert_eq(bind(listener, (struct sockaddr *)&job[0].params.portal.ss,
+			     job[0].params.portal.len),
 		0);
 	cr_assert_eq(listen(listener, 9), 0);
-	getsockname(listener, (struct sockaddr *)&job[0].want.portal.ss, &len);
-	job[1].want = job[2].want = job[0].want;
+	getsockname(listener, (struct sockaddr *)&job[0].params.portal.ss, &len);
+	job[1].params = job[2].params = job[0].params;
 	job[1].luns.lun = job[2].luns.lun = 3;
 }
 
@@ -136,16 +137,16 @@ Test(iscsi, and_goes_when_none_is)
 
 Test(iscsi, two_sessions_that_are_asked_for_are_two)
 {
-	static const struct iscsi_from other = { .initiator = "iqn.x:you" };
+	static const struct iscsi_identity other = { .initiator = "iqn.x:you" };
 
-	job[1].want.nth = 1;
+	job[1].params.nth = 1;
 	attach(2);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2);
 	attach_luns_free(&job[0].luns);
 	attach_luns_free(&job[1].luns);
 	iscsi_kernel_start();
-	job[1].want.nth = 0;
-	job[1].want.from = &other;
+	job[1].params.nth = 0;
+	job[1].params.from = &other;
 	attach(2);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2, "others log in");
 }
@@ -264,7 +265,7 @@ Test(iscsi, interrupted_during_retries)
 	uint64_t begun = loop_clock();
 
 	unit("6:0:0:1", "0\n"); /* its block device does not come */
-	job[1].want.portal = (struct addr){ 0 };
+	job[1].params.portal = (struct addr){ 0 };
 	job[1].host = "127.0.0.1";
 	job[1].port = 1; /* no listener */
 	job[1].attach.retry_ms = 50;
@@ -281,22 +282,22 @@ Test(iscsi, interrupted_during_retries)
 Test(iscsi, hosts_that_are_names)
 {
 	job[0].host = "localhost";
-	job[0].port = addr_port(&job[0].want.portal);
-	job[0].want.portal = (struct addr){ 0 };
-	job[1].want.portal = (struct addr){ 0 };
+	job[0].port = addr_port(&job[0].params.portal);
+	job[0].params.portal = (struct addr){ 0 };
+	job[1].params.portal = (struct addr){ 0 };
 	job[1].host = "no such host";
 	attach(2);
 	cr_assert(!job[0].attach.why.err && job[0].sid == 1, "%s", job[0].attach.why.text);
-	cr_assert_eq(addr_port(&job[0].want.portal), job[0].port);
-	cr_assert(job[1].attach.why.err && !job[1].want.portal.ss.ss_family);
+	cr_assert_eq(addr_port(&job[0].params.portal), job[0].port);
+	cr_assert(job[1].attach.why.err && !job[1].params.portal.ss.ss_family);
 	text_says(job[1].attach.why.text, "no_such_host");
 }
 
 /* The kernel is handed one address. */
 Test(iscsi, the_address_of_a_name_that_answers)
 {
-	const struct addr answers = job[0].want.portal;
-	struct addr *portal = &job[0].want.portal;
+	const struct addr answers = job[0].params.portal;
+	struct addr *portal = &job[0].params.portal;
 
 	cr_assert_eq(addr_resolve(portal, "127.0.0.2", addr_port(&answers), 1000, NULL), 0);
 	cr_assert(addr_add(portal, (const struct sockaddr *)&answers.ss));
@@ -338,7 +339,7 @@ static void found(const char *state, const char *target_state)
 {
 	char port[8];
 
-	snprintf(port, sizeof(port), "%u\n", addr_port(&job[0].want.portal));
+	snprintf(port, sizeof(port), "%u\n", addr_port(&job[0].params.portal));
 	tree_file(&tree, SESSION "state", state);
 	tree_file(&tree, SESSION "target_state", target_state);
 	tree_file(&tree, CONN "persistent_address", "127.0.0.1\n");
@@ -634,7 +635,7 @@ static struct other {
 
 static uint64_t turn_of(const struct attach_iscsi *iscsi)
 {
-	return kernel_iscsi_turn("tcp", iscsi->want.target, &iscsi->want.portal);
+	return kernel_iscsi_login_lock_id("tcp", iscsi->params.target, &iscsi->params.portal);
 }
 
 static void other_ends(struct loop_timer *timer)
@@ -642,16 +643,16 @@ static void other_ends(struct loop_timer *timer)
 	(void)timer;
 	if (other.makes)
 		found("LOGGED_IN\n", "SCANNED\n");
-	kernel_iscsi_turn_leave(other.turns, other.turn);
+	kernel_iscsi_login_unlock(other.turns, other.turn);
 }
 
 static void other_begins(unsigned ms, bool makes)
 {
 	other = (struct other){ .timer.fire = other_ends,
 		.turn = turn_of(&job[0]),
-		.turns = kernel_iscsi_turns(tree.root),
+		.turns = kernel_iscsi_login_lock_open(tree.root),
 		.makes = makes };
-	cr_assert(kernel_iscsi_turn_take(other.turns, other.turn));
+	cr_assert(kernel_iscsi_login_trylock(other.turns, other.turn));
 	loop_timer_set(loop, &other.timer, loop_clock() + ms * (SEC / 1000));
 }
 
@@ -667,7 +668,7 @@ Test(iscsi, what_another_process_makes_meanwhile_is_taken)
 Test(iscsi, or_made_when_it_has_not)
 {
 	other_begins(300, false);
-	job[1].want.nth = 1;
+	job[1].params.nth = 1;
 	attach(2);
 	cr_assert(!job[0].attach.why.err && !job[0].existed && !job[1].existed, "%s",
 		job[0].attach.why.text);
@@ -687,7 +688,7 @@ Test(iscsi, it_is_not_waited_for_without_end)
 /* Lets the second go when it gets the first. */
 static void other_waits(struct loop_timer *timer)
 {
-	if (kernel_iscsi_turn_take(other.turns, turn_of(&job[0])) &&
+	if (kernel_iscsi_login_trylock(other.turns, turn_of(&job[0])) &&
 		loop_clock() - other.begun >= SEC / 2) {
 		close(other.turns);
 		return;
@@ -699,11 +700,11 @@ Test(iscsi, two_that_wait_for_each_other_do_not_for_long)
 {
 	uint64_t begun = loop_clock();
 
-	job[1].want.target = "iqn.x:u";
-	other = (struct other){
-		.timer.fire = other_waits, .begun = begun, .turns = kernel_iscsi_turns(tree.root)
-	};
-	cr_assert(kernel_iscsi_turn_take(other.turns, turn_of(&job[1])));
+	job[1].params.target = "iqn.x:u";
+	other = (struct other){ .timer.fire = other_waits,
+		.begun = begun,
+		.turns = kernel_iscsi_login_lock_open(tree.root) };
+	cr_assert(kernel_iscsi_login_trylock(other.turns, turn_of(&job[1])));
 	loop_timer_set(loop, &other.timer, begun);
 	attach(2);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2);

@@ -15,8 +15,8 @@
 static struct loop *loop;
 static struct kernel_iscsi *nl;
 static struct iscsi_link link_;
-static struct iscsi_want want;
-static struct iscsi_from from = { .initiator = "iqn.x:me" };
+static struct iscsi_session_params params;
+static struct iscsi_identity from = { .initiator = "iqn.x:me" };
 static volatile int over;
 static int listener;
 
@@ -28,21 +28,21 @@ static void done(struct iscsi_link *link)
 
 static void init(void)
 {
-	socklen_t len = sizeof(want.portal.ss);
+	socklen_t len = sizeof(params.portal.ss);
 
 	iscsi_kernel_start();
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 	cr_assert_eq(kernel_iscsi_open(&nl, loop, NULL, NULL), 0);
-	want = (struct iscsi_want){ .target = "iqn.x:t", .tpgt = -1, .from = &from };
-	iscsi_settings_init(&want.set);
+	params = (struct iscsi_session_params){ .target = "iqn.x:t", .tpgt = -1, .from = &from };
+	iscsi_settings_init(&params.set);
 	link_ = (struct iscsi_link){
-		.want = &want, .nl = nl, .done = done, .transport = KERNEL_ISCSI_TCP
+		.params = &params, .nl = nl, .done = done, .transport = KERNEL_ISCSI_TCP
 	};
-	addr_parse(&want.portal, "127.0.0.1:0", 0, NULL);
+	addr_parse(&params.portal, "127.0.0.1:0", 0, NULL);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	cr_assert_eq(bind(listener, (struct sockaddr *)&want.portal.ss, want.portal.len), 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&params.portal.ss, params.portal.len), 0);
 	cr_assert_eq(listen(listener, 9), 0);
-	getsockname(listener, (struct sockaddr *)&want.portal.ss, &len);
+	getsockname(listener, (struct sockaddr *)&params.portal.ss, &len);
 }
 
 static void fini(void)
@@ -81,14 +81,14 @@ Test(iscsi_link, the_kernel_is_told_everything)
 	char port[8];
 
 	from.auth = (struct iscsi_auth){ .user = "joe", .secret = "longenoughsecret" };
-	want.set.replacement_timeout = -1;
-	want.netdev = NULL;
+	params.set.replacement_timeout = -1;
+	params.netdev = NULL;
 	cr_assert_eq(run(), 0, "%s", link_.dial.why.text);
 	cr_assert(iscsi_kernel.started && iscsi_kernel.sessions == 1 && iscsi_kernel.conns == 1);
 	cr_assert(link_.id.sid == 1 && link_.host == 6 && link_.dial.result.agreed.tpgt == 1 &&
 		  link_.dial.result.agreed.tsih == 3 && link_.dial.result.answers);
-	snprintf(
-		port, sizeof(port), "%u", ntohs(((struct sockaddr_in *)&want.portal.ss)->sin_port));
+	snprintf(port, sizeof(port), "%u",
+		ntohs(((struct sockaddr_in *)&params.portal.ss)->sin_port));
 	is_set(ISCSI_IF_TARGET_NAME, "iqn.x:t");
 	is_set(ISCSI_IF_INITIATOR_NAME, "iqn.x:me");
 	is_set(ISCSI_IF_PERSISTENT_ADDRESS, "127.0.0.1");
@@ -115,7 +115,7 @@ Test(iscsi_link, the_kernel_is_told_everything)
 
 Test(iscsi_link, over_iser_the_kernel_connects)
 {
-	want.carrier = ISCSI_ISER;
+	params.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	cr_assert_eq(run(), 0, "%s", link_.dial.why.text);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_BOUND_SESSION], 1);
@@ -127,7 +127,7 @@ Test(iscsi_link, over_iser_the_kernel_connects)
 
 Test(iscsi_link, on_an_old_kernel_too_no_endpoint_is_left)
 {
-	want.carrier = ISCSI_ISER;
+	params.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.status = 0x0202;
 	iscsi_kernel.old = true;
@@ -138,7 +138,7 @@ Test(iscsi_link, on_an_old_kernel_too_no_endpoint_is_left)
 
 Test(iscsi_link, and_on_a_new_one_none_of_somebody_else)
 {
-	want.carrier = ISCSI_ISER;
+	params.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.status = 0x0202;
 	cr_assert_eq(run(), -EPERM);
@@ -148,7 +148,7 @@ Test(iscsi_link, and_on_a_new_one_none_of_somebody_else)
 
 Test(iscsi_link, an_endpoint_that_the_kernel_has_ended_is_only_disconnected)
 {
-	want.carrier = ISCSI_ISER;
+	params.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.hangs_up = true;
 	cr_assert_eq(run(), -ECONNRESET);
@@ -158,7 +158,7 @@ Test(iscsi_link, an_endpoint_that_the_kernel_has_ended_is_only_disconnected)
 
 Test(iscsi_link, a_target_without_rdma_extensions)
 {
-	want.carrier = ISCSI_ISER;
+	params.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.no_rdma = true;
 	cr_assert_eq(run(), -EOPNOTSUPP);
@@ -167,7 +167,7 @@ Test(iscsi_link, a_target_without_rdma_extensions)
 
 Test(iscsi_link, an_endpoint_that_does_not_come_up)
 {
-	want.carrier = ISCSI_ISER;
+	params.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.code[ISCSI_IF_EP_POLL] = -1;
 	cr_assert_eq(run(), -ECONNREFUSED);
@@ -177,7 +177,7 @@ Test(iscsi_link, an_endpoint_that_does_not_come_up)
 
 Test(iscsi_link, an_endpoint_that_takes_for_ever)
 {
-	want.carrier = ISCSI_ISER;
+	params.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.code[ISCSI_IF_EP_POLL] = 0;
 	link_.until = loop_clock() + 300000000;
@@ -214,13 +214,13 @@ Test(iscsi_link, every_command_may_be_refused)
 
 Test(iscsi_link, no_way_to_leave_by)
 {
-	want.netdev = "nosuch0";
+	params.netdev = "nosuch0";
 	cr_assert_lt(run(), 0);
 	diag_says(&link_.dial.why, DIAG_NO_DEVICE, NULL, "interface 'nosuch0'");
 	over = 0;
-	want.netdev = NULL;
+	params.netdev = NULL;
 	link_.dial.why = (struct diag){ 0 };
-	addr_parse(&want.src, "192.0.2.1:0", 0, NULL);
+	addr_parse(&params.src, "192.0.2.1:0", 0, NULL);
 	cr_assert_lt(run(), 0);
 	text_says(link_.dial.why.text, "address 192.0.2.1");
 	nothing_left();
@@ -228,7 +228,7 @@ Test(iscsi_link, no_way_to_leave_by)
 
 Test(iscsi_link, no_rdma_device_has_a_way)
 {
-	want.carrier = ISCSI_ISER;
+	params.carrier = ISCSI_ISER;
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.refuse[ISCSI_IF_EP_CONNECT] = ENODEV;
 	cr_assert_eq(run(), -ENODEV);
@@ -303,7 +303,7 @@ Test(iscsi_link, a_target_that_says_nothing)
 
 Test(iscsi_link, another_portal_group)
 {
-	want.tpgt = 2;
+	params.tpgt = 2;
 	cr_assert_eq(run(), -ENOENT);
 	diag_says(&link_.dial.why, DIAG_NOT_FOUND, NULL, "portal_group 1 2");
 	nothing_left();
@@ -313,7 +313,7 @@ Test(iscsi_link, a_circle)
 {
 	char at[ADDR_TEXT];
 
-	iscsi_kernel.moved = addr_text(&want.portal, at);
+	iscsi_kernel.moved = addr_text(&params.portal, at);
 	cr_assert_eq(run(), -ELOOP, "%s", link_.dial.why.text);
 	nothing_left();
 }
@@ -321,7 +321,7 @@ Test(iscsi_link, a_circle)
 Test(iscsi_link, a_redirect_to_a_name_where_none_is_looked_up)
 {
 	iscsi_kernel.moved = "disk.example:3260";
-	link_.numbers = true;
+	link_.numeric_only = true;
 	cr_assert_eq(run(), -EAFNOSUPPORT);
 	diag_says(&link_.dial.why, DIAG_UNSUPPORTED, NULL, "redirect disk.example:3260");
 	nothing_left();
@@ -329,7 +329,7 @@ Test(iscsi_link, a_redirect_to_a_name_where_none_is_looked_up)
 
 Test(iscsi_link, a_session_whose_connection_was_lost)
 {
-	link_.again = true;
+	link_.recover = true;
 	link_.id = (struct iscsi_if_conn){ .sid = 7 };
 	cr_assert_eq(run(), 0, "%s", link_.dial.why.text);
 	cr_assert(iscsi_kernel.stop == ISCSI_IF_RECOVER && iscsi_kernel.started &&
@@ -339,7 +339,7 @@ Test(iscsi_link, a_session_whose_connection_was_lost)
 
 Test(iscsi_link, and_whose_target_does_not_come_back)
 {
-	link_.again = true;
+	link_.recover = true;
 	link_.id = (struct iscsi_if_conn){ .sid = 7 };
 	iscsi_kernel.status = 0x0301;
 	cr_assert_eq(run(), -EAGAIN);
@@ -350,7 +350,7 @@ Test(iscsi_link, and_whose_target_does_not_come_back)
 
 Test(iscsi_link, lost_as_soon_as_it_is_live)
 {
-	link_.again = true;
+	link_.recover = true;
 	link_.id = (struct iscsi_if_conn){ .sid = 7 };
 	iscsi_kernel.leaves = true;
 	cr_assert_eq(run(), -ECONNRESET, "a keeper would take it for live");

@@ -2,7 +2,7 @@
 /* What follows a login over iSER that fails: TCP, or retries. */
 /* Link: leap */
 #include "iscsi_kernel.h"
-#include "iscsi_want.h"
+#include "iscsi_logins.h"
 #include "kernel_iscsi.h"
 #include "says.h"
 #include "tree.h"
@@ -21,7 +21,7 @@
 static struct tree tree;
 static struct loop *loop;
 static struct diag why;
-static struct iscsi_from from = { .initiator = "iqn.x:me" };
+static struct iscsi_identity from = { .initiator = "iqn.x:me" };
 static struct attach_iscsi job;
 static struct iscsi_target target = { .spelling = "it", .any = true, .count = 1 };
 static struct opt_common common;
@@ -32,7 +32,7 @@ static int listener;
 /* A target that listens over TCP alone. */
 static void setup(void)
 {
-	socklen_t len = sizeof(job.want.portal.ss);
+	socklen_t len = sizeof(job.params.portal.ss);
 	char handle[8];
 
 	tree = tree_new();
@@ -51,18 +51,18 @@ static void setup(void)
 	iscsi_kernel_start();
 	iscsi_kernel.code[ISCSI_IF_EP_POLL] = -ECONNREFUSED;
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
-	job.want = (struct iscsi_want){
+	job.params = (struct iscsi_session_params){
 		.target = "iqn.x:t", .tpgt = -1, .from = &from, .carrier = ISCSI_ISER
 	};
 	job.luns.lun = SCSI_LUN_ALL;
 	job.due = true;
-	iscsi_settings_init(&job.want.set);
-	addr_parse(&job.want.portal, "127.0.0.1:0", 0, NULL);
+	iscsi_settings_init(&job.params.set);
+	addr_parse(&job.params.portal, "127.0.0.1:0", 0, NULL);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	cr_assert_eq(
-		bind(listener, (struct sockaddr *)&job.want.portal.ss, job.want.portal.len), 0);
+		bind(listener, (struct sockaddr *)&job.params.portal.ss, job.params.portal.len), 0);
 	cr_assert_eq(listen(listener, 9), 0);
-	getsockname(listener, (struct sockaddr *)&job.want.portal.ss, &len);
+	getsockname(listener, (struct sockaddr *)&job.params.portal.ss, &len);
 	logins = (struct iscsi_logins){ .call = &call,
 		.root = tree.root,
 		.targets = { &target, 1 },
@@ -84,7 +84,7 @@ static void session(const char *state, const char *driver)
 {
 	char port[8];
 
-	snprintf(port, sizeof(port), "%u\n", addr_port(&job.want.portal));
+	snprintf(port, sizeof(port), "%u\n", addr_port(&job.params.portal));
 	tree_file(&tree, SESSION "state", state);
 	tree_file(&tree, SESSION "target_state", "SCANNED\n");
 	tree_file(&tree, CONN "persistent_address", "127.0.0.1\n");
@@ -97,7 +97,8 @@ Test(iscsi_logins, tcp_where_nothing_answers_over_iser)
 	tree_file(&tree, SESSION "state", "LOGGED_IN\n");
 	tree_file(&tree, "sys/class/scsi_host/host6/proc_name", "iscsi_tcp\n");
 	cr_assert_eq(iscsi_logins_run(&logins, loop), 0);
-	cr_assert(!job.attach.why.err && job.want.carrier == ISCSI_TCP, "%s", job.attach.why.text);
+	cr_assert(
+		!job.attach.why.err && job.params.carrier == ISCSI_TCP, "%s", job.attach.why.text);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 1);
 }
 
@@ -106,7 +107,7 @@ Test(iscsi_logins, no_tcp_beside_a_lost_session_over_iser)
 {
 	session("FAILED\n", "iscsi_iser\n");
 	cr_assert_eq(iscsi_logins_run(&logins, loop), 0);
-	cr_assert(job.existed && job.attach.why.err && job.want.carrier == ISCSI_ISER, "%s",
+	cr_assert(job.existed && job.attach.why.err && job.params.carrier == ISCSI_ISER, "%s",
 		job.attach.why.text);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_CONNECT], 1);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 0);
@@ -126,8 +127,8 @@ Test(iscsi_logins, retries_end_by_a_signal)
 
 	target.any = false;
 	close(listener);
-	job.want.carrier = ISCSI_TCP;
-	logins.wishes.retry_max = 100;
+	job.params.carrier = ISCSI_TCP;
+	logins.boot_config.retry_max = 100;
 	loop_timer_set(loop, &timer, begun + SEC / 3);
 	cr_assert_eq(iscsi_logins_run(&logins, loop), 0);
 	diag_says(&job.attach.why, DIAG_CLOSED, NULL, "interrupted");

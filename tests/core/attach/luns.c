@@ -89,12 +89,12 @@ static void dial(struct attach *attach)
 
 static int look(struct attach *attach)
 {
-	return attach_luns_look(attach, &job.luns);
+	return attach_luns_poll(attach, &job.luns);
 }
 
 static void late(struct attach *attach)
 {
-	attach_luns_late(attach, &job.luns);
+	attach_luns_timeout_error(attach, &job.luns);
 }
 
 static void done(struct attach *attach)
@@ -105,7 +105,7 @@ static void done(struct attach *attach)
 static int wait_for(uint64_t lun, bool scanned, unsigned ms)
 {
 	static const struct attach_proto row = {
-		.events = "scsi", .dial = dial, .look = look, .late = late
+		.events = "scsi", .connect = dial, .poll = look, .set_timeout_error = late
 	};
 	struct attach *list = &job.attach;
 

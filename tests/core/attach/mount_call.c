@@ -151,7 +151,7 @@ Test(mount_call, one_that_is_refused)
 	cr_assert_eq(ask(0, 5000), -ENODEV);
 }
 
-Test(mount_call, in_time)
+Test(mount_call, limit_time)
 {
 	cr_assert_eq(ask(10, 5000), 0);
 	cr_assert_not(unmounted());

@@ -75,7 +75,7 @@ int __wrap_umount2(const char *dir, int flags)
 
 static void answer(struct loop_work *work)
 {
-	struct nfs_query *q = container_of(work, struct nfs_query, later);
+	struct nfs_query *q = container_of(work, struct nfs_query, fail);
 
 	q->versions.versions = served;
 	if (!served)
@@ -87,8 +87,8 @@ void __wrap_nfs_query_versions(struct nfs_query *q, bool rdma, unsigned wanted)
 {
 	cr_assert(rdma && wanted);
 	asked++;
-	q->later.run = answer;
-	loop_work_add(q->loop, &q->later);
+	q->fail.run = answer;
+	loop_work_add(q->loop, &q->fail);
 }
 
 uid_t __wrap_geteuid(void)

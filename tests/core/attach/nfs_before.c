@@ -28,7 +28,7 @@ static int before(const char *mounted, const char *options)
 	kernel_nfs_options_read(&m.options, options, NULL);
 	snprintf(line, sizeof(line), "36 22 0:50 / /tmp rw - %s\n", mounted ? mounted : "");
 	tree_file(&tree, "proc/self/mountinfo", mounted ? line : "");
-	err = nfs_look_before(&m);
+	err = nfs_check_mounted(&m);
 	tree_free(&tree);
 	return err;
 }
@@ -37,7 +37,7 @@ Test(nfs_before, nothing)
 {
 	cr_assert_eq(before(NULL, ""), 0);
 	cr_assert_eq(before("autofs systemd-1 rw,fd=40", ""), 0);
-	m = (struct nfs_mount){ .over = true };
+	m = (struct nfs_mount){ .force = true };
 	cr_assert_eq(before("tmpfs none rw", ""), 0);
 }
 
@@ -75,12 +75,12 @@ Test(nfs_before, versions_wanted)
 	struct nfs_options o;
 
 	kernel_nfs_options_init(&o);
-	cr_assert_eq(nfs_wanted(&o), NFS_ALL);
+	cr_assert_eq(nfs_requested_versions(&o), NFS_ALL);
 	kernel_nfs_options_read(&o, "vers=4", NULL);
-	cr_assert_eq(nfs_wanted(&o), NFS_V40 | NFS_V41 | NFS_V42);
+	cr_assert_eq(nfs_requested_versions(&o), NFS_V40 | NFS_V41 | NFS_V42);
 	kernel_nfs_options_read(&o, "vers=4.0", NULL);
-	cr_assert_eq(nfs_wanted(&o), NFS_V40);
+	cr_assert_eq(nfs_requested_versions(&o), NFS_V40);
 	kernel_nfs_options_init(&o);
 	kernel_nfs_options_read(&o, "v3", NULL);
-	cr_assert_eq(nfs_wanted(&o), NFS_V3);
+	cr_assert_eq(nfs_requested_versions(&o), NFS_V3);
 }

@@ -36,9 +36,9 @@ static void explain(const struct addr *mountd, int err, uint64_t until)
 	m.server = *mountd;
 	m.mountport = addr_port(mountd);
 	m.until = until;
-	m.explained = tell;
+	m.on_explained = tell;
 	m.attach.why = (struct diag){ 0 };
-	m.call.ask = (struct kernel_mount_ask){ .type = "nfs", .data = m.data };
+	m.call.ask = (struct kernel_mount_args){ .type = "nfs", .data = m.data };
 	told = 0;
 	nfs_explain(&m, err);
 	loop_wait(loop, &told, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The row of NVMe-oF: the line that is written, connections that exist, namespaces that come or do
  * not, and the end of a connection. */
-/* Link: leap kernel_disk_opens kernel_nvmf_keyring kernel_nvmf_key kernel_nvmf_known */
+/* Link: leap kernel_disk_opens kernel_nvmf_keyring kernel_nvmf_key kernel_nvmf_supported_options */
 /* Link: kernel_holders_or_openers */
 #include "attach_nvme.h"
 #include "nvme_tree.h"
@@ -45,7 +45,7 @@ void __wrap_kernel_holders_or_openers(int root, struct disk_users *disks, unsign
 static struct loop *loop;
 static struct tree tree;
 static struct nvmf_target target;
-static struct nvmf_want *const want = &target.want;
+static struct nvmf_params *const params = &target.params;
 static struct attach_nvme nvme;
 static const struct diag *const why = &nvme.attach.why;
 
@@ -59,9 +59,9 @@ static void setup(void)
 	tree_dir(&tree, "sys/class/nvme-fabrics");
 	tree_dir(&tree, "sys/module/nvme_rdma");
 	tree_dir(&tree, "sys/class/infiniband/mlx5_0");
-	*want = (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = "rdma",
-					    [NVMF_TRADDR] = "10.0.0.1",
-					    [NVMF_NQN] = "nqn.t1" } };
+	*params = (struct nvmf_params){ .value = { [NVMF_TRANSPORT] = "rdma",
+						[NVMF_TRADDR] = "10.0.0.1",
+						[NVMF_NQN] = "nqn.t1" } };
 }
 
 static void fini(void)
@@ -98,16 +98,16 @@ int __wrap_kernel_nvmf_key(
 static const char *ends; /* file of a controller, removed once it was looked for */
 static bool device_hangs;
 
-void __wrap_kernel_nvmf_known(int, char[NVMF_KNOWN]);
-void __real_kernel_nvmf_known(int, char[NVMF_KNOWN]);
+void __wrap_kernel_nvmf_supported_options(int, char[NVMF_SUPPORTED]);
+void __real_kernel_nvmf_supported_options(int, char[NVMF_SUPPORTED]);
 
-void __wrap_kernel_nvmf_known(int root, char known[NVMF_KNOWN])
+void __wrap_kernel_nvmf_supported_options(int root, char known[NVMF_SUPPORTED])
 {
 	while (device_hangs)
 		pause();
 	if (ends)
 		unlinkat(root, ends, 0);
-	__real_kernel_nvmf_known(root, known);
+	__real_kernel_nvmf_supported_options(root, known);
 }
 
 static void prepare(unsigned ms)
@@ -141,11 +141,11 @@ static int connect_without_wait(void)
 static void device_says(const char *answer)
 {
 	static const char lists[] = "transport,traddr,nqn";
-	char line[NVMF_LINE], out[NVMF_LEFT_OUT], known[NVMF_KNOWN], text[NVMF_LINE + 100];
+	char line[NVMF_LINE], out[NVMF_LEFT_OUT], known[NVMF_SUPPORTED], text[NVMF_LINE + 100];
 
 	tree_file(&tree, "dev/nvme-fabrics", lists);
-	kernel_nvmf_known(tree.root, known);
-	cr_assert_eq(kernel_nvmf_line(want, known, true, line, out, NULL), 0);
+	kernel_nvmf_supported_options(tree.root, known);
+	cr_assert_eq(kernel_nvmf_line(params, known, true, line, out, NULL), 0);
 	snprintf(text, sizeof(text), "%-*s%s", (int)strlen(line), lists, answer);
 	tree_file(&tree, "dev/nvme-fabrics", text);
 }
@@ -191,13 +191,13 @@ Test(nvme, a_second_time_nothing_is_written)
 	diag_says(why, DIAG_BUSY, NULL, "nvme5");
 	text_says(why->hint, "--duplicate-connect");
 	content("sys/class/nvme/nvme5/delete_controller", "\n");
-	want->value[NVMF_DUPLICATE_CONNECT] = "";
+	params->value[NVMF_DUPLICATE_CONNECT] = "";
 	cr_assert_eq(connect_without_wait(), -EPROTO, "the file has no answer");
 }
 
 static int connect_with(const char *ring, const char *identity)
 {
-	want->value[NVMF_KEYRING] = want->value[NVMF_TLS_KEY] = NULL;
+	params->value[NVMF_KEYRING] = params->value[NVMF_TLS_KEY] = NULL;
 	target.tls.ring = ring;
 	target.tls.identity = identity;
 	return connect_without_wait();
@@ -208,17 +208,17 @@ Test(nvme, keys_are_for_new_connections)
 	nvme_tree_ctrl(&tree, "nvme3", "rdma", "nqn.other", "traddr=10.0.0.1,trsvcid=4420");
 	device_says("instance=3,cntlid=1\n");
 	cr_assert_eq(connect_with("ring", "seven.."), -ENOTSUP, "the device knows no keyring");
-	cr_assert_str_eq(want->value[NVMF_KEYRING], "12");
-	cr_assert_str_eq(want->value[NVMF_TLS_KEY], "19");
+	cr_assert_str_eq(params->value[NVMF_KEYRING], "12");
+	cr_assert_str_eq(params->value[NVMF_TLS_KEY], "19");
 	cr_assert_eq(connect_with("none", "seven.."), -ENOKEY);
 	diag_says(why, DIAG_NOT_FOUND, NULL, "keyring");
-	cr_assert_null(want->value[NVMF_KEYRING]);
+	cr_assert_null(params->value[NVMF_KEYRING]);
 	cr_assert_eq(connect_with("ring", ""), -ENOKEY);
 	diag_says(why, DIAG_AUTH, NULL, "key");
 	nvme_tree_ctrl(&tree, "nvme5", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
 	cr_assert_eq(connect_with("none", ""), 0, "%s", why->text);
 	cr_assert(nvme.existed);
-	cr_assert_null(want->value[NVMF_KEYRING]);
+	cr_assert_null(params->value[NVMF_KEYRING]);
 }
 
 /* It ends between the look for it and the line. */
@@ -229,8 +229,8 @@ Test(nvme, a_connection_that_ends_before_it_is_used)
 	device_says("instance=3,cntlid=1\n");
 	ends = "sys/class/nvme/nvme5/subsysnqn";
 	cr_assert_eq(connect_with("ring", "seven.."), -ENOTSUP, "no line without the key");
-	cr_assert_str_eq(want->value[NVMF_KEYRING], "12");
-	cr_assert_str_eq(want->value[NVMF_TLS_KEY], "19");
+	cr_assert_str_eq(params->value[NVMF_KEYRING], "12");
+	cr_assert_str_eq(params->value[NVMF_TLS_KEY], "19");
 	nvme_tree_ctrl(&tree, "nvme5", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
 	cr_assert_eq(connect_with("none", "seven.."), -ENOKEY);
 	diag_says(why, DIAG_NOT_FOUND, NULL, "keyring");
@@ -276,7 +276,7 @@ Test(nvme, a_driver_that_is_missing)
 	unlinkat(tree.root, "sys/module/nvme_rdma", AT_REMOVEDIR);
 	cr_assert_eq(connect_without_wait(), -ENOENT);
 	diag_says(why, DIAG_NO_MODULE, NULL, "module_nvme_rdma");
-	want->value[NVMF_TRANSPORT] = "tcp";
+	params->value[NVMF_TRANSPORT] = "tcp";
 	cr_assert_eq(connect_without_wait(), -ENOENT);
 	diag_says(why, DIAG_NO_MODULE, NULL, "module_nvme_tcp");
 }
@@ -295,36 +295,36 @@ Test(nvme, the_hint_for_userspace_is_the_same_disk_for_the_same_host)
 
 	tree_file(&tree, "etc/nvme/hostnqn", "nqn.x:me\n");
 	tree_file(&tree, "etc/nvme/hostid", "abff48c0-ecbe-4d8c-a64a-54f12797e8c2\n");
-	*want = (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = "tcp",
-					    [NVMF_TRADDR] = "fd00::1",
-					    [NVMF_TRSVCID] = "4420",
-					    [NVMF_NQN] = "nqn.a/b" } };
+	*params = (struct nvmf_params){ .value = { [NVMF_TRANSPORT] = "tcp",
+						[NVMF_TRADDR] = "fd00::1",
+						[NVMF_TRSVCID] = "4420",
+						[NVMF_NQN] = "nqn.a/b" } };
 	hinted("'nvme+tcp://[fd00::1]:4420/nqn.a%2Fb'");
-	want->value[NVMF_HOSTNQN] = "nqn.x:me";
-	want->value[NVMF_HOSTID] = own;
+	params->value[NVMF_HOSTNQN] = "nqn.x:me";
+	params->value[NVMF_HOSTID] = own;
 	hinted("'nvme+tcp://[fd00::1]:4420/nqn.a%2Fb'");
-	want->value[NVMF_HOSTNQN] = "nqn.x:you";
+	params->value[NVMF_HOSTNQN] = "nqn.x:you";
 	hinted("nqn.a%2Fb?hostnqn=nqn.x:you'");
-	want->value[NVMF_HOSTID] = "11111111-ecbe-4d8c-a64a-54f12797e8c2";
+	params->value[NVMF_HOSTID] = "11111111-ecbe-4d8c-a64a-54f12797e8c2";
 	target.nsid = 3;
-	want->value[NVMF_HOST_TRADDR] = "fd00::2";
-	want->value[NVMF_HOST_IFACE] = "eth0";
-	want->value[NVMF_NR_IO_QUEUES] = "4";
-	want->value[NVMF_QUEUE_SIZE] = "64";
-	want->value[NVMF_HDR_DIGEST] = want->value[NVMF_DISABLE_SQFLOW] = "";
-	want->value[NVMF_KEEP_ALIVE_TMO] = "7";
+	params->value[NVMF_HOST_TRADDR] = "fd00::2";
+	params->value[NVMF_HOST_IFACE] = "eth0";
+	params->value[NVMF_NR_IO_QUEUES] = "4";
+	params->value[NVMF_QUEUE_SIZE] = "64";
+	params->value[NVMF_HDR_DIGEST] = params->value[NVMF_DISABLE_SQFLOW] = "";
+	params->value[NVMF_KEEP_ALIVE_TMO] = "7";
 	strcpy(target.policy, "wait=5");
 	hinted("/3?hostnqn=nqn.x:you&hostid=11111111-ecbe-4d8c-a64a-54f12797e8c2&src=fd00::2&"
 	       "iface=eth0&queues=4&depth=64&hdr_digest=1&loss=wait=5'");
-	want->value[NVMF_TRANSPORT] = "rdma";
-	want->value[NVMF_NR_IO_QUEUES] = "65"; /* more than userspace has */
+	params->value[NVMF_TRANSPORT] = "rdma";
+	params->value[NVMF_NR_IO_QUEUES] = "65"; /* more than userspace has */
 	hinted("&src=fd00::2&depth=64&loss=wait=5'");
 	target.policy[0] = 0;
 	target.nsid = 0;
-	*want = (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = "tcp",
-					    [NVMF_TRADDR] = "10.0.0.1",
-					    [NVMF_NQN] = "nqn.a",
-					    [NVMF_DHCHAP_SECRET] = "x" } };
+	*params = (struct nvmf_params){ .value = { [NVMF_TRANSPORT] = "tcp",
+						[NVMF_TRADDR] = "10.0.0.1",
+						[NVMF_NQN] = "nqn.a",
+						[NVMF_DHCHAP_SECRET] = "x" } };
 
 	struct diag diag = { 0 };
 
@@ -359,10 +359,10 @@ Test(nvme, what_does_not_come_is_not_waited_for_forever)
 	prepare(1500);
 	snprintf(nvme.attach.what, sizeof(nvme.attach.what), "nvme2");
 	nvme.active.count = -EIO;
-	cr_assert_eq(attach_nvme_row.look(&nvme.attach), -ENODEV);
+	cr_assert_eq(attach_nvme_row.poll(&nvme.attach), -ENODEV);
 	diag_says(why, DIAG_CLOSED, NULL, "nvme2 deleting");
 	unlinkat(tree.root, "sys/class/nvme/nvme2/state", 0);
-	cr_assert_eq(attach_nvme_row.look(&nvme.attach), -ENODEV);
+	cr_assert_eq(attach_nvme_row.poll(&nvme.attach), -ENODEV);
 	diag_says(why, DIAG_CLOSED, NULL, "nvme2");
 }
 
@@ -375,7 +375,7 @@ static int look_with(const uint32_t *nsid, int count, uint32_t wanted, const cha
 	snprintf(target.uuid, sizeof(target.uuid), "%s", uuid ? uuid : "");
 	nvme.active.count = count;
 	memcpy(nvme.active.nsid, nsid, (size_t)count * sizeof(*nsid));
-	return attach_nvme_row.look(&nvme.attach);
+	return attach_nvme_row.poll(&nvme.attach);
 }
 
 static const char *must_open(void)
@@ -432,7 +432,7 @@ Test(nvme, a_controller_that_cannot_be_asked_settles)
 static int detach(bool force)
 {
 	prepare(5000);
-	cr_assert_eq(kernel_nvmf_look(tree.root, "nvme2", &nvme.ctrl), 0);
+	cr_assert_eq(kernel_nvmf_read_ctrl(tree.root, "nvme2", &nvme.ctrl), 0);
 	nvme.attach.force = force;
 	attach_detach(&nvme.attach);
 	return run();
@@ -442,8 +442,8 @@ Test(nvme, the_end_of_a_connection)
 {
 	nvme_tree_ctrl(&tree, "nvme2", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
 	prepare(5000);
-	cr_assert_eq(kernel_nvmf_look(tree.root, "nvme2", &nvme.ctrl), 0);
-	kernel_nvmf_hurry(tree.root, &nvme.ctrl);
+	cr_assert_eq(kernel_nvmf_read_ctrl(tree.root, "nvme2", &nvme.ctrl), 0);
+	kernel_nvmf_fail_fast(tree.root, &nvme.ctrl);
 	content("sys/class/nvme/nvme2/fast_io_fail_tmo", "0");
 	content("sys/class/nvme/nvme2/ctrl_loss_tmo", "1");
 	cr_assert_eq(detach(true), 0, "%s", why->text);
@@ -458,9 +458,9 @@ Test(nvme, a_number_that_has_become_anothers_is_left_alone)
 {
 	nvme_tree_ctrl(&tree, "nvme2", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
 	prepare(5000);
-	cr_assert_eq(kernel_nvmf_look(tree.root, "nvme2", &nvme.ctrl), 0);
+	cr_assert_eq(kernel_nvmf_read_ctrl(tree.root, "nvme2", &nvme.ctrl), 0);
 	nvme_tree_ctrl(&tree, "nvme2", "rdma", "nqn.quite-another", "traddr=10.0.0.9,trsvcid=4420");
-	kernel_nvmf_hurry(tree.root, &nvme.ctrl);
+	kernel_nvmf_fail_fast(tree.root, &nvme.ctrl);
 	content("sys/class/nvme/nvme2/ctrl_loss_tmo", "60\n");
 	nvme.attach.force = true;
 	attach_detach(&nvme.attach);
@@ -510,7 +510,7 @@ Test(nvme, connected_just_before_it_is_cancelled)
 	nvme_tree_ctrl(&tree, "nvme3", "rdma", "nqn.other", "traddr=10.0.0.1,trsvcid=4420");
 	device_says("instance=3");
 	prepare(5000);
-	attach_nvme_row.dial(&nvme.attach);
+	attach_nvme_row.connect(&nvme.attach);
 	ended.fd = nvme.call.watch.fd;
 	cr_assert_eq(poll(&ended, 1, 5000), 1);
 	attach_nvme_row.stop(&nvme.attach);

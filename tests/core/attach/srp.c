@@ -48,7 +48,7 @@ void __wrap_kernel_holders_or_openers(int root, struct disk_users *disks, unsign
 
 static struct loop *loop;
 static struct tree tree;
-static struct srp_want want;
+static struct srp_params want;
 static struct attach_srp srp;
 static const struct diag *const why = &srp.attach.why;
 static char notes[1000];
@@ -84,7 +84,7 @@ static int log_in_to(const char *line)
 
 int __wrap_kernel_srp_add(int root, const struct srp_local *local, const char *line)
 {
-	if (each[0].want)
+	if (each[0].params)
 		return log_in_to(line);
 	if (!kernel.on)
 		return __real_kernel_srp_add(root, local, line);
@@ -126,7 +126,7 @@ static void setup(void)
 	tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
 	tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/1/gids/0",
 		"fe80:0000:0000:0000:0002:c903:0000:0001\n");
-	want = (struct srp_want){ 0 };
+	want = (struct srp_params){ 0 };
 	cr_assert_eq(kernel_srp_parse(&want, "id_ext=1,ioc_guid=2,dest=10.0.0.1:5555", NULL), 0);
 }
 
@@ -216,7 +216,7 @@ static void prepare(unsigned ms)
 					   .deadline = loop_clock() + ms * MSEC,
 					   .done = done,
 					   .note = note },
-		.want = &want,
+		.params = &want,
 		.dev = "mlx5_0",
 		.port = 1,
 		.luns.lun = SCSI_LUN_ALL,
@@ -249,7 +249,7 @@ Test(srp, the_line_is_written_and_a_host_awaited)
 Test(srp, dead_targets_hold_up_their_port_alone)
 {
 	struct attach *list[3];
-	struct srp_want wants[3] = { 0 };
+	struct srp_params wants[3] = { 0 };
 	char line[80];
 
 	tree_file(&tree, "sys/class/infiniband_srp/srp-mlx5_0-2/add_target", "");
@@ -262,7 +262,7 @@ Test(srp, dead_targets_hold_up_their_port_alone)
 		srp.attach.deadline = 0;
 		srp.attach.limit_ms = 2000;
 		srp.attach.note = NULL;
-		srp.want = &wants[i];
+		srp.params = &wants[i];
 		srp.port = i < 2 ? 1 : 2;
 		each[i] = srp;
 		list[i] = &each[i].attach;
@@ -428,7 +428,7 @@ Test(srp, a_daemon_leaves_a_slow_scan_alone)
 	remote_port();
 	prepare(5000);
 	srp.attach.limit_ms = 100;
-	srp.leaves_no_wait = true;
+	srp.no_removal_wait = true;
 	cr_assert_eq(run(), -ETIMEDOUT);
 	diag_says(why, DIAG_TIMEOUT, NULL, "scan");
 	content(PORT "delete", "");
@@ -483,7 +483,7 @@ Test(srp, a_connection_is_changed)
 	disk();
 	tree_file(&tree, "dev/sda", "");
 	prepare(1000);
-	srp.want = NULL;
+	srp.params = NULL;
 	srp.tmo = (struct srp_tmo){ VALUE_UNKNOWN, 3, VALUE_UNKNOWN };
 	srp.tmo_given = true;
 	snprintf(srp.host.host, sizeof(srp.host.host), "host6");
@@ -651,7 +651,7 @@ Test(srp, a_removal_that_hangs_stops_no_login)
 		cr_assert_gt(srp.call.pid, 0);
 		attach_drop(&srp.attach);
 	}
-	cr_assert_eq(child_call_left(&srp.call), 5);
+	cr_assert_eq(child_call_abandoned(&srp.call), 5);
 	spare = false;
 	kernel.on = true;
 	kernel.makes = 7;

@@ -221,7 +221,7 @@ Test(addr, a_name_takes_no_longer_than_allowed)
 	names_hold("mute.example", true);
 	cr_assert_eq(addr_resolve(&addr, "mute.example", 1, 50, &diag), -ETIMEDOUT);
 	diag_says(&diag, DIAG_TIMEOUT, NULL, "'mute.example'");
-	resolve_bound(loop_clock() + 50 * MSEC);
+	resolve_set_deadline(loop_clock() + 50 * MSEC);
 	cr_assert_eq(addr_resolve(&addr, "mute.example", 1, 0, &diag), -ETIMEDOUT);
 	cr_assert_eq(addr_resolve(&addr, "mute.example", 1, 20000, &diag), -ETIMEDOUT);
 	cr_assert_eq(addr_parse(&addr, "mute.example:1", 1, &diag), -ETIMEDOUT);
@@ -243,7 +243,7 @@ Test(addr, a_name_without_a_limit_is_waited_for)
 
 	names_set("slow.example", "10.0.0.1", 0);
 	names_hold("slow.example", true);
-	resolve_bound(RESOLVE_NEVER);
+	resolve_set_deadline(RESOLVE_NEVER);
 	cr_assert_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
 	cr_assert_eq(addr_resolve(&addr, "slow.example", 1, 1, &diag), 0, "%s", diag.text);
 	pthread_join(thread, NULL);

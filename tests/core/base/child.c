@@ -18,7 +18,7 @@ static int run(unsigned count, char **words)
 
 	if (child_start(&pid, words, count, "uri", "nbd://x/?a=b c", &diag))
 		return -diag.err;
-	WAIT_UNTIL(child_ended(pid, &status));
+	WAIT_UNTIL(child_reap(pid, &status));
 	return status;
 }
 

@@ -54,7 +54,7 @@ static int both(struct child_call *call)
 	loop_wait(loop, &over, 0);
 	cr_assert_eq(over, 1);
 	cr_assert_eq(call->err, err);
-	cr_assert_eq(call->late, same.late);
+	cr_assert_eq(call->expired, same.expired);
 	return err;
 }
 
@@ -135,7 +135,7 @@ Test(child_call, gives_what_the_call_gives)
 	cr_assert_eq(both(&call), -EREMOTEIO);
 	call.until = in_ms(NO_LIMIT_MS);
 	cr_assert_eq(both(&call), -EREMOTEIO);
-	cr_assert_not(call.late);
+	cr_assert_not(call.expired);
 }
 
 static int write_out(int fd, const void *arg, void *out)
@@ -198,7 +198,7 @@ Test(child_call, one_that_hangs_is_ended)
 	cr_assert_eq(both(&call), -ETIMEDOUT);
 	call.until = 1; /* has passed */
 	cr_assert_eq(both(&call), -ETIMEDOUT);
-	cr_assert(call.late);
+	cr_assert(call.expired);
 	/* one that undoes is only interrupted */
 	share();
 	call.undo = undo;
@@ -225,9 +225,9 @@ Test(child_call, one_that_ends_in_the_time_of_grace_counts)
 		shared->may_end = true;
 		cr_assert(child_call_wait(&call, 0));
 		cr_assert_eq(call.err, -err);
-		cr_assert(call.late);
+		cr_assert(call.expired);
 		cr_assert_eq(out, 2);
-		WAIT_UNTIL(!child_call_left(&call));
+		WAIT_UNTIL(!child_call_abandoned(&call));
 		cr_assert_eq(shared->undone, 0);
 	}
 }
@@ -235,9 +235,9 @@ Test(child_call, one_that_ends_in_the_time_of_grace_counts)
 /* What was undone once the process of an abandoned call has ended; it is reaped later. */
 static int undone_later(const struct child_call *call)
 {
-	cr_assert_eq(child_call_left(call), 1);
+	cr_assert_eq(child_call_abandoned(call), 1);
 	shared->may_end = true;
-	WAIT_UNTIL(!child_call_left(call));
+	WAIT_UNTIL(!child_call_abandoned(call));
 	cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1);
 	return shared->undone;
 }
@@ -292,7 +292,7 @@ Test(child_call, one_whose_caller_dies_is_undone)
 
 Test(child_call, one_that_stays_outlives_its_caller)
 {
-	struct child_call call = { .fn = hang, .stays = true };
+	struct child_call call = { .fn = hang, .detached = true };
 	int status;
 	pid_t pid;
 
@@ -301,11 +301,11 @@ Test(child_call, one_that_stays_outlives_its_caller)
 	usleep(100000);
 	child_call_cancel(&call);
 	usleep(100000);
-	cr_assert_eq(child_call_left(&call), 1);
+	cr_assert_eq(child_call_abandoned(&call), 1);
 	kill(pid, SIGTERM);
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	cr_assert(WIFSIGNALED(status));
-	cr_assert_eq(child_call_left(&call), 0);
+	cr_assert_eq(child_call_abandoned(&call), 0);
 }
 
 Test(child_call, waiting_may_stop_before_the_call)
@@ -316,11 +316,11 @@ Test(child_call, waiting_may_stop_before_the_call)
 
 	cr_assert_eq(child_call_start(&call, NULL, (int[]){ 0 }, 1), 0);
 	cr_assert_not(child_call_wait(&call, in_ms(50)));
-	cr_assert_not(call.late);
+	cr_assert_not(call.expired);
 	child_call_expire(&call);
 	cr_assert(child_call_wait(&call, 0));
 	cr_assert_eq(call.err, -ETIMEDOUT);
-	cr_assert(call.late);
+	cr_assert(call.expired);
 }
 
 Test(child_call, signals_of_the_terminal_are_left_to_the_caller)
@@ -336,7 +336,7 @@ Test(child_call, signals_of_the_terminal_are_left_to_the_caller)
 	kill(call.pid, SIGKILL);
 	cr_assert(child_call_wait(&call, 0));
 	cr_assert_eq(call.err, -EINTR);
-	cr_assert_not(call.late);
+	cr_assert_not(call.expired);
 }
 
 Test(child_call, whatever_descriptor_is_missing_no_process_is_left)
@@ -352,7 +352,7 @@ Test(child_call, whatever_descriptor_is_missing_no_process_is_left)
 		limit.rlim_cur = (rlim_t)lowest + more;
 		cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 		refused += child_call_run(&call, fds, 1) == -EMFILE;
-		cr_assert_eq(child_call_left(&call), 0, "%u more", more);
+		cr_assert_eq(child_call_abandoned(&call), 0, "%u more", more);
 		cr_assert_eq(waitpid(-1, NULL, 0), -1, "%u more", more);
 		cr_assert_eq(dup(0), more ? lowest : -1, "%u more", more);
 		close(lowest);
@@ -391,7 +391,7 @@ Test(child_call, an_early_end)
 	child_call_expire(&call);
 	cr_assert_eq(over, 0, "never from inside");
 	loop_wait(loop, &over, 0);
-	cr_assert(call.late && (call.err == -EALREADY || call.err == -ETIMEDOUT));
+	cr_assert(call.expired && (call.err == -EALREADY || call.err == -ETIMEDOUT));
 	child_call_expire(&call);
 	cr_assert_eq(over, 1);
 }

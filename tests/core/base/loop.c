@@ -287,17 +287,17 @@ static void in_order(struct loop_msg *msg)
 Test(loop, calls_run_on_the_members_thread_and_messages_keep_their_order)
 {
 	struct loop *loop = new_loop();
-	struct crew *crew;
+	struct workers *workers;
 	struct diag diag;
 	pthread_t thread = pthread_self();
 	static struct numbered n[1000];
 	int last = -1;
 	atomic_int done = 0;
 
-	cr_assert_eq(
-		crew_start(&crew, 2, &(struct loop_options){ .name = "test", .poll_us = 5 }, &diag),
+	cr_assert_eq(workers_start(&workers, 2,
+			     &(struct loop_options){ .name = "test", .poll_us = 5 }, &diag),
 		0);
-	cr_assert_eq(loop_call(loop, crew_loop(crew, 1), add_thread, &thread), 7);
+	cr_assert_eq(loop_call(loop, workers_loop(workers, 1), add_thread, &thread), 7);
 	cr_assert_not(pthread_equal(thread, pthread_self()));
 	cr_assert_eq(loop_call(loop, loop, add_thread, &thread), 7);
 	cr_assert(pthread_equal(thread, pthread_self()));
@@ -305,11 +305,11 @@ Test(loop, calls_run_on_the_members_thread_and_messages_keep_their_order)
 		n[i] = (struct numbered){
 			.msg.run = in_order, .number = i, .last = &last, .done = &done
 		};
-		loop_post(crew_loop(crew, 0), &n[i].msg);
+		loop_post(workers_loop(workers, 0), &n[i].msg);
 	}
 	while (!done)
 		usleep(100);
-	crew_stop(crew);
+	workers_stop(workers);
 	loop_free(loop);
 }
 
@@ -351,7 +351,7 @@ static uint64_t spun_in(const struct loop_options *options, bool forbid, bool sp
 	loop_wait(l, &event.over, 0);
 	do {
 		loop_wait(l, &(int){ 0 }, loop_clock() + 20000000);
-		spun = loop_spun(l);
+		spun = loop_spin_ns(l);
 	} while (spins && !spun);
 	loop_free(l);
 	return spun;
@@ -365,7 +365,7 @@ Test(loop, tells_how_long_it_spun)
 	options.poll_us = UINT32_MAX;
 	cr_assert_gt(spun_in(&options, false, true), 0);
 	cr_assert_eq(spun_in(&options, true, false), 0);
-	options.insist = true;
+	options.force_spin = true;
 	cr_assert_gt(spun_in(&options, true, true), 0);
 }
 
@@ -393,7 +393,7 @@ static void alone_ready(struct loop_fd *fd, uint32_t events)
 	take_one(container_of(fd, struct busy, alone));
 }
 
-static bool alone_look(struct loop_fd *fd)
+static bool alone_poll(struct loop_fd *fd)
 {
 	struct busy *busy = container_of(fd, struct busy, alone);
 	bool any = take_one(busy);
@@ -423,7 +423,7 @@ Test(loop, looks_at_what_is_active_alone_and_still_hears_others)
 	busy.in = p[0];
 	busy.out = p[1];
 	busy.alone = (struct loop_fd){
-		.fd = p[0], .events = EPOLLIN, .ready = alone_ready, .look = alone_look
+		.fd = p[0], .events = EPOLLIN, .ready = alone_ready, .poll = alone_poll
 	};
 	busy.other = (struct loop_fd){ .fd = q[0], .events = EPOLLIN, .ready = other_ready };
 	loop_fd_add(busy.loop, &busy.alone, NULL);
@@ -489,7 +489,7 @@ Test(loop, a_poller_that_always_has_something_keeps_nobody_out)
 
 	cr_assert_eq(loop_new(&keen.loop,
 			     &(struct loop_options){
-				     .name = "test", .poll_us = UINT32_MAX, .insist = true },
+				     .name = "test", .poll_us = UINT32_MAX, .force_spin = true },
 			     &diag),
 		0);
 	loop_poller_add(keen.loop, &keen.poller);

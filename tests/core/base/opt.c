@@ -59,7 +59,7 @@ static const struct applet plain = { .name = "plain",
 	.summary = "no operands",
 	.opts = plain_rows,
 	.opts_size = sizeof(struct opt_common),
-	.changes = true,
+	.has_dry_run = true,
 	.own_letters = "v",
 	.alias = "simple",
 	.replaces = "oldplain" };
@@ -95,15 +95,15 @@ Test(opt, never_is_not_unset)
 	struct run run;
 
 	PARSE(&run, "a");
-	cr_assert(!run.opts.common.never && run.opts.common.timeout_ms == 30000);
+	cr_assert(!run.opts.common.no_timeout && run.opts.common.timeout_ms == 30000);
 	PARSE(&run, "a", "--timeout", "0");
-	cr_assert(run.opts.common.never && run.opts.common.timeout_ms == 0);
+	cr_assert(run.opts.common.no_timeout && run.opts.common.timeout_ms == 0);
 	PARSE(&run, "a", "--timeout", "0", "--timeout", "7");
-	cr_assert(!run.opts.common.never && run.opts.common.timeout_ms == 7000);
+	cr_assert(!run.opts.common.no_timeout && run.opts.common.timeout_ms == 7000);
 	parse_words(&run, &plain, (const char *const[]){ NULL });
 	run.opts = (struct tool){ 0 };
 	opt_parse(&run.call, 1, run.word, &run.opts, &run.help);
-	cr_assert(!run.opts.common.never && run.opts.common.timeout_ms == 0);
+	cr_assert(!run.opts.common.no_timeout && run.opts.common.timeout_ms == 0);
 }
 
 Test(opt, defaults_stay)
@@ -336,16 +336,16 @@ Test(opt, applets_are_found_and_guessed)
 	cr_assert_null(applet_find("too"));
 	cr_assert_eq(applet_find("oldplain"), &plain, "by the name of the tool it replaces");
 	cr_assert_eq(applet_find("simple"), &plain, "by its alias");
-	cr_assert_str_eq(applet_near("simpel"), "simple");
-	cr_assert_str_eq(applet_near("tol"), "tool");
-	cr_assert_null(applet_near("zebra"));
+	cr_assert_str_eq(applet_suggest("simpel"), "simple");
+	cr_assert_str_eq(applet_suggest("tol"), "tool");
+	cr_assert_null(applet_suggest("zebra"));
 }
 
 static void device_is(const struct run *run, bool given, uint32_t number, unsigned operands)
 {
 	cr_assert_eq(run->rc, 0, "%s", run->diag.text);
 	cr_assert(run->opts.device.on);
-	cr_assert_eq(run->opts.device.given, given);
+	cr_assert_eq(run->opts.device.has_number, given);
 	cr_assert_eq(run->opts.device.number, number);
 	cr_assert_eq(run->call.operands, operands);
 }

@@ -27,7 +27,7 @@ static const struct opt tool_rows[] = {
 	{ "run", 0, OPT_REST, AT(run), "CMD…", "run a command" },
 	{ 0 },
 };
-static void tool_keys(const char *uri_text, struct uri_asked *asked)
+static void tool_keys(const char *uri_text, struct uri_key_names *asked)
 {
 	struct uri uri;
 
@@ -37,7 +37,7 @@ static void tool_keys(const char *uri_text, struct uri_asked *asked)
 	uri_value(&uri, "name");
 	uri_value(&uri, "name-file");
 	cr_assert_eq(uri_done(&uri, NULL), -EINVAL, "%s", uri_text);
-	*asked = uri.asked;
+	*asked = uri.known;
 }
 static const struct applet tool = { .name = "tool",
 	.operands = "SRC DST",

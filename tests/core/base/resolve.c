@@ -244,8 +244,8 @@ Test(resolve, an_address_is_used_until_it_is_doubted)
 	find(&r, "a.example");
 	is(&r, "10.0.0.1:4420");
 	cr_assert_eq(names_asked("a.example"), 1);
-	resolve_doubt("a.example");
-	resolve_doubt("never.example");
+	resolve_mark_stale("a.example");
+	resolve_mark_stale("never.example");
 	find(&r, "a.example");
 	is(&r, "10.0.0.2:4420");
 	cr_assert_eq(names_asked("a.example"), 2);
@@ -260,7 +260,7 @@ Test(resolve, the_last_address_stands_in_for_an_answer)
 
 	names_set("a.example", "10.0.0.1", 0);
 	find(&r, "a.example");
-	resolve_doubt("a.example");
+	resolve_mark_stale("a.example");
 	names_set("a.example", NULL, EAI_AGAIN);
 	find(&r, "a.example");
 	cr_assert_eq(names_asked("a.example"), 2);
@@ -270,7 +270,7 @@ Test(resolve, the_last_address_stands_in_for_an_answer)
 	start(&r, "a.example", 0);
 	leap_over(3);
 	is(&r, "10.0.0.1:4420");
-	cr_assert_lt(leap_now - since, (RESOLVE_AGAIN_MS + 100) * MSEC);
+	cr_assert_lt(leap_now - since, (RESOLVE_STALE_MS + 100) * MSEC);
 	names_set("a.example", "10.0.0.3", 0);
 	names_hold("a.example", false);
 	wait_running(0);

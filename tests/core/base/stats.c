@@ -97,9 +97,9 @@ Test(stats, mean_and_deviation)
 		stats_add(&stats, i * 1000);
 	cr_assert_float_eq(stats_mean(&stats), 3000, 1e-9);
 	cr_assert_float_eq(stats_deviation(&stats), 1414.2135623, 1e-3);
-	cr_assert_float_eq(stats_root(2), 1.4142135623731, 1e-12);
-	cr_assert_float_eq(stats_root(1e18), 1e9, 1e-3);
-	cr_assert_eq(stats_root(-1), 0);
+	cr_assert_float_eq(stats_sqrt(2), 1.4142135623731, 1e-12);
+	cr_assert_float_eq(stats_sqrt(1e18), 1e9, 1e-3);
+	cr_assert_eq(stats_sqrt(-1), 0);
 }
 
 Test(stats, two_halves_make_the_whole)

@@ -437,15 +437,15 @@ Test(uri, a_key_that_is_refused_by_name_is_not_a_known_one)
 	cr_assert_eq(uri_parse(&uri, "ram:1M?tls_type=x&" URI_UNKNOWN_KEY, &diag), 0);
 	cr_assert(uri_has(&uri, "tls-type"));
 	cr_assert(!uri_has(&uri, "queues"));
-	cr_assert_eq(uri.asked.count, 0);
+	cr_assert_eq(uri.known.count, 0);
 	cr_assert(uri_value(&uri, "tls-type"));
-	cr_assert_eq(uri.asked.count, 1);
-	cr_assert_str_eq(uri.asked.name[0], "tls-type");
+	cr_assert_eq(uri.known.count, 1);
+	cr_assert_str_eq(uri.known.name[0], "tls-type");
 	cr_assert_eq(uri_done(&uri, &diag), -EINVAL, "whatever was asked for");
 }
 
 /* Reads "crc" only with rdma=iwarp, and nothing behind an invalid "queues". */
-static void keys_of_a_reader(const char *text, struct uri_asked *asked)
+static void keys_of_a_reader(const char *text, struct uri_key_names *asked)
 {
 	struct uri uri;
 	const char *rdma;
@@ -457,10 +457,10 @@ static void keys_of_a_reader(const char *text, struct uri_asked *asked)
 		uri_value(&uri, "crc");
 	if (!uri_u32(&uri, "queues", 1, 8, &queues, NULL))
 		uri_value(&uri, "depth");
-	*asked = uri.asked;
+	*asked = uri.known;
 }
 
-static void no_keys(const char *text, struct uri_asked *asked)
+static void no_keys(const char *text, struct uri_key_names *asked)
 {
 	(void)text;
 	(void)asked;
@@ -473,8 +473,8 @@ Test(uri, keys_are_checked_without_reading_the_uri)
 	struct diag diag = { 0 };
 
 	for (unsigned i = 0; i < sizeof(valid) / sizeof(*valid); i++)
-		cr_assert_eq(uri_check_keys(valid[i], keys_of_a_reader, &diag), 0, "%s: %s", valid[i],
-			diag.text);
+		cr_assert_eq(uri_check_keys(valid[i], keys_of_a_reader, &diag), 0, "%s: %s",
+			valid[i], diag.text);
 	cr_assert_eq(uri_check_keys("nvme+tcp://h/x?crc=0", keys_of_a_reader, &diag), -EINVAL);
 	diag_says(&diag, DIAG_USAGE, "nvme+tcp://h/x?crc=0", "crc");
 	diag = (struct diag){ 0 };

@@ -47,7 +47,7 @@ Test(copy_map, setting_ranges_agrees_with_an_array_of_bytes)
 
 		len = len < 300 - off ? len : 300 - off;
 		if (n % 100 == 99) {
-			copy_map_turn(&map, 'w', '+');
+			copy_map_change_status(&map, 'w', '+');
 			for (unsigned i = 0; i < 300; i++)
 				model[i] = model[i] == 'w' ? '+' : model[i];
 		}

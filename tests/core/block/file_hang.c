@@ -287,17 +287,17 @@ Test(file_hang, a_discard_that_hangs_holds_up_nothing_else)
 Test(file_hang, a_disk_that_hangs_with_all_its_threads_holds_up_no_other)
 {
 	__atomic_store_n(&hanging, true, __ATOMIC_RELAXED);
-	for (unsigned i = 0; i < 3 * HANDS; i++)
+	for (unsigned i = 0; i < 3 * IO_THREADS_MAX; i++)
 		submit(disk.lane[0], i, IO_WRITE, 0, HUNG_AT);
 	for (unsigned i = 0; i < 100; i++) {
 		uint8_t kind = i % 2 ? IO_READ : IO_WRITE;
 
 		cr_assert_eq(finished(submit(other.lane[0], 63, kind, 0, HUNG_AT - BUF)), 0);
 	}
-	for (unsigned i = 0; i < 3 * HANDS; i++)
+	for (unsigned i = 0; i < 3 * IO_THREADS_MAX; i++)
 		cr_assert(!slot[i].over);
-	end_hanging(3 * HANDS);
-	for (unsigned i = 0; i < 3 * HANDS; i++)
+	end_hanging(3 * IO_THREADS_MAX);
+	for (unsigned i = 0; i < 3 * IO_THREADS_MAX; i++)
 		cr_assert_eq(finished(&slot[i]), 0);
 }
 
@@ -380,7 +380,7 @@ Test(file_hang, a_remote_file_is_left_while_its_size_hangs)
 	kept = disk.bdev;
 	close_disk(&disk);
 	end_hanging(1);
-	while (container_of(kept, struct file, bdev)->asking)
+	while (container_of(kept, struct file, bdev)->size_pending)
 		loop_wait(loop, &news, loop_clock() + 1000000);
 	kept->ops->free(kept);
 	remote = false;

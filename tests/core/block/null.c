@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* null: is zeroes, however much is written. */
 #include "bdev.h"
+#include "protocol.h"
 #include "says.h"
-#include "session.h"
 #include <criterion/criterion.h>
 #include <string.h>
 

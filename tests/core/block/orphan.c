@@ -387,7 +387,7 @@ Test(orphan, alone)
 	turn_for(&s, 1);
 	s.client = &s.b;
 	mine = (struct req){ .set = &s, .orphan.client = &s.b };
-	bdev_orphan(&s.disk->bdev, &mine.orphan, BDEV_ALONE, NULL, 10 * BLOCK, 4 * BLOCK);
+	bdev_orphan(&s.disk->bdev, &mine.orphan, BDEV_EXCLUSIVE, NULL, 10 * BLOCK, 4 * BLOCK);
 	bdev_orphan(&s.disk->bdev, &old.orphan, BDEV_CLIENT, &old.io, 0, s.disk->bdev.lim.size);
 	submit(&s, &read, s.b, IO_READ, 13, 1, 0);
 	submit(&s, &other, s.b, IO_READ, 14, 1, 0);
@@ -451,12 +451,12 @@ Test(orphan, alone_later)
 	late = (struct req){ .set = &s, .orphan.client = &s.a };
 	first = (struct req){ .set = &s, .orphan.client = &s.b };
 	bdev_orphan(&s.disk->bdev, &late.orphan, BDEV_CLIENT, NULL, 10 * BLOCK, 4 * BLOCK);
-	bdev_orphan(&s.disk->bdev, &first.orphan, BDEV_ALONE, NULL, 10 * BLOCK, 4 * BLOCK);
+	bdev_orphan(&s.disk->bdev, &first.orphan, BDEV_EXCLUSIVE, NULL, 10 * BLOCK, 4 * BLOCK);
 	first.more = late.more = true;
 	again(&s, &first, s.b, IO_READ, 10, 4, 0);
 	while (!first.over)
 		turn_for(&s, 1);
-	bdev_orphan(&s.disk->bdev, &late.orphan, BDEV_ALONE, NULL, 10 * BLOCK, 4 * BLOCK);
+	bdev_orphan(&s.disk->bdev, &late.orphan, BDEV_EXCLUSIVE, NULL, 10 * BLOCK, 4 * BLOCK);
 	again(&s, &late, s.a, IO_READ, 10, 4, 0);
 	cr_assert_eq(s.disk->submitted, 1, "it waits");
 	first.over = 0;

@@ -11,8 +11,8 @@
 
 const struct scheme *const schemes[] = { &flaky_proto.scheme, NULL };
 
-#define NOT_READY (BDEV_AGAIN | BDEV_WAIT)
-#define MOVING    (NOT_READY | BDEV_ELSEWHERE)
+#define NOT_READY (BDEV_RETRY | BDEV_WAIT_READY)
+#define MOVING    (NOT_READY | BDEV_OTHER_PATH)
 
 static void refuse(struct rig *rig, unsigned way, unsigned again, int count)
 {
@@ -42,7 +42,7 @@ Test(paths_again, what_is_refused_for_now_is_sent_again_after_a_pause)
 		uint64_t start = loop_clock();
 		struct req req;
 
-		refuse(&rig, 0, BDEV_AGAIN, 3);
+		refuse(&rig, 0, BDEV_RETRY, 3);
 		req_submit(&rig, &req, kinds[i], 0);
 		cr_assert(req_wait(&rig, &req, 5000));
 		cr_assert_eq(req.io.status, 0);
@@ -60,7 +60,7 @@ Test(paths_again, others_do_not_wait_for_it)
 
 	rig_init(&rig);
 	rig_open(&rig, "flaky://a/");
-	refuse(&rig, 0, BDEV_AGAIN, 1);
+	refuse(&rig, 0, BDEV_RETRY, 1);
 	req_submit(&rig, &refused_one, IO_WRITE, 0);
 	rig_turn_for(&rig, 5);
 	req_submit(&rig, &other, IO_WRITE, 1);
@@ -78,7 +78,7 @@ Test(paths_again, fail_fast_tries_for_some_seconds_what_was_refused_for_now)
 
 	rig_init(&rig);
 	rig_open(&rig, "flaky://a/?loss=fail-fast");
-	for (unsigned again = BDEV_AGAIN; again <= NOT_READY; again += BDEV_WAIT) {
+	for (unsigned again = BDEV_RETRY; again <= NOT_READY; again += BDEV_WAIT_READY) {
 		refuse(&rig, 0, again, 1000);
 		req_submit(&rig, &req, IO_WRITE, 0);
 		cr_assert(req_wait(&rig, &req, 60000));
@@ -102,7 +102,7 @@ Test(paths_again, the_loss_policy_bounds_the_time)
 
 	rig_init(&rig);
 	rig_open(&rig, "flaky://a/?loss=20");
-	for (unsigned again = BDEV_WAIT; again <= MOVING; again++) {
+	for (unsigned again = BDEV_WAIT_READY; again <= MOVING; again++) {
 		start = loop_clock();
 		refuse(&rig, 0, again, 100000);
 		req_submit(&rig, &req, IO_READ, 0);
@@ -122,7 +122,7 @@ Test(paths_again, the_loss_policy_is_not_for_what_only_a_few_more_tries_may_help
 
 	rig_init(&rig);
 	rig_open(&rig, "flaky://a/?loss=forever");
-	refuse(&rig, 0, BDEV_AGAIN, 1000);
+	refuse(&rig, 0, BDEV_RETRY, 1000);
 	req_submit(&rig, &req, IO_READ, 0);
 	cr_assert(req_wait(&rig, &req, 60000));
 	cr_assert_eq(req.io.status, -EAGAIN);
@@ -161,18 +161,18 @@ Test(paths_again, another_path_takes_it_at_once_and_stays_in_use)
 
 	rig_init(&rig);
 	rig_open(&rig, "flaky://a/?path=b&loss=fail-fast");
-	for (unsigned again = BDEV_ELSEWHERE; again <= MOVING; again += NOT_READY) {
+	for (unsigned again = BDEV_OTHER_PATH; again <= MOVING; again += NOT_READY) {
 		refuse(&rig, 0, again, 1000);
 		req_submit(&rig, &req, IO_WRITE, 0);
 		cr_assert(req_wait(&rig, &req, 50));
 		cr_assert_eq(req.io.status, 0);
 		cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
-		cr_assert_eq(refused(&rig, 0), again == BDEV_ELSEWHERE);
+		cr_assert_eq(refused(&rig, 0), again == BDEV_OTHER_PATH);
 		cr_assert_eq(refused(&rig, 1), 0);
 	}
 	cr_assert_eq(written(&rig, 1), 4);
 	refuse(&rig, 0, 0, 0);
-	refuse(&rig, 1, BDEV_ELSEWHERE, 1000);
+	refuse(&rig, 1, BDEV_OTHER_PATH, 1000);
 	rig_turn_for(&rig, 200);
 	cr_assert_eq(rig_io(&rig, IO_WRITE), 0, "and back");
 	cr_assert_eq(written(&rig, 0), 1);
@@ -187,7 +187,7 @@ Test(paths_again, a_path_that_is_just_coming_up_is_waited_for)
 	rig_init(&rig);
 	rig.way[1].lane_ms = 950;
 	rig_open(&rig, "flaky://a/?path=b&loss=fail-fast");
-	refuse(&rig, 0, BDEV_ELSEWHERE, 1000);
+	refuse(&rig, 0, BDEV_OTHER_PATH, 1000);
 	cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
 	cr_assert_eq(written(&rig, 1), 1);
 	cr_assert_leq(refused(&rig, 0), 11, "with pauses");
@@ -202,7 +202,7 @@ Test(paths_again, fail_fast_fails_what_every_path_refuses)
 	rig_init(&rig);
 	rig_open(&rig, "flaky://a/?path=b&path=c&loss=fail-fast");
 	for (unsigned way = 0; way < 3; way++)
-		refuse(&rig, way, BDEV_ELSEWHERE, 1000);
+		refuse(&rig, way, BDEV_OTHER_PATH, 1000);
 	req_submit(&rig, &req, IO_WRITE, 0);
 	cr_assert(req_wait(&rig, &req, 50));
 	cr_assert_eq(req.io.status, -EAGAIN);
@@ -218,8 +218,8 @@ Test(paths_again, while_every_path_refuses_each_is_tried_in_turn)
 
 	rig_init(&rig);
 	rig_open(&rig, "flaky://a/?path=b&loss=forever");
-	refuse(&rig, 0, BDEV_ELSEWHERE, 1000);
-	refuse(&rig, 1, BDEV_ELSEWHERE, 1000);
+	refuse(&rig, 0, BDEV_OTHER_PATH, 1000);
+	refuse(&rig, 1, BDEV_OTHER_PATH, 1000);
 	req_submit(&rig, &req, IO_WRITE, 0);
 	cr_assert_not(req_wait(&rig, &req, 10000));
 	cr_assert_geq(refused(&rig, 0), 40);
@@ -246,7 +246,7 @@ Test(paths_again, a_lost_write_that_is_refused_keeps_its_quiet_time)
 	for (unsigned i = 0; i < 2; i++)
 		req_submit(&rig, &lost[i], IO_WRITE, i);
 	rig_turn_for(&rig, 5);
-	refuse(&rig, 1, BDEV_ELSEWHERE, 100000);
+	refuse(&rig, 1, BDEV_OTHER_PATH, 100000);
 	atomic_store(&rig.way[0].refuse, 100000);
 	cr_assert(flaky_kill(&rig.way[0]));
 	rig_turn_for(&rig, 500);
@@ -294,7 +294,7 @@ Test(paths_again, a_path_that_is_lost_meanwhile_holds_it)
 
 	rig_init(&rig);
 	rig_open(&rig, "flaky://a/?loss=1");
-	refuse(&rig, 0, BDEV_AGAIN, 1);
+	refuse(&rig, 0, BDEV_RETRY, 1);
 	req_submit(&rig, &req, IO_WRITE, 0);
 	rig_turn_for(&rig, 5);
 	cr_assert_eq(refused(&rig, 0), 1);
@@ -324,18 +324,18 @@ Test(paths_again, refusals_that_last_are_reported_once)
 	rig_open(&rig, "flaky://a/?loss=20");
 	rig.bdev->report = note_report;
 	reports = 0;
-	refuse(&rig, 0, BDEV_AGAIN, 5);
+	refuse(&rig, 0, BDEV_RETRY, 5);
 	cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
 	cr_assert_eq(reports, 0);
-	refuse(&rig, 0, BDEV_AGAIN, 20);
+	refuse(&rig, 0, BDEV_RETRY, 20);
 	cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
-	refuse(&rig, 0, BDEV_ELSEWHERE, 20);
+	refuse(&rig, 0, BDEV_OTHER_PATH, 20);
 	cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
 	rig_turn_for(&rig, 10);
 	cr_assert_eq(reports, 1);
 	text_says(report, "flaky://a/?loss=20: refused trying_again 20_s");
 	rig_turn_for(&rig, 60000);
-	refuse(&rig, 0, BDEV_ELSEWHERE, 1);
+	refuse(&rig, 0, BDEV_OTHER_PATH, 1);
 	cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
 	rig_turn_for(&rig, 10);
 	cr_assert_eq(reports, 2);
@@ -350,7 +350,7 @@ Test(paths_again, another_path_is_named_in_the_report)
 	rig_open(&rig, "flaky://a/?path=b");
 	rig.bdev->report = note_report;
 	reports = 0;
-	refuse(&rig, 0, BDEV_ELSEWHERE, 1);
+	refuse(&rig, 0, BDEV_OTHER_PATH, 1);
 	cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
 	rig_turn_for(&rig, 10);
 	cr_assert_eq(reports, 1);

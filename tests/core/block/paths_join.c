@@ -196,19 +196,20 @@ static int open_and_free(struct loop *loop, void *arg)
 Test(paths_join, a_lane_may_leave_before_it_has_arrived)
 {
 	struct rig rig;
-	struct crew *crew;
+	struct workers *workers;
 
 	rig_init(&rig);
 	rig_open(&rig, "flaky://a/?path=b");
-	cr_assert_eq(crew_start(&crew, 1, loop_options(rig.loop), NULL), 0);
+	cr_assert_eq(workers_start(&workers, 1, loop_options(rig.loop), NULL), 0);
 	for (unsigned i = 0; i < 50; i++) {
 		cr_assert_eq(open_and_free(rig.loop, rig.bdev), 0);
 		if (i % 5 == 0)
 			flaky_kill(&rig.way[i % 2]);
-		cr_assert_eq(loop_call(rig.loop, crew_loop(crew, 0), open_and_free, rig.bdev), 0);
+		cr_assert_eq(
+			loop_call(rig.loop, workers_loop(workers, 0), open_and_free, rig.bdev), 0);
 		rig_turn_for(&rig, i % 3);
 	}
-	crew_stop(crew);
+	workers_stop(workers);
 	rig_fini(&rig);
 }
 

@@ -202,7 +202,7 @@ static unsigned schedule(unsigned seed, unsigned lanes)
 		.worker = worker,
 		.workers = lanes,
 		.seed = seed };
-	struct crew *crew = NULL;
+	struct workers *threads = NULL;
 	struct bdev *bdev = NULL;
 	struct loop *loop;
 	struct diag diag;
@@ -223,11 +223,11 @@ static unsigned schedule(unsigned seed, unsigned lanes)
 		return 1;
 	killer.loop = loop;
 	if (lanes > 1 || seed % 2)
-		errors += crew_start(&crew, lanes, loop_options(loop), &diag) != 0;
+		errors += workers_start(&threads, lanes, loop_options(loop), &diag) != 0;
 	errors += bdev_open(&bdev, loop, killer.ways == 1 ? "flaky://a/" : "flaky://a/?path=b",
 			  &env, &diag) != 0;
 	for (unsigned i = 0; i < lanes && !errors; i++) {
-		worker[i].loop = crew ? crew_loop(crew, i) : loop;
+		worker[i].loop = threads ? workers_loop(threads, i) : loop;
 		worker[i].bdev = bdev;
 		worker[i].index = i;
 		worker[i].seed = seed * 31 + i;
@@ -246,7 +246,7 @@ static unsigned schedule(unsigned seed, unsigned lanes)
 	}
 	bdev_close(bdev);
 	errors += (unsigned)(atomic_load(&way[0].lanes_open) + atomic_load(&way[1].lanes_open));
-	crew_stop(crew);
+	workers_stop(threads);
 	loop_free(loop);
 	flaky_disk_fini(&disk);
 	free(worker);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* ram: against a plain array, with its holes; and that it gives memory back. */
 #include "bdev.h"
-#include "session.h"
+#include "protocol.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -251,16 +251,17 @@ static int write_everywhere(struct loop *loop, void *arg)
 Test(ram, is_one_disk_for_all_threads)
 {
 	struct rig rig;
-	struct crew *crew;
+	struct workers *workers;
 
 	rig_init(&rig, "ram:1M");
-	cr_assert_eq(crew_start(&crew, 2, loop_options(rig.loop), NULL), 0);
+	cr_assert_eq(workers_start(&workers, 2, loop_options(rig.loop), NULL), 0);
 	for (unsigned i = 0; i < 2; i++)
 		cr_assert_eq(
-			loop_call(rig.loop, crew_loop(crew, i), write_everywhere, rig.bdev), 0);
+			loop_call(rig.loop, workers_loop(workers, i), write_everywhere, rig.bdev),
+			0);
 	cr_assert_eq(run(&rig, IO_READ, 0, 0, SIZE), 0);
 	for (unsigned i = 0; i < SIZE; i++)
 		cr_assert_eq(rig.buf.p[i], 3);
-	crew_stop(crew);
+	workers_stop(workers);
 	rig_fini(&rig);
 }

@@ -18,7 +18,7 @@ static void say_once(void *arg, const char *line)
 {
 	(void)arg;
 	saids++;
-	srp_daemon_log_say(&log_, line);
+	srp_daemon_log_add(&log_, line);
 }
 
 Test(srp_daemon, a_day)
@@ -26,7 +26,7 @@ Test(srp_daemon, a_day)
 	struct srp_daemon_events to_log = events;
 	size_t used = 0;
 
-	to_log.say = say_once;
+	to_log.log = say_once;
 	log_ = (struct srp_log){ .loop = loop, .each_ms = 600000, .write = write_line };
 	opts.rescan_ms = 60000;
 	opts.port = fake_fabric.port[0];
@@ -64,7 +64,7 @@ Test(srp_daemon, a_line_said_often_is_written_seldom)
 
 	log_ = (struct srp_log){ .loop = loop, .each_ms = 10000, .write = write_line };
 	for (unsigned i = 0; i < 90; i++) {
-		srp_daemon_log_say(&log_, "the same");
+		srp_daemon_log_add(&log_, "the same");
 		run(1);
 	}
 	cr_assert_geq(written, 8);
@@ -72,15 +72,15 @@ Test(srp_daemon, a_line_said_often_is_written_seldom)
 	run(100);
 	text_says(last_written, "the_same_( 10_s)");
 	written = 0;
-	srp_daemon_log_say(&log_, "the same");
+	srp_daemon_log_add(&log_, "the same");
 	cr_assert_eq(written, 1, "forgotten meanwhile");
 	for (unsigned i = 0; i < 2 * SRP_LOG_LINES; i++) {
 		snprintf(text, sizeof(text), "line %u", i);
-		srp_daemon_log_say(&log_, text);
+		srp_daemon_log_add(&log_, text);
 	}
 	cr_assert_eq(written, 1 + 2 * SRP_LOG_LINES, "others are");
 	snprintf(text, sizeof(text), "line %u", 2 * SRP_LOG_LINES - 1);
-	srp_daemon_log_say(&log_, text);
+	srp_daemon_log_add(&log_, text);
 	srp_daemon_log_end(&log_);
 	cr_assert_eq(written, 2 + 2 * SRP_LOG_LINES);
 	text_says(last_written, text);
@@ -94,7 +94,7 @@ Test(srp_daemon, many_lines_that_differ_have_an_end)
 	log_ = (struct srp_log){ .loop = loop, .each_ms = 10000, .write = write_line };
 	for (unsigned i = 0; i < 2 * SRP_LOG_MOST; i++) {
 		snprintf(text, sizeof(text), "line %u", i);
-		srp_daemon_log_say(&log_, text);
+		srp_daemon_log_add(&log_, text);
 	}
 	cr_assert_eq(written, SRP_LOG_MOST + 1);
 	text_says(last_written, "2000_lines 10_s");
@@ -102,7 +102,7 @@ Test(srp_daemon, many_lines_that_differ_have_an_end)
 	cr_assert_eq(written, SRP_LOG_MOST + 2);
 	text_says(last_written, "2000_lines");
 	written = 0;
-	srp_daemon_log_say(&log_, "another");
+	srp_daemon_log_add(&log_, "another");
 	cr_assert_str_eq(last_written, "another");
 	cr_assert_eq(written, 1);
 	srp_daemon_log_end(&log_);

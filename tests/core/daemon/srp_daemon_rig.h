@@ -152,7 +152,7 @@ static inline void fake_stop(struct attach *attach)
 		made(one);
 }
 
-const struct attach_proto attach_srp_row = { .dial = fake_dial, .stop = fake_stop };
+const struct attach_proto attach_srp_row = { .connect = fake_dial, .stop = fake_stop };
 
 int kernel_srp_ready(int root, struct diag *diag)
 {
@@ -164,7 +164,7 @@ int kernel_srp_ready(int root, struct diag *diag)
 /* --- whoever runs the daemon */
 
 static struct srp_daemon *daemon_;
-static struct srp_daemon_options opts;
+static struct srp_daemon_params opts;
 static struct diag why;
 static char said[8192];
 static unsigned saids, scans, logins, failures;
@@ -210,7 +210,7 @@ static inline void ended(void *arg)
 }
 
 static const struct srp_daemon_events events = {
-	.say = say, .scanned = scanned, .login = logged_in, .failed = failed, .over = ended
+	.log = say, .scanned = scanned, .login = logged_in, .failed = failed, .finished = ended
 };
 
 static inline void setup(void)
@@ -222,7 +222,7 @@ static inline void setup(void)
 	fake_fabric_init(3);
 	fake_events.open_err = ENODEV;
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
-	opts = (struct srp_daemon_options){
+	opts = (struct srp_daemon_params){
 		.root = tree.root,
 		.limits = { .answer_ms = 1000 },
 		.execute = true,

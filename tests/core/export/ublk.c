@@ -70,7 +70,7 @@ void ublk_ctl_close(struct ublk_ctl *ctl)
 void ublk_ctl_give_up(struct ublk_ctl *ctl, int result)
 {
 	ctl->result = result;
-	ctl->over = 1;
+	ctl->done = 1;
 }
 
 static int add(struct ublk_dev_info *info, uint32_t id)
@@ -91,16 +91,16 @@ static int add(struct ublk_dev_info *info, uint32_t id)
 static void lose_all(void)
 {
 	for (unsigned i = 0; i < d.opened; i++)
-		loop_post(d.loop, &d.queue[i].over);
+		loop_post(d.loop, &d.queue[i].drained);
 }
 
 /* A queue's refusal arrives while the kernel waits for all tags. */
 static int hang(struct ublk_ctl *ctl)
 {
 	d.queue[0].refused = -EBUSY;
-	loop_post(d.loop, &d.queue[0].bad);
-	ctl->over = 0;
-	cr_assert(loop_wait(d.loop, &ctl->over, loop_clock() + 5000000000));
+	loop_post(d.loop, &d.queue[0].failed);
+	ctl->done = 0;
+	cr_assert(loop_wait(d.loop, &ctl->done, loop_clock() + 5000000000));
 	return ctl->result;
 }
 
@@ -623,7 +623,7 @@ Test(ublk, another_process_ends_a_device)
 	setup();
 	cr_assert_eq(ublk_delete(d.dev, d.loop, 3, false, 1000, &diag), -ENODEV);
 	left_behind(3, 1, UBLK_QUIESCED);
-	cr_assert_eq(ublk_look(d.dev, d.loop, 3, &info, &diag), 0);
+	cr_assert_eq(ublk_query(d.dev, d.loop, 3, &info, &diag), 0);
 	cr_assert(!info.live && !info.ours && info.depth == 8);
 	cr_assert_eq(ublk_delete(d.dev, d.loop, 3, false, 1000, &diag), 0);
 	cr_assert_not(d.device[3].there);

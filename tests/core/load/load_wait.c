@@ -28,9 +28,9 @@ static bool warns(double waiting, double stolen, const char *code, const char *w
 	bool found = false;
 
 	report->result.seconds = 10;
-	report->result.waiting = waiting;
-	report->result.stolen = stolen;
-	load_report_judge(report);
+	report->result.run_delay = waiting;
+	report->result.steal = stolen;
+	load_report_check(report);
 	for (unsigned i = 0; i < report->warnings; i++)
 		if (!strcmp(report->warning[i].code, code)) {
 			text_says(report->warning[i].text, words);

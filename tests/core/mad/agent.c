@@ -9,7 +9,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-static const struct mad_served served = { .guid = 0x0123456789abcdef,
+static const struct mad_agent_conf served = { .guid = 0x0123456789abcdef,
 	.service_id = 0x13fcdef,
 	.text = "rdmastor SRP target",
 	.service = "SRP.T10:0123456789abcdef",

@@ -8,7 +8,7 @@
 
 static struct loop *loop;
 static struct mad *mad;
-static struct mad_found found;
+static struct mad_scan_result found;
 static struct diag diag;
 
 static void setup(void)
@@ -19,7 +19,7 @@ static void setup(void)
 
 static void fini(void)
 {
-	mad_found_free(&found);
+	mad_scan_result_free(&found);
 	loop_free(loop);
 	fake_fabric_free();
 }
@@ -30,7 +30,7 @@ static int scan_with(const struct mad_scan_options *options, uint32_t answer_ms)
 	const struct mad_limits limits = { .answer_ms = answer_ms };
 	int err;
 
-	mad_found_free(&found);
+	mad_scan_result_free(&found);
 	cr_assert_eq(mad_open(&mad, loop, &fake_fabric.port[0], &limits, NULL), 0);
 	err = mad_scan(mad, options, &found, &diag);
 	mad_close(mad);
@@ -68,7 +68,7 @@ static void failed(const struct mad_target *target, const char *words)
 {
 	char text[128];
 
-	text_says(mad_target_why(target, text), words);
+	text_says(mad_target_error(target, text), words);
 }
 
 Test(scan, what_a_target_says_is_kept)
@@ -114,7 +114,8 @@ Test(scan, each_port_is_told_as_soon_as_it_is_done)
 {
 	fake_fabric_init(3);
 	fake_fabric.node[0].dead = true;
-	cr_assert_eq(scan_with(&(struct mad_scan_options){ .asked = asked, .arg = &told }, 200), 0,
+	cr_assert_eq(
+		scan_with(&(struct mad_scan_options){ .target_done = asked, .arg = &told }, 200), 0,
 		"%s", diag.text);
 	cr_assert_eq(told, 3);
 	cr_assert_eq(told_late, 1);
@@ -407,7 +408,7 @@ Test(scan, a_device_that_goes_ends_the_scan)
 	cr_assert(diag.text[0]);
 }
 
-static const struct mad_named by_lid[] = { { .lid = 10 }, { .lid = 12 } };
+static const struct mad_port_id by_lid[] = { { .lid = 10 }, { .lid = 12 } };
 
 Test(scan, ports_by_lid_without_an_administrator)
 {
@@ -426,7 +427,7 @@ Test(scan, ports_by_lid_without_an_administrator)
 
 Test(scan, ports_by_gid)
 {
-	struct mad_named by_gid[2] = { { 0 } };
+	struct mad_port_id by_gid[2] = { { 0 } };
 
 	fake_fabric_init(3);
 	mad_gid_make(by_gid[0].gid, 0xfe80000000000000, 0x200001);
@@ -479,7 +480,7 @@ Test(scan, any_damaged_byte_is_survived)
 /* Ports of a daemon: named by LID or GID, but asked through the subnet administrator. */
 Test(scan, named_ports_by_the_subnet_administrator)
 {
-	struct mad_named named[4] = { { .lid = 10 }, { .lid = 11 }, { .lid = 99 } };
+	struct mad_port_id named[4] = { { .lid = 10 }, { .lid = 11 }, { .lid = 99 } };
 
 	fake_fabric_init(4);
 	fake_fabric.port[0].pkeys = 2;
@@ -527,11 +528,11 @@ Test(scan, named_ports_by_the_subnet_administrator)
 
 struct scanned {
 	int done, err;
-	struct mad_found found;
+	struct mad_scan_result found;
 	struct diag diag;
 };
 
-static void scanned(void *arg, struct mad_found *of, int err, struct diag *why_not)
+static void scanned(void *arg, struct mad_scan_result *of, int err, struct diag *why_not)
 {
 	struct scanned *scanned = arg;
 
@@ -545,7 +546,7 @@ static void scanned(void *arg, struct mad_found *of, int err, struct diag *why_n
  * up. */
 Test(scan, many_at_once_in_one_loop)
 {
-	struct mad_named one = { .lid = 12 };
+	struct mad_port_id one = { .lid = 12 };
 	struct scanned all[5] = { 0 };
 	struct mad_scan_job *job[5];
 	struct mad *second;
@@ -583,7 +584,7 @@ Test(scan, many_at_once_in_one_loop)
 	cr_assert_eq(all[2].found.target[0].guid, 0x200002);
 	cr_assert_eq(all[4].found.count, 0);
 	for (unsigned i = 0; i < 5; i++)
-		mad_found_free(&all[i].found);
+		mad_scan_result_free(&all[i].found);
 	mad_close(second);
 	mad_close(mad);
 }

@@ -37,16 +37,16 @@ Test(srp, what_is_left_out_is_one_line)
 	struct mad_target target = { 0 };
 	char text[160];
 
-	cr_assert_not(mad_srp_left_out(&target, text));
+	cr_assert_not(mad_srp_describe_ignored(&target, text));
 	target.unit = &unit;
-	cr_assert(mad_srp_left_out(&target, text));
+	cr_assert(mad_srp_describe_ignored(&target, text));
 	text_says(text, "'SRP.T10:1,pkey=1' and_1_more number");
 	second.next = NULL;
-	cr_assert(mad_srp_left_out(&target, text));
+	cr_assert(mad_srp_describe_ignored(&target, text));
 	text_says(text, "'SRP.T10:1,pkey=1': number");
 	cr_assert_null(strstr(text, "more"));
 	first.next = NULL;
-	cr_assert_not(mad_srp_left_out(&target, text));
+	cr_assert_not(mad_srp_describe_ignored(&target, text));
 }
 
 Test(srp, lines)
@@ -56,8 +56,9 @@ Test(srp, lines)
 		.name = "SRP.T10:0002C90300A0B0C0" };
 	struct mad_ioc ioc = { .guid = 0x0002c90300a0b0c0, .io_class = 0x0100, .send_size = 2052 };
 	struct mad_unit unit = { .pkey = 0xffff };
-	const struct mad_srp_more imm_2052 = { .imm_data = 2052 }, imm_8192 = { .imm_data = 8192 };
-	const struct mad_srp_more all = { .initiator_ext = true,
+	const struct mad_srp_options imm_2052 = { .imm_data = 2052 },
+				     imm_8192 = { .imm_data = 8192 };
+	const struct mad_srp_options all = { .initiator_ext = true,
 		.tl_retry_count = 7,
 		.options = ",max_sect=65535,queue_size=7",
 		.imm_data = 8192 };
@@ -68,7 +69,7 @@ Test(srp, lines)
 	"id_ext=0002C90300A0B0C0,ioc_guid=0002c90300a0b0c0,dgid=fe800000000000000000000000100007," \
 	"pkey=ffff,service_id=0002c90300a0b0d0"
 	cr_assert(mad_srp_get(&srp, &target, &unit, &ioc, &service));
-	mad_srp_command(&srp, &(struct mad_srp_more){ 0 }, line);
+	mad_srp_command(&srp, &(struct mad_srp_options){ 0 }, line);
 	cr_assert_str_eq(line, PLAIN);
 	mad_srp_command(&srp, &imm_2052, line);
 	cr_assert_str_eq(line, PLAIN);

@@ -29,7 +29,7 @@ static void fini(void)
 }
 TestSuite(walk, .fini = fini);
 
-static const struct mad_seen *find(const struct mad_view *view, uint64_t guid)
+static const struct mad_end_port *find(const struct mad_topology *view, uint64_t guid)
 {
 	for (unsigned i = 0; i < view->count; i++)
 		if (view->port[i].guid == guid)
@@ -39,8 +39,8 @@ static const struct mad_seen *find(const struct mad_view *view, uint64_t guid)
 
 Test(walk, every_port_is_seen_once)
 {
-	const struct mad_seen *seen;
-	struct mad_view view;
+	const struct mad_end_port *seen;
+	struct mad_topology view;
 
 	open_with(100, 2000);
 	fake_fabric.node[31].management = false;
@@ -64,7 +64,7 @@ Test(walk, every_port_is_seen_once)
 
 Test(walk, who_does_not_answer_is_counted)
 {
-	struct mad_view view;
+	struct mad_topology view;
 
 	open_with(40, 1500);
 	fake_fabric.node[3].dead = fake_fabric.node[30].dead = true;
@@ -77,7 +77,7 @@ Test(walk, who_does_not_answer_is_counted)
 
 Test(walk, it_ends_when_the_time_is_up)
 {
-	struct mad_view view;
+	struct mad_topology view;
 
 	open_with(10, 5000);
 	fake_fabric.node[0].dead = true;
@@ -105,7 +105,7 @@ static void another_guid(void *arg, uint8_t *datagram, size_t *len)
 Test(walk, liars_do_not_keep_it_forever)
 {
 	uint64_t guid = 0x777000;
-	struct mad_view view;
+	struct mad_topology view;
 
 	open_with(2, 50);
 	fake_fabric.mangle = another_guid;
@@ -116,19 +116,19 @@ Test(walk, liars_do_not_keep_it_forever)
 
 Test(walk, one_route)
 {
-	struct mad_seen seen;
+	struct mad_end_port seen;
 
 	open_with(10, 1500);
 	cr_assert_eq(mad_route_parse(&seen, "0,1,1,5", &diag), 0);
-	cr_assert_eq(mad_look(mad, &seen, &diag), 0, "%s", diag.text);
+	cr_assert_eq(mad_query_route(mad, &seen, &diag), 0, "%s", diag.text);
 	cr_assert_eq(seen.guid, 0x200004);
 	cr_assert_eq(seen.lid, 14);
 	cr_assert(seen.management);
 	cr_assert_eq(mad_route_parse(&seen, "0", &diag), 0);
-	cr_assert_eq(mad_look(mad, &seen, &diag), 0);
+	cr_assert_eq(mad_query_route(mad, &seen, &diag), 0);
 	cr_assert_eq(seen.guid, fake_fabric.port[0].guid);
 	cr_assert_eq(mad_route_parse(&seen, "0,1,9", &diag), 0);
-	cr_assert_eq(mad_look(mad, &seen, &diag), -ETIMEDOUT);
+	cr_assert_eq(mad_query_route(mad, &seen, &diag), -ETIMEDOUT);
 	diag_says(&diag, DIAG_UNREACHABLE, NULL, "timed_out");
 }
 
@@ -137,7 +137,7 @@ Test(walk, routes_are_checked)
 	static const char *const bad[] = { "", "1", "0,", ",0", "0,0", "0,256", "0,-1", "0,1x",
 		"0;1", "x" };
 	char text[400] = "0";
-	struct mad_seen seen;
+	struct mad_end_port seen;
 
 	open_with(1, 100);
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++)

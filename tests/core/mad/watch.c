@@ -412,7 +412,8 @@ Test(watch, who_has_nothing_to_report)
 	fake_report(77, good, MAD_LEN);
 	pass(1);
 	cr_assert_eq(fake_fabric.answered, 0);
-	cr_assert_eq(mad_counters(mad)->late, sizeof(wrong) / sizeof(*wrong) + MAD_LEN - 1 + 2);
+	cr_assert_eq(
+		mad_counters(mad)->unmatched, sizeof(wrong) / sizeof(*wrong) + MAD_LEN - 1 + 2);
 	for (unsigned i = 0; i < sizeof(useless) / sizeof(*useless); i++) {
 		memcpy(bad, good, MAD_LEN);
 		bad[useless[i].at] = useless[i].value;
@@ -436,7 +437,7 @@ Test(watch, nobody_watches)
 	mad_port_event(mad, PORT_EVENT_GONE);
 	pass(1);
 	cr_assert_eq(fake_fabric.answered, 0);
-	cr_assert_eq(mad_counters(mad)->late, 1);
+	cr_assert_eq(mad_counters(mad)->unmatched, 1);
 	cr_assert_eq(fake_fabric.looks, 0);
 }
 
@@ -622,7 +623,8 @@ Test(watch, a_day)
 	end();
 	cr_assert_eq(fake_fabric.subscribed, 0);
 	cr_assert_eq(in_flight(), 0);
-	cr_assert_not(it.watch.look.on || it.watch.renew.on || it.watch.end.on || it.watch.tell.on);
+	cr_assert_not(
+		it.watch.poll.on || it.watch.renew.on || it.watch.end.on || it.watch.report.on);
 	for (unsigned i = 0; i < 3; i++)
 		cr_assert_not(it.watch.sub[i].req.timer.on);
 }

@@ -93,7 +93,7 @@ Test(xact, a_lost_request_is_sent_again)
 	wait_for(&ask, 1, 10000);
 	cr_assert_eq(ask.answer.err, 0);
 	cr_assert_eq(mad_counters(mad)->sent, 3);
-	cr_assert_eq(mad_counters(mad)->again, 2);
+	cr_assert_eq(mad_counters(mad)->retries, 2);
 }
 
 Test(xact, a_silent_peer_costs_the_time_and_no_more_tries)
@@ -154,7 +154,7 @@ Test(xact, an_answer_to_an_earlier_try_counts)
 	cr_assert_eq(ask.done, 1);
 	loop_wait(loop, &(int){ 0 }, loop_clock() + 600000000);
 	cr_assert_eq(ask.done, 1, "the second answer is nobody's");
-	cr_assert_geq(mad_counters(mad)->late, 1);
+	cr_assert_geq(mad_counters(mad)->unmatched, 1);
 }
 
 /* What ibsrpdm does wrong: the time-out of one target is taken for the next one's answer. */
@@ -173,7 +173,7 @@ Test(xact, a_late_answer_is_not_the_next_requests)
 	open_with((struct mad_limits){ .answer_ms = 5000, .tries = 1 });
 	send(&first, 10);
 	send(&next, 11);
-	mad_forget(mad, &first.req); /* its answer comes first */
+	mad_cancel(mad, &first.req); /* its answer comes first */
 	wait_for(&next, 1, 5000);
 	cr_assert_eq(next.answer.err, 0);
 	cr_assert_eq(next.change_id, 2);
@@ -192,7 +192,7 @@ Test(xact, twice_the_same_answer_is_one)
 	loop_wait(loop, &(int){ 0 }, loop_clock() + 50000000);
 	for (unsigned i = 0; i < 8; i++)
 		cr_assert_eq(ask[i].done, 1);
-	cr_assert_eq(mad_counters(mad)->late, 8);
+	cr_assert_eq(mad_counters(mad)->unmatched, 8);
 }
 
 Test(xact, busy_is_asked_again_until_the_end)
@@ -252,7 +252,7 @@ Test(xact, strangers_are_dropped)
 	wait_for(ask, 7, 5000);
 	for (unsigned i = 0; i < 7; i++)
 		cr_assert_eq(ask[i].answer.err, -ETIMEDOUT, "%u", i);
-	cr_assert_eq(mad_counters(mad)->late, 7);
+	cr_assert_eq(mad_counters(mad)->unmatched, 7);
 }
 
 Test(xact, few_at_once_and_one_to_each)
@@ -314,9 +314,9 @@ Test(xact, forgetting_takes_it_out_of_the_queue)
 	for (unsigned i = 0; i < 4; i++)
 		send(&ask[i], 10);
 	loop_wait(loop, &(int){ 0 }, loop_clock() + 5000000);
-	mad_forget(mad, &ask[3].req);
-	mad_forget(mad, &ask[1].req);
-	mad_forget(mad, &ask[1].req);
+	mad_cancel(mad, &ask[3].req);
+	mad_cancel(mad, &ask[1].req);
+	mad_cancel(mad, &ask[1].req);
 	wait_for(&ask[0], 1, 5000);
 	wait_for(&ask[2], 1, 5000);
 	send(&ask[3], 11);
@@ -409,7 +409,7 @@ Test(xact, the_urgent_go_first)
 		send_sa(&ask[i], MAD_CLASS_PORT_INFO, NULL, 0);
 	loop_wait(loop, &(int){ 0 }, loop_clock() + 5000000);
 	send_sa(&ask[2], MAD_CLASS_PORT_INFO, NULL, 0);
-	mad_forget(mad, &ask[2].req);
+	mad_cancel(mad, &ask[2].req);
 	ask[2].req.urgent = true;
 	mad_send(mad, &ask[2].req);
 	wait_for(&ask[2], 1, 5000);

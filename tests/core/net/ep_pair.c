@@ -101,7 +101,7 @@ static struct owner owner;
 static struct ep *dial(struct ep_peer *peer)
 {
 	struct ep_dial how = { .timeout_ms = 100,
-		.want = { .send = 4, .recv = 4, .sge = 1, .inline_max = 64 } };
+		.caps = { .send = 4, .recv = 4, .sge = 1, .inline_max = 64 } };
 	struct diag diag;
 	struct ep *ep;
 
@@ -149,7 +149,7 @@ Test(ep_pair, an_echo_gives_sent_then_recv_and_a_quiet_one_only_recv)
 
 	turn(&owner.up);
 	say(ep, &op[0], 0);
-	say(ep, &op[1], EP_INLINE | EP_QUIET);
+	say(ep, &op[1], EP_INLINE | EP_UNSIGNALED);
 	settle();
 	cr_assert_str_eq(owner.log, "srr");
 	cr_assert_eq(owner.idles, 1);

@@ -267,7 +267,7 @@ static inline struct ep *dial_to(const struct addr *dst, uint8_t backend, uint32
 	struct ep_dial how = { .dst = *dst,
 		.backend = backend,
 		.timeout_ms = timeout_ms,
-		.want = { .send = 4, .recv = 4 } };
+		.caps = { .send = 4, .recv = 4 } };
 	struct diag diag;
 	struct ep *ep;
 

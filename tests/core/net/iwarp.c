@@ -131,7 +131,7 @@ static void tell(struct side *s, struct job *j, uint32_t off, uint32_t bytes, ui
 	quiet = in_line && dice(s, 2);
 	j->tells += !quiet;
 	j->tell = (struct ep_op){ .kind = EP_SEND,
-		.flags = (in_line ? EP_INLINE : 0) | (quiet ? EP_QUIET : 0),
+		.flags = (in_line ? EP_INLINE : 0) | (quiet ? EP_UNSIGNALED : 0),
 		.nsge = 1,
 		.sge = { { p, all, lkey(s, s->msgs) } } };
 	if (all > 8 && dice(s, 2)) {
@@ -341,7 +341,7 @@ static void set_up(bool client_crc, bool server_crc)
 	listen.at.len = sizeof(in);
 	cr_assert_eq(tcp_listen(&listener, loop, &listen, &diag), 0, "%s", diag.text);
 	dial.dst = *tcp_listener_addr(listener);
-	dial.want = client.want;
+	dial.caps = client.want;
 	cr_assert_eq(
 		iwarp_dial(&client.ep, loop, &dial, &events, &client, &diag), 0, "%s", diag.text);
 }
@@ -480,7 +480,7 @@ Test(iwarp, private_data_travel_both_ways)
 	turn(&client.up);
 	cr_assert_eq(client.ep->priv_len, EP_PRIV_MAX);
 	cr_assert_eq(client.ep->priv[EP_PRIV_MAX - 1], 'x');
-	text_says(client.ep->way, "software_iWARP 127.0.0.1:");
+	text_says(client.ep->route, "software_iWARP 127.0.0.1:");
 	tear_down();
 }
 
@@ -562,12 +562,12 @@ Test(iwarp, closing_is_heard)
 Test(iwarp, a_peer_that_left_has_hung_up)
 {
 	connect_both(true, true);
-	cr_assert_not(server.ep->ops->hung_up(server.ep));
+	cr_assert_not(server.ep->ops->peer_closed(server.ep));
 	client.ep->ops->reset(client.ep);
-	cr_assert(server.ep->ops->hung_up(server.ep));
+	cr_assert(server.ep->ops->peer_closed(server.ep));
 	cr_assert_eq(server.down, 0);
 	turn(&server.down);
-	cr_assert(server.ep->ops->hung_up(server.ep));
+	cr_assert(server.ep->ops->peer_closed(server.ep));
 	turn(&client.down);
 	tear_down();
 }
@@ -651,7 +651,7 @@ static int bare_listener(struct ep_dial *dial, bool deaf)
 	memcpy(&dial->dst.ss, &in, sizeof(in));
 	dial->dst.len = sizeof(in);
 	side_init(&client, &server, 1);
-	dial->want = client.want;
+	dial->caps = client.want;
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0);
 	cr_assert_eq(iwarp_dial(&client.ep, loop, dial, &events, &client, &diag), 0);
 	return fd;
@@ -787,17 +787,17 @@ Test(iwarp, parts_of_messages_count_as_moved)
 	cr_assert_eq(send(one, frame, (size_t)n, 0), n);
 	turn(&client.up);
 	leap_now = 0; /* the kernel takes its time for acknowledgements, which count */
-	before = client.ep->ops->moved(client.ep);
+	before = client.ep->ops->progress(client.ep);
 	for (unsigned i = 1; i <= 5; i++) {
 		cr_assert_eq(send(one, part + (i - 1) * 100, 100, 0), 100);
 		do {
 			loop_wait(loop, &client.down, loop_clock() + SECOND / 1000);
 			cr_assert_not(client.down, "%s", client.ep->why.text);
-		} while (client.ep->ops->moved(client.ep) < before + i * 100ull);
+		} while (client.ep->ops->progress(client.ep) < before + i * 100ull);
 	}
 	close(one);
 	turn(&client.down);
-	cr_assert_geq(client.ep->ops->moved(client.ep), before + 500);
+	cr_assert_geq(client.ep->ops->progress(client.ep), before + 500);
 	side_fini(&client);
 	close(fd);
 	loop_free(loop);

@@ -128,7 +128,7 @@ Test(mpa, the_longest_private_data_fit)
 Test(mpa, an_answer_keeps_within_what_was_asked)
 {
 	struct mpa req = sample(), want = { .ird = 2, .ord = 64, .large = true },
-		   rep = mpa_answer(&req, &want);
+		   rep = mpa_make_reply(&req, &want);
 
 	cr_assert(rep.crc, "the asker wanted it");
 	cr_assert_not(rep.large);
@@ -137,14 +137,14 @@ Test(mpa, an_answer_keeps_within_what_was_asked)
 	cr_assert_eq(rep.rtr, MPA_RTR_WRITE);
 	req.rtr = MPA_RTR_READ | MPA_RTR_EMPTY;
 	want.ird = 0;
-	rep = mpa_answer(&req, &want);
+	rep = mpa_make_reply(&req, &want);
 	cr_assert_eq(rep.rtr, MPA_RTR_READ);
 	cr_assert_eq(rep.ird, 1, "that read must be possible");
 	req.rtr = MPA_RTR_EMPTY;
-	cr_assert_eq(mpa_answer(&req, &want).rtr, MPA_RTR_EMPTY);
+	cr_assert_eq(mpa_make_reply(&req, &want).rtr, MPA_RTR_EMPTY);
 	req = (struct mpa){ .revision = 1, .ird = MPA_LIMIT_ANY, .ord = MPA_LIMIT_ANY };
 	want.crc = true;
-	rep = mpa_answer(&req, &want);
+	rep = mpa_make_reply(&req, &want);
 	cr_assert(rep.crc && rep.revision == 1 && !rep.enhanced && rep.ord == 64);
 }
 
@@ -161,7 +161,7 @@ Test(mpa, markers_are_refused)
 	diag_says(&diag, DIAG_UNSUPPORTED, "", "MPA_marker");
 	req.markers = false;
 	rep.markers = true;
-	cr_assert_eq(mpa_settle(&req, &rep, &ird, &ord, &term, &diag), -EOPNOTSUPP);
+	cr_assert_eq(mpa_apply_reply(&req, &rep, &ird, &ord, &term, &diag), -EOPNOTSUPP);
 }
 
 Test(mpa, the_initiator_settles_for_the_lesser_read_depth)
@@ -174,23 +174,23 @@ Test(mpa, the_initiator_settles_for_the_lesser_read_depth)
 	rep.rtr = MPA_RTR_WRITE;
 	rep.ird = 3;
 	rep.ord = 16;
-	cr_assert_eq(mpa_settle(&req, &rep, &ird, &ord, &term, &diag), 0);
+	cr_assert_eq(mpa_apply_reply(&req, &rep, &ird, &ord, &term, &diag), 0);
 	cr_assert_eq(ord, 3);
 	cr_assert_eq(ird, 16);
 	rep.ird = rep.ord = MPA_LIMIT_ANY;
-	cr_assert_eq(mpa_settle(&req, &rep, &ird, &ord, &term, &diag), 0);
+	cr_assert_eq(mpa_apply_reply(&req, &rep, &ird, &ord, &term, &diag), 0);
 	cr_assert_eq(ord, 4);
 	rep.ord = 17;
-	cr_assert_eq(mpa_settle(&req, &rep, &ird, &ord, &term, &diag), -EPROTO);
+	cr_assert_eq(mpa_apply_reply(&req, &rep, &ird, &ord, &term, &diag), -EPROTO);
 	cr_assert_eq(term, TERM_MPA_IRD);
 	diag_says(&diag, DIAG_PROTOCOL, "", "read depth 17 16");
 	rep.ord = 1;
 	rep.rtr = MPA_RTR_EMPTY;
-	cr_assert_eq(mpa_settle(&req, &rep, &ird, &ord, &term, &diag), -EPROTO);
+	cr_assert_eq(mpa_apply_reply(&req, &rep, &ird, &ord, &term, &diag), -EPROTO);
 	cr_assert_eq(term, TERM_MPA_RTR);
 	rep.rtr = MPA_RTR_READ;
 	rep.crc = false;
-	cr_assert_eq(mpa_settle(&req, &rep, &ird, &ord, &term, &diag), -EPROTO);
+	cr_assert_eq(mpa_apply_reply(&req, &rep, &ird, &ord, &term, &diag), -EPROTO);
 	diag_says(&diag, DIAG_PROTOCOL, "", "peer CRC");
 }
 

@@ -49,10 +49,10 @@ static enum stag_fault find(uint64_t to, uint32_t len)
 
 Test(stag, bounds)
 {
-	cr_assert_eq(find(0, 1), STAG_FINE);
-	cr_assert_eq(find(0, 4 * 4096), STAG_FINE);
-	cr_assert_eq(find(4 * 4096 - 1, 1), STAG_FINE);
-	cr_assert_eq(find(4 * 4096, 0), STAG_FINE);
+	cr_assert_eq(find(0, 1), STAG_OK);
+	cr_assert_eq(find(0, 4 * 4096), STAG_OK);
+	cr_assert_eq(find(4 * 4096 - 1, 1), STAG_OK);
+	cr_assert_eq(find(4 * 4096, 0), STAG_OK);
 	cr_assert_eq(find(0, 4 * 4096 + 1), STAG_BOUNDS);
 	cr_assert_eq(find(4 * 4096 - 1, 2), STAG_BOUNDS);
 	cr_assert_eq(find(4096, UINT32_MAX), STAG_BOUNDS);
@@ -69,7 +69,7 @@ Test(stag, rights_are_those_this_endpoint_gave)
 	cr_assert_eq(stag_find(stags, &mine, stag, 0, 1, EP_READ_SINK, &p), STAG_RIGHTS);
 	cr_assert_eq(stag_reg(stags, &others, pool, EP_REMOTE_READ, NULL), 0);
 	cr_assert_eq(pool->key[stags->dom].rkey, stag, "one pool has one tag");
-	cr_assert_eq(stag_find(stags, &others, stag, 0, 1, EP_REMOTE_READ, &p), STAG_FINE);
+	cr_assert_eq(stag_find(stags, &others, stag, 0, 1, EP_REMOTE_READ, &p), STAG_OK);
 	cr_assert_eq(stag_find(stags, &others, stag, 0, 1, EP_REMOTE_WRITE, &p), STAG_RIGHTS);
 	cr_assert_eq(stag_find(stags, &mine, stag, 0, 1, EP_REMOTE_READ, &p), STAG_RIGHTS);
 }
@@ -79,7 +79,7 @@ Test(stag, another_endpoints_memory_is_out_of_reach)
 	uint8_t *p;
 
 	cr_assert_eq(stag_find(stags, &others, stag, 0, 1, EP_REMOTE_WRITE, &p), STAG_NOT_YOURS);
-	cr_assert_eq(stag_withdraw(stags, &others, stag), STAG_NOT_YOURS);
+	cr_assert_eq(stag_invalidate(stags, &others, stag), STAG_NOT_YOURS);
 }
 
 Test(stag, wild_tags)
@@ -89,7 +89,7 @@ Test(stag, wild_tags)
 	for (uint64_t wild = 0; wild <= UINT32_MAX; wild += 251)
 		if (wild != stag)
 			cr_assert_neq(
-				stag_find(stags, &mine, (uint32_t)wild, 0, 1, 0, &p), STAG_FINE);
+				stag_find(stags, &mine, (uint32_t)wild, 0, 1, 0, &p), STAG_OK);
 	for (unsigned bit = 0; bit < 32; bit++)
 		cr_assert_eq(stag_find(stags, &mine, stag ^ 1u << bit, 0, 1, 0, &p), STAG_UNKNOWN);
 }
@@ -101,7 +101,7 @@ Test(stag, a_registration_counts)
 
 	cr_assert_eq(stag_reg(stags, &mine, pool, EP_REMOTE_WRITE, NULL), 0);
 	stag_unreg(stags, &mine, pool);
-	cr_assert_eq(find(0, 1), STAG_FINE);
+	cr_assert_eq(find(0, 1), STAG_OK);
 	stag_unreg(stags, &mine, pool);
 	cr_assert_eq(find(0, 1), STAG_UNKNOWN);
 	cr_assert_eq(pool->refs[stags->dom], 0);
@@ -114,17 +114,17 @@ Test(stag, a_registration_counts)
 
 Test(stag, withdrawn_until_it_is_registered_again)
 {
-	cr_assert_eq(stag_withdraw(stags, &mine, stag), STAG_FINE);
+	cr_assert_eq(stag_invalidate(stags, &mine, stag), STAG_OK);
 	cr_assert_eq(find(0, 1), STAG_UNKNOWN);
-	cr_assert_eq(stag_withdraw(stags, &mine, stag), STAG_UNKNOWN);
+	cr_assert_eq(stag_invalidate(stags, &mine, stag), STAG_UNKNOWN);
 	cr_assert_eq(stag_reg(stags, &mine, pool, EP_REMOTE_WRITE, NULL), 0);
-	cr_assert_eq(find(0, 1), STAG_FINE);
+	cr_assert_eq(find(0, 1), STAG_OK);
 }
 
 Test(stag, what_the_peer_may_not_reach_it_cannot_withdraw)
 {
 	cr_assert_eq(stag_reg(stags, &others, pool, EP_READ_SINK, NULL), 0);
-	cr_assert_eq(stag_withdraw(stags, &others, stag), STAG_RIGHTS);
+	cr_assert_eq(stag_invalidate(stags, &others, stag), STAG_RIGHTS);
 }
 
 Test(stag, many_pools)
@@ -138,7 +138,7 @@ Test(stag, many_pools)
 	}
 	for (unsigned i = 0; i < 40; i++) {
 		uint32_t tag = many[i]->key[stags->dom].rkey;
-		cr_assert_eq(stag_find(stags, &mine, tag, 0, 4096, EP_REMOTE_WRITE, &p), STAG_FINE);
+		cr_assert_eq(stag_find(stags, &mine, tag, 0, 4096, EP_REMOTE_WRITE, &p), STAG_OK);
 		cr_assert_eq(p, many[i]->base);
 		cr_assert_eq(
 			stag_find(stags, &mine, tag, 4096, 1, EP_REMOTE_WRITE, &p), STAG_BOUNDS);
@@ -154,13 +154,13 @@ Test(stag, domains_are_numbered_apart)
 	struct diag diag;
 	uint8_t dom, count = 1;
 
-	while (!dom_take(loop, &dom, &diag)) {
+	while (!dom_alloc(loop, &dom, &diag)) {
 		cr_assert_neq(dom, stags->dom);
 		count++;
 	}
 	cr_assert_eq(count, POOL_DOMS);
 	diag_says(&diag, DIAG_UNSUPPORTED, "", "8 RDMA_device");
-	dom_give(loop, dom = stags->dom == 3 ? 4 : 3);
-	cr_assert_eq(dom_take(loop, &count, &diag), 0);
+	dom_free(loop, dom = stags->dom == 3 ? 4 : 3);
+	cr_assert_eq(dom_alloc(loop, &count, &diag), 0);
 	cr_assert_eq(count, dom);
 }

@@ -204,7 +204,7 @@ Test(tcp, the_first_address_that_answers)
 	wait_for(loop, &e.up);
 	cr_assert_str_eq(addr_text(&s->peer, text), addr_text(&at, want));
 	cr_assert_eq(s->peer.others, 0);
-	text_says(s->way, want);
+	text_says(s->route, want);
 	other = accept(fd, NULL, NULL);
 	cr_assert(other >= 0);
 	cr_assert_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
@@ -351,10 +351,10 @@ Test(tcp, the_source_address_is_used_and_shown)
 	cr_assert_eq(stream_dial(&s, loop, &how, &events, &e, &diag), 0, "%s", diag.text);
 	wait_for(loop, &e.up);
 	peer = accept(fd, (struct sockaddr *)&seen.ss, &seen.len);
-	cr_assert_eq(
-		strncmp(s->way, addr_text(&seen, text), strlen(text)), 0, "%s, %s", s->way, text);
-	cr_assert(strstr(s->way, addr_text(&how.dst, text)), "%s", s->way);
-	cr_assert_eq(strncmp(s->way, "127.0.0.77:", 11), 0, "%s", s->way);
+	cr_assert_eq(strncmp(s->route, addr_text(&seen, text), strlen(text)), 0, "%s, %s", s->route,
+		text);
+	cr_assert(strstr(s->route, addr_text(&how.dst, text)), "%s", s->route);
+	cr_assert_eq(strncmp(s->route, "127.0.0.77:", 11), 0, "%s", s->route);
 	stream_free(s);
 	loop_free(loop);
 	close(peer);
@@ -402,19 +402,19 @@ Test(tcp, what_the_peer_has_moved)
 	wait_for(loop, &e.up);
 	peer = accept(fd, NULL, NULL);
 	do { /* until it moves no more */
-		before = stream_moved(s);
+		before = stream_progress(s);
 		loop_wait(loop, &e.down, loop_clock() + 100000000);
-	} while (!before || stream_moved(s) != before);
+	} while (!before || stream_progress(s) != before);
 	cr_assert_lt(before, sizeof(much) / 2);
 	cr_assert_eq(send(peer, much, 1000, 0), 1000);
-	WAIT_UNTIL(stream_moved(s) >= before + 1000);
+	WAIT_UNTIL(stream_progress(s) >= before + 1000);
 	for (size_t n = 0; n < sizeof(much) / 2;) {
 		ssize_t got = recv(peer, much, sizeof(much), MSG_DONTWAIT);
 
 		n += got > 0 ? (size_t)got : 0;
 		loop_wait(loop, &e.down, loop_clock() + 1000000);
 	}
-	cr_assert_geq(stream_moved(s), sizeof(much) / 2);
+	cr_assert_geq(stream_progress(s), sizeof(much) / 2);
 	stream_free(s);
 	loop_free(loop);
 	close(peer);
@@ -464,7 +464,7 @@ Test(tcp, a_quiet_element_gives_no_sent)
 {
 	struct loop *loop = loop_make();
 	struct stream_out loud = { .iov = { { "b", 1 } }, .niov = 1 }, quiet = {
-		.next = &loud, .iov = { { "a", 1 } }, .niov = 1, .quiet = true
+		.next = &loud, .iov = { { "a", 1 } }, .niov = 1, .unsignaled = true
 	};
 	struct end e = { 0 };
 	struct addr addr;

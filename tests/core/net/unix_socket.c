@@ -233,14 +233,14 @@ Test(unix_socket, a_stream_that_only_watches_reads_nothing_and_notices_the_end)
 	struct end end = { 0 };
 	int fd = pair(&end);
 
-	stream_hear(end.stream, STREAM_WATCH);
+	stream_set_interest(end.stream, STREAM_RDHUP);
 	cr_assert_eq(write(fd, "12345", 5), 5);
 	settle();
 	cr_assert_eq(end.got, 0);
-	stream_hear(end.stream, STREAM_READ);
+	stream_set_interest(end.stream, STREAM_READ);
 	settle();
 	cr_assert_eq(end.got, 5);
-	stream_hear(end.stream, STREAM_WATCH);
+	stream_set_interest(end.stream, STREAM_RDHUP);
 	cr_assert_eq(write(fd, "12345", 5), 5);
 	cr_assert_eq(shutdown(fd, SHUT_WR), 0);
 	settle();
@@ -259,7 +259,7 @@ Test(unix_socket, a_deaf_stream_outlives_the_end_of_one_direction)
 	char bytes[8];
 	int fd = pair(&end);
 
-	stream_hear(end.stream, STREAM_DEAF);
+	stream_set_interest(end.stream, STREAM_HUP);
 	cr_assert_eq(write(fd, "12345", 5), 5);
 	cr_assert_eq(shutdown(fd, SHUT_WR), 0);
 	settle();
@@ -267,7 +267,7 @@ Test(unix_socket, a_deaf_stream_outlives_the_end_of_one_direction)
 	stream_send(end.stream, &out);
 	settle();
 	cr_assert_eq(end.sent, 1);
-	stream_hang_up(end.stream);
+	stream_shutdown(end.stream);
 	settle();
 	cr_assert_eq(end.down, 1);
 	cr_assert_eq(end.stream->why.err, 0);
@@ -283,7 +283,7 @@ Test(unix_socket, a_deaf_stream_ends_with_both_directions)
 	struct end end = { 0 };
 	int fd = pair(&end);
 
-	stream_hear(end.stream, STREAM_DEAF);
+	stream_set_interest(end.stream, STREAM_HUP);
 	close(fd);
 	settle();
 	cr_assert_eq(end.down, 1);

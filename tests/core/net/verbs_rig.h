@@ -271,7 +271,7 @@ void verbs_drained(struct verbs_ep *ve)
 	(void)ve;
 }
 
-void verbs_errands_end(struct verbs *verbs)
+void verbs_cm_calls_end(struct verbs *verbs)
 {
 	(void)verbs;
 }
@@ -326,7 +326,7 @@ static inline struct verbs_ep *rig_up(
 	ve->held_end = &ve->held;
 	ve->rx_end = &ve->rx;
 	cr_assert_eq(verbs_of_loop(&ve->verbs, loop, &why), 0, "%s", why.text);
-	cr_assert_eq(verbs_slot_take(ve->verbs, ve, &why), 0);
+	cr_assert_eq(verbs_slot_alloc(ve->verbs, ve, &why), 0);
 	cr_assert_eq(verbs_dev_get(&ve->dev, ve->verbs, &rig.context, &why), 0, "%s", why.text);
 	ve->ep.dom = ve->dev->dom;
 	cr_assert_eq(verbs_queue_new(ve, &why), 0, "%s", why.text);

@@ -237,13 +237,13 @@ Test(inflight, waiting_ios_come_out_in_order)
 
 	init(&inflight, 1);
 	for (int i = 0; i < 3; i++)
-		inflight_wait(&inflight, &io[i]);
-	cr_assert_eq(inflight_unwait(&inflight), &io[0]);
-	cr_assert_eq(inflight_unwait(&inflight), &io[1]);
-	inflight_wait(&inflight, &io[0]);
-	cr_assert_eq(inflight_unwait(&inflight), &io[2]);
-	cr_assert_eq(inflight_unwait(&inflight), &io[0]);
-	cr_assert_null(inflight_unwait(&inflight));
+		inflight_enqueue(&inflight, &io[i]);
+	cr_assert_eq(inflight_dequeue(&inflight), &io[0]);
+	cr_assert_eq(inflight_dequeue(&inflight), &io[1]);
+	inflight_enqueue(&inflight, &io[0]);
+	cr_assert_eq(inflight_dequeue(&inflight), &io[2]);
+	cr_assert_eq(inflight_dequeue(&inflight), &io[0]);
+	cr_assert_null(inflight_dequeue(&inflight));
 	fini(&inflight);
 }
 
@@ -256,7 +256,7 @@ Test(inflight, waiting_ios_go_as_the_limit_allows)
 	init(&inflight, 3);
 	inflight_limit(&inflight, 1);
 	for (int i = 0; i < 3; i++)
-		inflight_wait(&inflight, &io[i]);
+		inflight_enqueue(&inflight, &io[i]);
 	cr_assert_eq(inflight_next(&inflight), &io[0]);
 	slot = inflight_take(&inflight, &io[0], 0);
 	cr_assert_null(inflight_next(&inflight));

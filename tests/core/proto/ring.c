@@ -73,9 +73,9 @@ Test(ring, receives_go_first, .init = begin, .fini = end)
 	ring_flush(&ring);
 	cr_assert_eq(seen.count, 0, "nothing to post");
 	ring_add(&ring, &op[0]);
-	ring_back(&ring, &ring.rx[2]);
+	ring_repost(&ring, &ring.rx[2]);
 	ring_add(&ring, &op[1]);
-	ring_back(&ring, &ring.rx[0]);
+	ring_repost(&ring, &ring.rx[0]);
 	ring_add(&ring, &op[2]);
 	cr_assert_eq(seen.count, 0, "not before it is flushed");
 	ring_flush(&ring);
@@ -84,7 +84,7 @@ Test(ring, receives_go_first, .init = begin, .fini = end)
 	cr_assert_eq(seen.ops, 3);
 	for (unsigned i = 0; i < 3; i++)
 		cr_assert_eq(seen.op[i], &op[i], "in order");
-	ring_back(&ring, &ring.rx[1]);
+	ring_repost(&ring, &ring.rx[1]);
 	ring_flush(&ring);
 	ring_add(&ring, &op[0]);
 	ring_flush(&ring);
@@ -99,7 +99,7 @@ Test(ring, waits_until_the_endpoint_is_up, .init = begin, .fini = end)
 	struct ep_op op = { 0 };
 
 	ring_add(&ring, &op);
-	ring_back(&ring, &ring.rx[0]);
+	ring_repost(&ring, &ring.rx[0]);
 	ring_flush(&ring);
 	cr_assert_str_eq(seen.calls, "r");
 	ep.state = EP_UP;
@@ -117,7 +117,7 @@ Test(ring, starts_twice, .init = begin, .fini = end)
 	struct ep_op op = { 0 };
 
 	ring_add(&ring, &op);
-	ring_back(&ring, &ring.rx[0]);
+	ring_repost(&ring, &ring.rx[0]);
 	pool->key[0].lkey = 5;
 	ep.dom = 0;
 	ring_start(&ring, &ep, pool, pool->base, STRIDE, CAP, COUNT);

@@ -95,7 +95,7 @@ static void message(struct ep_peer *p, struct ep *e, const uint8_t *bytes, uint3
 static void moved(struct xfer *x)
 {
 	moves++;
-	cr_assert_eq(x->left + x->flying, 0);
+	cr_assert_eq(x->left + x->in_flight, 0);
 }
 
 static struct xfer x[COUNT];

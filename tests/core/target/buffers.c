@@ -18,14 +18,14 @@ static struct target_buffers store;
 
 /* A connection, and how its peer behaves. */
 struct conn {
-	struct target_holder holder;
-	struct claim {
-		struct target_claim claim;
+	struct target_conn_quota conn_quota;
+	struct buf_request {
+		struct target_buf_request buf_request;
 		struct conn *conn;
 		uint64_t due,
 			asked; /* the peer does its part then; when it was taken or waited for */
 		bool used;
-	} claim[MANY];
+	} buf_request[MANY];
 	unsigned depth;    /* commands in flight */
 	uint64_t takes_ns; /* the peer's time for its part of one; UINT64_MAX: never */
 	unsigned takes;    /* of so many commands, and then never; 0: always */
@@ -37,14 +37,14 @@ struct conn {
 	bool first_only;                      /* it is waited for with one command at a time */
 };
 
-static uint64_t moved(struct target_holder *holder)
+static uint64_t moved(struct target_conn_quota *conn_quota)
 {
-	return container_of(holder, struct conn, holder)->moved;
+	return container_of(conn_quota, struct conn, conn_quota)->moved;
 }
 
-static void end_conn(struct target_holder *holder)
+static void end_conn(struct target_conn_quota *conn_quota)
 {
-	struct conn *conn = container_of(holder, struct conn, holder);
+	struct conn *conn = container_of(conn_quota, struct conn, conn_quota);
 
 	cr_assert(!conn->ended_ns);
 	conn->ended_ns = loop_now(loop);
@@ -74,118 +74,118 @@ static void turns(void)
 	loop_wait(loop, &never, loop_clock() + 1);
 }
 
-static struct target_claim *order[4 * MANY];
+static struct target_buf_request *order[4 * MANY];
 static unsigned readies;
 
-static void ready(struct target_claim *claim)
+static void ready(struct target_buf_request *buf_request)
 {
-	cr_assert(claim->buf.p);
-	cr_assert(!claim->waiting);
-	order[readies++] = claim;
+	cr_assert(buf_request->buf.p);
+	cr_assert(!buf_request->waiting);
+	order[readies++] = buf_request;
 }
 
 #define HOSTS 40
 /* Each host has a network of its own, unless a test says otherwise. */
-static struct target_share share[HOSTS], network[HOSTS];
+static struct target_quota quota[HOSTS], network[HOSTS];
 
-static void host_in(struct target_share *host, struct target_share *net)
+static void host_in(struct target_quota *host, struct target_quota *net)
 {
 	host->up = net;
 }
 
-static void join(struct target_holder *holder, unsigned host)
+static void join(struct target_conn_quota *conn_quota, unsigned host)
 {
-	if (!share[host].up)
-		host_in(&share[host], &network[host]);
-	target_buffers_join(&store, holder, &share[host]);
+	if (!quota[host].up)
+		host_in(&quota[host], &network[host]);
+	target_buffers_join(&store, conn_quota, &quota[host]);
 }
 
-static bool take(struct target_holder *holder, struct target_claim *claim)
+static bool take(struct target_conn_quota *conn_quota, struct target_buf_request *buf_request)
 {
-	claim->ready = ready;
-	return target_buffers_take(holder, claim);
+	buf_request->ready = ready;
+	return target_buffers_take(conn_quota, buf_request);
 }
 
 Test(target_buffers, a_connection_s_commands_are_served_in_order)
 {
-	struct target_holder holder;
-	struct target_claim c[12] = { 0 };
+	struct target_conn_quota conn_quota;
+	struct target_buf_request c[12] = { 0 };
 
 	begin(4);
-	join(&holder, 0);
+	join(&conn_quota, 0);
 	for (unsigned i = 0; i < 12; i++)
-		cr_assert_eq(take(&holder, &c[i]), i < 3, "%u", i);
+		cr_assert_eq(take(&conn_quota, &c[i]), i < 3, "%u", i);
 	for (unsigned i = 0; i < 3; i++)
 		for (unsigned k = 0; k < i; k++)
 			cr_assert_neq(c[i].buf.p, c[k].buf.p);
 	turns();
 	cr_assert_eq(readies, 0);
-	target_buffers_give(&c[5]); /* leaves the line */
-	target_buffers_give(&c[11]);
+	target_buffers_release(&c[5]); /* leaves the line */
+	target_buffers_release(&c[11]);
 	for (unsigned i = 0; i < 12; i++) {
-		target_buffers_give(&c[i]);
+		target_buffers_release(&c[i]);
 		cr_assert_null(c[i].buf.p);
 		turns();
 	}
 	cr_assert_eq(readies, 12 - 3 - 2);
 	for (unsigned i = 1; i < readies; i++)
 		cr_assert_lt(order[i - 1], order[i]);
-	target_buffers_leave(&holder);
+	target_buffers_leave(&conn_quota);
 	end();
 }
 
 /* A newcomer goes behind those that wait, even if a buffer was given back in the same turn. */
 Test(target_buffers, no_newcomer_jumps_the_line)
 {
-	struct target_holder holder[2];
-	struct target_claim c[4] = { 0 }, late = { 0 };
+	struct target_conn_quota conn_quota[2];
+	struct target_buf_request c[4] = { 0 }, late = { 0 };
 
 	begin(4);
 	for (unsigned i = 0; i < 2; i++)
-		join(&holder[i], i);
+		join(&conn_quota[i], i);
 	for (unsigned i = 0; i < 4; i++)
-		cr_assert_eq(take(&holder[0], &c[i]), i < 2);
-	cr_assert(take(&holder[1], &late));
+		cr_assert_eq(take(&conn_quota[0], &c[i]), i < 2);
+	cr_assert(take(&conn_quota[1], &late));
 	turns();
-	target_buffers_give(&c[0]);
-	target_buffers_give(&late);
-	cr_assert(!take(&holder[1], &late));
+	target_buffers_release(&c[0]);
+	target_buffers_release(&late);
+	cr_assert(!take(&conn_quota[1], &late));
 	turns();
 	cr_assert_eq(readies, 2);
 	cr_assert_eq(order[0], &c[2]);
 	cr_assert_eq(order[1], &late);
 	for (unsigned i = 0; i < 4; i++)
-		target_buffers_give(&c[i]);
-	target_buffers_give(&late);
+		target_buffers_release(&c[i]);
+	target_buffers_release(&late);
 	turns();
 	for (unsigned i = 0; i < 4; i++)
-		target_buffers_give(&c[i]);
+		target_buffers_release(&c[i]);
 	for (unsigned i = 0; i < 2; i++)
-		target_buffers_leave(&holder[i]);
+		target_buffers_leave(&conn_quota[i]);
 	end();
 }
 
 /* Whatever others wait for, hosts are served in turn, and the connections of a host in turn. */
 Test(target_buffers, hosts_in_turn)
 {
-	struct target_holder holder[3];
-	struct target_claim c[3][24] = { 0 };
+	struct target_conn_quota conn_quota[3];
+	struct target_buf_request c[3][24] = { 0 };
 	unsigned got[3] = { 0 };
 
 	begin(16);
-	join(&holder[0], 0);
-	join(&holder[1], 1);
-	join(&holder[2], 1);
+	join(&conn_quota[0], 0);
+	join(&conn_quota[1], 1);
+	join(&conn_quota[2], 1);
 	for (unsigned h = 0; h < 3; h++)
 		for (unsigned i = 0; i < 24; i++)
-			take(&holder[h], &c[h][i]);
+			take(&conn_quota[h], &c[h][i]);
 	turns();
 	for (unsigned round = 0; round < 8; round++) {
 		readies = 0;
 		for (unsigned h = 0; h < 3; h++)
 			for (unsigned i = 0; i < 24; i++)
 				if (c[h][i].buf.p)
-					target_buffers_give(&c[h][i]);
+					target_buffers_release(&c[h][i]);
 		turns();
 		for (unsigned i = 0; i < readies; i++)
 			for (unsigned h = 0; h < 3; h++)
@@ -199,11 +199,11 @@ Test(target_buffers, hosts_in_turn)
 	for (unsigned h = 0; h < 3; h++)
 		for (unsigned i = 0; i < 24; i++)
 			if (c[h][i].waiting)
-				target_buffers_give(&c[h][i]);
+				target_buffers_release(&c[h][i]);
 	for (unsigned h = 0; h < 3; h++) {
 		for (unsigned i = 0; i < 24; i++)
-			target_buffers_give(&c[h][i]);
-		target_buffers_leave(&holder[h]);
+			target_buffers_release(&c[h][i]);
+		target_buffers_leave(&conn_quota[h]);
 	}
 	end();
 }
@@ -211,60 +211,60 @@ Test(target_buffers, hosts_in_turn)
 /* What one host may hold alone, and while there are others; and one of its connections. */
 Test(target_buffers, limits)
 {
-	struct target_holder holder[4];
-	struct target_claim c[4][64] = { 0 };
+	struct target_conn_quota conn_quota[4];
+	struct target_buf_request c[4][64] = { 0 };
 
 	begin(64);
-	join(&holder[0], 0);
+	join(&conn_quota[0], 0);
 	for (unsigned i = 0; i < 64; i++)
-		take(&holder[0], &c[0][i]);
+		take(&conn_quota[0], &c[0][i]);
 	turns();
-	cr_assert_eq(share[0].held, 48);
+	cr_assert_eq(quota[0].held, 48);
 	for (unsigned i = 0; i < 64; i++)
 		if (c[0][i].waiting)
-			target_buffers_give(&c[0][i]);
-	join(&holder[1], 1);
+			target_buffers_release(&c[0][i]);
+	join(&conn_quota[1], 1);
 	for (unsigned i = 0; i < 64; i++)
-		take(&holder[1], &c[1][i]);
+		take(&conn_quota[1], &c[1][i]);
 	turns();
-	cr_assert_eq(share[1].held, 8); /* its part of the reserve: the first one came before it */
+	cr_assert_eq(quota[1].held, 8); /* its part of the reserve: the first one came before it */
 	for (unsigned i = 0; i < 24; i++)
-		target_buffers_give(&c[0][i]);
+		target_buffers_release(&c[0][i]);
 	turns();
-	cr_assert_eq(share[0].held, 24);
-	cr_assert_eq(share[1].held, 24, "%u", share[1].held); /* all but the reserve is taken */
+	cr_assert_eq(quota[0].held, 24);
+	cr_assert_eq(quota[1].held, 24, "%u", quota[1].held); /* all but the reserve is taken */
 	cr_assert_eq(store.free, 16);
-	join(&holder[2], 2);
-	join(&holder[3], 2);
+	join(&conn_quota[2], 2);
+	join(&conn_quota[3], 2);
 	for (unsigned i = 0; i < 64; i++)
-		take(&holder[2], &c[2][i]);
+		take(&conn_quota[2], &c[2][i]);
 	turns();
-	cr_assert_eq(share[2].held, 5);
+	cr_assert_eq(quota[2].held, 5);
 	for (unsigned i = 0; i < 64; i++)
-		target_buffers_give(&c[0][i]);
+		target_buffers_release(&c[0][i]);
 	turns();
-	cr_assert_eq(share[1].held, 32);
+	cr_assert_eq(quota[1].held, 32);
 	for (unsigned i = 0; i < 64; i++)
 		if (c[1][i].waiting)
-			target_buffers_give(&c[1][i]);
+			target_buffers_release(&c[1][i]);
 	for (unsigned i = 0; i < 64; i++)
-		target_buffers_give(&c[1][i]);
+		target_buffers_release(&c[1][i]);
 	turns();
 	cr_assert_eq(
-		share[2].held, 24); /* a quarter of the host's half is its other connection's */
+		quota[2].held, 24); /* a quarter of the host's half is its other connection's */
 	for (unsigned i = 0; i < 64; i++)
-		take(&holder[3], &c[3][i]);
+		take(&conn_quota[3], &c[3][i]);
 	turns();
-	cr_assert_eq(share[2].held, 32);
-	cr_assert_eq(holder[3].part.held, 8);
+	cr_assert_eq(quota[2].held, 32);
+	cr_assert_eq(conn_quota[3].quota.held, 8);
 	for (unsigned h = 2; h < 4; h++)
 		for (unsigned i = 0; i < 64; i++)
 			if (c[h][i].waiting)
-				target_buffers_give(&c[h][i]);
+				target_buffers_release(&c[h][i]);
 	for (unsigned h = 0; h < 4; h++) {
 		for (unsigned i = 0; i < 64; i++)
-			target_buffers_give(&c[h][i]);
-		target_buffers_leave(&holder[h]);
+			target_buffers_release(&c[h][i]);
+		target_buffers_leave(&conn_quota[h]);
 	}
 	end();
 }
@@ -272,27 +272,27 @@ Test(target_buffers, limits)
 /* One buffer is enough for any number of hosts. */
 Test(target_buffers, a_single_one)
 {
-	struct target_holder holder[3];
-	struct target_claim c[3] = { 0 };
+	struct target_conn_quota conn_quota[3];
+	struct target_buf_request c[3] = { 0 };
 
 	begin(1);
 	for (unsigned i = 0; i < 3; i++) {
-		join(&holder[i], i);
-		cr_assert_eq(take(&holder[i], &c[i]), i == 0);
+		join(&conn_quota[i], i);
+		cr_assert_eq(take(&conn_quota[i], &c[i]), i == 0);
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		turns();
 		cr_assert_eq(readies, i);
-		target_buffers_give(&c[i]);
+		target_buffers_release(&c[i]);
 	}
 	for (unsigned i = 0; i < 3; i++)
-		target_buffers_leave(&holder[i]);
+		target_buffers_leave(&conn_quota[i]);
 	end();
 }
 
 /* --- hosts that run side by side for a while; a millisecond passes at a time */
 
-static void served(struct claim *c)
+static void served(struct buf_request *c)
 {
 	struct conn *conn = c->conn;
 	uint64_t now = loop_now(loop), wait = now - c->asked;
@@ -308,36 +308,36 @@ static void served(struct claim *c)
 	c->due = conn->takes_ns == UINT64_MAX ? UINT64_MAX : now + conn->takes_ns;
 	if (conn->quick && conn->served % (conn->quick + 1))
 		c->due = now + MS;
-	if (!conn->first_only || conn->holder.part.held == 1)
-		target_buffers_peer(&c->claim);
+	if (!conn->first_only || conn->conn_quota.quota.held == 1)
+		target_buffers_begin_peer_wait(&c->buf_request);
 }
 
-static void claim_ready(struct target_claim *claim)
+static void claim_ready(struct target_buf_request *buf_request)
 {
-	served(container_of(claim, struct claim, claim));
+	served(container_of(buf_request, struct buf_request, buf_request));
 }
 
-static void name_join(struct conn *conn, struct target_share *host)
+static void name_join(struct conn *conn, struct target_quota *host)
 {
-	target_buffers_join(&store, &conn->holder, host);
+	target_buffers_join(&store, &conn->conn_quota, host);
 	for (unsigned i = 0; i < MANY; i++) {
-		conn->claim[i].conn = conn;
-		conn->claim[i].claim.ready = claim_ready;
+		conn->buf_request[i].conn = conn;
+		conn->buf_request[i].buf_request.ready = claim_ready;
 	}
 }
 
 static void conn_join(struct conn *conn, unsigned host)
 {
-	if (!share[host].up)
-		host_in(&share[host], &network[host]);
-	name_join(conn, &share[host]);
+	if (!quota[host].up)
+		host_in(&quota[host], &network[host]);
+	name_join(conn, &quota[host]);
 }
 
 static void conn_drop(struct conn *conn)
 {
 	for (unsigned i = 0; i < MANY; i++) {
-		target_buffers_give(&conn->claim[i].claim);
-		conn->claim[i].used = false;
+		target_buffers_release(&conn->buf_request[i].buf_request);
+		conn->buf_request[i].used = false;
 	}
 	conn->depth = 0;
 }
@@ -349,20 +349,20 @@ static void conn_step(struct conn *conn, uint64_t now)
 	if (conn->ended_ns && now - conn->ended_ns >= MS)
 		conn_drop(conn);
 	for (unsigned i = 0; i < conn->depth; i++) {
-		struct claim *c = &conn->claim[i];
+		struct buf_request *c = &conn->buf_request[i];
 
-		if (c->used && c->claim.buf.p && now >= c->due) {
-			target_buffers_give(&c->claim);
+		if (c->used && c->buf_request.buf.p && now >= c->due) {
+			target_buffers_release(&c->buf_request);
 			c->used = false;
 			conn->moved += conn->takes ? EACH : 0;
 		}
-		if (c->used && c->claim.waiting && now - c->asked > conn->worst)
+		if (c->used && c->buf_request.waiting && now - c->asked > conn->worst)
 			conn->worst = now - c->asked;
 		if (c->used)
 			continue;
 		c->used = true;
 		c->asked = now;
-		if (target_buffers_take(&conn->holder, &c->claim))
+		if (target_buffers_take(&conn->conn_quota, &c->buf_request))
 			served(c);
 	}
 }
@@ -406,7 +406,7 @@ static void hosts_end(void)
 	loop_timer_del(loop, &all.timer);
 	for (unsigned i = 0; i < all.count; i++) {
 		conn_drop(&all.conn[i]);
-		target_buffers_leave(&all.conn[i].holder);
+		target_buffers_leave(&all.conn[i].conn_quota);
 	}
 	free(all.conn);
 	end();
@@ -588,7 +588,7 @@ Test(target_buffers, slow_hosts)
 
 enum names { ELSEWHERE, HERE, EVERYWHERE };
 
-static struct target_share name[NAMES], name_network[NAMES];
+static struct target_quota name[NAMES], name_network[NAMES];
 
 static void names_join(enum names where)
 {
@@ -606,12 +606,12 @@ static void names_join(enum names where)
 	}
 }
 
-static void come_back(struct conn *conn, struct target_share *host)
+static void come_back(struct conn *conn, struct target_quota *host)
 {
 	const struct conn as = *conn;
 
 	conn_drop(conn);
-	target_buffers_leave(&conn->holder);
+	target_buffers_leave(&conn->conn_quota);
 	memset(conn, 0, sizeof(*conn));
 	name_join(conn, host);
 	behave(conn, 2, as.takes_ns, as.rate);
@@ -676,33 +676,33 @@ Test(target_buffers, beside_many_addresses)
 /* The part of an address is shared by its names as all buffers are by addresses. */
 Test(target_buffers, names_of_an_address)
 {
-	struct target_holder holder[5];
-	struct target_claim c[5][64] = { 0 };
+	struct target_conn_quota conn_quota[5];
+	struct target_buf_request c[5][64] = { 0 };
 
 	begin(64);
 	for (unsigned i = 0; i < 4; i++)
-		host_in(&share[i], &network[0]);
+		host_in(&quota[i], &network[0]);
 	for (unsigned h = 0; h < 5; h++)
-		join(&holder[h], h);
+		join(&conn_quota[h], h);
 	for (unsigned h = 0; h < 4; h++)
 		for (unsigned i = 0; i < 64; i++)
-			take(&holder[h], &c[h][i]);
+			take(&conn_quota[h], &c[h][i]);
 	turns();
 	cr_assert_geq(network[0].held, 24);
 	cr_assert_leq(network[0].held, 32);
 	for (unsigned h = 0; h < 4; h++)
-		cr_assert_geq(share[h].held, 2);
-	cr_assert_leq(share[0].held, 16);
+		cr_assert_geq(quota[h].held, 2);
+	cr_assert_leq(quota[0].held, 16);
 	for (unsigned i = 0; i < 16; i++)
-		cr_assert(take(&holder[4], &c[4][i]), "%u", i);
+		cr_assert(take(&conn_quota[4], &c[4][i]), "%u", i);
 	for (unsigned h = 0; h < 5; h++)
 		for (unsigned i = 0; i < 64; i++)
 			if (c[h][i].waiting)
-				target_buffers_give(&c[h][i]);
+				target_buffers_release(&c[h][i]);
 	for (unsigned h = 0; h < 5; h++) {
 		for (unsigned i = 0; i < 64; i++)
-			target_buffers_give(&c[h][i]);
-		target_buffers_leave(&holder[h]);
+			target_buffers_release(&c[h][i]);
+		target_buffers_leave(&conn_quota[h]);
 	}
 	end();
 }
@@ -712,7 +712,7 @@ Test(target_buffers, frozen_names_of_its_own_address)
 {
 	for (unsigned k = 4; k < HOSTS - 1; k += 5) {
 		for (unsigned i = 0; i < HOSTS - 1; i++)
-			host_in(&share[i], &network[0]);
+			host_in(&quota[i], &network[0]);
 		hosts_begin(HOSTS, 64);
 		behave(&all.conn[HOSTS - 1], 8, MS, 131072); /* another address */
 		for (unsigned i = 1; i <= k; i++)
@@ -743,16 +743,16 @@ Test(target_buffers, no_contention_no_end)
 /* Disks, not hosts, hold the buffers: nobody is ended for that. */
 Test(target_buffers, slow_disks_end_no_host)
 {
-	struct target_claim c[HOSTS][8] = { 0 };
+	struct target_buf_request c[HOSTS][8] = { 0 };
 
 	hosts_begin(HOSTS, 64);
 	for (unsigned h = 0; h < HOSTS; h++)
 		for (unsigned i = 0; i < 8; i++)
-			take(&all.conn[h].holder, &c[h][i]);
+			take(&all.conn[h].conn_quota, &c[h][i]);
 	turns();
 	cr_assert_eq(store.free, 4);     /* the last ones are for quick hosts */
 	for (unsigned i = 0; i < 8; i++) /* few of them wait for this host, which is slow */
-		target_buffers_peer(&c[1][i]);
+		target_buffers_begin_peer_wait(&c[1][i]);
 	cr_assert(store.peer);
 	all.conn[1].rate = TARGET_MOVED_LEAST / 25;
 	run_ms(3000);
@@ -760,9 +760,9 @@ Test(target_buffers, slow_disks_end_no_host)
 	for (unsigned h = 0; h < HOSTS; h++)
 		for (unsigned i = 0; i < 8; i++)
 			if (c[h][i].waiting)
-				target_buffers_give(&c[h][i]);
+				target_buffers_release(&c[h][i]);
 	for (unsigned h = 0; h < HOSTS; h++)
 		for (unsigned i = 0; i < 8; i++)
-			target_buffers_give(&c[h][i]);
+			target_buffers_release(&c[h][i]);
 	hosts_end();
 }

@@ -28,7 +28,7 @@ static int refuse(struct target_conn *conn, struct diag *diag)
 
 static int admit(struct target_conn *conn, struct diag *diag)
 {
-	return target_conn_room(conn, 1, diag);
+	return target_conn_alloc_cmds(conn, 1, diag);
 }
 
 static void is_down(struct loop_msg *msg)
@@ -64,7 +64,7 @@ static void free_nothing(struct target_conn *conn)
 static void newcomer(struct loop_msg *msg)
 {
 	(void)msg;
-	evicted = target_room(&target, &peer);
+	evicted = target_make_room(&target, &peer);
 }
 
 static void behind(struct loop_msg *msg)
@@ -101,7 +101,9 @@ static void fence_back(struct target_fence *fence)
 	fenced = true;
 }
 
-static const struct target_proto proto = { .name = "test", .hello = "nothing", .left = left };
+static const struct target_proto proto = {
+	.name = "test", .handshake_name = "nothing", .closed = left
+};
 
 static void begin(const struct target_carrier *carrier)
 {
@@ -119,7 +121,7 @@ static void begin(const struct target_carrier *carrier)
 	cr_assert(c);
 	cr_assert_eq(loop_new(&loop, &loop_opt, NULL), 0);
 	cr_assert_eq(target_start(&target, loop, &proto, &opt, 0, &why), 0, "%s", why.text);
-	cr_assert(target_room(&target, &peer));
+	cr_assert(target_make_room(&target, &peer));
 	target_conn_begin(&target, &c->conn, carrier, &peer);
 }
 
@@ -156,7 +158,7 @@ Test(target, evicted_without_a_farewell)
 		.free = free_nothing };
 
 	begin(&carrier);
-	cr_assert(target_room(&target, &peer));
+	cr_assert(target_make_room(&target, &peer));
 	end();
 	cr_assert_eq(resets, 1);
 	cr_assert_eq(closes, 0);
@@ -171,7 +173,7 @@ Test(target, fence_ends_who_hung_up)
 		.hung_up = hung_up,
 		.close = close_conn,
 		.free = free_nothing };
-	struct target_fence fence = { .same = is_old, .back = fence_back };
+	struct target_fence fence = { .match = is_old, .done = fence_back };
 
 	begin(&carrier);
 	fence.home = loop;
@@ -185,7 +187,7 @@ Test(target, fence_ends_who_hung_up)
 Test(target, stops_behind_a_fence)
 {
 	static const struct target_carrier carrier = { .name = "test", .open = refuse };
-	struct target_fence fence = { .same = is_old, .back = fence_back };
+	struct target_fence fence = { .match = is_old, .done = fence_back };
 	struct diag why;
 
 	begin(&carrier);

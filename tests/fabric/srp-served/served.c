@@ -13,7 +13,7 @@ int main(int argc, char **argv)
 {
 	const struct mad_port_choice any = { 0 };
 	char service[41];
-	struct mad_served served = {
+	struct mad_agent_conf served = {
 		.text = "rdmastor SRP target", .service = service, .send_size = 8448, .depth = 64
 	};
 	struct mad_port_info port;

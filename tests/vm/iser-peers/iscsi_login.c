@@ -32,7 +32,7 @@ struct conn {
 };
 
 static uint16_t admit(
-	void *user, const struct iscsi_login_asked *asked, struct iscsi_login_grant *grant)
+	void *user, const struct iscsi_login_names *asked, struct iscsi_login_grant *grant)
 {
 	struct server *s = user;
 
@@ -69,7 +69,7 @@ static void log_in(struct conn *conn)
 {
 	struct iscsi_login_tgt *login = &conn->login;
 	struct diag why = { 0 };
-	int next = iscsi_login_tgt_take(login, &conn->bhs, conn->data, conn->len, &why);
+	int next = iscsi_login_tgt_receive(login, &conn->bhs, conn->data, conn->len, &why);
 
 	if (next < 0)
 		printf("refused: %s\n", why.text);
@@ -201,7 +201,7 @@ static const struct stream_events events = { .readable = readable, .sent = sent,
 
 static void accepted(int fd, const struct addr *peer, void *user)
 {
-	struct iscsi_login_tgt_how how = {
+	struct iscsi_login_tgt_params how = {
 		.admit = admit, .user = user, .recv_max = ISCSI_PDU_DATA
 	};
 	struct conn *conn = calloc(1, sizeof(*conn));

@@ -90,7 +90,7 @@ static void hello(struct raw_host *raw)
 		.limits = { put_be16(16), put_be16(16) } };
 
 	nvmf_rdma_req_put(
-		&frame.req, &(struct nvmf_rdma_ask){ .qid = 0, .receives = 32, .depth = 32 });
+		&frame.req, &(struct nvmf_rdma_req_info){ .qid = 0, .receives = 32, .depth = 32 });
 	raw_bytes(raw, &frame, sizeof(frame));
 }
 

@@ -100,7 +100,7 @@ static struct built build(void)
 static void check_all(void)
 {
 	const struct ibft_nic_info *nic;
-	struct iscsi_wish wish;
+	struct iscsi_boot_target entry;
 
 	cr_assert_str_eq(ibft.initiator, "iqn.2024-01.lab:init");
 	cr_assert_eq(ibft.nics, 2);
@@ -122,13 +122,13 @@ static void check_all(void)
 	cr_assert_str_eq(nic->netdev, "eth0");
 	nic = kernel_ibft_nic(&ibft, &ibft.target[1]);
 	cr_assert_str_eq(nic->addr, "fd00:0000:0000:0000:0000:0000:0000:0002");
-	kernel_ibft_wish(&ibft, &ibft.target[0], &wish);
-	cr_assert(!strcmp(wish.host, "10.0.0.1") && wish.port == 3260 && wish.lun == 0x1c &&
-		  !wish.iser && wish.tpgt == -1);
-	cr_assert_str_eq(wish.user[0], "joe");
-	cr_assert_str_eq(wish.secret[0], "longenough");
-	cr_assert_str_eq(wish.user[1], "disk");
-	cr_assert_str_eq(wish.secret[1], "anothergood");
+	kernel_ibft_boot_target(&ibft, &ibft.target[0], &entry);
+	cr_assert(!strcmp(entry.host, "10.0.0.1") && entry.port == 3260 && entry.lun == 0x1c &&
+		  !entry.iser && entry.tpgt == -1);
+	cr_assert_str_eq(entry.user[0], "joe");
+	cr_assert_str_eq(entry.secret[0], "longenough");
+	cr_assert_str_eq(entry.user[1], "disk");
+	cr_assert_str_eq(entry.secret[1], "anothergood");
 	cr_assert_str_eq(ibft.target[1].user[0], "");
 }
 
@@ -306,8 +306,8 @@ Test(ibft, damaged)
 
 static void left_out(const struct built *b, unsigned nics, unsigned targets, const char *words)
 {
-	cr_assert_eq(kernel_ibft_table(b, offsetof(struct built, used), &ibft, &why), 0, "%s",
-		words);
+	cr_assert_eq(
+		kernel_ibft_table(b, offsetof(struct built, used), &ibft, &why), 0, "%s", words);
 	cr_assert(ibft.nics == nics && ibft.targets == targets && ibft.damages == 1, "%s", words);
 	text_says(ibft.damage[0], words);
 }

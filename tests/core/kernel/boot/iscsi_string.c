@@ -10,7 +10,7 @@
 
 #define IQN "iqn.2009-06.dracut:target0"
 
-static struct iscsi_wish wish;
+static struct iscsi_boot_target entry;
 static struct diag why;
 
 Test(iscsi_string, forms)
@@ -63,32 +63,32 @@ Test(iscsi_string, forms)
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
 		why = (struct diag){ 0 };
-		cr_assert_eq(kernel_iscsi_string(row[i].text, &wish, &why), 0, "%s: %s",
+		cr_assert_eq(kernel_iscsi_string(row[i].text, &entry, &why), 0, "%s: %s",
 			row[i].text, why.text);
-		cr_assert_str_eq(wish.host, row[i].host, "%s: %s", row[i].text, wish.host);
-		cr_assert_str_eq(wish.name, row[i].name, "%s: %s", row[i].text, wish.name);
-		cr_assert_str_eq(wish.netdev, row[i].netdev, "%s: %s", row[i].text, wish.netdev);
-		cr_assert_eq(wish.port, row[i].port, "%s: %u", row[i].text, wish.port);
-		cr_assert_eq(wish.lun, row[i].lun < 0 ? ISCSI_WISH_NO_LUN : (uint64_t)row[i].lun,
+		cr_assert_str_eq(entry.host, row[i].host, "%s: %s", row[i].text, entry.host);
+		cr_assert_str_eq(entry.name, row[i].name, "%s: %s", row[i].text, entry.name);
+		cr_assert_str_eq(entry.netdev, row[i].netdev, "%s: %s", row[i].text, entry.netdev);
+		cr_assert_eq(entry.port, row[i].port, "%s: %u", row[i].text, entry.port);
+		cr_assert_eq(entry.lun, row[i].lun < 0 ? ISCSI_BOOT_NO_LUN : (uint64_t)row[i].lun,
 			"%s", row[i].text);
-		cr_assert_eq(wish.iser, row[i].iser, "%s", row[i].text);
-		cr_assert(
-			!wish.firmware && !wish.user[0][0] && !wish.user[1][0] && wish.tpgt == -1);
+		cr_assert_eq(entry.iser, row[i].iser, "%s", row[i].text);
+		cr_assert(!entry.firmware && !entry.user[0][0] && !entry.user[1][0] &&
+			  entry.tpgt == -1);
 	}
 }
 
 Test(iscsi_string, users)
 {
-	cr_assert_eq(kernel_iscsi_string("iscsi:joe:longenough@10.0.0.1::::" IQN, &wish, &why), 0);
-	cr_assert_str_eq(wish.user[0], "joe");
-	cr_assert_str_eq(wish.secret[0], "longenough");
-	cr_assert_str_eq(wish.user[1], "");
+	cr_assert_eq(kernel_iscsi_string("iscsi:joe:longenough@10.0.0.1::::" IQN, &entry, &why), 0);
+	cr_assert_str_eq(entry.user[0], "joe");
+	cr_assert_str_eq(entry.secret[0], "longenough");
+	cr_assert_str_eq(entry.user[1], "");
 	cr_assert_eq(kernel_iscsi_string("iscsi:joe:longenough:disk:anothergood@[fd00::1]::::" IQN,
-			     &wish, &why),
+			     &entry, &why),
 		0);
-	cr_assert_str_eq(wish.user[1], "disk");
-	cr_assert_str_eq(wish.secret[1], "anothergood");
-	cr_assert_str_eq(wish.host, "fd00::1");
+	cr_assert_str_eq(entry.user[1], "disk");
+	cr_assert_str_eq(entry.secret[1], "anothergood");
+	cr_assert_str_eq(entry.host, "fd00::1");
 }
 
 Test(iscsi_string, what_stands_for_the_firmware)
@@ -97,9 +97,9 @@ Test(iscsi_string, what_stands_for_the_firmware)
 		"iser:" };
 
 	for (unsigned i = 0; i < sizeof(text) / sizeof(*text); i++) {
-		cr_assert_eq(kernel_iscsi_string(text[i], &wish, &why), 0, "%s", text[i]);
-		cr_assert(
-			wish.firmware && !wish.host[0] && !wish.name[0], "%s is no host", text[i]);
+		cr_assert_eq(kernel_iscsi_string(text[i], &entry, &why), 0, "%s", text[i]);
+		cr_assert(entry.firmware && !entry.host[0] && !entry.name[0], "%s is no host",
+			text[i]);
 	}
 }
 
@@ -131,7 +131,7 @@ Test(iscsi_string, what_is_wrong)
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
 		why = (struct diag){ 0 };
 		cr_assert_eq(
-			kernel_iscsi_string(row[i].text, &wish, &why), -EINVAL, "%s", row[i].text);
+			kernel_iscsi_string(row[i].text, &entry, &why), -EINVAL, "%s", row[i].text);
 		diag_says(&why, DIAG_USAGE, row[i].object ? row[i].object : row[i].text,
 			row[i].words);
 		cr_assert_null(strstr(why.text, "s3cret"));
@@ -144,15 +144,15 @@ Test(iscsi_string, too_long)
 
 	memset(text + 6, 'a', 300);
 	strcpy(text + 306, "::::" IQN);
-	cr_assert_eq(kernel_iscsi_string(text, &wish, &why), -EINVAL, "a host");
+	cr_assert_eq(kernel_iscsi_string(text, &entry, &why), -EINVAL, "a host");
 	strcpy(text + 306, ":secret@h::::" IQN);
-	cr_assert_eq(kernel_iscsi_string(text, &wish, &why), -EINVAL, "a user");
+	cr_assert_eq(kernel_iscsi_string(text, &entry, &why), -EINVAL, "a user");
 	strcpy(text, "iscsi:h::::iqn.");
 	memset(text + 15, 'a', 219);
 	text[15 + 219] = 0;
-	cr_assert_eq(kernel_iscsi_string(text, &wish, &why), 0);
+	cr_assert_eq(kernel_iscsi_string(text, &entry, &why), 0);
 	strcpy(text + 15 + 219, "a");
-	cr_assert_eq(kernel_iscsi_string(text, &wish, &why), -EINVAL, "a name");
+	cr_assert_eq(kernel_iscsi_string(text, &entry, &why), -EINVAL, "a name");
 }
 
 Test(iscsi_string, is_told_from_a_uri)
@@ -199,11 +199,11 @@ Test(iscsi_string, as_a_uri)
 	struct uri uri;
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		cr_assert_eq(kernel_iscsi_string(row[i][0], &wish, &why), 0);
-		kernel_iscsi_uri(&wish, text);
+		cr_assert_eq(kernel_iscsi_string(row[i][0], &entry, &why), 0);
+		kernel_iscsi_boot_uri(&entry, text);
 		cr_assert_str_eq(text, row[i][1]);
 		cr_assert_eq(uri_parse(&uri, text, &why), 0, "%s: %s", text, why.text);
-		cr_assert_str_eq(uri.host, wish.host);
-		cr_assert_eq(strncmp(uri.path, wish.name, strlen(wish.name)), 0);
+		cr_assert_str_eq(uri.host, entry.host);
+		cr_assert_eq(strncmp(uri.path, entry.name, strlen(entry.name)), 0);
 	}
 }

@@ -231,7 +231,7 @@ static void words(const struct tree *tree, const char *want)
 {
 	char got[2000] = "";
 
-	cr_assert_eq(kernel_boot_network_words(tree->root, collect, got, &why), 0);
+	cr_assert_eq(kernel_boot_network_params(tree->root, collect, got, &why), 0);
 	cr_assert_str_eq(got, want);
 }
 

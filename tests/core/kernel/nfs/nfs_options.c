@@ -49,11 +49,11 @@ Test(nfs_options, what_is_the_kernels_passes)
 		options("clientaddr=10.0.0.2,mountaddr=10.0.0.3,mountproto=tcp,mountvers=3"), 0);
 	cr_assert(o.clientaddr && o.mountaddr && o.mountproto && o.mountvers);
 	cr_assert_eq(options("lock"), 0);
-	cr_assert_eq(o.lock, NFS_LOCK_WANTED);
+	cr_assert_eq(o.lock, NFS_LOCK_ON);
 	cr_assert_eq(options("nolock"), 0);
-	cr_assert_eq(o.lock, NFS_LOCK_NAMED);
+	cr_assert_eq(o.lock, NFS_LOCK_LOCAL);
 	cr_assert_eq(options("local_lock=flock"), 0);
-	cr_assert_eq(o.lock, NFS_LOCK_NAMED);
+	cr_assert_eq(o.lock, NFS_LOCK_LOCAL);
 }
 
 Test(nfs_options, versions)

@@ -15,26 +15,26 @@
 	"tmo=%d,hostnqn=%s,dhchap_secret=%s,hdr_"                                                  \
 	"digest"
 
-static struct nvmf_want want_t1(void)
+static struct nvmf_params want_t1(void)
 {
-	return (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = "rdma",
-					   [NVMF_TRADDR] = "10.0.0.1",
-					   [NVMF_TRSVCID] = "4420",
-					   [NVMF_NQN] = "nqn.t1",
-					   [NVMF_HOSTNQN] = "nqn.host" } };
+	return (struct nvmf_params){ .value = { [NVMF_TRANSPORT] = "rdma",
+					     [NVMF_TRADDR] = "10.0.0.1",
+					     [NVMF_TRSVCID] = "4420",
+					     [NVMF_NQN] = "nqn.t1",
+					     [NVMF_HOSTNQN] = "nqn.host" } };
 }
 
 static void makes(
-	const char *lists, const struct nvmf_want *want, const char *expected, const char *left)
+	const char *lists, const struct nvmf_params *want, const char *expected, const char *left)
 {
 	struct tree tree = tree_new();
-	char line[NVMF_LINE], out[NVMF_LEFT_OUT], known[NVMF_KNOWN];
+	char line[NVMF_LINE], out[NVMF_LEFT_OUT], known[NVMF_SUPPORTED];
 	struct diag diag = { 0 };
 
 	tree_dir(&tree, "dev");
 	if (lists)
 		tree_file(&tree, "dev/nvme-fabrics", lists);
-	kernel_nvmf_known(tree.root, known);
+	kernel_nvmf_supported_options(tree.root, known);
 	if (kernel_nvmf_line(want, known, true, line, out, &diag)) {
 		diag_says(&diag, DIAG_UNSUPPORTED, NULL, expected);
 	} else {
@@ -46,7 +46,7 @@ static void makes(
 
 Test(nvme_connect, only_what_the_kernel_lists_is_sent)
 {
-	struct nvmf_want want = want_t1();
+	struct nvmf_params want = want_t1();
 
 	want.value[NVMF_CTRL_LOSS_TMO] = "60";
 	want.value[NVMF_RECONNECT_DELAY] = "10";
@@ -65,7 +65,7 @@ Test(nvme_connect, only_what_the_kernel_lists_is_sent)
 
 Test(nvme_connect, one_that_is_needed_and_missing_is_named)
 {
-	struct nvmf_want want = want_t1();
+	struct nvmf_params want = want_t1();
 
 	want.value[NVMF_DATA_DIGEST] = "";
 	makes(LISTS, &want, "data_digest", "");
@@ -76,7 +76,7 @@ Test(nvme_connect, one_that_is_needed_and_missing_is_named)
 
 Test(nvme_connect, a_kernel_that_lists_nothing_gets_what_old_ones_know_and_never_a_secret)
 {
-	struct nvmf_want want = want_t1();
+	struct nvmf_params want = want_t1();
 
 	want.value[NVMF_FAST_IO_FAIL_TMO] = "5";
 	want.value[NVMF_RECONNECT_DELAY] = "10";
@@ -117,7 +117,7 @@ Test(nvme_connect, drivers_and_devices_that_are_missing)
 
 static void means(int err, const char *lines, enum diag_code code, const char *said)
 {
-	struct nvmf_want want = want_t1();
+	struct nvmf_params want = want_t1();
 	struct diag diag = { 0 };
 	char words[1024];
 
@@ -204,7 +204,7 @@ Test(nvme_connect, a_secret_that_the_kernel_quotes_goes_no_further)
 {
 	char words[] = "nvme_fabrics: Invalid DH-CHAP secret " KEY
 		       "\nnvme_fabrics: unknown parameter 'dhchap_secret=" KEY "' in\n";
-	struct nvmf_want want = want_t1();
+	struct nvmf_params want = want_t1();
 	struct diag diag = { 0 };
 
 	kernel_nvme_why(EINVAL, words, &want, &diag);
@@ -215,11 +215,11 @@ Test(nvme_connect, a_secret_that_the_kernel_quotes_goes_no_further)
 static void leaves(const char *words, int own, const char *expected)
 {
 	const struct nvme_numbers others = { { 1 } }; /* nvme0 */
-	struct nvmf_want want = want_t1();
+	struct nvmf_params want = want_t1();
 	char text[1024];
 
 	snprintf(text, sizeof(text), "%s", words);
-	kernel_nvme_words_own(text, &want, &others, own);
+	kernel_nvme_log_filter(text, &want, &others, own);
 	cr_assert_str_eq(text, expected);
 }
 

@@ -8,14 +8,14 @@
 
 #define KEY "DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:"
 
-static struct nvmf_want want_of(const char *transport)
+static struct nvmf_params want_of(const char *transport)
 {
-	return (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = transport,
-					   [NVMF_TRADDR] = "10.0.0.1",
-					   [NVMF_NQN] = "nqn.t" } };
+	return (struct nvmf_params){ .value = { [NVMF_TRANSPORT] = transport,
+					     [NVMF_TRADDR] = "10.0.0.1",
+					     [NVMF_NQN] = "nqn.t" } };
 }
 
-static void wrong(struct nvmf_want want, const char *words)
+static void wrong(struct nvmf_params want, const char *words)
 {
 	struct diag diag = { 0 };
 
@@ -25,7 +25,7 @@ static void wrong(struct nvmf_want want, const char *words)
 
 static void with(enum nvmf_key key, const char *value, const char *words)
 {
-	struct nvmf_want want = want_of("tcp");
+	struct nvmf_params want = want_of("tcp");
 	struct diag diag = { 0 };
 
 	want.value[key] = value;
@@ -37,7 +37,7 @@ static void with(enum nvmf_key key, const char *value, const char *words)
 
 Test(nvme_option, what_must_be_there)
 {
-	struct nvmf_want want = want_of("rdma");
+	struct nvmf_params want = want_of("rdma");
 
 	cr_assert_eq(kernel_nvmf_check(&want, NULL), 0);
 	want.value[NVMF_NQN] = NULL;
@@ -83,7 +83,7 @@ Test(nvme_option, an_nqn_has_its_length)
 
 Test(nvme_option, what_is_of_tcp_only)
 {
-	struct nvmf_want want = want_of("rdma");
+	struct nvmf_params want = want_of("rdma");
 
 	want.value[NVMF_HDR_DIGEST] = "";
 	wrong(want, "hdr_digest TCP rdma");
@@ -93,7 +93,7 @@ Test(nvme_option, what_is_of_tcp_only)
 
 Test(nvme_option, times_that_contradict)
 {
-	struct nvmf_want want = want_of("rdma");
+	struct nvmf_params want = want_of("rdma");
 
 	want.value[NVMF_CTRL_LOSS_TMO] = "10";
 	want.value[NVMF_FAST_IO_FAIL_TMO] = "11";

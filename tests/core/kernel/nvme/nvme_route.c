@@ -9,17 +9,17 @@
 #include <errno.h>
 #include <string.h>
 
-static struct nvmf_want want_of(
+static struct nvmf_params want_of(
 	const char *transport, const char *traddr, const char *source, const char *iface)
 {
-	return (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = transport,
-					   [NVMF_TRADDR] = traddr,
-					   [NVMF_HOST_TRADDR] = source,
-					   [NVMF_HOST_IFACE] = iface } };
+	return (struct nvmf_params){ .value = { [NVMF_TRANSPORT] = transport,
+					     [NVMF_TRADDR] = traddr,
+					     [NVMF_HOST_TRADDR] = source,
+					     [NVMF_HOST_IFACE] = iface } };
 }
 
 static void becomes(
-	struct nvmf_want want, const char *traddr, const char *source, const char *iface)
+	struct nvmf_params want, const char *traddr, const char *source, const char *iface)
 {
 	struct nvmf_route made;
 	struct diag diag = { 0 };
@@ -30,7 +30,7 @@ static void becomes(
 	cr_assert_str_eq(want.value[NVMF_HOST_IFACE] ? want.value[NVMF_HOST_IFACE] : "", iface);
 }
 
-static void fails(struct nvmf_want want, int err, enum diag_code code, const char *words)
+static void fails(struct nvmf_params want, int err, enum diag_code code, const char *words)
 {
 	struct nvmf_route made;
 	struct diag diag = { 0 };

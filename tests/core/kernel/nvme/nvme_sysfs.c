@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct nvmf_want want_t1 = { .value = { [NVMF_TRANSPORT] = "rdma",
-						  [NVMF_TRADDR] = "10.0.0.1",
-						  [NVMF_TRSVCID] = "4420",
-						  [NVMF_NQN] = "nqn.t1",
-						  [NVMF_HOSTNQN] = "nqn.host" } };
+static const struct nvmf_params want_t1 = { .value = { [NVMF_TRANSPORT] = "rdma",
+						    [NVMF_TRADDR] = "10.0.0.1",
+						    [NVMF_TRSVCID] = "4420",
+						    [NVMF_NQN] = "nqn.t1",
+						    [NVMF_HOSTNQN] = "nqn.host" } };
 
 static unsigned proc_searches;
 
@@ -71,20 +71,21 @@ Test(nvme_sysfs, an_old_kernel_tells_less)
 	struct nvmf_ctrl ctrl;
 
 	tree_file(&tree, "sys/class/nvme/nvme1/state", "live\n");
-	cr_assert_eq(kernel_nvmf_look(tree.root, "nvme1", &ctrl), 0);
+	cr_assert_eq(kernel_nvmf_read_ctrl(tree.root, "nvme1", &ctrl), 0);
 	cr_assert_eq(ctrl.ctrl_loss_tmo, VALUE_UNKNOWN);
 	cr_assert_eq(ctrl.queues, 0);
-	cr_assert_eq(kernel_nvmf_look(tree.root, ctrl.name, &ctrl), 0, "its own name may be given");
+	cr_assert_eq(
+		kernel_nvmf_read_ctrl(tree.root, ctrl.name, &ctrl), 0, "its own name may be given");
 	cr_assert_str_eq(ctrl.name, "nvme1");
-	cr_assert_eq(kernel_nvmf_look(tree.root, "nvme1n1", &ctrl), -ENOENT);
-	cr_assert_eq(kernel_nvmf_look(tree.root, "../nvme1", &ctrl), -ENOENT);
+	cr_assert_eq(kernel_nvmf_read_ctrl(tree.root, "nvme1n1", &ctrl), -ENOENT);
+	cr_assert_eq(kernel_nvmf_read_ctrl(tree.root, "../nvme1", &ctrl), -ENOENT);
 	tree_free(&tree);
 }
 
 Test(nvme_sysfs, the_same_connection)
 {
 	struct tree tree = new_tree();
-	struct nvmf_want want = want_t1;
+	struct nvmf_params want = want_t1;
 	struct nvmf_ctrl ctrl;
 
 	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), 0);

@@ -188,7 +188,7 @@ Test(srp, fits)
 		.by_cm = true,
 		.dev = "mlx5_0",
 		.port = 1 };
-	struct srp_want want = { 0 };
+	struct srp_params want = { 0 };
 	const struct srp_local local = { "mlx5_0", 1 }, other = { "mlx5_0", 2 };
 
 	cr_assert_eq(kernel_srp_parse(&want, "id_ext=1,ioc_guid=2,dest=10.0.0.1:5555", NULL), 0);

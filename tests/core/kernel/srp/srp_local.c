@@ -12,7 +12,7 @@
 #define ELSEWHERE "fec0:0000:0000:0000:"
 
 static struct tree tree;
-static struct srp_want want;
+static struct srp_params want;
 static struct srp_local local;
 static struct diag why;
 static char others[200];

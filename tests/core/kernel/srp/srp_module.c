@@ -57,6 +57,6 @@ Test(srp_module, parameters)
 	cr_assert_eq(load("cmd_sg_entries=13", &loaded), -EALREADY);
 	diag_says(&why, DIAG_BUSY, NULL, "ib_srp cmd_sg_entries=12");
 	cr_assert_eq(load("sparkle=1", &loaded), -ENOENT);
-	kernel_srp_params(tree.root, count, &seen);
+	kernel_srp_module_params(tree.root, count, &seen);
 	cr_assert_eq(seen, 2);
 }

@@ -11,7 +11,7 @@
 #define IDS "id_ext=1,ioc_guid=2"
 
 static struct tree tree;
-static struct srp_want want;
+static struct srp_params want;
 static struct diag why;
 static char line[SRP_LINE];
 

@@ -100,8 +100,8 @@ static void kept(const char *by, int pid)
 {
 	const struct list_link *link = only();
 
-	cr_assert_str_eq(link->iscsi.kept_by, by);
-	cr_assert_eq(link->iscsi.kept_by_pid, pid);
+	cr_assert_str_eq(link->iscsi.restored_by, by);
+	cr_assert_eq(link->iscsi.restored_by_pid, pid);
 	kernel_list_free(&list);
 }
 

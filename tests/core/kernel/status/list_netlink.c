@@ -188,7 +188,7 @@ Test(kernel_list_netlink, connections_of_the_kernel)
 	struct list_link link = kernel_list_link_new("nvme0", "nvme", "rdma");
 	struct answer a = cm_ids("rxe0");
 
-	kernel_list_netlink_take(&nl, a.bytes, a.len);
+	kernel_list_netlink_parse(&nl, a.bytes, a.len);
 	cr_assert_eq(list.cms, 2, "not those of processes");
 	cr_assert_not(nl.ended, "there is more to come");
 	strcpy(link.address, "10.0.0.1");
@@ -201,7 +201,7 @@ Test(kernel_list_netlink, connections_of_the_kernel)
 	kernel_list_find_device(&list, "nvme_rdma", &link);
 	cr_assert_str_eq(link.rdma_dev, "", "that is NFS's");
 	a = cm_ids("rxe1");
-	kernel_list_netlink_take(&nl, a.bytes, a.len);
+	kernel_list_netlink_parse(&nl, a.bytes, a.len);
 	strcpy(link.address, "10.0.0.1");
 	kernel_list_find_device(&list, "nvme_rdma", &link);
 	cr_assert_str_eq(link.rdma_dev, "", "over both: which one it is, is not known");
@@ -227,7 +227,7 @@ Test(kernel_list_netlink, interface_driver_and_end)
 	put_text(&a, RDMA_NLDEV_ATTR_NDEV_NAME, "eth0");
 	close_message(&a, msg);
 	close_message(&a, open_message(&a, NLMSG_DONE, NLM_F_MULTI));
-	kernel_list_netlink_take(&nl, a.bytes, a.len);
+	kernel_list_netlink_parse(&nl, a.bytes, a.len);
 	cr_assert_eq(nl.count, 1);
 	cr_assert_eq(nl.device[0].index, 5);
 	cr_assert_str_eq(to.port->netdev, "eth0");
@@ -235,11 +235,11 @@ Test(kernel_list_netlink, interface_driver_and_end)
 
 	a = (struct answer){ 0 };
 	nl.ended = false;
-	nl.asked = "siw0";
+	nl.queried_dev = "siw0";
 	msg = open_message(&a, RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET_CHARDEV), 0);
 	put_u32(&a, RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID, 18); /* RDMA_DRIVER_SIW */
 	close_message(&a, msg);
-	kernel_list_netlink_take(&nl, a.bytes, a.len);
+	kernel_list_netlink_parse(&nl, a.bytes, a.len);
 	cr_assert_str_eq(to.port->provider, "siw");
 	cr_assert(nl.ended, "one answer is all");
 	kernel_list_free(&to);
@@ -256,7 +256,7 @@ static void take_guarded(struct list_nl *nl, const void *bytes, size_t len)
 	cr_assert_neq(map, MAP_FAILED);
 	cr_assert_eq(mprotect(map + page, page, PROT_NONE), 0);
 	memcpy(at, bytes, len);
-	kernel_list_netlink_take(nl, at, len);
+	kernel_list_netlink_parse(nl, at, len);
 	munmap(map, 2 * page);
 }
 

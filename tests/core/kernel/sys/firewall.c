@@ -119,7 +119,7 @@ Test(firewall, one_rule)
 	size_t len = add(bytes, chain(true));
 
 	len += add(bytes + len, rule(4420, NF_ACCEPT));
-	kernel_firewall_take(&firewall, bytes, len);
+	kernel_firewall_parse(&firewall, bytes, len);
 	cr_assert_eq(firewall.chains, 1);
 	cr_assert(firewall.chain[0].output && firewall.chain[0].drops);
 	cr_assert_eq(fate(&firewall, 4420), FIREWALL_PASSES);
@@ -127,7 +127,7 @@ Test(firewall, one_rule)
 	kernel_firewall_free(&firewall);
 	len = add(bytes, chain(false));
 	len += add(bytes + len, rule(4420, NF_DROP));
-	kernel_firewall_take(&firewall, bytes, len);
+	kernel_firewall_parse(&firewall, bytes, len);
 	cr_assert_eq(fate(&firewall, 4420), FIREWALL_DROPS);
 	cr_assert_eq(fate(&firewall, 4421), FIREWALL_PASSES);
 	kernel_firewall_free(&firewall);
@@ -164,7 +164,7 @@ Test(firewall, damaged_messages)
 
 			memcpy(bytes, whole, len);
 			bytes[at] ^= (char)(1 << bit);
-			kernel_firewall_take(&firewall, bytes, len);
+			kernel_firewall_parse(&firewall, bytes, len);
 			for (unsigned i = 0; i < firewall.chains; i++)
 				fate(&firewall, 4420);
 			kernel_firewall_free(&firewall);
@@ -193,20 +193,20 @@ Test(route, one)
 	struct kernel_route got;
 	size_t len = add(bytes, route(RTN_UNICAST));
 
-	cr_assert(kernel_route_take(bytes, len, &got));
+	cr_assert(kernel_route_parse(bytes, len, &got));
 	cr_assert_str_eq(got.netdev, "lo");
 	cr_assert_str_eq(got.source, "10.0.0.2");
 	cr_assert_str_eq(got.gateway, "10.0.0.254");
 	cr_assert(!got.local);
 	len = add(bytes, route(RTN_LOCAL));
-	cr_assert(kernel_route_take(bytes, len, &got) && got.local);
+	cr_assert(kernel_route_parse(bytes, len, &got) && got.local);
 	for (size_t at = 0; at < len; at++) {
 		char *bad = malloc(len);
 
 		memcpy(bad, bytes, len);
 		bad[at] ^= 0x5a;
-		kernel_route_take(bad, len, &got);
-		kernel_route_take(bad, at, &got);
+		kernel_route_parse(bad, len, &got);
+		kernel_route_parse(bad, at, &got);
 		free(bad);
 	}
 }

@@ -427,9 +427,9 @@ Test(holders, a_process_that_has_a_device_open)
 
 	tree_link(&tree, "proc/7/fd/0", "/dev/null");
 	tree_link(&tree, "proc/7/fd/12", "/dev/ublkc3");
-	cr_assert(kernel_process_has(tree.root, 7, "/dev/ublkc3"));
-	cr_assert_not(kernel_process_has(tree.root, 7, "/dev/ublkc"));
-	cr_assert_not(kernel_process_has(tree.root, 8, "/dev/ublkc3"));
+	cr_assert(kernel_process_has_open(tree.root, 7, "/dev/ublkc3"));
+	cr_assert_not(kernel_process_has_open(tree.root, 7, "/dev/ublkc"));
+	cr_assert_not(kernel_process_has_open(tree.root, 8, "/dev/ublkc3"));
 	tree_free(&tree);
 }
 

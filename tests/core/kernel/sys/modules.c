@@ -235,10 +235,10 @@ Test(modules, a_slow_modprobe_is_no_missing_module)
 	struct diag why = { 0 };
 
 	modprobe = -ETIMEDOUT;
-	cr_assert_eq(kernel_module_lacks("x", kernel_module_load(root, "x"), &why), -ETIMEDOUT);
+	cr_assert_eq(kernel_module_missing("x", kernel_module_load(root, "x"), &why), -ETIMEDOUT);
 	diag_says(&why, DIAG_NO_MODULE, NULL, "x not_loaded modprobe");
 	modprobe = 1;
-	cr_assert_eq(kernel_module_lacks(
+	cr_assert_eq(kernel_module_missing(
 			     "no_such_module", kernel_module_load(root, "no_such_module"), &why),
 		-ENOENT);
 	diag_says(&why, DIAG_NO_MODULE, NULL, "no_such_module");

@@ -75,9 +75,9 @@ static unsigned listen_here(void)
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(at);
 
-	port = (struct loop_fd){ .fd = socket(AF_INET, SOCK_STREAM, 0),
-		.events = EPOLLIN,
-		.ready = accepted };
+	port = (struct loop_fd){
+		.fd = socket(AF_INET, SOCK_STREAM, 0), .events = EPOLLIN, .ready = accepted
+	};
 	cr_assert_eq(bind(port.fd, (struct sockaddr *)&at, len), 0);
 	cr_assert_eq(listen(port.fd, LINKS), 0);
 	cr_assert_eq(getsockname(port.fd, (struct sockaddr *)&at, &len), 0);
@@ -171,7 +171,7 @@ Test(iscsi_again, as_the_same_initiator_ports)
 {
 	struct io flush = { .kind = IO_FLUSH };
 
-	serving_begin(1 << 20, WAY_TCP, 0);
+	serving_begin(1 << 20, TRANSPORT_TCP, 0);
 	serving_start_iscsi();
 	open_disk("");
 	cr_assert_eq(sessions(), 2);

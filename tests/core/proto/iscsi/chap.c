@@ -44,10 +44,10 @@ static struct iscsi_chap begun(const struct iscsi_auth *auth)
 	struct iscsi_chap chap;
 
 	iscsi_chap_init(&chap, auth, noise);
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_A", "5", &why), 0);
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_I", "1", &why), 0);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_A", "5", &why), 0);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_I", "1", &why), 0);
 	cr_assert_eq(
-		iscsi_chap_take(&chap, "CHAP_C", "0x000102030405060708090a0b0c0d0e0f", &why), 0);
+		iscsi_chap_receive(&chap, "CHAP_C", "0x000102030405060708090a0b0c0d0e0f", &why), 0);
 	return chap;
 }
 
@@ -66,7 +66,7 @@ Test(iscsi_chap, what_is_offered)
 	w = wr_init(text, sizeof(text));
 	iscsi_chap_offer(&chap, &w);
 	cr_assert_str_eq(text, "CHAP_A=6,5");
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_A", "7", &why), -EPROTO);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_A", "7", &why), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "CHAP_A=7");
 	cr_assert_eq(iscsi_chap_algs("sha1,rot13", &some.algs, &why), -EINVAL);
 	cr_assert_eq(iscsi_chap_algs("", &some.algs, &why), -EINVAL);
@@ -78,7 +78,7 @@ Test(iscsi_chap, one_way_answer)
 	char text[256];
 	struct wr w = wr_init(text, sizeof(text));
 
-	cr_assert_eq(iscsi_chap_answer(&chap, &w, &why), 0);
+	cr_assert_eq(iscsi_chap_respond(&chap, &w, &why), 0);
 	cr_assert_str_eq(text, "CHAP_N=joe");
 	cr_assert_str_eq(text + 11, "CHAP_R=0xf892bb4624929229fed437564094adae");
 	cr_assert_eq(w.p - (uint8_t *)text, 11 + 42);
@@ -94,7 +94,7 @@ static int proof(struct iscsi_chap *chap, const char *secret)
 		iscsi_chap_digest(5, chap->own_id, secret, chap->own, sizeof(chap->own), digest);
 
 	iscsi_text_put_binary(&w, "CHAP_R", digest, len);
-	return iscsi_chap_take(chap, "CHAP_R", text + 7, &why);
+	return iscsi_chap_receive(chap, "CHAP_R", text + 7, &why);
 }
 
 Test(iscsi_chap, mutual)
@@ -103,11 +103,11 @@ Test(iscsi_chap, mutual)
 	char text[256] = "";
 	struct wr w = wr_init(text, sizeof(text));
 
-	cr_assert_eq(iscsi_chap_answer(&chap, &w, &why), 0);
+	cr_assert_eq(iscsi_chap_respond(&chap, &w, &why), 0);
 	cr_assert_str_eq(text + 11 + 42, "CHAP_I=42");
 	cr_assert_str_eq(text + 11 + 42 + 10, "CHAP_C=0x09080706050403020100010203040506" + 0);
 	cr_assert_eq(iscsi_chap_check(&chap, &why), -EACCES, "nothing is proved");
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_N", "disk", &why), 0);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_N", "disk", &why), 0);
 	cr_assert_eq(iscsi_chap_check(&chap, &why), -EACCES, "a name alone proves nothing");
 	cr_assert_eq(proof(&chap, "anothergoodsecret"), 0, "%s", why.text);
 	cr_assert_eq(iscsi_chap_check(&chap, &why), 0);
@@ -120,18 +120,18 @@ Test(iscsi_chap, targets_that_cheat)
 
 	cr_assert_eq(proof(&chap, "longenoughsecret"), -EACCES);
 	diag_says(&why, DIAG_AUTH, NULL, "target secret");
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_R", "0x00", &why), -EACCES);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_R", "0x00", &why), -EACCES);
 	cr_assert_eq(iscsi_chap_check(&chap, &why), -EACCES);
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_N", "tape", &why), -EACCES);
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_A", "5", &why), -EPROTO);
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_I", "1", &why), -EPROTO);
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_C", "0x01", &why), -EPROTO);
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_X", "1", &why), -EPROTO);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_N", "tape", &why), -EACCES);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_A", "5", &why), -EPROTO);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_I", "1", &why), -EPROTO);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_C", "0x01", &why), -EPROTO);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_X", "1", &why), -EPROTO);
 	chap = begun(&one_way);
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_R", "0x00", &why), -EPROTO, "nobody asked");
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_R", "0x00", &why), -EPROTO, "nobody asked");
 	iscsi_chap_init(&chap, &one_way, noise);
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_A", "Reject", &why), -EACCES);
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_I", "256", &why), -EPROTO);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_A", "Reject", &why), -EACCES);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_I", "256", &why), -EPROTO);
 	memset(long_one + 2, 'a', sizeof(long_one) - 3);
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_C", long_one, &why), -EPROTO);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_C", long_one, &why), -EPROTO);
 }

@@ -140,8 +140,8 @@ static void request(struct ep_peer *peer, struct ep *ep, const uint8_t *priv, un
 }
 
 static struct diag why;
-static struct iscsi_found found;
-static const struct iscsi_from from = { .initiator = "iqn.x:me" };
+static struct iscsi_target_list found;
+static const struct iscsi_identity from = { .initiator = "iqn.x:me" };
 
 static int ask(struct target *t, enum manner manner)
 {
@@ -170,7 +170,7 @@ static void listed(enum manner manner, unsigned texts)
 	cr_assert_eq(t.texts, texts);
 	cr_assert(t.logged_out);
 	cr_assert_eq(memcmp(t.priv, "\xc0\0\0\0", 4), 0, "as ib_iser says it");
-	iscsi_found_free(&found);
+	iscsi_target_list_free(&found);
 }
 
 Test(iscsi_discover, a_list)
@@ -215,7 +215,7 @@ Test(iscsi_discover, a_target_that_hangs_up)
 
 Test(iscsi_discover, the_same_secret_both_ways)
 {
-	struct iscsi_from same = { .initiator = "iqn.x:me",
+	struct iscsi_identity same = { .initiator = "iqn.x:me",
 		.auth = { .user = "joe", .secret = "s", .target_secret = "s" } };
 	struct loop *loop;
 	struct addr addr;

@@ -18,7 +18,7 @@ static int pass(struct iscsi_keys *to, const uint8_t *bytes, size_t len, struct 
 	int err = iscsi_text_add(&t, bytes, (uint32_t)len, 65536, &why);
 
 	while (!err && (err = iscsi_text_next(&t, &at, &key, &value, &why)) > 0)
-		err = iscsi_keys_take(to, key, value, out, &why);
+		err = iscsi_keys_receive(to, key, value, out, &why);
 	iscsi_text_free(&t);
 	return err;
 }
@@ -100,7 +100,7 @@ static const char *told(
 	if (offered)
 		iscsi_keys_offer(&keys, key, &o);
 	memset(text, 0, sizeof(text));
-	return iscsi_keys_take(&keys, name, value, &a, &why) ? why.text : text;
+	return iscsi_keys_receive(&keys, name, value, &a, &why) ? why.text : text;
 }
 
 static void wrong(
@@ -158,13 +158,13 @@ Test(iscsi_keys, twice_and_never)
 	iscsi_keys_init(&keys, false);
 	iscsi_keys_offer(&keys, ISCSI_ERL, &w);
 	iscsi_keys_offer(&keys, ISCSI_MAX_R2T, &w);
-	cr_assert_eq(iscsi_keys_take(&keys, "ErrorRecoveryLevel", "0", &w, &why), 0);
-	cr_assert_eq(iscsi_keys_take(&keys, "ErrorRecoveryLevel", "0", &w, &why), -EPROTO);
+	cr_assert_eq(iscsi_keys_receive(&keys, "ErrorRecoveryLevel", "0", &w, &why), 0);
+	cr_assert_eq(iscsi_keys_receive(&keys, "ErrorRecoveryLevel", "0", &w, &why), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "ErrorRecoveryLevel");
 	cr_assert_eq(iscsi_keys_settled(&keys, &why), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "MaxOutstandingR2T");
-	cr_assert_eq(iscsi_keys_take(&keys, "MaxConnections", "1", &w, &why), 0);
-	cr_assert_eq(iscsi_keys_take(&keys, "MaxConnections", "1", &w, &why), -EPROTO);
+	cr_assert_eq(iscsi_keys_receive(&keys, "MaxConnections", "1", &w, &why), 0);
+	cr_assert_eq(iscsi_keys_receive(&keys, "MaxConnections", "1", &w, &why), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "MaxConnections");
 }
 
@@ -180,8 +180,8 @@ Test(iscsi_keys, answers_that_may_be_left_out)
 	iscsi_keys_offer(&keys, ISCSI_PDU_IN_ORDER, &w);
 	cr_assert_eq(iscsi_keys_settled(&keys, &why), 0, "%s", why.text);
 	cr_assert(!keys.value[ISCSI_IMMEDIATE_DATA] && keys.value[ISCSI_PDU_IN_ORDER]);
-	cr_assert_eq(
-		iscsi_keys_take(&keys, "DataPDUInOrder", "Yes", &w, &why), 0, "nor need they be");
+	cr_assert_eq(iscsi_keys_receive(&keys, "DataPDUInOrder", "Yes", &w, &why), 0,
+		"nor need they be");
 	keys.own[ISCSI_INITIAL_R2T] = 0;
 	iscsi_keys_offer(&keys, ISCSI_INITIAL_R2T, &w);
 	cr_assert_eq(iscsi_keys_settled(&keys, &why), -EPROTO);
@@ -204,13 +204,13 @@ Test(iscsi_keys, digests_that_have_to_be_or_need_not)
 
 	iscsi_keys_init(&keys, false);
 	keys.own[ISCSI_HEADER_DIGEST] = keys.own[ISCSI_DATA_DIGEST] = 1;
-	keys.only = 1u << ISCSI_HEADER_DIGEST;
-	keys.last = 1u << ISCSI_DATA_DIGEST;
+	keys.exclusive = 1u << ISCSI_HEADER_DIGEST;
+	keys.standard_first = 1u << ISCSI_DATA_DIGEST;
 	iscsi_keys_offer(&keys, ISCSI_HEADER_DIGEST, &w);
 	iscsi_keys_offer(&keys, ISCSI_DATA_DIGEST, &w);
 	cr_assert(!memcmp(bytes, "HeaderDigest=CRC32C\0DataDigest=None,CRC32C", 42));
-	cr_assert_eq(iscsi_keys_take(&keys, "HeaderDigest", "None", &w, &why), -EPROTO);
+	cr_assert_eq(iscsi_keys_receive(&keys, "HeaderDigest", "None", &w, &why), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "HeaderDigest=None");
-	cr_assert_eq(iscsi_keys_take(&keys, "DataDigest", "CRC32C", &w, &why), 0);
+	cr_assert_eq(iscsi_keys_receive(&keys, "DataDigest", "CRC32C", &w, &why), 0);
 	cr_assert_eq(keys.value[ISCSI_DATA_DIGEST], 1);
 }

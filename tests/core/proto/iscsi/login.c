@@ -16,7 +16,7 @@ static const struct iscsi_auth nobody = { 0 },
 
 static void begin(struct iscsi_login *login, const struct iscsi_auth *auth, const char *target)
 {
-	struct iscsi_login_how how = {
+	struct iscsi_login_params how = {
 		.initiator = "iqn.x:me", .target = target, .auth = auth, .recv_max = 65536
 	};
 
@@ -49,7 +49,7 @@ static int take(struct iscsi_login *login, struct answer answer)
 		.status_class = answer.status_class,
 		.status_detail = answer.detail };
 
-	return iscsi_login_take(login, (const void *)&rsp, (const uint8_t *)answer.text,
+	return iscsi_login_receive(login, (const void *)&rsp, (const uint8_t *)answer.text,
 		(uint32_t)answer.len, &why);
 }
 #define SAYS(bits, ...)                                                                            \
@@ -84,7 +84,7 @@ Test(iscsi_login, without_chap)
 
 Test(iscsi_login, a_normal_session_over_iser)
 {
-	struct iscsi_login_how how = { .initiator = "iqn.x:me",
+	struct iscsi_login_params how = { .initiator = "iqn.x:me",
 		.target = "iqn.x:t",
 		.auth = &nobody,
 		.rdma = true,
@@ -238,15 +238,16 @@ Test(iscsi_login, headers_that_lie)
 	struct iscsi_login login;
 
 	begin(&login, &nobody, NULL);
-	cr_assert_eq(iscsi_login_take(&login, (const void *)&rsp, NULL, 0, &why), -EPROTO);
+	cr_assert_eq(iscsi_login_receive(&login, (const void *)&rsp, NULL, 0, &why), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "opcode 0x24");
 	cr_assert_not(login.started);
 	rsp.opcode = ISCSI_LOGIN_RSP;
-	cr_assert_eq(iscsi_login_take(&login, (const void *)&rsp, NULL, 0, &why), -EPROTO);
+	cr_assert_eq(iscsi_login_receive(&login, (const void *)&rsp, NULL, 0, &why), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "response login");
 	rsp.itt = login.req.itt;
 	rsp.version_active = 1;
-	cr_assert_eq(iscsi_login_take(&login, (const void *)&rsp, NULL, 0, &why), -EPROTONOSUPPORT);
+	cr_assert_eq(
+		iscsi_login_receive(&login, (const void *)&rsp, NULL, 0, &why), -EPROTONOSUPPORT);
 	diag_says(&why, DIAG_UNSUPPORTED, NULL, "iSCSI version 0x01");
 	iscsi_login_end(&login);
 }
@@ -322,7 +323,7 @@ Test(iscsi_login, statuses_in_words)
 	cr_assert_eq(iscsi_login_status(2, 3, false, &why), -ENOENT);
 	cr_assert_eq(iscsi_login_status(9, 9, false, &why), -EREMOTEIO);
 	diag_says(&why, DIAG_REFUSED, NULL, "0909");
-	cr_assert_str_eq(iscsi_reject_word(4), "protocol error");
-	text_says(iscsi_reject_word(0), "reason");
-	text_says(iscsi_reject_word(255), "reason");
+	cr_assert_str_eq(iscsi_reject_text(4), "protocol error");
+	text_says(iscsi_reject_text(0), "reason");
+	text_says(iscsi_reject_text(255), "reason");
 }

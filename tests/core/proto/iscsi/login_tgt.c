@@ -26,7 +26,7 @@ static struct door {
 } door;
 
 static uint16_t admit(
-	void *user, const struct iscsi_login_asked *asked, struct iscsi_login_grant *grant)
+	void *user, const struct iscsi_login_names *asked, struct iscsi_login_grant *grant)
 {
 	struct door *d = user;
 
@@ -49,12 +49,12 @@ static size_t piece; /* texts go over in PDUs of so many bytes; 0: whole */
 
 static void start(const char *target, const struct iscsi_auth *auth, bool rdma)
 {
-	struct iscsi_login_how how = { .initiator = "iqn.x:me",
+	struct iscsi_login_params how = { .initiator = "iqn.x:me",
 		.target = target,
 		.auth = auth,
 		.rdma = rdma,
 		.recv_max = 65536 };
-	struct iscsi_login_tgt_how tgt_how = {
+	struct iscsi_login_tgt_params tgt_how = {
 		.admit = admit, .user = &door, .rdma = rdma, .recv_max = 32768
 	};
 
@@ -69,13 +69,13 @@ static int to_target(void)
 
 	for (; piece && len - at > piece; at += (uint32_t)piece) {
 		req.flags = ISCSI_CONTINUE | ISCSI_STAGES(ISCSI_CSG(ini.req.flags), 0);
-		cr_assert_eq(iscsi_login_tgt_take(&tgt, (const void *)&req, ini.data + at,
+		cr_assert_eq(iscsi_login_tgt_receive(&tgt, (const void *)&req, ini.data + at,
 				     (uint32_t)piece, &his),
 			ISCSI_LOGIN_SEND, "%s", his.text);
 		cr_assert(iscsi_login_tgt_len(&tgt) == 0 &&
 			  tgt.rsp.flags == ISCSI_STAGES(ISCSI_CSG(ini.req.flags), 0));
 	}
-	return iscsi_login_tgt_take(&tgt, (const void *)&ini.req, ini.data + at, len - at, &his);
+	return iscsi_login_tgt_receive(&tgt, (const void *)&ini.req, ini.data + at, len - at, &his);
 }
 
 /* In pieces the stage ends behind them: what asks for the next one does not ask for the end. */
@@ -86,20 +86,20 @@ static int to_initiator(void)
 
 	for (; piece && !rsp.status_class && len - at > piece; at += (uint32_t)piece) {
 		rsp.flags = ISCSI_CONTINUE | ISCSI_STAGES(ISCSI_CSG(tgt.rsp.flags), 0);
-		cr_assert_eq(iscsi_login_take(&ini, (const void *)&rsp, tgt.data + at,
+		cr_assert_eq(iscsi_login_receive(&ini, (const void *)&rsp, tgt.data + at,
 				     (uint32_t)piece, &why),
 			ISCSI_LOGIN_SEND, "%s", why.text);
 		cr_assert_eq(iscsi_login_len(&ini), 0);
 	}
 	if (at && tgt.rsp.flags & ISCSI_FINAL) {
 		rsp.flags = ISCSI_STAGES(ISCSI_CSG(tgt.rsp.flags), 0);
-		cr_assert_eq(
-			iscsi_login_take(&ini, (const void *)&rsp, tgt.data + at, len - at, &why),
+		cr_assert_eq(iscsi_login_receive(
+				     &ini, (const void *)&rsp, tgt.data + at, len - at, &why),
 			ISCSI_LOGIN_SEND, "%s", why.text);
 		cr_assert(iscsi_login_len(&ini) == 0 && ini.req.flags == tgt.rsp.flags);
 		at = len;
 	}
-	return iscsi_login_take(&ini, (const void *)&tgt.rsp, tgt.data + at, len - at, &why);
+	return iscsi_login_receive(&ini, (const void *)&tgt.rsp, tgt.data + at, len - at, &why);
 }
 
 /* Both sides to the end, which is the initiator's. */
@@ -171,7 +171,7 @@ Test(iscsi_login_tgt, keys_of_iser)
 	end();
 	/* an initiator over iSER with a target that is asked over TCP */
 	start("iqn.x:t", &nobody, true);
-	tgt.how.rdma = false;
+	tgt.params.rdma = false;
 	tgt.keys.own[ISCSI_RDMA_EXTENSIONS] = 0;
 	cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%s%s", why.text, his.text);
 	cr_assert_eq(ini.keys.value[ISCSI_RDMA_EXTENSIONS], 0);
@@ -197,7 +197,7 @@ Test(iscsi_login_tgt, in_pieces)
 		struct iscsi_login_req req = ini.req;
 
 		req.flags = ISCSI_CONTINUE;
-		iscsi_login_tgt_take(&tgt, (const void *)&req, ini.data + i, 1, &his);
+		iscsi_login_tgt_receive(&tgt, (const void *)&req, ini.data + i, 1, &his);
 	}
 	diag_says(&his, DIAG_PROTOCOL, NULL, "login 64");
 	cr_assert_eq(tgt.rsp.status_class, ISCSI_LOGIN_INITIATOR);
@@ -317,7 +317,7 @@ static int take(struct ask ask)
 		.opcode = ask.opcode, .flags = ask.flags, .isid = { 0x80, 1 }
 	};
 
-	return iscsi_login_tgt_take(
+	return iscsi_login_tgt_receive(
 		&tgt, (const void *)&req, (const uint8_t *)ask.text, (uint32_t)ask.len, &his);
 }
 #define SAYS(bits, ...)                                                                            \
@@ -452,12 +452,12 @@ Test(iscsi_login_tgt, headers_that_lie)
 	open_door(&nobody);
 	start(NULL, &nobody, false);
 	cr_assert_eq(
-		iscsi_login_tgt_take(&tgt, (const void *)&req, NULL, 0, &his), -EPROTONOSUPPORT);
+		iscsi_login_tgt_receive(&tgt, (const void *)&req, NULL, 0, &his), -EPROTONOSUPPORT);
 	cr_assert_eq(tgt.rsp.status_detail, 5);
 	end();
 	start(NULL, &nobody, false);
 	req = (struct iscsi_login_req){ .opcode = 0x43, .tsih = put_be16(4) };
-	cr_assert_eq(iscsi_login_tgt_take(&tgt, (const void *)&req, NULL, 0, &his), -ENOENT);
+	cr_assert_eq(iscsi_login_tgt_receive(&tgt, (const void *)&req, NULL, 0, &his), -ENOENT);
 	cr_assert_eq(tgt.rsp.status_detail, 10);
 	diag_says(&his, DIAG_NOT_FOUND, NULL, "session 4");
 	end();
@@ -470,7 +470,7 @@ Test(iscsi_login_tgt, headers_that_lie)
 	start(NULL, &nobody, false);
 	cr_assert_eq(take(SAYS(TO_KEYS, NAMES)), ISCSI_LOGIN_SEND);
 	req = (struct iscsi_login_req){ .opcode = 0x43, .flags = IN_KEYS, .isid = { 0x80, 2 } };
-	cr_assert_lt(iscsi_login_tgt_take(&tgt, (const void *)&req, NULL, 0, &his), 0);
+	cr_assert_lt(iscsi_login_tgt_receive(&tgt, (const void *)&req, NULL, 0, &his), 0);
 	diag_says(&his, DIAG_PROTOCOL, NULL, "another login");
 	end();
 }

@@ -8,16 +8,16 @@
 
 static struct diag why;
 
-static int get(const char *bytes, size_t len, struct iscsi_found *found)
+static int get(const char *bytes, size_t len, struct iscsi_target_list *found)
 {
 	struct iscsi_text t = { 0 };
 	struct addr asked;
 	int err;
 
-	*found = (struct iscsi_found){ 0 };
+	*found = (struct iscsi_target_list){ 0 };
 	addr_parse(&asked, "10.0.0.9:3261", 0, NULL);
 	iscsi_text_add(&t, (const uint8_t *)bytes, (uint32_t)len, 65536, &why);
-	err = iscsi_targets_get(&t, &asked, found, &why);
+	err = iscsi_targets_parse(&t, &asked, found, &why);
 	iscsi_text_free(&t);
 	return err;
 }
@@ -25,7 +25,7 @@ static int get(const char *bytes, size_t len, struct iscsi_found *found)
 
 Test(iscsi_targets, a_list)
 {
-	struct iscsi_found found;
+	struct iscsi_target_list found;
 
 	cr_assert_eq(GET("TargetName=iqn.x:a\0TargetAddress=10.0.0.1:3260,1\0TargetAddress=[fd00::"
 			 "1]:3261,2\0TargetName=iqn.x:b\0TargetName=iqn.x:c\0"
@@ -44,16 +44,16 @@ Test(iscsi_targets, a_list)
 	cr_assert(found.record[2].port == 3261 && found.record[2].tpgt == -1);
 	cr_assert_str_eq(found.record[3].host, "host.example");
 	cr_assert(found.record[3].port == 3260 && found.record[3].tpgt == 65535);
-	iscsi_found_free(&found);
+	iscsi_target_list_free(&found);
 }
 
 static void refused(const char *text, size_t len, enum diag_code code, const char *words)
 {
-	struct iscsi_found found;
+	struct iscsi_target_list found;
 
 	cr_assert_lt(get(text, len, &found), 0, "%s", text);
 	diag_says(&why, code, NULL, words);
-	iscsi_found_free(&found);
+	iscsi_target_list_free(&found);
 }
 #define REFUSED(text, code, words) refused(text, sizeof(text), code, words)
 #define NO_ADDRESS(at)                                                                             \
@@ -70,7 +70,7 @@ Test(iscsi_targets, a_list_with_odd_ones)
 			"TargetName=iqn.x:a%cTargetAddress=%s%cTargetAddress=10.0.0.1:3260,1%c"
 			"TargetName=iqn x%cTargetAddress=10.0.0.2%cTargetName=iqn.x:b",
 			0, odd[i], 0, 0, 0, 0);
-		struct iscsi_found found;
+		struct iscsi_target_list found;
 
 		cr_assert_eq(get(text, (size_t)len + 1, &found), 0, "%s: %s", odd[i], why.text);
 		cr_assert(found.count == 2 && found.skips == 2, "%s: %u", odd[i], found.skips);
@@ -78,13 +78,13 @@ Test(iscsi_targets, a_list_with_odd_ones)
 		cr_assert_str_eq(found.record[0].name, "iqn.x:a");
 		cr_assert_str_eq(found.record[0].host, "10.0.0.1");
 		cr_assert_str_eq(found.record[1].name, "iqn.x:b");
-		iscsi_found_free(&found);
+		iscsi_target_list_free(&found);
 	}
 }
 
 Test(iscsi_targets, addresses_of_the_portal_that_was_asked)
 {
-	struct iscsi_found found;
+	struct iscsi_target_list found;
 
 	cr_assert_eq(GET("TargetName=iqn.x:a\0TargetAddress=0.0.0.0:3260,1\0"
 			 "TargetAddress=[fe80::1%12]:3260,1\0",
@@ -94,7 +94,7 @@ Test(iscsi_targets, addresses_of_the_portal_that_was_asked)
 	cr_assert_str_eq(found.record[0].host, "10.0.0.9");
 	cr_assert_eq(found.record[0].port, 3260);
 	cr_assert_str_eq(found.record[1].host, "fe80::1", "the target's interface is nothing here");
-	iscsi_found_free(&found);
+	iscsi_target_list_free(&found);
 }
 
 Test(iscsi_targets, what_is_no_list)

@@ -16,12 +16,12 @@ Test(nbd_codec, go_in_golden_bytes_and_back)
 
 	nbd_go_put(&wr, &(struct nbd_go){ .name = "disk",
 				.name_len = 4,
-				.wanted = 1u << NBD_INFO_EXPORT | 1u << NBD_INFO_BLOCK_SIZE });
+				.info_types = 1u << NBD_INFO_EXPORT | 1u << NBD_INFO_BLOCK_SIZE });
 	len = (size_t)(wr.p - bytes);
 	cr_assert_eq(len, sizeof(golden) - 1);
 	cr_assert_arr_eq(bytes, golden, len);
 	cr_assert(nbd_go_get(&go, bytes, len));
-	cr_assert(go.name_len == 4 && !memcmp(go.name, "disk", 4) && go.wanted == 9);
+	cr_assert(go.name_len == 4 && !memcmp(go.name, "disk", 4) && go.info_types == 9);
 	for (size_t cut = 0; cut < len; cut++)
 		cr_assert_not(nbd_go_get(&go, bytes, cut), "%zu bytes", cut);
 	cr_assert_not(nbd_go_get(&go, golden, sizeof(golden)), "a byte too many");
@@ -34,7 +34,7 @@ Test(nbd_codec, go_passes_over_items_it_does_not_know)
 	struct nbd_go go;
 
 	cr_assert(nbd_go_get(&go, "\0\0\0\0\0\3\0\7\0\3\xff\xff", 12));
-	cr_assert_eq(go.wanted, 1u << NBD_INFO_BLOCK_SIZE);
+	cr_assert_eq(go.info_types, 1u << NBD_INFO_BLOCK_SIZE);
 }
 
 Test(nbd_codec, meta_in_golden_bytes_and_back)

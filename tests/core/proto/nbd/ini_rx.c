@@ -95,7 +95,7 @@ Test(nbd_ini_rx, the_message_of_the_first_error_counts)
 	struct nbd_ini_slot *slot;
 
 	memset(longest, 'x', sizeof(longest) - 1);
-	nl.deal.structured = true;
+	nl.negotiated.structured = true;
 	cr_assert_eq(inflight_init(&nl.inflight, NULL, 1, sizeof(*slot), NULL, NULL), 0);
 	cr_assert_not_null(slot = inflight_take(&nl.inflight, &io, 0));
 	cutter_init(&nl.link.cutter, &nbd_ini_replies, nl.link.stage, sizeof(nl.link.stage));
@@ -124,7 +124,7 @@ Test(nbd_ini_rx, a_socket_that_is_never_empty)
 	nbd_chunk_put(&error.head, NBD_REPLY_TYPE_ERROR, false, (const uint8_t *)&cookie,
 		sizeof(error.error) + sizeof(error.text));
 	error.error = put_be32(NBD_EIO);
-	nl.deal.structured = true;
+	nl.negotiated.structured = true;
 	cr_assert_eq(inflight_init(&nl.inflight, NULL, 1, sizeof(*slot), NULL, NULL), 0);
 	cr_assert_not_null(slot = inflight_take(&nl.inflight, &io, 0));
 	slot->cookie = COOKIE;

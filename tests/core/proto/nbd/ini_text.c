@@ -8,7 +8,7 @@
 
 static uint32_t keep(const char *text)
 {
-	return nbd_ini_text_keep(text, strlen(text));
+	return nbd_ini_text_store(text, strlen(text));
 }
 
 static const char *show(uint32_t error, uint32_t text)

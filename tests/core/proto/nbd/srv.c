@@ -29,7 +29,7 @@ static void adopted_over(struct nbd_adopted *adopted, bool goodbye)
 Test(nbd_server, adopted_connection_is_served_at_once)
 {
 	struct client *s = client_set(512, 4, false);
-	struct owner owner = { .adopted.over = adopted_over };
+	struct owner owner = { .adopted.closed = adopted_over };
 	int fd[2];
 
 	cr_assert_eq(

@@ -373,7 +373,7 @@ Test(nvme_codec, connect_reply)
 
 static int get_req(const void *p, size_t len)
 {
-	struct nvmf_rdma_ask ask;
+	struct nvmf_rdma_req_info ask;
 
 	return nvmf_rdma_req_get(&ask, p, len, NULL);
 }
@@ -397,7 +397,7 @@ Test(nvme_codec, rdma_private_data)
 	/* As nvme_rdma_route_resolved() of Linux 6.12 fills it for the admin queue: 32 receives, SQ
 	 * size 31 (0's based). */
 	static const uint8_t golden[32] = { 0, 0, 0, 0, 32, 0, 31, 0 };
-	struct nvmf_rdma_ask ask, in = { .qid = 0, .receives = 32, .depth = 32 };
+	struct nvmf_rdma_req_info ask, in = { .qid = 0, .receives = 32, .depth = 32 };
 	struct nvmf_rdma_req req;
 	struct nvmf_rdma_rep rep;
 	struct nvmf_rdma_rej rej;
@@ -466,7 +466,7 @@ Test(nvme_codec, each_refusal_has_its_words)
 	struct nvmf_rdma_rep rep = { 0 };
 	struct nvmf_rdma_rej rej = { .recfmt = put_le16(3) };
 	struct nvmf_log_info info;
-	struct nvmf_rdma_ask ask;
+	struct nvmf_rdma_req_info ask;
 	struct nvme_ns_ids ids;
 	uint8_t page[40] = { NVME_NIDT_UUID, 15 };
 	uint16_t value;

@@ -47,17 +47,17 @@ Test(nvme_status, a_command_specific_code_is_that_of_its_command)
 Test(nvme_status, what_may_be_tried_again)
 {
 	cr_assert_eq(nvme_status_again(0), 0);
-	cr_assert_eq(nvme_status_again(NVME_STATUS(0, 0x82)), BDEV_AGAIN | BDEV_WAIT);
-	cr_assert_eq(nvme_status_again(NVME_STATUS(0, 0x07)), BDEV_AGAIN);
+	cr_assert_eq(nvme_status_again(NVME_STATUS(0, 0x82)), BDEV_RETRY | BDEV_WAIT_READY);
+	cr_assert_eq(nvme_status_again(NVME_STATUS(0, 0x07)), BDEV_RETRY);
 	cr_assert_eq(nvme_status_again(NVME_STATUS(0, 0x82) | NVME_STATUS_DNR), 0);
 	cr_assert_eq(nvme_status_again(NVME_STATUS(3, 0x03)),
-		BDEV_AGAIN | BDEV_WAIT | BDEV_ELSEWHERE);
+		BDEV_RETRY | BDEV_WAIT_READY | BDEV_OTHER_PATH);
 	for (uint32_t code = 0; code < 256; code++) {
-		cr_assert(nvme_status_again(NVME_STATUS(3, code)) & BDEV_ELSEWHERE);
+		cr_assert(nvme_status_again(NVME_STATUS(3, code)) & BDEV_OTHER_PATH);
 		cr_assert_eq(nvme_status_again(NVME_STATUS(2, code)), 0);
 		cr_assert_eq(nvme_status_again(NVME_STATUS_OF_IO | NVME_STATUS(1, code)), 0);
 	}
-	cr_assert(nvme_status_again(NVME_STATUS_OF_FABRICS | NVMF_BUSY) & BDEV_AGAIN);
+	cr_assert(nvme_status_again(NVME_STATUS_OF_FABRICS | NVMF_BUSY) & BDEV_RETRY);
 }
 
 static const struct nvmf_connect asked = { .subnqn = "nqn.none", .hostnqn = "nqn.me" };
@@ -90,21 +90,21 @@ Test(nvme_status, a_refused_connect_names_the_field)
 
 Test(nvme_status, words_of_the_discovery_log)
 {
-	cr_assert_str_eq(nvmf_trtype_word(1), "rdma");
-	cr_assert_str_eq(nvmf_trtype_word(254), "loop");
-	cr_assert_str_eq(nvmf_trtype_word(9), "unrecognized");
-	cr_assert_str_eq(nvmf_adrfam_word(2), "ipv6");
-	cr_assert_str_eq(nvmf_subtype_word(1), "discovery subsystem referral");
-	cr_assert_str_eq(nvmf_treq_word(4), "not specified, sq flow control disable supported");
-	cr_assert_str_eq(nvmf_treq_word(3), "unrecognized");
-	cr_assert_str_eq(nvmf_eflags_word(0), "none");
-	cr_assert_str_eq(nvmf_eflags_word(3),
+	cr_assert_str_eq(nvmf_trtype_str(1), "rdma");
+	cr_assert_str_eq(nvmf_trtype_str(254), "loop");
+	cr_assert_str_eq(nvmf_trtype_str(9), "unrecognized");
+	cr_assert_str_eq(nvmf_adrfam_str(2), "ipv6");
+	cr_assert_str_eq(nvmf_subtype_str(1), "discovery subsystem referral");
+	cr_assert_str_eq(nvmf_treq_str(4), "not specified, sq flow control disable supported");
+	cr_assert_str_eq(nvmf_treq_str(3), "unrecognized");
+	cr_assert_str_eq(nvmf_eflags_str(0), "none");
+	cr_assert_str_eq(nvmf_eflags_str(3),
 		"explicit discovery connections, duplicate discovery information");
-	cr_assert_str_eq(nvmf_prtype_word(4), "roce-v2");
-	cr_assert_str_eq(nvmf_qptype_word(1), "connected");
-	cr_assert_str_eq(nvmf_cms_word(1), "rdma-cm");
-	cr_assert_str_eq(nvmf_sectype_word(2), "tls13");
-	cr_assert_str_eq(nvmf_sectype_word(3), "unrecognized");
+	cr_assert_str_eq(nvmf_prtype_str(4), "roce-v2");
+	cr_assert_str_eq(nvmf_qptype_str(1), "connected");
+	cr_assert_str_eq(nvmf_cms_str(1), "rdma-cm");
+	cr_assert_str_eq(nvmf_sectype_str(2), "tls13");
+	cr_assert_str_eq(nvmf_sectype_str(3), "unrecognized");
 	text_says(nvmf_rdma_status_text(6), "resources queue");
 	text_says(nvmf_rdma_status_text(999), "reason");
 	text_says(nvme_tcp_fes_text(3), "header_digest");

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 static struct diag why;
-static struct rpc_said said;
+static struct rpc_mismatch_info said;
 
 /* Words in network order. */
 static size_t words(uint8_t *to, unsigned count, const uint32_t *from)

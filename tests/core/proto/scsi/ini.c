@@ -48,20 +48,19 @@ Test(scsi_ini, every_status_has_words_and_no_error_is_success)
 
 Test(scsi_ini, sent_again_only_where_nothing_was_done)
 {
-	cr_assert_eq(scsi_ini_again(2 | 6 << 8 | 0x29 << 16), SCSI_AT_ONCE);
-	cr_assert_eq(scsi_ini_again(8), SCSI_WAIT);
-	cr_assert_eq(scsi_ini_again(0x28), SCSI_WAIT);
-	cr_assert_eq(scsi_ini_again(2 | 2 << 8 | 4 << 16 | 1u << 24), SCSI_WAIT);
-	cr_assert_eq(scsi_ini_again(2 | 0xb << 8), SCSI_SOON);
-	cr_assert_eq(
-		scsi_ini_again(2 | 2 << 8 | 4 << 16 | 10u << 24), SCSI_WAIT | SCSI_ELSEWHERE);
-	cr_assert_eq(scsi_ini_again(2 | 2 << 8 | 4 << 16 | 11u << 24), SCSI_ELSEWHERE);
-	cr_assert_eq(scsi_ini_again(2 | 2 << 8 | 4 << 16 | 12u << 24), SCSI_ELSEWHERE);
-	cr_assert_eq(scsi_ini_again(2 | 3 << 8), SCSI_FINAL);
-	cr_assert_eq(scsi_ini_again(2 | 5 << 8 | 0x24 << 16), SCSI_FINAL);
-	cr_assert_eq(scsi_ini_again(0x18), SCSI_FINAL);
-	cr_assert_eq(scsi_ini_again(0x77), SCSI_FINAL);
-	cr_assert_eq(scsi_ini_again(2 | 0x8300), SCSI_AT_ONCE);
+	cr_assert_eq(scsi_ini_retry(2 | 6 << 8 | 0x29 << 16), SCSI_AT_ONCE);
+	cr_assert_eq(scsi_ini_retry(8), SCSI_WAIT);
+	cr_assert_eq(scsi_ini_retry(0x28), SCSI_WAIT);
+	cr_assert_eq(scsi_ini_retry(2 | 2 << 8 | 4 << 16 | 1u << 24), SCSI_WAIT);
+	cr_assert_eq(scsi_ini_retry(2 | 0xb << 8), SCSI_SOON);
+	cr_assert_eq(scsi_ini_retry(2 | 2 << 8 | 4 << 16 | 10u << 24), SCSI_WAIT | SCSI_ELSEWHERE);
+	cr_assert_eq(scsi_ini_retry(2 | 2 << 8 | 4 << 16 | 11u << 24), SCSI_ELSEWHERE);
+	cr_assert_eq(scsi_ini_retry(2 | 2 << 8 | 4 << 16 | 12u << 24), SCSI_ELSEWHERE);
+	cr_assert_eq(scsi_ini_retry(2 | 3 << 8), SCSI_FINAL);
+	cr_assert_eq(scsi_ini_retry(2 | 5 << 8 | 0x24 << 16), SCSI_FINAL);
+	cr_assert_eq(scsi_ini_retry(0x18), SCSI_FINAL);
+	cr_assert_eq(scsi_ini_retry(0x77), SCSI_FINAL);
+	cr_assert_eq(scsi_ini_retry(2 | 0x8300), SCSI_AT_ONCE);
 	cr_assert_eq(scsi_ini_errno(2 | 0x8100), EIO);
 }
 
@@ -263,19 +262,19 @@ Test(scsi_ini, requests_as_commands)
 	struct scsi_ini disk = { .blocks = 1ull << 40, .shift = 9, .fua = true, .cached = true };
 	struct io io = { .kind = IO_WRITE, .flags = IO_FUA, .off = 512ull << 33, .len = 4096 };
 
-	cr_assert_eq(scsi_ini_put(&disk, &io, false, cdb, param), SCSI_OUT);
+	cr_assert_eq(scsi_ini_encode(&disk, &io, false, cdb, param), SCSI_OUT);
 	cr_assert_eq(cdb[0], 0x8a);
 	cr_assert_eq(cdb[1], 8);
 	cr_assert_eq(wire_be(cdb + 2, 8), 1ull << 33);
 	cr_assert_eq(wire_be(cdb + 10, 4), 8);
 	disk.blocks = 1 << 20;
 	io = (struct io){ .kind = IO_READ, .off = 512 * 5, .len = 512 };
-	cr_assert_eq(scsi_ini_put(&disk, &io, false, cdb, param), SCSI_IN);
+	cr_assert_eq(scsi_ini_encode(&disk, &io, false, cdb, param), SCSI_IN);
 	cr_assert_eq(cdb[0], 0x28);
 	cr_assert_eq(cdb[1], 0);
 	cr_assert_eq(wire_be(cdb + 2, 4), 5);
 	cr_assert_eq(wire_be(cdb + 7, 2), 1);
-	cr_assert_eq(scsi_ini_put(&disk, &io, true, cdb, param), SCSI_NO_DATA);
+	cr_assert_eq(scsi_ini_encode(&disk, &io, true, cdb, param), SCSI_NO_DATA);
 	cr_assert_eq(cdb[0], 0x35);
 	cr_assert_eq(scsi_ini_cdb_len(0x12), 6);
 	cr_assert_eq(scsi_ini_cdb_len(0x42), 10);

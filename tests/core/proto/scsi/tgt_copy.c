@@ -93,7 +93,7 @@ Test(scsi_tgt_copy, operating_parameters)
 	struct scsi_ask got;
 
 	begin();
-	got = ask(host, (struct scsi_ask){ .cdb = { 0x84, 3, [13] = 255 }, .want_in = 255 });
+	got = ask(host, (struct scsi_ask){ .cdb = { 0x84, 3, [13] = 255 }, .expected_in = 255 });
 	cr_assert(!got.status && got.moved == 46 && wire_be(in, 4) == 42 && in[9] == 2);
 	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x84, 3, 1 } }), 5, 0x24, 0);
 	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x84, 0 } }), 5, 0x24, 0);

@@ -4,7 +4,7 @@
 
 static struct scsi_ask page(uint8_t number, uint16_t room)
 {
-	struct scsi_ask with = { .cdb = { 0x12, 1, number }, .want_in = room };
+	struct scsi_ask with = { .cdb = { 0x12, 1, number }, .expected_in = room };
 
 	memset(in, 0xee, sizeof(in));
 	wire_put_be(with.cdb + 3, 2, room);
@@ -13,7 +13,7 @@ static struct scsi_ask page(uint8_t number, uint16_t room)
 
 Test(scsi_tgt_info, inquiry)
 {
-	struct scsi_ask with = { .cdb = { 0x12, 0, 0, 0, 96 }, .want_in = 96 }, got;
+	struct scsi_ask with = { .cdb = { 0x12, 0, 0, 0, 96 }, .expected_in = 96 }, got;
 
 	begin();
 	got = ask(host, with);
@@ -28,7 +28,7 @@ Test(scsi_tgt_info, inquiry)
 	memset(in, 0xee, 96);
 	got = ask(host, with);
 	cr_assert(got.moved == 5 && in[5] == 0xee && got.residual == 91 && !got.over);
-	with.want_in = 3;
+	with.expected_in = 3;
 	got = ask(host, with);
 	cr_assert(got.moved == 3 && got.residual == 2 && got.over);
 	with.cdb[4] = 0;
@@ -82,19 +82,22 @@ Test(scsi_tgt_info, capacity_and_units)
 	struct scsi_ask got;
 
 	begin();
-	got = ask(host, (struct scsi_ask){ .cdb = { 0x25 }, .want_in = 8 });
+	got = ask(host, (struct scsi_ask){ .cdb = { 0x25 }, .expected_in = 8 });
 	cr_assert(!got.status && wire_be(in, 4) == LAST - 1 && wire_be(in + 4, 4) == BLOCK);
-	got = ask(host, (struct scsi_ask){ .cdb = { 0x9e, 0x10, [13] = 32 }, .want_in = 32 });
+	got = ask(host, (struct scsi_ask){ .cdb = { 0x9e, 0x10, [13] = 32 }, .expected_in = 32 });
 	cr_assert(!got.status && wire_be(in, 8) == LAST - 1 && in[14] == 0x80);
 	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x9e, 0x11 } }), 5, 0x24, 0);
-	got = ask(host, (struct scsi_ask){ .cdb = { 0xa0, [9] = 255 }, .want_in = 255, .lun = 9 });
+	got = ask(host,
+		(struct scsi_ask){ .cdb = { 0xa0, [9] = 255 }, .expected_in = 255, .lun = 9 });
 	cr_assert(!got.status && got.moved == 24 && in[3] == 16 && in[17] == 1);
-	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0xa0, [9] = 15 }, .want_in = 15 }), 5, 0x24, 0);
+	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0xa0, [9] = 15 }, .expected_in = 15 }), 5, 0x24,
+		0);
 	CHECK(ask(host, (struct scsi_ask){ .lun = 2 }), 5, 0x25, 0);
-	got = ask(host, (struct scsi_ask){ .cdb = { 3, 0, 0, 0, 18 }, .want_in = 18, .lun = 2 });
+	got = ask(
+		host, (struct scsi_ask){ .cdb = { 3, 0, 0, 0, 18 }, .expected_in = 18, .lun = 2 });
 	cr_assert(!got.status && in[2] == 5 && in[12] == 0x25);
 	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0xf0 } }), 5, 0x20, 0);
-	got = ask(host, (struct scsi_ask){ .cdb = { 0xa3, 0x0a, [9] = 255 }, .want_in = 255 });
+	got = ask(host, (struct scsi_ask){ .cdb = { 0xa3, 0x0a, [9] = 255 }, .expected_in = 255 });
 	cr_assert(!got.status && got.moved == 16 && in[3] == 12 && in[15] == 1);
 	end();
 }
@@ -102,7 +105,7 @@ Test(scsi_tgt_info, capacity_and_units)
 Test(scsi_tgt_info, commands)
 {
 	struct scsi_ask with = { .cdb = { 0xa3, 0x0c, 0, [8] = 0xff, [9] = 0xff },
-		.want_in = 65535 },
+		.expected_in = 65535 },
 			got;
 
 	begin();
@@ -127,7 +130,7 @@ Test(scsi_tgt_info, commands)
 /* MODE SENSE's answer with one byte changed, as MODE SELECT's list. */
 static struct scsi_ask select_with(uint8_t number, unsigned at, uint8_t value)
 {
-	struct scsi_ask sense = { .cdb = { 0x1a, 8, number, 0, 255 }, .want_in = 255 };
+	struct scsi_ask sense = { .cdb = { 0x1a, 8, number, 0, 255 }, .expected_in = 255 };
 	struct scsi_ask with = { .cdb = { 0x15, 0x10 } };
 
 	sense = ask(host, sense);
@@ -147,15 +150,16 @@ Test(scsi_tgt_info, modes)
 	second = scsi_host_dial(&rig, 2);
 	ready(second);
 	disk[0]->bdev.lim.fua = false;
-	got = ask(
-		host, (struct scsi_ask){ .cdb = { 0x5a, 0x10, 0x3f, [8] = 255 }, .want_in = 255 });
+	got = ask(host,
+		(struct scsi_ask){ .cdb = { 0x5a, 0x10, 0x3f, [8] = 255 }, .expected_in = 255 });
 	cr_assert(!got.status && got.moved == 8 + 16 + 20 + 12 && wire_be(in, 2) == got.moved - 2);
 	cr_assert(in[24] == 8 && in[26] == 4 && in[44] == 10 && wire_be(in + 8, 8) == LAST);
-	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x1a, 0, 0xc8, 0, 255 }, .want_in = 255 }), 5,
-		0x39, 0);
-	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x1a, 0, 0x05, 0, 255 }, .want_in = 255 }), 5,
-		0x24, 0);
-	got = ask(host, (struct scsi_ask){ .cdb = { 0x5a, 8, 0x7f, [8] = 255 }, .want_in = 255 });
+	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x1a, 0, 0xc8, 0, 255 }, .expected_in = 255 }),
+		5, 0x39, 0);
+	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x1a, 0, 0x05, 0, 255 }, .expected_in = 255 }),
+		5, 0x24, 0);
+	got = ask(
+		host, (struct scsi_ask){ .cdb = { 0x5a, 8, 0x7f, [8] = 255 }, .expected_in = 255 });
 	cr_assert(!got.status && in[10] == 0 && in[28 + 4] == 0, "nothing can be changed");
 	GOOD(select_with(8, 6, 4)); /* what is */
 	GOOD(select_with(10, 8, 0));
@@ -167,7 +171,7 @@ Test(scsi_tgt_info, modes)
 	CHECK(select_with(10, 9, 0), 5, 0x26, 0);  /* TAS can't be changed */
 	CHECK(select_with(10, 5, 11), 5, 0x26, 0); /* a page length */
 	CHECK(select_with(10, 3, 9), 5, 0x26, 0);  /* a block descriptor of 9 */
-	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x15, 0x10, 0, 0, 3 }, .want_out = 3 }), 5,
+	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x15, 0x10, 0, 0, 3 }, .expected_out = 3 }), 5,
 		0x1a, 0);
 	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x15, 0x11 } }), 5, 0x24, 0);
 	scsi_host_leave(second);
@@ -181,10 +185,11 @@ Test(scsi_tgt_info, attentions)
 
 	begin();
 	second = scsi_host_dial(&rig, 2);
-	GOOD(ask(second, (struct scsi_ask){ .cdb = { 0x12, 0, 0, 0, 96 }, .want_in = 96 }));
+	GOOD(ask(second, (struct scsi_ask){ .cdb = { 0x12, 0, 0, 0, 96 }, .expected_in = 96 }));
 	CHECK(ask(second, reading(ask10(0x28, 0, 0, 1), BLOCK)), 6, 0x29, 0);
 	GOOD(ask(second, reading(ask10(0x28, 0, 0, 1), BLOCK)));
-	got = ask(second, (struct scsi_ask){ .cdb = { 3, 1, 0, 0, 18 }, .want_in = 18, .lun = 1 });
+	got = ask(second,
+		(struct scsi_ask){ .cdb = { 3, 1, 0, 0, 18 }, .expected_in = 18, .lun = 1 });
 	cr_assert(!got.status && got.moved == 8 && in[0] == 0x72 && in[1] == 6 && in[2] == 0x29);
 	GOOD(ask(second, (struct scsi_ask){ .lun = 1 }));
 	disk[1]->bdev.lim.size = SIZE / 2;

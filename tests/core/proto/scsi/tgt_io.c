@@ -47,7 +47,7 @@ Test(scsi_tgt_io, writes_with_every_cdb)
 	GOOD(ask(host, writing(ask16(0x8a, 0, 40, 1000), 1000 * BLOCK)));
 	cr_assert_eq(memcmp(disk[0]->bytes + 40 * BLOCK, out, 1000 * BLOCK), 0);
 	GOOD(ask(host, writing((struct scsi_ask){ .cdb = { 0xaa, 0, 0, 0, 0, 1, 0, 0, 0, 1 },
-				       .inside = true,
+				       .immediate = true,
 				       .lun = 1 },
 			       BLOCK)));
 	cr_assert_eq(memcmp(disk[1]->bytes + BLOCK, out, BLOCK), 0);
@@ -155,7 +155,7 @@ Test(scsi_tgt_io, verify_compares)
 	disk[0]->bytes[2 * BLOCK + 9] = 6;
 	CHECK(ask(host, writing(ask10(0x2f, 6, 0, 3), BLOCK)), 0xe, 0x1d, 0);
 	got = writing(ask10(0x2f, 6, 0, 2), BLOCK);
-	got.inside = true;
+	got.immediate = true;
 	GOOD(ask(host, got));
 	disk[0]->bad_off = 11 * BLOCK;
 	disk[0]->bad_len = 1;
@@ -192,7 +192,7 @@ Test(scsi_tgt_io, data_that_came_along_for_an_exposed_disk)
 	for (unsigned i = 0; i < sizeof(opcodes); i++) {
 		struct scsi_ask with = writing(ask10(opcodes[i], 2 * i, 50, 4), 4 * BLOCK);
 
-		with.inside = true;
+		with.immediate = true;
 		memset(disk[0]->bytes + 50 * BLOCK, 0, 4 * BLOCK);
 		GOOD(ask(host, with));
 		cr_assert_eq(memcmp(disk[0]->bytes + 50 * BLOCK, out, 4 * BLOCK), 0);
@@ -200,8 +200,8 @@ Test(scsi_tgt_io, data_that_came_along_for_an_exposed_disk)
 	}
 	disk[0]->falsify = 51 * BLOCK + 3;
 	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x2e, 2, [5] = 50, [8] = 4 },
-				.want_out = 4 * BLOCK,
-				.inside = true }),
+				.expected_out = 4 * BLOCK,
+				.immediate = true }),
 		0xe, 0x1d, 0);
 	end();
 }
@@ -216,7 +216,7 @@ Test(scsi_tgt_io, write_same)
 		cr_assert_eq(memcmp(disk[0]->bytes + i * BLOCK, out, BLOCK), 0);
 	cr_assert_neq(memcmp(disk[0]->bytes + 702 * BLOCK, out, BLOCK), 0);
 	got = writing(ask16(0x93, 0, 900, 3), BLOCK);
-	got.inside = true;
+	got.immediate = true;
 	GOOD(ask(host, got));
 	cr_assert_eq(memcmp(disk[0]->bytes + 902 * BLOCK, out, BLOCK), 0);
 	memset(out, 0, BLOCK);
@@ -275,34 +275,35 @@ Test(scsi_tgt_io, unmap)
 /* By the disk, or where only this process writes to it by the device server. */
 static void compares_and_writes(bool own)
 {
-	struct scsi_ask caw = { .cdb = { 0x89, [9] = 6, [13] = 2 }, .want_out = 4 * BLOCK }, got;
+	struct scsi_ask caw = { .cdb = { 0x89, [9] = 6, [13] = 2 }, .expected_out = 4 * BLOCK },
+			got;
 
 	begin();
 	CHECK(ask(host, caw), 5, 0x20, 0);
 	disk[0]->bdev.lim.max[IO_COMPARE_WRITE] = own ? 0 : 8 * BLOCK;
 	disk[0]->bdev.lim.max[IO_WRITE] = own ? 8 * BLOCK : disk[0]->bdev.lim.max[IO_WRITE];
-	disk[0]->bdev.lim.own = own;
-	GOOD(ask(host, (struct scsi_ask){ .cdb = { 0x12, 1, 0xb0, 0, 64 }, .want_in = 64 }));
+	disk[0]->bdev.lim.sole_writer = own;
+	GOOD(ask(host, (struct scsi_ask){ .cdb = { 0x12, 1, 0xb0, 0, 64 }, .expected_in = 64 }));
 	cr_assert_eq(in[5], 8);
 	memcpy(out, disk[0]->bytes + 6 * BLOCK, 2 * BLOCK);
 	GOOD(ask(host, caw));
 	cr_assert_eq(memcmp(disk[0]->bytes + 6 * BLOCK, out + 2 * BLOCK, 2 * BLOCK), 0);
 	memcpy(out, disk[0]->bytes + 6 * BLOCK, 2 * BLOCK);
 	out[700] ^= 1;
-	caw.inside = true;
+	caw.immediate = true;
 	got = ask(host, caw);
 	CHECK(got, 0xe, 0x1d, 0);
 	cr_assert(got.info_valid && got.info == 700);
 	caw.cdb[13] = 9;
-	caw.want_out = 18 * BLOCK;
+	caw.expected_out = 18 * BLOCK;
 	CHECK(ask(host, caw), 5, 0x24, 0);
 	caw.cdb[13] = 0;
-	caw.want_out = 0;
+	caw.expected_out = 0;
 	GOOD(ask(host, caw));
 	disk[0]->fail_write = 6 * BLOCK;
 	memcpy(out, disk[0]->bytes + 6 * BLOCK, 2 * BLOCK);
 	caw.cdb[13] = 2;
-	caw.want_out = 4 * BLOCK;
+	caw.expected_out = 4 * BLOCK;
 	CHECK(ask(host, caw), 3, 0x0c, 0);
 	cr_assert_eq(disk[0]->bdev.orphans, 0);
 	end();
@@ -320,7 +321,7 @@ Test(scsi_tgt_io, compare_and_write_on_a_disk_of_ours)
 
 Test(scsi_tgt_io, lba_status)
 {
-	struct scsi_ask with = { .cdb = { 0x9e, 0x12, [9] = 4 }, .want_in = 4096 }, got;
+	struct scsi_ask with = { .cdb = { 0x9e, 0x12, [9] = 4 }, .expected_in = 4096 }, got;
 
 	begin();
 	memset(disk[0]->hole + 6, 1, 3);
@@ -346,7 +347,7 @@ Test(scsi_tgt_io, lba_status)
 	disk[0]->bdev.lim.max[IO_MAP] = SIZE;
 	wire_put_be(with.cdb + 2, 8, 0);
 	wire_put_be(with.cdb + 10, 4, sizeof(in));
-	with.want_in = sizeof(in);
+	with.expected_in = sizeof(in);
 	got = ask(host, with);
 	GOOD(got);
 	cr_assert_eq(got.moved, 8 + 2047 * 16);
@@ -380,7 +381,7 @@ Test(scsi_tgt_io, a_disk_that_is_read_only)
 	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x42 } }), 7, 0x27, 0);
 	GOOD(ask(host, reading(ask10(0x28, 0, 0, 1), BLOCK)));
 	GOOD(ask(host,
-		(struct scsi_ask){ .cdb = { 0x1a, 8, 0x3f, 0, 4 }, .in = mode, .want_in = 4 }));
+		(struct scsi_ask){ .cdb = { 0x1a, 8, 0x3f, 0, 4 }, .in = mode, .expected_in = 4 }));
 	cr_assert_eq(mode[2], 0x90);
 	end();
 }

@@ -52,8 +52,8 @@ static void end_all(void)
 static struct scsi_ask same_block(struct scsi_ask with, bool inside)
 {
 	with.out = out + PATTERN;
-	with.want_out = BLOCK;
-	with.inside = inside;
+	with.expected_out = BLOCK;
+	with.immediate = inside;
 	return with;
 }
 
@@ -155,7 +155,7 @@ static void fence_back(struct target_fence *fence)
 
 static void fence(void)
 {
-	struct target_fence fence = { .same = all, .back = fence_back, .home = loop };
+	struct target_fence fence = { .match = all, .done = fence_back, .home = loop };
 
 	back = 0;
 	target_fence(&rig.target, &fence);
@@ -257,7 +257,7 @@ Test(scsi_tgt_long, limits)
 	cr_assert_eq(scsi_rig_start(&rig, &why), 0, "%s", why.text);
 	host = scsi_host_dial(&rig, 1);
 	ready(host);
-	GOOD(ask(host, (struct scsi_ask){ .cdb = { 0x12, 1, 0xb0, 0, 64 }, .want_in = 64 }));
+	GOOD(ask(host, (struct scsi_ask){ .cdb = { 0x12, 1, 0xb0, 0, 64 }, .expected_in = 64 }));
 	cr_assert_eq(wire_be(in + 8, 4), most);
 	cr_assert_eq(wire_be(in + 36, 8), most);
 	CHECK(ask(host, writing(ask16(0x93, 0, 0, most + 1), BLOCK)), 5, 0x24, 0);

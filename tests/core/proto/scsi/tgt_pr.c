@@ -47,7 +47,8 @@ static struct scsi_ask pr(
 static struct scsi_ask pr_in(struct scsi_host *from, uint8_t action)
 {
 	memset(in, 0xee, 4096);
-	return ask(from, (struct scsi_ask){ .cdb = { 0x5e, action, [7] = 16 }, .want_in = 4096 });
+	return ask(
+		from, (struct scsi_ask){ .cdb = { 0x5e, action, [7] = 16 }, .expected_in = 4096 });
 }
 
 static bool conflicts(struct scsi_ask got)
@@ -83,7 +84,7 @@ Test(scsi_tgt_pr, who_may_read_and_write)
 		cr_assert_eq(may(third, 0x28), rows[i].other_reads);
 		cr_assert(!may(third, 0x2a) && !may(third, 0x41));
 		GOOD(ask(third, (struct scsi_ask){ 0 }));
-		GOOD(ask(third, (struct scsi_ask){ .cdb = { 0x25 }, .want_in = 8 }));
+		GOOD(ask(third, (struct scsi_ask){ .cdb = { 0x25 }, .expected_in = 8 }));
 		GOOD(ask(third, writing((struct scsi_ask){ .cdb = { 0x0a, 0, 0, 0, 1 }, .lun = 1 },
 					BLOCK)));
 		cr_assert_eq(conflicts(pr(second, RESERVE, rows[i].type, 22, 0)), rows[i].type < 7);
@@ -129,12 +130,12 @@ Test(scsi_tgt_pr, keys)
 	cr_assert_eq(pr_in(third, 1).moved, 8);
 	CHECK(pr(second, RESERVE, 2, 22, 0), 5, 0x24, 0);
 	CHECK(pr(second, RESERVE, 0x11, 22, 0), 5, 0x24, 0); /* scope */
-	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x5f, 0, 0, [8] = 23 }, .want_out = 23 }), 5,
-		0x1a, 0);
-	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x5f, 0, 0, [8] = 24 }, .want_out = 23 }), 5,
-		0x24, 0);
-	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x5f, 9, 0, [8] = 24 }, .want_out = 24 }), 5,
-		0x24, 0);
+	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x5f, 0, 0, [8] = 23 }, .expected_out = 23 }),
+		5, 0x1a, 0);
+	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x5f, 0, 0, [8] = 24 }, .expected_out = 23 }),
+		5, 0x24, 0);
+	CHECK(ask(host, (struct scsi_ask){ .cdb = { 0x5f, 9, 0, [8] = 24 }, .expected_out = 24 }),
+		5, 0x24, 0);
 	end_three();
 }
 
@@ -256,7 +257,7 @@ Test(scsi_tgt_pr, reserve_6)
 	cr_assert(
 		conflicts(ask(second, reserve)) && conflicts(ask(second, (struct scsi_ask){ 0 })));
 	GOOD(ask(second, release)); /* changes nothing */
-	GOOD(ask(second, (struct scsi_ask){ .cdb = { 0x12, 0, 0, 0, 96 }, .want_in = 96 }));
+	GOOD(ask(second, (struct scsi_ask){ .cdb = { 0x12, 0, 0, 0, 96 }, .expected_in = 96 }));
 	cr_assert(!may(second, 0x28) && may(host, 0x2a));
 	cr_assert(conflicts(pr(host, REGISTER, 0, 0, 11)));
 	GOOD(ask(host, release));
@@ -335,7 +336,7 @@ Test(scsi_tgt_pr, each_name_keeps_a_few_registrations)
 /* Ports that are here are not limited. A list that is too long ends with a whole entry. */
 Test(scsi_tgt_pr, all_that_are_here_may_register)
 {
-	struct scsi_ask with = { .cdb = { 0x5e, 3, [7] = 255 }, .want_in = 65535 };
+	struct scsi_ask with = { .cdb = { 0x5e, 3, [7] = 255 }, .expected_in = 65535 };
 	struct scsi_host *present[56];
 	unsigned count = sizeof(present) / sizeof(*present), each = 24 + 252;
 
@@ -428,7 +429,7 @@ Test(scsi_tgt_pr, two_threads)
 	struct scsi_ask reads[2][8];
 	uint8_t list[24] = { [15] = 11 }, take[24] = { [7] = 11 }, got[2][8][BLOCK];
 	const struct bdev_env env = { .write = true };
-	struct crew *crew;
+	struct workers *workers;
 	struct bdev *ram;
 
 	leap_now = 0;
@@ -436,9 +437,9 @@ Test(scsi_tgt_pr, two_threads)
 	cr_assert_eq(bdev_open(&ram, loop, "ram:4M", &env, &why), 0, "%s", why.text);
 	rig.disk[0] = ram;
 	rig.disks = 1;
-	cr_assert_eq(crew_start(&crew, 2, &opt, &why), 0);
-	loops[0] = crew_loop(crew, 0);
-	loops[1] = crew_loop(crew, 1);
+	cr_assert_eq(workers_start(&workers, 2, &opt, &why), 0);
+	loops[0] = workers_loop(workers, 0);
+	loops[1] = workers_loop(workers, 1);
 	rig.nloops = 2;
 	cr_assert_eq(scsi_rig_start(&rig, &why), 0);
 	host = scsi_host_dial(&rig, 1);
@@ -477,7 +478,7 @@ Test(scsi_tgt_pr, two_threads)
 	scsi_host_leave(host);
 	scsi_host_leave(second);
 	cr_assert_eq(scsi_rig_stop(&rig, &why), 0, "%s", why.text);
-	crew_stop(crew);
+	workers_stop(workers);
 	bdev_close(ram);
 	fake_disk_free(disk[0]);
 	fake_disk_free(disk[1]);

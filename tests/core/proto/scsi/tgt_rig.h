@@ -131,19 +131,19 @@ static inline struct scsi_ask ask16(uint8_t opcode, uint8_t bits, uint64_t lba, 
 
 static inline struct scsi_ask reading(struct scsi_ask with, uint32_t room)
 {
-	with.want_in = room;
+	with.expected_in = room;
 	return with;
 }
 
 static inline struct scsi_ask writing(struct scsi_ask with, uint32_t len)
 {
-	with.want_out = len;
+	with.expected_out = len;
 	return with;
 }
 
 static inline struct scsi_ask listing(struct scsi_ask with, const void *list, uint32_t len)
 {
 	with.out = list;
-	with.want_out = len;
+	with.expected_out = len;
 	return with;
 }

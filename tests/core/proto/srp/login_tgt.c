@@ -26,7 +26,7 @@ static void begin(sa_family_t family)
 	opt.disk[0] = (struct target_disk_options){ .bdev = &backing->bdev, .uuid = "TARGETID" };
 	opt.disks = opt.listens = opt.nloops = 1;
 	opt.loops = &loop;
-	opt.listen[0].ways = WAY_VERBS;
+	opt.listen[0].transports = TRANSPORT_VERBS;
 	opt.listen[0].at.ss.ss_family = family;
 	if (family == ADDR_IB)
 		addr_set_ib(&opt.listen[0].at, gid, 0xffff, 7);

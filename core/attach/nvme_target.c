@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Merge options and URI keys into the parameters of one kernel connection. */
+#include "nvme_target.h"
+#include "applet.h"
+#include "kernel_rdma.h"
+#include "names.h"
+#include "resolve.h"
+#include "wire/nvmf.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOKUPS     16 /* in parallel */
+#define USER_QUEUES 64 /* maximum of userspace disks */
+
+/* URI keys of all network disks, as the kernel's options. */
+static const struct {
+	const char *name;
+	uint8_t key;
+} aliases[] = {
+	{ "src", NVMF_HOST_TRADDR },
+	{ "iface", NVMF_HOST_IFACE },
+	{ "queues", NVMF_NR_IO_QUEUES },
+	{ "depth", NVMF_QUEUE_SIZE },
+};
+
+static int parse_flag(struct nvmf_target *t, enum nvmf_key key, const char *name, struct diag *diag)
+{
+	bool on = false;
+	int err = uri_bool(&t->uri, name, &on, diag);
+
+	if (!err && on)
+		t->params.value[key] = "";
+	return err;
+}
+
+static int parse_key(struct nvmf_target *t, enum nvmf_key key, const char *name, struct diag *diag)
+{
+	const char *value;
+
+	if (key == NVMF_DHCHAP_SECRET || key == NVMF_DHCHAP_CTRL_SECRET)
+		return 0;
+	if (kernel_nvmf_key_flag(key))
+		return parse_flag(t, key, name, diag);
+	value = uri_value(&t->uri, name);
+	if (value && key == NVMF_TLS_KEY && nvmf_tls_is_key(value))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"a URI must not contain a key: use tls-key-file=FILE");
+	if (!value || t->params.value[key])
+		return 0;
+	t->params.value[key] = value;
+	return key == NVMF_KEYRING || key == NVMF_TLS_KEY
+		       ? 0
+		       : kernel_nvmf_key_check(key, name, value, diag);
+}
+
+/* Translate an RDMA device to its network interface, which the kernel takes. */
+static int parse_device(struct nvmf_target *t, int root, struct diag *diag)
+{
+	const char *rdma = uri_value(&t->uri, "rdma"), *dev = uri_value(&t->uri, "dev");
+
+	if (rdma && !strcmp(rdma, "iwarp")) {
+		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"the kernel initiator can't use rdmastor's software iWARP (rdma=iwarp)");
+		nvmf_hint_userspace(t, root, diag);
+		return -ENOTSUP;
+	}
+	if (rdma && strcmp(rdma, "verbs") && strcmp(rdma, "auto"))
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "rdma='%s': expected verbs, iwarp or auto", rdma);
+	if (!dev)
+		return 0;
+	if (t->params.value[NVMF_HOST_IFACE] || t->params.value[NVMF_HOST_TRADDR])
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"dev=%s and a local address or interface can't be combined", dev);
+	t->params.value[NVMF_HOST_IFACE] = t->iface;
+	return kernel_rdma_netdev(root, dev, t->iface, sizeof(t->iface), diag);
+}
+
+static int parse_keys(struct nvmf_target *t, int root, const struct nvmf_options *opts,
+	const char **on_loss, const char *file[3], struct diag *diag)
+{
+	static const char *const files[3] = { "secret-file", "ctrl-secret-file", "tls-key-file" };
+	const char *value;
+	int err = 0;
+
+	for (unsigned i = 0; i < sizeof(aliases) / sizeof(*aliases) && !err; i++)
+		err = parse_key(t, aliases[i].key, aliases[i].name, diag);
+	for (int key = NVMF_HOSTNQN; key < NVMF_KEYS && !err; key++)
+		err = parse_key(t, key, kernel_nvmf_key_name(key), diag);
+	if (!err && !strcmp(t->uri.scheme, "nvme+rdma"))
+		err = parse_device(t, root, diag);
+	if (!err)
+		err = uri_msec(&t->uri, "timeout", &t->timeout_ms, diag);
+	if (err)
+		return err;
+	value = uri_value(&t->uri, "loss");
+	if (!opts->on_loss && value)
+		*on_loss = value;
+	for (unsigned i = 0; i < 3; i++) {
+		value = uri_value(&t->uri, files[i]);
+		if (!file[i])
+			file[i] = value;
+	}
+	return uri_done(&t->uri, diag);
+}
+
+/* "SUBNQN", "SUBNQN/1", "SUBNQN/urn:uuid:…" */
+static int parse_path(struct nvmf_target *t, struct diag *diag)
+{
+	const char *unit = uri_unit(&t->uri);
+	uint8_t uuid[16];
+	uint64_t nsid;
+
+	if (!*t->uri.path)
+		return 0;
+	if (t->params.value[NVMF_NQN])
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "an NQN in the URI and --nqn can't be combined");
+	if (!uri_name(&t->uri, t->nqn, sizeof(t->nqn)))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the NQN exceeds the limit of 223 bytes");
+	t->params.value[NVMF_NQN] = t->nqn;
+	if (!*unit)
+		return 0;
+	if (!strncmp(unit, "urn:uuid:", 9)) {
+		if (!uuid_parse(uuid, unit + 9))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "invalid UUID '%s'", unit + 9);
+		uuid_text(t->uuid, uuid);
+		return 0;
+	}
+	if (parse_u64(unit, 1, UINT32_MAX - 1, &nsid, NULL)) {
+		diag_set(diag, DIAG_USAGE, EINVAL,
+			"namespace '%s': expected a number from 1, or urn:uuid:UUID", unit);
+		return diag_hint(diag, "write a '/' in the NQN as %%2F"), -EINVAL;
+	}
+	t->nsid = (uint32_t)nsid;
+	return 0;
+}
+
+int nvmf_uri_scheme(const struct uri *uri, struct diag *diag)
+{
+	if (!strcmp(uri->scheme, "nvme+rdma") || !strcmp(uri->scheme, "nvme+tcp"))
+		return 0;
+	diag_set(diag, DIAG_USAGE, EINVAL, "expected nvme+rdma:// or nvme+tcp://");
+	uri_hint_host(uri->spelling, diag);
+	return diag_ctx(diag, "%s", uri->spelling);
+}
+
+static int read_uri(struct nvmf_target *t, const char *text, struct diag *diag)
+{
+	static const enum nvmf_key same[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID };
+	int err;
+
+	for (unsigned i = 0; i < 3; i++)
+		if (t->params.value[same[i]])
+			return diag_set(
+				diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s can't be combined");
+	err = uri_parse(&t->uri, text, diag);
+	if (!err)
+		err = nvmf_uri_scheme(&t->uri, diag);
+	if (err)
+		return err;
+	t->params.value[NVMF_TRANSPORT] = t->uri.scheme + 5;
+	t->params.value[NVMF_TRADDR] = t->uri.host;
+	if (t->uri.port) {
+		snprintf(t->port, sizeof(t->port), "%u", t->uri.port);
+		t->params.value[NVMF_TRSVCID] = t->port;
+	}
+	return parse_path(t, diag);
+}
+
+static void set_number(
+	struct nvmf_target *t, enum nvmf_key key, unsigned slot, int value, bool soft)
+{
+	if (t->params.value[key])
+		return;
+	snprintf(t->number[slot], sizeof(t->number[slot]), "%d", value);
+	t->params.value[key] = t->number[slot];
+	t->params.soft[key] = soft;
+}
+
+static void set_policy(struct nvmf_target *t, int loss, int fail, int delay)
+{
+	set_number(t, NVMF_CTRL_LOSS_TMO, 0, loss, false);
+	set_number(t, NVMF_RECONNECT_DELAY, 1, delay, true);
+	if (fail >= 0)
+		set_number(t, NVMF_FAST_IO_FAIL_TMO, 2, fail, fail > 0);
+}
+
+/* I/O to a lost target fails after fast_io_fail_tmo; the controller is removed after ctrl_loss_tmo.
+ * The kernel counts the latter in attempts, which take more than a minute over RDMA if nothing
+ * answers: only the former is exact. */
+static int read_policy(struct nvmf_target *t, const char *what, const char *text, struct diag *diag)
+{
+	const char *const *value = t->params.value;
+	uint32_t ms = LOSS_DEFAULT * 1000;
+	int seconds, loss, err;
+
+	if (!text && (value[NVMF_CTRL_LOSS_TMO] || value[NVMF_FAST_IO_FAIL_TMO] ||
+			     value[NVMF_RECONNECT_DELAY]))
+		return 0;
+	err = text ? loss_read(text, what, LOSS_MAX, &ms, diag) : 0;
+	if (err)
+		return err;
+	seconds = loss_seconds(ms);
+	loss_text(seconds, t->policy);
+	if (seconds <= 0) {
+		set_policy(t, seconds ? -1 : LOSS_DEFAULT, seconds, seconds ? 10 : 2);
+		return 0;
+	}
+	loss = value[NVMF_CTRL_LOSS_TMO] ? atoi(value[NVMF_CTRL_LOSS_TMO]) : seconds;
+	set_policy(t, seconds, loss >= 0 && loss < seconds ? -1 : seconds,
+		seconds >= 60  ? 10
+		: seconds >= 6 ? seconds / 6
+			       : 1);
+	return 0;
+}
+
+int nvmf_read_key(const struct call *call, const char *option, const char *fd, const char *file,
+	char key[NVMF_SECRET], struct diag *diag)
+{
+	int err = secret_read(call, option, fd, file, key, NVMF_SECRET, diag);
+
+	key[strcspn(key, " \t")] = 0; /* blanks may follow */
+	return err || key[0] ? err : diag_set(diag, DIAG_USAGE, EINVAL, "the key is empty");
+}
+
+static int read_secrets(struct nvmf_target *t, const struct nvmf_options *opts, const char *file[2],
+	struct diag *diag)
+{
+	static const struct {
+		enum nvmf_key key;
+		const char *variable, *fd;
+	} kinds[2] = { { NVMF_DHCHAP_SECRET, "RDMASTOR_DHCHAP_SECRET", "--dhchap-secret-fd" },
+		{ NVMF_DHCHAP_CTRL_SECRET, "RDMASTOR_DHCHAP_CTRL_SECRET",
+			"--dhchap-ctrl-secret-fd" } };
+	int err = 0;
+
+	for (unsigned i = 0; i < 2 && !err; i++) {
+		const char *variable = getenv(kinds[i].variable), *fd = opts->secret_fd[i];
+		const char **value = &t->params.value[kinds[i].key];
+
+		t->secret_from[i] = *value     ? "option"
+				    : fd       ? "descriptor"
+				    : file[i]  ? file[i]
+				    : variable ? kinds[i].variable
+					       : NULL;
+		if (*value || !t->secret_from[i])
+			continue;
+		*value = t->secret[i];
+		if (fd || file[i])
+			err = nvmf_read_key(t->call, kinds[i].fd, fd, file[i], t->secret[i], diag);
+		else
+			snprintf(t->secret[i], NVMF_SECRET, "%s", variable);
+	}
+	return err;
+}
+
+/* Reuse the random host NQN of an existing connection, so that one boot has one name. */
+static void reuse_random_hostnqn(struct nvmf_target *t, int root)
+{
+	struct nvmf_ctrl *list;
+	unsigned count;
+
+	if (kernel_nvmf_list(root, &list, &count, NULL))
+		return;
+	for (unsigned i = 0; i < count && t->identity.random; i++) {
+		if (!list[i].hostnqn[0] || !list[i].hostid[0])
+			continue;
+		snprintf(t->identity.hostnqn, sizeof(t->identity.hostnqn), "%s", list[i].hostnqn);
+		snprintf(t->hostid, sizeof(t->hostid), "%s", list[i].hostid);
+		snprintf(t->identity.nqn_from, sizeof(t->identity.nqn_from), "%s", list[i].name);
+		memcpy(t->identity.id_from, t->identity.nqn_from, sizeof(t->identity.id_from));
+		t->identity.random = 0;
+	}
+	free(list);
+}
+
+static int read_identity(struct nvmf_target *t, int root, struct diag *diag)
+{
+	int err = kernel_identity(root, t->params.value[NVMF_HOSTNQN], t->params.value[NVMF_HOSTID],
+		&t->identity, diag);
+
+	if (err)
+		return err;
+	uuid_text(t->hostid, t->identity.hostid);
+	if (t->identity.random)
+		reuse_random_hostnqn(t, root);
+	t->params.value[NVMF_HOSTNQN] = t->identity.hostnqn;
+	t->params.value[NVMF_HOSTID] = t->hostid;
+	return 0;
+}
+
+int nvmf_target_check_address(const char *transport, const char *traddr, struct diag *diag)
+{
+	bool address = traddr && *traddr;
+
+	if (transport && address)
+		return 0;
+	if (!transport && !address)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"no target given: expected a URI, or --transport and --traddr");
+	diag_set(diag, DIAG_USAGE, EINVAL, "%s is missing", address ? "--transport" : "--traddr");
+	return diag_hint(
+		diag, address ? "--transport tcp or --transport rdma" : "--traddr ADDRESS");
+}
+
+bool nvmf_target_discovery(const struct nvmf_target *t)
+{
+	return !strcmp(t->params.value[NVMF_NQN], NVMF_DISCOVERY_NQN);
+}
+
+bool nvmf_target_key_from_policy(const struct nvmf_target *t, enum nvmf_key key)
+{
+	for (unsigned i = 0; i < sizeof(t->number) / sizeof(*t->number); i++)
+		if (t->params.value[key] == t->number[i])
+			return true;
+	return false;
+}
+
+const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX])
+{
+	const char *host = value[NVMF_TRADDR], *port = value[NVMF_TRSVCID], *nqn = value[NVMF_NQN];
+	bool v6 = strchr(host, ':');
+
+	snprintf(uri, URI_MAX, "nvme+%.16s://%s%.256s%s%s%.32s", value[NVMF_TRANSPORT],
+		v6 ? "[" : "", host, v6 ? "]" : "", port ? ":" : "", port ? port : "");
+	if (nqn && strcmp(nqn, NVMF_DISCOVERY_NQN)) {
+		strcat(uri, "/");
+		uri_encode_name(uri, nqn);
+	}
+	return uri;
+}
+
+/* Add the identity unless export would find the same. */
+static void add_identity(const struct nvmf_target *t, int root, char uri[URI_MAX])
+{
+	const char *nqn = t->params.value[NVMF_HOSTNQN], *id = t->params.value[NVMF_HOSTID];
+	char own_id[UUID_TEXT] = "";
+	struct identity own = { 0 };
+
+	if (!kernel_identity(root, NULL, NULL, &own, NULL))
+		uuid_text(own_id, own.hostid);
+	if (nqn && (strcmp(nqn, own.hostnqn) || (id && strcasecmp(id, own_id))))
+		uri_encode_key(uri, "hostnqn", nqn);
+	if (id && strcasecmp(id, own_id))
+		uri_encode_key(uri, "hostid", id);
+}
+
+void nvmf_hint_userspace(const struct nvmf_target *t, int root, struct diag *diag)
+{
+	static const char *const own[] = { "rdma", "dev", "timeout", NULL };
+	const char *const *value = t->params.value;
+	bool tcp = !strcmp(value[NVMF_TRANSPORT], "tcp");
+	struct uri *keys = (struct uri *)&t->uri; /* uri_value() marks the key as known */
+	const char *loss = t->policy[0] ? t->policy : uri_value(keys, "loss");
+	char uri[URI_MAX], usual[LOSS_TEXT];
+
+	if (value[NVMF_TLS] || value[NVMF_CONCAT] || value[NVMF_DHCHAP_SECRET])
+		return;
+	nvmf_uri(value, uri);
+	if (t->uuid[0])
+		snprintf(uri + strlen(uri), sizeof(uri) - strlen(uri), "/urn:uuid:%s", t->uuid);
+	else if (t->nsid)
+		snprintf(uri + strlen(uri), sizeof(uri) - strlen(uri), "/%u", t->nsid);
+	add_identity(t, root, uri);
+	for (unsigned i = 0; i < sizeof(aliases) / sizeof(*aliases); i++) {
+		const char *text = value[aliases[i].key];
+
+		if (text && (tcp || aliases[i].key != NVMF_HOST_IFACE) &&
+			(aliases[i].key != NVMF_NR_IO_QUEUES || atoi(text) <= USER_QUEUES))
+			uri_encode_key(uri, aliases[i].name, text);
+	}
+	if (value[NVMF_TOS])
+		uri_encode_key(uri, "tos", value[NVMF_TOS]);
+	for (int key = NVMF_HDR_DIGEST; tcp && key <= NVMF_DATA_DIGEST; key++)
+		if (value[key])
+			uri_encode_key(uri, kernel_nvmf_key_name(key), "1");
+	if (loss && strcmp(loss, loss_text(LOSS_DEFAULT, usual)))
+		uri_encode_key(uri, "loss", loss);
+	for (unsigned i = 0; own[i]; i++)
+		if (uri_value(keys, own[i]))
+			uri_encode_key(uri, own[i], uri_value(keys, own[i]));
+	attach_hint_userspace(uri, diag);
+}
+
+const char *nvmf_option_name(enum nvmf_key key, char name[NVMF_OPTION_NAME])
+{
+	snprintf(name, NVMF_OPTION_NAME, "--%s", kernel_nvmf_key_name(key));
+	for (char *p = name; *p; p++)
+		if (*p == '_')
+			*p = '-';
+	return name;
+}
+
+int nvmf_options_check(const struct nvmf_options *opts, struct diag *diag)
+{
+	char name[NVMF_OPTION_NAME];
+	int err = 0;
+
+	for (int key = 0; key < NVMF_KEYS && !err; key++)
+		if (opts->value[key] && key != NVMF_TLS_KEY && key != NVMF_KEYRING)
+			err = kernel_nvmf_key_check(
+				key, nvmf_option_name(key, name), opts->value[key], diag);
+	return err;
+}
+
+void nvmf_options_add(struct nvmf_options *opts, const struct nvmf_entry *entry, enum nvmf_key from)
+{
+	for (int key = from; key < NVMF_KEYS; key++) {
+		if (kernel_nvmf_key_flag(key))
+			opts->flag[key] |= entry->value[key] != NULL;
+		else if (!opts->value[key])
+			opts->value[key] = entry->value[key];
+	}
+}
+
+int nvmf_target_read(struct nvmf_target *t, const struct call *call, int root,
+	const struct nvmf_options *opts, const char *uri, struct diag *diag)
+{
+	const char *on_loss = opts->on_loss,
+		   *file[3] = { opts->secret_file[0], opts->secret_file[1], opts->tls_key_file };
+	int err = 0;
+
+	memset(t, 0, sizeof(*t));
+	t->call = call;
+	t->timeout_ms = ((const struct opt_common *)call->opts)->timeout_ms;
+	memcpy(t->params.value, opts->value, sizeof(t->params.value));
+	for (int key = 0; key < NVMF_KEYS; key++)
+		if (opts->flag[key])
+			t->params.value[key] = "";
+	if (uri)
+		err = read_uri(t, uri, diag);
+	if (!err && uri)
+		err = parse_keys(t, root, opts, &on_loss, file, diag);
+	if (!err)
+		err = nvmf_target_check_address(
+			t->params.value[NVMF_TRANSPORT], t->params.value[NVMF_TRADDR], diag);
+	if (err)
+		return err;
+	if (!t->params.value[NVMF_NQN])
+		t->params.value[NVMF_NQN] = NVMF_DISCOVERY_NQN;
+	err = read_policy(t, opts->on_loss ? "--on-loss" : "loss=", on_loss, diag);
+	if (!err && !opts->no_secrets)
+		err = read_secrets(t, opts, file, diag);
+	if (!err)
+		err = nvmf_tls_read(t, opts, file[2], diag);
+	if (!err)
+		err = kernel_nvmf_check(&t->params, diag);
+	return err ? err : read_identity(t, root, diag);
+}
+
+void nvmf_target_keys(const char *uri, struct uri_key_names *asked)
+{
+	static const struct nvmf_options none = { .no_secrets = true };
+	const struct call call = { .opts = &none };
+	struct nvmf_target *t = calloc(1, sizeof(*t));
+
+	if (t && nvmf_target_read(t, &call, -1, &none, uri, NULL))
+		*asked = t->uri.known;
+	free(t);
+}
+
+struct lookup {
+	struct resolve resolve;
+	struct attach_reach reach;
+	const struct nvmf_target *target;
+	uint32_t timeout_ms;
+	volatile int *pending;
+	volatile int *all_done;
+};
+
+static void end_lookup(struct lookup *lookup)
+{
+	*lookup->all_done = !--*lookup->pending;
+}
+
+static void reached(struct attach_reach *reach)
+{
+	end_lookup(container_of(reach, struct lookup, reach));
+}
+
+/* Discovery controllers are queried from userspace, at all addresses. */
+static void found(struct resolve *resolve)
+{
+	struct lookup *lookup = container_of(resolve, struct lookup, resolve);
+	const struct nvmf_target *t = lookup->target;
+	const struct opt_common *common = t->call->opts;
+	const char *port = t->params.value[NVMF_TRSVCID];
+
+	addr_set_port(&resolve->addr, port ? (uint16_t)strtoul(port, NULL, 10) : NVMF_PORT);
+	if (resolve->why.err || common->dry_run || nvmf_target_discovery(t) ||
+		strcmp(t->params.value[NVMF_TRANSPORT], "tcp") ||
+		!attach_reach_start(
+			&lookup->reach, resolve->loop, &resolve->addr, lookup->timeout_ms))
+		end_lookup(lookup);
+}
+
+static void find_some(struct loop *loop, struct nvmf_target *const *t, unsigned count)
+{
+	volatile int pending = (int)count, all_done = 0;
+	struct lookup lookup[LOOKUPS];
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct opt_common *common = t[i]->call->opts;
+		uint32_t ms = t[i]->timeout_ms && t[i]->timeout_ms < ADDR_LOOKUP_MS
+				      ? t[i]->timeout_ms
+				      : ADDR_LOOKUP_MS;
+
+		lookup[i] = (struct lookup){ .resolve.done = found,
+			.reach.done = reached,
+			.target = t[i],
+			.timeout_ms = ms,
+			.pending = &pending,
+			.all_done = &all_done };
+		if (resolve_start(&lookup[i].resolve, loop, t[i]->params.value[NVMF_TRADDR], 1,
+			    common->no_timeout ? 0 : ms, &t[i]->why))
+			end_lookup(&lookup[i]);
+	}
+	loop_wait(loop, &all_done, 0);
+	for (unsigned i = 0; i < count; i++) {
+		attach_reach_stop(&lookup[i].reach);
+		t[i]->addr = lookup[i].resolve.addr;
+		if (!t[i]->why.err)
+			t[i]->why = lookup[i].resolve.why;
+	}
+}
+
+void nvmf_targets_resolve(struct loop *loop, struct nvmf_target *const *t, unsigned count)
+{
+	for (unsigned i = 0; i < count; i += LOOKUPS)
+		find_some(loop, t + i, count - i < LOOKUPS ? count - i : LOOKUPS);
+}
+
+int nvmf_target_set_addr(struct nvmf_target *t, const struct addr *addr, struct diag *diag)
+{
+	static const char *const ports[] = { "4420", "8009" };
+	const char **value = t->params.value;
+	struct diag why = { 0 };
+	int err;
+
+	t->addr = *addr;
+	t->host = strpbrk(value[NVMF_TRADDR], ":%") ? NULL : value[NVMF_TRADDR];
+	if (t->host)
+		value[NVMF_TRADDR] = addr_host(addr, t->traddr);
+	if (!value[NVMF_TRSVCID])
+		value[NVMF_TRSVCID] =
+			ports[nvmf_target_discovery(t) && !strcmp(value[NVMF_TRANSPORT], "tcp")];
+	err = kernel_nvmf_route(&t->params, &t->route, &why);
+	while (err && t->host && addr_next(&t->addr)) { /* skip addresses without a route */
+		value[NVMF_TRADDR] = addr_host(&t->addr, t->traddr);
+		err = kernel_nvmf_route(&t->params, &t->route, NULL);
+	}
+	if (err && diag)
+		*diag = why;
+	return err;
+}
+
+void nvmf_show_identity(const struct nvmf_target *t)
+{
+	if (t->call->loop.verbose)
+		call_note(t->call, "host NQN %s (%s), host ID %s (%s)", t->identity.hostnqn,
+			t->identity.nqn_from, t->hostid, t->identity.id_from);
+	if (t->identity.random)
+		call_warn_once(t->call, "random host NQN for this run: %s", t->identity.hostnqn);
+}
+
+void nvmf_warn_secrets(const struct call *call, const struct nvmf_options *opts)
+{
+	const char *key = opts->value[NVMF_TLS_KEY];
+
+	if (opts->value[NVMF_DHCHAP_SECRET] || opts->value[NVMF_DHCHAP_CTRL_SECRET])
+		call_warn(call, "the secret was visible in the process list and stays in the "
+				"shell's history: use --dhchap-secret-file");
+	if (key && nvmf_tls_is_key(key))
+		call_warn(call, "the key was visible in the process list and stays in the shell's "
+				"history: use --tls-key-file");
+}
+
+void nvmf_target_wipe(struct nvmf_target *t)
+{
+	explicit_bzero(t->secret, sizeof(t->secret));
+	explicit_bzero(&t->tls.psk, sizeof(t->tls.psk));
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the files of NVMe-oF share. */
+#pragma once
+#include "attach_nvme.h"
+
+#define NVMF_OPTION_NAME 40
+/* Return "--queue-size". */
+const char *nvmf_option_name(enum nvmf_key, char name[NVMF_OPTION_NAME]);
+/* Return 0, or a usage error unless the scheme is nvme+rdma or nvme+tcp. */
+int nvmf_uri_scheme(const struct uri *, struct diag *);
+/* Return true if the value of this key comes from the loss policy. */
+bool nvmf_target_key_from_policy(const struct nvmf_target *, enum nvmf_key);
+/* Read the first word from a descriptor (number), or else from a file. option: for errors. */
+int nvmf_read_key(const struct call *, const char *option, const char *fd, const char *file,
+	char key[NVMF_SECRET], struct diag *);
+
+/* Name an entry for messages, without the keys of a URI: one of them may be a secret. */
+void nvmf_entry_name(
+	const struct nvmf_entry *, const char *const value[NVMF_KEYS], char text[URI_MAX]);
+
+bool nvmf_tls_is_key(const char *text); /* in the interchange format, valid or not */
+/* Read t->tls from options, URI and environment. Remove a key or the name of a keyring from
+ * t->params: the kernel takes serial numbers only. Errors: usage. */
+int nvmf_tls_read(
+	struct nvmf_target *, const struct nvmf_options *, const char *file, struct diag *);
+/* Return true if nvmf_tls_insert() is needed. */
+bool nvmf_tls_uses_keyring(const struct nvmf_target *);
+/* Find the keyring and add the key to it, if there is one: serial numbers, 0 = none. May block.
+ * Needs the kernel's driver. */
+int nvmf_tls_insert(
+	int root, const struct nvmf_target *, int32_t *ring, int32_t *key, struct diag *);
+/* Set both in t->params, unless 0. */
+void nvmf_tls_numbers(struct nvmf_target *, int32_t ring, int32_t key);
+/* Get the identity of the key in the keyring; "" = no key was specified. */
+void nvmf_tls_identity(const struct nvmf_target *, char *text, size_t len);

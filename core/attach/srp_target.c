@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* SRP targets and loss policies from the command line, and the printed connection. */
+#include "attach_srp.h"
+#include "kernel_scsi.h"
+#include "names.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAST_IO_FAIL_MAX 600 /* SCSI_DEVICE_BLOCK_MAX_TIMEOUT */
+#define DELAY            10  /* ib_srp's default */
+
+bool srp_options_name_target(const struct srp_options *options)
+{
+	for (unsigned i = 0; i < SRP_OPTS; i++)
+		if (options->value[i])
+			return true;
+	return false;
+}
+
+bool srp_is_device(const char *word)
+{
+	return !strstr(word, "://") && !strchr(word, '=');
+}
+
+static int read_uri(struct srp_target *target, struct diag *diag)
+{
+	struct uri *uri = &target->uri;
+	struct srp_place place = { .lun = SRP_LUN_ALL };
+	uint32_t port = 0;
+	int err = uri_parse(uri, target->word, diag);
+
+	if (!err)
+		err = kernel_srp_uri(&target->params, uri, &place, diag);
+	if (err)
+		return err;
+	target->srp.lid = place.lid;
+	target->srp.luns.lun = place.lun;
+	target->srp.dev = uri_value(uri, "dev");
+	target->on_loss = uri_value(uri, "loss");
+	err = uri_u32(uri, "port", 1, 254, &port, diag);
+	target->srp.port = port;
+	if (!err)
+		err = uri_msec(uri, "timeout", &target->timeout_ms, diag);
+	return err ? err : uri_done(uri, diag);
+}
+
+int srp_target_read(struct srp_target *target, const struct srp_options *options, struct diag *diag)
+{
+	struct srp_params *params = &target->params;
+	int err = 0;
+
+	target->srp.params = params;
+	target->srp.luns.lun = SCSI_LUN_ALL;
+	if (target->word && strstr(target->word, "://"))
+		err = read_uri(target, diag);
+	else if (target->word)
+		err = kernel_srp_parse(params, target->word, diag);
+	for (unsigned i = 0; !err && i < SRP_OPTS; i++)
+		if (options->value[i])
+			err = kernel_srp_set(params, i, options->value[i], diag);
+	if (!err && options->dev && strchr(options->dev, '/'))
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid --device '%s': expected a name such as mlx5_0", options->dev);
+	if (options->dev)
+		target->srp.dev = options->dev;
+	if (options->port)
+		target->srp.port = options->port;
+	if (!err && !params->value[SRP_OPT_DEST][0] && !params->value[SRP_OPT_PKEY][0])
+		err = kernel_srp_set(params, SRP_OPT_PKEY, "ffff", diag);
+	return err;
+}
+
+void srp_target_keys(const char *uri, struct uri_key_names *asked)
+{
+	static const struct srp_options none;
+	struct srp_target *target = calloc(1, sizeof(*target));
+
+	if (!target)
+		return;
+	target->word = uri;
+	if (srp_target_read(target, &none, NULL))
+		*asked = target->uri.known;
+	free(target);
+}
+
+const char *srp_target_text(const struct srp_params *params, char text[200])
+{
+	const char *at =
+		params->value[params->value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID];
+
+	snprintf(text, 200, "%s at %s", params->value[SRP_OPT_ID_EXT], at);
+	return text;
+}
+
+int srp_device_host(int root, const char *word, struct kernel_srp *host, struct diag *diag)
+{
+	int number = kernel_srp_number(word);
+	struct kernel_srp *list;
+	bool found = false;
+	unsigned count;
+	int err;
+
+	if (number < 0)
+		number = kernel_scsi_host_of(root, word);
+	err = kernel_srp_list(root, &list, &count, diag);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < count && !found; i++) {
+		found = kernel_srp_number(list[i].host) == number;
+		if (found)
+			*host = list[i];
+	}
+	free(list);
+	if (found)
+		return 0;
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+		number >= 0 ? "not an SRP connection" : "no such SRP connection");
+	return diag_hint(
+		diag, "expected a URI, an add_target string, a host (host6) or a disk (/dev/sda)");
+}
+
+/* ---- Loss policies as timeouts of ib_srp. A port with neither fast_io_fail_tmo nor dev_loss_tmo
+ * is not blocked after a loss: its I/O fails at once. So "off" is not "forever" (Linux 6.12,
+ * srp_reconnect_rport()). */
+
+static int read_policy(const char *what, const char *text, struct srp_tmo *tmo, struct diag *diag)
+{
+	uint32_t ms;
+	int err = loss_read(text, what, FAST_IO_FAIL_MAX, &ms, diag);
+
+	*tmo = (struct srp_tmo){ .reconnect_delay = DELAY, .dev_loss_tmo = VALUE_OFF };
+	if (err)
+		return err;
+	tmo->fast_io_fail_tmo = ms == LOSS_FOREVER ? FAST_IO_FAIL_MAX : loss_seconds(ms);
+	/* No I/O fails during an attempt, which takes 80 s at a silent target. */
+	if (tmo->fast_io_fail_tmo == DELAY)
+		tmo->reconnect_delay++;
+	return 0;
+}
+
+static int read_one(const char *name, const char *text, int *value, struct diag *diag)
+{
+	struct diag why = { 0 };
+	uint64_t number;
+
+	if (!text)
+		return 0;
+	if (!strcmp(text, "off") || !strcmp(text, "-1")) {
+		*value = VALUE_OFF;
+		return 0;
+	}
+	if (parse_u64(text, 0, INT_MAX / 1000, &number, &why))
+		return diag_set(diag, DIAG_USAGE, why.err, "%s: %s, or off", name, why.text);
+	*value = (int)number;
+	return 0;
+}
+
+/* default_policy: if none is specified, or NULL. Unset timeouts are VALUE_UNKNOWN. */
+static int read_loss(struct srp_target *target, const struct srp_options *options,
+	const char *default_policy, struct diag *diag)
+{
+	struct srp_tmo *tmo = &target->srp.tmo;
+	bool single =
+		options->reconnect_delay || options->fast_io_fail_tmo || options->dev_loss_tmo;
+	const char *policy = options->on_loss ? options->on_loss : target->on_loss;
+	int err = 0;
+
+	target->srp.tmo_given = policy || single;
+	*tmo = (struct srp_tmo){ VALUE_UNKNOWN, VALUE_UNKNOWN, VALUE_UNKNOWN };
+	if (!target->srp.tmo_given)
+		policy = default_policy;
+	if (policy)
+		err = read_policy(options->on_loss ? "--on-loss" : "loss=", policy, tmo, diag);
+	if (!err)
+		err = read_one(
+			"reconnect_delay", options->reconnect_delay, &tmo->reconnect_delay, diag);
+	if (!err)
+		err = read_one("fast_io_fail_tmo", options->fast_io_fail_tmo,
+			&tmo->fast_io_fail_tmo, diag);
+	return err ? err
+		   : read_one("dev_loss_tmo", options->dev_loss_tmo, &tmo->dev_loss_tmo, diag);
+}
+
+static int check_loss(const struct srp_target *target, int root, struct diag *diag)
+{
+	const struct attach_srp *srp = &target->srp;
+	struct srp_rport rport;
+	struct srp_tmo now, to;
+
+	if (srp->existed &&
+		!kernel_srp_rport(root, (unsigned)kernel_srp_number(srp->host.host), &rport))
+		now = rport.tmo;
+	else
+		kernel_srp_tmo_default(root, &now);
+	to = kernel_srp_tmo_merge(&srp->tmo, &now);
+	return kernel_srp_tmo_check(&to, diag);
+}
+
+/* ---- A connection. */
+
+/* Reject options that do not apply to an existing connection. */
+static int refuse_new_only(const struct srp_options *options, const char *host, struct diag *diag)
+{
+	const char *name = options->dev                   ? "device"
+			   : options->port                ? "port"
+			   : options->module_params.count ? "module-param"
+			   : options->exclusive           ? "exclusive"
+							  : NULL;
+
+	for (unsigned i = 0; !name && i < SRP_OPTS; i++)
+		if (options->value[i])
+			name = kernel_srp_opt_name(i);
+	return name ? diag_set(diag, DIAG_USAGE, EINVAL,
+			      "%s is already connected: --%s applies to new connections only", host,
+			      name)
+		    : 0;
+}
+
+void srp_target_ctx(const struct srp_target *target, struct diag *diag)
+{
+	char text[200];
+
+	if (target->params.value[SRP_OPT_ID_EXT][0] && diag->code != DIAG_USAGE &&
+		(!target->word || !strstr(target->word, "://")))
+		diag_ctx(diag, "%s", srp_target_text(&target->params, text));
+	else if (target->word)
+		diag_ctx(diag, "%s", target->word);
+}
+
+int srp_target_prepare(struct srp_target *target, int root, const struct srp_options *options)
+{
+	struct attach_srp *srp = &target->srp;
+	struct diag *diag = &srp->attach.why, why = { 0 };
+	int err;
+
+	srp->luns.lun = SCSI_LUN_ALL;
+	srp->existed = target->word && srp_is_device(target->word);
+	err = srp->existed ? srp_device_host(root, target->word, &srp->host, diag)
+			   : srp_target_read(target, options, diag);
+	if (err && srp->existed)
+		uri_hint_host(target->word, diag);
+	if (!err && srp->existed)
+		err = refuse_new_only(options, srp->host.host, diag);
+	if (!err && options->lun &&
+		parse_u64(options->lun, 0, UINT64_MAX - 1, &srp->luns.lun, &why))
+		err = diag_set(diag, DIAG_USAGE, why.err, "--lun: %s", why.text);
+	if (!err)
+		err = read_loss(target, options, srp->existed ? NULL : "wait=60", diag);
+	if (!err)
+		err = check_loss(target, root, diag);
+	if (!err && !srp->existed && !attach_srp_incomplete(srp))
+		err = kernel_srp_check(root, &target->params, diag);
+	if (!err)
+		err = kernel_srp_resolve(&target->params, diag);
+	srp->module_params = (char *const *)options->module_params.item;
+	srp->module_param_count = options->module_params.count;
+	srp->exclusive = options->exclusive;
+	if (err)
+		srp_target_ctx(target, diag);
+	return err;
+}
+
+/* ---- Printed. */
+
+const char *srp_loss_text(const struct srp_tmo *tmo, char text[200])
+{
+	int fail = tmo->fast_io_fail_tmo, loss = tmo->dev_loss_tmo;
+	size_t at;
+
+	if (fail == 0)
+		snprintf(text, 200, "I/O fails at once");
+	else if (fail > 0)
+		snprintf(text, 200, "I/O waits %d s, then fails", fail);
+	else if (loss >= 0)
+		snprintf(text, 200, "I/O waits until the disks are removed");
+	else
+		snprintf(text, 200, "I/O fails after a failed reconnect");
+	at = strlen(text);
+	if (tmo->reconnect_delay > 0)
+		snprintf(text + at, 200 - at, ", reconnect every %d s", tmo->reconnect_delay);
+	else
+		snprintf(text + at, 200 - at, ", no reconnect");
+	at = strlen(text);
+	if (loss >= 0)
+		snprintf(text + at, 200 - at, ", disks removed after %d s", loss);
+	else
+		snprintf(text + at, 200 - at, ", disks kept");
+	return text;
+}
+
+static void show_seconds(struct out *out, const char *key, int seconds)
+{
+	if (seconds >= 0)
+		out_u64(out, key, NULL, (uint64_t)seconds);
+}
+
+void srp_loss_show(struct out *out, const struct srp_tmo *tmo)
+{
+	int hold = tmo->fast_io_fail_tmo >= 0 ? tmo->fast_io_fail_tmo : tmo->dev_loss_tmo;
+	char text[LOSS_TEXT];
+
+	if (hold >= 0)
+		out_text(out, "on_loss", NULL, "%s", loss_text(hold, text));
+	out_object(out, "timeouts");
+	show_seconds(out, "reconnect_seconds", tmo->reconnect_delay);
+	show_seconds(out, "fail_seconds", tmo->fast_io_fail_tmo);
+	show_seconds(out, "give_up_seconds", tmo->dev_loss_tmo);
+	out_end(out);
+}
+
+/* "10.0.0.1:5555", "[fe80::1]:5555" */
+static void show_dest(struct out *out, const char *dest)
+{
+	const char *colon = strrchr(dest, ':');
+	bool v6 = dest[0] == '[';
+
+	if (!colon)
+		return;
+	out_text(out, "traddr", NULL, "%.*s", (int)(colon - dest) - 2 * v6, dest + v6);
+	out_text(out, "trsvcid", NULL, "%s", colon + 1);
+}
+
+static void show_host(struct out *out, const struct kernel_srp *host, const char *dest)
+{
+	out_text(out, "host", NULL, "%s", host->host);
+	out_text(out, "id_ext", NULL, "%016" PRIx64, host->id_ext);
+	out_text(out, "ioc_guid", NULL, "%016" PRIx64, host->ioc_guid);
+	if (!host->by_cm) {
+		char gid[33];
+
+		out_text(out, "dgid", NULL, "%s", hex_text(gid, host->dgid, 16));
+		out_text(out, "pkey", NULL, "%04x", host->pkey);
+		out_text(out, "service_id", NULL, "%016" PRIx64, host->service_id);
+	} else if (*dest) {
+		show_dest(out, dest);
+	}
+	if (host->dev[0])
+		out_text(out, "rdma_device", NULL, "%s", host->dev);
+	if (host->port)
+		out_u64(out, "rdma_port", NULL, host->port);
+}
+
+void attach_srp_show(struct out *out, const struct attach_srp *srp, const char *dest,
+	const char *print, const struct srp_tmo *would)
+{
+	const struct kernel_srp *host = &srp->host;
+	struct srp_rport rport;
+	char text[200];
+	bool has_rport = !kernel_srp_rport(
+		srp->attach.root, (unsigned)kernel_srp_number(host->host), &rport);
+
+	out_bool(out, "connected", NULL, true);
+	out_bool(out, "existed", NULL, srp->existed);
+	show_host(out, host, dest);
+	if (has_rport) {
+		out_text(out, "state", NULL, "%s", rport.state);
+		srp_loss_show(out, would ? would : &rport.tmo);
+	}
+	out_list(out, "luns");
+	for (unsigned i = 0; i < srp->luns.count; i++)
+		kernel_scsi_show(out, &srp->luns.list[i], print);
+	out_end(out);
+	if (print)
+		return;
+	out_line(out, "%s: %sconnected to %016" PRIx64 "%s%s from %s port %u, %s", host->host,
+		srp->existed ? "already " : "", host->id_ext, *dest ? " at " : "", dest, host->dev,
+		host->port, has_rport ? rport.state : "no remote port");
+	if (has_rport)
+		out_line(out, "%s: if the target is lost: %s", host->host,
+			srp_loss_text(&rport.tmo, text));
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* iSCSI sessions from the command line, URIs and boot configuration: the initiator, settings,
+ * targets, all logins of one run; and their printed results. Errors are in call->diag. */
+#pragma once
+#include "applet.h"
+#include "attach_iscsi.h"
+#include "kernel_iscsi.h"
+#include "kernel_iscsi_conf.h"
+
+/* Rows of options. member: of the applet's option struct, the struct that they fill. */
+#define ISCSI_ROW_(type, at, name, letter, arg, help)                                              \
+	{                                                                                          \
+		name, letter, OPT_TEXT, offsetof(type, at), arg, help                              \
+	}
+
+struct iscsi_credential_options {
+	const char *initiator, *algs, *user[2], *file[2], *fd[2]; /* [0] ours, [1] the target's */
+};
+#define ISCSI_CREDENTIAL_ROWS(type, member)                                                        \
+	ISCSI_ROW_(type, member.initiator, "initiator", 'i', "NAME",                               \
+		"name of this initiator; default from /etc/iscsi, boot parameters or the machine " \
+		"id"),                                                                             \
+		ISCSI_ROW_(type, member.user[0], "user", 'u', "NAME", "CHAP user name"),           \
+		ISCSI_ROW_(type, member.file[0], "secret-file", 0, "FILE",                         \
+			"file with the CHAP secret"),                                              \
+		ISCSI_ROW_(type, member.fd[0], "secret-fd", 0, "N",                                \
+			"open descriptor to read the CHAP secret from"),                           \
+		ISCSI_ROW_(type, member.user[1], "target-user", 0, "NAME",                         \
+			"required CHAP name of the target in mutual CHAP; default any"),           \
+		ISCSI_ROW_(type, member.file[1], "target-secret-file", 0, "FILE",                  \
+			"file with the target's secret: enables mutual CHAP"),                     \
+		ISCSI_ROW_(type, member.fd[1], "target-secret-fd", 0, "N",                         \
+			"open descriptor to read the target's secret from"),                       \
+		ISCSI_ROW_(type, member.algs, "chap-algs", 0, "LIST",                              \
+			"CHAP digests to offer, of sha3-256, sha256, sha1, md5; default all")
+#define ISCSI_SECRET 258   /* targets accept at most 256 bytes */
+struct iscsi_credentials { /* must not be copied; the owner erases it */
+	struct iscsi_identity from;
+	struct kernel_initiator name;
+	const char *file[2]; /* of the secrets; NULL: not from a file */
+	char secret[2][ISCSI_SECRET];
+};
+/* Read name, user and secrets of the initiator: from options, then the URI, then the environment.
+ * Options and URI must outlive the credentials. */
+int iscsi_credentials_read(struct call *, int root, const struct iscsi_credential_options *,
+	struct uri *, struct iscsi_credentials *);
+
+#define ISCSI_SETTING_INDEX(field, ...) ISCSI_AT_##field,
+enum { ISCSI_SETTING_LIST(ISCSI_SETTING_INDEX) };
+struct iscsi_setting_options {
+	const char *on_loss, *value[ISCSI_SETTINGS];
+};
+/* Read settings from options, then the URI (may be NULL); the rest has defaults. *given: the
+ * settings that were specified, a bit mask in the order of iscsi_setting[]. */
+int iscsi_settings_read(const struct iscsi_setting_options *, struct uri *, struct iscsi_settings *,
+	uint32_t *given, struct diag *);
+
+struct iscsi_target_options {
+	const char *target, *transport;
+	struct opt_list portals;
+};
+#define ISCSI_TARGET_ROWS(type, member)                                                            \
+	ISCSI_ROW_(type, member.target, "target", 'T', "IQN", "name of the target"),               \
+		{ "portal", 'p', OPT_LIST, offsetof(type, member.portals), "HOST[:PORT]",          \
+			"portal of the target; repeatable" },                                      \
+		ISCSI_ROW_(type, member.transport, "transport", 't', "auto|iser|tcp",              \
+			"transport for --portal; auto: iSER, else TCP; default auto")
+/* iscsiadm's options that mean the same in iser-login and iser-logout */
+#define ISCSI_FOREIGN_ROWS                                                                         \
+	{ "iscsiadm", "--targetname", "use -T IQN or --target IQN" },                              \
+		{ "iscsiadm", "-I|--interface", "use --transport iser or --transport tcp" },       \
+		{ "iscsiadm", "-r|--sid", "give only the session, such as session1" },             \
+		{ "iscsiadm", "-o new|-o delete|--op",                                             \
+			"omit it: no database of targets is kept" },                               \
+	{                                                                                          \
+		"iscsiadm", "-d|--debug", "use --verbose"                                          \
+	}
+struct iscsi_target { /* must not be copied */
+	struct uri uri;
+	char name[ISCSI_NAME_MAX + 1]; /* "" = unset */
+	char spelling[URI_MAX];        /* as the user wrote it */
+	struct addr portal;
+	bool any; /* transport auto: iSER or TCP */
+	uint8_t carrier;
+	uint64_t lun; /* SCSI_LUN_ALL: unset */
+	int tpgt;     /* of --portal; -1: unset */
+
+	/* set by iscsi_logins_read() */
+	struct iscsi_credentials credentials;
+	uint32_t given;        /* as of iscsi_settings_read() */
+	unsigned first, count; /* its sessions in iscsi_logins.attach */
+};
+struct iscsi_targets {
+	struct iscsi_target *target;
+	unsigned count;
+};
+/* Read the targets of the operands, except names of sessions, of --portal, and of the boot
+ * configuration (NULL: none), which must outlive them. Its invalid entries are reported and counted
+ * as problems, unless all are invalid. Resolves names, which may block until `until` (loop_clock(),
+ * 0 = no limit). Call iscsi_targets_free() also on failure. */
+int iscsi_targets_read(struct call *, const struct iscsi_target_options *,
+	struct iscsi_boot_config *, uint64_t until, struct iscsi_targets *);
+void iscsi_targets_free(struct iscsi_targets *); /* also erases secrets */
+/* Parse a URI of the schemes iser and iscsi, or dracut's string. */
+int iscsi_uri_read(struct uri *, const char *text, struct diag *);
+/* Make a URI of an entry of the boot configuration, to which it points. */
+int iscsi_uri_from_boot_target(struct uri *, const struct iscsi_boot_target *, struct diag *);
+/* Convert "HOST[:PORT][,TAG]", as iscsiadm and iser-discover print portals, to a URI. *tpgt: the
+ * portal group tag, -1 without one. */
+int iscsi_portal_uri(const char *portal, char uri[URI_MAX], int *tpgt, struct diag *);
+/* Return true if an operand is not a URI or dracut's string: "session1", "1", "/dev/sda". */
+bool iscsi_is_plain_word(const char *word);
+/* Find the session of such an operand. -ENOENT: no such session, or not a disk of one. */
+struct kernel_iscsi_session;
+int iscsi_session_of(int root, const char *word, struct kernel_iscsi_session *, struct diag *);
+
+/* ---- The logins of iser-login. */
+struct iscsi_login_options {
+	struct iscsi_target_options targets;
+	struct iscsi_credential_options credentials;
+	struct iscsi_setting_options set;
+	const char *lun, *src, *iface, *tpgt;
+	bool from_cmdline, ibft, no_wait;
+};
+struct iscsi_logins { /* zeroed, then set by the owner */
+	struct call *call;
+	const struct iscsi_login_options *options;
+	int root;
+	uint64_t until; /* loop_clock(); 0 = none */
+
+	struct iscsi_boot_config boot_config; /* filled in; .problems: entries that were skipped */
+	struct iscsi_targets targets;
+	struct attach_iscsi *attach; /* of all targets, in their order */
+	unsigned count;
+};
+/* Read targets, credentials and settings. Report the invalid parts of a boot configuration, and its
+ * sources with --verbose and in a dry run. Set up the network if the kernel command line requests
+ * the firmware's, except in a dry run. Call iscsi_logins_free() also on failure. */
+int iscsi_logins_read(struct iscsi_logins *);
+void iscsi_logins_keys(const char *uri, struct uri_key_names *); /* .keys of iser-login */
+/* Attach all. Retry with transport auto over TCP if iSER got no answer, then as
+ * rd.iscsi.login_retry_max says. Change the settings of sessions that existed. Runs the loop.
+ * Return 0 with the results in .attach.why, or -errno. */
+int iscsi_logins_run(struct iscsi_logins *, struct loop *);
+void iscsi_logins_free(struct iscsi_logins *); /* also erases secrets */
+
+/* ---- The logins of iscsistart: settings by open-iscsi's record names. */
+struct iscsi_records {
+	struct iscsi_settings set;
+	bool iser;
+	uint32_t retry_max;
+	unsigned algs;
+	char initiator[ISCSI_NAME_MAX + 1], netdev[16];
+	/* the values that were passed, NULL: unset; iscsi_start_free() erases the secrets */
+	const char *user[2], *secret[2];
+};
+/* Set one record. -ENOENT: unknown name. */
+int iscsi_record_set(
+	struct iscsi_records *, int root, const char *name, const char *value, struct diag *);
+/* Return true for records without effect here: for iscsid, its database or offload cards. */
+bool iscsi_record_is_other(const char *name);
+struct iscsi_start {
+	/* set by the owner; must not move */
+	int root;
+	struct iscsi_records records;
+	struct iscsi_boot_config boot_config;
+	void (*retrying)(struct iscsi_start *, const struct attach_iscsi *); /* before a retry */
+	void *user;
+
+	struct attach_iscsi *attach; /* one for each target of the boot configuration */
+	struct iscsi_identity *from;
+	uint64_t retry_until;
+};
+/* Attach all in parallel, with open-iscsi's retries. Runs the loop. until: loop_clock(), 0 = none.
+ * Return 0 with the results in .attach.why, or -errno. */
+int iscsi_start_run(struct iscsi_start *, struct loop *, uint64_t until, struct diag *);
+bool iscsi_start_resolved(const struct attach_iscsi *); /* the host name was resolved */
+void iscsi_start_free(struct iscsi_start *);            /* also erases secrets */
+
+/* ---- Printed results. */
+
+/* Print JSON members. host "", port 0: unknown; alg "": without CHAP. */
+void iscsi_show_portal(struct out *, const char *host, unsigned port);
+void iscsi_show_chap(struct out *, const char *alg);
+/* Print the result of a login as an object of the open list. Text lines only for a success. print:
+ * as in kernel_scsi_show(). */
+void iscsi_show_login(struct out *, int root, const struct attach_iscsi *, const char *print);
+/* Print the URI of portal, target and, unless it is SCSI_LUN_ALL, LUN. */
+void iscsi_attach_uri(const struct attach_iscsi *, char uri[URI_MAX]);
+/* Print the plan of a dry run. list: the existing sessions. */
+void iscsi_show_plan(struct out *, const struct attach_iscsi *, const struct kernel_iscsi_session *,
+	unsigned count);
