@@ -22,7 +22,6 @@ struct target_admission_entry {                     /* of a connection */
 	struct target_admission_entry *next, *prev; /* of its class, oldest first */
 	struct target_peer_addr *peer_addr;
 	struct target_host *host;
-	uint64_t since_ns; /* when the connection was accepted, loop_clock() */
 	uint8_t class;
 	bool opens_more; /* its host announces further connections */
 	bool evicted;
@@ -30,10 +29,7 @@ struct target_admission_entry {                     /* of a connection */
 
 #define TARGET_PENDING_MAX      64 /* pending connections */
 #define TARGET_PENDING_ADDR_MAX 16 /* of these, from one address */
-/* time to log in before another connection from the same address takes the entry: in a flood, most
- * are refused, which costs less than to set them up */
-#define TARGET_NEWCOMER_MS   20
-#define TARGET_DISCOVERY_MAX 64
+#define TARGET_DISCOVERY_MAX    64
 /* pending connections above the limit, if one of them could replace an admitted connection */
 #define TARGET_PENDING_SPARE 16
 /* evicted connections that are still being closed, in addition to the limit */

@@ -240,34 +240,18 @@ static struct target_network *find_network(const struct target_admission *admiss
 	return network;
 }
 
-static bool replace(struct target_admission *admission, struct target_admission_entry *entry)
-{
-	return loop_clock() - entry->since_ns >= TARGET_NEWCOMER_MS * MSEC &&
-	       evict(admission, entry);
-}
-
 /* No quotas for unix sockets, which are protected by file permissions. */
-static bool has_quotas(const struct addr *peer)
-{
-	return peer->ss.ss_family != AF_UNIX;
-}
-
-static bool crowded(const struct target_admission *admission,
-	const struct target_peer_addr *peer_addr, const struct addr *peer)
-{
-	return has_quotas(peer) && peer_addr &&
-	       excess(admission, peer_addr, TARGET_PENDING) >= TARGET_PENDING_ADDR_MAX;
-}
-
 static bool make_room(struct target_admission *admission, const struct target_peer_addr *peer_addr,
 	const struct addr *peer)
 {
+	bool quotas = peer->ss.ss_family != AF_UNIX;
 	unsigned all = admission->limit.connections, used = admission->count - admission->evicted,
 		 others = admission->of[TARGET_PENDING] + admission->of[TARGET_DISCOVERY];
 
-	if (crowded(admission, peer_addr, peer))
-		return replace(admission, oldest(admission, TARGET_PENDING, peer_addr));
-	if (has_quotas(peer) && count_pending(admission) >= TARGET_PENDING_MAX)
+	if (quotas && peer_addr &&
+		excess(admission, peer_addr, TARGET_PENDING) >= TARGET_PENDING_ADDR_MAX)
+		return evict(admission, oldest(admission, TARGET_PENDING, peer_addr));
+	if (quotas && count_pending(admission) >= TARGET_PENDING_MAX)
 		return evict(admission, oldest(admission, TARGET_PENDING, NULL));
 	if (used < all && !(admission->limit.listed && others >= all - all / 4))
 		return true;
@@ -281,11 +265,10 @@ static bool make_room(struct target_admission *admission, const struct target_pe
 bool target_admission_make_room(struct target_admission *admission, const struct addr *peer)
 {
 	struct target_peer_addr_key key = peer_addr_key(peer);
-	const struct target_peer_addr *peer_addr = find_peer_addr(admission, &key);
 	struct diag why = { 0 };
 	char name[ADDR_TEXT] = "unix socket";
 
-	if (make_room(admission, peer_addr, peer))
+	if (make_room(admission, find_peer_addr(admission, &key), peer))
 		return true;
 	/* A flood of connections gets here often: format the text only for a report. */
 	if (!count_refusal(admission))
@@ -296,10 +279,6 @@ bool target_admission_make_room(struct target_admission *admission, const struct
 		diag_set(&why, DIAG_BUSY, EBUSY,
 			"%s: refused: %u connections are still being closed", name,
 			admission->evicted);
-	else if (crowded(admission, peer_addr, peer))
-		diag_set(&why, DIAG_BUSY, EBUSY,
-			"%s: refused: %u connections from this address have not logged in yet",
-			name, TARGET_PENDING_ADDR_MAX);
 	else
 		diag_set(&why, DIAG_BUSY, EBUSY, "%s: refused: all %u connections are in use", name,
 			admission->limit.connections);
@@ -357,7 +336,6 @@ void target_admission_add(struct target_admission *admission, struct target_admi
 	peer_addr->count++;
 	admission->count++;
 	entry->peer_addr = peer_addr;
-	entry->since_ns = loop_clock();
 	join_class(admission, entry, TARGET_PENDING);
 }
 

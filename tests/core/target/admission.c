@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
-#define MSEC 1000000ull
 #define MANY 1200
 #define SEC  1000000000ull
 
@@ -115,7 +114,6 @@ Test(target_admission, strangers_of_one_address_compete_among_themselves)
 		cr_assert(enter(i, 2));
 	cr_assert_eq(evictions, 0);
 	for (unsigned i = 0; i < 40; i++) {
-		leap_now += TARGET_NEWCOMER_MS * MSEC;
 		cr_assert(enter(100 + i, 2));
 		cr_assert_eq(evictions, i + 1);
 		cr_assert_eq(evicted[i], i < TARGET_PENDING_ADDR_MAX
@@ -189,24 +187,6 @@ Test(target_admission, strangers_of_one_network)
 	end();
 }
 
-/* Within a flood from one address the newest are refused; other addresses make room as ever. */
-Test(target_admission, newcomers_have_time_to_log_in)
-{
-	begin(1024, false);
-	for (unsigned i = 0; i < TARGET_PENDING_ADDR_MAX; i++)
-		cr_assert(enter(i, 1));
-	leap_now += TARGET_NEWCOMER_MS * MSEC - 1;
-	cr_assert(!enter(100, 1));
-	cr_assert_eq(evictions, 0);
-	cr_assert_eq(reports, 1);
-	cr_assert(enter(101, 2));
-	leap_now++;
-	cr_assert(enter(100, 1));
-	cr_assert_eq(evictions, 1);
-	cr_assert(target_admission_admit(&admission, &entry[1], "a", false));
-	end();
-}
-
 /* As many as a host announces are no strangers, from its own address. */
 Test(target_admission, announced_connections)
 {
@@ -216,7 +196,6 @@ Test(target_admission, announced_connections)
 	for (unsigned i = 1; i <= 64 + TARGET_PENDING_ADDR_MAX; i++)
 		cr_assert(enter(i, 1));
 	cr_assert_eq(evictions, 0);
-	leap_now += TARGET_NEWCOMER_MS * MSEC;
 	cr_assert(enter(100, 1));
 	cr_assert_eq(evictions, 1);
 	cr_assert_eq(evicted[0], &entry[1]);
@@ -306,7 +285,6 @@ Test(target_admission, evicted_ones_are_not_admitted)
 	begin(64, false);
 	for (unsigned i = 0; i < 16; i++)
 		cr_assert(enter(i, 1));
-	leap_now += TARGET_NEWCOMER_MS * MSEC;
 	cr_assert(enter(16, 1));
 	cr_assert(entry[0].evicted);
 	cr_assert(!target_admission_admit(&admission, &entry[0], "a", false));
