@@ -6,7 +6,7 @@ set -e
 echo longenoughsecret >secret
 chmod 600 secret
 ready serve ram:1M --iscsi --iqn iqn.2024-01.test:d --user joe --secret-file secret --tcp 127.0.0.1:0
-at=$(sed -n 's/^rdmastor: *\(iscsi:.*\)/\1/p' out)
+at=$(sed -n 's/^rdmastor: *\(iscsi:.*\)?user=joe$/\1/p' out)
 uri="$at?user=joe&secret-file=$TMP/secret&queues=2"
 warned() { # COUNT APPLET WORD…
 	local count=$1
