@@ -53,9 +53,6 @@ int stream_dial(struct stream **, struct loop *, const struct stream_dial *,
  * stream is STREAM_UP; `up` is not called. */
 int stream_accept(struct stream **, struct loop *, int fd, const struct addr *peer,
 	const struct stream_events *, void *user, struct diag *);
-/* Refuse an accepted connection: reset and close it. Unlike an orderly close(), that leaves no
- * state behind. */
-void stream_refuse(int fd);
 /* Receive. Returns the number of bytes, 0 if there is no data now, or -errno if the connection has
  * ended; `down` follows with why set. */
 ssize_t stream_recv(struct stream *, const struct iovec *, int count);

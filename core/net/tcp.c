@@ -385,12 +385,6 @@ void stream_reset(struct stream *stream)
 	end(tcp);
 }
 
-void stream_refuse(int fd)
-{
-	tcp_reset_on_close(fd);
-	close(fd);
-}
-
 void stream_free(struct stream *stream)
 {
 	struct tcp *tcp = tcp_of(stream);

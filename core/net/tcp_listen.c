@@ -67,7 +67,7 @@ static void give_up(struct pending *pending, const char *why)
 	char text[ADDR_TEXT];
 
 	loop_trace(pending->listener->loop, "%s: %s", addr_text(&pending->peer, text), why);
-	stream_refuse(pending_free(pending));
+	close(pending_free(pending));
 }
 
 static void timed_out(struct loop_timer *timer)
@@ -191,7 +191,7 @@ static void add_pending(struct tcp_listener *listener, int fd, const struct addr
 		make_room(listener);
 	pending = calloc(1, sizeof(*pending));
 	if (!pending) {
-		stream_refuse(fd);
+		close(fd);
 		dropped(listener);
 		return;
 	}
@@ -225,7 +225,7 @@ static void pause_accepting(struct tcp_listener *listener, unsigned ms)
 	loop_timer_set(listener->loop, &listener->pause, loop_clock() + ms * MS);
 }
 
-/* Accept and refuse one connection from the backlog, so that the peer fails at once and does not
+/* Accept and close one connection from the backlog, so that the peer fails at once and does not
  * wait for its timeout. */
 static bool reject_connection(struct tcp_listener *listener)
 {
@@ -235,7 +235,7 @@ static bool reject_connection(struct tcp_listener *listener)
 		close(listener->spare);
 	got = accept4(listener->fd.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (got >= 0)
-		stream_refuse(got);
+		close(got);
 	keep_spare(listener);
 	return got >= 0;
 }

@@ -4,6 +4,7 @@
 #include "target.h"
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 void *target_stream_new(struct target *target, size_t size, int fd, const struct addr *peer)
 {
@@ -12,7 +13,7 @@ void *target_stream_new(struct target *target, size_t size, int fd, const struct
 	if (conn)
 		conn->fd = fd;
 	else
-		stream_refuse(fd);
+		close(fd);
 	return conn;
 }
 

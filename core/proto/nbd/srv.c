@@ -152,7 +152,7 @@ static void incoming(struct target *target, int fd, const struct addr *peer)
 		c->handshake = calloc(1, sizeof(*c->handshake));
 	if (!c || !c->handshake) {
 		free(c);
-		stream_refuse(fd);
+		close(fd);
 		return;
 	}
 	c->conn.fd = fd;
