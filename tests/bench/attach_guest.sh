@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# The part of a figure of attaching that runs in the guest: from exec to a block read through what was attached, each round by everybody in
-# turn. udevd runs for all of them.
+# The guest part of measuring attach times: from exec to a block read from the attached disk or mount, in each round by every program
+# in turn. udevd runs for all of them.
 # shellcheck shell=dash disable=SC2154 # from tests/vm/lib.sh
 
 rounds=7
@@ -16,9 +16,9 @@ attach() {
 	sleep 0.3
 }
 
-# beside CELL UNDO FILES, and for each: WHO COMMAND; whoever comes first comes last in the next round
-beside() {
-	beside_cell=$1 beside_undo=$2 beside_files=$3
+# compare CELL UNDO FILES, then WHO COMMAND for each program; the first one runs last in the next round
+compare() {
+	compare_cell=$1 compare_undo=$2 compare_files=$3
 	shift 3
 	turns=$((round % ($# / 2)))
 	while [ $turns -gt 0 ]; do
@@ -28,7 +28,7 @@ beside() {
 		turns=$((turns - 1))
 	done
 	while [ $# -gt 0 ]; do
-		attach "$beside_cell" "$1" "$beside_undo" "$beside_files" "$2"
+		attach "$compare_cell" "$1" "$compare_undo" "$compare_files" "$2"
 		shift 2
 	done
 }

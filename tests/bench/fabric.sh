@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# SRP discovery beside srptools on simulated InfiniBand, in name spaces of its own: all well, dead ports, memory,
+# SRP discovery compared with srptools on simulated InfiniBand, in name spaces of its own: all well, dead ports, memory,
 # and how soon a daemon connects.
 # shellcheck shell=bash disable=SC2154 # from run
 
@@ -65,7 +65,7 @@ dead() {
 # login: waits for the next one, and what the clock says then, in microseconds
 login() {
 	local line
-	until [[ ${line:-} == 'add_target ok '* ]]; do read -r -t 30 -u "$events" line || { echo "bench: $cell: $who connects to nobody" >&2; return 1; }; done
+	until [[ ${line:-} == 'add_target ok '* ]]; do read -r -t 30 -u "$events" line || { echo "bench: $cell: $who did not log in" >&2; return 1; }; done
 	clock=${EPOCHREALTIME/./}
 }
 
@@ -83,7 +83,7 @@ notices() {
 	emit "$cell" "$who" ms "$(printf '%d.%03d' $((took[2] / 1000)) $((took[2] % 1000)))"
 }
 
-# daemon WHO COMMAND…: it stays, among 100 ports with 12 targets, of which ten come later
+# daemon WHO COMMAND…: a running daemon among 100 ports with 12 targets, ten of them appear later
 daemon() {
 	local who=$1 begun clock pid cell='SRP daemon: start to the first login'
 	shift

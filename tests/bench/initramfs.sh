@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # What an initramfs grows by: the files that dracut's modules and initramfs-tools' hooks put there for other people's programs, from Debian's
-# packages, beside one binary. Bytes on disk, not compressed, each file once.
+# packages, compared with one binary. Bytes on disk, not compressed, each file once.
 # shellcheck shell=bash disable=SC2154 # from run
 
 deb=$tmp/deb

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Our iSCSI target over TCP on this machine: held against what such a socket can do without a protocol, both sides polling on a CPU each,
-# and both on one CPU with nothing set; then beside tgt, under our initiator and under libiscsi's. In a VM beside the kernel's: the
+# Our iSCSI target over TCP on this machine: compared with a bare socket without a protocol, both sides polling on a CPU each,
+# and both on one CPU with nothing set; then against tgt, under our initiator and under libiscsi's. In a VM against the kernel's: the
 # scenario tests/vm/bench-tgt-iscsi.
 # shellcheck shell=bash disable=SC2154 # from run
 
@@ -86,14 +86,14 @@ placement() {
 placement "polling, a CPU each" 1000 1 1 --poll-us 1000
 placement "both on CPU 0" 0 0 0
 
-# beside TEXT SERVER-CPU: nothing set, as tgt can't poll; the disk is one file in tmpfs, and memory of ours
-beside() {
+# compare_tgt TEXT SERVER-CPU: no options set, as tgt can't poll; the disk is one file in tmpfs, and ram: for ours
+compare_tgt() {
 	local where=$1 depth metric=iops bs=4096 poll=0
 	serve "$2" "$tmp/disk" ram:64M
 	"$RDMASTOR" copy -q "$tmp/disk" "$ours/1" >/dev/null
 	tgt "$2"
 	for ((round = 1; round <= rounds; round++)); do
-		echo "iscsi, beside tgt, $where: round $round of $rounds" >&2
+		echo "iscsi, against tgt, $where: round $round of $rounds" >&2
 		for depth in 1 32; do
 			cell="4 KiB random read QD$depth by rdmastor bench, $where"
 			client "rdmastor serve FILE" "$ours/0"
@@ -107,5 +107,5 @@ beside() {
 	end_targets
 }
 
-beside "a CPU each, asleep" 1
-beside "both on CPU 0, asleep" 0
+compare_tgt "a CPU each, asleep" 1
+compare_tgt "both on CPU 0, asleep" 0

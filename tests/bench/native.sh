@@ -58,7 +58,7 @@ copy() {
 	emit "$1" "$2" mib_s $((mib * 1000000 / (end - start)))
 }
 
-# socket_floor CELL CLIENT-CPU SERVER-CPU ARGUMENT…: the bound, beside the first two kinds of cell
+# socket_floor CELL CLIENT-CPU SERVER-CPU ARGUMENT…: the bound for the first two kinds of cell
 socket_floor() {
 	[ -z "$2" ] || load "$1" "socket alone" "$4" floor "${@:5}" client="$2" server="$3" seconds=0.3
 }

@@ -30,7 +30,7 @@ for ((round = 1; round <= rounds; round++)); do
 	exec_to_exit "$cell" rdmastor 40 0 "$RDMASTOR" --version
 	exec_to_exit "$cell" nbdkit 40 0 nbdkit --version
 	exec_to_exit "$cell" qemu-nbd 40 0 qemu-nbd --version
-	cell="discovery at a port where nobody listens, exec to exit"
+	cell="discovery at a port without a listener, exec to exit"
 	exec_to_exit "$cell" rdmastor 20 1 "$RDMASTOR" nvmf-discover -t tcp -a 127.0.0.1 -s 1
 	idle rdmastor "$RDMASTOR" export ram:1G --nbd "unix:$tmp/idle"
 	idle "nbdkit (sparse memory)" nbdkit -f -U "$tmp/idle" memory 1G

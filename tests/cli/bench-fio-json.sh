@@ -9,7 +9,7 @@ fio "${options[@]}" --ioengine=null --output-format=json+ >theirs || die "fio fa
 "$RDMASTOR" bench "${options[@]}" --output json+ ram:16M >ours 2>err || die "$(cat err)"
 "$RDMASTOR" bench "${options[@]}" --fio-json ram:16M 2>err | jq -e '.jobs[0].jobname == "x"' >/dev/null || die "--fio-json: $(cat err)"
 
-# paths with the type of what is there; bins and the job's options are free
+# paths with the types of their values; bins and the job's options are free
 paths='[paths(type != "object" and type != "array") as $p | ($p | map(if type == "number" then 0 else . end) | join("/")) + " " + (getpath($p) | type)]
 	| map(select(test("/bins/|job options/") | not)) | unique | .[]'
 jq -r "$paths" theirs | sort >theirs.paths

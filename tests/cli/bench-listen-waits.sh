@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# An address that is not there is waited for, which is said; --timeout bounds it, and once the address is there it serves. A port in
-# use is not waited for, be it found so at once or when the address is there.
+# --listen waits for an address that is not assigned yet, and says so; --timeout bounds the wait. A port in use is an error at once,
+# whether the address is assigned at the start or later.
 . "$(dirname "$0")/lib.sh"
 stop() { kill "$server" 2>/dev/null; }
 

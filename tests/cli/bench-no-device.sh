@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A connection that cannot be measured for want of an RDMA device or of the other side: the hint is about measuring, not about disks.
+# A connection that cannot be measured because the RDMA device or the peer is missing: the hint is about measuring, not disks.
 . "$(dirname "$0")/lib.sh"
 [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || { echo 'needs a machine without RDMA devices'; exit 77; }
 # shellcheck disable=SC2016 # $w is jq's

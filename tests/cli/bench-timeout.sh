@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# --timeout bounds the attempt to connect of --tcp and --rdma, and 0 is no limit: a server that does not accept.
+# --timeout bounds the attempt to connect of --tcp and --rdma, and 0 means no limit: a server that does not accept.
 . "$(dirname "$0")/lib.sh"
 requires jq python3
 end() { kill -KILL "$@" 2>/dev/null; }

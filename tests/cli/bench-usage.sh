@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# What is wrong with the command is said, with status 2.
+# A wrong command line is reported with its reason and status 2.
 . "$(dirname "$0")/lib.sh"
 requires jq
 b=("$RDMASTOR" bench)

@@ -122,7 +122,7 @@ same "bound to an address" "$word" 'nvme+rdma://10.0.0.1:4420/nqn.x?hostnqn=nqn.
 valid out
 jq -e '(.modules | contains(["iscsi_tcp", "sd_mod", "nbd"])) and .files == ["/etc/a-key"] and
 	.words == ["rd.rdmastor=iscsi://joe@127.0.0.1/iqn.a:b/0?target-secret-file=/etc/a%2Dkey", "rd.rdmastor=nbd://127.0.0.1/x,via=nbd"]' out >/dev/null || die "$(cat out)"
-! grep -q hush out err || die "a secret is told: $(cat out err)"
+! grep -q hush out err || die "a secret is printed: $(cat out err)"
 error 2 usage 'nvme.tcp://127.0.0.1/x.*' '/etc/a.key blank initramfs' \
 	"$RDMASTOR" boot --needs 'nvme+tcp://127.0.0.1/x?tls-key-file=/etc/a%20key'
 error 2 usage 'foo://x' "'foo:' expected.*nvme.tcp://.*srp://" "$RDMASTOR" boot --needs foo://x

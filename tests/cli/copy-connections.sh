@@ -17,7 +17,7 @@ kit -v --filter=multi-conn memory 8M multi-conn-mode=plugin
 n=$(connections "${one[@]}" "$URI" file)
 [ "$n" = 1 ] || die "one CPU: $n connections"
 n=$(connections "${one[@]}" --depth 16 "$URI&depth=4" file)
-[ "$n" = 4 ] || die "one CPU, 16 requests of which a connection takes 4: $n connections"
+[ "$n" = 4 ] || die "one CPU, 16 requests, 4 per connection: $n connections"
 n=$(connections "${one[@]}" --depth 16 "$URI&depth=4&queues=2" file)
 [ "$n" = 2 ] || die "one CPU, but two connections at most: $n connections"
 want=$((${#cpus[@]} < 4 ? ${#cpus[@]} : 4))

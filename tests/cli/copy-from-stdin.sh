@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# "-" as the source: what comes is written from the destination's beginning, the rest of it stays; what cannot be is refused.
+# "-" as the source: input is written from the start of the destination, the rest of it stays; unsupported options are refused.
 . "$(dirname "$0")/lib.sh"
 requires cmp jq
 head -c 20M /dev/urandom >before

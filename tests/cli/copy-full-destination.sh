@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# No space left: /dev/full as stdout, and as the named destination, which is no disk.
+# No space left: /dev/full as stdout, and as the named destination, which is not a disk.
 . "$(dirname "$0")/lib.sh"
 head -c 4M /dev/urandom >src
 "$RDMASTOR" copy src - >/dev/full 2>err

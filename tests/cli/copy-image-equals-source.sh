@@ -23,4 +23,4 @@ ours copy src dst2 --verify --depth 3 --request 4K --json >json || die "--verify
 jq -e '.schema == "rdmastor.copy" and .size == 104857600 and .verified_bytes == .size and .unreadable_bytes == 0 and .copied_bytes + .zeroed_bytes + .skipped_bytes == .size and .created == false' json >/dev/null ||
 	die "$(cat json)"
 cmp src dst2 || die "bytes differ after copying again"
-[ "$(du -k dst2 | cut -f1)" -le 5300 ] || die "zeroes over old data are no holes: $(du -k dst2)"
+[ "$(du -k dst2 | cut -f1)" -le 5300 ] || die "zeroes over old data are not holes: $(du -k dst2)"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# An image whose length is no multiple of 512 is copied as a disk of the next one.
+# An image whose length is not a multiple of 512 is copied as a disk of the next multiple.
 . "$(dirname "$0")/lib.sh"
 requires cmp
 head -c 100000 /dev/urandom >src

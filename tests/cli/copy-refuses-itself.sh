@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Source and destination that are the same under any name, and destinations that are none.
+# Source and destination that are the same under any name, and invalid destinations.
 . "$(dirname "$0")/lib.sh"
 head -c 1M /dev/urandom >src
 sum=$(sha256sum <src)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Killed again and again, copy goes on from its map, and what the map calls finished is on the disk. GNU ddrescue's tools
+# Killed repeatedly, copy resumes from its map, and what the map calls finished is on the disk. GNU ddrescue's tools
 # and eyes can read the map.
 . "$(dirname "$0")/lib.sh"
 requires cmp jq

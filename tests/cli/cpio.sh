@@ -55,9 +55,9 @@ error 2 - '--dir' 'invalid.path' "$RDMASTOR" --cpio --dir ..
 error 2 - sideways 'applets replacements' "$RDMASTOR" --cpio --links sideways
 error 2 - SOURCE_DATE_EPOCH soon env SOURCE_DATE_EPOCH=soon "$RDMASTOR" --cpio
 error 2 usage '' '--json standard.output' "$RDMASTOR" --cpio
-"$RDMASTOR" --cpio --add /proc/self/status=x >/dev/null 2>err && die "a file of size 0 that has content is no failure"
+"$RDMASTOR" --cpio --add /proc/self/status=x >/dev/null 2>err && die "a file of size 0 that has content does not fail"
 grep -q '/x: .*size' err || die "a wrong size: $(cat err)"
-"$RDMASTOR" --cpio >/dev/full 2>err && die "a full disk is no failure"
+"$RDMASTOR" --cpio >/dev/full 2>err && die "a full disk does not fail"
 grep -q 'standard output: .*no space' err || die "a full disk: $(cat err)"
 if command -v script >/dev/null; then
 	script -qec "'$RDMASTOR' --cpio" /dev/null >out || :

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# discover: the disks of a host by all protocols, at default and other ports, by one protocol; the reasons if there are none; wrong calls.
+# discover: the disks of a host by all protocols, at default and other ports, by one protocol; the reasons if none is found; wrong
+# calls.
 . "$(dirname "$0")/lib.sh"
 requires applet:discover jq python3 unshare
 d="$RDMASTOR discover"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# doctor: the exit status and what is said of a target that answers, speaks another protocol, does not listen, has no route, no
-# address, other disks; of what would be attached at boot; and on a machine without /proc and /sys.
+# doctor: the exit status and findings for a target that answers, speaks another protocol, does not listen, has no route, no
+# address, other disks; for what would be attached at boot; and on a machine without /proc and /sys.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires applet:doctor jq
 set -e
@@ -65,7 +65,7 @@ same 'nothing replaces it' "$(jq -r '.findings[] | select(.object == "rpcrdma") 
 
 # secrets
 examined 1 "iscsi://joe%hush1hush1hush@127.0.0.1:1/iqn.2024-01.test:x/0"
-! grep hush json err || die "a secret is told"
+! grep hush json err || die "a secret is printed"
 
 # text
 "$RDMASTOR" doctor "$nvme" >text 2>err || die "$(cat err)"
@@ -80,7 +80,7 @@ tail -1 text | grep -Eqx '0 failures, [0-9]+ warnings?( .all with --verbose.)?, 
 grep -Eq '^failure +target' text && grep -Eq '^ +hint: .*start the target' text || die "text of a failure: $(cat text)"
 grep -Eq '^rdmastor doctor: 127.0.0.1:1: ' err || die "no message: $(cat err)"
 
-# what no URI needs is no warning, but one line
+# modules that no URI needs give one line, not a warning
 "$RDMASTOR" doctor --json >json 2>err || [ $? = 3 ] || die "$(cat err)"
 valid json
 jq -e '.findings | all(.topic != "modules" or .state != "warning" or .check != "module" or (.text | test("no modules for the running|file of it")))' \
@@ -136,7 +136,7 @@ booted 'rd.rdmastor=foo://x rd.rdmastor=iscsi://joe%hush1hush1hush@127.0.0.1/iqn
 same 'not to attach' "$(jq -r '.findings[] | select(.topic == "boot") | "\(.state) \(.code)"' json)" $'failure usage\nfailure usage'
 same status "$(cat status)" 3
 jq -e '.error.code' json >/dev/null || die "no error: $(cat json)"
-! grep hush json err || die "a secret is told"
+! grep hush json err || die "a secret is printed"
 me=rd.iscsi.initiator=iqn.2024-01.test:me
 booted "$me netroot=iscsi:joe:hush1hush1hush@127.0.0.1::::iqn.2024-01.test:x netroot=iscsi:127.0.0.1::::iqn.2024-01.test:y"
 same 'netroot=' "$(of boot disk '"\(.object) \(.state) \(.applet) \(.text | sub(".*: "; ""))"')" \
@@ -148,7 +148,7 @@ for string in iscsi://127.0.0.1/iqn.2024-01.test:x iscsi:joe:hush1hush1hush@127.
 	booted "$me netroot=$string"
 	same "netroot=$string" "$(of boot disk '"\(.object) \(.state) \(.code) \(.hint | test("netroot"))"')" 'iscsi failure not-found true'
 	same status "$(cat status)" 3
-	! grep hush json err || die "a secret is told"
+	! grep hush json err || die "a secret is printed"
 done
 
 # the firmware's table: a good one, a subsystem without a name, and no table

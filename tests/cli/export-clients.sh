@@ -22,7 +22,7 @@ while True: # until there is room
 a.ask(0, 0, 512)
 assert a.simple()[0] == 0
 END
-# the operator is told, once
+# logged once
 same "notices" "$(grep -c 'refused.*2 connections' err)" 1
 kill -USR1 "$SERVER"
 wait_until grep -Eq '^refused: [1-9]' err

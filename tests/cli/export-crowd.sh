@@ -10,7 +10,7 @@ PYTHONPATH=$HERE python3 - "$SOCK" <<'END'
 import sys
 from nbd_raw import Raw
 crowd = [Raw(sys.argv[1], hello=False) for _ in range(63)]
-# greeted, and silent: nobody was sent away for another
+# greeted, and silent: no client was evicted for another
 for client in crowd:
     assert client.get(18)[:8] == b"NBDMAGIC"
 for client in crowd:

@@ -28,7 +28,7 @@ r = Raw(path)                               # half a payload, then gone
 r.ask(1, 0, 65536)
 r.s.sendall(bytes(1000))
 r.s.close()
-r = Raw(path, hello=False)                  # flags nobody knows
+r = Raw(path, hello=False)                  # unknown flags
 r.get(18)
 r.s.sendall(struct.pack(">I", 0xFF))
 assert r.closed()
@@ -42,7 +42,7 @@ r.get(18)
 r.s.sendall(struct.pack(">I", 3))
 r.option(6, bytes(100000))
 assert r.reply()[1] == 0x80000009
-r.option(5)                                 # TLS is not there
+r.option(5)                                 # TLS is not supported
 assert r.reply()[1] == 0x80000001
 r.option(2)
 assert r.reply()[1] == 1

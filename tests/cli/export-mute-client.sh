@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A client that asks for thousands of reads and takes none holds up nobody, nor the stop.
+# A client that requests thousands of reads and receives none delays neither other clients nor the stop.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires python3 nbdcopy

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Without the kernel's driver, or the right to ask it, it is said what is missing, and how clients get the disk without it.
+# Without the kernel's driver, or permission to use it, the error names what is missing; the hint is another way to export.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires jq

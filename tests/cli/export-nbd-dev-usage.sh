@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# What is wrong with the words about an NBD device is said with them, before anything is opened.
+# Wrong options for an NBD device are named in the error, before anything is opened.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 x() { local words=$1; shift; error 2 usage '' "$words" "$RDMASTOR" export "$@"; }

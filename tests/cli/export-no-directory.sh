@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A unix socket that can't be made is a failure, also beside an address that works.
+# A unix socket that can't be created is a failure, even if another address works.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Whoever started us may ignore the end of children: the command's status is known nevertheless.
+# If SIGCHLD is ignored at start-up, the command's status is known nevertheless.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires python3

@@ -3,10 +3,10 @@
 # A signal to export --run reaches the command.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
-"$RDMASTOR" export ram:1M --run sh -c 'trap "echo told >told; exit 0" TERM; echo up >up; while :; do sleep 0.05; done' &
+"$RDMASTOR" export ram:1M --run sh -c 'trap "echo TERM >received; exit 0" TERM; echo up >up; while :; do sleep 0.05; done' &
 # shellcheck disable=SC2034 # stop's
 SERVER=$!
 wait_running "$SERVER" test -e up
 stop 143
-wait_until test -s told
-same "what the command was told" "$(cat told)" told
+wait_until test -s received
+same "the signal" "$(cat received)" TERM

@@ -7,4 +7,4 @@ offer ram:1M --nbd "unix:$SOCK"
 rm "$SOCK"
 echo other >"$SOCK"
 stop
-same "what is there now" "$(cat "$SOCK")" other
+same "the socket's path now" "$(cat "$SOCK")" other

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# SIGUSR1 tells how many clients there are, as text and as JSON, and the server goes on.
+# SIGUSR1 prints the number of clients, as text and as JSON, and the server continues.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires nbdsh jq

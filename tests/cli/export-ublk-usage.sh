@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# What is wrong with the words of export --ublk is said with them, before any device is touched.
+# Wrong options of export --ublk are named in the error, before any device is touched.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 x() { local words=$1; shift; error 2 usage '' "$words" "$RDMASTOR" export "$@"; }
 x '--ublk 1x number' ram:1M --ublk=1x

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# What is wrong with the words is said with them.
+# Wrong options and operands are named in the error.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 # x OBJECT WORDS ARGUMENT…

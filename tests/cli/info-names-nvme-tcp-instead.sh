@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Where nobody answers RDMA but NVMe/TCP is spoken, the error says so, and the hint is the URI that works.
+# If no listener answers over RDMA but one speaks NVMe/TCP, the error says so, and the hint is the URI that works.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

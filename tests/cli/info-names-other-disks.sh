@@ -15,7 +15,7 @@ for uri in "$TCP" "$RDMA"; do
 	same hint "$(hinted 'nvme\+(tcp|rdma)')" "$base/$NQN$keys"$'\n'"$base/$NQN.two$keys"
 	ours info "$(hinted 'nvme\+(tcp|rdma)' | head -1)" >/dev/null
 done
-# keys of a disk are no obstacle
+# with query keys of a disk
 error 1 not-found "127.0.0.1:$PORT" 'subsystem wrong' ours info "nvme+tcp://127.0.0.1:$PORT/wrong?loss=5s&timeout=60s"
 [[ $(hinted nvme.tcp) == *"/$NQN.two" ]] || die "$(cat error.err)"
 # what is missing is only a namespace

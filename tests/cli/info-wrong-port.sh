@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # At the port of another protocol the error names it and its disks; a missing secret is suggested only if none answers. A misspelt
-# key is told from an incomplete one.
+# key and an incomplete one have different errors.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires python3
 set -e

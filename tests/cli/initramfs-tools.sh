@@ -276,7 +276,7 @@ local_top
 logged "$planned" wait_for_udev 'modprobe af_packet' 'rdmastor boot --network' 'ip link set eth1 up' 'ip -6 addr replace fd00::2/64 dev eth1' \
 	"$attached" wait_for_udev
 
-# ... and if the image has no command for IPv6 and VLANs, this is said, also before the shell
+# ... and if the image has no command for IPv6 and VLANs, this is reported, also before the shell
 rm -rf root
 mv firmware root
 echo 'ip() { return 127; }' >>root/scripts/functions

@@ -3,7 +3,7 @@
 # --install: all links or none, printed; no generic names without --all; --only, --force and --uninstall.
 . "$(dirname "$0")/lib.sh"
 requires jq
-mkdir links beside half
+mkdir links bindir half
 "$RDMASTOR" --install links >out || die "exit status $?"
 replaced=(ibsrpdm mount.nfsrdma srp_daemon)
 aliases=(iscsi-discover iscsi-login iscsi-logout)
@@ -18,9 +18,9 @@ links/iscsi-login --help | head -n 1 | grep -q '^Usage: rdmastor iser-login ' ||
 links/info --help | head -n 1 | grep -q '^Usage: rdmastor info ' || die "the link is not the applet"
 ours --install links --json | jq -e '.links | length > 20 and all(.existed)' >/dev/null || die "again: $(cat out)"
 
-cp "$RDMASTOR" beside/rdmastor
-beside/rdmastor --install beside --all >/dev/null || die "beside: exit status $?"
-same "beside itself" "$(readlink beside/info)" rdmastor
+cp "$RDMASTOR" bindir/rdmastor
+bindir/rdmastor --install bindir --all >/dev/null || die "bindir: exit status $?"
+same "links next to the binary" "$(readlink bindir/info)" rdmastor
 
 # A name that is taken: nothing changes, unless forced
 rm links/*
@@ -58,8 +58,8 @@ echo mine >half/other
 "$RDMASTOR" --install half --uninstall >out || die "uninstall"
 same "after --uninstall" "$(ls half)" other
 same "removed" "$(wc -l <out)" 6
-beside/rdmastor --install beside --uninstall >/dev/null || die "uninstall beside"
-same "after --uninstall beside itself" "$(ls beside)" rdmastor
+bindir/rdmastor --install bindir --uninstall >/dev/null || die "uninstall next to the binary"
+same "after --uninstall next to the binary" "$(ls bindir)" rdmastor
 "$RDMASTOR" --install half --only applets >/dev/null || die "applets"
 [ ! -e half/ibsrpdm ] && [ ! -e half/info ] && [ -e half/nvmf-connect ] || die "applets: $(ls half)"
 "$RDMASTOR" --install half --only applets --all >/dev/null || die "applets --all"

@@ -61,7 +61,7 @@ told "$me is in, by CHAP with md5"
 told "refused: .*'joe'"
 ! libiscsi_lists LIBISCSI_CHAP_USERNAME=jim "${chap[1]}" || die 'libiscsi is let in with a wrong name'
 told "refused: .*'jim'"
-! libiscsi_lists "${chap[@]}" LIBISCSI_CHAP_TARGET_USERNAME=disk LIBISCSI_CHAP_TARGET_PASSWORD=anothergoodsecret || die 'libiscsi: nobody proved anything'
+! libiscsi_lists "${chap[@]}" LIBISCSI_CHAP_TARGET_USERNAME=disk LIBISCSI_CHAP_TARGET_PASSWORD=anothergoodsecret || die 'libiscsi accepted a target with the wrong secret'
 told 'refused: .*initiator.*target.*secret'
 for alg in md5 sha1 sha256 sha3-256; do
 	ours_lists -u joe --secret-file secret --chap-algs $alg || die "iser-discover, CHAP with $alg: $(cat errors)"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# iscsi_liar.py HOW: an iSCSI target with a disk of 1 MiB that is honest until the first READ(10), then lies as it is told. Prints its port.
+# iscsi_liar.py HOW: an iSCSI target with a disk of 1 MiB that is honest until the first READ(10), then lies as HOW says. Prints its
+# port.
 import socket, struct, sys, threading
 
 how = sys.argv[1]

@@ -70,7 +70,7 @@ says 7 "iscsistart: invalid targetname $long. Max targetname length is 255." '' 
 says 7 "iscsistart: invalid username $long. Max username length is 256." '' -u "$long" -h
 says 7 "iscsistart: invalid username_in $long. Max username_in length is 256." '' -U "$long"
 
-# What is ours: numbers are numbers, no secret is told, and the reason follows
+# What differs from the tool: numbers are checked, no secret is printed, and the reason follows
 # reason STATUS PREFIX WORDS WORD…: the tool's words to the byte, and then ours
 reason() { error "$1" - "^iscsistart: $2" "$3" ./iscsistart "${@:4}"; }
 reason 7 port: "'x'" -i a -g 1 -t b -a 127.0.0.1 -p x
@@ -89,7 +89,7 @@ one="-i iqn.2024-01.a:b -t iqn.2024-01.a:c -g 1 -a 127.0.0.1"
 		$one -P node.session.initial_login_retry_max=x
 	reason 1 'Invalid --param node\.session\.auth\.password\. ' '256.bytes' \
 		$one -P node.session.auth.password="$long"
-	! grep -q xxx error.err || die "a secret is told: $(cat error.err)"
+	! grep -q xxx error.err || die "a secret is printed: $(cat error.err)"
 	says 7 '' "iscsistart: TargetName or IP Address is too long. Exiting iscsistart" $one -t "${long:0:250}"
 	says 1 '' 'iscsistart: CHAP configuration has incoming authentication credentials but has no outgoing credentials configured.' $one -U a -W b
 	reason 1 '' 'target secret' $one -u a -w b -U c

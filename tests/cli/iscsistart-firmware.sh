@@ -76,7 +76,7 @@ diff expected out || die "-f"
 within ibft "$RDMASTOR" iscsistart -f --json >out || die "JSON: status $?"
 valid out
 jq -e '.records | length == 2 and .[0]["node.name"] == "iqn.2024-01.lab:t0" and .[1]["node.conn[0].port"] == 3260' out >/dev/null || die "JSON: $(cat out)"
-! grep -q hush out || die "a secret is told"
+! grep -q hush out || die "a secret is printed"
 
 within ibft ./iscsistart -b -P nonsense=1 >out 2>err
 same "status of an unknown parameter" 1 $?

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# iser-discover: wrong calls; what it prints of a target over TCP; targets that lie get a name, and no secret is told.
+# iser-discover: wrong calls; what it prints of a target over TCP; targets that lie are named, and no secret is printed.
 . "$(dirname "$0")/lib.sh"
 requires jq python3 unshare
 d="$RDMASTOR iser-discover"
@@ -91,8 +91,8 @@ diff out - <<-'EOF' || die 'the text'
 	127.0.0.1:3999,2 iqn.x:b
 	uri: iscsi://127.0.0.1:3999/iqn.x:b
 EOF
-grep -q '127.0.0.1:3260 .*tcp$' err || die "no word of who answers: $(cat err)"
-grep -q '127.0.0.1:3999.*connection refused' err || die "no word of who does not: $(cat err)"
+grep -q '127.0.0.1:3260 .*tcp$' err || die "the portal that answers is missing: $(cat err)"
+grep -q '127.0.0.1:3999.*connection refused' err || die "the portal that does not answer is missing: $(cat err)"
 cp out right
 portal=$(cut -d' ' -f1 out | head -1) asked ''
 cmp -s out right || die "a portal as it is printed: $(cat out err)"
@@ -115,7 +115,7 @@ cmp -s out right || die "a NOP-In in between: $(cat out err)"
 asked moved --no-probe -v
 cmp -s out right && grep -q 'redirect.*127.0.0.1:3261' err || die "a redirect: $(cat out err)"
 
-# oddities that are no lie
+# unusual but valid answers
 asked drips --no-probe
 cmp -s out right || die "byte by byte: $(cat out err)"
 asked isid --no-probe

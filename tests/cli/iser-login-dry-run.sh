@@ -5,7 +5,7 @@
 requires jq
 echo longenoughsecret >secret
 
-# plan JQ WORD…: one session, of which this holds
+# plan JQ WORD…: one session, for which JQ is true
 plan() {
 	local want=$1
 	shift

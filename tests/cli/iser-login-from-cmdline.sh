@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # iser-login --from-cmdline and --ibft, and dracut's strings as operands, on a kernel command line and a firmware table of our own: what would be
-# done, where each word comes from, and that no secret is told.
+# done, the source of each parameter, and that no secret is printed.
 . "$(dirname "$0")/lib.sh"
 requires unshare jq
 unshare -mn true 2>/dev/null || { echo "needs root with namespaces"; exit 77; }
@@ -42,7 +42,7 @@ plans() {
 	printf '%s\n' "$@" | diff - lines || die "$cmdline: $(cat err)"
 	# shellcheck disable=SC2086 # several words
 	booted none "$cmdline" $plan >text 2>&1
-	! grep -q hush out err text || die "$cmdline: a secret is told: $(cat out err text)"
+	! grep -q hush out err text || die "$cmdline: a secret is printed: $(cat out err text)"
 }
 
 me=iqn.2024-01.a:me
@@ -63,7 +63,7 @@ grep -q "rd.iscsi.param=node.startup" err || die "a record without meaning: $(ca
 
 plans 3 "rd.iscsi.initiator=$me netroot=iscsi:no-such-host.invalid::::${iqn}1 netroot=iscsi:127.0.0.1::::${iqn}0" \
 	"${iqn}0 127.0.0.1 3260 tcp $me"
-grep -q "'no-such-host.invalid'" err || die "a name that is none: $(cat err)"
+grep -q "'no-such-host.invalid'" err || die "an unknown host name: $(cat err)"
 
 # The firmware's
 rc=0
@@ -85,7 +85,7 @@ jq -e --arg me $me '.sessions | length == 1 and .[0].initiator == $me' out >/dev
 booted firmware quiet "$RDMASTOR" iser-login --ibft --dry-run --json >out 2>err || die "--ibft: $(cat err)"
 valid out
 jq -e '.sessions | length == 1 and .[0].target == "iqn.2024-01.lab:t0" and .[0].initiator == "iqn.2024-01.lab:firmware"' out >/dev/null || die "--ibft: $(cat out)"
-! grep -q hush out err || die "--ibft: a secret is told"
+! grep -q hush out err || die "--ibft: a secret is printed"
 # shellcheck disable=SC2086 # several words
 {
 	error 1 not-found '' 'kernel.command.line iSCSI target' booted none quiet $plan

@@ -14,7 +14,7 @@ cmp src dst || die "bytes differ"
 ours bench "$URI" --rw randrw --bs 4k --iodepth 16 --size 4M --runtime 1 --verify --force >out || die "bench: $(cat out)"
 down
 
-# a failure before the first byte is no interrupted copy
+# a failure before the first byte is not an interrupted copy
 kit --filter=error pattern 16M error-pread=EIO error-pread-rate=100%
 error 1 io '.*' '' "$RDMASTOR" copy "$URI" fails
 jq -e '.error.hint // "" | test("--resume") | not' error.out >/dev/null || die "nothing was copied: $(cat error.out)"

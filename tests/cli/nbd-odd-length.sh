@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# An export whose length is no multiple of 512 is a disk of the next one: behind its end there are zeroes, and nothing else can be.
+# An export whose length is not a multiple of 512 is a disk of the next multiple: the rest reads as zeroes and takes only zeroes.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires nbdkit cmp jq
 

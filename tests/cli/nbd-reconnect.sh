@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A server that is killed and started again, larger than before, in the middle of a copy: the copy goes on, each byte is right, and
+# A server that is killed and restarted, larger than before, in the middle of a copy: the copy continues, each byte is right, and
 # the new size is noticed. With loss=fail-fast it ends instead, with the reason.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires nbdkit cmp

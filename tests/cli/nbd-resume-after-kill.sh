@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A copy from one NBD server to another, killed and started again, goes on from its map and ends with equal disks.
+# A copy from one NBD server to another, killed and restarted, resumes from its map and ends with equal disks.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires nbdkit cmp jq
 

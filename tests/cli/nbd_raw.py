@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# An NBD client that does as it is told, right or wrong: for the tests of export.
+# An NBD client that sends whatever a test asks for, valid or not: for the tests of export.
 import socket, struct
 
 class Raw:

@@ -16,7 +16,7 @@ prints() {
 }
 
 prints "mount -i -t nfs -o vers=4.2,proto=rdma,port=20049,addr=127.0.0.1,clientaddr=127.0.0.1 127.0.0.1:/exp $dir" 127.0.0.1:/exp dir
-grep -q 'server.*RDMA' err || die "does not say that nobody was asked: $(cat err)"
+grep -q 'server.*RDMA' err || die "does not say that no server was asked: $(cat err)"
 prints "mount -i -t nfs -o ro,noexec,vers=4.1,proto=rdma,port=20050,addr=127.0.0.1,clientaddr=127.0.0.1,soft,timeo=50 127.0.0.1:/exp $dir" \
 	127.0.0.1:/exp dir -o ro,vers=4.1,soft -o noexec,timeo=50,port=20050,rdma
 prints "mount -i -t nfs -o vers=4.0,proto=rdma6,port=20050,addr=::1,clientaddr=::1 '[::1]:/exp' $dir" 'nfs+rdma://[::1]:20050/exp?vers=4.0' dir

@@ -10,7 +10,7 @@ nvme=$TMP/links/nvme
 [ -L "$nvme" ] || die "there is no link"
 mkdir applets
 "$RDMASTOR" --install applets --only applets >/dev/null
-[ ! -e applets/nvme ] || die "nvme is no applet's name"
+[ ! -e applets/nvme ] || die "an applet is named nvme"
 
 # says STATUS WORDS COMMAND…: the text of a failure or of help
 says() {

@@ -61,7 +61,7 @@ wait $! || status=$?
 same 'SIGTERM' $status 1
 jq -e '.results[0].error.text == "interrupted"' out >/dev/null || die "$(cat out err)"
 
-# Another subsystem as the discovery controller, which this target has not
+# Another subsystem as the discovery controller, unknown to this target
 error 1 not-found '.*' "'nqn.x'" "$RDMASTOR" nvmf-connect-all --dry-run -t tcp -a 127.0.0.1 -s "$PORT" -n nqn.x -q "$HOST"
 stop
 

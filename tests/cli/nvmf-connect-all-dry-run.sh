@@ -50,7 +50,7 @@ echo '[{"hostnqn":"nqn.a",'"$port"'},{"hostnqn":"nqn.b",'"$port"'},{"hostnqn":"n
 ours nvmf-connect-all --dry-run -J hosts.json --json >out || die "$(cat out)"
 same hosts "$(jq -r '.results[].line' out | sed 's/.*,hostnqn=//; s/,reconnect.*//; s/hostid=.*'$two'/two/; s/,hostid=.*//')" $'nqn.a\nnqn.b\nnqn.b,two'
 
-# Nothing is no failure, and is said
+# No target is not a failure, but is reported
 : >empty.conf
 $a -J empty.conf >out 2>err || die "an empty configuration: $?"
 grep -q ': .*\<empty\.conf\>' err || die "$(cat err)"
@@ -62,7 +62,7 @@ if ! grep -q nvmf /proc/cmdline; then
 	grep -q ': .*rd\.nvmf\.discover=' err || die "$(cat err)"
 fi
 
-# A secret where it does not belong is not told, and what is wrong is
+# A misplaced secret is not printed, the mistake is
 key=DHHC-1:00:ia6zGodOr4SEG0Zzaw398rpY0wqipUWj4jWjUh4HWUz6aQ2n:
 cat >secret.conf <<-C
 	[Subsystem]
@@ -75,7 +75,7 @@ valid out
 jq -e '.failed == 2 and .results[0].uri == "nvme+tcp://127.0.0.1/nqn.x" and .results[0].error.code == "usage" and
 	(.results[1].error.text | test("tls_key.*length"))' out >/dev/null ||
 	die "$(cat out)"
-! grep -q ia6zGodOr4 out err || die "the secret is told: $(cat out err)"
+! grep -q ia6zGodOr4 out err || die "the secret is printed: $(cat out err)"
 grep -q "nvme+tcp://127.0.0.1/nqn.x.*'dhchap_secret'" err || die "$(cat err)"
 
 # The failure of the command is the first of its results

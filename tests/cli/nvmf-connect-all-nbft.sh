@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# nvmf-connect-all --nbft and --from-cmdline with firmware tables of our own: what would be connected, by which host, and what is left out.
+# nvmf-connect-all --nbft and --from-cmdline with firmware tables of our own: what would be connected, by which host, and what is
+# skipped.
 build=$(dirname "$(readlink -f "$0")")/../vm/nbft_table
 . "$(dirname "$0")/lib.sh"
 requires unshare jq python3

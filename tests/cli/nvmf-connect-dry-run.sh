@@ -55,7 +55,7 @@ identity() { # EXPECTED OPTION…
 	ours nvmf-connect --dry-run --json -q nqn.psk-test-host -I $id "$@" >out 2>err || die "$*: $(cat err out)"
 	[ "$(jq -r .tls_identity out)" = "$expected" ] || die "$*: $(cat out)"
 	jq -e '.line | test(",tls$")' out >/dev/null || die "$*: $(cat out)"
-	! grep -q VRLb out err || die "$*: the key is told: $(cat out err)"
+	! grep -q VRLb out err || die "$*: the key is printed: $(cat out err)"
 }
 if [ ! -e /dev/nvme-fabrics ] || grep -q tls_key /dev/nvme-fabrics; then
 	u=nvme+tcp://127.0.0.1/nqn.psk-test-subsys new='iSbjiStwJ/1TrTvDlt2fjFmzvsytOJelidNnA+X5lEU=' old='66GuqV08TsAGII39teWUfwQwizjv06Jy8jOcX3NAAzM='
@@ -79,7 +79,7 @@ else
 	cp error.err err
 fi
 grep -q 'secret.*history' err || die "no warning: $(cat err)"
-! grep -q Y29y err || die "the secret is told: $(cat err)"
+! grep -q Y29y err || die "the secret is printed: $(cat err)"
 
 # nvme-cli's spelling of the form
 [ "$("$RDMASTOR" nvmf-connect --dry-run --output-format=json -q nqn.host -I $id nvme+tcp://127.0.0.1/nqn.x | jq -r .schema)" = rdmastor.nvmf-connect ] ||
@@ -93,7 +93,7 @@ ours nvmf-connect --dry-run --json -q nqn.host -I $id nvme+tcp://127.0.0.1/nqn.x
 	"2 0 nvme+tcp://127.0.0.1/nqn.x nvme+tcp://127.0.0.1/nqn.y null" ] || die "$(cat several)"
 [[ "$(jq -r '.results[1].line' several)" == *nqn=nqn.y,* ]] || die "$(cat several)"
 
-# A key of a descriptor can be read once, and is for all targets, of which this kernel may take none
+# A key from a descriptor can be read once, and is for all targets; this kernel may accept no key
 "$RDMASTOR" nvmf-connect --dry-run -q nqn.host --dhchap-secret-fd 3 nvme+tcp://127.0.0.1/nqn.x \
 	nvme+tcp://127.0.0.1/nqn.y 3< <(echo $key) >out 2>err || true
 [ "$(cat out err | grep -c dhchap_secret)" = 2 ] || die "one key for two targets: $(cat out err)"

@@ -61,7 +61,7 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 		$c --tls-key 7 --tls-key-identity x nvme+tcp://127.0.0.1/nqn.x
 	error 2 usage '' '\<tls\> TCP \<rdma\>' $c --tls-key $tls nvme+rdma://127.0.0.1/nqn.x
 	error 2 usage '' 'URI tls-key-file=FILE' $c "nvme+tcp://127.0.0.1/nqn.x?tls_key=$tls"
-	! grep -q VRL error.err error.out || die "the key is told: $(cat error.err error.out)"
+	! grep -q VRL error.err error.out || die "the key is printed: $(cat error.err error.out)"
 	error 2 usage '' '--devid-file 2' $c --devid-file id nvme+tcp://127.0.0.1/nqn.x nvme+tcp://127.0.0.1/nqn.y
 	[ ! -e id ] || die "a file for two connections"
 	error 2 usage 'nvme[+]tcp://127.0.0.1' 'NQN nvmf-discover' $c nvme+tcp://127.0.0.1/nqn.x nvme+tcp://127.0.0.1

@@ -6,7 +6,7 @@ requires jq
 
 serve ram:1M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0
 good="-t tcp -a 127.0.0.1 -s $PORT"
-# line TEXT CODE: one failure beside the log, or the only one
+# line TEXT CODE: one failure besides a good log, or the only result
 line() {
 	local rc=0
 	printf '%s\n%s\n' "$1" "$good" >d.conf

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# nvmf-discover: each wrong call and each target that is not there has its own message and status.
+# nvmf-discover: each wrong call and each missing target has its own message and status.
 . "$(dirname "$0")/lib.sh"
 requires jq
 d="$RDMASTOR nvmf-discover"

@@ -38,7 +38,7 @@ found -J some.conf
 found -J some.conf -g
 echo '-t tcp -a 127.0.0.1 -s 1' >>some.conf
 error 3 refused 127.0.0.1:1 'connection.refused' "$RDMASTOR" nvmf-discover -J some.conf
-same 'what is left' "$(subnqns error.out)" "$NQN"
+same 'other records' "$(subnqns error.out)" "$NQN"
 jq -e '.failed_controllers == [{uri: "nvme+tcp://127.0.0.1:1", error: .error}]' error.out >/dev/null || die "$(cat error.out)"
 echo '-t tcp -a 127.0.0.1 -s 1' >dead.conf
 error 1 refused 127.0.0.1:1 'connection.refused' "$RDMASTOR" nvmf-discover -J dead.conf

@@ -37,7 +37,7 @@ stop
 
 # the end of the time, and of --timeout
 error 1 refused "127.0.0.1:$PORT" 'connection.refused' "$RDMASTOR" info "$disk" --retry 0.7
-# what is left for the last attempt may be too short for a refusal
+# the time left for the last attempt may be too short for a refusal
 "$RDMASTOR" info "$disk" --retry 3600 --timeout 0.7 --json >late.json 2>late.err && die "--timeout: $(cat late.err)"
 jq -e '.error.code == "refused" or .error.code == "timeout"' late.json >/dev/null || die "$(cat late.json)"
 # final

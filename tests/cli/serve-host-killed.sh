@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Hosts killed under load leave nothing behind: the target goes on for others, then stops cleanly.
+# Hosts killed under load leave nothing behind: the target continues for others, then stops cleanly.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

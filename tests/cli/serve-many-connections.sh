@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# All descriptors the process may have are used; who gets none is told at once, and so is the operator. Peers that connect
-# and say nothing keep no host out.
+# All descriptors the process may have are used: further connections are refused at once, and this is logged. Peers that connect
+# and send nothing keep no host out.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires python3

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A port that somebody has is named.
+# A port in use is named.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

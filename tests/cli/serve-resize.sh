@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A file that grows while it is served and exported: hosts and new NBD clients see its new size, and use it; one that shrinks
-# is told of, and keeps its size.
+# is reported, and keeps its size.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires nbdinfo nbdcopy

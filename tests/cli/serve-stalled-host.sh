@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A host that does not send what it promised holds up the stop only so long, and the disk is closed in order nevertheless.
+# A host that does not send the data it announced delays the stop for a limited time, and the disk is still closed in order.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 truncate -s 64M disk

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# How to connect could not be told: that is a failure at once.
+# If the address to connect to can't be printed, serve fails at once.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 for words in --quiet --json --daemon; do
@@ -9,5 +9,5 @@ for words in --quiet --json --daemon; do
 	[ "$rc" = 1 ] || die "exit status $rc, not 1, with $words"
 	grep -q '^rdmastor serve: standard output: .*no space left' err || die "$words: $(cat err)"
 	same "lines on stderr with $words" "$(wc -l <err)" 1
-	[ ! -e pid ] || die 'the target goes on'
+	[ ! -e pid ] || die 'the target continues'
 done

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# An address that is not there is waited for, which is said; --timeout bounds it.
+# serve waits for an address that is not assigned yet, and says so; --timeout bounds the wait.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

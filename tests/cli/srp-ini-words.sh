@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# srp+cm:// and srp:// as a disk: usage errors, an address at which nobody listens, and one that is silent, each in one sentence and as JSON.
+# srp+cm:// and srp:// as a disk: usage errors, an address without a listener, and a silent one, each in one sentence and as JSON.
 . "$(dirname "$0")/lib.sh"
 
 id=0002c903004ed0b2

@@ -35,7 +35,7 @@ gone
 wait_until is '.disks[0].state' $'"lost"\n"lost"'
 of '.disks[0] | (.lost_seconds >= 0) and (.fails_in_seconds | . > 0 and . <= 3600) and (.reason | type == "string") and
 	(.paths[0] | .state == "lost" and .lost_seconds >= 0 and .fails_in_seconds > 0 and (.reason | type == "string"))' >lost
-same 'what is known of it' "$(cat lost)" $'true\ntrue'
+same 'times and reason' "$(cat lost)" $'true\ntrue'
 ours status >text
 grep -Eq "^$(ere "$uri") .* lost [0-9]+ s, I/O fails in [0-9]+ s .* $SERVER\$" text || die "$(cat text)"
 grep -Eq "^path 1: $(ere "$uri"): lost [0-9]+ s, I/O fails in [0-9]+ s \([a-z-]+\)\$" text || die "$(cat text)"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# status: nothing attached is no failure, what is not attached is one, and the document has its lists.
+# status: nothing attached is not a failure, a named disk that is not attached is; the document has its lists.
 . "$(dirname "$0")/lib.sh"
 requires applet:status jq
 s="$RDMASTOR status"

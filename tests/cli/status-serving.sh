@@ -83,7 +83,7 @@ ours status | grep -Eq "^process $exported: " || die "not named: $(ours status)"
 kill -CONT "$exported"
 until_is "$exported" '.error == null' true
 
-# another user is told that they exist, and no more; a server of that user answers root
+# another user sees only that they exist; a server of that user answers root
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && setpriv --reuid=65534 --clear-groups test -x "$RDMASTOR"; then
 	chmod 755 "$TMP"
 	setpriv --reuid=65534 --clear-groups "$RDMASTOR" status --json >json

@@ -50,7 +50,7 @@ kill -KILL $load
 last() { tail -1 samples | grep -Eq "$1"; }
 wait_running "$watch" last ' 0/s +0/s '
 
-# what ends is reported, and the watch goes on
+# a server that ends is reported, and the watch continues
 stop
 wait_running "$watch" last '^ram:59M: '
 kill -0 "$watch" || die "it ended: $(cat errors)"

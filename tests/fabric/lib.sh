@@ -81,7 +81,7 @@ wait_for() {
 	local until=$((${EPOCHREALTIME/./} + $1 * 1000000))
 	shift
 	until "$@" >/dev/null 2>&1; do
-		[ "${EPOCHREALTIME/./}" -lt $until ] || { echo "waited in vain for: $*"; return 1; }
+		[ "${EPOCHREALTIME/./}" -lt $until ] || { echo "timed out waiting for: $*"; return 1; }
 		sleep 0.05
 	done
 }
@@ -91,7 +91,7 @@ valid() { "$here/../schema" "$1"; } # valid FILE: its lines are JSON documents a
 
 # --- the fabric
 
-# fabric_start NODE…: simulated by ibsim, of which a console that comes to its end would be the end
+# fabric_start NODE…: simulated by ibsim, which exits at the end of its console
 fabric_start() {
 	local node number=0
 	declare -gA guid

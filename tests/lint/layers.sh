@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Who may include whom: every #include of the rooms is held against the table below.
+# Permitted includes: every #include of the rooms is checked against the table below.
 # A room also sees its own private headers (next to the .c or at the top of the room), libc, and base64.h diag.h grow.h loop.h
 # names.h policy.h wire.h.
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Every shell script passes shellcheck; whoever has a #! can be run, because the runners only run what is executable.
+# Every shell script passes shellcheck; each file with a #! is executable, because the runners skip other files.
 cd "$(dirname "$0")/../.." || exit 1
 command -v shellcheck >/dev/null || { echo 'shellcheck is not installed: deps/install test'; exit 77; }
 tests/lint/files | {

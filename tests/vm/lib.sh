@@ -129,7 +129,7 @@ wait_for() {
 	shift
 	until "$@" >/dev/null 2>&1; do
 		left=$((left - step))
-		[ $left -gt 0 ] || { echo "waited in vain for: $*"; return 1; }
+		[ $left -gt 0 ] || { echo "timed out waiting for: $*"; return 1; }
 		usleep ${step}00000
 	done
 }
@@ -383,7 +383,7 @@ srpt_up() {
 	echo 1 >"$port/enable"
 }
 
-# srpt_acl: the port's list of initiators, one of which uses RDMA/CM
+# srpt_acl: the port's list of initiators; one uses RDMA/CM
 srpt_acl() { ls -d $lio/srpt/*/*/acls; }
 
 # --- tgt, a userspace target; needs the programs of tgt
@@ -501,7 +501,7 @@ nfs_mounts() {
 	rdmastor nfsrdma-mount "$2" /mnt ${3:+-o "$3"} >/run/again
 	check "$1: again is success" grep -q already /run/again
 	check "$1: umount" umount /mnt
-	check "$1: nothing is left" [ -z "$(grep nfs4\* /proc/self/mountinfo | grep -v nfsd)" ]
+	check "$1: no leftovers" [ -z "$(grep nfs4\* /proc/self/mountinfo | grep -v nfsd)" ]
 }
 
 # --- the kernel's initiator
@@ -683,7 +683,7 @@ dev_survives() {
 	load=$!
 	dev_goes_on
 	"$@"
-	check "$name: fio goes on after it" dev_goes_on
+	check "$name: fio continues after it" dev_goes_on
 	touch "$own/enough"
 	check "$name: fio lost nothing" wait $load
 }
@@ -761,8 +761,8 @@ fio_host() {
 # no_bugs: the kernel found no defect of its own, except two at logouts that are known (HACKING.md)
 no_bugs() { ! dmesg | grep -E 'BUG|WARNING' | grep -Ev 'WARNING: .* (iscsit_release_cmd|check_flush_dependency[.a-z0-9]*)\+'; }
 
-# no_errors: the kernel saw none; what it says of a lost connection is no error. On the clock of the host a busy machine may end one,
-# and then the requests of that path (nvme0c0n1) fail, to be repeated.
+# no_errors: the kernel logged none; messages about a lost connection are not errors. A busy machine may end one by the clock of the
+# host, and then the requests of that path (nvme0c0n1) fail, to be repeated.
 no_errors() { no_bugs && ! dmesg | path_errors_left_out | grep -E 'I/O error|critical|EXT4-fs error|Buffer I/O|lost async page'; }
 path_errors_left_out() { if [ $watchdog = 0 ]; then cat; else grep -Ev 'I/O error, dev nvme[0-9]+c[0-9]+n'; fi; }
 
@@ -892,8 +892,8 @@ iscsi_chap() {
 }
 iscsi_serves() { echo "$2" >"$lio/iscsi/$1/tpgt_1/enable"; }
 
-# iscsi_away IQN SESSIONS SECONDS: it does not serve for so long. Not while one of them logs in: LIO never ends such a session, and
-# each later login of it waits for that end.
+# iscsi_away IQN SESSIONS SECONDS: disable the target for SECONDS, once SESSIONS are logged in: LIO never ends a session that is
+# still logging in, and each later login of it waits for that end.
 iscsi_away() {
 	wait_for 30 iscsi_sessions "$1" "$2"
 	iscsi_serves "$1" 0
@@ -912,7 +912,7 @@ iscsi_load() {
 	done
 }
 
-# the keeper's process; that there is none; that it told so
+# the keeper's pid; no keeper runs; the keeper has logged this
 keeper_pid() { sed -n 's/.*FLOCK *ADVISORY *WRITE \([0-9]*\) .*/\1/p' /proc/locks; }
 no_keeper() { [ -z "$(keeper_pid)" ] && ! pidof iscsi-keeper; }
 keeper_told() { dmesg | grep -q "rdmastor\[[0-9]*\]: keeper: $1"; }

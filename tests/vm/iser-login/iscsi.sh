@@ -18,7 +18,7 @@ nothing_left() {
 }
 sessions_are() { [ "$(ls $sessions | wc -l)" = "$1" ]; }
 attribute() { [ "$(cat $sessions/session*/"$1" /sys/class/iscsi_connection/connection*/"$1" 2>/dev/null)" = "$2" ]; }
-disk_of() { rdmastor iser-login --keeper off --print dev "$@"; } # of a session that is there
+disk_of() { rdmastor iser-login --keeper off --print dev "$@"; } # of an existing session
 # round_trip DEVICE FILE: what is written there gets into the file, and comes back
 round_trip() {
 	disk_random /run/new 2
