@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# The kernel can't attach it: the hint is the command for userspace, which reaches the same disk as the same host when it is pasted.
+# If the kernel can't attach a disk, the hint is a userspace command; pasted, it opens the same disk as the same host.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

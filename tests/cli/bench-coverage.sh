@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A random load goes over every block once in --size, also with several jobs; --verify reports how much it has read again.
+# A random load covers every block in --size once, also with several jobs; --verify reports how much it has read back.
 . "$(dirname "$0")/lib.sh"
 requires jq
 random_file disk 8

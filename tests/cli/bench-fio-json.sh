@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# --output json+ has fio's keys with fio's types: every path of ours is in fio's own document, and of fio's only what we cannot
-# know is missing.
+# --output json+ has fio's keys with fio's types: every path of ours is in fio's own document, and only values of fio's that we
+# can't know are missing.
 . "$(dirname "$0")/lib.sh"
 requires jq fio
 options=(--name=x --rw=randrw --rwmixread=60 --bs=4k --iodepth=4 --size=8M)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# ^C: exit status 3, the results so far, and a word about it. --timeout likewise, but that is a failure.
+# ^C: exit status 3, the results so far, and a message. --timeout likewise, but that is a failure.
 . "$(dirname "$0")/lib.sh"
 requires jq
 set -m # a background job of a script would ignore SIGINT

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Both roles of rping against each other on software iWARP; a server of one kind turns clients of the other away.
+# Both roles of rping against each other on software iWARP; a server of one kind refuses clients of the other.
 . "$(dirname "$0")/lib.sh"
 requires jq
 stop() { kill "$server" 2>/dev/null; }

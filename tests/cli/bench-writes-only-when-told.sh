@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Nothing is written without a --rw that writes, nor by a rehearsal; what writes stays inside its part of the file.
+# Nothing is written without a --rw that writes, nor by --dry-run; writes stay inside their part of the file.
 . "$(dirname "$0")/lib.sh"
 requires jq
 yes 'not to be touched' | head -c 4M >disk

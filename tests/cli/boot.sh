@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# boot on a kernel command line of our own: what would be attached and by which applet, which words are left to others, each
+# boot on a kernel command line of our own: what would be attached and by which applet, which parameters are left to others, each
 # failure with its reason, and that no secret is printed.
 . "$(dirname "$0")/lib.sh"
 requires unshare jq

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# The completion in zsh: an interactive shell on a terminal of its own, where a wrapped compadd tells what is added.
+# The completion in zsh: an interactive shell on a terminal of its own, where a wrapped compadd prints what is added.
 . "$(dirname "$0")/lib.sh"
 . "$top/tests/cli/completion.sh"
 requires zsh

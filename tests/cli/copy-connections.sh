@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A copy opens as many connections to its source as it has CPUs, four at most, and more only where its requests need the room.
+# A copy opens as many connections to its source as it has CPUs, four at most, and more only if its queue depth needs them.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires nbdkit taskset applet:copy
 

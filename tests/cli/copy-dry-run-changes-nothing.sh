@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# --dry-run says on stdout what would happen, makes and writes nothing, and fails where the run
-# fails, with the same status.
+# --dry-run prints what would happen, creates and writes nothing, and fails where the run would
+# fail, with the same status.
 . "$(dirname "$0")/lib.sh"
 requires jq
 random_file src 1

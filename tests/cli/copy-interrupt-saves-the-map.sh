@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# ^C: the map saved, a message on how to continue, and death by the signal, which ends a loop of the shell.
+# ^C: the map saved, a message on how to continue, and exit by the signal, which ends a loop of the shell.
 . "$(dirname "$0")/lib.sh"
 requires jq
 truncate -s 300G src

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A target that is gone is reported when it is lost and when it is back, without -v. Gone for longer
+# A target that is gone is reported on loss and on recovery, without -v. Gone for longer
 # than --on-loss it ends the copy with that cause: not as an unreadable area, even with --keep-going,
 # and the map continues the copy later.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A map is of one source and one destination: refused for others of the same size, for a file made in
+# A map belongs to one source and one destination: it is refused for others of the same size, for a file made in
 # place of one, and for a new destination, however often the command is given. A refusal leaves
 # nothing behind.
 . "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Killed repeatedly, copy resumes from its map, and what the map calls finished is on the disk. GNU ddrescue's tools
-# and eyes can read the map.
+# and people can read the map.
 . "$(dirname "$0")/lib.sh"
 requires cmp jq
 size=$((192 << 20))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# "-" as the destination: the bytes in their order, and nothing else on stdout; what cannot be done with it is refused.
+# "-" as the destination: the bytes in their order, and nothing else on stdout; unsupported options are refused.
 . "$(dirname "$0")/lib.sh"
 requires sha256sum
 dd if=/dev/urandom of=src bs=64K count=80 status=none

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# --verify compares what was really written: a destination that is changed behind our back is noticed, with the first byte.
+# --verify reads the destination back: a change by another process is reported, with the first byte that differs.
 . "$(dirname "$0")/lib.sh"
 requires cmp
 head -c 8M /dev/urandom >src

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# --cpio: what cpio unpacks from it, that it is the same each time, where it lies when appended, and what is refused.
+# --cpio: what cpio unpacks from it, reproducible output, alignment when appended, and what is refused.
 . "$(dirname "$0")/lib.sh"
 requires cpio
 unpack() { rm -rf root && mkdir root && (cd root && cpio -idm --quiet --no-absolute-filenames); }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# detach knows the devices of export by name, and is done where there is none.
+# detach accepts the device names of export; a missing device is success.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires applet:detach jq
 [ ! -e /dev/ublkc77777 ] || { echo "this machine has such a device"; exit 77; }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A first word that is nothing: status 2, the word quoted, what was perhaps meant; names of other tools, as words and links.
+# An unknown applet: status 2, the name quoted, a suggestion; names of other tools, as operands and links.
 . "$(dirname "$0")/lib.sh"
 requires jq
 "$RDMASTOR" >out || die "no word: status $?"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# doctor and the rules of nf_tables: which rule drops a connection, which may, which does not; ports of our own servers; rules that
-# can't be read; tables of legacy iptables.
+# doctor and the rules of nf_tables: which rule drops a connection, which may drop it, which does not; ports of our own servers;
+# rules that can't be read; tables of legacy iptables.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires applet:doctor jq unshare nft
 if [ -z "${INSIDE:-}" ]; then

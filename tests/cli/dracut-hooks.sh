@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# The dracut module with stubs of dracut's functions: which words begin an attempt and which are left to dracut's own modules, the
-# network of NVMe boot firmware, when the module is needed, and which files it takes along.
+# The dracut module with stubs of dracut's functions: which parameters start an attempt and which are left to dracut's own
+# modules, the network of NVMe boot firmware, when the module is needed, and which files it installs.
 build=$(dirname "$(readlink -f "$0")")/../vm/nbft_table
 . "$(dirname "$0")/lib.sh"
 requires unshare python3

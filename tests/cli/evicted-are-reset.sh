@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Connections that say nothing and give way to newer ones end by a reset, over each protocol: an orderly close would leave state
+# Silent connections that are evicted for newer ones are reset, over each protocol: an orderly close would leave state
 # behind for each of them.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# --allow decides who may connect over TCP; without it an open address is pointed out.
+# --allow decides who may connect over TCP; without it there is a warning about an open address.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires nbdinfo

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# FAST_ZERO is offered, and done or refused with ENOTSUP, never with another error.
+# FAST_ZERO is advertised; a request succeeds or fails with ENOTSUP, never with another error.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires nbdsh

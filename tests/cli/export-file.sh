@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# What clients wrote to a file is in it after a clean stop, and a second server shows it.
+# Data that clients wrote is in the file after a clean stop, and a second server returns it.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires nbdcopy

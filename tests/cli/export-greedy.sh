@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Clients that stay in their handshake, or take no replies, keep others neither out nor waiting, and memory is bounded.
+# Clients that stay in their handshake, or read no replies, neither lock out nor delay others, and memory is bounded.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires python3 jq

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# The longest name, of bytes that an NBD URI writes as three each, is in the URI whole.
+# The longest name, all of it percent-encoded, appears complete in the URI.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires nbdinfo

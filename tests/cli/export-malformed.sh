@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Whatever a client sends wrong ends its own session only.
+# Malformed requests end their own session only.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires python3 nbdinfo

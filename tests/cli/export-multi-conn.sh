@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# What one connection wrote and another flushed is in the file.
+# A write on one connection, flushed on another, is in the file.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires nbdsh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A hang-up that was to be ignored (nohup) does not end the server; otherwise it does.
+# SIGHUP that is ignored at start-up (nohup) does not end the server; otherwise it does.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 [ -z "$(trap -p HUP)" ] || { echo "the hang-up is ignored here already"; exit 77; }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Requests beyond the end are refused with the errors of the protocol, and the connection lives on.
+# Requests beyond the end are refused with the errors of the protocol, and the connection stays open.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires nbdsh

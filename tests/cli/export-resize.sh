@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Clients that connect after a file has grown have all of it.
+# Clients that connect after a file has grown see its new size.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires nbdinfo nbdcopy

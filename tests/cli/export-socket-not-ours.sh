@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# At the end only the own socket is removed.
+# At exit the server removes only its own socket.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 offer ram:1M --nbd "unix:$SOCK"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Structured replies: chunks cover a long read, DF keeps one together, an error has its text.
+# Structured replies: chunks cover a long read, DF keeps one in a single chunk, an error has its text.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires nbdsh

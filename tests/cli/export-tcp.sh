@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A port of the kernel's choosing is named when ready, and served.
+# An automatic port is printed when ready, and served.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires nbdinfo

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# --timeout bounds getting ready when the target never answers.
+# --timeout bounds start-up if the target never answers.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires python3

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# --help: every applet with its summary; APPLET --help: its usage, whatever else is wrong with the words.
+# --help: every applet with its summary; APPLET --help: its usage, even if other arguments are wrong.
 . "$(dirname "$0")/lib.sh"
 "$RDMASTOR" --help >out || die "exit status $?"
 for applet in $("$RDMASTOR" --list); do

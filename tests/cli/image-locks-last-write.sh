@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A killed writer whose write is still with the kernel keeps its lock until that write has ended.
+# A killed writer whose write is still in flight in the kernel keeps its lock until that write has completed.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires losetup mkfs.ext4 mount fsfreeze qemu-io

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A target that lacks the subsystem of a URI is asked for those that it has: the hint names them as URIs.
+# If the target lacks the subsystem of a URI, the hint lists those that it has, as URIs.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

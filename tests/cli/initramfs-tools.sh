@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# The scripts for initramfs-tools in a root of their own, with a shell and only those commands that klibc has, too: what the hook
-# takes along, when disks are attached, what is printed then and before the shell. Plans are those of the binary.
+# The scripts for initramfs-tools in a root of their own, also with a shell and only the commands of klibc: what the hook
+# installs, when disks are attached, what is printed then and before the shell. Plans are those of the binary.
 # shellcheck disable=SC2016,SC2154 # scripts; names of lib.sh
 . "$(dirname "$0")/lib.sh"
 requires unshare busybox

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# iscsi:// as a disk of a target that is honest until the first read and then lies: each lie ends the request with its sentence, and no byte of it
-# is taken for data. An honest one, in pieces and with pings between, is read whole.
+# iscsi:// as a disk of a target that is honest until the first read and then lies: each lie ends the request with its own error,
+# and no byte of it is taken for data. An honest one, in pieces and with pings between, is read whole.
 . "$(dirname "$0")/lib.sh"
 requires python3 cmp
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# The target's side of the login, in a server for tests (vm/iser-peers/iscsi_login.c), against libiscsi and iser-discover: who may, who may not, CHAP
-# one way and mutual, redirects.
+# The target's side of the login, in a server for tests (vm/iser-peers/iscsi_login.c), against libiscsi and iser-discover:
+# initiators that are allowed and that are not, one-way and mutual CHAP, redirects.
 . "$(dirname "$0")/lib.sh"
 requires unshare iscsi-ls iscsi-inq
 server=${RDMASTOR%/*}/vm-bin/iscsi-login

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# iscsi:// as a disk, of tgt: what info tells, copies compared, digests, CHAP one way and mutual, refusals, and a target that is killed and started
-# again in the middle of a copy, and connections that are cut.
+# iscsi:// as a disk, of tgt: the output of info, copies compared, digests, one-way and mutual CHAP, refusals, a target that is
+# killed and restarted in the middle of a copy, and connections that are cut.
 . "$(dirname "$0")/lib.sh"
 requires unshare tgtd tgtadm cmp python3
 if [ -z "${OWN_NET:-}" ]; then

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# rdmastor iscsistart: our own messages and statuses; and a secret stands in no list of processes, however it is given.
+# rdmastor iscsistart: our own messages and statuses; and a secret is in no list of processes, however it is passed.
 . "$(dirname "$0")/lib.sh"
 requires jq
 a="$RDMASTOR iscsistart"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# iser-login --dry-run prints what would be logged in to, the same for every way to say it, and no secret.
+# iser-login --dry-run prints what would be logged in to, the same for every spelling, and no secret.
 . "$(dirname "$0")/lib.sh"
 requires jq
 echo longenoughsecret >secret

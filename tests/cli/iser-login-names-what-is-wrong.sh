@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# iser-login: each wrong call has its own message and status. Nothing is logged in to: what is right is only tried dry.
+# iser-login: each wrong call has its own message and status. Nothing is logged in to: correct calls use --dry-run.
 . "$(dirname "$0")/lib.sh"
 requires jq
 l="$RDMASTOR iser-login --dry-run"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# iser-logout: wrong calls, names of nothing, and that what is gone already is success.
+# iser-logout: wrong calls, unknown names; a missing target or session is success.
 . "$(dirname "$0")/lib.sh"
 requires jq
 o="$RDMASTOR iser-logout"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A write is stuck at the disk below `serve`. Its client leaves `export` and comes back: what it writes to the same blocks waits for the
-# stuck write, and stays. The chain is client - export - serve - disk. Lost connections between export and serve are in pair/late_write,
-# in the frame_* tests and in core/block/paths.
+# A write is stuck at the disk below `serve`. Its client leaves `export` and returns: its new writes to the same blocks wait for
+# the stuck write, and are not overwritten by it. The chain is client - export - serve - disk. Lost connections between export and
+# serve are in pair/late_write, in the frame_* tests and in core/block/paths.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires python3

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Link-local addresses between two network namespaces whose interfaces have different numbers: what the server reports has no number of its
-# own, and the client adds the one it asked through.
+# Link-local addresses between two network namespaces whose interfaces have different numbers: the server reports addresses
+# without its own scope, and the client adds the interface through which it asked.
 . "$(dirname "$0")/lib.sh"
 requires unshare ip jq python3
 [ -n "${INSIDE:-}" ] || {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# An error names the option that is wrong or missing, or the user's own words; one cause has one code.
+# An error names the option that is wrong or missing, or the user's own argument; one cause has one code.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires jq
 set -e

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A name with several addresses: each protocol, discovery, and each path of a disk reaches the one that answers, and reports it; a failure
-# names all of them.
+# A name with several addresses: each protocol, discovery, and each path of a disk connects to the one that answers, and reports
+# it; a failure names all of them.
 . "$(dirname "$0")/lib.sh"
 requires unshare jq
 [ -n "${INSIDE:-}" ] || {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Host names have no case, those in /etc/hosts neither; no name server is asked for them.
+# Host names are case-insensitive, also those in /etc/hosts; no name server is asked for them.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires unshare

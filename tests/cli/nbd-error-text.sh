@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# NBD errors have the server's words: qemu-nbd's in our messages, also through an export of ours, and ours in libnbd's.
+# NBD errors carry the server's text: qemu-nbd's in our messages, also through an export of ours, and ours in libnbd's.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires qemu-nbd qemu-img nbdsh
 set -e

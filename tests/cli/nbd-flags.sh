@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Every command with every flag goes through our server and our client to nbdkit as it came.
+# Every command with every flag passes unchanged through our server and our client to nbdkit.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 PATH=/usr/bin:$PATH # the interpreter that Debian's python3-libnbd belongs to
 requires nbdkit nbdsh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Several connections where the server says that it can, one where it does not; queues= bounds them.
+# Several connections if the server advertises CAN_MULTI_CONN, otherwise one; queues= bounds them.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires nbdkit jq applet:bench
 

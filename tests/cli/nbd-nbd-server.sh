@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# nbd-server answers in simple replies and knows no holes: copied to and from all the same; read-only and unknown exports are named.
+# nbd-server answers in simple replies and knows no holes: copies in both directions work; read-only and unknown exports are
+# named.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
 requires nbd-server cmp jq

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Servers with errors, delays, limits of their own, requests tried again, no extents, no zeroes: what they say is honoured.
+# Servers with errors, delays, limits of their own, retried requests, no extents, no zeroes: their flags and limits are honoured.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires nbdkit cmp jq
 

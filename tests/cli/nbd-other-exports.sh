@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A missing NBD export: the hint lists the others with the keys that reach the server. Invalid and endless lists cost no message.
+# A missing NBD export: the hint lists the others with the keys that reach the server. Invalid and endless lists don't hide the
+# error.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
 requires qemu-nbd nbdkit nbd-server python3 jq

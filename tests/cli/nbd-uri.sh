@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# What an NBD URI may say and what not, each refusal with its reason.
+# Valid and invalid NBD URIs, each refusal with its reason.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires nbdkit jq
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# nfsrdma-mount --dry-run prints the mount that it would make, of words, of a URI, and of the kernel command line.
+# nfsrdma-mount --dry-run prints the mount that it would make, from operands, a URI, and the kernel command line.
 . "$(dirname "$0")/lib.sh"
 requires jq
 [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || { echo "this machine has RDMA devices"; exit 77; }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# nfsrdma-mount: each wrong call and each thing that this machine lacks has its own message and status, also as mount(8)'s helper.
+# nfsrdma-mount: each wrong call and each missing part of this machine has its own message and status, also as mount(8)'s helper.
 . "$(dirname "$0")/lib.sh"
 requires jq unshare
 m="$RDMASTOR nfsrdma-mount"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# The link named nvme: its commands are our applets with nvme-cli's words and statuses, its lists look like nvme-cli's.
+# The link named nvme: its commands are our applets with nvme-cli's options and statuses, its lists look like nvme-cli's.
 . "$(dirname "$0")/lib.sh"
 set -e
 requires jq

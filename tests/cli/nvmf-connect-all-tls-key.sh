@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# nvmf-connect-all: the key for TLS that a discovery controller was given goes for what it offers, wherever it came from.
+# nvmf-connect-all: the TLS key of a discovery controller, from any source, also applies to the subsystems that it lists.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires jq

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# nvmf-disconnect: wrong calls, and what is not connected.
+# nvmf-disconnect: wrong calls, and a missing connection.
 . "$(dirname "$0")/lib.sh"
 requires jq
 d="$RDMASTOR nvmf-disconnect --dry-run"

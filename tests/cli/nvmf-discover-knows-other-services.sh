@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# nvmf-discover on a port where something else listens, or something that never answers: said so, after the time given.
+# nvmf-discover on a port with another service, or one that never answers: the error says so, for a silent one after --timeout.
 . "$(dirname "$0")/lib.sh"
 requires jq python3
 python3 - >ports <<'PY' &

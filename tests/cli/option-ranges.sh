@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Numbers of options and URI keys that are out of range, or none: refused, and the message names the option and the range, or the bound
-# where the other one is only the type's. One option of each type: what a type refuses is in core/base/opt, and which range each
-# option has is in lint/options.
+# Numbers of options and URI keys that are out of range, or not numbers: refused, and the message names the option and the range,
+# or the bound where the other one is only the type's. One option of each type: what a type refuses is in core/base/opt, and which
+# range each option has is in lint/options.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# An applet's words through the real binary: one line that names the applet, status 2, JSON wherever --json stands.
+# Arguments of applets through the real binary: one line that names the applet, status 2, JSON wherever --json stands.
 . "$(dirname "$0")/lib.sh"
 requires applet:info jq
 error 2 - "^rdmastor info: .*'--timeuot'" '^hint:.*--timeout' "$RDMASTOR" info --timeuot 3 ram:1M

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A pid file belongs to one live process: a second daemon is refused and leaves it alone; what a dead one left is overwritten.
+# A pid file belongs to one live process: a second daemon is refused and leaves it alone; a stale one is overwritten.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires jq

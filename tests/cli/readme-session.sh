@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# The README's session on a host with one disk, a host behind a rule of nf_tables, and a target that is killed and started again
+# The README's session on a host with one disk, a host behind a rule of nf_tables, and a target that is killed and restarted
 # while a copy runs: each command prints what the README shows, but for numbers, line breaks, and how TCP ended.
 # shellcheck disable=SC2154 # top is set by lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# --retry: a target that is not up yet is tried again, until it is or the time is over; what time does not change is final.
+# --retry: a target that is not up yet is tried again, until it is up or the time is over; permanent errors are final.
 . "$(dirname "$0")/lib.sh"
 requires jq
 patient() { rm -f patient.err; "$RDMASTOR" "$@" --retry 3600 >patient.out 2>patient.err & job=$!; }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A secret that was given is not in the process's environment, words or core dump; a file or a length that is unsafe is noted.
+# A secret is not in the process's environment, arguments or core dump; a file or a length that is unsafe is noted.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires python3 setpriv

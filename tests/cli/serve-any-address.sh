@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# On every address: the discovery log names the one that was called, over TCP and over RDMA.
+# On every address: the discovery log names the one that the host connected to, over TCP and over RDMA.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

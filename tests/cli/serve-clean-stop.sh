@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A stop under load answers what is in flight and ends.
+# A stop under load completes the requests in flight, then ends.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires fio

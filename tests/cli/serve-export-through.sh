@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A served disk exported as NBD: fio verifies it through both, over TCP and software iWARP.
+# A served disk exported as NBD: fio verifies it through both processes, over TCP and software iWARP.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires fio nbdinfo

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Of two disks of one target, one is on a hostile target over RDMA, which reads and overwrites all memory it was given the key
-# of. It finds its own disk's data there and not the other's, and can't alter what hosts of the other disk read and write.
+# Of two disks of one target, one is on a hostile target over RDMA, which reads and overwrites all memory whose key it was
+# given. It finds its own disk's data there and not the other's, and can't alter what hosts of the other disk read and write.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires python3

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# On a machine without DMI UUID, machine-id and host id, as an initramfs is, a disk keeps its identity when the target is killed and started
-# again; a ram: disk gets a new one. One warning covers all disks and protocols, which give a disk one identity.
+# On a machine without DMI UUID, machine-id and host id, such as an initramfs, a disk keeps its identity when the target is killed
+# and restarted; a ram: disk gets a new one. One warning covers all disks and protocols, which give a disk one identity.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 cat >nameless <<'EOF'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A disk keeps its identity over a restart and under another path, one without a name that of its URI, however it is reached; another
-# disk, and another ram: disk, has another.
+# A disk keeps its identity across restarts and under another path; a disk without a name has that of its URI, in any spelling;
+# another disk, and another ram: disk, has another identity.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 [ -s /etc/machine-id ] || [ -r /sys/class/dmi/id/product_uuid ] || { echo 'needs a machine with an identity'; exit 77; }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Who may log in to an iSCSI target: by name, by CHAP, by CHAP of both sides; libiscsi and our own discovery as initiators.
+# Who may log in to an iSCSI target: by name, by CHAP, by mutual CHAP; libiscsi and our own discovery as initiators.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires iscsi-inq
 set -e

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# An iSCSI target under an initiator that uses what others leave: default bursts, the whole command window, immediate commands, logins that race;
-# names that are not of iSCSI's forms.
+# An iSCSI target under an initiator that uses features that others don't: default bursts, the whole command window, immediate
+# commands, racing logins; names that are not in iSCSI's formats.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires python3
 set -e

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# libiscsi's conformance tests of SCSI and iSCSI against our target. Of a suite that ends badly the next would inherit units, so each
-# has a process of its own; one more has two paths.
+# libiscsi's conformance tests of SCSI and iSCSI against our target. A failed suite would leave its units to the next, so each
+# has a target process of its own; one more has two paths.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires iscsi-test-cu
 set -e

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # An iSCSI target over software iWARP: two LUNs written, read and compared by our own initiator, CHAP, a list of initiators, a stop that is
-# announced; how to connect is printed for each carrier, and both share one port.
+# announced; the address is printed for each transport, and both share one port.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# An honest host is served, whatever its neighbours do: hosts that freeze, that want everything, that promise data and don't send it, and
-# that are only slow, more than there are reserved buffers for. How long it may wait for each of them is in the frame_* tests,
-# with a clock of their own.
+# An honest host is served, whatever its neighbours do: hosts that freeze, that take all they can, that announce data and don't
+# send it, and that are only slow, more of them than there are reserved buffers. How long it may wait for each of them is in the
+# frame_* tests, with a clock of their own.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires python3

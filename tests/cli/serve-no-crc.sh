@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Software iWARP goes without CRCs when neither side asks for them: the listening address says so with crc=0, the URI, too.
+# Software iWARP uses no CRC if neither side requests it: crc=0 in the listening address and in the URI.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

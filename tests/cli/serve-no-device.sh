@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Verbs alone without an RDMA device is an error with a way out; auto does without.
+# rdma=verbs without an RDMA device is an error with a hint; rdma=auto works without one.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || { echo 'needs a machine without RDMA devices'; exit 77; }

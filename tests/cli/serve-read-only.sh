@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# With --ro nothing is written; the disk says so.
+# With --ro nothing is written, and the disk is reported as read-only.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

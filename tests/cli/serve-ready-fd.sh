@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# --ready-fd takes a descriptor of the caller's, not one that happens to be the target's own by then.
+# --ready-fd accepts only a descriptor of the caller, not one that the target has opened itself.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 for fd in {3..20}; do

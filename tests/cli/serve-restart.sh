@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Killed and started again under load: the initiator comes back, nothing is lost.
+# Killed and restarted under load: the initiator reconnects, nothing is lost.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires fio

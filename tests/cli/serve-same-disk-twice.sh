@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# One disk is one namespace: given twice, under whatever name and whether in one subsystem or two, it is refused.
+# One disk is one namespace: specified twice, under any name, in one subsystem or two, it is refused.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 [ -s /etc/machine-id ] || [ -r /sys/class/dmi/id/product_uuid ] || { echo 'needs a machine with an identity'; exit 77; }

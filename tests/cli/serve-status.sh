@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# SIGUSR1 tells how it goes, as text and as JSON; --json prints one document.
+# SIGUSR1 prints the status, as text and as JSON; --json prints one document.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A thousand connections of peers that are not on the allow list, of every sort: a host that is on it gets in at once and is
-# served, and the target's memory stays small. What each of them may have is in rdmastor-serve(1), LIMITS.
+# A thousand connections of peers that are not on the allow list, of every kind: a host that is on it gets in at once and is
+# served, and the target's memory stays small. Their limits are in rdmastor-serve(1), LIMITS.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires python3

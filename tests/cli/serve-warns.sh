@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Addresses for everybody are worth one line, whatever the number of protocols, unless hosts are listed.
+# Addresses open to every host cause one warning for all protocols together, unless hosts are listed.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# srp-connect --dry-run prints the string for add_target, the same for every way to say it, also where nothing can be connected.
+# srp-connect --dry-run prints the string for add_target, the same for every spelling, also where nothing can be connected.
 . "$(dirname "$0")/lib.sh"
 requires jq
 

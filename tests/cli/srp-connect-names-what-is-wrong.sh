@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# srp-connect: each wrong call has its own message and status. Nothing is connected: what is right is only tried dry.
+# srp-connect: each wrong call has its own message and status. Nothing is connected: correct calls use --dry-run.
 . "$(dirname "$0")/lib.sh"
 requires jq
 c="$RDMASTOR srp-connect --dry-run"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# srp-disconnect: wrong calls, names of nothing, and that what is gone already is success.
+# srp-disconnect: wrong calls, unknown names; a missing target or session is success.
 . "$(dirname "$0")/lib.sh"
 requires jq
 d="$RDMASTOR srp-disconnect"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# status lists what this machine serves and exports: clients and bytes are counted, a process that is stopped or not ours is
-# reported, one that was killed leaves nothing behind.
+# status lists what this machine serves and exports: clients and bytes are counted, a process that is stopped or of another user
+# is reported, a killed one leaves nothing behind.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires applet:status jq
 set -e

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Results that could not be written are a failure, said on stderr: full disk, closed descriptor, reader gone.
+# Results that could not be written are a failure, reported on stderr: full disk, closed descriptor, reader gone.
 . "$(dirname "$0")/lib.sh"
 full() { "$RDMASTOR" "$@" >/dev/full; }
 closed() { "$RDMASTOR" "$@" >&-; }

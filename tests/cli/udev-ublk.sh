@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# The udev rule for ublk devices, applied to a loop device: it gives links to udev that passes over such devices, as before systemd 257,
-# by which root= may name a disk or a partition, and probes it no second time with later ones.
+# The udev rule for ublk devices, applied to a loop device: it creates links where udev skips such devices, as before systemd 257,
+# so that root= can name a disk or a partition, and does not probe a second time with later versions.
 # shellcheck disable=SC2016,SC2154 # a script for a namespace; names of lib.sh
 . "$(dirname "$0")/lib.sh"
 requires unshare udevadm sfdisk mkfs.ext4 losetup addpart

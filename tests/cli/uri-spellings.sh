@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# What other tools write instead of a URI names a disk for every command: transport IDs, dracut's iscsi: strings, ib_srp's add_target.
+# Every command accepts the notations of other tools instead of a URI: transport IDs, dracut's iscsi: strings, ib_srp's
+# add_target.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 

@@ -110,7 +110,7 @@ fabric_start() {
 sim_console() { echo "$*" >&$console; }
 
 # box NODE COMMAND…: runs it there; boxed PID-VARIABLE NODE COMMAND…: in the background, its output in NODE.out. BOX: more options.
-# boxing: the words of that, for either.
+# boxing: the command line of that, for either.
 # shellcheck disable=SC2086 # words
 boxing() {
 	local node=$1

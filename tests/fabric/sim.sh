@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Scenarios on the simulator that answers for everybody (sim.md), instead of ibsim and opensm. Sourced by those that want it.
+# Scenarios on the simulator that answers for all nodes (sim.md), instead of ibsim and opensm. Sourced by the scenarios that use
+# it.
 # shellcheck shell=bash disable=SC2154 # from lib.sh
 
 # simulate WORDS…: until the scenario ends, or the next one

@@ -83,7 +83,7 @@ client() {
 	ended "$part"
 }
 
-# ended PART: the client has ended by itself; what it has not done in time is a failure
+# ended PART: the client has ended by itself; a check that it has not reached in time fails
 ended() {
 	local status=0
 	wait "$client_pid" || status=$?
@@ -107,7 +107,7 @@ judge() {
 	grep -aEq '^(SCENARIO )?FAILED' "$1" || echo "SCENARIO PASSED" >>"$1"
 }
 
-# said REGEX: wait until the target's console has that, or the target has ended, and print its last word
+# said REGEX: wait until the target's console has that, or the target has ended, and print the last match
 said() {
 	until grep -aoE -e "$1" "$logs/$scenario-a.log" | tail -n 1 | grep -o '[^ ]*$'; do
 		kill -0 "$target_pid" || return

@@ -600,7 +600,7 @@ fio_until_told() {
 	return 1
 }
 
-# survives NAME COMMAND…: fio writes and verifies with 16 requests in flight while the command does its harm
+# survives NAME COMMAND…: fio writes and verifies with 16 requests in flight while the command causes the failure
 survives() {
 	local name="$1" load begun
 	shift
@@ -619,7 +619,7 @@ survives() {
 # held NAME: the path was lost with requests in flight
 lost_with_requests() { grep -Eq 'lost: .*[^0-9][1-9][0-9]* requests?' "$own/trace"; }
 held() { check "$1: requests were in flight" lost_with_requests; }
-# until_held COMMAND…: there are moments without any, as between two runs of fio, so the harm is done until there were some
+# until_held COMMAND…: between two runs of fio none are in flight, so the failure is repeated until some were
 until_held() {
 	local try
 	for try in $(seq 30); do
@@ -673,7 +673,7 @@ dev_until_told() {
 dev_written() { awk '{print $5}' "/sys/block/${dev#/dev/}/stat"; }
 dev_goes_on() { wait_for 60 at_least $(($(dev_written) + 64)) dev_written; }
 
-# dev_survives NAME FIO-OPTIONS COMMAND…: fio writes and verifies on $dev while the command does its harm
+# dev_survives NAME FIO-OPTIONS COMMAND…: fio writes and verifies on $dev while the command causes the failure
 # shellcheck disable=SC2086 # words
 dev_survives() {
 	local name="$1" options="$2" load
@@ -688,7 +688,7 @@ dev_survives() {
 	check "$name: fio lost nothing" wait $load
 }
 
-# dev_restarted DISK OPTION…: the process behind $dev dies without a word and is started again
+# dev_restarted DISK OPTION…: the process behind $dev is killed and restarted
 dev_restarted() {
 	local before="$dev"
 	device_kill
@@ -698,7 +698,7 @@ dev_restarted() {
 	check "killed: it says so" grep -q 'taken over' /run/export.out
 }
 
-# device_proved NAME URI OPTION…: what a block device made of the target of target_up() is put through
+# device_proved NAME URI OPTION…: all checks of a block device on the target of target_up()
 device_proved() {
 	local name="$1" uri="$2"
 	shift 2
@@ -714,9 +714,9 @@ device_proved() {
 	check "$name: the kernel saw no error" no_errors
 }
 
-# --- rdmastor's serve, and the kernel's initiator that judges it
+# --- rdmastor's serve, and the kernel's initiator that checks it
 
-# serve_start DISK…, as OPTIONs of serve say, on 10.0.0.1; serve_stop: its status; serve_kill: without a word
+# serve_start DISK…, as OPTIONs of serve say, on 10.0.0.1; serve_stop: its status; serve_kill: with SIGKILL
 serve_start() {
 	: >/run/serve.out
 	command rdmastor serve "$@" >/run/serve.out 2>>/run/serve.err &
@@ -797,7 +797,7 @@ host_reset() {
 	check "$1: fio verifies after it" fio_host --size=2M
 }
 
-# host_killed NAME COMMAND…: the target dies under load, and the command starts it again
+# host_killed NAME COMMAND…: the target is killed under load, and the command restarts it
 host_killed() {
 	local name="$1" load
 	shift
@@ -821,7 +821,7 @@ host_checked_briefly() {
 	host_disconnect
 }
 
-# host_checked rdma|tcp PORT COMMAND…: all of it; the command starts the target again after it was killed
+# host_checked rdma|tcp PORT COMMAND…: all of it; the command restarts the target after it was killed
 host_checked() {
 	local name="$1" port="$2" before
 	shift 2
@@ -853,7 +853,7 @@ host_checked() {
 	host_disconnect
 }
 
-# iscsi_target IQN FILE…: the files as LUNs 0, 1, … of the kernel's iSCSI target, for everybody, in portal group 1
+# iscsi_target IQN FILE…: the files as LUNs 0, 1, … of the kernel's iSCSI target, for all initiators, in portal group 1
 iscsi_target() {
 	local iqn=$1 group="$lio/iscsi/$1/tpgt_1" lun=0 disk
 	modprobe -a target_core_mod target_core_file iscsi_target_mod

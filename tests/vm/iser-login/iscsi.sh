@@ -19,7 +19,7 @@ nothing_left() {
 sessions_are() { [ "$(ls $sessions | wc -l)" = "$1" ]; }
 attribute() { [ "$(cat $sessions/session*/"$1" /sys/class/iscsi_connection/connection*/"$1" 2>/dev/null)" = "$2" ]; }
 disk_of() { rdmastor iser-login --keeper off --print dev "$@"; } # of an existing session
-# round_trip DEVICE FILE: what is written there gets into the file, and comes back
+# round_trip DEVICE FILE: data written there is in the file, and is read back
 round_trip() {
 	disk_random /run/new 2
 	dd if=/run/new of="$1" bs=64k oflag=direct 2>/dev/null
