@@ -15,7 +15,7 @@ for signal in INT TERM; do
 	[ $rc = 3 ] || die "$signal: status $rc: $(cat err)"
 	valid out
 	jq -e '.interrupted and (.warnings | any(.code == "interrupted")) and .read.requests > 0 and .seconds < 3600' out >/dev/null || die "$signal: $(cat out)"
-	grep -q '^rdmastor bench: .*interrupted' err || die "$signal: said: $(cat err)"
+	grep -q '^rdmastor bench: .*interrupted' err || die "$signal: output: $(cat err)"
 	stop
 done
 "$RDMASTOR" bench ram:1M --runtime 3600 --timeout 2 --json >out 2>err

@@ -35,7 +35,7 @@ lost() {
 	wait "$2" || rc=$?
 	[ $rc = 1 ] || die "$1: status $rc: $(cat "$1.err")"
 	grep -q '^rdmastor bench: nvme+tcp://.*: .*\<4 requests' "$1.err" ||
-		die "$1: said: $(cat "$1.err")"
+		die "$1: output: $(cat "$1.err")"
 	[ "$1" = stopped ] || valid "$1.out"
 	jq -e --arg codes "$3" "(.error | (.code | inside(\$codes)) and (.object | startswith(\"nvme+tcp://\"))) and ($4)" "$1.out" >/dev/null ||
 		die "$1: $(cat "$1.out")"

@@ -7,7 +7,7 @@ head -c 1M /dev/urandom >src
 head -c 3M /dev/urandom >big
 cp big was
 "$RDMASTOR" copy src big >out 2>err || die "larger: $(cat err)"
-grep -q '^rdmastor copy: warning: .*\<big\>.*3 MiB.*1 MiB.*2 MiB' err || die "said: $(cat err)"
+grep -q '^rdmastor copy: warning: .*\<big\>.*3 MiB.*1 MiB.*2 MiB' err || die "output: $(cat err)"
 cmp -n 1048576 src big || die "the beginning is not the source"
 cmp -i 1048576 was big || die "the rest was changed"
 head -c 4096 /dev/urandom >small

@@ -8,20 +8,20 @@ random_file src 1
 random_file dst 1
 sum=$(sha256sum <dst)
 "$RDMASTOR" copy src dst --dry-run >out 2>err || die "$(cat err)"
-grep -q '1 MiB.*\<src\>.*\<dst$' out || die "said: $(cat out err)"
+grep -q '1 MiB.*\<src\>.*\<dst$' out || die "output: $(cat out err)"
 "$RDMASTOR" copy src dst --dry-run -q >out 2>err || die "-q: $(cat err)"
 grep -q '1 MiB.*\<src\>.*\<dst$' out || die "-q has no result"
 "$RDMASTOR" copy src new --dry-run --json >out 2>err || die "$(cat err)"
 valid out
 jq -e '.dry_run == true and .created and .size == 1048576' out >/dev/null || die "$(cat out)"
 "$RDMASTOR" copy src new --dry-run >out || die "new"
-grep -q '1 MiB.*\<src\>.*\<new\>' out || die "said: $(cat out)"
+grep -q '1 MiB.*\<src\>.*\<new\>' out || die "output: $(cat out)"
 "$RDMASTOR" copy src - --dry-run 2>err | wc -c >out
 [ "$(cat out)" = 0 ] || die "$(cat out) bytes where the copy's would be"
 grep -q '\<src\>.*\(-\|standard output\)$' err || die "a copy to stdout: $(cat err)"
 [ ! -e new ] || die "it was made"
 "$RDMASTOR" copy - ram:8M --dry-run <src >out || die "from stdin"
-grep -q 'standard input.*ram:8M$' out || die "said: $(cat out)"
+grep -q 'standard input.*ram:8M$' out || die "output: $(cat out)"
 [ "$(sha256sum <dst)" = "$sum" ] || die "it was written"
 error 1 not-found nosuch 'no.such.file' "$RDMASTOR" copy nosuch dst --dry-run
 

@@ -10,7 +10,7 @@ for options in '' '--depth 64 --request 512' '--depth 1' '--no-sparse --request 
 	cp before dst
 	# shellcheck disable=SC2086
 	{ head -c 100000 odd; sleep 0.2; tail -c +100001 odd; } | "$RDMASTOR" copy - dst $options >out 2>err || die "$options: $(cat err)"
-	cmp -n 5000001 odd dst || die "$options: what came"
+	cmp -n 5000001 odd dst || die "$options: the data"
 	cmp <(head -c $((5000192 - 5000001)) /dev/zero) <(tail -c +5000002 dst | head -c $((5000192 - 5000001))) || die "$options: rest of the block"
 	cmp -i 5000192 before dst || die "$options: what was behind it"
 	cp before dst

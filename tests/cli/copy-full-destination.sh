@@ -5,6 +5,6 @@
 head -c 4M /dev/urandom >src
 "$RDMASTOR" copy src - >/dev/full 2>err
 [ $? = 1 ] || die "no failure"
-grep -q '^rdmastor copy: -: .*no space left' err || die "said: $(cat err)"
+grep -q '^rdmastor copy: -: .*no space left' err || die "output: $(cat err)"
 error 2 usage /dev/full 'block.device regular.file' "$RDMASTOR" copy src /dev/full
 [ -c /dev/full ] || die "/dev/full is gone"

@@ -11,7 +11,7 @@ truncate -s 100M src
 "$RDMASTOR" copy src dst >out 2>err || die "copy: $(cat err)"
 cmp src dst || die "bytes differ"
 [ "$(sha256sum <src)" = "$(sha256sum <dst)" ] || die "sums differ"
-grep -Eq '100 MiB.* [0-9.]+ m?s\>.*/s' out || die "said: $(cat out)"
+grep -Eq '100 MiB.* [0-9.]+ m?s\>.*/s' out || die "output: $(cat out)"
 [ ! -s err ] || die "stderr without a terminal: $(cat err)"
 [ "$(du -k dst | cut -f1)" -le 5300 ] || die "not sparse: $(du -k dst)"
 

@@ -21,7 +21,7 @@ for signal in INT TERM HUP; do
 	wait "$job"
 	rc=$?
 	[ $rc = $((128 + $(kill -l "$signal"))) ] || die "$signal: status $rc: $(cat err)"
-	grep -q '^rdmastor copy: .*interrupted' err || die "$signal: said: $(cat err)"
+	grep -q '^rdmastor copy: .*interrupted' err || die "$signal: output: $(cat err)"
 	grep -q '^hint: .*--verify.*\<map map' err ||
 		die "$signal: hint: $(cat err)"
 	[ ! -s out ] || die "$signal: a result: $(cat out)"

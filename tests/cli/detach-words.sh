@@ -11,6 +11,6 @@ error 2 usage '' '\<DEVICE\> missing|expected|given' "$RDMASTOR" detach
 error 2 usage '' "'/dev/ublkb1' operand" "$RDMASTOR" detach /dev/ublkb0 /dev/ublkb1
 for word in /dev/ublkb77777 ublkb77777; do
 	out=$("$RDMASTOR" detach "$word") || die "$word: status $?"
-	[[ $out == /dev/ublkb77777:* ]] || die "said: $out"
+	[[ $out == /dev/ublkb77777:* ]] || die "output: $out"
 done
 ours detach /dev/ublkb77777 --json --dry-run | jq -e '.dry_run and .device == "/dev/ublkb77777" and .existed == false and .detached == false' >/dev/null || die "JSON"

@@ -69,7 +69,7 @@ examined 1 "iscsi://joe%hush1hush1hush@127.0.0.1:1/iqn.2024-01.test:x/0"
 
 # text
 "$RDMASTOR" doctor "$nvme" >text 2>err || die "$(cat err)"
-[ ! -s err ] || die "said: $(cat err)"
+[ ! -s err ] || die "output: $(cat err)"
 grep -Eq '^ok +target +.*64 MiB' text || die "text: $(cat text)"
 tail -1 text | grep -Eqx '0 failures, [0-9]+ warnings?( .all with --verbose.)?, [0-9]+ ok' || die "sum: $(cat text)"
 ! grep -q 'GID\|address 127' text || die "details: $(cat text)"

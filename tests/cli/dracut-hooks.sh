@@ -26,7 +26,7 @@ parses() {
 		. "$1"' - "$module/parse-rdmastor.sh" || die "parse-rdmastor.sh: $?"
 }
 starts() { [ -e run/rdmastor/skip ] && [ -e hooks/initqueue/finished/rdmastor.sh ] && grep -qx rd.neednet=1 etc/cmdline.d/40-rdmastor.conf; }
-skips() { same "skipped words" "$(<run/rdmastor/skip)" "$1"; }
+skips() { same "skipped parameters" "$(<run/rdmastor/skip)" "$1"; }
 
 parses quiet
 ! starts || die "there is nothing to attach"
@@ -114,7 +114,7 @@ lines() {
 }
 printf '%s\n' '#!/bin/sh' 'echo "module nvme_tcp"' 'for host in 10.0.0.1:4420 10.0.0.2:4420 joe@[fd00::1]:3260; do echo "word rd.rdmastor=x://$host/y?a=b&c"; done' >bin/stub
 words='rd.rdmastor=x://10.0.0.1:4420/y?a=b&c rd.rdmastor=x://10.0.0.2:4420/y?a=b&c rd.rdmastor=x://joe@[fd00::1]:3260/y?a=b&c'
-same "words and network" "$(lines quiet | xargs)" "$words ifname=if:10.0.0.1 ip=10.0.0.1 ifname=if:fd00::1 ip=fd00::1"
+same "parameters and network" "$(lines quiet | xargs)" "$words ifname=if:10.0.0.1 ip=10.0.0.1 ifname=if:fd00::1 ip=fd00::1"
 same "with a network of its own" "$(lines "quiet ip=eth0:dhcp" | xargs)" "$words"
 
 # install with stubs that print the files it takes along, also those of the kernel command line, and of a folder
@@ -139,8 +139,8 @@ same "what fails, once" "$(cat err)" "it fails"
 [ "$(grep -o 'rd.rdmastor=[^ ]*' image/etc/cmdline.d/71rdmastor.conf)" = rd.rdmastor=iser://h/iqn.a:b/0,via=ublk ] || die "no word: $(cat image/etc/cmdline.d/*)"
 grep -qw grep programs || die "the scripts need grep"
 rm image/etc/cmdline.d/*
-same "files without words" "$(installed hostonly=yes)" $'keys/my key\npki/ca.pem\npki/cert.pem'
-[ ! -e image/etc/cmdline.d/71rdmastor.conf ] || die "words that are not wanted"
+same "files without parameters" "$(installed hostonly=yes)" $'keys/my key\npki/ca.pem\npki/cert.pem'
+[ ! -e image/etc/cmdline.d/71rdmastor.conf ] || die "unexpected parameters"
 same "an image for any host" "$(installed hostonly=)" ""
 [ "$(readlink image/sbin/iscsiroot image/sbin/iserroot | uniq)" = /run/rdmastor/handler ] || die "no handlers of netroot="
 rm image/sbin/iscsiroot
@@ -160,6 +160,6 @@ words() {
 	grep . own/cmdline.d/95iscsi.conf
 }
 kept=$'rd.iscsi.initiator=iqn.a:me\nnetroot=iscsi:10.0.0.1::::iqn.a:bc\nnetroot=iscsi:10.0.0.1::::iqn.a:c'
-same "words of dracut's iscsi module" "$(words)" "$kept"$'\nifname=eth0:52:54:00:00:00:01 ip=10.0.0.2:::::eth0:none \nrd.neednet=1'
+same "parameters of dracut's iscsi module" "$(words)" "$kept"$'\nifname=eth0:52:54:00:00:00:01 ip=10.0.0.2:::::eth0:none \nrd.neednet=1'
 echo ' rd.rdmastor=x ifname=eth0:52:54:00:00:00:01 ip=10.0.0.2:::::eth0:none' >own/cmdline.d/71rdmastor.conf
 same "its network" "$(words | sed 's/ *$//' | grep .)" "$kept"$'\nrd.neednet=1'

@@ -10,7 +10,7 @@ rc=0
 same "exit status" "$rc" 7
 same size "$(cat out)" 1048576
 "$RDMASTOR" export ram:1M --run nbdinfo --size '$uri' >out
-same "size by words" "$(cat out)" 1048576
+same "the size" "$(cat out)" 1048576
 rc=0
 "$RDMASTOR" export ram:1M --run 'kill -9 $$' || rc=$?
 same "exit status after a signal" "$rc" 137

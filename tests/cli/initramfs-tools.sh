@@ -70,7 +70,7 @@ build dep
 same "before it" "$(inside /bin/sh /hook prereqs)" "iscsi resume"
 inside /bin/sh -c 'umask 022; exec sh /hook' >out 2>err || die "the hook: $(cat out err)"
 printf '%s\n' 'rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/nvme/the%20key' rd.rdmastor=nbd://10.0.0.2/x,via=nbd \
-	rd.rdmastor.timeout=30 | diff - root/out/etc/cmdline.d/rdmastor.conf || die "its words"
+	rd.rdmastor.timeout=30 | diff - root/out/etc/cmdline.d/rdmastor.conf || die "its parameters"
 for line in 'copy_exec /usr/bin/rdmastor /usr/bin/rdmastor' 'copy_file config /etc/nvme/hostnqn' 'copy_file secret /etc/nvme/the key' \
 	'copy_file config /etc/iscsi/iscsi.initramfs' 'module mlx5_core' 'module nvme_rdma' 'module nvme_tcp' 'module nbd' 'module iscsi_tcp' 'module af_packet'; do
 	holds root/log "$line"
@@ -97,15 +97,15 @@ mkdir root/out/sbin && install -m 755 /dev/null root/out/sbin/iscsistart
 rm root/etc/init/conf.d/rdmastor
 inside /bin/sh /hook >out 2>err || die "the hook: $(cat out err)"
 [ ! -s err ] || die "$(cat err)"
-[ ! -s root/out/etc/cmdline.d/rdmastor.conf ] || die "words of nowhere"
+[ ! -s root/out/etc/cmdline.d/rdmastor.conf ] || die "unexpected parameters"
 holds root/log 'copy_modules_dir kernel/drivers/infiniband isert srpt rtrs'
 holds root/log 'module ib_srp'
 holds root/log 'module nvme_rdma'
 lacks root/log iscsi.initramfs
 build most
 echo RDMASTOR=none >root/etc/init/conf.d/rdmastor
-inside /bin/sh /hook >out 2>err || die "not wanted: $(cat err)"
-[ ! -s root/log ] || die "not wanted: $(cat root/log)"
+inside /bin/sh /hook >out 2>err || die "unexpected: $(cat err)"
+[ ! -s root/log ] || die "unexpected: $(cat root/log)"
 
 # A machine without remote disks: nothing is added, until a disk is named or the administrator asks.
 local_machine() {
@@ -136,7 +136,7 @@ for how in yes nvme+tcp://10.0.0.1/nqn.x; do
 	echo "RDMASTOR=$how" >root/etc/init/conf.d/rdmastor
 	added "RDMASTOR=$how"
 	[ "$how" = yes ] && how= || how=rd.rdmastor=$how
-	same "its words" "$(cat root/out/etc/cmdline.d/rdmastor.conf)" "$how"
+	same "its parameters" "$(cat root/out/etc/cmdline.d/rdmastor.conf)" "$how"
 done
 local_machine
 echo module nvme_tcp >root/needs
@@ -329,7 +329,7 @@ nfs="root=/dev/nfs nfsroot=10.0.0.1:/srv,rdma"
 for how in local nfs; do
 	boot $how "$nfs"
 	premount
-	same "$how: who mounts it" "$(cat root/conf/param.conf)" BOOT=rdmastor
+	same "$how: the script that mounts it" "$(cat root/conf/param.conf)" BOOT=rdmastor
 done
 boot live "$nfs"
 premount

@@ -72,7 +72,7 @@ cat >expected <<-E
 E
 within ibft ./iscsistart -f >out 2>err || die "status $?: $(cat err)"
 diff expected out || die "-f"
-[ ! -s err ] || die "says: $(cat err)"
+[ ! -s err ] || die "printed: $(cat err)"
 within ibft "$RDMASTOR" iscsistart -f --json >out || die "JSON: status $?"
 valid out
 jq -e '.records | length == 2 and .[0]["node.name"] == "iqn.2024-01.lab:t0" and .[1]["node.conn[0].port"] == 3260' out >/dev/null || die "JSON: $(cat out)"

@@ -13,7 +13,7 @@ printf 'x%.0s' {1..300} >long
 	error 2 usage '' "'nvme\+rdma://127.0.0.1' iser: iscsi: URI" $d nvme+rdma://127.0.0.1
 	error 2 usage '' "'iser://127.0.0.1/iqn.x:a/0' target portal" $d iser://127.0.0.1/iqn.x:a/0
 	error 2 usage '' 'user iscsi:// --user --secret-file' $d joe%hush@127.0.0.1
-	! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
+	! grep -q hush error.out error.err || die "output: $(cat error.out error.err)"
 	error 2 usage '' "initiator 'me' iqn\. eui\. naa\. 223.bytes" $d 127.0.0.1 -i me
 	error 2 usage '' "secret 'joe' --secret-file --secret-fd LIBISCSI_CHAP_PASSWORD" \
 		$d 127.0.0.1 -u joe
@@ -43,7 +43,7 @@ printf 'x%.0s' {1..300} >long
 	LIBISCSI_CHAP_PASSWORD='' error 2 usage '' 'secret 1.to.256.bytes' $d 127.0.0.1 -u joe
 	error 2 usage 'iscsi://joe@127.0.0.1\?target_password=' 'secrets same RFC.7143' \
 		$d 'iscsi://joe%hushhushhush@127.0.0.1?target_password=hushhushhush'
-	! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
+	! grep -q hush error.out error.err || die "output: $(cat error.out error.err)"
 	unshare -rn true 2>/dev/null || { echo 'needs network namespaces of its own for the rest'; exit 77; }
 	OWN_NET=1 exec unshare -rn "$HERE/iser-discover.sh"
 }

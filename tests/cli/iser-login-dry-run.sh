@@ -60,7 +60,7 @@ plan '(.timeouts | has("replacement_timeout_seconds")) == false' $to --on-loss f
 [ "$("$RDMASTOR" iser-login --dry-run $to "$to?initiator=iqn.x:b" "$to?initiator=iqn.x:b" "$to?initiator=iqn.x:c" | wc -l)" = 3 ] || die "three hosts"
 text iscsi://joe%longenoughsecret@127.0.0.1/iqn.x:a >told
 text $to -u joe --secret-file secret -v >>told
-! grep -q longenough told err || die "told: $(cat told err)"
+! grep -q longenough told err || die "output: $(cat told err)"
 [ "$(text $to/0 $to/1 $to/1 | wc -l)" = 2 ] || die "two units, one of them named twice"
 
 # A secret of a descriptor or pipe can be read once, and is for all targets

@@ -114,10 +114,10 @@ a="$RDMASTOR iser-login --dry-run -i $me"
 	error 2 usage iscsi: "firmware --ibft" $a iscsi:
 	error 2 usage '' "host ${iqn}0 DHCP" $a iscsi:::::${iqn}0
 	error 2 usage iscsi:joe@127.0.0.1 "target HOST NAME" $a iscsi:joe:hush@127.0.0.1
-	! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
+	! grep -q hush error.out error.err || die "output: $(cat error.out error.err)"
 	error 1 refused "iscsi:joe@127.0.0.1::1::${iqn}0" 'connection.refused' \
 		"$RDMASTOR" iser-discover "iscsi:joe:hush1hush1hush@127.0.0.1::1::${iqn}0"
-	! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
+	! grep -q hush error.out error.err || die "output: $(cat error.out error.err)"
 	error 2 usage '' '^[^@]*host' "$RDMASTOR" iser-discover iscsi:::::${iqn}0
 	error 2 usage iscsi: firmware "$RDMASTOR" iser-discover iscsi:
 }

@@ -23,7 +23,7 @@ portals=$(printf -- '-p 127.0.0.%s ' {1..9})
 	error 2 usage '' '--transport --portal URI scheme' $l -t tcp $to
 	error 2 usage '' '--portal HOST\[:PORT\]' $l -T iqn.x:a -p iscsi://127.0.0.1
 	error 2 usage '' '--portal HOST\[:PORT\]' $l -T iqn.x:a -p joe%hush@127.0.0.1
-	! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
+	! grep -q hush error.out error.err || die "output: $(cat error.out error.err)"
 	error 2 usage '--portal 127.0.0.1:99999' "'99999' port" $l -T iqn.x:a -p 127.0.0.1:99999
 	error 2 usage '--portal 127.0.0.1,x' "portal.group 'x'" $l -T iqn.x:a -p 127.0.0.1,x
 	error 2 usage '' "'-m' iscsiadm.*iser-login.-T" $l -m node -T iqn.x:a -p 127.0.0.1 -l

@@ -47,7 +47,7 @@ build() {
 for hook in rdmastor sd-rdmastor; do
 	build $hook x 'RDMASTOR="nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/the%20key nvme+tcp://10.0.0.2/nqn.x" RDMASTOR_TIMEOUT=30'
 	printf '%s\n' 'rd.rdmastor=nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/etc/the%20key' rd.rdmastor=nvme+tcp://10.0.0.2/nqn.x rd.rdmastor.timeout=30 |
-		diff - image/etc/cmdline.d/rdmastor.conf || die "$hook: its words"
+		diff - image/etc/cmdline.d/rdmastor.conf || die "$hook: its parameters"
 	for line in "add_binary $PWD/bin/rdmastor /usr/bin/rdmastor" 'add_file /etc/nvme/hostnqn' 'add_file /etc/the key' 'add_module mlx5_core?' \
 		'add_module nvme_rdma?' 'add_module nvme_tcp?' 'add_module ib_srp?' 'rdmastor boot --needs nvme+tcp://10.0.0.2/nqn.x' \
 		'rdmastor boot --needs nbd://10.0.0.9/x,via=nbd'; do
@@ -55,7 +55,7 @@ for hook in rdmastor sd-rdmastor; do
 	done
 	lacks log 'add_module ib_iser'
 	build $hook '' RDMASTOR=
-	[ ! -s image/etc/cmdline.d/rdmastor.conf ] || die "$hook: words of nowhere"
+	[ ! -s image/etc/cmdline.d/rdmastor.conf ] || die "$hook: unexpected parameters"
 	holds log 'add_module ib_iser?'
 	grep -q '^add_checked_modules .*infiniband' log || die "$hook: no drivers: $(cat log)"
 done

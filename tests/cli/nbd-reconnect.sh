@@ -29,4 +29,4 @@ wait_running $pid test -s dst
 down KILL
 wait $pid
 [ $? = 1 ] || die "no failure: $(cat out err)"
-grep -Eq '\<read\>.* [0-9]+: .*connection' err || die "said: $(cat err)"
+grep -Eq '\<read\>.* [0-9]+: .*connection' err || die "output: $(cat err)"

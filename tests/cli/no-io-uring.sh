@@ -18,7 +18,7 @@ valid out
 same "notes of info" "$(notes disk err)" 1
 jq -e .size out >/dev/null || die "no JSON: $(cat out)"
 without "$RDMASTOR" info disk --quiet >out 2>err
-[ ! -s err ] || die "--quiet says: $(cat err)"
+[ ! -s err ] || die "--quiet prints: $(cat err)"
 
 without "$RDMASTOR" copy disk copied --verify --quiet >/dev/null || die 'copy failed'
 cmp disk copied

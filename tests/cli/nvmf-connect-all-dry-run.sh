@@ -55,7 +55,7 @@ same hosts "$(jq -r '.results[].line' out | sed 's/.*,hostnqn=//; s/,reconnect.*
 $a -J empty.conf >out 2>err || die "an empty configuration: $?"
 grep -q ': .*\<empty\.conf\>' err || die "$(cat err)"
 $a -J empty.conf --quiet >out 2>err || die "an empty configuration: $?"
-[ ! -s err ] || die "--quiet says: $(cat err)"
+[ ! -s err ] || die "--quiet prints: $(cat err)"
 if ! grep -q nvmf /proc/cmdline; then
 	$a --from-cmdline --json >out 2>err || die "a command line without a target: $?"
 	jq -e '.results == [] and .succeeded == 0' out >/dev/null || die "$(cat out)"

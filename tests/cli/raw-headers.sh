@@ -10,7 +10,7 @@ warns() {
 	same "warnings: $(cat err)" "$(grep -c "$1: .*$3.* raw" err)" 1
 	same "hints: $(cat err)" "$(grep -c "^hint: .*$2" err)" 1
 }
-quiet() { [ ! -s err ] || die "says: $(cat err)"; }
+quiet() { [ ! -s err ] || die "printed: $(cat err)"; }
 
 while read -r name word magic; do
 	image "image.$name" "$magic"

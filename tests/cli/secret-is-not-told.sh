@@ -4,9 +4,9 @@
 . "$(dirname "$0")/lib.sh"
 requires jq
 error 2 - 'nbd://joe@host/x' '' "$RDMASTOR" nbd://joe:hush@host/x
-! grep -q hush error.err || die "told: $(cat error.err)"
+! grep -q hush error.err || die "output: $(cat error.err)"
 error 2 usage '' 'nbd://joe@host/x' "$RDMASTOR" nbd://joe:hush@host/x --json
-! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
+! grep -q hush error.out error.err || die "output: $(cat error.out error.err)"
 
 # An answer about one of several is a result
 for words in "nfsrdma-discover nfs+rdma://joe:hush@127.0.0.1:1/x" "iser-discover iscsi://joe%hush@127.0.0.1:1/" "nvmf-disconnect nvme+tcp://joe:hush@127.0.0.1:1/nqn.x" \
@@ -15,7 +15,7 @@ for words in "nfsrdma-discover nfs+rdma://joe:hush@127.0.0.1:1/x" "iser-discover
 		# shellcheck disable=SC2086 # several words
 		"$RDMASTOR" $words "$form" --timeout 3 >any.out 2>any.err
 		[ -s any.out ] || [ -s any.err ] || die "$words: says nothing"
-		! grep -q hush any.out any.err || die "$words: told: $(cat any.out any.err)"
+		! grep -q hush any.out any.err || die "$words: output: $(cat any.out any.err)"
 	done
 done
 

@@ -35,14 +35,14 @@ RDMASTOR=./limited serve ram:1M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --rdma '12
 hold 150 50
 [ "$ENDED" -lt 150 ] || die "of 150 connections $ENDED were ended"
 ours info "$TCP?timeout=60" >/dev/null
-! grep -q 'connection' err || die "said: $(cat err)"
+! grep -q 'connection' err || die "output: $(cat err)"
 kill "$HOLDER"
 
 # these are all hosts
 error 1 - '' 'connection.(closed|reset)' \
 	ours export "$TCP" --queues 60 --run "'$real' export '$TCP?timeout=60' --queues 60 --run true"
-grep -q 'accept.*ulimit -n' err || die "said: $(cat err)"
-[ "$(grep -c 'ulimit -n' err)" = 1 ] || die "said more than once: $(cat err)"
+grep -q 'accept.*ulimit -n' err || die "output: $(cat err)"
+[ "$(grep -c 'ulimit -n' err)" = 1 ] || die "printed more than once: $(cat err)"
 ours info "$TCP" >/dev/null
 kill -USR1 "$SERVER"
 wait_until grep -q '^refused: [1-9]' err

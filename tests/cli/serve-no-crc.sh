@@ -14,7 +14,7 @@ crc() {
 random_file src 4
 truncate -s 4M disk
 serve disk --nvmf --nqn "$NQN" --rdma '127.0.0.1:0?rdma=iwarp&crc=0'
-case $RDMA in *'?rdma=iwarp&crc=0') ;; *) die "says to connect by $RDMA" ;; esac
+case $RDMA in *'?rdma=iwarp&crc=0') ;; *) die "the URI is $RDMA" ;; esac
 crc no "$RDMA"
 crc yes "${RDMA%&crc=0}"
 ours copy -q --verify src "$RDMA"

@@ -18,5 +18,5 @@ wait_running "$host" under_load "$SERVER"
 kill -STOP "$host"
 sleep 0.5
 stop 1
-grep -q 'requests.*\<1 s' err || die "said: $(cat err)"
+grep -q 'requests.*\<1 s' err || die "output: $(cat err)"
 grep -q 'wait.*shutdown' err || die 'the disk below was not closed in order'

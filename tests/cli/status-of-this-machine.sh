@@ -13,7 +13,7 @@ s="$RDMASTOR status"
 		die "JSON: $(cat json)"
 	jq -e '.attached | all(.paths | length > 0)' json >/dev/null || die "without a path: $(cat json)"
 	if jq -e '.attached == [] and .rdma_ports == [] and .serving == []' json >/dev/null; then
-		[[ $($s) == *RDMA* ]] || die "said: $($s)"
+		[[ $($s) == *RDMA* ]] || die "output: $($s)"
 	fi
 	ours status --json --verbose | jq -e '.identity | (.hostnqn | startswith("nqn.")) and .hostnqn_from and (.hostid | length == 36) and .hostid_from' >/dev/null || die "identity"
 	$s -v 2>/dev/null | grep -Eq '^host NQN: +nqn\..' || die "identity in text"

@@ -44,7 +44,7 @@ PY
 offer "$disk" --nbd "unix:$SOCK" --queues 2
 two_clients || die 'the error of one client is not that of all'
 stop 1
-grep -q "$device.*data.*flush" err || die "the stop says: $(cat err)"
+grep -q "$device.*data.*flush" err || die "the stop prints: $(cat err)"
 
 # Reopening clears the error.
 offer "$disk" --nbd "unix:$SOCK"
@@ -53,6 +53,6 @@ stop
 head -c 32M /dev/urandom >src
 serve "$disk" --nvmf --tcp 127.0.0.1:0
 "$RDMASTOR" copy src "$TCP" --force >out2 2>err2 && die 'copy: its flush did not fail'
-grep -q 'flush' err2 || die "copy says: $(cat err2)"
+grep -q 'flush' err2 || die "copy prints: $(cat err2)"
 stop 1
-grep -q "$device.*data.*flush" err || die "the stop says: $(cat err)"
+grep -q "$device.*data.*flush" err || die "the stop prints: $(cat err)"

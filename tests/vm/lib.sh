@@ -496,7 +496,7 @@ nfs_written() {
 nfs_mounts() {
 	check "$1: mount" rdmastor nfsrdma-mount "$2" /mnt ${3:+-o "$3"}
 	check "$1: it is over RDMA" over_rdma /mnt
-	check "$1: what is written is in the exported folder" nfs_written /mnt "${4:-/exp}"
+	check "$1: written data is in the exported folder" nfs_written /mnt "${4:-/exp}"
 	check "$1: status" status_says '"directory":"/mnt",.*"transport":"rdma","state":"connected",.*"rdma_device":"[a-z0-9]*","rdma_port":1' /mnt
 	rdmastor nfsrdma-mount "$2" /mnt ${3:+-o "$3"} >/run/again
 	check "$1: again is success" grep -q already /run/again
@@ -695,7 +695,7 @@ dev_restarted() {
 	sleep 1
 	device_start "$@"
 	check "killed: the device is taken over" [ "$dev" = "$before" ]
-	check "killed: it says so" grep -q 'taken over' /run/export.out
+	check "killed: it is reported" grep -q 'taken over' /run/export.out
 }
 
 # device_proved NAME URI OPTION…: all checks of a block device on the target of target_up()
