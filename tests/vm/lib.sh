@@ -758,7 +758,7 @@ fio_host() {
 		--verify=crc32c --verify_fatal=1 --eta=never "$@"
 }
 
-# no_bugs: the kernel found no defect of its own, except two at logouts that are known (HACKING.md)
+# no_bugs: the kernel found no defect of its own, except two at logouts that are known (doc/kernel-defects.md)
 no_bugs() { ! dmesg | grep -E 'BUG|WARNING' | grep -Ev 'WARNING: .* (iscsit_release_cmd|check_flush_dependency[.a-z0-9]*)\+'; }
 
 # no_errors: the kernel logged none; messages about a lost connection are not errors. A busy machine may end one by the clock of the
