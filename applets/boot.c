@@ -21,7 +21,6 @@
 #define WAIT_MS   60000
 #define NAME_MS   5000 /* for the resolver */
 #define ANSWER_MS 1000 /* for a process to report what it serves */
-#define MSEC      1000000ull
 
 struct boot_options {
 	struct opt_common common;

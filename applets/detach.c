@@ -19,7 +19,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MSEC        1000000ull
 #define WAIT_MS     15000
 #define ANSWER_MS   1000 /* for a process to report what it serves */
 #define IN_USE_HINT "to detach it anyway and lose unwritten data: --force"

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #define TIMEOUT_MS 20000
-#define MSEC       1000000ull
 #define DAY_MS     86400000u
 
 static const struct opt rows[] = {

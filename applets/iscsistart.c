@@ -15,7 +15,6 @@
 #define INVALID 7       /* its statuses: ISCSI_ERR_INVAL, ISCSI_ERR_NO_OBJS_FOUND */
 #define NOTHING 21
 
-#define MSEC      1000000ull
 #define RETRY_MAX 30 /* open-iscsi's value, to bridge the time until a switch forwards */
 
 struct start_options {

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #define TIMEOUT_MS  15000
-#define MSEC        1000000ull
 #define PROBE_MS    3000
 #define PORTALS     64 /* that are probed */
 #define PORTAL_TEXT 272

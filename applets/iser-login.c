@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #define WAIT_MS 30000
-#define MSEC    1000000ull
 
 struct login_options {
 	struct opt_common common;

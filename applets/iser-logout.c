@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #define WAIT_MS 30000
-#define MSEC    1000000ull
 
 struct logout_options {
 	struct opt_common common;

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #define TIMEOUT_MS 10000
-#define MSEC       1000000ull
 
 struct discover_options {
 	struct opt_common common;

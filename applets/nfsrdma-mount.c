@@ -12,7 +12,6 @@
 
 #define OLD_NAME   "mount.nfsrdma"
 #define TIMEOUT_MS 30000
-#define MSEC       1000000ull
 #define MINUTE_MS  60000
 #define MOUNT_FAIL 32 /* mount(8), EXIT STATUS */
 

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
-
 struct discover_options {
 	struct nvmf_options nvmf;
 	const char *config;

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC          1000000ull
 #define NAME_MS       5000 /* for the resolver */
 #define ANSWER_MS     1000 /* for a process to report what it serves */
 #define WATCH_SECONDS 2

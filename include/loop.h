@@ -9,6 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* in nanoseconds, the unit of loop_clock() */
+#define MSEC 1000000ull
+#define SEC  1000000000ull
+
 #define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 struct loop;

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MSEC     1000000ull
 #define GRACE_MS 3000u
 #define TEXT_MAX (8 << 20)
 

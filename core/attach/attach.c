@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC           1000000ull
 #define GRACE_MS       2000 /* for a step to end after its deadline */
 #define USERS_MS       2000 /* to search for users */
 #define PROBE_GRACE_MS 2000 /* udev and others hold every new disk open for a moment */

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC       1000000ull
 #define ATTEMPT_MS 20000u
 #define RETRY_MS   1000u
 

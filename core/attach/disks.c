@@ -16,7 +16,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MSEC       1000000ull
 #define GAP_MS     2 /* minimum between polls: uevents come in bursts */
 #define GAP_MAX_MS 250
 #define OPEN_MS    2000

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC             1000000ull
 #define LOGIN_LOCK_MS    50  /* between attempts to get the login lock */
 #define RESTORED_POLL_MS 100 /* while another process recovers the session */
 #define LOGOUT_MS        5000

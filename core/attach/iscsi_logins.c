@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEC      1000000000ull
 #define SESSIONS 256 /* in one run */
 #define RETRY_MS 1000
 

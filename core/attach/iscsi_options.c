@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC            1000000ull
 #define SECRET_MIN      12 /* 96 bits: RFC 7143 section 12.1.3 */
 #define REPLACEMENT_MAX 86400
 

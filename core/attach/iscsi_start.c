@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define AUTH     "node.session.auth."
-#define SEC      1000000000ull
 #define SCAN_S   60
 #define RETRY_MS 1000
 

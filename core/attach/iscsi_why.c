@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define PROBE_MS 2000
-#define MSEC     1000000ull
 
 enum { ASK_ISER, ASK_TCP, ASKS };
 

@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MSEC           1000000ull
 #define ASK_MS         10000 /* for the server to answer, without a deadline */
 #define STATD_MS       500
 #define MINUTE_MS      60000

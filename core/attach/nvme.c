@@ -8,7 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define MSEC        1000000ull
 #define GRACE_MS    1500 /* for an interrupted write to return */
 #define IDENTIFY_MS 5000
 #define SETTLE_MS   500 /* without a new namespace, if they can't be listed */

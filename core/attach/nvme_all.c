@@ -12,7 +12,6 @@
 #define ATTEMPT_MS 30000
 #define SUBSYSTEMS 4096 /* of one discovery controller */
 #define RETRY_MS   1000
-#define MSEC       1000000ull
 
 /* ---- Results, in the order of the input: those of a discovery controller in its place. */
 

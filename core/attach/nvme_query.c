@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC 1000000ull
 #define HOPS 8
 
 /* ---- The row. */

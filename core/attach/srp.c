@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC            1000000ull
 #define LOGIN_MS        3600000 /* without a limit */
 #define REMOVAL_MS      60000   /* of an old connection, without a limit */
 #define RETRY_MS        20

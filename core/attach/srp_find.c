@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC      1000000ull
 #define ANSWER_MS 5000
 
 bool attach_srp_incomplete(const struct attach_srp *srp)

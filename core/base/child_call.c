@@ -18,7 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MSEC     1000000ull
 #define AGAIN_MS 50
 
 enum { UNDER_WAY, ENDED, ABANDONED };

@@ -18,11 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BATCH  64
-#define SECOND 1000000000ull
+#define BATCH 64
 /* poller rounds per clock read, which takes microseconds on some virtual machines */
 #define POLL_BURST 16
-#define POLL_ON    (SECOND / 1000) /* then handle the other events */
+#define POLL_ON    (SEC / 1000) /* then handle the other events */
 /* Spinning turns per sched_yield(), which costs as much as polling two sockets. If another task
  * took the CPU at the last one, yield in the first of these turns, else in the last. */
 #define SPIN_YIELD       4
@@ -30,11 +29,11 @@
 #define SPIN_TAKEN       2000 /* ns; a sched_yield() without another task takes a fifth of it */
 /* While one descriptor is the only active one, poll it directly for this long instead of calling
  * epoll_wait(): doing both costs twice as much. */
-#define SPIN_BLIND (SECOND / 20000)
+#define SPIN_BLIND (SEC / 20000)
 /* more than a time slice: a loop that shares its CPU with busy tasks loses it that often */
-#define SPIN_AGAIN (SECOND / 100)
+#define SPIN_AGAIN (SEC / 100)
 /* longer than a client's work on one batch, shorter than a time slice */
-#define SPIN_LOST (SECOND / 5000)
+#define SPIN_LOST (SEC / 5000)
 
 struct turn { /* what a running turn has not handled yet */
 	struct turn *outer;
@@ -72,7 +71,7 @@ uint64_t loop_clock(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * SEC + (uint64_t)t.tv_nsec;
 }
 
 uint64_t loop_now(const struct loop *loop)
@@ -446,13 +445,12 @@ static void spin(struct loop *loop)
 	loop->shared = now - before > SPIN_TAKEN;
 	if (now - before > SPIN_LOST) {
 		if (before - loop->spin_lost < SPIN_AGAIN) {
-			loop->spin_rest = loop->spin_rest < SECOND / 2
-						  ? loop->spin_rest * 2 + SECOND / 100
-						  : SECOND;
+			loop->spin_rest =
+				loop->spin_rest < SEC / 2 ? loop->spin_rest * 2 + SEC / 100 : SEC;
 			loop->spin_rest_until = now + loop->spin_rest;
 		}
 		loop->spin_lost = now;
-	} else if (now - loop->spin_rest_until > SECOND) {
+	} else if (now - loop->spin_rest_until > SEC) {
 		loop->spin_rest = 0;
 	}
 }

@@ -17,8 +17,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
-
 struct resolve_name {
 	struct resolve_name *next;
 	struct resolve_waiter *waiters;

@@ -5,8 +5,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
-
 void end_by_signal(int signo)
 {
 	sigset_t set;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Compare input with known names, and suggest the nearest one. */
 #include "word.h"
+#include "min.h"
 #include <string.h>
 
 enum { WORD_MAX = 31, WORD_FAR = 99 };
@@ -15,11 +16,6 @@ bool word_same(const char *typed, const char *name)
 	for (; *typed && plain(*typed) == plain(*name); typed++)
 		name++;
 	return !*typed && !*name;
-}
-
-static unsigned least(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
 }
 
 unsigned word_distance(const char *typed, const char *name)
@@ -38,11 +34,12 @@ unsigned word_distance(const char *typed, const char *name)
 		now[0] = (unsigned char)i;
 		for (size_t j = 1; j <= m; j++) {
 			bool same = plain(typed[i - 1]) == plain(name[j - 1]);
-			unsigned best = least(least(last[j], now[j - 1]) + 1u, last[j - 1] + !same);
+			unsigned best =
+				min_u32(min_u32(last[j], now[j - 1]) + 1u, last[j - 1] + !same);
 
 			if (i > 1 && j > 1 && plain(typed[i - 1]) == plain(name[j - 2]) &&
 				plain(typed[i - 2]) == plain(name[j - 1]))
-				best = least(best, before[j - 2] + 1u);
+				best = min_u32(best, before[j - 2] + 1u);
 			now[j] = (unsigned char)best;
 		}
 	}

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC     1000000ull
 #define CLOSE_MS 2000
 /* wait longer than timeout=: at that deadline the lower layer reports the better reason */
 #define GRACE_MS        500

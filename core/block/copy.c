@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC 1000000ull
 #define TICK (250 * MSEC)
 #define SAVE (1000 * MSEC)
 /* once the copy ends early: how long its requests may go without an answer, and how long they, and
@@ -342,9 +341,9 @@ static int sizes(struct copy *copy)
 	if (rc)
 		return rc;
 	copy->unit = copy_most(src->block, dst->block);
-	request = copy_least(request, copy_least(src->max[IO_READ], dst->max[IO_WRITE]));
+	request = min_u64(request, min_u64(src->max[IO_READ], dst->max[IO_WRITE]));
 	if (copy->opt->verify)
-		request = copy_least(request, dst->max[IO_READ]);
+		request = min_u64(request, dst->max[IO_READ]);
 	copy->request = copy_most(request / copy->unit * copy->unit, copy->unit);
 	copy->depth = copy->opt->depth ? copy->opt->depth : DEPTH;
 	copy->sparse = copy->opt->sparse && (copy->opt->dst_zero || copy_zero_most(copy));
@@ -471,14 +470,14 @@ static void close_in(struct copy *copy)
 static unsigned useful_lanes(const struct copy *copy)
 {
 	const struct bdev_limits *src = &copy->src->lim;
-	uint32_t most = (uint32_t)copy_least(COPY_LANES, src->lanes);
+	uint32_t most = (uint32_t)min_u64(COPY_LANES, src->lanes);
 	uint32_t full = src->depth ? (copy->depth + src->depth - 1) / src->depth : 1;
 	cpu_set_t set;
 	uint32_t cpus = sched_getaffinity(0, sizeof(set), &set) ? most : (uint32_t)CPU_COUNT(&set);
 
 	if (copy->opt->stream)
 		return 1;
-	return copy_most(1, (uint32_t)copy_least(most, copy_most(cpus, full)));
+	return copy_most(1, (uint32_t)min_u64(most, copy_most(cpus, full)));
 }
 
 /* The first lane is required, the others only add speed. */

@@ -2,17 +2,13 @@
 /* The cursor of a copy. The source is queried for holes in windows; sources that don't support that
  * are copied whole. */
 #include "copy_feed.h"
+#include "min.h"
 
 #define WINDOW (1u << 30) /* bytes per query: bounds the time of a slow answer */
 
 static struct map_run *runs(struct copy_feed *feed)
 {
 	return (struct map_run *)(void *)feed->buf.p;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* If the source fails to report holes, read it as if it had none. */
@@ -50,7 +46,7 @@ void feed_rewind(struct copy_feed *feed, const char *letters)
 static void ask_holes(struct copy_feed *feed, uint64_t off)
 {
 	const struct bdev_limits *lim = &feed->lane->bdev->lim;
-	uint64_t len = least(least(lim->max[IO_MAP], WINDOW), feed->map->size - off);
+	uint64_t len = min_u64(min_u64(lim->max[IO_MAP], WINDOW), feed->map->size - off);
 
 	feed->io.kind = IO_MAP;
 	feed->io.flags = 0;
@@ -93,11 +89,11 @@ enum feed feed_next(struct copy_feed *feed, uint64_t *off, uint64_t *len)
 		uint64_t whole = *off + rest >= feed->map->size ? rest : rest - rest % feed->unit;
 
 		if (whole) {
-			*len = least(*len, whole);
+			*len = min_u64(*len, whole);
 			return FEED_ZERO;
 		}
 	}
 	rest += feed->unit - 1;
-	*len = least(*len, least(rest - rest % feed->unit, feed->map->size - *off));
+	*len = min_u64(*len, min_u64(rest - rest % feed->unit, feed->map->size - *off));
 	return FEED_DATA;
 }

@@ -42,7 +42,7 @@ static void on_thread(struct io_thread_job *job)
 	for (uint32_t at = 0; at < slot->len && !hash->err; at += step) {
 		const uint8_t *p = slot->zero ? zeroes : slot->buf.p + at;
 
-		step = (uint32_t)copy_least(slot->len - at, BLOCK - hash->fill);
+		step = (uint32_t)min_u64(slot->len - at, BLOCK - hash->fill);
 		if (hash->kind == COPY_BLKHASH)
 			add_to_block(hash, p, step);
 		else

@@ -52,7 +52,7 @@ static void end_piece(struct slot *slot, uint8_t status)
 		retire(slot);
 		return;
 	}
-	slot->len = copy_least(wider, slot->end - slot->off);
+	slot->len = min_u64(wider, slot->end - slot->off);
 	begin_piece(slot);
 }
 
@@ -76,7 +76,7 @@ static uint32_t zeroes_at(const uint8_t *p, uint32_t at, uint32_t len, uint32_t 
 	uint32_t end = at;
 
 	while (end < len) {
-		uint32_t step = copy_least(grain, len - end);
+		uint32_t step = min_u64(grain, len - end);
 
 		if (!scan_zero(p + end, step))
 			break;
@@ -97,7 +97,7 @@ static uint32_t segment(const struct slot *slot, uint32_t len, bool *zero)
 	if (*zero)
 		return run;
 	while (at < len && run < ZERO_RUN) {
-		at += run ? run : copy_least(grain, len - at);
+		at += run ? run : min_u64(grain, len - at);
 		run = zeroes_at(p, at, len, grain);
 	}
 	return at - slot->put;
@@ -115,7 +115,7 @@ static void wrote(struct io *io)
 		return;
 	}
 	*(io->kind == IO_ZERO ? &copy->progress->zeroed : &copy->progress->copied) +=
-		copy_least(io->len, slot->len - slot->put);
+		min_u64(io->len, slot->len - slot->put);
 	slot->put += io->len;
 	write_on(slot);
 }
@@ -159,10 +159,10 @@ static void write_on(struct slot *slot)
 			return;
 		}
 		if (!copy->opt->dst_zero) {
-			submit_out(slot, IO_ZERO, copy_least(part, copy_zero_most(copy)));
+			submit_out(slot, IO_ZERO, min_u64(part, copy_zero_most(copy)));
 			return;
 		}
-		copy->progress->skipped += copy_least(part, slot->len - slot->put);
+		copy->progress->skipped += min_u64(part, slot->len - slot->put);
 		slot->put += part;
 	}
 	end_piece(slot, slot->bad ? COPY_BAD : COPY_WRITTEN);
@@ -235,7 +235,7 @@ bool copy_in_stream(struct copy *copy, uint64_t off, uint64_t *len)
 	uint64_t size = copy->src->lim.size;
 
 	if (off < size)
-		*len = copy_least(*len, size - off);
+		*len = min_u64(*len, size - off);
 	return off < size;
 }
 
@@ -291,7 +291,7 @@ static void compare(struct slot *slot)
 	size_t at = scan_differs(slot->buf.p, slot->other.p, slot->len);
 
 	if (at < slot->len) {
-		copy->differs = copy_least(copy->differs, slot->off + at);
+		copy->differs = min_u64(copy->differs, slot->off + at);
 		copy_stop_with(copy, -EILSEQ);
 	} else {
 		copy->progress->verified += slot->len;
@@ -392,9 +392,9 @@ uint64_t copy_begin_range(struct copy *copy, uint64_t off, uint64_t len, bool ze
 	else if (part)
 		zero = false;
 	no_data = zero && !copy->verify && copy_zero_most(copy);
-	len = copy_least(len, no_data ? copy_zero_most(copy) : copy->request - off % copy->request);
+	len = min_u64(len, no_data ? copy_zero_most(copy) : copy->request - off % copy->request);
 	if (copy->hash.kind)
-		len = copy_least(len, HASH_MOST);
+		len = min_u64(len, HASH_MOST);
 	copy->idle = slot->next;
 	copy->busy++;
 	slot->off = off;

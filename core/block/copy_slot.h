@@ -6,6 +6,7 @@
 #include "copy_hash.h"
 #include "copy_map.h"
 #include "copy_save.h"
+#include "min.h"
 
 #define COPY_LANES 4 /* lanes to the source, whose queues or connections work in parallel */
 
@@ -72,11 +73,6 @@ void copy_looked_at(struct copy *, uint64_t off, uint64_t len, uint8_t status);
 /* Assign the first part of the range to an idle slot. Return the end of that part. */
 uint64_t copy_begin_range(struct copy *, uint64_t off, uint64_t len, bool zero, bool hash_only);
 void copy_end_piece(struct slot *); /* the ended piece is hashed now */
-
-static inline uint64_t copy_least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static inline uint32_t copy_most(uint32_t a, uint32_t b)
 {

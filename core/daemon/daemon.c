@@ -16,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC    1000000ull
 #define AUTO    UINT32_MAX
 #define HELD_MS 1000 /* between two attempts to release devices in use */
 #define WAIT_MS 1000 /* before a note that listening is not possible yet */

@@ -18,7 +18,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define MSEC     1000000ull
 #define LEFT_MS  2000 /* for the last requests of a killed process */
 #define STEP_MS  20
 #define PAUSE_MS 500 /* between attempts to reach a target that is not up yet */

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MSEC 1000000ull
-
 int iscsi_monitor_session_read(struct monitor_session *session, int root)
 {
 	int err = kernel_iscsi_session(root, session->recovery.sid, &session->kernel);

@@ -3,22 +3,22 @@
  * waits or fails until then. If iscsid runs, it does all this, and the monitor only checks
  * whether it still runs. */
 #include "iscsi_recovery.h"
+#include "loop.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define SECOND              1000000000ull
-#define POLL                SECOND       /* check a session being created, or a login */
-#define ISCSID_POLL         (5 * SECOND) /* check whether iscsid still runs */
-#define PAUSE_MAX_S         5            /* between logins while I/O waits */
-#define EXPIRED_PAUSE_MAX_S 30           /* when I/O fails */
+#define POLL                SEC       /* check a session being created, or a login */
+#define ISCSID_POLL         (5 * SEC) /* check whether iscsid still runs */
+#define PAUSE_MAX_S         5         /* between logins while I/O waits */
+#define EXPIRED_PAUSE_MAX_S 30        /* when I/O fails */
 /* of the first login; each retry gets as much more, so that a slow target is reached in the end */
 #define LIMIT_S      5
 #define LIMIT_MAX_S  15
-#define WAIT_MAX_S   60            /* limit for what the target requests */
-#define LOGOUT_S     5             /* for the logout response */
-#define LOG_INTERVAL (60 * SECOND) /* between logged reasons: they may alternate */
+#define WAIT_MAX_S   60         /* limit for what the target requests */
+#define LOGOUT_S     5          /* for the logout response */
+#define LOG_INTERVAL (60 * SEC) /* between logged reasons: they may alternate */
 
 static void log_line(struct recovery *recovery, const struct recovery_session *s, const char *fmt,
 	...) __attribute__((format(printf, 3, 4)));
@@ -130,7 +130,7 @@ static void login_failed(
 		snprintf(s->why, sizeof(s->why), "%s", text);
 		s->logged_at = now;
 	}
-	wait_from(s, now + pause * SECOND, now);
+	wait_from(s, now + pause * SEC, now);
 }
 
 static void start_login(struct recovery *recovery, struct recovery_session *s, uint64_t now)
@@ -309,7 +309,7 @@ void iscsi_recovery_lost(struct recovery *recovery, unsigned sid, const char *wh
 	}
 	s->loss_reported = true;
 	log_line(recovery, s, "connection lost: %s", why);
-	wait_from(s, now + (s->wait_s < WAIT_MAX_S ? s->wait_s : WAIT_MAX_S) * SECOND, now);
+	wait_from(s, now + (s->wait_s < WAIT_MAX_S ? s->wait_s : WAIT_MAX_S) * SEC, now);
 }
 
 void iscsi_recovery_set_wait(struct recovery *recovery, unsigned sid, uint32_t wait_s)
@@ -332,7 +332,7 @@ void iscsi_recovery_logout_requested(
 		return; /* the target then closes the connection, which is an event */
 	if (within_s > LOGOUT_S || !within_s)
 		within_s = LOGOUT_S;
-	set_state(s, RECOVERY_LOGOUT, now + within_s * SECOND);
+	set_state(s, RECOVERY_LOGOUT, now + within_s * SEC);
 }
 
 void iscsi_recovery_logged_out(
@@ -353,7 +353,7 @@ void iscsi_recovery_login_done(struct recovery *recovery, struct recovery_sessio
 
 	if (!err) {
 		log_line(recovery, s, "logged in again after %.1f s, with %u %s",
-			(double)(now - s->lost_at) / SECOND, s->tries,
+			(double)(now - s->lost_at) / SEC, s->tries,
 			s->tries == 1 ? "try" : "tries");
 		set_logged_in(s);
 		return;

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MSEC 1000000ull
-
 static bool has_passed(const struct srp_log *log, uint64_t begun_ns)
 {
 	return begun_ns + log->each_ms * MSEC <= loop_clock();

@@ -8,7 +8,6 @@
 #include "wire.h"
 #include <stdlib.h>
 
-#define MSEC        1000000ull
 #define NEVER       UINT64_MAX
 #define SRP_QUERIES 64 /* ports to query one by one; for more, scan the whole fabric */
 #define SRP_JOBS    8  /* concurrent scans */

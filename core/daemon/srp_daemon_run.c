@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC      1000000ull
 #define STOP_MS   3000
 #define STATUS_MS 10000  /* between updates of the service manager's status */
 #define REPEAT_MS 600000 /* a repeated log line is only counted for this long */

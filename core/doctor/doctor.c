@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC 1000000ull
-
 /* Topics that fork come before those that may start a thread to resolve a name. */
 static void (*const topics[])(struct doctor *) = {
 	doctor_kernel,

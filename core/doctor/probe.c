@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MSEC 1000000ull
-
 const struct service services[SERVICES] = {
 	{ "nvme+tcp", "NVMe over TCP", "nvmf-discover", 4420 },
 	{ "nvme+rdma", "NVMe over RDMA", "nvmf-discover", 4420 },

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC 1000000ull
-
 #define DEFAULT_PARTITION 0x7fff /* without the bit of full membership */
 
 struct srp_names {

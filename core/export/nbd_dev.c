@@ -14,7 +14,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MSEC      1000000ull
 #define FOREVER_S 2147483u /* the kernel counts jiffies in 31 bits, at up to 1000 Hz */
 #define GRACE_S   30       /* the kernel waits that much longer than the disk */
 /* each time the kernel logs a line for each held request */

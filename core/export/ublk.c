@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC      1000000ull
 #define DELETE_MS 2000 /* time for others to close it: it is deleted as soon as they do */
 
 void ublk_pause(struct loop *loop, unsigned ms)

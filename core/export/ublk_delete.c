@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define MSEC 1000000ull
 /* until Linux 6.6 the driver checks for dead servers every 5 s; later ones are notified */
 #define NOTICE_MS 6000
 #define LOOK_MS   20

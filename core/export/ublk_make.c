@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define MSEC         1000000ull
 #define BUFFER       (256u << 10)
 #define DEPTH        64
 #define RETRY_MS     50

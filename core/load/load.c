@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MSEC           1000000ull
-#define SECOND         1000000000ull
 #define TICK           (100 * MSEC)
 #define SAMPLE         (500 * MSEC)
 #define ABORT_DRAIN_MS 1000 /* drain_ms after an interrupt */
@@ -19,7 +17,7 @@ static uint64_t thread_cpu(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+	return (uint64_t)t.tv_sec * SEC + (uint64_t)t.tv_nsec;
 }
 
 void load_job_start_counting(struct load_job *job, uint64_t now)

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC 1000000ull
-
 struct rdma_client {
 	struct load_client client;    /* first member */
 	struct ep_incoming *incoming; /* until it is accepted */

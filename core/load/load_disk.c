@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define MSEC          1000000ull
 #define MAP_MS        500          /* limit for finding out which parts of the disk hold data */
 #define VERIFY_BLOCKS (1ull << 32) /* verify needs two bytes per block */
 

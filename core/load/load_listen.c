@@ -13,7 +13,6 @@
 
 #define HELLO_MS    5000
 #define CLIENTS_MAX 256
-#define MSEC        1000000ull
 #define TURN_NS     10000000     /* then handle other events */
 #define REPLY       (256u << 10) /* buffer for all answers */
 #define PIECES      64           /* per send */

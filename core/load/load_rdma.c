@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC       1000000ull
 #define STOP_CHECK (50 * MSEC)
 #define DRAIN_MS   2000 /* time for outstanding answers at the end */
 #define PEAK_LEAST 256  /* messages per interval when looking for the peak */

@@ -11,8 +11,7 @@
 
 #define VERBS_MS            1000  /* limit of the first attempt if there is a fallback */
 #define ADDRESS_MS          10000 /* of an address if there are others, and no limit is set */
-#define MS                  1000000ull
-#define REGS                8 /* most pools registered before the connection is up */
+#define REGS                8     /* most pools registered before the connection is up */
 #define LISTEN_MS           5000
 #define REJ_INVALID_SERVICE 8
 
@@ -214,7 +213,7 @@ static uint32_t rest_ms(const struct either *e)
 {
 	uint64_t now = loop_clock();
 
-	return e->deadline > now ? (uint32_t)((e->deadline - now) / MS) : 0;
+	return e->deadline > now ? (uint32_t)((e->deadline - now) / MSEC) : 0;
 }
 
 /* Retry verbs if it only timed out and TCP failed, too. A target that is slow to answer, such as
@@ -346,7 +345,7 @@ static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *d
 	e->dial = *dial;
 	e->at = dial->dst;
 	e->fallback = fallback;
-	e->deadline = dial->timeout_ms ? loop_clock() + dial->timeout_ms * MS : 0;
+	e->deadline = dial->timeout_ms ? loop_clock() + dial->timeout_ms * MSEC : 0;
 	err = first_start(e, loop, user);
 	if (err && fallback)
 		err = second_start(e, loop, user, diag);

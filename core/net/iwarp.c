@@ -2,6 +2,7 @@
 /* Software iWARP as an endpoint backend: RDMA over a TCP socket in userspace (RFC 5040, 5041, 5044,
  * 6581). Handles an established endpoint until its end; iwarp_cm.c establishes it. */
 #include "iwarp.h"
+#include "min.h"
 #include "tcp.h"
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -11,8 +12,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define MS 1000000ull
 
 /* wait that long for the peer to close its side, so that it reads all we sent */
 #define CLOSE_MS      500
@@ -100,7 +99,7 @@ static void linger(struct iwarp *iw)
 		return;
 	}
 	loop_fd_change(iw->ep.loop, &iw->fd, EPOLLIN);
-	loop_timer_set(iw->ep.loop, &iw->timer, loop_clock() + CLOSE_MS * MS);
+	loop_timer_set(iw->ep.loop, &iw->timer, loop_clock() + CLOSE_MS * MSEC);
 }
 
 static void discard(struct iwarp *iw)
@@ -235,7 +234,7 @@ void iwarp_nudge(struct iwarp *iw)
 		return;
 	if (iw->nudges)
 		ddp_tx_internal(iw, EP_WRITE);
-	loop_timer_set(iw->ep.loop, &iw->timer, loop_clock() + (NUDGE_MS << iw->nudges++) * MS);
+	loop_timer_set(iw->ep.loop, &iw->timer, loop_clock() + (NUDGE_MS << iw->nudges++) * MSEC);
 }
 
 static void expired(struct loop_timer *timer)
@@ -350,11 +349,6 @@ static const struct ep_ops ops = {
 	.free = iwarp_free,
 };
 
-static uint32_t lesser(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 int iwarp_init(struct iwarp *iw, struct loop *loop, const struct ep_caps *caps,
 	const struct ep_events *events, void *user, struct diag *diag)
 {
@@ -369,13 +363,13 @@ int iwarp_init(struct iwarp *iw, struct loop *loop, const struct ep_caps *caps,
 	};
 	iw->timer.fire = expired;
 	iw->work.run = end_of_turn;
-	iw->ep.caps.send = caps->send ? lesser(caps->send, 0x4000) : 1;
-	iw->ep.caps.recv = caps->recv ? lesser(caps->recv, 0x4000) : 1;
-	iw->ep.caps.sge = caps->sge ? lesser(caps->sge, EP_SGE) : 1;
+	iw->ep.caps.send = caps->send ? min_u32(caps->send, 0x4000) : 1;
+	iw->ep.caps.recv = caps->recv ? min_u32(caps->recv, 0x4000) : 1;
+	iw->ep.caps.sge = caps->sge ? min_u32(caps->sge, EP_SGE) : 1;
 	iw->ep.caps.read_sge = 1;
-	iw->ep.caps.inline_max = lesser(caps->inline_max, IWARP_INLINE);
-	iw->ep.caps.ord = lesser(caps->ord, IWARP_READS);
-	iw->ep.caps.ird = lesser(caps->ird, IWARP_READS);
+	iw->ep.caps.inline_max = min_u32(caps->inline_max, IWARP_INLINE);
+	iw->ep.caps.ord = min_u32(caps->ord, IWARP_READS);
+	iw->ep.caps.ird = min_u32(caps->ird, IWARP_READS);
 	iw->ep.caps.max_msg = 1u << 30;
 	iw->ep.caps.priv_max = EP_PRIV_MAX;
 	iw->ep.caps.software = true;

@@ -11,8 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MS 1000000ull
-
 struct incoming {
 	struct ep_incoming in;
 	int fd;
@@ -224,7 +222,7 @@ int iwarp_start(struct iwarp *iw, struct loop *loop, const struct ep_dial *dial,
 	snprintf(iw->ep.route, sizeof(iw->ep.route), "software iWARP to %s",
 		addr_text(&iw->peer, to));
 	if (dial->timeout_ms)
-		iw->until = loop_clock() + dial->timeout_ms * MS;
+		iw->until = loop_clock() + dial->timeout_ms * MSEC;
 	connect_start(iw, dial->timeout_ms);
 	return 0;
 }

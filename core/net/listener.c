@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define MSEC     1000000ull
 #define RETRY_MS 1000
 
 static void change(struct listener *listener, unsigned up)

@@ -2,6 +2,7 @@
 /* Encode, decode and negotiate MPA's set-up frames (RFC 5044 section 7.1, RFC 6581). iwarp_cm.c
  * sends and receives them. */
 #include "mpa.h"
+#include "min.h"
 #include <errno.h>
 
 static const char *key(bool reply)
@@ -108,11 +109,6 @@ int mpa_acceptable(const struct mpa *req, struct diag *diag)
 	return 0;
 }
 
-static uint16_t lesser(uint16_t a, uint16_t b)
-{
-	return a < b ? a : b;
-}
-
 struct mpa mpa_make_reply(const struct mpa *req, const struct mpa *own)
 {
 	struct mpa rep = {
@@ -127,8 +123,8 @@ struct mpa mpa_make_reply(const struct mpa *req, const struct mpa *own)
 
 	if (!req->enhanced)
 		return rep;
-	rep.ird = lesser(own->ird, req->ord);
-	rep.ord = lesser(own->ord, req->ird);
+	rep.ird = min_u32(own->ird, req->ord);
+	rep.ord = min_u32(own->ord, req->ird);
 	rep.peer = req->peer;
 	if (req->peer)
 		rep.rtr = req->rtr & MPA_RTR_WRITE  ? MPA_RTR_WRITE
@@ -158,7 +154,7 @@ int mpa_apply_reply(const struct mpa *req, const struct mpa *rep, uint32_t *ird,
 	if (!rep->enhanced)
 		return 0;
 	if (rep->ird != MPA_LIMIT_ANY)
-		*ord = lesser(req->ord, rep->ird);
+		*ord = min_u32(req->ord, rep->ird);
 	*term = TERM_MPA_IRD;
 	if (rep->ord != MPA_LIMIT_ANY && rep->ord > req->ird)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO,

@@ -11,7 +11,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define MS         1000000ull
 #define STAGGER_MS 250
 
 struct attempt {
@@ -121,7 +120,7 @@ static int start(struct tcp_connect *c)
 			c->live++;
 			if (c->started < c->count)
 				loop_timer_set(
-					c->loop, &c->stagger, loop_clock() + STAGGER_MS * MS);
+					c->loop, &c->stagger, loop_clock() + STAGGER_MS * MSEC);
 			return 0;
 		}
 		stop(attempt);
@@ -213,7 +212,7 @@ int tcp_connect(struct tcp_connect **out, struct loop *loop, const struct stream
 	if (!c->live)
 		loop_work_add(loop, &c->failed);
 	else if (dial->timeout_ms)
-		loop_timer_set(loop, &c->deadline, loop_clock() + dial->timeout_ms * MS);
+		loop_timer_set(loop, &c->deadline, loop_clock() + dial->timeout_ms * MSEC);
 	*out = c;
 	return 0;
 }

@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MS      1000000ull
 #define BACKLOG INT_MAX /* the kernel cuts it to net.core.somaxconn; musl's SOMAXCONN is 128 */
 #define ACCEPTS 16      /* per turn */
 /* connections of unknown kind; the oldest is closed to make room for one more */
@@ -211,7 +210,7 @@ static void add_pending(struct tcp_listener *listener, int fd, const struct addr
 		return;
 	}
 	loop_timer_set(
-		listener->loop, &pending->timer, loop_clock() + listener->conf.timeout_ms * MS);
+		listener->loop, &pending->timer, loop_clock() + listener->conf.timeout_ms * MSEC);
 }
 
 static void keep_spare(struct tcp_listener *listener)
@@ -222,7 +221,7 @@ static void keep_spare(struct tcp_listener *listener)
 static void pause_accepting(struct tcp_listener *listener, unsigned ms)
 {
 	loop_fd_del(listener->loop, &listener->fd);
-	loop_timer_set(listener->loop, &listener->pause, loop_clock() + ms * MS);
+	loop_timer_set(listener->loop, &listener->pause, loop_clock() + ms * MSEC);
 }
 
 /* Accept and close one connection from the backlog, so that the peer fails at once and does not
@@ -286,7 +285,7 @@ static void resume_accepting(struct loop_timer *timer)
 	struct tcp_listener *listener = container_of(timer, struct tcp_listener, pause);
 
 	if (loop_fd_add(listener->loop, &listener->fd, NULL))
-		loop_timer_set(listener->loop, timer, loop_clock() + PAUSE_MS * MS);
+		loop_timer_set(listener->loop, timer, loop_clock() + PAUSE_MS * MSEC);
 }
 
 /* ":4420" is [::], which fails on a kernel without IPv6. */

@@ -2,6 +2,7 @@
 /* The data path over verbs: posting, polling and send queue accounting. Devices are in verbs_dev.c,
  * connections in verbs_cm.c. */
 #include "verbs.h"
+#include "min.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -426,27 +427,22 @@ bool verbs_dev_arm(struct verbs_dev *dev)
 	return !verbs_dev_poll(dev);
 }
 
-static uint32_t lesser(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 static void caps_clip(struct verbs_ep *ve)
 {
 	const struct ibv_device_attr *attr = &ve->dev->attr;
 	struct ep_caps *caps = &ve->ep.caps;
-	uint32_t max_wr = lesser((uint32_t)attr->max_qp_wr, 0x8000), spare;
+	uint32_t max_wr = min_u32((uint32_t)attr->max_qp_wr, 0x8000), spare;
 
-	caps->send = caps->send ? lesser(caps->send, max_wr / 2) : 1;
-	caps->recv = caps->recv ? lesser(caps->recv, max_wr) : 1;
-	caps->sge = caps->sge ? lesser(lesser(caps->sge, EP_SGE), (uint32_t)attr->max_sge) : 1;
+	caps->send = caps->send ? min_u32(caps->send, max_wr / 2) : 1;
+	caps->recv = caps->recv ? min_u32(caps->recv, max_wr) : 1;
+	caps->sge = caps->sge ? min_u32(min_u32(caps->sge, EP_SGE), (uint32_t)attr->max_sge) : 1;
 	/* librdmacm stores these limits in 8 bits */
-	caps->ord = lesser(caps->ord, (uint8_t)attr->max_qp_init_rd_atom);
-	caps->ird = lesser(caps->ird, (uint8_t)attr->max_qp_rd_atom);
+	caps->ord = min_u32(caps->ord, (uint8_t)attr->max_qp_init_rd_atom);
+	caps->ird = min_u32(caps->ird, (uint8_t)attr->max_qp_rd_atom);
 	caps->read_sge = ve->dev->attr.max_sge_rd > 0
-				 ? lesser(caps->read_sge, (uint32_t)ve->dev->attr.max_sge_rd)
+				 ? min_u32(caps->read_sge, (uint32_t)ve->dev->attr.max_sge_rd)
 				 : 1;
-	caps->read_sge = caps->read_sge && !ve->dev->iwarp ? lesser(caps->read_sge, EP_SGE) : 1;
+	caps->read_sge = caps->read_sge && !ve->dev->iwarp ? min_u32(caps->read_sge, EP_SGE) : 1;
 	/* siw refuses an inline SEND with invalidate (Linux 6.12), as targets reply with. */
 	if (ve->dev->software && ve->dev->iwarp && ve->passive)
 		caps->inline_max = 0;
@@ -455,7 +451,7 @@ static void caps_clip(struct verbs_ep *ve)
 							: RDMA_CM_PRIV;
 	caps->max_msg = 1u << 30; /* the limit of all known adapters */
 	caps->software = ve->dev->software;
-	spare = lesser(caps->send < SPARE_MIN ? SPARE_MIN : caps->send, max_wr - caps->send);
+	spare = min_u32(caps->send < SPARE_MIN ? SPARE_MIN : caps->send, max_wr - caps->send);
 	ve->sq_size = caps->send + spare;
 	ve->mark_every = spare > 1 ? spare / 2 : 1;
 }
@@ -479,7 +475,7 @@ static int qp_new(struct verbs_ep *ve, struct diag *diag)
 				.max_inline_data = inline_max },
 		};
 		if (!rdma_create_qp(ve->id, ve->dev->pd, &attr)) {
-			caps->inline_max = lesser(caps->inline_max, attr.cap.max_inline_data);
+			caps->inline_max = min_u32(caps->inline_max, attr.cap.max_inline_data);
 			return 0;
 		}
 		/* Providers do not report their inline limit; they fail to create the queue pair.

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS                  1000000ull
 #define CLOSE_MS            500 /* time for the peer's answer to a disconnect */
 #define KERNEL_MS           60000
 #define REJ_INVALID_SERVICE 8
@@ -123,7 +122,7 @@ void verbs_close(struct ep *ep)
 		release_ep(ve);
 		return;
 	}
-	loop_timer_set(ep->loop, &ve->timer, loop_now(ep->loop) + CLOSE_MS * MS);
+	loop_timer_set(ep->loop, &ve->timer, loop_now(ep->loop) + CLOSE_MS * MSEC);
 	disconnect(ve);
 	verbs_drained(ve);
 }
@@ -545,7 +544,7 @@ int verbs_start(struct verbs_ep *ve, struct loop *loop, const struct ep_dial *di
 		return err;
 	}
 	if (dial->timeout_ms)
-		loop_timer_set(loop, &ve->timer, loop_clock() + dial->timeout_ms * MS);
+		loop_timer_set(loop, &ve->timer, loop_clock() + dial->timeout_ms * MSEC);
 	start(ve, dial->tos);
 	return 0;
 }

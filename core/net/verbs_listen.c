@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Accept connections over verbs. A listener has its own event channel; an incoming connection moves
  * to the channel of the loop that accepts it, possibly in another thread. */
+#include "min.h"
 #include "verbs.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define MS        1000000ull
 #define BACKLOG   INT_MAX /* the kernel cuts it to net.rdma_ucm.max_backlog */
 #define ACCEPT_MS 5000    /* time between our reply and the peer's confirmation */
 
@@ -58,11 +58,6 @@ static void reject(struct ep_incoming *in, const void *priv, uint8_t len)
 	incoming_free(incoming);
 }
 
-static uint32_t lesser(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Answer on the new owner's channel: device, queues, request(), reply. 0, or -errno with ve->ep.why
  * set. */
 static int answer(struct verbs_ep *ve)
@@ -78,7 +73,7 @@ static int answer(struct verbs_ep *ve)
 	param.initiator_depth = (uint8_t)ve->ep.caps.ord;
 	if (rdma_accept(ve->id, &param))
 		return diag_sys(verbs_why(ve), errno, "accept the connection");
-	loop_timer_set(ve->ep.loop, &ve->timer, loop_clock() + ACCEPT_MS * MS);
+	loop_timer_set(ve->ep.loop, &ve->timer, loop_clock() + ACCEPT_MS * MSEC);
 	return 0;
 }
 
@@ -105,8 +100,8 @@ static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in,
 	ve->step = VERBS_CONNECT;
 	ve->timeout_ms = ACCEPT_MS;
 	ve->dst = in->peer.ss;
-	ve->ep.caps.ord = lesser(caps->ord, in->ord);
-	ve->ep.caps.ird = lesser(caps->ird, in->ird);
+	ve->ep.caps.ord = min_u32(caps->ord, in->ord);
+	ve->ep.caps.ird = min_u32(caps->ird, in->ird);
 	incoming_free(incoming);
 	*out = &ve->ep;
 	if (answer(ve) < 0) {

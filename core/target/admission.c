@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC 1000000ull
 /* From this limit on, a single network or host leaves a sixteenth of the connections to others. */
 #define OTHERS_FROM 64
 

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MSEC    1000000ull
 #define TICK_MS (TARGET_STARVED_MS / 4)
 
 static unsigned at_least_1(unsigned value)

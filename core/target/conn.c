@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MSEC 1000000ull
-
 int target_conn_alloc_cmds(struct target_conn *conn, unsigned slots, struct diag *diag)
 {
 	uint32_t io_size = (conn->target->io_size + 7) & ~7u;

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MSEC 1000000ull
 /* stores of data buffers with full size; more stores share that memory, but each has at least
  * STORE_BUFFERS */
 #define FULL_STORES   4

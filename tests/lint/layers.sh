@@ -24,7 +24,7 @@ net     : port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wir
 base    : applet uri image child crc32c mem out resolve stats : mbedtls/*
 include : * :
 '
-everywhere='base64 diag grow loop names policy wire'
+everywhere='base64 diag grow min loop names policy wire'
 # Folders of a room that may use the private headers of another one.
 friends='core/proto/iscsi:scsi core/proto/srp:scsi core/kernel/status:nvme'
 for dir in core/kernel/*/; do friends+=" ${dir%/}:sys"; done

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC 1000000ull
 /* one each millisecond, until the kernel is done with the previous request */
 #define TRIES 200
 

@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MSEC     1000000ull
 #define STEP_MAX 20
 
 static void tcp_failed(struct iscsi_conn *conn, int err)

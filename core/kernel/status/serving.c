@@ -10,7 +10,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define MSEC       1000000ull
 #define PROCESSES  256
 #define OTHERS     64 /* of these, processes of untrusted users */
 #define ANSWER_MAX (1u << 20)

@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MSEC     1000000ull
 #define PAUSE_MS 5
 #define BACKLOG  64
 

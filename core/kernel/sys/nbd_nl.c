@@ -12,8 +12,6 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define MSEC 1000000ull
-
 _Static_assert(KERNEL_NBD_CONNECTIONS + 1 <= CHILD_FDS, "the netlink socket goes along");
 
 struct answer {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#define MSEC     1000000ull
 #define SPARE_MS 200 /* lets the carrier's own deadline fire first */
 
 enum dial_state { CONNECT, LOGIN, FULL, OVER };

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MSEC    1000000ull
 #define AT_ONCE 16
 
 const char *iscsi_carrier_name(enum iscsi_carrier carrier)

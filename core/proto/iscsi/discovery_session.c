@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define MSEC      1000000ull
 #define LOGOUT_MS 1000
 /* After a logout wait for the target to close: Linux 6.12 may log a warning about its own state if
  * the initiator does. */

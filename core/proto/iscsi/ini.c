@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC 1000000ull
-
 struct iscsi_dev {
 	struct scsi_disk disk; /* first */
 	struct iscsi_conf conf;

@@ -4,10 +4,10 @@
  * error in any PDU ends the session (ErrorRecoveryLevel 0). */
 #include "ini.h"
 #include "login.h"
+#include "min.h"
 #include <errno.h>
 #include <stdlib.h>
 
-#define MSEC 1000000ull
 /* Beats without a PDU are counted: the second one pings the target, the fourth one declares it
  * dead. */
 #define BEAT_MS       5000
@@ -82,11 +82,6 @@ static void send_abort(struct iscsi_sess *sess, struct iscsi_slot *slot)
 	send_control(sess, &req);
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 static uint32_t next_itt(const struct iscsi_slot *slot)
 {
 	return ((slot->itt + ISCSI_ITT_TAG + 1) & ~ITT_ABORT & ~ISCSI_ITT_TAG) |
@@ -141,7 +136,7 @@ static void fit_window(struct iscsi_sess *sess)
 
 	if (room < sess->max_cmds)
 		room += sess->base.inflight.used;
-	inflight_limit(&sess->base.inflight, least(room, sess->max_cmds));
+	inflight_limit(&sess->base.inflight, min_u32(room, sess->max_cmds));
 }
 
 struct iscsi_slot *iscsi_sess_find_slot(struct iscsi_sess *sess, uint32_t itt)
@@ -165,7 +160,7 @@ static void residual(struct iscsi_slot *slot, uint8_t flags, be32 count)
 
 	slot->base.overflow = flags & ISCSI_OVERFLOW;
 	slot->base.moved = rest < slot->data.len ? slot->data.len - rest : 0;
-	slot->base.moved = least(slot->base.moved, most);
+	slot->base.moved = min_u32(slot->base.moved, most);
 }
 
 static void handle_response(struct iscsi_sess *sess)
@@ -182,7 +177,7 @@ static void handle_response(struct iscsi_sess *sess)
 	} else {
 		/* 11.4.3: with a response code there is no status: the command has failed */
 		slot->base.status = rsp->response ? SCSI_CHECK_CONDITION : rsp->status;
-		slot->base.sense_len = rsp->response ? 0 : (uint16_t)least(sense, SCSI_SENSE_MAX);
+		slot->base.sense_len = rsp->response ? 0 : (uint16_t)min_u32(sense, SCSI_SENSE_MAX);
 		memcpy(slot->base.sense, sess->text + 2, slot->base.sense_len);
 		residual(slot, rsp->flags, rsp->residual);
 		if (!slot->base.status && slot->data.out && slot->at < slot->base.moved)
@@ -239,7 +234,7 @@ static void handle_async(struct iscsi_sess *sess)
 		return;
 	case ISCSI_ASYNC_LOGOUT:
 		diag_set(&why, DIAG_CLOSED, ECONNRESET, "the target asks for a logout");
-		log_out(sess, &why, least(seconds * 1000 + 1, LOGOUT_MAX_MS));
+		log_out(sess, &why, min_u32(seconds * 1000 + 1, LOGOUT_MAX_MS));
 		return;
 	case ISCSI_ASYNC_DROP:
 	case ISCSI_ASYNC_DROP_ALL:

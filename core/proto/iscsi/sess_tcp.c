@@ -5,6 +5,7 @@
 #include "crc32c.h"
 #include "cutter.h"
 #include "ini.h"
+#include "min.h"
 
 #define OUTS  8 /* Data-Out PDUs of a command in flight */
 #define STAGE 65536
@@ -55,11 +56,6 @@ static bool send_control(struct iscsi_sess *sess, void *bhs)
 	return false;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 /* A multiple of 4, so that no padding is needed. */
 static uint32_t segment(const struct iscsi_sess *sess)
 {
@@ -83,7 +79,7 @@ static void send_burst(struct iscsi_sess *sess, struct tcp_slot *ts)
 		ts->datasn = 0;
 	}
 	for (; slot->at < ts->end && count < OUTS; count++) {
-		uint32_t len = least(ts->end - slot->at, segment(sess));
+		uint32_t len = min_u32(ts->end - slot->at, segment(sess));
 		struct iscsi_data_out out = { .opcode = ISCSI_DATA_OUT,
 			.flags = slot->at + len == ts->end ? ISCSI_FINAL : 0,
 			.itt = put_be32(slot->itt),
@@ -110,7 +106,7 @@ static void send_command(struct iscsi_sess *sess, struct iscsi_slot *slot)
 	struct tcp_sess *tcp = (struct tcp_sess *)sess;
 	struct tcp_slot *ts = (struct tcp_slot *)slot;
 	const struct iscsi_negotiated *agreed = &sess->agreed;
-	uint32_t first = least(slot->data.len, agreed->first_burst & ~3u), now = 0;
+	uint32_t first = min_u32(slot->data.len, agreed->first_burst & ~3u), now = 0;
 
 	ts->sending = 0;
 	ts->ttt = ISCSI_NO_TAG;
@@ -118,7 +114,7 @@ static void send_command(struct iscsi_sess *sess, struct iscsi_slot *slot)
 	ts->r2t_pending = false;
 	slot->at = ts->end = 0;
 	if (slot->data.out) {
-		now = agreed->immediate_data ? least(first, segment(sess)) : 0;
+		now = agreed->immediate_data ? min_u32(first, segment(sess)) : 0;
 		slot->at = ts->end = now;
 		if (!agreed->initial_r2t && first > now) {
 			ts->end = first;

@@ -3,13 +3,13 @@
  * connection to the first lane. Further lanes make their own (ini_lane.c); block/paths.c
  * reconnects. */
 #include "ini.h"
+#include "min.h"
 #include "out.h"
 #include "protocol.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/un.h>
 
-#define MSEC  1000000ull
 #define BLOCK 512
 #define BEST  4096
 #define SPAN  (1u << 30) /* bytes per query for block status */
@@ -29,11 +29,6 @@ static void changed(struct nbd_ini_dev *dev, enum bdev_state state)
 		dev->bdev.changed(&dev->bdev);
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 /* "Size constraints": set the defaults of values that were not reported. */
 static void fix_limits(struct nbd_ini_dev *dev)
 {
@@ -41,8 +36,9 @@ static void fix_limits(struct nbd_ini_dev *dev)
 	const struct nbd_terms *terms = &dev->negotiated.terms;
 	uint32_t minimum = terms->minimum ? terms->minimum : 1,
 		 block = minimum > BLOCK ? minimum : BLOCK;
-	uint32_t most = least(terms->maximum ? terms->maximum : NBD_PAYLOAD_MAX, NBD_PAYLOAD_MAX) &
-			~(block - 1);
+	uint32_t most =
+		min_u32(terms->maximum ? terms->maximum : NBD_PAYLOAD_MAX, NBD_PAYLOAD_MAX) &
+		~(block - 1);
 	uint16_t flags = terms->flags;
 
 	lim->size = bdev_whole_blocks(terms->size, block);
@@ -52,7 +48,7 @@ static void fix_limits(struct nbd_ini_dev *dev)
 	while (lim->best > most && lim->best > block)
 		lim->best /= 2; /* the result is also an alignment, while `most` need not be a power
 				   of 2 */
-	lim->max[IO_READ] = least(most, NBD_INI_READ);
+	lim->max[IO_READ] = min_u32(most, NBD_INI_READ);
 	lim->max[IO_MAP] = dev->negotiated.meta ? SPAN : 0;
 	lim->lanes = flags & NBD_FLAG_CAN_MULTI_CONN ? dev->conf.links : 1;
 	lim->depth = dev->conf.depth;

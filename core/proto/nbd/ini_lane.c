@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MSEC 1000000ull
-
 static const struct {
 	const char *what;
 	uint16_t type;

@@ -4,8 +4,6 @@
 #include "ini.h"
 #include <errno.h>
 
-#define MSEC 1000000ull
-
 int nbd_ini_link_fail(struct nbd_ini_link *link, enum diag_code code, int err, const char *text)
 {
 	struct diag why = { 0 };

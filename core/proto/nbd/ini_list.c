@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MSEC 1000000ull
-
 struct listing {
 	struct nbd_ini_conf conf;
 	struct nbd_ini_link link;

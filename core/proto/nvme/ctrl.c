@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define MSEC     1000000ull
 #define POLL_MS  10
 #define AGAIN_MS 100
 #define STOP_MS  2000

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MSEC         1000000ull
 #define TRIES        5
 #define FAILURES_MAX 16
 #define CLOSE_MS     200

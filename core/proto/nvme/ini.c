@@ -2,6 +2,7 @@
 /* The initiator as a bdev: attach to a controller, find the namespace, set the limits from both,
  * and refresh them when the namespace changes. lane.c handles I/O queues, block/paths.c
  * reconnects. */
+#include "min.h"
 #include "names.h"
 #include "nvme.h"
 #include "out.h"
@@ -152,21 +153,16 @@ static uint32_t whole(const struct nvme_dev *dev, uint64_t bytes)
 	return (uint32_t)(most & ~((1ull << dev->shift) - 1));
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Longest trim: what one command of NVME_RANGES ranges covers. A limit of 0 means unlimited. */
 static uint64_t longest_trim(struct nvme_dev *dev)
 {
-	uint64_t blocks, ranges = dev->nvm.dmrl ? least(dev->nvm.dmrl, NVME_RANGES) : 1;
+	uint64_t blocks, ranges = dev->nvm.dmrl ? min_u64(dev->nvm.dmrl, NVME_RANGES) : 1;
 
 	dev->range = dev->nvm.dmrsl ? dev->nvm.dmrsl : UINT32_MAX;
 	blocks = ranges * dev->range;
 	if (dev->nvm.dmsl)
-		blocks = least(blocks, dev->nvm.dmsl);
-	return least(blocks, UINT32_MAX) << dev->shift;
+		blocks = min_u64(blocks, dev->nvm.dmsl);
+	return min_u64(blocks, UINT32_MAX) << dev->shift;
 }
 
 /* The controller notices a lost connection within its keep-alive timeout, or two if traffic
@@ -205,13 +201,13 @@ static int fix_limits(struct nvme_dev *dev, struct diag *why)
 		dev->depth = id->maxcmd > 1 ? id->maxcmd : 2;
 	lim->block = 1u << dev->shift;
 	lim->size = dev->ns.blocks << dev->shift;
-	lim->best = whole(dev, least(most, (uint64_t)dev->ns.best << dev->shift));
+	lim->best = whole(dev, min_u64(most, (uint64_t)dev->ns.best << dev->shift));
 	if (lim->best < BEST)
 		lim->best = lim->block > BEST ? lim->block : BEST;
-	lim->max[IO_READ] = lim->max[IO_WRITE] = whole(dev, least(most, nlb));
+	lim->max[IO_READ] = lim->max[IO_WRITE] = whole(dev, min_u64(most, nlb));
 	lim->max[IO_FLUSH] = 1;
 	lim->max[IO_TRIM] = id->oncs & NVME_ONCS_DSM ? whole(dev, longest_trim(dev)) : 0;
-	lim->max[IO_ZERO] = id->oncs & NVME_ONCS_WRITE_ZEROES ? whole(dev, least(zero, nlb)) : 0;
+	lim->max[IO_ZERO] = id->oncs & NVME_ONCS_WRITE_ZEROES ? whole(dev, min_u64(zero, nlb)) : 0;
 	lim->lanes = dev->ctrl.queues;
 	lim->depth = dev->depth - 1;
 	lim->quiesce_ms = quiesce_ms(dev);

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MSEC       1000000ull
 #define RANGES_LEN (NVME_RANGES * sizeof(struct nvme_dsm_range))
 
 struct nvme_lane {

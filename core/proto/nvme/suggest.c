@@ -6,8 +6,6 @@
 #include "protocol.h"
 #include <stdio.h>
 
-#define MSEC 1000000ull
-
 struct greeting {
 	struct resolve resolve;
 	volatile int finished;

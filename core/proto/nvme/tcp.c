@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MSEC 1000000ull
-
 struct nvme_tcp_slot {
 	struct nvme_slot slot; /* first member; its sqe is in cmd */
 	uint32_t moved;        /* bytes of data received, or assigned to H2CData PDUs */

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define MSEC 1000000ull
-
 static uint32_t cdw(le32 value)
 {
 	return get_le32(value);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <sys/random.h>
 
-#define MSEC     1000000ull
 #define SPARE_MS 500 /* the carrier's own deadline comes first and gives the better reason */
 
 /* At the end of the turn: a second reply in the same turn is an error of the first call. */

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MSEC     1000000ull
 #define LOOPBACK 0x7f000001
 
 #define DIRS      32 /* most directories read */

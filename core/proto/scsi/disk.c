@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC     1000000ull
 #define IO_MS    30000
 #define SESSIONS 16
 /* Read the disk's size periodically, to detect a dead target and a resized disk: not every

@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define MSEC       1000000ull
 #define LUNS_LEN   SCSI_INI_PAGE
 #define ATTENTIONS 16 /* consecutive ones; a few at most */
 #define BEST       4096

@@ -6,7 +6,6 @@
 #include <stdalign.h>
 #include <stdlib.h>
 
-#define MSEC  1000000ull
 #define PARAM 32 /* bytes per tag in the scratch pool, after the block of zeros */
 _Static_assert(PARAM >= SCSI_INI_PARAM, "room for the longest");
 

@@ -7,7 +7,6 @@
 #include "tgt.h"
 #include <errno.h>
 
-#define MSEC    1000000ull
 #define LOOK_MS 5 /* poll for commands with replies or data in flight */
 
 static bool is_affected(

@@ -8,9 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MSEC 1000000ull
-#define IU   (sizeof(struct srp_cmd) + sizeof(struct srp_direct))
-#define RX   320 /* longest response: 36 bytes, 4 of response data, 252 of sense, rounded up */
+#define IU (sizeof(struct srp_cmd) + sizeof(struct srp_direct))
+#define RX 320 /* longest response: 36 bytes, 4 of response data, 252 of sense, rounded up */
 /* Longest message without immediate data: Linux 6.12 cuts sense data to this, less 36. */
 #define IU_PLAIN 320
 #define OTHERS   (SRP_ANSWERS + 1) /* besides commands: answers, one task function */
