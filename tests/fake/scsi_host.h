@@ -3,7 +3,7 @@
  * are passed from memory to memory. Asks are sent and answered by messages, so a connection may
  * live on another thread's loop. */
 #pragma once
-#include "scsi.h"
+#include "../../core/proto/scsi.h"
 
 #define SCSI_HOST_DEPTH 32
 #define SCSI_HOST_LUNS  4

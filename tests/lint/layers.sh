@@ -17,7 +17,7 @@ load    : bdev ep load mem admission ring protocol stats stream uri listener wir
 target  : admission target serve split bdev listener ep stream mem :
 export  : mad bdev child export kernel_disk kernel_identity kernel_nbd kernel_process mem nbd_server split uri uapi/* daemon disk_open fronts serve iscsi listener kernel_rdma : liburing.h
 kernel  : kernel_* out child uri wire/iscsi wire/nvmf iscsi_carrier uapi/* : netlink/* cjson/* mbedtls/*
-proto   : scsi serve target ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri resolve crc32c nbd_server wire/* : mbedtls/*
+proto   : serve target ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri resolve crc32c nbd_server wire/* : mbedtls/*
 block   : bdev split uri out mem copy content protocol image : liburing.h mbedtls/*
 mad     : mad port_events wire/mad : infiniband/*
 net     : port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
