@@ -2,6 +2,7 @@
 /* The frame of every attachment: its steps in order, deadlines, retries, cancel, and the rollback
  * of what it made unless that is in use. */
 #include "attach.h"
+#include "attach_row.h"
 #include "disks.h"
 #include <errno.h>
 #include <fcntl.h>

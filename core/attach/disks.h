@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The frame's interface to the wait for disks (disks.c). */
 #pragma once
-#include "attach.h"
+#include "attach_row.h"
 
 /* Start polling. Ends with attach_step(): 0 once poll() has returned 1 and every disk it named has
  * opened, or its error. */

@@ -2,6 +2,7 @@
 /* The logins of iser-login: session parameters from options, URIs and boot configuration, and what
  * follows a failure. */
 #include "iscsi_logins.h"
+#include "attach_row.h"
 #include "kernel_iscsi.h"
 #include "policy.h"
 #include <errno.h>

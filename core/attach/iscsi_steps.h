@@ -2,6 +2,7 @@
 /* What the files of the iSCSI row share. */
 #pragma once
 #include "attach_iscsi.h"
+#include "attach_row.h"
 
 /* ready or connect has failed with attach.why: replace it with a better reason, if a discovery
  * session finds one, then call iscsi_step(). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Wait for the block devices of a SCSI host. The kernel attaches disks in the background: a LUN
  * exists before its block device, and the device before its size is known. */
-#include "attach.h"
+#include "attach_row.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

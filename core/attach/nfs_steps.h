@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Parts of the NFS row that are tested on their own. */
 #pragma once
+#include "attach_row.h"
 #include "nfs_mount.h"
 
 /* Return the set of versions (NFS_V3 …) that the options allow. */

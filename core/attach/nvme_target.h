@@ -2,6 +2,7 @@
 /* What the files of NVMe-oF share. */
 #pragma once
 #include "attach_nvme.h"
+#include "attach_row.h"
 
 #define NVMF_OPTION_NAME 40
 /* Return "--queue-size". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The kernel connects to one address: find the one of a name's addresses that answers over TCP. */
-#include "attach.h"
+#include "attach_row.h"
 #include "stream.h"
 
 static void up(struct stream *stream)

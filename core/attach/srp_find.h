@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The find step of the SRP row. */
 #pragma once
+#include "attach_row.h"
 #include "attach_srp.h"
 
 void srp_find(struct attach *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Write a repeated log line once and count it, so that a port that fails every second does not fill
  * a disk. */
-#include "srp_daemon.h"
+#include "srp_daemon_loop.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* srp-daemon -o and --dry-run: one scan of each port, one login to each target, and their results.
  */
 #include "grow.h"
-#include "srp_daemon.h"
+#include "srp_daemon_loop.h"
 #include "srp_show.h"
 #include <errno.h>
 #include <stdlib.h>

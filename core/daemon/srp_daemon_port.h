@@ -4,7 +4,7 @@
 #pragma once
 #include "attach_srp.h"
 #include "port_events.h"
-#include "srp_daemon.h"
+#include "srp_daemon_loop.h"
 #include "wire.h"
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "child.h"
 #include "kernel_process.h"
 #include "loop.h"
-#include "srp_daemon.h"
+#include "srp_daemon_loop.h"
 #include "srp_show.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -4,6 +4,7 @@
  * children are asked. */
 /* Link: leap socket bind kernel_disk_opens fork */
 #include "attach.h"
+#include "attach_row.h"
 #include "leap.h"
 #include "says.h"
 #include "tree.h"

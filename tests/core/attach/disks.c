@@ -2,7 +2,7 @@
 /* The wait for disks: uevents that come, come late, in bursts, of others, or never; disks that open
  * only later, or hang. */
 /* Link: leap socket bind kernel_disk_opens */
-#include "attach.h"
+#include "attach_row.h"
 #include "leap.h"
 #include "says.h"
 #include "tree.h"

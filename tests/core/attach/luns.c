@@ -2,7 +2,7 @@
 /* LUNs that are waited for: those that come, one by one or never, those without a block device, and
  * a host that goes. */
 /* Link: leap kernel_disk_opens */
-#include "attach.h"
+#include "attach_row.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>

@@ -2,12 +2,13 @@
 /* For tests of the SRP daemon: a fabric in memory, with a kernel of the test's own behind
  * add_target, on a clock that leaps. */
 #pragma once
+#include "../../../core/attach/attach_row.h"
 #include "attach_srp.h"
 #include "events.h"
 #include "leap.h"
 #include "mad_port.h"
 #include "says.h"
-#include "srp_daemon.h"
+#include "srp_daemon_loop.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
