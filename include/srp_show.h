@@ -13,24 +13,6 @@
 /* Rules of srp_daemon.conf(5): which targets to connect to, with which options. The first rule that
  * matches decides; a target that no rule matches is allowed. */
 
-#define SRP_RULE_OPTIONS 128
-
-struct srp_rule {
-	bool allow;
-	uint8_t has; /* the keys to compare, SRP_HAS_* */
-	uint16_t pkey;
-	unsigned line; /* in the file, from 1 */
-	uint64_t id_ext, ioc_guid, service_id, prefix, guid /* of the port */;
-	char options[SRP_RULE_OPTIONS]; /* ",name=number…" */
-};
-enum {
-	SRP_HAS_ID_EXT = 1,
-	SRP_HAS_IOC_GUID = 2,
-	SRP_HAS_DGID = 4,
-	SRP_HAS_SERVICE_ID = 8,
-	SRP_HAS_PKEY = 16
-};
-
 struct srp_rules {
 	char file[256]; /* its name, for messages; "": no file */
 	struct srp_rule *rule;
@@ -44,23 +26,11 @@ int srp_rules_parse(
  * not from a pipe, which is empty by now. */
 int srp_rules_read(struct srp_rules *, int root, const char *file, bool reread, struct diag *);
 void srp_rules_free(struct srp_rules *);
-/* Return the first rule that matches, or NULL. */
-const struct srp_rule *srp_rules_match(const struct srp_rules *, const struct mad_srp *);
-
 /* How to log in to allowed targets. */
 struct srp_policy {
 	const struct srp_rules *rules; /* NULL: all targets are allowed */
 	struct mad_srp_options more;   /* its options are replaced by those of the rule */
 };
-struct srp_verdict {
-	bool allow;
-	const struct srp_rule *rule; /* NULL: none matched */
-	char line[MAD_SRP_LINE];     /* for add_target; set even if not allowed */
-};
-void srp_decide(const struct srp_policy *, const struct mad_srp *, struct srp_verdict *);
-/* Write "srp_daemon.conf:3" or "no rule". Returns text. */
-const char *srp_verdict_rule(const struct srp_policy *, const struct srp_verdict *, char text[300]);
-
 /* Filter and print. */
 enum srp_key { SRP_ID_EXT, SRP_IOC_GUID, SRP_DGID, SRP_PKEY, SRP_SERVICE_ID, SRP_KEYS };
 
@@ -109,7 +79,3 @@ void srp_note_left_out(const struct call *, const struct srp_show *);
 void srp_note_nothing(const struct call *, const struct srp_show *);
 /* Describe why a target failed. Needs: target->err is set. Returns it. */
 int srp_target_diag(const struct mad_target *, struct diag *);
-/* Write "LID 5 (fe80…07)". Returns name. */
-const char *srp_target_name(const struct mad_target *, char name[64]);
-/* Set the key that kernel_srp_find() needs to find this port's connection to a target. */
-void srp_host_key(const struct mad_port_info *, const struct mad_srp *, struct kernel_srp *);

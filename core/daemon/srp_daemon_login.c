@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Log in to targets, one at a time per port, like the kernel; retry with growing delays. */
 #include "srp_daemon_port.h"
-#include "srp_show.h"
+#include "srp_rules.h"
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The targets that scans have found, and the state of each. */
 #include "srp_daemon_port.h"
-#include "srp_show.h"
+#include "srp_rules.h"
 #include <stdio.h>
 #include <string.h>
 

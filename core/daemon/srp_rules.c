@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Parse the rules of SRP and match targets. The grammar is that of srp_daemon (rdma-core), but
  * input that it accepts and ignores, such as half a GID, is an error. */
+#include "srp_rules.h"
 #include "grow.h"
 #include "kernel_srp.h"
-#include "srp_show.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
  * ibsrpdm (rdma-core). */
 #include "srp_show.h"
 #include "names.h"
+#include "srp_rules.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 /* Rules files of SRP, any bytes: refused with file and line, or rules whose lines for add_target
  * the kernel would parse as they are meant, for a target that says of itself what the input says.
  */
-#include "srp_show.h"
+#include "../../core/daemon/srp_rules.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

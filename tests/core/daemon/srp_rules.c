@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rules files of SRP: the grammar, what decides, and what each mistake is called. */
+#include "srp_rules.h"
 #include "says.h"
-#include "srp_show.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
