@@ -5,6 +5,7 @@
 #include "applet.h"
 #include "disk_open.h"
 #include "names.h"
+#include "retry_row.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

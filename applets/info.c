@@ -3,6 +3,7 @@
 #include "content.h"
 #include "disk_open.h"
 #include "names.h"
+#include "retry_row.h"
 #include <stdio.h>
 #include <string.h>
 

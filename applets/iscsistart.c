@@ -3,6 +3,7 @@
  * this name it has the options, output and exit statuses of open-iscsi's tool. */
 #include "iscsi_logins.h"
 #include "iscsi_monitor.h"
+#include "iscsi_rows.h"
 #include "kernel_identity.h"
 #include <errno.h>
 #include <getopt.h>

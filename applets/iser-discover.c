@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-discover: list the iSCSI targets of a portal as iscsiadm does, and probe each portal. The
  * discovery sessions are core/proto/iscsi's. */
-#include "iscsi_logins.h"
+#include "iscsi_rows.h"
 #include "kernel_identity.h"
 #include "kernel_rdma.h"
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-login: attach iSCSI targets as block devices through the kernel's initiators, or change
  * settings of a session. */
-#include "iscsi_logins.h"
 #include "iscsi_monitor.h"
+#include "iscsi_rows.h"
 #include "kernel_identity.h"
 #include "kernel_iscsi.h"
 #include <errno.h>

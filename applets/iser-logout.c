@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-logout: end iSCSI sessions of the kernel, named by target, session or disk. */
-#include "iscsi_logins.h"
+#include "iscsi_rows.h"
 #include "kernel_identity.h"
 #include "kernel_iscsi.h"
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nvmf-connect-all: connect everything that URIs, configuration or the kernel command line name,
  * and all that the discovery controllers among them report. */
-#include "attach_nvme.h"
+#include "nvmf_rows.h"
 #include "out.h"
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nvmf-connect: NVMe-oF subsystems as block devices of this machine, through the kernel's
  * initiator. */
-#include "attach_nvme.h"
+#include "nvmf_rows.h"
 #include "out.h"
 #include <errno.h>
 #include <fcntl.h>

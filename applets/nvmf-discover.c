@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nvmf-discover: query discovery controllers and their referrals, and print the log pages as
  * nvme-cli does. */
-#include "attach_nvme.h"
 #include "bdev.h"
 #include "disk_open.h"
 #include "grow.h"
+#include "nvmf_rows.h"
 #include "out.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* serve: offer disks to other hosts as a target, until stopped. */
+#include "daemon_rows.h"
 #include "disk_open.h"
 #include "fronts.h"
 #include "iscsi.h"

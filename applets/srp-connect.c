@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* srp-connect: connect the kernel to SRP targets, or change the timeouts of existing connections.
  */
-#include "attach_srp.h"
 #include "kernel_identity.h"
 #include "loop.h"
+#include "srp_rows.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* srp-disconnect: end SRP connections of the kernel. */
-#include "attach_srp.h"
 #include "kernel_identity.h"
 #include "loop.h"
+#include "srp_rows.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

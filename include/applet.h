@@ -36,14 +36,6 @@ enum opt_type {
 	"how long I/O waits for a lost target: fail-fast, wait=SECONDS, SECONDS or forever; "      \
 	"default wait=60"
 
-/* The row of --retry, the same in all applets that have it. */
-#define OPT_RETRY_ROW(type, field)                                                                 \
-	{                                                                                          \
-		"retry", 0, OPT_MSEC, offsetof(type, field), "SECONDS",                            \
-			"retry this long if a disk can't be reached at first; default 0", 0,       \
-			OPT_MSEC_MAX                                                               \
-	}
-
 #define OPT_LIST_MAX 32
 struct opt_list {
 	const char *item[OPT_LIST_MAX];

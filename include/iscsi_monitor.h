@@ -5,11 +5,6 @@
 #pragma once
 #include "applet.h"
 
-#define ISCSI_MONITOR_ROW(type, member)                                                            \
-	{                                                                                          \
-		"keeper", 0, OPT_TEXT, offsetof(type, member), "on|off",                           \
-			"start a background process that restores lost connections; default on"    \
-	}
 /* Start the monitor unless it runs, or word is "off" (NULL: on). Failure is reported as a warning.
  * Forks: call it after all loops of this process are freed. */
 void iscsi_monitor_start(const struct call *, int root, const char *word);
