@@ -14,32 +14,6 @@ struct kernel_route {
 };
 /* Look up the route to an address. -ENETUNREACH, -EHOSTUNREACH …: none. */
 int kernel_route(const struct addr *to, struct kernel_route *, struct diag *);
-/* Parse one answer of the kernel; false: not a route. For kernel_route() and tests. */
-bool kernel_route_parse(void *message, size_t len, struct kernel_route *);
-
-enum firewall_verdict {
-	FIREWALL_NEXT,
-	FIREWALL_ACCEPT,
-	FIREWALL_DROP,
-	FIREWALL_RETURN,
-	FIREWALL_JUMP,
-	FIREWALL_GOTO,
-};
-/* A rule as far as it concerns the first packet of a connection. */
-struct firewall_rule {
-	uint8_t verdict; /* enum firewall_verdict */
-	/* certain: it has no conditions besides these; vague: it has others, on addresses or ports
-	 */
-	bool certain, vague;
-	bool v4, v6;     /* the packets it applies to */
-	bool loopback;   /* only those of the loopback interface */
-	uint8_t l4proto; /* IPPROTO_TCP …; 0 = any */
-	bool has_saddr, has_daddr;
-	uint8_t daddr[16], addr_len;
-	bool has_sport;
-	uint16_t port, port_end; /* destination: first and last; 0 = any */
-	char to[64];             /* of jump and goto */
-};
 struct firewall_chain {
 	char family[8], table[64], name[64]; /* "inet", "filter", "input" */
 	bool input, output;                  /* a base chain at that hook */
@@ -56,8 +30,6 @@ struct firewall {
  */
 int kernel_firewall(struct firewall *, struct diag *);
 void kernel_firewall_free(struct firewall *);
-/* Parse the messages of one read, of chains or of rules. For kernel_firewall() and tests. */
-void kernel_firewall_parse(struct firewall *, void *messages, size_t len);
 /* List the tables in use by legacy iptables or ip6tables, one per line; their rules are not in
  * nf_tables. "" = none. -EACCES: not root. */
 int kernel_firewall_legacy(int root, bool v6, char *text, size_t len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The parts of the status output, as tables or JSON. */
 #pragma once
-#include "kernel_status.h"
+#include "list.h"
 
 void status_json(struct out *, const struct kernel_list *);
 /* Prints nothing without processes. before: an earlier sample, for rates; may be NULL. */

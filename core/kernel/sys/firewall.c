@@ -2,7 +2,7 @@
 /* Read the rules of nf_tables that decide about the first packet of a connection, and judge them.
  * What a rule does beyond addresses and ports is not followed: then it may or may not apply. */
 #include "grow.h"
-#include "kernel_net.h"
+#include "net_parse.h"
 #include "sys.h"
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Query the kernel for the route to an address. */
-#include "kernel_net.h"
+#include "net_parse.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/rtnetlink.h>

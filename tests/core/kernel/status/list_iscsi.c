@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iSCSI sessions in the list: what they have beside other connections, and who keeps them. */
-#include "kernel_status.h"
+#include "list.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>

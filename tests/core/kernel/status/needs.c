@@ -3,7 +3,7 @@
  * device in use and of no other, the words that attach them again. For others: the drivers of all
  * cards, and the files that a URI names. */
 #include "kernel_boot.h"
-#include "kernel_status.h"
+#include "list.h"
 #include "says.h"
 #include "tree.h"
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Messages of nf_tables and rtnetlink, laid out as the kernel does, and damaged ones. What nft
  * makes of rules is tested in tests/cli/doctor-firewall.sh. */
-#include "kernel_net.h"
+#include "net_parse.h"
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <linux/netfilter.h>
