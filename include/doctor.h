@@ -9,23 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum doctor_topic { /* printed in this order */
-	DOCTOR_KERNEL,
-	DOCTOR_MODULES,
-	DOCTOR_RDMA,
-	DOCTOR_LIMITS,
-	DOCTOR_IDENTITY,
-	DOCTOR_BOOT,
-	DOCTOR_NETWORK,
-	DOCTOR_FIREWALL,
-	DOCTOR_TARGET,
-	DOCTOR_TOPICS,
-};
 /* INFO: only without a URI: a missing part that may never be needed */
 enum doctor_state { DOCTOR_OK, DOCTOR_INFO, DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_STATES };
 
 struct finding {
-	uint8_t topic, state;
+	uint8_t topic, state; /* enum doctor_topic (private), doctor_state */
 	bool detail; /* printed only with --verbose: unimportant, or follows from another one */
 	const char *check;   /* stable word: "port-state" */
 	const char *missing; /* INFO: "RDMA"; all are one line of text without --verbose */

@@ -3,6 +3,19 @@
 #pragma once
 #include "doctor.h"
 
+enum doctor_topic { /* printed in this order */
+	DOCTOR_KERNEL,
+	DOCTOR_MODULES,
+	DOCTOR_RDMA,
+	DOCTOR_LIMITS,
+	DOCTOR_IDENTITY,
+	DOCTOR_BOOT,
+	DOCTOR_NETWORK,
+	DOCTOR_FIREWALL,
+	DOCTOR_TARGET,
+	DOCTOR_TOPICS,
+};
+
 /* Append a finding, which is valid until the next one; never NULL. object "": none. */
 struct finding *doctor_add(struct doctor *, enum doctor_topic, const char *check, enum doctor_state,
 	const char *object, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
