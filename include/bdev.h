@@ -66,12 +66,11 @@ struct io {
 
 /* The result of IO_MAP in buf: consecutive runs from off on, of at least one block in total. They
  * may end before off + len. */
-struct map_run {
-	uint64_t len;
-	uint32_t flags;
-	uint32_t zero;
-};
 enum map_flag { MAP_HOLE = 1, MAP_ZERO = 2 };
+struct map_run {
+	uint64_t len;         /* bytes, whole blocks */
+	uint32_t flags, zero; /* enum map_flag; zero: reserved, 0 */
+};
 
 /* Totals since the start of a target or device; errors: requests that the disk failed. */
 struct io_count {
@@ -94,9 +93,9 @@ struct bdev_limits {
 	/* longest request of each kind, at least a block; 0: unsupported (except READ). FLUSH: 1 if
 	 * supported */
 	uint32_t max[IO_KINDS];
-	uint32_t io_size;
-	uint16_t lanes; /* limit of open lanes */
-	uint16_t depth; /* requests that a lane sends at once; it queues others in order */
+	uint32_t io_size; /* bytes of io.lower */
+	uint16_t lanes;   /* limit of open lanes */
+	uint16_t depth;   /* requests that a lane sends at once; it queues others in order */
 	/* time for which the target may still execute writes of a lost path */
 	uint32_t quiesce_ms;
 	/* the target can access all of a mapped pool at any time, not only buffers of requests in
@@ -162,12 +161,13 @@ struct bdev_path {
 
 struct bdev_ops {
 	const char *name;
-	/* Start to open a lane on that loop and its thread, while the bdev is UP. It reads only
-	 * members that are fixed then. lane->changed follows, not from within. */
+	/* Start to open a lane, on that loop's thread, while the bdev is UP. It reads only members
+	 * that are fixed then. lane->changed follows, not from within. */
 	int (*lane)(struct lane **, struct bdev *, struct loop *, struct diag *);
-	void (*stop)(struct bdev *); /* orderly end; BDEV_DOWN follows. All lanes are freed */
-	/* Free at once, in any state, without a further callback. All lanes are freed. Not from
-	 * within its callbacks. */
+	/* End in order; BDEV_DOWN follows. All lanes must be freed before. */
+	void (*stop)(struct bdev *);
+	/* Free at once, in any state, without a further callback. All lanes must be freed before.
+	 * Not from within its callbacks. */
 	void (*free)(struct bdev *);
 	/* Return what to do with a request that the target has completed with this detail: bits of
 	 * enum bdev_retry; the provider may use others. Any thread; only called by `paths`. NULL:
@@ -190,8 +190,9 @@ struct bdev {
 	/* reason of DOWN; while UP: a warning since it was opened or `changed`, or why no path
 	 * works */
 	struct diag why;
-	void (*changed)(struct bdev *); /* state or lim.size has changed; on bdev->loop */
-	/* a path was lost (bad) or is back: a line of text; on bdev->loop */
+	/* These two may be NULL, and run on bdev->loop. changed: state or lim.size has changed.
+	 * report: a path was lost (bad) or is back, as a line of text. */
+	void (*changed)(struct bdev *);
 	void (*report)(struct bdev *, bool bad, const char *line);
 	void *user;                                  /* of the owner */
 	const char *(*status_text)(uint32_t detail); /* text for io.detail; NULL: none */
@@ -226,8 +227,7 @@ struct lane_ops {
 	/* Complete all requests in flight with -ENOTCONN, then change to LANE_DOWN, neither from
 	 * within. NULL: both follow by themselves after BDEV_DOWN. */
 	void (*abort)(struct lane *, const struct diag *why);
-	/* Free at once. No io is in flight and all pools are unmapped. Not from within its
-	 * callbacks. */
+	/* Free at once. No io may be in flight, no pool mapped. Not from within its callbacks. */
 	void (*free)(struct lane *);
 };
 
@@ -240,24 +240,27 @@ struct lane {
 	struct bdev *bdev;
 	struct loop *loop;
 	uint8_t state;
-	struct diag
-		why; /* reason of DOWN; EAGAIN before it was UP: the target may accept it soon */
+	/* reason of DOWN; EAGAIN before it was UP: the target may accept it soon */
+	struct diag why;
 	void (*changed)(struct lane *);
 	void *user;
+	/* private */
 	struct loop_work kick;
 	struct io *gated, **gated_end; /* requests that wait for an overlapping orphan */
 	struct loop_timer gate;
 	bool given_up; /* lane_give_up() was called */
 };
 
-/* Open a disk by URI: network schemes with reconnect and path= keys. Runs the loop until it is up
- * or has failed. bdev_close() frees it. */
+/* Open a disk by URI: network schemes with reconnect and path= keys. Runs the loop until it is up,
+ * has failed, or the time limit of env or URI has passed. bdev_close() frees it. */
 int bdev_open(
 	struct bdev **, struct loop *, const char *uri, const struct bdev_env *, struct diag *);
 /* Get the state of the disk (i = 0), or of one of its paths (from 1 on). False: there is no such
  * path. On bdev->loop. */
 bool bdev_path(struct bdev *, unsigned i, struct bdev_path *);
-void bdev_close(struct bdev *); /* stop in order, for up to 2 s, and free */
+/* Stop in order, running the loop for up to 2 s, and free. All lanes must be closed before. NULL is
+ * allowed. */
+void bdev_close(struct bdev *);
 /* List the keys that the URI may have, without opening it; text ends in URI_UNKNOWN_KEY. Some may
  * be missing if the URI is incomplete. */
 void bdev_keys(const char *text, const struct bdev_env *, struct uri_key_names *);
@@ -277,9 +280,10 @@ void bdev_suggest_protocol(struct loop *, const char *uri, const struct bdev_env
 /* Start to open one device without reconnect; bdev->changed follows. */
 int bdev_start(struct bdev **, struct loop *, struct uri *, const struct bdev_env *,
 	void (*changed)(struct bdev *), void *user, struct diag *);
-/* Open a lane, and run its loop until it is up. On that loop's thread. */
+/* Open a lane, on that loop's thread. Runs the loop, without a limit, until it is up or down. */
 int lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);
-/* Free a lane. It may run its loop; the loop of the bdev must be running, too. */
+/* Free a lane, as lane_ops.free. It may run its loop; the loop of the bdev must be running, too.
+ * NULL is allowed. */
 void lane_close(struct lane *);
 /* For providers: initialize the common part of a new lane. */
 void lane_init(struct lane *, const struct lane_ops *, struct bdev *, struct loop *);
@@ -291,16 +295,18 @@ static inline const char *bdev_status_text(const struct bdev *bdev, const struct
 }
 /* Abort a lane whose requests get no response although the path is alive. All its requests, also
  * later ones, complete with -ENOTCONN; whether writes were executed is unknown. The disk stays
- * open. No effect on local disks, or the second time. */
+ * open. No effect on local disks, on a lane that is not up, or the second time. */
 void lane_give_up(struct lane *);
 /* Execute one request, and run the lane's loop; io->lower need not be set. After
  * timeout_ms (0: no limit) it is cancelled or, if it was sent, the lane is given up: -ETIMEDOUT,
  * also for later requests. A local disk is waited for. Return io->status. */
 int bdev_io_wait(struct lane *, struct io *, uint32_t timeout_ms);
-/* Flush, on the lane's thread, and run its loop. -ETIMEDOUT: cancelled at the deadline
- * (loop_clock()). -EINPROGRESS: the disk still has the request, so neither the lane nor the disk
- * may be freed. */
+/* Flush, on the lane's thread, and run its loop until the deadline (loop_clock(), 0: none) and for
+ * up to 500 ms after it. -ETIMEDOUT: cancelled. -EINPROGRESS: the disk still has the request, so
+ * neither the lane nor the disk may be freed. */
 int bdev_flush(struct lane *, uint64_t deadline_ns, struct diag *);
+/* Prepare the lane for the buffers of a pool, before its first io with one. Undo it with
+ * lane_unmap() before the pool or the lane is freed. On the lane's thread. */
 static inline int lane_map(struct lane *lane, struct pool *pool, struct diag *diag)
 {
 	return lane->ops->map ? lane->ops->map(lane, pool, diag) : 0;
@@ -351,19 +357,19 @@ struct bdev_orphan {
 void bdev_orphan(struct bdev *, struct bdev_orphan *, enum bdev_order, const struct io *,
 	uint64_t off, uint64_t len);
 void bdev_orphan_end(struct bdev_orphan *); /* no-op unless it is an orphan */
-/* Cancel an io that waits for an orphan; done() with -ECANCELED follows. False: it does not wait.
- */
+/* Cancel an io that waits for an orphan; done() with -ECANCELED follows. False: it doesn't wait. */
 bool bdev_cancel_gated(struct lane *, struct io *);
-/* Cancel an io that waits for an orphan, or by lane_ops.cancel. False: not cancelled. */
+/* The same, or by lane_ops.cancel. False: not cancelled. */
 bool bdev_cancel(struct lane *, struct io *);
-/* Queue the io if it must wait for an orphan. False: submit it. */
+/* For bdev_submit(): queue the io if it must wait for an orphan. False: submit it. */
 bool bdev_gate(struct lane *, struct io *);
-
 static inline bool bdev_has_orphans(const struct bdev *bdev)
 {
 	return __builtin_expect(__atomic_load_n(&bdev->orphans, __ATOMIC_ACQUIRE) != 0, 0);
 }
 
+/* Send a request, on the lane's thread, once the lane was UP. done() follows, never from within.
+ * The io belongs to the bdev until then. */
 static inline void bdev_submit(struct lane *lane, struct io *io)
 {
 	if (bdev_has_orphans(lane->bdev) && bdev_gate(lane, io))
