@@ -28,7 +28,8 @@ struct loop_options {
 	const char *name; /* prefix of traced lines: "rdmastor export"; must outlive the loop */
 };
 int loop_new(struct loop **, const struct loop_options *, struct diag *);
-/* Run posted messages, then the `fini` of each loop_local. All other hooks must be removed. */
+/* Run posted messages, then the `fini` of each loop_local. All other hooks must be removed. NULL is
+ * allowed. */
 void loop_free(struct loop *);
 const struct loop_options *loop_options(const struct loop *);
 /* Return a useful poll_us for this machine: 0 with a single CPU. */
@@ -40,7 +41,7 @@ uint64_t loop_spin_ns(const struct loop *);
 
 /* Run until loop_stop(). Only the control plane may nest calls. */
 void loop_run(struct loop *);
-/* Make the innermost loop_run() return after this turn. */
+/* Make the innermost loop_run() return after this turn; loop_wait() ignores it. */
 void loop_stop(struct loop *);
 /* Run until *flag is non-zero. False: the deadline passed (loop_clock(); 0: none). */
 bool loop_wait(struct loop *, const volatile int *flag, uint64_t deadline_ns);
@@ -59,8 +60,8 @@ struct loop_fd {
 	bool on;
 };
 int loop_fd_add(struct loop *, struct loop_fd *, struct diag *);
+/* These two have no effect unless it was added. loop_fd_del() doesn't close the descriptor. */
 void loop_fd_change(struct loop *, struct loop_fd *, uint32_t events);
-/* Doesn't close the descriptor. Does nothing if it was not added. */
 void loop_fd_del(struct loop *, struct loop_fd *);
 
 /* Raise the soft limit on open files (RLIMIT_NOFILE) to the hard limit; children inherit it. */
@@ -75,7 +76,7 @@ struct loop_timer {
 	uint64_t serial; /* order of loop_timer_set() calls */
 	bool on;
 };
-/* Start the timer, or move it if it runs. */
+/* Start the timer, or move it if it runs. at_ns: loop_clock() time; a past one fires soon. */
 void loop_timer_set(struct loop *, struct loop_timer *, uint64_t at_ns);
 void loop_timer_del(struct loop *, struct loop_timer *);
 
@@ -105,11 +106,12 @@ struct loop_msg {
 	void (*run)(struct loop_msg *);
 	struct loop_msg *next;
 };
-/* Call from any thread. The order of one sender's messages is kept. */
+/* Post a message, which can't be withdrawn. Any thread. One sender's messages keep their order. */
 void loop_post(struct loop *, struct loop_msg *);
 
 /* Threads with a loop each. */
 struct workers;
+/* Start `count` threads, whose loops have copies of the options. */
 int workers_start(struct workers **, unsigned count, const struct loop_options *, struct diag *);
 struct loop *workers_loop(struct workers *, unsigned index);
 /* Stop and join all threads and free their loops, from which every hook must be removed. NULL is
