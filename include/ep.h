@@ -12,8 +12,7 @@
  *  5. `down` comes exactly once. Then the backend accesses none of the owner's memory, and ops
  * without `sent` are the owner's again. Between close() and `down`, and after it, there is no other
  * upcall.
- *  6. The owner never posts fewer receives than the peer may send messages (iWARP has no RNR).
- */
+ *  6. The owner never posts fewer receives than the peer may send messages (iWARP has no RNR). */
 #pragma once
 #include "diag.h"
 #include "loop.h"
@@ -60,24 +59,23 @@ struct ep_caps {                  /* requested in ep_dial, then limited to devic
 	uint32_t send, recv;      /* work requests */
 	uint32_t sge, inline_max; /* per SEND or WRITE */
 	uint32_t read_sge;        /* per READ; siw: 1 */
-	uint32_t ord, ird;
-	uint32_t max_msg;  /* longest message */
-	uint32_t priv_max; /* bytes of private data left to request() */
-	bool software;     /* rxe, siw: polling takes CPU time from the device itself */
+	uint32_t ord, ird;        /* READs in flight: ours, the peer's */
+	uint32_t max_msg;         /* longest message, bytes */
+	uint32_t priv_max;        /* bytes of private data left to request() */
+	bool software;            /* rxe, siw: polling takes CPU time from the device itself */
 };
 
 struct ep;
 struct ep_events {
 	/* The device is known, ep->caps and ep->dom are set, nothing was sent: register memory,
-	 * post receives and write at most caps.priv_max bytes of private data for the peer. Returns
-	 * their number, or -errno with ep->why set. */
+	 * post receives and write at most caps.priv_max bytes of private data for the peer.
+	 * Register at most 8 pools here. Returns that number, or -errno with ep->why set. */
 	int (*request)(struct ep *, uint8_t priv[EP_PRIV_MAX]);
 	void (*up)(struct ep *);                   /* ep->priv: the peer's private data */
 	void (*recv)(struct ep *, struct ep_rx *); /* the owner reposts it */
 	void (*sent)(struct ep *, struct ep_op *);
 	void (*idle)(struct ep *); /* end of a poll batch: flush here */
-	/* ep->why is set; why.err 0: the owner closed it. After a reject: rejected, rej_code, priv.
-	 */
+	/* ep->why is set; err 0: the owner closed it. After a reject: rejected, rej_code, priv. */
 	void (*down)(struct ep *);
 };
 
@@ -110,7 +108,7 @@ struct ep {
 	const struct ep_events *ev;
 	struct loop *loop;
 	void *user;
-	uint8_t state, dom;
+	uint8_t state, dom; /* enum ep_state; dom: index of struct pool.key */
 	struct ep_caps caps;
 	uint8_t priv[EP_PRIV_MAX];
 	uint8_t priv_len;
@@ -183,7 +181,7 @@ struct ep_listen {
 	const char *dev; /* RDMA device name; NULL: by address */
 	uint8_t backend; /* EP_VERBS or EP_IWARP */
 	void (*incoming)(struct ep_incoming *, void *user); /* on the listener's loop */
-	/* The device or address disappeared: free the listener. */
+	/* EP_VERBS: the device or address disappeared: free the listener. */
 	void (*lost)(struct ep_listener *, const struct diag *why, void *user);
 	void *user;
 	bool no_crc; /* as of ep_dial */

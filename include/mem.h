@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Data-path memory: pools of equal buffers, allocated at connect and registered once per domain. A
- * domain is one RDMA device in one role on one loop; a submit uses pool->key[lane->dom]. A pool
+ * domain is one RDMA device in one role on one loop; an endpoint uses pool->key[ep->dom]. A pool
  * belongs to one loop's thread. */
 #pragma once
 #include "diag.h"
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define POOL_DOMS 8    /* domains per loop */
-#define DOM_NONE  0xff /* of a lane that needs no registration */
+#define DOM_NONE  0xff /* of an endpoint without a domain yet */
 
 struct mkey {
 	uint32_t lkey, rkey;

@@ -14,8 +14,7 @@ struct ring {
 
 /* room: maximum number of receives. */
 int ring_init(struct ring *, unsigned room, struct diag *);
-/* Allowed on a zeroed ring. The endpoint must be freed before, unless ring_start() was not called.
- */
+/* Allowed on a zeroed ring. If ring_start() was called, free the endpoint first. */
 void ring_fini(struct ring *);
 /* Prepare `count` receives of `cap` bytes each, the first at p, the others `stride` bytes apart, in
  * a registered pool, and post them. Call in ep_events.request(), each time it is called. */
