@@ -13,7 +13,7 @@ struct applet_run { /* zeroed, then set by the owner; may be restarted after don
 	struct loop *loop;
 	int (*run)(int argc, char **argv); /* applet_main(); called in the child */
 	char *const *argv; /* applet and arguments, --json among them; NULL-terminated */
-	uint64_t until;    /* loop_clock(): expected end; the child is ended 3 s later */
+	uint64_t until;    /* loop_clock(), not 0: expected end; the child is ended 3 s later */
 	bool messages;     /* print its messages */
 	void (*done)(struct applet_run *); /* once, from the loop */
 

@@ -29,10 +29,10 @@ struct attach_users {
 struct attach { /* embedded first in the protocol's struct; zeroed, then set by the owner */
 	const struct attach_proto *proto;
 	struct loop *loop;
-	int root;
+	int root;              /* descriptor of "/": kernel_root() */
 	uint64_t deadline;     /* of all attempts, loop_clock(); 0 = none */
 	uint32_t limit_ms;     /* of one attempt; 0 = none */
-	uint32_t retry_ms;     /* pause between attempts; 0 = one attempt */
+	uint32_t retry_ms;     /* pause between attempts; 0 = one attempt. Usage errors end it */
 	bool no_wait;          /* end after connect: do not wait for disks */
 	bool find_only;        /* end after find: a dry run */
 	bool owner_serializes; /* the owner connects one at a time: ignore proto->serialized */
@@ -85,19 +85,21 @@ struct attach { /* embedded first in the protocol's struct; zeroed, then set by 
 		uint8_t *opened;
 	} wait;
 };
+/* Start, or restart after the end. Results are cleared when the first step runs, from the loop. */
 void attach_start(struct attach *);
-/* Stop an attachment or a detach, and roll back the former. why is EINTR. done() may be called
- * before this returns. */
+/* Stop an attachment or a detach, and roll back the former. why is EINTR, or the earlier error if
+ * it is rolled back already. done() may be called before this returns. No effect unless it runs. */
 void attach_cancel(struct attach *);
-/* Stop at once, without rollback or done(). Any time; afterwards the owner may free it. */
+/* Stop at once, without rollback or done(); why is EINTR if it ran. Any time; afterwards the owner
+ * may free it. */
 void attach_drop(struct attach *);
 /* Remove an existing connection, which `what` and fields of the row name. -EBUSY in why, with
  * `users`: in use and left alone. */
 void attach_detach(struct attach *);
-/* Start those of the list that are not started (NULL: skip), and run the loop until these and all
- * others started on this loop have ended. The first SIGINT, SIGTERM or SIGHUP cancels all of them,
- * the second drops them. The attachments must not move. Return 0, or -errno with diag if signals
- * could not be caught or memory is short. */
+/* Start those of the list that were never started (NULL: skip), and run the loop until these and
+ * all others started on this loop have ended. The first SIGINT, SIGTERM or SIGHUP cancels all of
+ * them, the second drops them. The attachments must not move. Return 0, or -errno with diag if
+ * signals could not be caught or memory is short. */
 int attach_run(struct loop *, struct attach *const *, unsigned count, struct diag *);
 bool attach_is_done(const struct attach *);
 

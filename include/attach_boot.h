@@ -41,8 +41,7 @@ struct boot { /* zeroed, then set by the owner */
 	unsigned pending; /* jobs not done; the loop stops at 0 */
 	bool stopping;
 };
-/* Choose the applet that attaches the disk, by its URI and `via`. The caller adds the URI to diag.
- */
+/* Choose the applet that attaches the disk, by URI and `via`. The caller adds the URI to diag. */
 int boot_choose_applet(const struct boot_disk *, const char **applet, struct diag *);
 /* Create a job for each disk of the kernel command line and the operands; of equal ones the last
  * counts. All arguments must outlive the boot. serving: exports that run already, or NULL. -ENOMEM;

@@ -189,8 +189,7 @@ struct nvmf_all { /* zeroed, then set by the owner */
 	const char *config; /* a file; NULL: those in /etc/nvme, unless the command line has URIs */
 	bool from_cmdline, nbft, no_wait, referrals, retry, plan; /* plan: connect nothing */
 	int root;
-	/* Called for each result but duplicates, in the order of the input, as early as possible.
-	 */
+	/* Called for each result but duplicates, in input order, as early as possible. */
 	void (*on_result)(struct nvmf_all *, struct nvmf_job *);
 
 	struct nvmf_entries conf; /* private from here */

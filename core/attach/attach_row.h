@@ -51,11 +51,12 @@ void attach_reach_stop(struct attach_reach *); /* cancel without done(); any tim
 void attach_step(struct attach *, int err);
 /* Return the earlier of the step's limit and now + ms. */
 uint64_t attach_limit(const struct attach *, uint64_t ms);
-/* Start a child; if that fails, end the step with the error. */
+/* Start a child with `root` as its descriptor; call->done follows. If that fails, end the step with
+ * the error. */
 void attach_call(struct attach *, struct child_call *);
 /* Set why of a failed removal. hint: for -ETIMEDOUT, how else it ends. Return a negative errno. */
 int attach_not_removed(struct attach *, int err, const char *hint);
-/* Load kernel modules with call.fn: in a child, or directly if all are loaded already. call.out
+/* Load kernel modules with call.fn: in a child, or directly if `loaded`, as all are. call.out
  * begins with a struct diag for the error. done() is called with 0, or -errno and attach.why set;
  * maybe before this returns. */
 void attach_load(struct attach *, const struct child_call *, bool loaded,
