@@ -70,11 +70,9 @@ struct opt_common {
 	uint32_t timeout_ms; /* of the command, or until it is ready; 0: none */
 };
 
-/* Options of another tool, for hints at unknown options and values. Ends with a row without tool.
- */
+/* Options of another tool, for hints at unknown ones. A row without tool ends the list. */
 struct opt_foreign {
-	/* "qemu-nbd", "-k|--socket" or "-t st", "use --nbd unix:PATH" */
-	const char *tool, *options, *advice;
+	const char *tool, *options, *advice; /* "qemu-nbd", "-t st", "use --nbd unix:PATH" */
 };
 
 struct call { /* one run of an applet */
@@ -115,8 +113,7 @@ struct applet {
 	bool has_dry_run;        /* supports --dry-run */
 	const char *own_letters; /* letters of "ovq" that have another meaning in this applet */
 	const struct applet_sub *subs; /* or NULL. By a link, every failure then exits with 1 */
-	/* Called by a link of this name, the applet exits as that tool does: wrong usage gives 1.
-	 */
+	/* Called by a link of this name, the applet exits as that tool does: 1 for wrong usage. */
 	const char *replaces;
 	const char *replaced_usage; /* the rest of that tool's usage line */
 	bool replaced_version;      /* by that name -V and --version print the version */
@@ -173,11 +170,10 @@ void call_warn_once(const struct call *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* A command that runs on a loop of its own until it is done, a signal arrives, or --timeout. */
-
 struct task {
 	struct loop *loop;
-	/* Set by the owner while there are results to save: the first signal sets stop. Otherwise a
-	 * signal ends the process. */
+	/* Set by the owner while there are results to save: the first signal sets stop. Otherwise,
+	 * and the second time, a signal ends the process. */
 	bool running;
 	bool timed_out; /* then stop is set, too */
 	int stop;
@@ -185,6 +181,8 @@ struct task {
 	struct loop_signal signal;
 	struct loop_timer timeout;
 };
+/* Create the loop, catch SIGINT, SIGTERM and SIGHUP, start --timeout. On failure, with the error in
+ * call->diag, nothing is left to end. The task is zeroed before. */
 int task_begin(struct task *, const struct call *, const struct loop_options *);
 void task_end(struct task *);
 int task_timed_out(const struct call *); /* set call->diag and return -ETIMEDOUT */
