@@ -68,12 +68,13 @@ struct mad_limits {      /* 0: the default */
 /* Open a port; mad_close() releases it. limits may be NULL. */
 int mad_open(struct mad **, struct loop *, const struct mad_port_info *, const struct mad_limits *,
 	struct diag *);
-/* Drop the requests in flight without callback. Needs: no scan, no watch. */
+/* Close, and drop the requests in flight without callback. End all scans and the watch before. */
 void mad_close(struct mad *);
-const struct mad_port_info *mad_port(const struct mad *);
+const struct mad_port_info *mad_port(const struct mad *); /* kept up to date by a watch */
 
 struct mad_answer;
-struct mad_req { /* embedded in its owner, which sets the first part */
+/* A request, sent by core/mad/xact.h. Its owner embeds it and sets the first part. */
+struct mad_req {
 	struct mad_addr to;
 	uint8_t mgmt_class, method;
 	uint16_t attr;
@@ -165,7 +166,7 @@ struct mad_target { /* a port that was queried for an I/O unit */
 	uint16_t lid;
 	uint64_t prefix, guid;         /* 0: unknown */
 	struct mad_unit *unit, **last; /* one per shared partition */
-	/* The first failure, 0: none. What was found before and after it stays valid. */
+	/* The first failure, -errno; 0: none. What was found before and after it stays valid. */
 	int err;
 	uint16_t status;
 	uint8_t failed;  /* enum mad_step */
@@ -226,7 +227,7 @@ struct mad_scan_result {
 	bool cut;
 };
 /* Start a scan; several can run on one loop and one port. Copies the options, and `only`. done() is
- * called once, from the loop, unless the scan is cancelled; the job is freed when it returns. The
+ * called once, from the loop, with 0 or -errno, unless cancelled; the job is freed afterwards. The
  * result belongs to done(), which calls mad_scan_result_free(); it is empty if err is not 0. A
  * failed target does not fail the scan. Returns 0 or -ENOMEM; all other errors are passed to
  * done(). */
