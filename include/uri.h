@@ -62,15 +62,16 @@ bool uri_is_iscsi(const char *text);
 /* Whether it is one of the words for the firmware's targets: "", "iscsi", "ibft". uri_parse()
  * rejects them. */
 bool uri_is_firmware(const char *text);
-/* Append text percent-encoded for a path or a key's value: all but letters, digits and -._~/: */
+/* These append to a text, and cut what exceeds it. Percent-encode for a path or a key's value: all
+ * but letters, digits and -._~/: */
 void uri_encode(char text[URI_MAX], const char *from);
-/* Append a target's name as one segment of a path: '/' is encoded, too. */
+/* A target's name as one segment of a path: '/' is encoded, too. */
 void uri_encode_name(char text[URI_MAX], const char *name);
-/* Append name and unit of the URI. */
+/* Name and unit of the URI. */
 void uri_encode_target(char text[URI_MAX], const struct uri *);
-/* Append a key to an encoded URI: "?src=10.0.0.1" or "&tos=8". */
+/* A key after an encoded URI: "?src=10.0.0.1" or "&tos=8". */
 void uri_encode_key(char text[URI_MAX], const char *name, const char *value);
-/* Append those of the names (NULL ends them) that the URI has. */
+/* Those of the keys (NULL ends the names) that the URI has. */
 void uri_add_keys(char text[URI_MAX], struct uri *, const char *const *names);
 /* Return the part of the path after the name; "": none. */
 const char *uri_unit(const struct uri *);
@@ -91,7 +92,7 @@ int secret_read(const struct call *, const char *option, const char *number, con
 /* Warn once per run if other users can read the file of a secret. */
 void secret_check_file(const struct call *, const char *path);
 
-/* Look up a key, which becomes known and used. NULL: absent. */
+/* Look up a key, which becomes known and used. The value is in uri->text. NULL: absent. */
 const char *uri_value(struct uri *, const char *name);
 /* Whether the key is present, for errors: it does not become known. */
 bool uri_has(const struct uri *, const char *name);
@@ -164,7 +165,7 @@ struct addr_ib {
 /* service 0: any, as a source. */
 void addr_set_ib(struct addr *, const uint8_t gid[16], uint16_t pkey, uint64_t service);
 uint64_t addr_service(const struct addr *); /* service ID; 0: not InfiniBand */
-/* The host may be "fe80::1%eth0". */
+/* Resolve a host; "fe80::1%eth0" is numeric. */
 int addr_resolve(
 	struct addr *, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *);
 /* Resolve the URI's host, which is numeric from then on. */
@@ -178,8 +179,7 @@ int addr_source(struct addr *, const char *text, struct diag *);
 int addr_numeric(struct addr *, const char *host, uint16_t port, struct diag *);
 /* Parse "unix:PATH", "[HOST]:PORT", "HOST:PORT" or ":PORT" (any address). */
 int addr_parse(struct addr *, const char *text, uint16_t default_port, struct diag *);
-/* Parse the RDMA keys after an address, "?rdma=verbs|iwarp|auto&crc=0", and cut them off the text.
- */
+/* Parse and cut off the RDMA keys after an address, "?rdma=verbs|iwarp|auto&crc=0". */
 struct addr_rdma {
 	bool verbs, iwarp; /* both: auto */
 	bool no_crc;       /* software iWARP: use CRCs only if the peer requests them */
