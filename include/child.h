@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Other processes: the daemon behind a command, commands to run, and calls that may block forever.
- */
+/* Other processes: the daemon behind a command, commands, and calls that may block forever. */
 #pragma once
 #include "diag.h"
 #include "loop.h"

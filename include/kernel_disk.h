@@ -21,7 +21,7 @@ struct holders { /* what holds a block device or a file; more than fit are left 
 	} item[HOLDERS];
 };
 /* List the holders as text: "mounted on /, swap, md0, dm-0 (vg-root)"; "" = none; and in `list`,
- * which may be NULL. */
+ * which may be NULL. Like the next three, returns 0, or -errno if the path can't be examined. */
 int kernel_holders(int root, const char *path, struct holders *list, char *text, size_t len);
 /* Print them as the JSON array "holders", if known. */
 void kernel_holders_put(struct out *, const struct holders *);

@@ -37,8 +37,7 @@ struct kernel_limits {
 int kernel_limits(int root, struct kernel_limits *); /* -errno */
 
 struct kernel_netdev {
-	char state[16]; /* operstate: "up", "down", "lowerlayerdown", "unknown"; "" = not reported
-			 */
+	char state[16]; /* operstate: "up", "down", "lowerlayerdown"; "" = not reported */
 	unsigned mtu;   /* 0 = not reported */
 	int carrier;    /* 1, 0; -1 = not reported, as the interface is down */
 };

@@ -29,8 +29,7 @@ struct kernel_iscsi_tmo {
 struct kernel_iscsi_session {
 	unsigned sid, host; /* sessionN, hostN */
 	int target_id;      /* third number of H:C:T:L; VALUE_UNKNOWN while there is none */
-	char transport[16]; /* as in /sys/class/iscsi_transport: "tcp", "iser", "bnx2i"; "" unknown
-			     */
+	char transport[16]; /* of /sys/class/iscsi_transport: "tcp", "iser"; "" = unknown */
 	char target[225], initiator[225]; /* names */
 	char iface[64];                   /* open-iscsi's name of the local interface record */
 	char netdev[16];                  /* network interface it is bound to; "" = none, or iSER */

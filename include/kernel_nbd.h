@@ -49,8 +49,7 @@ int kernel_nbd_connect(int root, struct kernel_nbd *, struct diag *);
 /* Set `longest` and `resend_s` of a new device in sysfs. Waits for requests in flight, so call it
  * once the sockets are served. Best effort. */
 void kernel_nbd_tune(int root, const struct kernel_nbd *);
-/* Replace dead connections of device `index` by the sockets in fds. -ENODEV: it was disconnected.
- */
+/* Replace dead connections of device `index` by the sockets in fds. -ENODEV: disconnected. */
 int kernel_nbd_renew(const struct kernel_nbd *, struct diag *);
 /* Change the size; uses index, id, size, block. */
 int kernel_nbd_resize(const struct kernel_nbd *, struct diag *);

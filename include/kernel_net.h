@@ -26,8 +26,7 @@ struct firewall {
 	unsigned chains;
 	bool failed; /* out of memory */
 };
-/* Read the IP chains and their rules. -EPERM: not root; -EOPNOTSUPP: the kernel has no nf_tables.
- */
+/* Read the IP chains and their rules. -EPERM: not root; -EOPNOTSUPP: no nf_tables. */
 int kernel_firewall(struct firewall *, struct diag *);
 void kernel_firewall_free(struct firewall *);
 /* List the tables in use by legacy iptables or ip6tables, one per line; their rules are not in

@@ -13,8 +13,7 @@
 #include <stdint.h>
 
 /* Attached disks and mounts of any protocol, whichever program attached them, and RDMA devices,
- * from /sys, /proc, the kernel's log and RDMA netlink. All paths are relative to a root descriptor.
- */
+ * from /sys, /proc, the kernel's log and RDMA netlink. Paths are relative to a root descriptor. */
 
 /* Loss policy: seconds, VALUE_OFF or VALUE_UNKNOWN. */
 struct list_loss {

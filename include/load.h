@@ -84,8 +84,7 @@ int load_tcp(struct loop *, const struct addr *, const struct load_options *, st
 
 /* Load an RDMA connection. Latency: half the round trip of a SEND; WRITE is followed by a small
  * SEND that reports it; READ is measured from post until the data is in place. PING is rping's
- * test, with its server or ours: the server READs the data and WRITEs it back, then it is compared.
- */
+ * test, with its server or ours: the server READs the data, WRITEs it back, and it is compared. */
 enum load_backend { LOAD_AUTO, LOAD_VERBS, LOAD_IWARP }; /* as enum ep_backend */
 /* as enum bench_op; PING: rping's */
 enum load_op { LOAD_OP_SEND, LOAD_OP_WRITE, LOAD_OP_READ, LOAD_OP_PING };

@@ -18,8 +18,7 @@ int hex_digit(char c); /* -1: not a hexadecimal digit */
 bool hex_parse(uint64_t *, const char *text, unsigned digits);
 const char *hex_text(char *text, const uint8_t *bytes, size_t len); /* text: 2 * len + 1 */
 
-/* Check for 1 to 223 bytes without blanks and control characters, as in all NQNs and iSCSI names.
- */
+/* Check for 1 to 223 bytes without blanks and control characters, as in NQNs and iSCSI names. */
 bool name_is_plain(const char *);
 bool nqn_valid(const char *);        /* nqn.*, and plain (NVMe Base 2.1, 4.7) */
 bool iscsi_name_valid(const char *); /* iqn.*, eui.* or naa.*, and plain (RFC 7143, 4.2.7) */

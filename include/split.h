@@ -6,8 +6,7 @@
 
 /* The caller sets io.lower and io.own once, and lane, buf, off, len, kind, flags and done before
  * split_start(). off and len are whole blocks inside the disk, len > 0 (FLUSH: both 0), and the
- * disk supports that kind. COMPARE_WRITE is not split: the caller refuses one longer than lim.max.
- */
+ * disk supports that kind. COMPARE_WRITE is not split: refuse one longer than lim.max. */
 struct split {
 	struct io io; /* the current request; its status and detail at done() are the result */
 	struct lane *lane;
