@@ -7,13 +7,6 @@
 #include "kernel_iscsi_nl.h"
 
 /* --- Settings of a session, by our names and open-iscsi's. */
-enum iscsi_setting_kind {
-	ISCSI_SET_NUMBER,  /* uint32_t */
-	ISCSI_SET_SECONDS, /* int32_t; -1 (forever) if min is -1 */
-	ISCSI_SET_BYTES,   /* uint32_t; suffixes K and M */
-	ISCSI_SET_BOOL,    /* uint32_t; yes no on off true false 1 0 */
-	ISCSI_SET_DIGEST,  /* uint32_t, enum iscsi_digest; "CRC32C,None" in order of preference */
-};
 struct iscsi_settings {
 	/* seconds to hold I/O after a connection loss; 0 = fail at once, -1 = forever */
 	int32_t replacement_timeout;
@@ -26,15 +19,6 @@ struct iscsi_settings {
 	uint32_t header_digest, data_digest;
 	uint32_t initial_r2t, immediate_data, first_burst, max_burst, max_recv,
 		max_xmit /* 0: the target's limit */, max_r2t;
-};
-struct iscsi_setting {
-	const char *option; /* of iser-login: "replacement-timeout" */
-	const char *record; /* of open-iscsi: "node.session.timeo.replacement_timeout" */
-	uint8_t kind;       /* enum iscsi_setting_kind */
-	uint16_t at;        /* offset in struct iscsi_settings, of a 32-bit field */
-	bool live;          /* can be changed in an existing session */
-	int32_t min, max, initial;
-	const char *help;
 };
 /* X(field, option, record, kind, live, min, max, initial, help) */
 #define ISCSI_SETTING_LIST(X)                                                                      \
@@ -86,14 +70,8 @@ struct iscsi_setting {
 		"outstanding data requests per command; default 1")
 #define ISCSI_SETTING_COUNT(...) +1
 enum { ISCSI_SETTINGS = ISCSI_SETTING_LIST(ISCSI_SETTING_COUNT) };
-extern const struct iscsi_setting iscsi_setting[ISCSI_SETTINGS];
 /* Set all values to open-iscsi's defaults. */
 void iscsi_settings_init(struct iscsi_settings *);
-/* Set one value by option or record name; "node.conn[0]." and "node.conn." are the same. -ENOENT:
- * not a setting (iface.* records are the caller's); -EINVAL, -ERANGE: invalid value, and the text
- * begins with the name. */
-int iscsi_settings_set(struct iscsi_settings *, const char *name, const char *value, struct diag *);
-
 /* --- Parameters of a session. The caller keeps the strings until the attachment has ended. */
 struct iscsi_session_params {
 	const char *target;

@@ -68,17 +68,11 @@ void nvmf_targets_resolve(struct loop *, struct nvmf_target *const *, unsigned c
 /* Set address, port and route. Then the target is complete. */
 int nvmf_target_set_addr(struct nvmf_target *, const struct addr *, struct diag *);
 void nvmf_target_wipe(struct nvmf_target *); /* erase the secrets */
-/* Return 0, or a usage error that names the missing option. */
-int nvmf_target_check_address(const char *transport, const char *traddr, struct diag *);
-bool nvmf_target_discovery(const struct nvmf_target *); /* it has the well-known NQN */
 /* Return "nqn.x at rdma 10.0.0.1:4420". */
 const char *nvmf_target_text(const struct nvmf_target *, char *text, size_t len);
 /* Return "nvme+tcp://10.0.0.1:4420/NQN", without the parts that are NULL. The well-known discovery
  * NQN is omitted. Transport and address are required. */
 const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX]);
-/* Hint at the command that attaches the target in userspace with the same parameters. No hint if
- * only the kernel can authenticate or encrypt. */
-void nvmf_hint_userspace(const struct nvmf_target *, int root, struct diag *);
 /* Print the host NQN and its source with --verbose; warn if it is random. */
 void nvmf_show_identity(const struct nvmf_target *);
 
@@ -145,18 +139,12 @@ struct nvmf_query {
 };
 /* Initialize for attach_start(); then set deadlines and callbacks. */
 void nvmf_query_init(struct nvmf_query *, struct loop *, int root, bool referrals);
-/* Set text, shown and identity from a target that is a discovery controller. port: only at its
- * port; otherwise at the default ports. */
-int nvmf_query_target(struct nvmf_query *, const struct nvmf_target *, bool port, struct diag *);
-
 struct nvmf_queries { /* of nvmf-discover */
 	struct nvmf_query *query;
 	unsigned count;
 	bool any_transport;       /* the two queries are one host: one answer is enough */
 	struct nvmf_entries conf; /* what the queries point to */
 };
-/* Print which parts of the configuration were skipped. */
-void nvmf_show_notes(const struct call *, const struct nvmf_entries *);
 /* Read the queries from the operand, or options, or config: a file, NULL = the files in /etc/nvme.
  * An invalid entry of a file becomes a failed query. Other errors: usage, and of reading files.
  * Call nvmf_queries_free() also on failure. */

@@ -64,8 +64,6 @@ int iscsi_targets_read(struct call *, const struct iscsi_target_options *,
 void iscsi_targets_free(struct iscsi_targets *); /* also erases secrets */
 /* Parse a URI of the schemes iser and iscsi, or dracut's string. */
 int iscsi_uri_read(struct uri *, const char *text, struct diag *);
-/* Make a URI of an entry of the boot configuration, to which it points. */
-int iscsi_uri_from_boot_target(struct uri *, const struct iscsi_boot_target *, struct diag *);
 /* Convert "HOST[:PORT][,TAG]", as iscsiadm and iser-discover print portals, to a URI. *tpgt: the
  * portal group tag, -1 without one. */
 int iscsi_portal_uri(const char *portal, char uri[URI_MAX], int *tpgt, struct diag *);

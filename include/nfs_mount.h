@@ -22,10 +22,6 @@ struct mount_call {
 	unsigned old_mount_id; /* of what was mounted there; 0 = nothing */
 	bool stopped;
 };
-/* until: limit, loop_clock(), 0 = none. Return 0 if done() follows, else -errno. */
-int mount_call_start(struct mount_call *, struct loop *, int root, uint64_t until);
-void mount_call_stop(struct mount_call *); /* done() follows */
-
 struct nfs_mount {            /* zeroed, then set by the owner */
 	struct attach attach; /* proto: &nfs_attach; the deadline includes retry= */
 	struct nfs_source source;

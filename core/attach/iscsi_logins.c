@@ -3,6 +3,7 @@
  * follows a failure. */
 #include "iscsi_logins.h"
 #include "attach_row.h"
+#include "iscsi_settings.h"
 #include "kernel_iscsi.h"
 #include "policy.h"
 #include <errno.h>

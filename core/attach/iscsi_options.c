@@ -3,6 +3,7 @@
  * URI, these over the environment. */
 #include "applet.h"
 #include "iscsi_logins.h"
+#include "iscsi_settings.h"
 #include "kernel_iscsi.h"
 #include "names.h"
 #include "policy.h"
@@ -180,7 +181,8 @@ static void add_key(struct uri *uri, const char *name, const char *value)
 		uri->key[uri->keys++] = (struct uri_key){ .name = name, .value = value };
 }
 
-int iscsi_uri_from_boot_target(
+/* Make a URI of an entry of the boot configuration, to which it points. */
+static int uri_from_boot_target(
 	struct uri *uri, const struct iscsi_boot_target *entry, struct diag *diag)
 {
 	char text[URI_MAX];
@@ -278,7 +280,7 @@ static int read_boot_target(struct iscsi_target *target, const struct iscsi_boot
 	const struct iscsi_boot_config *boot_config, uint64_t until, struct diag *diag)
 {
 	struct uri *uri = &target->uri;
-	int err = iscsi_uri_from_boot_target(uri, entry, diag);
+	int err = uri_from_boot_target(uri, entry, diag);
 
 	if (!err)
 		err = read_path(target, until, diag);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Settings of a session by option or record name, and changing them in an existing session. */
+#include "iscsi_settings.h"
 #include "attach_iscsi.h"
 #include "kernel_iscsi.h"
 #include <errno.h>

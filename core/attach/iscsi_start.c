@@ -2,6 +2,7 @@
 /* The logins of iscsistart: settings from -P and iscsid.conf by record names, with open-iscsi's
  * retries. */
 #include "iscsi_logins.h"
+#include "iscsi_settings.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

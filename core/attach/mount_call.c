@@ -3,6 +3,7 @@
  * SIGKILL ends it and the kernel rolls back. Where it does not, a child stays behind and unmounts a
  * mount that completes after it was given up. */
 #include "nfs_mount.h"
+#include "nfs_steps.h"
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

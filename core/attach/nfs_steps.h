@@ -14,3 +14,7 @@ uint64_t nfs_limit(const struct nfs_mount *, uint32_t most_ms);
 /* Set attach.why from the errno of mount(2) and m->lines, then call m->on_explained(), maybe before
  * this returns. If the server denies access, query the exports of its mountd. */
 void nfs_explain(struct nfs_mount *, int err);
+
+/* until: limit, loop_clock(), 0 = none. Return 0 if done() follows, else -errno. */
+int mount_call_start(struct mount_call *, struct loop *, int root, uint64_t until);
+void mount_call_stop(struct mount_call *); /* done() follows */

@@ -34,3 +34,16 @@ int nvmf_tls_insert(
 void nvmf_tls_numbers(struct nvmf_target *, int32_t ring, int32_t key);
 /* Get the identity of the key in the keyring; "" = no key was specified. */
 void nvmf_tls_identity(const struct nvmf_target *, char *text, size_t len);
+
+/* Return 0, or a usage error that names the missing option. */
+int nvmf_target_check_address(const char *transport, const char *traddr, struct diag *);
+bool nvmf_target_discovery(const struct nvmf_target *); /* it has the well-known NQN */
+/* Hint at the command that attaches the target in userspace with the same parameters. No hint if
+ * only the kernel can authenticate or encrypt. */
+void nvmf_hint_userspace(const struct nvmf_target *, int root, struct diag *);
+/* Set text, shown and identity from a target that is a discovery controller. port: only at its
+ * port; otherwise at the default ports. */
+int nvmf_query_target(struct nvmf_query *, const struct nvmf_target *, bool port, struct diag *);
+
+/* Print which parts of the configuration were skipped. */
+void nvmf_show_notes(const struct call *, const struct nvmf_entries *);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+#include "iscsi_settings.h"
 #include "attach_iscsi.h"
 #include "says.h"
 #include <criterion/criterion.h>

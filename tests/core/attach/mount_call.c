@@ -3,6 +3,7 @@
  * nobody waits for it any more. */
 /* Link: leap mount umount2 kill */
 #include "nfs_mount.h"
+#include "nfs_steps.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>

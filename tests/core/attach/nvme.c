@@ -3,8 +3,7 @@
  * not, and the end of a connection. */
 /* Link: leap kernel_disk_opens kernel_nvmf_keyring kernel_nvmf_key kernel_nvmf_supported_options */
 /* Link: kernel_holders_or_openers */
-#include "attach_nvme.h"
-#include "attach_row.h"
+#include "../../../core/attach/nvme_target.h"
 #include "nvme_tree.h"
 #include "says.h"
 #include <criterion/criterion.h>
