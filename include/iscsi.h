@@ -64,15 +64,6 @@ struct iscsi_redirects {
 	struct resolve resolve;
 	char to[300];
 };
-void iscsi_redirects_init(struct iscsi_redirects *, const struct addr *at,
-	void (*resolved)(struct iscsi_redirects *));
-/* Resolve HOST:PORT, then call resolved() from the loop, never inside this call. why.err 0: the
- * portal is visited[count]. ELOOP: it was visited before, or there were too many redirects.
- * numbers: a host name is an error (EAFNOSUPPORT). timeout_ms 0: the resolver's own limit. */
-void iscsi_redirects_follow(
-	struct iscsi_redirects *, struct loop *, const char *to, bool numbers, uint32_t timeout_ms);
-void iscsi_redirects_cancel(struct iscsi_redirects *); /* any time: no resolved() follows */
-
 /* ---- Login */
 enum iscsi_digest { /* values to offer, in order of preference */
 	ISCSI_DIGEST_NONE,
@@ -155,8 +146,6 @@ struct iscsi_dial {
 	struct loop_work finish_work;
 };
 void iscsi_dial_start(struct iscsi_dial *);
-/* Finish after the current upcall: done() follows. why NULL: success. No effect if finished. */
-void iscsi_dial_finish(struct iscsi_dial *, const struct diag *why);
 /* Cancel, or clean up after done(); terminates conn. Any time; no done() follows. */
 void iscsi_dial_end(struct iscsi_dial *);
 

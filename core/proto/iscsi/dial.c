@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Drives every login, over our own carriers and the kernel's: connections, PDUs, redirects, time
  * limits and failure messages. */
+#include "dial.h"
 #include "login.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A discovery session over any carrier (RFC 7143, 4.3 and appendix C). */
 #include "carrier.h"
+#include "dial.h"
 #include "login.h"
 #include "targets.h"
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Follow redirects (RFC 7143, 11.13.5): to each portal once, at most ISCSI_REDIRECTS in all. */
+#include "dial.h"
 #include "iscsi.h"
 #include "targets.h"
 #include <errno.h>

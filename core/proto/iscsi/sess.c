@@ -2,6 +2,7 @@
 /* A session of the initiator in full feature phase (RFC 7143), over any carrier (struct
  * iscsi_sess_carrier): sequence numbers, command window, commands in flight and their responses. An
  * error in any PDU ends the session (ErrorRecoveryLevel 0). */
+#include "dial.h"
 #include "ini.h"
 #include "login.h"
 #include "min.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Link: leap getaddrinfo freeaddrinfo */
+#include "dial.h"
 #include "iscsi.h"
 #include "lookups.h"
 #include "says.h"
