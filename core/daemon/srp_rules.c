@@ -273,7 +273,7 @@ static bool matches(const struct srp_rule *rule, const struct mad_srp *srp)
 		 (rule->has & SRP_HAS_PKEY && rule->pkey != srp->pkey));
 }
 
-const struct srp_rule *srp_rules_match(const struct srp_rules *rules, const struct mad_srp *srp)
+static const struct srp_rule *match_rules(const struct srp_rules *rules, const struct mad_srp *srp)
 {
 	for (unsigned i = 0; rules && i < rules->count; i++)
 		if (matches(&rules->rule[i], srp))
@@ -286,7 +286,7 @@ void srp_decide(
 {
 	struct mad_srp_options more = policy->more;
 
-	verdict->rule = srp_rules_match(policy->rules, srp);
+	verdict->rule = match_rules(policy->rules, srp);
 	verdict->allow = !verdict->rule || verdict->rule->allow;
 	if (verdict->rule)
 		more.options = verdict->rule->options;

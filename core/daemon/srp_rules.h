@@ -20,8 +20,6 @@ enum {
 	SRP_HAS_SERVICE_ID = 8,
 	SRP_HAS_PKEY = 16
 };
-/* Return the first rule that matches, or NULL. */
-const struct srp_rule *srp_rules_match(const struct srp_rules *, const struct mad_srp *);
 
 struct srp_verdict {
 	bool allow;
@@ -32,7 +30,5 @@ void srp_decide(const struct srp_policy *, const struct mad_srp *, struct srp_ve
 /* Write "srp_daemon.conf:3" or "no rule". Returns text. */
 const char *srp_verdict_rule(const struct srp_policy *, const struct srp_verdict *, char text[300]);
 
-/* Write "LID 5 (fe80…07)". Returns name. */
-const char *srp_target_name(const struct mad_target *, char name[64]);
 /* Set the key that kernel_srp_find() needs to find this port's connection to a target. */
 void srp_host_key(const struct mad_port_info *, const struct mad_srp *, struct kernel_srp *);

@@ -103,7 +103,7 @@ struct row {
 	bool usable;      /* its identifier extension is a number */
 };
 
-const char *srp_target_name(const struct mad_target *target, char name[64])
+static const char *target_name(const struct mad_target *target, char name[64])
 {
 	if (!target->lid)
 		snprintf(name, 64, "GID %016" PRIx64 "%016" PRIx64, target->prefix, target->guid);
@@ -120,7 +120,7 @@ int srp_target_diag(const struct mad_target *target, struct diag *diag)
 	char why[128], name[64];
 
 	diag_set(diag, DIAG_UNREACHABLE, -target->err, "%s", mad_target_error(target, why));
-	return diag_ctx(diag, "%s", srp_target_name(target, name));
+	return diag_ctx(diag, "%s", target_name(target, name));
 }
 
 void srp_note_failures(const struct call *call, const struct srp_show *show)
@@ -134,7 +134,7 @@ void srp_note_failures(const struct call *call, const struct srp_show *show)
 		if (!target->err || !srp_filter_may_match(show->filter, target))
 			continue;
 		if (printed++ < NOTES)
-			call_note(call, "%s: %s", srp_target_name(target, (char[64]){ 0 }),
+			call_note(call, "%s: %s", target_name(target, (char[64]){ 0 }),
 				mad_target_error(target, why));
 	}
 	if (printed > NOTES)
@@ -158,7 +158,7 @@ void srp_note_left_out(const struct call *call, const struct srp_show *show)
 			!mad_srp_describe_ignored(target, text))
 			continue;
 		if (printed++ < NOTES)
-			call_note(call, "%s: %s", srp_target_name(target, (char[64]){ 0 }), text);
+			call_note(call, "%s: %s", target_name(target, (char[64]){ 0 }), text);
 	}
 	if (printed > NOTES)
 		call_note(call, "and %u more ports with services left out", printed - NOTES);
