@@ -182,7 +182,7 @@ struct task {
 	struct loop_timer timeout;
 };
 /* Create the loop, catch SIGINT, SIGTERM and SIGHUP, start --timeout. On failure, with the error in
- * call->diag, nothing is left to end. The task is zeroed before. */
+ * call->diag, there is no task to end. The task is zeroed before. */
 int task_begin(struct task *, const struct call *, const struct loop_options *);
 void task_end(struct task *);
 int task_timed_out(const struct call *); /* set call->diag and return -ETIMEDOUT */

@@ -41,14 +41,9 @@ struct nbft {
 	struct nbft_damage damage[NBFT_LIST];
 	unsigned hfis, ssnses, discoveries, damages;
 };
-/* Parse a table. Invalid descriptors are left out and listed. Errors: -EBADMSG for a table that
- * is invalid as a whole. */
-int kernel_nbft_table(const void *bytes, size_t len, struct nbft *, struct diag *);
 /* Read all tables of this machine, by name; free() them. A table that is invalid or can't be read
  * is its only damage. -ENOENT: none. */
 int kernel_nbft_read(int root, struct nbft **, unsigned *count, struct diag *);
-const struct nbft_hfi_info *kernel_nbft_hfi(const struct nbft *, unsigned index); /* NULL: none */
-
 /* Pass dracut's network parameters for the interfaces in NBFT and iBFT to `each` until it returns
  * other than 0, which is returned: "ifname=nbft0:MAC", "ip=…", "vlan=…". An interface that both
  * tables have is configured once. rd.nonvmf and rd.nvmf.nonbft leave out the NBFT. */

@@ -3,6 +3,7 @@
 /* A table of arbitrary bytes with a valid checksum: no read beyond it, and the result is
  * consistent. */
 #include "uapi/nbft.h"
+#include "../../core/kernel/boot/nbft_table.h"
 #include "kernel_nbft.h"
 #include <stdlib.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "grow.h"
 #include "kernel_iscsi_conf.h"
 #include "kernel_nbft.h"
+#include "nbft_table.h"
 #include "nvme_conf.h"
 #include "sys/sys.h"
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Parse an NBFT as the firmware left it, with every offset and length checked. Security profiles
  * and extended information are not read: they hold nothing that is used here. */
+#include "nbft_table.h"
 #include "kernel_nbft.h"
 #include "names.h"
 #include "uapi/nbft.h"

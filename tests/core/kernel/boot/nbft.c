@@ -3,6 +3,7 @@
  * and what is left of a damaged one. */
 #include "uapi/nbft.h"
 #include "kernel_nbft.h"
+#include "nbft_table.h"
 #include "nvme_conf.h"
 #include "says.h"
 #include "tree.h"
