@@ -222,7 +222,7 @@ static void wire(struct box *box)
 	}
 }
 
-/* Until nobody is left who came from the program. */
+/* Serve until the program and all its children have ended. */
 static int serve(struct box *box, pid_t program, int sigfd)
 {
 	struct pollfd fds[POLLS];
@@ -257,7 +257,7 @@ static void usage(void)
 	      "  -l  log of agents, of what is written to add_target, and, at the end and on "
 	      "SIGUSR1, of MADs\n"
 	      "  -m  requests to queue pair 1 of the node come here: for programs that answer\n"
-	      "  -i  what nobody takes is given back at once\n"
+	      "  -i  requests to no receiver fail at once\n"
 	      "  -C  bits to set in the capability mask of a port, as this program sees it\n",
 		stderr);
 	exit(125);

@@ -124,7 +124,7 @@ struct box {
 	struct counter *counter;
 	unsigned ports, counters, hosts;
 	uint32_t hi_tid;
-	bool instant;      /* what nobody takes is given back at once, not after its time-out */
+	bool instant;      /* requests to no receiver fail at once, not after their timeout */
 	int listener, sys; /* sys: the program's /sys/class */
 	FILE *log;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Messages of more than one datagram (RMPP; 13.6), cut and acknowledged as the kernel does. ibsim
- * loses nothing and keeps the order, so nobody here waits for an acknowledgement. */
+ * loses nothing and keeps the order, so the sender does not wait for acknowledgements. */
 #include "box.h"
 
 enum rmpp_type { RMPP_DATA = 1, RMPP_ACK = 2 };

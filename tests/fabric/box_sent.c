@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the program has sent: out to the simulator, again after its time-out, and given back when
- * nobody answered. */
+/* Requests of the program: sent to the simulator, again after a timeout, and returned to the
+ * program as failed without an answer. */
 #include "box.h"
 #include <arpa/inet.h>
 #include <endian.h>
@@ -145,7 +145,7 @@ static void grow(struct sent *sent, size_t len)
 		box_die("out of memory");
 }
 
-/* How far the sender may go is told when he has come so far, and at the end. */
+/* Acknowledge at the end of a window and of the message, which opens the next window. */
 static void acknowledge(const struct sent *sent, const struct mad_hdr *mad)
 {
 	uint8_t ack[MAD_LEN];

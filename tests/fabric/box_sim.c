@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A client of the simulator. Nothing here blocks on the data socket: a simulator whose own send
- * fails for lack of room tries again at once and serves nobody else meanwhile. */
+/* A client of the simulator. Never block on the data socket: if the socket buffer is full, the
+ * simulator repeats its send at once and serves no other client until it succeeds. */
 #include "box.h"
 #include <arpa/inet.h>
 #include <errno.h>

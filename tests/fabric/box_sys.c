@@ -21,7 +21,7 @@ static void make_dirs(int dir, const char *path)
 	}
 }
 
-/* A new file takes the place of the old one, so that whoever reads it reads one or the other. */
+/* Replace the file atomically: readers get the old content or the new. */
 void sys_write(int dir, const char *path, const char *fmt, ...)
 {
 	va_list args;

@@ -10,7 +10,7 @@
 #define RMPP_HEADERS (sizeof(struct mad_hdr) + sizeof(struct mad_rmpp))
 #define MESSAGE_MAX  (16u << 20)
 #define VERSION_MAX  0x82
-#define CLASS_MAX    79     /* beside that of directed routes */
+#define CLASS_MAX    79     /* except the class of directed routes */
 #define USER_RMPP    1      /* flag of IB_USER_MAD_REGISTER_AGENT2 */
 #define HI_TID_MASK  0xffff /* the simulator needs the other bits */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* To be preloaded into srptools, which want a queue pair of their own beside ib_umad: a libibverbs
- * of one device with one datagram queue pair, which sends and receives MADs as a client of the
- * simulator. For the foreign peer only; ours needs no verbs. */
+/* A libibverbs to preload into srptools, which need a queue pair in addition to ib_umad: one device
+ * with one datagram queue pair, which sends and receives MADs as a client of the simulator. Only
+ * for srptools; rdmastor needs no verbs for this. */
 #pragma once
 #include <infiniband/verbs.h>
 #include <stdint.h>

@@ -36,7 +36,7 @@ struct sim_client {
 };
 
 struct sim_packet { /* all in network order */
-	uint32_t dlid, slid, dqp, sqp, status /* not 0: it came back, nobody took it */;
+	uint32_t dlid, slid, dqp, sqp, status /* not 0: returned, there is no receiver */;
 	uint64_t length;
 	uint8_t mad[256];
 };

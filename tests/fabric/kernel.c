@@ -67,7 +67,7 @@ static void agents(void)
 	tell("queue pair 2", ask_register(0x0a, 1, 2, 0, 0));
 	tell("a class of queue pair 0 on 1", ask_register(MAD_CLASS_SMP, 1, 1, 0, 0));
 	tell("RMPP in a class without", ask_register(0x04, 1, 1, 1, 0));
-	tell("an agent that is not there", ioctl(fd, IB_USER_MAD_UNREGISTER_AGENT, &none));
+	tell("a missing agent", ioctl(fd, IB_USER_MAD_UNREGISTER_AGENT, &none));
 	tell("P_Key indices too late", ioctl(fd, IB_USER_MAD_ENABLE_PKEY, NULL));
 }
 
@@ -141,6 +141,6 @@ int main(void)
 	times_out(agent);
 	table(agent);
 	blocks(agent);
-	tell("a device that is not there", open("/dev/infiniband/umad9", O_RDWR));
+	tell("a missing device", open("/dev/infiniband/umad9", O_RDWR));
 	return 0;
 }

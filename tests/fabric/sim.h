@@ -11,10 +11,10 @@
 #define PKEYS      32
 #define LIDS       65536
 #define CLIENTS    64
-#define NOBODY     UINT32_MAX
+#define NO_INDEX   UINT32_MAX
 #define TICK_MS(n) ((n)*1000000ull)
 
-/* The attributes that nobody but a subnet manager answers or sends; sections as in wire/mad.h. */
+/* Attributes that only a subnet manager answers or sends; sections as in wire/mad.h. */
 enum { METHOD_DELETE = 0x15 };
 enum { ATTR_SERVICE_RECORD = 0x0031 };
 enum {
@@ -40,12 +40,12 @@ enum lie {
 	LIE_IOCS,     /* more slots than controllers */
 	LIE_SERVICES, /* more services than it tells */
 	LIE_CHANGES,  /* another change id each time */
-	LIE_TEXT,     /* strings without end */
+	LIE_TEXT,     /* unterminated strings */
 	LIE_BUSY,
 	LIE_STATUS,
 	LIE_NOISE,  /* attributes at random */
 	LIE_TWICE,  /* each answer two times, the second late */
-	LIE_TID,    /* answers to nobody's request */
+	LIE_TID,    /* answers to no request */
 	LIE_OFFSET, /* SA: distance of records */
 	LIE_LENGTH, /* SA: length of tables */
 };
@@ -55,7 +55,7 @@ struct port { /* with a LID: of an adapter, or 0 of a switch */
 	uint32_t node;
 	uint16_t lid, pkey[PKEYS];
 	uint8_t num, state;
-	bool gone, mute, dead;    /* the link is down; nobody answers; device management does not */
+	bool gone, mute, dead; /* the link is down; no answers at all; none of device management */
 	uint32_t cap, cap_before; /* the latter is what the subnet administrator knows */
 	uint64_t stale_ns;        /* until then */
 	/* device management */
@@ -67,7 +67,7 @@ struct port { /* with a LID: of an adapter, or 0 of a switch */
 };
 
 struct end {           /* of a link */
-	uint32_t node; /* or NOBODY */
+	uint32_t node; /* or NO_INDEX */
 	uint8_t port;
 };
 
@@ -122,7 +122,7 @@ struct sim {
 	struct end *end;
 	uint32_t nodes, ports;
 	uint32_t by_lid[LIDS]; /* ports */
-	uint32_t sm;           /* port, or NOBODY */
+	uint32_t sm;           /* port, or NO_INDEX */
 	uint64_t now, chance;  /* ns; state of the generator */
 	struct client *client[CLIENTS];
 	struct sim_later later;
@@ -136,7 +136,7 @@ struct sim {
 	const char *name;
 };
 
-/* sim_fabric.c: who is there, and where links lead. */
+/* sim_fabric.c: nodes, ports and links. */
 int fabric_build(struct sim *);
 uint64_t fabric_random(struct sim *); /* the same for the same seed */
 bool fabric_chance(struct sim *, uint32_t per_mille);
@@ -144,7 +144,7 @@ bool fabric_chance(struct sim *, uint32_t per_mille);
 uint32_t fabric_end_nodes(const struct sim *);
 /* NULL: no such link, or it is down */
 struct end *fabric_end(const struct sim *, const struct node *, unsigned port);
-uint32_t fabric_node(const struct sim *, const char *name, size_t len); /* "H12"; NOBODY */
+uint32_t fabric_node(const struct sim *, const char *name, size_t len); /* "H12"; NO_INDEX */
 struct port *fabric_port(const struct sim *, uint16_t lid); /* one whose link is up, or NULL */
 struct port *fabric_port_of_gid(const struct sim *, const uint8_t gid[16]);
 void fabric_set_lid(struct sim *, struct port *, uint16_t lid);
@@ -172,7 +172,7 @@ void net_send(struct sim *, struct client *, const struct sim_packet *, uint32_t
 bool net_full(const struct client *); /* more would wait */
 int64_t net_timers(struct sim *);     /* sends what is due; ns until the next, or -1 */
 
-/* Whoever answers a class. */
+/* The responders of each class. */
 void smp_ask(struct sim *, struct client *, const struct sim_packet *);
 void sa_ask(struct sim *, struct client *, const struct sim_packet *);
 void dm_ask(struct sim *, struct client *, const struct sim_packet *);
@@ -210,7 +210,7 @@ int64_t event_timers(struct sim *);
 /* sim_words.c: what the description, the arguments and the console say; see sim.md. False: `answer`
  * says why not. */
 bool words_run(struct sim *, char *line, char *answer, size_t len);
-bool words_number(const char *word, uint64_t most, uint64_t *value); /* false: it is none */
+bool words_number(const char *word, uint64_t most, uint64_t *value); /* false: invalid */
 /* sim_words_port.c */
 bool words_port(
 	struct sim *, struct port *, char **words, unsigned count, char *answer, size_t len);

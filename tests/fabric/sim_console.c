@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// A unix socket for words at run time: who connects sends a line and gets "ok" or "no", and what
-// there is to say. What is answered is done.
+// A unix socket for commands at run time. A client sends a line and gets "ok" or "no" with a
+// message. The command has been executed before the answer is sent.
 #include "sim.h"
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -30,7 +30,7 @@ int console_open(struct sim *sim, const char *path)
 	return epoll_ctl(sim->epoll, EPOLL_CTL_ADD, sim->console, &event);
 }
 
-/* Whoever connects says something at once: console_ask() does. */
+/* Clients must send their line at once, as console_ask() does. */
 void console_serve(struct sim *sim)
 {
 	char line[LINE], answer[LINE], out[LINE + 8];

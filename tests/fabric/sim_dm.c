@@ -122,7 +122,7 @@ static uint16_t answer(
 	     set = hdr->method == MAD_SET && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO;
 
 	if (!has || (hdr->method != MAD_GET && !set))
-		return STATUS_UNSUPPORTED; /* as a kernel answers for whom nobody has registered */
+		return STATUS_UNSUPPORTED; /* as a kernel without an agent of this class answers */
 	if (port->lie == LIE_BUSY)
 		return MAD_STATUS_BUSY;
 	if (port->lie == LIE_STATUS)

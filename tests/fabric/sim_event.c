@@ -121,7 +121,7 @@ static void tell_all(struct sim *sim, const struct notice *notice, uint16_t lid)
 
 void event_gid(struct sim *sim, const struct port *port, uint16_t trap)
 {
-	const struct port *sm = sim->sm == NOBODY ? NULL : &sim->port[sim->sm];
+	const struct port *sm = sim->sm == NO_INDEX ? NULL : &sim->port[sim->sm];
 	struct notice notice = {
 		.generic_type = NOTICE_GENERIC | NOTICE_SUBNET_MANAGEMENT,
 		.producer = put_be24(NOTICE_BY_MANAGER),

@@ -111,7 +111,7 @@ int fabric_build(struct sim *sim)
 	if (!sim->node || !sim->port || !sim->end)
 		return -1;
 	for (size_t i = 0; i < all_ends; i++)
-		sim->end[i].node = NOBODY;
+		sim->end[i].node = NO_INDEX;
 	memset(sim->by_lid, 0xff, sizeof(sim->by_lid));
 	for (uint32_t i = 0; i < adapters; i++)
 		add_node(sim, i < shape->hosts ? 'H' : 'T', i < shape->hosts ? i : i - shape->hosts,
@@ -136,7 +136,7 @@ struct end *fabric_end(const struct sim *sim, const struct node *node, unsigned 
 {
 	struct end *end = port && port <= node->ports ? &sim->end[node->end + port - 1] : NULL;
 
-	if (!end || end->node == NOBODY || is_down(sim, node, port) ||
+	if (!end || end->node == NO_INDEX || is_down(sim, node, port) ||
 		is_down(sim, &sim->node[end->node], end->port))
 		return NULL;
 	return end;
@@ -147,23 +147,23 @@ uint32_t fabric_node(const struct sim *sim, const char *name, size_t len)
 	uint32_t number = 0, adapters = fabric_end_nodes(sim);
 
 	if (len < 2 || len > 9 || (*name != 'H' && *name != 'T'))
-		return NOBODY;
+		return NO_INDEX;
 	for (size_t i = 1; i < len; i++) {
 		if (name[i] < '0' || name[i] > '9')
-			return NOBODY;
+			return NO_INDEX;
 		number = number * 10 + (uint32_t)(name[i] - '0');
 	}
 	if (*name == 'H')
-		return number < sim->shape.hosts ? number : NOBODY;
+		return number < sim->shape.hosts ? number : NO_INDEX;
 	number += sim->shape.hosts;
-	return number < adapters ? number : NOBODY;
+	return number < adapters ? number : NO_INDEX;
 }
 
 struct port *fabric_port(const struct sim *sim, uint16_t lid)
 {
-	uint32_t at = lid ? sim->by_lid[lid] : NOBODY;
+	uint32_t at = lid ? sim->by_lid[lid] : NO_INDEX;
 
-	return at == NOBODY || sim->port[at].gone ? NULL : &sim->port[at];
+	return at == NO_INDEX || sim->port[at].gone ? NULL : &sim->port[at];
 }
 
 struct port *fabric_port_of_gid(const struct sim *sim, const uint8_t gid[16])
@@ -180,14 +180,14 @@ struct port *fabric_port_of_gid(const struct sim *sim, const uint8_t gid[16])
 
 void fabric_set_lid(struct sim *sim, struct port *port, uint16_t lid)
 {
-	sim->by_lid[port->lid] = NOBODY;
+	sim->by_lid[port->lid] = NO_INDEX;
 	port->lid = lid;
 	sim->by_lid[lid] = (uint32_t)(port - sim->port);
 }
 
 bool fabric_is_sm(const struct sim *sim, const struct port *port)
 {
-	return sim->sm != NOBODY && port == &sim->port[sim->sm];
+	return sim->sm != NO_INDEX && port == &sim->port[sim->sm];
 }
 
 uint16_t fabric_partition(const struct port *a, const struct port *b, uint16_t pkey)
@@ -246,9 +246,9 @@ void fabric_port_info(
 
 	*info = (struct port_info){
 		.lid = put_be16(is_switch && num ? 0 : port->lid),
-		.sm_lid = put_be16(is_switch && num    ? 0
-				   : sim->sm == NOBODY ? 0
-						       : sim->port[sim->sm].lid),
+		.sm_lid = put_be16(is_switch && num      ? 0
+				   : sim->sm == NO_INDEX ? 0
+							 : sim->port[sim->sm].lid),
 		.local_port = (uint8_t)num,
 		.width_enabled = 3,
 		.width_supported = 3,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// The simulator's side of ibsim's sockets: clients come and go, their datagrams are handed to whom
-// they are for, answers wait until they are due and the socket has room.
+// The simulator's side of ibsim's sockets: clients connect and disconnect, their datagrams are
+// delivered, and answers are queued until they are due and fit into the socket.
 #include "sim.h"
 #include <endian.h>
 #include <errno.h>
@@ -169,7 +169,7 @@ static int attach(struct sim *sim, struct sim_client *who)
 		goto refuse;
 	client->node = *who->node ? fabric_node(sim, who->node, strlen(who->node)) : 0;
 	client->fd = bound(sim, "out", index);
-	if (client->fd < 0 || client->node == NOBODY)
+	if (client->fd < 0 || client->node == NO_INDEX)
 		goto refuse;
 	if (connect(client->fd, (struct sockaddr *)&addr, name(sim, &addr, "in", who->id)))
 		goto refuse;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// Sending tables in segments (13.6), as far as the receiver allows. Some get lost when the
-// description says so, and go again from the first of them on, as nobody keeps what comes out of
-// order.
+// Sending tables in segments (13.6), as far as the receiver allows. The description can
+// have some lost; sending then resumes with the first lost one, as receivers drop segments that are
+// out of order.
 #include "sim.h"
 #include <stdlib.h>
 
@@ -67,7 +67,7 @@ static void send_segment(struct sim *sim, struct transfer *transfer, uint32_t se
 		transfer->hole = segment;
 }
 
-/* True: nothing is left to do. */
+/* Send what the window allows. True: the transfer is complete. */
 static bool push(struct sim *sim, struct transfer *transfer)
 {
 	while (transfer->at < transfer->segments && transfer->at < transfer->window &&
@@ -155,8 +155,7 @@ void rmpp_forget(struct sim *sim, const struct client *client)
 			at = &(*at)->next;
 }
 
-/* What was sent and did not arrive goes again. True: nothing is left to do, or it was tried often
- * enough. */
+/* Send lost segments again. True: the transfer is complete, or has failed after all retries. */
 static bool again(struct sim *sim, struct transfer *transfer)
 {
 	if (transfer->at < transfer->segments && transfer->at < transfer->window)

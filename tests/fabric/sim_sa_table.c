@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 // Records of the subnet administrator, and which of them a request matches. Component masks are
-// honoured where somebody uses them.
+// supported where a client uses them.
 #include "sim.h"
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ static bool port_matches(const struct sim *sim, const struct sa_hdr *hdr,
 		 (mask & SA_PIR_CAP_MASK && (some ? (cap & bits) != bits : cap != bits)));
 }
 
-/* As OpenSM does it, who asks hears only of ports it shares a partition with. */
+/* A client sees only ports that share a partition with its own, as with OpenSM. */
 static bool visible(const struct sim *sim, const struct client *client, const struct port *port)
 {
 	return !port->gone &&

@@ -8,7 +8,7 @@ struct place {
 	unsigned in; /* the port the request came by; 0 of a switch asked by LID */
 };
 
-/* Leaves by the hops' ports, one after the other. False: nobody is there. */
+/* Follow the directed route, hop by hop. False: it ends at no node. */
 static bool follow(
 	const struct sim *sim, const struct client *client, struct smp_dr *smp, struct place *place)
 {

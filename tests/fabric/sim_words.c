@@ -106,7 +106,7 @@ static bool read_who(const struct sim *sim, const char *word, struct who *who)
 		return sim->shape.hosts;
 	}
 	who->first = who->last = fabric_node(sim, word, len);
-	if (who->first == NOBODY)
+	if (who->first == NO_INDEX)
 		return false;
 	if (word[len] == '-')
 		who->last = fabric_node(sim, word + len + 1, strlen(word + len + 1));
@@ -115,7 +115,7 @@ static bool read_who(const struct sim *sim, const char *word, struct who *who)
 			return false;
 		who->port = (unsigned)value;
 	}
-	return who->last != NOBODY && who->first <= who->last;
+	return who->last != NO_INDEX && who->first <= who->last;
 }
 
 static bool to_node(struct sim *sim, uint32_t at, unsigned only, char **words, unsigned count,
@@ -130,7 +130,7 @@ static bool to_node(struct sim *sim, uint32_t at, unsigned only, char **words, u
 	return true;
 }
 
-/* So many per cent of the targets, none of which was picked before. */
+/* Apply to a percentage of the targets, only ones not picked before. */
 static bool to_some(struct sim *sim, const struct who *who, char **words, unsigned count,
 	char *answer, size_t len)
 {
@@ -159,7 +159,7 @@ static bool to_ports(
 	struct who who;
 
 	if (!read_who(sim, name, &who) || !count)
-		return no(answer, len, "'%s': nobody of that name, or nothing to do", name);
+		return no(answer, len, "'%s': unknown name, or missing command", name);
 	if (who.percent)
 		return to_some(sim, &who, words, count, answer, len);
 	for (uint32_t i = who.first; i <= who.last; i++)
@@ -186,7 +186,7 @@ static bool sm_words(struct sim *sim, char **words, unsigned count)
 	event_forget(sim, NULL);
 	if (strcmp(words[0], "none"))
 		return one_port(sim, words[0], &sim->sm);
-	sim->sm = NOBODY;
+	sim->sm = NO_INDEX;
 	return true;
 }
 

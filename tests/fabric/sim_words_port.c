@@ -147,7 +147,7 @@ static bool lid(const struct say *say)
 	uint64_t value;
 
 	if (!words_number(say->word[0], MAD_LID_MAX, &value) || !value ||
-		say->sim->by_lid[value] != NOBODY)
+		say->sim->by_lid[value] != NO_INDEX)
 		return false;
 	fabric_set_lid(say->sim, say->port, (uint16_t)value);
 	return true;
@@ -170,7 +170,7 @@ static bool state(const struct say *say)
 	return false;
 }
 
-/* "appear", or "appear stale 3000": for so many ms the subnet administrator does not know. */
+/* "appear", or "appear stale 3000": the subnet administrator learns of it after 3000 ms. */
 static bool set_cap(const struct say *say, uint32_t cap)
 {
 	uint64_t ms = 0;

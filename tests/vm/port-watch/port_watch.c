@@ -87,8 +87,8 @@ int main(int argc, char **argv)
 		told(choice.dev, diag.err, &diag);
 		return 1;
 	}
-	told("events of nobody", port_events_open(&events, loop, "nosuch0", event, NULL, &diag),
-		&diag);
+	told("events of a missing device",
+		port_events_open(&events, loop, "nosuch0", event, NULL, &diag), &diag);
 	if (port_events_open(&events, loop, choice.dev, event, NULL, &diag)) {
 		told("events", diag.err, &diag);
 		return 1;
