@@ -15,7 +15,7 @@
 #define MEMORY_AT  0x1000
 #define MEMORY_KEY 7
 #define MEMORY_LEN 65536
-#define PATIENCE   10000 /* turns */
+#define TURN_MAX   10000 /* turns */
 #define ITERATIONS 20
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

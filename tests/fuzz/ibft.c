@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rooms: core/kernel/boot */
-/* Whatever the firmware left: read within its bytes, and what comes of it is whole. */
+/* Any iBFT: no reads beyond its bytes, and results are complete. */
 #include "../../core/kernel/boot/iscsi_conf.h"
 #include <stdlib.h>
 #include <string.h>

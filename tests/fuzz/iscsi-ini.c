@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define TEXT    8192 /* longest data segment that is no data of a disk */
+#define TEXT    8192 /* longest data segment without data of a disk */
 #define LONGEST (ISCSI_BHS + 4 + ROOM + 4)
 
 static struct conn {

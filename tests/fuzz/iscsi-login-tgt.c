@@ -44,7 +44,7 @@ static void check(const struct iscsi_login_tgt *login, int next, const struct di
 	if ((next == ISCSI_LOGIN_MOVED) != (login->rsp.status_class == ISCSI_LOGIN_REDIRECT) ||
 		(next == ISCSI_LOGIN_DONE) != full)
 		abort();
-	/* Nobody gets in who has not proved who he is, nor is he told of a session */
+	/* Without authentication, no login succeeds and no TSIH is sent. */
 	if ((next == ISCSI_LOGIN_DONE) != !!get_be16(login->rsp.tsih) && next >= 0)
 		abort();
 	if (next == ISCSI_LOGIN_DONE && login->grant.auth.user)
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= len;
 		check(&login, next, &diag);
 		if (next != ISCSI_LOGIN_SEND &&
-			++requests > 3) /* whoever goes on behind the end is refused */
+			++requests > 3) /* requests after the end of the login are rejected */
 			break;
 		if (requests > 1 && next >= 0)
 			abort();

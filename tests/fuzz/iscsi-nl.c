@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rooms: core/kernel/iscsi */
-/* What comes over NETLINK_ISCSI, any bytes: answers to commands, and events in the middle of a
- * login through the kernel. */
+/* Any bytes from NETLINK_ISCSI: answers to commands, and events during a login by the kernel. */
 #include "../../core/kernel/iscsi/iscsi_nl.h"
 #include "iscsi.h"
 #include "iscsi_kernel.h"

@@ -125,7 +125,7 @@ void stream_free(struct stream *stream)
 	wire.out = NULL;
 }
 
-/* Names are not looked up here, so nobody moves. */
+/* Turn redirects into errors, as names can't be looked up here. */
 static void stay(uint8_t *bytes, size_t size)
 {
 	for (size_t at = 0; size - at >= ISCSI_BHS;) {

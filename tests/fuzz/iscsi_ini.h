@@ -55,8 +55,8 @@ struct out { /* a command */
 	uint32_t itt, len;
 	struct request *of; /* NULL: none of ours */
 	bool reads, writes, aborting;
-	/* Of TCP. over: answered, while a burst goes on; at: bytes moved; sn: next DataSN or R2TSN
-	 * of the target; unsent: Data-Outs that are queued */
+	/* TCP only. over: answered during a burst; at: bytes moved; sn: next DataSN or R2TSN of the
+	 * target; unsent: queued Data-Outs */
 	bool over;
 	uint32_t at, sn, datasn;
 	unsigned unsent;
@@ -173,7 +173,7 @@ static bool is_legal(
 	}
 }
 
-/* The clock goes on only after all that the initiator has to do at once. */
+/* When the clock has advanced, the initiator must have sent all that was due before. */
 static void settle(struct known *known)
 {
 	if (leap_now != known->said_ns) {

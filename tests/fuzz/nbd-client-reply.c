@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rooms: core/proto/nbd core/target */
 /* The NBD client (attach, one lane, every kind of request) against a server that does what the
- * input says: include/stream.h in memory, in place of core/net/tcp.c. Each request ends once, none
- * of its buffer is touched before or after its time, and what is said to have been read is there.
- */
+ * input says: include/stream.h in memory, in place of core/net/tcp.c. Each request ends once, its
+ * buffer is only accessed while it is in flight, and after a successful read holds the data. */
 #include "bdev.h"
 #include "protocol.h"
 #include "script.h"
@@ -16,9 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define SIZE     (1u << 20)
 #define IN       (1u << 18)
-#define PATIENCE 5000 /* turns */
+#define TURN_MAX 5000 /* turns */
 #define SIGNALS  64   /* pieces that may come in one turn */
-#define IDLE     3    /* turns without any news until the peer goes on unasked */
+#define IDLE     3    /* turns without an event until the peer sends unprompted */
 #define ROOM     16384
 #define GUARD    512
 #define EACH     (ROOM + 2 * GUARD)
@@ -212,7 +211,7 @@ static bool is_option(const uint8_t *p, uint32_t len)
 	       p + len == (const uint8_t *)(opt + 1) + get_be32(opt->len);
 }
 
-/* p NULL: nobody asked. */
+/* p NULL: not in answer to a request. */
 static void answer_well(const uint8_t *p)
 {
 	const struct nbd_greeting greeting = { put_be64(NBD_GREETING_MAGIC),
@@ -586,19 +585,19 @@ static void use_lane(void)
 {
 	struct diag diag = { 0 };
 	struct pool *pool;
-	int patience = PATIENCE;
+	int turns_left = TURN_MAX;
 
 	if (pool_new(&pool, EACH, REQUESTS, NULL) || disk->ops->lane(&lane, disk, loop, &diag))
 		abort();
-	while (lane->state == LANE_OPENING && patience--)
+	while (lane->state == LANE_OPENING && turns_left--)
 		script_turn(loop);
-	if (patience < 0)
+	if (turns_left < 0)
 		abort();
 	if (lane->state == LANE_UP) {
 		submit_all(pool);
-		while (done_count < REQUESTS && patience--)
+		while (done_count < REQUESTS && turns_left--)
 			script_turn(loop);
-		if (patience < 0)
+		if (turns_left < 0)
 			abort();
 		for (int i = 0; i < 2 * IDLE + 10; i++)
 			script_turn(loop);
@@ -618,7 +617,7 @@ static void run(const uint8_t *data, size_t size)
 	static const struct bdev_env env = { .write = true, .timeout_ms = 60000 };
 	struct diag diag = { 0 };
 	struct uri uri;
-	int patience = PATIENCE;
+	int turns_left = TURN_MAX;
 
 	peer = (struct peer){ .script = { data + 3, data + size, data[2] },
 		.poller = { .poll = turn, .arm = never_sleeps },
@@ -632,9 +631,9 @@ static void run(const uint8_t *data, size_t size)
 	loop_poller_add(loop, &peer.poller);
 	if (bdev_start(&disk, loop, &uri, &env, NULL, NULL, &diag))
 		abort();
-	while (disk->state == BDEV_OPENING && patience--)
+	while (disk->state == BDEV_OPENING && turns_left--)
 		script_turn(loop);
-	if (patience < 0 || (disk->state == BDEV_DOWN && !disk->why.text[0]))
+	if (turns_left < 0 || (disk->state == BDEV_DOWN && !disk->why.text[0]))
 		abort();
 	if (disk->state == BDEV_UP) {
 		if (!disk->lim.max[IO_READ] || !disk->lim.depth || disk->lim.size % disk->lim.block)

@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define PATIENCE 20000 /* turns until a connection counts as hung */
+#define TURN_MAX 20000 /* turns until a connection counts as hung */
 #define PAYLOAD  200000
 
 static struct loop *loop;
@@ -41,7 +41,7 @@ static void turn(void)
 	loop_wait(loop, &turned, 0);
 }
 
-/* Takes what comes; 0 = nothing now, -1 = closed. */
+/* Discard received bytes. 0: none available, -1: closed. */
 static int drain(int fd)
 {
 	static uint8_t sink[1 << 20];
@@ -54,7 +54,7 @@ static bool say(int fd, const void *p, size_t len)
 {
 	const uint8_t *from = p;
 
-	for (int patience = PATIENCE; len; patience--) {
+	for (int turns_left = TURN_MAX; len; turns_left--) {
 		ssize_t n = send(fd, from, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n > 0) {
@@ -64,7 +64,7 @@ static bool say(int fd, const void *p, size_t len)
 		}
 		if (errno != EAGAIN || drain(fd) < 0)
 			return false;
-		if (!patience)
+		if (!turns_left)
 			abort();
 		turn();
 	}
@@ -130,8 +130,8 @@ static void shake_hands(int fd, bool structured)
 static void hang_up(int fd)
 {
 	close(fd);
-	for (int patience = PATIENCE; clients(); patience--) {
-		if (!patience)
+	for (int turns_left = TURN_MAX; clients(); turns_left--) {
+		if (!turns_left)
 			abort();
 		turn();
 	}
@@ -146,9 +146,9 @@ static void check_handshake(bool structured)
 	int fd = dial();
 
 	shake_hands(fd, structured);
-	for (int patience = PATIENCE;
-		recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_PEEK) < want; patience--) {
-		if (!patience)
+	for (int turns_left = TURN_MAX;
+		recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_PEEK) < want; turns_left--) {
+		if (!turns_left)
 			abort();
 		turn();
 	}

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define PATIENCE 20000 /* turns */
+#define TURN_MAX 20000 /* turns */
 #define IDLE     5
 #define REQUESTS 8
 #define ROOM     16384
@@ -269,21 +269,21 @@ static bool used; /* a lane, which was still up in the end */
 static void use_lane(void)
 {
 	struct diag diag = { 0 };
-	int patience = PATIENCE;
+	int turns_left = TURN_MAX;
 	struct pool *pool;
 
 	if (pool_new(&pool, ROOM, REQUESTS, NULL) || disk->ops->lane(&lane, disk, loop, &diag))
 		abort();
-	while (lane->state == LANE_OPENING && patience--)
+	while (lane->state == LANE_OPENING && turns_left--)
 		turn();
 	if (lane->state == LANE_UP && !lane_map(lane, pool, &diag)) {
 		submit_all(pool);
-		while (done_count < REQUESTS && patience--)
+		while (done_count < REQUESTS && turns_left--)
 			turn();
 		used |= lane->state == LANE_UP;
 		lane_unmap(lane, pool);
 	}
-	if (patience < 0 || (lane->state == LANE_DOWN && !lane->why.text[0]))
+	if (turns_left < 0 || (lane->state == LANE_DOWN && !lane->why.text[0]))
 		abort();
 	lane->ops->free(lane);
 	pool_free(pool);
@@ -295,7 +295,7 @@ static void run(const uint8_t *data, size_t size)
 		.hostnqn = "nqn.me", .write = true, .timeout_ms = 60000
 	};
 	struct ep_peer peer = { .request = asked, .message = message, .gone = gone };
-	int patience = PATIENCE;
+	int turns_left = TURN_MAX;
 	struct uri uri;
 
 	peer.late_sent = data[0] & 1;
@@ -313,9 +313,9 @@ static void run(const uint8_t *data, size_t size)
 	ep_pair_peer(loop, &peer);
 	if (bdev_start(&disk, loop, &uri, &env, NULL, NULL, NULL))
 		abort();
-	while (disk->state == BDEV_OPENING && patience--)
+	while (disk->state == BDEV_OPENING && turns_left--)
 		turn();
-	if (patience < 0 || (disk->state == BDEV_DOWN && !disk->why.text[0]))
+	if (turns_left < 0 || (disk->state == BDEV_DOWN && !disk->why.text[0]))
 		abort();
 	if (disk->state == BDEV_UP && disk->lim.block == 512 && disk->lim.max[IO_READ] >= ROOM &&
 		disk->lim.size >= 1 << 20 && disk->lim.max[IO_TRIM] >= ROOM &&

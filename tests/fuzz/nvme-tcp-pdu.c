@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define PATIENCE 20000 /* turns */
+#define TURN_MAX 20000 /* turns */
 #define GUARD    4096
 #define ROOM     65536
 #define EACH     (ROOM + 2 * GUARD)
@@ -125,21 +125,21 @@ static void use_lane(void)
 {
 	struct diag diag = { 0 };
 	struct pool *pool;
-	int patience = PATIENCE;
+	int turns_left = TURN_MAX;
 
 	if (pool_new(&pool, EACH, REQUESTS, NULL) || disk->ops->lane(&lane, disk, loop, &diag))
 		abort();
-	while (lane->state == LANE_OPENING && patience--)
+	while (lane->state == LANE_OPENING && turns_left--)
 		script_turn(loop);
-	if (patience < 0)
+	if (turns_left < 0)
 		abort();
 	if (lane->state == LANE_UP) {
 		if (lane_map(lane, pool, NULL))
 			abort();
 		submit_all(pool);
-		while (done_count < REQUESTS && patience--)
+		while (done_count < REQUESTS && turns_left--)
 			script_turn(loop);
-		if (patience < 0)
+		if (turns_left < 0)
 			abort();
 		for (int i = 0; i < 2 * IDLE + 10; i++)
 			script_turn(loop);
@@ -161,7 +161,7 @@ static void run(const uint8_t *data, size_t size)
 	char text[100];
 	struct diag diag = { 0 };
 	struct uri uri;
-	int patience = PATIENCE;
+	int turns_left = TURN_MAX;
 
 	snprintf(text, sizeof(text),
 		"nvme+tcp://10.0.0.1/t1%s?depth=%u&hdr_digest=%u&data_digest=%u",
@@ -172,9 +172,9 @@ static void run(const uint8_t *data, size_t size)
 	wire_begin(loop, &target, data, data + 4, size - 4);
 	if (bdev_start(&disk, loop, &uri, &env, NULL, NULL, &diag))
 		abort();
-	while (disk->state == BDEV_OPENING && patience--)
+	while (disk->state == BDEV_OPENING && turns_left--)
 		script_turn(loop);
-	if (patience < 0 || (disk->state == BDEV_DOWN && !disk->why.text[0]))
+	if (turns_left < 0 || (disk->state == BDEV_DOWN && !disk->why.text[0]))
 		abort();
 	if (disk->state == BDEV_UP) {
 		if (!disk->lim.max[IO_READ] || !disk->lim.depth || disk->lim.size % disk->lim.block)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rooms: core/proto/nvme core/target core/net */
 /* A host over TCP that sends anything: from the first byte, after ICReq, on an admin queue, on an
- * I/O queue, on both of them. The target and its listener are made anew for each input, on a socket
- * without a port, of which there is no end; nothing of them may be left. */
+ * I/O queue, on both of them. Each input gets a new target and listener, on a unix socket as ports
+ * would run out, and must free all of it. */
 #include "../../core/proto/nvme/codec.h"
 #include "disk.h"
 #include "script.h"
@@ -14,14 +14,14 @@
 
 #define NQN      "nqn.t"
 #define CNTLID   1     /* of a target's first controller */
-#define PATIENCE 10000 /* turns */
+#define TURN_MAX 10000 /* turns */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The first byte of an input. */
 enum far { FROM_START, GREETED, ADMIN, IO }; /* its two lowest bits */
 enum { DISCOVERY = 4, PIECES = 8, ENDS = 32, SHUFFLED = 128 };
-/* with IO: turns of length, queue and bytes; the disk answers only when all is said */
+/* with IO: turns of length, queue and bytes; HELD: the disk answers only after the whole input */
 enum { BOTH = 4, HELD = 8 };
 enum end { HOST_CLOSES, HOST_BREAKS_OFF, TARGET_STOPS, ADMIN_GOES_FIRST };
 
@@ -83,7 +83,7 @@ static ssize_t hear(int fd)
 /* The target may have ended the connection in the middle of it. */
 static void say(int fd, const uint8_t *bytes, size_t len, size_t piece)
 {
-	for (unsigned patience = PATIENCE; len && patience; patience--) {
+	for (unsigned turns_left = TURN_MAX; len && turns_left; turns_left--) {
 		ssize_t n = send(fd, bytes, piece && piece < len ? piece : len, MSG_NOSIGNAL);
 
 		if (n < 0 && errno != EAGAIN)
@@ -109,7 +109,7 @@ static void ask(int fd, struct nvme_tcp_pdu *pdu, const void *data, uint8_t type
 
 	say(fd, head, len, 0);
 	say(fd, data, pdu->data, 0);
-	for (unsigned i = 0; i < PATIENCE && got < 0; i++) {
+	for (unsigned i = 0; i < TURN_MAX && got < 0; i++) {
 		turns(1);
 		got = recv(fd, bytes, sizeof(bytes), 0);
 	}
@@ -175,11 +175,11 @@ static void enable(int fd)
 /* The target closes its side once the host has closed. */
 static void closes(int fd)
 {
-	unsigned patience = PATIENCE;
+	unsigned turns_left = TURN_MAX;
 
 	shutdown(fd, SHUT_WR);
 	while (hear(fd)) {
-		if (!patience--)
+		if (!turns_left--)
 			abort();
 		turns(1);
 	}
@@ -204,7 +204,6 @@ static void stop_under(void)
 	target = NULL;
 }
 
-/* Nobody is left. */
 static bool deserted(void)
 {
 	struct target_status status;
@@ -216,8 +215,8 @@ static bool deserted(void)
 static void finish(void)
 {
 	turns(20);
-	for (unsigned patience = 100 * PATIENCE; target && !deserted(); turns(1))
-		if (!patience--)
+	for (unsigned turns_left = 100 * TURN_MAX; target && !deserted(); turns(1))
+		if (!turns_left--)
 			abort();
 	if (target_stop(target, 5000, NULL))
 		abort();

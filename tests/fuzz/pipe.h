@@ -11,7 +11,7 @@
 
 #define PIPES    80
 #define PIPE_LEN (1u << 18)
-#define IDLE     3    /* turns without any news until the peer goes on unasked */
+#define IDLE     3    /* turns without an event until the peer sends unprompted */
 #define SIGNALS  256  /* in one turn, for what a reader has left */
 #define TAKEN    0xdd /* what a fuzzer fills a buffer with that is its own again */
 
@@ -172,7 +172,7 @@ static void give_made(struct pipe *pipe)
 	give(pipe, &pdu, pipe->data);
 }
 
-/* pdu NULL: nobody asked. */
+/* pdu NULL: not in answer to a request. */
 static void answer(struct pipe *pipe, const struct nvme_tcp_pdu *pdu, const uint8_t *data)
 {
 	struct script *script = &wire.script;

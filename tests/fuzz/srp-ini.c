@@ -11,7 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define ROOM     65536
-#define PATIENCE 400
+#define TURN_MAX 400
 #define OUT      80
 
 static const struct {
@@ -42,7 +42,7 @@ static struct request request[REQUESTS];
 static unsigned done_count;
 static uint8_t good; /* answers in the opening, in the upper bits: then to requests */
 
-/* What is known of a channel. */
+/* Expected state of a channel. */
 static struct known {
 	int64_t window;
 	struct {
@@ -264,7 +264,7 @@ static void use_lane(struct loop *loop, struct bdev *disk)
 	struct pool *pool;
 	struct lane *lane;
 	struct diag diag = { 0 };
-	int patience = PATIENCE;
+	int turns_left = TURN_MAX;
 
 	if (disk->ops->lane(&lane, disk, loop, &diag) || pool_new(&pool, ROOM, REQUESTS, NULL))
 		abort();
@@ -290,7 +290,7 @@ static void use_lane(struct loop *loop, struct bdev *disk)
 			bdev_submit(lane, &r->io);
 		}
 		while (done_count < REQUESTS) {
-			if (patience-- == 0)
+			if (turns_left-- == 0)
 				hang_up();
 			script_turn(loop);
 		}
@@ -308,7 +308,7 @@ static void run(void)
 	struct loop *loop;
 	struct uri uri;
 	struct diag diag = { 0 };
-	int patience = PATIENCE;
+	int turns_left = TURN_MAX;
 	uint8_t how = script_byte(&script);
 
 	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) ||
@@ -329,7 +329,7 @@ static void run(void)
 	if (bdev_start(&disk, loop, &uri, &env, NULL, NULL, &diag))
 		abort();
 	while (disk->state == BDEV_OPENING) {
-		if (patience-- == 0)
+		if (turns_left-- == 0)
 			hang_up();
 		script_turn(loop);
 	}

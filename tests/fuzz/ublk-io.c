@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define DEPTH    4
 #define CAP      16384
 #define RECORD   16
-#define PATIENCE 200000 /* turns until a request counts as lost */
+#define TURN_MAX 200000 /* turns until a request counts as lost */
 
 static struct loop *loop;
 static struct fake_disk *disk;
@@ -122,8 +122,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	reset(data[0]);
 	for (size_t at = 1; at + RECORD <= size; at += RECORD)
 		record(data + at);
-	for (int patience = PATIENCE; q.ours; patience--) {
-		if (!patience)
+	for (int turns_left = TURN_MAX; q.ours; turns_left--) {
+		if (!turns_left)
 			abort();
 		turn();
 	}
