@@ -259,7 +259,7 @@ struct fake_disk *fake_disk_new(struct loop *loop, uint64_t size, uint32_t block
 	if (!disk->bytes || !disk->safe || !disk->hole || !disk->hits)
 		abort();
 	disk->fail_write = disk->falsify = UINT64_MAX;
-	disk->unsafe_end = size; /* whoever makes it fills it */
+	disk->unsafe_end = size; /* the creator writes all of it */
 	disk->bad_status = -EIO;
 	disk->bdev.ops = &ops;
 	disk->bdev.loop = loop;

@@ -15,10 +15,9 @@ struct fake_disk {
 	int bad_status;
 	uint32_t bad_detail;
 	int flush_status; /* of every flush */
-	uint64_t
-		pace_ns; /* each lane: one request at a time, which takes so long; 0: all at once */
-	bool hold;       /* answers nothing, but lets go of what is cancelled */
-	bool keep;       /* does not even let go */
+	uint64_t pace_ns; /* time per request, one at a time on each lane; 0: all at once */
+	bool hold;        /* completes only cancelled requests */
+	bool keep;        /* not even these */
 	const struct lane *stuck, *last;        /* holds as well; that got the last request */
 	const struct pool *pool;                /* of the last write */
 	unsigned cancelled, aborted, submitted; /* requests */

@@ -16,8 +16,8 @@ struct ep_peer { /* what the test is; one per loop, set before ep_dial(); NULL m
 	struct ep_caps limit; /* of the device: zero members do not limit */
 	/* the connection is lost in place of the Nth message to the peer; 0 = never */
 	unsigned cut_at;
-	bool stuck;               /* a READ or WRITE has no end, nor has what comes behind it */
-	bool late_sent;           /* `sent` comes after every `recv` that is due */
+	bool stuck;     /* a READ or WRITE never completes, nor does any operation after it */
+	bool late_sent; /* `sent` comes after every `recv` that is due */
 	unsigned messages, dials; /* counted */
 	struct addr dst;          /* of the last dial */
 	/* Memory of the peer's, as the owner's READs and WRITEs see it: one region. What misses it
@@ -35,15 +35,13 @@ struct ep_peer { /* what the test is; one per loop, set before ep_dial(); NULL m
 	unsigned reply_len;
 	bool rejected;
 	/* Both ends are the core's: what is dialled reaches the listener, messages and memory go
-	 * from end to end. The fake only does harm; each kind happens once in so many events, 0 =
-	 * never. */
+	 * from end to end. The fake only injects faults; a rate N is one in N events, 0 = never. */
 	bool linked;
 	struct {
 		unsigned seed;
 		unsigned pause; /* the turn ends early */
-		unsigned late;  /* `sent` stays behind what comes in */
-		/* both ends lose the connection; of a READ or WRITE some of the bytes may be there
-		 */
+		unsigned late;  /* `sent` is delivered after later `recv` */
+		/* both ends lose the connection; part of a READ or WRITE may be done */
 		unsigned cut;
 		/* nothing that this end sends arrives from here on; after some milliseconds both
 		 * lose the connection */
@@ -56,8 +54,8 @@ struct ep_peer { /* what the test is; one per loop, set before ep_dial(); NULL m
 	struct loop_local local;
 };
 void ep_pair_peer(struct loop *, struct ep_peer *);
-/* A connect request to the listener; ird: READs that the peer answers at once. False: nobody
- * listens. */
+/* A connect request to the listener; ird: READs that the peer answers at once. False: no
+ * listener. */
 bool ep_pair_call(struct ep_peer *, const void *priv, unsigned len, uint32_t ird);
 void ep_pair_lose(struct ep_peer *); /* the device that is listened on goes */
 

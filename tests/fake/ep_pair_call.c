@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* How the in-memory endpoint comes to be: dialled, or called by somebody it listens for. */
+/* Creating in-memory endpoints: dialled, or accepted by a listener. */
 #include "../../core/net/iwarp.h"
 #include "ep_pair_in.h"
 #include <assert.h>

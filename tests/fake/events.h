@@ -4,7 +4,7 @@
 #include "port_events.h"
 
 struct fake_events {
-	int open_err;  /* errno; 0: whoever wants them gets them */
+	int open_err;  /* errno of opening a listener; 0: succeeds */
 	unsigned open; /* listeners */
 };
 extern struct fake_events fake_events;

@@ -141,7 +141,7 @@ static void lane_answer(struct flaky_lane *fl, struct io *io, int status)
 	io->done(io);
 }
 
-/* Nobody knows what became of a request without an answer. */
+/* A request without an answer may have been executed, may be executed later, or not at all. */
 static void lane_lose(struct flaky_lane *fl, struct io *io)
 {
 	bool changes = io->kind == IO_WRITE || io->kind == IO_TRIM || io->kind == IO_ZERO;

@@ -33,7 +33,7 @@ struct flaky_way {
 	uint32_t max_write;            /* 0 = 64 KiB */
 	uint16_t lanes;                /* 0 = 64 */
 	uint32_t lane_ms;              /* what a lane takes to open */
-	uint32_t reads_max;            /* a lane breaks after so many reads; 0 = any number */
+	uint32_t reads_max;            /* a lane fails after this number of reads; 0 = never */
 	bool deaf;          /* lanes do not notice that the leaf died, until they are aborted */
 	bool no_late;       /* nothing is executed after the death */
 	atomic_bool silent; /* attempts get no answer before their timeout */

@@ -26,7 +26,7 @@ struct req {
 
 void rig_init(struct rig *);
 void rig_open(struct rig *, const char *uri); /* the disk, a lane, the pool mapped */
-void rig_fini(struct rig *);                  /* nothing of it is left with the ways */
+void rig_fini(struct rig *); /* checks that no path still has a request or lane of it */
 void rig_turn_for(struct rig *, unsigned ms);
 int rig_io(struct rig *, enum io_kind); /* one, to its end */
 /* a line of the text that info prints */

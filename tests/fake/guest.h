@@ -37,8 +37,8 @@ struct guest_kind {
 	/* the server has a time limit for a guest that has not joined, for one that owes data, and
 	 * for one that does not take its replies */
 	bool open_limit, give_limit, take_limit;
-	/* a host's next connection ends its earlier one, even if the network has not told yet that
-	 * the host closed that */
+	/* a host's next connection ends its earlier one, even if the FIN of that has not arrived
+	 * yet */
 	bool replaces;
 	bool nameless;   /* a host is known by its address, and all guests have the same */
 	const void *own; /* what the row's functions need */

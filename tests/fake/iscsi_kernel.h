@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A kernel behind NETLINK_ISCSI, instead of iscsi_socket.c: it counts what it has,
- * keeps what it is told, and may refuse; behind it a target that lets everybody in, or whom it is
- * told to turn away. */
+/* A fake kernel in place of iscsi_socket.c (NETLINK_ISCSI). It counts its objects, records
+ * requests, and can fail them. Its target accepts all logins, or answers with a given status. */
 #pragma once
 #include "kernel_iscsi_nl.h"
 
 #define ISCSI_KERNEL_COMMANDS 48
 #define ISCSI_KERNEL_PARAMS   48
 struct iscsi_kernel {
-	/* What is there */
+	/* Existing objects */
 	unsigned sessions, conns, eps;
 	bool bound, started;
 	uint32_t sid, stop;                    /* the last session's; the last STOP's flag */
@@ -31,7 +30,7 @@ struct iscsi_kernel {
 	/* The target */
 	bool mute;     /* answers no request */
 	bool hangs_up; /* on the first request */
-	bool leaves;   /* as soon as it has let somebody in */
+	bool leaves;   /* closes the connection right after a login */
 	uint16_t status;
 	const char *moved; /* HOST:PORT */
 	int tpgt;
@@ -41,7 +40,7 @@ extern struct iscsi_kernel iscsi_kernel;
 
 void iscsi_kernel_start(void);
 void iscsi_kernel_stop(void);
-/* As it comes to whoever listens; the PDU may be NULL. */
+/* Send an event to the listener. The PDU may be NULL. */
 void iscsi_kernel_event(
 	const struct iscsi_if_msg *, const struct iscsi_bhs *, const void *data, uint32_t len);
 void iscsi_kernel_raw(const uint8_t *bytes, size_t len); /* a message of any bytes */

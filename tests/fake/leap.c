@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Time that passes only when nobody has anything to do. */
+/* A clock that advances only while all threads are idle. */
 #include "leap.h"
 #include "wait.h"
 #include <dirent.h>

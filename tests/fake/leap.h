@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A clock of the test's own: once nobody has anything to do, it leaps to what is due next, so that
- * a day takes a moment, and a busy machine delays nothing. For programs linked with --wrap= for
- * clock_gettime, epoll_wait, poll and timerfd_settime (the fabric in memory uses timerfd).
+/* A fake clock: once all threads are idle, it leaps to the next timer, so that a day takes a
+ * moment, and a busy machine delays nothing. For programs linked with --wrap= for clock_gettime,
+ * epoll_wait, poll and timerfd_settime (the fabric in memory uses timerfd).
  *
- * It follows the main thread and its loop. Other threads and child processes may wait for anything
- * but the time: whoever sleeps counts as idle. */
+ * It follows the main thread and its loop. Other threads and child processes must not wait for
+ * a time: one that sleeps counts as idle. */
 #pragma once
 #include <stdint.h>
 
 extern uint64_t leap_now;   /* nanoseconds, as CLOCK_MONOTONIC; 0: the real clock */
-extern unsigned leap_turns; /* how often somebody waited */
+extern unsigned leap_turns; /* number of waits of the loop */
 
 /* For loop_wait(): a deadline on this clock. On the real one there is none (0), as how long
  * something takes depends on how busy the machine is; tests/run ends a test that hangs. */

@@ -9,7 +9,7 @@ struct fake_node {
 	uint16_t lid;
 	uint64_t guid;
 	bool management, smi_only /* answers subnet management alone */;
-	bool is_switch; /* of which a Get finds too many ports, unless it names one */
+	bool is_switch; /* a Get of the SA matches too many of its ports unless it names one */
 	uint8_t state;  /* of its port; 0: active */
 	uint8_t max_controllers, iocs; /* the first slots are filled */
 	uint8_t services;              /* of each */
@@ -41,11 +41,11 @@ struct fake_fabric {
 	uint32_t sa_delay_ms;
 	unsigned sa_pad;       /* bytes more than a record has, rounded up to eight */
 	bool twice;            /* everything is answered twice */
-	uint16_t sa_elsewhere; /* LID: it sends whoever asks there, to queue pair 5 */
+	uint16_t sa_elsewhere; /* LID to which it redirects requests, queue pair 5 */
 	bool sa_nowhere;       /* and from there on as well */
 	/* and says so as if ClassPortInfo had been asked for, not what was */
 	bool elsewhere_by_get;
-	/* What it reports, to whom has subscribed */
+	/* Its reports to subscribers */
 	bool reports_taken; /* by another program of this host */
 	uint16_t inform_status;
 	uint32_t inform_drop; /* so many InformInfos are lost */
@@ -61,7 +61,7 @@ struct fake_fabric {
 		answered /* Reports */, looks;
 	bool served_by_other;    /* device management of our port */
 	unsigned dm_answers;     /* of our agent; the last one is `answer` */
-	bool reports;            /* somebody here receives them */
+	bool reports;            /* an agent of this port receives them */
 	uint8_t answer[MAD_LEN]; /* to the last Report */
 	uint32_t long_sum;       /* of the bytes of the last request that went in segments */
 	size_t long_len;
@@ -76,5 +76,5 @@ void fake_fabric_free(void);
 /* A Report to the port opened last, from a LID; any bytes. */
 void fake_report(uint16_t from, const void *mad, size_t len);
 /* One as the subnet administrator makes it: 64 and 65 of the node with this GUID, 144 of the one
- * with this LID; if somebody has subscribed to it. */
+ * with this LID; sent only if the host has subscribed. */
 void fake_notice(uint16_t trap, uint64_t guid_or_lid, uint32_t cap_mask);

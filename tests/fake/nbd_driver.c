@@ -25,7 +25,8 @@ void nbd_driver_kill(unsigned sock)
 	nbd_driver.sock[sock] = -1;
 }
 
-/* Callers may be on threads of their own: whoever has seen the count sees what was done. */
+/* Callers may run on other threads. A thread that has read the count also sees the effects of the
+ * calls. */
 static void count(unsigned *calls)
 {
 	__atomic_fetch_add(calls, 1, __ATOMIC_RELEASE);

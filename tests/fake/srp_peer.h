@@ -26,7 +26,7 @@ struct srp_peer {
 	uint32_t block;
 	uint64_t blocks;
 	bool old;       /* no READ CAPACITY(16), VPD or mode pages */
-	bool no_cache;  /* its page says that there is none */
+	bool no_cache;  /* according to its caching mode page */
 	bool protected; /* against writing */
 	uint8_t type;   /* first byte of INQUIRY */
 	uint8_t luns;
