@@ -389,8 +389,8 @@ static void lie_about(struct iscsi_host *h, enum lie lie)
 		iscsi_host_give(h, 0, len, 0, pattern);
 }
 
-/* Each of them more often than there are buffers. A tag of a command that has none (which may have
- * been aborted) is no fault: the data is discarded. */
+/* Each of them more often than there are buffers. Data with the tag of an unknown command
+ * (it may have been aborted) is not a protocol error, and is discarded. */
 Test(iscsi_hostile, data_that_was_not_asked_for)
 {
 	begin();
@@ -640,7 +640,7 @@ Test(iscsi_hostile, unsolicited_data)
 	end();
 }
 
-/* All that may come along fills the first piece: nothing is left to ask for. */
+/* Immediate data fills the first half of the buffer, so no R2T is sent for that. */
 Test(iscsi_hostile, a_piece_that_came_along)
 {
 	static const char keys[] = "InitialR2T=No";
@@ -1565,7 +1565,7 @@ Test(iscsi_hostile, compare_and_write_among_writes)
 	cmd.cdb[0] = 0x89;
 	cmd.cdb[9] = 64;
 	cmd.cdb[13] = 8;
-	iscsi_host_ask(h, &cmd, data, sizeof(data)); /* not what is there */
+	iscsi_host_ask(h, &cmd, data, sizeof(data)); /* miscompare */
 	UNTIL(h->replies == h->asked);
 	cr_assert(h->status == 2 && (h->text[4] & 0xf) == 0xe);
 	end();

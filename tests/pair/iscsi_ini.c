@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The iSCSI initiator over TCP against the target of tests/fake, on a connection in memory and a
- * clock of its own: where data goes, how commands end, how many are out, and what is said of a
- * target that lies. */
+ * fake clock: placement of data, completion of commands, commands in flight, and messages about
+ * invalid answers. */
 /* Link: leap */
 #include "host.h"
 #include "iscsi_pipe.h"
@@ -376,7 +376,7 @@ Test(iscsi_ini, but_not_in_circles)
 	cr_assert_leq(target.dials, 3);
 }
 
-/* ---- What the target answers to logins, and of which disks. */
+/* ---- Responses to logins, and the disks of a target. */
 
 Test(iscsi_ini, refused_logins)
 {
@@ -417,7 +417,7 @@ Test(iscsi_ini, a_wrong_target_name_is_followed_by_the_right_ones)
 	end();
 }
 
-/* "No" is no answer to an offer of "Yes" (RFC 7143, 13.18 and 13.19). */
+/* "No" is an invalid answer to an offer of "Yes" (RFC 7143, 13.18 and 13.19). */
 Test(iscsi_ini, a_target_that_keeps_no_order)
 {
 	begin();
@@ -1026,7 +1026,7 @@ static void only_fails(enum lie what, uint8_t kind, int status)
 	lied(what, kind, status);
 	cr_assert_eq(lane->state, LANE_UP, "lie %u: %s", what, lane->why.text);
 	lie = LIE_NONE;
-	cr_assert_eq(one(kind, 0, 0, 8192), 0, "and goes on");
+	cr_assert_eq(one(kind, 0, 0, 8192), 0, "the session continues");
 	down();
 }
 
@@ -1048,7 +1048,7 @@ Test(iscsi_ini, success_of_a_write_whose_data_was_never_taken)
 	breaks(LIE_GOOD_WITHOUT_DATA, IO_WRITE, DIAG_PROTOCOL, "success data");
 }
 
-/* Only the command: the others are not to pay for it, and it must not come back for ever. */
+/* Only this command fails: the session stays, and the command is not retried forever. */
 Test(iscsi_ini, a_command_that_the_target_fails_to_execute)
 {
 	only_fails(LIE_FAILURE, IO_READ, -EIO);

@@ -129,7 +129,7 @@ static void add_place(struct stranger *s, uint32_t len, uint32_t size, uint32_t 
 	s->len[s->messages++] = len;
 }
 
-/* The server ends this connection after so many answers, and serves the next. */
+/* The server ends this connection after this number of answers, and serves the next client. */
 static void hung_up_on(struct stranger *s, unsigned answers)
 {
 	static const struct ep_events events = { strange_request, strange_up, strange_recv,

@@ -133,7 +133,7 @@ Test(names, the_time_of_an_attempt_covers_the_lookup)
 	end();
 }
 
-/* What is left of the time after the lookup is the connection's: the target answers nothing. */
+/* The lookup takes part of the timeout; the rest applies to the connection to a silent target. */
 static void let_go(struct loop_timer *timer)
 {
 	(void)timer;

@@ -18,13 +18,13 @@ static struct tcp_target tt[3];
 static struct loop *loop;
 static struct nvmf_log got;
 static struct diag why;
-static uint32_t patience_ms; /* of the host: only targets that are silent use it up */
+static uint32_t timeout_ms; /* the host's timeout, which only silent targets use up */
 
 static void begin(void)
 {
 	static const struct loop_options options = { .name = "test" };
 
-	patience_ms = 20000;
+	timeout_ms = 20000;
 	cr_assert_eq(loop_new(&loop, &options, NULL), 0);
 	for (int i = 0; i < 3; i++) {
 		target_init(&tt[i].target);
@@ -66,7 +66,7 @@ static void refer(int at, int to)
 
 static int ask(unsigned hops)
 {
-	const struct bdev_env env = { .hostnqn = "nqn.me", .timeout_ms = patience_ms };
+	const struct bdev_env env = { .hostnqn = "nqn.me", .timeout_ms = timeout_ms };
 	char text[100];
 	struct uri uri;
 
@@ -263,7 +263,7 @@ Test(nvme_discovery, a_refusal_is_named)
 	end();
 }
 
-/* To ports where nobody listens, each at an address of its own. */
+/* Refer to ports without a listener, each at another address. */
 static void refer_nowhere(int at, unsigned count)
 {
 	static unsigned addresses;
@@ -328,7 +328,7 @@ Test(nvme_discovery, a_log_that_stops_coming_ends_in_time)
 	begin();
 	from = loop_clock();
 	add(0, NVMF_SUBTYPE_NVME, "nqn.a", 4420);
-	patience_ms = 2000;
+	timeout_ms = 2000;
 	tt[0].target.silent_at = 7; /* Connect, CAP, CC, CSTS, Identify, head of the log, */
 	cr_assert_eq(ask(STAYING), -ETIMEDOUT);
 	diag_says(&why, DIAG_TIMEOUT, NULL, "get_discovery_log_page");
@@ -341,7 +341,7 @@ Test(nvme_discovery, a_referral_that_stalls_costs_no_other_record)
 	begin();
 	refer(0, 1);
 	add(0, NVMF_SUBTYPE_NVME, "nqn.a", 4420);
-	patience_ms = 2000;
+	timeout_ms = 2000;
 	tt[1].target.silent_at = 6;
 	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
 	cr_assert_eq(got.count, 2);
@@ -360,7 +360,7 @@ Test(nvme_discovery, no_time_left_is_told_once)
 	for (int i = 1; i < 10; i++)
 		snprintf(tt[0].target.record[i].trsvcid, sizeof(tt[0].target.record[i].trsvcid),
 			"%d", i);
-	patience_ms = 2000;
+	timeout_ms = 2000;
 	tt[1].target.silent_at = 1;
 	cr_assert_eq(ask(FOLLOWING), 0, "%s", why.text);
 	cr_assert_eq(got.failures, 2);

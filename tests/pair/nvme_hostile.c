@@ -321,7 +321,7 @@ Test(nvme_hostile, data_asked_for_that_came_in_the_capsule)
 	breach(IO_WRITE, 4096, "queue_1 R2T unexpected");
 }
 
-/* What a host can be told while it attaches. */
+/* ---- Invalid answers while a host attaches. */
 static bool half_a_greeting(int fd, uint16_t qid, uint16_t cid, uint32_t len)
 {
 	uint8_t out[NVME_TCP_HEAD_MAX];

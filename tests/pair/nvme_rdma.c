@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The initiator over RDMA against the controller in tests/fake, on the endpoint in memory: where
- * data goes, when a tag is free, and what is said when the target breaks a rule. */
+/* The initiator over RDMA against the controller in tests/fake, on the endpoint in memory:
+ * placement of data, reuse of tags, and messages if the target breaks a rule. */
 /* Link: leap */
 #include "../fake/nvme_target.h"
 #include "ep_pair.h"
@@ -197,7 +197,7 @@ static void down(void)
 	end();
 }
 
-/* 64 writes in and beside the capsule at once, then 64 reads. */
+/* 64 writes at once, with data in the capsule and outside it, then 64 reads. */
 static void work(void)
 {
 	for (int pass = 0; pass < 2; pass++) {

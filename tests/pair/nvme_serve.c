@@ -244,12 +244,12 @@ Test(nvme_serve, read_only)
 Test(nvme_serve, hosts_not_allowed)
 {
 	begin();
-	opt.host[opt.hosts++] = "nqn.somebody";
+	opt.host[opt.hosts++] = "nqn.other";
 	serving_start();
 	cr_assert_eq(attach_as(IWARP, "", HOST), -EACCES);
 	diag_says(&why, DIAG_AUTH, NULL, NQN " " HOST);
 	host_hang_up();
-	cr_assert_eq(attach_as(TCP, "", "nqn.somebody"), 0);
+	cr_assert_eq(attach_as(TCP, "", "nqn.other"), 0);
 	serving_end();
 }
 
@@ -405,7 +405,7 @@ Test(nvme_serve, stop_with_a_disk_that_is_stuck)
 /* What it does not give back either stays with it: nothing can be freed. */
 Test(nvme_serve, stop_with_a_disk_that_keeps_its_requests)
 {
-	static uint8_t *lower; /* nobody may free it */
+	static uint8_t *lower; /* never freed: the disk keeps using it */
 	struct pool *pool;
 
 	begin();

@@ -29,8 +29,8 @@ static uint32_t status_of(uint16_t cid)
 	return UINT32_MAX;
 }
 
-/* Sends one Abort and gives what is said of it: 0 aborted, 1 not; what it aborted is among the
- * answers. */
+/* Send an Abort and return its result: 0 aborted, 1 not. The answer to the aborted command is
+ * recorded, too. */
 static uint32_t abort_it(uint16_t qid, uint16_t cid)
 {
 	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_ABORT,
@@ -57,8 +57,8 @@ static void submit(uint8_t opcode, uint16_t cid, uint32_t blocks)
 	capsules_settle();
 }
 
-/* What waits for a buffer is dropped, also a read that the disk holds; a write at the disk goes on.
- * Nothing else is disturbed. */
+/* Abort ends commands that wait for a buffer and a read at the disk. A write at the disk and all
+ * other commands continue. */
 Test(nvme_serve_admin, abort)
 {
 	capsules_begin();
@@ -107,8 +107,7 @@ Test(nvme_serve_admin, abort)
 	capsules_end();
 }
 
-/* A request for an event, of which only one may be left; and as many Aborts at once as were
- * offered. */
+/* Abort of one AER among several, and as many concurrent Aborts as the limit (ACL) allows. */
 Test(nvme_serve_admin, abort_of_admin_commands)
 {
 	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_ASYNC_EVENT, .flags = NVME_PSDT_SGL };
@@ -235,7 +234,7 @@ Test(nvme_serve_admin, events)
 	capsules_end();
 }
 
-/* A device goes and comes back: the discovery log tells of it, and its readers are told. */
+/* A device goes and comes back: the discovery log changes, and its readers get an event. */
 Test(nvme_serve_admin, discovery_hears_of_devices)
 {
 	const struct nvmf_log_head *head;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The target over the endpoint in memory: descriptors, data, invalidation, refusals, and hosts that
- * break rules, which end their own session and nobody else's. */
+ * break rules, which end only their own session. */
 /* Link: leap */
 #include "capsules.h"
 #include <criterion/criterion.h>
@@ -289,7 +289,7 @@ Test(nvme_serve_rdma, calls_refused)
 	capsules_end();
 }
 
-/* Each of them ends its queue; the disk goes on for another. */
+/* Each ends its own queue; other hosts can use the disk. */
 Test(nvme_serve_rdma, hosts_that_break_rules)
 {
 	struct nvme_sqe sqe = capsules_rw(NVME_IO_WRITE, 0, 8);

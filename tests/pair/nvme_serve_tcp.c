@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target over TCP, PDU by PDU: a host that breaks a rule is told which and ends, others go on.
- * The host is the test, with a plain socket. */
+/* The target over TCP, PDU by PDU: it reports which rule a host broke and ends only that host's
+ * connection. The host is the test, with a plain socket. */
 /* Link: leap */
 #include "../../core/proto/nvme/codec.h"
 #include "crc32c.h"
@@ -477,8 +477,8 @@ static void pass(unsigned ms)
 	loop_wait(loop, &never, loop_clock() + ms * 1000000ull);
 }
 
-/* How many of the pieces of a write of 1 MiB the target takes, when they come one by one and each
- * with a read beside it. */
+/* How many of the pieces of a write of 1 MiB the target takes, if they arrive one by one, each
+ * followed by a read. */
 static unsigned trickle(int io, uint32_t piece, unsigned ms)
 {
 	static uint8_t data[131072];
@@ -612,7 +612,7 @@ Test(nvme_serve_tcp, hosts_that_do_not_read)
 	for (i = 0; i < 1000 && seen.queues; i++) {
 		char byte;
 
-		pass(20); /* one byte each time: it is no dead one */
+		pass(20); /* one byte each time, so that the host counts as alive */
 		recv(io, &byte, 1, MSG_DONTWAIT);
 		target_get_status(target, &seen);
 	}

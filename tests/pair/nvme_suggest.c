@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is suggested where RDMA was not answered: NVMe/TCP, only when somebody really greets in it,
- * and in time. */
+/* The suggestion if RDMA was not answered: NVMe/TCP, only if a target answers its ICReq in time. */
 /* Link: leap */
 #include "../fake/nvme_target.h"
 #include "bdev.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The SRP initiator against the target in tests/fake, on the endpoint in memory: how the disk is
- * opened, where data goes, how many commands are out, and what is said of a target that lies. */
+/* The SRP initiator against the target in tests/fake, on the endpoint in memory: opening the disk,
+ * placement of data, commands in flight, and messages about invalid answers. */
 /* Link: leap */
 #include "../fake/srp_peer.h"
 #include "host.h"
@@ -972,7 +972,7 @@ Test(srp_ini, an_answer_after_the_abort_s_is_not_the_next_try_s)
 	answered_twice(0, 11);
 }
 
-/* Status GOOD, but what is said of the data. */
+/* Status GOOD with a residual. */
 Test(srp_ini, residuals_of_either_kind_are_errors)
 {
 	static const uint8_t flags[] = { SRP_RSP_IN_UNDER, SRP_RSP_OUT_UNDER, SRP_RSP_IN_OVER,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The SRP target over the endpoint in memory: logins, descriptors, immediate data, task management,
- * and initiators that break rules, which end their own channel and nobody else's. */
+ * and initiators that break rules, which end only their own channel. */
 /* Link: leap */
 #include "disk.h"
 #include "ep_pair.h"
