@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The frame with a row that does nothing but count: steps in order and at once, in turn, deadlines,
- * other attempts, cancel, rollback of what was made and only that. The clock leaps, but where
- * children are asked. */
+/* core/attach/attach.c with a protocol row that only counts its calls: order of steps, parallel and
+ * sequential attachments, deadlines, retries, cancel, and rollback limited to what was created. The
+ * clock leaps, except where child processes are used. */
 /* Link: leap socket bind kernel_disk_opens fork */
 #include "attach.h"
 #include "attach_row.h"
@@ -432,7 +432,7 @@ Test(attach, failures_and_what_is_rolled_back)
 	cr_assert_eq(fake[3].undos, 1);
 	cr_assert_eq(ms_of(fake[3].over_at), 1000);
 	cr_assert_eq(fake[4].attach.why.err, ENODEV, "the first reason, not the rollback's");
-	cr_assert_eq(fake[4].stops, 1, "what it has asked meanwhile is not waited for");
+	cr_assert_eq(fake[4].stops, 1, "does not wait for the pending call");
 	cr_assert_eq(ms_of(fake[4].over_at), 0);
 	diag_says(&fake[5].attach.why, DIAG_TIMEOUT, NULL, "fake0");
 	cr_assert_eq(ms_of(fake[5].over_at), 1000 + 5000 + 2000);
@@ -455,7 +455,7 @@ Test(attach, other_attempts)
 	run(fake, 4);
 	cr_assert_eq(fake[0].attach.why.err, ECONNREFUSED);
 	cr_assert(fake[3].dials == 2 && fake[3].attach.why.err == ECONNREFUSED);
-	/* at 0, 1, 2, then after half of what is left, until that is less than 0.1 s */
+	/* at 0, 1 and 2 s, then after half of the remaining time, while that is at least 0.1 s */
 	cr_assert_eq(fake[0].dials, 7);
 	cr_assert_leq(ms_of(fake[0].over_at), 3500);
 	cr_assert_eq(fake[1].readies, 1);

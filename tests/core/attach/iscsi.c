@@ -38,8 +38,7 @@ static void unit(const char *name, const char *type)
 	tree_file(&tree, path, type);
 }
 
-/* The kernel makes session1 and host6; where it is found before it is made, no portal is told yet.
- */
+/* The kernel creates session1 and host6. A session found during its creation has no portal yet. */
 static void setup(void)
 {
 	socklen_t len = sizeof(job[0].params.portal.ss);

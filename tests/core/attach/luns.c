@@ -134,9 +134,9 @@ Test(luns, what_does_not_come)
 	cr_assert_eq(wait_for(3, true, 100), 0, "a tape is there, and needs no block device");
 	cr_assert_eq(wait_for(SCSI_LUN_ALL, true, 100), 0);
 	disk("6:0:0:4", "sda");
-	cr_assert_eq(wait_for(SCSI_LUN_ALL, true, 100), -ETIMEDOUT, "its node is not there");
+	cr_assert_eq(wait_for(SCSI_LUN_ALL, true, 100), -ETIMEDOUT, "no device node");
 	diag_says(why, DIAG_TIMEOUT, NULL, "LUN_4 sda");
-	cr_assert_eq(wait_for(3, true, 100), 0, "which is not waited for");
+	cr_assert_eq(wait_for(3, true, 100), 0, "does not wait for that LUN");
 	tree_file(&tree, "dev/sda", "");
 	cr_assert_eq(wait_for(SCSI_LUN_ALL, true, 100), -ETIMEDOUT, "its blocks have no size yet");
 	diag_says(why, DIAG_TIMEOUT, NULL, "LUN_4 sda");

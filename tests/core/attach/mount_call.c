@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A mount(2) that is refused, that comes when its time is up, and that comes when it was killed and
- * nobody waits for it any more. */
+/* mount(2) that fails, that succeeds just as its timeout expires, and that succeeds after its
+ * process was killed and its caller has given up. */
 /* Link: leap mount umount2 kill */
 #include "nfs_mount.h"
 #include "nfs_steps.h"
@@ -24,7 +24,7 @@ int __wrap_kill(pid_t pid, int sig);
 static struct tree tree;
 static bool refuses;           /* at once */
 static bool fails;             /* in the end */
-static bool overwrites = true; /* else what is there stays the topmost */
+static bool overwrites = true; /* false: the existing mount stays the topmost */
 
 /* Of all processes. */
 static struct {

@@ -93,7 +93,7 @@ Test(nfs_why, very_many_exports)
 	cr_assert_str_eq(m.attach.why.text + strlen(m.attach.why.text) - strlen("..."), "...");
 }
 
-/* Connects, and nobody answers. */
+/* The server accepts the connection and never replies. */
 Test(nfs_why, no_longer_than_there_is_time)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,

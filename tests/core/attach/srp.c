@@ -276,8 +276,7 @@ Test(srp, dead_targets_hold_up_their_port_alone)
 		"its time begins with its turn");
 }
 
-/* A file that blocks whoever writes to it for as long as the descriptor is open, as a kernel that
- * waits. */
+/* Make a file on which write() blocks while the returned descriptor is open, as in the kernel. */
 static int make_block(const char *file)
 {
 	char page[4096] = { 0 };

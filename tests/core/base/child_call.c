@@ -189,7 +189,7 @@ Test(child_call, it_has_its_descriptors_in_order_and_no_other)
 	close(extra);
 }
 
-/* Nobody waits for the time of grace. */
+/* The caller does not wait until the grace period has passed. */
 Test(child_call, one_that_hangs_is_ended)
 {
 	struct child_call call = { .fn = hang, .grace_ms = NO_LIMIT_MS };

@@ -460,7 +460,7 @@ Test(message, a_process_in_the_background_keeps_a_redirected_stderr)
 	for (unsigned i = 0; i < 5; i++) {
 		pid_t pid = fork();
 
-		rows[i].kept = i < 2; /* nobody finds what is in a file without a name */
+		rows[i].kept = i < 2; /* an unlinked file can't be read later */
 		if (!pid) {
 			dup2(rows[i].fd, STDERR_FILENO);
 			_exit(out_log_background());

@@ -19,8 +19,8 @@ static const struct opt tool_rows[] = {
 	{ "transport", 't', OPT_TEXT, AT(transport), "rdma|tcp", "carrier" },
 	{ "path", 0, OPT_LIST, AT(path), "URI", "second way to the same disk" },
 	{ "a-very-long-name-for-an-option", 'm', OPT_TEXT, AT(map), "FILE",
-		"help that is so long that it does not fit into one line beside the names and "
-		"therefore goes on in the next" },
+		"help text that is long enough that it does not fit into one line next to the "
+		"names and therefore continues" },
 	{ "depth", 0, OPT_U32, AT(depth), "N", "requests; default 16", 1, 64 },
 	{ "wait", 0, OPT_MSEC, AT(wait_ms), "SECONDS", "wait", 500, OPT_MSEC_MAX },
 	{ "ro", 0, OPT_FLAG, AT(ro), NULL, "read only" },
@@ -80,9 +80,9 @@ Test(opt_show, help)
 		"  -t, --transport rdma|tcp  carrier\n"
 		"      --path URI            second way to the same disk\n"
 		"  -m, --a-very-long-name-for-an-option FILE\n"
-		"                            help that is so long that it does not fit into one\n"
-		"                            line beside the names and therefore goes on in the\n"
-		"                            next\n"
+		"                            help text that is long enough that it does not fit\n"
+		"                            into one line next to the names and therefore\n"
+		"                            continues\n"
 		"      --depth N             requests, 1 to 64 (default 16)\n"
 		"      --wait SECONDS        wait\n"
 		"      --ro                  read only\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Lookups on a loop, by a resolver of the test's own and a clock that leaps: what is asked, by how
- * many threads, and what comes when there is no answer. */
+/* Lookups on a loop, with a fake resolver and a clock that leaps: queries, number of threads, and
+ * the result without an answer. */
 /* Link: leap getaddrinfo freeaddrinfo */
 #include "resolve.h"
 #include "leap.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* URIs and their other spellings: what they become, what is refused, and that no secret is told. */
+/* URIs and their other spellings: parsed values, errors, and no secrets in printed URIs. */
 #include "uri.h"
 #include "says.h"
 #include <criterion/criterion.h>

@@ -558,7 +558,7 @@ Test(copy, the_map_never_runs_ahead_of_the_flush)
 	s.src->bytes[(2 << 20) - 1024] = 1;
 	s.src->hole[(2 << 20) / 512 - 2] = 0;
 	cr_assert_eq(run(&s), -EIO);
-	cr_assert(s.dst->flushes >= 2, "the map is saved while it goes on");
+	cr_assert(s.dst->flushes >= 2, "the map is saved during the copy");
 	check_map(&s);
 	unlink(map_name);
 	strike(&s);
@@ -749,8 +749,8 @@ Test(copy, a_map_that_cuts_blocks_is_of_use_and_cuts_no_request)
 	strike(&s);
 }
 
-/* The map's directory: a FIFO is opened for writing only when somebody opens it for reading, which
- * the loop itself does. */
+/* The map's directory, simulated by a FIFO: opening it for writing blocks until the loop's timer
+ * opens it for reading. */
 struct slow_dir {
 	struct loop_timer timer;
 	struct loop *loop;

@@ -323,7 +323,7 @@ Test(copy_map, names_of_the_disks_are_kept_and_are_comments)
 	cr_assert_eq(got.disk[COPY_SRC].id[0], 0, "the names of the map before");
 	free(text);
 
-	/* one name alone is none */
+	/* a source without a destination is ignored */
 	text = strdup("# Source identity: 100 bytes, x\n0 ? 1\n0 1048576 +\n");
 	cr_assert_eq(copy_map_parse(&got, text, strlen(text), NULL), 0);
 	cr_assert_eq(got.disk[COPY_SRC].id[0], 0);

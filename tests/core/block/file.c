@@ -763,7 +763,7 @@ Test(file, a_block_device_that_grows_and_shrinks)
 	end(&r);
 }
 
-/* Nobody listens: what an image is when a copy begins, it is to the end. */
+/* Without a listener, the size stays what it was when the copy began. */
 Test(file, growth_that_nobody_wants_to_know)
 {
 	struct rig r = { 0 };

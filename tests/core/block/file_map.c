@@ -176,5 +176,5 @@ Test(file_map, data_that_is_trimmed_between_two_looks)
 	open_disk();
 	map_while_trimmed(1, 0);
 	map_while_trimmed(1000, 4096);
-	cr_assert_gt(trims, 900, "tried without end");
+	cr_assert_gt(trims, 900, "retries are limited");
 }

@@ -346,11 +346,11 @@ Test(orphan, a_request_that_waits_holds_back_its_client_only)
 	set_fini(&s);
 }
 
-/* Another client was told that the command has ended: all wait, for what the disk still has. */
+/* A command was reported as aborted to another client: all wait until the disk completes it. */
 Test(orphan, all_wait_for_what_another_client_has_aborted)
 {
 	struct set s;
-	struct req old, read, beside;
+	struct req old, read, other;
 
 	set_init(&s);
 	s.client = &s.a;
@@ -364,9 +364,9 @@ Test(orphan, all_wait_for_what_another_client_has_aborted)
 	s.disk->hold = false;
 	s.client = &s.b;
 	submit(&s, &read, s.b, IO_READ, 8, 1, 0);
-	submit(&s, &beside, s.b, IO_READ, 12, 1, 0);
+	submit(&s, &other, s.b, IO_READ, 12, 1, 0);
 	cr_assert_eq(s.disk->submitted, 2);
-	while (!old.over || !read.over || !beside.over)
+	while (!old.over || !read.over || !other.over)
 		turn_for(&s, 1);
 	cr_assert(old.turn < read.turn);
 	cr_assert_eq(read.buf.p[0], 'o');

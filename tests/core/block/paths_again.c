@@ -70,7 +70,7 @@ Test(paths_again, others_do_not_wait_for_it)
 	rig_fini(&rig);
 }
 
-/* A target that is busy for some seconds is no lost connection. */
+/* A target that is busy for some seconds does not count as a lost connection. */
 Test(paths_again, fail_fast_tries_for_some_seconds_what_was_refused_for_now)
 {
 	struct rig rig;

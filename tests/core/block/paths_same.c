@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What comes back must be the disk that went. */
+/* A reconnected path must lead to the same disk. */
 #include "flaky_rig.h"
 #include <criterion/criterion.h>
 
@@ -36,8 +36,8 @@ Test(paths_same, what_cannot_be_replayed_is_not_offered)
 	rig_fini(&rig);
 }
 
-/* What comes back differs by one property each, is refused by name, and accepted once it is right
- * again. */
+/* Reconnect to a disk that differs in one property: the error names the property. The disk is
+ * accepted again once the property is restored. */
 static void comes_back_as(
 	void (*spoil)(struct flaky_way *), void (*heal)(struct flaky_way *), const char *words)
 {

@@ -176,7 +176,7 @@ Test(ram, takes_memory_as_it_is_written_and_gives_it_back)
 	rig_fini(&rig);
 }
 
-/* An owner that submits from done() for ever must not keep the loop's timers from running. */
+/* An owner that always submits again from done() must not starve the loop's timers. */
 struct endless {
 	struct io io;
 	struct lane *lane;

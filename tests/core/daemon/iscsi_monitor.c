@@ -95,7 +95,7 @@ static void fini(void)
 }
 TestSuite(monitor, .init = setup, .fini = fini);
 
-/* Until a line with these words is said; NULL: until there is no session. */
+/* Wait for a message with these words. NULL: wait until there is no session. */
 static bool comes(const char *words)
 {
 	awaited = words;
@@ -184,7 +184,7 @@ Test(monitor, leaves_it_to_iscsid)
 		cr_assert_eq(iscsi_kernel.count[i], 0, "command %u", i);
 }
 
-/* Whoever made it lives, and hears it too. */
+/* The process that creates the session is alive and receives the event, too. */
 Test(monitor, leaves_a_session_in_the_making_to_its_maker)
 {
 	put(DEVICE, "creator", "500\n");
@@ -207,7 +207,7 @@ Test(monitor, ends_with_the_last_session)
 	session_event(ISCSI_IF_SESSION_UNBOUND);
 	lose();
 	rest(50);
-	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_STOP_CONN], 0, "somebody logs out");
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_STOP_CONN], 0, "another process logs out");
 	cr_assert_eq(overs, 0);
 	cr_assert(!iscsi_monitor_is_idle(monitor));
 	unlinkat(tree.root, LINK, 0);
@@ -216,10 +216,10 @@ Test(monitor, ends_with_the_last_session)
 	cr_assert_eq(overs, 1);
 	cr_assert(iscsi_monitor_is_idle(monitor));
 	make_session();
-	cr_assert(!iscsi_monitor_is_idle(monitor), "one that nobody told of is found");
+	cr_assert(!iscsi_monitor_is_idle(monitor), "a session without an event is found");
 }
 
-/* An adapter's own: those that it keeps itself are none of ours. */
+/* Sessions of an offload adapter, which recovers them itself. */
 Test(monitor, does_not_stay_for_what_it_cannot_keep)
 {
 	unlinkat(tree.root, LINK, 0);

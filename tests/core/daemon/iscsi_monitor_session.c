@@ -125,7 +125,7 @@ Test(iscsi_monitor_session, what_was_forgotten_is_rather_safe_than_quick)
 		  session.params.set.data_digest == ISCSI_DIGEST_CRC32C_NONE);
 }
 
-/* The lengths the kernel shows of iSER are no data segments' (128 and 8192 with LIO). */
+/* Over iSER, the lengths in sysfs (128 and 8192 with LIO) do not limit data segments. */
 Test(iscsi_monitor_session, over_iser)
 {
 	struct iscsi_settings initial;

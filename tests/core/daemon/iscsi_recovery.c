@@ -59,7 +59,7 @@ static int begin(
 {
 	(void)recovery;
 	cr_assert(!w.trying[s->sid], "two logins at once");
-	cr_assert(!w.iscsid, "a login beside iscsid");
+	cr_assert(!w.iscsid, "a login while iscsid runs");
 	w.begun++;
 	w.limit_ms = limit_ms;
 	w.began_at = w.now;
@@ -197,7 +197,7 @@ Test(iscsi_recovery, pauses_double_up_to_a_bound)
 	tried(1, 0);
 	cr_assert(said("session1 22.0_s 7_tries"));
 	lose(1);
-	cr_assert_eq(w.limit_ms, 5000, "the next loss begins anew");
+	cr_assert_eq(w.limit_ms, 5000, "the next loss starts with the first limit");
 }
 
 Test(iscsi_recovery, a_reason_is_said_once_until_it_is_another)
@@ -369,7 +369,7 @@ Test(iscsi_recovery, goes_on_where_another_keeper_was)
 		tried(1, EIO);
 		pass(30);
 	}
-	cr_assert_eq(w.begun, 7, "it goes on, slowly");
+	cr_assert_eq(w.begun, 7, "retries continue, slowly");
 	w.state[1].expired = false;
 	tried(1, 0);
 	cr_assert(is(1, RECOVERY_LOGGED_IN));

@@ -236,7 +236,7 @@ Test(srp_daemon, whom_a_table_that_was_cut_does_not_name_is_still_there)
 	scans = 0;
 	run(90);
 	heard("fake0_port_1 LID_2 table record");
-	cr_assert_geq(scans, 3, "it is asked again soon");
+	cr_assert_geq(scans, 3, "the query is retried soon");
 	cr_assert_eq(count(known(), "\"id_ext\""), 3);
 	stop();
 }

@@ -73,7 +73,7 @@ Test(srp_daemon, a_line_said_often_is_written_seldom)
 	text_says(last_written, "the_same_( 10_s)");
 	written = 0;
 	srp_daemon_log_add(&log_, "the same");
-	cr_assert_eq(written, 1, "forgotten meanwhile");
+	cr_assert_eq(written, 1, "the line has expired, so it is written at once");
 	for (unsigned i = 0; i < 2 * SRP_LOG_LINES; i++) {
 		snprintf(text, sizeof(text), "line %u", i);
 		srp_daemon_log_add(&log_, text);

@@ -74,7 +74,7 @@ Test(srp_daemon, without_notices_it_says_so)
 	fake_fabric.reports_taken = false;
 	fake_fabric.node[0].guid += 16;
 	run(120);
-	cr_assert_eq(srp.lines, 4, "what came meanwhile is found when they come again");
+	cr_assert_eq(srp.lines, 4, "the first scan after notices work again finds the new target");
 }
 
 Test(srp_daemon, a_device_that_goes_and_comes)

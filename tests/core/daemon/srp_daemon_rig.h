@@ -162,7 +162,7 @@ int kernel_srp_ready(int root, struct diag *diag)
 	return 0;
 }
 
-/* --- whoever runs the daemon */
+/* --- the daemon's caller */
 
 static struct srp_daemon *daemon_;
 static struct srp_daemon_params opts;

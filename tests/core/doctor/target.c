@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is asked of a target, and of its host for other protocols; the way there. Applets are a
- * function that prints what an applet would, and routes are given. */
+/* Probes of a target, of its host for other protocols, and of the route. A function prints what an
+ * applet would; routes come from the test. */
 /* Link: leap kernel_route kernel_firewall */
 #include "findings.h"
 #include "kernel_net.h"

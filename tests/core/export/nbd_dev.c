@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A disk behind the kernel's NBD client, whom the fake driver plays: requests, connections that
- * die, a device that is taken over, resized and disconnected. */
+/* A disk behind the kernel's NBD client, played by the fake driver: requests, lost connections, a
+ * device that is taken over, resized and disconnected. */
 /* Link: leap */
 #include "nbd_dev.h"
 #include "disk.h"

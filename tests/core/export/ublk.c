@@ -34,7 +34,7 @@ static struct driver {
 	unsigned busy;                   /* so many times recovery is refused */
 	unsigned opened, closed, failed; /* queues */
 	bool no_nodes;                   /* in /dev */
-	bool hang; /* START_DEV has no end, and a queue is refused meanwhile */
+	bool hang;                       /* START_DEV never returns, and a queue fails during it */
 	struct ublk_queue *queue;
 	char dir[32];
 	int dev;
@@ -474,7 +474,7 @@ Test(ublk, one_that_never_came_up_is_made_anew)
 	left_behind(0, KEPT, UBLK_DEAD);
 	d.delete_ms = 1300;
 	u = start(0);
-	cr_assert_eq(d.held, 1, "who has it open is waited for, and that is said");
+	cr_assert_eq(d.held, 1, "waits for the process that has it open, and reports that");
 	d.delete_ms = 0;
 	cr_assert_eq(ublk_stop(u, 1000, &diag), 0);
 	teardown();

@@ -231,7 +231,7 @@ Test(ublk_io, odd_answers_of_the_kernel_are_kept_apart)
 	rig.q.refused = 0;
 	ublk_io_result(&rig.q, 1, -EBUSY);
 	cr_assert_eq(rig.q.refused, -EBUSY);
-	ublk_io_result(&rig.q, 2, 1); /* NEED_GET_DATA, which nobody asked for */
+	ublk_io_result(&rig.q, 2, 1); /* unexpected NEED_GET_DATA */
 	cr_assert_eq(rig.q.refused, -EBUSY, "the first counts");
 	cr_assert_eq(rig.q.lost, 2);
 	ublk_io_result(&rig.q, 1, 0); /* lost: it fetched nothing */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Patterns that can be read back: every byte that is wrong is found, and what is there instead is
- * told. */
+/* Patterns that can be verified: each wrong byte is found, and the actual content is reported. */
 #include "load_verify.h"
 #include "says.h"
 #include <criterion/criterion.h>

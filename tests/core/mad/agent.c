@@ -156,7 +156,7 @@ Test(agent, drops_what_is_no_request)
 	turn();
 	cr_assert_eq(fake_fabric.dm_answers, 0);
 	cr_assert_eq(fake_fabric.opens, 1);
-	cr_assert_not_null(answer_to(9, 0), "and goes on");
+	cr_assert_not_null(answer_to(9, 0), "and answers the next request");
 }
 
 Test(agent, drops_a_longer_datagram)

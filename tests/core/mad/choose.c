@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which port is meant, and what is said about one that cannot be used. */
+/* Choosing a port, and the errors about ports that can't be used. */
 #include "mad_port.h"
 #include "says.h"
 #include <criterion/criterion.h>

@@ -545,8 +545,8 @@ Test(codec, tables)
 	for (size_t len = 0; len < sizeof(mad); len++) {
 		bool good = mad_sa_table_get(&table, mad, len, 68);
 
-		cr_assert_eq(good, len == 56 || len >= 56 + 68,
-			"%zu bytes, less than a record is no table", len);
+		cr_assert_eq(
+			good, len == 56 || len >= 56 + 68, "%zu bytes, shorter than a record", len);
 		if (good)
 			cr_assert_eq(table.count, (len - 56 + 4) / 72,
 				"the last one need not be filled up");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Scans of fabrics in memory: who is found, who fails, what it costs. */
+/* Scans of fabrics in memory: targets found, failures, number of requests. */
 /* Link: leap */
 #include "mad_port.h"
 #include "says.h"
@@ -437,7 +437,7 @@ Test(scan, ports_by_gid)
 	cr_assert_eq(found.target[0].lid, 11);
 	cr_assert_eq(services(&found.target[0]), 1);
 	failed(&found.target[1], "subnet_administrator path");
-	/* RoCE: nobody to resolve it, and nobody needed */
+	/* RoCE: no subnet administrator to resolve it, and none needed */
 	fake_fabric.port[0].infiniband = false;
 	fake_fabric.port[0].lid = fake_fabric.port[0].sm_lid = 0;
 	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = by_gid, .count = 1 }, 5000), 0,

@@ -101,7 +101,7 @@ static void another_guid(void *arg, uint8_t *datagram, size_t *len)
 	}
 }
 
-/* Switches of 255 ports that are somebody else each time they are asked. */
+/* Switches of 255 ports that report another GUID on each query. */
 Test(walk, liars_do_not_keep_it_forever)
 {
 	uint64_t guid = 0x777000;

@@ -227,7 +227,7 @@ Test(watch, what_changes_of_the_port_is_told_within_a_second_and_subscribed_anew
 	}
 	cr_assert_eq(mad_port(mad)->lid, 0x41);
 	cr_assert_eq(mad_port(mad)->sm_lid, 0x42);
-	cr_assert_eq(it.tolds, 1, "they stood all the time, as far as anybody knows");
+	cr_assert_eq(it.tolds, 1, "no subscription was reported as lost");
 }
 
 Test(watch, a_port_that_goes_down_and_comes_back)
@@ -242,7 +242,7 @@ Test(watch, a_port_that_goes_down_and_comes_back)
 	diag_says(&it.diag, DIAG_UNREACHABLE, "fake0 port 1", "DOWN");
 	pass(600);
 	cr_assert_eq(it.tolds, 2, "once");
-	cr_assert_eq(fake_fabric.informs, 3, "nothing is sent meanwhile");
+	cr_assert_eq(fake_fabric.informs, 3, "nothing is sent while the port is down");
 	fake_fabric.port[0].state = PORT_INIT;
 	fake_fabric.port[0].sm_lid = 0;
 	pass(3);
@@ -346,7 +346,7 @@ Test(watch, a_silent_or_busy_administrator)
 	pass(1);
 	fake_report(0, good, MAD_LEN);
 	pass(5);
-	cr_assert_eq(mad_counters(mad)->reports, 0, "nobody has LID 0");
+	cr_assert_eq(mad_counters(mad)->reports, 0, "LID 0 is invalid");
 	cr_assert_eq(it.told, -ETIMEDOUT);
 	diag_says(&it.diag, DIAG_TIMEOUT, "fake0 port 1", "LID_2 answer reports");
 	cr_assert_not_null(text_lacks(it.diag.text, "busy"));
@@ -424,7 +424,7 @@ Test(watch, who_has_nothing_to_report)
 	fake_report(2, bad, MAD_LEN);
 	pass(1);
 	cr_assert_eq(fake_fabric.answered, sizeof(useless) / sizeof(*useless) + 1,
-		"so that they are not said again");
+		"so that they are not repeated");
 	cr_assert_eq(it.notices, 0);
 	fake_report(2, good, MAD_LEN);
 	pass(1);

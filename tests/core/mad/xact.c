@@ -150,10 +150,10 @@ Test(xact, an_answer_to_an_earlier_try_counts)
 	send(&ask, 10);
 	wait_for(&ask, 1, 10000);
 	cr_assert_eq(ask.answer.err, 0);
-	cr_assert_gt(mad_counters(mad)->sent, 1, "asked again meanwhile");
+	cr_assert_gt(mad_counters(mad)->sent, 1, "retried before the answer");
 	cr_assert_eq(ask.done, 1);
 	loop_wait(loop, &(int){ 0 }, loop_clock() + 600000000);
-	cr_assert_eq(ask.done, 1, "the second answer is nobody's");
+	cr_assert_eq(ask.done, 1, "the second answer is dropped");
 	cr_assert_geq(mad_counters(mad)->unmatched, 1);
 }
 
@@ -228,7 +228,7 @@ static void strange(void *arg, uint8_t *datagram, size_t *len)
 		hdr->tid = put_be64(get_be64(hdr->tid) ^ 0x10000);
 		break;
 	case 4:
-		hdr->tid = put_be64(get_be64(hdr->tid) ^ 0x1000); /* nobody's place */
+		hdr->tid = put_be64(get_be64(hdr->tid) ^ 0x1000); /* of no transaction */
 		break;
 	case 5:
 		*len = 100;
@@ -261,7 +261,7 @@ Test(xact, few_at_once_and_one_to_each)
 
 	for (unsigned i = 0; i < 8; i++)
 		fake_fabric.node[i].delay_ms = 5;
-	/* a machine that stands still for a while asks nobody twice */
+	/* after a stall of this machine, no request is repeated */
 	open_with((struct mad_limits){ .window = 4, .tries = 1 });
 	for (unsigned i = 0; i < 64; i++)
 		send(&ask[i], 10 + i / 16);
@@ -373,7 +373,7 @@ Test(xact, a_redirection_is_followed_once)
 	send_sa(&ask[2], MAD_CLASS_PORT_INFO, NULL, 0);
 	wait_for(&ask[2], 1, 5000);
 	cr_assert_eq(ask[2].answer.status, MAD_STATUS_REDIRECT);
-	cr_assert_eq(mad_counters(mad)->sent, 5, "that is no LID");
+	cr_assert_eq(mad_counters(mad)->sent, 5, "invalid LID");
 }
 
 Test(xact, a_long_request_goes_in_segments)

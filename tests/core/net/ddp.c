@@ -245,7 +245,7 @@ static void say_read(uint32_t msn, uint32_t tag, uint64_t from, uint32_t len)
 	say_fpdu(&r, sizeof(r), NULL, 0);
 }
 
-/* The session ends so, and the peer is told with that Terminate. */
+/* Expect the session to end for this reason, with this Terminate sent to the peer. */
 static void ends(const char *words, unsigned term)
 {
 	uint8_t out[24];
@@ -395,7 +395,7 @@ Test(ddp, ops_have_the_bytes_of_the_standard)
 	a = op_of(EP_SEND, "after");
 	ep->ops->post(ep, &a);
 	settle();
-	cr_assert_eq(sents, 3, "what follows a read is told after it");
+	cr_assert_eq(sents, 3, "a send after a read completes after it");
 	struct ddp_tagged t = tagged(RDMAP_READ_RESP, false, stag(), 8192);
 	say_fpdu(&t, sizeof(t), "ABC", 3);
 	t = tagged(RDMAP_READ_RESP, true, stag(), 8192 + 3);

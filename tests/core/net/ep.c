@@ -65,7 +65,7 @@ Test(ep, verbs_gets_a_second_of_endless_time)
 	cr_assert_eq(verbs.dial.timeout_ms, 1000);
 	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
 	cr_assert_eq(iwarp.dial.timeout_ms, 0);
-	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "no listener");
 	cr_assert_eq(verbs.started, 2);
 	cr_assert_eq(verbs.dial.timeout_ms, 0);
 	finish(ep);
@@ -172,7 +172,7 @@ Test(ep, an_owner_that_closes)
 	asks(ep, VERBS_DOM);
 	ep->ops->close(ep);
 	cr_assert_eq(verbs.closes, 1);
-	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "meanwhile");
+	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "too late");
 	cr_assert(owner.downs == 1 && !iwarp.started);
 	finish(ep);
 }

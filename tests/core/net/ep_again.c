@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Verbs once more, when software iWARP found nobody either, and what an owner finds taken back. */
+/* A second attempt over verbs after software iWARP found no listener, and the state that its owner
+ * then sees. */
 /* Link: leap core/net/ep.o */
 #include "ep_rig.h"
 #include "says.h"
@@ -35,7 +36,7 @@ Test(ep, a_slow_target_gets_verbs_once_more)
 
 	asks(ep, VERBS_DOM);
 	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
-	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "no listener");
 	cr_assert_eq(verbs.started, 2);
 	cr_assert_eq(iwarp.ended, 1);
 	cr_assert(verbs.dial.timeout_ms > 1000 && verbs.dial.timeout_ms <= 5000, "%u",
@@ -54,10 +55,10 @@ Test(ep, nobody_anywhere)
 	struct ep *ep = dial(5000);
 
 	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
-	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "no listener");
 	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence still");
 	cr_assert(owner.downs == 1 && verbs.started == 2 && iwarp.started == 1);
-	diag_says(&ep->why, DIAG_TIMEOUT, "", "silence_still TCP nobody");
+	diag_says(&ep->why, DIAG_TIMEOUT, "", "silence_still TCP no_listener");
 	finish(ep);
 }
 
@@ -66,10 +67,10 @@ Test(ep, the_second_time_verbs_is_rejected)
 	struct ep *ep = dial(5000);
 
 	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
-	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "no listener");
 	fails_by(ep, &stays[0]);
 	cr_assert_eq(owner.downs, 1);
-	cr_assert_str_eq(ep->why.text, "verbs cause", "who has spoken is the only cause");
+	cr_assert_str_eq(ep->why.text, "verbs cause", "the peer that answered is the only cause");
 	finish(ep);
 }
 
@@ -80,9 +81,9 @@ Test(ep, the_second_time_verbs_cannot_start)
 	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
 	verbs.refuses = ENODEV;
 	verbs.code = DIAG_NO_DEVICE;
-	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "no listener");
 	cr_assert_eq(verbs.started, 2);
-	nothing_but_free_helps(ep, DIAG_NO_DEVICE, "verbs_cannot_start TCP nobody");
+	nothing_but_free_helps(ep, DIAG_NO_DEVICE, "verbs_cannot_start TCP no_listener");
 	cr_assert_eq(verbs.ended, 1, "what did not start does not end");
 }
 
@@ -92,13 +93,13 @@ Test(ep, only_silence_is_asked_twice)
 	struct ep *ep = dial(5000);
 
 	fails(ep, DIAG_NO_DEVICE, ENODEV, "no device leads there");
-	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "no listener");
 	cr_assert(owner.downs == 1 && verbs.started == 1);
-	diag_says(&ep->why, DIAG_NO_DEVICE, "", "no_device_leads_there TCP nobody");
+	diag_says(&ep->why, DIAG_NO_DEVICE, "", "no_device_leads_there TCP no_listener");
 	finish(ep);
 }
 
-/* Somebody was at TCP, and the request has been made. */
+/* TCP connected, and the MPA request was sent. */
 Test(ep, a_peer_that_fails_late_is_not_left)
 {
 	struct ep *ep = dial(5000);
@@ -188,7 +189,7 @@ Test(ep, the_next_address_over_verbs_alone)
 	cr_assert(verbs.dial.timeout_ms <= 2501, "it is left half of the time: %u",
 		verbs.dial.timeout_ms);
 	asks(ep, VERBS_DOM);
-	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "no listener");
 	verbs_is_at("10.0.0.2:7");
 	cr_assert(verbs.started == 2 && verbs.ended == 1 && !owner.downs);
 	asks(ep, VERBS_DOM);
@@ -204,7 +205,7 @@ Test(ep, no_address_over_verbs_alone)
 	struct ep *ep = dial_to(&dst, EP_VERBS, 5000);
 
 	fails(ep, DIAG_UNREACHABLE, EHOSTUNREACH, "no way");
-	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "no listener");
 	cr_assert(owner.downs == 1 && verbs.started == 2 && !iwarp.started);
 	diag_says(&ep->why, DIAG_REFUSED, "10.0.0.1:7, 10.0.0.2:7",
 		"no_route_to_host connection_refused");
@@ -220,7 +221,7 @@ Test(ep, all_addresses_over_verbs_before_software_iwarp)
 	cr_assert(verbs.dial.timeout_ms == 1000, "%u", verbs.dial.timeout_ms);
 	fails(ep, DIAG_NO_DEVICE, ENODEV, "no device leads there");
 	cr_assert(verbs.started == 2 && !iwarp.started);
-	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "no listener");
 	cr_assert(iwarp.started == 1 && iwarp.dial.dst.others == 1 && !owner.downs);
 	asks(ep, IWARP_DOM);
 	comes_up(ep);
@@ -244,7 +245,7 @@ Test(ep, an_owner_that_closes_ends_the_addresses)
 	struct ep *ep = dial_to(&dst, EP_VERBS, 5000);
 
 	ep->ops->close(ep);
-	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "no listener");
 	cr_assert(owner.downs == 1 && verbs.started == 1);
 	finish(ep);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Two ends of software iWARP in one process over 127.0.0.1: mixed operations with seeded sizes,
- * every byte checked; set-up, refusal, faults of a peer and what is said about them. */
+ * every byte checked; set-up, refusal, faults of a peer and their messages. */
 /* Link: leap */
 #include "iwarp.h"
 #include "crc32c.h"
@@ -348,7 +348,7 @@ static void set_up(bool client_crc, bool server_crc)
 
 static void turn(volatile int *flag)
 {
-	cr_assert(loop_wait(loop, flag, leap_limit(20 * SECOND)), "waited in vain");
+	cr_assert(loop_wait(loop, flag, leap_limit(20 * SECOND)), "timed out");
 }
 
 static void connect_both(bool client_crc, bool server_crc)
@@ -679,7 +679,7 @@ Test(iwarp, a_peer_of_revision_1_is_asked_again)
 	close(one);
 	one = bare_accept(fd, frame);
 	cr_assert_eq(frame[17], 1);
-	cr_assert_eq(frame[19], 0, "nothing but private data, and of that there is none");
+	cr_assert_eq(frame[19], 0, "no private data");
 	cr_assert_eq(send(one, reply,
 			     mpa_put(reply, &(struct mpa){ .revision = 1, .crc = true }, true), 0),
 		20);
@@ -768,7 +768,7 @@ Test(iwarp, a_reset_does_not_wait_for_the_peer)
 	left_open(true);
 }
 
-/* A slow peer shows that it goes on before a message has come whole. */
+/* Received parts of a message already count as progress of a slow peer. */
 Test(iwarp, parts_of_messages_count_as_moved)
 {
 	const struct mpa answer = {
@@ -803,7 +803,7 @@ Test(iwarp, parts_of_messages_count_as_moved)
 	loop_free(loop);
 }
 
-/* Only who is to wait in vain has little time. */
+/* The timeout is short only if it is to expire. */
 static void hand_answered(const void *bytes, size_t len, const char *words, enum diag_code code)
 {
 	struct ep_dial dial = { .timeout_ms = code == DIAG_TIMEOUT ? 200 : 10000 };

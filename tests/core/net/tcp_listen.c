@@ -388,8 +388,8 @@ static bool starved(const struct diag *why, void *user)
 	return soon;
 }
 
-/* Without a descriptor the next connection is closed at once; or it waits when it is told to, and
- * then it is taken. */
+/* Without a free descriptor the next connection is closed at once. If the owner defers it instead,
+ * it is accepted later. */
 Test(tcp_listen, no_descriptor_left)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The in-flight table: who gets which slot and how many, when a command is over, whose deadline
- * comes first, who waits. */
+/* The in-flight table: slots and their number, completion of commands, order of deadlines, and
+ * waiting for a slot. */
 /* Link: leap */
 #include "inflight.h"
 #include <criterion/criterion.h>

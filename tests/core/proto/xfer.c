@@ -271,7 +271,7 @@ Test(xfer, the_reply_is_behind_the_last_segment)
 	disconnect();
 }
 
-/* Some of a list is nobody's memory: the connection ends, and the move never does. */
+/* Part of a list is unregistered memory: the connection ends, the transfer never completes. */
 Test(xfer, a_segment_that_is_not_there)
 {
 	struct ep_op reply = { .kind = EP_SEND, .flags = EP_INLINE };

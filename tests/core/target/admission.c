@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Admission: quotas, who makes room, what is kept for others, how often it is reported. */
+/* Admission: quotas, choice of the evicted connection, reserves, and rate of reports. */
 /* Link: leap */
 #include "admission.h"
 #include "buffers.h"
@@ -187,7 +187,7 @@ Test(target_admission, strangers_of_one_network)
 	end();
 }
 
-/* As many as a host announces are no strangers, from its own address. */
+/* Connections that a host announced do not count as pending, if they come from its address. */
 Test(target_admission, announced_connections)
 {
 	begin(1024, false);
@@ -209,9 +209,8 @@ Test(target_admission, announced_connections)
 	end();
 }
 
-/* What a host is about to use goes last: before it, all that none has announced. */
-/* More strangers than may finish a login at once make room, then guests, then announced
- * connections, so that nobody keeps others out by means of these. */
+/* Order of eviction: pending connections beyond the limit of concurrent logins, then discovery
+ * sessions, then announced connections, so that no host can block others by announcing many. */
 Test(target_admission, who_makes_room)
 {
 	begin(80, false);

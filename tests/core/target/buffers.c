@@ -445,7 +445,7 @@ static unsigned ended(void)
 	return count;
 }
 
-/* Few frozen hosts are no reason to end them: the reserve is left. */
+/* A few frozen hosts are not disconnected as long as the reserve is free. */
 Test(target_buffers, frozen_hosts)
 {
 	for (unsigned k = 1; k <= 3; k++) {
@@ -518,7 +518,7 @@ Test(target_buffers, a_request_of_several_commands)
 		}
 }
 
-/* A host that sends some bytes now and then, but not what was asked for. */
+/* Hosts that send a few bytes now and then, but never complete the requested data. */
 Test(target_buffers, trickling_hosts)
 {
 	honest_among(30, MANY, UINT64_MAX, 16);
@@ -581,8 +581,8 @@ Test(target_buffers, slow_hosts)
 	hosts_end();
 }
 
-/* --- one honest host beside many names: all of one address, with or without it, or each of another
- * one */
+/* --- one honest host among many host names: all at one address, which the honest host shares or
+ * not, or each at its own */
 
 #define NAMES 200
 
@@ -740,7 +740,7 @@ Test(target_buffers, no_contention_no_end)
 	hosts_end();
 }
 
-/* Disks, not hosts, hold the buffers: nobody is ended for that. */
+/* Disks, not hosts, hold the buffers: no host is disconnected for that. */
 Test(target_buffers, slow_disks_end_no_host)
 {
 	struct target_buf_request c[HOSTS][8] = { 0 };

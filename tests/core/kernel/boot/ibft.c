@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The firmware's table as the kernel shows it and as it stands in ACPI: both say the same; a
- * damaged one is told so. */
+/* The iBFT in sysfs and in ACPI: both give the same result. A damaged table is an error. */
 #include "uapi/ibft.h"
 #include "iscsi_conf.h"
 #include "says.h"

@@ -98,7 +98,7 @@ Test(iscsi_string, what_stands_for_the_firmware)
 
 	for (unsigned i = 0; i < sizeof(text) / sizeof(*text); i++) {
 		cr_assert_eq(kernel_iscsi_string(text[i], &entry, &why), 0, "%s", text[i]);
-		cr_assert(entry.firmware && !entry.host[0] && !entry.name[0], "%s is no host",
+		cr_assert(entry.firmware && !entry.host[0] && !entry.name[0], "%s is not a host",
 			text[i]);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The firmware's table of NVMe-oF connections: what a good one gives to connect and to configure,
- * and what is left of a damaged one. */
+/* The NBFT: connections and network configuration from a valid table, and what can still be read
+ * from a damaged one. */
 #include "uapi/nbft.h"
 #include "kernel_nbft.h"
 #include "nbft_table.h"

@@ -342,7 +342,7 @@ Test(nvme_conf, files_of_every_form_and_drop_ins_in_order)
 	diag_says(&diag, DIAG_USAGE, NULL, "/endless 1_MiB");
 	tree_dir(&tree, "etc/nvme/nvme-fabrics.conf.d/30.conf");
 	cr_assert_eq(kernel_nvmf_conf_read(tree.root, NULL, &all, &diag), -EISDIR,
-		"what is there and cannot be read is not passed over");
+		"an unreadable file is not skipped");
 	kernel_nvmf_conf_free(&all);
 	for (unsigned i = 0; i < 64; i++) {
 		char name[64];

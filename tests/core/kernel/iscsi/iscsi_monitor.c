@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Who keeps iSCSI sessions, told by /proc and a lock. */
+/* Find the iSCSI session monitor or iscsid, by /proc and a lock. */
 #include "kernel_iscsi.h"
 #include "says.h"
 #include "tree.h"
@@ -72,7 +72,7 @@ Test(iscsi_keeper, iscsid_is_roots)
 	process(11, "iscsid", 'S');
 	owned(11, "1000\t0\t0\t0");
 	cr_assert_eq(kernel_iscsid(tree.root), 0,
-		"a name that anybody can give, and a program that is root for somebody");
+		"a process of a user, and a set-user-ID program run by a user");
 	process(12, "iscsid", 'S');
 	cr_assert_eq(kernel_iscsid(tree.root), 12);
 }

@@ -87,10 +87,10 @@ Test(iscsi_nl, answers)
 	cr_assert_eq(answer(ISCSI_IF_BIND_CONN, ISCSI_IF_BIND_CONN, 0, 0, 0), 0);
 	cr_assert_eq(answer(ISCSI_IF_BIND_CONN, ISCSI_IF_BIND_CONN, 0, -ENOTCONN, 0), -ENOTCONN);
 	cr_assert_eq(answer(ISCSI_IF_CREATE_SESSION, ISCSI_IF_CREATE_SESSION, 0, 7, 0), 0,
-		"a session's number is no error");
+		"a session number is not an error");
 	cr_assert_eq(answer(ISCSI_IF_SET_PARAM, ISCSI_IF_ERROR, -ENOSYS, 0, 0), -ENOSYS);
 	cr_assert_eq(answer(ISCSI_IF_SET_PARAM, ISCSI_IF_ERROR, 0, 0, 0), -EPROTO,
-		"an error that is none");
+		"an error event with status 0");
 	cr_assert_eq(answer(ISCSI_IF_SET_PARAM, ISCSI_IF_ERROR, 5, 0, 0), -EPROTO);
 	cr_assert_eq(answer(ISCSI_IF_SET_PARAM, ISCSI_IF_ERROR, -4096, 0, 0), -EPROTO);
 	cr_assert_eq(answer(ISCSI_IF_SET_PARAM, ISCSI_IF_BIND_CONN, 0, 0, 0), -EPROTO,

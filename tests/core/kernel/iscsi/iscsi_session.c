@@ -320,7 +320,7 @@ Test(iscsi_session, is_found)
 	cr_assert(finds("tcp", name, "[fd00:0::1]:3260"));
 	cr_assert(finds("tcp", name, "[fd00::2]:3261"));
 	put(CONN, "persistent_address", "disk.example");
-	cr_assert(!finds("tcp", name, "10.0.0.1:3260"), "nobody is asked for a name");
+	cr_assert(!finds("tcp", name, "10.0.0.1:3260"), "names are not resolved");
 }
 
 Test(iscsi_session, secrets)

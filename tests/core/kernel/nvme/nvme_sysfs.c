@@ -175,7 +175,7 @@ Test(nvme_sysfs, who_would_lose_something)
 	tree_file(&tree, "proc/self/mountinfo", "25 1 259:1 / /mnt rw - ext4 /dev/nvme1n1 rw\n");
 	cr_assert_eq(kernel_nvmf_list(tree.root, &list, &count, NULL), 0);
 	kernel_nvmf_users(tree.root, list, 1, who, sizeof(who), &enough);
-	cr_assert_str_eq(who, "", "the other path goes on: %s", who);
+	cr_assert_str_eq(who, "", "the other path stays: %s", who);
 	kernel_nvmf_users(tree.root, list, 2, who, sizeof(who), &enough);
 	text_says(who, "nvme1n1 /mnt");
 	tree_file(&tree, "sys/class/nvme/nvme10/state", "connecting\n");

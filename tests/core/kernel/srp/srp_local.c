@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From which port a login leaves: two ports in one subnet and one in another, RoCE, IPoIB's
- * interface, and what is said when none fits. */
+/* The local port of a login: two ports in one subnet and one in another, RoCE, the IPoIB interface,
+ * and the error if no port matches. */
 #include "kernel_srp.h"
 #include "says.h"
 #include "tree.h"

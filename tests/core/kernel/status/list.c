@@ -165,7 +165,7 @@ Test(list, paths_of_one_nvme_disk_are_together)
 	cr_assert_str_eq(list.path[1].state, "non-optimized");
 	cr_assert_str_eq(link_of(&list, 1)->source, "10.0.1.9");
 	cr_assert_eq(list.path[2].unit, 2);
-	cr_assert_eq(list.path[3].disk, -1, "a discovery controller has no disk, and is told");
+	cr_assert_eq(list.path[3].disk, -1, "a discovery controller is listed without a disk");
 	cr_assert_str_eq(link_of(&list, 3)->name, "nvme3");
 	cr_assert_eq(link_of(&list, 0)->loss.give_up_s, 60);
 	cr_assert_eq(link_of(&list, 0)->loss.fail_s, VALUE_OFF);
@@ -182,7 +182,7 @@ Test(list, the_device_that_has_the_source_address)
 	cr_assert_str_eq(link_of(&list, 0)->rdma_dev, "mlx5_bond_0");
 	cr_assert_eq(link_of(&list, 0)->rdma_port, 1);
 	cr_assert_str_eq(link_of(&list, 1)->rdma_dev, "", "TCP has none");
-	cr_assert_str_eq(link_of(&list, 3)->rdma_dev, "", "nobody tells its source");
+	cr_assert_str_eq(link_of(&list, 3)->rdma_dev, "", "source unknown");
 	cr_assert_eq(list.ports, 2);
 	cr_assert_str_eq(list.port[0].netdev, "eth2");
 	cr_assert_str_eq(list.port[1].netdev, "bond0");
@@ -635,7 +635,7 @@ Test(list, what_a_word_means)
 	cr_assert_eq(selected(&tree, ""), 0);
 	list = list_of(&tree);
 	cr_assert_eq(kernel_list_select(tree.root, &list, "mlx5_0/1", 1000, NULL), 0,
-		"a port that nothing goes over is told");
+		"an unused port is listed");
 	cr_assert_eq(list.paths, 0);
 	cr_assert_eq(list.ports, 1);
 	kernel_list_free(&list);

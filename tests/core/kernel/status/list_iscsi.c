@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iSCSI sessions in the list: what they have beside other connections, and who keeps them. */
+/* iSCSI sessions in the list: their own fields, and the process that recovers them. */
 #include "list.h"
 #include "tree.h"
 #include <criterion/criterion.h>

@@ -455,7 +455,7 @@ Test(serving, one_that_ends_before_it_answers_is_none)
 
 	cr_assert_eq(loop_new(&loop, &options, &diag), 0);
 	loop_timer_set(loop, &mortal.timer, loop_clock() + 300000000);
-	/* nobody waits for the time limit */
+	/* returns before the time limit */
 	cr_assert_eq(kernel_serving(root, loop, NO_LIMIT_MS, &all, &diag), 0, "%s", diag.text);
 	cr_assert_null(find(&all, mortal.pid));
 	kernel_serving_free(&all);

@@ -142,7 +142,7 @@ Test(disk_identity, what_a_file_system_tells)
 						.fsid = 0x801,
 						.inode = 12,
 						.dev = disk }),
-		"file system id 0000000000000801 inode 12", "all zero is no UUID");
+		"file system id 0000000000000801 inode 12", "all zero is not a UUID");
 	/* a snapshot of btrfs: the same UUID and inode numbers */
 	cr_assert_str_neq(text_of(&tree, (struct identity_file){ .fs_uuid = uuid,
 						 .fsid = 1,

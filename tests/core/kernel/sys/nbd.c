@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which NBD device is ours, what is asked of the driver, and what its refusals are called. */
+/* Finding our NBD device, requests to the driver, and its errors. */
 #include "nbd_driver.h"
 #include "says.h"
 #include "wait.h"
@@ -213,7 +213,7 @@ Test(kernel_nbd, disconnecting)
 	cr_assert_eq(nbd_driver.disconnects, 0);
 	tree_file(&tree, "dev/nbd0", "");
 	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, "rdmastor y", true, 0, &diag), 0,
-		"another's is none");
+		"a device of another process is left alone");
 	cr_assert_eq(nbd_driver.disconnects, 0);
 	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, "rdmastor x", false, NO_LIMIT_MS, &diag),
 		0, "%s", diag.text);

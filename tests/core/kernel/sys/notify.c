@@ -86,7 +86,7 @@ Test(notify, any_text)
 	int fd;
 
 	unsetenv("NOTIFY_SOCKET");
-	cr_assert_eq(kernel_notify("WATCHDOG=1", NULL), 0, "nobody listens");
+	cr_assert_eq(kernel_notify("WATCHDOG=1", NULL), 0, "no listener");
 	snprintf(name, sizeof(name), "@notify-any-%d", getpid());
 	fd = listen_at(name);
 	cr_assert_eq(kernel_notify("STATUS=2 targets", NULL), 0);

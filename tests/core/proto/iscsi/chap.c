@@ -128,7 +128,8 @@ Test(iscsi_chap, targets_that_cheat)
 	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_C", "0x01", &why), -EPROTO);
 	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_X", "1", &why), -EPROTO);
 	chap = begun(&one_way);
-	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_R", "0x00", &why), -EPROTO, "nobody asked");
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_R", "0x00", &why), -EPROTO,
+		"no challenge was sent");
 	iscsi_chap_init(&chap, &one_way, noise);
 	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_A", "Reject", &why), -EACCES);
 	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_I", "256", &why), -EPROTO);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Discovery over iSER, with a target in memory: what it is sent, what is made of its answers, how
- * each of its lies ends. */
+/* Discovery over iSER, with a target in memory: requests, results, and the error for each wrong
+ * answer. */
 /* Link: leap */
 #include "ep_pair.h"
 #include "iscsi.h"

@@ -85,7 +85,7 @@ Test(iscsi_keys, in_a_discovery_session)
 	cr_assert_eq(ini.value[ISCSI_MAX_BURST], 262144, "irrelevant");
 }
 
-/* What the other role is told for one pair. */
+/* Return the answer to one key=value pair. */
 static const char *told(
 	bool offered, enum iscsi_key key, uint32_t own, const char *name, const char *value)
 {

@@ -8,7 +8,7 @@
 
 static struct diag why;
 static const uint8_t noise[32] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18 };
-static const struct iscsi_auth nobody = { 0 },
+static const struct iscsi_auth no_auth = { 0 },
 			       joe = { .user = "joe", .secret = "longenoughsecret" },
 			       both = { .user = "joe",
 				       .secret = "longenoughsecret",
@@ -66,7 +66,7 @@ Test(iscsi_login, without_chap)
 {
 	struct iscsi_login login;
 
-	begin(&login, &nobody, NULL);
+	begin(&login, &no_auth, NULL);
 	cr_assert_eq(login.req.flags, TO_KEYS);
 	cr_assert(says(&login, "InitiatorName=iqn.x:me") && says(&login, "SessionType=Discovery") &&
 		  says(&login, "AuthMethod=None"));
@@ -86,7 +86,7 @@ Test(iscsi_login, a_normal_session_over_iser)
 {
 	struct iscsi_login_params how = { .initiator = "iqn.x:me",
 		.target = "iqn.x:t",
-		.auth = &nobody,
+		.auth = &no_auth,
 		.rdma = true,
 		.recv_max = 8192 };
 	struct iscsi_login login;
@@ -107,7 +107,7 @@ Test(iscsi_login, the_target_asks_too)
 {
 	struct iscsi_login login;
 
-	begin(&login, &nobody, NULL);
+	begin(&login, &no_auth, NULL);
 	take(&login, SAYS(TO_KEYS, "AuthMethod=None"));
 	cr_assert_eq(
 		take(&login,
@@ -204,32 +204,33 @@ static void ends(const struct iscsi_auth *auth, unsigned good, struct answer ans
 
 Test(iscsi_login, methods)
 {
-	ends(&nobody, 0, SAYS(0, "AuthMethod=CHAP"), DIAG_AUTH,
+	ends(&no_auth, 0, SAYS(0, "AuthMethod=CHAP"), DIAG_AUTH,
 		"AuthMethod=CHAP --user --secret-file");
-	ends(&nobody, 0, SAYS(0, "AuthMethod=Reject"), DIAG_AUTH,
+	ends(&no_auth, 0, SAYS(0, "AuthMethod=Reject"), DIAG_AUTH,
 		"AuthMethod=Reject --user --secret-file");
 	ends(&joe, 0, SAYS(0, "AuthMethod=KRB5"), DIAG_AUTH, "CHAP AuthMethod=KRB5");
 	ends(&joe, 0, SAYS(0, "AuthMethod=CHAP\0AuthMethod=CHAP"), DIAG_PROTOCOL, "AuthMethod");
 	ends(&joe, 0, SILENT(0), DIAG_PROTOCOL, "answer AuthMethod");
 	ends(&joe, 0, SAYS(0, "CHAP_A=5"), DIAG_PROTOCOL, "CHAP_A");
-	ends(&nobody, 1, SAYS(TO_FULL, "CHAP_A=5"), DIAG_PROTOCOL, "CHAP_A");
+	ends(&no_auth, 1, SAYS(TO_FULL, "CHAP_A=5"), DIAG_PROTOCOL, "CHAP_A");
 	ends(&joe, 0, SAYS(0, "AuthMethod=CHAP\0CHAP_I=1"), DIAG_PROTOCOL, "challenge CHAP_A");
 }
 
 Test(iscsi_login, targets_that_lie)
 {
-	ends(&nobody, 1, SAYS(TO_FULL, "HeaderDigest=None"), DIAG_PROTOCOL, "answer DataDigest");
-	ends(&nobody, 1, SAYS(TO_FULL, "MaxBurstLength=512"), DIAG_PROTOCOL, "target stage answer");
-	ends(&nobody, 1, SAYS(TO_KEYS, ""), DIAG_PROTOCOL, "stage_0 stage_1");
-	ends(&nobody, 0, SAYS(ISCSI_FINAL | ISCSI_STAGES(0, 3)), DIAG_PROTOCOL,
+	ends(&no_auth, 1, SAYS(TO_FULL, "HeaderDigest=None"), DIAG_PROTOCOL, "answer DataDigest");
+	ends(&no_auth, 1, SAYS(TO_FULL, "MaxBurstLength=512"), DIAG_PROTOCOL,
+		"target stage answer");
+	ends(&no_auth, 1, SAYS(TO_KEYS, ""), DIAG_PROTOCOL, "stage_0 stage_1");
+	ends(&no_auth, 0, SAYS(ISCSI_FINAL | ISCSI_STAGES(0, 3)), DIAG_PROTOCOL,
 		"target stage login");
 	ends(&joe, 0, SAYS(TO_KEYS, "AuthMethod=CHAP"), DIAG_PROTOCOL, "target stage login");
-	ends(&nobody, 0, SAYS(TO_KEYS | ISCSI_CONTINUE, "A=1"), DIAG_PROTOCOL,
+	ends(&no_auth, 0, SAYS(TO_KEYS | ISCSI_CONTINUE, "A=1"), DIAG_PROTOCOL,
 		"target stage login");
-	ends(&nobody, 0, SILENT(ISCSI_CONTINUE), DIAG_PROTOCOL, "text");
-	ends(&nobody, 0, SAYS(TO_KEYS, "TargetPortalGroupTag=70000"), DIAG_PROTOCOL,
+	ends(&no_auth, 0, SILENT(ISCSI_CONTINUE), DIAG_PROTOCOL, "text");
+	ends(&no_auth, 0, SAYS(TO_KEYS, "TargetPortalGroupTag=70000"), DIAG_PROTOCOL,
 		"TargetPortalGroupTag=70000 65535");
-	ends(&nobody, 0, SAYS(TO_KEYS, "what"), DIAG_PROTOCOL, "key=value");
+	ends(&no_auth, 0, SAYS(TO_KEYS, "what"), DIAG_PROTOCOL, "key=value");
 }
 
 Test(iscsi_login, headers_that_lie)
@@ -237,7 +238,7 @@ Test(iscsi_login, headers_that_lie)
 	struct iscsi_login_rsp rsp = { .opcode = ISCSI_TEXT_RSP };
 	struct iscsi_login login;
 
-	begin(&login, &nobody, NULL);
+	begin(&login, &no_auth, NULL);
 	cr_assert_eq(iscsi_login_receive(&login, (const void *)&rsp, NULL, 0, &why), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "opcode 0x24");
 	cr_assert_not(login.started);
@@ -257,7 +258,7 @@ Test(iscsi_login, no_end)
 	struct iscsi_login login;
 	int next, rounds = 0;
 
-	begin(&login, &nobody, NULL);
+	begin(&login, &no_auth, NULL);
 	take(&login, SAYS(TO_KEYS, "AuthMethod=None"));
 	while ((next = take(&login, SILENT(IN_KEYS))) == ISCSI_LOGIN_SEND)
 		rounds++;
@@ -265,7 +266,7 @@ Test(iscsi_login, no_end)
 	diag_says(&why, DIAG_PROTOCOL, NULL, "login 64");
 	cr_assert_leq(rounds, ISCSI_LOGIN_REQUESTS);
 	iscsi_login_end(&login);
-	begin(&login, &nobody, NULL);
+	begin(&login, &no_auth, NULL);
 	while ((next = take(&login, SAYS(ISCSI_CONTINUE, "A=1"))) == ISCSI_LOGIN_SEND)
 		;
 	diag_says(&why, DIAG_PROTOCOL, NULL, "login 64");
@@ -278,7 +279,7 @@ Test(iscsi_login, redirects)
 			  nowhere[] = "TargetAlias=x";
 	struct iscsi_login login;
 
-	begin(&login, &nobody, NULL);
+	begin(&login, &no_auth, NULL);
 	cr_assert_eq(
 		take(&login,
 			(struct answer){
@@ -286,7 +287,7 @@ Test(iscsi_login, redirects)
 		ISCSI_LOGIN_MOVED);
 	cr_assert_str_eq(login.redirect, "[fd00::2]:3261");
 	iscsi_login_end(&login);
-	begin(&login, &nobody, NULL);
+	begin(&login, &no_auth, NULL);
 	cr_assert_eq(take(&login, (struct answer){ .status_class = 1,
 					  .detail = 2,
 					  .text = nowhere,

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-static struct diag why, his;
+static struct diag why, tgt_why;
 static const uint8_t noise[32] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18 },
 		     hiss[17] = { 99, 98, 97, 96, 95 };
-static const struct iscsi_auth nobody = { 0 },
+static const struct iscsi_auth no_auth = { 0 },
 			       joe = { .user = "joe", .secret = "longenoughsecret" },
 			       both = { .user = "joe",
 				       .secret = "longenoughsecret",
@@ -40,7 +40,7 @@ static uint16_t admit(
 static void open_door(const struct iscsi_auth *auth)
 {
 	door = (struct door){ .grant = { .auth = *auth, .tpgt = 3, .tsih = 7 } };
-	why = his = (struct diag){ 0 };
+	why = tgt_why = (struct diag){ 0 };
 }
 
 static struct iscsi_login ini;
@@ -70,12 +70,13 @@ static int to_target(void)
 	for (; piece && len - at > piece; at += (uint32_t)piece) {
 		req.flags = ISCSI_CONTINUE | ISCSI_STAGES(ISCSI_CSG(ini.req.flags), 0);
 		cr_assert_eq(iscsi_login_tgt_receive(&tgt, (const void *)&req, ini.data + at,
-				     (uint32_t)piece, &his),
-			ISCSI_LOGIN_SEND, "%s", his.text);
+				     (uint32_t)piece, &tgt_why),
+			ISCSI_LOGIN_SEND, "%s", tgt_why.text);
 		cr_assert(iscsi_login_tgt_len(&tgt) == 0 &&
 			  tgt.rsp.flags == ISCSI_STAGES(ISCSI_CSG(ini.req.flags), 0));
 	}
-	return iscsi_login_tgt_receive(&tgt, (const void *)&ini.req, ini.data + at, len - at, &his);
+	return iscsi_login_tgt_receive(
+		&tgt, (const void *)&ini.req, ini.data + at, len - at, &tgt_why);
 }
 
 /* In pieces the stage ends behind them: what asks for the next one does not ask for the end. */
@@ -110,9 +111,10 @@ static int run(void)
 	for (unsigned i = 0; i < 20 && next == ISCSI_LOGIN_SEND; i++) {
 		there = to_target();
 		cr_assert(tgt.answer && !tgt.out.bad);
-		cr_assert_eq(there<0, tgt.rsp.status_class> ISCSI_LOGIN_REDIRECT, "%s", his.text);
+		cr_assert_eq(
+			there<0, tgt.rsp.status_class> ISCSI_LOGIN_REDIRECT, "%s", tgt_why.text);
 		next = to_initiator();
-		cr_assert(there >= 0 || next < 0, "refused, and yet it goes on");
+		cr_assert(there >= 0 || next < 0, "the login continues after a refusal");
 	}
 	if (next == ISCSI_LOGIN_DONE)
 		cr_assert_eq(there, ISCSI_LOGIN_DONE);
@@ -127,9 +129,9 @@ static void end(void)
 
 Test(iscsi_login_tgt, without_chap)
 {
-	open_door(&nobody);
-	start(NULL, &nobody, false);
-	cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%s%s", why.text, his.text);
+	open_door(&no_auth);
+	start(NULL, &no_auth, false);
+	cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%s%s", why.text, tgt_why.text);
 	cr_assert_str_eq(door.initiator, "iqn.x:me");
 	cr_assert_str_eq(door.target, "(discovery)");
 	cr_assert_eq(door.asked, 1);
@@ -142,11 +144,11 @@ Test(iscsi_login_tgt, without_chap)
 
 Test(iscsi_login_tgt, a_normal_session)
 {
-	open_door(&nobody);
-	start("iqn.x:t", &nobody, false);
+	open_door(&no_auth);
+	start("iqn.x:t", &no_auth, false);
 	tgt.keys.own[ISCSI_MAX_BURST] = 131072;
 	tgt.keys.own[ISCSI_INITIAL_R2T] = 0;
-	cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%s%s", why.text, his.text);
+	cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%s%s", why.text, tgt_why.text);
 	cr_assert_str_eq(door.target, "iqn.x:t");
 	cr_assert_eq(ini.tpgt, 3);
 	cr_assert_eq(ini.keys.value[ISCSI_MAX_BURST], 131072);
@@ -159,9 +161,9 @@ Test(iscsi_login_tgt, a_normal_session)
 
 Test(iscsi_login_tgt, keys_of_iser)
 {
-	open_door(&nobody);
-	start("iqn.x:t", &nobody, true);
-	cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%s%s", why.text, his.text);
+	open_door(&no_auth);
+	start("iqn.x:t", &no_auth, true);
+	cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%s%s", why.text, tgt_why.text);
 	cr_assert_eq(ini.keys.value[ISCSI_RDMA_EXTENSIONS], 1);
 	cr_assert_eq(ini.keys.value[ISCSI_INITIATOR_RECV], 65536);
 	cr_assert_eq(ini.keys.value[ISCSI_TARGET_RECV], 8192, "the lesser of what both can");
@@ -170,10 +172,10 @@ Test(iscsi_login_tgt, keys_of_iser)
 	cr_assert_not(tgt.keys.offered & 1u << ISCSI_MAX_RECV, "not over iSER");
 	end();
 	/* an initiator over iSER with a target that is asked over TCP */
-	start("iqn.x:t", &nobody, true);
+	start("iqn.x:t", &no_auth, true);
 	tgt.params.rdma = false;
 	tgt.keys.own[ISCSI_RDMA_EXTENSIONS] = 0;
-	cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%s%s", why.text, his.text);
+	cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%s%s", why.text, tgt_why.text);
 	cr_assert_eq(ini.keys.value[ISCSI_RDMA_EXTENSIONS], 0);
 	cr_assert_eq(ini.keys.value[ISCSI_TARGET_RECV], 8192, "irrelevant");
 	end();
@@ -184,22 +186,22 @@ Test(iscsi_login_tgt, in_pieces)
 	for (piece = 24; piece < 200; piece += 7) {
 		open_door(&both);
 		start("iqn.x:t", &both, piece & 1);
-		cr_assert_eq(
-			run(), ISCSI_LOGIN_DONE, "%zu bytes each: %s%s", piece, why.text, his.text);
+		cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%zu bytes each: %s%s", piece, why.text,
+			tgt_why.text);
 		cr_assert(tgt.by_chap && ini.chap.proved);
 		end();
 	}
 	/* so many that there is no end in sight */
 	piece = 1;
-	open_door(&nobody);
-	start("iqn.x:t", &nobody, false);
-	for (unsigned i = 0; i < ISCSI_LOGIN_REQUESTS + 1 && !his.err; i++) {
+	open_door(&no_auth);
+	start("iqn.x:t", &no_auth, false);
+	for (unsigned i = 0; i < ISCSI_LOGIN_REQUESTS + 1 && !tgt_why.err; i++) {
 		struct iscsi_login_req req = ini.req;
 
 		req.flags = ISCSI_CONTINUE;
-		iscsi_login_tgt_receive(&tgt, (const void *)&req, ini.data + i, 1, &his);
+		iscsi_login_tgt_receive(&tgt, (const void *)&req, ini.data + i, 1, &tgt_why);
 	}
-	diag_says(&his, DIAG_PROTOCOL, NULL, "login 64");
+	diag_says(&tgt_why, DIAG_PROTOCOL, NULL, "login 64");
 	cr_assert_eq(tgt.rsp.status_class, ISCSI_LOGIN_INITIATOR);
 	end();
 	piece = 0;
@@ -214,7 +216,7 @@ Test(iscsi_login_tgt, chap_of_every_kind)
 			here.algs = 1u << alg;
 			open_door(&here);
 			start(alg & 1 ? "iqn.x:t" : NULL, &there, false);
-			cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%s%s", why.text, his.text);
+			cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%s%s", why.text, tgt_why.text);
 			cr_assert(ini.by_chap && tgt.by_chap);
 			cr_assert_eq(ini.chap.alg, ISCSI_CHAP_MD5 + alg);
 			cr_assert_eq(ini.chap.proved, mutual);
@@ -235,7 +237,7 @@ static void refused(const struct iscsi_auth *here, const struct iscsi_auth *ther
 	cr_assert_lt(run(), 0, "%s", words);
 	cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail), status,
 		"%s: %s", words, why.text);
-	diag_says(status ? &his : &why, DIAG_AUTH, NULL, words);
+	diag_says(status ? &tgt_why : &why, DIAG_AUTH, NULL, words);
 	cr_assert_eq(iscsi_login_tgt_len(&tgt) == 0, status != 0, "a refusal tells nothing else");
 	end();
 }
@@ -249,10 +251,10 @@ Test(iscsi_login_tgt, who_does_not_prove_itself)
 	md5.algs = 1;
 	other.target_secret = "wrongwrongwrong1";
 	tape.target_user = "tape";
-	refused(&joe, &nobody, ISCSI_NOT_PROVED, "iqn.x:me CHAP");
+	refused(&joe, &no_auth, ISCSI_NOT_PROVED, "iqn.x:me CHAP");
 	refused(&joe, &jim, ISCSI_NOT_PROVED, "jim secret");
 	refused(&joe, &wrong, ISCSI_NOT_PROVED, "joe secret");
-	refused(&nobody, &both, ISCSI_NOT_PROVED, "iqn.x:me CHAP secret");
+	refused(&no_auth, &both, ISCSI_NOT_PROVED, "iqn.x:me CHAP secret");
 	refused(&joe, &both, ISCSI_NOT_PROVED, "target secret");
 	refused(&both, &other, 0, "target secret");
 	refused(&both, &tape, 0, "disk tape");
@@ -265,7 +267,7 @@ Test(iscsi_login_tgt, who_does_not_prove_itself)
 	start(NULL, &both, false);
 	memcpy(ini.chap.own, hiss, sizeof(ini.chap.own));
 	cr_assert_lt(run(), 0);
-	diag_says(&his, DIAG_AUTH, NULL, "challenge");
+	diag_says(&tgt_why, DIAG_AUTH, NULL, "challenge");
 	end();
 }
 
@@ -278,27 +280,27 @@ Test(iscsi_login_tgt, who_is_not_let_in)
 		char number[8];
 
 		snprintf(number, sizeof(number), "%04x", statuses[i]);
-		open_door(&nobody);
+		open_door(&no_auth);
 		door.status = statuses[i];
 		start("iqn.x:t", &joe, false);
 		cr_assert_lt(run(), 0);
 		cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail),
 			statuses[i]);
 		text_says(why.text, number);
-		diag_says(&his, DIAG_REFUSED, NULL, number);
-		/* nobody comes in behind a refusal */
+		diag_says(&tgt_why, DIAG_REFUSED, NULL, number);
+		/* a login request after a refusal fails */
 		cr_assert_lt(to_target(), 0);
-		diag_says(&his, DIAG_PROTOCOL, NULL, "login request");
+		diag_says(&tgt_why, DIAG_PROTOCOL, NULL, "login request");
 		end();
 	}
 }
 
 Test(iscsi_login_tgt, who_is_sent_elsewhere)
 {
-	open_door(&nobody);
+	open_door(&no_auth);
 	door.status = ISCSI_MOVED_FOR_NOW;
 	door.grant.redirect = "[fd00::2]:3261";
-	start("iqn.x:t", &nobody, false);
+	start("iqn.x:t", &no_auth, false);
 	cr_assert_eq(to_target(), ISCSI_LOGIN_MOVED);
 	cr_assert_eq(to_initiator(), ISCSI_LOGIN_MOVED, "%s", why.text);
 	cr_assert_str_eq(ini.redirect, "[fd00::2]:3261");
@@ -318,7 +320,7 @@ static int take(struct ask ask)
 	};
 
 	return iscsi_login_tgt_receive(
-		&tgt, (const void *)&req, (const uint8_t *)ask.text, (uint32_t)ask.len, &his);
+		&tgt, (const void *)&req, (const uint8_t *)ask.text, (uint32_t)ask.len, &tgt_why);
 }
 #define SAYS(bits, ...)                                                                            \
 	((struct ask){ .opcode = 0x43,                                                             \
@@ -343,24 +345,24 @@ static bool answers(const char *pair)
 
 Test(iscsi_login_tgt, stages_that_are_left_out)
 {
-	open_door(&nobody);
-	start(NULL, &nobody, false);
+	open_door(&no_auth);
+	start(NULL, &no_auth, false);
 	cr_assert_eq(
 		take(SAYS(TO_FULL, NAMES "\0HeaderDigest=CRC32C,None\0MaxBurstLength=512\0X-a=1")),
-		ISCSI_LOGIN_DONE, "%s", his.text);
+		ISCSI_LOGIN_DONE, "%s", tgt_why.text);
 	cr_assert(answers("HeaderDigest=None") && answers("MaxBurstLength=512") &&
 		  answers("X-a=NotUnderstood") && answers("TargetPortalGroupTag=3"));
 	cr_assert(answers("MaxRecvDataSegmentLength=32768"));
 	cr_assert_eq(tgt.rsp.flags, TO_FULL);
 	end();
-	start(NULL, &nobody, false);
+	start(NULL, &no_auth, false);
 	cr_assert_eq(take(SAYS(ISCSI_FINAL | ISCSI_STAGES(0, 3), NAMES "\0AuthMethod=CHAP,None")),
-		ISCSI_LOGIN_DONE, "%s", his.text);
+		ISCSI_LOGIN_DONE, "%s", tgt_why.text);
 	cr_assert(answers("AuthMethod=None"));
 	end();
-	start(NULL, &nobody, false);
+	start(NULL, &no_auth, false);
 	cr_assert_eq(take(SAYS(TO_KEYS, NAMES)), ISCSI_LOGIN_SEND, "no method, no need of one: %s",
-		his.text);
+		tgt_why.text);
 	cr_assert_eq(take(SAYS(IN_KEYS, "InitialR2T=No")), ISCSI_LOGIN_SEND);
 	cr_assert_eq(tgt.rsp.flags, IN_KEYS);
 	cr_assert(answers("InitialR2T=Yes"));
@@ -377,11 +379,11 @@ static void errs(const struct iscsi_auth *auth, unsigned status, const char *wor
 						 : DIAG_PROTOCOL;
 
 	open_door(auth);
-	start(NULL, &nobody, false);
+	start(NULL, &no_auth, false);
 	for (unsigned i = 0; i + 1 < count; i++)
-		cr_assert_eq(take(asks[i]), ISCSI_LOGIN_SEND, "%s: %s", words, his.text);
+		cr_assert_eq(take(asks[i]), ISCSI_LOGIN_SEND, "%s: %s", words, tgt_why.text);
 	cr_assert_lt(take(asks[count - 1]), 0, "%s", words);
-	diag_says(&his, code, NULL, words);
+	diag_says(&tgt_why, code, NULL, words);
 	cr_assert(tgt.answer);
 	cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail), status, "%s",
 		words);
@@ -396,29 +398,29 @@ Test(iscsi_login_tgt, initiators_that_err)
 	const struct ask names = SAYS(TO_KEYS, NAMES), method = SAYS(0, NAMES "\0AuthMethod=CHAP"),
 			 alg = SAYS(0, "CHAP_A=5");
 
-	ERRS(&nobody, 0x0207, "InitiatorName", SAYS(TO_KEYS, "SessionType=Discovery"));
-	ERRS(&nobody, 0x0207, "TargetName", SAYS(TO_KEYS, "InitiatorName=iqn.x:me"));
-	ERRS(&nobody, 0x0207, "InitiatorName", SILENT(TO_KEYS));
-	ERRS(&nobody, 0x0209, "session Other",
+	ERRS(&no_auth, 0x0207, "InitiatorName", SAYS(TO_KEYS, "SessionType=Discovery"));
+	ERRS(&no_auth, 0x0207, "TargetName", SAYS(TO_KEYS, "InitiatorName=iqn.x:me"));
+	ERRS(&no_auth, 0x0207, "InitiatorName", SILENT(TO_KEYS));
+	ERRS(&no_auth, 0x0209, "session Other",
 		SAYS(TO_KEYS, "InitiatorName=iqn.x:me\0SessionType=Other"));
-	ERRS(&nobody, 0x0200, "name 223", SAYS(TO_KEYS, "InitiatorName=a b\0TargetName=c"));
-	ERRS(&nobody, 0x0200, "InitiatorName", SAYS(TO_KEYS, NAMES "\0InitiatorName=iqn.x:you"));
-	ERRS(&nobody, 0x0200, "names", names, SAYS(IN_KEYS, "TargetName=iqn.x:u"));
-	ERRS(&nobody, 0x0200, "stage_3", SAYS(ISCSI_STAGES(3, 0), NAMES));
-	ERRS(&nobody, 0x0200, "stage_0 stage_1", names, SILENT(0));
-	ERRS(&nobody, 0x0200, "stage_0 to_2", SAYS(ISCSI_FINAL | ISCSI_STAGES(0, 2), NAMES));
-	ERRS(&nobody, 0x0200, "stage_1 to_1", names, SILENT(ISCSI_FINAL | ISCSI_STAGES(1, 1)));
-	ERRS(&nobody, 0x0200, "stage_0 to_1 text", SAYS(TO_KEYS | ISCSI_CONTINUE, NAMES));
-	ERRS(&nobody, 0x0200, "text", SILENT(ISCSI_CONTINUE));
-	ERRS(&nobody, 0x0200, "key=value", SAYS(TO_KEYS, "what"));
-	ERRS(&nobody, 0x0200, "MaxBurstLength=1", names, SAYS(TO_FULL, "MaxBurstLength=1"));
-	ERRS(&nobody, 0x0200, "MaxBurstLength", names,
+	ERRS(&no_auth, 0x0200, "name 223", SAYS(TO_KEYS, "InitiatorName=a b\0TargetName=c"));
+	ERRS(&no_auth, 0x0200, "InitiatorName", SAYS(TO_KEYS, NAMES "\0InitiatorName=iqn.x:you"));
+	ERRS(&no_auth, 0x0200, "names", names, SAYS(IN_KEYS, "TargetName=iqn.x:u"));
+	ERRS(&no_auth, 0x0200, "stage_3", SAYS(ISCSI_STAGES(3, 0), NAMES));
+	ERRS(&no_auth, 0x0200, "stage_0 stage_1", names, SILENT(0));
+	ERRS(&no_auth, 0x0200, "stage_0 to_2", SAYS(ISCSI_FINAL | ISCSI_STAGES(0, 2), NAMES));
+	ERRS(&no_auth, 0x0200, "stage_1 to_1", names, SILENT(ISCSI_FINAL | ISCSI_STAGES(1, 1)));
+	ERRS(&no_auth, 0x0200, "stage_0 to_1 text", SAYS(TO_KEYS | ISCSI_CONTINUE, NAMES));
+	ERRS(&no_auth, 0x0200, "text", SILENT(ISCSI_CONTINUE));
+	ERRS(&no_auth, 0x0200, "key=value", SAYS(TO_KEYS, "what"));
+	ERRS(&no_auth, 0x0200, "MaxBurstLength=1", names, SAYS(TO_FULL, "MaxBurstLength=1"));
+	ERRS(&no_auth, 0x0200, "MaxBurstLength", names,
 		SAYS(TO_FULL, "MaxBurstLength=512\0MaxBurstLength=512"));
-	ERRS(&nobody, 0x0200, "AuthMethod stage", names, SAYS(TO_FULL, "AuthMethod=None"));
-	ERRS(&nobody, 0x0200, "AuthMethod", SAYS(0, NAMES "\0AuthMethod=None"),
+	ERRS(&no_auth, 0x0200, "AuthMethod stage", names, SAYS(TO_FULL, "AuthMethod=None"));
+	ERRS(&no_auth, 0x0200, "AuthMethod", SAYS(0, NAMES "\0AuthMethod=None"),
 		SAYS(0, "AuthMethod=None"));
-	ERRS(&nobody, 0x0200, "CHAP keys", SAYS(0, NAMES "\0AuthMethod=None"), alg);
-	ERRS(&nobody, 0x020b, "opcode 0x04", names, (struct ask){ .opcode = 0x44, .text = "" });
+	ERRS(&no_auth, 0x0200, "CHAP keys", SAYS(0, NAMES "\0AuthMethod=None"), alg);
+	ERRS(&no_auth, 0x020b, "opcode 0x04", names, (struct ask){ .opcode = 0x44, .text = "" });
 	ERRS(&joe, 0x0201, "iqn.x:me CHAP", names);
 	ERRS(&joe, 0x0201, "iqn.x:me CHAP", SAYS(TO_FULL, NAMES));
 	ERRS(&joe, 0x0201, "iqn.x:me CHAP", SAYS(TO_KEYS, NAMES "\0AuthMethod=XCHAP,CHAPX,None"));
@@ -435,7 +437,7 @@ Test(iscsi_login_tgt, initiators_that_err)
 Test(iscsi_login_tgt, no_way_around)
 {
 	open_door(&joe);
-	start(NULL, &nobody, false);
+	start(NULL, &no_auth, false);
 	cr_assert_eq(take(SAYS(TO_KEYS, NAMES "\0AuthMethod=CHAP")), ISCSI_LOGIN_SEND);
 	for (unsigned i = 0; i < 10; i++) {
 		cr_assert_eq(take(SILENT(ISCSI_FINAL | ISCSI_STAGES(0, 3))), ISCSI_LOGIN_SEND);
@@ -449,29 +451,29 @@ Test(iscsi_login_tgt, headers_that_lie)
 {
 	struct iscsi_login_req req = { .opcode = 0x43, .version_min = 1 };
 
-	open_door(&nobody);
-	start(NULL, &nobody, false);
-	cr_assert_eq(
-		iscsi_login_tgt_receive(&tgt, (const void *)&req, NULL, 0, &his), -EPROTONOSUPPORT);
+	open_door(&no_auth);
+	start(NULL, &no_auth, false);
+	cr_assert_eq(iscsi_login_tgt_receive(&tgt, (const void *)&req, NULL, 0, &tgt_why),
+		-EPROTONOSUPPORT);
 	cr_assert_eq(tgt.rsp.status_detail, 5);
 	end();
-	start(NULL, &nobody, false);
+	start(NULL, &no_auth, false);
 	req = (struct iscsi_login_req){ .opcode = 0x43, .tsih = put_be16(4) };
-	cr_assert_eq(iscsi_login_tgt_receive(&tgt, (const void *)&req, NULL, 0, &his), -ENOENT);
+	cr_assert_eq(iscsi_login_tgt_receive(&tgt, (const void *)&req, NULL, 0, &tgt_why), -ENOENT);
 	cr_assert_eq(tgt.rsp.status_detail, 10);
-	diag_says(&his, DIAG_NOT_FOUND, NULL, "session 4");
+	diag_says(&tgt_why, DIAG_NOT_FOUND, NULL, "session 4");
 	end();
-	start(NULL, &nobody, false);
+	start(NULL, &no_auth, false);
 	cr_assert_lt(take((struct ask){ .opcode = 0x41, .text = "" }), 0);
-	cr_assert_not(tgt.answer, "who begins with anything else has no answer");
+	cr_assert_not(tgt.answer, "another first PDU has no answer");
 	cr_assert_lt(take(SAYS(TO_KEYS, NAMES)), 0);
-	diag_says(&his, DIAG_PROTOCOL, NULL, "login request");
+	diag_says(&tgt_why, DIAG_PROTOCOL, NULL, "login request");
 	end();
-	start(NULL, &nobody, false);
+	start(NULL, &no_auth, false);
 	cr_assert_eq(take(SAYS(TO_KEYS, NAMES)), ISCSI_LOGIN_SEND);
 	req = (struct iscsi_login_req){ .opcode = 0x43, .flags = IN_KEYS, .isid = { 0x80, 2 } };
-	cr_assert_lt(iscsi_login_tgt_receive(&tgt, (const void *)&req, NULL, 0, &his), 0);
-	diag_says(&his, DIAG_PROTOCOL, NULL, "another login");
+	cr_assert_lt(iscsi_login_tgt_receive(&tgt, (const void *)&req, NULL, 0, &tgt_why), 0);
+	diag_says(&tgt_why, DIAG_PROTOCOL, NULL, "another login");
 	end();
 }
 
@@ -483,13 +485,13 @@ Test(iscsi_login_tgt, many_keys)
 
 	while (len < sizeof(text) - 32)
 		len += (size_t)sprintf(text + len, "K%zu=", len) + 1;
-	open_door(&nobody);
-	start(NULL, &nobody, false);
+	open_door(&no_auth);
+	start(NULL, &no_auth, false);
 	take(SAYS(TO_KEYS, NAMES));
 	cr_assert_lt(
 		take((struct ask){ .opcode = 0x43, .flags = TO_FULL, .text = text, .len = len }),
 		0);
-	diag_says(&his, DIAG_PROTOCOL, NULL, "keys PDU");
+	diag_says(&tgt_why, DIAG_PROTOCOL, NULL, "keys PDU");
 	cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail),
 		ISCSI_NO_RESOURCES);
 	end();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Answers to SendTargets, as LIO writes them and as nobody should. */
+/* Answers to SendTargets: those of LIO, and invalid ones. */
 #include "targets.h"
 #include "says.h"
 #include <criterion/criterion.h>

@@ -25,7 +25,7 @@ static void adopted_over(struct nbd_adopted *adopted, bool goodbye)
 	owner->goodbye = goodbye;
 }
 
-/* It needs no handshake and takes nobody's place; its owner is told how it ended. */
+/* It skips the handshake and does not count as a client. Its owner gets the reason for its end. */
 Test(nbd_server, adopted_connection_is_served_at_once)
 {
 	struct client *s = client_set(512, 4, false);

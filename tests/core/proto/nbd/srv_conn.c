@@ -66,7 +66,7 @@ Test(nbd_srv_conn, idle_client_may_stay)
 	cr_assert_eq(client_strike(s), 0);
 }
 
-/* Answers nobody takes stay within the slots; nobody else waits for them. */
+/* Unread replies occupy only this client's slots and do not delay other clients. */
 Test(nbd_srv_conn, client_that_never_reads_harms_nobody)
 {
 	struct client *s = client_set(512, 4, false);

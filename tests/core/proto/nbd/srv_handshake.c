@@ -68,7 +68,7 @@ static void say_option(struct talk *t, uint32_t option, const void *data, uint32
 		say(t, data, len);
 }
 
-/* Feeds all that was said; the replies of all messages, one after another, into out. */
+/* Feed all queued messages to the server. Write the replies to out, one after another. */
 static size_t hear(struct talk *t, uint8_t *out, size_t room)
 {
 	size_t at = 0, n = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From a URI to a session's settings: which keys belong to which carrier, and what is said of wrong
- * ones. */
+/* From a URI to the settings of a session: keys of each carrier, and errors about wrong ones. */
 #include "ep.h"
 #include "nvme.h"
 #include "says.h"

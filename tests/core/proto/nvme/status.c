@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Numbers in words: sentences of status codes, the field a Connect was refused for, the discovery
- * log's words. */
+/* Numbers as text: status codes, the field that a Connect was rejected for, values of the discovery
+ * log. */
 #include "bdev.h"
 #include "codec.h"
 #include "says.h"

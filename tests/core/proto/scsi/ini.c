@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SCSI from an initiator's side: statuses and sense data in words, LUNs, and the opening of a disk
- * whose pages are short, long or wrong. */
+/* SCSI initiator: statuses and sense data as text, LUNs, and opening a disk whose pages are short,
+ * long or wrong. */
 #include "scsi/ini.h"
 #include "names.h"
 #include "says.h"
