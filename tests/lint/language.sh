@@ -27,8 +27,9 @@ phrases=(
 regex=$(IFS='|'; echo "${phrases[*]}")
 bad=0
 code=$(find core applets include main.c -name '*.[ch]' | sort)
+tests=$(find tests -name '*.[ch]' | sort)
 # shellcheck disable=SC2086 # names of this project hold no blanks
-grep -nPi "$regex" $code README.md HACKING.md doc/*.md doc/schema/*.json man/* completions/* &&
+grep -nPi "$regex" $code $tests README.md HACKING.md doc/*.md doc/schema/*.json man/* completions/* &&
 	{ echo 'rewrite these sentences: short, subject first, standard terms'; bad=1; }
 
 # Identifiers: private words and metaphors that the field has a term for. A name must not contain one between underscores.
