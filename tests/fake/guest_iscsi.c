@@ -75,12 +75,12 @@ static void give(struct iscsi_guest *iscsi)
 	struct guest *guest = &iscsi->guest;
 	struct iscsi_host *h = iscsi->host;
 
-	while (h->wants && guest->give && sizeof(h->out) - h->out_len > 2 * ISCSI_HOST_RECV) {
-		uint32_t left = h->want[0].len, len = left < guest->give ? left : guest->give;
+	while (h->r2ts && guest->give && sizeof(h->out) - h->out_len > 2 * ISCSI_HOST_RECV) {
+		uint32_t left = h->r2t[0].len, len = left < guest->give ? left : guest->give;
 
 		len = len < ISCSI_HOST_RECV ? len : ISCSI_HOST_RECV;
 		iscsi_host_give(
-			h, 0, len, len == left ? ISCSI_FINAL : 0, iscsi->data + h->want[0].offset);
+			h, 0, len, len == left ? ISCSI_FINAL : 0, iscsi->data + h->r2t[0].offset);
 		guest->give -= guest->give == GUEST_ALL ? 0 : len;
 	}
 }

@@ -76,8 +76,8 @@ static void took(
 	if (opcode == ISCSI_LOGIN_RSP) {
 		h->up = bhs->flags & ISCSI_FINAL && ISCSI_NSG(bhs->flags) == ISCSI_STAGE_FULL &&
 			!((const struct iscsi_login_rsp *)(const void *)bhs)->status_class;
-	} else if (opcode == ISCSI_R2T && h->wants < ISCSI_HOST_WANTS) {
-		h->want[h->wants++] = (struct iscsi_host_want){ .itt = get_be32(r2t->itt),
+	} else if (opcode == ISCSI_R2T && h->r2ts < ISCSI_HOST_R2TS) {
+		h->r2t[h->r2ts++] = (struct iscsi_host_r2t){ .itt = get_be32(r2t->itt),
 			.ttt = get_be32(r2t->ttt),
 			.offset = get_be32(r2t->offset),
 			.len = get_be32(r2t->desired) };
@@ -239,17 +239,17 @@ void iscsi_host_ask(
 void iscsi_host_give(
 	struct iscsi_host *h, unsigned i, uint32_t len, uint8_t flags, const void *data)
 {
-	struct iscsi_host_want *want = &h->want[i];
+	struct iscsi_host_r2t *r2t = &h->r2t[i];
 	struct iscsi_data_out pdu = { .opcode = ISCSI_DATA_OUT,
 		.flags = flags,
-		.itt = put_be32(want->itt),
-		.ttt = put_be32(want->ttt),
-		.datasn = put_be32(want->datasn++),
-		.offset = put_be32(want->offset) };
+		.itt = put_be32(r2t->itt),
+		.ttt = put_be32(r2t->ttt),
+		.datasn = put_be32(r2t->datasn++),
+		.offset = put_be32(r2t->offset) };
 
 	iscsi_host_put(h, &pdu, data, len);
-	want->offset += len;
-	want->len -= len < want->len ? len : want->len;
-	if (!want->len)
-		h->want[i] = h->want[--h->wants];
+	r2t->offset += len;
+	r2t->len -= len < r2t->len ? len : r2t->len;
+	if (!r2t->len)
+		h->r2t[i] = h->r2t[--h->r2ts];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An iSCSI initiator that sends exactly what a test wants, well-formed or not. The target's numbers
- * and digests are checked all the time; a fault of it is an abort(). Nothing here waits:
+/* An iSCSI initiator that sends exactly what a test specifies, well-formed or not. The target's
+ * numbers and digests are checked all the time; a fault of it is an abort(). Nothing here waits:
  * iscsi_host_poll() moves bytes, and the caller turns the target's loop. */
 #pragma once
 #include "wire/iscsi.h"
@@ -8,13 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ISCSI_HOST_WANTS 64
+#define ISCSI_HOST_R2TS  64
 #define ISCSI_HOST_RECV  8192 /* MaxRecvDataSegmentLength; also of what it sends */
 #define ISCSI_HOST_BURST 32768
 
 struct addr;
 
-struct iscsi_host_want { /* an R2T */
+struct iscsi_host_r2t {
 	uint32_t itt, ttt, offset, len, datasn;
 };
 struct iscsi_host {
@@ -25,8 +25,8 @@ struct iscsi_host {
 	bool digests, dirty, deaf, mute, over;
 	uint32_t cmdsn, itt, statsn, asked, replies;
 	uint8_t status; /* of the last command */
-	struct iscsi_host_want want[ISCSI_HOST_WANTS];
-	unsigned wants;
+	struct iscsi_host_r2t r2t[ISCSI_HOST_R2TS];
+	unsigned r2ts;
 	/* by opcode: how many PDUs have come, the last one */
 	unsigned seen[64];
 	struct iscsi_bhs last[64];
@@ -56,6 +56,6 @@ void iscsi_host_login(struct iscsi_host *, const struct iscsi_host_login *);
 struct iscsi_scsi_cmd iscsi_host_command(struct iscsi_host *, uint8_t flags, uint32_t expected);
 void iscsi_host_rw(struct iscsi_scsi_cmd *, uint8_t opcode, uint32_t lba, uint16_t blocks);
 void iscsi_host_ask(struct iscsi_host *, struct iscsi_scsi_cmd *, const void *data, uint32_t len);
-/* A Data-Out for the R2T want[i], which is forgotten once all of it is sent. */
+/* Send a Data-Out for r2t[i]. The R2T is removed once all of its data is sent. */
 void iscsi_host_give(
 	struct iscsi_host *, unsigned i, uint32_t len, uint8_t flags, const void *data);

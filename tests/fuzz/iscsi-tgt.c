@@ -163,11 +163,11 @@ static void join(unsigned i, bool discovery, bool digests)
 
 static void give_all(struct iscsi_host *h)
 {
-	while (h->wants) {
-		uint32_t len = h->want[0].len < ISCSI_HOST_RECV ? h->want[0].len : ISCSI_HOST_RECV,
-			 at = h->want[0].offset % 32768;
+	while (h->r2ts) {
+		uint32_t len = h->r2t[0].len < ISCSI_HOST_RECV ? h->r2t[0].len : ISCSI_HOST_RECV,
+			 at = h->r2t[0].offset % 32768;
 
-		iscsi_host_give(h, 0, len, len == h->want[0].len ? ISCSI_FINAL : 0, pattern + at);
+		iscsi_host_give(h, 0, len, len == h->r2t[0].len ? ISCSI_FINAL : 0, pattern + at);
 	}
 }
 
@@ -295,15 +295,15 @@ static void give_step(struct iscsi_host *h)
 	uint32_t len;
 	uint8_t flags;
 
-	if (!h->wants)
+	if (!h->r2ts)
 		return;
-	i %= h->wants;
-	h->want[i].itt ^= (uint32_t)FIELD(0, 1, 1u << 31);
-	h->want[i].ttt ^= (uint32_t)FIELD(0, 1, 1 << 16, 0xffff, 1u << 31);
-	h->want[i].offset += (uint32_t)FIELD(0, 1, 512, UINT32_MAX - 511, 1u << 31);
-	h->want[i].datasn += (uint32_t)FIELD(0, 1, UINT32_MAX);
-	len = h->want[i].len < ISCSI_HOST_RECV ? h->want[i].len : ISCSI_HOST_RECV;
-	flags = len == h->want[i].len ? ISCSI_FINAL : 0;
+	i %= h->r2ts;
+	h->r2t[i].itt ^= (uint32_t)FIELD(0, 1, 1u << 31);
+	h->r2t[i].ttt ^= (uint32_t)FIELD(0, 1, 1 << 16, 0xffff, 1u << 31);
+	h->r2t[i].offset += (uint32_t)FIELD(0, 1, 512, UINT32_MAX - 511, 1u << 31);
+	h->r2t[i].datasn += (uint32_t)FIELD(0, 1, UINT32_MAX);
+	len = h->r2t[i].len < ISCSI_HOST_RECV ? h->r2t[i].len : ISCSI_HOST_RECV;
+	flags = len == h->r2t[i].len ? ISCSI_FINAL : 0;
 	flags = (uint8_t)FIELD(flags, ISCSI_FINAL, 0);
 	len = (uint32_t)FIELD(len, 0, 1, 3, 512, 4096, 65535);
 	iscsi_host_give(h, i, len, flags, pattern);

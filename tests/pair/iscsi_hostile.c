@@ -169,11 +169,11 @@ static struct iscsi_host *join(unsigned i, uint8_t isid)
 
 static void give_all(struct iscsi_host *h, const uint8_t *data)
 {
-	while (h->wants) {
-		uint32_t left = h->want[0].len;
+	while (h->r2ts) {
+		uint32_t left = h->r2t[0].len;
 		uint32_t len = left < ISCSI_HOST_RECV ? left : ISCSI_HOST_RECV;
 
-		iscsi_host_give(h, 0, len, len == left ? ISCSI_FINAL : 0, data + h->want[0].offset);
+		iscsi_host_give(h, 0, len, len == left ? ISCSI_FINAL : 0, data + h->r2t[0].offset);
 	}
 }
 
@@ -199,7 +199,7 @@ static void honest_works(void)
 	struct iscsi_scsi_cmd cmd = writing(h, OWN_LBA, 64);
 
 	iscsi_host_ask(h, &cmd, NULL, 0);
-	UNTIL(h->wants);
+	UNTIL(h->r2ts);
 	give_all(h, pattern);
 	UNTIL(h->replies == h->asked);
 	cr_assert_eq(h->status, 0);
@@ -290,7 +290,7 @@ Test(iscsi_hostile, cmdsn_outside_the_window)
 	}
 	unchanged();
 	cr_assert_eq(h->replies, replies);
-	cr_assert_eq(h->wants, 0);
+	cr_assert_eq(h->r2ts, 0);
 	cr_assert_eq(status_of(h, iscsi_host_command(h, 0, 0)), 0);
 	cr_assert_eq(expected_cmdsn(h), now + 1);
 	end();
@@ -308,8 +308,8 @@ Test(iscsi_hostile, two_commands_with_one_tag)
 		cmd.itt = put_be32(0x77);
 		iscsi_host_ask(h, &cmd, NULL, 0);
 	}
-	UNTIL(h->wants == 2);
-	cr_assert_neq(h->want[0].ttt, h->want[1].ttt);
+	UNTIL(h->r2ts == 2);
+	cr_assert_neq(h->r2t[0].ttt, h->r2t[1].ttt);
 	give_all(h, pattern);
 	UNTIL(h->replies == h->asked);
 	cr_assert_eq(h->status, 0);
@@ -339,37 +339,37 @@ enum lie {
 
 static void lie_about(struct iscsi_host *h, enum lie lie)
 {
-	struct iscsi_host_want *want = &h->want[0];
+	struct iscsi_host_r2t *r2t = &h->r2t[0];
 	uint32_t len = ISCSI_HOST_RECV;
 	uint8_t flags = 0;
 
 	switch (lie) {
 	case BEHIND:
-		want->offset += BLOCK;
+		r2t->offset += BLOCK;
 		break;
 	case BEFORE:
-		want->offset -= BLOCK;
+		r2t->offset -= BLOCK;
 		break;
 	case FAR_BEHIND:
-		want->offset += 1u << 30;
+		r2t->offset += 1u << 30;
 		break;
 	case TOO_LONG:
 		len = 65532;
 		break;
 	case OTHER_TTT:
-		want->ttt ^= 1;
+		r2t->ttt ^= 1;
 		break;
 	case NO_TTT:
-		want->ttt = ISCSI_NO_TAG;
+		r2t->ttt = ISCSI_NO_TAG;
 		break;
 	case LATER_TTT:
-		want->ttt += 72; /* no command has this slot */
+		r2t->ttt += 72; /* no command has this slot */
 		break;
 	case OTHER_ITT:
-		want->itt ^= 1;
+		r2t->itt ^= 1;
 		break;
 	case DATASN:
-		want->datasn++;
+		r2t->datasn++;
 		break;
 	case NO_FINAL:
 		iscsi_host_give(h, 0, len, 0, pattern);
@@ -382,7 +382,7 @@ static void lie_about(struct iscsi_host *h, enum lie lie)
 		break;
 	default: /* AGAIN: the same part twice */
 		iscsi_host_give(h, 0, len, 0, pattern);
-		want->offset -= len;
+		r2t->offset -= len;
 	}
 	iscsi_host_give(h, 0, len, flags, pattern);
 	if (lie == NO_FINAL) /* more than all of it, without an end */
@@ -399,8 +399,8 @@ Test(iscsi_hostile, data_that_was_not_asked_for)
 			struct iscsi_host *h = join(1, 1);
 
 			ask_write(h, 64, 32);
-			UNTIL(h->wants == 1);
-			h->want[0].len = 1u << 30; /* is kept here whatever is sent */
+			UNTIL(h->r2ts == 1);
+			h->r2t[0].len = 1u << 30; /* is kept here whatever is sent */
 			lie_about(h, lie);
 			if (lie == OTHER_TTT)
 				turns(5);
@@ -421,16 +421,16 @@ Test(iscsi_hostile, data_before_it_is_asked_for)
 		uint32_t ttt;
 
 		ask_write(h, 0, 8);
-		UNTIL(h->wants == 1);
-		ttt = h->want[0].ttt;
+		UNTIL(h->r2ts == 1);
+		ttt = h->r2t[0].ttt;
 		give_all(h, before);
 		UNTIL(h->replies == h->asked);
 		ask_write(h, 0, 8);
 		for (unsigned round = 0; round < 3; round++) {
-			h->want[0] = (struct iscsi_host_want){
+			h->r2t[0] = (struct iscsi_host_r2t){
 				.itt = h->itt - 1, .ttt = ttt + (round << 16), .len = 4096
 			};
-			h->wants = 1;
+			h->r2ts = 1;
 			iscsi_host_give(h, 0, 4096, ISCSI_FINAL, pattern);
 		}
 		turns(5);
@@ -652,15 +652,15 @@ Test(iscsi_hostile, a_piece_that_came_along)
 	cmd = writing(h, 0, 256);
 	cmd.cdb[0] = 0x2e; /* WRITE AND VERIFY has pieces of half a buffer */
 	iscsi_host_ask(h, &cmd, pattern, 65536);
-	UNTIL(h->wants == 1);
-	cr_assert_eq(h->want[0].offset, 65536);
-	h->want[0].offset = 0; /* the pattern once more */
+	UNTIL(h->r2ts == 1);
+	cr_assert_eq(h->r2t[0].offset, 65536);
+	h->r2t[0].offset = 0; /* the pattern once more */
 	for (unsigned at = 0; at < 65536; at += 8192) {
-		struct iscsi_host_want want = h->want[0];
+		struct iscsi_host_r2t r2t = h->r2t[0];
 		struct iscsi_data_out pdu = { .opcode = ISCSI_DATA_OUT,
 			.flags = at == 57344 ? ISCSI_FINAL : 0,
-			.itt = put_be32(want.itt),
-			.ttt = put_be32(want.ttt),
+			.itt = put_be32(r2t.itt),
+			.ttt = put_be32(r2t.ttt),
 			.datasn = put_be32(at / 8192),
 			.offset = put_be32(65536 + at % 32768) };
 
@@ -669,9 +669,9 @@ Test(iscsi_hostile, a_piece_that_came_along)
 		pdu.flags = at == 24576 ? ISCSI_FINAL : 0;
 		iscsi_host_put(h, &pdu, pattern + at, 8192);
 	}
-	h->wants = 0;
-	UNTIL(h->wants == 1);
-	cr_assert_eq(h->want[0].offset, 65536 + 32768);
+	h->r2ts = 0;
+	UNTIL(h->r2ts == 1);
+	cr_assert_eq(h->r2t[0].offset, 65536 + 32768);
 	for (unsigned at = 0; at < 32768; at += 8192)
 		iscsi_host_give(h, 0, 8192, at == 24576 ? ISCSI_FINAL : 0, pattern + 32768 + at);
 	UNTIL(h->replies == h->asked);
@@ -772,7 +772,7 @@ Test(iscsi_hostile, digests_that_do_not_match)
 		cmd = writing(h, 64, solicited ? 80 : 8);
 		if (solicited) {
 			iscsi_host_ask(h, &cmd, NULL, 0);
-			UNTIL(h->wants == 1);
+			UNTIL(h->r2ts == 1);
 			iscsi_host_give(h, 0, 8192, 0, pattern);
 			spoil(h, i % 4 == 1 ? 4 : 100);
 			UNTIL(h->seen[ISCSI_REJECT] == 1);
@@ -845,7 +845,7 @@ Test(iscsi_hostile, aborted_writes_and_their_data)
 		uint32_t itt = h->itt;
 
 		ask_write(h, 64, 32);
-		UNTIL(h->wants == 1);
+		UNTIL(h->r2ts == 1);
 		if (i % 2)
 			iscsi_host_give(h, 0, ISCSI_HOST_RECV, 0, pattern);
 		cr_assert_eq(task(h, functions[i % 5], itt), ISCSI_TASK_COMPLETE);
@@ -938,7 +938,7 @@ Test(iscsi_hostile, logout_with_writes)
 
 		ask_write(h, 64, 32);
 		ask_write(h, 128, 32);
-		UNTIL(h->wants == 2);
+		UNTIL(h->r2ts == 2);
 		ask_logout(h);
 		is_over(h);
 		cr_assert_eq(h->seen[ISCSI_LOGOUT_RSP], 1);
@@ -1104,7 +1104,7 @@ Test(iscsi_hostile, a_session_begun_again)
 		cmd = writing(old, 0, 8);
 		iscsi_host_ask(old, &cmd, pattern + 4096, 4096);
 		ask_write(old, 64, 8); /* and one whose data never comes */
-		UNTIL(disk->submitted == submitted + 1 && old->wants);
+		UNTIL(disk->submitted == submitted + 1 && old->r2ts);
 		dial(2);
 		ask_login(2, 1); /* as host 1 */
 		h = host[2];
@@ -1303,14 +1303,14 @@ Test(iscsi_hostile, half_a_ping_without_reading)
  * an initiator from another port gets in, and few of them are kept. */
 Test(iscsi_hostile, a_thousand_strangers)
 {
-	static struct iscsi_host *stranger[1000];
+	static struct iscsi_host *raw_client[1000];
 	struct iscsi_login_req req = { .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE,
 		.flags = ISCSI_STAGES(ISCSI_STAGE_SECURITY, 0) };
 	unsigned count = 0, most = 0;
 
 	begin();
 	for (unsigned i = 0; i < 1000; i++) {
-		struct iscsi_host *h = stranger[i] = iscsi_host_dial(&bound);
+		struct iscsi_host *h = raw_client[i] = iscsi_host_dial(&bound);
 
 		if (i % 3 == 1)
 			iscsi_host_add(h, pattern + ISCSI_OPCODE(i), 47);
@@ -1327,7 +1327,7 @@ Test(iscsi_hostile, a_thousand_strangers)
 	join(1, 1);
 	honest_works();
 	for (unsigned i = 0; i < 1000; i++)
-		iscsi_host_leave(stranger[i]);
+		iscsi_host_leave(raw_client[i]);
 	end();
 }
 
