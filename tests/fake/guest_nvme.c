@@ -115,12 +115,13 @@ static void give(struct nvme_guest *nvme)
 	struct guest *guest = &nvme->guest;
 	struct raw_host *io = nvme->io;
 
-	while (io->wants && guest->give && sizeof(io->out) - io->out_len > 2 * 65536) {
-		uint32_t len = io->want[0].len < guest->give ? io->want[0].len : guest->give;
+	while (io->transfers && guest->give && sizeof(io->out) - io->out_len > 2 * 65536) {
+		uint32_t len =
+			io->transfer[0].len < guest->give ? io->transfer[0].len : guest->give;
 
 		if (len > 65536)
 			len = 65536;
-		raw_give(io, 0, nvme->data + io->want[0].at, len, false);
+		raw_give(io, 0, nvme->data + io->transfer[0].at, len, false);
 		guest->give -= guest->give == GUEST_ALL ? 0 : len;
 	}
 }

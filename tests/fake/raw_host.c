@@ -114,12 +114,13 @@ void raw_command(struct raw_host *raw, const struct nvme_sqe *sqe, const void *d
 		(uint32_t)(sizeof(*head) - MPA_LEN_SIZE + sizeof(*sqe) + len));
 }
 
-static void drop_want(struct raw_host *raw, unsigned i)
+static void drop_transfer(struct raw_host *raw, unsigned i)
 {
-	memmove(raw->want + i, raw->want + i + 1, (--raw->wants - i) * sizeof(raw->want[0]));
+	memmove(raw->transfer + i, raw->transfer + i + 1,
+		(--raw->transfers - i) * sizeof(raw->transfer[0]));
 }
 
-static void give_tagged(struct raw_host *raw, const struct raw_want *want, const void *data,
+static void give_tagged(struct raw_host *raw, const struct raw_transfer *transfer, const void *data,
 	uint32_t len, bool last)
 {
 	static uint8_t segment[sizeof(struct ddp_tagged) + 32768];
@@ -128,8 +129,8 @@ static void give_tagged(struct raw_host *raw, const struct raw_want *want, const
 	*head = (struct ddp_tagged){
 		.c = { .ddp = (uint8_t)(DDP_TAGGED | DDP_VERSION | (last ? DDP_LAST : 0)),
 			.rdmap = RDMAP_VERSION | RDMAP_READ_RESP },
-		.stag = put_be32(want->stag),
-		.to = put_be64(want->off)
+		.stag = put_be32(transfer->stag),
+		.to = put_be64(transfer->off)
 	};
 	memcpy(head + 1, data, len);
 	raw_fpdu(raw, segment + MPA_LEN_SIZE, (uint32_t)(sizeof(*head) - MPA_LEN_SIZE + len));
@@ -137,37 +138,37 @@ static void give_tagged(struct raw_host *raw, const struct raw_want *want, const
 
 void raw_give(struct raw_host *raw, unsigned i, const void *data, uint32_t len, bool lie)
 {
-	struct raw_want *want = &raw->want[i];
+	struct raw_transfer *transfer = &raw->transfer[i];
 	bool last;
 
-	len = len && len < want->len ? len : want->len;
+	len = len && len < transfer->len ? len : transfer->len;
 	if (raw->iwarp && len > 32768)
 		len = 32768;
-	last = (len == want->len) != lie;
+	last = (len == transfer->len) != lie;
 	if (raw->iwarp) {
-		give_tagged(raw, want, data, len, last);
+		give_tagged(raw, transfer, data, len, last);
 	} else {
 		struct nvme_tcp_pdu pdu = { .type = NVME_TCP_H2C_DATA,
 			.flags = last ? NVME_TCP_LAST : 0,
 			.data = len,
-			.xfer = { want->cccid, want->ttag, (uint32_t)want->off, len } };
+			.xfer = { transfer->cccid, transfer->ttag, (uint32_t)transfer->off, len } };
 
 		put_pdu(raw, &pdu, data);
 	}
-	want->off += len;
-	want->at += len;
-	want->len -= len;
-	if (!want->len)
-		drop_want(raw, i);
+	transfer->off += len;
+	transfer->at += len;
+	transfer->len -= len;
+	if (!transfer->len)
+		drop_transfer(raw, i);
 }
 
-static void add_want(struct raw_host *raw, struct raw_want want)
+static void add_transfer(struct raw_host *raw, struct raw_transfer transfer)
 {
-	if (raw->wants < RAW_WANTS)
-		raw->want[raw->wants++] = want;
+	if (raw->transfers < RAW_TRANSFERS)
+		raw->transfer[raw->transfers++] = transfer;
 }
 
-static void took_reply(struct raw_host *raw, const struct nvme_cqe *cqe)
+static void receive_reply(struct raw_host *raw, const struct nvme_cqe *cqe)
 {
 	raw->reply = *cqe;
 	raw->replies++;
@@ -188,20 +189,20 @@ static size_t take_pdu(struct raw_host *raw, const uint8_t *p, size_t len)
 	if (pdu.type == NVME_TCP_ICRESP)
 		raw->up = true;
 	else if (pdu.type == NVME_TCP_R2T)
-		add_want(raw, (struct raw_want){ .cccid = pdu.xfer.cccid,
-				      .ttag = pdu.xfer.ttag,
-				      .off = pdu.xfer.off,
-				      .at = pdu.xfer.off,
-				      .len = pdu.xfer.len });
+		add_transfer(raw, (struct raw_transfer){ .cccid = pdu.xfer.cccid,
+					  .ttag = pdu.xfer.ttag,
+					  .off = pdu.xfer.off,
+					  .at = pdu.xfer.off,
+					  .len = pdu.xfer.len });
 	else if (pdu.type == NVME_TCP_RSP)
-		took_reply(raw, &pdu.cqe);
+		receive_reply(raw, &pdu.cqe);
 	if (pdu.type == NVME_TCP_C2H_DATA && !pdu.xfer.off)
 		memcpy(raw->data, p + pdu.pdo,
 			pdu.data < sizeof(raw->data) ? pdu.data : sizeof(raw->data));
 	return pdu.plen;
 }
 
-static void took_write(struct raw_host *raw, const struct ddp_tagged *head)
+static void receive_write(struct raw_host *raw, const struct ddp_tagged *head)
 {
 	uint32_t len = MPA_LEN_SIZE + get_be16(head->c.len) - (uint32_t)sizeof(*head);
 	uint64_t at = get_be64(head->to) - ADDRESS;
@@ -222,18 +223,18 @@ static size_t take_fpdu(struct raw_host *raw, const uint8_t *p, size_t len)
 		return 0;
 	switch (p[3] & RDMAP_OP_MASK) {
 	case RDMAP_WRITE:
-		took_write(raw, (const void *)p);
+		receive_write(raw, (const void *)p);
 		break;
 	case RDMAP_SEND:
 	case RDMAP_SEND_INVAL:
 		memcpy(&cqe, &req->u + 1, sizeof(cqe));
-		took_reply(raw, &cqe);
+		receive_reply(raw, &cqe);
 		break;
 	case RDMAP_READ_REQ:
-		add_want(raw, (struct raw_want){ .stag = get_be32(req->sink_stag),
-				      .off = get_be64(req->sink_to),
-				      .at = get_be64(req->source_to) - ADDRESS,
-				      .len = get_be32(req->len) });
+		add_transfer(raw, (struct raw_transfer){ .stag = get_be32(req->sink_stag),
+					  .off = get_be64(req->sink_to),
+					  .at = get_be64(req->source_to) - ADDRESS,
+					  .len = get_be32(req->len) });
 		break;
 	case RDMAP_TERMINATE:
 		raw->over = true;

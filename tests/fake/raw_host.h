@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An NVMe host that sends what a test or a fuzzer wants, over TCP or software iWARP (without CRC).
- * Nothing here waits: bytes are queued, raw_poll() moves them, and the caller turns the loop. */
+/* An NVMe host that sends what a test or a fuzzer specifies, over TCP or software iWARP (without
+ * CRC). Nothing here waits: bytes are queued, raw_poll() moves them, and the caller turns the loop.
+ */
 #pragma once
 #include "../../core/proto/nvme/codec.h"
 #include "uri.h"
 
-#define RAW_OUT   (1u << 18)
-#define RAW_IN    (1u << 18)
-#define RAW_WANTS 128
-#define RAW_KEY   5 /* of the memory in commands over iWARP */
+#define RAW_OUT       (1u << 18)
+#define RAW_IN        (1u << 18)
+#define RAW_TRANSFERS 128
+#define RAW_KEY       5 /* of the memory in commands over iWARP */
 
-struct raw_want { /* an R2T, or an RDMA READ of the host's memory, not answered in full */
+struct raw_transfer { /* an R2T, or an RDMA READ of the host's memory, not answered in full */
 	uint16_t cccid, ttag; /* TCP */
 	uint32_t stag;        /* iWARP: where it goes */
 	uint64_t off;         /* TCP: in the command's data; iWARP: in the sink */
@@ -25,8 +26,8 @@ struct raw_host {
 	bool over; /* the target has ended the connection */
 	bool deaf; /* raw_poll() does not receive */
 	uint32_t msn;
-	struct raw_want want[RAW_WANTS];
-	unsigned wants;
+	struct raw_transfer transfer[RAW_TRANSFERS];
+	unsigned transfers;
 	unsigned replies;      /* counted */
 	struct nvme_cqe reply; /* the last one */
 	uint8_t data[4096];    /* the beginning of what was read last */
@@ -43,9 +44,9 @@ void raw_bytes(struct raw_host *, const void *, size_t);         /* what does no
 void raw_hello(struct raw_host *, uint16_t qid, uint16_t depth); /* ICReq, or the MPA request */
 /* A capsule with `len` bytes of data inside. */
 void raw_command(struct raw_host *, const struct nvme_sqe *, const void *data, uint32_t len);
-/* Sends `len` bytes for a want, 0 or too many: all. The rest stays wanted; software iWARP sends at
- * most 32 KiB at once. The mark of the last data is right unless `lie`. */
-void raw_give(struct raw_host *, unsigned want, const void *data, uint32_t len, bool lie);
+/* Send `len` bytes for a pending transfer; 0 or too many: all of it. The rest stays pending.
+ * Software iWARP sends at most 32 KiB at once. The mark of the last data is right unless `lie`. */
+void raw_give(struct raw_host *, unsigned transfer, const void *data, uint32_t len, bool lie);
 /* An FPDU, made of a DDP header without its length and the payload. */
 void raw_fpdu(struct raw_host *, const void *ddp, uint32_t len);
 

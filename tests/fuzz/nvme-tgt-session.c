@@ -194,7 +194,7 @@ static void answered(struct host *h)
 		if (i == TURNS || h->raw->over)
 			abort();
 		turn();
-		while (h->raw->wants)
+		while (h->raw->transfers)
 			raw_give(h->raw, 0, pattern, 0, false);
 	}
 	if (get_le16(h->raw->reply.status))
@@ -464,35 +464,35 @@ static void give_step(struct host *h)
 {
 	const void *data = some_data();
 	unsigned i = script_byte(&script);
-	struct raw_want *want, again;
+	struct raw_transfer *transfer, again;
 	uint32_t len;
 	uint8_t how;
 
-	if (!h->raw->wants)
+	if (!h->raw->transfers)
 		return;
-	i %= h->raw->wants;
-	want = &h->raw->want[i];
-	again = *want;
-	want->cccid ^= (uint16_t)FIELD(0, 1, 0x8000);
-	want->ttag ^= (uint16_t)FIELD(0, 1, 2, 0x8000);
-	want->stag ^= (uint32_t)FIELD(0, 1, 0x100);
-	want->off += FIELD(0, 512, UINT64_MAX - 511, 1ull << 40);
-	want->len += (uint32_t)FIELD(0, 512, UINT32_MAX - 511);
-	want->len = want->len < sizeof(pattern) ? want->len : sizeof(pattern);
+	i %= h->raw->transfers;
+	transfer = &h->raw->transfer[i];
+	again = *transfer;
+	transfer->cccid ^= (uint16_t)FIELD(0, 1, 0x8000);
+	transfer->ttag ^= (uint16_t)FIELD(0, 1, 2, 0x8000);
+	transfer->stag ^= (uint32_t)FIELD(0, 1, 0x100);
+	transfer->off += FIELD(0, 512, UINT64_MAX - 511, 1ull << 40);
+	transfer->len += (uint32_t)FIELD(0, 512, UINT32_MAX - 511);
+	transfer->len = transfer->len < sizeof(pattern) ? transfer->len : sizeof(pattern);
 	len = (uint32_t)FIELD(0, 1, 512, 4096, 65536);
 	how = script_byte(&script);
 	raw_give(h->raw, i, data, len, how & 1);
-	if (how & 2 && h->raw->wants < RAW_WANTS)
-		h->raw->want[h->raw->wants++] = again;
+	if (how & 2 && h->raw->transfers < RAW_TRANSFERS)
+		h->raw->transfer[h->raw->transfers++] = again;
 }
 
 static void give_all_step(struct host *h)
 {
 	for (unsigned i = 0; i < 40; i++) {
 		turn();
-		if (h->raw->wants && !h->raw->want[0].len)
+		if (h->raw->transfers && !h->raw->transfer[0].len)
 			return; /* give_step() has left nothing to give */
-		if (h->raw->wants)
+		if (h->raw->transfers)
 			raw_give(h->raw, 0, pattern, 0, false);
 	}
 }

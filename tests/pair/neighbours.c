@@ -169,7 +169,7 @@ static void freezes(struct bad *b)
 		}
 		b->step++;
 	}
-	b->struck += b->io->wants == row->each;
+	b->struck += b->io->transfers == row->each;
 }
 
 /* With discards whose ranges never come, which may be anywhere on the disk; and the next of the
@@ -189,7 +189,7 @@ static void freezes_with_discards(struct bad *b)
 		}
 		b->step++;
 	}
-	b->struck += b->io->wants == row->each;
+	b->struck += b->io->transfers == row->each;
 }
 
 /* In the middle of the data; then it comes back. */
@@ -210,7 +210,7 @@ static void leaves_with_writes(struct bad *b)
 				.block.len = put_le32(4096) };
 		raw_command(b->io, &sqe, noise, row->carrier == TCP ? 4096 : 0);
 		b->step++;
-	} else if (b->io->wants >= row->each) {
+	} else if (b->io->transfers >= row->each) {
 		raw_give(b->io, 0, noise, 1 + rand_r(&b->seed) % 8192, false);
 		raw_poll(b->io);
 		if (rand_r(&b->seed) % 2) {
@@ -254,8 +254,8 @@ static void lies(struct bad *b)
 		raw_command(b->io, &sqe, NULL, 0);
 		break;
 	case 3:
-		if (b->io->wants) {
-			b->io->want[0].off += rand_r(&b->seed) % 2 ? 512 : 0;
+		if (b->io->transfers) {
+			b->io->transfer[0].off += rand_r(&b->seed) % 2 ? 512 : 0;
 			raw_give(b->io, 0, noise, 4096, true);
 		}
 		break;

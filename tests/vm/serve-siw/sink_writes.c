@@ -40,7 +40,7 @@ static bool up(const struct raw_host *raw)
 
 static bool wanting(const struct raw_host *raw)
 {
-	return raw->wants;
+	return raw->transfers;
 }
 
 static bool replied(const struct raw_host *raw)
@@ -95,7 +95,7 @@ static void hello(struct raw_host *raw)
 }
 
 /* A Connect whose data the target has to read: the key of where to. */
-static struct raw_host *asked(const struct addr *at, struct raw_want *sink)
+static struct raw_host *asked(const struct addr *at, struct raw_transfer *sink)
 {
 	struct raw_host *raw = raw_dial(at, true);
 	struct nvmf_connect_sqe connect;
@@ -108,11 +108,11 @@ static struct raw_host *asked(const struct addr *at, struct raw_want *sink)
 	memcpy(&sqe, &connect, sizeof(sqe));
 	raw_command(raw, &sqe, NULL, 0);
 	need(reached(raw, wanting), "READ request");
-	*sink = raw->want[0];
+	*sink = raw->transfer[0];
 	return raw;
 }
 
-static void judge(const char *where, struct raw_host *raw)
+static void check_end(const char *where, struct raw_host *raw)
 {
 	printf("%s: %s\n", where, reached(raw, over) ? "refused" : "written");
 	raw_close(raw);
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
 {
 	struct diag why = { 0 };
 	struct raw_host *raw;
-	struct raw_want sink;
+	struct raw_transfer sink;
 	struct addr at;
 
 	if (argc != 2 || addr_parse(&at, argv[1], 4420, &why)) {
@@ -131,12 +131,12 @@ int main(int argc, char **argv)
 	}
 	raw = asked(&at, &sink);
 	write_to(raw, sink.stag, sink.off + sink.len);
-	judge("behind the sink of a READ in flight", raw);
+	check_end("behind the sink of a READ in flight", raw);
 
 	raw = asked(&at, &sink);
 	raw_give(raw, 0, &data, 0, false);
 	need(reached(raw, replied), "reply to Connect");
 	write_to(raw, sink.stag, sink.off);
-	judge("into the sink of a READ that is done", raw);
+	check_end("into the sink of a READ that is done", raw);
 	return 0;
 }
