@@ -34,9 +34,9 @@ static inline void hist_add(struct hist *hist, uint64_t ns)
 
 static inline double hist_us(const struct hist *hist, double share)
 {
-	uint64_t seen = 0, want = (uint64_t)((double)hist->total * share);
+	uint64_t seen = 0, limit = (uint64_t)((double)hist->total * share);
 	for (unsigned i = 0; i < HIST_BUCKETS; i++)
-		if ((seen += hist->count[i]) > want)
+		if ((seen += hist->count[i]) > limit)
 			return (double)hist_value(i) / 1000;
 	return 0;
 }

@@ -173,15 +173,15 @@ static void head_done(struct load *load)
 static void take(struct load *load, const uint8_t *p, size_t len, uint64_t now)
 {
 	while (len) {
-		size_t want = load->payload ? load->payload : REPLY - load->head_len,
-		       part = len < want ? len : want;
+		size_t missing = load->payload ? load->payload : REPLY - load->head_len,
+		       part = len < missing ? len : missing;
 
 		if (load->payload) {
 			load->payload -= (uint32_t)part;
 		} else {
 			memcpy(load->head + load->head_len, p, part);
 			load->head_len += (uint32_t)part;
-			if (part == want)
+			if (part == missing)
 				head_done(load);
 			else
 				return;

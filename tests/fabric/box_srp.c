@@ -103,17 +103,17 @@ static bool read_line(struct target *target, char *line)
 static bool is_connected(
 	const struct box *box, const struct port *port, const struct target *target)
 {
-	char path[96], text[96], want[96];
+	char path[96], text[96], expected[96];
 	bool same = false;
 
-	snprintf(want, sizeof(want), "%u %" PRIx64 " %" PRIx64 " %" PRIx64, port->number,
+	snprintf(expected, sizeof(expected), "%u %" PRIx64 " %" PRIx64 " %" PRIx64, port->number,
 		target->value[ID_EXT], target->value[IOC_GUID], target->value[INITIATOR_EXT]);
 	for (unsigned i = 0; i < box->hosts && !same; i++) {
 		FILE *from;
 
 		snprintf(path, sizeof(path), "/proc/self/fd/%d/scsi_host/host%u/.key", box->sys, i);
 		from = fopen(path, "re");
-		same = from && fgets(text, sizeof(text), from) && !strcmp(text, want);
+		same = from && fgets(text, sizeof(text), from) && !strcmp(text, expected);
 		if (from)
 			fclose(from);
 	}

@@ -27,14 +27,14 @@ void sa_add(struct sa_records *found, const void *record, size_t len)
 }
 
 static bool port_matches(const struct sim *sim, const struct sa_hdr *hdr,
-	const struct port_info_record *want, const struct port_info_record *have)
+	const struct port_info_record *asked, const struct port_info_record *have)
 {
 	uint64_t mask = get_be64(hdr->mask);
-	uint32_t cap = get_be32(have->info.cap_mask), bits = get_be32(want->info.cap_mask);
+	uint32_t cap = get_be32(have->info.cap_mask), bits = get_be32(asked->info.cap_mask);
 	bool some = get_be32(hdr->mad.mod) & SA_PIR_MATCH && sim->sa.match;
 
-	return !((mask & SA_PIR_LID && get_be16(have->lid) != get_be16(want->lid)) ||
-		 (mask & SA_PIR_PORT && have->port != want->port) ||
+	return !((mask & SA_PIR_LID && get_be16(have->lid) != get_be16(asked->lid)) ||
+		 (mask & SA_PIR_PORT && have->port != asked->port) ||
 		 (mask & SA_PIR_CAP_MASK && (some ? (cap & bits) != bits : cap != bits)));
 }
 
@@ -47,7 +47,7 @@ static bool visible(const struct sim *sim, const struct client *client, const st
 }
 
 static void select_ports(struct sim *sim, const struct client *client, const struct sa_hdr *hdr,
-	const void *want, struct sa_records *found)
+	const void *asked, struct sa_records *found)
 {
 	for (uint32_t i = 0; i < sim->nodes; i++) {
 		const struct node *node = &sim->node[i];
@@ -64,26 +64,26 @@ static void select_ports(struct sim *sim, const struct client *client, const str
 			fabric_port_info(sim, node, num, &record.info);
 			if (!is_switch || !num)
 				record.info.cap_mask = put_be32(fabric_cap_known(sim, port));
-			if (port_matches(sim, hdr, want, &record))
+			if (port_matches(sim, hdr, asked, &record))
 				sa_add(found, &record, sizeof(record));
 		}
 	}
 }
 
 static bool node_matches(
-	uint64_t mask, const struct node_record *want, const struct node_record *have)
+	uint64_t mask, const struct node_record *asked, const struct node_record *have)
 {
-	return !((mask & NR_LID && get_be16(have->lid) != get_be16(want->lid)) ||
-		 (mask & NR_TYPE && have->info.type != want->info.type) ||
+	return !((mask & NR_LID && get_be16(have->lid) != get_be16(asked->lid)) ||
+		 (mask & NR_TYPE && have->info.type != asked->info.type) ||
 		 (mask & NR_NODE_GUID &&
-			 get_be64(have->info.node_guid) != get_be64(want->info.node_guid)) ||
+			 get_be64(have->info.node_guid) != get_be64(asked->info.node_guid)) ||
 		 (mask & NR_PORT_GUID &&
-			 get_be64(have->info.port_guid) != get_be64(want->info.port_guid)));
+			 get_be64(have->info.port_guid) != get_be64(asked->info.port_guid)));
 }
 
 /* One for each port with a LID. */
 static void select_nodes(struct sim *sim, const struct client *client, const struct sa_hdr *hdr,
-	const void *want, struct sa_records *found)
+	const void *asked, struct sa_records *found)
 {
 	for (uint32_t i = 0; i < sim->ports; i++) {
 		const struct port *port = &sim->port[i];
@@ -94,7 +94,7 @@ static void select_nodes(struct sim *sim, const struct client *client, const str
 			continue;
 		fabric_node_info(node, port, port->num, &record.info);
 		fabric_description(node, record.description);
-		if (node_matches(get_be64(hdr->mask), want, &record))
+		if (node_matches(get_be64(hdr->mask), asked, &record))
 			sa_add(found, &record, sizeof(record));
 	}
 }
@@ -121,20 +121,20 @@ static void add_path(struct sim *sim, const struct port *from, const struct port
 }
 
 static void select_paths(struct sim *sim, const struct client *client, const struct sa_hdr *hdr,
-	const struct path_record *want, struct sa_records *found)
+	const struct path_record *asked, struct sa_records *found)
 {
 	uint64_t mask = get_be64(hdr->mask);
-	uint16_t pkey = mask & SA_PATH_PKEY ? get_be16(want->pkey) : 0;
+	uint16_t pkey = mask & SA_PATH_PKEY ? get_be16(asked->pkey) : 0;
 	const struct port *from = &sim->port[net_node(sim, client)->port], *to = NULL;
 
 	if (mask & SA_PATH_SGID)
-		from = fabric_port_of_gid(sim, want->sgid);
+		from = fabric_port_of_gid(sim, asked->sgid);
 	else if (mask & SA_PATH_SLID)
-		from = fabric_port(sim, get_be16(want->slid));
+		from = fabric_port(sim, get_be16(asked->slid));
 	if (mask & SA_PATH_DGID)
-		to = fabric_port_of_gid(sim, want->dgid);
+		to = fabric_port_of_gid(sim, asked->dgid);
 	else if (mask & SA_PATH_DLID)
-		to = fabric_port(sim, get_be16(want->dlid));
+		to = fabric_port(sim, get_be16(asked->dlid));
 	if (from && to)
 		add_path(sim, from, to, pkey, found);
 	for (uint32_t i = 0; from && !(mask & (SA_PATH_DGID | SA_PATH_DLID)) && i < sim->ports; i++)
@@ -143,17 +143,17 @@ static void select_paths(struct sim *sim, const struct client *client, const str
 }
 
 static void select_services(struct sim *sim, const struct sa_hdr *hdr,
-	const struct sim_service *want, struct sa_records *found)
+	const struct sim_service *asked, struct sa_records *found)
 {
 	uint64_t mask = get_be64(hdr->mask);
 
 	for (unsigned i = 0; i < sim->services; i++) {
 		const struct sim_service *have = &sim->service[i];
 
-		if ((mask & SR_ID && get_be64(have->id) != get_be64(want->id)) ||
-			(mask & SR_GID && memcmp(have->gid, want->gid, 16)) ||
-			(mask & SR_PKEY && get_be16(have->pkey) != get_be16(want->pkey)) ||
-			(mask & SR_NAME && memcmp(have->name, want->name, 64)))
+		if ((mask & SR_ID && get_be64(have->id) != get_be64(asked->id)) ||
+			(mask & SR_GID && memcmp(have->gid, asked->gid, 16)) ||
+			(mask & SR_PKEY && get_be16(have->pkey) != get_be16(asked->pkey)) ||
+			(mask & SR_NAME && memcmp(have->name, asked->name, 64)))
 			continue;
 		sa_add(found, have, sizeof(*have));
 	}
@@ -162,20 +162,20 @@ static void select_services(struct sim *sim, const struct sa_hdr *hdr,
 bool sa_select(struct sim *sim, const struct client *client, const struct sa_hdr *hdr,
 	const uint8_t *data, struct sa_records *found)
 {
-	const void *want = data;
+	const void *asked = data;
 
 	switch (get_be16(hdr->mad.attr)) {
 	case SA_NODE_RECORD:
-		select_nodes(sim, client, hdr, want, found);
+		select_nodes(sim, client, hdr, asked, found);
 		return true;
 	case SA_PORT_INFO_RECORD:
-		select_ports(sim, client, hdr, want, found);
+		select_ports(sim, client, hdr, asked, found);
 		return true;
 	case SA_PATH_RECORD:
-		select_paths(sim, client, hdr, want, found);
+		select_paths(sim, client, hdr, asked, found);
 		return true;
 	case ATTR_SERVICE_RECORD:
-		select_services(sim, hdr, want, found);
+		select_services(sim, hdr, asked, found);
 		return true;
 	default:
 		return false;

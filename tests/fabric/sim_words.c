@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 // The language of descriptions and of the console: the shape of the fabric, then who does what.
-// What can be said of a port is left to sim_words_port.c.
+// Commands for a port are in sim_words_port.c.
 #include "sim.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -134,19 +134,19 @@ static bool to_node(struct sim *sim, uint32_t at, unsigned only, char **words, u
 static bool to_some(struct sim *sim, const struct who *who, char **words, unsigned count,
 	char *answer, size_t len)
 {
-	unsigned want = (sim->shape.targets * who->percent + 99) / 100, have = 0;
+	unsigned missing = (sim->shape.targets * who->percent + 99) / 100, have = 0;
 
 	for (uint32_t i = who->first; i <= who->last; i++)
 		have += !sim->port[sim->node[i].port].picked;
-	if (have < want)
+	if (have < missing)
 		return no(answer, len, "only %u targets are left to pick from", have);
-	while (want) {
+	while (missing) {
 		uint32_t at = who->first + (uint32_t)(fabric_random(sim) % sim->shape.targets);
 
 		if (sim->port[sim->node[at].port].picked)
 			continue;
 		sim->port[sim->node[at].port].picked = true;
-		want--;
+		missing--;
 		if (!to_node(sim, at, 0, words, count, answer, len))
 			return false;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// What can be said of one port.
+// Commands for one port.
 #include "sim.h"
 #include <stdlib.h>
 

@@ -351,12 +351,12 @@ unsigned ep_pair_receives(const struct ep *ep)
 	return container_of(ep, const struct pair, ep)->receives;
 }
 
-static uint32_t clip(uint32_t want, uint32_t limit)
+static uint32_t clip(uint32_t local_caps, uint32_t limit)
 {
-	return limit && want > limit ? limit : want;
+	return limit && local_caps > limit ? limit : local_caps;
 }
 
-struct pair *pair_new(struct ep_peer *peer, struct loop *loop, const struct ep_caps *want,
+struct pair *pair_new(struct ep_peer *peer, struct loop *loop, const struct ep_caps *local_caps,
 	const struct ep_events *events, void *user)
 {
 	struct pair *pair = calloc(1, sizeof(*pair));
@@ -367,13 +367,13 @@ struct pair *pair_new(struct ep_peer *peer, struct loop *loop, const struct ep_c
 		.ops = &ops, .ev = events, .loop = loop, .user = user, .route = "pair"
 	};
 	pair->ep.caps = (struct ep_caps){
-		.send = clip(want->send, peer->limit.send),
-		.recv = clip(want->recv, peer->limit.recv),
-		.sge = clip(want->sge ? want->sge : 1, peer->limit.sge),
-		.inline_max = clip(want->inline_max, peer->limit.inline_max),
+		.send = clip(local_caps->send, peer->limit.send),
+		.recv = clip(local_caps->recv, peer->limit.recv),
+		.sge = clip(local_caps->sge ? local_caps->sge : 1, peer->limit.sge),
+		.inline_max = clip(local_caps->inline_max, peer->limit.inline_max),
 		.read_sge = 1,
-		.ord = clip(want->ord, peer->limit.ord),
-		.ird = clip(want->ird, peer->limit.ird),
+		.ord = clip(local_caps->ord, peer->limit.ord),
+		.ird = clip(local_caps->ird, peer->limit.ird),
 		.priv_max = 56, /* the least there is, of the RDMA CM over InfiniBand */
 		.software = true,
 	};

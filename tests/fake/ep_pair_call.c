@@ -14,11 +14,13 @@ struct ep_listener {
 };
 
 static int accept_call(struct ep **out, struct loop *loop, struct ep_incoming *in,
-	const struct ep_caps *want, const struct ep_events *events, void *user, struct diag *diag)
+	const struct ep_caps *local_caps, const struct ep_events *events, void *user,
+	struct diag *diag)
 {
 	struct caller *caller = container_of(in, struct caller, in);
 	struct ep_peer *peer = caller->peer;
-	struct pair *pair = pair_new(peer, loop, want, events, user), *dialler = caller->dialler;
+	struct pair *pair = pair_new(peer, loop, local_caps, events, user),
+		    *dialler = caller->dialler;
 	int len;
 
 	if (!pair) {

@@ -56,7 +56,7 @@ static inline struct pair *pair_of(struct ep *ep)
 	return container_of(ep, struct pair, ep);
 }
 
-struct pair *pair_new(struct ep_peer *, struct loop *, const struct ep_caps *want,
+struct pair *pair_new(struct ep_peer *, struct loop *, const struct ep_caps *local_caps,
 	const struct ep_events *, void *user);
 void pair_end(struct pair *);
 void pair_lost(struct pair *); /* with the reason that a peer would be */

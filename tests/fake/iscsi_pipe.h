@@ -409,31 +409,33 @@ static void go_on_task(struct pipe *pipe, struct task *task)
 static void take_command(
 	struct pipe *pipe, const struct iscsi_scsi_cmd *cmd, const uint8_t *data, uint32_t len)
 {
-	uint32_t want = get_be32(cmd->expected), at = 0;
+	uint32_t expected_len = get_be32(cmd->expected), at = 0;
 	bool final = cmd->flags & ISCSI_FINAL;
 	struct task *task;
 
-	assert(ISCSI_ATTR(cmd->flags) == ISCSI_SIMPLE && len <= want);
+	assert(ISCSI_ATTR(cmd->flags) == ISCSI_SIMPLE && len <= expected_len);
 	if (!(cmd->flags & ISCSI_CMD_WRITE)) {
-		assert(final && !len && !(cmd->flags & ISCSI_CMD_READ) == !want);
-		execute(pipe, get_be32(cmd->itt), cmd->cdb, NULL, want);
+		assert(final && !len && !(cmd->flags & ISCSI_CMD_READ) == !expected_len);
+		execute(pipe, get_be32(cmd->itt), cmd->cdb, NULL, expected_len);
 		return;
 	}
 	assert(len <= target.first_burst && (target.immediate || !len));
-	assert(final || (!target.initial_r2t && len < target.first_burst && len < want));
+	assert(final || (!target.initial_r2t && len < target.first_burst && len < expected_len));
 	while (pipe->task[at].on)
 		assert(++at < TASKS);
 	task = &pipe->task[at];
 	if (!task->data)
 		task->data = malloc(TASK_ROOM);
-	assert(task->data && want <= TASK_ROOM);
+	assert(task->data && expected_len <= TASK_ROOM);
 	task->on = true;
 	task->itt = get_be32(cmd->itt);
-	task->len = want;
+	task->len = expected_len;
 	task->got = len;
 	task->ttt = ISCSI_NO_TAG;
 	task->datasn = 0;
-	task->end = final ? len : want < target.first_burst ? want : target.first_burst;
+	task->end = final                               ? len
+		    : expected_len < target.first_burst ? expected_len
+							: target.first_burst;
 	memcpy(task->cdb, cmd->cdb, sizeof(task->cdb));
 	memcpy(task->data, data, len);
 	if (final)

@@ -326,30 +326,31 @@ static void redirect(struct mad_dev *dev, const struct sa_hdr *ask)
 
 static void sa_one(struct mad_dev *dev, const uint8_t *ask)
 {
-	const struct sa_hdr *want = (const void *)ask;
-	uint8_t mad[MAD_LEN] = { 0 }, *data = mad + sizeof(*want);
-	uint16_t attr = get_be16(want->mad.attr);
+	const struct sa_hdr *request = (const void *)ask;
+	uint8_t mad[MAD_LEN] = { 0 }, *data = mad + sizeof(*request);
+	uint16_t attr = get_be16(request->mad.attr);
 	struct sa_hdr *hdr = (void *)mad;
 	struct fake_node *node = NULL;
 
-	*hdr = *want;
-	hdr->mad.method = MAD_RESPONSE | (want->mad.method == MAD_SET ? MAD_GET : want->mad.method);
+	*hdr = *request;
+	hdr->mad.method =
+		MAD_RESPONSE | (request->mad.method == MAD_SET ? MAD_GET : request->mad.method);
 	if (attr == MAD_INFORM_INFO) {
 		if (fake_fabric.inform_drop) {
 			fake_fabric.inform_drop--;
 			return;
 		}
-		memcpy(data, ask + sizeof(*want), sizeof(struct inform_info));
-		hdr->mad.status =
-			put_be16(inform((const void *)(ask + sizeof(*want)), get_be64(want->mask)));
+		memcpy(data, ask + sizeof(*request), sizeof(struct inform_info));
+		hdr->mad.status = put_be16(
+			inform((const void *)(ask + sizeof(*request)), get_be64(request->mask)));
 	} else if (attr == MAD_CLASS_PORT_INFO) {
 		((struct class_port_info *)(void *)data)->cap_mask =
 			put_be16(fake_fabric.sa_no_match ? 0 : SA_CAP_PORT_INFO_MASK_MATCH);
 	} else if (attr == SA_PATH_RECORD) {
 		struct path_record *path = (void *)data;
 
-		memcpy(path, ask + sizeof(*want), sizeof(*path));
-		if (get_be64(want->mask) & SA_PATH_DGID) {
+		memcpy(path, ask + sizeof(*request), sizeof(*path));
+		if (get_be64(request->mask) & SA_PATH_DGID) {
 			for (unsigned i = 0; i < fake_fabric.nodes; i++)
 				if (wire_be(path->dgid + 8, 8) == fake_fabric.node[i].guid)
 					node = &fake_fabric.node[i];
@@ -365,9 +366,9 @@ static void sa_one(struct mad_dev *dev, const uint8_t *ask)
 			hdr->mad.status = put_be16(SA_STATUS_NO_RECORDS);
 	} else {
 		node = find(get_be16(
-			((const struct node_record *)(const void *)(ask + sizeof(*want)))->lid));
+			((const struct node_record *)(const void *)(ask + sizeof(*request)))->lid));
 		if (node && node->is_switch && attr == SA_PORT_INFO_RECORD &&
-			!(get_be64(want->mask) & SA_PIR_PORT))
+			!(get_be64(request->mask) & SA_PIR_PORT))
 			hdr->mad.status = put_be16(SA_STATUS_TOO_MANY);
 		else if (node)
 			make_record(data, attr, node);

@@ -72,12 +72,12 @@ void client_turns(struct client *s, unsigned ms)
 }
 
 /* Runs the server until that many bytes have come, or none come any more. */
-size_t client_hear(struct client *s, size_t want)
+size_t client_hear(struct client *s, size_t bytes_min)
 {
 	size_t start = s->len;
 
-	for (int idle = 0; s->len - start < want && idle < 400; idle++) {
-		ssize_t n = recv(s->fd, s->in + s->len, want - (s->len - start), MSG_DONTWAIT);
+	for (int idle = 0; s->len - start < bytes_min && idle < 400; idle++) {
+		ssize_t n = recv(s->fd, s->in + s->len, bytes_min - (s->len - start), MSG_DONTWAIT);
 
 		if (n > 0) {
 			s->len += (size_t)n;

@@ -28,7 +28,7 @@ int client_strike(struct client *); /* frees all; what nbd_server_stop() gave */
 int client_dial(struct client *);   /* another connection */
 void client_turns(struct client *, unsigned ms);
 /* until that many bytes have come, or none come any more */
-size_t client_hear(struct client *, size_t want);
+size_t client_hear(struct client *, size_t bytes);
 bool client_closed(struct client *);
 void client_say(struct client *, const void *, size_t len);
 void client_option(struct client *, uint32_t code, const void *data, uint32_t len);

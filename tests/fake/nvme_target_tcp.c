@@ -123,15 +123,15 @@ static bool reply(struct conn *c, const struct nvme_cqe *cqe)
 
 static bool ask_data(struct conn *c, uint16_t cid, uint32_t len)
 {
-	for (uint32_t at = 0, want; at < len; at += want) {
+	for (uint32_t at = 0, piece; at < len; at += piece) {
 		struct nvme_tcp_pdu r2t = { .type = NVME_TCP_R2T,
 			.xfer = { .cccid = cid, .ttag = (uint16_t)(at / 512 + 3), .off = at } };
 
-		want = len - at < c->tt->r2t_piece ? len - at : c->tt->r2t_piece;
-		r2t.xfer.len = want;
+		piece = len - at < c->tt->r2t_piece ? len - at : c->tt->r2t_piece;
+		r2t.xfer.len = piece;
 		if (!give(c, &r2t, NULL, 0))
 			return false;
-		for (uint32_t got = 0; got < want; got += c->pdu.data) {
+		for (uint32_t got = 0; got < piece; got += c->pdu.data) {
 			if (!next(c, c->data + at + got))
 				return false;
 			/* Other commands may come in between; these tests send one write at a time.
@@ -139,7 +139,7 @@ static bool ask_data(struct conn *c, uint16_t cid, uint32_t len)
 			assert(c->pdu.type == NVME_TCP_H2C_DATA && c->pdu.xfer.cccid == cid &&
 				c->pdu.xfer.ttag == r2t.xfer.ttag);
 			assert(c->pdu.xfer.off == at + got && c->pdu.data <= c->tt->max_h2c);
-			assert(!(c->pdu.flags & NVME_TCP_LAST) == (got + c->pdu.data < want));
+			assert(!(c->pdu.flags & NVME_TCP_LAST) == (got + c->pdu.data < piece));
 		}
 	}
 	return true;

@@ -9,7 +9,7 @@
 
 /* The first of the blank-separated words that is not in the text (in any case), NULL when all are.
  * '_' in a word stands for any one character, so that it can hold a blank. */
-static inline const char *text_lacks(const char *text, const char *words)
+static inline const char *text_missing(const char *text, const char *words)
 {
 	static char word[128];
 	size_t len, i;
@@ -46,15 +46,15 @@ static inline unsigned lines_saying(const char *lines, const char *words)
 		cr_assert_lt(len, sizeof(line));
 		memcpy(line, lines, len);
 		line[len] = 0;
-		count += !text_lacks(line, words);
+		count += !text_missing(line, words);
 	}
 	return count;
 }
 
 #define text_says(text_, words_)                                                                   \
 	do {                                                                                       \
-		const char *said_ = (text_), *lacks_ = text_lacks(said_, words_);                  \
-		cr_assert_null(lacks_, "no \"%s\" in \"%s\"", lacks_ ? lacks_ : "", said_);        \
+		const char *text__ = (text_), *missing_ = text_missing(text__, words_);            \
+		cr_assert_null(missing_, "no \"%s\" in \"%s\"", missing_ ? missing_ : "", text__); \
 	} while (0)
 
 /* object_: NULL = any, "" = none. The words are looked for in the text and the hint. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rooms: core/load core/net */
-/* What the two sides of `bench --tcp` and `bench --rdma` hear from a stranger, as the first byte of
- * the input says: requests on a socket; a hello and messages over RDMA to the server; a welcome and
- * answers to the client; and the same as rping has it. */
+/* Both sides of `bench --tcp` and `bench --rdma`, and of rping, against a peer that sends anything.
+ * The first byte of the input selects the side: requests on a socket; a hello and messages over
+ * RDMA to the server; a welcome and answers to the client. */
 #include "ep_pair.h"
 #include "load.h"
 #include "script.h"
@@ -152,7 +152,7 @@ static void strange_client(bool ping)
 	turns(4);
 }
 
-/* rping's server, which spoils what it brings back when the input wants it. */
+/* rping's server, which corrupts the data it returns if the input says so. */
 static void pinged(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, uint32_t len)
 {
 	static uint8_t data[RPING_SIZE_MAX];
@@ -198,7 +198,7 @@ static void strange_welcome(struct ep_peer *p, struct ep *ep, const uint8_t *pri
 		strange_messages(ep, 2); /* before it knows that it is connected */
 }
 
-static void heard(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, uint32_t len)
+static void raw_message(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, uint32_t len)
 {
 	(void)p;
 	(void)bytes;
@@ -244,7 +244,7 @@ static void strange_server(bool ping)
 
 	client = NULL;
 	peer.request = strange_welcome;
-	peer.message = ping ? pinged : heard;
+	peer.message = ping ? pinged : raw_message;
 	if (ping) {
 		conf.op = LOAD_OP_PING;
 		conf.bandwidth = false;

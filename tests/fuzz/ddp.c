@@ -110,7 +110,7 @@ static void check_borders(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct ep_caps want = {
+	static const struct ep_caps local_caps = {
 		.send = 4, .recv = 4, .sge = 1, .inline_max = 64, .ord = 2, .ird = 2
 	};
 	uint8_t frame[MPA_FRAME_MAX], answer[4096];
@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			.revision = 2, .enhanced = true, .crc = step == 256, .ird = 2, .ord = 2 },
 		false);
 	in = iwarp_incoming(fd[0], &peer, frame, len, false, &diag);
-	if (!in || ep_accept(&ep, loop, in, &want, &events, NULL, &diag))
+	if (!in || ep_accept(&ep, loop, in, &local_caps, &events, NULL, &diag))
 		abort();
 	turn();
 	for (size_t at = 0; at < size && !down; at += step) {

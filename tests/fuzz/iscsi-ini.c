@@ -153,16 +153,16 @@ static void gave(struct pipe *pipe, const uint8_t *p, uint32_t len)
 {
 	struct conn *conn = pipe->number < CONNS ? &conn_of[pipe->number] : NULL;
 	const struct iscsi_bhs *bhs;
-	uint32_t part[3], want;
+	uint32_t part[3], missing;
 
 	while (len && conn && conn->known.loop && !conn->known.broken) {
 		measure(pipe, conn->pdu, part);
-		want = conn->have < part[0] ? part[0] : part[0] + part[1] + part[2];
-		want = want - conn->have < len ? want - conn->have : len;
-		memcpy(conn->pdu + conn->have, p, want);
-		conn->have += want;
-		p += want;
-		len -= want;
+		missing = conn->have < part[0] ? part[0] : part[0] + part[1] + part[2];
+		missing = missing - conn->have < len ? missing - conn->have : len;
+		memcpy(conn->pdu + conn->have, p, missing);
+		conn->have += missing;
+		p += missing;
+		len -= missing;
 		bhs = (const void *)conn->pdu;
 		measure(pipe, conn->pdu, part);
 		if (conn->have < part[0] || !is_whole(conn, pipe))

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void one(const uint8_t *data, size_t size, bool reply)
 {
-	struct mpa want = { .revision = 2,
+	struct mpa local = { .revision = 2,
 		.enhanced = true,
 		.peer = true,
 		.rtr = MPA_RTR_WRITE,
@@ -32,13 +32,13 @@ static void one(const uint8_t *data, size_t size, bool reply)
 	if (mpa_put(out, &mpa, reply) != (size_t)len || memcmp(out, data, MPA_KEY_LEN) ||
 		memcmp(out + 20, data + 20, (size_t)len - 20))
 		abort();
-	rep = mpa_make_reply(&mpa, &want);
+	rep = mpa_make_reply(&mpa, &local);
 	if (rep.markers || rep.reject || (mpa.crc && !rep.crc) ||
 		(mpa.enhanced && rep.ord > mpa.ird))
 		abort();
 	mpa_acceptable(&mpa, &diag);
-	if (!mpa_apply_reply(&want, &mpa, &ird, &ord, &term, &diag) &&
-		(ord > want.ord || ird > want.ird))
+	if (!mpa_apply_reply(&local, &mpa, &ird, &ord, &term, &diag) &&
+		(ord > local.ord || ird > local.ird))
 		abort();
 }
 

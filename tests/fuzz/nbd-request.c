@@ -141,13 +141,13 @@ static void hang_up(int fd)
  * and flags. */
 static void check_handshake(bool structured)
 {
-	ssize_t want = 18 + (structured ? 20 + 39 + 20 : 0) + 10;
+	ssize_t expected = 18 + (structured ? 20 + 39 + 20 : 0) + 10;
 	uint8_t bytes[256];
 	int fd = dial();
 
 	shake_hands(fd, structured);
 	for (int turns_left = TURN_MAX;
-		recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_PEEK) < want; turns_left--) {
+		recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_PEEK) < expected; turns_left--) {
 		if (!turns_left)
 			abort();
 		turn();

@@ -39,14 +39,14 @@ static void check_codecs(const uint8_t *data, size_t size)
 {
 	struct nfs4_list list = { 0 };
 	struct nfs_exports exports;
-	struct rpc_mismatch_info said;
+	struct rpc_mismatch_info mismatch;
 	struct diag diag = { 0 };
 	uint32_t send, recv, status, ops;
 	unsigned count = 0;
 	uint16_t port;
 	struct rd r = rd_init(data, size);
 
-	if (rpc_reply_get(&r, 1, &said, &diag) && !diag.text[0])
+	if (rpc_reply_get(&r, 1, &mismatch, &diag) && !diag.text[0])
 		abort();
 	r = rd_init(data, size);
 	rpcrdma_hdr_get(&r, 1, &diag);

@@ -16,10 +16,10 @@ static void check(const struct nvmf_entries *all, int err, const struct diag *di
 	if (strlen(all->notes) >= sizeof(all->notes))
 		abort();
 	for (unsigned i = 0; i < all->count; i++) {
-		struct nvmf_params want = { 0 };
+		struct nvmf_params params = { 0 };
 
-		memcpy(want.value, all->entry[i].value, sizeof(want.value));
-		kernel_nvmf_check(&want, NULL);
+		memcpy(params.value, all->entry[i].value, sizeof(params.value));
+		kernel_nvmf_check(&params, NULL);
 		if (!all->entry[i].from[0])
 			abort();
 	}

@@ -201,7 +201,7 @@ static void answer(struct ep *ep, struct nvme_cqe *cqe, uint8_t *data, uint32_t 
 static void message(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, uint32_t len)
 {
 	const struct nvme_sqe *sqe = (const void *)bytes;
-	uint32_t want = 0;
+	uint32_t data_len = 0;
 	struct nvme_cqe cqe;
 	uint8_t *data;
 
@@ -209,11 +209,11 @@ static void message(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, u
 	idle = 0;
 	if (len < sizeof(*sqe))
 		abort();
-	data = data_of(ep, sqe, &want);
-	if (sqe->sgl.type == NVME_SGL_OFFSET && len != sizeof(*sqe) + want)
+	data = data_of(ep, sqe, &data_len);
+	if (sqe->sgl.type == NVME_SGL_OFFSET && len != sizeof(*sqe) + data_len)
 		abort();
-	if (target_do(&target, (uint16_t)number_of(ep), sqe, data, want, &cqe))
-		answer(ep, &cqe, sqe->sgl.type == NVME_SGL_OFFSET ? NULL : data, want);
+	if (target_do(&target, (uint16_t)number_of(ep), sqe, data, data_len, &cqe))
+		answer(ep, &cqe, sqe->sgl.type == NVME_SGL_OFFSET ? NULL : data, data_len);
 }
 
 static void turn(void)

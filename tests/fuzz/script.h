@@ -69,12 +69,12 @@ static inline void script_spoil(struct script *script, uint8_t *p, uint32_t len)
 
 static inline void script_fill(struct script *script, uint8_t *p, uint32_t len)
 {
-	uint32_t at = script_u16(script), want = script_byte(script);
+	uint32_t at = script_u16(script), bytes_max = script_byte(script);
 
 	if (!len)
 		return;
 	at %= len;
-	script_bytes(script, p + at, want < len - at ? want : len - at);
+	script_bytes(script, p + at, bytes_max < len - at ? bytes_max : len - at);
 }
 
 struct script_turn {

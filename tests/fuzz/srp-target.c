@@ -33,12 +33,12 @@ static void check_line(const char *line)
 	}
 }
 
-static void again(const struct srp_params *want)
+static void again(const struct srp_params *params)
 {
 	struct srp_params other = { 0 };
 	char line[SRP_LINE], back[SRP_LINE];
 
-	kernel_srp_line(want, line);
+	kernel_srp_line(params, line);
 	check_line(line);
 	if (kernel_srp_parse(&other, line, NULL))
 		abort();
@@ -47,7 +47,7 @@ static void again(const struct srp_params *want)
 		abort();
 }
 
-static void check(int err, const struct srp_params *want, const struct diag *diag)
+static void check(int err, const struct srp_params *params, const struct diag *diag)
 {
 	struct diag why = { 0 };
 
@@ -56,29 +56,30 @@ static void check(int err, const struct srp_params *want, const struct diag *dia
 			abort();
 		return;
 	}
-	again(want);
-	if (kernel_srp_check(-1, want, &why) && (why.code != DIAG_USAGE || !why.text[0]))
+	again(params);
+	if (kernel_srp_check(-1, params, &why) && (why.code != DIAG_USAGE || !why.text[0]))
 		abort();
 }
 
 static void read_uri(const char *text)
 {
 	static struct uri uri;
-	struct srp_params want = { 0 };
+	struct srp_params params = { 0 };
 	struct srp_place place;
 	struct diag diag = { 0 };
 	int err = uri_parse(&uri, text, &diag);
 
 	if (!err)
-		err = kernel_srp_uri(&want, &uri, &place, &diag);
-	if (!err && place.lid == 0 && !want.value[SRP_OPT_DGID][0] == !want.value[SRP_OPT_DEST][0])
+		err = kernel_srp_uri(&params, &uri, &place, &diag);
+	if (!err && place.lid == 0 &&
+		!params.value[SRP_OPT_DGID][0] == !params.value[SRP_OPT_DEST][0])
 		abort();
-	check(err, &want, &diag);
+	check(err, &params, &diag);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct srp_params want = { 0 };
+	struct srp_params params = { 0 };
 	struct diag diag = { 0 };
 	char text[URI_MAX + 16];
 	size_t len = size < sizeof(text) - 1 ? size : sizeof(text) - 1;
@@ -88,6 +89,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!strncmp(text, "srp", 3))
 		read_uri(text);
 	else
-		check(kernel_srp_parse(&want, text, &diag), &want, &diag);
+		check(kernel_srp_parse(&params, text, &diag), &params, &diag);
 	return 0;
 }

@@ -1769,7 +1769,7 @@ Test(iscsi_ini, pings_are_answered)
 		cr_assert_eq(pong_ttt, i);
 	}
 	cr_assert_eq(target.pongs, 20);
-	give_nop(pipe_number(1), ISCSI_NO_TAG, ISCSI_NO_TAG); /* wants none */
+	give_nop(pipe_number(1), ISCSI_NO_TAG, ISCSI_NO_TAG); /* needs no answer */
 	run_ms(1);
 	cr_assert_eq(target.pongs, 20);
 	cr_assert_eq(lane->state, LANE_UP);
@@ -1852,14 +1852,14 @@ Test(iscsi_ini, but_not_longer_than_it_allows)
 	down();
 }
 
-static unsigned pings_late;
+static unsigned pings_delayed;
 
 /* The logout is not answered, either. */
 static bool answers_nothing(
 	struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {
 	(void)data, (void)len;
-	pings_late += pipe->number == 1 && ISCSI_OPCODE(bhs->opcode) == ISCSI_NOP_OUT;
+	pings_delayed += pipe->number == 1 && ISCSI_OPCODE(bhs->opcode) == ISCSI_NOP_OUT;
 	return pipe->number == 0;
 }
 
@@ -1869,7 +1869,7 @@ Test(iscsi_ini, a_logout_is_not_waited_for_longer_than_30_s)
 	begin();
 	up("/0");
 	target.script = answers_nothing;
-	pings_late = 0;
+	pings_delayed = 0;
 	give_async(pipe_number(1), ISCSI_ASYNC_LOGOUT, 65535);
 	run_ms(12000);
 	give_async(pipe_number(1), ISCSI_ASYNC_LOGOUT, 65535); /* once more */
@@ -1882,7 +1882,7 @@ Test(iscsi_ini, a_logout_is_not_waited_for_longer_than_30_s)
 	give_nop(pipe_number(1), ISCSI_NO_TAG, ISCSI_NO_TAG);
 	run_ms(2000);
 	cr_assert_eq(lane->state, LANE_DOWN);
-	cr_assert_eq(pings_late, 0);
+	cr_assert_eq(pings_delayed, 0);
 	diag_says(&lane->why, DIAG_CLOSED, "10.0.0.1:3260", "logout");
 	down();
 }

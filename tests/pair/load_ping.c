@@ -51,12 +51,12 @@ Test(load_ping, data_of_every_size_comes_back, .init = begin, .fini = load_side_
 }
 
 /* A client of its own: sends these places at once, and hears how it ends. */
-struct stranger {
+struct raw_peer {
 	uint8_t message[4][32];
 	struct ep_op op[4];
 	struct ep_rx rx[4];
 	uint32_t len[4];
-	unsigned messages, heard, answered_len;
+	unsigned messages, received, answered_len;
 	uint32_t ird;
 	struct pool *pool;
 	volatile int over;
@@ -64,7 +64,7 @@ struct stranger {
 
 static int strange_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
-	struct stranger *s = ep->user;
+	struct raw_peer *s = ep->user;
 
 	(void)priv;
 	cr_assert_eq(pool_new(&s->pool, 4096, 1, &why), 0);
@@ -80,7 +80,7 @@ static int strange_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 
 static void strange_up(struct ep *ep)
 {
-	struct stranger *s = ep->user;
+	struct raw_peer *s = ep->user;
 
 	for (unsigned i = 0; i < s->messages; i++) {
 		struct rping_place *place = (void *)s->message[i];
@@ -99,9 +99,9 @@ static void strange_up(struct ep *ep)
 
 static void strange_recv(struct ep *ep, struct ep_rx *rx)
 {
-	struct stranger *s = ep->user;
+	struct raw_peer *s = ep->user;
 
-	s->heard++;
+	s->received++;
 	s->answered_len = rx->len;
 }
 
@@ -118,10 +118,10 @@ static void strange_idle(struct ep *ep)
 
 static void strange_down(struct ep *ep)
 {
-	((struct stranger *)ep->user)->over = 1;
+	((struct raw_peer *)ep->user)->over = 1;
 }
 
-static void add_place(struct stranger *s, uint32_t len, uint32_t size, uint32_t rkey)
+static void add_place(struct raw_peer *s, uint32_t len, uint32_t size, uint32_t rkey)
 {
 	const struct rping_place place = { .rkey = put_be32(rkey), .size = put_be32(size) };
 
@@ -130,7 +130,7 @@ static void add_place(struct stranger *s, uint32_t len, uint32_t size, uint32_t 
 }
 
 /* The server ends this connection after this number of answers, and serves the next client. */
-static void hung_up_on(struct stranger *s, unsigned answers)
+static void hung_up_on(struct raw_peer *s, unsigned answers)
 {
 	static const struct ep_events events = { strange_request, strange_up, strange_recv,
 		strange_sent, strange_idle, strange_down };
@@ -147,7 +147,7 @@ static void hung_up_on(struct stranger *s, unsigned answers)
 
 	cr_assert_eq(ep_dial(&ep, loop, &conf, &events, s, &why), 0, "%s", why.text);
 	loop_wait(loop, &s->over, 0);
-	cr_assert_eq(s->heard, answers, "%u answers", s->heard);
+	cr_assert_eq(s->received, answers, "%u answers", s->received);
 	ep->ops->unreg(ep, s->pool);
 	ep->ops->free(ep);
 	pool_free(s->pool);
@@ -156,41 +156,41 @@ static void hung_up_on(struct stranger *s, unsigned answers)
 
 Test(load_ping, a_client_that_does_otherwise_is_hung_up_on, .init = begin, .fini = load_side_end)
 {
-	struct stranger s;
+	struct raw_peer s;
 
-	s = (struct stranger){ .ird = 1 };
+	s = (struct raw_peer){ .ird = 1 };
 	add_place(&s, 15, 64, 0);
 	hung_up_on(&s, 0);
-	s = (struct stranger){ .ird = 1 };
+	s = (struct raw_peer){ .ird = 1 };
 	add_place(&s, 17, 64, 0);
 	hung_up_on(&s, 0);
-	s = (struct stranger){ .ird = 1 };
+	s = (struct raw_peer){ .ird = 1 };
 	add_place(&s, 16, 0, 0);
 	hung_up_on(&s, 0);
-	s = (struct stranger){ .ird = 1 };
+	s = (struct raw_peer){ .ird = 1 };
 	add_place(&s, 16, RPING_SIZE_MAX + 1, 0);
 	hung_up_on(&s, 0);
-	s = (struct stranger){ .ird = 1 };
+	s = (struct raw_peer){ .ird = 1 };
 	add_place(&s, 16, 64, 0xdead00);
 	hung_up_on(&s, 0);
-	s = (struct stranger){ .ird = 1 };
+	s = (struct raw_peer){ .ird = 1 };
 	add_place(&s, 16, RPING_SIZE_MAX, 0); /* more than it has registered */
 	hung_up_on(&s, 0);
-	s = (struct stranger){ .ird = 1 };
+	s = (struct raw_peer){ .ird = 1 };
 	add_place(&s, 16, 64, 0);
 	add_place(&s, 16, 64, 0xdead00);
 	hung_up_on(&s, 1);
-	s = (struct stranger){ 0 }; /* answers no READs */
+	s = (struct raw_peer){ 0 }; /* answers no READs */
 	hung_up_on(&s, 0);
 }
 
 Test(load_ping, a_client_that_does_not_wait_is_hung_up_on, .init = begin, .fini = load_side_end)
 {
-	struct stranger s = { .ird = 1 };
+	struct raw_peer s = { .ird = 1 };
 
 	for (unsigned i = 0; i < 4; i++)
 		add_place(&s, 16, 64, 0);
-	hung_up_on(&s, s.heard);
+	hung_up_on(&s, s.received);
 }
 
 /* A server of its own, on the endpoint in memory. */

@@ -79,7 +79,7 @@ Test(load_raw, wrong_numbers_are_refused, .init = begin, .fini = load_side_end)
 	diag_says(&why, DIAG_USAGE, NULL, "--iodepth 1 1024");
 }
 
-struct stranger {
+struct raw_peer {
 	uint8_t hello[64];
 	unsigned len;
 	volatile int over;
@@ -87,10 +87,10 @@ struct stranger {
 
 static int strange_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
-	const struct stranger *stranger = ep->user;
+	const struct raw_peer *raw_peer = ep->user;
 
-	memcpy(priv, stranger->hello, stranger->len);
-	return (int)stranger->len;
+	memcpy(priv, raw_peer->hello, raw_peer->len);
+	return (int)raw_peer->len;
 }
 
 static void strange_up(struct ep *ep)
@@ -101,7 +101,7 @@ static void strange_up(struct ep *ep)
 
 static void strange_down(struct ep *ep)
 {
-	((struct stranger *)ep->user)->over = 1;
+	((struct raw_peer *)ep->user)->over = 1;
 }
 
 static void rejected(const struct ep *ep, const char *words)
@@ -122,23 +122,23 @@ static void turned_away(const void *hello, unsigned len, const char *words)
 		.backend = EP_IWARP,
 		.timeout_ms = NO_LIMIT_MS,
 		.caps = { .send = 2, .recv = 2, .sge = 1 } };
-	struct stranger stranger = { .len = len };
+	struct raw_peer raw_peer = { .len = len };
 	struct ep *ep;
 
-	memcpy(stranger.hello, hello, len);
-	cr_assert_eq(ep_dial(&ep, loop, &conf, &events, &stranger, &why), 0, "%s", why.text);
-	loop_wait(loop, &stranger.over, 0);
+	memcpy(raw_peer.hello, hello, len);
+	cr_assert_eq(ep_dial(&ep, loop, &conf, &events, &raw_peer, &why), 0, "%s", why.text);
+	loop_wait(loop, &raw_peer.over, 0);
 	rejected(ep, words);
 	ep->ops->free(ep);
 }
 
 static void glutton_up(struct ep *ep)
 {
-	((struct stranger *)ep->user)->over = 1;
+	((struct raw_peer *)ep->user)->over = 1;
 }
 
 /* From 127.0.0.number. */
-static bool takes_from(unsigned number, struct ep **ep, struct stranger *stranger)
+static bool takes_from(unsigned number, struct ep **ep, struct raw_peer *raw_peer)
 {
 	static const struct ep_events events = {
 		.request = strange_request, .up = glutton_up, .down = strange_down
@@ -152,22 +152,22 @@ static bool takes_from(unsigned number, struct ep **ep, struct stranger *strange
 
 	memcpy(&conf.src.ss, &from, sizeof(from));
 	conf.src.len = sizeof(from);
-	stranger->over = 0;
-	cr_assert_eq(ep_dial(ep, loop, &conf, &events, stranger, &why), 0, "%s", why.text);
-	loop_wait(loop, &stranger->over, 0);
+	raw_peer->over = 0;
+	cr_assert_eq(ep_dial(ep, loop, &conf, &events, raw_peer, &why), 0, "%s", why.text);
+	loop_wait(loop, &raw_peer->over, 0);
 	return !(*ep)->rejected;
 }
 
-static bool takes(struct ep **ep, struct stranger *stranger)
+static bool takes(struct ep **ep, struct raw_peer *raw_peer)
 {
-	return takes_from(1, ep, stranger);
+	return takes_from(1, ep, raw_peer);
 }
 
-static void leaves(struct ep *ep, struct stranger *stranger)
+static void leaves(struct ep *ep, struct raw_peer *raw_peer)
 {
-	stranger->over = 0;
+	raw_peer->over = 0;
 	ep->ops->close(ep);
-	loop_wait(loop, &stranger->over, 0);
+	loop_wait(loop, &raw_peer->over, 0);
 	ep->ops->free(ep);
 }
 
@@ -180,29 +180,29 @@ Test(load_raw, clients_that_ask_for_all_memory_leave_some, .init = begin, .fini 
 		.size = put_le32(BENCH_SIZE_MAX),
 		.depth = put_le32(4) };
 	static struct load_rdma_result result;
-	struct stranger stranger[8];
+	struct raw_peer raw_peer[8];
 	struct ep *ep[8];
 	unsigned count = 0;
 
 	for (; count < 8; count++) {
-		stranger[count] = (struct stranger){ .len = sizeof(hello) };
-		memcpy(stranger[count].hello, &hello, sizeof(hello));
-		if (!takes(&ep[count], &stranger[count]))
+		raw_peer[count] = (struct raw_peer){ .len = sizeof(hello) };
+		memcpy(raw_peer[count].hello, &hello, sizeof(hello));
+		if (!takes(&ep[count], &raw_peer[count]))
 			break;
 	}
 	cr_assert(count >= 2 && count < 4, "%u times %u MiB", count,
 		(BENCH_MEMORY_MAX + BENCH_SIZE_MAX) >> 20);
 	rejected(ep[count], "memory");
 	ep[count]->ops->free(ep[count]);
-	cr_assert(takes_from(2, &ep[count], &stranger[count]), "no memory for another address");
-	leaves(ep[count], &stranger[count]);
+	cr_assert(takes_from(2, &ep[count], &raw_peer[count]), "no memory for another address");
+	leaves(ep[count], &raw_peer[count]);
 	cr_assert_eq(row(LOAD_OP_SEND, false, 4096, 1, &result), 0, "%s", why.text);
-	leaves(ep[0], &stranger[0]);
+	leaves(ep[0], &raw_peer[0]);
 	/* what one gave back is there for another, once the server has seen its end */
-	while (!takes(&ep[0], &stranger[0]))
+	while (!takes(&ep[0], &raw_peer[0]))
 		ep[0]->ops->free(ep[0]);
 	while (count--)
-		leaves(ep[count], &stranger[count]);
+		leaves(ep[count], &raw_peer[count]);
 }
 
 Test(load_raw, a_hello_that_is_wrong_is_turned_away, .init = begin, .fini = load_side_end)
@@ -456,7 +456,7 @@ static void refused(enum load_op op, bool bandwidth)
 	why = (struct diag){ 0 };
 	cr_assert_eq(row_in_memory(op, bandwidth, &result), -EPROTO, "op %d: %s", op, why.text);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "peer");
-	cr_assert(text_lacks(why.text, "version"), "%s", why.text);
+	cr_assert(text_missing(why.text, "version"), "%s", why.text);
 }
 
 Test(load_raw, a_server_that_answers_too_much, .init = begin_in_memory, .fini = end_in_memory)

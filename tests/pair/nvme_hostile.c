@@ -468,7 +468,7 @@ static void spoil(uint8_t cns, uint8_t *page)
 		memcpy(page + spoil_at, spoil_byte, spoil_len);
 }
 
-static void spoiled(uint8_t cns, uint16_t at, uint64_t value, uint8_t len, int err,
+static void refuses_identify(uint8_t cns, uint16_t at, uint64_t value, uint8_t len, int err,
 	enum diag_code code, const char *words)
 {
 	le64 bytes = put_le64(value);
@@ -487,58 +487,61 @@ static void spoiled(uint8_t cns, uint16_t at, uint64_t value, uint8_t len, int e
 
 Test(nvme_hostile, capsules_too_small_for_a_command)
 {
-	spoiled(AT_CTRL(ioccsz), 3, 4, EPROTO, DIAG_PROTOCOL, "capsule 3 1_ 16");
+	refuses_identify(AT_CTRL(ioccsz), 3, 4, EPROTO, DIAG_PROTOCOL, "capsule 3 1_ 16");
 }
 
 Test(nvme_hostile, capsules_of_no_size)
 {
-	spoiled(AT_CTRL(ioccsz), 0, 4, EPROTO, DIAG_PROTOCOL, "capsule _0_bytes 16");
+	refuses_identify(AT_CTRL(ioccsz), 0, 4, EPROTO, DIAG_PROTOCOL, "capsule _0_bytes 16");
 }
 
 Test(nvme_hostile, replies_of_no_size)
 {
-	spoiled(AT_CTRL(iorcsz), 0, 4, EPROTO, DIAG_PROTOCOL, "capsule 8256");
+	refuses_identify(AT_CTRL(iorcsz), 0, 4, EPROTO, DIAG_PROTOCOL, "capsule 8256");
 }
 
 Test(nvme_hostile, no_data_descriptors)
 {
-	spoiled(AT_CTRL(sgls), 0, 4, EPROTO, DIAG_PROTOCOL, "descriptor SGLS 00000000h");
+	refuses_identify(AT_CTRL(sgls), 0, 4, EPROTO, DIAG_PROTOCOL, "descriptor SGLS 00000000h");
 }
 
 Test(nvme_hostile, an_administrative_controller)
 {
-	spoiled(AT_CTRL(cntrltype), NVME_CTRL_ADMIN, 1, EINVAL, DIAG_MISMATCH,
+	refuses_identify(AT_CTRL(cntrltype), NVME_CTRL_ADMIN, 1, EINVAL, DIAG_MISMATCH,
 		"t1 administrative_controller");
 }
 
 Test(nvme_hostile, blocks_of_1_byte)
 {
-	spoiled(AT_NS(lbaf[0].lbads), 0, 1, ENOTSUP, DIAG_UNSUPPORTED, "block 2^0_ 512 65536");
+	refuses_identify(
+		AT_NS(lbaf[0].lbads), 0, 1, ENOTSUP, DIAG_UNSUPPORTED, "block 2^0_ 512 65536");
 }
 
 Test(nvme_hostile, blocks_of_2_to_the_255)
 {
-	spoiled(AT_NS(lbaf[0].lbads), 255, 1, ENOTSUP, DIAG_UNSUPPORTED, "block 2^255_ 512 65536");
+	refuses_identify(
+		AT_NS(lbaf[0].lbads), 255, 1, ENOTSUP, DIAG_UNSUPPORTED, "block 2^255_ 512 65536");
 }
 
 Test(nvme_hostile, a_format_not_described)
 {
-	spoiled(AT_NS(flbas), 0x6f, 1, ENOTSUP, DIAG_UNSUPPORTED, "block 2^0_ 512 65536");
+	refuses_identify(AT_NS(flbas), 0x6f, 1, ENOTSUP, DIAG_UNSUPPORTED, "block 2^0_ 512 65536");
 }
 
 Test(nvme_hostile, metadata)
 {
-	spoiled(AT_NS(lbaf[0].ms), 8, 2, ENOTSUP, DIAG_UNSUPPORTED, "8 metadata");
+	refuses_identify(AT_NS(lbaf[0].ms), 8, 2, ENOTSUP, DIAG_UNSUPPORTED, "8 metadata");
 }
 
 Test(nvme_hostile, more_bytes_than_63_bits_hold)
 {
-	spoiled(AT_NS(nsze), 1ull << 55, 8, EPROTO, DIAG_PROTOCOL, "36028797018963968 512");
+	refuses_identify(
+		AT_NS(nsze), 1ull << 55, 8, EPROTO, DIAG_PROTOCOL, "36028797018963968 512");
 }
 
 Test(nvme_hostile, a_key_value_namespace)
 {
 	/* behind the UUID's descriptor of 20 bytes comes the command set's */
-	spoiled(NVME_CNS_NS_DESC, 20 + 4, 1, 1, ENOTSUP, DIAG_UNSUPPORTED,
+	refuses_identify(NVME_CNS_NS_DESC, 20 + 4, 1, 1, ENOTSUP, DIAG_UNSUPPORTED,
 		"namespace_1 command_set NVM");
 }

@@ -82,7 +82,7 @@ static void message(struct ep_peer *me, struct ep *ep, const uint8_t *bytes, uin
 	uint16_t qid = qid_of(ep);
 	bool out = sqe->opcode == NVME_FABRICS || sqe->opcode == NVME_IO_WRITE ||
 		   sqe->opcode == NVME_IO_DSM;
-	uint32_t want = get_le24(sqe->sgl.keyed.len);
+	uint32_t data_len = get_le24(sqe->sgl.keyed.len);
 	struct nvme_cqe cqe;
 	uint8_t *data = NULL;
 
@@ -90,17 +90,17 @@ static void message(struct ep_peer *me, struct ep *ep, const uint8_t *bytes, uin
 	cr_assert_geq(len, 64);
 	cr_assert_eq(sqe->flags, NVME_PSDT_SGL);
 	if (sqe->sgl.type == NVME_SGL_OFFSET) {
-		want = get_le32(sqe->sgl.block.len);
-		cr_assert_eq(len, 64 + want);
+		data_len = get_le32(sqe->sgl.block.len);
+		cr_assert_eq(len, 64 + data_len);
 		cr_assert_eq(get_le64(sqe->sgl.addr), 0);
 		data = (uint8_t *)bytes + 64;
 		inside += qid != 0;
 	} else {
 		cr_assert_eq(sqe->sgl.type, NVME_SGL_KEYED);
 		cr_assert_eq(len, 64);
-		if (want) {
+		if (data_len) {
 			data = ep_pair_memory(ep, get_le32(sqe->sgl.keyed.key),
-				get_le64(sqe->sgl.addr), want,
+				get_le64(sqe->sgl.addr), data_len,
 				out ? EP_REMOTE_READ : EP_REMOTE_WRITE);
 			cr_assert_not_null(data, "registered, with the right it needs");
 		}
@@ -108,7 +108,7 @@ static void message(struct ep_peer *me, struct ep *ep, const uint8_t *bytes, uin
 	}
 	if (!qid && sqe->opcode == NVME_ADMIN_ASYNC_EVENT)
 		event_cid = get_le16(sqe->cid);
-	if (target_do(&target, qid, sqe, data, want, &cqe) && !mute)
+	if (target_do(&target, qid, sqe, data, data_len, &cqe) && !mute)
 		answer(ep, qid, &cqe);
 }
 

@@ -233,14 +233,14 @@ static struct nvme_tcp_pdu rw(uint8_t opcode, uint16_t cid, uint32_t lba, uint32
 	return pdu;
 }
 
-/* The connection ends; told with that code (0: without a word). */
+/* Expect the connection to end, with this FES in a C2HTermReq (0: without one). */
 static void ends(int fd, unsigned fes)
 {
 	struct nvme_tcp_pdu pdu;
-	bool told = get_pdu(fd, &pdu, NULL);
+	bool has_pdu = get_pdu(fd, &pdu, NULL);
 
-	cr_assert_eq(told, fes != 0);
-	if (told) {
+	cr_assert_eq(has_pdu, fes != 0);
+	if (has_pdu) {
 		cr_assert_eq(pdu.type, NVME_TCP_C2H_TERM);
 		cr_assert_eq(pdu.term.fes, fes);
 		cr_assert(!get_pdu(fd, &pdu, NULL));
@@ -411,7 +411,7 @@ Test(nvme_serve_tcp, hosts_that_break_rules)
 	other = greet();
 	cr_assert_eq(connect_as(other, 2, false), 0);
 	for (unsigned wrong = 0; wrong < 7; wrong++) {
-		static const unsigned told[] = { NVME_TCP_FES_HEADER, NVME_TCP_FES_HEADER,
+		static const unsigned fes[] = { NVME_TCP_FES_HEADER, NVME_TCP_FES_HEADER,
 			NVME_TCP_FES_RANGE, NVME_TCP_FES_RANGE, NVME_TCP_FES_HEADER,
 			NVME_TCP_FES_HEADER, NVME_TCP_FES_HEADER };
 
@@ -448,7 +448,7 @@ Test(nvme_serve_tcp, hosts_that_break_rules)
 			good.data = good.xfer.len = 512; /* the last, but not all */
 		}
 		put_pdu(fd, &good, zeroes);
-		ends(fd, told[wrong]);
+		ends(fd, fes[wrong]);
 	}
 	fd = greet();
 	cr_assert_eq(connect_as(fd, 1, false), 0);
@@ -712,7 +712,7 @@ Test(nvme_serve_tcp, all_places_are_taken)
 	cr_assert_eq(refused, 0);
 	for (unsigned i = 0; i < 3; i++)
 		cr_assert(is_over(dial()));
-	cr_assert_eq(refused, 1); /* told once, counted each time */
+	cr_assert_eq(refused, 1); /* reported once, counted each time */
 	diag_says(&refused_why, DIAG_BUSY, NULL, "4_connections");
 	target_get_status(target, &seen);
 	cr_assert_eq(seen.refused, 3);

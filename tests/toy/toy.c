@@ -11,8 +11,8 @@ struct toy_cmd {
 	struct toy_frame ask;
 	struct toy_frame head, done; /* to the host: GRANT or DATA; DONE */
 	struct stream_out out;
-	uint32_t want, got; /* of a grant */
-	bool granting;      /* it has not left yet */
+	uint32_t expected, got; /* of a grant */
+	bool granting;          /* it has not left yet */
 };
 
 struct toy_conn {
@@ -86,7 +86,7 @@ static void refuse(struct loop_msg *msg)
 }
 
 /* On the target's loop. */
-static void judge(struct loop_msg *msg)
+static void authorize(struct loop_msg *msg)
 {
 	struct toy_conn *toy = container_of(msg, struct toy_conn, ask);
 
@@ -178,7 +178,7 @@ static void pull(struct target_cmd *cmd, uint32_t len)
 {
 	struct toy_cmd *tcmd = toy_cmd_of(cmd);
 
-	tcmd->want = len;
+	tcmd->expected = len;
 	tcmd->got = 0;
 	tcmd->granting = true;
 	send_data(tcmd, TOY_GRANT, len);
@@ -252,7 +252,7 @@ static void data_begins(struct toy_conn *toy)
 			toy->filling = tcmd;
 	}
 	if (!toy->filling || !get_be32(toy->frame.len) ||
-		get_be32(toy->frame.len) > toy->filling->want - toy->filling->got)
+		get_be32(toy->frame.len) > toy->filling->expected - toy->filling->got)
 		fail(toy, "data that was not granted");
 }
 
@@ -286,12 +286,12 @@ static void act_on_data(struct toy_conn *toy)
 	toy->filling = NULL;
 	if (!tcmd) {
 		toy->asking = true;
-		toy->ask.run = judge;
+		toy->ask.run = authorize;
 		loop_post(toy->conn.target->loop, &toy->ask);
 		return;
 	}
 	tcmd->got += toy->data_got;
-	if (tcmd->got == tcmd->want)
+	if (tcmd->got == tcmd->expected)
 		target_cmd_pulled(&tcmd->cmd, 0);
 }
 

@@ -18,12 +18,12 @@ static struct nfs_server server = { .low = 3,
 	.export = { { "/exp", { "*" } }, { "/only/", { "10.0.0.7", "@friends" } },
 		{ "/exp/sub", { "10.0.0.8" } } } };
 static struct nfs_mount m = { .dir = "/mnt", .rdma = true, .version = NFS_V42, .data = "vers=4.2" };
-static volatile int told;
+static volatile int reported;
 
 static void tell(struct nfs_mount *it)
 {
 	(void)it;
-	told = 1;
+	reported = 1;
 }
 
 /* m.attach.why from this errno, with this to ask mountd at. */
@@ -39,9 +39,9 @@ static void explain(const struct addr *mountd, int err, uint64_t until)
 	m.on_explained = tell;
 	m.attach.why = (struct diag){ 0 };
 	m.call.ask = (struct kernel_mount_args){ .type = "nfs", .data = m.data };
-	told = 0;
+	reported = 0;
 	nfs_explain(&m, err);
-	loop_wait(loop, &told, 0);
+	loop_wait(loop, &reported, 0);
 	loop_free(loop);
 }
 
@@ -68,17 +68,17 @@ Test(nfs_why, what_the_server_exports)
 	failed("/exp/sub/a", EACCES, "", DIAG_AUTH, "'/exp/sub/a' /exp/sub 10.0.0.8");
 	failed("/exp/sub", ENOENT, "", DIAG_AUTH, "'/exp/sub' 10.0.0.8");
 	failed("/exp", ENOENT, "", DIAG_NOT_FOUND, "'/exp'");
-	cr_assert_not_null(text_lacks(m.attach.why.text, "/only/"), "%s", m.attach.why.text);
+	cr_assert_not_null(text_missing(m.attach.why.text, "/only/"), "%s", m.attach.why.text);
 	failed("/exp", EACCES, "", DIAG_AUTH, "'/exp' sec=");
 	server.reject = 1;
 	failed("/exp", EACCES, "", DIAG_AUTH, "'/exp'");
-	cr_assert_not_null(text_lacks(m.attach.why.text, "sec="), "%s", m.attach.why.text);
+	cr_assert_not_null(text_missing(m.attach.why.text, "sec="), "%s", m.attach.why.text);
 	failed("/exp", ENOENT, "", DIAG_NOT_FOUND, "'/exp' nfsrdma-discover");
 	server.reject = 0;
 	server.export[0].path = NULL;
 	failed("/exp", ENOENT, "", DIAG_NOT_FOUND, "'/exp'");
 	cr_assert_not_null(
-		text_lacks(m.attach.why.hint, "nfsrdma-discover"), "%s", m.attach.why.hint);
+		text_missing(m.attach.why.hint, "nfsrdma-discover"), "%s", m.attach.why.hint);
 }
 
 Test(nfs_why, very_many_exports)
@@ -124,7 +124,7 @@ Test(nfs_why, errnos_and_the_log)
 	failed("/exp", EIO, "", DIAG_IO, "mount input/output_error");
 	failed("/exp", EIO, "RPC: first\nNFS: state manager failed\n", DIAG_IO,
 		"NFS:_state_manager_failed input/output_error");
-	cr_assert_not_null(text_lacks(m.attach.why.text, "first"), "%s", m.attach.why.text);
+	cr_assert_not_null(text_missing(m.attach.why.text, "first"), "%s", m.attach.why.text);
 	failed("/exp", EPROTONOSUPPORT, "NFS: no\n", DIAG_UNSUPPORTED,
 		"kernel server 4.2 RDMA NFS:_no");
 }

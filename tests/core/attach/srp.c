@@ -48,7 +48,7 @@ void __wrap_kernel_holders_or_openers(int root, struct disk_users *disks, unsign
 
 static struct loop *loop;
 static struct tree tree;
-static struct srp_params want;
+static struct srp_params login_params;
 static struct attach_srp srp;
 static const struct diag *const why = &srp.attach.why;
 static char notes[1000];
@@ -126,8 +126,9 @@ static void setup(void)
 	tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
 	tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/1/gids/0",
 		"fe80:0000:0000:0000:0002:c903:0000:0001\n");
-	want = (struct srp_params){ 0 };
-	cr_assert_eq(kernel_srp_parse(&want, "id_ext=1,ioc_guid=2,dest=10.0.0.1:5555", NULL), 0);
+	login_params = (struct srp_params){ 0 };
+	cr_assert_eq(
+		kernel_srp_parse(&login_params, "id_ext=1,ioc_guid=2,dest=10.0.0.1:5555", NULL), 0);
 }
 
 static void fini(void)
@@ -216,7 +217,7 @@ static void prepare(unsigned ms)
 					   .deadline = loop_clock() + ms * MSEC,
 					   .done = done,
 					   .note = note },
-		.params = &want,
+		.params = &login_params,
 		.dev = "mlx5_0",
 		.port = 1,
 		.luns.lun = SCSI_LUN_ALL,

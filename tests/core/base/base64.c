@@ -60,7 +60,7 @@ Test(base64, malformed_texts)
 {
 	static const char some[] = "A/z=\n -\xc3";
 	const unsigned kinds = sizeof(some); /* the NUL too */
-	uint8_t got[5], want[5];
+	uint8_t got[5], expected[5];
 	unsigned good = 0;
 
 	for (unsigned len = 0, texts = 1; len <= 6; len++, texts *= kinds)
@@ -70,9 +70,9 @@ Test(base64, malformed_texts)
 
 			for (unsigned i = 0, rest = number; i < len; i++, rest /= kinds)
 				text[i] = some[rest % kinds];
-			n = by_bits(want, 4, text, len);
+			n = by_bits(expected, 4, text, len);
 			cr_assert_eq(base64_get(got, 4, text, len), n, "'%s', %u", text, len);
-			cr_assert(n < 0 || !memcmp(got, want, (size_t)n), "'%s'", text);
+			cr_assert(n < 0 || !memcmp(got, expected, (size_t)n), "'%s'", text);
 			good += n > 0;
 		}
 	cr_assert_gt(good, 100);

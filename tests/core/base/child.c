@@ -77,12 +77,12 @@ Test(child, a_program_that_is_not_there_is_named)
 
 Test(child, runs_end_in_time)
 {
-	char *const told[] = { "sh", "-c", "echo seen; exit 7", NULL };
+	char *const argv[] = { "sh", "-c", "echo seen; exit 7", NULL };
 	char *const killed[] = { "sh", "-c", "kill -TERM $$", NULL };
 	char *const missing[] = { "/nonexistent/command", NULL };
 	char *const slow[] = { "sleep", "600", NULL };
 
-	cr_assert_eq(child_run(told, NO_LIMIT_MS), 7);
+	cr_assert_eq(child_run(argv, NO_LIMIT_MS), 7);
 	cr_assert_eq(child_run(killed, NO_LIMIT_MS), 128 + SIGTERM);
 	cr_assert_eq(child_run(missing, NO_LIMIT_MS), -ENOENT);
 	cr_assert_eq(child_run(slow, 50), -ETIMEDOUT);

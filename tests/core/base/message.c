@@ -47,7 +47,7 @@ static void fill(void)
 }
 
 /* Read all that has arrived, without waiting. */
-static const char *heard(void)
+static const char *logged(void)
 {
 	static char text[1 << 20];
 	ssize_t len;
@@ -63,7 +63,7 @@ static const char *heard(void)
 Test(message, is_one_plain_line)
 {
 	out_message(OUT_INFO, "iscsi://user%%secret@host/x: \x1b[2J%d\nmore", 7);
-	cr_assert_str_eq(heard(), "iscsi://user@host/x: ?[2J7?more\n");
+	cr_assert_str_eq(logged(), "iscsi://user@host/x: ?[2J7?more\n");
 }
 
 Test(message, progress_line_is_below_messages)
@@ -71,21 +71,21 @@ Test(message, progress_line_is_below_messages)
 	char wide[100];
 
 	out_bar("");
-	cr_assert_str_eq(heard(), "", "nothing to erase");
+	cr_assert_str_eq(logged(), "", "nothing to erase");
 	out_bar("half");
-	cr_assert_str_eq(heard(), "\rhalf");
+	cr_assert_str_eq(logged(), "\rhalf");
 	out_bar("all");
-	cr_assert_str_eq(heard(), "\rall ");
+	cr_assert_str_eq(logged(), "\rall ");
 	out_message(OUT_INFO, "lost");
-	cr_assert_str_eq(heard(), "\r   \rlost\nall");
+	cr_assert_str_eq(logged(), "\r   \rlost\nall");
 	out_bar("");
-	cr_assert_str_eq(heard(), "\r   \r");
+	cr_assert_str_eq(logged(), "\r   \r");
 	out_message(OUT_INFO, "back");
-	cr_assert_str_eq(heard(), "back\n");
+	cr_assert_str_eq(logged(), "back\n");
 	memset(wide, 'x', sizeof(wide) - 1);
 	wide[sizeof(wide) - 1] = 0;
 	out_bar(wide);
-	cr_assert_eq(strlen(heard()), 1 + 79, "not a line of 80 columns");
+	cr_assert_eq(strlen(logged()), 1 + 79, "not a line of 80 columns");
 }
 
 Test(message, full_pipe_drops_and_counts)
@@ -97,19 +97,19 @@ Test(message, full_pipe_drops_and_counts)
 		loop_new(&loop, &(struct loop_options){ .verbose = true, .name = "test" }, NULL),
 		0);
 	out_message(OUT_INFO, "first");
-	cr_assert_str_eq(heard(), "first\n");
+	cr_assert_str_eq(logged(), "first\n");
 	fill();
 	out_message(OUT_INFO, "second");
 	loop_trace(loop, "third");
 	out_lines("fourth\n", 7);
 	out_progress("\rprogress");
-	cr_assert_null(strstr(heard(), "second"));
+	cr_assert_null(strstr(logged(), "second"));
 	loop_trace(loop, "fifth");
-	text = heard();
+	text = logged();
 	text_says(text, "rdmastor: 3_messages");
 	cr_assert_str_eq(strchr(text, '\n'), "\ntest: fifth\n");
 	out_message(OUT_INFO, "sixth");
-	cr_assert_str_eq(heard(), "sixth\n", "the count begins again");
+	cr_assert_str_eq(logged(), "sixth\n", "the count begins again");
 	loop_free(loop);
 }
 
@@ -120,9 +120,9 @@ Test(message, longer_than_a_pipe)
 
 	memset(text, 'x', sizeof(text) - 1);
 	out_lines(text, sizeof(text) - 1);
-	cr_assert_eq(strspn(heard(), "x") % PIPE_BUF, 0);
+	cr_assert_eq(strspn(logged(), "x") % PIPE_BUF, 0);
 	out_message(OUT_INFO, "next");
-	lines = heard();
+	lines = logged();
 	cr_assert_eq(lines[0], '\n');
 	text_says(lines, "rdmastor: 1_message");
 	cr_assert_str_eq(strchr(lines + 1, '\n'), "\nnext\n");
@@ -145,13 +145,13 @@ static void fills_and_drains(int from)
 	reader = from;
 	for (unsigned i = 0; i < 20000; i++)
 		out_message(OUT_INFO, "a line of the usual length, number %u", i);
-	text = heard();
+	text = logged();
 	for (const char *p = text; (p = strchr(p, '\n')); p++)
 		lines++;
 	cr_assert_gt(lines, 10);
 	cr_assert_lt(lines, 20000);
 	out_message(OUT_INFO, "next");
-	text = heard();
+	text = logged();
 	text_says(text, "rdmastor: messages next");
 }
 
@@ -191,7 +191,7 @@ Test(message, threads)
 		pthread_create(&thread[i], NULL, many, (void *)"a whole line");
 	for (unsigned i = 0; i < 4; i++)
 		pthread_join(thread[i], NULL);
-	text = heard();
+	text = logged();
 	while (!strncmp(text, "a whole line\n", 13)) {
 		text += 13;
 		whole++;
@@ -215,9 +215,9 @@ Test(message, verbose_lines_have_a_time)
 {
 	out_times(true);
 	out_message(OUT_INFO, "step");
-	cr_assert(matches(heard(), "^[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{3} step\n$"));
+	cr_assert(matches(logged(), "^[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{3} step\n$"));
 	out_lines("as it is\n", 9);
-	cr_assert_str_eq(heard(), "as it is\n");
+	cr_assert_str_eq(logged(), "as it is\n");
 }
 
 Test(message, warnings_have_a_prefix_and_some_come_once)
@@ -228,15 +228,15 @@ Test(message, warnings_have_a_prefix_and_some_come_once)
 	call_note(&call, "one");
 	call_warn(&call, "two");
 	call_warn(&call, "two");
-	cr_assert_str_eq(heard(), "rdmastor serve: one\nrdmastor serve: warning: two\n"
-				  "rdmastor serve: warning: two\n");
+	cr_assert_str_eq(logged(), "rdmastor serve: one\nrdmastor serve: warning: two\n"
+				   "rdmastor serve: warning: two\n");
 	for (unsigned i = 0; i < 6; i++)
 		call_warn_once(&call, "disk %u", i % 2);
 	cr_assert_str_eq(
-		heard(), "rdmastor serve: warning: disk 0\nrdmastor serve: warning: disk 1\n");
+		logged(), "rdmastor serve: warning: disk 0\nrdmastor serve: warning: disk 1\n");
 	opts.quiet = true;
 	call_warn(&call, "three");
-	cr_assert_str_eq(heard(), "");
+	cr_assert_str_eq(logged(), "");
 }
 
 /* --- a log file */
@@ -267,7 +267,7 @@ Test(message, log_file_is_appended_to_and_reopened)
 	cr_assert_eq(out_log_file(dir, &diag), -EISDIR);
 	cr_assert_str_eq(diag.object, dir);
 	out_message(OUT_INFO, "to stderr");
-	cr_assert_str_eq(heard(), "to stderr\n");
+	cr_assert_str_eq(logged(), "to stderr\n");
 	cr_assert_eq(out_log_file(path, &diag), 0);
 	cr_assert_eq(stat(path, &st), 0);
 	cr_assert_eq(st.st_mode & 0777, 0600);
@@ -282,12 +282,12 @@ Test(message, log_file_is_appended_to_and_reopened)
 	cr_assert_eq(out_log_file(path, &diag), 0);
 	out_message(OUT_WARNING, "fourth");
 	cr_assert(matches(file_text(path), "^" DATE " fourth\n$"));
-	cr_assert_str_eq(heard(), "");
+	cr_assert_str_eq(logged(), "");
 	diag = (struct diag){ .object = "nvme+tcp://h/n?dhchap_secret=x", .text = "last" };
 	out_failure("serve", &diag);
 	text_says(file_text(path), "last");
 	fflush(stderr);
-	cr_assert_str_eq(heard(), "rdmastor serve: nvme+tcp://h/n?dhchap_secret=: last\n",
+	cr_assert_str_eq(logged(), "rdmastor serve: nvme+tcp://h/n?dhchap_secret=: last\n",
 		"a command in the foreground tells its caller, too");
 	unlink(path);
 	unlink(old);
@@ -432,7 +432,7 @@ Test(message, stderr_that_nothing_reads_any_more_is_left_for_the_system_log)
 	own_dev();
 	fd = start_syslog();
 	out_message(OUT_INFO, "to the pipe");
-	cr_assert_str_eq(heard(), "to the pipe\n");
+	cr_assert_str_eq(logged(), "to the pipe\n");
 	fill();
 	close(reader);
 	out_message(OUT_INFO, "to syslog");

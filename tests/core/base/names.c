@@ -110,7 +110,7 @@ Test(names, iscsi_names)
 
 Test(names, gids)
 {
-	static const uint8_t want[16] = { 0xfe, 0x80, [8] = 0, 0x02, 0xc9, 0x03, 0, 0xa0, 0xb0,
+	static const uint8_t expected[16] = { 0xfe, 0x80, [8] = 0, 0x02, 0xc9, 0x03, 0, 0xa0, 0xb0,
 		0xc0 };
 	static const char *const good[] = { "fe80::2:c903:a0:b0c0", "FE80:0:0:0:2:C903:A0:B0C0",
 		"fe80:0000:0000:0000:0002:c903:00a0:b0c0", "fe800000000000000002c90300a0b0c0",
@@ -124,13 +124,13 @@ Test(names, gids)
 
 	for (unsigned i = 0; i < sizeof(good) / sizeof(*good); i++) {
 		cr_assert(gid_parse(gid, good[i]), "%s", good[i]);
-		cr_assert_arr_eq(gid, want, 16, "%s", good[i]);
+		cr_assert_arr_eq(gid, expected, 16, "%s", good[i]);
 	}
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		cr_assert_not(gid_parse(gid, bad[i]), "%s", bad[i]);
-	cr_assert_str_eq(gid_text(text, want), good[2]);
-	cr_assert_str_eq(hex_text(hex, want, 16), good[3]);
-	cr_assert_str_eq(hex_text(hex, want, 0), "");
+	cr_assert_str_eq(gid_text(text, expected), good[2]);
+	cr_assert_str_eq(hex_text(hex, expected, 16), good[3]);
+	cr_assert_str_eq(hex_text(hex, expected, 0), "");
 }
 
 Test(names, hexadecimal_numbers)

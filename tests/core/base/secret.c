@@ -28,14 +28,14 @@ static void fini(void)
 }
 TestSuite(secret, .init = setup, .fini = fini);
 
-static void reads(const char *option, const char *number, const char *want)
+static void reads(const char *option, const char *number, const char *expected)
 {
 	struct diag diag = { 0 };
 	char secret[32];
 
 	cr_assert_eq(secret_read(NULL, option, number, path, secret, sizeof(secret), &diag), 0,
 		"%s", diag.text);
-	cr_assert_str_eq(secret, want);
+	cr_assert_str_eq(secret, expected);
 }
 
 static void put(const char *text)

@@ -127,19 +127,19 @@ Test(copy_map, the_file_is_ddrescues_and_unflushed_parts_are_not_finished)
 	size_t len;
 	struct copy_map map = example(&text, &len);
 
-	static const char want[] = "# Mapfile. Created by rdmastor copy\n"
-				   "# current_pos  current_status  current_pass\n"
-				   "0x00003000     ?               1\n"
-				   "#      pos        size  status\n"
-				   "0x00000000  0x00001000  +\n"
-				   "0x00001000  0x0000F000  ?\n"
-				   "0x00010000  0x00000200  -\n"
-				   "0x00010200  0x0000FE00  ?\n"
-				   "0x00020000  0x00001000  +\n"
-				   "0x00021000  0x000DF000  ?\n"
-				   "# rdmastor checksum 0x";
+	static const char expected[] = "# Mapfile. Created by rdmastor copy\n"
+				       "# current_pos  current_status  current_pass\n"
+				       "0x00003000     ?               1\n"
+				       "#      pos        size  status\n"
+				       "0x00000000  0x00001000  +\n"
+				       "0x00001000  0x0000F000  ?\n"
+				       "0x00010000  0x00000200  -\n"
+				       "0x00010200  0x0000FE00  ?\n"
+				       "0x00020000  0x00001000  +\n"
+				       "0x00021000  0x000DF000  ?\n"
+				       "# rdmastor checksum 0x";
 
-	cr_assert_eq(strncmp(text, want, strlen(want)), 0, "%s", text);
+	cr_assert_eq(strncmp(text, expected, strlen(expected)), 0, "%s", text);
 	free(text);
 	copy_map_fini(&map);
 }
@@ -361,11 +361,11 @@ Test(copy_map, alignment_finishes_no_more_and_loses_less_than_a_unit_at_each_end
 			for (uint64_t i = extent->off; i < extent->off + extent->len; i++) {
 				uint64_t first = i / unit * unit,
 					 last = first + unit < size ? first + unit : size;
-				char want = was[first];
+				char expected = was[first];
 
 				for (uint64_t k = first; k < last; k++)
-					want = was[k] == want ? want : '?';
-				cr_assert_eq(extent->status, want, "byte %llu of %llu, unit %u",
+					expected = was[k] == expected ? expected : '?';
+				cr_assert_eq(extent->status, expected, "byte %llu of %llu, unit %u",
 					(unsigned long long)i, (unsigned long long)size, unit);
 			}
 		}

@@ -20,9 +20,9 @@ static struct diag why;
 
 static void open_part(uint64_t offset, uint64_t size)
 {
-	struct part_range want = { .on = true, .offset = offset, .size = size };
+	struct part_range range = { .on = true, .offset = offset, .size = size };
 
-	cr_assert_eq(part_open(&part, &disk->bdev, &want, 0, &why), 0, "%s", why.text);
+	cr_assert_eq(part_open(&part, &disk->bdev, &range, 0, &why), 0, "%s", why.text);
 	cr_assert_eq(lane_open(&lane, part, loop, &why), 0, "%s", why.text);
 	cr_assert_eq(lane_map(lane, pool, &why), 0);
 }

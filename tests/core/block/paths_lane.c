@@ -94,7 +94,7 @@ static void slot_done(struct io *io)
 {
 	struct slot *slot = container_of(io, struct slot, io);
 	struct worker *w = slot->worker;
-	uint8_t want[BLOCK];
+	uint8_t expected[BLOCK];
 	bool any = false;
 
 	w->errors += !slot->busy || io->status;
@@ -104,8 +104,8 @@ static void slot_done(struct io *io)
 
 		w->busy[block] = false;
 		if (io->kind == IO_READ) {
-			fill(want, w->tag[block]);
-			w->errors += memcmp(want, slot->buf.p + i * BLOCK, BLOCK) != 0;
+			fill(expected, w->tag[block]);
+			w->errors += memcmp(expected, slot->buf.p + i * BLOCK, BLOCK) != 0;
 		} else {
 			w->tag[block] = io->kind == IO_WRITE ? slot->tag + i * 2 : 0;
 		}
@@ -143,7 +143,7 @@ static int worker_start(struct loop *loop, void *arg)
 static int worker_end(struct loop *loop, void *arg)
 {
 	struct worker *w = arg;
-	uint8_t want[BLOCK];
+	uint8_t expected[BLOCK];
 	struct buf buf = pool_buf(w->pool, 0);
 
 	(void)loop;
@@ -153,8 +153,8 @@ static int worker_end(struct loop *loop, void *arg)
 			.len = BLOCK,
 			.buf = &buf };
 
-		fill(want, w->tag[i]);
-		w->errors += bdev_io_wait(w->lane, &io, 0) || memcmp(want, buf.p, BLOCK);
+		fill(expected, w->tag[i]);
+		w->errors += bdev_io_wait(w->lane, &io, 0) || memcmp(expected, buf.p, BLOCK);
 	}
 	lane_unmap(w->lane, w->pool);
 	lane_close(w->lane);

@@ -95,13 +95,13 @@ Test(ram, is_what_was_written)
 }
 
 static void assert_runs(
-	struct rig *rig, uint64_t off, uint32_t len, unsigned n, const struct map_run *want)
+	struct rig *rig, uint64_t off, uint32_t len, unsigned n, const struct map_run *expected)
 {
 	const struct map_run *got = (const struct map_run *)(void *)rig->buf.p;
 
 	cr_assert_eq(run(rig, IO_MAP, 0, off, len), (int)n);
 	for (unsigned i = 0; i < n; i++)
-		cr_assert(got[i].len == want[i].len && got[i].flags == want[i].flags,
+		cr_assert(got[i].len == expected[i].len && got[i].flags == expected[i].flags,
 			"run %u: %llu, %u", i, (unsigned long long)got[i].len, got[i].flags);
 }
 

@@ -21,7 +21,7 @@ static struct tree tree;
 static struct diag why;
 static struct loop *loop;
 static struct iscsi_monitor *monitor;
-static char said[4000];
+static char log_text[4000];
 static volatile int waited;
 static const char *awaited;
 static unsigned overs;
@@ -37,8 +37,8 @@ static void put(const char *dir, const char *name, const char *text)
 static void say(void *arg, const char *line)
 {
 	(void)arg;
-	snprintf(said + strlen(said), sizeof(said) - strlen(said), "%s\n", line);
-	if (awaited && !text_lacks(line, awaited))
+	snprintf(log_text + strlen(log_text), sizeof(log_text) - strlen(log_text), "%s\n", line);
+	if (awaited && !text_missing(line, awaited))
 		waited = 1;
 }
 
@@ -99,7 +99,7 @@ TestSuite(monitor, .init = setup, .fini = fini);
 static bool comes(const char *words)
 {
 	awaited = words;
-	waited = words && lines_saying(said, words);
+	waited = words && lines_saying(log_text, words);
 	return loop_wait(loop, &waited, loop_clock() + 3000 * MSEC);
 }
 
@@ -143,8 +143,9 @@ Test(monitor, logs_in_again)
 	rest(10);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_STOP_CONN], 0, "what is logged in is left alone");
 	lose();
-	cr_assert(comes("session7 logged_in 1_try"), "%s", said);
-	cr_assert_eq(lines_saying(said, "session7 connection closed target"), 1, "%s", said);
+	cr_assert(comes("session7 logged_in 1_try"), "%s", log_text);
+	cr_assert_eq(
+		lines_saying(log_text, "session7 connection closed target"), 1, "%s", log_text);
 	cr_assert(iscsi_kernel.count[ISCSI_IF_STOP_CONN] == 1 &&
 		  iscsi_kernel.count[ISCSI_IF_START_CONN] == 1 && iscsi_kernel.started);
 	cr_assert(!iscsi_kernel.count[ISCSI_IF_CREATE_SESSION] &&
@@ -166,10 +167,10 @@ Test(monitor, tries_again)
 {
 	iscsi_kernel.status = ISCSI_UNAVAILABLE;
 	lose();
-	cr_assert(comes("session7 login 0301"), "%s", said);
+	cr_assert(comes("session7 login 0301"), "%s", log_text);
 	cr_assert_eq(iscsi_kernel.stop, ISCSI_IF_RECOVER, "the session stays");
 	iscsi_kernel.status = 0;
-	cr_assert(comes("session7 logged_in 2_tries"), "%s", said);
+	cr_assert(comes("session7 logged_in 2_tries"), "%s", log_text);
 }
 
 Test(monitor, leaves_it_to_iscsid)
@@ -178,7 +179,7 @@ Test(monitor, leaves_it_to_iscsid)
 	put("proc/400/", "status", "Name:\tiscsid\nUid:\t0\t0\t0\t0\n");
 	put("proc/400/", "stat", "400 (iscsid) S 1\n");
 	lose();
-	cr_assert(comes("iscsid 400"), "%s", said);
+	cr_assert(comes("iscsid 400"), "%s", log_text);
 	rest(50);
 	for (unsigned i = 0; i < ISCSI_KERNEL_COMMANDS; i++)
 		cr_assert_eq(iscsi_kernel.count[i], 0, "command %u", i);
@@ -199,7 +200,7 @@ Test(monitor, leaves_a_session_in_the_making_to_its_maker)
 	rest(50);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_STOP_CONN], 0);
 	put("proc/500/", "stat", "500 (iser-login) Z 1\n");
-	cr_assert(comes("session7 logged_in"), "%s", said);
+	cr_assert(comes("session7 logged_in"), "%s", log_text);
 }
 
 Test(monitor, ends_with_the_last_session)
@@ -231,7 +232,7 @@ Test(monitor, does_not_stay_for_what_it_cannot_keep)
 	lose();
 	rest(50);
 	cr_assert(iscsi_monitor_is_idle(monitor));
-	cr_assert_str_eq(said, "");
+	cr_assert_str_eq(log_text, "");
 }
 
 Test(monitor, sees_that_it_is_gone)
@@ -242,7 +243,7 @@ Test(monitor, sees_that_it_is_gone)
 	rest(20);
 	cr_assert(iscsi_kernel.bound);
 	unlinkat(tree.root, LINK, 0);
-	cr_assert(comes(NULL), "%s", said);
+	cr_assert(comes(NULL), "%s", log_text);
 	cr_assert(!iscsi_kernel.bound, "the login was given up");
 }
 
@@ -260,9 +261,10 @@ Test(monitor, logs_out_as_it_is_asked)
 
 	rest(10);
 	pdu_event(&message);
-	cr_assert(comes("session7 logged_in"), "%s", said);
-	cr_assert_eq(lines_saying(said, "session7 target logout 3_s"), 1, "%s", said);
-	cr_assert_eq(lines_saying(said, "session7 connection logged_out target"), 1, "%s", said);
+	cr_assert(comes("session7 logged_in"), "%s", log_text);
+	cr_assert_eq(lines_saying(log_text, "session7 target logout 3_s"), 1, "%s", log_text);
+	cr_assert_eq(
+		lines_saying(log_text, "session7 connection logged_out target"), 1, "%s", log_text);
 	cr_assert_gt(iscsi_kernel.count[ISCSI_IF_SEND_PDU], 1);
 }
 
@@ -276,7 +278,7 @@ Test(monitor, gives_the_target_the_time_it_wants)
 	pdu_event(&other); /* of connection 1 */
 	pdu_event(&nothing);
 	lose();
-	cr_assert(comes("session7 logged_in"), "%s", said);
+	cr_assert(comes("session7 logged_in"), "%s", log_text);
 	cr_assert_geq(loop_clock() - begun, 1000 * MSEC);
 }
 

@@ -156,7 +156,7 @@ Test(iscsi_monitor_session, a_portal_that_is_a_name)
 	diag_says(&why, DIAG_UNSUPPORTED, NULL, "portal 'disk.example'");
 }
 
-static void lacks(const char *dir, const char *name, const char *text, int err, enum diag_code code,
+static void fails(const char *dir, const char *name, const char *text, int err, enum diag_code code,
 	const char *words)
 {
 	why = (struct diag){ 0 };
@@ -170,13 +170,13 @@ static void lacks(const char *dir, const char *name, const char *text, int err, 
 Test(iscsi_monitor_session, what_cannot_be_logged_in)
 {
 	lose();
-	lacks(CONN, "persistent_port", "0\n", EADDRNOTAVAIL, DIAG_NOT_FOUND, "kernel portal");
-	lacks(CONN, "persistent_address", "(null)\n", EADDRNOTAVAIL, DIAG_NOT_FOUND,
+	fails(CONN, "persistent_port", "0\n", EADDRNOTAVAIL, DIAG_NOT_FOUND, "kernel portal");
+	fails(CONN, "persistent_address", "(null)\n", EADDRNOTAVAIL, DIAG_NOT_FOUND,
 		"kernel portal");
 	put(CONN, "persistent_port", "3260\n");
 	put(CONN, "persistent_address", "10.0.0.1\n");
 	cr_assert(iscsi_monitor_supports(&session.kernel));
-	lacks("sys/class/scsi_host/host3/", "proc_name", "(null)\n", EOPNOTSUPP, DIAG_UNSUPPORTED,
+	fails("sys/class/scsi_host/host3/", "proc_name", "(null)\n", EOPNOTSUPP, DIAG_UNSUPPORTED,
 		"kernel transport");
 	cr_assert(!iscsi_monitor_supports(&session.kernel));
 	put("sys/class/scsi_host/host3/", "proc_name", "iscsi_tcp\n");
@@ -186,8 +186,8 @@ Test(iscsi_monitor_session, what_cannot_be_logged_in)
 	cr_assert_eq(iscsi_monitor_session_read(&session, tree.root), 0);
 	cr_assert_eq(iscsi_monitor_session_prepare(&session, tree.root, 5000, &why), -ENOENT);
 	put("sys/class/iscsi_transport/tcp/", "handle", "4711\n");
-	lacks(DEVICE, "initiatorname", "(null)\n", EINVAL, DIAG_NOT_FOUND, "kernel initiator");
-	lacks(DEVICE, "targetname", "(null)\n", EINVAL, DIAG_NOT_FOUND, "kernel target");
+	fails(DEVICE, "initiatorname", "(null)\n", EINVAL, DIAG_NOT_FOUND, "kernel initiator");
+	fails(DEVICE, "targetname", "(null)\n", EINVAL, DIAG_NOT_FOUND, "kernel target");
 	unlinkat(tree.root, "sys/class/iscsi_session/session1", 0);
 	cr_assert_eq(iscsi_monitor_session_read(&session, tree.root), -ENOENT);
 }

@@ -22,7 +22,7 @@ static struct world {
 	unsigned begun, ended, logouts;
 	uint32_t limit_ms;
 	uint64_t now, began_at;
-	char said[4000];
+	char log_text[4000];
 } w;
 
 static struct recovery_session *made(struct recovery *recovery, unsigned sid)
@@ -88,7 +88,8 @@ static int logout(struct recovery *recovery, struct recovery_session *s)
 static void say(struct recovery *recovery, const char *line)
 {
 	(void)recovery;
-	snprintf(w.said + strlen(w.said), sizeof(w.said) - strlen(w.said), "%s\n", line);
+	snprintf(w.log_text + strlen(w.log_text), sizeof(w.log_text) - strlen(w.log_text), "%s\n",
+		line);
 }
 
 static const struct recovery_ops ops = { made, gone, look, iscsid, begin, end, logout, say };
@@ -157,9 +158,9 @@ static bool is(unsigned sid, enum recovery_state state)
 }
 
 /* How many lines have these words. */
-static unsigned said(const char *words)
+static unsigned log_text(const char *words)
 {
-	return lines_saying(w.said, words);
+	return lines_saying(w.log_text, words);
 }
 
 Test(iscsi_recovery, a_lost_session_is_logged_in_again_at_once)
@@ -174,8 +175,8 @@ Test(iscsi_recovery, a_lost_session_is_logged_in_again_at_once)
 	tried(1, 0);
 	cr_assert(is(1, RECOVERY_LOGGED_IN));
 	cr_assert_eq(iscsi_recovery_next(&w.recovery), 0);
-	cr_assert(said("session1 cut") && said("session1 2.5_s 1_try"), "%s", w.said);
-	cr_assert_eq(said(""), 2, "%s", w.said);
+	cr_assert(log_text("session1 cut") && log_text("session1 2.5_s 1_try"), "%s", w.log_text);
+	cr_assert_eq(log_text(""), 2, "%s", w.log_text);
 }
 
 Test(iscsi_recovery, pauses_double_up_to_a_bound)
@@ -195,7 +196,7 @@ Test(iscsi_recovery, pauses_double_up_to_a_bound)
 		cr_assert_eq(w.began_at - failed_at, pauses[i] * SECOND, "pause %u", i);
 	}
 	tried(1, 0);
-	cr_assert(said("session1 22.0_s 7_tries"));
+	cr_assert(log_text("session1 22.0_s 7_tries"));
 	lose(1);
 	cr_assert_eq(w.limit_ms, 5000, "the next loss starts with the first limit");
 }
@@ -208,21 +209,22 @@ Test(iscsi_recovery, a_reason_is_said_once_until_it_is_another)
 		tried(1, ECONNREFUSED);
 		pass(5);
 	}
-	cr_assert(said("session1 cut") && said("session1 login not_now 5_s"), "%s", w.said);
-	cr_assert_eq(said(""), 2, "%s", w.said);
+	cr_assert(log_text("session1 cut") && log_text("session1 login not_now 5_s"), "%s",
+		w.log_text);
+	cr_assert_eq(log_text(""), 2, "%s", w.log_text);
 	w.begin_err = ENODEV;
 	tried(1, ECONNREFUSED);
 	pass(5);
 	cr_assert(!w.trying[1]);
-	cr_assert(!said("no_device"), "one a minute");
+	cr_assert(!log_text("no_device"), "one a minute");
 	pass(60);
-	cr_assert(said("session1 login no_device"));
+	cr_assert(log_text("session1 login no_device"));
 	w.begin_err = 0;
 	pass(5);
 	cr_assert(w.trying[1], "a login that could not begin is begun later");
 }
 
-/* The kernel shows it as lost a moment after it has said so. */
+/* The state in sysfs changes a moment after the event. */
 Test(iscsi_recovery, what_was_heard_counts_more_than_what_is_shown)
 {
 	find(1);
@@ -248,7 +250,7 @@ Test(iscsi_recovery, the_connection_fails_again_in_the_login)
 	cr_assert_eq(w.begun, 1, "no login sooner for it");
 	pass(0.5);
 	cr_assert_eq(w.begun, 2);
-	cr_assert(!said("torn"));
+	cr_assert(!log_text("torn"));
 }
 
 Test(iscsi_recovery, a_session_vanishes)
@@ -259,9 +261,9 @@ Test(iscsi_recovery, a_session_vanishes)
 	lose(1);
 	lose(2);
 	lose(3);
-	iscsi_recovery_remove(&w.recovery, 1); /* told */
+	iscsi_recovery_remove(&w.recovery, 1); /* removed by an event */
 	cr_assert(!w.made[1] && w.ended == 1);
-	w.there[2] = false; /* seen, in its login */
+	w.there[2] = false; /* found missing during its login */
 	pass(1);
 	cr_assert(!w.made[2] && w.ended == 2);
 	w.there[3] = false; /* seen, when that has failed */
@@ -308,7 +310,7 @@ Test(iscsi_recovery, iscsid_appears_in_the_middle)
 	cr_assert(!w.trying[1] && w.ended == 1, "given up");
 	pass(60);
 	cr_assert_eq(w.begun, 2, "nothing is begun");
-	cr_assert(said("iscsid 400"));
+	cr_assert(log_text("iscsid 400"));
 	w.state[1].logged_in = w.state[2].logged_in = true;
 	pass(5);
 	cr_assert(is(1, RECOVERY_LOGGED_IN) && is(2, RECOVERY_LOGGED_IN));
@@ -317,8 +319,8 @@ Test(iscsi_recovery, iscsid_appears_in_the_middle)
 	lose(2);
 	pass(60);
 	cr_assert_eq(w.begun, 2);
-	cr_assert_eq(said("iscsid"), 1, "once");
-	cr_assert(said("session1 cut") == 1 && said("session2 cut") == 1, "%s", w.said);
+	cr_assert_eq(log_text("iscsid"), 1, "once");
+	cr_assert(log_text("session1 cut") == 1 && log_text("session2 cut") == 1, "%s", w.log_text);
 }
 
 Test(iscsi_recovery, iscsid_goes_away)
@@ -334,7 +336,7 @@ Test(iscsi_recovery, iscsid_goes_away)
 	w.iscsid = 0;
 	pass(5);
 	cr_assert(w.trying[1], "within five seconds");
-	cr_assert_eq(said("iscsid"), 2);
+	cr_assert_eq(log_text("iscsid"), 2);
 	tried(1, 0);
 	cr_assert(is(1, RECOVERY_LOGGED_IN));
 }
@@ -361,10 +363,10 @@ Test(iscsi_recovery, goes_on_where_another_keeper_was)
 	w.state[1].logged_in = false;
 	find(1);
 	cr_assert(w.trying[1]);
-	cr_assert(said("session1 found") == 1 && said("") == 1, "%s", w.said);
+	cr_assert(log_text("session1 found") == 1 && log_text("") == 1, "%s", w.log_text);
 	w.state[1].expired = true;
 	pass(1);
-	cr_assert(said("session1 time out") == 1 && said("") == 2, "%s", w.said);
+	cr_assert(log_text("session1 time out") == 1 && log_text("") == 2, "%s", w.log_text);
 	for (unsigned i = 0; i < 6; i++) {
 		tried(1, EIO);
 		pass(30);
@@ -384,7 +386,7 @@ Test(iscsi_recovery, a_lost_one_is_found_when_events_were)
 	iscsi_recovery_add(&w.recovery, 2, w.now);
 	pass(0);
 	cr_assert(w.trying[1] && !w.trying[2]);
-	cr_assert(said("session1 connection") == 1 && said("") == 1, "%s", w.said);
+	cr_assert(log_text("session1 connection") == 1 && log_text("") == 1, "%s", w.log_text);
 	iscsi_recovery_add(&w.recovery, 1, w.now);
 	pass(0);
 	cr_assert_eq(w.begun, 1);
@@ -440,7 +442,7 @@ Test(iscsi_recovery, somebody_else_logs_in_again)
 	w.state[1].logged_in = true;
 	pass(1);
 	cr_assert(is(1, RECOVERY_LOGGED_IN) && w.begun == 1);
-	cr_assert(said("session1 logged_in") == 1, "%s", w.said);
+	cr_assert(log_text("session1 logged_in") == 1, "%s", w.log_text);
 }
 
 Test(iscsi_recovery, the_target_wants_time)
@@ -479,8 +481,8 @@ Test(iscsi_recovery, the_target_wants_a_logout)
 	pass(0.1);
 	cr_assert(w.trying[1]);
 	tried(1, 0);
-	cr_assert_eq(said("session1 target logout 30_s"), 1, "%s", w.said);
-	cr_assert_eq(said("session1 connection logged_out target"), 1, "%s", w.said);
+	cr_assert_eq(log_text("session1 target logout 30_s"), 1, "%s", w.log_text);
+	cr_assert_eq(log_text("session1 connection logged_out target"), 1, "%s", w.log_text);
 	iscsi_recovery_logged_out(&w.recovery, 1, 2, w.now);
 	cr_assert(is(1, RECOVERY_LOGGED_IN), "an answer to nothing");
 }
@@ -500,7 +502,7 @@ Test(iscsi_recovery, a_logout_that_is_not_answered)
 	iscsi_recovery_logout_requested(&w.recovery, 3, 2, w.now);
 	cr_assert(
 		is(3, RECOVERY_LOGGED_IN), "could not be sent: that the connection ends is heard");
-	cr_assert(said("session2 connection target logout") == 1, "%s", w.said);
+	cr_assert(log_text("session2 connection target logout") == 1, "%s", w.log_text);
 }
 
 Test(iscsi_recovery, a_logout_is_left_to_iscsid)

@@ -12,7 +12,7 @@ Test(srp_daemon, a_login_that_fails_is_tried_again_and_not_too_often)
 	run(3600);
 	cr_assert_geq(srp.lines, 15);
 	cr_assert_leq(srp.lines, 25, "%u logins", srp.lines);
-	heard("0000000000200000 fe800000000000000000000000200000 refused");
+	expect_line("0000000000200000 fe800000000000000000000000200000 refused");
 	srp.fail = 0;
 	run(301);
 	cr_assert_eq(srp.hosts, 1);
@@ -29,7 +29,7 @@ Test(srp_daemon, a_connection_that_goes_is_made_again)
 	run(21);
 	cr_assert_eq(srp.lines, 4);
 	/* It came, and it went. */
-	cr_assert_eq(lines_saying(said, "0000000000200001 host1"), 2, "%s", said);
+	cr_assert_eq(lines_saying(log_text, "0000000000200001 host1"), 2, "%s", log_text);
 }
 
 static void lose_one(void *arg, uint8_t *datagram, size_t *len)
@@ -62,7 +62,7 @@ Test(srp_daemon, another_path_to_a_connected_target)
 	fake_fabric.nodes = 1;
 	begin();
 	run(1);
-	heard("0000000000200000 connected path -n");
+	expect_line("0000000000200000 connected path -n");
 	run(3);
 	cr_assert_eq(srp.hosts, 1, "it may go");
 }
@@ -74,11 +74,11 @@ Test(srp_daemon, a_login_that_succeeds_while_the_daemon_stops)
 	begin();
 	run(1);
 	cr_assert_eq(srp.busy, 1);
-	cr_assert_eq(lines_saying(said, "connected"), 0, "%s", said);
+	cr_assert_eq(lines_saying(log_text, "connected"), 0, "%s", log_text);
 	stop();
 	cr_assert_eq(srp.busy, 0);
 	cr_assert_eq(srp.hosts, 1);
-	heard("0000000000200000 connected host0");
+	expect_line("0000000000200000 connected host0");
 }
 
 Test(srp_daemon, a_login_that_the_end_of_the_daemon_ends)
@@ -90,5 +90,5 @@ Test(srp_daemon, a_login_that_the_end_of_the_daemon_ends)
 	cr_assert_eq(srp.busy, 1);
 	stop();
 	cr_assert_eq(srp.hosts, 0);
-	cr_assert_eq(lines_saying(said, "connected"), 0, "%s", said);
+	cr_assert_eq(lines_saying(log_text, "connected"), 0, "%s", log_text);
 }

@@ -26,23 +26,23 @@ Test(srp_daemon, the_port_itself_changes)
 	begin();
 	run(60);
 	cr_assert_eq(scans, 0);
-	cr_assert_eq(saids, 1);
-	heard("fake0_port_1 INIT subnet_manager");
+	cr_assert_eq(log_lines, 1);
+	expect_line("fake0_port_1 INIT subnet_manager");
 	fake_fabric.port[0].state = PORT_ACTIVE;
 	run(3);
 	cr_assert_eq(scans, 2, "at once, and when notices come");
 	cr_assert_eq(srp.lines, 3);
-	heard("fake0_port_1 ACTIVE LID_1");
+	expect_line("fake0_port_1 ACTIVE LID_1");
 	fake_fabric.port[0].pkey[1] = 0x8001;
 	run(20); /* a long table is looked at piece by piece */
-	cr_assert_eq(scans, 3, "%u\n%s", scans, said);
+	cr_assert_eq(scans, 3, "%u\n%s", scans, log_text);
 	fake_fabric.port[0].sm_lid = 3;
 	run(3);
 	cr_assert_eq(scans, 4);
-	heard("fake0_port_1 subnet_manager LID_3");
+	expect_line("fake0_port_1 subnet_manager LID_3");
 	fake_fabric.port[0].state = PORT_DOWN;
 	run(3);
-	heard("fake0_port_1 DOWN");
+	expect_line("fake0_port_1 DOWN");
 	cr_assert_eq(scans, 4);
 }
 
@@ -69,7 +69,7 @@ Test(srp_daemon, without_notices_it_says_so)
 	fake_fabric.reports_taken = true;
 	begin();
 	run(60);
-	heard("fake0_port_1 --rescan_SECONDS");
+	expect_line("fake0_port_1 --rescan_SECONDS");
 	cr_assert_eq(srp.lines, 3);
 	fake_fabric.reports_taken = false;
 	fake_fabric.node[0].guid += 16;
@@ -87,9 +87,9 @@ Test(srp_daemon, a_device_that_goes_and_comes)
 	cr_assert_eq(srp.lines, 3);
 	fake_fabric.gone = true;
 	fake_fabric.ports = 0;
-	lines = saids;
+	lines = log_lines;
 	run(11);
-	cr_assert_gt(saids, lines, "%s", said);
+	cr_assert_gt(log_lines, lines, "%s", log_text);
 	fake_fabric.gone = false;
 	fake_fabric.ports = 1;
 	tree_dir(&tree, "sys/class/infiniband/fake0");
@@ -97,7 +97,7 @@ Test(srp_daemon, a_device_that_goes_and_comes)
 	run(3);
 	cr_assert_eq(scans, 1);
 	cr_assert_eq(srp.lines, 3, "the connections have stayed");
-	cr_assert_leq(saids, 8, "%s", said);
+	cr_assert_leq(log_lines, 8, "%s", log_text);
 }
 
 Test(srp_daemon, ports_that_come_later)
@@ -106,7 +106,7 @@ Test(srp_daemon, ports_that_come_later)
 	fake_fabric.ports = 0;
 	begin();
 	run(5);
-	cr_assert_eq(saids, 0);
+	cr_assert_eq(log_lines, 0);
 	fake_fabric.ports = 1;
 	tree_dir(&tree, "sys/class/infiniband_mad/umad0");
 	run(3);
@@ -121,7 +121,7 @@ Test(srp_daemon, a_port_that_changes_its_link)
 	fake_fabric.port[0].infiniband = false;
 	strcpy(fake_fabric.port[0].link_layer, "Ethernet");
 	run(11);
-	heard("fake0_port_1 Ethernet");
+	expect_line("fake0_port_1 Ethernet");
 	cr_assert_eq(fake_fabric.subscribed, 0);
 	fake_fabric.port[0].infiniband = true;
 	scans = 0;

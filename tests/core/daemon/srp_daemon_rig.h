@@ -167,18 +167,18 @@ int kernel_srp_ready(int root, struct diag *diag)
 static struct srp_daemon *daemon_;
 static struct srp_daemon_params opts;
 static struct diag why;
-static char said[8192];
-static unsigned saids, scans, logins, failures;
+static char log_text[8192];
+static unsigned log_lines, scans, logins, failures;
 static int over, last_err;
 
 static inline void say(void *arg, const char *line)
 {
-	size_t len = strlen(said);
+	size_t len = strlen(log_text);
 
 	(void)arg;
-	saids++;
-	if (len + strlen(line) + 2 < sizeof(said))
-		snprintf(said + len, sizeof(said) - len, "%s\n", line);
+	log_lines++;
+	if (len + strlen(line) + 2 < sizeof(log_text))
+		snprintf(log_text + len, sizeof(log_text) - len, "%s\n", line);
 }
 
 static inline void scanned(void *arg, const struct srp_scan *scan)
@@ -282,7 +282,7 @@ static inline void once(void)
 }
 
 /* In one line. */
-static inline void heard(const char *words)
+static inline void expect_line(const char *words)
 {
-	cr_assert(lines_saying(said, words), "no line has all of '%s':\n%s", words, said);
+	cr_assert(lines_saying(log_text, words), "no line has all of '%s':\n%s", words, log_text);
 }

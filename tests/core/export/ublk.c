@@ -30,7 +30,7 @@ static struct driver {
 	uint32_t fail_op; /* this command */
 	int fail_with;
 	unsigned delete_ms;              /* until the last process has closed it */
-	unsigned held;                   /* told of */
+	unsigned held;                   /* reports of processes that have it open */
 	unsigned busy;                   /* so many times recovery is refused */
 	unsigned opened, closed, failed; /* queues */
 	bool no_nodes;                   /* in /dev */
@@ -258,7 +258,7 @@ static void teardown(void)
 	rmdir(d.dir);
 }
 
-static struct ublk *start(int want)
+static struct ublk *start(int expected)
 {
 	struct diag diag = { 0 };
 	struct ublk *u = NULL;
@@ -266,7 +266,7 @@ static struct ublk *start(int want)
 
 	d.opened = d.closed = 0;
 	rc = ublk_start(&u, d.loop, &d.opt, 1000, &diag);
-	cr_assert_eq(rc, want, "%d %s", rc, diag.text);
+	cr_assert_eq(rc, expected, "%d %s", rc, diag.text);
 	return u;
 }
 

@@ -99,15 +99,15 @@ Test(scan, what_a_target_says_is_kept)
 	cr_assert_null(ioc->next);
 }
 
-static unsigned told, told_late;
+static unsigned targets_done, targets_failed;
 
 static void asked(void *arg, const struct mad_target *target)
 {
-	cr_assert_eq(arg, &told);
+	cr_assert_eq(arg, &targets_done);
 	cr_assert_eq(!target->err, target->unit != NULL);
-	told++;
-	told_late += target->err != 0;
-	cr_assert(!target->err || told == 3, "the living come first");
+	targets_done++;
+	targets_failed += target->err != 0;
+	cr_assert(!target->err || targets_done == 3, "the living come first");
 }
 
 Test(scan, each_port_is_told_as_soon_as_it_is_done)
@@ -115,10 +115,11 @@ Test(scan, each_port_is_told_as_soon_as_it_is_done)
 	fake_fabric_init(3);
 	fake_fabric.node[0].dead = true;
 	cr_assert_eq(
-		scan_with(&(struct mad_scan_options){ .target_done = asked, .arg = &told }, 200), 0,
-		"%s", diag.text);
-	cr_assert_eq(told, 3);
-	cr_assert_eq(told_late, 1);
+		scan_with(&(struct mad_scan_options){ .target_done = asked, .arg = &targets_done },
+			200),
+		0, "%s", diag.text);
+	cr_assert_eq(targets_done, 3);
+	cr_assert_eq(targets_failed, 1);
 }
 
 Test(scan, nobody_there_is_a_result)

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool id_ext(const char *name, const char *want)
+static bool id_ext(const char *name, const char *expected)
 {
 	struct mad_service service = { 0 };
 	char got[17] = "";
 
 	snprintf(service.name, sizeof(service.name), "%s", name);
-	return mad_srp_id_ext(&service, got) && !strcmp(got, want);
+	return mad_srp_id_ext(&service, got) && !strcmp(got, expected);
 }
 
 Test(srp, service_names)

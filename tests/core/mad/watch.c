@@ -17,10 +17,10 @@ static struct mad *mad;
 static struct {
 	struct mad_watch watch;
 	struct mad_notice last;
-	unsigned notices, changes, what, tolds;
-	int told, ended;
+	unsigned notices, changes, what, statuses;
+	int status, ended;
 	struct diag diag;
-	enum { STAY, LEAVE_ON_NOTICE, LEAVE_ON_CHANGE, LEAVE_ON_TOLD } leave;
+	enum { STAY, LEAVE_ON_NOTICE, LEAVE_ON_CHANGE, LEAVE_ON_STATUS } leave;
 } it;
 
 static void ended(struct mad_watch *watch)
@@ -47,15 +47,15 @@ static void changed(struct mad_watch *watch, unsigned what)
 		mad_unwatch(mad, watch, ended);
 }
 
-static void told(struct mad_watch *watch, int err, struct diag *diag)
+static void subscribed(struct mad_watch *watch, int err, struct diag *diag)
 {
 	cr_assert_not(it.watch.ended);
 	cr_assert_eq(!err, !diag);
-	it.tolds++;
-	it.told = err;
+	it.statuses++;
+	it.status = err;
 	if (diag)
 		it.diag = *diag;
-	if (it.leave == LEAVE_ON_TOLD)
+	if (it.leave == LEAVE_ON_STATUS)
 		mad_unwatch(mad, watch, ended);
 }
 
@@ -74,8 +74,10 @@ static void setup(void)
 {
 	fake_fabric_init(4);
 	memset(&it, 0, sizeof(it));
-	it.told = 1;
-	it.watch = (struct mad_watch){ .notice = noticed, .changed = changed, .subscribed = told };
+	it.status = 1;
+	it.watch = (struct mad_watch){
+		.notice = noticed, .changed = changed, .subscribed = subscribed
+	};
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 	cr_assert_eq(mad_open(&mad, loop, &fake_fabric.port[0], NULL, NULL), 0);
 }
@@ -83,7 +85,7 @@ static void setup(void)
 static void begin(void)
 {
 	cr_assert_eq(mad_watch(mad, &it.watch, NULL), 0);
-	cr_assert_eq(it.tolds, 0, "never from inside");
+	cr_assert_eq(it.statuses, 0, "never from inside");
 }
 
 static void pass(double seconds)
@@ -121,7 +123,7 @@ Test(watch, reports_come_and_are_answered)
 
 	begin();
 	pass(0.1);
-	cr_assert_eq(it.told, 0);
+	cr_assert_eq(it.status, 0);
 	cr_assert_eq(fake_fabric.subscribed, ALL);
 	cr_assert_eq(fake_fabric.informs, 3);
 	fake_notice(MAD_TRAP_IN_SERVICE, 0x200001, 0);
@@ -148,7 +150,7 @@ Test(watch, reports_come_and_are_answered)
 	end();
 	cr_assert_eq(fake_fabric.subscribed, 0);
 	cr_assert_not(fake_fabric.reports);
-	cr_assert_eq(it.tolds, 1);
+	cr_assert_eq(it.statuses, 1);
 	cr_assert_eq(it.changes, 0);
 }
 
@@ -157,11 +159,11 @@ Test(watch, once_more_with_the_same)
 	begin();
 	pass(0.1);
 	end();
-	it.ended = it.tolds = 0;
+	it.ended = it.statuses = 0;
 	begin();
 	pass(0.1);
 	cr_assert_eq(fake_fabric.subscribed, ALL);
-	cr_assert_eq(it.tolds, 1);
+	cr_assert_eq(it.statuses, 1);
 	fake_notice(MAD_TRAP_IN_SERVICE, 0x200001, 0);
 	mad_port_event(mad, PORT_EVENT_PKEYS);
 	pass(0.1);
@@ -227,7 +229,7 @@ Test(watch, what_changes_of_the_port_is_told_within_a_second_and_subscribed_anew
 	}
 	cr_assert_eq(mad_port(mad)->lid, 0x41);
 	cr_assert_eq(mad_port(mad)->sm_lid, 0x42);
-	cr_assert_eq(it.tolds, 1, "no subscription was reported as lost");
+	cr_assert_eq(it.statuses, 1, "no subscription was reported as lost");
 }
 
 Test(watch, a_port_that_goes_down_and_comes_back)
@@ -238,21 +240,21 @@ Test(watch, a_port_that_goes_down_and_comes_back)
 	fake_fabric.port[0].phys = 2;
 	pass(3);
 	cr_assert_eq(it.what, PORT_EVENT_STATE);
-	cr_assert_eq(it.told, -ENETDOWN);
+	cr_assert_eq(it.status, -ENETDOWN);
 	diag_says(&it.diag, DIAG_UNREACHABLE, "fake0 port 1", "DOWN");
 	pass(600);
-	cr_assert_eq(it.tolds, 2, "once");
+	cr_assert_eq(it.statuses, 2, "once");
 	cr_assert_eq(fake_fabric.informs, 3, "nothing is sent while the port is down");
 	fake_fabric.port[0].state = PORT_INIT;
 	fake_fabric.port[0].sm_lid = 0;
 	pass(3);
 	fake_fabric.port[0].state = PORT_ACTIVE;
 	pass(3);
-	cr_assert_eq(it.told, -ENETUNREACH);
+	cr_assert_eq(it.status, -ENETUNREACH);
 	diag_says(&it.diag, DIAG_UNREACHABLE, "fake0 port 1", "subnet_manager");
 	fake_fabric.port[0].sm_lid = 2;
 	pass(3);
-	cr_assert_eq(it.told, 0);
+	cr_assert_eq(it.status, 0);
 	cr_assert_eq(fake_fabric.informs, 6);
 }
 
@@ -302,7 +304,7 @@ Test(watch, an_administrator_that_forgot_without_a_word_is_asked_again)
 	pass(1.5 * MAD_RENEW_MS / 1000 + 1);
 	cr_assert_eq(fake_fabric.subscribed, ALL);
 	cr_assert_leq(fake_fabric.informs, 3 * 4);
-	cr_assert_eq(it.tolds, 1);
+	cr_assert_eq(it.statuses, 1);
 }
 
 Test(watch, who_has_the_reports_already)
@@ -310,17 +312,17 @@ Test(watch, who_has_the_reports_already)
 	fake_fabric.reports_taken = true;
 	begin();
 	pass(1);
-	cr_assert_eq(it.told, -EBUSY);
+	cr_assert_eq(it.status, -EBUSY);
 	diag_says(&it.diag, DIAG_BUSY, "fake0 port 1", "subnet_administrator reports");
 	pass(1000);
-	cr_assert_eq(it.tolds, 1);
+	cr_assert_eq(it.statuses, 1);
 	cr_assert_eq(fake_fabric.informs, 0);
 	fake_fabric.port[0].lid = 9;
 	pass(1.01);
 	cr_assert_eq(it.what, PORT_EVENT_LID, "the port is watched all the same");
 	fake_fabric.reports_taken = false;
 	pass(91);
-	cr_assert_eq(it.told, 0);
+	cr_assert_eq(it.status, 0);
 }
 
 Test(watch, refusals_are_named)
@@ -328,15 +330,15 @@ Test(watch, refusals_are_named)
 	fake_fabric.inform_status = 0x0700;
 	begin();
 	pass(1);
-	cr_assert_eq(it.told, -EPROTO);
+	cr_assert_eq(it.status, -EPROTO);
 	diag_says(&it.diag, DIAG_PROTOCOL, "fake0 port 1", "LID_2 reports 0x0700 denied");
 	pass(3600);
-	cr_assert_eq(it.tolds, 1);
+	cr_assert_eq(it.statuses, 1);
 	cr_assert_lt(fake_fabric.informs, 3 * 130, "less and less often");
 	cr_assert_gt(fake_fabric.informs, 3 * 30);
 	fake_fabric.inform_status = 0;
 	pass(91);
-	cr_assert_eq(it.told, 0);
+	cr_assert_eq(it.status, 0);
 }
 
 Test(watch, a_silent_or_busy_administrator)
@@ -347,18 +349,19 @@ Test(watch, a_silent_or_busy_administrator)
 	fake_report(0, good, MAD_LEN);
 	pass(5);
 	cr_assert_eq(mad_counters(mad)->reports, 0, "LID 0 is invalid");
-	cr_assert_eq(it.told, -ETIMEDOUT);
+	cr_assert_eq(it.status, -ETIMEDOUT);
 	diag_says(&it.diag, DIAG_TIMEOUT, "fake0 port 1", "LID_2 answer reports");
-	cr_assert_not_null(text_lacks(it.diag.text, "busy"));
+	cr_assert_not_null(text_missing(it.diag.text, "busy"));
 	fake_fabric.sa_dead = false;
 	fake_fabric.inform_status = MAD_STATUS_BUSY;
 	pass(20);
-	cr_assert_not_null(text_lacks(it.diag.text, "busy"), "only the first failure is reported");
+	cr_assert_not_null(
+		text_missing(it.diag.text, "busy"), "only the first failure is reported");
 	fake_fabric.inform_status = 0;
 	fake_fabric.inform_drop = 2;
 	pass(60);
-	cr_assert_eq(it.told, 0);
-	cr_assert_eq(it.tolds, 2);
+	cr_assert_eq(it.status, 0);
+	cr_assert_eq(it.statuses, 2);
 }
 
 Test(watch, a_busy_administrator_is_told_so)
@@ -374,7 +377,7 @@ Test(watch, redirected_to_who_reports_from_there)
 	fake_fabric.sa_elsewhere = 30;
 	begin();
 	pass(1);
-	cr_assert_eq(it.told, 0);
+	cr_assert_eq(it.status, 0);
 	cr_assert_eq(fake_fabric.subscribed, ALL);
 	fake_report(30, good, sizeof(good));
 	pass(0.1);
@@ -382,7 +385,7 @@ Test(watch, redirected_to_who_reports_from_there)
 	fake_fabric.sa_nowhere = true;
 	mad_port_event(mad, PORT_EVENT_REREGISTER);
 	pass(2);
-	cr_assert_eq(it.told, -EPROTO);
+	cr_assert_eq(it.status, -EPROTO);
 	diag_says(&it.diag, DIAG_PROTOCOL, "fake0 port 1", "redirected");
 }
 
@@ -466,9 +469,11 @@ Test(watch, a_device_that_goes)
 	mad_port_event(mad, PORT_EVENT_GONE | PORT_EVENT_STATE);
 	pass(100);
 	cr_assert_eq(it.changes, 1);
-	cr_assert_eq(it.tolds, 1);
+	cr_assert_eq(it.statuses, 1);
 	end();
-	it.watch = (struct mad_watch){ .notice = noticed, .changed = changed, .subscribed = told };
+	it.watch = (struct mad_watch){
+		.notice = noticed, .changed = changed, .subscribed = subscribed
+	};
 	cr_assert_eq(mad_watch(mad, &it.watch, &it.diag), -ENETDOWN);
 	cr_assert(it.diag.text[0]);
 }
@@ -481,7 +486,7 @@ Test(watch, a_device_that_goes_while_it_subscribes_and_while_it_unsubscribes)
 	mad_port_event(mad, PORT_EVENT_GONE);
 	pass(0.1);
 	cr_assert_eq(it.what, PORT_EVENT_GONE);
-	cr_assert_eq(it.tolds, 0);
+	cr_assert_eq(it.statuses, 0);
 	end();
 	once_more();
 	begin();
@@ -515,7 +520,7 @@ Test(watch, ends_within_a_second_whatever_the_administrator_does)
 	end();
 	cr_assert_leq(leap_now - began, SECOND / 10);
 	cr_assert_eq(fake_fabric.informs, 0);
-	cr_assert_eq(it.tolds, 0);
+	cr_assert_eq(it.statuses, 0);
 }
 
 Test(watch, nothing_is_told_after_it_was_left)
@@ -536,7 +541,7 @@ Test(watch, nothing_is_told_after_it_was_left)
 
 Test(watch, may_be_left_from_any_upcall)
 {
-	for (int leave = LEAVE_ON_NOTICE; leave <= LEAVE_ON_TOLD; leave++) {
+	for (int leave = LEAVE_ON_NOTICE; leave <= LEAVE_ON_STATUS; leave++) {
 		it.leave = leave;
 		begin();
 		pass(0.1);
@@ -617,7 +622,7 @@ Test(watch, a_day)
 	fake_fabric.inform_status = fake_fabric.inform_drop = 0;
 	fake_fabric.port[0].state = PORT_ACTIVE;
 	pass(100);
-	cr_assert_eq(it.told, 0);
+	cr_assert_eq(it.status, 0);
 	cr_assert_eq(fake_fabric.subscribed, ALL);
 	cr_assert_eq(in_flight(), 0);
 	end();

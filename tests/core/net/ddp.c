@@ -30,7 +30,7 @@ static unsigned gots, sents;
 static volatile int up, down;
 static int peer;
 static bool refuse;
-static struct ep_caps want = {
+static struct ep_caps local_caps = {
 	.send = 8, .recv = 3, .sge = 2, .inline_max = 64, .ord = 2, .ird = 2
 };
 
@@ -88,7 +88,7 @@ static void incoming(struct ep_incoming *in, void *user)
 	if (refuse)
 		ep_reject(in, "why", 3);
 	else
-		cr_assert_eq(ep_accept(&made, loop, in, &want, &events, NULL, &diag), 0);
+		cr_assert_eq(ep_accept(&made, loop, in, &local_caps, &events, NULL, &diag), 0);
 }
 
 static void settle(void)
@@ -661,7 +661,7 @@ Test(ddp, a_peer_that_leaves)
 	close(peer);
 	cr_assert(loop_wait(loop, &down, loop_clock() + SECOND));
 	diag_says(&ep->why, DIAG_CLOSED, "", "closed peer");
-	cr_assert(text_lacks(ep->why.text, "message"), "%s", ep->why.text);
+	cr_assert(text_missing(ep->why.text, "message"), "%s", ep->why.text);
 	finish();
 }
 

@@ -39,12 +39,12 @@ struct job {
 struct side {
 	struct side *other;
 	struct ep *ep;
-	struct ep_caps want;
+	struct ep_caps local_caps;
 	struct pool *window, *source, *sink, *msgs, *inbox;
 	struct ep_rx rx[RECEIVES];
 	struct job job[DEPTH];
 	volatile int up, down, finished;
-	unsigned started, done, told, heard, total, seed;
+	unsigned started, done, sent_msgs, received_msgs, total, seed;
 	uint32_t reads;
 	int refuse;
 	char priv[EP_PRIV_MAX];
@@ -157,7 +157,7 @@ static void start_write(struct side *s, struct job *j)
 		.raddr = pool_raddr(to, s->other->ep->dom, pool_buf(to, j->slot).p) + off,
 		.sge = { { p, cut, lkey(s, s->source) },
 			{ p + cut, len - cut, lkey(s, s->source) } } };
-	s->told++;
+	s->sent_msgs++;
 	j->tells++;
 	s->ep->ops->post(s->ep, &j->op);
 }
@@ -205,7 +205,7 @@ static void start(struct side *s)
 		s->started++;
 		if (kind == 0) {
 			tell(s, j, 0, 0, 0);
-			s->told++;
+			s->sent_msgs++;
 			s->ep->ops->post(s->ep, &j->tell);
 		} else if (kind == 1) {
 			start_write(s, j);
@@ -226,8 +226,8 @@ static void release(struct side *s, struct job *j)
 static void check_finished(struct side *s)
 {
 	struct side *o = s->other;
-	if (s->done == s->total && o->done == o->total && s->heard == o->told &&
-		o->heard == s->told)
+	if (s->done == s->total && o->done == o->total && s->received_msgs == o->sent_msgs &&
+		o->received_msgs == s->sent_msgs)
 		s->finished = o->finished = 1;
 }
 
@@ -245,7 +245,7 @@ static void recv_(struct ep *ep, struct ep_rx *rx)
 		cr_assert_eq(crc32c(0, rx->p + sizeof(note), note.len), note.sum);
 		cr_assert_eq(crc32c(0, pool_buf(s->window, note.slot).p + note.off, note.bytes),
 			note.written);
-		s->heard++;
+		s->received_msgs++;
 		for (unsigned i = 0; i < DEPTH; i++)
 			if (s->other->job[i].busy && s->other->job[i].slot == note.slot) {
 				s->other->job[i].watched = false;
@@ -300,7 +300,8 @@ static void incoming(struct ep_incoming *in, void *user)
 	else if (asked == (void *)&asked)
 		asked = in;
 	else
-		cr_assert_eq(ep_accept(&server.ep, loop, in, &server.want, &events, &server, &diag),
+		cr_assert_eq(ep_accept(&server.ep, loop, in, &server.local_caps, &events, &server,
+				     &diag),
 			0, "%s", diag.text);
 }
 
@@ -310,8 +311,8 @@ static void side_init(struct side *s, struct side *other, unsigned seed)
 
 	s->other = other;
 	s->seed = seed;
-	if (!s->want.send)
-		s->want = (struct ep_caps){ .send = 2 * DEPTH,
+	if (!s->local_caps.send)
+		s->local_caps = (struct ep_caps){ .send = 2 * DEPTH,
 			.recv = RECEIVES,
 			.sge = 2,
 			.inline_max = 128,
@@ -341,7 +342,7 @@ static void set_up(bool client_crc, bool server_crc)
 	listen.at.len = sizeof(in);
 	cr_assert_eq(tcp_listen(&listener, loop, &listen, &diag), 0, "%s", diag.text);
 	dial.dst = *tcp_listener_addr(listener);
-	dial.caps = client.want;
+	dial.caps = client.local_caps;
 	cr_assert_eq(
 		iwarp_dial(&client.ep, loop, &dial, &events, &client, &diag), 0, "%s", diag.text);
 }
@@ -390,8 +391,8 @@ static void run(unsigned total)
 	cr_assert_not(client.down || server.down);
 }
 
-/* The server may send before it has heard from the client: it is held back until the client's first
- * FPDU. */
+/* The server may send before its first message from the client: it is held back until the client's
+ * first FPDU. */
 static void mixed(
 	bool client_crc, bool server_crc, uint32_t ulpdu, int socket_buffer, unsigned total)
 {
@@ -475,7 +476,8 @@ Test(iwarp, private_data_travel_both_ways)
 	cr_assert_eq(asked->priv_len, 5);
 	cr_assert_arr_eq(asked->priv, "may I", 5);
 	cr_assert(asked->ord == 4 && asked->ird == 4);
-	cr_assert_eq(ep_accept(&server.ep, loop, asked, &server.want, &big, &server, &diag), 0);
+	cr_assert_eq(
+		ep_accept(&server.ep, loop, asked, &server.local_caps, &big, &server, &diag), 0);
 	cr_assert_eq(server.up, 0, "not inside");
 	turn(&client.up);
 	cr_assert_eq(client.ep->priv_len, EP_PRIV_MAX);
@@ -493,7 +495,8 @@ Test(iwarp, private_data_longer_than_there_is_room_for)
 	set_up(true, true);
 	while (asked == (void *)&asked)
 		loop_wait(loop, &client.up, loop_clock() + 1000000);
-	cr_assert_eq(ep_accept(&server.ep, loop, asked, &server.want, &big, &server, &diag), 0);
+	cr_assert_eq(
+		ep_accept(&server.ep, loop, asked, &server.local_caps, &big, &server, &diag), 0);
 	turn(&server.down);
 	diag_says(&server.ep->why, DIAG_UNSUPPORTED, "", "private 197_bytes 196");
 	tear_down();
@@ -535,8 +538,8 @@ Test(iwarp, an_owner_may_refuse_what_it_accepted)
 
 Test(iwarp, the_lesser_depth_counts)
 {
-	client.want = (struct ep_caps){ .send = 4, .recv = 4, .sge = 1, .ord = 9, .ird = 3 };
-	server.want = (struct ep_caps){ .send = 4, .recv = 4, .sge = 1, .ord = 7, .ird = 5 };
+	client.local_caps = (struct ep_caps){ .send = 4, .recv = 4, .sge = 1, .ord = 9, .ird = 3 };
+	server.local_caps = (struct ep_caps){ .send = 4, .recv = 4, .sge = 1, .ord = 7, .ird = 5 };
 	connect_both(true, true);
 	cr_assert(client.ep->caps.ord == 5 && server.ep->caps.ird == 5);
 	cr_assert(client.ep->caps.ird == 3 && server.ep->caps.ord == 3);
@@ -651,7 +654,7 @@ static int bare_listener(struct ep_dial *dial, bool deaf)
 	memcpy(&dial->dst.ss, &in, sizeof(in));
 	dial->dst.len = sizeof(in);
 	side_init(&client, &server, 1);
-	dial->caps = client.want;
+	dial->caps = client.local_caps;
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0);
 	cr_assert_eq(iwarp_dial(&client.ep, loop, dial, &events, &client, &diag), 0);
 	return fd;

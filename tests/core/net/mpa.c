@@ -127,8 +127,8 @@ Test(mpa, the_longest_private_data_fit)
 
 Test(mpa, an_answer_keeps_within_what_was_asked)
 {
-	struct mpa req = sample(), want = { .ird = 2, .ord = 64, .large = true },
-		   rep = mpa_make_reply(&req, &want);
+	struct mpa req = sample(), local = { .ird = 2, .ord = 64, .large = true },
+		   rep = mpa_make_reply(&req, &local);
 
 	cr_assert(rep.crc, "the asker wanted it");
 	cr_assert_not(rep.large);
@@ -136,15 +136,15 @@ Test(mpa, an_answer_keeps_within_what_was_asked)
 	cr_assert_eq(rep.ord, 16);
 	cr_assert_eq(rep.rtr, MPA_RTR_WRITE);
 	req.rtr = MPA_RTR_READ | MPA_RTR_EMPTY;
-	want.ird = 0;
-	rep = mpa_make_reply(&req, &want);
+	local.ird = 0;
+	rep = mpa_make_reply(&req, &local);
 	cr_assert_eq(rep.rtr, MPA_RTR_READ);
 	cr_assert_eq(rep.ird, 1, "that read must be possible");
 	req.rtr = MPA_RTR_EMPTY;
-	cr_assert_eq(mpa_make_reply(&req, &want).rtr, MPA_RTR_EMPTY);
+	cr_assert_eq(mpa_make_reply(&req, &local).rtr, MPA_RTR_EMPTY);
 	req = (struct mpa){ .revision = 1, .ird = MPA_LIMIT_ANY, .ord = MPA_LIMIT_ANY };
-	want.crc = true;
-	rep = mpa_make_reply(&req, &want);
+	local.crc = true;
+	rep = mpa_make_reply(&req, &local);
 	cr_assert(rep.crc && rep.revision == 1 && !rep.enhanced && rep.ord == 64);
 }
 

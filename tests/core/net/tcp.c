@@ -195,16 +195,16 @@ Test(tcp, the_first_address_that_answers)
 	struct loop *loop = loop_make();
 	struct end e = { 0 };
 	struct addr at, to;
-	char text[ADDR_TEXT], want[ADDR_TEXT];
+	char text[ADDR_TEXT], expected_text[ADDR_TEXT];
 	int fd = listening(&at), other;
 	struct stream *s;
 
 	to = several(&at, "::1", "127.0.0.2");
 	s = dial(loop, &to, &e);
 	wait_for(loop, &e.up);
-	cr_assert_str_eq(addr_text(&s->peer, text), addr_text(&at, want));
+	cr_assert_str_eq(addr_text(&s->peer, text), addr_text(&at, expected_text));
 	cr_assert_eq(s->peer.others, 0);
-	text_says(s->route, want);
+	text_says(s->route, expected_text);
 	other = accept(fd, NULL, NULL);
 	cr_assert(other >= 0);
 	cr_assert_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
@@ -254,7 +254,7 @@ Test(tcp, no_address_answers)
 	struct loop *loop = loop_make();
 	struct end e = { 0 };
 	struct addr at, to;
-	char want[ADDR_TEXT * 3];
+	char expected_text[ADDR_TEXT * 3];
 	int fd = bound(&at, "127.0.0.1");
 	struct stream *s;
 
@@ -262,9 +262,9 @@ Test(tcp, no_address_answers)
 	s = dial(loop, &to, &e);
 	cr_assert_eq(e.down, 0);
 	wait_for(loop, &e.down);
-	snprintf(want, sizeof(want), "[::1]:%u, 127.0.0.2:%u, 127.0.0.1:%u", addr_port(&at),
-		addr_port(&at), addr_port(&at));
-	diag_says(&s->why, DIAG_REFUSED, want, "connection_refused");
+	snprintf(expected_text, sizeof(expected_text), "[::1]:%u, 127.0.0.2:%u, 127.0.0.1:%u",
+		addr_port(&at), addr_port(&at), addr_port(&at));
+	diag_says(&s->why, DIAG_REFUSED, expected_text, "connection_refused");
 	stream_free(s);
 	loop_free(loop);
 	close(fd);
@@ -374,7 +374,7 @@ Test(tcp, what_is_queued_before_up_and_before_close_still_leaves)
 
 	stream_send(s, &early);
 	wait_for(loop, &e.down);
-	cr_assert_eq(s->why.err, 0); /* the owner's own wish */
+	cr_assert_eq(s->why.err, 0); /* closed by the owner */
 	cr_assert_eq(e.up, 1);
 	peer = accept(fd, NULL, NULL);
 	cr_assert_eq(recv(peer, text, sizeof(text), MSG_WAITALL), 10);
@@ -422,7 +422,7 @@ Test(tcp, what_the_peer_has_moved)
 }
 
 /* What a peer that does not read finds once it reads again: the last recv() there. */
-static ssize_t read_late(void (*finish)(struct stream *))
+static ssize_t delayed_read(void (*finish)(struct stream *))
 {
 	struct loop *loop = loop_make();
 	size_t len = 4 << 20;
@@ -456,8 +456,8 @@ static ssize_t read_late(void (*finish)(struct stream *))
 
 Test(tcp, what_a_reset_stream_had_queued_never_arrives)
 {
-	cr_assert_eq(read_late(stream_close), 0, "all that the socket had taken, then the end");
-	cr_assert_eq(read_late(stream_reset), -ECONNRESET);
+	cr_assert_eq(delayed_read(stream_close), 0, "all that the socket had taken, then the end");
+	cr_assert_eq(delayed_read(stream_reset), -ECONNRESET);
 }
 
 Test(tcp, a_quiet_element_gives_no_sent)

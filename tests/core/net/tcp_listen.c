@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One TCP port for plain streams and iWARP: told apart by the first bytes, in whatever pieces they
- * come. */
+/* One TCP port for plain streams and iWARP: distinguished by the first bytes, in whatever pieces
+ * they come. */
 /* Link: leap */
 #include "ep.h"
 #include "mpa.h"
@@ -286,12 +286,12 @@ Test(tcp_listen, an_address_in_use_is_named)
 }
 
 static volatile int readables, downs;
-static char heard[16];
+static char received[16];
 
 static void readable(struct stream *s)
 {
 	ssize_t got;
-	while ((got = stream_recv(s, &(struct iovec){ heard, sizeof(heard) }, 1)) > 0)
+	while ((got = stream_recv(s, &(struct iovec){ received, sizeof(received) }, 1)) > 0)
 		readables += (int)got;
 }
 
@@ -342,7 +342,7 @@ Test(tcp_listen, an_accepted_stream_talks)
 	cr_assert_eq(option(stream_fd, IPPROTO_TCP, TCP_KEEPIDLE), 30);
 	stream_send(s, &out);
 	cr_assert(loop_wait(loop, &readables, loop_clock() + SECOND));
-	cr_assert_arr_eq(heard, "early", 5);
+	cr_assert_arr_eq(received, "early", 5);
 	cr_assert_eq(recv(fd, back, 5, 0), 5);
 	close(fd);
 	cr_assert(loop_wait(loop, &downs, loop_clock() + SECOND));

@@ -72,13 +72,13 @@ static void incoming(struct ep_incoming *in, void *user)
 	static const struct ep_events events = {
 		.request = request, .up = up, .sent = sent, .idle = idle, .down = down
 	};
-	static const struct ep_caps want = {
+	static const struct ep_caps local_caps = {
 		.send = OPS + COUNT, .recv = 8, .sge = 1, .read_sge = 1, .ord = 16
 	};
 	struct ep *out;
 
 	(void)user;
-	cr_assert_eq(ep_accept(&out, loop, in, &want, &events, NULL, NULL), 0);
+	cr_assert_eq(ep_accept(&out, loop, in, &local_caps, &events, NULL, NULL), 0);
 }
 
 static void message(struct ep_peer *p, struct ep *e, const uint8_t *bytes, uint32_t len)

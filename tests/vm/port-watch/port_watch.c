@@ -44,7 +44,7 @@ static void event(void *arg, unsigned port, unsigned what)
 	mad_port_event(mad, what);
 }
 
-static void told(const char *what, int err, const struct diag *diag)
+static void report(const char *what, int err, const struct diag *diag)
 {
 	printf("%s: %d %s\n", what, err, err ? diag->text : "");
 }
@@ -57,12 +57,12 @@ static void share_reports(const char *dev)
 
 	if (mad_dev_open(&one, dev, 1, &diag) || mad_dev_open(&other, dev, 1, &diag))
 		exit(1);
-	told("reports to one", mad_dev_reports(one, true, &diag), &diag);
-	told("reports to another", mad_dev_reports(other, true, &diag), &diag);
-	told("given back", mad_dev_reports(one, false, &diag), &diag);
-	told("reports to another then", mad_dev_reports(other, true, &diag), &diag);
+	report("reports to one", mad_dev_reports(one, true, &diag), &diag);
+	report("reports to another", mad_dev_reports(other, true, &diag), &diag);
+	report("given back", mad_dev_reports(one, false, &diag), &diag);
+	report("reports to another then", mad_dev_reports(other, true, &diag), &diag);
 	mad_dev_close(other);
-	told("reports to one after its end", mad_dev_reports(one, true, &diag), &diag);
+	report("reports to one after its end", mad_dev_reports(one, true, &diag), &diag);
 	mad_dev_close(one);
 }
 
@@ -84,13 +84,13 @@ int main(int argc, char **argv)
 	if (loop_new(&loop, &(struct loop_options){ .name = "port-watch" }, &diag) ||
 		mad_port_choose(&port, &choice, &diag) ||
 		mad_open(&mad, loop, &port, NULL, &diag) || mad_watch(mad, &watch, &diag)) {
-		told(choice.dev, diag.err, &diag);
+		report(choice.dev, diag.err, &diag);
 		return 1;
 	}
-	told("events of a missing device",
+	report("events of a missing device",
 		port_events_open(&events, loop, "nosuch0", event, NULL, &diag), &diag);
 	if (port_events_open(&events, loop, choice.dev, event, NULL, &diag)) {
-		told("events", diag.err, &diag);
+		report("events", diag.err, &diag);
 		return 1;
 	}
 	printf("watching\n");

@@ -228,12 +228,12 @@ static int collect(const char *word, void *arg)
 	return 0;
 }
 
-static void words(const struct tree *tree, const char *want)
+static void words(const struct tree *tree, const char *expected)
 {
 	char got[2000] = "";
 
 	cr_assert_eq(kernel_boot_network_params(tree->root, collect, got, &why), 0);
-	cr_assert_str_eq(got, want);
+	cr_assert_str_eq(got, expected);
 }
 
 static void nic(const struct tree *tree, unsigned index, const char *name, const char *text)
@@ -471,7 +471,7 @@ Test(nbft, dhcp_of_an_interface_without_an_address)
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
 		struct built b = build();
-		char want[80];
+		char expected[80];
 
 		b.control.hfi.count = 1;
 		memset(&b.tcp[0].gateway, 0, 16);
@@ -486,9 +486,9 @@ Test(nbft, dhcp_of_an_interface_without_an_address)
 		b.tcp[0].prefix = 0;
 		seal(&b);
 		put_table(&tree, "NBFT", &b);
-		snprintf(want, sizeof(want), "ifname=nbft0:52:00:00:00:00:00\nip=nbft0:%s\n",
-			row[i].word);
-		words(&tree, want);
+		snprintf(expected, sizeof(expected),
+			"ifname=nbft0:52:00:00:00:00:00\nip=nbft0:%s\n", row[i].word);
+		words(&tree, expected);
 	}
 	tree_free(&tree);
 }

@@ -15,7 +15,7 @@
 	"tmo=%d,hostnqn=%s,dhchap_secret=%s,hdr_"                                                  \
 	"digest"
 
-static struct nvmf_params want_t1(void)
+static struct nvmf_params params_t1(void)
 {
 	return (struct nvmf_params){ .value = { [NVMF_TRANSPORT] = "rdma",
 					     [NVMF_TRADDR] = "10.0.0.1",
@@ -25,7 +25,7 @@ static struct nvmf_params want_t1(void)
 }
 
 static void makes(
-	const char *lists, const struct nvmf_params *want, const char *expected, const char *left)
+	const char *lists, const struct nvmf_params *params, const char *expected, const char *left)
 {
 	struct tree tree = tree_new();
 	char line[NVMF_LINE], out[NVMF_LEFT_OUT], known[NVMF_SUPPORTED];
@@ -35,7 +35,7 @@ static void makes(
 	if (lists)
 		tree_file(&tree, "dev/nvme-fabrics", lists);
 	kernel_nvmf_supported_options(tree.root, known);
-	if (kernel_nvmf_line(want, known, true, line, out, &diag)) {
+	if (kernel_nvmf_line(params, known, true, line, out, &diag)) {
 		diag_says(&diag, DIAG_UNSUPPORTED, NULL, expected);
 	} else {
 		cr_assert_str_eq(line, expected);
@@ -46,18 +46,18 @@ static void makes(
 
 Test(nvme_connect, only_what_the_kernel_lists_is_sent)
 {
-	struct nvmf_params want = want_t1();
+	struct nvmf_params params = params_t1();
 
-	want.value[NVMF_CTRL_LOSS_TMO] = "60";
-	want.value[NVMF_RECONNECT_DELAY] = "10";
-	want.soft[NVMF_RECONNECT_DELAY] = true;
-	want.value[NVMF_DHCHAP_SECRET] = KEY;
-	makes(LISTS, &want,
+	params.value[NVMF_CTRL_LOSS_TMO] = "60";
+	params.value[NVMF_RECONNECT_DELAY] = "10";
+	params.soft[NVMF_RECONNECT_DELAY] = true;
+	params.value[NVMF_DHCHAP_SECRET] = KEY;
+	makes(LISTS, &params,
 		"transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,ctrl_loss_"
 		"tmo=60,dhchap_secret=***",
 		"reconnect_delay");
-	want.value[NVMF_HDR_DIGEST] = "";
-	makes(LISTS, &want,
+	params.value[NVMF_HDR_DIGEST] = "";
+	makes(LISTS, &params,
 		"transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,ctrl_loss_"
 		"tmo=60,hdr_digest,dhchap_secret=***",
 		"reconnect_delay");
@@ -65,33 +65,33 @@ Test(nvme_connect, only_what_the_kernel_lists_is_sent)
 
 Test(nvme_connect, one_that_is_needed_and_missing_is_named)
 {
-	struct nvmf_params want = want_t1();
+	struct nvmf_params params = params_t1();
 
-	want.value[NVMF_DATA_DIGEST] = "";
-	makes(LISTS, &want, "data_digest", "");
-	want = want_t1();
-	want.value[NVMF_TLS] = "";
-	makes(LISTS, &want, "tls", "");
+	params.value[NVMF_DATA_DIGEST] = "";
+	makes(LISTS, &params, "data_digest", "");
+	params = params_t1();
+	params.value[NVMF_TLS] = "";
+	makes(LISTS, &params, "tls", "");
 }
 
 Test(nvme_connect, a_kernel_that_lists_nothing_gets_what_old_ones_know_and_never_a_secret)
 {
-	struct nvmf_params want = want_t1();
+	struct nvmf_params params = params_t1();
 
-	want.value[NVMF_FAST_IO_FAIL_TMO] = "5";
-	want.value[NVMF_RECONNECT_DELAY] = "10";
-	want.soft[NVMF_RECONNECT_DELAY] = true;
-	makes(NULL, &want,
+	params.value[NVMF_FAST_IO_FAIL_TMO] = "5";
+	params.value[NVMF_RECONNECT_DELAY] = "10";
+	params.soft[NVMF_RECONNECT_DELAY] = true;
+	makes(NULL, &params,
 		"transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,reconnect_"
 		"delay=10,fast_io_fail_tmo=5",
 		"");
-	want.soft[NVMF_FAST_IO_FAIL_TMO] = true;
-	makes(NULL, &want,
+	params.soft[NVMF_FAST_IO_FAIL_TMO] = true;
+	makes(NULL, &params,
 		"transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,reconnect_"
 		"delay=10",
 		"fast_io_fail_tmo");
-	want.value[NVMF_DHCHAP_SECRET] = KEY;
-	makes(NULL, &want, "dhchap_secret", "");
+	params.value[NVMF_DHCHAP_SECRET] = KEY;
+	makes(NULL, &params, "dhchap_secret", "");
 }
 
 Test(nvme_connect, drivers_and_devices_that_are_missing)
@@ -115,15 +115,15 @@ Test(nvme_connect, drivers_and_devices_that_are_missing)
 	tree_free(&tree);
 }
 
-static void means(int err, const char *lines, enum diag_code code, const char *said)
+static void means(int err, const char *lines, enum diag_code code, const char *why_words)
 {
-	struct nvmf_params want = want_t1();
+	struct nvmf_params params = params_t1();
 	struct diag diag = { 0 };
 	char words[1024];
 
 	snprintf(words, sizeof(words), "%s", lines);
-	cr_assert_lt(kernel_nvme_why(err, words, &want, &diag), 0);
-	diag_says(&diag, code, NULL, said);
+	cr_assert_lt(kernel_nvme_why(err, words, &params, &diag), 0);
+	diag_says(&diag, code, NULL, why_words);
 }
 
 Test(nvme_connect, words_of_the_kernel)
@@ -204,10 +204,10 @@ Test(nvme_connect, a_secret_that_the_kernel_quotes_goes_no_further)
 {
 	char words[] = "nvme_fabrics: Invalid DH-CHAP secret " KEY
 		       "\nnvme_fabrics: unknown parameter 'dhchap_secret=" KEY "' in\n";
-	struct nvmf_params want = want_t1();
+	struct nvmf_params params = params_t1();
 	struct diag diag = { 0 };
 
-	kernel_nvme_why(EINVAL, words, &want, &diag);
+	kernel_nvme_why(EINVAL, words, &params, &diag);
 	cr_assert_not(strstr(words, "Y29y"), "%s", words);
 	cr_assert_not(strstr(diag.text, "Y29y"), "%s", diag.text);
 }
@@ -215,11 +215,11 @@ Test(nvme_connect, a_secret_that_the_kernel_quotes_goes_no_further)
 static void leaves(const char *words, int own, const char *expected)
 {
 	const struct nvme_numbers others = { { 1 } }; /* nvme0 */
-	struct nvmf_params want = want_t1();
+	struct nvmf_params params = params_t1();
 	char text[1024];
 
 	snprintf(text, sizeof(text), "%s", words);
-	kernel_nvme_log_filter(text, &want, &others, own);
+	kernel_nvme_log_filter(text, &params, &others, own);
 	cr_assert_str_eq(text, expected);
 }
 

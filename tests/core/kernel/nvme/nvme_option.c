@@ -8,41 +8,41 @@
 
 #define KEY "DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:"
 
-static struct nvmf_params want_of(const char *transport)
+static struct nvmf_params params_of(const char *transport)
 {
 	return (struct nvmf_params){ .value = { [NVMF_TRANSPORT] = transport,
 					     [NVMF_TRADDR] = "10.0.0.1",
 					     [NVMF_NQN] = "nqn.t" } };
 }
 
-static void wrong(struct nvmf_params want, const char *words)
+static void wrong(struct nvmf_params params, const char *words)
 {
 	struct diag diag = { 0 };
 
-	cr_assert_eq(kernel_nvmf_check(&want, &diag), -diag.err);
+	cr_assert_eq(kernel_nvmf_check(&params, &diag), -diag.err);
 	diag_says(&diag, DIAG_USAGE, NULL, words);
 }
 
 static void with(enum nvmf_key key, const char *value, const char *words)
 {
-	struct nvmf_params want = want_of("tcp");
+	struct nvmf_params params = params_of("tcp");
 	struct diag diag = { 0 };
 
-	want.value[key] = value;
+	params.value[key] = value;
 	if (words)
-		wrong(want, words);
+		wrong(params, words);
 	else
-		cr_assert_eq(kernel_nvmf_check(&want, &diag), 0, "%s", diag.text);
+		cr_assert_eq(kernel_nvmf_check(&params, &diag), 0, "%s", diag.text);
 }
 
 Test(nvme_option, what_must_be_there)
 {
-	struct nvmf_params want = want_of("rdma");
+	struct nvmf_params params = params_of("rdma");
 
-	cr_assert_eq(kernel_nvmf_check(&want, NULL), 0);
-	want.value[NVMF_NQN] = NULL;
-	wrong(want, "nqn");
-	wrong(want_of("fc"), "transport 'fc' rdma tcp");
+	cr_assert_eq(kernel_nvmf_check(&params, NULL), 0);
+	params.value[NVMF_NQN] = NULL;
+	wrong(params, "nqn");
+	wrong(params_of("fc"), "transport 'fc' rdma tcp");
 }
 
 Test(nvme_option, numbers_have_their_range)
@@ -83,23 +83,23 @@ Test(nvme_option, an_nqn_has_its_length)
 
 Test(nvme_option, what_is_of_tcp_only)
 {
-	struct nvmf_params want = want_of("rdma");
+	struct nvmf_params params = params_of("rdma");
 
-	want.value[NVMF_HDR_DIGEST] = "";
-	wrong(want, "hdr_digest TCP rdma");
+	params.value[NVMF_HDR_DIGEST] = "";
+	wrong(params, "hdr_digest TCP rdma");
 	with(NVMF_HDR_DIGEST, "", NULL);
 	with(NVMF_TLS_KEY, "77", "tls_key _tls");
 }
 
 Test(nvme_option, times_that_contradict)
 {
-	struct nvmf_params want = want_of("rdma");
+	struct nvmf_params params = params_of("rdma");
 
-	want.value[NVMF_CTRL_LOSS_TMO] = "10";
-	want.value[NVMF_FAST_IO_FAIL_TMO] = "11";
-	wrong(want, "fast_io_fail_tmo 11 ctrl_loss_tmo 10");
-	want.value[NVMF_CTRL_LOSS_TMO] = "-1";
-	cr_assert_eq(kernel_nvmf_check(&want, NULL), 0);
+	params.value[NVMF_CTRL_LOSS_TMO] = "10";
+	params.value[NVMF_FAST_IO_FAIL_TMO] = "11";
+	wrong(params, "fast_io_fail_tmo 11 ctrl_loss_tmo 10");
+	params.value[NVMF_CTRL_LOSS_TMO] = "-1";
+	cr_assert_eq(kernel_nvmf_check(&params, NULL), 0);
 }
 
 static void secret(const char *text, const char *words)

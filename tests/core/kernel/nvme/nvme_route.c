@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-static struct nvmf_params want_of(
+static struct nvmf_params params_of(
 	const char *transport, const char *traddr, const char *source, const char *iface)
 {
 	return (struct nvmf_params){ .value = { [NVMF_TRANSPORT] = transport,
@@ -19,55 +19,56 @@ static struct nvmf_params want_of(
 }
 
 static void becomes(
-	struct nvmf_params want, const char *traddr, const char *source, const char *iface)
+	struct nvmf_params params, const char *traddr, const char *source, const char *iface)
 {
 	struct nvmf_route made;
 	struct diag diag = { 0 };
 
-	cr_assert_eq(kernel_nvmf_route(&want, &made, &diag), 0, "%s", diag.text);
-	cr_assert_str_eq(want.value[NVMF_TRADDR], traddr);
-	cr_assert_str_eq(want.value[NVMF_HOST_TRADDR] ? want.value[NVMF_HOST_TRADDR] : "", source);
-	cr_assert_str_eq(want.value[NVMF_HOST_IFACE] ? want.value[NVMF_HOST_IFACE] : "", iface);
+	cr_assert_eq(kernel_nvmf_route(&params, &made, &diag), 0, "%s", diag.text);
+	cr_assert_str_eq(params.value[NVMF_TRADDR], traddr);
+	cr_assert_str_eq(
+		params.value[NVMF_HOST_TRADDR] ? params.value[NVMF_HOST_TRADDR] : "", source);
+	cr_assert_str_eq(params.value[NVMF_HOST_IFACE] ? params.value[NVMF_HOST_IFACE] : "", iface);
 }
 
-static void fails(struct nvmf_params want, int err, enum diag_code code, const char *words)
+static void fails(struct nvmf_params params, int err, enum diag_code code, const char *words)
 {
 	struct nvmf_route made;
 	struct diag diag = { 0 };
 
-	cr_assert_eq(kernel_nvmf_route(&want, &made, &diag), -err);
+	cr_assert_eq(kernel_nvmf_route(&params, &made, &diag), -err);
 	diag_says(&diag, code, NULL, words);
 }
 
 Test(nvme_route, an_interface_is_an_address_over_rdma)
 {
-	becomes(want_of("tcp", "10.0.0.1", NULL, "lo"), "10.0.0.1", "", "lo");
-	becomes(want_of("rdma", "10.0.0.1", NULL, "lo"), "10.0.0.1", "127.0.0.1", "");
-	becomes(want_of("rdma", "10.0.0.1", "10.0.0.2", "lo"), "10.0.0.1", "10.0.0.2", "");
-	becomes(want_of("rdma", "10.0.0.1", NULL, NULL), "10.0.0.1", "", "");
-	fails(want_of("rdma", "10.0.0.1", NULL, "none0"), ENODEV, DIAG_NO_DEVICE,
+	becomes(params_of("tcp", "10.0.0.1", NULL, "lo"), "10.0.0.1", "", "lo");
+	becomes(params_of("rdma", "10.0.0.1", NULL, "lo"), "10.0.0.1", "127.0.0.1", "");
+	becomes(params_of("rdma", "10.0.0.1", "10.0.0.2", "lo"), "10.0.0.1", "10.0.0.2", "");
+	becomes(params_of("rdma", "10.0.0.1", NULL, NULL), "10.0.0.1", "", "");
+	fails(params_of("rdma", "10.0.0.1", NULL, "none0"), ENODEV, DIAG_NO_DEVICE,
 		"interface 'none0'");
-	fails(want_of("rdma", "fe80::1%lo", NULL, "lo"), EADDRNOTAVAIL, DIAG_NOT_FOUND,
+	fails(params_of("rdma", "fe80::1%lo", NULL, "lo"), EADDRNOTAVAIL, DIAG_NOT_FOUND,
 		"interface 'lo' link-local IPv6");
 }
 
 Test(nvme_route, the_scope_of_link_local_addresses)
 {
-	becomes(want_of("tcp", "fe80::1%lo", NULL, NULL), "fe80::1%lo", "", "");
-	becomes(want_of("tcp", "fe80::1%1", NULL, NULL), "fe80::1%lo", "", "");
-	becomes(want_of("tcp", "fe80::1", NULL, "lo"), "fe80::1%lo", "", "lo");
-	becomes(want_of("rdma", "fe80::1", "fe80::2%lo", NULL), "fe80::1%lo", "fe80::2%lo", "");
-	becomes(want_of("rdma", "fe80::1%lo", "fe80::2", NULL), "fe80::1%lo", "fe80::2%lo", "");
-	becomes(want_of("tcp", "fd00:0::1", "fd00::2", NULL), "fd00::1", "fd00::2", "");
-	fails(want_of("tcp", "fe80::1", NULL, NULL), EINVAL, DIAG_USAGE,
+	becomes(params_of("tcp", "fe80::1%lo", NULL, NULL), "fe80::1%lo", "", "");
+	becomes(params_of("tcp", "fe80::1%1", NULL, NULL), "fe80::1%lo", "", "");
+	becomes(params_of("tcp", "fe80::1", NULL, "lo"), "fe80::1%lo", "", "lo");
+	becomes(params_of("rdma", "fe80::1", "fe80::2%lo", NULL), "fe80::1%lo", "fe80::2%lo", "");
+	becomes(params_of("rdma", "fe80::1%lo", "fe80::2", NULL), "fe80::1%lo", "fe80::2%lo", "");
+	becomes(params_of("tcp", "fd00:0::1", "fd00::2", NULL), "fd00::1", "fd00::2", "");
+	fails(params_of("tcp", "fe80::1", NULL, NULL), EINVAL, DIAG_USAGE,
 		"traddr 'fe80::1' link-local interface");
-	fails(want_of("tcp", "fd00::1", "fe80::2", NULL), EINVAL, DIAG_USAGE,
+	fails(params_of("tcp", "fd00::1", "fe80::2", NULL), EINVAL, DIAG_USAGE,
 		"host_traddr 'fe80::2' link-local interface");
 }
 
 Test(nvme_route, two_families_do_not_go_together)
 {
-	fails(want_of("tcp", "10.0.0.1", "fd00::1", NULL), EINVAL, DIAG_USAGE,
+	fails(params_of("tcp", "10.0.0.1", "fd00::1", NULL), EINVAL, DIAG_USAGE,
 		"host_traddr_'fd00::1' traddr_'10.0.0.1'");
 }
 

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct nvmf_params want_t1 = { .value = { [NVMF_TRANSPORT] = "rdma",
-						    [NVMF_TRADDR] = "10.0.0.1",
-						    [NVMF_TRSVCID] = "4420",
-						    [NVMF_NQN] = "nqn.t1",
-						    [NVMF_HOSTNQN] = "nqn.host" } };
+static const struct nvmf_params params_t1 = { .value = { [NVMF_TRANSPORT] = "rdma",
+						      [NVMF_TRADDR] = "10.0.0.1",
+						      [NVMF_TRSVCID] = "4420",
+						      [NVMF_NQN] = "nqn.t1",
+						      [NVMF_HOSTNQN] = "nqn.host" } };
 
 static unsigned proc_searches;
 
@@ -85,30 +85,30 @@ Test(nvme_sysfs, an_old_kernel_tells_less)
 Test(nvme_sysfs, the_same_connection)
 {
 	struct tree tree = new_tree();
-	struct nvmf_params want = want_t1;
+	struct nvmf_params params = params_t1;
 	struct nvmf_ctrl ctrl;
 
-	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), 0);
+	cr_assert_eq(kernel_nvmf_find(tree.root, &params, &ctrl), 0);
 	cr_assert_str_eq(ctrl.name, "nvme2");
-	want.value[NVMF_HOSTNQN] = "nqn.other";
-	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), -ENOENT, "another host's");
-	want = want_t1;
-	want.value[NVMF_HOSTID] = "abff48c0-ecbe-4d8c-a64a-54f12797e8c2";
-	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), 0);
-	want.value[NVMF_HOSTID] = "abff48c0-ecbe-4d8c-a64a-54f12797e8c3";
-	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), -ENOENT, "another ID");
-	want = want_t1;
-	want.value[NVMF_TRSVCID] = "4421";
-	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), -ENOENT);
-	want = want_t1;
-	want.value[NVMF_HOST_TRADDR] = "10.0.0.7";
-	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), -ENOENT, "from another side");
+	params.value[NVMF_HOSTNQN] = "nqn.other";
+	cr_assert_eq(kernel_nvmf_find(tree.root, &params, &ctrl), -ENOENT, "another host's");
+	params = params_t1;
+	params.value[NVMF_HOSTID] = "abff48c0-ecbe-4d8c-a64a-54f12797e8c2";
+	cr_assert_eq(kernel_nvmf_find(tree.root, &params, &ctrl), 0);
+	params.value[NVMF_HOSTID] = "abff48c0-ecbe-4d8c-a64a-54f12797e8c3";
+	cr_assert_eq(kernel_nvmf_find(tree.root, &params, &ctrl), -ENOENT, "another ID");
+	params = params_t1;
+	params.value[NVMF_TRSVCID] = "4421";
+	cr_assert_eq(kernel_nvmf_find(tree.root, &params, &ctrl), -ENOENT);
+	params = params_t1;
+	params.value[NVMF_HOST_TRADDR] = "10.0.0.7";
+	cr_assert_eq(kernel_nvmf_find(tree.root, &params, &ctrl), -ENOENT, "from another side");
 	tree_file(&tree, "sys/class/nvme/nvme2/address", "traddr=fd00:0::0001,trsvcid=4420\n");
-	want = want_t1;
-	want.value[NVMF_TRADDR] = "fd00::1";
-	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), 0, "one address, two spellings");
+	params = params_t1;
+	params.value[NVMF_TRADDR] = "fd00::1";
+	cr_assert_eq(kernel_nvmf_find(tree.root, &params, &ctrl), 0, "one address, two spellings");
 	tree_file(&tree, "sys/class/nvme/nvme2/state", "deleting\n");
-	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), -ENOENT, "on its way out");
+	cr_assert_eq(kernel_nvmf_find(tree.root, &params, &ctrl), -ENOENT, "on its way out");
 	tree_free(&tree);
 }
 

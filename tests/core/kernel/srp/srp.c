@@ -110,43 +110,44 @@ Test(umad, the_missing_part_is_named)
 	tree_free(&tree);
 }
 
-static struct kernel_srp want_7(void)
+static struct kernel_srp target_7(void)
 {
-	struct kernel_srp want = { .id_ext = 1,
+	struct kernel_srp target = { .id_ext = 1,
 		.ioc_guid = 2,
 		.service_id = 3,
 		.pkey = 0xffff,
 		.dev = "mlx5_0",
 		.port = 1 };
 
-	want.dgid[15] = 7;
-	return want;
+	target.dgid[15] = 7;
+	return target;
 }
 
 Test(srp, which_connection_it_is)
 {
-	struct kernel_srp host = want_7(), want = want_7();
+	struct kernel_srp host = target_7(), target = target_7();
 
-	cr_assert_null(kernel_srp_find(NULL, 0, &want, false));
-	cr_assert_eq(kernel_srp_find(&host, 1, &want, false), &host);
+	cr_assert_null(kernel_srp_find(NULL, 0, &target, false));
+	cr_assert_eq(kernel_srp_find(&host, 1, &target, false), &host);
 	host.pkey = 0x8001;
-	cr_assert_null(kernel_srp_find(&host, 1, &want, false));
-	cr_assert_eq(kernel_srp_find(&host, 1, &want, true), &host);
-	host = want_7();
+	cr_assert_null(kernel_srp_find(&host, 1, &target, false));
+	cr_assert_eq(kernel_srp_find(&host, 1, &target, true), &host);
+	host = target_7();
 	host.dgid[15] = 8;
-	cr_assert_null(kernel_srp_find(&host, 1, &want, true));
+	cr_assert_null(kernel_srp_find(&host, 1, &target, true));
 	host.by_cm = true;
-	cr_assert_eq(kernel_srp_find(&host, 1, &want, false), &host, "by RDMA/CM it tells no path");
+	cr_assert_eq(
+		kernel_srp_find(&host, 1, &target, false), &host, "by RDMA/CM it tells no path");
 	strcpy(host.dev, "mlx5_1");
-	cr_assert_null(kernel_srp_find(&host, 1, &want, false));
+	cr_assert_null(kernel_srp_find(&host, 1, &target, false));
 	host.dev[0] = 0;
 	host.port = 2;
-	cr_assert_null(kernel_srp_find(&host, 1, &want, false));
+	cr_assert_null(kernel_srp_find(&host, 1, &target, false));
 	host.port = 0;
-	cr_assert_eq(kernel_srp_find(&host, 1, &want, false), &host);
+	cr_assert_eq(kernel_srp_find(&host, 1, &target, false), &host);
 	host.service_id = 4;
 	host.by_cm = false;
-	cr_assert_null(kernel_srp_find(&host, 1, &want, false));
+	cr_assert_null(kernel_srp_find(&host, 1, &target, false));
 }
 
 /* A lock is a process's: another one is needed to find it held. */
@@ -167,7 +168,7 @@ Test(srp, a_lock_names_its_holder)
 	if (!pid) {
 		diag = (struct diag){ 0 };
 		if (kernel_srp_lock(tree.root, "mlx5_0", 1, &diag) != -EBUSY ||
-			text_lacks(diag.text, text))
+			text_missing(diag.text, text))
 			_exit(1);
 		_exit(kernel_srp_lock(tree.root, "mlx5_0", 2, &diag) < 0);
 	}
@@ -188,31 +189,31 @@ Test(srp, fits)
 		.by_cm = true,
 		.dev = "mlx5_0",
 		.port = 1 };
-	struct srp_params want = { 0 };
+	struct srp_params target = { 0 };
 	const struct srp_local local = { "mlx5_0", 1 }, other = { "mlx5_0", 2 };
 
-	cr_assert_eq(kernel_srp_parse(&want, "id_ext=1,ioc_guid=2,dest=10.0.0.1:5555", NULL), 0);
-	cr_assert(kernel_srp_fits(&one, &want, &local));
-	cr_assert(kernel_srp_fits(&one, &want, NULL));
-	cr_assert(!kernel_srp_fits(&one, &want, &other));
+	cr_assert_eq(kernel_srp_parse(&target, "id_ext=1,ioc_guid=2,dest=10.0.0.1:5555", NULL), 0);
+	cr_assert(kernel_srp_fits(&one, &target, &local));
+	cr_assert(kernel_srp_fits(&one, &target, NULL));
+	cr_assert(!kernel_srp_fits(&one, &target, &other));
 	one.by_cm = false;
-	cr_assert(!kernel_srp_fits(&one, &want, &local), "by another connection manager");
-	cr_assert(kernel_srp_same_target(&one, &want, &local));
-	cr_assert(!kernel_srp_same_target(&one, &want, &other));
-	memset(&want, 0, sizeof(want));
-	cr_assert_eq(kernel_srp_parse(&want,
+	cr_assert(!kernel_srp_fits(&one, &target, &local), "by another connection manager");
+	cr_assert(kernel_srp_same_target(&one, &target, &local));
+	cr_assert(!kernel_srp_same_target(&one, &target, &other));
+	memset(&target, 0, sizeof(target));
+	cr_assert_eq(kernel_srp_parse(&target,
 			     "id_ext=1,ioc_guid=2,dgid=fe80::1,pkey=ffff,service_id=9", NULL),
 		0);
 	one.service_id = 9;
 	memcpy(one.dgid, (uint8_t[16]){ 0xfe, 0x80, [15] = 1 }, 16);
-	cr_assert(kernel_srp_fits(&one, &want, &local));
+	cr_assert(kernel_srp_fits(&one, &target, &local));
 	one.dgid[15] = 2;
-	cr_assert(!kernel_srp_fits(&one, &want, &local));
+	cr_assert(!kernel_srp_fits(&one, &target, &local));
 	one.dgid[15] = 1;
 	one.service_id = 8;
-	cr_assert(!kernel_srp_fits(&one, &want, &local));
+	cr_assert(!kernel_srp_fits(&one, &target, &local));
 	one.id_ext = 3;
-	cr_assert(!kernel_srp_fits(&one, &want, &local));
+	cr_assert(!kernel_srp_fits(&one, &target, &local));
 }
 
 Test(srp, numbers_of_hosts)

@@ -12,7 +12,7 @@
 #define ELSEWHERE "fec0:0000:0000:0000:"
 
 static struct tree tree;
-static struct srp_params want;
+static struct srp_params params;
 static struct srp_local local;
 static struct diag why;
 static char others[200];
@@ -57,11 +57,12 @@ static void mlx5(void)
 
 static int choose(const char *line, const char *dev, unsigned number)
 {
-	memset(&want, 0, sizeof(want));
+	memset(&params, 0, sizeof(params));
 	why = (struct diag){ 0 };
 	local = (struct srp_local){ 0 };
-	cr_assert_eq(kernel_srp_parse(&want, line, &why), 0, "%s", why.text);
-	return kernel_srp_port(tree.root, &want, dev, number, &local, others, sizeof(others), &why);
+	cr_assert_eq(kernel_srp_parse(&params, line, &why), 0, "%s", why.text);
+	return kernel_srp_port(
+		tree.root, &params, dev, number, &local, others, sizeof(others), &why);
 }
 
 static void is(const char *dev, unsigned number)

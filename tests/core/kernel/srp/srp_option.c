@@ -11,14 +11,14 @@
 #define IDS "id_ext=1,ioc_guid=2"
 
 static struct tree tree;
-static struct srp_params want;
+static struct srp_params params;
 static struct diag why;
 static char line[SRP_LINE];
 
 static void setup(void)
 {
 	tree = tree_new();
-	memset(&want, 0, sizeof(want));
+	memset(&params, 0, sizeof(params));
 	why = (struct diag){ 0 };
 }
 
@@ -32,10 +32,10 @@ static int parse(const char *text)
 {
 	int err;
 
-	memset(&want, 0, sizeof(want));
+	memset(&params, 0, sizeof(params));
 	why = (struct diag){ 0 };
-	err = kernel_srp_parse(&want, text, &why);
-	kernel_srp_line(&want, line);
+	err = kernel_srp_parse(&params, text, &why);
+	kernel_srp_line(&params, line);
 	return err;
 }
 
@@ -43,7 +43,7 @@ static int check(const char *text)
 {
 	int err = parse(text);
 
-	return err ? err : kernel_srp_check(tree.root, &want, &why);
+	return err ? err : kernel_srp_check(tree.root, &params, &why);
 }
 
 static void bad(const char *text, const char *words)
@@ -99,7 +99,7 @@ Test(srp_option, values)
 	bad("queue_size=99999999999999999999", "queue_size '99999999999999999999'");
 	memset(line, 'x', sizeof(line) - 1);
 	line[sizeof(line) - 1] = 0;
-	cr_assert_eq(kernel_srp_parse(&want, line, &why), -EINVAL);
+	cr_assert_eq(kernel_srp_parse(&params, line, &why), -EINVAL);
 	cr_assert_eq(kernel_srp_opt_find("cmd-sg-entries"), SRP_OPT_CMD_SG_ENTRIES);
 	cr_assert_eq(kernel_srp_opt_find("cmd_sg"), -1);
 }
@@ -129,19 +129,19 @@ static int resolve(const char *text)
 {
 	int err = check(text);
 
-	return err ? err : kernel_srp_resolve(&want, &why);
+	return err ? err : kernel_srp_resolve(&params, &why);
 }
 
 Test(srp_option, addresses)
 {
 	cr_assert_eq(resolve(IDS ",dest=localhost:5555,src=127.0.0.1"), 0, "%s", why.text);
-	cr_assert_str_eq(want.value[SRP_OPT_DEST], "127.0.0.1:5555");
-	cr_assert_str_eq(want.value[SRP_OPT_SRC], "127.0.0.1");
+	cr_assert_str_eq(params.value[SRP_OPT_DEST], "127.0.0.1:5555");
+	cr_assert_str_eq(params.value[SRP_OPT_SRC], "127.0.0.1");
 	cr_assert_eq(resolve(IDS ",dest=[::1]:5,src=[::1]"), 0, "%s", why.text);
-	cr_assert_str_eq(want.value[SRP_OPT_DEST], "[::1]:5");
-	cr_assert_str_eq(want.value[SRP_OPT_SRC], "[::1]");
+	cr_assert_str_eq(params.value[SRP_OPT_DEST], "[::1]:5");
+	cr_assert_str_eq(params.value[SRP_OPT_SRC], "[::1]");
 	cr_assert_eq(resolve(IDS ",dest=[::1]:5,src=::1"), 0, "%s", why.text);
-	cr_assert_str_eq(want.value[SRP_OPT_SRC], "[::1]");
+	cr_assert_str_eq(params.value[SRP_OPT_SRC], "[::1]");
 	cr_assert_lt(resolve(IDS ",dest=[::1]:5,src=127.0.0.1"), 0);
 	diag_says(&why, DIAG_USAGE, NULL, "src_'127.0.0.1' dest_'[::1]:5'");
 	static const char *const portless[] = { "127.0.0.1", ":5555", "::1", "[::1]",
@@ -163,14 +163,14 @@ static int uri(const char *text, struct srp_place *place)
 	static struct uri parsed;
 	int err;
 
-	memset(&want, 0, sizeof(want));
+	memset(&params, 0, sizeof(params));
 	why = (struct diag){ 0 };
 	err = uri_parse(&parsed, text, &why);
 	if (!err)
-		err = kernel_srp_uri(&want, &parsed, place, &why);
+		err = kernel_srp_uri(&params, &parsed, place, &why);
 	if (!err)
 		err = uri_done(&parsed, &why);
-	kernel_srp_line(&want, line);
+	kernel_srp_line(&params, line);
 	return err;
 }
 

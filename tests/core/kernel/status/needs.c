@@ -16,7 +16,7 @@ static struct list_path path[8];
 static struct list_port port[3];
 static struct kernel_list list = { .link = link, .disk = disk, .path = path, .port = port };
 static struct kernel_serving serving;
-static char said[2000];
+static char printed[2000];
 
 static void setup(void)
 {
@@ -57,11 +57,11 @@ static struct list_link *attach(
 
 static const char *listed(struct boot_needs *found)
 {
-	said[0] = 0;
+	printed[0] = 0;
 	for (unsigned i = 0; i < found->count; i++)
-		strcat(strcat(said, found->need[i].text), " ");
+		strcat(strcat(printed, found->need[i].text), " ");
 	free(found->need);
-	return said;
+	return printed;
 }
 
 static const char *needs(bool all)
@@ -220,13 +220,13 @@ Test(needs, of_the_root_alone)
 static const char *needs_disk(const char *text, bool attached)
 {
 	struct boot_needs found = { 0 };
-	struct boot_disk want;
+	struct boot_disk operand;
 	int err;
 
-	kernel_boot_disk(&want, text, "operand");
-	err = kernel_boot_needs_disk(tree.root, &list, &want, attached, &found, NULL);
+	kernel_boot_disk(&operand, text, "operand");
+	err = kernel_boot_needs_disk(tree.root, &list, &operand, attached, &found, NULL);
 	listed(&found);
-	return err ? diag_errno_word(-err) : said;
+	return err ? diag_errno_word(-err) : printed;
 }
 
 /* The modules, then the word: the URI as it is named, and how it is attached. */

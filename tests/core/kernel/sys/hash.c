@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void check(const void *key, size_t key_len, const void *text, size_t len, const char *want)
+static void check(
+	const void *key, size_t key_len, const void *text, size_t len, const char *expected)
 {
 	uint8_t out[32];
 	char hex[65];
@@ -13,7 +14,7 @@ static void check(const void *key, size_t key_len, const void *text, size_t len,
 	kernel_hash_hmac(out, key, key_len, text, len);
 	for (int i = 0; i < 32; i++)
 		snprintf(hex + 2 * i, 3, "%02x", out[i]);
-	cr_assert_str_eq(hex, want);
+	cr_assert_str_eq(hex, expected);
 }
 
 Test(hash, rfc4231)

@@ -162,7 +162,7 @@ static const char *listed(const struct tree *tree, unsigned number)
 Test(holders, as_a_list)
 {
 	struct tree tree = new_tree();
-	char line[100], mounts[2000] = "", want[1000] = "";
+	char line[100], mounts[2000] = "", expected[1000] = "";
 	struct holders list;
 
 	cr_assert_str_eq(listed(&tree, 0), "");
@@ -180,10 +180,10 @@ Test(holders, as_a_list)
 		snprintf(line, sizeof(line), "%u 1 8:1 / /%u rw - ext4 /dev/sda1 rw\n", i, i);
 		strcat(mounts, line);
 		if (i < HOLDERS)
-			snprintf(want + strlen(want), 20, "mount /%u ,", i);
+			snprintf(expected + strlen(expected), 20, "mount /%u ,", i);
 	}
 	tree_file(&tree, "proc/self/mountinfo", mounts);
-	cr_assert_str_eq(listed(&tree, 1), want);
+	cr_assert_str_eq(listed(&tree, 1), expected);
 	tree_free(&tree);
 }
 
@@ -399,18 +399,20 @@ Test(holders, processes_with_image_locks)
 	} rows[] = { { 100, 2, true, true }, { 101, 1, true, true }, { 0, 0, true, true },
 		{ 200, 2, true, false }, { 100, 1, false, false }, { 102, 1, false, false },
 		{ 203, 1, false, false } };
-	char path[] = "/tmp/holders-XXXXXX", text[200], want[200];
+	char path[] = "/tmp/holders-XXXXXX", text[200], expected[200];
 	int fd = mkstemp(path), root = open("/", O_RDONLY | O_DIRECTORY), end;
 
 	cr_assert(fd >= 0 && root >= 0);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		pid_t pid = locker(path, rows[i].at, rows[i].len, &end);
 
-		snprintf(want, sizeof(want), "(pid %d)", (int)pid);
+		snprintf(expected, sizeof(expected), "(pid %d)", (int)pid);
 		cr_assert_eq(kernel_lockers(root, path, text, sizeof(text)), 0);
-		cr_expect_eq(strstr(text, want) != NULL, rows[i].hinders, "row %u: '%s'", i, text);
+		cr_expect_eq(
+			strstr(text, expected) != NULL, rows[i].hinders, "row %u: '%s'", i, text);
 		cr_assert_eq(kernel_writers(root, path, text, sizeof(text)), 0);
-		cr_expect_eq(strstr(text, want) != NULL, rows[i].writes, "row %u: '%s'", i, text);
+		cr_expect_eq(
+			strstr(text, expected) != NULL, rows[i].writes, "row %u: '%s'", i, text);
 		close(end);
 		cr_assert_eq(waitpid(pid, NULL, 0), pid);
 	}

@@ -16,7 +16,7 @@
 
 static const int ends[2] = { 0, 0 };
 
-static struct kernel_nbd wish(int index, const char *id)
+static struct kernel_nbd params(int index, const char *id)
 {
 	return (struct kernel_nbd){ .index = index,
 		.size = 64 * MIB,
@@ -65,19 +65,19 @@ Test(kernel_nbd, missing_driver_is_named_with_the_way_round)
 Test(kernel_nbd, what_the_driver_refuses_is_named)
 {
 	struct tree tree = tree_new();
-	struct kernel_nbd large = wish(-1, NULL);
+	struct kernel_nbd large = params(-1, NULL);
 
 	nbd_driver_start(&tree);
 	nbd_driver.fail = -EPERM;
-	refused(&tree, wish(3, NULL), EPERM, DIAG_PERMISSION, "/dev/nbd3", "root");
+	refused(&tree, params(3, NULL), EPERM, DIAG_PERMISSION, "/dev/nbd3", "root");
 	nbd_driver.fail = -ENOTSUP;
-	refused(&tree, wish(3, NULL), ENOTSUP, DIAG_UNSUPPORTED, "/dev/nbd3", "netlink");
+	refused(&tree, params(3, NULL), ENOTSUP, DIAG_UNSUPPORTED, "/dev/nbd3", "netlink");
 	nbd_driver.fail = -EBUSY;
-	refused(&tree, wish(3, NULL), EBUSY, DIAG_BUSY, "/dev/nbd3", "use");
+	refused(&tree, params(3, NULL), EBUSY, DIAG_BUSY, "/dev/nbd3", "use");
 	nbd_driver.fail = -ETIMEDOUT;
-	refused(&tree, wish(-1, NULL), ETIMEDOUT, DIAG_TIMEOUT, NULL, "nbd");
+	refused(&tree, params(-1, NULL), ETIMEDOUT, DIAG_TIMEOUT, NULL, "nbd");
 	nbd_driver.fail = -ENOMEM;
-	refused(&tree, wish(-1, NULL), ENOMEM, DIAG_NO_MEMORY, NULL, "nbd out_of_memory");
+	refused(&tree, params(-1, NULL), ENOMEM, DIAG_NO_MEMORY, NULL, "nbd out_of_memory");
 	large.block = 8192;
 	refused(&tree, large, ENOTSUP, DIAG_UNSUPPORTED, NULL, "8192 4096");
 	cr_assert_eq(nbd_driver.connects, 0);
@@ -87,7 +87,7 @@ Test(kernel_nbd, what_the_driver_refuses_is_named)
 Test(kernel_nbd, a_new_device_is_tuned_once_it_is_served)
 {
 	struct tree tree = tree_new();
-	struct kernel_nbd nbd = wish(-1, "rdmastor x");
+	struct kernel_nbd nbd = params(-1, "rdmastor x");
 
 	nbd_driver_start(&tree);
 	cr_assert_eq(kernel_nbd_connect(tree.root, &nbd, NULL), 0);
@@ -104,7 +104,7 @@ Test(kernel_nbd, a_new_device_is_tuned_once_it_is_served)
 Test(kernel_nbd, a_device_that_takes_no_setting_is_not_waited_for_without_end)
 {
 	struct tree tree = tree_new();
-	struct kernel_nbd nbd = wish(-1, "rdmastor x");
+	struct kernel_nbd nbd = params(-1, "rdmastor x");
 
 	nbd_driver_start(&tree);
 	cr_assert_eq(kernel_nbd_connect(tree.root, &nbd, NULL), 0);
@@ -119,7 +119,7 @@ Test(kernel_nbd, a_device_that_takes_no_setting_is_not_waited_for_without_end)
 Test(kernel_nbd, requests_of_several_connections_have_the_time_they_were_given)
 {
 	struct tree tree = tree_new();
-	struct kernel_nbd nbd = wish(-1, NULL);
+	struct kernel_nbd nbd = params(-1, NULL);
 
 	nbd_driver_start(&tree);
 	nbd.timeout_s = 90;
@@ -133,7 +133,7 @@ Test(kernel_nbd, requests_of_several_connections_have_the_time_they_were_given)
 Test(kernel_nbd, only_the_device_of_the_same_disk_is_taken_over)
 {
 	struct tree tree = tree_new();
-	struct kernel_nbd nbd = wish(2, "rdmastor x"), again = wish(-1, "rdmastor x");
+	struct kernel_nbd nbd = params(2, "rdmastor x"), again = params(-1, "rdmastor x");
 
 	nbd_driver_start(&tree);
 	tree_file(&tree, "sys/block/nbd0/pid", "7\n");
@@ -144,16 +144,16 @@ Test(kernel_nbd, only_the_device_of_the_same_disk_is_taken_over)
 	cr_assert(again.recovered);
 	cr_assert_eq(again.index, 2);
 	cr_assert_eq(nbd_driver.renews, 1);
-	refused(&tree, wish(2, "rdmastor y"), EBUSY, DIAG_BUSY, "/dev/nbd2", "use");
-	refused(&tree, wish(2, NULL), EBUSY, DIAG_BUSY, "/dev/nbd2", "use");
-	refused(&tree, wish(0, "rdmastor x"), EBUSY, DIAG_BUSY, "/dev/nbd0", "use");
+	refused(&tree, params(2, "rdmastor y"), EBUSY, DIAG_BUSY, "/dev/nbd2", "use");
+	refused(&tree, params(2, NULL), EBUSY, DIAG_BUSY, "/dev/nbd2", "use");
+	refused(&tree, params(0, "rdmastor x"), EBUSY, DIAG_BUSY, "/dev/nbd0", "use");
 	tree_free(&tree);
 }
 
 Test(kernel_nbd, a_device_larger_than_the_disk_is_not_taken_over)
 {
 	struct tree tree = tree_new();
-	struct kernel_nbd nbd = wish(-1, "rdmastor x"), smaller = wish(-1, "rdmastor x");
+	struct kernel_nbd nbd = params(-1, "rdmastor x"), smaller = params(-1, "rdmastor x");
 
 	nbd_driver_start(&tree);
 	cr_assert_eq(kernel_nbd_connect(tree.root, &nbd, NULL), 0);
@@ -166,7 +166,7 @@ Test(kernel_nbd, a_device_larger_than_the_disk_is_not_taken_over)
 Test(kernel_nbd, a_device_unlike_the_disk_is_not_taken_over)
 {
 	struct tree tree = tree_new();
-	struct kernel_nbd nbd = wish(-1, "rdmastor x"), flushing = wish(-1, "rdmastor x");
+	struct kernel_nbd nbd = params(-1, "rdmastor x"), flushing = params(-1, "rdmastor x");
 
 	nbd_driver_start(&tree);
 	cr_assert_eq(kernel_nbd_connect(tree.root, &nbd, NULL), 0);
@@ -182,7 +182,7 @@ Test(kernel_nbd, a_device_unlike_the_disk_is_not_taken_over)
 Test(kernel_nbd, renewal_of_what_was_disconnected_says_so)
 {
 	struct tree tree = tree_new();
-	struct kernel_nbd nbd = wish(4, "rdmastor x");
+	struct kernel_nbd nbd = params(4, "rdmastor x");
 	struct diag diag = { 0 };
 
 	nbd_driver_start(&tree);
@@ -196,7 +196,7 @@ Test(kernel_nbd, renewal_of_what_was_disconnected_says_so)
 Test(kernel_nbd, disconnecting)
 {
 	struct tree tree = tree_new();
-	struct kernel_nbd nbd = wish(-1, "rdmastor x");
+	struct kernel_nbd nbd = params(-1, "rdmastor x");
 	struct diag diag = { 0 };
 	char id[64];
 
@@ -225,7 +225,7 @@ Test(kernel_nbd, disconnecting)
 Test(kernel_nbd, a_device_that_takes_no_data_is_not_waited_for_without_end)
 {
 	struct tree tree = tree_new();
-	struct kernel_nbd nbd = wish(-1, "rdmastor x");
+	struct kernel_nbd nbd = params(-1, "rdmastor x");
 	struct diag diag = { 0 };
 
 	nbd_driver_start(&tree);

@@ -27,12 +27,12 @@ static int listen_at(const char *name)
 	return fd;
 }
 
-static void heard(int fd, const char *want)
+static void expect_message(int fd, const char *expected)
 {
 	char text[400] = "";
 
 	cr_assert(recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT) > 0);
-	cr_assert_str_eq(text, want);
+	cr_assert_str_eq(text, expected);
 }
 
 Test(notify, sockets)
@@ -43,13 +43,13 @@ Test(notify, sockets)
 	snprintf(path, sizeof(path), "/tmp/notify-%d", getpid());
 	fd = listen_at(path);
 	cr_assert_eq(kernel_notify_ready(-1, "exporting 1 disk", NULL), 0);
-	heard(fd, "READY=1\nSTATUS=exporting 1 disk");
+	expect_message(fd, "READY=1\nSTATUS=exporting 1 disk");
 	close(fd);
 	unlink(path);
 	snprintf(name, sizeof(name), "@notify-%d", getpid());
 	fd = listen_at(name);
 	cr_assert_eq(kernel_notify_ready(-1, NULL, NULL), 0);
-	heard(fd, "READY=1\nSTATUS=ready");
+	expect_message(fd, "READY=1\nSTATUS=ready");
 	close(fd);
 }
 
@@ -90,7 +90,7 @@ Test(notify, any_text)
 	snprintf(name, sizeof(name), "@notify-any-%d", getpid());
 	fd = listen_at(name);
 	cr_assert_eq(kernel_notify("STATUS=2 targets", NULL), 0);
-	heard(fd, "STATUS=2 targets");
+	expect_message(fd, "STATUS=2 targets");
 	close(fd);
 }
 

@@ -95,11 +95,11 @@ static void taken(void)
 
 static void refused(int pid)
 {
-	char want[32];
+	char expected[32];
 
-	snprintf(want, sizeof(want), "%d", pid);
+	snprintf(expected, sizeof(expected), "%d", pid);
 	cr_assert_eq(kernel_pid_file(root, path, &diag), -EBUSY);
-	diag_says(&diag, DIAG_BUSY, path, want);
+	diag_says(&diag, DIAG_BUSY, path, expected);
 	cr_assert_eq(pid_in_file(), pid);
 }
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void lacks(const struct tree *tree, enum diag_code code, const char *words, const char *hint)
+static void fails(const struct tree *tree, enum diag_code code, const char *words, const char *hint)
 {
 	struct diag diag = { 0 };
 
@@ -25,11 +25,11 @@ Test(kernel_ublk, what_is_missing_is_named_with_the_way_round)
 	int dev;
 
 	tree_file(&tree, "proc/sys/kernel/io_uring_disabled", "2\n");
-	lacks(&tree, DIAG_UNSUPPORTED, "kernel.io_uring_disabled 2", "--nbd-dev");
+	fails(&tree, DIAG_UNSUPPORTED, "kernel.io_uring_disabled 2", "--nbd-dev");
 	tree_file(&tree, "proc/sys/kernel/io_uring_disabled", "0\n");
-	lacks(&tree, DIAG_NO_MODULE, "module_ublk_drv", "--nbd-dev");
+	fails(&tree, DIAG_NO_MODULE, "module_ublk_drv", "--nbd-dev");
 	tree_dir(&tree, "sys/class/misc/ublk-control");
-	lacks(&tree, DIAG_NO_DEVICE, "/dev/ublk-control", "");
+	fails(&tree, DIAG_NO_DEVICE, "/dev/ublk-control", "");
 	tree_file(&tree, "dev/ublk-control", "");
 	dev = kernel_ublk_open(tree.root, &diag);
 	cr_assert(dev >= 0, "%s", diag.text);

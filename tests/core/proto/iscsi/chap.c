@@ -16,13 +16,13 @@ static const struct iscsi_auth mutual = { .user = "joe",
 	.target_secret = "anothergoodsecret",
 	.target_user = "disk" };
 
-static void digest_is(unsigned alg, const char *want)
+static void digest_is(unsigned alg, const char *expected)
 {
 	uint8_t digest[ISCSI_CHAP_DIGEST_MAX], right[ISCSI_CHAP_DIGEST_MAX];
 	unsigned len =
 		iscsi_chap_digest(alg, 1, "longenoughsecret", challenge, sizeof(challenge), digest);
 
-	cr_assert_eq(iscsi_binary_get(want, right, sizeof(right)), (int)len);
+	cr_assert_eq(iscsi_binary_get(expected, right, sizeof(right)), (int)len);
 	cr_assert_eq(memcmp(digest, right, len), 0, "%s", iscsi_chap_name(alg));
 }
 

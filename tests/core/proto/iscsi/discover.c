@@ -62,7 +62,7 @@ static void give(struct ep *ep, const struct iscsi_bhs *req, uint8_t opcode, uin
 	cr_assert(ep_pair_deliver(ep, &pdu, (uint32_t)(offsetof(struct pdu, data) + len)));
 }
 
-static void spoiled(struct target *t, struct ep *ep, const struct iscsi_bhs *req)
+static void corrupt(struct target *t, struct ep *ep, const struct iscsi_bhs *req)
 {
 	struct pdu pdu = { .hdr.flags = ISER_CONTROL,
 		.bhs = { .opcode = ISCSI_LOGIN_RSP, .itt = req->itt } };
@@ -115,7 +115,7 @@ static void message(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, u
 	if (t->manner == HANGS_UP)
 		ep_pair_cut(ep);
 	else if (t->manner >= SHORT && t->manner < HANGS_UP)
-		spoiled(t, ep, &pdu->bhs);
+		corrupt(t, ep, &pdu->bhs);
 	else if (t->manner == MUTE)
 		return;
 	else if (opcode == ISCSI_LOGIN_REQ && ISCSI_CSG(pdu->bhs.flags) == ISCSI_STAGE_SECURITY)

@@ -86,7 +86,7 @@ Test(iscsi_keys, in_a_discovery_session)
 }
 
 /* Return the answer to one key=value pair. */
-static const char *told(
+static const char *answer_to(
 	bool offered, enum iscsi_key key, uint32_t own, const char *name, const char *value)
 {
 	static char text[256];
@@ -109,36 +109,39 @@ static void wrong(
 	char pair[128];
 
 	snprintf(pair, sizeof(pair), "%s=%s", name, value);
-	told(offered, key, own, name, value);
+	answer_to(offered, key, own, name, value);
 	diag_says(&why, DIAG_PROTOCOL, NULL, pair);
 }
 
 Test(iscsi_keys, offers_of_the_peer)
 {
-	cr_assert_str_eq(told(false, 0, 0, "HeaderDigest", "CRC32C"), "HeaderDigest=Reject");
-	cr_assert_str_eq(told(false, 0, 1, "HeaderDigest", "CRC32C,None"), "HeaderDigest=CRC32C");
-	cr_assert_str_eq(told(false, 0, 0, "HeaderDigest", "X-a,CRC32C,None"), "HeaderDigest=None");
-	cr_assert_str_eq(told(false, 0, 0, "MaxConnections", "8"), "MaxConnections=1");
-	cr_assert_str_eq(told(false, 0, 0, "IFMarker", "No"), "IFMarker=Reject");
-	cr_assert_str_eq(told(false, 0, 0, "X-com.example", "1"), "X-com.example=NotUnderstood");
-	told(false, 0, 0, "X-com.example", "NotUnderstood");
+	cr_assert_str_eq(answer_to(false, 0, 0, "HeaderDigest", "CRC32C"), "HeaderDigest=Reject");
+	cr_assert_str_eq(
+		answer_to(false, 0, 1, "HeaderDigest", "CRC32C,None"), "HeaderDigest=CRC32C");
+	cr_assert_str_eq(
+		answer_to(false, 0, 0, "HeaderDigest", "X-a,CRC32C,None"), "HeaderDigest=None");
+	cr_assert_str_eq(answer_to(false, 0, 0, "MaxConnections", "8"), "MaxConnections=1");
+	cr_assert_str_eq(answer_to(false, 0, 0, "IFMarker", "No"), "IFMarker=Reject");
+	cr_assert_str_eq(
+		answer_to(false, 0, 0, "X-com.example", "1"), "X-com.example=NotUnderstood");
+	answer_to(false, 0, 0, "X-com.example", "NotUnderstood");
 	diag_says(&why, DIAG_PROTOCOL, NULL, "X-com.example");
 	cr_assert_str_eq(
-		told(false, 0, 0, "MaxRecvDataSegmentLength", "262144"), "", "a declaration");
+		answer_to(false, 0, 0, "MaxRecvDataSegmentLength", "262144"), "", "a declaration");
 	wrong(false, 0, 0, "MaxRecvDataSegmentLength", "511");
 	wrong(false, 0, 0, "MaxOutstandingUnexpectedPDUs", "1");
 	wrong(false, 0, 0, "InitialR2T", "Maybe");
 	cr_assert_str_eq(
-		told(false, ISCSI_RDMA_EXTENSIONS, 0, "TargetRecvDataSegmentLength", "4096"),
+		answer_to(false, ISCSI_RDMA_EXTENSIONS, 0, "TargetRecvDataSegmentLength", "4096"),
 		"TargetRecvDataSegmentLength=Irrelevant");
 	cr_assert_str_eq(
-		told(false, ISCSI_RDMA_EXTENSIONS, 1, "TargetRecvDataSegmentLength", "4096"),
+		answer_to(false, ISCSI_RDMA_EXTENSIONS, 1, "TargetRecvDataSegmentLength", "4096"),
 		"TargetRecvDataSegmentLength=4096");
 }
 
 Test(iscsi_keys, answers_that_are_none)
 {
-	cr_assert_str_eq(told(true, ISCSI_MAX_BURST, 65536, "MaxBurstLength", "65536"), "");
+	cr_assert_str_eq(answer_to(true, ISCSI_MAX_BURST, 65536, "MaxBurstLength", "65536"), "");
 	wrong(true, ISCSI_MAX_BURST, 65536, "MaxBurstLength", "131072");
 	wrong(true, ISCSI_TIME2WAIT, 2, "DefaultTime2Wait", "1");
 	wrong(true, ISCSI_IMMEDIATE_DATA, 0, "ImmediateData", "Yes");
@@ -146,7 +149,7 @@ Test(iscsi_keys, answers_that_are_none)
 	wrong(true, ISCSI_HEADER_DIGEST, 0, "HeaderDigest", "CRC32C");
 	wrong(true, ISCSI_ERL, 0, "ErrorRecoveryLevel", "3");
 	cr_assert_str_eq(
-		told(true, ISCSI_RDMA_EXTENSIONS, 1, "RDMAExtensions", "NotUnderstood"), "");
+		answer_to(true, ISCSI_RDMA_EXTENSIONS, 1, "RDMAExtensions", "NotUnderstood"), "");
 }
 
 Test(iscsi_keys, twice_and_never)
@@ -190,7 +193,7 @@ Test(iscsi_keys, answers_that_may_be_left_out)
 
 Test(iscsi_keys, a_declaration_that_is_not_understood)
 {
-	cr_assert_str_eq(told(true, ISCSI_UNEXPECTED_PDUS, 4, "MaxOutstandingUnexpectedPDUs",
+	cr_assert_str_eq(answer_to(true, ISCSI_UNEXPECTED_PDUS, 4, "MaxOutstandingUnexpectedPDUs",
 				 "NotUnderstood"),
 		"");
 	wrong(false, ISCSI_UNEXPECTED_PDUS, 4, "MaxOutstandingUnexpectedPDUs", "NotUnderstood");

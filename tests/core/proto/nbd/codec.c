@@ -83,13 +83,13 @@ Test(nbd_codec, information_of_the_right_length)
 static const char *why;
 
 static int get(struct nbd_answer *a, uint16_t type, bool done, const void *payload, uint32_t len,
-	uint32_t told)
+	uint32_t length)
 {
 	static const uint8_t cookie[8] = "\1\2\3\4\5\6\7";
 	uint8_t bytes[128];
 
 	memset(bytes, 0xee, sizeof(bytes));
-	nbd_chunk_put((struct nbd_chunk *)(void *)bytes, type, done, cookie, told);
+	nbd_chunk_put((struct nbd_chunk *)(void *)bytes, type, done, cookie, length);
 	memcpy(bytes + sizeof(struct nbd_chunk), payload, len);
 	why = NULL;
 	return nbd_answer_get(a, bytes, sizeof(struct nbd_chunk) + len, &why);
@@ -140,7 +140,7 @@ Test(nbd_codec, chunks_that_cannot_be)
 		uint16_t type;
 		bool done;
 		const char *payload;
-		uint32_t len, told;
+		uint32_t len, length;
 	} bad[] = {
 		{ NBD_REPLY_TYPE_NONE, false, "", 0, 0 },
 		{ NBD_REPLY_TYPE_NONE, true, "", 0, 1 },
@@ -163,8 +163,8 @@ Test(nbd_codec, chunks_that_cannot_be)
 	struct nbd_answer a;
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		cr_assert_eq(
-			get(&a, bad[i].type, bad[i].done, bad[i].payload, bad[i].len, bad[i].told),
+		cr_assert_eq(get(&a, bad[i].type, bad[i].done, bad[i].payload, bad[i].len,
+				     bad[i].length),
 			-1, "number %u", i);
 		cr_assert(why && *why);
 	}

@@ -53,27 +53,27 @@ static int ack(uint32_t option)
 	return rep(option, NBD_REP_ACK, "", 0);
 }
 
-static void said(const char *bytes, size_t len)
+static void receive(const char *bytes, size_t len)
 {
 	cr_assert_eq(h.out_len, len, "%zu bytes, not %zu", h.out_len, len);
 	cr_assert_arr_eq(h.out, bytes, len);
 }
-#define SAID(bytes) said(bytes, sizeof(bytes) - 1)
-#define EXPORT      "\0\0\0\0\0\0\0\20\0\0\1\11"
+#define RECEIVE(bytes) receive(bytes, sizeof(bytes) - 1)
+#define EXPORT         "\0\0\0\0\0\0\0\20\0\0\1\11"
 
 Test(nbd_ini_handshake, structured_replies_and_block_status)
 {
 	begin("disk");
 	greet(3);
-	SAID("\0\0\0\3IHAVEOPT\0\0\0\10\0\0\0\0");
+	RECEIVE("\0\0\0\3IHAVEOPT\0\0\0\10\0\0\0\0");
 	cr_assert_eq(ack(NBD_OPT_STRUCTURED_REPLY), 20);
-	SAID("IHAVEOPT\0\0\0\12\0\0\0\37\0\0\0\4disk\0\0\0\1\0\0\0\17base:allocation");
+	RECEIVE("IHAVEOPT\0\0\0\12\0\0\0\37\0\0\0\4disk\0\0\0\1\0\0\0\17base:allocation");
 	cr_assert_gt(
 		rep(NBD_OPT_SET_META_CONTEXT, NBD_REP_META_CONTEXT, "\0\0\1\7base:allocation", 19),
 		0);
 	cr_assert_eq(h.out_len, 0);
 	cr_assert_eq(ack(NBD_OPT_SET_META_CONTEXT), 20);
-	SAID("IHAVEOPT\0\0\0\7\0\0\0\14\0\0\0\4disk\0\1\0\3");
+	RECEIVE("IHAVEOPT\0\0\0\7\0\0\0\14\0\0\0\4disk\0\1\0\3");
 	cr_assert_gt(rep(NBD_OPT_GO, NBD_REP_INFO, EXPORT, 12), 0);
 	cr_assert_gt(rep(NBD_OPT_GO, NBD_REP_INFO, "\0\3\0\0\20\0\0\0\20\0\2\0\0\0", 14), 0);
 	cr_assert_gt(rep(NBD_OPT_GO, NBD_REP_INFO, "\0\71whatever", 10), 0);
@@ -88,9 +88,9 @@ Test(nbd_ini_handshake, a_server_of_simple_replies)
 {
 	begin("");
 	greet(1);
-	SAID("\0\0\0\1IHAVEOPT\0\0\0\10\0\0\0\0");
+	RECEIVE("\0\0\0\1IHAVEOPT\0\0\0\10\0\0\0\0");
 	cr_assert_gt(rep(NBD_OPT_STRUCTURED_REPLY, NBD_REP_ERR_UNSUP, "no", 2), 0);
-	SAID("IHAVEOPT\0\0\0\7\0\0\0\10\0\0\0\0\0\1\0\3");
+	RECEIVE("IHAVEOPT\0\0\0\7\0\0\0\10\0\0\0\0\0\1\0\3");
 	cr_assert_gt(rep(NBD_OPT_GO, NBD_REP_INFO, EXPORT, 12), 0);
 	cr_assert_eq(ack(NBD_OPT_GO), 20);
 	cr_assert(h.step == INI_DONE && !h.negotiated.structured && !h.negotiated.meta &&
@@ -116,7 +116,7 @@ Test(nbd_ini_handshake, a_server_without_go)
 	ack(NBD_OPT_STRUCTURED_REPLY);
 	ack(NBD_OPT_SET_META_CONTEXT);
 	cr_assert_gt(rep(NBD_OPT_GO, NBD_REP_ERR_UNSUP, "", 0), 0);
-	SAID("IHAVEOPT\0\0\0\1\0\0\0\1x");
+	RECEIVE("IHAVEOPT\0\0\0\1\0\0\0\1x");
 	memmove(answer, answer + 2, 10);
 	memset(answer + 10, 0, 124);
 	cr_assert_eq(feed(answer, 134), 134, "with its zeroes");
@@ -128,7 +128,7 @@ Test(nbd_ini_handshake, newstyle_that_is_not_fixed_knows_export_name_only)
 {
 	begin("x");
 	greet(2);
-	SAID("\0\0\0\2IHAVEOPT\0\0\0\1\0\0\0\1x");
+	RECEIVE("\0\0\0\2IHAVEOPT\0\0\0\1\0\0\0\1x");
 	cr_assert_eq(feed(EXPORT + 2, 10), 10, "without zeroes");
 	cr_assert(h.step == INI_DONE && !h.negotiated.structured);
 }

@@ -127,13 +127,13 @@ static void begin(struct talk *t, uint32_t block)
 
 Test(nbd_srv_handshake, greeting_is_fixed_newstyle_without_zeroes)
 {
-	static const uint8_t want[] = "NBDMAGICIHAVEOPT\0\3";
+	static const uint8_t expected[] = "NBDMAGICIHAVEOPT\0\3";
 	struct talk t;
 
 	talk_init(&t, 512);
 	nbd_srv_handshake_start(&t.h);
 	cr_assert_eq(t.h.out_len, 18);
-	cr_assert_arr_eq(t.h.out, want, 18);
+	cr_assert_arr_eq(t.h.out, expected, 18);
 }
 
 Test(nbd_srv_handshake, unknown_client_flags_end_it)
@@ -147,10 +147,10 @@ Test(nbd_srv_handshake, unknown_client_flags_end_it)
 	cr_assert_eq(t.h.state, NBD_HANDSHAKE_END);
 }
 
-/* "NBD_OPT_EXPORT_NAME": size, flags, and 124 zeroes unless both sides said they can do without. */
+/* "NBD_OPT_EXPORT_NAME": size, flags, and 124 zeroes unless both sides set NO_ZEROES. */
 Test(nbd_srv_handshake, export_name_golden)
 {
-	static const uint8_t want[] = { 0, 0, 0, 0, 0, 0x10, 0, 0, 0x09, 0x6d };
+	static const uint8_t expected[] = { 0, 0, 0, 0, 0, 0x10, 0, 0, 0x09, 0x6d };
 	struct talk t;
 	uint8_t out[256];
 
@@ -159,7 +159,7 @@ Test(nbd_srv_handshake, export_name_golden)
 		say_flags(&t, NBD_FLAG_FIXED_NEWSTYLE | (zeroes ? 0 : NBD_FLAG_NO_ZEROES));
 		say_option(&t, NBD_OPT_EXPORT_NAME, "", 0);
 		cr_assert_eq(hear(&t, out, sizeof(out)), zeroes ? 134 : 10);
-		cr_assert_arr_eq(out, want, 10);
+		cr_assert_arr_eq(out, expected, 10);
 		cr_assert_eq(t.h.state, NBD_HANDSHAKE_DONE);
 		cr_assert_eq(t.h.chosen, 0);
 	}
@@ -201,7 +201,7 @@ Test(nbd_srv_handshake, flags_follow_what_the_disk_can)
 
 Test(nbd_srv_handshake, list_golden)
 {
-	static const uint8_t want[] =
+	static const uint8_t expected[] =
 		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\3\0\0\0\2\0\0\0\7\0\0\0\3one"
 		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\3\0\0\0\2\0\0\0\15\0\0\0\3twosecond"
 		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\3\0\0\0\1\0\0\0\0";
@@ -210,15 +210,15 @@ Test(nbd_srv_handshake, list_golden)
 
 	begin(&t, 512);
 	say_option(&t, NBD_OPT_LIST, "", 0);
-	cr_assert_eq(hear(&t, out, sizeof(out)), sizeof(want) - 1);
-	cr_assert_arr_eq(out, want, sizeof(want) - 1);
+	cr_assert_eq(hear(&t, out, sizeof(out)), sizeof(expected) - 1);
+	cr_assert_arr_eq(out, expected, sizeof(expected) - 1);
 }
 
 static const uint8_t go_two[] = "\0\0\0\3two\0\3\0\1\0\2\0\3";
 
 Test(nbd_srv_handshake, go_golden)
 {
-	static const uint8_t want[] =
+	static const uint8_t expected[] =
 		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\3\0\0\0\14\0\0\0\0\0\0\0\x10\0\0\1\3"
 		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\3\0\0\0\5\0\1two"
 		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\3\0\0\0\10\0\2second"
@@ -229,8 +229,8 @@ Test(nbd_srv_handshake, go_golden)
 
 	begin(&t, 512);
 	say_option(&t, NBD_OPT_GO, go_two, sizeof(go_two) - 1);
-	cr_assert_eq(hear(&t, out, sizeof(out)), sizeof(want) - 1);
-	cr_assert_arr_eq(out, want, sizeof(want) - 1);
+	cr_assert_eq(hear(&t, out, sizeof(out)), sizeof(expected) - 1);
+	cr_assert_arr_eq(out, expected, sizeof(expected) - 1);
 	cr_assert_eq(t.h.state, NBD_HANDSHAKE_DONE);
 	cr_assert_eq(t.h.chosen, 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD request engine behind a real socket, over a disk that answers out of order and fails when
- * told to. */
+/* The NBD request engine behind a real socket, over a disk that answers out of order and fails on
+ * request. */
 /* Link: leap */
 #include "nbd_client.h"
 #include "says.h"
@@ -403,8 +403,8 @@ Test(nbd, more_requests_than_slots)
 Test(nbd, status_counts_from_the_byte_asked_for)
 {
 	struct client *s = client_set(4096, 4, false);
-	static const uint8_t want[] = { 0, 0, 0, 1, /* extents */ 0, 0, 0x1f, 0xff, 0, 0, 0, 0, 0,
-		0, 0x10, 0, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0 };
+	static const uint8_t expected[] = { 0, 0, 0, 1, /* extents */ 0, 0, 0x1f, 0xff, 0, 0, 0, 0,
+		0, 0, 0x10, 0, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0 };
 	struct client_chunk chunk;
 
 	memset(s->disk->hole + 2 * 8, 1, 8); /* block 2 */
@@ -412,19 +412,19 @@ Test(nbd, status_counts_from_the_byte_asked_for)
 	client_ask(s, NBD_CMD_BLOCK_STATUS, 0, 1, 1, 0x3000);
 	chunk = client_next_chunk(s);
 	cr_assert_eq(chunk.type, NBD_REPLY_TYPE_BLOCK_STATUS);
-	cr_assert_eq(chunk.len, sizeof(want));
-	cr_assert_arr_eq(chunk.data, want, sizeof(want));
+	cr_assert_eq(chunk.len, sizeof(expected));
+	cr_assert_arr_eq(chunk.data, expected, sizeof(expected));
 	client_ask(s, NBD_CMD_BLOCK_STATUS, NBD_CMD_FLAG_REQ_ONE, 1, 1, 0x3000);
 	chunk = client_next_chunk(s);
 	cr_assert_eq(chunk.len, 12);
-	cr_assert_arr_eq(chunk.data, want, 12);
+	cr_assert_arr_eq(chunk.data, expected, 12);
 	client_strike(s);
 }
 
 Test(nbd, disk_without_a_map_is_all_data)
 {
 	struct client *s = client_set(512, 4, false);
-	static const uint8_t want[] = { 0, 0, 0, 1, 0, 0x40, 0, 0, 0, 0, 0, 0 };
+	static const uint8_t expected[] = { 0, 0, 0, 1, 0, 0x40, 0, 0, 0, 0, 0, 0 };
 	struct client_chunk chunk;
 
 	s->disk->bdev.lim.max[IO_MAP] = 0;
@@ -432,8 +432,8 @@ Test(nbd, disk_without_a_map_is_all_data)
 	client_hello(s, true);
 	client_ask(s, NBD_CMD_BLOCK_STATUS, 0, 1, 0, SIZE);
 	chunk = client_next_chunk(s);
-	cr_assert_eq(chunk.len, sizeof(want));
-	cr_assert_arr_eq(chunk.data, want, sizeof(want));
+	cr_assert_eq(chunk.len, sizeof(expected));
+	cr_assert_arr_eq(chunk.data, expected, sizeof(expected));
 	client_strike(s);
 }
 

@@ -136,7 +136,7 @@ Test(nvme_codec, names_are_bytes)
 	struct nvmf_connect_sqe sqe;
 	struct nvmf_connect connect, asked = { .depth = 32 };
 	struct nvmf_log_entry entry;
-	struct nvmf_record record, told = { .trtype = NVMF_TRTYPE_TCP };
+	struct nvmf_record record, expected = { .trtype = NVMF_TRTYPE_TCP };
 	struct nvme_id_ctrl id;
 	struct nvme_ctrl_info info, ctrl = { .serial = "S\xc3\xbc", .model = "M\x01" };
 
@@ -146,8 +146,8 @@ Test(nvme_codec, names_are_bytes)
 	cr_assert_eq(nvmf_connect_get(&connect, &sqe, &data, sizeof(data), NULL), 0);
 	cr_assert_str_eq(connect.subnqn, name);
 	cr_assert_str_eq(connect.hostnqn, name, "an allow list compares all bytes");
-	strcpy(told.subnqn, name);
-	nvmf_record_put(&entry, &told);
+	strcpy(expected.subnqn, name);
+	nvmf_record_put(&entry, &expected);
 	cr_assert_eq(nvmf_record_get(&record, &entry, sizeof(entry), NULL), 0);
 	cr_assert_str_eq(record.subnqn, name);
 	strcpy(ctrl.subnqn, name);

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 static struct diag why;
-static struct rpc_mismatch_info said;
+static struct rpc_mismatch_info mismatch;
 
 /* Words in network order. */
 static size_t words(uint8_t *to, unsigned count, const uint32_t *from)
@@ -23,7 +23,7 @@ static int reply(unsigned count, const uint32_t *from, uint32_t xid)
 {
 	uint8_t bytes[64];
 	struct rd r = rd_init(bytes, words(bytes, count, from));
-	int err = rpc_reply_get(&r, xid, &said, &why);
+	int err = rpc_reply_get(&r, xid, &mismatch, &why);
 
 	if (!err)
 		cr_assert_eq(rd_left(&r), 4, "results follow");
@@ -34,17 +34,17 @@ static int reply(unsigned count, const uint32_t *from, uint32_t xid)
 
 Test(rpc, a_call)
 {
-	uint8_t bytes[256], want[256];
+	uint8_t bytes[256], expected[256];
 	struct wr w = wr_init(bytes, sizeof(bytes));
 	/* RFC 5531, 9 and appendix A: xid CALL 2 prog vers proc, AUTH_SYS of 28 bytes: stamp
 	 * "rdmastor" 0 0 no gids, AUTH_NONE */
-	size_t len = WORDS(
-		want, 7, 0, 2, 100003, 4, 1, 1, 28, 0, 8, 0x72646d61, 0x73746f72, 0, 0, 0, 0, 0);
+	size_t len = WORDS(expected, 7, 0, 2, 100003, 4, 1, 1, 28, 0, 8, 0x72646d61, 0x73746f72, 0,
+		0, 0, 0, 0);
 
 	rpc_call_put(&w, 7, 100003, 4, 1);
 	cr_assert_not(w.bad);
 	cr_assert_eq((size_t)(w.p - bytes), len);
-	cr_assert_eq(memcmp(bytes, want, len), 0);
+	cr_assert_eq(memcmp(bytes, expected, len), 0);
 	w = wr_init(bytes, len - 1);
 	rpc_call_put(&w, 7, 100003, 4, 1);
 	cr_assert(w.bad);
@@ -61,8 +61,8 @@ Test(rpc, replies)
 	cr_assert_eq(REPLY(7, 7, 1, 2, 0, 0, 0, 99), -EPROTO);
 	cr_assert_eq(REPLY(7, 7, 1, 0, 0, 0, 1), -ENOENT);
 	cr_assert_eq(REPLY(7, 7, 1, 0, 0, 0, 2, 2, 3), -EPROTONOSUPPORT);
-	cr_assert_eq(said.low, 2);
-	cr_assert_eq(said.high, 3);
+	cr_assert_eq(mismatch.low, 2);
+	cr_assert_eq(mismatch.high, 3);
 	diag_says(&why, DIAG_UNSUPPORTED, NULL, "version 2_to_3");
 	cr_assert_eq(REPLY(7, 7, 1, 0, 0, 0, 2, 2), -EPROTO);
 	cr_assert_eq(REPLY(7, 7, 1, 0, 0, 0, 3), -ENOSYS);
@@ -86,7 +86,7 @@ Test(rpc, replies_cut_short)
 	for (size_t cut = 0; cut < len; cut++) {
 		struct rd r = rd_init(bytes, cut);
 
-		cr_assert_eq(rpc_reply_get(&r, 7, &said, &why), -EPROTO, "%zu bytes", cut);
+		cr_assert_eq(rpc_reply_get(&r, 7, &mismatch, &why), -EPROTO, "%zu bytes", cut);
 	}
 }
 
@@ -102,11 +102,11 @@ static int header(unsigned count, const uint32_t *from)
 Test(rpcrdma, headers)
 {
 	struct rpcrdma_hdr hdr;
-	uint8_t want[28];
+	uint8_t expected[28];
 
 	rpcrdma_hdr_put(&hdr, 7, 32);
-	WORDS(want, 7, 1, 32, 0, 0, 0, 0);
-	cr_assert_eq(memcmp(&hdr, want, sizeof(want)), 0, "RFC 8166, 4.2");
+	WORDS(expected, 7, 1, 32, 0, 0, 0, 0);
+	cr_assert_eq(memcmp(&hdr, expected, sizeof(expected)), 0, "RFC 8166, 4.2");
 	cr_assert_eq(HEADER(7, 1, 32, 0, 0, 0, 0), 0);
 	cr_assert_eq(HEADER(8, 1, 32, 0, 0, 0, 0), -EPROTO);
 	cr_assert_eq(HEADER(7, 2, 32, 0, 0, 0, 0), -EPROTO);
@@ -129,18 +129,18 @@ Test(rpcrdma, headers)
 Test(rpcrdma, private_data)
 {
 	/* RFC 8797, 4: magic, version 1, flags, sizes of 4096 */
-	static const uint8_t want[] = { 0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 3 };
+	static const uint8_t expected[] = { 0xf6, 0xab, 0x0e, 0x18, 1, 0, 3, 3 };
 	struct rpcrdma_private priv;
 	uint8_t bytes[8];
 	uint32_t send, recv;
 
 	rpcrdma_private_put(&priv, 4096, 4096);
-	cr_assert_eq(memcmp(&priv, want, sizeof(want)), 0);
-	rpcrdma_private_get(want, sizeof(want), &send, &recv);
+	cr_assert_eq(memcmp(&priv, expected, sizeof(expected)), 0);
+	rpcrdma_private_get(expected, sizeof(expected), &send, &recv);
 	cr_assert(send == 4096 && recv == 4096);
-	rpcrdma_private_get(want, sizeof(want) - 1, &send, &recv);
+	rpcrdma_private_get(expected, sizeof(expected) - 1, &send, &recv);
 	cr_assert(send == RPCRDMA_INLINE && recv == RPCRDMA_INLINE);
-	memcpy(bytes, want, sizeof(want));
+	memcpy(bytes, expected, sizeof(expected));
 	bytes[4] = 2;
 	bytes[6] = bytes[7] = 255;
 	rpcrdma_private_get(bytes, sizeof(bytes), &send, &recv);

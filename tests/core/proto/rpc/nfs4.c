@@ -19,15 +19,15 @@ static void each(const struct nfs4_entry *entry, void *arg)
 
 Test(nfs4, the_empty_compound)
 {
-	static const uint8_t want[] = { 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0 };
+	static const uint8_t expected[] = { 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0 };
 	uint8_t bytes[64];
 	struct wr w = wr_init(bytes, sizeof(bytes));
 	uint32_t status, ops;
 	struct rd r;
 
 	nfs4_compound_put(&w, 2, 0);
-	cr_assert_eq((size_t)(w.p - bytes), sizeof(want));
-	cr_assert_eq(memcmp(bytes, want, sizeof(want)), 0);
+	cr_assert_eq((size_t)(w.p - bytes), sizeof(expected));
+	cr_assert_eq(memcmp(bytes, expected, sizeof(expected)), 0);
 	w = wr_init(bytes, sizeof(bytes));
 	xdr_put_u32(&w, NFS4ERR_MINOR_VERS_MISMATCH);
 	xdr_put_text(&w, "tag");

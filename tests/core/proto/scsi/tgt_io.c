@@ -112,16 +112,16 @@ Test(scsi_tgt_io, errors_of_the_disk_have_their_sense)
 	static const struct {
 		int status;
 		uint8_t key, asc, ascq;
-	} want[] = { { -EIO, 3, 0x11, 0 }, { -EHOSTUNREACH, 2, 4, 1 }, { -ETIMEDOUT, 2, 4, 1 },
+	} expected[] = { { -EIO, 3, 0x11, 0 }, { -EHOSTUNREACH, 2, 4, 1 }, { -ETIMEDOUT, 2, 4, 1 },
 		{ -ENXIO, 5, 0x21, 0 }, { -EACCES, 7, 0x27, 0 }, { -EBADMSG, 4, 0x44, 0 } };
 
 	begin();
 	disk[0]->bad_off = 5 * BLOCK;
 	disk[0]->bad_len = 1;
-	for (unsigned i = 0; i < sizeof(want) / sizeof(*want); i++) {
-		disk[0]->bad_status = want[i].status;
-		CHECK(ask(host, reading(ask10(0x28, 0, 4, 3), 3 * BLOCK)), want[i].key, want[i].asc,
-			want[i].ascq);
+	for (unsigned i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		disk[0]->bad_status = expected[i].status;
+		CHECK(ask(host, reading(ask10(0x28, 0, 4, 3), 3 * BLOCK)), expected[i].key,
+			expected[i].asc, expected[i].ascq);
 	}
 	disk[0]->bad_status = -EBUSY;
 	cr_assert_eq(ask(host, reading(ask10(0x28, 0, 5, 1), BLOCK)).status, SCSI_BUSY);
