@@ -356,7 +356,7 @@ static void got_request(struct box *box, const struct port *port, const struct p
 	count_mad(box, "unwanted", (const uint8_t *)mad);
 }
 
-static void came_back(struct box *box, const struct mad_hdr *mad)
+static void return_unanswered(struct box *box, const struct mad_hdr *mad)
 {
 	struct sent *sent = sent_find(box, get_be64(mad->tid), mad->mgmt_class);
 
@@ -370,7 +370,7 @@ void umad_received(struct box *box, struct port *port, struct sim_packet *from)
 	const struct packet like = { .hdr = { .qpn = from->sqp, .lid = (__be16)from->slid } };
 
 	if (ntohl(from->status)) {
-		came_back(box, mad);
+		return_unanswered(box, mad);
 		return;
 	}
 	caps_apply(&box->caps, from);

@@ -191,8 +191,8 @@ void sa_add(struct sa_records *, const void *record, size_t len);
 /* takes data */
 void rmpp_send(struct sim *, struct client *, const struct sim_packet *, const struct sa_hdr *,
 	struct sa_records *);
-void rmpp_heard(struct sim *, struct client *, const struct sa_hdr *); /* ACK, STOP, ABORT */
-void rmpp_more(struct sim *, struct client *);                         /* there is room */
+void rmpp_received(struct sim *, struct client *, const struct sa_hdr *); /* ACK, STOP, ABORT */
+void rmpp_more(struct sim *, struct client *);                            /* there is room */
 void rmpp_forget(struct sim *, const struct client *);
 int64_t rmpp_timers(struct sim *); /* ns until the next, or -1 */
 
@@ -203,7 +203,7 @@ uint16_t event_subscribe(
 /* 64 in service, 65 out of service */
 void event_gid(struct sim *, const struct port *, uint16_t trap);
 void event_cap(struct sim *, const struct port *); /* 144 */
-void event_heard(struct sim *, const struct client *, uint64_t tid);
+void event_answered(struct sim *, const struct client *, uint64_t tid);
 void event_forget(struct sim *, const struct client *); /* NULL: everybody */
 int64_t event_timers(struct sim *);
 

@@ -3,7 +3,7 @@
 // get them wrong.
 #include "sim.h"
 
-#define LATE_MS 300 /* of an answer that comes twice */
+#define SECOND_ANSWER_MS 300 /* of an answer that comes twice */
 
 static uint64_t ioc_guid(const struct port *port, unsigned slot)
 {
@@ -155,5 +155,5 @@ void dm_ask(struct sim *sim, struct client *client, const struct sim_packet *req
 	sim->count.dm++;
 	net_answer(sim, client, req, mad, port->slow_ms);
 	if (port->lie == LIE_TWICE)
-		net_answer(sim, client, req, mad, LATE_MS);
+		net_answer(sim, client, req, mad, SECOND_ANSWER_MS);
 }

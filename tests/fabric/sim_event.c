@@ -153,7 +153,7 @@ void event_cap(struct sim *sim, const struct port *port)
 	tell_all(sim, &notice, port->lid);
 }
 
-void event_heard(struct sim *sim, const struct client *client, uint64_t tid)
+void event_answered(struct sim *sim, const struct client *client, uint64_t tid)
 {
 	for (struct report **at = &sim->report; *at; at = &(*at)->next) {
 		struct report *report = *at;

@@ -119,7 +119,7 @@ static void put_later(struct sim_later *later, struct client *client,
 	later->list[at] = new;
 }
 
-static void forget_late(struct sim_later *later, const struct client *client)
+static void forget_delayed(struct sim_later *later, const struct client *client)
 {
 	size_t kept = 0;
 
@@ -135,7 +135,7 @@ static void part(struct sim *sim, struct client *client)
 {
 	rmpp_forget(sim, client);
 	event_forget(sim, client);
-	forget_late(&sim->later, client);
+	forget_delayed(&sim->later, client);
 	for (struct waiting *waiting = client->head, *next; waiting; waiting = next) {
 		next = waiting->next;
 		free(waiting);

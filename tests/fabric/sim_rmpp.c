@@ -122,7 +122,7 @@ void rmpp_send(struct sim *sim, struct client *client, const struct sim_packet *
 		drop(&sim->transfer);
 }
 
-void rmpp_heard(struct sim *sim, struct client *client, const struct sa_hdr *hdr)
+void rmpp_received(struct sim *sim, struct client *client, const struct sa_hdr *hdr)
 {
 	struct transfer **at = find(sim, client, get_be64(hdr->mad.tid));
 	uint32_t segment = get_be32(hdr->rmpp.segment), window = get_be32(hdr->rmpp.length);

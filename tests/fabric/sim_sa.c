@@ -177,13 +177,13 @@ void sa_ask(struct sim *sim, struct client *client, const struct sim_packet *req
 		return;
 	}
 	if (hdr->mad.method == (MAD_REPORT | MAD_RESPONSE)) {
-		event_heard(sim, client, get_be64(hdr->mad.tid));
+		event_answered(sim, client, get_be64(hdr->mad.tid));
 		return;
 	}
 	if (hdr->mad.method & MAD_RESPONSE)
 		return;
 	if (hdr->mad.method == MAD_GET_TABLE && hdr->rmpp.type > 1) {
-		rmpp_heard(sim, client, hdr);
+		rmpp_received(sim, client, hdr);
 		return;
 	}
 	sim->count.sa++;

@@ -16,8 +16,8 @@ struct ep_peer { /* what the test is; one per loop, set before ep_dial(); NULL m
 	struct ep_caps limit; /* of the device: zero members do not limit */
 	/* the connection is lost in place of the Nth message to the peer; 0 = never */
 	unsigned cut_at;
-	bool stuck;     /* a READ or WRITE never completes, nor does any operation after it */
-	bool late_sent; /* `sent` comes after every `recv` that is due */
+	bool stuck;        /* a READ or WRITE never completes, nor does any operation after it */
+	bool delayed_sent; /* `sent` comes after every `recv` that is due */
 	unsigned messages, dials; /* counted */
 	struct addr dst;          /* of the last dial */
 	/* Memory of the peer's, as the owner's READs and WRITEs see it: one region. What misses it

@@ -137,7 +137,7 @@ static void arrive(struct pair *pair, struct event *event)
 		done = pair_event(0);
 		done->op = event->op;
 		done->completion = true;
-		pair_put(peer->late_sent || peer->fault.late ? &pair->late : &pair->queue, done);
+		pair_put(peer->delayed_sent || peer->fault.late ? &pair->late : &pair->queue, done);
 	}
 	if (message && pair->other)
 		to_other(pair, event);

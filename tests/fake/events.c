@@ -49,7 +49,7 @@ void port_events_close(struct port_events *events)
 	free(events);
 }
 
-static struct port_events *not_heard(const char *dev)
+static struct port_events *next_unseen(const char *dev)
 {
 	for (struct port_events *events = listeners; events; events = events->next)
 		if (!events->heard && !events->gone && !strcmp(events->dev, dev))
@@ -62,7 +62,7 @@ void fake_event(const char *dev, unsigned port, unsigned what)
 {
 	for (struct port_events *events = listeners; events; events = events->next)
 		events->heard = false;
-	for (struct port_events *events; (events = not_heard(dev));) {
+	for (struct port_events *events; (events = next_unseen(dev));) {
 		events->heard = true;
 		events->gone = what & PORT_EVENT_GONE;
 		events->event(events->arg, port, what);

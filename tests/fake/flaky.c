@@ -12,7 +12,7 @@
 
 struct flaky_lane {
 	struct lane lane;
-	struct flaky_way *way;
+	struct flaky_path *way;
 	struct flaky_leaf *leaf;
 	struct loop_timer tick;
 	struct io *head, **tail;
@@ -23,7 +23,7 @@ struct flaky_lane {
 
 struct flaky_leaf {
 	struct bdev bdev;
-	struct flaky_way *way;
+	struct flaky_path *way;
 	struct loop_timer tick;
 	uint64_t give_up_ns;
 	atomic_bool dead;
@@ -32,7 +32,7 @@ struct flaky_leaf {
 	struct flaky_lane *lanes[LANES];
 };
 
-static struct flaky_way *the_ways;
+static struct flaky_path *uri_paths;
 static unsigned the_count, the_seed;
 
 static unsigned dice(unsigned *seed, unsigned sides)
@@ -51,7 +51,7 @@ void flaky_disk_init(struct flaky_disk *disk, uint64_t size)
 static void disk_catch_up(struct flaky_disk *disk, uint64_t now)
 {
 	while (disk->late && disk->late->due_ns <= now) {
-		struct flaky_late *late = disk->late;
+		struct flaky_pending *late = disk->late;
 
 		memcpy(disk->data + late->off, late->data, late->len);
 		disk->late = late->next;
@@ -65,9 +65,9 @@ void flaky_disk_fini(struct flaky_disk *disk)
 	free(disk->data);
 }
 
-void flaky_ways(struct flaky_way *ways, unsigned count, unsigned seed)
+void flaky_paths(struct flaky_path *ways, unsigned count, unsigned seed)
 {
-	the_ways = ways;
+	uri_paths = ways;
 	the_count = count;
 	the_seed = seed;
 }
@@ -85,9 +85,9 @@ static void disk_execute(struct flaky_disk *disk, const struct io *io)
 	pthread_mutex_unlock(&disk->lock);
 }
 
-static void disk_execute_late(struct flaky_disk *disk, const struct io *io, uint64_t due_ns)
+static void disk_execute_after(struct flaky_disk *disk, const struct io *io, uint64_t due_ns)
 {
-	struct flaky_late *late = calloc(1, sizeof(*late) + io->len), **at = &disk->late;
+	struct flaky_pending *late = calloc(1, sizeof(*late) + io->len), **at = &disk->late;
 
 	if (io->kind == IO_WRITE)
 		memcpy(late->data, io->buf->p, io->len);
@@ -147,14 +147,14 @@ static void lane_lose(struct flaky_lane *fl, struct io *io)
 	bool changes = io->kind == IO_WRITE || io->kind == IO_TRIM || io->kind == IO_ZERO;
 	uint64_t quiesce = fl->way->quiesce_ms * 1000000ull;
 
-	if (changes && !fl->way->no_late)
+	if (changes && !fl->way->no_pending)
 		switch (dice(&fl->seed, 4)) {
 		case 0:
 			disk_execute(fl->way->disk, io);
 			break;
 		case 1:
 		case 2:
-			disk_execute_late(fl->way->disk, io,
+			disk_execute_after(fl->way->disk, io,
 				loop_clock() + quiesce / 1000 * dice(&fl->seed, 1001));
 			break;
 		}
@@ -181,7 +181,7 @@ static bool lane_dead(const struct flaky_lane *fl)
 
 static bool lane_refuses(struct flaky_lane *fl, struct io *io)
 {
-	struct flaky_way *way = fl->way;
+	struct flaky_path *way = fl->way;
 	bool dice_says = way->io_refuse_dice && !dice(&fl->seed, way->io_refuse_dice);
 
 	if (!dice_says && atomic_load(&way->io_refuse) <= 0)
@@ -360,7 +360,7 @@ static void leaf_turn(struct flaky_leaf *leaf, enum bdev_state state)
 static void leaf_tick(struct loop_timer *timer)
 {
 	struct flaky_leaf *leaf = container_of(timer, struct flaky_leaf, tick);
-	struct flaky_way *way = leaf->way;
+	struct flaky_path *way = leaf->way;
 
 	if (leaf->ends || atomic_load(&leaf->dead)) {
 		if (leaf->bdev.state != BDEV_DOWN) {
@@ -433,15 +433,15 @@ static const struct bdev_ops leaf_ops = {
 static int flaky_attach(struct bdev **bdev, struct loop *loop, struct uri *uri,
 	const struct bdev_env *env, struct diag *diag)
 {
-	struct flaky_way *way = NULL;
+	struct flaky_path *way = NULL;
 	struct flaky_leaf *leaf;
 	int err = uri_done(uri, diag);
 
 	if (err)
 		return err;
 	for (unsigned i = 0; i < the_count; i++)
-		if (!strcmp(the_ways[i].host, uri->host))
-			way = &the_ways[i];
+		if (!strcmp(uri_paths[i].host, uri->host))
+			way = &uri_paths[i];
 	if (!way)
 		return diag_set(
 			diag, DIAG_NOT_FOUND, ENOENT, "no flaky way is called '%s'", uri->host);
@@ -477,7 +477,7 @@ const struct proto flaky_exposed_proto = {
 	.scheme = { "flaky+rdma://" }, .exposed = true, .attach = flaky_attach
 };
 
-bool flaky_kill(struct flaky_way *way)
+bool flaky_kill(struct flaky_path *way)
 {
 	if (!way->leaf || way->leaf->bdev.state != BDEV_UP || atomic_load(&way->leaf->dead))
 		return false;
@@ -485,7 +485,7 @@ bool flaky_kill(struct flaky_way *way)
 	return true;
 }
 
-bool flaky_kill_lane(struct flaky_way *way, unsigned index)
+bool flaky_kill_lane(struct flaky_path *way, unsigned index)
 {
 	bool found = false;
 
@@ -500,7 +500,7 @@ bool flaky_kill_lane(struct flaky_way *way, unsigned index)
 	return found;
 }
 
-void flaky_resize(struct flaky_way *way, uint64_t size)
+void flaky_resize(struct flaky_path *way, uint64_t size)
 {
 	way->leaf->bdev.lim.size = size;
 	leaf_turn(way->leaf, BDEV_UP);

@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-struct flaky_late { /* a change the target still has in its hands */
-	struct flaky_late *next;
+struct flaky_pending { /* a change the target still has in its hands */
+	struct flaky_pending *next;
 	uint64_t due_ns, off;
 	uint32_t len;
 	uint8_t data[];
@@ -19,12 +19,12 @@ struct flaky_disk {
 	pthread_mutex_t lock;
 	uint8_t *data;
 	uint64_t size;
-	struct flaky_late *late; /* sorted by due_ns */
-	unsigned lates;          /* how many there were */
+	struct flaky_pending *late; /* sorted by due_ns */
+	unsigned lates;             /* how many there were */
 };
 
 struct flaky_leaf;
-struct flaky_way {
+struct flaky_path {
 	const char *host;
 	struct flaky_disk *disk;
 	struct bdev_id id;
@@ -35,7 +35,7 @@ struct flaky_way {
 	uint32_t lane_ms;              /* what a lane takes to open */
 	uint32_t reads_max;            /* a lane fails after this number of reads; 0 = never */
 	bool deaf;          /* lanes do not notice that the leaf died, until they are aborted */
-	bool no_late;       /* nothing is executed after the death */
+	bool no_pending;    /* nothing is executed after the death */
 	atomic_bool silent; /* attempts get no answer before their timeout */
 	atomic_bool hold;   /* requests get no answer */
 	atomic_bool bad_map, bad_lane; /* lanes refuse pools; are refused */
@@ -60,8 +60,8 @@ extern const struct proto flaky_proto, flaky_exposed_proto;
 void flaky_disk_init(struct flaky_disk *, uint64_t size);
 void flaky_disk_fini(struct flaky_disk *);
 /* registers them, in place of those before */
-void flaky_ways(struct flaky_way *ways, unsigned count, unsigned seed);
+void flaky_paths(struct flaky_path *ways, unsigned count, unsigned seed);
 /* On the bdev's loop. */
-bool flaky_kill(struct flaky_way *); /* the leaf and its lanes; false = it is not up */
-bool flaky_kill_lane(struct flaky_way *, unsigned index); /* one lane only */
-void flaky_resize(struct flaky_way *, uint64_t size);
+bool flaky_kill(struct flaky_path *); /* the leaf and its lanes; false = it is not up */
+bool flaky_kill_lane(struct flaky_path *, unsigned index); /* one lane only */
+void flaky_resize(struct flaky_path *, uint64_t size);

@@ -22,7 +22,7 @@ void rig_init(struct rig *rig)
 		rig->way[i].disk = &rig->disk;
 		rig->way[i].id.nguid[3] = 9;
 	}
-	flaky_ways(rig->way, 3, 1);
+	flaky_paths(rig->way, 3, 1);
 	cr_assert_eq(pool_new(&rig->pool, 65536, 8, NULL), 0);
 }
 

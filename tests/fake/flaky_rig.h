@@ -8,7 +8,7 @@
 struct rig {
 	struct loop *loop;
 	struct flaky_disk disk;
-	struct flaky_way way[3];
+	struct flaky_path way[3];
 	struct bdev_env env;
 	struct bdev *bdev;
 	struct lane *lane;

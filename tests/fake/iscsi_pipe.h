@@ -50,9 +50,9 @@ static struct target { /* all connections of one run */
 	unsigned dials, logins, logouts, pings, pongs, aborts;
 	uint32_t chunk; /* bytes that one recv() gives; 0: all */
 	unsigned slow;  /* PDUs of the host that leave in one turn; 0: all */
-	/* late_sent: `sent` waits until the test calls tell_sent(); lying: what the host sends need
-	 * not be what an honest target has asked for */
-	bool late_sent, lying, busy;
+	/* delayed_sent: `sent` waits until the test calls tell_sent(); lying: what the host sends
+	 * need not be what an honest target has asked for */
+	bool delayed_sent, lying, busy;
 	/* of logins */
 	uint16_t status;      /* of the first response; 0: success */
 	const char *redirect; /* "HOST:PORT" */
@@ -625,7 +625,7 @@ static uint32_t head_len(const struct pipe *pipe)
 	return ISCSI_BHS + 4u * (pipe->full && pipe->digest[0]);
 }
 
-static void host_said(struct pipe *pipe, const struct stream_out *out)
+static void host_sent(struct pipe *pipe, const struct stream_out *out)
 {
 	uint32_t len, head = head_len(pipe), have, whole;
 	const uint8_t *bytes = pdu_of(out, &len);
@@ -688,7 +688,7 @@ static void hear(struct pipe *pipe, bool tell)
 		pipe->out = out->next;
 		if (!pipe->out)
 			pipe->out_end = &pipe->out;
-		host_said(pipe, out);
+		host_sent(pipe, out);
 		out->next = NULL;
 		*pipe->unsent_end = out;
 		pipe->unsent_end = &out->next;
@@ -716,7 +716,7 @@ static void turn_pipe(struct pipe *pipe)
 		pipe->stream.ev->up(&pipe->stream);
 		return;
 	}
-	hear(pipe, !target.late_sent);
+	hear(pipe, !target.delayed_sent);
 	for (unsigned i = 0; i < SIGNALS && !pipe->over && (pipe->from != pipe->to || pipe->hung);
 		i++) {
 		target.busy = true;

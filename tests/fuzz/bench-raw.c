@@ -49,7 +49,7 @@ static void begin(void)
 		.memory_at = MEMORY_AT,
 		.memory_len = MEMORY_LEN,
 		.memory_key = MEMORY_KEY };
-	peer.late_sent = few & 1;
+	peer.delayed_sent = few & 1;
 	peer.limit.inline_max = few & 2 ? 1 : 0;
 	peer.limit.ord = few & 4 ? 1 : 0;
 	peer.limit.recv = few & 8 ? 8 + (few >> 4) : 0;

@@ -174,7 +174,7 @@ static void gave(struct pipe *pipe, const uint8_t *p, uint32_t len)
 
 /* ---- What it sends. */
 
-static void judge_data(
+static void check_data(
 	struct known *known, const struct iscsi_data_out *pdu, const uint8_t *data, uint32_t len)
 {
 	struct out *out = known->out;
@@ -248,9 +248,9 @@ static void queued(
 	}
 	if (known->broken)
 		return;
-	judge(known, bhs);
+	check_pdu(known, bhs);
 	if (ISCSI_OPCODE(bhs->opcode) == ISCSI_DATA_OUT)
-		judge_data(known, (const void *)bhs, data, len);
+		check_data(known, (const void *)bhs, data, len);
 	else if (ISCSI_OPCODE(bhs->opcode) == ISCSI_SCSI_CMD)
 		begin_command(known, (const void *)bhs, data, len);
 }
@@ -409,7 +409,7 @@ static void keep(struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *
 	memcpy(late.data, data, len);
 }
 
-static void answer_late(struct pipe *pipe, bool is_due)
+static void answer_delayed(struct pipe *pipe, bool is_due)
 {
 	if (!is_due || late.pipe != pipe)
 		return;
@@ -426,7 +426,7 @@ static void react(struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t 
 	case SCRIPT_GOOD:
 		target_do(pipe, bhs, data, len);
 		break;
-	case SCRIPT_SPOILED:
+	case SCRIPT_CORRUPT:
 		target_do(pipe, bhs, data, len);
 		script_spoil(&script, pipe->in + from, pipe->to - from);
 		break;
@@ -482,9 +482,9 @@ static bool step(struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *
 	}
 	if (opcode == ISCSI_DATA_OUT)
 		note_left(known, get_be32(bhs->itt));
-	answer_late(pipe, late.when == 1 || (late.when == 2 && aborts));
+	answer_delayed(pipe, late.when == 1 || (late.when == 2 && aborts));
 	react(pipe, bhs, data, len, known);
-	answer_late(pipe, late.when == 3 && aborts);
+	answer_delayed(pipe, late.when == 3 && aborts);
 	return false;
 }
 

@@ -75,7 +75,7 @@ struct known {
 	bool immediate;
 	uint32_t exp_statsn, max_cmdsn; /* by what was sent to the initiator */
 	uint32_t settled, acked; /* the former: before the clock last went on; by the initiator */
-	uint64_t said_ns, leave_ns; /* leave: when a logout was asked for, 0: not */
+	uint64_t settled_ns, leave_ns; /* leave: when a logout was asked for, 0: not */
 	struct out out[OUT];
 	unsigned outs, aborts;
 	uint32_t answered, ping; /* task tags */
@@ -176,13 +176,13 @@ static bool is_legal(
 /* When the clock has advanced, the initiator must have sent all that was due before. */
 static void settle(struct known *known)
 {
-	if (leap_now != known->said_ns) {
+	if (leap_now != known->settled_ns) {
 		known->settled = known->exp_statsn;
 		for (unsigned i = 0; i < known->outs; i++)
 			assert(!known->out[i].bursts);
 		assert(!known->pongs);
 	}
-	known->said_ns = leap_now;
+	known->settled_ns = leap_now;
 }
 
 /* The initiator has seen what ends the session. */
@@ -261,7 +261,7 @@ static void note(
 		note_own(known, bhs, data, len);
 }
 
-static void judge_command(struct known *known, const struct iscsi_scsi_cmd *cmd)
+static void check_command(struct known *known, const struct iscsi_scsi_cmd *cmd)
 {
 	uint32_t itt = get_be32(cmd->itt), now = get_be24(cmd->data_len);
 	struct out *out = &known->out[known->outs];
@@ -281,7 +281,7 @@ static void judge_command(struct known *known, const struct iscsi_scsi_cmd *cmd)
 	out->of->moved = out->of->owed = 0;
 }
 
-static void judge_nop(struct known *known, const struct iscsi_nop *nop)
+static void check_nop(struct known *known, const struct iscsi_nop *nop)
 {
 	if (get_be32(nop->itt) != ISCSI_NO_TAG) {
 		known->pinged = true;
@@ -293,7 +293,7 @@ static void judge_nop(struct known *known, const struct iscsi_nop *nop)
 }
 
 /* The initiator has sent it, and knows what was sent to it before the clock last went on. */
-static void judge(struct known *known, const struct iscsi_bhs *bhs)
+static void check_pdu(struct known *known, const struct iscsi_bhs *bhs)
 {
 	const struct iscsi_scsi_cmd *cmd = (const void *)bhs;
 	const struct iscsi_task_req *task = (const void *)bhs;
@@ -310,10 +310,10 @@ static void judge(struct known *known, const struct iscsi_bhs *bhs)
 	assert(cmd->opcode & ISCSI_IMMEDIATE || !before(known->max_cmdsn, get_be32(cmd->cmdsn)));
 	switch (ISCSI_OPCODE(cmd->opcode)) {
 	case ISCSI_SCSI_CMD:
-		judge_command(known, cmd);
+		check_command(known, cmd);
 		break;
 	case ISCSI_NOP_OUT:
-		judge_nop(known, (const void *)bhs);
+		check_nop(known, (const void *)bhs);
 		break;
 	case ISCSI_TASK_REQ:
 		assert(get_be32(task->itt) == (get_be32(task->ref_itt) | ABORT));

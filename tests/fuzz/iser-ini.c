@@ -33,7 +33,7 @@ static struct conn {
 	struct ep *ep;  /* NULL: gone */
 	bool full, odd; /* odd: its login was not as it should be */
 	uint32_t statsn, cmdsn;
-	uint32_t late_len; /* 0: none */
+	uint32_t delayed_len; /* 0: none */
 	uint8_t late[HEADS + RECV];
 } conn_of[CONNS];
 static unsigned conns;
@@ -276,14 +276,14 @@ static void deliver_inval(struct conn *conn, const struct pdu *pdu, uint32_t len
 
 /* ---- What it does. */
 
-static void answer_late(struct conn *conn)
+static void answer_delayed(struct conn *conn)
 {
 	const struct iser_hdr *hdr = (const void *)conn->late;
 	struct pdu pdu = { 0 };
 
-	if (!conn->late_len)
+	if (!conn->delayed_len)
 		return;
-	conn->late_len = 0;
+	conn->delayed_len = 0;
 	deliver(conn, &pdu, answer(conn, hdr, (const void *)(hdr + 1), &pdu));
 }
 
@@ -314,9 +314,9 @@ static void message(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, u
 	if (conn->full && !conn->odd && !conn->known.loop)
 		known_begin(&conn->known, ep->loop, conn->statsn, conn->cmdsn + window - 1);
 	if (conn->known.loop)
-		judge(&conn->known, (const void *)cmd);
+		check_pdu(&conn->known, (const void *)cmd);
 	conn->cmdsn += conn->full && !(cmd->opcode & ISCSI_IMMEDIATE);
-	answer_late(conn);
+	answer_delayed(conn);
 	if (!conn->ep)
 		return;
 	step = script_next(&script);
@@ -325,7 +325,7 @@ static void message(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, u
 	case SCRIPT_GOOD:
 		deliver(conn, &pdu, answer(conn, hdr, cmd, &pdu));
 		break;
-	case SCRIPT_SPOILED:
+	case SCRIPT_CORRUPT:
 		len = answer(conn, hdr, cmd, &pdu);
 		script_spoil(&script, (uint8_t *)&pdu, len);
 		deliver(conn, &pdu, len);
@@ -335,7 +335,7 @@ static void message(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, u
 		break;
 	case SCRIPT_SILENT: /* until the next */
 		memcpy(conn->late, copy, len);
-		conn->late_len = len;
+		conn->delayed_len = len;
 		break;
 	case SCRIPT_TWICE:
 		len = answer(conn, hdr, cmd, &pdu);
@@ -404,7 +404,7 @@ static void run(void)
 	target.peer.request = request_came;
 	target.peer.message = message;
 	target.peer.gone = gone;
-	target.peer.late_sent = how & 4;
+	target.peer.delayed_sent = how & 4;
 	target.old = how & 8;
 	immediate = how & 16;
 	window = how & 32 ? 2 : 64;

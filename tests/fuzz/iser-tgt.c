@@ -14,27 +14,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMORY  (1u << 20)
-#define AT      0x1000u
-#define KEY     7
-#define DISK    (1u << 20)
-#define HEADS   76
-#define MOST    (HEADS + 8192)
-#define WINDOW  80
-#define GUEST   16 /* receives of a discovery session */
-#define STEPS   100
-#define NAME    "InitiatorName=iqn.i\0"
-#define KEYS    "RDMAExtensions=Yes\0MaxOutstandingUnexpectedPDUs=4\0"
-#define NORMAL  NAME "TargetName=iqn.t\0" KEYS
-#define GUESTS  NAME "SessionType=Discovery\0" KEYS
-#define READ10  0x28
-#define WRITE10 0x2a
+#define MEMORY             (1u << 20)
+#define AT                 0x1000u
+#define KEY                7
+#define DISK               (1u << 20)
+#define HEADS              76
+#define MOST               (HEADS + 8192)
+#define WINDOW             80
+#define DISCOVERY_RECEIVES 16 /* receives of a discovery session */
+#define STEPS              100
+#define NAME               "InitiatorName=iqn.i\0"
+#define KEYS               "RDMAExtensions=Yes\0MaxOutstandingUnexpectedPDUs=4\0"
+#define NORMAL             NAME "TargetName=iqn.t\0" KEYS
+#define DISCOVERY_LOGIN    NAME "SessionType=Discovery\0" KEYS
+#define READ10             0x28
+#define WRITE10            0x2a
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { INVALIDATE = 1, LOGGED_IN = 2, DISCOVERY = 4 };                           /* options */
 enum step { RAW, READ, WRITE, NOP, TEXT, TASK, LOGIN, ANY };                     /* low bits */
-enum { SPOILED = 8, MISNUMBERED = 16, SHORT = 32, BUNDLED = 64, NO_STAG = 128 }; /* the others */
+enum { CORRUPT = 8, MISNUMBERED = 16, SHORT = 32, BUNDLED = 64, NO_STAG = 128 }; /* the others */
 
 static struct loop *loop;
 static struct fake_disk *disk;
@@ -171,11 +171,12 @@ static void call(uint8_t options)
 	if (!(options & LOGGED_IN))
 		return;
 	if (!ep_pair_deliver(conn, &pdu,
-		    HEADS + (options & DISCOVERY ? make_login(GUESTS, sizeof(GUESTS) - 1)
+		    HEADS + (options & DISCOVERY ? make_login(DISCOVERY_LOGIN,
+							   sizeof(DISCOVERY_LOGIN) - 1)
 						 : make_login(NORMAL, sizeof(NORMAL) - 1))))
 		abort();
 	turns(30);
-	if (gone || ep_pair_receives(conn) != (options & DISCOVERY ? GUEST : WINDOW))
+	if (gone || ep_pair_receives(conn) != (options & DISCOVERY ? DISCOVERY_RECEIVES : WINDOW))
 		abort();
 }
 
@@ -202,8 +203,9 @@ static uint32_t make_step(uint8_t step)
 		wire_put_be(pdu.bhs.rest, 4, script_byte(&script));
 		return HEADS;
 	case LOGIN:
-		return HEADS + make_login(value & 1 ? NORMAL : GUESTS,
-				       value & 1 ? sizeof(NORMAL) - 1 : sizeof(GUESTS) - 1);
+		return HEADS +
+		       make_login(value & 1 ? NORMAL : DISCOVERY_LOGIN,
+			       value & 1 ? sizeof(NORMAL) - 1 : sizeof(DISCOVERY_LOGIN) - 1);
 	default:
 		make((uint8_t)value, script_byte(&script), 0);
 		return HEADS;
@@ -219,7 +221,7 @@ static void take_step(void)
 		pdu.cmd.cmdsn = put_be32(script_byte(&script));
 	if (step & NO_STAG)
 		pdu.hdr.flags &= ISER_OPCODE(0xff);
-	if (step & SPOILED)
+	if (step & CORRUPT)
 		script_spoil(&script, (uint8_t *)&pdu, len);
 	if (step & SHORT)
 		len -= len < 16 ? len : script_byte(&script) & 15;
@@ -263,7 +265,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		take_step();
 	turns(100);
 	posted = gone ? 0 : ep_pair_receives(conn);
-	if (!gone && posted != 1 && posted != GUEST && posted != WINDOW)
+	if (!gone && posted != 1 && posted != DISCOVERY_RECEIVES && posted != WINDOW)
 		abort();
 	if (!gone)
 		ep_pair_cut(conn);

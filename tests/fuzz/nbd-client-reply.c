@@ -31,7 +31,7 @@ static struct peer {
 	struct script script;
 	struct loop_poller poller;
 	struct stream_out *out, **out_end, *unsent, **unsent_end;
-	bool live, over, told, hung, busy, greeted, serving, structured, late_sent;
+	bool live, over, told, hung, busy, greeted, serving, structured, delayed_sent;
 	uint8_t cookie[8]; /* of the last request */
 	uint64_t off;
 	uint32_t len, chunk, from, to;
@@ -244,7 +244,7 @@ static void answer(const uint8_t *p)
 		answer_well(p);
 		answer_well(p);
 		break;
-	case SCRIPT_SPOILED:
+	case SCRIPT_CORRUPT:
 		answer_well(p);
 		script_spoil(&peer.script, peer.in + from, peer.to - from);
 		break;
@@ -267,7 +267,7 @@ static void answer(const uint8_t *p)
 /* One element of the out-list is one message; anything wrong in it is a finding. The phase follows
  * from the client's own bytes: after a spoiled answer to NBD_OPT_GO it can fall back to
  * NBD_OPT_EXPORT_NAME, and raw bytes can end the handshake. */
-static void client_said(const struct stream_out *out)
+static void client_sent(const struct stream_out *out)
 {
 	static uint8_t bytes[65536];
 	const struct nbd_request *req = (const struct nbd_request *)(const void *)bytes;
@@ -319,12 +319,12 @@ static void hear(void)
 		peer.out = out->next;
 		if (!peer.out)
 			peer.out_end = &peer.out;
-		client_said(out);
+		client_sent(out);
 		out->next = NULL;
 		*peer.unsent_end = out;
 		peer.unsent_end = &out->next;
 		peer.busy = true;
-		if (!peer.late_sent)
+		if (!peer.delayed_sent)
 			tell_sent();
 	}
 }
@@ -623,7 +623,7 @@ static void run(const uint8_t *data, size_t size)
 		.poller = { .poll = turn, .arm = never_sleeps },
 		.chunk = data[1],
 		.structured = data[0] & 1,
-		.late_sent = data[0] & 2 };
+		.delayed_sent = data[0] & 2 };
 	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) ||
 		uri_parse(&uri, data[0] & 4 ? "nbd://10.0.0.1/disk?depth=2" : "nbd://10.0.0.1/disk",
 			&diag))

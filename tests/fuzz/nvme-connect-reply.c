@@ -114,7 +114,7 @@ static void asked(struct ep_peer *peer, struct ep *ep, const uint8_t *priv, unsi
 	queue[queues++] = ep;
 	nvmf_rdma_rep_put((void *)rep, ask.depth);
 	switch (step) {
-	case SCRIPT_SPOILED:
+	case SCRIPT_CORRUPT:
 		script_spoil(&script, rep, sizeof(struct nvmf_rdma_rep));
 		break;
 	case SCRIPT_FILLED:
@@ -169,7 +169,7 @@ static void answer(struct ep *ep, struct nvme_cqe *cqe, uint8_t *data, uint32_t 
 	case SCRIPT_TWICE:
 		ep_pair_deliver(ep, cqe, sizeof(*cqe));
 		break;
-	case SCRIPT_SPOILED:
+	case SCRIPT_CORRUPT:
 		script_spoil(&script, (void *)cqe, sizeof(*cqe));
 		break;
 	case SCRIPT_FILLED:
@@ -298,7 +298,7 @@ static void run(const uint8_t *data, size_t size)
 	int turns_left = TURN_MAX;
 	struct uri uri;
 
-	peer.late_sent = data[0] & 1;
+	peer.delayed_sent = data[0] & 1;
 	peer.limit.inline_max = data[0] & 2 ? 16 : 0;
 	peer.limit.sge = data[0] & 4 ? 1 : 0;
 	script = (struct script){ data + 2, data + size, data[1] };

@@ -33,7 +33,7 @@ struct wire { /* all connections of one run */
 	struct loop_poller poller;
 	struct pipe *pipe[PIPES];
 	unsigned chunk, pda, idle;
-	bool late_sent, success, busy;
+	bool delayed_sent, success, busy;
 };
 static struct wire wire;
 
@@ -188,7 +188,7 @@ static void answer(struct pipe *pipe, const struct nvme_tcp_pdu *pdu, const uint
 		if (step == SCRIPT_TWICE)
 			answer_well(pipe, pdu, data, false);
 		break;
-	case SCRIPT_SPOILED:
+	case SCRIPT_CORRUPT:
 		if (pdu)
 			answer_well(pipe, pdu, data, false);
 		script_spoil(script, pipe->in + from, pipe->to - from);
@@ -213,7 +213,7 @@ static void answer(struct pipe *pipe, const struct nvme_tcp_pdu *pdu, const uint
 }
 
 /* One element of the out-list is one PDU. */
-static void host_said(struct pipe *pipe, const struct stream_out *out)
+static void host_sent(struct pipe *pipe, const struct stream_out *out)
 {
 	static uint8_t bytes[1 << 18];
 	struct nvme_tcp_pdu pdu;
@@ -267,12 +267,12 @@ static void hear(struct pipe *pipe)
 		pipe->out = out->next;
 		if (!pipe->out)
 			pipe->out_end = &pipe->out;
-		host_said(pipe, out);
+		host_sent(pipe, out);
 		out->next = NULL;
 		*pipe->unsent_end = out;
 		pipe->unsent_end = &out->next;
 		wire.busy = true;
-		if (!wire.late_sent)
+		if (!wire.delayed_sent)
 			tell_sent(pipe);
 	}
 }
@@ -430,7 +430,7 @@ static void wire_begin(struct loop *loop, struct target *target, const uint8_t h
 		.poller = { .poll = turn_all, .arm = never_sleeps },
 		.chunk = head[1],
 		.pda = head[3] & 31,
-		.late_sent = head[0] & 4,
+		.delayed_sent = head[0] & 4,
 		.success = head[0] & 8 };
 	target->cc = 0;
 	loop_poller_add(loop, &wire.poller);

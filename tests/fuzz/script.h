@@ -8,7 +8,7 @@
 
 enum script_step {
 	SCRIPT_GOOD,
-	SCRIPT_SPOILED, /* a good answer with some of its bits turned */
+	SCRIPT_CORRUPT, /* a good answer with some of its bits turned */
 	SCRIPT_RAW,
 	SCRIPT_SILENT,
 	SCRIPT_TWICE,

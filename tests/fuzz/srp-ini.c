@@ -196,7 +196,7 @@ static bool step(struct srp_peer *me, unsigned n, const struct srp_cmd *cmd, uin
 	case SCRIPT_GOOD:
 		len = srp_peer_do(me, ep, cmd, len, out);
 		break;
-	case SCRIPT_SPOILED:
+	case SCRIPT_CORRUPT:
 		len = srp_peer_do(me, ep, cmd, len, out);
 		script_spoil(&script, out, len);
 		break;
@@ -318,7 +318,7 @@ static void run(void)
 	srp_peer_init(&target, loop);
 	target.peer.gone = gone;
 	target.script = step;
-	target.peer.late_sent = how & 2;
+	target.peer.delayed_sent = how & 2;
 	target.old = how & 4;
 	target.limit = how & 8 ? 1 : 64;
 	good = script_byte(&script);

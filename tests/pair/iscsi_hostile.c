@@ -641,7 +641,7 @@ Test(iscsi_hostile, unsolicited_data)
 }
 
 /* Immediate data fills the first half of the buffer, so no R2T is sent for that. */
-Test(iscsi_hostile, a_piece_that_came_along)
+Test(iscsi_hostile, a_piece_of_immediate_data)
 {
 	static const char keys[] = "InitialR2T=No";
 	struct iscsi_host *h;
@@ -1301,7 +1301,7 @@ Test(iscsi_hostile, half_a_ping_without_reading)
 
 /* A thousand that do not log in, each after some of its login: the honest session is not delayed,
  * an initiator from another port gets in, and few of them are kept. */
-Test(iscsi_hostile, a_thousand_strangers)
+Test(iscsi_hostile, a_thousand_pending_connections)
 {
 	static struct iscsi_host *raw_client[1000];
 	struct iscsi_login_req req = { .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE,

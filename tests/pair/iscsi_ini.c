@@ -1277,7 +1277,7 @@ Test(iscsi_ini, an_early_error_makes_room_for_the_next)
 	target.recv = 512;
 	up("/0?depth=1");
 	target.script = fails_early;
-	target.late_sent = true;
+	target.delayed_sent = true;
 	early = finished = 0;
 	submit(0, IO_WRITE, 0, 0, 65536);
 	submit(1, IO_READ, 0, 0, 512);
@@ -1300,7 +1300,7 @@ Test(iscsi_ini, an_early_error_does_not_open_the_window)
 	target.window = 1;
 	up("/0");
 	target.script = fails_early;
-	target.late_sent = true;
+	target.delayed_sent = true;
 	target.window = 0;
 	early = finished = target.reads = 0;
 	submit(0, IO_WRITE, 0, 0, 65536);
@@ -1311,7 +1311,7 @@ Test(iscsi_ini, an_early_error_does_not_open_the_window)
 	}
 	cr_assert_eq(finished, 1);
 	cr_assert_eq(target.reads, 0);
-	target.late_sent = false;
+	target.delayed_sent = false;
 	target.window = 1;
 	give_nop(pipe_number(1), ISCSI_NO_TAG, ISCSI_NO_TAG);
 	turns_until(2);
@@ -1326,7 +1326,7 @@ Test(iscsi_ini, an_answered_command_that_never_leaves_is_not_aborted)
 	target.recv = 512;
 	up("/0");
 	target.script = fails_early;
-	target.late_sent = true;
+	target.delayed_sent = true;
 	early = finished = target.aborts = 0;
 	submit(0, IO_WRITE, 0, 0, 65536);
 	turns_until(1);

@@ -408,7 +408,7 @@ Test(iser_ini, a_device_with_few_sends)
 	begin();
 	target.peer.limit.send = 16;
 	target.peer.limit.inline_max = 16;
-	target.peer.late_sent = true;
+	target.peer.delayed_sent = true;
 	up("/0");
 	work();
 	down();
@@ -421,7 +421,7 @@ Test(iser_ini, a_device_with_one_sge_and_few_requests)
 	target.peer.limit.inline_max = 16;
 	target.peer.limit.send = 16;
 	target.peer.limit.recv = 11;
-	target.peer.late_sent = true;
+	target.peer.delayed_sent = true;
 	up("/0");
 	work();
 	cr_assert_eq(along, 0);
@@ -481,7 +481,7 @@ static void keep_next(unsigned count)
 
 static bool reachable_when_done;
 
-static void done_late(struct io *io)
+static void done_after_close(struct io *io)
 {
 	reachable_when_done = held_by->ep->state != EP_DOWN;
 	done(io);
@@ -494,7 +494,7 @@ Test(iser_ini, the_memory_of_a_late_command_is_out_of_reach_before_it_is_given_b
 	up("/0");
 	keep_next(1);
 	submit(0, IO_READ, 0, 512);
-	request_of[0].io.done = done_late;
+	request_of[0].io.done = done_after_close;
 	pass(5);
 	cr_assert_eq(held, 1);
 	cr_assert_eq(held_by->ep->state, EP_UP);

@@ -407,7 +407,7 @@ Test(iser_serve, commands_ahead_of_completions)
 	unsigned before;
 
 	ready();
-	peer.late_sent = true;
+	peer.delayed_sent = true;
 	before = answers;
 	chase = 1000;
 	for (unsigned i = 0; i < DEPTH; i++)

@@ -86,7 +86,7 @@ Test(load_disks, a_disk_that_forgets_is_found_out, .init = begin, .fini = end)
 
 struct killer {
 	struct loop_timer timer;
-	struct flaky_way *way;
+	struct flaky_path *way;
 	unsigned kills;
 };
 
@@ -114,7 +114,7 @@ Test(load_disks, paths_that_die_under_it_lose_nothing, .init = begin, .fini = en
 		.runtime_ms = 600,
 		.drain_ms = NO_LIMIT_MS };
 	static struct flaky_disk flaky;
-	static struct flaky_way way[2] = { { .host = "a", .disk = &flaky },
+	static struct flaky_path way[2] = { { .host = "a", .disk = &flaky },
 		{ .host = "b", .disk = &flaky } };
 	struct killer killer = { .timer.fire = strike, .way = way };
 	uint64_t verified = 0;
@@ -125,7 +125,7 @@ Test(load_disks, paths_that_die_under_it_lose_nothing, .init = begin, .fini = en
 		way[i].delay_us = 200;
 		way[i].quiesce_ms = 5;
 	}
-	flaky_ways(way, 2, 7);
+	flaky_paths(way, 2, 7);
 	open_disk("flaky://a/?path=b");
 	loop_timer_set(loop, &killer.timer, loop_clock() + 40000000);
 	do {
@@ -155,15 +155,15 @@ static bool fails_without_a_path(unsigned ms)
 {
 	const struct load_options opt = short_load(ms, 1);
 	static struct flaky_disk flaky;
-	static struct flaky_way way;
+	static struct flaky_path way;
 	uint64_t start;
 	int err;
 
-	way = (struct flaky_way){
+	way = (struct flaky_path){
 		.host = "a", .disk = &flaky, .id.nguid = { 1 }, .delay_us = 100, .reads_max = 20
 	};
 	flaky_disk_init(&flaky, 1 << 20);
-	flaky_ways(&way, 1, 7);
+	flaky_paths(&way, 1, 7);
 	open_disk("flaky://a/");
 	atomic_store(&way.refuse, 100000);
 	start = loop_clock();
@@ -198,16 +198,16 @@ static bool fails_in_silence(unsigned ms)
 {
 	const struct load_options opt = short_load(ms, 2);
 	static struct flaky_disk flaky;
-	static struct flaky_way way;
+	static struct flaky_path way;
 	struct killer killer = { .timer.fire = silence, .way = &way };
 	bool failed;
 	int err;
 
-	way = (struct flaky_way){
+	way = (struct flaky_path){
 		.host = "a", .disk = &flaky, .id.nguid = { 1 }, .delay_us = 100, .quiesce_ms = 60000
 	};
 	flaky_disk_init(&flaky, 1 << 20);
-	flaky_ways(&way, 1, 7);
+	flaky_paths(&way, 1, 7);
 	open_disk("flaky://a/");
 	loop_timer_set(loop, &killer.timer, loop_clock() + 50000000);
 	err = load_disk(loop, disk, &opt, result, &why);

@@ -91,7 +91,7 @@ Test(nfs, versions_over_rdma, .init = begin, .fini = end)
 	char text[32];
 
 	for (int late = 0; late < 2; late++) {
-		peer.late_sent = late;
+		peer.delayed_sent = late;
 		cr_assert_eq(ask_rdma(2000), 0, "%s", why.text);
 		cr_assert_eq(got.versions, NFS_ALL);
 	}

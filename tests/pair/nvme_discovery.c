@@ -235,7 +235,7 @@ Test(nvme_discovery, no_further_than_allowed)
 	end();
 }
 
-Test(nvme_discovery, a_referral_that_fails_is_told)
+Test(nvme_discovery, a_referral_that_fails_is_reported)
 {
 	begin();
 	add(0, NVMF_SUBTYPE_REFERRAL, NVMF_DISCOVERY_NQN, 1);
@@ -304,7 +304,7 @@ Test(nvme_discovery, as_many_controllers_as_allowed)
 }
 
 /* However many failed before. */
-Test(nvme_discovery, too_many_controllers_are_told)
+Test(nvme_discovery, too_many_controllers_are_reported)
 {
 	too_many(2);
 }
@@ -352,7 +352,7 @@ Test(nvme_discovery, a_referral_that_stalls_costs_no_other_record)
 }
 
 /* The first takes all the time; the rest is not tried one by one. */
-Test(nvme_discovery, no_time_left_is_told_once)
+Test(nvme_discovery, no_time_left_is_reported_once)
 {
 	begin();
 	for (int i = 0; i < 10; i++)

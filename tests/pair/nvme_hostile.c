@@ -315,7 +315,7 @@ static bool asks_for(int fd, uint16_t qid, uint16_t cid, uint32_t len)
 	return qid != 0xffff && say(fd, out, put(out, NVME_TCP_R2T, cid, 0, len));
 }
 
-Test(nvme_hostile, data_asked_for_that_came_in_the_capsule)
+Test(nvme_hostile, an_r2t_for_data_in_the_capsule)
 {
 	tt.script = asks_for;
 	breach(IO_WRITE, 4096, "queue_1 R2T unexpected");

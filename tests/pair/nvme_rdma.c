@@ -233,7 +233,7 @@ Test(nvme_rdma, writes_inside_and_beside_the_capsule)
 
 Test(nvme_rdma, a_tag_is_free_only_when_its_send_is)
 {
-	peer.late_sent = true;
+	peer.delayed_sent = true;
 	up("?depth=4");
 	work();
 	down();
@@ -242,7 +242,7 @@ Test(nvme_rdma, a_tag_is_free_only_when_its_send_is)
 Test(nvme_rdma, a_device_without_inline_sends)
 {
 	peer.limit.inline_max = 16;
-	peer.late_sent = true;
+	peer.delayed_sent = true;
 	up("");
 	work();
 	down();

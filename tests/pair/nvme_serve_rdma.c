@@ -342,7 +342,7 @@ Test(nvme_serve_rdma, small_devices)
 	struct nvme_sqe sqe = capsules_rw(NVME_IO_WRITE, 0, 8);
 
 	peer.limit = (struct ep_caps){ .send = 6, .ord = 1 };
-	peer.late_sent = true;
+	peer.delayed_sent = true;
 	capsules_begin_live();
 	for (unsigned round = 0; round < 4; round++) {
 		replies = 0;

@@ -285,7 +285,7 @@ Test(srp_ini, a_target_takes_only_some_immediate_data)
 Test(srp_ini, a_tag_is_free_only_when_its_send_is)
 {
 	begin();
-	target.peer.late_sent = true;
+	target.peer.delayed_sent = true;
 	target.peer.limit.inline_max = 16;
 	cr_assert_eq(attach("/0?depth=4"), 0, "%s", why.text);
 	lane_up();
@@ -717,7 +717,7 @@ static void wait_until(const unsigned *what, unsigned count)
 	cr_assert_eq(*what, count);
 }
 
-static void one_late(void)
+static void delay_one(void)
 {
 	tasks = 0;
 	ten_held(64);
@@ -737,7 +737,7 @@ static void one_late(void)
 
 Test(srp_ini, a_late_command_is_aborted_and_sent_again)
 {
-	one_late();
+	delay_one();
 	answer_task(0, 2);
 	wait_until(&held, 12);
 	cr_assert_arr_eq(hold[11].cdb, hold[0].cdb, 16);
@@ -751,7 +751,7 @@ Test(srp_ini, a_late_command_is_aborted_and_sent_again)
 /* Another channel, or another path, may help. */
 Test(srp_ini, a_command_that_is_late_again_ends_the_channel)
 {
-	one_late();
+	delay_one();
 	answer_task(0, 2);
 	wait_until(&held, 12);
 	submit(1, IO_READ, 0, 0, 512);
@@ -768,7 +768,7 @@ Test(srp_ini, a_command_that_is_late_again_ends_the_channel)
 /* The target may look for the tag after it has answered the command. */
 Test(srp_ini, a_tag_is_not_used_again_before_its_abort_is_answered)
 {
-	one_late();
+	delay_one();
 	answer(0, 1);
 	cr_assert_eq(finished, 10);
 	for (unsigned i = 1; i < 64; i++)
@@ -785,7 +785,7 @@ Test(srp_ini, a_tag_is_not_used_again_before_its_abort_is_answered)
 
 Test(srp_ini, a_refused_abort_ends_the_channel)
 {
-	one_late();
+	delay_one();
 	answer_task(4, 1);
 	cr_assert_eq(lane->state, LANE_DOWN);
 	diag_says(&lane->why, DIAG_TIMEOUT, "10.0.0.1:5555", "read no_abort");
@@ -805,7 +805,7 @@ Test(srp_ini, a_dead_target_is_not_waited_for_command_by_command)
 }
 
 /* No request of the limit is left for an abort, until one is answered. */
-static void late_at_the_limit(void)
+static void delay_at_the_limit(void)
 {
 	tasks = 0;
 	ten_held(3);
@@ -819,7 +819,7 @@ static void late_at_the_limit(void)
 
 Test(srp_ini, an_abort_waits_for_the_request_limit)
 {
-	late_at_the_limit();
+	delay_at_the_limit();
 	answer_task(0, 2);
 	cr_assert_eq(held, 5);
 	cr_assert_eq(lane->state, LANE_UP);
@@ -840,7 +840,7 @@ Test(srp_ini, an_abort_takes_the_request_that_the_target_gives)
 /* Only a response does, and it has none. */
 Test(srp_ini, an_aborted_command_gives_no_request_back)
 {
-	late_at_the_limit();
+	delay_at_the_limit();
 	answer_task(0, 1);
 	cr_assert_eq(held, 4);
 	cr_assert_eq(lane->state, LANE_UP);
@@ -966,7 +966,7 @@ Test(srp_ini, a_second_answer_is_not_the_next_command_s)
 
 Test(srp_ini, an_answer_after_the_abort_s_is_not_the_next_try_s)
 {
-	one_late();
+	delay_one();
 	answer_task(0, 2);
 	wait_until(&held, 12);
 	answered_twice(0, 11);
@@ -1028,7 +1028,7 @@ Test(srp_ini, requests_without_waiting_for_answers)
 {
 	struct srp_cred_req req = { .opcode = SRP_CRED_REQ };
 
-	target.peer.late_sent = true;
+	target.peer.delayed_sent = true;
 	up("/0");
 	for (int i = 0; i < 5; i++)
 		ep_pair_deliver(target.chan[1], &req, sizeof(req));

@@ -254,7 +254,7 @@ Test(srp_serve, only_initiators_on_the_list)
 	end();
 }
 
-Test(srp_serve, a_login_ends_other_channels_of_its_port_unless_told)
+Test(srp_serve, a_login_ends_other_channels_of_its_port_unless_multichannel)
 {
 	struct ep *other;
 	struct target_status status;

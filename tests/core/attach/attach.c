@@ -136,7 +136,7 @@ static int fake_look(struct attach *attach)
 	return fake->disk_ms != NEVER && loop_clock() >= fake->dialled_at + fake->disk_ms * MSEC;
 }
 
-static void fake_late(struct attach *attach)
+static void fake_timeout_error(struct attach *attach)
 {
 	diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT, "no disk of fake0");
 }
@@ -170,7 +170,7 @@ static void fake_users(const struct attach *attach, int root, struct attach_user
 static struct attach_proto row = { .ready = fake_ready,
 	.connect = fake_dial,
 	.poll = fake_look,
-	.set_timeout_error = fake_late,
+	.set_timeout_error = fake_timeout_error,
 	.undo = fake_undo,
 	.stop = fake_stop };
 

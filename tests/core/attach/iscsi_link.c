@@ -76,7 +76,7 @@ static void is_set(enum iscsi_if_param param, const char *text)
 	cr_assert_str_eq(iscsi_kernel.set[param], text, "parameter %d", param);
 }
 
-Test(iscsi_link, the_kernel_is_told_everything)
+Test(iscsi_link, the_kernel_gets_all_settings)
 {
 	char port[8];
 

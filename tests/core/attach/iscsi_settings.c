@@ -69,7 +69,7 @@ Test(iscsi_settings, both_names_are_taken)
 	cr_assert_eq(set.max_recv, 131072);
 }
 
-Test(iscsi_settings, what_is_wrong_is_said)
+Test(iscsi_settings, errors_name_what_is_wrong)
 {
 	static const struct {
 		const char *name, *value;

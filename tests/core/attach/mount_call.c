@@ -166,7 +166,7 @@ Test(mount_call, one_that_comes_when_its_time_is_up_stands)
 }
 
 /* A mount(2) ends after it was given up. */
-static void end_late(void)
+static void end_after_timeout(void)
 {
 	cr_assert_eq(shared->mounting, 1);
 	end_mount(NULL);
@@ -177,7 +177,7 @@ static void end_late(void)
 Test(mount_call, one_that_comes_when_it_was_given_up_is_undone)
 {
 	cr_assert_eq(ask(0, 100), -ETIMEDOUT);
-	end_late();
+	end_after_timeout();
 	cr_assert(unmounted());
 }
 
@@ -188,7 +188,7 @@ static void another(const char *type, const char *super)
 
 	snprintf(line, sizeof(line), "37 22 0:51 / /mnt rw - %s 10.0.0.1:/x %s\n", type, super);
 	tree_file(&tree, "proc/self/mountinfo", line);
-	end_late();
+	end_after_timeout();
 	cr_assert_not(unmounted(), "%s", line);
 }
 
@@ -217,7 +217,7 @@ Test(mount_call, one_that_is_in_vain_is_stopped_and_undone)
 {
 	stop_ms = 500;
 	cr_assert_eq(ask(0, 60000), -ECANCELED);
-	end_late();
+	end_after_timeout();
 	cr_assert(unmounted());
 }
 

@@ -58,7 +58,7 @@ Test(crc32c, every_length_is_as_computed_bit_by_bit)
 			len);
 }
 
-Test(crc32c, slower_ways_agree)
+Test(crc32c, slower_implementations_agree)
 {
 	static uint8_t p[6000];
 

@@ -185,7 +185,7 @@ Test(resolve, a_cancelled_one_is_forgotten)
 	is(&kept, "10.0.0.1:4420");
 }
 
-Test(resolve, one_lookup_for_all_that_want_the_name)
+Test(resolve, one_lookup_for_all_users_of_a_name)
 {
 	struct resolve r[20];
 

@@ -287,7 +287,7 @@ static const struct {
 	{ "iscsi:joe@h::::iqn.a:b", "joe", NULL, "iscsi:joe@h::::iqn.a:b" },
 };
 
-Test(uri, passwords_are_read_but_not_told)
+Test(uri, passwords_are_read_but_not_printed)
 {
 	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
 		struct diag diag = { 0 };
@@ -304,7 +304,7 @@ Test(uri, passwords_are_read_but_not_told)
 	}
 }
 
-Test(uri, a_wrong_password_is_not_told_either)
+Test(uri, a_wrong_password_is_not_printed_either)
 {
 	struct diag diag = { 0 };
 	struct uri uri;

@@ -606,7 +606,7 @@ Test(copy, a_map_of_another_size_or_for_a_new_file_is_refused)
 	strike(&t);
 }
 
-Test(copy, a_map_that_cannot_be_written_is_said_before_anything_is_copied)
+Test(copy, an_unwritable_map_is_an_error_before_the_copy)
 {
 	struct stage s = set(1 << 20, 512, 1 << 20, 512);
 

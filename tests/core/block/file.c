@@ -306,7 +306,7 @@ Test(file, more_requests_than_threads_where_io_uring_is_forbidden)
 
 /* Writes through the page cache and direct ones to the same blocks, over two disks of one file. The
  * kernel reports EIO to a later flush if it finds a dirty page at the end of a direct write. */
-static void write_both_ways(void)
+static void write_direct_and_cached(void)
 {
 	enum { ROUNDS = 100, COUNT = 32 };
 	struct many *many = calloc(COUNT, sizeof(*many));
@@ -349,13 +349,13 @@ static void write_both_ways(void)
 
 Test(file, no_overlap_of_writes_fails_a_flush)
 {
-	write_both_ways();
+	write_direct_and_cached();
 }
 
 Test(file, no_overlap_of_writes_fails_a_flush_where_io_uring_is_forbidden)
 {
 	forbid_io_uring();
-	write_both_ways();
+	write_direct_and_cached();
 }
 
 /* A file system that asks for more than the usual alignment answers EINVAL, as every one does to an
@@ -696,7 +696,7 @@ Test(file, no_request_extends_a_file_that_was_cut_where_io_uring_is_forbidden)
 	is_cut(&r);
 }
 
-Test(file, the_absence_of_io_uring_is_told)
+Test(file, missing_io_uring_is_reported)
 {
 	struct rig r = { 0 };
 
@@ -764,7 +764,7 @@ Test(file, a_block_device_that_grows_and_shrinks)
 }
 
 /* Without a listener, the size stays what it was when the copy began. */
-Test(file, growth_that_nobody_wants_to_know)
+Test(file, growth_without_a_listener)
 {
 	struct rig r = { 0 };
 	volatile int never = 0;

@@ -73,7 +73,7 @@ Test(paths, without_a_limit_only_the_first_opening_is_waited_for)
 	rig_fini(&rig);
 }
 
-Test(paths, one_of_two_ways_is_enough_and_the_other_joins_later)
+Test(paths, one_of_two_paths_is_enough_and_the_other_joins_later)
 {
 	struct rig rig;
 
@@ -112,14 +112,14 @@ Test(paths, the_preferred_way_is_taken_and_a_dead_one_not_returned_to)
 	rig_fini(&rig);
 }
 
-Test(paths, reads_go_over_at_once_and_writes_are_told_after_the_quiet_time)
+Test(paths, reads_fail_over_at_once_and_writes_after_the_quiet_time)
 {
 	struct rig rig;
 	struct req read, write, trim, zero, flush;
 
 	rig_init(&rig);
 	rig.way[0].quiesce_ms = 1000;
-	rig.way[0].no_late = true;
+	rig.way[0].no_pending = true;
 	atomic_store(&rig.way[0].hold, true);
 	rig_open(&rig, "flaky://a/?path=b");
 	req_submit(&rig, &flush, IO_FLUSH, 4);
@@ -211,7 +211,7 @@ Test(paths, fail_fast_fails_at_once_what_no_way_can_take)
 
 	rig_init(&rig);
 	rig.way[0].quiesce_ms = 1000;
-	rig.way[0].no_late = true;
+	rig.way[0].no_pending = true;
 	atomic_store(&rig.way[0].hold, true);
 	rig_open(&rig, "flaky://a/?loss=fail-fast");
 	req_submit(&rig, &read, IO_READ, 0);
@@ -298,7 +298,7 @@ Test(paths, a_lost_write_that_is_cancelled_keeps_its_quiet_time)
 
 	rig_init(&rig);
 	rig.way[0].quiesce_ms = 600;
-	rig.way[0].no_late = true;
+	rig.way[0].no_pending = true;
 	atomic_store(&rig.way[0].hold, true);
 	rig_open(&rig, "flaky://a/");
 	req_submit(&rig, &sent, IO_WRITE, 0);
@@ -335,7 +335,7 @@ Test(paths, an_aborted_lane_ends_alone)
 	unsigned downs = 0;
 
 	rig_init(&rig);
-	rig.way[0].no_late = true;
+	rig.way[0].no_pending = true;
 	rig_open(&rig, "flaky://a/?path=b");
 	cr_assert_eq(lane_open(&other, rig.bdev, rig.loop, &why), 0);
 	atomic_store(&rig.way[0].hold, true);
@@ -373,7 +373,7 @@ Test(paths, a_request_without_an_answer_ends_at_its_limit)
 	struct io io = { .kind = IO_WRITE, .len = 512, .buf = &buf };
 
 	rig_init(&rig);
-	rig.way[0].no_late = true;
+	rig.way[0].no_pending = true;
 	rig.way[0].quiesce_ms = 60000;
 	rig_open(&rig, "flaky://a/?path=b&loss=forever");
 	buf = pool_buf(rig.pool, 0);
@@ -397,7 +397,7 @@ Test(paths, abort_also_ends_what_is_held_and_withheld)
 
 	rig_init(&rig);
 	rig.way[0].quiesce_ms = 60000;
-	rig.way[0].no_late = true;
+	rig.way[0].no_pending = true;
 	atomic_store(&rig.way[0].hold, true);
 	rig_open(&rig, "flaky://a/?loss=forever");
 	req_submit(&rig, &sent, IO_WRITE, 0);
@@ -422,7 +422,7 @@ Test(paths, the_uri_can_lengthen_the_quiet_time)
 
 	rig_init(&rig);
 	rig.way[0].quiesce_ms = 10;
-	rig.way[0].no_late = true;
+	rig.way[0].no_pending = true;
 	atomic_store(&rig.way[0].hold, true);
 	rig_open(&rig, "flaky://a/?path=b&quiesce=0.5");
 	cr_assert_eq(rig.bdev->lim.quiesce_ms, 500);
@@ -541,7 +541,7 @@ Test(paths, tries_again_at_once_then_waits_longer_each_time)
 	rig_fini(&rig);
 }
 
-Test(paths, limits_are_what_all_ways_can_do)
+Test(paths, limits_are_those_of_all_paths)
 {
 	struct rig rig;
 

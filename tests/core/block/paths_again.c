@@ -240,7 +240,7 @@ Test(paths_again, a_lost_write_that_is_refused_keeps_its_quiet_time)
 
 	rig_init(&rig);
 	rig.way[0].quiesce_ms = 60000;
-	rig.way[0].no_late = true;
+	rig.way[0].no_pending = true;
 	atomic_store(&rig.way[0].hold, true);
 	rig_open(&rig, "flaky://a/?path=b&loss=2");
 	for (unsigned i = 0; i < 2; i++)

@@ -165,7 +165,7 @@ static int worker_end(struct loop *loop, void *arg)
 struct killer {
 	struct loop_timer timer;
 	struct loop *loop;
-	struct flaky_way *way;
+	struct flaky_path *way;
 	struct worker *worker;
 	unsigned ways, workers, seed, kills;
 	volatile int over;
@@ -175,7 +175,7 @@ static void killer_fire(struct loop_timer *timer)
 {
 	struct killer *k = container_of(timer, struct killer, timer);
 	unsigned dice = (unsigned)rand_r(&k->seed), over = 0;
-	struct flaky_way *way = &k->way[dice / 64 % k->ways];
+	struct flaky_path *way = &k->way[dice / 64 % k->ways];
 
 	for (unsigned i = 0; i < k->workers; i++)
 		over += atomic_load(&k->worker[i].over);
@@ -193,7 +193,7 @@ static void killer_fire(struct loop_timer *timer)
 static unsigned schedule(unsigned seed, unsigned lanes)
 {
 	struct flaky_disk disk;
-	struct flaky_way way[2] = { { .host = "a" }, { .host = "b" } };
+	struct flaky_path way[2] = { { .host = "a" }, { .host = "b" } };
 	struct bdev_env env = { .write = true, .on_loss_ms = UINT32_MAX };
 	struct worker *worker = calloc(lanes, sizeof(*worker));
 	struct killer killer = { .timer.fire = killer_fire,
@@ -217,7 +217,7 @@ static unsigned schedule(unsigned seed, unsigned lanes)
 		way[i].delay_us = seed % 3 ? 700 : 0;
 		way[i].io_refuse_dice = seed % 5 ? 0 : 150;
 	}
-	flaky_ways(way, 2, seed);
+	flaky_paths(way, 2, seed);
 	if (loop_new(&loop, &(struct loop_options){ .name = "test", .verbose = getenv("TRACE") },
 		    &diag))
 		return 1;

@@ -39,7 +39,7 @@ Test(paths_same, what_cannot_be_replayed_is_not_offered)
 /* Reconnect to a disk that differs in one property: the error names the property. The disk is
  * accepted again once the property is restored. */
 static void comes_back_as(
-	void (*spoil)(struct flaky_way *), void (*heal)(struct flaky_way *), const char *words)
+	void (*spoil)(struct flaky_path *), void (*heal)(struct flaky_path *), const char *words)
 {
 	struct rig rig;
 	struct req read;
@@ -58,37 +58,37 @@ static void comes_back_as(
 	rig_fini(&rig);
 }
 
-static void other_id(struct flaky_way *way)
+static void other_id(struct flaky_path *way)
 {
 	way->id.nguid[3] = 77;
 }
 
-static void right_id(struct flaky_way *way)
+static void right_id(struct flaky_path *way)
 {
 	way->id.nguid[3] = 9;
 }
 
-static void no_id(struct flaky_way *way)
+static void no_id(struct flaky_path *way)
 {
 	way->id = (struct bdev_id){ .model = "x" };
 }
 
-static void smaller(struct flaky_way *way)
+static void smaller(struct flaky_path *way)
 {
 	way->size = 1 << 19;
 }
 
-static void right_size(struct flaky_way *way)
+static void right_size(struct flaky_path *way)
 {
 	way->size = 0;
 }
 
-static void short_writes(struct flaky_way *way)
+static void short_writes(struct flaky_path *way)
 {
 	way->max_write = 4096;
 }
 
-static void long_writes(struct flaky_way *way)
+static void long_writes(struct flaky_path *way)
 {
 	way->max_write = 0;
 }

@@ -201,7 +201,7 @@ Test(iscsi_recovery, pauses_double_up_to_a_bound)
 	cr_assert_eq(w.limit_ms, 5000, "the next loss starts with the first limit");
 }
 
-Test(iscsi_recovery, a_reason_is_said_once_until_it_is_another)
+Test(iscsi_recovery, a_reason_is_reported_once_until_it_changes)
 {
 	find(1);
 	lose(1);
@@ -225,7 +225,7 @@ Test(iscsi_recovery, a_reason_is_said_once_until_it_is_another)
 }
 
 /* The state in sysfs changes a moment after the event. */
-Test(iscsi_recovery, what_was_heard_counts_more_than_what_is_shown)
+Test(iscsi_recovery, events_take_precedence_over_sysfs)
 {
 	find(1);
 	iscsi_recovery_lost(&w.recovery, 1, "cut", w.now);
@@ -358,7 +358,7 @@ Test(iscsi_recovery, two_at_once)
 }
 
 /* Started while it is lost: there is no event to hear. */
-Test(iscsi_recovery, goes_on_where_another_keeper_was)
+Test(iscsi_recovery, resumes_where_another_monitor_was)
 {
 	w.state[1].logged_in = false;
 	find(1);

@@ -227,7 +227,7 @@ static void cut_table(void *arg, uint8_t *datagram, size_t *len)
 		*len -= 30;
 }
 
-Test(srp_daemon, whom_a_table_that_was_cut_does_not_name_is_still_there)
+Test(srp_daemon, targets_missing_in_a_truncated_table_stay)
 {
 	opts.rescan_ms = 60000;
 	begin();

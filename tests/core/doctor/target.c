@@ -254,7 +254,7 @@ Test(target, the_interface)
 	end();
 }
 
-Test(target, a_name_is_not_judged_without_time)
+Test(target, a_name_is_not_checked_without_time)
 {
 	begin("nvme+tcp://name.invalid/nqn.x", "", "");
 	e.doctor.deadline = loop_clock();

@@ -331,7 +331,7 @@ Test(nbd_dev, a_device_that_another_process_serves_is_not_taken_over)
 	strike(&s);
 }
 
-Test(nbd_dev, the_kernel_is_told_a_new_size)
+Test(nbd_dev, the_kernel_gets_a_new_size)
 {
 	struct stage s;
 

@@ -460,7 +460,7 @@ Test(ublk, a_device_that_is_served_is_not_taken)
 	teardown();
 }
 
-Test(ublk, one_that_never_came_up_is_made_anew)
+Test(ublk, a_device_that_never_started_is_created_again)
 {
 	struct diag diag = { 0 };
 	struct ublk *u;
@@ -505,7 +505,7 @@ Test(ublk, the_disk_must_still_be_what_the_device_is)
 	teardown();
 }
 
-Test(ublk, a_take_over_that_came_to_nothing_is_repeated)
+Test(ublk, a_take_over_without_effect_is_repeated)
 {
 	struct diag diag = { 0 };
 	struct ublk_info info;
@@ -553,7 +553,7 @@ Test(ublk, what_fails_on_the_way_leaves_no_device)
 	teardown();
 }
 
-Test(ublk, the_end_from_elsewhere_is_told_and_stopping_then_is_no_failure)
+Test(ublk, the_end_by_others_is_reported_and_stopping_then_succeeds)
 {
 	struct diag diag = { 0 };
 	struct ublk_info info;

@@ -65,7 +65,7 @@ Test(ublk_ctl, an_answer_to_a_request_in_its_entry)
 }
 
 /* A control device that is an ordinary file knows no commands: as with a driver that is too old. */
-Test(ublk_ctl, a_driver_that_is_too_old_is_told)
+Test(ublk_ctl, a_driver_that_is_too_old_is_reported)
 {
 	char path[] = "/tmp/ublk-XXXXXX";
 	struct diag diag = { 0 };

@@ -106,7 +106,7 @@ Test(load_disk, ends_after_its_time, .init = begin, .fini = end)
 	} while (disk->read <= result->kind[LOAD_READ].bytes); /* the ramp is not counted */
 }
 
-Test(load_disk, ends_when_told_with_what_it_has, .init = begin, .fini = end)
+Test(load_disk, ends_on_request_with_partial_results, .init = begin, .fini = end)
 {
 	int stop = 1;
 

@@ -110,7 +110,7 @@ static void asked(void *arg, const struct mad_target *target)
 	cr_assert(!target->err || targets_done == 3, "the living come first");
 }
 
-Test(scan, each_port_is_told_as_soon_as_it_is_done)
+Test(scan, each_port_is_reported_as_soon_as_it_is_done)
 {
 	fake_fabric_init(3);
 	fake_fabric.node[0].dead = true;
@@ -146,7 +146,7 @@ Test(scan, five_thousand_ports)
 	cr_assert_eq(fake_fabric.dm_sent, 4 * 5000, "unit, controller, services, unit again");
 }
 
-Test(scan, the_dead_are_told_and_hide_nobody)
+Test(scan, dead_targets_are_reported_and_hide_no_others)
 {
 	fake_fabric_init(600);
 	for (unsigned i = 0; i < 600; i += 7)
@@ -252,7 +252,7 @@ Test(scan, a_unit_that_changes_is_read_again)
 	cr_assert_eq(services(&found.target[1]), 1, "the last reading is kept");
 }
 
-Test(scan, some_want_to_know_whom_to_notify_first)
+Test(scan, some_need_the_notified_port_first)
 {
 	fake_fabric_init(2);
 	fake_fabric.node[0].guid = 0x0005ad0000000001;
@@ -266,7 +266,7 @@ Test(scan, some_want_to_know_whom_to_notify_first)
 	cr_assert_eq(units(), 2);
 }
 
-Test(scan, refusals_are_told_with_their_status)
+Test(scan, refusals_are_reported_with_their_status)
 {
 	fake_fabric_init(3);
 	for (unsigned i = 0; i < 3; i++) {
@@ -387,7 +387,7 @@ Test(scan, services_that_are_not_srp_are_left_out)
 	cr_assert_eq(found.target[0].unit->ioc->services, 1);
 }
 
-Test(scan, when_the_time_is_up_the_rest_is_told)
+Test(scan, the_rest_is_reported_on_timeout)
 {
 	fake_fabric_init(3);
 	fake_fabric.node[1].dead = true;

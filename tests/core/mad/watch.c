@@ -188,7 +188,7 @@ static void same_again(void *arg, uint8_t *datagram, size_t *len)
 	wire_put_be(datagram + 8, 8, 77);
 }
 
-Test(watch, a_report_said_twice_is_answered_twice)
+Test(watch, a_repeated_report_is_answered_twice)
 {
 	begin();
 	pass(0.1);
@@ -201,7 +201,7 @@ Test(watch, a_report_said_twice_is_answered_twice)
 	cr_assert_eq(it.notices, 2);
 }
 
-Test(watch, what_changes_of_the_port_is_told_within_a_second_and_subscribed_anew)
+Test(watch, changes_of_the_port_are_reported_within_a_second_and_subscribed_again)
 {
 	static const struct {
 		size_t at;
@@ -364,7 +364,7 @@ Test(watch, a_silent_or_busy_administrator)
 	cr_assert_eq(it.statuses, 2);
 }
 
-Test(watch, a_busy_administrator_is_told_so)
+Test(watch, a_busy_administrator_is_reported)
 {
 	fake_fabric.inform_status = MAD_STATUS_BUSY;
 	begin();
@@ -523,7 +523,7 @@ Test(watch, ends_within_a_second_whatever_the_administrator_does)
 	cr_assert_eq(it.statuses, 0);
 }
 
-Test(watch, nothing_is_told_after_it_was_left)
+Test(watch, nothing_is_reported_after_it_was_left)
 {
 	begin();
 	pass(0.1);

@@ -239,7 +239,7 @@ static void strange(void *arg, uint8_t *datagram, size_t *len)
 	}
 }
 
-Test(xact, strangers_are_dropped)
+Test(xact, answers_of_others_are_dropped)
 {
 	unsigned what = 0;
 	struct ask ask[7] = { 0 };
@@ -419,7 +419,7 @@ Test(xact, the_urgent_go_first)
 	cr_assert_eq(ask[1].done, 1);
 }
 
-Test(xact, patience_has_an_end)
+Test(xact, retries_are_limited)
 {
 	struct ask ask = { 0 };
 

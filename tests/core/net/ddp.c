@@ -436,7 +436,7 @@ Test(ddp, a_peer_may_end_with_a_reason)
 	finish();
 }
 
-Test(ddp, an_invalidated_key_is_told_and_gone)
+Test(ddp, an_invalidated_key_is_reported_and_gone)
 {
 	struct ddp_untagged u = untagged(RDMAP_SEND_INVAL, true, DDP_QN_SEND, 1, 0);
 
@@ -676,7 +676,7 @@ Test(ddp, a_peer_that_leaves_in_the_middle)
 	finish();
 }
 
-Test(ddp, the_owner_may_leave_and_is_told_once)
+Test(ddp, the_owner_may_leave_and_is_called_once)
 {
 	connected(true);
 	ep->ops->close(ep);

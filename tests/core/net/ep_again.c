@@ -50,7 +50,7 @@ Test(ep, a_slow_target_gets_verbs_once_more)
 	finish(ep);
 }
 
-Test(ep, nobody_anywhere)
+Test(ep, no_listener_anywhere)
 {
 	struct ep *ep = dial(5000);
 
@@ -138,7 +138,7 @@ Test(ep, no_time_is_left_for_verbs_again)
 	finish(ep);
 }
 
-Test(ep, what_the_owner_took_back_itself_is_not_taken_twice)
+Test(ep, operations_returned_to_the_owner_are_not_returned_twice)
 {
 	struct ep *ep;
 

@@ -159,7 +159,7 @@ Test(ep_pair, an_echo_gives_sent_then_recv_and_a_quiet_one_only_recv)
 
 Test(ep_pair, sent_may_come_after_the_answer)
 {
-	struct ep_peer peer = { .message = echo, .late_sent = true };
+	struct ep_peer peer = { .message = echo, .delayed_sent = true };
 	struct ep *ep = dial(&peer);
 	struct ep_op op;
 
@@ -254,15 +254,15 @@ Test(ep_pair, without_a_peer_there_is_no_device)
 	loop_free(loop);
 }
 
-static uint32_t heard_len, heards;
+static uint32_t received_len, receive_count;
 
 static void hear(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, uint32_t len)
 {
 	(void)peer;
 	(void)ep;
 	(void)bytes;
-	heard_len = len;
-	heards++;
+	received_len = len;
+	receive_count++;
 }
 
 Test(ep_pair, a_truncated_message_is_the_beginning_of_one)
@@ -274,8 +274,8 @@ Test(ep_pair, a_truncated_message_is_the_beginning_of_one)
 	turn(&owner.up);
 	say(ep, &op, 0);
 	settle();
-	cr_assert_eq(heards, 1);
-	cr_assert_lt(heard_len, 5);
+	cr_assert_eq(receive_count, 1);
+	cr_assert_lt(received_len, 5);
 	cr_assert_eq(peer.fault.truncated, 1);
 	cr_assert_str_eq(owner.log, "s", "who sent it does not know");
 	finish(ep);
@@ -293,7 +293,7 @@ Test(ep_pair, a_dropped_message_ends_the_connection_later)
 	cr_assert(ep_pair_deliver(ep, "x", 1));
 	turn(&owner.down);
 	cr_assert_str_eq(owner.log, "r", "the other way it still works");
-	cr_assert_eq(heards, 0);
+	cr_assert_eq(receive_count, 0);
 	cr_assert_eq(peer.fault.drops, 1);
 	cr_assert_eq(ep->why.code, DIAG_CLOSED);
 	finish(ep);

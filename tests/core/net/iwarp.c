@@ -463,7 +463,7 @@ static int request_too_long(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	return EP_PRIV_MAX + 1;
 }
 
-Test(iwarp, private_data_travel_both_ways)
+Test(iwarp, private_data_in_both_directions)
 {
 	static const struct ep_events big = { request_of_size, up, recv_, sent, idle, down };
 	struct diag diag;
@@ -549,7 +549,7 @@ Test(iwarp, the_lesser_depth_counts)
 }
 
 /* What each side hears when the other closes. */
-Test(iwarp, closing_is_heard)
+Test(iwarp, closing_is_noticed)
 {
 	connect_both(true, true);
 	client.ep->ops->close(client.ep);
@@ -588,7 +588,7 @@ Test(iwarp, freeing_in_the_middle)
 	tear_down();
 }
 
-Test(iwarp, a_fault_is_told_in_words_on_both_sides)
+Test(iwarp, a_fault_is_reported_on_both_sides)
 {
 	struct ep_op op = { .kind = EP_WRITE, .nsge = 1, .rkey = 0xbad00 };
 

@@ -90,7 +90,7 @@ Test(mpa, every_damaged_byte_is_refused_or_harmless)
 		}
 }
 
-Test(mpa, what_is_wrong_is_said)
+Test(mpa, errors_name_what_is_wrong)
 {
 	struct diag diag = { 0 };
 	uint8_t bad[sizeof(golden)];

@@ -292,7 +292,7 @@ Test(tcp, addresses_of_another_family_than_the_source)
 	close(fd);
 }
 
-Test(tcp, a_reset_and_a_close_are_told_apart)
+Test(tcp, a_reset_and_a_close_are_distinguished)
 {
 	for (int reset = 0; reset < 2; reset++) {
 		struct loop *loop = loop_make();

@@ -11,12 +11,12 @@ struct slot {
 };
 
 static struct loop *loop;
-static void *late_owner;
+static void *overdue_owner;
 static int lates;
 
 static void late(struct inflight *inflight, struct inflight_slot *slot)
 {
-	late_owner = slot->owner;
+	overdue_owner = slot->owner;
 	lates++;
 	loop_stop(inflight->loop);
 }
@@ -181,7 +181,7 @@ Test(inflight, the_nearest_deadline_is_reported_whatever_the_order)
 	inflight_take(&inflight, &owner[2], now + 2000000);
 	inflight_take(&inflight, &owner[3], 0);
 	loop_run(loop);
-	cr_assert_eq(late_owner, &owner[1]);
+	cr_assert_eq(overdue_owner, &owner[1]);
 	inflight_drop(&inflight, &first->flight);
 	fini(&inflight);
 }
@@ -199,14 +199,14 @@ Test(inflight, a_slot_that_gets_more_time)
 	first = inflight_take(&inflight, &owner[0], now + 1000000);
 	inflight_take(&inflight, &owner[1], now + 2000000);
 	loop_run(loop);
-	cr_assert_eq(late_owner, &owner[0]);
+	cr_assert_eq(overdue_owner, &owner[0]);
 	inflight_extend(&inflight, &first->flight, now + 3000000);
 	loop_run(loop);
-	cr_assert_eq(late_owner, &owner[1]);
+	cr_assert_eq(overdue_owner, &owner[1]);
 	inflight_drop(&inflight, inflight.first);
 	inflight_extend(&inflight, &first->flight, now + 4000000);
 	loop_run(loop);
-	cr_assert_eq(late_owner, &owner[0]);
+	cr_assert_eq(overdue_owner, &owner[0]);
 	cr_assert_eq(lates % 3, 0);
 	inflight_drop(&inflight, &first->flight);
 	fini(&inflight);
@@ -225,7 +225,7 @@ Test(inflight, what_was_answered_in_time_is_not_late)
 	inflight_take(&inflight, &owner[1], now + 5000000);
 	inflight_drop(&inflight, &slot->flight);
 	loop_run(loop);
-	cr_assert_eq(late_owner, &owner[1]);
+	cr_assert_eq(overdue_owner, &owner[1]);
 	cr_assert_eq(lates, 1);
 	fini(&inflight);
 }

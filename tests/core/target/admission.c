@@ -106,7 +106,7 @@ static void end(void)
 	cr_assert(!admission.peer_addrs && !admission.networks && !admission.hosts);
 }
 
-Test(target_admission, strangers_of_one_address_compete_among_themselves)
+Test(target_admission, pending_connections_of_one_address_compete_among_themselves)
 {
 	begin(1024, false);
 	cr_assert(enter(0, 1));
@@ -144,7 +144,7 @@ Test(target_admission, unix_sockets_have_no_quota)
 
 /* A thousand connections of as many addresses: the one of a host that is slow to come is not the
  * first to go as long as some address has more. */
-Test(target_admission, strangers_of_all_addresses)
+Test(target_admission, pending_connections_of_all_addresses)
 {
 	begin(1024, false);
 	cr_assert(enter(0, 1));
@@ -165,7 +165,7 @@ Test(target_admission, strangers_of_all_addresses)
 
 /* Many addresses of one /64 are one peer's, as far as others are concerned; among themselves the
  * address that has most makes room. */
-Test(target_admission, strangers_of_one_network)
+Test(target_admission, pending_connections_of_one_network)
 {
 	begin(1024, false);
 	for (unsigned i = 0; i < 3; i++)
@@ -480,7 +480,7 @@ Test(target_admission, addresses_end_up_equal)
 
 /* Connections without a login cost no host a connection: they take a few beyond all, from each
  * other. */
-Test(target_admission, strangers_take_no_place_of_a_host)
+Test(target_admission, pending_connections_take_no_place_of_a_host)
 {
 	begin(16, false);
 	cr_assert_eq(names_of(0, 16, 1), 16);

@@ -155,7 +155,7 @@ Test(iscsi_string, too_long)
 	cr_assert_eq(kernel_iscsi_string(text, &entry, &why), -EINVAL, "a name");
 }
 
-Test(iscsi_string, is_told_from_a_uri)
+Test(iscsi_string, is_distinguished_from_a_uri)
 {
 	cr_assert(uri_is_iscsi("iscsi:10.0.0.1::::" IQN));
 	cr_assert(uri_is_iscsi("iser:"));

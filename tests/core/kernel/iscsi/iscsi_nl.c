@@ -20,7 +20,7 @@ static size_t put(uint16_t type, const struct iscsi_if_msg *msg, size_t more)
 	return head.nlmsg_len;
 }
 
-Test(iscsi_nl, events_tell_whose_they_are)
+Test(iscsi_nl, events_name_their_session)
 {
 	struct kernel_iscsi_event event;
 	struct iscsi_if_msg msg = { .type = ISCSI_IF_CONN_ERROR };

@@ -174,7 +174,7 @@ static void lie(const char *dir, const char *name, const char *text, int expecte
 	cr_assert_eq(*(int *)(void *)((char *)&s + at), expected, "%s '%s'", name, text);
 }
 
-Test(iscsi_session, lies_are_not_told)
+Test(iscsi_session, lies_are_not_reported)
 {
 	const int none = VALUE_UNKNOWN;
 
@@ -358,7 +358,7 @@ Test(iscsi_session, secrets_of_any_length)
 	diag_says(&why, DIAG_SYSTEM, NULL, "password session1 value_too_large");
 }
 
-Test(iscsi_session, secrets_that_are_not_told)
+Test(iscsi_session, secrets_that_are_not_reported)
 {
 	struct kernel_iscsi_secrets secrets;
 

@@ -155,7 +155,7 @@ Test(modules, options_of_the_machine)
 	tree_free(&tree);
 }
 
-Test(modules, what_is_missing_is_told_apart)
+Test(modules, missing_parts_are_distinguished)
 {
 	struct tree tree = tree_new();
 	char *path[MODULE_FILES], many[4096] = "kernel/many.ko:";

@@ -94,7 +94,7 @@ Test(notify, any_text)
 	close(fd);
 }
 
-Test(notify, the_watchdog_is_fed_by_whom_it_watches)
+Test(notify, the_watchdog_is_fed_by_the_watched_process)
 {
 	char pid[16];
 

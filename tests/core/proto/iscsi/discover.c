@@ -213,7 +213,7 @@ Test(iscsi_discover, a_target_that_hangs_up)
 	cr_assert(why.text[0]);
 }
 
-Test(iscsi_discover, the_same_secret_both_ways)
+Test(iscsi_discover, the_same_secret_in_both_directions)
 {
 	struct iscsi_identity same = { .initiator = "iqn.x:me",
 		.auth = { .user = "joe", .secret = "s", .target_secret = "s" } };

@@ -67,7 +67,7 @@ Test(nbd_srv_conn, idle_client_may_stay)
 }
 
 /* Unread replies occupy only this client's slots and do not delay other clients. */
-Test(nbd_srv_conn, client_that_never_reads_harms_nobody)
+Test(nbd_srv_conn, client_that_never_reads_harms_no_other)
 {
 	struct client *s = client_set(512, 4, false);
 	int mute = s->fd, sent = 0;

@@ -436,7 +436,7 @@ Test(nbd_srv_handshake, old_client_may_only_name_an_export)
 	cr_assert_eq(t.h.state, NBD_HANDSHAKE_END);
 }
 
-Test(nbd_srv_handshake, no_room_for_the_client_is_told)
+Test(nbd_srv_handshake, no_room_for_the_client_is_reported)
 {
 	struct talk t;
 

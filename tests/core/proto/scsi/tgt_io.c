@@ -177,7 +177,7 @@ Test(scsi_tgt_io, write_and_verify_reads_back)
 }
 
 /* What came along is in memory that such a disk's target must not reach; it is copied. */
-Test(scsi_tgt_io, data_that_came_along_for_an_exposed_disk)
+Test(scsi_tgt_io, immediate_data_for_an_exposed_disk)
 {
 	static const uint8_t opcodes[] = { 0x2a, 0x2e };
 	const struct pool *own;
