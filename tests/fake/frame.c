@@ -13,7 +13,7 @@
 
 #define MSEC     1000000ull
 #define SIZE     (16u << 20)
-#define OWN      (1u << 20) /* the honest guest's part of the disk, from the start */
+#define OWN      (1u << 20) /* the honest client's part of the disk, from the start */
 #define OTHERS   24
 #define PART     (600u << 10) /* of the disk, for each of these: a read at most */
 #define WORKERS  3
@@ -26,18 +26,18 @@
 
 static struct loop *loop, *loops[WORKERS];
 static struct fake_disk *backing;
-static struct guest_server with;
-static struct guest *honest, *other[OTHERS];
+static struct frame_server with;
+static struct frame_client *honest, *other[OTHERS];
 static uint8_t noise[1 << 20];
 static struct diag why;
 static struct loop_timer beat;
-static uint64_t beat_ns; /* of the guests */
-static void (*behave)(struct guest *);
+static uint64_t beat_ns; /* of the clients */
+static void (*behave)(struct frame_client *);
 static volatile int never, answered;
 static unsigned seed, beats;
 static struct workers *workers; /* NULL: all on one loop, with the fake clock */
 
-/* --- where guests come from */
+/* --- where clients come from */
 
 int __real_connect(int, const struct sockaddr *, socklen_t);
 int __wrap_connect(int, const struct sockaddr *, socklen_t);
@@ -55,7 +55,7 @@ int __wrap_connect(int fd, const struct sockaddr *to, socklen_t len)
 	return __real_connect(fd, to, len);
 }
 
-/* --- all guests act on their own */
+/* --- all clients act on their own */
 
 static void beat_fired(struct loop_timer *timer)
 {
@@ -66,7 +66,7 @@ static void beat_fired(struct loop_timer *timer)
 			behave(other[i]);
 	address = 0;
 	if (honest) {
-		guest_poll(honest, true);
+		frame_client_poll(honest, true);
 		answered = honest->answered == honest->asked;
 	}
 	loop_timer_set(loop, timer, loop_now(loop) + beat_ns);
@@ -79,16 +79,16 @@ static void pass(unsigned ms)
 	beat_ns = MSEC;
 }
 
-void frame_quiet(struct guest *guest)
+void frame_quiet(struct frame_client *client)
 {
-	guest_poll(guest, true);
+	frame_client_poll(client, true);
 }
 
-static void begin(const struct guest_kind *kind)
+static void begin(const struct frame_kind *kind)
 {
 	const struct loop_options opt = { .name = "test" };
 
-	guest_kind = kind;
+	frame_kind = kind;
 	behave = frame_quiet;
 	seed = 7;
 	for (unsigned i = 0; i < sizeof(noise); i++)
@@ -97,7 +97,7 @@ static void begin(const struct guest_kind *kind)
 	for (unsigned i = 0; i < WORKERS; i++)
 		loops[i] = loop;
 	backing = fake_disk_new(loop, SIZE, 512);
-	with = (struct guest_server){ .bdev = &backing->bdev,
+	with = (struct frame_server){ .bdev = &backing->bdev,
 		.loop = loop,
 		.loops = loops,
 		.nloops = 1,
@@ -112,25 +112,25 @@ static void begin(const struct guest_kind *kind)
 
 static void start(void)
 {
-	cr_assert_eq(guest_kind->start(&with, &why), 0, "%s", why.text);
+	cr_assert_eq(frame_kind->start(&with, &why), 0, "%s", why.text);
 }
 
-static struct guest *joined(unsigned host)
+static struct frame_client *joined(unsigned host)
 {
-	struct guest *guest = guest_dial(host);
+	struct frame_client *client = frame_client_dial(host);
 
-	for (unsigned i = 0; (i < 100 || !leap_now) && !guest->joined; i++) {
-		guest_poll(guest, true);
+	for (unsigned i = 0; (i < 100 || !leap_now) && !client->joined; i++) {
+		frame_client_poll(client, true);
 		pass(1);
 	}
-	cr_assert(guest->joined && !guest->over);
-	return guest;
+	cr_assert(client->joined && !client->over);
+	return client;
 }
 
-static void leave(struct guest **guest)
+static void leave(struct frame_client **client)
 {
-	guest_leave(*guest);
-	*guest = NULL;
+	frame_client_leave(*client);
+	*client = NULL;
 }
 
 static void leave_all(void)
@@ -150,20 +150,20 @@ static void end(void)
 static void stop_and_end(void)
 {
 	leave_all();
-	cr_assert_eq(guest_kind->stop(5000, &why), 0, "%s", why.text);
+	cr_assert_eq(frame_kind->stop(5000, &why), 0, "%s", why.text);
 	end();
 }
 
-/* --- the honest guest */
+/* --- the honest client */
 
 static uint64_t wait_answer(void)
 {
 	uint64_t from = loop_clock();
 
 	answered = 0;
-	guest_poll(honest, true);
+	frame_client_poll(honest, true);
 	loop_wait(loop, &answered, leap_limit(60000 * MSEC));
-	cr_assert(answered && !honest->over, "the honest guest gets no answer");
+	cr_assert(answered && !honest->over, "the honest client gets no answer");
 	cr_assert_eq(honest->failed, 0);
 	return loop_clock() - from;
 }
@@ -171,17 +171,17 @@ static uint64_t wait_answer(void)
 /* Writes somewhere and reads it back; the longer time of the two. */
 static uint64_t write_and_read(void)
 {
-	uint32_t len = rand_r(&seed) % 4 ? GUEST_HEARD : guest_kind->most;
+	uint32_t len = rand_r(&seed) % 4 ? FRAME_READ_MAX : frame_kind->most;
 	uint64_t off = rand_r(&seed) % ((OWN - len) / 512 + 1) * 512ull, took, longest;
 	const uint8_t *data = noise + rand_r(&seed) % (sizeof(noise) - len);
 
-	guest_kind->write(honest, off, len, data);
+	frame_kind->write(honest, off, len, data);
 	longest = wait_answer();
 	cr_assert(workers || !memcmp(backing->bytes + off, data, len), "other data was written");
-	memset(honest->heard, 0, sizeof(honest->heard));
-	guest_kind->read(honest, off, len);
+	memset(honest->read_data, 0, sizeof(honest->read_data));
+	frame_kind->read(honest, off, len);
 	took = wait_answer();
-	cr_assert_eq(memcmp(honest->heard, data, GUEST_HEARD), 0, "other data was read");
+	cr_assert_eq(memcmp(honest->read_data, data, FRAME_READ_MAX), 0, "other data was read");
 	return took > longest ? took : longest;
 }
 
@@ -203,81 +203,81 @@ static void honest_works(unsigned rounds, unsigned most_ms)
 
 /* --- what others do */
 
-static uint64_t own_part(const struct guest *guest)
+static uint64_t own_part(const struct frame_client *client)
 {
-	return OWN + guest->host * (uint64_t)PART;
+	return OWN + client->host * (uint64_t)PART;
 }
 
-void frame_silent(struct guest *guest)
+void frame_silent(struct frame_client *client)
 {
-	guest_poll(guest, false);
+	frame_client_poll(client, false);
 }
 
 /* Its writes get no data. */
-void frame_frozen(struct guest *guest)
+void frame_frozen(struct frame_client *client)
 {
-	guest->give = 0;
-	guest_poll(guest, true);
-	while (guest->joined && guest->asked < guest_kind->depth)
-		guest_kind->write(guest, own_part(guest), BUFFER, noise);
+	client->give = 0;
+	frame_client_poll(client, true);
+	while (client->joined && client->asked < frame_kind->depth)
+		frame_kind->write(client, own_part(client), BUFFER, noise);
 }
 
 /* Data comes for as long as it takes to get a buffer, then no more. */
-void frame_half_frozen(struct guest *guest)
+void frame_half_frozen(struct frame_client *client)
 {
-	if (!guest->asked)
-		guest->give = BUFFER / 2;
-	guest_poll(guest, true);
-	while (guest->joined && guest->asked < guest_kind->depth)
-		guest_kind->write(guest, own_part(guest), BUFFER, noise);
+	if (!client->asked)
+		client->give = BUFFER / 2;
+	frame_client_poll(client, true);
+	while (client->joined && client->asked < frame_kind->depth)
+		frame_kind->write(client, own_part(client), BUFFER, noise);
 }
 
 /* It does not take its replies. */
-void frame_deaf(struct guest *guest)
+void frame_deaf(struct frame_client *client)
 {
-	guest_poll(guest, true);
-	if (!guest->joined)
+	frame_client_poll(client, true);
+	if (!client->joined)
 		return;
-	while (guest->asked < guest_kind->depth)
-		guest_kind->read(guest, own_part(guest), guest_kind->most);
-	guest->deaf = true;
+	while (client->asked < frame_kind->depth)
+		frame_kind->read(client, own_part(client), frame_kind->most);
+	client->deaf = true;
 }
 
 /* As many requests as it may have, always. */
-void frame_greedy(struct guest *guest)
+void frame_greedy(struct frame_client *client)
 {
-	guest_poll(guest, true);
-	while (guest->joined && guest->asked - guest->answered < guest_kind->depth)
-		guest_kind->read(guest, own_part(guest), guest_kind->most);
+	frame_client_poll(client, true);
+	while (client->joined && client->asked - client->answered < frame_kind->depth)
+		frame_kind->read(client, own_part(client), frame_kind->most);
 }
 
-void frame_greedy_writes(struct guest *guest)
+void frame_greedy_writes(struct frame_client *client)
 {
-	guest_poll(guest, true);
-	while (guest->joined && guest->asked - guest->answered < guest_kind->depth)
-		guest_kind->write(guest, own_part(guest), BUFFER, noise);
+	frame_client_poll(client, true);
+	while (client->joined && client->asked - client->answered < frame_kind->depth)
+		frame_kind->write(client, own_part(client), BUFFER, noise);
 }
 
 /* 8 KiB in a millisecond. */
-static void slow(struct guest *guest)
+static void slow(struct frame_client *client)
 {
-	if (!guest->joined)
-		guest->give = 0;
-	guest->give += (uint32_t)(8192 * beat_ns / MSEC);
-	guest_poll(guest, true);
-	while (guest->joined && guest->asked - guest->answered < 4)
-		guest_kind->write(guest, own_part(guest), BUFFER, noise);
+	if (!client->joined)
+		client->give = 0;
+	client->give += (uint32_t)(8192 * beat_ns / MSEC);
+	frame_client_poll(client, true);
+	while (client->joined && client->asked - client->answered < 4)
+		frame_kind->write(client, own_part(client), BUFFER, noise);
 }
 
 static void dial_other(unsigned i, unsigned host)
 {
 	address = others_at;
-	other[i] = guest_dial(host);
+	other[i] = frame_client_dial(host);
 	address = 0;
 }
 
 /* A few at a time: an address has few connections that have not joined. */
-static void dial_others(unsigned count, void (*how)(struct guest *))
+static void dial_others(unsigned count, void (*how)(struct frame_client *))
 {
 	behave = how;
 	for (unsigned i = 0; i < count; i++) {
@@ -298,7 +298,7 @@ static unsigned still_here(void)
 
 /* --- tests, for any kind */
 
-void frame_beside(const struct guest_kind *kind, void (*how)(struct guest *), bool ended)
+void frame_beside(const struct frame_kind *kind, void (*how)(struct frame_client *), bool ended)
 {
 	begin(kind);
 	start();
@@ -316,9 +316,9 @@ void frame_beside(const struct guest_kind *kind, void (*how)(struct guest *), bo
 	stop_and_end();
 }
 
-/* What the honest guest waits for is its turn, not all that others have asked for before: one
+/* What the honest client waits for is its turn, not all that others have asked for before: one
  * request of each of them, and what holds the buffers. */
-void frame_beside_greedy(const struct guest_kind *kind, void (*how)(struct guest *))
+void frame_beside_greedy(const struct frame_kind *kind, void (*how)(struct frame_client *))
 {
 	const unsigned pieces = kind->most / BUFFER,
 		       most_ms = (OTHERS + 2 * BUFFERS) * pieces * PACE_MS;
@@ -337,12 +337,12 @@ void frame_beside_greedy(const struct guest_kind *kind, void (*how)(struct guest
 	}
 	for (unsigned i = 0; i < OTHERS; i++)
 		cr_assert(!other[i]->over && !other[i]->failed && other[i]->answered > 1,
-			"greedy guest %u: %u answers", i, other[i]->answered);
+			"greedy client %u: %u answers", i, other[i]->answered);
 	stop_and_end();
 }
 
 /* A host that is slow but makes progress is served. */
-void frame_beside_slow(const struct guest_kind *kind)
+void frame_beside_slow(const struct frame_kind *kind)
 {
 	begin(kind);
 	start();
@@ -352,21 +352,21 @@ void frame_beside_slow(const struct guest_kind *kind)
 	pass(2000);
 	cr_assert_eq(still_here(), OTHERS);
 	for (unsigned i = 0; i < OTHERS; i++)
-		cr_assert(other[i]->answered > 1 && !other[i]->failed, "slow guest %u: %u answers",
+		cr_assert(other[i]->answered > 1 && !other[i]->failed, "slow client %u: %u answers",
 			i, other[i]->answered);
 	stop_and_end();
 }
 
 /* 4 KiB each 30 ms: just enough not to count as stopped. */
-static void dribble(struct guest *guest)
+static void dribble(struct frame_client *client)
 {
-	if (!guest->joined)
-		guest->give = 0;
+	if (!client->joined)
+		client->give = 0;
 	else if (beats % 30 == 0)
-		guest->give += 4096;
-	guest_poll(guest, true);
-	while (guest->joined && guest->asked - guest->answered < 4)
-		guest_kind->write(guest, own_part(guest), BUFFER, noise);
+		client->give += 4096;
+	frame_client_poll(client, true);
+	while (client->joined && client->asked - client->answered < 4)
+		frame_kind->write(client, own_part(client), BUFFER, noise);
 }
 
 /* Hosts that were ended come back at once, under their names. */
@@ -382,7 +382,7 @@ static void come_back(void)
 
 /* One address has many names, each with something in work that takes a second. Others don't wait
  * for that; nor does a host of that address, once it has shown that it is quick. */
-void frame_beside_names(const struct guest_kind *kind, bool here)
+void frame_beside_names(const struct frame_kind *kind, bool here)
 {
 	uint64_t longest = 0;
 
@@ -407,13 +407,13 @@ void frame_beside_names(const struct guest_kind *kind, bool here)
 	stop_and_end();
 }
 
-static void fill(struct guest *guest)
+static void fill(struct frame_client *client)
 {
-	for (unsigned i = 0; i < guest_kind->depth; i++)
+	for (unsigned i = 0; i < frame_kind->depth; i++)
 		if (i % 2)
-			guest_kind->read(guest, own_part(guest), GUEST_HEARD);
+			frame_kind->read(client, own_part(client), FRAME_READ_MAX);
 		else
-			guest_kind->write(guest, own_part(guest), GUEST_HEARD, noise);
+			frame_kind->write(client, own_part(client), FRAME_READ_MAX, noise);
 }
 
 static void let_go(struct loop_timer *timer)
@@ -422,7 +422,7 @@ static void let_go(struct loop_timer *timer)
 	backing->hold = false;
 }
 
-void frame_drains(const struct guest_kind *kind)
+void frame_drains(const struct frame_kind *kind)
 {
 	struct loop_timer later = { .fire = let_go };
 
@@ -450,7 +450,7 @@ void frame_drains(const struct guest_kind *kind)
 }
 
 /* They delay it no longer than it may take. */
-void frame_stops_under(const struct guest_kind *kind, void (*how)(struct guest *))
+void frame_stops_under(const struct frame_kind *kind, void (*how)(struct frame_client *))
 {
 	uint64_t flushes, from;
 	int rc;
@@ -469,7 +469,7 @@ void frame_stops_under(const struct guest_kind *kind, void (*how)(struct guest *
 }
 
 /* The disk gives back what it only holds: all ends, but data may be missing. */
-void frame_stops_with_a_late_disk(const struct guest_kind *kind)
+void frame_stops_with_a_late_disk(const struct frame_kind *kind)
 {
 	struct loop_timer later = { .fire = let_go };
 	uint64_t from;
@@ -493,7 +493,7 @@ void frame_stops_with_a_late_disk(const struct guest_kind *kind)
 }
 
 /* What it does not give back either may still use its memory: nothing is freed. */
-void frame_stops_with_a_dead_disk(const struct guest_kind *kind)
+void frame_stops_with_a_dead_disk(const struct frame_kind *kind)
 {
 	uint64_t from;
 
@@ -511,9 +511,9 @@ void frame_stops_with_a_dead_disk(const struct guest_kind *kind)
 
 /* A host that comes back over another connection: what the earlier one still has at the disk lands
  * before what is written now. Another host's reads do not wait for it. */
-void frame_fences(const struct guest_kind *kind)
+void frame_fences(const struct frame_kind *kind)
 {
-	static uint8_t old[GUEST_HEARD], new[GUEST_HEARD];
+	static uint8_t old[FRAME_READ_MAX], new[FRAME_READ_MAX];
 
 	memset(old, 'o', sizeof(old));
 	memset(new, 'n', sizeof(new));
@@ -548,7 +548,7 @@ void frame_fences(const struct guest_kind *kind)
 }
 
 /* Connections without a handshake keep no host out. */
-void frame_makes_room(const struct guest_kind *kind)
+void frame_makes_room(const struct frame_kind *kind)
 {
 	begin(kind);
 	with.connections = 8;
@@ -565,7 +565,7 @@ void frame_makes_room(const struct guest_kind *kind)
 }
 
 /* An address that has all connections, under many names, leaves some to another one. */
-void frame_gives_way(const struct guest_kind *kind)
+void frame_gives_way(const struct frame_kind *kind)
 {
 	begin(kind);
 	with.connections = 16;
@@ -585,7 +585,7 @@ void frame_gives_way(const struct guest_kind *kind)
 	stop_and_end();
 }
 
-void frame_counts(const struct guest_kind *kind)
+void frame_counts(const struct frame_kind *kind)
 {
 	struct io_count sum;
 
@@ -615,15 +615,15 @@ void frame_counts(const struct guest_kind *kind)
 }
 
 /* On several threads and the real clock, for ThreadSanitizer: hosts of all sorts come and go. */
-static void mixed(struct guest *guest)
+static void mixed(struct frame_client *client)
 {
-	static void (*const how[])(struct guest *) = { frame_silent, frame_frozen, frame_deaf,
-		frame_greedy, slow, frame_greedy_writes };
+	static void (*const how[])(struct frame_client *) = { frame_silent, frame_frozen,
+		frame_deaf, frame_greedy, slow, frame_greedy_writes };
 
-	how[guest->host % 6](guest);
+	how[client->host % 6](client);
 }
 
-void frame_threads(const struct guest_kind *kind)
+void frame_threads(const struct frame_kind *kind)
 {
 	const struct loop_options opt = { .name = "workers" };
 	const struct bdev_env env = { .write = true };
@@ -645,7 +645,7 @@ void frame_threads(const struct guest_kind *kind)
 
 		write_and_read();
 		leave(&other[n]);
-		other[n] = guest_dial(n + 1 + (kind->replaces ? 0 : lives * OTHERS));
+		other[n] = frame_client_dial(n + 1 + (kind->replaces ? 0 : lives * OTHERS));
 	}
 	leave_all();
 	cr_assert_eq(kind->stop(NO_LIMIT_MS, &why), 0, "%s", why.text);

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What every protocol on core/target has without a line of its own: fairness between hosts, time
- * limits, drain and stop, fences, limits, statistics. A protocol is a row of guest.h, and a program
- * of FRAME_TESTS(row). */
+/* Tests of what core/target provides for every protocol: fairness between hosts, time limits, drain
+ * and stop, fences, limits, statistics. A protocol supplies a struct frame_kind (frame_client.h)
+ * and a test program with FRAME_TESTS(kind). */
 #pragma once
-#include "guest.h"
+#include "frame_client.h"
 #include <criterion/criterion.h>
 
-/* What other hosts do. */
-void frame_quiet(struct guest *);
-void frame_silent(struct guest *);
-void frame_frozen(struct guest *); /* its writes get no data */
-void frame_half_frozen(struct guest *);
-void frame_deaf(struct guest *); /* takes no replies */
-void frame_greedy(struct guest *);
-void frame_greedy_writes(struct guest *);
+/* Behaviour of the other hosts. */
+void frame_quiet(struct frame_client *);
+void frame_silent(struct frame_client *);
+void frame_frozen(struct frame_client *); /* its writes get no data */
+void frame_half_frozen(struct frame_client *);
+void frame_deaf(struct frame_client *); /* takes no replies */
+void frame_greedy(struct frame_client *);
+void frame_greedy_writes(struct frame_client *);
 
-/* ended: a time limit ends what they do. */
-void frame_beside(const struct guest_kind *, void (*how)(struct guest *), bool ended);
-void frame_beside_slow(const struct guest_kind *);
-void frame_beside_greedy(const struct guest_kind *, void (*how)(struct guest *));
-void frame_beside_names(const struct guest_kind *, bool here); /* of its own address */
-void frame_drains(const struct guest_kind *);
-void frame_stops_under(const struct guest_kind *, void (*how)(struct guest *));
-void frame_stops_with_a_late_disk(const struct guest_kind *);
-void frame_stops_with_a_dead_disk(const struct guest_kind *);
-void frame_fences(const struct guest_kind *);
-void frame_makes_room(const struct guest_kind *);
-void frame_gives_way(const struct guest_kind *);
-void frame_counts(const struct guest_kind *);
-void frame_threads(const struct guest_kind *);
+/* ended: a time limit ends their connections. */
+void frame_beside(const struct frame_kind *, void (*how)(struct frame_client *), bool ended);
+void frame_beside_slow(const struct frame_kind *);
+void frame_beside_greedy(const struct frame_kind *, void (*how)(struct frame_client *));
+void frame_beside_names(const struct frame_kind *, bool here); /* of its own address */
+void frame_drains(const struct frame_kind *);
+void frame_stops_under(const struct frame_kind *, void (*how)(struct frame_client *));
+void frame_stops_with_a_late_disk(const struct frame_kind *);
+void frame_stops_with_a_dead_disk(const struct frame_kind *);
+void frame_fences(const struct frame_kind *);
+void frame_makes_room(const struct frame_kind *);
+void frame_gives_way(const struct frame_kind *);
+void frame_counts(const struct frame_kind *);
+void frame_threads(const struct frame_kind *);
 
 #define FRAME(test, ...)                                                                           \
 	Test(frame, test)                                                                          \
@@ -36,7 +36,7 @@ void frame_threads(const struct guest_kind *);
 		__VA_ARGS__;                                                                       \
 	}
 #define FRAME_TESTS(kind)                                                                          \
-	extern const struct guest_kind kind;                                                       \
+	extern const struct frame_kind kind;                                                       \
 	FRAME(beside_silent, frame_beside(&kind, frame_silent, kind.open_limit))                   \
 	FRAME(beside_idle, frame_beside(&kind, frame_quiet, false))                                \
 	FRAME(beside_frozen, frame_beside(&kind, frame_frozen, kind.give_limit))                   \

@@ -3,4 +3,4 @@
 /* Link: leap connect */
 #include "frame.h"
 
-FRAME_TESTS(guest_nvme_rdma)
+FRAME_TESTS(frame_kind_nvme_rdma)

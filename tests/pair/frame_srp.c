@@ -3,4 +3,4 @@
 /* Link: leap connect */
 #include "frame.h"
 
-FRAME_TESTS(guest_srp)
+FRAME_TESTS(frame_kind_srp)

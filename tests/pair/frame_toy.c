@@ -3,4 +3,4 @@
 /* Link: leap connect */
 #include "frame.h"
 
-FRAME_TESTS(guest_toy)
+FRAME_TESTS(frame_kind_toy)

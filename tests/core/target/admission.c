@@ -257,7 +257,7 @@ Test(target_admission, newcomers_and_announced_connections)
 	end();
 }
 
-Test(target_admission, newcomers_and_guests)
+Test(target_admission, newcomers_and_discovery_sessions)
 {
 	begin(80, false);
 	for (unsigned i = 0; i < 16; i++) {

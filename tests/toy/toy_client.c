@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The toy's row for the frame's tests: its server, and its hosts. */
-#include "../fake/guest.h"
+#include "../fake/frame_client.h"
 #include "toy.h"
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,7 +12,7 @@
 static struct toy_target server;
 static struct addr server_at;
 
-static int start(const struct guest_server *with, struct diag *diag)
+static int start(const struct frame_server *with, struct diag *diag)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -57,9 +57,9 @@ static unsigned connections(void)
 	return count;
 }
 
-struct toy_guest {
-	struct guest guest; /* first */
-	struct guest_wire wire;
+struct toy_frame_client {
+	struct frame_client client; /* first */
+	struct frame_wire wire;
 	bool greeted;
 	uint16_t tag;
 	const uint8_t *data;
@@ -68,60 +68,60 @@ struct toy_guest {
 		uint32_t at, left;
 	} grant[TOY_DEPTH];
 	unsigned grants;
-	uint32_t skip, heard; /* of a DATA frame: bytes to come; those that came */
+	uint32_t skip, read_data; /* of a DATA frame: bytes to come; those that came */
 };
 
-static struct toy_guest *toy_of(struct guest *guest)
+static struct toy_frame_client *toy_of(struct frame_client *client)
 {
-	return (struct toy_guest *)guest;
+	return (struct toy_frame_client *)client;
 }
 
-static struct guest *dial(unsigned host)
+static struct frame_client *dial(unsigned host)
 {
-	struct toy_guest *toy = calloc(1, sizeof(*toy));
+	struct toy_frame_client *toy = calloc(1, sizeof(*toy));
 
 	(void)host;
 	if (!toy)
 		abort();
-	guest_wire_dial(&toy->wire, &server_at);
-	return &toy->guest;
+	frame_wire_dial(&toy->wire, &server_at);
+	return &toy->client;
 }
 
-static void leave(struct guest *guest)
+static void leave(struct frame_client *client)
 {
-	close(toy_of(guest)->wire.fd);
-	free(guest);
+	close(toy_of(client)->wire.fd);
+	free(client);
 }
 
-static void put(struct toy_guest *toy, struct toy_frame frame, const void *p, size_t len)
+static void put(struct toy_frame_client *toy, struct toy_frame frame, const void *p, size_t len)
 {
-	if (!guest_wire_put(&toy->wire, &frame, sizeof(frame)) ||
-		!guest_wire_put(&toy->wire, p, len))
+	if (!frame_wire_put(&toy->wire, &frame, sizeof(frame)) ||
+		!frame_wire_put(&toy->wire, p, len))
 		abort();
 }
 
-static void say_hello(struct toy_guest *toy)
+static void say_hello(struct toy_frame_client *toy)
 {
 	char name[TOY_NAME];
-	int len = snprintf(name, sizeof(name), "host %u", toy->guest.host);
+	int len = snprintf(name, sizeof(name), "host %u", toy->client.host);
 
 	put(toy, (struct toy_frame){ .what = TOY_HELLO, .len = put_be32((uint32_t)len) }, name,
 		(size_t)len);
 	toy->greeted = true;
 }
 
-/* The first grant's next bytes, as far as the guest gives them. */
-static bool give(struct toy_guest *toy)
+/* The first grant's next bytes, as far as the client gives them. */
+static bool give(struct toy_frame_client *toy)
 {
-	struct guest *guest = &toy->guest;
+	struct frame_client *client = &toy->client;
 	size_t room = sizeof(toy->wire.out) - toy->wire.out_len;
 	uint32_t len;
 
 	if (!toy->grants || room <= sizeof(struct toy_frame))
 		return false;
 	len = toy->grant[0].left;
-	if (len > guest->give)
-		len = guest->give;
+	if (len > client->give)
+		len = client->give;
 	if (len > room - sizeof(struct toy_frame))
 		len = (uint32_t)(room - sizeof(struct toy_frame));
 	if (!len)
@@ -131,7 +131,7 @@ static bool give(struct toy_guest *toy)
 			.tag = put_be16(toy->grant[0].tag),
 			.len = put_be32(len) },
 		toy->data + toy->grant[0].at, len);
-	guest->give -= guest->give == GUEST_ALL ? 0 : len;
+	client->give -= client->give == FRAME_ALL ? 0 : len;
 	toy->grant[0].at += len;
 	toy->grant[0].left -= len;
 	if (!toy->grant[0].left)
@@ -139,13 +139,13 @@ static bool give(struct toy_guest *toy)
 	return true;
 }
 
-static void act_on(struct toy_guest *toy, const struct toy_frame *frame)
+static void act_on(struct toy_frame_client *toy, const struct toy_frame *frame)
 {
-	struct guest *guest = &toy->guest;
+	struct frame_client *client = &toy->client;
 
 	switch (frame->what) {
 	case TOY_WELCOME:
-		guest->joined = true;
+		client->joined = true;
 		break;
 	case TOY_GRANT:
 		toy->grant[toy->grants].tag = get_be16(frame->tag);
@@ -154,57 +154,57 @@ static void act_on(struct toy_guest *toy, const struct toy_frame *frame)
 		break;
 	case TOY_DATA:
 		toy->skip = get_be32(frame->len);
-		toy->heard = (uint32_t)get_be64(frame->off);
+		toy->read_data = (uint32_t)get_be64(frame->off);
 		break;
 	case TOY_DONE:
-		guest->answered++;
-		guest->failed += get_be32(frame->len) != 0;
+		client->answered++;
+		client->failed += get_be32(frame->len) != 0;
 		break;
 	default:
 		abort();
 	}
 }
 
-static bool hear(struct toy_guest *toy)
+static bool hear(struct toy_frame_client *toy)
 {
-	struct guest_wire *wire = &toy->wire;
+	struct frame_wire *wire = &toy->wire;
 	struct toy_frame frame;
 
 	if (toy->skip) {
 		uint32_t len = toy->skip < wire->in_len ? toy->skip : (uint32_t)wire->in_len;
 
-		for (uint32_t i = 0; i < len && toy->heard + i < GUEST_HEARD; i++)
-			toy->guest.heard[toy->heard + i] = wire->in[i];
-		guest_wire_drop(wire, len);
-		toy->heard += len;
+		for (uint32_t i = 0; i < len && toy->read_data + i < FRAME_READ_MAX; i++)
+			toy->client.read_data[toy->read_data + i] = wire->in[i];
+		frame_wire_drop(wire, len);
+		toy->read_data += len;
 		toy->skip -= len;
 		return len;
 	}
 	if (wire->in_len < sizeof(frame))
 		return false;
 	memcpy(&frame, wire->in, sizeof(frame));
-	guest_wire_drop(wire, sizeof(frame));
+	frame_wire_drop(wire, sizeof(frame));
 	act_on(toy, &frame);
 	return true;
 }
 
-static void poll_it(struct guest *guest, bool join)
+static void poll_it(struct frame_client *client, bool join)
 {
-	struct toy_guest *toy = toy_of(guest);
+	struct toy_frame_client *toy = toy_of(client);
 
 	if (join && !toy->greeted)
 		say_hello(toy);
-	guest->over |= guest_wire_poll(&toy->wire, guest->deaf);
+	client->over |= frame_wire_poll(&toy->wire, client->deaf);
 	while (hear(toy))
 		;
 	while (give(toy))
 		;
-	guest->over |= guest_wire_poll(&toy->wire, true);
+	client->over |= frame_wire_poll(&toy->wire, true);
 }
 
-static void ask(struct guest *guest, uint8_t what, uint64_t off, uint32_t len)
+static void ask(struct frame_client *client, uint8_t what, uint64_t off, uint32_t len)
 {
-	struct toy_guest *toy = toy_of(guest);
+	struct toy_frame_client *toy = toy_of(client);
 
 	put(toy,
 		(struct toy_frame){ .what = what,
@@ -212,21 +212,21 @@ static void ask(struct guest *guest, uint8_t what, uint64_t off, uint32_t len)
 			.len = put_be32(len),
 			.off = put_be64(off) },
 		NULL, 0);
-	guest->asked++;
+	client->asked++;
 }
 
-static void ask_read(struct guest *guest, uint64_t off, uint32_t len)
+static void ask_read(struct frame_client *client, uint64_t off, uint32_t len)
 {
-	ask(guest, TOY_READ, off, len);
+	ask(client, TOY_READ, off, len);
 }
 
-static void ask_write(struct guest *guest, uint64_t off, uint32_t len, const void *data)
+static void ask_write(struct frame_client *client, uint64_t off, uint32_t len, const void *data)
 {
-	toy_of(guest)->data = data;
-	ask(guest, TOY_WRITE, off, len);
+	toy_of(client)->data = data;
+	ask(client, TOY_WRITE, off, len);
 }
 
-const struct guest_kind guest_toy = {
+const struct frame_kind frame_kind_toy = {
 	.name = "toy",
 	.depth = TOY_DEPTH,
 	.most = TOY_MOST,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Our SRP target and its initiators. */
-#include "guest_rdma.h"
+#include "frame_client_rdma.h"
 #include "wire/srp.h"
 #include <stdlib.h>
 #include <string.h>
 
-static int request(struct rdma_guest *rdma, uint8_t priv[EP_PRIV_MAX])
+static int request(struct rdma_frame_client *rdma, uint8_t priv[EP_PRIV_MAX])
 {
 	struct srp_login_cm login = { .opcode = SRP_LOGIN_REQ,
 		.formats = put_be16(SRP_FORMAT_DIRECT | SRP_FORMAT_INDIRECT),
@@ -13,12 +13,12 @@ static int request(struct rdma_guest *rdma, uint8_t priv[EP_PRIV_MAX])
 		.target[7] = 9,
 		.target[15] = 9 };
 
-	wire_put_be(login.initiator + 8, 8, rdma->guest.host + 1);
+	wire_put_be(login.initiator + 8, 8, rdma->client.host + 1);
 	memcpy(priv, &login, sizeof(login));
 	return sizeof(login);
 }
 
-static void heard(struct rdma_guest *rdma, const uint8_t *message, uint32_t len)
+static void read_data(struct rdma_frame_client *rdma, const uint8_t *message, uint32_t len)
 {
 	const struct srp_rsp *rsp = (const void *)message;
 
@@ -29,7 +29,7 @@ static void heard(struct rdma_guest *rdma, const uint8_t *message, uint32_t len)
 	rdma_answered(rdma, get_be64(rsp->tag), rsp->status);
 }
 
-static uint32_t command(struct rdma_guest *rdma, unsigned slot, const uint8_t cdb[16],
+static uint32_t command(struct rdma_frame_client *rdma, unsigned slot, const uint8_t cdb[16],
 	const uint8_t *data, uint32_t len)
 {
 	struct srp_cmd *cmd = (void *)rdma_message(rdma, slot);
@@ -51,8 +51,8 @@ static const struct rdma_proto proto = {
 	.disk = { .uuid[7] = 9, .serial = "S1" },
 	.request = request,
 	.up = rdma_test,
-	.heard = heard,
+	.read_data = read_data,
 	.command = command,
 };
 
-const struct guest_kind guest_srp = { RDMA_ROW, .name = "SRP", .own = &proto };
+const struct frame_kind frame_kind_srp = { RDMA_ROW, .name = "SRP", .own = &proto };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Our NBD server and its clients: the short handshake, simple replies. */
-#include "guest.h"
+#include "frame_client.h"
 #include "nbd_server.h"
 #include "wire/nbd.h"
 #include <netinet/in.h>
@@ -13,7 +13,7 @@
 
 static struct nbd_server *server;
 
-static int start(const struct guest_server *with, struct diag *diag)
+static int start(const struct frame_server *with, struct diag *diag)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -53,9 +53,9 @@ static unsigned connections(void)
 	return status.clients;
 }
 
-struct nbd_guest {
-	struct guest guest; /* first */
-	struct guest_wire wire;
+struct nbd_frame_client {
+	struct frame_client client; /* first */
+	struct frame_wire wire;
 	bool greeted;
 	const uint8_t *data;
 	/* asked, by cookie; sent in order from `next` on */
@@ -65,36 +65,36 @@ struct nbd_guest {
 		bool begun, busy;
 	} slot[DEPTH];
 	unsigned order[DEPTH], waiting;
-	uint32_t skip, heard; /* bytes of a read to come; those that came */
+	uint32_t skip, read_data; /* bytes of a read to come; those that came */
 };
 
-static struct nbd_guest *nbd_of(struct guest *guest)
+static struct nbd_frame_client *nbd_of(struct frame_client *client)
 {
-	return (struct nbd_guest *)guest;
+	return (struct nbd_frame_client *)client;
 }
 
-static struct guest *dial(unsigned host)
+static struct frame_client *dial(unsigned host)
 {
-	struct nbd_guest *nbd = calloc(1, sizeof(*nbd));
+	struct nbd_frame_client *nbd = calloc(1, sizeof(*nbd));
 
 	(void)host;
 	if (!nbd)
 		abort();
-	guest_wire_dial(&nbd->wire, nbd_server_addr(server, 0));
-	return &nbd->guest;
+	frame_wire_dial(&nbd->wire, nbd_server_addr(server, 0));
+	return &nbd->client;
 }
 
-static void leave(struct guest *guest)
+static void leave(struct frame_client *client)
 {
-	close(nbd_of(guest)->wire.fd);
-	free(guest);
+	close(nbd_of(client)->wire.fd);
+	free(client);
 }
 
 /* The oldest request that has not left as a whole; a stream, so others wait behind it. */
-static bool say(struct nbd_guest *nbd)
+static bool say(struct nbd_frame_client *nbd)
 {
-	struct guest *guest = &nbd->guest;
-	struct guest_wire *wire = &nbd->wire;
+	struct frame_client *client = &nbd->client;
+	struct frame_wire *wire = &nbd->wire;
 	size_t room = sizeof(wire->out) - wire->out_len;
 	unsigned i = nbd->order[0];
 	uint32_t len, all;
@@ -102,15 +102,15 @@ static bool say(struct nbd_guest *nbd)
 	if (!nbd->waiting || room <= sizeof(nbd->slot[i].ask))
 		return false;
 	if (!nbd->slot[i].begun) {
-		guest_wire_put(wire, &nbd->slot[i].ask, sizeof(nbd->slot[i].ask));
+		frame_wire_put(wire, &nbd->slot[i].ask, sizeof(nbd->slot[i].ask));
 		nbd->slot[i].begun = true;
 		return true;
 	}
 	all = get_be32(nbd->slot[i].ask.len);
 	len = nbd->slot[i].left < room ? nbd->slot[i].left : (uint32_t)room;
-	len = len < guest->give ? len : guest->give;
-	guest_wire_put(wire, nbd->data + all - nbd->slot[i].left, len);
-	guest->give -= guest->give == GUEST_ALL ? 0 : len;
+	len = len < client->give ? len : client->give;
+	frame_wire_put(wire, nbd->data + all - nbd->slot[i].left, len);
+	client->give -= client->give == FRAME_ALL ? 0 : len;
 	nbd->slot[i].left -= len;
 	if (nbd->slot[i].left)
 		return len;
@@ -118,58 +118,58 @@ static bool say(struct nbd_guest *nbd)
 	return true;
 }
 
-static bool hear(struct nbd_guest *nbd)
+static bool hear(struct nbd_frame_client *nbd)
 {
-	struct guest *guest = &nbd->guest;
-	struct guest_wire *wire = &nbd->wire;
+	struct frame_client *client = &nbd->client;
+	struct frame_wire *wire = &nbd->wire;
 	struct nbd_simple_reply reply;
 
-	if (!guest->joined) {
-		guest->joined = wire->in_len >= GREETING;
-		if (guest->joined)
-			guest_wire_drop(wire, GREETING);
-		return guest->joined;
+	if (!client->joined) {
+		client->joined = wire->in_len >= GREETING;
+		if (client->joined)
+			frame_wire_drop(wire, GREETING);
+		return client->joined;
 	}
 	if (nbd->skip) {
 		uint32_t len = nbd->skip < wire->in_len ? nbd->skip : (uint32_t)wire->in_len;
 
-		for (uint32_t i = 0; i < len && nbd->heard + i < GUEST_HEARD; i++)
-			guest->heard[nbd->heard + i] = wire->in[i];
-		guest_wire_drop(wire, len);
-		nbd->heard += len;
+		for (uint32_t i = 0; i < len && nbd->read_data + i < FRAME_READ_MAX; i++)
+			client->read_data[nbd->read_data + i] = wire->in[i];
+		frame_wire_drop(wire, len);
+		nbd->read_data += len;
 		nbd->skip -= len;
-		guest->answered += !nbd->skip;
+		client->answered += !nbd->skip;
 		return len;
 	}
 	if (wire->in_len < sizeof(reply))
 		return false;
 	memcpy(&reply, wire->in, sizeof(reply));
-	guest_wire_drop(wire, sizeof(reply));
-	guest->failed += get_be32(reply.error) != 0;
+	frame_wire_drop(wire, sizeof(reply));
+	client->failed += get_be32(reply.error) != 0;
 	nbd->slot[reply.cookie[0]].busy = false;
 	nbd->skip = get_be32(reply.error) ? 0 : nbd->slot[reply.cookie[0]].read;
-	nbd->heard = 0;
-	guest->answered += !nbd->skip;
+	nbd->read_data = 0;
+	client->answered += !nbd->skip;
 	return true;
 }
 
-static void poll_it(struct guest *guest, bool join)
+static void poll_it(struct frame_client *client, bool join)
 {
-	struct nbd_guest *nbd = nbd_of(guest);
+	struct nbd_frame_client *nbd = nbd_of(client);
 
 	if (join && !nbd->greeted)
-		nbd->greeted = guest_wire_put(&nbd->wire, "\0\0\0\3IHAVEOPT\0\0\0\1\0\0\0\0", 20);
-	guest->over |= guest_wire_poll(&nbd->wire, guest->deaf);
+		nbd->greeted = frame_wire_put(&nbd->wire, "\0\0\0\3IHAVEOPT\0\0\0\1\0\0\0\0", 20);
+	client->over |= frame_wire_poll(&nbd->wire, client->deaf);
 	while (hear(nbd))
 		;
 	while (say(nbd))
 		;
-	guest->over |= guest_wire_poll(&nbd->wire, true);
+	client->over |= frame_wire_poll(&nbd->wire, true);
 }
 
-static void ask(struct guest *guest, uint16_t type, uint64_t off, uint32_t len)
+static void ask(struct frame_client *client, uint16_t type, uint64_t off, uint32_t len)
 {
-	struct nbd_guest *nbd = nbd_of(guest);
+	struct nbd_frame_client *nbd = nbd_of(client);
 	unsigned i = 0;
 
 	while (nbd->slot[i].busy)
@@ -184,21 +184,21 @@ static void ask(struct guest *guest, uint16_t type, uint64_t off, uint32_t len)
 	nbd->slot[i].begun = false;
 	nbd->slot[i].busy = true;
 	nbd->order[nbd->waiting++] = i;
-	guest->asked++;
+	client->asked++;
 }
 
-static void ask_read(struct guest *guest, uint64_t off, uint32_t len)
+static void ask_read(struct frame_client *client, uint64_t off, uint32_t len)
 {
-	ask(guest, NBD_CMD_READ, off, len);
+	ask(client, NBD_CMD_READ, off, len);
 }
 
-static void ask_write(struct guest *guest, uint64_t off, uint32_t len, const void *data)
+static void ask_write(struct frame_client *client, uint64_t off, uint32_t len, const void *data)
 {
-	nbd_of(guest)->data = data;
-	ask(guest, NBD_CMD_WRITE, off, len);
+	nbd_of(client)->data = data;
+	ask(client, NBD_CMD_WRITE, off, len);
 }
 
-const struct guest_kind guest_nbd = {
+const struct frame_kind frame_kind_nbd = {
 	.name = "NBD",
 	.depth = DEPTH,
 	.most = 512 << 10,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What guests of all protocols have in common. */
-#include "guest.h"
+/* What clients of all protocols have in common. */
+#include "frame_client.h"
 #include "tune.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -8,30 +8,30 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-const struct guest_kind *guest_kind;
+const struct frame_kind *frame_kind;
 
-struct guest *guest_dial(unsigned host)
+struct frame_client *frame_client_dial(unsigned host)
 {
-	struct guest *guest = guest_kind->dial(host);
+	struct frame_client *client = frame_kind->dial(host);
 
-	guest->kind = guest_kind;
-	guest->host = host;
-	guest->give = GUEST_ALL;
-	return guest;
+	client->kind = frame_kind;
+	client->host = host;
+	client->give = FRAME_ALL;
+	return client;
 }
 
-void guest_poll(struct guest *guest, bool join)
+void frame_client_poll(struct frame_client *client, bool join)
 {
-	guest->kind->poll(guest, join);
+	client->kind->poll(client, join);
 }
 
-void guest_leave(struct guest *guest)
+void frame_client_leave(struct frame_client *client)
 {
-	if (guest)
-		guest->kind->leave(guest);
+	if (client)
+		client->kind->leave(client);
 }
 
-void guest_wire_dial(struct guest_wire *wire, const struct addr *to)
+void frame_wire_dial(struct frame_wire *wire, const struct addr *to)
 {
 	wire->fd = socket(to->ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	tune_tcp(wire->fd);
@@ -40,7 +40,7 @@ void guest_wire_dial(struct guest_wire *wire, const struct addr *to)
 		abort();
 }
 
-bool guest_wire_put(struct guest_wire *wire, const void *p, size_t len)
+bool frame_wire_put(struct frame_wire *wire, const void *p, size_t len)
 {
 	if (len > sizeof(wire->out) - wire->out_len)
 		return false;
@@ -50,7 +50,7 @@ bool guest_wire_put(struct guest_wire *wire, const void *p, size_t len)
 	return true;
 }
 
-bool guest_wire_poll(struct guest_wire *wire, bool deaf)
+bool frame_wire_poll(struct frame_wire *wire, bool deaf)
 {
 	ssize_t n = send(wire->fd, wire->out, wire->out_len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -64,7 +64,7 @@ bool guest_wire_poll(struct guest_wire *wire, bool deaf)
 	return wire->in_len < sizeof(wire->in) && (!n || (n < 0 && errno != EAGAIN));
 }
 
-void guest_wire_drop(struct guest_wire *wire, size_t len)
+void frame_wire_drop(struct frame_wire *wire, size_t len)
 {
 	memmove(wire->in, wire->in + len, wire->in_len -= len);
 }

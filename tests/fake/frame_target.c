@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* See guest_target.h. */
-#include "guest_target.h"
+/* See frame_target.h. */
+#include "frame_target.h"
 #include "target.h"
 #include <netinet/in.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 static struct target *server;
 static struct addr server_at;
 
-int guest_target_start(target_serve *serve, const struct target_options *own,
-	const struct guest_server *with, struct diag *diag)
+int frame_target_start(target_serve *serve, const struct target_options *own,
+	const struct frame_server *with, struct diag *diag)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -33,12 +33,12 @@ int guest_target_start(target_serve *serve, const struct target_options *own,
 	return err;
 }
 
-int guest_target_stop(uint32_t timeout_ms, struct diag *diag)
+int frame_target_stop(uint32_t timeout_ms, struct diag *diag)
 {
 	return target_stop(server, timeout_ms, diag);
 }
 
-void guest_target_count(struct io_count *sum)
+void frame_target_count(struct io_count *sum)
 {
 	struct target_status status;
 
@@ -46,7 +46,7 @@ void guest_target_count(struct io_count *sum)
 	*sum = status.count;
 }
 
-unsigned guest_target_connections(void)
+unsigned frame_target_connections(void)
 {
 	unsigned count = 0;
 
@@ -55,7 +55,7 @@ unsigned guest_target_connections(void)
 	return count;
 }
 
-const struct addr *guest_target_addr(void)
+const struct addr *frame_target_addr(void)
 {
 	return &server_at;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* See guest_rdma.h. */
-#include "guest_rdma.h"
+/* See frame_client_rdma.h. */
+#include "frame_client_rdma.h"
 #include "../../core/net/iwarp.h"
 #include <stdlib.h>
 #include <string.h>
@@ -10,17 +10,17 @@
 
 static const struct rdma_proto *proto(void)
 {
-	return guest_kind->own;
+	return frame_kind->own;
 }
 
 /* Without CRCs, which ThreadSanitizer makes slow. */
-int rdma_start(const struct guest_server *with, struct diag *diag)
+int rdma_start(const struct frame_server *with, struct diag *diag)
 {
 	const struct target_options own = { .disk[0] = proto()->disk,
 		.listen[0] = { .transports = TRANSPORT_IWARP, .no_crc = true },
 		.buffer = 131072 }; /* scsi.h */
 
-	return guest_target_start(proto()->serve, &own, with, diag);
+	return frame_target_start(proto()->serve, &own, with, diag);
 }
 
 /* --- the endpoint */
@@ -28,22 +28,22 @@ int rdma_start(const struct guest_server *with, struct diag *diag)
 /* Buffers of the pool. */
 enum { WRITTEN, READ, MESSAGES, POOL };
 
-static struct rdma_guest *rdma_of(struct guest *guest)
+static struct rdma_frame_client *rdma_of(struct frame_client *client)
 {
-	return (struct rdma_guest *)guest;
+	return (struct rdma_frame_client *)client;
 }
 
-static uint8_t *room(const struct rdma_guest *rdma, unsigned i)
+static uint8_t *room(const struct rdma_frame_client *rdma, unsigned i)
 {
 	return pool_buf(rdma->pool, MESSAGES).p + i * RDMA_MESSAGE;
 }
 
 static void turned(struct loop_work *work)
 {
-	container_of(work, struct rdma_guest, turned)->over_turn = 1;
+	container_of(work, struct rdma_frame_client, turned)->over_turn = 1;
 }
 
-static void turn(struct rdma_guest *rdma)
+static void turn(struct rdma_frame_client *rdma)
 {
 	rdma->over_turn = 0;
 	loop_work_add(rdma->loop, &rdma->turned);
@@ -52,7 +52,7 @@ static void turn(struct rdma_guest *rdma)
 
 static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
-	struct rdma_guest *rdma = ep->user;
+	struct rdma_frame_client *rdma = ep->user;
 	unsigned access = EP_REMOTE_READ | EP_REMOTE_WRITE;
 
 	if (ep->ops->reg(ep, rdma->pool, access, &ep->why))
@@ -72,9 +72,9 @@ static void up(struct ep *ep)
 	proto()->up(ep->user);
 }
 
-static void heard(struct ep *ep, struct ep_rx *rx)
+static void read_data(struct ep *ep, struct ep_rx *rx)
 {
-	proto()->heard(ep->user, rx->p, rx->len);
+	proto()->read_data(ep->user, rx->p, rx->len);
 	rx->next = NULL;
 	ep->ops->repost(ep, rx);
 }
@@ -92,38 +92,38 @@ static void idle(struct ep *ep)
 
 static void down(struct ep *ep)
 {
-	struct rdma_guest *rdma = ep->user;
+	struct rdma_frame_client *rdma = ep->user;
 
-	rdma->guest.over = true;
+	rdma->client.over = true;
 }
 
 /* Not by ep_dial(), which tries again. */
-struct guest *rdma_dial(unsigned host)
+struct frame_client *rdma_dial(unsigned host)
 {
-	static const struct loop_options options = { .name = "guest" };
-	static const struct ep_events events = { request, up, heard, sent, idle, down };
-	const struct ep_dial how = { .dst = *guest_target_addr(),
+	static const struct loop_options options = { .name = "client" };
+	static const struct ep_events events = { request, up, read_data, sent, idle, down };
+	const struct ep_dial how = { .dst = *frame_target_addr(),
 		.no_crc = true,
 		.caps = { .send = RDMA_DEPTH + 1,
 			.recv = RECEIVES,
 			.sge = 1,
 			.ird = 1,
 			.max_msg = RDMA_MESSAGE } };
-	struct rdma_guest *rdma = calloc(1, sizeof(*rdma));
+	struct rdma_frame_client *rdma = calloc(1, sizeof(*rdma));
 
 	if (!rdma || loop_new(&rdma->loop, &options, NULL) ||
 		pool_new(&rdma->pool, RDMA_MOST, POOL, NULL))
 		abort();
-	rdma->guest.host = host; /* for request() */
+	rdma->client.host = host; /* for request() */
 	rdma->turned.run = turned;
 	if (iwarp_dial(&rdma->ep, rdma->loop, &how, &events, rdma, NULL))
 		abort();
-	return &rdma->guest;
+	return &rdma->client;
 }
 
-void rdma_leave(struct guest *guest)
+void rdma_leave(struct frame_client *client)
 {
-	struct rdma_guest *rdma = rdma_of(guest);
+	struct rdma_frame_client *rdma = rdma_of(client);
 
 	if (rdma->known)
 		rdma->ep->ops->unreg(rdma->ep, rdma->pool);
@@ -133,39 +133,39 @@ void rdma_leave(struct guest *guest)
 	free(rdma);
 }
 
-void rdma_poll(struct guest *guest, bool join)
+void rdma_poll(struct frame_client *client, bool join)
 {
-	struct rdma_guest *rdma = rdma_of(guest);
-	bool idles = !join || (guest->joined && (guest->deaf || guest->give < GRAIN / 2));
+	struct rdma_frame_client *rdma = rdma_of(client);
+	bool idles = !join || (client->joined && (client->deaf || client->give < GRAIN / 2));
 
 	if (idles && !rdma->unsent) {
-		guest->over |= rdma->ep->ops->peer_closed(rdma->ep);
+		client->over |= rdma->ep->ops->peer_closed(rdma->ep);
 		return;
 	}
-	if (guest->joined && guest->give != GUEST_ALL)
-		guest->give -= guest->give < GRAIN ? guest->give : GRAIN;
+	if (client->joined && client->give != FRAME_ALL)
+		client->give -= client->give < GRAIN ? client->give : GRAIN;
 	rdma->unsent = false;
 	turn(rdma);
 }
 
 /* --- commands */
 
-uint32_t rdma_key(const struct rdma_guest *rdma)
+uint32_t rdma_key(const struct rdma_frame_client *rdma)
 {
 	return rdma->pool->key[rdma->ep->dom].rkey;
 }
 
-uint64_t rdma_address(const struct rdma_guest *rdma, const uint8_t *data)
+uint64_t rdma_address(const struct rdma_frame_client *rdma, const uint8_t *data)
 {
 	return pool_raddr(rdma->pool, rdma->ep->dom, data);
 }
 
-uint8_t *rdma_message(struct rdma_guest *rdma, unsigned slot)
+uint8_t *rdma_message(struct rdma_frame_client *rdma, unsigned slot)
 {
 	return memset(room(rdma, RECEIVES + slot), 0, RDMA_MESSAGE);
 }
 
-void rdma_send(struct rdma_guest *rdma, unsigned slot, uint32_t len)
+void rdma_send(struct rdma_frame_client *rdma, unsigned slot, uint32_t len)
 {
 	rdma->op[slot] = (struct ep_op){ .kind = EP_SEND,
 		.nsge = 1,
@@ -174,15 +174,15 @@ void rdma_send(struct rdma_guest *rdma, unsigned slot, uint32_t len)
 	rdma->ep->ops->post(rdma->ep, &rdma->op[slot]);
 }
 
-static void put(struct rdma_guest *rdma, unsigned slot, const uint8_t cdb[16], const uint8_t *data,
-	uint32_t len)
+static void put(struct rdma_frame_client *rdma, unsigned slot, const uint8_t cdb[16],
+	const uint8_t *data, uint32_t len)
 {
 	rdma->busy[slot] = true;
 	rdma_send(rdma, slot, proto()->command(rdma, slot, cdb, data, len));
 }
 
 /* TEST UNIT READY takes the unit attention of a new session. */
-void rdma_test(struct rdma_guest *rdma)
+void rdma_test(struct rdma_frame_client *rdma)
 {
 	static const uint8_t cdb[16];
 
@@ -190,27 +190,27 @@ void rdma_test(struct rdma_guest *rdma)
 	put(rdma, 0, cdb, NULL, 0);
 }
 
-void rdma_answered(struct rdma_guest *rdma, uint64_t slot, uint8_t status)
+void rdma_answered(struct rdma_frame_client *rdma, uint64_t slot, uint8_t status)
 {
-	struct guest *guest = &rdma->guest;
+	struct frame_client *client = &rdma->client;
 
 	if (slot >= RDMA_DEPTH || !rdma->busy[slot])
 		abort();
 	rdma->busy[slot] = false;
 	if (rdma->testing) {
 		rdma->testing = false;
-		guest->joined = !status;
+		client->joined = !status;
 		if (status)
 			rdma_test(rdma);
 		return;
 	}
-	guest->answered++;
-	guest->failed += status != 0;
+	client->answered++;
+	client->failed += status != 0;
 	if (rdma->reads[slot])
-		memcpy(guest->heard, pool_buf(rdma->pool, READ).p, GUEST_HEARD);
+		memcpy(client->read_data, pool_buf(rdma->pool, READ).p, FRAME_READ_MAX);
 }
 
-static void ask(struct rdma_guest *rdma, bool reads, uint64_t off, uint32_t len)
+static void ask(struct rdma_frame_client *rdma, bool reads, uint64_t off, uint32_t len)
 {
 	uint8_t cdb[16] = { reads ? 0x28 : 0x2a };
 	unsigned slot = 0;
@@ -221,18 +221,18 @@ static void ask(struct rdma_guest *rdma, bool reads, uint64_t off, uint32_t len)
 	wire_put_be(cdb + 2, 4, off / 512);
 	wire_put_be(cdb + 7, 2, len / 512);
 	put(rdma, slot, cdb, pool_buf(rdma->pool, reads ? READ : WRITTEN).p, len);
-	rdma->guest.asked++;
+	rdma->client.asked++;
 	rdma->unsent = true;
 }
 
-void rdma_read(struct guest *guest, uint64_t off, uint32_t len)
+void rdma_read(struct frame_client *client, uint64_t off, uint32_t len)
 {
-	ask(rdma_of(guest), true, off, len);
+	ask(rdma_of(client), true, off, len);
 }
 
-void rdma_write(struct guest *guest, uint64_t off, uint32_t len, const void *data)
+void rdma_write(struct frame_client *client, uint64_t off, uint32_t len, const void *data)
 {
-	struct rdma_guest *rdma = rdma_of(guest);
+	struct rdma_frame_client *rdma = rdma_of(client);
 
 	memcpy(pool_buf(rdma->pool, WRITTEN).p, data, len);
 	ask(rdma, false, off, len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Our iSCSI target over iSER and its initiators. */
-#include "guest_rdma.h"
+#include "frame_client_rdma.h"
 #include "iscsi.h"
 #include "wire/iser.h"
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct pdu {
 	char data[];
 };
 
-static int request(struct rdma_guest *rdma, uint8_t priv[EP_PRIV_MAX])
+static int request(struct rdma_frame_client *rdma, uint8_t priv[EP_PRIV_MAX])
 {
 	const struct iser_private own = { .flags = ISER_NO_ZBVA | ISER_NO_INVALIDATE };
 
@@ -31,7 +31,8 @@ static int request(struct rdma_guest *rdma, uint8_t priv[EP_PRIV_MAX])
 	return sizeof(own);
 }
 
-static struct pdu *begin(struct rdma_guest *rdma, unsigned slot, uint8_t opcode, uint8_t flags)
+static struct pdu *begin(
+	struct rdma_frame_client *rdma, unsigned slot, uint8_t opcode, uint8_t flags)
 {
 	struct pdu *pdu = (void *)rdma_message(rdma, slot);
 
@@ -43,7 +44,7 @@ static struct pdu *begin(struct rdma_guest *rdma, unsigned slot, uint8_t opcode,
 	return pdu;
 }
 
-static void up(struct rdma_guest *rdma)
+static void up(struct rdma_frame_client *rdma)
 {
 	static const char text[] = "TargetName=" IQN "\0SessionType=Normal\0"
 				   "RDMAExtensions=Yes\0InitiatorRecvDataSegmentLength=8192\0"
@@ -54,14 +55,14 @@ static void up(struct rdma_guest *rdma)
 	rdma->sn = 1;
 	pdu = begin(rdma, 0, ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE,
 		ISCSI_FINAL | ISCSI_STAGES(ISCSI_STAGE_OPERATIONAL, ISCSI_STAGE_FULL));
-	len = (size_t)sprintf(pdu->data, "InitiatorName=iqn.host%u", rdma->guest.host) + 1;
+	len = (size_t)sprintf(pdu->data, "InitiatorName=iqn.host%u", rdma->client.host) + 1;
 	memcpy(pdu->data + len, text, sizeof(text));
 	len += sizeof(text);
 	pdu->bhs.data_len = put_be24((uint32_t)len);
 	rdma_send(rdma, 0, (uint32_t)(sizeof(*pdu) + len));
 }
 
-static void pong(struct rdma_guest *rdma, be32 ttt)
+static void pong(struct rdma_frame_client *rdma, be32 ttt)
 {
 	struct pdu *pdu = begin(rdma, RDMA_DEPTH, ISCSI_NOP_OUT | ISCSI_IMMEDIATE, ISCSI_FINAL);
 
@@ -70,7 +71,7 @@ static void pong(struct rdma_guest *rdma, be32 ttt)
 	rdma_send(rdma, RDMA_DEPTH, sizeof(*pdu));
 }
 
-static void heard(struct rdma_guest *rdma, const uint8_t *message, uint32_t len)
+static void read_data(struct rdma_frame_client *rdma, const uint8_t *message, uint32_t len)
 {
 	const struct pdu *pdu = (const void *)message;
 
@@ -86,7 +87,7 @@ static void heard(struct rdma_guest *rdma, const uint8_t *message, uint32_t len)
 		abort();
 }
 
-static uint32_t command(struct rdma_guest *rdma, unsigned slot, const uint8_t cdb[16],
+static uint32_t command(struct rdma_frame_client *rdma, unsigned slot, const uint8_t cdb[16],
 	const uint8_t *data, uint32_t len)
 {
 	struct pdu *pdu = begin(rdma, slot, ISCSI_SCSI_CMD, ISCSI_FINAL | ISCSI_SIMPLE);
@@ -113,8 +114,8 @@ static const struct rdma_proto proto = {
 	.disk = { .name = IQN, .serial = "S1" },
 	.request = request,
 	.up = up,
-	.heard = heard,
+	.read_data = read_data,
 	.command = command,
 };
 
-const struct guest_kind guest_iser = { RDMA_ROW, .name = "iSER", .own = &proto };
+const struct frame_kind frame_kind_iser = { RDMA_ROW, .name = "iSER", .own = &proto };
