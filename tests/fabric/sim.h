@@ -100,14 +100,14 @@ struct sim_counters {
 	uint64_t in, out, smp, sa, dm, lost, reports, unheard;
 };
 
-struct late { /* to be sent at its time; those of the same time in order */
+struct delayed { /* to be sent at its time; those of the same time in order */
 	uint64_t due_ns, order;
 	struct client *client;
 	struct sim_packet packet;
 };
 
 struct sim_later { /* a heap */
-	struct late *list;
+	struct delayed *list;
 	size_t count, room;
 	uint64_t order;
 };

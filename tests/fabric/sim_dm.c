@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// Device management of all ports that have it: I/O units as SRP targets make them, and the ways to
-// get them wrong.
+// Device management of all ports that have it: I/O units as of SRP targets, and the
+// defects that the description asks for.
 #include "sim.h"
 
 #define SECOND_ANSWER_MS 300 /* of an answer that comes twice */

@@ -75,14 +75,14 @@ uint16_t net_lid(const struct sim_packet *packet)
 	return be16toh((uint16_t)packet->dlid);
 }
 
-static bool sooner(const struct late *a, const struct late *b)
+static bool sooner(const struct delayed *a, const struct delayed *b)
 {
 	return a->due_ns < b->due_ns || (a->due_ns == b->due_ns && a->order < b->order);
 }
 
 static void sift_down(struct sim_later *later, size_t at)
 {
-	struct late last = later->list[at];
+	struct delayed last = later->list[at];
 
 	for (size_t child; (child = 2 * at + 1) < later->count; at = child) {
 		if (child + 1 < later->count &&
@@ -102,14 +102,14 @@ static void put_later(struct sim_later *later, struct client *client,
 
 	if (at == later->room) {
 		size_t room = later->room ? later->room * 2 : 256;
-		struct late *list = realloc(later->list, room * sizeof(*list));
+		struct delayed *list = realloc(later->list, room * sizeof(*list));
 
 		if (!list)
 			return;
 		later->list = list;
 		later->room = room;
 	}
-	struct late new = {
+	struct delayed new = {
 		.due_ns = due_ns, .order = later->order++, .client = client, .packet = *packet
 	};
 
@@ -361,7 +361,7 @@ int64_t net_timers(struct sim *sim)
 	struct sim_later *later = &sim->later;
 
 	while (later->count && later->list[0].due_ns <= sim->now) {
-		struct late due = later->list[0];
+		struct delayed due = later->list[0];
 
 		later->list[0] = later->list[--later->count];
 		if (later->count)

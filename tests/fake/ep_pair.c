@@ -41,7 +41,7 @@ struct event *pair_event(uint32_t len)
 static void drop_events(struct pair *pair)
 {
 	struct event *event;
-	while ((event = pair_take(&pair->queue)) || (event = pair_take(&pair->late)))
+	while ((event = pair_take(&pair->queue)) || (event = pair_take(&pair->delayed)))
 		free(event);
 }
 
@@ -379,7 +379,7 @@ struct pair *pair_new(struct ep_peer *peer, struct loop *loop, const struct ep_c
 	};
 	pair->peer = peer;
 	pair->queue.end = &pair->queue.first;
-	pair->late.end = &pair->late.first;
+	pair->delayed.end = &pair->delayed.first;
 	pair->rx_end = &pair->rx;
 	pair->work.run = turn;
 	pair->deadline.fire = expired;

@@ -39,8 +39,8 @@ struct ep_peer { /* what the test is; one per loop, set before ep_dial(); NULL m
 	bool linked;
 	struct {
 		unsigned seed;
-		unsigned pause; /* the turn ends early */
-		unsigned late;  /* `sent` is delivered after later `recv` */
+		unsigned pause;   /* the turn ends early */
+		unsigned delayed; /* `sent` is delivered after later `recv` */
 		/* both ends lose the connection; part of a READ or WRITE may be done */
 		unsigned cut;
 		/* nothing that this end sends arrives from here on; after some milliseconds both

@@ -38,7 +38,7 @@ struct pair {
 	struct ep_peer *peer;
 	struct pair *other;  /* linked */
 	struct caller *call; /* not yet answered */
-	struct queue queue, late;
+	struct queue queue, delayed;
 	struct ep_rx *rx, **rx_end;
 	unsigned receives, unsent, reads;
 	struct region *regions;

@@ -137,7 +137,8 @@ static void arrive(struct pair *pair, struct event *event)
 		done = pair_event(0);
 		done->op = event->op;
 		done->completion = true;
-		pair_put(peer->delayed_sent || peer->fault.late ? &pair->late : &pair->queue, done);
+		pair_put(peer->delayed_sent || peer->fault.delayed ? &pair->delayed : &pair->queue,
+			done);
 	}
 	if (message && pair->other)
 		to_other(pair, event);
@@ -152,14 +153,14 @@ static struct event *next_event(struct pair *pair)
 	struct ep_peer *peer = pair->peer;
 	struct event *event;
 
-	if ((pair->queue.first || pair->late.first) && happens(peer, peer->fault.pause)) {
+	if ((pair->queue.first || pair->delayed.first) && happens(peer, peer->fault.pause)) {
 		loop_work_add(pair->ep.loop, &pair->work);
 		return NULL;
 	}
-	if (pair->late.first && peer->fault.late && !happens(peer, peer->fault.late))
-		return pair_take(&pair->late);
+	if (pair->delayed.first && peer->fault.delayed && !happens(peer, peer->fault.delayed))
+		return pair_take(&pair->delayed);
 	event = pair_take(&pair->queue);
-	return event ? event : pair_take(&pair->late);
+	return event ? event : pair_take(&pair->delayed);
 }
 
 void pair_hand_over(struct pair *pair)

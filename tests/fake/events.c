@@ -11,7 +11,7 @@ struct fake_events fake_events;
 struct port_events {
 	struct port_events *next;
 	char dev[64];
-	bool heard, gone;
+	bool notified, gone;
 	void (*event)(void *arg, unsigned port, unsigned what);
 	void *arg;
 };
@@ -29,7 +29,7 @@ int port_events_open(struct port_events **out, struct loop *loop, const char *de
 	snprintf(events->dev, sizeof(events->dev), "%s", dev);
 	events->event = event;
 	events->arg = arg;
-	events->heard = true; /* not of what is being said */
+	events->notified = true; /* an event in progress is not for it */
 	events->next = listeners;
 	listeners = events;
 	fake_events.open++;
@@ -52,18 +52,18 @@ void port_events_close(struct port_events *events)
 static struct port_events *next_unseen(const char *dev)
 {
 	for (struct port_events *events = listeners; events; events = events->next)
-		if (!events->heard && !events->gone && !strcmp(events->dev, dev))
+		if (!events->notified && !events->gone && !strcmp(events->dev, dev))
 			return events;
 	return NULL;
 }
 
-/* From the start each time, as the one who hears may close, and others may open. */
+/* Search from the start each time: a callback may close its listener and open others. */
 void fake_event(const char *dev, unsigned port, unsigned what)
 {
 	for (struct port_events *events = listeners; events; events = events->next)
-		events->heard = false;
+		events->notified = false;
 	for (struct port_events *events; (events = next_unseen(dev));) {
-		events->heard = true;
+		events->notified = true;
 		events->gone = what & PORT_EVENT_GONE;
 		events->event(events->arg, port, what);
 	}

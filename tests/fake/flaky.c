@@ -50,12 +50,12 @@ void flaky_disk_init(struct flaky_disk *disk, uint64_t size)
 /* What was due happened at its time, however late it is noticed. */
 static void disk_catch_up(struct flaky_disk *disk, uint64_t now)
 {
-	while (disk->late && disk->late->due_ns <= now) {
-		struct flaky_pending *late = disk->late;
+	while (disk->pending && disk->pending->due_ns <= now) {
+		struct flaky_pending *pending = disk->pending;
 
-		memcpy(disk->data + late->off, late->data, late->len);
-		disk->late = late->next;
-		free(late);
+		memcpy(disk->data + pending->off, pending->data, pending->len);
+		disk->pending = pending->next;
+		free(pending);
 	}
 }
 
@@ -65,9 +65,9 @@ void flaky_disk_fini(struct flaky_disk *disk)
 	free(disk->data);
 }
 
-void flaky_paths(struct flaky_path *ways, unsigned count, unsigned seed)
+void flaky_paths(struct flaky_path *paths, unsigned count, unsigned seed)
 {
-	uri_paths = ways;
+	uri_paths = paths;
 	the_count = count;
 	the_seed = seed;
 }
@@ -87,18 +87,19 @@ static void disk_execute(struct flaky_disk *disk, const struct io *io)
 
 static void disk_execute_after(struct flaky_disk *disk, const struct io *io, uint64_t due_ns)
 {
-	struct flaky_pending *late = calloc(1, sizeof(*late) + io->len), **at = &disk->late;
+	struct flaky_pending *pending = calloc(1, sizeof(*pending) + io->len),
+			     **at = &disk->pending;
 
 	if (io->kind == IO_WRITE)
-		memcpy(late->data, io->buf->p, io->len);
-	late->due_ns = due_ns;
-	late->off = io->off;
-	late->len = io->len;
+		memcpy(pending->data, io->buf->p, io->len);
+	pending->due_ns = due_ns;
+	pending->off = io->off;
+	pending->len = io->len;
 	pthread_mutex_lock(&disk->lock);
 	while (*at && (*at)->due_ns <= due_ns)
 		at = &(*at)->next;
-	late->next = *at;
-	*at = late;
+	pending->next = *at;
+	*at = pending;
 	disk->lates++;
 	pthread_mutex_unlock(&disk->lock);
 }

@@ -19,8 +19,8 @@ struct flaky_disk {
 	pthread_mutex_t lock;
 	uint8_t *data;
 	uint64_t size;
-	struct flaky_pending *late; /* sorted by due_ns */
-	unsigned lates;             /* how many there were */
+	struct flaky_pending *pending; /* sorted by due_ns */
+	unsigned lates;                /* how many there were */
 };
 
 struct flaky_leaf;
@@ -60,7 +60,7 @@ extern const struct proto flaky_proto, flaky_exposed_proto;
 void flaky_disk_init(struct flaky_disk *, uint64_t size);
 void flaky_disk_fini(struct flaky_disk *);
 /* registers them, in place of those before */
-void flaky_paths(struct flaky_path *ways, unsigned count, unsigned seed);
+void flaky_paths(struct flaky_path *paths, unsigned count, unsigned seed);
 /* On the bdev's loop. */
 bool flaky_kill(struct flaky_path *); /* the leaf and its lanes; false = it is not up */
 bool flaky_kill_lane(struct flaky_path *, unsigned index); /* one lane only */

@@ -469,7 +469,7 @@ void frame_stops_under(const struct frame_kind *kind, void (*how)(struct frame_c
 }
 
 /* The disk gives back what it only holds: all ends, but data may be missing. */
-void frame_stops_with_a_late_disk(const struct frame_kind *kind)
+void frame_stops_with_a_slow_disk(const struct frame_kind *kind)
 {
 	struct loop_timer later = { .fire = let_go };
 	uint64_t from;

@@ -22,7 +22,7 @@ void frame_beside_greedy(const struct frame_kind *, void (*how)(struct frame_cli
 void frame_beside_names(const struct frame_kind *, bool here); /* of its own address */
 void frame_drains(const struct frame_kind *);
 void frame_stops_under(const struct frame_kind *, void (*how)(struct frame_client *));
-void frame_stops_with_a_late_disk(const struct frame_kind *);
+void frame_stops_with_a_slow_disk(const struct frame_kind *);
 void frame_stops_with_a_dead_disk(const struct frame_kind *);
 void frame_fences(const struct frame_kind *);
 void frame_makes_room(const struct frame_kind *);
@@ -52,7 +52,7 @@ void frame_threads(const struct frame_kind *);
 	FRAME(stops_under_frozen, frame_stops_under(&kind, frame_frozen))                          \
 	FRAME(stops_under_deaf, frame_stops_under(&kind, frame_deaf))                              \
 	FRAME(stops_under_greedy, frame_stops_under(&kind, frame_greedy))                          \
-	FRAME(stops_with_a_late_disk, frame_stops_with_a_late_disk(&kind))                         \
+	FRAME(stops_with_a_slow_disk, frame_stops_with_a_slow_disk(&kind))                         \
 	FRAME(stops_with_a_dead_disk, frame_stops_with_a_dead_disk(&kind))                         \
 	FRAME(fences, frame_fences(&kind))                                                         \
 	FRAME(makes_room, frame_makes_room(&kind))                                                 \

@@ -115,9 +115,9 @@ static uint32_t answer_text(const struct iscsi_login_req *req, bool rdma, char *
 		memcpy(text, keys, len);
 		return (uint32_t)len;
 	}
-	if (iscsi_kernel.told)
+	if (iscsi_kernel.responded)
 		return 0;
-	iscsi_kernel.told = true;
+	iscsi_kernel.responded = true;
 	memcpy(text, accepted, sizeof(accepted));
 	return (uint32_t)sizeof(accepted) - 1 +
 	       (uint32_t)snprintf(text + sizeof(accepted) - 1, room - sizeof(accepted), "%d",
@@ -210,7 +210,7 @@ static void carry_out(uint16_t type, struct iscsi_if_msg *msg, const uint8_t *mo
 		break;
 	case ISCSI_IF_BIND_CONN:
 		k->bound = true;
-		k->told = false;
+		k->responded = false;
 		msg->r.code = 0;
 		break;
 	case ISCSI_IF_START_CONN:

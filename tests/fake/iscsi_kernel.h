@@ -34,7 +34,7 @@ struct iscsi_kernel {
 	uint16_t status;
 	const char *moved; /* HOST:PORT */
 	int tpgt;
-	bool no_rdma, told; /* told: what the first response of a login says */
+	bool no_rdma, responded; /* told: what the first response of a login says */
 };
 extern struct iscsi_kernel iscsi_kernel;
 

@@ -30,7 +30,7 @@ struct pipe {
 	struct stream stream;
 	struct addr dst;
 	unsigned number; /* in the order of connecting */
-	bool over, told, hung, up, full, discovery, logged_out;
+	bool over, down_reported, hung, up, full, discovery, logged_out;
 	struct stream_out *out, **out_end, *unsent, **unsent_end;
 	uint32_t statsn, exp_cmdsn, max_cmdsn;
 	bool digest[2]; /* of headers, of data */
@@ -702,9 +702,9 @@ static void hear(struct pipe *pipe, bool tell)
 static void turn_pipe(struct pipe *pipe)
 {
 	if (pipe->over) {
-		if (pipe->told)
+		if (pipe->down_reported)
 			return;
-		pipe->told = true;
+		pipe->down_reported = true;
 		pipe->stream.state = STREAM_DOWN;
 		target.busy = true;
 		pipe->stream.ev->down(&pipe->stream);
@@ -740,7 +740,7 @@ static bool is_quiet(struct loop_poller *poller)
 	for (unsigned i = 0; i < PIPES; i++) {
 		const struct pipe *pipe = target.pipe[i];
 
-		if (pipe && !pipe->told &&
+		if (pipe && !pipe->down_reported &&
 			(pipe->over || !pipe->up || pipe->out || pipe->hung ||
 				pipe->from != pipe->to))
 			return false;

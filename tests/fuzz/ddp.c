@@ -85,7 +85,7 @@ static void turn(void)
 
 static void start(void)
 {
-	static struct stag_holds keeper; /* keeps the pool's tag the same from run to run */
+	static struct stag_holds reserved; /* keeps the pool's tag the same from run to run */
 	struct stags *stags;
 	struct diag diag;
 	uint8_t *p = mmap(NULL, (PAGES + 2) * PAGE, PROT_READ | PROT_WRITE,
@@ -95,7 +95,7 @@ static void start(void)
 		stags_of_loop(&stags, loop, &diag))
 		abort();
 	pool = (struct pool){ .base = p + PAGE, .len = PAGES * PAGE, .each = PAGE, .count = PAGES };
-	if (stag_reg(stags, &keeper, &pool, 0, &diag))
+	if (stag_reg(stags, &reserved, &pool, 0, &diag))
 		abort();
 }
 

@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_wish(const struct iscsi_boot_target *entry)
+static void check_entry(const struct iscsi_boot_target *entry)
 {
 	if (!entry->name[0] || strlen(entry->name) > ISCSI_NAME_MAX || !entry->host[0] ||
 		entry->firmware || !entry->from[0] || entry->tpgt > UINT16_MAX)
@@ -30,7 +30,7 @@ static void check_words(const char *cmdline, const char *debian)
 	if (strnlen(w.notes, sizeof(w.notes)) == sizeof(w.notes) || (w.problems && !w.notes[0]))
 		abort();
 	for (unsigned i = 0; i < w.count && !err; i++)
-		check_wish(&w.entry[i]);
+		check_entry(&w.entry[i]);
 	for (unsigned i = 0; i < w.params; i++)
 		if (!strchr(w.param[i], '='))
 			abort();

@@ -28,7 +28,7 @@ static struct {
 	struct iscsi_bhs bhs;
 	uint32_t len;
 	uint8_t data[TEXT];
-} late;
+} delayed;
 
 static bool is_gone(struct known *known)
 {
@@ -402,19 +402,19 @@ static void give_flawed(struct pipe *pipe, uint32_t from, const struct known *kn
 
 static void keep(struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {
-	late.when = script_byte(&script) & 3;
-	late.pipe = pipe;
-	late.bhs = *bhs;
-	late.len = len;
-	memcpy(late.data, data, len);
+	delayed.when = script_byte(&script) & 3;
+	delayed.pipe = pipe;
+	delayed.bhs = *bhs;
+	delayed.len = len;
+	memcpy(delayed.data, data, len);
 }
 
 static void answer_delayed(struct pipe *pipe, bool is_due)
 {
-	if (!is_due || late.pipe != pipe)
+	if (!is_due || delayed.pipe != pipe)
 		return;
-	late.pipe = NULL;
-	target_do(pipe, &late.bhs, late.data, late.len);
+	delayed.pipe = NULL;
+	target_do(pipe, &delayed.bhs, delayed.data, delayed.len);
 }
 
 static void react(struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len,
@@ -482,9 +482,9 @@ static bool step(struct pipe *pipe, const struct iscsi_bhs *bhs, const uint8_t *
 	}
 	if (opcode == ISCSI_DATA_OUT)
 		note_left(known, get_be32(bhs->itt));
-	answer_delayed(pipe, late.when == 1 || (late.when == 2 && aborts));
+	answer_delayed(pipe, delayed.when == 1 || (delayed.when == 2 && aborts));
 	react(pipe, bhs, data, len, known);
-	answer_delayed(pipe, late.when == 3 && aborts);
+	answer_delayed(pipe, delayed.when == 3 && aborts);
 	return false;
 }
 
@@ -522,7 +522,7 @@ static void run(void)
 	target.gave = gave;
 	for (unsigned i = 0; i < CONNS; i++)
 		conn_of[i].known.loop = NULL;
-	late.pipe = NULL;
+	delayed.pipe = NULL;
 	use_disk(loop, text, PIPE_DISK);
 	target_end(loop);
 	loop_free(loop);

@@ -34,7 +34,7 @@ static struct conn {
 	bool full, odd; /* odd: its login was not as it should be */
 	uint32_t statsn, cmdsn;
 	uint32_t delayed_len; /* 0: none */
-	uint8_t late[HEADS + RECV];
+	uint8_t delayed[HEADS + RECV];
 } conn_of[CONNS];
 static unsigned conns;
 static uint32_t window, first_burst;
@@ -278,7 +278,7 @@ static void deliver_inval(struct conn *conn, const struct pdu *pdu, uint32_t len
 
 static void answer_delayed(struct conn *conn)
 {
-	const struct iser_hdr *hdr = (const void *)conn->late;
+	const struct iser_hdr *hdr = (const void *)conn->delayed;
 	struct pdu pdu = { 0 };
 
 	if (!conn->delayed_len)
@@ -334,7 +334,7 @@ static void message(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, u
 		deliver(conn, &pdu, script_bytes(&script, (uint8_t *)&pdu, script_byte(&script)));
 		break;
 	case SCRIPT_SILENT: /* until the next */
-		memcpy(conn->late, copy, len);
+		memcpy(conn->delayed, copy, len);
 		conn->delayed_len = len;
 		break;
 	case SCRIPT_TWICE:
@@ -365,7 +365,7 @@ static void message(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, u
 	}
 }
 
-static void request_came(struct ep_peer *peer, struct ep *ep, const uint8_t *priv, unsigned len)
+static void answer_request(struct ep_peer *peer, struct ep *ep, const uint8_t *priv, unsigned len)
 {
 	(void)peer;
 	if (len != sizeof(struct iser_private))
@@ -401,7 +401,7 @@ static void run(void)
 		abort();
 	srp_peer_init(&target, loop);
 	target.it_iu = 64 + (2u << 20);
-	target.peer.request = request_came;
+	target.peer.request = answer_request;
 	target.peer.message = message;
 	target.peer.gone = gone;
 	target.peer.delayed_sent = how & 4;

@@ -31,7 +31,7 @@ static struct peer {
 	struct script script;
 	struct loop_poller poller;
 	struct stream_out *out, **out_end, *unsent, **unsent_end;
-	bool live, over, told, hung, busy, greeted, serving, structured, delayed_sent;
+	bool live, over, down_reported, hung, busy, greeted, serving, structured, delayed_sent;
 	uint8_t cookie[8]; /* of the last request */
 	uint64_t off;
 	uint32_t len, chunk, from, to;
@@ -332,10 +332,10 @@ static void hear(void)
 static void turn_live(void)
 {
 	if (peer.over) {
-		peer.busy = !peer.told;
-		if (peer.told)
+		peer.busy = !peer.down_reported;
+		if (peer.down_reported)
 			return;
-		peer.told = true;
+		peer.down_reported = true;
 		peer.stream.state = STREAM_DOWN;
 		peer.stream.ev->down(&peer.stream);
 		return;

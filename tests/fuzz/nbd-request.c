@@ -116,7 +116,7 @@ static int dial(void)
 	return fd;
 }
 
-static void shake_hands(int fd, bool structured)
+static void negotiate(int fd, bool structured)
 {
 	static const uint8_t options_first[] = "IHAVEOPT\0\0\0\10\0\0\0\0IHAVEOPT\0\0\0\12\0\0\0"
 					       "\33\0\0\0\0\0\0\0\1\0\0\0\17base:allocation";
@@ -145,7 +145,7 @@ static void check_handshake(bool structured)
 	uint8_t bytes[256];
 	int fd = dial();
 
-	shake_hands(fd, structured);
+	negotiate(fd, structured);
 	for (int turns_left = TURN_MAX;
 		recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_PEEK) < expected; turns_left--) {
 		if (!turns_left)
@@ -188,7 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	disk->bad_off = data[1] * 4096u;
 	disk->bad_len = data[0] & 4;
 	fd = dial();
-	shake_hands(fd, data[0] & 1);
+	negotiate(fd, data[0] & 1);
 	if (data[0] & 2)
 		say(fd, data + 2, size - 2);
 	else

@@ -17,7 +17,7 @@
 
 struct pipe {
 	struct stream stream;
-	bool over, told, hung, known;
+	bool over, down_reported, hung, known;
 	uint16_t qid, cid;
 	unsigned dgst;
 	struct stream_out *out, **out_end, *unsent, **unsent_end;
@@ -281,9 +281,9 @@ static void hear(struct pipe *pipe)
 static void turn_pipe(struct pipe *pipe)
 {
 	if (pipe->over) {
-		if (pipe->told)
+		if (pipe->down_reported)
 			return;
-		pipe->told = true;
+		pipe->down_reported = true;
 		pipe->stream.state = STREAM_DOWN;
 		wire.busy = true;
 		pipe->stream.ev->down(&pipe->stream);

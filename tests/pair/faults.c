@@ -219,7 +219,7 @@ static void do_harm(enum serve_way way)
 	cut_when = harm && !roll(2) ? 1 + roll(60) : 0;
 	peer.fault.seed = 1 + roll(100000);
 	peer.fault.pause = roll(3) ? 1 + roll(6) + 1 : 0;
-	peer.fault.late = roll(3) ? 2 + roll(5) : 0;
+	peer.fault.delayed = roll(3) ? 2 + roll(5) : 0;
 	peer.fault.cut = roll(3) ? 0 : 20 + roll(300);
 	peer.fault.drop = roll(6) ? 0 : 20 + roll(300);
 	peer.fault.truncate = roll(6) ? 0 : 20 + roll(300);

@@ -581,7 +581,7 @@ Test(iscsi_ini, a_flush_fails_after_a_power_failure_of_the_disk)
 	down();
 }
 
-Test(iscsi_ini, a_flush_fails_after_a_write_failed_late)
+Test(iscsi_ini, a_flush_fails_after_a_deferred_write_error)
 {
 	begin();
 	up("/0");
@@ -1043,7 +1043,7 @@ Test(iscsi_ini, a_status_with_reserved_bits_is_no_success)
 	only_fails(LIE_RESERVED_BITS, IO_READ, -EIO);
 }
 
-Test(iscsi_ini, success_of_a_write_whose_data_was_never_taken)
+Test(iscsi_ini, success_of_a_write_without_a_transfer)
 {
 	breaks(LIE_GOOD_WITHOUT_DATA, IO_WRITE, DIAG_PROTOCOL, "success data");
 }
@@ -1428,7 +1428,7 @@ static bool keeps_silent(
 }
 
 /* The others go on, and the same command is given once more. */
-Test(iscsi_ini, a_late_command_is_aborted_and_sent_again)
+Test(iscsi_ini, an_overdue_command_is_aborted_and_sent_again)
 {
 	uint64_t from;
 
@@ -1461,7 +1461,7 @@ Test(iscsi_ini, but_only_once)
 }
 
 /* Each has a time limit of its own, also while another is aborted. */
-Test(iscsi_ini, several_late_commands)
+Test(iscsi_ini, several_overdue_commands)
 {
 	begin();
 	up("/0");
@@ -1719,7 +1719,7 @@ Test(iscsi_ini, a_window_that_stays_closed)
 	down();
 }
 
-Test(iscsi_ini, a_window_that_opens_late)
+Test(iscsi_ini, a_window_that_opens_after_a_delay)
 {
 	begin();
 	target.window = 1;
@@ -1888,7 +1888,7 @@ Test(iscsi_ini, a_logout_is_not_waited_for_longer_than_30_s)
 }
 
 /* The session ends all the same. */
-Test(iscsi_ini, a_late_command_is_not_aborted_during_a_logout)
+Test(iscsi_ini, an_overdue_command_is_not_aborted_during_a_logout)
 {
 	begin();
 	up("/0");

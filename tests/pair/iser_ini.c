@@ -105,7 +105,7 @@ static uint32_t execute(struct conn *conn, const struct iser_hdr *hdr,
 {
 	static uint8_t srp[64 + (2u << 20)];
 	struct srp_cmd *as = (void *)srp;
-	const uint8_t *came = (const uint8_t *)(cmd + 1);
+	const uint8_t *imm_data = (const uint8_t *)(cmd + 1);
 	uint32_t len = get_be32(cmd->expected), now = get_be24(cmd->data_len), size = 64;
 	struct srp_direct *desc = (void *)(as + 1);
 	uint8_t out[96];
@@ -124,7 +124,7 @@ static uint32_t execute(struct conn *conn, const struct iser_hdr *hdr,
 		cr_assert(now <= len && !(hdr->flags & ISER_READ_STAG));
 		as->format = SRP_IMM << 4;
 		memcpy(desc, &imm, sizeof(imm));
-		memcpy(srp + 64, came, now);
+		memcpy(srp + 64, imm_data, now);
 		if (len > now) {
 			const void *rest;
 
@@ -488,7 +488,7 @@ static void done_after_close(struct io *io)
 }
 
 /* Its key is the pool's, which only the end of the connection takes from the target. */
-Test(iser_ini, the_memory_of_a_late_command_is_out_of_reach_before_it_is_given_back)
+Test(iser_ini, the_memory_of_an_overdue_command_is_invalidated_before_its_end)
 {
 	begin();
 	up("/0");

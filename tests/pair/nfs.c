@@ -90,8 +90,8 @@ Test(nfs, versions_over_rdma, .init = begin, .fini = end)
 {
 	char text[32];
 
-	for (int late = 0; late < 2; late++) {
-		peer.delayed_sent = late;
+	for (int delayed = 0; delayed < 2; delayed++) {
+		peer.delayed_sent = delayed;
 		cr_assert_eq(ask_rdma(2000), 0, "%s", why.text);
 		cr_assert_eq(got.versions, NFS_ALL);
 	}

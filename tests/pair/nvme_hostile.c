@@ -279,7 +279,7 @@ Test(nvme_hostile, a_range_past_the_end)
 	again(LEN / 2, LEN / 2 + 1, "queue_1 data buffer");
 }
 
-Test(nvme_hostile, a_range_whose_end_overflows)
+Test(nvme_hostile, a_range_with_an_overflow)
 {
 	again(LEN / 2, UINT32_MAX - 100, "queue_1 data buffer");
 }

@@ -718,7 +718,7 @@ Test(nvme_tcp, r2t_for_a_read)
 	breach(EVIL_R2T_FOR_READ, "", IO_READ, DIAG_PROTOCOL, "queue_1 R2T unexpected");
 }
 
-Test(nvme_tcp, a_write_whose_data_was_not_taken)
+Test(nvme_tcp, a_write_without_a_transfer)
 {
 	breach(EVIL_WRITE_UNREAD, "", IO_WRITE, DIAG_PROTOCOL, "queue_1 success write data");
 }

@@ -671,7 +671,7 @@ static void shut(unsigned seconds)
 	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + seconds * 1000000000ull);
 }
 
-Test(srp_ini, a_request_limit_that_is_raised_late)
+Test(srp_ini, a_request_limit_that_is_raised_after_a_delay)
 {
 	shut(29);
 	cr_assert_eq(finished, 1);
@@ -735,7 +735,7 @@ static void delay_one(void)
 	answer(10, 1);
 }
 
-Test(srp_ini, a_late_command_is_aborted_and_sent_again)
+Test(srp_ini, an_overdue_command_is_aborted_and_sent_again)
 {
 	delay_one();
 	answer_task(0, 2);
@@ -749,7 +749,7 @@ Test(srp_ini, a_late_command_is_aborted_and_sent_again)
 }
 
 /* Another channel, or another path, may help. */
-Test(srp_ini, a_command_that_is_late_again_ends_the_channel)
+Test(srp_ini, a_command_that_is_overdue_again_ends_the_channel)
 {
 	delay_one();
 	answer_task(0, 2);

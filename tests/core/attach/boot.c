@@ -29,9 +29,9 @@ static void failure(const char *code, const char *err, const char *hint)
 
 /* Of three disks the first is attached, the third has a damaged table; the other is late, or
  * refuses the secret. */
-static void damage(const char *code, bool late)
+static void damage(const char *code, bool transient)
 {
-	const bool fails = late || !strcmp(code, "auth");
+	const bool fails = transient || !strcmp(code, "auth");
 
 	printf("{\"results\":[{\"uri\":\"a\"},{\"uri\":\"b\"");
 	if (fails)

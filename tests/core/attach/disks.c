@@ -205,7 +205,7 @@ Test(disks, there_at_the_first_look)
 	cr_assert_eq(ms_of(fake.over_at), 0);
 }
 
-Test(disks, a_late_uevent_is_not_waited_for_by_the_timer)
+Test(disks, a_delayed_uevent_is_not_waited_for_by_the_timer)
 {
 	struct event event = { .subsystem = "block", .count = 1 };
 	struct fake fake = fake_new(60000, 120000);

@@ -364,7 +364,7 @@ Test(iscsi, one_that_is_lost_and_that_nobody_keeps)
 		  iscsi_kernel.stop == ISCSI_IF_RECOVER);
 }
 
-Test(iscsi, and_whose_target_does_not_answer)
+Test(iscsi, and_the_target_does_not_answer)
 {
 	found("FAILED\n", "SCANNED\n");
 	iscsi_kernel.status = 0x0301;
@@ -374,7 +374,7 @@ Test(iscsi, and_whose_target_does_not_answer)
 		"%s", job[0].attach.why.text);
 }
 
-Test(iscsi, one_whose_logout_was_left_half_done)
+Test(iscsi, one_with_an_incomplete_logout)
 {
 	found("LOGGED_IN\n", "UNBOUND\n");
 	attach(1);

@@ -327,7 +327,7 @@ Test(iscsi_link, a_redirect_to_a_name_where_none_is_looked_up)
 	nothing_left();
 }
 
-Test(iscsi_link, a_session_whose_connection_was_lost)
+Test(iscsi_link, a_session_with_a_lost_connection)
 {
 	link_.recover = true;
 	link_.id = (struct iscsi_if_conn){ .sid = 7 };
@@ -337,7 +337,7 @@ Test(iscsi_link, a_session_whose_connection_was_lost)
 	cr_assert_eq(iscsi_kernel.isid[5], 7, "the same name for the target to know it again by");
 }
 
-Test(iscsi_link, and_whose_target_does_not_come_back)
+Test(iscsi_link, and_the_target_does_not_come_back)
 {
 	link_.recover = true;
 	link_.id = (struct iscsi_if_conn){ .sid = 7 };

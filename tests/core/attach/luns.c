@@ -92,7 +92,7 @@ static int look(struct attach *attach)
 	return attach_luns_poll(attach, &job.luns);
 }
 
-static void late(struct attach *attach)
+static void timed_out(struct attach *attach)
 {
 	attach_luns_timeout_error(attach, &job.luns);
 }
@@ -105,7 +105,7 @@ static void done(struct attach *attach)
 static int wait_for(uint64_t lun, bool scanned, unsigned ms)
 {
 	static const struct attach_proto row = {
-		.events = "scsi", .connect = dial, .poll = look, .set_timeout_error = late
+		.events = "scsi", .connect = dial, .poll = look, .set_timeout_error = timed_out
 	};
 	struct attach *list = &job.attach;
 

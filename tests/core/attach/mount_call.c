@@ -199,7 +199,7 @@ Test(mount_call, one_that_failed_after_it_was_given_up_undoes_nothing)
 	another("nfs4", "rw,vers=4.2,proto=rdma");
 }
 
-Test(mount_call, one_that_comes_late_undoes_no_other)
+Test(mount_call, one_that_succeeds_after_its_timeout_undoes_no_other)
 {
 	overwrites = false;
 	cr_assert_eq(ask(0, 100), -ETIMEDOUT);

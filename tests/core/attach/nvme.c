@@ -257,7 +257,7 @@ Test(nvme, a_keyring_that_blocks)
 	cr_assert_eq(run(), -EINTR);
 }
 
-Test(nvme, a_device_whose_read_blocks)
+Test(nvme, a_device_with_a_blocking_read)
 {
 	struct loop_timer timer = { .fire = cancel };
 

@@ -270,7 +270,7 @@ Test(child_call, one_that_succeeds_after_it_was_abandoned_is_undone)
 	cr_assert_not(loop_wait(loop, &over, in_ms(10)));
 }
 
-Test(child_call, one_whose_caller_dies_is_undone)
+Test(child_call, one_is_undone_if_its_caller_dies)
 {
 	int out = 0;
 	struct child_call call = {

@@ -395,7 +395,7 @@ static void went_down(struct bdev *bdev)
 }
 
 /* A stop waits for the thread that reads the header, as its memory can't be freed before. */
-Test(file_hang, a_header_that_is_read_late)
+Test(file_hang, a_header_with_a_delayed_read)
 {
 	volatile int never = 0;
 	struct bdev *bdev;

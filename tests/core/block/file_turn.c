@@ -84,21 +84,22 @@ Test(file_turn, direct_changes_alone_are_only_counted)
 
 Test(file_turn, a_cached_change_waits_for_the_direct_ones_of_all_lanes)
 {
-	struct file_turn direct[2] = { 0 }, cached = { 0 }, late = { 0 };
+	struct file_turn direct[2] = { 0 }, cached = { 0 }, behind = { 0 };
 
 	cr_assert(take(&direct[0], 0, DIRECT, 0));
 	cr_assert(take(&direct[1], 1, DIRECT, 0));
 	cr_assert_not(take(&cached, 0, CACHED, 0));
 	end(&direct[0], 0);
 	cr_assert_not(file_turn_has(turns, &cached));
-	cr_assert_not(take(&late, 1, DIRECT, folio - 512), "it would overtake the one that waits");
+	cr_assert_not(
+		take(&behind, 1, DIRECT, folio - 512), "it would overtake the one that waits");
 	end(&direct[1], 1);
 	cr_assert(file_turn_has(turns, &cached));
-	cr_assert_not(file_turn_has(turns, &late));
+	cr_assert_not(file_turn_has(turns, &behind));
 	end(&cached, 0);
-	cr_assert(file_turn_has(turns, &late));
-	end(&late, 1);
-	end(&late, 1);
+	cr_assert(file_turn_has(turns, &behind));
+	end(&behind, 1);
+	end(&behind, 1);
 }
 
 Test(file_turn, once_registered_only_those_that_share_a_folio_wait)

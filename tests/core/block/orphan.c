@@ -445,27 +445,27 @@ Test(orphan, many_that_wait_are_done_once_each)
 Test(orphan, alone_later)
 {
 	struct set s;
-	struct req late, first;
+	struct req delayed, first;
 
 	set_init(&s);
-	late = (struct req){ .set = &s, .orphan.client = &s.a };
+	delayed = (struct req){ .set = &s, .orphan.client = &s.a };
 	first = (struct req){ .set = &s, .orphan.client = &s.b };
-	bdev_orphan(&s.disk->bdev, &late.orphan, BDEV_CLIENT, NULL, 10 * BLOCK, 4 * BLOCK);
+	bdev_orphan(&s.disk->bdev, &delayed.orphan, BDEV_CLIENT, NULL, 10 * BLOCK, 4 * BLOCK);
 	bdev_orphan(&s.disk->bdev, &first.orphan, BDEV_EXCLUSIVE, NULL, 10 * BLOCK, 4 * BLOCK);
-	first.more = late.more = true;
+	first.more = delayed.more = true;
 	again(&s, &first, s.b, IO_READ, 10, 4, 0);
 	while (!first.over)
 		turn_for(&s, 1);
-	bdev_orphan(&s.disk->bdev, &late.orphan, BDEV_EXCLUSIVE, NULL, 10 * BLOCK, 4 * BLOCK);
-	again(&s, &late, s.a, IO_READ, 10, 4, 0);
+	bdev_orphan(&s.disk->bdev, &delayed.orphan, BDEV_EXCLUSIVE, NULL, 10 * BLOCK, 4 * BLOCK);
+	again(&s, &delayed, s.a, IO_READ, 10, 4, 0);
 	cr_assert_eq(s.disk->submitted, 1, "it waits");
 	first.over = 0;
 	again(&s, &first, s.b, IO_WRITE, 10, 4, 'f');
 	last_run(&s, &first);
-	while (!late.over)
+	while (!delayed.over)
 		turn_for(&s, 1);
 	cr_assert_eq(s.disk->bytes[11 * BLOCK], 'f');
-	bdev_orphan_end(&late.orphan);
+	bdev_orphan_end(&delayed.orphan);
 	cr_assert_eq(s.disk->bdev.orphans, 0);
 	set_fini(&s);
 }

@@ -207,7 +207,7 @@ Test(paths, new_requests_are_not_withheld)
 Test(paths, fail_fast_fails_at_once_what_no_way_can_take)
 {
 	struct rig rig;
-	struct req read, write, late;
+	struct req read, write, after;
 
 	rig_init(&rig);
 	rig.way[0].quiesce_ms = 1000;
@@ -222,9 +222,9 @@ Test(paths, fail_fast_fails_at_once_what_no_way_can_take)
 	cr_assert(req_wait(&rig, &read, 500));
 	cr_assert_eq(read.io.status, -EHOSTUNREACH);
 	cr_assert_eq(read.io.detail, 0);
-	req_submit(&rig, &late, IO_WRITE, 2);
-	cr_assert(req_wait(&rig, &late, 300));
-	cr_assert_eq(late.io.status, -EHOSTUNREACH);
+	req_submit(&rig, &after, IO_WRITE, 2);
+	cr_assert(req_wait(&rig, &after, 300));
+	cr_assert_eq(after.io.status, -EHOSTUNREACH);
 	cr_assert(!write.over, "it was sent: the way may still execute it");
 	cr_assert(req_wait(&rig, &write, 5000));
 	cr_assert_eq(write.io.status, -EHOSTUNREACH);
@@ -239,7 +239,7 @@ Test(paths, fail_fast_fails_at_once_what_no_way_can_take)
 Test(paths, held_requests_fail_when_their_time_is_over)
 {
 	struct rig rig;
-	struct req read, late;
+	struct req read, after;
 
 	rig_init(&rig);
 	rig_open(&rig, "flaky://a/?loss=0.3");
@@ -252,9 +252,9 @@ Test(paths, held_requests_fail_when_their_time_is_over)
 	cr_assert(req_wait(&rig, &read, 1000));
 	cr_assert_eq(read.io.status, -EHOSTUNREACH);
 	cr_assert_lt(loop_clock() - start, 1500 * MSEC);
-	req_submit(&rig, &late, IO_FLUSH, 0);
-	cr_assert(req_wait(&rig, &late, 1000));
-	cr_assert_eq(late.io.status, -EHOSTUNREACH);
+	req_submit(&rig, &after, IO_FLUSH, 0);
+	cr_assert(req_wait(&rig, &after, 1000));
+	cr_assert_eq(after.io.status, -EHOSTUNREACH);
 	atomic_store(&rig.way[0].refuse, 0);
 	for (unsigned i = 0; i < 50 && rig_io(&rig, IO_READ); i++)
 		rig_turn_for(&rig, 100);

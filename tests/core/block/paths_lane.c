@@ -167,7 +167,7 @@ struct killer {
 	struct loop *loop;
 	struct flaky_path *way;
 	struct worker *worker;
-	unsigned ways, workers, seed, kills;
+	unsigned paths, workers, seed, kills;
 	volatile int over;
 };
 
@@ -175,7 +175,7 @@ static void killer_fire(struct loop_timer *timer)
 {
 	struct killer *k = container_of(timer, struct killer, timer);
 	unsigned dice = (unsigned)rand_r(&k->seed), over = 0;
-	struct flaky_path *way = &k->way[dice / 64 % k->ways];
+	struct flaky_path *way = &k->way[dice / 64 % k->paths];
 
 	for (unsigned i = 0; i < k->workers; i++)
 		over += atomic_load(&k->worker[i].over);
@@ -198,7 +198,7 @@ static unsigned schedule(unsigned seed, unsigned lanes)
 	struct worker *worker = calloc(lanes, sizeof(*worker));
 	struct killer killer = { .timer.fire = killer_fire,
 		.way = way,
-		.ways = 1 + seed / 2 % 2,
+		.paths = 1 + seed / 2 % 2,
 		.worker = worker,
 		.workers = lanes,
 		.seed = seed };
@@ -224,7 +224,7 @@ static unsigned schedule(unsigned seed, unsigned lanes)
 	killer.loop = loop;
 	if (lanes > 1 || seed % 2)
 		errors += workers_start(&threads, lanes, loop_options(loop), &diag) != 0;
-	errors += bdev_open(&bdev, loop, killer.ways == 1 ? "flaky://a/" : "flaky://a/?path=b",
+	errors += bdev_open(&bdev, loop, killer.paths == 1 ? "flaky://a/" : "flaky://a/?path=b",
 			  &env, &diag) != 0;
 	for (unsigned i = 0; i < lanes && !errors; i++) {
 		worker[i].loop = threads ? workers_loop(threads, i) : loop;

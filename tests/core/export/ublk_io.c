@@ -239,7 +239,7 @@ Test(ublk_io, odd_answers_of_the_kernel_are_kept_apart)
 	teardown(&rig);
 }
 
-Test(ublk_io, after_a_former_run_writes_are_answered_late_and_reads_at_once)
+Test(ublk_io, after_a_former_run_writes_are_delayed_and_reads_are_not)
 {
 	struct rig rig;
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-Test(ublk_sync, what_came_of_it)
+Test(ublk_sync, the_result)
 {
 	char path[] = "/tmp/ublk-XXXXXX";
 	struct diag diag = { 0 };

@@ -362,7 +362,7 @@ static void answer_again(const struct load_progress *progress, void *arg)
 	disk->hold = false;
 }
 
-Test(load_disk, a_late_answer_about_holes_does_not_disturb_the_load, .init = begin, .fini = end)
+Test(load_disk, a_delayed_answer_about_holes_does_not_disturb_the_load, .init = begin, .fini = end)
 {
 	disk->hold = disk->keep = true;
 	opt.progress = answer_again;

@@ -158,7 +158,7 @@ Test(xact, an_answer_to_an_earlier_try_counts)
 }
 
 /* What ibsrpdm does wrong: the time-out of one target is taken for the next one's answer. */
-Test(xact, a_late_answer_is_not_the_next_requests)
+Test(xact, a_delayed_answer_is_not_that_of_the_next_request)
 {
 	struct ask first = { 0 }, next = { 0 };
 

@@ -100,7 +100,7 @@ Test(ep, only_silence_is_asked_twice)
 }
 
 /* TCP connected, and the MPA request was sent. */
-Test(ep, a_peer_that_fails_late_is_not_left)
+Test(ep, a_peer_that_fails_after_the_request_is_not_left)
 {
 	struct ep *ep = dial(5000);
 

@@ -365,8 +365,8 @@ Test(tcp, what_is_queued_before_up_and_before_close_still_leaves)
 {
 	struct loop *loop = loop_make();
 	struct stream_out early = { .iov = { { "early ", 6 } }, .niov = 1 },
-			  late = { .iov = { { "la", 2 }, { "te", 2 } }, .niov = 2 };
-	struct end e = { .close_on_up = true, .say_on_up = &late };
+			  in_callback = { .iov = { { "la", 2 }, { "te", 2 } }, .niov = 2 };
+	struct end e = { .close_on_up = true, .say_on_up = &in_callback };
 	struct addr addr;
 	char text[16] = "";
 	int fd = listening(&addr), peer;

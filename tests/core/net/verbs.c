@@ -139,7 +139,7 @@ Test(verbs, iwarp_reads_among_other_requests)
 }
 
 /* siw completes a SEND when it has left, and a READ posted before it when its data has come. */
-Test(verbs, iwarp_reads_that_complete_behind_what_came_after)
+Test(verbs, iwarp_reads_that_complete_after_later_receives)
 {
 	struct verbs_ep *ve = begin(IBV_TRANSPORT_IWARP, 2);
 	static const enum ep_kind kinds[] = { EP_READ, EP_SEND, EP_READ, EP_WRITE, EP_SEND };

@@ -14,7 +14,7 @@ static struct loop *loop;
 static void *overdue_owner;
 static int lates;
 
-static void late(struct inflight *inflight, struct inflight_slot *slot)
+static void overdue(struct inflight *inflight, struct inflight_slot *slot)
 {
 	overdue_owner = slot->owner;
 	lates++;
@@ -26,7 +26,7 @@ static void init(struct inflight *inflight, uint16_t count)
 	static const struct loop_options options = { .name = "test" };
 
 	cr_assert_eq(loop_new(&loop, &options, NULL), 0);
-	cr_assert_eq(inflight_init(inflight, loop, count, sizeof(struct slot), late, NULL), 0);
+	cr_assert_eq(inflight_init(inflight, loop, count, sizeof(struct slot), overdue, NULL), 0);
 }
 
 static void fini(struct inflight *inflight)
@@ -212,7 +212,7 @@ Test(inflight, a_slot_that_gets_more_time)
 	fini(&inflight);
 }
 
-Test(inflight, what_was_answered_in_time_is_not_late)
+Test(inflight, requests_answered_in_time_are_not_overdue)
 {
 	int owner[2];
 	struct inflight inflight;

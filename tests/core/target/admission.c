@@ -307,7 +307,7 @@ Test(target_admission, an_address_in_both_notations)
 	end();
 }
 
-Test(target_admission, guests)
+Test(target_admission, discoveries)
 {
 	begin(1024, true);
 	cr_assert(enter(0, 1));

@@ -138,25 +138,25 @@ Test(target_buffers, a_connection_s_commands_are_served_in_order)
 Test(target_buffers, no_newcomer_jumps_the_line)
 {
 	struct target_conn_quota conn_quota[2];
-	struct target_buf_request c[4] = { 0 }, late = { 0 };
+	struct target_buf_request c[4] = { 0 }, last = { 0 };
 
 	begin(4);
 	for (unsigned i = 0; i < 2; i++)
 		join(&conn_quota[i], i);
 	for (unsigned i = 0; i < 4; i++)
 		cr_assert_eq(take(&conn_quota[0], &c[i]), i < 2);
-	cr_assert(take(&conn_quota[1], &late));
+	cr_assert(take(&conn_quota[1], &last));
 	turns();
 	target_buffers_release(&c[0]);
-	target_buffers_release(&late);
-	cr_assert(!take(&conn_quota[1], &late));
+	target_buffers_release(&last);
+	cr_assert(!take(&conn_quota[1], &last));
 	turns();
 	cr_assert_eq(readies, 2);
 	cr_assert_eq(order[0], &c[2]);
-	cr_assert_eq(order[1], &late);
+	cr_assert_eq(order[1], &last);
 	for (unsigned i = 0; i < 4; i++)
 		target_buffers_release(&c[i]);
-	target_buffers_release(&late);
+	target_buffers_release(&last);
 	turns();
 	for (unsigned i = 0; i < 4; i++)
 		target_buffers_release(&c[i]);

@@ -26,7 +26,7 @@ static void fini(void)
 {
 	tree_free(&tree);
 }
-TestSuite(iscsi_keeper, .init = setup, .fini = fini);
+TestSuite(iscsi_monitor, .init = setup, .fini = fini);
 
 static void owned(int pid, const char *uids)
 {
@@ -52,7 +52,7 @@ static void process(int pid, const char *comm, char state)
 	tree_file(&tree, path, text);
 }
 
-Test(iscsi_keeper, iscsid)
+Test(iscsi_monitor, iscsid)
 {
 	cr_assert_eq(kernel_iscsid(tree.root), 0);
 	process(7, "iscsiuio", 'S');
@@ -65,7 +65,7 @@ Test(iscsi_keeper, iscsid)
 	cr_assert_eq(kernel_iscsid(tree.root), 10);
 }
 
-Test(iscsi_keeper, iscsid_is_roots)
+Test(iscsi_monitor, iscsid_is_roots)
 {
 	process(10, "iscsid", 'S');
 	owned(10, "1000\t1000\t1000\t1000");
@@ -77,7 +77,7 @@ Test(iscsi_keeper, iscsid_is_roots)
 	cr_assert_eq(kernel_iscsid(tree.root), 12);
 }
 
-Test(iscsi_keeper, iscsid_of_a_container)
+Test(iscsi_monitor, iscsid_of_a_container)
 {
 	process(10, "iscsid", 'S');
 	tree_file(&tree, "proc/self/ns/net", "");
@@ -89,7 +89,7 @@ Test(iscsi_keeper, iscsid_of_a_container)
 	cr_assert_eq(kernel_iscsid(tree.root), 11);
 }
 
-Test(iscsi_keeper, processes)
+Test(iscsi_monitor, processes)
 {
 	process(5, "a) Z (b", 'S');
 	process(6, "gone", 'X');
@@ -119,7 +119,7 @@ static void locks(int pid, unsigned long more)
 	tree_file(&tree, "proc/locks", text);
 }
 
-Test(iscsi_keeper, is_found_by_its_lock)
+Test(iscsi_monitor, is_found_by_its_lock)
 {
 	cr_assert_eq(kernel_iscsi_monitor(tree.root), 0, "no module");
 	tree_file(&tree, LOCK, "");
@@ -132,7 +132,7 @@ Test(iscsi_keeper, is_found_by_its_lock)
 	cr_assert_eq(kernel_iscsi_monitor(tree.root), 0);
 }
 
-Test(iscsi_keeper, there_is_one)
+Test(iscsi_monitor, there_is_one)
 {
 	int fd;
 

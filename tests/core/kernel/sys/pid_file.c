@@ -119,7 +119,7 @@ Test(pid_file, of_a_daemon_that_lives_and_after_it_was_killed)
 	taken();
 }
 
-Test(pid_file, of_a_dead_daemon_whose_parent_has_not_noticed)
+Test(pid_file, of_a_zombie_daemon)
 {
 	pid_t pid = other(true);
 	siginfo_t info;

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-Test(nbd_srv_conn, disconnect_answers_what_came_before)
+Test(nbd_srv_conn, disconnect_answers_earlier_requests)
 {
 	struct client *s = client_set(512, 4, false);
 

@@ -101,7 +101,7 @@ Test(scsi_cache, each_session_reports_the_same_reset)
 	cr_assert(!one(2, R, POWER_ON));
 }
 
-Test(scsi_cache, an_answer_from_before_the_reset_comes_late)
+Test(scsi_cache, an_answer_from_before_the_reset_is_delayed)
 {
 	cr_assert(!one(0, R, 0));
 	cr_assert(!one(1, R, 0));
