@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Properties of the running kernel and of this process, for `doctor`. Paths are relative to a root
- * descriptor. */
+/* Properties of the running kernel and this process, for `doctor`. Paths are relative to `root`. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,7 @@ int kernel_root(void); /* open "/"; the caller closes the descriptor */
 struct identity {
 	char hostnqn[224];
 	uint8_t hostid[16];
-	/* their sources: a file, a controller ("nvme0"), "option" or "random"; of the ID also
-	 * "hostnqn" */
+	/* sources: a file, a controller ("nvme0"), "option", "random"; of the ID also "hostnqn" */
 	char nqn_from[64], id_from[64];
 	int random; /* generated for this run; warn the user */
 };
