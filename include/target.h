@@ -251,9 +251,11 @@ struct target_conn { /* first member of the protocol's, which is the first of th
 	bool kill_now; /* without waiting for the peer */
 };
 
-/* target.c: on the target's loop. Open lanes and buffers, then listen. Wait up to timeout_ms for an
- * address that does not exist yet if no listener is up. The struct is zeroed except for the
- * protocol's members. After a failure proto->free() has freed it. */
+/* ---- target.c: on the target's loop, unless stated otherwise. */
+
+/* Open lanes and buffers, then listen. Runs the loop up to timeout_ms (0: no limit) if no address
+ * exists yet. The struct is zeroed except for the protocol's members. After a failure proto->free()
+ * has freed it. */
 int target_start(struct target *, struct loop *, const struct target_proto *,
 	const struct target_options *, uint32_t timeout_ms, struct diag *);
 /* Get the sum of all workers. Any thread. */
@@ -272,9 +274,9 @@ void target_conn_begin(struct target *, struct target_conn *, const struct targe
 bool target_admit(struct target_conn *, const char *host, bool opens_more);
 /* Admit the connection for discovery: it uses no disk. */
 void target_admit_discovery(struct target_conn *);
-/* End the connection after the replies to its outstanding commands. */
+/* End a connection before proto->closed(): after the replies to its outstanding commands, or at
+ * once. No effect the second time. why: the reason, a string constant. */
 void target_conn_end(struct target_conn *);
-/* End it at once. why: the reason, a string constant. */
 void target_conn_kill(struct target_conn *, const char *why);
 
 /* fence.c: a host that reconnects may have abandoned a connection that is still alive here. Before
@@ -303,7 +305,9 @@ void target_fence(struct target *, struct target_fence *);
 void target_cmd_exclusive(
 	struct target_cmd *, void (*then)(struct target_cmd *), uint32_t no_memory);
 
-/* conn.c: on the connection's loop. Allocate the connection's array of commands, once. */
+/* ---- conn.c: on the connection's loop. */
+
+/* Allocate the connection's array of commands, once. */
 int target_conn_alloc_cmds(struct target_conn *, unsigned slots, struct diag *);
 /* Prepare the connection for commands to that disk, until it ends. Call target_admit() first. */
 int target_conn_map(struct target_conn *, unsigned disk, struct diag *);
