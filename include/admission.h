@@ -13,28 +13,14 @@ struct target_peer_addr;
 struct target_host;
 struct target_quota;
 
-enum target_class {
-	TARGET_PENDING,   /* not admitted yet */
-	TARGET_DISCOVERY, /* admitted, uses no disk */
-	TARGET_ADMITTED   /* uses disks */
-};
 struct target_admission_entry {                     /* of a connection */
 	struct target_admission_entry *next, *prev; /* of its class, oldest first */
 	struct target_peer_addr *peer_addr;
 	struct target_host *host;
-	uint8_t class;
+	uint8_t class;   /* pending, discovery or admitted */
 	bool opens_more; /* its host announces further connections */
 	bool evicted;
 };
-
-#define TARGET_PENDING_MAX      64 /* pending connections */
-#define TARGET_PENDING_ADDR_MAX 16 /* of these, from one address */
-#define TARGET_DISCOVERY_MAX    64
-/* pending connections above the limit, if one of them could replace an admitted connection */
-#define TARGET_PENDING_SPARE 16
-/* evicted connections that are still being closed, in addition to the limit */
-#define TARGET_EVICTED_MAX 64
-#define TARGET_REPORT_MS   10000
 
 struct target_limits {
 	unsigned connections;
@@ -88,7 +74,7 @@ struct target_admission {
 	struct target_limits limit;
 	unsigned quotas; /* per host and network: one for each worker and store */
 	void (*evict)(struct target_admission_entry *); /* start to end its connection */
-	/* A connection was refused; called at most every TARGET_REPORT_MS. May be NULL. */
+	/* A connection was refused; called at most every 10 s. May be NULL. */
 	void (*full)(const struct diag *why, void *user);
 	void *user;
 	/* private */

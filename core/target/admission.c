@@ -3,6 +3,7 @@
  * address, then with the network and the address that have most. Once admitted, it can replace a
  * connection of a network that has more than its part. */
 #include "admission.h"
+#include "admission_limits.h"
 #include "buffers.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 /* Admission: quotas, choice of the evicted connection, reserves, and rate of reports. */
 /* Link: leap */
 #include "admission.h"
+#include "admission_limits.h"
 #include "buffers.h"
 #include "leap.h"
 #include <arpa/inet.h>
