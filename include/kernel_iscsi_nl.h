@@ -41,12 +41,6 @@ struct kernel_iscsi_event {
 	const uint8_t *data;
 	uint32_t len;
 };
-struct kernel_iscsi_hook { /* receives the events of one session; embedded in its owner */
-	uint32_t sid;
-	/* may remove its own and any other hook */
-	void (*event)(struct kernel_iscsi_hook *, const struct kernel_iscsi_event *);
-	struct kernel_iscsi_hook *next;
-};
 struct kernel_iscsi_watch { /* receives events that no hook matches; embedded in its owner */
 	void (*event)(struct kernel_iscsi_watch *, const struct kernel_iscsi_event *);
 	/* events were lost, as the socket's buffer was full: read the state from sysfs */
@@ -58,9 +52,6 @@ int kernel_iscsi_open(
 	struct kernel_iscsi **, struct loop *, struct kernel_iscsi_watch *, struct diag *);
 struct loop *kernel_iscsi_loop(const struct kernel_iscsi *);
 void kernel_iscsi_close(struct kernel_iscsi *); /* Its hooks and connections must be gone. */
-void kernel_iscsi_hook(struct kernel_iscsi *, struct kernel_iscsi_hook *);
-void kernel_iscsi_unhook(struct kernel_iscsi *, struct kernel_iscsi_hook *); /* may be unhooked */
-
 /* Send one command with `len` bytes of payload; the message is replaced by the reply. Returns 0 or
  * the kernel's -errno: iferror, or for BIND, START and SEND_PDU also r.code. -EPROTO:
  * malformed reply; -EPERM: not root. Sets no diag; the caller names the object. */

@@ -24,3 +24,12 @@ ssize_t kernel_iscsi_socket_call(int fd, uint8_t *bytes, size_t len);
 /* Read the next event; 0: none, or it is not from the kernel. -ENOBUFS: events were lost; other
  * -errno: the socket is dead. */
 ssize_t kernel_iscsi_socket_read(int fd, uint8_t *bytes, size_t room);
+
+struct kernel_iscsi_hook { /* receives the events of one session; embedded in its owner */
+	uint32_t sid;
+	/* may remove its own and any other hook */
+	void (*event)(struct kernel_iscsi_hook *, const struct kernel_iscsi_event *);
+	struct kernel_iscsi_hook *next;
+};
+void kernel_iscsi_hook(struct kernel_iscsi *, struct kernel_iscsi_hook *);
+void kernel_iscsi_unhook(struct kernel_iscsi *, struct kernel_iscsi_hook *); /* may be unhooked */
