@@ -22,7 +22,7 @@ struct attach_reach {
 };
 #define ATTACH_USERS 400
 struct attach_users {
-	char text[ATTACH_USERS]; /* "sda1 mounted on /mnt"; "" = none */
+	char text[ATTACH_USERS]; /* "sda1 mounted on /mnt"; "": none */
 	bool enough;             /* the required part of the search is complete */
 };
 
@@ -30,9 +30,9 @@ struct attach { /* embedded first in the protocol's struct; zeroed, then set by 
 	const struct attach_proto *proto;
 	struct loop *loop;
 	int root;              /* descriptor of "/": kernel_root() */
-	uint64_t deadline;     /* of all attempts, loop_clock(); 0 = none */
-	uint32_t limit_ms;     /* of one attempt; 0 = none */
-	uint32_t retry_ms;     /* pause between attempts; 0 = one attempt. Usage errors end it */
+	uint64_t deadline;     /* of all attempts, loop_clock(); 0: none */
+	uint32_t limit_ms;     /* of one attempt; 0: none */
+	uint32_t retry_ms;     /* pause between attempts; 0: one attempt. Usage errors end it */
 	bool no_wait;          /* end after connect: do not wait for disks */
 	bool find_only;        /* end after find: a dry run */
 	bool owner_serializes; /* the owner connects one at a time: ignore proto->serialized */
@@ -45,13 +45,13 @@ struct attach { /* embedded first in the protocol's struct; zeroed, then set by 
 	void (*note)(struct attach *, const char *text); /* print; may be NULL */
 
 	/* For the row. */
-	uint64_t until; /* limit of the step, set by the frame; 0 = none */
+	uint64_t until; /* limit of the step, set by the frame; 0: none */
 	bool made;      /* there is something to undo */
 	char what[32];  /* its kernel name: "nvme2", "host6" */
 
 	/* Results. why.err 0: attached, and every disk opens; after a detach: removed. */
 	struct diag why;
-	char users[ATTACH_USERS]; /* why a connection was not undone; "" = it was undone */
+	char users[ATTACH_USERS]; /* why a connection was not undone; "": it was undone */
 
 	/* Private. */
 	uint8_t state;

@@ -30,7 +30,7 @@ struct boot_job {
 struct boot { /* zeroed, then set by the owner */
 	struct loop *loop;
 	const char *dir;   /* where to mount an NFS root; NULL: don't */
-	uint64_t deadline; /* loop_clock(); 0 = none */
+	uint64_t deadline; /* loop_clock(); 0: none */
 	bool dry_run, verbose;
 	bool skip_nvmf, skip_iscsi, skip_nfs;      /* leave these parameters to other programs */
 	int (*run)(int argc, char **argv);         /* applet_main(); called in the child */

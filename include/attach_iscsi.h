@@ -7,7 +7,7 @@
 
 /* --- Settings of a session, by our names and open-iscsi's. */
 struct iscsi_settings {
-	/* seconds to hold I/O after a connection loss; 0 = fail at once, -1 = forever */
+	/* seconds to hold I/O after a connection loss; 0: fail at once, -1: forever */
 	int32_t replacement_timeout;
 	int32_t noop_interval, noop_timeout; /* 0: no pings */
 	int32_t abort_timeout, lu_reset_timeout, tgt_reset_timeout;
@@ -95,7 +95,7 @@ struct iscsi_link { /* zeroed, then set by the owner; pointers must stay valid u
 	bool recover;                      /* log in connection `id` of an existing session */
 	bool numeric_only;                 /* as in struct iscsi_dial */
 	struct iscsi_if_conn id;           /* filled in for a new session */
-	uint64_t until;                    /* loop_clock(); 0 = set.login_timeout only */
+	uint64_t until;                    /* loop_clock(); 0: set.login_timeout only */
 	void (*done)(struct iscsi_link *); /* once, from the loop; not after iscsi_link_end() */
 	void *user;
 
@@ -152,12 +152,12 @@ struct attach_iscsi {
 	struct iscsi_discovery *ask; /* why iSER failed, and whether TCP works */
 	unsigned asks_pending;
 	struct kernel_iscsi_conn *removing;
-	uint64_t removal_deadline; /* 0 = none */
+	uint64_t removal_deadline; /* 0: none */
 };
 extern const struct attach_proto attach_iscsi_row;
 /* Attach all that are `due` and have an address or a host, in parallel, and clear due. Their
  * .attach may have limit_ms, retry_ms, retrying and no_wait set; the rest is overwritten. until:
- * the deadline, 0 = none. Runs the loop. Return 0 with the results in .attach.why, or -errno. */
+ * the deadline, 0: none. Runs the loop. Return 0 with the results in .attach.why, or -errno. */
 int iscsi_attach(struct loop *, int root, struct attach_iscsi *, unsigned count, uint64_t until,
 	struct diag *);
 

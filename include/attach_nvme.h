@@ -20,7 +20,7 @@ struct nvmf_options { /* first in the option struct of an applet; NVMF_ROWS of a
 	const char *on_loss, *secret_file[2], *secret_fd[2];
 	const char *tls_key_file, *tls_key_fd, *tls_key_identity;
 	bool tls_key_compat;
-	const struct nvmf_target *tls_source; /* use the TLS key of this target; NULL = read one */
+	const struct nvmf_target *tls_source; /* use the TLS key of this target; NULL: read one */
 	bool no_secrets;                      /* read no secret files and environment variables */
 };
 
@@ -42,20 +42,20 @@ struct nvmf_target { /* contains pointers into itself: must not be copied or mov
 	struct nvmf_route route;
 	struct identity identity; /* of the host */
 	struct addr addr;         /* once resolved */
-	const char *host;         /* the host name; NULL = it is an address */
+	const char *host;         /* the host name; NULL: it is an address */
 	struct diag why;          /* error of nvmf_targets_resolve() */
 	char nqn[256], port[8], traddr[ADDR_TEXT], hostid[40], iface[32], number[4][16],
 		secret[2][NVMF_SECRET];
-	const char *secret_from[2]; /* NULL = none */
+	const char *secret_from[2]; /* NULL: none */
 	struct {
 		struct nvmf_psk psk; /* len 0: none */
 		const char *from, *identity, *ring;
 		bool old;           /* --tls-key-compat */
 		char number[2][12]; /* serial numbers of keyring and key, once inserted */
 	} tls;
-	uint32_t nsid, timeout_ms; /* nsid 0 = all namespaces */
-	char uuid[40];             /* of the only namespace to attach; "" = all */
-	char policy[LOSS_TEXT];    /* "wait=60", "fail-fast"; "" = separate timeouts */
+	uint32_t nsid, timeout_ms; /* nsid 0: all namespaces */
+	char uuid[40];             /* of the only namespace to attach; "": all */
+	char policy[LOSS_TEXT];    /* "wait=60", "fail-fast"; "": separate timeouts */
 };
 /* Set a target from options, and from the URI (may be NULL), whose keys rank below them. Without an
  * NQN it is the discovery controller. Resolves no names. Options and URI must outlive the target.
@@ -113,7 +113,7 @@ extern const struct attach_proto attach_nvme_row;
 /* Initialize for attach_start(); then set deadlines and callbacks. */
 void attach_nvme_init(struct attach_nvme *, struct nvmf_target *, struct loop *, int root);
 void attach_nvme_free(struct attach_nvme *);
-/* Find users of the disks that removing these controllers removes; "" = none. Blocks for up to 2
+/* Find users of the disks that removing these controllers removes; "": none. Blocks for up to 2
  * s. */
 void attach_nvme_users(int root, const struct nvmf_ctrl *, unsigned count, char text[ATTACH_USERS]);
 
@@ -125,7 +125,7 @@ struct nvmf_query {
 	/* set by the owner */
 	char text[URI_MAX];       /* for uri_parse() */
 	char shown[URI_MAX];      /* for messages and JSON */
-	const char *nqn, *hostid; /* of the host, as typed; NULL = this machine's */
+	const char *nqn, *hostid; /* of the host, as typed; NULL: this machine's */
 	struct identity identity; /* made of them */
 	bool never;               /* no time limit */
 	void *user;
@@ -145,7 +145,7 @@ struct nvmf_queries { /* of nvmf-discover */
 	bool any_transport;       /* the two queries are one host: one answer is enough */
 	struct nvmf_entries conf; /* what the queries point to */
 };
-/* Read the queries from the operand, or options, or config: a file, NULL = the files in /etc/nvme.
+/* Read the queries from the operand, or options, or config: a file, NULL: the files in /etc/nvme.
  * An invalid entry of a file becomes a failed query. Other errors: usage, and of reading files.
  * Call nvmf_queries_free() also on failure. */
 int nvmf_queries_read(struct call *, int root, const struct nvmf_options *, const char *config,
@@ -159,7 +159,7 @@ struct nvmf_job { /* one result: a connection, or a discovery controller that fa
 	struct nvmf_job *next;
 	char uri[URI_MAX];
 	const char *from;      /* "command line", "/etc/nvme/discovery.conf line 3" */
-	const char *discovery; /* URI of the controller that reports it; NULL = none */
+	const char *discovery; /* URI of the controller that reports it; NULL: none */
 	bool target_valid;
 	struct nvmf_target target;
 	struct attach_nvme nvme;

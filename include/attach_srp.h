@@ -24,7 +24,7 @@ struct attach_srp {
 	/* set by the owner; pointers must stay valid until the end */
 	struct srp_params *params; /* complete, except for find(); NULL: `host` is connected */
 	const char *line;          /* what to write to add_target instead of `params`, or NULL */
-	uint16_t lid;              /* the target's, instead of a GID; 0 = none */
+	uint16_t lid;              /* the target's, instead of a GID; 0: none */
 	const char *dev;           /* local device and port; NULL and 0: choose */
 	unsigned port;
 	char *const *module_params; /* of ib_srp, "name=value" */
@@ -94,6 +94,6 @@ const char *srp_loss_text(const struct srp_tmo *, char text[200]);
 void srp_loss_show(struct out *, const struct srp_tmo *);
 /* Print a connection: text lines and members of the open JSON object. dest: its address, "" =
  * unknown; print: NULL, or "dev" or "by-id" for the paths of disks only; would: the timeouts that a
- * dry run would set, NULL = none. */
+ * dry run would set, NULL: none. */
 void attach_srp_show(struct out *, const struct attach_srp *, const char *dest, const char *print,
 	const struct srp_tmo *would);

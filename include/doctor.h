@@ -47,7 +47,7 @@ struct doctor { /* zeroed, then set by the owner */
 	struct uri *parsed;  /* NULL: no URI */
 	struct addr address; /* of its host, when resolved; family 0: none */
 	bool local;          /* the address is one of this host */
-	char release[80];    /* kernel release; "" = unknown */
+	char release[80];    /* kernel release; "": unknown */
 	bool no_sysfs;       /* /sys is not mounted */
 	bool failed;         /* out of memory */
 	struct finding spare;

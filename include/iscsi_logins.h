@@ -38,7 +38,7 @@ struct iscsi_target_options {
 };
 struct iscsi_target { /* must not be copied */
 	struct uri uri;
-	char name[ISCSI_NAME_MAX + 1]; /* "" = unset */
+	char name[ISCSI_NAME_MAX + 1]; /* "": unset */
 	char spelling[URI_MAX];        /* as the user wrote it */
 	struct addr portal;
 	bool any; /* transport auto: iSER or TCP */
@@ -58,7 +58,7 @@ struct iscsi_targets {
 /* Read the targets of the operands, except names of sessions, of --portal, and of the boot
  * configuration (NULL: none), which must outlive them. Its invalid entries are reported and counted
  * as problems, unless all are invalid. Resolves names, which may block until `until` (loop_clock(),
- * 0 = no limit). Call iscsi_targets_free() also on failure. */
+ * 0: no limit). Call iscsi_targets_free() also on failure. */
 int iscsi_targets_read(struct call *, const struct iscsi_target_options *,
 	struct iscsi_boot_config *, uint64_t until, struct iscsi_targets *);
 void iscsi_targets_free(struct iscsi_targets *); /* also erases secrets */
@@ -85,7 +85,7 @@ struct iscsi_logins { /* zeroed, then set by the owner */
 	struct call *call;
 	const struct iscsi_login_options *options;
 	int root;
-	uint64_t until; /* loop_clock(); 0 = none */
+	uint64_t until; /* loop_clock(); 0: none */
 
 	struct iscsi_boot_config boot_config; /* filled in; .problems: entries that were skipped */
 	struct iscsi_targets targets;
@@ -130,7 +130,7 @@ struct iscsi_start {
 	struct iscsi_identity *from;
 	uint64_t retry_until;
 };
-/* Attach all in parallel, with open-iscsi's retries. Runs the loop. until: loop_clock(), 0 = none.
+/* Attach all in parallel, with open-iscsi's retries. Runs the loop. until: loop_clock(), 0: none.
  * Return 0 with the results in .attach.why, or -errno. */
 int iscsi_start_run(struct iscsi_start *, struct loop *, uint64_t until, struct diag *);
 bool iscsi_start_resolved(const struct attach_iscsi *); /* the host name was resolved */

@@ -28,7 +28,7 @@ int kernel_boot_unknown_scheme(const char *name, struct diag *);
 struct boot_params {
 	struct boot_disk *disk; /* of rd.rdmastor= */
 	unsigned disks;
-	uint32_t timeout_ms; /* of rd.rdmastor.timeout=; 0 = unset, or no limit */
+	uint32_t timeout_ms; /* of rd.rdmastor.timeout=; 0: unset, or no limit */
 	bool never;          /* the parameter is 0: no limit */
 	struct diag timeout; /* err: a value of it is invalid and was ignored */
 	/* whether --from-cmdline of the other applets finds a target, valid or not */

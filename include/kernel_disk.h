@@ -20,17 +20,17 @@ struct holders { /* what holds a block device or a file; more than fit are left 
 		char label[128]; /* dm device: "vg-root" */
 	} item[HOLDERS];
 };
-/* List the holders as text: "mounted on /, swap, md0, dm-0 (vg-root)"; "" = none; and in `list`,
+/* List the holders as text: "mounted on /, swap, md0, dm-0 (vg-root)"; "": none; and in `list`,
  * which may be NULL. Like the next three, returns 0, or -errno if the path can't be examined. */
 int kernel_holders(int root, const char *path, struct holders *list, char *text, size_t len);
 /* Print them as the JSON array "holders", if known. */
 void kernel_holders_put(struct out *, const struct holders *);
 /* List other processes whose image locks (core/block/file_lock.c) exclude a writer: "open in
- * qemu-nbd (process 123)"; "" = none visible. */
+ * qemu-nbd (process 123)"; "": none visible. */
 int kernel_lockers(int root, const char *path, char *text, size_t len);
 /* List possible writers of a file or device: file systems not mounted read-only, also on
  * partitions, dm, md and loop devices above it; swap; processes with a writer's image lock.
- * "" = none known. */
+ * "": none known. */
 int kernel_writers(int root, const char *path, char *text, size_t len);
 /* List other processes that have it open, according to /proc: "open in fio (process 123), open in
  * qemu (process 99)"; and mounts in other mount namespaces, which are not holders. */

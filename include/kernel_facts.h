@@ -36,11 +36,11 @@ struct kernel_limits {
 int kernel_limits(int root, struct kernel_limits *); /* -errno */
 
 struct kernel_netdev {
-	char state[16]; /* operstate: "up", "down", "lowerlayerdown"; "" = not reported */
-	unsigned mtu;   /* 0 = not reported */
-	int carrier;    /* 1, 0; -1 = not reported, as the interface is down */
+	char state[16]; /* operstate: "up", "down", "lowerlayerdown"; "": not reported */
+	unsigned mtu;   /* 0: not reported */
+	int carrier;    /* 1, 0; -1: not reported, as the interface is down */
 };
 int kernel_netdev(int root, const char *name, struct kernel_netdev *); /* -ENODEV */
-/* Read the RoCE mode that RDMA/CM prefers on a port: "RoCE v2", "IB/RoCE v1"; "" = not reported,
+/* Read the RoCE mode that RDMA/CM prefers on a port: "RoCE v2", "IB/RoCE v1"; "": not reported,
  * as configfs is not mounted. */
 void kernel_roce_mode(int root, const char *dev, unsigned port, char mode[24]);

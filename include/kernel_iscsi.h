@@ -29,24 +29,24 @@ struct kernel_iscsi_tmo {
 struct kernel_iscsi_session {
 	unsigned sid, host; /* sessionN, hostN */
 	int target_id;      /* third number of H:C:T:L; VALUE_UNKNOWN while there is none */
-	char transport[16]; /* of /sys/class/iscsi_transport: "tcp", "iser"; "" = unknown */
+	char transport[16]; /* of /sys/class/iscsi_transport: "tcp", "iser"; "": unknown */
 	char target[225], initiator[225]; /* names */
 	char iface[64];                   /* open-iscsi's name of the local interface record */
-	char netdev[16];                  /* network interface it is bound to; "" = none, or iSER */
+	char netdev[16];                  /* network interface it is bound to; "": none, or iSER */
 	int tpgt;                         /* target portal group tag */
 	char state[16];                   /* FREE, LOGGED_IN, FAILED */
 	char target_state[16]; /* UNBOUND, ALLOCATED, SCANNED, UNBINDING; before Linux 6.2 "" */
 	int fast_abort;        /* no data is sent for aborted commands; 0, 1, VALUE_UNKNOWN */
-	int creator;           /* process that created it; 0 = unknown */
+	int creator;           /* process that created it; 0: unknown */
 	struct kernel_iscsi_agreed agreed;
 	struct kernel_iscsi_tmo tmo;
 	unsigned connections, cid; /* number of connections; the lowest cid, as are all below */
 	char connection_state[16]; /* up, down, failed, bound; before Linux 5.7 "" */
 	/* portal that it logs in to; an address, although open-iscsi also accepts a name */
 	char portal[ADDR_TEXT];
-	/* of the live connection: remote (after a redirect not the portal), local; "" = none */
+	/* of the live connection: remote (after a redirect not the portal), local; "": none */
 	char address[ADDR_TEXT], local[ADDR_TEXT];
-	uint16_t portal_port, port; /* 0 = unknown */
+	uint16_t portal_port, port; /* 0: unknown */
 };
 /* List all sessions by number. The caller frees the list. */
 int kernel_iscsi_sessions(int root, struct kernel_iscsi_session **, unsigned *count, struct diag *);
@@ -58,7 +58,7 @@ const struct kernel_iscsi_session *kernel_iscsi_session_find(const struct kernel
 	unsigned count, const char *initiator, const char *transport, const char *target,
 	const struct addr *portal);
 
-/* CHAP credentials of a session; "" = none. */
+/* CHAP credentials of a session; "": none. */
 #define KERNEL_ISCSI_SECRET 256
 struct kernel_iscsi_secrets {
 	char user[KERNEL_ISCSI_SECRET], secret[KERNEL_ISCSI_SECRET];

@@ -12,11 +12,11 @@
 #define ISCSI_BOOT_TEXT   257 /* users and secrets */
 #define ISCSI_BOOT_NO_LUN UINT64_MAX
 
-struct iscsi_boot_target { /* one portal of one target; "" = unset */
+struct iscsi_boot_target { /* one portal of one target; "": unset */
 	char name[ISCSI_NAME_MAX + 1];
 	char host[256]; /* address or name, without brackets */
-	uint16_t port;  /* 0 = unset */
-	int tpgt;       /* target portal group tag; -1 = unset */
+	uint16_t port;  /* 0: unset */
+	int tpgt;       /* target portal group tag; -1: unset */
 	bool iser;
 	bool firmware; /* stands for the firmware's targets; names none itself */
 	uint64_t lun;  /* as Linux numbers LUNs, the last number of H:C:T:L */
@@ -33,10 +33,10 @@ void kernel_iscsi_boot_uri(const struct iscsi_boot_target *, char text[URI_MAX])
 struct iscsi_boot_config {
 	struct iscsi_boot_target *entry;
 	unsigned count;
-	char initiator[ISCSI_NAME_MAX + 1], initiator_from[32]; /* "" = unset */
+	char initiator[ISCSI_NAME_MAX + 1], initiator_from[32]; /* "": unset */
 	char *param[ISCSI_BOOT_PARAMS]; /* "node.session.timeo.replacement_timeout=30", for all */
 	unsigned params;
-	int retry_max;     /* login retries; -1 = unset */
+	int retry_max;     /* login retries; -1: unset */
 	bool firmware;     /* attach the firmware's targets */
 	bool network;      /* configure the network as the firmware did */
 	unsigned problems; /* lines of `notes` about invalid parts, which were left out */
@@ -61,7 +61,7 @@ int kernel_iscsi_conf_file(int root, const char *path,
 #define IBFT_ADDR    40
 #define IBFT_DAMAGES 8
 
-struct ibft_nic_info { /* texts as the kernel's iscsi_ibft prints them; "" = unset */
+struct ibft_nic_info { /* texts as the kernel's iscsi_ibft prints them; "": unset */
 	unsigned index, flags, origin, prefix;
 	char addr[IBFT_ADDR], mask[16], gateway[IBFT_ADDR], dns[2][IBFT_ADDR], dhcp[IBFT_ADDR];
 	char vlan[8], mac[18];

@@ -70,7 +70,7 @@ struct kernel_iscsi_conn_params {
 	struct addr to;
 	struct addr src;                /* family 0: any */
 	const char *netdev;             /* NULL: any; TCP only */
-	uint32_t timeout_ms;            /* to connect; 0 = the network's own limit */
+	uint32_t timeout_ms;            /* to connect; 0: the network's own limit */
 	uint16_t cmds_max, queue_depth; /* of a new session */
 	bool recover;                   /* reconnect `conn` of an existing session */
 	struct iscsi_if_conn conn;

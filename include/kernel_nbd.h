@@ -50,7 +50,7 @@ void kernel_nbd_tune(int root, const struct kernel_nbd *);
 int kernel_nbd_renew(const struct kernel_nbd *, struct diag *);
 /* Change the size; uses index, id, size, block. */
 int kernel_nbd_resize(const struct kernel_nbd *, struct diag *);
-/* Read the backend identifier of a connected device, "" = none. -ENOENT: not connected. */
+/* Read the backend identifier of a connected device, "": none. -ENOENT: not connected. */
 int kernel_nbd_backend(int root, unsigned index, char *text, size_t len);
 /* Flush and disconnect a device; with an id, only if the device has it (else 0). -EBUSY: it is in
  * use, and the diag names its users; -ETIMEDOUT: the flush timed out; it stays connected then.

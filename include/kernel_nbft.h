@@ -9,7 +9,7 @@
 #define NBFT_LIST 64 /* descriptors of one kind in a table */
 #define NBFT_ADDR 46
 
-struct nbft_hfi_info { /* "" = none */
+struct nbft_hfi_info { /* "": none */
 	unsigned index, vlan, prefix, origin;
 	bool v6; /* also without an address */
 	char mac[18], addr[NBFT_ADDR], gateway[NBFT_ADDR], dns[2][NBFT_ADDR], dhcp[NBFT_ADDR],
@@ -34,7 +34,7 @@ struct nbft_damage { /* a descriptor that is left out, or a table that can't be 
 };
 struct nbft {
 	char name[16];                 /* of the file in /sys/firmware/acpi/tables */
-	char hostnqn[224], hostid[40]; /* "" = none */
+	char hostnqn[224], hostid[40]; /* "": none */
 	struct nbft_hfi_info hfi[NBFT_LIST];
 	struct nbft_ssns_info ssns[NBFT_LIST];
 	struct nbft_discovery_info discovery[NBFT_LIST];

@@ -9,7 +9,7 @@
 
 struct kernel_route {
 	char netdev[16];
-	char source[ADDR_TEXT], gateway[ADDR_TEXT]; /* "" = none */
+	char source[ADDR_TEXT], gateway[ADDR_TEXT]; /* "": none */
 	bool local;                                 /* the address is one of this machine */
 };
 /* Look up the route to an address. -ENETUNREACH, -EHOSTUNREACH …: none. */
@@ -30,7 +30,7 @@ struct firewall {
 int kernel_firewall(struct firewall *, struct diag *);
 void kernel_firewall_free(struct firewall *);
 /* List the tables in use by legacy iptables or ip6tables, one per line; their rules are not in
- * nf_tables. "" = none. -EACCES: not root. */
+ * nf_tables. "": none. -EACCES: not root. */
 int kernel_firewall_legacy(int root, bool v6, char *text, size_t len);
 
 enum firewall_fate {

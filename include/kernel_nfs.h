@@ -16,14 +16,14 @@ enum { NFS_LOCK_UNSET = 0, NFS_LOCK_ON, NFS_LOCK_LOCAL /* nolock or local_lock= 
 struct nfs_options {
 	unsigned long flags;        /* MS_RDONLY … */
 	char pass[NFS_OPTIONS_MAX]; /* for the kernel, unchanged: "soft,timeo=50" */
-	uint8_t major;              /* 3, 4; 0 = unset */
-	int8_t minor;               /* -1 = unset */
-	uint16_t port, mountport;   /* 0 = unset */
-	char addr[ADDR_TEXT];       /* "" = unset */
+	uint8_t major;              /* 3, 4; 0: unset */
+	int8_t minor;               /* -1: unset */
+	uint16_t port, mountport;   /* 0: unset */
+	char addr[ADDR_TEXT];       /* "": unset */
 	bool clientaddr, mountaddr, mountproto, mountvers; /* they are set in `pass` */
 	uint8_t lock;                                      /* NFS_LOCK_… */
 	bool remount, background;
-	int retry_min; /* minutes; -1 = unset */
+	int retry_min; /* minutes; -1: unset */
 };
 void kernel_nfs_options_init(struct nfs_options *);
 /* Add the value of another -o. Errors: usage, also for options that exclude RDMA. */
@@ -40,7 +40,7 @@ int kernel_nfs_source_read(const char *text, struct nfs_source *, struct nfs_opt
 /* Report the keys that URIs of this scheme accept; .keys of applets. */
 void kernel_nfs_source_keys(const char *text, struct uri_key_names *);
 
-/* Print the flags as options, "ro,nosuid"; "" = none. */
+/* Print the flags as options, "ro,nosuid"; "": none. */
 void kernel_nfs_flags_text(unsigned long flags, char *text, size_t len);
 
 struct nfs_numbers { /* resolved values that the kernel does not look up itself */
@@ -79,7 +79,7 @@ struct kernel_mounted {
 	unsigned id; /* unique, also among mounts on the same directory */
 	/* super: options of the file system, "rw,vers=4.2,proto=rdma" */
 	char source[1200], type[32], options[512], super[2048];
-	char transport[16]; /* from mountstats; "" = unknown */
+	char transport[16]; /* from mountstats; "": unknown */
 };
 /* Read the topmost mount on this directory. -ENOENT: none. */
 int kernel_mounted(int root, const char *dir, struct kernel_mounted *);

@@ -31,7 +31,7 @@ enum nvmf_key {
 	NVMF_FAST_IO_FAIL_TMO,
 	NVMF_KEEP_ALIVE_TMO,
 	NVMF_TOS,
-	NVMF_DUPLICATE_CONNECT, /* from here to NVMF_TLS flags: "" = yes */
+	NVMF_DUPLICATE_CONNECT, /* from here to NVMF_TLS flags: "": yes */
 	NVMF_DISABLE_SQFLOW,
 	NVMF_HDR_DIGEST,
 	NVMF_DATA_DIGEST,
@@ -46,7 +46,7 @@ enum nvmf_key {
 };
 
 struct nvmf_params {
-	const char *value[NVMF_KEYS]; /* NULL = unset */
+	const char *value[NVMF_KEYS]; /* NULL: unset */
 	/* the value is a default, left out if the kernel does not support the option */
 	bool soft[NVMF_KEYS];
 };
@@ -92,14 +92,14 @@ struct nvmf_route {
 };
 int kernel_nvmf_route(struct nvmf_params *, struct nvmf_route *made, struct diag *);
 
-/* A controller in /sys/class/nvme; "" = not reported. */
+/* A controller in /sys/class/nvme; "": not reported. */
 struct nvmf_ctrl {
 	char name[16]; /* "nvme0" */
 	char transport[8], state[16], nqn[224], hostnqn[224], hostid[40];
 	char traddr[ADDR_TEXT], trsvcid[34], host_traddr[ADDR_TEXT], host_iface[16],
 		src_addr[ADDR_TEXT];
 	int ctrl_loss_tmo, reconnect_delay, fast_io_fail_tmo; /* seconds */
-	unsigned queues; /* with the admin queue; 0 = not reported */
+	unsigned queues; /* with the admin queue; 0: not reported */
 };
 /* List fabrics controllers by number. The caller frees the list. */
 int kernel_nvmf_list(int root, struct nvmf_ctrl **, unsigned *count, struct diag *);
@@ -115,7 +115,7 @@ int kernel_nvmf_ready(int root, const char *transport, struct diag *);
 #define NVMF_LINE      4096 /* the kernel takes a page */
 #define NVMF_LEFT_OUT  256
 #define NVMF_SUPPORTED 2048
-/* Read the options that this kernel supports; "" = it does not list them. Blocks while the kernel
+/* Read the options that this kernel supports; "": it does not list them. Blocks while the kernel
  * connects another controller (nvmf_dev_mutex). */
 void kernel_nvmf_supported_options(int root, char known[NVMF_SUPPORTED]);
 /* Build the line for kernel_nvmf_write_line() from checked parameters. mask: hide secrets, for
@@ -194,12 +194,12 @@ int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigne
 
 /* A configured connection; values are texts. */
 struct nvmf_entry {
-	char *value[NVMF_KEYS]; /* malloc'ed; NULL = unset; flags: "" */
+	char *value[NVMF_KEYS]; /* malloc'ed; NULL: unset; flags: "" */
 	char *uri;              /* if it is a URI */
 	bool discover;          /* a discovery controller, to query */
 	char from[96];          /* "/etc/nvme/discovery.conf line 3" */
-	uint32_t nsid;          /* of the namespace to wait for; 0 = all */
-	struct diag *damage;    /* malloc'ed: why it is invalid; NULL = valid */
+	uint32_t nsid;          /* of the namespace to wait for; 0: all */
+	struct diag *damage;    /* malloc'ed: why it is invalid; NULL: valid */
 };
 struct nvmf_entries {
 	struct nvmf_entry *entry;
@@ -218,7 +218,7 @@ int kernel_nvmf_conf_kernel(int root, struct nvmf_entries *, struct diag *);
 int kernel_nvmf_conf_nbft(int root, struct nvmf_entries *, struct diag *);
 void kernel_nvmf_conf_free(struct nvmf_entries *); /* wipes secrets */
 
-/* Namespaces and subsystems of any transport, as nvme-cli lists them; "" = not reported. */
+/* Namespaces and subsystems of any transport, as nvme-cli lists them; "": not reported. */
 struct nvme_namespace {
 	char name[32], generic[32]; /* "nvme0n1", "ng0n1" */
 	bool generic_node;          /* it exists in /dev */

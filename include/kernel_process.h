@@ -20,7 +20,7 @@ void kernel_pid_file_end(int fd, const char *path); /* close it; unlink unless r
 int kernel_notify_ready(int ready_fd, const char *status, struct diag *);
 /* Send "STATUS=…" or "WATCHDOG=1" to NOTIFY_SOCKET (sd_notify(3)). */
 int kernel_notify(const char *text, struct diag *);
-uint32_t kernel_watchdog_ms(void); /* limit between two WATCHDOG=1; 0 = none expected */
+uint32_t kernel_watchdog_ms(void); /* limit between two WATCHDOG=1; 0: none expected */
 
 /* Prepare a process that serves a local block device: it must not need that device to get memory or
  * to end, and must survive switch_root. Enters a private mount namespace and unmounts there what

@@ -11,11 +11,11 @@
 struct scsi_lun {
 	char name[48]; /* "6:0:0:1" */
 	uint64_t lun;  /* as the kernel numbers LUNs, scsilun_to_int() */
-	int type;      /* peripheral device type, SPC-4 table 139; -1 = unknown */
+	int type;      /* peripheral device type, SPC-4 table 139; -1: unknown */
 	bool disk;     /* its type has a block device */
 	char vendor[16], model[32], state[20];
-	char wwid[140]; /* "naa.6001…"; "" = unknown */
-	char node[32];  /* "sda"; "" = no block device yet */
+	char wwid[140]; /* "naa.6001…"; "": unknown */
+	char node[32];  /* "sda"; "": no block device yet */
 	unsigned major, minor;
 	uint64_t size;  /* bytes */
 	uint32_t block; /* bytes */
@@ -28,9 +28,9 @@ bool kernel_scsi_host(int root, unsigned host); /* whether the host exists */
 int kernel_scsi_scan(int root, unsigned host);
 /* List the LUNs of a host by number. The caller frees the list. */
 int kernel_scsi_luns(int root, unsigned host, struct scsi_lun **, unsigned *count, struct diag *);
-/* Print the name of udev's link, "/dev/disk/by-id/wwn-0x6001…"; "" = unknown. */
+/* Print the name of udev's link, "/dev/disk/by-id/wwn-0x6001…"; "": unknown. */
 void kernel_scsi_by_id(const struct scsi_lun *, char text[200]);
-/* List users of this host's disks: "sda: mounted on /mnt; sdb: swap"; "" = unused. */
+/* List users of this host's disks: "sda: mounted on /mnt; sdb: swap"; "": unused. */
 void kernel_scsi_users(int root, unsigned host, char *text, size_t len);
 /* Whether the root file system is on one of its disks; true if unknown. */
 bool kernel_scsi_has_root(int root, unsigned host);

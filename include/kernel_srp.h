@@ -17,15 +17,15 @@ struct kernel_srp {
 	uint64_t service_id;
 	uint8_t dgid[16];
 	uint16_t pkey;
-	char dev[64];  /* "" = not reported */
-	unsigned port; /* 0 = not reported */
+	char dev[64];  /* "": not reported */
+	unsigned port; /* 0: not reported */
 };
 /* List all connections. The caller frees the list. */
 int kernel_srp_list(int root, struct kernel_srp **, unsigned *count, struct diag *);
 /* Find a connection with these values, except host. Unreported values match. NULL: none. */
 const struct kernel_srp *kernel_srp_find(
 	const struct kernel_srp *, unsigned count, const struct kernel_srp *match, bool any_pkey);
-/* Find it in sysfs. Sets host to its name, "" = none. */
+/* Find it in sysfs. Sets host to its name, "": none. */
 bool kernel_srp_connected(int root, const struct kernel_srp *match, bool any_pkey, char host[24]);
 /* Whether host "host6" has such a connection now. */
 bool kernel_srp_host_matches(
@@ -68,7 +68,7 @@ enum srp_opt {
 };
 
 struct srp_params {
-	/* as written to add_target, "" = unset; dest and src may be names until resolved */
+	/* as written to add_target, "": unset; dest and src may be names until resolved */
 	char value[SRP_OPTS][80];
 };
 const char *kernel_srp_opt_name(enum srp_opt); /* "id_ext" */
@@ -89,7 +89,7 @@ void kernel_srp_line(const struct srp_params *, char line[SRP_LINE]);
  * caller reads other keys, then calls uri_done(). */
 #define SRP_LUN_ALL UINT64_MAX
 struct srp_place {
-	uint16_t lid; /* instead of a GID; 0 = none */
+	uint16_t lid; /* instead of a GID; 0: none */
 	uint64_t lun; /* as the kernel numbers LUNs; SRP_LUN_ALL */
 };
 int kernel_srp_uri(struct srp_params *, struct uri *, struct srp_place *, struct diag *);
@@ -101,7 +101,7 @@ struct srp_local {
 };
 /* Choose the local port for resolved parameters, unless dev (NULL: any) and port (0: any) are set:
  * an active one in the subnet of the GID, or with RDMA/CM the one that routes to the address.
- * others: text of other candidates, "" = none. */
+ * others: text of other candidates, "": none. */
 int kernel_srp_port(int root, const struct srp_params *, const char *dev, unsigned port,
 	struct srp_local *, char *others, size_t len, struct diag *);
 

@@ -40,7 +40,7 @@ struct list_iscsi {
 	int restored_by_pid;
 };
 
-/* One connection, or one process that serves a local device; "" = not reported. */
+/* One connection, or one process that serves a local device; "": not reported. */
 struct list_link {
 	char name[32];     /* "nvme0", "host6", "session1", "nbd0", "ublkb0"; mounts "" */
 	char protocol[8];  /* nvme srp iscsi iser nfs nbd ublk */
@@ -57,8 +57,8 @@ struct list_link {
 	char bound[ADDR_TEXT], netdev[16];
 	char host[224]; /* NQN or initiator name of this host */
 	char rdma_dev[64];
-	unsigned rdma_port, queues; /* 0 = not reported */
-	int pid;                    /* of the server; 0 = not reported */
+	unsigned rdma_port, queues; /* 0: not reported */
+	int pid;                    /* of the server; 0: not reported */
 	bool ours;                  /* created by rdmastor */
 	struct list_loss loss;
 	struct list_iscsi iscsi;
@@ -80,7 +80,7 @@ struct list_port {
 	char driver[32];   /* in the kernel */
 	char provider[16]; /* userspace driver in rdma-core */
 	char firmware[32];
-	unsigned lid, sm_lid; /* 0 = none */
+	unsigned lid, sm_lid; /* 0: none */
 	struct list_gid *gid;
 	unsigned gids;
 };

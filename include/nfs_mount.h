@@ -19,7 +19,7 @@ struct mount_call {
 
 	/* private */
 	struct child_call child;
-	unsigned old_mount_id; /* of what was mounted there; 0 = nothing */
+	unsigned old_mount_id; /* of what was mounted there; 0: nothing */
 	bool stopped;
 };
 struct nfs_mount {            /* zeroed, then set by the owner */
@@ -41,12 +41,12 @@ struct nfs_mount {            /* zeroed, then set by the owner */
 	bool rdma;
 	bool existed;               /* the same was mounted before: success */
 	char data[NFS_OPTIONS_MAX]; /* of mount(2) */
-	char probe_transport[160];  /* of the probe, for messages; "" = not probed */
+	char probe_transport[160];  /* of the probe, for messages; "": not probed */
 	struct kernel_mounted mounted;
 	struct diag fallback_why; /* err: why TCP instead of RDMA */
 
 	/* private */
-	uint64_t mount_deadline, until; /* of all, of this transport; loop_clock(), 0 = none */
+	uint64_t mount_deadline, until; /* of all, of this transport; loop_clock(), 0: none */
 	uint64_t retry, pause, since;   /* end of retry=, next attempt, start of mount(2) */
 	struct resolve resolve;
 	struct loop_timer timer;

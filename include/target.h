@@ -253,9 +253,9 @@ struct target_conn { /* first member of the protocol's, which is the first of th
 
 /* ---- target.c: on the target's loop, unless stated otherwise. */
 
-/* Open lanes and buffers, then listen. Runs the loop up to timeout_ms (0: no limit) if no address
- * exists yet. The struct is zeroed except for the protocol's members. After a failure proto->free()
- * has freed it. */
+/* Open lanes and buffers, then listen. Runs the loop until one listens, at most timeout_ms (0: no
+ * limit). The struct is zeroed except for the protocol's members. After a failure proto->free() has
+ * freed it. */
 int target_start(struct target *, struct loop *, const struct target_proto *,
 	const struct target_options *, uint32_t timeout_ms, struct diag *);
 /* Get the sum of all workers. Any thread. */
