@@ -5,7 +5,6 @@
  * connections of a network that has more than a quarter of the limit are evicted in favour of other
  * networks. Runs on the target's loop. */
 #pragma once
-#include "diag.h"
 #include "loop.h"
 #include "uri.h"
 

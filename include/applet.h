@@ -3,12 +3,9 @@
  * lint of the man pages. main.c finds the applet, parses and prints the failure; the applet turns
  * options into a request to core and prints through out.h. */
 #pragma once
-#include "diag.h"
 #include "loop.h"
 #include "out.h"
 #include "uri.h"
-#include <stdbool.h>
-#include <stdint.h>
 
 enum opt_type {
 	OPT_FLAG, /* bool */

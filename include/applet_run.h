@@ -2,10 +2,6 @@
 /* Run an applet in a process of its own and read its JSON document. */
 #pragma once
 #include "child.h"
-#include "diag.h"
-#include "loop.h"
-#include <stdbool.h>
-#include <stdint.h>
 
 struct cJSON;
 

@@ -4,13 +4,8 @@
  * detach: users -> undo -> done. Any number run at once. */
 #pragma once
 #include "child.h"
-#include "diag.h"
 #include "kernel_scsi.h"
-#include "loop.h"
 #include "uri.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct attach_proto;
 

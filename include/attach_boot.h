@@ -3,12 +3,8 @@
  * processes, with retries until a deadline. */
 #pragma once
 #include "applet_run.h"
-#include "diag.h"
 #include "kernel_boot.h"
 #include "kernel_serving.h"
-#include "loop.h"
-#include <stdbool.h>
-#include <stdint.h>
 
 #define BOOT_ARGS 10
 

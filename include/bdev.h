@@ -3,14 +3,11 @@
  * of a bdev are fixed when it is opened, except for its size; its callbacks run on the loop that
  * opened it. A lane is the queue of one thread to a bdev. */
 #pragma once
-#include "diag.h"
 #include "loop.h"
 #include "mem.h"
 #include "uri.h"
 #include <assert.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 enum io_kind {
 	IO_READ,

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Other processes: the daemon behind a command, commands, and calls that may block forever. */
 #pragma once
-#include "diag.h"
 #include "loop.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* Fork, and return in the child with the descriptor for child_daemon_ready(). The parent exits with

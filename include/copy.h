@@ -3,8 +3,6 @@
  * kill -9. */
 #pragma once
 #include "bdev.h"
-#include "diag.h"
-#include "loop.h"
 
 #define COPY_ID (URI_MAX + 192)
 

@@ -4,7 +4,6 @@
 #include "applet.h"
 #include "bdev.h"
 #include "kernel_identity.h"
-#include "loop.h"
 
 /* Return a descriptor of "/", which is opened once and never closed, or -errno. */
 int disk_root(struct diag *);

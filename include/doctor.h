@@ -2,12 +2,9 @@
 /* Find out why remote disks can't be used on this host: checks with results and hints. Paths are
  * relative to a root descriptor. */
 #pragma once
-#include "diag.h"
 #include "loop.h"
 #include "out.h"
 #include "uri.h"
-#include <stdbool.h>
-#include <stdint.h>
 
 /* INFO: only without a URI: a missing part that may never be needed */
 enum doctor_state { DOCTOR_OK, DOCTOR_INFO, DOCTOR_WARNING, DOCTOR_FAILURE, DOCTOR_STATES };

@@ -14,7 +14,6 @@
  * upcall.
  *  6. The owner never posts fewer receives than the peer may send messages (iWARP has no RNR). */
 #pragma once
-#include "diag.h"
 #include "loop.h"
 #include "mem.h"
 #include "uri.h"

@@ -2,9 +2,6 @@
 /* Local block devices with a bdev behind them. */
 #pragma once
 #include "bdev.h"
-#include "diag.h"
-#include "loop.h"
-#include "uri.h"
 
 struct ublk;
 struct ublk_info {

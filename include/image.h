@@ -3,7 +3,6 @@
 #pragma once
 #include "diag.h"
 #include <stddef.h>
-#include <stdint.h>
 
 /* Set `why` if the first bytes of the file are those of such a format; the hint converts it. */
 void image_header(const uint8_t *head, size_t len, const char *path, struct diag *why);

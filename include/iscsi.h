@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The initiator's logins and discovery sessions, over TCP and iSER (RFC 7143, RFC 7145). */
 #pragma once
-#include "diag.h"
 #include "iscsi_carrier.h"
-#include "loop.h"
 #include "resolve.h"
-#include "uri.h"
 #include "wire/iscsi.h"
 
 /* CHAP. The caller owns the strings, which must outlive their users. */

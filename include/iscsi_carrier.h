@@ -3,7 +3,6 @@
  * those of the Datamover Interface (RFC 5047). core/proto/iscsi/tcp.c, iser.c and core/kernel/iscsi
  * implement it. Everything runs on conn->loop. */
 #pragma once
-#include "diag.h"
 #include "loop.h"
 #include "uri.h"
 #include "wire/iscsi.h"

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Disks on the kernel command line, and what an initramfs needs to attach them. */
 #pragma once
-#include "diag.h"
 #include "uri.h"
-#include <stdbool.h>
-#include <stdint.h>
 
 enum boot_via {      /* how a disk becomes a block device */
 	BOOT_KERNEL, /* the kernel's own initiator */

@@ -4,7 +4,6 @@
 #pragma once
 #include "diag.h"
 #include <stddef.h>
-#include <stdint.h>
 
 int kernel_root(void); /* open "/"; the caller closes the descriptor */
 

@@ -2,11 +2,8 @@
 /* Sessions of the kernel's iSCSI initiators in sysfs, and the processes that restore them. Paths
  * are relative to a root descriptor. Values outside their range are reported as unknown. */
 #pragma once
-#include "diag.h"
 #include "policy.h"
 #include "uri.h"
-#include <stdbool.h>
-#include <stdint.h>
 
 /* Negotiated login keys (RFC 7143, 13): lengths in bytes, flags 0 or 1, numbers; VALUE_UNKNOWN. */
 struct kernel_iscsi_agreed {

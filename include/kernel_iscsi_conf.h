@@ -2,12 +2,8 @@
 /* iSCSI targets to attach at boot: from the firmware (iBFT), the kernel command line and Debian's
  * iscsi.initramfs. Paths are relative to a root descriptor. */
 #pragma once
-#include "diag.h"
 #include "uri.h"
 #include "wire/iscsi.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #define ISCSI_BOOT_TEXT   257 /* users and secrets */
 #define ISCSI_BOOT_NO_LUN UINT64_MAX

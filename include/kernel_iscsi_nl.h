@@ -4,9 +4,7 @@
  * attach_iscsi.h. All calls belong to the thread of the loop. */
 #pragma once
 #include "iscsi_carrier.h"
-#include "loop.h"
 #include "uapi/iscsi_if.h"
-#include "uri.h"
 #include <sys/types.h>
 
 /* in the order of enum iscsi_carrier */

@@ -4,7 +4,6 @@
 #include "diag.h"
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* Load the ublk driver and return a descriptor of /dev with its control device. Errors name what is
  * missing (driver, control device, io_uring) and hint at --nbd-dev. */

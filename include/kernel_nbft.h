@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The firmware's NVMe-oF connections (NBFT) and the network interfaces that it has set up. */
 #pragma once
-#include "diag.h"
 #include "uri.h"
-#include <stdbool.h>
-#include <stdint.h>
 
 #define NBFT_LIST 64 /* descriptors of one kind in a table */
 #define NBFT_ADDR 46

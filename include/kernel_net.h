@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Routes (rtnetlink) and packet filter rules (nf_tables) of this host. */
 #pragma once
-#include "diag.h"
 #include "uri.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct kernel_route {
 	char netdev[16];

@@ -2,12 +2,8 @@
 /* The kernel's NFS client: mount options and sources, mount(2), the mounts of this host, and the
  * NFS root on the kernel command line. */
 #pragma once
-#include "diag.h"
 #include "uri.h"
 #include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* Parsed options of mount(8) and nfs(5): the flags of mount(2), options that are checked or
  * completed here, and the rest, which is passed to the kernel. */

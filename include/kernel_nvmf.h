@@ -2,15 +2,11 @@
 /* NVMe-oF through the kernel's initiator: connect by /dev/nvme-fabrics, read controllers in
  * /sys/class/nvme. Paths are relative to a root descriptor. */
 #pragma once
-#include "diag.h"
 #include "kernel_identity.h"
 #include "kernel_log.h"
 #include "loop.h"
 #include "policy.h"
 #include "uri.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* Options of /dev/nvme-fabrics (Linux 6.12, drivers/nvme/host/fabrics.c, opt_tokens). */
 enum nvmf_key {
@@ -179,7 +175,7 @@ bool kernel_nvmf_same(int root, const struct nvmf_ctrl *);
 void kernel_nvmf_fail_fast(int root, const struct nvmf_ctrl *);
 /* Delete a controller; blocks until it is removed. -ENOENT: it does not exist. */
 int kernel_nvmf_delete(int root, const struct nvmf_ctrl *);
-void kernel_nvmf_delete_number(int root, int instance); /* of this process */
+void kernel_nvmf_delete_number(int root, int instance); /* best effort; it must be our own */
 /* Device nodes of a controller: note them before it is removed, then drop those that the kernel
  * does not. Disks with another path keep theirs. */
 struct nvmf_nodes {

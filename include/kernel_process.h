@@ -4,7 +4,6 @@
 #include "diag.h"
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 bool kernel_process_has_open(int root, int pid, const char *path); /* path: as in /proc/PID/fd */
 

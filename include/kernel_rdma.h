@@ -4,7 +4,6 @@
 #include "diag.h"
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* Load ib_core, ib_uverbs and rdma_ucm; check for an RDMA device. The diag names what is
  * missing. */

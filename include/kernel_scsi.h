@@ -4,7 +4,6 @@
 #include "diag.h"
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #define SCSI_LUN_ALL UINT64_MAX
 

@@ -3,13 +3,9 @@
  * socket "rdmastor/PID" in its network namespace, which needs no file and vanishes with the
  * process. It sends one JSON document per connection, to root and to its own user only. */
 #pragma once
-#include "diag.h"
 #include "kernel_disk.h"
 #include "loop.h"
 #include "uri.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* The reporting side, on its loop. Each connection gets one send() that never blocks and is closed;

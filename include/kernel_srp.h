@@ -2,12 +2,8 @@
 /* Log in to SRP targets through ib_srp; each login creates a SCSI host with a remote port. Paths
  * are relative to a root descriptor. */
 #pragma once
-#include "diag.h"
 #include "policy.h"
 #include "uri.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* A connection of the kernel's SRP initiator. */
 struct kernel_srp {

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Remote disks attached to this host, local ones that it serves, and their printed form. */
 #pragma once
-#include "diag.h"
 #include "kernel_identity.h"
 #include "kernel_iscsi.h"
 #include "kernel_serving.h"
 #include "out.h"
 #include "policy.h"
-#include "uri.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* Attached disks and mounts of any protocol, whichever program attached them, and RDMA devices,
  * from /sys, /proc, the kernel's log and RDMA netlink. Paths are relative to a root descriptor. */
@@ -66,7 +61,7 @@ struct list_link {
 
 struct list_gid {
 	unsigned index;
-	char gid[40], type[16], netdev[16]; /* type: "RoCE v2"; "" = InfiniBand or not reported */
+	char gid[40], type[16], netdev[16]; /* type: "RoCE v2"; "": InfiniBand or not reported */
 };
 
 /* One port of an RDMA device. */

@@ -3,11 +3,8 @@
  * protocol. The peer of the latter two is load_listen(). Calls block and run the caller's loop. */
 #pragma once
 #include "bdev.h"
-#include "diag.h"
-#include "loop.h"
 #include "out.h"
 #include "stats.h"
-#include "uri.h"
 
 #define LOAD_PORT      18516
 #define LOAD_PING_PORT 7174 /* rping's */

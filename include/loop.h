@@ -7,7 +7,6 @@
 #include "diag.h"
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* in nanoseconds, the unit of loop_clock() */
 #define MSEC 1000000ull

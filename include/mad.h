@@ -3,12 +3,8 @@
  * controllers of a fabric. Needs no verbs, queue pair or thread. Sections are those of the
  * InfiniBand Architecture Specification, volume 1. */
 #pragma once
-#include "diag.h"
-#include "loop.h"
 #include "port_events.h"
 #include "wire/mad.h"
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* Ports of this host. */

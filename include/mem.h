@@ -5,7 +5,6 @@
 #pragma once
 #include "diag.h"
 #include <stddef.h>
-#include <stdint.h>
 
 #define POOL_DOMS 8    /* domains per loop */
 #define DOM_NONE  0xff /* of an endpoint without a domain yet */

@@ -2,10 +2,7 @@
 /* The NBD server: exports over TCP, unix sockets, and sockets of the kernel's NBD client. */
 #pragma once
 #include "bdev.h"
-#include "diag.h"
-#include "loop.h"
 #include "serve.h"
-#include "uri.h"
 
 #define NBD_EXPORTS 16
 #define NBD_LISTENS 8

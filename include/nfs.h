@@ -3,7 +3,6 @@
  * number of struct nfs_query can run on the caller's loop. The functions with timeout_ms run the
  * loop until they have the answer or time out (0: no limit); they return 0 or -errno with diag. */
 #pragma once
-#include "diag.h"
 #include "loop.h"
 #include "uri.h"
 

@@ -5,7 +5,6 @@
 #include "child.h"
 #include "kernel_log.h"
 #include "kernel_nfs.h"
-#include "loop.h"
 #include "nfs.h"
 #include "resolve.h"
 

@@ -3,9 +3,6 @@
  * log page). */
 #pragma once
 #include "bdev.h"
-#include "diag.h"
-#include "loop.h"
-#include "uri.h"
 
 struct nvmf_record { /* one discovery log page entry; text fields trimmed, terminated, printable */
 	uint8_t trtype, adrfam, subtype, treq;

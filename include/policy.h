@@ -2,7 +2,6 @@
 /* The loss policy: how long I/O is held while a connection is lost. */
 #pragma once
 #include "diag.h"
-#include <stdint.h>
 
 /* Special values of kernel settings, mostly of seconds. */
 #define VALUE_OFF     (-1) /* off; of a timeout: never */

@@ -3,7 +3,6 @@
  * polling finds up to a second later, and what it can't find: client reregistration, and a subnet
  * manager restarted at the same LID. Needs verbs; optional. */
 #pragma once
-#include "diag.h"
 #include "loop.h"
 
 enum {                        /* what may have changed at a port, as bits */

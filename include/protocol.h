@@ -2,9 +2,6 @@
 /* Protocols as rows: what core/block and the applets know of them. */
 #pragma once
 #include "bdev.h"
-#include "diag.h"
-#include "loop.h"
-#include "uri.h"
 
 struct proto { /* functions may be NULL */
 	struct scheme scheme;

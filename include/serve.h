@@ -62,9 +62,9 @@ extern target_serve nvme_serve, iscsi_serve, srp_serve;
 #define SRP_TARGET_DEPTH 64   /* request limit of a channel */
 #define SRP_TARGET_IU    8448 /* longest message of an initiator, including immediate data */
 
-/* Call these on the target's loop. */
 /* Return the transports of that listener that are up, and its bound address. Any thread. */
 unsigned target_transports(const struct target *, unsigned listen, struct addr *bound);
+/* Call the others on the target's loop. */
 void target_get_status(const struct target *, struct target_status *);
 /* Notify hosts that lim.size of the disk has changed, if the protocol can. */
 void target_resized(struct target *, struct bdev *);

@@ -5,8 +5,6 @@
 #include "applet.h"
 #include "mad.h"
 #include "srp_show.h"
-#include <stdbool.h>
-#include <stdint.h>
 
 struct srp_daemon_params {
 	int root;                 /* kernel_root(); the owner closes it */

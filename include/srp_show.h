@@ -3,12 +3,8 @@
  * listing, as lines for add_target, as URIs, or as JSON. */
 #pragma once
 #include "applet.h"
-#include "diag.h"
 #include "kernel_srp.h"
 #include "mad.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* Rules of srp_daemon.conf(5): which targets to connect to, with which options. The first rule that
  * matches decides; a target that no rule matches is allowed. */

@@ -3,7 +3,6 @@
  * memory, and a send list that leaves with one sendmsg() per turn of the loop. All calls and
  * upcalls are on the loop's thread. */
 #pragma once
-#include "diag.h"
 #include "loop.h"
 #include "uri.h"
 #include <sys/uio.h>

@@ -7,8 +7,6 @@
 #include "diag.h"
 #include "wire.h"
 #include <netinet/in.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #define URI_MAX        2048
