@@ -11,8 +11,8 @@
 /* ---- Options of nvme-cli's fabrics commands, and ours. */
 
 struct nvmf_target;
-struct nvmf_options { /* first in the option struct of an applet; NVMF_ROWS of applets/nvmf_rows.h
-		       */
+/* First in the option struct of an applet; NVMF_ROWS of applets/nvmf_rows.h are its rows. */
+struct nvmf_options {
 	struct opt_common common;
 	const char *value[NVMF_KEYS];
 	bool flag[NVMF_KEYS];

@@ -17,16 +17,15 @@ enum firewall_verdict {
 /* A rule as far as it concerns the first packet of a connection. */
 struct firewall_rule {
 	uint8_t verdict; /* enum firewall_verdict */
-	/* certain: it has no conditions besides these; vague: it has others, on addresses or ports
-	 */
+	/* certain: no conditions besides these; vague: others, on addresses or ports */
 	bool certain, vague;
 	bool v4, v6;     /* the packets it applies to */
 	bool loopback;   /* only those of the loopback interface */
-	uint8_t l4proto; /* IPPROTO_TCP …; 0 = any */
+	uint8_t l4proto; /* IPPROTO_TCP …; 0: any */
 	bool has_saddr, has_daddr;
 	uint8_t daddr[16], addr_len;
 	bool has_sport;
-	uint16_t port, port_end; /* destination: first and last; 0 = any */
+	uint16_t port, port_end; /* destination: first and last; 0: any */
 	char to[64];             /* of jump and goto */
 };
 /* Parse the messages of one read, of chains or of rules. For kernel_firewall() and tests. */
