@@ -108,7 +108,7 @@ static bool holds(const struct fake_lane *fl)
 {
 	const struct fake_disk *disk = container_of(fl->lane.bdev, struct fake_disk, bdev);
 
-	return disk->hold || disk->stuck == &fl->lane;
+	return __atomic_load_n(&disk->hold, __ATOMIC_RELAXED) || disk->stuck == &fl->lane;
 }
 
 static void turn(struct loop_timer *timer)

@@ -16,7 +16,7 @@ struct fake_disk {
 	uint32_t bad_detail;
 	int flush_status; /* of every flush */
 	uint64_t pace_ns; /* time per request, one at a time on each lane; 0: all at once */
-	bool hold;        /* completes only cancelled requests */
+	bool hold;        /* completes only cancelled requests; any thread may change it */
 	bool keep;        /* not even these */
 	const struct lane *stuck, *last;        /* holds as well; that got the last request */
 	const struct pool *pool;                /* of the last write */

@@ -359,7 +359,7 @@ static void answer_again(const struct load_progress *progress, void *arg)
 {
 	(void)progress;
 	(void)arg;
-	disk->hold = false;
+	__atomic_store_n(&disk->hold, false, __ATOMIC_RELAXED);
 }
 
 Test(load_disk, a_delayed_answer_about_holes_does_not_disturb_the_load, .init = begin, .fini = end)
