@@ -256,7 +256,7 @@ static void ticked(struct loop_timer *timer)
 	copy_go(copy);
 }
 
-static void run_until_over(struct copy *copy)
+static void run_to_end(struct copy *copy)
 {
 	loop_timer_set(copy->loop, &copy->tick, loop_clock() + TICK);
 	copy->done = 0;
@@ -270,14 +270,14 @@ static void run_phase(struct copy *copy, const char *letters)
 	feed_rewind(&copy->feed, letters);
 	copy->phase_at = loop_clock();
 	copy->phase_done = copy->progress->done;
-	run_until_over(copy);
+	run_to_end(copy);
 }
 
 /* The last flush, also of an interrupted copy, so that its map keeps what was copied. */
 static void end_copying(struct copy *copy)
 {
 	start_save(copy);
-	run_until_over(copy);
+	run_to_end(copy);
 }
 
 static bool named(const struct copy_map *map)

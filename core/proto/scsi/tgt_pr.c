@@ -308,22 +308,22 @@ static uint32_t do_preempt(
 	struct scsi_lu *lu, struct scsi_registrant *own, uint64_t key, unsigned type, bool abort)
 {
 	bool all = lu->pr->holder && for_all(lu->pr->type);
-	bool takes_over = all ? !key : lu->pr->holder && lu->pr->holder->key == key;
+	bool preempts_holder = all ? !key : lu->pr->holder && lu->pr->holder->key == key;
 	unsigned was = lu->pr->type, count;
 
 	if (!key && !all)
 		return SCSI_BAD_LIST;
-	if (takes_over && !is_valid(type))
+	if (preempts_holder && !is_valid(type))
 		return SCSI_BAD_CDB;
-	if (takes_over)
+	if (preempts_holder)
 		set_holder(lu, own, type);
 	count = preempt_keys(lu, own, key, abort);
-	if (!takes_over && !count && own->key != key)
+	if (!preempts_holder && !count && own->key != key)
 		return SCSI_CONFLICT;
-	if (!takes_over && own->key == key &&
+	if (!preempts_holder && own->key == key &&
 		!holds(lu, own)) { /* its own registration, by its key */
 		remove_registrant(lu, own);
-	} else if (takes_over && was != type) {
+	} else if (preempts_holder && was != type) {
 		post_others(lu, own, UA_RELEASED);
 	}
 	lu->pr->generation++;
