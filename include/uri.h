@@ -106,8 +106,9 @@ int uri_done(struct uri *, struct diag *);
 /* A key that is never known: it makes uri_done() fail, after the reader has looked up all its keys
  * and before anything is opened. */
 #define URI_UNKNOWN_KEY "-"
-/* Refuse a key of the URI that its reader doesn't know. `keys` lists what it knows of a text that
- * ends in URI_UNKNOWN_KEY; if it lists nothing, or is NULL, the reader has to find out itself. */
+/* Refuse a key that the reader of such URIs doesn't know. `keys` lists the known ones, and gets the
+ * URI without its keys: a value may name a file with a secret, perhaps a pipe that can be read only
+ * once. If it lists none, or is NULL, nothing is refused. */
 int uri_check_keys(
 	const char *text, void (*keys)(const char *text, struct uri_key_names *), struct diag *);
 

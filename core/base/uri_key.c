@@ -150,34 +150,29 @@ int uri_done(struct uri *uri, struct diag *diag)
 	return 0;
 }
 
-static void use(struct uri *uri, const struct uri_key_names *known)
+static bool is_known(const struct uri *uri, const char *name)
 {
-	for (unsigned i = 0; i < known->count; i++) {
-		remember(uri, known->name[i]);
-		for (unsigned k = 0; k < uri->keys; k++)
-			uri->key[k].used |= word_same(known->name[i], uri->key[k].name);
-	}
+	for (unsigned i = 0; i < uri->known.count; i++)
+		if (word_same(uri->known.name[i], name))
+			return true;
+	return false;
 }
 
-/* Some keys are read only if others have certain values, yet reading ends at an invalid value. */
 int uri_check_keys(
 	const char *text, void (*keys)(const char *text, struct uri_key_names *), struct diag *diag)
 {
-	struct uri_key_names all = { 0 }, known = { 0 };
 	struct uri *uri = calloc(1, sizeof(*uri));
-	char probe[URI_MAX + 2];
+	char bare[URI_MAX + 2];
 	int err = uri ? uri_parse(uri, text, diag) : diag_sys(diag, ENOMEM, "URI");
 
 	if (!err && uri->keys && keys) {
-		snprintf(probe, sizeof(probe), "%.*s?" URI_UNKNOWN_KEY, (int)strcspn(text, "?"),
-			text);
-		keys(probe, &all);
-		snprintf(probe, sizeof(probe), "%s&" URI_UNKNOWN_KEY, text);
-		keys(probe, &known);
-		explicit_bzero(probe, sizeof(probe));
-		use(uri, &all);
-		use(uri, &known);
-		if (all.count)
+		snprintf(
+			bare, sizeof(bare), "%.*s?" URI_UNKNOWN_KEY, (int)strcspn(text, "?"), text);
+		keys(bare, &uri->known);
+		explicit_bzero(bare, sizeof(bare));
+		for (unsigned i = 0; i < uri->keys; i++)
+			uri->key[i].used = is_known(uri, uri->key[i].name);
+		if (uri->known.count)
 			err = uri_done(uri, diag);
 	}
 	if (uri)

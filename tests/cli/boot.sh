@@ -170,3 +170,10 @@ for uri in 'nvme+tcp://127.0.0.1/nqn.2024-01.test:x?foo=1' 'iscsi://127.0.0.1/iq
 	"$RDMASTOR" boot --dry-run --json "$uri" >out 2>err && die "$uri: is accepted"
 	same "$uri: code" "$(jq -r .results[0].error.code out)" usage
 done
+
+# What a value names stays unread until the disk is attached: a pipe gives its secret only once
+mkfifo pipe
+uri="iscsi://127.0.0.1/iqn.2024-01.test:x?user=joe&secret-file=$PWD/pipe"
+"$RDMASTOR" boot --dry-run "$uri,via=ublk" >out 2>err || die "$uri: $(cat err)"
+"$RDMASTOR" boot --needs "$uri" >out 2>err || die "$uri: $(cat err)"
+grep -qx "file $PWD/pipe" out || die "no need for the file: $(cat out)"
