@@ -434,8 +434,8 @@ Test(iwarp, segments_as_of_ethernet)
 	mixed(true, true, mpa_ulpdu(1448, false), 0, 1500);
 }
 
-/* On the real clock: small segments fill a socket's memory before its window, the kernel drops what
- * comes then, and waits before it sends that again. */
+/* On the real clock: small segments fill a socket's memory, which closes its window, and the kernel
+ * may wait for a timer before it sends on. */
 Test(iwarp, the_smallest_segments)
 {
 	leap_now = 0;
