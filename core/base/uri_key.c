@@ -105,16 +105,23 @@ int uri_msec(struct uri *uri, const char *name, uint32_t *ms, struct diag *diag)
 	return 0;
 }
 
-/* "known keys: block, timeout, ro" */
+/* "known keys: block, timeout, ro"; "..." for those that there is no room for. */
 static void list_known(const struct uri *uri, struct diag *diag)
 {
-	char text[sizeof(diag->hint)] = "";
-	size_t at = 0;
+	static const char start[] = "known keys: ", more[] = ", ...";
+	char text[sizeof(diag->hint) - sizeof(start)] = "";
 
-	for (unsigned i = 0; i < uri->known.count && at < sizeof(text); i++)
-		at += (size_t)snprintf(
-			text + at, sizeof(text) - at, "%s%s", i ? ", " : "", uri->known.name[i]);
-	diag_hint(diag, "known keys: %s", text);
+	for (unsigned i = 0; i < uri->known.count; i++) {
+		const char *name = uri->known.name[i];
+		size_t at = strlen(text), room = sizeof(text) - at - strlen(more);
+
+		if (strlen(name) + 3 > room) {
+			strcat(text, more);
+			break;
+		}
+		snprintf(text + at, room, "%s%s", i ? ", " : "", name);
+	}
+	diag_hint(diag, "%s%s", start, text);
 }
 
 static int refuse(const struct uri *uri, const char *name, struct diag *diag)

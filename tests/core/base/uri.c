@@ -461,6 +461,26 @@ static void no_keys(const char *text, struct uri_key_names *known)
 	(void)known;
 }
 
+/* A hint names whole keys only. */
+Test(uri, many_known_keys)
+{
+	static char name[URI_KEY_NAMES][24];
+	struct diag diag = { 0 };
+	struct uri uri;
+	const char *last;
+
+	cr_assert_eq(uri_parse(&uri, "ram:1M?zzz=1", NULL), 0);
+	for (unsigned i = 0; i < URI_KEY_NAMES; i++) {
+		snprintf(name[i], sizeof(name[i]), "a-key-with-number-%u", i);
+		uri_value(&uri, name[i]);
+	}
+	cr_assert_eq(uri_done(&uri, &diag), -EINVAL);
+	last = strrchr(diag.hint, ',');
+	cr_assert_str_eq(last, ", ...");
+	cr_assert(strstr(diag.hint, "a-key-with-number-0, a-key-with-number-1, "));
+	cr_assert_geq(strlen(diag.hint), sizeof(diag.hint) - 32);
+}
+
 Test(uri, keys_are_checked_without_reading_their_values)
 {
 	static const char *const valid[] = { "nvme+tcp://h/x",
