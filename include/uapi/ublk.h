@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The kernel's ublk interface as of Linux 6.12 (include/uapi/linux/ublk_cmd.h there): io_uring
- * commands of /dev/ublk-control and /dev/ublkcN. In names of our own, as a build machine's header may
- * be older or newer. Integers are the machine's. */
+ * commands of /dev/ublk-control and /dev/ublkcN. In names of our own, as a build machine's header
+ * may be older or newer. Integers are the machine's. */
 #pragma once
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -21,7 +21,7 @@ _Static_assert(sizeof(struct ublk_ctl_cmd) == 32, "struct ublksrv_ctrl_cmd");
 #define UBLK_CTL_GET_QUEUE_AFFINITY   _IOR('u', 0x01, struct ublk_ctl_cmd) /* data: queue; addr: CPU mask */
 #define UBLK_CTL_GET_DEV_INFO	      _IOR('u', 0x02, struct ublk_ctl_cmd)
 #define UBLK_CTL_ADD_DEV	      _IOWR('u', 0x04, struct ublk_ctl_cmd) /* addr: struct ublk_dev_info, in and out */
-#define UBLK_CTL_DEL_DEV	      _IOWR('u', 0x05, struct ublk_ctl_cmd) /* once closed everywhere */
+#define UBLK_CTL_DEL_DEV	      _IOWR('u', 0x05, struct ublk_ctl_cmd) /* once closed */
 #define UBLK_CTL_START_DEV	      _IOWR('u', 0x06, struct ublk_ctl_cmd) /* data: pid; ends when all tags were fetched */
 #define UBLK_CTL_STOP_DEV	      _IOWR('u', 0x07, struct ublk_ctl_cmd)
 #define UBLK_CTL_SET_PARAMS	      _IOWR('u', 0x08, struct ublk_ctl_cmd)
