@@ -106,15 +106,20 @@ static int split(
 static int split_iscsi(struct call *call, struct serve_front_options *front, char secret[2][258])
 {
 	static const char *const options[] = { "--secret-file", "--target-secret-file" };
+	static const char *const users[] = { "--user", "--target-user" };
 	const struct serve_options *opts = call->opts;
 	int err = split(call, "--iscsi", SERVE_ISCSI, front);
 
 	front->iqn = opts->front.iqn;
 	for (unsigned i = 0; !err && i < 2; i++) {
 		front->user[i] = opts->front.user[i];
-		if (!opts->secret_file[i] != !opts->front.user[i] && !(i && opts->secret_file[i]))
-			return diag_set(call->diag, DIAG_USAGE, EINVAL,
-				"%s and its user belong together", options[i]);
+		if (opts->front.user[i] && !opts->secret_file[i])
+			return diag_set(call->diag, DIAG_USAGE, EINVAL, "%s needs %s FILE",
+				users[i], options[i]);
+		/* the target's name is its user by default */
+		if (!i && opts->secret_file[i] && !opts->front.user[i])
+			return diag_set(call->diag, DIAG_USAGE, EINVAL, "%s needs %s NAME",
+				options[i], users[i]);
 		if (!opts->secret_file[i])
 			continue;
 		err = secret_read(

@@ -15,7 +15,8 @@ error 2 usage '' 'iqn disks' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --iqn i
 error 2 usage '' 'allow-initiator' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --allow-initiator 'my host'
 error 2 usage '' 'iscsi address' ours serve ram:1M --nvmf --tcp 127.0.0.1:0 --iscsi
 error 2 usage '' 'tcp follow' ours serve ram:1M --tcp 127.0.0.1:0 --nvmf --iscsi --tcp 127.0.0.1:0
-error 2 usage '' 'user' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --secret-file secret
-error 2 usage '' 'secret-file' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --user joe
+error 2 usage '' 'secret-file.*needs.--user' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --secret-file secret
+error 2 usage '' '--user.needs.--secret-file' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --user joe
+error 2 usage '' '--target-user.needs.--target-secret-file' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --target-user joe
 error 2 usage '' 'same' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --user joe --secret-file secret --target-secret-file secret
 error 2 usage '.*' 'rdma' ours serve ram:1M --iscsi --rdma '127.0.0.1:0?rdma=tcp'

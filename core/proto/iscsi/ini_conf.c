@@ -49,9 +49,12 @@ static int read_auth(struct iscsi_conf *conf, struct uri *uri, struct diag *diag
 /* Runs after the check for unknown keys: a secret may be misspelt. */
 static int check_auth(const struct iscsi_auth *auth, struct diag *diag)
 {
-	if (!auth->user != !auth->secret)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "CHAP needs both %s",
-			auth->user ? "a user and secret-file=" : "user= and a secret");
+	if (auth->user && !auth->secret) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "no CHAP secret for user '%s'", auth->user);
+		return diag_hint(diag, "add the key secret-file=FILE to the URI"), -EINVAL;
+	}
+	if (auth->secret && !auth->user)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "a CHAP secret needs user=NAME");
 	if (auth->target_user && !auth->target_secret)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no secret for target user '%s'",
 			auth->target_user);
