@@ -83,8 +83,8 @@ struct call { /* one run of an applet */
 	struct out *out;
 	struct diag *diag;        /* the failure, printed by main */
 	struct loop_options loop; /* poll_us, verbose, name, for loop_new() */
-	/* Set by the applet: main ends by this signal after printing; for SIGPIPE without
-	 * printing. */
+	/* Set by the applet: main ends the process by this signal after printing. SIGPIPE: prints
+	 * nothing. */
 	int signo;
 	bool sigpipe_ignored; /* at the start, as by nohup: EPIPE is an error like others */
 };
@@ -119,7 +119,8 @@ struct applet {
 	int (*read_args)(struct call *, int argc, char **argv, void *opts);
 	/* NULL, or remove secrets from the arguments, which other users can see. Called first. */
 	void (*hide)(int argc, char **argv);
-	/* Returns the exit status, or -errno with call->diag set: 1, or 2 for DIAG_USAGE. */
+	/* Returns the exit status, or -errno with call->diag set: exit status 1, or 2 for
+	 * DIAG_USAGE. */
 	int (*run)(struct call *);
 	/* NULL, or list the URI keys of operands, for completion: parses the text, which ends in
 	 * URI_UNKNOWN_KEY, as run does, without opening anything. */
@@ -147,15 +148,15 @@ const struct applet *applet_sub(const struct applet *, const char *word); /* NUL
 const char *applet_suggest(const char *typed);
 /* Parse options into opts, preset with the defaults, and operands into call->operand, operands and
  * rest (in argv itself). argv[0] is skipped. Returns the first error, which is in call->diag; the
- * other arguments are parsed, too, so that --json counts anywhere. *help: --help was found, and
- * errors don't count. */
+ * other arguments are parsed, too, so that --json counts anywhere. *help: --help was found; errors
+ * do not count then. */
 int opt_parse(struct call *, int argc, char **argv, void *opts, bool *help);
 void opt_help(const struct applet *, FILE *);
 /* Print completions of the last word, a line "word\tdescription" each. The first word is the
  * applet's name. A line ":file" or ":dir" asks the shell to complete paths. */
 void opt_complete(int count, char **word, FILE *);
-/* Print option rows for lints and tests: "--name\t-l\tARG\tMIN MAX", times with "ms". NULL: common
- * rows. */
+/* Print option rows for lints and tests: "--name\t-l\tARG\tMIN MAX", of times "MIN MAX ms". NULL:
+ * the common rows. */
 void opt_rows(const struct applet *, FILE *);
 /* Print a message that is not the failure: "rdmastor APPLET: …". With --quiet it goes to a log file
  * only. A warning has the prefix "warning: ". */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Attach iSCSI targets through the kernel's initiators, over TCP and iSER; userspace logs in. */
+/* Attach iSCSI targets through the kernel's initiators, over TCP and iSER. The login protocol runs
+ * in userspace. */
 #pragma once
 #include "attach.h"
 #include "iscsi.h"

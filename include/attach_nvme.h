@@ -113,8 +113,8 @@ extern const struct attach_proto attach_nvme_row;
 /* Initialize for attach_start(); then set deadlines and callbacks. */
 void attach_nvme_init(struct attach_nvme *, struct nvmf_target *, struct loop *, int root);
 void attach_nvme_free(struct attach_nvme *);
-/* Find users of the disks that removing these controllers removes; "": none. Blocks for up to 2
- * s. */
+/* Find the users of all disks that removing these controllers would remove; "": none. Blocks for
+ * up to two seconds. */
 void attach_nvme_users(int root, const struct nvmf_ctrl *, unsigned count, char text[ATTACH_USERS]);
 
 /* ---- A discovery controller, queried from userspace. */
@@ -186,7 +186,8 @@ struct nvmf_all { /* zeroed, then set by the owner */
 	struct nvmf_job *job, *shown;
 	bool identity_shown;
 };
-/* Check options, read the configuration. *any: not empty. Call nvmf_all_free() also on failure. */
+/* Check options and read the configuration. *any: there is something to do. Call nvmf_all_free()
+ * also on failure. */
 int nvmf_all_read(struct nvmf_all *, bool *any);
 /* Connect all. Return 0 with each result passed to on_result(), or -errno with call->diag. */
 int nvmf_all_run(struct nvmf_all *);
@@ -196,7 +197,8 @@ void nvmf_all_free(struct nvmf_all *);
 
 /* Print what would be done: text lines and members of the open JSON object. */
 int attach_nvme_plan(struct call *, int root, const struct nvmf_target *, struct diag *);
-/* Print a connection in the same form. print: NULL, or "dev" or "by-id": only paths of disks. */
+/* Print a connection in the same form. print: NULL, or "dev" or "by-id" for the paths of disks
+ * only. */
 void attach_nvme_show(struct call *, const struct attach_nvme *, const char *print);
 /* Results of several connections, one object each in the open JSON list. The first failure becomes
  * that of the command, which main() prints; the others are notes. */

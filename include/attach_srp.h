@@ -81,8 +81,8 @@ int srp_device_host(int root, const char *word, struct kernel_srp *, struct diag
 /* Set params, and of srp: lid, luns.lun, dev and port. The options must outlive the target. */
 int srp_target_read(struct srp_target *, const struct srp_options *, struct diag *);
 void srp_target_keys(const char *uri, struct uri_key_names *); /* .keys of an applet */
-/* Set all that a connection needs. May block: resolves names. Errors, with object:
- * srp.attach.why. */
+/* Set all that a connection needs. May block: resolves names. Errors: in srp.attach.why, with the
+ * target as object. */
 int srp_target_prepare(struct srp_target *, int root, const struct srp_options *);
 void srp_target_ctx(const struct srp_target *, struct diag *); /* make it the diag's object */
 /* Return "0002c903004ed0b2 at fe80…:0002c903004ed0b3", "… at 10.0.0.1:5555". */

@@ -43,7 +43,8 @@ struct io {
 	 * requests. -EHOSTUNREACH: no path came back within the time of the loss policy; the reason
 	 * is in bdev->why. */
 	int status;
-	/* status of the protocol, for bdev->status_text; MAP: runs; COMPARE_WRITE: see above */
+	/* status of the protocol, for bdev->status_text; MAP: number of runs; COMPARE_WRITE: see
+	 * above */
 	uint32_t detail;
 	/* While in flight, the bdev may change `done` and `lower`; both are restored before done().
 	 * lower: lim.io_size bytes, aligned to 8, for the bdev while in flight. */
@@ -86,7 +87,8 @@ struct bdev_limits {
 	uint64_t size;  /* bytes, a multiple of block, less than 2^63 */
 	uint32_t block; /* logical block size: power of 2 from 512 to 65536 */
 	uint32_t best;  /* preferred length and alignment of requests */
-	/* longest request by kind, at least a block; 0: unsupported (not READ). FLUSH: 0 or 1 */
+	/* longest request of each kind, at least a block; 0: unsupported (except READ). FLUSH: 1 if
+	 * supported */
 	uint32_t max[IO_KINDS];
 	uint32_t io_size; /* bytes of io.lower */
 	uint16_t lanes;   /* limit of open lanes */
@@ -125,7 +127,8 @@ struct bdev_env {
 	/* disk_open(): retry an unreachable target for this time; 0: no retry */
 	uint32_t retry_ms;
 	bool replace; /* the content will be overwritten: no warning about its format */
-	/* time to hold I/O while all paths are lost (URI: loss=); UINT32_MAX: no limit */
+	/* hold I/O for this time while all paths are lost; overridden by loss= of the URI;
+	 * UINT32_MAX: no limit */
 	uint32_t on_loss_ms;
 };
 
@@ -163,8 +166,9 @@ struct bdev_ops {
 	/* Free at once, in any state, without a further callback. All lanes must be freed before.
 	 * Not from within its callbacks. */
 	void (*free)(struct bdev *);
-	/* Return what to do with a request that has failed with this detail: enum bdev_retry, or
-	 * bits of the provider. Any thread; only called by `paths`. NULL: fail it. */
+	/* Return what to do with a request that the target has completed with this detail: bits of
+	 * enum bdev_retry; the provider may use others. Any thread; only called by `paths`. NULL:
+	 * fail it. */
 	unsigned (*retry)(uint32_t detail);
 	/* bdev_path() of a disk with paths; NULL: it has none */
 	bool (*path)(struct bdev *, unsigned i, struct bdev_path *);
@@ -180,7 +184,7 @@ struct bdev {
 	uint8_t state;
 	struct bdev_limits lim; /* valid from UP on */
 	struct bdev_id id;
-	/* reason of DOWN; while UP: a warning of the opening or last change, or why no path
+	/* reason of DOWN; while UP: a warning since it was opened or `changed`, or why no path
 	 * works */
 	struct diag why;
 	/* These two may be NULL, and run on bdev->loop. changed: state or lim.size has changed.
@@ -248,10 +252,10 @@ struct lane {
  * has failed, or the time limit of env or URI has passed. bdev_close() frees it. */
 int bdev_open(
 	struct bdev **, struct loop *, const char *uri, const struct bdev_env *, struct diag *);
-/* Get the state of the disk (i = 0), or of one of its paths (from 1 on). False: no such path. On
- * bdev->loop. */
+/* Get the state of the disk (i = 0), or of one of its paths (from 1 on). False: there is no such
+ * path. On bdev->loop. */
 bool bdev_path(struct bdev *, unsigned i, struct bdev_path *);
-/* Stop in order, running the loop for up to 2 s, and free. Close all lanes before. NULL is
+/* Stop in order, running the loop for up to 2 s, and free. All lanes must be closed before. NULL is
  * allowed. */
 void bdev_close(struct bdev *);
 /* List the keys that the URI may have, without opening it; text ends in URI_UNKNOWN_KEY. Some may
@@ -266,7 +270,8 @@ int bdev_discover(struct loop *, const char *uri, const struct bdev_env *,
  * (loop_clock()). Return whether one was found. */
 bool bdev_suggest(struct loop *, const char *uri, const struct bdev_env *, uint64_t since_ns,
 	struct diag *why);
-/* The same if the failure suggests another protocol: list the server's disks by each in turn. */
+/* The same if the failure suggests that the server uses another protocol: list its disks by each of
+ * them in turn. */
 void bdev_suggest_protocol(struct loop *, const char *uri, const struct bdev_env *,
 	uint64_t since_ns, struct diag *why);
 /* Start to open one device without reconnect; bdev->changed follows. */
@@ -274,11 +279,13 @@ int bdev_start(struct bdev **, struct loop *, struct uri *, const struct bdev_en
 	void (*changed)(struct bdev *), void *user, struct diag *);
 /* Open a lane, on that loop's thread. Runs the loop, without a limit, until it is up or down. */
 int lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);
-/* Free a lane, as lane_ops.free. May run its loop; the bdev's must run, too. NULL is allowed. */
+/* Free a lane, as lane_ops.free. It may run its loop; the loop of the bdev must be running, too.
+ * NULL is allowed. */
 void lane_close(struct lane *);
 /* For providers: initialize the common part of a new lane. */
 void lane_init(struct lane *, const struct lane_ops *, struct bdev *, struct loop *);
-/* Return the target's reason for a failed io, valid until the thread's next call. NULL: none. */
+/* Return the reason that the target reported for a failed io, valid until the thread's next call.
+ * NULL: none. */
 static inline const char *bdev_status_text(const struct bdev *bdev, const struct io *io)
 {
 	return io->detail && bdev->status_text ? bdev->status_text(io->detail) : NULL;
@@ -318,17 +325,20 @@ enum bdev_order {
 	 * change blocks, too, and only for the request that is at the disk: reads have no order
 	 * with regard to another client's writes. */
 	BDEV_CLIENT,
-	/* All requests wait for the one at the disk, as another client knows of the end. */
+	/* All requests wait for the one at the disk, as another client knows that the command has
+	 * ended. */
 	BDEV_ALL,
 	/* All requests wait for off and len. The command's own requests wait for overlapping
 	 * requests of other orphans at the disk. */
 	BDEV_EXCLUSIVE,
 };
 /* A command that its client may have abandoned while the disk may still execute a request of it: no
- * request that must come after it overtakes it. Embedded in the submitter's struct, zeroed. io.own
- * of its requests, one at a time, points to it. All on the submitter's thread. */
+ * request that must come after it overtakes it. Embedded in the submitter's struct and zeroed
+ * initially. io.own of its requests, one at a time, points to it. Call these functions on the
+ * submitter's thread. */
 struct bdev_orphan {
-	/* Identifies the client; set it before bdev_orphan(). NULL: unknown, may be any. */
+	/* Identifies the client; set it before bdev_orphan(). NULL: unknown, perhaps the same as
+	 * any other. */
 	const void *client;
 	/* private; from `bdev` on protected by the lock while `bdev` is set */
 	bool gated; /* its request waits */

@@ -57,8 +57,8 @@ struct child_call {
 int child_call_start(struct child_call *, struct loop *, const int *fds, unsigned count);
 /* Set the deadline to now. */
 void child_call_expire(struct child_call *);
-/* End it without done(). err: -ECANCELED, or the result if fn has returned. No effect unless it
- * runs. */
+/* End it without done(). err: -ECANCELED, or the result if fn has returned. Does nothing if it does
+ * not run. */
 void child_call_cancel(struct child_call *);
 /* Block until the call has ended. False: `until` (loop_clock(); 0: none) has passed. */
 bool child_call_wait(struct child_call *, uint64_t until);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The content of a disk: its partition table, file systems and other formats, which are recognized
- * by their first blocks. The data is not trusted. Call these on the bdev's loop; they run it. */
+ * by their first blocks. The data is not trusted. Call these functions on the bdev's loop, which
+ * they run. */
 #pragma once
 #include "bdev.h"
 #include "names.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Copy one bdev to another: queue depth, holes, zeroes, verify, a ddrescue-style map that survives
- * kill -9. */
+/* Copy one bdev to another: queue depth, holes, zeroes, verify, and a ddrescue-style map file that
+ * survives kill -9. */
 #pragma once
 #include "bdev.h"
 
@@ -36,7 +36,8 @@ struct copy_progress {
 enum copy_hash_kind {
 	COPY_NO_HASH,
 	COPY_SHA256,
-	/* SHA-256 of the SHA-256 of each 64 KiB, then the length as 64 bits, little-endian */
+	/* the SHA-256 of the SHA-256 of each block of 64 KiB, followed by the length as 64 bits,
+	 * little-endian */
 	COPY_BLKHASH
 };
 
@@ -49,7 +50,8 @@ struct copy_options {
 	/* of the source; not with keep_going. Reads areas finished by an earlier run, too. */
 	enum copy_hash_kind hash;
 	bool keep_going; /* skip and record unreadable areas */
-	/* the source is a stream: until its end, its size is a limit above the destination's */
+	/* the source is a stream: until its end is read, its size is only a limit above the size of
+	 * the destination */
 	bool stream;
 	/* write zeroes for unreadable areas, as the destination is a stream */
 	bool fill_bad;

@@ -38,7 +38,8 @@ struct diag {
 int diag_set(struct diag *, enum diag_code, int err, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Derive code and text from an errno; fmt is what was tried: "open /dev/sdz: no such device". */
+/* Derive code and text from an errno; fmt is what was tried: "open /dev/sdz: no such file or
+ * directory". */
 int diag_sys(struct diag *, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* From the errno of a failed TCP connect; the address is the object. */
@@ -58,7 +59,8 @@ int diag_hint_mtu(struct diag *, const char *host);
 	"load the adapter's RDMA driver, or create a software device: rdma link add rxe0 type "    \
 	"rxe netdev eth0"
 
-/* Join the reasons of two attempts: "NAME: text; OTHER_NAME: other", or the one that has both. */
+/* Join the reasons of two attempts: "NAME: text; OTHER_NAME: other", or only one if it contains the
+ * other. */
 void diag_both(struct diag *, const char *name, const char *text, const char *other_name,
 	const char *other);
 

@@ -10,7 +10,8 @@ int disk_root(struct diag *);
 
 /* Set env: identity, --timeout, --on-loss (may be NULL). */
 int disk_env(const struct call *, struct bdev_env *, const char *on_loss);
-/* Get the loss policy: loss= of the URI, else --on-loss, else the default. UINT32_MAX: no limit. */
+/* Get the loss policy: loss= of the URI, otherwise --on-loss, otherwise the default. UINT32_MAX: no
+ * limit. */
 int disk_on_loss(const struct call *, const char *uri, const char *on_loss, uint32_t *ms);
 /* Get a key that identifies the disk whenever it is opened; "" if there is none (ram:). It is never
  * truncated, as keys may share a long prefix. bdev may be NULL for a file that is not open. False:
@@ -36,7 +37,8 @@ int disk_blame_rdma(struct diag *why, const struct diag *rdma);
 bool disk_id_known(const uint8_t *id, size_t len);
 /* Return whether the URI has offset=, size= or part=. */
 bool disk_is_part(const char *uri);
-/* Refuse to create a file named as an existing one with keys: disk.img?part=1. 0: allowed. */
+/* Refuse to create a file whose name is an existing file with keys, as in disk.img?part=1. 0:
+ * allowed. */
 int disk_refuse_keys(const char *path, struct diag *);
 /* Return whether it is ram: or null:, which is private to the process and empty initially. */
 bool disk_in_memory(const char *uri);

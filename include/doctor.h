@@ -49,7 +49,8 @@ struct doctor { /* zeroed, then set by the owner */
 	bool failed;         /* out of memory */
 	struct finding spare;
 };
-/* Run all checks; runs the loop. A failed check is a finding. Errors: invalid URI, no memory. */
+/* Run all checks; runs the loop. A failed check is a finding. Errors: invalid URI, out of memory.
+ */
 int doctor_examine(struct doctor *, struct diag *);
 /* Return the number of findings in this state. */
 unsigned doctor_count(const struct doctor *, enum doctor_state);

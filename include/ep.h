@@ -87,8 +87,8 @@ struct ep_ops {
 	void (*unreg)(struct ep *, struct pool *);
 	/* Disconnect; `down` follows. Allowed in any upcall. */
 	void (*close)(struct ep *);
-	/* The same without waiting for the peer, which may lose the last bytes. Not in an
-	 * upcall. */
+	/* The same without waiting for the peer, which may lose what was sent last. Not from inside
+	 * an upcall. */
 	void (*reset)(struct ep *);
 	/* Free at once, in any state. Not from inside an upcall other than `down`. */
 	void (*free)(struct ep *);
@@ -133,9 +133,9 @@ static inline int ep_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 }
 
 struct ep_dial {
-	/* ADDR_IB: verbs only; the kernel gets the path from the subnet administrator. Of several
-	 * addresses verbs tries each in turn within the limit, software iWARP takes the first that
-	 * answers. */
+	/* ADDR_IB: verbs only; the kernel gets the path from the subnet administrator. With several
+	 * addresses verbs tries each in turn within the limit, then software iWARP connects to the
+	 * first that answers. */
 	struct addr dst;
 	struct addr src; /* family 0: by route */
 	const char *dev; /* RDMA device name; NULL: by route */
@@ -156,7 +156,8 @@ struct ep_dial {
 int ep_dial(struct ep **, struct loop *, const struct ep_dial *, const struct ep_events *,
 	void *user, struct diag *);
 
-/* A connection request. Accept it on the loop that is to own it, or reject it, exactly once. */
+/* A connection request. Accept it on the loop (and thread) that is to own it, or reject it, exactly
+ * once. */
 struct ep_incoming {
 	struct addr peer, local; /* local: the destination of the request; family 0: unknown */
 	uint8_t priv[EP_PRIV_MAX];

@@ -18,7 +18,8 @@ struct ublk_info {
 
 /* Get information on a device of any process. dev: descriptor of /dev. -ENODEV: no such device. */
 int ublk_query(int dev, struct loop *, unsigned id, struct ublk_info *, struct diag *);
-/* Flush the device to its disk. 0 also if it no longer exists. -ETIMEDOUT: no response. */
+/* Flush the device to its disk. 0 also if it no longer exists. -ETIMEDOUT: its server does not
+ * respond. */
 int ublk_flush(int dev, struct loop *, unsigned id, uint32_t timeout_ms, struct diag *);
 /* Flush (unless force), stop and delete a device; its server calls ublk_options.ended. Also works
  * without a server. -ENODEV: no such device. */

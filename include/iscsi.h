@@ -12,8 +12,8 @@ struct iscsi_auth {
 	const char *target_user, *target_secret;
 	unsigned algs; /* bits by enum iscsi_chap_alg - ISCSI_CHAP_MD5; 0: all */
 };
-/* Parse a list such as "sha3-256,sha256,sha1,md5"; "sha-256" (libiscsi) is sha256. -EINVAL:
- * unknown. */
+/* Parse a list such as "sha3-256,sha256,sha1,md5"; "sha-256" (libiscsi) is sha256. -EINVAL: unknown
+ * algorithm. */
 int iscsi_chap_algs(const char *text, unsigned *bits, struct diag *);
 
 #define ISCSI_TARGET_PORTAL_TAG 1 /* of our own target */
@@ -173,8 +173,8 @@ int iscsi_discovery_parse(struct iscsi_discovery *, struct iscsi_target_list *, 
 void iscsi_discovery_end(struct iscsi_discovery *); /* any time, as iscsi_dial_end() */
 
 /* List the targets of a portal; runs the loop until done, or for timeout_ms (0: no limit). The
- * caller frees the list after success. Errors of connecting (-ECONNREFUSED): no target was
- * reached. */
+ * caller frees the list after success. Errors of connecting, such as -ECONNREFUSED, mean that no
+ * target was reached. */
 int iscsi_discover(struct loop *, const struct addr *, enum iscsi_carrier,
 	const struct iscsi_identity *, uint32_t timeout_ms, struct iscsi_target_list *,
 	struct diag *);
@@ -190,6 +190,7 @@ struct iscsi_probe {
 	struct diag why; /* err 0: the login succeeded */
 	char route[160];
 };
-/* Log in to and out of all portals, 16 at once; runs the loop. -EINVAL, -ENOMEM: none probed. */
+/* Log in to and out of each portal, up to 16 at once; runs the loop. -EINVAL, -ENOMEM: nothing was
+ * probed. */
 int iscsi_probe(struct loop *, const struct iscsi_identity *, struct iscsi_probe *, unsigned count,
 	uint32_t timeout_ms, struct diag *);

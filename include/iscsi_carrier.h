@@ -25,10 +25,11 @@ struct iscsi_carrier_ops {
 	 * PDUs in flight. -EMSGSIZE: len exceeds ISCSI_PDU_DATA. */
 	int (*send_control)(
 		struct iscsi_carrier_conn *, const void *bhs, const void *data, uint32_t len);
-	/* Enable_Datamover: end the login phase. Now the peer may send recv_max bytes per
-	 * segment. */
+	/* Enable_Datamover: end the login phase. From now on the peer may send data segments of up
+	 * to recv_max bytes. */
 	void (*enable_full_feature)(struct iscsi_carrier_conn *, uint32_t recv_max);
-	/* Connection_Terminate: close and free at once. No upcall follows. Not in an upcall. */
+	/* Connection_Terminate: close and free the connection at once. No upcall follows. Not from
+	 * inside an upcall. */
 	void (*connection_terminate)(struct iscsi_carrier_conn *);
 };
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* Check that block device NAME ("sda") can be opened and has a size. Creates its node unless
- * something else does. A drive without medium counts as ready. Returns 0 or -errno (-ENODEV: no
+ * something else does. A drive without a medium counts as ready. Returns 0 or -errno (-ENODEV: no
  * size yet). May block. */
 int kernel_disk_opens(int root, const char *name);
 

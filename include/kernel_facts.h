@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Properties of the running kernel and this process, for `doctor`. Paths are relative to `root`. */
+/* Properties of the running kernel and of this process, for `doctor`. Paths are relative to a root
+ * descriptor. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,7 +11,8 @@ int kernel_root(void); /* open "/"; the caller closes the descriptor */
 struct identity {
 	char hostnqn[224];
 	uint8_t hostid[16];
-	/* sources: a file, a controller ("nvme0"), "option", "random"; of the ID also "hostnqn" */
+	/* their sources: a file, a controller ("nvme0"), "option" or "random"; of the ID also
+	 * "hostnqn" */
 	char nqn_from[64], id_from[64];
 	int random; /* generated for this run; warn the user */
 };

@@ -41,7 +41,8 @@ struct kernel_iscsi_session {
 	char connection_state[16]; /* up, down, failed, bound; before Linux 5.7 "" */
 	/* portal that it logs in to; an address, although open-iscsi also accepts a name */
 	char portal[ADDR_TEXT];
-	/* of the live connection: remote (after a redirect not the portal), local; "": none */
+	/* addresses of the live connection: remote (after a redirect not the portal), local; "":
+	 * not connected */
 	char address[ADDR_TEXT], local[ADDR_TEXT];
 	uint16_t portal_port, port; /* 0: unknown */
 };
@@ -65,8 +66,8 @@ struct kernel_iscsi_secrets {
 /* Read them; the caller wipes them. -EACCES: not root; -EOVERFLOW: longer than the buffer. */
 int kernel_iscsi_secrets(int root, unsigned sid, struct kernel_iscsi_secrets *, struct diag *);
 
-/* Set the recovery timeout in seconds or VALUE_OFF, from the next loss on. -EBUSY: it is lost
- * now. */
+/* Set the recovery timeout in seconds or VALUE_OFF, from the next loss on. -EBUSY: the connection
+ * is lost now. */
 int kernel_iscsi_recovery_set(int root, unsigned sid, int seconds, struct diag *);
 
 /* Serialize logins to one target and portal between processes. The lock is released with the

@@ -82,7 +82,8 @@ struct ibft {
 	unsigned damages;
 };
 /* Read the iBFT from the kernel's iscsi_ibft, which is loaded, or else from the ACPI table. Entries
- * without flags are left out. -ENOENT: no iBFT or no target; -EPROTO: all are invalid. */
+ * without flags are left out. -ENOENT: no iBFT or no target; -EPROTO: the table or all its targets
+ * are invalid. */
 int kernel_ibft_targets(int root, struct ibft *, struct diag *);
 /* Print a target as a record of open-iscsi, with a line for each value; secrets are hidden. */
 struct out;

@@ -32,7 +32,8 @@ struct kernel_iscsi_event {
 	/* enum iscsi_if_event except ISCSI_IF_ERROR; others are dropped */
 	uint32_t type;
 	uint32_t sid, cid; /* cid 0 for events of a session */
-	/* CONN_ERROR: enum iscsi_if_reason; CONN_LOGIN_STATE: state; session events: SCSI host */
+	/* CONN_ERROR: enum iscsi_if_reason; CONN_LOGIN_STATE: the state; session events: the number
+	 * of the SCSI host */
 	uint32_t value;
 	/* RECV_PDU, with len bytes of data; valid until the callback returns */
 	const struct iscsi_bhs *bhs;
@@ -55,7 +56,8 @@ void kernel_iscsi_close(struct kernel_iscsi *); /* Its hooks and connections mus
  * malformed reply; -EPERM: not root. Sets no diag; the caller names the object. */
 int kernel_iscsi_command(struct kernel_iscsi *, enum iscsi_if_command, struct iscsi_if_msg *,
 	const void *more, uint32_t len);
-/* Set a parameter of a bound connection, also while in use. -ENOSYS: not of the transport. */
+/* Set a parameter of a bound connection, also while it is in use. -ENOSYS: the transport does not
+ * have it. */
 int kernel_iscsi_set(struct kernel_iscsi *, uint64_t transport, struct iscsi_if_conn,
 	enum iscsi_if_param, const char *text);
 
@@ -105,7 +107,8 @@ int kernel_iscsi_remove(struct kernel_iscsi_conn *);
 /* Set the interface name that sysfs shows. Best effort. */
 void kernel_iscsi_conn_netdev(struct kernel_iscsi_conn *, const char *netdev);
 int kernel_iscsi_start(struct kernel_iscsi_conn *, struct diag *);
-/* Free our state; the kernel keeps the connection. No upcall follows. Not in an upcall. */
+/* Free the connection's state here; the kernel keeps the connection. No upcall follows. Not from
+ * inside an upcall. */
 void kernel_iscsi_conn_free(struct kernel_iscsi_conn *);
 
 const char *kernel_iscsi_reason(uint32_t reason); /* text of enum iscsi_if_reason */

@@ -28,14 +28,17 @@ struct kernel_nbd {
 	 * over another. 0: the kernel waits as long as the connection lives, which requires a
 	 * device with one connection (Linux 6.12, nbd_xmit_timeout()). */
 	uint32_t timeout_s;
-	/* with timeout_s 0: time until the next connection repeats requests of a dead one */
+	/* with timeout_s 0: time until a request of a dead connection is sent again over the next
+	 * one */
 	uint32_t resend_s;
 	uint32_t dead_s;     /* how long requests are held without a live connection */
 	uint32_t longest;    /* bytes per request; 0: the driver's default */
 	uint32_t timeout_ms; /* limit for the kernel to answer one call; 0: none */
-	/* backend identifier (Linux 5.14), by which a new process takes it over; NULL: never */
+	/* the device's backend identifier (Linux 5.14), by which a restarted process takes over its
+	 * device; NULL: never */
 	const char *id;
-	/* Set if the device existed: it takes a socket per dead connection. */
+	/* Set if the device existed: it takes as many sockets as it has dead connections, perhaps
+	 * none. */
 	bool recovered;
 };
 int kernel_nbd_ready(int root, struct diag *); /* load the driver */

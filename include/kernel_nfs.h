@@ -22,7 +22,8 @@ struct nfs_options {
 	int retry_min; /* minutes; -1: unset */
 };
 void kernel_nfs_options_init(struct nfs_options *);
-/* Add the value of another -o. Errors: usage, also for options that exclude RDMA. */
+/* Parse the value of one -o, in addition to earlier ones. Errors: usage, also for options that
+ * exclude RDMA. */
 int kernel_nfs_options_read(struct nfs_options *, const char *text, struct diag *);
 
 /* "HOST:/PATH", "[ADDRESS]:/PATH", or nfs+rdma://HOST[:PORT]/PATH[?vers=…&ro&timeout=…] */

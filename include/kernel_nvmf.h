@@ -52,7 +52,8 @@ int kernel_nvmf_key_find(const char *name);      /* '-' and '_' are equal; -1: n
 bool kernel_nvmf_key_flag(enum nvmf_key);        /* it has no value */
 /* Check one value; name: for messages, as the user typed it. */
 int kernel_nvmf_key_check(enum nvmf_key, const char *name, const char *value, struct diag *);
-/* Check all values and combinations, also with the transport. Errors: usage, with key and range. */
+/* Check all values and their combinations, also with the transport. Errors: usage, naming the key
+ * and the range. */
 int kernel_nvmf_check(const struct nvmf_params *, struct diag *);
 /* A configured TLS PSK (TCP Transport 1.1, 3.6.1.5). */
 struct nvmf_psk {
@@ -106,7 +107,8 @@ int kernel_nvmf_read_ctrl(int root, const char *name, struct nvmf_ctrl *);
 int kernel_nvmf_find(int root, const struct nvmf_params *, struct nvmf_ctrl *);
 bool kernel_nvmf_same_host(const char *, const char *); /* the same address in any spelling */
 
-/* Load the transport's drivers, create /dev/nvme-fabrics, check that "rdma" has a device. */
+/* Load the drivers of the transport and create /dev/nvme-fabrics; for "rdma" check that there is an
+ * RDMA device. */
 int kernel_nvmf_ready(int root, const char *transport, struct diag *);
 #define NVMF_LINE      4096 /* the kernel takes a page */
 #define NVMF_LEFT_OUT  256
@@ -115,8 +117,8 @@ int kernel_nvmf_ready(int root, const char *transport, struct diag *);
  * connects another controller (nvmf_dev_mutex). */
 void kernel_nvmf_supported_options(int root, char known[NVMF_SUPPORTED]);
 /* Build the line for kernel_nvmf_write_line() from checked parameters. mask: hide secrets, for
- * messages. left_out: soft options unknown to this kernel. -ENOTSUP: another one is unknown;
- * -E2BIG. */
+ * messages. left_out: soft options that this kernel does not support. -ENOTSUP: it does not support
+ * another one; -E2BIG. */
 int kernel_nvmf_line(const struct nvmf_params *, const char *known, bool mask, char line[NVMF_LINE],
 	char left_out[NVMF_LEFT_OUT], struct diag *);
 

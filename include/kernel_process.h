@@ -14,8 +14,8 @@ int kernel_pid_file(int root, const char *path, struct diag *);
 /* Check whether kernel_pid_file() would succeed now; changes nothing. */
 int kernel_pid_file_check(int root, const char *path, struct diag *);
 void kernel_pid_file_end(int fd, const char *path); /* close it; unlink unless replaced */
-/* Report readiness to NOTIFY_SOCKET (sd_notify(3)), and as a newline to ready_fd (-1: none), then
- * closed. */
+/* Report readiness to NOTIFY_SOCKET (sd_notify(3)), and as a newline to ready_fd unless it is -1,
+ * which is closed. */
 int kernel_notify_ready(int ready_fd, const char *status, struct diag *);
 /* Send "STATUS=…" or "WATCHDOG=1" to NOTIFY_SOCKET (sd_notify(3)). */
 int kernel_notify(const char *text, struct diag *);

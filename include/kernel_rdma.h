@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Load ib_core, ib_uverbs and rdma_ucm; check for an RDMA device. The diag names what is
- * missing. */
+/* Load ib_core, ib_uverbs and rdma_ucm, and check that there is an RDMA device. The diag names what
+ * is missing. */
 int kernel_rdma_ready(int root, struct diag *);
 bool kernel_rdma_loaded(int root); /* kernel_rdma_ready() would load nothing */
 /* Get the network interface of an RDMA device. -ENODEV: it has none, or does not exist. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Logical units and block devices of a SCSI host, in sysfs. Paths are relative to `root`. */
+/* Logical units and block devices of a SCSI host, in sysfs. Paths are relative to a root
+ * descriptor. */
 #pragma once
 #include "diag.h"
 #include <stdbool.h>
@@ -35,8 +36,8 @@ void kernel_scsi_users(int root, unsigned host, char *text, size_t len);
 bool kernel_scsi_has_root(int root, unsigned host);
 /* Return the number of the host of "/dev/sda", "sda1" or a link to one of them. -ENOENT: none. */
 int kernel_scsi_host_of(int root, const char *device);
-/* Print it as an object of the open list. print: "dev" or "by-id": only that path as text; NULL:
- * all. */
+/* Print it as an object of the open list. print: "dev" or "by-id" prints only that path as text;
+ * NULL: all. */
 struct out;
 void kernel_scsi_show(struct out *, const struct scsi_lun *, const char *print);
 /* Remove nodes in /dev of removed units, where the kernel does not. */

@@ -18,7 +18,8 @@ struct kernel_srp {
 };
 /* List all connections. The caller frees the list. */
 int kernel_srp_list(int root, struct kernel_srp **, unsigned *count, struct diag *);
-/* Find a connection with these values, except host. Unreported values match. NULL: none. */
+/* Find a connection with these values, except host. Unreported values of a connection match. NULL:
+ * none. */
 const struct kernel_srp *kernel_srp_find(
 	const struct kernel_srp *, unsigned count, const struct kernel_srp *match, bool any_pkey);
 /* Find it in sysfs. Sets host to its name, "": none. */
@@ -76,7 +77,8 @@ int kernel_srp_set(struct srp_params *, enum srp_opt, const char *value, struct 
 int kernel_srp_parse(struct srp_params *, const char *line, struct diag *);
 /* Check for missing options and invalid combinations, with the module's parameters. */
 int kernel_srp_check(int root, const struct srp_params *, struct diag *);
-/* Resolve dest and src of checked parameters, which must be of one address family. May block. */
+/* Resolve the names in dest and src of checked parameters. May block. Both must be of one address
+ * family. */
 int kernel_srp_resolve(struct srp_params *, struct diag *);
 #define SRP_LINE 1024 /* an add_target string without newline */
 void kernel_srp_line(const struct srp_params *, char line[SRP_LINE]);
@@ -117,8 +119,8 @@ void kernel_srp_tmo_default(int root, struct srp_tmo *);
 int kernel_srp_tmo_check(const struct srp_tmo *, struct diag *);
 /* Return tmo, with values of `now` for VALUE_UNKNOWN. */
 struct srp_tmo kernel_srp_tmo_merge(const struct srp_tmo *tmo, const struct srp_tmo *now);
-/* Set the values that are not VALUE_UNKNOWN, in an order the kernel accepts. Blocks during a
- * reconnect. */
+/* Set the values that are not VALUE_UNKNOWN, in an order that the kernel accepts. Blocks while the
+ * port reconnects. */
 int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *, struct diag *);
 
 int kernel_srp_supports(int root, const struct srp_local *, struct diag *); /* -ENODEV */
@@ -134,15 +136,15 @@ void kernel_srp_log_of_failed(int root, int own, char *log);
 int kernel_srp_add_why(int err, const char *log, struct diag *);
 
 bool kernel_srp_loaded(int root);
-/* Load ib_srp with parameters "name=value". *loaded: by this call. -EALREADY: it has another
- * value. */
+/* Load ib_srp with parameters "name=value". *loaded: this call loaded it. -EALREADY: it is loaded
+ * with another value. */
 int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded, struct diag *);
 /* Call `each` for every parameter of the loaded module. */
 void kernel_srp_module_params(
 	int root, void (*each)(const char *name, const char *value, void *arg), void *arg);
 
-/* Whether it is to this target, by this path (empty dgid or service_id: any) and port (NULL:
- * any). */
+/* Whether a connection is to this target, by this path (empty dgid or service_id: any) and local
+ * port (NULL: any). */
 bool kernel_srp_fits(
 	const struct kernel_srp *, const struct srp_params *, const struct srp_local *local);
 /* Whether it is to this target, by any path. */

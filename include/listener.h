@@ -32,7 +32,8 @@ struct listener {
 	/* No descriptor or memory for the next connection. True: it waits, as some will be free
 	 * soon; false, or NULL: it is closed. */
 	bool (*starved)(const struct diag *why, void *user);
-	/* A connection was closed for lack of room or memory before it was passed. May be NULL. */
+	/* A connection was closed for lack of room or memory before it was handed over. May be
+	 * NULL. */
 	void (*dropped)(void *user);
 	void (*changed)(struct listener *); /* `up` has changed; may be NULL */
 	void *user;

@@ -118,7 +118,8 @@ struct load_listen {
 	unsigned nloops;
 };
 struct load_server;
-/* Start the server. Waits at most timeout_ms (0: no limit) for a missing address or device. */
+/* Start the server. Waits at most timeout_ms (0: no limit) for an address or device that does not
+ * exist yet. */
 int load_listen(struct load_server **, struct loop *, const struct load_listen *,
 	uint32_t timeout_ms, struct diag *);
 const struct addr *load_server_addr(const struct load_server *);

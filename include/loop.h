@@ -27,7 +27,7 @@ struct loop_options {
 	const char *name; /* prefix of traced lines: "rdmastor export"; must outlive the loop */
 };
 int loop_new(struct loop **, const struct loop_options *, struct diag *);
-/* Run posted messages, then `fini` of each loop_local. Remove other hooks before. NULL is
+/* Run posted messages, then the `fini` of each loop_local. All other hooks must be removed. NULL is
  * allowed. */
 void loop_free(struct loop *);
 const struct loop_options *loop_options(const struct loop *);
@@ -113,7 +113,8 @@ struct workers;
 /* Start `count` threads, whose loops have copies of the options. */
 int workers_start(struct workers **, unsigned count, const struct loop_options *, struct diag *);
 struct loop *workers_loop(struct workers *, unsigned index);
-/* Stop and join all threads and free their loops. Remove all hooks before. NULL is allowed. */
+/* Stop and join all threads and free their loops, from which every hook must be removed. NULL is
+ * allowed. */
 void workers_stop(struct workers *);
 /* Run fn(to, arg) on the thread of `to` and return its result. The caller's loop `from` runs until
  * then. If both are the same loop, call fn at once. Control plane only. */
@@ -129,11 +130,12 @@ int loop_signal_add(
 	struct loop *, struct loop_signal *, const int *signos, unsigned count, struct diag *);
 void loop_signal_del(struct loop *, struct loop_signal *);
 
-/* Print one line on stderr if verbose: session steps, messages by name and direction; not I/O. */
+/* Print one line on stderr if verbose: session steps, and messages by name and direction. Never
+ * per I/O. */
 void loop_trace(const struct loop *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Data of a loop, found by its key, such as RDMA devices. loop_free() calls `fini`, last added
- * first. */
+/* Data attached to a loop, found by its key: RDMA devices, for example. loop_free() calls `fini`,
+ * the last added first. */
 struct loop_local {
 	const void *key;
 	void (*fini)(struct loop_local *);

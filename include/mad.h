@@ -189,7 +189,8 @@ struct mad_target { /* a port that was queried for an I/O unit */
 /* Describe a failure: "no answer to the request for IOUnitInfo". Returns text, or a constant. */
 const char *mad_target_error(const struct mad_target *, char text[128]);
 
-/* A port by LID, or by GID, which the subnet administrator must resolve on InfiniBand. */
+/* A port, by LID, which needs no subnet administrator, or by GID, which must be resolved on
+ * InfiniBand. */
 struct mad_port_id {
 	uint16_t lid; /* 0: by GID */
 	bool known;   /* lid and gid are of the same port */
@@ -224,7 +225,8 @@ struct mad_scan_result {
 /* Start a scan; several can run on one loop and one port. Copies the options, and `only`. done() is
  * called once, from the loop, with 0 or -errno, unless cancelled; the job is freed afterwards. The
  * result belongs to done(), which calls mad_scan_result_free(); it is empty if err is not 0. A
- * failed target does not fail the scan. Returns 0 or -ENOMEM; other errors go to done(). */
+ * failed target does not fail the scan. Returns 0 or -ENOMEM; all other errors are passed to
+ * done(). */
 struct mad_scan_job;
 int mad_scan_start(struct mad *, const struct mad_scan_options *,
 	void (*done)(void *arg, struct mad_scan_result *, int err, struct diag *), void *arg,
@@ -236,7 +238,8 @@ int mad_scan(
 	struct mad *, const struct mad_scan_options *, struct mad_scan_result *, struct diag *);
 void mad_scan_result_free(struct mad_scan_result *);
 
-/* Notices of the subnet administrator (13.4.8.2, 15.2.5.12 InformInfo), and changes of the port. */
+/* Notices of the subnet administrator (13.4.8.2 Notice, 15.2.5.12 InformInfo), and changes of the
+ * own port. */
 enum mad_trap { MAD_TRAP_IN_SERVICE = 64, MAD_TRAP_OUT_OF_SERVICE = 65, MAD_TRAP_CAP_MASK = 144 };
 
 struct mad_notice {
@@ -284,8 +287,8 @@ struct mad_watch { /* embedded in its owner, which sets the first part; one per 
 int mad_watch(struct mad *, struct mad_watch *, struct diag *);
 /* Unsubscribe and stop; ended() is called from the loop at most a second later. */
 void mad_unwatch(struct mad *, struct mad_watch *, void (*ended)(struct mad_watch *));
-/* Pass an event of port_events.h about this port: a watch polls it at once. No effect without
- * one. */
+/* Pass an event of port_events.h about this port: the watch polls it at once. No effect without a
+ * watch. */
 void mad_port_event(struct mad *, unsigned what);
 
 /* Get the identifier extension of an SRP service (T10 SRP-2, annex B), named "SRP.T10:" and the

@@ -27,7 +27,8 @@ bool iscsi_name_valid(const char *); /* iqn.*, eui.* or naa.*, and plain (RFC 71
  * are stored in lower case (RFC 7143, 4.2.7.1). */
 void iscsi_name_copy(char to[NAME_PLAIN_MAX + 1], const char *name);
 
-/* Parse a UUID: 32 hexadecimal digits, with or without dashes between bytes. */
+/* Parse 32 hexadecimal digits, with or without dashes between bytes, as firmware, machine-id and
+ * users write UUIDs. */
 bool uuid_parse(uint8_t uuid[16], const char *text);
 const char *uuid_text(char text[UUID_TEXT], const uint8_t uuid[16]); /* RFC 9562, 4 */
 void uuid_mark_random(uint8_t uuid[16]);                             /* RFC 9562, 5.4 */

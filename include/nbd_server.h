@@ -36,7 +36,8 @@ struct nbd_options {
 	/* size of a data buffer (0: 256 KiB), outstanding requests of one client (0: 32). Clients
 	 * of a worker share buffers for 4/3 of these. */
 	uint32_t buffer, slots;
-	/* A limit refused a client; at most every 10 s, on the caller's loop. May be NULL. */
+	/* A client was refused because of the limits; called at most every 10 s, on the caller's
+	 * loop. May be NULL. */
 	void (*full)(const struct diag *why, void *user);
 	void *user;
 	/* loops of the workers, at least one; the first may be the caller's */

@@ -31,7 +31,8 @@ struct nfs_exports {
 };
 void nfs_exports_free(struct nfs_exports *);
 
-/* The file systems in the server's NFS 4 tree, as this host sees them. Requires version 4.0. */
+/* The file systems in the server's NFS 4 tree, as this host sees them. Requires version 4.0, which
+ * has no sessions. */
 #define NFS_PATHS 256
 struct nfs_paths {
 	char *path[NFS_PATHS]; /* without "/" */
@@ -66,7 +67,8 @@ struct nfs_query {
  * as the kernel will. Probes the preferred versions from the highest down until one is supported;
  * if none is, or if preferred is 0, all others. */
 void nfs_query_versions(struct nfs_query *, bool rdma, unsigned preferred);
-/* Find the TCP port of mountd: ask rpcbind, or else try the registered port. */
+/* Find the TCP port of mountd: ask rpcbind; without an answer, use the registered port if mountd
+ * answers there. */
 void nfs_query_mountd(struct nfs_query *);
 void nfs_query_exports(struct nfs_query *, uint16_t mountd_port);
 /* Check that the status monitor of this host answers; locks of NFS 3 require it. */

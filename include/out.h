@@ -25,7 +25,8 @@ struct out {
 /* applet "": the schema is "rdmastor". */
 void out_init(struct out *, const char *applet, bool json);
 /* Close the document; if diag has an err, JSON gets it as "error". Returns -errno if stdout is
- * broken. Call it once results are complete; further calls have no effect. */
+ * broken. An applet that keeps running calls it once its results are complete; further calls do
+ * nothing. */
 int out_fini(struct out *, const struct diag *);
 /* Write what was emitted. Returns 0 or -errno, which out_fini() returns, too. */
 int out_flush(struct out *);
@@ -42,7 +43,8 @@ void out_real(struct out *, const char *key, const char *label, double value, un
 void out_bool(struct out *, const char *key, const char *label, bool value); /* text: yes, no */
 /* As text: "64 MiB (67108864 bytes)". */
 void out_size(struct out *, const char *key, const char *label, uint64_t bytes);
-/* JSON only: {"code","errno","object","text","hint"} without empty members, unless err is 0. */
+/* JSON only: {"code","errno","object","text","hint"} without empty members; nothing if there is no
+ * failure. */
 void out_error(struct out *, const char *key, const struct diag *);
 /* A JSON array. Its members are out_object(o, NULL) or values with key NULL. */
 void out_list(struct out *, const char *key);
@@ -70,7 +72,8 @@ void out_times(bool on);
  * On failure the log stays where it was. */
 int out_log_file(const char *path, struct diag *);
 /* Log to syslog (RFC 3164 datagrams, facility daemon), and to the kernel's log while /dev/log has
- * no reader. Returns the number of descriptors in use, to be kept open. */
+ * no reader. Returns the number of descriptors in use, which a process that closes all others has
+ * to keep. */
 int out_log_system(int fd[2]);
 /* Leave the terminal. True: stderr was redirected and stays the log; keep it open. False: the log
  * is a file or, if stderr is a terminal or /dev/null, out_log_system(). */
@@ -87,7 +90,8 @@ void out_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void out_plain(FILE *, const char *text);
 /* Return the length of the valid UTF-8 character at the start of the text; 0: none. */
 unsigned out_utf8_len(const char *text);
-/* Quote text as one word for a shell, if necessary. Needs OUT_SHELL(length) bytes, or it is cut. */
+/* Quote text as one word for a shell, if necessary. Needs OUT_SHELL(longest text) bytes; longer
+ * text is cut. */
 #define OUT_SHELL(len) (4 * (len) + 3)
 const char *out_shell(const char *text, char *to, size_t len);
 /* Print a size: "64 MiB", "1.5 GiB". */

@@ -15,8 +15,8 @@ extern const struct service services[SERVICES];
 const struct service *service_find(const char *scheme); /* NULL: unknown */
 /* Format a URI such as "nvme+tcp://[fd00::1]:4420"; port 0: without port. */
 void service_uri(const struct service *, const char *host, uint16_t port, char uri[URI_MAX]);
-/* Return whether the server uses the protocol, even if it refused. why: the applet's error, or err
- * 0. */
+/* Return whether the server uses the protocol, even if it refused. why: the error of the applet, if
+ * err is not 0. */
 bool service_answers(const struct diag *why);
 
 struct probes { /* zeroed, then set by the caller */

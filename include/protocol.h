@@ -7,11 +7,12 @@ struct proto { /* functions may be NULL */
 	struct scheme scheme;
 	bool local;   /* a disk of this host: opened without `paths` */
 	bool exposed; /* bdev_limits.exposed */
-	/* Start to attach a bdev that becomes UP or DOWN. Looks up the keys, ends with
-	 * uri_done(). */
+	/* Start to attach: a bdev that becomes UP or DOWN. Looks up the keys of the URI and ends
+	 * with uri_done(). */
 	int (*attach)(struct bdev **, struct loop *, struct uri *, const struct bdev_env *,
 		struct diag *);
-	/* After a failure: add to `why` what would work, if found within ms. Runs the loop. */
+	/* After attaching failed: add to `why` what would work there, if it can be found within ms.
+	 * Runs the loop. */
 	void (*suggest)(struct loop *, struct uri *, uint32_t ms, struct diag *why);
 	/* List what the server offers, whatever the path of the URI: calls found() with the URI of
 	 * each disk. Runs the loop for at most env->timeout_ms. */

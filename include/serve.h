@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Targets that serve disks over the network: start, status and stop. Protocols use target.h. */
+/* Targets that serve disks over the network: start, status and stop. target.h has what protocols
+ * use. */
 #pragma once
 #include "bdev.h"
 #include "listener.h"
@@ -26,11 +27,12 @@ struct target_options {
 	unsigned disks;
 	struct listen_addr listen[TARGET_LISTENS];
 	unsigned listens; /* 0: the protocol listens itself */
-	/* allowed hosts: NQN, iSCSI name, or 32 hexadecimal digits of an SRP initiator port */
+	/* allowed hosts: host NQN, iSCSI initiator name, or 32 hexadecimal digits of an SRP
+	 * initiator port */
 	const char *host[TARGET_HOSTS];
 	unsigned hosts; /* 0: no restriction */
-	/* CHAP: [0] of hosts, [1] of the target (mutual CHAP); NULL: none. user[1] NULL: the
-	 * target's name */
+	/* CHAP: [0] of hosts, [1] of the target for mutual CHAP; NULL: none. user[1] NULL: the name
+	 * of the target */
 	const char *user[2], *secret[2];
 	struct loop *const *loops; /* of the workers */
 	unsigned nloops;
@@ -40,7 +42,8 @@ struct target_options {
 	uint32_t open_ms;         /* timeout of the handshake */
 	uint32_t stall_ms;        /* timeout of a host's part of one command */
 	bool hdr_digest, data_digest; /* required over TCP, not only offered; only NVMe */
-	/* A limit refused a connection; at most every 10 s, on the target's loop. May be NULL. */
+	/* A connection was refused because of a limit; called at most every 10 s on the target's
+	 * loop. May be NULL. */
 	void (*full)(const struct diag *why, void *user);
 	void *full_user;
 };

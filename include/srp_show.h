@@ -68,8 +68,8 @@ struct srp_show {
 	bool any_pkey; /* a connection in one partition counts for all */
 };
 void srp_show(const struct call *, const struct srp_show *);
-/* Print notes: failed ports; services without a valid ID_EXT; what was searched if no target
- * matches. */
+/* Print notes: ports that failed; SRP services without a valid ID_EXT; what was searched, if no
+ * target matches. */
 void srp_note_failures(const struct call *, const struct srp_show *);
 void srp_note_left_out(const struct call *, const struct srp_show *);
 void srp_note_nothing(const struct call *, const struct srp_show *);

@@ -22,7 +22,8 @@ struct stream_events {
 	/* Call stream_recv() until it returns 0, or less than there was room for. */
 	void (*readable)(struct stream *);
 	void (*sent)(struct stream *, struct stream_out *); /* the socket has taken all of it */
-	/* Once, and last. why.err 0: the owner closed it. Returns the send list to its owner. */
+	/* Once, and last. why.err 0: the owner closed the stream. Returns the send list to its
+	 * owner. */
 	void (*down)(struct stream *);
 };
 
@@ -62,7 +63,7 @@ uint64_t stream_progress(struct stream *);
 bool stream_peer_closed(struct stream *);
 /* Events to wait for. STREAM_READ: data (default). STREAM_RDHUP: no `readable`, but the end of the
  * peer's stream ends this one, unread data included. STREAM_HUP: only an error or the end of both
- * does. */
+ * directions does. */
 enum stream_interest { STREAM_READ, STREAM_RDHUP, STREAM_HUP };
 void stream_set_interest(struct stream *, enum stream_interest);
 /* Free a stream that is up and has nothing to send, and return its descriptor, now the caller's.

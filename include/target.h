@@ -73,8 +73,8 @@ struct target { /* first member of the protocol's struct, which proto->free() fr
 	struct target_worker *worker;
 	unsigned workers; /* with open lanes */
 	uint32_t io_size; /* largest bdev_limits.io_size of the disks */
-	/* Each disk with bdev_limits.exposed has its own store of buffers; others share the
-	 * first. */
+	/* Each disk with bdev_limits.exposed has a store of buffers of its own; the others share
+	 * the first store. */
 	unsigned stores;
 	/* on the target's thread */
 	struct target_conn *conns; /* newest first */
@@ -111,7 +111,8 @@ struct target_proto {
 	/* Validate a command and set flags, disk, data_len, changes_off and changes_len. If the
 	 * ranges are listed in the data, work() sets the latter two before its first request. Set p
 	 * and pool together with `immediate` for data received with the command, or with `own` to
-	 * use the connection's memory instead of a data buffer. Any status but 0 refuses it. */
+	 * use the connection's memory instead of a data buffer. A status other than 0 refuses the
+	 * command. */
 	uint32_t (*decode)(struct target_cmd *);
 	/* Execute the piece: consume (TARGET_OUT) or fill (TARGET_IN) cmd->piece bytes at p, or
 	 * execute a command without data. Call target_cmd_worked() or target_cmd_finish() at the
@@ -269,8 +270,8 @@ void target_conn_begin(struct target *, struct target_conn *, const struct targe
 	const struct addr *peer);
 /* Admit the connection as one of that host, so that it may use disks. If all connections are in
  * use, it can still be evicted in favour of another network or address, unless the target has a
- * list of hosts; see target_admission_admit(). opens_more: it announces more connections. False:
- * refused. */
+ * list of hosts; see target_admission_admit(). opens_more: the host announces further connections.
+ * False: refused. */
 bool target_admit(struct target_conn *, const char *host, bool opens_more);
 /* Admit the connection for discovery: it uses no disk. */
 void target_admit_discovery(struct target_conn *);
@@ -301,13 +302,14 @@ void target_fence(struct target *, struct target_fence *);
 /* exclusive.c: call `then` once no other command of any target of this process changes
  * cmd->changes_off and changes_len. Later requests to these blocks wait on all lanes until the
  * command has ended. The disk must have bdev_limits.sole_writer, the command no request at the
- * disk, and all its requests must be to these blocks. Without memory it ends with no_memory. */
+ * disk, and all its requests must be to these blocks. Without memory the command ends with status
+ * no_memory. */
 void target_cmd_exclusive(
 	struct target_cmd *, void (*then)(struct target_cmd *), uint32_t no_memory);
 
 /* ---- conn.c: on the connection's loop. */
 
-/* Allocate the connection's array of commands, once. */
+/* Allocate the array of commands, once; the connection frees it. */
 int target_conn_alloc_cmds(struct target_conn *, unsigned slots, struct diag *);
 /* Prepare the connection for commands to that disk, until it ends. Call target_admit() first. */
 int target_conn_map(struct target_conn *, unsigned disk, struct diag *);
@@ -385,8 +387,8 @@ bool target_cmd_abort(struct target_cmd *, uint32_t status);
  * -ECANCELED unless that request completes it. No effect without a request at the disk. */
 void target_cmd_stop(struct target_cmd *);
 /* Release the data buffer of a command that works for long without its peer. If p points into the
- * buffer, copy len bytes to memory of the command, where p then points. False: no memory, buffer
- * kept. */
+ * buffer, copy len bytes to memory of the command, where p then points. False: no memory, the
+ * buffer is kept. */
 bool target_cmd_release_buffer(struct target_cmd *, uint32_t len);
 /* Release the data buffer and queue for another one; `then` follows, perhaps from within. The
  * command must have no request at the disk. If it was fenced and is an orphan, it keeps its buffer:
@@ -404,8 +406,8 @@ void target_cmd_forget(struct target_cmd *);
  * After a failure, or if the connection is closing, the command ends. */
 void target_cmd_io(struct target_cmd *, enum io_kind, uint8_t io_flags, uint64_t off, uint64_t len,
 	struct buf, void (*then)(struct target_cmd *));
-/* Read or write the piece, at off + cmd->at of the disk, and count it. fua: stable before the
- * reply. */
+/* Read or write the piece, at off + cmd->at of the disk, and count it. fua: on stable storage
+ * before the reply. */
 void target_cmd_read(struct target_cmd *, uint64_t off);
 void target_cmd_write(struct target_cmd *, uint64_t off, bool fua);
 

@@ -57,7 +57,8 @@ bool uri_is_address(const char *text);
  * target_user and target_password, netdev is the key iface. The host may be missing. */
 bool uri_is_iscsi(const char *text);
 #define URI_ISCSI_SECRET 256 /* longest user or secret in it, bytes */
-/* Whether it stands for the firmware's targets: "", "iscsi", "ibft". uri_parse() rejects these. */
+/* Whether it is one of the words for the firmware's targets: "", "iscsi", "ibft". uri_parse()
+ * rejects them. */
 bool uri_is_firmware(const char *text);
 /* These append to a text, and cut what exceeds it. Percent-encode for a path or a key's value: all
  * but letters, digits and -._~/: */
@@ -76,7 +77,8 @@ const char *uri_unit(const struct uri *);
 bool uri_name(const struct uri *, char *name, size_t room);
 /* Remove passwords from a text that is or contains URIs, in place; the end is zeroed. */
 void uri_hide(char *text);
-/* Protect secrets: disable core dumps and access by this user's processes (PR_SET_DUMPABLE). */
+/* Disable core dumps and access by other processes of this user (PR_SET_DUMPABLE), as this process
+ * holds secrets. */
 void secret_disable_dumps(void);
 struct call;
 /* Read a secret: the first line of descriptor `number` if not NULL, else of the file at `path`.
@@ -112,8 +114,8 @@ int uri_done(struct uri *, struct diag *);
 int uri_check_keys(
 	const char *text, void (*keys)(const char *text, struct uri_key_names *), struct diag *);
 
-/* Parse numbers and sizes of options and URIs; no trailing characters. K M G T P E are powers of
- * 1024. */
+/* Parse numbers and sizes of options and URIs; trailing characters are an error. K M G T P E are
+ * powers of 1024. */
 int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *, struct diag *);
 int parse_size(const char *text, uint64_t *, struct diag *);
 #define PARSE_MSEC_MAX UINT32_C(4294967000)
@@ -148,7 +150,8 @@ struct addr_failures {
 };
 void addr_failures_add(struct addr_failures *, const struct addr *, const struct diag *);
 void addr_failures_end(struct addr_failures *);
-/* An InfiniBand address in a struct addr (Linux's struct sockaddr_ib): GID, service ID, no port. */
+/* An InfiniBand address in a struct addr (Linux's struct sockaddr_ib): GID and service ID, no port
+ * number. */
 #define ADDR_IB 27 /* AF_IB */
 struct addr_ib {
 	uint16_t family;
