@@ -58,7 +58,9 @@ error 2 usage '.*' 'LUN' ours info "$at:plain/x"
 error 2 usage '.*' 'target iser-discover' ours info iscsi://127.0.0.1
 error 2 usage '.*' 'initiator' ours info "$at:plain/1?initiator=me"
 error 2 usage '.*' 'queues' ours info "$at:plain/1?queues=65"
-error 2 usage '.*' 'CHAP' ours info "$at:plain/1?user=joe"
+error 2 usage '.*' "CHAP.secret.*'joe' secret-file=FILE" ours info "$at:plain/1?user=joe"
+error 2 usage '.*' "CHAP.secret.*'ann' target-secret-file=FILE" ours info "$at:plain/1?target_user=ann"
+error 2 usage '.*' 'CHAP.secret user=NAME' ours info "$at:plain/1?secret-file=good"
 error 2 usage '.*' 'mutual' ours info "$at:plain/1?target-secret-file=theirs"
 error 1 refused 127.0.0.1:1 'refused' ours info iscsi://127.0.0.1:1/$iqn:plain/1
 

@@ -1955,8 +1955,9 @@ Test(iscsi_ini, usage)
 		{ "iscsi://10.0.0.1/" IQN "/0?depth=0", "depth" },
 		{ "iscsi://10.0.0.1/" IQN "/0?queues=65", "queues" },
 		{ "iscsi://10.0.0.1/" IQN "/0?initiator=me", "initiator" },
-		{ "iscsi://10.0.0.1/" IQN "/0?user=joe", "CHAP" },
-		{ "iscsi://10.0.0.1/" IQN "/0?target_user=joe", "secret target_user" },
+		{ "iscsi://10.0.0.1/" IQN "/0?user=joe", "CHAP_secret secret-file=FILE" },
+		{ "iscsi://10.0.0.1/" IQN "/0?target_user=joe",
+			"secret target_user target-secret-file=FILE" },
 		{ "iscsi://10.0.0.1/" IQN "/0?nothing=1", "nothing" },
 	};
 

@@ -55,9 +55,11 @@ static int check_auth(const struct iscsi_auth *auth, struct diag *diag)
 	}
 	if (auth->secret && !auth->user)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "a CHAP secret needs user=NAME");
-	if (auth->target_user && !auth->target_secret)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "no secret for target user '%s'",
+	if (auth->target_user && !auth->target_secret) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "no CHAP secret for target user '%s'",
 			auth->target_user);
+		return diag_hint(diag, "add the key target-secret-file=FILE to the URI"), -EINVAL;
+	}
 	if (auth->target_secret && !auth->user)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"mutual CHAP also needs a user and a secret of this side");
