@@ -7,6 +7,7 @@
 #include "kernel_rdma.h"
 #include "load.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,6 +161,40 @@ static int usage(struct bench *bench, const char *fmt, const char *word)
 	return -EINVAL;
 }
 
+/* Whether the first line that is neither blank nor a comment is "[section]". */
+static bool is_job_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	char text[4096], *rest = text, *line;
+	ssize_t len = -1;
+
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = 0;
+	while ((line = strsep(&rest, "\n"))) {
+		line += strspn(line, " \t\r");
+		if (*line && *line != ';' && *line != '#')
+			break;
+	}
+	return line && *line == '[' && strchr(line, ']');
+}
+
+/* file:PATH measures any file. */
+static int refuse_job(struct bench *bench, const char *path)
+{
+	if (!is_job_file(path))
+		return 0;
+	usage(bench, "job files of fio are not supported%s", "");
+	diag_ctx(bench->call->diag, "%s", path);
+	diag_hint(bench->call->diag,
+		"use its keys as options: rdmastor bench --rw=randread --bs=4k --filename=DISK");
+	return -EINVAL;
+}
+
 /* Options of fio's command lines. */
 static int read_fio(struct bench *bench)
 {
@@ -177,7 +212,7 @@ static int read_fio(struct bench *bench)
 	if (opts->direct.has_number && !opts->direct.number)
 		call_warn(call, "--direct 0: ignored: the page cache is bypassed where possible");
 	if (!opts->filename)
-		return 0;
+		return call->operands ? refuse_job(bench, call->operand[0]) : 0;
 	if (call->operands)
 		return usage(
 			bench, "--filename %s: the disk is an operand already", opts->filename);

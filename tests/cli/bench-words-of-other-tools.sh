@@ -39,5 +39,16 @@ same "ignored options" "$(grep -c 'warning: --.*: ignored$' err)" 4
 "$RDMASTOR" bench --direct=0 ram:1M --size 1M 2>&1 >/dev/null | grep -q 'warning: --direct 0: ignored' || die "--direct=0 is not announced"
 error 2 usage '' '--filename ram:2M operand' "$RDMASTOR" bench --filename ram:2M ram:1M
 error 2 usage '' '--direct 0.to.1' "$RDMASTOR" bench --direct=2 ram:1M
+# a job file
+printf '; comment\n#another\n\n[global]\nrw=randread\n' >job.fio
+error 2 usage job.fio 'job.file' "$RDMASTOR" bench job.fio
+jq -e '.error.hint | test("--rw")' error.out >/dev/null || die "no hint for a job file: $(cat error.out)"
+printf '[section]' >image
+truncate -s 1M image
+error 2 usage image job.file "$RDMASTOR" bench image
+"$RDMASTOR" bench "file:$PWD/image" --size 64K >/dev/null 2>&1 || die "file: is measured"
+printf '[\0]' >image
+truncate -s 1M image
+"$RDMASTOR" bench image --size 64K >/dev/null 2>&1 || die "no text"
 # three significant digits
 "$RDMASTOR" bench ram:1M --size 1M 2>/dev/null | grep -Eq 'IOPS, ([0-9]\.[0-9]{2}|[0-9]{2}\.[0-9]|[0-9]{3,4}) [KMG]iB/s,' || die "rate"
