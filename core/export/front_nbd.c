@@ -154,10 +154,18 @@ static void put_listeners(struct out *out, const struct nbd_front *f)
 
 static void put_exports(struct out *out, const struct nbd_front *f, const char *key)
 {
+	char uri[URI_MAX];
+
 	out_list(out, key);
 	for (unsigned i = 0; i < f->nbd.exports; i++) {
 		out_object(out, NULL);
 		out_text(out, "name", NULL, "%s", f->nbd.export[i].name);
+		out_list(out, "nbd_uris");
+		for (unsigned n = 0; n < f->nbd.listens; n++) {
+			client_uri(f, n, i, uri);
+			out_text(out, NULL, NULL, "%s", uri);
+		}
+		out_end(out);
 		daemon_show_disk(out, f->front.daemon, i);
 		out_end(out);
 	}

@@ -19,7 +19,9 @@ unix, tcp = d["listeners"]
 assert unix["transport"] == "unix" and unix["path"].endswith("/nbd.sock"), unix
 assert tcp["transport"] == "tcp" and tcp["traddr"] == "127.0.0.1", tcp
 assert tcp["nbd_uri"].startswith("nbd://127.0.0.1:%s/" % tcp["trsvcid"]), tcp
-open("uris", "w").write("\n".join(l["nbd_uri"] for l in d["listeners"]) + "\n")
+assert d["exports"][0]["nbd_uris"] == [unix["nbd_uri"], tcp["nbd_uri"]], d
+open("uris", "w").write("".join("%s %d\n" % (uri, e["size"]) for e in d["exports"] for uri in e["nbd_uris"]))
 END
-while read -r uri; do same "size at $uri" "$(nbdinfo --size "$uri")" 1048576; done <uris
+same "URIs" "$(wc -l <uris)" 4
+while read -r uri size; do same "size at $uri" "$(nbdinfo --size "$uri")" "$size"; done <uris
 stop
