@@ -2,6 +2,7 @@
 /* boot: attach what firmware and kernel command line name, as an initramfs does before it mounts
  * the root file system. */
 #include "applet.h"
+#include "attach.h"
 #include "attach_boot.h"
 #include "export.h"
 #include "kernel_boot.h"
@@ -116,6 +117,14 @@ static void put_plan(const char *uri, void *arg)
 	listed->plans++;
 }
 
+static void put_missing(const char *module, void *arg)
+{
+	const struct listed *listed = arg;
+
+	out_text(listed->call->out, NULL, NULL, "%s", module);
+	attach_warn_missing(listed->call, module);
+}
+
 /* What an applet finds in kernel parameters and firmware has URIs in its result. */
 static void show_plan(struct call *call, const struct boot_job *job)
 {
@@ -127,6 +136,9 @@ static void show_plan(struct call *call, const struct boot_job *job)
 		out_end(call->out);
 		boot_result_texts(job, "uri", "", put_plan, &listed);
 	}
+	out_list(call->out, "missing_modules");
+	boot_result_texts(job, "missing_modules", "", put_missing, &listed);
+	out_end(call->out);
 	if (!listed.plans && !job->why.err)
 		out_line(call->out, "%s: would be attached by %s", name_of(job), job->argv[0]);
 }

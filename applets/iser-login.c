@@ -110,7 +110,7 @@ static int plan(struct iscsi_logins *login)
 	kernel_iscsi_sessions(login->root, &list, &count, NULL);
 	out_list(out, "sessions");
 	for (unsigned i = 0; i < login->count; i++)
-		iscsi_show_plan(out, &login->attach[i], list, count);
+		iscsi_show_plan(login->call, login->root, &login->attach[i], list, count);
 	out_end(out);
 	free(list);
 	if (!login->call->diag->err)

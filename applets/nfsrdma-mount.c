@@ -132,11 +132,18 @@ static void print_dry_run(struct call *call, const struct nfs_mount *m)
 {
 	char flags[200], all[NFS_OPTIONS_MAX + 256], options[OUT_SHELL(sizeof(all))],
 		source[OUT_SHELL(sizeof(m->source.name))], dir[OUT_SHELL(PATH_MAX)];
+	const char *modules[4] = { "nfs" };
+	unsigned n = 1;
 
 	kernel_nfs_flags_text(m->options.flags, flags, sizeof(flags));
 	snprintf(all, sizeof(all), "%s%s%s%s%s", m->options.remount ? "remount" : "",
 		m->options.remount && *flags ? "," : "", flags,
 		(*flags || m->options.remount) && m->data[0] ? "," : "", m->data);
+	if (m->options.major)
+		modules[n++] = m->options.major == 3 ? "nfsv3" : "nfsv4";
+	if (m->rdma)
+		modules[n++] = "rpcrdma";
+	attach_show_missing(call, m->attach.root, modules);
 	out_line(call->out, "mount -i -t nfs -o %s %s %s", out_shell(all, options, sizeof(options)),
 		out_shell(m->source.name, source, sizeof(source)),
 		out_shell(m->dir, dir, sizeof(dir)));

@@ -197,6 +197,9 @@ static int show_plan(struct connection *c)
 	else
 		out_line(out, "%s: would connect by writing to %s:", srp_target_text(params, text),
 			where);
+	if (!there)
+		attach_show_missing(
+			c->call, c->target.srp.attach.root, (const char *[]){ "ib_srp", NULL });
 	out_line(out, "%s", out_shell(line, word, sizeof(word)));
 	free(list);
 	return 0;

@@ -8,6 +8,7 @@
 #include "uri.h"
 
 struct attach_proto;
+struct call;
 
 /* Choose among several addresses of a host by connecting over TCP (addr_keep_peer()). */
 struct attach_reach {
@@ -100,6 +101,10 @@ bool attach_is_done(const struct attach *);
 
 /* Return true if no device has this name or path, so that there is nothing to detach. */
 bool attach_is_gone(int root, const char *word);
+/* In a dry run: list those of the modules (NULL ends them) that are neither loaded, built in nor
+ * installed, and warn of each. Loads nothing. */
+void attach_show_missing(const struct call *, int root, const char *const *modules);
+void attach_warn_missing(const struct call *, const char *module);
 /* The wait of a SCSI initiator for the LUNs of a host. */
 struct attach_luns { /* zeroed, then set before attach_step() ends connect */
 	unsigned host;

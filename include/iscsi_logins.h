@@ -147,5 +147,5 @@ void iscsi_show_login(struct out *, int root, const struct attach_iscsi *, const
 /* Print the URI of portal, target and, unless it is SCSI_LUN_ALL, LUN. */
 void iscsi_attach_uri(const struct attach_iscsi *, char uri[URI_MAX]);
 /* Print the plan of a dry run. list: the existing sessions. */
-void iscsi_show_plan(struct out *, const struct attach_iscsi *, const struct kernel_iscsi_session *,
-	unsigned count);
+void iscsi_show_plan(const struct call *, int root, const struct attach_iscsi *,
+	const struct kernel_iscsi_session *, unsigned count);

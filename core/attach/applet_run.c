@@ -83,21 +83,24 @@ static void read_result(struct applet_run *run)
 		diag_set(&run->why, DIAG_SYSTEM, EIO, "%s ended without a result", run->argv[0]);
 }
 
-static void walk(const cJSON *item, const char *key, const char *start,
+/* The items of a list have its key, `name`. */
+static void walk(const cJSON *item, const char *name, const char *key, const char *start,
 	void (*each)(const char *text, void *arg), void *arg)
 {
 	for (; item; item = item->next) {
-		if (cJSON_IsString(item) && item->string && !strcmp(item->string, key) &&
+		const char *own = item->string ? item->string : name;
+
+		if (cJSON_IsString(item) && !strcmp(own, key) &&
 			!strncmp(item->valuestring, start, strlen(start)))
 			each(item->valuestring, arg);
-		walk(item->child, key, start, each, arg);
+		walk(item->child, own, key, start, each, arg);
 	}
 }
 
 void applet_run_texts(const struct applet_run *run, const char *key, const char *start,
 	void (*each)(const char *text, void *arg), void *arg)
 {
-	walk(run->result ? run->result->child : NULL, key, start, each, arg);
+	walk(run->result ? run->result->child : NULL, "", key, start, each, arg);
 }
 
 void applet_run_error(const struct applet_run *run, const char *key, struct diag *why)

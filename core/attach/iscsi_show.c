@@ -131,7 +131,7 @@ void iscsi_attach_uri(const struct attach_iscsi *one, char uri[URI_MAX])
 		snprintf(uri + strlen(uri), URI_MAX - strlen(uri), "/%" PRIu64, one->luns.lun);
 }
 
-void iscsi_show_plan(struct out *out, const struct attach_iscsi *one,
+void iscsi_show_plan(const struct call *call, int root, const struct attach_iscsi *one,
 	const struct kernel_iscsi_session *list, unsigned count)
 {
 	const struct iscsi_session_params *params = &one->params;
@@ -146,6 +146,7 @@ void iscsi_show_plan(struct out *out, const struct attach_iscsi *one,
 		.lu_reset = set->lu_reset_timeout,
 		.target_reset = set->tgt_reset_timeout };
 	char at[ADDR_TEXT], text[LOSS_TEXT], uri[URI_MAX];
+	struct out *out = call->out;
 
 	iscsi_attach_uri(one, uri);
 	out_object(out, NULL);
@@ -157,6 +158,10 @@ void iscsi_show_plan(struct out *out, const struct attach_iscsi *one,
 	out_bool(out, "logged_in", NULL, existing);
 	if (existing)
 		out_text(out, "session", NULL, "session%u", existing->sid);
+	else
+		attach_show_missing(call, root,
+			(const char *[]){
+				params->carrier == ISCSI_ISER ? "ib_iser" : "iscsi_tcp", NULL });
 	show_timeouts(out, &tmo, set->login_timeout);
 	out_end(out);
 	addr_text(&params->portal, at);

@@ -53,7 +53,7 @@ int attach_nvme_plan(struct call *call, int root, const struct nvmf_target *t, s
 	struct out *out = call->out;
 	struct nvmf_ctrl ctrl;
 	char line[NVMF_LINE], word[OUT_SHELL(sizeof(line))], left_out[NVMF_LEFT_OUT], text[512],
-		identity[600], known[NVMF_SUPPORTED];
+		identity[600], known[NVMF_SUPPORTED], module[32];
 	int err;
 
 	kernel_nvmf_supported_options(root, known);
@@ -87,6 +87,8 @@ int attach_nvme_plan(struct call *call, int root, const struct nvmf_target *t, s
 		out_text(out, "device", NULL, "%s", ctrl.name);
 		out_line(out, "%s: already connected as %s", text, ctrl.name);
 	} else {
+		snprintf(module, sizeof(module), "nvme_%s", t->params.value[NVMF_TRANSPORT]);
+		attach_show_missing(call, root, (const char *[]){ module, NULL });
 		if (identity[0])
 			out_line(out, "%s: would add a TLS key to the kernel's keyring as '%s'",
 				text, identity);
