@@ -4,6 +4,7 @@
  * payload in place) and sent with one sendmsg(). */
 #include "crc32c.h"
 #include "iwarp.h"
+#include "min.h"
 #include "tcp.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -287,16 +288,22 @@ static void trailer(struct iwarp *iw, uint32_t len, uint32_t crc)
 	tx->built += len + pad + MPA_CRC_SIZE;
 }
 
+/* Payload of the next FPDU of a message of that length. */
+static uint32_t segment_len(const struct ddp_tx *tx, uint8_t op, uint32_t len)
+{
+	uint32_t most = (tx->ulpdu + MPA_LEN_SIZE - ddp_head_len(op)) & ~3u;
+
+	return op == RDMAP_READ_REQ ? 0 : min_u32(len - tx->off, most);
+}
+
 /* Lay out one FPDU of the message, from tx->off. Returns whether it was the last. */
 static bool segment(struct iwarp *iw, const struct message *m, uint32_t *covered)
 {
 	struct ddp_tx *tx = &iw->tx;
-	uint32_t head = ddp_head_len(m->op), most = tx->ulpdu + MPA_LEN_SIZE - head,
-		 len = m->len - tx->off, crc = 0;
+	uint32_t head = ddp_head_len(m->op), len = segment_len(tx, m->op, m->len), crc = 0;
 	uint8_t *p = wire(tx, head);
 	bool last;
 
-	len = m->op == RDMAP_READ_REQ ? 0 : len > most ? most & ~3u : len;
 	last = m->op == RDMAP_READ_REQ || tx->off + len == m->len;
 	head_put(p, m, head, tx->off, len, last);
 	if (m->op == RDMAP_READ_REQ) {
@@ -315,11 +322,15 @@ static bool segment(struct iwarp *iw, const struct message *m, uint32_t *covered
 	return last;
 }
 
-/* Whether a segment of a message of that length fits the layout. */
-static bool room(const struct ddp_tx *tx, uint32_t len, unsigned nsge)
+/* Whether the next FPDU of a message of that length fits the layout, which has `batch` bytes. Linux
+ * siw (6.12) confuses the bytes of a trailer that comes in two TCP segments. */
+static bool room(const struct ddp_tx *tx, uint64_t batch, uint8_t op, uint32_t len, unsigned nsge)
 {
+	uint32_t fpdu = ((ddp_head_len(op) + segment_len(tx, op, len) + 3) & ~3u) + MPA_CRC_SIZE;
 	bool copy = len <= SHORT;
 
+	if (tx->aligned && batch && fpdu > tx->mss - batch % tx->mss)
+		return false;
 	return tx->wire_used + sizeof(struct rdmap_read_req) + (copy ? len : 0) + TRAILER <= WIRE &&
 	       tx->iov_count + (copy ? 0 : 2 * nsge) + 2 <= DDP_TX_IOV;
 }
@@ -355,15 +366,21 @@ static bool build_response(struct iwarp *iw, uint32_t *covered)
 	return true;
 }
 
-static void build_op(struct iwarp *iw, uint32_t *covered)
+static uint8_t rdmap_op(uint8_t kind)
 {
 	static const uint8_t ops[] = { [EP_SEND] = RDMAP_SEND,
 		[EP_SEND_INVAL] = RDMAP_SEND_INVAL,
 		[EP_WRITE] = RDMAP_WRITE,
 		[EP_READ] = RDMAP_READ_REQ };
+
+	return ops[kind];
+}
+
+static void build_op(struct iwarp *iw, uint32_t *covered)
+{
 	struct ddp_tx *tx = &iw->tx;
 	struct ddp_entry *e = entry(tx, tx->next);
-	struct message m = { .op = ops[e->kind],
+	struct message m = { .op = rdmap_op(e->kind),
 		.nsge = e->nsge,
 		.len = e->len,
 		.sge = e->nsge ? e->sge : NULL,
@@ -402,21 +419,26 @@ static bool op_ready(const struct iwarp *iw)
 static bool build(struct iwarp *iw)
 {
 	struct ddp_tx *tx = &iw->tx;
-	uint64_t start = tx->built;
+	uint64_t start = tx->built, batch;
 	uint32_t covered = 0;
 
 	tx->iov_at = tx->iov_count = 0;
 	tx->wire_used = 0;
-	while (tx->built - start < BATCH_BYTES) {
+	if (tx->aligned) {
+		tx->mss = iwarp_mss(iw);
+		tx->ulpdu = mpa_ulpdu(tx->mss, false);
+	}
+	while ((batch = tx->built - start) < BATCH_BYTES) {
 		bool response = tx->response_next != tx->response_tail, op = op_ready(iw);
 		const struct ddp_entry *e = entry(tx, tx->next);
 		if (tx->off ? tx->answering : response && (tx->response_turn || !op)) {
-			if (!room(tx, tx->response[tx->response_next & tx->response_mask].len, 1))
+			if (!room(tx, batch, RDMAP_READ_RESP,
+				    tx->response[tx->response_next & tx->response_mask].len, 1))
 				break;
 			if (!build_response(iw, &covered))
 				return false;
 		} else if (op) {
-			if (!room(tx, e->len, e->nsge))
+			if (!room(tx, batch, rdmap_op(e->kind), e->len, e->nsge))
 				break;
 			build_op(iw, &covered);
 		} else {
@@ -425,6 +447,14 @@ static bool build(struct iwarp *iw)
 	}
 	cover(tx, &covered);
 	return tx->iov_count;
+}
+
+static ssize_t send_batch(struct iwarp *iw)
+{
+	struct ddp_tx *tx = &iw->tx;
+
+	return tcp_send(iw->fd.fd, tx->iov + tx->iov_at, tx->iov_count - tx->iov_at,
+		tx->aligned ? MSG_EOR : 0);
 }
 
 static void advance(struct ddp_tx *tx, size_t bytes)
@@ -460,7 +490,7 @@ void ddp_tx_flush(struct iwarp *iw)
 			wait_room(iw);
 			return;
 		}
-		bytes = tcp_send(iw->fd.fd, tx->iov + tx->iov_at, tx->iov_count - tx->iov_at);
+		bytes = send_batch(iw);
 		if (bytes >= 0) {
 			iw->moved += (uint64_t)bytes;
 			advance(tx, (size_t)bytes);
@@ -486,7 +516,7 @@ void ddp_tx_last(struct iwarp *iw)
 
 	if (tx->hold || (tx->iov_at == tx->iov_count && !build(iw)))
 		return;
-	bytes = tcp_send(iw->fd.fd, tx->iov + tx->iov_at, tx->iov_count - tx->iov_at);
+	bytes = send_batch(iw);
 	if (bytes > 0)
 		advance(tx, (size_t)bytes);
 }

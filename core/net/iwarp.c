@@ -59,12 +59,22 @@ static const struct {
 	{ TERM_MPA_RTR, "MPA: no matching ready-to-receive message" },
 };
 
-const char *iwarp_term_text(unsigned term)
+static const char *find_term(unsigned term)
 {
 	for (unsigned i = 0; i < sizeof(terms) / sizeof(terms[0]); i++)
 		if (terms[i].term == term)
 			return terms[i].text;
-	return "unknown Terminate code";
+	return NULL;
+}
+
+/* Linux siw (6.12) swaps layer and error type. */
+const char *iwarp_term_text(unsigned term)
+{
+	const char *text = find_term(term);
+
+	if (!text)
+		text = find_term((term & 0xf000) >> 4 | (term & 0xf00) << 4 | (term & 0xff));
+	return text ? text : "unknown Terminate code";
 }
 
 struct diag *iwarp_why(struct iwarp *iw)
@@ -399,16 +409,24 @@ static void write_route(struct iwarp *iw)
 		addr_text(&from, text), addr_text(&iw->peer, to), iw->crc ? ", CRC" : "");
 }
 
-/* Enter the connected state: both frames have been exchanged. */
-void iwarp_live(struct iwarp *iw, const struct mpa *req, const struct mpa *rep, bool initiator)
+uint32_t iwarp_mss(const struct iwarp *iw)
 {
 	socklen_t len = sizeof(int);
 	int mss = 0;
 
-	iw->crc = req->crc || rep->crc;
 	if (getsockopt(iw->fd.fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) || mss < MSS_LEAST)
 		mss = MSS_LEAST;
-	iw->tx.ulpdu = mpa_ulpdu((uint32_t)mss, req->large && rep->large);
+	return (uint32_t)mss;
+}
+
+/* Enter the connected state: both frames have been exchanged. */
+void iwarp_live(struct iwarp *iw, const struct mpa *req, const struct mpa *rep, bool initiator)
+{
+	bool large = req->large && rep->large;
+
+	iw->crc = req->crc || rep->crc;
+	iw->tx.aligned = !large;
+	iw->tx.ulpdu = mpa_ulpdu(iwarp_mss(iw), large);
 	iw->tx.hold = !initiator;
 	write_route(iw);
 }

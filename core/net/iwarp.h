@@ -46,6 +46,9 @@ struct ddp_tx {
 	uint32_t reads, read_at; /* unanswered READs; the oldest of them */
 	uint32_t send_msn, read_msn;
 	uint32_t ulpdu;
+	/* no FPDU is in two TCP segments (RFC 5044 appendix A.1); then mss is that of this batch */
+	bool aligned;
+	uint32_t mss;
 	uint64_t built,
 		sent; /* stream position after all that was laid out; after all that was sent */
 	uint64_t turn;
@@ -126,6 +129,9 @@ int iwarp_init(struct iwarp *, struct loop *, const struct ep_caps *caps, const 
 	void *user, struct diag *);
 /* allocate the queues, call request(); returns the length of its private data */
 int iwarp_prepare(struct iwarp *, uint8_t priv[EP_PRIV_MAX]);
+/* The most that a TCP segment to the peer holds. It changes as the path and the peer's window do.
+ */
+uint32_t iwarp_mss(const struct iwarp *);
 void iwarp_live(struct iwarp *, const struct mpa *req, const struct mpa *rep, bool initiator);
 /* prod an initiator's peer that may not have noticed its first message */
 void iwarp_nudge(struct iwarp *);

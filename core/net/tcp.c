@@ -132,7 +132,7 @@ static void flush(struct tcp *tcp)
 
 	while (!tcp->socket_closed && tcp->out) {
 		unsigned count = gather(tcp, iov, &len);
-		ssize_t bytes = count ? tcp_send(tcp->fd.fd, iov, count) : 0;
+		ssize_t bytes = count ? tcp_send(tcp->fd.fd, iov, count, 0) : 0;
 		bool full = bytes < 0 ? errno == EAGAIN : (size_t)bytes < len;
 
 		if (bytes >= 0)
@@ -357,7 +357,7 @@ void stream_close(struct stream *stream)
 	if (tcp->socket_closed)
 		return;
 	if (stream->state == STREAM_UP && count)
-		tcp_send(tcp->fd.fd, iov, count);
+		tcp_send(tcp->fd.fd, iov, count, 0);
 	end(tcp);
 }
 

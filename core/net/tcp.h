@@ -36,12 +36,13 @@ static inline ssize_t tcp_recv(int fd, const struct iovec *iov, int count)
 			  : readv(fd, iov, count);
 }
 
-static inline ssize_t tcp_send(int fd, struct iovec *iov, size_t count)
+/* flags: MSG_EOR: data sent later does not join the last TCP segment. */
+static inline ssize_t tcp_send(int fd, struct iovec *iov, size_t count, int flags)
 {
 	const struct msghdr msg = { .msg_iov = iov, .msg_iovlen = count };
 
-	return count == 1 ? send(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
-			  : sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	flags |= MSG_DONTWAIT | MSG_NOSIGNAL;
+	return count == 1 ? send(fd, iov->iov_base, iov->iov_len, flags) : sendmsg(fd, &msg, flags);
 }
 
 /* The file of a unix socket bound by this process; ino 0: none. */

@@ -317,6 +317,59 @@ Test(ddp, a_write_arrives_however_it_is_cut)
 	finish();
 }
 
+/* In place of the TCP socket there is one that keeps what was sent at once together and knows no
+ * maximum segment, so that it is the smallest: 536 bytes. */
+Test(ddp, no_fpdu_is_in_two_tcp_segments)
+{
+	static const uint32_t lens[] = { 3000, 8, 700, 100, 0, 5, 496, 2000 };
+	struct ep_op ops[8] = { 0 };
+	uint8_t packet[8192];
+	unsigned messages = 0, packets = 0;
+	ssize_t len;
+	int pair[2], fd, tcp;
+
+	connected(false);
+	say_write(0, 0, "", 0);
+	settle();
+	fd = iwarp_of(ep)->fd.fd;
+	tcp = dup(fd);
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
+	cr_assert_eq(dup2(pair[0], fd), fd);
+	for (unsigned i = 0; i < 8; i++)
+		ops[i] = (struct ep_op){ .next = i < 7 ? &ops[i + 1] : NULL,
+			.kind = EP_WRITE,
+			.nsge = 1,
+			.raddr = 0x1000,
+			.rkey = 1,
+			.sge = { { .p = pool->base, .len = lens[i] } } };
+	ep->ops->post(ep, ops);
+	settle();
+	cr_assert_eq(sents, 8);
+	while ((len = recv(pair[1], packet, sizeof(packet), 0)) > 0) {
+		unsigned at = 0;
+
+		packets++;
+		while (at < len) {
+			struct ddp_common c;
+			unsigned end;
+
+			memcpy(&c, packet + at, sizeof(c));
+			end = at + ((2 + get_be16(c.len) + 3) & ~3u) + 4;
+			cr_assert_eq(at / 536, (end - 1) / 536, "%u to %u", at, end);
+			messages += !!(c.ddp & DDP_LAST);
+			at = end;
+		}
+		cr_assert_eq(at, len);
+	}
+	cr_assert_eq(messages, 8);
+	cr_assert_lt(packets, 8, "several FPDUs share a segment");
+	cr_assert_eq(dup2(tcp, fd), fd);
+	close(tcp);
+	close(pair[0]);
+	close(pair[1]);
+	finish();
+}
+
 Test(ddp, a_read_is_answered)
 {
 	struct {
