@@ -18,7 +18,7 @@ HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/inflight.c core/prot
 	$(addprefix core/proto/nbd/,codec.c ini_lane.c ini_rx.c srv_conn.c srv_request.c srv_reply.c) \
 	$(addprefix core/block/,bdev.c split.c instant.c null.c ram.c file_lane.c io_threads.c paths_lane.c) \
 	$(addprefix core/load/,load_disk.c load_order.c load_verify.c load_tcp.c load_listen.c load_rdma.c load_end.c load_answer.c) \
-	$(addprefix core/export/,ublk_io.c ublk_queue.c) tests/bench/%
+	$(addprefix core/serve/,ublk_io.c ublk_queue.c) tests/bench/%
 OPT_HOT   ?= -O2
 
 parallel  := $(if $(filter -j% --jobserver%,$(MAKEFLAGS))$(MAKELEVEL:0=),,-j$(shell nproc))
@@ -33,7 +33,7 @@ all: $(B)/rdmastor
 CORE      := $(wildcard core/*/*.c core/*/*/*.c)
 # Files that open real devices are left out of the test build, whose tests link tests/fake/ instead; choosing a device has its
 # own test.
-TESTABLE  := $(filter-out core/net/ep.c core/net/verbs%.c core/mad/port%.c core/kernel/sys/nbd_nl.c core/kernel/iscsi/iscsi_socket.c,$(CORE))
+TESTABLE  := $(filter-out core/net/ep.c core/net/verbs%.c core/mad/port%.c core/kernel/disks/nbd_nl.c core/kernel/iscsi/iscsi_socket.c,$(CORE))
 SHIPPED   := main.c $(wildcard applets/*.c) $(CORE)
 FAKES     := $(wildcard tests/fake/*.c tests/toy/*.c)
 UNIT      := $(wildcard tests/core/*/*.c tests/core/*/*/*.c)
@@ -194,7 +194,7 @@ SUITES     = ARCH='$(ARCH)' B='$(B)' T='$(T)' UNIT='$(UNIT_BIN)' PAIR='$(PAIR_BI
 ## make check      every fast test: unit and pair tests under sanitizers, fuzz corpora, command line, lint, a few in a VM
 check: $(B)/rdmastor $(VM_BIN) $(UNIT_BIN) $(PAIR_BIN) $(REPLAY) $(B)/have-test $(HAVE_VM)
 	@$(SUITES) vm lint unit pair replay cli
-## make one        one test: make one S=unit/core/base/uri, S=cli/version, S=fuzz/uri …, as a failure names it
+## make one        one test: make one S=unit/core/uri/uri, S=cli/version, S=fuzz/uri …, as a failure names it
 SUITE     := $(firstword $(subst /, ,$(S)))
 NAME      := $(S:$(SUITE)/%=%)
 one: $(if $(filter tsan,$(SUITE)),one-tsan,$(B)/have-test $(if $(ARCH),$(B)/have-check-arm64) $(if $(filter cli lint,$(SUITE)),$(B)/rdmastor $(VM_BIN)) \

@@ -23,6 +23,13 @@ struct holders { /* what holds a block device or a file; more than fit are left 
 /* List the holders as text: "mounted on /, swap, md0, dm-0 (vg-root)"; "": none; and in `list`,
  * which may be NULL. Like the next three, returns 0, or -errno if the path can't be examined. */
 int kernel_holders(int root, const char *path, struct holders *list, char *text, size_t len);
+/* The same for the block device of that number, without a device node. */
+int kernel_holders_of(int root, unsigned dev_major, unsigned dev_minor, struct holders *list,
+	char *text, size_t len);
+/* Whether the root or /usr file system is on the disk, its partitions, or on devices built on them:
+ * dm, md, loop devices on its files, layers of an overlay; also if an initramfs mounts the future
+ * or the former root from it. True if that can't be determined. */
+bool kernel_holders_root(int root, unsigned dev_major, unsigned dev_minor);
 /* Print them as the JSON array "holders", if known. */
 void kernel_holders_put(struct out *, const struct holders *);
 /* List other processes whose image locks (core/block/file_lock.c) exclude a writer: "open in

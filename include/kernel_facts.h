@@ -26,7 +26,11 @@ enum kernel_module_state {
 enum kernel_module_state kernel_module_get_state(int root, const char *release, const char *module);
 /* Load a module. Returns NULL, or why it is not loaded. */
 const char *kernel_module_try(int root, const char *release, const char *module);
-bool kernel_modules_disabled(int root); /* sysctl kernel.modules_disabled */
+/* Load a module and its dependencies. Returns why it may be unavailable ("no such module for this
+ * kernel"). The caller checks whether it is present, as a built-in one can't be loaded. */
+const char *kernel_module_load(int root, const char *module);
+int kernel_module_errno(const char *why); /* ETIMEDOUT or ENOENT */
+bool kernel_modules_disabled(int root);   /* sysctl kernel.modules_disabled */
 
 /* Hard limits of this process; UINT64_MAX: unlimited. */
 struct kernel_limits {

@@ -82,7 +82,7 @@ plans 0 "root=nfs:127.0.0.1:/srv"
 plans 0 "root=nfs:127.0.0.1:/srv:proto=rdma"
 plans 0 "root=nfs:127.0.0.1:/srv:proto=rdma" -- --mount /mnt --skip nfs
 
-# retries until the timeout (core/attach/boot), then ends
+# retries until the timeout (core/boot/boot), then ends
 rc=0
 booted "rd.rdmastor.timeout=2.5 rd.rdmastor=nbd+unix:///?socket=/nowhere,via=nbd" "$RDMASTOR" boot --json >out 2>err || rc=$?
 same "status ($(cat err))" 1 $rc

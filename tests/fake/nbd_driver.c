@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A kernel with one NBD device. */
 #include "nbd_driver.h"
-#include "../../core/kernel/sys/nbd_nl.h"
+#include "../../core/kernel/disks/nbd_nl.h"
 #include "wire/nbd.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Rooms: core/kernel/boot core/base */
+/* Rooms: core/boot core/base */
 /* Kernel command lines and Debian's iscsi.initramfs: parsed targets are complete, printed ones hold
  * no secret, an error is a usage error. */
-#include "../../core/kernel/boot/iscsi_conf.h"
+#include "../../core/boot/iscsi_conf.h"
 #include "uri.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Rooms: core/kernel/boot */
+/* Rooms: core/boot */
 /* A table of arbitrary bytes with a valid checksum: no read beyond it, and the result is
  * consistent. */
 #include "uapi/nbft.h"
-#include "../../core/kernel/boot/nbft_table.h"
+#include "../../core/boot/nbft_table.h"
 #include "kernel_nbft.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Rooms: core/kernel/nfs core/kernel/boot */
+/* Rooms: core/kernel/nfs core/boot */
 /* What people write about NFS mounts: options, sources, the kernel command line; what is accepted
  * holds together when it is written out. */
 #include "kernel_nfs.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Rooms: core/kernel/boot core/attach */
+/* Rooms: core/boot core/attach */
 /* Configuration in all its forms, and the kernel command line: whatever they hold, entries are
  * whole and an error is a usage error. */
-#include "../../core/kernel/boot/nvme_conf.h"
+#include "../../core/boot/nvme_conf.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

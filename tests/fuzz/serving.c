@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Rooms: core/kernel/status */
+/* Rooms: core/inspect/status */
 /* What any process may answer to `status`: every string ends, every number was checked, and a
  * failure leaves no list. */
-#include "../../core/kernel/status/serving.h"
+#include "../../core/inspect/status/serving.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Rooms: core/daemon core/mad */
+/* Rooms: core/srpd core/mad */
 /* Rules files of SRP, any bytes: refused with file and line, or rules whose lines for add_target
  * the kernel would parse as they are meant, for a target that says of itself what the input says.
  */
-#include "../../core/daemon/srp_rules.h"
+#include "../../core/srpd/srp_rules.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Rooms: core/export core/block */
+/* Rooms: core/serve core/block */
 /* What the ublk driver may say: descriptors and results of fetches, for tags that there are and
  * that there are not, over a disk that answers out of order. Every request is answered exactly
  * once. */
-#include "../../core/export/ublk.h"
+#include "../../core/serve/ublk.h"
 #include "disk.h"
 #include <stdlib.h>
 #include <string.h>

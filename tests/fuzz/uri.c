@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Rooms: core/base */
+/* Rooms: core/uri core/base */
 /* Whatever is typed: parsed within its storage, and what people see has no password. */
 #include "uri.h"
 #include <stdint.h>

@@ -10,24 +10,27 @@ shopt -s nullglob globstar
 table='
 main.c  : applet out uri resolve :
 applets : applet doctor probe rdma_port attach attach_boot attach_nvme attach_srp out uri bdev child protocol nvmf service export nbd_server kernel_* mad copy load stats srp_show srp_daemon nfs attach_nfs iscsi attach_iscsi iscsi_monitor content daemon disk_open fronts iscsi_logins :
-attach  : applet_run attach attach_boot attach_nvme attach_srp child iscsi_carrier iscsi attach_iscsi kernel_* nfs nfs_mount attach_nfs uri wire/iscsi applet out iscsi_logins nvmf resolve stream wire/nvmf mad : cjson/*
-doctor  : applet_run probe attach_boot doctor kernel_* out uri : cjson/*
-daemon  : attach_iscsi iscsi_monitor kernel_* mad port_events srp_daemon srp_show uri applet bdev child daemon disk_open out kernel_serving attach_srp :
+attach  : applet attach attach_iscsi attach_nfs attach_nvme attach_srp child iscsi iscsi_carrier iscsi_logins kernel_* mad nfs nfs_mount nvmf out resolve stream uri wire/nvmf :
+boot    : applet_run attach_boot kernel_* out uri wire/nvmf uapi/* : cjson/*
+inspect : attach_boot doctor kernel_* out probe applet_run uri : cjson/* netlink/*
+srpd    : attach_srp child kernel_* mad port_events srp_daemon srp_show :
+monitor : attach_iscsi iscsi_monitor kernel_* out :
+serve   : child daemon disk_open export fronts iscsi kernel_* mad bdev listener nbd_server serve split uapi/* uri : liburing.h
 load    : bdev ep load mem admission ring protocol stats stream uri listener wire/bench wire/rping out :
 target  : admission target serve split bdev listener ep stream mem :
-export  : mad bdev child export kernel_disk kernel_identity kernel_nbd kernel_process mem nbd_server split uri uapi/* daemon disk_open fronts serve iscsi listener kernel_rdma : liburing.h
-kernel  : kernel_* out child uri wire/iscsi wire/nvmf iscsi_carrier uapi/* : netlink/* cjson/* mbedtls/*
+kernel  : kernel_* child out : netlink/* mbedtls/*
 proto   : serve target ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri resolve crc32c nbd_server wire/* : mbedtls/*
 block   : bdev split uri out mem copy content protocol image : liburing.h mbedtls/*
 mad     : mad port_events wire/mad : infiniband/*
 net     : port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
-base    : applet uri image child crc32c mem out resolve stats : mbedtls/*
+uri     : uri word :
+base    : applet uri image child crc32c mem out resolve stats word : mbedtls/*
 include : * :
 '
 everywhere='base64 diag grow min loop names policy wire'
 # Folders of a room that may use the private headers of another one.
-friends='core/proto/iscsi:scsi core/proto/srp:scsi core/kernel/status:nvme'
-for dir in core/kernel/*/; do friends+=" ${dir%/}:sys"; done
+friends='core/proto/iscsi:scsi core/proto/srp:scsi'
+for dir in core/kernel/*/; do friends+=" ${dir%/}:disks ${dir%/}:modules ${dir%/}:process"; done
 guarded='infiniband/* rdma/rdma_cma.h rdma/rsocket.h netlink/* liburing.h cjson/* mbedtls/*'
 
 matches() { # NAME PATTERN...

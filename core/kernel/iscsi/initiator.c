@@ -2,9 +2,9 @@
 /* Find the initiator name of this host, in the same places as open-iscsi. */
 #include "kernel_identity.h"
 #include "kernel_iscsi.h"
+#include "kernel_sys.h"
 #include "names.h"
-#include "sys/identity.h"
-#include "sys/sys.h"
+#include "process/identity.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

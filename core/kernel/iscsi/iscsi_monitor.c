@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Find the session monitor by its lock, and iscsid by its process name. */
 #include "kernel_iscsi.h"
-#include "sys/sys.h"
+#include "kernel_sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * drivers/scsi/scsi_transport_iscsi.c), and write the one attribute that is writable. */
 #include "grow.h"
 #include "kernel_iscsi.h"
-#include "sys/sys.h"
+#include "kernel_sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

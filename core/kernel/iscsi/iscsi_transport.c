@@ -2,9 +2,9 @@
 /* The kernel's iSCSI transports, and texts for its numeric codes. */
 #include "iscsi_nl.h"
 #include "kernel_rdma.h"
+#include "kernel_sys.h"
 #include "loop.h"
-#include "sys/modules.h"
-#include "sys/sys.h"
+#include "modules/modules.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

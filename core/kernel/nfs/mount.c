@@ -4,7 +4,7 @@
 #include "child.h"
 #include "grow.h"
 #include "kernel_nfs.h"
-#include "sys/sys.h"
+#include "kernel_sys.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The kernel's NFS client: its modules, and the client address. */
 #include "kernel_nfs.h"
-#include "sys/modules.h"
-#include "sys/sys.h"
+#include "kernel_sys.h"
+#include "modules/modules.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

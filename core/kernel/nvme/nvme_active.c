@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* List the namespaces that a controller shows to this host, by Identify. */
+#include "disks/node.h"
 #include "nvme.h"
-#include "sys/node.h"
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>

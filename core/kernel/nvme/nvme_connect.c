@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Connect through /dev/nvme-fabrics: writing one line blocks until the kernel has connected or
  * failed. */
+#include "disks/node.h"
+#include "kernel_sys.h"
+#include "modules/modules.h"
 #include "nvme.h"
-#include "sys/modules.h"
-#include "sys/node.h"
-#include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

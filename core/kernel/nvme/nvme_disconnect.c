@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Disconnect: select the connections, find users of their disks, and delete the controllers. */
+#include "disks/holders.h"
+#include "disks/node.h"
 #include "grow.h"
+#include "kernel_sys.h"
 #include "nvme.h"
-#include "sys/holders.h"
-#include "sys/node.h"
-#include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
 /* Find and add TLS keys in the kernel's keyrings (keyrings(7)), where its NVMe/TCP driver and tlshd
  * look for them. */
 #include "kernel_nvmf.h"
-#include "sys/sys.h"
+#include "kernel_sys.h"
 #include <errno.h>
 #include <linux/keyctl.h>
 #include <stdio.h>

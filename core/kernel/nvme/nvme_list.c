@@ -4,9 +4,9 @@
 #include "child.h"
 #include "grow.h"
 #include "kernel_nvmf.h"
+#include "kernel_sys.h"
 #include "loop.h"
 #include "nvme.h"
-#include "sys/sys.h"
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Attribute the kernel's log lines: the log has lines of every controller, and while an attempt
  * fails another controller may be reconnecting. */
+#include "kernel_sys.h"
 #include "nvme.h"
-#include "sys/sys.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* Read controllers and their namespaces from /sys/class/nvme and /sys/class/block. Skip entries
  * that disappear during the scan. */
 #include "grow.h"
+#include "kernel_sys.h"
 #include "nvme.h"
-#include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

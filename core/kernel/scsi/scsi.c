@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Read the logical units of a SCSI host from sysfs, and find users of their disks. */
 #include "scsi.h"
+#include "disks/holders.h"
+#include "disks/node.h"
 #include "grow.h"
-#include "sys/holders.h"
-#include "sys/modules.h"
-#include "sys/node.h"
-#include "sys/sys.h"
+#include "kernel_sys.h"
+#include "modules/modules.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

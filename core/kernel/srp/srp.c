@@ -2,8 +2,8 @@
 /* Connections of the kernel's SRP initiator, ib_srp, and its settings. */
 #include "grow.h"
 #include "kernel_srp.h"
+#include "kernel_sys.h"
 #include "names.h"
-#include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * log, as the errno alone is vague. */
 #include "kernel_scsi.h"
 #include "kernel_srp.h"
-#include "sys/sys.h"
+#include "kernel_sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* Choose the local port of a login. ib_srp does not: each port has its own add_target, and a login
  * through the wrong one fails. */
 #include "kernel_srp.h"
+#include "kernel_sys.h"
 #include "names.h"
-#include "sys/sys.h"
 #include <errno.h>
 #include <ifaddrs.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The module of the kernel's SRP initiator and its parameters. */
 #include "kernel_srp.h"
-#include "sys/modules.h"
-#include "sys/sys.h"
+#include "kernel_sys.h"
+#include "modules/modules.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

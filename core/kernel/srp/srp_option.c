@@ -3,8 +3,8 @@
  * before the kernel sees them. ib_srp of Linux 6.12 does not detect missing options if the last
  * value was valid, and trusts a max_it_iu_size that is too small. */
 #include "kernel_srp.h"
+#include "kernel_sys.h"
 #include "names.h"
-#include "sys/sys.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Remote ports of ib_srp (scsi_transport_srp): set their timeouts and remove them. */
 #include "kernel_srp.h"
-#include "sys/sys.h"
+#include "kernel_sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The kernel's prerequisites for RDMA in userspace: ib_uverbs, rdma_ucm, and a device. */
+#include "kernel_rdma.h"
+#include "kernel_sys.h"
+#include "modules/modules.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* In order of dependency; shown_by: paths that exist once it is loaded or built in. */
+static const struct part {
+	const char *module, *shown_by[2];
+} parts[] = {
+	{ "ib_core", { "sys/class/infiniband", "sys/module/ib_core" } },
+	{ "ib_uverbs", { "sys/class/infiniband_verbs", "sys/module/ib_uverbs" } },
+	{ "rdma_ucm", { "sys/class/misc/rdma_cm", "dev/infiniband/rdma_cm" } },
+};
+#define PARTS (sizeof(parts) / sizeof(*parts))
+
+static bool present(int root, const struct part *part)
+{
+	return kernel_sys_exists(root, part->shown_by[0]) ||
+	       kernel_sys_exists(root, part->shown_by[1]);
+}
+
+static void count(const char *name, void *arg)
+{
+	(void)name;
+	++*(unsigned *)arg;
+}
+
+int kernel_rdma_missing(int root, const char *module, const char *why, struct diag *diag)
+{
+	unsigned devices = 0;
+
+	kernel_sys_list(root, "sys/class/infiniband", count, &devices);
+	if (module)
+		return diag_set(diag, DIAG_NO_MODULE, kernel_module_errno(why),
+			"%skernel module %s is not loaded: %s",
+			devices ? "" : "no RDMA device: ", module, why);
+	if (devices)
+		return 0;
+	diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device");
+	diag_hint(diag, HINT_RDMA_DEVICE);
+	return -ENODEV;
+}
+
+bool kernel_rdma_loaded(int root)
+{
+	for (unsigned i = 0; i < PARTS; i++)
+		if (!present(root, &parts[i]))
+			return false;
+	return true;
+}
+
+int kernel_rdma_ready(int root, struct diag *diag)
+{
+	for (unsigned i = 0; i < PARTS; i++) {
+		const char *why;
+
+		if (present(root, &parts[i]))
+			continue;
+		why = kernel_module_load(root, parts[i].module);
+		if (present(root, &parts[i]))
+			continue;
+		return kernel_rdma_missing(root, parts[i].module, why, diag);
+	}
+	return kernel_rdma_missing(root, NULL, NULL, diag);
+}
+
+static void first_name(const char *name, void *arg)
+{
+	char *to = arg;
+
+	if (!*to || strcmp(name, to) < 0)
+		snprintf(to, 32, "%.31s", name);
+}
+
+/* RoCE and iWARP have the interface of each GID in sysfs; IPoIB is a network device of the same
+ * hardware. */
+int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct diag *diag)
+{
+	char path[128], first[32] = "";
+
+	snprintf(path, sizeof(path), "sys/class/infiniband/%.60s", dev);
+	if (!*dev || strchr(dev, '/') || !kernel_sys_exists(root, path))
+		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device '%s'", dev);
+	if (kernel_sys_read(root, name, len, "%s/ports/1/gid_attrs/ndevs/0", path) > 0)
+		return 0;
+	snprintf(path, sizeof(path), "sys/class/infiniband/%.60s/device/net", dev);
+	kernel_sys_list(root, path, first_name, first);
+	if (!first[0])
+		return diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+			"RDMA device '%s' has no network interface", dev);
+	snprintf(name, len, "%s", first);
+	return 0;
+}

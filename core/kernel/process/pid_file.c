@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The PID file of a daemon, which keeps it locked: the lock ends with the process, while its number
+ * may be reused. */
+#include "kernel_process.h"
+#include "kernel_sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TRIES 10 /* as another process may remove the file while it is being opened */
+/* fields 3 and 22 of proc_pid_stat(5) */
+#define STAT_STATE_AND_START                                                                       \
+	" %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu"
+
+static int open_file(const char *path, int create, struct stat *st, struct diag *diag)
+{
+	int fd = open(path, O_RDWR | create | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
+
+	if (fd < 0 && errno == ELOOP)
+		return diag_set(diag, DIAG_USAGE, ELOOP, "is a symbolic link");
+	if (fd < 0 && errno != EISDIR)
+		return diag_sys(diag, errno, "write");
+	if (fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return diag_set(diag, DIAG_USAGE, EINVAL, "is not a regular file");
+}
+
+static bool is_at(const char *path, const struct stat *st)
+{
+	struct stat now;
+
+	return lstat(path, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino;
+}
+
+static pid_t read_pid(int fd)
+{
+	char text[16] = "", *end;
+	long pid = pread(fd, text, sizeof(text) - 1, 0) > 0 ? strtol(text, &end, 10) : 0;
+
+	return pid > 0 && pid <= INT32_MAX && strchr("\n ", *end) ? (pid_t)pid : 0;
+}
+
+static double seconds(clockid_t clock)
+{
+	struct timespec now = { 0 };
+
+	clock_gettime(clock, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* A process that started after the file was written has a reused number. */
+static bool is_alive(int root, pid_t pid, const struct stat *st)
+{
+	unsigned long long ticks;
+	char text[1024], *comm_end, state;
+	double began;
+
+	if (!pid || pid == getpid() ||
+		kernel_sys_read(root, text, sizeof(text), "proc/%d/stat", (int)pid) <= 0)
+		return false;
+	comm_end = strrchr(text, ')');
+	if (!comm_end || sscanf(comm_end + 1, STAT_STATE_AND_START, &state, &ticks) != 2)
+		return false;
+	if (state == 'Z' || state == 'X')
+		return false;
+	began = (double)ticks / (double)sysconf(_SC_CLK_TCK);
+	began += seconds(CLOCK_REALTIME) - seconds(CLOCK_BOOTTIME);
+	return began <= (double)st->st_mtim.tv_sec + 1;
+}
+
+/* Lock the file. 0; -EBUSY: a process holds it. On a file system without locks nothing holds it. */
+static int lock_file(int root, int fd, const struct stat *st, struct diag *diag)
+{
+	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	bool locked = fcntl(fd, F_OFD_SETLK, &all) < 0 && (errno == EAGAIN || errno == EACCES);
+	pid_t pid = read_pid(fd);
+
+	if (st->st_size && !pid)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "is not a pid file");
+	if (!locked && !is_alive(root, pid, st))
+		return 0;
+	if (pid)
+		return diag_set(diag, DIAG_BUSY, EBUSY, "in use by process %d", (int)pid);
+	return diag_set(diag, DIAG_BUSY, EBUSY, "in use by another process");
+}
+
+static int write_pid(int fd, struct diag *diag)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)len, 0) != len)
+		return diag_sys(diag, errno, "write");
+	return 0;
+}
+
+/* Check that the directory of a missing file exists. */
+static int check_folder(const char *path, struct diag *diag)
+{
+	char *folder = strdup(path);
+	int fd = folder ? open(dirname(folder), O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	int err = fd < 0 ? diag_sys(diag, errno, "write") : 0;
+
+	if (fd >= 0)
+		close(fd);
+	free(folder);
+	return err;
+}
+
+int kernel_pid_file_check(int root, const char *path, struct diag *diag)
+{
+	struct diag why = { 0 };
+	struct stat st;
+	int fd = open_file(path, 0, &st, &why), err = fd;
+
+	if (fd >= 0) {
+		err = lock_file(root, fd, &st, &why);
+		close(fd);
+	} else if (fd == -ENOENT) {
+		why = (struct diag){ 0 };
+		err = check_folder(path, &why);
+	}
+	diag_ctx(&why, "%s", path);
+	if (err && diag)
+		*diag = why;
+	return err;
+}
+
+int kernel_pid_file(int root, const char *path, struct diag *diag)
+{
+	for (unsigned i = 0; i < TRIES; i++) {
+		struct stat st;
+		int fd = open_file(path, O_CREAT, &st, diag);
+		int err = fd < 0 ? fd : lock_file(root, fd, &st, diag);
+		bool gone = !err && !is_at(path, &st);
+
+		if (!err && !gone)
+			err = write_pid(fd, diag);
+		if (!err && !gone)
+			return fd;
+		if (fd >= 0)
+			close(fd);
+		if (err) {
+			diag_ctx(diag, "%s", path);
+			return err;
+		}
+	}
+	diag_set(diag, DIAG_BUSY, EBUSY, "another process keeps removing it");
+	diag_ctx(diag, "%s", path);
+	return -EBUSY;
+}
+
+void kernel_pid_file_end(int fd, const char *path)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && is_at(path, &st))
+		unlink(path);
+	close(fd);
+}

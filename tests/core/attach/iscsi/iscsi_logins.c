@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What follows a login over iSER that fails: TCP, or retries. */
+/* Link: leap */
+#include "iscsi_logins.h"
+#include "iscsi_kernel.h"
+#include "kernel_iscsi.h"
+#include "says.h"
+#include "tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SEC     1000000000ull
+#define SESSION "sys/devices/platform/host6/session1/iscsi_session/session1/"
+#define CONN    "sys/class/iscsi_connection/connection1:0/"
+
+static struct tree tree;
+static struct loop *loop;
+static struct diag why;
+static struct iscsi_identity from = { .initiator = "iqn.x:me" };
+static struct attach_iscsi job;
+static struct iscsi_target target = { .spelling = "it", .any = true, .count = 1 };
+static struct opt_common common;
+static struct call call = { .opts = &common, .diag = &why };
+static struct iscsi_logins logins;
+static int listener;
+
+/* A target that listens over TCP alone. */
+static void setup(void)
+{
+	socklen_t len = sizeof(job.params.portal.ss);
+	char handle[8];
+
+	tree = tree_new();
+	tree_dir(&tree, "sys/bus/scsi/drivers/sd");
+	tree_dir(&tree, "sys/class/infiniband/mlx5_0");
+	tree_file(&tree, "proc/crypto", "name : crc32c\n");
+	tree_file(&tree, "sys/class/iscsi_transport/tcp/handle", "0\n");
+	snprintf(handle, sizeof(handle), "%d\n", KERNEL_ISCSI_ISER);
+	tree_file(&tree, "sys/class/iscsi_transport/iser/handle", handle);
+	tree_file(&tree, "sys/class/scsi_host/host6/scan", "");
+	tree_file(&tree, "sys/module/scsi_transport_iscsi/uevent", "");
+	tree_file(&tree, "sys/class/scsi_device/6:0:0:1/device/type", "1\n");
+	tree_file(&tree, SESSION "targetname", "iqn.x:t\n");
+	tree_link(&tree, "sys/class/iscsi_session/session1",
+		"../../devices/platform/host6/session1/iscsi_session/session1");
+	iscsi_kernel_start();
+	iscsi_kernel.code[ISCSI_IF_EP_POLL] = -ECONNREFUSED;
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	job.params = (struct iscsi_session_params){
+		.target = "iqn.x:t", .tpgt = -1, .from = &from, .carrier = ISCSI_ISER
+	};
+	job.luns.lun = SCSI_LUN_ALL;
+	job.due = true;
+	iscsi_settings_init(&job.params.set);
+	addr_parse(&job.params.portal, "127.0.0.1:0", 0, NULL);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cr_assert_eq(
+		bind(listener, (struct sockaddr *)&job.params.portal.ss, job.params.portal.len), 0);
+	cr_assert_eq(listen(listener, 9), 0);
+	getsockname(listener, (struct sockaddr *)&job.params.portal.ss, &len);
+	logins = (struct iscsi_logins){ .call = &call,
+		.root = tree.root,
+		.targets = { &target, 1 },
+		.attach = &job,
+		.count = 1 };
+}
+
+static void fini(void)
+{
+	attach_luns_free(&job.luns);
+	loop_free(loop);
+	iscsi_kernel_stop();
+	close(listener);
+	tree_free(&tree);
+}
+TestSuite(iscsi_logins, .init = setup, .fini = fini);
+
+static void session(const char *state, const char *driver)
+{
+	char port[8];
+
+	snprintf(port, sizeof(port), "%u\n", addr_port(&job.params.portal));
+	tree_file(&tree, SESSION "state", state);
+	tree_file(&tree, SESSION "target_state", "SCANNED\n");
+	tree_file(&tree, CONN "persistent_address", "127.0.0.1\n");
+	tree_file(&tree, CONN "persistent_port", port);
+	tree_file(&tree, "sys/class/scsi_host/host6/proc_name", driver);
+}
+
+Test(iscsi_logins, tcp_where_nothing_answers_over_iser)
+{
+	tree_file(&tree, SESSION "state", "LOGGED_IN\n");
+	tree_file(&tree, "sys/class/scsi_host/host6/proc_name", "iscsi_tcp\n");
+	cr_assert_eq(iscsi_logins_run(&logins, loop), 0);
+	cr_assert(
+		!job.attach.why.err && job.params.carrier == ISCSI_TCP, "%s", job.attach.why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 1);
+}
+
+/* Its disks are in use, perhaps: they must not appear twice. */
+Test(iscsi_logins, no_tcp_beside_a_lost_session_over_iser)
+{
+	session("FAILED\n", "iscsi_iser\n");
+	cr_assert_eq(iscsi_logins_run(&logins, loop), 0);
+	cr_assert(job.existed && job.attach.why.err && job.params.carrier == ISCSI_ISER, "%s",
+		job.attach.why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_CONNECT], 1);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 0);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_BOUND_SESSION], 0);
+}
+
+static void send_interrupt(struct loop_timer *timer)
+{
+	(void)timer;
+	cr_assert_eq(kill(getpid(), SIGINT), 0);
+}
+
+Test(iscsi_logins, retries_end_by_a_signal)
+{
+	struct loop_timer timer = { .fire = send_interrupt };
+	uint64_t begun = loop_clock();
+
+	target.any = false;
+	close(listener);
+	job.params.carrier = ISCSI_TCP;
+	logins.boot_config.retry_max = 100;
+	loop_timer_set(loop, &timer, begun + SEC / 3);
+	cr_assert_eq(iscsi_logins_run(&logins, loop), 0);
+	diag_says(&job.attach.why, DIAG_CLOSED, NULL, "interrupted");
+	cr_assert(!iscsi_kernel.sessions && loop_clock() - begun < 30 * SEC);
+}
