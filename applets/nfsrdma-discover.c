@@ -162,15 +162,11 @@ static void print_clients(struct out *out, const struct nfs_export *e)
 /* Of a directory, if the server answers over RDMA. */
 static void print_uri(struct discovery *d, const char *path)
 {
-	bool v6 = strchr(d->host, ':');
-	char uri[URI_MAX], port[8] = "";
+	char uri[URI_MAX];
 
 	if (!d->versions[true])
 		return;
-	if (d->port[true] != NFS_RDMA_PORT)
-		snprintf(port, sizeof(port), ":%u", d->port[true]);
-	snprintf(uri, sizeof(uri), "nfs+rdma://%s%s%s%s", v6 ? "[" : "", d->host, v6 ? "]" : "",
-		port);
+	uri_start(uri, "nfs+rdma", d->host, d->port[true] == NFS_RDMA_PORT ? 0 : d->port[true]);
 	uri_encode(uri, path);
 	out_text(d->call->out, "uri", "uri     ", "%s", uri);
 }

@@ -155,18 +155,15 @@ static void print_dry_run(struct call *call, const struct nfs_mount *m)
 static void print_uri(struct call *call, const struct mounting *g)
 {
 	const struct nfs_mount *m = &g->mount;
-	bool bracket = strchr(m->source.host, ':');
-	char path[URI_MAX] = "", port[8] = "";
+	char uri[URI_MAX];
 
 	if (strstr(g->given, "://")) {
 		out_text(call->out, "uri", NULL, "%s", g->given);
 		return;
 	}
-	if (m->options.port)
-		snprintf(port, sizeof(port), ":%u", m->options.port);
-	uri_encode(path, m->source.path);
-	out_text(call->out, "uri", NULL, "nfs+rdma://%s%s%s%s%s", bracket ? "[" : "",
-		m->source.host, bracket ? "]" : "", port, path);
+	uri_start(uri, "nfs+rdma", m->source.host, m->options.port);
+	uri_encode(uri, m->source.path);
+	out_text(call->out, "uri", NULL, "%s", uri);
 }
 
 static void print_mount(struct call *call, const struct mounting *g)

@@ -25,7 +25,7 @@ struct nvmf_log {
 	unsigned count;
 	struct nvmf_record *record;
 	struct nvmf_failure { /* referrals that could not be queried; not all if there are many */
-		char uri[300];
+		char uri[URI_MAX];
 		struct diag why;
 	} * failure;
 	unsigned failures;

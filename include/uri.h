@@ -60,15 +60,19 @@ bool uri_is_iscsi(const char *text);
 /* Whether it is one of the words for the firmware's targets: "", "iscsi", "ibft". uri_parse()
  * rejects them. */
 bool uri_is_firmware(const char *text);
-/* These append to a text, and cut what exceeds it. Percent-encode for a path or a key's value: all
- * but letters, digits and -._~/: */
+/* Print "scheme://host:port"; an address of IPv6 gets brackets. port 0: none. The functions below
+ * append to that, and cut what exceeds it. */
+void uri_start(char text[URI_MAX], const char *scheme, const char *host, unsigned port);
+/* Percent-encode for a path or a key's value: all but letters, digits and -._~/: */
 void uri_encode(char text[URI_MAX], const char *from);
-/* A target's name as one segment of a path: '/' is encoded, too. */
-void uri_encode_name(char text[URI_MAX], const char *name);
-/* Name and unit of the URI. */
-void uri_encode_target(char text[URI_MAX], const struct uri *);
-/* A key after an encoded URI: "?src=10.0.0.1" or "&tos=8". */
-void uri_encode_key(char text[URI_MAX], const char *name, const char *value);
+/* "/" and a target's name as one segment: '/' is encoded, too. */
+void uri_add_name(char text[URI_MAX], const char *name);
+/* "/0": a LUN or namespace. */
+void uri_add_unit(char text[URI_MAX], uint64_t unit);
+/* "/", name and unit of the URI; nothing if it has none. */
+void uri_add_target(char text[URI_MAX], const struct uri *);
+/* A key: "?src=10.0.0.1" or "&tos=8". */
+void uri_add_key(char text[URI_MAX], const char *name, const char *value);
 /* Those of the keys (NULL ends the names) that the URI has. */
 void uri_add_keys(char text[URI_MAX], struct uri *, const char *const *names);
 /* Return the part of the path after the name; "": none. */

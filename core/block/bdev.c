@@ -240,8 +240,8 @@ static void offer(const char *uri, void *user)
 	const char *path = strstr(uri, "://");
 
 	path = path ? strchr(path + 3, '/') : NULL;
-	len = path ? strcspn(path + 1, "?") : 0;
-	offers->has |= len && !strncmp(offers->wanted, path + 1, len) &&
+	len = path ? strcspn(path, "?") : 0;
+	offers->has |= len > 1 && !strncmp(offers->wanted, path, len) &&
 		       (!offers->wanted[len] || offers->wanted[len] == '/');
 	if (offers->more || at + strlen(uri) + 4 > sizeof(offers->text))
 		offers->more++;
@@ -257,7 +257,7 @@ static void suggest_others(struct loop *loop, const struct proto *proto, struct 
 	struct bdev_env mine = *env;
 	struct offers offers = { 0 };
 
-	uri_encode_target(offers.wanted, uri);
+	uri_add_target(offers.wanted, uri);
 	mine.timeout_ms = ms;
 	if ((why->code != DIAG_NOT_FOUND && why->code != DIAG_BUSY) || why->hint[0] ||
 		!proto->discover || proto->discover(loop, uri, &mine, offer, &offers, NULL) ||

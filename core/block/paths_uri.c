@@ -36,8 +36,8 @@ static int uri_rehost(struct uri *uri, char *value, struct diag *diag)
 	char *host = value, *port = NULL, *end, text[URI_MAX];
 	uint64_t number;
 
-	snprintf(text, sizeof(text), "%s://%.256s/", uri->scheme, value);
-	uri_encode_target(text, uri);
+	snprintf(text, sizeof(text), "%s://%.256s", uri->scheme, value);
+	uri_add_target(text, uri);
 	memcpy(uri->spelling, text, sizeof(text));
 	if (*host == '[') {
 		end = strchr(++host, ']');

@@ -111,13 +111,10 @@ int disk_on_loss(const struct call *call, const char *text, const char *on_loss,
 static void key_of_uri(struct uri *uri, char key[DISK_KEY])
 {
 	const char *socket = uri_value(uri, "socket");
-	bool bracket = strchr(uri->host, ':');
-	char port[8] = "";
+	char start[URI_MAX];
 
-	if (uri->port)
-		snprintf(port, sizeof(port), ":%u", uri->port);
-	snprintf(key, DISK_KEY, "%s://%s%s%s%s/%s%s%s", uri->scheme, bracket ? "[" : "", uri->host,
-		bracket ? "]" : "", port, uri->path, socket ? "?socket=" : "",
+	uri_start(start, uri->scheme, uri->host, uri->port);
+	snprintf(key, DISK_KEY, "%s/%s%s%s", start, uri->path, socket ? "?socket=" : "",
 		socket ? socket : "");
 }
 

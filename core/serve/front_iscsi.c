@@ -98,19 +98,19 @@ static void show_transport(struct out *out, const struct net_portal *at, const c
 	const char *user, unsigned transports)
 {
 	bool rdma = transports != TRANSPORT_TCP;
-	const char *scheme = rdma ? "iser" : "iscsi",
-		   *only = transports == TRANSPORT_IWARP ? IWARP_ONLY : "";
-	char segment[URI_MAX] = "", keys[URI_MAX] = "", word[OUT_SHELL(NAME_PLAIN_MAX)];
+	const char *only = transports == TRANSPORT_IWARP ? IWARP_ONLY : "";
+	char uri[URI_MAX], keys[URI_MAX] = "", word[OUT_SHELL(NAME_PLAIN_MAX)];
 
-	uri_encode_name(segment, name);
+	uri_start(uri, rdma ? "iser" : "iscsi", at->host, at->port);
+	uri_add_name(uri, name);
+	uri_add_unit(uri, 0);
 	if (user)
-		uri_encode_key(keys, "user", user);
+		uri_add_key(keys, "user", user);
 	out_shell(name, word, sizeof(word));
 	out_object(out, NULL);
 	net_show_portal(out, at, transports);
 	out_text(out, "target", NULL, "%s", name);
-	out_text(
-		out, "rdmastor", "rdmastor:   ", "%s://%s/%s/0%s", scheme, at->text, segment, keys);
+	out_text(out, "rdmastor", "rdmastor:   ", "%s%s", uri, keys);
 	out_text(out, "iscsiadm", "iscsiadm:   ",
 		"iscsiadm -m discovery -t st -p %s%s && iscsiadm -m node -T %s -p %s%s -l%s",
 		at->text, rdma ? " -I iser" : "", word, at->text, rdma ? " -I iser" : "", only);
@@ -119,8 +119,7 @@ static void show_transport(struct out *out, const struct net_portal *at, const c
 		at->host, at->port, ISCSI_TARGET_PORTAL_TAG,
 		rdma ? " -P iface.transport_name=iser" : "", only);
 	if (transports != TRANSPORT_IWARP)
-		out_text(
-			out, "libiscsi", "libiscsi:   ", "%s://%s/%s/0", scheme, at->text, segment);
+		out_text(out, "libiscsi", "libiscsi:   ", "%s", uri);
 	out_end(out);
 }
 

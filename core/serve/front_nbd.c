@@ -131,7 +131,8 @@ static void client_uri(
 	if (!addr_is_any(addr) || local)
 		return;
 	net_portal_of(&at, addr);
-	snprintf(uri, URI_MAX, "nbd://%s/", at.text);
+	uri_start(uri, "nbd", at.host, at.port);
+	uri_encode(uri, "/");
 	uri_encode(uri, f->nbd.export[export].name);
 }
 

@@ -82,14 +82,15 @@ static void show_transport(struct out *out, const struct net_portal *at, const c
 {
 	bool rdma = transports != TRANSPORT_TCP;
 	const char *trtype = rdma ? "rdma" : "tcp", *upper = rdma ? "RDMA" : "TCP";
-	char name[URI_MAX] = "", word[OUT_SHELL(NAME_PLAIN_MAX)];
+	char uri[URI_MAX], word[OUT_SHELL(NAME_PLAIN_MAX)];
 
-	uri_encode_name(name, nqn);
+	uri_start(uri, rdma ? "nvme+rdma" : "nvme+tcp", at->host, at->port);
+	uri_add_name(uri, nqn);
 	out_shell(nqn, word, sizeof(word));
 	out_object(out, NULL);
 	net_show_portal(out, at, transports);
 	out_text(out, "subnqn", NULL, "%s", nqn);
-	out_text(out, "rdmastor", "rdmastor: ", "nvme+%s://%s/%s%s", trtype, at->text, name, keys);
+	out_text(out, "rdmastor", "rdmastor: ", "%s%s", uri, keys);
 	out_text(out, "nvme_cli", NULL, "nvme connect -t %s -a %s -s %u -n %s", trtype, at->host,
 		at->port, word);
 	out_line(out, "nvme-cli: nvme connect -t %s -a %s -s %u -n %s%s", trtype, at->host,

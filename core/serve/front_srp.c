@@ -187,21 +187,32 @@ static void show_disks(struct out *out, const struct net_front *net)
 	out_end(out);
 }
 
+static void target_uri(const struct srp_front *f, const char *scheme, const char *host,
+	unsigned port, char uri[URI_MAX])
+{
+	uri_start(uri, scheme, host, port);
+	uri_add_name(uri, f->guid);
+	uri_add_name(uri, f->guid);
+	uri_add_unit(uri, 0);
+}
+
 /* Only rdmastor can use software iWARP: ib_srp needs a device. */
 static void show_way(struct out *out, const struct srp_front *f, unsigned i)
 {
 	struct net_portal at;
 	struct addr bound;
 	unsigned transports = target_transports(f->net.target, i, &bound);
+	char uri[URI_MAX];
 
 	if (!(transports & TRANSPORT_RDMA))
 		return;
 	net_portal_of(&at, &bound);
+	target_uri(f, "srp+cm", at.host, at.port, uri);
 	out_object(out, NULL);
 	net_show_portal(out, &at, transports);
 	out_text(out, "target", NULL, "%s", f->guid);
-	out_text(out, "rdmastor", "rdmastor:   ", "srp+cm://%s/%s/%s/0%s", at.text, f->guid,
-		f->guid, transports & TRANSPORT_VERBS ? "" : "?rdma=iwarp");
+	out_text(out, "rdmastor", "rdmastor:   ", "%s%s", uri,
+		transports & TRANSPORT_VERBS ? "" : "?rdma=iwarp");
 	if (transports & TRANSPORT_VERBS)
 		out_text(out, "add_target", "add_target: ", "id_ext=%s,ioc_guid=%s,dest=%s",
 			f->guid, f->guid, at.text);
@@ -214,18 +225,18 @@ static void show_service(struct out *out, const struct srp_front *f, unsigned i)
 {
 	const struct addr_ib *ib = (const void *)&f->net.opt.listen[i].at.ss;
 	const uint64_t id = service_id(f);
-	char gid[33], host[ADDR_TEXT];
+	char gid[33], host[ADDR_TEXT], uri[URI_MAX];
 
 	hex_text(gid, ib->gid, sizeof(ib->gid));
+	target_uri(f, "srp", gid, 0, uri);
 	out_object(out, NULL);
 	out_text(out, "transport", NULL, "rdma");
 	out_text(out, "traddr", NULL, "%s", addr_host(&f->net.opt.listen[i].at, host));
 	out_text(out, "service_id", NULL, "%016" PRIx64, id);
 	out_bool(out, "iwarp", NULL, false);
 	out_text(out, "target", NULL, "%s", f->guid);
-	out_text(out, "rdmastor",
-		"rdmastor:   ", "srp://%s/%s/%s/0?pkey=%04x&service_id=%016" PRIx64, gid, f->guid,
-		f->guid, PKEY_DEFAULT, id);
+	out_text(out, "rdmastor", "rdmastor:   ", "%s?pkey=%04x&service_id=%016" PRIx64, uri,
+		PKEY_DEFAULT, id);
 	out_text(out, "add_target",
 		"add_target: ", "id_ext=%s,ioc_guid=%s,dgid=%s,pkey=%04x,service_id=%016" PRIx64,
 		f->guid, f->guid, gid, PKEY_DEFAULT, id);

@@ -430,39 +430,6 @@ int uri_parse(struct uri *uri, const char *text, struct diag *diag)
 	return rc && diag ? diag_ctx(diag, "%s", uri->spelling) : rc;
 }
 
-static void encode(char text[URI_MAX], const char *from, const char *also)
-{
-	size_t len = strlen(text);
-
-	for (; *from && len < URI_MAX - 1; from++) {
-		unsigned char c = (unsigned char)*from;
-		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-			     (c >= '0' && c <= '9') || strchr(also, c);
-
-		len += (size_t)snprintf(text + len, URI_MAX - len, plain ? "%c" : "%%%02X", c);
-	}
-}
-
-void uri_encode(char text[URI_MAX], const char *from)
-{
-	encode(text, from, "-._~/:");
-}
-
-void uri_encode_name(char text[URI_MAX], const char *name)
-{
-	encode(text, name, "-._~:");
-}
-
-void uri_encode_target(char text[URI_MAX], const struct uri *uri)
-{
-	char name[URI_MAX];
-
-	if (!uri_name(uri, name, sizeof(name)))
-		return;
-	uri_encode_name(text, name);
-	uri_encode(text, uri->path + uri->name_len);
-}
-
 const char *uri_unit(const struct uri *uri)
 {
 	return uri->path + uri->name_len + (uri->path[uri->name_len] == '/');
@@ -471,19 +438,4 @@ const char *uri_unit(const struct uri *uri)
 bool uri_name(const struct uri *uri, char *name, size_t room)
 {
 	return (size_t)snprintf(name, room, "%.*s", (int)uri->name_len, uri->path) < room;
-}
-
-void uri_encode_key(char text[URI_MAX], const char *name, const char *value)
-{
-	size_t len = strlen(text);
-
-	snprintf(text + len, URI_MAX - len, "%c%s=", strchr(text, '?') ? '&' : '?', name);
-	encode(text, value, "-._~/:=");
-}
-
-void uri_add_keys(char text[URI_MAX], struct uri *uri, const char *const *names)
-{
-	for (; *names; names++)
-		if (uri_value(uri, *names))
-			uri_encode_key(text, *names, uri_value(uri, *names));
 }

@@ -133,26 +133,26 @@ static void hint_userspace(struct attach_iscsi *one)
 	iscsi_attach_uri(one, uri);
 	if (kernel_initiator(one->attach.root, NULL, &own, NULL) ||
 		strcmp(own.name, params->from->initiator))
-		uri_encode_key(uri, "initiator", params->from->initiator);
+		uri_add_key(uri, "initiator", params->from->initiator);
 	if (auth->user)
-		uri_encode_key(uri, "user", auth->user);
+		uri_add_key(uri, "user", auth->user);
 	if (auth->secret)
-		uri_encode_key(uri, "secret-file",
+		uri_add_key(uri, "secret-file",
 			target->credentials.file[0] ? target->credentials.file[0] : "FILE");
 	if (auth->target_user)
-		uri_encode_key(uri, "target_user", auth->target_user);
+		uri_add_key(uri, "target_user", auth->target_user);
 	if (auth->target_secret)
-		uri_encode_key(uri, "target-secret-file",
+		uri_add_key(uri, "target-secret-file",
 			target->credentials.file[1] ? target->credentials.file[1] : "FILE");
 	if (params->src.ss.ss_family)
-		uri_encode_key(uri, "src", addr_host(&params->src, at));
+		uri_add_key(uri, "src", addr_host(&params->src, at));
 	if (params->netdev)
-		uri_encode_key(uri, "iface", params->netdev);
+		uri_add_key(uri, "iface", params->netdev);
 	for (unsigned i = 0; tcp && i < 2; i++)
 		if (digest[i] == ISCSI_DIGEST_CRC32C || digest[i] == ISCSI_DIGEST_CRC32C_NONE)
-			uri_encode_key(uri, name[i], "1");
+			uri_add_key(uri, name[i], "1");
 	if (params->set.replacement_timeout != LOSS_DEFAULT)
-		uri_encode_key(uri, "loss", loss_text(params->set.replacement_timeout, text));
+		uri_add_key(uri, "loss", loss_text(params->set.replacement_timeout, text));
 	attach_hint_userspace(uri, &one->attach.why);
 }
 

@@ -124,11 +124,11 @@ void iscsi_attach_uri(const struct attach_iscsi *one, char uri[URI_MAX])
 	const struct iscsi_session_params *params = &one->params;
 	char at[ADDR_TEXT];
 
-	snprintf(uri, URI_MAX, "%s://%s/", params->carrier == ISCSI_TCP ? "iscsi" : "iser",
-		addr_text(&params->portal, at));
-	uri_encode_name(uri, params->target);
+	uri_start(uri, params->carrier == ISCSI_TCP ? "iscsi" : "iser",
+		addr_host(&params->portal, at), addr_port(&params->portal));
+	uri_add_name(uri, params->target);
 	if (one->luns.lun != SCSI_LUN_ALL)
-		snprintf(uri + strlen(uri), URI_MAX - strlen(uri), "/%" PRIu64, one->luns.lun);
+		uri_add_unit(uri, one->luns.lun);
 }
 
 void iscsi_show_plan(const struct call *call, int root, const struct attach_iscsi *one,

@@ -49,14 +49,16 @@ static void compare_probes(
 	struct attach_iscsi *iscsi, const struct iscsi_dial *iser, const struct iscsi_dial *tcp)
 {
 	struct diag *why = &iscsi->attach.why;
-	char at[ADDR_TEXT];
+	char at[ADDR_TEXT], uri[URI_MAX];
 
 	if (is_ambiguous(why) && !iser->result.answers && iser->why.err)
 		*why = iser->why;
-	if (tcp->result.answers)
-		diag_hint(why,
-			"iSCSI over TCP answers there: rdmastor iser-login iscsi://%s/%.150s",
-			addr_text(&iscsi->params.portal, at), iscsi->params.target);
+	if (!tcp->result.answers)
+		return;
+	uri_start(uri, "iscsi", addr_host(&iscsi->params.portal, at),
+		addr_port(&iscsi->params.portal));
+	uri_add_name(uri, iscsi->params.target);
+	diag_hint(why, "iSCSI over TCP answers there: rdmastor iser-login %s", uri);
 }
 
 static void ask_done(struct iscsi_discovery *ask)

@@ -322,15 +322,13 @@ bool nvmf_target_key_from_policy(const struct nvmf_target *t, enum nvmf_key key)
 
 const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX])
 {
-	const char *host = value[NVMF_TRADDR], *port = value[NVMF_TRSVCID], *nqn = value[NVMF_NQN];
-	bool v6 = strchr(host, ':');
+	const char *port = value[NVMF_TRSVCID], *nqn = value[NVMF_NQN];
+	char scheme[32];
 
-	snprintf(uri, URI_MAX, "nvme+%.16s://%s%.256s%s%s%.32s", value[NVMF_TRANSPORT],
-		v6 ? "[" : "", host, v6 ? "]" : "", port ? ":" : "", port ? port : "");
-	if (nqn && strcmp(nqn, NVMF_DISCOVERY_NQN)) {
-		strcat(uri, "/");
-		uri_encode_name(uri, nqn);
-	}
+	snprintf(scheme, sizeof(scheme), "nvme+%s", value[NVMF_TRANSPORT]);
+	uri_start(uri, scheme, value[NVMF_TRADDR], port ? (unsigned)strtoul(port, NULL, 10) : 0);
+	if (nqn && strcmp(nqn, NVMF_DISCOVERY_NQN))
+		uri_add_name(uri, nqn);
 	return uri;
 }
 
@@ -344,9 +342,9 @@ static void add_identity(const struct nvmf_target *t, int root, char uri[URI_MAX
 	if (!kernel_identity(root, NULL, NULL, &own, NULL))
 		uuid_text(own_id, own.hostid);
 	if (nqn && (strcmp(nqn, own.hostnqn) || (id && strcasecmp(id, own_id))))
-		uri_encode_key(uri, "hostnqn", nqn);
+		uri_add_key(uri, "hostnqn", nqn);
 	if (id && strcasecmp(id, own_id))
-		uri_encode_key(uri, "hostid", id);
+		uri_add_key(uri, "hostid", id);
 }
 
 void nvmf_hint_userspace(const struct nvmf_target *t, int root, struct diag *diag)
@@ -371,18 +369,18 @@ void nvmf_hint_userspace(const struct nvmf_target *t, int root, struct diag *dia
 
 		if (text && (tcp || aliases[i].key != NVMF_HOST_IFACE) &&
 			(aliases[i].key != NVMF_NR_IO_QUEUES || atoi(text) <= USER_QUEUES))
-			uri_encode_key(uri, aliases[i].name, text);
+			uri_add_key(uri, aliases[i].name, text);
 	}
 	if (value[NVMF_TOS])
-		uri_encode_key(uri, "tos", value[NVMF_TOS]);
+		uri_add_key(uri, "tos", value[NVMF_TOS]);
 	for (int key = NVMF_HDR_DIGEST; tcp && key <= NVMF_DATA_DIGEST; key++)
 		if (value[key])
-			uri_encode_key(uri, kernel_nvmf_key_name(key), "1");
+			uri_add_key(uri, kernel_nvmf_key_name(key), "1");
 	if (loss && strcmp(loss, loss_text(LOSS_DEFAULT, usual)))
-		uri_encode_key(uri, "loss", loss);
+		uri_add_key(uri, "loss", loss);
 	for (unsigned i = 0; own[i]; i++)
 		if (uri_value(keys, own[i]))
-			uri_encode_key(uri, own[i], uri_value(keys, own[i]));
+			uri_add_key(uri, own[i], uri_value(keys, own[i]));
 	attach_hint_userspace(uri, diag);
 }
 

@@ -23,13 +23,7 @@ const struct service *service_find(const char *scheme)
 
 void service_uri(const struct service *service, const char *host, uint16_t port, char uri[URI_MAX])
 {
-	bool v6 = strchr(host, ':');
-	char number[8] = "";
-
-	if (port)
-		snprintf(number, sizeof(number), ":%u", port);
-	snprintf(uri, URI_MAX, "%s://%s%.256s%s%s", service->scheme, v6 ? "[" : "", host,
-		v6 ? "]" : "", number);
+	uri_start(uri, service->scheme, host, port);
 }
 
 bool service_answers(const struct diag *why)

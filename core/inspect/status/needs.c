@@ -122,69 +122,55 @@ static void add_ports(struct collect *collect, const char *dev)
 			add_port(collect, &collect->list->port[i]);
 }
 
-static const char *host_text(const char *address, char text[ADDR_TEXT + 2])
-{
-	snprintf(text, ADDR_TEXT + 2, strchr(address, ':') ? "[%s]" : "%s", address);
-	return text;
-}
-
-static void add_text(char uri[URI_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add_text(char uri[URI_MAX], const char *fmt, ...)
-{
-	size_t len = strlen(uri);
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(uri + len, URI_MAX - len, fmt, args);
-	va_end(args);
-}
-
 static void add_key(char uri[URI_MAX], const char *key, const char *value)
 {
 	if (*value)
-		uri_encode_key(uri, key, value);
+		uri_add_key(uri, key, value);
 }
 
-static void srp_uri(const struct list_link *link, const char *host, uint64_t unit, char *uri)
+static void srp_uri(const struct list_link *link, unsigned port, uint64_t unit, char *uri)
 {
 	bool ib = strlen(link->service) == 16; /* else a port of RDMA/CM */
 
+	if (!ib && !port)
+		return;
+	uri_start(uri, ib ? "srp" : "srp+cm", link->address, ib ? 0 : port);
+	uri_encode(uri, "/");
+	uri_encode(uri, link->target);
+	uri_add_unit(uri, unit);
 	if (ib)
-		add_text(uri, "srp://%s/%s/%" PRIu64, host, link->target, unit);
-	else if (*link->service)
-		add_text(
-			uri, "srp+cm://%s:%s/%s/%" PRIu64, host, link->service, link->target, unit);
-	if (ib)
-		add_key(uri, "service_id", link->service);
+		uri_add_key(uri, "service_id", link->service);
 }
 
 /* The URI of a connection, with the name by which the target knows this machine, and the address
  * and interface it is bound to, which are another path; "": too little is known. */
 static void link_uri(const struct list_link *link, uint64_t unit, char uri[URI_MAX])
 {
-	char host[ADDR_TEXT + 2];
+	const char *host = link->iscsi.is ? link->iscsi.portal : link->address;
+	unsigned port = (unsigned)strtoul(link->service, NULL, 10);
+	char scheme[32];
 
 	uri[0] = 0;
-	host_text(link->iscsi.is ? link->iscsi.portal : link->address, host);
 	if (!host[0])
 		return;
 	if (!strcmp(link->protocol, "nvme")) {
-		add_text(uri, "nvme+%s://%s:%s/", link->transport, host, link->service);
-		uri_encode_name(uri, link->target);
+		snprintf(scheme, sizeof(scheme), "nvme+%s", link->transport);
+		uri_start(uri, scheme, host, port);
+		uri_add_name(uri, link->target);
 		add_key(uri, "hostnqn", link->host);
 		add_key(uri, "src", link->bound);
 		add_key(uri, "iface", link->netdev);
 	} else if (link->iscsi.is) {
-		add_text(uri, "%s://%s:%u/", link->protocol, host, link->iscsi.portal_port);
-		uri_encode_name(uri, link->target);
-		add_text(uri, "/%" PRIu64, unit);
+		uri_start(uri, link->protocol, host, link->iscsi.portal_port);
+		uri_add_name(uri, link->target);
+		uri_add_unit(uri, unit);
 		add_key(uri, "initiator", link->host);
 		if (!strcmp(link->protocol, "iscsi"))
 			add_key(uri, "iface", link->netdev);
 	} else if (!strcmp(link->protocol, "srp")) {
-		srp_uri(link, host, unit, uri);
+		srp_uri(link, port, unit, uri);
 	} else if (!strcmp(link->protocol, "nfs") && !strcmp(link->transport, "rdma")) {
-		add_text(uri, "nfs+rdma://%s:%s", host, link->service);
+		uri_start(uri, "nfs+rdma", host, port);
 		uri_encode(uri, link->target);
 		add_key(uri, "vers", link->version);
 	}
@@ -369,14 +355,10 @@ static void add_scheme(struct collect *collect, const char *scheme)
 /* For other spellings: a transport ID has blanks. */
 static void print_uri(const struct uri *uri, char text[URI_MAX])
 {
-	text[0] = 0;
-	add_text(text, strchr(uri->host, ':') ? "%s://[%s]" : "%s://%s", uri->scheme, uri->host);
-	if (uri->port)
-		add_text(text, ":%u", uri->port);
-	add_text(text, "/");
-	uri_encode_target(text, uri);
+	uri_start(text, uri->scheme, uri->host, uri->port);
+	uri_add_target(text, uri);
 	for (unsigned i = 0; i < uri->keys; i++)
-		uri_encode_key(text, uri->key[i].name, uri->key[i].value);
+		uri_add_key(text, uri->key[i].name, uri->key[i].value);
 }
 
 static void add_disk_param(

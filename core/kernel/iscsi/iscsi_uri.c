@@ -11,19 +11,10 @@ _Static_assert(
 
 void kernel_iscsi_boot_uri(const struct iscsi_boot_target *entry, char text[URI_MAX])
 {
-	bool v6 = strchr(entry->host, ':');
-	char *to = text;
-
-	to += sprintf(to, "%s://%s%s%s", entry->iser ? "iser" : "iscsi", v6 ? "[" : "", entry->host,
-		v6 ? "]" : "");
-	if (entry->port)
-		to += sprintf(to, ":%u", entry->port);
-	sprintf(to, "/");
-	uri_encode_name(text, entry->name);
+	uri_start(text, entry->iser ? "iser" : "iscsi", entry->host, entry->port);
+	uri_add_name(text, entry->name);
 	if (entry->lun != ISCSI_BOOT_NO_LUN)
-		sprintf(text + strlen(text), "/%llu", (unsigned long long)entry->lun);
-	if (entry->netdev[0]) {
-		strcat(text, "?iface=");
-		uri_encode(text, entry->netdev);
-	}
+		uri_add_unit(text, entry->lun);
+	if (entry->netdev[0])
+		uri_add_key(text, "iface", entry->netdev);
 }

@@ -51,11 +51,8 @@ int iscsi_discover(struct loop *loop, const struct addr *addr, enum iscsi_carrie
 void iscsi_record_uri(
 	const struct iscsi_record *record, enum iscsi_carrier carrier, char uri[URI_MAX])
 {
-	bool v6 = strchr(record->host, ':');
-
-	snprintf(uri, URI_MAX, "%s://%s%s%s:%u/", carrier == ISCSI_ISER ? "iser" : "iscsi",
-		v6 ? "[" : "", record->host, v6 ? "]" : "", record->port);
-	uri_encode_name(uri, record->name);
+	uri_start(uri, carrier == ISCSI_ISER ? "iser" : "iscsi", record->host, record->port);
+	uri_add_name(uri, record->name);
 }
 
 struct probing {

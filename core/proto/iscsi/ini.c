@@ -166,8 +166,7 @@ static bool speaks_tcp(struct loop *loop, struct uri *uri, uint32_t ms)
 static void suggest_tcp(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)
 {
 	uint16_t port = uri->port ? uri->port : ISCSI_PORT;
-	char text[sizeof(why->text)], path[URI_MAX] = "";
-	bool v6 = strchr(uri->host, ':');
+	char text[sizeof(why->text)], other[URI_MAX];
 
 	switch ((enum diag_code)why->code) {
 	case DIAG_NO_DEVICE:
@@ -186,8 +185,9 @@ static void suggest_tcp(struct loop *loop, struct uri *uri, uint32_t ms, struct 
 		return;
 	snprintf(text, sizeof(text), "%.460s; iSCSI over TCP answers there", why->text);
 	memcpy(why->text, text, sizeof(text));
-	uri_encode_target(path, uri);
-	diag_hint(why, "iscsi://%s%s%s:%u/%s", v6 ? "[" : "", uri->host, v6 ? "]" : "", port, path);
+	uri_start(other, "iscsi", uri->host, port);
+	uri_add_target(other, uri);
+	diag_hint(why, "%s", other);
 }
 
 const struct proto iscsi_proto = { .scheme = { "iscsi://", "iSCSI over TCP: HOST[:PORT]/IQN/LUN",

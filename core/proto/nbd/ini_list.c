@@ -21,15 +21,11 @@ static void listed(struct nbd_ini_handshake *handshake, const uint8_t *name, siz
 	static const char *const keys[] = { "socket", "src", "iface", NULL };
 	struct listing *list = container_of(handshake, struct listing, link.handshake);
 	const struct uri *uri = list->uri;
-	char text[URI_MAX], path[NBD_STRING_MAX + 1], port[8] = "";
-	bool v6 = strchr(uri->host, ':');
+	char text[URI_MAX], path[NBD_STRING_MAX + 2] = "/";
 
-	memcpy(path, name, len);
-	path[len] = 0;
-	if (uri->port)
-		snprintf(port, sizeof(port), ":%u", uri->port);
-	snprintf(text, sizeof(text), "%s://%s%s%s%s/", uri->scheme, v6 ? "[" : "", uri->host,
-		v6 ? "]" : "", port);
+	memcpy(path + 1, name, len);
+	path[1 + len] = 0;
+	uri_start(text, uri->scheme, uri->host, uri->port);
 	uri_encode(text, path);
 	uri_add_keys(text, list->uri, keys);
 	if (strlen(text) < URI_MAX - 1) /* not truncated */

@@ -44,10 +44,9 @@ void nbd_server_uri(
 		return;
 	}
 	/* for a server on all addresses print the loopback address */
-	if (addr_is_any(addr))
-		snprintf(text, URI_MAX, "nbd://127.0.0.1:%u/", addr_port(addr));
-	else
-		snprintf(text, URI_MAX, "nbd://%s/", addr_text(addr, host));
+	uri_start(text, "nbd", addr_is_any(addr) ? "127.0.0.1" : addr_host(addr, host),
+		addr_port(addr));
+	uri_encode(text, "/");
 	uri_encode(text, name);
 }
 

@@ -245,16 +245,15 @@ static void query_controller(struct nvmf_discovery_state *state, uint8_t hops)
 static void add_failure(
 	struct nvmf_log *log, const struct nvmf_record *record, const struct diag *why, bool last)
 {
-	bool v6 = strchr(record->traddr, ':');
 	struct nvmf_failure *more =
 		log->failures < FAILURES_MAX || last ? grow(log->failure, log->failures) : NULL;
+	char scheme[32];
 
 	if (!more)
 		return;
 	more->why = *why;
-	snprintf(more->uri, sizeof(more->uri), "nvme+%s://%s%.200s%s:%s",
-		nvmf_trtype_str(record->trtype), v6 ? "[" : "", record->traddr, v6 ? "]" : "",
-		record->trsvcid);
+	snprintf(scheme, sizeof(scheme), "nvme+%s", nvmf_trtype_str(record->trtype));
+	uri_start(more->uri, scheme, record->traddr, (unsigned)strtoul(record->trsvcid, NULL, 10));
 }
 
 /* Base 2.1, 5.1.12.3.1: TRADDR is numeric in its address family, never a name, so that a log can't
@@ -578,16 +577,15 @@ void nvmf_log_free(struct nvmf_log *log)
 
 bool nvmf_record_uri(const struct nvmf_record *record, char uri[URI_MAX])
 {
-	bool v6 = strchr(record->traddr, ':');
 	uint64_t port;
 
 	if (record->subtype != NVMF_SUBTYPE_NVME || !record->subnqn[0] ||
 		!is_numeric(record->traddr) || parse_u64(record->trsvcid, 1, 65535, &port, NULL) ||
 		(record->trtype != NVMF_TRTYPE_RDMA && record->trtype != NVMF_TRTYPE_TCP))
 		return false;
-	snprintf(uri, URI_MAX, "nvme+%s://%s%s%s:%u/", nvmf_trtype_str(record->trtype),
-		v6 ? "[" : "", record->traddr, v6 ? "]" : "", (unsigned)port);
-	uri_encode_name(uri, record->subnqn);
+	uri_start(uri, record->trtype == NVMF_TRTYPE_RDMA ? "nvme+rdma" : "nvme+tcp",
+		record->traddr, (unsigned)port);
+	uri_add_name(uri, record->subnqn);
 	return true;
 }
 

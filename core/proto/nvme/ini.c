@@ -113,8 +113,9 @@ static int handle_ns_list(struct nvme_dev *dev, const uint8_t *page, struct diag
 		return 0;
 	diag_set(
 		why, DIAG_USAGE, EINVAL, "the subsystem has %u namespaces: %s", dev->listed, names);
-	uri_encode_name(nqn, dev->ctrl.conf.subnqn);
-	return diag_hint(why, "add a namespace to the URI: .../%s/%u", nqn, dev->nsid);
+	uri_add_name(nqn, dev->ctrl.conf.subnqn);
+	uri_add_unit(nqn, dev->nsid);
+	return diag_hint(why, "add a namespace to the URI: ...%s", nqn);
 }
 
 static int handle_ns_desc(struct nvme_dev *dev, const uint8_t *page, struct diag *why)

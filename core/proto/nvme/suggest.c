@@ -90,14 +90,13 @@ static bool nobody_answered(const struct diag *why)
 static void suggest(const struct uri *uri, const char *other, const char *scheme, const char *keys,
 	struct diag *why)
 {
-	char text[sizeof(why->text)], path[URI_MAX] = "";
-	bool v6 = strchr(uri->host, ':');
+	char text[sizeof(why->text)], suggestion[URI_MAX];
 
 	snprintf(text, sizeof(text), "%.460s; %s answers there", why->text, other);
 	memcpy(why->text, text, sizeof(text));
-	uri_encode_target(path, uri);
-	diag_hint(why, "%s://%s%s%s:%u%s%s%s", scheme, v6 ? "[" : "", uri->host, v6 ? "]" : "",
-		uri->port ? uri->port : NVMF_PORT, path[0] ? "/" : "", path, keys);
+	uri_start(suggestion, scheme, uri->host, uri->port ? uri->port : NVMF_PORT);
+	uri_add_target(suggestion, uri);
+	diag_hint(why, "%s%s", suggestion, keys);
 }
 
 void nvme_rdma_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)

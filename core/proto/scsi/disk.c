@@ -276,24 +276,18 @@ static int read_lun(struct scsi_ini *scsi, const char *text, struct diag *diag)
 /* Keep the URI for a hint that names one of several disks, without passwords. */
 static void read_hint(struct scsi_ini *scsi, const struct uri *uri)
 {
-	bool v6 = strchr(uri->host, ':');
 	size_t len;
 
-	snprintf(scsi->uri, sizeof(scsi->uri), "%s://%s%s%s", uri->scheme, v6 ? "[" : "", uri->host,
-		v6 ? "]" : "");
-	len = strlen(scsi->uri);
-	if (uri->port)
-		len += (size_t)snprintf(scsi->uri + len, sizeof(scsi->uri) - len, ":%u", uri->port);
-	snprintf(scsi->uri + len, sizeof(scsi->uri) - len, "/");
-	uri_encode_target(scsi->uri, uri);
+	uri_start(scsi->uri, uri->scheme, uri->host, uri->port);
+	uri_add_target(scsi->uri, uri);
 	for (len = strlen(scsi->uri); len && scsi->uri[len - 1] == '/'; len--)
 		scsi->uri[len - 1] = 0;
 	scsi->keys[0] = 0;
 	if (uri->user)
-		uri_encode_key(scsi->keys, "user", uri->user);
+		uri_add_key(scsi->keys, "user", uri->user);
 	for (unsigned i = 0; i < uri->keys; i++)
 		if (!strstr(uri->key[i].name, "password"))
-			uri_encode_key(scsi->keys, uri->key[i].name, uri->key[i].value);
+			uri_add_key(scsi->keys, uri->key[i].name, uri->key[i].value);
 }
 
 int scsi_disk_read(struct scsi_disk *disk, struct uri *uri, const struct bdev_env *env,

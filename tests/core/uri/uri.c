@@ -229,7 +229,7 @@ static const struct {
 Test(uri, the_name_of_a_target_may_have_any_character)
 {
 	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++) {
-		char text[URI_MAX] = "nvme+tcp://h/", name[64];
+		char text[URI_MAX], name[64];
 		struct uri uri;
 
 		cr_assert_eq(uri_parse(&uri, named[i].text, NULL), 0, "%s", named[i].text);
@@ -237,12 +237,32 @@ Test(uri, the_name_of_a_target_may_have_any_character)
 		cr_expect_str_eq(name, named[i].name, "%s", named[i].text);
 		cr_expect_str_eq(uri_unit(&uri), named[i].unit, "%s", named[i].text);
 		cr_expect(!*name || !uri_name(&uri, name, strlen(name)), "no room for its end");
-		uri_encode_target(text, &uri);
+		uri_start(text, "nvme+tcp", "h", 0);
+		uri_add_target(text, &uri);
 		cr_assert_eq(uri_parse(&uri, text, NULL), 0, "%s", text);
 		cr_assert(uri_name(&uri, name, sizeof(name)));
 		cr_expect_str_eq(name, named[i].name, "%s", text);
 		cr_expect_str_eq(uri_unit(&uri), named[i].unit, "%s", text);
 	}
+}
+
+Test(uri, a_host_and_port_are_printed_as_they_are_read)
+{
+	char text[URI_MAX];
+	struct uri uri;
+
+	uri_start(text, "iser", "fe80::1%eth0", 3260);
+	uri_add_name(text, "iqn.x:a/b");
+	uri_add_unit(text, 18446744073709551615u);
+	uri_add_key(text, "user", "a&b");
+	uri_add_key(text, "iface", "eth0");
+	cr_assert_str_eq(text, "iser://[fe80::1%eth0]:3260/iqn.x:a%2Fb/"
+			       "18446744073709551615?user=a%26b&iface=eth0");
+	cr_assert_eq(uri_parse(&uri, text, NULL), 0);
+	cr_assert_str_eq(uri.host, "fe80::1%eth0");
+	cr_assert_eq(uri.port, 3260);
+	uri_start(text, "nbd", "h", 0);
+	cr_assert_str_eq(text, "nbd://h");
 }
 
 Test(uri, too_long_and_too_many)
