@@ -197,7 +197,7 @@ static int show_plan(struct connection *c)
 	else
 		out_line(out, "%s: would connect by writing to %s:", srp_target_text(params, text),
 			where);
-	if (!there)
+	if (!there && !local.dev[0]) /* ports of ib_srp */
 		attach_show_missing(
 			c->call, c->target.srp.attach.root, (const char *[]){ "ib_srp", NULL });
 	out_line(out, "%s", out_shell(line, word, sizeof(word)));
