@@ -220,6 +220,13 @@ int uri_fill_key(struct uri_fill *fill, const char *name, const char *value)
 	return 0;
 }
 
+int uri_fill_plain_key(struct uri_fill *fill, const char *name, const char *value, size_t len)
+{
+	const char *text = len ? uri_fill_text(fill, NULL, value, len, false) : NULL;
+
+	return !len ? 0 : text ? uri_fill_key(fill, name, text) : -EINVAL;
+}
+
 static size_t decoded_len(const char *piece, size_t len)
 {
 	size_t escapes = 0;

@@ -16,6 +16,8 @@ struct uri_fill {
 const char *uri_fill_text(
 	struct uri_fill *, const char *what, const char *piece, size_t len, bool decode);
 int uri_fill_key(struct uri_fill *, const char *name, const char *value);
+/* Copy the value as it is; nothing if it is empty. */
+int uri_fill_plain_key(struct uri_fill *, const char *name, const char *value, size_t len);
 int uri_fill_port(struct uri_fill *, const char *piece, size_t len);
 /* HOST, HOST:PORT, [IPV6] or [IPV6]:PORT */
 int uri_fill_host_port(struct uri_fill *, const char *piece, size_t len);

@@ -240,13 +240,6 @@ static int fill_path(struct uri_fill *fill, const struct iscsi_string *from)
 	return fill->uri->path ? 0 : -EINVAL;
 }
 
-static int fill_key(struct uri_fill *fill, const char *name, struct field value)
-{
-	const char *text = value.len ? uri_fill_text(fill, NULL, value.at, value.len, false) : NULL;
-
-	return !value.len ? 0 : text ? uri_fill_key(fill, name, text) : -EINVAL;
-}
-
 static int fill_users(struct uri_fill *fill, const struct iscsi_string *from)
 {
 	const struct field *user = from->user;
@@ -259,8 +252,8 @@ static int fill_users(struct uri_fill *fill, const struct iscsi_string *from)
 		uri->password = uri_fill_text(fill, NULL, user[1].at, user[1].len, false);
 	if ((from->users && !uri->user) || (user[1].len && !uri->password))
 		return -EINVAL;
-	err = fill_key(fill, "target_user", user[2]);
-	return err ? err : fill_key(fill, "target_password", user[3]);
+	err = uri_fill_plain_key(fill, "target_user", user[2].at, user[2].len);
+	return err ? err : uri_fill_plain_key(fill, "target_password", user[3].at, user[3].len);
 }
 
 int uri_parse_iscsi(struct uri_fill *fill, const char *text)
@@ -294,6 +287,6 @@ int uri_parse_iscsi(struct uri_fill *fill, const char *text)
 	if (!err)
 		err = fill_path(fill, &parts);
 	if (!err)
-		err = fill_key(fill, "iface", parts.netdev);
+		err = uri_fill_plain_key(fill, "iface", parts.netdev.at, parts.netdev.len);
 	return err ? err : fill_users(fill, &parts);
 }

@@ -96,9 +96,7 @@ static int split(struct uri_fill *fill, const char *text, struct piece part[TRID
 
 		if (word == TRID_WORDS) {
 			const char *key = uri_fill_text(fill, "key", p, name_len, false);
-			const char *stored =
-				key ? uri_fill_text(fill, key, value.at, value.len, false) : NULL;
-			int rc = stored ? uri_fill_key(fill, key, stored) : -EINVAL;
+			int rc = key ? uri_fill_plain_key(fill, key, value.at, value.len) : -EINVAL;
 
 			if (rc)
 				return rc;
@@ -168,15 +166,6 @@ static int fill_path(struct uri_fill *fill, struct piece nqn, struct piece ns)
 	return fill->uri->path ? 0 : -EINVAL;
 }
 
-static int fill_named_key(struct uri_fill *fill, const char *name, struct piece piece)
-{
-	if (!piece.at)
-		return 0;
-	const char *value = uri_fill_text(fill, name, piece.at, piece.len, false);
-
-	return value ? uri_fill_key(fill, name, value) : -EINVAL;
-}
-
 static int fill_nvme(struct uri_fill *fill, const struct piece part[TRID_WORDS])
 {
 	int rc = fill_transport(fill, part[TRID_TRANSPORT]);
@@ -188,8 +177,9 @@ static int fill_nvme(struct uri_fill *fill, const struct piece part[TRID_WORDS])
 	if (!rc)
 		rc = fill_path(fill, part[TRID_NQN], part[TRID_NS]);
 	if (!rc)
-		rc = fill_named_key(fill, "src", part[TRID_SRC]);
-	return rc ? rc : fill_named_key(fill, "iface", part[TRID_IFACE]);
+		rc = uri_fill_plain_key(fill, "src", part[TRID_SRC].at, part[TRID_SRC].len);
+	return rc ? rc
+		  : uri_fill_plain_key(fill, "iface", part[TRID_IFACE].at, part[TRID_IFACE].len);
 }
 
 static int fill_gid(struct uri_fill *fill, struct piece piece)
