@@ -145,11 +145,15 @@ bool addr_next(struct addr *);
 void addr_keep_peer(struct addr *, const struct addr *peer);
 /* Append another address. False: no room. */
 bool addr_add(struct addr *, const struct sockaddr *);
-/* Collect why each address of a name failed. A single reason is kept; of several, the object lists
- * the addresses and the text has each reason once. */
+/* Return true if a connection failed so without an answer, as far as is known: no RDMA device, no
+ * route, no listener, or too late. Another address may have one. */
+bool addr_unanswered(const struct diag *);
+/* Collect why each address of a name failed. Of several, the object lists the addresses, and the
+ * text has each reason once. */
 struct addr_failures {
 	struct diag why; /* valid after addr_failures_end() */
 	unsigned count;
+	bool differ; /* the reasons */
 	char object[256], text[400];
 };
 void addr_failures_add(struct addr_failures *, const struct addr *, const struct diag *);

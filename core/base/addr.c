@@ -96,7 +96,18 @@ static void append(char *text, size_t size, const char *between, const char *mor
 	snprintf(text + at, size - at, "%s%s", at ? between : "", more);
 }
 
-/* Unreachable is the weakest reason: another address may have had an answer. */
+bool addr_unanswered(const struct diag *why)
+{
+	return why->code == DIAG_NO_DEVICE || why->code == DIAG_UNREACHABLE ||
+	       why->code == DIAG_TIMEOUT || (why->code == DIAG_REFUSED && why->err == ECONNREFUSED);
+}
+
+/* The weakest reasons: another address may have had an answer. */
+static bool no_route(const struct diag *why)
+{
+	return why->code == DIAG_NO_DEVICE || why->code == DIAG_UNREACHABLE;
+}
+
 void addr_failures_add(struct addr_failures *f, const struct addr *addr, const struct diag *why)
 {
 	const char *text = diag_errno_text(why->err);
@@ -105,7 +116,8 @@ void addr_failures_add(struct addr_failures *f, const struct addr *addr, const s
 	append(f->object, sizeof(f->object), ", ", addr_text(addr, at));
 	if (!strstr(f->text, text))
 		append(f->text, sizeof(f->text), "; ", text);
-	if (!f->count++ || f->why.code == DIAG_UNREACHABLE)
+	f->differ |= f->count && strcmp(f->why.text, why->text);
+	if (!f->count++ || (no_route(&f->why) && !no_route(why)))
 		f->why = *why;
 }
 
@@ -114,7 +126,8 @@ void addr_failures_end(struct addr_failures *f)
 	if (f->count < 2)
 		return;
 	memcpy(f->why.object, f->object, sizeof(f->object));
-	snprintf(f->why.text, sizeof(f->why.text), "%s", f->text);
+	if (f->differ)
+		snprintf(f->why.text, sizeof(f->why.text), "%s", f->text);
 }
 
 /* Scope of a link-local address: an interface name or number. */

@@ -9,11 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define VERBS_MS            1000  /* limit of the first attempt if there is a fallback */
-#define ADDRESS_MS          10000 /* of an address if there are others, and no limit is set */
-#define REGS                8     /* most pools registered before the connection is up */
-#define LISTEN_MS           5000
-#define REJ_INVALID_SERVICE 8
+#define VERBS_MS   1000  /* limit of the first attempt if there is a fallback */
+#define ADDRESS_MS 10000 /* of an address if there are others, and no limit is set */
+#define REGS       8     /* most pools registered before the connection is up */
+#define LISTEN_MS  5000
 
 struct either {
 	union {
@@ -93,17 +92,10 @@ static void note_close(struct ep *ep)
 	either_of(ep)->verbs_ops->close(ep);
 }
 
-/* Whether software iWARP is worth a try: no listener, no answer or no RDMA device. A peer that gave
- * any other answer speaks verbs. */
+/* Whether software iWARP is worth a try. A peer that has answered speaks verbs. */
 static bool try_iwarp(const struct ep *ep)
 {
-	enum diag_code code = (enum diag_code)ep->why.code;
-
-	if (ep->rejected || !ep->why.err)
-		return false;
-	return ep->rej_code == REJ_INVALID_SERVICE || code == DIAG_NO_DEVICE ||
-	       code == DIAG_UNREACHABLE || code == DIAG_TIMEOUT ||
-	       (code == DIAG_REFUSED && ep->why.err == ECONNREFUSED && !ep->rej_code);
+	return !ep->rejected && addr_unanswered(&ep->why);
 }
 
 static void none_up(struct ep *ep)
@@ -297,6 +289,24 @@ static int first_start(struct either *e, struct loop *loop, void *user)
 	return 0;
 }
 
+/* Verbs to the next address that can be started, after the failure in e->first. Errors: there is
+ * none, and e->first has the reasons of all. */
+static int next_start(struct either *e, struct loop *loop, void *user)
+{
+	char at[ADDR_TEXT];
+
+	do {
+		addr_failures_add(&e->failures, &e->at, &e->first);
+		if (!addr_next(&e->at)) {
+			addr_failures_end(&e->failures);
+			e->first = e->failures.why;
+			return -e->first.err;
+		}
+		loop_trace(loop, "verbs: %s; trying %s", e->first.text, addr_text(&e->at, at));
+	} while (first_start(e, loop, user));
+	return 0;
+}
+
 static void down(struct ep *ep)
 {
 	struct either *e = either_of(ep);
@@ -315,15 +325,8 @@ static void down(struct ep *ep)
 	while (e->regs)
 		e->verbs_ops->unreg(ep, e->reg[--e->regs]);
 	verbs_end(&e->verbs);
-	addr_failures_add(&e->failures, &e->at, &e->first);
-	while (addr_next(&e->at)) {
-		loop_trace(loop, "verbs: %s; trying %s", e->first.text, addr_text(&e->at, at));
-		if (!first_start(e, loop, user))
-			return;
-		addr_failures_add(&e->failures, &e->at, &e->first);
-	}
-	addr_failures_end(&e->failures);
-	e->first = e->failures.why;
+	if (!next_start(e, loop, user))
+		return;
 	if (!e->fallback)
 		dead(e, loop, user, &e->first);
 	else if (!second_start(e, loop, user, &why))
@@ -347,6 +350,8 @@ static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *d
 	e->fallback = fallback;
 	e->deadline = dial->timeout_ms ? loop_clock() + dial->timeout_ms * MSEC : 0;
 	err = first_start(e, loop, user);
+	if (err)
+		err = next_start(e, loop, user);
 	if (err && fallback)
 		err = second_start(e, loop, user, diag);
 	else if (err && diag)

@@ -304,6 +304,17 @@ static void route_resolved(struct verbs_ep *ve)
 		verbs_connect_failed(ve, err);
 }
 
+/* Linux also rejects as the upper layer, but with zeroes for data, if all listeners on this port
+ * are at other addresses. */
+static int reject_errno(const struct cm_event *event)
+{
+	static const uint8_t none[EP_PRIV_MAX];
+
+	return event->status == REJ_CONSUMER && !memcmp(event->priv, none, event->priv_len)
+		       ? ECONNREFUSED
+		       : ECONNRESET;
+}
+
 static void rejected(struct verbs_ep *ve, const struct cm_event *event)
 {
 	struct ep *ep = &ve->ep;
@@ -323,10 +334,10 @@ static void rejected(struct verbs_ep *ve, const struct cm_event *event)
 		text = event->priv_len ? reject_texts[REJ_CONSUMER]
 				       : diag_errno_text(-event->status);
 	if (text)
-		diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED,
+		diag_set(verbs_why(ve), DIAG_REFUSED, reject_errno(event),
 			"the peer rejected the connection: %s", text);
 	else
-		diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED,
+		diag_set(verbs_why(ve), DIAG_REFUSED, reject_errno(event),
 			"the peer rejected the connection: reason %d", event->status);
 	verbs_close(ep);
 }

@@ -212,6 +212,40 @@ Test(ep, no_address_over_verbs_alone)
 	finish(ep);
 }
 
+/* No device routes to any of them. */
+Test(ep, no_address_that_verbs_can_start_with)
+{
+	const struct addr dst = two();
+	struct ep_dial how = { .dst = dst, .backend = EP_VERBS, .timeout_ms = 5000 };
+	struct diag diag = { 0 };
+	struct ep *ep;
+
+	verbs.refuses = ENODEV;
+	verbs.code = DIAG_NO_DEVICE;
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0);
+	cr_assert_eq(ep_dial(&ep, loop, &how, &events, &owner, &diag), -ENODEV);
+	cr_assert(verbs.started == 2 && !verbs.ended && !owner.downs);
+	diag_says(&diag, DIAG_NO_DEVICE, "10.0.0.1:7, 10.0.0.2:7", "verbs_cannot_start");
+	loop_free(loop);
+}
+
+Test(ep, the_next_address_if_verbs_cannot_start)
+{
+	const struct addr dst = two();
+	struct ep *ep;
+
+	verbs.refuses_once = true;
+	verbs.refuses = ENODEV;
+	verbs.code = DIAG_NO_DEVICE;
+	ep = dial_to(&dst, EP_VERBS, 5000);
+	verbs_is_at("10.0.0.2:7");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "no listener");
+	cr_assert(owner.downs == 1 && verbs.started == 2);
+	diag_says(&ep->why, DIAG_REFUSED, "10.0.0.1:7, 10.0.0.2:7",
+		"no_such_device connection_refused");
+	finish(ep);
+}
+
 /* Software iWARP chooses among them itself. */
 Test(ep, all_addresses_over_verbs_before_software_iwarp)
 {

@@ -19,7 +19,8 @@ enum { VERBS_DOM = 1, IWARP_DOM = 2 };
 /* One backend; the endpoint that it was last started for. */
 static struct backend {
 	unsigned started, ended, dialled;
-	int refuses;         /* the next start */
+	int refuses; /* every start */
+	bool refuses_once;
 	enum diag_code code; /* of that */
 	struct ep_dial dial;
 	struct ep *ep;
@@ -102,9 +103,12 @@ static inline int start(struct backend *backend, struct ep *ep, const struct ep_
 {
 	backend->started++;
 	backend->dial = *dial;
-	if (backend->refuses)
-		return diag_set(
-			diag, backend->code, backend->refuses, "%s cannot start", ops->name);
+	if (backend->refuses) {
+		int err = backend->refuses;
+
+		backend->refuses = backend->refuses_once ? 0 : err;
+		return diag_set(diag, backend->code, err, "%s cannot start", ops->name);
+	}
 	*ep = (struct ep){ .ops = ops, .ev = events, .loop = on, .user = user, .dom = DOM_NONE };
 	backend->ep = ep;
 	return 0;
@@ -339,7 +343,7 @@ static inline void fails_by(struct ep *ep, const struct cause *cause)
 
 static const struct cause stays[] = {
 	{ DIAG_REFUSED, ECONNREFUSED, 28, true }, /* the peer's upper layer has spoken */
-	{ DIAG_REFUSED, ECONNREFUSED, 10, false },
+	{ DIAG_REFUSED, ECONNRESET, 10, false },
 	{ DIAG_REFUSED, EACCES, 0, false },
 	{ DIAG_PROTOCOL, EPROTO, 0, false },
 	{ DIAG_CLOSED, ECONNRESET, 0, false },
