@@ -92,7 +92,8 @@ static void auth_setup(struct attempt *a, const char *at)
 			   "rdmastor doctor");
 }
 
-/* Reject reasons of the InfiniBand connection manager (IBA 1.6, 12.6.7.2); iWARP reports errnos. */
+/* Reject reasons of the InfiniBand connection manager (IBA 1.6, 12.6.7.2); iWARP reports errnos. A
+ * target's own reason is never 0: that is Linux's if all listeners are at other addresses. */
 static void rejected(struct attempt *a, const char *at)
 {
 	int status = atoi(at + strlen("Connect rejected: status "));
@@ -101,6 +102,10 @@ static void rejected(struct attempt *a, const char *at)
 	if (status == 8 || status == -ECONNREFUSED || status == ECONNREFUSED) {
 		diag_set(a->diag, DIAG_REFUSED, ECONNREFUSED,
 			"connection refused: no RDMA listener on port %s", given(a, NVMF_TRSVCID));
+	} else if (strstr(at, "nvme status 0")) {
+		diag_set(a->diag, DIAG_REFUSED, ECONNREFUSED,
+			"connection refused: no RDMA listener at %s on port %s",
+			given(a, NVMF_TRADDR), given(a, NVMF_TRSVCID));
 	} else if (status == 10) {
 		diag_set(a->diag, DIAG_BUSY, ECONNRESET,
 			"the target still holds an older connection of this host (stale "
@@ -108,10 +113,10 @@ static void rejected(struct attempt *a, const char *at)
 		diag_hint(a->diag, "the target will drop it soon: try again");
 	} else if (strstr(at, "nvme status")) {
 		text = text ? strrchr(at, '(') + 1 : strstr(at, "nvme status");
-		diag_set(a->diag, DIAG_REFUSED, ECONNREFUSED,
+		diag_set(a->diag, DIAG_REFUSED, ECONNRESET,
 			"the target rejected the connection: %.*s", (int)strcspn(text, ")"), text);
 	} else {
-		diag_set(a->diag, DIAG_REFUSED, ECONNREFUSED,
+		diag_set(a->diag, DIAG_REFUSED, ECONNRESET,
 			"the target rejected the connection: %.*s (%d)",
 			text ? (int)strcspn(text + 1, ")") : 0, text ? text + 1 : "", status);
 	}

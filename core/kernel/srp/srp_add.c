@@ -17,6 +17,7 @@ struct reason {
 	unsigned long number;
 	uint8_t code;
 	const char *text, *hint;
+	int err; /* 0: that of add_target */
 };
 
 /* ib_srp of Linux 3.x to 6.12; REJ reasons: IBA 12.6.7.2; login reject reasons: SRP-2, table 19 */
@@ -50,10 +51,13 @@ static const struct reason reasons[] = {
 	{ "REJ reason 0x", 4, DIAG_TIMEOUT, "the target timed out waiting for the connection",
 		NULL },
 	{ "REJ reason 0x", 8, DIAG_REFUSED, "no listener for this service at the target",
-		"check that the target's SRP driver is running" },
+		"check that the target's SRP driver is running", ECONNREFUSED },
 	{ "REJ reason 0x", 12, DIAG_REFUSED, "the target's port does not own this GID", NULL },
 	{ "REJ reason 0x", 28, DIAG_REFUSED, "the target rejects the connection", NULL },
 	{ "REJ reason 0x", 0, DIAG_REFUSED, "the target rejects the connection", NULL },
+	{ "REJ reason: IB_CM_REJ_CONSUMER_DEFINED", 0, DIAG_REFUSED,
+		"the target rejects the connection",
+		"check that the target listens at this address", ECONNREFUSED },
 	{ "REJ reason: ", 0, DIAG_REFUSED, "the target rejects the connection", NULL },
 	{ "Path record query failed", 0, DIAG_UNREACHABLE,
 		"the subnet administrator has no path to the target", NULL },
@@ -137,6 +141,7 @@ int kernel_srp_add_why(int err, const char *log, struct diag *diag)
 		if (!at)
 			continue;
 		quote(log, at, line, sizeof(line));
+		err = reasons[i].err ? reasons[i].err : err;
 		diag_set(diag, reasons[i].code, err, "%s (ib_srp: %s)", reasons[i].text, line);
 		return reasons[i].hint ? diag_hint(diag, "%s", reasons[i].hint) : -err;
 	}

@@ -115,7 +115,7 @@ Test(nvme_connect, drivers_and_devices_that_are_missing)
 	tree_free(&tree);
 }
 
-static void means(int err, const char *lines, enum diag_code code, const char *why_words)
+static int means(int err, const char *lines, enum diag_code code, const char *why_words)
 {
 	struct nvmf_params params = params_t1();
 	struct diag diag = { 0 };
@@ -124,6 +124,26 @@ static void means(int err, const char *lines, enum diag_code code, const char *w
 	snprintf(words, sizeof(words), "%s", lines);
 	cr_assert_lt(kernel_nvme_why(err, words, &params, &diag), 0);
 	diag_says(&diag, code, NULL, why_words);
+	return diag.err;
+}
+
+/* Another address of the target's name may have a listener, but not better reasons. */
+Test(nvme_connect, rejections_that_are_no_answer_of_the_target)
+{
+	cr_assert_eq(
+		means(ECONNRESET, "nvme nvme0: Connect rejected: status 8 (invalid service ID).\n",
+			DIAG_REFUSED, "no_RDMA_listener 4420"),
+		ECONNREFUSED);
+	cr_assert_eq(means(ECONNRESET,
+			     "nvme nvme0: Connect rejected: status 28 (consumer defined) nvme "
+			     "status 0 (unrecognized reason).\n",
+			     DIAG_REFUSED, "no_RDMA_listener 10.0.0.1 4420"),
+		ECONNREFUSED);
+	cr_assert_eq(means(ECONNRESET,
+			     "nvme nvme0: Connect rejected: status 28 (consumer defined) nvme "
+			     "status 6 (resource not found).\n",
+			     DIAG_REFUSED, "resource_not_found"),
+		ECONNRESET);
 }
 
 Test(nvme_connect, words_of_the_kernel)
