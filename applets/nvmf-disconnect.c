@@ -54,6 +54,7 @@ struct ending {
 	struct nvmf_target target; /* of a URI */
 	const char *value[NVMF_KEYS];
 	char numeric[2][ADDR_TEXT]; /* of addresses that are names */
+	struct addr addr;           /* of the target, with the others of its name */
 	char ctrl[MAX][16];
 	unsigned ctrls;
 	bool by_name;
@@ -61,6 +62,17 @@ struct ending {
 	struct nvmf_ctrl *chosen;
 	unsigned count;
 };
+
+static bool is_at(const struct ending *e, const char *traddr)
+{
+	bool is = kernel_nvmf_same_host(e->value[NVMF_TRADDR], traddr);
+	struct addr at = e->addr;
+	char text[ADDR_TEXT];
+
+	while (!is && addr_next(&at))
+		is = kernel_nvmf_same_host(addr_host(&at, text), traddr);
+	return is;
+}
 
 static bool passes(const struct ending *e, const struct nvmf_ctrl *ctrl)
 {
@@ -85,7 +97,9 @@ static bool passes(const struct ending *e, const struct nvmf_ctrl *ctrl)
 		enum nvmf_key key = rules[i].key;
 		const char *expected = e->value[key];
 
-		if (key == NVMF_TRADDR || key == NVMF_HOST_TRADDR)
+		if (key == NVMF_TRADDR)
+			named = !expected || is_at(e, rules[i].is);
+		else if (key == NVMF_HOST_TRADDR)
 			named = !expected || kernel_nvmf_same_host(expected, rules[i].is);
 		else
 			named = !expected || !strcmp(expected, rules[i].is);
@@ -136,13 +150,12 @@ static int add_uri(struct ending *e, const char *text, struct diag *diag)
 	static const struct nvmf_options none = { .no_secrets = true };
 	static const enum nvmf_key host[] = { NVMF_HOSTNQN, NVMF_HOSTID };
 	struct nvmf_target *t = &e->target;
-	struct addr addr;
 	int err = nvmf_target_read(t, e->call, e->root, &none, text, diag);
 
 	if (!err)
-		err = addr_resolve(&addr, t->params.value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
+		err = addr_resolve(&e->addr, t->params.value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
 	if (!err)
-		err = nvmf_target_set_addr(t, &addr, diag);
+		err = nvmf_target_set_addr(t, &e->addr, diag);
 	memcpy(e->value, t->params.value, sizeof(e->value));
 	/* by any host, unless the URI names one */
 	for (unsigned i = 0; i < 2; i++)
@@ -167,6 +180,8 @@ static int add_options(struct ending *e, struct diag *diag)
 			return err;
 		if (*host && !strpbrk(*host, ":%"))
 			*host = addr_host(&addr, e->numeric[i]);
+		if (*host && hosts[i] == NVMF_TRADDR)
+			e->addr = addr;
 	}
 	return add_devices(e, &e->opts->device, diag);
 }

@@ -50,8 +50,8 @@ struct kernel_iscsi_session {
 int kernel_iscsi_sessions(int root, struct kernel_iscsi_session **, unsigned *count, struct diag *);
 /* Read one session. -ENOENT: it does not exist, or is being removed. */
 int kernel_iscsi_session(int root, unsigned sid, struct kernel_iscsi_session *);
-/* Find the session of the initiator (NULL: any) with the target, portal (address and port) and
- * transport. An unknown initiator of a session matches. NULL: none. */
+/* Find the session of the initiator (NULL: any) with the target, portal (port, and any of its
+ * addresses) and transport. An unknown initiator of a session matches. NULL: none. */
 const struct kernel_iscsi_session *kernel_iscsi_session_find(const struct kernel_iscsi_session *,
 	unsigned count, const char *initiator, const char *transport, const char *target,
 	const struct addr *portal);

@@ -239,10 +239,16 @@ int kernel_iscsi_sessions(
 static bool same_place(const char *host, uint16_t port, const struct addr *portal)
 {
 	char left[ADDR_TEXT], right[ADDR_TEXT];
-	struct addr here;
+	struct addr here, at = *portal;
+	bool same;
 
-	return host[0] && !addr_numeric(&here, host, port, NULL) &&
-	       !strcmp(addr_text(&here, left), addr_text(portal, right));
+	if (!host[0] || addr_numeric(&here, host, port, NULL))
+		return false;
+	addr_text(&here, left);
+	do {
+		same = !strcmp(left, addr_text(&at, right));
+	} while (!same && addr_next(&at));
+	return same;
 }
 
 const struct kernel_iscsi_session *kernel_iscsi_session_find(

@@ -323,6 +323,19 @@ Test(iscsi_session, is_found)
 	cr_assert(!finds("tcp", name, "10.0.0.1:3260"), "names are not resolved");
 }
 
+Test(iscsi_session, is_found_by_any_address_of_a_name)
+{
+	const char *name = "iqn.2026-11.example:t1";
+	struct kernel_iscsi_session s = one();
+	struct addr addr, other;
+
+	cr_assert_eq(addr_parse(&addr, "10.0.0.7:3260", 0, &why), 0);
+	cr_assert_null(kernel_iscsi_session_find(&s, 1, NULL, "tcp", name, &addr));
+	cr_assert_eq(addr_parse(&other, "10.0.0.1:3260", 0, &why), 0);
+	cr_assert(addr_add(&addr, (const struct sockaddr *)&other.ss));
+	cr_assert_not_null(kernel_iscsi_session_find(&s, 1, NULL, "tcp", name, &addr));
+}
+
 Test(iscsi_session, secrets)
 {
 	struct kernel_iscsi_secrets secrets;
