@@ -270,7 +270,7 @@ static void probe_done(struct nfs_query *q)
 {
 	struct nfs_mount *m = container_of(q, struct nfs_mount, probe);
 
-	addr_keep_peer(&m->server, &q->server);
+	m->server = q->server; /* the address that answered, or all of them */
 	m->probing = false;
 	m->probed = true;
 	m->on_probe(m);
@@ -549,9 +549,10 @@ static void start_versions(struct nfs_mount *m)
 	next_version(m);
 }
 
+/* The kernel mounts from one address: of several, the probe chooses it. */
 static void start_probe(struct nfs_mount *m)
 {
-	m->mount_first = m->rdma && !m->dry_run && !m->no_probe;
+	m->mount_first = m->rdma && !m->dry_run && !m->no_probe && !m->server.others;
 	if (m->mount_first) {
 		m->versions = nfs_requested_versions(&m->options);
 		next_version(m);
@@ -628,6 +629,7 @@ static void start_attempt(struct nfs_mount *m)
 	uint64_t now = loop_clock();
 
 	m->pause = now + PAUSE_MS * MSEC;
+	m->server = m->resolve.addr;
 	m->mountd_why = (struct diag){ 0 };
 	m->mountport = 0;
 	m->until = m->mount_deadline;

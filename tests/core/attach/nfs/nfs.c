@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* NFS mounts from the first step to the last, with a mount(2) of our own: several at once, one that
  * exists, one over another transport than was asked for, and one that is cancelled. */
-/* Link: leap mount umount2 geteuid prctl nfs_query_versions */
+/* Link: leap mount umount2 geteuid prctl nfs_query_versions resolve_start */
 #include "nfs_mount.h"
 #include "says.h"
 #include "tree.h"
@@ -27,6 +27,10 @@ uid_t __wrap_geteuid(void);
 int __real_prctl(int option, ...);
 int __wrap_prctl(int option, ...);
 void __wrap_nfs_query_versions(struct nfs_query *, bool rdma, unsigned wanted);
+int __real_resolve_start(
+	struct resolve *, struct loop *, const char *, uint16_t, uint32_t, struct diag *);
+int __wrap_resolve_start(
+	struct resolve *, struct loop *, const char *, uint16_t, uint32_t, struct diag *);
 
 static struct tree tree;
 static struct loop *loop;
@@ -73,10 +77,36 @@ int __wrap_umount2(const char *dir, int flags)
 	return umount_err ? -1 : 0;
 }
 
+static bool two_addresses; /* 10.0.0.1, and 10.0.0.9 that answers the second probe */
+static void (*resolved)(struct resolve *);
+
+static void add_other(struct resolve *r)
+{
+	struct addr other;
+
+	cr_assert_eq(addr_numeric(&other, "10.0.0.9", 0, NULL), 0);
+	cr_assert(addr_add(&r->addr, (const struct sockaddr *)&other.ss));
+	resolved(r);
+}
+
+int __wrap_resolve_start(struct resolve *r, struct loop *on, const char *host, uint16_t port,
+	uint32_t timeout_ms, struct diag *diag)
+{
+	resolved = r->done;
+	r->done = two_addresses ? add_other : resolved;
+	return __real_resolve_start(r, on, host, port, timeout_ms, diag);
+}
+
 static void answer(struct loop_work *work)
 {
 	struct nfs_query *q = container_of(work, struct nfs_query, fail);
 
+	if (two_addresses)
+		cr_assert_eq(q->server.others, 1);
+	if (two_addresses && asked == 1)
+		diag_set(&q->why, DIAG_REFUSED, ECONNREFUSED, "connection refused");
+	else if (two_addresses)
+		addr_next(&q->server);
 	q->versions.versions = served;
 	if (!served)
 		diag_set(&q->why, DIAG_REFUSED, ECONNREFUSED, "connection refused");
@@ -246,6 +276,17 @@ Test(nfs, a_slow_one_is_asked_about_once)
 	mounts_in(900);
 	cr_assert_eq(mounts(m), 0, "%s", m->attach.why.text);
 	cr_assert_eq(asked, 1);
+}
+
+/* Of a name with several addresses the kernel gets the one that the probe has reached. */
+Test(nfs, the_address_of_a_name_that_answers)
+{
+	struct nfs_mount *m = wants(0, "a", "clientaddr=10.0.0.2,retry=1");
+
+	two_addresses = true;
+	cr_assert_eq(mounts(m), 0, "%s", m->attach.why.text);
+	cr_assert_eq(asked, 2, "each attempt asks all of them, before mount(2)");
+	text_says(m->data, "addr=10.0.0.9");
 }
 
 Test(nfs, one_that_cannot_succeed_is_stopped)
