@@ -41,9 +41,12 @@ struct attach { /* embedded first in the protocol's struct; zeroed, then set by 
 	void (*note)(struct attach *, const char *text); /* print; may be NULL */
 
 	/* For the row. */
-	uint64_t until; /* limit of the step, set by the frame; 0: none */
-	bool made;      /* there is something to undo */
-	char what[32];  /* its kernel name: "nvme2", "host6" */
+	/* Where to connect; NULL: not by address. From ready on it is a single address: the frame
+	 * keeps the others of its name, and sets the next one until one answers. */
+	struct addr *addr;
+	uint64_t until, attempt_until; /* limits of the step and the attempt; 0: none */
+	bool made;                     /* there is something to undo */
+	char what[32];                 /* its kernel name: "nvme2", "host6" */
 
 	/* Results. why.err 0: attached, and every disk opens; after a detach: removed. */
 	struct diag why;
@@ -51,8 +54,11 @@ struct attach { /* embedded first in the protocol's struct; zeroed, then set by 
 
 	/* Private. */
 	uint8_t state;
-	bool detaching, cancelled;
+	bool detaching, cancelled, answered;
 	int step;
+	uint64_t left;         /* of limit_ms, in ns, for this and further addresses; 0: no limit */
+	struct addr all, rest; /* addresses: of the attempt; the current one and those after it */
+	struct addr_failures failures;
 	uint64_t since, probe_grace_until; /* until then udev may hold new disks open */
 	struct loop_work work;
 	struct loop_timer timer;

@@ -65,9 +65,10 @@ int nvmf_target_read(struct nvmf_target *, const struct call *, int root,
 void nvmf_target_keys(const char *uri, struct uri_key_names *); /* .keys of an applet */
 /* Resolve the host names of these targets in parallel, running the loop. Sets addr or why. */
 void nvmf_targets_resolve(struct loop *, struct nvmf_target *const *, unsigned count);
-/* Set address, port and route. Then the target is complete. */
+/* Set the addresses that have a route, and the port. Then the target is complete. */
 int nvmf_target_set_addr(struct nvmf_target *, const struct addr *, struct diag *);
-void nvmf_target_wipe(struct nvmf_target *); /* erase the secrets */
+int nvmf_target_route(struct nvmf_target *, struct diag *); /* after a change of addr */
+void nvmf_target_wipe(struct nvmf_target *);                /* erase the secrets */
 /* Return "nqn.x at rdma 10.0.0.1:4420". */
 const char *nvmf_target_text(const struct nvmf_target *, char *text, size_t len);
 /* Return "nvme+tcp://10.0.0.1:4420/NQN", without the parts that are NULL. The well-known discovery

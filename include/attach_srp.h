@@ -25,6 +25,7 @@ struct attach_srp {
 	struct srp_params *params; /* complete, except for find(); NULL: `host` is connected */
 	const char *line;          /* what to write to add_target instead of `params`, or NULL */
 	uint16_t lid;              /* the target's, instead of a GID; 0: none */
+	struct addr dest;          /* of `params`, for .attach.addr; family 0: none */
 	const char *dev;           /* local device and port; NULL and 0: choose */
 	unsigned port;
 	char *const *module_params; /* of ib_srp, "name=value" */

@@ -83,9 +83,11 @@ int kernel_nvmf_keyring(int root, const char *name, int32_t *ring, struct diag *
 int kernel_nvmf_key(int32_t ring, const struct nvmf_tls_key *, int32_t *key, struct diag *);
 
 /* Resolve the addresses for the driver: link-local addresses get their scope, and an interface
- * becomes the source address of an RDMA connection. The parameters then point into `made`. */
+ * becomes the source address of an RDMA connection. The parameters then point into `made`, which
+ * is zeroed before the first call. May be called again for another traddr. */
 struct nvmf_route {
 	char traddr[ADDR_TEXT], host_traddr[ADDR_TEXT];
+	const char *iface; /* whose address host_traddr is; NULL: it was given */
 };
 int kernel_nvmf_route(struct nvmf_params *, struct nvmf_route *made, struct diag *);
 

@@ -78,8 +78,9 @@ int kernel_srp_parse(struct srp_params *, const char *line, struct diag *);
 /* Check for missing options and invalid combinations, with the module's parameters. */
 int kernel_srp_check(int root, const struct srp_params *, struct diag *);
 /* Resolve the names in dest and src of checked parameters. May block. Both must be of one address
- * family. */
-int kernel_srp_resolve(struct srp_params *, struct diag *);
+ * family. *dest: the addresses of dest in that family, whose first is set; family 0: none. */
+int kernel_srp_resolve(struct srp_params *, struct addr *dest, struct diag *);
+void kernel_srp_set_dest(struct srp_params *, const struct addr *);
 #define SRP_LINE 1024 /* an add_target string without newline */
 void kernel_srp_line(const struct srp_params *, char line[SRP_LINE]);
 

@@ -143,6 +143,8 @@ struct addr {
 bool addr_next(struct addr *);
 /* Of several addresses keep only `peer`, which answered; family 0: none did. */
 void addr_keep_peer(struct addr *, const struct addr *peer);
+/* Keep those addresses for which keep() returns true. False: there is none; *addr is unchanged. */
+bool addr_filter(struct addr *, bool (*keep)(const struct addr *, void *arg), void *arg);
 /* Append another address. False: no room. */
 bool addr_add(struct addr *, const struct sockaddr *);
 /* Return true if a connection failed so without an answer, as far as is known: no RDMA device, no

@@ -20,7 +20,8 @@
 #define PROBE_GRACE_MS 2000 /* udev and others hold every new disk open for a moment */
 #define PAUSE_MS       50   /* between searches for users */
 #define UNDO_MS        5000
-#define SHORT_MS       100 /* too short for another attempt */
+#define SHORT_MS       100   /* too short for another attempt */
+#define ADDRESS_MS     10000 /* of an address if there are others, and no limit is set */
 
 enum attach_state { IDLE, FIND, READY, QUEUED, CONNECT, WAIT, USERS, UNDO, PAUSE, DONE };
 
@@ -157,14 +158,19 @@ static uint64_t backstop(const struct attach *attach)
 
 static uint64_t attempt_end(const struct attach *attach)
 {
-	return soonest(
-		attach->deadline, attach->limit_ms ? loop_clock() + attach->limit_ms * MSEC : 0);
+	return soonest(attach->deadline, attach->left ? loop_clock() + attach->left : 0);
+}
+
+static void begin_limit(struct attach *attach)
+{
+	attach->since = loop_clock();
+	attach->until = attach->attempt_until = attempt_end(attach);
 }
 
 static void prepare(struct attach *attach)
 {
-	attach->since = loop_clock();
-	attach->until = attempt_end(attach);
+	attach->answered = false;
+	begin_limit(attach);
 	enter(attach, READY, backstop(attach));
 	if (attach->proto->ready)
 		attach->proto->ready(attach);
@@ -172,8 +178,29 @@ static void prepare(struct attach *attach)
 		attach_step(attach, 0);
 }
 
+static void prepare_first(struct attach *attach)
+{
+	attach->failures = (struct addr_failures){ 0 };
+	attach->all = attach->rest = attach->addr ? *attach->addr : (struct addr){ 0 };
+	if (attach->addr)
+		attach->addr->others = 0;
+	prepare(attach);
+}
+
+/* Each address of a name has its share of the time to answer. */
+static uint64_t address_end(const struct attach *attach)
+{
+	uint64_t now = loop_clock(), end = attach->attempt_until;
+	unsigned others = attach->rest.others;
+
+	if (!others || (end && end <= now))
+		return end;
+	return now + (end ? (end - now) / (others + 1) : ADDRESS_MS * MSEC);
+}
+
 static void connect_now(struct attach *attach)
 {
+	attach->until = address_end(attach);
 	enter(attach, CONNECT, backstop(attach));
 	attach->proto->connect(attach);
 }
@@ -181,8 +208,7 @@ static void connect_now(struct attach *attach)
 /* First in its queue: the attempt begins now. */
 static void connect_in_turn(struct attach *attach)
 {
-	attach->since = loop_clock();
-	attach->until = attempt_end(attach);
+	begin_limit(attach);
 	connect_now(attach);
 }
 
@@ -201,12 +227,13 @@ static void begin(struct attach *attach)
 	attach->why = (struct diag){ 0 };
 	attach->made = false;
 	attach->what[0] = attach->users[0] = 0;
-	attach->since = loop_clock();
+	attach->left = attach->limit_ms * MSEC;
+	attach->all.others = 0;
 	if (!attach->proto->find) {
-		prepare(attach);
+		prepare_first(attach);
 		return;
 	}
-	attach->until = attempt_end(attach);
+	begin_limit(attach);
 	enter(attach, FIND, backstop(attach));
 	attach->proto->find(attach);
 }
@@ -219,11 +246,53 @@ static void finish(struct attach *attach)
 		attach->done(attach);
 }
 
+/* The address had no answer, and nothing has to be undone: prepare the next one. False: there is
+ * none, or no time for it. */
+static bool prepare_next(struct attach *attach)
+{
+	uint64_t now = loop_clock(), end = attach->attempt_until;
+	char at[ADDR_TEXT];
+
+	if (!attach->rest.others || (end && end < now + SHORT_MS * MSEC))
+		return false;
+	addr_next(&attach->rest);
+	*attach->addr = attach->rest;
+	attach->addr->others = 0;
+	attach->left = attach->left ? end - now : 0;
+	loop_trace(attach->loop, "%s; trying %s", attach->why.text, addr_text(attach->addr, at));
+	if (attach->proto->release)
+		attach->proto->release(attach);
+	attach->why = (struct diag){ 0 };
+	prepare(attach);
+	return true;
+}
+
+/* Of a name with several addresses: try the next one. False: the attempt has failed. */
+static bool try_others(struct attach *attach)
+{
+	bool connecting = attach->state == READY || attach->state == CONNECT;
+
+	if (!attach->all.others)
+		return false;
+	if (connecting && !attach->answered && !attach->cancelled &&
+		addr_unanswered(&attach->why)) {
+		addr_failures_add(&attach->failures, attach->addr, &attach->why);
+		if (prepare_next(attach))
+			return true;
+		addr_failures_end(&attach->failures);
+		attach->why = attach->failures.why;
+	}
+	*attach->addr = attach->all;
+	return false;
+}
+
 /* After the rollback: retry, or end. Close to the deadline the pause is half of the time left. */
 static void end_attempt(struct attach *attach)
 {
 	uint64_t now = loop_clock(), end = attach->deadline, pause = attach->retry_ms * MSEC;
 
+	if (try_others(attach))
+		return;
 	if (!pause || attach->cancelled || attach->why.code == DIAG_USAGE ||
 		(end && end < now + SHORT_MS * MSEC)) {
 		finish(attach);
@@ -365,7 +434,7 @@ static void next_step(struct loop_work *work)
 		else if (attach->find_only)
 			finish(attach);
 		else
-			prepare(attach);
+			prepare_first(attach);
 		break;
 	case READY:
 		if (err)
@@ -378,6 +447,7 @@ static void next_step(struct loop_work *work)
 		break;
 	case CONNECT:
 		leave_queue(attach);
+		attach->until = attach->attempt_until;
 		if (err) {
 			fail(attach, err);
 		} else if (attach->no_wait || !attach->proto->poll) {
@@ -412,6 +482,13 @@ void attach_step(struct attach *attach, int err)
 {
 	attach->step = err;
 	loop_work_add(attach->loop, &attach->work);
+}
+
+void attach_answered(struct attach *attach)
+{
+	attach->answered = true;
+	attach->until = attach->attempt_until;
+	enter(attach, attach->state, backstop(attach));
 }
 
 uint64_t attach_limit(const struct attach *attach, uint64_t ms)

@@ -19,9 +19,11 @@ struct attach_proto {
 	uint64_t (*queue)(const struct attach *);
 	/* Look up what the owner left out. Runs in parallel with others. May be NULL. */
 	void (*find)(struct attach *);
-	/* Prepare modules, device nodes, RDMA devices and keys. May be NULL. */
+	/* Prepare modules, device nodes, RDMA devices and keys. Called for each address. May be
+	 * NULL. */
 	void (*ready)(struct attach *);
-	/* Connect, log in or mount. Set attach.made once there is something to undo. */
+	/* Connect, log in or mount. Set attach.made once there is something to undo. If a name has
+	 * several addresses, attach.until is this one's share of the time. */
 	void (*connect)(struct attach *);
 	/* Name each disk that must open with attach_disk(). Return 1 if all of them exist, 0 if
 	 * not yet, -errno with attach.why set if they never will. Must not block: read sysfs only.
@@ -49,6 +51,9 @@ void attach_reach_stop(struct attach_reach *); /* cancel without done(); any tim
 
 /* End the step with 0, or with -errno and attach.why set. The next one starts from the loop. */
 void attach_step(struct attach *, int err);
+/* Called in connect: the target has answered at this address, so no other one is tried, and `until`
+ * is the limit of the attempt. */
+void attach_answered(struct attach *);
 /* Return the earlier of the step's limit and now + ms. */
 uint64_t attach_limit(const struct attach *, uint64_t ms);
 /* Start a child with `root` as its descriptor; call->done follows. If that fails, end the step with

@@ -89,6 +89,26 @@ void addr_keep_peer(struct addr *addr, const struct addr *peer)
 	addr_set_port(addr, port);
 }
 
+bool addr_filter(struct addr *addr, bool (*keep)(const struct addr *, void *arg), void *arg)
+{
+	struct addr at = *addr, kept = { 0 };
+
+	do {
+		if (!keep(&at, arg))
+			continue;
+		if (kept.ss.ss_family) {
+			addr_add(&kept, (const struct sockaddr *)&at.ss);
+		} else {
+			kept = at;
+			kept.others = 0;
+		}
+	} while (addr_next(&at));
+	if (!kept.ss.ss_family)
+		return false;
+	*addr = kept;
+	return true;
+}
+
 static void append(char *text, size_t size, const char *between, const char *more)
 {
 	size_t at = strlen(text);

@@ -315,6 +315,15 @@ static void scan(struct attach_iscsi *iscsi)
 		scanned(&iscsi->scan);
 }
 
+/* Also for those that follow, as they have as much time. */
+static void set_answered(struct attach_iscsi *iscsi)
+{
+	attach_answered(&iscsi->attach);
+	for (struct attach_iscsi *other = iscsi->initiator->first; other; other = other->next)
+		if (other->leader == iscsi && other->following)
+			attach_answered(&other->attach);
+}
+
 static void linked(struct iscsi_link *link)
 {
 	struct attach_iscsi *iscsi = link->user;
@@ -326,6 +335,7 @@ static void linked(struct iscsi_link *link)
 		iscsi_explain(iscsi);
 		return;
 	}
+	set_answered(iscsi);
 	attach->made = !iscsi->existed;
 	iscsi->cid = link->id.cid;
 	is_session(iscsi, link->id.sid, iscsi->existed ? iscsi->luns.host : link->host);
@@ -380,6 +390,7 @@ static void reuse_session(struct attach_iscsi *iscsi, const struct kernel_iscsi_
 {
 	struct attach *attach = &iscsi->attach;
 
+	set_answered(iscsi);
 	iscsi->existed = true;
 	iscsi->cid = session->cid;
 	iscsi->result.at = iscsi->params.portal;
@@ -498,6 +509,8 @@ static void iscsi_connect(struct attach *attach)
 
 	iscsi->leader = find_leader(iscsi);
 	iscsi->following = iscsi->leader && iscsi->leader->connecting;
+	if (iscsi->following && (iscsi->leader->existed || iscsi->leader->attach.made))
+		attach_answered(attach);
 	if (iscsi->following)
 		return;
 	if (iscsi->leader) {
@@ -783,6 +796,7 @@ int iscsi_attach(struct loop *loop, int root, struct attach_iscsi *iscsi, unsign
 		*list[i] = (struct attach){ .proto = &attach_iscsi_row,
 			.loop = loop,
 			.root = root,
+			.addr = &iscsi[i].params.portal,
 			.deadline = until,
 			.limit_ms = list[i]->limit_ms,
 			.retry_ms = list[i]->retry_ms,

@@ -84,7 +84,10 @@ static void nvme_ready(struct attach *attach)
 	nvme->active.count = -EAGAIN;
 	nvme->missing_nsid = nvme->last_count = 0;
 	nvme->changed_at = 0;
-	load(nvme, is_ready);
+	if (attach->addr && nvmf_target_route(nvme->target, &attach->why))
+		attach_step(attach, -attach->why.err);
+	else
+		load(nvme, is_ready);
 }
 
 /* ---- dial */
@@ -501,6 +504,7 @@ void attach_nvme_init(
 	*nvme = (struct attach_nvme){ .attach = { .proto = &attach_nvme_row,
 					      .loop = loop,
 					      .root = root,
+					      .addr = &target->addr,
 					      .no_wait = nvmf_target_discovery(target),
 					      .note = print_note },
 		.target = target };

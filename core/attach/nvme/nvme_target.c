@@ -532,28 +532,46 @@ void nvmf_targets_resolve(struct loop *loop, struct nvmf_target *const *t, unsig
 		find_some(loop, t + i, count - i < LOOKUPS ? count - i : LOOKUPS);
 }
 
+static int set_traddr(struct nvmf_target *t, const struct addr *addr, struct diag *diag)
+{
+	if (t->host)
+		t->params.value[NVMF_TRADDR] = addr_host(addr, t->traddr);
+	return kernel_nvmf_route(&t->params, &t->route, diag);
+}
+
+int nvmf_target_route(struct nvmf_target *t, struct diag *diag)
+{
+	return set_traddr(t, &t->addr, diag);
+}
+
+struct routing {
+	struct nvmf_target *target;
+	struct diag why; /* of the first address without a route */
+};
+
+static bool has_route(const struct addr *addr, void *arg)
+{
+	struct routing *routing = arg;
+
+	return !set_traddr(routing->target, addr, routing->why.err ? NULL : &routing->why);
+}
+
 int nvmf_target_set_addr(struct nvmf_target *t, const struct addr *addr, struct diag *diag)
 {
 	static const char *const ports[] = { "4420", "8009" };
 	const char **value = t->params.value;
-	struct diag why = { 0 };
-	int err;
+	struct routing routing = { .target = t };
 
 	t->addr = *addr;
 	t->host = strpbrk(value[NVMF_TRADDR], ":%") ? NULL : value[NVMF_TRADDR];
-	if (t->host)
-		value[NVMF_TRADDR] = addr_host(addr, t->traddr);
 	if (!value[NVMF_TRSVCID])
 		value[NVMF_TRSVCID] =
 			ports[nvmf_target_discovery(t) && !strcmp(value[NVMF_TRANSPORT], "tcp")];
-	err = kernel_nvmf_route(&t->params, &t->route, &why);
-	while (err && t->host && addr_next(&t->addr)) { /* skip addresses without a route */
-		value[NVMF_TRADDR] = addr_host(&t->addr, t->traddr);
-		err = kernel_nvmf_route(&t->params, &t->route, NULL);
-	}
-	if (err && diag)
-		*diag = why;
-	return err;
+	if (addr_filter(&t->addr, has_route, &routing))
+		return nvmf_target_route(t, diag);
+	if (diag)
+		*diag = routing.why;
+	return -routing.why.err;
 }
 
 void nvmf_show_identity(const struct nvmf_target *t)

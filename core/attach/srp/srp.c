@@ -78,6 +78,8 @@ static void srp_ready(struct attach *attach)
 	attach_luns_free(&srp->luns);
 	srp->existed = !srp->params;
 	srp->result = (struct attach_srp_result){ 0 };
+	if (attach->addr)
+		kernel_srp_set_dest(srp->params, attach->addr);
 	attach_load(attach,
 		&(struct child_call){ .fn = get_ready,
 			.arg = srp,
@@ -100,12 +102,13 @@ static bool is_old_host(const struct attach_srp *srp, const char *host)
 }
 
 /* Find the host that the login created, also after a failure, so that it is undone. */
-static void end_login(struct attach_srp *srp)
+static void find_new_host(struct attach_srp *srp)
 {
 	struct attach *attach = &srp->attach;
 	struct kernel_srp *list = NULL;
 	unsigned count = 0;
 
+	attach->made = false;
 	kernel_srp_list(attach->root, &list, &count, NULL);
 	for (unsigned i = 0; i < count && !attach->made; i++)
 		if (kernel_srp_fits(&list[i], srp->params, &srp->local) &&
@@ -115,6 +118,25 @@ static void end_login(struct attach_srp *srp)
 			attach->made = true;
 		}
 	free(list);
+}
+
+/* The share of this address is over: end the login, unless the target has accepted it. The kernel
+ * then creates the host, and scans it for disks before add_target returns. */
+static void end_share(struct loop_timer *timer)
+{
+	struct attach_srp *srp = container_of(timer, struct attach_srp, timer);
+
+	find_new_host(srp);
+	if (srp->attach.made)
+		attach_answered(&srp->attach);
+	else
+		child_call_expire(&srp->login);
+}
+
+static void end_login(struct attach_srp *srp)
+{
+	loop_timer_del(srp->attach.loop, &srp->timer);
+	find_new_host(srp);
 	free(srp->old_hosts);
 	srp->old_hosts = NULL;
 	srp->old_host_count = 0;
@@ -351,7 +373,11 @@ static void log_in(struct attach_srp *srp)
 	srp->login = (struct child_call){
 		.fn = write_line, .grace_ms = LOGIN_GRACE_MS, .done = logged_in
 	};
-	start_call(srp, &srp->login, attach_limit(attach, LOGIN_MS));
+	srp->timer.fire = end_share;
+	if (attach->until != attach->attempt_until)
+		loop_timer_set(attach->loop, &srp->timer, attach->until);
+	start_call(srp, &srp->login,
+		attach->attempt_until ? attach->attempt_until : loop_clock() + LOGIN_MS * MSEC);
 }
 
 static void log_in_again(struct loop_timer *timer)

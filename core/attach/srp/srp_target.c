@@ -255,7 +255,9 @@ int srp_target_prepare(struct srp_target *target, int root, const struct srp_opt
 	if (!err && !srp->existed && !attach_srp_incomplete(srp))
 		err = kernel_srp_check(root, &target->params, diag);
 	if (!err)
-		err = kernel_srp_resolve(&target->params, diag);
+		err = kernel_srp_resolve(&target->params, &srp->dest, diag);
+	if (srp->dest.ss.ss_family)
+		srp->attach.addr = &srp->dest;
 	srp->module_params = (char *const *)options->module_params.item;
 	srp->module_param_count = options->module_params.count;
 	srp->exclusive = options->exclusive;

@@ -93,8 +93,8 @@ static int scope(const char *key, const char *text, const struct addr *addr, con
 
 int kernel_nvmf_route(struct nvmf_params *params, struct nvmf_route *made, struct diag *diag)
 {
-	const char *iface = params->value[NVMF_HOST_IFACE],
-		   *source = params->value[NVMF_HOST_TRADDR];
+	const char *given = made->iface ? made->iface : params->value[NVMF_HOST_IFACE],
+		   *source = made->iface ? NULL : params->value[NVMF_HOST_TRADDR], *iface = given;
 	char scoped[IF_NAMESIZE] = "";
 	struct addr target, own;
 	int err = addr_resolve(&target, params->value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
@@ -126,12 +126,15 @@ int kernel_nvmf_route(struct nvmf_params *params, struct nvmf_route *made, struc
 	params->value[NVMF_TRADDR] = made->traddr;
 	if (source)
 		params->value[NVMF_HOST_TRADDR] = made->host_traddr;
-	if (strcmp(params->value[NVMF_TRANSPORT], "rdma") || !params->value[NVMF_HOST_IFACE])
+	if (strcmp(params->value[NVMF_TRANSPORT], "rdma") || !given)
 		return 0;
 	if (!source) {
-		err = address_of(params->value[NVMF_HOST_IFACE], &target, made->host_traddr, diag);
+		err = address_of(given, &target, made->host_traddr, diag);
+		if (err)
+			return err;
+		made->iface = given;
 		params->value[NVMF_HOST_TRADDR] = made->host_traddr;
 	}
 	params->value[NVMF_HOST_IFACE] = NULL;
-	return err;
+	return 0;
 }

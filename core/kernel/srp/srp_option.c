@@ -322,29 +322,46 @@ int kernel_srp_check(int root, const struct srp_params *params, struct diag *dia
 
 #define NO_PORT 1 /* port of src if it has none */
 
-/* "[fe80::1%2]:5555", as the kernel's inet_pton_with_scope() reads it. */
 static int resolve(
-	struct srp_params *params, enum srp_opt opt, struct addr *addr, struct diag *diag)
+	const struct srp_params *params, enum srp_opt opt, struct addr *addr, struct diag *diag)
 {
-	char *value = params->value[opt], text[ADDR_TEXT];
-	const size_t len = sizeof(params->value[opt]);
+	const char *value = params->value[opt];
 	struct diag why = { 0 };
 	int err = addr_parse(addr, value, NO_PORT, &why);
-	bool v6 = addr->ss.ss_family == AF_INET6;
 
-	if (!err && !v6 && addr->ss.ss_family != AF_INET)
+	if (!err && addr->ss.ss_family != AF_INET6 && addr->ss.ss_family != AF_INET)
 		err = diag_set(&why, DIAG_USAGE, EINVAL, "'%s' is not an IP address", value);
-	if (err) {
-		diag_set(diag, why.code, why.err, "%s: %s", keys[opt].name, why.text);
-		return why.hint[0] ? diag_hint(diag, "%s", why.hint) : err;
-	}
-	if (opt == SRP_OPT_SRC && ((struct sockaddr_in *)(void *)&addr->ss)->sin_port ==
-					  htons(NO_PORT)) /* sin6_port has the same place */
-		snprintf(value, len, "%s%.60s%s", v6 ? "[" : "", addr_host(addr, text),
+	if (!err)
+		return 0;
+	diag_set(diag, why.code, why.err, "%s: %s", keys[opt].name, why.text);
+	return why.hint[0] ? diag_hint(diag, "%s", why.hint) : err;
+}
+
+/* "[fe80::1%2]:5555", as the kernel's inet_pton_with_scope() reads it. */
+void kernel_srp_set_dest(struct srp_params *params, const struct addr *dest)
+{
+	char text[ADDR_TEXT];
+
+	snprintf(params->value[SRP_OPT_DEST], sizeof(params->value[SRP_OPT_DEST]), "%.79s",
+		addr_text(dest, text));
+}
+
+static void set_src(struct srp_params *params, const struct addr *src)
+{
+	char *value = params->value[SRP_OPT_SRC], text[ADDR_TEXT];
+	const size_t len = sizeof(params->value[SRP_OPT_SRC]);
+	bool v6 = src->ss.ss_family == AF_INET6;
+
+	if (addr_port(src) == NO_PORT)
+		snprintf(value, len, "%s%.60s%s", v6 ? "[" : "", addr_host(src, text),
 			v6 ? "]" : "");
 	else
-		snprintf(value, len, "%.79s", addr_text(addr, text));
-	return 0;
+		snprintf(value, len, "%.79s", addr_text(src, text));
+}
+
+static bool same_family(const struct addr *dest, void *src)
+{
+	return dest->ss.ss_family == ((const struct addr *)src)->ss.ss_family;
 }
 
 static bool has_port(const char *dest)
@@ -356,11 +373,12 @@ static bool has_port(const char *dest)
 	       (dest[0] == '[' || strchr(dest, ':') == colon);
 }
 
-int kernel_srp_resolve(struct srp_params *params, struct diag *diag)
+int kernel_srp_resolve(struct srp_params *params, struct addr *dest, struct diag *diag)
 {
-	struct addr dest, src;
+	struct addr src;
 	int err;
 
+	*dest = (struct addr){ 0 };
 	if (!given(params, SRP_OPT_DEST))
 		return 0;
 	if (!has_port(params->value[SRP_OPT_DEST]))
@@ -368,15 +386,22 @@ int kernel_srp_resolve(struct srp_params *params, struct diag *diag)
 			"invalid dest '%s': expected HOST:PORT or [IPV6]:PORT; SRP has no default "
 			"port",
 			params->value[SRP_OPT_DEST]);
-	err = resolve(params, SRP_OPT_DEST, &dest, diag);
-	if (err || !given(params, SRP_OPT_SRC))
+	err = resolve(params, SRP_OPT_DEST, dest, diag);
+	if (err)
 		return err;
+	kernel_srp_set_dest(params, dest);
+	if (!given(params, SRP_OPT_SRC))
+		return 0;
 	err = resolve(params, SRP_OPT_SRC, &src, diag);
-	if (!err && src.ss.ss_family != dest.ss.ss_family)
-		err = diag_set(diag, DIAG_USAGE, EINVAL,
+	if (err)
+		return err;
+	set_src(params, &src);
+	if (!addr_filter(dest, same_family, &src))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"src '%s' and dest '%s' differ in address family",
 			params->value[SRP_OPT_SRC], params->value[SRP_OPT_DEST]);
-	return err;
+	kernel_srp_set_dest(params, dest);
+	return 0;
 }
 
 void kernel_srp_line(const struct srp_params *params, char line[SRP_LINE])

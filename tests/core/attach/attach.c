@@ -60,10 +60,15 @@ struct fake {
 	unsigned find_ms, ready_ms, dial_ms, disk_ms, undo_ms; /* how long each takes; NEVER */
 	int find_err, ready_err, dial_err, look_err, undo_err;
 	bool makes, slow; /* slow: its dial takes five seconds of a turn */
+	struct addr addr;
+	const char *answers; /* the address to which a dial succeeds; NULL: any */
+	bool only_answers;   /* it answers, and then the dial fails */
+	char dialled[200];   /* all addresses, with the time that each had */
 	struct loop_timer timer;
 	uint64_t dialled_at, over_at, retried_at;
 	unsigned finds, readies, dials, undos, dones, stops, retries, gives_up;
 	int err; /* of the step under way */
+	enum diag_code code;
 };
 #define NEVER 0xffffffffu
 
@@ -82,7 +87,8 @@ static void step_over(struct loop_timer *timer)
 	struct fake *fake = container_of(timer, struct fake, timer);
 
 	if (fake->err)
-		diag_set(&fake->attach.why, DIAG_REFUSED, -fake->err, "as the test wants");
+		diag_set(&fake->attach.why, fake->code ? fake->code : DIAG_REFUSED, -fake->err,
+			"as the test wants");
 	attach_step(&fake->attach, fake->err);
 }
 
@@ -110,6 +116,25 @@ static void fake_ready(struct attach *attach)
 	take(fake_of(attach), fake_of(attach)->ready_ms, fake_of(attach)->ready_err);
 }
 
+/* The others of a name fail as the test wants. */
+static void dial_address(struct fake *fake)
+{
+	struct attach *attach = &fake->attach;
+	size_t used = strlen(fake->dialled);
+	bool right;
+	char at[ADDR_TEXT];
+
+	cr_assert_eq(attach->addr->others, 0, "one at a time");
+	right = !strcmp(addr_host(attach->addr, at), fake->answers);
+	attach->made = fake->makes && right && !fake->only_answers;
+	if (right)
+		attach_answered(attach);
+	snprintf(fake->dialled + used, sizeof(fake->dialled) - used, "%s%s %llu", used ? ", " : "",
+		at,
+		attach->until ? (unsigned long long)((attach->until - loop_clock()) / MSEC) : 0);
+	take(fake, fake->dial_ms, right && !fake->only_answers ? 0 : fake->dial_err);
+}
+
 static void fake_dial(struct attach *attach)
 {
 	struct fake *fake = fake_of(attach);
@@ -120,7 +145,10 @@ static void fake_dial(struct attach *attach)
 	most = dialling > most ? dialling : most;
 	attach->made = fake->makes;
 	snprintf(attach->what, sizeof(attach->what), "fake0");
-	take(fake, fake->dial_ms, fake->dial_err);
+	if (fake->answers)
+		dial_address(fake);
+	else
+		take(fake, fake->dial_ms, fake->dial_err);
 }
 
 static int fake_look(struct attach *attach)
@@ -405,6 +433,144 @@ Test(attach, a_cancelled_turn_passes_on)
 	cr_assert_eq(fake[2].attach.why.err, 0);
 	cr_assert_eq(ms_of(fake[2].over_at), 60);
 	row.serialized = false;
+}
+
+/* The target has 10.0.0.1, 10.0.0.2 and 10.0.0.3; only `answers` does. */
+static struct fake with_addresses(unsigned timeout_ms, const char *answers)
+{
+	struct fake fake = fake_new(timeout_ms);
+
+	cr_assert_eq(addr_parse(&fake.addr, "10.0.0.1:7", 0, NULL), 0);
+	for (unsigned i = 2; i <= 3; i++) {
+		char text[] = "10.0.0.0:7";
+		struct addr other;
+
+		text[7] = (char)('0' + i);
+		cr_assert_eq(addr_parse(&other, text, 0, NULL), 0);
+		cr_assert(addr_add(&fake.addr, (const struct sockaddr *)&other.ss));
+	}
+	fake.answers = answers;
+	fake.dial_err = -ECONNREFUSED;
+	return fake;
+}
+
+Test(attach, the_address_that_answers)
+{
+	struct fake fake = with_addresses(9000, "10.0.0.2");
+	char at[ADDR_TEXT];
+
+	fake.attach.addr = &fake.addr;
+	fake.dial_ms = 1000;
+	fake.disk_ms = 5000;
+	run(&fake, 1);
+	cr_assert_eq(fake.attach.why.err, 0, "%s", fake.attach.why.text);
+	cr_assert_str_eq(fake.dialled, "10.0.0.1 3000, 10.0.0.2 8000",
+		"an equal share, then all that is left");
+	cr_assert(fake.readies == 2 && fake.finds == 0 && fake.undos == 0);
+	cr_assert_str_eq(addr_text(&fake.addr, at), "10.0.0.2:7");
+	cr_assert_eq(fake.addr.others, 0);
+}
+
+Test(attach, no_address_that_answers)
+{
+	static const struct {
+		enum diag_code code;
+		int err;
+	} causes[] = { { DIAG_REFUSED, ECONNREFUSED }, { DIAG_UNREACHABLE, EHOSTUNREACH },
+		{ DIAG_NO_DEVICE, ENODEV }, { DIAG_TIMEOUT, ETIMEDOUT } };
+
+	for (unsigned i = 0; i < sizeof(causes) / sizeof(*causes); i++) {
+		struct fake fake = with_addresses(0, "none");
+
+		fake.attach.addr = &fake.addr;
+		fake.code = causes[i].code;
+		fake.dial_err = -causes[i].err;
+		run(&fake, 1);
+		cr_assert_str_eq(fake.dialled, "10.0.0.1 10000, 10.0.0.2 10000, 10.0.0.3 0");
+		diag_says(&fake.attach.why, causes[i].code, "10.0.0.1:7, 10.0.0.2:7, 10.0.0.3:7",
+			"as_the_test_wants");
+		cr_assert(fake.undos == 0 && fake.addr.others == 2, "for the next attempt");
+	}
+}
+
+/* A target that answers is the reason of a failure, whether there is something to undo or not. */
+Test(attach, an_answer_is_the_last_address)
+{
+	struct fake fake[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		fake[i] = with_addresses(0, "10.0.0.2");
+		fake[i].attach.addr = &fake[i].addr;
+		fake[i].only_answers = true;
+	}
+	fake[0].makes = false;
+	fake[1].only_answers = false;
+	fake[1].look_err = -ETIMEDOUT;
+	fake[2].dial_err = -ECONNRESET;
+	run(fake, 3);
+	for (unsigned i = 0; i < 2; i++)
+		cr_assert_eq(fake[i].dials, 2);
+	diag_says(&fake[0].attach.why, DIAG_REFUSED, "", "as_the_test_wants");
+	cr_assert_eq(fake[1].undos, 1);
+	diag_says(&fake[1].attach.why, DIAG_CLOSED, "", "it_has_gone");
+	cr_assert_eq(fake[2].dials, 1, "the first one has rejected it");
+}
+
+Test(attach, an_address_that_takes_all_of_its_share)
+{
+	struct fake fake = with_addresses(30000, "none");
+
+	fake.attach.addr = &fake.addr;
+	fake.makes = false;
+	fake.dial_ms = NEVER;
+	run(&fake, 1);
+	cr_assert_str_eq(fake.dialled, "10.0.0.1 10000, 10.0.0.2 9000, 10.0.0.3 7000");
+	diag_says(
+		&fake.attach.why, DIAG_TIMEOUT, "10.0.0.1:7, 10.0.0.2:7, 10.0.0.3:7", "timed_out");
+	cr_assert_eq(ms_of(fake.over_at), 32000, "two seconds to end by itself");
+}
+
+/* Each attempt has all of them, within its own limit. */
+Test(attach, addresses_of_other_attempts)
+{
+	struct fake fake = with_addresses(0, "none");
+
+	fake.attach.addr = &fake.addr;
+	fake.dial_ms = 1000;
+	fake.attach.limit_ms = 6000;
+	fake.attach.retry_ms = 1000;
+	fake.gives_up = 2;
+	run(&fake, 1);
+	cr_assert_str_eq(fake.dialled, "10.0.0.1 2000, 10.0.0.2 2500, 10.0.0.3 4000, "
+				       "10.0.0.1 2000, 10.0.0.2 2500, 10.0.0.3 4000");
+	cr_assert_eq(fake.addr.others, 2);
+}
+
+/* The device of the second address is missing. */
+Test(attach, an_address_that_can_not_be_prepared)
+{
+	struct fake fake = with_addresses(0, "10.0.0.2");
+
+	fake.attach.addr = &fake.addr;
+	fake.ready_err = -ENODEV;
+	fake.code = DIAG_NO_DEVICE;
+	run(&fake, 1);
+	cr_assert(fake.readies == 3 && fake.dials == 0);
+	diag_says(&fake.attach.why, DIAG_NO_DEVICE, "10.0.0.1:7, 10.0.0.2:7, 10.0.0.3:7",
+		"as_the_test_wants");
+}
+
+Test(attach, addresses_end_with_a_cancel)
+{
+	struct fake fake = with_addresses(0, "none");
+
+	fake.attach.addr = &fake.addr;
+	fake.dial_ms = NEVER;
+	attach_start(&fake.attach);
+	loop_wait(loop, (volatile int[]){ 0 }, began + 50 * MSEC);
+	attach_cancel(&fake.attach);
+	run(&fake, 1);
+	cr_assert(fake.attach.why.err == EINTR && fake.dials == 1 && fake.addr.others == 2);
 }
 
 Test(attach, failures_and_what_is_rolled_back)

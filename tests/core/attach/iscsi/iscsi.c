@@ -305,6 +305,57 @@ Test(iscsi, the_address_of_a_name_that_answers)
 	cr_assert(!memcmp(&portal->ss, &answers.ss, answers.len) && !portal->others);
 }
 
+/* Over iSER: 127.0.0.2, then the address that answers. The kernel has no route at the first calls.
+ */
+static struct addr two_addresses(struct attach_iscsi *one, unsigned times)
+{
+	const struct addr answers = one->params.portal;
+	struct addr *portal = &one->params.portal;
+
+	tree_file(&tree, "sys/class/iscsi_transport/iser/handle", "1\n");
+	tree_dir(&tree, "sys/class/infiniband/rxe0");
+	one->params.carrier = ISCSI_ISER;
+	cr_assert_eq(addr_resolve(portal, "127.0.0.2", addr_port(&answers), 1000, NULL), 0);
+	cr_assert(addr_add(portal, (const struct sockaddr *)&answers.ss));
+	iscsi_kernel.code[ISCSI_IF_EP_CONNECT] = -EHOSTUNREACH;
+	iscsi_kernel.times = times;
+	return answers;
+}
+
+Test(iscsi, the_other_address_of_a_name_over_iser)
+{
+	const struct addr answers = two_addresses(&job[0], 1), *portal = &job[0].params.portal;
+
+	attach(1);
+	cr_assert(!job[0].attach.why.err && job[0].sid == 1, "%s", job[0].attach.why.text);
+	cr_assert(!memcmp(&portal->ss, &answers.ss, answers.len) && !portal->others);
+	cr_assert_eq(iscsi_kernel.sessions, 1);
+}
+
+Test(iscsi, no_address_of_a_name_over_iser)
+{
+	const struct addr answers = two_addresses(&job[0], 2), *portal = &job[0].params.portal;
+	char list[300], at[2][ADDR_TEXT];
+
+	snprintf(
+		list, sizeof(list), "%s, %s", addr_text(portal, at[0]), addr_text(&answers, at[1]));
+	attach(1);
+	diag_says(&job[0].attach.why, DIAG_NO_DEVICE, list, "RDMA");
+	cr_assert(portal->others == 1 && !iscsi_kernel.sessions, "all are there to be retried");
+}
+
+/* The second one follows the login of the first to either address. */
+Test(iscsi, two_units_at_the_other_address_of_a_name)
+{
+	two_addresses(&job[1], 0);
+	two_addresses(&job[0], 1);
+	attach(2);
+	cr_assert(!job[0].attach.why.err && !job[1].attach.why.err, "%s%s", job[0].attach.why.text,
+		job[1].attach.why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_CONNECT], 2, "one login at each address");
+	cr_assert_eq(iscsi_kernel.sessions, 1);
+}
+
 static void mounted_disk(void)
 {
 	unit("6:0:0:0", "0\n");

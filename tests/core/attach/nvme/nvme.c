@@ -2,7 +2,7 @@
 /* The row of NVMe-oF: the line that is written, connections that exist, namespaces that come or do
  * not, and the end of a connection. */
 /* Link: leap kernel_disk_opens kernel_nvmf_keyring kernel_nvmf_key kernel_nvmf_supported_options */
-/* Link: kernel_holders_or_openers */
+/* Link: kernel_holders_or_openers kernel_nvmf_write_line */
 #include "../../../../core/attach/nvme/nvme_target.h"
 #include "nvme_tree.h"
 #include "says.h"
@@ -110,6 +110,17 @@ void __wrap_kernel_nvmf_supported_options(int root, char known[NVMF_SUPPORTED])
 	__real_kernel_nvmf_supported_options(root, known);
 }
 
+static const char *dead; /* address without a route */
+
+int __wrap_kernel_nvmf_write_line(int, const char *, int *);
+int __real_kernel_nvmf_write_line(int, const char *, int *);
+
+int __wrap_kernel_nvmf_write_line(int root, const char *line, int *instance)
+{
+	return dead && strstr(line, dead) ? -EHOSTUNREACH
+					  : __real_kernel_nvmf_write_line(root, line, instance);
+}
+
 static void prepare(unsigned ms)
 {
 	attach_nvme_free(&nvme);
@@ -174,6 +185,50 @@ Test(nvme, connected)
 	device_says("nonsense");
 	cr_assert_eq(connect_without_wait(), -EPROTO);
 	cr_assert(!nvme.attach.made);
+}
+
+static int connect_to_two(void)
+{
+	struct addr addr, other;
+
+	params->value[NVMF_TRADDR] = "disk";
+	cr_assert_eq(addr_numeric(&addr, "10.0.0.7", 4420, NULL), 0);
+	cr_assert_eq(addr_numeric(&other, "10.0.0.1", 4420, NULL), 0);
+	cr_assert(addr_add(&addr, (const struct sockaddr *)&other.ss));
+	cr_assert_eq(nvmf_target_set_addr(&target, &addr, NULL), 0);
+	cr_assert_str_eq(params->value[NVMF_TRADDR], "10.0.0.7");
+	params->value[NVMF_TRSVCID] = NULL; /* the device does not list it */
+	device_says("instance=3,cntlid=1\n");
+	prepare(5000);
+	nvme.attach.addr = &target.addr;
+	nvme.attach.no_wait = true;
+	return run();
+}
+
+Test(nvme, the_address_of_a_name_that_answers)
+{
+	nvme_tree_ctrl(&tree, "nvme3", "rdma", "nqn.other", "traddr=10.0.0.1,trsvcid=4420");
+	dead = "10.0.0.7";
+	cr_assert_eq(connect_to_two(), 0, "%s", why->text);
+	cr_assert_str_eq(nvme.ctrl.name, "nvme3");
+	cr_assert_str_eq(params->value[NVMF_TRADDR], "10.0.0.1");
+	dead = "10.0.0.";
+	cr_assert_eq(connect_to_two(), -EHOSTUNREACH);
+	diag_says(why, DIAG_UNREACHABLE, "10.0.0.7:4420, 10.0.0.1:4420", "no_route_to_host");
+}
+
+Test(nvme, addresses_without_a_route_are_left_out)
+{
+	struct addr addr, other;
+
+	params->value[NVMF_HOST_TRADDR] = "10.0.0.2";
+	params->value[NVMF_TRADDR] = "disk";
+	cr_assert_eq(addr_numeric(&addr, "fd00::1", 4420, NULL), 0);
+	cr_assert_eq(addr_numeric(&other, "10.0.0.1", 4420, NULL), 0);
+	cr_assert(addr_add(&addr, (const struct sockaddr *)&other.ss));
+	cr_assert_eq(nvmf_target_set_addr(&target, &addr, NULL), 0);
+	cr_assert_str_eq(params->value[NVMF_TRADDR], "10.0.0.1");
+	cr_assert_eq(target.addr.others, 0);
 }
 
 Test(nvme, a_second_time_nothing_is_written)

@@ -60,6 +60,7 @@ static struct kernel {
 	int gives;
 	unsigned makes, logins;
 	uint32_t timeout_ms;
+	char dead[24], dests[80]; /* an address without a route; those of all logins */
 	/* of several targets: the last digits of their id_ext, in the order of their logins */
 	char order[8];
 	_Atomic unsigned orders;
@@ -92,9 +93,13 @@ int __wrap_kernel_srp_add(int root, const struct srp_local *local, const char *l
 	cr_assert_eq(local->port, 1);
 	kernel.timeout_ms = (uint32_t)((srp.login.until - loop_clock()) / MSEC);
 	tree.root = root; /* all that is open here */
+	kernel.logins++;
+	snprintf(kernel.dests + strlen(kernel.dests), sizeof(kernel.dests) - strlen(kernel.dests),
+		"%s ", strstr(line, "dest=") + 5);
+	if (kernel.dead[0] && strstr(line, kernel.dead))
+		return -EHOSTUNREACH;
 	if (kernel.makes)
 		host(kernel.makes, "mlx5_0\n");
-	kernel.logins++;
 	while (kernel.hangs)
 		pause();
 	return kernel.gives;
@@ -393,6 +398,62 @@ Test(srp, connected)
 	begins(PORT "fast_io_fail_tmo", "60");
 	begins(PORT "dev_loss_tmo", "off");
 	content(PORT "delete", "");
+}
+
+static void prepare_two(unsigned ms)
+{
+	struct addr other;
+
+	prepare(ms);
+	cr_assert_eq(addr_parse(&srp.dest, "10.0.0.7:5555", 0, NULL), 0);
+	cr_assert_eq(addr_parse(&other, "10.0.0.1:5555", 0, NULL), 0);
+	cr_assert(addr_add(&srp.dest, (const struct sockaddr *)&other.ss));
+	srp.attach.addr = &srp.dest;
+	kernel.on = true;
+	kernel.makes = 6;
+	remote_port();
+	disk();
+	tree_file(&tree, "dev/sda", "");
+}
+
+Test(srp, the_address_of_a_name_that_answers)
+{
+	prepare_two(5000);
+	strcpy(kernel.dead, "10.0.0.7");
+	cr_assert_eq(run(), 0, "%s", why->text);
+	cr_assert_str_eq(kernel.dests, "10.0.0.7:5555 10.0.0.1:5555 ");
+	cr_assert_str_eq(srp.host.host, "host6");
+	cr_assert_str_eq(login_params.value[SRP_OPT_DEST], "10.0.0.1:5555");
+}
+
+Test(srp, no_address_of_a_name_that_answers)
+{
+	prepare_two(5000);
+	strcpy(kernel.dead, "10.0.0.");
+	cr_assert_eq(run(), -EHOSTUNREACH);
+	diag_says(why, DIAG_UNREACHABLE, "10.0.0.7:5555, 10.0.0.1:5555", "no_route_to_host");
+	cr_assert_eq(kernel.logins, 2);
+}
+
+/* The host exists once the target has accepted the login: the scan has all of the time. */
+Test(srp, a_slow_scan_is_an_answer)
+{
+	prepare_two(5000);
+	kernel.hangs = true;
+	srp.no_removal_wait = true;
+	cr_assert_eq(run(), -ETIMEDOUT);
+	diag_says(why, DIAG_TIMEOUT, "", "scan 5");
+	cr_assert_str_eq(kernel.dests, "10.0.0.7:5555 ");
+}
+
+Test(srp, silence_ends_with_the_share_of_an_address)
+{
+	prepare_two(5000);
+	kernel.hangs = true;
+	kernel.makes = 0;
+	cr_assert_eq(run(), -ETIMEDOUT);
+	diag_says(why, DIAG_TIMEOUT, "10.0.0.7:5555, 10.0.0.1:5555", "timed_out");
+	cr_assert_str_eq(kernel.dests, "10.0.0.7:5555 10.0.0.1:5555 ");
 }
 
 Test(srp, a_login_may_be_bound_on_its_own)

@@ -21,7 +21,7 @@ static struct nvmf_params params_of(
 static void becomes(
 	struct nvmf_params params, const char *traddr, const char *source, const char *iface)
 {
-	struct nvmf_route made;
+	struct nvmf_route made = { 0 };
 	struct diag diag = { 0 };
 
 	cr_assert_eq(kernel_nvmf_route(&params, &made, &diag), 0, "%s", diag.text);
@@ -33,7 +33,7 @@ static void becomes(
 
 static void fails(struct nvmf_params params, int err, enum diag_code code, const char *words)
 {
-	struct nvmf_route made;
+	struct nvmf_route made = { 0 };
 	struct diag diag = { 0 };
 
 	cr_assert_eq(kernel_nvmf_route(&params, &made, &diag), -err);
@@ -70,6 +70,25 @@ Test(nvme_route, two_families_do_not_go_together)
 {
 	fails(params_of("tcp", "10.0.0.1", "fd00::1", NULL), EINVAL, DIAG_USAGE,
 		"host_traddr_'fd00::1' traddr_'10.0.0.1'");
+}
+
+/* Another address of the target's name: of a family that the interface lacks, then one it has. */
+Test(nvme_route, an_interface_for_one_address_after_the_other)
+{
+	struct nvmf_params params = params_of("rdma", "fe80::1%lo", NULL, "lo");
+	struct nvmf_route made = { 0 };
+
+	cr_assert_eq(kernel_nvmf_route(&params, &made, NULL), -EADDRNOTAVAIL);
+	params.value[NVMF_TRADDR] = "127.0.0.2";
+	cr_assert_eq(kernel_nvmf_route(&params, &made, NULL), 0);
+	cr_assert_str_eq(params.value[NVMF_HOST_TRADDR], "127.0.0.1");
+	params.value[NVMF_TRADDR] = "fe80::1%lo";
+	cr_assert_eq(kernel_nvmf_route(&params, &made, NULL), -EADDRNOTAVAIL);
+	params.value[NVMF_TRADDR] = "127.0.0.3";
+	cr_assert_eq(kernel_nvmf_route(&params, &made, NULL), 0);
+	cr_assert_str_eq(params.value[NVMF_TRADDR], "127.0.0.3");
+	cr_assert_str_eq(params.value[NVMF_HOST_TRADDR], "127.0.0.1");
+	cr_assert_null(params.value[NVMF_HOST_IFACE]);
 }
 
 Test(nvme_route, the_interface_of_an_rdma_device)

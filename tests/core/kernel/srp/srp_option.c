@@ -127,9 +127,10 @@ Test(srp_option, what_goes_together)
 
 static int resolve(const char *text)
 {
+	struct addr dest;
 	int err = check(text);
 
-	return err ? err : kernel_srp_resolve(&params, &why);
+	return err ? err : kernel_srp_resolve(&params, &dest, &why);
 }
 
 Test(srp_option, addresses)
