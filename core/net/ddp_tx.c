@@ -514,11 +514,14 @@ void ddp_tx_last(struct iwarp *iw)
 	struct ddp_tx *tx = &iw->tx;
 	ssize_t bytes;
 
-	if (tx->hold || (tx->iov_at == tx->iov_count && !build(iw)))
+	if (tx->hold)
 		return;
-	bytes = send_batch(iw);
-	if (bytes > 0)
+	while (tx->iov_at < tx->iov_count || build(iw)) {
+		bytes = send_batch(iw);
+		if (bytes <= 0)
+			return;
 		advance(tx, (size_t)bytes);
+	}
 }
 
 /* Best effort, and only between FPDUs: in the middle of one the peer could not parse it. */

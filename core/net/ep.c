@@ -92,10 +92,11 @@ static void note_close(struct ep *ep)
 	either_of(ep)->verbs_ops->close(ep);
 }
 
-/* Whether software iWARP is worth a try. A peer that has answered speaks verbs. */
-static bool try_iwarp(const struct ep *ep)
+/* Whether another address or software iWARP is worth a try. A peer that has answered speaks
+ * verbs. */
+static bool try_others(struct ep *ep)
 {
-	return !ep->rejected && addr_unanswered(&ep->why);
+	return addr_unanswered(&ep->why) && (!ep->rejected || either_of(ep)->at.others);
 }
 
 static void none_up(struct ep *ep)
@@ -315,7 +316,7 @@ static void down(struct ep *ep)
 	struct diag why = { 0 };
 	char at[ADDR_TEXT];
 
-	if (e->closed || !try_iwarp(ep)) {
+	if (e->closed || !try_others(ep)) {
 		if (e->failures.count && ep->why.err)
 			diag_ctx(&ep->why, "%s", addr_text(&e->at, at));
 		e->ev->down(ep);

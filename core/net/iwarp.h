@@ -46,7 +46,8 @@ struct ddp_tx {
 	uint32_t reads, read_at; /* unanswered READs; the oldest of them */
 	uint32_t send_msn, read_msn;
 	uint32_t ulpdu;
-	/* no FPDU is in two TCP segments (RFC 5044 appendix A.1); then mss is that of this batch */
+	/* normally no FPDU is in two TCP segments (RFC 5044 appendix A.1); then mss is that of this
+	 * batch */
 	bool aligned;
 	uint32_t mss;
 	uint64_t built,

@@ -319,36 +319,31 @@ Test(ddp, a_write_arrives_however_it_is_cut)
 
 /* In place of the TCP socket there is one that keeps what was sent at once together and knows no
  * maximum segment, so that it is the smallest: 536 bytes. */
-Test(ddp, no_fpdu_is_in_two_tcp_segments)
-{
-	static const uint32_t lens[] = { 3000, 8, 700, 100, 0, 5, 496, 2000 };
-	struct ep_op ops[8] = { 0 };
-	uint8_t packet[8192];
-	unsigned messages = 0, packets = 0;
-	ssize_t len;
-	int pair[2], fd, tcp;
+static int packets_fd, tcp_fd;
 
-	connected(false);
-	say_write(0, 0, "", 0);
-	settle();
-	fd = iwarp_of(ep)->fd.fd;
-	tcp = dup(fd);
+static void packets_begin(void)
+{
+	int pair[2], fd = iwarp_of(ep)->fd.fd;
+
+	tcp_fd = dup(fd);
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
 	cr_assert_eq(dup2(pair[0], fd), fd);
-	for (unsigned i = 0; i < 8; i++)
-		ops[i] = (struct ep_op){ .next = i < 7 ? &ops[i + 1] : NULL,
-			.kind = EP_WRITE,
-			.nsge = 1,
-			.raddr = 0x1000,
-			.rkey = 1,
-			.sge = { { .p = pool->base, .len = lens[i] } } };
-	ep->ops->post(ep, ops);
-	settle();
-	cr_assert_eq(sents, 8);
-	while ((len = recv(pair[1], packet, sizeof(packet), 0)) > 0) {
+	close(pair[0]);
+	packets_fd = pair[1];
+}
+
+/* Check that no FPDU is in two segments. Returns the number of messages in *packets packets. */
+static unsigned packets_end(unsigned *packets)
+{
+	uint8_t packet[8192];
+	unsigned messages = 0;
+	ssize_t len;
+
+	*packets = 0;
+	while ((len = recv(packets_fd, packet, sizeof(packet), 0)) > 0) {
 		unsigned at = 0;
 
-		packets++;
+		(*packets)++;
 		while (at < len) {
 			struct ddp_common c;
 			unsigned end;
@@ -361,12 +356,56 @@ Test(ddp, no_fpdu_is_in_two_tcp_segments)
 		}
 		cr_assert_eq(at, len);
 	}
-	cr_assert_eq(messages, 8);
+	cr_assert_eq(dup2(tcp_fd, iwarp_of(ep)->fd.fd), iwarp_of(ep)->fd.fd);
+	close(tcp_fd);
+	close(packets_fd);
+	return messages;
+}
+
+static void post_writes(const uint32_t *lens, unsigned count)
+{
+	static struct ep_op ops[8];
+
+	for (unsigned i = 0; i < count; i++)
+		ops[i] = (struct ep_op){ .next = i < count - 1 ? &ops[i + 1] : NULL,
+			.kind = EP_WRITE,
+			.nsge = 1,
+			.raddr = 0x1000,
+			.rkey = 1,
+			.sge = { { .p = pool->base, .len = lens[i] } } };
+	ep->ops->post(ep, ops);
+}
+
+Test(ddp, no_fpdu_is_in_two_tcp_segments)
+{
+	static const uint32_t lens[] = { 3000, 8, 700, 100, 0, 5, 496, 2000 };
+	unsigned packets;
+
+	connected(false);
+	say_write(0, 0, "", 0);
+	settle();
+	packets_begin();
+	post_writes(lens, 8);
+	settle();
+	cr_assert_eq(sents, 8);
+	cr_assert_eq(packets_end(&packets), 8);
 	cr_assert_lt(packets, 8, "several FPDUs share a segment");
-	cr_assert_eq(dup2(tcp, fd), fd);
-	close(tcp);
-	close(pair[0]);
-	close(pair[1]);
+	finish();
+}
+
+Test(ddp, what_was_posted_is_sent_before_the_end_in_all_its_segments)
+{
+	static const uint32_t lens[] = { 400, 400, 400 };
+	unsigned packets;
+
+	connected(false);
+	say_write(0, 0, "", 0);
+	settle();
+	packets_begin();
+	post_writes(lens, 3);
+	ep->ops->close(ep);
+	cr_assert_eq(packets_end(&packets), 3);
+	cr_assert_eq(packets, 3);
 	finish();
 }
 

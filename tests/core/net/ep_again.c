@@ -199,6 +199,23 @@ Test(ep, the_next_address_over_verbs_alone)
 	finish(ep);
 }
 
+/* As Linux rejects if its listeners are at other addresses; with a reason it is final. */
+Test(ep, the_next_address_after_a_rejection_without_a_reason)
+{
+	const struct addr dst = two();
+	struct ep *ep = dial_to(&dst, EP_VERBS, 5000);
+
+	ep->rejected = true;
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "rejected");
+	verbs_is_at("10.0.0.2:7");
+	cr_assert(verbs.started == 2 && !owner.downs);
+	ep->rejected = true;
+	fails(ep, DIAG_REFUSED, ECONNRESET, "unit unknown");
+	cr_assert(owner.downs == 1 && verbs.started == 2);
+	diag_says(&ep->why, DIAG_REFUSED, "10.0.0.2:7", "unit_unknown");
+	finish(ep);
+}
+
 Test(ep, no_address_over_verbs_alone)
 {
 	const struct addr dst = two();

@@ -342,7 +342,7 @@ static inline void fails_by(struct ep *ep, const struct cause *cause)
 }
 
 static const struct cause stays[] = {
-	{ DIAG_REFUSED, ECONNREFUSED, 28, true }, /* the peer's upper layer has spoken */
+	{ DIAG_REFUSED, ECONNRESET, 28, true }, /* the peer's upper layer has spoken */
 	{ DIAG_REFUSED, ECONNRESET, 10, false },
 	{ DIAG_REFUSED, EACCES, 0, false },
 	{ DIAG_PROTOCOL, EPROTO, 0, false },
