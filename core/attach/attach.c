@@ -271,6 +271,7 @@ static bool prepare_next(struct attach *attach)
 static bool try_others(struct attach *attach)
 {
 	bool connecting = attach->state == READY || attach->state == CONNECT;
+	char at[ADDR_TEXT];
 
 	if (!attach->all.others)
 		return false;
@@ -281,6 +282,8 @@ static bool try_others(struct attach *attach)
 			return true;
 		addr_failures_end(&attach->failures);
 		attach->why = attach->failures.why;
+	} else if (attach->failures.count && attach->why.err) {
+		diag_ctx(&attach->why, "%s", addr_text(attach->addr, at));
 	}
 	*attach->addr = attach->all;
 	return false;

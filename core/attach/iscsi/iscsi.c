@@ -469,6 +469,7 @@ static void find_session_or_log_in(struct attach_iscsi *iscsi)
 
 	if (removing ||
 		!kernel_iscsi_login_trylock(iscsi->initiator->login_locks, iscsi->login_lock_id)) {
+		set_answered(iscsi); /* what it waits for is not this address */
 		if (!is_expired(attach)) {
 			wait_ms(iscsi, LOGIN_LOCK_MS, retry_login_lock);
 			return;

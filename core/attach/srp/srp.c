@@ -108,8 +108,9 @@ static void find_new_host(struct attach_srp *srp)
 	struct kernel_srp *list = NULL;
 	unsigned count = 0;
 
+	if (kernel_srp_list(attach->root, &list, &count, NULL))
+		return;
 	attach->made = false;
-	kernel_srp_list(attach->root, &list, &count, NULL);
 	for (unsigned i = 0; i < count && !attach->made; i++)
 		if (kernel_srp_fits(&list[i], srp->params, &srp->local) &&
 			!is_old_host(srp, list[i].host)) {
@@ -299,7 +300,8 @@ static void logged_in(struct child_call *call)
 		/* the owner finds it at its next attempt */
 		attach->made = attach->made && !srp->no_removal_wait;
 	} else if (err == -EEXIST) {
-		attach->made = false; /* the new host is another program's */
+		attach_answered(attach); /* what it waits for is not this address */
+		attach->made = false;    /* the new host is another program's */
 		attach->what[0] = 0;
 		err = find_existing(srp);
 		srp->existed = !err;
@@ -402,7 +404,8 @@ static void srp_connect(struct attach *attach)
 	struct attach_srp *srp = srp_of(attach);
 
 	srp->removal_pending = false;
-	srp->removal_deadline = attach->until ? attach->until : loop_clock() + REMOVAL_MS * MSEC;
+	srp->removal_deadline =
+		attach->attempt_until ? attach->attempt_until : loop_clock() + REMOVAL_MS * MSEC;
 	if (srp->params)
 		log_in(srp);
 	else

@@ -510,9 +510,9 @@ Test(attach, an_answer_is_the_last_address)
 	run(fake, 3);
 	for (unsigned i = 0; i < 2; i++)
 		cr_assert_eq(fake[i].dials, 2);
-	diag_says(&fake[0].attach.why, DIAG_REFUSED, "", "as_the_test_wants");
+	diag_says(&fake[0].attach.why, DIAG_REFUSED, "10.0.0.2:7", "as_the_test_wants");
 	cr_assert_eq(fake[1].undos, 1);
-	diag_says(&fake[1].attach.why, DIAG_CLOSED, "", "it_has_gone");
+	diag_says(&fake[1].attach.why, DIAG_CLOSED, "10.0.0.2:7", "it_has_gone");
 	cr_assert_eq(fake[2].dials, 1, "the first one has rejected it");
 }
 
