@@ -164,15 +164,17 @@ static int usage(struct bench *bench, const char *fmt, const char *word)
 /* Whether the first line that is neither blank nor a comment is "[section]". */
 static bool is_job_file(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
 	char text[4096], *rest = text, *line;
-	ssize_t len = -1;
+	struct stat st;
+	ssize_t len;
+	int fd;
 
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		len = read(fd, text, sizeof(text) - 1);
+	len = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[len > 0 ? len : 0] = 0;
 	while ((line = strsep(&rest, "\n"))) {

@@ -69,7 +69,7 @@ void uri_encode(char text[URI_MAX], const char *from);
 void uri_add_name(char text[URI_MAX], const char *name);
 /* "/0": a LUN or namespace. */
 void uri_add_unit(char text[URI_MAX], uint64_t unit);
-/* "/", name and unit of the URI; nothing if it has none. */
+/* "/", name and unit of the URI; only "/" if it has none. */
 void uri_add_target(char text[URI_MAX], const struct uri *);
 /* A key: "?src=10.0.0.1" or "&tos=8". */
 void uri_add_key(char text[URI_MAX], const char *name, const char *value);

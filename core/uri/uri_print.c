@@ -19,12 +19,14 @@ static void add(char text[URI_MAX], const char *fmt, ...)
 
 static void encode(char text[URI_MAX], const char *from, const char *also)
 {
-	for (; *from && strlen(text) < URI_MAX - 1; from++) {
+	size_t len = strlen(text);
+
+	for (; *from && len < URI_MAX - 1; from++) {
 		unsigned char c = (unsigned char)*from;
 		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 			     (c >= '0' && c <= '9') || strchr(also, c);
 
-		add(text, plain ? "%c" : "%%%02X", c);
+		len += (size_t)snprintf(text + len, URI_MAX - len, plain ? "%c" : "%%%02X", c);
 	}
 }
 
@@ -56,7 +58,7 @@ void uri_add_target(char text[URI_MAX], const struct uri *uri)
 {
 	char name[URI_MAX];
 
-	if (!uri->path[0] || !uri_name(uri, name, sizeof(name)))
+	if (!uri_name(uri, name, sizeof(name)))
 		return;
 	uri_add_name(text, name);
 	uri_encode(text, uri->path + uri->name_len);

@@ -325,7 +325,7 @@ const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX])
 	const char *port = value[NVMF_TRSVCID], *nqn = value[NVMF_NQN];
 	char scheme[32];
 
-	snprintf(scheme, sizeof(scheme), "nvme+%s", value[NVMF_TRANSPORT]);
+	snprintf(scheme, sizeof(scheme), "nvme+%.16s", value[NVMF_TRANSPORT]);
 	uri_start(uri, scheme, value[NVMF_TRADDR], port ? (unsigned)strtoul(port, NULL, 10) : 0);
 	if (nqn && strcmp(nqn, NVMF_DISCOVERY_NQN))
 		uri_add_name(uri, nqn);

@@ -247,13 +247,15 @@ static void add_failure(
 {
 	struct nvmf_failure *more =
 		log->failures < FAILURES_MAX || last ? grow(log->failure, log->failures) : NULL;
+	uint64_t port = 0;
 	char scheme[32];
 
 	if (!more)
 		return;
 	more->why = *why;
 	snprintf(scheme, sizeof(scheme), "nvme+%s", nvmf_trtype_str(record->trtype));
-	uri_start(more->uri, scheme, record->traddr, (unsigned)strtoul(record->trsvcid, NULL, 10));
+	parse_u64(record->trsvcid, 1, 65535, &port, NULL);
+	uri_start(more->uri, scheme, record->traddr, (unsigned)port);
 }
 
 /* Base 2.1, 5.1.12.3.1: TRADDR is numeric in its address family, never a name, so that a log can't

@@ -95,7 +95,8 @@ static void suggest(const struct uri *uri, const char *other, const char *scheme
 	snprintf(text, sizeof(text), "%.460s; %s answers there", why->text, other);
 	memcpy(why->text, text, sizeof(text));
 	uri_start(suggestion, scheme, uri->host, uri->port ? uri->port : NVMF_PORT);
-	uri_add_target(suggestion, uri);
+	if (uri->path[0])
+		uri_add_target(suggestion, uri);
 	diag_hint(why, "%s%s", suggestion, keys);
 }
 
