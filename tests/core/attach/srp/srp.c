@@ -446,6 +446,22 @@ Test(srp, a_slow_scan_is_an_answer)
 	cr_assert_str_eq(kernel.dests, "10.0.0.7:5555 ");
 }
 
+/* The kernel knows the target at this address: the wait has all of the time, and no other address
+ * is tried. */
+Test(srp, a_former_connection_is_waited_for_at_its_address)
+{
+	uint64_t start;
+
+	prepare_two(5000);
+	kernel.makes = 0;
+	kernel.gives = -EEXIST;
+	start = loop_clock();
+	cr_assert_eq(run(), -EAGAIN);
+	diag_says(why, DIAG_BUSY, "", "former");
+	cr_assert_geq(loop_clock() - start, 4000 * MSEC);
+	cr_assert_null(strstr(kernel.dests, "10.0.0.1:"));
+}
+
 Test(srp, silence_ends_with_the_share_of_an_address)
 {
 	prepare_two(5000);
