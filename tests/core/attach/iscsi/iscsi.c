@@ -685,7 +685,8 @@ static struct other {
 
 static uint64_t turn_of(const struct attach_iscsi *iscsi)
 {
-	return kernel_iscsi_login_lock_id("tcp", iscsi->params.target, &iscsi->params.portal);
+	return kernel_iscsi_login_lock_id(iscsi->params.carrier == ISCSI_ISER ? "iser" : "tcp",
+		iscsi->params.target, &iscsi->params.portal);
 }
 
 static void other_ends(struct loop_timer *timer)
@@ -733,6 +734,16 @@ Test(iscsi, it_is_not_waited_for_without_end)
 	cr_assert_eq(job[0].attach.why.err, EBUSY);
 	diag_says(&job[0].attach.why, DIAG_BUSY, NULL, "process target");
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 0);
+}
+
+/* That says nothing about the first address of a name, whose time would be over after 5 s. */
+Test(iscsi, it_is_waited_for_longer_than_one_address)
+{
+	two_addresses(&job[0], 0);
+	other_begins(7000, false);
+	attach(1);
+	cr_assert(!job[0].attach.why.err, "%s", job[0].attach.why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_CONNECT], 1);
 }
 
 /* Lets the second go when it gets the first. */
