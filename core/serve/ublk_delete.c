@@ -2,19 +2,32 @@
 /* Inspect and delete a device from a process that does not serve it. */
 #include "ublk.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* until Linux 6.6 the driver checks for dead servers every 5 s; later ones are notified */
 #define NOTICE_MS 6000
 #define LOOK_MS   20
+
+/* Its server or another process may delete the device at any time. An unprivileged device is named
+ * to the driver by the path of its character device, and that disappears first. */
+static bool is_gone(const struct ublk_ctl *ctl, unsigned id, int rc)
+{
+	char node[UBLK_PATH];
+
+	snprintf(node, sizeof(node), "ublkb%u", id);
+	return rc == -ENODEV || (rc == -ENOENT && faccessat(ctl->dev, node, F_OK, 0));
+}
 
 static int look_at_device(
 	struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, struct diag *diag)
 {
 	int rc = ublk_ctl_info(ctl, id, info, 0);
 
-	if (rc == -ENODEV)
+	if (is_gone(ctl, id, rc))
 		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "no such device: /dev/ublkb%u", id);
 	return rc < 0 ? diag_sys(diag, -rc, "query /dev/ublkb%u", id) : 0;
 }
@@ -93,7 +106,9 @@ static int delete (
 	rc = ublk_halt(ctl->loop, ctl->dev, id, deadline);
 	if (rc == -ETIMEDOUT)
 		return no_answer(id, info.pid, diag);
-	if (rc < 0 && rc != -ENODEV)
+	if (is_gone(ctl, id, rc))
+		return 0;
+	if (rc < 0)
 		return diag_sys(diag, -rc, "stop /dev/ublkb%u", id);
 	rc = ublk_ctl_run(ctl, UBLK_CTL_DEL_DEV, id, 0, NULL, 0, deadline);
 	if (rc == -ETIMEDOUT)
@@ -101,7 +116,7 @@ static int delete (
 			"/dev/ublkb%u is stopped, but a process still has it open: it is removed "
 			"once closed",
 			id);
-	return rc < 0 && rc != -ENODEV ? diag_sys(diag, -rc, "delete /dev/ublkb%u", id) : 0;
+	return rc < 0 && !is_gone(ctl, id, rc) ? diag_sys(diag, -rc, "delete /dev/ublkb%u", id) : 0;
 }
 
 int ublk_delete(
