@@ -42,6 +42,6 @@
 	}
 #define ISCSI_MONITOR_ROW(type, member)                                                            \
 	{                                                                                          \
-		"keeper", 0, OPT_TEXT, offsetof(type, member), "on|off",                           \
+		"monitor", 0, OPT_TEXT, offsetof(type, member), "on|off",                          \
 			"start a background process that restores lost connections; default on"    \
 	}

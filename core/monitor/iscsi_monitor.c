@@ -262,7 +262,7 @@ int iscsi_monitor_new(struct iscsi_monitor **out, struct loop *loop, int root,
 	int err;
 
 	if (!monitor)
-		return diag_sys(diag, ENOMEM, "keeper");
+		return diag_sys(diag, ENOMEM, "monitor");
 	monitor->recovery.ops = &ops;
 	monitor->loop = loop;
 	monitor->root = root;

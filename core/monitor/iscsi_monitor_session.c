@@ -82,7 +82,7 @@ static int find_portal(struct monitor_session *session, struct addr *portal, str
 		return 0;
 	if (is->portal[0] && is->portal_port)
 		return diag_set(diag, DIAG_UNSUPPORTED, EADDRNOTAVAIL,
-			"its portal '%s' is a host name: the keeper does not resolve names",
+			"its portal '%s' is a host name: the monitor does not resolve names",
 			is->portal);
 	return diag_set(
 		diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "the kernel does not report its portal");

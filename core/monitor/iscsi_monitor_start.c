@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NAME     "iscsi-keeper"
+#define NAME     "iscsi-monitor"
 #define READY_MS 10000
 
 struct process {
@@ -29,7 +29,7 @@ struct process {
 static void log_line(void *arg, const char *line)
 {
 	(void)arg;
-	out_message(OUT_INFO, "keeper: %s", line);
+	out_message(OUT_INFO, "monitor: %s", line);
 }
 
 /* Release the lock only if there is no session. A starter that found it locked has created its
@@ -51,7 +51,7 @@ static void caught(struct loop_signal *signal, int signo)
 	struct process *process = container_of(signal, struct process, signal);
 
 	out_message(OUT_WARNING,
-		"keeper: ended by signal %d: lost connections will not be restored", signo);
+		"monitor: ended by signal %d: lost connections will not be restored", signo);
 	loop_stop(process->loop);
 }
 
@@ -72,7 +72,7 @@ static int set_up(struct process *process, int ready, struct diag *diag)
 	process->root =
 		kernel_detach_process(process->root, NAME, keep, 3 + (unsigned)logs, &detach_why);
 	if (detach_why.err)
-		out_message(OUT_WARNING, "keeper: %s", detach_why.text);
+		out_message(OUT_WARNING, "monitor: %s", detach_why.text);
 	return loop_new(&process->loop, &plain, diag) ||
 			       loop_signal_add(process->loop, &process->signal, ends, 2, diag)
 		       ? -diag->err
@@ -113,10 +113,10 @@ static int wait_ready(int from, struct diag *diag)
 		;
 	if (n <= 0)
 		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
-			"the keeper of iSCSI sessions is not ready after %d s", READY_MS / 1000);
+			"the monitor of iSCSI sessions is not ready after %d s", READY_MS / 1000);
 	if (read(from, &result, sizeof(result)) != sizeof(result))
 		return diag_set(diag, DIAG_SYSTEM, ECHILD,
-			"the keeper of iSCSI sessions ended before it was ready");
+			"the monitor of iSCSI sessions ended before it was ready");
 	if (diag && result.err)
 		*diag = result;
 	return -result.err;
@@ -140,7 +140,7 @@ int iscsi_monitor_spawn(int root, int *pid, struct diag *diag)
 		run_process(root, ready[1]);
 	err = errno;
 	close(ready[1]);
-	err = *pid < 0 ? diag_sys(diag, err, "process for the keeper of iSCSI sessions")
+	err = *pid < 0 ? diag_sys(diag, err, "process for the monitor of iSCSI sessions")
 		       : wait_ready(ready[0], diag);
 	close(ready[0]);
 	if (!err)
@@ -163,5 +163,5 @@ void iscsi_monitor_start(const struct call *call, int root, const char *word)
 		call_warn(call, "lost connections will not be restored: %s", why.text);
 	else if (call->loop.verbose)
 		call_note(call, "process %d (%s) restores lost connections", pid,
-			err ? "iscsid" : "the keeper");
+			err ? "iscsid" : "the monitor");
 }

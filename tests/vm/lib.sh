@@ -912,7 +912,7 @@ iscsi_load() {
 	done
 }
 
-# the keeper's pid; no keeper runs; the keeper has logged this
-keeper_pid() { sed -n 's/.*FLOCK *ADVISORY *WRITE \([0-9]*\) .*/\1/p' /proc/locks; }
-no_keeper() { [ -z "$(keeper_pid)" ] && ! pidof iscsi-keeper; }
-keeper_told() { dmesg | grep -q "rdmastor\[[0-9]*\]: keeper: $1"; }
+# the monitor's pid; no monitor runs; the monitor has logged this
+monitor_pid() { sed -n 's/.*FLOCK *ADVISORY *WRITE \([0-9]*\) .*/\1/p' /proc/locks; }
+no_monitor() { [ -z "$(monitor_pid)" ] && ! pidof iscsi-monitor; }
+monitor_logged() { dmesg | grep -q "rdmastor\[[0-9]*\]: monitor: $1"; }

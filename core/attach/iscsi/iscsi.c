@@ -374,7 +374,7 @@ static void poll_restored(struct loop_timer *timer)
 		return;
 	} else if (is_expired(&iscsi->attach)) {
 		diag_set(why, DIAG_BUSY, EBUSY,
-			"session%u to this target has lost its connection; its keeper, process "
+			"session%u to this target has lost its connection; its monitor, process "
 			"%d, can't restore it",
 			iscsi->sid, iscsi->monitor_pid);
 		diag_hint(why, "end it with: rdmastor iser-logout session%u", iscsi->sid);
@@ -413,7 +413,7 @@ static void reuse_session(struct attach_iscsi *iscsi, const struct kernel_iscsi_
 	} else if (iscsi->monitor_pid) {
 		wait_ms(iscsi, RESTORED_POLL_MS, poll_restored);
 	} else {
-		loop_trace(attach->loop, "session%u has lost its connection and has no keeper",
+		loop_trace(attach->loop, "session%u has lost its connection and has no monitor",
 			session->sid);
 		log_in(iscsi);
 	}

@@ -49,7 +49,7 @@ int kernel_iscsi_monitor_lock(int root, struct diag *diag)
 
 	if (fd < 0 && errno == EACCES)
 		return diag_set(diag, DIAG_PERMISSION, EACCES,
-			"only root can be the keeper of iSCSI sessions");
+			"only root can be the monitor of iSCSI sessions");
 	if (fd < 0)
 		return diag_sys(diag, errno, "open the lock /" LOCK);
 	if (!flock(fd, LOCK_EX | LOCK_NB))
@@ -61,9 +61,9 @@ int kernel_iscsi_monitor_lock(int root, struct diag *diag)
 	pid = kernel_iscsi_monitor(root);
 	if (pid)
 		return diag_set(diag, DIAG_BUSY, EBUSY,
-			"another keeper of iSCSI sessions is running: process %d", pid);
+			"another monitor of iSCSI sessions is running: process %d", pid);
 	return diag_set(diag, DIAG_BUSY, EBUSY,
-		"another keeper of iSCSI sessions is running: it holds the lock /" LOCK);
+		"another monitor of iSCSI sessions is running: it holds the lock /" LOCK);
 }
 
 /* Parse "812 (iscsid) S 1 …": state Z or X means that the process has ended. */

@@ -8,7 +8,7 @@ t2=iqn.2024-01.lab:t2
 sessions=/sys/class/iscsi_session
 modules=/lib/modules/$(uname -r)/
 
-login() { rdmastor iser-login -i $me --keeper off "$@"; }
+login() { rdmastor iser-login -i $me --monitor off "$@"; }
 logout() { rdmastor iser-logout "$@"; }
 alike() { [ "$(dd if="$1" bs=64k iflag=direct 2>/dev/null | sha256sum)" = "$(sha256sum <"$2")" ]; }
 says() { "$@" >/run/says && grep -q "$pattern" /run/says || { cat /run/says; return 1; }; }
@@ -18,7 +18,7 @@ nothing_left() {
 }
 sessions_are() { [ "$(ls $sessions | wc -l)" = "$1" ]; }
 attribute() { [ "$(cat $sessions/session*/"$1" /sys/class/iscsi_connection/connection*/"$1" 2>/dev/null)" = "$2" ]; }
-disk_of() { rdmastor iser-login --keeper off --print dev "$@"; } # of an existing session
+disk_of() { rdmastor iser-login --monitor off --print dev "$@"; } # of an existing session
 # round_trip DEVICE FILE: data written there is in the file, and is read back
 round_trip() {
 	disk_random /run/new 2

@@ -353,7 +353,7 @@ Test(iscsi_link, lost_as_soon_as_it_is_live)
 	link_.recover = true;
 	link_.id = (struct iscsi_if_conn){ .sid = 7 };
 	iscsi_kernel.leaves = true;
-	cr_assert_eq(run(), -ECONNRESET, "a keeper would take it for live");
+	cr_assert_eq(run(), -ECONNRESET, "a monitor would take it for live");
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_START_CONN], 1);
 	cr_assert_eq(iscsi_kernel.stop, ISCSI_IF_RECOVER);
 	cr_assert(!iscsi_kernel.started);
