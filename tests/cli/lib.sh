@@ -9,6 +9,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 : "${RDMASTOR:=$top/build/rdmastor}"
 cd "${TMP:=$(mktemp -d)}" || exit 1
 export TMP RDMASTOR
+unset PYTHONUNBUFFERED # print() would write a line in parts, and a test read the first one
 PATH=/usr/bin:$PATH # for python3-libnbd, which belongs to Debian's interpreter
 HERE=$top/tests/cli
 SOCK=$TMP/nbd.sock
