@@ -3,7 +3,7 @@
  */
 #include "daemon_rows.h"
 #include "disk_open.h"
-#include "fronts.h"
+#include "daemon.h"
 #include "kernel_nbd.h"
 #include <errno.h>
 

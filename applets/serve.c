@@ -2,7 +2,7 @@
 /* serve: offer disks to other hosts as a target, until stopped. */
 #include "daemon_rows.h"
 #include "disk_open.h"
-#include "fronts.h"
+#include "daemon.h"
 #include "iscsi.h"
 #include <errno.h>
 #include <string.h>

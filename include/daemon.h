@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Applets that offer disks until they are stopped or their command ends: start, status and clean
- * stop. Fronts (fronts.h) offer the disks. */
+ * stop. Fronts offer the disks, each with options of its own. */
 #pragma once
 #include "applet.h"
 #include "bdev.h"
-#include "kernel_serving.h"
 
 #define DAEMON_QUEUES 64
-#define DAEMON_FRONTS 8
+#define NBD_DEV_MAX   32767 /* 20 bits of minor numbers, 32 per device */
 
 struct daemon_options { /* member of the applet's option struct */
 	bool ro, daemon, force;
@@ -15,81 +14,30 @@ struct daemon_options { /* member of the applet's option struct */
 	const char *pid_file, *on_loss, *log;
 };
 
-struct front;
-struct disk_identity;
-struct daemon {
-	struct call *call;
-	const struct daemon_options *opts;
-	int root; /* descriptor of "/" */
-	struct loop *loop;
-	/* of the workers; with one queue it is `loop` */
-	struct loop *loops[DAEMON_QUEUES];
-	unsigned nloops;
-	struct bdev **disk; /* one per operand, in order */
-	unsigned disks;
-	struct disk_identity *identity; /* array; allocated by daemon_identify() */
-	struct front *front[DAEMON_FRONTS];
-	unsigned fronts;
-	volatile int stop_requested; /* set it to stop cleanly */
-
-	struct loop_signal signal;
-	bool signals, ready, command, pid_written, own_mounts;
-	struct workers *workers;
-	struct kernel_report report;
-	/* samples io_count of the fronts, for rates */
-	struct loop_timer sample_timer;
-	/* addresses and options of the warning about open listeners */
-	char open_at[1024], open_option[96];
-	uint64_t ready_ns; /* loop_clock() when it became ready */
-	uint64_t deadline; /* to become ready; 0: none */
-	int parent;        /* descriptor of child_daemon() */
-	int stopped_by;    /* signal */
-	pid_t child;       /* the command */
-	int pid_file;      /* descriptor, once pid_written */
-	int status;        /* of the command */
+struct front_kind;
+struct export_front_options { /* numbers: 0 is the default */
+	struct opt_list nbd, name, allow;
+	uint32_t clients, slots, connections, depth;
+	uint64_t buffer;
+	const char *mode;
+	struct opt_maybe nbd_dev, ublk;
 };
+/* An NBD server; without an address, on a private unix socket. */
+extern const struct front_kind front_nbd;
+extern const struct front_kind front_nbd_dev; /* /dev/nbdN of the kernel's NBD client */
+extern const struct front_kind front_ublk;    /* /dev/ublkbN */
 
-struct front_sample {
-	uint64_t ns; /* loop_clock() */
-	struct io_count count;
+struct serve_front_options {       /* of one protocol; members of others are empty */
+	struct opt_list rdma, tcp; /* listen addresses */
+	struct opt_list ib;        /* InfiniBand ports, for SRP by service ID */
+	struct opt_list nqn, allow_host;
+	struct opt_list iqn, allow_initiator;
+	/* CHAP: [0] of initiators, [1] of the target; `secret` has their values. NULL: none */
+	const char *user[2], *secret[2];
 };
-
-/* First member of the struct of a front. */
-struct front {
-	const struct front_kind *kind;
-	struct daemon *daemon;
-	const void
-		*options; /* struct export_front_options or serve_front_options, include/fronts.h */
-	struct front_sample sample[2]; /* private: the last two, older first */
-};
-
-/* A kind of front, with its functions in the order in which they are called. Those that return int
- * return 0, or -errno with the diag set (call->diag, unless it is an argument). */
-struct front_kind {
-	const char *serving; /* for the service manager: "serving NBD clients" */
-	/* it offers local block devices, so the process calls kernel_survive() */
-	bool local;
-	size_t size;                  /* of its struct, which is zeroed initially */
-	int (*read)(struct front *);  /* check options; no disk is open yet */
-	int (*start)(struct front *); /* within daemon_time_left() */
-	void (*show)(const struct front *, struct out *); /* addresses or devices */
-	/* $uri for --run; NULL: the applet has no --run */
-	void (*uri)(const struct front *, char text[URI_MAX]);
-	/* totals since start() */
-	void (*count)(const struct front *, struct io_count *);
-	/* print its members of the status document (doc/schema/status.json, serving) */
-	void (*status)(const struct front *, struct out *);
-	/* bdev->changed of a disk; perhaps before start(). May be NULL. */
-	void (*changed)(struct front *, struct bdev *);
-	/* At a stop: remove devices. -EBUSY: in use; serving continues and it is called again. Any
-	 * other failure ends the process. May be NULL. */
-	int (*release)(struct front *, uint32_t timeout_ms, struct diag *);
-	/* The process ends at once: remove what would outlive it. May be NULL. */
-	void (*quit)(const struct front *);
-	/* Complete and flush requests, then free everything but the struct; also after a failed
-	 * read() or start(). -EINPROGRESS: a disk holds requests and cannot be closed. */
-	int (*stop)(struct front *, uint32_t timeout_ms, struct diag *);
-};
+extern const struct front_kind front_nvme;  /* an NVMe-oF target */
+extern const struct front_kind front_iscsi; /* an iSCSI target */
+extern const struct front_kind front_srp;   /* an SRP target */
 
 /* The command line options of one kind of front. */
 struct front_config {
@@ -101,29 +49,6 @@ struct front_config {
 /* Run the applet with the enabled fronts until it is stopped; the first one provides $uri of --run.
  * Return the exit status or -errno. */
 int daemon_run(struct call *, const struct daemon_options *, const struct front_config *, unsigned);
-
-/* For fronts. */
-/* Get the time left to become ready; 0: no limit. */
-int daemon_time_left(const struct daemon *, uint32_t *ms);
-/* Add the address, which any host can reach, to the one warning about open listeners; this option
- * limits access. No effect for a local address. */
-void daemon_warn_open(struct daemon *, const struct addr *, const char *option);
-/* Get the identity of disk i, the same for all fronts. The daemon owns it. */
-int daemon_identify(struct daemon *, unsigned i, const struct disk_identity **);
-/* The `full` callback of servers. */
-void daemon_full(const struct diag *why, void *front);
-/* For a status: print io_count, and in JSON the rates of the last seconds. */
-void daemon_show_count(struct out *, const struct front *);
-/* Print members of disk i in JSON: uri, size, block_size, read_only, state, paths. */
-void daemon_show_disk(struct out *, const struct daemon *, unsigned i);
-/* The same for a local block device, with a line of text. The JSON object stays open. */
-void daemon_show_device(struct out *, const struct daemon *, unsigned i, const char *path,
-	uint64_t size, bool recovered);
-/* The same for a status, with the processes that hold the device; users: their text. */
-void daemon_show_held(
-	struct out *, const struct daemon *, unsigned i, const char *path, char *users, size_t len);
-/* Format as "64 MiB (67108864 bytes)". */
-const char *daemon_size_text(uint64_t bytes, char text[48]);
 
 /* Print a note with the reason of call->diag if listening is still impossible after a second. */
 struct daemon_wait {

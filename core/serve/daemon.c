@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Start, status and stop of applets that offer disks. core/base handles other processes,
  * disk_open.c opens the disks. */
-#include "daemon.h"
 #include "child.h"
 #include "disk_open.h"
+#include "front_kind.h"
 #include "kernel_disk.h"
 #include "kernel_process.h"
 #include "loop.h"

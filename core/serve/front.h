@@ -3,7 +3,7 @@
  */
 #pragma once
 #include "disk_open.h"
-#include "fronts.h"
+#include "front_kind.h"
 #include "serve.h"
 
 struct net_front { /* first member of the front's struct */

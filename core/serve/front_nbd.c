@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Export disks by an NBD server over TCP and unix sockets. core/proto/nbd serves them. */
 #include "front.h"
-#include "fronts.h"
+#include "front_kind.h"
 #include "nbd_server.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#define PORT 10809
 
 struct nbd_front {
 	struct front front;
@@ -75,8 +77,8 @@ static int read_options(struct front *front)
 		nbd->mode = (unsigned)mode;
 	}
 	for (; nbd->listens < options->nbd.count; nbd->listens++)
-		if (addr_parse(&nbd->listen[nbd->listens], options->nbd.item[nbd->listens],
-			    NBD_PORT, call->diag)) {
+		if (addr_parse(&nbd->listen[nbd->listens], options->nbd.item[nbd->listens], PORT,
+			    call->diag)) {
 			const char *text = options->nbd.item[nbd->listens];
 
 			if (call->diag->code != DIAG_USAGE && !strchr(text, ':'))

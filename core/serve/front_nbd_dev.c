@@ -2,7 +2,7 @@
 /* Export each disk as a block device of this host, /dev/nbdN, by the kernel's NBD client. nbd_dev.c
  * handles the device, core/proto/nbd the server behind it. */
 #include "disk_open.h"
-#include "fronts.h"
+#include "front_kind.h"
 #include "kernel_nbd.h"
 #include "nbd_dev.h"
 #include <errno.h>

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define PORT 4420
+
 static int check_nqn(const char *option, const char *nqn, struct diag *diag)
 {
 	if (nqn_valid(nqn))
@@ -31,7 +33,7 @@ static int read_options(struct front *front)
 
 	if (!err)
 		err = net_read_hosts(net, "allow-host", &options->allow_host, check_host);
-	return err ? err : net_read_listens(net, "NVMe-oF", "NVMe-oF", NVME_PORT);
+	return err ? err : net_read_listens(net, "NVMe-oF", "NVMe-oF", PORT);
 }
 
 /* A host treats namespaces with the same identity as one disk, and with different identities as

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Export each disk as a block device of this host, /dev/ublkbN, by ublk.c. */
 #include "disk_open.h"
-#include "fronts.h"
+#include "front_kind.h"
 #include "kernel_disk.h"
 #include "kernel_nbd.h"
 #include "ublk.h"

@@ -9,13 +9,13 @@ shopt -s nullglob globstar
 # room: contracts of include/ (patterns) : libraries (patterns of <...>), which are reserved to the rooms that list them
 table='
 main.c  : applet out uri resolve :
-applets : applet doctor probe rdma_port attach attach_boot attach_nvme attach_srp out uri bdev child protocol nvmf service export nbd_server kernel_* mad copy load stats srp_show srp_daemon nfs attach_nfs iscsi attach_iscsi iscsi_monitor content daemon disk_open fronts iscsi_logins :
+applets : applet doctor probe rdma_port attach attach_boot attach_nvme attach_srp out uri bdev child protocol nvmf service export nbd_server kernel_* mad copy load stats srp_show srp_daemon nfs attach_nfs iscsi attach_iscsi iscsi_monitor content daemon disk_open iscsi_logins :
 attach  : applet attach attach_iscsi attach_nfs attach_nvme attach_srp child iscsi iscsi_carrier iscsi_logins kernel_* mad nfs nfs_mount nvmf out resolve stream uri wire/nvmf :
 boot    : applet_run attach_boot kernel_* out uri wire/nvmf uapi/* : cjson/*
 inspect : attach_boot doctor kernel_* out probe applet_run uri : cjson/* netlink/*
 srpd    : attach_srp child kernel_* mad port_events srp_daemon srp_show :
 monitor : attach_iscsi iscsi_monitor kernel_* out :
-serve   : child daemon disk_open export fronts iscsi kernel_* mad bdev listener nbd_server serve split uapi/* uri : liburing.h
+serve   : child daemon disk_open export iscsi kernel_* mad bdev listener nbd_server serve split uapi/* uri : liburing.h
 load    : bdev ep load mem admission ring protocol stats stream uri listener wire/bench wire/rping out :
 target  : admission target serve split bdev listener ep stream mem :
 kernel  : kernel_* child out : netlink/* mbedtls/*
