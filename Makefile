@@ -10,8 +10,8 @@ SECONDS   ?= 60
 PREFIX    ?= /usr/local
 OPT       ?= -Os
 # The hot path: optimized for speed; all else is optimized for size.
-HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/inflight.c core/proto/xfer.c core/proto/cutter.c core/proto/ring.c \
-	$(addprefix core/target/,buffers.c cmd.c conn.c) \
+HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/inflight.c core/proto/cutter.c core/proto/ring.c \
+	$(addprefix core/target/,buffers.c cmd.c conn.c rdma.c xfer.c) \
 	$(addprefix core/net/,verbs.c tcp.c iwarp.c ddp_rx.c ddp_tx.c stag.c) \
 	$(addprefix core/proto/nvme/,lane.c qp.c rdma.c pdu.c tcp.c codec_tcp.c tgt_io.c tgt_queue.c tgt_rdma.c tgt_tcp.c) \
 	$(addprefix core/proto/scsi/,ini_io.c lane.c) core/proto/srp/chan.c $(addprefix core/proto/iscsi/,sess.c sess_tcp.c sess_iser.c) \

@@ -17,6 +17,7 @@
 #include "admission.h"
 #include "serve.h"
 #include "split.h"
+#include "xfer.h"
 
 /* limit of outstanding commands before a connection is live */
 #define TARGET_EARLY_COMMANDS 8
@@ -200,8 +201,21 @@ struct target_cmd { /* first member of the protocol's command */
 	struct split split; /* lane NULL: no request was submitted */
 	void (*then)(struct target_cmd *);
 	struct bdev_orphan orphan;
-	bool fenced;       /* its connection was fenced during its execution */
-	uint8_t *own_data; /* copy made by target_cmd_release_buffer() */
+	bool fenced;                  /* its connection was fenced during its execution */
+	uint8_t *own_data;            /* copy made by target_cmd_release_buffer() */
+	struct target_rdma_cmd *rdma; /* RDMA carriers */
+};
+
+struct target_rdma {                  /* of a connection over conn->ep; see target_rdma.h */
+	struct ep_incoming *incoming; /* set by the carrier */
+	struct ring ring;
+	struct xfer_port port;
+	/* private */
+	struct target_rdma_cmd *cmds;         /* array, as conn->cmds */
+	struct ep_rx *backlog, **backlog_end; /* messages that must wait */
+	bool pool;                            /* conn->pool is registered */
+	unsigned buffers;                     /* registered pools of data buffers */
+	uint64_t moved;                       /* bytes of completed transfers */
 };
 
 enum target_conn_state {
@@ -234,10 +248,8 @@ struct target_conn { /* first member of the protocol's, which is the first of th
 	uint32_t mapped;       /* bitmap of lanes that have mapped the pool */
 	int fd;                /* stream carriers: the socket, until carrier->open() */
 	struct stream *stream; /* stream carriers, afterwards (stream.c) */
-	struct ep *ep;         /* RDMA carriers (rdma.c) */
-	bool ep_pool;          /* `pool` is registered */
-	unsigned ep_buffers;   /* registered pools of data buffers */
-	uint64_t ep_moved;     /* bytes of completed transfers, counted by the carrier */
+	struct ep *ep;         /* RDMA carriers */
+	struct target_rdma rdma;
 	/* commands whose timeout is armed, oldest first */
 	struct target_cmd *armed, **armed_end;
 	struct loop_timer watch; /* timeout of the handshake, then of the oldest command */
@@ -341,17 +353,6 @@ void target_stream_close(struct target_conn *);
 void target_stream_reset(struct target_conn *);
 void target_stream_ended(struct target_conn *); /* receiving failed: end it for stream->why */
 void target_stream_down(struct stream *);
-
-/* rdma.c: the same for carriers over conn->ep, whose `user` is the connection */
-/* Register conn->pool for that access, and the data buffers. target_ep_free() deregisters them and
- * frees the endpoint, which may be NULL. */
-int target_ep_reg(struct target_conn *, unsigned access, struct diag *);
-void target_ep_free(struct target_conn *);
-uint64_t target_ep_moved(struct target_conn *);
-bool target_ep_hung_up(struct target_conn *);
-void target_ep_close(struct target_conn *);
-void target_ep_reset(struct target_conn *);
-void target_ep_down(struct ep *);
 
 /* cmd.c: on the connection's loop */
 static inline struct target_cmd *target_cmd_at(const struct target_conn *conn, unsigned i)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The target's sessions over iSER (RFC 7145 as in Linux: from the first login request on, no Hello
  * messages): each PDU is one SEND with an iSER header. Data of a write is immediate data, then RDMA
- * reads; data of a read is RDMA writes, followed by a SEND with the response. A receive is posted
- * again before the response to its command is sent. During the login there is one receive, as login
- * requests arrive one at a time. */
+ * reads; data of a read is RDMA writes, followed by a SEND with the response. During the login
+ * there is one receive, as login requests arrive one at a time. */
+#include "target_rdma.h"
 #include "tgt.h"
 #include "wire/iser.h"
-#include "xfer.h"
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,25 +16,16 @@
 /* of receives: immediate data is aligned for the disk */
 #define STRIDE (PAGE + ISCSI_PDU_DATA)
 #define REPLY  128
-#define READS  16 /* RDMA reads in flight of a connection */
 
 struct iser_cmd {
 	struct iscsi_tgt_cmd cmd; /* first */
-	struct xfer xfer;
-	struct ep_op reply;
-	struct ep_rx *rx;         /* its PDU, until the reply */
-	struct xfer_seg from, to; /* data to read, room for data */
-	uint32_t inval;           /* 0: nothing */
+	struct xfer_seg from;     /* data to read */
+	uint32_t inval;           /* STag; 0: none */
 };
 
 struct iser {
 	struct iscsi_tgt_conn conn; /* first */
-	struct ep_incoming *incoming;
-	struct ring ring;
-	struct xfer_port port;
-	struct ep_rx *backlog, **backlog_end; /* waits for a free answer or a `sent` */
-	struct pool *own;  /* the login's receive, answers, task management responses */
-	size_t replies_at; /* offset in the connection's pool, after the receives */
+	struct pool *own;           /* the login's receive, answers, task management responses */
 	bool own_known, invalidates;
 };
 _Static_assert(REPLY >= HEADS + sizeof(((struct iscsi_tgt_cmd *)NULL)->sense), "a response");
@@ -53,9 +42,8 @@ static struct iser_cmd *cmd_of(struct target_cmd *cmd)
 
 /* ---- Sending. */
 
-/* Make the PDU at p, with its data after the headers. */
-static struct ep_op send_of(const struct iser *iser, const struct pool *pool, uint8_t *p,
-	const void *bhs, const void *data, uint32_t len)
+/* Write the PDU to p, with its data after the headers. Return the length of the message. */
+static uint32_t write_pdu(uint8_t *p, const void *bhs, const void *data, uint32_t len)
 {
 	struct iser_hdr *hdr = (void *)p;
 	struct iscsi_bhs *head = (void *)(p + sizeof(*hdr));
@@ -65,70 +53,42 @@ static struct ep_op send_of(const struct iser *iser, const struct pool *pool, ui
 	head->data_len = put_be24(len);
 	if (len && data != p + HEADS)
 		memcpy(p + HEADS, data, len);
-	return (struct ep_op){ .nsge = 1,
-		.flags = iser->conn.base.ep->caps.inline_max >= HEADS + len ? EP_INLINE : 0,
-		.sge = { { p, HEADS + len, pool->key[iser->conn.base.ep->dom].lkey } } };
+	return HEADS + len;
 }
 
 static void send_pdu(struct iscsi_tgt_conn *conn, struct iscsi_tgt_pdu *pdu, const void *bhs,
 	const void *data, uint32_t len)
 {
-	struct iser *iser = iser_of(&conn->base);
+	const struct ep *ep = conn->base.ep;
+	uint32_t bytes = write_pdu(pdu->p, bhs, data, len);
 
-	pdu->op = send_of(iser, iser->own, pdu->p, bhs, data, len);
-	ring_add(&iser->ring, &pdu->op);
+	pdu->op = (struct ep_op){ .nsge = 1,
+		.flags = ep->caps.inline_max >= bytes ? EP_INLINE : 0,
+		.sge = { { pdu->p, bytes, iser_of(&conn->base)->own->key[ep->dom].lkey } } };
+	ring_add(&conn->base.rdma.ring, &pdu->op);
 	target_conn_wake(&conn->base);
-}
-
-static void forget(struct target_cmd *base)
-{
-	struct iser_cmd *cmd = cmd_of(base);
-
-	if (cmd->rx)
-		ring_repost(&iser_of(base->conn)->ring, cmd->rx);
-	cmd->rx = NULL;
 }
 
 static struct ep_op *make_reply(struct target_cmd *base)
 {
-	struct iser *iser = iser_of(base->conn);
 	struct iser_cmd *cmd = cmd_of(base);
 	struct iscsi_scsi_rsp rsp;
 	uint32_t len = iscsi_tgt_make_response(&cmd->cmd, &rsp);
 
-	cmd->reply = send_of(iser, base->conn->pool,
-		base->conn->pool->base + iser->replies_at + (size_t)target_cmd_index(base) * REPLY,
-		&rsp, cmd->cmd.sense, len);
-	if (cmd->inval) {
-		cmd->reply.kind = EP_SEND_INVAL;
-		cmd->reply.rkey = cmd->inval;
-	}
-	forget(base);
-	return &cmd->reply;
+	len = write_pdu(target_rdma_reply_buf(base), &rsp, cmd->cmd.sense, len);
+	return target_rdma_make_reply(base, len, cmd->inval ? EP_SEND_INVAL : EP_SEND, cmd->inval);
 }
 
 static void reply(struct target_cmd *base)
 {
-	ring_add(&iser_of(base->conn)->ring, make_reply(base));
+	ring_add(&base->conn->rdma.ring, make_reply(base));
 }
 
 /* ---- Data. */
 
-static void too_short(struct target_cmd *base)
-{
-	iscsi_tgt_protocol_error(
-		&iser_of(base->conn)->conn, "command without an STag for all of its data");
-}
-
 static void push(struct target_cmd *base, uint32_t len, bool last)
 {
-	struct iser_cmd *cmd = cmd_of(base);
-	struct ep_op *behind = last ? make_reply(base) : NULL;
-	struct buf buf = { base->p, len, base->pool };
-
-	if (!xfer_push(&iser_of(base->conn)->port, &cmd->xfer, &buf, &cmd->to, 1, base->at, len,
-		    behind))
-		too_short(base);
+	target_rdma_push(base, len, last ? make_reply(base) : NULL);
 }
 
 /* Immediate data is the beginning of the first piece, which is longer; the STag is that of the
@@ -141,20 +101,8 @@ static void pull(struct target_cmd *base, uint32_t len)
 
 	if (immediate_len)
 		memcpy(base->p, cmd->cmd.unsolicited_data, immediate_len);
-	if (!xfer_pull(&iser_of(base->conn)->port, &cmd->xfer, &buf, &cmd->from, 1,
-		    base->at + immediate_len - cmd->cmd.unsolicited_len, len - immediate_len))
-		too_short(base);
-}
-
-static void moved(struct xfer *x)
-{
-	struct target_cmd *base = &container_of(x, struct iser_cmd, xfer)->cmd.scsi.base;
-
-	base->conn->ep_moved += base->piece;
-	if (base->state == TARGET_CMD_PULL)
-		target_cmd_pulled(base, SCSI_GOOD);
-	else if (base->state == TARGET_CMD_PUSH)
-		target_cmd_pushed(base);
+	target_rdma_read(base, &buf, &cmd->from,
+		base->at + immediate_len - cmd->cmd.unsolicited_len, len - immediate_len);
 }
 
 /* ---- Receiving. */
@@ -164,16 +112,16 @@ static void begin_command(struct iser *iser, struct ep_rx *rx)
 	const struct iser_hdr *hdr = (const void *)rx->p;
 	struct iser_cmd *cmd = (struct iser_cmd *)iser->conn.cmd;
 	const struct scsi_cmd *scsi = &cmd->cmd.scsi;
+	struct target_rdma_cmd *rdma = scsi->base.rdma;
 	bool from = hdr->flags & ISER_WRITE_STAG, to = hdr->flags & ISER_READ_STAG;
 
-	cmd->rx = rx;
+	rdma->rx = rx;
 	cmd->cmd.unsolicited_data = iser->conn.text;
-	cmd->xfer.moved = moved;
 	cmd->from = (struct xfer_seg){ get_be64(hdr->write_base), get_be32(hdr->write_stag),
 		from && scsi->expected_out ? scsi->expected_out - cmd->cmd.unsolicited_len : 0 };
-	cmd->to = (struct xfer_seg){ get_be64(hdr->read_base), get_be32(hdr->read_stag),
+	rdma->one = (struct xfer_seg){ get_be64(hdr->read_base), get_be32(hdr->read_stag),
 		to ? scsi->expected_in : 0 };
-	cmd->inval = !iser->invalidates ? 0 : to ? cmd->to.rkey : from ? cmd->from.rkey : 0;
+	cmd->inval = !iser->invalidates ? 0 : to ? rdma->one.rkey : from ? cmd->from.rkey : 0;
 }
 
 static void receive_pdu(struct iser *iser, struct ep_rx *rx)
@@ -206,7 +154,7 @@ static void receive_pdu(struct iser *iser, struct ep_rx *rx)
 	iscsi_tgt_dispatch_pdu(conn);
 	/* After the last login request the session posts its own receives. */
 	if (!conn->cmd && !conn->login_pending)
-		ring_repost(&iser->ring, rx);
+		ring_repost(&conn->base.rdma.ring, rx);
 }
 
 /* For the initiator a command is over with its response, here with the `sent` of that. */
@@ -220,63 +168,38 @@ static bool can_receive(struct iser *iser, const struct ep_rx *rx)
 		       target_conn_can_alloc(&conn->base) || !conn->responses_in_flight);
 }
 
-static void receive_backlog(struct iser *iser)
+static bool receive(struct target_conn *conn, struct ep_rx *rx)
 {
-	while (iser->backlog && can_receive(iser, iser->backlog)) {
-		struct ep_rx *rx = iser->backlog;
+	struct iser *iser = iser_of(conn);
 
-		iser->backlog = rx->next;
-		if (!iser->backlog)
-			iser->backlog_end = &iser->backlog;
-		receive_pdu(iser, rx);
-	}
-}
-
-static void resume_rx(struct iscsi_tgt_conn *conn)
-{
-	receive_backlog(iser_of(&conn->base));
+	if (!can_receive(iser, rx))
+		return false;
+	receive_pdu(iser, rx);
+	return true;
 }
 
 static void resume(struct target_conn *conn)
 {
-	receive_backlog(iser_of(conn));
+	target_rdma_resume(conn, receive);
+}
+
+static void resume_rx(struct iscsi_tgt_conn *conn)
+{
+	resume(&conn->base);
 }
 
 static void received(struct ep *ep, struct ep_rx *rx)
 {
-	struct iser *iser = ep->user;
-
-	if (rx->invalidated) {
-		iscsi_tgt_protocol_error(
-			&iser->conn, "an STag was invalidated that was not offered");
-		return;
-	}
-	rx->next = NULL;
-	*iser->backlog_end = rx;
-	iser->backlog_end = &rx->next;
-	receive_backlog(iser);
+	target_rdma_received(ep, rx, receive);
 }
 
 static void sent(struct ep *ep, struct ep_op *op)
 {
 	struct iser *iser = ep->user;
 
-	if (!xfer_sent(&iser->port, op) &&
+	if (!xfer_sent(&iser->conn.base.rdma.port, op) &&
 		!iscsi_tgt_pdu_sent(&iser->conn, container_of(op, struct iscsi_tgt_pdu, op)))
-		iscsi_tgt_response_sent(&container_of(op, struct iser_cmd, reply)->cmd);
-}
-
-static void flush(struct target_conn *conn)
-{
-	ring_flush(&iser_of(conn)->ring);
-}
-
-static void idle(struct ep *ep)
-{
-	struct iser *iser = ep->user;
-
-	if (!target_conn_is_closing(&iser->conn.base))
-		ring_flush(&iser->ring);
+		iscsi_tgt_response_sent(&cmd_of(target_rdma_cmd_of(op))->cmd);
 }
 
 /* ---- The connection. */
@@ -292,31 +215,19 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	int err;
 
 	conn->base.ep = ep;
-	conn->depth = ISCSI_TGT_DEPTH;
-	if (ep->caps.send < reserved + 2 * conn->depth)
-		conn->depth = ep->caps.send < reserved ? 0 : (ep->caps.send - reserved) / 2;
-	if (ep->caps.recv < ISCSI_TGT_UNEXPECTED + conn->depth)
-		conn->depth = ep->caps.recv < ISCSI_TGT_UNEXPECTED
-				      ? 0
-				      : ep->caps.recv - ISCSI_TGT_UNEXPECTED;
-	if (!conn->depth || !ep->caps.ord || !ep->caps.read_sge)
-		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
-			"the RDMA device supports only %u receives, %u requests and %u reads per "
-			"connection",
-			ep->caps.recv, ep->caps.send, ep->caps.ord);
+	conn->depth = target_rdma_depth(ep, ISCSI_TGT_DEPTH, ISCSI_TGT_UNEXPECTED, reserved);
+	if (!conn->depth)
+		return -ENOSPC;
 	err = iscsi_tgt_open(conn, ISCSI_PDU_DATA, &ep->why);
 	if (!err)
-		err = target_conn_alloc_cmds(
-			&conn->base, conn->depth + ISCSI_TGT_IMMEDIATE, &ep->why);
-	if (!err)
-		err = xfer_port_init(&iser->port, &iser->ring, conn->base.slots, &ep->why);
+		err = target_rdma_alloc(&conn->base, conn->depth + ISCSI_TGT_IMMEDIATE, &ep->why);
 	if (!err)
 		err = ep->ops->reg(ep, iser->own, EP_LOCAL, &ep->why);
 	if (err)
 		return err;
 	iser->own_known = true;
 	conn->login->keys.own[ISCSI_UNEXPECTED_PDUS] = ISCSI_TGT_UNEXPECTED;
-	ring_start(&iser->ring, ep, iser->own, iser->own->base, EACH, EACH, 1);
+	ring_start(&conn->base.rdma.ring, ep, iser->own, iser->own->base, EACH, EACH, 1);
 	memcpy(priv, &rep, sizeof(rep));
 	return sizeof(rep);
 }
@@ -325,29 +236,23 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 static int enter_full_feature(struct iscsi_tgt_conn *conn, struct diag *diag)
 {
 	const struct iscsi_keys *keys = &conn->login->keys;
-	struct iser *iser = iser_of(&conn->base);
-	struct ep *ep = conn->base.ep;
 	unsigned receives = ISCSI_TGT_UNEXPECTED + (conn->node ? conn->depth : 0);
+	struct target_rdma_layout layout = { .receives_at = PAGE - HEADS,
+		.stride = STRIDE,
+		.receive = EACH,
+		.count = receives,
+		.replies_at = (size_t)receives * STRIDE,
+		.reply = conn->node ? REPLY : 0 };
 	int err;
 
 	conn->max_send = keys->value[conn->node ? ISCSI_INITIATOR_RECV : ISCSI_MAX_RECV];
-	iser->replies_at = (size_t)receives * STRIDE;
 	err = pool_new(&conn->base.pool,
-		(uint32_t)iser->replies_at + (conn->node ? conn->base.slots * REPLY : 0), 1, diag);
-	if (!err)
-		err = target_ep_reg(&conn->base, EP_LOCAL, diag);
-	if (!err)
-		ring_start(&iser->ring, ep, conn->base.pool, conn->base.pool->base + PAGE - HEADS,
-			STRIDE, EACH, receives);
-	return err;
+		(uint32_t)layout.replies_at + conn->base.slots * layout.reply, 1, diag);
+	return err ? err : target_rdma_start(&conn->base, &layout, EP_LOCAL, diag);
 }
 
-static void up(struct ep *ep)
-{
-	loop_trace(ep->loop, "%s: %s", ((struct iser *)ep->user)->conn.base.name, ep->route);
-}
-
-static const struct ep_events events = { requested, up, received, sent, idle, target_ep_down };
+static const struct ep_events events = { requested, target_rdma_up, received, sent,
+	target_rdma_idle, target_rdma_down };
 
 static void iser_free(struct target_conn *conn)
 {
@@ -355,14 +260,11 @@ static void iser_free(struct target_conn *conn)
 
 	if (iser->own_known)
 		conn->ep->ops->unreg(conn->ep, iser->own);
-	target_ep_free(conn);
+	target_rdma_free(conn);
 	iscsi_tgt_free(&iser->conn);
 	if (iser->own)
 		explicit_bzero(iser->own->base, iser->own->len); /* proofs of CHAP */
 	pool_free(iser->own);
-	pool_free(conn->pool);
-	ring_fini(&iser->ring);
-	xfer_port_fini(&iser->port);
 }
 
 static int iser_open(struct target_conn *conn, struct diag *diag)
@@ -370,44 +272,28 @@ static int iser_open(struct target_conn *conn, struct diag *diag)
 	struct iser *iser = iser_of(conn);
 	unsigned slots = ISCSI_TGT_DEPTH + ISCSI_TGT_IMMEDIATE,
 		 receives = ISCSI_TGT_DEPTH + ISCSI_TGT_UNEXPECTED;
-	struct ep_caps caps = { .send = 2 * slots + ISCSI_TGT_ANSWERS + ISCSI_TGT_TASKS,
-		.recv = receives,
-		.sge = 1,
-		.inline_max = REPLY,
-		.read_sge = 1,
-		.ord = READS };
 	uint8_t *p;
-	int err;
+	int err = pool_new(
+		&iser->own, (1 + ISCSI_TGT_ANSWERS) * EACH + ISCSI_TGT_TASKS * REPLY, 1, diag);
 
-	iser->backlog_end = &iser->backlog;
-	err = ring_init(&iser->ring, receives, diag);
-	if (!err)
-		err = pool_new(&iser->own, (1 + ISCSI_TGT_ANSWERS) * EACH + ISCSI_TGT_TASKS * REPLY,
-			1, diag);
-	if (err) {
-		ep_reject(iser->incoming, NULL, 0);
-	} else {
-		p = iser->own->base + EACH;
-		for (unsigned i = 0; i < ISCSI_TGT_ANSWERS; i++, p += EACH) {
-			iser->conn.answer[i].pdu.p = p;
-			iser->conn.answer[i].data = p + HEADS;
-		}
-		for (unsigned i = 0; i < ISCSI_TGT_TASKS; i++, p += REPLY)
-			iser->conn.task[i].rsp.p = p;
-		err = ep_accept(&conn->ep, conn->loop, iser->incoming, &caps, &events, iser, diag);
+	if (err)
+		return target_rdma_reject(conn, err);
+	p = iser->own->base + EACH;
+	for (unsigned i = 0; i < ISCSI_TGT_ANSWERS; i++, p += EACH) {
+		iser->conn.answer[i].pdu.p = p;
+		iser->conn.answer[i].data = p + HEADS;
 	}
-	if (err) {
-		iser_free(conn);
-		conn->pool = NULL;
-	}
-	return err;
+	for (unsigned i = 0; i < ISCSI_TGT_TASKS; i++, p += REPLY)
+		iser->conn.task[i].rsp.p = p;
+	return target_rdma_accept(conn, &events, 2 * slots + ISCSI_TGT_ANSWERS + ISCSI_TGT_TASKS,
+		receives, REPLY, diag);
 }
 
 /* The last PDU may announce the end. */
 static void iser_close(struct target_conn *conn)
 {
-	flush(conn);
-	target_ep_close(conn);
+	target_rdma_flush(conn);
+	target_rdma_close(conn);
 }
 
 static const struct iscsi_tgt_carrier carrier = {
@@ -417,13 +303,13 @@ static const struct iscsi_tgt_carrier carrier = {
 		.pull = pull,
 		.push = push,
 		.reply = reply,
-		.forget = forget,
-		.flush = flush,
+		.forget = target_rdma_forget,
+		.flush = target_rdma_flush,
 		.resume = resume,
-		.moved = target_ep_moved,
-		.hung_up = target_ep_hung_up,
+		.moved = target_rdma_progress,
+		.hung_up = target_rdma_hung_up,
 		.close = iser_close,
-		.reset = target_ep_reset,
+		.reset = target_rdma_reset,
 		.free = iser_free },
 	.transports = TRANSPORT_RDMA,
 	.send = send_pdu,
@@ -442,7 +328,7 @@ void iscsi_tgt_iser_incoming(struct target *target, struct ep_incoming *incoming
 		ep_reject(incoming, NULL, 0);
 		return;
 	}
-	iser->incoming = incoming;
+	iser->conn.base.rdma.incoming = incoming;
 	iser->invalidates =
 		incoming->priv_len >= sizeof(*req) && !(req->flags & ISER_NO_INVALIDATE);
 	iser->conn.base.local = incoming->local;

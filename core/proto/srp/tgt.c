@@ -187,7 +187,7 @@ static void incoming(struct target *base, struct ep_incoming *incoming)
 	chan->number = ++target->logins;
 	for (const struct srp_tgt_chan *other = target->chans; other; other = other->next)
 		chan->other_channels |= same_port(other, chan);
-	chan->incoming = incoming;
+	chan->base.rdma.incoming = incoming;
 	chan->base.local = incoming->local;
 	snprintf(chan->base.name, sizeof(chan->base.name), "srp initiator %s",
 		addr_text(&incoming->peer, text));

@@ -4,8 +4,8 @@
 #pragma once
 #include "scsi.h"
 #include "srp.h"
+#include "target_rdma.h"
 #include "wire/srp.h"
-#include "xfer.h"
 
 #define SRP_TGT_CONNECTIONS 1024
 #define SRP_TGT_CHANNELS    64 /* most channels that one initiator opens at once */
@@ -21,13 +21,9 @@
 
 struct srp_tgt_cmd {
 	struct scsi_cmd scsi; /* first member */
-	struct xfer xfer;
-	struct ep_op reply;
-	struct ep_rx *rx; /* its SRP_CMD, until the response */
 	be64 tag;
 	uint8_t *imm_data; /* NULL: none */
 	uint32_t room;     /* bytes of data that the initiator has announced */
-	unsigned segs;
 	struct xfer_seg seg[SRP_TGT_SEGS];
 };
 
@@ -42,16 +38,11 @@ struct srp_tgt_task {        /* a task management function */
 
 struct srp_tgt_chan {
 	struct target_conn base; /* first member */
-	struct ep_incoming *incoming;
 	struct srp_login_cm login;
-	struct ring ring;
-	struct xfer_port port;
 	struct scsi_nexus *nexus;
-	struct ep_rx *backlog,
-		**backlog_end;        /* messages that wait for admission, or for a free command */
 	struct srp_tgt_cmd *fetching; /* its descriptor table is being read; later messages wait */
 	struct srp_tgt_task task[SRP_TGT_TASKS];
-	uint32_t lkey, iu_len;
+	uint32_t iu_len;
 	uint32_t req_lim_delta; /* requests that the next response returns in addition */
 	uint32_t imm_offset;    /* 0: no immediate data */
 	/* in the connection's pool: receives, replies, a descriptor table */

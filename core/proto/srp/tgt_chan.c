@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A channel of the target (SRP r16a over RDMA/CM, immediate data of SRP-2): each message arrives in
- * a receive of its own, xfer moves the data, and the response is chained to it. A receive is posted
+/* A channel of the target (SRP r16a over RDMA/CM, immediate data of SRP-2). A receive is posted
  * again before the response to its message is sent, and each response returns one request to the
  * request limit. So the limit stays that of the login, and SRP_CRED_REQ is not needed. */
 #include "tgt.h"
@@ -9,7 +8,6 @@
 #include <string.h>
 
 #define PAGE  4096u
-#define READS 16                  /* RDMA READs in flight per channel */
 #define SPARE (SRP_TGT_TASKS + 1) /* sends besides commands: task management, one event */
 
 enum { TASK_DONE = 0, FIELDS_INVALID = 2, TASK_UNSUPPORTED = 4, TASK_FAILED = 5 };
@@ -39,40 +37,16 @@ static struct ep_op send_of(const struct srp_tgt_chan *chan, uint8_t *p, uint32_
 {
 	return (struct ep_op){ .nsge = 1,
 		.flags = chan->base.ep->caps.inline_max >= len ? EP_INLINE : 0,
-		.sge = { { p, len, chan->lkey } } };
+		.sge = { { p, len, chan->base.pool->key[chan->base.ep->dom].lkey } } };
 }
 
 /* --- data */
-
-static void too_short(struct target_cmd *cmd)
-{
-	broken(chan_of(cmd->conn), "descriptors shorter than the command's data");
-}
-
-static void pull(struct target_cmd *base, uint32_t len)
-{
-	struct srp_tgt_cmd *cmd = cmd_of(base);
-	struct buf buf = { base->p, len, base->pool };
-
-	if (!xfer_pull(&chan_of(base->conn)->port, &cmd->xfer, &buf, cmd->seg, cmd->segs, base->at,
-		    len))
-		too_short(base);
-}
-
-static void forget(struct target_cmd *base)
-{
-	struct srp_tgt_cmd *cmd = cmd_of(base);
-
-	if (cmd->rx)
-		ring_repost(&chan_of(base->conn)->ring, cmd->rx);
-	cmd->rx = NULL;
-}
 
 /* A dropped command has no response to return its request: the next response of the channel does,
  * at the latest that of the function that aborted it. */
 static void dropped(struct target_cmd *base)
 {
-	forget(base);
+	target_rdma_forget(base);
 	chan_of(base->conn)->req_lim_delta++;
 }
 
@@ -89,8 +63,7 @@ static struct ep_op *make_reply(struct target_cmd *base)
 	struct srp_tgt_chan *chan = chan_of(base->conn);
 	struct srp_tgt_cmd *cmd = cmd_of(base);
 	const struct scsi_cmd *scsi = &cmd->scsi;
-	uint8_t *p = reply_at(chan, target_cmd_index(base));
-	struct srp_rsp *rsp = (void *)p;
+	struct srp_rsp *rsp = target_rdma_reply_buf(base);
 
 	*rsp = (struct srp_rsp){ .opcode = SRP_RSP,
 		.delta = next_delta(chan),
@@ -108,36 +81,17 @@ static struct ep_op *make_reply(struct target_cmd *base)
 		rsp->sense_len = put_be32(scsi->sense_len);
 		memcpy(rsp + 1, scsi->sense, scsi->sense_len);
 	}
-	cmd->reply = send_of(chan, p, (uint32_t)sizeof(*rsp) + scsi->sense_len);
-	forget(base);
-	return &cmd->reply;
+	return target_rdma_make_reply(base, (uint32_t)sizeof(*rsp) + scsi->sense_len, EP_SEND, 0);
 }
 
 static void push(struct target_cmd *base, uint32_t len, bool last)
 {
-	struct srp_tgt_cmd *cmd = cmd_of(base);
-	struct ep_op *behind = last ? make_reply(base) : NULL;
-	struct buf buf = { base->p, len, base->pool };
-
-	if (!xfer_push(&chan_of(base->conn)->port, &cmd->xfer, &buf, cmd->seg, cmd->segs, base->at,
-		    len, behind))
-		too_short(base);
+	target_rdma_push(base, len, last ? make_reply(base) : NULL);
 }
 
 static void reply(struct target_cmd *base)
 {
-	ring_add(&chan_of(base->conn)->ring, make_reply(base));
-}
-
-static void moved(struct xfer *x)
-{
-	struct target_cmd *cmd = &container_of(x, struct srp_tgt_cmd, xfer)->scsi.base;
-
-	cmd->conn->ep_moved += cmd->piece;
-	if (cmd->state == TARGET_CMD_PULL)
-		target_cmd_pulled(cmd, SCSI_GOOD);
-	else if (cmd->state == TARGET_CMD_PUSH)
-		target_cmd_pushed(cmd);
+	ring_add(&base->conn->rdma.ring, make_reply(base));
 }
 
 /* --- commands */
@@ -157,7 +111,7 @@ static bool copy_descriptors(struct srp_tgt_cmd *cmd, const struct srp_direct *l
 		cmd->seg[i] = seg_of(&list[i]);
 		sum += cmd->seg[i].len;
 	}
-	cmd->segs = count;
+	cmd->scsi.base.rdma->segs = count;
 	return cmd->room <= sum;
 }
 
@@ -187,12 +141,13 @@ static bool parse_indirect(
 /* Immediate data begins at the offset that the login has set. */
 static bool parse_immediate(const struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd, struct rd *in)
 {
+	const struct ep_rx *rx = cmd->scsi.base.rdma->rx;
 	const be32 *len = rd_take(in, sizeof(*len));
 
-	if (!len || !chan->imm_offset || in->p > cmd->rx->p + chan->imm_offset ||
-		chan->imm_offset > cmd->rx->len || get_be32(*len) > cmd->rx->len - chan->imm_offset)
+	if (!len || !chan->imm_offset || in->p > rx->p + chan->imm_offset ||
+		chan->imm_offset > rx->len || get_be32(*len) > rx->len - chan->imm_offset)
 		return false;
-	cmd->imm_data = cmd->rx->p + chan->imm_offset;
+	cmd->imm_data = rx->p + chan->imm_offset;
 	cmd->room = get_be32(*len);
 	return true;
 }
@@ -200,13 +155,14 @@ static bool parse_immediate(const struct srp_tgt_chan *chan, struct srp_tgt_cmd 
 /* Parse the data descriptors; false: invalid. */
 static bool parse_data(struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
 {
-	const struct srp_cmd *iu = (const void *)cmd->rx->p;
+	struct target_rdma_cmd *rdma = cmd->scsi.base.rdma;
+	const struct srp_cmd *iu = (const void *)rdma->rx->p;
 	uint8_t out = iu->format >> 4, in_ = iu->format & 0xf, format = out ? out : in_;
-	struct rd in = rd_init(iu + 1, cmd->rx->len - sizeof(*iu));
+	struct rd in = rd_init(iu + 1, rdma->rx->len - sizeof(*iu));
 	const struct srp_direct *desc;
 
 	cmd->imm_data = NULL;
-	cmd->room = cmd->segs = 0;
+	cmd->room = rdma->segs = 0;
 	rd_take(&in, iu->add_cdb & ~3u);
 	if (in.bad || (out && in_))
 		return false;
@@ -218,7 +174,7 @@ static bool parse_data(struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
 		if (!desc)
 			return false;
 		cmd->seg[0] = seg_of(desc);
-		cmd->segs = 1;
+		rdma->segs = 1;
 		cmd->room = cmd->seg[0].len;
 		return true;
 	case SRP_INDIRECT:
@@ -232,11 +188,10 @@ static bool parse_data(struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
 
 static void run_command(struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
 {
-	const struct srp_cmd *iu = (const void *)cmd->rx->p;
 	struct scsi_cmd *scsi = &cmd->scsi;
+	const struct srp_cmd *iu = (const void *)scsi->base.rdma->rx->p;
 	uint32_t extra = iu->add_cdb & ~3u;
 
-	cmd->xfer.moved = moved;
 	scsi->nexus = chan->nexus;
 	memcpy(scsi->lun, iu->lun, sizeof(scsi->lun));
 	memset(scsi->cdb, 0, sizeof(scsi->cdb));
@@ -260,14 +215,16 @@ static void run_command(struct srp_tgt_chan *chan, struct srp_tgt_cmd *cmd)
 /* The table was read. resume() handles the messages behind its command. */
 static void fetched(struct xfer *x)
 {
-	struct srp_tgt_cmd *cmd = container_of(x, struct srp_tgt_cmd, xfer);
-	struct srp_tgt_chan *chan = chan_of(cmd->scsi.base.conn);
+	struct target_rdma_cmd *rdma = container_of(x, struct target_rdma_cmd, xfer);
+	struct srp_tgt_cmd *cmd = cmd_of(rdma->cmd);
+	struct srp_tgt_chan *chan = chan_of(rdma->cmd->conn);
 	const struct srp_direct *list = (const void *)(chan->base.pool->base + chan->table_at);
 
 	chan->fetching = NULL;
-	target_cmd_disarm_timeout(&cmd->scsi.base);
+	x->moved = target_rdma_moved;
+	target_cmd_disarm_timeout(rdma->cmd);
 	target_conn_wake(&chan->base);
-	if (copy_descriptors(cmd, list, cmd->segs))
+	if (copy_descriptors(cmd, list, rdma->segs))
 		run_command(chan, cmd);
 	else
 		broken(chan, BAD_DATA);
@@ -284,16 +241,17 @@ static bool begin_command(struct srp_tgt_chan *chan, struct ep_rx *rx)
 
 	if (!base)
 		return false;
-	cmd->rx = rx;
+	base->rdma->rx = rx;
+	base->rdma->seg = cmd->seg;
 	cmd->tag = iu->tag;
 	if (!parse_data(chan, cmd)) {
 		broken(chan, BAD_DATA);
 	} else if (chan->fetching) {
 		bytes = cmd->seg[0].len;
-		cmd->segs = bytes / sizeof(struct srp_direct);
-		cmd->xfer.moved = fetched;
+		base->rdma->segs = bytes / sizeof(struct srp_direct);
+		base->rdma->xfer.moved = fetched;
 		target_cmd_arm_timeout(base);
-		xfer_pull(&chan->port, &cmd->xfer, &table, cmd->seg, 1, 0, bytes);
+		target_rdma_read(base, &table, cmd->seg, 0, bytes);
 	} else {
 		run_command(chan, cmd);
 	}
@@ -329,7 +287,7 @@ static void send_task(struct srp_tgt_task *task, uint8_t code)
 		.data_len = put_be32(4) };
 	memcpy(rsp + 1, (uint8_t[]){ 0, 0, 0, code }, 4);
 	task->reply = send_of(chan, p, sizeof(*rsp) + 4);
-	ring_add(&chan->ring, &task->reply);
+	ring_add(&chan->base.rdma.ring, &task->reply);
 	target_conn_wake(&chan->base);
 }
 
@@ -383,7 +341,7 @@ static bool begin_task(struct srp_tgt_chan *chan, struct ep_rx *rx)
 		.tag = iu->tag,
 		.busy = true };
 	memcpy(task->tmf.lun, iu->lun, sizeof(iu->lun));
-	ring_repost(&chan->ring, rx);
+	ring_repost(&chan->base.rdma.ring, rx);
 	if (function < 0)
 		send_task(task, TASK_UNSUPPORTED);
 	else
@@ -410,7 +368,7 @@ static void send_event(struct srp_tgt_chan *chan)
 	chan->event.due &= chan->event.due - 1;
 	chan->event.unsent = chan->event.unanswered = true;
 	chan->event.op = send_of(chan, p, sizeof(*req) + sizeof(sense));
-	ring_add(&chan->ring, &chan->event.op);
+	ring_add(&chan->base.rdma.ring, &chan->event.op);
 	target_conn_wake(&chan->base);
 }
 
@@ -429,16 +387,24 @@ static void handle_aer_rsp(struct srp_tgt_chan *chan, struct ep_rx *rx)
 		return;
 	}
 	chan->event.unanswered = false;
-	ring_repost(&chan->ring, rx);
+	ring_repost(&chan->base.rdma.ring, rx);
 	send_event(chan);
 	target_conn_wake(&chan->base);
 }
 
 /* --- messages */
 
-/* False: it must wait for a free command or task management function. */
-static bool dispatch_iu(struct srp_tgt_chan *chan, struct ep_rx *rx)
+/* False: it must wait for the admission, or for a free command or task management function. */
+static bool receive(struct target_conn *conn, struct ep_rx *rx)
 {
+	struct srp_tgt_chan *chan = chan_of(conn);
+
+	if (!rx->len) {
+		broken(chan, "empty message");
+		return true;
+	}
+	if (conn->state != TARGET_LIVE || chan->fetching)
+		return false;
 	switch (rx->p[0]) {
 	case SRP_CMD:
 		if (rx->len >= sizeof(struct srp_cmd))
@@ -451,7 +417,7 @@ static bool dispatch_iu(struct srp_tgt_chan *chan, struct ep_rx *rx)
 		handle_aer_rsp(chan, rx);
 		return true;
 	case SRP_I_LOGOUT:
-		ring_repost(&chan->ring, rx);
+		ring_repost(&chan->base.rdma.ring, rx);
 		target_conn_finish(&chan->base);
 		return true;
 	default:
@@ -462,53 +428,28 @@ static bool dispatch_iu(struct srp_tgt_chan *chan, struct ep_rx *rx)
 
 static void received(struct ep *ep, struct ep_rx *rx)
 {
-	struct srp_tgt_chan *chan = ep->user;
-
-	if (target_conn_is_closing(&chan->base))
-		return;
-	if (!rx->len || rx->invalidated) {
-		broken(chan,
-			rx->len ? "a key was invalidated that was not offered" : "empty message");
-		return;
-	}
-	if (chan->base.state == TARGET_LIVE && !chan->backlog && !chan->fetching &&
-		dispatch_iu(chan, rx))
-		return;
-	rx->next = NULL;
-	*chan->backlog_end = rx;
-	chan->backlog_end = &rx->next;
+	target_rdma_received(ep, rx, receive);
 }
 
 /* The target stops and all commands were answered: send SRP_T_LOGOUT. */
 static void log_out(struct srp_tgt_chan *chan)
 {
 	struct target_cmd *base = target_cmd_alloc(&chan->base);
-	struct srp_tgt_cmd *cmd = (struct srp_tgt_cmd *)base;
 	struct srp_t_logout logout = { .opcode = SRP_T_LOGOUT };
-	uint8_t *p = reply_at(chan, target_cmd_index(base));
 
 	chan->logged_out = true;
-	memcpy(p, &logout, sizeof(logout));
-	cmd->reply = send_of(chan, p, sizeof(logout));
+	base->rdma->rx = NULL;
+	memcpy(target_rdma_reply_buf(base), &logout, sizeof(logout));
 	base->state = TARGET_CMD_REPLY;
 	target_cmd_arm_timeout(base);
-	ring_add(&chan->ring, &cmd->reply);
+	ring_add(&chan->base.rdma.ring, target_rdma_make_reply(base, sizeof(logout), EP_SEND, 0));
 }
 
 static void resume(struct target_conn *conn)
 {
 	struct srp_tgt_chan *chan = chan_of(conn);
 
-	while (chan->backlog && conn->state == TARGET_LIVE && !chan->fetching &&
-		target_conn_can_alloc(conn)) {
-		struct ep_rx *rx = chan->backlog, *next = rx->next;
-
-		if (!dispatch_iu(chan, rx))
-			return;
-		chan->backlog = next;
-		if (!next)
-			chan->backlog_end = &chan->backlog;
-	}
+	target_rdma_resume(conn, receive);
 	if (conn->state == TARGET_ENDING && target_stopping(conn->target) && !conn->used &&
 		!chan->logged_out)
 		log_out(chan);
@@ -527,32 +468,19 @@ static void sent(struct ep *ep, struct ep_op *op)
 	struct srp_tgt_chan *chan = ep->user;
 	struct srp_tgt_task *task;
 
-	if (xfer_sent(&chan->port, op))
+	if (xfer_sent(&chan->base.rdma.port, op))
 		return;
 	task = task_of(chan, op);
 	if (task) {
 		task->busy = false;
-		if (chan->backlog)
+		if (chan->base.rdma.backlog)
 			target_conn_wake(&chan->base);
 	} else if (op == &chan->event.op) {
 		chan->event.unsent = false;
 		send_event(chan);
 	} else {
-		target_cmd_replied(&container_of(op, struct srp_tgt_cmd, reply)->scsi.base);
+		target_cmd_replied(target_rdma_cmd_of(op));
 	}
-}
-
-static void flush(struct target_conn *conn)
-{
-	ring_flush(&chan_of(conn)->ring);
-}
-
-static void idle(struct ep *ep)
-{
-	struct srp_tgt_chan *chan = ep->user;
-
-	if (!target_conn_is_closing(&chan->base))
-		flush(&chan->base);
 }
 
 /* --- the channel */
@@ -562,7 +490,13 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	struct srp_tgt_chan *chan = ep->user;
 	struct target_conn *conn = &chan->base;
-	unsigned slots = SRP_TGT_DEPTH;
+	unsigned slots = target_rdma_depth(ep, SRP_TGT_DEPTH, 1, SPARE);
+	struct target_rdma_layout layout = { .receives_at = PAGE - chan->imm_offset,
+		.stride = chan->stride,
+		.receive = chan->iu_len,
+		.count = slots + 1,
+		.replies_at = chan->replies_at,
+		.reply = SRP_TGT_REPLY };
 	struct srp_login_rsp rsp = { .opcode = SRP_LOGIN_RSP,
 		.tag = chan->login.tag,
 		.it_iu_len = put_be32(chan->iu_len),
@@ -571,25 +505,13 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	int err;
 
 	conn->ep = ep;
-	if (slots + 1 > ep->caps.recv)
-		slots = ep->caps.recv ? ep->caps.recv - 1 : 0;
-	if (2 * slots + SPARE > ep->caps.send)
-		slots = ep->caps.send > SPARE ? (ep->caps.send - SPARE) / 2 : 0;
-	if (!slots || !ep->caps.ord || !ep->caps.read_sge)
-		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
-			"the RDMA device supports only %u receives, %u requests and %u reads per "
-			"connection",
-			ep->caps.recv, ep->caps.send, ep->caps.ord);
-	err = target_conn_alloc_cmds(conn, slots, &ep->why);
+	if (!slots)
+		return -ENOSPC;
+	err = target_rdma_alloc(conn, slots, &ep->why);
 	if (!err)
-		err = xfer_port_init(&chan->port, &chan->ring, slots, &ep->why);
-	if (!err)
-		err = target_ep_reg(conn, EP_READ_SINK, &ep->why);
+		err = target_rdma_start(conn, &layout, EP_READ_SINK, &ep->why);
 	if (err)
 		return err;
-	chan->lkey = conn->pool->key[ep->dom].lkey;
-	ring_start(&chan->ring, ep, conn->pool, conn->pool->base + PAGE - chan->imm_offset,
-		chan->stride, chan->iu_len, slots + 1);
 	rsp.delta = put_be32(slots);
 	rsp.flags = chan->imm_offset ? SRP_IMMEDIATE : 0;
 	if (chan->other_channels)
@@ -603,7 +525,7 @@ static void up(struct ep *ep)
 {
 	struct srp_tgt_chan *chan = ep->user;
 
-	loop_trace(ep->loop, "%s: %s", chan->base.name, ep->route);
+	target_rdma_up(ep);
 	if (chan->base.state == TARGET_OPENING)
 		srp_tgt_admit(chan);
 }
@@ -631,16 +553,14 @@ void srp_tgt_admitted(struct loop_msg *hop)
 		target_conn_live(conn, conn->slots);
 }
 
-static const struct ep_events events = { requested, up, received, sent, idle, target_ep_down };
+static const struct ep_events events = { requested, up, received, sent, target_rdma_idle,
+	target_rdma_down };
 
 static void chan_free(struct target_conn *conn)
 {
 	struct srp_tgt_chan *chan = chan_of(conn);
 
-	target_ep_free(conn);
-	pool_free(conn->pool);
-	ring_fini(&chan->ring);
-	xfer_port_fini(&chan->port);
+	target_rdma_free(conn);
 	scsi_nexus_free(chan->nexus);
 }
 
@@ -665,13 +585,6 @@ static int chan_open(struct target_conn *conn, struct diag *diag)
 {
 	struct srp_tgt_chan *chan = chan_of(conn);
 	uint32_t offset = get_be16(chan->login.imm_offset);
-	/* a response to our SRP_AER_REQ does not count for the request limit */
-	struct ep_caps caps = { .send = 2 * SRP_TGT_DEPTH + SPARE,
-		.recv = SRP_TGT_DEPTH + 1,
-		.sge = 1,
-		.inline_max = SRP_TGT_REPLY,
-		.read_sge = 1,
-		.ord = READS };
 	int err;
 
 	if (chan->login.flags & SRP_IMMEDIATE && offset >= sizeof(struct srp_cmd) + sizeof(be32) &&
@@ -681,34 +594,27 @@ static int chan_open(struct target_conn *conn, struct diag *diag)
 	chan->stride = (2 * PAGE - 1 - chan->imm_offset + chan->iu_len) / PAGE * PAGE;
 	chan->replies_at = chan->stride * (SRP_TGT_DEPTH + 1);
 	chan->table_at = chan->replies_at + (SRP_TGT_DEPTH + SPARE) * SRP_TGT_REPLY;
-	chan->backlog_end = &chan->backlog;
-	err = ring_init(&chan->ring, SRP_TGT_DEPTH + 1, diag);
-	if (!err)
-		err = pool_new(&conn->pool, (uint32_t)(chan->table_at + SRP_TGT_TABLE), 1, diag);
+	err = pool_new(&conn->pool, (uint32_t)(chan->table_at + SRP_TGT_TABLE), 1, diag);
 	if (!err)
 		err = make_nexus(chan, diag);
 	if (err)
-		ep_reject(chan->incoming, NULL, 0);
-	else
-		err = ep_accept(&conn->ep, conn->loop, chan->incoming, &caps, &events, chan, diag);
-	if (err) {
-		chan_free(conn);
-		conn->pool = NULL;
-	}
-	return err;
+		return target_rdma_reject(conn, err);
+	/* a response to our SRP_AER_REQ does not count for the request limit */
+	return target_rdma_accept(
+		conn, &events, 2 * SRP_TGT_DEPTH + SPARE, SRP_TGT_DEPTH + 1, SRP_TGT_REPLY, diag);
 }
 
 const struct target_carrier srp_tgt_carrier = { .name = "rdma",
 	.cmd_size = sizeof(struct srp_tgt_cmd),
 	.open = chan_open,
-	.pull = pull,
+	.pull = target_rdma_pull,
 	.push = push,
 	.reply = reply,
 	.forget = dropped,
-	.flush = flush,
+	.flush = target_rdma_flush,
 	.resume = resume,
-	.moved = target_ep_moved,
-	.hung_up = target_ep_hung_up,
-	.close = target_ep_close,
-	.reset = target_ep_reset,
+	.moved = target_rdma_progress,
+	.hung_up = target_rdma_hung_up,
+	.close = target_rdma_close,
+	.reset = target_rdma_reset,
 	.free = chan_free };
