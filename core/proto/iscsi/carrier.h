@@ -4,18 +4,6 @@
 #include "ep.h"
 #include "iscsi_carrier.h"
 #include "stream.h"
-#include "wire/iscsi.h"
-
-#define ISCSI_DIGEST 4
-
-struct iscsi_tcp_pdu { /* a PDU to send */
-	struct stream_out out;
-	uint8_t head[ISCSI_BHS + ISCSI_DIGEST];
-	uint8_t tail[3 + ISCSI_DIGEST]; /* padding, data digest */
-};
-/* Fill in `out`. The header is copied; data must stay valid until `out` is sent. */
-void iscsi_tcp_put(struct iscsi_tcp_pdu *, const void *bhs, const void *data, uint32_t len,
-	bool header_digest, bool data_digest);
 
 /* Start to connect: up() or connection_terminate_notify() follows, never inside the call. */
 int iscsi_tcp(struct iscsi_carrier_conn **, struct loop *, const struct addr *, uint32_t timeout_ms,

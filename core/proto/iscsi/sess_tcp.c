@@ -2,10 +2,9 @@
 /* A session's PDUs over a TCP connection. Data is received into and sent from the command's buffer.
  */
 #include "carrier.h"
-#include "crc32c.h"
-#include "cutter.h"
 #include "ini.h"
 #include "min.h"
+#include "pdu.h"
 
 #define OUTS  8 /* Data-Out PDUs of a command in flight */
 #define STAGE 65536
@@ -23,10 +22,8 @@ struct tcp_slot {
 struct tcp_sess {
 	struct iscsi_sess base; /* first */
 	struct stream *stream;
-	struct cutter cutter;
+	struct iscsi_tcp_rx rx;
 	uint8_t stage[STAGE];
-	uint32_t crc;
-	bool in_trailer; /* padding and data digest follow */
 	struct {
 		struct iscsi_tcp_pdu pdu;
 		bool busy;
@@ -172,103 +169,51 @@ static uint8_t *find_data_in(struct iscsi_sess *sess)
 	return sess->len ? slot->data.p + slot->at : NULL;
 }
 
-static bool pdu_complete(const struct tcp_sess *tcp)
+static bool parse_header(struct iscsi_tcp_rx *rx, const uint8_t *p, bool wrong, uint8_t **to)
 {
-	const struct iscsi_sess *sess = &tcp->base;
-
-	return sess->base.state == SCSI_SESS_UP && !tcp->in_trailer;
-}
-
-static int parse_header(struct tcp_sess *tcp, const uint8_t *p, uint32_t have)
-{
+	struct tcp_sess *tcp = container_of(rx, struct tcp_sess, rx);
 	struct iscsi_sess *sess = &tcp->base;
-	uint32_t len = ISCSI_BHS + (sess->agreed.header_digest ? ISCSI_DIGEST : 0);
-	uint8_t *to = sess->text;
-	le32 crc;
 
-	if (have < len)
-		return 0;
+	if (sess->base.state != SCSI_SESS_UP)
+		return false;
 	memcpy(&sess->bhs, p, ISCSI_BHS);
-	memcpy(&crc, p + len - sizeof(crc), sizeof(crc));
-	sess->len = get_be24(sess->bhs.data_len);
+	sess->len = rx->len;
 	sess->data_slot = NULL;
-	if (len > ISCSI_BHS && get_le32(crc) != crc32c(0, p, ISCSI_BHS))
+	*to = sess->text;
+	if (wrong)
 		iscsi_sess_protocol_error(sess, "header digest of a PDU is wrong");
 	else if (sess->bhs.ahs_len)
 		iscsi_sess_protocol_error(sess, "unexpected additional header segment in a PDU");
 	else if (ISCSI_OPCODE(sess->bhs.opcode) == ISCSI_DATA_IN)
-		to = find_data_in(sess);
+		*to = find_data_in(sess);
 	else if (sess->len > sizeof(sess->text))
 		iscsi_sess_protocol_error(
 			sess, "data segment of a PDU without data of a disk is too long");
 	if (sess->len > sess->agreed.max_recv)
 		iscsi_sess_protocol_error(
 			sess, "data segment exceeds the limit that was agreed on");
-	if (sess->base.state != SCSI_SESS_UP)
-		return CUTTER_STOP;
-	tcp->crc = 0;
-	tcp->in_trailer = sess->len && (sess->agreed.data_digest || sess->len & 3);
-	if (sess->len)
-		cutter_payload(&tcp->cutter, to, sess->len);
-	else
-		iscsi_sess_dispatch(sess);
-	if (sess->base.state != SCSI_SESS_UP)
-		cutter_stop(&tcp->cutter);
-	return (int)len;
+	return sess->base.state == SCSI_SESS_UP;
 }
 
-/* Padding and data digest, which covers data and padding (11.2.3). */
-static int check_trailer(struct tcp_sess *tcp, const uint8_t *p, uint32_t have)
+static bool pdu_complete(struct iscsi_tcp_rx *rx, bool wrong)
 {
-	struct iscsi_sess *sess = &tcp->base;
-	uint32_t pad = -sess->len & 3, len = pad + (sess->agreed.data_digest ? ISCSI_DIGEST : 0);
-	le32 crc;
+	struct iscsi_sess *sess = &container_of(rx, struct tcp_sess, rx)->base;
 
-	if (have < len)
-		return 0;
-	tcp->in_trailer = false;
-	if (sess->agreed.data_digest) {
-		memcpy(&crc, p + pad, sizeof(crc));
-		if (get_le32(crc) != crc32c(tcp->crc, p, pad)) {
-			iscsi_sess_protocol_error(sess, "data digest of a PDU is wrong");
-			return CUTTER_STOP;
-		}
-	}
-	iscsi_sess_dispatch(sess);
-	if (sess->base.state != SCSI_SESS_UP)
-		cutter_stop(&tcp->cutter);
-	return (int)len;
-}
-
-static int parse_part(struct cutter *cutter, const uint8_t *p, uint32_t have)
-{
-	struct tcp_sess *tcp = container_of(cutter, struct tcp_sess, cutter);
-	struct iscsi_sess *sess = &tcp->base;
-
-	if (sess->base.state != SCSI_SESS_UP)
-		return CUTTER_STOP;
-	sess->silent_beats = 0;
-	return tcp->in_trailer ? check_trailer(tcp, p, have) : parse_header(tcp, p, have);
-}
-
-static void data_landed(struct cutter *cutter, const uint8_t *p, uint32_t len)
-{
-	struct tcp_sess *tcp = container_of(cutter, struct tcp_sess, cutter);
-	struct iscsi_sess *sess = &tcp->base;
-
-	sess->silent_beats = 0;
-	if (sess->agreed.data_digest)
-		tcp->crc = crc32c(tcp->crc, p, len);
-}
-
-static bool payload_complete(struct cutter *cutter)
-{
-	struct tcp_sess *tcp = container_of(cutter, struct tcp_sess, cutter);
-	struct iscsi_sess *sess = &tcp->base;
-
-	if (pdu_complete(tcp))
+	if (wrong)
+		iscsi_sess_protocol_error(sess, "data digest of a PDU is wrong");
+	else if (sess->base.state == SCSI_SESS_UP)
 		iscsi_sess_dispatch(sess);
 	return sess->base.state == SCSI_SESS_UP;
+}
+
+static int part(struct cutter *cutter, const uint8_t *p, uint32_t have)
+{
+	return iscsi_tcp_rx_part(cutter, p, have, parse_header, pdu_complete);
+}
+
+static bool payload(struct cutter *cutter)
+{
+	return iscsi_tcp_rx_payload(cutter, pdu_complete);
 }
 
 /* ---- The connection. */
@@ -280,7 +225,8 @@ static void readable(struct stream *stream)
 
 	if (sess->state != SCSI_SESS_UP)
 		return;
-	if (cutter_receive(&tcp->cutter, stream) && sess->state == SCSI_SESS_UP)
+	tcp->base.silent_beats = 0;
+	if (cutter_receive(&tcp->rx.cutter, stream) && sess->state == SCSI_SESS_UP)
 		stream_close(stream);
 	if (sess->state == SCSI_SESS_UP)
 		sess->ev->idle(sess);
@@ -319,7 +265,7 @@ static void none(struct stream *stream)
 }
 
 static const struct stream_events stream_events = { none, readable, sent, down };
-static const struct cutter_events pdus = { parse_part, payload_complete, data_landed };
+static const struct cutter_events pdus = { part, payload, iscsi_tcp_rx_landed };
 
 static int connect_to(struct iscsi_sess *sess, const struct addr *at, uint32_t timeout_ms,
 	const struct iscsi_carrier_events *ev, struct diag *diag)
@@ -344,9 +290,11 @@ static int start(struct iscsi_sess *sess, struct iscsi_carrier_conn *conn, struc
 	tcp->stream = iscsi_tcp_detach(conn, early, &len);
 	tcp->stream->ev = &stream_events;
 	tcp->stream->user = tcp;
-	cutter_init(&tcp->cutter, &pdus, tcp->stage, STAGE);
+	tcp->rx.header_digest = sess->agreed.header_digest;
+	tcp->rx.data_digest = sess->agreed.data_digest;
+	cutter_init(&tcp->rx.cutter, &pdus, tcp->stage, STAGE);
 	memcpy(tcp->stage, early, len);
-	tcp->cutter.to = len;
+	tcp->rx.cutter.to = len;
 	return 0;
 }
 

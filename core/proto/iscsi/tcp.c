@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* PDUs over TCP: basic header, data padded to words (RFC 7143, 11.1). No digests: they begin with
- * the full feature phase. */
+/* Login and discovery over TCP. No digests: they begin with the full feature phase. */
 #include "carrier.h"
-#include "crc32c.h"
-#include "cutter.h"
-#include "stream.h"
+#include "pdu.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -22,40 +19,12 @@ struct tcp {
 	struct tcp_send send[ISCSI_CARRIER_SENDS];
 	bool terminated;
 	bool held; /* leave further PDUs to the stream's next owner */
-	struct cutter cutter;
+	struct iscsi_tcp_rx rx;
 	struct iscsi_bhs bhs; /* of the PDU being received */
-	uint32_t len;         /* of its data */
 	uint32_t recv_max;
 	uint8_t head[ISCSI_BHS];
-	uint8_t data[RECV_LIMIT + 3];
+	uint8_t data[RECV_LIMIT];
 };
-
-void iscsi_tcp_put(struct iscsi_tcp_pdu *pdu, const void *bhs, const void *data, uint32_t len,
-	bool header_digest, bool data_digest)
-{
-	uint32_t pad = -len & 3;
-	le32 crc;
-
-	memcpy(pdu->head, bhs, ISCSI_BHS);
-	((struct iscsi_bhs *)(void *)pdu->head)->data_len = put_be24(len);
-	pdu->out = (struct stream_out){ .niov = 1, .iov = { { pdu->head, ISCSI_BHS } } };
-	if (header_digest) {
-		crc = put_le32(crc32c(0, pdu->head, ISCSI_BHS));
-		memcpy(pdu->head + ISCSI_BHS, &crc, sizeof(crc));
-		pdu->out.iov[0].iov_len += sizeof(crc);
-	}
-	if (!len)
-		return;
-	pdu->out.iov[pdu->out.niov++] = (struct iovec){ (void *)(uintptr_t)data, len };
-	memset(pdu->tail, 0, pad);
-	if (data_digest) {
-		crc = put_le32(crc32c(crc32c(0, data, len), pdu->tail, pad));
-		memcpy(pdu->tail + pad, &crc, sizeof(crc));
-		pad += sizeof(crc);
-	}
-	if (pad)
-		pdu->out.iov[pdu->out.niov++] = (struct iovec){ pdu->tail, pad };
-}
 
 static void fail(struct tcp *tcp, const struct diag *why)
 {
@@ -89,48 +58,51 @@ static void down(struct stream *stream)
 	fail(stream->user, stream->why.err ? &stream->why : &closed);
 }
 
-static bool pdu_received(struct cutter *cutter)
+static bool pdu_complete(struct iscsi_tcp_rx *rx, bool wrong)
 {
-	struct tcp *tcp = container_of(cutter, struct tcp, cutter);
+	struct tcp *tcp = container_of(rx, struct tcp, rx);
 
-	tcp->conn.ev->control_notify(&tcp->conn, &tcp->bhs, tcp->data, tcp->len);
+	(void)wrong;
+	tcp->conn.ev->control_notify(&tcp->conn, &tcp->bhs, tcp->data, rx->len);
 	return !tcp->terminated && !tcp->held;
 }
 
-static int head(struct cutter *cutter, const uint8_t *p, uint32_t have)
+static bool parse_header(struct iscsi_tcp_rx *rx, const uint8_t *p, bool wrong, uint8_t **to)
 {
-	struct tcp *tcp = container_of(cutter, struct tcp, cutter);
+	struct tcp *tcp = container_of(rx, struct tcp, rx);
 	struct diag why = { 0 };
 
+	(void)wrong;
 	if (tcp->held)
-		return CUTTER_STOP;
-	if (have < ISCSI_BHS)
-		return 0;
+		return false;
 	memcpy(&tcp->bhs, p, ISCSI_BHS);
-	tcp->len = get_be24(tcp->bhs.data_len);
 	if (tcp->bhs.ahs_len)
 		diag_set(&why, DIAG_PROTOCOL, EPROTO,
 			"unexpected additional header segment in a PDU: is it an iSCSI target?");
-	else if (tcp->len > tcp->recv_max)
+	else if (rx->len > tcp->recv_max)
 		diag_set(&why, DIAG_PROTOCOL, EPROTO,
-			"data segment of %u bytes exceeds the limit of %u", tcp->len,
-			tcp->recv_max);
-	if (why.err) {
+			"data segment of %u bytes exceeds the limit of %u", rx->len, tcp->recv_max);
+	if (why.err)
 		fail(tcp, &why);
-		return CUTTER_STOP;
-	}
-	if (tcp->len)
-		cutter_payload(cutter, tcp->data, (tcp->len + 3) & ~3u);
-	else if (!pdu_received(cutter))
-		return CUTTER_STOP;
-	return ISCSI_BHS;
+	*to = tcp->data;
+	return !why.err;
+}
+
+static int part(struct cutter *cutter, const uint8_t *p, uint32_t have)
+{
+	return iscsi_tcp_rx_part(cutter, p, have, parse_header, pdu_complete);
+}
+
+static bool payload(struct cutter *cutter)
+{
+	return iscsi_tcp_rx_payload(cutter, pdu_complete);
 }
 
 static void readable(struct stream *stream)
 {
 	struct tcp *tcp = stream->user;
 
-	if (!tcp->terminated && !tcp->held && cutter_receive(&tcp->cutter, stream))
+	if (!tcp->terminated && !tcp->held && cutter_receive(&tcp->rx.cutter, stream))
 		stream_close(stream);
 }
 
@@ -184,8 +156,8 @@ struct stream *iscsi_tcp_detach(
 	struct tcp *tcp = (struct tcp *)conn;
 	struct stream *stream = tcp->stream;
 
-	*len = tcp->cutter.to - tcp->cutter.from;
-	memcpy(early, tcp->head + tcp->cutter.from, *len);
+	*len = tcp->rx.cutter.to - tcp->rx.cutter.from;
+	memcpy(early, tcp->head + tcp->rx.cutter.from, *len);
 	tcp->stream = NULL;
 	terminate(conn);
 	return stream;
@@ -204,13 +176,13 @@ int iscsi_tcp(struct iscsi_carrier_conn **out, struct loop *loop, const struct a
 int iscsi_tcp_from(struct iscsi_carrier_conn **out, struct loop *loop, const struct stream_dial *to,
 	const struct iscsi_carrier_events *ev, void *user, struct diag *diag)
 {
-	static const struct cutter_events pdus = { .part = head, .payload = pdu_received };
+	static const struct cutter_events pdus = { .part = part, .payload = payload };
 	struct tcp *tcp = calloc(1, sizeof(*tcp));
 	int err;
 
 	if (!tcp)
 		return diag_sys(diag, ENOMEM, "iSCSI connection");
-	cutter_init(&tcp->cutter, &pdus, tcp->head, sizeof(tcp->head));
+	cutter_init(&tcp->rx.cutter, &pdus, tcp->head, sizeof(tcp->head));
 	tcp->conn = (struct iscsi_carrier_conn){
 		.ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = RECV_LIMIT
 	};

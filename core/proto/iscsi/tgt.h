@@ -3,8 +3,9 @@
  * target and its list of sessions, on the target's loop. tgt_sess.c: a session, on its connection's
  * loop. tgt_tcp.c, tgt_iser.c: carriers, which move its PDUs and data there. */
 #pragma once
-#include "carrier.h"
+#include "ep.h"
 #include "login_tgt.h"
+#include "pdu.h"
 #include "scsi.h"
 
 #define ISCSI_TGT_CONNECTIONS 1024

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The target's sessions over TCP (RFC 7143): PDUs and digests, Data-In, R2T and Data-Out. */
-#include "crc32c.h"
-#include "cutter.h"
 #include "tgt.h"
 #include <errno.h>
 #include <stdio.h>
@@ -25,14 +23,8 @@ struct tcp_cmd {
 
 struct tcp {
 	struct iscsi_tgt_conn conn; /* first */
-	struct cutter cutter;
-	bool header_digest, data_digest; /* of all PDUs after the login */
+	struct iscsi_tcp_rx rx;
 	uint32_t max_burst;
-	/* the PDU being received */
-	uint32_t crc;
-	uint8_t trailer; /* bytes of padding and digest after the data */
-	bool in_trailer;
-	bool dropped;               /* its data is discarded */
 	struct loop_work pull_work; /* finishes pieces of unsolicited data */
 	struct tcp_cmd *filling;    /* the command whose Data-Out it is */
 	uint8_t stage[ISCSI_BHS + 255 * 4 + ISCSI_DIGEST];
@@ -56,8 +48,8 @@ static void send_pdu(struct iscsi_tgt_conn *conn, struct iscsi_tgt_pdu *pdu, con
 {
 	struct tcp *tcp = tcp_of(&conn->base);
 
-	iscsi_tcp_put(&pdu->tcp, bhs, data, len, tcp->header_digest && conn->full_feature,
-		tcp->data_digest && conn->full_feature);
+	iscsi_tcp_put(&pdu->tcp, bhs, data, len, tcp->rx.header_digest && conn->full_feature,
+		tcp->rx.data_digest && conn->full_feature);
 	stream_send(tcp->conn.base.stream, &pdu->tcp.out);
 }
 
@@ -342,13 +334,12 @@ static uint8_t *find_unsolicited_buf(struct iscsi_tgt_conn *conn, struct tcp_cmd
 	return pool_buf(conn->base.pool, conn->base.slots + (i - 1) * burst_elements(conn)).p;
 }
 
-/* Process the header. *to: where the data goes; NULL: nowhere. false: the connection has ended. */
-static bool parse_header(struct tcp *tcp, uint8_t **to)
+/* Set *to where the PDU's data goes. false: the connection has ended. */
+static bool begin_pdu(struct tcp *tcp, uint8_t **to)
 {
 	struct iscsi_tgt_conn *conn = &tcp->conn;
 	struct tcp_cmd *cmd;
 
-	*to = NULL;
 	if (conn->len > ISCSI_TGT_RECV) {
 		iscsi_tgt_protocol_error(conn, "PDU with more data than MaxRecvDataSegmentLength");
 		return false;
@@ -384,11 +375,6 @@ static bool finish_pdu(struct tcp *tcp)
 	return !target_conn_is_closing(&tcp->conn.base);
 }
 
-static bool digest_is(const uint8_t *p, uint32_t crc)
-{
-	return get_le32(*(const le32 *)(const void *)p) == crc;
-}
-
 /* 7.8: an error in Data-Out fails its command once all data has arrived; an error in other data
  * ends the session. */
 static bool handle_data_digest_error(struct tcp *tcp)
@@ -405,19 +391,11 @@ static bool handle_data_digest_error(struct tcp *tcp)
 	return ready;
 }
 
-static int check_trailer(struct tcp *tcp, const uint8_t *p, uint32_t have)
+static bool pdu_complete(struct iscsi_tcp_rx *rx, bool wrong)
 {
-	uint32_t pad = -tcp->conn.len & 3;
+	struct tcp *tcp = container_of(rx, struct tcp, rx);
 
-	if (have < tcp->trailer)
-		return 0;
-	if (tcp->data_digest && !tcp->dropped && !digest_is(p + pad, crc32c(tcp->crc, p, pad)) &&
-		!handle_data_digest_error(tcp))
-		return CUTTER_STOP;
-	tcp->in_trailer = false;
-	if (!finish_pdu(tcp))
-		cutter_stop(&tcp->cutter);
-	return tcp->trailer;
+	return (!wrong || handle_data_digest_error(tcp)) && finish_pdu(tcp);
 }
 
 /* While all answers are in flight, receive only PDUs that need none. */
@@ -428,67 +406,45 @@ static bool can_receive(struct iscsi_tgt_conn *conn)
 		       : iscsi_tgt_can_receive(conn);
 }
 
-static int part(struct cutter *cutter, const uint8_t *p, uint32_t have)
+static bool parse_header(struct iscsi_tcp_rx *rx, const uint8_t *p, bool wrong, uint8_t **to)
 {
-	struct tcp *tcp = container_of(cutter, struct tcp, cutter);
+	struct tcp *tcp = container_of(rx, struct tcp, rx);
 	struct iscsi_tgt_conn *conn = &tcp->conn;
-	uint32_t head = ISCSI_BHS;
-	uint8_t *to = NULL;
 
-	if (tcp->in_trailer)
-		return check_trailer(tcp, p, have);
-	if (have < ISCSI_BHS)
-		return 0;
 	memcpy(&conn->bhs, p, ISCSI_BHS);
-	head += conn->bhs.ahs_len * 4u;
-	if (have < head + (tcp->header_digest ? ISCSI_DIGEST : 0))
-		return 0;
-	if (tcp->header_digest && !digest_is(p + head, crc32c(0, p, head))) {
+	if (wrong) {
 		iscsi_tgt_protocol_error(conn, "header digest error");
-		return CUTTER_STOP;
+		return false;
 	}
 	if (!can_receive(conn)) {
-		stream_set_interest(tcp->conn.base.stream, STREAM_RDHUP);
-		return CUTTER_STOP;
+		stream_set_interest(conn->base.stream, STREAM_RDHUP);
+		return false;
 	}
-	head += tcp->header_digest ? ISCSI_DIGEST : 0;
-	conn->len = get_be24(conn->bhs.data_len);
+	conn->len = rx->len;
 	conn->discard_data = false;
 	tcp->filling = NULL;
-	tcp->crc = 0;
-	if (!parse_header(tcp, &to))
-		return CUTTER_STOP;
-	tcp->dropped = !to || conn->discard_data;
-	tcp->trailer =
-		(uint8_t)((-conn->len & 3) + (conn->len && tcp->data_digest ? ISCSI_DIGEST : 0));
-	if (conn->len)
-		cutter_payload(cutter, tcp->dropped ? NULL : to, conn->len);
-	else if (!finish_pdu(tcp))
-		cutter_stop(cutter);
-	return (int)head;
+	if (!begin_pdu(tcp, to))
+		return false;
+	if (conn->discard_data)
+		*to = NULL;
+	return true;
+}
+
+static int part(struct cutter *cutter, const uint8_t *p, uint32_t have)
+{
+	return iscsi_tcp_rx_part(cutter, p, have, parse_header, pdu_complete);
 }
 
 static bool payload(struct cutter *cutter)
 {
-	struct tcp *tcp = container_of(cutter, struct tcp, cutter);
-
-	tcp->in_trailer = tcp->trailer;
-	return tcp->in_trailer || finish_pdu(tcp);
-}
-
-static void update_digest(struct cutter *cutter, const uint8_t *p, uint32_t len)
-{
-	struct tcp *tcp = container_of(cutter, struct tcp, cutter);
-
-	if (tcp->data_digest)
-		tcp->crc = crc32c(tcp->crc, p, len);
+	return iscsi_tcp_rx_payload(cutter, pdu_complete);
 }
 
 static void readable(struct stream *stream)
 {
 	struct tcp *tcp = stream->user;
 
-	if (!target_conn_is_closing(&tcp->conn.base) && cutter_receive(&tcp->cutter, stream))
+	if (!target_conn_is_closing(&tcp->conn.base) && cutter_receive(&tcp->rx.cutter, stream))
 		target_stream_ended(&tcp->conn.base);
 }
 
@@ -537,8 +493,8 @@ static int enter_full_feature(struct iscsi_tgt_conn *conn, struct diag *diag)
 
 	conn->max_send = keys->value[ISCSI_MAX_RECV];
 	tcp->max_burst = keys->value[ISCSI_MAX_BURST];
-	tcp->header_digest = keys->value[ISCSI_HEADER_DIGEST];
-	tcp->data_digest = keys->value[ISCSI_DATA_DIGEST];
+	tcp->rx.header_digest = keys->value[ISCSI_HEADER_DIGEST];
+	tcp->rx.data_digest = keys->value[ISCSI_DATA_DIGEST];
 	if (!conn->node)
 		return 0;
 	if (each > ISCSI_TGT_FIRST_BURST) {
@@ -555,7 +511,7 @@ static void resume_rx(struct iscsi_tgt_conn *conn)
 	struct tcp *tcp = tcp_of(&conn->base);
 
 	stream_set_interest(tcp->conn.base.stream, STREAM_READ);
-	cutter_resume(&tcp->cutter);
+	cutter_resume(&tcp->rx.cutter);
 }
 
 static void tcp_free(struct target_conn *base)
@@ -577,12 +533,13 @@ static void tcp_free(struct target_conn *base)
 
 static int tcp_open(struct target_conn *base, struct diag *diag)
 {
-	static const struct cutter_events pdus = { part, payload, update_digest };
+	static const struct cutter_events pdus = { part, payload, iscsi_tcp_rx_landed };
 	struct tcp *tcp = tcp_of(base);
 	struct iscsi_tgt_conn *conn = &tcp->conn;
 	int err;
 
-	cutter_init(&tcp->cutter, &pdus, tcp->stage, sizeof(tcp->stage));
+	tcp->rx.ahs = true;
+	cutter_init(&tcp->rx.cutter, &pdus, tcp->stage, sizeof(tcp->stage));
 	tcp->pull_work.run = finish_immediate_pulls;
 	conn->text = tcp->text;
 	conn->depth = ISCSI_TGT_DEPTH;
