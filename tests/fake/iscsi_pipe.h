@@ -59,6 +59,7 @@ static struct target { /* all connections of one run */
 	unsigned redirects;   /* so many logins are sent there */
 	bool for_good;        /* as moved permanently */
 	bool digests, initial_r2t, immediate, no_pdu_order, no_sequence_order;
+	bool keys_first; /* answers keys before the last response, which has no data */
 	uint32_t recv, first_burst, max_burst, window;
 	/* of the disk */
 	uint8_t *disk;
@@ -597,10 +598,12 @@ static void take_login(
 		n = 0;
 		rsp.flags = 0;
 	}
+	if (target.keys_first && n && ISCSI_NSG(req->flags) == ISCSI_STAGE_FULL)
+		rsp.flags = ISCSI_STAGE_OPERATIONAL << 2;
 	put_numbers(pipe, &rsp, true);
 	give(pipe, &rsp, text, (uint32_t)n);
-	if (rsp.status_class || !(req->flags & ISCSI_FINAL) ||
-		ISCSI_NSG(req->flags) != ISCSI_STAGE_FULL)
+	if (rsp.status_class || !(rsp.flags & ISCSI_FINAL) ||
+		ISCSI_NSG(rsp.flags) != ISCSI_STAGE_FULL)
 		return;
 	pipe->full = true;
 	target.logins++;

@@ -227,6 +227,15 @@ Test(iscsi_ini, digests_and_small_pieces)
 	down();
 }
 
+Test(iscsi_ini, a_last_login_response_without_data)
+{
+	begin();
+	target.keys_first = true;
+	up("/0");
+	work();
+	down();
+}
+
 /* RFC 7143 knows no alignment of bursts. */
 Test(iscsi_ini, bursts_of_odd_lengths)
 {
