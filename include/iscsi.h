@@ -18,7 +18,6 @@ int iscsi_chap_algs(const char *text, unsigned *bits, struct diag *);
 
 #define ISCSI_TARGET_PORTAL_TAG 1 /* of our own target */
 
-enum iscsi_carrier { ISCSI_TCP, ISCSI_ISER, ISCSI_CARRIERS };
 const char *iscsi_carrier_name(enum iscsi_carrier); /* "tcp", "iser" */
 
 struct iscsi_identity { /* of an initiator */

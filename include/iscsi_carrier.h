@@ -7,6 +7,9 @@
 #include "uri.h"
 #include "wire/iscsi.h"
 
+/* What carries PDUs. */
+enum iscsi_carrier { ISCSI_TCP, ISCSI_ISER, ISCSI_CARRIERS };
+
 #define ISCSI_CARRIER_SENDS 4 /* PDUs in flight at once */
 
 struct iscsi_carrier_conn;

@@ -7,20 +7,18 @@
 #include "uapi/iscsi_if.h"
 #include <sys/types.h>
 
-/* in the order of enum iscsi_carrier */
-enum kernel_iscsi_kind { KERNEL_ISCSI_TCP, KERNEL_ISCSI_ISER, KERNEL_ISCSI_KINDS };
 struct kernel_iscsi_transport {
 	uint64_t handle;
 };
 /* Get the handle of a transport; loads iscsi_tcp or ib_iser. iSER also needs an RDMA device. The
  * diag names what is missing. */
 int kernel_iscsi_transport(
-	int root, enum kernel_iscsi_kind, struct kernel_iscsi_transport *, struct diag *);
+	int root, enum iscsi_carrier, struct kernel_iscsi_transport *, struct diag *);
 /* Whether kernel_iscsi_transport() would load nothing. */
-bool kernel_iscsi_loaded(int root, enum kernel_iscsi_kind);
+bool kernel_iscsi_loaded(int root, enum iscsi_carrier);
 /* Get the handle without loading modules. */
 int kernel_iscsi_transport_find(
-	int root, enum kernel_iscsi_kind, struct kernel_iscsi_transport *, struct diag *);
+	int root, enum iscsi_carrier, struct kernel_iscsi_transport *, struct diag *);
 
 /* --- Commands and events. Commands use a socket of their own, and their reply is read within the
  * call. The kernel executes one command at a time for the whole host, so none may block there:
@@ -65,7 +63,7 @@ int kernel_iscsi_set(struct kernel_iscsi *, uint64_t transport, struct iscsi_if_
  * (with `recover`, an existing one is stopped with STOP_CONN RECOVER first), and the connection is
  * bound. Then ev->up is called, and login PDUs may be sent. */
 struct kernel_iscsi_conn_params {
-	enum kernel_iscsi_kind kind;
+	uint8_t carrier;    /* enum iscsi_carrier */
 	uint64_t transport; /* its handle */
 	struct addr to;
 	struct addr src;                /* family 0: any */

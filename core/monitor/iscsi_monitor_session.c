@@ -111,8 +111,7 @@ static int find_transport(struct monitor_session *session, int root, struct diag
 	if (carrier == ISCSI_CARRIERS)
 		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
 			"the kernel does not report its transport");
-	err = kernel_iscsi_transport_find(root,
-		carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport, diag);
+	err = kernel_iscsi_transport_find(root, carrier, &transport, diag);
 	session->params.carrier = (uint8_t)carrier;
 	session->link.transport = transport.handle;
 	return err;

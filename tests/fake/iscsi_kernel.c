@@ -165,8 +165,7 @@ static void answer_pdu(const struct iscsi_if_msg *msg, const struct iscsi_bhs *b
 	event.r.recv.conn = msg->u.pdu.conn;
 	iscsi_kernel.logouts += ISCSI_OPCODE(bhs->opcode) == ISCSI_LOGOUT_REQ;
 	if (ISCSI_OPCODE(bhs->opcode) == ISCSI_LOGIN_REQ)
-		answer_login(msg->u.pdu.conn.sid, (const void *)bhs,
-			msg->transport == KERNEL_ISCSI_ISER);
+		answer_login(msg->u.pdu.conn.sid, (const void *)bhs, msg->transport == ISCSI_ISER);
 	else if (ISCSI_OPCODE(bhs->opcode) == ISCSI_LOGOUT_REQ && !iscsi_kernel.mute)
 		iscsi_kernel_event(&event, &rsp, NULL, 0);
 }

@@ -23,8 +23,8 @@ static int adopt(struct iscsi_dial *dial, uint32_t timeout_ms,
 	struct kernel_iscsi_conn *conn;
 
 	(void)timeout_ms;
-	if (kernel_iscsi_adopt(&conn, nl, KERNEL_ISCSI_ISER, (struct iscsi_if_conn){ .sid = SID },
-		    events, dial, diag))
+	if (kernel_iscsi_adopt(&conn, nl, ISCSI_ISER, (struct iscsi_if_conn){ .sid = SID }, events,
+		    dial, diag))
 		abort();
 	dial->conn = &conn->dm;
 	return 0;

@@ -28,11 +28,6 @@ static struct attach_iscsi *iscsi_of(struct attach *attach)
 	return container_of(attach, struct attach_iscsi, attach);
 }
 
-static enum kernel_iscsi_kind kind_of(const struct attach_iscsi *iscsi)
-{
-	return iscsi->params.carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP;
-}
-
 static void wait_ms(struct attach_iscsi *iscsi, uint64_t ms, void (*fire)(struct loop_timer *))
 {
 	iscsi->timer.fire = fire;
@@ -195,7 +190,8 @@ static int load(int root, const void *arg, void *out)
 {
 	const struct attach_iscsi *iscsi = arg;
 	struct attach_iscsi_ready *ready = out;
-	int err = kernel_iscsi_transport(root, kind_of(iscsi), &ready->transport, &ready->why);
+	int err =
+		kernel_iscsi_transport(root, iscsi->params.carrier, &ready->transport, &ready->why);
 
 	if (!err && !iscsi->attach.no_wait)
 		err = kernel_scsi_ready(root, &ready->why);
@@ -236,7 +232,7 @@ static void iscsi_ready(struct attach *attach)
 			.out = &iscsi->ready,
 			.out_len = sizeof(iscsi->ready),
 			.until = attach->until },
-		kernel_iscsi_loaded(attach->root, kind_of(iscsi)) &&
+		kernel_iscsi_loaded(attach->root, iscsi->params.carrier) &&
 			(attach->no_wait || kernel_scsi_loaded(attach->root)),
 		is_ready);
 }
@@ -716,7 +712,7 @@ static void iscsi_undo(struct attach *attach)
 
 	if (!err)
 		err = kernel_iscsi_transport_find(
-			attach->root, kind_of(iscsi), &transport, &attach->why);
+			attach->root, iscsi->params.carrier, &transport, &attach->why);
 	if (!err)
 		err = open_netlink(iscsi);
 	if (!err)

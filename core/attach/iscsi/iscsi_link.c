@@ -128,8 +128,7 @@ static int connect_to(struct iscsi_dial *dial, uint32_t timeout_ms,
 {
 	struct iscsi_link *link = link_of(dial);
 	const struct iscsi_session_params *params = link->params;
-	const struct kernel_iscsi_conn_params how = {
-		.kind = params->carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP,
+	const struct kernel_iscsi_conn_params how = { .carrier = params->carrier,
 		.transport = link->transport,
 		.to = dial->result.at,
 		.src = params->src,
@@ -138,8 +137,7 @@ static int connect_to(struct iscsi_dial *dial, uint32_t timeout_ms,
 		.cmds_max = (uint16_t)params->set.cmds_max,
 		.queue_depth = (uint16_t)params->set.queue_depth,
 		.recover = link->recover,
-		.conn = link->id
-	};
+		.conn = link->id };
 	int err = kernel_iscsi_connect(&link->conn, link->nl, &how, events, dial, diag);
 
 	dial->conn = err ? NULL : &link->conn->dm;

@@ -162,8 +162,7 @@ int iscsi_adjust(struct loop *loop, int root, enum iscsi_carrier carrier, struct
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"session%u is logged in: --%s applies to new sessions only", id.sid,
 				iscsi_setting[i].option);
-	err = kernel_iscsi_transport_find(root,
-		carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport, diag);
+	err = kernel_iscsi_transport_find(root, carrier, &transport, diag);
 	if (!err)
 		err = kernel_iscsi_open(&nl, loop, NULL, diag);
 	if (err)

@@ -72,7 +72,7 @@ static void hook(struct iscsi_conn *conn)
 static int create_session(struct iscsi_conn *conn, struct diag *diag)
 {
 	struct iscsi_if_msg msg = { 0 };
-	bool bound = conn->params.kind == KERNEL_ISCSI_ISER;
+	bool bound = conn->params.carrier == ISCSI_ISER;
 	int err;
 
 	if (bound) {
@@ -132,7 +132,7 @@ void kernel_iscsi_conn_connected(struct iscsi_conn *conn)
 		return;
 	}
 	snprintf(conn->pub.dm.route, sizeof(conn->pub.dm.route), "the kernel's %s to %s",
-		conn->params.kind == KERNEL_ISCSI_ISER ? "iSER" : "iSCSI over TCP",
+		conn->params.carrier == ISCSI_ISER ? "iSER" : "iSCSI over TCP",
 		addr_text(&conn->params.to, to));
 	conn->pub.dm.ev->up(&conn->pub.dm);
 }

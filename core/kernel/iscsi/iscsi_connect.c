@@ -149,8 +149,8 @@ static int connect_endpoint(struct iscsi_conn *conn, struct diag *diag)
 int kernel_iscsi_conn_connect(struct iscsi_conn *conn, struct diag *diag)
 {
 	conn->until = conn->params.timeout_ms ? loop_clock() + conn->params.timeout_ms * MSEC : 0;
-	return conn->params.kind == KERNEL_ISCSI_TCP ? connect_tcp(conn, diag)
-						     : connect_endpoint(conn, diag);
+	return conn->params.carrier == ISCSI_TCP ? connect_tcp(conn, diag)
+						 : connect_endpoint(conn, diag);
 }
 
 void kernel_iscsi_conn_disconnect(struct iscsi_conn *conn)

@@ -14,9 +14,9 @@
 
 static const struct {
 	const char *module, *dir;
-} transports[KERNEL_ISCSI_KINDS] = {
-	[KERNEL_ISCSI_TCP] = { "iscsi_tcp", "sys/class/iscsi_transport/tcp" },
-	[KERNEL_ISCSI_ISER] = { "ib_iser", "sys/class/iscsi_transport/iser" },
+} transports[ISCSI_CARRIERS] = {
+	[ISCSI_TCP] = { "iscsi_tcp", "sys/class/iscsi_transport/tcp" },
+	[ISCSI_ISER] = { "ib_iser", "sys/class/iscsi_transport/iser" },
 };
 
 static void found(const char *name, void *arg)
@@ -43,10 +43,10 @@ static int check_rdma(int root, struct diag *diag)
 	return err;
 }
 
-int kernel_iscsi_transport_find(int root, enum kernel_iscsi_kind kind,
+int kernel_iscsi_transport_find(int root, enum iscsi_carrier carrier,
 	struct kernel_iscsi_transport *transport, struct diag *diag)
 {
-	const char *dir = transports[kind].dir;
+	const char *dir = transports[carrier].dir;
 	char text[32] = "";
 	ssize_t got = kernel_sys_read(root, text, sizeof(text), "%s/handle", dir);
 
@@ -70,22 +70,23 @@ static bool knows_crc32c(int root)
 	return knows;
 }
 
-bool kernel_iscsi_loaded(int root, enum kernel_iscsi_kind kind)
+bool kernel_iscsi_loaded(int root, enum iscsi_carrier carrier)
 {
-	bool needed = kind == KERNEL_ISCSI_TCP && knows_crc32c(root);
+	bool needed = carrier == ISCSI_TCP && knows_crc32c(root);
 
-	if (kind == KERNEL_ISCSI_ISER)
+	if (carrier == ISCSI_ISER)
 		kernel_sys_list(root, "sys/class/infiniband", found, &needed);
-	return needed && kernel_sys_exists(root, transports[kind].dir);
+	return needed && kernel_sys_exists(root, transports[carrier].dir);
 }
 
-int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind,
+int kernel_iscsi_transport(int root, enum iscsi_carrier carrier,
 	struct kernel_iscsi_transport *transport, struct diag *diag)
 {
-	const char *module = transports[kind].module, *dir = transports[kind].dir, *why = NULL;
+	const char *module = transports[carrier].module, *dir = transports[carrier].dir,
+		   *why = NULL;
 	struct diag rdma = { 0 };
 
-	if (kind == KERNEL_ISCSI_ISER && check_rdma(root, &rdma)) {
+	if (carrier == ISCSI_ISER && check_rdma(root, &rdma)) {
 		if (diag)
 			*diag = rdma;
 		return -rdma.err;
@@ -96,14 +97,14 @@ int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind,
 		kernel_module_missing(module, why, diag);
 		if (kernel_module_errno(why) == ENOENT)
 			diag_hint(diag, "%s",
-				kind == KERNEL_ISCSI_ISER
+				carrier == ISCSI_ISER
 					? "iSCSI over TCP needs iscsi_tcp instead: iscsi://HOST/IQN"
 					: "iSER needs ib_iser instead: iser://HOST/IQN");
 		return -kernel_module_errno(why);
 	}
-	if (kind == KERNEL_ISCSI_TCP && !knows_crc32c(root))
+	if (carrier == ISCSI_TCP && !knows_crc32c(root))
 		kernel_module_load(root, "crc32c_generic");
-	return kernel_iscsi_transport_find(root, kind, transport, diag);
+	return kernel_iscsi_transport_find(root, carrier, transport, diag);
 }
 
 const char *kernel_iscsi_reason(uint32_t reason)

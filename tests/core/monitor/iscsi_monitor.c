@@ -78,7 +78,7 @@ static void setup(void)
 	tree = tree_new();
 	why = (struct diag){ 0 };
 	iscsi_kernel_start();
-	snprintf(handle, sizeof(handle), "%d\n", KERNEL_ISCSI_ISER);
+	snprintf(handle, sizeof(handle), "%d\n", ISCSI_ISER);
 	put("sys/class/iscsi_transport/iser/", "handle", handle);
 	make_session();
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &why), 0);

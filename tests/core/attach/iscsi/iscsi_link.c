@@ -36,7 +36,7 @@ static void init(void)
 	params = (struct iscsi_session_params){ .target = "iqn.x:t", .tpgt = -1, .from = &from };
 	iscsi_settings_init(&params.set);
 	link_ = (struct iscsi_link){
-		.params = &params, .nl = nl, .done = done, .transport = KERNEL_ISCSI_TCP
+		.params = &params, .nl = nl, .done = done, .transport = ISCSI_TCP
 	};
 	addr_parse(&params.portal, "127.0.0.1:0", 0, NULL);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -116,7 +116,7 @@ Test(iscsi_link, the_kernel_gets_all_settings)
 Test(iscsi_link, over_iser_the_kernel_connects)
 {
 	params.carrier = ISCSI_ISER;
-	link_.transport = KERNEL_ISCSI_ISER;
+	link_.transport = ISCSI_ISER;
 	cr_assert_eq(run(), 0, "%s", link_.dial.why.text);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_BOUND_SESSION], 1);
 	is_set(ISCSI_IF_IFACE_NAME, "iser");
@@ -128,7 +128,7 @@ Test(iscsi_link, over_iser_the_kernel_connects)
 Test(iscsi_link, on_an_old_kernel_too_no_endpoint_is_left)
 {
 	params.carrier = ISCSI_ISER;
-	link_.transport = KERNEL_ISCSI_ISER;
+	link_.transport = ISCSI_ISER;
 	iscsi_kernel.status = 0x0202;
 	iscsi_kernel.old = true;
 	cr_assert_eq(run(), -EPERM);
@@ -139,7 +139,7 @@ Test(iscsi_link, on_an_old_kernel_too_no_endpoint_is_left)
 Test(iscsi_link, and_on_a_new_one_none_of_somebody_else)
 {
 	params.carrier = ISCSI_ISER;
-	link_.transport = KERNEL_ISCSI_ISER;
+	link_.transport = ISCSI_ISER;
 	iscsi_kernel.status = 0x0202;
 	cr_assert_eq(run(), -EPERM);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_DISCONNECT], 1);
@@ -149,7 +149,7 @@ Test(iscsi_link, and_on_a_new_one_none_of_somebody_else)
 Test(iscsi_link, an_endpoint_that_the_kernel_has_ended_is_only_disconnected)
 {
 	params.carrier = ISCSI_ISER;
-	link_.transport = KERNEL_ISCSI_ISER;
+	link_.transport = ISCSI_ISER;
 	iscsi_kernel.hangs_up = true;
 	cr_assert_eq(run(), -ECONNRESET);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_DISCONNECT], 1);
@@ -159,7 +159,7 @@ Test(iscsi_link, an_endpoint_that_the_kernel_has_ended_is_only_disconnected)
 Test(iscsi_link, a_target_without_rdma_extensions)
 {
 	params.carrier = ISCSI_ISER;
-	link_.transport = KERNEL_ISCSI_ISER;
+	link_.transport = ISCSI_ISER;
 	iscsi_kernel.no_rdma = true;
 	cr_assert_eq(run(), -EOPNOTSUPP);
 	nothing_left();
@@ -168,7 +168,7 @@ Test(iscsi_link, a_target_without_rdma_extensions)
 Test(iscsi_link, an_endpoint_that_does_not_come_up)
 {
 	params.carrier = ISCSI_ISER;
-	link_.transport = KERNEL_ISCSI_ISER;
+	link_.transport = ISCSI_ISER;
 	iscsi_kernel.code[ISCSI_IF_EP_POLL] = -1;
 	cr_assert_eq(run(), -ECONNREFUSED);
 	diag_says(&link_.dial.why, DIAG_REFUSED, NULL, "127.0.0.1: RDMA");
@@ -178,7 +178,7 @@ Test(iscsi_link, an_endpoint_that_does_not_come_up)
 Test(iscsi_link, an_endpoint_that_takes_for_ever)
 {
 	params.carrier = ISCSI_ISER;
-	link_.transport = KERNEL_ISCSI_ISER;
+	link_.transport = ISCSI_ISER;
 	iscsi_kernel.code[ISCSI_IF_EP_POLL] = 0;
 	link_.until = loop_clock() + 300000000;
 	cr_assert_eq(run(), -ETIMEDOUT);
@@ -229,7 +229,7 @@ Test(iscsi_link, no_way_to_leave_by)
 Test(iscsi_link, no_rdma_device_has_a_way)
 {
 	params.carrier = ISCSI_ISER;
-	link_.transport = KERNEL_ISCSI_ISER;
+	link_.transport = ISCSI_ISER;
 	iscsi_kernel.refuse[ISCSI_IF_EP_CONNECT] = ENODEV;
 	cr_assert_eq(run(), -ENODEV);
 	diag_says(&link_.dial.why, DIAG_NO_DEVICE, NULL, "RDMA_device 127.0.0.1: no_such_device");

@@ -40,7 +40,7 @@ static void setup(void)
 	tree_dir(&tree, "sys/class/infiniband/mlx5_0");
 	tree_file(&tree, "proc/crypto", "name : crc32c\n");
 	tree_file(&tree, "sys/class/iscsi_transport/tcp/handle", "0\n");
-	snprintf(handle, sizeof(handle), "%d\n", KERNEL_ISCSI_ISER);
+	snprintf(handle, sizeof(handle), "%d\n", ISCSI_ISER);
 	tree_file(&tree, "sys/class/iscsi_transport/iser/handle", handle);
 	tree_file(&tree, "sys/class/scsi_host/host6/scan", "");
 	tree_file(&tree, "sys/module/scsi_transport_iscsi/uevent", "");
