@@ -206,14 +206,15 @@ struct target_cmd { /* first member of the protocol's command */
 	struct target_rdma_cmd *rdma; /* RDMA carriers */
 };
 
-struct target_rdma {                  /* of a connection over conn->ep; see target_rdma.h */
+/* Of a connection over conn->ep; see target_rdma.h. */
+struct target_rdma {
 	struct ep_incoming *incoming; /* set by the carrier */
 	struct ring ring;
 	struct xfer_port port;
 	/* private */
 	struct target_rdma_cmd *cmds;         /* array, as conn->cmds */
 	struct ep_rx *backlog, **backlog_end; /* messages that must wait */
-	bool pool;                            /* conn->pool is registered */
+	bool registered;                      /* conn->pool */
 	unsigned buffers;                     /* registered pools of data buffers */
 	uint64_t moved;                       /* bytes of completed transfers */
 };

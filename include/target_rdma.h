@@ -66,7 +66,7 @@ void target_rdma_moved(struct xfer *);
 /* ---- Messages. */
 
 /* For ep_events.recv(). receive() processes a message, or returns false if it must wait: then it is
- * called again by target_rdma_resume(). */
+ * called again by target_rdma_resume(), which it must not call itself. */
 static inline void target_rdma_received(
 	struct ep *ep, struct ep_rx *rx, bool (*receive)(struct target_conn *, struct ep_rx *))
 {

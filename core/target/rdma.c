@@ -86,9 +86,9 @@ static void unregister(struct target_conn *conn)
 
 	while (rdma->buffers)
 		conn->ep->ops->unreg(conn->ep, target_conn_pool(conn, --rdma->buffers));
-	if (rdma->pool)
+	if (rdma->registered)
 		conn->ep->ops->unreg(conn->ep, conn->pool);
-	rdma->pool = false;
+	rdma->registered = false;
 }
 
 static int register_pools(struct target_conn *conn, unsigned access, struct diag *diag)
@@ -98,7 +98,7 @@ static int register_pools(struct target_conn *conn, unsigned access, struct diag
 	struct pool *pool;
 	int err = ep->ops->reg(ep, conn->pool, access, diag);
 
-	rdma->pool = !err;
+	rdma->registered = !err;
 	while (!err && (pool = target_conn_pool(conn, rdma->buffers))) {
 		err = ep->ops->reg(ep, pool, EP_READ_SINK, diag);
 		rdma->buffers += !err;
