@@ -120,9 +120,10 @@ static void put_plan(const char *uri, void *arg)
 static void put_missing(const char *module, void *arg)
 {
 	const struct listed *listed = arg;
+	const struct out_notes notes = call_notes(listed->call);
 
 	out_text(listed->call->out, NULL, NULL, "%s", module);
-	attach_warn_missing(listed->call, module);
+	attach_warn_missing(&notes, module);
 }
 
 /* What an applet finds in kernel parameters and firmware has URIs in its result. */

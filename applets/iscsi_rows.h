@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Options of iSCSI applets. member: of the applet's option struct, the struct that they fill. */
 #pragma once
+#include "attach_env.h"
 #include "iscsi_logins.h"
 
 #define ISCSI_ROW_(type, at, name, letter, arg, help)                                              \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iscsiadm: discovery, login, logout and the list of sessions with open-iscsi's options, output and
  * exit statuses. Our own applets do the work. */
+#include "applet.h"
 #include "iscsi_logins.h"
 #include "kernel_identity.h"
 #include "kernel_iscsi.h"

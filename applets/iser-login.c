@@ -68,9 +68,9 @@ static const struct login_options defaults = { .common.timeout_ms = WAIT_MS };
 
 /* Print every login; the first failure becomes that of the command. *has_session: a session exists
  * now, maybe without a connection. */
-static int show_all(struct iscsi_logins *login, const char *print, bool *has_session)
+static int show_all(
+	struct call *call, struct iscsi_logins *login, const char *print, bool *has_session)
 {
-	struct call *call = login->call;
 	unsigned failed = 0;
 
 	out_list(call->out, "sessions");
@@ -101,39 +101,39 @@ static int show_all(struct iscsi_logins *login, const char *print, bool *has_ses
 	return failed || login->boot_config.problems ? EXIT_PARTLY : EXIT_DONE;
 }
 
-static int plan(struct iscsi_logins *login)
+static int plan(struct call *call, struct iscsi_logins *login)
 {
-	struct out *out = login->call->out;
+	struct out *out = call->out;
 	struct kernel_iscsi_session *list = NULL;
 	unsigned count = 0;
 
 	kernel_iscsi_sessions(login->root, &list, &count, NULL);
 	out_list(out, "sessions");
 	for (unsigned i = 0; i < login->count; i++)
-		iscsi_show_plan(login->call, login->root, &login->attach[i], list, count);
+		iscsi_show_plan(
+			out, &login->env->notes, login->root, &login->attach[i], list, count);
 	out_end(out);
 	free(list);
-	if (!login->call->diag->err)
+	if (!call->diag->err)
 		out_error(out, "error", &login->boot_config.why);
 	return login->boot_config.problems ? EXIT_PARTLY : EXIT_DONE;
 }
 
-static int log_in(struct iscsi_logins *login, bool *has_session)
+static int log_in(struct call *call, struct iscsi_logins *login, bool *has_session)
 {
-	struct call *call = login->call;
 	const struct login_options *opts = call->opts;
 	struct loop *loop;
-	int err = iscsi_logins_read(login);
+	int err = iscsi_logins_read(login, call->diag);
 
 	if (!err && opts->common.dry_run)
-		return plan(login);
+		return plan(call, login);
 	if (!err)
 		err = loop_new(&loop, &call->loop, call->diag);
 	if (err)
 		return err;
-	err = iscsi_logins_run(login, loop);
+	err = iscsi_logins_run(login, loop, call->diag);
 	loop_free(loop);
-	return err ? err : show_all(login, opts->print, has_session);
+	return err ? err : show_all(call, login, opts->print, has_session);
 }
 
 /* "session1", "/dev/sda": change its settings, print its disks. */
@@ -207,9 +207,12 @@ static int run(struct call *call)
 {
 	const struct login_options *opts = call->opts;
 	uint32_t ms = opts->common.timeout_ms;
-	struct iscsi_logins login = {
-		.call = call, .options = &opts->login, .until = ms ? loop_clock() + ms * MSEC : 0
-	};
+	const struct attach_env env = attach_env_of(call);
+	struct iscsi_logins login = { .env = &env,
+		.operand = call->operand,
+		.operands = call->operands,
+		.options = &opts->login,
+		.until = ms ? loop_clock() + ms * MSEC : 0 };
 	bool has_session = false;
 	int err = check_options(call);
 
@@ -225,7 +228,7 @@ static int run(struct call *call)
 			uri_hint_host(call->operand[0], call->diag);
 		}
 	} else {
-		err = log_in(&login, &has_session);
+		err = log_in(call, &login, &has_session);
 	}
 	iscsi_logins_free(&login);
 	for (unsigned i = 0; i < call->operands; i++)

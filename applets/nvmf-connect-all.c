@@ -10,6 +10,7 @@
 #define WAIT_MS 60000
 
 struct all_options {
+	struct opt_common common;
 	struct nvmf_options nvmf;
 	const char *config;
 	bool from_cmdline, nbft, no_wait, no_referrals, retry;
@@ -43,7 +44,7 @@ static const struct opt_foreign foreign[] = {
 	{ 0 },
 };
 
-static const struct all_options defaults = { .nvmf.common.timeout_ms = WAIT_MS };
+static const struct all_options defaults = { .common.timeout_ms = WAIT_MS };
 
 struct showing {
 	struct nvmf_all all;
@@ -52,8 +53,8 @@ struct showing {
 
 static void show(struct nvmf_all *all, struct nvmf_job *job)
 {
-	struct call *call = all->call;
-	struct out *out = call->out;
+	struct nvmf_results *sum = &container_of(all, struct showing, all)->sum;
+	struct out *out = sum->out;
 
 	out_object(out, NULL);
 	out_text(out, "uri", NULL, "%s", job->uri);
@@ -61,10 +62,10 @@ static void show(struct nvmf_all *all, struct nvmf_job *job)
 	if (job->discovery)
 		out_text(out, "discovery", NULL, "%s", job->discovery);
 	if (job->target_valid && all->plan)
-		attach_nvme_plan(call, all->root, &job->target, &job->why);
+		attach_nvme_plan(out, all->root, &job->target, &job->why);
 	else if (job->target_valid && !job->why.err)
-		attach_nvme_show(call, &job->nvme, NULL);
-	nvmf_result_end(&container_of(all, struct showing, all)->sum, job->uri, &job->why);
+		attach_nvme_show(out, &job->nvme, NULL);
+	nvmf_result_end(sum, job->uri, &job->why);
 }
 
 static int nothing(const struct call *call, bool off)
@@ -89,7 +90,10 @@ static int nothing(const struct call *call, bool off)
 static int run(struct call *call)
 {
 	const struct all_options *opts = call->opts;
-	struct showing s = { .all = { .call = call,
+	const struct attach_env env = attach_env_of(call);
+	struct showing s = { .all = { .env = &env,
+				     .operand = call->operand,
+				     .operands = call->operands,
 				     .options = &opts->nvmf,
 				     .config = opts->config,
 				     .from_cmdline = opts->from_cmdline,
@@ -97,24 +101,28 @@ static int run(struct call *call)
 				     .no_wait = opts->no_wait,
 				     .referrals = !opts->no_referrals,
 				     .retry = opts->retry,
-				     .plan = opts->nvmf.common.dry_run,
+				     .plan = opts->common.dry_run,
 				     .root = kernel_root(),
 				     .on_result = show },
-		.sum.call = call };
+		.sum = { .out = call->out, .notes = &env.notes } };
 	bool any = false;
 	int err = s.all.root < 0 ? diag_sys(call->diag, errno, "open /")
-				 : nvmf_all_read(&s.all, &any);
+				 : nvmf_all_read(&s.all, &any, call->diag);
 
-	nvmf_warn_secrets(call, &opts->nvmf);
+	nvmf_warn_secrets(&env.notes, &opts->nvmf);
 	if (!err && !any)
 		err = nothing(call, s.all.conf.off);
-	if (!err) {
-		out_list(call->out, "results");
-		err = nvmf_all_run(&s.all);
-	}
 	if (!err)
-		err = nvmf_results_end(&s.sum);
+		out_list(call->out, "results");
+	if (!err)
+		err = loop_new(&s.all.loop, &call->loop, call->diag);
+	if (!err)
+		err = nvmf_all_run(&s.all, call->diag);
+	if (!err)
+		err = nvmf_results_end(&s.sum, call->diag) && s.sum.succeeded ? EXIT_PARTLY
+									      : -call->diag->err;
 	nvmf_all_free(&s.all);
+	loop_free(s.all.loop);
 	if (s.all.root >= 0)
 		close(s.all.root);
 	return err;

@@ -13,6 +13,7 @@
 #define WAIT_MS 30000
 
 struct connect_options {
+	struct opt_common common;
 	struct nvmf_options nvmf;
 	const char *print, *devid_file, *config;
 	bool no_wait, exclusive, idempotent;
@@ -47,7 +48,7 @@ static const struct opt_foreign foreign[] = {
 	{ 0 },
 };
 
-static const struct connect_options defaults = { .nvmf.common.timeout_ms = WAIT_MS };
+static const struct connect_options defaults = { .common.timeout_ms = WAIT_MS };
 
 /* Open the file before connecting, without truncating it. */
 static int open_devid(const char *path, int *fd, struct diag *diag)
@@ -86,6 +87,7 @@ struct connection {
 
 struct work {
 	struct call *call;
+	struct attach_env env;
 	struct loop *loop;
 	struct connection *list;
 	struct nvmf_target **target; /* of list */
@@ -107,7 +109,7 @@ static int read_target(const struct work *w, unsigned i)
 	const struct connect_options *opts = w->call->opts;
 	struct nvmf_target *t = &w->list[i].target;
 	struct diag *diag = w->call->diag;
-	int err = nvmf_target_read(t, w->call, w->root, &opts->nvmf, operand(w, i), diag);
+	int err = nvmf_target_read(t, &w->env, w->root, &opts->nvmf, operand(w, i), diag);
 
 	if (!err && !opts->nvmf.value[NVMF_NQN] && !t->uri.path[0]) {
 		err = diag_set(
@@ -138,7 +140,7 @@ static int set_target_addr(const struct work *w, unsigned i)
 		if (!entry_matches(&w->config.entry[at], t))
 			continue;
 		nvmf_options_add(&both, &w->config.entry[at], NVMF_HOSTNQN);
-		err = nvmf_target_read(t, w->call, w->root, &both, operand(w, i), diag);
+		err = nvmf_target_read(t, &w->env, w->root, &both, operand(w, i), diag);
 		if (!err)
 			err = nvmf_target_set_addr(t, &addr, diag);
 		break;
@@ -205,20 +207,21 @@ static int show_one(struct work *w, struct connection *c, struct diag *why)
 	const struct connect_options *opts = w->call->opts;
 	char text[512];
 
-	if (opts->nvmf.common.dry_run)
-		attach_nvme_plan(w->call, w->root, &c->target, why);
+	if (opts->common.dry_run)
+		attach_nvme_plan(w->call->out, w->root, &c->target, why);
 	else
 		*why = c->nvme.attach.why;
 	if (why->err)
 		diag_ctx(why, "%s", nvmf_target_text(&c->target, text, sizeof(text)));
-	else if (!opts->nvmf.common.dry_run)
-		attach_nvme_show(w->call, &c->nvme, opts->print);
+	else if (!opts->common.dry_run)
+		attach_nvme_show(w->call->out, &c->nvme, opts->print);
 	return -why->err;
 }
 
 static int show_all(struct work *w)
 {
-	struct nvmf_results results = { .call = w->call };
+	struct nvmf_results results = { .out = w->call->out, .notes = &w->env.notes };
+	int err;
 
 	if (w->count == 1)
 		return show_one(w, &w->list[0], w->call->diag);
@@ -231,7 +234,8 @@ static int show_all(struct work *w)
 		show_one(w, &w->list[i], &why);
 		nvmf_result_end(&results, w->list[i].uri, &why);
 	}
-	return nvmf_results_end(&results);
+	err = nvmf_results_end(&results, w->call->diag);
+	return err && results.succeeded ? EXIT_PARTLY : err;
 }
 
 static int connect_all(struct work *w)
@@ -241,10 +245,10 @@ static int connect_all(struct work *w)
 	int err, fd;
 
 	nvmf_show_identity(w->target[0]);
-	nvmf_warn_secrets(w->call, &opts->nvmf);
+	nvmf_warn_secrets(&w->env.notes, &opts->nvmf);
 	if (w->count == 1)
 		out_text(w->call->out, "uri", NULL, "%s", w->list[0].uri);
-	if (opts->nvmf.common.dry_run)
+	if (opts->common.dry_run)
 		return show_all(w);
 	err = open_devid(opts->devid_file, &fd, w->call->diag);
 	if (!err)
@@ -264,6 +268,7 @@ static int run(struct call *call)
 {
 	unsigned count = call->operands ? call->operands : 1;
 	struct work w = { .call = call,
+		.env = attach_env_of(call),
 		.count = count,
 		.root = kernel_root(),
 		.list = calloc(count, sizeof(*w.list)),

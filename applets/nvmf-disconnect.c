@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nvmf-disconnect: end connections named by URI, NQN, address, controller or disk. */
+#include "attach_env.h"
 #include "attach_nvme.h"
 #include "out.h"
 #include <errno.h>
@@ -48,6 +49,7 @@ static const struct disconnect_options defaults = { .common.timeout_ms = WAIT_MS
 
 struct ending {
 	struct call *call;
+	struct attach_env env;
 	const struct disconnect_options *opts;
 	int root;
 	/* selection: all of these must match, and one of the controllers */
@@ -150,7 +152,7 @@ static int add_uri(struct ending *e, const char *text, struct diag *diag)
 	static const struct nvmf_options none = { .no_secrets = true };
 	static const enum nvmf_key host[] = { NVMF_HOSTNQN, NVMF_HOSTID };
 	struct nvmf_target *t = &e->target;
-	int err = nvmf_target_read(t, e->call, e->root, &none, text, diag);
+	int err = nvmf_target_read(t, &e->env, e->root, &none, text, diag);
 
 	if (!err)
 		err = addr_resolve(&e->addr, t->params.value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
@@ -330,7 +332,9 @@ static int end_all(const struct ending *e)
 static int run(struct call *call)
 {
 	const struct disconnect_options *opts = call->opts;
-	struct ending e = { .call = call, .opts = opts, .root = kernel_root() };
+	struct ending e = {
+		.call = call, .env = attach_env_of(call), .opts = opts, .root = kernel_root()
+	};
 	int err = e.root < 0 ? diag_sys(call->diag, errno, "open /") : read_words(&e);
 
 	if (!err)

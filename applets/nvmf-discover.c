@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 struct discover_options {
+	struct opt_common common;
 	struct nvmf_options nvmf;
 	const char *config;
 	bool no_referrals, uris;
@@ -125,7 +126,7 @@ static int merge(struct discovery *d, const struct nvmf_log *log, struct diag *d
 static int query_controllers(struct discovery *d)
 {
 	const struct discover_options *opts = d->call->opts;
-	const struct opt_common *common = &opts->nvmf.common;
+	const struct opt_common *common = &opts->common;
 	struct attach **list = calloc(d->all.count, sizeof(*list));
 	int err;
 
@@ -318,7 +319,7 @@ static int print_results(struct discovery *d)
 	const struct nvmf_failure *failure = d->log.failure;
 	const struct diag *first = d->fails || !d->log.failures ? NULL : &failure->why;
 
-	if (opts->uris && !opts->nvmf.common.json)
+	if (opts->uris && !opts->common.json)
 		print_uris(call->out, &d->log);
 	else
 		print_log(call, &d->log);
@@ -363,8 +364,11 @@ static int discover(struct call *call)
 {
 	const struct discover_options *opts = call->opts;
 	struct discovery d = { .call = call, .root = kernel_root() };
+	const struct out_notes notes = call_notes(call);
 	int err = d.root < 0 ? diag_sys(call->diag, errno, "open /")
-			     : nvmf_queries_read(call, d.root, &opts->nvmf, opts->config, &d.all);
+			     : nvmf_queries_read(&notes, d.root,
+				       call->operands ? call->operand[0] : NULL, &opts->nvmf,
+				       opts->config, &d.all, call->diag);
 
 	if (!err)
 		err = loop_new(&d.loop, &call->loop, call->diag);

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Options of nvme-cli's fabrics commands, and ours, in struct nvmf_options. */
+/* Options of nvme-cli's fabrics commands, and ours. */
 #pragma once
+#include "attach_env.h"
 #include "attach_nvme.h"
+
+struct nvmf_first { /* the first members of the option struct of an applet with NVMF_ROWS */
+	struct opt_common common;
+	struct nvmf_options nvmf;
+};
 
 #define NVMF_ROW_(name, letter, key, arg, help)                                                    \
 	{                                                                                          \
-		name, letter, OPT_TEXT, offsetof(struct nvmf_options, value[key]), arg, help       \
+		name, letter, OPT_TEXT, offsetof(struct nvmf_first, nvmf.value[key]), arg, help    \
 	}
 #define NVMF_FLAG_(name, letter, key, help)                                                        \
 	{                                                                                          \
-		name, letter, OPT_FLAG, offsetof(struct nvmf_options, flag[key]), NULL, help       \
+		name, letter, OPT_FLAG, offsetof(struct nvmf_first, nvmf.flag[key]), NULL, help    \
 	}
 #define NVMF_TEXT_(name, field, arg, help)                                                         \
 	{                                                                                          \
-		name, 0, OPT_TEXT, offsetof(struct nvmf_options, field), arg, help                 \
+		name, 0, OPT_TEXT, offsetof(struct nvmf_first, nvmf.field), arg, help              \
 	}
 #define NVMF_ROWS                                                                                  \
 	NVMF_ROW_("transport", 't', NVMF_TRANSPORT, "rdma|tcp", "transport"),                      \
@@ -75,7 +81,7 @@
 			"serial number of the TLS key in the kernel, or the key"),                 \
 		NVMF_TEXT_("tls-key-identity", tls_key_identity, "IDENTITY",                       \
 			"identity of the TLS key in the keyring"),                                 \
-		{ "tls-key-compat", 0, OPT_FLAG, offsetof(struct nvmf_options, tls_key_compat),    \
+		{ "tls-key-compat", 0, OPT_FLAG, offsetof(struct nvmf_first, nvmf.tls_key_compat), \
 			NULL, "derive the TLS key as nvme-cli before 2.16" },                      \
 		NVMF_ROW_("keyring", 0, NVMF_KEYRING, "NAME|SERIAL",                               \
 			"kernel keyring with the TLS key; default .nvme")

@@ -108,6 +108,7 @@ static int split_iscsi(struct call *call, struct serve_front_options *front, cha
 	static const char *const options[] = { "--secret-file", "--target-secret-file" };
 	static const char *const users[] = { "--user", "--target-user" };
 	const struct serve_options *opts = call->opts;
+	const struct out_notes notes = call_notes(call);
 	int err = split(call, "--iscsi", SERVE_ISCSI, front);
 
 	front->iqn = opts->front.iqn;
@@ -123,7 +124,7 @@ static int split_iscsi(struct call *call, struct serve_front_options *front, cha
 		if (!opts->secret_file[i])
 			continue;
 		err = secret_read(
-			call, options[i], NULL, opts->secret_file[i], secret[i], 258, call->diag);
+			&notes, options[i], NULL, opts->secret_file[i], secret[i], 258, call->diag);
 		front->secret[i] = secret[i];
 	}
 	return err;

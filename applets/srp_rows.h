@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Options of SRP connections, in struct srp_options. */
 #pragma once
+#include "applet.h"
 #include "attach_srp.h"
 
 #define SRP_ROW(type, opt, name, arg, help)                                                        \

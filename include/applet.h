@@ -4,6 +4,7 @@
  * options into a request to core and prints through out.h. */
 #pragma once
 #include "loop.h"
+#include "opt_list.h"
 #include "out.h"
 #include "uri.h"
 
@@ -32,13 +33,6 @@ enum opt_type {
 #define OPT_ON_LOSS_HELP                                                                           \
 	"how long I/O waits for a lost target: fail-fast, wait=SECONDS, SECONDS or forever; "      \
 	"default wait=60"
-
-#define OPT_LIST_MAX 32
-struct opt_list {
-	const char *item[OPT_LIST_MAX];
-	uint8_t part[OPT_LIST_MAX]; /* number of the last OPT_PART before the item; 0: none */
-	unsigned count;
-};
 
 struct opt_maybe {
 	bool on, has_number;
@@ -158,11 +152,10 @@ void opt_complete(int count, char **word, FILE *);
 /* Print option rows for lints and tests: "--name\t-l\tARG\tMIN MAX", of times "MIN MAX ms". NULL:
  * the common rows. */
 void opt_rows(const struct applet *, FILE *);
-/* Print a message that is not the failure: "rdmastor APPLET: …". With --quiet it goes to a log file
- * only. A warning has the prefix "warning: ". */
+struct out_notes call_notes(const struct call *);
+/* out_note(), out_warn() and out_warn_once() with call_notes(). */
 void call_note(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void call_warn(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Print a warning once per process and text, as several protocols and disks may find the same. */
 void call_warn_once(const struct call *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -5,10 +5,17 @@
 #pragma once
 #include "child.h"
 #include "kernel_scsi.h"
+#include "out.h"
 #include "uri.h"
 
 struct attach_proto;
-struct call;
+
+struct attach_env {             /* of the command; must outlive its attachments */
+	struct out_notes notes; /* where progress and warnings go */
+	uint32_t timeout_ms;    /* of each attachment that sets none; 0: none */
+	bool no_timeout;        /* names too are resolved without a limit */
+	bool dry_run;
+};
 
 /* Choose among several addresses of a host by connecting over TCP (addr_keep_peer()). */
 struct attach_reach {
@@ -109,8 +116,9 @@ bool attach_is_done(const struct attach *);
 bool attach_is_gone(int root, const char *word);
 /* In a dry run: list those of the modules (NULL ends them) that are neither loaded, built in nor
  * installed, and warn of each. Loads nothing. */
-void attach_show_missing(const struct call *, int root, const char *const *modules);
-void attach_warn_missing(const struct call *, const char *module);
+void attach_show_missing(
+	struct out *, const struct out_notes *, int root, const char *const *modules);
+void attach_warn_missing(const struct out_notes *, const char *module);
 /* The wait of a SCSI initiator for the LUNs of a host. */
 struct attach_luns { /* zeroed, then set before attach_step() ends connect */
 	unsigned host;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* NFS mounts from the command line. */
 #pragma once
-#include "applet.h"
 #include "nfs_mount.h"
+#include "opt_list.h"
+#include "out.h"
 
 struct nfs_cli_options {         /* a member `cli` of the applet's options */
 	struct opt_list options; /* of -o */
@@ -11,6 +12,6 @@ struct nfs_cli_options {         /* a member `cli` of the applet's options */
 };
 /* Set source and options of a mount from `given`, HOST:/PATH or a URI (NULL: the kernel command
  * line), then from the command line, which takes precedence. *timeout_ms changes if the URI has a
- * timeout. Errors: in call->diag. */
-int nfs_mount_read(struct call *, const char *given, const struct nfs_cli_options *,
-	struct nfs_mount *, uint32_t *timeout_ms);
+ * timeout. */
+int nfs_mount_read(const struct out_notes *, const char *given, const struct nfs_cli_options *,
+	struct nfs_mount *, uint32_t *timeout_ms, struct diag *);

@@ -2,7 +2,6 @@
 /* Attach NVMe-oF subsystems through the kernel: from options, URIs and configuration to targets,
  * their connection, the discovery controllers that offer them, and the printed result. */
 #pragma once
-#include "applet.h"
 #include "attach.h"
 #include "kernel_identity.h"
 #include "kernel_nvmf.h"
@@ -11,9 +10,8 @@
 /* ---- Options of nvme-cli's fabrics commands, and ours. */
 
 struct nvmf_target;
-/* First in the option struct of an applet; NVMF_ROWS of applets/nvmf_rows.h are its rows. */
+/* A member of the option struct of an applet; NVMF_ROWS of applets/nvmf_rows.h are its rows. */
 struct nvmf_options {
-	struct opt_common common;
 	const char *value[NVMF_KEYS];
 	bool flag[NVMF_KEYS];
 	/* [0] the host's, [1] the controller's */
@@ -30,13 +28,13 @@ int nvmf_options_check(const struct nvmf_options *, struct diag *);
 /* Add the keys of an entry, from this key on, to options that are unset. */
 void nvmf_options_add(struct nvmf_options *, const struct nvmf_entry *, enum nvmf_key from);
 /* Warn about secrets on the command line. */
-void nvmf_warn_secrets(const struct call *, const struct nvmf_options *);
+void nvmf_warn_secrets(const struct out_notes *, const struct nvmf_options *);
 
 /* ---- The target of one connection. */
 
 #define NVMF_SECRET 160
 struct nvmf_target { /* contains pointers into itself: must not be copied or moved */
-	const struct call *call;
+	const struct attach_env *env;
 	struct uri uri;
 	struct nvmf_params params;
 	struct nvmf_route route;
@@ -58,9 +56,9 @@ struct nvmf_target { /* contains pointers into itself: must not be copied or mov
 	char policy[LOSS_TEXT];    /* "wait=60", "fail-fast"; "": separate timeouts */
 };
 /* Set a target from options, and from the URI (may be NULL), whose keys rank below them. Without an
- * NQN it is the discovery controller. Resolves no names. Options and URI must outlive the target.
- * Call nvmf_target_wipe() afterwards, also on failure. */
-int nvmf_target_read(struct nvmf_target *, const struct call *, int root,
+ * NQN it is the discovery controller. Resolves no names. Environment, options and URI must outlive
+ * the target. Call nvmf_target_wipe() afterwards, also on failure. */
+int nvmf_target_read(struct nvmf_target *, const struct attach_env *, int root,
 	const struct nvmf_options *, const char *uri, struct diag *);
 void nvmf_target_keys(const char *uri, struct uri_key_names *); /* .keys of an applet */
 /* Resolve the host names of these targets in parallel, running the loop. Sets addr or why. */
@@ -146,11 +144,11 @@ struct nvmf_queries { /* of nvmf-discover */
 	bool any_transport;       /* the two queries are one host: one answer is enough */
 	struct nvmf_entries conf; /* what the queries point to */
 };
-/* Read the queries from the operand, or options, or config: a file, NULL: the files in /etc/nvme.
- * An invalid entry of a file becomes a failed query. Other errors: usage, and of reading files.
- * Call nvmf_queries_free() also on failure. */
-int nvmf_queries_read(struct call *, int root, const struct nvmf_options *, const char *config,
-	struct nvmf_queries *);
+/* Read the queries from the operand (NULL: none), or options, or config: a file, NULL: the files in
+ * /etc/nvme. An invalid entry of a file becomes a failed query. Other errors: usage, and of reading
+ * files. Call nvmf_queries_free() also on failure. */
+int nvmf_queries_read(const struct out_notes *, int root, const char *operand,
+	const struct nvmf_options *, const char *config, struct nvmf_queries *, struct diag *);
 void nvmf_queries_free(struct nvmf_queries *);
 
 /* ---- All that URIs and configuration name, and what the discovery controllers among them report:
@@ -173,7 +171,10 @@ struct nvmf_job { /* one result: a connection, or a discovery controller that fa
 	struct nvmf_query *query;
 };
 struct nvmf_all { /* zeroed, then set by the owner */
-	struct call *call;
+	const struct attach_env *env;
+	struct loop *loop;
+	char *const *operand; /* URIs */
+	unsigned operands;
 	const struct nvmf_options *options;
 	const char *config; /* a file; NULL: those in /etc/nvme, unless the command line has URIs */
 	bool from_cmdline, nbft, no_wait, referrals, retry, plan; /* plan: connect nothing */
@@ -182,31 +183,32 @@ struct nvmf_all { /* zeroed, then set by the owner */
 	void (*on_result)(struct nvmf_all *, struct nvmf_job *);
 
 	struct nvmf_entries conf; /* private from here */
-	struct loop *loop;
 	uint64_t until;
 	struct nvmf_job *job, *shown;
 	bool identity_shown;
 };
 /* Check options and read the configuration. *any: there is something to do. Call nvmf_all_free()
  * also on failure. */
-int nvmf_all_read(struct nvmf_all *, bool *any);
-/* Connect all. Return 0 with each result passed to on_result(), or -errno with call->diag. */
-int nvmf_all_run(struct nvmf_all *);
+int nvmf_all_read(struct nvmf_all *, bool *any, struct diag *);
+/* Connect all. Return 0 with each result passed to on_result(), or -errno. Runs the loop. */
+int nvmf_all_run(struct nvmf_all *, struct diag *);
 void nvmf_all_free(struct nvmf_all *);
 
 /* ---- Printed results. */
 
 /* Print what would be done: text lines and members of the open JSON object. */
-int attach_nvme_plan(struct call *, int root, const struct nvmf_target *, struct diag *);
+int attach_nvme_plan(struct out *, int root, const struct nvmf_target *, struct diag *);
 /* Print a connection in the same form. print: NULL, or "dev" or "by-id" for the paths of disks
  * only. */
-void attach_nvme_show(struct call *, const struct attach_nvme *, const char *print);
+void attach_nvme_show(struct out *, const struct attach_nvme *, const char *print);
 /* Results of several connections, one object each in the open JSON list. The first failure becomes
- * that of the command, which main() prints; the others are notes. */
+ * that of the command; the others are notes. */
 struct nvmf_results {
-	struct call *call;
+	struct out *out;
+	const struct out_notes *notes;
 	unsigned succeeded, failed;
 	struct diag first;
 };
 void nvmf_result_end(struct nvmf_results *, const char *uri, struct diag *why); /* err 0: success */
-int nvmf_results_end(struct nvmf_results *); /* return the exit status of the command */
+/* End the list. Return 0, or -errno of the first failure, even if others succeeded. */
+int nvmf_results_end(struct nvmf_results *, struct diag *);

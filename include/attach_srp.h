@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Attach SRP targets through the kernel: options, URIs, the connection, and the printed result. */
 #pragma once
-#include "applet.h"
 #include "attach.h"
 #include "child.h"
 #include "kernel_log.h"
 #include "kernel_srp.h"
+#include "opt_list.h"
 
 /* Options that name a target and how to connect to it: a member `srp` of the applet's options. */
 struct srp_options {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iSCSI sessions from the command line, URIs and boot configuration: the initiator, settings,
- * targets, all logins of one run; and their printed results. Errors are in call->diag. */
+ * targets, all logins of one run; and their printed results. */
 #pragma once
-#include "applet.h"
+#include "attach.h"
 #include "attach_iscsi.h"
 #include "kernel_iscsi.h"
 #include "kernel_iscsi_conf.h"
+#include "opt_list.h"
 
 struct iscsi_credential_options {
 	const char *initiator, *algs, *user[2], *file[2], *fd[2]; /* [0] ours, [1] the target's */
@@ -19,8 +20,9 @@ struct iscsi_credentials { /* must not be copied; the owner erases it */
 };
 /* Read name, user and secrets of the initiator: from options, then the URI, then the environment.
  * Options and URI must outlive the credentials. */
-int iscsi_credentials_read(struct call *, int root, const struct iscsi_credential_options *,
-	struct uri *, struct iscsi_credentials *);
+int iscsi_credentials_read(const struct out_notes *, int root,
+	const struct iscsi_credential_options *, struct uri *, struct iscsi_credentials *,
+	struct diag *);
 
 #define ISCSI_SETTING_INDEX(field, ...) ISCSI_AT_##field,
 enum { ISCSI_SETTING_LIST(ISCSI_SETTING_INDEX) };
@@ -59,8 +61,9 @@ struct iscsi_targets {
  * configuration (NULL: none), which must outlive them. Its invalid entries are reported and counted
  * as problems, unless all are invalid. Resolves names, which may block until `until` (loop_clock(),
  * 0: no limit). Call iscsi_targets_free() also on failure. */
-int iscsi_targets_read(struct call *, const struct iscsi_target_options *,
-	struct iscsi_boot_config *, uint64_t until, struct iscsi_targets *);
+int iscsi_targets_read(const struct out_notes *, char *const *operand, unsigned operands,
+	const struct iscsi_target_options *, struct iscsi_boot_config *, uint64_t until,
+	struct iscsi_targets *, struct diag *);
 void iscsi_targets_free(struct iscsi_targets *); /* also erases secrets */
 /* Parse a URI of the schemes iser and iscsi, or dracut's string. */
 int iscsi_uri_read(struct uri *, const char *text, struct diag *);
@@ -82,7 +85,9 @@ struct iscsi_login_options {
 	bool from_cmdline, ibft, no_wait;
 };
 struct iscsi_logins { /* zeroed, then set by the owner */
-	struct call *call;
+	const struct attach_env *env;
+	char *const *operand; /* URIs */
+	unsigned operands;
 	const struct iscsi_login_options *options;
 	int root;
 	uint64_t until; /* loop_clock(); 0: none */
@@ -95,12 +100,12 @@ struct iscsi_logins { /* zeroed, then set by the owner */
 /* Read targets, credentials and settings. Report the invalid parts of a boot configuration, and its
  * sources with --verbose and in a dry run. Set up the network if the kernel command line requests
  * the firmware's, except in a dry run. Call iscsi_logins_free() also on failure. */
-int iscsi_logins_read(struct iscsi_logins *);
+int iscsi_logins_read(struct iscsi_logins *, struct diag *);
 void iscsi_logins_keys(const char *uri, struct uri_key_names *); /* .keys of iser-login */
 /* Attach all. Retry with transport auto over TCP if iSER got no answer, then as
  * rd.iscsi.login_retry_max says. Change the settings of sessions that existed. Runs the loop.
  * Return 0 with the results in .attach.why, or -errno. */
-int iscsi_logins_run(struct iscsi_logins *, struct loop *);
+int iscsi_logins_run(struct iscsi_logins *, struct loop *, struct diag *);
 void iscsi_logins_free(struct iscsi_logins *); /* also erases secrets */
 
 /* ---- The logins of iscsistart: settings by open-iscsi's record names. */
@@ -147,5 +152,5 @@ void iscsi_show_login(struct out *, int root, const struct attach_iscsi *, const
 /* Print the URI of portal, target and, unless it is SCSI_LUN_ALL, LUN. */
 void iscsi_attach_uri(const struct attach_iscsi *, char uri[URI_MAX]);
 /* Print the plan of a dry run. list: the existing sessions. */
-void iscsi_show_plan(const struct call *, int root, const struct attach_iscsi *,
+void iscsi_show_plan(struct out *, const struct out_notes *, int root, const struct attach_iscsi *,
 	const struct kernel_iscsi_session *, unsigned count);

@@ -63,6 +63,18 @@ void out_message(enum out_level, const char *fmt, ...) __attribute__((format(pri
 /* Print the failure of the command and its hint. In the foreground always to stderr, waiting for
  * it. applet NULL: "rdmastor: ..." */
 void out_failure(const char *applet, const struct diag *);
+/* Messages of a command that are not its failure: "rdmastor NAME: …". */
+struct out_notes {
+	const char *name; /* of the command */
+	bool quiet;       /* print to a log file only */
+	bool verbose;     /* the command reports its steps, too */
+};
+void out_note(const struct out_notes *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* With the prefix "warning: ". */
+void out_warn(const struct out_notes *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Print a warning once per process and text, as several protocols and disks may find the same. */
+void out_warn_once(const struct out_notes *, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* Print lines unchanged, as one message. */
 void out_lines(const char *text, size_t len);
 /* Prefix messages on stderr with the time, HH:MM:SS.mmm. Call before other threads print. */

@@ -84,15 +84,15 @@ void uri_hide(char *text);
 /* Disable core dumps and access by other processes of this user (PR_SET_DUMPABLE), as this process
  * holds secrets. */
 void secret_disable_dumps(void);
-struct call;
+struct out_notes;
 /* Read a secret: the first line of descriptor `number` if not NULL, else of the file at `path`.
  * -E2BIG: longer than room; -EINVAL: empty. Pipes and descriptors are read once and their line is
  * cached by option, which must be a literal. Errors never quote the line. Warns if other users can
- * read the file, unless call is NULL. */
-int secret_read(const struct call *, const char *option, const char *number, const char *path,
+ * read the file, unless notes is NULL. */
+int secret_read(const struct out_notes *, const char *option, const char *number, const char *path,
 	char *secret, size_t room, struct diag *);
 /* Warn once per run if other users can read the file of a secret. */
-void secret_check_file(const struct call *, const char *path);
+void secret_check_file(const struct out_notes *, const char *path);
 
 /* Look up a key, which becomes known and used. The value is in uri->text. NULL: absent. */
 const char *uri_value(struct uri *, const char *name);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What a dry run reports of the kernel modules that the attachment needs. */
-#include "applet.h"
 #include "attach.h"
 #include "kernel_facts.h"
 #include "out.h"
@@ -20,22 +19,23 @@ static bool is_missing(int root, const char *release, const char *module)
 	return false;
 }
 
-void attach_show_missing(const struct call *call, int root, const char *const *modules)
+void attach_show_missing(
+	struct out *out, const struct out_notes *notes, int root, const char *const *modules)
 {
 	char release[128];
 
 	if (kernel_release(root, release, sizeof(release)))
 		return;
-	out_list(call->out, "missing_modules");
+	out_list(out, "missing_modules");
 	for (; *modules; modules++)
 		if (is_missing(root, release, *modules)) {
-			out_text(call->out, NULL, NULL, "%s", *modules);
-			attach_warn_missing(call, *modules);
+			out_text(out, NULL, NULL, "%s", *modules);
+			attach_warn_missing(notes, *modules);
 		}
-	out_end(call->out);
+	out_end(out);
 }
 
-void attach_warn_missing(const struct call *call, const char *module)
+void attach_warn_missing(const struct out_notes *notes, const char *module)
 {
-	call_warn_once(call, "kernel module %s is neither loaded nor installed", module);
+	out_warn_once(notes, "kernel module %s is neither loaded nor installed", module);
 }

@@ -260,47 +260,85 @@ static bool is_repeated(const char *text)
 	return false;
 }
 
-static void put_note(
-	const struct call *call, enum out_level level, bool once, const char *fmt, va_list args)
+static void put_note(const struct out_notes *notes, enum out_level level, bool once,
+	const char *fmt, va_list args)
 {
-	const struct opt_common *common = call->opts;
 	bool print;
 	char *text;
 
 	if (vasprintf(&text, fmt, args) < 0)
 		return;
 	pthread_mutex_lock(&lock);
-	print = (!common->quiet || log_place() == LOG_FILE) && !(once && is_repeated(text));
+	print = (!notes->quiet || log_place() == LOG_FILE) && !(once && is_repeated(text));
 	pthread_mutex_unlock(&lock);
 	if (print)
-		out_message(level, "rdmastor %s: %s%s", call->name,
+		out_message(level, "rdmastor %s: %s%s", notes->name,
 			level == OUT_WARNING ? "warning: " : "", text);
 	free(text);
 }
 
-void call_note(const struct call *call, const char *fmt, ...)
+void out_note(const struct out_notes *notes, const char *fmt, ...)
 {
 	va_list args;
 
 	va_start(args, fmt);
-	put_note(call, OUT_INFO, false, fmt, args);
+	put_note(notes, OUT_INFO, false, fmt, args);
+	va_end(args);
+}
+
+void out_warn(const struct out_notes *notes, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	put_note(notes, OUT_WARNING, false, fmt, args);
+	va_end(args);
+}
+
+void out_warn_once(const struct out_notes *notes, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	put_note(notes, OUT_WARNING, true, fmt, args);
+	va_end(args);
+}
+
+struct out_notes call_notes(const struct call *call)
+{
+	const struct opt_common *common = call->opts;
+
+	return (struct out_notes){
+		.name = call->name, .quiet = common->quiet, .verbose = call->loop.verbose
+	};
+}
+
+void call_note(const struct call *call, const char *fmt, ...)
+{
+	const struct out_notes notes = call_notes(call);
+	va_list args;
+
+	va_start(args, fmt);
+	put_note(&notes, OUT_INFO, false, fmt, args);
 	va_end(args);
 }
 
 void call_warn(const struct call *call, const char *fmt, ...)
 {
+	const struct out_notes notes = call_notes(call);
 	va_list args;
 
 	va_start(args, fmt);
-	put_note(call, OUT_WARNING, false, fmt, args);
+	put_note(&notes, OUT_WARNING, false, fmt, args);
 	va_end(args);
 }
 
 void call_warn_once(const struct call *call, const char *fmt, ...)
 {
+	const struct out_notes notes = call_notes(call);
 	va_list args;
 
 	va_start(args, fmt);
-	put_note(call, OUT_WARNING, true, fmt, args);
+	put_note(&notes, OUT_WARNING, true, fmt, args);
 	va_end(args);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Read secrets from files and descriptors, as command lines are public. */
-#include "applet.h"
 #include "grow.h"
+#include "out.h"
 #include "uri.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -99,24 +99,24 @@ static int read_descriptor(
 	return read_once(option, (int)fd, from, secret, room, diag);
 }
 
-static void check_mode(const struct call *call, const char *path, const struct stat *st)
+static void check_mode(const struct out_notes *notes, const char *path, const struct stat *st)
 {
 	if (S_ISREG(st->st_mode) && st->st_mode & (S_IRGRP | S_IROTH))
-		call_warn_once(call,
+		out_warn_once(notes,
 			"%s: secret file is readable by other users (mode %03o): chmod 600 %s",
 			path, st->st_mode & 0777, path);
 }
 
-void secret_check_file(const struct call *call, const char *path)
+void secret_check_file(const struct out_notes *notes, const char *path)
 {
 	struct stat st;
 
 	if (!stat(path, &st))
-		check_mode(call, path, &st);
+		check_mode(notes, path, &st);
 }
 
-int secret_read(const struct call *call, const char *option, const char *number, const char *path,
-	char *secret, size_t room, struct diag *diag)
+int secret_read(const struct out_notes *notes, const char *option, const char *number,
+	const char *path, char *secret, size_t room, struct diag *diag)
 {
 	struct stat st = { 0 };
 	int fd, err;
@@ -129,8 +129,8 @@ int secret_read(const struct call *call, const char *option, const char *number,
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return diag_sys(diag, errno, "open %s", path);
-	if (!fstat(fd, &st) && call)
-		check_mode(call, path, &st);
+	if (!fstat(fd, &st) && notes)
+		check_mode(notes, path, &st);
 	err = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)
 		      ? read_once(option, fd, path, secret, room, diag)
 		      : read_line(fd, path, secret, room, diag);

@@ -10,7 +10,7 @@ shopt -s nullglob globstar
 table='
 main.c  : applet out uri resolve :
 applets : applet doctor probe rdma_port attach attach_boot attach_nvme attach_srp out uri bdev child protocol nvmf service export nbd_server kernel_* mad copy load stats srp_show srp_daemon nfs attach_nfs iscsi attach_iscsi iscsi_monitor content daemon disk_open iscsi_logins :
-attach  : applet attach attach_iscsi attach_nfs attach_nvme attach_srp child iscsi iscsi_carrier iscsi_logins kernel_* mad nfs nfs_mount nvmf out resolve stream uri wire/nvmf :
+attach  : attach attach_iscsi attach_nfs attach_nvme attach_srp child iscsi iscsi_carrier iscsi_logins kernel_* mad nfs nfs_mount nvmf opt_list out resolve stream uri wire/nvmf :
 boot    : applet_run attach_boot kernel_* out uri wire/nvmf uapi/* : cjson/*
 inspect : attach_boot doctor kernel_* out probe applet_run uri : cjson/* netlink/*
 srpd    : attach_srp child kernel_* mad port_events srp_daemon srp_show :
@@ -83,6 +83,12 @@ while IFS=: read -r room contracts libraries; do
 		done < <(sed -nE 's/^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*([<"])([^>"]+)[>"].*/\1 \2/p' "$f")
 	done
 done <<<"$table"
+
+# Attachments do not depend on the command line, so that any process can run them.
+for f in $(grep -rlwE 'struct call|"applet.h"' core/attach include/{attach,attach_iscsi,attach_nfs,attach_nvme,attach_srp,iscsi_logins}.h); do
+	echo "$f: core/attach and its contracts may not know struct call: use struct attach_env or struct out_notes"
+	bad=1
+done
 
 # A room that is missing in the table would not be checked.
 set +f

@@ -15,27 +15,22 @@
 #define SESSIONS 256 /* in one run */
 #define RETRY_MS 1000
 
-static const struct opt_common *common(const struct iscsi_logins *logins)
-{
-	return logins->call->opts;
-}
-
 /* Read the targets of the kernel command line or the firmware. */
-static int read_boot(struct iscsi_logins *logins)
+static int read_boot(struct iscsi_logins *logins, struct diag *diag)
 {
 	struct iscsi_boot_config *w = &logins->boot_config;
-	struct call *call = logins->call;
-	bool all = call->loop.verbose || common(logins)->dry_run;
-	int err = logins->options->ibft ? kernel_iscsi_firmware(logins->root, w, call->diag)
-					: kernel_iscsi_boot_read(logins->root, w, call->diag);
+	const struct out_notes *notes = &logins->env->notes;
+	bool all = notes->verbose || logins->env->dry_run;
+	int err = logins->options->ibft ? kernel_iscsi_firmware(logins->root, w, diag)
+					: kernel_iscsi_boot_read(logins->root, w, diag);
 
 	if (err)
 		return err;
-	if (w->network && w->count && !common(logins)->dry_run)
+	if (w->network && w->count && !logins->env->dry_run)
 		kernel_iscsi_network(logins->root, w);
 	for (char *at = w->notes, *line;
 		(w->problems || all) && (line = strsep(&at, "\n")) && *line;)
-		call_note(call, "%s", line);
+		out_note(notes, "%s", line);
 	for (unsigned i = 0; i < w->params; i++) {
 		int len = (int)strcspn(w->param[i], "=");
 		bool known = false;
@@ -44,19 +39,19 @@ static int read_boot(struct iscsi_logins *logins)
 			known |= !strncmp(w->param[i], iscsi_setting[j].record, (size_t)len) &&
 				 !iscsi_setting[j].record[len];
 		if (!known)
-			call_warn(call, "rd.iscsi.param=%.*s is ignored: not a setting of sessions",
+			out_warn(notes, "rd.iscsi.param=%.*s is ignored: not a setting of sessions",
 				len, w->param[i]);
 	}
 	if (all && w->initiator[0])
-		call_note(call, "initiator name %s (%s)", w->initiator, w->initiator_from);
+		out_note(notes, "initiator name %s (%s)", w->initiator, w->initiator_from);
 	for (unsigned i = 0; all && i < w->count; i++)
-		call_note(call, "%s at %s (%s)", w->entry[i].name, w->entry[i].host,
+		out_note(notes, "%s at %s (%s)", w->entry[i].name, w->entry[i].host,
 			w->entry[i].from);
 	if (w->count)
 		return 0;
-	diag_set(call->diag, DIAG_NOT_FOUND, ENOENT, "no valid target in the boot configuration");
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no valid target in the boot configuration");
 	if (w->why.err)
-		diag_hint(call->diag, "correct %s: %s", w->why.object, w->why.text);
+		diag_hint(diag, "correct %s: %s", w->why.object, w->why.text);
 	return -ENOENT;
 }
 
@@ -87,7 +82,7 @@ static bool is_duplicate(
 
 /* Read what is not a setting: LUN, portal group, source address. */
 static int read_numbers(struct iscsi_logins *logins, struct iscsi_target *target,
-	struct iscsi_session_params *params, uint64_t *lun)
+	struct iscsi_session_params *params, uint64_t *lun, struct diag *diag)
 {
 	const struct iscsi_login_options *options = logins->options;
 	const char *group_key = uri_value(&target->uri, "tpgt"),
@@ -95,7 +90,7 @@ static int read_numbers(struct iscsi_logins *logins, struct iscsi_target *target
 		   *iface_key = uri_value(&target->uri, "iface"),
 		   *group = options->tpgt ? options->tpgt : group_key,
 		   *src = options->src ? options->src : src_key;
-	struct diag *diag = logins->call->diag, why = { 0 };
+	struct diag why = { 0 };
 	uint64_t number;
 
 	params->netdev = options->iface ? options->iface : iface_key;
@@ -156,36 +151,35 @@ static void hint_userspace(struct attach_iscsi *one)
 	attach_hint_userspace(uri, &one->attach.why);
 }
 
-static int read_target(struct iscsi_logins *logins, struct iscsi_target *target)
+static int read_target(struct iscsi_logins *logins, struct iscsi_target *target, struct diag *diag)
 {
 	const struct iscsi_login_options *options = logins->options;
-	struct call *call = logins->call;
 	char at[ADDR_TEXT];
 	uint32_t ms = 0; /* of the URI: per attempt */
 	struct iscsi_session_params params = {
 		.target = target->name, .portal = target->portal, .carrier = target->carrier
 	};
 	uint64_t lun = SCSI_LUN_ALL;
-	int err = iscsi_credentials_read(
-		call, logins->root, &options->credentials, &target->uri, &target->credentials);
+	int err = iscsi_credentials_read(&logins->env->notes, logins->root, &options->credentials,
+		&target->uri, &target->credentials, diag);
 
 	if (!err)
-		err = read_numbers(logins, target, &params, &lun);
+		err = read_numbers(logins, target, &params, &lun, diag);
 	if (!err)
 		err = iscsi_settings_read(
-			&options->set, &target->uri, &params.set, &target->given, call->diag);
+			&options->set, &target->uri, &params.set, &target->given, diag);
 	if (!err)
-		err = uri_msec(&target->uri, "timeout", &ms, call->diag);
+		err = uri_msec(&target->uri, "timeout", &ms, diag);
 	if (!err)
-		err = uri_done(&target->uri, call->diag);
+		err = uri_done(&target->uri, diag);
 	if (err)
 		return err;
 	if (ms && !(target->given & 1u << ISCSI_AT_login_timeout))
 		params.set.login_timeout = (int32_t)((ms + 999) / 1000);
 	if (!*target->name) {
-		diag_set(call->diag, DIAG_USAGE, EINVAL,
+		diag_set(diag, DIAG_USAGE, EINVAL,
 			"no target name: expected iser://HOST/IQN, or --target");
-		diag_hint(call->diag, "list the targets with: rdmastor iser-discover %s://%s",
+		diag_hint(diag, "list the targets with: rdmastor iser-discover %s://%s",
 			target->carrier == ISCSI_ISER ? "iser" : "iscsi",
 			addr_text(&target->portal, at));
 		return -EINVAL;
@@ -195,8 +189,8 @@ static int read_target(struct iscsi_logins *logins, struct iscsi_target *target)
 	if (is_duplicate(logins, &params, lun))
 		return 0;
 	if (logins->count + params.set.nr_sessions > SESSIONS)
-		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many sessions: must be 1 to %d",
-			SESSIONS);
+		return diag_set(
+			diag, DIAG_USAGE, E2BIG, "too many sessions: must be 1 to %d", SESSIONS);
 	target->count = params.set.nr_sessions;
 	for (params.nth = 0; params.nth < target->count; params.nth++)
 		logins->attach[logins->count++] =
@@ -257,25 +251,25 @@ static void choose_existing(struct iscsi_logins *logins)
 	free(list);
 }
 
-int iscsi_logins_read(struct iscsi_logins *logins)
+int iscsi_logins_read(struct iscsi_logins *logins, struct diag *diag)
 {
 	const struct iscsi_login_options *options = logins->options;
 	bool boot = options->from_cmdline || options->ibft;
-	struct call *call = logins->call;
-	int err = boot ? read_boot(logins) : 0;
+	int err = boot ? read_boot(logins, diag) : 0;
 
 	if (!err)
-		err = iscsi_targets_read(call, &options->targets,
-			boot ? &logins->boot_config : NULL, logins->until, &logins->targets);
+		err = iscsi_targets_read(&logins->env->notes, logins->operand, logins->operands,
+			&options->targets, boot ? &logins->boot_config : NULL, logins->until,
+			&logins->targets, diag);
 	if (err)
 		return err;
 	logins->attach = calloc(SESSIONS, sizeof(*logins->attach));
 	if (!logins->attach)
-		return diag_sys(call->diag, ENOMEM, "targets");
+		return diag_sys(diag, ENOMEM, "targets");
 	for (unsigned i = 0; !err && i < logins->targets.count; i++) {
-		err = read_target(logins, &logins->targets.target[i]);
+		err = read_target(logins, &logins->targets.target[i], diag);
 		if (err)
-			diag_ctx(call->diag, "%s", logins->targets.target[i].spelling);
+			diag_ctx(diag, "%s", logins->targets.target[i].spelling);
 	}
 	if (!err)
 		choose_existing(logins);
@@ -284,16 +278,15 @@ int iscsi_logins_read(struct iscsi_logins *logins)
 
 void iscsi_logins_keys(const char *uri, struct uri_key_names *asked)
 {
-	static const struct opt_common quiet = { .quiet = true };
+	static const struct attach_env env = { .notes.quiet = true };
 	static const struct iscsi_login_options none;
 	struct diag why = { 0 };
-	struct call call = { .opts = &quiet, .diag = &why };
 	struct iscsi_logins *logins = calloc(1, sizeof(*logins));
 	struct iscsi_target *target = calloc(1, sizeof(*target));
 
 	if (logins && target) {
-		*logins = (struct iscsi_logins){ .call = &call, .options = &none, .root = -1 };
-		if (!iscsi_uri_read(&target->uri, uri, &why) && read_target(logins, target))
+		*logins = (struct iscsi_logins){ .env = &env, .options = &none, .root = -1 };
+		if (!iscsi_uri_read(&target->uri, uri, &why) && read_target(logins, target, &why))
 			*asked = target->uri.known;
 	}
 	free(target);
@@ -326,8 +319,8 @@ static bool choose_tcp(struct iscsi_logins *logins)
 			first->existed || !is_unanswered(first))
 			continue;
 		any = true;
-		if (logins->call->loop.verbose)
-			call_note(logins->call, "%s: over iSER: %s", target->spelling,
+		if (logins->env->notes.verbose)
+			out_note(&logins->env->notes, "%s: over iSER: %s", target->spelling,
 				first->attach.why.text);
 		for (unsigned j = 0; j < target->count; j++) {
 			first[j].params.carrier = ISCSI_TCP;
@@ -356,9 +349,8 @@ static bool should_retry(struct attach *attach)
 					       (uint64_t)one->params.set.login_timeout * SEC;
 }
 
-int iscsi_logins_run(struct iscsi_logins *logins, struct loop *loop)
+int iscsi_logins_run(struct iscsi_logins *logins, struct loop *loop, struct diag *diag)
 {
-	struct diag *diag = logins->call->diag;
 	struct retries retries = { .logins = logins };
 	uint32_t live = 0;
 	int err = iscsi_attach(

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Parse initiator, settings and targets of iSCSI sessions. Options take precedence over keys of the
  * URI, these over the environment. */
-#include "applet.h"
 #include "iscsi_logins.h"
 #include "iscsi_settings.h"
 #include "kernel_iscsi.h"
@@ -21,20 +20,19 @@ static const char *first(const char *a, const char *b, const char *c)
 }
 
 /* *secret: NULL if there is none. */
-static int read_secret(struct call *call, struct iscsi_credentials *credentials,
+static int read_secret(const struct out_notes *notes, struct iscsi_credentials *credentials,
 	const struct iscsi_credential_options *options, struct uri *uri, unsigned i,
-	const char **secret)
+	const char **secret, struct diag *diag)
 {
 	const char *key = uri_value(uri, i ? "target-secret-file" : "secret-file"),
 		   *plain = i ? uri_value(uri, "target_password") : uri->password,
 		   *file = first(options->file[i], key, NULL);
-	struct diag *diag = call->diag;
 	int err = 0;
 
 	*secret = credentials->secret[i];
 	credentials->file[i] = options->fd[i] ? NULL : file;
 	if (options->fd[i] || file)
-		err = secret_read(call, i ? "--target-secret-fd" : "--secret-fd", options->fd[i],
+		err = secret_read(notes, i ? "--target-secret-fd" : "--secret-fd", options->fd[i],
 			file, credentials->secret[i], ISCSI_SECRET, diag);
 	else
 		*secret = first(plain,
@@ -44,19 +42,18 @@ static int read_secret(struct call *call, struct iscsi_credentials *credentials,
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "CHAP secret: must be 1 to %u bytes",
 			ISCSI_SECRET - 2);
 	else if (!err && *secret && strlen(*secret) < SECRET_MIN)
-		call_warn(call, "the %sCHAP secret has %zu bytes: RFC 7143 requires at least %d",
+		out_warn(notes, "the %sCHAP secret has %zu bytes: RFC 7143 requires at least %d",
 			i ? "target's " : "", strlen(*secret), SECRET_MIN);
 	return err;
 }
 
-static int read_auth(struct call *call, struct iscsi_credentials *credentials,
-	const struct iscsi_credential_options *options, struct uri *uri)
+static int read_auth(const struct out_notes *notes, struct iscsi_credentials *credentials,
+	const struct iscsi_credential_options *options, struct uri *uri, struct diag *diag)
 {
 	struct iscsi_auth *auth = &credentials->from.auth;
 	const char *target_user = uri_value(uri, "target_user"),
 		   *algs = first(options->algs, uri_value(uri, "auth"), NULL);
-	struct diag *diag = call->diag;
-	int err = read_secret(call, credentials, options, uri, 0, &auth->secret);
+	int err = read_secret(notes, credentials, options, uri, 0, &auth->secret, diag);
 
 	auth->user = first(options->user[0],
 		uri->user && *uri->user ? uri->user : uri_value(uri, "user"),
@@ -64,7 +61,7 @@ static int read_auth(struct call *call, struct iscsi_credentials *credentials,
 	auth->target_user =
 		first(options->user[1], target_user, getenv("LIBISCSI_CHAP_TARGET_USERNAME"));
 	if (!err)
-		err = read_secret(call, credentials, options, uri, 1, &auth->target_secret);
+		err = read_secret(notes, credentials, options, uri, 1, &auth->target_secret, diag);
 	if (!err && algs)
 		err = iscsi_chap_algs(algs, &auth->algs, diag);
 	if (err)
@@ -87,25 +84,25 @@ static int read_auth(struct call *call, struct iscsi_credentials *credentials,
 	return 0;
 }
 
-int iscsi_credentials_read(struct call *call, int root,
+int iscsi_credentials_read(const struct out_notes *notes, int root,
 	const struct iscsi_credential_options *options, struct uri *uri,
-	struct iscsi_credentials *credentials)
+	struct iscsi_credentials *credentials, struct diag *diag)
 {
 	int err;
 
 	*credentials = (struct iscsi_credentials){ .from.initiator = credentials->name.name };
 	credentials->from.named = options->initiator || uri_value(uri, "initiator");
-	err = read_auth(call, credentials, options, uri);
+	err = read_auth(notes, credentials, options, uri, diag);
 	if (!err)
 		err = kernel_initiator(root,
 			first(options->initiator, uri_value(uri, "initiator"), NULL),
-			&credentials->name, call->diag);
-	if (!err && call->loop.verbose)
-		call_note(call, "initiator name %s (%s)", credentials->name.name,
+			&credentials->name, diag);
+	if (!err && notes->verbose)
+		out_note(notes, "initiator name %s (%s)", credentials->name.name,
 			credentials->name.from);
 	if (!err && credentials->name.random)
-		call_warn_once(
-			call, "random initiator name for this run: %s", credentials->name.name);
+		out_warn_once(
+			notes, "random initiator name for this run: %s", credentials->name.name);
 	return err;
 }
 
@@ -305,8 +302,8 @@ static void wipe_target(struct iscsi_target *target)
 	explicit_bzero(target, sizeof(*target));
 }
 
-static int read_boot_targets(struct call *call, struct iscsi_boot_config *boot_config,
-	uint64_t until, struct iscsi_targets *targets)
+static int read_boot_targets(const struct out_notes *notes, struct iscsi_boot_config *boot_config,
+	uint64_t until, struct iscsi_targets *targets, struct diag *diag)
 {
 	struct diag last = { 0 };
 
@@ -321,46 +318,45 @@ static int read_boot_targets(struct call *call, struct iscsi_boot_config *boot_c
 		wipe_target(target);
 		boot_config->problems++;
 		if (last.err)
-			call_note(call, "%s: %s", last.object, last.text);
+			out_note(notes, "%s: %s", last.object, last.text);
 		last = why;
 	}
 	if (!targets->count) {
-		*call->diag = last;
+		*diag = last;
 		return -last.err;
 	}
 	if (last.err)
-		call_note(call, "%s: %s", last.object, last.text);
+		out_note(notes, "%s: %s", last.object, last.text);
 	return 0;
 }
 
-int iscsi_targets_read(struct call *call, const struct iscsi_target_options *options,
-	struct iscsi_boot_config *boot_config, uint64_t until, struct iscsi_targets *targets)
+int iscsi_targets_read(const struct out_notes *notes, char *const *operand, unsigned operands,
+	const struct iscsi_target_options *options, struct iscsi_boot_config *boot_config,
+	uint64_t until, struct iscsi_targets *targets, struct diag *diag)
 {
-	unsigned most =
-		call->operands + options->portals.count + (boot_config ? boot_config->count : 0);
+	unsigned most = operands + options->portals.count + (boot_config ? boot_config->count : 0);
 	struct iscsi_target *list = calloc(most + 1, sizeof(*list));
 	int err = 0;
 
 	*targets = (struct iscsi_targets){ .target = list };
 	if (!list)
-		return diag_sys(call->diag, ENOMEM, "targets");
+		return diag_sys(diag, ENOMEM, "targets");
 	if (options->transport && !options->portals.count)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"--transport needs --portal: the scheme of a URI selects the transport");
 	if (options->target && !options->portals.count)
-		return diag_set(
-			call->diag, DIAG_USAGE, EINVAL, "--target needs --portal HOST[:PORT]");
-	for (unsigned i = 0; !err && i < call->operands; i++) {
-		const char *word = call->operand[i];
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--target needs --portal HOST[:PORT]");
+	for (unsigned i = 0; !err && i < operands; i++) {
+		const char *word = operand[i];
 
 		if (!iscsi_is_plain_word(word))
-			err = read_uri(&list[targets->count++], word, until, call->diag);
+			err = read_uri(&list[targets->count++], word, until, diag);
 	}
 	if (!err && boot_config)
-		err = read_boot_targets(call, boot_config, until, targets);
+		err = read_boot_targets(notes, boot_config, until, targets, diag);
 	for (unsigned i = 0; !err && i < options->portals.count; i++)
-		err = read_portal(&list[targets->count++], options, options->portals.item[i], until,
-			call->diag);
+		err = read_portal(
+			&list[targets->count++], options, options->portals.item[i], until, diag);
 	return err;
 }
 

@@ -131,8 +131,8 @@ void iscsi_attach_uri(const struct attach_iscsi *one, char uri[URI_MAX])
 		uri_add_unit(uri, one->luns.lun);
 }
 
-void iscsi_show_plan(const struct call *call, int root, const struct attach_iscsi *one,
-	const struct kernel_iscsi_session *list, unsigned count)
+void iscsi_show_plan(struct out *out, const struct out_notes *notes, int root,
+	const struct attach_iscsi *one, const struct kernel_iscsi_session *list, unsigned count)
 {
 	const struct iscsi_session_params *params = &one->params;
 	const char *word = iscsi_carrier_name(params->carrier);
@@ -146,7 +146,6 @@ void iscsi_show_plan(const struct call *call, int root, const struct attach_iscs
 		.lu_reset = set->lu_reset_timeout,
 		.target_reset = set->tgt_reset_timeout };
 	char at[ADDR_TEXT], text[LOSS_TEXT], uri[URI_MAX];
-	struct out *out = call->out;
 
 	iscsi_attach_uri(one, uri);
 	out_object(out, NULL);
@@ -159,7 +158,7 @@ void iscsi_show_plan(const struct call *call, int root, const struct attach_iscs
 	if (existing)
 		out_text(out, "session", NULL, "session%u", existing->sid);
 	else
-		attach_show_missing(call, root,
+		attach_show_missing(out, notes, root,
 			(const char *[]){
 				params->carrier == ISCSI_ISER ? "ib_iser" : "iscsi_tcp", NULL });
 	show_timeouts(out, &tmo, set->login_timeout);

@@ -6,24 +6,25 @@
 #include <string.h>
 #include <unistd.h>
 
-static int read_cmdline(struct call *call, struct nfs_mount *m, uint32_t *timeout_ms)
+static int read_cmdline(
+	const struct out_notes *notes, struct nfs_mount *m, uint32_t *timeout_ms, struct diag *diag)
 {
 	struct nfs_root found;
 	int root = kernel_root(), err;
 
 	if (root < 0)
-		return diag_sys(call->diag, errno, "open /");
-	err = kernel_nfs_root(root, &found, call->diag);
+		return diag_sys(diag, errno, "open /");
+	err = kernel_nfs_root(root, &found, diag);
 	close(root);
 	if (!err)
-		err = kernel_nfs_options_read(&m->options, found.options, call->diag);
+		err = kernel_nfs_options_read(&m->options, found.options, diag);
 	if (!err)
 		err = kernel_nfs_source_read(
-			found.source, &m->source, &m->options, timeout_ms, call->diag);
+			found.source, &m->source, &m->options, timeout_ms, diag);
 	if (err)
-		return diag_ctx(call->diag, "kernel command line");
-	if (call->loop.verbose)
-		call_note(call, "kernel command line: %s", found.from);
+		return diag_ctx(diag, "kernel command line");
+	if (notes->verbose)
+		out_note(notes, "kernel command line: %s", found.from);
 	return 0;
 }
 
@@ -45,13 +46,14 @@ static int read_cli(
 	return !err && cli->sloppy ? kernel_nfs_options_read(options, "sloppy", diag) : err;
 }
 
-int nfs_mount_read(struct call *call, const char *given, const struct nfs_cli_options *cli,
-	struct nfs_mount *m, uint32_t *timeout_ms)
+int nfs_mount_read(const struct out_notes *notes, const char *given,
+	const struct nfs_cli_options *cli, struct nfs_mount *m, uint32_t *timeout_ms,
+	struct diag *diag)
 {
 	int err;
 
 	kernel_nfs_options_init(&m->options);
-	err = given ? kernel_nfs_source_read(given, &m->source, &m->options, timeout_ms, call->diag)
-		    : read_cmdline(call, m, timeout_ms);
-	return err ? err : read_cli(cli, &m->options, call->diag);
+	err = given ? kernel_nfs_source_read(given, &m->source, &m->options, timeout_ms, diag)
+		    : read_cmdline(notes, m, timeout_ms, diag);
+	return err ? err : read_cli(cli, &m->options, diag);
 }

@@ -492,10 +492,10 @@ static void print_note(struct attach *attach, const char *text)
 	char target[512];
 
 	if (nvme->named)
-		call_note(nvme->target->call, "%s: %s",
+		out_note(&nvme->target->env->notes, "%s: %s",
 			nvmf_target_text(nvme->target, target, sizeof(target)), text);
 	else
-		call_note(nvme->target->call, "%s", text);
+		out_note(&nvme->target->env->notes, "%s", text);
 }
 
 void attach_nvme_init(

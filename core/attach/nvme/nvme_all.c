@@ -45,10 +45,10 @@ static void finish_job(struct nvmf_job *job)
 
 static void note_retry(const struct nvmf_job *job, const struct diag *why)
 {
-	const struct call *call = job->all->call;
+	const struct out_notes *notes = &job->all->env->notes;
 
-	if (call->loop.verbose)
-		call_note(call, "%s: %s; retrying", why->object[0] ? why->object : job->uri,
+	if (notes->verbose)
+		out_note(notes, "%s: %s; retrying", why->object[0] ? why->object : job->uri,
 			why->text);
 }
 
@@ -175,7 +175,7 @@ static void connect_record(
 	}
 	nvmf_uri(own.value, job->uri);
 	err = addr_known(&addr, record->traddr, 1, NULL) > 0
-		      ? nvmf_target_read(&job->target, all->call, all->root, &own, NULL, &job->why)
+		      ? nvmf_target_read(&job->target, all->env, all->root, &own, NULL, &job->why)
 		      : diag_set(&job->why, DIAG_PROTOCOL, EPROTO, "invalid address '%s'",
 				record->traddr);
 	if (!err)
@@ -203,7 +203,7 @@ static void connect_log(struct nvmf_job *query, const struct nvmf_log *log)
 			continue;
 		if (record && record->trtype != NVMF_TRTYPE_RDMA &&
 			record->trtype != NVMF_TRTYPE_TCP) {
-			call_warn(all->call, "%s: ignored: transport %s is not supported",
+			out_warn(&all->env->notes, "%s: ignored: transport %s is not supported",
 				record->subnqn, nvmf_trtype_str(record->trtype));
 			continue;
 		}
@@ -268,33 +268,31 @@ static struct attach *query(struct nvmf_job *job)
 
 /* ---- Input. */
 
-static void show_lines(const struct call *call, const char *at)
+static void show_lines(const struct out_notes *notes, const char *at)
 {
 	while (*at) {
 		size_t len = strcspn(at, "\n");
 
-		call_note(call, "%.*s", (int)len, at);
+		out_note(notes, "%.*s", (int)len, at);
 		at += len + (at[len] == '\n');
 	}
 }
 
-void nvmf_show_notes(const struct call *call, const struct nvmf_entries *conf)
+void nvmf_show_notes(const struct out_notes *notes, const struct nvmf_entries *conf)
 {
-	if (call->loop.verbose)
-		show_lines(call, conf->notes);
-	show_lines(call, conf->skipped);
+	if (notes->verbose)
+		show_lines(notes, conf->notes);
+	show_lines(notes, conf->skipped);
 }
 
-int nvmf_all_read(struct nvmf_all *all, bool *any)
+int nvmf_all_read(struct nvmf_all *all, bool *any, struct diag *diag)
 {
-	const struct call *call = all->call;
 	const char *const *value = all->options->value;
-	bool named = call->operands || value[NVMF_TRADDR],
+	bool named = all->operands || value[NVMF_TRADDR],
 	     config = all->config && strcmp(all->config, "none");
-	struct diag *diag = call->diag;
 	int err = nvmf_options_check(all->options, diag);
 
-	if (!err && call->operands && value[NVMF_TRADDR])
+	if (!err && all->operands && value[NVMF_TRADDR])
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s can't be combined");
 	if (!err && named + config + all->from_cmdline + all->nbft > 1)
 		err = diag_set(diag, DIAG_USAGE, EINVAL,
@@ -310,9 +308,10 @@ int nvmf_all_read(struct nvmf_all *all, bool *any)
 	else if (!named)
 		err = kernel_nvmf_conf_read(
 			all->root, config ? all->config : NULL, &all->conf, diag);
-	nvmf_show_notes(call, &all->conf);
+	nvmf_show_notes(&all->env->notes, &all->conf);
 	if (all->conf.off)
-		call_note(call, "nothing to connect: rd.nonvmf is on the kernel command line");
+		out_note(&all->env->notes,
+			"nothing to connect: rd.nonvmf is on the kernel command line");
 	*any = named || all->conf.count;
 	return err;
 }
@@ -344,7 +343,7 @@ static int add_entry(struct nvmf_all *all, struct nvmf_job **last, const struct 
 		return 0;
 	}
 	if (nvmf_target_read(
-		    &job->target, all->call, all->root, &job->options, entry->uri, &job->why))
+		    &job->target, all->env, all->root, &job->options, entry->uri, &job->why))
 		return 0;
 	job->target.nsid = entry->nsid ? entry->nsid : job->target.nsid;
 	name_source(&job->target.identity, entry, all->options->value, from);
@@ -356,9 +355,8 @@ static int add_entry(struct nvmf_all *all, struct nvmf_job **last, const struct 
 	return 0;
 }
 
-static int add_entries(struct nvmf_all *all, unsigned *count)
+static int add_entries(struct nvmf_all *all, unsigned *count, struct diag *diag)
 {
-	const struct call *call = all->call;
 	static const char from[] = "command line";
 	struct nvmf_entry typed = { .discover = all->options->value[NVMF_NQN] };
 	struct nvmf_job *last = NULL;
@@ -367,15 +365,15 @@ static int add_entries(struct nvmf_all *all, unsigned *count)
 	if (all->options->value[NVMF_TRADDR])
 		err = add_entry(all, &last, &typed, from);
 	typed.discover = false;
-	for (unsigned i = 0; i < call->operands && !err; i++) {
-		typed.uri = call->operand[i];
+	for (unsigned i = 0; i < all->operands && !err; i++) {
+		typed.uri = all->operand[i];
 		err = add_entry(all, &last, &typed, from);
 	}
 	for (unsigned i = 0; i < all->conf.count && !all->conf.off && !err; i++)
 		err = add_entry(all, &last, &all->conf.entry[i], all->conf.entry[i].from);
 	for (struct nvmf_job *job = all->job; job; job = job->next)
 		++*count;
-	return err ? diag_sys(call->diag, -err, "connect") : 0;
+	return err ? diag_sys(diag, -err, "connect") : 0;
 }
 
 /* Resolve all names before the first connection. */
@@ -397,11 +395,11 @@ static void find_all(struct nvmf_all *all, struct nvmf_target **targets)
 	}
 }
 
-static int run_all(struct nvmf_all *all, unsigned count)
+static int run_all(struct nvmf_all *all, unsigned count, struct diag *diag)
 {
 	struct nvmf_target **targets = calloc(count + 1, sizeof(*targets));
 	struct attach **list = calloc(count + 1, sizeof(*list));
-	int err = targets && list ? 0 : diag_sys(all->call->diag, ENOMEM, "connect");
+	int err = targets && list ? 0 : diag_sys(diag, ENOMEM, "connect");
 
 	if (!err)
 		find_all(all, targets);
@@ -413,7 +411,7 @@ static int run_all(struct nvmf_all *all, unsigned count)
 			list[count++] = job->discover ? query(job) : connection(job);
 	}
 	if (!err)
-		err = attach_run(all->loop, list, count, all->call->diag);
+		err = attach_run(all->loop, list, count, diag);
 	for (struct nvmf_job *job = all->job; job && !err; job = job->next)
 		if (!job->done) { /* dropped by a second signal */
 			job->why = (job->query ? &job->query->attach : &job->nvme.attach)->why;
@@ -424,23 +422,20 @@ static int run_all(struct nvmf_all *all, unsigned count)
 	return err;
 }
 
-int nvmf_all_run(struct nvmf_all *all)
+int nvmf_all_run(struct nvmf_all *all, struct diag *diag)
 {
-	const struct opt_common *common = &all->options->common;
+	const struct attach_env *env = all->env;
 	unsigned count = 0;
-	int err = add_entries(all, &count);
+	int err = add_entries(all, &count, diag);
 
-	all->until = common->timeout_ms ? loop_clock() + common->timeout_ms * MSEC : 0;
-	if (!err)
-		err = loop_new(&all->loop, &all->call->loop, all->call->diag);
-	return err ? err : run_all(all, count);
+	all->until = env->timeout_ms ? loop_clock() + env->timeout_ms * MSEC : 0;
+	return err ? err : run_all(all, count, diag);
 }
 
 void nvmf_all_free(struct nvmf_all *all)
 {
 	struct nvmf_job *job;
 
-	loop_free(all->loop);
 	while ((job = all->job)) {
 		all->job = job->next;
 		attach_nvme_free(&job->nvme);

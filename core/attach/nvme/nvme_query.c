@@ -323,42 +323,41 @@ static int add_entry(struct nvmf_queries *all, const struct nvmf_entry *entry,
 	return 0;
 }
 
-static int add_config(struct call *call, int root, const char *config,
-	const char *const value[NVMF_KEYS], struct nvmf_queries *all)
+static int add_config(const struct out_notes *notes, int root, const char *config,
+	const char *const value[NVMF_KEYS], struct nvmf_queries *all, struct diag *diag)
 {
-	int err = kernel_nvmf_conf_read(root, config, &all->conf, call->diag);
+	int err = kernel_nvmf_conf_read(root, config, &all->conf, diag);
 
-	nvmf_show_notes(call, &all->conf);
+	nvmf_show_notes(notes, &all->conf);
 	for (unsigned i = 0; i < all->conf.count && !err; i++)
 		if (is_discovery(&all->conf.entry[i]))
-			err = add_entry(all, &all->conf.entry[i], value, call->diag);
+			err = add_entry(all, &all->conf.entry[i], value, diag);
 	if (err || all->count)
 		return err;
 	if (config)
-		return diag_set(
-			call->diag, DIAG_USAGE, ENOENT, "%s: no discovery controller", config);
-	diag_set(call->diag, DIAG_USAGE, EINVAL,
+		return diag_set(diag, DIAG_USAGE, ENOENT, "%s: no discovery controller", config);
+	diag_set(diag, DIAG_USAGE, EINVAL,
 		"no target given: expected HOST, a URI, or --transport and --traddr");
-	return diag_hint(call->diag, "or list discovery controllers in /etc/nvme/discovery.conf");
+	return diag_hint(diag, "or list discovery controllers in /etc/nvme/discovery.conf");
 }
 
 /* The operand replaces the options that name an address. */
-static int check_operand(const struct call *call, const char *const value[NVMF_KEYS])
+static int check_operand(const char *operand, const char *const value[NVMF_KEYS], struct diag *diag)
 {
 	static const enum nvmf_key same[] = { NVMF_TRADDR, NVMF_TRSVCID, NVMF_TRANSPORT,
 		NVMF_HOST_TRADDR, NVMF_HOST_IFACE, NVMF_NQN };
-	unsigned count = is_host(call->operand[0]) ? 2 : sizeof(same) / sizeof(*same);
+	unsigned count = is_host(operand) ? 2 : sizeof(same) / sizeof(*same);
 
 	for (unsigned i = 0; i < count; i++)
 		if (value[same[i]])
-			return diag_set(call->diag, DIAG_USAGE, EINVAL,
-				"a %s and %s can't be combined", count == 2 ? "HOST" : "URI",
-				i < 3 ? "-t, -a, -s" : "-w, -f, -n");
+			return diag_set(diag, DIAG_USAGE, EINVAL, "a %s and %s can't be combined",
+				count == 2 ? "HOST" : "URI", i < 3 ? "-t, -a, -s" : "-w, -f, -n");
 	return 0;
 }
 
-int nvmf_queries_read(struct call *call, int root, const struct nvmf_options *opts,
-	const char *config, struct nvmf_queries *all)
+int nvmf_queries_read(const struct out_notes *notes, int root, const char *operand,
+	const struct nvmf_options *opts, const char *config, struct nvmf_queries *all,
+	struct diag *diag)
 {
 	const char *value[NVMF_KEYS];
 	int err;
@@ -366,21 +365,20 @@ int nvmf_queries_read(struct call *call, int root, const struct nvmf_options *op
 	*all = (struct nvmf_queries){ 0 };
 	for (int key = 0; key < NVMF_KEYS; key++)
 		value[key] = opts->flag[key] ? "" : opts->value[key];
-	if (call->operands) {
-		err = config ? diag_set(call->diag, DIAG_USAGE, EINVAL,
+	if (operand) {
+		err = config ? diag_set(diag, DIAG_USAGE, EINVAL,
 				       "a HOST or URI and --config can't be combined")
-			     : check_operand(call, value);
+			     : check_operand(operand, value, diag);
 		if (err)
 			return err;
-		return is_host(call->operand[0])
-			       ? add_host(all, call->operand[0], value, call->diag)
-			       : add_uri(all, call->operand[0], value, call->diag);
+		return is_host(operand) ? add_host(all, operand, value, diag)
+					: add_uri(all, operand, value, diag);
 	}
 	if (value[NVMF_TRANSPORT] || value[NVMF_TRADDR])
-		return config ? diag_set(call->diag, DIAG_USAGE, EINVAL,
+		return config ? diag_set(diag, DIAG_USAGE, EINVAL,
 					"--traddr and --config can't be combined")
-			      : add_values(all, value, call->diag);
-	return add_config(call, root, config, value, all);
+			      : add_values(all, value, diag);
+	return add_config(notes, root, config, value, all, diag);
 }
 
 void nvmf_queries_free(struct nvmf_queries *all)

@@ -18,39 +18,37 @@ const char *nvmf_target_text(const struct nvmf_target *t, char *text, size_t len
 
 void nvmf_result_end(struct nvmf_results *results, const char *uri, struct diag *why)
 {
-	struct call *call = results->call;
+	struct out *out = results->out;
 
 	if (!why->err) {
-		out_end(call->out);
+		out_end(out);
 		results->succeeded++;
 		return;
 	}
-	out_bool(call->out, "connected", NULL, false);
-	out_error(call->out, "error", why);
-	out_end(call->out);
+	out_bool(out, "connected", NULL, false);
+	out_error(out, "error", why);
+	out_end(out);
 	diag_ctx(why, "%s", uri);
 	if (results->failed++)
-		call_note(call, "%s: %s", why->object, why->text);
+		out_note(results->notes, "%s: %s", why->object, why->text);
 	else
 		results->first = *why;
 }
 
-int nvmf_results_end(struct nvmf_results *results)
+int nvmf_results_end(struct nvmf_results *results, struct diag *diag)
 {
-	struct call *call = results->call;
+	struct out *out = results->out;
 
-	out_end(call->out);
-	out_u64(call->out, "succeeded", NULL, results->succeeded);
-	out_u64(call->out, "failed", NULL, results->failed);
-	if (!results->failed)
-		return EXIT_DONE;
-	*call->diag = results->first;
-	return results->succeeded ? EXIT_PARTLY : -results->first.err;
+	out_end(out);
+	out_u64(out, "succeeded", NULL, results->succeeded);
+	out_u64(out, "failed", NULL, results->failed);
+	if (results->failed)
+		*diag = results->first;
+	return -results->first.err;
 }
 
-int attach_nvme_plan(struct call *call, int root, const struct nvmf_target *t, struct diag *diag)
+int attach_nvme_plan(struct out *out, int root, const struct nvmf_target *t, struct diag *diag)
 {
-	struct out *out = call->out;
 	struct nvmf_ctrl ctrl;
 	char line[NVMF_LINE], word[OUT_SHELL(sizeof(line))], left_out[NVMF_LEFT_OUT], text[512],
 		identity[600], known[NVMF_SUPPORTED], module[32];
@@ -88,7 +86,7 @@ int attach_nvme_plan(struct call *call, int root, const struct nvmf_target *t, s
 		out_line(out, "%s: already connected as %s", text, ctrl.name);
 	} else {
 		snprintf(module, sizeof(module), "nvme_%s", t->params.value[NVMF_TRANSPORT]);
-		attach_show_missing(call, root, (const char *[]){ module, NULL });
+		attach_show_missing(out, &t->env->notes, root, (const char *[]){ module, NULL });
 		if (identity[0])
 			out_line(out, "%s: would add a TLS key to the kernel's keyring as '%s'",
 				text, identity);
@@ -174,12 +172,11 @@ static void show_disk(struct out *out, const struct nvmf_disk *disk, const char 
 	out_end(out);
 }
 
-void attach_nvme_show(struct call *call, const struct attach_nvme *nvme, const char *print)
+void attach_nvme_show(struct out *out, const struct attach_nvme *nvme, const char *print)
 {
 	const struct nvmf_target *t = nvme->target;
 	const struct nvmf_ctrl *ctrl = &nvme->ctrl;
 	char text[512], loss[128];
-	struct out *out = call->out;
 
 	show_ctrl(out, nvme);
 	out_list(out, "disks");
@@ -187,7 +184,7 @@ void attach_nvme_show(struct call *call, const struct attach_nvme *nvme, const c
 		show_disk(out, &nvme->disk[i], print);
 	out_end(out);
 	if (!nvme->attach.no_wait && !nvme->disks)
-		call_warn(call, "%s: no namespace is visible to this host",
+		out_warn(&t->env->notes, "%s: no namespace is visible to this host",
 			nvmf_target_text(t, text, sizeof(text)));
 	if (print)
 		return;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Merge options and URI keys into the parameters of one kernel connection. */
 #include "nvme_target.h"
-#include "applet.h"
 #include "kernel_rdma.h"
 #include "names.h"
 #include "resolve.h"
@@ -218,10 +217,10 @@ static int read_policy(struct nvmf_target *t, const char *what, const char *text
 	return 0;
 }
 
-int nvmf_read_key(const struct call *call, const char *option, const char *fd, const char *file,
-	char key[NVMF_SECRET], struct diag *diag)
+int nvmf_read_key(const struct out_notes *notes, const char *option, const char *fd,
+	const char *file, char key[NVMF_SECRET], struct diag *diag)
 {
-	int err = secret_read(call, option, fd, file, key, NVMF_SECRET, diag);
+	int err = secret_read(notes, option, fd, file, key, NVMF_SECRET, diag);
 
 	key[strcspn(key, " \t")] = 0; /* blanks may follow */
 	return err || key[0] ? err : diag_set(diag, DIAG_USAGE, EINVAL, "the key is empty");
@@ -251,7 +250,8 @@ static int read_secrets(struct nvmf_target *t, const struct nvmf_options *opts, 
 			continue;
 		*value = t->secret[i];
 		if (fd || file[i])
-			err = nvmf_read_key(t->call, kinds[i].fd, fd, file[i], t->secret[i], diag);
+			err = nvmf_read_key(
+				&t->env->notes, kinds[i].fd, fd, file[i], t->secret[i], diag);
 		else
 			snprintf(t->secret[i], NVMF_SECRET, "%s", variable);
 	}
@@ -415,7 +415,7 @@ void nvmf_options_add(struct nvmf_options *opts, const struct nvmf_entry *entry,
 	}
 }
 
-int nvmf_target_read(struct nvmf_target *t, const struct call *call, int root,
+int nvmf_target_read(struct nvmf_target *t, const struct attach_env *env, int root,
 	const struct nvmf_options *opts, const char *uri, struct diag *diag)
 {
 	const char *on_loss = opts->on_loss,
@@ -423,8 +423,8 @@ int nvmf_target_read(struct nvmf_target *t, const struct call *call, int root,
 	int err = 0;
 
 	memset(t, 0, sizeof(*t));
-	t->call = call;
-	t->timeout_ms = ((const struct opt_common *)call->opts)->timeout_ms;
+	t->env = env;
+	t->timeout_ms = env->timeout_ms;
 	memcpy(t->params.value, opts->value, sizeof(t->params.value));
 	for (int key = 0; key < NVMF_KEYS; key++)
 		if (opts->flag[key])
@@ -453,10 +453,10 @@ int nvmf_target_read(struct nvmf_target *t, const struct call *call, int root,
 void nvmf_target_keys(const char *uri, struct uri_key_names *asked)
 {
 	static const struct nvmf_options none = { .no_secrets = true };
-	const struct call call = { .opts = &none };
+	static const struct attach_env env = { .notes.quiet = true };
 	struct nvmf_target *t = calloc(1, sizeof(*t));
 
-	if (t && nvmf_target_read(t, &call, -1, &none, uri, NULL))
+	if (t && nvmf_target_read(t, &env, -1, &none, uri, NULL))
 		*asked = t->uri.known;
 	free(t);
 }
@@ -485,11 +485,10 @@ static void found(struct resolve *resolve)
 {
 	struct lookup *lookup = container_of(resolve, struct lookup, resolve);
 	const struct nvmf_target *t = lookup->target;
-	const struct opt_common *common = t->call->opts;
 	const char *port = t->params.value[NVMF_TRSVCID];
 
 	addr_set_port(&resolve->addr, port ? (uint16_t)strtoul(port, NULL, 10) : NVMF_PORT);
-	if (resolve->why.err || common->dry_run || nvmf_target_discovery(t) ||
+	if (resolve->why.err || t->env->dry_run || nvmf_target_discovery(t) ||
 		strcmp(t->params.value[NVMF_TRANSPORT], "tcp") ||
 		!attach_reach_start(
 			&lookup->reach, resolve->loop, &resolve->addr, lookup->timeout_ms))
@@ -502,7 +501,6 @@ static void find_some(struct loop *loop, struct nvmf_target *const *t, unsigned 
 	struct lookup lookup[LOOKUPS];
 
 	for (unsigned i = 0; i < count; i++) {
-		const struct opt_common *common = t[i]->call->opts;
 		uint32_t ms = t[i]->timeout_ms && t[i]->timeout_ms < ADDR_LOOKUP_MS
 				      ? t[i]->timeout_ms
 				      : ADDR_LOOKUP_MS;
@@ -514,7 +512,7 @@ static void find_some(struct loop *loop, struct nvmf_target *const *t, unsigned 
 			.pending = &pending,
 			.all_done = &all_done };
 		if (resolve_start(&lookup[i].resolve, loop, t[i]->params.value[NVMF_TRADDR], 1,
-			    common->no_timeout ? 0 : ms, &t[i]->why))
+			    t[i]->env->no_timeout ? 0 : ms, &t[i]->why))
 			end_lookup(&lookup[i]);
 	}
 	loop_wait(loop, &all_done, 0);
@@ -576,22 +574,24 @@ int nvmf_target_set_addr(struct nvmf_target *t, const struct addr *addr, struct 
 
 void nvmf_show_identity(const struct nvmf_target *t)
 {
-	if (t->call->loop.verbose)
-		call_note(t->call, "host NQN %s (%s), host ID %s (%s)", t->identity.hostnqn,
+	const struct out_notes *notes = &t->env->notes;
+
+	if (notes->verbose)
+		out_note(notes, "host NQN %s (%s), host ID %s (%s)", t->identity.hostnqn,
 			t->identity.nqn_from, t->hostid, t->identity.id_from);
 	if (t->identity.random)
-		call_warn_once(t->call, "random host NQN for this run: %s", t->identity.hostnqn);
+		out_warn_once(notes, "random host NQN for this run: %s", t->identity.hostnqn);
 }
 
-void nvmf_warn_secrets(const struct call *call, const struct nvmf_options *opts)
+void nvmf_warn_secrets(const struct out_notes *notes, const struct nvmf_options *opts)
 {
 	const char *key = opts->value[NVMF_TLS_KEY];
 
 	if (opts->value[NVMF_DHCHAP_SECRET] || opts->value[NVMF_DHCHAP_CTRL_SECRET])
-		call_warn(call, "the secret was visible in the process list and stays in the "
+		out_warn(notes, "the secret was visible in the process list and stays in the "
 				"shell's history: use --dhchap-secret-file");
 	if (key && nvmf_tls_is_key(key))
-		call_warn(call, "the key was visible in the process list and stays in the shell's "
+		out_warn(notes, "the key was visible in the process list and stays in the shell's "
 				"history: use --tls-key-file");
 }
 

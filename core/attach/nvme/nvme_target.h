@@ -12,7 +12,7 @@ int nvmf_uri_scheme(const struct uri *, struct diag *);
 /* Return true if the value of this key comes from the loss policy. */
 bool nvmf_target_key_from_policy(const struct nvmf_target *, enum nvmf_key);
 /* Read the first word from a descriptor (number), or else from a file. option: for errors. */
-int nvmf_read_key(const struct call *, const char *option, const char *fd, const char *file,
+int nvmf_read_key(const struct out_notes *, const char *option, const char *fd, const char *file,
 	char key[NVMF_SECRET], struct diag *);
 
 /* Name an entry for messages, without the keys of a URI: one of them may be a secret. */
@@ -46,4 +46,4 @@ void nvmf_hint_userspace(const struct nvmf_target *, int root, struct diag *);
 int nvmf_query_target(struct nvmf_query *, const struct nvmf_target *, bool port, struct diag *);
 
 /* Print which parts of the configuration were skipped. */
-void nvmf_show_notes(const struct call *, const struct nvmf_entries *);
+void nvmf_show_notes(const struct out_notes *, const struct nvmf_entries *);

@@ -28,7 +28,8 @@ static int read_key(struct nvmf_target *t, const struct nvmf_options *opts, cons
 	}
 	t->tls.from = given ? "option" : opts->tls_key_fd ? "descriptor" : file ? file : VARIABLE;
 	if (!given && (opts->tls_key_fd || file))
-		err = nvmf_read_key(t->call, "--tls-key-fd", opts->tls_key_fd, file, key, diag);
+		err = nvmf_read_key(
+			&t->env->notes, "--tls-key-fd", opts->tls_key_fd, file, key, diag);
 	else
 		snprintf(key, sizeof(key), "%.*s", (int)strcspn(text, " \t"), text);
 	if (!err)

@@ -24,8 +24,7 @@ static struct diag why;
 static struct iscsi_identity from = { .initiator = "iqn.x:me" };
 static struct attach_iscsi job;
 static struct iscsi_target target = { .spelling = "it", .any = true, .count = 1 };
-static struct opt_common common;
-static struct call call = { .opts = &common, .diag = &why };
+static const struct attach_env env = { .notes.name = "test" };
 static struct iscsi_logins logins;
 static int listener;
 
@@ -63,7 +62,7 @@ static void setup(void)
 		bind(listener, (struct sockaddr *)&job.params.portal.ss, job.params.portal.len), 0);
 	cr_assert_eq(listen(listener, 9), 0);
 	getsockname(listener, (struct sockaddr *)&job.params.portal.ss, &len);
-	logins = (struct iscsi_logins){ .call = &call,
+	logins = (struct iscsi_logins){ .env = &env,
 		.root = tree.root,
 		.targets = { &target, 1 },
 		.attach = &job,
@@ -96,7 +95,7 @@ Test(iscsi_logins, tcp_where_nothing_answers_over_iser)
 {
 	tree_file(&tree, SESSION "state", "LOGGED_IN\n");
 	tree_file(&tree, "sys/class/scsi_host/host6/proc_name", "iscsi_tcp\n");
-	cr_assert_eq(iscsi_logins_run(&logins, loop), 0);
+	cr_assert_eq(iscsi_logins_run(&logins, loop, &why), 0);
 	cr_assert(
 		!job.attach.why.err && job.params.carrier == ISCSI_TCP, "%s", job.attach.why.text);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 1);
@@ -106,7 +105,7 @@ Test(iscsi_logins, tcp_where_nothing_answers_over_iser)
 Test(iscsi_logins, no_tcp_beside_a_lost_session_over_iser)
 {
 	session("FAILED\n", "iscsi_iser\n");
-	cr_assert_eq(iscsi_logins_run(&logins, loop), 0);
+	cr_assert_eq(iscsi_logins_run(&logins, loop, &why), 0);
 	cr_assert(job.existed && job.attach.why.err && job.params.carrier == ISCSI_ISER, "%s",
 		job.attach.why.text);
 	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_CONNECT], 1);
@@ -130,7 +129,7 @@ Test(iscsi_logins, retries_end_by_a_signal)
 	job.params.carrier = ISCSI_TCP;
 	logins.boot_config.retry_max = 100;
 	loop_timer_set(loop, &timer, begun + SEC / 3);
-	cr_assert_eq(iscsi_logins_run(&logins, loop), 0);
+	cr_assert_eq(iscsi_logins_run(&logins, loop, &why), 0);
 	diag_says(&job.attach.why, DIAG_CLOSED, NULL, "interrupted");
 	cr_assert(!iscsi_kernel.sessions && loop_clock() - begun < 30 * SEC);
 }
