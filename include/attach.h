@@ -6,6 +6,7 @@
 #include "child.h"
 #include "kernel_scsi.h"
 #include "out.h"
+#include "resolve.h"
 #include "uri.h"
 
 struct attach_proto;
@@ -17,12 +18,6 @@ struct attach_env {             /* of the command; must outlive its attachments 
 	bool dry_run;
 };
 
-/* Choose among several addresses of a host by connecting over TCP (addr_keep_peer()). */
-struct attach_reach {
-	void (*done)(struct attach_reach *); /* from the loop; the owner sets it */
-	struct addr *addr;
-	struct stream *stream;
-};
 #define ATTACH_USERS 400
 struct attach_users {
 	char text[ATTACH_USERS]; /* "sda1 mounted on /mnt"; "": none */
@@ -32,10 +27,15 @@ struct attach_users {
 struct attach { /* embedded first in the protocol's struct; zeroed, then set by the owner */
 	const struct attach_proto *proto;
 	struct loop *loop;
-	int root;              /* descriptor of "/": kernel_root() */
-	uint64_t deadline;     /* of all attempts, loop_clock(); 0: none */
-	uint32_t limit_ms;     /* of one attempt; 0: none */
-	uint32_t retry_ms;     /* pause between attempts; 0: one attempt. Usage errors end it */
+	int root;          /* descriptor of "/": kernel_root() */
+	uint64_t deadline; /* of all attempts, loop_clock(); 0: none */
+	uint32_t limit_ms; /* of one attempt; 0: none */
+	uint32_t retry_ms; /* pause between attempts; 0: one attempt. Usage errors end it */
+	/* The name of *addr, resolved by find unless *addr is set; NULL: it has no name. */
+	const char *host;
+	uint16_t port;
+	uint32_t lookup_ms;    /* limit of a lookup; 0: limits of the attempt only */
+	bool choose_by_tcp;    /* of several addresses take the one that answers over TCP */
 	bool no_wait;          /* end after connect: do not wait for disks */
 	bool find_only;        /* end after find: a dry run */
 	bool owner_serializes; /* the owner connects one at a time: ignore proto->serialized */
@@ -74,6 +74,8 @@ struct attach { /* embedded first in the protocol's struct; zeroed, then set by 
 	struct attach *next_running; /* of attach_run() */
 	struct child_call users_call;
 	struct attach_users found;
+	struct resolve resolve;
+	struct stream *stream; /* choose_by_tcp */
 	struct attach_load {
 		struct child_call call;
 		void (*done)(struct attach *, int err);

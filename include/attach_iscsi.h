@@ -120,7 +120,7 @@ struct attach_iscsi {
 	struct attach attach; /* .proto: attach_iscsi_row, .what: "session3" */
 	struct iscsi_session_params params;
 	bool due; /* to be attached by iscsi_attach() */
-	/* resolved at each attempt unless params.portal has an address; NULL: it has one */
+	/* resolved unless params.portal has an address; NULL: it has one */
 	const char *host;
 	uint16_t port;
 	void *user; /* the owner's */
@@ -145,8 +145,6 @@ struct attach_iscsi {
 	} ready;
 	struct loop_timer timer;
 	struct loop_work work;
-	struct resolve resolve;
-	struct attach_reach reach;
 	int monitor_pid; /* of the process that recovers the session */
 	struct iscsi_link link;
 	struct child_call scan;

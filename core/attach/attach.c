@@ -4,6 +4,7 @@
 #include "attach.h"
 #include "attach_row.h"
 #include "disks.h"
+#include "find.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -229,13 +230,13 @@ static void begin(struct attach *attach)
 	attach->what[0] = attach->users[0] = 0;
 	attach->left = attach->limit_ms * MSEC;
 	attach->all.others = 0;
-	if (!attach->proto->find) {
+	if (!attach_needs_find(attach)) {
 		prepare_first(attach);
 		return;
 	}
 	begin_limit(attach);
 	enter(attach, FIND, backstop(attach));
-	attach->proto->find(attach);
+	attach_find(attach);
 }
 
 static void finish(struct attach *attach)
@@ -414,6 +415,7 @@ static void undone(struct attach *attach, int err)
 static void stop(struct attach *attach)
 {
 	loop_work_del(attach->loop, &attach->work);
+	attach_find_stop(attach);
 	child_call_cancel(&attach->users_call);
 	child_call_cancel(&attach->load.call);
 	if (attach->proto->stop)

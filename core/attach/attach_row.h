@@ -17,7 +17,8 @@ struct attach_proto {
 	bool serialized;
 	/* Return the id of the queue for `serialized`. NULL: one queue. */
 	uint64_t (*queue)(const struct attach *);
-	/* Look up what the owner left out. Runs in parallel with others. May be NULL. */
+	/* Look up what the owner left out, after the name. Runs in parallel with others. May be
+	 * NULL. */
 	void (*find)(struct attach *);
 	/* Prepare modules, device nodes, RDMA devices and keys. Called for each address. May be
 	 * NULL. */
@@ -43,11 +44,6 @@ struct attach_proto {
 	/* Release the resources of an attempt that has ended. May be called twice. May be NULL. */
 	void (*release)(struct attach *);
 };
-
-/* Return false if there is one address only, or on error: done() is not called. Otherwise done()
- * follows within timeout_ms; if no address answers, *addr keeps all of them. */
-bool attach_reach_start(struct attach_reach *, struct loop *, struct addr *, uint32_t timeout_ms);
-void attach_reach_stop(struct attach_reach *); /* cancel without done(); any time */
 
 /* End the step with 0, or with -errno and attach.why set. The next one starts from the loop. */
 void attach_step(struct attach *, int err);

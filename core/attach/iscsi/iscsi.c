@@ -119,59 +119,6 @@ static void iscsi_release(struct attach *attach)
 	initiator->nl = NULL;
 }
 
-/* ---- find: the address of the host. */
-
-static uint32_t find_ms(const struct attach_iscsi *iscsi)
-{
-	uint64_t now = loop_clock(), end = attach_limit(&iscsi->attach,
-					     (uint64_t)iscsi->params.set.login_timeout * 1000);
-
-	return end > now + MSEC ? (uint32_t)((end - now) / MSEC) : 1;
-}
-
-static void reached(struct attach_reach *reach)
-{
-	attach_step(&container_of(reach, struct attach_iscsi, reach)->attach, 0);
-}
-
-static void choose_address(struct attach_iscsi *iscsi)
-{
-	iscsi->reach = (struct attach_reach){ .done = reached };
-	if (iscsi->attach.find_only || iscsi->params.carrier != ISCSI_TCP ||
-		!attach_reach_start(
-			&iscsi->reach, iscsi->attach.loop, &iscsi->params.portal, find_ms(iscsi)))
-		attach_step(&iscsi->attach, 0);
-}
-
-static void resolved(struct resolve *resolve)
-{
-	struct attach_iscsi *iscsi = container_of(resolve, struct attach_iscsi, resolve);
-
-	iscsi->attach.why = resolve->why;
-	if (resolve->why.err) {
-		attach_step(&iscsi->attach, -resolve->why.err);
-		return;
-	}
-	iscsi->params.portal = resolve->addr;
-	choose_address(iscsi);
-}
-
-static void iscsi_find(struct attach *attach)
-{
-	struct attach_iscsi *iscsi = iscsi_of(attach);
-	int err;
-
-	iscsi->resolve.done = resolved;
-	if (iscsi->params.portal.ss.ss_family) {
-		choose_address(iscsi);
-		return;
-	}
-	err = resolve_start(&iscsi->resolve, attach->loop, iscsi->host, iscsi->port, find_ms(iscsi),
-		&attach->why);
-	if (err)
-		attach_step(attach, err);
-}
-
 /* ---- ready */
 
 static bool same_session(const struct attach_iscsi *one, const struct attach_iscsi *other)
@@ -745,8 +692,6 @@ static void iscsi_stop(struct attach *attach)
 	loop_timer_del(attach->loop, &iscsi->timer);
 	loop_work_del(attach->loop, &iscsi->work);
 	child_call_cancel(&iscsi->scan);
-	resolve_cancel(&iscsi->resolve);
-	attach_reach_stop(&iscsi->reach);
 	iscsi_link_end(&iscsi->link);
 	iscsi_explain_stop(iscsi);
 	if (iscsi->removing)
@@ -759,7 +704,6 @@ static void iscsi_stop(struct attach *attach)
 const struct attach_proto attach_iscsi_row = {
 	.events = "scsi",
 	.detached_by = "iser-logout",
-	.find = iscsi_find,
 	.ready = iscsi_ready,
 	.connect = iscsi_connect,
 	.poll = iscsi_poll,
@@ -794,6 +738,10 @@ int iscsi_attach(struct loop *loop, int root, struct attach_iscsi *iscsi, unsign
 			.loop = loop,
 			.root = root,
 			.addr = &iscsi[i].params.portal,
+			.host = iscsi[i].host,
+			.port = iscsi[i].port,
+			.lookup_ms = (uint32_t)iscsi[i].params.set.login_timeout * 1000,
+			.choose_by_tcp = iscsi[i].params.carrier == ISCSI_TCP,
 			.deadline = until,
 			.limit_ms = list[i]->limit_ms,
 			.retry_ms = list[i]->retry_ms,

@@ -3,7 +3,6 @@
 #include "nvme_target.h"
 #include "kernel_rdma.h"
 #include "names.h"
-#include "resolve.h"
 #include "wire/nvmf.h"
 #include <errno.h>
 #include <stdio.h>
@@ -461,67 +460,36 @@ void nvmf_target_keys(const char *uri, struct uri_key_names *asked)
 	free(t);
 }
 
-struct lookup {
-	struct resolve resolve;
-	struct attach_reach reach;
-	const struct nvmf_target *target;
-	uint32_t timeout_ms;
-	volatile int *pending;
-	volatile int *all_done;
-};
-
-static void end_lookup(struct lookup *lookup)
-{
-	*lookup->all_done = !--*lookup->pending;
-}
-
-static void reached(struct attach_reach *reach)
-{
-	end_lookup(container_of(reach, struct lookup, reach));
-}
-
 /* Discovery controllers are queried from userspace, at all addresses. */
-static void found(struct resolve *resolve)
+static struct attach lookup_of(struct nvmf_target *t, struct loop *loop)
 {
-	struct lookup *lookup = container_of(resolve, struct lookup, resolve);
-	const struct nvmf_target *t = lookup->target;
+	static const struct attach_proto row = { 0 };
 	const char *port = t->params.value[NVMF_TRSVCID];
 
-	addr_set_port(&resolve->addr, port ? (uint16_t)strtoul(port, NULL, 10) : NVMF_PORT);
-	if (resolve->why.err || t->env->dry_run || nvmf_target_discovery(t) ||
-		strcmp(t->params.value[NVMF_TRANSPORT], "tcp") ||
-		!attach_reach_start(
-			&lookup->reach, resolve->loop, &resolve->addr, lookup->timeout_ms))
-		end_lookup(lookup);
+	return (struct attach){ .proto = &row,
+		.loop = loop,
+		.addr = &t->addr,
+		.host = t->params.value[NVMF_TRADDR],
+		.port = port ? (uint16_t)strtoul(port, NULL, 10) : NVMF_PORT,
+		.lookup_ms = t->env->no_timeout ? 0 : ADDR_LOOKUP_MS,
+		.choose_by_tcp = !t->env->dry_run && !nvmf_target_discovery(t) &&
+				 !strcmp(t->params.value[NVMF_TRANSPORT], "tcp"),
+		.find_only = true,
+		.deadline = t->timeout_ms ? loop_clock() + t->timeout_ms * MSEC : 0 };
 }
 
 static void find_some(struct loop *loop, struct nvmf_target *const *t, unsigned count)
 {
-	volatile int pending = (int)count, all_done = 0;
-	struct lookup lookup[LOOKUPS];
+	struct attach lookup[LOOKUPS], *list[LOOKUPS] = { 0 };
+	struct diag why = { 0 };
 
 	for (unsigned i = 0; i < count; i++) {
-		uint32_t ms = t[i]->timeout_ms && t[i]->timeout_ms < ADDR_LOOKUP_MS
-				      ? t[i]->timeout_ms
-				      : ADDR_LOOKUP_MS;
-
-		lookup[i] = (struct lookup){ .resolve.done = found,
-			.reach.done = reached,
-			.target = t[i],
-			.timeout_ms = ms,
-			.pending = &pending,
-			.all_done = &all_done };
-		if (resolve_start(&lookup[i].resolve, loop, t[i]->params.value[NVMF_TRADDR], 1,
-			    t[i]->env->no_timeout ? 0 : ms, &t[i]->why))
-			end_lookup(&lookup[i]);
+		lookup[i] = lookup_of(t[i], loop);
+		list[i] = &lookup[i];
 	}
-	loop_wait(loop, &all_done, 0);
-	for (unsigned i = 0; i < count; i++) {
-		attach_reach_stop(&lookup[i].reach);
-		t[i]->addr = lookup[i].resolve.addr;
-		if (!t[i]->why.err)
-			t[i]->why = lookup[i].resolve.why;
-	}
+	attach_run(loop, list, count, &why);
+	for (unsigned i = 0; i < count; i++)
+		t[i]->why = why.err ? why : lookup[i].why;
 }
 
 void nvmf_targets_resolve(struct loop *loop, struct nvmf_target *const *t, unsigned count)
