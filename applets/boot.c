@@ -4,6 +4,7 @@
 #include "applet.h"
 #include "attach.h"
 #include "attach_boot.h"
+#include "disk_open.h"
 #include "export.h"
 #include "kernel_boot.h"
 #include "kernel_identity.h"
@@ -300,6 +301,20 @@ static int find_served(
 	return err;
 }
 
+/* Choose a random name of this host before the children, which inherit it, and report it once. */
+static void choose_identity(const struct booting *b, int root)
+{
+	struct identity identity;
+
+	kernel_identity(root, NULL, NULL, &identity, NULL);
+	for (unsigned i = 0; i < b->boot.jobs; i++) {
+		const struct boot_job *job = &b->boot.job[i];
+
+		if (job->disk && !job->why.err)
+			disk_warn_random(b->call, root, job->disk->uri);
+	}
+}
+
 static int attach(struct booting *b, int root)
 {
 	static const int signos[] = { SIGINT, SIGTERM, SIGHUP };
@@ -316,6 +331,7 @@ static int attach(struct booting *b, int root)
 		err = loop_signal_add(b->boot.loop, &b->signal, signos, 3, call->diag);
 	if (err)
 		return err;
+	choose_identity(b, root);
 	boot_start(&b->boot);
 	if (b->boot.pending)
 		loop_run(b->boot.loop);

@@ -28,6 +28,9 @@ int disk_open(const struct call *, struct bdev **, struct loop *, const char *ur
 	const struct bdev_env *);
 /* The `keys` function of applets whose operands are disks. */
 void disk_keys(const char *text, struct uri_key_names *);
+/* Warn if this host has only a random name for the disk: it differs in each run, so no access list
+ * has it. */
+void disk_warn_random(const struct call *, int root, const char *uri);
 /* Warn if a local disk to be read is open for writing elsewhere. */
 void disk_warn_writers(const struct call *, const char *uri);
 /* If `why` is that no RDMA device was found, replace it with the cause found by

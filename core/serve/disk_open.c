@@ -218,8 +218,7 @@ void disk_keys(const char *text, struct uri_key_names *asked)
 	bdev_keys(text, &env, asked);
 }
 
-/* A random name differs in each run, so no access list has it. */
-static void warn_random(const struct call *call, int root, const char *text)
+void disk_warn_random(const struct call *call, int root, const char *text)
 {
 	struct uri *uri = parse(text);
 	const struct scheme *scheme = uri ? scheme_find(uri->scheme) : NULL;
@@ -419,7 +418,7 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 		kernel_holders(root, path, NULL, users, sizeof(users)) >= 0 && users[0])
 		return in_use(call->diag, path, users);
 	check_secrets(call, uri);
-	warn_random(call, root, uri);
+	disk_warn_random(call, root, uri);
 	if (needs_rdma(uri) && kernel_rdma_ready(root, &rdma) && call->loop.verbose)
 		call_note(call, "%s", rdma.text);
 	since = loop_clock();

@@ -30,6 +30,11 @@ alone info "$TCP" --quiet >/dev/null
 once ''
 alone info ram:1M >/dev/null
 once ''
+# each disk is attached by a child
+mkdir root/proc
+: >root/proc/cmdline
+alone boot --dry-run --verbose "$TCP" "${TCP/$NQN/$NQN.2}" >/dev/null
+once "$(sed -n 's/.*: host NQN \([^ ]*\) (random).*/\1/p' err | sort | uniq -d)"
 stop
 ready serve ram:1M --iscsi --iqn iqn.2024-01.test:d --tcp 127.0.0.1:0
 uri=$(sed -n 's/^rdmastor: *\(iscsi:.*\)/\1/p' out)
