@@ -401,7 +401,7 @@ static int bench_disk(struct bench *bench)
 	env.force = bench->opts->force;
 	rc = disk_open(call, &disk, bench->task.loop, call->operand[0], &env);
 	report->disk = disk;
-	report->memory = disk_in_memory(call->operand[0]);
+	report->memory = bdev_uri_in_memory(call->operand[0]);
 	if (!rc && bench->opts->common.dry_run) {
 		rc = rehearse_disk(bench);
 	} else if (!rc) {

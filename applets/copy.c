@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* copy: image, restore or move a disk. Open both ends, refuse what would do harm, and report the
- * progress; the copying itself is core/block's. */
+/* copy: image, restore or move a disk. Open both ends and report the progress; the checks before
+ * and the copying are core/block's. */
 #include "copy.h"
 #include "applet.h"
 #include "disk_open.h"
 #include "names.h"
 #include "retry_row.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <libgen.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define LONGEST (32u << 20)
@@ -87,15 +81,13 @@ struct copy_run {
 	struct task task;
 	struct bdev *src, *dst;
 	struct bdev_env env;
+	struct copy_ends ends;
 	struct copy_options copy;
 	struct copy_progress progress;
 	struct copy_disk src_is, dst_is; /* for the map */
 	uint64_t done;                   /* by the map */
-	char path[URI_MAX];            /* the destination's, where it is a file or to become one */
-	uint64_t length;               /* of the regular file there */
-	bool regular, missing, making; /* making: the missing one may be there since */
-	bool fresh;                    /* the destination file does not exist yet, or is empty */
-	bool from_pipe, to_pipe, bar;
+	bool opening;                    /* the destination, which may have been created */
+	bool from_pipe, to_pipe, bar, json;
 };
 
 static int usage(struct copy_run *run, const char *fmt, const char *word)
@@ -113,15 +105,14 @@ static const char *dd_value(const struct call *call, const char *key)
 	return NULL;
 }
 
-static int read_options(struct copy_run *run)
+static int check_operands(struct copy_run *run)
 {
-	const struct copy_opts *opts = run->opts;
 	struct call *call = run->call;
 	const char *in = dd_value(call, "if="), *out = dd_value(call, "of=");
 	char src[160], dst[160];
 
 	if (in || out) {
-		diag_set(call->diag, DIAG_USAGE, EINVAL, "if= and of= are dd's operands");
+		usage(run, "if= and of= are dd's operands%s", "");
 		return diag_hint(call->diag, "rdmastor copy %s %s",
 			out_shell(in ? in : "-", src, sizeof(src)),
 			out_shell(out ? out : "-", dst, sizeof(dst)));
@@ -130,6 +121,17 @@ static int read_options(struct copy_run *run)
 		usage(run, "unexpected operand '%s'", call->operand[2]);
 		return diag_hint(call->diag, "give ddrescue's map as: --resume MAP");
 	}
+	return 0;
+}
+
+static int read_options(struct copy_run *run)
+{
+	const struct copy_opts *opts = run->opts;
+	struct call *call = run->call;
+	int err = check_operands(run);
+
+	if (err)
+		return err;
 	run->from_pipe = !strcmp(call->operand[0], "-");
 	run->to_pipe = !strcmp(call->operand[1], "-");
 	if (opts->sparse && opts->no_sparse)
@@ -151,12 +153,16 @@ static int read_options(struct copy_run *run)
 		return usage(run, "%s: standard output can't be read back",
 			opts->verify ? "--verify" : "--resume");
 	for (unsigned i = 0; i < 2; i++)
-		if (opts->resume && disk_in_memory(call->operand[i]))
+		if (opts->resume && bdev_uri_in_memory(call->operand[i]))
 			return usage(run, "--resume: %s doesn't keep its data", call->operand[i]);
 	if (run->to_pipe && opts->common.json)
 		return usage(run, "--json: standard output carries the copied data%s", "");
 	run->bar = opts->progress ? !strcmp(opts->progress, "bar")
 				  : isatty(STDERR_FILENO) && !opts->common.quiet;
+	run->json = opts->progress && !strcmp(opts->progress, "json");
+	run->ends = (struct copy_ends){
+		.src = call->operand[0], .dst = call->operand[1], .map = opts->resume
+	};
 	run->copy = (struct copy_options){
 		.depth = opts->depth,
 		.request = (uint32_t)opts->request,
@@ -182,207 +188,26 @@ static bool waits(const struct bdev *bdev)
 	       (bdev->why.code == DIAG_UNREACHABLE || bdev->why.code == DIAG_TIMEOUT);
 }
 
-#define BAR       40
-#define BAR_LEAST 10
-#define TAIL      52 /* columns of the figures behind the bar, so that its width stays the same */
-
-static void show_bar(const struct copy_progress *p, bool waiting)
-{
-	static const char full[BAR + 2] = "========================================>";
-	const char *what = p->verifying ? "verifying" : "copying";
-	double part = p->total ? (double)p->done / (double)p->total : 0;
-	bool known = p->left > 0 && p->left < UINT32_MAX && !waiting;
-	unsigned columns = out_columns(), width, filled, seconds = known ? (unsigned)p->left : 0;
-	char done[16], total[16], text[16], percent[8] = "", rate[40] = "", left[32] = "",
-					    bad[40] = "", bar[BAR + 8] = "";
-	char tail[200], line[256];
-	size_t at;
-
-	if (p->total)
-		snprintf(percent, sizeof(percent), " %3d%%", (int)(part * 100));
-	if (waiting)
-		snprintf(rate, sizeof(rate), "  waiting for the connection");
-	else if (p->rate > 0)
-		snprintf(rate, sizeof(rate), "  %s/s", out_human((uint64_t)p->rate, text));
-	if (seconds >= 3600)
-		snprintf(left, sizeof(left), "  %u:%02u:%02u left", seconds / 3600,
-			seconds / 60 % 60, seconds % 60);
-	else if (known)
-		snprintf(left, sizeof(left), "  %u:%02u left", seconds / 60, seconds % 60);
-	if (p->bad)
-		snprintf(bad, sizeof(bad), "  %s unreadable", out_human(p->bad, text));
-	at = (size_t)snprintf(tail, sizeof(tail), "%s  %s%s%s%s%s%s", percent,
-		out_human(p->done, done), p->total ? " of " : "",
-		p->total ? out_human(p->total, total) : "", rate, left, bad);
-	at = (at < TAIL ? TAIL : at) + strlen(what) + 1;
-	if (p->total && columns >= at + BAR_LEAST + 3) { /* " [=====>    ]" */
-		width = columns < at + BAR + 3 ? columns - (unsigned)at - 3 : BAR;
-		filled = (unsigned)(part * width);
-		snprintf(bar, sizeof(bar), " [%-*.*s]", (int)width,
-			(int)(filled < width ? filled + 1 : filled), full + BAR - filled);
-	}
-	snprintf(line, sizeof(line), "%s%s%s", what, bar, tail);
-	out_bar(line);
-}
-
-static void show_json(const struct copy_progress *p, bool waiting)
-{
-	char total[40] = "", left[40] = "";
-
-	if (p->total)
-		snprintf(total, sizeof(total), "\"total_bytes\":%" PRIu64 ",", p->total);
-	if (p->left > 0)
-		snprintf(left, sizeof(left), ",\"left_seconds\":%.3f", p->left);
-	out_progress("{\"schema\":\"rdmastor.copy.progress\",\"version\":2,\"phase\":\"%s\","
-		     "\"done_bytes\":%" PRIu64 ",%s\"copied_bytes\":%" PRIu64
-		     ",\"zeroed_bytes\":%" PRIu64 ",\"skipped_bytes\":%" PRIu64
-		     ",\"verified_bytes\":%" PRIu64 ",\"unreadable_bytes\":%" PRIu64
-		     ",\"waiting\":%s,\"bytes_per_second\":%.0f,\"seconds\":%.3f%s}\n",
-		p->verifying ? "verify" : "copy", p->done, total, p->copied, p->zeroed, p->skipped,
-		p->verified, p->bad, waiting ? "true" : "false", p->rate, p->seconds, left);
-}
-
-static bool shows_json(const struct copy_run *run)
-{
-	return run->opts->progress && !strcmp(run->opts->progress, "json");
-}
-
 static void progressed(const struct copy_progress *progress, void *arg)
 {
 	const struct copy_run *run = arg;
 	bool waiting = waits(run->src) || waits(run->dst);
+	char line[COPY_LINE];
 
-	if (shows_json(run))
-		show_json(progress, waiting);
+	if (run->json)
+		copy_progress_json(progress, waiting);
 	else if (run->bar)
-		show_bar(progress, waiting);
-}
-
-static bool same_id(const uint8_t *a, const uint8_t *b, size_t len)
-{
-	return disk_id_known(a, len) && !memcmp(a, b, len);
-}
-
-/* The same file, device, or namespace under two names. */
-static bool same_disk(const struct copy_run *run)
-{
-	const struct bdev_id *a = &run->src->id, *b = &run->dst->id;
-
-	return same_id(a->nguid, b->nguid, sizeof(a->nguid)) ||
-	       same_id(a->uuid, b->uuid, sizeof(a->uuid)) ||
-	       same_id(a->eui64, b->eui64, sizeof(a->eui64));
-}
-
-static int refuse_same(struct copy_run *run)
-{
-	return usage(run, "source and destination are the same disk: %s", run->call->operand[1]);
-}
-
-/* Resolve the path of a file that may be missing. */
-static bool real_path(const char *path, char real[PATH_MAX])
-{
-	char dir[URI_MAX], last[URI_MAX];
-	size_t len;
-
-	if (realpath(path, real))
-		return true;
-	snprintf(dir, sizeof(dir), "%s", path);
-	snprintf(last, sizeof(last), "%s", path);
-	if (!realpath(dirname(dir), real))
-		return false;
-	len = strlen(real);
-	return (size_t)snprintf(real + len, PATH_MAX - len, "%s%s", len > 1 ? "/" : "",
-		       basename(last)) < PATH_MAX - len;
-}
-
-static bool same_file(const char *path, const char *other)
-{
-	char real[PATH_MAX], real_other[PATH_MAX];
-	struct stat a, b;
-
-	if (!stat(path, &a) && !stat(other, &b))
-		return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-	return real_path(path, real) && real_path(other, real_other) && !strcmp(real, real_other);
-}
-
-/* Saving the map would replace the disk. */
-static int refuse_map_as_disk(struct copy_run *run)
-{
-	char path[URI_MAX];
-
-	for (unsigned i = 0; i < 2 && run->opts->resume; i++)
-		if (disk_path(run->call->operand[i], path, sizeof(path)) &&
-			same_file(path, run->opts->resume))
-			return usage(
-				run, "--resume: the map is the %s", i ? "destination" : "source");
-	return 0;
-}
-
-/* Looks at the destination before it is opened: opening may create it. */
-static int look_at_destination(struct copy_run *run)
-{
-	char **operand = run->call->operand, from[URI_MAX], word[320];
-	struct diag *diag = run->call->diag;
-	bool part = disk_is_part(operand[1]);
-	struct stat a, b;
-
-	if (!run->to_pipe && !strcmp(operand[0], operand[1]) && !disk_in_memory(operand[0]))
-		return refuse_same(run);
-	if (!disk_path(operand[1], run->path, sizeof(run->path)))
-		return 0;
-	if (stat(run->path, &b) < 0) {
-		run->missing = run->regular = run->fresh = errno == ENOENT && !part;
-		if (run->missing && disk_refuse_keys(operand[1], diag))
-			return -diag->err;
-		if (!run->missing || !run->from_pipe)
-			return 0;
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT,
-			"no such file, and the length of standard input is unknown");
-		diag_hint(diag, "to write it to a new file: COMMAND >%s",
-			out_shell(operand[1], word, sizeof(word)));
-		return diag_ctx(diag, "%s", operand[1]);
-	}
-	run->regular = S_ISREG(b.st_mode) && !part;
-	run->length = (uint64_t)b.st_size;
-	run->fresh = run->regular && !run->length;
-	if (!disk_path(operand[0], from, sizeof(from)) || stat(from, &a) < 0)
-		return 0;
-	if ((a.st_dev == b.st_dev && a.st_ino == b.st_ino) ||
-		(S_ISBLK(a.st_mode) && S_ISBLK(b.st_mode) && a.st_rdev == b.st_rdev))
-		return refuse_same(run);
-	return 0;
-}
-
-/* A file that was deleted may leave its inode number to the next one: the time of its creation
- * tells them apart. */
-static void add_birth(const char *path, char id[COPY_ID])
-{
-	size_t at = strlen(id);
-	struct statx st;
-
-	if (syscall(SYS_statx, AT_FDCWD, path, 0, STATX_TYPE | STATX_BTIME, &st) ||
-		!S_ISREG(st.stx_mode) || !(st.stx_mask & STATX_BTIME))
-		return;
-	snprintf(id + at, COPY_ID - at, " created %lld.%09u", (long long)st.stx_btime.tv_sec,
-		st.stx_btime.tv_nsec);
+		out_bar(copy_bar(progress, waiting, out_columns(), line));
 }
 
 /* bdev may be NULL for a file that is not open, or missing. */
 static void name_disk(
 	struct copy_disk *disk, const char *operand, const struct bdev *bdev, uint64_t size)
 {
-	char id[COPY_ID], uri[URI_MAX], path[URI_MAX], real[PATH_MAX];
-	const char *name = uri;
+	char key[DISK_KEY];
 
-	snprintf(uri, sizeof(uri), "%s", operand);
-	uri_hide(uri);
-	disk->by_uri = !disk_key(operand, bdev, id);
-	if (disk_path(operand, path, sizeof(path)) && real_path(path, real)) {
-		name = real;
-		if (id[0])
-			add_birth(path, id);
-	}
-	copy_disk_set(disk, size, id[0] ? id : name, name);
+	disk->by_uri = !disk_key(operand, bdev, key);
+	copy_disk_name(disk, operand, key, size);
 }
 
 static int start_over(struct copy_run *run)
@@ -407,9 +232,9 @@ static int check_map(struct copy_run *run)
 	run->copy.src_is = &run->src_is;
 	if (run->dst)
 		name_disk(&run->dst_is, operand[1], run->dst, run->dst->lim.size);
-	else if (run->regular)
-		name_disk(&run->dst_is, operand[1], NULL, bdev_whole_blocks(run->length, 512));
-	if (run->dst || run->regular)
+	else if (run->ends.regular)
+		name_disk(&run->dst_is, operand[1], NULL, bdev_whole_blocks(run->ends.length, 512));
+	if (run->dst || run->ends.regular)
 		run->copy.dst_is = &run->dst_is;
 	rc = copy_check_map(run->task.loop, run->src, &run->copy, &run->done, run->call->diag);
 	return rc == -ESTALE && !run->call->diag->hint[0] ? start_over(run) : rc;
@@ -418,7 +243,6 @@ static int check_map(struct copy_run *run)
 static int open_source(struct copy_run *run)
 {
 	struct bdev_env env = run->env;
-
 	char **operand = run->call->operand, path[URI_MAX], word[320];
 	struct stat st;
 	int rc;
@@ -427,7 +251,7 @@ static int open_source(struct copy_run *run)
 	env.create = run->from_pipe ? run->dst->lim.size + 1 : 0;
 	disk_warn_writers(run->call, operand[0]);
 	rc = disk_open(run->call, &run->src, run->task.loop, operand[0], &env);
-	if (rc && disk_path(operand[0], path, sizeof(path)) && !stat(path, &st) &&
+	if (rc && bdev_uri_path(operand[0], path, sizeof(path)) && !stat(path, &st) &&
 		S_ISFIFO(st.st_mode))
 		diag_hint(run->call->diag, "to copy a pipe: COMMAND | rdmastor copy - %s",
 			out_shell(operand[1], word, sizeof(word)));
@@ -439,13 +263,15 @@ static int open_destination(struct copy_run *run)
 	struct bdev_env env = run->env;
 	int rc;
 
-	run->making = run->missing;
+	run->opening = true;
 	env.write = env.replace = true;
 	env.force = run->opts->force;
-	if (!run->from_pipe && !(run->regular && run->opts->common.dry_run))
+	if (!run->from_pipe && !(run->ends.regular && run->opts->common.dry_run))
 		env.create = run->src->lim.size;
-	rc = disk_open(run->call, &run->dst, run->task.loop, run->call->operand[1], &env);
-	return !rc && run->src && same_disk(run) ? refuse_same(run) : rc;
+	rc = disk_open(run->call, &run->dst, run->task.loop, run->ends.dst, &env);
+	if (rc || !run->src)
+		return rc;
+	return copy_ends_differ(&run->ends, &run->src->id, &run->dst->id, run->call->diag);
 }
 
 static void say_size(struct copy_run *run)
@@ -468,28 +294,9 @@ static void print_ends(struct copy_run *run, bool already)
 	out_text(out, "destination", NULL, "%s", run->call->operand[1]);
 	if (!run->from_pipe || run->progress.done)
 		out_u64(out, "size", NULL, run->src->lim.size);
-	out_bool(out, "created", NULL, run->missing);
+	out_bool(out, "created", NULL, run->ends.missing);
 	if (run->opts->resume)
 		out_bool(out, "already_copied", NULL, already);
-}
-
-/* For a dry run: check that the destination can be created, or if it is empty, written. */
-static int check_new(struct copy_run *run)
-{
-	struct diag *diag = run->call->diag;
-	int mode = W_OK | (run->missing ? X_OK : R_OK);
-	char dir[URI_MAX];
-
-	memcpy(dir, run->path, sizeof(dir));
-	if (run->missing && !strncmp(dir, "/dev/", 5) && strncmp(dir, "/dev/shm/", 9)) {
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such device");
-		diag_hint(diag, "copy doesn't create files in /dev");
-	} else if (access(run->missing ? dirname(dir) : dir, mode)) {
-		diag_sys(diag, errno, "open for writing");
-	} else {
-		return 0;
-	}
-	return diag_ctx(diag, "%s", run->call->operand[1]);
 }
 
 static void print_line(struct copy_run *run, const char *line)
@@ -511,7 +318,7 @@ static int rehearse(struct copy_run *run)
 
 	if (run->dst)
 		rc = copy_check_ends(run->src, run->dst,
-			run->regular ? UINT64_MAX : run->dst->lim.size, run->from_pipe,
+			run->ends.regular ? UINT64_MAX : run->dst->lim.size, run->from_pipe,
 			run->call->diag);
 	if (rc)
 		return rc;
@@ -527,85 +334,41 @@ static int rehearse(struct copy_run *run)
 	else
 		snprintf(line, sizeof(line), "would copy %s from %s to %s%s",
 			out_human(remaining, size), run->src->uri, to,
-			run->missing ? ", a new file" : "");
+			run->ends.missing ? ", a new file" : "");
 	print_line(run, line);
 	say_size(run);
 	return EXIT_DONE;
 }
 
-static void print_counts(struct copy_run *run)
-{
-	const struct copy_progress *p = &run->progress;
-	struct out *out = run->call->out;
-
-	if (run->opts->resume)
-		out_u64(out, "resumed_bytes", NULL, p->resumed);
-	out_u64(out, "read_bytes", NULL, p->read);
-	out_u64(out, "copied_bytes", NULL, p->copied);
-	out_u64(out, "zeroed_bytes", NULL, p->zeroed);
-	out_u64(out, "skipped_bytes", NULL, p->skipped);
-	out_u64(out, "verified_bytes", NULL, p->verified);
-	out_u64(out, "unreadable_bytes", NULL, p->bad);
-	out_real(out, "seconds", NULL, p->seconds, 6);
-}
-
-/* Bytes read from the source per second: holes that it reported are not read. */
-static double average(const struct copy_progress *p)
-{
-	return p->copy_seconds > 0 ? (double)p->read / p->copy_seconds : 0;
-}
-
-static const char *duration(double seconds, char text[32])
-{
-	if (seconds < 0.9995)
-		snprintf(text, 32, "%.*f ms", seconds < 0.01, seconds * 1000);
-	else
-		snprintf(text, 32, "%.1f s", seconds);
-	return text;
-}
-
 static void say_result(struct copy_run *run)
 {
 	const struct copy_progress *p = &run->progress;
-	uint64_t zeroes = p->zeroed + p->skipped, size = p->copied + zeroes;
-	char text[16], took[32], line[URI_MAX + 128], hash[2 * sizeof(p->hash) + 1];
-	size_t at = 0;
+	char line[URI_MAX + 128], text[COPY_LINE], hash[2 * sizeof(p->hash) + 1];
+	const struct copy_opts *opts = run->opts;
+	struct out *out = run->call->out;
 
-	if (p->already) {
+	if (p->already)
 		snprintf(line, sizeof(line), "already complete according to the map %s%s",
-			run->opts->resume, run->opts->verify ? "; verified again" : "");
-	} else {
-		at += (size_t)snprintf(line, sizeof(line), "copied %s in %s", out_human(size, text),
-			duration(p->copy_seconds, took));
-		if (average(p) > 0)
-			at += (size_t)snprintf(line + at, sizeof(line) - at, " (%s/s)",
-				out_human((uint64_t)average(p), text));
-		if (zeroes)
-			at += (size_t)snprintf(line + at, sizeof(line) - at, ", %s of it zeroes",
-				zeroes == size ? "all" : out_human(zeroes, text));
-		if (run->opts->verify)
-			snprintf(line + at, sizeof(line) - at, ", verified in %s",
-				duration(p->seconds - p->copy_seconds, took));
-	}
-	print_line(run, line);
-	if (run->opts->hash) {
+			opts->resume, opts->verify ? "; verified again" : "");
+	print_line(run, p->already ? line : copy_result_text(p, opts->verify, text));
+	if (opts->hash) {
 		hex_text(hash, p->hash, sizeof(p->hash));
-		snprintf(line, sizeof(line), "%s: %s", run->opts->hash, hash);
+		snprintf(line, sizeof(line), "%s: %s", opts->hash, hash);
 		print_line(run, line);
 	}
 	if (run->to_pipe)
 		return;
 	print_ends(run, p->already);
-	if (run->opts->hash)
-		out_text(run->call->out, run->opts->hash, NULL, "%s", hash);
-	print_counts(run);
-	out_real(run->call->out, "bytes_per_second", NULL, average(p), 0);
+	if (opts->hash)
+		out_text(out, opts->hash, NULL, "%s", hash);
+	copy_show_counts(out, p, opts->resume);
+	out_real(out, "bytes_per_second", NULL, copy_average(p), 0);
 }
 
 /* A copy to or from it can be continued. */
 static bool resumable(const char *uri)
 {
-	return strcmp(uri, "-") && !disk_in_memory(uri);
+	return strcmp(uri, "-") && !bdev_uri_in_memory(uri);
 }
 
 static int failed(struct copy_run *run, int rc)
@@ -649,7 +412,7 @@ static void say_resumed(const struct copy_run *run)
 	uint64_t total = run->src->lim.size;
 	char done[16], size[16], rest[16];
 
-	if (run->done && run->done < total && !shows_json(run))
+	if (run->done && run->done < total && !run->json)
 		call_note(run->call, "map %s: %s of %s already copied, %s remaining",
 			run->opts->resume, out_human(run->done, done), out_human(total, size),
 			out_human(total - run->done, rest));
@@ -669,7 +432,7 @@ static int copy(struct copy_run *run)
 	run->task.running = false;
 	out_bar("");
 	if (rc) {
-		print_counts(run);
+		copy_show_counts(run->call->out, &run->progress, run->opts->resume);
 		return failed(run, rc);
 	}
 	say_result(run);
@@ -680,34 +443,19 @@ static int copy(struct copy_run *run)
 	return EXIT_PARTLY;
 }
 
-/* Remove the file that this copy made, unless something is copied. One that could not be opened,
- * and is locked or has data, may have been made by another process. */
-static void remove_new(struct copy_run *run)
-{
-	const struct copy_progress *p = &run->progress;
-	struct stat st;
-
-	if (!run->making || p->copied + p->zeroed + p->skipped)
-		return;
-	if (!run->dst && (run->call->diag->code == DIAG_BUSY || stat(run->path, &st) || st.st_size))
-		return;
-	unlink(run->path);
-}
-
 static int open_and_copy(struct copy_run *run)
 {
 	bool dry_run = run->opts->common.dry_run;
-	int rc = refuse_map_as_disk(run);
+	struct diag *diag = run->call->diag;
+	int rc = copy_ends_check(&run->ends, diag);
 
-	if (!rc)
-		rc = look_at_destination(run);
-	run->copy.dst_zero = run->fresh;
+	run->copy.dst_zero = run->ends.empty;
 	if (!rc && !run->from_pipe)
 		rc = open_source(run);
 	if (!rc)
 		rc = check_map(run);
-	if (!rc && dry_run && run->fresh && !run->from_pipe)
-		rc = check_new(run);
+	if (!rc && dry_run && run->ends.empty && !run->from_pipe)
+		rc = copy_ends_writable(&run->ends, diag);
 	else if (!rc)
 		rc = open_destination(run);
 	if (!rc && run->from_pipe)
@@ -716,8 +464,8 @@ static int open_and_copy(struct copy_run *run)
 		rc = check_map(run);
 	if (!rc)
 		rc = dry_run ? rehearse(run) : copy(run);
-	if (rc < 0 && !dry_run)
-		remove_new(run);
+	if (rc < 0 && !dry_run && run->opening)
+		copy_ends_remove(&run->ends, &run->progress, run->dst ? NULL : diag);
 	bdev_close(run->dst);
 	bdev_close(run->src);
 	return rc;

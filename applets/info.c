@@ -32,7 +32,7 @@ static void print_id(
 {
 	char text[64];
 
-	if (!disk_id_known(bytes, len))
+	if (!bdev_id_known(bytes, len))
 		return;
 	out_text(out, key, label, "%s",
 		strcmp(key, "uuid") ? hex_text(text, bytes, len) : uuid_text(text, bytes));

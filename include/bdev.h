@@ -108,6 +108,8 @@ struct bdev_id { /* zeroes, "": unknown */
 	uint8_t uuid[16], nguid[16], eui64[8];
 	char model[41], serial[21], firmware[9];
 };
+/* Return whether a byte of the identifier is not zero. */
+bool bdev_id_known(const uint8_t *id, size_t len);
 
 #define BDEV_TIMEOUT_MS 10000
 #define BDEV_NEVER      UINT32_MAX
@@ -274,6 +276,15 @@ bool bdev_suggest(struct loop *, const char *uri, const struct bdev_env *, uint6
  * them in turn. */
 void bdev_suggest_protocol(struct loop *, const char *uri, const struct bdev_env *,
 	uint64_t since_ns, struct diag *why);
+/* If text is a path with keys of an existing file, "disk.img?part=1", add the hint to write it as a
+ * URI: in a plain path '?' is part of the name. Return whether it is one. */
+bool bdev_suggest_file(const char *text, struct diag *why);
+/* Get the path of a file from its URI or plain path. False: another scheme, or too long. */
+bool bdev_uri_path(const char *uri, char *path, size_t len);
+/* Return whether the URI has offset=, size= or part=. */
+bool bdev_uri_is_part(const char *uri);
+/* Return whether it is ram: or null:, which is private to the process and empty initially. */
+bool bdev_uri_in_memory(const char *uri);
 /* Start to open one device without reconnect; bdev->changed follows. */
 int bdev_start(struct bdev **, struct loop *, struct uri *, const struct bdev_env *,
 	void (*changed)(struct bdev *), void *user, struct diag *);

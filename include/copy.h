@@ -16,6 +16,10 @@ struct copy_disk {
 /* Set all members; control characters become '?', as each text is one line of the map. */
 void copy_disk_set(struct copy_disk *, uint64_t size, const char *id, const char *uri);
 
+/* Name a disk: `key` identifies it ("": nothing does), text is its URI or path, whose file may be
+ * missing. */
+void copy_disk_name(struct copy_disk *, const char *text, const char *key, uint64_t size);
+
 struct copy_progress {
 	uint64_t done, total; /* bytes processed */
 	uint64_t read;        /* from the source, except to verify */
@@ -76,3 +80,41 @@ int copy_check_ends(const struct bdev *src, const struct bdev *dst, uint64_t dst
  * it can't reach the disk. -EAGAIN: it was not ready within the time of the loss policy. */
 int copy_run(struct loop *, struct bdev *src, struct bdev *dst, const struct copy_options *,
 	struct copy_progress *, struct diag *);
+
+/* The ends before they are opened, which may create the destination. */
+struct copy_ends {
+	const char *src, *dst; /* URIs or paths; "-": standard input or output */
+	const char *map;       /* file; NULL: none */
+
+	/* set by copy_ends_check(), if the destination is a file: */
+	char path[URI_MAX];
+	uint64_t length; /* bytes */
+	bool regular;    /* a regular file, or to become one */
+	bool missing, empty;
+};
+/* Refuse one disk as both ends, a map that is an end, and a new file that can't be created; set the
+ * rest of *ends, which was zero. */
+int copy_ends_check(struct copy_ends *, struct diag *);
+/* Refuse one disk as both ends, once they are open. */
+int copy_ends_differ(const struct copy_ends *, const struct bdev_id *src, const struct bdev_id *dst,
+	struct diag *);
+/* Check that a missing destination can be created, or an empty one written. */
+int copy_ends_writable(const struct copy_ends *, struct diag *);
+/* After a failure, remove the file that this copy created, unless something was copied. open_error:
+ * why the destination could not be opened, or NULL: if the file is locked or has data, another
+ * process may have created it. */
+void copy_ends_remove(
+	const struct copy_ends *, const struct copy_progress *, const struct diag *open_error);
+
+/* Text of progress and result. waiting: requests are held until a connection is restored. */
+#define COPY_LINE 256
+/* Format a line of that many columns; with fewer than 75 it has no bar. */
+const char *copy_bar(
+	const struct copy_progress *, bool waiting, unsigned columns, char line[COPY_LINE]);
+void copy_progress_json(const struct copy_progress *, bool waiting); /* a line on stderr */
+/* "copied 64 MiB in 1.0 s (64 MiB/s), 2 MiB of it zeroes" */
+const char *copy_result_text(const struct copy_progress *, bool verified, char line[COPY_LINE]);
+/* Bytes read from the source per second: holes that it reported are not read. */
+double copy_average(const struct copy_progress *);
+struct out;
+void copy_show_counts(struct out *, const struct copy_progress *, bool resumed); /* JSON members */

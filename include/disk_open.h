@@ -36,14 +36,3 @@ void disk_warn_writers(const struct call *, const char *uri);
 /* If `why` is that no RDMA device was found, replace it with the cause found by
  * kernel_rdma_ready(); keep the part of its text on the fallback. Return -errno of `why`. */
 int disk_blame_rdma(struct diag *why, const struct diag *rdma);
-/* Return whether a byte of the identifier is not zero. */
-bool disk_id_known(const uint8_t *id, size_t len);
-/* Return whether the URI has offset=, size= or part=. */
-bool disk_is_part(const char *uri);
-/* Refuse to create a file whose name is an existing file with keys, as in disk.img?part=1. 0:
- * allowed. */
-int disk_refuse_keys(const char *path, struct diag *);
-/* Return whether it is ram: or null:, which is private to the process and empty initially. */
-bool disk_in_memory(const char *uri);
-/* Get the path of a file: URI or plain path. False: another scheme, or too long. */
-bool disk_path(const char *uri, char *path, size_t len);

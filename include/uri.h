@@ -47,6 +47,9 @@ struct uri {
 /* Parse a URI. -EINVAL, -ENAMETOOLONG: the diag names the invalid part. "-", standard input or
  * output, is scheme "-". */
 int uri_parse(struct uri *, const char *text, struct diag *);
+/* Parse into a struct on the heap, as it is some kilobytes; the caller frees it. NULL: not a URI,
+ * or no memory. */
+struct uri *uri_new(const char *text);
 /* If text is a host where a disk is expected, add the hint how to list its disks. */
 void uri_hint_host(const char *text, struct diag *);
 /* Whether it has "://" or is one of the other spellings; not a path, file:, ram: or null:. */

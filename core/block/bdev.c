@@ -35,6 +35,14 @@ const struct proto null_proto = { .scheme = { "null:", "reads zeroes, discards w
 	.local = true,
 	.attach = null_attach };
 
+bool bdev_id_known(const uint8_t *id, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (id[i])
+			return true;
+	return false;
+}
+
 static const struct proto *find_proto(const char *name)
 {
 	const struct scheme *scheme = scheme_find(name);

@@ -22,11 +22,6 @@
 #define STEP_MS  20
 #define PAUSE_MS 500 /* between attempts to reach a target that is not up yet */
 
-bool disk_in_memory(const char *uri)
-{
-	return !strncasecmp(uri, "ram:", 4) || !strncasecmp(uri, "null:", 5);
-}
-
 int disk_root(struct diag *diag)
 {
 	static int root = -1;
@@ -61,41 +56,9 @@ int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
 	return 0;
 }
 
-/* On the heap, as a struct uri is some kilobytes. NULL if text is not a URI, which bdev_open()
- * reports. */
-static struct uri *parse(const char *text)
-{
-	struct uri *uri = calloc(1, sizeof(*uri));
-
-	if (uri && uri_parse(uri, text, NULL) == 0)
-		return uri;
-	free(uri);
-	return NULL;
-}
-
-bool disk_path(const char *text, char *path, size_t len)
-{
-	struct uri *uri = parse(text);
-	bool is_file = uri && !strcmp(uri->scheme, "file") &&
-		       (size_t)snprintf(path, len, "%s", uri->path) < len;
-
-	free(uri);
-	return is_file;
-}
-
-bool disk_is_part(const char *text)
-{
-	struct uri *uri = parse(text);
-	bool part = uri &&
-		    (uri_value(uri, "offset") || uri_value(uri, "size") || uri_value(uri, "part"));
-
-	free(uri);
-	return part;
-}
-
 int disk_on_loss(const struct call *call, const char *text, const char *on_loss, uint32_t *ms)
 {
-	struct uri *uri = parse(text);
+	struct uri *uri = uri_new(text);
 	const char *own = uri ? uri_value(uri, "loss") : NULL;
 	int err = 0;
 
@@ -122,18 +85,18 @@ bool disk_key(const char *text, const struct bdev *bdev, char key[DISK_KEY])
 {
 	static const struct bdev_id unknown;
 	const struct bdev_id *is = bdev ? &bdev->id : &unknown;
-	const uint8_t *id = disk_id_known(is->nguid, 16) ? is->nguid : is->uuid;
+	const uint8_t *id = bdev_id_known(is->nguid, 16) ? is->nguid : is->uuid;
 	char path[URI_MAX], real[PATH_MAX];
-	struct uri *uri = parse(text);
+	struct uri *uri = uri_new(text);
 	bool by_uri = false;
 	size_t len;
 
 	key[0] = 0;
-	if (disk_id_known(id, 16)) {
+	if (bdev_id_known(id, 16)) {
 		hex_text(key, id, 16);
 	} else if (is->serial[0]) { /* namespaces of a controller share it */
 		snprintf(key, DISK_KEY, "%s %s %s", is->model, is->serial, uri ? uri->path : "");
-	} else if (disk_path(text, path, sizeof(path)) && realpath(path, real)) {
+	} else if (bdev_uri_path(text, path, sizeof(path)) && realpath(path, real)) {
 		if (disk_root(NULL) < 0 ||
 			kernel_disk_text(disk_root(NULL), real, key, DISK_KEY, NULL))
 			key[0] = 0;
@@ -154,7 +117,7 @@ int disk_identify(const struct call *call, const char *operand, const struct bde
 	struct disk_identity *identity)
 {
 	char path[URI_MAX], real[PATH_MAX], own[DISK_KEY] = "";
-	bool file = disk_path(operand, path, sizeof(path)) && realpath(path, real);
+	bool file = bdev_uri_path(operand, path, sizeof(path)) && realpath(path, real);
 	int root = disk_root(call->diag), err;
 
 	if (root < 0)
@@ -174,17 +137,9 @@ int disk_identify(const struct call *call, const char *operand, const struct bde
 	return err;
 }
 
-bool disk_id_known(const uint8_t *id, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (id[i])
-			return true;
-	return false;
-}
-
 static bool needs_rdma(const char *text)
 {
-	struct uri *uri = parse(text);
+	struct uri *uri = uri_new(text);
 	const char *rdma = uri ? uri_value(uri, "rdma") : NULL;
 	bool needs = uri && strstr(uri->scheme, "+rdma") && !(rdma && !strcmp(rdma, "iwarp"));
 
@@ -196,7 +151,7 @@ static bool needs_rdma(const char *text)
 static void check_secrets(const struct call *call, const char *text)
 {
 	const struct out_notes notes = call_notes(call);
-	struct uri *uri = parse(text);
+	struct uri *uri = uri_new(text);
 
 	for (unsigned i = 0; uri && i < uri->keys; i++) {
 		const struct uri_key *key = &uri->key[i];
@@ -220,7 +175,7 @@ void disk_keys(const char *text, struct uri_key_names *asked)
 
 void disk_warn_random(const struct call *call, int root, const char *text)
 {
-	struct uri *uri = parse(text);
+	struct uri *uri = uri_new(text);
 	const struct scheme *scheme = uri ? scheme_find(uri->scheme) : NULL;
 	unsigned uses = scheme ? scheme->uses : 0;
 	struct kernel_initiator initiator;
@@ -280,7 +235,7 @@ static int open_local(const char *path, struct bdev **disk, struct loop *loop, c
 void disk_warn_writers(const struct call *call, const char *uri)
 {
 	char path[URI_MAX], users[400] = "";
-	int root = disk_path(uri, path, sizeof(path)) ? disk_root(NULL) : -1;
+	int root = bdev_uri_path(uri, path, sizeof(path)) ? disk_root(NULL) : -1;
 
 	if (root >= 0 && !kernel_writers(root, path, users, sizeof(users)) && users[0])
 		call_warn(call, "%s: in use for writing: %s: the copy may be inconsistent", path,
@@ -301,43 +256,6 @@ int disk_blame_rdma(struct diag *why, const struct diag *rdma)
 	memcpy(why->text, text, sizeof(text));
 	snprintf(why->hint, sizeof(why->hint), "%s", rdma->hint);
 	return -rdma->err;
-}
-
-/* A plain path takes no keys: '?' is part of its name. */
-static bool suggest_scheme(const char *text, struct diag *why)
-{
-	char path[URI_MAX], word[OUT_SHELL(URI_MAX)];
-
-	if (strchr(text, ':') || !strchr(text, '?') || why->hint[0])
-		return false;
-	snprintf(path, sizeof(path), "file:%s", text);
-	if (!disk_path(path, path, sizeof(path)) || access(path, F_OK))
-		return false;
-	snprintf(path, sizeof(path), "file:%s", text);
-	diag_hint(why, "to pass keys with a path: %s", out_shell(path, word, URI_MAX));
-	return true;
-}
-
-int disk_refuse_keys(const char *text, struct diag *diag)
-{
-	static const char *const keys[] = { "part", "offset", "size", "ro", "direct" };
-	char with_scheme[URI_MAX];
-	struct diag why = { 0 };
-	bool known = false;
-	struct uri *uri;
-
-	if (!suggest_scheme(text, &why))
-		return 0;
-	snprintf(with_scheme, sizeof(with_scheme), "file:%s", text);
-	uri = parse(with_scheme);
-	for (unsigned i = 0; uri && i < sizeof(keys) / sizeof(keys[0]); i++)
-		known |= uri_value(uri, keys[i]) != NULL;
-	free(uri);
-	if (!known)
-		return 0;
-	diag_set(diag, DIAG_USAGE, EINVAL, "a path takes no keys");
-	diag_ctx(diag, "%s", text);
-	return diag_hint(diag, "%s", why.hint);
 }
 
 static const struct call *reporting; /* a process has one */
@@ -408,7 +326,7 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 {
 	struct diag rdma = { 0 };
 	char path[URI_MAX], users[400];
-	bool local = disk_path(uri, path, sizeof(path));
+	bool local = bdev_uri_path(uri, path, sizeof(path));
 	int rc, root = disk_root(call->diag);
 	uint64_t since;
 
@@ -429,7 +347,7 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	if (rc) {
 		rc = disk_blame_rdma(call->diag, &rdma);
 		if (rc == -ENOENT)
-			suggest_scheme(uri, call->diag);
+			bdev_suggest_file(uri, call->diag);
 		if (!bdev_suggest(loop, uri, env, since, call->diag))
 			bdev_suggest_protocol(loop, uri, env, since, call->diag);
 		return rc;

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -445,4 +446,14 @@ const char *uri_unit(const struct uri *uri)
 bool uri_name(const struct uri *uri, char *name, size_t room)
 {
 	return (size_t)snprintf(name, room, "%.*s", (int)uri->name_len, uri->path) < room;
+}
+
+struct uri *uri_new(const char *text)
+{
+	struct uri *uri = calloc(1, sizeof(*uri));
+
+	if (uri && !uri_parse(uri, text, NULL))
+		return uri;
+	free(uri);
+	return NULL;
 }
