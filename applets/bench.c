@@ -7,22 +7,17 @@
 #include "kernel_rdma.h"
 #include "load.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define AUTO       UINT32_MAX
 #define RUNTIME_MS 5000
-#define ROW_MS     2000 /* of a row without --runtime */
 #define DRAIN_MS   5000 /* for the last answers */
 #define DIAL_MS    5000
 #define LISTENERS  64 /* most threads of --listen */
-#define SIZES      32
-#define DEPTH      128
 
 struct bench_options {
 	struct opt_common common;
@@ -149,7 +144,6 @@ struct bench {
 	const struct bench_options *opts;
 	struct task task;
 	struct load_report report;
-	struct load_rdma_result rdma;
 	unsigned rows; /* printed */
 	char *filename;
 	bool fio, bar;
@@ -161,34 +155,10 @@ static int usage(struct bench *bench, const char *fmt, const char *word)
 	return -EINVAL;
 }
 
-/* Whether the first line that is neither blank nor a comment is "[section]". */
-static bool is_job_file(const char *path)
-{
-	char text[4096], *rest = text, *line;
-	struct stat st;
-	ssize_t len;
-	int fd;
-
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
-		return false;
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	len = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[len > 0 ? len : 0] = 0;
-	while ((line = strsep(&rest, "\n"))) {
-		line += strspn(line, " \t\r");
-		if (*line && *line != ';' && *line != '#')
-			break;
-	}
-	return line && *line == '[' && strchr(line, ']');
-}
-
 /* file:PATH measures any file. */
 static int refuse_job(struct bench *bench, const char *path)
 {
-	if (!is_job_file(path))
+	if (!load_is_fio_job(path))
 		return 0;
 	usage(bench, "job files of fio are not supported%s", "");
 	diag_ctx(bench->call->diag, "%s", path);
@@ -315,20 +285,6 @@ static int read_options(struct bench *bench)
 	return check_words(bench);
 }
 
-/* --bs of a disk or socket: one size. */
-static int read_size(struct bench *bench, const char *text, uint32_t *size)
-{
-	uint64_t value;
-
-	if (parse_size(text, &value, bench->call->diag))
-		return diag_ctx(bench->call->diag, "--bs");
-	if (!value || value > UINT32_MAX)
-		return diag_set(
-			bench->call->diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", UINT32_MAX);
-	*size = (uint32_t)value;
-	return 0;
-}
-
 /* Show the figures of a load. */
 static int finish(struct bench *bench, int rc)
 {
@@ -414,42 +370,12 @@ static int bench_disk(struct bench *bench)
 	return rc;
 }
 
-/* "HOST:PORT?rdma=iwarp": address, and which way. */
 static int read_address(
 	struct bench *bench, struct addr *addr, enum load_backend *backend, bool *no_crc)
 {
-	const char *text = bench->call->operands ? bench->call->operand[0] : "";
-	uint16_t port = bench->opts->ping ? LOAD_PING_PORT : LOAD_PORT;
-	struct diag *diag = bench->call->diag;
-	struct addr_rdma how;
-	struct stat st;
-	char host[URI_MAX];
-
-	if (snprintf(host, sizeof(host), "%s", text) >= (int)sizeof(host))
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the address is too long");
-	/* don't look up a file as a host: a disk is measured without --rdma and --tcp */
-	if (!stat(text, &st) && !S_ISDIR(st.st_mode)) {
-		diag_set(diag, DIAG_USAGE, EINVAL,
-			"is a file, but --rdma, --tcp and --listen expect HOST[:PORT]");
-		diag_hint(diag, "rdmastor bench %s", text);
-		return diag_ctx(diag, "%s", text);
-	}
-	if (addr_rdma(&how, host, diag))
-		return diag_ctx(diag, "%s", text);
-	if (!*host || !strcmp(host, ":")) {
-		if (!bench->opts->listen)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "no HOST given");
-		snprintf(host, sizeof(host), ":%u", port); /* all addresses */
-	}
-	if (addr_parse(addr, host, port, diag))
-		return diag_ctx(diag, "%s", text);
-	if (addr->ss.ss_family == AF_UNIX) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "expected HOST[:PORT], not a unix socket");
-		return diag_ctx(diag, "%s", text);
-	}
-	*backend = how.verbs && how.iwarp ? LOAD_AUTO : how.verbs ? LOAD_VERBS : LOAD_IWARP;
-	*no_crc = how.no_crc;
-	return 0;
+	return load_addr_read(bench->call->operands ? bench->call->operand[0] : "",
+		bench->opts->ping ? LOAD_PING_PORT : LOAD_PORT, bench->opts->listen, addr, backend,
+		no_crc, bench->call->diag);
 }
 
 /* Hints for a measurement, not for a disk. */
@@ -503,82 +429,46 @@ static int bench_tcp(struct bench *bench)
 	return err == -ECONNREFUSED ? blame(bench, LOAD_IWARP, &(struct diag){ 0 }) : err;
 }
 
-static bool wanted(const struct bench_options *opts, enum load_op op, unsigned test)
+static void print_row(
+	const struct load_rdma *conf, const struct load_rdma_result *result, bool first, void *arg)
 {
-	if (opts->ping || op == LOAD_OP_PING)
-		return opts->ping && op == LOAD_OP_PING && !test;
-	return (!opts->op || !strcmp(opts->op, load_op_name[op])) &&
-	       (!opts->test || !strcmp(opts->test, load_test_name[test]));
-}
-
-static int measure_rows(
-	struct bench *bench, struct load_rdma *conf, const uint32_t *size, unsigned sizes)
-{
-	const struct bench_options *opts = bench->opts;
-	struct load_rdma_result *result = &bench->rdma;
+	struct bench *bench = arg;
 	struct out *out = bench->call->out;
 
-	for (unsigned test = 0; test < 2; test++)
-		for (enum load_op op = LOAD_OP_SEND; op <= LOAD_OP_PING; op++)
-			for (unsigned i = 0; i < sizes && wanted(opts, op, test); i++) {
-				int err;
-
-				conf->op = op;
-				conf->bandwidth = test;
-				conf->size = size[i];
-				conf->depth = !test ? 1 : opts->iodepth ? opts->iodepth : DEPTH;
-				conf->iterations = opts->iters;
-				if (!opts->iters && !opts->runtime_ms)
-					conf->iterations = test ? 5000 : 1000;
-				err = load_rdma(bench->task.loop, conf, result, bench->call->diag);
-				if (err)
-					return err;
-				if (!bench->rows++)
-					out_line(out, "%s", result->route);
-				load_report_rdma(out, conf, result, !i);
-				out_flush(out);
-				if (bench->task.stop)
-					return -EINTR;
-			}
-	return 0;
+	if (!bench->rows++)
+		out_line(out, "%s", result->route);
+	load_report_rdma(out, conf, result, first);
+	out_flush(out);
 }
 
 static int bench_rdma(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
-	const char *p = opts->bs ? opts->bs : opts->ping ? "64" : "64,4K,64K,1M";
-	struct load_rdma conf = { .runtime_ms = opts->runtime_ms,
-		.stop = &bench->task.stop,
-		.timeout_ms = bench->report.load.timeout_ms };
+	struct load_rdma_plan plan = { .op = opts->op,
+		.test = opts->test,
+		.ping = opts->ping,
+		.depth = opts->iodepth,
+		.iterations = opts->iters,
+		.runtime_ms = opts->runtime_ms,
+		.common.timeout_ms = bench->report.load.timeout_ms,
+		.common.stop = &bench->task.stop };
+	struct load_rdma *conf = &plan.common;
 	struct call *call = bench->call;
 	struct diag rdma_why = { 0 };
-	uint32_t size[SIZES];
-	unsigned sizes = 0;
-	int err = read_address(bench, &conf.dst, &conf.backend, &conf.no_crc);
+	int err = read_address(bench, &conf->dst, &conf->backend, &conf->no_crc);
 
-	for (; !err && *p; sizes++) {
-		size_t len = strcspn(p, ",");
-		char word[32];
-
-		snprintf(word, sizeof(word), "%.*s", (int)len, p);
-		if (sizes == SIZES)
-			return diag_set(call->diag, DIAG_USAGE, E2BIG,
-				"--bs: must be at most %d sizes", SIZES);
-		err = read_size(bench, word, &size[sizes]);
-		p += len + (p[len] == ',');
-	}
+	if (!err)
+		err = load_sizes_read(&plan, opts->bs, call->diag);
 	if (err)
 		return err;
-	if (!opts->iters && !opts->runtime_ms)
-		conf.runtime_ms = ROW_MS;
 	if (opts->common.dry_run)
-		return rehearse(bench, "measure RDMA to", "rdma", &conf.dst);
-	if (conf.backend != LOAD_IWARP && disk_root(NULL) >= 0)
+		return rehearse(bench, "measure RDMA to", "rdma", &conf->dst);
+	if (conf->backend != LOAD_IWARP && disk_root(NULL) >= 0)
 		kernel_rdma_ready(disk_root(NULL), &rdma_why);
-	addr_show(call->out, "rdma", &conf.dst);
+	addr_show(call->out, "rdma", &conf->dst);
 	out_list(call->out, "rows");
 	bench->task.running = true;
-	err = measure_rows(bench, &conf, size, sizes);
+	err = load_rdma_run(bench->task.loop, &plan, print_row, bench, call->diag);
 	out_end(call->out);
 	if (err == -EINTR && bench->task.timed_out)
 		return task_timed_out(call);
@@ -586,7 +476,7 @@ static int bench_rdma(struct bench *bench)
 		call_note(call, "interrupted");
 		return EXIT_PARTLY;
 	}
-	return err ? blame(bench, conf.backend, &rdma_why) : EXIT_DONE;
+	return err ? blame(bench, conf->backend, &rdma_why) : EXIT_DONE;
 }
 
 static int serve(struct bench *bench, const struct load_listen *conf)
@@ -684,7 +574,8 @@ static int run(struct call *call)
 		rc = task_begin(&bench->task, call, &options);
 	if (!rc) {
 		if (!opts->listen && !opts->rdma)
-			rc = read_size(bench, opts->bs ? opts->bs : "4K", &bench->report.load.bs);
+			rc = load_size_read(
+				opts->bs ? opts->bs : "4K", &bench->report.load.bs, call->diag);
 		if (!rc)
 			rc = opts->listen ? bench_listen(bench)
 			     : opts->rdma ? bench_rdma(bench)

@@ -107,6 +107,34 @@ struct load_rdma_result {
 };
 int load_rdma(struct loop *, const struct load_rdma *, struct load_rdma_result *, struct diag *);
 
+/* A series of RDMA measurements: operations, tests and sizes, one row each. */
+#define LOAD_SIZES 32
+struct load_rdma_plan {
+	struct load_rdma common;         /* dst, backend, no_crc, timeout_ms, stop: of all rows */
+	const char *op, *test;           /* only this one, by its name below; NULL: all but PING */
+	bool ping;                       /* only PING */
+	uint32_t depth;                  /* for bandwidth; 0: 128 */
+	uint32_t iterations, runtime_ms; /* limits of a row; both 0: a default */
+	uint32_t size[LOAD_SIZES];       /* bytes */
+	unsigned sizes;
+};
+/* Set the sizes from "64,4K"; NULL: the default. Set plan->ping before. */
+int load_sizes_read(struct load_rdma_plan *, const char *list, struct diag *);
+/* Call row() for each result; first: of an operation and test. -EINTR: *stop was set. */
+int load_rdma_run(struct loop *, const struct load_rdma_plan *,
+	void (*row)(const struct load_rdma *, const struct load_rdma_result *, bool first, void *),
+	void *arg, struct diag *);
+
+/* Input of bench. */
+/* Parse one --bs: 1 to UINT32_MAX. */
+int load_size_read(const char *text, uint32_t *size, struct diag *);
+/* Parse "HOST[:PORT][?rdma=verbs|iwarp|auto][&crc=0]"; listen: without HOST all addresses. May
+ * resolve a name. */
+int load_addr_read(const char *text, uint16_t port, bool listen, struct addr *, enum load_backend *,
+	bool *no_crc, struct diag *);
+/* Return whether the first line of the file that is neither blank nor a comment is "[section]". */
+bool load_is_fio_job(const char *path);
+
 /* The server for load_tcp() and load_rdma(). One TCP port serves sockets and software iWARP. */
 struct load_listen {
 	struct addr at;

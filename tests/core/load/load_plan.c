@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The input of bench: addresses, sizes, and files that are jobs of fio. */
+#include "load.h"
+#include "says.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+Test(load_plan, addresses_have_a_port_and_a_backend)
+{
+	static const struct {
+		const char *text, *address;
+		bool listen, no_crc;
+		int backend; /* negative: -errno */
+	} rows[] = {
+		{ "127.0.0.1", "127.0.0.1:18516", false, false, LOAD_AUTO },
+		{ "127.0.0.1:7", "127.0.0.1:7", false, false, LOAD_AUTO },
+		{ "[::1]:7?rdma=iwarp", "[::1]:7", false, false, LOAD_IWARP },
+		{ "[::1]:7?rdma=verbs", "[::1]:7", false, false, LOAD_VERBS },
+		{ "[::1]:7?rdma=iwarp&crc=0", "[::1]:7", false, true, LOAD_IWARP },
+		{ "", NULL, true, false, LOAD_AUTO },
+		{ ":", NULL, true, false, LOAD_AUTO },
+		{ "?rdma=iwarp", NULL, true, false, LOAD_IWARP },
+		{ "", NULL, false, false, -EINVAL },
+		{ ":", NULL, false, false, -EINVAL },
+		{ "127.0.0.1?rdma=roce", NULL, false, false, -EINVAL },
+		{ "unix:/tmp/socket", NULL, false, false, -EINVAL },
+		{ "/dev/null", NULL, false, false, -EINVAL },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		enum load_backend backend = LOAD_AUTO;
+		struct diag diag = { 0 };
+		struct addr addr = { 0 };
+		char text[ADDR_TEXT];
+		bool no_crc = false;
+		int err = load_addr_read(
+			rows[i].text, LOAD_PORT, rows[i].listen, &addr, &backend, &no_crc, &diag);
+
+		cr_assert_eq(err ? err : (int)backend, rows[i].backend, "%s: %s", rows[i].text,
+			diag.text);
+		if (err)
+			continue;
+		cr_assert_eq(no_crc, rows[i].no_crc);
+		if (rows[i].address)
+			cr_assert_str_eq(addr_text(&addr, text), rows[i].address);
+		else
+			cr_assert(addr_is_any(&addr) && addr_port(&addr) == LOAD_PORT);
+	}
+}
+
+Test(load_plan, sizes_are_a_list)
+{
+	struct load_rdma_plan plan = { 0 }, ping = { .ping = true };
+	struct diag diag = { 0 };
+	char list[2 * (LOAD_SIZES + 1) + 1] = "";
+
+	cr_assert_eq(load_sizes_read(&plan, NULL, NULL), 0);
+	cr_assert(plan.sizes == 4 && plan.size[0] == 64 && plan.size[3] == 1 << 20);
+	cr_assert_eq(load_sizes_read(&ping, NULL, NULL), 0);
+	cr_assert(ping.sizes == 1 && ping.size[0] == 64);
+	cr_assert_eq(load_sizes_read(&plan, "1,2K,", NULL), 0);
+	cr_assert(plan.sizes == 2 && plan.size[0] == 1 && plan.size[1] == 2048);
+	for (unsigned i = 0; i < LOAD_SIZES; i++)
+		strcat(list, "1,");
+	cr_assert_eq(load_sizes_read(&plan, list, NULL), 0);
+	cr_assert_eq(plan.sizes, LOAD_SIZES);
+	cr_assert_eq(load_sizes_read(&plan, strcat(list, "1,"), NULL), -E2BIG);
+	cr_assert_eq(load_sizes_read(&plan, "1,0", NULL), -ERANGE);
+	cr_assert_eq(load_sizes_read(&plan, "4G", NULL), -ERANGE);
+	cr_assert_eq(load_sizes_read(&plan, "1,,2", &diag), -EINVAL);
+	diag_says(&diag, DIAG_USAGE, "--bs", "");
+}
+
+Test(load_plan, job_files_of_fio_begin_with_a_section)
+{
+	static const struct {
+		const char *text;
+		bool job;
+	} rows[] = {
+		{ "[global]\nrw=read\n", true },
+		{ "\n; comment\n# comment\n \t[job]\n", true },
+		{ "[job", false },
+		{ "text\n[job]\n", false },
+		{ "# comment\n", false },
+		{ "", false },
+	};
+	char path[] = "/tmp/load_plan.XXXXXX";
+	int fd = mkstemp(path);
+
+	cr_assert_geq(fd, 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cr_assert_eq(ftruncate(fd, 0), 0);
+		cr_assert_eq(pwrite(fd, rows[i].text, strlen(rows[i].text), 0),
+			(ssize_t)strlen(rows[i].text));
+		cr_assert_eq(load_is_fio_job(path), rows[i].job, "%s", rows[i].text);
+	}
+	close(fd);
+	unlink(path);
+	cr_assert(!load_is_fio_job(path));
+	cr_assert(!load_is_fio_job("/dev/zero"));
+	cr_assert(!load_is_fio_job("/"));
+}
