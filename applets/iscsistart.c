@@ -16,38 +16,35 @@
 #define INVALID 7       /* its statuses: ISCSI_ERR_INVAL, ISCSI_ERR_NO_OBJS_FOUND */
 #define NOTHING 21
 
-#define RETRY_MAX 30 /* open-iscsi's value, to bridge the time until a switch forwards */
-
 struct start_options {
 	struct opt_common common;
-	const char *config, *initiator, *target, *tgpt, *address, *port, *debug, *monitor;
-	const char *user[2], *secret[2]; /* [0] ours, [1] the target's */
-	struct opt_list params;
-	bool connect, network, print, version, help;
+	struct iscsi_start_options start;
+	const char *debug, *monitor;
+	bool network, print, version, help;
 };
 
 #define AT(field) offsetof(struct start_options, field)
 static const struct opt rows[] = {
-	{ "config", 'c', OPT_TEXT, AT(config), "FILE",
+	{ "config", 'c', OPT_TEXT, AT(start.config), "FILE",
 		"with -b: file with settings; default /etc/iscsi/iscsid.conf" },
-	{ "initiatorname", 'i', OPT_TEXT, AT(initiator), "NAME", "name of this initiator" },
-	{ "targetname", 't', OPT_TEXT, AT(target), "NAME", "name of the target" },
-	{ "tgpt", 'g', OPT_TEXT, AT(tgpt), "N", "portal group tag, only printed" },
-	{ "address", 'a', OPT_TEXT, AT(address), "ADDRESS", "address of the portal" },
-	{ "port", 'p', OPT_TEXT, AT(port), "N", "port of the portal; default 3260" },
-	{ "username", 'u', OPT_TEXT, AT(user[0]), "NAME", "CHAP user name" },
-	{ "password", 'w', OPT_TEXT, AT(secret[0]), "SECRET", "CHAP secret" },
-	{ "username-in", 'U', OPT_TEXT, AT(user[1]), "NAME",
+	{ "initiatorname", 'i', OPT_TEXT, AT(start.initiator), "NAME", "name of this initiator" },
+	{ "targetname", 't', OPT_TEXT, AT(start.target), "NAME", "name of the target" },
+	{ "tgpt", 'g', OPT_TEXT, AT(start.tgpt), "N", "portal group tag, only printed" },
+	{ "address", 'a', OPT_TEXT, AT(start.address), "ADDRESS", "address of the portal" },
+	{ "port", 'p', OPT_TEXT, AT(start.port), "N", "port of the portal; default 3260" },
+	{ "username", 'u', OPT_TEXT, AT(start.user[0]), "NAME", "CHAP user name" },
+	{ "password", 'w', OPT_TEXT, AT(start.secret[0]), "SECRET", "CHAP secret" },
+	{ "username-in", 'U', OPT_TEXT, AT(start.user[1]), "NAME",
 		"required CHAP name of the target in mutual CHAP" },
-	{ "password-in", 'W', OPT_TEXT, AT(secret[1]), "SECRET",
+	{ "password-in", 'W', OPT_TEXT, AT(start.secret[1]), "SECRET",
 		"the target's secret: enables mutual CHAP" },
 	{ "debug", 'd', OPT_TEXT, AT(debug), "N", "1 or more: report each step" },
-	{ "fwparam-connect", 'b', OPT_FLAG, AT(connect), NULL,
+	{ "fwparam-connect", 'b', OPT_FLAG, AT(start.firmware), NULL,
 		"log in to the targets of the boot firmware (iBFT)" },
 	{ "fwparam-network", 'N', OPT_FLAG, AT(network), NULL,
 		"set up the network as in the iBFT" },
 	{ "fwparam-print", 'f', OPT_FLAG, AT(print), NULL, "print the iBFT" },
-	{ "param", 'P', OPT_LIST, AT(params), "NAME=VALUE",
+	{ "param", 'P', OPT_LIST, AT(start.params), "NAME=VALUE",
 		"setting by its name in open-iscsi's records; iface.transport_name=iser selects "
 		"iSER" },
 	ISCSI_MONITOR_ROW(struct start_options, monitor),
@@ -202,11 +199,11 @@ static int parse_option(struct start_options *opts, int letter, const char *valu
 		fprintf(stderr, NAME ": Invalid --param %.*s. Missing value.\n",
 			(int)strcspn(value, "="), value);
 		return INVALID;
-	} else if (opts->params.count == OPT_LIST_MAX) {
+	} else if (opts->start.params.count == OPT_LIST_MAX) {
 		fprintf(stderr, NAME ": more than %d --param\n", OPT_LIST_MAX);
 		return INVALID;
 	} else {
-		opts->params.item[opts->params.count++] = value;
+		opts->start.params.item[opts->start.params.count++] = value;
 	}
 	return 0;
 }
@@ -261,201 +258,26 @@ struct start { /* one run */
 	const struct start_options *opts;
 };
 
-static int wrong(struct start *s, const char *text)
+static void note_ignored(struct iscsi_start *core, const char *text)
 {
-	diag_set(s->call->diag, DIAG_USAGE, EINVAL, "%s%s", text,
-		s->call->by_link ? ". Exiting " NAME : "");
-	return INVALID;
-}
-
-static int one_session(struct start *s)
-{
-	const struct start_options *opts = s->opts;
-	struct diag *diag = s->call->diag, why = { 0 };
-	struct iscsi_records *records = &s->core.records;
-	uint64_t port = ISCSI_PORT, group = 0;
-	struct iscsi_boot_target *entry;
-	const char *host;
-
-	if (!opts->initiator)
-		return wrong(s, "InitiatorName not set");
-	if (!opts->tgpt || !strcmp(opts->tgpt, "-1"))
-		return wrong(s, "Portal Group not set");
-	if (!opts->target || !*opts->target)
-		return wrong(s, "TargetName not set");
-	if (!opts->address || !*opts->address)
-		return wrong(s, "IP Address not set");
-	if (opts->port && parse_u64(opts->port, 1, UINT16_MAX, &port, &why))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "port: %s", why.text), INVALID;
-	if (parse_u64(opts->tgpt, 0, UINT16_MAX, &group, &why))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "tgpt: %s", why.text), INVALID;
-	entry = s->core.boot_config.entry = calloc(1, sizeof(*entry));
-	if (!entry)
-		return diag_sys(diag, ENOMEM, NAME), EXIT_FAILED;
-	s->core.boot_config.count = 1;
-	*entry = (struct iscsi_boot_target){
-		.port = (uint16_t)port, .tpgt = (int)group, .lun = ISCSI_BOOT_NO_LUN
-	};
-	if (strlen(opts->target) >= sizeof(entry->name) ||
-		strlen(opts->address) >= sizeof(entry->host))
-		return wrong(s, "TargetName or IP Address is too long");
-	strcpy(entry->name, opts->target);
-	host = opts->address + (*opts->address == '[');
-	snprintf(entry->host, sizeof(entry->host), "%.*s", (int)strcspn(host, "]"), host);
-	for (unsigned i = 0; i < 2; i++) {
-		records->user[i] = opts->user[i];
-		records->secret[i] = opts->secret[i];
-		if ((opts->user[i] && strlen(opts->user[i]) >= ISCSI_BOOT_TEXT) ||
-			(opts->secret[i] && strlen(opts->secret[i]) >= ISCSI_BOOT_TEXT))
-			return wrong(s, "user name or secret too long: must be at most 256 bytes");
-	}
-	return 0;
-}
-
-static int firmware_sessions(struct start *s)
-{
-	struct diag *diag = s->call->diag;
-
-	if (!kernel_iscsi_firmware(s->core.root, &s->core.boot_config, diag) &&
-		!s->core.boot_config.initiator[0] && !s->opts->initiator)
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT,
-			"no initiator name in the iBFT: expected -i NAME");
-	if (diag->err) {
-		out_line(s->call->out, "Could not get boot entry.");
-		return NOTHING;
-	}
-	for (unsigned i = 0; i < s->core.boot_config.count; i++)
-		s->core.boot_config.entry[i].tpgt = 1;
-	strcpy(s->core.records.initiator, s->core.boot_config.initiator);
-	return 0;
-}
-
-static int parse_param(struct start *s, const char *param)
-{
-	size_t len = strcspn(param, "=");
-	struct diag why = { 0 };
-	char name[128] = "";
-	int err = -ENOENT;
-
-	if (len < sizeof(name)) {
-		memcpy(name, param, len);
-		name[len] = 0;
-		err = param[len] && param[len + 1]
-			      ? iscsi_record_set(
-					&s->core.records, s->core.root, name, param + len + 1, &why)
-			      : -EINVAL;
-	}
-	if (!err)
-		return 0;
-	if (err == -ENOENT && iscsi_record_is_other(name)) {
-		note(s->call, "%s is ignored: for iscsid or offload cards only", name);
-		return 0;
-	}
-	if (err == -ENOENT)
-		diag_set(s->call->diag, DIAG_USAGE, EINVAL, "Unknown parameter %s.", name);
-	else
-		diag_set(s->call->diag, DIAG_USAGE, EINVAL, "Invalid --param %.*s. %s", (int)len,
-			param, why.err ? why.text : "Missing value.");
-	return EXIT_FAILED;
-}
-
-/* Unknown names in the file are ignored: it is iscsid's, too. Users and secrets come from the
- * firmware. */
-static int apply_line(const char *name, const char *value, void *arg)
-{
-	struct start *s = arg;
-	struct diag why = { 0 };
-
-	if (strncmp(name, "node.session.auth.", 18) || !strcmp(name, "node.session.auth.chap_algs"))
-		iscsi_record_set(&s->core.records, s->core.root, name, value, &why);
-	if (why.err && why.err != ENOENT)
-		note(s->call, "%s", why.text);
-	return 0;
+	note(core->user, "%s", text);
 }
 
 /* Read initiator, targets and settings from the options and the configuration. */
 static int read_settings(struct start *s)
 {
-	const struct start_options *opts = s->opts;
-	struct iscsi_records *records = &s->core.records;
-	int rc;
+	struct iscsi_start_options opts = s->opts->start;
+	struct call *call = s->call;
 
-	iscsi_settings_init(&records->set);
-	rc = opts->connect ? firmware_sessions(s) : one_session(s);
-	if (rc)
-		return rc;
-	if (opts->initiator && strlen(opts->initiator) >= sizeof(records->initiator))
-		return wrong(s, "InitiatorName is too long");
-	if (opts->initiator)
-		strcpy(records->initiator, opts->initiator);
-	if (opts->connect &&
-		kernel_iscsi_conf_file(s->core.root, opts->config, apply_line, s, s->call->diag))
+	opts.exiting = call->by_link ? ". Exiting " NAME : NULL;
+	if (!iscsi_start_targets(&s->core, &opts, call->diag))
+		return iscsi_start_settings(&s->core, &opts, call->diag) ? EXIT_FAILED : 0;
+	if (call->diag->code == DIAG_USAGE)
+		return INVALID;
+	if (!opts.firmware)
 		return EXIT_FAILED;
-	/* as open-iscsi's iscsistart, which leaves no process to answer pings */
-	records->set.noop_interval = records->set.noop_timeout = 0;
-	records->retry_max = RETRY_MAX;
-	for (unsigned i = 0; i < opts->params.count && !rc; i++)
-		rc = parse_param(s, opts->params.item[i]);
-	for (unsigned i = 0; i < s->core.boot_config.count && !rc; i++) {
-		struct iscsi_boot_target *entry = &s->core.boot_config.entry[i];
-
-		for (unsigned j = 0; j < 2; j++) {
-			if (records->user[j])
-				strcpy(entry->user[j], records->user[j]);
-			if (records->secret[j])
-				strcpy(entry->secret[j], records->secret[j]);
-		}
-		/* Mutual CHAP that is only half configured must not end in a login without it. */
-		if ((!entry->user[1][0] && !entry->secret[1][0]) ||
-			(entry->secret[0][0] && entry->secret[1][0]))
-			continue;
-		diag_set(s->call->diag, DIAG_USAGE, EINVAL,
-			entry->secret[0][0]
-				? "mutual CHAP also needs the target's secret: --password-in"
-				: "CHAP configuration has incoming authentication credentials but "
-				  "has no outgoing credentials configured.");
-		rc = EXIT_FAILED;
-	}
-	return rc;
-}
-
-/* open-iscsi's error number and text */
-static unsigned error_of(const struct attach_iscsi *one, const char **text)
-{
-	static const struct {
-		uint8_t number;
-		uint32_t codes; /* enum diag_code that mean it */
-		const char *text;
-	} errors[] = {
-		{ 3, 1u << DIAG_NO_MEMORY, "no available memory" },
-		{ 5, 1u << DIAG_PROTOCOL, "encountered iSCSI login failure" },
-		{ 8,
-			1u << DIAG_REFUSED | 1u << DIAG_UNREACHABLE | 1u << DIAG_CLOSED |
-				1u << DIAG_TIMEOUT,
-			"connection timed out" },
-		{ 12, 1u << DIAG_NO_MODULE | 1u << DIAG_NO_DEVICE,
-			"iSCSI driver not found. Please make sure it is loaded, and retry the "
-			"operation" },
-		{ 13, 1u << DIAG_PERMISSION, "daemon access denied" },
-		{ 15, 1u << DIAG_BUSY, "session exists" },
-		{ 19, 0, "encountered non-retryable iSCSI login failure" },
-		{ 21, 1u << DIAG_NOT_FOUND, "no objects found" },
-		{ 24, 1u << DIAG_AUTH, "iSCSI login failed due to authorization failure" },
-		{ 9, ~0u, "internal error" },
-	};
-	unsigned number = 0, i = 0;
-
-	if (one->result.status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 1) ||
-		one->result.status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 2))
-		number = 24;
-	else if (one->result.status >> 8 == ISCSI_LOGIN_INITIATOR)
-		number = 19;
-	else if (one->result.status >> 8 == ISCSI_LOGIN_TARGET) /* retried until the time was up */
-		number = 8;
-	while (number ? errors[i].number != number : !(errors[i].codes >> one->attach.why.code & 1))
-		i++;
-	*text = errors[i].text;
-	return errors[i].number;
+	out_line(call->out, "Could not get boot entry.");
+	return NOTHING;
 }
 
 static void report_session(struct start *s, unsigned i)
@@ -467,7 +289,7 @@ static void report_session(struct start *s, unsigned i)
 	unsigned number;
 
 	if (one->attach.why.err && call->by_link) {
-		number = error_of(one, &text);
+		number = iscsi_start_error(one, &text);
 		note(call, "initiator reported error (%u - %s)", number, text);
 	}
 	if (one->attach.why.err && (call->by_link || s->core.boot_config.count > 1)) {
@@ -568,8 +390,12 @@ static int log_in(struct start *s, bool *has_session)
 	struct call *call = s->call;
 	uint32_t ms = s->opts->common.timeout_ms;
 	struct loop *loop;
-	int rc = read_settings(s);
+	int rc;
 
+	s->core.retrying = retrying;
+	s->core.note = note_ignored;
+	s->core.user = call;
+	rc = read_settings(s);
 	if (rc)
 		return rc;
 	if (s->opts->common.dry_run)
@@ -581,8 +407,6 @@ static int log_in(struct start *s, bool *has_session)
 			entry->port, entry->tpgt);
 	}
 	fflush(stdout);
-	s->core.retrying = retrying;
-	s->core.user = call;
 	if (loop_new(&loop, &call->loop, call->diag))
 		return EXIT_FAILED;
 	rc = iscsi_start_run(&s->core, loop, ms ? loop_clock() + ms * MSEC : 0, call->diag)

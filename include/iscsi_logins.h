@@ -129,12 +129,27 @@ struct iscsi_start {
 	struct iscsi_records records;
 	struct iscsi_boot_config boot_config;
 	void (*retrying)(struct iscsi_start *, const struct attach_iscsi *); /* before a retry */
+	void (*note)(struct iscsi_start *, const char *text); /* a setting is ignored */
 	void *user;
 
 	struct attach_iscsi *attach; /* one for each target of the boot configuration */
 	struct iscsi_identity *from;
 	uint64_t retry_until;
 };
+struct iscsi_start_options { /* of open-iscsi's tool, as typed; NULL: unset */
+	const char *config, *initiator, *target, *tgpt, *address, *port;
+	const char *user[2], *secret[2]; /* [0] ours, [1] the target's */
+	struct opt_list params;
+	bool firmware;       /* the targets of the firmware instead of one by options */
+	const char *exiting; /* appended to errors about options that are missing or too long */
+};
+/* Set the targets and the initiator's name. The options must outlive s. DIAG_USAGE: invalid
+ * options; other errors are the firmware's. */
+int iscsi_start_targets(struct iscsi_start *, const struct iscsi_start_options *, struct diag *);
+/* Then set the records, from the file and the parameters, and the credentials of each target. */
+int iscsi_start_settings(struct iscsi_start *, const struct iscsi_start_options *, struct diag *);
+/* Return open-iscsi's error number of a failed login (iscsiadm(8)), and its text. */
+unsigned iscsi_start_error(const struct attach_iscsi *, const char **text);
 /* Attach all in parallel, with open-iscsi's retries. Runs the loop. until: loop_clock(), 0: none.
  * Return 0 with the results in .attach.why, or -errno. */
 int iscsi_start_run(struct iscsi_start *, struct loop *, uint64_t until, struct diag *);
