@@ -6,7 +6,6 @@
 #include "srp_show.h"
 #include "uri.h"
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,50 +58,6 @@ static bool is_old(const struct call *call)
 	return !strcmp(call->name, OLD_NAME);
 }
 
-static bool is_mapped(const uint8_t gid[16])
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid, prefix, sizeof(prefix));
-}
-
-/* The ports the user named, of one way to name them. */
-struct names {
-	struct mad_port_id *list;
-	unsigned count;
-};
-
-static int read_lids(struct names *names, const struct opt_list *list, struct diag *diag)
-{
-	struct diag why = { 0 };
-	uint64_t lid;
-
-	for (unsigned i = 0; i < list->count; i++) {
-		if (parse_u64(list->item[i], MAD_LID_MIN, MAD_LID_MAX, &lid, &why))
-			return diag_set(diag, DIAG_USAGE, why.err, "--lid: %s", why.text);
-		names->list[names->count++].lid = (uint16_t)lid;
-	}
-	return 0;
-}
-
-static int read_gids(struct names *names, const struct opt_list *list, struct diag *diag)
-{
-	for (unsigned i = 0; i < list->count; i++) {
-		struct mad_port_id *named = &names->list[names->count++];
-		int err = mad_gid_parse(named->gid, list->item[i], diag);
-
-		if (err)
-			return err;
-		if (!is_mapped(named->gid))
-			continue;
-		diag_set(diag, DIAG_UNSUPPORTED, EINVAL,
-			"--gid %s: the kernel drops answers from IPv4 GIDs", list->item[i]);
-		return diag_hint(diag, "use its IPv6 GID (fe80:...), on the target: "
-				       "cat /sys/class/infiniband/*/ports/*/gids/0");
-	}
-	return 0;
-}
-
 static int unexpected(const struct call *call)
 {
 	diag_set(call->diag, DIAG_USAGE, EINVAL, "unexpected operand '%s'", call->operand[0]);
@@ -127,19 +82,6 @@ static int check_words(struct call *call)
 	return 0;
 }
 
-/* Routes are read here and followed once the port is open. */
-static int read_names(struct call *call, struct names *names, struct mad_end_port *seen)
-{
-	const struct discover_options *opts = call->opts;
-	int err = read_lids(names, &opts->lid, call->diag);
-
-	if (!err)
-		err = read_gids(names, &opts->gid, call->diag);
-	for (unsigned i = 0; !err && i < opts->route.count; i++)
-		err = mad_route_parse(&seen[i], opts->route.item[i], call->diag);
-	return err;
-}
-
 /* The port, ready to send; for looking around a link that is up is enough. */
 static int choose_port(struct call *call, int root, struct mad_port_info *port)
 {
@@ -155,17 +97,6 @@ static int choose_port(struct call *call, int root, struct mad_port_info *port)
 	if (err || ((opts->walk || opts->route.count) && port->state >= PORT_INIT))
 		return err;
 	return mad_port_usable(port, call->diag);
-}
-
-/* Of --timeout, which bounds all there is to do. */
-static uint32_t left_ms(const struct call *call, uint64_t begun_ns)
-{
-	const struct discover_options *opts = call->opts;
-	uint64_t spent = (loop_clock() - begun_ns) / 1000000;
-
-	if (!opts->common.timeout_ms)
-		return 0;
-	return spent < opts->common.timeout_ms ? opts->common.timeout_ms - (uint32_t)spent : 1;
 }
 
 static void progressed(void *arg, unsigned done, unsigned all)
@@ -199,69 +130,47 @@ static int status(struct call *call, const struct srp_show *show)
 	return srp_target_diag(first, call->diag);
 }
 
-/* A port that was seen becomes one to ask if it can be reached by its LID. */
-static void add_seen(struct call *call, struct names *names, const struct mad_end_port *seen)
+static void note(void *call, const char *text)
 {
-	char route[SMP_HOPS_MAX * 4 + 2] = "0";
-	size_t at = 1;
-
-	if (seen->state == PORT_ACTIVE && seen->lid >= MAD_LID_MIN && seen->lid <= MAD_LID_MAX) {
-		struct mad_port_id *named = &names->list[names->count++];
-
-		named->lid = seen->lid;
-		named->known = true;
-		mad_gid_make(named->gid, seen->prefix, seen->guid);
-		return;
-	}
-	for (unsigned i = 0; i < seen->hops; i++)
-		at += (size_t)snprintf(route + at, sizeof(route) - at, ",%u", seen->hop[i]);
-	call_note(call, "route %s (GUID %016" PRIx64 "): %s", route, seen->guid,
-		mad_port_state_text(seen->state));
+	call_note(call, "%s", text);
 }
 
-static int follow(
-	struct call *call, struct mad *mad, struct mad_end_port *seen, struct names *names)
+static int read_ports(struct call *call, struct mad_selection *ports)
 {
 	const struct discover_options *opts = call->opts;
+	struct diag why = { 0 };
+	uint64_t lid;
+	int err = 0;
 
-	for (unsigned i = 0; i < opts->route.count; i++) {
-		if (mad_query_route(mad, &seen[i], call->diag))
-			return diag_ctx(call->diag, "route %s", opts->route.item[i]);
-		add_seen(call, names, &seen[i]);
+	for (unsigned i = 0; i < opts->lid.count && !err; i++) {
+		if (parse_u64(opts->lid.item[i], MAD_LID_MIN, MAD_LID_MAX, &lid, &why))
+			return diag_set(call->diag, DIAG_USAGE, why.err, "--lid: %s", why.text);
+		err = mad_select_lid(ports, (uint16_t)lid, call->diag);
 	}
-	return 0;
+	for (unsigned i = 0; i < opts->gid.count && !err; i++)
+		err = mad_select_gid(ports, opts->gid.item[i], call->diag);
+	for (unsigned i = 0; i < opts->route.count && !err; i++)
+		err = mad_select_route(ports, opts->route.item[i], call->diag);
+	return err;
 }
 
-static int walk(struct call *call, struct mad *mad, struct names *names)
-{
-	struct mad_topology view;
-	int err = mad_walk(mad, left_ms(call, loop_clock()), &view, call->diag);
-
-	if (err)
-		return err;
-	call_note(call, "found %u nodes, %u end ports%s", view.nodes, view.count,
-		view.silent ? "; nodes behind some links do not answer" : "");
-	names->list = calloc(view.count + 1, sizeof(*names->list));
-	for (unsigned i = 0; names->list && i < view.count; i++)
-		if (view.port[i].management)
-			add_seen(call, names, &view.port[i]);
-	free(view.port);
-	return names->list ? 0 : diag_sys(call->diag, ENOMEM, "list of ports");
-}
-
-static int ask(struct call *call, struct mad *mad, const struct names *names, bool named,
-	uint64_t begun_ns, struct srp_show *show)
+static int scan(
+	struct call *call, struct mad *mad, struct mad_selection *ports, struct srp_show *show)
 {
 	const struct discover_options *opts = call->opts;
+	uint32_t ms = opts->common.timeout_ms;
+	uint64_t until = ms ? loop_clock() + ms * MSEC : 0;
+	int err = mad_select_find(ports, mad, ms, call->diag);
 	const struct mad_scan_options how = {
-		.only = named ? names->list : NULL,
-		.count = names->count,
-		.timeout_ms = left_ms(call, begun_ns),
+		.only = mad_select_ports(ports),
+		.count = ports->count,
+		.timeout_ms = loop_left_ms(until, 1),
 		.progress = isatty(STDERR_FILENO) && !opts->common.quiet ? progressed : NULL,
 	};
 	struct mad_scan_result found;
-	int err = mad_scan(mad, &how, &found, call->diag);
 
+	if (!err)
+		err = mad_scan(mad, &how, &found, call->diag);
 	if (err)
 		return err;
 	show->found = &found;
@@ -277,30 +186,7 @@ static int ask(struct call *call, struct mad *mad, const struct names *names, bo
 	return err;
 }
 
-static int look_and_ask(struct call *call, struct mad *mad, struct mad_end_port *seen,
-	struct names *names, struct srp_show *show)
-{
-	const struct discover_options *opts = call->opts;
-	uint64_t begun = loop_clock();
-	int err = 0;
-
-	if (opts->walk)
-		err = walk(call, mad, names);
-	else if (opts->route.count)
-		err = follow(call, mad, seen, names);
-	if (!err)
-		err = mad_port_usable(mad_port(mad), call->diag);
-	if (!err && opts->route.count && !names->count)
-		err = diag_set(call->diag, DIAG_UNREACHABLE, EHOSTUNREACH,
-			"no port at the end of the routes can be queried");
-	return err ? err
-		   : ask(call, mad, names,
-			     opts->walk || opts->route.count || opts->lid.count || opts->gid.count,
-			     begun, show);
-}
-
-static int run(struct call *call, const struct mad_port_info *port, struct mad_end_port *seen,
-	struct names *names, struct srp_show *show)
+static int run(struct call *call, struct mad_selection *ports, struct srp_show *show)
 {
 	const struct discover_options *opts = call->opts;
 	const struct mad_limits limits = { .answer_ms = opts->answer_ms };
@@ -310,12 +196,33 @@ static int run(struct call *call, const struct mad_port_info *port, struct mad_e
 
 	if (err)
 		return err;
-	err = mad_open(&mad, loop, port, &limits, call->diag);
+	err = mad_open(&mad, loop, show->port, &limits, call->diag);
 	if (!err) {
-		err = look_and_ask(call, mad, seen, names, show);
+		err = scan(call, mad, ports, show);
 		mad_close(mad);
 	}
 	loop_free(loop);
+	return err;
+}
+
+static int open_and_scan(struct call *call, struct mad_selection *ports, struct srp_show *show)
+{
+	struct kernel_srp *hosts = NULL;
+	struct mad_port_info port;
+	int root = kernel_root(), err;
+
+	if (root < 0)
+		return diag_sys(call->diag, errno, "open /");
+	err = choose_port(call, root, &port);
+	if (!err)
+		err = kernel_srp_list(root, &hosts, &show->nhosts, call->diag);
+	show->hosts = hosts;
+	show->policy.more.imm_data = kernel_srp_imm_data(root);
+	show->port = &port;
+	close(root);
+	if (!err)
+		err = run(call, ports, show);
+	free(hosts);
 	return err;
 }
 
@@ -332,34 +239,16 @@ static int discover(struct call *call)
 		.lines = opts->common.verbose && !is_old(call),
 		.filter = &filter,
 	};
-	struct kernel_srp *hosts = NULL;
-	struct mad_port_id named[OPT_LIST_MAX] = { 0 };
-	struct mad_end_port seen[OPT_LIST_MAX] = { 0 };
-	struct names names = { .list = named };
-	struct mad_port_info port;
-	int err = check_words(call), root;
+	struct mad_selection ports = { .walk = opts->walk, .note = note, .arg = call };
+	int err = check_words(call);
 
 	for (unsigned i = 0; !err && i < SRP_KEYS; i++)
 		err = srp_filter_read(&filter, i, &opts->key[i], call->diag);
 	if (!err)
-		err = read_names(call, &names, seen);
-	if (err)
-		return err;
-	root = kernel_root();
-	if (root < 0)
-		return diag_sys(call->diag, errno, "open /");
-	err = choose_port(call, root, &port);
+		err = read_ports(call, &ports);
 	if (!err)
-		err = kernel_srp_list(root, &hosts, &show.nhosts, call->diag);
-	show.hosts = hosts;
-	show.policy.more.imm_data = kernel_srp_imm_data(root);
-	show.port = &port;
-	close(root);
-	if (!err)
-		err = run(call, &port, seen, &names, &show);
-	free(hosts);
-	if (names.list != named)
-		free(names.list);
+		err = open_and_scan(call, &ports, &show);
+	mad_select_free(&ports);
 	return err;
 }
 

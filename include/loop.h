@@ -46,6 +46,14 @@ void loop_stop(struct loop *);
 bool loop_wait(struct loop *, const volatile int *flag, uint64_t deadline_ns);
 uint64_t loop_now(const struct loop *); /* the time, read once a turn */
 uint64_t loop_clock(void);              /* the time, read now */
+/* Return the milliseconds until a deadline (loop_clock()), divided by `parts`, at least 1; 0 for
+ * the deadline 0: none. */
+static inline uint32_t loop_left_ms(uint64_t deadline_ns, unsigned parts)
+{
+	uint64_t now = loop_clock(), left = deadline_ns > now ? deadline_ns - now : 0;
+
+	return !deadline_ns ? 0 : left / MSEC / parts ? (uint32_t)(left / MSEC / parts) : 1;
+}
 
 /* A descriptor, level-triggered. The caller sets fd, events, ready and poll. */
 struct loop_fd {

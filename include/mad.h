@@ -197,6 +197,28 @@ struct mad_port_id {
 	uint8_t gid[16];
 };
 
+/* The ports to query, by LID, by GID, at the end of directed routes, or all that a walk finds: one
+ * of these kinds. Zeroed, then set by the owner, who calls mad_select_free(). */
+struct mad_selection {
+	bool walk;
+	void (*note)(void *arg, const char *text); /* a port that can't be queried; a walk's size */
+	void *arg;
+
+	struct mad_port_id *port; /* the result */
+	unsigned count;
+	struct mad_end_port *route;
+	unsigned routes;
+};
+int mad_select_lid(struct mad_selection *, uint16_t lid, struct diag *);
+int mad_select_gid(struct mad_selection *, const char *text, struct diag *);
+int mad_select_route(struct mad_selection *, const char *text, struct diag *);
+/* Walk, or follow the routes, to find the ports there. Fails if the own port can't be used for a
+ * scan, or if no route ends at a port with a LID. Runs the loop. timeout_ms: of a walk, 0: none. */
+int mad_select_find(struct mad_selection *, struct mad *, uint32_t timeout_ms, struct diag *);
+/* Return the `count` ports, for mad_scan_options.only. NULL: nothing was selected. */
+const struct mad_port_id *mad_select_ports(const struct mad_selection *);
+void mad_select_free(struct mad_selection *);
+
 struct mad_scan_options {
 	const struct mad_port_id *only; /* query only these ports; NULL: the whole fabric */
 	unsigned count;
