@@ -11,8 +11,6 @@
 #include <unistd.h>
 
 #define TIMEOUT_MS  15000
-#define PROBE_MS    3000
-#define PORTALS     64 /* that are probed */
 #define PORTAL_TEXT 272
 
 struct discover_options {
@@ -52,37 +50,16 @@ static const struct opt_foreign foreign[] = {
 
 static const struct discover_options defaults = { .common.timeout_ms = TIMEOUT_MS };
 
-struct portal { /* of all records, each once */
-	const struct iscsi_record *record;
-	struct diag why; /* its name is not found */
-	struct iscsi_probe *probe[ISCSI_CARRIERS];
-};
-
 struct discovery {
 	struct call *call;
-	struct loop *loop;
 	int root;
 	const char *word; /* the operand, for messages */
 	struct uri uri;
 	struct iscsi_credentials credentials;
-	struct addr server;
-	bool enabled[ISCSI_CARRIERS];
-	struct iscsi_target_list found[ISCSI_CARRIERS];
-	struct diag why[ISCSI_CARRIERS];
 	struct diag rdma; /* what the system lacks for it */
-	uint64_t until;
-	struct portal portal[PORTALS];
-	struct iscsi_probe probe[PORTALS * ISCSI_CARRIERS];
-	unsigned portals, probes;
+	struct iscsi_search search;
 	bool probed;
 };
-
-static uint32_t left_ms(const struct discovery *d, uint32_t part)
-{
-	uint64_t now = loop_clock(), left = d->until > now ? (d->until - now) / MSEC / part : 0;
-
-	return !d->until ? 0 : left ? (uint32_t)left : 1;
-}
 
 /* A portal as it is printed. */
 static int read_portal(struct discovery *d, const char *text, struct diag *diag)
@@ -133,24 +110,23 @@ static int read_call(struct discovery *d)
 		return err;
 	if (!word)
 		word = portal ? "auto" : strcmp(d->uri.scheme, "iser") ? "tcp" : "iser";
-	d->enabled[ISCSI_TCP] = strcmp(word, "iser");
-	d->enabled[ISCSI_ISER] = strcmp(word, "tcp");
-	d->until = ms ? loop_clock() + ms * MSEC : 0;
-	return uri_resolve(&d->uri, ISCSI_PORT, ms, &d->server, diag);
+	d->search.enabled[ISCSI_TCP] = strcmp(word, "iser");
+	d->search.enabled[ISCSI_ISER] = strcmp(word, "tcp");
+	d->search.until = ms ? loop_clock() + ms * MSEC : 0;
+	return uri_resolve(&d->uri, ISCSI_PORT, ms, &d->search.server, diag);
 }
 
-static void ask(struct discovery *d, enum iscsi_carrier carrier, uint32_t ms)
+static void query(struct discovery *d, enum iscsi_carrier carrier)
 {
-	struct iscsi_target_list *found = &d->found[carrier];
-	struct diag *why = &d->why[carrier];
+	struct iscsi_target_list *found = &d->search.found[carrier];
+	struct diag *why = &d->search.why[carrier];
 	struct out *out = d->call->out;
 	const struct addr *at;
 	char where[ADDR_TEXT];
 
-	if (iscsi_discover(d->loop, &d->server, carrier, &d->credentials.from, ms, found, why) &&
-		carrier == ISCSI_ISER && d->rdma.err)
+	if (iscsi_search_list(&d->search, carrier) && carrier == ISCSI_ISER && d->rdma.err)
 		*why = d->rdma;
-	at = why->err ? &d->server : &found->at;
+	at = why->err ? &d->search.server : &found->at;
 	out_object(out, NULL);
 	out_text(out, "transport", NULL, "%s", iscsi_carrier_name(carrier));
 	iscsi_show_portal(out, addr_host(at, where), addr_port(at));
@@ -170,54 +146,6 @@ static void ask(struct discovery *d, enum iscsi_carrier carrier, uint32_t ms)
 			why->err ? "" : found->alg);
 }
 
-static bool same_portal(const struct iscsi_record *a, const struct iscsi_record *b)
-{
-	return !strcmp(a->host, b->host) && a->port == b->port;
-}
-
-/* The answers of both transports mostly agree. */
-static bool is_new(const struct discovery *d, const struct iscsi_record *record)
-{
-	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
-		for (unsigned i = 0; i < d->found[c].count; i++) {
-			const struct iscsi_record *other = &d->found[c].record[i];
-
-			if (other == record)
-				return true;
-			if (same_portal(record, other) && record->tpgt == other->tpgt &&
-				!strcmp(record->name, other->name))
-				return false;
-		}
-	return true;
-}
-
-static struct portal *find_portal(struct discovery *d, const struct iscsi_record *record)
-{
-	for (unsigned i = 0; i < d->portals; i++)
-		if (same_portal(record, d->portal[i].record))
-			return &d->portal[i];
-	return NULL;
-}
-
-static void add_portal(struct discovery *d, const struct iscsi_record *record)
-{
-	struct portal *portal = &d->portal[d->portals];
-	struct addr addr;
-
-	if (d->portals == PORTALS || find_portal(d, record))
-		return;
-	portal->record = record;
-	d->portals++;
-	if (addr_resolve(&addr, record->host, record->port, left_ms(d, 4), &portal->why))
-		return;
-	for (unsigned c = 0; c < ISCSI_CARRIERS; c++) {
-		if (!d->enabled[c])
-			continue;
-		portal->probe[c] = &d->probe[d->probes++];
-		*portal->probe[c] = (struct iscsi_probe){ .addr = addr, .carrier = (uint8_t)c };
-	}
-}
-
 static const char *portal_text(const struct iscsi_record *r, char text[PORTAL_TEXT])
 {
 	snprintf(text, PORTAL_TEXT, strchr(r->host, ':') ? "[%s]:%u" : "%s:%u", r->host, r->port);
@@ -225,7 +153,7 @@ static const char *portal_text(const struct iscsi_record *r, char text[PORTAL_TE
 }
 
 /* "answers over iser and tcp", or why not */
-static void note_portal(const struct discovery *d, const struct portal *portal)
+static void note_portal(const struct discovery *d, const struct iscsi_portal *portal)
 {
 	struct iscsi_probe *const *probe = portal->probe;
 	const char *why = portal->why.text;
@@ -247,43 +175,10 @@ static void note_portal(const struct discovery *d, const struct portal *portal)
 		call_note(d->call, "%s: no answer: %s", at, why);
 }
 
-static int probe(struct discovery *d)
-{
-	uint32_t ms = left_ms(d, 1);
-	int err;
-
-	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
-		for (unsigned i = 0; i < d->found[c].count; i++)
-			add_portal(d, &d->found[c].record[i]);
-	err = iscsi_probe(d->loop, &d->credentials.from, d->probe, d->probes,
-		!ms || ms > PROBE_MS ? PROBE_MS : ms, d->call->diag);
-	d->probed = !err;
-	for (unsigned i = 0; !err && i < d->portals; i++)
-		note_portal(d, &d->portal[i]);
-	return err;
-}
-
-static bool has_record(const struct iscsi_target_list *found, const struct iscsi_record *r)
-{
-	return found->count && r >= found->record && r < found->record + found->count;
-}
-
-/* iSER if the portal answers over it, else TCP; without a probe, or if it answers over neither, the
- * transport that the record was found over. */
-static enum iscsi_carrier carrier_of(struct discovery *d, const struct iscsi_record *r)
-{
-	const struct portal *portal = find_portal(d, r);
-
-	for (unsigned c = ISCSI_CARRIERS; portal && c-- > 0;)
-		if (portal->probe[c] && portal->probe[c]->answers)
-			return c;
-	return has_record(&d->found[ISCSI_TCP], r) ? ISCSI_TCP : ISCSI_ISER;
-}
-
-static void print_record(struct discovery *d, const struct iscsi_record *r)
+static void print_record(const struct discovery *d, const struct iscsi_record *r)
 {
 	const struct discover_options *opts = d->call->opts;
-	const struct portal *portal = find_portal(d, r);
+	const struct iscsi_portal *portal = iscsi_search_portal(&d->search, r);
 	struct out *out = d->call->out;
 	char at[PORTAL_TEXT], uri[URI_MAX];
 
@@ -299,7 +194,7 @@ static void print_record(struct discovery *d, const struct iscsi_record *r)
 				out_text(out, NULL, NULL, "%s", iscsi_carrier_name(c));
 		out_end(out);
 	}
-	iscsi_record_uri(r, carrier_of(d, r), uri);
+	iscsi_record_uri(r, iscsi_search_carrier(&d->search, r), uri);
 	if (opts->uris)
 		out_line(out, "%s", uri);
 	else
@@ -310,52 +205,41 @@ static void print_record(struct discovery *d, const struct iscsi_record *r)
 	out_end(out);
 }
 
-/* Of two failures, report the one of the transport that reached the portal. */
-static int failed(struct discovery *d)
-{
-	bool tcp = d->enabled[ISCSI_TCP] &&
-		   (!d->enabled[ISCSI_ISER] || d->why[ISCSI_ISER].code == DIAG_NO_DEVICE ||
-			   d->why[ISCSI_ISER].code == DIAG_NO_MODULE ||
-			   d->why[ISCSI_TCP].code != DIAG_REFUSED);
-
-	*d->call->diag = d->why[tcp ? ISCSI_TCP : ISCSI_ISER];
-	return -d->call->diag->err;
-}
-
 static int run(struct discovery *d)
 {
 	const struct discover_options *opts = d->call->opts;
+	const struct iscsi_record *record = NULL;
+	struct iscsi_search *search = &d->search;
+	struct diag *diag = d->call->diag;
 	struct out *out = d->call->out;
-	unsigned count = 0;
+	bool any = false;
 	int err;
 
 	out_text(out, "initiator", NULL, "%s", d->credentials.name.name);
 	out_list(out, "asked");
 	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
-		if (d->enabled[c])
-			ask(d, c,
-				left_ms(d,
-					d->enabled[ISCSI_TCP] && d->enabled[ISCSI_ISER] ? 2 : 1));
+		if (search->enabled[c])
+			query(d, c);
 	out_end(out);
-	if ((!d->enabled[ISCSI_TCP] || d->why[ISCSI_TCP].err) &&
-		(!d->enabled[ISCSI_ISER] || d->why[ISCSI_ISER].err))
-		return failed(d);
-	err = opts->no_probe ? 0 : probe(d);
-	out_list(out, "records");
-	for (unsigned c = 0; !err && c < ISCSI_CARRIERS; c++)
-		for (unsigned i = 0; i < d->found[c].count; i++)
-			if (is_new(d, &d->found[c].record[i])) {
-				print_record(d, &d->found[c].record[i]);
-				count++;
-			}
-	out_end(out);
-	if (err || count)
+	err = iscsi_search_status(search, diag);
+	if (err)
 		return err;
-	diag_set(d->call->diag, DIAG_NOT_FOUND, ENOENT, "no target is listed for %s",
+	err = opts->no_probe ? 0 : iscsi_search_probe(search, diag);
+	d->probed = !opts->no_probe && !err;
+	for (unsigned i = 0; i < search->portals && d->probed; i++)
+		note_portal(d, &search->portal[i]);
+	out_list(out, "records");
+	while (!err && (record = iscsi_search_next(search, record))) {
+		print_record(d, record);
+		any = true;
+	}
+	out_end(out);
+	if (err || any)
+		return err;
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no target is listed for %s",
 		d->credentials.name.name);
-	return diag_hint(d->call->diag, "add this name to the target's access list, or use "
-					"another: --initiator NAME"),
-	       -ENOENT;
+	return diag_hint(diag, "add this name to the target's access list, or use "
+			       "another: --initiator NAME");
 }
 
 static int discover(struct call *call)
@@ -366,22 +250,22 @@ static int discover(struct call *call)
 	if (!d)
 		return diag_sys(call->diag, ENOMEM, "discovery");
 	d->call = call;
+	d->search.from = &d->credentials.from;
 	d->root = kernel_root();
 	err = d->root < 0 ? diag_sys(call->diag, errno, "open /") : read_call(d);
-	if (!err && d->enabled[ISCSI_ISER]) {
+	if (!err && d->search.enabled[ISCSI_ISER]) {
 		kernel_rdma_ready(d->root, &d->rdma);
 		d->rdma.hint[0] = 0;
 	}
 	if (!err)
-		err = loop_new(&d->loop, &call->loop, call->diag);
+		err = loop_new(&d->search.loop, &call->loop, call->diag);
 	if (!err) {
 		err = run(d);
-		loop_free(d->loop);
+		loop_free(d->search.loop);
 		if (err < 0)
 			diag_ctx(call->diag, "%s", d->word);
 	}
-	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
-		iscsi_target_list_free(&d->found[c]);
+	iscsi_search_free(&d->search);
 	if (d->root >= 0)
 		close(d->root);
 	explicit_bzero(d, sizeof(*d));

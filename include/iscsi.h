@@ -193,3 +193,43 @@ struct iscsi_probe {
  * probed. */
 int iscsi_probe(struct loop *, const struct iscsi_identity *, struct iscsi_probe *, unsigned count,
 	uint32_t timeout_ms, struct diag *);
+
+/* All targets of a portal, over one carrier or both, and probes of their portals. Zeroed, then set
+ * by the owner. Functions run the loop. */
+#define ISCSI_SEARCH_PORTALS 64 /* that are probed */
+struct iscsi_portal {
+	const struct iscsi_record *record; /* the first one at this portal */
+	struct diag why;                   /* its name was not resolved */
+	struct iscsi_probe *probe[ISCSI_CARRIERS];
+};
+struct iscsi_search {
+	struct loop *loop;
+	const struct iscsi_identity *from;
+	struct addr server;
+	bool enabled[ISCSI_CARRIERS];
+	uint64_t until; /* loop_clock(); 0: no limit */
+
+	struct iscsi_target_list found[ISCSI_CARRIERS];
+	struct diag why[ISCSI_CARRIERS];
+	struct iscsi_portal portal[ISCSI_SEARCH_PORTALS];
+	unsigned portals;
+
+	struct iscsi_probe probe[ISCSI_SEARCH_PORTALS * ISCSI_CARRIERS]; /* private */
+	unsigned probes;
+};
+/* List the targets over a carrier that is enabled: sets found or why, whose error it returns. */
+int iscsi_search_list(struct iscsi_search *, enum iscsi_carrier);
+/* Return 0 if a carrier succeeded, or the error of the one that reached the portal. */
+int iscsi_search_status(const struct iscsi_search *, struct diag *);
+/* Probe the portals of all records. Errors as of iscsi_probe(). */
+int iscsi_search_probe(struct iscsi_search *, struct diag *);
+/* Return the record after `last` (NULL: the first) of both lists, without duplicates. */
+const struct iscsi_record *iscsi_search_next(
+	const struct iscsi_search *, const struct iscsi_record *last);
+/* Return the portal of a record. NULL: it was not probed. */
+const struct iscsi_portal *iscsi_search_portal(
+	const struct iscsi_search *, const struct iscsi_record *);
+/* Return the carrier to use: iSER if the portal answers over it, else TCP; without a probe or an
+ * answer the one that listed the record. */
+enum iscsi_carrier iscsi_search_carrier(const struct iscsi_search *, const struct iscsi_record *);
+void iscsi_search_free(struct iscsi_search *);
