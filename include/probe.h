@@ -40,3 +40,37 @@ struct probe {                 /* zeroed */
 void probe_start(struct probes *, struct probe *, uint32_t ms, const char *const *args);
 bool probe_started(const struct probe *);
 void probes_wait(struct probes *); /* run the loop until all have ended */
+
+/* All disks that a host offers, for `discover`. Zeroed; the caller calls disk_search_free(). */
+#define DISK_SEARCH_MAX 8192 /* disks; each is compared with those before */
+struct disk_query {
+	const struct service *service;
+	struct diag why; /* err 0: it has listed disks */
+
+	char uri[URI_MAX]; /* private */
+	struct probe probe;
+};
+struct disk_search {
+	const char *text; /* the host, as typed */
+	struct uri host;  /* with the scheme, unless `all` */
+	bool all;         /* protocols */
+	struct disk_query query[SERVICES + 1];
+	unsigned queries;
+	char **found; /* URIs */
+	unsigned count;
+	bool more;      /* than DISK_SEARCH_MAX */
+	bool no_memory; /* a disk is missing */
+
+	unsigned listed; /* private */
+};
+/* Read "HOST", "HOST:PORT", "[ADDRESS]:PORT", or a URI without path. */
+int disk_search_read(struct disk_search *, const char *text, struct diag *);
+/* Query the service of the scheme, or all. Runs the loop; ms: limit of each query. */
+int disk_search_run(struct disk_search *, struct probes *, uint32_t ms, struct diag *);
+void disk_search_add(const char *uri, void *search); /* a disk; URIs of servers are skipped */
+/* Return whether all queries failed alike, as with a name that is not found. */
+bool disk_search_same_reason(const struct disk_search *);
+/* No disk was found: set the reason that all queries share, else that of one that refused to list
+ * its disks, else that the host offers none. Returns -errno. */
+int disk_search_none(const struct disk_search *, struct diag *);
+void disk_search_free(struct disk_search *);
