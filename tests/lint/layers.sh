@@ -9,7 +9,7 @@ shopt -s nullglob globstar
 # room: contracts of include/ (patterns) : libraries (patterns of <...>), which are reserved to the rooms that list them
 table='
 main.c  : applet out uri resolve :
-applets : applet doctor probe rdma_port attach attach_boot attach_nvme attach_srp out uri bdev child protocol nvmf service export nbd_server kernel_* mad copy load stats srp_show srp_daemon nfs attach_nfs iscsi attach_iscsi iscsi_monitor content daemon disk_open iscsi_logins :
+applets : applet doctor probe rdma_port attach attach_boot attach_nvme attach_srp out uri bdev child protocol nvmf service export nbd_server kernel_* mad copy load stats srp_show srp_daemon nfs attach_nfs iscsi attach_iscsi iscsi_monitor content daemon disk_open iscsi_logins cpio :
 attach  : attach attach_iscsi attach_nfs attach_nvme attach_srp child iscsi iscsi_carrier iscsi_logins kernel_* mad nfs nfs_mount nvmf opt_list out resolve stream uri wire/nvmf :
 boot    : applet_run attach_boot kernel_* out uri wire/nvmf uapi/* : cjson/*
 inspect : attach_boot doctor kernel_* out probe applet_run uri : cjson/* netlink/*
@@ -24,7 +24,7 @@ block   : bdev split uri out mem copy content protocol image : liburing.h mbedtl
 mad     : mad port_events wire/mad : infiniband/*
 net     : port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
 uri     : uri word :
-base    : applet uri image child crc32c mem out resolve stats word : mbedtls/*
+base    : applet cpio uri image child crc32c mem out resolve stats word : mbedtls/*
 include : * :
 '
 everywhere='base64 diag grow min loop names policy wire'
