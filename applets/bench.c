@@ -383,7 +383,7 @@ static int blame(struct bench *bench, enum load_backend backend, const struct di
 {
 	const struct bench_options *opts = bench->opts;
 	struct diag *why = bench->call->diag;
-	int err = disk_blame_rdma(why, rdma);
+	int err = kernel_rdma_blame(why, rdma);
 	bool no_rdma = why->code == DIAG_NO_DEVICE || why->code == DIAG_NO_MODULE;
 
 	why->hint[0] = 0;

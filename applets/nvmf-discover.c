@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nvmf-discover: query discovery controllers and their referrals, and print the log pages as
  * nvme-cli does. */
-#include "bdev.h"
-#include "disk_open.h"
-#include "grow.h"
 #include "nvmf_rows.h"
 #include "out.h"
 #include <errno.h>
@@ -75,153 +72,37 @@ static const struct opt_foreign foreign[] = {
 
 static const struct discover_options defaults;
 
-struct discovery {
-	struct call *call;
-	struct loop *loop;
-	int root;
-	struct nvmf_queries all;
-	struct nvmf_log log; /* of all */
-	unsigned logs, fails;
-	const char *hostnqn; /* of the last query */
-};
-
-static bool same_record(const struct nvmf_record *a, const struct nvmf_record *b)
+static void show_identities(struct call *call, const struct nvmf_queries *all)
 {
-	return a->trtype == b->trtype && a->adrfam == b->adrfam && a->subtype == b->subtype &&
-	       a->portid == b->portid && !strcmp(a->traddr, b->traddr) &&
-	       !strcmp(a->trsvcid, b->trsvcid) && !strcmp(a->subnqn, b->subnqn);
-}
-
-/* Merge a log into the others, without duplicate records. */
-static int merge(struct discovery *d, const struct nvmf_log *log, struct diag *diag)
-{
-	struct nvmf_log *all = &d->log;
-	unsigned before = all->count;
-
-	if (!d->logs++)
-		all->genctr = log->genctr;
-	for (unsigned i = 0; i < log->count; i++) {
-		struct nvmf_record *record;
-		unsigned at = 0;
-
-		while (at < before && !same_record(&all->record[at], &log->record[i]))
-			at++;
-		record = at == before ? grow(all->record, all->count) : NULL;
-		if (record)
-			*record = log->record[i];
-		else if (at == before)
-			return diag_sys(diag, ENOMEM, "discovery records");
-	}
-	for (unsigned i = 0; i < log->failures; i++) {
-		struct nvmf_failure *failure = grow(all->failure, all->failures);
-
-		if (!failure)
-			return diag_sys(diag, ENOMEM, "discovery records");
-		*failure = log->failure[i];
-	}
-	return 0;
-}
-
-/* Query in parallel. */
-static int query_controllers(struct discovery *d)
-{
-	const struct discover_options *opts = d->call->opts;
-	const struct opt_common *common = &opts->common;
-	struct attach **list = calloc(d->all.count, sizeof(*list));
-	int err;
-
-	if (!list)
-		return diag_sys(d->call->diag, ENOMEM, "discovery");
-	for (unsigned i = 0; i < d->all.count; i++) {
-		struct nvmf_query *query = &d->all.query[i];
+	for (unsigned i = 0; i < all->count; i++) {
+		const struct nvmf_query *query = &all->query[i];
 
 		if (query->attach.why.err)
 			continue;
-		nvmf_query_init(query, d->loop, d->root, !opts->no_referrals);
-		query->never = common->no_timeout;
-		query->attach.deadline =
-			common->timeout_ms ? loop_clock() + common->timeout_ms * MSEC : 0;
-		if (kernel_identity(d->root, query->nqn, query->hostid, &query->identity,
-			    &query->attach.why))
-			continue;
-		list[i] = &query->attach;
-		d->hostnqn = query->identity.hostnqn;
-		if (d->call->loop.verbose)
-			call_note(d->call, "%s: host NQN %s (%s)", query->shown,
+		if (call->loop.verbose)
+			call_note(call, "%s: host NQN %s (%s)", query->shown,
 				query->identity.hostnqn, query->identity.nqn_from);
 		if (query->identity.random)
-			call_warn_once(d->call, "random host NQN for this run: %s",
-				query->identity.hostnqn);
+			call_warn_once(
+				call, "random host NQN for this run: %s", query->identity.hostnqn);
 	}
-	err = attach_run(d->loop, list, d->all.count, d->call->diag);
-	free(list);
+}
+
+static int query_all(struct call *call, struct loop *loop, int root, struct nvmf_queries *all)
+{
+	const struct discover_options *opts = call->opts;
+	const struct opt_common *common = &opts->common;
+	int err;
+
+	nvmf_queries_init(
+		all, loop, root, !opts->no_referrals, common->timeout_ms, common->no_timeout);
+	show_identities(call, all);
+	err = nvmf_queries_run(all, loop, call->diag);
+	for (unsigned i = 0; i < all->count && !err && !all->fails && call->loop.verbose; i++)
+		if (all->query[i].attach.why.err)
+			call_note(
+				call, "%s: %s", all->query[i].shown, all->query[i].attach.why.text);
 	return err;
-}
-
-/* Merge the log of a query, or complete its error: what RDMA lacks, or which URI would work. */
-static int merge_answer(struct discovery *d, struct nvmf_query *query)
-{
-	struct diag *why = &query->attach.why;
-
-	if (!why->err)
-		return merge(d, &query->discovery.log, why);
-	if (query->since && why->code != DIAG_USAGE && why->err != EINTR) {
-		disk_blame_rdma(why, &query->rdma);
-		if (!d->all.any_transport)
-			bdev_suggest(d->loop, query->uri.spelling, &query->env, query->since, why);
-	}
-	if (!strncmp(why->object, "transport=", 10))
-		snprintf(why->object, sizeof(why->object), "%.255s", query->uri.host);
-	d->fails++;
-	return -why->err;
-}
-
-/* Software iWARP appends its TCP error (core/net/ep.c): cut it if plain TCP failed with the same.
- */
-static void drop_same_cause(struct diag *rdma, const struct diag *tcp)
-{
-	static const char by[] = "; over TCP: ";
-	char *tcp_part = strstr(rdma->text, by);
-	const char *same = diag_errno_text(tcp->err);
-
-	if (tcp_part && !strncmp(tcp_part + strlen(by), same, strlen(same)))
-		*tcp_part = 0;
-}
-
-/* One host over both transports: one answer is enough. */
-static int either_failed(struct discovery *d)
-{
-	struct diag *rdma = &d->all.query[0].attach.why, *tcp = &d->all.query[1].attach.why;
-
-	*d->call->diag = *tcp;
-	drop_same_cause(rdma, tcp);
-	diag_both(d->call->diag, "TCP", tcp->text, "RDMA", rdma->text);
-	return -tcp->err;
-}
-
-static int query_all(struct discovery *d)
-{
-	int err = query_controllers(d);
-
-	for (unsigned i = 0; i < d->all.count && !err; i++) {
-		const struct nvmf_query *query = &d->all.query[i];
-
-		if (!merge_answer(d, &d->all.query[i]))
-			continue;
-		if (!d->call->diag->err)
-			*d->call->diag = query->attach.why;
-	}
-	if (err || !d->all.any_transport)
-		return d->logs ? 0 : -d->call->diag->err;
-	if (!d->logs)
-		return either_failed(d);
-	for (unsigned i = 0; i < d->all.count && d->call->loop.verbose; i++)
-		if (d->all.query[i].attach.why.err)
-			call_note(d->call, "%s: %s", d->all.query[i].shown,
-				d->all.query[i].attach.why.text);
-	*d->call->diag = (struct diag){ 0 };
-	d->fails = 0;
-	return 0;
 }
 
 /* nvme-cli has no such line. */
@@ -312,42 +193,45 @@ static void print_failed(
 		call_note(call, "%s: %s", uri, why->text);
 }
 
-static int print_results(struct discovery *d)
+static int print_results(struct call *call, const struct nvmf_queries *all)
 {
-	struct call *call = d->call;
 	const struct discover_options *opts = call->opts;
-	const struct nvmf_failure *failure = d->log.failure;
-	const struct diag *first = d->fails || !d->log.failures ? NULL : &failure->why;
+	const struct nvmf_failure *failure = all->log.failure;
+	const char *hostnqn = NULL; /* of the last query */
+	const struct diag *first = all->fails || !all->log.failures ? NULL : &failure->why;
 
 	if (opts->uris && !opts->common.json)
-		print_uris(call->out, &d->log);
+		print_uris(call->out, &all->log);
 	else
-		print_log(call, &d->log);
-	if (d->log.failures)
+		print_log(call, &all->log);
+	if (all->log.failures)
 		out_list(call->out, "failed_referrals");
-	for (unsigned i = 0; i < d->log.failures; i++)
+	for (unsigned i = 0; i < all->log.failures; i++)
 		print_failed(call, failure[i].uri, &failure[i].why, first);
-	if (d->log.failures)
+	if (all->log.failures)
 		out_end(call->out);
 	if (first) {
 		*call->diag = *first;
 		snprintf(call->diag->object, sizeof(call->diag->object), "%.255s", failure->uri);
 	}
-	if (d->fails)
+	if (all->fails)
 		out_list(call->out, "failed_controllers");
-	for (unsigned i = 0; i < d->all.count && d->fails; i++) {
-		const struct diag *why = &d->all.query[i].attach.why;
+	for (unsigned i = 0; i < all->count && all->fails; i++) {
+		const struct diag *why = &all->query[i].attach.why;
 
 		if (!why->err)
 			continue;
 		first = first ? first : why;
-		print_failed(call, d->all.query[i].shown, why, first);
+		print_failed(call, all->query[i].shown, why, first);
 	}
-	if (d->fails)
+	if (all->fails)
 		out_end(call->out);
-	if (!d->log.count)
-		call_note(call, "no subsystems for host NQN %s", d->hostnqn);
-	return d->log.failures || d->fails ? EXIT_PARTLY : EXIT_DONE;
+	for (unsigned i = 0; i < all->count; i++)
+		if (all->query[i].identity.hostnqn[0])
+			hostnqn = all->query[i].identity.hostnqn;
+	if (!all->log.count)
+		call_note(call, "no subsystems for host NQN %s", hostnqn);
+	return all->log.failures || all->fails ? EXIT_PARTLY : EXIT_DONE;
 }
 
 static void note_ignored(const struct call *call)
@@ -363,26 +247,27 @@ static void note_ignored(const struct call *call)
 static int discover(struct call *call)
 {
 	const struct discover_options *opts = call->opts;
-	struct discovery d = { .call = call, .root = kernel_root() };
+	struct nvmf_queries all = { 0 };
 	const struct out_notes notes = call_notes(call);
-	int err = d.root < 0 ? diag_sys(call->diag, errno, "open /")
-			     : nvmf_queries_read(&notes, d.root,
-				       call->operands ? call->operand[0] : NULL, &opts->nvmf,
-				       opts->config, &d.all, call->diag);
+	struct loop *loop = NULL;
+	int root = kernel_root();
+	int err = root < 0 ? diag_sys(call->diag, errno, "open /")
+			   : nvmf_queries_read(&notes, root,
+				     call->operands ? call->operand[0] : NULL, &opts->nvmf,
+				     opts->config, &all, call->diag);
 
 	if (!err)
-		err = loop_new(&d.loop, &call->loop, call->diag);
+		err = loop_new(&loop, &call->loop, call->diag);
 	if (!err) {
 		note_ignored(call);
-		err = query_all(&d);
+		err = query_all(call, loop, root, &all);
 	}
 	if (!err)
-		err = print_results(&d);
-	loop_free(d.loop);
-	nvmf_log_free(&d.log);
-	nvmf_queries_free(&d.all);
-	if (d.root >= 0)
-		close(d.root);
+		err = print_results(call, &all);
+	loop_free(loop);
+	nvmf_queries_free(&all);
+	if (root >= 0)
+		close(root);
 	return err;
 }
 

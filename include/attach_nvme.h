@@ -143,12 +143,23 @@ struct nvmf_queries { /* of nvmf-discover */
 	unsigned count;
 	bool any_transport;       /* the two queries are one host: one answer is enough */
 	struct nvmf_entries conf; /* what the queries point to */
+
+	/* set by nvmf_queries_run() */
+	struct nvmf_log log; /* of all, without duplicates */
+	unsigned logs;       /* queries that succeeded */
+	unsigned fails;      /* others, unless one answer was enough; their .attach.why is set */
 };
 /* Read the queries from the operand (NULL: none), or options, or config: a file, NULL: the files in
  * /etc/nvme. An invalid entry of a file becomes a failed query. Other errors: usage, and of reading
  * files. Call nvmf_queries_free() also on failure. */
 int nvmf_queries_read(const struct out_notes *, int root, const char *operand,
 	const struct nvmf_options *, const char *config, struct nvmf_queries *, struct diag *);
+/* Prepare all queries: sets their identity, or why. timeout_ms: 0: the usual limit, or with `never`
+ * none. */
+void nvmf_queries_init(struct nvmf_queries *, struct loop *, int root, bool referrals,
+	uint32_t timeout_ms, bool never);
+/* Query all in parallel. Returns 0 if one succeeded; then diag has the first failure, if any. */
+int nvmf_queries_run(struct nvmf_queries *, struct loop *, struct diag *);
 void nvmf_queries_free(struct nvmf_queries *);
 
 /* ---- All that URIs and configuration name, and what the discovery controllers among them report:

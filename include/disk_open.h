@@ -33,6 +33,3 @@ void disk_keys(const char *text, struct uri_key_names *);
 void disk_warn_random(const struct call *, int root, const char *uri);
 /* Warn if a local disk to be read is open for writing elsewhere. */
 void disk_warn_writers(const struct call *, const char *uri);
-/* If `why` is that no RDMA device was found, replace it with the cause found by
- * kernel_rdma_ready(); keep the part of its text on the fallback. Return -errno of `why`. */
-int disk_blame_rdma(struct diag *why, const struct diag *rdma);

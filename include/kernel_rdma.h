@@ -8,6 +8,9 @@
 /* Load ib_core, ib_uverbs and rdma_ucm, and check that there is an RDMA device. The diag names what
  * is missing. */
 int kernel_rdma_ready(int root, struct diag *);
+/* If `why` is that no RDMA device was found, replace it with the cause found by
+ * kernel_rdma_ready(); keep the part of its text on the fallback. Return -errno of `why`. */
+int kernel_rdma_blame(struct diag *why, const struct diag *rdma);
 bool kernel_rdma_loaded(int root); /* kernel_rdma_ready() would load nothing */
 /* Get the network interface of an RDMA device. -ENODEV: it has none, or does not exist. */
 int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct diag *);

@@ -242,22 +242,6 @@ void disk_warn_writers(const struct call *call, const char *uri)
 			users);
 }
 
-int disk_blame_rdma(struct diag *why, const struct diag *rdma)
-{
-	const char *alternative;
-	char text[sizeof(why->text)];
-
-	if (!rdma->err || (why->code != DIAG_NO_DEVICE && why->code != DIAG_NO_MODULE))
-		return -why->err;
-	alternative = strchr(why->text, ';');
-	snprintf(text, sizeof(text), "%.250s%.250s", rdma->text, alternative ? alternative : "");
-	why->err = rdma->err;
-	why->code = rdma->code;
-	memcpy(why->text, text, sizeof(text));
-	snprintf(why->hint, sizeof(why->hint), "%s", rdma->hint);
-	return -rdma->err;
-}
-
 static const struct call *reporting; /* a process has one */
 
 static void report(struct bdev *bdev, bool bad, const char *line)
@@ -345,7 +329,7 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	else
 		rc = open_remote(call, disk, loop, uri, env);
 	if (rc) {
-		rc = disk_blame_rdma(call->diag, &rdma);
+		rc = kernel_rdma_blame(call->diag, &rdma);
 		if (rc == -ENOENT)
 			bdev_suggest_file(uri, call->diag);
 		if (!bdev_suggest(loop, uri, env, since, call->diag))

@@ -129,7 +129,7 @@ static int blame_rdma(int err, const struct target_options *opt, const struct di
 	for (unsigned i = 0; i < opt->listens; i++)
 		if (opt->listen[i].transports != TRANSPORT_VERBS)
 			return err;
-	err = disk_blame_rdma(why, rdma);
+	err = kernel_rdma_blame(why, rdma);
 	why->hint[0] = 0;
 	diag_hint(why, "without an RDMA device: %s", instead);
 	return err;

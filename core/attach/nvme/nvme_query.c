@@ -386,6 +386,7 @@ void nvmf_queries_free(struct nvmf_queries *all)
 	for (unsigned i = 0; i < all->count; i++)
 		nvmf_log_free(&all->query[i].discovery.log);
 	free(all->query);
+	nvmf_log_free(&all->log);
 	kernel_nvmf_conf_free(&all->conf);
 	*all = (struct nvmf_queries){ 0 };
 }

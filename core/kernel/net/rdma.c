@@ -95,3 +95,19 @@ int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct
 	snprintf(name, len, "%s", first);
 	return 0;
 }
+
+int kernel_rdma_blame(struct diag *why, const struct diag *rdma)
+{
+	const char *alternative;
+	char text[sizeof(why->text)];
+
+	if (!rdma->err || (why->code != DIAG_NO_DEVICE && why->code != DIAG_NO_MODULE))
+		return -why->err;
+	alternative = strchr(why->text, ';');
+	snprintf(text, sizeof(text), "%.250s%.250s", rdma->text, alternative ? alternative : "");
+	why->err = rdma->err;
+	why->code = rdma->code;
+	memcpy(why->text, text, sizeof(text));
+	snprintf(why->hint, sizeof(why->hint), "%s", rdma->hint);
+	return -rdma->err;
+}
