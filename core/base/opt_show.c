@@ -166,11 +166,11 @@ static void offer_keys(const struct applet *applet, const char *typed, FILE *to)
 	const char *mark = strchr(typed, '?'), *last = strrchr(mark, '&'),
 		   *key = last ? last + 1 : mark + 1;
 	struct uri_key_names known = { 0 };
-	struct uri *uri = calloc(1, sizeof(*uri));
+	struct uri *uri = uri_new(typed);
 	char text[URI_MAX];
 
 	snprintf(text, sizeof(text), "%.*s?" URI_UNKNOWN_KEY, (int)(mark - typed), typed);
-	if (uri && applet->keys && !strchr(key, '=') && !uri_parse(uri, typed, NULL))
+	if (uri && applet->keys && !strchr(key, '='))
 		applet->keys(text, &known);
 	for (unsigned i = 0; i < known.count; i++) {
 		const char *name = known.name[i];

@@ -217,15 +217,13 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 
 void bdev_keys(const char *text, const struct bdev_env *env, struct uri_key_names *asked)
 {
-	struct uri *uri = calloc(1, sizeof(*uri));
-	const struct proto *proto = NULL;
+	struct uri *uri = uri_new(text);
+	const struct proto *proto = uri ? find_proto(uri->scheme) : NULL;
 	struct bdev_env mine = *env;
 	struct paths_keys paths = { 0 };
 	struct part_range part;
 	struct bdev *bdev;
 
-	if (uri && !uri_parse(uri, text, NULL))
-		proto = find_proto(uri->scheme);
 	if (proto && !part_keys(uri, &part, NULL) && !common_keys(uri, &mine, NULL) &&
 		(proto->local || !paths_keys(uri, &paths, NULL)) &&
 		proto->attach(&bdev, NULL, uri, &mine, NULL))
@@ -288,14 +286,10 @@ static uint32_t suggest_ms(struct uri *uri, const struct bdev_env *env, uint64_t
 bool bdev_suggest(struct loop *loop, const char *text, const struct bdev_env *env,
 	uint64_t since_ns, struct diag *why)
 {
-	struct uri *uri = calloc(1, sizeof(*uri));
+	struct uri *uri = uri_new(text);
 	const struct diag before = *why;
-	const struct proto *proto = NULL;
-	uint32_t ms;
-
-	if (uri && !uri_parse(uri, text, NULL))
-		proto = find_proto(uri->scheme);
-	ms = proto ? suggest_ms(uri, env, since_ns) : 0;
+	const struct proto *proto = uri ? find_proto(uri->scheme) : NULL;
+	uint32_t ms = proto ? suggest_ms(uri, env, since_ns) : 0;
 	if (ms && proto->suggest)
 		proto->suggest(loop, uri, ms, why);
 	ms = proto ? suggest_ms(uri, env, since_ns) : 0;
@@ -316,7 +310,7 @@ static bool spoke(const struct diag *why)
 static bool suggest_protocol(struct loop *loop, const struct proto *proto, const struct uri *at,
 	const struct bdev_env *env, uint32_t ms, struct diag *why)
 {
-	struct uri *uri = calloc(1, sizeof(*uri));
+	struct uri *uri;
 	const char *name = proto->scheme.about, *bracket = strchr(at->host, ':') ? "[]" : "";
 	struct bdev_env mine = *env;
 	struct offers offers = { 0 };
@@ -327,7 +321,8 @@ static bool suggest_protocol(struct loop *loop, const struct proto *proto, const
 	snprintf(server, sizeof(server), "%s%.1s%s%s:%u", proto->scheme.start, bracket, at->host,
 		*bracket ? "]" : "", at->port);
 	mine.timeout_ms = ms < PROBE_MS ? ms : PROBE_MS;
-	found = uri && !uri_parse(uri, server, NULL);
+	uri = uri_new(server);
+	found = uri;
 	if (found) {
 		proto->discover(loop, uri, &mine, offer, &offers, &theirs);
 		found = spoke(&theirs);
@@ -356,8 +351,8 @@ static bool may_be_another(const struct proto *own, const struct diag *why)
 void bdev_suggest_protocol(struct loop *loop, const char *text, const struct bdev_env *env,
 	uint64_t since_ns, struct diag *why)
 {
-	struct uri *uri = calloc(1, sizeof(*uri));
-	bool done = !uri || uri_parse(uri, text, NULL) || !uri->host[0] || !uri->port ||
+	struct uri *uri = uri_new(text);
+	bool done = !uri || !uri->host[0] || !uri->port ||
 		    !may_be_another(find_proto(uri->scheme), why);
 
 	/* those that need no RDMA first */

@@ -50,9 +50,9 @@ static void reader_close(struct reader *r)
 
 static void hint_mtu(const struct bdev *bdev, struct diag *diag)
 {
-	struct uri *uri = calloc(1, sizeof(*uri));
+	struct uri *uri = uri_new(bdev->uri);
 
-	if (uri && !uri_parse(uri, bdev->uri, NULL) && uri->host[0])
+	if (uri && uri->host[0])
 		diag_hint_mtu(diag, uri->host);
 	free(uri);
 }
