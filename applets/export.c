@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* export: offer disks to NBD clients or as block devices, until stopped or until its command ends.
  */
+#include "daemon.h"
 #include "daemon_rows.h"
 #include "disk_open.h"
-#include "daemon.h"
 #include "kernel_nbd.h"
 #include <errno.h>
 

@@ -251,10 +251,10 @@ static int discover(struct call *call)
 	const struct out_notes notes = call_notes(call);
 	struct loop *loop = NULL;
 	int root = kernel_root();
-	int err = root < 0 ? diag_sys(call->diag, errno, "open /")
-			   : nvmf_queries_read(&notes, root,
-				     call->operands ? call->operand[0] : NULL, &opts->nvmf,
-				     opts->config, &all, call->diag);
+	int err =
+		root < 0 ? diag_sys(call->diag, errno, "open /")
+			 : nvmf_queries_read(&notes, root, call->operands ? call->operand[0] : NULL,
+				   &opts->nvmf, opts->config, &all, call->diag);
 
 	if (!err)
 		err = loop_new(&loop, &call->loop, call->diag);

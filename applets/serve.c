@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* serve: offer disks to other hosts as a target, until stopped. */
+#include "daemon.h"
 #include "daemon_rows.h"
 #include "disk_open.h"
-#include "daemon.h"
 #include "iscsi.h"
 #include <errno.h>
 #include <string.h>
