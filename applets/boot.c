@@ -301,16 +301,15 @@ static int find_served(
 	return err;
 }
 
-/* Choose a random name of this host before the children, which inherit it, and report it once. */
+/* Choose the random ID of this host before the children, which inherit it. Report a name made from
+ * it; what the kernel command line or firmware names may have another one. */
 static void choose_identity(const struct booting *b, int root)
 {
-	struct identity identity;
-
-	kernel_identity(root, NULL, NULL, &identity, NULL);
+	kernel_identity_run();
 	for (unsigned i = 0; i < b->boot.jobs; i++) {
 		const struct boot_job *job = &b->boot.job[i];
 
-		if (job->disk && !job->why.err)
+		if (job->disk && !job->done)
 			disk_warn_random(b->call, root, job->disk->uri);
 	}
 }

@@ -118,9 +118,10 @@ static int run(struct call *call)
 		err = loop_new(&s.all.loop, &call->loop, call->diag);
 	if (!err)
 		err = nvmf_all_run(&s.all, call->diag);
-	if (!err)
-		err = nvmf_results_end(&s.sum, call->diag) && s.sum.succeeded ? EXIT_PARTLY
-									      : -call->diag->err;
+	if (!err) {
+		err = nvmf_results_end(&s.sum, call->diag);
+		err = err && s.sum.succeeded ? EXIT_PARTLY : err;
+	}
 	nvmf_all_free(&s.all);
 	loop_free(s.all.loop);
 	if (s.all.root >= 0)

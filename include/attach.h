@@ -34,10 +34,12 @@ struct attach { /* embedded first in the protocol's struct; zeroed, then set by 
 	/* The name of *addr, resolved by find unless *addr is set; NULL: it has no name. */
 	const char *host;
 	uint16_t port;
-	uint32_t lookup_ms;    /* limit of a lookup; 0: limits of the attempt only */
-	bool choose_by_tcp;    /* of several addresses take the one that answers over TCP */
+	/* Limit of the lookup, and of the choice by TCP. 0: only the limits of the attempt for the
+	 * lookup, ADDR_LOOKUP_MS for the choice. */
+	uint32_t lookup_ms;
+	bool choose_by_tcp;    /* of several addresses take one that answers over TCP, in find */
 	bool no_wait;          /* end after connect: do not wait for disks */
-	bool find_only;        /* end after find: a dry run */
+	bool find_only;        /* end after find: a lookup, or a dry run */
 	bool owner_serializes; /* the owner connects one at a time: ignore proto->serialized */
 	bool force;            /* undo even if it is in use */
 	/* Called once at the end, from the loop or inside attach_cancel(). May free or restart the

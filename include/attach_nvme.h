@@ -61,7 +61,8 @@ struct nvmf_target { /* contains pointers into itself: must not be copied or mov
 int nvmf_target_read(struct nvmf_target *, const struct attach_env *, int root,
 	const struct nvmf_options *, const char *uri, struct diag *);
 void nvmf_target_keys(const char *uri, struct uri_key_names *); /* .keys of an applet */
-/* Resolve the host names of these targets in parallel, running the loop. Sets addr or why. */
+/* Resolve the host names of these targets in parallel, running the loop. Sets addr or why. A signal
+ * ends it: why.err of the targets without another error is EINTR. */
 void nvmf_targets_resolve(struct loop *, struct nvmf_target *const *, unsigned count);
 /* Set the addresses that have a route, and the port. Then the target is complete. */
 int nvmf_target_set_addr(struct nvmf_target *, const struct addr *, struct diag *);

@@ -143,8 +143,8 @@ struct iscsi_start_options { /* of open-iscsi's tool, as typed; NULL: unset */
 	bool firmware;       /* the targets of the firmware instead of one by options */
 	const char *exiting; /* appended to errors about options that are missing or too long */
 };
-/* Set the targets and the initiator's name. The options must outlive s. DIAG_USAGE: invalid
- * options; other errors are the firmware's. */
+/* Set the targets and the initiator's name. Their strings must outlive s. DIAG_USAGE:
+ * invalid options; other errors are the firmware's. */
 int iscsi_start_targets(struct iscsi_start *, const struct iscsi_start_options *, struct diag *);
 /* Then set the records, from the file and the parameters, and the credentials of each target. */
 int iscsi_start_settings(struct iscsi_start *, const struct iscsi_start_options *, struct diag *);

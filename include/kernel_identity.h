@@ -23,6 +23,9 @@ int kernel_identity(
 	int root, const char *user_nqn, const char *user_id, struct identity *, struct diag *);
 
 void kernel_identity_random(uint8_t uuid[16]); /* generate a UUID of version 4 */
+/* Return the random ID of this host in this run, for a machine without one. The first call chooses
+ * it; children inherit it. Not thread-safe. */
+const uint8_t *kernel_identity_run(void);
 
 /* Identity of a served disk: the same after a restart, different on another host. It is a hash of
  * the host's identity (DMI UUID, machine-id, host ID or boot ID) and of the disk's own: the WWID of

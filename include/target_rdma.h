@@ -22,7 +22,7 @@ struct target_rdma_cmd { /* of a command: cmd->rdma */
 /* ---- The connection. */
 
 /* For carrier->open(): accept rdma.incoming with this many work requests and receives, or reject it
- * because of err. A failure frees the connection. */
+ * and return err. A failure releases what the carrier holds by carrier->free(). */
 int target_rdma_accept(struct target_conn *, const struct ep_events *, uint32_t sends,
 	uint32_t receives, uint32_t inline_max, struct diag *);
 int target_rdma_reject(struct target_conn *, int err);

@@ -13,7 +13,8 @@
 #define LOOK_MS   20
 
 /* Its server or another process may delete the device at any time. An unprivileged device is named
- * to the driver by the path of its character device, and that disappears first. */
+ * to the driver by the path of its character device, which a deletion removes. While there is still
+ * a block device, that path is only missing. */
 static bool is_gone(const struct ublk_ctl *ctl, unsigned id, int rc)
 {
 	char node[UBLK_PATH];

@@ -33,8 +33,14 @@ once ''
 # each disk is attached by a child
 mkdir root/proc
 : >root/proc/cmdline
+alone boot --dry-run "$TCP" "${TCP/$NQN/$NQN.2}" >/dev/null
+[ "$(names | wc -l)" = 1 ] || die "$(cat err)"
 alone boot --dry-run --verbose "$TCP" "${TCP/$NQN/$NQN.2}" >/dev/null
-once "$(sed -n 's/.*: host NQN \([^ ]*\) (random).*/\1/p' err | sort | uniq -d)"
+nqn=$(sed -n 's/.*: host NQN \([^ ]*\) (random).*/\1/p' err | sort | uniq -d)
+[ -n "$nqn" ] || die "two disks, not one name: $(cat err)"
+once "$nqn"
+alone boot --dry-run nvme:x >/dev/null || true
+once ''
 stop
 ready serve ram:1M --iscsi --iqn iqn.2024-01.test:d --tcp 127.0.0.1:0
 uri=$(sed -n 's/^rdmastor: *\(iscsi:.*\)/\1/p' out)

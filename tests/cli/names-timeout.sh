@@ -3,7 +3,7 @@
 # A silent name server: --timeout bounds the lookup in every applet, and a disk is read over one path while the name of another gets no
 # answer (pair/names: no request waits for it).
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
-requires cmp python3 unshare
+requires cmp jq python3 unshare
 # its address is free in a network namespace, resolv.conf can be replaced in a mount namespace
 [ -n "${OWN_NET-}" ] || {
 	unshare -nm true 2>/dev/null || { echo 'needs root with namespaces'; exit 77; }
@@ -20,6 +20,16 @@ s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("127.0.0.53", 53))
 open("listening", "w").close(); signal.pause()' &
 cleanup_fn kill $!
 read -r _ <listening
+
+# A signal during the lookups ends the command: it does not connect to the others.
+asked() { [[ $(awk '$2 ~ /^3500007F:0035$/ { print $5 }' /proc/net/udp) != *:00000000 ]]; }
+"$RDMASTOR" nvmf-connect-all --dry-run --json -q nqn.x nvme+tcp://127.0.0.1/nqn.y nvme+tcp://mute.example/nqn.y >out 2>err &
+wait_running $! asked
+kill $!
+status=0
+wait $! || status=$?
+same 'exit status after SIGTERM' $status 1
+jq -e '[.results[].error.text] == ["interrupted", "interrupted"]' out >/dev/null || die "$(cat out err)"
 
 x=mute.example guid=0002c90300000001 pids=() words=() looked=
 # mute APPLET WORD…: in the background, as each takes its second

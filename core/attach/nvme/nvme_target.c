@@ -494,8 +494,19 @@ static void find_some(struct loop *loop, struct nvmf_target *const *t, unsigned 
 
 void nvmf_targets_resolve(struct loop *loop, struct nvmf_target *const *t, unsigned count)
 {
-	for (unsigned i = 0; i < count; i += LOOKUPS)
-		find_some(loop, t + i, count - i < LOOKUPS ? count - i : LOOKUPS);
+	const struct diag *interrupted = NULL;
+
+	for (unsigned i = 0; i < count && !interrupted; i += LOOKUPS) {
+		unsigned some = count - i < LOOKUPS ? count - i : LOOKUPS;
+
+		find_some(loop, t + i, some);
+		for (unsigned j = i; j < i + some; j++)
+			if (t[j]->why.err == EINTR)
+				interrupted = &t[j]->why;
+	}
+	for (unsigned i = 0; i < count && interrupted; i++)
+		if (!t[i]->why.err)
+			t[i]->why = *interrupted;
 }
 
 static int set_traddr(struct nvmf_target *t, const struct addr *addr, struct diag *diag)

@@ -10,8 +10,6 @@
 bool kernel_identity_machine(int root, uint8_t id[16], const char **from);
 /* The ID of the current boot; false: unknown. */
 bool kernel_identity_boot(int root, uint8_t id[16]);
-/* The random ID of this host in this run, for a machine without one. Not thread-safe. */
-const uint8_t *kernel_identity_run(void);
 /* The identifier of a block device: its WWID, or that of its disk with the partition number; false:
  * no persistent one. */
 bool kernel_identity_device(
