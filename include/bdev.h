@@ -114,7 +114,7 @@ bool bdev_id_known(const uint8_t *id, size_t len);
 #define BDEV_TIMEOUT_MS 10000
 #define BDEV_NEVER      UINT32_MAX
 
-/* Identity of this host, and how to open. */
+/* Identity of this host, and how to open; functions with this argument copy it. */
 struct bdev_env {
 	char hostnqn[224];
 	char initiator[224]; /* iSCSI initiator name; "": unknown */
