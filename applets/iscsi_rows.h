@@ -41,6 +41,10 @@
 	{                                                                                          \
 		"iscsiadm", "-d|--debug", "use --verbose"                                          \
 	}
+#define ISCSI_MONITOR_FOREIGN                                                                      \
+	{                                                                                          \
+		"an earlier rdmastor", "--keeper", "use --monitor"                                 \
+	}
 #define ISCSI_MONITOR_ROW(type, member)                                                            \
 	{                                                                                          \
 		"monitor", 0, OPT_TEXT, offsetof(type, member), "on|off",                          \

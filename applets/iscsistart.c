@@ -510,11 +510,14 @@ static int run(struct call *call)
 	return end(call, rc);
 }
 
+static const struct opt_foreign foreign[] = { ISCSI_MONITOR_FOREIGN, { 0 } };
+
 const struct applet applet_iscsistart = {
 	.name = NAME,
 	.operands = "",
 	.summary = "log in to an iSCSI target, or to those of the boot firmware",
 	.opts = rows,
+	.foreign = foreign,
 	.examples = "  rdmastor iscsistart -i iqn.2024-01.com.example:host -g 1 -a 10.0.0.1 \\\n"
 		    "      -t iqn.2024-01.com.example:disk1 -P iface.transport_name=iser\n"
 		    "  rdmastor iscsistart -f --json\n",

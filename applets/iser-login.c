@@ -51,6 +51,7 @@ static const struct opt rows[] = {
 #undef AT
 
 static const struct opt_foreign foreign[] = {
+	ISCSI_MONITOR_FOREIGN,
 	{ "iscsiadm", "-m|--mode|-l|--login",
 		"omit it: rdmastor iser-login -T IQN -p HOST[:PORT]" },
 	{ "iscsiadm", "--logout", "end sessions with: rdmastor iser-logout -T IQN -p HOST[:PORT]" },

@@ -29,6 +29,7 @@ portals=$(printf -- '-p 127.0.0.%s ' {1..9})
 	error 2 usage '' "'-m' iscsiadm.*iser-login.-T" $l -m node -T iqn.x:a -p 127.0.0.1 -l
 	error 2 usage '' "'--targetname' iscsiadm.*-T" $l --targetname iqn.x:a -p 127.0.0.1
 	error 2 usage '' "-o 'update' iscsiadm.*iser-login.--help" $l -o update
+	error 2 usage '' "'--keeper' --monitor" $l --keeper off $to
 	error 2 usage '' "'--logout' iscsiadm.*iser-logout" $l --logout
 	error 2 usage '' "'disk.1' name control" $l -T $'disk\t1' -p 127.0.0.1
 	error 2 usage '' "-t 'rdma' auto.*iser.*tcp" $l -T iqn.x:a -p 127.0.0.1 -t rdma
