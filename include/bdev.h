@@ -201,9 +201,10 @@ struct bdev {
 	char uri[URI_MAX]; /* as specified, without secrets */
 	bool is_part;      /* part of the disk with identity `id` */
 	uint64_t start;    /* byte where this part begins */
-	/* orphan.c: newest first, protected by the lock; the number is atomic */
+	/* orphan.c: newest first, protected by the lock; the count is atomic */
 	pthread_mutex_t orphan_lock;
 	struct bdev_orphan *orphan;
+	uint64_t orphan_number; /* of the newest so far */
 	unsigned orphans;
 };
 
@@ -246,6 +247,7 @@ struct lane {
 	/* private */
 	struct loop_work kick;
 	struct io *gated, **gated_end; /* requests that wait for an overlapping orphan */
+	struct io **gate_pass; /* end of those to retry in this pass; NULL: between two passes */
 	struct loop_timer gate;
 	bool given_up; /* lane_give_up() was called */
 };
@@ -330,7 +332,8 @@ static inline void lane_unmap(struct lane *lane, struct pool *pool)
 void bdev_check_submit(struct lane *, struct io *);
 #endif
 
-/* Which later requests, on any lane, wait for an orphan that they overlap. */
+/* Which requests, on any lane, wait for an orphan that they overlap, if they arrive after it became
+ * one, or at any time for BDEV_EXCLUSIVE. */
 enum bdev_order {
 	/* Requests of its client wait for off and len. Those of other clients wait only if they
 	 * change blocks, too, and only for the request that is at the disk: reads have no order
@@ -351,12 +354,14 @@ struct bdev_orphan {
 	/* Identifies the client; set it before bdev_orphan(). NULL: unknown, perhaps the same as
 	 * any other. */
 	const void *client;
-	/* private; from `bdev` on protected by the lock while `bdev` is set */
-	bool gated; /* its request waits */
+	/* private; `gated` and all from `bdev` on protected by the lock while `bdev` is set */
+	uint64_t arrived; /* number of the newest orphan at that time; 0: never had to wait */
+	bool gated;       /* its request waits */
 	uint8_t order;
 	struct bdev *bdev;
 	uint64_t off, len;   /* of the command */
 	uint64_t at, at_len; /* range of the request at the disk; at_len 0: none */
+	uint64_t number;
 	struct bdev_orphan *next;
 };
 /* Make the command an orphan. io: its request at the disk or waiting to be sent; NULL: none. If it

@@ -6,28 +6,31 @@
 #include "block.h"
 #include <errno.h>
 
-#define RETRY_MS 5  /* a wake-up across threads would gain little, as the disk is slow */
-#define RETRIES  64 /* per turn, to leave time for other events */
+#define RETRY_NS 1000000ull /* a wake-up across threads would gain little, as the disk is slow */
+#define RETRIES  64         /* per turn, to leave time for other events */
 
 static bool overlaps(const struct io *io, uint64_t off, uint64_t len)
 {
 	return io->off < off + len && off < io->off + io->len;
 }
 
-/* older: than the orphan that io is part of; true if it is part of none. Requests at the disk
- * complete by themselves. Otherwise only older orphans are waited for, so there are no deadlocks.
- */
-static bool must_wait(const struct io *io, const struct bdev_orphan *orphan, bool older)
+/* An orphan made after a request arrived is not waited for: to its client, too, the request and
+ * the command were in flight at the same time. So clients that leave later delay no request,
+ * and there are no deadlocks. A request of an exclusive command waits for all that the disk has. */
+static bool must_wait(const struct io *io, const struct bdev_orphan *orphan)
 {
 	const struct bdev_orphan *own = io->own;
+	bool older = !own || orphan->number <= own->arrived;
 	bool same = !orphan->client || (own && own->client == orphan->client);
 	bool exclusive = own && own->bdev && own->order == BDEV_EXCLUSIVE;
 
 	if (orphan->order == BDEV_EXCLUSIVE)
 		return (older || !exclusive) && overlaps(io, orphan->off, orphan->len);
-	if (same && older && !exclusive && overlaps(io, orphan->off, orphan->len))
+	if (exclusive)
+		return overlaps(io, orphan->at, orphan->at_len);
+	if (older && same && overlaps(io, orphan->off, orphan->len))
 		return true;
-	return (same || exclusive || orphan->order == BDEV_ALL || bdev_changes_blocks(io->kind)) &&
+	return older && (same || orphan->order == BDEV_ALL || bdev_changes_blocks(io->kind)) &&
 	       overlaps(io, orphan->at, orphan->at_len);
 }
 
@@ -43,24 +46,27 @@ static void set_request(struct bdev_orphan *orphan, const struct io *io)
 static bool must_be_gated(struct bdev *bdev, const struct io *io)
 {
 	struct bdev_orphan *own = io->own;
-	bool begun, older, waits = false;
+	bool waits = false;
 
 	pthread_mutex_lock(&bdev->orphan_lock);
-	begun = own && own->bdev;
-	older = !begun;
+	if (own && !own->arrived)
+		own->arrived = bdev->orphan_number;
 	for (const struct bdev_orphan *orphan = bdev->orphan; orphan && io->len && !waits;
-		orphan = orphan->next) {
-		if (orphan == own)
-			older = true;
-		else
-			waits = must_wait(io, orphan, older);
-	}
+		orphan = orphan->next)
+		waits = orphan != own && must_wait(io, orphan);
 	if (own)
 		own->gated = waits;
-	if (begun)
+	if (own && own->bdev)
 		set_request(own, io);
 	pthread_mutex_unlock(&bdev->orphan_lock);
 	return waits;
+}
+
+static void retry_later(struct lane *lane)
+{
+	uint64_t pause = lane->gate_pass ? 0 : RETRY_NS;
+
+	loop_timer_set(lane->loop, &lane->gate, loop_now(lane->loop) + pause);
 }
 
 bool bdev_gate(struct lane *lane, struct io *io)
@@ -72,8 +78,7 @@ bool bdev_gate(struct lane *lane, struct io *io)
 	*lane->gated_end = io;
 	lane->gated_end = &io->next;
 	if (!lane->gate.on)
-		loop_timer_set(
-			lane->loop, &lane->gate, loop_now(lane->loop) + RETRY_MS * 1000000ull);
+		retry_later(lane);
 	return true;
 }
 
@@ -87,28 +92,28 @@ static struct io *gated_first(struct lane *lane)
 	return io;
 }
 
+/* Those that must wait again are appended after the end of this pass, which may take several
+ * turns. */
 void lane_gate_fired(struct loop_timer *timer)
 {
 	struct lane *lane = container_of(timer, struct lane, gate);
-	struct io **end = lane->gated_end;
 
-	/* those that must wait again are appended after `end` */
-	for (unsigned i = 0; i < RETRIES && lane->gated; i++) {
-		bool last = end == &lane->gated->next;
+	if (!lane->gate_pass)
+		lane->gate_pass = lane->gated_end;
+	for (unsigned i = 0; i < RETRIES && lane->gate_pass; i++) {
 		struct io *io = gated_first(lane);
 
+		if (lane->gate_pass == &io->next)
+			lane->gate_pass = NULL;
 		if (io->own)
 			io->own->gated = false;
 		if (io->status == -ECANCELED)
 			io->done(io);
 		else
 			bdev_submit(lane, io);
-		if (last)
-			break;
 	}
-	if (lane->gated && !lane->gate.on)
-		loop_timer_set(
-			lane->loop, &lane->gate, loop_now(lane->loop) + RETRY_MS * 1000000ull);
+	if (lane->gated)
+		retry_later(lane);
 }
 
 bool bdev_cancel_gated(struct lane *lane, struct io *io)
@@ -131,6 +136,7 @@ bool bdev_cancel(struct lane *lane, struct io *io)
 
 static void add_orphan(struct bdev *bdev, struct bdev_orphan *orphan)
 {
+	orphan->number = ++bdev->orphan_number;
 	orphan->next = bdev->orphan;
 	bdev->orphan = orphan;
 }
@@ -144,8 +150,8 @@ static void remove_orphan(struct bdev *bdev, const struct bdev_orphan *orphan)
 	*at = orphan->next;
 }
 
-/* An exclusive command becomes the newest orphan, so others don't wait for it while it waits for
- * them. */
+/* An exclusive command counts as arrived when it becomes one, so that of two only the later one
+ * waits for the other. */
 void bdev_orphan(struct bdev *bdev, struct bdev_orphan *orphan, enum bdev_order order,
 	const struct io *io, uint64_t off, uint64_t len)
 {
@@ -160,6 +166,8 @@ void bdev_orphan(struct bdev *bdev, struct bdev_orphan *orphan, enum bdev_order 
 		add_orphan(bdev, orphan);
 		__atomic_add_fetch(&bdev->orphans, 1, __ATOMIC_RELEASE);
 	}
+	if (order == BDEV_EXCLUSIVE || !orphan->arrived)
+		orphan->arrived = orphan->number;
 	if (orphan->order != BDEV_EXCLUSIVE) {
 		if (order > orphan->order)
 			orphan->order = (uint8_t)order;
@@ -174,6 +182,7 @@ void bdev_orphan_end(struct bdev_orphan *orphan)
 {
 	struct bdev *bdev = orphan->bdev;
 
+	orphan->arrived = 0;
 	if (!bdev)
 		return;
 	pthread_mutex_lock(&bdev->orphan_lock);

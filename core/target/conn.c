@@ -85,37 +85,37 @@ void target_conn_finish(struct target_conn *conn)
 	target_conn_wake(conn);
 }
 
-/* Make an orphan of the command's request at the disk if it may change blocks. ends: the command
- * submits no more. */
-static void make_orphan(struct target_cmd *cmd, enum bdev_order order, bool ends)
+/* Make an orphan of the command's request at the disk if it may change blocks. */
+static void make_orphan(struct target_cmd *cmd, enum bdev_order order, uint64_t off, uint64_t len)
+{
+	if (cmd->state == TARGET_CMD_WORK && cmd->changes_len && cmd->split.lane)
+		bdev_orphan(cmd->disk->bdev, &cmd->orphan, order, &cmd->split.io, off, len);
+}
+
+/* The command submits no more. Cancel its request if that is gated; else make it an orphan. */
+static void abandon(struct target_cmd *cmd, enum bdev_order order)
 {
 	const struct io *io = &cmd->split.io;
 
-	if (cmd->state == TARGET_CMD_WORK && cmd->changes_len && cmd->split.lane)
-		bdev_orphan(cmd->disk->bdev, &cmd->orphan, order, io,
-			ends ? io->off : cmd->changes_off, ends ? io->len : cmd->changes_len);
+	if (cmd->state != TARGET_CMD_WORK || !cmd->split.lane)
+		return;
+	split_stop(&cmd->split);
+	if (bdev_cancel_gated(cmd->split.lane, &cmd->split.io))
+		bdev_orphan_end(&cmd->orphan);
+	else
+		make_orphan(cmd, order, io->off, io->len);
 }
 
 void target_cmd_stop(struct target_cmd *cmd)
 {
-	if (cmd->state != TARGET_CMD_WORK || !cmd->split.lane)
-		return;
-	split_stop(&cmd->split);
-	make_orphan(cmd, BDEV_ALL, true);
-	bdev_cancel_gated(cmd->split.lane, &cmd->split.io);
+	abandon(cmd, BDEV_ALL);
 }
 
-/* The connection ends: make orphans of requests at the disk, and submit no more. */
+/* The connection ends. */
 static void cut_short(struct target_conn *conn)
 {
-	for (unsigned i = 0; i < conn->slots; i++) {
-		struct target_cmd *cmd = target_cmd_at(conn, i);
-
-		split_stop(&cmd->split);
-		make_orphan(cmd, BDEV_CLIENT, true);
-		if (cmd->state == TARGET_CMD_WORK && cmd->split.lane)
-			bdev_cancel_gated(cmd->split.lane, &cmd->split.io);
-	}
+	for (unsigned i = 0; i < conn->slots; i++)
+		abandon(target_cmd_at(conn, i), BDEV_CLIENT);
 }
 
 /* now: without waiting for the peer */
@@ -317,7 +317,10 @@ void target_conn_fence(struct target_conn *conn)
 		bool work = cmd->state == TARGET_CMD_WORK || cmd->state == TARGET_CMD_WAIT_BUFFER;
 
 		cmd->fenced |= work;
-		make_orphan(cmd, BDEV_CLIENT, target_conn_is_closing(conn));
+		if (target_conn_is_closing(conn))
+			abandon(cmd, BDEV_CLIENT);
+		else
+			make_orphan(cmd, BDEV_CLIENT, cmd->changes_off, cmd->changes_len);
 	}
 }
 

@@ -238,7 +238,6 @@ Test(orphan, reads_and_cancelled_writes_leave_nothing_behind)
 	set_fini(&s);
 }
 
-/* Two that wait for a third and overlap one another do not wait for each other. */
 Test(orphan, orphans_that_are_not_sent_yet_wait_for_older_ones_only)
 {
 	struct set s;
@@ -247,14 +246,40 @@ Test(orphan, orphans_that_are_not_sent_yet_wait_for_older_ones_only)
 	set_init(&s);
 	stuck_write(&s, &old);
 	submit(&s, &second, s.b, IO_WRITE, 8, 4, '2');
-	submit(&s, &third, s.a, IO_WRITE, 9, 2, '3');
 	leave(&s, &second, NULL);
+	submit(&s, &third, s.a, IO_WRITE, 9, 2, '3');
 	leave(&s, &third, NULL);
 	submit(&s, &next, s.b, IO_READ, 8, 4, 0);
 	cr_assert_eq(s.disk->bdev.orphans, 3);
 	while (!old.over || !second.over || !third.over || !next.over)
 		turn_for(&s, 1);
 	cr_assert(old.turn < second.turn && second.turn < third.turn && third.turn < next.turn);
+	cr_assert_eq(s.disk->bdev.orphans, 0);
+	set_fini(&s);
+}
+
+/* Those that leave later can't hold back a request again and again. */
+Test(orphan, a_request_does_not_wait_for_commands_abandoned_after_it_arrived)
+{
+	struct set s;
+	struct req old, read, write, later = { 0 }, next;
+
+	set_init(&s);
+	stuck_write(&s, &old);
+	submit(&s, &read, s.b, IO_READ, 8, 4, 0);
+	submit(&s, &write, s.b, IO_WRITE, 8, 4, 'w');
+	bdev_orphan(&s.disk->bdev, &later.orphan, BDEV_CLIENT, &old.io, 8 * BLOCK, 4 * BLOCK);
+	submit(&s, &next, s.b, IO_READ, 8, 4, 0);
+	while (!old.over)
+		turn_for(&s, 1);
+	turn_for(&s, 20);
+	cr_assert(read.over && write.over);
+	cr_assert(old.turn < read.turn && old.turn < write.turn);
+	turn_for(&s, 20);
+	cr_assert(!next.over);
+	bdev_orphan_end(&later.orphan);
+	while (!next.over)
+		turn_for(&s, 1);
 	cr_assert_eq(s.disk->bdev.orphans, 0);
 	set_fini(&s);
 }
