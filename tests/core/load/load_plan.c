@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The input of bench: addresses, sizes, and files that are jobs of fio. */
+/* The input of bench: addresses, sizes, and files that are jobs of fio; the rows of a series. */
+/* Link: load_rdma */
 #include "load.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -73,6 +74,72 @@ Test(load_plan, sizes_are_a_list)
 	cr_assert_eq(load_sizes_read(&plan, "4G", NULL), -ERANGE);
 	cr_assert_eq(load_sizes_read(&plan, "1,,2", &diag), -EINVAL);
 	diag_says(&diag, DIAG_USAGE, "--bs", "");
+}
+
+int __wrap_load_rdma(
+	struct loop *, const struct load_rdma *, struct load_rdma_result *, struct diag *);
+
+static char measured[512]; /* "OP TEST SIZE xDEPTH," of each row */
+static unsigned firsts;
+static volatile int stop;
+
+int __wrap_load_rdma(struct loop *loop, const struct load_rdma *conf,
+	struct load_rdma_result *result, struct diag *diag)
+{
+	(void)loop;
+	(void)diag;
+	*result = (struct load_rdma_result){ .depth = conf->depth };
+	sprintf(measured + strlen(measured), "%s %s %u x%u,", load_op_name[conf->op],
+		load_test_name[conf->bandwidth], conf->size, conf->depth);
+	return conf->size == 13 ? -ECONNRESET : 0;
+}
+
+static void count_row(
+	const struct load_rdma *conf, const struct load_rdma_result *result, bool first, void *arg)
+{
+	cr_assert_eq(conf->depth, result->depth);
+	firsts += first;
+	stop = *(int *)arg;
+}
+
+/* Returns the result of the series. */
+static int run(struct load_rdma_plan plan, int stop_at_first)
+{
+	measured[0] = 0;
+	firsts = 0;
+	stop = 0;
+	plan.common.stop = &stop;
+	return load_rdma_run(NULL, &plan, count_row, &stop_at_first, NULL);
+}
+
+Test(load_plan, a_series_has_a_row_for_each_test_operation_and_size)
+{
+	struct load_rdma_plan plan = { .sizes = 2, .size = { 64, 4096 }, .op = "read" };
+
+	cr_assert_eq(run(plan, 0), 0);
+	cr_assert_str_eq(measured, "read latency 64 x1,read latency 4096 x1,read bandwidth 64 x128,"
+				   "read bandwidth 4096 x128,");
+	cr_assert_eq(firsts, 2);
+	plan.sizes = 1;
+	plan.op = NULL;
+	plan.test = "bandwidth";
+	plan.depth = 7;
+	cr_assert_eq(run(plan, 0), 0);
+	cr_assert_str_eq(
+		measured, "send bandwidth 64 x7,write bandwidth 64 x7,read bandwidth 64 x7,");
+	plan.ping = true;
+	cr_assert_eq(run(plan, 0), 0);
+	cr_assert_str_eq(measured, "ping latency 64 x1,");
+}
+
+Test(load_plan, a_series_ends_when_stopped_and_at_a_failure)
+{
+	struct load_rdma_plan plan = { .sizes = 2, .size = { 64, 13 } };
+
+	cr_assert_eq(run(plan, 1), -EINTR);
+	cr_assert_str_eq(measured, "send latency 64 x1,");
+	cr_assert_eq(run(plan, 0), -ECONNRESET);
+	cr_assert_str_eq(measured, "send latency 64 x1,send latency 13 x1,");
 }
 
 Test(load_plan, job_files_of_fio_begin_with_a_section)
