@@ -204,7 +204,6 @@ struct bdev {
 	/* orphan.c: newest first, protected by the lock; the count is atomic */
 	pthread_mutex_t orphan_lock;
 	struct bdev_orphan *orphan;
-	uint64_t orphan_number; /* of the newest so far */
 	unsigned orphans;
 };
 
@@ -332,8 +331,8 @@ static inline void lane_unmap(struct lane *lane, struct pool *pool)
 void bdev_check_submit(struct lane *, struct io *);
 #endif
 
-/* Which requests, on any lane, wait for an orphan that they overlap, if they arrive after it became
- * one, or at any time for BDEV_EXCLUSIVE. */
+/* Which requests, on any lane, wait for an orphan that they overlap. They do if they arrive after
+ * it became one; for BDEV_EXCLUSIVE in any case. */
 enum bdev_order {
 	/* Requests of its client wait for off and len. Those of other clients wait only if they
 	 * change blocks, too, and only for the request that is at the disk: reads have no order

@@ -9,14 +9,17 @@
 #define RETRY_NS 1000000ull /* a wake-up across threads would gain little, as the disk is slow */
 #define RETRIES  64         /* per turn, to leave time for other events */
 
+/* Of the newest orphan; atomic. One count for all disks, as a command may use several. */
+static uint64_t last_number;
+
 static bool overlaps(const struct io *io, uint64_t off, uint64_t len)
 {
 	return io->off < off + len && off < io->off + io->len;
 }
 
-/* An orphan made after a request arrived is not waited for: to its client, too, the request and
- * the command were in flight at the same time. So clients that leave later delay no request,
- * and there are no deadlocks. A request of an exclusive command waits for all that the disk has. */
+/* An orphan made after a request arrived is not waited for: as far as this host can tell, both
+ * commands were in flight at the same time. So clients that leave later delay no request, and there
+ * are no deadlocks. A request of an exclusive command waits for all that the disk has. */
 static bool must_wait(const struct io *io, const struct bdev_orphan *orphan)
 {
 	const struct bdev_orphan *own = io->own;
@@ -50,7 +53,7 @@ static bool must_be_gated(struct bdev *bdev, const struct io *io)
 
 	pthread_mutex_lock(&bdev->orphan_lock);
 	if (own && !own->arrived)
-		own->arrived = bdev->orphan_number;
+		own->arrived = __atomic_load_n(&last_number, __ATOMIC_SEQ_CST);
 	for (const struct bdev_orphan *orphan = bdev->orphan; orphan && io->len && !waits;
 		orphan = orphan->next)
 		waits = orphan != own && must_wait(io, orphan);
@@ -62,13 +65,6 @@ static bool must_be_gated(struct bdev *bdev, const struct io *io)
 	return waits;
 }
 
-static void retry_later(struct lane *lane)
-{
-	uint64_t pause = lane->gate_pass ? 0 : RETRY_NS;
-
-	loop_timer_set(lane->loop, &lane->gate, loop_now(lane->loop) + pause);
-}
-
 bool bdev_gate(struct lane *lane, struct io *io)
 {
 	if (!must_be_gated(lane->bdev, io))
@@ -78,7 +74,7 @@ bool bdev_gate(struct lane *lane, struct io *io)
 	*lane->gated_end = io;
 	lane->gated_end = &io->next;
 	if (!lane->gate.on)
-		retry_later(lane);
+		loop_timer_set(lane->loop, &lane->gate, loop_now(lane->loop) + RETRY_NS);
 	return true;
 }
 
@@ -112,8 +108,10 @@ void lane_gate_fired(struct loop_timer *timer)
 		else
 			bdev_submit(lane, io);
 	}
-	if (lane->gated)
-		retry_later(lane);
+	if (lane->gate_pass)
+		loop_timer_set(lane->loop, &lane->gate, loop_now(lane->loop) + 1);
+	else if (lane->gated)
+		loop_timer_set(lane->loop, &lane->gate, loop_clock() + RETRY_NS);
 }
 
 bool bdev_cancel_gated(struct lane *lane, struct io *io)
@@ -136,7 +134,7 @@ bool bdev_cancel(struct lane *lane, struct io *io)
 
 static void add_orphan(struct bdev *bdev, struct bdev_orphan *orphan)
 {
-	orphan->number = ++bdev->orphan_number;
+	orphan->number = __atomic_add_fetch(&last_number, 1, __ATOMIC_SEQ_CST);
 	orphan->next = bdev->orphan;
 	bdev->orphan = orphan;
 }

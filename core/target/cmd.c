@@ -124,13 +124,10 @@ static void buffer_ready(struct target_buf_request *buf_request)
 
 	if (target_conn_is_closing(cmd->conn))
 		target_cmd_finish(cmd, 0);
-	else if (cmd->data_len)
-		next_piece(cmd);
 	else
-		execute(cmd);
+		next_piece(cmd);
 }
 
-/* A change without data takes a buffer, too, so that hosts share the disk's time. */
 void target_cmd_run(struct target_cmd *cmd)
 {
 	struct target_conn *conn = cmd->conn;
@@ -147,16 +144,17 @@ void target_cmd_run(struct target_cmd *cmd)
 		target_cmd_finish(cmd, status);
 		return;
 	}
-	if (!cmd->data_len && !cmd->changes_len) {
+	if (!cmd->data_len) {
 		execute(cmd);
 		return;
 	}
 	cmd->buf_request.ready = buffer_ready;
-	if (cmd->data_len &&
-		(cmd->own || (cmd->immediate && !(cmd->flags & TARGET_HALF) && !copied(cmd))))
+	if (cmd->own)
+		next_piece(cmd);
+	else if (cmd->immediate && !(cmd->flags & TARGET_HALF) && !copied(cmd))
 		next_piece(cmd);
 	else if (target_buffers_take(&conn->quota[cmd->disk->store], &cmd->buf_request))
-		buffer_ready(&cmd->buf_request);
+		next_piece(cmd);
 	else
 		cmd->state = TARGET_CMD_WAIT_BUFFER;
 }

@@ -369,35 +369,6 @@ Test(late_write, nbd_client_connects_again)
 	cr_assert_eq(client_strike(s), 0);
 }
 
-static int trim_all(struct client *s, unsigned count)
-{
-	client_hello(s, false);
-	for (unsigned i = 0; i < count; i++)
-		client_ask(s, NBD_CMD_TRIM, 0, (uint8_t)i, i * LEN, LEN);
-	client_turns(s, 20);
-	return s->fd;
-}
-
-/* Without data, they share the disk's time by buffers all the same: what all connections of a host
- * have there has a limit. */
-Test(late_write, nbd_trims_leave_a_part_of_the_disk_to_others)
-{
-	enum { SLOTS = 64 };
-	struct client *s = client_set(512, SLOTS, false);
-	int fd;
-
-	s->disk->hold = true;
-	fd = trim_all(s, SLOTS);
-	s->fd = client_dial(s);
-	trim_all(s, SLOTS);
-	cr_assert(s->disk->submitted && s->disk->submitted < 2 * SLOTS);
-	s->disk->hold = false;
-	client_turns(s, 50);
-	cr_assert_eq(s->disk->submitted, 2 * SLOTS);
-	close(fd);
-	cr_assert_eq(client_strike(s), 0);
-}
-
 /* A disconnect cancels the gated requests of a client. */
 Test(late_write, nbd_trims_that_wait_end_with_their_client)
 {

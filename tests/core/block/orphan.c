@@ -284,6 +284,40 @@ Test(orphan, a_request_does_not_wait_for_commands_abandoned_after_it_arrived)
 	set_fini(&s);
 }
 
+/* A command that reads one disk and then writes another one. */
+Test(orphan, the_order_is_one_over_all_disks)
+{
+	struct set s;
+	struct req first = { 0 }, second = { 0 }, here = { 0 }, copy;
+	struct fake_disk *other;
+	struct lane *lane;
+
+	set_init(&s);
+	other = fake_disk_new(s.loop, 1 << 20, BLOCK);
+	cr_assert_eq(lane_open(&lane, &other->bdev, s.loop, NULL), 0);
+	cr_assert_eq(lane_map(lane, s.pool, NULL), 0);
+	bdev_orphan(&other->bdev, &first.orphan, BDEV_CLIENT, NULL, 0, BLOCK);
+	bdev_orphan(&other->bdev, &second.orphan, BDEV_CLIENT, NULL, 8 * BLOCK, BLOCK);
+	bdev_orphan(&s.disk->bdev, &here.orphan, BDEV_CLIENT, NULL, 0, BLOCK);
+	submit(&s, &copy, s.b, IO_READ, 8, 1, 0);
+	copy.more = true;
+	while (!copy.over)
+		turn_for(&s, 1);
+	copy.more = false;
+	again(&s, &copy, lane, IO_WRITE, 8, 1, 'c');
+	turn_for(&s, 20);
+	cr_assert_eq(copy.over, 1);
+	bdev_orphan_end(&second.orphan);
+	while (copy.over < 2)
+		turn_for(&s, 1);
+	bdev_orphan_end(&first.orphan);
+	bdev_orphan_end(&here.orphan);
+	lane_unmap(lane, s.pool);
+	lane_close(lane);
+	fake_disk_free(other);
+	set_fini(&s);
+}
+
 /* A command in several runs is one orphan to its client: its later runs pass, and nothing of the
  * client comes between them. */
 Test(orphan, covers_the_rest_of_a_command)
