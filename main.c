@@ -157,6 +157,9 @@ static int run_applet(
 		out.json = opts->json;
 		out.dry_run = opts->dry_run;
 		call.loop = (struct loop_options){ .verbose = opts->verbose, .name = trace_name };
+		call.notes = (struct out_notes){
+			.name = name, .quiet = opts->quiet, .verbose = opts->verbose
+		};
 		if (opts->timeout_ms)
 			resolve_set_deadline(loop_clock() + opts->timeout_ms * UINT64_C(1000000));
 		else if (opts->no_timeout)

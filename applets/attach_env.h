@@ -8,7 +8,7 @@ static inline struct attach_env attach_env_of(const struct call *call)
 {
 	const struct opt_common *common = call->opts;
 
-	return (struct attach_env){ .notes = call_notes(call),
+	return (struct attach_env){ .notes = call->notes,
 		.timeout_ms = common->timeout_ms,
 		.no_timeout = common->no_timeout,
 		.dry_run = common->dry_run };

@@ -121,10 +121,9 @@ static void put_plan(const char *uri, void *arg)
 static void put_missing(const char *module, void *arg)
 {
 	const struct listed *listed = arg;
-	const struct out_notes notes = call_notes(listed->call);
 
 	out_text(listed->call->out, NULL, NULL, "%s", module);
-	attach_warn_missing(&notes, module);
+	attach_warn_missing(&listed->call->notes, module);
 }
 
 /* What an applet finds in kernel parameters and firmware has URIs in its result. */

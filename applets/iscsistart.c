@@ -498,6 +498,7 @@ static int run(struct call *call)
 		return EXIT_DONE;
 	}
 	call->loop.verbose |= opts->debug && atoi(opts->debug) > 0;
+	call->notes.verbose = call->loop.verbose;
 	s.core.root = kernel_root();
 	if (s.core.root < 0)
 		return end(call, (diag_sys(call->diag, errno, "open /"), EXIT_FAILED));

@@ -84,7 +84,6 @@ static int read_call(struct discovery *d)
 {
 	const struct discover_options *opts = d->call->opts;
 	const char *text = d->call->operand[0], *word = opts->transport;
-	const struct out_notes notes = call_notes(d->call);
 	bool portal = iscsi_is_plain_word(text);
 	struct diag *diag = d->call->diag;
 	uint32_t ms = opts->common.timeout_ms;
@@ -102,8 +101,8 @@ static int read_call(struct discovery *d)
 	if (!err)
 		err = uri_msec(&d->uri, "timeout", &ms, diag);
 	if (!err)
-		err = iscsi_credentials_read(
-			&notes, d->root, &opts->credentials, &d->uri, &d->credentials, diag);
+		err = iscsi_credentials_read(&d->call->notes, d->root, &opts->credentials, &d->uri,
+			&d->credentials, diag);
 	if (!err)
 		err = uri_done(&d->uri, diag);
 	if (err)

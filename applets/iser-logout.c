@@ -73,7 +73,6 @@ static int choose(struct logout *logout)
 	struct call *call = logout->call;
 	const struct logout_options *opts = call->opts;
 	struct kernel_iscsi_session named;
-	const struct out_notes notes = call_notes(call);
 	struct iscsi_targets targets;
 	int err = kernel_iscsi_sessions(logout->root, &logout->list, &logout->count, call->diag);
 
@@ -90,7 +89,7 @@ static int choose(struct logout *logout)
 	}
 	if (opts->all)
 		return 0;
-	err = iscsi_targets_read(&notes, call->operand, call->operands, &opts->targets, NULL,
+	err = iscsi_targets_read(&call->notes, call->operand, call->operands, &opts->targets, NULL,
 		logout->until, &targets, call->diag);
 	for (unsigned i = 0; !err && i < targets.count; i++)
 		for (unsigned j = 0; j < logout->count; j++)

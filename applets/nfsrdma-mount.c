@@ -103,7 +103,6 @@ static int count_operands(const struct call *call, bool helper)
 static int read_mount(struct call *call, struct mounting *g, unsigned i)
 {
 	const struct mount_options *opts = call->opts;
-	const struct out_notes notes = call_notes(call);
 	struct nfs_mount *m = &g->mount;
 	int err;
 
@@ -117,7 +116,7 @@ static int read_mount(struct call *call, struct mounting *g, unsigned i)
 		.concurrent = call->operands > 2,
 		.note = note,
 		.arg = g };
-	err = nfs_mount_read(&notes, opts->from_cmdline ? NULL : g->given, &opts->cli, m,
+	err = nfs_mount_read(&call->notes, opts->from_cmdline ? NULL : g->given, &opts->cli, m,
 		&g->timeout_ms, call->diag);
 	if (!err && m->options.background && !i)
 		call_warn(call, "option bg has no effect: mounting in the foreground "
@@ -134,7 +133,6 @@ static void print_dry_run(struct call *call, const struct nfs_mount *m)
 {
 	char flags[200], all[NFS_OPTIONS_MAX + 256], options[OUT_SHELL(sizeof(all))],
 		source[OUT_SHELL(sizeof(m->source.name))], dir[OUT_SHELL(PATH_MAX)];
-	const struct out_notes notes = call_notes(call);
 	const char *modules[4] = { "nfs" };
 	unsigned n = 1;
 
@@ -146,7 +144,7 @@ static void print_dry_run(struct call *call, const struct nfs_mount *m)
 		modules[n++] = m->options.major == 3 ? "nfsv3" : "nfsv4";
 	if (m->rdma)
 		modules[n++] = "rpcrdma";
-	attach_show_missing(call->out, &notes, m->attach.root, modules);
+	attach_show_missing(call->out, &call->notes, m->attach.root, modules);
 	out_line(call->out, "mount -i -t nfs -o %s %s %s", out_shell(all, options, sizeof(options)),
 		out_shell(m->source.name, source, sizeof(source)),
 		out_shell(m->dir, dir, sizeof(dir)));

@@ -248,13 +248,12 @@ static int discover(struct call *call)
 {
 	const struct discover_options *opts = call->opts;
 	struct nvmf_queries all = { 0 };
-	const struct out_notes notes = call_notes(call);
 	struct loop *loop = NULL;
 	int root = kernel_root();
-	int err =
-		root < 0 ? diag_sys(call->diag, errno, "open /")
-			 : nvmf_queries_read(&notes, root, call->operands ? call->operand[0] : NULL,
-				   &opts->nvmf, opts->config, &all, call->diag);
+	int err = root < 0 ? diag_sys(call->diag, errno, "open /")
+			   : nvmf_queries_read(&call->notes, root,
+				     call->operands ? call->operand[0] : NULL, &opts->nvmf,
+				     opts->config, &all, call->diag);
 
 	if (!err)
 		err = loop_new(&loop, &call->loop, call->diag);

@@ -108,7 +108,6 @@ static int split_iscsi(struct call *call, struct serve_front_options *front, cha
 	static const char *const options[] = { "--secret-file", "--target-secret-file" };
 	static const char *const users[] = { "--user", "--target-user" };
 	const struct serve_options *opts = call->opts;
-	const struct out_notes notes = call_notes(call);
 	int err = split(call, "--iscsi", SERVE_ISCSI, front);
 
 	front->iqn = opts->front.iqn;
@@ -123,8 +122,8 @@ static int split_iscsi(struct call *call, struct serve_front_options *front, cha
 				options[i], users[i]);
 		if (!opts->secret_file[i])
 			continue;
-		err = secret_read(
-			&notes, options[i], NULL, opts->secret_file[i], secret[i], 258, call->diag);
+		err = secret_read(&call->notes, options[i], NULL, opts->secret_file[i], secret[i],
+			258, call->diag);
 		front->secret[i] = secret[i];
 	}
 	return err;

@@ -163,7 +163,6 @@ static void choose_port(const struct connection *c, struct srp_local *local)
 static int show_plan(struct connection *c)
 {
 	const struct srp_params *params = &c->target.params;
-	const struct out_notes notes = call_notes(c->call);
 	struct out *out = c->call->out;
 	struct kernel_srp *list;
 	const struct kernel_srp *there = NULL;
@@ -199,8 +198,8 @@ static int show_plan(struct connection *c)
 		out_line(out, "%s: would connect by writing to %s:", srp_target_text(params, text),
 			where);
 	if (!there && !local.dev[0]) /* ports of ib_srp */
-		attach_show_missing(
-			out, &notes, c->target.srp.attach.root, (const char *[]){ "ib_srp", NULL });
+		attach_show_missing(out, &c->call->notes, c->target.srp.attach.root,
+			(const char *[]){ "ib_srp", NULL });
 	out_line(out, "%s", out_shell(line, word, sizeof(word)));
 	free(list);
 	return 0;

@@ -130,8 +130,10 @@ static int status(struct call *call, const struct srp_show *show)
 	return srp_target_diag(first, call->diag);
 }
 
-static void note(void *call, const char *text)
+static void note(void *arg, const char *text)
 {
+	struct call *call = arg;
+
 	call_note(call, "%s", text);
 }
 

@@ -77,6 +77,7 @@ struct call { /* one run of an applet */
 	struct out *out;
 	struct diag *diag;        /* the failure, printed by main */
 	struct loop_options loop; /* poll_us, verbose, name, for loop_new() */
+	struct out_notes notes;   /* for out_note(), from name and options */
 	/* Set by the applet: main ends the process by this signal after printing. SIGPIPE: prints
 	 * nothing. */
 	int signo;
@@ -152,12 +153,9 @@ void opt_complete(int count, char **word, FILE *);
 /* Print option rows for lints and tests: "--name\t-l\tARG\tMIN MAX", of times "MIN MAX ms". NULL:
  * the common rows. */
 void opt_rows(const struct applet *, FILE *);
-struct out_notes call_notes(const struct call *);
-/* out_note(), out_warn() and out_warn_once() with call_notes(). */
-void call_note(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void call_warn(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void call_warn_once(const struct call *, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+#define call_note(call, ...)      out_note(&(call)->notes, __VA_ARGS__)
+#define call_warn(call, ...)      out_warn(&(call)->notes, __VA_ARGS__)
+#define call_warn_once(call, ...) out_warn_once(&(call)->notes, __VA_ARGS__)
 
 /* A command that runs on a loop of its own until it is done, a signal arrives, or --timeout. */
 struct task {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Print messages without blocking an event loop; log.c knows where. */
-#include "applet.h"
 #include "log.h"
 #include "out.h"
 #include "uri.h"
@@ -301,44 +300,5 @@ void out_warn_once(const struct out_notes *notes, const char *fmt, ...)
 
 	va_start(args, fmt);
 	put_note(notes, OUT_WARNING, true, fmt, args);
-	va_end(args);
-}
-
-struct out_notes call_notes(const struct call *call)
-{
-	const struct opt_common *common = call->opts;
-
-	return (struct out_notes){
-		.name = call->name, .quiet = common->quiet, .verbose = call->loop.verbose
-	};
-}
-
-void call_note(const struct call *call, const char *fmt, ...)
-{
-	const struct out_notes notes = call_notes(call);
-	va_list args;
-
-	va_start(args, fmt);
-	put_note(&notes, OUT_INFO, false, fmt, args);
-	va_end(args);
-}
-
-void call_warn(const struct call *call, const char *fmt, ...)
-{
-	const struct out_notes notes = call_notes(call);
-	va_list args;
-
-	va_start(args, fmt);
-	put_note(&notes, OUT_WARNING, false, fmt, args);
-	va_end(args);
-}
-
-void call_warn_once(const struct call *call, const char *fmt, ...)
-{
-	const struct out_notes notes = call_notes(call);
-	va_list args;
-
-	va_start(args, fmt);
-	put_note(&notes, OUT_WARNING, true, fmt, args);
 	va_end(args);
 }

@@ -150,7 +150,6 @@ static bool needs_rdma(const char *text)
 /* Check files named by keys such as "secret-file" and "tls_psk_file", also of other paths. */
 static void check_secrets(const struct call *call, const char *text)
 {
-	const struct out_notes notes = call_notes(call);
 	struct uri *uri = uri_new(text);
 
 	for (unsigned i = 0; uri && i < uri->keys; i++) {
@@ -158,7 +157,7 @@ static void check_secrets(const struct call *call, const char *text)
 		size_t len = strlen(key->name);
 
 		if (len >= 5 && !strcasecmp(key->name + len - 4, "file") && *key->value)
-			secret_check_file(&notes, key->value);
+			secret_check_file(&call->notes, key->value);
 		else if (!strcmp(key->name, "path") && strstr(key->value, "://"))
 			check_secrets(call, key->value);
 	}

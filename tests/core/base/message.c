@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Messages never wait for the reader of stderr, and none is lost without being counted. */
-#include "applet.h"
 #include "loop.h"
 #include "out.h"
 #include "says.h"
@@ -222,20 +221,19 @@ Test(message, verbose_lines_have_a_time)
 
 Test(message, warnings_have_a_prefix_and_some_come_once)
 {
-	struct opt_common opts = { 0 };
-	struct call call = { .name = "serve", .opts = &opts };
+	struct out_notes notes = { .name = "serve" };
 
-	call_note(&call, "one");
-	call_warn(&call, "two");
-	call_warn(&call, "two");
+	out_note(&notes, "one");
+	out_warn(&notes, "two");
+	out_warn(&notes, "two");
 	cr_assert_str_eq(logged(), "rdmastor serve: one\nrdmastor serve: warning: two\n"
 				   "rdmastor serve: warning: two\n");
 	for (unsigned i = 0; i < 6; i++)
-		call_warn_once(&call, "disk %u", i % 2);
+		out_warn_once(&notes, "disk %u", i % 2);
 	cr_assert_str_eq(
 		logged(), "rdmastor serve: warning: disk 0\nrdmastor serve: warning: disk 1\n");
-	opts.quiet = true;
-	call_warn(&call, "three");
+	notes.quiet = true;
+	out_warn(&notes, "three");
 	cr_assert_str_eq(logged(), "");
 }
 
