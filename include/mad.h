@@ -39,13 +39,6 @@ const char *mad_port_state_text(uint8_t state);
 int mad_gid_parse(uint8_t gid[16], const char *text, struct diag *);
 void mad_gid_make(uint8_t gid[16], uint64_t prefix, uint64_t guid);
 
-struct mad_addr {           /* of a queue pair: 0, 1, or the target of a redirection */
-	uint32_t qpn, qkey; /* qkey 0: that of queue pair 1 */
-	uint16_t lid, pkey_index;
-	uint8_t sl, path_bits; /* path_bits: of the own LID */
-	bool grh;              /* by GID: routers, RoCE */
-	uint8_t gid_index, gid[16];
-};
 /* List all ports; the caller frees the array. */
 int mad_dev_list(struct mad_port_info **, unsigned *count, struct diag *);
 
@@ -67,56 +60,6 @@ int mad_open(struct mad **, struct loop *, const struct mad_port_info *, const s
 /* Close, and drop the requests in flight without callback. End all scans and the watch before. */
 void mad_close(struct mad *);
 const struct mad_port_info *mad_port(const struct mad *); /* kept up to date by a watch */
-
-struct mad_answer;
-/* A request, sent by core/mad/xact.h. Its owner embeds it and sets the first part. */
-struct mad_req {
-	struct mad_addr to;
-	uint8_t mgmt_class, method;
-	uint16_t attr;
-	uint32_t mod;
-	uint64_t mask;    /* SA: component mask */
-	const void *data; /* attribute to send; must stay valid until done() */
-	uint16_t len;     /* of data; only class SA may exceed one datagram */
-	bool urgent;      /* send before the requests that are queued */
-	uint8_t hops;     /* directed route: hop[0 … hops - 1] are the egress ports */
-	const uint8_t *hop;
-	/* Time until the second try (0: 250 ms); each further wait is twice as long. At least
-	 * 50 ms, at most so long that all tries fit. */
-	uint32_t first_ms;
-	/* Called once, from the loop; may send the request again, or free it. */
-	void (*done)(struct mad_req *, const struct mad_answer *);
-	/* private */
-	struct mad *owner;
-	struct mad_req *next;
-	struct loop_timer timer;
-	uint64_t end_ns;
-	uint32_t wait_ms;
-	uint16_t slot, last_status;
-	uint8_t state, tries;
-	bool redirected; /* `to` was changed by a redirection */
-};
-
-/* Discovery of the fabric by directed routes (14.2.2): needs neither a subnet manager nor LIDs. */
-struct mad_end_port {
-	uint64_t prefix, guid;
-	uint16_t lid;
-	uint8_t state;   /* enum port_state */
-	bool management; /* it reports device management */
-	uint8_t hops, hop[SMP_HOPS_MAX];
-};
-struct mad_topology {
-	struct mad_end_port *port; /* the caller frees it */
-	unsigned count;
-	unsigned nodes, silent; /* all nodes; requests without an answer */
-};
-/* Set hops and hop from "0,1,3", the syntax of infiniband-diags: from this host (0) by its port 1,
- * from the next node by its port 3. */
-int mad_route_parse(struct mad_end_port *, const char *text, struct diag *);
-/* Query the end port at the end of its route. Runs the loop until the answer or the time limit. */
-int mad_query_route(struct mad *, struct mad_end_port *, struct diag *);
-/* Find all end ports. Runs the loop. timeout_ms: limit of the whole, 0: none; -ETIMEDOUT. */
-int mad_walk(struct mad *, uint32_t timeout_ms, struct mad_topology *, struct diag *);
 
 /* I/O controllers (16.3). */
 struct mad_service { /* an SRP service; others are not stored */
@@ -160,31 +103,15 @@ enum mad_step {        /* the query in progress, or the one that failed */
 
 struct mad_target { /* a port that was queried for an I/O unit */
 	uint16_t lid;
-	uint64_t prefix, guid;         /* 0: unknown */
-	struct mad_unit *unit, **last; /* one per shared partition */
+	uint64_t prefix, guid; /* 0: unknown */
+	struct mad_unit *unit; /* one per shared partition */
 	/* The first failure, -errno; 0: none. What was found before and after it stays valid. */
 	int err;
 	uint16_t status;
-	uint8_t failed;  /* enum mad_step */
-	bool management; /* it reports device management */
-	bool is_switch;  /* all of its ports have its LID */
-	/* private to the scan */
-	uint8_t step, changes, silent, slot;
-	uint16_t service;
-	uint64_t end_ns;
-	uint16_t pkey_at; /* index into the port's table */
-	uint32_t first_ms;
-	struct mad_addr addr;
-	struct mad_unit *cur_unit;
-	struct mad_ioc *ioc;
-	struct mad_req req;
-	struct mad_scan_job *scan;
-	union {
-		struct class_port_info set;
-		struct path_record path;
-		struct port_info_record port;
-		struct node_record node;
-	} query;
+	uint8_t failed;                 /* enum mad_step */
+	bool management;                /* it reports device management */
+	bool is_switch;                 /* all of its ports have its LID */
+	struct mad_target_query *query; /* private to the scan, NULL afterwards */
 };
 /* Describe a failure: "no answer to the request for IOUnitInfo". Returns text, or a constant. */
 const char *mad_target_error(const struct mad_target *, char text[128]);
@@ -197,6 +124,7 @@ struct mad_port_id {
 	uint8_t gid[16];
 };
 
+struct mad_end_port;
 /* The ports to query, by LID, by GID, at the end of directed routes, or all that a walk finds: one
  * of these kinds. Zeroed, then set by the owner, who calls mad_select_free(). */
 struct mad_selection {
@@ -271,7 +199,7 @@ struct mad_notice {
 	uint32_t cap_mask; /* 144: the new one, PORT_CAP_… */
 };
 
-struct mad_watch { /* embedded in its owner, which sets the first part; one per struct mad */
+struct mad_watch { /* embedded in its owner, which sets it; one per struct mad */
 	/* All three are called from the loop, and not after mad_unwatch(), which they may call. A
 	 * notice is a hint, not a proof: it can be repeated, or sent without an event. */
 	void (*notice)(struct mad_watch *, const struct mad_notice *);
@@ -282,23 +210,6 @@ struct mad_watch { /* embedded in its owner, which sets the first part; one per 
 	 * -EPROTO: it refuses; -ENETDOWN: the port is down; -ENETUNREACH: no subnet manager. Called
 	 * the first time and when err changes. Failures are retried, with delays of up to 90 s. */
 	void (*subscribed)(struct mad_watch *, int err, struct diag *);
-	/* private */
-	struct mad *mad;
-	void (*ended)(struct mad_watch *);
-	struct loop_timer poll, renew, end;
-	struct loop_work report;
-	unsigned what; /* changes to report */
-	struct mad_subscription {
-		struct mad_req req;
-		struct inform_info inform;
-		struct mad_watch *watch;
-	} sub[3];
-	uint32_t back_ms; /* until the next try after a failure */
-	int reported_err; /* the last err of subscribed(); 1: none yet */
-	int err;          /* of this round */
-	struct diag diag;
-	uint16_t sa_lid; /* the LID that answered last */
-	uint8_t waiting; /* subscriptions without an answer */
 };
 /* Watch a port: poll its state once a second, subscribe to the three traps (InformInfo from queue
  * pair 1, without verbs), and answer Reports. Subscribes again after each change of subnet manager,
@@ -307,8 +218,9 @@ struct mad_watch { /* embedded in its owner, which sets the first part; one per 
  * the port is watched already; or -errno if the device was removed. */
 #define MAD_RENEW_MS (10 * 60 * 1000)
 int mad_watch(struct mad *, struct mad_watch *, struct diag *);
-/* Unsubscribe and stop; ended() is called from the loop at most a second later. */
-void mad_unwatch(struct mad *, struct mad_watch *, void (*ended)(struct mad_watch *));
+/* Unsubscribe and stop the watch of the port; ended() is called from the loop at most a second
+ * later. */
+void mad_unwatch(struct mad *, void (*ended)(struct mad_watch *));
 /* Pass an event of port_events.h about this port: the watch polls it at once. No effect without a
  * watch. */
 void mad_port_event(struct mad *, unsigned what);

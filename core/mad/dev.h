@@ -4,6 +4,14 @@
 #pragma once
 #include "mad.h"
 
+struct mad_addr {           /* of a queue pair: 0, 1, or the target of a redirection */
+	uint32_t qpn, qkey; /* qkey 0: that of queue pair 1 */
+	uint16_t lid, pkey_index;
+	uint8_t sl, path_bits; /* path_bits: of the own LID */
+	bool grh;              /* by GID: routers, RoCE */
+	uint8_t gid_index, gid[16];
+};
+
 struct mad_dev;
 /* Get device and port of "umad0"; -ENOENT. */
 int mad_dev_of_umad(const char *umad, char dev[MAD_DEV_LEN], unsigned *port);

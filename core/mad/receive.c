@@ -120,7 +120,7 @@ static unsigned handle_datagram(
 		handle_response(mad, datagram, len);
 		return 1;
 	}
-	if (mad->watch && mad_watch_request(mad->watch, from, datagram, len))
+	if (mad->watch.owner && mad_watch_request(&mad->watch, from, datagram, len))
 		mad->counters.reports++;
 	else
 		mad->counters.unmatched++;

@@ -82,13 +82,17 @@ void mad_scan_init_sa_req(const struct mad_scan_job *scan, struct mad_req *req, 
 static int make_targets(struct mad_scan_job *scan, size_t count)
 {
 	struct mad_target *target = calloc(count ? count : 1, sizeof(*target));
+	struct mad_target_query *query = calloc(count ? count : 1, sizeof(*query));
 
-	if (!target)
-		return diag_sys(&scan->diag, ENOMEM, "%zu targets", count);
 	scan->found.target = target;
+	scan->queries = query;
+	if (!target || !query)
+		return diag_sys(&scan->diag, ENOMEM, "%zu targets", count);
 	for (size_t i = 0; i < count; i++) {
-		target[i].scan = scan;
-		target[i].last = &target[i].unit;
+		target[i].query = &query[i];
+		query[i].target = &target[i];
+		query[i].scan = scan;
+		query[i].last = &target[i].unit;
 	}
 	return 0;
 }
@@ -121,7 +125,7 @@ static void start_targets(struct mad_scan_job *scan)
 
 void mad_scan_target_done(struct mad_target *target)
 {
-	struct mad_scan_job *scan = target->scan;
+	struct mad_scan_job *scan = target->query->scan;
 	unsigned done;
 
 	scan->live--;
@@ -198,9 +202,9 @@ static void got_ports(struct mad_req *req, const struct mad_answer *answer)
 			continue;
 		target->lid = port.lid;
 		target->prefix = port.prefix;
-		target->first_ms = port.first_ms;
+		target->query->first_ms = port.first_ms;
 		target->management = true;
-		target->step = MAD_STEP_NODE;
+		target->query->step = MAD_STEP_NODE;
 		found->count++;
 	}
 	loop_trace(mad_loop(scan->mad), "%u ports have device management", found->count);
@@ -229,7 +233,7 @@ static void got_nodes(struct mad_req *req, const struct mad_answer *answer)
 			continue;
 		found->target[found->count].lid = node.lid;
 		found->target[found->count].guid = node.guid;
-		found->target[found->count].step = MAD_STEP_PORT;
+		found->target[found->count].query->step = MAD_STEP_PORT;
 		found->count++;
 	}
 	loop_trace(mad_loop(scan->mad), "%u nodes", found->count);
@@ -301,26 +305,26 @@ static int set_gid(
 			"the port has no GID of the same type");
 		return diag_ctx(&scan->diag, "%s port %u", port->dev, port->port);
 	}
-	target->step = MAD_STEP_UNIT;
-	target->addr.grh = true;
-	target->addr.gid_index = (uint8_t)index;
-	memcpy(target->addr.gid, named->gid, sizeof(target->addr.gid));
+	target->query->step = MAD_STEP_UNIT;
+	target->query->addr.grh = true;
+	target->query->addr.gid_index = (uint8_t)index;
+	memcpy(target->query->addr.gid, named->gid, sizeof(target->query->addr.gid));
 	return 0;
 }
 
 static int name_target(
 	struct mad_scan_job *scan, struct mad_target *target, const struct mad_port_id *named)
 {
-	target->addr.pkey_index = scan->pkey_index;
+	target->query->addr.pkey_index = scan->pkey_index;
 	target->lid = named->lid;
 	target->management = scan->direct;
-	target->step = named->lid ? MAD_STEP_NODE : MAD_STEP_LID;
+	target->query->step = named->lid ? MAD_STEP_NODE : MAD_STEP_LID;
 	if (named->lid && !named->known)
 		return scan->direct ? mad_register_class(scan->mad, MAD_CLASS_SMP, &scan->diag) : 0;
 	target->prefix = wire_be(named->gid, 8);
 	target->guid = wire_be(named->gid + 8, 8);
 	if (named->lid && !scan->direct)
-		target->step = MAD_STEP_PORT;
+		target->query->step = MAD_STEP_PORT;
 	return named->lid || mad_port(scan->mad)->infiniband ? 0 : set_gid(scan, target, named);
 }
 
@@ -372,18 +376,15 @@ static void settle(struct mad_scan_job *scan)
 	for (unsigned i = 0; i < found->count; i++) {
 		struct mad_target *target = &found->target[i];
 
-		target->scan = NULL;
-		if (target->step != MAD_STEP_DONE && !target->err) {
+		if (target->query->step != MAD_STEP_DONE && !target->err) {
 			target->err = -ETIMEDOUT;
-			target->failed = target->step;
+			target->failed = target->query->step;
 		}
+		target->query = NULL;
 		if (!target->management && !target->unit && !target->err)
 			continue;
 		found->failed += target->err != 0;
-		found->target[remaining] = *target;
-		if (!target->unit)
-			found->target[remaining].last = &found->target[remaining].unit;
-		remaining++;
+		found->target[remaining++] = *target;
 	}
 	found->count = remaining;
 }
@@ -406,12 +407,13 @@ static void stop_scan(struct mad_scan_job *scan)
 	loop_timer_del(loop, &scan->deadline);
 	mad_cancel(scan->mad, &scan->req);
 	for (unsigned i = 0; i < scan->found.count; i++)
-		mad_cancel(scan->mad, &scan->found.target[i].req);
+		mad_cancel(scan->mad, &scan->queries[i].req);
 }
 
 static void free_job(struct mad_scan_job *scan)
 {
 	free((void *)scan->options.only);
+	free(scan->queries);
 	free(scan);
 }
 

@@ -19,7 +19,7 @@ static void send_query(struct mad_target *);
 
 static void *alloc_bounded(struct mad_target *target, size_t len)
 {
-	struct mad_scan_result *found = &target->scan->found;
+	struct mad_scan_result *found = &target->query->scan->found;
 	void *p = found->bytes + len <= BYTES_MAX ? calloc(1, len) : NULL;
 
 	if (p)
@@ -33,28 +33,28 @@ static void note_failure(struct mad_target *target, int err, uint16_t status)
 		return;
 	target->err = err ? err : -EREMOTEIO;
 	target->status = status;
-	target->failed = target->step;
+	target->failed = target->query->step;
 }
 
 static void finished(struct mad_target *target)
 {
-	target->step = MAD_STEP_DONE;
+	target->query->step = MAD_STEP_DONE;
 	mad_scan_target_done(target);
 }
 
 /* Prepare a request of device or subnet management to the port itself. */
 static void to_port(struct mad_target *target, uint8_t mgmt_class, uint16_t attr, uint32_t mod)
 {
-	target->req = (struct mad_req){
-		.to = target->addr,
+	target->query->req = (struct mad_req){
+		.to = target->query->addr,
 		.mgmt_class = mgmt_class,
 		.method = MAD_GET,
 		.attr = attr,
 		.mod = mod,
-		.first_ms = target->first_ms,
+		.first_ms = target->query->first_ms,
 	};
-	target->req.to.lid = target->lid;
-	target->req.to.qpn = mgmt_class == MAD_CLASS_DM;
+	target->query->req.to.lid = target->lid;
+	target->query->req.to.qpn = mgmt_class == MAD_CLASS_DM;
 }
 
 /* Find the next slot with a controller, from `slot` on; 0 = none. */
@@ -68,52 +68,53 @@ static unsigned next_slot(const struct mad_unit *unit, unsigned slot)
 
 static void next_pkey(struct mad_target *target)
 {
-	struct mad_scan_job *scan = target->scan;
+	struct mad_scan_job *scan = target->query->scan;
 	const struct mad_port_info *port = mad_port(scan->mad);
 
-	target->cur_unit = NULL;
+	target->query->cur_unit = NULL;
 	if (scan->direct || scan->one_pkey) {
 		finished(target);
 		return;
 	}
 	do
-		target->pkey_at++;
-	while (target->pkey_at < port->pkeys && !port->pkey[target->pkey_at]);
-	if (target->pkey_at >= port->pkeys) {
+		target->query->pkey_at++;
+	while (target->query->pkey_at < port->pkeys && !port->pkey[target->query->pkey_at]);
+	if (target->query->pkey_at >= port->pkeys) {
 		if (!target->unit && !target->err)
 			note_failure(target, -EHOSTUNREACH, 0);
 		finished(target);
 		return;
 	}
-	target->step = MAD_STEP_PATH;
+	target->query->step = MAD_STEP_PATH;
 	send_query(target);
 }
 
 /* Called once GUID and prefix are known, and that the port has device management. */
 static void begin_partitions(struct mad_target *target)
 {
-	struct mad_scan_job *scan = target->scan;
+	struct mad_scan_job *scan = target->query->scan;
 	const struct mad_port_info *port = mad_port(scan->mad);
 
-	target->addr.pkey_index = scan->pkey_index;
+	target->query->addr.pkey_index = scan->pkey_index;
 	if (!scan->direct && !scan->one_pkey) {
-		target->pkey_at = 0;
-		while (target->pkey_at < port->pkeys && !port->pkey[target->pkey_at])
-			target->pkey_at++;
-		target->step = MAD_STEP_PATH;
+		target->query->pkey_at = 0;
+		while (target->query->pkey_at < port->pkeys && !port->pkey[target->query->pkey_at])
+			target->query->pkey_at++;
+		target->query->step = MAD_STEP_PATH;
 	} else {
-		target->step = (target->guid & OUI_MASK) == TOPSPIN ? MAD_STEP_SET : MAD_STEP_UNIT;
+		target->query->step =
+			(target->guid & OUI_MASK) == TOPSPIN ? MAD_STEP_SET : MAD_STEP_UNIT;
 	}
 	send_query(target);
 }
 
 static void begin_slot(struct mad_target *target, unsigned from)
 {
-	unsigned slot = target->cur_unit ? next_slot(target->cur_unit, from) : 0;
+	unsigned slot = target->query->cur_unit ? next_slot(target->query->cur_unit, from) : 0;
 
-	target->ioc = NULL;
-	target->slot = (uint8_t)slot;
-	target->step = slot ? MAD_STEP_IOC : MAD_STEP_AGAIN;
+	target->query->ioc = NULL;
+	target->query->slot = (uint8_t)slot;
+	target->query->step = slot ? MAD_STEP_IOC : MAD_STEP_AGAIN;
 	send_query(target);
 }
 
@@ -126,13 +127,13 @@ static void got_lid(struct mad_target *target, const struct sa_table *table)
 		finished(target);
 		return;
 	}
-	target->lid = target->addr.lid = path.lid;
-	target->addr.sl = path.sl;
-	if (target->scan->direct) {
+	target->lid = target->query->addr.lid = path.lid;
+	target->query->addr.sl = path.sl;
+	if (target->query->scan->direct) {
 		begin_partitions(target);
 		return;
 	}
-	target->step = MAD_STEP_PORT;
+	target->query->step = MAD_STEP_PORT;
 	send_query(target);
 }
 
@@ -142,8 +143,8 @@ static void got_node(struct mad_target *target, uint64_t guid)
 	if (!guid) {
 		note_failure(target, -EPROTO, 0);
 		finished(target);
-	} else if (target->scan->options.only) {
-		target->step = MAD_STEP_PORT;
+	} else if (target->query->scan->options.only) {
+		target->query->step = MAD_STEP_PORT;
 		send_query(target);
 	} else {
 		begin_partitions(target);
@@ -153,9 +154,10 @@ static void got_node(struct mad_target *target, uint64_t guid)
 static void got_port(struct mad_target *target, const struct sa_port *port)
 {
 	target->prefix = port->prefix;
-	target->first_ms = port->first_ms;
+	target->query->first_ms = port->first_ms;
 	target->management = port->management;
-	if (target->management || target->scan->direct || target->scan->options.trust_management)
+	if (target->management || target->query->scan->direct ||
+		target->query->scan->options.trust_management)
 		begin_partitions(target); /* a port that the user named is queried in any case */
 	else
 		finished(target);
@@ -169,31 +171,32 @@ static void got_path(struct mad_target *target, const struct sa_table *table)
 		next_pkey(target);
 		return;
 	}
-	target->addr.pkey_index = target->pkey_at;
-	target->addr.sl = path.sl;
-	target->step = (target->guid & OUI_MASK) == TOPSPIN ? MAD_STEP_SET : MAD_STEP_UNIT;
+	target->query->addr.pkey_index = target->query->pkey_at;
+	target->query->addr.sl = path.sl;
+	target->query->step = (target->guid & OUI_MASK) == TOPSPIN ? MAD_STEP_SET : MAD_STEP_UNIT;
 	send_query(target);
 }
 
 static void got_unit(struct mad_target *target, const struct io_unit_info *info)
 {
-	const struct mad_port_info *port = mad_port(target->scan->mad);
-	struct mad_unit *unit =
-		target->cur_unit ? target->cur_unit : alloc_bounded(target, sizeof(*unit));
+	const struct mad_port_info *port = mad_port(target->query->scan->mad);
+	struct mad_unit *unit = target->query->cur_unit ? target->query->cur_unit
+							: alloc_bounded(target, sizeof(*unit));
 
 	if (!unit) {
 		note_failure(target, -ENOMEM, 0);
 		finished(target);
 		return;
 	}
-	if (!target->cur_unit) {
-		*target->last = unit;
-		target->last = &unit->next;
-		target->cur_unit = unit;
+	if (!target->query->cur_unit) {
+		*target->query->last = unit;
+		target->query->last = &unit->next;
+		target->query->cur_unit = unit;
 	}
 	mad_scan_unit_clear(unit);
-	unit->pkey = target->addr.pkey_index < port->pkeys ? port->pkey[target->addr.pkey_index]
-							   : 0xffff;
+	unit->pkey = target->query->addr.pkey_index < port->pkeys
+			     ? port->pkey[target->query->addr.pkey_index]
+			     : 0xffff;
 	mad_dm_unit_get(unit, info);
 	begin_slot(target, 1);
 }
@@ -207,10 +210,10 @@ static struct mad_ioc *add_ioc(struct mad_target *target)
 		finished(target);
 		return NULL;
 	}
-	ioc->slot = target->slot;
+	ioc->slot = target->query->slot;
 	ioc->last = &ioc->service;
-	*target->cur_unit->last = ioc;
-	target->cur_unit->last = &ioc->next;
+	*target->query->cur_unit->last = ioc;
+	target->query->cur_unit->last = &ioc->next;
 	return ioc;
 }
 
@@ -221,36 +224,36 @@ static void got_ioc(struct mad_target *target, const struct ioc_profile *profile
 	if (!ioc)
 		return;
 	mad_dm_ioc_get(ioc, profile);
-	target->ioc = ioc;
-	target->service = 0;
-	target->step = MAD_STEP_SERVICE;
+	target->query->ioc = ioc;
+	target->query->service = 0;
+	target->query->step = MAD_STEP_SERVICE;
 	if (ioc->services)
 		send_query(target);
 	else
-		begin_slot(target, target->slot + 1u);
+		begin_slot(target, target->query->slot + 1u);
 }
 
 static unsigned last_service(const struct mad_target *target)
 {
-	unsigned last = target->service + DM_SERVICES_EACH - 1u;
+	unsigned last = target->query->service + DM_SERVICES_EACH - 1u;
 
-	return last < target->ioc->services ? last : target->ioc->services - 1u;
+	return last < target->query->ioc->services ? last : target->query->ioc->services - 1u;
 }
 
 static void next_services(struct mad_target *target)
 {
-	target->service += DM_SERVICES_EACH;
-	if (target->service < target->ioc->services)
+	target->query->service += DM_SERVICES_EACH;
+	if (target->query->service < target->query->ioc->services)
 		send_query(target);
 	else
-		begin_slot(target, target->slot + 1u);
+		begin_slot(target, target->query->slot + 1u);
 }
 
 static void got_services(struct mad_target *target, const struct service_entry *entry)
 {
 	unsigned last = last_service(target);
 
-	for (unsigned i = target->service; i <= last; i++, entry++) {
+	for (unsigned i = target->query->service; i <= last; i++, entry++) {
 		struct mad_service read = { .index = (uint8_t)i }, *service;
 		char id_ext[17];
 
@@ -264,8 +267,8 @@ static void got_services(struct mad_target *target, const struct service_entry *
 			return;
 		}
 		*service = read;
-		*target->ioc->last = service;
-		target->ioc->last = &service->next;
+		*target->query->ioc->last = service;
+		target->query->ioc->last = &service->next;
 	}
 	next_services(target);
 }
@@ -273,9 +276,9 @@ static void got_services(struct mad_target *target, const struct service_entry *
 /* The data read is consistent only if the change ID is still the same. */
 static void got_again(struct mad_target *target, const struct io_unit_info *info)
 {
-	if (get_be16(info->change_id) == target->cur_unit->change_id) {
+	if (get_be16(info->change_id) == target->query->cur_unit->change_id) {
 		next_pkey(target);
-	} else if (++target->changes < CHANGES) {
+	} else if (++target->query->changes < CHANGES) {
 		got_unit(target, info);
 	} else {
 		note_failure(target, -EAGAIN, 0);
@@ -287,12 +290,12 @@ static void got(struct mad_target *target, const struct mad_answer *answer)
 {
 	const void *dm = answer->mad + sizeof(struct dm_hdr),
 		   *sa = answer->mad + sizeof(struct sa_hdr);
-	bool direct = target->scan->direct;
+	bool direct = target->query->scan->direct;
 	struct sa_table table = { .at = sa, .count = 1 };
 	struct sa_port port;
 	struct sa_node node;
 
-	switch ((enum mad_step)target->step) {
+	switch ((enum mad_step)target->query->step) {
 	case MAD_STEP_LID:
 		got_lid(target, &table);
 		return;
@@ -314,7 +317,7 @@ static void got(struct mad_target *target, const struct mad_answer *answer)
 		got_path(target, &table);
 		return;
 	case MAD_STEP_SET:
-		target->step = MAD_STEP_UNIT;
+		target->query->step = MAD_STEP_UNIT;
 		send_query(target);
 		return;
 	case MAD_STEP_UNIT:
@@ -337,11 +340,11 @@ static void got(struct mad_target *target, const struct mad_answer *answer)
 /* Continue after a failed request. */
 static void continue_after_failure(struct mad_target *target)
 {
-	bool dead = target->silent >= SILENT;
+	bool dead = target->query->silent >= SILENT;
 
-	switch ((enum mad_step)target->step) {
+	switch ((enum mad_step)target->query->step) {
 	case MAD_STEP_SET:
-		target->step = MAD_STEP_UNIT;
+		target->query->step = MAD_STEP_UNIT;
 		send_query(target);
 		return;
 	case MAD_STEP_IOC:
@@ -349,7 +352,7 @@ static void continue_after_failure(struct mad_target *target)
 			return;
 		if (dead)
 			break;
-		begin_slot(target, target->slot + 1u);
+		begin_slot(target, target->query->slot + 1u);
 		return;
 	case MAD_STEP_SERVICE:
 		if (dead)
@@ -374,22 +377,23 @@ static void continue_after_failure(struct mad_target *target)
 
 static void answered(struct mad_req *req, const struct mad_answer *answer)
 {
-	struct mad_target *target = container_of(req, struct mad_target, req);
-	bool no_path = target->step == MAD_STEP_PATH && answer->status == SA_STATUS_NO_RECORDS;
+	struct mad_target *target = container_of(req, struct mad_target_query, req)->target;
+	bool no_path =
+		target->query->step == MAD_STEP_PATH && answer->status == SA_STATUS_NO_RECORDS;
 
 	if (!answer->err && !answer->status) {
 		got(target, answer);
 		return;
 	}
-	if (target->step == MAD_STEP_PORT && answer->status == SA_STATUS_TOO_MANY &&
+	if (target->query->step == MAD_STEP_PORT && answer->status == SA_STATUS_TOO_MANY &&
 		!target->is_switch) {
 		target->is_switch = true;
 		send_query(target);
 		return;
 	}
 	if (answer->err)
-		target->silent++;
-	if (target->step != MAD_STEP_SET && !no_path)
+		target->query->silent++;
+	if (target->query->step != MAD_STEP_SET && !no_path)
 		note_failure(target, answer->err, answer->status);
 	continue_after_failure(target);
 }
@@ -397,82 +401,84 @@ static void answered(struct mad_req *req, const struct mad_answer *answer)
 static void init_sa_query(
 	struct mad_target *target, uint16_t attr, uint64_t mask, const void *data, size_t len)
 {
-	mad_scan_init_sa_req(target->scan, &target->req, MAD_GET, attr, answered);
-	target->req.mask = mask;
-	target->req.data = data;
-	target->req.len = (uint16_t)len;
+	mad_scan_init_sa_req(target->query->scan, &target->query->req, MAD_GET, attr, answered);
+	target->query->req.mask = mask;
+	target->query->req.data = data;
+	target->query->req.len = (uint16_t)len;
 }
 
 static void query_path(struct mad_target *target)
 {
-	const struct mad_port_info *port = mad_port(target->scan->mad);
+	const struct mad_port_info *port = mad_port(target->query->scan->mad);
 
-	target->query.path = (struct path_record){
+	target->query->data.path = (struct path_record){
 		.dlid = put_be16(target->lid), .slid = put_be16(port->lid), .numb_path = 1
 	};
-	if (target->step == MAD_STEP_PATH) {
-		target->query.path.pkey = put_be16(port->pkey[target->pkey_at]);
+	if (target->query->step == MAD_STEP_PATH) {
+		target->query->data.path.pkey = put_be16(port->pkey[target->query->pkey_at]);
 		init_sa_query(target, SA_PATH_RECORD, SA_PATH_DLID | SA_PATH_SLID | SA_PATH_PKEY,
-			&target->query.path, sizeof(target->query.path));
+			&target->query->data.path, sizeof(target->query->data.path));
 		return;
 	}
-	mad_gid_make(target->query.path.dgid, target->prefix, target->guid);
-	mad_gid_make(target->query.path.sgid, port->prefix, port->guid);
-	init_sa_query(target, SA_PATH_RECORD, SA_PATH_DGID | SA_PATH_SGID, &target->query.path,
-		sizeof(target->query.path));
+	mad_gid_make(target->query->data.path.dgid, target->prefix, target->guid);
+	mad_gid_make(target->query->data.path.sgid, port->prefix, port->guid);
+	init_sa_query(target, SA_PATH_RECORD, SA_PATH_DGID | SA_PATH_SGID,
+		&target->query->data.path, sizeof(target->query->data.path));
 }
 
 static void set_class_port_info(struct mad_target *target)
 {
-	const struct mad_port_info *port = mad_port(target->scan->mad);
+	const struct mad_port_info *port = mad_port(target->query->scan->mad);
 
-	target->query.set = (struct class_port_info){ .trap_lid = put_be16(port->lid) };
-	mad_gid_make(target->query.set.trap_gid, port->prefix, port->guid);
+	target->query->data.set = (struct class_port_info){ .trap_lid = put_be16(port->lid) };
+	mad_gid_make(target->query->data.set.trap_gid, port->prefix, port->guid);
 	to_port(target, MAD_CLASS_DM, MAD_CLASS_PORT_INFO, 0);
-	target->req.method = MAD_SET;
-	target->req.data = &target->query.set;
-	target->req.len = sizeof(target->query.set);
+	target->query->req.method = MAD_SET;
+	target->query->req.data = &target->query->data.set;
+	target->query->req.len = sizeof(target->query->data.set);
 }
 
 static void query_node(struct mad_target *target)
 {
-	if (target->scan->direct) {
+	if (target->query->scan->direct) {
 		to_port(target, MAD_CLASS_SMP, SMP_NODE_INFO, 0);
 		return;
 	}
-	target->query.node = (struct node_record){ .lid = put_be16(target->lid) };
-	init_sa_query(target, SA_NODE_RECORD, 1, &target->query.node, sizeof(target->query.node));
+	target->query->data.node = (struct node_record){ .lid = put_be16(target->lid) };
+	init_sa_query(target, SA_NODE_RECORD, 1, &target->query->data.node,
+		sizeof(target->query->data.node));
 }
 
 static void query_port(struct mad_target *target)
 {
-	if (target->scan->direct) {
+	if (target->query->scan->direct) {
 		to_port(target, MAD_CLASS_SMP, SMP_PORT_INFO, 0);
 		return;
 	}
 	/* port 0 of a switch */
-	target->query.port = (struct port_info_record){ .lid = put_be16(target->lid) };
+	target->query->data.port = (struct port_info_record){ .lid = put_be16(target->lid) };
 	init_sa_query(target, SA_PORT_INFO_RECORD,
-		target->is_switch ? SA_PIR_LID | SA_PIR_PORT : SA_PIR_LID, &target->query.port,
-		sizeof(target->query.port));
+		target->is_switch ? SA_PIR_LID | SA_PIR_PORT : SA_PIR_LID,
+		&target->query->data.port, sizeof(target->query->data.port));
 }
 
 static void query_services(struct mad_target *target)
 {
 	to_port(target, MAD_CLASS_DM, DM_SERVICE_ENTRIES,
-		(uint32_t)target->slot << 16 | last_service(target) << 8 | target->service);
+		(uint32_t)target->query->slot << 16 | last_service(target) << 8 |
+			target->query->service);
 }
 
 static void send_query(struct mad_target *target)
 {
-	struct mad *mad = target->scan->mad;
+	struct mad *mad = target->query->scan->mad;
 
-	if (target->end_ns && loop_now(mad_loop(mad)) > target->end_ns) {
+	if (target->query->end_ns && loop_now(mad_loop(mad)) > target->query->end_ns) {
 		note_failure(target, -ETIME, 0);
 		finished(target);
 		return;
 	}
-	switch ((enum mad_step)target->step) {
+	switch ((enum mad_step)target->query->step) {
 	case MAD_STEP_LID:
 	case MAD_STEP_PATH:
 		query_path(target);
@@ -491,7 +497,7 @@ static void send_query(struct mad_target *target)
 		to_port(target, MAD_CLASS_DM, DM_IO_UNIT_INFO, 0);
 		break;
 	case MAD_STEP_IOC:
-		to_port(target, MAD_CLASS_DM, DM_IOC_PROFILE, target->slot);
+		to_port(target, MAD_CLASS_DM, DM_IOC_PROFILE, target->query->slot);
 		break;
 	case MAD_STEP_SERVICE:
 		query_services(target);
@@ -499,14 +505,14 @@ static void send_query(struct mad_target *target)
 	case MAD_STEP_DONE:
 		return;
 	}
-	target->req.done = answered;
-	mad_send(mad, &target->req);
+	target->query->req.done = answered;
+	mad_send(mad, &target->query->req);
 }
 
 void mad_scan_target_start(struct mad_target *target)
 {
-	target->end_ns = loop_clock() + TARGET_MS * 1000000ull;
-	if (target->step == MAD_STEP_NODE && target->guid)
+	target->query->end_ns = loop_clock() + TARGET_MS * 1000000ull;
+	if (target->query->step == MAD_STEP_NODE && target->guid)
 		begin_partitions(target);
 	else
 		send_query(target);

@@ -2,7 +2,7 @@
 /* Select the ports to query: by LID, by GID, at the end of directed routes, or all that a walk
  * finds. */
 #include "grow.h"
-#include "mad.h"
+#include "walk.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

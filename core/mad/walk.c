@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Discover the fabric by directed routes: from our own port across every active link, each node
  * once, several links in parallel. scan.c queries what is behind the LIDs. */
+#include "walk.h"
 #include "grow.h"
 #include "xact.h"
 #include <errno.h>

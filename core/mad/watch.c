@@ -13,7 +13,7 @@
 #define BACK_MS  1000 /* first delay after a failure; doubles each time */
 #define BACK_MAX 60000
 #define END_MS   1000
-#define SUBS     (sizeof(((struct mad_watch *)0)->sub) / sizeof(struct mad_subscription))
+#define SUBS     (sizeof(((struct mad_port_watch *)0)->sub) / sizeof(struct mad_subscription))
 /* events that end subscriptions */
 #define NEW_ROUND                                                                                  \
 	(PORT_EVENT_STATE | PORT_EVENT_LID | PORT_EVENT_SM | PORT_EVENT_REREGISTER | PORT_EVENT_GID)
@@ -22,7 +22,7 @@
 static const uint16_t traps[] = { MAD_TRAP_IN_SERVICE, MAD_TRAP_OUT_OF_SERVICE, MAD_TRAP_CAP_MASK };
 _Static_assert(sizeof(traps) / sizeof(*traps) == SUBS, "a subscription to each");
 
-static void set_timer(struct mad_watch *watch, struct loop_timer *timer, uint32_t ms)
+static void set_timer(struct mad_port_watch *watch, struct loop_timer *timer, uint32_t ms)
 {
 	loop_timer_set(watch->mad->loop, timer, loop_clock() + ms * 1000000ull);
 }
@@ -36,14 +36,14 @@ static uint32_t about(uint32_t ms)
 	return ms / 2 + (uint32_t)((uint64_t)any * ms >> 32);
 }
 
-static void forget_all(struct mad_watch *watch)
+static void forget_all(struct mad_port_watch *watch)
 {
 	for (unsigned i = 0; i < SUBS; i++)
 		mad_cancel(watch->mad, &watch->sub[i].req);
 	watch->waiting = 0;
 }
 
-static void send(struct mad_watch *watch, unsigned i, bool subscribe,
+static void send(struct mad_port_watch *watch, unsigned i, bool subscribe,
 	void (*done)(struct mad_req *, const struct mad_answer *))
 {
 	const struct mad_port_info *port = &watch->mad->port;
@@ -69,7 +69,7 @@ static void send(struct mad_watch *watch, unsigned i, bool subscribe,
 }
 
 /* A round of subscriptions has ended. */
-static void settle(struct mad_watch *watch, int err)
+static void settle(struct mad_port_watch *watch, int err)
 {
 	uint32_t next_ms = MAD_RENEW_MS;
 
@@ -83,10 +83,10 @@ static void settle(struct mad_watch *watch, int err)
 	if (err == watch->reported_err)
 		return;
 	watch->reported_err = err;
-	watch->subscribed(watch, err, err ? &watch->diag : NULL);
+	watch->owner->subscribed(watch->owner, err, err ? &watch->diag : NULL);
 }
 
-static int refusal(struct mad_watch *watch, const struct mad_answer *answer)
+static int refusal(struct mad_port_watch *watch, const struct mad_answer *answer)
 {
 	const struct mad_port_info *port = &watch->mad->port;
 
@@ -112,7 +112,7 @@ static int refusal(struct mad_watch *watch, const struct mad_answer *answer)
 static void subscribed(struct mad_req *req, const struct mad_answer *answer)
 {
 	struct mad_subscription *sub = container_of(req, struct mad_subscription, req);
-	struct mad_watch *watch = sub->watch;
+	struct mad_port_watch *watch = sub->watch;
 
 	watch->waiting--;
 	if (answer->err == -ENETDOWN && watch->mad->removed_err)
@@ -125,7 +125,7 @@ static void subscribed(struct mad_req *req, const struct mad_answer *answer)
 		settle(watch, watch->err);
 }
 
-static int can_subscribe(struct mad_watch *watch)
+static int can_subscribe(struct mad_port_watch *watch)
 {
 	const struct mad_port_info *port = &watch->mad->port;
 	int err = mad_port_usable(port, &watch->diag);
@@ -144,7 +144,7 @@ static int can_subscribe(struct mad_watch *watch)
 
 static void subscribe(struct loop_timer *timer)
 {
-	struct mad_watch *watch = container_of(timer, struct mad_watch, renew);
+	struct mad_port_watch *watch = container_of(timer, struct mad_port_watch, renew);
 	int err;
 
 	forget_all(watch);
@@ -161,15 +161,15 @@ static void subscribe(struct loop_timer *timer)
 
 static void report_changes(struct loop_work *work)
 {
-	struct mad_watch *watch = container_of(work, struct mad_watch, report);
+	struct mad_port_watch *watch = container_of(work, struct mad_port_watch, report);
 	unsigned what = watch->what;
 
 	watch->what = 0;
-	watch->changed(watch, what);
+	watch->owner->changed(watch->owner, what);
 }
 
 /* Changes that follow each other closely share one round, whose time the first one sets. */
-static void note(struct mad_watch *watch, unsigned what)
+static void note(struct mad_port_watch *watch, unsigned what)
 {
 	if (!what)
 		return;
@@ -183,7 +183,7 @@ static void note(struct mad_watch *watch, unsigned what)
 		set_timer(watch, &watch->renew, about(SOON_MS));
 }
 
-static void poll_port(struct mad_watch *watch, unsigned what, unsigned pkeys)
+static void poll_port(struct mad_port_watch *watch, unsigned what, unsigned pkeys)
 {
 	int differs = mad_dev_poll(watch->mad->dev, &watch->mad->port, pkeys);
 
@@ -197,21 +197,21 @@ static void poll_port(struct mad_watch *watch, unsigned what, unsigned pkeys)
 
 static void poll_fired(struct loop_timer *timer)
 {
-	poll_port(container_of(timer, struct mad_watch, poll), 0, PKEYS_EACH);
+	poll_port(container_of(timer, struct mad_port_watch, poll), 0, PKEYS_EACH);
 }
 
 void mad_port_event(struct mad *mad, unsigned what)
 {
-	if (!mad->watch || mad->watch->ended || mad->removed_err)
+	if (!mad->watch.owner || mad->watch.ended || mad->removed_err)
 		return;
 	if (what & PORT_EVENT_GONE)
 		mad_xact_gone(mad, -ENETDOWN);
 	else
-		poll_port(mad->watch, what & KNOWN,
+		poll_port(&mad->watch, what & KNOWN,
 			what & PORT_EVENT_PKEYS ? MAD_PKEYS_MAX : PKEYS_EACH);
 }
 
-static void stop(struct mad_watch *watch)
+static void stop(struct mad_port_watch *watch)
 {
 	struct loop *loop = watch->mad->loop;
 
@@ -221,7 +221,7 @@ static void stop(struct mad_watch *watch)
 	forget_all(watch);
 }
 
-void mad_watch_gone(struct mad_watch *watch)
+void mad_watch_gone(struct mad_port_watch *watch)
 {
 	stop(watch);
 	if (watch->ended) {
@@ -233,7 +233,7 @@ void mad_watch_gone(struct mad_watch *watch)
 }
 
 /* Accept reports only from the subnet administrator. */
-static bool is_report(const struct mad_watch *watch, const struct mad_addr *from,
+static bool is_report(const struct mad_port_watch *watch, const struct mad_addr *from,
 	const uint8_t *datagram, size_t len)
 {
 	const struct mad_hdr *hdr = (const void *)datagram;
@@ -257,8 +257,8 @@ static void answer(const struct mad *mad, const struct mad_addr *from, const uin
 	mad_dev_send(mad->dev, from, out, sizeof(out), 0);
 }
 
-bool mad_watch_request(
-	struct mad_watch *watch, const struct mad_addr *from, const uint8_t *datagram, size_t len)
+bool mad_watch_request(struct mad_port_watch *watch, const struct mad_addr *from,
+	const uint8_t *datagram, size_t len)
 {
 	struct mad_notice notice;
 
@@ -267,25 +267,28 @@ bool mad_watch_request(
 	answer(watch->mad, from, datagram);
 	if (!watch->ended &&
 		mad_notice_get(&notice, (const void *)(datagram + sizeof(struct sa_hdr))))
-		watch->notice(watch, &notice);
+		watch->owner->notice(watch->owner, &notice);
 	return true;
 }
 
-int mad_watch(struct mad *mad, struct mad_watch *watch, struct diag *diag)
+int mad_watch(struct mad *mad, struct mad_watch *owner, struct diag *diag)
 {
-	if (mad->watch)
+	struct mad_port_watch *watch = &mad->watch;
+
+	if (watch->owner)
 		return diag_set(diag, DIAG_BUSY, EALREADY, "the port is already watched");
 	if (mad->removed_err)
 		return diag_sys(
 			diag, -mad->removed_err, "watch %s port %u", mad->port.dev, mad->port.port);
-	memset(&watch->mad, 0, sizeof(*watch) - offsetof(struct mad_watch, mad));
-	mad->watch = watch;
-	watch->mad = mad;
-	watch->poll = (struct loop_timer){ .fire = poll_fired };
-	watch->renew = (struct loop_timer){ .fire = subscribe };
-	watch->report = (struct loop_work){ .run = report_changes };
-	watch->back_ms = BACK_MS;
-	watch->reported_err = 1;
+	*watch = (struct mad_port_watch){
+		.owner = owner,
+		.mad = mad,
+		.poll = { .fire = poll_fired },
+		.renew = { .fire = subscribe },
+		.report = { .run = report_changes },
+		.back_ms = BACK_MS,
+		.reported_err = 1,
+	};
 	set_timer(watch, &watch->poll, POLL_MS);
 	set_timer(watch, &watch->renew, 0);
 	return 0;
@@ -293,18 +296,18 @@ int mad_watch(struct mad *mad, struct mad_watch *watch, struct diag *diag)
 
 static void end(struct loop_timer *timer)
 {
-	struct mad_watch *watch = container_of(timer, struct mad_watch, end);
-	struct mad *mad = watch->mad;
+	struct mad_port_watch *watch = container_of(timer, struct mad_port_watch, end);
+	struct mad_watch *owner = watch->owner;
 
 	forget_all(watch);
-	mad_dev_reports(mad->dev, false, NULL);
-	mad->watch = NULL;
-	watch->ended(watch);
+	mad_dev_reports(watch->mad->dev, false, NULL);
+	watch->owner = NULL;
+	watch->ended(owner);
 }
 
 static void unsubscribed(struct mad_req *req, const struct mad_answer *from)
 {
-	struct mad_watch *watch = container_of(req, struct mad_subscription, req)->watch;
+	struct mad_port_watch *watch = container_of(req, struct mad_subscription, req)->watch;
 
 	(void)from;
 	if (!--watch->waiting)
@@ -312,15 +315,16 @@ static void unsubscribed(struct mad_req *req, const struct mad_answer *from)
 }
 
 /* A subscription without an answer may exist nevertheless. */
-static void unsubscribe(struct mad_watch *watch)
+static void unsubscribe(struct mad_port_watch *watch)
 {
 	for (unsigned i = 0; i < SUBS; i++)
 		if (watch->sub[i].req.owner)
 			send(watch, i, false, unsubscribed);
 }
 
-void mad_unwatch(struct mad *mad, struct mad_watch *watch, void (*ended)(struct mad_watch *))
+void mad_unwatch(struct mad *mad, void (*ended)(struct mad_watch *))
 {
+	struct mad_port_watch *watch = &mad->watch;
 	bool reachable = !mad->removed_err && mad->port.state == PORT_ACTIVE &&
 			 mad_lid_valid(mad->port.sm_lid);
 

@@ -316,8 +316,8 @@ void mad_xact_gone(struct mad *mad, int err)
 	for (unsigned i = 0; i < XACT_SLOTS; i++)
 		if (mad->slot[i].req)
 			mad_xact_finish(mad, mad->slot[i].req, &answer);
-	if (mad->watch)
-		mad_watch_gone(mad->watch);
+	if (mad->watch.owner)
+		mad_watch_gone(&mad->watch);
 }
 
 static void settle(struct mad_limits *limits)

@@ -5,6 +5,35 @@
 #include "codec.h"
 #include "dev.h"
 
+struct mad_answer;
+/* A request. Its owner embeds it and sets the first part. */
+struct mad_req {
+	struct mad_addr to;
+	uint8_t mgmt_class, method;
+	uint16_t attr;
+	uint32_t mod;
+	uint64_t mask;    /* SA: component mask */
+	const void *data; /* attribute to send; must stay valid until done() */
+	uint16_t len;     /* of data; only class SA may exceed one datagram */
+	bool urgent;      /* send before the requests that are queued */
+	uint8_t hops;     /* directed route: hop[0 … hops - 1] are the egress ports */
+	const uint8_t *hop;
+	/* Time until the second try (0: 250 ms); each further wait is twice as long. At least
+	 * 50 ms, at most so long that all tries fit. */
+	uint32_t first_ms;
+	/* Called once, from the loop; may send the request again, or free it. */
+	void (*done)(struct mad_req *, const struct mad_answer *);
+	/* private */
+	struct mad *owner;
+	struct mad_req *next;
+	struct loop_timer timer;
+	uint64_t end_ns;
+	uint32_t wait_ms;
+	uint16_t slot, last_status;
+	uint8_t state, tries;
+	bool redirected; /* `to` was changed by a redirection */
+};
+
 #define XACT_ROOM  4096 /* receive buffer, bytes; grows for tables */
 #define XACT_SLOTS 8192 /* most requests in flight: low bits of the transaction ID */
 
@@ -24,6 +53,27 @@ struct mad_counters {
 		timeouts, reports;
 };
 
+/* The state of a watch. */
+struct mad_port_watch {
+	struct mad_watch *owner; /* NULL: the port is not watched */
+	struct mad *mad;
+	void (*ended)(struct mad_watch *); /* NULL before mad_unwatch() */
+	struct loop_timer poll, renew, end;
+	struct loop_work report;
+	unsigned what; /* changes to report */
+	struct mad_subscription {
+		struct mad_req req;
+		struct inform_info inform;
+		struct mad_port_watch *watch;
+	} sub[3];
+	uint32_t back_ms; /* until the next try after a failure */
+	int reported_err; /* the last err of subscribed(); 1: none yet */
+	int err;          /* of this round */
+	struct diag diag;
+	uint16_t sa_lid; /* the LID that answered last */
+	uint8_t waiting; /* subscriptions without an answer */
+};
+
 struct mad {
 	struct loop *loop;
 	struct mad_port_info port;
@@ -38,7 +88,7 @@ struct mad {
 	uint8_t busy[65536]; /* requests in flight by LID */
 	size_t room;
 	int removed_err; /* -errno of the removed device */
-	struct mad_watch *watch;
+	struct mad_port_watch watch;
 };
 
 size_t mad_xact_data_at(uint8_t mgmt_class); /* offset of the attribute in a datagram */
@@ -52,8 +102,8 @@ void mad_xact_gone(struct mad *, int err);
 
 /* Handle a datagram that is not an answer. False: not for us, dropped. */
 bool mad_watch_request(
-	struct mad_watch *, const struct mad_addr *from, const uint8_t *datagram, size_t len);
-void mad_watch_gone(struct mad_watch *);
+	struct mad_port_watch *, const struct mad_addr *from, const uint8_t *datagram, size_t len);
+void mad_watch_gone(struct mad_port_watch *); /* of a port that is watched */
 
 /* Call before sending requests of classes other than subnet administration and device
  * management. */

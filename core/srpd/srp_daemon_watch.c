@@ -128,6 +128,6 @@ bool srp_daemon_watch_stop(struct srp_port *port, void (*ended_fn)(struct srp_po
 		port_events_close(port->kernel);
 	port->kernel = NULL;
 	port->watch_ended = ended_fn;
-	mad_unwatch(port->mad, &port->watch, ended);
+	mad_unwatch(port->mad, ended);
 	return true;
 }

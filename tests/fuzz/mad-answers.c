@@ -6,6 +6,7 @@
  * and requests to our own device management. A scan ends, what it keeps is bounded, every text in
  * it ends; what a watch tells makes sense, and it ends. */
 #include "../../core/mad/codec.h"
+#include "../../core/mad/walk.h"
 #include "mad_port.h"
 #include "names.h"
 #include <stdlib.h>
@@ -191,7 +192,7 @@ static void watch(struct loop *loop, struct mad *mad, const uint8_t *data, size_
 	mad_port_event(mad, data[size - 1]);
 	loop_wait(loop, &(int){ 0 }, loop_clock() + 1000000);
 	watch_over = 0;
-	mad_unwatch(mad, &of, watched);
+	mad_unwatch(mad, watched);
 	if (!loop_wait(loop, &watch_over, 0))
 		abort();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Looking at fabrics in memory by directed route. */
 /* Link: leap */
+#include "walk.h"
 #include "mad_port.h"
 #include "says.h"
 #include <criterion/criterion.h>

@@ -31,32 +31,35 @@ static void ended(struct mad_watch *watch)
 
 static void noticed(struct mad_watch *watch, const struct mad_notice *notice)
 {
-	cr_assert_not(it.watch.ended, "none after mad_unwatch()");
+	cr_assert_eq(watch, &it.watch);
+	cr_assert_not(mad->watch.ended, "none after mad_unwatch()");
 	it.notices++;
 	it.last = *notice;
 	if (it.leave == LEAVE_ON_NOTICE)
-		mad_unwatch(mad, watch, ended);
+		mad_unwatch(mad, ended);
 }
 
 static void changed(struct mad_watch *watch, unsigned what)
 {
-	cr_assert_not(it.watch.ended);
+	cr_assert_eq(watch, &it.watch);
+	cr_assert_not(mad->watch.ended);
 	it.changes++;
 	it.what |= what;
 	if (it.leave == LEAVE_ON_CHANGE)
-		mad_unwatch(mad, watch, ended);
+		mad_unwatch(mad, ended);
 }
 
 static void subscribed(struct mad_watch *watch, int err, struct diag *diag)
 {
-	cr_assert_not(it.watch.ended);
+	cr_assert_eq(watch, &it.watch);
+	cr_assert_not(mad->watch.ended);
 	cr_assert_eq(!err, !diag);
 	it.statuses++;
 	it.status = err;
 	if (diag)
 		it.diag = *diag;
 	if (it.leave == LEAVE_ON_STATUS)
-		mad_unwatch(mad, watch, ended);
+		mad_unwatch(mad, ended);
 }
 
 static const uint8_t good[MAD_LEN] = {
@@ -95,15 +98,15 @@ static void pass(double seconds)
 
 static void end(void)
 {
-	if (!it.watch.ended)
-		mad_unwatch(mad, &it.watch, ended);
+	if (!mad->watch.ended)
+		mad_unwatch(mad, ended);
 	loop_wait(loop, &it.ended, leap_now + 2 * SECOND);
 	cr_assert(it.ended);
 }
 
 static void fini(void)
 {
-	if (it.watch.mad && !it.ended)
+	if (mad->watch.owner && !it.ended)
 		end();
 	mad_close(mad);
 	loop_free(loop);
@@ -492,7 +495,7 @@ Test(watch, a_device_that_goes_while_it_subscribes_and_while_it_unsubscribes)
 	begin();
 	pass(0.1);
 	fake_fabric.sa_dead = true;
-	mad_unwatch(mad, &it.watch, ended);
+	mad_unwatch(mad, ended);
 	pass(0.1);
 	cr_assert_not(it.ended);
 	fake_fabric.gone = true;
@@ -515,7 +518,7 @@ Test(watch, ends_within_a_second_whatever_the_administrator_does)
 	once_more();
 	begin(); /* nothing was sent yet */
 	began = leap_now;
-	mad_unwatch(mad, &it.watch, ended);
+	mad_unwatch(mad, ended);
 	cr_assert_not(it.ended, "never from inside");
 	end();
 	cr_assert_leq(leap_now - began, SECOND / 10);
@@ -529,7 +532,7 @@ Test(watch, nothing_is_reported_after_it_was_left)
 	pass(0.1);
 	fake_fabric.sa_dead = true;
 	mad_port_event(mad, PORT_EVENT_PKEYS | PORT_EVENT_REREGISTER);
-	mad_unwatch(mad, &it.watch, ended);
+	mad_unwatch(mad, ended);
 	pass(0.1);
 	fake_report(2, good, MAD_LEN);
 	mad_port_event(mad, PORT_EVENT_SM);
@@ -628,8 +631,8 @@ Test(watch, a_day)
 	end();
 	cr_assert_eq(fake_fabric.subscribed, 0);
 	cr_assert_eq(in_flight(), 0);
-	cr_assert_not(
-		it.watch.poll.on || it.watch.renew.on || it.watch.end.on || it.watch.report.on);
+	cr_assert_not(mad->watch.poll.on || mad->watch.renew.on || mad->watch.end.on ||
+		      mad->watch.report.on);
 	for (unsigned i = 0; i < 3; i++)
-		cr_assert_not(it.watch.sub[i].req.timer.on);
+		cr_assert_not(mad->watch.sub[i].req.timer.on);
 }

@@ -26,9 +26,10 @@ static void ended(struct mad_watch *watch)
 
 static void changed(struct mad_watch *watch, unsigned what)
 {
+	(void)watch;
 	printf("changed %u state %u\n", what, mad_port(mad)->state);
 	if (what & PORT_EVENT_GONE)
-		mad_unwatch(mad, watch, ended);
+		mad_unwatch(mad, ended);
 }
 
 static void subscribed(struct mad_watch *watch, int err, struct diag *diag)
