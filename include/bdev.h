@@ -87,8 +87,8 @@ struct bdev_limits {
 	uint64_t size;  /* bytes, a multiple of block, less than 2^63 */
 	uint32_t block; /* logical block size: power of 2 from 512 to 65536 */
 	uint32_t best;  /* preferred length and alignment of requests */
-	/* longest request of each kind, at least a block; 0: unsupported (except READ). FLUSH: 1 if
-	 * supported */
+	/* longest request of each kind, at least a block; 0: not supported, so it must not be
+	 * submitted. Every disk supports READ. FLUSH: 1 if supported */
 	uint32_t max[IO_KINDS];
 	uint32_t io_size; /* bytes of io.lower */
 	uint16_t lanes;   /* limit of open lanes */
@@ -120,8 +120,9 @@ struct bdev_env {
 	char initiator[224]; /* iSCSI initiator name; "": unknown */
 	uint8_t hostid[16];
 	bool write, force; /* open for writing, even a disk that is in use */
-	/* bytes. file: create it or extend it to this size; 0: it must exist. "-": limit of the
-	 * stream. null: its size, unless the URI has one. */
+	/* bytes. file: create it or extend it to this size; 0: it must exist. null: its size,
+	 * unless the URI has one. "-": size of the disk that stands for standard input or output,
+	 * not 0; input may end earlier. */
 	uint64_t create;
 	/* limit of one attempt to connect, including the name lookup; overridden by timeout= of the
 	 * URI. 0: BDEV_TIMEOUT_MS. BDEV_NEVER: no limit when opened, BDEV_TIMEOUT_MS later */
@@ -161,7 +162,8 @@ struct bdev_path {
 struct bdev_ops {
 	const char *name;
 	/* Start to open a lane, on that loop's thread, while the bdev is UP. It reads only members
-	 * that are fixed then. lane->changed follows, not from within. */
+	 * that are fixed then. The caller sets lane->changed and lane->user afterwards; `changed`
+	 * follows from the loop, when the lane is UP or DOWN. Fails with -errno, without a lane. */
 	int (*lane)(struct lane **, struct bdev *, struct loop *, struct diag *);
 	/* End in order; BDEV_DOWN follows. All lanes must be freed before. */
 	void (*stop)(struct bdev *);
@@ -189,11 +191,13 @@ struct bdev {
 	/* reason of DOWN; while UP: a warning since it was opened or `changed`, or why no path
 	 * works */
 	struct diag why;
-	/* These two may be NULL, and run on bdev->loop. changed: state or lim.size has changed.
-	 * report: a path was lost (bad) or is back, as a line of text. */
+	/* Set by the owner, or NULL; bdev_open() and bdev_close() overwrite `changed` and `user`.
+	 * The provider calls them from bdev->loop, on its thread, as long as the disk exists.
+	 * changed: state or lim.size has changed: OPENING to UP or DOWN, later UP to DOWN.
+	 * report: a path was lost (bad) or is back; the line of text is valid during the call. */
 	void (*changed)(struct bdev *);
 	void (*report)(struct bdev *, bool bad, const char *line);
-	void *user;                                  /* of the owner */
+	void *user;                                  /* of the owner, for its callbacks */
 	const char *(*status_text)(uint32_t detail); /* text for io.detail; NULL: none */
 	/* atomic: -errno of the first failed flush or FUA write after which data may be lost; all
 	 * later ones fail with it until the disk is reopened */
@@ -241,6 +245,8 @@ struct lane {
 	uint8_t state;
 	/* reason of DOWN; EAGAIN before it was UP: the target may accept it soon */
 	struct diag why;
+	/* Of the owner, who sets both after bdev_ops.lane(); may be NULL. changed: the state has
+	 * changed; called from lane->loop. lane_open() leaves both NULL. */
 	void (*changed)(struct lane *);
 	void *user;
 	/* private */
@@ -261,11 +267,13 @@ bool bdev_path(struct bdev *, unsigned i, struct bdev_path *);
 /* Stop in order, running the loop for up to 2 s, and free. All lanes must be closed before. NULL is
  * allowed. */
 void bdev_close(struct bdev *);
-/* List the keys that the URI may have, without opening it; text ends in URI_UNKNOWN_KEY. Some may
- * be missing if the URI is incomplete. */
+/* List the keys that the URI may have, without opening it; text ends in the key URI_UNKNOWN_KEY. So
+ * "file:disk.img?-" lists "part", "offset", "ro" and others. Some may be missing if the URI is
+ * incomplete. */
 void bdev_keys(const char *text, const struct bdev_env *, struct uri_key_names *);
-/* Call found() with the URI of each disk that the server of the URI offers. Runs the loop for up to
- * env->timeout_ms. Fails if the protocol has no discovery. */
+/* Call found() with the URI of each disk that the server of the URI offers; the text is valid
+ * during the call. Runs the loop for up to env->timeout_ms, or timeout= of the URI. -EOPNOTSUPP:
+ * the protocol has no discovery. */
 int bdev_discover(struct loop *, const char *uri, const struct bdev_env *,
 	void (*found)(const char *uri, void *user), void *user, struct diag *);
 /* After a failure to open the URI, or to query its target, find an alternative there and add it to
@@ -273,8 +281,9 @@ int bdev_discover(struct loop *, const char *uri, const struct bdev_env *,
  * (loop_clock()). Return whether one was found. */
 bool bdev_suggest(struct loop *, const char *uri, const struct bdev_env *, uint64_t since_ns,
 	struct diag *why);
-/* The same if the failure suggests that the server uses another protocol: list its disks by each of
- * them in turn. */
+/* If the failure suggests that the server uses another protocol, query it by each of them in turn,
+ * within the same time limit. Add to `why` the first one that the server answers by, and a hint
+ * with the disks that it lists; without an answer `why` stays as it is. */
 void bdev_suggest_protocol(struct loop *, const char *uri, const struct bdev_env *,
 	uint64_t since_ns, struct diag *why);
 /* If text is a path with keys of an existing file, "disk.img?part=1", add the hint to write it as a
@@ -286,7 +295,9 @@ bool bdev_uri_path(const char *uri, char *path, size_t len);
 bool bdev_uri_is_part(const char *uri);
 /* Return whether it is ram: or null:, which is private to the process and empty initially. */
 bool bdev_uri_in_memory(const char *uri);
-/* Start to open one device without reconnect; bdev->changed follows. */
+/* Start to open one device without reconnect; changed() follows from the loop. The URI is used
+ * during the call only: what the bdev needs of it is copied. A failure returns -errno, without a
+ * bdev, or follows as DOWN. bdev->ops->free() frees the bdev. */
 int bdev_start(struct bdev **, struct loop *, struct uri *, const struct bdev_env *,
 	void (*changed)(struct bdev *), void *user, struct diag *);
 /* Open a lane, on that loop's thread. Runs the loop, without a limit, until it is up or down. */
@@ -315,7 +326,8 @@ int bdev_io_wait(struct lane *, struct io *, uint32_t timeout_ms);
  * neither the lane nor the disk may be freed. */
 int bdev_flush(struct lane *, uint64_t deadline_ns, struct diag *);
 /* Prepare the lane for the buffers of a pool, before its first io with one. Undo it with
- * lane_unmap() before the pool or the lane is freed. On the lane's thread. */
+ * lane_unmap() before the pool or the lane is freed. On the lane's thread. Fails without a mapping:
+ * -ENOTCONN: the lane is not up; -ENOMEM; or the error of the RDMA device. */
 static inline int lane_map(struct lane *lane, struct pool *pool, struct diag *diag)
 {
 	return lane->ops->map ? lane->ops->map(lane, pool, diag) : 0;
@@ -369,9 +381,12 @@ struct bdev_orphan {
 void bdev_orphan(struct bdev *, struct bdev_orphan *, enum bdev_order, const struct io *,
 	uint64_t off, uint64_t len);
 void bdev_orphan_end(struct bdev_orphan *); /* no-op unless it is an orphan */
-/* Cancel an io that waits for an orphan; done() with -ECANCELED follows. False: it doesn't wait. */
+/* Cancel a request that waits for an orphan, on the lane's thread. True: done() with -ECANCELED
+ * follows, not from within. False: it does not wait. */
 bool bdev_cancel_gated(struct lane *, struct io *);
-/* The same, or by lane_ops.cancel. False: not cancelled. */
+/* The same for a request that waits for an orphan or, with lane_ops.cancel, is held for another
+ * reason. False: it is with the target, or the disk can't cancel; done() follows as without this
+ * call. */
 bool bdev_cancel(struct lane *, struct io *);
 /* For bdev_submit(): queue the io if it must wait for an orphan. False: submit it. */
 bool bdev_gate(struct lane *, struct io *);
