@@ -361,16 +361,16 @@ static void put_needs(struct call *call, const struct boot_needs *needs)
 static int collect_attached(int root, const char *operand, const struct kernel_serving *serving,
 	struct boot_needs *needs, struct diag *diag)
 {
-	struct kernel_list list;
-	int err = kernel_list(root, &list, diag);
+	struct kernel_list *list;
+	int err = kernel_list_new(root, &list, diag);
 
 	if (err)
 		return err;
 	if (operand)
-		err = kernel_list_select(root, &list, operand, NAME_MS, diag);
+		err = kernel_list_select(root, list, operand, NAME_MS, diag);
 	if (!err)
-		err = kernel_boot_needs(root, &list, serving, operand, needs, diag);
-	kernel_list_free(&list);
+		err = kernel_boot_needs(root, list, serving, operand, needs, diag);
+	kernel_list_free(list);
 	return err;
 }
 
@@ -378,7 +378,7 @@ static int collect_attached(int root, const char *operand, const struct kernel_s
 static int collect_uri(int root, const char *operand, const struct kernel_serving *serving,
 	struct boot_needs *needs, struct diag *diag)
 {
-	struct kernel_list list;
+	struct kernel_list *list;
 	struct boot_disk disk;
 	int err;
 
@@ -391,10 +391,10 @@ static int collect_uri(int root, const char *operand, const struct kernel_servin
 		bool attached = disk.via == BOOT_KERNEL &&
 				!collect_attached(root, disk.uri, serving, needs, NULL);
 
-		err = kernel_list(root, &list, diag);
+		err = kernel_list_new(root, &list, diag);
 		if (!err) {
-			err = kernel_boot_needs_disk(root, &list, &disk, attached, needs, diag);
-			kernel_list_free(&list);
+			err = kernel_boot_needs_disk(root, list, &disk, attached, needs, diag);
+			kernel_list_free(list);
 		}
 	}
 	explicit_bzero(&disk, sizeof(disk));

@@ -35,30 +35,37 @@ static const struct opt rows[] = {
 
 static const struct status_options defaults = { .common.timeout_ms = NAME_MS };
 
-/* Only the driver knows identity serves a ublk device; without access to it that stays unknown. */
-static void ask_ublk(struct loop *loop, int root, struct kernel_list *list)
+struct driver {
+	struct loop *loop;
+	int root, dev; /* dev -1: not opened yet, or no access */
+};
+
+/* Only the driver knows which process serves a ublk device. */
+static bool ask_driver(unsigned number, struct list_server *server, void *arg)
 {
-	int dev = -1;
+	struct driver *driver = arg;
+	struct ublk_info info;
 
-	for (unsigned i = 0; i < list->links; i++) {
-		struct list_link *link = &list->link[i];
-		struct ublk_info info;
-		unsigned number;
+	if (driver->dev < 0 && (driver->dev = kernel_ublk_open(driver->root, NULL)) < 0)
+		return false;
+	if (ublk_query(driver->dev, driver->loop, number, &info, NULL))
+		return false;
+	*server = (struct list_server){ .ours = info.ours,
+		.pid = info.live ? info.pid : 0,
+		.queues = info.queues,
+		.state = info.live ? "live" : "server-gone" };
+	return true;
+}
 
-		if (strcmp(link->protocol, "ublk") || sscanf(link->name, "ublkb%u", &number) != 1)
-			continue;
-		if (dev < 0 && (dev = kernel_ublk_open(root, NULL)) < 0)
-			return;
-		if (ublk_query(dev, loop, number, &info, NULL))
-			continue;
-		link->ours = info.ours;
-		link->pid = info.live ? info.pid : 0;
-		link->queues = info.queues;
-		snprintf(
-			link->state, sizeof(link->state), "%s", info.live ? "live" : "server-gone");
-	}
-	if (dev >= 0)
-		close(dev);
+static void show(struct call *call, int root, struct loop *loop, struct kernel_list *list,
+	const struct status_show *what)
+{
+	struct driver driver = { .loop = loop, .root = root, .dev = -1 };
+
+	kernel_list_find_servers(list, ask_driver, &driver);
+	if (driver.dev >= 0)
+		close(driver.dev);
+	kernel_status_show(call->out, list, what);
 }
 
 /* One sample; before: the last one, or NULL. */
@@ -72,33 +79,29 @@ static int sample(struct call *call, int root, struct loop *loop, struct kernel_
 		.serving = serving,
 		.before = before };
 	struct identity identity;
-	struct kernel_list list;
+	struct kernel_list *list = NULL;
 	bool served = false;
 	int err = kernel_serving(root, loop, ANSWER_MS, serving, call->diag);
 
 	if (err)
 		return err;
-	err = kernel_list(root, &list, call->diag);
+	err = kernel_list_new(root, &list, call->diag);
 	if (!err && call->operands) {
 		served = kernel_serving_select(serving, call->operand[0]);
 		err = kernel_list_select(
-			root, &list, call->operand[0], opts->common.timeout_ms, call->diag);
+			root, list, call->operand[0], opts->common.timeout_ms, call->diag);
 	}
 	if (err && served) { /* known, though not as something attached */
 		*call->diag = (struct diag){ 0 };
-		kernel_list_free(&list);
-		list = (struct kernel_list){ 0 };
 		err = 0;
 	}
 	if (!err && opts->common.verbose) {
 		err = kernel_identity(root, NULL, NULL, &identity, call->diag);
 		what.identity = &identity;
 	}
-	if (!err) {
-		ask_ublk(loop, root, &list);
-		kernel_status_show(call->out, &list, &what);
-	}
-	kernel_list_free(&list);
+	if (!err)
+		show(call, root, loop, list, &what);
+	kernel_list_free(list);
 	return err;
 }
 

@@ -25,13 +25,7 @@ void kernel_report_owner(struct kernel_report *); /* Record the user; call befor
 int kernel_report_start(struct kernel_report *, struct loop *, struct diag *);
 void kernel_report_stop(struct kernel_report *); /* allowed when not started */
 
-/* The reading side. "", 0 and UNKNOWN: not reported. */
-#define SERVING_UNKNOWN UINT64_MAX
-struct serving_listener {
-	char transport[8]; /* rdma, tcp, unix */
-	char traddr[ADDR_TEXT], trsvcid[8], service_id[17], path[ADDR_TEXT];
-	bool iwarp; /* of rdma: software iWARP only */
-};
+/* The reading side. "", 0 and UINT64_MAX: not reported. */
 
 /* How a disk, or one path to it, can be reached. */
 struct serving_state {
@@ -47,11 +41,6 @@ void kernel_serving_path_line(
 	struct out *, unsigned number, const char *uri, const struct serving_state *);
 /* Print the JSON members state, lost_seconds, fails_in_seconds and reason. */
 void kernel_serving_put_state(struct out *, const struct serving_state *);
-
-struct serving_path {
-	char uri[URI_MAX];
-	struct serving_state state;
-};
 
 struct serving_disk {
 	char uri[URI_MAX], subnqn[256], target[256], name[520], device[80];
@@ -101,6 +90,4 @@ int kernel_serving(
  * may report anything, and acting on a report lends it the caller's authority. */
 int kernel_serving_trusted(
 	int root, struct loop *, uint32_t timeout_ms, struct kernel_serving *, struct diag *);
-bool kernel_serving_is_trusted(const struct serving_process *);
 void kernel_serving_free(struct kernel_serving *);
-void kernel_serving_clear(struct serving_process *);

@@ -2,99 +2,33 @@
 /* Remote disks attached to this host, local ones that it serves, and their printed form. */
 #pragma once
 #include "kernel_identity.h"
-#include "kernel_iscsi.h"
 #include "kernel_serving.h"
 #include "out.h"
-#include "policy.h"
 
 /* Attached disks and mounts of any protocol, whichever program attached them, and RDMA devices,
  * from /sys, /proc, the kernel's log and RDMA netlink. Paths are relative to a root descriptor. */
-
-/* Loss policy: seconds, VALUE_OFF or VALUE_UNKNOWN. */
-struct list_loss {
-	int retry_s;                     /* between two reconnect attempts */
-	int fail_s;                      /* until requests fail */
-	int give_up_s;                   /* until the device is removed */
-	int fail_left_s, give_up_left_s; /* remaining times of a lost connection, estimated */
-	int attempts;                    /* to reconnect since the loss */
-};
-
-/* What only iSCSI sessions have. */
-struct list_iscsi {
-	bool is; /* the link is one */
-	unsigned sid, cid;
-	int tpgt; /* VALUE_UNKNOWN */
-	char connection_state[16];
-	/* portal that it logs in to; after a redirect not the link's address */
-	char portal[ADDR_TEXT];
-	uint16_t portal_port;
-	struct kernel_iscsi_negotiated agreed;
-	struct kernel_iscsi_tmo tmo;
-	/* the program that restores a lost connection: "rdmastor", "iscsid", "none" */
-	const char *restored_by;
-	int restored_by_pid;
-};
-
-/* One connection, or one process that serves a local device; "": not reported. */
-struct list_link {
-	char name[32];     /* "nvme0", "host6", "session1", "nbd0", "ublkb0"; mounts "" */
-	char protocol[8];  /* nvme srp iscsi iser nfs nbd ublk */
-	char transport[8]; /* rdma tcp; nbd and ublk: local */
-	/* the kernel's: live, connecting, running, blocked, LOGGED_IN; nfs: connected,
-	 * connecting, idle */
-	char state[32];
-	/* NQN, IQN, IOC_GUID/ID_EXT, exported path; nbd: backend identifier */
-	char target[1200];
-	char version[8]; /* NFS */
-	char from[1200]; /* NFS source: "server:/path" */
-	char address[ADDR_TEXT], service[34], source[ADDR_TEXT];
-	/* local address and interface that it is bound to, as the user chose them */
-	char bound[ADDR_TEXT], netdev[16];
-	char host[224]; /* NQN or initiator name of this host */
-	char rdma_dev[64];
-	unsigned rdma_port, queues; /* 0: not reported */
-	int pid;                    /* of the server; 0: not reported */
-	bool ours;                  /* created by rdmastor */
-	struct list_loss loss;
-	struct list_iscsi iscsi;
-};
-
-struct list_gid {
-	unsigned index;
-	char gid[40], type[16], netdev[16]; /* type: "RoCE v2"; "": InfiniBand or not reported */
-};
-
-/* One port of an RDMA device. */
-struct list_port {
-	char dev[64];
-	unsigned port;
-	/* active, LinkUp, Ethernet, "100 Gb/sec (4X EDR)" */
-	char state[24], physical[24], layer[16], rate[40];
-	char kind[8];      /* ib roce iwarp */
-	char netdev[80];   /* of the same hardware, separated by commas */
-	char driver[32];   /* in the kernel */
-	char provider[16]; /* userspace driver in rdma-core */
-	char firmware[32];
-	unsigned lid, sm_lid; /* 0: none */
-	struct list_gid *gid;
-	unsigned gids;
-};
-
-struct kernel_list {
-	struct list_link *link;
-	struct list_disk *disk;
-	struct list_path *path; /* paths of one disk are adjacent */
-	struct list_port *port;
-	unsigned links, disks, paths, ports;
-};
-/* Build the list; the caller calls kernel_list_free(). A failure leaves nothing to free. */
-int kernel_list(int root, struct kernel_list *, struct diag *);
+struct kernel_list;
+/* Build the list, which kernel_list_free() frees. -ENOMEM. */
+int kernel_list_new(int root, struct kernel_list **, struct diag *);
 /* Keep only what `what` names: a device, a link to it, its bare name, a path or partition of it, a
  * device built on it (dm, md), a connection, a mount, a target (NQN, IQN, HOST:/PATH, URI) or an
- * RDMA device. -ENOENT: nothing. timeout_ms: to resolve the host of a URI; 0: no limit. */
+ * RDMA device. timeout_ms: to resolve the host of a URI; 0: no limit. -ENOENT: nothing. After a
+ * failure the list is empty. */
 int kernel_list_select(
 	int root, struct kernel_list *, const char *what, uint32_t timeout_ms, struct diag *);
-void kernel_list_free(struct kernel_list *);
+void kernel_list_free(struct kernel_list *); /* NULL is allowed */
+
+/* What only the ublk driver knows about a served device. */
+struct list_server {
+	bool ours; /* created by rdmastor */
+	int pid;   /* 0: unknown */
+	unsigned queues;
+	const char *state; /* "live", "server-gone" */
+};
+/* Call find() with the number of each ublk device in the list, to set *server; if it returns true,
+ * the list takes over what it has set. */
+void kernel_list_find_servers(struct kernel_list *,
+	bool (*find)(unsigned number, struct list_server *server, void *arg), void *arg);
 
 struct status_show {
 	/* verbose: more columns; all: the list is not a selection, so print that it is empty */

@@ -2,7 +2,7 @@
 /* Rooms: core/inspect/status */
 /* What any process may answer to `status`: every string ends, every number was checked, and a
  * failure leaves no list. */
-#include "../../core/inspect/status/serving.h"
+#include "../../core/inspect/served.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

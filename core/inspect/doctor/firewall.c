@@ -4,7 +4,7 @@
 #include "find.h"
 #include "kernel_facts.h"
 #include "kernel_net.h"
-#include "kernel_serving.h"
+#include "served.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "find.h"
 #include "kernel_facts.h"
 #include "kernel_net.h"
-#include "kernel_status.h"
+#include "listed.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -122,7 +122,7 @@ static void check_device(struct doctor *doctor, const struct kernel_route *route
 			"no RDMA device on this interface");
 		doctor_hint(finding, "rdma link add rxe0 type rxe netdev %s", route->netdev);
 	}
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 }
 
 void doctor_network(struct doctor *doctor)

@@ -2,7 +2,7 @@
 /* RDMA devices: ports, GIDs, RoCE mode, MTU, subnet manager. */
 #include "find.h"
 #include "kernel_facts.h"
-#include "kernel_status.h"
+#include "listed.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,5 +229,5 @@ void doctor_rdma(struct doctor *doctor)
 		doctor_add_diag(doctor, DOCTOR_RDMA, "devices", DOCTOR_WARNING, &diag);
 	else
 		check_devices(doctor, &list);
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 }

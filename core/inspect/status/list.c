@@ -246,11 +246,11 @@ int kernel_list(int root, struct kernel_list *to, struct diag *diag)
 		qsort(to->path, to->paths, sizeof(*to->path), by_disk);
 	if (!list.failed)
 		return 0;
-	kernel_list_free(to);
+	kernel_list_clear(to);
 	return diag_sys(diag, ENOMEM, "list of attached disks");
 }
 
-void kernel_list_free(struct kernel_list *list)
+void kernel_list_clear(struct kernel_list *list)
 {
 	for (unsigned i = 0; i < list->ports; i++)
 		free(list->port[i].gid);
@@ -259,4 +259,41 @@ void kernel_list_free(struct kernel_list *list)
 	free(list->disk);
 	free(list->link);
 	*list = (struct kernel_list){ 0 };
+}
+
+int kernel_list_new(int root, struct kernel_list **out, struct diag *diag)
+{
+	struct kernel_list *list = calloc(1, sizeof(*list));
+	int err = list ? kernel_list(root, list, diag)
+		       : diag_sys(diag, ENOMEM, "list of attached disks");
+
+	*out = err ? NULL : list;
+	if (err)
+		free(list);
+	return err;
+}
+
+void kernel_list_free(struct kernel_list *list)
+{
+	if (list)
+		kernel_list_clear(list);
+	free(list);
+}
+
+void kernel_list_find_servers(struct kernel_list *list,
+	bool (*find)(unsigned number, struct list_server *server, void *arg), void *arg)
+{
+	for (unsigned i = 0; i < list->links; i++) {
+		struct list_link *link = &list->link[i];
+		struct list_server server;
+		unsigned number;
+
+		if (strcmp(link->protocol, "ublk") || sscanf(link->name, "ublkb%u", &number) != 1 ||
+			!find(number, &server, arg))
+			continue;
+		link->ours = server.ours;
+		link->pid = server.pid;
+		link->queues = server.queues;
+		snprintf(link->state, sizeof(link->state), "%s", server.state);
+	}
 }

@@ -1,28 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A list under construction; each protocol adds its entries. */
 #pragma once
-#include "kernel_status.h"
-
-/* One disk or mount, with all its paths. */
-struct list_disk {
-	char name[1024]; /* "/dev/nvme0n1", "/dev/mapper/mpatha", "/mnt" */
-	char node[32];   /* "nvme0n1", "dm-3"; mounts "" */
-	char wwid[140];  /* "uuid.…", "naa.…" */
-	char policy[32]; /* of choosing a path */
-	struct holders holders;
-	char used_by[400]; /* holders as text: "mounted on /srv, swap" */
-	uint64_t size;     /* bytes */
-	uint32_t block;    /* bytes */
-};
-
-/* One path to a disk. */
-struct list_path {
-	int link, disk; /* indexes; disk -1: the connection has none */
-	char node[32];  /* "nvme0c1n1", "sdb" */
-	char hctl[48];  /* of a SCSI device: "6:0:0:1" */
-	char state[24]; /* optimized, non-optimized, inaccessible; running, transport-offline */
-	uint64_t unit;  /* namespace, logical unit */
-};
+#include "listed.h"
 
 /* An RDMA/CM connection owned by the kernel. */
 struct list_cm {

@@ -283,7 +283,7 @@ static int filter_list(const struct selection *sel, struct kernel_list *list, st
 	return found || count ? 0 : nothing(sel, diag);
 }
 
-int kernel_list_select(int root, struct kernel_list *list, const char *what, uint32_t timeout_ms,
+static int keep_named(int root, struct kernel_list *list, const char *what, uint32_t timeout_ms,
 	struct diag *diag)
 {
 	struct selection *sel = calloc(1, sizeof(*sel));
@@ -313,5 +313,15 @@ int kernel_list_select(int root, struct kernel_list *list, const char *what, uin
 	if (!err)
 		err = filter_list(sel, list, diag);
 	free(sel);
+	return err;
+}
+
+int kernel_list_select(int root, struct kernel_list *list, const char *what, uint32_t timeout_ms,
+	struct diag *diag)
+{
+	int err = keep_named(root, list, what, timeout_ms, diag);
+
+	if (err)
+		kernel_list_clear(list);
 	return err;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Find the processes that serve disks, and query them: kernel_serving(). serving_read.c parses the
  * answers. */
-#include "serving.h"
 #include "kernel_sys.h"
+#include "served.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

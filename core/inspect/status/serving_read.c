@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Parse what a process reports to serve. Any process may have written it: a value of an unexpected
  * type counts as not reported, one that is too long is cut. */
-#include "serving.h"
+#include "served.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>

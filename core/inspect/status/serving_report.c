@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The socket on which a process reports its disks. */
-#include "serving.h"
+#include "served.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

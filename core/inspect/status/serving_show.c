@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Print the disks that processes of this host serve and export, as a table and as JSON. */
 #include "out.h"
+#include "served.h"
 #include "show.h"
 #include <limits.h>
 #include <stdio.h>

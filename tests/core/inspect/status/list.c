@@ -117,7 +117,7 @@ Test(list, nothing)
 	cr_assert_str_eq(diag.object, "nvme0");
 	cr_assert_eq(kernel_list_select(tree.root, &list, "nbd://10.0.0.1/x", 1000, &diag), -EINVAL,
 		"the kernel does not attach that");
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	tree_free(&tree);
 }
 
@@ -170,7 +170,7 @@ Test(list, paths_of_one_nvme_disk_are_together)
 	cr_assert_eq(link_of(&list, 0)->loss.give_up_s, 60);
 	cr_assert_eq(link_of(&list, 0)->loss.fail_s, VALUE_OFF);
 	cr_assert_eq(link_of(&list, 0)->loss.give_up_left_s, VALUE_UNKNOWN, "it is not lost");
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	tree_free(&tree);
 }
 
@@ -190,7 +190,7 @@ Test(list, the_device_that_has_the_source_address)
 	cr_assert_eq(list.port[1].gids, 2, "not the empty one");
 	cr_assert_str_eq(list.port[1].gid[1].type, "RoCE v2");
 	cr_assert_eq(list.port[1].gid[1].index, 3);
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	tree_free(&tree);
 }
 
@@ -221,7 +221,7 @@ Test(list, two_devices_of_one_card)
 	cr_assert_str_eq(list.port[1].rate, "100 Gb/sec (4X EDR)");
 	cr_assert_str_eq(list.port[2].dev, "mlx5_10");
 	cr_assert_str_eq(list.port[2].state, "init");
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	tree_free(&tree);
 }
 
@@ -236,7 +236,7 @@ Test(list, nvme_without_multipath)
 	cr_assert_eq(list.paths, 1);
 	cr_assert_str_eq(list.path[0].node, "nvme2n1");
 	cr_assert_str_eq(list.path[0].state, "");
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	tree_free(&tree);
 }
 
@@ -309,7 +309,7 @@ Test(list, a_lost_connection_reads_the_log)
 	list = list_of(&tree);
 	cr_assert_eq(list.link[0].loss.attempts, 0);
 	cr_assert_neq(list.link[0].loss.give_up_left_s, VALUE_UNKNOWN);
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	tree_free(&tree);
 }
 
@@ -444,7 +444,7 @@ Test(list, srp_under_multipath)
 	cr_assert_str_eq(list.port[0].kind, "ib");
 	cr_assert_str_eq(list.port[0].driver, "mlx4_core");
 	cr_assert_eq(list.port[0].lid, 0x12);
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	tree_free(&tree);
 }
 
@@ -499,7 +499,7 @@ Test(list, iscsi_and_iser)
 			     "iser://[fd00::1]:3260/iqn.2024-01.example:t1", 1000, NULL),
 		0);
 	cr_assert_eq(list.paths, 1);
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	tree_free(&tree);
 }
 
@@ -547,12 +547,12 @@ Test(list, nfs)
 	cr_assert_str_eq(link_of(&list, 1)->service, "2049");
 	cr_assert_eq(link_of(&list, 1)->queues, 4);
 	cr_assert_eq(link_of(&list, 1)->loss.fail_s, 180, "60 s three times");
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-0/xprt-0-rdma/xprt_state",
 		"state= LOCKED CONNECTING BOUND \n");
 	list = list_of(&tree);
 	cr_assert_str_eq(link_of(&list, 0)->state, "connecting");
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	tree_free(&tree);
 }
 
@@ -562,7 +562,7 @@ static unsigned selected(const struct tree *tree, const char *what)
 	int err = kernel_list_select(tree->root, &list, what, 1000, NULL);
 	unsigned paths = list.paths;
 
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	return err ? 0 : paths;
 }
 
@@ -589,7 +589,7 @@ Test(list, nbd_and_ublk)
 	cr_assert_eq(link_of(&list, 0)->pid, 77);
 	cr_assert_str_eq(link_of(&list, 0)->target, "00ff ro");
 	cr_assert_eq(disk_of(&list, 0)->size, 1 << 20);
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	tree_free(&tree);
 }
 
@@ -638,7 +638,7 @@ Test(list, what_a_word_means)
 		"an unused port is listed");
 	cr_assert_eq(list.paths, 0);
 	cr_assert_eq(list.ports, 1);
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	tree_free(&tree);
 	tree = srp_multipath();
 	cr_assert_eq(selected(&tree, "/dev/mapper/mpatha"), 2);
@@ -701,6 +701,6 @@ Test(list, what_a_connection_is_bound_to)
 	cr_assert(!link[1].bound[0] && !link[1].netdev[0] && !strcmp(link[1].source, "10.0.0.2"));
 	cr_assert_str_eq(link[2].address, "10.0.0.9");
 	cr_assert_str_eq(link[2].service, "5555");
-	kernel_list_free(&to);
+	kernel_list_clear(&to);
 	tree_free(&tree);
 }

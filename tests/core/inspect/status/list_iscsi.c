@@ -72,17 +72,17 @@ Test(kernel_list_iscsi, has_it_all)
 	cr_assert_str_eq(link->netdev, "eth1");
 	cr_assert_str_eq(list.path[0].hctl, "3:0:0:1");
 	cr_assert_str_eq(list.path[0].node, "sdb");
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 }
 
 /* How much of the time-out is left the kernel does not tell, but that nothing is. */
 Test(kernel_list_iscsi, time_is_up)
 {
 	cr_assert_eq(only()->loss.fail_left_s, VALUE_UNKNOWN);
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	tree_file(&tree, DEVICE "state", "FREE\n");
 	cr_assert_eq(only()->loss.fail_left_s, 0);
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 }
 
 static void locked(int pid)
@@ -102,7 +102,7 @@ static void kept(const char *by, int pid)
 
 	cr_assert_str_eq(link->iscsi.restored_by, by);
 	cr_assert_eq(link->iscsi.restored_by_pid, pid);
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 }
 
 Test(kernel_list_iscsi, is_kept)
@@ -122,7 +122,7 @@ static unsigned selected(const char *what)
 
 	only();
 	paths = kernel_list_select(tree.root, &list, what, 1000, NULL) ? 0 : list.paths;
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 	return paths;
 }
 
@@ -146,7 +146,7 @@ Test(kernel_list_iscsi, has_no_disk_while_it_has_no_target)
 	only();
 	cr_assert_eq(list.path[0].disk, -1);
 	cr_assert_str_eq(list.path[0].hctl, "");
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 }
 
 Test(kernel_list_iscsi, is_none_before_it_has_a_target)
@@ -156,5 +156,5 @@ Test(kernel_list_iscsi, is_none_before_it_has_a_target)
 	tree_file(&tree, DEVICE "targetname", "(null)\n");
 	cr_assert_eq(kernel_list(tree.root, &list, &why), 0);
 	cr_assert_eq(list.links, 0);
-	kernel_list_free(&list);
+	kernel_list_clear(&list);
 }

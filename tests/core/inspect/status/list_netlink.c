@@ -242,7 +242,7 @@ Test(kernel_list_netlink, interface_driver_and_end)
 	kernel_list_netlink_parse(&nl, a.bytes, a.len);
 	cr_assert_str_eq(to.port->provider, "siw");
 	cr_assert(nl.ended, "one answer is all");
-	kernel_list_free(&to);
+	kernel_list_clear(&to);
 }
 
 /* Before memory that can't be read: libnl is not built with sanitizers. */

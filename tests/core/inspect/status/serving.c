@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A process reports what it serves on its socket, and another reads it: only what can be believed,
  * and never waits long. */
-#include "../../../../core/inspect/status/serving.h"
+#include "../../../../core/inspect/served.h"
 #include "../../../../core/inspect/status/show.h"
 #include "kernel_identity.h"
 #include "loop.h"

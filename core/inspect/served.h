@@ -11,3 +11,17 @@ socklen_t kernel_serving_address(struct sockaddr_un *, int pid); /* returns its 
 /* Parse one answer into `process`, which keeps its pid and uid; errors go to process->why. For
  * kernel_serving() and tests. */
 void kernel_serving_read(struct serving_process *, const char *text, size_t len);
+bool kernel_serving_is_trusted(const struct serving_process *);
+void kernel_serving_clear(struct serving_process *);
+
+#define SERVING_UNKNOWN UINT64_MAX
+struct serving_listener {
+	char transport[8]; /* rdma, tcp, unix */
+	char traddr[ADDR_TEXT], trsvcid[8], service_id[17], path[ADDR_TEXT];
+	bool iwarp; /* of rdma: software iWARP only */
+};
+
+struct serving_path {
+	char uri[URI_MAX];
+	struct serving_state state;
+};
