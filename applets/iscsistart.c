@@ -419,53 +419,25 @@ static int log_in(struct start *s, bool *has_session)
 	return rc;
 }
 
-/* -N: set up the network of the iBFT. */
-static int set_up(struct call *call, int root, const struct ibft_target_info *target,
-	const struct ibft_nic_info *nic)
+static void note_damage(const char *text, void *call)
 {
-	const struct start_options *opts = call->opts;
-	const char *name = nic ? nic->netdev : "";
-	struct diag why = { 0 };
-
-	out_line(call->out, "Setting up software interface %s", name);
-	if (opts->common.dry_run)
-		return 0;
-	if (!nic)
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "no NIC for %s in the iBFT", target->name);
-	else
-		kernel_ibft_network(root, nic, target, &why);
-	if (!why.err)
-		return 0;
-	out_line(call->out, "Setting up software interface %s failed", name);
-	*call->diag = why;
-	return EXIT_FAILED;
+	note(call, "%s", text);
 }
 
+/* -f: print the targets of the iBFT; -N: set up their network. */
 static int use_table(struct call *call, int root, bool print)
 {
-	struct ibft ibft;
-	int rc = EXIT_DONE;
+	const struct start_options *opts = call->opts;
+	int rc = print ? kernel_ibft_show(root, call->out, VERSION, note_damage, call, call->diag)
+		       : kernel_ibft_set_up(root, call->out, opts->common.dry_run, note_damage,
+				 call, call->diag);
 
-	if (kernel_ibft_targets(root, &ibft, call->diag)) {
-		out_line(call->out, "%s",
-			print ? "Could not get list of targets from firmware."
-			      : "Could not setup fw entries.");
-		rc = NOTHING;
-	} else if (print) {
-		out_list(call->out, "records");
-		for (unsigned i = 0; i < ibft.targets; i++)
-			kernel_ibft_show(call->out, &ibft, &ibft.target[i], VERSION);
-		out_end(call->out);
-	} else {
-		for (unsigned i = 0; i < ibft.targets; i++)
-			if (set_up(call, root, &ibft.target[i],
-				    kernel_ibft_nic(&ibft, &ibft.target[i])))
-				rc = EXIT_FAILED;
-	}
-	for (unsigned i = 0; rc != NOTHING && i < ibft.damages; i++)
-		note(call, "%s", ibft.damage[i]);
-	explicit_bzero(&ibft, sizeof(ibft));
-	return rc;
+	if (rc >= 0)
+		return rc ? EXIT_FAILED : EXIT_DONE;
+	out_line(call->out, "%s",
+		print ? "Could not get list of targets from firmware."
+		      : "Could not setup fw entries.");
+	return NOTHING;
 }
 
 /* Called as iscsistart: use its exit statuses and messages. */

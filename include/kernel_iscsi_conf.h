@@ -52,48 +52,18 @@ void kernel_iscsi_boot_free(struct iscsi_boot_config *); /* wipes it */
 int kernel_iscsi_conf_file(int root, const char *path,
 	int (*each)(const char *name, const char *value, void *arg), void *arg, struct diag *);
 
-#define IBFT_NICS    8
-#define IBFT_TARGETS 8
-#define IBFT_ADDR    40
-#define IBFT_DAMAGES 8
-
-struct ibft_nic_info { /* texts as the kernel's iscsi_ibft prints them; "": unset */
-	unsigned index, flags, origin, prefix;
-	char addr[IBFT_ADDR], mask[16], gateway[IBFT_ADDR], dns[2][IBFT_ADDR], dhcp[IBFT_ADDR];
-	char vlan[8], mac[18];
-	char netdev[16];
-};
-struct ibft_target_info {
-	unsigned index, flags, nic, chap_type; /* nic: index of one, which may be missing */
-	char name[ISCSI_NAME_MAX + 1], addr[IBFT_ADDR], lun[24];
-	uint64_t number; /* of the LUN, as Linux numbers it */
-	uint16_t port;
-	char user[2][ISCSI_BOOT_TEXT], secret[2][ISCSI_BOOT_TEXT];
-};
-struct ibft {
-	char initiator[ISCSI_NAME_MAX + 1];
-	struct ibft_nic_info nic[IBFT_NICS];
-	unsigned nics;
-	struct ibft_target_info target[IBFT_TARGETS];
-	unsigned targets;
-	char from[40]; /* the directory or table that was read */
-	/* "invalid iBFT of the firmware: …" for each structure that is left out */
-	char damage[IBFT_DAMAGES][96];
-	unsigned damages;
-};
-/* Read the iBFT from the kernel's iscsi_ibft, which is loaded, or else from the ACPI table. Entries
- * without flags are left out. -ENOENT: no iBFT or no target; -EPROTO: the table or all its targets
- * are invalid. */
-int kernel_ibft_targets(int root, struct ibft *, struct diag *);
-/* Print a target as a record of open-iscsi, with a line for each value; secrets are hidden. */
 struct out;
-void kernel_ibft_show(
-	struct out *, const struct ibft *, const struct ibft_target_info *, const char *version);
-/* Return the NIC of a target; NULL: none. */
-const struct ibft_nic_info *kernel_ibft_nic(const struct ibft *, const struct ibft_target_info *);
-/* Configure the NIC: address, link up, VLAN, and a route to the target. Needs CAP_NET_ADMIN. */
-int kernel_ibft_network(
-	int root, const struct ibft_nic_info *, const struct ibft_target_info *, struct diag *);
+/* Print the firmware's targets as records of open-iscsi, with a line for each value; secrets are
+ * hidden. note() gets a line about each structure of the iBFT that is invalid and left out.
+ * -ENOENT: no iBFT or no target; -EPROTO: the table or all its targets are invalid. */
+int kernel_ibft_show(int root, struct out *, const char *version,
+	void (*note)(const char *text, void *arg), void *arg, struct diag *);
+/* Configure the NIC of each target as the firmware did (address, link up, VLAN, route to the
+ * target), and print them as iscsistart does. Needs CAP_NET_ADMIN. dry_run: only print. Returns 1,
+ * with the last reason in diag, if a NIC could not be configured; otherwise as kernel_ibft_show().
+ */
+int kernel_ibft_set_up(int root, struct out *, bool dry_run,
+	void (*note)(const char *text, void *arg), void *arg, struct diag *);
 /* Configure the NICs of all targets; failures are counted as problems. */
 void kernel_iscsi_network(int root, struct iscsi_boot_config *);
 /* Find the network interface with this hardware address; false: none. */

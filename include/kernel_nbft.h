@@ -1,46 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The firmware's NVMe-oF connections (NBFT) and the network interfaces that it has set up. */
 #pragma once
-#include "uri.h"
+#include "diag.h"
 
-#define NBFT_LIST 64 /* descriptors of one kind in a table */
-#define NBFT_ADDR 46
-
-struct nbft_hfi_info { /* "": none */
-	unsigned index, vlan, prefix, origin;
-	bool v6; /* also without an address */
-	char mac[18], addr[NBFT_ADDR], gateway[NBFT_ADDR], dns[2][NBFT_ADDR], dhcp[NBFT_ADDR],
-		host[64];
-};
-struct nbft_ssns_info {
-	unsigned index, nsid; /* nsid 0: none reported */
-	bool unavailable, hdr_digest, data_digest;
-	char addr[NBFT_ADDR], port[8], nqn[224];
-	uint8_t hfi[NBFT_LIST]; /* indexes of valid ones, each once */
-	unsigned hfis;
-	unsigned security; /* 0: none */
-};
-struct nbft_discovery_info {
-	unsigned index, hfi, security; /* 0: none */
-	char uri[URI_MAX], nqn[224];   /* nqn "": the well-known one */
-};
-struct nbft_damage { /* a descriptor that is left out, or a table that can't be read */
-	char object[32], text[128];
-	int err;
-	uint8_t code; /* enum diag_code */
-};
-struct nbft {
-	char name[16];                 /* of the file in /sys/firmware/acpi/tables */
-	char hostnqn[224], hostid[40]; /* "": none */
-	struct nbft_hfi_info hfi[NBFT_LIST];
-	struct nbft_ssns_info ssns[NBFT_LIST];
-	struct nbft_discovery_info discovery[NBFT_LIST];
-	struct nbft_damage damage[NBFT_LIST];
-	unsigned hfis, ssnses, discoveries, damages;
-};
-/* Read all tables of this machine, by name; free() them. A table that is invalid or can't be read
- * is its only damage. -ENOENT: none. */
-int kernel_nbft_read(int root, struct nbft **, unsigned *count, struct diag *);
+/* Check the tables of this machine, by name. Call each() for every descriptor that is invalid and
+ * left out, and for a table that can't be read, with the reason in damage and its object; for a
+ * valid table once, with damage NULL and the number of subsystems that it names. -ENOENT: none. */
+int kernel_nbft_check(int root,
+	void (*each)(const char *table, unsigned subsystems, const struct diag *damage, void *arg),
+	void *arg, struct diag *);
 /* Pass dracut's network parameters for the interfaces in NBFT and iBFT to `each` until it returns
  * other than 0, which is returned: "ifname=nbft0:MAC", "ip=…", "vlan=…". An interface that both
  * tables have is configured once. rd.nonvmf and rd.nvmf.nonbft leave out the NBFT. */

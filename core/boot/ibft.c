@@ -2,6 +2,7 @@
 /* Read the firmware's iSCSI targets that the kernel's iscsi_ibft shows in /sys/firmware/ibft
  * (Documentation/ABI/testing/sysfs-ibft). */
 #include "uapi/ibft.h"
+#include "ibft.h"
 #include "iscsi_conf.h"
 #include "kernel_facts.h"
 #include "kernel_sys.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Configure a network interface as the firmware had it, by ioctl(2): address, VLAN, link state, and
  * a route to the target. */
+#include "ibft.h"
 #include "kernel_facts.h"
-#include "kernel_iscsi_conf.h"
 #include "kernel_sys.h"
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Print a target of the iBFT as open-iscsi's tools do. */
-#include "kernel_iscsi_conf.h"
+/* Print the targets of the iBFT, and set up their network, as open-iscsi's tools do. */
+#include "ibft.h"
 #include "out.h"
+#include <errno.h>
 #include <string.h>
 
 #define DHCP 3 /* origin of an address */
@@ -20,7 +21,7 @@ static void row_number(struct out *out, const char *name, unsigned value)
 	out_u64(out, name, NULL, value);
 }
 
-void kernel_ibft_show(struct out *out, const struct ibft *ibft,
+static void show_target(struct out *out, const struct ibft *ibft,
 	const struct ibft_target_info *target, const char *version)
 {
 	const struct ibft_nic_info *nic = kernel_ibft_nic(ibft, target);
@@ -57,4 +58,62 @@ void kernel_ibft_show(struct out *out, const struct ibft *ibft,
 	row(out, "node.boot_lun", target->lun);
 	out_line(out, "# END RECORD");
 	out_end(out);
+}
+
+static void end(struct ibft *ibft, void (*note)(const char *text, void *arg), void *arg)
+{
+	for (unsigned i = 0; i < ibft->damages; i++)
+		note(ibft->damage[i], arg);
+	explicit_bzero(ibft, sizeof(*ibft));
+}
+
+int kernel_ibft_show(int root, struct out *out, const char *version,
+	void (*note)(const char *text, void *arg), void *arg, struct diag *diag)
+{
+	struct ibft ibft;
+	int err = kernel_ibft_targets(root, &ibft, diag);
+
+	if (err)
+		return err;
+	out_list(out, "records");
+	for (unsigned i = 0; i < ibft.targets; i++)
+		show_target(out, &ibft, &ibft.target[i], version);
+	out_end(out);
+	end(&ibft, note, arg);
+	return 0;
+}
+
+static int set_up(int root, struct out *out, bool dry_run, const struct ibft_nic_info *nic,
+	const struct ibft_target_info *target, struct diag *diag)
+{
+	const char *name = nic ? nic->netdev : "";
+	struct diag why = { 0 };
+
+	out_line(out, "Setting up software interface %s", name);
+	if (dry_run)
+		return 0;
+	if (!nic)
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "no NIC for %s in the iBFT", target->name);
+	else
+		kernel_ibft_network(root, nic, target, &why);
+	if (!why.err)
+		return 0;
+	out_line(out, "Setting up software interface %s failed", name);
+	*diag = why;
+	return 1;
+}
+
+int kernel_ibft_set_up(int root, struct out *out, bool dry_run,
+	void (*note)(const char *text, void *arg), void *arg, struct diag *diag)
+{
+	struct ibft ibft;
+	int err = kernel_ibft_targets(root, &ibft, diag), failed = 0;
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < ibft.targets; i++)
+		failed |= set_up(root, out, dry_run, kernel_ibft_nic(&ibft, &ibft.target[i]),
+			&ibft.target[i], diag);
+	end(&ibft, note, arg);
+	return failed;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Parse an iBFT as the firmware left it, with every offset and length checked, into the texts that
  * iscsi_ibft would show. */
+#include "ibft.h"
 #include "iscsi_conf.h"
 #include "names.h"
 #include "uapi/ibft.h"

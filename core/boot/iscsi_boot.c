@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Collect all targets that this host is configured to log in to: from the kernel command line, then
  * the firmware, then Debian's file. */
+#include "ibft.h"
 #include "iscsi_conf.h"
 #include "kernel_sys.h"
 #include <errno.h>

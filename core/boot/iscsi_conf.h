@@ -23,16 +23,3 @@ int kernel_iscsi_string(const char *text, struct iscsi_boot_target *, struct dia
  * iscsi.initramfs, or NULL; the command line takes precedence. */
 int kernel_iscsi_cmdline(
 	struct iscsi_boot_config *, const char *cmdline, const char *debian, struct diag *);
-
-/* Read the iBFT like kernel_ibft_targets(), but succeed without targets. */
-int kernel_ibft(int root, struct ibft *, struct diag *);
-/* Parse the ACPI table; does not set netdevs. */
-int kernel_ibft_table(const void *table, size_t len, struct ibft *, struct diag *);
-/* Return the number of CHAP users that the CHAP type of a target needs. */
-static inline unsigned kernel_ibft_chap_users(unsigned chap_type)
-{
-	return chap_type < 2 ? chap_type : 2;
-}
-/* Convert a target of the iBFT. */
-void kernel_ibft_boot_target(
-	const struct ibft *, const struct ibft_target_info *, struct iscsi_boot_target *);

@@ -242,6 +242,32 @@ static int add_damage(struct nvmf_entries *all, const struct nbft *nbft,
 	return kernel_conf_damage(entry, &why, diag);
 }
 
+int kernel_nbft_check(int root,
+	void (*each)(const char *table, unsigned subsystems, const struct diag *damage, void *arg),
+	void *arg, struct diag *diag)
+{
+	unsigned count;
+	struct nbft *list;
+	int err = kernel_nbft_read(root, &list, &count, diag);
+
+	for (unsigned n = 0; n < count && !err; n++) {
+		const struct nbft *table = &list[n];
+
+		for (unsigned i = 0; i < table->damages; i++) {
+			const struct nbft_damage *damage = &table->damage[i];
+			struct diag why = { 0 };
+
+			diag_set(&why, damage->code, damage->err, "%s", damage->text);
+			diag_ctx(&why, "%s %s", table->name, damage->object);
+			each(table->name, table->ssnses, &why, arg);
+		}
+		if (!table->damages)
+			each(table->name, table->ssnses, NULL, arg);
+	}
+	free(list);
+	return err;
+}
+
 int kernel_nvmf_conf_nbft(int root, struct nvmf_entries *all, struct diag *diag)
 {
 	unsigned count, first = all->count;

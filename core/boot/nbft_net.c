@@ -2,8 +2,10 @@
 /* Convert the network interfaces of NBFT and iBFT to dracut's parameters (dracut.cmdline(7)), as
  * its modules nvmf and network print them. Include all valid interfaces: those not booted from are
  * other paths. */
+#include "ibft.h"
 #include "iscsi_conf.h"
 #include "kernel_nbft.h"
+#include "nbft_table.h"
 #include "nvme_conf.h"
 #include "uapi/ibft.h"
 #include "uapi/nbft.h"

@@ -2,7 +2,6 @@
 /* Parse an NBFT as the firmware left it, with every offset and length checked. Security profiles
  * and extended information are not read: they hold nothing that is used here. */
 #include "nbft_table.h"
-#include "kernel_nbft.h"
 #include "names.h"
 #include "uapi/nbft.h"
 #include <arpa/inet.h>

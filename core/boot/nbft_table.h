@@ -1,8 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One NBFT. */
+/* The contents of the firmware's NBFTs, and their readers. */
 #pragma once
-#include "kernel_nbft.h"
+#include "uri.h"
 
+#define NBFT_LIST 64 /* descriptors of one kind in a table */
+#define NBFT_ADDR 46
+
+struct nbft_hfi_info { /* "": none */
+	unsigned index, vlan, prefix, origin;
+	bool v6; /* also without an address */
+	char mac[18], addr[NBFT_ADDR], gateway[NBFT_ADDR], dns[2][NBFT_ADDR], dhcp[NBFT_ADDR],
+		host[64];
+};
+struct nbft_ssns_info {
+	unsigned index, nsid; /* nsid 0: none reported */
+	bool unavailable, hdr_digest, data_digest;
+	char addr[NBFT_ADDR], port[8], nqn[224];
+	uint8_t hfi[NBFT_LIST]; /* indexes of valid ones, each once */
+	unsigned hfis;
+	unsigned security; /* 0: none */
+};
+struct nbft_discovery_info {
+	unsigned index, hfi, security; /* 0: none */
+	char uri[URI_MAX], nqn[224];   /* nqn "": the well-known one */
+};
+struct nbft_damage { /* a descriptor that is left out, or a table that can't be read */
+	char object[32], text[128];
+	int err;
+	uint8_t code; /* enum diag_code */
+};
+struct nbft {
+	char name[16];                 /* of the file in /sys/firmware/acpi/tables */
+	char hostnqn[224], hostid[40]; /* "": none */
+	struct nbft_hfi_info hfi[NBFT_LIST];
+	struct nbft_ssns_info ssns[NBFT_LIST];
+	struct nbft_discovery_info discovery[NBFT_LIST];
+	struct nbft_damage damage[NBFT_LIST];
+	unsigned hfis, ssnses, discoveries, damages;
+};
+/* Read all tables of this machine, by name; free() them. A table that is invalid or can't be read
+ * is its only damage. -ENOENT: none. */
+int kernel_nbft_read(int root, struct nbft **, unsigned *count, struct diag *);
 /* Parse a table. Invalid descriptors are left out and listed. Errors: -EBADMSG for a table that
  * is invalid as a whole. */
 int kernel_nbft_table(const void *bytes, size_t len, struct nbft *, struct diag *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rooms: core/boot */
 /* Any iBFT: no reads beyond its bytes, and results are complete. */
-#include "../../core/boot/iscsi_conf.h"
+#include "../../core/boot/ibft.h"
 #include <stdlib.h>
 #include <string.h>
 

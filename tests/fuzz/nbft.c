@@ -4,7 +4,6 @@
  * consistent. */
 #include "uapi/nbft.h"
 #include "../../core/boot/nbft_table.h"
-#include "kernel_nbft.h"
 #include <stdlib.h>
 #include <string.h>
 

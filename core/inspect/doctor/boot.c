@@ -78,45 +78,39 @@ static void check_params(struct doctor *doctor, const struct boot_params *params
 	kernel_serving_free(&serving);
 }
 
-static void add_damage(struct doctor *doctor, const char *table, const struct nbft_damage *damage)
+static void add_table(
+	const char *table, unsigned subsystems, const struct diag *damage, void *doctor)
 {
-	struct diag diag = { .err = damage->err, .code = damage->code };
 	struct finding *finding;
 
-	snprintf(diag.object, sizeof(diag.object), "%s %s", table, damage->object);
-	snprintf(diag.text, sizeof(diag.text), "%s", damage->text);
-	finding = doctor_add_diag(doctor, DOCTOR_BOOT, "nbft", DOCTOR_WARNING, &diag);
-	doctor_hint(finding, "%s",
-		damage->code == DIAG_PROTOCOL ? "correct the NVMe-oF boot settings of the firmware"
-		: damage->code == DIAG_PERMISSION ? "run the same command as root"
-						  : "name the target on the kernel command line: "
-						    "rd.rdmastor=nvme+tcp://HOST/NQN");
+	if (damage) {
+		finding = doctor_add_diag(doctor, DOCTOR_BOOT, "nbft", DOCTOR_WARNING, damage);
+		doctor_hint(finding, "%s",
+			damage->code == DIAG_PROTOCOL
+				? "correct the NVMe-oF boot settings of the firmware"
+			: damage->code == DIAG_PERMISSION
+				? "run the same command as root"
+				: "name the target on the kernel command "
+				  "line: rd.rdmastor=nvme+tcp://HOST/NQN");
+	} else {
+		finding = doctor_add(doctor, DOCTOR_BOOT, "nbft", DOCTOR_OK, table,
+			"the firmware names %u NVMe-oF subsystems", subsystems);
+		doctor_number(finding, "subsystems", subsystems);
+	}
 }
 
 static void check_firmware(struct doctor *doctor)
 {
-	struct nbft *table = NULL;
 	struct diag diag = { 0 };
 	struct finding *finding;
-	unsigned count = 0;
-	int err = kernel_nbft_read(doctor->root, &table, &count, &diag);
+	int err = kernel_nbft_check(doctor->root, add_table, doctor, &diag);
 
-	if (err && err != -ENOENT) {
-		finding = doctor_add_diag(doctor, DOCTOR_BOOT, "nbft", DOCTOR_WARNING, &diag);
-		doctor_hint(finding, "%s",
-			diag.code == DIAG_PERMISSION ? "run the same command as root"
-						     : "see the kernel's messages: dmesg | tail");
-	}
-	for (unsigned i = 0; !err && i < count; i++) {
-		if (!table[i].damages) {
-			finding = doctor_add(doctor, DOCTOR_BOOT, "nbft", DOCTOR_OK, table[i].name,
-				"the firmware names %u NVMe-oF subsystems", table[i].ssnses);
-			doctor_number(finding, "subsystems", table[i].ssnses);
-		}
-		for (unsigned j = 0; j < table[i].damages; j++)
-			add_damage(doctor, table[i].name, &table[i].damage[j]);
-	}
-	free(table);
+	if (!err || err == -ENOENT)
+		return;
+	finding = doctor_add_diag(doctor, DOCTOR_BOOT, "nbft", DOCTOR_WARNING, &diag);
+	doctor_hint(finding, "%s",
+		diag.code == DIAG_PERMISSION ? "run the same command as root"
+					     : "see the kernel's messages: dmesg | tail");
 }
 
 void doctor_boot(struct doctor *doctor)

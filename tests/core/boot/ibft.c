@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The iBFT in sysfs and in ACPI: both give the same result. A damaged table is an error. */
 #include "uapi/ibft.h"
-#include "iscsi_conf.h"
+#include "ibft.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
