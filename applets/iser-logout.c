@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-logout: end iSCSI sessions of the kernel, named by target, session or disk. */
+#include "attach_detach.h"
 #include "iscsi_rows.h"
 #include "kernel_identity.h"
 #include "kernel_iscsi.h"
@@ -114,13 +115,6 @@ static int choose(struct logout *logout)
 	return err;
 }
 
-static void set_in_use(unsigned sid, const char *users, struct diag *diag)
-{
-	*diag = (struct diag){ 0 };
-	diag_set(diag, DIAG_BUSY, EBUSY, "session%u is in use: %s", sid, users);
-	diag_hint(diag, "to log out anyway and lose unwritten data: --force");
-}
-
 static int check_transport(const struct kernel_iscsi_session *session, struct diag *diag)
 {
 	if (!strcmp(session->transport, "iser") || !strcmp(session->transport, "tcp"))
@@ -130,63 +124,34 @@ static int check_transport(const struct kernel_iscsi_session *session, struct di
 		session->transport);
 }
 
-static void find_used(struct logout *logout, struct attach_iscsi *list)
-{
-	const struct logout_options *opts = logout->call->opts;
-	char users[ATTACH_USERS];
-
-	for (unsigned i = 0; i < logout->count && !opts->force; i++) {
-		const struct kernel_iscsi_session *session = &logout->list[i];
-
-		if (!logout->chosen[i] || list[i].attach.why.err)
-			continue;
-		kernel_scsi_users(logout->root, session->host, users, sizeof(users));
-		if (users[0])
-			set_in_use(session->sid, users, &list[i].attach.why);
-	}
-}
-
-static void ended(struct attach *attach)
-{
-	(void)attach;
-}
-
-/* Log out in parallel. */
 static int detach_all(struct logout *logout, struct attach_iscsi *list, struct attach **attach)
 {
-	struct call *call = logout->call;
-	const struct logout_options *opts = call->opts;
-	struct loop *loop;
-	int err = loop_new(&loop, &call->loop, call->diag);
+	const struct logout_options *opts = logout->call->opts;
+	const struct detach_options how = { .loop = &logout->call->loop,
+		.deadline = logout->until,
+		.force = opts->force,
+		.dry_run = opts->common.dry_run,
+		.verb = "log out" };
+	int err;
 
-	if (err)
-		return err;
 	for (unsigned i = 0; i < logout->count; i++) {
 		const struct kernel_iscsi_session *session = &logout->list[i];
 
 		if (!logout->chosen[i] || list[i].attach.why.err)
 			continue;
 		list[i] = (struct attach_iscsi){ .attach = { .proto = &attach_iscsi_row,
-							 .loop = loop,
-							 .root = logout->root,
-							 .deadline = logout->until,
-							 .force = opts->force,
-							 .done = ended },
+							 .root = logout->root },
 			.params.carrier =
 				strcmp(session->transport, "iser") ? ISCSI_TCP : ISCSI_ISER,
 			.sid = session->sid,
 			.cid = session->cid,
 			.luns.host = session->host };
 		attach[i] = &list[i].attach;
-		attach_detach(attach[i]);
+		snprintf(attach[i]->what, sizeof(attach[i]->what), "session%u", session->sid);
 	}
-	err = attach_run(loop, attach, logout->count, call->diag);
-	loop_free(loop);
-	for (unsigned i = 0; i < logout->count; i++) {
-		if (list[i].attach.users[0])
-			set_in_use(list[i].sid, list[i].attach.users, &list[i].attach.why);
+	err = attach_detach_all(&how, attach, logout->count, logout->call->diag);
+	for (unsigned i = 0; i < logout->count; i++)
 		attach_luns_free(&list[i].luns);
-	}
 	return err;
 }
 
@@ -239,16 +204,13 @@ static int show_all(struct logout *logout, const struct attach_iscsi *list)
 
 static int end_all(struct logout *logout)
 {
-	const struct logout_options *opts = logout->call->opts;
 	struct attach_iscsi *list = calloc(logout->count + 1, sizeof(*list));
 	struct attach **attach = calloc(logout->count + 1, sizeof(*attach));
 	int err = list && attach ? 0 : diag_sys(logout->call->diag, ENOMEM, "sessions");
 
 	for (unsigned i = 0; i < logout->count && !err; i++)
 		check_transport(&logout->list[i], &list[i].attach.why);
-	if (!err && opts->common.dry_run)
-		find_used(logout, list);
-	else if (!err)
+	if (!err)
 		err = detach_all(logout, list, attach);
 	err = err ? err : show_all(logout, list);
 	free(attach);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nvmf-disconnect: end connections named by URI, NQN, address, controller or disk. */
+#include "attach_detach.h"
 #include "attach_env.h"
 #include "attach_nvme.h"
 #include "out.h"
@@ -9,7 +10,6 @@
 #include <unistd.h>
 
 #define WAIT_MS 30000
-#define MAX     64
 
 struct disconnect_options {
 	struct opt_common common;
@@ -49,192 +49,46 @@ static const struct disconnect_options defaults = { .common.timeout_ms = WAIT_MS
 
 struct ending {
 	struct call *call;
-	struct attach_env env;
 	const struct disconnect_options *opts;
-	int root;
-	/* selection: all of these must match, and one of the controllers */
-	struct nvmf_target target; /* of a URI */
-	const char *value[NVMF_KEYS];
-	char numeric[2][ADDR_TEXT]; /* of addresses that are names */
-	struct addr addr;           /* of the target, with the others of its name */
-	char ctrl[MAX][16];
-	unsigned ctrls;
-	bool by_name;
-	/* the result */
-	struct nvmf_ctrl *chosen;
-	unsigned count;
+	struct nvmf_selection chosen;
 };
 
-static bool is_at(const struct ending *e, const char *traddr)
+static int check_words(const struct call *call)
 {
-	bool is = kernel_nvmf_same_host(e->value[NVMF_TRADDR], traddr);
-	struct addr at = e->addr;
-	char text[ADDR_TEXT];
+	const struct disconnect_options *opts = call->opts;
+	const char *operand = call->operands ? call->operand[0] : NULL;
+	bool which = opts->value[NVMF_NQN] || opts->value[NVMF_TRADDR] || opts->device.count;
 
-	while (!is && addr_next(&at))
-		is = kernel_nvmf_same_host(addr_host(&at, text), traddr);
-	return is;
-}
-
-static bool passes(const struct ending *e, const struct nvmf_ctrl *ctrl)
-{
-	const struct {
-		enum nvmf_key key;
-		const char *is;
-	} rules[] = {
-		{ NVMF_TRANSPORT, ctrl->transport },
-		{ NVMF_TRADDR, ctrl->traddr },
-		{ NVMF_TRSVCID, ctrl->trsvcid },
-		{ NVMF_NQN, ctrl->nqn },
-		{ NVMF_HOSTNQN, ctrl->hostnqn },
-		{ NVMF_HOSTID, ctrl->hostid },
-		{ NVMF_HOST_TRADDR, ctrl->host_traddr },
-		{ NVMF_HOST_IFACE, ctrl->host_iface },
-	};
-	bool named = !e->by_name;
-
-	for (unsigned i = 0; i < e->ctrls; i++)
-		named |= !strcmp(e->ctrl[i], ctrl->name);
-	for (unsigned i = 0; i < sizeof(rules) / sizeof(*rules) && named; i++) {
-		enum nvmf_key key = rules[i].key;
-		const char *expected = e->value[key];
-
-		if (key == NVMF_TRADDR)
-			named = !expected || is_at(e, rules[i].is);
-		else if (key == NVMF_HOST_TRADDR)
-			named = !expected || kernel_nvmf_same_host(expected, rules[i].is);
-		else
-			named = !expected || !strcmp(expected, rules[i].is);
-	}
-	return named;
-}
-
-static int add_device(struct ending *e, const char *device, struct diag *diag)
-{
-	int found = e->ctrls < MAX ? kernel_nvmf_of_device(
-					     e->root, device, e->ctrl + e->ctrls, MAX - e->ctrls)
-				   : -E2BIG;
-
-	if (found == -E2BIG)
-		return diag_set(diag, DIAG_USAGE, E2BIG, "more than %d devices", MAX);
-	e->by_name = true;
-	if (found < 0 && attach_is_gone(e->root, device))
-		return 0;
-	if (found < 0) {
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such NVMe-oF connection");
-		diag_ctx(diag, "%s", device);
-		return diag_hint(diag, "list connections with: rdmastor status");
-	}
-	e->ctrls += (unsigned)found;
+	if (!operand && !which && !opts->all && !opts->shutdown)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"nothing to disconnect: expected a URI, --nqn, --device or --all");
+	if (operand && which)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"'%s' and -n, -d, -a can't be combined", operand);
 	return 0;
 }
 
-static int add_devices(struct ending *e, const struct opt_list *list, struct diag *diag)
-{
-	int err = 0;
-
-	for (unsigned i = 0; i < list->count && !err; i++) {
-		char *text = strdup(list->item[i]), *rest = text, *word;
-
-		err = text ? 0 : diag_sys(diag, ENOMEM, "list of devices");
-		while (!err && (word = strsep(&rest, ",")))
-			err = *word ? add_device(e, word, diag)
-				    : diag_set(diag, DIAG_USAGE, EINVAL, "--device: empty name");
-		free(text);
-	}
-	return err;
-}
-
-/* Select the connections of a URI. Without an NQN all at that address, whatever the port of the
- * discovery. */
-static int add_uri(struct ending *e, const char *text, struct diag *diag)
-{
-	static const struct nvmf_options none = { .no_secrets = true };
-	static const enum nvmf_key host[] = { NVMF_HOSTNQN, NVMF_HOSTID };
-	struct nvmf_target *t = &e->target;
-	int err = nvmf_target_read(t, &e->env, e->root, &none, text, diag);
-
-	if (!err)
-		err = addr_resolve(&e->addr, t->params.value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
-	if (!err)
-		err = nvmf_target_set_addr(t, &e->addr, diag);
-	memcpy(e->value, t->params.value, sizeof(e->value));
-	/* by any host, unless the URI names one */
-	for (unsigned i = 0; i < 2; i++)
-		if (err || !uri_value(&t->uri, kernel_nvmf_key_name(host[i])))
-			e->value[host[i]] = NULL;
-	if (!t->uri.path || !t->uri.path[0])
-		e->value[NVMF_TRSVCID] = e->value[NVMF_NQN] = NULL;
-	return err;
-}
-
-static int add_options(struct ending *e, struct diag *diag)
-{
-	static const enum nvmf_key hosts[] = { NVMF_TRADDR, NVMF_HOST_TRADDR };
-
-	memcpy(e->value, e->opts->value, sizeof(e->value));
-	for (unsigned i = 0; i < 2; i++) {
-		const char **host = &e->value[hosts[i]];
-		struct addr addr;
-		int err = *host ? addr_resolve(&addr, *host, 1, ADDR_LOOKUP_MS, diag) : 0;
-
-		if (err)
-			return err;
-		if (*host && !strpbrk(*host, ":%"))
-			*host = addr_host(&addr, e->numeric[i]);
-		if (*host && hosts[i] == NVMF_TRADDR)
-			e->addr = addr;
-	}
-	return add_devices(e, &e->opts->device, diag);
-}
-
-static int read_words(struct ending *e)
-{
-	const struct disconnect_options *opts = e->opts;
-	const char *operand = e->call->operands ? e->call->operand[0] : NULL;
-	bool which = opts->value[NVMF_NQN] || opts->value[NVMF_TRADDR] || opts->device.count;
-	struct diag *diag = e->call->diag;
-	int err;
-
-	if (!operand && !which && !opts->all && !opts->shutdown)
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"nothing to disconnect: expected a URI, --nqn, --device or --all");
-	if (operand && which)
-		return diag_set(
-			diag, DIAG_USAGE, EINVAL, "'%s' and -n, -d, -a can't be combined", operand);
-	if (operand && (strstr(operand, "://") || !strncmp(operand, "transport=", 10) ||
-			       !strncmp(operand, "trtype", 6)))
-		return add_uri(e, operand, diag);
-	err = add_options(e, diag);
-	if (!err && operand && !strncmp(operand, "nqn.", 4))
-		e->value[NVMF_NQN] = operand;
-	else if (!err && operand)
-		err = add_device(e, operand, diag);
-	return err;
-}
-
-/* Choose the connections. Skip the one of the root device unless forced. */
+/* Skip the connection of the root device unless forced. */
 static int choose(struct ending *e)
 {
 	const struct disconnect_options *opts = e->opts;
 	bool spare = opts->shutdown || (opts->all && !opts->force);
-	struct call *call = e->call;
-	unsigned count, passing = 0;
-	int err = kernel_nvmf_list(e->root, &e->chosen, &count, call->diag);
+	struct nvmf_selection *chosen = &e->chosen;
+	int err = nvmf_select(chosen, e->call->diag);
+	unsigned count = chosen->count;
 
-	for (unsigned i = 0; i < count && !err; i++) {
-		const struct nvmf_ctrl *ctrl = &e->chosen[i];
+	if (!err && !count)
+		out_line(e->call->out, "%s", "nothing to disconnect: no such NVMe-oF connection");
+	chosen->count = 0;
+	for (unsigned i = 0; i < count; i++) {
+		const struct nvmf_ctrl *ctrl = &chosen->ctrl[i];
 
-		if (!passes(e, ctrl))
-			continue;
-		passing++;
-		if (spare && kernel_nvmf_has_root(e->root, ctrl->name))
-			call_note(call, "%s: skipped: the root file system is on it", ctrl->name);
+		if (spare && kernel_nvmf_has_root(chosen->root, ctrl->name))
+			call_note(
+				e->call, "%s: skipped: the root file system is on it", ctrl->name);
 		else
-			e->chosen[e->count++] = *ctrl;
+			chosen->ctrl[chosen->count++] = *ctrl;
 	}
-	if (!err && !passing)
-		out_line(call->out, "%s", "nothing to disconnect: no such NVMe-oF connection");
 	return err;
 }
 
@@ -242,38 +96,33 @@ static int refuse_used(const struct ending *e)
 {
 	char users[ATTACH_USERS];
 
-	attach_nvme_users(e->root, e->chosen, e->count, users);
+	attach_nvme_users(e->chosen.root, e->chosen.ctrl, e->chosen.count, users);
 	if (!users[0])
 		return 0;
 	diag_set(e->call->diag, DIAG_BUSY, EBUSY, "in use: %s", users);
 	return diag_hint(e->call->diag, "to disconnect anyway and lose unwritten data: --force");
 }
 
-/* Disconnect in parallel. The users were checked before, for all together. */
+/* The users were checked before, for all together. */
 static int detach_all(const struct ending *e, struct attach_nvme *list, struct attach **attach)
 {
 	uint32_t ms = e->opts->common.timeout_ms;
-	uint64_t until = ms ? loop_clock() + ms * 1000000ull : 0;
-	struct loop *loop;
-	int err = loop_new(&loop, &e->call->loop, e->call->diag);
+	const struct detach_options how = { .loop = &e->call->loop,
+		.deadline = ms ? loop_clock() + ms * MSEC : 0,
+		.force = true,
+		.dry_run = e->opts->common.dry_run };
 
-	if (err)
-		return err;
-	for (unsigned i = 0; i < e->count; i++) {
-		list[i].attach = (struct attach){ .proto = &attach_nvme_row,
-			.loop = loop,
-			.root = e->root,
-			.deadline = until,
-			.force = true };
-		list[i].ctrl = e->chosen[i];
+	for (unsigned i = 0; i < e->chosen.count; i++) {
+		const struct nvmf_ctrl *ctrl = &e->chosen.ctrl[i];
+
+		list[i].attach =
+			(struct attach){ .proto = &attach_nvme_row, .root = e->chosen.root };
+		list[i].ctrl = *ctrl;
 		attach[i] = &list[i].attach;
-		if (e->opts->force || e->opts->shutdown)
-			kernel_nvmf_fail_fast(e->root, &e->chosen[i]);
-		attach_detach(attach[i]);
+		if (!how.dry_run && (e->opts->force || e->opts->shutdown))
+			kernel_nvmf_fail_fast(e->chosen.root, ctrl);
 	}
-	err = attach_run(loop, attach, e->count, e->call->diag);
-	loop_free(loop);
-	return err;
+	return attach_detach_all(&how, attach, e->chosen.count, e->call->diag);
 }
 
 static int show_all(const struct ending *e, struct attach_nvme *list)
@@ -283,8 +132,8 @@ static int show_all(const struct ending *e, struct attach_nvme *list)
 	unsigned failed = 0;
 
 	out_list(out, "results");
-	for (unsigned i = 0; i < e->count; i++) {
-		const struct nvmf_ctrl *ctrl = &e->chosen[i];
+	for (unsigned i = 0; i < e->chosen.count; i++) {
+		const struct nvmf_ctrl *ctrl = &e->chosen.ctrl[i];
 		struct diag *why = &list[i].attach.why;
 
 		out_object(out, NULL);
@@ -309,18 +158,18 @@ static int show_all(const struct ending *e, struct attach_nvme *list)
 		out_end(out);
 	}
 	out_end(out);
-	out_u64(out, "succeeded", NULL, e->count - failed);
+	out_u64(out, "succeeded", NULL, e->chosen.count - failed);
 	out_u64(out, "failed", NULL, failed);
-	return !failed ? EXIT_DONE : failed < e->count ? EXIT_PARTLY : EXIT_FAILED;
+	return !failed ? EXIT_DONE : failed < e->chosen.count ? EXIT_PARTLY : EXIT_FAILED;
 }
 
 static int end_all(const struct ending *e)
 {
-	struct attach_nvme *list = calloc(e->count + 1, sizeof(*list));
-	struct attach **attach = calloc(e->count + 1, sizeof(*attach));
+	struct attach_nvme *list = calloc(e->chosen.count + 1, sizeof(*list));
+	struct attach **attach = calloc(e->chosen.count + 1, sizeof(*attach));
 	int err = list && attach ? 0 : diag_sys(e->call->diag, ENOMEM, "disconnect");
 
-	if (!err && !e->opts->common.dry_run)
+	if (!err)
 		err = detach_all(e, list, attach);
 	if (!err)
 		err = show_all(e, list);
@@ -332,10 +181,15 @@ static int end_all(const struct ending *e)
 static int run(struct call *call)
 {
 	const struct disconnect_options *opts = call->opts;
-	struct ending e = {
-		.call = call, .env = attach_env_of(call), .opts = opts, .root = kernel_root()
-	};
-	int err = e.root < 0 ? diag_sys(call->diag, errno, "open /") : read_words(&e);
+	const struct attach_env env = attach_env_of(call);
+	struct ending e = { .call = call,
+		.opts = opts,
+		.chosen = { .env = &env,
+			.root = kernel_root(),
+			.operand = call->operands ? call->operand[0] : NULL,
+			.value = opts->value,
+			.device = &opts->device } };
+	int err = e.chosen.root < 0 ? diag_sys(call->diag, errno, "open /") : check_words(call);
 
 	if (!err)
 		err = choose(&e);
@@ -343,9 +197,9 @@ static int run(struct call *call)
 		err = refuse_used(&e);
 	if (!err)
 		err = end_all(&e);
-	free(e.chosen);
-	if (e.root >= 0)
-		close(e.root);
+	free(e.chosen.ctrl);
+	if (e.chosen.root >= 0)
+		close(e.chosen.root);
 	if (call->diag->err && call->operands)
 		diag_ctx(call->diag, "%s", call->operand[0]);
 	return err;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* srp-disconnect: end SRP connections of the kernel. */
+#include "attach_detach.h"
 #include "kernel_identity.h"
 #include "loop.h"
 #include "srp_rows.h"
@@ -134,68 +135,31 @@ static int choose(struct call *call, int root, struct chosen *chosen)
 						 : choose_target(call, chosen, operand);
 }
 
-static void set_in_use(const char *host, const char *users, struct diag *diag)
-{
-	*diag = (struct diag){ 0 };
-	diag_set(diag, DIAG_BUSY, EBUSY, "%s is in use: %s", host, users);
-	diag_hint(diag, "to disconnect anyway and lose unwritten data: --force");
-}
-
-static void ended(struct attach *attach)
-{
-	(void)attach;
-}
-
-/* All at once. */
 static int detach_all(struct call *call, int root, const struct chosen *chosen,
 	struct attach_srp *list, struct attach **attach)
 {
 	const struct disconnect_options *opts = call->opts;
-	uint64_t until =
-		opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0;
-	struct loop *loop;
-	int err = loop_new(&loop, &call->loop, call->diag);
+	uint32_t ms = opts->common.timeout_ms;
+	const struct detach_options how = { .loop = &call->loop,
+		.deadline = ms ? loop_clock() + ms * MSEC : 0,
+		.force = opts->force,
+		.dry_run = opts->common.dry_run,
+		.verb = "disconnect" };
+	int err;
 
-	if (err)
-		return err;
 	for (unsigned i = 0; i < chosen->count; i++) {
-		list[i] = (struct attach_srp){ .attach = { .proto = &attach_srp_row,
-						       .loop = loop,
-						       .root = root,
-						       .deadline = until,
-						       .force = opts->force,
-						       .done = ended },
+		list[i] = (struct attach_srp){ .attach = { .proto = &attach_srp_row, .root = root },
 			.host = chosen->host[i] };
 		attach[i] = &list[i].attach;
-		attach_detach(attach[i]);
+		snprintf(attach[i]->what, sizeof(attach[i]->what), "%s", chosen->host[i].host);
 	}
-	err = attach_run(loop, attach, chosen->count, call->diag);
-	loop_free(loop);
+	err = attach_detach_all(&how, attach, chosen->count, call->diag);
 	for (unsigned i = 0; i < chosen->count; i++) {
-		struct attach *one = attach[i];
-
 		attach_luns_free(&list[i].luns);
-		if (one->users[0])
-			set_in_use(chosen->host[i].host, one->users, &one->why);
-		else if (one->why.err)
-			diag_ctx(&one->why, "%s", chosen->host[i].host);
+		if (attach[i]->why.err && !attach[i]->users[0])
+			diag_ctx(&attach[i]->why, "%s", attach[i]->what);
 	}
 	return err;
-}
-
-static void find_used(
-	const struct call *call, int root, const struct chosen *chosen, struct attach_srp *list)
-{
-	const struct disconnect_options *opts = call->opts;
-	char users[ATTACH_USERS];
-
-	for (unsigned i = 0; i < chosen->count && !opts->force; i++) {
-		const char *host = chosen->host[i].host;
-
-		kernel_scsi_users(root, (unsigned)kernel_srp_number(host), users, sizeof(users));
-		if (users[0])
-			set_in_use(host, users, &list[i].attach.why);
-	}
 }
 
 static void show(struct call *call, const struct kernel_srp *host, const struct diag *why)
@@ -248,14 +212,11 @@ static int show_all(struct call *call, const struct chosen *chosen, const struct
 
 static int end_all(struct call *call, int root, const struct chosen *chosen)
 {
-	const struct disconnect_options *opts = call->opts;
 	struct attach_srp *list = calloc(chosen->count + 1, sizeof(*list));
 	struct attach **attach = calloc(chosen->count + 1, sizeof(*attach));
 	int err = list && attach ? 0 : diag_sys(call->diag, ENOMEM, "disconnect");
 
-	if (!err && opts->common.dry_run)
-		find_used(call, root, chosen, list);
-	else if (!err)
+	if (!err)
 		err = detach_all(call, root, chosen, list, attach);
 	if (!err)
 		err = show_all(call, chosen, list);
