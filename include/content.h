@@ -6,8 +6,6 @@
 #include "bdev.h"
 #include "names.h"
 
-#define CONTENT_NUMBER_MAX 1024 /* largest partition number */
-
 enum content_table { CONTENT_NO_TABLE, CONTENT_MBR, CONTENT_GPT };
 
 struct content_format {  /* "": unknown */
@@ -37,6 +35,3 @@ struct content {
  * -errno if a read failed; an invalid table is not an error. */
 int content_read(struct bdev *, uint32_t timeout_ms, struct content *, struct diag *);
 void content_free(struct content *);
-/* Get the start and size of a partition in bytes. -ENOENT: no partition with that number. */
-int content_find_partition(struct bdev *, uint32_t number, uint32_t timeout_ms, uint64_t *start,
-	uint64_t *size, struct diag *);

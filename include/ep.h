@@ -119,19 +119,6 @@ struct ep {
 	char route[160];
 };
 
-/* For backends: call request() and check the length that it returns. */
-static inline int ep_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
-{
-	int len = ep->ev->request(ep, priv);
-
-	return len <= (int)ep->caps.priv_max
-		       ? len
-		       : diag_set(&ep->why, DIAG_UNSUPPORTED, EMSGSIZE,
-				 "private data of %d bytes exceeds the connection manager's limit "
-				 "of %u",
-				 len, ep->caps.priv_max);
-}
-
 struct ep_dial {
 	/* ADDR_IB: verbs only; the kernel gets the path from the subnet administrator. With several
 	 * addresses verbs tries each in turn within the limit, then software iWARP connects to the

@@ -171,12 +171,6 @@ void iscsi_discovery_start(struct iscsi_discovery *);
 int iscsi_discovery_parse(struct iscsi_discovery *, struct iscsi_target_list *, struct diag *);
 void iscsi_discovery_end(struct iscsi_discovery *); /* any time, as iscsi_dial_end() */
 
-/* List the targets of a portal; runs the loop until done, or for timeout_ms (0: no limit). The
- * caller frees the list after success. Errors of connecting, such as -ECONNREFUSED, mean that no
- * target was reached. */
-int iscsi_discover(struct loop *, const struct addr *, enum iscsi_carrier,
-	const struct iscsi_identity *, uint32_t timeout_ms, struct iscsi_target_list *,
-	struct diag *);
 void iscsi_target_list_free(struct iscsi_target_list *);
 /* Print the URI of a target at one of its portals. */
 void iscsi_record_uri(const struct iscsi_record *, enum iscsi_carrier, char uri[URI_MAX]);

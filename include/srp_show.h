@@ -14,10 +14,6 @@ struct srp_rules {
 	struct srp_rule *rule;
 	unsigned count;
 };
-/* Parse `len` bytes of text from `file`. Returns 0 or -errno, with file and line in diag. Call
- * srp_rules_free() after success. */
-int srp_rules_parse(
-	struct srp_rules *, const char *file, const char *text, size_t len, struct diag *);
 /* Read a rules file; NULL: the default one, which need not exist. reread: without blocking, and
  * not from a pipe, which is empty by now. */
 int srp_rules_read(struct srp_rules *, int root, const char *file, bool reread, struct diag *);
@@ -43,8 +39,6 @@ struct srp_filter { /* each key that has values must match one of them */
 };
 /* Add the values of an option, in hexadecimal as for add_target. */
 int srp_filter_read(struct srp_filter *, enum srp_key, const struct opt_list *, struct diag *);
-bool srp_filter_matches(const struct srp_filter *, const struct mad_target *,
-	const struct mad_unit *, const struct mad_ioc *, const struct mad_service *);
 /* Whether a target that failed could have had a matching service. */
 bool srp_filter_may_match(const struct srp_filter *, const struct mad_target *);
 

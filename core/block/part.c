@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A part of a disk as a disk of its own: the keys offset=, size= and part= of any URI. */
 #include "part.h"
-#include "content.h"
+#include "content_format.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

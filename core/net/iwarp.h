@@ -2,7 +2,7 @@
 /* Shared by the files of software iWARP: the endpoint (iwarp.c), connection set-up (iwarp_cm.c),
  * sending (ddp_tx.c) and receiving (ddp_rx.c). */
 #pragma once
-#include "ep.h"
+#include "backend.h"
 #include "mpa.h"
 #include "stag.h"
 #include <sys/uio.h>

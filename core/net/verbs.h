@@ -2,7 +2,7 @@
 /* Shared by the verbs files: the devices of one loop (verbs_dev.c), the data path of their
  * endpoints (verbs.c), and connection management (verbs_cm.c, verbs_listen.c, verbs_cm_call.c). */
 #pragma once
-#include "ep.h"
+#include "backend.h"
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>

@@ -32,3 +32,8 @@ const char *srp_verdict_rule(const struct srp_policy *, const struct srp_verdict
 
 /* Set the key that kernel_srp_find() needs to find this port's connection to a target. */
 void srp_host_key(const struct mad_port_info *, const struct mad_srp *, struct kernel_srp *);
+
+/* Parse `len` bytes of text from `file`. Returns 0 or -errno, with file and line in diag. Call
+ * srp_rules_free() after success. */
+int srp_rules_parse(
+	struct srp_rules *, const char *file, const char *text, size_t len, struct diag *);

@@ -69,7 +69,7 @@ static bool matches(const struct srp_filter_key *key, uint64_t upper, uint64_t l
 	return !key->count;
 }
 
-bool srp_filter_matches(const struct srp_filter *filter, const struct mad_target *target,
+static bool filter_matches(const struct srp_filter *filter, const struct mad_target *target,
 	const struct mad_unit *unit, const struct mad_ioc *ioc, const struct mad_service *service)
 {
 	const struct srp_filter_key *key = filter->key;
@@ -176,7 +176,7 @@ static void count_services(const struct srp_show *show, unsigned *all, unsigned 
 				for (row.service = row.ioc->service; row.service;
 					row.service = row.service->next) {
 					++*all;
-					*matching += srp_filter_matches(show->filter, row.target,
+					*matching += filter_matches(show->filter, row.target,
 						row.unit, row.ioc, row.service);
 				}
 	}
@@ -225,7 +225,7 @@ static const char *connected(const struct srp_show *show, const struct mad_srp *
 /* False: not selected, or without ID_EXT. */
 static bool make_row(const struct srp_show *show, struct row *row)
 {
-	if (!srp_filter_matches(show->filter, row->target, row->unit, row->ioc, row->service))
+	if (!filter_matches(show->filter, row->target, row->unit, row->ioc, row->service))
 		return false;
 	row->usable = mad_srp_get(&row->srp, row->target, row->unit, row->ioc, row->service);
 	row->host = row->usable ? connected(show, &row->srp) : NULL;
@@ -257,7 +257,7 @@ static void print_usable(struct out *out, const struct srp_show *show, const str
 static bool ioc_shown(const struct srp_show *show, const struct row *row, const struct mad_ioc *ioc)
 {
 	for (const struct mad_service *service = ioc->service; service; service = service->next)
-		if (srp_filter_matches(show->filter, row->target, row->unit, ioc, service))
+		if (filter_matches(show->filter, row->target, row->unit, ioc, service))
 			return true;
 	return !show->filter->on;
 }

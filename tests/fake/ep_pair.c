@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The in-memory endpoint: what is posted is queued and handed over at the end of the turn, as a
  * device would. */
+#include "../../core/net/backend.h"
 #include "ep_pair_in.h"
 #include <assert.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 /* Rooms: core/proto/iscsi core/proto/scsi core/target core/net */
 /* A discovery over iSER with a target whose PDUs are the input's, some with headers that are right
  * so that they get further. */
+#include "../../core/proto/iscsi/dial.h"
 #include "ep_pair.h"
-#include "iscsi.h"
 #include "wire/iser.h"
 #include <stdlib.h>
 

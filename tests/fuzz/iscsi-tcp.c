@@ -2,7 +2,7 @@
 /* Rooms: core/proto/iscsi core/proto/scsi core/target core/net */
 /* A discovery over TCP with a target that says the input, whatever it is asked: PDUs cut anywhere,
  * and what we send held to their format. It stands in for core/net/tcp.c. */
-#include "iscsi.h"
+#include "../../core/proto/iscsi/dial.h"
 #include "stream.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* The disks that a host offers by any protocol: which services to query, their answers without
  * duplicates, and one reason if there is no disk. */
 #include "grow.h"
-#include "probe.h"
+#include "services.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

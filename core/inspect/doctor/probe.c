@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Probe a host for services: each by the applet that lists what a server offers. */
-#include "probe.h"
+#include "services.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * host. Applets in children ask, one connection or two each. */
 #include "find.h"
 #include "names.h"
-#include "probe.h"
+#include "services.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What only the implementation of logins calls. */
+/* Logins and discovery sessions: what only this protocol calls. */
 #pragma once
 #include "iscsi.h"
 
@@ -14,3 +14,10 @@ void iscsi_redirects_cancel(struct iscsi_redirects *); /* any time: no resolved(
 
 /* Finish after the current upcall: done() follows. why NULL: success. No effect if finished. */
 void iscsi_dial_finish(struct iscsi_dial *, const struct diag *why);
+
+/* List the targets of a portal; runs the loop until done, or for timeout_ms (0: no limit). The
+ * caller frees the list after success. Errors of connecting, such as -ECONNREFUSED, mean that no
+ * target was reached. */
+int iscsi_discover(struct loop *, const struct addr *, enum iscsi_carrier,
+	const struct iscsi_identity *, uint32_t timeout_ms, struct iscsi_target_list *,
+	struct diag *);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* List the targets of a portal; probe many portals. */
 #include "chap.h"
+#include "dial.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

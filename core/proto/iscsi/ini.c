@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The disks behind iscsi:// and iser://, and what `info` shows of them. */
 #include "ini.h"
+#include "dial.h"
 #include "names.h"
 #include "out.h"
 #include "protocol.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* List the targets of a portal over iSER and TCP, merge both lists, and probe the listed portals.
  */
-#include "iscsi.h"
+#include "dial.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Partition tables that are damaged or lie. tests/cli/part.sh has those of foreign tools. */
-#include "content.h"
+#include "content_format.h"
 #include "disk.h"
 #include "says.h"
 #include "wire.h"

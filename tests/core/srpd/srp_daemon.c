@@ -2,6 +2,7 @@
 /* The SRP daemon on a simulated fabric: what it does once, and what while it stays. */
 /* Link: leap */
 #include "srp_daemon_rig.h"
+#include "srp_rules.h"
 
 /* --- once */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The disks of a host: input, disks without duplicates, and the reason for an empty list. */
-#include "probe.h"
+#include "services.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 /* Discovery over iSER, with a target in memory: requests, results, and the error for each wrong
  * answer. */
 /* Link: leap */
+#include "dial.h"
 #include "ep_pair.h"
-#include "iscsi.h"
 #include "says.h"
 #include "wire/iser.h"
 #include <criterion/criterion.h>
