@@ -12,19 +12,6 @@
 
 extern const struct applet applet_iser_discover, applet_iser_login, applet_iser_logout;
 
-/* Exit statuses of iscsiadm(8). */
-enum {
-	ADM_FAILED = 1,
-	ADM_CONNECT = 4,
-	ADM_USAGE = 7,
-	ADM_TIMEOUT = 8,
-	ADM_ACCESS = 13,
-	ADM_NO_OBJECTS = 21,
-	ADM_AUTH = 24,
-	ADM_UNSUPPORTED = 27,
-	ADM_BUSY = 28,
-};
-
 #define WORDS 12
 
 struct adm_options {
@@ -70,30 +57,23 @@ static const struct opt_foreign foreign[] = {
 	{ 0 },
 };
 
+/* As iscsiadm(8) has it. */
 static int exit_status(const struct diag *why)
 {
-	switch ((enum diag_code)why->code) {
-	case DIAG_USAGE:
-		return ADM_USAGE;
-	case DIAG_REFUSED:
-	case DIAG_UNREACHABLE:
-	case DIAG_CLOSED:
-		return ADM_CONNECT;
-	case DIAG_TIMEOUT:
-		return ADM_TIMEOUT;
-	case DIAG_PERMISSION:
-		return ADM_ACCESS;
-	case DIAG_NOT_FOUND:
-		return ADM_NO_OBJECTS;
-	case DIAG_AUTH:
-		return ADM_AUTH;
-	case DIAG_UNSUPPORTED:
-		return ADM_UNSUPPORTED;
-	case DIAG_BUSY:
-		return ADM_BUSY;
-	default:
-		return ADM_FAILED;
-	}
+	static const uint8_t status[] = {
+		[DIAG_REFUSED] = 4, /* connection failed */
+		[DIAG_UNREACHABLE] = 4,
+		[DIAG_CLOSED] = 4,
+		[DIAG_USAGE] = 7,
+		[DIAG_TIMEOUT] = 8,
+		[DIAG_PERMISSION] = 13,
+		[DIAG_NOT_FOUND] = 21,
+		[DIAG_AUTH] = 24,
+		[DIAG_UNSUPPORTED] = 27,
+		[DIAG_BUSY] = 28,
+	};
+
+	return why->code < sizeof(status) && status[why->code] ? status[why->code] : EXIT_FAILED;
 }
 
 /* Run an applet with these arguments under our name. quiet: discard its results. */
@@ -157,18 +137,6 @@ static int discover(struct call *call)
 
 /* ---- Sessions. */
 
-static bool matches(const struct adm_options *opts, const struct kernel_iscsi_session *session,
-	const struct addr *portal)
-{
-	char sid[12];
-
-	snprintf(sid, sizeof(sid), "%u", session->sid);
-	return (!opts->sid || !strcmp(opts->sid, sid)) &&
-	       (!opts->target || !strcmp(opts->target, session->target)) &&
-	       (!portal || kernel_iscsi_session_find(
-				   session, 1, NULL, session->transport, session->target, portal));
-}
-
 static void print_session(struct out *out, const struct kernel_iscsi_session *session)
 {
 	bool v6 = strchr(session->portal, ':');
@@ -191,28 +159,14 @@ static int each_session(struct call *call,
 {
 	const struct adm_options *opts = call->opts;
 	struct kernel_iscsi_session *list = NULL;
-	struct addr portal;
-	char uri[URI_MAX];
-	struct uri at;
-	unsigned all = 0;
-	int tpgt, root = kernel_root(), err = root < 0 ? diag_sys(call->diag, errno, "open /") : 0;
+	int root = kernel_root(), err;
 
 	*count = 0;
-	if (!err && opts->portal)
-		err = iscsi_portal_uri(opts->portal, uri, &tpgt, call->diag);
-	if (!err && opts->portal)
-		err = uri_parse(&at, uri, call->diag);
-	if (!err && opts->portal)
-		err = uri_resolve(&at, ISCSI_PORT, ADDR_LOOKUP_MS, &portal, call->diag);
-	if (!err)
-		err = kernel_iscsi_sessions(root, &list, &all, call->diag);
-	for (unsigned i = 0; i < all && !err; i++) {
-		if (!matches(opts, &list[i], opts->portal ? &portal : NULL))
-			continue;
-		++*count;
-		if (each)
-			each(call->out, &list[i]);
-	}
+	err = root < 0 ? diag_sys(call->diag, errno, "open /")
+		       : iscsi_sessions_of(root, opts->sid, opts->target, opts->portal, &list,
+				 count, call->diag);
+	for (unsigned i = 0; each && i < *count; i++)
+		each(call->out, &list[i]);
 	free(list);
 	if (root >= 0)
 		close(root);

@@ -30,10 +30,7 @@ static const struct opt rows[] = {
 	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL,
 		"return without waiting for the block devices" },
 	{ "retry", 0, OPT_FLAG, AT(retry), NULL, "retry failed targets until --timeout" },
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
-		"output format; normal is text" },
-	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
-		"same as --output" },
+	NVME_OUTPUT_ROWS,
 	{ 0 },
 };
 #undef AT

@@ -34,10 +34,7 @@ static const struct opt rows[] = {
 		"print only the paths of the block devices" },
 	{ "devid-file", 0, OPT_TEXT, AT(devid_file), "FILE",
 		"write the controller's name to FILE" },
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
-		"output format; normal is text" },
-	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
-		"same as --output" },
+	NVME_OUTPUT_ROWS,
 	{ 0 },
 };
 #undef AT

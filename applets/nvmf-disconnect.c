@@ -3,6 +3,7 @@
 #include "attach_detach.h"
 #include "attach_env.h"
 #include "attach_nvme.h"
+#include "nvme_rows.h"
 #include "out.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -39,9 +40,7 @@ static const struct opt rows[] = {
 		"disconnect disks that are in use too; pending I/O fails" },
 	{ "shutdown", 0, OPT_FLAG, AT(shutdown), NULL,
 		"all connections but the root device's, without waiting for lost targets" },
-	{ "output", 'o', OPT_TEXT, AT(common.output), "text|json|normal",
-		"output format; normal is text" },
-	{ "output-format", 0, OPT_TEXT, AT(common.output), "text|json|normal", "same as --output" },
+	NVME_OUTPUT_ROWS,
 	{ 0 },
 };
 

@@ -52,10 +52,7 @@ static const struct opt rows[] = {
 		"accepted for nvme-cli's command lines; no effect" },
 	{ "disable-sqflow", 0, FLAG(NVMF_DISABLE_SQFLOW), NULL,
 		"accepted for nvme-cli's command lines; no effect" },
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
-		"output format; normal is text" },
-	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
-		"same as --output" },
+	NVME_OUTPUT_ROWS,
 	{ 0 },
 };
 #undef AT

@@ -3,6 +3,7 @@
 #pragma once
 #include "attach_env.h"
 #include "attach_nvme.h"
+#include "nvme_rows.h"
 
 struct nvmf_first { /* the first members of the option struct of an applet with NVMF_ROWS */
 	struct opt_common common;

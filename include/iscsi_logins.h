@@ -75,6 +75,10 @@ bool iscsi_is_plain_word(const char *word);
 /* Find the session of such an operand. -ENOENT: no such session, or not a disk of one. */
 struct kernel_iscsi_session;
 int iscsi_session_of(int root, const char *word, struct kernel_iscsi_session *, struct diag *);
+/* List the sessions with this number ("3"), target and portal ("HOST[:PORT][,TAG]", which is
+ * resolved); NULL: any. The caller frees the list. */
+int iscsi_sessions_of(int root, const char *sid, const char *target, const char *portal,
+	struct kernel_iscsi_session **, unsigned *count, struct diag *);
 
 /* ---- The logins of iser-login. */
 struct iscsi_login_options {
