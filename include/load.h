@@ -4,7 +4,6 @@
 #pragma once
 #include "bdev.h"
 #include "out.h"
-#include "stats.h"
 
 #define LOAD_PORT      18516
 #define LOAD_PING_PORT 7174 /* rping's */
@@ -31,6 +30,17 @@ struct load_options {
 	volatile int *stop;  /* set by a signal: end with the results so far */
 	void (*progress)(const struct load_progress *, void *arg); /* ten times a second */
 	void *arg;
+};
+
+/* A histogram of times with 64 linear steps per power of two, so results are less than 1 % off. */
+#define STATS_BITS  6
+#define STATS_STEPS (1u << STATS_BITS)
+/* up to 2^40 ns, 18 minutes; longer times count in the last bucket */
+#define STATS_BUCKETS (STATS_STEPS * 35)
+struct stats {
+	uint64_t total, min, max, sum; /* exact; min 0 if empty */
+	double squares;
+	uint64_t count[STATS_BUCKETS];
 };
 
 struct load_samples { /* requests per second, each over half a second */

@@ -4,6 +4,7 @@
 #pragma once
 #include "load.h"
 #include "load_wait.h"
+#include "stats.h"
 #include <stdatomic.h>
 
 struct load;

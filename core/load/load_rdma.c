@@ -2,6 +2,7 @@
 /* The client of `bench --rdma`: one connection, one kind of message, one size. Latency is
  * measured by ping-pong, bandwidth with a window of messages in flight. Also an rping client. */
 #include "load_end.h"
+#include "stats.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

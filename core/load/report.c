@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Print figures as text and as rdmastor's JSON, with warnings about unreliable ones. report_fio.c
  * prints fio's JSON. */
-#include "load.h"
+#include "stats.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Print figures as fio 3.33 does with --output-format=json+, for tools that read those. Values that
  * only fio has (submission latency, batches) are zero or absent. */
-#include "load.h"
+#include "stats.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

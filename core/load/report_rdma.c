@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Print figures of an RDMA connection as a table like perftest's. */
-#include "load.h"
+#include "stats.h"
 #include <inttypes.h>
 
 #define MIB 1048576.

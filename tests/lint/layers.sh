@@ -9,14 +9,14 @@ shopt -s nullglob globstar
 # room: contracts of include/ (patterns) : libraries (patterns of <...>), which are reserved to the rooms that list them
 table='
 main.c  : applet out uri resolve :
-applets : applet doctor probe rdma_port attach attach_boot attach_detach attach_nvme attach_srp out uri bdev child protocol nvmf service export nbd_server kernel_* mad copy load stats srp_show srp_daemon nfs attach_nfs iscsi attach_iscsi iscsi_monitor content daemon disk_open iscsi_logins cpio :
+applets : applet doctor probe rdma_port attach attach_boot attach_detach attach_nvme attach_srp out uri bdev child protocol nvmf service export nbd_server kernel_* mad copy load srp_show srp_daemon nfs attach_nfs iscsi attach_iscsi iscsi_monitor content daemon disk_open iscsi_logins cpio :
 attach  : attach attach_detach attach_iscsi attach_nfs attach_nvme attach_srp child iscsi iscsi_carrier iscsi_logins kernel_* mad nfs nfs_mount nvmf opt_list out resolve stream uri wire/nvmf :
 boot    : applet_run attach_boot kernel_* out uri wire/nvmf uapi/* : cjson/*
 inspect : attach_boot doctor kernel_* out probe applet_run uri : cjson/* netlink/*
 srpd    : attach_srp child kernel_* mad port_events srp_daemon srp_show :
 monitor : attach_iscsi iscsi_monitor kernel_* out :
 serve   : child daemon disk_open export iscsi kernel_* mad bdev listener nbd_server serve split uapi/* uri : liburing.h
-load    : bdev ep load mem admission ring protocol stats stream uri listener wire/bench wire/rping out :
+load    : bdev ep load mem admission ring protocol stream uri listener wire/bench wire/rping out :
 target  : admission target serve split bdev listener ep stream mem ring target_rdma xfer :
 kernel  : kernel_* child out : netlink/* mbedtls/*
 proto   : serve target target_rdma xfer ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri resolve crc32c nbd_server wire/* : mbedtls/*
@@ -24,7 +24,7 @@ block   : bdev split uri out mem copy content protocol image : liburing.h mbedtl
 mad     : mad port_events wire/mad : infiniband/*
 net     : port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
 uri     : uri word :
-base    : applet cpio uri image child crc32c mem out resolve stats word : mbedtls/*
+base    : applet cpio uri image child crc32c mem out resolve word : mbedtls/*
 include : * :
 '
 everywhere='base64 diag grow min loop names policy wire'

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Load on disks that answer out of order, lie, fail, and hold on to requests. */
 #include "disk.h"
-#include "load.h"
 #include "says.h"
+#include "stats.h"
 #include "wait.h"
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A histogram of times with 64 linear steps per power of two, so results are less than 1 % off. No
- * allocation and no lock: use one per thread and merge them. */
+/* Histograms of times. No allocation and no lock: use one per thread and merge them. */
 #pragma once
-#include <stdint.h>
-
-#define STATS_BITS  6
-#define STATS_STEPS (1u << STATS_BITS)
-/* up to 2^40 ns, 18 minutes; longer times count in the last bucket */
-#define STATS_BUCKETS (STATS_STEPS * 35)
-
-struct stats {
-	uint64_t total, min, max, sum; /* exact; min 0 if empty */
-	double squares;
-	uint64_t count[STATS_BUCKETS];
-};
+#include "load.h"
 
 /* The bounds of bucket n are stats_floor(n) and stats_floor(n + 1). */
 static inline unsigned stats_bucket(uint64_t ns)
