@@ -37,17 +37,21 @@ static const struct status_options defaults = { .common.timeout_ms = NAME_MS };
 
 struct driver {
 	struct loop *loop;
-	int root, dev; /* dev -1: not opened yet, or no access */
+	int root, dev; /* dev: of ublk; -1: not opened yet; -2: no access */
 };
 
 /* Only the driver knows which process serves a ublk device. */
-static bool ask_driver(unsigned number, struct list_server *server, void *arg)
+static bool query_driver(unsigned number, struct list_server *server, void *arg)
 {
 	struct driver *driver = arg;
 	struct ublk_info info;
 
-	if (driver->dev < 0 && (driver->dev = kernel_ublk_open(driver->root, NULL)) < 0)
+	if (driver->dev == -1)
+		driver->dev = kernel_ublk_open(driver->root, NULL);
+	if (driver->dev < 0) {
+		driver->dev = -2;
 		return false;
+	}
 	if (ublk_query(driver->dev, driver->loop, number, &info, NULL))
 		return false;
 	*server = (struct list_server){ .ours = info.ours,
@@ -62,7 +66,7 @@ static void show(struct call *call, int root, struct loop *loop, struct kernel_l
 {
 	struct driver driver = { .loop = loop, .root = root, .dev = -1 };
 
-	kernel_list_find_servers(list, ask_driver, &driver);
+	kernel_list_find_servers(list, query_driver, &driver);
 	if (driver.dev >= 0)
 		close(driver.dev);
 	kernel_status_show(call->out, list, what);

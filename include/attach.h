@@ -106,13 +106,13 @@ void attach_cancel(struct attach *);
 /* Stop at once, without rollback or done(); why is EINTR if it ran. Any time; afterwards the owner
  * may free it. */
 void attach_drop(struct attach *);
-/* Remove an existing connection, which `what` and fields of the row name. -EBUSY in why, with
+/* Remove an existing connection, which `what` and fields of the row name. EBUSY in why, with
  * `users`: in use and left alone. */
 void attach_detach(struct attach *);
 /* Start those of the list that were never started (NULL: skip), and run the loop until these and
  * all others started on this loop have ended. The first SIGINT, SIGTERM or SIGHUP cancels all of
  * them, the second drops them. The attachments must not move. Return 0, or -errno with diag if
- * signals could not be caught or memory is short. */
+ * signals could not be caught or memory is short; failures of attachments are in their why. */
 int attach_run(struct loop *, struct attach *const *, unsigned count, struct diag *);
 bool attach_is_done(const struct attach *);
 
@@ -124,7 +124,7 @@ void attach_show_missing(
 	struct out *, const struct out_notes *, int root, const char *const *modules);
 void attach_warn_missing(const struct out_notes *, const char *module);
 /* The wait of a SCSI initiator for the LUNs of a host. */
-struct attach_luns { /* zeroed, then set before attach_step() ends connect */
+struct attach_luns { /* zeroed, then set before connect ends (core/attach/attach_row.h) */
 	unsigned host;
 	uint64_t lun; /* SCSI_LUN_ALL, or the only one to wait for */
 	bool scanned; /* expect no more LUNs; otherwise wait until the list settles */

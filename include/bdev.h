@@ -237,7 +237,8 @@ struct lane_ops {
 enum lane_state { LANE_OPENING, LANE_UP, LANE_DOWN };
 
 /* Before a lane is DOWN, all its requests are completed with -ENOTCONN, and no buffer is accessed
- * afterwards. Later requests are completed with -ENOTCONN, too. */
+ * afterwards. Later requests are completed with -ENOTCONN, too, and so are those that wait for an
+ * orphan, a few milliseconds later. */
 struct lane {
 	const struct lane_ops *ops;
 	struct bdev *bdev;
@@ -258,7 +259,8 @@ struct lane {
 };
 
 /* Open a disk by URI: network schemes with reconnect and path= keys. Runs the loop until it is up,
- * has failed, or the time limit of env or URI has passed. bdev_close() frees it. */
+ * has failed, or the time limit of env or URI has passed. On the loop's thread; the URI is copied.
+ * Afterwards the owner may set changed(), report() and user. bdev_close() frees it. */
 int bdev_open(
 	struct bdev **, struct loop *, const char *uri, const struct bdev_env *, struct diag *);
 /* Get the state of the disk (i = 0), or of one of its paths (from 1 on). False: there is no such
@@ -300,7 +302,8 @@ bool bdev_uri_in_memory(const char *uri);
  * bdev, or follows as DOWN. bdev->ops->free() frees the bdev. */
 int bdev_start(struct bdev **, struct loop *, struct uri *, const struct bdev_env *,
 	void (*changed)(struct bdev *), void *user, struct diag *);
-/* Open a lane, on that loop's thread. Runs the loop, without a limit, until it is up or down. */
+/* Open a lane, on that loop's thread. Runs the loop, without a limit, until it is up or down.
+ * Afterwards the owner may set changed() and user. */
 int lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);
 /* Free a lane, as lane_ops.free. It may run its loop; the loop of the bdev must be running, too.
  * NULL is allowed. */
@@ -317,7 +320,7 @@ static inline const char *bdev_status_text(const struct bdev *bdev, const struct
  * later ones, complete with -ENOTCONN; whether writes were executed is unknown. The disk stays
  * open. No effect on local disks, on a lane that is not up, or the second time. */
 void lane_give_up(struct lane *);
-/* Execute one request, and run the lane's loop; io->lower need not be set. After
+/* Execute one request, and run the lane's loop; io->lower and io->done need not be set. After
  * timeout_ms (0: no limit) it is cancelled or, if it was sent, the lane is given up: -ETIMEDOUT,
  * also for later requests. A local disk is waited for. Return io->status. */
 int bdev_io_wait(struct lane *, struct io *, uint32_t timeout_ms);
@@ -375,12 +378,15 @@ struct bdev_orphan {
 	uint64_t number;
 	struct bdev_orphan *next;
 };
-/* Make the command an orphan. io: its request at the disk or waiting to be sent; NULL: none. If it
- * is one already, set the range, and the order if that is stricter, unless it is BDEV_EXCLUSIVE. It
- * keeps its age unless it becomes BDEV_EXCLUSIVE. */
+/* Make the command an orphan; the struct stays in place until bdev_orphan_end(). io: its request at
+ * the disk or waiting to be sent, which counts if it changes blocks; NULL: none. If it is one
+ * already, set the range, and the order if that is stricter, unless it is BDEV_EXCLUSIVE. It keeps
+ * its age unless it becomes BDEV_EXCLUSIVE. */
 void bdev_orphan(struct bdev *, struct bdev_orphan *, enum bdev_order, const struct io *,
 	uint64_t off, uint64_t len);
-void bdev_orphan_end(struct bdev_orphan *); /* no-op unless it is an orphan */
+/* The command has ended. Call it for every command, orphan or not, before the struct is used for
+ * the next one or freed. */
+void bdev_orphan_end(struct bdev_orphan *);
 /* Cancel a request that waits for an orphan, on the lane's thread. True: done() with -ECANCELED
  * follows, not from within. False: it does not wait. */
 bool bdev_cancel_gated(struct lane *, struct io *);
@@ -396,7 +402,7 @@ static inline bool bdev_has_orphans(const struct bdev *bdev)
 }
 
 /* Send a request, on the lane's thread, once the lane was UP. done() follows, never from within.
- * The io belongs to the bdev until then. */
+ * The io belongs to the lane until then. */
 static inline void bdev_submit(struct lane *lane, struct io *io)
 {
 	if (bdev_has_orphans(lane->bdev) && bdev_gate(lane, io))

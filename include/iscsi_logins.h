@@ -76,7 +76,7 @@ bool iscsi_is_plain_word(const char *word);
 struct kernel_iscsi_session;
 int iscsi_session_of(int root, const char *word, struct kernel_iscsi_session *, struct diag *);
 /* List the sessions with this number ("3"), target and portal ("HOST[:PORT][,TAG]", which is
- * resolved); NULL: any. The caller frees the list. */
+ * resolved); NULL: any. The list may be empty; the caller frees it, also after a failure. */
 int iscsi_sessions_of(int root, const char *sid, const char *target, const char *portal,
 	struct kernel_iscsi_session **, unsigned *count, struct diag *);
 

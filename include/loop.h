@@ -38,7 +38,8 @@ void loop_no_spin(struct loop *);
 /* Return the time this loop has spent spinning. Call on its thread. */
 uint64_t loop_spin_ns(const struct loop *);
 
-/* Run until loop_stop(). Only the control plane may nest calls. */
+/* Run until loop_stop(), also if that was called before. The calling thread owns the loop from here
+ * on. Only the control plane may nest calls. */
 void loop_run(struct loop *);
 /* Make the innermost loop_run() return after this turn; loop_wait() ignores it. */
 void loop_stop(struct loop *);
@@ -83,9 +84,10 @@ struct loop_timer {
 	uint64_t serial; /* order of loop_timer_set() calls */
 	bool on;
 };
-/* Start the timer, or move it if it runs. at_ns: loop_clock() time; a past one fires soon. */
+/* Start the timer, or move it if it runs. at_ns: loop_clock() time; a past one fires soon, one of
+ * this turn within it. */
 void loop_timer_set(struct loop *, struct loop_timer *, uint64_t at_ns);
-void loop_timer_del(struct loop *, struct loop_timer *);
+void loop_timer_del(struct loop *, struct loop_timer *); /* no effect unless it runs */
 
 /* Work for the end of this turn, run once however often it is added: kicks, flushes, deferred frees
  * and upcalls. Work that it adds runs in the same turn. */

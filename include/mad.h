@@ -199,7 +199,7 @@ struct mad_notice {
 	uint32_t cap_mask; /* 144: the new one, PORT_CAP_… */
 };
 
-struct mad_watch { /* embedded in its owner, which sets it; one per struct mad */
+struct mad_watch { /* embedded in its owner until ended(); one per struct mad */
 	/* All three are called from the loop, and not after mad_unwatch(), which they may call. A
 	 * notice is a hint, not a proof: it can be repeated, or sent without an event. */
 	void (*notice)(struct mad_watch *, const struct mad_notice *);
@@ -218,8 +218,8 @@ struct mad_watch { /* embedded in its owner, which sets it; one per struct mad *
  * the port is watched already; or -errno if the device was removed. */
 #define MAD_RENEW_MS (10 * 60 * 1000)
 int mad_watch(struct mad *, struct mad_watch *, struct diag *);
-/* Unsubscribe and stop the watch of the port; ended() is called from the loop at most a second
- * later. */
+/* Unsubscribe and stop the watch of the port, once per watch; ended() is called from the loop at
+ * most a second later, and may watch the port again or close it. Needs: the port is watched. */
 void mad_unwatch(struct mad *, void (*ended)(struct mad_watch *));
 /* Pass an event of port_events.h about this port: the watch polls it at once. No effect without a
  * watch. */

@@ -112,7 +112,7 @@ const char *out_human(uint64_t bytes, char text[16]);
 /* Text tables with columns as wide as their contents. Emit the rows twice, to measure and to print:
  * while (table_pass(&table, head)) table_row(…) for each. */
 
-#define TABLE_COLUMNS 14
+#define TABLE_COLUMNS 16
 #define TABLE_LINE    4096
 
 struct table {
@@ -122,8 +122,11 @@ struct table {
 };
 #define TABLE(out, head)                                                                           \
 	{                                                                                          \
-		out, sizeof(head) / sizeof(*(head)), { 0 }, 0, false                               \
+		out, sizeof(head) / sizeof(*(head)),                                               \
+			{ TABLE_FITS(sizeof(head) / sizeof(*(head))) }, 0, false                   \
 	}
+/* 0; with more than TABLE_COLUMNS it does not compile. */
+#define TABLE_FITS(columns) (0 * sizeof(char[(columns) <= TABLE_COLUMNS ? 1 : -1]))
 /* Start a pass with the row of heads. False: both are done. */
 bool table_pass(struct table *, const char *const *head);
 /* "" is printed as "-". The last column is not padded. */

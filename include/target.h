@@ -343,8 +343,8 @@ static inline bool target_conn_is_closing(const struct target_conn *conn)
 
 /* stream.c: functions of target_carrier and stream_events for carriers over conn->stream, whose
  * `user` is the connection */
-/* Allocate a zeroed connection of that size for target_conn_begin() and store fd in it. NULL:
- * refused or no memory; fd is closed. */
+/* Make room with target_make_room(), allocate a zeroed connection of that size for
+ * target_conn_begin(), and store fd in it. NULL: refused or no memory; fd is closed. */
 void *target_stream_new(struct target *, size_t size, int fd, const struct addr *peer);
 /* Create conn->stream from conn->fd and set conn->local. The fd is consumed, also on failure. */
 int target_stream_open(struct target_conn *, const struct stream_events *, struct diag *);

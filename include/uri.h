@@ -103,7 +103,8 @@ const char *uri_value(struct uri *, const char *name);
 bool uri_has(const struct uri *, const char *name);
 /* Look up a repeatable key; nth: 0, 1, … */
 const char *uri_value_nth(struct uri *, const char *name, unsigned nth);
-/* These leave the value unchanged if the key is absent. */
+/* These leave the value unchanged if the key is absent. -EINVAL: invalid; -ERANGE: not min to max,
+ * both allowed. */
 int uri_u32(
 	struct uri *, const char *name, uint32_t min, uint32_t max, uint32_t *value, struct diag *);
 /* 0 1 no yes off on; without a value: yes */

@@ -19,7 +19,7 @@ static bool overlaps(const struct io *io, uint64_t off, uint64_t len)
 
 /* An orphan made after a request arrived is not waited for: as far as this host can tell, both
  * commands were in flight at the same time. So clients that leave later delay no request, and there
- * are no deadlocks. A request of an exclusive command waits for all that the disk has. */
+ * are no deadlocks. An exclusive command waits for each overlapping request at the disk. */
 static bool must_wait(const struct io *io, const struct bdev_orphan *orphan)
 {
 	const struct bdev_orphan *own = io->own;

@@ -60,11 +60,11 @@ static void show_target(struct out *out, const struct ibft *ibft,
 	out_end(out);
 }
 
-static void end(struct ibft *ibft, void (*note)(const char *text, void *arg), void *arg)
+static void note_damages(
+	const struct ibft *ibft, void (*note)(const char *text, void *arg), void *arg)
 {
 	for (unsigned i = 0; i < ibft->damages; i++)
 		note(ibft->damage[i], arg);
-	explicit_bzero(ibft, sizeof(*ibft));
 }
 
 int kernel_ibft_show(int root, struct out *out, const char *version,
@@ -73,14 +73,15 @@ int kernel_ibft_show(int root, struct out *out, const char *version,
 	struct ibft ibft;
 	int err = kernel_ibft_targets(root, &ibft, diag);
 
-	if (err)
-		return err;
-	out_list(out, "records");
-	for (unsigned i = 0; i < ibft.targets; i++)
-		show_target(out, &ibft, &ibft.target[i], version);
-	out_end(out);
-	end(&ibft, note, arg);
-	return 0;
+	if (!err) {
+		out_list(out, "records");
+		for (unsigned i = 0; i < ibft.targets; i++)
+			show_target(out, &ibft, &ibft.target[i], version);
+		out_end(out);
+		note_damages(&ibft, note, arg);
+	}
+	explicit_bzero(&ibft, sizeof(ibft)); /* secrets */
+	return err;
 }
 
 static int set_up(int root, struct out *out, bool dry_run, const struct ibft_nic_info *nic,
@@ -109,11 +110,11 @@ int kernel_ibft_set_up(int root, struct out *out, bool dry_run,
 	struct ibft ibft;
 	int err = kernel_ibft_targets(root, &ibft, diag), failed = 0;
 
-	if (err)
-		return err;
-	for (unsigned i = 0; i < ibft.targets; i++)
+	for (unsigned i = 0; !err && i < ibft.targets; i++)
 		failed |= set_up(root, out, dry_run, kernel_ibft_nic(&ibft, &ibft.target[i]),
 			&ibft.target[i], diag);
-	end(&ibft, note, arg);
-	return failed;
+	if (!err)
+		note_damages(&ibft, note, arg);
+	explicit_bzero(&ibft, sizeof(ibft)); /* secrets */
+	return err ? err : failed;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Rooms: core/inspect/status */
+/* Rooms: core/inspect */
 /* What any process may answer to `status`: every string ends, every number was checked, and a
  * failure leaves no list. */
 #include "../../core/inspect/served.h"

@@ -9,7 +9,7 @@ Test(rdma, commands_are_limited_by_what_the_device_has)
 {
 	static const struct {
 		uint32_t recv, send, ord, read_sge;
-		unsigned depth; /* of 32, with 4 receives and 6 requests beside the commands */
+		unsigned depth; /* of 32 commands, with 4 more receives and 6 more requests */
 	} rows[] = {
 		{ 64, 128, 16, 1, 32 },
 		{ 20, 128, 16, 1, 16 },
