@@ -17,9 +17,9 @@ static bool overlaps(const struct io *io, uint64_t off, uint64_t len)
 	return io->off < off + len && off < io->off + io->len;
 }
 
-/* An orphan made after a request arrived is not waited for: as far as this host can tell, both
- * commands were in flight at the same time. So clients that leave later delay no request, and there
- * are no deadlocks. An exclusive command waits for each overlapping request at the disk. */
+/* A request that arrived before the orphan was made does not wait: as far as this host can tell,
+ * both commands were in flight at the same time. Clients that leave later delay no request, and
+ * there are no deadlocks. An exclusive command waits for every overlapping request at the disk. */
 static bool must_wait(const struct io *io, const struct bdev_orphan *orphan)
 {
 	const struct bdev_orphan *own = io->own;
