@@ -39,7 +39,7 @@ struct attach { /* embedded first in the protocol's struct; zeroed, then set by 
 	uint32_t lookup_ms;
 	bool choose_by_tcp;    /* of several addresses take one that answers over TCP, in find */
 	bool no_wait;          /* end after connect: do not wait for disks */
-	bool find_only;        /* end after find: a lookup, or a dry run */
+	bool find_only;        /* end after find: a lookup, or a dry run; a detach: after `users` */
 	bool owner_serializes; /* the owner connects one at a time: ignore proto->serialized */
 	bool force;            /* undo even if it is in use */
 	/* Called once at the end, from the loop or inside attach_cancel(). May free or restart the

@@ -10,13 +10,14 @@ struct detach_options {
 	const struct loop_options *loop;
 	uint64_t deadline; /* of all, loop_clock(); 0: none */
 	bool force;        /* also those in use */
-	bool dry_run;      /* only find those in use */
-	const char *verb;  /* what --force does "anyway", for the hint: "log out" */
+	bool dry_run;      /* only find those in use; with force: none */
+	/* what --force does "anyway", for the hint: "log out"; may be NULL with force */
+	const char *verb;
 };
-/* Detach those of the list that are not NULL, on a loop of their own, and wait for all of them. The
- * owner has zeroed each attachment and set .proto, .root, .what, and the fields of the row that
- * name the connection. The results are in .why: "host6 is in use: …", with .users, if it was left
- * alone. Returns 0, or -errno if the loop could not be run. */
+/* Detach those of the list that are not NULL, on a loop of their own, and wait for all of them, as
+ * attach_run(). The owner has zeroed each attachment and set .proto, .root, .what, and the fields
+ * of the row that name the connection. The results are in .why: "host6 is in use: …", with .users,
+ * if it was left alone. Returns 0, or -errno if the loop could not be run. */
 int attach_detach_all(
 	const struct detach_options *, struct attach *const *, unsigned count, struct diag *);
 
@@ -35,6 +36,7 @@ struct nvmf_selection { /* zeroed, then set by the owner */
 	struct nvmf_ctrl *ctrl; /* the result, by number; the owner frees it, also on failure */
 	unsigned count;
 };
-/* Select. A device that no longer exists selects nothing. -ENOENT: one is not an NVMe-oF
- * connection. */
+/* Fill in the result, which may be empty: a device that no longer exists selects nothing. -ENOENT:
+ * a device is not one of an NVMe-oF connection; -EINVAL: an invalid URI or option; -E2BIG: too many
+ * devices; or the error of a lookup. */
 int nvmf_select(struct nvmf_selection *, struct diag *);

@@ -312,6 +312,10 @@ static void end_attempt(struct attach *attach)
 
 static void undo(struct attach *attach)
 {
+	if (attach->detaching && attach->find_only) {
+		finish(attach);
+		return;
+	}
 	attach->first = attach->why;
 	attach->why = (struct diag){ 0 };
 	attach->until = attach->detaching ? attach->deadline : loop_clock() + UNDO_MS * MSEC;

@@ -11,21 +11,15 @@ static void set_in_use(struct attach *attach, const char *verb)
 	diag_hint(&attach->why, "to %s anyway and lose unwritten data: --force", verb);
 }
 
-static void find_users(struct attach *attach)
-{
-	struct attach_users found = { 0 };
-
-	attach->proto->users(attach, attach->root, &found);
-	memcpy(attach->users, found.text, sizeof(attach->users));
-}
-
 int attach_detach_all(const struct detach_options *options, struct attach *const *list,
 	unsigned count, struct diag *diag)
 {
-	struct loop *loop = NULL;
-	int err = options->dry_run ? 0 : loop_new(&loop, options->loop, diag);
+	struct loop *loop;
+	int err = loop_new(&loop, options->loop, diag);
 
-	for (unsigned i = 0; i < count && !err; i++) {
+	if (err)
+		return err;
+	for (unsigned i = 0; i < count; i++) {
 		struct attach *attach = list[i];
 
 		if (!attach)
@@ -33,13 +27,10 @@ int attach_detach_all(const struct detach_options *options, struct attach *const
 		attach->loop = loop;
 		attach->deadline = options->deadline;
 		attach->force = options->force;
-		if (!options->dry_run)
-			attach_detach(attach);
-		else if (!options->force)
-			find_users(attach);
+		attach->find_only = options->dry_run;
+		attach_detach(attach);
 	}
-	if (!err && !options->dry_run)
-		err = attach_run(loop, list, count, diag);
+	err = attach_run(loop, list, count, diag);
 	loop_free(loop);
 	for (unsigned i = 0; i < count && !err; i++)
 		if (list[i] && list[i]->users[0])
