@@ -11,6 +11,12 @@
 
 struct attach_proto;
 
+struct attach_group { /* zeroed, then set by the owner */
+	/* Called after the done() of the last one, where that is called. */
+	void (*done)(struct attach_group *);
+	unsigned pending; /* attachments that have not ended */
+};
+
 struct attach_env {             /* of the command; must outlive its attachments */
 	struct out_notes notes; /* where progress and warnings go */
 	uint32_t timeout_ms;    /* of each attachment that sets none; 0: none */
@@ -74,6 +80,7 @@ struct attach { /* embedded first in the protocol's struct; zeroed, then set by 
 	struct attach *next; /* in the queues of its row */
 	uint64_t queue;
 	struct attach *next_running; /* of attach_run() */
+	struct attach_group *group;
 	struct child_call users_call;
 	struct attach_users found;
 	struct resolve resolve;
@@ -100,6 +107,8 @@ struct attach { /* embedded first in the protocol's struct; zeroed, then set by 
 };
 /* Start, or restart after the end. Results are cleared when the first step runs, from the loop. */
 void attach_start(struct attach *);
+/* Start one of a group, whose done() follows once all of it have ended, unless one is dropped. */
+void attach_group_start(struct attach_group *, struct attach *);
 /* Stop an attachment or a detach, and roll back the former. why is EINTR, or the earlier error if
  * it is rolled back already. done() may be called before this returns. No effect unless it runs. */
 void attach_cancel(struct attach *);

@@ -41,7 +41,7 @@ struct nvmf_target { /* contains pointers into itself: must not be copied or mov
 	struct identity identity; /* of the host */
 	struct addr addr;         /* once resolved */
 	const char *host;         /* the host name; NULL: it is an address */
-	struct diag why;          /* error of nvmf_targets_resolve() */
+	struct diag why;          /* error of the lookup of its name */
 	char nqn[256], port[8], traddr[ADDR_TEXT], hostid[40], iface[32], number[4][16],
 		secret[2][NVMF_SECRET];
 	const char *secret_from[2]; /* NULL: none */
@@ -61,8 +61,22 @@ struct nvmf_target { /* contains pointers into itself: must not be copied or mov
 int nvmf_target_read(struct nvmf_target *, const struct attach_env *, int root,
 	const struct nvmf_options *, const char *uri, struct diag *);
 void nvmf_target_keys(const char *uri, struct uri_key_names *); /* .keys of an applet */
-/* Resolve the host names of these targets in parallel, running the loop. Sets addr or why. A signal
- * ends it: why.err of the targets without another error is EINTR. */
+#define NVMF_LOOKUPS 16 /* in parallel */
+struct nvmf_lookups {   /* zeroed, then set by the owner; must not move */
+	struct loop *loop;
+	struct nvmf_target *const *target;
+	unsigned count;
+	void (*done)(struct nvmf_lookups *); /* once, maybe inside start or cancel */
+
+	struct attach lookup[NVMF_LOOKUPS]; /* private from here */
+	unsigned first, some;               /* the targets that are looked up now */
+	struct attach_group group;
+};
+/* Resolve the host names of these targets, many in parallel: sets addr or why. */
+void nvmf_lookups_start(struct nvmf_lookups *);
+/* End it, if it runs: why.err of the targets without another error is EINTR. */
+void nvmf_lookups_cancel(struct nvmf_lookups *);
+/* The same to the end, running the loop. A signal cancels it. */
 void nvmf_targets_resolve(struct loop *, struct nvmf_target *const *, unsigned count);
 /* Set the addresses that have a route, and the port. Then the target is complete. */
 int nvmf_target_set_addr(struct nvmf_target *, const struct addr *, struct diag *);
@@ -193,16 +207,25 @@ struct nvmf_all { /* zeroed, then set by the owner */
 	int root;
 	/* Called for each result but duplicates, in input order, as early as possible. */
 	void (*on_result)(struct nvmf_all *, struct nvmf_job *);
+	void (*done)(struct nvmf_all *); /* all results were passed; unused by nvmf_all_run() */
 
 	struct nvmf_entries conf; /* private from here */
 	uint64_t until;
 	struct nvmf_job *job, *shown;
 	bool identity_shown;
+	unsigned pending; /* attachments; and one for the lookups, and for a cancel in progress */
+	struct nvmf_target **target;
+	struct nvmf_lookups lookups;
 };
 /* Check options and read the configuration. *any: there is something to do. Call nvmf_all_free()
  * also on failure. */
 int nvmf_all_read(struct nvmf_all *, bool *any, struct diag *);
-/* Connect all. Return 0 with each result passed to on_result(), or -errno. Runs the loop. */
+/* Connect all. Return -errno, or 0: done() is called once, maybe inside this or the cancel, and must
+ * not free them. */
+int nvmf_all_start(struct nvmf_all *, struct diag *);
+/* End and roll back what is in progress. */
+void nvmf_all_cancel(struct nvmf_all *);
+/* The same to the end, running the loop. */
 int nvmf_all_run(struct nvmf_all *, struct diag *);
 void nvmf_all_free(struct nvmf_all *);
 

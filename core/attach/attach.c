@@ -121,9 +121,44 @@ static void leave_runner(struct attach *attach)
 		}
 }
 
+static void caught(struct loop_signal *signal, int signo)
+{
+	struct attach_runner *runner = container_of(signal, struct attach_runner, signal);
+	bool again = runner->caught;
+	struct attach *next;
+
+	(void)signo;
+	runner->caught = true;
+	for (struct attach *at = runner->first; at; at = next) {
+		next = at->next_running;
+		(again ? attach_drop : attach_cancel)(at);
+	}
+}
+
+static void runner_free(struct loop_local *local)
+{
+	free(container_of(local, struct attach_runner, local));
+}
+
+static struct attach_runner *make_runner(struct loop *loop)
+{
+	struct attach_runner *runner = runner_of(loop);
+
+	if (runner)
+		return runner;
+	runner = calloc(1, sizeof(*runner));
+	if (!runner)
+		return NULL;
+	runner->local = (struct loop_local){ .key = runner_key, .fini = runner_free };
+	runner->signal.caught = caught;
+	loop_local_add(loop, &runner->local);
+	return runner;
+}
+
+/* Without memory attach_run() fails, too. */
 static void join_runner(struct attach *attach)
 {
-	struct attach_runner *runner = runner_of(attach->loop);
+	struct attach_runner *runner = make_runner(attach->loop);
 	struct attach **at = runner ? &runner->first : NULL;
 
 	leave_runner(attach);
@@ -241,10 +276,15 @@ static void begin(struct attach *attach)
 
 static void finish(struct attach *attach)
 {
+	struct attach_group *group = attach->group;
+
 	enter(attach, DONE, 0);
 	leave_runner(attach);
+	attach->group = NULL;
 	if (attach->done)
 		attach->done(attach);
+	if (group && !--group->pending)
+		group->done(group);
 }
 
 /* The address had no answer, and nothing has to be undone: prepare the next one. False: there is
@@ -604,6 +644,13 @@ void attach_start(struct attach *attach)
 	start(attach, IDLE, false);
 }
 
+void attach_group_start(struct attach_group *group, struct attach *attach)
+{
+	attach_start(attach);
+	attach->group = group;
+	group->pending++;
+}
+
 void attach_detach(struct attach *attach)
 {
 	attach->why = (struct diag){ 0 };
@@ -645,40 +692,6 @@ bool attach_is_done(const struct attach *attach)
 	return attach->state == DONE;
 }
 
-static void caught(struct loop_signal *signal, int signo)
-{
-	struct attach_runner *runner = container_of(signal, struct attach_runner, signal);
-	bool again = runner->caught;
-	struct attach *next;
-
-	(void)signo;
-	runner->caught = true;
-	for (struct attach *at = runner->first; at; at = next) {
-		next = at->next_running;
-		(again ? attach_drop : attach_cancel)(at);
-	}
-}
-
-static void runner_free(struct loop_local *local)
-{
-	free(container_of(local, struct attach_runner, local));
-}
-
-static struct attach_runner *make_runner(struct loop *loop)
-{
-	struct attach_runner *runner = runner_of(loop);
-
-	if (runner)
-		return runner;
-	runner = calloc(1, sizeof(*runner));
-	if (!runner)
-		return NULL;
-	runner->local = (struct loop_local){ .key = runner_key, .fini = runner_free };
-	runner->signal.caught = caught;
-	loop_local_add(loop, &runner->local);
-	return runner;
-}
-
 int attach_run(struct loop *loop, struct attach *const *list, unsigned count, struct diag *diag)
 {
 	static const int signos[] = { SIGINT, SIGTERM, SIGHUP };
@@ -692,16 +705,15 @@ int attach_run(struct loop *loop, struct attach *const *list, unsigned count, st
 	err = loop_signal_add(
 		loop, &runner->signal, signos, sizeof(signos) / sizeof(*signos), diag);
 	if (err) {
+		while (runner->first)
+			attach_drop(runner->first);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		return err;
 	}
 	runner->caught = false;
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < count; i++)
 		if (list[i] && !list[i]->work.run)
 			attach_start(list[i]);
-		else if (list[i] && !attach_is_done(list[i]))
-			join_runner(list[i]);
-	}
 	for (; runner->first; runner->any_done = 0)
 		loop_wait(loop, &runner->any_done, 0);
 	loop_signal_del(loop, &runner->signal);

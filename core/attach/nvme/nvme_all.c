@@ -52,12 +52,19 @@ static void note_retry(const struct nvmf_job *job, const struct diag *why)
 			why->text);
 }
 
-static struct attach *limit(struct attach *attach, const struct nvmf_all *all)
+static void start(struct attach *attach, struct nvmf_all *all)
 {
 	attach->deadline = all->until;
 	attach->limit_ms = ATTEMPT_MS;
 	attach->retry_ms = all->retry ? RETRY_MS : 0;
-	return attach;
+	all->pending++;
+	attach_start(attach);
+}
+
+static void release(struct nvmf_all *all)
+{
+	if (!--all->pending)
+		all->done(all);
 }
 
 /* ---- A connection. */
@@ -73,6 +80,7 @@ static void connected(struct attach *attach)
 
 	job->why = attach->why;
 	finish_job(job);
+	release(job->all);
 }
 
 static bool retry_connection(struct attach *attach)
@@ -109,24 +117,23 @@ static bool is_known(const struct nvmf_job *job)
 	return false;
 }
 
-/* Return NULL if the job is done. */
-static struct attach *connection(struct nvmf_job *job)
+static void start_connection(struct nvmf_job *job)
 {
-	const struct nvmf_all *all = job->all;
+	struct nvmf_all *all = job->all;
 	struct attach *attach = &job->nvme.attach;
 
 	job->hidden = is_known(job);
 	job->target_valid = !job->hidden;
 	if (job->hidden || all->plan) {
 		finish_job(job);
-		return NULL;
+		return;
 	}
 	attach_nvme_init(&job->nvme, &job->target, all->loop, all->root);
 	job->nvme.named = true;
 	attach->no_wait |= all->no_wait;
 	attach->done = connected;
 	attach->retrying = retry_connection;
-	return limit(attach, all);
+	start(attach, all);
 }
 
 /* ---- A discovery controller and its records. */
@@ -156,7 +163,6 @@ static void connect_record(
 {
 	struct nvmf_options own = query->options;
 	const struct nvmf_all *all = job->all;
-	struct attach *attach = NULL;
 	struct addr addr;
 	int err;
 
@@ -182,12 +188,10 @@ static void connect_record(
 		err = nvmf_target_set_addr(&job->target, &addr, &job->why);
 	if (!err) {
 		nvmf_uri(job->target.params.value, job->uri);
-		attach = connection(job);
+		start_connection(job);
 	} else {
 		finish_job(job);
 	}
-	if (attach)
-		attach_start(attach);
 }
 
 static void connect_log(struct nvmf_job *query, const struct nvmf_log *log)
@@ -238,6 +242,7 @@ static void answered(struct attach *attach)
 		connect_log(job, &query->discovery.log);
 	job->hidden = !job->why.err;
 	finish_job(job);
+	release(job->all);
 }
 
 static bool retry_query(struct attach *attach)
@@ -247,7 +252,7 @@ static bool retry_query(struct attach *attach)
 }
 
 /* Without a port, discovery over TCP tries both default ports. */
-static struct attach *query(struct nvmf_job *job)
+static void start_query(struct nvmf_job *job)
 {
 	bool port = job->options.value[NVMF_TRSVCID] || job->target.uri.port;
 	struct nvmf_query *query = job->query = calloc(1, sizeof(*query));
@@ -256,14 +261,14 @@ static struct attach *query(struct nvmf_job *job)
 		diag_sys(&job->why, ENOMEM, "discovery");
 	if (!query || nvmf_query_target(query, &job->target, port, &job->why)) {
 		finish_job(job);
-		return NULL;
+		return;
 	}
 	snprintf(job->uri, sizeof(job->uri), "%s", query->shown);
 	nvmf_query_init(query, job->all->loop, job->all->root, job->all->referrals);
 	query->user = job;
 	query->attach.done = answered;
 	query->attach.retrying = retry_query;
-	return limit(&query->attach, job->all);
+	start(&query->attach, job->all);
 }
 
 /* ---- Input. */
@@ -376,15 +381,11 @@ static int add_entries(struct nvmf_all *all, unsigned *count, struct diag *diag)
 	return err ? diag_sys(diag, -err, "connect") : 0;
 }
 
-/* Resolve all names before the first connection. */
-static void find_all(struct nvmf_all *all, struct nvmf_target **targets)
+/* All names are resolved before the first connection. */
+static void looked_up(struct nvmf_lookups *lookups)
 {
-	unsigned count = 0;
+	struct nvmf_all *all = container_of(lookups, struct nvmf_all, lookups);
 
-	for (struct nvmf_job *job = all->job; job; job = job->next)
-		if (!job->why.err)
-			targets[count++] = &job->target;
-	nvmf_targets_resolve(all->loop, targets, count);
 	for (struct nvmf_job *job = all->job; job; job = job->next) {
 		struct nvmf_target *t = &job->target;
 
@@ -392,44 +393,74 @@ static void find_all(struct nvmf_all *all, struct nvmf_target **targets)
 			job->why = t->why;
 		else if (!job->why.err)
 			nvmf_target_set_addr(t, &t->addr, &job->why);
-	}
-}
-
-static int run_all(struct nvmf_all *all, unsigned count, struct diag *diag)
-{
-	struct nvmf_target **targets = calloc(count + 1, sizeof(*targets));
-	struct attach **list = calloc(count + 1, sizeof(*list));
-	int err = targets && list ? 0 : diag_sys(diag, ENOMEM, "connect");
-
-	if (!err)
-		find_all(all, targets);
-	count = 0;
-	for (struct nvmf_job *job = all->job; job && !err; job = job->next) {
 		if (job->why.err)
 			finish_job(job);
+		else if (job->discover)
+			start_query(job);
 		else
-			list[count++] = job->discover ? query(job) : connection(job);
+			start_connection(job);
 	}
-	if (!err)
-		err = attach_run(all->loop, list, count, diag);
-	for (struct nvmf_job *job = all->job; job && !err; job = job->next)
-		if (!job->done) { /* dropped by a second signal */
-			job->why = (job->query ? &job->query->attach : &job->nvme.attach)->why;
-			finish_job(job);
-		}
-	free(targets);
-	free(list);
-	return err;
+	release(all);
 }
 
-int nvmf_all_run(struct nvmf_all *all, struct diag *diag)
+int nvmf_all_start(struct nvmf_all *all, struct diag *diag)
 {
 	const struct attach_env *env = all->env;
 	unsigned count = 0;
 	int err = add_entries(all, &count, diag);
 
 	all->until = env->timeout_ms ? loop_clock() + env->timeout_ms * MSEC : 0;
-	return err ? err : run_all(all, count, diag);
+	all->target = err ? NULL : calloc(count + 1, sizeof(*all->target));
+	if (!all->target)
+		return err ? err : diag_sys(diag, ENOMEM, "connect");
+	count = 0;
+	for (struct nvmf_job *job = all->job; job; job = job->next)
+		if (!job->why.err)
+			all->target[count++] = &job->target;
+	all->lookups = (struct nvmf_lookups){
+		.loop = all->loop, .target = all->target, .count = count, .done = looked_up
+	};
+	all->pending = 1;
+	nvmf_lookups_start(&all->lookups);
+	return 0;
+}
+
+static struct attach *attach_of(struct nvmf_job *job)
+{
+	return job->query ? &job->query->attach : &job->nvme.attach;
+}
+
+void nvmf_all_cancel(struct nvmf_all *all)
+{
+	if (!all->pending)
+		return;
+	all->pending++;
+	nvmf_lookups_cancel(&all->lookups);
+	for (struct nvmf_job *job = all->job; job; job = job->next)
+		if (!job->done)
+			attach_cancel(attach_of(job));
+	release(all);
+}
+
+static void ignore_end(struct nvmf_all *all)
+{
+	(void)all;
+}
+
+int nvmf_all_run(struct nvmf_all *all, struct diag *diag)
+{
+	int err;
+
+	all->done = ignore_end;
+	err = nvmf_all_start(all, diag);
+	if (!err)
+		err = attach_run(all->loop, NULL, 0, diag);
+	for (struct nvmf_job *job = all->job; job && !err; job = job->next)
+		if (!job->done) { /* dropped by a second signal */
+			job->why = attach_of(job)->why;
+			finish_job(job);
+		}
+	return err;
 }
 
 void nvmf_all_free(struct nvmf_all *all)
@@ -445,5 +476,6 @@ void nvmf_all_free(struct nvmf_all *all)
 		free(job->query);
 		free(job);
 	}
+	free(all->target);
 	kernel_nvmf_conf_free(&all->conf);
 }

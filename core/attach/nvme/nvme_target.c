@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOKUPS     16 /* in parallel */
 #define USER_QUEUES 64 /* maximum of userspace disks */
 
 /* URI keys of all network disks, as the kernel's options. */
@@ -478,35 +477,62 @@ static struct attach lookup_of(struct nvmf_target *t, struct loop *loop)
 		.deadline = t->timeout_ms ? loop_clock() + t->timeout_ms * MSEC : 0 };
 }
 
-static void find_some(struct loop *loop, struct nvmf_target *const *t, unsigned count)
+static void look_up_next(struct nvmf_lookups *l)
 {
-	struct attach lookup[LOOKUPS], *list[LOOKUPS] = { 0 };
-	struct diag why = { 0 };
-
-	for (unsigned i = 0; i < count; i++) {
-		lookup[i] = lookup_of(t[i], loop);
-		list[i] = &lookup[i];
+	l->some = l->count - l->first < NVMF_LOOKUPS ? l->count - l->first : NVMF_LOOKUPS;
+	for (unsigned i = 0; i < l->some; i++) {
+		l->lookup[i] = lookup_of(l->target[l->first + i], l->loop);
+		attach_group_start(&l->group, &l->lookup[i]);
 	}
-	attach_run(loop, list, count, &why);
-	for (unsigned i = 0; i < count; i++)
-		t[i]->why = why.err ? why : lookup[i].why;
+	if (!l->some)
+		l->done(l);
+}
+
+static void looked_up(struct attach_group *group)
+{
+	struct nvmf_lookups *l = container_of(group, struct nvmf_lookups, group);
+	const struct diag *interrupted = NULL;
+
+	for (unsigned i = 0; i < l->some; i++) {
+		struct diag *why = &l->target[l->first + i]->why;
+
+		*why = l->lookup[i].why;
+		if (why->err == EINTR)
+			interrupted = why;
+	}
+	l->first = interrupted ? l->count : l->first + l->some;
+	for (unsigned i = 0; i < l->count && interrupted; i++)
+		if (!l->target[i]->why.err)
+			l->target[i]->why = *interrupted;
+	look_up_next(l);
+}
+
+void nvmf_lookups_start(struct nvmf_lookups *l)
+{
+	l->group.done = looked_up;
+	look_up_next(l);
+}
+
+void nvmf_lookups_cancel(struct nvmf_lookups *l)
+{
+	for (unsigned i = l->some; i-- > 0;) /* the last one ends the group */
+		attach_cancel(&l->lookup[i]);
+}
+
+static void ignore_end(struct nvmf_lookups *l)
+{
+	(void)l;
 }
 
 void nvmf_targets_resolve(struct loop *loop, struct nvmf_target *const *t, unsigned count)
 {
-	const struct diag *interrupted = NULL;
+	struct nvmf_lookups l = { .loop = loop, .target = t, .count = count, .done = ignore_end };
+	struct diag why = { 0 };
 
-	for (unsigned i = 0; i < count && !interrupted; i += LOOKUPS) {
-		unsigned some = count - i < LOOKUPS ? count - i : LOOKUPS;
-
-		find_some(loop, t + i, some);
-		for (unsigned j = i; j < i + some; j++)
-			if (t[j]->why.err == EINTR)
-				interrupted = &t[j]->why;
-	}
-	for (unsigned i = 0; i < count && interrupted; i++)
-		if (!t[i]->why.err)
-			t[i]->why = *interrupted;
+	nvmf_lookups_start(&l);
+	attach_run(loop, NULL, 0, &why);
+	for (unsigned i = 0; i < count && why.err; i++)
+		t[i]->why = why;
 }
 
 static int set_traddr(struct nvmf_target *t, const struct addr *addr, struct diag *diag)
