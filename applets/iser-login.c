@@ -67,13 +67,16 @@ static const struct opt_foreign foreign[] = {
 
 static const struct login_options defaults = { .common.timeout_ms = WAIT_MS };
 
-/* Print every login; the first failure becomes that of the command. *has_session: a session exists
- * now, maybe without a connection. */
-static int show_all(
-	struct call *call, struct iscsi_logins *login, const char *print, bool *has_session)
+/* Print every login, or plan; the first failure becomes that of the command. *has_session: a
+ * session exists now, maybe without a connection. */
+static int show_all(struct call *call, struct iscsi_logins *login, bool *has_session)
 {
-	unsigned failed = 0;
+	const struct login_options *opts = call->opts;
+	struct kernel_iscsi_session *list = NULL;
+	unsigned shown = 0, failed = 0, count = 0;
 
+	if (opts->common.dry_run)
+		kernel_iscsi_sessions(login->root, &list, &count, NULL);
 	out_list(call->out, "sessions");
 	for (unsigned i = 0; i < login->targets.count; i++) {
 		const struct iscsi_target *target = &login->targets.target[i];
@@ -84,7 +87,12 @@ static int show_all(
 
 			if (why->err)
 				diag_ctx(why, "%s", target->spelling);
-			iscsi_show_login(call->out, login->root, one, print);
+			if (opts->common.dry_run && !why->err)
+				iscsi_show_plan(call->out, &login->env->notes, login->root, one,
+					list, count);
+			else
+				iscsi_show_login(call->out, login->root, one, opts->print);
+			shown++;
 			*has_session |= one->existed || one->attach.users[0] || !why->err;
 			if (!why->err)
 				continue;
@@ -95,46 +103,26 @@ static int show_all(
 		}
 	}
 	out_end(call->out);
-	if (failed == login->count)
+	free(list);
+	if (failed == shown)
 		return EXIT_FAILED;
 	if (!failed)
 		out_error(call->out, "error", &login->boot_config.why);
 	return failed || login->boot_config.problems ? EXIT_PARTLY : EXIT_DONE;
 }
 
-static int plan(struct call *call, struct iscsi_logins *login)
-{
-	struct out *out = call->out;
-	struct kernel_iscsi_session *list = NULL;
-	unsigned count = 0;
-
-	kernel_iscsi_sessions(login->root, &list, &count, NULL);
-	out_list(out, "sessions");
-	for (unsigned i = 0; i < login->count; i++)
-		iscsi_show_plan(
-			out, &login->env->notes, login->root, &login->attach[i], list, count);
-	out_end(out);
-	free(list);
-	if (!call->diag->err)
-		out_error(out, "error", &login->boot_config.why);
-	return login->boot_config.problems ? EXIT_PARTLY : EXIT_DONE;
-}
-
 static int log_in(struct call *call, struct iscsi_logins *login, bool *has_session)
 {
-	const struct login_options *opts = call->opts;
 	struct loop *loop;
 	int err = iscsi_logins_read(login, call->diag);
 
-	if (!err && opts->common.dry_run)
-		return plan(call, login);
 	if (!err)
 		err = loop_new(&loop, &call->loop, call->diag);
 	if (err)
 		return err;
 	err = iscsi_logins_run(login, loop, call->diag);
 	loop_free(loop);
-	return err ? err : show_all(call, login, opts->print, has_session);
+	return err ? err : show_all(call, login, has_session);
 }
 
 /* "session1", "/dev/sda": change its settings, print its disks. */

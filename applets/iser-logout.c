@@ -91,7 +91,9 @@ static int choose(struct logout *logout)
 	if (opts->all)
 		return 0;
 	err = iscsi_targets_read(&call->notes, call->operand, call->operands, &opts->targets, NULL,
-		logout->until, &targets, call->diag);
+		&targets, call->diag);
+	if (!err)
+		err = iscsi_targets_resolve(&targets, logout->until, call->diag);
 	for (unsigned i = 0; !err && i < targets.count; i++)
 		for (unsigned j = 0; j < logout->count; j++)
 			logout->chosen[j] |= is_at(&logout->list[j], &targets.target[i]);

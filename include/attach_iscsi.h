@@ -123,6 +123,8 @@ struct attach_iscsi {
 	/* resolved unless params.portal has an address; NULL: it has one */
 	const char *host;
 	uint16_t port;
+	/* Called once params.portal has an address, before it is used. May be NULL. */
+	void (*found)(struct attach_iscsi *);
 	void *user; /* the owner's */
 	/* Add a hint to attach.why: a kernel module is missing. May be NULL. */
 	void (*no_module)(struct attach_iscsi *);
@@ -154,9 +156,12 @@ struct attach_iscsi {
 	uint64_t removal_deadline; /* 0: none */
 };
 extern const struct attach_proto attach_iscsi_row;
-/* Attach all that are `due` and have an address or a host, in parallel, and clear due. Their
- * .attach may have limit_ms, retry_ms, retrying and no_wait set; the rest is overwritten. until:
- * the deadline, 0: none. Runs the loop. Return 0 with the results in .attach.why, or -errno. */
+/* Start all that are `due` and have an address or a host, as a group, and clear due. Their .attach
+ * may have limit_ms, retry_ms, retrying, find_only and no_wait set; the rest is overwritten. until:
+ * the deadline, 0: none. The results are in .attach.why. */
+void iscsi_attach_start(struct attach_group *, struct loop *, int root, struct attach_iscsi *,
+	unsigned count, uint64_t until);
+/* The same to the end, running the loop. Return 0 or -errno, as attach_run(). */
 int iscsi_attach(struct loop *, int root, struct attach_iscsi *, unsigned count, uint64_t until,
 	struct diag *);
 

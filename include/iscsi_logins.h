@@ -45,11 +45,14 @@ struct iscsi_target { /* must not be copied */
 	struct addr portal;
 	bool any; /* transport auto: iSER or TCP */
 	uint8_t carrier;
-	uint64_t lun; /* SCSI_LUN_ALL: unset */
-	int tpgt;     /* of --portal; -1: unset */
+	uint64_t lun;     /* SCSI_LUN_ALL: unset */
+	int tpgt;         /* of --portal; -1: unset */
+	const char *from; /* of the boot configuration: "iBFT target0"; else NULL */
 
 	/* set by iscsi_logins_read() */
 	struct iscsi_credentials credentials;
+	const char *host;      /* of the URI; NULL: `portal` is its address */
+	uint16_t port;         /* of host */
 	uint32_t given;        /* as of iscsi_settings_read() */
 	unsigned first, count; /* its sessions in iscsi_logins.attach */
 };
@@ -59,11 +62,12 @@ struct iscsi_targets {
 };
 /* Read the targets of the operands, except names of sessions, of --portal, and of the boot
  * configuration (NULL: none), which must outlive them. Its invalid entries are reported and counted
- * as problems, unless all are invalid. Resolves names, which may block until `until` (loop_clock(),
- * 0: no limit). Call iscsi_targets_free() also on failure. */
+ * as problems, unless all are invalid. Call iscsi_targets_free() also on failure. */
 int iscsi_targets_read(const struct out_notes *, char *const *operand, unsigned operands,
-	const struct iscsi_target_options *, struct iscsi_boot_config *, uint64_t until,
-	struct iscsi_targets *, struct diag *);
+	const struct iscsi_target_options *, struct iscsi_boot_config *, struct iscsi_targets *,
+	struct diag *);
+/* Resolve their names, which may block until `until` (loop_clock(); 0: no limit). */
+int iscsi_targets_resolve(struct iscsi_targets *, uint64_t until, struct diag *);
 void iscsi_targets_free(struct iscsi_targets *); /* also erases secrets */
 /* Parse a URI of the schemes iser and iscsi, or dracut's string. */
 int iscsi_uri_read(struct uri *, const char *text, struct diag *);
@@ -95,20 +99,33 @@ struct iscsi_logins { /* zeroed, then set by the owner */
 	const struct iscsi_login_options *options;
 	int root;
 	uint64_t until; /* loop_clock(); 0: none */
+	void (*done)(struct iscsi_logins *);
 
 	struct iscsi_boot_config boot_config; /* filled in; .problems: entries that were skipped */
 	struct iscsi_targets targets;
 	struct attach_iscsi *attach; /* of all targets, in their order */
 	unsigned count;
+
+	/* private from here */
+	struct loop *loop;
+	struct attach_group group;
+	unsigned round;
+	uint64_t retries_since;
 };
 /* Read targets, credentials and settings. Report the invalid parts of a boot configuration, and its
  * sources with --verbose and in a dry run. Set up the network if the kernel command line requests
  * the firmware's, except in a dry run. Call iscsi_logins_free() also on failure. */
 int iscsi_logins_read(struct iscsi_logins *, struct diag *);
 void iscsi_logins_keys(const char *uri, struct uri_key_names *); /* .keys of iser-login */
-/* Attach all. Retry with transport auto over TCP if iSER got no answer, then as
- * rd.iscsi.login_retry_max says. Change the settings of sessions that existed. Runs the loop.
- * Return 0 with the results in .attach.why, or -errno. */
+/* Attach all; in a dry run, only resolve names. Those of the boot configuration that can't be
+ * resolved become problems of it, without sessions, unless none can. Retry with transport auto over
+ * TCP if iSER got no answer, then as rd.iscsi.login_retry_max says. Change the settings of sessions
+ * that existed. done() is called once, maybe inside this or the cancel, with the results in
+ * .attach.why, and must not free them. */
+void iscsi_logins_start(struct iscsi_logins *, struct loop *);
+/* End and roll back what is in progress. */
+void iscsi_logins_cancel(struct iscsi_logins *);
+/* The same to the end, running the loop. Return 0 or -errno. */
 int iscsi_logins_run(struct iscsi_logins *, struct loop *, struct diag *);
 void iscsi_logins_free(struct iscsi_logins *); /* also erases secrets */
 

@@ -119,7 +119,16 @@ static void iscsi_release(struct attach *attach)
 	initiator->nl = NULL;
 }
 
-/* ---- ready */
+/* ---- find, ready */
+
+static void iscsi_find(struct attach *attach)
+{
+	struct attach_iscsi *iscsi = iscsi_of(attach);
+
+	if (iscsi->found)
+		iscsi->found(iscsi);
+	attach_step(attach, 0);
+}
 
 static bool same_session(const struct attach_iscsi *one, const struct attach_iscsi *other)
 {
@@ -704,6 +713,7 @@ static void iscsi_stop(struct attach *attach)
 const struct attach_proto attach_iscsi_row = {
 	.events = "scsi",
 	.detached_by = "iser-logout",
+	.find = iscsi_find,
 	.ready = iscsi_ready,
 	.connect = iscsi_connect,
 	.poll = iscsi_poll,
@@ -714,42 +724,44 @@ const struct attach_proto attach_iscsi_row = {
 	.release = iscsi_release,
 };
 
-static void ended(struct attach *attach)
+void iscsi_attach_start(struct attach_group *group, struct loop *loop, int root,
+	struct attach_iscsi *iscsi, unsigned count, uint64_t until)
 {
-	(void)attach;
-}
-
-int iscsi_attach(struct loop *loop, int root, struct attach_iscsi *iscsi, unsigned count,
-	uint64_t until, struct diag *diag)
-{
-	struct attach **list = calloc(count + 1, sizeof(*list));
-	int err;
-
-	if (!list)
-		return diag_sys(diag, ENOMEM, "iSCSI logins");
 	for (unsigned i = 0; i < count; i++) {
+		struct attach *attach = &iscsi[i].attach;
 		bool due = iscsi[i].due && (iscsi[i].host || iscsi[i].params.portal.ss.ss_family);
 
 		iscsi[i].due = false;
 		if (!due)
 			continue;
-		list[i] = &iscsi[i].attach;
-		*list[i] = (struct attach){ .proto = &attach_iscsi_row,
+		*attach = (struct attach){ .proto = &attach_iscsi_row,
 			.loop = loop,
 			.root = root,
 			.addr = &iscsi[i].params.portal,
 			.host = iscsi[i].host,
 			.port = iscsi[i].port,
 			.lookup_ms = (uint32_t)iscsi[i].params.set.login_timeout * 1000,
-			.choose_by_tcp = iscsi[i].params.carrier == ISCSI_TCP,
+			.choose_by_tcp = iscsi[i].params.carrier == ISCSI_TCP && !attach->find_only,
 			.deadline = until,
-			.limit_ms = list[i]->limit_ms,
-			.retry_ms = list[i]->retry_ms,
-			.retrying = list[i]->retrying,
-			.no_wait = list[i]->no_wait,
-			.done = ended };
+			.limit_ms = attach->limit_ms,
+			.retry_ms = attach->retry_ms,
+			.retrying = attach->retrying,
+			.find_only = attach->find_only,
+			.no_wait = attach->no_wait };
+		attach_group_start(group, attach);
 	}
-	err = attach_run(loop, list, count, diag);
-	free(list);
-	return err;
+}
+
+static void ignore_end(struct attach_group *group)
+{
+	(void)group;
+}
+
+int iscsi_attach(struct loop *loop, int root, struct attach_iscsi *iscsi, unsigned count,
+	uint64_t until, struct diag *diag)
+{
+	struct attach_group group = { .done = ignore_end };
+
+	iscsi_attach_start(&group, loop, root, iscsi, count, until);
+	return attach_run(loop, NULL, 0, diag);
 }

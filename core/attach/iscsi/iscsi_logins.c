@@ -56,8 +56,8 @@ static int read_boot(struct iscsi_logins *logins, struct diag *diag)
 }
 
 /* Log in once per target; extra LUNs only extend the wait list. */
-static bool is_duplicate(
-	const struct iscsi_logins *logins, const struct iscsi_session_params *params, uint64_t lun)
+static bool is_duplicate(const struct iscsi_logins *logins, const struct iscsi_target *target,
+	const struct iscsi_session_params *params, uint64_t lun)
 {
 	char text[4][ADDR_TEXT];
 
@@ -65,6 +65,7 @@ static bool is_duplicate(
 	addr_text(&params->src, text[1]);
 	for (unsigned i = 0; i < logins->count; i++) {
 		const struct iscsi_session_params *other = &logins->attach[i].params;
+		const char *host = logins->attach[i].host;
 		uint64_t others = logins->attach[i].luns.lun;
 
 		if ((others == SCSI_LUN_ALL || others == lun) &&
@@ -73,6 +74,8 @@ static bool is_duplicate(
 			!strcmp(other->from->initiator, params->from->initiator) &&
 			!strcmp(other->netdev ? other->netdev : "",
 				params->netdev ? params->netdev : "") &&
+			!strcmp(host ? host : "", target->host ? target->host : "") &&
+			(!host || logins->attach[i].port == target->port) &&
 			!strcmp(addr_text(&other->portal, text[2]), text[0]) &&
 			!strcmp(addr_text(&other->src, text[3]), text[1]))
 			return true;
@@ -151,10 +154,54 @@ static void hint_userspace(struct attach_iscsi *one)
 	attach_hint_userspace(uri, &one->attach.why);
 }
 
+/* Keep the session's values of unspecified settings if it has to log in again. */
+static void keep_settings(
+	struct iscsi_settings *set, uint32_t given, const struct kernel_iscsi_tmo *tmo)
+{
+	const struct {
+		unsigned setting;
+		int now, *wanted;
+	} rows[] = {
+		{ ISCSI_AT_replacement_timeout, tmo->recovery, &set->replacement_timeout },
+		{ ISCSI_AT_noop_interval, tmo->recv, &set->noop_interval },
+		{ ISCSI_AT_noop_timeout, tmo->ping, &set->noop_timeout },
+		{ ISCSI_AT_abort_timeout, tmo->abort, &set->abort_timeout },
+		{ ISCSI_AT_lu_reset_timeout, tmo->lu_reset, &set->lu_reset_timeout },
+		{ ISCSI_AT_tgt_reset_timeout, tmo->target_reset, &set->tgt_reset_timeout },
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!(given & 1u << rows[i].setting) && rows[i].now != VALUE_UNKNOWN)
+			*rows[i].wanted = rows[i].now;
+}
+
+/* With --transport auto, prefer an existing session over TCP to a new one over iSER. */
+static void choose_existing(struct attach_iscsi *one)
+{
+	struct iscsi_session_params *params = &one->params;
+	const struct iscsi_target *target =
+		container_of(params->from, struct iscsi_target, credentials.from);
+	const char *initiator = iscsi_own_name(params->from);
+	const struct kernel_iscsi_session *session;
+	struct kernel_iscsi_session *list;
+	unsigned count;
+
+	if (kernel_iscsi_sessions(one->attach.root, &list, &count, NULL))
+		return;
+	if (target->any && kernel_iscsi_session_find(
+				   list, count, initiator, "tcp", params->target, &params->portal))
+		params->carrier = ISCSI_TCP;
+	session = kernel_iscsi_session_find(list, count, initiator,
+		iscsi_carrier_name(params->carrier), params->target, &params->portal);
+	if (session)
+		keep_settings(&params->set, target->given, &session->tmo);
+	free(list);
+}
+
 static int read_target(struct iscsi_logins *logins, struct iscsi_target *target, struct diag *diag)
 {
 	const struct iscsi_login_options *options = logins->options;
-	char at[ADDR_TEXT];
+	char portal[URI_MAX];
 	uint32_t ms = 0; /* of the URI: per attempt */
 	struct iscsi_session_params params = {
 		.target = target->name, .portal = target->portal, .carrier = target->carrier
@@ -179,14 +226,14 @@ static int read_target(struct iscsi_logins *logins, struct iscsi_target *target,
 	if (!*target->name) {
 		diag_set(diag, DIAG_USAGE, EINVAL,
 			"no target name: expected iser://HOST/IQN, or --target");
-		diag_hint(diag, "list the targets with: rdmastor iser-discover %s://%s",
-			target->carrier == ISCSI_ISER ? "iser" : "iscsi",
-			addr_text(&target->portal, at));
+		uri_start(portal, target->carrier == ISCSI_ISER ? "iser" : "iscsi",
+			target->uri.host, target->port);
+		diag_hint(diag, "list the targets with: rdmastor iser-discover %s", portal);
 		return -EINVAL;
 	}
 	params.from = &target->credentials.from;
 	target->first = logins->count;
-	if (is_duplicate(logins, &params, lun))
+	if (is_duplicate(logins, target, &params, lun))
 		return 0;
 	if (logins->count + params.set.nr_sessions > SESSIONS)
 		return diag_set(
@@ -195,60 +242,15 @@ static int read_target(struct iscsi_logins *logins, struct iscsi_target *target,
 	for (params.nth = 0; params.nth < target->count; params.nth++)
 		logins->attach[logins->count++] =
 			(struct attach_iscsi){ .attach.no_wait = options->no_wait,
+				.attach.find_only = logins->env->dry_run,
 				.params = params,
 				.due = true,
+				.host = target->host,
+				.port = target->port,
+				.found = choose_existing,
 				.luns.lun = lun,
 				.no_module = hint_userspace };
 	return 0;
-}
-
-/* Keep the session's values of unspecified settings if it has to log in again. */
-static void keep_settings(
-	struct iscsi_settings *set, uint32_t given, const struct kernel_iscsi_tmo *tmo)
-{
-	const struct {
-		unsigned setting;
-		int now, *wanted;
-	} rows[] = {
-		{ ISCSI_AT_replacement_timeout, tmo->recovery, &set->replacement_timeout },
-		{ ISCSI_AT_noop_interval, tmo->recv, &set->noop_interval },
-		{ ISCSI_AT_noop_timeout, tmo->ping, &set->noop_timeout },
-		{ ISCSI_AT_abort_timeout, tmo->abort, &set->abort_timeout },
-		{ ISCSI_AT_lu_reset_timeout, tmo->lu_reset, &set->lu_reset_timeout },
-		{ ISCSI_AT_tgt_reset_timeout, tmo->target_reset, &set->tgt_reset_timeout },
-	};
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!(given & 1u << rows[i].setting) && rows[i].now != VALUE_UNKNOWN)
-			*rows[i].wanted = rows[i].now;
-}
-
-/* With --transport auto, prefer an existing session over TCP to a new one over iSER. */
-static void choose_existing(struct iscsi_logins *logins)
-{
-	struct kernel_iscsi_session *list;
-	unsigned count;
-
-	if (kernel_iscsi_sessions(logins->root, &list, &count, NULL))
-		return;
-	for (unsigned i = 0; i < logins->targets.count; i++) {
-		const struct iscsi_target *target = &logins->targets.target[i];
-		struct attach_iscsi *first = &logins->attach[target->first];
-		const struct kernel_iscsi_session *session = kernel_iscsi_session_find(list, count,
-			iscsi_own_name(&target->credentials.from), "tcp", target->name,
-			&target->portal);
-		uint8_t carrier = target->any && session ? ISCSI_TCP : target->carrier;
-
-		session = kernel_iscsi_session_find(list, count,
-			iscsi_own_name(&target->credentials.from), iscsi_carrier_name(carrier),
-			target->name, &target->portal);
-		for (unsigned j = 0; j < target->count; j++) {
-			first[j].params.carrier = carrier;
-			if (session)
-				keep_settings(&first[j].params.set, target->given, &session->tmo);
-		}
-	}
-	free(list);
 }
 
 int iscsi_logins_read(struct iscsi_logins *logins, struct diag *diag)
@@ -259,8 +261,8 @@ int iscsi_logins_read(struct iscsi_logins *logins, struct diag *diag)
 
 	if (!err)
 		err = iscsi_targets_read(&logins->env->notes, logins->operand, logins->operands,
-			&options->targets, boot ? &logins->boot_config : NULL, logins->until,
-			&logins->targets, diag);
+			&options->targets, boot ? &logins->boot_config : NULL, &logins->targets,
+			diag);
 	if (err)
 		return err;
 	logins->attach = calloc(SESSIONS, sizeof(*logins->attach));
@@ -271,8 +273,6 @@ int iscsi_logins_read(struct iscsi_logins *logins, struct diag *diag)
 		if (err)
 			diag_ctx(diag, "%s", logins->targets.target[i].spelling);
 	}
-	if (!err)
-		choose_existing(logins);
 	return err;
 }
 
@@ -293,10 +293,10 @@ void iscsi_logins_keys(const char *uri, struct uri_key_names *asked)
 	free(logins);
 }
 
-static bool is_interrupted(const struct attach_iscsi *list, unsigned count)
+static bool is_interrupted(const struct iscsi_logins *logins)
 {
-	for (unsigned i = 0; i < count; i++)
-		if (list[i].attach.why.err == EINTR)
+	for (unsigned i = 0; i < logins->count; i++)
+		if (logins->attach[i].attach.why.err == EINTR)
 			return true;
 	return false;
 }
@@ -307,10 +307,8 @@ static bool is_unanswered(const struct attach_iscsi *one)
 }
 
 /* --transport auto: fall back to TCP if iSER got no answer and there was no session over it. */
-static bool choose_tcp(struct iscsi_logins *logins)
+static void choose_tcp(struct iscsi_logins *logins)
 {
-	bool any = false;
-
 	for (unsigned i = 0; i < logins->targets.count; i++) {
 		const struct iscsi_target *target = &logins->targets.target[i];
 		struct attach_iscsi *first = &logins->attach[target->first];
@@ -318,7 +316,6 @@ static bool choose_tcp(struct iscsi_logins *logins)
 		if (!target->count || !target->any || first->params.carrier != ISCSI_ISER ||
 			first->existed || !is_unanswered(first))
 			continue;
-		any = true;
 		if (logins->env->notes.verbose)
 			out_note(&logins->env->notes, "%s: over iSER: %s", target->spelling,
 				first->attach.why.text);
@@ -327,66 +324,127 @@ static bool choose_tcp(struct iscsi_logins *logins)
 			first[j].due = true;
 		}
 	}
-	return any;
 }
-
-struct retries {
-	const struct iscsi_logins *logins;
-	uint64_t begun;
-};
 
 /* rd.iscsi.login_retry_max: retry portals that did not answer for as long as that many logins may
  * take, as the network may be late. */
 static bool should_retry(struct attach *attach)
 {
 	struct attach_iscsi *one = container_of(attach, struct attach_iscsi, attach);
-	const struct retries *retries = one->user;
-	const struct iscsi_logins *logins = retries->logins;
+	const struct iscsi_logins *logins = one->user;
 	uint64_t soon = loop_clock() + SEC;
 
 	return is_unanswered(one) && !one->existed && (!logins->until || soon < logins->until) &&
-	       soon < retries->begun + (uint64_t)logins->boot_config.retry_max *
-					       (uint64_t)one->params.set.login_timeout * SEC;
+	       soon < logins->retries_since + (uint64_t)logins->boot_config.retry_max *
+						      (uint64_t)one->params.set.login_timeout * SEC;
 }
 
-int iscsi_logins_run(struct iscsi_logins *logins, struct loop *loop, struct diag *diag)
+static void choose_retries(struct iscsi_logins *logins)
 {
-	struct retries retries = { .logins = logins };
-	uint32_t live = 0;
-	int err = iscsi_attach(
-		loop, logins->root, logins->attach, logins->count, logins->until, diag);
+	logins->retries_since = loop_clock();
+	for (unsigned i = 0; i < logins->count && logins->boot_config.retry_max > 0; i++) {
+		struct attach_iscsi *one = &logins->attach[i];
 
-	if (!err && !is_interrupted(logins->attach, logins->count) && choose_tcp(logins))
-		err = iscsi_attach(
-			loop, logins->root, logins->attach, logins->count, logins->until, diag);
-	retries.begun = loop_clock();
-	if (!err && logins->boot_config.retry_max > 0 &&
-		!is_interrupted(logins->attach, logins->count)) {
-		for (unsigned i = 0; i < logins->count; i++) {
-			struct attach_iscsi *one = &logins->attach[i];
-
-			one->user = &retries;
-			one->attach.retry_ms = RETRY_MS;
-			one->attach.retrying = should_retry;
-			one->due = should_retry(&one->attach);
-		}
-		err = iscsi_attach(
-			loop, logins->root, logins->attach, logins->count, logins->until, diag);
+		one->user = logins;
+		one->attach.retry_ms = RETRY_MS;
+		one->attach.retrying = should_retry;
+		one->due = should_retry(&one->attach);
 	}
+}
+
+static void adjust(struct iscsi_logins *logins)
+{
+	uint32_t live = 0;
+
 	for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
 		live |= (uint32_t)iscsi_setting[i].live << i;
-	for (unsigned i = 0; !err && i < logins->targets.count; i++) {
+	for (unsigned i = 0; i < logins->targets.count; i++) {
 		const struct iscsi_target *target = &logins->targets.target[i];
 		struct attach_iscsi *one = &logins->attach[target->first];
 		uint32_t given = target->given & live;
 
 		for (unsigned j = 0; j < target->count; j++)
 			if (one[j].existed && !one[j].attach.why.err && given)
-				iscsi_adjust(loop, logins->root, one[j].params.carrier,
+				iscsi_adjust(logins->loop, logins->root, one[j].params.carrier,
 					(struct iscsi_if_conn){ .sid = one[j].sid },
 					&one[j].params.set, given, &one[j].attach.why);
 	}
-	return err;
+}
+
+static bool is_unresolved(const struct iscsi_logins *logins, const struct iscsi_target *target)
+{
+	const struct attach_iscsi *first = &logins->attach[target->first];
+
+	return target->from && target->count && !first->params.portal.ss.ss_family &&
+	       first->attach.why.err != EINTR;
+}
+
+static void drop_unresolved(struct iscsi_logins *logins)
+{
+	struct iscsi_target *target = logins->targets.target;
+	bool others = false;
+
+	for (unsigned i = 0; i < logins->targets.count; i++)
+		others |= target[i].count && !is_unresolved(logins, &target[i]);
+	for (unsigned i = 0; i < logins->targets.count; i++) {
+		struct diag *why = &logins->attach[target[i].first].attach.why;
+
+		if (!is_unresolved(logins, &target[i]))
+			continue;
+		diag_ctx(why, "%s", target[i].from);
+		if (!others)
+			continue;
+		out_note(&logins->env->notes, "%s: %s", why->object, why->text);
+		logins->boot_config.problems++;
+		target[i].count = 0;
+	}
+}
+
+static void start_round(struct attach_group *group)
+{
+	struct iscsi_logins *logins = container_of(group, struct iscsi_logins, group);
+	static void (*const choose[])(struct iscsi_logins *) = { NULL, choose_tcp, choose_retries };
+	const unsigned rounds = sizeof(choose) / sizeof(*choose);
+
+	for (; logins->round < rounds && !group->pending; logins->round++) {
+		if (is_interrupted(logins) || (logins->round && logins->env->dry_run))
+			continue;
+		if (choose[logins->round])
+			choose[logins->round](logins);
+		iscsi_attach_start(group, logins->loop, logins->root, logins->attach, logins->count,
+			logins->until);
+	}
+	if (group->pending)
+		return;
+	drop_unresolved(logins);
+	adjust(logins);
+	logins->done(logins);
+}
+
+void iscsi_logins_start(struct iscsi_logins *logins, struct loop *loop)
+{
+	logins->loop = loop;
+	logins->round = 0;
+	logins->group.done = start_round;
+	start_round(&logins->group);
+}
+
+void iscsi_logins_cancel(struct iscsi_logins *logins)
+{
+	for (unsigned i = 0; i < logins->count && logins->group.pending; i++)
+		attach_cancel(&logins->attach[i].attach);
+}
+
+static void ignore_end(struct iscsi_logins *logins)
+{
+	(void)logins;
+}
+
+int iscsi_logins_run(struct iscsi_logins *logins, struct loop *loop, struct diag *diag)
+{
+	logins->done = ignore_end;
+	iscsi_logins_start(logins, loop);
+	return attach_run(loop, NULL, 0, diag);
 }
 
 void iscsi_logins_free(struct iscsi_logins *logins)

@@ -216,14 +216,13 @@ int iscsi_portal_uri(const char *portal, char uri[URI_MAX], int *tpgt, struct di
 	return 0;
 }
 
-/* Read IQN or IQN/LUN from the path of the URI, and resolve the portal. */
-static int read_path(struct iscsi_target *target, uint64_t until, struct diag *diag)
+/* Read the host, and IQN or IQN/LUN from the path of the URI. */
+static int read_place(struct iscsi_target *target, struct diag *diag)
 {
-	const char *unit = uri_unit(&target->uri);
-	uint64_t now = loop_clock();
+	const struct uri *uri = &target->uri;
+	const char *unit = uri_unit(uri);
 	struct diag why = { 0 };
-	uint32_t ms = 0;
-	int err = 0;
+	int err = 0, known;
 
 	snprintf(target->spelling, sizeof(target->spelling), "%s", target->uri.spelling);
 	target->carrier = strcmp(target->uri.scheme, "iser") ? ISCSI_TCP : ISCSI_ISER;
@@ -234,21 +233,23 @@ static int read_path(struct iscsi_target *target, uint64_t until, struct diag *d
 	if (!err && *unit && parse_u64(unit, 0, SCSI_LUN_ALL - 1, &target->lun, &why))
 		err = diag_set(
 			diag, DIAG_USAGE, why.err, "LUN in '%s': %s", target->spelling, why.text);
-	if (until)
-		ms = until > now + MSEC ? (uint32_t)((until - now) / MSEC) : 1;
-	return err ? err : uri_resolve(&target->uri, ISCSI_PORT, ms, &target->portal, diag);
+	if (err)
+		return err;
+	target->port = uri->port ? uri->port : ISCSI_PORT;
+	known = addr_known(&target->portal, uri->host, target->port, diag);
+	target->host = known ? NULL : uri->host;
+	return known < 0 ? known : 0;
 }
 
-static int read_uri(
-	struct iscsi_target *target, const char *text, uint64_t until, struct diag *diag)
+static int read_uri(struct iscsi_target *target, const char *text, struct diag *diag)
 {
 	int err = iscsi_uri_read(&target->uri, text, diag);
 
-	return err ? err : read_path(target, until, diag);
+	return err ? err : read_place(target, diag);
 }
 
 static int read_portal(struct iscsi_target *target, const struct iscsi_target_options *options,
-	const char *portal, uint64_t until, struct diag *diag)
+	const char *portal, struct diag *diag)
 {
 	const char *transport = first(options->transport, "auto", NULL);
 	char whole[URI_MAX];
@@ -259,7 +260,7 @@ static int read_portal(struct iscsi_target *target, const struct iscsi_target_op
 			diag, DIAG_USAGE, EINVAL, "--portal: invalid portal: expected HOST[:PORT]");
 	err = iscsi_portal_uri(portal, whole, &tpgt, diag);
 	if (!err)
-		err = read_uri(target, whole, until, diag);
+		err = read_uri(target, whole, diag);
 	if (err && (!diag->object[0] || !strncmp(diag->object, "iscsi://", 8)))
 		snprintf(diag->object, sizeof(diag->object), "--portal %.240s", portal);
 	if (err)
@@ -274,13 +275,14 @@ static int read_portal(struct iscsi_target *target, const struct iscsi_target_op
 }
 
 static int read_boot_target(struct iscsi_target *target, const struct iscsi_boot_target *entry,
-	const struct iscsi_boot_config *boot_config, uint64_t until, struct diag *diag)
+	const struct iscsi_boot_config *boot_config, struct diag *diag)
 {
 	struct uri *uri = &target->uri;
 	int err = uri_from_boot_target(uri, entry, diag);
 
+	target->from = entry->from;
 	if (!err)
-		err = read_path(target, until, diag);
+		err = read_place(target, diag);
 	if (err)
 		return diag_ctx(diag, "%s", entry->from), err;
 	add_key(uri, "initiator", boot_config ? boot_config->initiator : "");
@@ -303,7 +305,7 @@ static void wipe_target(struct iscsi_target *target)
 }
 
 static int read_boot_targets(const struct out_notes *notes, struct iscsi_boot_config *boot_config,
-	uint64_t until, struct iscsi_targets *targets, struct diag *diag)
+	struct iscsi_targets *targets, struct diag *diag)
 {
 	struct diag last = { 0 };
 
@@ -311,7 +313,7 @@ static int read_boot_targets(const struct out_notes *notes, struct iscsi_boot_co
 		struct iscsi_target *target = &targets->target[targets->count];
 		struct diag why = { 0 };
 
-		if (!read_boot_target(target, &boot_config->entry[i], boot_config, until, &why)) {
+		if (!read_boot_target(target, &boot_config->entry[i], boot_config, &why)) {
 			targets->count++;
 			continue;
 		}
@@ -332,7 +334,7 @@ static int read_boot_targets(const struct out_notes *notes, struct iscsi_boot_co
 
 int iscsi_targets_read(const struct out_notes *notes, char *const *operand, unsigned operands,
 	const struct iscsi_target_options *options, struct iscsi_boot_config *boot_config,
-	uint64_t until, struct iscsi_targets *targets, struct diag *diag)
+	struct iscsi_targets *targets, struct diag *diag)
 {
 	unsigned most = operands + options->portals.count + (boot_config ? boot_config->count : 0);
 	struct iscsi_target *list = calloc(most + 1, sizeof(*list));
@@ -350,13 +352,31 @@ int iscsi_targets_read(const struct out_notes *notes, char *const *operand, unsi
 		const char *word = operand[i];
 
 		if (!iscsi_is_plain_word(word))
-			err = read_uri(&list[targets->count++], word, until, diag);
+			err = read_uri(&list[targets->count++], word, diag);
 	}
 	if (!err && boot_config)
-		err = read_boot_targets(notes, boot_config, until, targets, diag);
+		err = read_boot_targets(notes, boot_config, targets, diag);
 	for (unsigned i = 0; !err && i < options->portals.count; i++)
-		err = read_portal(
-			&list[targets->count++], options, options->portals.item[i], until, diag);
+		err = read_portal(&list[targets->count++], options, options->portals.item[i], diag);
+	return err;
+}
+
+int iscsi_targets_resolve(struct iscsi_targets *targets, uint64_t until, struct diag *diag)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < targets->count && !err; i++) {
+		struct iscsi_target *target = &targets->target[i];
+		uint64_t now = loop_clock();
+		uint32_t ms = !until               ? 0
+			      : until > now + MSEC ? (uint32_t)((until - now) / MSEC)
+						   : 1;
+
+		if (target->host)
+			err = addr_resolve(&target->portal, target->host, target->port, ms, diag);
+		if (err)
+			diag_ctx(diag, "%s", target->spelling);
+	}
 	return err;
 }
 
