@@ -25,7 +25,7 @@ struct attach_srp {
 	struct srp_params *params; /* complete, except for find(); NULL: `host` is connected */
 	const char *line;          /* what to write to add_target instead of `params`, or NULL */
 	uint16_t lid;              /* the target's, instead of a GID; 0: none */
-	struct addr dest;          /* of `params`, for .attach.addr; family 0: none */
+	struct addr dest;          /* of `params`, for .attach.addr */
 	const char *dev;           /* local device and port; NULL and 0: choose */
 	unsigned port;
 	char *const *module_params; /* of ib_srp, "name=value" */
@@ -71,9 +71,10 @@ struct srp_target { /* zeroed, then set by the owner: word, timeout_ms; must not
 	struct attach_srp srp;
 	struct srp_params params;
 	struct uri uri;
-	const char *word;    /* the operand; NULL: options only */
-	const char *on_loss; /* of the URI */
-	uint32_t timeout_ms; /* overridden by the URI */
+	char host[SRP_VALUE]; /* of dest, if it is a name */
+	const char *word;     /* the operand; NULL: options only */
+	const char *on_loss;  /* of the URI */
+	uint32_t timeout_ms;  /* overridden by the URI */
 };
 /* Return true if the operand is a connection ("host6", "/dev/sda"): not a URI or string. */
 bool srp_is_device(const char *word);
@@ -82,8 +83,7 @@ int srp_device_host(int root, const char *word, struct kernel_srp *, struct diag
 /* Set params, and of srp: lid, luns.lun, dev and port. The options must outlive the target. */
 int srp_target_read(struct srp_target *, const struct srp_options *, struct diag *);
 void srp_target_keys(const char *uri, struct uri_key_names *); /* .keys of an applet */
-/* Set all that a connection needs. May block: resolves names. Errors: in srp.attach.why, with the
- * target as object. */
+/* Set all that a connection needs. Errors: in srp.attach.why, with the target as object. */
 int srp_target_prepare(struct srp_target *, int root, const struct srp_options *);
 void srp_target_ctx(const struct srp_target *, struct diag *); /* make it the diag's object */
 /* Return "0002c903004ed0b2 at fe80…:0002c903004ed0b3", "… at 10.0.0.1:5555". */

@@ -64,9 +64,10 @@ enum srp_opt {
 	SRP_OPTS,
 };
 
+#define SRP_VALUE 80
 struct srp_params {
 	/* as written to add_target, "": unset; dest and src may be names until resolved */
-	char value[SRP_OPTS][80];
+	char value[SRP_OPTS][SRP_VALUE];
 };
 const char *kernel_srp_opt_name(enum srp_opt); /* "id_ext" */
 int kernel_srp_opt_find(const char *name);     /* '-' and '_' are equal; -1: none */
@@ -80,6 +81,10 @@ int kernel_srp_check(int root, const struct srp_params *, struct diag *);
 /* Resolve the names in dest and src of checked parameters. May block. Both must be of one address
  * family. *dest: the addresses of dest in that family, whose first is set; family 0: none. */
 int kernel_srp_resolve(struct srp_params *, struct addr *dest, struct diag *);
+/* Whether the host of dest is a name, to be resolved by the caller. */
+bool kernel_srp_dest_name(const struct srp_params *, char host[SRP_VALUE], uint16_t *port);
+/* Then set dest to its addresses, as kernel_srp_resolve() does. */
+int kernel_srp_set_addrs(struct srp_params *, struct addr *dest, struct diag *);
 void kernel_srp_set_dest(struct srp_params *, const struct addr *);
 #define SRP_LINE 1024 /* an add_target string without newline */
 void kernel_srp_line(const struct srp_params *, char line[SRP_LINE]);

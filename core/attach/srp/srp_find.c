@@ -179,8 +179,10 @@ void srp_find(struct attach *attach)
 {
 	struct attach_srp *srp = container_of(attach, struct attach_srp, attach);
 
-	if (!attach_srp_incomplete(srp))
-		attach_step(attach, 0);
+	if (attach->host)
+		kernel_srp_set_addrs(srp->params, attach->addr, &attach->why);
+	if (attach->why.err || !attach_srp_incomplete(srp))
+		attach_step(attach, -attach->why.err);
 	else
 		attach_load(attach,
 			&(struct child_call){ .fn = load_umad,

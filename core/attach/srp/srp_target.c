@@ -254,9 +254,11 @@ int srp_target_prepare(struct srp_target *target, int root, const struct srp_opt
 		err = check_loss(target, root, diag);
 	if (!err && !srp->existed && !attach_srp_incomplete(srp))
 		err = kernel_srp_check(root, &target->params, diag);
-	if (!err)
+	if (!err && kernel_srp_dest_name(&target->params, target->host, &srp->attach.port))
+		srp->attach.host = target->host;
+	else if (!err)
 		err = kernel_srp_resolve(&target->params, &srp->dest, diag);
-	if (srp->dest.ss.ss_family)
+	if (srp->attach.host || srp->dest.ss.ss_family)
 		srp->attach.addr = &srp->dest;
 	srp->module_params = (char *const *)options->module_params.item;
 	srp->module_param_count = options->module_params.count;

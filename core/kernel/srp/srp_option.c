@@ -373,22 +373,24 @@ static bool has_port(const char *dest)
 	       (dest[0] == '[' || strchr(dest, ':') == colon);
 }
 
-int kernel_srp_resolve(struct srp_params *params, struct addr *dest, struct diag *diag)
+bool kernel_srp_dest_name(const struct srp_params *params, char host[SRP_VALUE], uint16_t *port)
+{
+	const char *value = params->value[SRP_OPT_DEST], *colon = strrchr(value, ':');
+	struct addr addr;
+	uint64_t number;
+
+	if (!has_port(value) || *value == '[' || parse_u64(colon + 1, 1, 65535, &number, NULL))
+		return false;
+	*port = (uint16_t)number;
+	snprintf(host, SRP_VALUE, "%.*s", (int)(colon - value), value);
+	return !addr_known(&addr, host, *port, NULL);
+}
+
+int kernel_srp_set_addrs(struct srp_params *params, struct addr *dest, struct diag *diag)
 {
 	struct addr src;
 	int err;
 
-	*dest = (struct addr){ 0 };
-	if (!given(params, SRP_OPT_DEST))
-		return 0;
-	if (!has_port(params->value[SRP_OPT_DEST]))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid dest '%s': expected HOST:PORT or [IPV6]:PORT; SRP has no default "
-			"port",
-			params->value[SRP_OPT_DEST]);
-	err = resolve(params, SRP_OPT_DEST, dest, diag);
-	if (err)
-		return err;
 	kernel_srp_set_dest(params, dest);
 	if (!given(params, SRP_OPT_SRC))
 		return 0;
@@ -402,6 +404,22 @@ int kernel_srp_resolve(struct srp_params *params, struct addr *dest, struct diag
 			params->value[SRP_OPT_SRC], params->value[SRP_OPT_DEST]);
 	kernel_srp_set_dest(params, dest);
 	return 0;
+}
+
+int kernel_srp_resolve(struct srp_params *params, struct addr *dest, struct diag *diag)
+{
+	int err;
+
+	*dest = (struct addr){ 0 };
+	if (!given(params, SRP_OPT_DEST))
+		return 0;
+	if (!has_port(params->value[SRP_OPT_DEST]))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid dest '%s': expected HOST:PORT or [IPV6]:PORT; SRP has no default "
+			"port",
+			params->value[SRP_OPT_DEST]);
+	err = resolve(params, SRP_OPT_DEST, dest, diag);
+	return err ? err : kernel_srp_set_addrs(params, dest, diag);
 }
 
 void kernel_srp_line(const struct srp_params *params, char line[SRP_LINE])
