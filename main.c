@@ -2,6 +2,7 @@
 /* Find the applet by argv[0] or argv[1], run it, and turn its failure into a line, a JSON error and
  * an exit status. core/base/opt.c parses the arguments. */
 #include "applet.h"
+#include "kernel_identity.h"
 #include "resolve.h"
 #include "uri.h"
 #include <errno.h>
@@ -402,6 +403,20 @@ int applet_main(int argc, char **word)
 		base_name(word[at]));
 	status = run_applet(applet, name, argc - at, word + at, !at);
 	return status && (of ? at == 1 : !at && applet->subs) ? EXIT_FAILED : status;
+}
+
+int applet_exec(int argc, char **word)
+{
+	char **argv = calloc((size_t)argc + 2, sizeof(*argv));
+
+	if (argv) {
+		kernel_identity_pass();
+		argv[0] = "rdmastor";
+		memcpy(argv + 1, word, (size_t)argc * sizeof(*argv));
+		execv("/proc/self/exe", argv);
+	}
+	free(argv);
+	return applet_main(argc, word);
 }
 
 int main(int argc, char **argv)

@@ -6,6 +6,7 @@
 #include "attach_boot.h"
 #include "disk_open.h"
 #include "export.h"
+#include "iscsi_monitor.h"
 #include "kernel_boot.h"
 #include "kernel_identity.h"
 #include "kernel_nbd.h"
@@ -102,6 +103,12 @@ static void put_text(const char *text, void *arg)
 	out_text(listed->call->out, NULL, NULL, "%s", text);
 }
 
+static void put_device(const char *path, void *arg)
+{
+	if (!strncmp(path, "/dev/", 5))
+		put_text(path, arg);
+}
+
 static void put_line(const char *text, void *arg)
 {
 	const struct listed *listed = arg;
@@ -114,7 +121,7 @@ static void put_plan(const char *uri, void *arg)
 	struct listed *listed = arg;
 
 	out_line(listed->call->out, "%s: %s: would be attached by %s", listed->job->from, uri,
-		listed->job->argv[0]);
+		listed->job->applet);
 	listed->plans++;
 }
 
@@ -122,26 +129,25 @@ static void put_missing(const char *module, void *arg)
 {
 	const struct listed *listed = arg;
 
-	out_text(listed->call->out, NULL, NULL, "%s", module);
+	put_text(module, arg);
 	attach_warn_missing(&listed->call->notes, module);
 }
 
-/* What an applet finds in kernel parameters and firmware has URIs in its result. */
 static void show_plan(struct call *call, const struct boot_job *job)
 {
 	struct listed listed = { call, job, 0 };
 
 	if (!job->disk && (!job->why.err || boot_partly(job))) {
 		out_list(call->out, "uris");
-		boot_result_texts(job, "uri", "", put_text, &listed);
+		boot_uris(job, put_text, &listed);
 		out_end(call->out);
-		boot_result_texts(job, "uri", "", put_plan, &listed);
+		boot_uris(job, put_plan, &listed);
 	}
 	out_list(call->out, "missing_modules");
-	boot_result_texts(job, "missing_modules", "", put_missing, &listed);
+	boot_missing(job, put_missing, &listed);
 	out_end(call->out);
 	if (!listed.plans && !job->why.err)
-		out_line(call->out, "%s: would be attached by %s", name_of(job), job->argv[0]);
+		out_line(call->out, "%s: would be attached by %s", name_of(job), job->applet);
 }
 
 static void show_job(struct call *call, const struct boot_job *job)
@@ -155,14 +161,13 @@ static void show_job(struct call *call, const struct boot_job *job)
 		out_text(out, "uri", NULL, "%s", job->disk->uri);
 	out_text(out, "from", NULL, "%s", job->from);
 	out_text(out, "via", NULL, "%s", kernel_boot_via_name(job->disk ? job->disk->via : 0));
-	if (job->argv[0])
-		out_text(out, "applet", NULL, "%s", job->argv[0]);
+	if (job->applet)
+		out_text(out, "applet", NULL, "%s", job->applet);
 	if (!opts->common.dry_run) {
 		out_list(out, "devices");
-		boot_result_texts(job, "device", "/dev/", put_text, &listed);
+		boot_devices(job, put_device, &listed);
 		out_end(out);
-		boot_result_texts(job, "device", "/dev/", put_line, &listed);
-		boot_result_texts(job, "directory", "/", put_line, &listed);
+		boot_devices(job, put_line, &listed);
 	} else {
 		show_plan(call, job);
 	}
@@ -248,7 +253,8 @@ static int read_params(struct booting *b, int root)
 	b->boot.deadline = never ? 0 : loop_clock() + ms * MSEC;
 	b->boot.dir = opts->mount;
 	b->boot.dry_run = opts->common.dry_run;
-	b->boot.verbose = opts->common.verbose;
+	b->boot.notes = call->notes;
+	b->boot.root = root;
 	return 0;
 }
 
@@ -301,7 +307,7 @@ static int find_served(
 }
 
 /* Choose the random ID of this host before the children, which inherit it. Report a name made from
- * it; what the kernel command line or firmware names may have another one. */
+ * it. */
 static void choose_identity(const struct booting *b, int root)
 {
 	kernel_identity_run();
@@ -479,7 +485,7 @@ static int run(struct call *call)
 {
 	const struct boot_options *opts = call->opts;
 	struct booting b = { .call = call,
-		.boot = { .run = applet_main, .on_retry = report_retry } };
+		.boot = { .run = applet_exec, .on_retry = report_retry } };
 	int root, err = check_call(call);
 
 	if (err)
@@ -505,6 +511,10 @@ static int run(struct call *call)
 		explicit_bzero(b.operand, call->operands * sizeof(*b.operand));
 	free(b.operand);
 	kernel_boot_params_free(&b.params);
+	for (unsigned i = 0; i < call->operands; i++)
+		uri_hide(call->operand[i]); /* the session monitor is a fork of this process */
+	if (b.boot.has_iscsi)
+		iscsi_monitor_start(call, root, NULL);
 	close(root);
 	return err;
 }

@@ -64,7 +64,7 @@ static int run(struct call *call)
 		.uri = call->operands ? call->operand[0] : NULL,
 		.deadline = loop_clock() + (opts->no_timeout ? DAY_MS : opts->timeout_ms) * MSEC,
 		.verbose = opts->verbose,
-		.run = applet_main,
+		.run = applet_exec,
 		.port_mtu = rdma_port_mtu };
 	int err;
 

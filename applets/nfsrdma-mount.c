@@ -133,17 +133,13 @@ static void print_dry_run(struct call *call, const struct nfs_mount *m)
 {
 	char flags[200], all[NFS_OPTIONS_MAX + 256], options[OUT_SHELL(sizeof(all))],
 		source[OUT_SHELL(sizeof(m->source.name))], dir[OUT_SHELL(PATH_MAX)];
-	const char *modules[4] = { "nfs" };
-	unsigned n = 1;
+	const char *modules[NFS_MODULES];
 
 	kernel_nfs_flags_text(m->options.flags, flags, sizeof(flags));
 	snprintf(all, sizeof(all), "%s%s%s%s%s", m->options.remount ? "remount" : "",
 		m->options.remount && *flags ? "," : "", flags,
 		(*flags || m->options.remount) && m->data[0] ? "," : "", m->data);
-	if (m->options.major)
-		modules[n++] = m->options.major == 3 ? "nfsv3" : "nfsv4";
-	if (m->rdma)
-		modules[n++] = "rpcrdma";
+	nfs_mount_modules(m, modules);
 	attach_show_missing(call->out, &call->notes, m->attach.root, modules);
 	out_line(call->out, "mount -i -t nfs -o %s %s %s", out_shell(all, options, sizeof(options)),
 		out_shell(m->source.name, source, sizeof(source)),
@@ -162,8 +158,7 @@ static void print_uri(struct call *call, const struct mounting *g)
 		out_text(call->out, "uri", NULL, "%s", g->given);
 		return;
 	}
-	uri_start(uri, "nfs+rdma", m->source.host, m->options.port);
-	uri_encode(uri, m->source.path);
+	nfs_mount_uri(m, uri);
 	out_text(call->out, "uri", NULL, "%s", uri);
 }
 

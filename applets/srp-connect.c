@@ -144,46 +144,30 @@ static int attach_all(const struct work *w)
 /* ---- Results. */
 
 /* A dry run prints the string even if no port can be used. */
-static void choose_port(const struct connection *c, struct srp_local *local)
-{
-	const struct attach_srp *srp = &c->target.srp;
-	struct diag why = { 0 };
-	char others[200];
-
-	if (kernel_srp_port(srp->attach.root, srp->params, srp->dev, srp->port, local, others,
-		    sizeof(others), &why)) {
-		call_warn(c->call, "%s", why.text);
-		*local = (struct srp_local){ 0 };
-	} else if (others[0]) {
-		call_note(c->call, "using %s port %u; select another with -i and -p: %s",
-			local->dev, local->port, others);
-	}
-}
-
 static int show_plan(struct connection *c)
 {
 	const struct srp_params *params = &c->target.params;
 	struct out *out = c->call->out;
-	struct kernel_srp *list;
-	const struct kernel_srp *there = NULL;
-	char line[SRP_LINE], word[OUT_SHELL(SRP_LINE)], text[200],
+	char line[SRP_LINE], word[OUT_SHELL(SRP_LINE)], text[200], others[200],
 		where[100] = "add_target of the port";
 	struct srp_local local;
-	unsigned count;
-	int err = kernel_srp_list(
-		c->target.srp.attach.root, &list, &count, &c->target.srp.attach.why);
+	struct kernel_srp host;
+	struct diag no_port = { 0 };
+	int there = srp_target_find(
+		&c->target.srp, &local, others, &host, &no_port, &c->target.srp.attach.why);
 
-	if (err)
-		return err;
-	choose_port(c, &local);
-	for (unsigned i = 0; i < count && !there; i++)
-		there = kernel_srp_fits(&list[i], params, local.dev[0] ? &local : NULL) ? &list[i]
-											: NULL;
+	if (there < 0)
+		return there;
+	if (no_port.err)
+		call_warn(c->call, "%s", no_port.text);
+	else if (others[0])
+		call_note(c->call, "using %s port %u; select another with -i and -p: %s", local.dev,
+			local.port, others);
 	kernel_srp_line(params, line);
 	out_bool(out, "connected", NULL, there);
 	out_bool(out, "existed", NULL, there);
 	if (there)
-		out_text(out, "host", NULL, "%s", there->host);
+		out_text(out, "host", NULL, "%s", host.host);
 	if (local.dev[0]) {
 		snprintf(where, sizeof(where), "srp-%s-%u/add_target", local.dev, local.port);
 		out_text(out, "rdma_device", NULL, "%s", local.dev);
@@ -193,7 +177,7 @@ static int show_plan(struct connection *c)
 	srp_loss_show(out, &c->target.srp.tmo);
 	if (there)
 		out_line(out, "%s: already connected as %s", srp_target_text(params, text),
-			there->host);
+			host.host);
 	else
 		out_line(out, "%s: would connect by writing to %s:", srp_target_text(params, text),
 			where);
@@ -201,7 +185,6 @@ static int show_plan(struct connection *c)
 		attach_show_missing(out, &c->call->notes, c->target.srp.attach.root,
 			(const char *[]){ "ib_srp", NULL });
 	out_line(out, "%s", out_shell(line, word, sizeof(word)));
-	free(list);
 	return 0;
 }
 

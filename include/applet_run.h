@@ -30,8 +30,3 @@ void applet_run_texts(const struct applet_run *, const char *key, const char *st
 	void (*each)(const char *text, void *arg), void *arg);
 /* Read the error under a top-level key of the document. The diag is unchanged if there is none. */
 void applet_run_error(const struct applet_run *, const char *key, struct diag *);
-/* Pass the errors in the document's lists of results. */
-void applet_run_failures(
-	const struct applet_run *, void (*each)(const struct diag *, void *arg), void *arg);
-/* Return true if one of these results is a success. */
-bool applet_run_partly(const struct applet_run *);

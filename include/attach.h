@@ -132,6 +132,8 @@ bool attach_is_gone(int root, const char *word);
 void attach_show_missing(
 	struct out *, const struct out_notes *, int root, const char *const *modules);
 void attach_warn_missing(const struct out_notes *, const char *module);
+void attach_each_missing(int root, const char *const *modules,
+	void (*each)(const char *module, void *arg), void *arg);
 /* The wait of a SCSI initiator for the LUNs of a host. */
 struct attach_luns { /* zeroed, then set before connect ends (core/attach/attach_row.h) */
 	unsigned host;

@@ -1,41 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Attach what this machine boots from: each disk by its own applet, all in parallel in child
- * processes, with retries until a deadline. */
+/* Attach what this machine boots from, all in parallel on one loop, with retries until a deadline.
+ * Only an export of a disk is a process of its own. */
 #pragma once
-#include "applet_run.h"
 #include "kernel_boot.h"
 #include "kernel_serving.h"
-
-#define BOOT_ARGS 10
+#include "loop.h"
+#include "out.h"
 
 struct boot_job {
 	struct boot *boot;
-	const struct boot_disk *disk; /* NULL: what the applet finds with --from-cmdline */
+	const struct boot_kind *kind; /* NULL: `why` is a usage error */
+	const char *applet;           /* the one that attaches the same; NULL: none */
+	const struct boot_disk *disk; /* NULL: what other parameters and the firmware name */
 	const char *from;             /* "rd.rdmastor", "rd.nvmf" */
-	char *argv[BOOT_ARGS];        /* applet and arguments, NULL-terminated */
 	bool done, retry_reported;
 	bool cut_short;       /* the deadline precedes the end of this attempt */
 	bool why_is_previous; /* `why` is of the previous attempt */
 	const char *existing; /* its device if already attached, or NULL */
 	struct diag why;      /* err 0: success */
-	char timeout[24];
-	struct applet_run run; /* the last one */
+	struct diag previous; /* `why` of the attempt before */
+	uint64_t until;       /* of the attempt */
+	void *request;        /* of its kind, of the last attempt; NULL: none */
 	struct loop_timer retry_timer;
 };
 
 struct boot { /* zeroed, then set by the owner */
 	struct loop *loop;
+	int root;          /* kernel_root() */
 	const char *dir;   /* where to mount an NFS root; NULL: don't */
 	uint64_t deadline; /* loop_clock(); 0: none */
-	bool dry_run, verbose;
+	bool dry_run;
+	struct out_notes notes;                    /* verbose: print the steps, too */
 	bool skip_nvmf, skip_iscsi, skip_nfs;      /* leave these parameters to other programs */
-	int (*run)(int argc, char **argv);         /* applet_main(); called in the child */
+	int (*run)(int argc, char **argv);         /* an applet, in a child */
 	void (*on_retry)(const struct boot_job *); /* once per job, before its first retry */
 
 	struct boot_job *job; /* filled in */
 	unsigned jobs;
 	unsigned pending; /* jobs not done; the loop stops at 0 */
 	bool stopping;
+	bool has_iscsi; /* there are iSCSI sessions: start their monitor */
 };
 /* Choose the applet that attaches the disk, by URI and `via`. The caller adds the URI to diag. */
 int boot_choose_applet(const struct boot_disk *, const char **applet, struct diag *);
@@ -46,15 +50,17 @@ int boot_plan(struct boot *, const struct boot_params *, const struct boot_disk 
 	unsigned operands, const struct kernel_serving *, struct diag *);
 /* Start all jobs. Run the loop afterwards, unless pending is 0. */
 void boot_start(struct boot *);
-/* End all attempts; the loop stops when the children have ended. */
+/* End all attempts; the loop stops when they have ended. */
 void boot_stop(struct boot *);
 void boot_free(struct boot *);
 
-/* Pass each string under a key of the job's document, at any depth, that begins with `start`. */
-void boot_result_texts(const struct boot_job *, const char *key, const char *start,
-	void (*each)(const char *text, void *arg), void *arg);
-/* Return true if the job failed, but attached some of what its applet found. */
+/* Pass each block device, and the directory of a mount. */
+void boot_devices(const struct boot_job *, void (*each)(const char *text, void *arg), void *arg);
+/* In a dry run: pass the URI of each disk, and each kernel module that is missing. */
+void boot_uris(const struct boot_job *, void (*each)(const char *text, void *arg), void *arg);
+void boot_missing(const struct boot_job *, void (*each)(const char *text, void *arg), void *arg);
+/* Return true if the job failed, but attached some of its disks. */
 bool boot_partly(const struct boot_job *);
-/* Pass the failures in the job's document, except the one that is `why`. */
+/* Pass the failures of the job's disks, except the one that is `why`. */
 void boot_other_failures(
 	const struct boot_job *, void (*each)(const struct diag *, void *arg), void *arg);

@@ -15,3 +15,8 @@ struct nfs_cli_options {         /* a member `cli` of the applet's options */
  * timeout. */
 int nfs_mount_read(const struct out_notes *, const char *given, const struct nfs_cli_options *,
 	struct nfs_mount *, uint32_t *timeout_ms, struct diag *);
+/* Print the source as a URI. */
+void nfs_mount_uri(const struct nfs_mount *, char uri[URI_MAX]);
+#define NFS_MODULES 4
+/* List the kernel modules that the mount needs; NULL ends them. */
+void nfs_mount_modules(const struct nfs_mount *, const char *modules[NFS_MODULES]);

@@ -61,8 +61,8 @@ struct nvmf_target { /* contains pointers into itself: must not be copied or mov
 int nvmf_target_read(struct nvmf_target *, const struct attach_env *, int root,
 	const struct nvmf_options *, const char *uri, struct diag *);
 void nvmf_target_keys(const char *uri, struct uri_key_names *); /* .keys of an applet */
-#define NVMF_LOOKUPS 16 /* in parallel */
-struct nvmf_lookups {   /* zeroed, then set by the owner; must not move */
+#define NVMF_LOOKUPS 16                                         /* in parallel */
+struct nvmf_lookups { /* zeroed, then set by the owner; must not move */
 	struct loop *loop;
 	struct nvmf_target *const *target;
 	unsigned count;
@@ -186,6 +186,8 @@ struct nvmf_job { /* one result: a connection, or a discovery controller that fa
 	const char *from;      /* "command line", "/etc/nvme/discovery.conf line 3" */
 	const char *discovery; /* URI of the controller that reports it; NULL: none */
 	bool target_valid;
+	bool discover; /* a discovery controller */
+	bool hidden;   /* not a result: a duplicate, or a discovery controller that answered */
 	struct nvmf_target target;
 	struct attach_nvme nvme;
 	struct diag why;
@@ -193,7 +195,7 @@ struct nvmf_job { /* one result: a connection, or a discovery controller that fa
 	/* private from here */
 	struct nvmf_all *all;
 	struct nvmf_options options;
-	bool discover, done, hidden;
+	bool done;
 	struct nvmf_query *query;
 };
 struct nvmf_all { /* zeroed, then set by the owner */
@@ -204,6 +206,7 @@ struct nvmf_all { /* zeroed, then set by the owner */
 	const struct nvmf_options *options;
 	const char *config; /* a file; NULL: those in /etc/nvme, unless the command line has URIs */
 	bool from_cmdline, nbft, no_wait, referrals, retry, plan; /* plan: connect nothing */
+	uint32_t limit_ms; /* of each query and connection; 0: the usual one */
 	int root;
 	/* Called for each result but duplicates, in input order, as early as possible. */
 	void (*on_result)(struct nvmf_all *, struct nvmf_job *);
@@ -220,8 +223,8 @@ struct nvmf_all { /* zeroed, then set by the owner */
 /* Check options and read the configuration. *any: there is something to do. Call nvmf_all_free()
  * also on failure. */
 int nvmf_all_read(struct nvmf_all *, bool *any, struct diag *);
-/* Connect all. Return -errno, or 0: done() is called once, maybe inside this or the cancel, and must
- * not free them. */
+/* Connect all. Return -errno, or 0: done() is called once, maybe inside this or the cancel, and
+ * must not free them. */
 int nvmf_all_start(struct nvmf_all *, struct diag *);
 /* End and roll back what is in progress. */
 void nvmf_all_cancel(struct nvmf_all *);

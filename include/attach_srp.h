@@ -86,6 +86,11 @@ void srp_target_keys(const char *uri, struct uri_key_names *); /* .keys of an ap
 /* Set all that a connection needs. Errors: in srp.attach.why, with the target as object. */
 int srp_target_prepare(struct srp_target *, int root, const struct srp_options *);
 void srp_target_ctx(const struct srp_target *, struct diag *); /* make it the diag's object */
+/* For a dry run: choose the local port and find the connection of a target. local: dev "" if no
+ * port can be used, for the reason no_port; others: further ports. Return 1 if it is connected, as
+ * *there, 0 if not, or -errno. */
+int srp_target_find(const struct attach_srp *, struct srp_local *, char others[200],
+	struct kernel_srp *there, struct diag *no_port, struct diag *);
 /* Return "0002c903004ed0b2 at fe80…:0002c903004ed0b3", "… at 10.0.0.1:5555". */
 const char *srp_target_text(const struct srp_params *, char text[200]);
 

@@ -26,6 +26,8 @@ void kernel_identity_random(uint8_t uuid[16]); /* generate a UUID of version 4 *
 /* Return the random ID of this host in this run, for a machine without one. The first call chooses
  * it; children inherit it. Not thread-safe. */
 const uint8_t *kernel_identity_run(void);
+/* Put it into the environment, for the same program to find it there. */
+void kernel_identity_pass(void);
 
 /* Identity of a served disk: the same after a restart, different on another host. It is a hash of
  * the host's identity (DMI UUID, machine-id, host ID or boot ID) and of the disk's own: the WWID of

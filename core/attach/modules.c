@@ -19,19 +19,38 @@ static bool is_missing(int root, const char *release, const char *module)
 	return false;
 }
 
-void attach_show_missing(
-	struct out *out, const struct out_notes *notes, int root, const char *const *modules)
+void attach_each_missing(int root, const char *const *modules,
+	void (*each)(const char *module, void *arg), void *arg)
 {
 	char release[128];
 
 	if (kernel_release(root, release, sizeof(release)))
 		return;
-	out_list(out, "missing_modules");
 	for (; *modules; modules++)
-		if (is_missing(root, release, *modules)) {
-			out_text(out, NULL, NULL, "%s", *modules);
-			attach_warn_missing(notes, *modules);
-		}
+		if (is_missing(root, release, *modules))
+			each(*modules, arg);
+}
+
+struct shown {
+	struct out *out;
+	const struct out_notes *notes;
+};
+
+static void show_missing(const char *module, void *arg)
+{
+	const struct shown *to = arg;
+
+	out_text(to->out, NULL, NULL, "%s", module);
+	attach_warn_missing(to->notes, module);
+}
+
+void attach_show_missing(
+	struct out *out, const struct out_notes *notes, int root, const char *const *modules)
+{
+	struct shown to = { out, notes };
+
+	out_list(out, "missing_modules");
+	attach_each_missing(root, modules, show_missing, &to);
 	out_end(out);
 }
 

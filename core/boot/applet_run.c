@@ -111,56 +111,6 @@ void applet_run_error(const struct applet_run *run, const char *key, struct diag
 		read_error(why, error);
 }
 
-/* Pass each object in a list of the document with its error, or NULL. */
-static void each_result(const struct applet_run *run,
-	void (*each)(const cJSON *result, const cJSON *error, void *arg), void *arg)
-{
-	const cJSON *list, *result;
-
-	cJSON_ArrayForEach(list, run->result) if (cJSON_IsArray(list))
-		cJSON_ArrayForEach(result, list) if (cJSON_IsObject(result))
-			each(result, cJSON_GetObjectItemCaseSensitive(result, "error"), arg);
-}
-
-struct failures {
-	void (*each)(const struct diag *why, void *arg);
-	void *arg;
-};
-
-static void put_failure(const cJSON *result, const cJSON *error, void *arg)
-{
-	const struct failures *to = arg;
-	struct diag why;
-
-	if (!error)
-		return;
-	read_error(&why, error);
-	diag_ctx(&why, "%s", text_of(result, "uri"));
-	to->each(&why, to->arg);
-}
-
-void applet_run_failures(
-	const struct applet_run *run, void (*each)(const struct diag *why, void *arg), void *arg)
-{
-	struct failures to = { each, arg };
-
-	each_result(run, put_failure, &to);
-}
-
-static void any_success(const cJSON *result, const cJSON *error, void *arg)
-{
-	(void)result;
-	*(bool *)arg |= !error;
-}
-
-bool applet_run_partly(const struct applet_run *run)
-{
-	bool partly = false;
-
-	each_result(run, any_success, &partly);
-	return partly;
-}
-
 static void ended(struct child_call *call)
 {
 	struct applet_run *run = container_of(call, struct applet_run, call);

@@ -57,3 +57,21 @@ int nfs_mount_read(const struct out_notes *notes, const char *given,
 		    : read_cmdline(notes, m, timeout_ms, diag);
 	return err ? err : read_cli(cli, &m->options, diag);
 }
+
+void nfs_mount_uri(const struct nfs_mount *m, char uri[URI_MAX])
+{
+	uri_start(uri, "nfs+rdma", m->source.host, m->options.port);
+	uri_encode(uri, m->source.path);
+}
+
+void nfs_mount_modules(const struct nfs_mount *m, const char *modules[NFS_MODULES])
+{
+	unsigned n = 0;
+
+	modules[n++] = "nfs";
+	if (m->options.major)
+		modules[n++] = m->options.major == 3 ? "nfsv3" : "nfsv4";
+	if (m->rdma)
+		modules[n++] = "rpcrdma";
+	modules[n] = NULL;
+}

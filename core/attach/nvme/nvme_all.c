@@ -52,10 +52,13 @@ static void note_retry(const struct nvmf_job *job, const struct diag *why)
 			why->text);
 }
 
-static void start(struct attach *attach, struct nvmf_all *all)
+/* timeout_ms: of its URI or of all; 0: none */
+static void start(struct attach *attach, struct nvmf_all *all, uint32_t timeout_ms)
 {
+	uint32_t limit_ms = all->limit_ms ? all->limit_ms : ATTEMPT_MS;
+
 	attach->deadline = all->until;
-	attach->limit_ms = ATTEMPT_MS;
+	attach->limit_ms = timeout_ms && timeout_ms < limit_ms ? timeout_ms : limit_ms;
 	attach->retry_ms = all->retry ? RETRY_MS : 0;
 	all->pending++;
 	attach_start(attach);
@@ -133,7 +136,7 @@ static void start_connection(struct nvmf_job *job)
 	attach->no_wait |= all->no_wait;
 	attach->done = connected;
 	attach->retrying = retry_connection;
-	start(attach, all);
+	start(attach, all, job->target.timeout_ms);
 }
 
 /* ---- A discovery controller and its records. */
@@ -268,7 +271,7 @@ static void start_query(struct nvmf_job *job)
 	query->user = job;
 	query->attach.done = answered;
 	query->attach.retrying = retry_query;
-	start(&query->attach, job->all);
+	start(&query->attach, job->all, job->target.timeout_ms);
 }
 
 /* ---- Input. */

@@ -268,6 +268,30 @@ int srp_target_prepare(struct srp_target *target, int root, const struct srp_opt
 	return err;
 }
 
+int srp_target_find(const struct attach_srp *srp, struct srp_local *local, char others[200],
+	struct kernel_srp *there, struct diag *no_port, struct diag *diag)
+{
+	int root = srp->attach.root, err, found = 0;
+	struct kernel_srp *list;
+	unsigned count;
+
+	*others = 0;
+	if (kernel_srp_port(root, srp->params, srp->dev, srp->port, local, others, 200, no_port)) {
+		*local = (struct srp_local){ 0 };
+		*others = 0;
+	}
+	err = kernel_srp_list(root, &list, &count, diag);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < count && !found; i++) {
+		found = kernel_srp_fits(&list[i], srp->params, local->dev[0] ? local : NULL);
+		if (found)
+			*there = list[i];
+	}
+	free(list);
+	return found;
+}
+
 /* ---- Printed. */
 
 const char *srp_loss_text(const struct srp_tmo *tmo, char text[200])

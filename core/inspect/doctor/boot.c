@@ -37,15 +37,15 @@ static void add_job(struct doctor *doctor, const struct boot_job *job)
 			"is attached already as %s", job->existing);
 	} else {
 		finding = doctor_add(doctor, DOCTOR_BOOT, "disk", DOCTOR_OK, what,
-			"would be attached by %s", job->argv[0]);
+			"would be attached by %s", job->applet);
 		if (!job->disk)
-			boot_result_texts(job, "uri", "", add_name, finding);
+			boot_uris(job, add_name, finding);
 	}
 	uri_hide(finding->object);
 	doctor_text(finding, "from", job->from);
 	doctor_text(finding, "via", kernel_boot_via_name(job->disk ? job->disk->via : 0));
-	if (job->argv[0])
-		doctor_text(finding, "applet", job->argv[0]);
+	if (job->applet)
+		doctor_text(finding, "applet", job->applet);
 }
 
 static void check_params(struct doctor *doctor, const struct boot_params *params)
@@ -54,9 +54,9 @@ static void check_params(struct doctor *doctor, const struct boot_params *params
 	struct boot boot = { .loop = doctor->loop,
 		.dir = "/",
 		.deadline = loop_clock() + doctor_remaining_ms(doctor, 2) * UINT64_C(1000000),
+		.root = doctor->root,
 		.dry_run = true,
-		.verbose = doctor->verbose,
-		.run = doctor->run };
+		.notes = { .name = "doctor", .quiet = true, .verbose = doctor->verbose } };
 	struct kernel_serving serving = { 0 };
 	struct diag diag = { 0 };
 

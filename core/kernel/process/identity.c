@@ -174,15 +174,25 @@ void kernel_identity_random(uint8_t uuid[16])
 	uuid_mark_random(uuid);
 }
 
+static const char run_id[] = "RDMASTOR_RUN_ID";
+
 const uint8_t *kernel_identity_run(void)
 {
 	static uint8_t uuid[16];
 	static bool made;
+	const char *inherited = getenv(run_id);
 
-	if (!made)
+	if (!made && (!inherited || !uuid_parse(uuid, inherited)))
 		kernel_identity_random(uuid);
 	made = true;
 	return uuid;
+}
+
+void kernel_identity_pass(void)
+{
+	char text[UUID_TEXT];
+
+	setenv(run_id, uuid_text(text, kernel_identity_run()), 1);
 }
 
 static void made_up(struct identity *identity)

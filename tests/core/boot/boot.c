@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Attaching at boot: the applet for each word, retries, the deadline, a stop. The applets here are
- * a function that prints what an applet would. */
+/* Attaching at boot: the kind and applet for each word, retries, the deadline, a stop. Kinds here
+ * are a row that ends as the host of the URI says; the applet in a child prints what export would.
+ */
 /* Link: leap */
-#include "attach_boot.h"
+#include "boot_kind.h"
 #include "says.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,64 +17,145 @@
 #define SECOND 1000000000ull
 
 static _Atomic unsigned *runs; /* shared with the children */
-static unsigned waited;
+static unsigned waited, frees;
 static struct boot boot;
 static struct boot_params words;
 static struct kernel_serving serving;
 
-static void failure(const char *code, const char *err, const char *hint)
+struct request {
+	struct boot_job *job;
+	struct loop_timer timer;
+	struct diag disk[3];
+	unsigned disks;
+};
+
+static void set_why(struct diag *why, enum diag_code code, int err, const char *object)
 {
-	printf("{\"error\":{\"code\":\"%s\",\"errno\":\"%s\",\"object\":\"it\",\"text\":\"some "
-	       "reason\"%s}}",
-		code, err, hint);
+	diag_set(why, code, err, "some reason");
+	diag_ctx(why, "%s", object);
 }
 
 /* Of three disks the first is attached, the third has a damaged table; the other is late, or
  * refuses the secret. */
-static void damage(const char *code, bool transient)
+static void damage(struct request *r, enum diag_code code)
 {
-	const bool fails = transient || !strcmp(code, "auth");
-
-	printf("{\"results\":[{\"uri\":\"a\"},{\"uri\":\"b\"");
-	if (fails)
-		printf(",\"error\":{\"code\":\"%s\",\"errno\":\"EACCES\",\"text\":\"no one\"}",
-			code);
-	printf("},{\"uri\":\"c\",\"error\":{\"code\":\"protocol\",\"errno\":\"EBADMSG\","
-	       "\"text\":\"bad table\"}}],\"error\":{\"code\":\"protocol\",\"errno\":"
-	       "\"EBADMSG\",\"object\":\"c\",\"text\":\"bad table\"}}");
+	r->disks = 3;
+	if (code) {
+		diag_set(&r->disk[1], code, EACCES, "no one");
+		diag_ctx(&r->disk[1], "b");
+	}
+	diag_set(&r->disk[2], DIAG_PROTOCOL, EBADMSG, "bad table");
+	diag_ctx(&r->disk[2], "c");
+	r->job->why = r->disk[2];
 }
 
-/* By the host of the URI. */
+static void end_attempt(struct loop_timer *timer)
+{
+	struct request *r = container_of(timer, struct request, timer);
+	struct boot_job *job = r->job;
+	const char *host = job->disk->uri;
+	unsigned run = *runs;
+
+	if (strstr(host, "damage-soon"))
+		damage(r, run == 1 ? DIAG_REFUSED : 0);
+	else if (strstr(host, "damage"))
+		damage(r, DIAG_AUTH);
+	else if (strstr(host, "never")) {
+		set_why(&job->why, DIAG_REFUSED, ECONNREFUSED, "it");
+		diag_hint(&job->why, "a way out");
+	} else if (strstr(host, "late"))
+		set_why(&job->why, run == 1 ? DIAG_REFUSED : DIAG_TIMEOUT,
+			run == 1 ? ECONNREFUSED : ETIMEDOUT, "it");
+	else if (strstr(host, "slow-modprobe") && run == 1)
+		set_why(&job->why, DIAG_NO_MODULE, ETIMEDOUT, "it");
+	else if (strstr(host, "away"))
+		set_why(&job->why, DIAG_TIMEOUT, ETIMEDOUT, "it");
+	else if (strstr(host, "module"))
+		set_why(&job->why, DIAG_NO_MODULE, ENOENT, "it");
+	else if (strstr(host, "secret"))
+		set_why(&job->why, DIAG_AUTH, EACCES, "it");
+	if (strstr(host, "slow-modprobe") && run > 1)
+		job->why = (struct diag){ 0 };
+	boot_attempt_done(job);
+}
+
+static int start(struct boot_job *job)
+{
+	struct request *r = job->request = calloc(1, sizeof(*r));
+
+	++*runs;
+	r->job = job;
+	r->timer.fire = end_attempt;
+	cr_assert_leq(job->until, loop_clock() + BOOT_ATTEMPT_MS * MSEC);
+	cr_assert(!job->boot->deadline || job->until <= job->boot->deadline);
+	cr_assert_eq(job->why.err, 0);
+	if (strstr(job->disk->uri, "soon/") && *runs == 1)
+		return diag_set(&job->why, DIAG_UNREACHABLE, EHOSTUNREACH, "some reason");
+	if (!strstr(job->disk->uri, "hangs"))
+		loop_timer_set(job->boot->loop, &r->timer, loop_clock() + MSEC);
+	return 0;
+}
+
+static void cancel(struct boot_job *job)
+{
+	struct request *r = job->request;
+
+	loop_timer_del(job->boot->loop, &r->timer);
+	diag_set(&job->why, DIAG_CLOSED, EINTR, "interrupted");
+	boot_attempt_done(job);
+}
+
+static void free_request(struct boot_job *job)
+{
+	free(job->request);
+	frees++;
+}
+
+static void devices(
+	const struct boot_job *job, void (*each)(const char *text, void *arg), void *arg)
+{
+	if (!job->why.err) {
+		each("/dev/a", arg);
+		each("/dev/b", arg);
+	}
+}
+
+static void failures(
+	const struct boot_job *job, void (*each)(const struct diag *why, void *arg), void *arg)
+{
+	const struct request *r = job->request;
+
+	for (unsigned i = 0; i < r->disks; i++)
+		if (r->disk[i].err)
+			each(&r->disk[i], arg);
+}
+
+static bool partly(const struct boot_job *job)
+{
+	return ((const struct request *)job->request)->disks;
+}
+
+static const struct boot_kind fake = { start, cancel, free_request, devices, NULL, NULL, failures,
+	partly };
+
+/* In a child: by the host of the URI. */
 static int applet(int argc, char **word)
 {
-	unsigned run = atomic_fetch_add(runs, 1);
-
+	atomic_fetch_add(runs, 1);
 	cr_assert_geq(argc, 2);
-	if (strstr(word[1], "soon") && !run)
-		failure("unreachable", "EHOSTUNREACH", "");
-	else if (strstr(word[1], "slow-modprobe") && !run)
-		failure("no-module", "ETIMEDOUT", "");
-	else if (strstr(word[1], "never"))
-		failure("refused", "ECONNREFUSED", ",\"hint\":\"a way out\"");
-	else if (strstr(word[1], "late") && run)
-		failure("timeout", "ETIMEDOUT", "");
-	else if (strstr(word[1], "late"))
-		failure("refused", "ECONNREFUSED", "");
-	else if (strstr(word[1], "away"))
-		failure("timeout", "ETIMEDOUT", "");
-	else if (strstr(word[1], "module"))
-		failure("no-module", "ENOENT", "");
-	else if (strstr(word[1], "secret"))
-		failure("auth", "EACCES", "");
-	else if (strstr(word[1], "damage"))
-		damage(strstr(word[1], "damage-soon") ? "refused" : "auth", !run);
-	else if (strstr(word[1], "hangs"))
+	if (strstr(word[1], "hangs"))
 		pause();
 	else if (strstr(word[1], "forks"))
 		_exit(printf("{\"devices\":[{\"device\":\"/dev/ublkb0\"}]}") && fflush(stdout));
-	else if (!strstr(word[1], "mute"))
-		printf("{\"disks\":[{\"device\":\"/dev/a\"},{\"device\":\"/dev/b\"}],\"device\":"
-		       "\"nvme0\"}");
+	else if (strstr(word[1], "refuses"))
+		printf("{\"error\":{\"code\":\"refused\",\"errno\":\"ECONNREFUSED\",\"object\":"
+		       "\"it\",\"text\":\"some reason\",\"hint\":\"a way out\"}}");
+	else if (!strstr(word[1], "mute")) {
+		printf("{\"device\":\"/dev/");
+		for (int i = 0; i < argc; i++)
+			printf("%s ", word[i]);
+		printf("\"}");
+	}
 	return 0;
 }
 
@@ -87,6 +170,7 @@ static void setup(void)
 	runs = mmap(NULL, sizeof(*runs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	cr_assert_neq(runs, MAP_FAILED);
 	boot = (struct boot){ .run = applet, .on_retry = waits };
+	waited = frees = 0;
 	cr_assert_eq(loop_new(&boot.loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 	words = (struct boot_params){ 0 };
 }
@@ -109,10 +193,19 @@ static struct boot_job *plan(const char *text)
 	return boot.job;
 }
 
+/* Another kind than export. */
+static void use_fake(void)
+{
+	for (unsigned i = 0; i < boot.jobs; i++)
+		if (boot.job[i].kind && boot.job[i].kind != &boot_export)
+			boot.job[i].kind = &fake;
+}
+
 static struct boot_job *attach(const char *text)
 {
 	struct boot_job *job = plan(text);
 
+	use_fake();
 	boot_start(&boot);
 	if (boot.pending)
 		loop_run(boot.loop);
@@ -131,9 +224,11 @@ Test(boot, succeeds)
 	char text[64] = "";
 
 	cr_assert_eq(job->why.err, 0);
-	boot_result_texts(job, "device", "/dev/", collect, text);
+	boot_devices(job, collect, text);
 	cr_assert_str_eq(text, "/dev/a /dev/b ");
 	cr_assert_eq(*runs, 1);
+	boot_free(&boot);
+	cr_assert_eq(frees, 1);
 }
 
 Test(boot, goes_to_the_background)
@@ -142,7 +237,7 @@ Test(boot, goes_to_the_background)
 	char text[64] = "";
 
 	cr_assert_eq(job->why.err, 0);
-	boot_result_texts(job, "device", "/dev/", collect, text);
+	boot_devices(job, collect, text);
 	cr_assert_str_eq(text, "/dev/ublkb0 ");
 }
 
@@ -157,8 +252,7 @@ Test(boot, is_there_already)
 	char text[64] = "";
 
 	serving = (struct kernel_serving){ &process, 1 };
-	boot_result_texts(
-		attach("iser://joe%secret@h/iqn.a:b/0,via=ublk"), "device", "/dev/", collect, text);
+	boot_devices(attach("iser://joe%secret@h/iqn.a:b/0,via=ublk"), collect, text);
 	cr_assert_str_eq(text, "/dev/ublkb7 ");
 	cr_assert_eq(*runs, 0);
 	cr_assert_eq(boot.job->why.err, 0);
@@ -171,6 +265,7 @@ Test(boot, tries_again)
 	cr_assert_eq(job->why.err, 0);
 	cr_assert_eq(waited, 1);
 	cr_assert_eq(*runs, 2);
+	cr_assert_eq(frees, 1, "of the first attempt");
 }
 
 Test(boot, tries_again_after_a_slow_modprobe)
@@ -189,6 +284,16 @@ Test(boot, until_the_deadline)
 	job = attach("nvme+tcp://never/nqn.x");
 	cr_assert_eq(*runs, 2);
 	cr_assert_eq(job->why.err, ECONNREFUSED);
+	diag_says(&job->why, DIAG_REFUSED, "it", "some_reason a_way_out");
+}
+
+Test(boot, until_the_deadline_in_a_child)
+{
+	struct boot_job *job;
+
+	boot.deadline = loop_clock() + 1900 * MSEC;
+	job = attach("nvme+tcp://refuses/nqn.x,via=ublk");
+	cr_assert_eq(*runs, 2);
 	diag_says(&job->why, DIAG_REFUSED, "it", "some_reason a_way_out");
 }
 
@@ -259,8 +364,8 @@ Test(boot, an_applet_that_says_nothing)
 	struct boot_job *job;
 
 	boot.deadline = loop_clock() + 900 * MSEC;
-	job = attach("nvme+tcp://mute/nqn.x");
-	diag_says(&job->why, DIAG_SYSTEM, "nvme+tcp://mute/nqn.x", "nvmf-connect result");
+	job = attach("nvme+tcp://mute/nqn.x,via=nbd");
+	diag_says(&job->why, DIAG_SYSTEM, "nvme+tcp://mute/nqn.x", "export result");
 }
 
 static void stop(struct loop_timer *timer)
@@ -271,50 +376,40 @@ static void stop(struct loop_timer *timer)
 
 Test(boot, stops)
 {
-	static const char *const hosts[] = { "nvme+tcp://hangs/nqn.x", "nvme+tcp://never/nqn.x" };
+	static const char *const hosts[] = { "nvme+tcp://hangs/nqn.x", "nvme+tcp://never/nqn.x",
+		"nbd://hangs,via=nbd" };
 	struct loop_timer timer = { .fire = stop };
-	struct boot_disk disk[2];
+	struct boot_disk disk[3];
 
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 3; i++)
 		kernel_boot_disk(&disk[i], hosts[i], "operand");
-	cr_assert_eq(boot_plan(&boot, &words, disk, 2, NULL, NULL), 0);
+	cr_assert_eq(boot_plan(&boot, &words, disk, 3, NULL, NULL), 0);
+	use_fake();
 	boot_start(&boot);
-	loop_timer_set(boot.loop, &timer, loop_clock() + 1);
+	loop_timer_set(boot.loop, &timer, loop_clock() + 500 * MSEC);
 	loop_run(boot.loop);
-	cr_assert(boot.job[0].done && boot.job[1].done);
-	diag_says(&boot.job[0].why, DIAG_SYSTEM, hosts[0], "nvmf-connect interrupted");
+	cr_assert(boot.job[0].done && boot.job[1].done && boot.job[2].done);
+	diag_says(&boot.job[0].why, DIAG_CLOSED, hosts[0], "interrupted");
+	diag_says(&boot.job[1].why, DIAG_REFUSED, "it", "some_reason");
+	diag_says(&boot.job[2].why, DIAG_SYSTEM, "nbd://hangs", "export interrupted");
+	cr_assert_eq(waited, 1, "the second one waited for its next attempt");
 }
 
-static void words_are(const struct boot_job *job, const char *wanted)
-{
-	char text[300] = "";
-
-	for (unsigned i = 0; job->argv[i]; i++)
-		collect(job->argv[i], text);
-	cr_assert(!strncmp(text, wanted, strlen(wanted)), "%s", text);
-}
-
-Test(boot, applets)
+Test(boot, kinds)
 {
 	static const struct {
-		const char *text, *words;
+		const char *text, *applet;
+		const struct boot_kind *kind;
 	} row[] = {
-		{ "nvme+rdma://h/nqn.x", "nvmf-connect nvme+rdma://h/nqn.x --json " },
-		{ "nvme+tcp://h", "nvmf-connect-all nvme+tcp://h --json " },
-		{ "nvme+tcp://h/nqn.2014-08.org.nvmexpress.discovery",
-			"nvmf-connect-all nvme+tcp://h/nqn.2014-08.org.nvmexpress.discovery "
-			"--json " },
-		{ "iser://h/iqn.2024-01.a:b/0,via=kernel",
-			"iser-login iser://h/iqn.2024-01.a:b/0 --json " },
-		{ "iscsi:h::::iqn.2024-01.a:b", "iser-login iscsi:h::::iqn.2024-01.a:b --json " },
-		{ "srp+cm://h:5555/0002c903004ed0b2/0002c903004ed0b2",
-			"srp-connect srp+cm://h:5555/0002c903004ed0b2/0002c903004ed0b2 --json " },
-		{ "nfs+rdma://h/x", "nfsrdma-mount nfs+rdma://h/x /sysroot --json " },
-		{ "nbd://h,via=ublk", "export nbd://h --daemon --ublk --json " },
-		{ "nbd://h,via=nbd", "export nbd://h --daemon --nbd-dev --json " },
-		{ "/srv/image,via=nbd", "export /srv/image --daemon --nbd-dev --json " },
-		{ "iscsi:h::::iqn.2024-01.a:b,via=ublk",
-			"export iscsi:h::::iqn.2024-01.a:b --daemon --ublk --json " },
+		{ "nvme+rdma://h/nqn.x", "nvmf-connect", &boot_nvme },
+		{ "nvme+tcp://h", "nvmf-connect-all", &boot_nvme },
+		{ "nvme+tcp://h/nqn.2014-08.org.nvmexpress.discovery", "nvmf-connect-all",
+			&boot_nvme },
+		{ "iser://h/iqn.2024-01.a:b/0,via=kernel", "iser-login", &boot_iscsi },
+		{ "iscsi:h::::iqn.2024-01.a:b", "iser-login", &boot_iscsi },
+		{ "srp+cm://h:5555/0002c903004ed0b2/0002c903004ed0b2", "srp-connect", &boot_srp },
+		{ "nfs+rdma://h/x", "nfsrdma-mount", &boot_nfs },
+		{ "nbd://h,via=ublk", "export", &boot_export },
 	};
 
 	boot.dir = "/sysroot";
@@ -322,7 +417,31 @@ Test(boot, applets)
 		const struct boot_job *job = plan(row[i].text);
 
 		cr_assert_eq(job->why.err, 0, "%s: %s", row[i].text, job->why.text);
-		words_are(job, row[i].words);
+		cr_assert_str_eq(job->applet, row[i].applet);
+		cr_assert_eq(job->kind, row[i].kind, "%s", row[i].text);
+		boot_free(&boot);
+	}
+}
+
+Test(boot, words_of_export)
+{
+	static const struct {
+		const char *text, *words;
+	} row[] = {
+		{ "nbd://h,via=ublk", "/dev/export nbd://h --daemon --ublk --json --timeout " },
+		{ "nbd://h,via=nbd", "/dev/export nbd://h --daemon --nbd-dev --json --timeout " },
+		{ "/srv/image,via=nbd", "/dev/export /srv/image --daemon --nbd-dev --json " },
+		{ "iscsi:h::::iqn.2024-01.a:b,via=ublk",
+			"/dev/export iscsi:h::::iqn.2024-01.a:b --daemon --ublk --json " },
+	};
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		const struct boot_job *job = attach(row[i].text);
+		char text[300] = "";
+
+		cr_assert_eq(job->why.err, 0, "%s: %s", row[i].text, job->why.text);
+		boot_devices(job, collect, text);
+		cr_assert(!strncmp(text, row[i].words, strlen(row[i].words)), "%s", text);
 		boot_free(&boot);
 	}
 }
@@ -377,9 +496,12 @@ Test(boot, words_of_others)
 	boot.dir = "/root";
 	cr_assert_eq(boot_plan(&boot, &words, NULL, 0, NULL, NULL), 0);
 	cr_assert_eq(boot.jobs, 3);
-	words_are(&boot.job[0], "nvmf-connect-all --from-cmdline --json ");
-	words_are(&boot.job[1], "iser-login --from-cmdline --json ");
-	words_are(&boot.job[2], "nfsrdma-mount --from-cmdline /root --json ");
+	cr_assert(boot.job[0].kind == &boot_nvme && !boot.job[0].disk);
+	cr_assert_str_eq(boot.job[0].applet, "nvmf-connect-all");
+	cr_assert(boot.job[1].kind == &boot_iscsi && !boot.job[1].disk);
+	cr_assert_str_eq(boot.job[1].applet, "iser-login");
+	cr_assert(boot.job[2].kind == &boot_nfs && !boot.job[2].disk);
+	cr_assert_str_eq(boot.job[2].applet, "nfsrdma-mount");
 	boot_free(&boot);
 	boot.skip_nvmf = boot.skip_iscsi = boot.skip_nfs = true;
 	cr_assert_eq(boot_plan(&boot, &words, NULL, 0, NULL, NULL), 0);

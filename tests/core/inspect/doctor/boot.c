@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What would be attached at boot, and why not. Applets are a function that prints what a dry run
- * would. */
-/* Link: leap */
+/* What would be attached at boot, and why not: a dry run, in which the lookups of some names fail.
+ */
+/* Link: leap resolve_start */
 #include "findings.h"
+#include "resolve.h"
+#include <errno.h>
 #include <stdio.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int applet(int argc, char **word)
+int __real_resolve_start(struct resolve *, struct loop *, const char *host, uint16_t port,
+	uint32_t timeout_ms, struct diag *);
+int __wrap_resolve_start(struct resolve *, struct loop *, const char *host, uint16_t port,
+	uint32_t timeout_ms, struct diag *);
+
+int __wrap_resolve_start(struct resolve *r, struct loop *loop, const char *host, uint16_t port,
+	uint32_t timeout_ms, struct diag *diag)
 {
-	cr_assert_gt(argc, 3);
-	if (!strcmp(word[1], "--from-cmdline"))
-		printf("{\"sessions\":[{\"uri\":\"iscsi://10.0.0.1:3260/iqn.2024-01.a:x/0\"},"
-		       "{\"uri\":\"iscsi://10.0.0.2:3260/iqn.2024-01.a:y\"}]}");
-	else if (strstr(word[1], "secret"))
-		printf("{\"error\":{\"code\":\"permission\",\"errno\":\"EACCES\",\"text\":\"no\"}"
-		       "}");
-	else if (strstr(word[1], "bad"))
-		printf("{\"error\":{\"code\":\"unreachable\",\"errno\":\"EHOSTUNREACH\","
-		       "\"object\":\"bad\",\"text\":\"no route\"}}");
-	else
-		printf("{\"dry_run\":true}");
-	return 0;
+	if (!strcmp(host, "secret"))
+		return diag_set(diag, DIAG_PERMISSION, EACCES, "no");
+	if (strcmp(host, "bad"))
+		return __real_resolve_start(r, loop, host, port, timeout_ms, diag);
+	diag_set(diag, DIAG_UNREACHABLE, EHOSTUNREACH, "no route");
+	return diag_ctx(diag, "bad");
 }
 
 /* cmdline NULL: /proc is not mounted */
 static void examine(struct examined *e, const char *cmdline, const char *uri)
 {
 	examined_init(e, uri);
-	e->doctor.run = applet;
 	e->doctor.deadline = loop_clock() + 30000000000ull;
 	cr_assert_eq(loop_new(&e->doctor.loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 	if (cmdline)
@@ -102,7 +102,10 @@ Test(boot, disks_of_the_words_of_others)
 {
 	struct examined e;
 
-	examine(&e, "netroot=iscsi:10.0.0.1::::iqn.2024-01.a:x", NULL);
+	examine(&e,
+		"netroot=iscsi:10.0.0.1:::0:iqn.2024-01.a:x "
+		"netroot=iscsi:10.0.0.2::::iqn.2024-01.a:y",
+		NULL);
 	found_it(&e.doctor, "disk", "iscsi", DOCTOR_OK,
 		"by_iser-login:_iscsi://10.0.0.1:3260/iqn.2024-01.a:x/0_"
 		"iscsi://10.0.0.2:3260/iqn.2024-01.a:y");

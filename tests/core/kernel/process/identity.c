@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The chain of host names, link by link, on trees of files. */
 #include "kernel_identity.h"
+#include "names.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -164,4 +166,17 @@ Test(identity, what_was_asked_for_must_be_right)
 	cr_assert_eq(kernel_identity(tree.root, NQN, "12", &id, &diag), -EINVAL);
 	diag_says(&diag, DIAG_USAGE, NULL, "'12' UUID");
 	tree_free(&tree);
+}
+
+Test(identity, a_program_of_this_run_has_the_same_random_id)
+{
+	static const char text[] = "9f6ad6c4-94d1-4d0e-8a5f-0c3c6c1f2a11";
+	uint8_t id[16];
+
+	setenv("RDMASTOR_RUN_ID", text, 1);
+	cr_assert(uuid_parse(id, text));
+	cr_assert_arr_eq(kernel_identity_run(), id, 16);
+	unsetenv("RDMASTOR_RUN_ID");
+	kernel_identity_pass();
+	cr_assert_str_eq(getenv("RDMASTOR_RUN_ID"), text);
 }
