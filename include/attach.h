@@ -148,3 +148,6 @@ struct attach_luns { /* zeroed, then set before connect ends (core/attach/attach
 	char missing[64];
 };
 void attach_luns_free(struct attach_luns *);
+/* Pass the block devices: "/dev/sda". */
+void attach_luns_devices(
+	const struct attach_luns *, void (*each)(const char *path, void *arg), void *arg);

@@ -41,8 +41,12 @@ struct boot { /* zeroed, then set by the owner */
 	bool stopping;
 	bool has_iscsi; /* there are iSCSI sessions: start their monitor */
 };
-/* Choose the applet that attaches the disk, by URI and `via`. The caller adds the URI to diag. */
-int boot_choose_applet(const struct boot_disk *, const char **applet, struct diag *);
+/* Check scheme, `via` and keys of a disk that has no error yet; one goes to disk->why. */
+void boot_check_disk(struct boot_disk *);
+/* Find what processes of root and of this user serve, without block devices that their drivers
+ * don't confirm. Runs the loop. The caller frees it with kernel_serving_free(), also after a
+ * failure. */
+int boot_find_served(int root, struct loop *, struct kernel_serving *, struct diag *);
 /* Create a job for each disk of the kernel command line and the operands; of equal ones the last
  * counts. All arguments must outlive the boot. serving: exports that run already, or NULL. -ENOMEM;
  * what is wrong with a disk is in why of its job. */
@@ -54,6 +58,10 @@ void boot_start(struct boot *);
 void boot_stop(struct boot *);
 void boot_free(struct boot *);
 
+/* Print the results as a list. Return the number of jobs that attached nothing. diag gets the last
+ * failure; the others are printed. */
+unsigned boot_show(const struct boot *, struct out *, struct diag *);
+
 /* Pass each block device, and the directory of a mount. */
 void boot_devices(const struct boot_job *, void (*each)(const char *text, void *arg), void *arg);
 /* In a dry run: pass the URI of each disk, and each kernel module that is missing. */
@@ -64,3 +72,8 @@ bool boot_partly(const struct boot_job *);
 /* Pass the failures of the job's disks, except the one that is `why`. */
 void boot_other_failures(
 	const struct boot_job *, void (*each)(const struct diag *, void *arg), void *arg);
+
+/* Append what an initramfs needs for a device, or a URI, attached or not; NULL: for the root file
+ * system. */
+int boot_find_needs(int root, const char *operand, const struct kernel_serving *,
+	struct boot_needs *, struct diag *);

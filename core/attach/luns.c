@@ -104,3 +104,18 @@ void attach_luns_free(struct attach_luns *luns)
 	luns->list = NULL;
 	luns->count = 0;
 }
+
+void attach_luns_devices(
+	const struct attach_luns *luns, void (*each)(const char *path, void *arg), void *arg)
+{
+	char path[64];
+
+	for (unsigned i = 0; i < luns->count; i++) {
+		const struct scsi_lun *lun = &luns->list[i];
+
+		if (!lun->node[0] || (luns->lun != SCSI_LUN_ALL && luns->lun != lun->lun))
+			continue;
+		snprintf(path, sizeof(path), "/dev/%s", lun->node);
+		each(path, arg);
+	}
+}

@@ -136,8 +136,9 @@ static bool should_retry(const struct boot_job *job)
 
 static void free_request(struct boot_job *job)
 {
-	if (job->request)
+	if (job->request && job->kind->free)
 		job->kind->free(job);
+	free(job->request);
 	job->request = NULL;
 }
 
@@ -171,6 +172,23 @@ static void retry(struct loop_timer *timer)
 	start_attempt(container_of(timer, struct boot_job, retry_timer));
 }
 
+static int make_request(struct boot_job *job, uint32_t timeout_ms)
+{
+	const struct boot *boot = job->boot;
+	struct boot_request *request = calloc(1, job->kind->size);
+
+	job->request = request;
+	if (!request)
+		return diag_sys(&job->why, ENOMEM, "request");
+	request->job = job;
+	request->env = (struct attach_env){ .notes = { .name = boot->notes.name,
+						    .quiet = !boot->notes.verbose,
+						    .verbose = boot->notes.verbose },
+		.timeout_ms = timeout_ms,
+		.dry_run = boot->dry_run };
+	return 0;
+}
+
 static void start_attempt(struct boot_job *job)
 {
 	uint64_t now = loop_clock();
@@ -184,20 +202,8 @@ static void start_attempt(struct boot_job *job)
 	job->why = (struct diag){ 0 };
 	job->retry_timer.fire = retry;
 	free_request(job);
-	if (job->kind->start(job))
+	if (make_request(job, (uint32_t)((job->until - now) / MSEC) + 1) || job->kind->start(job))
 		boot_attempt_done(job);
-}
-
-struct attach_env boot_env(const struct boot_job *job)
-{
-	const struct boot *boot = job->boot;
-	uint64_t now = loop_clock(), left = job->until > now ? job->until - now : 0;
-
-	return (struct attach_env){ .notes = { .name = boot->notes.name,
-					    .quiet = !boot->notes.verbose,
-					    .verbose = boot->notes.verbose },
-		.timeout_ms = (uint32_t)(left / MSEC) + 1,
-		.dry_run = boot->dry_run };
 }
 
 void boot_start(struct boot *boot)

@@ -2,21 +2,20 @@
 /* A disk that userspace serves as a block device: by `export --daemon`, a process of its own. */
 #include "applet_run.h"
 #include "boot_kind.h"
-#include <errno.h>
+#include "disk_open.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct request {
+	struct boot_request base;
 	struct applet_run run;
-	struct boot_job *job;
 	char timeout[24];
 	char *argv[9];
 };
 
 static void ended(struct applet_run *run)
 {
-	struct boot_job *job = container_of(run, struct request, run)->job;
+	struct boot_job *job = container_of(run, struct request, run)->base.job;
 
 	job->why = run->why;
 	boot_attempt_done(job);
@@ -25,13 +24,10 @@ static void ended(struct applet_run *run)
 static int start(struct boot_job *job)
 {
 	const struct boot *boot = job->boot;
-	struct request *r = job->request = calloc(1, sizeof(*r));
+	struct request *r = job->request;
 	int err;
 
-	if (!r)
-		return diag_sys(&job->why, ENOMEM, "export");
-	r->job = job;
-	snprintf(r->timeout, sizeof(r->timeout), "%ums", boot_env(job).timeout_ms);
+	snprintf(r->timeout, sizeof(r->timeout), "%ums", r->base.env.timeout_ms);
 	memcpy(r->argv,
 		(char *[9]){ (char *)job->applet, (char *)job->disk->uri, "--daemon",
 			job->disk->via == BOOT_UBLK ? "--ublk" : "--nbd-dev", "--json", "--timeout",
@@ -61,7 +57,6 @@ static void free_request(struct boot_job *job)
 	struct request *r = job->request;
 
 	applet_run_free(&r->run);
-	free(r);
 }
 
 static void each_device(
@@ -73,5 +68,10 @@ static void each_device(
 }
 
 const struct boot_kind boot_export = {
-	.start = start, .cancel = cancel, .free = free_request, .devices = each_device
+	.size = sizeof(struct request),
+	.keys = disk_keys,
+	.start = start,
+	.cancel = cancel,
+	.free = free_request,
+	.devices = each_device,
 };

@@ -2,14 +2,11 @@
 /* Boot from iSCSI: a URI, or what the kernel command line and the iBFT name. */
 #include "boot_kind.h"
 #include "iscsi_logins.h"
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct request {
+	struct boot_request base;
 	struct iscsi_logins logins;
-	struct boot_job *job;
-	struct attach_env env;
 	char *uri; /* NULL: of the parameters */
 };
 
@@ -34,7 +31,7 @@ static struct attach_iscsi *next_session(const struct boot_job *job, struct atta
 static void logins_done(struct iscsi_logins *logins)
 {
 	struct request *r = container_of(logins, struct request, logins);
-	struct boot_job *job = r->job;
+	struct boot_job *job = r->base.job;
 
 	for (struct attach_iscsi *one = NULL; (one = next_session(job, one));) {
 		struct diag *why = &one->attach.why;
@@ -56,7 +53,7 @@ static void warn_random(const struct request *r)
 		const struct kernel_initiator *name = &r->logins.targets.target[i].credentials.name;
 
 		if (name->random)
-			out_warn_once(&r->job->boot->notes,
+			out_warn_once(&r->base.job->boot->notes,
 				"random initiator name for this run: %s", name->name);
 	}
 }
@@ -64,15 +61,11 @@ static void warn_random(const struct request *r)
 static int start(struct boot_job *job)
 {
 	static const struct iscsi_login_options of_uri, of_params = { .from_cmdline = true };
-	struct request *r = job->request = calloc(1, sizeof(*r));
+	struct request *r = job->request;
 	int err;
 
-	if (!r)
-		return diag_sys(&job->why, ENOMEM, "iSCSI targets");
-	r->job = job;
-	r->env = boot_env(job);
 	r->uri = job->disk ? (char *)job->disk->uri : NULL;
-	r->logins = (struct iscsi_logins){ .env = &r->env,
+	r->logins = (struct iscsi_logins){ .env = &r->base.env,
 		.operand = &r->uri,
 		.operands = job->disk ? 1 : 0,
 		.options = job->disk ? &of_uri : &of_params,
@@ -99,24 +92,14 @@ static void free_request(struct boot_job *job)
 	struct request *r = job->request;
 
 	iscsi_logins_free(&r->logins);
-	free(r);
 }
 
 static void each_device(
 	const struct boot_job *job, void (*each)(const char *text, void *arg), void *arg)
 {
-	char text[64];
-
 	for (struct attach_iscsi *one = NULL; (one = next_session(job, one));)
-		for (unsigned i = 0; !one->attach.why.err && i < one->luns.count; i++) {
-			const struct scsi_lun *lun = &one->luns.list[i];
-
-			if (!lun->node[0] ||
-				(one->luns.lun != SCSI_LUN_ALL && one->luns.lun != lun->lun))
-				continue;
-			snprintf(text, sizeof(text), "/dev/%s", lun->node);
-			each(text, arg);
-		}
+		if (!one->attach.why.err)
+			attach_luns_devices(&one->luns, each, arg);
 }
 
 static void each_uri(
@@ -171,6 +154,8 @@ static bool is_partly(const struct boot_job *job)
 }
 
 const struct boot_kind boot_iscsi = {
+	.size = sizeof(struct request),
+	.keys = iscsi_logins_keys,
 	.start = start,
 	.cancel = cancel,
 	.free = free_request,

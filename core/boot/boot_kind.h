@@ -6,14 +6,24 @@
 
 #define BOOT_ATTEMPT_MS 20000u
 
+struct boot_request { /* the first member of a kind's own */
+	struct boot_job *job;
+	/* The limit is that of the attempt. Messages are printed with --verbose only: the result
+	 * has the failures. */
+	struct attach_env env;
+};
+
 struct boot_kind {
-	/* Make job->request of the URI, or of parameters and firmware, and attach what it names, or
-	 * in a dry run only look it up. It must not block. Return -errno with job->why set, or 0:
-	 * boot_attempt_done() follows, maybe before this returns. It ends by job->until, or, if it
-	 * waits for other attachments, by boot->deadline. */
+	size_t size; /* of its request */
+	/* List the keys of a URI, as .keys of an applet does. */
+	void (*keys)(const char *uri, struct uri_key_names *);
+	/* Read the URI, or parameters and firmware, into job->request, which is zeroed behind its
+	 * first member, and attach what they name; in a dry run only look it up. It must not block.
+	 * Return -errno with job->why set, or 0: boot_attempt_done() follows, maybe before this
+	 * returns. It ends by job->until or, if it waits for other attachments, boot->deadline. */
 	int (*start)(struct boot_job *);
 	void (*cancel)(struct boot_job *); /* boot_attempt_done() follows, maybe inside */
-	void (*free)(struct boot_job *);   /* the request, once the attempt has ended */
+	void (*free)(struct boot_job *);   /* what the request points to; NULL: nothing */
 	/* Pass results. NULL: none. */
 	void (*devices)(
 		const struct boot_job *, void (*each)(const char *text, void *arg), void *arg);
@@ -28,6 +38,3 @@ extern const struct boot_kind boot_nvme, boot_iscsi, boot_srp, boot_nfs, boot_ex
 
 /* The attempt has ended; job->why.err 0: all is attached. */
 void boot_attempt_done(struct boot_job *);
-/* The environment of the job's attachments: their limit is that of the attempt. Their messages are
- * printed with --verbose only: the result has the failures. */
-struct attach_env boot_env(const struct boot_job *);

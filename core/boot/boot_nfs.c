@@ -2,52 +2,45 @@
 /* Boot from NFS over RDMA: mount what a URI or the kernel command line names. */
 #include "attach_nfs.h"
 #include "boot_kind.h"
-#include <errno.h>
-#include <stdlib.h>
 
 struct request {
+	struct boot_request base;
 	struct nfs_mount mount;
-	struct boot_job *job;
-	struct attach_env env;
 };
 
 static void print_note(void *arg, const char *text)
 {
 	const struct request *r = arg;
 
-	out_note(&r->env.notes, "%s: %s", r->mount.source.name, text);
+	out_note(&r->base.env.notes, "%s: %s", r->mount.source.name, text);
 }
 
 static void mounted(struct attach *attach)
 {
 	struct request *r = container_of(attach, struct request, mount.attach);
 
-	r->job->why = attach->why;
+	r->base.job->why = attach->why;
 	if (attach->why.err)
-		diag_ctx(&r->job->why, "%s", r->mount.source.name);
-	boot_attempt_done(r->job);
+		diag_ctx(&r->base.job->why, "%s", r->mount.source.name);
+	boot_attempt_done(r->base.job);
 }
 
 static int start(struct boot_job *job)
 {
 	static const struct nfs_cli_options options;
-	struct request *r = job->request = calloc(1, sizeof(*r));
+	struct request *r = job->request;
 	uint32_t timeout_ms;
 	uint64_t until;
 	int err;
 
-	if (!r)
-		return diag_sys(&job->why, ENOMEM, "mount");
-	r->job = job;
-	r->env = boot_env(job);
-	timeout_ms = r->env.timeout_ms;
+	timeout_ms = r->base.env.timeout_ms;
 	r->mount = (struct nfs_mount){ .typed = job->boot->dir,
 		.dry_run = job->boot->dry_run,
 		.concurrent = true,
 		.note = print_note,
 		.arg = r };
-	err = nfs_mount_read(&r->env.notes, job->disk ? job->disk->uri : NULL, &options, &r->mount,
-		&timeout_ms, &job->why);
+	err = nfs_mount_read(&r->base.env.notes, job->disk ? job->disk->uri : NULL, &options,
+		&r->mount, &timeout_ms, &job->why);
 	if (err)
 		return err;
 	until = loop_clock() + timeout_ms * MSEC;
@@ -65,11 +58,6 @@ static void cancel(struct boot_job *job)
 	struct request *r = job->request;
 
 	attach_cancel(&r->mount.attach);
-}
-
-static void free_request(struct boot_job *job)
-{
-	free(job->request);
 }
 
 static void each_directory(
@@ -106,9 +94,10 @@ static void each_missing(
 }
 
 const struct boot_kind boot_nfs = {
+	.size = sizeof(struct request),
+	.keys = kernel_nfs_source_keys,
 	.start = start,
 	.cancel = cancel,
-	.free = free_request,
 	.devices = each_directory,
 	.uris = each_uri,
 	.missing = each_missing,

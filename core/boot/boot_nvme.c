@@ -3,14 +3,11 @@
  * name. */
 #include "attach_nvme.h"
 #include "boot_kind.h"
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct request {
+	struct boot_request base;
 	struct nvmf_all all;
-	struct boot_job *job;
-	struct attach_env env;
 	char *uri; /* NULL: of the parameters */
 };
 
@@ -32,20 +29,20 @@ static void add_result(struct nvmf_all *all, struct nvmf_job *result)
 		diag_ctx(why, "%s", result->uri);
 	else if (result->target_valid)
 		diag_ctx(why, "%s", nvmf_target_text(&result->target, text, sizeof(text)));
-	if (!r->job->why.err)
-		r->job->why = *why;
+	if (!r->base.job->why.err)
+		r->base.job->why = *why;
 }
 
 static void all_done(struct nvmf_all *all)
 {
-	boot_attempt_done(container_of(all, struct request, all)->job);
+	boot_attempt_done(container_of(all, struct request, all)->base.job);
 }
 
 static void warn_random(const struct request *r)
 {
 	for (const struct nvmf_job *at = r->all.job; at; at = at->next)
 		if (at->target.identity.random)
-			out_warn_once(&r->job->boot->notes, "random host NQN for this run: %s",
+			out_warn_once(&r->base.job->boot->notes, "random host NQN for this run: %s",
 				at->target.identity.hostnqn);
 }
 
@@ -53,20 +50,16 @@ static int start(struct boot_job *job)
 {
 	static const struct nvmf_options options;
 	const struct boot *boot = job->boot;
-	struct request *r = job->request = calloc(1, sizeof(*r));
+	struct request *r = job->request;
 	bool any = false;
 	int err;
 
-	if (!r)
-		return diag_sys(&job->why, ENOMEM, "NVMe targets");
-	r->job = job;
-	r->env = boot_env(job);
 	if (!boot->deadline) /* wait for other connections, which the kernel makes one by one */
-		r->env.timeout_ms = 0;
+		r->base.env.timeout_ms = 0;
 	else if (boot->deadline > job->until)
-		r->env.timeout_ms += (uint32_t)((boot->deadline - job->until) / MSEC);
+		r->base.env.timeout_ms += (uint32_t)((boot->deadline - job->until) / MSEC);
 	r->uri = job->disk ? (char *)job->disk->uri : NULL;
-	r->all = (struct nvmf_all){ .env = &r->env,
+	r->all = (struct nvmf_all){ .env = &r->base.env,
 		.loop = boot->loop,
 		.operand = &r->uri,
 		.operands = job->disk ? 1 : 0,
@@ -98,7 +91,6 @@ static void free_request(struct boot_job *job)
 	struct request *r = job->request;
 
 	nvmf_all_free(&r->all);
-	free(r);
 }
 
 static void each_device(
@@ -164,6 +156,8 @@ static bool is_partly(const struct boot_job *job)
 }
 
 const struct boot_kind boot_nvme = {
+	.size = sizeof(struct request),
+	.keys = nvmf_target_keys,
 	.start = start,
 	.cancel = cancel,
 	.free = free_request,

@@ -88,11 +88,16 @@ out:
 	return err;
 }
 
-int boot_choose_applet(const struct boot_disk *disk, const char **applet, struct diag *diag)
+/* Parameters of other programs and firmware are checked when they are read. */
+void boot_check_disk(struct boot_disk *disk)
 {
 	const struct boot_kind *kind;
+	const char *applet;
 
-	return choose_kind(disk, &kind, applet, diag);
+	if (!disk->why.err && !choose_kind(disk, &kind, &applet, &disk->why))
+		uri_check_keys(disk->uri, kind->keys, &disk->why);
+	if (disk->why.err)
+		diag_ctx(&disk->why, "%s", disk->uri);
 }
 
 /* Find the block device of a running export of this disk, or NULL. */

@@ -2,14 +2,10 @@
 /* Boot from an SRP target that a URI names. */
 #include "attach_srp.h"
 #include "boot_kind.h"
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 struct request {
+	struct boot_request base;
 	struct srp_target target;
-	struct boot_job *job;
-	struct attach_env env;
 };
 
 static struct request *request_of(struct attach *attach)
@@ -19,31 +15,27 @@ static struct request *request_of(struct attach *attach)
 
 static void print_note(struct attach *attach, const char *text)
 {
-	out_note(&request_of(attach)->env.notes, "%s", text);
+	out_note(&request_of(attach)->base.env.notes, "%s", text);
 }
 
 static void attached(struct attach *attach)
 {
 	struct request *r = request_of(attach);
 
-	r->job->why = attach->why;
+	r->base.job->why = attach->why;
 	if (attach->why.err)
-		srp_target_ctx(&r->target, &r->job->why);
-	boot_attempt_done(r->job);
+		srp_target_ctx(&r->target, &r->base.job->why);
+	boot_attempt_done(r->base.job);
 }
 
 static int start(struct boot_job *job)
 {
 	static const struct srp_options options;
-	struct request *r = job->request = calloc(1, sizeof(*r));
+	struct request *r = job->request;
 	struct attach *attach;
 
-	if (!r)
-		return diag_sys(&job->why, ENOMEM, "SRP targets");
-	r->job = job;
-	r->env = boot_env(job);
 	r->target.word = job->disk->uri;
-	r->target.timeout_ms = r->env.timeout_ms;
+	r->target.timeout_ms = r->base.env.timeout_ms;
 	attach = &r->target.srp.attach;
 	attach->root = job->boot->root;
 	if (srp_target_prepare(&r->target, attach->root, &options)) {
@@ -74,21 +66,15 @@ static void free_request(struct boot_job *job)
 	struct request *r = job->request;
 
 	attach_luns_free(&r->target.srp.luns);
-	free(r);
 }
 
 static void each_device(
 	const struct boot_job *job, void (*each)(const char *text, void *arg), void *arg)
 {
 	const struct request *r = job->request;
-	const struct attach_luns *luns = &r->target.srp.luns;
-	char text[64];
 
-	for (unsigned i = 0; !job->why.err && i < luns->count; i++)
-		if (luns->list[i].node[0]) {
-			snprintf(text, sizeof(text), "/dev/%s", luns->list[i].node);
-			each(text, arg);
-		}
+	if (!job->why.err)
+		attach_luns_devices(&r->target.srp.luns, each, arg);
 }
 
 static void each_missing(
@@ -107,6 +93,8 @@ static void each_missing(
 }
 
 const struct boot_kind boot_srp = {
+	.size = sizeof(struct request),
+	.keys = srp_target_keys,
 	.start = start,
 	.cancel = cancel,
 	.free = free_request,

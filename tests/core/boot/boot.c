@@ -23,7 +23,7 @@ static struct boot_params words;
 static struct kernel_serving serving;
 
 struct request {
-	struct boot_job *job;
+	struct boot_request base;
 	struct loop_timer timer;
 	struct diag disk[3];
 	unsigned disks;
@@ -46,13 +46,13 @@ static void damage(struct request *r, enum diag_code code)
 	}
 	diag_set(&r->disk[2], DIAG_PROTOCOL, EBADMSG, "bad table");
 	diag_ctx(&r->disk[2], "c");
-	r->job->why = r->disk[2];
+	r->base.job->why = r->disk[2];
 }
 
 static void end_attempt(struct loop_timer *timer)
 {
 	struct request *r = container_of(timer, struct request, timer);
-	struct boot_job *job = r->job;
+	struct boot_job *job = r->base.job;
 	const char *host = job->disk->uri;
 	unsigned run = *runs;
 
@@ -81,10 +81,11 @@ static void end_attempt(struct loop_timer *timer)
 
 static int start(struct boot_job *job)
 {
-	struct request *r = job->request = calloc(1, sizeof(*r));
+	struct request *r = job->request;
 
 	++*runs;
-	r->job = job;
+	cr_assert_eq(r->base.job, job);
+	cr_assert_leq(r->base.env.timeout_ms, BOOT_ATTEMPT_MS + 1);
 	r->timer.fire = end_attempt;
 	cr_assert_leq(job->until, loop_clock() + BOOT_ATTEMPT_MS * MSEC);
 	cr_assert(!job->boot->deadline || job->until <= job->boot->deadline);
@@ -107,7 +108,7 @@ static void cancel(struct boot_job *job)
 
 static void free_request(struct boot_job *job)
 {
-	free(job->request);
+	cr_assert_not_null(job->request);
 	frees++;
 }
 
@@ -135,8 +136,8 @@ static bool partly(const struct boot_job *job)
 	return ((const struct request *)job->request)->disks;
 }
 
-static const struct boot_kind fake = { start, cancel, free_request, devices, NULL, NULL, failures,
-	partly };
+static const struct boot_kind fake = { sizeof(struct request), NULL, start, cancel, free_request,
+	devices, NULL, NULL, failures, partly };
 
 /* In a child: by the host of the URI. */
 static int applet(int argc, char **word)
