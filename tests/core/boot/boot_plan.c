@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Disks of every kind in one boot: what a dry run finds and reports, without a process for any. */
-/* Link: fork leap */
+/* Link: fork leap resolve_start */
 #include "boot_kind.h"
+#include "resolve.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
@@ -18,7 +19,7 @@
 static struct tree tree;
 static struct boot boot;
 static struct boot_params params;
-static unsigned forks, retries;
+static unsigned forks, retries, lookups;
 
 pid_t __real_fork(void);
 pid_t __wrap_fork(void);
@@ -26,6 +27,27 @@ pid_t __wrap_fork(void)
 {
 	forks++;
 	return __real_fork();
+}
+
+int __real_resolve_start(struct resolve *, struct loop *, const char *host, uint16_t port,
+	uint32_t timeout_ms, struct diag *);
+int __wrap_resolve_start(struct resolve *, struct loop *, const char *host, uint16_t port,
+	uint32_t timeout_ms, struct diag *);
+
+/* Two names: one is never answered, the name server of the other one is down. */
+int __wrap_resolve_start(struct resolve *r, struct loop *loop, const char *host, uint16_t port,
+	uint32_t timeout_ms, struct diag *diag)
+{
+	struct diag why = { 0 };
+
+	if (!strcmp(host, "mute"))
+		return 0;
+	if (strcmp(host, "lost"))
+		return __real_resolve_start(r, loop, host, port, timeout_ms, diag);
+	lookups++;
+	diag_set(&why, DIAG_UNREACHABLE, EHOSTUNREACH, "no name server");
+	resolve_fail(r, loop, &why);
+	return 0;
 }
 
 static int applet(int argc, char **word)
@@ -62,12 +84,17 @@ static void fini(void)
 }
 TestSuite(boot_plan, .init = setup, .fini = fini);
 
-static void run(const char *cmdline)
+static void start(const char *cmdline)
 {
 	tree_file(&tree, "proc/cmdline", cmdline);
 	cr_assert_eq(kernel_boot_params_read(tree.root, &params, NULL), 0);
 	cr_assert_eq(boot_plan(&boot, &params, NULL, 0, NULL, NULL), 0);
 	boot_start(&boot);
+}
+
+static void run(const char *cmdline)
+{
+	start(cmdline);
 	if (boot.pending)
 		loop_run(boot.loop);
 }
@@ -163,5 +190,47 @@ Test(boot_plan, unusable_uris_fail_alone)
 		missing_are(&boot.job[i], "");
 	}
 	cr_assert_eq(boot.job[3].why.err, 0, "%s", boot.job[3].why.text);
+	cr_assert_eq(forks, 0);
+}
+
+static void stop(struct loop_timer *timer)
+{
+	(void)timer;
+	boot_stop(&boot);
+}
+
+Test(boot_plan, a_stop_ends_all)
+{
+	struct loop_timer timer = { .fire = stop };
+
+	boot.dir = "/";
+	boot.dry_run = false;
+	start("rd.rdmastor=nvme+tcp://mute/nqn.x rd.rdmastor=nvme+tcp://mute "
+	      "rd.rdmastor=iscsi://mute/iqn.2024-01.a:x rd.nvmf.discover=tcp,mute "
+	      "rd.rdmastor=srp+cm://mute:5555/0002c903004ed0b2/0002c903004ed0b2 "
+	      "netroot=iscsi:mute::::iqn.2024-01.a:y netroot=iser:mute::::iqn.2024-01.a:z");
+	cr_assert_eq(boot.pending, 6);
+	loop_timer_set(boot.loop, &timer, loop_clock() + 1000000);
+	loop_run(boot.loop);
+	for (unsigned i = 0; i < 6; i++) {
+		diag_says(&boot.job[i].why, DIAG_CLOSED, NULL, "interrupted");
+		cr_assert(boot.job[i].done && boot.job[i].why.object[0]);
+	}
+	cr_assert_eq(forks, 0);
+	cr_assert_eq(retries, 0);
+}
+
+/* A lookup is part of an attempt: it is repeated until the deadline. */
+Test(boot_plan, names_that_come_late)
+{
+	boot.dry_run = false;
+	boot.deadline = loop_clock() + 9500 * 1000000ull;
+	run("rd.rdmastor=nvme+tcp://lost/nqn.x rd.rdmastor=iscsi://lost/iqn.2024-01.a:x "
+	    "rd.rdmastor=srp+cm://lost:5555/0002c903004ed0b2/0002c903004ed0b2");
+	cr_assert_eq(boot.jobs, 3);
+	for (unsigned i = 0; i < 3; i++)
+		diag_says(&boot.job[i].why, DIAG_UNREACHABLE, NULL, "no_name_server ip_address");
+	cr_assert_eq(retries, 3, "each is reported once");
+	cr_assert_eq(lookups, 30);
 	cr_assert_eq(forks, 0);
 }
