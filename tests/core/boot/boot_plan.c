@@ -221,7 +221,7 @@ Test(boot_plan, a_stop_ends_all)
 }
 
 /* A lookup is part of an attempt: it is repeated until the deadline. */
-Test(boot_plan, names_that_come_late)
+Test(boot_plan, names_are_looked_up_again)
 {
 	boot.dry_run = false;
 	boot.deadline = loop_clock() + 9500 * 1000000ull;
