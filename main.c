@@ -374,7 +374,8 @@ static bool move_environment(void)
 	for (char **at = environ; at && *at; at++) {
 		char *copy;
 
-		if (strncmp(*at, "RDMASTOR_", 9) && strncmp(*at, "LIBISCSI_", 9))
+		if ((strncmp(*at, "RDMASTOR_", 9) && strncmp(*at, "LIBISCSI_", 9)) ||
+			!strncmp(*at, "RDMASTOR_RUN_ID=", 16))
 			continue;
 		copy = strdup(*at);
 		if (!copy)
@@ -405,9 +406,23 @@ int applet_main(int argc, char **word)
 	return status && (of ? at == 1 : !at && applet->subs) ? EXIT_FAILED : status;
 }
 
+/* Everyone can read the command line of a new program. */
+static bool has_secret(int argc, char **word)
+{
+	char copy[URI_MAX];
+
+	for (int i = 0; i < argc; i++) {
+		snprintf(copy, sizeof(copy), "%s", word[i]);
+		uri_hide(copy);
+		if (strcmp(copy, word[i]))
+			return true;
+	}
+	return false;
+}
+
 int applet_exec(int argc, char **word)
 {
-	char **argv = calloc((size_t)argc + 2, sizeof(*argv));
+	char **argv = has_secret(argc, word) ? NULL : calloc((size_t)argc + 2, sizeof(*argv));
 
 	if (argv) {
 		kernel_identity_pass();

@@ -231,6 +231,7 @@ static int run(struct call *call)
 		close(root);
 		return err;
 	}
+	secret_never_wait();
 	err = read_params(&b, root);
 	if (!err)
 		err = loop_new(&b.boot.loop, &call->loop, call->diag);

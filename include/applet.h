@@ -131,8 +131,9 @@ extern const char applet_version[], applet_libraries[]; /* main.c */
 /* Run an applet as main() does and return the exit status. word: name and arguments, whose secrets
  * are hidden already. For child processes that run applets. */
 int applet_main(int argc, char **word);
-/* The same in a new image of this process, if /proc is mounted: for a child of a process that has
- * threads, which may hold locks, or open RDMA devices. */
+/* Run an applet as applet_main() does, but in a new image of this process, if /proc is mounted and
+ * no word has a secret: for a child of a process that has threads, which may hold locks, or open
+ * RDMA devices. Returns only without a new image. */
 int applet_exec(int argc, char **word);
 /* Find an applet by its name, its alias or the name of the tool it replaces. NULL: none. */
 const struct applet *applet_find(const char *name);

@@ -6,8 +6,8 @@
 #include "loop.h"
 #include "uri.h"
 
-#define RESOLVE_THREADS  4    /* per process; more names wait for a thread */
-#define RESOLVE_NAMES    32   /* cached or in progress; -EBUSY if all are in progress */
+#define RESOLVE_THREADS  16   /* per process; more names wait for a thread */
+#define RESOLVE_NAMES    128  /* cached or in progress; -EBUSY if all are in progress */
 #define RESOLVE_STALE_MS 1000 /* use a stale address if a new lookup takes longer */
 
 struct resolve_name;
@@ -44,7 +44,8 @@ int resolve_start(struct resolve *, struct loop *, const char *host, uint16_t po
 void resolve_fail(struct resolve *, struct loop *, const struct diag *why);
 /* Cancel `done`. Does nothing if no lookup was started. */
 void resolve_cancel(struct resolve *);
-/* Mark the cached address as stale, as connecting to it failed. Call from any thread. */
+/* Mark the cached addresses of the host, NULL: of all hosts, as stale, as connecting to them
+ * failed. Call from any thread. */
 void resolve_mark_stale(const char *host);
 /* Set a deadline (loop_clock()) for every addr_resolve(), addr_parse() and uri_resolve() of this
  * process. 0: only their own limits apply; RESOLVE_NEVER: no limits at all. */

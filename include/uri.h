@@ -87,6 +87,8 @@ void uri_hide(char *text);
 /* Disable core dumps and access by other processes of this user (PR_SET_DUMPABLE), as this process
  * holds secrets. */
 void secret_disable_dumps(void);
+/* From now on secret_read() does not wait for the writer of a named pipe: -EAGAIN, try again. */
+void secret_never_wait(void);
 struct out_notes;
 /* Read a secret: the first line of descriptor `number` if not NULL, else of the file at `path`.
  * -E2BIG: longer than room; -EINVAL: empty. Pipes and descriptors are read once and their line is

@@ -423,12 +423,9 @@ void resolve_fail(struct resolve *r, struct loop *loop, const struct diag *why)
 
 void resolve_mark_stale(const char *host)
 {
-	struct resolve_name *name;
-
 	pthread_mutex_lock(&cache.lock);
-	name = *find_name(host);
-	if (name)
-		name->stale = true;
+	for (struct resolve_name *name = cache.names; name; name = name->next)
+		name->stale |= !host || !strcasecmp(name->host, host);
 	pthread_mutex_unlock(&cache.lock);
 }
 

@@ -6,11 +6,29 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define REST_MS 1000
+
+static bool never_waits;
+
+void secret_never_wait(void)
+{
+	never_waits = true;
+}
+
+/* The rest of a line that has begun follows soon. */
+static bool may_follow(int fd, size_t got)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+
+	return got && poll(&poll_fd, 1, REST_MS) == 1;
+}
 
 static int read_line(int fd, const char *from, char *secret, size_t room, struct diag *diag)
 {
@@ -20,10 +38,12 @@ static int read_line(int fd, const char *from, char *secret, size_t room, struct
 	secret_disable_dumps();
 	while (got < room - 1 && n) {
 		n = read(fd, secret + got, room - 1 - got);
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && errno != EINTR && !(errno == EAGAIN && may_follow(fd, got)))
 			return diag_sys(diag, errno, "read %s", from);
 		got += n > 0 ? (size_t)n : 0;
 	}
+	if (never_waits && !got && lseek(fd, 0, SEEK_CUR) < 0) /* a pipe without a writer yet */
+		return diag_sys(diag, EAGAIN, "read %s", from);
 	secret[got] = 0;
 	len = strcspn(secret, "\r\n");
 	if (len == room - 1)
@@ -126,7 +146,7 @@ int secret_read(const struct out_notes *notes, const char *option, const char *n
 	/* opening a named pipe again would wait for another writer */
 	if (!stat(path, &st) && S_ISFIFO(st.st_mode) && copy_line(option, &st, secret, room))
 		return 0;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC | (never_waits ? O_NONBLOCK : 0));
 	if (fd < 0)
 		return diag_sys(diag, errno, "open %s", path);
 	if (!fstat(fd, &st) && notes)

@@ -2,6 +2,7 @@
 /* Attach what this machine boots from. Retry what fails each second, as links, addresses and
  * targets may appear late, unless waiting can't help. */
 #include "boot_kind.h"
+#include "resolve.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,8 +168,10 @@ void boot_attempt_done(struct boot_job *job)
 	loop_timer_set(boot->loop, &job->retry_timer, next);
 }
 
+/* The address of a name may be wrong, or of a target that has moved since. */
 static void retry(struct loop_timer *timer)
 {
+	resolve_mark_stale(NULL);
 	start_attempt(container_of(timer, struct boot_job, retry_timer));
 }
 

@@ -42,6 +42,9 @@ static void logins_done(struct iscsi_logins *logins)
 		if (!job->boot->dry_run)
 			job->boot->has_iscsi |= one->existed || one->attach.users[0] || !why->err;
 	}
+	for (unsigned i = 0; i < logins->targets.count && !job->why.err; i++)
+		if (!logins->targets.target[i].count) /* its name was not resolved */
+			job->why = logins->attach[logins->targets.target[i].first].attach.why;
 	if (!job->why.err)
 		job->why = logins->boot_config.why;
 	boot_attempt_done(job);
@@ -73,8 +76,10 @@ static int start(struct boot_job *job)
 		.until = job->until,
 		.done = logins_done };
 	err = iscsi_logins_read(&r->logins, &job->why);
-	if (err)
+	if (err) {
+		r->logins.count = 0; /* none of them was started */
 		return err;
+	}
 	warn_random(r);
 	iscsi_logins_start(&r->logins, job->boot->loop);
 	return 0;

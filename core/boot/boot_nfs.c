@@ -25,6 +25,16 @@ static void mounted(struct attach *attach)
 	boot_attempt_done(r->base.job);
 }
 
+static bool is_concurrent(const struct boot_job *job)
+{
+	const struct boot *boot = job->boot;
+
+	for (unsigned i = 0; i < boot->jobs; i++)
+		if (&boot->job[i] != job && boot->job[i].kind == &boot_nfs)
+			return true;
+	return false;
+}
+
 static int start(struct boot_job *job)
 {
 	static const struct nfs_cli_options options;
@@ -36,7 +46,7 @@ static int start(struct boot_job *job)
 	timeout_ms = r->base.env.timeout_ms;
 	r->mount = (struct nfs_mount){ .typed = job->boot->dir,
 		.dry_run = job->boot->dry_run,
-		.concurrent = true,
+		.concurrent = is_concurrent(job),
 		.note = print_note,
 		.arg = r };
 	err = nfs_mount_read(&r->base.env.notes, job->disk ? job->disk->uri : NULL, &options,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "lookups.h"
+#include "resolve.h"
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <pthread.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define NAMES 64
+#define NAMES (RESOLVE_NAMES + 16)
 
 int __wrap_getaddrinfo(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 void __wrap_freeaddrinfo(struct addrinfo *);

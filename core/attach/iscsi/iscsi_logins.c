@@ -296,7 +296,7 @@ void iscsi_logins_keys(const char *uri, struct uri_key_names *asked)
 static bool is_interrupted(const struct iscsi_logins *logins)
 {
 	for (unsigned i = 0; i < logins->count; i++)
-		if (logins->attach[i].attach.why.err == EINTR)
+		if (logins->attach[i].attach.why.err == EINTR || logins->attach[i].attach.cancelled)
 			return true;
 	return false;
 }

@@ -180,10 +180,12 @@ const uint8_t *kernel_identity_run(void)
 {
 	static uint8_t uuid[16];
 	static bool made;
-	const char *inherited = getenv(run_id);
+	const char *inherited = made ? NULL : getenv(run_id);
 
 	if (!made && (!inherited || !uuid_parse(uuid, inherited)))
 		kernel_identity_random(uuid);
+	if (!made)
+		unsetenv(run_id);
 	made = true;
 	return uuid;
 }

@@ -89,3 +89,22 @@ Test(secret, a_named_pipe_is_opened_once)
 	reads("--secret-file", NULL, "one");
 	setrlimit(RLIMIT_NOFILE, &before);
 }
+
+/* An event loop tries again later. */
+Test(secret, a_named_pipe_without_a_writer_is_not_waited_for)
+{
+	char secret[64];
+	struct diag why = { 0 };
+	int fd;
+
+	secret_never_wait();
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	cr_assert_eq(secret_read(NULL, "--secret-file", NULL, path, secret, sizeof(secret), &why),
+		-EAGAIN);
+	fd = open(path, O_RDWR);
+	cr_assert_eq(secret_read(NULL, "--secret-file", NULL, path, secret, sizeof(secret), &why),
+		-EAGAIN);
+	cr_assert_eq(write(fd, "one\n", 4), 4);
+	close(fd);
+	unlink(path);
+}
