@@ -14,7 +14,7 @@ HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/inflight.c core/prot
 	$(addprefix core/target/,buffers.c cmd.c conn.c rdma.c xfer.c) \
 	$(addprefix core/net/,verbs.c tcp.c iwarp.c ddp_rx.c ddp_tx.c stag.c) \
 	$(addprefix core/proto/nvme/,lane.c qp.c rdma.c pdu.c tcp.c codec_tcp.c tgt_io.c tgt_queue.c tgt_rdma.c tgt_tcp.c) \
-	$(addprefix core/proto/scsi/,ini_io.c lane.c) core/proto/srp/chan.c $(addprefix core/proto/iscsi/,pdu.c sess.c sess_tcp.c sess_iser.c tgt_tcp.c) \
+	$(addprefix core/proto/scsi/,ini_io.c lane.c) core/proto/srp/chan.c $(addprefix core/proto/iscsi/,pdu.c sess.c tcp.c iser.c tgt_tcp.c) \
 	$(addprefix core/proto/nbd/,codec.c ini_lane.c ini_rx.c srv_conn.c srv_request.c srv_reply.c) \
 	$(addprefix core/block/,bdev.c split.c instant.c null.c ram.c file_lane.c io_threads.c paths_lane.c) \
 	$(addprefix core/load/,load_disk.c load_order.c load_verify.c load_tcp.c load_listen.c load_rdma.c load_end.c load_answer.c) \

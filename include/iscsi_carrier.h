@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A connection for control-type PDUs: those of login, discovery and logout. The primitives are
+/* A connection and its control-type PDUs: those of login, discovery and logout. The primitives are
  * those of the Datamover Interface (RFC 5047). core/proto/iscsi/tcp.c, iser.c and core/kernel/iscsi
  * implement it. Everything runs on conn->loop. */
 #pragma once
@@ -10,7 +10,7 @@
 /* What carries PDUs. */
 enum iscsi_carrier { ISCSI_TCP, ISCSI_ISER, ISCSI_CARRIERS };
 
-#define ISCSI_CARRIER_SENDS 4 /* PDUs in flight at once */
+#define ISCSI_CARRIER_SENDS 8 /* PDUs in flight at once */
 
 struct iscsi_carrier_conn;
 struct iscsi_carrier_events {
@@ -29,8 +29,8 @@ struct iscsi_carrier_ops {
 	int (*send_control)(
 		struct iscsi_carrier_conn *, const void *bhs, const void *data, uint32_t len);
 	/* Enable_Datamover: end the login phase. From now on the peer may send data segments of up
-	 * to recv_max bytes. */
-	void (*enable_full_feature)(struct iscsi_carrier_conn *, uint32_t recv_max);
+	 * to recv_max bytes. Allowed in control_notify(). Fails only in a session of our own. */
+	int (*enable_full_feature)(struct iscsi_carrier_conn *, uint32_t recv_max, struct diag *);
 	/* Connection_Terminate: close and free the connection at once. No upcall follows. Not from
 	 * inside an upcall. */
 	void (*connection_terminate)(struct iscsi_carrier_conn *);

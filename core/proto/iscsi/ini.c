@@ -30,16 +30,17 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 	struct iscsi_dev *dev = (struct iscsi_dev *)bdev;
 	const struct iscsi_conf *conf = &dev->conf;
 	const struct iscsi_sess *sess = (const struct iscsi_sess *)dev->disk.sess;
-	const struct iscsi_negotiated *agreed = &sess->agreed;
+	const struct iscsi_login_result *result = &sess->dial.result;
+	const struct iscsi_negotiated *agreed = &result->agreed;
 	bool tcp = dev->disk.carrier == &iscsi_tcp_carrier;
 	char text[ADDR_TEXT];
 
 	out_text(out, "transport", "transport:   ", tcp ? "tcp" : "rdma");
 	if (!tcp)
 		out_text(out, "rdma", NULL, "%s", sess->backend);
-	out_text(out, "traddr", NULL, "%s", addr_host(&sess->at, text));
-	out_text(out, "trsvcid", NULL, "%u", addr_port(&sess->at));
-	out_line(out, "route:       %s", sess->route);
+	out_text(out, "traddr", NULL, "%s", addr_host(&result->at, text));
+	out_text(out, "trsvcid", NULL, "%u", addr_port(&result->at));
+	out_line(out, "route:       %s", result->route);
 	out_text(out, "iqn", "target:      ", "%s", conf->target);
 	scsi_ini_show(&dev->disk.scsi, out);
 	out_text(out, "initiator", "initiator:   ", "%s", conf->initiator);

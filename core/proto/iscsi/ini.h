@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Inside of the iSCSI initiator. A session is one connection: login, command window and commands
- * in flight (sess.c), over a carrier (sess_tcp.c, sess_iser.c). ini.c has the disks of iscsi:// and
- * iser://, ini_conf.c parses the URI. What SCSI commands mean is left to ../scsi. */
+ * in flight (sess.c), over a carrier (tcp.c, iser.c). ini.c has the disks of iscsi:// and iser://,
+ * ini_conf.c parses the URI. What SCSI commands mean is left to ../scsi. */
 #pragma once
 #include "cutter.h"
 #include "iscsi.h"
@@ -9,7 +9,6 @@
 #include "stream.h"
 #include "wire/iscsi.h"
 
-#define ISCSI_CONTROLS 8 /* PDUs without a slot in flight */
 /* longest data segment of an iSER target's response: sense */
 #define ISCSI_ISER_RECV 512
 #define ISCSI_SECRET    258 /* for secret_read(): up to 256 bytes */
@@ -45,27 +44,23 @@ struct iscsi_slot {            /* first member of the carrier's slot */
 #define ISCSI_ITT_TAG 0xffff
 
 struct iscsi_sess;
-/* How a session's PDUs travel. All functions run on the session's loop. */
+/* How commands of a session travel; other PDUs: struct iscsi_carrier_ops. All functions run on the
+ * session's loop. */
 struct iscsi_sess_carrier {
 	uint8_t id; /* enum iscsi_carrier */
 	/* Once an abort is answered the target can no longer access the command's data. */
 	bool can_abort;
 	bool ordered; /* StatSN arrives in order */
 	uint32_t slot_size;
-	/* Start connecting; sets dial.conn. */
+	/* Start connecting; sets dial.conn. After its enable_full_feature() functions of
+	 * iscsi_sess_* are called, not its events. */
 	int (*connect)(struct iscsi_sess *, const struct addr *at, uint32_t timeout_ms,
 		const struct iscsi_carrier_events *, struct diag *);
-	void (*hold)(struct iscsi_carrier_conn *); /* receive nothing after this PDU */
-	/* Take over the connection of the login, also on failure; close() follows then. */
-	int (*start)(struct iscsi_sess *, struct iscsi_carrier_conn *, struct diag *);
-	void (*run)(struct iscsi_sess *); /* process PDUs that arrived while held */
 	/* Send slot->cmd with its unsolicited data: set slot->at and flight.unsent, and later call
 	 * iscsi_sess_sent() for each of the flight.unsent messages. */
 	void (*command)(struct iscsi_sess *, struct iscsi_slot *);
-	bool (*control)(struct iscsi_sess *, void *bhs); /* false: ISCSI_CONTROLS in flight */
-	void (*r2t)(struct iscsi_sess *);                /* an R2T is in bhs; NULL: not allowed */
-	void (*close)(struct iscsi_sess *);              /* iscsi_sess_down() follows */
-	void (*fini)(struct iscsi_sess *);
+	void (*r2t)(struct iscsi_sess *);   /* an R2T is in bhs; NULL: not allowed */
+	void (*close)(struct iscsi_sess *); /* iscsi_sess_down() follows */
 };
 
 struct iscsi_sess {            /* first member of the carrier's session */
@@ -73,9 +68,9 @@ struct iscsi_sess {            /* first member of the carrier's session */
 	const struct iscsi_sess_carrier *carrier;
 	const struct iscsi_conf *conf;
 	struct iscsi_dial dial;
-	struct iscsi_negotiated agreed;
 	uint8_t isid[6];
-	uint16_t max_cmds; /* in flight; start() may lower it */
+	uint16_t max_cmds; /* in flight; enable_full_feature() may lower it */
+	bool enabled;      /* its full feature phase has begun */
 	bool logging_out;
 	bool ping_outstanding; /* a NOP-Out of ours is unanswered */
 	/* beats without a PDU; beats with a closed window; aborts in flight */
@@ -88,8 +83,6 @@ struct iscsi_sess {            /* first member of the carrier's session */
 	uint32_t len;                 /* of the data segment */
 	uint8_t text[ISCSI_PDU_DATA];
 	const char *backend; /* "verbs", "iwarp"; iSER */
-	char route[160];     /* for messages */
-	struct addr at;      /* the portal, after redirects */
 };
 
 /* For carriers. */

@@ -37,7 +37,9 @@ void iscsi_sess_protocol_error(struct iscsi_sess *sess, const char *text)
 
 static void send_control(struct iscsi_sess *sess, void *bhs)
 {
-	if (!sess->carrier->control(sess, bhs))
+	struct iscsi_carrier_conn *conn = sess->dial.conn;
+
+	if (conn->ops->send_control(conn, bhs, NULL, 0))
 		iscsi_sess_protocol_error(
 			sess, "the target does not wait for answers to its NOP-Ins");
 }
@@ -425,65 +427,52 @@ static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 {
 	struct iscsi_sess *sess = container_of(dial, struct iscsi_sess, dial);
 	const struct iscsi_negotiated *agreed = &dial->result.agreed;
+	int err;
 
-	sess->cmdsn = dial->login->cmdsn;
-	sess->carrier->hold(dial->conn);
 	/* offered as Yes; a target may still answer No */
 	if (!agreed->pdu_in_order || !agreed->sequence_in_order)
 		return diag_set(
 			diag, DIAG_UNSUPPORTED, ENOTSUP, "the target does not keep data in order");
-	return 1;
-}
-
-static void dialled(struct iscsi_dial *dial)
-{
-	struct iscsi_sess *sess = container_of(dial, struct iscsi_sess, dial);
-	struct iscsi_carrier_conn *conn = dial->conn;
-	struct diag why = { 0 };
-
 	if (!dial->portal.others)
 		sess->base.peer = dial->portal;
-	/* or the session was ended right after the login */
-	if (dial->why.err || sess->base.state != SCSI_SESS_OPENING) {
-		if (!sess->base.why.err)
-			sess->base.why = dial->why;
-		/* Replace hints at options: a disk has keys of its URI. */
-		if (strstr(sess->base.why.hint, "--secret-file"))
-			diag_hint(&sess->base.why,
-				"%sthe target may require CHAP: add user=NAME&secret-file=FILE to "
-				"the URI",
-				sess->base.why.code == DIAG_CLOSED
-					? "is this an iSCSI port? If so, "
-					: "");
-		else if (strstr(sess->base.why.hint, "--chap-algs"))
-			diag_hint(&sess->base.why,
-				"check user and secret; if it is tgt, which mistakes "
-				"SHA-256 for SHA1, add auth=md5 to the URI");
-		end_session(sess);
-		return;
-	}
-	sess->at = dial->result.at;
-	sess->agreed = dial->result.agreed;
-	memcpy(sess->route, dial->result.route, sizeof(sess->route));
-	sess->exp_statsn = sess->agreed.exp_statsn;
-	sess->max_cmdsn = sess->agreed.max_cmdsn;
+	sess->cmdsn = dial->login->cmdsn;
+	sess->exp_statsn = agreed->exp_statsn;
+	sess->max_cmdsn = agreed->max_cmdsn;
 	if (serial_less(sess->max_cmdsn, sess->cmdsn - 1))
 		sess->max_cmdsn = sess->cmdsn - 1;
 	sess->max_cmds = sess->base.inflight.count;
+	err = dial->conn->ops->enable_full_feature(dial->conn, agreed->max_recv, diag);
+	if (err)
+		return err;
+	sess->enabled = true;
 	sess->base.state = SCSI_SESS_UP;
-	dial->conn = NULL;
-	if (sess->carrier->start(sess, conn, &why)) {
-		iscsi_sess_fail(&sess->base, &why);
-		return;
-	}
 	fit_window(sess);
 	sess->beat.fire = beat;
 	loop_timer_set(sess->base.loop, &sess->beat, loop_now(sess->base.loop) + BEAT_MS * MSEC);
 	sess->base.ev->up(&sess->base);
 	if (sess->base.state == SCSI_SESS_UP && !sess->base.inflight.limit)
 		ping(sess); /* its answer has the window */
-	if (sess->base.state == SCSI_SESS_UP)
-		sess->carrier->run(sess);
+	return 1;
+}
+
+static void dialled(struct iscsi_dial *dial)
+{
+	struct iscsi_sess *sess = container_of(dial, struct iscsi_sess, dial);
+
+	if (sess->enabled)
+		return;
+	if (!sess->base.why.err)
+		sess->base.why = dial->why;
+	/* Replace hints at options: a disk has keys of its URI. */
+	if (strstr(sess->base.why.hint, "--secret-file"))
+		diag_hint(&sess->base.why,
+			"%sthe target may require CHAP: add user=NAME&secret-file=FILE to "
+			"the URI",
+			sess->base.why.code == DIAG_CLOSED ? "is this an iSCSI port? If so, " : "");
+	else if (strstr(sess->base.why.hint, "--chap-algs"))
+		diag_hint(&sess->base.why, "check user and secret; if it is tgt, which mistakes "
+					   "SHA-256 for SHA1, add auth=md5 to the URI");
+	end_session(sess);
 }
 
 static const struct iscsi_dial_ops dial_ops = {
@@ -509,7 +498,6 @@ int iscsi_sess_open(struct scsi_sess *base, const struct scsi_conf *base_conf,
 	base->deadline_ns = base_conf->timeout_ms ? loop_clock() + base_conf->timeout_ms * MSEC : 0;
 	sess->carrier = carrier;
 	sess->conf = conf;
-	sess->at = base_conf->dst;
 	put_isid(sess->isid, conf->port.number, number);
 	sess->dial = (struct iscsi_dial){ .ops = &dial_ops,
 		.loop = base->loop,
@@ -598,12 +586,11 @@ void iscsi_sess_fini(struct scsi_sess *base)
 		return;
 	loop_timer_del(base->loop, &sess->timer);
 	loop_timer_del(base->loop, &sess->beat);
-	iscsi_dial_end(&sess->dial);
 	if (base->state == SCSI_SESS_UP && !sess->logging_out && !base->inflight.used) {
 		send_logout(sess);
 		sess->carrier->close(sess);
 	}
-	sess->carrier->fini(sess);
+	iscsi_dial_end(&sess->dial);
 	inflight_fini(&base->inflight);
 	sess->conf = NULL;
 }
