@@ -29,10 +29,10 @@ struct iscsi_carrier_ops {
 	int (*send_control)(
 		struct iscsi_carrier_conn *, const void *bhs, const void *data, uint32_t len);
 	/* Enable_Datamover: end the login phase. From now on the peer may send data segments of up
-	 * to recv_max bytes. Allowed in control_notify(). Fails only in a session of our own. */
-	int (*enable_full_feature)(struct iscsi_carrier_conn *, uint32_t recv_max, struct diag *);
-	/* Connection_Terminate: close and free the connection at once. No upcall follows. Not from
-	 * inside an upcall. */
+	 * to recv_max bytes. Allowed in control_notify(). */
+	void (*enable_full_feature)(struct iscsi_carrier_conn *, uint32_t recv_max);
+	/* Connection_Terminate: close the connection and free what it owns at once. No upcall
+	 * follows. Not from inside an upcall. */
 	void (*connection_terminate)(struct iscsi_carrier_conn *);
 };
 

@@ -115,7 +115,7 @@ static int set_negotiated_params(struct iscsi_link *link, struct diag *diag)
 	};
 	int err = 0;
 
-	link->conn->dm.ops->enable_full_feature(&link->conn->dm, a->max_recv, diag);
+	link->conn->dm.ops->enable_full_feature(&link->conn->dm, a->max_recv);
 	for (unsigned i = 0; !err && i < sizeof(rows) / sizeof(rows[0]); i++)
 		err = set_number(link, rows[i].param, rows[i].what, rows[i].value, diag);
 	return err;

@@ -196,11 +196,9 @@ static int send_control(
 	return err;
 }
 
-static int enable_full_feature(struct iscsi_carrier_conn *dm, uint32_t recv_max, struct diag *diag)
+static void enable_full_feature(struct iscsi_carrier_conn *dm, uint32_t recv_max)
 {
-	(void)diag;
 	kernel_iscsi_conn_set((struct kernel_iscsi_conn *)dm, ISCSI_IF_MAX_RECV, "%u", recv_max);
-	return 0;
 }
 
 static void stop_conn(struct iscsi_conn *conn, enum iscsi_if_stop flag)

@@ -15,11 +15,15 @@ static void dial(struct iscsi_dial *);
 
 void iscsi_dial_finish(struct iscsi_dial *d, const struct diag *why)
 {
-	if (d->state == OVER)
+	const bool ends_redirect = d->redirected && why && why->err;
+
+	if (d->state == OVER && !ends_redirect)
 		return;
 	d->state = OVER;
 	if (why)
 		d->why = *why;
+	if (ends_redirect)
+		d->redirected = false;
 	loop_work_add(d->loop, &d->finish_work);
 }
 

@@ -87,7 +87,8 @@ static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 {
 	struct iscsi_discovery *discovery = discovery_of(dial);
 
-	dial->conn->ops->enable_full_feature(dial->conn, dial->conn->recv_limit, diag);
+	(void)diag;
+	dial->conn->ops->enable_full_feature(dial->conn, dial->conn->recv_limit);
 	discovery->itt = 2;
 	discovery->exp_statsn = dial->result.agreed.exp_statsn;
 	if (!discovery->list) {

@@ -52,8 +52,8 @@ struct iscsi_sess_carrier {
 	bool can_abort;
 	bool ordered; /* StatSN arrives in order */
 	uint32_t slot_size;
-	/* Start connecting; sets dial.conn. After its enable_full_feature() functions of
-	 * iscsi_sess_* are called, not its events. */
+	/* Start connecting; sets dial.conn. After enable_full_feature() the carrier calls
+	 * iscsi_sess_* functions instead of its events. */
 	int (*connect)(struct iscsi_sess *, const struct addr *at, uint32_t timeout_ms,
 		const struct iscsi_carrier_events *, struct diag *);
 	/* Send slot->cmd with its unsolicited data: set slot->at and flight.unsent, and later call

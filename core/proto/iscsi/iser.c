@@ -70,8 +70,7 @@ static void flush(struct loop_work *work)
 	ring_flush(&iser->ring);
 }
 
-/* Headers go to the offset `at` of the pool; data is in op->sge[1] already. A message without data
- * that is small enough is inlined, and its completion is not reported. */
+/* Headers go to the offset `at` of the pool; data is in op->sge[1] already. */
 static void post(struct iser *iser, struct ep_op *op, uint32_t at, const struct iser_hdr *hdr,
 	const void *bhs)
 {
@@ -145,9 +144,10 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	struct iser *iser = ep->user;
 	struct iser_private own = { .flags = ISER_NO_ZBVA | ISER_NO_INVALIDATE };
+	const unsigned least = iser->in_session ? 1 : 0; /* commands */
 	int err;
 
-	if (ep->caps.send < ISCSI_CARRIER_SENDS || ep->caps.recv < RECEIVES)
+	if (ep->caps.send < ISCSI_CARRIER_SENDS + least || ep->caps.recv < RECEIVES + least)
 		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
 			"the RDMA device allows only %u requests and %u receives per connection",
 			ep->caps.send, ep->caps.recv);
@@ -210,7 +210,7 @@ static void login_sent(struct ep *ep, struct ep_op *op)
 
 static void login_idle(struct ep *ep)
 {
-	ring_flush(&((struct iser *)ep->user)->ring);
+	flush(&((struct iser *)ep->user)->flush);
 }
 
 static void login_down(struct ep *ep)
@@ -358,7 +358,7 @@ static void down(struct ep *ep)
 
 /* ---- The connection. */
 
-static int enable(struct iscsi_carrier_conn *conn, uint32_t recv_max, struct diag *diag)
+static void enable(struct iscsi_carrier_conn *conn, uint32_t recv_max)
 {
 	static const struct ep_events events = {
 		.recv = received, .sent = sent, .idle = idle, .down = down
@@ -366,30 +366,21 @@ static int enable(struct iscsi_carrier_conn *conn, uint32_t recv_max, struct dia
 	struct iser *iser = (struct iser *)conn;
 	const struct ep_caps *caps = &iser->ep->caps;
 	struct iscsi_sess *sess;
-	int err;
 
 	(void)recv_max; /* conn.recv_limit is no more than a login's */
 	if (!iser->in_session)
-		return 0;
+		return;
 	sess = sess_of(iser);
-	if (caps->send <= ISCSI_CARRIER_SENDS || caps->recv <= RECEIVES)
-		return diag_set(diag, DIAG_NO_DEVICE, ENOSPC,
-			"the RDMA device allows only %u requests and %u receives per connection",
-			caps->send, caps->recv);
 	sess->max_cmds = (uint16_t)min_u32(sess->max_cmds, caps->send - ISCSI_CARRIER_SENDS);
 	sess->max_cmds = (uint16_t)min_u32(sess->max_cmds, caps->recv - RECEIVES);
 	sess->backend = iser->ep->ops->name;
-	err = ring_init(&iser->responses, sess->max_cmds, diag);
-	if (err)
-		return err;
 	iser->ep->ev = &events;
 	ring_start(&iser->responses, iser->ep, iser->pool,
 		iser->pool->base + HEAD_AT(sess->base.inflight.count), RX, RX, sess->max_cmds);
-	return 0;
 }
 
-/* more: bytes of the pool behind BUFFERS. */
-static int start(struct iser *iser, struct loop *loop, struct ep_dial *to, uint32_t more,
+/* commands: of a session. */
+static int start(struct iser *iser, struct loop *loop, struct ep_dial *to, unsigned commands,
 	const struct iscsi_carrier_events *ev, void *user, struct diag *diag)
 {
 	static const struct iscsi_carrier_ops ops = { send_control, enable, terminate };
@@ -402,8 +393,10 @@ static int start(struct iser *iser, struct loop *loop, struct ep_dial *to, uint3
 	to->caps.send += ISCSI_CARRIER_SENDS;
 	to->caps.recv += RECEIVES;
 	err = ring_init(&iser->ring, RECEIVES, diag);
+	if (!err && commands)
+		err = ring_init(&iser->responses, commands, diag);
 	if (!err)
-		err = pool_new(&iser->pool, BUFFERS * BUFFER + more, 1, diag);
+		err = pool_new(&iser->pool, BUFFERS * BUFFER + commands * (HEAD + RX), 1, diag);
 	if (!err)
 		err = ep_dial(&iser->ep, loop, to, &login_events, iser, diag);
 	if (err) {
@@ -451,8 +444,7 @@ static int connect_to(struct iscsi_sess *sess, const struct addr *at, uint32_t t
 		.ird = 16 };
 	*iser = (struct iser){ .in_session = true };
 	sess->dial.conn = &iser->conn;
-	return start(iser, sess->base.loop, &to, sess->base.inflight.count * (uint32_t)(HEAD + RX),
-		ev, &sess->dial, diag);
+	return start(iser, sess->base.loop, &to, sess->base.inflight.count, ev, &sess->dial, diag);
 }
 
 /* After `down` the target can't access memory any more. */

@@ -427,7 +427,6 @@ static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 {
 	struct iscsi_sess *sess = container_of(dial, struct iscsi_sess, dial);
 	const struct iscsi_negotiated *agreed = &dial->result.agreed;
-	int err;
 
 	/* offered as Yes; a target may still answer No */
 	if (!agreed->pdu_in_order || !agreed->sequence_in_order)
@@ -441,9 +440,7 @@ static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 	if (serial_less(sess->max_cmdsn, sess->cmdsn - 1))
 		sess->max_cmdsn = sess->cmdsn - 1;
 	sess->max_cmds = sess->base.inflight.count;
-	err = dial->conn->ops->enable_full_feature(dial->conn, agreed->max_recv, diag);
-	if (err)
-		return err;
+	dial->conn->ops->enable_full_feature(dial->conn, agreed->max_recv);
 	sess->enabled = true;
 	sess->base.state = SCSI_SESS_UP;
 	fit_window(sess);

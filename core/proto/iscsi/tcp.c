@@ -383,7 +383,7 @@ static void sent(struct stream *stream, struct stream_out *out)
 	struct tcp_slot *ts;
 
 	if (opcode != ISCSI_SCSI_CMD && opcode != ISCSI_DATA_OUT) {
-		container_of(out, struct tcp_send, pdu.out)->busy = false;
+		wipe(container_of(out, struct tcp_send, pdu.out)); /* maybe of the login */
 		return;
 	}
 	ts = inflight_slot(&sess->base.inflight, get_be32(bhs->itt) & ISCSI_ITT_TAG);
@@ -400,7 +400,7 @@ static void down(struct stream *stream)
 
 /* ---- The connection. */
 
-static int enable(struct iscsi_carrier_conn *conn, uint32_t recv_max, struct diag *diag)
+static void enable(struct iscsi_carrier_conn *conn, uint32_t recv_max)
 {
 	static const struct stream_events events = {
 		.readable = readable, .sent = sent, .down = down
@@ -409,16 +409,14 @@ static int enable(struct iscsi_carrier_conn *conn, uint32_t recv_max, struct dia
 	struct tcp *tcp = (struct tcp *)conn;
 	const struct iscsi_negotiated *agreed;
 
-	(void)diag;
 	tcp->recv_max = recv_max;
 	if (!tcp->in_session)
-		return 0;
+		return;
 	agreed = &sess_of(tcp)->dial.result.agreed;
 	tcp->rx.header_digest = agreed->header_digest;
 	tcp->rx.data_digest = agreed->data_digest;
 	tcp->rx.cutter.ev = &pdus;
 	tcp->stream->ev = &events;
-	return 0;
 }
 
 static int start(struct tcp *tcp, struct loop *loop, const struct stream_dial *to,
