@@ -12,6 +12,7 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 	error 2 usage '' 'URI --transport --traddr' $c -n nqn.x
 	error 2 usage '' '--nqn nvmf-discover.127.0.0.1' $c -t tcp -a 127.0.0.1
 	error 2 usage '' "NQN 'nvme[+]tcp://127.0.0.1'" $c nvme+tcp://127.0.0.1
+	error 2 usage '' 'no.host nvme[+]tcp://HOST/NQN' $c nvme+tcp:///nqn.x
 	error 2 usage '' 'URI -t -a' $c -t tcp nvme+tcp://127.0.0.1/nqn.x
 	error 2 usage '' 'URI --nqn' $c -n nqn.y nvme+tcp://127.0.0.1/nqn.x
 	error 2 usage file:x "nvme[+]rdma: nvme[+]tcp:" $c file:x

@@ -300,6 +300,9 @@ int nvmf_target_check_address(const char *transport, const char *traddr, struct 
 	if (!transport && !address)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"no target given: expected a URI, or --transport and --traddr");
+	if (transport && traddr)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no host: expected nvme+%s://HOST/NQN",
+			transport);
 	diag_set(diag, DIAG_USAGE, EINVAL, "%s is missing", address ? "--transport" : "--traddr");
 	return diag_hint(
 		diag, address ? "--transport tcp or --transport rdma" : "--traddr ADDRESS");
