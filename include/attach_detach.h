@@ -16,8 +16,8 @@ struct detach_options {
 };
 /* Detach those of the list that are not NULL, on a loop of their own, and wait for all of them, as
  * attach_run(). The owner has zeroed each attachment and set .proto, .root, .what, and the fields
- * of the row that name the connection. The results are in .why: "host6 is in use: …", with .users,
- * if it was left alone. Returns 0, or -errno if the loop could not be run. */
+ * of the row that name the connection. The results are in .why, with .users if it was left alone.
+ * Returns 0, or -errno if the loop could not be run. */
 int attach_detach_all(
 	const struct detach_options *, struct attach *const *, unsigned count, struct diag *);
 

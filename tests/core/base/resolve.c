@@ -251,6 +251,9 @@ Test(resolve, an_address_is_used_until_it_is_doubted)
 	cr_assert_eq(names_asked("a.example"), 2);
 	find(&r, "a.example");
 	cr_assert_eq(names_asked("a.example"), 2);
+	resolve_mark_stale(NULL);
+	find(&r, "a.example");
+	cr_assert_eq(names_asked("a.example"), 3);
 }
 
 Test(resolve, the_last_address_stands_in_for_an_answer)
