@@ -21,6 +21,7 @@
 #define CONNS 64
 #define OUT   80
 #define PONGS 16
+#define AHEAD 65536      /* furthest leap of a status number */
 #define ABORT 0x80000000 /* in the task tag of an abort */
 
 static const struct {
@@ -156,9 +157,10 @@ static bool is_legal(
 	const struct known *known, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {
 	const struct iscsi_scsi_rsp *rsp = (const void *)bhs;
-	uint32_t itt = get_be32(bhs->itt);
+	uint32_t itt = get_be32(bhs->itt), statsn = get_be32(rsp->statsn);
 
-	if (is_numbered(bhs) && known->ordered && get_be32(rsp->statsn) != known->exp_statsn)
+	if (is_numbered(bhs) && (known->ordered || !before(statsn, known->exp_statsn)) &&
+		statsn - known->exp_statsn > (known->ordered ? 0 : AHEAD))
 		return false;
 	switch (ISCSI_OPCODE(bhs->opcode)) {
 	case ISCSI_SCSI_RSP:

@@ -570,6 +570,18 @@ static void read_held(void)
 	cr_assert_eq(held, 1);
 }
 
+/* RFC 7143, 4.2.2.2: no more apart than 2^31 - 1. */
+Test(iser_ini, a_status_number_far_ahead)
+{
+	struct pdu pdu;
+
+	read_held();
+	held_by->statsn += 65537;
+	execute(held_by, &held_hdr[0], &held_cmd[0], &pdu);
+	give(held_by, &pdu, 0);
+	ends("status numbers out_of_order");
+}
+
 static void submit_next(struct io *io)
 {
 	done(io);

@@ -18,6 +18,8 @@
 #define ABORT_MS      10000
 #define LOGOUT_MS     1000
 #define LOGOUT_MAX_MS 30000
+/* How far a StatSN may be ahead of the one that is expected: more than a target has in flight. */
+#define STATSN_AHEAD_MAX 65536
 /* ITTs of requests without a slot. An abort has the ITT of its command with the highest bit set. */
 #define ITT_LOGOUT (ISCSI_NO_TAG - 1)
 #define ITT_PING   (ISCSI_NO_TAG - 2)
@@ -130,6 +132,21 @@ static void update_window(struct iscsi_sess *sess, const struct iscsi_scsi_rsp *
 
 	if (!serial_less(max, exp - 1) && serial_less(sess->max_cmdsn, max))
 		sess->max_cmdsn = max;
+}
+
+/* Return whether the session goes on. A large difference is an error (RFC 7143, 4.2.2.2). */
+static bool receive_statsn(struct iscsi_sess *sess, uint32_t statsn)
+{
+	uint32_t ahead = statsn - sess->exp_statsn;
+
+	if (!sess->carrier->ordered && serial_less(statsn, sess->exp_statsn))
+		return true;
+	if (ahead > (sess->carrier->ordered ? 0 : STATSN_AHEAD_MAX)) {
+		iscsi_sess_protocol_error(sess, "the target's status numbers are out of order");
+		return false;
+	}
+	sess->exp_statsn = statsn + 1;
+	return true;
 }
 
 /* Limit the commands in flight to what the window allows. */
@@ -279,12 +296,8 @@ void iscsi_sess_dispatch(struct iscsi_sess *sess)
 			: opcode == ISCSI_NOP_IN ? get_be32(rsp->itt) != ISCSI_NO_TAG
 						 : opcode != ISCSI_R2T;
 
-	if (numbered && sess->carrier->ordered && get_be32(rsp->statsn) != sess->exp_statsn) {
-		iscsi_sess_protocol_error(sess, "the target's status numbers are out of order");
+	if (numbered && !receive_statsn(sess, get_be32(rsp->statsn)))
 		return;
-	}
-	if (numbered && !serial_less(get_be32(rsp->statsn), sess->exp_statsn))
-		sess->exp_statsn = get_be32(rsp->statsn) + 1;
 	update_window(sess, rsp);
 	switch (opcode) {
 	case ISCSI_SCSI_RSP:
