@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Choose the backend of an endpoint. An endpoint that may fall back from verbs to software iWARP,
- * or has several addresses, has memory for either, and is set up again in the same place. */
+/* Choose the backend of an endpoint. One that begins with verbs has memory for either backend, as
+ * another address, software iWARP or another port may be tried in the same place. */
 #include "ep.h"
 #include "iwarp.h"
 #include "tcp.h"
@@ -13,6 +13,7 @@
 #define ADDRESS_MS 10000 /* of an address if there are others, and no limit is set */
 #define REGS       8     /* most pools registered before the connection is up */
 #define LISTEN_MS  5000
+#define PORTS      8 /* local ports that are tried over iWARP */
 
 struct either {
 	union {
@@ -27,6 +28,7 @@ struct either {
 	struct addr at; /* of verbs */
 	struct addr_failures failures;
 	bool fallback; /* to software iWARP */
+	uint8_t ports; /* in use, so far */
 	struct pool *reg[REGS];
 	unsigned regs;
 	bool closed; /* by the owner, before the connection was up */
@@ -96,7 +98,17 @@ static void note_close(struct ep *ep)
  * verbs. */
 static bool try_others(struct ep *ep)
 {
-	return addr_unanswered(&ep->why) && (!ep->rejected || either_of(ep)->at.others);
+	const struct either *e = either_of(ep);
+
+	return (e->fallback || e->dial.dst.others) && addr_unanswered(&ep->why) &&
+	       (!ep->rejected || e->at.others);
+}
+
+/* The port that the connection manager chose in its own space is siw's local TCP port, which
+ * another TCP connection may have (Linux 6.12). */
+static bool try_port(struct ep *ep)
+{
+	return ep->why.err == EADDRINUSE && either_of(ep)->ports++ < PORTS;
 }
 
 static void none_up(struct ep *ep)
@@ -314,9 +326,10 @@ static void down(struct ep *ep)
 	struct loop *loop = ep->loop;
 	void *user = ep->user;
 	struct diag why = { 0 };
+	const bool same = !e->closed && try_port(ep);
 	char at[ADDR_TEXT];
 
-	if (e->closed || !try_others(ep)) {
+	if (e->closed || (!same && !try_others(ep))) {
 		if (e->failures.count && ep->why.err)
 			diag_ctx(&ep->why, "%s", addr_text(&e->at, at));
 		e->ev->down(ep);
@@ -326,7 +339,9 @@ static void down(struct ep *ep)
 	while (e->regs)
 		e->verbs_ops->unreg(ep, e->reg[--e->regs]);
 	verbs_end(&e->verbs);
-	if (!next_start(e, loop, user))
+	if (same)
+		loop_trace(loop, "verbs: %s; trying another port", e->first.text);
+	if ((same && !first_start(e, loop, user)) || !next_start(e, loop, user))
 		return;
 	if (!e->fallback)
 		dead(e, loop, user, &e->first);
@@ -337,7 +352,7 @@ static void down(struct ep *ep)
 	e->ev->down(&e->ep);
 }
 
-static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial, bool fallback,
+static int verbs_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial, bool fallback,
 	const struct ep_events *events, void *user, struct diag *diag)
 {
 	struct either *e = calloc(1, sizeof(*e));
@@ -399,9 +414,7 @@ int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
 	case EP_AUTO:
 	case EP_VERBS:
 		fallback = fallback && dial->backend == EP_AUTO;
-		return fallback || dial->dst.others
-			       ? auto_dial(out, loop, dial, fallback, events, user, diag)
-			       : verbs_dial(out, loop, dial, events, user, diag);
+		return verbs_dial(out, loop, dial, fallback, events, user, diag);
 	case EP_IWARP:
 		return iwarp_dial(out, loop, dial, events, user, diag);
 	}

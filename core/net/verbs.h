@@ -133,10 +133,8 @@ int verbs_queue_new(struct verbs_ep *, struct diag *);
 void verbs_queue_free(struct verbs_ep *);
 
 /* verbs_cm.c */
-int verbs_dial(struct ep **, struct loop *, const struct ep_dial *, const struct ep_events *,
-	void *user, struct diag *);
-/* In zeroed memory, which the caller frees on failure. verbs_start(): like verbs_dial().
- * verbs_init(): only what an endpoint without an id needs. */
+/* In zeroed memory, which the caller frees on failure. verbs_start(): connect. verbs_init(): only
+ * what an endpoint without an id needs. */
 int verbs_start(struct verbs_ep *, struct loop *, const struct ep_dial *, const struct ep_events *,
 	void *user, struct diag *);
 int verbs_init(struct verbs_ep *, struct loop *, const struct ep_caps *caps,

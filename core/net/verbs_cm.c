@@ -559,18 +559,3 @@ int verbs_start(struct verbs_ep *ve, struct loop *loop, const struct ep_dial *di
 	start(ve, dial->tos);
 	return 0;
 }
-
-int verbs_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
-	const struct ep_events *events, void *user, struct diag *diag)
-{
-	struct verbs_ep *ve = calloc(1, sizeof(*ve));
-	int err = ve ? verbs_start(ve, loop, dial, events, user, diag)
-		     : diag_sys(diag, ENOMEM, "RDMA connection");
-
-	if (err) {
-		free(ve);
-		return err;
-	}
-	*out = &ve->ep;
-	return 0;
-}

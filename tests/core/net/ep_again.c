@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A second attempt over verbs after software iWARP found no listener, and the state that its owner
- * then sees. */
+/* A second attempt over verbs, after software iWARP found no listener or from another port, and the
+ * state that its owner then sees. */
 /* Link: leap core/net/ep.o */
 #include "ep_rig.h"
 #include "says.h"
@@ -298,5 +298,43 @@ Test(ep, an_owner_that_closes_ends_the_addresses)
 	ep->ops->close(ep);
 	fails(ep, DIAG_REFUSED, ECONNREFUSED, "no listener");
 	cr_assert(owner.downs == 1 && verbs.started == 1);
+	finish(ep);
+}
+
+Test(ep, a_port_in_use)
+{
+	struct ep *ep = dial_to(&(struct addr){ 0 }, EP_VERBS, 5000);
+
+	for (unsigned i = 1; i <= 8; i++) {
+		asks(ep, VERBS_DOM);
+		fails(ep, DIAG_BUSY, EADDRINUSE, "port in use");
+		cr_assert(verbs.started == i + 1 && verbs.ended == i && !owner.downs);
+		cr_assert_eq(verbs.ep, ep);
+	}
+	asks(ep, VERBS_DOM);
+	comes_up(ep);
+	cr_assert(owner.requests == 9 && owner.ups == 1 && !iwarp.started);
+	up_calls_reach_the_owner(ep);
+	finish(ep);
+}
+
+Test(ep, ports_that_are_all_in_use)
+{
+	struct ep *ep = dial_to(&(struct addr){ 0 }, EP_VERBS, 5000);
+
+	for (unsigned i = 0; i < 9; i++)
+		fails(ep, DIAG_BUSY, EADDRINUSE, "port in use");
+	cr_assert(verbs.started == 9 && owner.downs == 1);
+	diag_says(&ep->why, DIAG_BUSY, "", "port_in_use");
+	finish(ep);
+}
+
+Test(ep, a_port_in_use_of_a_connection_that_was_closed)
+{
+	struct ep *ep = dial_to(&(struct addr){ 0 }, EP_VERBS, 5000);
+
+	ep->ops->close(ep);
+	fails(ep, DIAG_BUSY, EADDRINUSE, "port in use");
+	cr_assert(verbs.started == 1 && owner.downs == 1);
 	finish(ep);
 }

@@ -140,25 +140,13 @@ void iwarp_fini(struct iwarp *iw)
 	iwarp.ended++;
 }
 
-static inline int dialled(struct backend *backend, const struct ep_dial *dial, struct diag *diag)
-{
-	backend->dialled++;
-	backend->dial = *dial;
-	return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "dialled");
-}
-
-int verbs_dial(struct ep **out, struct loop *on, const struct ep_dial *dial,
-	const struct ep_events *events, void *user, struct diag *diag)
-{
-	(void)out, (void)on, (void)events, (void)user;
-	return dialled(&verbs, dial, diag);
-}
-
 int iwarp_dial(struct ep **out, struct loop *on, const struct ep_dial *dial,
 	const struct ep_events *events, void *user, struct diag *diag)
 {
 	(void)out, (void)on, (void)events, (void)user;
-	return dialled(&iwarp, dial, diag);
+	iwarp.dialled++;
+	iwarp.dial = *dial;
+	return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "dialled");
 }
 
 /* The listeners of both. */
