@@ -34,6 +34,9 @@ CORE      := $(wildcard core/*/*.c core/*/*/*.c)
 # Files that open real devices are left out of the test build, whose tests link tests/fake/ instead; choosing a device has its
 # own test.
 TESTABLE  := $(filter-out core/net/ep.c core/net/verbs%.c core/mad/port%.c core/kernel/disks/nbd_nl.c core/kernel/iscsi/iscsi_socket.c,$(CORE))
+# What fuzzers use: the other rooms get no bytes from outside but through these.
+FUZZED    := $(filter-out $(addsuffix /%,$(addprefix core/,inspect monitor serve srpd attach/iscsi attach/nvme kernel/disks kernel/process kernel/scsi)), \
+	$(TESTABLE)) core/inspect/status/serving_read.c core/serve/ublk_io.c core/srpd/srp_rules.c
 SHIPPED   := main.c $(wildcard applets/*.c) $(CORE)
 FAKES     := $(wildcard tests/fake/*.c tests/toy/*.c)
 UNIT      := $(wildcard tests/core/*/*.c tests/core/*/*/*.c)
@@ -136,7 +139,7 @@ $(T)/obj/%.o: %.c $(T)/flags.test $(SYS).stamp | $(B)/have-test
 # Create the archive from scratch and without replacing, as members of different rooms may have the same name.
 $(T)/libcore.a: $(TESTABLE:%.c=$(T)/obj/%.o)
 $(T)/libfake.a: $(FAKES:%.c=$(T)/obj/%.o)
-$(F)/libcore.a: $(TESTABLE:%.c=$(F)/obj/%.o)
+$(F)/libcore.a: $(FUZZED:%.c=$(F)/obj/%.o)
 $(F)/libfake.a: $(FAKES:%.c=$(F)/obj/%.o)
 $(T)/libcore.a $(T)/libfake.a $(F)/libcore.a $(F)/libfake.a: $(B)/sources
 	@mkdir -p $(@D)
