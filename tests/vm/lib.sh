@@ -266,8 +266,9 @@ disk_null() {
 	echo "/dev/$1"
 }
 
-# sum FILE: print only its checksum; same FILE FILE: used because busybox's cmp is slow
-sum() { sha256sum "$1" | cut -d' ' -f1; }
+# sum FILE: print only its checksum; same FILE FILE. Of busybox's, MD5 is the fastest: SHA-256 of 4 MiB takes an emulated CPU 4 s,
+# MD5 0.4 s, cmp 0.6 s.
+sum() { md5sum "$1" | cut -d' ' -f1; }
 same() { [ "$(sum "$1")" = "$(sum "$2")" ]; }
 
 # --- the kernel's NVMe-oF target
@@ -555,7 +556,7 @@ connections() {
 # cache, so drop that first.
 reads_alike() {
 	echo 1 >/proc/sys/vm/drop_caches
-	[ "$(nbdcopy "$nbd" - | sha256sum)" = "$(sha256sum <"$1")" ]
+	[ "$(nbdcopy "$nbd" - | md5sum)" = "$(md5sum <"$1")" ]
 }
 
 # fio_nbd OPTION…: with a time limit, as an export that hangs must not block the scenario; $fio_rate requests a second, if set
@@ -772,7 +773,7 @@ filesystem() {
 	dd if=/vm/random of=/run/mnt/file bs=1M count=6 2>/dev/null
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
-	[ "$(sum /run/mnt/file)" = "$(head -c 6m /vm/random | sha256sum | cut -d' ' -f1)" ] || return
+	[ "$(sum /run/mnt/file)" = "$(head -c 6m /vm/random | md5sum | cut -d' ' -f1)" ] || return
 	umount /run/mnt
 	e2fsck -fn "$1"
 }
