@@ -150,6 +150,23 @@ const char *applet_suggest(const char *typed);
  * other arguments are parsed, too, so that --json counts anywhere. *help: --help was found; errors
  * do not count then. */
 int opt_parse(struct call *, int argc, char **argv, void *opts, bool *help);
+/* Arguments one by one, as glibc's getopt_long() parses them: names may be abbreviated, operands
+ * are skipped. For applets whose arguments are those of another tool. */
+struct opt_getopt {
+	/* set by the owner, the rest zeroed */
+	const struct opt *rows; /* those with a letter; -h, --help is added */
+	int argc;
+	char **argv;
+	bool quiet; /* print no messages */
+
+	const struct opt *row; /* of this option */
+	char *value;           /* its argument; NULL: it takes none */
+	int at;                /* the word that it is in */
+	char *letters;         /* the rest of that word; NULL: none */
+};
+/* Return the letter of the next option; 0: the end; '?': an invalid one, after printing glibc's
+ * message on stderr, with '_' for '-' in names. */
+int opt_getopt(struct opt_getopt *);
 void opt_help(const struct applet *, FILE *);
 /* Print completions of the last word, a line "word\tdescription" each. The first word is the
  * applet's name. A line ":file" or ":dir" asks the shell to complete paths. */

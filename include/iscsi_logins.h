@@ -139,43 +139,45 @@ struct iscsi_records {
 	/* the values that were passed, NULL: unset; iscsi_start_free() erases the secrets */
 	const char *user[2], *secret[2];
 };
-/* Set one record. -ENOENT: unknown name. */
-int iscsi_record_set(
-	struct iscsi_records *, int root, const char *name, const char *value, struct diag *);
-/* Return true for records without effect here: for iscsid, its database or offload cards. */
-bool iscsi_record_is_other(const char *name);
-struct iscsi_start {
-	/* set by the owner; must not move */
+struct iscsi_start { /* zeroed, then set by the owner; must not move */
 	int root;
+	struct out *out;
+	const char *version; /* of open-iscsi */
+	bool as_tool;        /* print messages and results as open-iscsi's tool */
+	bool verbose;        /* report retries */
+	void (*note)(struct iscsi_start *, const char *text); /* print a message */
+	const void *user;
+
 	struct iscsi_records records;
 	struct iscsi_boot_config boot_config;
-	void (*retrying)(struct iscsi_start *, const struct attach_iscsi *); /* before a retry */
-	void (*note)(struct iscsi_start *, const char *text); /* a setting is ignored */
-	void *user;
-
 	struct attach_iscsi *attach; /* one for each target of the boot configuration */
 	struct iscsi_identity *from;
 	uint64_t retry_until;
+	bool records_open; /* the list of iscsi_start_print() */
 };
 struct iscsi_start_options { /* of open-iscsi's tool, as typed; NULL: unset */
 	const char *config, *initiator, *target, *tgpt, *address, *port;
 	const char *user[2], *secret[2]; /* [0] ours, [1] the target's */
 	struct opt_list params;
-	bool firmware;       /* the targets of the firmware instead of one by options */
-	const char *exiting; /* appended to errors about options that are missing or too long */
+	bool firmware; /* the targets of the firmware instead of one by options */
 };
 /* Set the targets and the initiator's name. Their strings must outlive s. DIAG_USAGE:
  * invalid options; other errors are the firmware's. */
 int iscsi_start_targets(struct iscsi_start *, const struct iscsi_start_options *, struct diag *);
 /* Then set the records, from the file and the parameters, and the credentials of each target. */
 int iscsi_start_settings(struct iscsi_start *, const struct iscsi_start_options *, struct diag *);
-/* Return open-iscsi's error number of a failed login (iscsiadm(8)), and its text. */
-unsigned iscsi_start_error(const struct attach_iscsi *, const char **text);
 /* Attach all in parallel, with open-iscsi's retries. Runs the loop. until: loop_clock(), 0: none.
  * Return 0 with the results in .attach.why, or -errno. */
 int iscsi_start_run(struct iscsi_start *, struct loop *, uint64_t until, struct diag *);
-bool iscsi_start_resolved(const struct attach_iscsi *); /* the host name was resolved */
-void iscsi_start_free(struct iscsi_start *);            /* also erases secrets */
+/* Print the sessions, or without iscsi_start_run() the plan. Return the number of failed logins; if
+ * all failed, the reason is in diag, unless the tool has printed it. */
+unsigned iscsi_start_show(struct iscsi_start *, struct diag *);
+bool iscsi_start_has_session(const struct iscsi_start *); /* a login succeeded */
+/* Print the firmware's targets; as kernel_ibft_records(). */
+int iscsi_start_print(struct iscsi_start *, struct diag *);
+/* Set up their network and print it; as kernel_ibft_set_up(). */
+int iscsi_start_network(struct iscsi_start *, bool dry_run, struct diag *);
+void iscsi_start_free(struct iscsi_start *); /* also erases secrets */
 
 /* ---- Printed results. */
 

@@ -52,18 +52,23 @@ void kernel_iscsi_boot_free(struct iscsi_boot_config *); /* wipes it */
 int kernel_iscsi_conf_file(int root, const char *path,
 	int (*each)(const char *name, const char *value, void *arg), void *arg, struct diag *);
 
-struct out;
-/* Print the firmware's targets as records of open-iscsi, with a line for each value; secrets are
- * hidden. note() gets a line about each structure of the iBFT that is invalid and left out.
- * -ENOENT: no iBFT or no target; -EPROTO: the table or all its targets are invalid. */
-int kernel_ibft_show(int root, struct out *, const char *version,
-	void (*note)(const char *text, void *arg), void *arg, struct diag *);
-/* Configure the NIC of each target as the firmware did (address, link up, VLAN, route to the
- * target), and print them as iscsistart does. Needs CAP_NET_ADMIN. dry_run: only print. Returns 1,
- * with the last reason in diag, if a NIC could not be configured; otherwise as kernel_ibft_show().
- */
-int kernel_ibft_set_up(int root, struct out *, bool dry_run,
-	void (*note)(const char *text, void *arg), void *arg, struct diag *);
+/* The firmware's targets one by one, with what the iBFT has about them. */
+struct ibft_view {
+	void (*record)(void *arg, bool begin); /* begin or end a target's record */
+	/* a value by its name in open-iscsi's records; text NULL: a number */
+	void (*value)(void *arg, const char *name, const char *text, unsigned number);
+	/* a network interface, "" if unknown, is about to be configured, or was not */
+	void (*nic)(void *arg, const char *netdev, bool failed);
+	void (*damage)(void *arg, const char *text); /* an invalid structure is left out */
+	void *arg;
+};
+/* Pass each target as a record; secrets are hidden. -ENOENT: no iBFT or no target; -EPROTO: the
+ * table or all its targets are invalid. */
+int kernel_ibft_records(int root, const struct ibft_view *, struct diag *);
+/* Configure the NIC of each target as the firmware did: address, link up, VLAN, route to the
+ * target. Needs CAP_NET_ADMIN. dry_run: only report it. Returns 1, with the last reason in diag, if
+ * a NIC could not be configured; otherwise as kernel_ibft_records(). */
+int kernel_ibft_set_up(int root, const struct ibft_view *, bool dry_run, struct diag *);
 /* Configure the NICs of all targets; failures are counted as problems. */
 void kernel_iscsi_network(int root, struct iscsi_boot_config *);
 /* Find the network interface with this hardware address; false: none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The logins of iscsistart: settings from -P and iscsid.conf by record names, with open-iscsi's
  * retries. */
-#include "iscsi_logins.h"
+#include "iscsi_start.h"
 #include "iscsi_settings.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -103,7 +103,8 @@ static bool should_retry(struct attach *attach)
 		why->code != DIAG_REFUSED && why->code != DIAG_UNREACHABLE &&
 		why->code != DIAG_CLOSED)
 		return false;
-	s->retrying(s, one);
+	if (s->verbose)
+		iscsi_start_note(s, "%s: %s; retrying", one->params.target, why->text);
 	return true;
 }
 
@@ -156,6 +157,14 @@ int iscsi_start_run(struct iscsi_start *s, struct loop *loop, uint64_t until, st
 	for (unsigned i = 0; i < count; i++)
 		fill_params(s, i, (attempt_s + SCAN_S) * 1000);
 	return iscsi_attach(loop, s->root, s->attach, count, until, diag);
+}
+
+bool iscsi_start_has_session(const struct iscsi_start *s)
+{
+	for (unsigned i = 0; s->attach && i < s->boot_config.count; i++)
+		if (iscsi_start_resolved(&s->attach[i]) && !s->attach[i].attach.why.err)
+			return true;
+	return false;
 }
 
 void iscsi_start_free(struct iscsi_start *s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The input of iscsistart: targets from its options or the firmware, settings from iscsid.conf and
- * --param; and open-iscsi's numbers for failures. */
-#include "iscsi_logins.h"
+ * --param. */
+#include "iscsi_start.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +9,10 @@
 
 #define RETRY_MAX 30 /* open-iscsi's value, to bridge the time until a switch forwards */
 
-static int wrong(const struct iscsi_start_options *opts, const char *text, struct diag *diag)
+static int wrong(const struct iscsi_start *s, const char *text, struct diag *diag)
 {
-	return diag_set(diag, DIAG_USAGE, EINVAL, "%s%s", text, opts->exiting ? opts->exiting : "");
+	return diag_set(
+		diag, DIAG_USAGE, EINVAL, "%s%s", text, s->as_tool ? ". Exiting iscsistart" : "");
 }
 
 static int one_target(
@@ -24,13 +25,13 @@ static int one_target(
 	const char *host;
 
 	if (!opts->initiator)
-		return wrong(opts, "InitiatorName not set", diag);
+		return wrong(s, "InitiatorName not set", diag);
 	if (!opts->tgpt || !strcmp(opts->tgpt, "-1"))
-		return wrong(opts, "Portal Group not set", diag);
+		return wrong(s, "Portal Group not set", diag);
 	if (!opts->target || !*opts->target)
-		return wrong(opts, "TargetName not set", diag);
+		return wrong(s, "TargetName not set", diag);
 	if (!opts->address || !*opts->address)
-		return wrong(opts, "IP Address not set", diag);
+		return wrong(s, "IP Address not set", diag);
 	if (opts->port && parse_u64(opts->port, 1, UINT16_MAX, &port, &why))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "port: %s", why.text);
 	if (parse_u64(opts->tgpt, 0, UINT16_MAX, &group, &why))
@@ -44,7 +45,7 @@ static int one_target(
 	};
 	if (strlen(opts->target) >= sizeof(entry->name) ||
 		strlen(opts->address) >= sizeof(entry->host))
-		return wrong(opts, "TargetName or IP Address is too long", diag);
+		return wrong(s, "TargetName or IP Address is too long", diag);
 	strcpy(entry->name, opts->target);
 	host = opts->address + (*opts->address == '[');
 	snprintf(entry->host, sizeof(entry->host), "%.*s", (int)strcspn(host, "]"), host);
@@ -53,8 +54,8 @@ static int one_target(
 		records->secret[i] = opts->secret[i];
 		if ((opts->user[i] && strlen(opts->user[i]) >= ISCSI_BOOT_TEXT) ||
 			(opts->secret[i] && strlen(opts->secret[i]) >= ISCSI_BOOT_TEXT))
-			return wrong(opts,
-				"user name or secret too long: must be at most 256 bytes", diag);
+			return wrong(
+				s, "user name or secret too long: must be at most 256 bytes", diag);
 	}
 	return 0;
 }
@@ -86,7 +87,7 @@ int iscsi_start_targets(
 	if (err || !opts->initiator)
 		return err;
 	if (strlen(opts->initiator) >= sizeof(records->initiator))
-		return wrong(opts, "InitiatorName is too long", diag);
+		return wrong(s, "InitiatorName is too long", diag);
 	strcpy(records->initiator, opts->initiator);
 	return 0;
 }
@@ -108,9 +109,7 @@ static int set_param(struct iscsi_start *s, const char *param, struct diag *diag
 	if (!err)
 		return 0;
 	if (err == -ENOENT && iscsi_record_is_other(name)) {
-		snprintf(why.text, sizeof(why.text),
-			"%s is ignored: for iscsid or offload cards only", name);
-		s->note(s, why.text);
+		iscsi_start_note(s, "%s is ignored: for iscsid or offload cards only", name);
 		return 0;
 	}
 	if (err == -ENOENT)
@@ -168,42 +167,4 @@ int iscsi_start_settings(
 	for (unsigned i = 0; i < s->boot_config.count && !err; i++)
 		err = set_credentials(records, &s->boot_config.entry[i], diag);
 	return err;
-}
-
-unsigned iscsi_start_error(const struct attach_iscsi *one, const char **text)
-{
-	static const struct {
-		uint8_t number;
-		uint32_t codes; /* enum diag_code that mean it */
-		const char *text;
-	} errors[] = {
-		{ 3, 1u << DIAG_NO_MEMORY, "no available memory" },
-		{ 5, 1u << DIAG_PROTOCOL, "encountered iSCSI login failure" },
-		{ 8,
-			1u << DIAG_REFUSED | 1u << DIAG_UNREACHABLE | 1u << DIAG_CLOSED |
-				1u << DIAG_TIMEOUT,
-			"connection timed out" },
-		{ 12, 1u << DIAG_NO_MODULE | 1u << DIAG_NO_DEVICE,
-			"iSCSI driver not found. Please make sure it is loaded, and retry the "
-			"operation" },
-		{ 13, 1u << DIAG_PERMISSION, "daemon access denied" },
-		{ 15, 1u << DIAG_BUSY, "session exists" },
-		{ 19, 0, "encountered non-retryable iSCSI login failure" },
-		{ 21, 1u << DIAG_NOT_FOUND, "no objects found" },
-		{ 24, 1u << DIAG_AUTH, "iSCSI login failed due to authorization failure" },
-		{ 9, ~0u, "internal error" },
-	};
-	unsigned number = 0, i = 0;
-
-	if (one->result.status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 1) ||
-		one->result.status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 2))
-		number = 24;
-	else if (one->result.status >> 8 == ISCSI_LOGIN_INITIATOR)
-		number = 19;
-	else if (one->result.status >> 8 == ISCSI_LOGIN_TARGET) /* retried until the time was up */
-		number = 8;
-	while (number ? errors[i].number != number : !(errors[i].codes >> one->attach.why.code & 1))
-		i++;
-	*text = errors[i].text;
-	return errors[i].number;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The input of iscsistart, and open-iscsi's numbers for failures. */
-#include "iscsi_logins.h"
+/* The input of iscsistart. */
+#include "../../../../core/attach/iscsi/iscsi_start.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -9,8 +9,7 @@
 static const struct iscsi_start_options complete = { .initiator = "iqn.2024-01.a:host",
 	.target = "iqn.2024-01.a:disk",
 	.tgpt = "1",
-	.address = "[fd00::1]",
-	.exiting = ". Exiting" };
+	.address = "[fd00::1]" };
 static char notes[512];
 
 static void note(struct iscsi_start *s, const char *text)
@@ -24,7 +23,7 @@ static int read_all(
 {
 	int err;
 
-	*s = (struct iscsi_start){ .root = -1, .note = note };
+	*s = (struct iscsi_start){ .root = -1, .as_tool = true, .note = note };
 	*diag = (struct diag){ 0 };
 	notes[0] = 0;
 	err = iscsi_start_targets(s, opts, diag);
@@ -129,34 +128,5 @@ Test(iscsi_start_read, mutual_chap_needs_both_secrets)
 		iscsi_start_free(&s);
 		for (unsigned j = 0; j < 2; j++)
 			cr_assert(!opts.secret[j] || !opts.secret[j][0]);
-	}
-}
-
-Test(iscsi_start_read, failures_have_the_numbers_of_open_iscsi)
-{
-	static const struct {
-		enum diag_code code;
-		unsigned status, number;
-	} rows[] = {
-		{ DIAG_TIMEOUT, 0, 8 },
-		{ DIAG_REFUSED, 0, 8 },
-		{ DIAG_NO_MODULE, 0, 12 },
-		{ DIAG_BUSY, 0, 15 },
-		{ DIAG_NOT_FOUND, 0, 21 },
-		{ DIAG_AUTH, 0, 24 },
-		{ DIAG_SYSTEM, 0, 9 },
-		{ DIAG_PROTOCOL, 0, 5 },
-		{ DIAG_PROTOCOL, ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 1), 24 },
-		{ DIAG_PROTOCOL, ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 3), 19 },
-		{ DIAG_PROTOCOL, ISCSI_LOGIN_STATUS(ISCSI_LOGIN_TARGET, 1), 8 },
-	};
-	const char *text;
-
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct attach_iscsi one = { .attach.why.code = rows[i].code,
-			.result.status = (uint16_t)rows[i].status };
-
-		cr_assert_eq(iscsi_start_error(&one, &text), rows[i].number, "row %u", i);
-		cr_assert(*text);
 	}
 }
