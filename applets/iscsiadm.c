@@ -57,25 +57,6 @@ static const struct opt_foreign foreign[] = {
 	{ 0 },
 };
 
-/* As iscsiadm(8) has it. */
-static int exit_status(const struct diag *why)
-{
-	static const uint8_t status[] = {
-		[DIAG_REFUSED] = 4, /* connection failed */
-		[DIAG_UNREACHABLE] = 4,
-		[DIAG_CLOSED] = 4,
-		[DIAG_USAGE] = 7,
-		[DIAG_TIMEOUT] = 8,
-		[DIAG_PERMISSION] = 13,
-		[DIAG_NOT_FOUND] = 21,
-		[DIAG_AUTH] = 24,
-		[DIAG_UNSUPPORTED] = 27,
-		[DIAG_BUSY] = 28,
-	};
-
-	return why->code < sizeof(status) && status[why->code] ? status[why->code] : EXIT_FAILED;
-}
-
 /* Run an applet with these arguments under our name. quiet: discard its results. */
 static int run_as(struct call *call, const struct applet *applet, char **word, bool quiet)
 {
@@ -284,7 +265,7 @@ static int run(struct call *call)
 	}
 	err = run_mode(call);
 	if (err < 0 && call->by_link)
-		return exit_status(call->diag);
+		return iscsi_adm_status(call->diag);
 	return err;
 }
 
@@ -294,7 +275,7 @@ static int read_words(struct call *call, int argc, char **argv, void *options)
 	struct adm_options *opts = options;
 	int err = opt_parse(call, argc, argv, opts, &opts->help);
 
-	return err && !opts->help ? exit_status(call->diag) : 0;
+	return err && !opts->help ? iscsi_adm_status(call->diag) : 0;
 }
 
 const struct applet applet_iscsiadm = {

@@ -179,6 +179,9 @@ int iscsi_start_print(struct iscsi_start *, struct diag *);
 int iscsi_start_network(struct iscsi_start *, bool dry_run, struct diag *);
 void iscsi_start_free(struct iscsi_start *); /* also erases secrets */
 
+/* Return the exit status of iscsiadm for a failure; 1: another one. */
+uint8_t iscsi_adm_status(const struct diag *);
+
 /* ---- Printed results. */
 
 /* Print JSON members. host "", port 0: unknown; alg "": without CHAP. */

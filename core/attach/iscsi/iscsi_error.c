@@ -2,6 +2,24 @@
 /* Failures as the numbers of open-iscsi's tools (iscsiadm(8)). */
 #include "iscsi_start.h"
 
+uint8_t iscsi_adm_status(const struct diag *why)
+{
+	static const uint8_t status[] = {
+		[DIAG_REFUSED] = 4, /* connection failed */
+		[DIAG_UNREACHABLE] = 4,
+		[DIAG_CLOSED] = 4,
+		[DIAG_USAGE] = 7,
+		[DIAG_TIMEOUT] = 8,
+		[DIAG_PERMISSION] = 13,
+		[DIAG_NOT_FOUND] = 21,
+		[DIAG_AUTH] = 24,
+		[DIAG_UNSUPPORTED] = 27,
+		[DIAG_BUSY] = 28,
+	};
+
+	return why->code < sizeof(status) && status[why->code] ? status[why->code] : 1;
+}
+
 unsigned iscsi_start_error(const struct attach_iscsi *one, const char **text)
 {
 	static const struct {

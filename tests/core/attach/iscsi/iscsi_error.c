@@ -31,3 +31,16 @@ Test(iscsi_error, logins_of_iscsistart)
 		cr_assert(*text);
 	}
 }
+
+Test(iscsi_error, statuses_of_iscsiadm)
+{
+	static const struct {
+		enum diag_code code;
+		uint8_t status;
+	} rows[] = { { DIAG_REFUSED, 4 }, { DIAG_USAGE, 7 }, { DIAG_TIMEOUT, 8 },
+		{ DIAG_NOT_FOUND, 21 }, { DIAG_AUTH, 24 }, { DIAG_BUSY, 28 }, { DIAG_SYSTEM, 1 } };
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		cr_assert_eq(iscsi_adm_status(&(struct diag){ .code = rows[i].code }),
+			rows[i].status, "row %u", i);
+}
