@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The ends of a copy before they are opened: refuse what would overwrite a disk by mistake, find
  * out what kind of file the destination is, and name the disks for the map. */
-#include "copy.h"
+#include "copy_ends.h"
 #include "out.h"
 #include "uri.h"
 #include <errno.h>

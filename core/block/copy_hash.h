@@ -2,7 +2,7 @@
 /* The hash of a running copy. Pieces are read in any order; each is hashed by a thread, in order,
  * while it is written. */
 #pragma once
-#include "copy.h"
+#include "copy_run.h"
 #include "diag.h"
 #include "io_threads.h"
 #include <mbedtls/sha256.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The status of every byte of the source as extents, and the file that stores it. */
 #pragma once
-#include "copy.h"
+#include "copy_run.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

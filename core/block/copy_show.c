@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The progress of a copy as a bar or as lines of JSON, and its result as text and counters. */
-#include "copy.h"
-#include "out.h"
+/* The progress of a copy as a bar or as lines of JSON, and its plan and result as text and JSON. */
+#include "copy_show.h"
+#include "names.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,9 +101,99 @@ const char *copy_result_text(const struct copy_progress *p, bool verify, char li
 	return line;
 }
 
-void copy_show_counts(struct out *out, const struct copy_progress *p, bool resumed)
+/* Requests are held because no path works. */
+static bool waits(const struct bdev *bdev)
 {
-	if (resumed)
+	return bdev->state == BDEV_UP &&
+	       (bdev->why.code == DIAG_UNREACHABLE || bdev->why.code == DIAG_TIMEOUT);
+}
+
+void copy_show_progress(const struct copy_state *state, const struct copy_progress *p)
+{
+	bool waiting = waits(state->src) || waits(state->dst);
+	char line[COPY_LINE];
+
+	if (state->job->show_lines)
+		copy_progress_json(p, waiting);
+	else if (state->job->show_bar)
+		out_bar(copy_bar(p, waiting, out_columns(), line));
+}
+
+static void warn_size(const struct copy_state *state)
+{
+	const struct bdev *src = state->src, *dst = state->dst;
+	char a[16], b[16], rest[16];
+
+	if (!state->from_pipe && !state->to_pipe && dst && dst->lim.size > src->lim.size)
+		out_warn(state->job->notes,
+			"%s: larger (%s) than the source (%s): its last %s keep their content",
+			dst->uri, out_human(dst->lim.size, a), out_human(src->lim.size, b),
+			out_human(dst->lim.size - src->lim.size, rest));
+}
+
+void copy_show_begin(const struct copy_state *state)
+{
+	uint64_t total = state->src->lim.size, finished = state->finished;
+	char done[16], size[16], rest[16];
+
+	warn_size(state);
+	if (finished && finished < total && !state->job->show_lines)
+		out_note(state->job->notes, "map %s: %s of %s already copied, %s remaining",
+			state->job->map, out_human(finished, done), out_human(total, size),
+			out_human(total - finished, rest));
+}
+
+static void show_ends(const struct copy_state *state, bool already)
+{
+	const struct copy_job *job = state->job;
+
+	out_text(job->out, "source", NULL, "%s", state->src->uri);
+	out_text(job->out, "destination", NULL, "%s", job->dst);
+	if (!state->from_pipe || job->progress.done)
+		out_u64(job->out, "size", NULL, state->src->lim.size);
+	out_bool(job->out, "created", NULL, state->ends.missing);
+	if (job->map)
+		out_bool(job->out, "already_copied", NULL, already);
+}
+
+static void show_line(const struct copy_state *state, const char *line)
+{
+	if (state->to_pipe)
+		out_note(state->job->notes, "%s", line);
+	else
+		out_line(state->job->out, "%s", line);
+}
+
+void copy_show_plan(const struct copy_state *state)
+{
+	const struct copy_job *job = state->job;
+	uint64_t remaining = state->src->lim.size - state->finished;
+	const char *to = state->to_pipe ? "standard output" : job->dst;
+	bool already = job->map && !remaining;
+	char size[16], line[2 * URI_MAX + 64];
+
+	show_ends(state, already);
+	if (!state->from_pipe)
+		out_u64(job->out, "remaining_bytes", NULL, remaining);
+	out_bool(job->out, "verify", NULL, job->verify);
+	if (already)
+		snprintf(line, sizeof(line), "already complete according to the map %s", job->map);
+	else if (state->from_pipe)
+		snprintf(line, sizeof(line), "would copy standard input to %s", to);
+	else
+		snprintf(line, sizeof(line), "would copy %s from %s to %s%s",
+			out_human(remaining, size), state->src->uri, to,
+			state->ends.missing ? ", a new file" : "");
+	show_line(state, line);
+	warn_size(state);
+}
+
+void copy_show_counts(const struct copy_state *state)
+{
+	const struct copy_progress *p = &state->job->progress;
+	struct out *out = state->job->out;
+
+	if (state->job->map)
 		out_u64(out, "resumed_bytes", NULL, p->resumed);
 	out_u64(out, "read_bytes", NULL, p->read);
 	out_u64(out, "copied_bytes", NULL, p->copied);
@@ -112,4 +202,32 @@ void copy_show_counts(struct out *out, const struct copy_progress *p, bool resum
 	out_u64(out, "verified_bytes", NULL, p->verified);
 	out_u64(out, "unreadable_bytes", NULL, p->bad);
 	out_real(out, "seconds", NULL, p->seconds, 6);
+}
+
+void copy_show_result(const struct copy_state *state)
+{
+	const struct copy_job *job = state->job;
+	const struct copy_progress *p = &job->progress;
+	const char *name = job->hash == COPY_SHA256 ? "sha256" : "blkhash";
+	char line[URI_MAX + 128], text[COPY_LINE], hash[2 * sizeof(p->hash) + 1];
+
+	if (p->already)
+		snprintf(line, sizeof(line), "already complete according to the map %s%s", job->map,
+			job->verify ? "; verified again" : "");
+	show_line(state, p->already ? line : copy_result_text(p, job->verify, text));
+	if (job->hash) {
+		hex_text(hash, p->hash, sizeof(p->hash));
+		snprintf(line, sizeof(line), "%s: %s", name, hash);
+		show_line(state, line);
+	}
+	if (!state->to_pipe) {
+		show_ends(state, p->already);
+		if (job->hash)
+			out_text(job->out, name, NULL, "%s", hash);
+		copy_show_counts(state);
+		out_real(job->out, "bytes_per_second", NULL, copy_average(p), 0);
+	}
+	if (p->bad)
+		out_warn(job->notes, "%s could not be read and %s", out_human(p->bad, text),
+			state->to_pipe ? "was replaced by zeroes" : "was skipped");
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Shared by copy.c (order and end of a copy) and copy_slot.c (one range). */
 #pragma once
-#include "copy.h"
 #include "copy_feed.h"
 #include "copy_hash.h"
 #include "copy_map.h"
+#include "copy_run.h"
 #include "copy_save.h"
 #include "min.h"
 

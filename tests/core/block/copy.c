@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The copy engine against disks that answer out of order, lie and fail. */
-#include "copy.h"
+#include "../../../core/block/copy_run.h"
 #include "copy_map.h"
 #include "disk.h"
 #include "says.h"

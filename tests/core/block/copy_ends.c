@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The checks of a copy's ends before they are opened. */
-#include "copy.h"
+#include "../../../core/block/copy_ends.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The text of a copy's progress and result. */
-#include "copy.h"
+#include "../../../core/block/copy_show.h"
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* A copy that is stopped while a disk takes requests and answers none: it ends, and its map lists
  * only what is safe. */
 /* Link: leap */
-#include "copy.h"
+#include "../../../core/block/copy_run.h"
 #include "copy_map.h"
 #include "disk.h"
 #include <criterion/criterion.h>
