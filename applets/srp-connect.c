@@ -5,7 +5,6 @@
 #include "loop.h"
 #include "srp_rows.h"
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -143,81 +142,14 @@ static int attach_all(const struct work *w)
 
 /* ---- Results. */
 
-/* A dry run prints the string even if no port can be used. */
-static int show_plan(struct connection *c)
-{
-	const struct srp_params *params = &c->target.params;
-	struct out *out = c->call->out;
-	char line[SRP_LINE], word[OUT_SHELL(SRP_LINE)], text[200], others[200],
-		where[100] = "add_target of the port";
-	struct srp_local local;
-	struct kernel_srp host;
-	struct diag no_port = { 0 };
-	int there = srp_target_find(
-		&c->target.srp, &local, others, &host, &no_port, &c->target.srp.attach.why);
-
-	if (there < 0)
-		return there;
-	if (no_port.err)
-		call_warn(c->call, "%s", no_port.text);
-	else if (others[0])
-		call_note(c->call, "using %s port %u; select another with -i and -p: %s", local.dev,
-			local.port, others);
-	kernel_srp_line(params, line);
-	out_bool(out, "connected", NULL, there);
-	out_bool(out, "existed", NULL, there);
-	if (there)
-		out_text(out, "host", NULL, "%s", host.host);
-	if (local.dev[0]) {
-		snprintf(where, sizeof(where), "srp-%s-%u/add_target", local.dev, local.port);
-		out_text(out, "rdma_device", NULL, "%s", local.dev);
-		out_u64(out, "rdma_port", NULL, local.port);
-	}
-	out_text(out, "add_target", NULL, "%s", line);
-	srp_loss_show(out, &c->target.srp.tmo);
-	if (there)
-		out_line(out, "%s: already connected as %s", srp_target_text(params, text),
-			host.host);
-	else
-		out_line(out, "%s: would connect by writing to %s:", srp_target_text(params, text),
-			where);
-	if (!there && !local.dev[0]) /* ports of ib_srp */
-		attach_show_missing(out, &c->call->notes, c->target.srp.attach.root,
-			(const char *[]){ "ib_srp", NULL });
-	out_line(out, "%s", out_shell(line, word, sizeof(word)));
-	return 0;
-}
-
-static void show_change(const struct connection *c)
-{
-	const struct attach_srp *srp = &c->target.srp;
-	struct srp_rport rport;
-	struct srp_tmo to;
-	char text[200];
-	bool would = srp->tmo_given && !kernel_srp_rport(srp->attach.root,
-					       (unsigned)kernel_srp_number(srp->host.host), &rport);
-
-	if (would)
-		to = kernel_srp_tmo_merge(&srp->tmo, &rport.tmo);
-	attach_srp_show(c->call->out, srp, "", NULL, would ? &to : NULL);
-	if (would)
-		out_line(c->call->out, "%s: would set: %s", srp->host.host,
-			srp_loss_text(&to, text));
-}
-
 static void show(struct connection *c)
 {
 	const struct connect_options *opts = c->call->opts;
-	const struct srp_params *params = &c->target.params;
 
-	if (opts->common.dry_run && c->target.srp.params)
-		show_plan(c);
-	else if (opts->common.dry_run)
-		show_change(c);
+	if (opts->common.dry_run)
+		srp_target_plan(c->call->out, &c->call->notes, &c->target);
 	else
-		attach_srp_show(c->call->out, &c->target.srp,
-			params->value[params->value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID],
-			opts->print, NULL);
+		srp_target_show(c->call->out, &c->target, opts->print);
 }
 
 static void show_uri(const struct connection *c)

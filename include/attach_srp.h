@@ -91,15 +91,9 @@ void srp_target_ctx(const struct srp_target *, struct diag *); /* make it the di
  * *there, 0 if not, or -errno. */
 int srp_target_find(const struct attach_srp *, struct srp_local *, char others[200],
 	struct kernel_srp *there, struct diag *no_port, struct diag *);
-/* Return "0002c903004ed0b2 at fe80…:0002c903004ed0b3", "… at 10.0.0.1:5555". */
-const char *srp_target_text(const struct srp_params *, char text[200]);
 
-/* Return the loss policy as text for people. */
-const char *srp_loss_text(const struct srp_tmo *, char text[200]);
-/* Print JSON members: on_loss in the grammar of --on-loss, and timeouts unless off or unknown. */
-void srp_loss_show(struct out *, const struct srp_tmo *);
-/* Print a connection: text lines and members of the open JSON object. dest: its address, "" =
- * unknown; print: NULL, or "dev" or "by-id" for the paths of disks only; would: the timeouts that a
- * dry run would set, NULL: none. */
-void attach_srp_show(struct out *, const struct attach_srp *, const char *dest, const char *print,
-	const struct srp_tmo *would);
+/* Print a connection: text lines and members of the open JSON object. print: NULL, or "dev" or
+ * "by-id" for the paths of disks only. */
+void srp_target_show(struct out *, const struct srp_target *, const char *print);
+/* Print what would be done, in the same form. Returns 0 or -errno, as in srp.attach.why. */
+int srp_target_plan(struct out *, const struct out_notes *, struct srp_target *);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SRP targets and loss policies from the command line, and the printed connection. */
-#include "attach_srp.h"
+/* SRP targets and loss policies from the command line. */
+#include "srp_target.h"
 #include "kernel_scsi.h"
-#include "names.h"
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,12 +85,14 @@ void srp_target_keys(const char *uri, struct uri_key_names *asked)
 	free(target);
 }
 
+const char *srp_target_address(const struct srp_params *params)
+{
+	return params->value[params->value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID];
+}
+
 const char *srp_target_text(const struct srp_params *params, char text[200])
 {
-	const char *at =
-		params->value[params->value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID];
-
-	snprintf(text, 200, "%s at %s", params->value[SRP_OPT_ID_EXT], at);
+	snprintf(text, 200, "%s at %s", params->value[SRP_OPT_ID_EXT], srp_target_address(params));
 	return text;
 }
 
@@ -290,114 +290,4 @@ int srp_target_find(const struct attach_srp *srp, struct srp_local *local, char 
 	}
 	free(list);
 	return found;
-}
-
-/* ---- Printed. */
-
-const char *srp_loss_text(const struct srp_tmo *tmo, char text[200])
-{
-	int fail = tmo->fast_io_fail_tmo, loss = tmo->dev_loss_tmo;
-	size_t at;
-
-	if (fail == 0)
-		snprintf(text, 200, "I/O fails at once");
-	else if (fail > 0)
-		snprintf(text, 200, "I/O waits %d s, then fails", fail);
-	else if (loss >= 0)
-		snprintf(text, 200, "I/O waits until the disks are removed");
-	else
-		snprintf(text, 200, "I/O fails after a failed reconnect");
-	at = strlen(text);
-	if (tmo->reconnect_delay > 0)
-		snprintf(text + at, 200 - at, ", reconnect every %d s", tmo->reconnect_delay);
-	else
-		snprintf(text + at, 200 - at, ", no reconnect");
-	at = strlen(text);
-	if (loss >= 0)
-		snprintf(text + at, 200 - at, ", disks removed after %d s", loss);
-	else
-		snprintf(text + at, 200 - at, ", disks kept");
-	return text;
-}
-
-static void show_seconds(struct out *out, const char *key, int seconds)
-{
-	if (seconds >= 0)
-		out_u64(out, key, NULL, (uint64_t)seconds);
-}
-
-void srp_loss_show(struct out *out, const struct srp_tmo *tmo)
-{
-	int hold = tmo->fast_io_fail_tmo >= 0 ? tmo->fast_io_fail_tmo : tmo->dev_loss_tmo;
-	char text[LOSS_TEXT];
-
-	if (hold >= 0)
-		out_text(out, "on_loss", NULL, "%s", loss_text(hold, text));
-	out_object(out, "timeouts");
-	show_seconds(out, "reconnect_seconds", tmo->reconnect_delay);
-	show_seconds(out, "fail_seconds", tmo->fast_io_fail_tmo);
-	show_seconds(out, "give_up_seconds", tmo->dev_loss_tmo);
-	out_end(out);
-}
-
-/* "10.0.0.1:5555", "[fe80::1]:5555" */
-static void show_dest(struct out *out, const char *dest)
-{
-	const char *colon = strrchr(dest, ':');
-	bool v6 = dest[0] == '[';
-
-	if (!colon)
-		return;
-	out_text(out, "traddr", NULL, "%.*s", (int)(colon - dest) - 2 * v6, dest + v6);
-	out_text(out, "trsvcid", NULL, "%s", colon + 1);
-}
-
-static void show_host(struct out *out, const struct kernel_srp *host, const char *dest)
-{
-	out_text(out, "host", NULL, "%s", host->host);
-	out_text(out, "id_ext", NULL, "%016" PRIx64, host->id_ext);
-	out_text(out, "ioc_guid", NULL, "%016" PRIx64, host->ioc_guid);
-	if (!host->by_cm) {
-		char gid[33];
-
-		out_text(out, "dgid", NULL, "%s", hex_text(gid, host->dgid, 16));
-		out_text(out, "pkey", NULL, "%04x", host->pkey);
-		out_text(out, "service_id", NULL, "%016" PRIx64, host->service_id);
-	} else if (*dest) {
-		show_dest(out, dest);
-	}
-	if (host->dev[0])
-		out_text(out, "rdma_device", NULL, "%s", host->dev);
-	if (host->port)
-		out_u64(out, "rdma_port", NULL, host->port);
-}
-
-void attach_srp_show(struct out *out, const struct attach_srp *srp, const char *dest,
-	const char *print, const struct srp_tmo *would)
-{
-	const struct kernel_srp *host = &srp->host;
-	struct srp_rport rport;
-	char text[200];
-	bool has_rport = !kernel_srp_rport(
-		srp->attach.root, (unsigned)kernel_srp_number(host->host), &rport);
-
-	out_bool(out, "connected", NULL, true);
-	out_bool(out, "existed", NULL, srp->existed);
-	show_host(out, host, dest);
-	if (has_rport) {
-		out_text(out, "state", NULL, "%s", rport.state);
-		srp_loss_show(out, would ? would : &rport.tmo);
-	}
-	out_list(out, "luns");
-	for (unsigned i = 0; i < srp->luns.count; i++)
-		kernel_scsi_show(out, &srp->luns.list[i], print);
-	out_end(out);
-	if (print)
-		return;
-	out_line(out, "%s: %sconnected to %016" PRIx64 "%s%s from %s port %u, %s", host->host,
-		srp->existed ? "already " : "", host->id_ext, *dest ? " at " : "", dest, host->dev,
-		host->port, has_rport ? rport.state : "no remote port");
-	if (has_rport)
-		out_line(out, "%s: if the target is lost: %s", host->host,
-			srp_loss_text(&rport.tmo, text));
 }
