@@ -124,30 +124,6 @@ static int read_mount(struct call *call, struct mounting *g, unsigned i)
 	return err;
 }
 
-static const char *transport_word(bool rdma)
-{
-	return rdma ? "RDMA" : "TCP";
-}
-
-static void print_dry_run(struct call *call, const struct nfs_mount *m)
-{
-	char flags[200], all[NFS_OPTIONS_MAX + 256], options[OUT_SHELL(sizeof(all))],
-		source[OUT_SHELL(sizeof(m->source.name))], dir[OUT_SHELL(PATH_MAX)];
-	const char *modules[NFS_MODULES];
-
-	kernel_nfs_flags_text(m->options.flags, flags, sizeof(flags));
-	snprintf(all, sizeof(all), "%s%s%s%s%s", m->options.remount ? "remount" : "",
-		m->options.remount && *flags ? "," : "", flags,
-		(*flags || m->options.remount) && m->data[0] ? "," : "", m->data);
-	nfs_mount_modules(m, modules);
-	attach_show_missing(call->out, &call->notes, m->attach.root, modules);
-	out_line(call->out, "mount -i -t nfs -o %s %s %s", out_shell(all, options, sizeof(options)),
-		out_shell(m->source.name, source, sizeof(source)),
-		out_shell(m->dir, dir, sizeof(dir)));
-	if (*flags)
-		out_text(call->out, "flags", NULL, "%s", flags);
-}
-
 /* The source as a URI, whether it was given as one or as HOST:/PATH. */
 static void print_uri(struct call *call, const struct mounting *g)
 {
@@ -186,14 +162,14 @@ static void print_mount(struct call *call, const struct mounting *g)
 		call_warn(call, "%s over TCP; RDMA failed: %s", dry_run ? "would mount" : "mounted",
 			m->fallback_why.text);
 	if (dry_run) {
-		print_dry_run(call, m);
+		nfs_mount_plan(call->out, &call->notes, m);
 		return;
 	}
 	out_text(call->out, "options", NULL, "%s", m->mounted.super);
 	if (!quiet && !opts->common.quiet)
 		out_line(call->out, "%s %smounted on %s: NFS %s over %s", m->source.name,
 			m->existed ? "already " : "", m->dir,
-			m->version ? nfs_version_name(m->version) : "", transport_word(m->rdma));
+			m->version ? nfs_version_name(m->version) : "", m->rdma ? "RDMA" : "TCP");
 	if (call->loop.verbose && m->probe_transport[0])
 		call_note(call, "server probed over %s", m->probe_transport);
 	if (call->loop.verbose)

@@ -20,3 +20,5 @@ void nfs_mount_uri(const struct nfs_mount *, char uri[URI_MAX]);
 #define NFS_MODULES 4
 /* List the kernel modules that the mount needs; NULL ends them. */
 void nfs_mount_modules(const struct nfs_mount *, const char *modules[NFS_MODULES]);
+/* Print the mount command of a dry run, the modules to load and, as JSON, the flags. */
+void nfs_mount_plan(struct out *, const struct out_notes *, const struct nfs_mount *);

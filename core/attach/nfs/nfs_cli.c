@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Source and options of an NFS mount from the command line. */
+/* Source and options of an NFS mount from the command line, and the command that a dry run prints.
+ */
 #include "attach_nfs.h"
 #include "kernel_identity.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -74,4 +76,23 @@ void nfs_mount_modules(const struct nfs_mount *m, const char *modules[NFS_MODULE
 	if (m->rdma)
 		modules[n++] = "rpcrdma";
 	modules[n] = NULL;
+}
+
+void nfs_mount_plan(struct out *out, const struct out_notes *notes, const struct nfs_mount *m)
+{
+	char flags[200], all[NFS_OPTIONS_MAX + 256], options[OUT_SHELL(sizeof(all))],
+		source[OUT_SHELL(sizeof(m->source.name))], dir[OUT_SHELL(PATH_MAX)];
+	const char *modules[NFS_MODULES];
+
+	kernel_nfs_flags_text(m->options.flags, flags, sizeof(flags));
+	snprintf(all, sizeof(all), "%s%s%s%s%s", m->options.remount ? "remount" : "",
+		m->options.remount && *flags ? "," : "", flags,
+		(*flags || m->options.remount) && m->data[0] ? "," : "", m->data);
+	nfs_mount_modules(m, modules);
+	attach_show_missing(out, notes, m->attach.root, modules);
+	out_line(out, "mount -i -t nfs -o %s %s %s", out_shell(all, options, sizeof(options)),
+		out_shell(m->source.name, source, sizeof(source)),
+		out_shell(m->dir, dir, sizeof(dir)));
+	if (*flags)
+		out_text(out, "flags", NULL, "%s", flags);
 }
