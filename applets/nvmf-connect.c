@@ -62,19 +62,6 @@ static int write_devid(int fd, const char *path, const char *name, struct diag *
 	return EXIT_PARTLY;
 }
 
-static bool entry_matches(const struct nvmf_entry *entry, const struct nvmf_target *t)
-{
-	static const enum nvmf_key keys[] = { NVMF_NQN, NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID };
-
-	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-		const char *value = entry->value[keys[i]];
-
-		if (value && strcmp(value, t->params.value[keys[i]]))
-			return false;
-	}
-	return !entry->discover && !entry->uri && entry->value[NVMF_NQN];
-}
-
 /* One connection of this command. */
 struct connection {
 	struct nvmf_target target;
@@ -119,29 +106,14 @@ static int read_target(const struct work *w, unsigned i)
 	return err;
 }
 
-/* Complete the target with the matching entry of the configuration, which has addresses. */
-static int set_target_addr(const struct work *w, unsigned i)
+/* Complete the target, whose name is resolved. */
+static int complete_target(const struct work *w, unsigned i)
 {
 	const struct connect_options *opts = w->call->opts;
-	struct nvmf_options both = opts->nvmf;
 	struct nvmf_target *t = &w->list[i].target;
-	struct diag *diag = w->call->diag;
-	struct addr addr = t->addr;
-	int err = -t->why.err;
+	int err = nvmf_target_complete(
+		t, w->root, &opts->nvmf, operand(w, i), &w->config, w->call->diag);
 
-	if (err)
-		*diag = t->why;
-	else
-		err = nvmf_target_set_addr(t, &addr, diag);
-	for (unsigned at = 0; at < w->config.count && !err; at++) {
-		if (!entry_matches(&w->config.entry[at], t))
-			continue;
-		nvmf_options_add(&both, &w->config.entry[at], NVMF_HOSTNQN);
-		err = nvmf_target_read(t, &w->env, w->root, &both, operand(w, i), diag);
-		if (!err)
-			err = nvmf_target_set_addr(t, &addr, diag);
-		break;
-	}
 	if (!err && operand(w, i))
 		snprintf(w->list[i].uri, URI_MAX, "%s", t->uri.spelling);
 	else if (!err)
@@ -173,7 +145,7 @@ static int read_targets(struct work *w)
 		if (i == w->count)
 			nvmf_targets_resolve(w->loop, w->target, w->count);
 		w->target[at] = &w->list[at].target;
-		err = i < w->count ? read_target(w, at) : set_target_addr(w, at);
+		err = i < w->count ? read_target(w, at) : complete_target(w, at);
 		if (err && w->count > 1 && w->target[at]->uri.spelling[0])
 			diag_ctx(diag, "%s", w->target[at]->uri.spelling);
 	}

@@ -25,8 +25,6 @@ struct nvmf_options {
 /* Check the values of options alone, so that errors name the option as typed. TLS keys and keyrings
  * are checked by nvmf_target_read(). */
 int nvmf_options_check(const struct nvmf_options *, struct diag *);
-/* Add the keys of an entry, from this key on, to options that are unset. */
-void nvmf_options_add(struct nvmf_options *, const struct nvmf_entry *, enum nvmf_key from);
 /* Warn about secrets on the command line. */
 void nvmf_warn_secrets(const struct out_notes *, const struct nvmf_options *);
 
@@ -80,6 +78,10 @@ void nvmf_lookups_cancel(struct nvmf_lookups *);
 void nvmf_targets_resolve(struct loop *, struct nvmf_target *const *, unsigned count);
 /* Set the addresses that have a route, and the port. Then the target is complete. */
 int nvmf_target_set_addr(struct nvmf_target *, const struct addr *, struct diag *);
+/* The same for a target of nvmf_target_read() that was looked up, with further options of the first
+ * entry for its subsystem and address, if any. */
+int nvmf_target_complete(struct nvmf_target *, int root, const struct nvmf_options *,
+	const char *uri, const struct nvmf_entries *, struct diag *);
 int nvmf_target_route(struct nvmf_target *, struct diag *); /* after a change of addr */
 void nvmf_target_wipe(struct nvmf_target *);                /* erase the secrets */
 /* Return "nqn.x at rdma 10.0.0.1:4420". */

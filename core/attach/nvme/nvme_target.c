@@ -580,6 +580,41 @@ int nvmf_target_set_addr(struct nvmf_target *t, const struct addr *addr, struct 
 	return -routing.why.err;
 }
 
+static bool entry_matches(const struct nvmf_entry *entry, const struct nvmf_target *t)
+{
+	static const enum nvmf_key keys[] = { NVMF_NQN, NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID };
+
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const char *value = entry->value[keys[i]];
+
+		if (value && strcmp(value, t->params.value[keys[i]]))
+			return false;
+	}
+	return !entry->discover && !entry->uri && entry->value[NVMF_NQN];
+}
+
+int nvmf_target_complete(struct nvmf_target *t, int root, const struct nvmf_options *opts,
+	const char *uri, const struct nvmf_entries *config, struct diag *diag)
+{
+	const struct attach_env *env = t->env;
+	struct nvmf_options both = *opts;
+	struct addr addr = t->addr;
+	int err = -t->why.err;
+
+	if (err)
+		*diag = t->why;
+	else
+		err = nvmf_target_set_addr(t, &addr, diag);
+	for (unsigned i = 0; i < config->count && !err; i++) {
+		if (!entry_matches(&config->entry[i], t))
+			continue;
+		nvmf_options_add(&both, &config->entry[i], NVMF_HOSTNQN);
+		err = nvmf_target_read(t, env, root, &both, uri, diag);
+		return err ? err : nvmf_target_set_addr(t, &addr, diag);
+	}
+	return err;
+}
+
 void nvmf_show_identity(const struct nvmf_target *t)
 {
 	const struct out_notes *notes = &t->env->notes;

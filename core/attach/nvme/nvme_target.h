@@ -15,6 +15,9 @@ bool nvmf_target_key_from_policy(const struct nvmf_target *, enum nvmf_key);
 int nvmf_read_key(const struct out_notes *, const char *option, const char *fd, const char *file,
 	char key[NVMF_SECRET], struct diag *);
 
+/* Add the keys of an entry, from this key on, to options that are unset. */
+void nvmf_options_add(struct nvmf_options *, const struct nvmf_entry *, enum nvmf_key from);
+
 /* Name an entry for messages, without the keys of a URI: one of them may be a secret. */
 void nvmf_entry_name(
 	const struct nvmf_entry *, const char *const value[NVMF_KEYS], char text[URI_MAX]);
