@@ -39,8 +39,6 @@ static const struct opt rows[] = {
 };
 #undef AT
 
-static const struct boot_options defaults; /* timeout_ms 0: unset */
-
 struct booting {
 	struct call *call;
 	struct boot boot;
@@ -258,7 +256,6 @@ const struct applet applet_boot = {
 	.operands = "[URI[,via=kernel|ublk|nbd]|DEVICE]...",
 	.summary = "attach the disks named on the kernel command line and by the firmware",
 	.opts = rows,
-	.defaults = &defaults,
 	.opts_size = sizeof(struct boot_options),
 	.examples = "  rdmastor boot --mount /sysroot\n"
 		    "  rdmastor boot --dry-run\n"
