@@ -15,46 +15,70 @@
 #define TOPSPIN  0x0005ad0000000000ull
 #define OUI_MASK 0xffffff0000000000ull
 
-static void send_query(struct mad_target *);
+static void send_query(struct mad_target_query *);
 
-static void *alloc_bounded(struct mad_target *target, size_t len)
+static void note_failure(struct mad_target_query *query, int err, uint16_t status)
 {
-	struct mad_scan_result *found = &target->query->scan->found;
-	void *p = found->bytes + len <= BYTES_MAX ? calloc(1, len) : NULL;
+	struct mad_target *target = query->target;
 
-	if (p)
-		found->bytes += len;
-	return p;
-}
-
-static void note_failure(struct mad_target *target, int err, uint16_t status)
-{
 	if (target->err)
 		return;
 	target->err = err ? err : -EREMOTEIO;
 	target->status = status;
-	target->failed = target->query->step;
+	target->failed = query->step;
 }
 
-static void finished(struct mad_target *target)
+static void finished(struct mad_target_query *query)
 {
-	target->query->step = MAD_STEP_DONE;
-	mad_scan_target_done(target);
+	query->step = MAD_STEP_DONE;
+	mad_scan_target_done(query->target);
+}
+
+static void fail(struct mad_target_query *query, int err)
+{
+	note_failure(query, err, 0);
+	finished(query);
+}
+
+static void next_step(struct mad_target_query *query, enum mad_step step)
+{
+	query->step = step;
+	send_query(query);
+}
+
+static void query_unit(struct mad_target_query *query)
+{
+	bool topspin = (query->target->guid & OUI_MASK) == TOPSPIN;
+
+	next_step(query, topspin ? MAD_STEP_SET : MAD_STEP_UNIT);
+}
+
+/* NULL: the query has ended. */
+static void *alloc_bounded(struct mad_target_query *query, size_t len)
+{
+	struct mad_scan_result *found = &query->scan->found;
+	void *p = found->bytes + len <= BYTES_MAX ? calloc(1, len) : NULL;
+
+	if (p)
+		found->bytes += len;
+	else
+		fail(query, -ENOMEM);
+	return p;
 }
 
 /* Prepare a request of device or subnet management to the port itself. */
-static void to_port(struct mad_target *target, uint8_t mgmt_class, uint16_t attr, uint32_t mod)
+static void to_port(struct mad_target_query *query, uint8_t mgmt_class, uint16_t attr, uint32_t mod)
 {
-	target->query->req = (struct mad_req){
-		.to = target->query->addr,
+	query->req = (struct mad_req){
+		.to = query->addr,
 		.mgmt_class = mgmt_class,
 		.method = MAD_GET,
 		.attr = attr,
 		.mod = mod,
-		.first_ms = target->query->first_ms,
+		.first_ms = query->first_ms,
 	};
-	target->query->req.to.lid = target->lid;
-	target->query->req.to.qpn = mgmt_class == MAD_CLASS_DM;
+	query->req.to.lid = query->target->lid;
+	query->req.to.qpn = mgmt_class == MAD_CLASS_DM;
 }
 
 /* Find the next slot with a controller, from `slot` on; 0 = none. */
@@ -66,244 +90,225 @@ static unsigned next_slot(const struct mad_unit *unit, unsigned slot)
 	return 0;
 }
 
-static void next_pkey(struct mad_target *target)
+static void next_pkey(struct mad_target_query *query)
 {
-	struct mad_scan_job *scan = target->query->scan;
+	struct mad_scan_job *scan = query->scan;
 	const struct mad_port_info *port = mad_port(scan->mad);
 
-	target->query->cur_unit = NULL;
+	query->cur_unit = NULL;
 	if (scan->direct || scan->one_pkey) {
-		finished(target);
+		finished(query);
 		return;
 	}
 	do
-		target->query->pkey_at++;
-	while (target->query->pkey_at < port->pkeys && !port->pkey[target->query->pkey_at]);
-	if (target->query->pkey_at >= port->pkeys) {
-		if (!target->unit && !target->err)
-			note_failure(target, -EHOSTUNREACH, 0);
-		finished(target);
+		query->pkey_at++;
+	while (query->pkey_at < port->pkeys && !port->pkey[query->pkey_at]);
+	if (query->pkey_at >= port->pkeys) {
+		if (!query->target->unit && !query->target->err)
+			note_failure(query, -EHOSTUNREACH, 0);
+		finished(query);
 		return;
 	}
-	target->query->step = MAD_STEP_PATH;
-	send_query(target);
+	next_step(query, MAD_STEP_PATH);
 }
 
 /* Called once GUID and prefix are known, and that the port has device management. */
-static void begin_partitions(struct mad_target *target)
+static void begin_partitions(struct mad_target_query *query)
 {
-	struct mad_scan_job *scan = target->query->scan;
+	struct mad_scan_job *scan = query->scan;
 	const struct mad_port_info *port = mad_port(scan->mad);
 
-	target->query->addr.pkey_index = scan->pkey_index;
+	query->addr.pkey_index = scan->pkey_index;
 	if (!scan->direct && !scan->one_pkey) {
-		target->query->pkey_at = 0;
-		while (target->query->pkey_at < port->pkeys && !port->pkey[target->query->pkey_at])
-			target->query->pkey_at++;
-		target->query->step = MAD_STEP_PATH;
+		query->pkey_at = 0;
+		while (query->pkey_at < port->pkeys && !port->pkey[query->pkey_at])
+			query->pkey_at++;
+		next_step(query, MAD_STEP_PATH);
 	} else {
-		target->query->step =
-			(target->guid & OUI_MASK) == TOPSPIN ? MAD_STEP_SET : MAD_STEP_UNIT;
+		query_unit(query);
 	}
-	send_query(target);
 }
 
-static void begin_slot(struct mad_target *target, unsigned from)
+static void begin_slot(struct mad_target_query *query, unsigned from)
 {
-	unsigned slot = target->query->cur_unit ? next_slot(target->query->cur_unit, from) : 0;
+	unsigned slot = query->cur_unit ? next_slot(query->cur_unit, from) : 0;
 
-	target->query->ioc = NULL;
-	target->query->slot = (uint8_t)slot;
-	target->query->step = slot ? MAD_STEP_IOC : MAD_STEP_AGAIN;
-	send_query(target);
+	query->ioc = NULL;
+	query->slot = (uint8_t)slot;
+	next_step(query, slot ? MAD_STEP_IOC : MAD_STEP_AGAIN);
 }
 
-static void got_lid(struct mad_target *target, const struct sa_table *table)
+static void got_lid(struct mad_target_query *query, const struct sa_table *table)
 {
 	struct sa_path path;
 
 	if (!table->count || !mad_sa_path_get(&path, (const void *)table->at)) {
-		note_failure(target, -EPROTO, 0);
-		finished(target);
+		fail(query, -EPROTO);
 		return;
 	}
-	target->lid = target->query->addr.lid = path.lid;
-	target->query->addr.sl = path.sl;
-	if (target->query->scan->direct) {
-		begin_partitions(target);
+	query->target->lid = query->addr.lid = path.lid;
+	query->addr.sl = path.sl;
+	if (query->scan->direct) {
+		begin_partitions(query);
 		return;
 	}
-	target->query->step = MAD_STEP_PORT;
-	send_query(target);
+	next_step(query, MAD_STEP_PORT);
 }
 
-static void got_node(struct mad_target *target, uint64_t guid)
+static void got_node(struct mad_target_query *query, uint64_t guid)
 {
-	target->guid = guid;
-	if (!guid) {
-		note_failure(target, -EPROTO, 0);
-		finished(target);
-	} else if (target->query->scan->options.only) {
-		target->query->step = MAD_STEP_PORT;
-		send_query(target);
-	} else {
-		begin_partitions(target);
-	}
-}
-
-static void got_port(struct mad_target *target, const struct sa_port *port)
-{
-	target->prefix = port->prefix;
-	target->query->first_ms = port->first_ms;
-	target->management = port->management;
-	if (target->management || target->query->scan->direct ||
-		target->query->scan->options.trust_management)
-		begin_partitions(target); /* a port that the user named is queried in any case */
+	query->target->guid = guid;
+	if (!guid)
+		fail(query, -EPROTO);
+	else if (query->scan->options.only)
+		next_step(query, MAD_STEP_PORT);
 	else
-		finished(target);
+		begin_partitions(query);
 }
 
-static void got_path(struct mad_target *target, const struct sa_table *table)
+static void got_port(struct mad_target_query *query, const struct sa_port *port)
+{
+	struct mad_target *target = query->target;
+
+	target->prefix = port->prefix;
+	query->first_ms = port->first_ms;
+	target->management = port->management;
+	if (target->management || query->scan->direct || query->scan->options.trust_management)
+		begin_partitions(query); /* a port that the user named is queried in any case */
+	else
+		finished(query);
+}
+
+static void got_path(struct mad_target_query *query, const struct sa_table *table)
 {
 	struct sa_path path;
 
 	if (!table->count || !mad_sa_path_get(&path, (const void *)table->at)) {
-		next_pkey(target);
+		next_pkey(query);
 		return;
 	}
-	target->query->addr.pkey_index = target->query->pkey_at;
-	target->query->addr.sl = path.sl;
-	target->query->step = (target->guid & OUI_MASK) == TOPSPIN ? MAD_STEP_SET : MAD_STEP_UNIT;
-	send_query(target);
+	query->addr.pkey_index = query->pkey_at;
+	query->addr.sl = path.sl;
+	query_unit(query);
 }
 
-static void got_unit(struct mad_target *target, const struct io_unit_info *info)
+static void got_unit(struct mad_target_query *query, const struct io_unit_info *info)
 {
-	const struct mad_port_info *port = mad_port(target->query->scan->mad);
-	struct mad_unit *unit = target->query->cur_unit ? target->query->cur_unit
-							: alloc_bounded(target, sizeof(*unit));
+	const struct mad_port_info *port = mad_port(query->scan->mad);
+	struct mad_unit *unit =
+		query->cur_unit ? query->cur_unit : alloc_bounded(query, sizeof(*unit));
 
-	if (!unit) {
-		note_failure(target, -ENOMEM, 0);
-		finished(target);
+	if (!unit)
 		return;
-	}
-	if (!target->query->cur_unit) {
-		*target->query->last = unit;
-		target->query->last = &unit->next;
-		target->query->cur_unit = unit;
+	if (!query->cur_unit) {
+		*query->last = unit;
+		query->last = &unit->next;
+		query->cur_unit = unit;
 	}
 	mad_scan_unit_clear(unit);
-	unit->pkey = target->query->addr.pkey_index < port->pkeys
-			     ? port->pkey[target->query->addr.pkey_index]
-			     : 0xffff;
+	unit->pkey =
+		query->addr.pkey_index < port->pkeys ? port->pkey[query->addr.pkey_index] : 0xffff;
 	mad_dm_unit_get(unit, info);
-	begin_slot(target, 1);
+	begin_slot(query, 1);
 }
 
-static struct mad_ioc *add_ioc(struct mad_target *target)
+static struct mad_ioc *add_ioc(struct mad_target_query *query)
 {
-	struct mad_ioc *ioc = alloc_bounded(target, sizeof(*ioc));
+	struct mad_ioc *ioc = alloc_bounded(query, sizeof(*ioc));
 
-	if (!ioc) {
-		note_failure(target, -ENOMEM, 0);
-		finished(target);
+	if (!ioc)
 		return NULL;
-	}
-	ioc->slot = target->query->slot;
+	ioc->slot = query->slot;
 	ioc->last = &ioc->service;
-	*target->query->cur_unit->last = ioc;
-	target->query->cur_unit->last = &ioc->next;
+	*query->cur_unit->last = ioc;
+	query->cur_unit->last = &ioc->next;
 	return ioc;
 }
 
-static void got_ioc(struct mad_target *target, const struct ioc_profile *profile)
+static void got_ioc(struct mad_target_query *query, const struct ioc_profile *profile)
 {
-	struct mad_ioc *ioc = add_ioc(target);
+	struct mad_ioc *ioc = add_ioc(query);
 
 	if (!ioc)
 		return;
 	mad_dm_ioc_get(ioc, profile);
-	target->query->ioc = ioc;
-	target->query->service = 0;
-	target->query->step = MAD_STEP_SERVICE;
+	query->ioc = ioc;
+	query->service = 0;
+	query->step = MAD_STEP_SERVICE;
 	if (ioc->services)
-		send_query(target);
+		send_query(query);
 	else
-		begin_slot(target, target->query->slot + 1u);
+		begin_slot(query, query->slot + 1u);
 }
 
-static unsigned last_service(const struct mad_target *target)
+static unsigned last_service(const struct mad_target_query *query)
 {
-	unsigned last = target->query->service + DM_SERVICES_EACH - 1u;
+	unsigned last = query->service + DM_SERVICES_EACH - 1u;
 
-	return last < target->query->ioc->services ? last : target->query->ioc->services - 1u;
+	return last < query->ioc->services ? last : query->ioc->services - 1u;
 }
 
-static void next_services(struct mad_target *target)
+static void next_services(struct mad_target_query *query)
 {
-	target->query->service += DM_SERVICES_EACH;
-	if (target->query->service < target->query->ioc->services)
-		send_query(target);
+	query->service += DM_SERVICES_EACH;
+	if (query->service < query->ioc->services)
+		send_query(query);
 	else
-		begin_slot(target, target->query->slot + 1u);
+		begin_slot(query, query->slot + 1u);
 }
 
-static void got_services(struct mad_target *target, const struct service_entry *entry)
+static void got_services(struct mad_target_query *query, const struct service_entry *entry)
 {
-	unsigned last = last_service(target);
+	unsigned last = last_service(query);
 
-	for (unsigned i = target->query->service; i <= last; i++, entry++) {
+	for (unsigned i = query->service; i <= last; i++, entry++) {
 		struct mad_service read = { .index = (uint8_t)i }, *service;
 		char id_ext[17];
 
 		mad_dm_service_get(&read, entry);
 		if (!mad_srp_id_ext(&read, id_ext))
 			continue;
-		service = alloc_bounded(target, sizeof(*service));
-		if (!service) {
-			note_failure(target, -ENOMEM, 0);
-			finished(target);
+		service = alloc_bounded(query, sizeof(*service));
+		if (!service)
 			return;
-		}
 		*service = read;
-		*target->query->ioc->last = service;
-		target->query->ioc->last = &service->next;
+		*query->ioc->last = service;
+		query->ioc->last = &service->next;
 	}
-	next_services(target);
+	next_services(query);
 }
 
 /* The data read is consistent only if the change ID is still the same. */
-static void got_again(struct mad_target *target, const struct io_unit_info *info)
+static void got_again(struct mad_target_query *query, const struct io_unit_info *info)
 {
-	if (get_be16(info->change_id) == target->query->cur_unit->change_id) {
-		next_pkey(target);
-	} else if (++target->query->changes < CHANGES) {
-		got_unit(target, info);
+	if (get_be16(info->change_id) == query->cur_unit->change_id) {
+		next_pkey(query);
+	} else if (++query->changes < CHANGES) {
+		got_unit(query, info);
 	} else {
-		note_failure(target, -EAGAIN, 0);
-		next_pkey(target);
+		note_failure(query, -EAGAIN, 0);
+		next_pkey(query);
 	}
 }
 
-static void got(struct mad_target *target, const struct mad_answer *answer)
+static void got(struct mad_target_query *query, const struct mad_answer *answer)
 {
 	const void *dm = answer->mad + sizeof(struct dm_hdr),
 		   *sa = answer->mad + sizeof(struct sa_hdr);
-	bool direct = target->query->scan->direct;
+	bool direct = query->scan->direct;
 	struct sa_table table = { .at = sa, .count = 1 };
 	struct sa_port port;
 	struct sa_node node;
 
-	switch ((enum mad_step)target->query->step) {
+	switch ((enum mad_step)query->step) {
 	case MAD_STEP_LID:
-		got_lid(target, &table);
+		got_lid(query, &table);
 		return;
 	case MAD_STEP_NODE:
 		node.guid = 0;
 		if (!direct)
 			mad_sa_node_get(&node, sa);
-		got_node(target,
+		got_node(query,
 			direct ? get_be64(((const struct node_info *)dm)->port_guid) : node.guid);
 		return;
 	case MAD_STEP_PORT:
@@ -311,26 +316,25 @@ static void got(struct mad_target *target, const struct mad_answer *answer)
 			mad_port_get(&port, dm);
 		else
 			mad_sa_port_get(&port, sa);
-		got_port(target, &port);
+		got_port(query, &port);
 		return;
 	case MAD_STEP_PATH:
-		got_path(target, &table);
+		got_path(query, &table);
 		return;
 	case MAD_STEP_SET:
-		target->query->step = MAD_STEP_UNIT;
-		send_query(target);
+		next_step(query, MAD_STEP_UNIT);
 		return;
 	case MAD_STEP_UNIT:
-		got_unit(target, dm);
+		got_unit(query, dm);
 		return;
 	case MAD_STEP_IOC:
-		got_ioc(target, dm);
+		got_ioc(query, dm);
 		return;
 	case MAD_STEP_SERVICE:
-		got_services(target, dm);
+		got_services(query, dm);
 		return;
 	case MAD_STEP_AGAIN:
-		got_again(target, dm);
+		got_again(query, dm);
 		return;
 	case MAD_STEP_DONE:
 		return;
@@ -338,33 +342,32 @@ static void got(struct mad_target *target, const struct mad_answer *answer)
 }
 
 /* Continue after a failed request. */
-static void continue_after_failure(struct mad_target *target)
+static void continue_after_failure(struct mad_target_query *query)
 {
-	bool dead = target->query->silent >= SILENT;
+	bool dead = query->silent >= SILENT;
 
-	switch ((enum mad_step)target->query->step) {
+	switch ((enum mad_step)query->step) {
 	case MAD_STEP_SET:
-		target->query->step = MAD_STEP_UNIT;
-		send_query(target);
+		next_step(query, MAD_STEP_UNIT);
 		return;
 	case MAD_STEP_IOC:
-		if (!add_ioc(target))
+		if (!add_ioc(query))
 			return;
 		if (dead)
 			break;
-		begin_slot(target, target->query->slot + 1u);
+		begin_slot(query, query->slot + 1u);
 		return;
 	case MAD_STEP_SERVICE:
 		if (dead)
 			break;
-		next_services(target);
+		next_services(query);
 		return;
 	case MAD_STEP_PATH:
 	case MAD_STEP_UNIT:
 	case MAD_STEP_AGAIN:
 		if (dead)
 			break;
-		next_pkey(target);
+		next_pkey(query);
 		return;
 	case MAD_STEP_LID:
 	case MAD_STEP_NODE:
@@ -372,150 +375,147 @@ static void continue_after_failure(struct mad_target *target)
 	case MAD_STEP_DONE:
 		break;
 	}
-	finished(target);
+	finished(query);
 }
 
 static void answered(struct mad_req *req, const struct mad_answer *answer)
 {
-	struct mad_target *target = container_of(req, struct mad_target_query, req)->target;
-	bool no_path =
-		target->query->step == MAD_STEP_PATH && answer->status == SA_STATUS_NO_RECORDS;
+	struct mad_target_query *query = container_of(req, struct mad_target_query, req);
+	bool no_path = query->step == MAD_STEP_PATH && answer->status == SA_STATUS_NO_RECORDS;
 
 	if (!answer->err && !answer->status) {
-		got(target, answer);
+		got(query, answer);
 		return;
 	}
-	if (target->query->step == MAD_STEP_PORT && answer->status == SA_STATUS_TOO_MANY &&
-		!target->is_switch) {
-		target->is_switch = true;
-		send_query(target);
+	if (query->step == MAD_STEP_PORT && answer->status == SA_STATUS_TOO_MANY &&
+		!query->target->is_switch) {
+		query->target->is_switch = true;
+		send_query(query);
 		return;
 	}
 	if (answer->err)
-		target->query->silent++;
-	if (target->query->step != MAD_STEP_SET && !no_path)
-		note_failure(target, answer->err, answer->status);
-	continue_after_failure(target);
+		query->silent++;
+	if (query->step != MAD_STEP_SET && !no_path)
+		note_failure(query, answer->err, answer->status);
+	continue_after_failure(query);
 }
 
 static void init_sa_query(
-	struct mad_target *target, uint16_t attr, uint64_t mask, const void *data, size_t len)
+	struct mad_target_query *query, uint16_t attr, uint64_t mask, const void *data, size_t len)
 {
-	mad_scan_init_sa_req(target->query->scan, &target->query->req, MAD_GET, attr, answered);
-	target->query->req.mask = mask;
-	target->query->req.data = data;
-	target->query->req.len = (uint16_t)len;
+	mad_scan_init_sa_req(query->scan, &query->req, MAD_GET, attr, answered);
+	query->req.mask = mask;
+	query->req.data = data;
+	query->req.len = (uint16_t)len;
 }
 
-static void query_path(struct mad_target *target)
+static void query_path(struct mad_target_query *query)
 {
-	const struct mad_port_info *port = mad_port(target->query->scan->mad);
+	struct mad_target *target = query->target;
+	const struct mad_port_info *port = mad_port(query->scan->mad);
 
-	target->query->data.path = (struct path_record){
+	query->data.path = (struct path_record){
 		.dlid = put_be16(target->lid), .slid = put_be16(port->lid), .numb_path = 1
 	};
-	if (target->query->step == MAD_STEP_PATH) {
-		target->query->data.path.pkey = put_be16(port->pkey[target->query->pkey_at]);
-		init_sa_query(target, SA_PATH_RECORD, SA_PATH_DLID | SA_PATH_SLID | SA_PATH_PKEY,
-			&target->query->data.path, sizeof(target->query->data.path));
+	if (query->step == MAD_STEP_PATH) {
+		query->data.path.pkey = put_be16(port->pkey[query->pkey_at]);
+		init_sa_query(query, SA_PATH_RECORD, SA_PATH_DLID | SA_PATH_SLID | SA_PATH_PKEY,
+			&query->data.path, sizeof(query->data.path));
 		return;
 	}
-	mad_gid_make(target->query->data.path.dgid, target->prefix, target->guid);
-	mad_gid_make(target->query->data.path.sgid, port->prefix, port->guid);
-	init_sa_query(target, SA_PATH_RECORD, SA_PATH_DGID | SA_PATH_SGID,
-		&target->query->data.path, sizeof(target->query->data.path));
+	mad_gid_make(query->data.path.dgid, target->prefix, target->guid);
+	mad_gid_make(query->data.path.sgid, port->prefix, port->guid);
+	init_sa_query(query, SA_PATH_RECORD, SA_PATH_DGID | SA_PATH_SGID, &query->data.path,
+		sizeof(query->data.path));
 }
 
-static void set_class_port_info(struct mad_target *target)
+static void set_class_port_info(struct mad_target_query *query)
 {
-	const struct mad_port_info *port = mad_port(target->query->scan->mad);
+	const struct mad_port_info *port = mad_port(query->scan->mad);
 
-	target->query->data.set = (struct class_port_info){ .trap_lid = put_be16(port->lid) };
-	mad_gid_make(target->query->data.set.trap_gid, port->prefix, port->guid);
-	to_port(target, MAD_CLASS_DM, MAD_CLASS_PORT_INFO, 0);
-	target->query->req.method = MAD_SET;
-	target->query->req.data = &target->query->data.set;
-	target->query->req.len = sizeof(target->query->data.set);
+	query->data.set = (struct class_port_info){ .trap_lid = put_be16(port->lid) };
+	mad_gid_make(query->data.set.trap_gid, port->prefix, port->guid);
+	to_port(query, MAD_CLASS_DM, MAD_CLASS_PORT_INFO, 0);
+	query->req.method = MAD_SET;
+	query->req.data = &query->data.set;
+	query->req.len = sizeof(query->data.set);
 }
 
-static void query_node(struct mad_target *target)
+static void query_node(struct mad_target_query *query)
 {
-	if (target->query->scan->direct) {
-		to_port(target, MAD_CLASS_SMP, SMP_NODE_INFO, 0);
+	if (query->scan->direct) {
+		to_port(query, MAD_CLASS_SMP, SMP_NODE_INFO, 0);
 		return;
 	}
-	target->query->data.node = (struct node_record){ .lid = put_be16(target->lid) };
-	init_sa_query(target, SA_NODE_RECORD, 1, &target->query->data.node,
-		sizeof(target->query->data.node));
+	query->data.node = (struct node_record){ .lid = put_be16(query->target->lid) };
+	init_sa_query(query, SA_NODE_RECORD, 1, &query->data.node, sizeof(query->data.node));
 }
 
-static void query_port(struct mad_target *target)
+static void query_port(struct mad_target_query *query)
 {
-	if (target->query->scan->direct) {
-		to_port(target, MAD_CLASS_SMP, SMP_PORT_INFO, 0);
+	if (query->scan->direct) {
+		to_port(query, MAD_CLASS_SMP, SMP_PORT_INFO, 0);
 		return;
 	}
 	/* port 0 of a switch */
-	target->query->data.port = (struct port_info_record){ .lid = put_be16(target->lid) };
-	init_sa_query(target, SA_PORT_INFO_RECORD,
-		target->is_switch ? SA_PIR_LID | SA_PIR_PORT : SA_PIR_LID,
-		&target->query->data.port, sizeof(target->query->data.port));
+	query->data.port = (struct port_info_record){ .lid = put_be16(query->target->lid) };
+	init_sa_query(query, SA_PORT_INFO_RECORD,
+		query->target->is_switch ? SA_PIR_LID | SA_PIR_PORT : SA_PIR_LID, &query->data.port,
+		sizeof(query->data.port));
 }
 
-static void query_services(struct mad_target *target)
+static void query_services(struct mad_target_query *query)
 {
-	to_port(target, MAD_CLASS_DM, DM_SERVICE_ENTRIES,
-		(uint32_t)target->query->slot << 16 | last_service(target) << 8 |
-			target->query->service);
+	to_port(query, MAD_CLASS_DM, DM_SERVICE_ENTRIES,
+		(uint32_t)query->slot << 16 | last_service(query) << 8 | query->service);
 }
 
-static void send_query(struct mad_target *target)
+static void send_query(struct mad_target_query *query)
 {
-	struct mad *mad = target->query->scan->mad;
+	struct mad *mad = query->scan->mad;
 
-	if (target->query->end_ns && loop_now(mad_loop(mad)) > target->query->end_ns) {
-		note_failure(target, -ETIME, 0);
-		finished(target);
+	if (query->end_ns && loop_now(mad_loop(mad)) > query->end_ns) {
+		fail(query, -ETIME);
 		return;
 	}
-	switch ((enum mad_step)target->query->step) {
+	switch ((enum mad_step)query->step) {
 	case MAD_STEP_LID:
 	case MAD_STEP_PATH:
-		query_path(target);
+		query_path(query);
 		break;
 	case MAD_STEP_NODE:
-		query_node(target);
+		query_node(query);
 		break;
 	case MAD_STEP_PORT:
-		query_port(target);
+		query_port(query);
 		break;
 	case MAD_STEP_SET:
-		set_class_port_info(target);
+		set_class_port_info(query);
 		break;
 	case MAD_STEP_UNIT:
 	case MAD_STEP_AGAIN:
-		to_port(target, MAD_CLASS_DM, DM_IO_UNIT_INFO, 0);
+		to_port(query, MAD_CLASS_DM, DM_IO_UNIT_INFO, 0);
 		break;
 	case MAD_STEP_IOC:
-		to_port(target, MAD_CLASS_DM, DM_IOC_PROFILE, target->query->slot);
+		to_port(query, MAD_CLASS_DM, DM_IOC_PROFILE, query->slot);
 		break;
 	case MAD_STEP_SERVICE:
-		query_services(target);
+		query_services(query);
 		break;
 	case MAD_STEP_DONE:
 		return;
 	}
-	target->query->req.done = answered;
-	mad_send(mad, &target->query->req);
+	query->req.done = answered;
+	mad_send(mad, &query->req);
 }
 
 void mad_scan_target_start(struct mad_target *target)
 {
 	target->query->end_ns = loop_clock() + TARGET_MS * 1000000ull;
 	if (target->query->step == MAD_STEP_NODE && target->guid)
-		begin_partitions(target);
+		begin_partitions(target->query);
 	else
-		send_query(target);
+		send_query(target->query);
 }
 
 const char *mad_target_error(const struct mad_target *target, char text[128])
