@@ -134,7 +134,7 @@ static void update_window(struct iscsi_sess *sess, const struct iscsi_scsi_rsp *
 		sess->max_cmdsn = max;
 }
 
-/* Return whether the session goes on. A large difference is an error (RFC 7143, 4.2.2.2). */
+/* Return whether the session continues. A large difference is an error (RFC 7143, 4.2.2.2). */
 static bool receive_statsn(struct iscsi_sess *sess, uint32_t statsn)
 {
 	uint32_t ahead = statsn - sess->exp_statsn;
