@@ -2,11 +2,9 @@
 /* Logical units and block devices of a SCSI host, in sysfs. Paths are relative to a root
  * descriptor. */
 #pragma once
-#include "diag.h"
+#include "uri_read.h"
 #include <stdbool.h>
 #include <stddef.h>
-
-#define SCSI_LUN_ALL UINT64_MAX
 
 struct scsi_lun {
 	char name[48]; /* "6:0:0:1" */

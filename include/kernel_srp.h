@@ -3,7 +3,7 @@
  * are relative to a root descriptor. */
 #pragma once
 #include "policy.h"
-#include "uri.h"
+#include "uri_read.h"
 
 /* A connection of the kernel's SRP initiator. */
 struct kernel_srp {
@@ -39,43 +39,6 @@ int kernel_srp_rules(int root, const char *file, bool reread, char *name, size_t
  * holds it. -EBUSY: diag names the holder; -EROFS, -ENOENT …: the file can't be created. */
 int kernel_srp_lock(int root, const char *dev, unsigned port, struct diag *);
 
-/* Options of add_target (Linux 6.12, drivers/infiniband/ulp/srp/ib_srp.c, srp_opt_tokens). */
-enum srp_opt {
-	SRP_OPT_ID_EXT,
-	SRP_OPT_IOC_GUID,
-	SRP_OPT_DGID, /* these three: InfiniBand connection manager */
-	SRP_OPT_PKEY,
-	SRP_OPT_SERVICE_ID,
-	SRP_OPT_DEST, /* these two: RDMA/CM */
-	SRP_OPT_SRC,
-	SRP_OPT_IO_CLASS,
-	SRP_OPT_INITIATOR_EXT,
-	SRP_OPT_MAX_SECT,
-	SRP_OPT_QUEUE_SIZE,
-	SRP_OPT_MAX_CMD_PER_LUN,
-	SRP_OPT_TARGET_CAN_QUEUE,
-	SRP_OPT_CMD_SG_ENTRIES,
-	SRP_OPT_ALLOW_EXT_SG,
-	SRP_OPT_SG_TABLESIZE,
-	SRP_OPT_COMP_VECTOR,
-	SRP_OPT_TL_RETRY_COUNT,
-	SRP_OPT_CH_COUNT,
-	SRP_OPT_MAX_IT_IU_SIZE, /* last, as kernels without it stop parsing there */
-	SRP_OPTS,
-};
-
-#define SRP_VALUE 80
-struct srp_params {
-	/* as written to add_target, "": unset; dest and src may be names until resolved */
-	char value[SRP_OPTS][SRP_VALUE];
-};
-const char *kernel_srp_opt_name(enum srp_opt); /* "id_ext" */
-int kernel_srp_opt_find(const char *name);     /* '-' and '_' are equal; -1: none */
-/* Check and set one value, normalised: 16 hexadecimal digits, a GID as 32. Errors: usage, naming
- * the key and its range. */
-int kernel_srp_set(struct srp_params *, enum srp_opt, const char *value, struct diag *);
-/* Parse an add_target string. A key that is set to two different values is an error. */
-int kernel_srp_parse(struct srp_params *, const char *line, struct diag *);
 /* Check for missing options and invalid combinations, with the module's parameters. */
 int kernel_srp_check(int root, const struct srp_params *, struct diag *);
 /* Resolve the names in dest and src of checked parameters. May block. Both must be of one address
@@ -86,17 +49,7 @@ bool kernel_srp_dest_name(const struct srp_params *, char host[SRP_VALUE], uint1
 /* Then set dest to its addresses, as kernel_srp_resolve() does. */
 int kernel_srp_set_addrs(struct srp_params *, struct addr *dest, struct diag *);
 void kernel_srp_set_dest(struct srp_params *, const struct addr *);
-#define SRP_LINE 1024 /* an add_target string without newline */
 void kernel_srp_line(const struct srp_params *, char line[SRP_LINE]);
-
-/* Read srp://GID-or-LID/IOC_GUID/ID_EXT[/LUN] or srp+cm://HOST:PORT/IOC_GUID/ID_EXT[/LUN]. The
- * caller reads other keys, then calls uri_done(). */
-#define SRP_LUN_ALL UINT64_MAX
-struct srp_place {
-	uint16_t lid; /* instead of a GID; 0: none */
-	uint64_t lun; /* as the kernel numbers LUNs; SRP_LUN_ALL */
-};
-int kernel_srp_uri(struct srp_params *, struct uri *, struct srp_place *, struct diag *);
 
 /* Local port of a login. */
 struct srp_local {

@@ -83,14 +83,14 @@ static void set_params(struct srp_params *params, const struct mad_srp *srp)
 	char text[33];
 
 	*params = (struct srp_params){ 0 };
-	kernel_srp_set(params, SRP_OPT_ID_EXT, srp->id_ext, NULL);
+	srp_params_set(params, SRP_OPT_ID_EXT, srp->id_ext, NULL);
 	snprintf(text, sizeof(text), "%016llx", (unsigned long long)srp->ioc_guid);
-	kernel_srp_set(params, SRP_OPT_IOC_GUID, text, NULL);
+	srp_params_set(params, SRP_OPT_IOC_GUID, text, NULL);
 	snprintf(text, sizeof(text), "%016llx%016llx", (unsigned long long)srp->prefix,
 		(unsigned long long)srp->guid);
-	kernel_srp_set(params, SRP_OPT_DGID, text, NULL);
+	srp_params_set(params, SRP_OPT_DGID, text, NULL);
 	snprintf(text, sizeof(text), "%016llx", (unsigned long long)srp->service_id);
-	kernel_srp_set(params, SRP_OPT_SERVICE_ID, text, NULL);
+	srp_params_set(params, SRP_OPT_SERVICE_ID, text, NULL);
 }
 
 /* Start a login; false: not required. */

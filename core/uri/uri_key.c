@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Look up the keys of a parsed URI. A key that no caller looked up is an error. */
-#include "uri.h"
+#include "names.h"
+#include "uri_read.h"
 #include "word.h"
 #include <errno.h>
 #include <stdio.h>
@@ -103,6 +104,26 @@ int uri_msec(struct uri *uri, const char *name, uint32_t *ms, struct diag *diag)
 		return wrong_value(uri, name, &why, diag);
 	*ms = value;
 	return 0;
+}
+
+int uri_refuse_key(
+	const struct uri *uri, enum uri_initiator initiator, const char *name, struct diag *diag)
+{
+	if (!uri_has(uri, name))
+		return 0;
+	diag_set(diag, DIAG_USAGE, EINVAL,
+		initiator == URI_KERNEL ? "%s=: not supported by the kernel's initiator"
+					: "%s=: only the kernel's initiator supports it",
+		name);
+	return diag_ctx(diag, "%s", uri->spelling);
+}
+
+int uri_lun(const char *text, uint64_t *lun, struct diag *diag)
+{
+	*lun = SCSI_LUN_ALL;
+	return !*text || lun_parse(lun, text)
+		       ? 0
+		       : diag_set(diag, DIAG_USAGE, EINVAL, "invalid LUN '%s'", text);
 }
 
 /* "known keys: block, timeout, ro"; "..." for those that there is no room for. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Rooms: core/kernel/srp core/base */
+/* Rooms: core/kernel/srp core/uri core/base */
 /* SRP targets in any words, as an add_target string or a URI: refused with a reason, or a line that
  * the kernel would take apart as it is meant, and that means the same when it is read again. */
 #include "kernel_srp.h"
@@ -26,8 +26,8 @@ static void check_line(const char *line)
 		if (!value || !value[1])
 			abort();
 		*value = 0;
-		opt = kernel_srp_opt_find(word);
-		if (opt <= last || strcmp(kernel_srp_opt_name(opt), word))
+		opt = srp_opt_find(word);
+		if (opt <= last || strcmp(srp_opt_name(opt), word))
 			abort();
 		last = opt;
 	}
@@ -40,7 +40,7 @@ static void again(const struct srp_params *params)
 
 	kernel_srp_line(params, line);
 	check_line(line);
-	if (kernel_srp_parse(&other, line, NULL))
+	if (srp_params_parse(&other, line, NULL))
 		abort();
 	kernel_srp_line(&other, back);
 	if (strcmp(line, back))
@@ -64,17 +64,16 @@ static void check(int err, const struct srp_params *params, const struct diag *d
 static void read_uri(const char *text)
 {
 	static struct uri uri;
-	struct srp_params params = { 0 };
-	struct srp_place place;
+	struct uri_srp srp = { 0 };
 	struct diag diag = { 0 };
 	int err = uri_parse(&uri, text, &diag);
 
 	if (!err)
-		err = kernel_srp_uri(&params, &uri, &place, &diag);
-	if (!err && place.lid == 0 &&
-		!params.value[SRP_OPT_DGID][0] == !params.value[SRP_OPT_DEST][0])
+		err = uri_srp_read(&srp, &uri, URI_KERNEL, &diag);
+	if (!err && srp.lid == 0 &&
+		!srp.params.value[SRP_OPT_DGID][0] == !srp.params.value[SRP_OPT_DEST][0])
 		abort();
-	check(err, &params, &diag);
+	check(err, &srp.params, &diag);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -89,6 +88,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!strncmp(text, "srp", 3))
 		read_uri(text);
 	else
-		check(kernel_srp_parse(&params, text, &diag), &params, &diag);
+		check(srp_params_parse(&params, text, &diag), &params, &diag);
 	return 0;
 }

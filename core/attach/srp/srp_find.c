@@ -83,13 +83,13 @@ static int fill(struct attach_srp *srp, const struct mad_srp *found)
 	int err;
 
 	snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, found->prefix, found->guid);
-	err = kernel_srp_set(params, SRP_OPT_DGID, text, why);
+	err = srp_params_set(params, SRP_OPT_DGID, text, why);
 	snprintf(text, sizeof(text), "%016" PRIx64, found->service_id);
 	if (!err)
-		err = kernel_srp_set(params, SRP_OPT_SERVICE_ID, text, why);
+		err = srp_params_set(params, SRP_OPT_SERVICE_ID, text, why);
 	snprintf(text, sizeof(text), "%04x", found->io_class);
 	if (!err && !params->value[SRP_OPT_IO_CLASS][0] && found->io_class == 0xff00)
-		err = kernel_srp_set(params, SRP_OPT_IO_CLASS, text, why);
+		err = srp_params_set(params, SRP_OPT_IO_CLASS, text, why);
 	return err ? err : kernel_srp_check(srp->attach.root, params, why);
 }
 

@@ -27,16 +27,17 @@ bool srp_is_device(const char *word)
 static int read_uri(struct srp_target *target, struct diag *diag)
 {
 	struct uri *uri = &target->uri;
-	struct srp_place place = { .lun = SRP_LUN_ALL };
+	struct uri_srp srp;
 	uint32_t port = 0;
 	int err = uri_parse(uri, target->word, diag);
 
 	if (!err)
-		err = kernel_srp_uri(&target->params, uri, &place, diag);
+		err = uri_srp_read(&srp, uri, URI_KERNEL, diag);
 	if (err)
 		return err;
-	target->srp.lid = place.lid;
-	target->srp.luns.lun = place.lun;
+	target->params = srp.params;
+	target->srp.lid = srp.lid;
+	target->srp.luns.lun = srp.lun;
 	target->srp.dev = uri_value(uri, "dev");
 	target->on_loss = uri_value(uri, "loss");
 	err = uri_u32(uri, "port", 1, 254, &port, diag);
@@ -56,10 +57,10 @@ int srp_target_read(struct srp_target *target, const struct srp_options *options
 	if (target->word && strstr(target->word, "://"))
 		err = read_uri(target, diag);
 	else if (target->word)
-		err = kernel_srp_parse(params, target->word, diag);
+		err = srp_params_parse(params, target->word, diag);
 	for (unsigned i = 0; !err && i < SRP_OPTS; i++)
 		if (options->value[i])
-			err = kernel_srp_set(params, i, options->value[i], diag);
+			err = srp_params_set(params, i, options->value[i], diag);
 	if (!err && options->dev && strchr(options->dev, '/'))
 		err = diag_set(diag, DIAG_USAGE, EINVAL,
 			"invalid --device '%s': expected a name such as mlx5_0", options->dev);
@@ -68,7 +69,7 @@ int srp_target_read(struct srp_target *target, const struct srp_options *options
 	if (options->port)
 		target->srp.port = options->port;
 	if (!err && !params->value[SRP_OPT_DEST][0] && !params->value[SRP_OPT_PKEY][0])
-		err = kernel_srp_set(params, SRP_OPT_PKEY, "ffff", diag);
+		err = srp_params_set(params, SRP_OPT_PKEY, "ffff", diag);
 	return err;
 }
 
@@ -213,7 +214,7 @@ static int refuse_new_only(const struct srp_options *options, const char *host, 
 
 	for (unsigned i = 0; !name && i < SRP_OPTS; i++)
 		if (options->value[i])
-			name = kernel_srp_opt_name(i);
+			name = srp_opt_name(i);
 	return name ? diag_set(diag, DIAG_USAGE, EINVAL,
 			      "%s is already connected: --%s applies to new connections only", host,
 			      name)

@@ -68,11 +68,10 @@ static int check_auth(const struct iscsi_auth *auth, struct diag *diag)
 
 /* "IQN", "IQN/LUN" */
 static int read_path(
-	struct iscsi_conf *conf, const struct uri *uri, const char **lun, struct diag *diag)
+	struct iscsi_conf *conf, const struct uri *uri, uint64_t *lun, struct diag *diag)
 {
 	char name[ISCSI_NAME_MAX + 1];
 
-	*lun = uri_unit(uri);
 	if (!uri->name_len) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "no target: expected %s://HOST/IQN/LUN",
 			uri->scheme);
@@ -87,7 +86,7 @@ static int read_path(
 			"invalid target name '%s': must not contain blanks or control characters",
 			name);
 	iscsi_name_copy(conf->target, name);
-	return 0;
+	return uri_lun(uri_unit(uri), lun, diag);
 }
 
 static int read_initiator(
@@ -107,7 +106,8 @@ static int read_initiator(
 int iscsi_conf_read(struct iscsi_conf *conf, struct scsi_disk *disk, struct uri *uri,
 	enum iscsi_carrier carrier, const struct bdev_env *env, struct diag *diag)
 {
-	const char *iface = carrier == ISCSI_TCP ? uri_value(uri, "iface") : NULL, *lun = "";
+	const char *iface = carrier == ISCSI_TCP ? uri_value(uri, "iface") : NULL;
+	uint64_t lun = SCSI_LUN_ALL;
 	bool header = false, data = false;
 	int err;
 

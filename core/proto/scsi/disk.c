@@ -260,19 +260,6 @@ void scsi_disk_fini(struct scsi_disk *disk)
 	pool_free(disk->page);
 }
 
-static int read_lun(struct scsi_ini *scsi, const char *text, struct diag *diag)
-{
-	uint64_t lun;
-
-	scsi->any_lun = !*text;
-	if (!*text)
-		return 0;
-	if (!lun_parse(&lun, text))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid LUN '%s'", text);
-	scsi_ini_lun(scsi->lun, lun);
-	return 0;
-}
-
 /* Keep the URI for a hint that names one of several disks, without passwords. */
 static void read_hint(struct scsi_ini *scsi, const struct uri *uri)
 {
@@ -291,15 +278,13 @@ static void read_hint(struct scsi_ini *scsi, const struct uri *uri)
 }
 
 int scsi_disk_read(struct scsi_disk *disk, struct uri *uri, const struct bdev_env *env,
-	uint16_t port, const char *lun, struct diag *diag)
+	uint16_t port, uint64_t lun, struct diag *diag)
 {
 	struct scsi_conf *conf = disk->conf;
 	const char *src = uri_value(uri, "src");
 	uint32_t tos = 0, queues = SESSIONS, depth = SCSI_DEPTH;
-	int err = read_lun(&disk->scsi, lun, diag), known;
+	int err = src ? addr_source(&conf->src, src, diag) : 0, known;
 
-	if (!err && src)
-		err = addr_source(&conf->src, src, diag);
 	if (!err)
 		err = uri_u32(uri, "tos", 0, 255, &tos, diag);
 	if (!err)
@@ -308,7 +293,10 @@ int scsi_disk_read(struct scsi_disk *disk, struct uri *uri, const struct bdev_en
 		err = uri_u32(uri, "depth", 1, 1024, &depth, diag);
 	if (err)
 		return err;
-	if (disk->scsi.any_lun)
+	disk->scsi.any_lun = lun == SCSI_LUN_ALL;
+	if (!disk->scsi.any_lun)
+		scsi_ini_lun(disk->scsi.lun, lun);
+	else
 		read_hint(&disk->scsi, uri);
 	conf->tos = (uint8_t)tos;
 	conf->queues = (uint16_t)queues;

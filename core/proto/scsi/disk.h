@@ -7,6 +7,7 @@
 #include "inflight.h"
 #include "ini.h"
 #include "resolve.h"
+#include "uri_read.h"
 
 #define SCSI_SENSE_MAX 252 /* SPC-4, 4.5.1 */
 #define SCSI_SESSIONS  64
@@ -138,10 +139,10 @@ struct scsi_disk {        /* first member of the transport's disk */
 	struct scsi_cache_sent sent;
 };
 
-/* Parse the host and the keys that every transport has into disk->conf. port: the default. lun: "":
- * the target's only disk. */
+/* Parse the host and the keys that every transport has into disk->conf. port: the default. lun:
+ * SCSI_LUN_ALL: the target's only disk. */
 int scsi_disk_read(struct scsi_disk *, struct uri *, const struct bdev_env *, uint16_t port,
-	const char *lun, struct diag *);
+	uint64_t lun, struct diag *);
 /* Start to open the disk; conf and scsi.lun are set. On failure do not call scsi_disk_fini(). */
 int scsi_disk_start(struct scsi_disk *, struct loop *, const struct bdev_ops *,
 	const struct scsi_carrier *, const struct bdev_env *, struct diag *);

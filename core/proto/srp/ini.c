@@ -5,15 +5,14 @@
 #include "protocol.h"
 #include "rdma_keys.h"
 #include "srp.h"
+#include "uri_read.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* I/O classes of targets; 16a is the default, like in add_target */
-#define IO_CLASS_16A 0x0100
-#define IO_CLASS_10  0xff00
+#define IO_CLASS_10 0xff00 /* of targets of SRP revision 10 */
 
 struct srp_dev {
 	struct scsi_disk disk; /* first member */
@@ -60,83 +59,39 @@ static const struct bdev_ops ops = { .name = "srp",
 	.free = dev_free,
 	.facts = dev_facts };
 
-static int read_id(const char *text, size_t len, const char *name, uint8_t id[8], struct diag *diag)
+/* Return the number in a normalised option; `unset` if it is unset. */
+static uint64_t number(const struct srp_params *params, enum srp_opt opt, uint64_t unset)
 {
-	char word[20];
-	uint64_t value;
-
-	if (len > 2 && text[0] == '0' && (text[1] | 0x20) == 'x') {
-		text += 2;
-		len -= 2;
-	}
-	snprintf(word, sizeof(word), "%.*s", (int)(len < sizeof(word) ? len : sizeof(word) - 1),
-		text);
-	if (!hex_parse(&value, word, 16))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid %s '%.*s': expected 1 to 16 hexadecimal digits", name, (int)len,
-			text);
-	wire_put_be(id, 8, value);
-	return 0;
-}
-
-/* "IOC_GUID/ID_EXT", "IOC_GUID/ID_EXT/LUN" */
-static int read_path(struct srp_conf *conf, const char *path, const char **lun, struct diag *diag)
-{
-	size_t guid = strcspn(path, "/");
-	const char *ext = path + guid + (path[guid] == '/');
-	size_t len = strcspn(ext, "/");
-	int err;
-
-	*lun = ext + len + (ext[len] == '/');
-	if (!guid || !len)
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"no target: expected srp+cm://HOST:PORT/IOC_GUID/ID_EXT[/LUN] or "
-			"srp://GID/IOC_GUID/ID_EXT[/LUN]");
-	err = read_id(path, guid, "IOC_GUID", conf->target + 8, diag);
-	return err ? err : read_id(ext, len, "ID_EXT", conf->target, diag);
+	hex_parse(&unset, params->value[opt], 16);
+	return unset;
 }
 
 /* A login without the multi-channel flag ends the channels of the same initiator port, so use a
  * port of our own unless the user sets its extension. */
-static int read_initiator(
-	struct srp_dev *dev, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+static int read_initiator(struct srp_dev *dev, struct uri *uri, const struct srp_params *params,
+	const struct bdev_env *env, struct diag *diag)
 {
-	const char *ext = uri_value(uri, "initiator_ext");
-	int err;
+	bool named = params->value[SRP_OPT_INITIATOR_EXT][0];
+	int err = named ? 0 : scsi_port_acquire(&dev->port, uri, diag);
 
+	wire_put_be(
+		dev->conf.initiator, 8, number(params, SRP_OPT_INITIATOR_EXT, dev->port.number));
 	memcpy(dev->conf.initiator + 8, env->hostid, 8);
-	if (ext)
-		return read_id(ext, strlen(ext), "initiator_ext", dev->conf.initiator, diag);
-	err = scsi_port_acquire(&dev->port, uri, diag);
-	wire_put_be(dev->conf.initiator, 8, dev->port.number);
 	return err;
 }
 
-/* Read the service of an InfiniBand port, as srp-discover prints it. */
-static int read_service(struct addr *dst, struct srp_conf *conf, struct uri *uri, struct diag *diag)
+/* Set the service of an InfiniBand port, as srp-discover prints it. */
+static int read_service(struct srp_conf *conf, const struct srp_params *params, struct diag *diag)
 {
-	static const char *const keys[] = { "pkey", "service_id", "io_class" };
-	uint64_t value[] = { 0xffff, 0, IO_CLASS_16A };
+	uint64_t service = number(params, SRP_OPT_SERVICE_ID, 0);
 	uint8_t gid[16];
 
-	if (!gid_parse(gid, uri->host))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"srp: invalid GID '%s': expected an IPv6 address or 32 hex digits",
-			uri->host);
-	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-		const char *text = uri_value(uri, keys[i]);
-
-		if (text && !hex_parse(&value[i], text, i == 1 ? 16 : 4))
-			return diag_set(diag, DIAG_USAGE, EINVAL,
-				"invalid %s '%s': expected 1 to %d hexadecimal digits", keys[i],
-				text, i == 1 ? 16 : 4);
+	if (!service) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "srp: requires service_id=ID");
+		return diag_hint(diag, "rdmastor srp-discover prints it in the target's URI");
 	}
-	conf->rev10 = value[2] == IO_CLASS_10;
-	if (!conf->rev10 && value[2] != IO_CLASS_16A)
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid io_class '%04x': expected %04x (SRP revision 10) or %04x (16a)",
-			(unsigned)value[2], IO_CLASS_10, IO_CLASS_16A);
-	addr_set_ib(dst, gid, (uint16_t)value[0], value[1]);
+	gid_parse(gid, params->value[SRP_OPT_DGID]);
+	addr_set_ib(&conf->base.dst, gid, (uint16_t)number(params, SRP_OPT_PKEY, 0xffff), service);
 	return 0;
 }
 
@@ -144,39 +99,27 @@ static int read_uri(
 	struct srp_dev *dev, struct uri *uri, const struct bdev_env *env, struct diag *diag)
 {
 	struct srp_conf *conf = &dev->conf;
-	bool cm = !strcmp(uri->scheme, "srp+cm"), imm = true;
-	struct addr service;
-	const char *lun = "";
-	int err = 0;
+	struct uri_srp srp;
+	bool imm = true;
+	int err = uri_srp_read(&srp, uri, URI_OWN, diag);
 
-	if (!cm && uri->port)
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"srp: URIs have no port number: expected srp://GID/...");
-	if (cm && (!uri->host[0] || !uri->port))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"srp+cm: requires HOST:PORT: SRP has no default port");
-	if (uri->user)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "SRP has no users: remove USER@");
-	if (!cm)
-		err = read_service(&service, conf, uri, diag);
 	if (!err)
-		err = read_path(conf, uri->path, &lun, diag);
-	if (!err)
-		err = scsi_disk_read(&dev->disk, uri, env, 0, lun, diag);
+		err = scsi_disk_read(&dev->disk, uri, env, 0, srp.lun, diag);
 	if (!err)
 		err = rdma_keys(uri, conf->dev, &conf->backend, &conf->no_crc, diag);
 	if (!err)
-		err = read_initiator(dev, uri, env, diag);
+		err = read_initiator(dev, uri, &srp.params, env, diag);
 	if (!err)
 		err = uri_bool(uri, "immediate", &imm, diag);
+	if (!err && strcmp(uri->scheme, "srp+cm"))
+		err = read_service(conf, &srp.params, diag);
+	if (err)
+		return err;
 	conf->imm = imm ? SRP_IMM_MAX : 0;
-	if (!err && !cm && !addr_service(&service)) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "srp: requires service_id=ID");
-		return diag_hint(diag, "rdmastor srp-discover prints it in the target's URI");
-	}
-	if (!err && !cm)
-		conf->base.dst = service;
-	return err ? err : uri_done(uri, diag);
+	conf->rev10 = number(&srp.params, SRP_OPT_IO_CLASS, 0) == IO_CLASS_10;
+	wire_put_be(conf->target, 8, number(&srp.params, SRP_OPT_ID_EXT, 0));
+	wire_put_be(conf->target + 8, 8, number(&srp.params, SRP_OPT_IOC_GUID, 0));
+	return uri_done(uri, diag);
 }
 
 static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env,

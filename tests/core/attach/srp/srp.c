@@ -133,7 +133,7 @@ static void setup(void)
 		"fe80:0000:0000:0000:0002:c903:0000:0001\n");
 	login_params = (struct srp_params){ 0 };
 	cr_assert_eq(
-		kernel_srp_parse(&login_params, "id_ext=1,ioc_guid=2,dest=10.0.0.1:5555", NULL), 0);
+		srp_params_parse(&login_params, "id_ext=1,ioc_guid=2,dest=10.0.0.1:5555", NULL), 0);
 }
 
 static void fini(void)
@@ -263,7 +263,7 @@ Test(srp, dead_targets_hold_up_their_port_alone)
 	tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/2/link_layer", "InfiniBand\n");
 	for (unsigned i = 0; i < 3; i++) {
 		snprintf(line, sizeof(line), "id_ext=%u,ioc_guid=2,dest=10.0.0.1:5555", i + 1);
-		cr_assert_eq(kernel_srp_parse(&wants[i], line, NULL), 0);
+		cr_assert_eq(srp_params_parse(&wants[i], line, NULL), 0);
 		prepare(0);
 		srp.attach.deadline = 0;
 		srp.attach.limit_ms = 2000;

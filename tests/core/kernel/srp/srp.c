@@ -192,7 +192,7 @@ Test(srp, fits)
 	struct srp_params target = { 0 };
 	const struct srp_local local = { "mlx5_0", 1 }, other = { "mlx5_0", 2 };
 
-	cr_assert_eq(kernel_srp_parse(&target, "id_ext=1,ioc_guid=2,dest=10.0.0.1:5555", NULL), 0);
+	cr_assert_eq(srp_params_parse(&target, "id_ext=1,ioc_guid=2,dest=10.0.0.1:5555", NULL), 0);
 	cr_assert(kernel_srp_fits(&one, &target, &local));
 	cr_assert(kernel_srp_fits(&one, &target, NULL));
 	cr_assert(!kernel_srp_fits(&one, &target, &other));
@@ -201,7 +201,7 @@ Test(srp, fits)
 	cr_assert(kernel_srp_same_target(&one, &target, &local));
 	cr_assert(!kernel_srp_same_target(&one, &target, &other));
 	memset(&target, 0, sizeof(target));
-	cr_assert_eq(kernel_srp_parse(&target,
+	cr_assert_eq(srp_params_parse(&target,
 			     "id_ext=1,ioc_guid=2,dgid=fe80::1,pkey=ffff,service_id=9", NULL),
 		0);
 	one.service_id = 9;

@@ -60,7 +60,7 @@ static int choose(const char *line, const char *dev, unsigned number)
 	memset(&params, 0, sizeof(params));
 	why = (struct diag){ 0 };
 	local = (struct srp_local){ 0 };
-	cr_assert_eq(kernel_srp_parse(&params, line, &why), 0, "%s", why.text);
+	cr_assert_eq(srp_params_parse(&params, line, &why), 0, "%s", why.text);
 	return kernel_srp_port(
 		tree.root, &params, dev, number, &local, others, sizeof(others), &why);
 }

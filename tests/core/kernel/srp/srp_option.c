@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What add_target takes: each value's form and range, what goes together, the line, and URIs. */
+/* What add_target takes: each value's form and range, what goes together, and the line. */
 #include "kernel_srp.h"
 #include "says.h"
 #include "tree.h"
@@ -34,7 +34,7 @@ static int parse(const char *text)
 
 	memset(&params, 0, sizeof(params));
 	why = (struct diag){ 0 };
-	err = kernel_srp_parse(&params, text, &why);
+	err = srp_params_parse(&params, text, &why);
 	kernel_srp_line(&params, line);
 	return err;
 }
@@ -99,9 +99,9 @@ Test(srp_option, values)
 	bad("queue_size=99999999999999999999", "queue_size '99999999999999999999'");
 	memset(line, 'x', sizeof(line) - 1);
 	line[sizeof(line) - 1] = 0;
-	cr_assert_eq(kernel_srp_parse(&params, line, &why), -EINVAL);
-	cr_assert_eq(kernel_srp_opt_find("cmd-sg-entries"), SRP_OPT_CMD_SG_ENTRIES);
-	cr_assert_eq(kernel_srp_opt_find("cmd_sg"), -1);
+	cr_assert_eq(srp_params_parse(&params, line, &why), -EINVAL);
+	cr_assert_eq(srp_opt_find("cmd-sg-entries"), SRP_OPT_CMD_SG_ENTRIES);
+	cr_assert_eq(srp_opt_find("cmd_sg"), -1);
 }
 
 Test(srp_option, what_goes_together)
@@ -157,68 +157,4 @@ Test(srp_option, addresses)
 	}
 	cr_assert_lt(resolve(IDS ",dest=127.0.0.1:70000"), 0);
 	diag_says(&why, DIAG_USAGE, NULL, "dest '70000'");
-}
-
-static int uri(const char *text, struct srp_place *place)
-{
-	static struct uri parsed;
-	int err;
-
-	memset(&params, 0, sizeof(params));
-	why = (struct diag){ 0 };
-	err = uri_parse(&parsed, text, &why);
-	if (!err)
-		err = kernel_srp_uri(&params, &parsed, place, &why);
-	if (!err)
-		err = uri_done(&parsed, &why);
-	kernel_srp_line(&params, line);
-	return err;
-}
-
-Test(srp_option, uris)
-{
-	struct srp_place place;
-
-	cr_assert_eq(uri("srp://fe800000000000000002c90300003001/0002c90300a0b0c0/"
-			 "0002C90300A0B0C1?pkey=ffff&service_id=3&io_class=ff00",
-			     &place),
-		0, "%s", why.text);
-	cr_assert_str_eq(line, "id_ext=0002c90300a0b0c1,ioc_guid=0002c90300a0b0c0,dgid="
-			       "fe800000000000000002c90300003001,pkey=ffff,"
-			       "service_id=0000000000000003,io_class=ff00");
-	cr_assert_eq(place.lun, SRP_LUN_ALL);
-	cr_assert_eq(place.lid, 0);
-	cr_assert_eq(uri("srp://49151/2/1/7?ch_count=2", &place), 0, "%s", why.text);
-	cr_assert_eq(place.lid, 49151);
-	cr_assert_eq(place.lun, 7);
-	cr_assert_str_eq(line, "id_ext=0000000000000001,ioc_guid=0000000000000002,ch_count=2");
-	cr_assert_eq(
-		uri("srp+cm://[fe80::1%25lo]:5555/2/1/0?src=[fe80::2]", &place), 0, "%s", why.text);
-	cr_assert(strstr(line, ",dest=[fe80::1%lo]:5555,src=[fe80::2]"), "%s", line);
-	cr_assert_eq(place.lun, 0);
-	static const struct {
-		const char *text, *words;
-	} wrong[] = {
-		{ "srp://49152/2/1", "LID 1_to_49151" },
-		{ "srp://0/2/1", "LID 1_to_49151" },
-		{ "srp://fe80/2/1", "dgid 'fe80' GID" },
-		{ "srp:///2/1", "no_dgid" },
-		{ "srp://5:4420/2/1", "GID LID number" },
-		{ "srp://5/2", "no_id_ext" },
-		{ "srp://5", "no_ioc_guid" },
-		{ "srp://5//1", "no_ioc_guid" },
-		{ "srp://5/2/1/x", "LUN 'x'" },
-		{ "srp://5/2/1/1/1", "LUN '1/1'" },
-		{ "srp://5/2/1?sparkle=1", "'sparkle'" },
-		{ "srp://5/2/1?dest=1.2.3.4:5", "'dest'" },
-		{ "srp://u@5/2/1", "SRP user" },
-		{ "srp+cm://10.0.0.1/2/1", "HOST:PORT" },
-		{ "srp+cm://:5/2/1", "':5' host" },
-		{ "nbd://x/2/1", "srp: srp+cm: URI" },
-	};
-
-	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		cr_assert_lt(uri(wrong[i].text, &place), 0, "%s", wrong[i].text);
-		diag_says(&why, DIAG_USAGE, NULL, wrong[i].words);
-	}
 }
