@@ -2,11 +2,10 @@
 /* iSCSI targets to attach at boot: from the firmware (iBFT), the kernel command line and Debian's
  * iscsi.initramfs. Paths are relative to a root descriptor. */
 #pragma once
-#include "uri.h"
+#include "uri_read.h"
 #include "wire/iscsi.h"
 
-#define ISCSI_BOOT_TEXT   257 /* users and secrets */
-#define ISCSI_BOOT_NO_LUN UINT64_MAX
+#define ISCSI_BOOT_TEXT 257 /* users and secrets */
 
 struct iscsi_boot_target { /* one portal of one target; "": unset */
 	char name[ISCSI_NAME_MAX + 1];

@@ -13,8 +13,8 @@ enum uri_initiator { URI_OWN, URI_KERNEL }; /* for whose initiator a URI is read
 int uri_refuse_key(const struct uri *, enum uri_initiator, const char *name, struct diag *);
 
 #define SCSI_LUN_ALL UINT64_MAX
-/* Parse a LUN as the kernel numbers them, or "", which is SCSI_LUN_ALL. */
-int uri_lun(const char *text, uint64_t *lun, struct diag *);
+/* Parse a LUN of the URI as the kernel numbers them, or "", which is SCSI_LUN_ALL. */
+int uri_lun(const struct uri *, const char *text, uint64_t *lun, struct diag *);
 
 /* ---- SRP */
 
@@ -69,3 +69,22 @@ struct uri_srp {
 };
 /* Read srp://GID-or-LID/IOC_GUID/ID_EXT[/LUN] or srp+cm://HOST:PORT/IOC_GUID/ID_EXT[/LUN]. */
 int uri_srp_read(struct uri_srp *, struct uri *, enum uri_initiator, struct diag *);
+
+/* ---- iSCSI and iSER */
+
+struct uri_iscsi {
+	char target[NAME_PLAIN_MAX + 1]; /* "": none */
+	uint64_t lun;                    /* SCSI_LUN_ALL */
+};
+/* Read the path, "", "IQN" or "IQN/LUN". */
+int uri_iscsi_read(struct uri_iscsi *, const struct uri *, enum uri_initiator, struct diag *);
+/* Copy the name of a target, of `len` bytes. */
+int uri_iscsi_name(char target[NAME_PLAIN_MAX + 1], const char *name, size_t len, struct diag *);
+
+struct uri_iscsi_identity { /* NULL: unset */
+	const char *initiator;
+	/* of CHAP, [0] ours, [1] the target's */
+	const char *user[2], *secret[2], *secret_file[2];
+	const char *algs;
+};
+struct uri_iscsi_identity uri_iscsi_identity(struct uri *);

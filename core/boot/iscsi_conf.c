@@ -5,7 +5,7 @@
 #include "iscsi_conf.h"
 #include "cmdline.h"
 #include "names.h"
-#include "uri.h"
+#include "uri_read.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -117,19 +117,23 @@ static void set_text(char *to, size_t room, const char *text)
 	snprintf(to, room, "%s", text ? text : "");
 }
 
-static void set_from_uri(struct iscsi_boot_target *entry, struct uri *uri)
+static int set_from_uri(struct iscsi_boot_target *entry, struct uri *uri, struct diag *diag)
 {
+	struct uri_iscsi iscsi;
+	struct uri_iscsi_identity from = uri_iscsi_identity(uri);
+	int err = uri_iscsi_read(&iscsi, uri, URI_KERNEL, diag);
+
 	entry->iser = !strcmp(uri->scheme, "iser");
 	entry->port = uri->port;
+	entry->lun = iscsi.lun;
 	set_text(entry->host, sizeof(entry->host), uri->host);
 	uri_name(uri, entry->name, sizeof(entry->name));
-	if (*uri_unit(uri))
-		lun_parse(&entry->lun, uri_unit(uri));
 	set_text(entry->netdev, sizeof(entry->netdev), uri_value(uri, "iface"));
-	set_text(entry->user[0], ISCSI_BOOT_TEXT, uri->user);
-	set_text(entry->secret[0], ISCSI_BOOT_TEXT, uri->password);
-	set_text(entry->user[1], ISCSI_BOOT_TEXT, uri_value(uri, "target_user"));
-	set_text(entry->secret[1], ISCSI_BOOT_TEXT, uri_value(uri, "target_password"));
+	for (unsigned i = 0; i < 2; i++) {
+		set_text(entry->user[i], ISCSI_BOOT_TEXT, from.user[i]);
+		set_text(entry->secret[i], ISCSI_BOOT_TEXT, from.secret[i]);
+	}
+	return err;
 }
 
 int kernel_iscsi_string(const char *text, struct iscsi_boot_target *entry, struct diag *diag)
@@ -138,14 +142,14 @@ int kernel_iscsi_string(const char *text, struct iscsi_boot_target *entry, struc
 	int err;
 
 	*entry = (struct iscsi_boot_target){
-		.tpgt = -1, .lun = ISCSI_BOOT_NO_LUN, .iser = !strncmp(text, "iser:", 5)
+		.tpgt = -1, .lun = SCSI_LUN_ALL, .iser = !strncmp(text, "iser:", 5)
 	};
 	entry->firmware = uri_is_firmware(text);
 	if (entry->firmware)
 		return 0;
 	err = uri_parse(&uri, text, diag);
 	if (!err)
-		set_from_uri(entry, &uri);
+		err = set_from_uri(entry, &uri, diag);
 	explicit_bzero(&uri, sizeof(uri));
 	return err;
 }
@@ -407,7 +411,7 @@ static int add_target(struct reader *r)
 {
 	const char *name_param, *ip_param, *name = value(r, TARGET_NAME, &name_param),
 					   *ip = value(r, TARGET_IP, &ip_param);
-	struct iscsi_boot_target entry = { .tpgt = -1, .lun = ISCSI_BOOT_NO_LUN };
+	struct iscsi_boot_target entry = { .tpgt = -1, .lun = SCSI_LUN_ALL };
 
 	if (!name || r->to->count)
 		return 0;

@@ -21,15 +21,16 @@ static int set_part(struct srp_params *params, enum srp_opt opt, const char *pie
 	return srp_params_set(params, opt, text, diag);
 }
 
-static int read_path(struct uri_srp *srp, const char *path, struct diag *diag)
+static int read_path(struct uri_srp *srp, const struct uri *uri, struct diag *diag)
 {
+	const char *path = uri->path;
 	size_t guid = strcspn(path, "/"), ext = path[guid] ? strcspn(path + guid + 1, "/") : 0;
 	const char *at = path + guid + (path[guid] == '/'), *lun = at + ext + (at[ext] == '/');
 	int err = set_part(&srp->params, SRP_OPT_IOC_GUID, path, guid, diag);
 
 	if (!err)
 		err = set_part(&srp->params, SRP_OPT_ID_EXT, at, ext, diag);
-	return err ? err : uri_lun(lun, &srp->lun, diag);
+	return err ? err : uri_lun(uri, lun, &srp->lun, diag);
 }
 
 static int read_port(
@@ -98,7 +99,7 @@ int uri_srp_read(
 		return diag_set(diag, DIAG_USAGE, EINVAL, "SRP has no users: remove USER@");
 	err = cm ? read_host(srp, uri, initiator, diag) : read_port(srp, uri, initiator, diag);
 	if (!err)
-		err = read_path(srp, uri->path, diag);
+		err = read_path(srp, uri, diag);
 	for (unsigned i = 0; !err && i < SRP_OPTS; i++)
 		err = read_key(srp, uri, initiator, i, diag);
 	for (unsigned i = 0; !err && initiator == URI_KERNEL && i < sizeof(own) / sizeof(*own); i++)

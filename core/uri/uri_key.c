@@ -118,12 +118,13 @@ int uri_refuse_key(
 	return diag_ctx(diag, "%s", uri->spelling);
 }
 
-int uri_lun(const char *text, uint64_t *lun, struct diag *diag)
+int uri_lun(const struct uri *uri, const char *text, uint64_t *lun, struct diag *diag)
 {
 	*lun = SCSI_LUN_ALL;
 	return !*text || lun_parse(lun, text)
 		       ? 0
-		       : diag_set(diag, DIAG_USAGE, EINVAL, "invalid LUN '%s'", text);
+		       : diag_set(diag, DIAG_USAGE, EINVAL, "invalid LUN '%s' in '%s'", text,
+				 uri->spelling);
 }
 
 /* "known keys: block, timeout, ro"; "..." for those that there is no room for. */

@@ -4,8 +4,8 @@
 #include "iscsi_logins.h"
 #include "iscsi_settings.h"
 #include "kernel_iscsi.h"
-#include "names.h"
 #include "policy.h"
+#include "uri_read.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +21,10 @@ static const char *first(const char *a, const char *b, const char *c)
 
 /* *secret: NULL if there is none. */
 static int read_secret(const struct out_notes *notes, struct iscsi_credentials *credentials,
-	const struct iscsi_credential_options *options, struct uri *uri, unsigned i,
-	const char **secret, struct diag *diag)
+	const struct iscsi_credential_options *options, const struct uri_iscsi_identity *keys,
+	unsigned i, const char **secret, struct diag *diag)
 {
-	const char *key = uri_value(uri, i ? "target-secret-file" : "secret-file"),
-		   *plain = i ? uri_value(uri, "target_password") : uri->password,
-		   *file = first(options->file[i], key, NULL);
+	const char *file = first(options->file[i], keys->secret_file[i], NULL);
 	int err = 0;
 
 	*secret = credentials->secret[i];
@@ -35,7 +33,7 @@ static int read_secret(const struct out_notes *notes, struct iscsi_credentials *
 		err = secret_read(notes, i ? "--target-secret-fd" : "--secret-fd", options->fd[i],
 			file, credentials->secret[i], ISCSI_SECRET, diag);
 	else
-		*secret = first(plain,
+		*secret = first(keys->secret[i],
 			getenv(i ? "LIBISCSI_CHAP_TARGET_PASSWORD" : "LIBISCSI_CHAP_PASSWORD"),
 			NULL);
 	if (!err && *secret && (!**secret || strlen(*secret) > ISCSI_SECRET - 2))
@@ -48,20 +46,18 @@ static int read_secret(const struct out_notes *notes, struct iscsi_credentials *
 }
 
 static int read_auth(const struct out_notes *notes, struct iscsi_credentials *credentials,
-	const struct iscsi_credential_options *options, struct uri *uri, struct diag *diag)
+	const struct iscsi_credential_options *options, const struct uri_iscsi_identity *keys,
+	struct diag *diag)
 {
 	struct iscsi_auth *auth = &credentials->from.auth;
-	const char *target_user = uri_value(uri, "target_user"),
-		   *algs = first(options->algs, uri_value(uri, "auth"), NULL);
-	int err = read_secret(notes, credentials, options, uri, 0, &auth->secret, diag);
+	const char *algs = first(options->algs, keys->algs, NULL);
+	int err = read_secret(notes, credentials, options, keys, 0, &auth->secret, diag);
 
-	auth->user = first(options->user[0],
-		uri->user && *uri->user ? uri->user : uri_value(uri, "user"),
-		getenv("LIBISCSI_CHAP_USERNAME"));
+	auth->user = first(options->user[0], keys->user[0], getenv("LIBISCSI_CHAP_USERNAME"));
 	auth->target_user =
-		first(options->user[1], target_user, getenv("LIBISCSI_CHAP_TARGET_USERNAME"));
+		first(options->user[1], keys->user[1], getenv("LIBISCSI_CHAP_TARGET_USERNAME"));
 	if (!err)
-		err = read_secret(notes, credentials, options, uri, 1, &auth->target_secret, diag);
+		err = read_secret(notes, credentials, options, keys, 1, &auth->target_secret, diag);
 	if (!err && algs)
 		err = iscsi_chap_algs(algs, &auth->algs, diag);
 	if (err)
@@ -88,15 +84,15 @@ int iscsi_credentials_read(const struct out_notes *notes, int root,
 	const struct iscsi_credential_options *options, struct uri *uri,
 	struct iscsi_credentials *credentials, struct diag *diag)
 {
+	struct uri_iscsi_identity keys = uri_iscsi_identity(uri);
+	const char *name = first(options->initiator, keys.initiator, NULL);
 	int err;
 
 	*credentials = (struct iscsi_credentials){ .from.initiator = credentials->name.name };
-	credentials->from.named = options->initiator || uri_value(uri, "initiator");
-	err = read_auth(notes, credentials, options, uri, diag);
+	credentials->from.named = name;
+	err = read_auth(notes, credentials, options, &keys, diag);
 	if (!err)
-		err = kernel_initiator(root,
-			first(options->initiator, uri_value(uri, "initiator"), NULL),
-			&credentials->name, diag);
+		err = kernel_initiator(root, name, &credentials->name, diag);
 	if (!err && notes->verbose)
 		out_note(notes, "initiator name %s (%s)", credentials->name.name,
 			credentials->name.from);
@@ -141,22 +137,6 @@ int iscsi_settings_read(const struct iscsi_setting_options *options, struct uri 
 	if (!err)
 		set->replacement_timeout = loss_seconds(ms);
 	return err;
-}
-
-static int read_name(struct iscsi_target *target, const char *text, size_t len, struct diag *diag)
-{
-	char name[ISCSI_NAME_MAX + 1];
-
-	if (len > ISCSI_NAME_MAX)
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG,
-			"target name too long: must be at most %d bytes", ISCSI_NAME_MAX);
-	snprintf(name, sizeof(name), "%.*s", (int)len, text);
-	if (!name_is_plain(name))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid target name '%s': must not contain blanks or control characters",
-			name);
-	iscsi_name_copy(target->name, name);
-	return 0;
 }
 
 int iscsi_uri_read(struct uri *uri, const char *text, struct diag *diag)
@@ -216,25 +196,19 @@ int iscsi_portal_uri(const char *portal, char uri[URI_MAX], int *tpgt, struct di
 	return 0;
 }
 
-/* Read the host, and IQN or IQN/LUN from the path of the URI. */
 static int read_place(struct iscsi_target *target, struct diag *diag)
 {
 	const struct uri *uri = &target->uri;
-	const char *unit = uri_unit(uri);
-	struct diag why = { 0 };
-	int err = 0, known;
+	struct uri_iscsi iscsi;
+	int err = uri_iscsi_read(&iscsi, uri, URI_KERNEL, diag), known;
 
-	snprintf(target->spelling, sizeof(target->spelling), "%s", target->uri.spelling);
-	target->carrier = strcmp(target->uri.scheme, "iser") ? ISCSI_TCP : ISCSI_ISER;
-	target->lun = SCSI_LUN_ALL;
-	target->tpgt = -1;
-	if (*target->uri.path)
-		err = read_name(target, target->uri.path, target->uri.name_len, diag);
-	if (!err && *unit && parse_u64(unit, 0, SCSI_LUN_ALL - 1, &target->lun, &why))
-		err = diag_set(
-			diag, DIAG_USAGE, why.err, "LUN in '%s': %s", target->spelling, why.text);
+	snprintf(target->spelling, sizeof(target->spelling), "%s", uri->spelling);
 	if (err)
 		return err;
+	memcpy(target->name, iscsi.target, sizeof(target->name));
+	target->lun = iscsi.lun;
+	target->carrier = strcmp(uri->scheme, "iser") ? ISCSI_TCP : ISCSI_ISER;
+	target->tpgt = -1;
 	target->port = uri->port ? uri->port : ISCSI_PORT;
 	known = addr_known(&target->portal, uri->host, target->port, diag);
 	target->host = known ? NULL : uri->host;
@@ -270,7 +244,8 @@ static int read_portal(struct iscsi_target *target, const struct iscsi_target_op
 	target->tpgt = tpgt;
 	target->any = !strcmp(transport, "auto");
 	target->carrier = !strcmp(transport, "tcp") ? ISCSI_TCP : ISCSI_ISER;
-	return options->target ? read_name(target, options->target, strlen(options->target), diag)
+	return options->target ? uri_iscsi_name(target->name, options->target,
+					 strlen(options->target), diag)
 			       : 0;
 }
 

@@ -41,7 +41,7 @@ static int one_target(
 		return diag_sys(diag, ENOMEM, "iscsistart");
 	s->boot_config.count = 1;
 	*entry = (struct iscsi_boot_target){
-		.port = (uint16_t)port, .tpgt = (int)group, .lun = ISCSI_BOOT_NO_LUN
+		.port = (uint16_t)port, .tpgt = (int)group, .lun = SCSI_LUN_ALL
 	};
 	if (strlen(opts->target) >= sizeof(entry->name) ||
 		strlen(opts->address) >= sizeof(entry->host))

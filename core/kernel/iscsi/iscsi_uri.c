@@ -13,7 +13,7 @@ void kernel_iscsi_boot_uri(const struct iscsi_boot_target *entry, char text[URI_
 {
 	uri_start(text, entry->iser ? "iser" : "iscsi", entry->host, entry->port);
 	uri_add_name(text, entry->name);
-	if (entry->lun != ISCSI_BOOT_NO_LUN)
+	if (entry->lun != SCSI_LUN_ALL)
 		uri_add_unit(text, entry->lun);
 	if (entry->netdev[0])
 		uri_add_key(text, "iface", entry->netdev);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The URI of an iSCSI disk: libiscsi's grammar, and keys of our own. */
+/* The settings of an iSCSI disk, from its URI. */
 #include "ini.h"
 #include "names.h"
 #include "rdma_keys.h"
@@ -10,18 +10,14 @@
 #define RECV  (256u << 10)
 #define FIRST (64u << 10)
 
-/* [0]: this side, [1]: the target. */
-static int read_auth(struct iscsi_conf *conf, struct uri *uri, struct diag *diag)
+static int read_auth(
+	struct iscsi_conf *conf, const struct uri_iscsi_identity *from, struct diag *diag)
 {
-	const char *user[2] = { uri->user, uri_value(uri, "target_user") },
-		   *plain[2] = { uri->password, uri_value(uri, "target_password") },
-		   *file[2] = { uri_value(uri, "secret-file"),
-			   uri_value(uri, "target-secret-file") },
-		   *key = uri_value(uri, "user"), *algs = uri_value(uri, "auth");
+	const char *const *user = from->user, *const *plain = from->secret,
+			  *const *file = from->secret_file;
 	struct iscsi_auth *auth = &conf->from.auth;
 	int err = 0;
 
-	user[0] = user[0] ? user[0] : key;
 	for (int i = 0; !err && i < 2; i++) {
 		if ((user[i] && strlen(user[i]) > ISCSI_SECRET - 2) ||
 			(plain[i] && strlen(plain[i]) > ISCSI_SECRET - 2))
@@ -35,8 +31,8 @@ static int read_auth(struct iscsi_conf *conf, struct uri *uri, struct diag *diag
 			err = secret_read(NULL, i ? "target-secret-file" : "secret-file", NULL,
 				file[i], conf->secret[i], ISCSI_SECRET, diag);
 	}
-	if (!err && algs)
-		err = iscsi_chap_algs(algs, &auth->algs, diag);
+	if (!err && from->algs)
+		err = iscsi_chap_algs(from->algs, &auth->algs, diag);
 	if (err)
 		return err;
 	auth->user = conf->user[0][0] ? conf->user[0] : NULL;
@@ -66,35 +62,27 @@ static int check_auth(const struct iscsi_auth *auth, struct diag *diag)
 	return 0;
 }
 
-/* "IQN", "IQN/LUN" */
-static int read_path(
+static int read_target(
 	struct iscsi_conf *conf, const struct uri *uri, uint64_t *lun, struct diag *diag)
 {
-	char name[ISCSI_NAME_MAX + 1];
+	struct uri_iscsi iscsi;
+	int err = uri_iscsi_read(&iscsi, uri, URI_OWN, diag);
 
-	if (!uri->name_len) {
+	if (err)
+		return err;
+	if (!*iscsi.target) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "no target: expected %s://HOST/IQN/LUN",
 			uri->scheme);
 		return diag_hint(diag, "list targets with: rdmastor iser-discover %s", uri->host),
 		       -EINVAL;
 	}
-	if (!uri_name(uri, name, sizeof(name)))
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG,
-			"target name too long: must be at most %d bytes", ISCSI_NAME_MAX);
-	if (!name_is_plain(name))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid target name '%s': must not contain blanks or control characters",
-			name);
-	iscsi_name_copy(conf->target, name);
-	return uri_lun(uri_unit(uri), lun, diag);
+	memcpy(conf->target, iscsi.target, sizeof(conf->target));
+	*lun = iscsi.lun;
+	return 0;
 }
 
-static int read_initiator(
-	struct iscsi_conf *conf, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+static int read_initiator(struct iscsi_conf *conf, const char *name, struct diag *diag)
 {
-	const char *name = uri_value(uri, "initiator");
-
-	name = name ? name : env->initiator;
 	iscsi_name_copy(conf->initiator, name);
 	if (strlen(name) > ISCSI_NAME_MAX || !iscsi_name_valid(conf->initiator))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
@@ -108,6 +96,7 @@ int iscsi_conf_read(struct iscsi_conf *conf, struct scsi_disk *disk, struct uri 
 {
 	const char *iface = carrier == ISCSI_TCP ? uri_value(uri, "iface") : NULL;
 	uint64_t lun = SCSI_LUN_ALL;
+	struct uri_iscsi_identity from;
 	bool header = false, data = false;
 	int err;
 
@@ -120,13 +109,15 @@ int iscsi_conf_read(struct iscsi_conf *conf, struct scsi_disk *disk, struct uri 
 		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid interface '%s'", iface);
 	if (iface)
 		snprintf(conf->iface, sizeof(conf->iface), "%s", iface);
-	err = read_path(conf, uri, &lun, diag);
+	err = read_target(conf, uri, &lun, diag);
 	if (!err)
 		err = scsi_disk_read(disk, uri, env, ISCSI_PORT, lun, diag);
+	if (err)
+		return err;
+	from = uri_iscsi_identity(uri);
+	err = read_initiator(conf, from.initiator ? from.initiator : env->initiator, diag);
 	if (!err)
-		err = read_initiator(conf, uri, env, diag);
-	if (!err)
-		err = read_auth(conf, uri, diag);
+		err = read_auth(conf, &from, diag);
 	if (!err && carrier == ISCSI_ISER)
 		err = rdma_keys(uri, conf->dev, &conf->backend, &conf->no_crc, diag);
 	if (!err && carrier == ISCSI_TCP)

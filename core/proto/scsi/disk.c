@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A SCSI disk as a bdev: its first session, which opens the disk and then monitors it. */
 #include "disk.h"
-#include "names.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -69,7 +69,7 @@ Test(iscsi_string, forms)
 		cr_assert_str_eq(entry.name, row[i].name, "%s: %s", row[i].text, entry.name);
 		cr_assert_str_eq(entry.netdev, row[i].netdev, "%s: %s", row[i].text, entry.netdev);
 		cr_assert_eq(entry.port, row[i].port, "%s: %u", row[i].text, entry.port);
-		cr_assert_eq(entry.lun, row[i].lun < 0 ? ISCSI_BOOT_NO_LUN : (uint64_t)row[i].lun,
+		cr_assert_eq(entry.lun, row[i].lun < 0 ? SCSI_LUN_ALL : (uint64_t)row[i].lun,
 			"%s", row[i].text);
 		cr_assert_eq(entry.iser, row[i].iser, "%s", row[i].text);
 		cr_assert(!entry.firmware && !entry.user[0][0] && !entry.user[1][0] &&
