@@ -12,9 +12,32 @@ enum uri_initiator { URI_OWN, URI_KERNEL }; /* for whose initiator a URI is read
 /* Refuse a key, if the URI has it, as that of the other initiator. */
 int uri_refuse_key(const struct uri *, enum uri_initiator, const char *name, struct diag *);
 
+/* Copy the value of a key, 1 to room - 1 bytes. Without the key *to is unchanged. */
+int uri_text(struct uri *, const char *name, char *to, size_t room, struct diag *);
+/* Read src=, the local address. */
+int uri_source(struct uri *, struct addr *, struct diag *);
+
+struct uri_rdma { /* keys of all protocols over RDMA */
+	struct addr_rdma by;
+	char dev[64]; /* RDMA device; "": any */
+};
+/* -ENOTSUP, DIAG_UNSUPPORTED: only software iWARP is allowed, which the kernel can't use. */
+int uri_rdma_read(struct uri_rdma *, struct uri *, enum uri_initiator, struct diag *);
+
 #define SCSI_LUN_ALL UINT64_MAX
 /* Parse a LUN of the URI as the kernel numbers them, or "", which is SCSI_LUN_ALL. */
 int uri_lun(const struct uri *, const char *text, uint64_t *lun, struct diag *);
+
+/* ---- NVMe */
+
+struct uri_nvme {
+	char subnqn[NAME_PLAIN_MAX + 1]; /* "": none */
+	uint32_t nsid;                   /* 0: none, or by UUID */
+	bool by_uuid;
+	uint8_t uuid[16];
+};
+/* Read the path, "", "SUBNQN", "SUBNQN/1" or "SUBNQN/urn:uuid:UUID". */
+int uri_nvme_read(struct uri_nvme *, const struct uri *, struct diag *);
 
 /* ---- SRP */
 

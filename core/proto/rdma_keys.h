@@ -3,5 +3,5 @@
 #pragma once
 #include "uri.h"
 
-/* Read them; what is not set stays unchanged. backend: enum ep_backend; no_crc: software iWARP. */
+/* Read them. backend: enum ep_backend; no_crc: software iWARP. */
 int rdma_keys(struct uri *, char dev[64], uint8_t *backend, bool *no_crc, struct diag *);

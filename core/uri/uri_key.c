@@ -118,6 +118,26 @@ int uri_refuse_key(
 	return diag_ctx(diag, "%s", uri->spelling);
 }
 
+int uri_text(struct uri *uri, const char *name, char *to, size_t room, struct diag *diag)
+{
+	const char *value = uri_value(uri, name);
+
+	if (!value)
+		return 0;
+	if (!*value || strlen(value) >= room)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s='%s': must have 1 to %zu characters",
+			name, value, room - 1);
+	snprintf(to, room, "%s", value);
+	return 0;
+}
+
+int uri_source(struct uri *uri, struct addr *src, struct diag *diag)
+{
+	const char *value = uri_value(uri, "src");
+
+	return value ? addr_source(src, value, diag) : 0;
+}
+
 int uri_lun(const struct uri *uri, const char *text, uint64_t *lun, struct diag *diag)
 {
 	*lun = SCSI_LUN_ALL;

@@ -2,7 +2,7 @@
 /* Merge options and URI keys into the parameters of one kernel connection. */
 #include "nvme_target.h"
 #include "kernel_rdma.h"
-#include "names.h"
+#include "uri_read.h"
 #include "wire/nvmf.h"
 #include <errno.h>
 #include <stdio.h>
@@ -56,24 +56,18 @@ static int parse_key(struct nvmf_target *t, enum nvmf_key key, const char *name,
 /* Translate an RDMA device to its network interface, which the kernel takes. */
 static int parse_device(struct nvmf_target *t, int root, struct diag *diag)
 {
-	const char *rdma = uri_value(&t->uri, "rdma"), *dev = uri_value(&t->uri, "dev");
+	struct uri_rdma rdma;
+	int err = uri_rdma_read(&rdma, &t->uri, URI_KERNEL, diag);
 
-	if (rdma && !strcmp(rdma, "iwarp")) {
-		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
-			"the kernel initiator can't use rdmastor's software iWARP (rdma=iwarp)");
+	if (err == -ENOTSUP)
 		nvmf_hint_userspace(t, root, diag);
-		return -ENOTSUP;
-	}
-	if (rdma && strcmp(rdma, "verbs") && strcmp(rdma, "auto"))
-		return diag_set(
-			diag, DIAG_USAGE, EINVAL, "rdma='%s': expected verbs, iwarp or auto", rdma);
-	if (!dev)
-		return 0;
+	if (err || !*rdma.dev)
+		return err;
 	if (t->params.value[NVMF_HOST_IFACE] || t->params.value[NVMF_HOST_TRADDR])
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"dev=%s and a local address or interface can't be combined", dev);
+			"dev=%s and a local address or interface can't be combined", rdma.dev);
 	t->params.value[NVMF_HOST_IFACE] = t->iface;
-	return kernel_rdma_netdev(root, dev, t->iface, sizeof(t->iface), diag);
+	return kernel_rdma_netdev(root, rdma.dev, t->iface, sizeof(t->iface), diag);
 }
 
 static int parse_keys(struct nvmf_target *t, int root, const struct nvmf_options *opts,
@@ -104,35 +98,24 @@ static int parse_keys(struct nvmf_target *t, int root, const struct nvmf_options
 	return uri_done(&t->uri, diag);
 }
 
-/* "SUBNQN", "SUBNQN/1", "SUBNQN/urn:uuid:…" */
 static int parse_path(struct nvmf_target *t, struct diag *diag)
 {
-	const char *unit = uri_unit(&t->uri);
-	uint8_t uuid[16];
-	uint64_t nsid;
+	struct uri_nvme nvme;
+	int err;
 
 	if (!*t->uri.path)
 		return 0;
 	if (t->params.value[NVMF_NQN])
 		return diag_set(
 			diag, DIAG_USAGE, EINVAL, "an NQN in the URI and --nqn can't be combined");
-	if (!uri_name(&t->uri, t->nqn, sizeof(t->nqn)))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the NQN exceeds the limit of 223 bytes");
+	err = uri_nvme_read(&nvme, &t->uri, diag);
+	if (err)
+		return err;
+	memcpy(t->nqn, nvme.subnqn, sizeof(nvme.subnqn));
 	t->params.value[NVMF_NQN] = t->nqn;
-	if (!*unit)
-		return 0;
-	if (!strncmp(unit, "urn:uuid:", 9)) {
-		if (!uuid_parse(uuid, unit + 9))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "invalid UUID '%s'", unit + 9);
-		uuid_text(t->uuid, uuid);
-		return 0;
-	}
-	if (parse_u64(unit, 1, UINT32_MAX - 1, &nsid, NULL)) {
-		diag_set(diag, DIAG_USAGE, EINVAL,
-			"namespace '%s': expected a number from 1, or urn:uuid:UUID", unit);
-		return diag_hint(diag, "write a '/' in the NQN as %%2F"), -EINVAL;
-	}
-	t->nsid = (uint32_t)nsid;
+	t->nsid = nvme.nsid;
+	if (nvme.by_uuid)
+		uuid_text(t->uuid, nvme.uuid);
 	return 0;
 }
 

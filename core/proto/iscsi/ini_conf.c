@@ -94,7 +94,6 @@ static int read_initiator(struct iscsi_conf *conf, const char *name, struct diag
 int iscsi_conf_read(struct iscsi_conf *conf, struct scsi_disk *disk, struct uri *uri,
 	enum iscsi_carrier carrier, const struct bdev_env *env, struct diag *diag)
 {
-	const char *iface = carrier == ISCSI_TCP ? uri_value(uri, "iface") : NULL;
 	uint64_t lun = SCSI_LUN_ALL;
 	struct uri_iscsi_identity from;
 	bool header = false, data = false;
@@ -105,11 +104,9 @@ int iscsi_conf_read(struct iscsi_conf *conf, struct scsi_disk *disk, struct uri 
 			uri->scheme);
 	if (carrier == ISCSI_ISER && uri_has(uri, "iface"))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "'iface': not supported over iSER");
-	if (iface && strlen(iface) >= sizeof(conf->iface))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid interface '%s'", iface);
-	if (iface)
-		snprintf(conf->iface, sizeof(conf->iface), "%s", iface);
 	err = read_target(conf, uri, &lun, diag);
+	if (!err && carrier == ISCSI_TCP)
+		err = uri_text(uri, "iface", conf->iface, sizeof(conf->iface), diag);
 	if (!err)
 		err = scsi_disk_read(disk, uri, env, ISCSI_PORT, lun, diag);
 	if (err)

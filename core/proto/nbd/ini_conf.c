@@ -2,6 +2,7 @@
 /* Read from an NBD URI (doc/uri.md of the NetworkBlockDevice project) what every connection
  * needs. */
 #include "ini.h"
+#include "uri_read.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -35,18 +36,13 @@ static int unix_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *dia
 
 static int tcp_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag)
 {
-	const char *src = uri_value(uri, "src"), *iface = uri_value(uri, "iface");
 	int err, known;
 
 	if (!uri->host[0])
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in the URI");
-	if (iface && (!*iface || strlen(iface) >= sizeof(conf->iface)))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"iface='%s': must have 1 to %zu characters", iface,
-			sizeof(conf->iface) - 1);
-	if (iface)
-		snprintf(conf->iface, sizeof(conf->iface), "%s", iface);
-	err = src ? addr_source(&conf->src, src, diag) : 0;
+	err = uri_text(uri, "iface", conf->iface, sizeof(conf->iface), diag);
+	if (!err)
+		err = uri_source(uri, &conf->src, diag);
 	if (err)
 		return err;
 	conf->port = uri->port ? uri->port : NBD_PORT;

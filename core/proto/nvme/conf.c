@@ -4,25 +4,13 @@
 #include "names.h"
 #include "nvme.h"
 #include "rdma_keys.h"
+#include "uri_read.h"
 #include <errno.h>
 #include <stdio.h>
 
 static const struct nvme_carrier *carrier(const struct uri *uri)
 {
 	return strcmp(uri->scheme, "nvme+tcp") ? &nvme_rdma : &nvme_tcp;
-}
-
-static int text_key(struct uri *uri, const char *name, char *to, size_t room, struct diag *diag)
-{
-	const char *value = uri_value(uri, name);
-
-	if (!value)
-		return 0;
-	if (!*value || strlen(value) >= room)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s='%s': must have 1 to %zu characters",
-			name, value, room - 1);
-	snprintf(to, room, "%s", value);
-	return 0;
 }
 
 /* The host's identity: keys take precedence over the environment. A host ID belongs to its NQN, so
@@ -35,7 +23,7 @@ static int identity(
 
 	snprintf(conf->hostnqn, sizeof(conf->hostnqn), "%s", env->hostnqn);
 	memcpy(conf->hostid, env->hostid, sizeof(conf->hostid));
-	err = text_key(uri, "hostnqn", conf->hostnqn, sizeof(conf->hostnqn), diag);
+	err = uri_text(uri, "hostnqn", conf->hostnqn, sizeof(conf->hostnqn), diag);
 	if (err)
 		return err;
 	if (id)
@@ -52,9 +40,8 @@ static int identity(
 
 static int transport_keys(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
 {
-	const char *src = uri_value(uri, "src");
 	uint32_t tos = 0;
-	int err = src ? addr_source(&conf->src, src, diag) : 0;
+	int err = uri_source(uri, &conf->src, diag);
 
 	if (!err)
 		err = uri_u32(uri, "tos", 0, 255, &tos, diag);
@@ -62,7 +49,7 @@ static int transport_keys(struct nvme_conf *conf, struct uri *uri, struct diag *
 	if (err)
 		return err;
 	if (conf->carrier == &nvme_tcp) {
-		err = text_key(uri, "iface", conf->iface, sizeof(conf->iface), diag);
+		err = uri_text(uri, "iface", conf->iface, sizeof(conf->iface), diag);
 		if (!err)
 			err = uri_bool(uri, "hdr_digest", &conf->hdr_digest, diag);
 		if (!err)

@@ -3,10 +3,10 @@
  * and refresh them when the namespace changes. lane.c handles I/O queues, block/paths.c
  * reconnects. */
 #include "min.h"
-#include "names.h"
 #include "nvme.h"
 #include "out.h"
 #include "protocol.h"
+#include "uri_read.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -420,32 +420,17 @@ static int no_nqn(const struct uri *uri, struct diag *diag)
 	return diag_hint(diag, "rdmastor nvmf-discover '%s'", uri->spelling);
 }
 
-/* "SUBNQN", "SUBNQN/1", "SUBNQN/urn:uuid:…" */
-static int name_namespace(struct nvme_dev *dev, const struct uri *uri, struct diag *diag)
+static int read_path(struct nvme_dev *dev, const struct uri *uri, struct diag *diag)
 {
-	const char *unit = uri_unit(uri);
-	uint64_t nsid;
+	struct uri_nvme nvme;
+	int err = uri->name_len ? uri_nvme_read(&nvme, uri, diag) : no_nqn(uri, diag);
 
-	if (!uri->name_len)
-		return no_nqn(uri, diag);
-	if (!uri_name(uri, dev->ctrl.conf.subnqn, NVMF_NQN_MAX + 1))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"subsystem NQN of %zu bytes: must be at most %u", uri->name_len,
-			NVMF_NQN_MAX);
-	if (!*unit)
-		return 0;
-	if (!strncmp(unit, "urn:uuid:", 9)) {
-		dev->by_uuid = true;
-		return uuid_parse(dev->ns_uuid, unit + 9)
-			       ? 0
-			       : diag_set(diag, DIAG_USAGE, EINVAL, "invalid UUID '%s'", unit + 9);
-	}
-	if (parse_u64(unit, 1, NVME_NSID_ALL - 1, &nsid, diag)) {
-		diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid namespace '%s': expected a number from 1 or urn:uuid:UUID", unit);
-		return diag_hint(diag, "write a '/' in the NQN as %%2F");
-	}
-	dev->nsid = (uint32_t)nsid;
+	if (err)
+		return err;
+	memcpy(dev->ctrl.conf.subnqn, nvme.subnqn, sizeof(nvme.subnqn));
+	memcpy(dev->ns_uuid, nvme.uuid, sizeof(nvme.uuid));
+	dev->by_uuid = nvme.by_uuid;
+	dev->nsid = nvme.nsid;
 	return 0;
 }
 
@@ -460,7 +445,7 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 		return diag_sys(diag, ENOMEM, "nvme");
 	err = nvme_conf_init(&dev->ctrl.conf, uri, env, NVMF_PORT, diag);
 	if (!err)
-		err = name_namespace(dev, uri, diag);
+		err = read_path(dev, uri, diag);
 	if (!err)
 		err = uri_u32(uri, "queues", 1, NVME_QUEUES, &queues, diag);
 	if (!err)

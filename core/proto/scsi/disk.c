@@ -280,9 +280,8 @@ int scsi_disk_read(struct scsi_disk *disk, struct uri *uri, const struct bdev_en
 	uint16_t port, uint64_t lun, struct diag *diag)
 {
 	struct scsi_conf *conf = disk->conf;
-	const char *src = uri_value(uri, "src");
 	uint32_t tos = 0, queues = SESSIONS, depth = SCSI_DEPTH;
-	int err = src ? addr_source(&conf->src, src, diag) : 0, known;
+	int err = uri_source(uri, &conf->src, diag), known;
 
 	if (!err)
 		err = uri_u32(uri, "tos", 0, 255, &tos, diag);
