@@ -106,7 +106,7 @@ struct iscsi_link { /* zeroed, then set by the owner; pointers must stay valid u
 
 	/* private from here */
 	struct kernel_iscsi_conn *conn;
-	struct iscsi_login_keys offer;
+	struct iscsi_offered_params offered;
 	uint8_t isid[6];
 };
 void iscsi_link_start(struct iscsi_link *);

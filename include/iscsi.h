@@ -67,13 +67,13 @@ enum iscsi_digest { /* values to offer, in order of preference */
 	ISCSI_DIGEST_CRC32C_NONE,
 	ISCSI_DIGEST_NONE_CRC32C
 };
-struct iscsi_login_keys {                   /* values to offer (RFC 7143, 13); sizes in bytes */
+struct iscsi_offered_params {               /* parameters to offer (RFC 7143, 13); sizes in bytes */
 	uint8_t header_digest, data_digest; /* enum iscsi_digest; ignored over iSER */
 	bool initial_r2t, immediate_data;
 	uint32_t first_burst, max_burst, max_recv, max_r2t, erl;
 	uint32_t target_recv; /* iSER's TargetRecvDataSegmentLength */
 };
-struct iscsi_negotiated { /* the result of a login */
+struct iscsi_agreed_params { /* the parameters that a login has agreed on */
 	bool header_digest, data_digest, initial_r2t, immediate_data, pdu_in_order,
 		sequence_in_order;
 	uint32_t max_recv, max_xmit; /* data segments: limits of this side, of the target */
@@ -91,7 +91,7 @@ struct iscsi_dial_ops {
 	/* Start connecting to result.at: set conn, with the dial as its user. */
 	int (*connect)(struct iscsi_dial *, uint32_t timeout_ms,
 		const struct iscsi_carrier_events *, struct diag *);
-	/* NULL, or: connected; the last moment to set offer and isid. */
+	/* NULL, or: connected; the last moment to set offered and isid. */
 	int (*up)(struct iscsi_dial *, struct diag *);
 	/* 1: finish; 0: pdu() receives what follows, until iscsi_dial_finish(); or -errno. */
 	int (*logged_in)(struct iscsi_dial *, struct diag *);
@@ -106,8 +106,8 @@ struct iscsi_login_result {
 	uint16_t status; /* ISCSI_LOGIN_STATUS of the last response; 0: success, or no response */
 	struct addr at;  /* the portal, after redirects */
 	unsigned redirects;
-	char route[160];                /* of the connection, for messages */
-	struct iscsi_negotiated agreed; /* after the login */
+	char route[160];                   /* of the connection, for messages */
+	struct iscsi_agreed_params agreed; /* after the login */
 };
 struct iscsi_dial {
 	/* Set by the owner; what pointers lead to must outlive the dial. */
@@ -115,9 +115,9 @@ struct iscsi_dial {
 	struct loop *loop;
 	const char *target; /* NULL: a discovery session */
 	const struct iscsi_identity *from;
-	const struct iscsi_login_keys *offer; /* NULL: defaults */
-	const uint8_t *isid;                  /* 6 bytes; NULL: random */
-	uint8_t carrier;                      /* enum iscsi_carrier */
+	const struct iscsi_offered_params *offered; /* NULL: defaults */
+	const uint8_t *isid;                        /* 6 bytes; NULL: random */
+	uint8_t carrier;                            /* enum iscsi_carrier */
 	bool numbers;      /* reject redirects to host names: nothing is resolved */
 	bool keep_open;    /* after success conn stays open and belongs to the owner */
 	uint64_t until;    /* deadline, loop_clock(); 0: none */

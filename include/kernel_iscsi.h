@@ -5,9 +5,9 @@
 #include "policy.h"
 #include "uri.h"
 
-/* struct iscsi_negotiated as sysfs reports it: lengths in bytes, flags 0 or 1, numbers;
+/* struct iscsi_agreed_params as sysfs reports it: lengths in bytes, flags 0 or 1, numbers;
  * VALUE_UNKNOWN. */
-struct kernel_iscsi_negotiated {
+struct kernel_iscsi_agreed_params {
 	int header_digest, data_digest;
 	int max_recv, max_xmit; /* MaxRecvDataSegmentLength of this host and of the target */
 	int first_burst, max_burst;
@@ -36,7 +36,7 @@ struct kernel_iscsi_session {
 	char target_state[16]; /* UNBOUND, ALLOCATED, SCANNED, UNBINDING; before Linux 6.2 "" */
 	int fast_abort;        /* no data is sent for aborted commands; 0, 1, VALUE_UNKNOWN */
 	int creator;           /* process that created it; 0: unknown */
-	struct kernel_iscsi_negotiated agreed;
+	struct kernel_iscsi_agreed_params agreed;
 	struct kernel_iscsi_tmo tmo;
 	unsigned connections, cid; /* number of connections; the lowest cid, as are all below */
 	char connection_state[16]; /* up, down, failed, bound; before Linux 5.7 "" */

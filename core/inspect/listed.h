@@ -23,7 +23,7 @@ struct list_iscsi {
 	/* portal that it logs in to; after a redirect not the link's address */
 	char portal[ADDR_TEXT];
 	uint16_t portal_port;
-	struct kernel_iscsi_negotiated agreed;
+	struct kernel_iscsi_agreed_params agreed;
 	struct kernel_iscsi_tmo tmo;
 	/* the program that restores a lost connection: "rdmastor", "iscsid", "none" */
 	const char *restored_by;

@@ -90,7 +90,7 @@ static size_t one_event(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct iscsi_identity from = { .initiator = "iqn.x:me" };
-	static const struct iscsi_login_keys offer = { .first_burst = 512,
+	static const struct iscsi_offered_params offer = { .first_burst = 512,
 		.max_burst = 512,
 		.max_recv = 512,
 		.max_r2t = 1,
@@ -109,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.loop = loop,
 		.target = "iqn.x:t",
 		.from = &from,
-		.offer = &offer,
+		.offered = &offer,
 		.isid = isid,
 		.carrier = size & 1 ? ISCSI_ISER : ISCSI_TCP,
 		.numbers = true };

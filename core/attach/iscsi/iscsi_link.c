@@ -93,7 +93,7 @@ static int set_session_params(struct iscsi_link *link, struct diag *diag)
 
 static int set_negotiated_params(struct iscsi_link *link, struct diag *diag)
 {
-	const struct iscsi_negotiated *a = &link->dial.result.agreed;
+	const struct iscsi_agreed_params *a = &link->dial.result.agreed;
 	const struct {
 		enum iscsi_if_param param;
 		const char *what;
@@ -144,9 +144,9 @@ static int connect_to(struct iscsi_dial *dial, uint32_t timeout_ms,
 	return err;
 }
 
-static struct iscsi_login_keys offer(const struct iscsi_settings *set)
+static struct iscsi_offered_params offer(const struct iscsi_settings *set)
 {
-	return (struct iscsi_login_keys){ .header_digest = (uint8_t)set->header_digest,
+	return (struct iscsi_offered_params){ .header_digest = (uint8_t)set->header_digest,
 		.data_digest = (uint8_t)set->data_digest,
 		.initial_r2t = set->initial_r2t,
 		.immediate_data = set->immediate_data,
@@ -172,7 +172,7 @@ static int up(struct iscsi_dial *dial, struct diag *diag)
 		link->host = link->conn->host;
 	loop_trace(dial->loop, "session%u", sid);
 	memcpy(link->isid, isid, sizeof(isid));
-	link->offer = offer(&link->params->set);
+	link->offered = offer(&link->params->set);
 	return set_session_params(link, diag);
 }
 
@@ -180,7 +180,7 @@ static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 {
 	struct iscsi_link *link = link_of(dial);
 	const struct iscsi_session_params *params = link->params;
-	struct iscsi_negotiated *agreed = &dial->result.agreed;
+	struct iscsi_agreed_params *agreed = &dial->result.agreed;
 	int err;
 
 	if (params->tpgt >= 0 && agreed->tpgt >= 0 && params->tpgt != agreed->tpgt)
@@ -221,7 +221,7 @@ void iscsi_link_start(struct iscsi_link *link)
 		.loop = kernel_iscsi_loop(link->nl),
 		.target = params->target,
 		.from = params->from,
-		.offer = &link->offer,
+		.offered = &link->offered,
 		.isid = link->isid,
 		.carrier = params->carrier,
 		.numbers = link->numeric_only,

@@ -53,7 +53,7 @@ static void show_timeouts(struct out *out, const struct kernel_iscsi_tmo *tmo, i
 static void show_session(struct out *out, const struct attach_iscsi *one,
 	const struct kernel_iscsi_session *session, const char *print)
 {
-	const struct kernel_iscsi_negotiated *agreed = &session->agreed;
+	const struct kernel_iscsi_agreed_params *agreed = &session->agreed;
 	const char *open = strchr(session->portal, ':') ? "[" : "", *close = *open ? "]" : "";
 	char text[LOSS_TEXT], at[ADDR_TEXT];
 

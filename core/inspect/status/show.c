@@ -206,7 +206,7 @@ static void agreed_table(struct out *out, const struct kernel_list *list)
 	out_line(out, "%s", "");
 	while (table_pass(&table, head))
 		for (unsigned i = 0; i < list->links; i++) {
-			const struct kernel_iscsi_negotiated *is = &list->link[i].iscsi.agreed;
+			const struct kernel_iscsi_agreed_params *is = &list->link[i].iscsi.agreed;
 
 			if (is_listed(list, i))
 				table_row(&table,

@@ -89,7 +89,7 @@ static void put_tmo(struct out *out, const struct kernel_iscsi_tmo *tmo)
 	out_end(out);
 }
 
-static void put_agreed(struct out *out, const struct kernel_iscsi_negotiated *is)
+static void put_agreed(struct out *out, const struct kernel_iscsi_agreed_params *is)
 {
 	out_object(out, "agreed");
 	put_bool(out, "header_digest", is->header_digest);

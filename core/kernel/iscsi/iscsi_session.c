@@ -87,7 +87,7 @@ static void add_connection(const char *name, void *arg)
 static void read_connection(int root, struct kernel_iscsi_session *session)
 {
 	struct connections all = { .session = session };
-	struct kernel_iscsi_negotiated *agreed = &session->agreed;
+	struct kernel_iscsi_agreed_params *agreed = &session->agreed;
 	char dir[80];
 
 	kernel_sys_list(root, CONNECTIONS, add_connection, &all);
@@ -106,7 +106,7 @@ static void read_connection(int root, struct kernel_iscsi_session *session)
 	session->tmo.ping = read_number(root, dir, "ping_tmo", INT32_MAX);
 }
 
-static void read_agreed(int root, const char *dir, struct kernel_iscsi_negotiated *agreed)
+static void read_agreed(int root, const char *dir, struct kernel_iscsi_agreed_params *agreed)
 {
 	agreed->first_burst = read_number(root, dir, "first_burst_len", LENGTH_MAX);
 	agreed->max_burst = read_number(root, dir, "max_burst_len", LENGTH_MAX);

@@ -139,8 +139,8 @@ static int begin_login(struct iscsi_dial *d, struct diag *why)
 		.target = d->target,
 		.auth = &d->from->auth,
 		.rdma = d->carrier == ISCSI_ISER,
-		.recv_max = d->offer ? d->offer->max_recv : d->conn->recv_limit,
-		.offer = d->offer,
+		.recv_max = d->offered ? d->offered->max_recv : d->conn->recv_limit,
+		.offered = d->offered,
 		.isid = d->isid };
 	uint8_t random[32];
 	int err = iscsi_auth_check(&d->from->auth, why);
@@ -210,7 +210,7 @@ static void handle_login_response(
 			"the target does not support iSER here (RDMAExtensions=No)");
 	} else if (next == ISCSI_LOGIN_DONE) {
 		d->state = FULL;
-		iscsi_login_negotiated(d->login, &result->agreed);
+		iscsi_login_agreed(d->login, &result->agreed);
 		loop_trace(d->loop, "logged in%s%s", *result->agreed.alg ? ", by CHAP with " : "",
 			result->agreed.alg);
 		next = d->ops->logged_in(d, &why);

@@ -31,7 +31,7 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 	const struct iscsi_conf *conf = &dev->conf;
 	const struct iscsi_sess *sess = (const struct iscsi_sess *)dev->disk.sess;
 	const struct iscsi_login_result *result = &sess->dial.result;
-	const struct iscsi_negotiated *agreed = &result->agreed;
+	const struct iscsi_agreed_params *agreed = &result->agreed;
 	bool tcp = dev->disk.carrier == &iscsi_tcp_carrier;
 	char text[ADDR_TEXT];
 

@@ -23,7 +23,7 @@ struct iscsi_conf {
 	char initiator[ISCSI_NAME_MAX + 1], target[ISCSI_NAME_MAX + 1];
 	char user[2][ISCSI_SECRET], secret[2][ISCSI_SECRET]; /* [0] ours, [1] the target's */
 	struct iscsi_identity from;                          /* points to the above */
-	struct iscsi_login_keys offer;
+	struct iscsi_offered_params offered;
 	struct scsi_port port;
 };
 /* Parse the URI into conf and disk->conf, reading secret files. Wipe conf also after an error. */

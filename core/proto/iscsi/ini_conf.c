@@ -121,14 +121,15 @@ int iscsi_conf_read(struct iscsi_conf *conf, struct scsi_disk *disk, struct uri 
 		err = uri_bool(uri, "hdr_digest", &header, diag);
 	if (!err && carrier == ISCSI_TCP)
 		err = uri_bool(uri, "data_digest", &data, diag);
-	conf->offer = (struct iscsi_login_keys){ .header_digest = header ? ISCSI_DIGEST_CRC32C : 0,
-		.data_digest = data ? ISCSI_DIGEST_CRC32C : 0,
-		.immediate_data = true,
-		.first_burst = FIRST,
-		.max_burst = SCSI_INI_MAX,
-		.max_recv = carrier == ISCSI_TCP ? RECV : ISCSI_ISER_RECV,
-		.target_recv = ISCSI_PDU_DATA,
-		.max_r2t = 1 };
+	conf->offered =
+		(struct iscsi_offered_params){ .header_digest = header ? ISCSI_DIGEST_CRC32C : 0,
+			.data_digest = data ? ISCSI_DIGEST_CRC32C : 0,
+			.immediate_data = true,
+			.first_burst = FIRST,
+			.max_burst = SCSI_INI_MAX,
+			.max_recv = carrier == ISCSI_TCP ? RECV : ISCSI_ISER_RECV,
+			.target_recv = ISCSI_PDU_DATA,
+			.max_r2t = 1 };
 	if (!err)
 		err = uri_done(uri, diag);
 	return err ? err : check_auth(&conf->from.auth, diag);

@@ -229,7 +229,7 @@ static const struct ep_events login_events = { requested, up, login_received, lo
 static void send_command(struct iscsi_sess *sess, struct iscsi_slot *slot)
 {
 	struct iser *iser = iser_of(sess);
-	const struct iscsi_negotiated *agreed = &sess->dial.result.agreed;
+	const struct iscsi_agreed_params *agreed = &sess->dial.result.agreed;
 	const struct scsi_data *data = &slot->data;
 	struct iser_slot *iser_slot = (struct iser_slot *)slot;
 	struct ep_op *op = &iser_slot->op;

@@ -63,21 +63,21 @@ static void set_digest(struct iscsi_keys *keys, enum iscsi_key key, uint8_t dige
 		keys->standard_first |= 1u << key;
 }
 
-static void set_own_keys(struct iscsi_login *login, const struct iscsi_login_keys *offer)
+static void set_own_keys(struct iscsi_login *login, const struct iscsi_offered_params *offered)
 {
 	struct iscsi_keys *keys = &login->keys;
 
 	if (!login->params.rdma) {
-		set_digest(keys, ISCSI_HEADER_DIGEST, offer->header_digest);
-		set_digest(keys, ISCSI_DATA_DIGEST, offer->data_digest);
+		set_digest(keys, ISCSI_HEADER_DIGEST, offered->header_digest);
+		set_digest(keys, ISCSI_DATA_DIGEST, offered->data_digest);
 	}
-	keys->own[ISCSI_INITIAL_R2T] = offer->initial_r2t;
-	keys->own[ISCSI_IMMEDIATE_DATA] = offer->immediate_data;
-	keys->own[ISCSI_FIRST_BURST] = offer->first_burst;
-	keys->own[ISCSI_MAX_BURST] = offer->max_burst;
-	keys->own[ISCSI_MAX_R2T] = offer->max_r2t;
-	keys->own[ISCSI_ERL] = offer->erl;
-	keys->own[ISCSI_TARGET_RECV] = offer->target_recv;
+	keys->own[ISCSI_INITIAL_R2T] = offered->initial_r2t;
+	keys->own[ISCSI_IMMEDIATE_DATA] = offered->immediate_data;
+	keys->own[ISCSI_FIRST_BURST] = offered->first_burst;
+	keys->own[ISCSI_MAX_BURST] = offered->max_burst;
+	keys->own[ISCSI_MAX_R2T] = offered->max_r2t;
+	keys->own[ISCSI_ERL] = offered->erl;
+	keys->own[ISCSI_TARGET_RECV] = offered->target_recv;
 	/* a lost session logs in again at once */
 	keys->own[ISCSI_TIME2WAIT] = keys->own[ISCSI_TIME2RETAIN] = 0;
 }
@@ -97,8 +97,8 @@ static void offer(struct iscsi_login *login)
 	struct wr *w = &login->out;
 
 	keys->own[ISCSI_MAX_RECV] = keys->own[ISCSI_INITIATOR_RECV] = login->params.recv_max;
-	if (login->params.offer)
-		set_own_keys(login, login->params.offer);
+	if (login->params.offered)
+		set_own_keys(login, login->params.offered);
 	if (!login->params.target)
 		keys->own[ISCSI_TIME2WAIT] = keys->own[ISCSI_TIME2RETAIN] = 0;
 	for (size_t i = 0; i < sizeof(both) / sizeof(both[0]); i++)
@@ -109,7 +109,7 @@ static void offer(struct iscsi_login *login)
 	if (login->params.rdma && login->params.target) { /* RFC 7145, 6: irrelevant to discovery */
 		keys->own[ISCSI_RDMA_EXTENSIONS] = 1;
 		for (size_t i = 0;
-			i < sizeof(rdma) / sizeof(rdma[0]) - (login->params.offer ? 2 : 0); i++)
+			i < sizeof(rdma) / sizeof(rdma[0]) - (login->params.offered ? 2 : 0); i++)
 			iscsi_keys_offer(keys, rdma[i], w);
 	} else {
 		iscsi_keys_offer(keys, ISCSI_MAX_RECV, w);
@@ -331,12 +331,12 @@ int iscsi_login_receive(struct iscsi_login *login, const struct iscsi_bhs *bhs, 
 	return continue_login(login, rsp->flags & ISCSI_FINAL, &answer, answers, diag);
 }
 
-void iscsi_login_negotiated(const struct iscsi_login *login, struct iscsi_negotiated *agreed)
+void iscsi_login_agreed(const struct iscsi_login *login, struct iscsi_agreed_params *agreed)
 {
 	const uint32_t *value = login->keys.value;
 	bool rdma = login->params.rdma;
 
-	*agreed = (struct iscsi_negotiated){ .header_digest = value[ISCSI_HEADER_DIGEST],
+	*agreed = (struct iscsi_agreed_params){ .header_digest = value[ISCSI_HEADER_DIGEST],
 		.data_digest = value[ISCSI_DATA_DIGEST],
 		.initial_r2t = value[ISCSI_INITIAL_R2T],
 		.immediate_data = value[ISCSI_IMMEDIATE_DATA],

@@ -13,10 +13,10 @@
 struct iscsi_login_params {
 	const char *initiator, *target; /* target NULL: a discovery session */
 	const struct iscsi_auth *auth;
-	bool rdma;                            /* offer the keys of iSER */
-	uint32_t recv_max;                    /* largest data segment to receive, in bytes */
-	const struct iscsi_login_keys *offer; /* NULL: defaults */
-	const uint8_t *isid;                  /* NULL: random */
+	bool rdma;                                  /* offer the keys of iSER */
+	uint32_t recv_max;                          /* largest data segment to receive, in bytes */
+	const struct iscsi_offered_params *offered; /* NULL: defaults */
+	const uint8_t *isid;                        /* NULL: random */
 };
 
 enum iscsi_login_step {
@@ -59,7 +59,7 @@ static inline uint32_t iscsi_login_len(const struct iscsi_login *login)
  * ISCSI_LOGIN_MOVED: redirected; or -errno. */
 int iscsi_login_receive(struct iscsi_login *, const struct iscsi_bhs *, const uint8_t *data,
 	uint32_t len, struct diag *);
-void iscsi_login_negotiated(const struct iscsi_login *, struct iscsi_negotiated *); /* after DONE */
+void iscsi_login_agreed(const struct iscsi_login *, struct iscsi_agreed_params *); /* after DONE */
 void iscsi_login_end(struct iscsi_login *); /* free what it holds, wipe secrets */
 
 /* Set the diag for a login status that is not success (11.13.5), with a hint. Return -errno. */

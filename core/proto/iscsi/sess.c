@@ -439,7 +439,7 @@ static int connect_to(struct iscsi_dial *dial, uint32_t timeout_ms,
 static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 {
 	struct iscsi_sess *sess = container_of(dial, struct iscsi_sess, dial);
-	const struct iscsi_negotiated *agreed = &dial->result.agreed;
+	const struct iscsi_agreed_params *agreed = &dial->result.agreed;
 
 	/* offered as Yes; a target may still answer No */
 	if (!agreed->pdu_in_order || !agreed->sequence_in_order)
@@ -513,7 +513,7 @@ int iscsi_sess_open(struct scsi_sess *base, const struct scsi_conf *base_conf,
 		.loop = base->loop,
 		.target = conf->target,
 		.from = &conf->from,
-		.offer = &conf->offer,
+		.offered = &conf->offered,
 		.isid = sess->isid,
 		.carrier = carrier->id,
 		.keep_open = true,

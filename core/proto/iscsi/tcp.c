@@ -247,7 +247,7 @@ static void send_command(struct iscsi_sess *sess, struct iscsi_slot *slot)
 {
 	struct tcp *tcp = tcp_of(sess);
 	struct tcp_slot *ts = (struct tcp_slot *)slot;
-	const struct iscsi_negotiated *agreed = &sess->dial.result.agreed;
+	const struct iscsi_agreed_params *agreed = &sess->dial.result.agreed;
 	uint32_t first = min_u32(slot->data.len, agreed->first_burst & ~3u), now = 0;
 
 	ts->sending = 0;
@@ -407,7 +407,7 @@ static void enable(struct iscsi_carrier_conn *conn, uint32_t recv_max)
 	};
 	static const struct cutter_events pdus = { part, payload, iscsi_tcp_rx_landed };
 	struct tcp *tcp = (struct tcp *)conn;
-	const struct iscsi_negotiated *agreed;
+	const struct iscsi_agreed_params *agreed;
 
 	tcp->recv_max = recv_max;
 	if (!tcp->in_session)
