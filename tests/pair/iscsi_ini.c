@@ -1604,6 +1604,44 @@ static void abort_fails(uint8_t response)
 	down();
 }
 
+static void many_overdue(unsigned count)
+{
+	finished = target.aborts = 0;
+	unanswered = count;
+	for (unsigned i = 0; i < count; i++)
+		submit(i, IO_READ, 0, i * 512, 512);
+	turns_until(count);
+}
+
+/* More aborts than a carrier can send at once. */
+Test(iscsi_ini, many_commands_overdue_at_once)
+{
+	begin();
+	up("/0");
+	target.script = keeps_silent;
+	many_overdue(30);
+	for (unsigned i = 0; i < 30; i++)
+		cr_assert_eq(request[i].io.status, 0);
+	cr_assert_eq(target.aborts, 30);
+	cr_assert_eq(lane->state, LANE_UP);
+	down();
+}
+
+Test(iscsi_ini, many_aborts_without_an_answer)
+{
+	begin();
+	up("/0");
+	target.script = aborts_badly;
+	abort_response = 0xee;
+	many_overdue(30);
+	cr_assert_eq(request[0].io.status, -ENOTCONN);
+	cr_assert_leq(target.aborts, 4);
+	run_ms(1);
+	cr_assert_eq(lane->state, LANE_DOWN);
+	diag_says(&lane->why, DIAG_TIMEOUT, "10.0.0.1:3260", "read time");
+	down();
+}
+
 /* It may still be executed, which only the end of the session tells. */
 Test(iscsi_ini, a_target_that_does_not_abort)
 {

@@ -16,8 +16,11 @@
 #define BEATS_DEAD    3
 #define BEATS_SHUT    6 /* limit for a closed window while commands wait */
 #define ABORT_MS      10000
+#define ABORT_TURN_MS 100
 #define LOGOUT_MS     1000
 #define LOGOUT_MAX_MS 30000
+/* Further commands wait for their abort, as a carrier sends few PDUs at once, among them pings. */
+#define ABORTS_MAX (ISCSI_CARRIER_SENDS / 2)
 /* How far a StatSN may be ahead of the one that is expected: more than a target has in flight. */
 #define STATSN_AHEAD_MAX 65536
 /* ITTs of requests without a slot. An abort has the ITT of its command with the highest bit set. */
@@ -84,6 +87,7 @@ static void send_abort(struct iscsi_sess *sess, struct iscsi_slot *slot)
 	memcpy(req.lun, cmd->lun, sizeof(req.lun));
 	slot->aborting = true;
 	sess->aborts++;
+	sess->aborting++;
 	send_control(sess, &req);
 }
 
@@ -417,8 +421,15 @@ static void on_timeout(struct inflight *inflight, struct inflight_slot *first)
 	struct iscsi_slot *slot = container_of(first, struct iscsi_slot, base.flight);
 
 	if (!sess->carrier->can_abort || slot->aborting || first->replied || sess->logging_out ||
-		!sess->base.ev->should_abort ||
-		!sess->base.ev->should_abort(&sess->base, first->owner)) {
+		!sess->base.ev->should_abort) {
+		command_timeout(sess, slot);
+		return;
+	}
+	if (sess->aborting == ABORTS_MAX) {
+		inflight_extend(inflight, first, loop_now(sess->base.loop) + ABORT_TURN_MS * MSEC);
+		return;
+	}
+	if (!sess->base.ev->should_abort(&sess->base, first->owner)) {
 		command_timeout(sess, slot);
 		return;
 	}
@@ -526,14 +537,17 @@ int iscsi_sess_open(struct scsi_sess *base, const struct scsi_conf *base_conf,
 	return err;
 }
 
-void *iscsi_sess_end(struct scsi_sess *base, struct scsi_slot *slot)
+void *iscsi_sess_end(struct scsi_sess *base, struct scsi_slot *base_slot)
 {
 	struct iscsi_sess *sess = (struct iscsi_sess *)base;
+	struct iscsi_slot *slot = (struct iscsi_slot *)base_slot;
 	void *owner;
 
 	if (base->state != SCSI_SESS_UP)
 		return NULL;
-	owner = inflight_drop(&base->inflight, &slot->flight);
+	owner = inflight_drop(&base->inflight, &base_slot->flight);
+	sess->aborting -= slot->aborting;
+	slot->aborting = false;
 	fit_window(sess);
 	if (sess->logging_out && !base->inflight.used)
 		send_logout(sess);
