@@ -41,13 +41,13 @@ int kernel_srp_lock(int root, const char *dev, unsigned port, struct diag *);
 
 /* Check for missing options and invalid combinations, with the module's parameters. */
 int kernel_srp_check(int root, const struct srp_params *, struct diag *);
-/* Resolve the names in dest and src of checked parameters. May block. Both must be of one address
- * family. *dest: the addresses of dest in that family, whose first is set; family 0: none. */
-int kernel_srp_resolve(struct srp_params *, struct addr *dest, struct diag *);
-/* Whether the host of dest is a name, to be resolved by the caller. */
+/* Return true if the host of dest is a name, which the caller resolves. */
 bool kernel_srp_dest_name(const struct srp_params *, char host[SRP_VALUE], uint16_t *port);
-/* Then set dest to its addresses, as kernel_srp_resolve() does. */
+/* Set dest and src of checked parameters from the addresses of dest. -EINVAL: none is of the
+ * address family of src; the others are removed from *dest. */
 int kernel_srp_set_addrs(struct srp_params *, struct addr *dest, struct diag *);
+/* The same with dest as it is, which is not a name. *dest: its address; family 0: there is none. */
+int kernel_srp_parse_addrs(struct srp_params *, struct addr *dest, struct diag *);
 void kernel_srp_set_dest(struct srp_params *, const struct addr *);
 void kernel_srp_line(const struct srp_params *, char line[SRP_LINE]);
 

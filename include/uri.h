@@ -188,8 +188,8 @@ int uri_resolve(
 	struct uri *, uint16_t default_port, uint32_t timeout_ms, struct addr *, struct diag *);
 /* Parse without a lookup. 1: numeric or "localhost"; 0: a name; -errno: invalid. */
 int addr_known(struct addr *, const char *host, uint16_t port, struct diag *);
-/* Parse a source address: numeric or "localhost". */
-int addr_source(struct addr *, const char *text, struct diag *);
+/* Parse a source address, the value of this key: numeric or "localhost". */
+int addr_source(struct addr *, const char *key, const char *text, struct diag *);
 /* Parse a numeric address. -EINVAL also for a name. */
 int addr_numeric(struct addr *, const char *host, uint16_t port, struct diag *);
 /* Parse "unix:PATH", "[HOST]:PORT", "HOST:PORT" or ":PORT" (any address). */

@@ -204,15 +204,14 @@ int addr_known(struct addr *addr, const char *host, uint16_t port, struct diag *
 	return numeric(addr, strcasecmp(host, "localhost") ? host : "127.0.0.1", port, diag);
 }
 
-int addr_source(struct addr *addr, const char *text, struct diag *diag)
+int addr_source(struct addr *addr, const char *key, const char *text, struct diag *diag)
 {
 	int rc = *text ? addr_known(addr, text, 0, diag) : 0;
 
-	if (!*text)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "src=: expected an IP address");
 	return rc > 0 ? 0
 	       : rc   ? rc
-		    : diag_set(diag, DIAG_USAGE, EINVAL, "src='%s': expected an IP address", text);
+		      : diag_set(diag, DIAG_USAGE, EINVAL, "%s='%s': expected an IP address", key,
+				text);
 }
 
 int addr_numeric(struct addr *addr, const char *host, uint16_t port, struct diag *diag)

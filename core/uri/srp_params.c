@@ -97,7 +97,7 @@ static int set_gid(char *to, const struct key *key, const char *text, struct dia
 	return 0;
 }
 
-/* The address is checked when it is resolved; here only reject characters that would end the value
+/* Here only reject characters that would end the value
  * for the kernel. */
 static int set_address(
 	char *to, size_t len, const struct key *key, const char *text, struct diag *diag)

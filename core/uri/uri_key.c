@@ -135,7 +135,7 @@ int uri_source(struct uri *uri, struct addr *src, struct diag *diag)
 {
 	const char *value = uri_value(uri, "src");
 
-	return value ? addr_source(src, value, diag) : 0;
+	return value ? addr_source(src, "src", value, diag) : 0;
 }
 
 int uri_lun(const struct uri *uri, const char *text, uint64_t *lun, struct diag *diag)

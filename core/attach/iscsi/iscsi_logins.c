@@ -111,7 +111,7 @@ static int read_numbers(struct iscsi_logins *logins, struct iscsi_target *target
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"%s: not supported over iSER: the kernel follows its routes",
 			src ? "--src" : "--iface");
-	return src ? addr_resolve(&params->src, src, 0, ADDR_LOOKUP_MS, diag) : 0;
+	return src ? addr_source(&params->src, "src", src, diag) : 0;
 }
 
 /* Include the initiator and all keys that userspace supports. Secrets are not printed: the user has

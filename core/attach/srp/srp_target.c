@@ -258,7 +258,7 @@ int srp_target_prepare(struct srp_target *target, int root, const struct srp_opt
 	if (!err && kernel_srp_dest_name(&target->params, target->host, &srp->attach.port))
 		srp->attach.host = target->host;
 	else if (!err)
-		err = kernel_srp_resolve(&target->params, &srp->dest, diag);
+		err = kernel_srp_parse_addrs(&target->params, &srp->dest, diag);
 	if (srp->attach.host || srp->dest.ss.ss_family)
 		srp->attach.addr = &srp->dest;
 	srp->module_params = (char *const *)options->module_params.item;

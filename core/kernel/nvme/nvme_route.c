@@ -102,7 +102,7 @@ int kernel_nvmf_route(struct nvmf_params *params, struct nvmf_route *made, struc
 	if (err)
 		return err;
 	if (source) {
-		err = addr_resolve(&own, source, 1, ADDR_LOOKUP_MS, diag);
+		err = addr_source(&own, "host_traddr", source, diag);
 		if (!err && own.ss.ss_family != target.ss.ss_family)
 			err = diag_set(diag, DIAG_USAGE, EINVAL,
 				"host_traddr '%s' and traddr '%s' must be of the same address "

@@ -24,6 +24,35 @@ static uint64_t number(const struct srp_params *params, enum srp_opt opt, uint64
 	return given(params, opt) ? strtoull(params->value[opt], NULL, 10) : otherwise;
 }
 
+static bool has_port(const char *dest)
+{
+	const char *colon = strrchr(dest, ':');
+
+	return colon && colon > dest && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")] &&
+	       (dest[0] != '[' || colon[-1] == ']') &&
+	       (dest[0] == '[' || strchr(dest, ':') == colon);
+}
+
+static bool is_name(const char *value, char host[SRP_VALUE])
+{
+	size_t len = has_port(value) ? (size_t)(strrchr(value, ':') - value) : strlen(value);
+	struct addr addr;
+
+	snprintf(host, SRP_VALUE, "%.*s", (int)len, value);
+	return *value != '[' && !addr_known(&addr, host, 0, NULL);
+}
+
+bool kernel_srp_dest_name(const struct srp_params *params, char host[SRP_VALUE], uint16_t *port)
+{
+	const char *value = params->value[SRP_OPT_DEST];
+	uint64_t number;
+
+	if (!has_port(value) || parse_u64(strrchr(value, ':') + 1, 0, 65535, &number, NULL))
+		return false;
+	*port = (uint16_t)number;
+	return is_name(value, host);
+}
+
 static int missing(enum srp_opt opt, struct diag *diag)
 {
 	diag_set(diag, DIAG_USAGE, EINVAL, "%s is missing", srp_opt_name(opt));
@@ -33,6 +62,8 @@ static int missing(enum srp_opt opt, struct diag *diag)
 static int check_address(const struct srp_params *params, struct diag *diag)
 {
 	static const uint8_t ib[] = { SRP_OPT_DGID, SRP_OPT_PKEY, SRP_OPT_SERVICE_ID };
+	const char *src = params->value[SRP_OPT_SRC];
+	char host[SRP_VALUE];
 
 	if (!given(params, SRP_OPT_ID_EXT))
 		return missing(SRP_OPT_ID_EXT, diag);
@@ -40,6 +71,8 @@ static int check_address(const struct srp_params *params, struct diag *diag)
 		return missing(SRP_OPT_IOC_GUID, diag);
 	if (!given(params, SRP_OPT_DEST) && given(params, SRP_OPT_SRC))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "src requires RDMA/CM: dest is missing");
+	if (is_name(src, host))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "src '%s' is not an IP address", src);
 	if (!given(params, SRP_OPT_DEST) && !given(params, SRP_OPT_DGID))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"no target address: expected dgid (InfiniBand) or dest=HOST:PORT "
@@ -99,7 +132,7 @@ int kernel_srp_check(int root, const struct srp_params *params, struct diag *dia
 
 #define NO_PORT 1 /* port of src if it has none */
 
-static int resolve(
+static int parse_addr(
 	const struct srp_params *params, enum srp_opt opt, struct addr *addr, struct diag *diag)
 {
 	const char *value = params->value[opt];
@@ -141,28 +174,6 @@ static bool same_family(const struct addr *dest, void *src)
 	return dest->ss.ss_family == ((const struct addr *)src)->ss.ss_family;
 }
 
-static bool has_port(const char *dest)
-{
-	const char *colon = strrchr(dest, ':');
-
-	return colon && colon > dest && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")] &&
-	       (dest[0] != '[' || colon[-1] == ']') &&
-	       (dest[0] == '[' || strchr(dest, ':') == colon);
-}
-
-bool kernel_srp_dest_name(const struct srp_params *params, char host[SRP_VALUE], uint16_t *port)
-{
-	const char *value = params->value[SRP_OPT_DEST], *colon = strrchr(value, ':');
-	struct addr addr;
-	uint64_t number;
-
-	if (!has_port(value) || *value == '[' || parse_u64(colon + 1, 1, 65535, &number, NULL))
-		return false;
-	*port = (uint16_t)number;
-	snprintf(host, SRP_VALUE, "%.*s", (int)(colon - value), value);
-	return !addr_known(&addr, host, *port, NULL);
-}
-
 int kernel_srp_set_addrs(struct srp_params *params, struct addr *dest, struct diag *diag)
 {
 	struct addr src;
@@ -171,7 +182,7 @@ int kernel_srp_set_addrs(struct srp_params *params, struct addr *dest, struct di
 	kernel_srp_set_dest(params, dest);
 	if (!given(params, SRP_OPT_SRC))
 		return 0;
-	err = resolve(params, SRP_OPT_SRC, &src, diag);
+	err = parse_addr(params, SRP_OPT_SRC, &src, diag);
 	if (err)
 		return err;
 	set_src(params, &src);
@@ -183,7 +194,7 @@ int kernel_srp_set_addrs(struct srp_params *params, struct addr *dest, struct di
 	return 0;
 }
 
-int kernel_srp_resolve(struct srp_params *params, struct addr *dest, struct diag *diag)
+int kernel_srp_parse_addrs(struct srp_params *params, struct addr *dest, struct diag *diag)
 {
 	int err;
 
@@ -195,7 +206,7 @@ int kernel_srp_resolve(struct srp_params *params, struct addr *dest, struct diag
 			"invalid dest '%s': expected HOST:PORT or [IPV6]:PORT; SRP has no default "
 			"port",
 			params->value[SRP_OPT_DEST]);
-	err = resolve(params, SRP_OPT_DEST, dest, diag);
+	err = parse_addr(params, SRP_OPT_DEST, dest, diag);
 	return err ? err : kernel_srp_set_addrs(params, dest, diag);
 }
 

@@ -133,3 +133,19 @@ Test(iscsi_logins, retries_end_by_a_signal)
 	diag_says(&job.attach.why, DIAG_CLOSED, NULL, "interrupted");
 	cr_assert(!iscsi_kernel.sessions && loop_clock() - begun < 30 * SEC);
 }
+
+/* As of all initiators: a lookup would block the loop. */
+Test(iscsi_logins, the_own_address_is_not_a_name)
+{
+	static char uri[] = "iscsi://127.0.0.1/iqn.x:t?initiator=iqn.x:me&src=me.invalid";
+	static const struct iscsi_login_options none;
+	struct iscsi_logins read = { .env = &env,
+		.operand = (char *[]){ uri },
+		.operands = 1,
+		.options = &none,
+		.root = tree.root };
+
+	cr_assert_eq(iscsi_logins_read(&read, &why), -EINVAL);
+	diag_says(&why, DIAG_USAGE, NULL, "src_'me.invalid' IP");
+	iscsi_logins_free(&read);
+}

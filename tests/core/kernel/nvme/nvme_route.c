@@ -72,6 +72,13 @@ Test(nvme_route, two_families_do_not_go_together)
 		"host_traddr_'fd00::1' traddr_'10.0.0.1'");
 }
 
+/* As of all initiators: a lookup would block the loop. */
+Test(nvme_route, the_own_address_is_not_a_name)
+{
+	fails(params_of("tcp", "10.0.0.1", "me.invalid", NULL), EINVAL, DIAG_USAGE,
+		"host_traddr_'me.invalid' IP");
+}
+
 /* Another address of the target's name: of a family that the interface lacks, then one it has. */
 Test(nvme_route, an_interface_for_one_address_after_the_other)
 {

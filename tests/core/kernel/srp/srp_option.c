@@ -110,6 +110,8 @@ Test(srp_option, what_goes_together)
 	bad("id_ext=1", "ioc_guid");
 	bad(IDS, "target dgid dest");
 	bad(IDS ",src=10.0.0.1", "src RDMA/CM dest");
+	bad(IDS ",dest=10.0.0.1:5,src=me.invalid", "src_'me.invalid' IP");
+	bad(IDS ",dest=10.0.0.1:5,src=me.invalid:6", "src_'me.invalid:6' IP");
 	bad(IDS ",dgid=fe80::1,service_id=1", "pkey");
 	bad(IDS ",dgid=fe80::1,pkey=ffff", "service_id");
 	bad(IDS ",dest=10.0.0.1:5,pkey=ffff", "dest RDMA/CM pkey InfiniBand");
@@ -125,25 +127,27 @@ Test(srp_option, what_goes_together)
 	bad(IDS ",dest=10.0.0.1:5,max_it_iu_size=260", "max_it_iu_size 64 cmd_sg_entries 1092");
 }
 
-static int resolve(const char *text)
+static int parse_addrs(const char *text)
 {
 	struct addr dest;
 	int err = check(text);
 
-	return err ? err : kernel_srp_resolve(&params, &dest, &why);
+	return err ? err : kernel_srp_parse_addrs(&params, &dest, &why);
 }
 
 Test(srp_option, addresses)
 {
-	cr_assert_eq(resolve(IDS ",dest=localhost:5555,src=127.0.0.1"), 0, "%s", why.text);
+	cr_assert_eq(parse_addrs(IDS ",dest=localhost:5555,src=127.0.0.1"), 0, "%s", why.text);
 	cr_assert_str_eq(params.value[SRP_OPT_DEST], "127.0.0.1:5555");
 	cr_assert_str_eq(params.value[SRP_OPT_SRC], "127.0.0.1");
-	cr_assert_eq(resolve(IDS ",dest=[::1]:5,src=[::1]"), 0, "%s", why.text);
+	cr_assert_eq(parse_addrs(IDS ",dest=[::1]:5,src=[::1]"), 0, "%s", why.text);
 	cr_assert_str_eq(params.value[SRP_OPT_DEST], "[::1]:5");
 	cr_assert_str_eq(params.value[SRP_OPT_SRC], "[::1]");
-	cr_assert_eq(resolve(IDS ",dest=[::1]:5,src=::1"), 0, "%s", why.text);
+	cr_assert_eq(parse_addrs(IDS ",dest=[::1]:5,src=::1"), 0, "%s", why.text);
 	cr_assert_str_eq(params.value[SRP_OPT_SRC], "[::1]");
-	cr_assert_lt(resolve(IDS ",dest=[::1]:5,src=127.0.0.1"), 0);
+	cr_assert_eq(parse_addrs(IDS ",dest=[::1]:5,src=[::1]:6"), 0, "%s", why.text);
+	cr_assert_str_eq(params.value[SRP_OPT_SRC], "[::1]:6");
+	cr_assert_lt(parse_addrs(IDS ",dest=[::1]:5,src=127.0.0.1"), 0);
 	diag_says(&why, DIAG_USAGE, NULL, "src_'127.0.0.1' dest_'[::1]:5'");
 	static const char *const portless[] = { "127.0.0.1", ":5555", "::1", "[::1]",
 		"127.0.0.1:", "127.0.0.1:x" };
@@ -152,9 +156,9 @@ Test(srp_option, addresses)
 		char text[100];
 
 		snprintf(text, sizeof(text), IDS ",dest=%s", portless[i]);
-		cr_assert_lt(resolve(text), 0, "%s", text);
+		cr_assert_lt(parse_addrs(text), 0, "%s", text);
 		diag_says(&why, DIAG_USAGE, NULL, "HOST:PORT");
 	}
-	cr_assert_lt(resolve(IDS ",dest=127.0.0.1:70000"), 0);
+	cr_assert_lt(parse_addrs(IDS ",dest=127.0.0.1:70000"), 0);
 	diag_says(&why, DIAG_USAGE, NULL, "dest '70000'");
 }
