@@ -459,6 +459,7 @@ int main(int argc, char **argv)
 	}
 	int status = applet_main(argc, word);
 
+	secret_forget();
 	explicit_bzero(word, len);
 	free(word);
 	return status;

@@ -96,6 +96,8 @@ struct out_notes;
  * read the file, unless notes is NULL. */
 int secret_read(const struct out_notes *, const char *option, const char *number, const char *path,
 	char *secret, size_t room, struct diag *);
+/* Erase the lines of pipes and descriptors that secret_read() has kept for further targets. */
+void secret_forget(void);
 /* Warn once per run if other users can read the file of a secret. */
 void secret_check_file(const struct out_notes *, const char *path);
 

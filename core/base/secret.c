@@ -90,6 +90,17 @@ static int keep_line(
 	return 0;
 }
 
+void secret_forget(void)
+{
+	for (unsigned i = 0; i < nlines; i++) {
+		explicit_bzero(lines[i].secret, strlen(lines[i].secret));
+		free(lines[i].secret);
+	}
+	free(lines);
+	lines = NULL;
+	nlines = 0;
+}
+
 static int read_once(
 	const char *option, int fd, const char *from, char *secret, size_t room, struct diag *diag)
 {

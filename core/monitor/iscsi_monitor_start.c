@@ -93,6 +93,7 @@ static void run_process(int root, int ready)
 	struct diag diag = { 0 };
 	int err = set_up(&process, ready, &diag);
 
+	secret_forget(); /* the monitor reads those of sessions from the kernel */
 	ev.arg = &process;
 	if (!err)
 		err = iscsi_monitor_new(&process.monitor, process.loop, process.root, &ev, &diag);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Secrets of files, pipes and descriptors: a pipe gives its line once, and it serves all targets.
  */
+/* Link: strdup free */
 #include "uri.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -12,6 +13,25 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static char *copy; /* the last one made by strdup() */
+static unsigned wiped;
+
+char *__real_strdup(const char *);
+char *__wrap_strdup(const char *);
+void __real_free(void *);
+void __wrap_free(void *);
+
+char *__wrap_strdup(const char *text)
+{
+	return copy = __real_strdup(text);
+}
+
+void __wrap_free(void *p)
+{
+	wiped += p && p == copy && !copy[0] && !copy[1] && !copy[2];
+	__real_free(p);
+}
 
 static char folder[] = "/tmp/secret-XXXXXX", path[64];
 
@@ -88,6 +108,26 @@ Test(secret, a_named_pipe_is_opened_once)
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	reads("--secret-file", NULL, "one");
 	setrlimit(RLIMIT_NOFILE, &before);
+}
+
+/* The copies for further targets. */
+Test(secret, what_was_kept_is_wiped)
+{
+	struct diag diag = { 0 };
+	char number[16], secret[32];
+	int fds[2];
+
+	cr_assert_eq(pipe(fds), 0);
+	cr_assert_eq(write(fds[1], "one\n", 4), 4);
+	close(fds[1]);
+	snprintf(number, sizeof(number), "%d", fds[0]);
+	reads("--secret-fd", number, "one");
+	cr_assert_eq(wiped, 0);
+	secret_forget();
+	cr_assert_eq(wiped, 1);
+	cr_assert_eq(secret_read(NULL, "--secret-fd", number, NULL, secret, 32, &diag), -EINVAL);
+	secret_forget();
+	close(fds[0]);
 }
 
 /* An event loop tries again later. */
