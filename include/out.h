@@ -102,6 +102,8 @@ void out_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void out_plain(FILE *, const char *text);
 /* Return the length of the valid UTF-8 character at the start of the text; 0: none. */
 unsigned out_utf8_len(const char *text);
+/* Count the characters of UTF-8 text: its columns, without support for wide characters. */
+unsigned out_characters(const char *text);
 /* Quote text as one word for a shell, if necessary. Needs OUT_SHELL(longest text) bytes; longer
  * text is cut. */
 #define OUT_SHELL(len) (4 * (len) + 3)

@@ -2,22 +2,13 @@
 /* Print an applet's options for people (--help), shells (--complete) and the lint of man pages
  * (--option-rows). */
 #include "opt.h"
+#include "out.h"
 #include "word.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LEFT_MAX = 30, WIDTH = 80 };
-
-/* Columns of UTF-8 text, without support for wide characters. */
-static unsigned columns(const char *text)
-{
-	unsigned n = 0;
-
-	for (; *text; text++)
-		n += ((unsigned char)*text & 0xc0) != 0x80;
-	return n;
-}
 
 static void left_column(const struct opt *row, char *left, size_t len)
 {
@@ -40,12 +31,12 @@ static void right_column(const char *help, unsigned column, FILE *to)
 		size_t len = strcspn(help, " ");
 
 		snprintf(word, sizeof(word), "%.*s", (int)len, help);
-		if (at > column && at + columns(word) >= WIDTH) {
+		if (at > column && at + out_characters(word) >= WIDTH) {
 			fprintf(to, "\n%*s", (int)column, "");
 			at = column;
 		}
 		fprintf(to, "%s%s", at > column ? " " : "", word);
-		at += columns(word) + (at > column);
+		at += out_characters(word) + (at > column);
 		help += len;
 		help += strspn(help, " ");
 	}
@@ -78,7 +69,7 @@ void opt_help(const struct applet *applet, FILE *to)
 
 	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
 		left_column(&row, left, sizeof(left));
-		unsigned n = columns(left) + 2;
+		unsigned n = out_characters(left) + 2;
 
 		if (n > column && n <= LEFT_MAX)
 			column = n;
@@ -93,7 +84,7 @@ void opt_help(const struct applet *applet, FILE *to)
 			sub[1].word ? "" : "\n");
 	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
 		left_column(&row, left, sizeof(left));
-		unsigned n = columns(left);
+		unsigned n = out_characters(left);
 
 		if (n + 2 > column)
 			fprintf(to, "%s\n%*s", left, (int)column, "");

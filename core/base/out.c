@@ -35,6 +35,15 @@ unsigned out_utf8_len(const char *text)
 	return len;
 }
 
+unsigned out_characters(const char *text)
+{
+	unsigned count = 0;
+
+	for (; *text; text++)
+		count += (*text & 0xc0) != 0x80;
+	return count;
+}
+
 static uint32_t utf8_code(const unsigned char *p, unsigned len)
 {
 	uint32_t code = len == 1 ? *p : *p & (0x7fu >> len);

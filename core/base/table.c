@@ -4,16 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Count characters of UTF-8, not bytes. */
-static unsigned width(const char *text)
-{
-	unsigned n = 0;
-
-	for (; *text; text++)
-		n += (*text & 0xc0) != 0x80;
-	return n;
-}
-
 void table_row(struct table *table, const char *const *cell)
 {
 	char line[TABLE_LINE];
@@ -22,7 +12,7 @@ void table_row(struct table *table, const char *const *cell)
 	line[0] = 0;
 	for (unsigned i = 0; i < table->columns; i++) {
 		const char *text = cell[i][0] ? cell[i] : "-";
-		unsigned is = width(text);
+		unsigned is = out_characters(text);
 
 		if (!table->print && is > table->width[i])
 			table->width[i] = is;
