@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Print figures as text and as rdmastor's JSON, with warnings about unreliable ones. report_fio.c
  * prints fio's JSON. */
+#include "figure.h"
 #include "stats.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -29,17 +30,6 @@ static const struct {
 	{ 99.999, "99.999", 100000 },
 };
 #define PERCENTILES (sizeof(percentiles) / sizeof(percentiles[0]))
-
-static const char *time_text(double ns, char text[16])
-{
-	static const char *const unit[] = { "ns", "us", "ms", "s" };
-	unsigned n = 0;
-
-	for (; ns >= 999.5 && n < 3; n++)
-		ns /= 1000;
-	snprintf(text, 16, "%.*f %s", n && ns < 9.995 ? 2 : n && ns < 99.95 ? 1 : 0, ns, unit[n]);
-	return text;
-}
 
 static double per_second(double count, const struct load_result *result)
 {
@@ -123,17 +113,20 @@ void load_report_check(struct load_report *report)
 
 static void print_latency(struct out *out, const struct stats *latency)
 {
-	char line[240] = "", a[16], b[16], c[16], d[16];
+	char line[240] = "", a[24], b[24], c[24], d[24];
 
 	out_line(out, "         mean %s, stddev %s, min %s, max %s",
-		time_text(stats_mean(latency), a), time_text(stats_deviation(latency), b),
-		time_text((double)latency->min, c), time_text((double)latency->max, d));
+		figure_text(stats_mean(latency), FIGURE_NS, a),
+		figure_text(stats_deviation(latency), FIGURE_NS, b),
+		figure_text((double)latency->min, FIGURE_NS, c),
+		figure_text((double)latency->max, FIGURE_NS, d));
 	for (unsigned i = 0; i < PERCENTILES && latency->total >= percentiles[i].least; i++) {
 		size_t at = strlen(line);
 
 		snprintf(line + at, sizeof(line) - at, "%sp%s %s", at ? ", " : "",
 			percentiles[i].key,
-			time_text((double)stats_percentile(latency, percentiles[i].percent), a));
+			figure_text((double)stats_percentile(latency, percentiles[i].percent),
+				FIGURE_NS, a));
 	}
 	if (line[0])
 		out_line(out, "         %s", line);
@@ -151,7 +144,7 @@ static void print_histogram(struct out *out, const struct stats *latency)
 	static const char bar[BAR + 1] = "########################################";
 	unsigned first = 0, last, step;
 	uint64_t most = 0;
-	char from[16];
+	char from[24];
 
 	while (row_floor(first + 1) <= latency->min)
 		first++;
@@ -169,7 +162,7 @@ static void print_histogram(struct out *out, const struct stats *latency)
 		unsigned len = (unsigned)((double)count * BAR / (double)most + 0.999);
 
 		out_line(out, "  %8s |%-*.*s %6.2f %% %10" PRIu64,
-			time_text((double)row_floor(row), from), BAR, (int)len, bar,
+			figure_text((double)row_floor(row), FIGURE_NS, from), BAR, (int)len, bar,
 			(double)count * 100 / (double)latency->total, count);
 	}
 }
@@ -178,29 +171,14 @@ static void print_cpu(struct out *out, const struct load_report *report)
 {
 	const struct load_result *result = &report->result;
 	double cpu = result->user + result->system;
-	char each[16];
+	char each[24];
 
 	if (report->load.verify || !all_ios(result))
 		return;
 	out_line(out, "  cpu    %s per request, %.0f %% of one CPU (user %.0f %%, system %.0f %%)",
-		time_text(cpu * 1e9 / (double)all_ios(result), each), 100 * per_second(cpu, result),
-		100 * per_second(result->user, result), 100 * per_second(result->system, result));
-}
-
-/* With three significant digits at least. */
-static const char *rate_text(double bytes, char text[24])
-{
-	static const char *const unit[] = { "byte", "KiB", "MiB", "GiB", "TiB" };
-	unsigned n = 0;
-
-	for (; n < 4 && bytes >= 1023.5; n++)
-		bytes /= 1024;
-	snprintf(text, 24, "%.*f %s/s",
-		!n || bytes >= 99.95 ? 0
-		: bytes >= 9.995     ? 1
-				     : 2,
-		bytes, unit[n]);
-	return text;
+		figure_text(cpu * 1e9 / (double)all_ios(result), FIGURE_NS, each),
+		100 * per_second(cpu, result), 100 * per_second(result->user, result),
+		100 * per_second(result->system, result));
 }
 
 void load_report_text(struct out *out, const struct load_report *report)
@@ -219,7 +197,7 @@ void load_report_text(struct out *out, const struct load_report *report)
 			continue;
 		out_line(out, "  %-6s %.0f IOPS, %s, %" PRIu64 " request%s", kind_name[kind],
 			per_second((double)figures->requests, result),
-			rate_text(per_second((double)figures->bytes, result), rate),
+			figure_text(per_second((double)figures->bytes, result), FIGURE_RATE, rate),
 			figures->requests, figures->requests == 1 ? "" : "s");
 		print_latency(out, &figures->latency);
 	}
