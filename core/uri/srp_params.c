@@ -97,8 +97,7 @@ static int set_gid(char *to, const struct key *key, const char *text, struct dia
 	return 0;
 }
 
-/* Here only reject characters that would end the value
- * for the kernel. */
+/* Here only reject characters that would end the value for the kernel. */
 static int set_address(
 	char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
 {
