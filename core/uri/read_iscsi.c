@@ -30,7 +30,7 @@ int uri_iscsi_read(struct uri_iscsi *iscsi, const struct uri *uri, enum uri_init
 	int err = 0;
 
 	*iscsi = (struct uri_iscsi){ 0 };
-	if (*uri->path)
+	if (uri->name_len)
 		err = uri_iscsi_name(iscsi->target, uri->path, uri->name_len, diag);
 	if (!err)
 		err = uri_lun(uri, uri_unit(uri), &iscsi->lun, diag);

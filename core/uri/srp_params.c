@@ -144,7 +144,7 @@ int srp_params_set(
 {
 	const struct key *key = &keys[opt];
 	const size_t len = sizeof(params->value[opt]);
-	char text[sizeof(params->value[opt])];
+	char text[sizeof(params->value[opt])] = "";
 	int err;
 
 	switch (key->kind) {

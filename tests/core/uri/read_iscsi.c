@@ -30,6 +30,7 @@ Test(read_iscsi, target_and_lun)
 		{ "iser://h/IQN.x:a%2Fb/7", "iqn.x:a/b", 7 },
 		{ "iscsi://h/iqn.x/0-1", "iqn.x", 0x10000 },
 		{ "iscsi:h::::iqn.x", "iqn.x", SCSI_LUN_ALL },
+		{ "iscsi://h//1", "", 1 },
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++)
