@@ -65,11 +65,12 @@ static const char *find_name(const char *rest)
 	return NULL;
 }
 
+/* Count those before a '?', which no name may have: what follows may be hidden as a secret. */
 static unsigned count_colons(const char *text)
 {
 	unsigned count = 0;
 
-	for (; *text; text++)
+	for (; *text && *text != '?'; text++)
 		count += *text == ':';
 	return count;
 }
