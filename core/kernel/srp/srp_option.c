@@ -62,7 +62,7 @@ static int missing(enum srp_opt opt, struct diag *diag)
 static int check_address(const struct srp_params *params, struct diag *diag)
 {
 	static const uint8_t ib[] = { SRP_OPT_DGID, SRP_OPT_PKEY, SRP_OPT_SERVICE_ID };
-	const char *src = params->value[SRP_OPT_SRC];
+	const char *src = params->value[SRP_OPT_SRC], *dest = params->value[SRP_OPT_DEST];
 	char host[SRP_VALUE];
 
 	if (!given(params, SRP_OPT_ID_EXT))
@@ -72,7 +72,10 @@ static int check_address(const struct srp_params *params, struct diag *diag)
 	if (!given(params, SRP_OPT_DEST) && given(params, SRP_OPT_SRC))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "src requires RDMA/CM: dest is missing");
 	if (is_name(src, host))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "src '%s' is not an IP address", src);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "src='%s': expected an IP address", src);
+	if (has_port(dest) && !strtoul(strrchr(dest, ':') + 1, NULL, 10))
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"invalid dest '%s': port must be 1 to 65535", dest);
 	if (!given(params, SRP_OPT_DEST) && !given(params, SRP_OPT_DGID))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"no target address: expected dgid (InfiniBand) or dest=HOST:PORT "

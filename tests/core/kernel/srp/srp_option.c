@@ -110,8 +110,11 @@ Test(srp_option, what_goes_together)
 	bad("id_ext=1", "ioc_guid");
 	bad(IDS, "target dgid dest");
 	bad(IDS ",src=10.0.0.1", "src RDMA/CM dest");
-	bad(IDS ",dest=10.0.0.1:5,src=me.invalid", "src_'me.invalid' IP");
-	bad(IDS ",dest=10.0.0.1:5,src=me.invalid:6", "src_'me.invalid:6' IP");
+	bad(IDS ",dest=10.0.0.1:5,src=me.invalid", "src='me.invalid' IP_address");
+	bad(IDS ",dest=10.0.0.1:5,src=me.invalid:6", "src='me.invalid:6' IP_address");
+	bad(IDS ",dest=me.invalid:0", "dest 'me.invalid:0' port");
+	bad(IDS ",dest=10.0.0.1:00", "dest '10.0.0.1:00' port");
+	bad(IDS ",dest=[::1]:0", "dest '[::1]:0' port");
 	bad(IDS ",dgid=fe80::1,service_id=1", "pkey");
 	bad(IDS ",dgid=fe80::1,pkey=ffff", "service_id");
 	bad(IDS ",dest=10.0.0.1:5,pkey=ffff", "dest RDMA/CM pkey InfiniBand");
