@@ -74,19 +74,27 @@ Test(secret, a_file_is_read_anew)
 	reads("--secret-file", NULL, "three");
 }
 
-Test(secret, a_descriptor_is_read_once)
+/* Return its end to read from, whose number is in `number`, too. */
+static int pipe_holding_one(char number[16])
 {
-	char number[16];
 	int fds[2];
 
 	cr_assert_eq(pipe(fds), 0);
 	cr_assert_eq(write(fds[1], "one\n", 4), 4);
 	close(fds[1]);
-	snprintf(number, sizeof(number), "%d", fds[0]);
+	snprintf(number, 16, "%d", fds[0]);
+	return fds[0];
+}
+
+Test(secret, a_descriptor_is_read_once)
+{
+	char number[16];
+	int fd = pipe_holding_one(number);
+
 	reads("--secret-fd", number, "one");
 	reads("--secret-fd", number, "one");
-	cr_assert(fcntl(fds[0], F_GETFD) & FD_CLOEXEC, "commands would inherit it");
-	close(fds[0]);
+	cr_assert(fcntl(fd, F_GETFD) & FD_CLOEXEC, "commands would inherit it");
+	close(fd);
 }
 
 /* Without a descriptor left, it would fail to open the pipe; with one, it would wait. */
@@ -115,19 +123,15 @@ Test(secret, what_was_kept_is_wiped)
 {
 	struct diag diag = { 0 };
 	char number[16], secret[32];
-	int fds[2];
+	int fd = pipe_holding_one(number);
 
-	cr_assert_eq(pipe(fds), 0);
-	cr_assert_eq(write(fds[1], "one\n", 4), 4);
-	close(fds[1]);
-	snprintf(number, sizeof(number), "%d", fds[0]);
 	reads("--secret-fd", number, "one");
 	cr_assert_eq(wiped, 0);
 	secret_forget();
 	cr_assert_eq(wiped, 1);
 	cr_assert_eq(secret_read(NULL, "--secret-fd", number, NULL, secret, 32, &diag), -EINVAL);
 	secret_forget();
-	close(fds[0]);
+	close(fd);
 }
 
 /* An event loop tries again later. */
