@@ -119,6 +119,32 @@ Test(stats, two_halves_make_the_whole)
 	cr_assert_eq(memcmp(stats.count, whole.count, sizeof(whole.count)), 0);
 }
 
+/* Rounds of different length and speed: the mean of their percentiles is that of no request. */
+Test(stats, percentiles_of_merged_rounds_are_those_of_all_times)
+{
+	static const double percents[] = { 1, 50, 90, 99, 99.9, 99.99 };
+	static const unsigned counts[] = { 9000, 50, 700, 10000, 250 };
+	static uint64_t all[20000];
+	unsigned count = 0;
+
+	for (unsigned round = 0; round < sizeof(counts) / sizeof(*counts); round++) {
+		memset(&stats, 0, sizeof(stats));
+		fill(round + 1, counts[round]);
+		for (unsigned i = 0; i < counts[round]; i++)
+			all[count++] = value[i];
+		stats_merge(&other, &stats);
+	}
+	qsort(all, count, sizeof(*all), by_value);
+	for (unsigned i = 0; i < sizeof(percents) / sizeof(*percents); i++) {
+		double exact = (double)all[(unsigned)(count * percents[i] / 100 + 0.999999) - 1];
+		double got = (double)stats_percentile(&other, percents[i]);
+
+		cr_assert(got > exact * 0.99 && got < exact * 1.01, "p%g: %g, not %g", percents[i],
+			got, exact);
+	}
+	cr_assert_eq(other.max, all[count - 1]);
+}
+
 Test(stats, between_bounds_every_one_is_counted_once)
 {
 	uint64_t sum = 0;
