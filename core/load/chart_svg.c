@@ -136,7 +136,7 @@ static void set_frame(struct frame *frame, const struct chart *chart)
 	axis_set(&frame->x, &chart->x, x[0], x[1]);
 	axis_set(&frame->y, &chart->y, y[0], y[1]);
 	frame->left = LEFT;
-	frame->right = WIDTH - KEY - 24 - GLYPH * (longest < NAME_MAX ? longest : NAME_MAX);
+	frame->right = WIDTH - KEY - 32 - GLYPH * (longest < NAME_MAX ? longest : NAME_MAX);
 	frame->top = TOP;
 	frame->bottom = HEIGHT - BOTTOM;
 }

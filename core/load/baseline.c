@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Compare a matrix with an earlier one, from its JSON document. The rounds of both are not pairs,
+ * so their ranks are compared. */
+#include "figure.h"
+#include "matrix_show.h"
+#include "rank_test.h"
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_MAX    (64u << 20)
+#define SIGNIFICANT 0.05
+
+struct matrix_baseline {
+	cJSON *document;
+	const char *path; /* the caller's */
+};
+
+struct change {
+	double before, now; /* median IOPS */
+	double p;
+	enum rounds_verdict verdict;
+};
+
+static double number(const cJSON *object, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	return cJSON_IsNumber(item) ? item->valuedouble : -1;
+}
+
+static const char *text(const cJSON *object, const char *key)
+{
+	const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+
+	return value ? value : "";
+}
+
+static cJSON *parse(FILE *from, size_t size)
+{
+	char *all = malloc(size + 1);
+	cJSON *document = NULL;
+
+	if (all && fread(all, 1, size, from) == size)
+		document = cJSON_ParseWithLength(all, size);
+	free(all);
+	return document;
+}
+
+static int read_document(struct matrix_baseline *baseline, struct diag *diag)
+{
+	FILE *from = fopen(baseline->path, "re");
+	struct stat st;
+	int err = 0;
+
+	if (!from)
+		return diag_sys(diag, errno, "open");
+	if (fstat(fileno(from), &st))
+		err = diag_sys(diag, errno, "stat");
+	else if (!S_ISREG(st.st_mode) || st.st_size > (off_t)FILE_MAX)
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"expected a file of at most 64 MiB with the JSON of bench --matrix");
+	else
+		baseline->document = parse(from, (size_t)st.st_size);
+	fclose(from);
+	if (!err && strcmp(text(baseline->document, "schema"), "rdmastor.bench.matrix"))
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"is not the JSON of bench --matrix: \"schema\" is not "
+			"\"rdmastor.bench.matrix\"");
+	return err;
+}
+
+int matrix_baseline_read(struct matrix_baseline **read, const char *path,
+	const struct matrix_options *opt, struct diag *diag)
+{
+	struct matrix_baseline *baseline = *read = calloc(1, sizeof(*baseline));
+	int err;
+
+	if (!baseline)
+		return diag_sys(diag, ENOMEM, "baseline");
+	baseline->path = path;
+	err = read_document(baseline, diag);
+	if (!err && strcmp(text(baseline->document, "rw"), opt->rw))
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "was measured with --rw %.16s",
+			text(baseline->document, "rw"));
+	if (!err && number(baseline->document, "numjobs") != opt->load.jobs)
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "was measured with --numjobs %.0f",
+			number(baseline->document, "numjobs"));
+	return err ? diag_ctx(diag, "%s", path), err : 0;
+}
+
+void matrix_baseline_free(struct matrix_baseline *baseline)
+{
+	if (baseline)
+		cJSON_Delete(baseline->document);
+	free(baseline);
+}
+
+/* The first item of a list, or NULL. */
+static const cJSON *first(const cJSON *object, const char *key)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	return cJSON_IsArray(list) ? list->child : NULL;
+}
+
+static const cJSON *find_row(const struct matrix_baseline *baseline, const struct matrix *matrix,
+	unsigned cell, unsigned disk)
+{
+	const struct matrix_cell *like = &matrix->cell[cell];
+
+	for (const cJSON *row = first(baseline->document, "rows"); row; row = row->next) {
+		const cJSON *total = cJSON_GetObjectItemCaseSensitive(row, "total");
+
+		if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(row, "again")) &&
+			!strcmp(text(row, "name"), matrix->disk[disk].name) &&
+			number(row, "read_percent") == like->read_percent &&
+			number(total, "bs") == like->bs && number(total, "iodepth") == like->depth)
+			return row;
+	}
+	return NULL;
+}
+
+static bool compare(struct change *change, const struct matrix_baseline *baseline,
+	const struct matrix *matrix, unsigned cell, unsigned disk)
+{
+	const cJSON *row = find_row(baseline, matrix, cell, disk);
+	const double *figure = matrix_row(matrix, cell, disk)->figure[MATRIX_IOPS];
+	double before[ROUNDS_MAX], now[ROUNDS_MAX], ratio;
+	struct rounds_summary summary;
+	struct rank_test test;
+	unsigned befores = 0, nows = 0;
+
+	for (const cJSON *round = first(row, "rounds"); round; round = round->next) {
+		double iops = number(round, "iops");
+
+		if (iops > 0 && befores < ROUNDS_MAX)
+			before[befores++] = iops;
+	}
+	for (unsigned i = 0; i < matrix->cell[cell].rounds; i++)
+		if (figure[i] > 0)
+			now[nows++] = figure[i];
+	if (!befores || !nows)
+		return false;
+	rounds_summarize(&summary, before, befores);
+	change->before = summary.median;
+	rounds_summarize(&summary, now, nows);
+	change->now = summary.median;
+	rank_test(&test, now, nows, before, befores);
+	change->p = test.p;
+	ratio = change->now / change->before;
+	if (befores < ROUNDS_LEAST || nows < ROUNDS_LEAST)
+		change->verdict = ROUNDS_UNKNOWN;
+	else if (test.p >= SIGNIFICANT || (ratio > 1 - ROUNDS_SAME && ratio < 1 + ROUNDS_SAME))
+		change->verdict = ROUNDS_NO_DIFFERENCE;
+	else
+		change->verdict = ratio > 1 ? ROUNDS_FASTER : ROUNDS_SLOWER;
+	return true;
+}
+
+static void show_row(struct out *out, struct table *table, const struct matrix *matrix,
+	unsigned nth, unsigned disk, const struct change *change)
+{
+	const struct matrix_cell *cell = &matrix->cell[nth];
+	char bs[16], depth[16], reads[16], cells[4][24];
+
+	if (out->json) {
+		out_object(out, NULL);
+		out_text(out, "name", NULL, "%s", matrix->disk[disk].name);
+		out_u64(out, "bs", NULL, cell->bs);
+		out_u64(out, "iodepth", NULL, cell->depth);
+		out_u64(out, "read_percent", NULL, cell->read_percent);
+		out_real(out, "iops_before", NULL, change->before, 3);
+		out_real(out, "iops", NULL, change->now, 3);
+		out_real(out, "p", NULL, change->p, 6);
+		out_text(out, "verdict", NULL, "%s", rounds_verdict_name[change->verdict]);
+		out_end(out);
+		return;
+	}
+	snprintf(depth, sizeof(depth), "%u", cell->depth);
+	snprintf(reads, sizeof(reads), "%u %%", cell->read_percent);
+	snprintf(cells[2], sizeof(cells[2]), "%+.3g %%", 100 * (change->now / change->before - 1));
+	snprintf(cells[3], sizeof(cells[3]), "%.2g", change->p);
+	table_row(table, (const char *const[]){ matrix->disk[disk].name, out_human(cell->bs, bs),
+				 reads, depth, figure_text(change->before, FIGURE_COUNT, cells[0]),
+				 figure_text(change->now, FIGURE_COUNT, cells[1]), cells[2],
+				 cells[3], matrix_verdict_text(change->verdict) });
+}
+
+/* Show the rows that both have; set the greatest loss and the number of rows that only one has. */
+static void show_rows(struct out *out, struct table *table, const struct matrix *matrix,
+	const struct matrix_baseline *baseline, double *loss, unsigned *missing)
+{
+	struct change change;
+
+	*loss = *missing = 0;
+	for (unsigned cell = 0; cell < matrix->cells; cell++)
+		for (unsigned disk = 0; disk < matrix->disks; disk++) {
+			double lost;
+
+			if (!compare(&change, baseline, matrix, cell, disk)) {
+				*missing += !!matrix_row(matrix, cell, disk)->loads;
+				continue;
+			}
+			show_row(out, table, matrix, cell, disk, &change);
+			lost = 100 * (1 - change.now / change.before);
+			if (change.verdict == ROUNDS_SLOWER && lost > *loss)
+				*loss = lost;
+		}
+}
+
+double matrix_report_baseline(
+	struct out *out, const struct matrix *matrix, const struct matrix_baseline *baseline)
+{
+	static const char *const head[] = { "disk", "bs", "reads", "iodepth", "IOPS before", "now",
+		"change", "p", "verdict" };
+	struct table table = TABLE(out, head);
+	unsigned missing;
+	double loss = 0;
+
+	if (out->json) {
+		out_object(out, "baseline");
+		out_text(out, "file", NULL, "%s", baseline->path);
+		out_list(out, "rows");
+		show_rows(out, &table, matrix, baseline, &loss, &missing);
+		out_end(out);
+		out_u64(out, "missing", NULL, missing);
+		out_end(out);
+		return loss;
+	}
+	out_line(out, "%s", "");
+	out_line(out, "compared with %s (p: probability of such a difference by chance)",
+		baseline->path);
+	while (table_pass(&table, head))
+		show_rows(out, &table, matrix, baseline, &loss, &missing);
+	if (missing)
+		out_line(out, "%u row%s of this measurement %s not in it", missing,
+			missing == 1 ? "" : "s", missing == 1 ? "is" : "are");
+	return loss;
+}

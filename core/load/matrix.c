@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Plan a matrix of loads and run it: in each round every cell, in each cell every disk, starting
+ * with another disk each time. */
+#include "matrix.h"
+#include "stats.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CELLS 256
+
+struct run {
+	struct matrix *matrix;
+	struct loop *loop;
+	uint64_t began;       /* loop_clock() */
+	unsigned round, done; /* loads */
+	bool server_known;    /* server_ns is set */
+	uint64_t server_ns;   /* CPU time of the server when the load began to count */
+	struct matrix_progress progress;
+};
+
+static int read_value(const char *word, const char *option, bool sizes, uint32_t least,
+	uint32_t most, uint32_t *read, struct diag *diag)
+{
+	struct diag why = { 0 };
+	uint64_t value = 0;
+	int err = sizes ? parse_size(word, &value, &why)
+			: parse_u64(word, 0, UINT64_MAX, &value, &why);
+
+	if (err == -EINVAL)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s", option, why.text);
+	if (err || value < least || value > most)
+		return diag_set(
+			diag, DIAG_USAGE, ERANGE, "%s: must be %u to %u", option, least, most);
+	*read = (uint32_t)value;
+	return 0;
+}
+
+int matrix_list_read(struct matrix_list *list, const char *p, const char *option, bool sizes,
+	uint32_t least, uint32_t most, struct diag *diag)
+{
+	*list = (struct matrix_list){ 0 };
+	do {
+		size_t len = strcspn(p, ",");
+		uint32_t value;
+		char word[32];
+		int err;
+
+		snprintf(word, sizeof(word), "%.*s", (int)len, p);
+		err = read_value(word, option, sizes, least, most, &value, diag);
+		if (err)
+			return err;
+		for (unsigned i = 0; i < list->count; i++)
+			if (list->value[i] == value)
+				return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s is given twice",
+					option, word);
+		if (list->count == MATRIX_LIST)
+			return diag_set(diag, DIAG_USAGE, E2BIG, "%s: at most %d values", option,
+				MATRIX_LIST);
+		list->value[list->count++] = value;
+		p += len;
+	} while (*p++);
+	return 0;
+}
+
+struct matrix_row *matrix_row(const struct matrix *matrix, unsigned cell, unsigned disk)
+{
+	return &matrix->row[cell * (matrix->disks + 1) + disk];
+}
+
+static bool is_usable(const struct matrix_disk *disk)
+{
+	return (disk->bdev || disk->socket) && !disk->why.err;
+}
+
+unsigned matrix_failed(const struct matrix *matrix)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < matrix->disks; i++)
+		count += !is_usable(&matrix->disk[i]);
+	return count;
+}
+
+static struct load_options load_of(const struct matrix *matrix, const struct matrix_cell *cell)
+{
+	struct load_options load = matrix->opt.load;
+
+	load.bs = cell->bs;
+	load.depth = cell->depth;
+	load.read_percent = cell->read_percent;
+	return load;
+}
+
+static void plan_cells(struct matrix *matrix)
+{
+	const struct matrix_options *opt = &matrix->opt;
+	struct matrix_cell *cell = matrix->cell;
+
+	for (unsigned bs = 0; bs < opt->bs.count; bs++)
+		for (unsigned mix = 0; mix < opt->reads.count; mix++)
+			for (unsigned depth = 0; depth < opt->depth.count; depth++)
+				*cell++ = (struct matrix_cell){ .bs = opt->bs.value[bs],
+					.depth = opt->depth.value[depth],
+					.read_percent = (uint8_t)opt->reads.value[mix] };
+}
+
+/* The same bytes of each disk: as many as the smallest one has. */
+static void plan_size(struct matrix *matrix)
+{
+	struct load_options *load = &matrix->opt.load;
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned i = 0; i < matrix->disks; i++) {
+		const struct bdev *bdev = matrix->disk[i].bdev;
+
+		if (bdev && bdev->lim.size > load->offset && bdev->lim.size - load->offset < least)
+			least = bdev->lim.size - load->offset;
+	}
+	if (!load->size && least != UINT64_MAX)
+		load->size = least;
+}
+
+static int check(const struct matrix *matrix, struct diag *diag)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < matrix->disks; i++)
+		for (unsigned c = 0; !err && matrix->disk[i].bdev && c < matrix->cells; c++) {
+			struct load_options load = load_of(matrix, &matrix->cell[c]);
+
+			err = load_disk_check(matrix->disk[i].bdev, &load, diag);
+		}
+	return err;
+}
+
+int matrix_new(struct matrix **created, const struct matrix_options *opt, struct matrix_disk *disk,
+	unsigned disks, struct diag *diag)
+{
+	unsigned cells = opt->bs.count * opt->depth.count * opt->reads.count;
+	struct matrix *matrix;
+	int err;
+
+	*created = NULL;
+	if (cells > CELLS)
+		return diag_set(diag, DIAG_USAGE, E2BIG,
+			"%u combinations of --bs, --iodepth and --rwmixread: at most %d", cells,
+			CELLS);
+	matrix = calloc(1, sizeof(*matrix));
+	if (!matrix)
+		return diag_sys(diag, ENOMEM, "matrix");
+	*matrix = (struct matrix){ .opt = *opt, .disk = disk, .disks = disks, .cells = cells };
+	matrix->cell = calloc(cells, sizeof(*matrix->cell));
+	matrix->row = calloc((size_t)cells * (disks + 1), sizeof(*matrix->row));
+	matrix->result = calloc(disks + 1, sizeof(*matrix->result));
+	if (!matrix->cell || !matrix->row || !matrix->result) {
+		err = diag_sys(diag, ENOMEM, "matrix");
+	} else {
+		plan_cells(matrix);
+		plan_size(matrix);
+		err = check(matrix, diag);
+	}
+	if (err)
+		matrix_free(matrix);
+	else
+		*created = matrix;
+	return err;
+}
+
+void matrix_free(struct matrix *matrix)
+{
+	if (!matrix)
+		return;
+	free(matrix->cell);
+	free(matrix->row);
+	free(matrix->result);
+	free(matrix);
+}
+
+static bool read_server(const struct matrix_disk *disk, uint64_t *ns)
+{
+	struct timespec time;
+	clockid_t clock;
+
+	if (!disk->server || clock_getcpuclockid(disk->server, &clock) ||
+		clock_gettime(clock, &time))
+		return false;
+	*ns = (uint64_t)time.tv_sec * SEC + (uint64_t)time.tv_nsec;
+	return true;
+}
+
+static void show(const struct load_progress *load, void *arg)
+{
+	struct run *run = arg;
+	const struct matrix *matrix = run->matrix;
+	unsigned all =
+		matrix->opt.rounds * matrix->cells * (matrix->disks - matrix_failed(matrix) + 1);
+	double each = run->done ? (double)(loop_clock() - run->began) / 1e9 / run->done : 0;
+
+	if (!load->ramp && !run->server_known)
+		run->server_known = read_server(run->progress.disk, &run->server_ns);
+	run->progress.iops = load->iops;
+	run->progress.left = all > run->done ? each * (all - run->done) : 0;
+	if (matrix->opt.progress)
+		matrix->opt.progress(&run->progress, matrix->opt.arg);
+}
+
+/* disk == matrix->disks: the first one again. */
+static void load_one(struct run *run, const struct matrix_cell *cell, unsigned disk)
+{
+	struct matrix *matrix = run->matrix;
+	struct matrix_disk *of = &matrix->disk[disk < matrix->disks ? disk : 0];
+	struct load_options load = load_of(matrix, cell);
+	struct load_result *result = &matrix->result[disk];
+	struct diag why = { 0 };
+	uint64_t ns = 0;
+	int err;
+
+	run->progress.disk = of;
+	run->server_known = false;
+	load.progress = show;
+	load.arg = run;
+	if (of->socket)
+		load.size = load.offset = 0;
+	err = of->socket ? load_tcp(run->loop, of->socket, &load, result, &why)
+			 : load_disk(run->loop, of->bdev, &load, result, &why);
+	matrix->server_ns[disk] =
+		run->server_known && read_server(of, &ns) ? ns - run->server_ns : 0;
+	if (err && !result->stopped)
+		of->why = why;
+	run->done++;
+	matrix->stopped |= result->stopped || *load.stop;
+}
+
+/* Set the mean of a share over the loads that know it. */
+static void add_share(double *mean, double share, unsigned loads)
+{
+	if (share < 0)
+		return;
+	*mean = *mean < 0 || !loads ? share : *mean + (share - *mean) / (loads + 1);
+}
+
+static void add_figures(struct load_figures *into, const struct load_figures *from)
+{
+	stats_merge(&into->latency, &from->latency);
+	into->requests += from->requests;
+	into->bytes += from->bytes;
+}
+
+static void add_result(struct matrix_row *row, const struct load_result *from)
+{
+	struct load_result *sum = &row->sum;
+
+	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++)
+		add_figures(&sum->kind[kind], &from->kind[kind]);
+	add_share(&sum->busiest, from->busiest, row->loads);
+	add_share(&sum->run_delay, from->run_delay, row->loads);
+	add_share(&sum->steal, from->steal, row->loads);
+	sum->seconds += from->seconds;
+	sum->user += from->user;
+	sum->system += from->system;
+	sum->switches += from->switches;
+	sum->major_faults += from->major_faults;
+	sum->minor_faults += from->minor_faults;
+	sum->range = from->range;
+	sum->mapped = from->mapped;
+	sum->data = from->data;
+	row->loads++;
+}
+
+static void add_round(struct matrix_row *row, unsigned round, const struct load_result *result,
+	uint64_t server_ns)
+{
+	uint64_t requests = 0;
+	struct stats all = { 0 };
+
+	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
+		stats_merge(&all, &result->kind[kind].latency);
+		requests += result->kind[kind].requests;
+	}
+	if (!row->loads)
+		row->sum.run_delay = row->sum.steal = -1;
+	if (!requests || result->seconds <= 0)
+		return;
+	row->figure[MATRIX_IOPS][round] = (double)requests / result->seconds;
+	row->figure[MATRIX_P50][round] = (double)stats_percentile(&all, 50);
+	row->figure[MATRIX_P99][round] = (double)stats_percentile(&all, 99);
+	row->figure[MATRIX_CPU][round] = (result->user + result->system) * 1e9 / (double)requests;
+	row->figure[MATRIX_SERVER_CPU][round] = (double)server_ns / (double)requests;
+	add_result(row, result);
+}
+
+static bool has_load(const struct matrix *matrix, const struct matrix_cell *cell, unsigned disk)
+{
+	const struct matrix_disk *of = &matrix->disk[disk < matrix->disks ? disk : 0];
+
+	return is_usable(of) && (!of->socket || cell->read_percent == 100);
+}
+
+/* Measure all disks in a cell. Figures count only if all of them had their turn. */
+static void run_cell(struct run *run, unsigned nth)
+{
+	struct matrix *matrix = run->matrix;
+	struct matrix_cell *cell = &matrix->cell[nth];
+	unsigned places = matrix->disks + 1;
+	bool loaded[MATRIX_DISKS + 1] = { false };
+
+	run->progress.cell = cell;
+	for (unsigned i = 0; i < places && !matrix->stopped; i++) {
+		unsigned disk = (i + run->round) % places;
+
+		loaded[disk] = has_load(matrix, cell, disk);
+		if (loaded[disk])
+			load_one(run, cell, disk);
+	}
+	if (matrix->stopped)
+		return;
+	for (unsigned disk = 0; disk < places; disk++)
+		if (loaded[disk] && is_usable(&matrix->disk[disk < matrix->disks ? disk : 0]))
+			add_round(matrix_row(matrix, nth, disk), cell->rounds,
+				&matrix->result[disk], matrix->server_ns[disk]);
+	cell->rounds++;
+}
+
+void matrix_run(struct matrix *matrix, struct loop *loop)
+{
+	struct run run = { .matrix = matrix,
+		.loop = loop,
+		.began = loop_clock(),
+		.progress.rounds = matrix->opt.rounds };
+
+	for (; run.round < matrix->opt.rounds; run.round++) {
+		run.progress.round = run.round + 1;
+		for (unsigned cell = 0; cell < matrix->cells && !matrix->stopped; cell++)
+			run_cell(&run, cell);
+		if (matrix->stopped || matrix_failed(matrix) == matrix->disks)
+			break;
+	}
+}

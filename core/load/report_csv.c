@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Append a matrix to a table of comma-separated values (RFC 4180), a line per load. */
+#include "matrix_show.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HEADING                                                                                    \
+	"time,name,uri,again,rw,read_percent,bs,iodepth,numjobs,round,iops,bytes_per_second,"      \
+	"p50_ns,p99_ns,cpu_ns_per_request,server_cpu_ns_per_request\r\n"
+
+static void put_quoted(FILE *to, const char *text)
+{
+	fputc('"', to);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', to);
+		fputc(*text, to);
+	}
+	fputc('"', to);
+}
+
+static void put_row(
+	FILE *to, const struct matrix *matrix, const char *when, unsigned cell_nth, unsigned disk)
+{
+	const struct matrix_cell *cell = &matrix->cell[cell_nth];
+	const struct matrix_row *row = matrix_row(matrix, cell_nth, disk);
+	const struct matrix_disk *of = &matrix->disk[disk < matrix->disks ? disk : 0];
+
+	for (unsigned i = 0; i < cell->rounds; i++) {
+		if (row->figure[MATRIX_IOPS][i] <= 0)
+			continue;
+		fprintf(to, "%s,", when);
+		put_quoted(to, of->name);
+		fputc(',', to);
+		put_quoted(to, of->uri);
+		fprintf(to, ",%d,%s,%u,%u,%u,%u,%u,%.3f,%.0f,%.0f,%.0f,%.1f,",
+			disk == matrix->disks, matrix->opt.rw, cell->read_percent, cell->bs,
+			cell->depth, matrix->opt.load.jobs, i + 1, row->figure[MATRIX_IOPS][i],
+			row->figure[MATRIX_IOPS][i] * cell->bs, row->figure[MATRIX_P50][i],
+			row->figure[MATRIX_P99][i], row->figure[MATRIX_CPU][i]);
+		if (row->figure[MATRIX_SERVER_CPU][i] > 0)
+			fprintf(to, "%.1f", row->figure[MATRIX_SERVER_CPU][i]);
+		fputs("\r\n", to);
+	}
+}
+
+static int write_all(FILE *to, const struct matrix *matrix)
+{
+	time_t now = time(NULL);
+	struct stat st;
+	char when[32];
+	struct tm utc;
+
+	if (fstat(fileno(to), &st))
+		return errno;
+	gmtime_r(&now, &utc);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	if (!st.st_size)
+		fputs(HEADING, to);
+	for (unsigned cell = 0; cell < matrix->cells; cell++)
+		for (unsigned disk = 0; disk <= matrix->disks; disk++)
+			put_row(to, matrix, when, cell, disk);
+	return 0;
+}
+
+int matrix_report_csv(const char *path, const struct matrix *matrix, struct diag *diag)
+{
+	FILE *to = fopen(path, "ae");
+	int err;
+
+	if (!to) {
+		diag_sys(diag, errno, "create");
+		return diag_ctx(diag, "%s", path);
+	}
+	err = write_all(to, matrix);
+	if (fclose(to) && !err)
+		err = errno;
+	if (err) {
+		diag_sys(diag, err, "write");
+		return diag_ctx(diag, "%s", path);
+	}
+	return 0;
+}

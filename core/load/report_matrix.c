@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Print a matrix as tables with bars, and as JSON. */
+#include "chart.h"
+#include "matrix_show.h"
+#include "stats.h"
+#include <stdio.h>
+#include <string.h>
+
+static void cell_text(const struct matrix *matrix, unsigned nth, char *text, size_t len)
+{
+	const struct matrix_cell *cell = &matrix->cell[nth];
+	char bs[16], reads[24] = "";
+
+	if (cell->read_percent > 0 && cell->read_percent < 100)
+		snprintf(reads, sizeof(reads), ", %u %% reads", cell->read_percent);
+	snprintf(text, len, "%s%s, iodepth %u", out_human(cell->bs, bs), reads, cell->depth);
+}
+
+static void print_row(
+	struct table *table, const struct matrix *matrix, unsigned cell, unsigned disk)
+{
+	const struct matrix_row *row = matrix_row(matrix, cell, disk);
+	struct rounds_comparison ratio;
+	struct rounds_summary iops, cpu, server;
+	char name[64], text[9][24], bounds[56], ratios[64];
+	struct stats latency;
+
+	matrix_row_name(matrix, disk, name);
+	matrix_summary(&iops, matrix, cell, disk, MATRIX_IOPS);
+	matrix_summary(&cpu, matrix, cell, disk, MATRIX_CPU);
+	matrix_summary(&server, matrix, cell, disk, MATRIX_SERVER_CPU);
+	matrix_comparison(&ratio, matrix, cell, disk, MATRIX_IOPS);
+	matrix_latency(&latency, row);
+	snprintf(bounds, sizeof(bounds), "%s to %s", figure_text(iops.low, FIGURE_COUNT, text[0]),
+		figure_text(iops.high, FIGURE_COUNT, text[1]));
+	snprintf(ratios, sizeof(ratios), "%.3g, %.3g to %.3g", ratio.ratio.median, ratio.ratio.low,
+		ratio.ratio.high);
+	table_row(table,
+		(const char *const[]){ name, figure_text(iops.median, FIGURE_COUNT, text[2]),
+			bounds,
+			figure_text(iops.median * matrix->cell[cell].bs, FIGURE_RATE, text[3]),
+			figure_text((double)stats_percentile(&latency, 50), FIGURE_NS, text[4]),
+			figure_text((double)stats_percentile(&latency, 99), FIGURE_NS, text[5]),
+			figure_text((double)stats_percentile(&latency, 99.9), FIGURE_NS, text[6]),
+			figure_text(cpu.median, FIGURE_NS, text[7]),
+			server.count ? figure_text(server.median, FIGURE_NS, text[8]) : "",
+			disk ? ratios : "1", disk ? matrix_verdict_text(ratio.verdict) : "" });
+}
+
+static void print_bars(struct out *out, const struct matrix *matrix, unsigned cell)
+{
+	struct chart_bar bar[MATRIX_DISKS];
+	struct rounds_summary iops;
+	unsigned bars = 0;
+
+	for (unsigned disk = 0; disk < matrix->disks; disk++) {
+		matrix_summary(&iops, matrix, cell, disk, MATRIX_IOPS);
+		if (iops.count)
+			bar[bars++] = (struct chart_bar){ .name = matrix->disk[disk].name,
+				.value = iops.median,
+				.low = iops.low,
+				.high = iops.high };
+	}
+	chart_bars(out, bar, bars, FIGURE_COUNT, out_columns(), chart_utf8());
+}
+
+static void print_warnings(struct out *out, const struct matrix *matrix, unsigned cell)
+{
+	struct rounds_comparison noise;
+	struct load_report report;
+
+	for (unsigned disk = 0; disk < matrix->disks; disk++) {
+		if (!matrix_row(matrix, cell, disk)->loads)
+			continue;
+		matrix_load_report(&report, matrix, cell, disk);
+		for (unsigned i = 0; i < report.warnings; i++)
+			out_line(
+				out, "  ! %s: %s", matrix->disk[disk].name, report.warning[i].text);
+	}
+	matrix_comparison(&noise, matrix, cell, matrix->disks, MATRIX_IOPS);
+	if (noise.verdict == ROUNDS_FASTER || noise.verdict == ROUNDS_SLOWER)
+		out_line(out,
+			"  ! the machine was not quiet: %s differs from itself as much as that, "
+			"so smaller differences mean nothing",
+			matrix->disk[0].name);
+}
+
+static void print_cell(struct out *out, const struct matrix *matrix, unsigned cell)
+{
+	static const char *const head[] = { "disk", "IOPS", "bounds", "bandwidth", "p50", "p99",
+		"p99.9", "CPU", "server CPU", "ratio", "verdict" };
+	struct table table = TABLE(out, head);
+	char text[64];
+
+	cell_text(matrix, cell, text, sizeof(text));
+	out_line(out, "%s", "");
+	out_line(out, "%s %s, %u round%s", matrix->opt.rw, text, matrix->cell[cell].rounds,
+		matrix->cell[cell].rounds == 1 ? "" : "s");
+	while (table_pass(&table, head))
+		for (unsigned disk = 0; disk <= matrix->disks; disk++)
+			if (matrix_row(matrix, cell, disk)->loads)
+				print_row(&table, matrix, cell, disk);
+	print_bars(out, matrix, cell);
+	print_warnings(out, matrix, cell);
+}
+
+void matrix_report_text(struct out *out, const struct matrix *matrix)
+{
+	const struct load_options *load = &matrix->opt.load;
+	unsigned name = 0, rounds = matrix->cell[0].rounds;
+	char size[16], text[64];
+
+	for (unsigned i = 0; i < matrix->disks; i++) {
+		unsigned len = out_characters(matrix->disk[i].name);
+
+		name = len > name ? len : name;
+	}
+	out_line(out, "%u job%s, %.3g s per round, %s of each disk", load->jobs,
+		load->jobs == 1 ? "" : "s", load->runtime_ms / 1000., out_human(load->size, size));
+	for (unsigned i = 0; i < matrix->disks; i++) {
+		const struct matrix_disk *disk = &matrix->disk[i];
+		int pad = (int)(name - out_characters(disk->name));
+
+		out_line(out, "  %s%*s  %s%s%s", disk->name, pad, "", disk->uri,
+			disk->why.err ? ": failed: " : "", disk->why.err ? disk->why.text : "");
+	}
+	for (unsigned cell = 0; cell < matrix->cells; cell++)
+		if (matrix->cell[cell].rounds)
+			print_cell(out, matrix, cell);
+	if (!rounds)
+		return;
+	out_line(out, "%s", "");
+	out_line(out, "bounds: of the median of the rounds, with a probability of %.1f %%",
+		100 * rounds_coverage(rounds, 1));
+	out_line(out, "CPU: time per request of this process, and of the server's if it is known");
+	out_line(out, "ratio: of IOPS to %s in the same round; %s is its own noise",
+		matrix->disk[0].name, matrix_row_name(matrix, matrix->disks, text));
+}
+
+static void json_summary(
+	struct out *out, const char *key, const struct rounds_summary *summary, unsigned digits)
+{
+	out_object(out, key);
+	out_real(out, "median", NULL, summary->median, digits);
+	out_real(out, "low", NULL, summary->low, digits);
+	out_real(out, "high", NULL, summary->high, digits);
+	out_real(out, "coverage", NULL, summary->coverage, 4);
+	out_real(out, "deviation", NULL, summary->deviation, digits);
+	out_end(out);
+}
+
+static const char *const figure_key[] = {
+	[MATRIX_IOPS] = "iops",
+	[MATRIX_P50] = "p50_ns",
+	[MATRIX_P99] = "p99_ns",
+	[MATRIX_CPU] = "cpu_ns_per_request",
+	[MATRIX_SERVER_CPU] = "server_cpu_ns_per_request",
+};
+
+static void json_figures(struct out *out, const struct matrix *matrix, unsigned cell, unsigned disk)
+{
+	const struct matrix_row *row = matrix_row(matrix, cell, disk);
+	struct rounds_summary summary;
+
+	for (enum matrix_figure figure = 0; figure < MATRIX_FIGURES; figure++) {
+		matrix_summary(&summary, matrix, cell, disk, figure);
+		if (summary.count)
+			json_summary(out, figure_key[figure], &summary, 3);
+	}
+	out_list(out, "rounds");
+	for (unsigned i = 0; i < matrix->cell[cell].rounds; i++) {
+		if (row->figure[MATRIX_IOPS][i] <= 0)
+			continue;
+		out_object(out, NULL);
+		out_u64(out, "round", NULL, i + 1);
+		for (enum matrix_figure figure = 0; figure < MATRIX_FIGURES; figure++)
+			if (row->figure[figure][i] > 0)
+				out_real(out, figure_key[figure], NULL, row->figure[figure][i], 3);
+		out_end(out);
+	}
+	out_end(out);
+}
+
+static void json_comparison(
+	struct out *out, const struct matrix *matrix, unsigned cell, unsigned disk)
+{
+	struct rounds_comparison comparison;
+
+	out_object(out, "comparison");
+	out_text(out, "with", NULL, "%s", matrix->disk[0].name);
+	for (enum matrix_figure figure = 0; figure < MATRIX_FIGURES; figure++) {
+		matrix_comparison(&comparison, matrix, cell, disk, figure);
+		if (!comparison.ratio.count)
+			continue;
+		out_object(out, figure_key[figure]);
+		out_text(out, "verdict", NULL, "%s", rounds_verdict_name[comparison.verdict]);
+		json_summary(out, "ratio", &comparison.ratio, 4);
+		out_end(out);
+	}
+	out_end(out);
+}
+
+static void json_row(struct out *out, const struct matrix *matrix, unsigned cell, unsigned disk)
+{
+	char name[64];
+	struct load_report report;
+
+	matrix_load_report(&report, matrix, cell, disk);
+	out_object(out, NULL);
+	out_text(out, "name", NULL, "%s", matrix_row_name(matrix, disk, name));
+	out_bool(out, "again", NULL, disk == matrix->disks);
+	out_u64(out, "read_percent", NULL, matrix->cell[cell].read_percent);
+	json_figures(out, matrix, cell, disk);
+	if (disk)
+		json_comparison(out, matrix, cell, disk);
+	out_object(out, "total");
+	load_report_json(out, &report);
+	out_end(out);
+	out_end(out);
+}
+
+void matrix_report_json(struct out *out, const struct matrix *matrix)
+{
+	const struct load_options *load = &matrix->opt.load;
+
+	out_text(out, "rw", NULL, "%s", matrix->opt.rw);
+	out_u64(out, "numjobs", NULL, load->jobs);
+	out_u64(out, "rounds", NULL, matrix->opt.rounds);
+	out_real(out, "runtime_seconds", NULL, load->runtime_ms / 1000., 3);
+	out_u64(out, "offset_bytes", NULL, load->offset);
+	out_u64(out, "range_bytes", NULL, load->size);
+	out_bool(out, "interrupted", NULL, matrix->stopped);
+	out_list(out, "disks");
+	for (unsigned i = 0; i < matrix->disks; i++) {
+		out_object(out, NULL);
+		out_text(out, "name", NULL, "%s", matrix->disk[i].name);
+		out_text(out, "uri", NULL, "%s", matrix->disk[i].uri);
+		out_error(out, "error", &matrix->disk[i].why);
+		out_end(out);
+	}
+	out_end(out);
+	out_list(out, "rows");
+	for (unsigned cell = 0; cell < matrix->cells; cell++)
+		for (unsigned disk = 0; disk <= matrix->disks; disk++)
+			if (matrix_row(matrix, cell, disk)->loads)
+				json_row(out, matrix, cell, disk);
+	out_end(out);
+}

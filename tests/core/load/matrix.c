@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A matrix: every disk has its turn in every cell of every round, each round begins with another
+ * disk, and a disk that fails ends its own row only. */
+#include "matrix.h"
+#include "disk.h"
+#include "wait.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE  (1u << 20)
+#define DISKS 3
+#define LOADS 200
+
+static struct loop *loop;
+static struct fake_disk *fake[DISKS];
+static struct matrix_disk disk[DISKS];
+static struct matrix_options opt;
+static struct matrix *matrix;
+static struct diag why;
+static int stop;
+/* each load as "round.cell.disk" in the order of the loads */
+static char order[LOADS][16];
+static unsigned loads;
+static void (*at_load)(void);
+
+static void note(const struct matrix_progress *progress, void *arg)
+{
+	char text[16];
+
+	(void)arg;
+	snprintf(text, sizeof(text), "%u.%u.%s", progress->round,
+		(unsigned)(progress->cell - matrix->cell), progress->disk->name);
+	if (loads && !strcmp(order[loads - 1], text))
+		return;
+	cr_assert_lt(loads, LOADS);
+	strcpy(order[loads++], text);
+	if (at_load)
+		at_load();
+}
+
+static void begin(void)
+{
+	static const char *const name[] = { "a", "b", "c" };
+
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &why), 0);
+	for (unsigned i = 0; i < DISKS; i++) {
+		fake[i] = fake_disk_new(loop, SIZE << i, 512);
+		disk[i] = (struct matrix_disk){
+			.name = name[i], .uri = name[i], .bdev = &fake[i]->bdev
+		};
+	}
+	opt = (struct matrix_options){ .bs = { { 4096 }, 1 },
+		.depth = { { 1, 4 }, 2 },
+		.reads = { { 100 }, 1 },
+		.rw = "randread",
+		.rounds = 5,
+		.load = { .random = true,
+			.jobs = 1,
+			.bytes = 16 * 4096,
+			.drain_ms = NO_LIMIT_MS,
+			.stop = &stop },
+		.progress = note };
+	at_load = NULL;
+	loads = 0;
+	stop = 0;
+}
+
+static void end(void)
+{
+	matrix_free(matrix);
+	for (unsigned i = 0; i < DISKS; i++)
+		fake_disk_free(fake[i]);
+	loop_free(loop);
+}
+
+static void run(void)
+{
+	cr_assert_eq(matrix_new(&matrix, &opt, disk, DISKS, &why), 0, "%s", why.text);
+	matrix_run(matrix, loop);
+}
+
+static void expect_order(unsigned from, const char *const *expected, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		cr_assert_str_eq(order[from + i], expected[i], "load %u", from + i);
+}
+
+Test(matrix, each_round_starts_with_another_disk, .init = begin, .fini = end)
+{
+	/* the first disk twice: one after the other they are one entry */
+	static const char *const first[] = { "1.0.a", "1.0.b", "1.0.c", "1.0.a", "1.1.a" };
+	static const char *const second[] = { "2.0.b", "2.0.c", "2.0.a", "2.1.b" };
+
+	run();
+	expect_order(0, first, 5);
+	for (unsigned i = 0; i < loads; i++)
+		if (order[i][0] == '2') {
+			expect_order(i, second, 4);
+			break;
+		}
+	for (unsigned cell = 0; cell < 2; cell++)
+		cr_assert_eq(matrix->cell[cell].rounds, 5);
+}
+
+Test(matrix, each_row_has_the_figures_of_all_rounds, .init = begin, .fini = end)
+{
+	run();
+	for (unsigned cell = 0; cell < 2; cell++)
+		for (unsigned i = 0; i <= DISKS; i++) {
+			const struct matrix_row *row = matrix_row(matrix, cell, i);
+
+			cr_assert_eq(row->loads, 5);
+			cr_assert_eq(row->sum.kind[LOAD_READ].requests, 5 * 16);
+			cr_assert_eq(row->sum.kind[LOAD_READ].latency.total, 5 * 16);
+			for (unsigned round = 0; round < 5; round++) {
+				cr_assert_gt(row->figure[MATRIX_IOPS][round], 0);
+				cr_assert_gt(row->figure[MATRIX_P99][round], 0);
+				cr_assert_leq(row->figure[MATRIX_P50][round],
+					row->figure[MATRIX_P99][round]);
+			}
+		}
+	cr_assert_eq(matrix_failed(matrix), 0);
+	cr_assert_not(matrix->stopped);
+}
+
+Test(matrix, all_disks_use_as_much_as_the_smallest_has, .init = begin, .fini = end)
+{
+	opt.load.bytes = 2 * SIZE;
+	run();
+	for (unsigned i = 0; i < DISKS; i++)
+		for (unsigned block = SIZE / 512; block < (SIZE << i) / 512; block++)
+			cr_assert_eq(fake[i]->hits[block], 0);
+}
+
+static void lose_b_in_round_3(void)
+{
+	if (order[loads - 1][0] == '3')
+		fake[1]->bad_len = SIZE;
+}
+
+Test(matrix, disk_that_fails_ends_its_own_row, .init = begin, .fini = end)
+{
+	fake[1]->bad_status = -EIO;
+	at_load = lose_b_in_round_3;
+	run();
+	cr_assert_eq(disk[1].why.err, EIO);
+	cr_assert_eq(matrix_failed(matrix), 1);
+	cr_assert_eq(matrix_row(matrix, 0, 1)->loads, 2);
+	cr_assert_eq(matrix_row(matrix, 0, 1)->figure[MATRIX_IOPS][2], 0);
+	for (unsigned i = 0; i <= DISKS; i++)
+		if (i != 1)
+			cr_assert_eq(matrix_row(matrix, 1, i)->loads, 5);
+	cr_assert_eq(matrix->cell[0].rounds, 5);
+}
+
+Test(matrix, ends_when_all_disks_have_failed, .init = begin, .fini = end)
+{
+	for (unsigned i = 0; i < DISKS; i++) {
+		fake[i]->bad_status = -EIO;
+		fake[i]->bad_len = SIZE;
+	}
+	run();
+	cr_assert_eq(matrix_failed(matrix), DISKS);
+	cr_assert_eq(loads, DISKS, "a disk was used after it had failed");
+	cr_assert_eq(matrix_row(matrix, 0, 0)->loads, 0);
+}
+
+static void stop_in_round_2(void)
+{
+	stop = !strcmp(order[loads - 1], "2.1.c");
+}
+
+Test(matrix, cell_that_is_interrupted_does_not_count, .init = begin, .fini = end)
+{
+	at_load = stop_in_round_2;
+	run();
+	cr_assert(matrix->stopped);
+	cr_assert_eq(matrix_failed(matrix), 0);
+	cr_assert_eq(matrix->cell[0].rounds, 2);
+	cr_assert_eq(matrix->cell[1].rounds, 1);
+	for (unsigned i = 0; i <= DISKS; i++) {
+		cr_assert_eq(matrix_row(matrix, 0, i)->loads, 2);
+		cr_assert_eq(matrix_row(matrix, 1, i)->loads, 1);
+	}
+	cr_assert_str_eq(order[loads - 1], "2.1.c");
+}
+
+Test(matrix, closed_disk_has_no_rows, .init = begin, .fini = end)
+{
+	disk[2].bdev = NULL;
+	run();
+	cr_assert_eq(matrix_failed(matrix), 1);
+	cr_assert_eq(matrix_row(matrix, 0, 2)->loads, 0);
+	cr_assert_eq(matrix_row(matrix, 0, 1)->loads, 5);
+}
+
+Test(matrix, impossible_cell_is_refused, .init = begin, .fini = end)
+{
+	opt.bs = (struct matrix_list){ { 4096, 1000 }, 2 };
+	cr_assert_eq(matrix_new(&matrix, &opt, disk, DISKS, &why), -EINVAL);
+	cr_assert_null(matrix);
+	cr_assert_eq(why.code, DIAG_USAGE);
+	cr_assert(strstr(why.text, "--bs"));
+	cr_assert_eq(fake[0]->submitted, 0);
+
+	opt.bs = (struct matrix_list){ .count = 16 };
+	opt.depth.count = opt.reads.count = 16;
+	why = (struct diag){ 0 };
+	cr_assert_eq(matrix_new(&matrix, &opt, disk, DISKS, &why), -E2BIG);
+	cr_assert_eq(why.code, DIAG_USAGE);
+}
+
+Test(matrix, lists)
+{
+	struct matrix_list list;
+
+	cr_assert_eq(matrix_list_read(&list, "4K,1M,512", "--bs", true, 1, UINT32_MAX, &why), 0);
+	cr_assert_eq(list.count, 3);
+	cr_assert_eq(list.value[1], 1 << 20);
+	cr_assert_eq(matrix_list_read(&list, "0", "--x", false, 0, 100, &why), 0);
+	cr_assert_eq(list.count, 1);
+
+	static const struct {
+		const char *text;
+		int err;
+	} wrong[] = { { "", EINVAL }, { "4,", EINVAL }, { ",4", EINVAL }, { "4,x", EINVAL },
+		{ "4,4", EINVAL }, { "1K", EINVAL }, { "4,101", ERANGE }, { "0", ERANGE },
+		{ "99999999999999999999", ERANGE },
+		{ "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", E2BIG } };
+
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		why = (struct diag){ 0 };
+		cr_assert_eq(
+			matrix_list_read(&list, wrong[i].text, "--iodepth", false, 1, 100, &why),
+			-wrong[i].err, "%s", wrong[i].text);
+		cr_assert_eq(why.code, DIAG_USAGE);
+		cr_assert(strstr(why.text, "--iodepth"), "%s", why.text);
+	}
+}
