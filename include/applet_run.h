@@ -9,7 +9,8 @@ struct applet_run { /* zeroed, then set by the owner; may be restarted after don
 	struct loop *loop;
 	int (*run)(int argc, char **argv); /* applet_main(); called in the child */
 	char *const *argv; /* applet and arguments, --json among them; NULL-terminated */
-	uint64_t until;    /* loop_clock(), not 0: expected end; the child is ended 3 s later */
+	/* loop_clock(): expected end; the child is ended 3 s later. 0: applet_run_expire() */
+	uint64_t until;
 	bool messages;     /* print its messages */
 	void (*done)(struct applet_run *); /* once, from the loop */
 
@@ -22,6 +23,8 @@ struct applet_run { /* zeroed, then set by the owner; may be restarted after don
 };
 /* Return 0 if done() follows, -errno with why set otherwise. */
 int applet_run_start(struct applet_run *);
+/* Read the document of an applet that continues to run. False: it is not complete yet. */
+bool applet_run_ready(struct applet_run *);
 /* End the child now. done() follows; why is EINTR unless there is a document. */
 void applet_run_expire(struct applet_run *);
 void applet_run_free(struct applet_run *); /* not while it runs */

@@ -83,6 +83,17 @@ static void read_result(struct applet_run *run)
 		diag_set(&run->why, DIAG_SYSTEM, EIO, "%s ended without a result", run->argv[0]);
 }
 
+bool applet_run_ready(struct applet_run *run)
+{
+	size_t len;
+	char *text = run->result ? NULL : read_text(run->results, &len);
+
+	if (text)
+		run->result = cJSON_ParseWithLength(text, len);
+	free(text);
+	return run->result;
+}
+
 /* The items of a list have its key, `name`. */
 static void walk(const cJSON *item, const char *name, const char *key, const char *start,
 	void (*each)(const char *text, void *arg), void *arg)
@@ -144,7 +155,7 @@ int applet_run_start(struct applet_run *run)
 	run->results = memfd_create("results", MFD_CLOEXEC);
 	run->call = (struct child_call){ .fn = run_applet,
 		.arg = run,
-		.until = run->until + GRACE_MS * MSEC,
+		.until = run->until ? run->until + GRACE_MS * MSEC : 0,
 		.grace_ms = GRACE_MS,
 		.done = ended };
 	fflush(NULL);
