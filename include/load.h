@@ -136,8 +136,6 @@ int load_rdma_run(struct loop *, const struct load_rdma_plan *,
 	void *arg, struct diag *);
 
 /* Input of bench. */
-/* Parse one --bs: 1 to UINT32_MAX. */
-int load_size_read(const char *text, uint32_t *size, struct diag *);
 /* Parse "HOST[:PORT][?rdma=verbs|iwarp|auto][&crc=0]"; listen: without HOST all addresses. May
  * resolve a name. */
 int load_addr_read(const char *text, uint16_t port, bool listen, struct addr *, enum load_backend *,

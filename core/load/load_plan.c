@@ -70,7 +70,7 @@ int load_addr_read(const char *text, uint16_t port, bool listen, struct addr *ad
 	return 0;
 }
 
-int load_size_read(const char *text, uint32_t *size, struct diag *diag)
+static int read_size(const char *text, uint32_t *size, struct diag *diag)
 {
 	uint64_t value;
 
@@ -95,7 +95,7 @@ int load_sizes_read(struct load_rdma_plan *plan, const char *p, struct diag *dia
 		if (plan->sizes == LOAD_SIZES)
 			return diag_set(diag, DIAG_USAGE, E2BIG, "--bs: must be at most %d sizes",
 				LOAD_SIZES);
-		err = load_size_read(word, &plan->size[plan->sizes], diag);
+		err = read_size(word, &plan->size[plan->sizes], diag);
 		p += len + (p[len] == ',');
 	}
 	return err;

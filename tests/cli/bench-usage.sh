@@ -9,7 +9,7 @@ error 2 usage '' 'HOST' "${b[@]}" --tcp
 for host in '' : '?rdma=iwarp'; do error 2 usage '' 'HOST' "${b[@]}" --rdma "$host"; done
 error 2 usage '' '--rw sideways randrw' "${b[@]}" ram:1M --rw sideways
 error 2 usage ram:1M '--bs 512' "${b[@]}" ram:1M --bs 1000
-error 2 usage --bs '\bx\b size' "${b[@]}" ram:1M --bs x
+error 2 usage '' '--bs \bx\b size' "${b[@]}" ram:1M --bs x
 error 2 usage '' '--rwmixread 0.to.100' "${b[@]}" ram:1M --rw rw --rwmixread 101
 error 2 usage '' '--time-based --runtime' "${b[@]}" ram:1M --time-based
 error 2 usage ram:1M '--size 1048576' "${b[@]}" ram:1M --size 2M

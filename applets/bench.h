@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the parts of bench share: its options, and a run. */
+#pragma once
+#include "applet.h"
+#include "load.h"
+#include "matrix.h"
+
+#define BENCH_AUTO      UINT32_MAX /* of poll_us and ramp_ms */
+#define BENCH_LISTENERS 64         /* most threads of --listen */
+
+struct bench_options {
+	struct opt_common common;
+	const char *name, *rw, *bs, *iodepth, *rwmixread; /* NULL: not given, but for name and rw */
+	const char *on_loss, *op, *test, *filename, *ioengine, *csv, *svg, *baseline;
+	struct opt_maybe direct, thread, group_reporting;
+	uint32_t runtime_ms, iters, rounds, fail_slower; /* 0: not given */
+	uint32_t numjobs, poll_us, ramp_ms;
+	uint64_t size, offset; /* size 0: not given */
+	bool time_based, verify, force, fio_json, rdma, tcp, listen, ping, matrix, all;
+};
+
+struct bench {
+	struct call *call;
+	const struct bench_options *opts;
+	struct task task;
+	struct load_report report;
+	struct matrix_list bs, depth, reads; /* one value each without --matrix */
+	unsigned rows;                       /* printed */
+	char *filename;
+	bool fio, bar;
+};
+
+/* Set the failure of wrong usage; fmt has one %s. Returns -EINVAL. */
+int bench_usage(struct bench *, const char *fmt, const char *word);
+/* Set the members of bench that follow from the options. */
+int bench_read_options(struct bench *);
+/* Show the figures of a load that returned rc, and return the exit status or -errno. */
+int bench_finish(struct bench *, int rc);
+
+/* Run one kind of measurement. Returns the exit status or -errno. */
+int bench_tcp(struct bench *);
+int bench_rdma(struct bench *);
+int bench_listen(struct bench *);
+int bench_matrix(struct bench *);

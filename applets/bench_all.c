@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* bench --matrix --all: serve one disk by every protocol, in processes of their own. */
+#include "applet_run.h"
+#include "bench_matrix.h"
+#include "disk_open.h"
+#include "kernel_rdma.h"
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READY_MS 20000
+#define POLL_MS  10
+#define WORDS    24
+
+enum { SERVE, EXPORT, SOCKET, SERVERS };
+
+struct server {
+	struct applet_run run; /* first member */
+	char *word[WORDS];
+	bool ended;
+};
+
+struct bench_servers {
+	struct server server[SERVERS];
+	char folder[100], socket[112], rdma[80], verbs[INET6_ADDRSTRLEN + 32];
+};
+
+/* The order of rows. */
+static const char *const row_order[] = {
+	"nvme+tcp:", "nvme+rdma:", "iscsi:", "iser:", "srp+cm:", "nbd+unix:", "nbd:"
+};
+
+/* A process group of its own: ^C is for the measurement. */
+static int run_server(int argc, char **argv)
+{
+	setpgid(0, 0);
+	return applet_exec(argc, argv);
+}
+
+static void ended(struct applet_run *run)
+{
+	container_of(run, struct server, run)->ended = true;
+}
+
+static void add_words(struct server *server, const char *const *word)
+{
+	unsigned count = 0;
+
+	while (server->word[count])
+		count++;
+	for (; *word && count < WORDS - 1; word++)
+		server->word[count++] = (char *)*word;
+}
+
+/* Find an address of a network interface that has an RDMA device. */
+static bool find_verbs(char *host, size_t len)
+{
+	DIR *folder = opendir("/sys/class/infiniband");
+	struct ifaddrs *all = NULL;
+	struct dirent *entry;
+	char netdev[32];
+
+	host[0] = 0;
+	if (folder && getifaddrs(&all))
+		all = NULL;
+	while (folder && !host[0] && (entry = readdir(folder))) {
+		if (entry->d_name[0] == '.' || kernel_rdma_netdev(disk_root(NULL), entry->d_name,
+						       netdev, sizeof(netdev), &(struct diag){ 0 }))
+			continue;
+		for (const struct ifaddrs *at = all; at && !host[0]; at = at->ifa_next)
+			if (at->ifa_addr && at->ifa_addr->sa_family == AF_INET &&
+				!strcmp(at->ifa_name, netdev))
+				inet_ntop(AF_INET,
+					&((const struct sockaddr_in *)(const void *)at->ifa_addr)
+						 ->sin_addr,
+					host, (socklen_t)len);
+	}
+	freeifaddrs(all);
+	if (folder)
+		closedir(folder);
+	return host[0];
+}
+
+static void set_words(struct bench_servers *servers, const char *disk, bool write)
+{
+	struct server *server = servers->server;
+	static const char tcp[] = "127.0.0.1:0";
+	const char *mode = write ? "--force" : "--ro";
+	char host[INET6_ADDRSTRLEN];
+
+	snprintf(servers->rdma, sizeof(servers->rdma), "127.0.0.1:0?rdma=iwarp");
+	if (disk_root(NULL) >= 0 && !kernel_rdma_ready(disk_root(NULL), &(struct diag){ 0 }) &&
+		find_verbs(host, sizeof(host)))
+		snprintf(servers->rdma, sizeof(servers->rdma), "%s:0?rdma=verbs", host);
+	add_words(&server[SERVE],
+		(const char *const[]){ "serve", disk, mode, "--json", "--quiet", "--nvmf", "--tcp",
+			tcp, "--rdma", servers->rdma, "--iscsi", "--tcp", tcp, "--rdma",
+			servers->rdma, "--srp", "--rdma", servers->rdma, NULL });
+	add_words(&server[EXPORT], (const char *const[]){ "export", disk, mode, "--json", "--quiet",
+					   "--nbd", servers->socket, "--nbd", tcp, NULL });
+	add_words(&server[SOCKET], (const char *const[]){ "bench", "--listen", tcp, "--tcp",
+					   "--json", "--quiet", NULL });
+}
+
+/* Wait until all servers are ready. */
+static int wait_ready(struct bench *bench, struct bench_servers *servers)
+{
+	uint64_t until = loop_clock() + READY_MS * MSEC;
+
+	for (unsigned i = 0; i < SERVERS; i++) {
+		struct server *server = &servers->server[i];
+
+		while (!server->ended && !applet_run_ready(&server->run)) {
+			loop_wait(
+				bench->task.loop, &bench->task.stop, loop_clock() + POLL_MS * MSEC);
+			if (bench->task.stop)
+				return -EINTR;
+			if (loop_clock() >= until)
+				return diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT,
+					"%s did not get ready", server->word[0]);
+		}
+		applet_run_error(&server->run, "error", &server->run.why);
+		if (server->run.why.err) {
+			*bench->call->diag = server->run.why;
+			return -server->run.why.err;
+		}
+	}
+	return 0;
+}
+
+int bench_servers_start(struct bench *bench, const char *disk, struct bench_servers **started)
+{
+	struct bench_servers *servers = *started = calloc(1, sizeof(*servers));
+	bool write = bdev_uri_in_memory(disk) || bench_writes(bench);
+	const char *folder = getenv("TMPDIR");
+
+	if (!servers)
+		return diag_sys(bench->call->diag, ENOMEM, "servers");
+	snprintf(servers->folder, sizeof(servers->folder), "%.80s/rdmastor-XXXXXX",
+		folder && *folder ? folder : "/tmp");
+	if (!mkdtemp(servers->folder)) {
+		diag_sys(bench->call->diag, errno, "create %s", servers->folder);
+		servers->folder[0] = 0;
+		return -bench->call->diag->err;
+	}
+	snprintf(servers->socket, sizeof(servers->socket), "unix:%s/nbd", servers->folder);
+	set_words(servers, disk, write);
+	for (unsigned i = 0; i < SERVERS; i++) {
+		struct server *server = &servers->server[i];
+
+		server->ended = true;
+		server->run = (struct applet_run){ .loop = bench->task.loop,
+			.run = run_server,
+			.argv = server->word,
+			.messages = true,
+			.done = ended };
+		if (applet_run_start(&server->run)) {
+			*bench->call->diag = server->run.why;
+			return -bench->call->diag->err;
+		}
+		server->ended = false;
+	}
+	return wait_ready(bench, servers);
+}
+
+struct found {
+	struct bench_sources *sources;
+	const char *scheme;
+	pid_t server;
+};
+
+static void add_uri(const char *uri, void *arg)
+{
+	const struct found *found = arg;
+	struct bench_sources *sources = found->sources;
+
+	if (strncmp(uri, found->scheme, strlen(found->scheme)))
+		return;
+	for (unsigned i = 0; i < sources->count; i++)
+		if (!strcmp(sources->uri[i], uri))
+			return;
+	if (sources->count < MATRIX_DISKS - 1) {
+		sources->uri[sources->count] = (char *)uri;
+		sources->disk[sources->count++].server = found->server;
+	}
+}
+
+static void set_port(const char *text, void *arg)
+{
+	snprintf(arg, 8, "%s", text);
+}
+
+static int add_socket(
+	const struct bench_servers *servers, struct bench_sources *sources, struct diag *diag)
+{
+	const struct applet_run *run = &servers->server[SOCKET].run;
+	struct matrix_disk *disk = &sources->disk[sources->count];
+	char port[8] = "", text[32];
+
+	applet_run_texts(run, "trsvcid", "", set_port, port);
+	snprintf(text, sizeof(text), "127.0.0.1:%s", port);
+	disk->server = run->call.pid;
+	disk->socket = &sources->socket;
+	sources->count++;
+	return addr_parse(&sources->socket, text, LOAD_PORT, diag);
+}
+
+int bench_servers_sources(
+	const struct bench_servers *servers, struct bench_sources *sources, struct diag *diag)
+{
+	for (size_t i = 0; i < sizeof(row_order) / sizeof(*row_order); i++) {
+		struct found found = { .sources = sources, .scheme = row_order[i] };
+
+		found.server = servers->server[SERVE].run.call.pid;
+		applet_run_texts(&servers->server[SERVE].run, "rdmastor", "", add_uri, &found);
+		found.server = servers->server[EXPORT].run.call.pid;
+		applet_run_texts(&servers->server[EXPORT].run, "nbd_uris", "", add_uri, &found);
+	}
+	return add_socket(servers, sources, diag);
+}
+
+void bench_servers_stop(struct bench *bench, struct bench_servers *servers)
+{
+	static const int never;
+
+	if (!servers)
+		return;
+	for (unsigned i = 0; i < SERVERS; i++)
+		if (servers->server[i].run.loop && !servers->server[i].ended)
+			applet_run_expire(&servers->server[i].run);
+	for (unsigned i = 0; i < SERVERS; i++) {
+		while (servers->server[i].run.loop && !servers->server[i].ended)
+			loop_wait(bench->task.loop, &never, loop_clock() + POLL_MS * MSEC);
+		applet_run_free(&servers->server[i].run);
+	}
+	if (servers->folder[0]) {
+		unlink(servers->socket + strlen("unix:"));
+		rmdir(servers->folder);
+	}
+	free(servers);
+}

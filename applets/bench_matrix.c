@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* bench --matrix: open the disks, show the progress, and write the results. */
+#include "bench_matrix.h"
+#include "disk_open.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROUNDS 7
+#define MEMORY "ram:64M" /* the disk of --all */
+
+bool bench_writes(const struct bench *bench)
+{
+	for (unsigned i = 0; i < bench->reads.count; i++)
+		if (bench->reads.value[i] < 100)
+			return true;
+	return false;
+}
+
+static void show_progress(const struct matrix_progress *progress, void *arg)
+{
+	const struct bench *bench = arg;
+	char line[160], bs[16];
+
+	if (!bench->bar)
+		return;
+	snprintf(line, sizeof(line), "round %u of %u, %s iodepth %u, %s: %.0f IOPS, %.0f s left",
+		progress->round, progress->rounds, out_human(progress->cell->bs, bs),
+		progress->cell->depth, progress->disk->name, progress->iops, progress->left);
+	out_bar(line);
+}
+
+static int check_words(struct bench *bench)
+{
+	const struct bench_options *opts = bench->opts;
+	const struct {
+		const char *name;
+		bool on;
+	} others[] = { { "--verify", opts->verify }, { "--rdma", opts->rdma },
+		{ "--tcp", opts->tcp }, { "--listen", opts->listen }, { "--ping", opts->ping },
+		{ "--output json+", bench->fio } };
+	unsigned disks = bench->call->operands;
+	unsigned most = opts->all ? 1 : opts->svg ? MATRIX_PICTURED : MATRIX_DISKS;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (others[i].on)
+			return bench_usage(
+				bench, "--matrix and %s can't be combined", others[i].name);
+	if (!disks && !opts->all)
+		return bench_usage(bench, "no %s given", "URI");
+	if (disks > most)
+		return diag_set(bench->call->diag, DIAG_USAGE, E2BIG,
+			"%u disks: at most %u with --matrix%s", disks, most,
+			opts->all   ? " --all"
+			: opts->svg ? " --svg"
+				    : "");
+	return 0;
+}
+
+/* Check a file that is written after the measurement before it. */
+static int check_file(struct bench *bench, const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	char folder[PATH_MAX] = ".";
+
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
+	if (!path || !access(path, W_OK) || (errno == ENOENT && !access(folder, W_OK)))
+		return 0;
+	diag_sys(bench->call->diag, errno, "create");
+	diag_ctx(bench->call->diag, "%s", path);
+	return -bench->call->diag->err;
+}
+
+/* Name a disk by its scheme, and the second one of a scheme "nbd 2". */
+static void name_source(struct bench_sources *sources, unsigned nth)
+{
+	char scheme[24], *name = sources->name[nth];
+	const char *uri = sources->disk[nth].uri;
+	unsigned same = 1;
+	size_t len;
+
+	snprintf(scheme, sizeof(scheme), "%.*s", (int)strcspn(uri, ":"), uri);
+	if (!scheme_find(scheme))
+		snprintf(scheme, sizeof(scheme), "file");
+	len = strlen(scheme);
+	for (unsigned i = 0; i < nth; i++)
+		same += !strncmp(sources->name[i], scheme, len) &&
+			(!sources->name[i][len] || sources->name[i][len] == ' ');
+	if (same > 1)
+		snprintf(name, sizeof(*sources->name), "%s %u", scheme, same);
+	else
+		snprintf(name, sizeof(*sources->name), "%s", scheme);
+	sources->disk[nth].name = name;
+}
+
+/* Open a disk. One that can't be reached is a row with its reason; wrong usage ends the command. */
+static int open_source(struct bench *bench, struct bench_sources *sources, unsigned nth,
+	const struct bdev_env *env)
+{
+	struct matrix_disk *disk = &sources->disk[nth];
+	struct call *call = bench->call;
+	char *uri = sources->uri[nth];
+	int err;
+
+	if (disk->socket) {
+		disk->name = "socket";
+		disk->uri = "a TCP socket without a protocol";
+		return 0;
+	}
+	err = disk_open(call, &disk->bdev, bench->task.loop, uri, env);
+	if (bench->task.stop || (err && call->diag->code == DIAG_USAGE))
+		return err ? err : -EINTR;
+	disk->memory = bench->opts->all || bdev_uri_in_memory(uri);
+	if (!disk->bdev)
+		uri_hide(uri);
+	disk->uri = disk->bdev ? disk->bdev->uri : uri;
+	name_source(sources, nth);
+	if (!err)
+		return 0;
+	disk->why = *call->diag;
+	*call->diag = (struct diag){ 0 };
+	call_warn(call, "%s: %s", disk->why.object, disk->why.text);
+	return 0;
+}
+
+static int open_sources(struct bench *bench, struct bench_sources *sources, bool write)
+{
+	struct bdev_env env;
+	unsigned failed = 0;
+	int err = disk_env(bench->call, &env, bench->opts->on_loss);
+
+	env.write = write;
+	env.force = bench->opts->force;
+	for (unsigned i = 0; !err && i < sources->count; i++) {
+		err = open_source(bench, sources, i, &env);
+		failed += !!sources->disk[i].why.err;
+	}
+	if (!err && failed == sources->count) {
+		*bench->call->diag = sources->disk[0].why;
+		err = -bench->call->diag->err;
+	}
+	return err;
+}
+
+static void close_sources(struct bench_sources *sources)
+{
+	for (unsigned i = 0; i < sources->count; i++)
+		bdev_close(sources->disk[i].bdev);
+}
+
+static void print_written(const char *path, void *arg)
+{
+	const struct call *call = arg;
+
+	call_note(call, "wrote %s", path);
+}
+
+static int rehearse(struct bench *bench, const struct matrix *matrix)
+{
+	struct out *out = bench->call->out;
+	const struct load_options *load = &matrix->opt.load;
+	unsigned loads = matrix->opt.rounds * matrix->cells * (matrix->disks + 1);
+	double seconds = loads * (load->runtime_ms + load->ramp_ms) / 1000.;
+
+	out_u64(out, "loads", NULL, loads);
+	out_real(out, "seconds", NULL, seconds, 1);
+	out_list(out, "disks");
+	for (unsigned i = 0; i < matrix->disks; i++) {
+		out_object(out, NULL);
+		out_text(out, "name", NULL, "%s", matrix->disk[i].name);
+		out_text(out, "uri", NULL, "%s", matrix->disk[i].uri);
+		out_end(out);
+	}
+	out_end(out);
+	for (unsigned i = 0; i < matrix->disks; i++)
+		out_line(out, "would %s %s",
+			bench->report.load.read_percent < 100 ? "overwrite" : "read",
+			matrix->disk[i].uri);
+	out_line(out, "%u loads, %.0f s", loads, seconds);
+	return EXIT_DONE;
+}
+
+static int report(
+	struct bench *bench, const struct matrix *matrix, const struct matrix_baseline *baseline)
+{
+	const struct bench_options *opts = bench->opts;
+	struct call *call = bench->call;
+	double loss = 0;
+	int err = 0;
+
+	out_bar("");
+	if (call->out->json)
+		matrix_report_json(call->out, matrix);
+	else
+		matrix_report_text(call->out, matrix);
+	if (baseline)
+		loss = matrix_report_baseline(call->out, matrix, baseline);
+	if (opts->csv)
+		err = matrix_report_csv(opts->csv, matrix, call->diag);
+	if (!err && opts->svg)
+		err = matrix_report_svg(opts->svg, matrix, print_written, call, call->diag);
+	if (!err && bench->task.timed_out)
+		err = task_timed_out(call);
+	if (err)
+		return err;
+	if (opts->fail_slower && loss >= opts->fail_slower) {
+		call_warn(call, "slower than in %s by up to %.3g %%", opts->baseline, loss);
+		return EXIT_PARTLY;
+	}
+	return matrix->stopped || matrix_failed(matrix) ? EXIT_PARTLY : EXIT_DONE;
+}
+
+static int measure(struct bench *bench, struct bench_sources *sources)
+{
+	const struct matrix_options opt = { .bs = bench->bs,
+		.depth = bench->depth,
+		.reads = bench->reads,
+		.rw = bench->opts->rw,
+		.rounds = bench->opts->rounds ? bench->opts->rounds : ROUNDS,
+		.load = bench->report.load,
+		.progress = show_progress,
+		.arg = bench };
+	struct matrix_baseline *baseline = NULL;
+	struct matrix *matrix = NULL;
+	int rc = 0;
+
+	if (bench->opts->baseline)
+		rc = matrix_baseline_read(
+			&baseline, bench->opts->baseline, &opt, bench->call->diag);
+	if (!rc)
+		rc = matrix_new(&matrix, &opt, sources->disk, sources->count, bench->call->diag);
+	if (!rc && bench->opts->common.dry_run) {
+		rc = rehearse(bench, matrix);
+	} else if (!rc) {
+		bench->task.running = true;
+		matrix_run(matrix, bench->task.loop);
+		rc = report(bench, matrix, baseline);
+	}
+	matrix_free(matrix);
+	matrix_baseline_free(baseline);
+	return rc;
+}
+
+/* A disk in memory is filled first, as reading a hole costs less than reading data. */
+static int fill(struct bench *bench, const struct bench_sources *sources)
+{
+	struct load_options load = bench->report.load;
+	struct load_result *result = calloc(1, sizeof(*result));
+	int err = result ? 0 : diag_sys(bench->call->diag, ENOMEM, "figures");
+
+	load.read_percent = 0;
+	load.random = false;
+	load.bs = 64 << 10;
+	load.depth = 8;
+	load.jobs = 1;
+	load.runtime_ms = load.ramp_ms = 0;
+	load.progress = NULL;
+	for (unsigned i = 0; !err && i < sources->count; i++) {
+		const struct matrix_disk *disk = &sources->disk[i];
+
+		/* once per server */
+		if (!disk->bdev || (i && disk->server == sources->disk[i - 1].server))
+			continue;
+		load.bytes = disk->bdev->lim.size;
+		err = load_disk(bench->task.loop, disk->bdev, &load, result, bench->call->diag);
+	}
+	free(result);
+	return err;
+}
+
+static int measure_all(struct bench *bench, struct bench_sources *sources)
+{
+	const char *disk = bench->call->operands ? bench->call->operand[0] : MEMORY;
+	bool memory = bdev_uri_in_memory(disk);
+	struct bench_servers *servers;
+	int rc;
+
+	bench->task.running = true; /* the servers have to be ended */
+	rc = bench_servers_start(bench, disk, &servers);
+
+	if (!rc)
+		rc = bench_servers_sources(servers, sources, bench->call->diag);
+	if (!rc)
+		rc = open_sources(bench, sources, memory || bench_writes(bench));
+	if (!rc && memory && !bench->opts->common.dry_run)
+		rc = fill(bench, sources);
+	if (!rc)
+		rc = measure(bench, sources);
+	close_sources(sources);
+	bench_servers_stop(bench, servers);
+	return rc;
+}
+
+static int measure_given(struct bench *bench, struct bench_sources *sources)
+{
+	int rc;
+
+	for (unsigned i = 0; i < bench->call->operands; i++)
+		sources->uri[sources->count++] = bench->call->operand[i];
+	rc = open_sources(bench, sources, bench_writes(bench));
+	if (!rc)
+		rc = measure(bench, sources);
+	close_sources(sources);
+	return rc;
+}
+
+int bench_matrix(struct bench *bench)
+{
+	struct bench_sources *sources = calloc(1, sizeof(*sources));
+	int rc = sources ? check_words(bench) : diag_sys(bench->call->diag, ENOMEM, "disks");
+
+	if (!rc)
+		rc = check_file(bench, bench->opts->csv);
+	if (!rc)
+		rc = check_file(bench, bench->opts->svg);
+	if (!rc)
+		rc = bench->opts->all ? measure_all(bench, sources) : measure_given(bench, sources);
+	free(sources);
+	if (rc == -EINTR && bench->task.timed_out)
+		return task_timed_out(bench->call);
+	if (rc == -EINTR) {
+		bench->call->signo = bench->task.signo;
+		return EXIT_PARTLY;
+	}
+	return rc;
+}

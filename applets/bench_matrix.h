@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The disks of bench --matrix. */
+#pragma once
+#include "bench.h"
+
+struct bench_sources {
+	struct matrix_disk disk[MATRIX_DISKS];
+	char *uri[MATRIX_DISKS]; /* to open; NULL: a socket */
+	char name[MATRIX_DISKS][48];
+	unsigned count;
+	struct addr socket;
+};
+
+bool bench_writes(const struct bench *);
+
+/* Serve one disk by every protocol. On failure *servers is to be stopped as well. */
+struct bench_servers;
+int bench_servers_start(struct bench *, const char *disk, struct bench_servers **);
+/* Add the URIs of the servers, which live as long as they do, and the socket. */
+int bench_servers_sources(const struct bench_servers *, struct bench_sources *, struct diag *);
+void bench_servers_stop(struct bench *, struct bench_servers *);

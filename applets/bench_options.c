@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Read the options of bench and refuse combinations that mean nothing. */
+#include "bench.h"
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RUNTIME_MS 5000
+#define DRAIN_MS   5000 /* for the last answers */
+#define DIAL_MS    5000
+
+/* of --matrix */
+#define MATRIX_RUNTIME_MS 500
+#define MATRIX_RAMP_MS    100
+#define MATRIX_DEPTHS     "1,32"
+
+int bench_usage(struct bench *bench, const char *fmt, const char *word)
+{
+	diag_set(bench->call->diag, DIAG_USAGE, EINVAL, fmt, word);
+	return -EINVAL;
+}
+
+/* file:PATH measures any file. */
+static int refuse_job(struct bench *bench, const char *path)
+{
+	if (!load_is_fio_job(path))
+		return 0;
+	bench_usage(bench, "job files of fio are not supported%s", "");
+	diag_ctx(bench->call->diag, "%s", path);
+	diag_hint(bench->call->diag,
+		"use its keys as options: rdmastor bench --rw=randread --bs=4k --filename=DISK");
+	return -EINVAL;
+}
+
+/* Options of fio's command lines. */
+static int read_fio(struct bench *bench)
+{
+	const struct bench_options *opts = bench->opts;
+	const struct {
+		const char *name;
+		bool on;
+	} ignored[] = { { "ioengine", opts->ioengine }, { "direct", opts->direct.on },
+		{ "thread", opts->thread.on }, { "group_reporting", opts->group_reporting.on } };
+	struct call *call = bench->call;
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		if (ignored[i].on && call->loop.verbose)
+			call_warn(call, "--%s: ignored", ignored[i].name);
+	if (opts->direct.has_number && !opts->direct.number)
+		call_warn(call, "--direct 0: ignored: the page cache is bypassed where possible");
+	if (!opts->filename)
+		return call->operands ? refuse_job(bench, call->operand[0]) : 0;
+	if (call->operands)
+		return bench_usage(
+			bench, "--filename %s: the disk is an operand already", opts->filename);
+	bench->filename = (char *)opts->filename;
+	call->operand = &bench->filename;
+	call->operands = 1;
+	return 0;
+}
+
+static int check_words(struct bench *bench)
+{
+	const struct bench_options *opts = bench->opts;
+	bool raw = opts->rdma || opts->tcp || opts->listen;
+	const char *row = opts->op ? "op" : opts->test ? "test" : opts->iters ? "iters" : NULL;
+	const char *matrix = opts->baseline ? "baseline"
+			     : opts->csv    ? "csv"
+			     : opts->svg    ? "svg"
+			     : opts->rounds ? "rounds"
+			     : opts->all    ? "all"
+					    : NULL;
+
+	if (matrix && !opts->matrix)
+		return bench_usage(bench, "--%s requires --matrix", matrix);
+	if (opts->fail_slower && !opts->baseline)
+		return bench_usage(bench, "--fail-slower requires --baseline%s", "");
+	if (!opts->listen && opts->rdma && opts->tcp)
+		return bench_usage(bench, "--rdma and --tcp can't be combined%s", "");
+	if (!opts->listen && !opts->all && !bench->call->operands)
+		return bench_usage(bench, "no %s given", raw ? "HOST" : "URI");
+	if (!opts->matrix && bench->call->operands > 1) {
+		bench_usage(bench, "unexpected operand '%s'", bench->call->operand[1]);
+		diag_hint(bench->call->diag, "to compare disks use --matrix");
+		return -EINVAL;
+	}
+	if (row && (!opts->rdma || opts->listen))
+		return bench_usage(bench, "--%s requires --rdma", row);
+	if (opts->ping && (opts->tcp || !raw))
+		return bench_usage(bench, "--ping requires --rdma or --listen%s", "");
+	if (opts->ping && (opts->op || opts->test))
+		return bench_usage(bench, "--ping and --%s can't be combined", row);
+	if (raw && (opts->verify || opts->size || opts->offset ||
+			   bench->report.load.read_percent < 100))
+		return bench_usage(bench, "--%s requires a disk",
+			opts->verify   ? "verify"
+			: opts->size   ? "size"
+			: opts->offset ? "offset"
+				       : "rw");
+	if (bench->fio && (opts->rdma || opts->listen))
+		return bench_usage(
+			bench, "--output json+: fio has no such results; use --json%s", "");
+	return 0;
+}
+
+static int read_list(struct bench *bench, struct matrix_list *list, const char *text,
+	const char *option, uint32_t least, uint32_t most)
+{
+	int err = matrix_list_read(
+		list, text, option, list == &bench->bs, least, most, bench->call->diag);
+
+	if (!err && list->count > 1 && !bench->opts->matrix) {
+		diag_set(bench->call->diag, DIAG_USAGE, EINVAL, "%s %s: a list requires --matrix",
+			option, text);
+		err = -EINVAL;
+	}
+	return err;
+}
+
+static int read_lists(struct bench *bench)
+{
+	const struct bench_options *opts = bench->opts;
+	const char *mix = opts->rw + (strncmp(opts->rw, "rand", 4) ? 0 : 4);
+	const char *reads = !strcmp(mix, "read")    ? "100"
+			    : !strcmp(mix, "write") ? "0"
+			    : opts->rwmixread       ? opts->rwmixread
+						    : "50";
+	int err = 0;
+
+	if (!opts->rdma && !opts->listen)
+		err = read_list(
+			bench, &bench->bs, opts->bs ? opts->bs : "4K", "--bs", 1, UINT32_MAX);
+	if (!err)
+		err = read_list(bench, &bench->depth,
+			opts->iodepth  ? opts->iodepth
+			: opts->matrix ? MATRIX_DEPTHS
+				       : "1",
+			"--iodepth", 1, LOAD_DEPTH_MAX);
+	return err ? err : read_list(bench, &bench->reads, reads, "--rwmixread", 0, 100);
+}
+
+static uint32_t runtime_ms(const struct bench_options *opts)
+{
+	if (opts->runtime_ms)
+		return opts->runtime_ms;
+	return opts->matrix ? MATRIX_RUNTIME_MS : opts->size ? 0 : RUNTIME_MS;
+}
+
+static int read_load(struct bench *bench)
+{
+	const struct bench_options *opts = bench->opts;
+	const char *output = opts->common.output;
+	bool dial = opts->common.timeout_ms || opts->common.no_timeout;
+	int err = read_lists(bench);
+
+	if (err)
+		return err;
+	if (opts->listen && opts->numjobs > BENCH_LISTENERS)
+		return diag_set(bench->call->diag, DIAG_USAGE, ERANGE, "--numjobs: must be 1 to %d",
+			BENCH_LISTENERS);
+	if (opts->time_based && !opts->runtime_ms)
+		return bench_usage(bench, "--time-based requires --runtime%s", "");
+	bench->fio = opts->fio_json || (output && !strcmp(output, "json+"));
+	if (bench->fio)
+		bench->call->out->schema = "bench.fio";
+	else if (opts->matrix)
+		bench->call->out->schema = "bench.matrix";
+	bench->bar = isatty(STDERR_FILENO) && !opts->common.quiet;
+	bench->report.name = opts->name;
+	bench->report.rw = opts->rw;
+	bench->report.verbose = bench->call->loop.verbose;
+	bench->report.load = (struct load_options){
+		.read_percent = (uint8_t)bench->reads.value[0],
+		.random = !strncmp(opts->rw, "rand", 4),
+		.verify = opts->verify,
+		.bs = bench->bs.value[0],
+		.depth = bench->depth.value[0],
+		.jobs = opts->numjobs,
+		.offset = opts->offset,
+		.size = opts->size,
+		.bytes = opts->time_based || opts->matrix ? 0 : opts->size,
+		.runtime_ms = runtime_ms(opts),
+		.ramp_ms = opts->ramp_ms != BENCH_AUTO ? opts->ramp_ms
+			   : opts->matrix              ? MATRIX_RAMP_MS
+						       : 0,
+		.drain_ms = DRAIN_MS,
+		.timeout_ms = dial ? opts->common.timeout_ms : DIAL_MS,
+		.stop = &bench->task.stop,
+	};
+	return check_words(bench);
+}
+
+int bench_read_options(struct bench *bench)
+{
+	int err = read_fio(bench);
+
+	return err ? err : read_load(bench);
+}

@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# --matrix --all serves one disk by every protocol and compares them with a bare socket. Its servers end with it, whatever happens.
+. "$(dirname "$0")/lib.sh"
+requires jq
+all=("$RDMASTOR" bench --matrix --all --rounds 1 --runtime 10ms --ramp-time 0 --iodepth 1)
+protocols='["iscsi","iser","nbd","nbd+unix","nvme+rdma","nvme+tcp","socket","srp+cm"]'
+
+# no server is left, nor its socket: all that it started have the private folder as their own
+export TMPDIR=$TMP
+nothing_left() {
+	local pid
+	for pid in /proc/[0-9]*; do
+		[ "$(readlink "$pid/cwd")" != "$TMP" ] || [ "${pid#/proc/}" = $$ ] || [ "${pid#/proc/}" = "$BASHPID" ] ||
+			! tr '\0' ' ' <"$pid/cmdline" 2>/dev/null | grep -qE '(serve|export|bench) ' || return 1
+	done
+	[ -z "$(ls -d "$TMP"/rdmastor-* 2>/dev/null)" ]
+}
+
+"${all[@]}" --json >out 2>err || die "status $?: $(cat err)"
+valid out
+jq -e --argjson protocols "$protocols" '([.rows[] | select(.again | not) | .name] | sort) == $protocols
+	and all(.rows[]; .iops.median > 0 and .server_cpu_ns_per_request.median > 0 and .total.read.requests > 0)
+	and .disks[0].name == "nvme+tcp"' out >/dev/null || die "$(cat out)"
+nothing_left || die 'a server or its socket is left'
+
+# a file, which is written; the socket has reads only
+truncate -s 2M disk.img
+"${all[@]}" --rw randrw --rwmixread 0,100 --json disk.img >out 2>err || die "status $?: $(cat err)"
+valid out
+jq -e '([.rows[] | select(.name == "socket") | .read_percent] | unique) == [100]
+	and ([.rows[] | select(.read_percent == 0 and (.again | not))] | length) == 7' out >/dev/null || die "$(cat out)"
+
+# a disk that can't be served ends the command with the reason of the server
+error 1 not-found 'none.img' 'no.such' "${all[@]}" none.img
+nothing_left || die 'a server is left after a failure'
+error 2 usage '' '2 1 --all' "${all[@]}" disk.img disk.img
+error 2 usage '' '--all --matrix' "$RDMASTOR" bench --all
+
+# ^C, and a measurement that is killed
+set -m
+for signal in INT KILL; do
+	"$RDMASTOR" bench --matrix --all --rounds 99 >text 2>err &
+	job=$!
+	wait_until eval 'ls "$TMP"/rdmastor-*/nbd >/dev/null 2>&1'
+	kill -s $signal $job
+	wait $job
+	rc=$?
+	[ $signal = KILL ] || [ $rc = 3 ] || [ $rc = 130 ] || die "$signal: status $rc: $(cat err)"
+	[ $signal = KILL ] || nothing_left || die "$signal: a server or its socket is left"
+	[ $signal != KILL ] || rm -rf "$TMP"/rdmastor-*
+	wait_until nothing_left
+done

@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# --matrix measures several disks in interleaved rounds: rows with figures, ratios to the first disk and its own noise, as text,
+# JSON, CSV and pictures. A disk that can't be reached is a row with its reason; impossible combinations are refused before.
+. "$(dirname "$0")/lib.sh"
+requires jq xmllint
+m=("$RDMASTOR" bench --matrix --runtime 10ms --ramp-time 0)
+truncate -s 2M disk.img
+offer ram:4M --nbd "unix:$SOCK"
+
+# one document, a row per disk and cell and one for the first disk again
+"${m[@]}" --rounds 5 --bs 4K,8K --iodepth 1,2 --json disk.img "$URI" --csv out.csv --svg out.svg >out 2>err || die "status $?: $(cat err)"
+valid out
+jq -e '(.rows | length) == 2 * 2 * 3 and .range_bytes == 2097152 and ([.disks[].name] == ["file", "nbd+unix"])
+	and all(.rows[]; (.rounds | length) == 5 and .iops.low <= .iops.median and .iops.median <= .iops.high and .iops.median > 0
+		and .total.read.requests == .total.read.latency_ns.histogram[0].count + ([.total.read.latency_ns.histogram[1:][].count] | add // 0))
+	and ([.rows[] | select(.comparison)] | length) == 8 and all(.rows[] | select(.comparison); .comparison.with == "file")
+	and ([.rows[] | select(.again) | .name] | unique) == ["file again"]' out >/dev/null || die "$(cat out)"
+
+# the median is one of the five figures
+jq -e 'all(.rows[]; .iops.median as $m | any(.rounds[]; .iops == $m))' out >/dev/null || die "median: $(jq -c '.rows[0]' out)"
+
+# a line per load, and one heading for both runs
+"${m[@]}" --rounds 1 --bs 4K --iodepth 1 disk.img --csv out.csv >text 2>err || die "status $?: $(cat err)"
+same 'lines of the table' "$(wc -l <out.csv)" $((1 + 2 * 2 * 3 * 5 + 2))
+same headings "$(grep -c ^time, out.csv)" 1
+python3 -c 'import csv
+rows = list(csv.DictReader(open("out.csv", newline="")))
+assert all(None not in r and None not in r.values() for r in rows)
+assert {r["uri"] for r in rows if r["name"] == "nbd+unix"} == {"'"$URI"'"}
+assert all(float(r["iops"]) * int(r["bs"]) - float(r["bytes_per_second"]) < 4096 for r in rows)' || die "$(head -3 out.csv)"
+
+# a picture per block size
+for file in out-4K.svg out-8K.svg; do
+	xmllint --noout "$file" || die "$file is not XML"
+	for word in 'queue depth' IOPS nbd+unix '8 KiB\|4 KiB'; do grep -q "$word" "$file" || die "$file: no '$word'"; done
+done
+[ ! -e out.svg ] || die 'a picture too many'
+
+# text: each disk by name, with ratio and verdict; too few rounds for one
+has_line '^file +[0-9]' "$(<text)" || die "$(cat text)"
+has_line '^file again .*too few rounds' "$(<text)" || die "$(cat text)"
+
+# the second disk of a scheme, and a mix
+"${m[@]}" --rounds 1 --bs 4K --iodepth 1 --rw randrw --rwmixread 100,30,0 --json ram:1M ram:1M disk.img >out 2>err || die "status $?: $(cat err)"
+valid out
+jq -e '[.disks[].name] == ["ram", "ram 2", "file"] and ([.rows[].read_percent] | unique) == [0, 30, 100]
+	and all(.rows[] | select(.read_percent == 100); .total.write.requests == 0)
+	and all(.rows[] | select(.read_percent == 0); .total.read.requests == 0)' out >/dev/null || die "$(cat out)"
+
+# a disk that can't be opened
+"${m[@]}" --rounds 1 --iodepth 1 --json disk.img "nbd+unix:///?socket=$TMP/none" >out 2>err
+same 'status with a disk missing' $? 3
+valid out
+jq -e '(.rows | length) == 2 and .disks[1].error.code == "refused" or .disks[1].error.code == "not-found"' out >/dev/null || die "$(cat out)"
+grep -q none err || die "stderr: $(cat err)"
+"${m[@]}" --rounds 1 "nbd+unix:///?socket=$TMP/none" >out 2>err
+same 'status without a disk' $? 1
+
+# an earlier measurement: as fast, or ten times faster than now
+"${m[@]}" --rounds 5 --bs 4K --iodepth 1 --json disk.img ram:2M >base.json 2>err || die "status $?: $(cat err)"
+jq '.rows[].rounds[].iops *= 1000' base.json >faster.json
+jq '.rows |= map(select(.name == "ram")) | .rows[].rounds[].iops /= 1000' base.json >slower.json
+"${m[@]}" --rounds 5 --bs 4K --iodepth 1 --json disk.img ram:2M --baseline faster.json --fail-slower 50 >out 2>err
+same 'status of a slower disk' $? 3
+valid out
+jq -e '.baseline | .missing == 0 and (.rows | length) == 2 and all(.rows[]; .verdict == "slower" and .p < 0.05 and .iops_before > .iops)' out >/dev/null || die "$(jq -c .baseline out)"
+"${m[@]}" --rounds 5 --bs 4K --iodepth 1 --json disk.img ram:2M --baseline slower.json --fail-slower 1 >out 2>err || die "status $?: $(cat err)"
+valid out
+jq -e '.baseline | .missing == 1 and (.rows | length) == 1 and .rows[0].verdict == "faster"' out >/dev/null || die "$(jq -c .baseline out)"
+"${m[@]}" --rounds 1 --bs 4K --iodepth 1 disk.img --baseline base.json >text 2>err || die "status $?: $(cat err)"
+has_line '^file +4 KiB.*too few rounds' "$(<text)" || die "$(cat text)"
+echo '{"schema":"rdmastor.bench"' >broken.json
+for file in broken.json out.csv; do error 2 usage $file 'JSON' "${m[@]}" disk.img --baseline $file; done
+error 1 not-found none.json open "${m[@]}" disk.img --baseline none.json
+error 2 usage base.json '--rw randread' "${m[@]}" disk.img --rw read --baseline base.json
+error 2 usage base.json '--numjobs 1' "${m[@]}" disk.img --numjobs 2 --baseline base.json
+error 2 usage '' '--fail-slower --baseline' "${m[@]}" disk.img --fail-slower 5
+
+# ^C prints the rounds so far
+set -m
+"${m[@]}" --rounds 99 --runtime 200ms --iodepth 1 --json "$URI" --csv interrupted.csv >out 2>err &
+job=$!
+wait_running "$job" under_load "$SERVER"
+kill -s INT "$job"
+wait "$job"
+same 'status after ^C' $? 3
+valid out
+jq -e '.interrupted and all(.rows[]; (.rounds | length) < 99)' out >/dev/null || die "$(cat out)"
+
+# nothing is measured after a wrong command line
+u=("$RDMASTOR" bench --matrix)
+error 2 usage '' URI "${u[@]}"
+for other in --verify --rdma --tcp --listen --fio-json; do error 2 usage '' '--matrix' "${u[@]}" disk.img $other; done
+error 2 usage '' '--iodepth \b1\b twice' "${u[@]}" disk.img --iodepth 1,1
+error 2 usage '' '--rwmixread 0.to.100' "${u[@]}" disk.img --rw randrw --rwmixread 50,101
+error 2 usage '' '--rounds 1.to.99' "${u[@]}" disk.img --rounds 100
+error 2 usage disk.img '--bs 512' "${u[@]}" disk.img --bs 4K,1000
+error 2 usage '' '9 8 --svg' "${u[@]}" ram:1M{,,,,,,,,} --svg x.svg
+error 2 usage '' '17 16' "${u[@]}" ram:1M{,,,,,,,,,,,,,,,,}
+error 1 not-found none/x.svg create "${u[@]}" disk.img --svg none/x.svg
+error 1 not-found none/x.csv create "${u[@]}" disk.img --csv none/x.csv
+b=("$RDMASTOR" bench disk.img)
+for option in '--iodepth 1,8' '--bs 4K,8K'; do
+	# shellcheck disable=SC2086 # option and value
+	error 2 usage '' "${option% *} --matrix" "${b[@]}" $option
+done
+error 2 usage '' '--rwmixread --matrix' "${b[@]}" --rw randrw --rwmixread 1,2
+for option in rounds csv svg baseline; do error 2 usage '' "--$option --matrix" "${b[@]}" --$option 9; done
+error 2 usage '' 'disk.img --matrix' "${b[@]}" disk.img
+
+# --dry-run says how much would be measured
+"${u[@]}" disk.img "$URI" --bs 4K --dry-run --json >out 2>err || die "$(cat err)"
+valid out
+jq -e '.dry_run and .loads == 7 * 2 * 3 and (.disks | length) == 2' out >/dev/null || die "$(cat out)"
