@@ -49,6 +49,8 @@ static int check_words(struct bench *bench)
 		if (others[i].on)
 			return bench_usage(
 				bench, "--matrix and %s can't be combined", others[i].name);
+	if (opts->rate && bench->bs.count > 1)
+		return bench_usage(bench, "--rate requires a single --bs: use --rate-iops%s", "");
 	if (!disks && !opts->all)
 		return bench_usage(bench, "no %s given", "URI");
 	if (disks > most)

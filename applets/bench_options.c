@@ -75,6 +75,12 @@ static int check_words(struct bench *bench)
 		return bench_usage(bench, "--%s requires --matrix", matrix);
 	if (opts->fail_slower && !opts->baseline)
 		return bench_usage(bench, "--fail-slower requires --baseline%s", "");
+	if (opts->rate && opts->rate_iops)
+		return bench_usage(bench, "--rate and --rate-iops can't be combined%s", "");
+	if (opts->rate_process && !opts->rate && !opts->rate_iops)
+		return bench_usage(bench, "--rate-process requires --rate or --rate-iops%s", "");
+	if (bench->report.load.rate > 0 && opts->verify)
+		return bench_usage(bench, "--rate and --verify can't be combined%s", "");
 	if (!opts->listen && opts->rdma && opts->tcp)
 		return bench_usage(bench, "--rdma and --tcp can't be combined%s", "");
 	if (!opts->listen && !opts->all && !bench->call->operands)
@@ -90,13 +96,14 @@ static int check_words(struct bench *bench)
 		return bench_usage(bench, "--ping requires --rdma or --listen%s", "");
 	if (opts->ping && (opts->op || opts->test))
 		return bench_usage(bench, "--ping and --%s can't be combined", row);
-	if (raw && (opts->verify || opts->size || opts->offset ||
+	if (raw && (opts->verify || opts->size || opts->offset || opts->rate || opts->rate_iops ||
 			   bench->report.load.read_percent < 100))
 		return bench_usage(bench, "--%s requires a disk",
-			opts->verify   ? "verify"
-			: opts->size   ? "size"
-			: opts->offset ? "offset"
-				       : "rw");
+			opts->verify                    ? "verify"
+			: opts->size                    ? "size"
+			: opts->offset                  ? "offset"
+			: opts->rate || opts->rate_iops ? "rate"
+							: "rw");
 	if (bench->fio && (opts->rdma || opts->listen))
 		return bench_usage(
 			bench, "--output json+: fio has no such results; use --json%s", "");
@@ -175,6 +182,10 @@ static int read_load(struct bench *bench)
 		.verify = opts->verify,
 		.bs = bench->bs.value[0],
 		.depth = bench->depth.value[0],
+		.rate = opts->rate_iops ? (double)opts->rate_iops
+			: opts->rate    ? (double)opts->rate / bench->bs.value[0]
+					: 0,
+		.poisson = opts->rate_process && !strcmp(opts->rate_process, "poisson"),
 		.jobs = opts->numjobs,
 		.offset = opts->offset,
 		.size = opts->size,

@@ -28,6 +28,14 @@ static const struct opt bench_rows[] = {
 		OPT_MSEC_MAX },
 	{ "rwmixread", 0, OPT_TEXT, AT(rwmixread), "PERCENT[,...]",
 		"share of reads in rw and randrw, 0 to 100; with --matrix a list; default 50" },
+	{ "rate-iops", 0, OPT_SIZE, AT(rate_iops), "N",
+		"requests to start per second and job, whether earlier ones are answered or not; "
+		"default as soon as one is answered",
+		1, 10000000 },
+	{ "rate", 0, OPT_SIZE, AT(rate), "SIZE", "the same in bytes per second", 1, OPT_SIZE_MAX },
+	{ "rate-process", 0, OPT_TEXT, AT(rate_process), "constant|poisson",
+		"with a rate: equal times between starts, or those of independent clients; "
+		"default constant" },
 	{ "size", 0, OPT_SIZE, AT(size), "SIZE",
 		"part of the disk to use, and bytes per job; default all", 1, OPT_SIZE_MAX },
 	{ "offset", 0, OPT_SIZE, AT(offset), "SIZE", "start of this part; default 0", 0,
@@ -103,7 +111,6 @@ static const struct opt_foreign bench_foreign[] = {
 	{ "fio", "--runtime", "seconds or milliseconds: --runtime 60, --runtime 500ms" },
 	{ "fio", "--rw|--readwrite", "without ':' and a number" },
 	{ "fio", "--fsync", "not supported: bench doesn't flush" },
-	{ "fio", "--rate_iops|--rate", "not supported: limit the load with --iodepth" },
 	{ "fio", "--loops", "use --time-based --runtime SECONDS" },
 	{ "perftest", "-s", "use --bs SIZE" },
 	{ "perftest", "-a", "use --bs with a list: --bs 64,4K,64K,1M" },

@@ -22,6 +22,10 @@ struct load_options {
 	bool random; /* each pass visits every block once, in an order of its own per job */
 	bool verify; /* check the data of written blocks when they are read, and all at the end */
 	uint32_t bs, depth, jobs;     /* bytes per request; requests in flight per job; threads */
+	/* Requests to start per second and job, whether earlier ones are answered or not, as far as
+	 * `depth` allows; 0: whenever one is answered. Disks only, without verify. */
+	double rate;
+	bool poisson; /* with a rate: as many independent clients start them; else at equal times */
 	uint64_t offset, size;        /* the part of the disk to use, bytes; size 0: to its end */
 	uint64_t bytes;               /* limit per job; 0: none */
 	uint32_t runtime_ms, ramp_ms; /* 0: no limit; time before it that does not count */
@@ -49,7 +53,10 @@ struct load_samples { /* requests per second, each over half a second */
 };
 
 struct load_figures {
-	struct stats latency; /* ns from submit to done; of unanswered requests: age at the end */
+	/* ns from submission, with a rate from when it should have been, to the answer; of
+	 * unanswered requests: age at the end */
+	struct stats latency;
+	struct stats service; /* with a rate: ns from submission to the answer */
 	struct load_samples iops;
 	uint64_t requests, bytes; /* answered */
 };
@@ -69,6 +76,8 @@ struct load_result {
 	uint64_t verified;     /* bytes of it that were written, then read and checked at the end */
 	uint64_t mapped, data; /* bytes of it that IO_MAP described before the load; not holes */
 	uint32_t unanswered;   /* requests given up */
+	/* with a rate: requests that had to wait for another's answer, and that never started */
+	uint64_t delayed, unstarted;
 	bool stopped;
 };
 

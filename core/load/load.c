@@ -304,11 +304,14 @@ static void add_up(struct load *load)
 
 		for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
 			stats_merge(&result->kind[kind].latency, &job->latency[kind]);
+			stats_merge(&result->kind[kind].service, &job->service[kind]);
 			result->kind[kind].requests += atomic_load(&job->ios[kind]);
 			result->kind[kind].bytes += job->bytes[kind];
 		}
 		result->verified += job->verified;
 		result->unanswered += job->unanswered;
+		result->delayed += job->delayed;
+		result->unstarted += job->unstarted;
 		if (job->busy > result->busiest)
 			result->busiest = job->busy;
 		if (job->last_ns > last)

@@ -4,22 +4,28 @@
  * written. */
 #include "load_job.h"
 #include "load_order.h"
+#include "load_pace.h"
 #include "load_verify.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #define MAP_MS        500          /* limit for finding out which parts of the disk hold data */
+#define PACE_MAX_NS   (100 * MSEC) /* how long a job without a request in flight sleeps at most */
 #define VERIFY_BLOCKS (1ull << 32) /* verify needs two bytes per block */
 
 struct slot {
 	struct io io;
 	struct buf buf;
 	struct disk_job *job;
-	struct slot *idle; /* next free slot of dj->idle */
-	uint64_t at_ns, block;
+	struct slot *idle;     /* next free slot of dj->idle */
+	uint64_t at_ns, block; /* at_ns: of submission, with a rate as scheduled */
+	uint64_t submit_ns;
 	uint16_t generation; /* of a write */
 	bool busy;
 };
@@ -38,8 +44,10 @@ struct disk_job {
 	uint64_t remaining;      /* requests still to submit */
 	uint64_t dice, wrong; /* dice: random state; wrong: offset of the first wrong byte so far */
 	uint32_t inflight;
-	bool mapped, checking;
-	struct io map; /* the search for holes */
+	bool mapped, checking, alarmed;
+	struct load_pace pace; /* with a rate */
+	struct loop_fd alarm;  /* of the next start; a timer of the loop is up to 1 ms late */
+	struct io map;         /* the search for holes */
 	struct buf map_buf;
 	volatile int map_done;
 };
@@ -100,23 +108,27 @@ static enum load_kind next_kind(struct disk_job *dj)
 	return (uint8_t)((roll(dj) >> 32) % 100) < reads ? LOAD_READ : LOAD_WRITE;
 }
 
-static void start_io(
-	struct disk_job *dj, struct slot *slot, enum load_kind kind, uint64_t block, uint64_t now)
+/* at: since when the request counts, if not from now on. */
+static void start_io(struct disk_job *dj, struct slot *slot, enum load_kind kind, uint64_t block,
+	uint64_t at, uint64_t now)
 {
 	slot->block = block;
 	slot->busy = true;
-	slot->at_ns = now;
+	slot->at_ns = at;
+	slot->submit_ns = now;
 	slot->io.kind = kind == LOAD_READ ? IO_READ : IO_WRITE;
 	slot->io.off = dj->offset + block * options_of(dj)->bs;
 	dj->inflight++;
 	bdev_submit(dj->lane, &slot->io);
 }
 
-static void submit(struct disk_job *dj, struct slot *slot, uint64_t now)
+static void submit(struct disk_job *dj, uint64_t at, uint64_t now)
 {
+	struct slot *slot = dj->idle;
 	enum load_kind kind = next_kind(dj);
 	uint64_t block = dj->next;
 
+	dj->idle = slot->idle;
 	dj->remaining--;
 	dj->turn = dj->turn + 1 < dj->blocks ? dj->turn + 1 : 0;
 	choose_block(dj);
@@ -124,9 +136,50 @@ static void submit(struct disk_job *dj, struct slot *slot, uint64_t now)
 		slot->generation = load_verify_next(&dj->verify, block);
 		dj->verify.generation[block] = 0; /* until the write is done */
 		load_verify_fill(&dj->verify, block, slot->generation, slot->buf.p);
-		now = loop_clock();
+		at = now = loop_clock();
 	}
-	start_io(dj, slot, kind, block, now);
+	start_io(dj, slot, kind, block, at, now);
+}
+
+static bool has_rate(const struct disk_job *dj)
+{
+	return options_of(dj)->rate > 0;
+}
+
+/* at: loop_clock() time; 0: never. */
+static void set_alarm(struct disk_job *dj, uint64_t at)
+{
+	const struct itimerspec when = { .it_value = { .tv_sec = (time_t)(at / SEC),
+						 .tv_nsec = (long)(at % SEC) } };
+
+	timerfd_settime(dj->alarm.fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void wait_for_start(struct disk_job *dj, uint64_t now)
+{
+	uint64_t at = now + PACE_MAX_NS;
+
+	if (load_period_ended(&dj->job, now))
+		return;
+	if (at > dj->job.load->until)
+		at = dj->job.load->until;
+	if (dj->idle && dj->remaining && at > dj->pace.next_ns)
+		at = dj->pace.next_ns;
+	set_alarm(dj, at);
+}
+
+/* Submit what is due. full: until now all requests were in flight, so that what was due is late. */
+static void submit_due(struct disk_job *dj, uint64_t now, bool full)
+{
+	while (dj->idle && dj->remaining && !load_period_ended(&dj->job, now) &&
+		dj->pace.next_ns <= now) {
+		uint64_t due = dj->pace.next_ns;
+
+		dj->job.delayed += full && due < now && due >= dj->job.load->from;
+		load_pace_step(&dj->pace, dj->pace.poisson ? roll(dj) : 0);
+		submit(dj, due, now);
+	}
+	wait_for_start(dj, now);
 }
 
 /* With verify, wait for the request in flight on a block: the result of two concurrent writes, or
@@ -134,23 +187,22 @@ static void submit(struct disk_job *dj, struct slot *slot, uint64_t now)
 static void submit_idle(struct disk_job *dj, uint64_t now)
 {
 	while (dj->idle && dj->remaining && !load_period_ended(&dj->job, now) &&
-		!(options_of(dj)->verify && in_flight(dj, dj->next))) {
-		struct slot *slot = dj->idle;
-
-		dj->idle = slot->idle;
-		submit(dj, slot, now);
-	}
+		!(options_of(dj)->verify && in_flight(dj, dj->next)))
+		submit(dj, now, now);
 }
 
 /* Find the next written block from dj->next on; false if there is none. */
 static bool check_next(struct disk_job *dj, struct slot *slot)
 {
+	uint64_t now;
+
 	while (dj->next < dj->blocks && !dj->verify.generation[dj->next])
 		dj->next++;
 	if (dj->next == dj->blocks || dj->offset + dj->next * options_of(dj)->bs > dj->wrong ||
 		load_aborted(&dj->job))
 		return false;
-	start_io(dj, slot, LOAD_READ, dj->next++, loop_clock());
+	now = loop_clock();
+	start_io(dj, slot, LOAD_READ, dj->next++, now, now);
 	return true;
 }
 
@@ -235,16 +287,44 @@ static void answered(struct disk_job *dj, struct slot *slot, uint64_t now)
 {
 	if (!dj->checking)
 		load_count(&dj->job, kind_of(slot), slot->io.len, now - slot->at_ns, now);
+	if (has_rate(dj) && now >= dj->job.load->from)
+		stats_add(&dj->job.service[kind_of(slot)], now - slot->submit_ns);
 	if (slot->io.kind == IO_READ)
 		check(dj, slot);
 	else if (dj->verify.generation)
 		dj->verify.generation[slot->block] = slot->generation;
 }
 
+/* Whether a job with a rate, and no request in flight, waits for its next start. */
+static bool will_start(const struct disk_job *dj)
+{
+	return has_rate(dj) && dj->remaining && !load_period_ended(&dj->job, loop_clock());
+}
+
 static void finish_if_idle(struct disk_job *dj)
 {
-	if (!dj->inflight && !begin_check(dj))
-		load_job_finished(&dj->job);
+	if (dj->inflight || will_start(dj) || begin_check(dj))
+		return;
+	if (has_rate(dj)) {
+		uint64_t now = loop_clock(), until = dj->job.load->until;
+
+		set_alarm(dj, 0);
+		if (dj->remaining)
+			dj->job.unstarted = load_pace_skip(&dj->pace, now < until ? now : until);
+	}
+	load_job_finished(&dj->job);
+}
+
+static void start_due(struct loop_fd *alarm, uint32_t events)
+{
+	struct disk_job *dj = container_of(alarm, struct disk_job, alarm);
+	uint64_t expired;
+
+	(void)events;
+	if (read(alarm->fd, &expired, sizeof(expired)) < 0)
+		return;
+	submit_due(dj, loop_clock(), false);
+	finish_if_idle(dj);
 }
 
 static void done(struct io *io)
@@ -255,7 +335,7 @@ static void done(struct io *io)
 
 	/* The clock is read once per turn, so times count from the start of one turn to the start
 	 * of another. A disk in memory answers within the same turn. */
-	if (now <= slot->at_ns)
+	if (now <= slot->submit_ns)
 		now = loop_clock();
 	dj->inflight--;
 	slot->busy = false;
@@ -266,9 +346,14 @@ static void done(struct io *io)
 	if (dj->checking) {
 		check_next(dj, slot);
 	} else {
+		bool full = !dj->idle;
+
 		slot->idle = dj->idle;
 		dj->idle = slot;
-		submit_idle(dj, now);
+		if (has_rate(dj))
+			submit_due(dj, now, full);
+		else
+			submit_idle(dj, now);
 	}
 	finish_if_idle(dj);
 }
@@ -345,6 +430,17 @@ static int open_slots(struct disk_job *dj, struct diag *diag)
 	return 0;
 }
 
+static int open_alarm(struct disk_job *dj, struct diag *diag)
+{
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+	if (fd < 0)
+		return diag_sys(diag, errno, "timerfd_create");
+	dj->alarm = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = start_due };
+	dj->alarmed = true;
+	return loop_fd_add(dj->job.loop, &dj->alarm, diag);
+}
+
 static int disk_open(struct load_job *job, struct diag *diag)
 {
 	struct disk_job *dj = disk_job_of(job);
@@ -379,6 +475,8 @@ static int disk_open(struct load_job *job, struct diag *diag)
 	choose_block(dj);
 	fill_pool(dj);
 	err = open_slots(dj, diag);
+	if (!err && has_rate(dj))
+		err = open_alarm(dj, diag);
 	if (!err && !job->index)
 		map_range(dj, part);
 	return err;
@@ -387,8 +485,15 @@ static int disk_open(struct load_job *job, struct diag *diag)
 static void disk_start(struct load_job *job)
 {
 	struct disk_job *dj = disk_job_of(job);
+	const struct load_options *opt = options_of(dj);
 
-	submit_idle(dj, loop_clock());
+	if (has_rate(dj)) {
+		load_pace_init(
+			&dj->pace, opt->rate, opt->poisson, job->load->from - opt->ramp_ms * MSEC);
+		submit_due(dj, loop_clock(), false);
+	} else {
+		submit_idle(dj, loop_clock());
+	}
 	finish_if_idle(dj);
 }
 
@@ -411,6 +516,10 @@ static void disk_close(struct load_job *job)
 		pool_free(dj->pool);
 	if (dj->lane)
 		lane_close(dj->lane);
+	if (dj->alarmed) {
+		loop_fd_del(job->loop, &dj->alarm);
+		close(dj->alarm.fd);
+	}
 	free(dj->slot);
 	free(dj->lowers);
 	load_verify_fini(&dj->verify);

@@ -244,6 +244,7 @@ static void add_share(double *mean, double share, unsigned loads)
 static void add_figures(struct load_figures *into, const struct load_figures *from)
 {
 	stats_merge(&into->latency, &from->latency);
+	stats_merge(&into->service, &from->service);
 	into->requests += from->requests;
 	into->bytes += from->bytes;
 }
@@ -260,6 +261,8 @@ static void add_result(struct matrix_row *row, const struct load_result *from)
 	sum->seconds += from->seconds;
 	sum->user += from->user;
 	sum->system += from->system;
+	sum->delayed += from->delayed;
+	sum->unstarted += from->unstarted;
 	sum->switches += from->switches;
 	sum->major_faults += from->major_faults;
 	sum->minor_faults += from->minor_faults;

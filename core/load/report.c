@@ -106,16 +106,22 @@ void load_report_check(struct load_report *report)
 	if (report->load.verify)
 		warn(report, "verify",
 			"the results include the time to make and compare data (--verify)");
+	if (result->delayed || result->unstarted)
+		warn(report, "delayed",
+			"%" PRIu64 " requests started late and %" PRIu64
+			" never, as all %u were in flight: the rate is too high or --iodepth too "
+			"low",
+			result->delayed, result->unstarted, report->load.depth);
 	if (report->disk && report->load.depth > report->disk->lim.depth)
 		warn(report, "iodepth", "--iodepth %u: the disk has at most %u in flight per queue",
 			report->load.depth, report->disk->lim.depth);
 }
 
-static void print_latency(struct out *out, const struct stats *latency)
+static void print_latency(struct out *out, const char *label, const struct stats *latency)
 {
 	char line[240] = "", a[24], b[24], c[24], d[24];
 
-	out_line(out, "         mean %s, stddev %s, min %s, max %s",
+	out_line(out, "         %smean %s, stddev %s, min %s, max %s", label,
 		figure_text(stats_mean(latency), FIGURE_NS, a),
 		figure_text(stats_deviation(latency), FIGURE_NS, b),
 		figure_text((double)latency->min, FIGURE_NS, c),
@@ -184,11 +190,15 @@ static void print_cpu(struct out *out, const struct load_report *report)
 void load_report_text(struct out *out, const struct load_report *report)
 {
 	const struct load_result *result = &report->result;
-	char bs[16], rate[24], verified[16];
+	char bs[16], rate[24], verified[16], starts[64] = "";
 
 	out_line(out, "%s", report->target);
-	out_line(out, "%s, %s, iodepth %u, numjobs %u, %.2f s", report->rw,
-		out_human(report->load.bs, bs), report->load.depth, report->load.jobs,
+	if (report->load.rate > 0)
+		snprintf(starts, sizeof(starts), ", %s starts/s (%s)",
+			figure_text(report->load.rate, FIGURE_COUNT, rate),
+			report->load.poisson ? "poisson" : "constant");
+	out_line(out, "%s, %s, iodepth %u, numjobs %u%s, %.2f s", report->rw,
+		out_human(report->load.bs, bs), report->load.depth, report->load.jobs, starts,
 		result->seconds);
 	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
 		const struct load_figures *figures = &result->kind[kind];
@@ -199,7 +209,10 @@ void load_report_text(struct out *out, const struct load_report *report)
 			per_second((double)figures->requests, result),
 			figure_text(per_second((double)figures->bytes, result), FIGURE_RATE, rate),
 			figures->requests, figures->requests == 1 ? "" : "s");
-		print_latency(out, &figures->latency);
+		print_latency(out, report->load.rate > 0 ? "from the scheduled start: " : "",
+			&figures->latency);
+		if (figures->service.total)
+			print_latency(out, "from the submission: ", &figures->service);
 	}
 	if (result->unanswered)
 		out_line(out,
@@ -219,16 +232,9 @@ void load_report_text(struct out *out, const struct load_report *report)
 		}
 }
 
-static void json_kind(
-	struct out *out, const struct load_figures *figures, const struct load_result *result)
+static void json_latency(struct out *out, const char *key, const struct stats *latency)
 {
-	const struct stats *latency = &figures->latency;
-
-	out_u64(out, "requests", NULL, figures->requests);
-	out_u64(out, "io_bytes", NULL, figures->bytes);
-	out_real(out, "iops", NULL, per_second((double)figures->requests, result), 3);
-	out_real(out, "bytes_per_second", NULL, per_second((double)figures->bytes, result), 0);
-	out_object(out, "latency_ns");
+	out_object(out, key);
 	out_u64(out, "min", NULL, latency->min);
 	out_u64(out, "max", NULL, latency->max);
 	out_real(out, "mean", NULL, stats_mean(latency), 3);
@@ -248,6 +254,18 @@ static void json_kind(
 		}
 	out_end(out);
 	out_end(out);
+}
+
+static void json_kind(
+	struct out *out, const struct load_figures *figures, const struct load_result *result)
+{
+	out_u64(out, "requests", NULL, figures->requests);
+	out_u64(out, "io_bytes", NULL, figures->bytes);
+	out_real(out, "iops", NULL, per_second((double)figures->requests, result), 3);
+	out_real(out, "bytes_per_second", NULL, per_second((double)figures->bytes, result), 0);
+	json_latency(out, "latency_ns", &figures->latency);
+	if (figures->service.total)
+		json_latency(out, "service_ns", &figures->service);
 }
 
 static void json_cpu(struct out *out, const struct load_result *result)
@@ -298,6 +316,12 @@ void load_report_json(struct out *out, const struct load_report *report)
 	}
 	if (report->load.verify)
 		out_u64(out, "verified_bytes", NULL, result->verified);
+	if (report->load.rate > 0) {
+		out_real(out, "rate", NULL, report->load.rate, 3);
+		out_text(out, "rate_process", NULL, report->load.poisson ? "poisson" : "constant");
+		out_u64(out, "delayed", NULL, result->delayed);
+		out_u64(out, "unstarted", NULL, result->unstarted);
+	}
 	out_u64(out, "unanswered", NULL, result->unanswered);
 	out_list(out, "warnings");
 	for (unsigned i = 0; i < report->warnings; i++) {

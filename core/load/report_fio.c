@@ -81,7 +81,8 @@ static void put_kind(struct out *out, const char *key, const struct load_figures
 	out_u64(out, "short_ios", NULL, 0);
 	out_u64(out, "drop_ios", NULL, 0);
 	put_stats(out, "slat_ns", &nothing.latency, false);
-	put_stats(out, "clat_ns", &figures->latency, true);
+	put_stats(out, "clat_ns", figures->service.total ? &figures->service : &figures->latency,
+		true);
 	put_stats(out, "lat_ns", &figures->latency, false);
 	put_samples(out, figures, report->load.bs,
 		(double)(result->kind[LOAD_READ].bytes + result->kind[LOAD_WRITE].bytes));

@@ -8,7 +8,6 @@ while read -r option tool hint; do
 	error 2 usage '' "${option%%=*} $tool $hint" "$RDMASTOR" bench "$option" ram:1M
 done <<'END'
 --fsync=1 fio not.supported
---rate_iops=100 fio --iodepth
 --bssplit=4k/50 fio --bs\b
 --verify=crc32c fio crc32c
 --output=out.json fio >FILE

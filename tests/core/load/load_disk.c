@@ -471,3 +471,53 @@ Test(load_disk, a_wrong_option_is_named, .init = begin, .fini = end)
 	disk->bdev.lim.ro = true;
 	refused(EROFS, DIAG_PERMISSION, "read-only");
 }
+
+/* A disk that takes 10 ms for each request, of which 100 start in a second: the tenth has waited
+ * for nine others. Without the schedule each would have the 10 ms of its own answer. */
+Test(load_disk, latency_counts_from_the_scheduled_start, .init = begin, .fini = end)
+{
+	enum { REQUESTS = 40, PACE_MS = 10 };
+
+	disk->pace_ns = PACE_MS * MSEC;
+	opt.bytes = REQUESTS * 4096;
+	opt.depth = 1;
+	opt.rate = 1000;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	const struct load_figures *read = &result->kind[LOAD_READ];
+
+	cr_assert_eq(read->requests, REQUESTS);
+	cr_assert_eq(read->latency.total, REQUESTS);
+	cr_assert_eq(read->service.total, REQUESTS);
+	cr_assert_geq(read->latency.max, (REQUESTS * PACE_MS - REQUESTS) * MSEC);
+	cr_assert_geq(read->latency.sum, REQUESTS * (REQUESTS - 1) / 2 * (PACE_MS - 1) * MSEC);
+	cr_assert_geq(read->service.min, PACE_MS * MSEC);
+	cr_assert_lt(read->service.sum, read->latency.sum);
+	cr_assert_eq(result->delayed, REQUESTS - 1);
+	cr_assert_eq(result->unstarted, 0);
+}
+
+Test(load_disk, every_scheduled_start_is_counted, .init = begin, .fini = end)
+{
+	opt.bytes = 0;
+	opt.runtime_ms = 200;
+	opt.rate = 500;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(ios(LOAD_READ) + result->unstarted, 100);
+
+	disk->pace_ns = 50 * MSEC;
+	opt.depth = 1;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(ios(LOAD_READ) + result->unstarted, 100);
+	cr_assert_geq(result->unstarted, 95);
+}
+
+Test(load_disk, rate_can_be_stopped_between_starts, .init = begin, .fini = end)
+{
+	int stop = 1;
+
+	opt.bytes = 0;
+	opt.rate = 0.001;
+	opt.stop = &stop;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert(result->stopped);
+}
