@@ -472,8 +472,8 @@ Test(load_disk, a_wrong_option_is_named, .init = begin, .fini = end)
 	refused(EROFS, DIAG_PERMISSION, "read-only");
 }
 
-/* A disk that takes 10 ms for each request, of which 100 start in a second: the tenth has waited
- * for nine others. Without the schedule each would have the 10 ms of its own answer. */
+/* The disk takes 10 ms per request and 1000 are to start per second. Each request waits for all
+ * before it. */
 Test(load_disk, latency_counts_from_the_scheduled_start, .init = begin, .fini = end)
 {
 	enum { REQUESTS = 40, PACE_MS = 10 };
