@@ -61,6 +61,8 @@ int bench_finish(struct bench *bench, int rc)
 			load_report_json(call->out, report);
 		else
 			load_report_text(call->out, report);
+		if (bench->opts->hgrm && !call->diag->err)
+			rc = load_report_hgrm(bench->opts->hgrm, result, call->diag);
 	}
 	return rc ? rc : result->stopped ? EXIT_PARTLY : EXIT_DONE;
 }
@@ -137,6 +139,8 @@ static int run(struct call *call)
 	options.force_spin = opts->poll_us != BENCH_AUTO;
 	options.poll_us = options.force_spin ? opts->poll_us : loop_poll_auto();
 	rc = bench_read_options(bench);
+	if (!rc)
+		rc = bench_check_file(bench, opts->hgrm);
 	bench->report.load.progress = show_progress;
 	bench->report.load.arg = bench;
 	if (!rc)

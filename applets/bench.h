@@ -11,7 +11,8 @@
 struct bench_options {
 	struct opt_common common;
 	const char *name, *rw, *bs, *iodepth, *rwmixread; /* NULL: not given, but for name and rw */
-	const char *on_loss, *op, *test, *filename, *ioengine, *rate_process, *csv, *svg, *baseline;
+	const char *on_loss, *op, *test, *filename, *ioengine, *rate_process, *csv, *svg, *baseline,
+		*hgrm;
 	struct opt_maybe direct, thread, group_reporting;
 	uint32_t runtime_ms, iters, rounds, fail_slower; /* 0: not given */
 	uint32_t numjobs, poll_us, ramp_ms;
@@ -34,6 +35,8 @@ struct bench {
 int bench_usage(struct bench *, const char *fmt, const char *word);
 /* Set the members of bench that follow from the options. */
 int bench_read_options(struct bench *);
+/* Check that a file can be written after the measurement. path NULL: none. */
+int bench_check_file(struct bench *, const char *path);
 /* Show the figures of a load that returned rc, and return the exit status or -errno. */
 int bench_finish(struct bench *, int rc);
 

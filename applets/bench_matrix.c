@@ -3,11 +3,9 @@
 #include "bench_matrix.h"
 #include "disk_open.h"
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ROUNDS 7
 #define MEMORY "ram:64M" /* the disk of --all */
@@ -41,7 +39,7 @@ static int check_words(struct bench *bench)
 		bool on;
 	} others[] = { { "--verify", opts->verify }, { "--rdma", opts->rdma },
 		{ "--tcp", opts->tcp }, { "--listen", opts->listen }, { "--ping", opts->ping },
-		{ "--output json+", bench->fio } };
+		{ "--output json+", bench->fio }, { "--hgrm", opts->hgrm } };
 	unsigned disks = bench->call->operands;
 	unsigned most = opts->all ? 1 : opts->svg ? MATRIX_PICTURED : MATRIX_DISKS;
 
@@ -60,21 +58,6 @@ static int check_words(struct bench *bench)
 			: opts->svg ? " --svg"
 				    : "");
 	return 0;
-}
-
-/* Check a file that is written after the measurement before it. */
-static int check_file(struct bench *bench, const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	char folder[PATH_MAX] = ".";
-
-	if (slash)
-		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
-	if (!path || !access(path, W_OK) || (errno == ENOENT && !access(folder, W_OK)))
-		return 0;
-	diag_sys(bench->call->diag, errno, "create");
-	diag_ctx(bench->call->diag, "%s", path);
-	return -bench->call->diag->err;
 }
 
 /* Name a disk by its scheme, and the second one of a scheme "nbd 2". */
@@ -316,9 +299,9 @@ int bench_matrix(struct bench *bench)
 	int rc = sources ? check_words(bench) : diag_sys(bench->call->diag, ENOMEM, "disks");
 
 	if (!rc)
-		rc = check_file(bench, bench->opts->csv);
+		rc = bench_check_file(bench, bench->opts->csv);
 	if (!rc)
-		rc = check_file(bench, bench->opts->svg);
+		rc = bench_check_file(bench, bench->opts->svg);
 	if (!rc)
 		rc = bench->opts->all ? measure_all(bench, sources) : measure_given(bench, sources);
 	free(sources);

@@ -2,6 +2,8 @@
 /* Read the options of bench and refuse combinations that mean nothing. */
 #include "bench.h"
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -96,6 +98,8 @@ static int check_words(struct bench *bench)
 		return bench_usage(bench, "--ping requires --rdma or --listen%s", "");
 	if (opts->ping && (opts->op || opts->test))
 		return bench_usage(bench, "--ping and --%s can't be combined", row);
+	if (opts->hgrm && (opts->rdma || opts->listen))
+		return bench_usage(bench, "--hgrm requires a disk or --tcp%s", "");
 	if (raw && (opts->verify || opts->size || opts->offset || opts->rate || opts->rate_iops ||
 			   bench->report.load.read_percent < 100))
 		return bench_usage(bench, "--%s requires a disk",
@@ -206,4 +210,18 @@ int bench_read_options(struct bench *bench)
 	int err = read_fio(bench);
 
 	return err ? err : read_load(bench);
+}
+
+int bench_check_file(struct bench *bench, const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	char folder[PATH_MAX] = ".";
+
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
+	if (!path || !access(path, W_OK) || (errno == ENOENT && !access(folder, W_OK)))
+		return 0;
+	diag_sys(bench->call->diag, errno, "create");
+	diag_ctx(bench->call->diag, "%s", path);
+	return -bench->call->diag->err;
 }

@@ -49,6 +49,8 @@ static const struct opt bench_rows[] = {
 	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "POLICY", OPT_ON_LOSS_HELP },
 	{ "force", 0, OPT_FLAG, AT(force), NULL,
 		"write to a disk that is mounted, claimed or open for writing elsewhere" },
+	{ "hgrm", 0, OPT_TEXT, AT(hgrm), "FILE",
+		"write the latencies as HdrHistogram's percentile table, in microseconds" },
 	{ "matrix", 0, OPT_FLAG, AT(matrix), NULL,
 		"compare several disks: measure each --bs, --rwmixread and --iodepth in "
 		"interleaved rounds" },

@@ -198,6 +198,8 @@ void load_report_check(struct load_report *);
 void load_report_text(struct out *, const struct load_report *);
 void load_report_json(struct out *, const struct load_report *);
 void load_report_fio(struct out *, const struct load_report *);
+/* Write the latencies of all requests as HdrHistogram's percentile table, in microseconds. */
+int load_report_hgrm(const char *path, const struct load_result *, struct diag *);
 
 /* Emit RDMA figures: a row as perftest prints it, after a heading, or a JSON object. */
 extern const char *const load_op_name[]; /* enum load_op */
