@@ -2,6 +2,7 @@
 /* Attach what this machine boots from, all in parallel on one loop, with retries until a deadline.
  * Only an export of a disk is a process of its own. */
 #pragma once
+#include "applet_run.h"
 #include "kernel_boot.h"
 #include "kernel_serving.h"
 #include "loop.h"
@@ -37,9 +38,15 @@ struct boot { /* zeroed, then set by the owner */
 
 	struct boot_job *job; /* filled in */
 	unsigned jobs;
-	unsigned pending; /* jobs not done; the loop stops at 0 */
+	unsigned pending; /* jobs not done, and the start of the monitor; the loop stops at 0 */
 	bool stopping;
-	bool has_iscsi; /* there are iSCSI sessions: start their monitor */
+	bool has_iscsi; /* there are iSCSI sessions, which need their monitor */
+	unsigned sid;   /* the number of one of them */
+	struct boot_monitor {
+		bool started, starting;
+		char session[20], *argv[4];
+		struct applet_run run;
+	} monitor;
 };
 /* Check scheme, `via` and keys of a disk that has no error yet; one goes to disk->why. */
 void boot_check_disk(struct boot_disk *);
@@ -52,7 +59,9 @@ int boot_find_served(int root, struct loop *, struct kernel_serving *, struct di
  * what is wrong with a disk is in why of its job. */
 int boot_plan(struct boot *, const struct boot_params *, const struct boot_disk *operand,
 	unsigned operands, const struct kernel_serving *, struct diag *);
-/* Start all jobs. Run the loop afterwards, unless pending is 0. */
+/* Start all jobs. Run the loop afterwards, unless pending is 0. The monitor of iSCSI sessions
+ * starts with the first one if other jobs are pending; otherwise, or if that fails, the owner
+ * starts it. */
 void boot_start(struct boot *);
 /* End all attempts; the loop stops when they have ended. */
 void boot_stop(struct boot *);

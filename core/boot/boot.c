@@ -4,10 +4,12 @@
 #include "boot_kind.h"
 #include "resolve.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_MS 1000u
+#define RETRY_MS   1000u
+#define MONITOR_MS 15000u /* to start it */
 
 static void start_attempt(struct boot_job *job);
 
@@ -102,11 +104,46 @@ void boot_other_failures(
 
 /* ---- Attempts. */
 
+static void release(struct boot *boot)
+{
+	if (!--boot->pending)
+		loop_stop(boot->loop);
+}
+
 static void finish_job(struct boot_job *job)
 {
 	job->done = true;
-	if (!--job->boot->pending)
-		loop_stop(job->boot->loop);
+	release(job->boot);
+}
+
+static void monitor_started(struct applet_run *run)
+{
+	struct boot *boot = container_of(run, struct boot, monitor.run);
+
+	boot->monitor.started = !run->why.err;
+	boot->monitor.starting = false;
+	applet_run_free(run);
+	release(boot);
+}
+
+/* Other disks may never appear. By iser-login, which doesn't have the secrets of this process. */
+static void start_monitor(struct boot *boot)
+{
+	struct boot_monitor *monitor = &boot->monitor;
+
+	if (!boot->has_iscsi || !boot->pending || boot->stopping || monitor->started ||
+		monitor->starting)
+		return;
+	snprintf(monitor->session, sizeof(monitor->session), "session%u", boot->sid);
+	memcpy(monitor->argv, (char *[4]){ "iser-login", monitor->session, "--json" },
+		sizeof(monitor->argv));
+	monitor->run = (struct applet_run){ .loop = boot->loop,
+		.run = boot->run,
+		.argv = monitor->argv,
+		.until = loop_clock() + MONITOR_MS * MSEC,
+		.done = monitor_started };
+	monitor->starting = !applet_run_start(&monitor->run);
+	boot->pending += monitor->starting;
 }
 
 /* modprobe may time out once on a busy machine. A damaged firmware table will not change. */
@@ -160,12 +197,13 @@ void boot_attempt_done(struct boot_job *job)
 	if (!should_retry(job) || boot->stopping || boot->dry_run ||
 		(boot->deadline && next >= boot->deadline)) {
 		finish_job(job);
-		return;
+	} else {
+		if (!job->retry_reported)
+			boot->on_retry(job);
+		job->retry_reported = true;
+		loop_timer_set(boot->loop, &job->retry_timer, next);
 	}
-	if (!job->retry_reported)
-		boot->on_retry(job);
-	job->retry_reported = true;
-	loop_timer_set(boot->loop, &job->retry_timer, next);
+	start_monitor(boot);
 }
 
 /* The address of a name may be wrong, or of a target that has moved since. */
@@ -226,6 +264,8 @@ void boot_start(struct boot *boot)
 void boot_stop(struct boot *boot)
 {
 	boot->stopping = true;
+	if (boot->monitor.starting)
+		applet_run_expire(&boot->monitor.run);
 	for (unsigned i = 0; i < boot->jobs; i++) {
 		struct boot_job *job = &boot->job[i];
 

@@ -39,8 +39,10 @@ static void logins_done(struct iscsi_logins *logins)
 		diag_ctx(why, "%s", target_of(one)->spelling);
 		if (why->err && !job->why.err)
 			job->why = *why;
-		if (!job->boot->dry_run)
-			job->boot->has_iscsi |= one->existed || one->attach.users[0] || !why->err;
+		if (!job->boot->dry_run && (one->existed || one->attach.users[0] || !why->err)) {
+			job->boot->has_iscsi = true;
+			job->boot->sid = one->sid;
+		}
 	}
 	for (unsigned i = 0; i < logins->targets.count && !job->why.err; i++)
 		if (!logins->targets.target[i].count) /* its name was not resolved */

@@ -16,8 +16,9 @@
 #define MSEC   1000000ull
 #define SECOND 1000000000ull
 
-static _Atomic unsigned *runs; /* shared with the children */
+static _Atomic unsigned *runs; /* shared with the children; [1]: starts of the monitor */
 static unsigned waited, frees;
+static bool monitor_hangs;
 static struct boot boot;
 static struct boot_params words;
 static struct kernel_serving serving;
@@ -72,7 +73,10 @@ static void end_attempt(struct loop_timer *timer)
 		set_why(&job->why, DIAG_TIMEOUT, ETIMEDOUT, "it");
 	else if (strstr(host, "module"))
 		set_why(&job->why, DIAG_NO_MODULE, ENOENT, "it");
-	else if (strstr(host, "secret"))
+	else if (strstr(host, "session")) {
+		boot.has_iscsi = true;
+		boot.sid = 7;
+	} else if (strstr(host, "secret"))
 		set_why(&job->why, DIAG_AUTH, EACCES, "it");
 	if (strstr(host, "slow-modprobe") && run > 1)
 		job->why = (struct diag){ 0 };
@@ -142,6 +146,14 @@ static const struct boot_kind fake = { sizeof(struct request), NULL, start, canc
 /* In a child: by the host of the URI. */
 static int applet(int argc, char **word)
 {
+	if (!strcmp(word[0], "iser-login")) {
+		cr_assert_str_eq(word[1], "session7");
+		if (monitor_hangs)
+			pause();
+		if (atomic_fetch_add(runs + 1, 1))
+			printf("{}");
+		return 0;
+	}
 	atomic_fetch_add(runs, 1);
 	cr_assert_geq(argc, 2);
 	if (strstr(word[1], "hangs"))
@@ -168,7 +180,8 @@ static void waits(const struct boot_job *job)
 
 static void setup(void)
 {
-	runs = mmap(NULL, sizeof(*runs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	runs = mmap(
+		NULL, 2 * sizeof(*runs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	cr_assert_neq(runs, MAP_FAILED);
 	boot = (struct boot){ .run = applet, .on_retry = waits };
 	waited = frees = 0;
@@ -180,7 +193,7 @@ static void fini(void)
 {
 	boot_free(&boot);
 	loop_free(boot.loop);
-	munmap(runs, sizeof(*runs));
+	munmap(runs, 2 * sizeof(*runs));
 }
 TestSuite(boot, .init = setup, .fini = fini);
 
@@ -394,6 +407,50 @@ Test(boot, stops)
 	diag_says(&boot.job[1].why, DIAG_REFUSED, "it", "some_reason");
 	diag_says(&boot.job[2].why, DIAG_SYSTEM, "nbd://hangs", "export interrupted");
 	cr_assert_eq(waited, 1, "the second one waited for its next attempt");
+}
+
+/* The first start of the monitor fails. */
+Test(boot, a_session_is_monitored_while_other_disks_are_missing)
+{
+	static const char *const hosts[] = { "nvme+tcp://session/nqn.x", "nvme+tcp://never/nqn.x" };
+	struct loop_timer timer = { .fire = stop };
+	struct boot_disk disk[2];
+
+	for (unsigned i = 0; i < 2; i++)
+		kernel_boot_disk(&disk[i], hosts[i], "operand");
+	cr_assert_eq(boot_plan(&boot, &words, disk, 2, NULL, NULL), 0);
+	use_fake();
+	boot_start(&boot);
+	loop_timer_set(boot.loop, &timer, loop_clock() + 5 * SECOND);
+	loop_run(boot.loop);
+	cr_assert_eq(runs[1], 2);
+	cr_assert(boot.monitor.started && !boot.pending);
+	cr_assert(!boot.job[0].why.err && boot.job[1].why.err);
+}
+
+Test(boot, a_stop_ends_the_start_of_the_monitor)
+{
+	static const char *const hosts[] = { "nvme+tcp://session/nqn.x", "nvme+tcp://never/nqn.x" };
+	struct loop_timer timer = { .fire = stop };
+	struct boot_disk disk[2];
+
+	monitor_hangs = true;
+	for (unsigned i = 0; i < 2; i++)
+		kernel_boot_disk(&disk[i], hosts[i], "operand");
+	cr_assert_eq(boot_plan(&boot, &words, disk, 2, NULL, NULL), 0);
+	use_fake();
+	boot_start(&boot);
+	loop_timer_set(boot.loop, &timer, loop_clock() + 500 * MSEC);
+	loop_run(boot.loop);
+	cr_assert(!boot.monitor.started && !boot.monitor.starting && !boot.pending);
+	cr_assert(boot.has_iscsi && !boot.job[0].why.err);
+}
+
+Test(boot, a_boot_that_ends_leaves_the_monitor_to_its_owner)
+{
+	attach("nvme+tcp://session/nqn.x");
+	cr_assert(boot.has_iscsi && !boot.monitor.started);
+	cr_assert_eq(runs[1], 0);
 }
 
 Test(boot, kinds)
