@@ -61,7 +61,7 @@ struct attach { /* embedded first in the protocol's struct; zeroed, then set by 
 	struct addr *addr;
 	uint64_t until, attempt_until; /* limits of the step and the attempt; 0: none */
 	bool made;                     /* there is something to undo */
-	char what[32];                 /* its kernel name: "nvme2", "host6" */
+	char what[32];                 /* its kernel name: "nvme2", "host6", or directory */
 
 	/* Results. why.err 0: attached, and every disk opens; after a detach: removed. */
 	struct diag why;
@@ -110,7 +110,8 @@ void attach_start(struct attach *);
 /* Start one of a group, whose done() follows once all of it have ended, unless one is dropped. */
 void attach_group_start(struct attach_group *, struct attach *);
 /* Stop an attachment or a detach, and roll back the former. why is EINTR, or the earlier error if
- * it is rolled back already. done() may be called before this returns. No effect unless it runs. */
+ * it is rolled back already. The second call ends the rollback, with a hint in why at what may be
+ * left. done() may be called before this returns. No effect unless it runs. */
 void attach_cancel(struct attach *);
 /* Stop at once, without rollback or done(); why is EINTR if it ran. Any time; afterwards the owner
  * may free it. */
@@ -119,9 +120,9 @@ void attach_drop(struct attach *);
  * `users`: in use and left alone. */
 void attach_detach(struct attach *);
 /* Start those of the list that were never started (NULL: skip), and run the loop until these and
- * all others started on this loop have ended. The first SIGINT, SIGTERM or SIGHUP cancels all of
- * them, the second drops them. The attachments must not move. Return 0, or -errno with diag if
- * signals could not be caught or memory is short; failures of attachments are in their why. */
+ * all others started on this loop have ended. Each SIGINT, SIGTERM or SIGHUP cancels all of them.
+ * The attachments must not move. Return 0, or -errno with diag if signals could not be caught or
+ * memory is short; failures of attachments are in their why. */
 int attach_run(struct loop *, struct attach *const *, unsigned count, struct diag *);
 bool attach_is_done(const struct attach *);
 

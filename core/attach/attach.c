@@ -97,7 +97,6 @@ struct attach_runner {
 	struct loop_signal signal;
 	struct attach *first;
 	volatile int any_done; /* at least one has ended */
-	bool caught;
 };
 static const char runner_key[] = "runner";
 
@@ -124,14 +123,12 @@ static void leave_runner(struct attach *attach)
 static void caught(struct loop_signal *signal, int signo)
 {
 	struct attach_runner *runner = container_of(signal, struct attach_runner, signal);
-	bool again = runner->caught;
 	struct attach *next;
 
 	(void)signo;
-	runner->caught = true;
 	for (struct attach *at = runner->first; at; at = next) {
 		next = at->next_running;
-		(again ? attach_drop : attach_cancel)(at);
+		attach_cancel(at);
 	}
 }
 
@@ -660,12 +657,26 @@ void attach_detach(struct attach *attach)
 	start(attach, USERS, true);
 }
 
+/* The rollback may take long, or never end. */
+static void give_up(struct attach *attach)
+{
+	stop(attach);
+	diag_set(&attach->why, DIAG_CLOSED, EINTR, "interrupted");
+	diag_hint(&attach->why, "%s may still be attached; check with: rdmastor status",
+		attach->what[0] ? attach->what : "it");
+	finish(attach);
+}
+
 void attach_cancel(struct attach *attach)
 {
 	enum attach_state state = attach->state;
 
-	if (attach->cancelled || state == DONE || !attach->work.run)
+	if (state == DONE || !attach->work.run)
 		return;
+	if (attach->cancelled) {
+		give_up(attach);
+		return;
+	}
 	attach->cancelled = true;
 	if (!attach->detaching && (state == USERS || state == UNDO))
 		return; /* already rolling back */
@@ -710,7 +721,6 @@ int attach_run(struct loop *loop, struct attach *const *list, unsigned count, st
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		return err;
 	}
-	runner->caught = false;
 	for (unsigned i = 0; i < count; i++)
 		if (list[i] && !list[i]->work.run)
 			attach_start(list[i]);

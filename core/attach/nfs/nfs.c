@@ -723,6 +723,8 @@ static void start_mount(struct attach *attach)
 	struct nfs_mount *m = container_of(attach, struct nfs_mount, attach);
 	uint64_t retry = m->options.retry_min > 0 ? (uint64_t)m->options.retry_min * MINUTE_MS : 0;
 
+	if (strlen(m->dir) < sizeof(attach->what))
+		strcpy(attach->what, m->dir);
 	m->mount_deadline = attach->until;
 	m->retry = retry ? loop_clock() + retry * MSEC : 0;
 	if (m->options.remount)

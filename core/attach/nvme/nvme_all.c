@@ -456,14 +456,7 @@ int nvmf_all_run(struct nvmf_all *all, struct diag *diag)
 
 	all->done = ignore_end;
 	err = nvmf_all_start(all, diag);
-	if (!err)
-		err = attach_run(all->loop, NULL, 0, diag);
-	for (struct nvmf_job *job = all->job; job && !err; job = job->next)
-		if (!job->done) { /* dropped by a second signal */
-			job->why = attach_of(job)->why;
-			finish_job(job);
-		}
-	return err;
+	return err ? err : attach_run(all->loop, NULL, 0, diag);
 }
 
 void nvmf_all_free(struct nvmf_all *all)
