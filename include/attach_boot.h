@@ -63,7 +63,8 @@ int boot_plan(struct boot *, const struct boot_params *, const struct boot_disk 
  * starts with the first one if other jobs are pending; otherwise, or if that fails, the owner
  * starts it. */
 void boot_start(struct boot *);
-/* End all attempts; the loop stops when they have ended. */
+/* End all attempts, and roll them back; the loop stops when they have ended. The second call ends
+ * the rollback: hints in why of the jobs name what may be left. */
 void boot_stop(struct boot *);
 void boot_free(struct boot *);
 
