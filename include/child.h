@@ -5,8 +5,8 @@
 #include <sys/types.h>
 
 /* Fork, and return in the child with the descriptor for child_daemon_ready(). The parent exits with
- * 0 once that is called, or with the child's status if it exits before. Call before any device,
- * thread or ring is opened. */
+ * 0 once that is called, or with the child's status if it exits before; if the parent ends before,
+ * the child gets SIGTERM. Call before any device, thread or ring is opened. */
 int child_daemon(int *ready, struct diag *);
 /* Let the parent exit and leave the terminal (out_log_background()). */
 void child_daemon_ready(int ready);

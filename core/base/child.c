@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,8 +40,8 @@ static void wait_ready(pid_t child, int from)
 
 int child_daemon(int *ready, struct diag *diag)
 {
+	pid_t pid, parent = getpid();
 	int pipes[2];
-	pid_t pid;
 
 	if (pipe2(pipes, O_CLOEXEC))
 		return diag_sys(diag, errno, "pipe");
@@ -58,6 +59,9 @@ int child_daemon(int *ready, struct diag *diag)
 		wait_ready(pid, pipes[0]);
 	}
 	close(pipes[0]);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(1);
 	setsid();
 	*ready = pipes[1];
 	return 0;
@@ -68,6 +72,7 @@ void child_daemon_ready(int ready)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC),
 	    last = out_log_background() ? STDOUT_FILENO : STDERR_FILENO;
 
+	prctl(PR_SET_PDEATHSIG, 0);
 	fflush(NULL);
 	for (int fd = 0; fd <= last && null >= 0; fd++)
 		dup2(null, fd);

@@ -87,3 +87,45 @@ Test(child, runs_end_in_time)
 	cr_assert_eq(child_run(missing, NO_LIMIT_MS), -ENOENT);
 	cr_assert_eq(child_run(slow, 50), -ETIMEDOUT);
 }
+
+/* A daemon that reports that it runs in a pipe; it ends by itself if it is ready. */
+static pid_t start_daemon(int *from, bool ready)
+{
+	int pipes[2], parent;
+	pid_t pid;
+
+	cr_assert_eq(pipe(pipes), 0);
+	pid = fork();
+	if (!pid) {
+		signal(SIGTERM, SIG_DFL);
+		if (child_daemon(&parent, NULL))
+			_exit(1);
+		if (ready)
+			child_daemon_ready(parent);
+		if (write(pipes[1], "+", 1) == 1 && !ready)
+			pause();
+		_exit(0);
+	}
+	close(pipes[1]);
+	*from = pipes[0];
+	return pid;
+}
+
+Test(child, a_daemon_ends_with_its_parent_until_it_is_ready)
+{
+	int from, status;
+	pid_t pid = start_daemon(&from, false);
+	char byte;
+
+	cr_assert_eq(read(from, &byte, 1), 1);
+	kill(pid, SIGTERM);
+	WAIT_UNTIL(child_reap(pid, &status));
+	cr_assert_eq(status, 128 + SIGTERM);
+	cr_assert_eq(read(from, &byte, 1), 0, "the daemon holds the pipe");
+	close(from);
+	pid = start_daemon(&from, true);
+	WAIT_UNTIL(child_reap(pid, &status));
+	cr_assert_eq(status, 0);
+	cr_assert_eq(read(from, &byte, 1), 1, "it continues");
+	close(from);
+}
