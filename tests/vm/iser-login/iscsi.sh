@@ -10,7 +10,7 @@ modules=/lib/modules/$(uname -r)/
 
 login() { rdmastor iser-login -i $me --monitor off "$@"; }
 logout() { rdmastor iser-logout "$@"; }
-alike() { [ "$(dd if="$1" bs=64k iflag=direct 2>/dev/null | md5sum)" = "$(md5sum <"$2")" ]; }
+alike() { [ "$(dd if="$1" bs=64k iflag=direct 2>/dev/null | xxh64sum)" = "$(xxh64sum <"$2")" ]; }
 says() { "$@" >/run/says && grep -q "$pattern" /run/says || { cat /run/says; return 1; }; }
 nothing_left() {
 	[ -z "$(ls $sessions)" ] && [ -z "$(ls /sys/class/iscsi_connection)" ] && [ -z "$(ls /sys/class/iscsi_endpoint)" ] &&
@@ -23,8 +23,8 @@ disk_of() { rdmastor iser-login --monitor off --print dev "$@"; } # of an existi
 round_trip() {
 	disk_random /run/new 2
 	dd if=/run/new of="$1" bs=64k oflag=direct 2>/dev/null
-	[ "$(dd if="$1" bs=64k count=32 iflag=direct 2>/dev/null | md5sum)" = "$(md5sum </run/new)" ] &&
-		[ "$(head -c 2m "$2" | md5sum)" = "$(md5sum </run/new)" ]
+	[ "$(dd if="$1" bs=64k count=32 iflag=direct 2>/dev/null | xxh64sum)" = "$(xxh64sum </run/new)" ] &&
+		[ "$(begin_of "$2" 2 | xxh64sum)" = "$(xxh64sum </run/new)" ]
 }
 held_open() {
 	local pid status=0 disk=$1
