@@ -60,6 +60,7 @@ static const struct opt_foreign foreign[] = {
 /* Run an applet with these arguments under our name. quiet: discard its results. */
 static int run_as(struct call *call, const struct applet *applet, char **word, bool quiet)
 {
+	const struct opt_common *typed = call->opts; /* the first member */
 	struct opt_common *opts = calloc(1, applet->opts_size);
 	struct call sub = *call;
 	struct out sink;
@@ -83,6 +84,10 @@ static int run_as(struct call *call, const struct applet *applet, char **word, b
 	sub.opts = opts;
 	err = !quiet || sink.to ? opt_parse(&sub, argc, word, opts, &help)
 				: diag_sys(call->diag, ENOMEM, "results");
+	if (typed->timeout_ms || typed->no_timeout) {
+		opts->timeout_ms = typed->timeout_ms;
+		opts->no_timeout = typed->no_timeout;
+	}
 	if (!err)
 		err = applet->run(&sub);
 	if (quiet && sink.to)
@@ -211,15 +216,15 @@ static int log_out(struct call *call)
 	if (opts->sid) {
 		snprintf(session, sizeof(session), "session%.10s", opts->sid);
 		word[n++] = session;
-	} else if (opts->target) {
-		word[n++] = "--target";
-		word[n++] = (char *)opts->target;
-		if (opts->portal) {
-			word[n++] = "--portal";
-			word[n++] = (char *)opts->portal;
+	} else if (opts->portal) {
+		word[n++] = "--portal";
+		word[n++] = (char *)opts->portal;
+		if (opts->target) {
+			word[n++] = "--target";
+			word[n++] = (char *)opts->target;
 		}
 	} else {
-		word[n++] = "--all";
+		word[n++] = opts->target ? (char *)opts->target : "--all";
 	}
 	if (opts->common.dry_run)
 		word[n++] = "--dry-run";

@@ -3,7 +3,7 @@
 # The link named iscsiadm: what open-iscsi's commands become, their output and exit statuses; what it refuses names the applet to use.
 . "$(dirname "$0")/lib.sh"
 set -e
-requires applet:iscsiadm jq
+requires applet:iscsiadm jq python3
 mkdir links
 "$RDMASTOR" --install links >/dev/null
 adm=$TMP/links/iscsiadm
@@ -31,6 +31,19 @@ says 0 '' "$RDMASTOR" iscsiadm --mode discovery --type sendtargets --portal "127
 same 'the same as a word' "$(<out)" "127.0.0.1:$port,1 $iqn"
 says 4 'refused' "$adm" -m discovery -t st -p 127.0.0.1:1
 says 1 'refused' "$RDMASTOR" iscsiadm -m discovery -t st -p 127.0.0.1:1
+
+python3 -c '
+import signal, socket
+s = socket.create_server(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+signal.pause()' >mute &
+mute=$!
+end_mute() { kill -KILL "$mute" 2>/dev/null; }
+cleanup_fn end_mute
+wait_running $mute test -s mute
+SECONDS=0
+says 1 'timed.out' "$RDMASTOR" iscsiadm -m discovery -t st -p "127.0.0.1:$(<mute)" --timeout 0.5
+[ $SECONDS -lt 5 ] || die "--timeout 0.5 took $SECONDS s"
 
 # its options, with the applet that does the rest
 says 7 '-m.discovery' "$adm"
@@ -87,4 +100,9 @@ valid out
 jq -e '.sessions | length == 2 and .[1].target == "iqn.2024-01.test:b" and .[0].trsvcid == "3260"' out >/dev/null || die "JSON: $(cat out)"
 says 0 'iqn.2024-01.test:a' with two "$adm" -m node -T iqn.2024-01.test:a -p 10.0.0.1:3260 -u --dry-run
 says 21 'no.matching' with two "$adm" -m node -T iqn.2024-01.test:a -p 10.0.0.2:3260 -u --dry-run
+says 0 'iqn.2024-01.test:a' with two "$adm" -m node -p 10.0.0.1 -u --dry-run
+same 'sessions of a portal' "$(wc -l <out)" 1
+says 0 'iqn.2024-01.test:b' with two "$adm" -m node -T iqn.2024-01.test:b -u --dry-run
+same 'sessions of a target' "$(wc -l <out)" 1
+says 0 'test:a test:b' with two "$adm" -m node -u --dry-run
 exit 0
