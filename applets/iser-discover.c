@@ -103,8 +103,6 @@ static int read_call(struct discovery *d)
 	if (!err)
 		err = iscsi_credentials_read(&d->call->notes, d->root, &opts->credentials, &d->uri,
 			&d->credentials, diag);
-	if (!err)
-		err = uri_done(&d->uri, diag);
 	if (err)
 		return err;
 	if (!word)

@@ -119,7 +119,8 @@ void iscsi_link_end(struct iscsi_link *);
 struct attach_iscsi {
 	struct attach attach; /* .proto: attach_iscsi_row, .what: "session3" */
 	struct iscsi_session_params params;
-	bool due; /* to be attached by iscsi_attach() */
+	bool due;             /* to be attached by iscsi_attach() */
+	bool no_lookup_limit; /* of the name; otherwise login_timeout */
 	/* resolved unless params.portal has an address; NULL: it has one */
 	const char *host;
 	uint16_t port;

@@ -64,6 +64,10 @@ grep -q "rd.iscsi.param=node.startup" err || die "a record without meaning: $(ca
 plans 3 "rd.iscsi.initiator=$me netroot=iscsi:no-such-host.invalid::::${iqn}1 netroot=iscsi:127.0.0.1::::${iqn}0" \
 	"${iqn}0 127.0.0.1 3260 tcp $me"
 grep -q "'no-such-host.invalid'" err || die "an unknown host name: $(cat err)"
+jq -e '.error.code == "unreachable"' out >/dev/null || die "an unknown host name: $(cat out)"
+plans 3 "rd.iscsi.initiator=$me netroot=iscsi:a/b::::${iqn}1 netroot=iscsi:127.0.0.1::::${iqn}0" \
+	"${iqn}0 127.0.0.1 3260 tcp $me"
+jq -e '.error.code == "usage"' out >/dev/null || die "an invalid host: $(cat out)"
 
 # The firmware's
 rc=0

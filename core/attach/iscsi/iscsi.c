@@ -740,7 +740,9 @@ void iscsi_attach_start(struct attach_group *group, struct loop *loop, int root,
 			.addr = &iscsi[i].params.portal,
 			.host = iscsi[i].host,
 			.port = iscsi[i].port,
-			.lookup_ms = (uint32_t)iscsi[i].params.set.login_timeout * 1000,
+			.lookup_ms = iscsi[i].no_lookup_limit
+					     ? 0
+					     : (uint32_t)iscsi[i].params.set.login_timeout * 1000,
 			.choose_by_tcp = iscsi[i].params.carrier == ISCSI_TCP && !attach->find_only,
 			.deadline = until,
 			.limit_ms = attach->limit_ms,

@@ -207,20 +207,21 @@ static int read_target(struct iscsi_logins *logins, struct iscsi_target *target,
 		.target = target->name, .portal = target->portal, .carrier = target->carrier
 	};
 	uint64_t lun = SCSI_LUN_ALL;
-	int err = iscsi_credentials_read(&logins->env->notes, logins->root, &options->credentials,
-		&target->uri, &target->credentials, diag);
+	bool no_limit;
+	int err = read_numbers(logins, target, &params, &lun, diag);
 
-	if (!err)
-		err = read_numbers(logins, target, &params, &lun, diag);
 	if (!err)
 		err = iscsi_settings_read(
 			&options->set, &target->uri, &params.set, &target->given, diag);
 	if (!err)
 		err = uri_msec(&target->uri, "timeout", &ms, diag);
 	if (!err)
-		err = uri_done(&target->uri, diag);
+		err = iscsi_credentials_read(&logins->env->notes, logins->root,
+			&options->credentials, &target->uri, &target->credentials, diag);
 	if (err)
 		return err;
+	no_limit =
+		logins->env->no_timeout && !ms && !(target->given & 1u << ISCSI_AT_login_timeout);
 	if (ms && !(target->given & 1u << ISCSI_AT_login_timeout))
 		params.set.login_timeout = (int32_t)((ms + 999) / 1000);
 	if (!*target->name) {
@@ -245,6 +246,7 @@ static int read_target(struct iscsi_logins *logins, struct iscsi_target *target,
 				.attach.find_only = logins->env->dry_run,
 				.params = params,
 				.due = true,
+				.no_lookup_limit = no_limit,
 				.host = target->host,
 				.port = target->port,
 				.found = choose_existing,
@@ -288,6 +290,7 @@ void iscsi_logins_keys(const char *uri, struct uri_key_names *asked)
 		*logins = (struct iscsi_logins){ .env = &env, .options = &none, .root = -1 };
 		if (!iscsi_uri_read(&target->uri, uri, &why) && read_target(logins, target, &why))
 			*asked = target->uri.known;
+		explicit_bzero(target, sizeof(*target));
 	}
 	free(target);
 	free(logins);
@@ -395,7 +398,8 @@ static void drop_unresolved(struct iscsi_logins *logins)
 		if (!others)
 			continue;
 		out_note(&logins->env->notes, "%s: %s", why->object, why->text);
-		logins->boot_config.problems++;
+		if (!logins->boot_config.problems++)
+			logins->boot_config.why = *why;
 		target[i].count = 0;
 	}
 }

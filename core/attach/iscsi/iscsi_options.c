@@ -90,7 +90,9 @@ int iscsi_credentials_read(const struct out_notes *notes, int root,
 
 	*credentials = (struct iscsi_credentials){ .from.initiator = credentials->name.name };
 	credentials->from.named = name;
-	err = read_auth(notes, credentials, options, &keys, diag);
+	err = uri_done(uri, diag); /* a key of secrets may be misspelt */
+	if (!err)
+		err = read_auth(notes, credentials, options, &keys, diag);
 	if (!err)
 		err = kernel_initiator(root, name, &credentials->name, diag);
 	if (!err && notes->verbose)
@@ -293,7 +295,8 @@ static int read_boot_targets(const struct out_notes *notes, struct iscsi_boot_co
 			continue;
 		}
 		wipe_target(target);
-		boot_config->problems++;
+		if (!boot_config->problems++)
+			boot_config->why = why;
 		if (last.err)
 			out_note(notes, "%s: %s", last.object, last.text);
 		last = why;

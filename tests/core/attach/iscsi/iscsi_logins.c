@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -148,4 +149,48 @@ Test(iscsi_logins, the_own_address_is_not_a_name)
 	cr_assert_eq(iscsi_logins_read(&read, &why), -EINVAL);
 	diag_says(&why, DIAG_USAGE, NULL, "src_'me.invalid' IP");
 	iscsi_logins_free(&read);
+}
+
+static void keys_are_known(const char *uri)
+{
+	cr_assert_eq(uri_check_keys(uri, iscsi_logins_keys, &why), 0, "%s: %s", uri, why.text);
+}
+
+/* Also where the secret is known only with the values, or in the environment. */
+Test(iscsi_logins, all_keys_are_known_without_their_values)
+{
+	keys_are_known("iscsi://joe@10.0.0.1/iqn.2024-01.x:d?secret-file=/etc/s&timeout=5");
+	keys_are_known("iser://10.0.0.1/iqn.2024-01.x:d?target_user=joe&tpgt=1&sessions=2");
+	setenv("LIBISCSI_CHAP_PASSWORD", "hush1hush1hush", 1);
+	keys_are_known("iscsi://10.0.0.1/iqn.2024-01.x:d?user=joe&loss=60");
+	cr_assert_eq(uri_check_keys("iscsi://joe@10.0.0.1/iqn.2024-01.x:d?secretfile=x",
+			     iscsi_logins_keys, &why),
+		-EINVAL);
+	diag_says(&why, DIAG_USAGE, NULL, "'secretfile' secret-file");
+}
+
+static bool is_unlimited(const char *uri)
+{
+	static const struct attach_env never = { .notes.quiet = true, .no_timeout = true };
+	static const struct iscsi_login_options options;
+	char *operand = (char *)uri;
+	struct iscsi_logins read = { .env = &never,
+		.operand = &operand,
+		.operands = 1,
+		.options = &options,
+		.root = tree.root };
+	bool unlimited;
+
+	cr_assert_eq(iscsi_logins_read(&read, &why), 0, "%s", why.text);
+	cr_assert_eq(read.count, 1);
+	unlimited = read.attach->no_lookup_limit;
+	iscsi_logins_free(&read);
+	return unlimited;
+}
+
+Test(iscsi_logins, names_have_no_limit_with_timeout_0)
+{
+	cr_assert(is_unlimited("iscsi://mute/iqn.x:t"));
+	cr_assert(!is_unlimited("iscsi://mute/iqn.x:t?timeout=5"));
+	cr_assert(!is_unlimited("iscsi://mute/iqn.x:t?login-timeout=5"));
 }
