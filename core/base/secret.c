@@ -36,7 +36,7 @@ static int read_line(int fd, const char *from, char *secret, size_t room, struct
 	ssize_t n = 1;
 
 	secret_disable_dumps();
-	while (got < room - 1 && n) {
+	while (got < room - 1 && n && !memchr(secret, '\n', got)) {
 		n = read(fd, secret + got, room - 1 - got);
 		if (n < 0 && errno != EINTR && !(errno == EAGAIN && may_follow(fd, got)))
 			return diag_sys(diag, errno, "read %s", from);

@@ -97,6 +97,20 @@ Test(secret, a_descriptor_is_read_once)
 	close(fd);
 }
 
+/* Its writer may live on. */
+Test(secret, a_line_ends_the_read)
+{
+	char number[16];
+	int fds[2];
+
+	cr_assert_eq(pipe2(fds, O_NONBLOCK), 0);
+	cr_assert_eq(write(fds[1], "one\n", 4), 4);
+	snprintf(number, sizeof(number), "%d", fds[0]);
+	reads("--secret-fd", number, "one");
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* Without a descriptor left, it would fail to open the pipe; with one, it would wait. */
 Test(secret, a_named_pipe_is_opened_once)
 {
