@@ -41,6 +41,7 @@ struct child_call {
 	uint64_t until;    /* loop_clock() time of SIGTERM; 0: none */
 	uint32_t grace_ms; /* from SIGTERM until the call is abandoned */
 	bool detached;     /* let it finish if it is cancelled or this process ends */
+	const void *owner; /* for child_call_abandoned(): an address; NULL: of this call */
 	void (*done)(struct child_call *); /* once, from the loop */
 
 	int err;      /* at the end: 0 or -errno; -ETIMEDOUT: ended by the deadline */
@@ -65,4 +66,4 @@ bool child_call_wait(struct child_call *, uint64_t until);
 /* Start it, wait for its end and return its err. */
 int child_call_run(struct child_call *, const int *fds, unsigned count);
 /* Count the abandoned calls of this owner whose processes have not ended. */
-unsigned child_call_abandoned(const struct child_call *);
+unsigned child_call_abandoned(const void *owner);

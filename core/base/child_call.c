@@ -32,7 +32,7 @@ struct child_shared {
 /* Children that outlived their calls: each new call reaps those that have ended. */
 struct leftover {
 	struct leftover *next;
-	const struct child_call *owner;
+	const void *owner;
 	pid_t pid;
 };
 static struct {
@@ -51,14 +51,15 @@ static void add_leftover(const struct child_call *call)
 
 	if (!leftover)
 		return;
-	*leftover = (struct leftover){ .owner = call, .pid = call->pid };
+	*leftover =
+		(struct leftover){ .owner = call->owner ? call->owner : call, .pid = call->pid };
 	pthread_mutex_lock(&leftovers.lock);
 	leftover->next = leftovers.first;
 	leftovers.first = leftover;
 	pthread_mutex_unlock(&leftovers.lock);
 }
 
-unsigned child_call_abandoned(const struct child_call *owner)
+unsigned child_call_abandoned(const void *owner)
 {
 	struct leftover **at = &leftovers.first, *leftover;
 	unsigned count = 0;

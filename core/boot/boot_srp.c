@@ -36,6 +36,7 @@ static int start(struct boot_job *job)
 
 	r->target.word = job->disk->uri;
 	r->target.timeout_ms = r->base.env.timeout_ms;
+	r->target.srp.owner = job;
 	attach = &r->target.srp.attach;
 	attach->root = job->boot->root;
 	if (srp_target_prepare(&r->target, attach->root, &options)) {

@@ -350,6 +350,7 @@ static int write_line(int root, const void *arg, void *out)
 static void log_in(struct attach_srp *srp)
 {
 	struct attach *attach = &srp->attach;
+	const void *owner = srp->owner ? srp->owner : srp;
 	char line[SRP_LINE];
 	int err = 0;
 
@@ -360,7 +361,7 @@ static void log_in(struct attach_srp *srp)
 	if (loop_options(attach->loop)->verbose)
 		attach_note(
 			attach, "srp-%s-%u/add_target: %s", srp->local.dev, srp->local.port, line);
-	if (child_call_abandoned(&srp->login) >= ABANDONED_MAX)
+	if (child_call_abandoned(owner) >= ABANDONED_MAX)
 		err = diag_set(&attach->why, DIAG_BUSY, EBUSY,
 			"%d abandoned logins still block the kernel", ABANDONED_MAX);
 	if (!err)
@@ -373,7 +374,7 @@ static void log_in(struct attach_srp *srp)
 	srp->logging_in = true;
 	kernel_log_mark(attach->root, &srp->log);
 	srp->login = (struct child_call){
-		.fn = write_line, .grace_ms = LOGIN_GRACE_MS, .done = logged_in
+		.fn = write_line, .grace_ms = LOGIN_GRACE_MS, .owner = owner, .done = logged_in
 	};
 	srp->timer.fire = end_share;
 	if (attach->until != attach->attempt_until)

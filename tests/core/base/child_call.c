@@ -308,6 +308,27 @@ Test(child_call, one_that_stays_outlives_its_caller)
 	cr_assert_eq(child_call_abandoned(&call), 0);
 }
 
+/* The call itself may be freed. */
+Test(child_call, abandoned_calls_are_counted_by_their_owner)
+{
+	int owner;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct child_call call = {
+			.fn = hang, .until = in_ms(0), .owner = &owner, .detached = true
+		};
+		pid_t pid;
+
+		cr_assert_eq(child_call_start(&call, NULL, NULL, 0), 0);
+		pid = call.pid;
+		child_call_cancel(&call);
+		cr_assert_eq(child_call_abandoned(&call), 0);
+		cr_assert_eq(child_call_abandoned(&owner), 1);
+		kill(pid, SIGKILL);
+		WAIT_UNTIL(!child_call_abandoned(&owner));
+	}
+}
+
 Test(child_call, waiting_may_stop_before_the_call)
 {
 	struct child_call call = {
