@@ -7,6 +7,7 @@
 #include "iscsi_monitor.h"
 #include "kernel_boot.h"
 #include "kernel_identity.h"
+#include "kernel_iscsi_conf.h"
 #include "kernel_nbft.h"
 #include <errno.h>
 #include <signal.h>
@@ -230,6 +231,7 @@ static int run(struct call *call)
 	}
 	secret_never_wait();
 	err = read_params(&b, root);
+	kernel_ibft_never_load();
 	if (!err)
 		err = loop_new(&b.boot.loop, &call->loop, call->diag);
 	if (!err) {

@@ -45,6 +45,10 @@ int kernel_iscsi_boot_read(int root, struct iscsi_boot_config *, struct diag *);
 /* Read the firmware's targets only. -ENOENT: none. */
 int kernel_iscsi_firmware(int root, struct iscsi_boot_config *, struct diag *);
 void kernel_iscsi_boot_free(struct iscsi_boot_config *); /* wipes it */
+/* Load the modules that the firmware's targets and their network need; blocks. */
+void kernel_ibft_load(int root);
+/* Let this process only read what is loaded: its loop must not wait for modprobe. */
+void kernel_ibft_never_load(void);
 
 /* Pass each "name = value" line of open-iscsi's configuration to `each` until it returns other than
  * 0, which is returned. path NULL: /etc/iscsi/iscsid.conf, which may be missing. */

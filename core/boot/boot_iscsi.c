@@ -2,12 +2,14 @@
 /* Boot from iSCSI: a URI, or what the kernel command line and the iBFT name. */
 #include "boot_kind.h"
 #include "iscsi_logins.h"
+#include <errno.h>
 #include <stdlib.h>
 
 struct request {
 	struct boot_request base;
 	struct iscsi_logins logins;
-	char *uri; /* NULL: of the parameters */
+	struct child_call load; /* of the firmware's modules */
+	char *uri;              /* NULL: of the parameters */
 };
 
 static const struct iscsi_target *target_of(const struct attach_iscsi *one)
@@ -44,9 +46,6 @@ static void logins_done(struct iscsi_logins *logins)
 			job->boot->sid = one->sid;
 		}
 	}
-	for (unsigned i = 0; i < logins->targets.count && !job->why.err; i++)
-		if (!logins->targets.target[i].count) /* its name was not resolved */
-			job->why = logins->attach[logins->targets.target[i].first].attach.why;
 	if (!job->why.err)
 		job->why = logins->boot_config.why;
 	boot_attempt_done(job);
@@ -63,7 +62,7 @@ static void warn_random(const struct request *r)
 	}
 }
 
-static int start(struct boot_job *job)
+static int log_in(struct boot_job *job)
 {
 	static const struct iscsi_login_options of_uri, of_params = { .from_cmdline = true };
 	struct request *r = job->request;
@@ -87,17 +86,66 @@ static int start(struct boot_job *job)
 	return 0;
 }
 
+static bool wants_firmware(const struct boot_job *job)
+{
+	struct iscsi_boot_config config;
+	bool wants;
+
+	if (job->disk || job->boot->dry_run)
+		return false;
+	kernel_iscsi_boot_read(job->boot->root, &config, NULL);
+	wants = config.firmware || config.network;
+	kernel_iscsi_boot_free(&config);
+	return wants;
+}
+
+static int load(int root, const void *arg, void *out)
+{
+	(void)arg;
+	(void)out;
+	kernel_ibft_load(root);
+	return 0;
+}
+
+/* Without its modules the firmware's table may be readable, too. */
+static void loaded(struct child_call *call)
+{
+	struct boot_job *job = container_of(call, struct request, load)->base.job;
+
+	if (log_in(job))
+		boot_attempt_done(job);
+}
+
+static int start(struct boot_job *job)
+{
+	struct request *r = job->request;
+	int err;
+
+	if (!wants_firmware(job))
+		return log_in(job);
+	r->load = (struct child_call){ .fn = load, .until = job->until, .done = loaded };
+	err = child_call_start(&r->load, job->boot->loop, &job->boot->root, 1);
+	return err ? diag_sys(&job->why, -err, "fork") : 0;
+}
+
 static void cancel(struct boot_job *job)
 {
 	struct request *r = job->request;
 
-	iscsi_logins_cancel(&r->logins);
+	if (!r->load.pid) {
+		iscsi_logins_cancel(&r->logins);
+		return;
+	}
+	child_call_cancel(&r->load);
+	diag_set(&job->why, DIAG_CLOSED, EINTR, "interrupted");
+	boot_attempt_done(job);
 }
 
 static void free_request(struct boot_job *job)
 {
 	struct request *r = job->request;
 
+	child_call_cancel(&r->load);
 	iscsi_logins_free(&r->logins);
 }
 

@@ -112,7 +112,7 @@ static void each_uri(
 	const struct request *r = job->request;
 
 	for (const struct nvmf_job *at = r->all.job; at; at = at->next)
-		if (!at->hidden)
+		if (!at->hidden && !at->why.err)
 			each(at->uri, arg);
 }
 

@@ -192,6 +192,34 @@ static int no_table(int err, const char *why, struct diag *diag)
 	return -ENOENT;
 }
 
+static bool never_load;
+
+void kernel_ibft_never_load(void)
+{
+	never_load = true;
+}
+
+void kernel_ibft_load(int root)
+{
+	struct ibft ibft;
+	bool vlan = false;
+
+	if (!kernel_sys_exists(root, DIR "/initiator"))
+		kernel_module_load(root, "iscsi_ibft");
+	never_load = true;
+	if (!kernel_ibft(root, &ibft, NULL))
+		for (unsigned i = 0; i < ibft.nics; i++)
+			vlan |= atoi(ibft.nic[i].vlan) != 0;
+	if (vlan && !kernel_sys_exists(root, "proc/net/vlan"))
+		kernel_module_load(root, "8021q");
+	explicit_bzero(&ibft, sizeof(ibft));
+}
+
+const char *kernel_ibft_module(int root, const char *module)
+{
+	return never_load ? "modprobe failed" : kernel_module_load(root, module);
+}
+
 int kernel_ibft(int root, struct ibft *ibft, struct diag *diag)
 {
 	struct ibft_read r = { .root = root, .to = ibft };
@@ -200,7 +228,7 @@ int kernel_ibft(int root, struct ibft *ibft, struct diag *diag)
 
 	*ibft = (struct ibft){ .from = "/" DIR };
 	if (!kernel_sys_exists(root, DIR "/initiator"))
-		why = kernel_module_load(root, "iscsi_ibft");
+		why = kernel_ibft_module(root, "iscsi_ibft");
 	if (!kernel_sys_exists(root, DIR "/initiator")) {
 		err = read_table(root, ibft, diag);
 		return !err || err == -EPROTO ? err : no_table(err, why, diag);

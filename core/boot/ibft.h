@@ -43,6 +43,9 @@ int kernel_ibft_network(
 	int root, const struct ibft_nic_info *, const struct ibft_target_info *, struct diag *);
 /* Read the iBFT like kernel_ibft_targets(), but succeed without targets. */
 int kernel_ibft(int root, struct ibft *, struct diag *);
+/* Load a module that the firmware's settings need, unless kernel_ibft_never_load() was called.
+ * Return why it is not loaded, or NULL. */
+const char *kernel_ibft_module(int root, const char *module);
 /* Parse the ACPI table; does not set netdevs. */
 int kernel_ibft_table(const void *table, size_t len, struct ibft *, struct diag *);
 /* Return the number of CHAP users that the CHAP type of a target needs. */

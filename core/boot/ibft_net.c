@@ -123,7 +123,7 @@ static int make_vlan(struct setup *s, unsigned id)
 	if (find_vlan(s, id))
 		return 0;
 	why = kernel_sys_exists(s->root, "proc/net/vlan") ? ""
-							  : kernel_module_load(s->root, "8021q");
+							  : kernel_ibft_module(s->root, "8021q");
 	strcpy(args.device1, s->nic->netdev);
 	if (ioctl(s->fd, SIOCSIFVLAN, &args) && errno != EEXIST) {
 		if (errno == ENOPKG || errno == ENOTTY || errno == EINVAL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Disks of every kind in one boot: what a dry run finds and reports, without a process for any. */
-/* Link: fork leap resolve_start */
+/* Link: fork leap resolve_start kernel_module_load */
 #include "boot_kind.h"
+#include "kernel_iscsi_conf.h"
 #include "resolve.h"
 #include "says.h"
 #include "tree.h"
@@ -19,7 +20,7 @@
 static struct tree tree;
 static struct boot boot;
 static struct boot_params params;
-static unsigned forks, retries, lookups;
+static unsigned forks, retries, lookups, loads;
 
 pid_t __real_fork(void);
 pid_t __wrap_fork(void);
@@ -27,6 +28,15 @@ pid_t __wrap_fork(void)
 {
 	forks++;
 	return __real_fork();
+}
+
+const char *__wrap_kernel_module_load(int root, const char *module);
+const char *__wrap_kernel_module_load(int root, const char *module)
+{
+	(void)root;
+	(void)module;
+	loads++;
+	return "none here";
 }
 
 int __real_resolve_start(struct resolve *, struct loop *, const char *host, uint16_t port,
@@ -152,6 +162,7 @@ Test(boot_plan, other_parameters)
 	cr_assert_eq(boot.jobs, 2, "NFS needs a directory");
 	diag_says(&boot.job[0].why, DIAG_REFUSED, "127.0.0.1:1", "listens ip_address");
 	cr_assert(!boot_partly(&boot.job[0]));
+	uris_are(&boot.job[0], "");
 	diag_says(&boot.job[1].why, DIAG_USAGE, "kernel command line: netroot", "iscsi:3260");
 	cr_assert(boot_partly(&boot.job[1]), "the other two are valid");
 	uris_are(&boot.job[1], "iscsi://127.0.0.1:3261/iqn.2024-01.a:x/2 "
@@ -218,6 +229,30 @@ Test(boot_plan, a_stop_ends_all)
 	}
 	cr_assert_eq(forks, 0);
 	cr_assert_eq(retries, 0);
+}
+
+/* modprobe may hang. */
+Test(boot_plan, modules_of_the_firmware_are_loaded_in_a_child)
+{
+	boot.dry_run = false;
+	boot.deadline = loop_clock() + 2500 * 1000000ull;
+	kernel_ibft_never_load();
+	run("rd.iscsi.firmware=1");
+	cr_assert_eq(boot.jobs, 1);
+	diag_says(&boot.job[0].why, DIAG_NOT_FOUND, NULL, "iBFT");
+	cr_assert_eq(retries, 1);
+	cr_assert_gt(forks, 1);
+	cr_assert_eq(loads, 0);
+}
+
+Test(boot_plan, a_stop_ends_the_load_of_modules)
+{
+	boot.dry_run = false;
+	kernel_ibft_never_load();
+	start("rd.iscsi.firmware=1");
+	boot_stop(&boot);
+	cr_assert(boot.job[0].done && !boot.pending);
+	diag_says(&boot.job[0].why, DIAG_CLOSED, NULL, "interrupted");
 }
 
 /* A lookup is part of an attempt: it is repeated until the deadline. */
