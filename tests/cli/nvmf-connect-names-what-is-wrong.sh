@@ -38,6 +38,8 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 	error 1 no-device '' "network.interface 'none0'" $c -f none0 nvme+rdma://127.0.0.1/nqn.x
 	error 2 usage '' "'fe80::1' link-local --host-iface" $c -t rdma -a fe80::1 -n nqn.x
 	error 2 usage '' "host_traddr '::1' '127.0.0.1'" $c -w ::1 nvme+tcp://127.0.0.1/nqn.x
+	error 2 usage '' "^[^_]*src='foo' IP.address" $c 'nvme+tcp://127.0.0.1/nqn.x?src=foo'
+	error 2 usage '' "--host-traddr='foo' IP.address" $c -w foo nvme+tcp://127.0.0.1/nqn.x
 	error 2 usage '' 'dhchap_ctrl_secret dhchap_secret' $c -C $key nvme+tcp://127.0.0.1/nqn.x
 	error 2 usage '' '--dhchap-secret checksum' $c -S ${key/Y29/Y30} nvme+tcp://127.0.0.1/nqn.x
 	error 2 usage '' '--dhchap-secret DHHC-1:' $c -S hush nvme+tcp://127.0.0.1/nqn.x

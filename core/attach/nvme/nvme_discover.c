@@ -21,7 +21,7 @@ static int merge(struct nvmf_queries *queries, const struct nvmf_log *log, struc
 	struct nvmf_log *all = &queries->log;
 	unsigned before = all->count;
 
-	if (!queries->logs++)
+	if (!queries->logs)
 		all->genctr = log->genctr;
 	for (unsigned i = 0; i < log->count; i++) {
 		struct nvmf_record *record;
@@ -42,6 +42,7 @@ static int merge(struct nvmf_queries *queries, const struct nvmf_log *log, struc
 			return diag_sys(diag, ENOMEM, "discovery records");
 		*failure = log->failure[i];
 	}
+	queries->logs++;
 	return 0;
 }
 
@@ -81,8 +82,10 @@ static int merge_answer(struct nvmf_queries *all, struct nvmf_query *query, stru
 {
 	struct diag *why = &query->attach.why;
 
-	if (!why->err)
-		return merge(all, &query->discovery.log, why);
+	if (!why->err) {
+		all->fails += merge(all, &query->discovery.log, why) != 0;
+		return -why->err;
+	}
 	if (query->since && why->code != DIAG_USAGE && why->err != EINTR) {
 		kernel_rdma_blame(why, &query->rdma);
 		if (!all->any_transport)

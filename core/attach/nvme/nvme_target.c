@@ -203,8 +203,10 @@ int nvmf_read_key(const struct out_notes *notes, const char *option, const char 
 {
 	int err = secret_read(notes, option, fd, file, key, NVMF_SECRET, diag);
 
+	if (err)
+		return err;
 	key[strcspn(key, " \t")] = 0; /* blanks may follow */
-	return err || key[0] ? err : diag_set(diag, DIAG_USAGE, EINVAL, "the key is empty");
+	return key[0] ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "the key is empty");
 }
 
 static int read_secrets(struct nvmf_target *t, const struct nvmf_options *opts, const char *file[2],

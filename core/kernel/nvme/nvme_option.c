@@ -106,9 +106,13 @@ static int check_word(const char *name, const char *text, struct diag *diag)
 
 int kernel_nvmf_key_check(enum nvmf_key key, const char *name, const char *value, struct diag *diag)
 {
+	struct addr addr;
+	int err;
+
 	switch ((enum kind)rows[key].kind) {
 	case WORD:
-		return check_word(name, value, diag);
+		err = check_word(name, value, diag);
+		return err || key != NVMF_HOST_TRADDR ? err : addr_source(&addr, name, value, diag);
 	case NUMBER:
 		return check_number(&rows[key], name, value, diag);
 	case SECRET:
