@@ -36,8 +36,8 @@ struct attach_srp {
 	/* for owners that retry: fail with -EAGAIN while an old connection is being removed, and do
 	 * not undo a login that completes after its limit */
 	bool no_removal_wait;
-	const void
-		*owner; /* whose abandoned logins are counted, an address; NULL: of this struct */
+	/* address of whose abandoned logins are counted; NULL: those of this struct */
+	const void *owner;
 
 	/* Filled in. To change or detach a connection, the owner sets host. */
 	struct kernel_srp host;
