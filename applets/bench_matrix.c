@@ -60,83 +60,6 @@ static int check_words(struct bench *bench)
 	return 0;
 }
 
-/* Name a disk by its scheme, and the second one of a scheme "nbd 2". */
-static void name_source(struct bench_sources *sources, unsigned nth)
-{
-	char scheme[24], *name = sources->name[nth];
-	const char *uri = sources->disk[nth].uri;
-	unsigned same = 1;
-	size_t len;
-
-	snprintf(scheme, sizeof(scheme), "%.*s", (int)strcspn(uri, ":"), uri);
-	if (!scheme_find(scheme))
-		snprintf(scheme, sizeof(scheme), "file");
-	len = strlen(scheme);
-	for (unsigned i = 0; i < nth; i++)
-		same += !strncmp(sources->name[i], scheme, len) &&
-			(!sources->name[i][len] || sources->name[i][len] == ' ');
-	if (same > 1)
-		snprintf(name, sizeof(*sources->name), "%s %u", scheme, same);
-	else
-		snprintf(name, sizeof(*sources->name), "%s", scheme);
-	sources->disk[nth].name = name;
-}
-
-/* Open a disk. One that can't be reached is a row with its reason; wrong usage ends the command. */
-static int open_source(struct bench *bench, struct bench_sources *sources, unsigned nth,
-	const struct bdev_env *env)
-{
-	struct matrix_disk *disk = &sources->disk[nth];
-	struct call *call = bench->call;
-	char *uri = sources->uri[nth];
-	int err;
-
-	if (disk->socket) {
-		disk->name = "socket";
-		disk->uri = "a TCP socket without a protocol";
-		return 0;
-	}
-	err = disk_open(call, &disk->bdev, bench->task.loop, uri, env);
-	if (bench->task.stop || (err && call->diag->code == DIAG_USAGE))
-		return err ? err : -EINTR;
-	disk->memory = bench->opts->all || bdev_uri_in_memory(uri);
-	if (!disk->bdev)
-		uri_hide(uri);
-	disk->uri = disk->bdev ? disk->bdev->uri : uri;
-	name_source(sources, nth);
-	if (!err)
-		return 0;
-	disk->why = *call->diag;
-	*call->diag = (struct diag){ 0 };
-	call_warn(call, "%s: %s", disk->why.object, disk->why.text);
-	return 0;
-}
-
-static int open_sources(struct bench *bench, struct bench_sources *sources, bool write)
-{
-	struct bdev_env env;
-	unsigned failed = 0;
-	int err = disk_env(bench->call, &env, bench->opts->on_loss);
-
-	env.write = write;
-	env.force = bench->opts->force;
-	for (unsigned i = 0; !err && i < sources->count; i++) {
-		err = open_source(bench, sources, i, &env);
-		failed += !!sources->disk[i].why.err;
-	}
-	if (!err && failed == sources->count) {
-		*bench->call->diag = sources->disk[0].why;
-		err = -bench->call->diag->err;
-	}
-	return err;
-}
-
-static void close_sources(struct bench_sources *sources)
-{
-	for (unsigned i = 0; i < sources->count; i++)
-		bdev_close(sources->disk[i].bdev);
-}
-
 static void print_written(const char *path, void *arg)
 {
 	const struct call *call = arg;
@@ -162,8 +85,7 @@ static int rehearse(struct bench *bench, const struct matrix *matrix)
 	}
 	out_end(out);
 	for (unsigned i = 0; i < matrix->disks; i++)
-		out_line(out, "would %s %s",
-			bench->report.load.read_percent < 100 ? "overwrite" : "read",
+		out_line(out, "would %s %s", bench_writes(bench) ? "overwrite" : "read",
 			matrix->disk[i].uri);
 	out_line(out, "%u loads, %.0f s", loads, seconds);
 	return EXIT_DONE;
@@ -270,12 +192,12 @@ static int measure_all(struct bench *bench, struct bench_sources *sources)
 	if (!rc)
 		rc = bench_servers_sources(servers, sources, bench->call->diag);
 	if (!rc)
-		rc = open_sources(bench, sources, memory || bench_writes(bench));
+		rc = bench_open_sources(bench, sources, memory || bench_writes(bench));
 	if (!rc && memory && !bench->opts->common.dry_run)
 		rc = fill(bench, sources);
 	if (!rc)
 		rc = measure(bench, sources);
-	close_sources(sources);
+	bench_close_sources(sources);
 	bench_servers_stop(bench, servers);
 	return rc;
 }
@@ -286,10 +208,10 @@ static int measure_given(struct bench *bench, struct bench_sources *sources)
 
 	for (unsigned i = 0; i < bench->call->operands; i++)
 		sources->uri[sources->count++] = bench->call->operand[i];
-	rc = open_sources(bench, sources, bench_writes(bench));
+	rc = bench_open_sources(bench, sources, bench_writes(bench));
 	if (!rc)
 		rc = measure(bench, sources);
-	close_sources(sources);
+	bench_close_sources(sources);
 	return rc;
 }
 

@@ -13,6 +13,11 @@ struct bench_sources {
 
 bool bench_writes(const struct bench *);
 
+/* Open the disks and name them by their schemes. One that can't be opened has its reason; without
+ * any the command fails. */
+int bench_open_sources(struct bench *, struct bench_sources *, bool write);
+void bench_close_sources(struct bench_sources *);
+
 /* Serve one disk by every protocol. On failure *servers is to be stopped as well. */
 struct bench_servers;
 int bench_servers_start(struct bench *, const char *disk, struct bench_servers **);

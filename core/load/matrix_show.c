@@ -25,6 +25,20 @@ void matrix_comparison(struct rounds_comparison *comparison, const struct matrix
 		figure == MATRIX_IOPS);
 }
 
+double matrix_coverage(const struct matrix *matrix)
+{
+	struct rounds_summary summary;
+	double least = 1;
+
+	for (unsigned cell = 0; cell < matrix->cells; cell++)
+		for (unsigned disk = 0; disk <= matrix->disks; disk++) {
+			matrix_summary(&summary, matrix, cell, disk, MATRIX_IOPS);
+			if (summary.count && summary.coverage < least)
+				least = summary.coverage;
+		}
+	return least;
+}
+
 void matrix_latency(struct stats *all, const struct matrix_row *row)
 {
 	*all = row->sum.kind[LOAD_READ].latency;

@@ -22,7 +22,7 @@ static void print_row(
 	const struct matrix_row *row = matrix_row(matrix, cell, disk);
 	struct rounds_comparison ratio;
 	struct rounds_summary iops, cpu, server;
-	char name[64], text[9][24], bounds[56], ratios[64];
+	char name[64], text[9][24], bounds[56], ratios[64] = "";
 	struct stats latency;
 
 	matrix_row_name(matrix, disk, name);
@@ -33,8 +33,9 @@ static void print_row(
 	matrix_latency(&latency, row);
 	snprintf(bounds, sizeof(bounds), "%s to %s", figure_text(iops.low, FIGURE_COUNT, text[0]),
 		figure_text(iops.high, FIGURE_COUNT, text[1]));
-	snprintf(ratios, sizeof(ratios), "%.3g, %.3g to %.3g", ratio.ratio.median, ratio.ratio.low,
-		ratio.ratio.high);
+	if (ratio.ratio.count)
+		snprintf(ratios, sizeof(ratios), "%.3g, %.3g to %.3g", ratio.ratio.median,
+			ratio.ratio.low, ratio.ratio.high);
 	table_row(table,
 		(const char *const[]){ name, figure_text(iops.median, FIGURE_COUNT, text[2]),
 			bounds,
@@ -130,8 +131,8 @@ void matrix_report_text(struct out *out, const struct matrix *matrix)
 	if (!rounds)
 		return;
 	out_line(out, "%s", "");
-	out_line(out, "bounds: of the median of the rounds, with a probability of %.1f %%",
-		100 * rounds_coverage(rounds, 1));
+	out_line(out, "bounds: of the median of the rounds, with a probability of %.1f %% or more",
+		100 * matrix_coverage(matrix));
 	out_line(out, "CPU: time per request of this process, and of the server's if it is known");
 	out_line(out, "ratio: of IOPS to %s in the same round; %s is its own noise",
 		matrix->disk[0].name, matrix_row_name(matrix, matrix->disks, text));

@@ -112,7 +112,7 @@ static void draw(struct picture *picture, FILE *to)
 		"%u rounds of %.3g s, %u job%s, %s of each disk; bars: %.1f %%", cell->rounds,
 		matrix->opt.load.runtime_ms / 1000., matrix->opt.load.jobs,
 		matrix->opt.load.jobs == 1 ? "" : "s", out_human(matrix->opt.load.size, size),
-		100 * rounds_coverage(cell->rounds, 1));
+		100 * matrix_coverage(matrix));
 	chart_svg(to, title, about, picture->chart, picture->charts);
 }
 
