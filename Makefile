@@ -266,7 +266,7 @@ install-data: $(B)/VERSION
 		sed 's#^\.Os.*#.Os rdmastor $(VERSION)#; s#/usr/share/doc/rdmastor#$(PREFIX)/share/doc/rdmastor#' $$page | \
 			install -D -m 644 /dev/stdin $(share)/man/man$${page##*.}/$${page##*/}; done
 	install -D -m 644 -t $(doc)/schema doc/schema/*.json
-	install -D -m 644 -t $(doc) CHANGELOG.md doc/peers.md
+	install -D -m 644 -t $(doc) CHANGELOG.md doc/peers.md doc/matrix.svg
 	sed -E 's#\]\(doc/#](#g; s#\[([^]]*)\]\((man/|deps/|HACKING)[^)]*\)#\1#g' README.md | install -D -m 644 /dev/stdin $(doc)/README.md
 	for page in $(notdir $(wildcard man/rdmastor-*-*.1)); do ln -sf $$page $(share)/man/man1/$${page#rdmastor-}; done
 	$(if $(wildcard completions/rdmastor.bash),install -D -m 644 completions/rdmastor.bash $(share)/bash-completion/completions/rdmastor)
