@@ -14,9 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define READY_MS 20000
-#define POLL_MS  10
-#define WORDS    24
+#define READY_MS   20000
+#define POLL_MS    10
+#define WORDS      24
+#define FOLDER_MAX 80 /* an address of a unix socket has 108 bytes */
 
 enum { SERVE, EXPORT, SOCKET, SERVERS };
 
@@ -28,7 +29,7 @@ struct server {
 
 struct bench_servers {
 	struct server server[SERVERS];
-	char folder[100], socket[112], rdma[80], verbs[INET6_ADDRSTRLEN + 32];
+	char folder[100], socket[112], rdma[80];
 };
 
 /* The order of rows. */
@@ -134,16 +135,35 @@ static int wait_ready(struct bench *bench, struct bench_servers *servers)
 	return 0;
 }
 
+/* The servers need --force, as both write to the disk. Refuse what the user did not force. */
+static int check_unused(struct bench *bench, const char *disk)
+{
+	struct bdev *bdev = NULL;
+	struct bdev_env env;
+	int err = disk_env(bench->call, &env, bench->opts->on_loss);
+
+	env.write = true;
+	env.force = bench->opts->force;
+	if (!err)
+		err = disk_open(bench->call, &bdev, bench->task.loop, disk, &env);
+	bdev_close(bdev);
+	return err;
+}
+
 int bench_servers_start(struct bench *bench, const char *disk, struct bench_servers **started)
 {
 	struct bench_servers *servers = *started = calloc(1, sizeof(*servers));
 	bool write = bdev_uri_in_memory(disk) || bench_writes(bench);
 	const char *folder = getenv("TMPDIR");
+	int err;
 
 	if (!servers)
 		return diag_sys(bench->call->diag, ENOMEM, "servers");
-	snprintf(servers->folder, sizeof(servers->folder), "%.80s/rdmastor-XXXXXX",
-		folder && *folder ? folder : "/tmp");
+	err = write && !bdev_uri_in_memory(disk) ? check_unused(bench, disk) : 0;
+	if (err)
+		return err;
+	snprintf(servers->folder, sizeof(servers->folder), "%s/rdmastor-XXXXXX",
+		folder && *folder && strlen(folder) < FOLDER_MAX ? folder : "/tmp");
 	if (!mkdtemp(servers->folder)) {
 		diag_sys(bench->call->diag, errno, "create %s", servers->folder);
 		servers->folder[0] = 0;

@@ -47,6 +47,14 @@ static int check_words(struct bench *bench)
 		if (others[i].on)
 			return bench_usage(
 				bench, "--matrix and %s can't be combined", others[i].name);
+	if (opts->csv && opts->svg && !strcmp(opts->csv, opts->svg))
+		return bench_usage(bench, "--csv and --svg: both are '%s'", opts->csv);
+	if (opts->baseline && bench->report.load.rate > 0)
+		return bench_usage(bench, "--baseline and a rate can't be combined%s", "");
+	if (opts->fail_slower && opts->rounds && opts->rounds < MATRIX_VERDICT)
+		return bench_usage(bench, "--fail-slower requires at least 5 --rounds%s", "");
+	if (opts->rwmixread && bench->reads.count == 1 && strchr(opts->rwmixread, ','))
+		return bench_usage(bench, "--rwmixread requires --rw rw or randrw%s", "");
 	if (opts->rate && bench->bs.count > 1)
 		return bench_usage(bench, "--rate requires a single --bs: use --rate-iops%s", "");
 	if (!disks && !opts->all)
@@ -72,7 +80,7 @@ static int rehearse(struct bench *bench, const struct matrix *matrix)
 	struct out *out = bench->call->out;
 	const struct load_options *load = &matrix->opt.load;
 	unsigned loads = matrix->opt.rounds * matrix->cells * (matrix->disks + 1);
-	double seconds = loads * (load->runtime_ms + load->ramp_ms) / 1000.;
+	double seconds = loads * ((double)load->runtime_ms + load->ramp_ms) / 1000;
 
 	out_u64(out, "loads", NULL, loads);
 	out_real(out, "seconds", NULL, seconds, 1);
@@ -96,6 +104,7 @@ static int report(
 {
 	const struct bench_options *opts = bench->opts;
 	struct call *call = bench->call;
+	bool compared = true;
 	double loss = 0;
 	int err = 0;
 
@@ -105,7 +114,7 @@ static int report(
 	else
 		matrix_report_text(call->out, matrix);
 	if (baseline)
-		loss = matrix_report_baseline(call->out, matrix, baseline);
+		loss = matrix_report_baseline(call->out, matrix, baseline, &compared);
 	if (opts->csv)
 		err = matrix_report_csv(opts->csv, matrix, call->diag);
 	if (!err && opts->svg)
@@ -118,7 +127,11 @@ static int report(
 		call_warn(call, "slower than in %s by up to %.3g %%", opts->baseline, loss);
 		return EXIT_PARTLY;
 	}
-	return matrix->stopped || matrix_failed(matrix) ? EXIT_PARTLY : EXIT_DONE;
+	if (opts->fail_slower && !compared)
+		call_warn(call, "%s: not all rows could be compared", opts->baseline);
+	return matrix->stopped || matrix_failed(matrix) || (opts->fail_slower && !compared)
+		       ? EXIT_PARTLY
+		       : EXIT_DONE;
 }
 
 static int measure(struct bench *bench, struct bench_sources *sources)
@@ -131,24 +144,17 @@ static int measure(struct bench *bench, struct bench_sources *sources)
 		.load = bench->report.load,
 		.progress = show_progress,
 		.arg = bench };
-	struct matrix_baseline *baseline = NULL;
-	struct matrix *matrix = NULL;
-	int rc = 0;
+	struct matrix *matrix;
+	int rc = matrix_new(&matrix, &opt, sources->disk, sources->count, bench->call->diag);
 
-	if (bench->opts->baseline)
-		rc = matrix_baseline_read(
-			&baseline, bench->opts->baseline, &opt, bench->call->diag);
-	if (!rc)
-		rc = matrix_new(&matrix, &opt, sources->disk, sources->count, bench->call->diag);
 	if (!rc && bench->opts->common.dry_run) {
 		rc = rehearse(bench, matrix);
 	} else if (!rc) {
 		bench->task.running = true;
 		matrix_run(matrix, bench->task.loop);
-		rc = report(bench, matrix, baseline);
+		rc = report(bench, matrix, sources->baseline);
 	}
 	matrix_free(matrix);
-	matrix_baseline_free(baseline);
 	return rc;
 }
 
@@ -157,21 +163,25 @@ static int fill(struct bench *bench, const struct bench_sources *sources)
 {
 	struct load_options load = bench->report.load;
 	struct load_result *result = calloc(1, sizeof(*result));
+	pid_t filled = 0;
 	int err = result ? 0 : diag_sys(bench->call->diag, ENOMEM, "figures");
 
 	load.read_percent = 0;
 	load.random = false;
-	load.bs = 64 << 10;
 	load.depth = 8;
 	load.jobs = 1;
 	load.runtime_ms = load.ramp_ms = 0;
+	load.size = load.offset = 0;
+	load.rate = 0;
 	load.progress = NULL;
 	for (unsigned i = 0; !err && i < sources->count; i++) {
 		const struct matrix_disk *disk = &sources->disk[i];
 
-		/* once per server */
-		if (!disk->bdev || (i && disk->server == sources->disk[i - 1].server))
+		if (!disk->bdev || disk->server == filled)
 			continue;
+		filled = disk->server;
+		for (load.bs = 64 << 10; disk->bdev->lim.size % load.bs; load.bs /= 2)
+			;
 		load.bytes = disk->bdev->lim.size;
 		err = load_disk(bench->task.loop, disk->bdev, &load, result, bench->call->diag);
 	}
@@ -224,8 +234,13 @@ int bench_matrix(struct bench *bench)
 		rc = bench_check_file(bench, bench->opts->csv);
 	if (!rc)
 		rc = bench_check_file(bench, bench->opts->svg);
+	if (!rc && bench->opts->baseline)
+		rc = matrix_baseline_read(&sources->baseline, bench->opts->baseline,
+			bench->opts->rw, &bench->report.load, bench->call->diag);
 	if (!rc)
 		rc = bench->opts->all ? measure_all(bench, sources) : measure_given(bench, sources);
+	if (sources)
+		matrix_baseline_free(sources->baseline);
 	free(sources);
 	if (rc == -EINTR && bench->task.timed_out)
 		return task_timed_out(bench->call);

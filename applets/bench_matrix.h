@@ -9,6 +9,7 @@ struct bench_sources {
 	char name[MATRIX_DISKS][48];
 	unsigned count;
 	struct addr socket;
+	struct matrix_baseline *baseline; /* or NULL */
 };
 
 bool bench_writes(const struct bench *);

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define RUNTIME_MS 5000
@@ -82,7 +83,7 @@ static int check_words(struct bench *bench)
 	if (opts->rate_process && !opts->rate && !opts->rate_iops)
 		return bench_usage(bench, "--rate-process requires --rate or --rate-iops%s", "");
 	if (bench->report.load.rate > 0 && opts->verify)
-		return bench_usage(bench, "--rate and --verify can't be combined%s", "");
+		return bench_usage(bench, "a rate and --verify can't be combined%s", "");
 	if (!opts->listen && opts->rdma && opts->tcp)
 		return bench_usage(bench, "--rdma and --tcp can't be combined%s", "");
 	if (!opts->listen && !opts->all && !bench->call->operands)
@@ -136,9 +137,12 @@ static int read_lists(struct bench *bench)
 			    : !strcmp(mix, "write") ? "0"
 			    : opts->rwmixread       ? opts->rwmixread
 						    : "50";
-	int err = 0;
+	struct matrix_list ignored;
+	int err = opts->rwmixread ? matrix_list_read(&ignored, opts->rwmixread, "--rwmixread",
+					    false, 0, 100, bench->call->diag)
+				  : 0;
 
-	if (!opts->rdma && !opts->listen)
+	if (!err && !opts->rdma && !opts->listen)
 		err = read_list(
 			bench, &bench->bs, opts->bs ? opts->bs : "4K", "--bs", 1, UINT32_MAX);
 	if (!err)
@@ -216,10 +220,13 @@ int bench_check_file(struct bench *bench, const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	char folder[PATH_MAX] = ".";
+	struct stat st;
 
 	if (slash)
 		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
-	if (!path || !access(path, W_OK) || (errno == ENOENT && !access(folder, W_OK)))
+	if (path && !stat(path, &st) && S_ISDIR(st.st_mode))
+		errno = EISDIR;
+	else if (!path || !access(path, W_OK) || (errno == ENOENT && !access(folder, W_OK)))
 		return 0;
 	diag_sys(bench->call->diag, errno, "create");
 	diag_ctx(bench->call->diag, "%s", path);

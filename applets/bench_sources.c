@@ -46,7 +46,10 @@ static int open_source(struct bench *bench, struct bench_sources *sources, unsig
 	err = disk_open(call, &disk->bdev, bench->task.loop, uri, env);
 	if (bench->task.stop || (err && call->diag->code == DIAG_USAGE))
 		return err ? err : -EINTR;
-	disk->memory = bench->opts->all || bdev_uri_in_memory(uri);
+	/* with --all the disk behind the servers */
+	disk->memory = !bench->opts->all       ? bdev_uri_in_memory(uri)
+		       : bench->call->operands ? bdev_uri_in_memory(bench->call->operand[0])
+					       : true;
 	if (!disk->bdev)
 		uri_hide(uri);
 	disk->uri = disk->bdev ? disk->bdev->uri : uri;

@@ -9,6 +9,7 @@
 #define MATRIX_DISKS    16
 #define MATRIX_LIST     16 /* values of a list */
 #define MATRIX_ROUNDS   99
+#define MATRIX_VERDICT  5 /* rounds that a verdict needs */
 #define MATRIX_PICTURED 8 /* disks of a picture */
 
 struct matrix_list {
@@ -60,7 +61,7 @@ struct matrix_cell {
 
 enum matrix_figure {
 	MATRIX_IOPS,
-	MATRIX_P50, /* ns from submission to answer, of all requests of the round */
+	MATRIX_P50, /* ns, as struct load_figures.latency, of all requests of the round */
 	MATRIX_P99,
 	MATRIX_CPU,        /* ns of this process per request */
 	MATRIX_SERVER_CPU, /* ns of the server's process per request; 0: unknown */
@@ -72,6 +73,7 @@ struct matrix_row { /* a disk in a cell */
 	double figure[MATRIX_FIGURES][MATRIX_ROUNDS];
 	struct load_result sum; /* counters and histograms of all rounds; shares are their means */
 	unsigned loads;         /* in the sum */
+	unsigned known[3];      /* private: loads in the means of shares */
 };
 
 struct matrix {
@@ -88,7 +90,7 @@ struct matrix {
 	bool stopped;
 };
 
-/* Plan a matrix. At least one disk is open. Check all cells against all disks.
+/* Plan a matrix. At least one disk is open. Check all cells against those that are.
  * DIAG_USAGE names an impossible one. Options and disks must outlive the matrix. */
 int matrix_new(struct matrix **, const struct matrix_options *, struct matrix_disk *,
 	unsigned disks, struct diag *);
@@ -114,12 +116,13 @@ int matrix_report_svg(const char *path, const struct matrix *,
 
 /* An earlier measurement, from the JSON document of matrix_report_json(). */
 struct matrix_baseline;
-/* DIAG_USAGE: not such a document, or measured with another access pattern or number of jobs. The
- * path must outlive the baseline, which is to be freed also after a failure. */
-int matrix_baseline_read(
-	struct matrix_baseline **, const char *path, const struct matrix_options *, struct diag *);
+/* DIAG_USAGE: not such a document, or measured with another access pattern, offset or number of
+ * jobs. The path must outlive the baseline, which is to be freed also after a failure. */
+int matrix_baseline_read(struct matrix_baseline **, const char *path, const char *rw,
+	const struct load_options *, struct diag *);
 void matrix_baseline_free(struct matrix_baseline *);
 /* Print, for each row that both have, how its IOPS changed and whether by more than chance (a
  * Mann-Whitney test of the rounds). Returns by how many percent the row with the greatest loss
- * beyond chance is slower; 0: none. */
-double matrix_report_baseline(struct out *, const struct matrix *, const struct matrix_baseline *);
+ * beyond chance is slower; 0: none. *compared: every row has a verdict. */
+double matrix_report_baseline(
+	struct out *, const struct matrix *, const struct matrix_baseline *, bool *compared);

@@ -61,28 +61,6 @@ static char *read_text(int fd, size_t *len)
 	return NULL;
 }
 
-/* The document decides: an applet that continues in the background has no exit status yet. */
-static void read_result(struct applet_run *run)
-{
-	const cJSON *error;
-	size_t len;
-	char *text = read_text(run->results, &len);
-
-	cJSON_Delete(run->result);
-	run->result = text ? cJSON_ParseWithLength(text, len) : NULL;
-	run->why = (struct diag){ 0 };
-	free(text);
-	error = cJSON_GetObjectItemCaseSensitive(run->result, "error");
-	if (error)
-		read_error(&run->why, error);
-	else if (!run->result && run->expired)
-		diag_sys(&run->why, EINTR, "%s", run->argv[0]);
-	else if (!run->result && run->call.expired)
-		diag_set(&run->why, DIAG_TIMEOUT, ETIMEDOUT, "%s timed out", run->argv[0]);
-	else if (!run->result)
-		diag_set(&run->why, DIAG_SYSTEM, EIO, "%s ended without a result", run->argv[0]);
-}
-
 bool applet_run_ready(struct applet_run *run)
 {
 	size_t len;
@@ -92,6 +70,24 @@ bool applet_run_ready(struct applet_run *run)
 		run->result = cJSON_ParseWithLength(text, len);
 	free(text);
 	return run->result;
+}
+
+/* The document decides: an applet that continues in the background has no exit status yet. */
+static void read_result(struct applet_run *run)
+{
+	const cJSON *error;
+
+	applet_run_ready(run);
+	run->why = (struct diag){ 0 };
+	error = cJSON_GetObjectItemCaseSensitive(run->result, "error");
+	if (error)
+		read_error(&run->why, error);
+	else if (!run->result && run->expired)
+		diag_sys(&run->why, EINTR, "%s", run->argv[0]);
+	else if (!run->result && run->call.expired)
+		diag_set(&run->why, DIAG_TIMEOUT, ETIMEDOUT, "%s timed out", run->argv[0]);
+	else if (!run->result)
+		diag_set(&run->why, DIAG_SYSTEM, EIO, "%s ended without a result", run->argv[0]);
 }
 
 /* The items of a list have its key, `name`. */
@@ -150,6 +146,7 @@ int applet_run_start(struct applet_run *run)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), err;
 
+	applet_run_free(run);
 	if (null < 0) /* a system without /dev */
 		null = memfd_create("null", MFD_CLOEXEC);
 	run->results = memfd_create("results", MFD_CLOEXEC);

@@ -13,6 +13,7 @@
 
 #define FILE_MAX    (64u << 20)
 #define SIGNIFICANT 0.05
+#define IOPS_MAX    1e15
 
 struct matrix_baseline {
 	cJSON *document;
@@ -73,8 +74,8 @@ static int read_document(struct matrix_baseline *baseline, struct diag *diag)
 	return err;
 }
 
-int matrix_baseline_read(struct matrix_baseline **read, const char *path,
-	const struct matrix_options *opt, struct diag *diag)
+int matrix_baseline_read(struct matrix_baseline **read, const char *path, const char *rw,
+	const struct load_options *load, struct diag *diag)
 {
 	struct matrix_baseline *baseline = *read = calloc(1, sizeof(*baseline));
 	int err;
@@ -83,12 +84,15 @@ int matrix_baseline_read(struct matrix_baseline **read, const char *path,
 		return diag_sys(diag, ENOMEM, "baseline");
 	baseline->path = path;
 	err = read_document(baseline, diag);
-	if (!err && strcmp(text(baseline->document, "rw"), opt->rw))
+	if (!err && strcmp(text(baseline->document, "rw"), rw))
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "was measured with --rw %.16s",
 			text(baseline->document, "rw"));
-	if (!err && number(baseline->document, "numjobs") != opt->load.jobs)
+	if (!err && number(baseline->document, "numjobs") != load->jobs)
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "was measured with --numjobs %.0f",
 			number(baseline->document, "numjobs"));
+	if (!err && number(baseline->document, "offset_bytes") != (double)load->offset)
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "was measured with --offset %.0f",
+			number(baseline->document, "offset_bytes"));
 	return err ? diag_ctx(diag, "%s", path), err : 0;
 }
 
@@ -118,7 +122,8 @@ static const cJSON *find_row(const struct matrix_baseline *baseline, const struc
 		if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(row, "again")) &&
 			!strcmp(text(row, "name"), matrix->disk[disk].name) &&
 			number(row, "read_percent") == like->read_percent &&
-			number(total, "bs") == like->bs && number(total, "iodepth") == like->depth)
+			number(total, "bs") == like->bs &&
+			number(total, "iodepth") == like->depth && number(total, "rate_iops") < 0)
 			return row;
 	}
 	return NULL;
@@ -134,10 +139,10 @@ static bool compare(struct change *change, const struct matrix_baseline *baselin
 	struct rank_test test;
 	unsigned befores = 0, nows = 0;
 
-	for (const cJSON *round = first(row, "rounds"); round; round = round->next) {
+	for (const cJSON *round = first(row, "figures"); round; round = round->next) {
 		double iops = number(round, "iops");
 
-		if (iops > 0 && befores < ROUNDS_MAX)
+		if (iops > 0 && iops < IOPS_MAX && befores < ROUNDS_MAX)
 			before[befores++] = iops;
 	}
 	for (unsigned i = 0; i < matrix->cell[cell].rounds; i++)
@@ -190,54 +195,61 @@ static void show_row(struct out *out, struct table *table, const struct matrix *
 				 cells[3], matrix_verdict_text(change->verdict) });
 }
 
-/* Show the rows that both have; set the greatest loss and the number of rows that only one has. */
+/* What all rows say together. */
+struct changes {
+	double loss;                 /* the greatest, in percent */
+	unsigned missing, undecided; /* rows that only one has; too few rounds */
+};
+
 static void show_rows(struct out *out, struct table *table, const struct matrix *matrix,
-	const struct matrix_baseline *baseline, double *loss, unsigned *missing)
+	const struct matrix_baseline *baseline, struct changes *changes)
 {
 	struct change change;
 
-	*loss = *missing = 0;
+	*changes = (struct changes){ 0 };
 	for (unsigned cell = 0; cell < matrix->cells; cell++)
 		for (unsigned disk = 0; disk < matrix->disks; disk++) {
 			double lost;
 
 			if (!compare(&change, baseline, matrix, cell, disk)) {
-				*missing += !!matrix_row(matrix, cell, disk)->loads;
+				changes->missing += !!matrix_row(matrix, cell, disk)->loads;
 				continue;
 			}
 			show_row(out, table, matrix, cell, disk, &change);
 			lost = 100 * (1 - change.now / change.before);
-			if (change.verdict == ROUNDS_SLOWER && lost > *loss)
-				*loss = lost;
+			changes->undecided += change.verdict == ROUNDS_UNKNOWN;
+			if (change.verdict == ROUNDS_SLOWER && lost > changes->loss)
+				changes->loss = lost;
 		}
 }
 
-double matrix_report_baseline(
-	struct out *out, const struct matrix *matrix, const struct matrix_baseline *baseline)
+double matrix_report_baseline(struct out *out, const struct matrix *matrix,
+	const struct matrix_baseline *baseline, bool *compared)
 {
 	static const char *const head[] = { "disk", "bs", "reads", "iodepth", "IOPS before", "now",
 		"change", "p", "verdict" };
 	struct table table = TABLE(out, head);
-	unsigned missing;
-	double loss = 0;
+	struct changes changes;
 
 	if (out->json) {
 		out_object(out, "baseline");
 		out_text(out, "file", NULL, "%s", baseline->path);
 		out_list(out, "rows");
-		show_rows(out, &table, matrix, baseline, &loss, &missing);
+		show_rows(out, &table, matrix, baseline, &changes);
 		out_end(out);
-		out_u64(out, "missing", NULL, missing);
+		out_u64(out, "missing", NULL, changes.missing);
 		out_end(out);
-		return loss;
+		*compared = !changes.missing && !changes.undecided;
+		return changes.loss;
 	}
 	out_line(out, "%s", "");
 	out_line(out, "compared with %s (p: probability of such a difference by chance)",
 		baseline->path);
 	while (table_pass(&table, head))
-		show_rows(out, &table, matrix, baseline, &loss, &missing);
-	if (missing)
-		out_line(out, "%u row%s of this measurement %s not in it", missing,
-			missing == 1 ? "" : "s", missing == 1 ? "is" : "are");
-	return loss;
+		show_rows(out, &table, matrix, baseline, &changes);
+	if (changes.missing)
+		out_line(out, "%u row%s of this measurement %s not in it", changes.missing,
+			changes.missing == 1 ? "" : "s", changes.missing == 1 ? "is" : "are");
+	*compared = !changes.missing && !changes.undecided;
+	return changes.loss;
 }

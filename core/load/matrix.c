@@ -234,11 +234,12 @@ static void load_one(struct run *run, const struct matrix_cell *cell, unsigned d
 }
 
 /* Set the mean of a share over the loads that know it. */
-static void add_share(double *mean, double share, unsigned loads)
+static void add_share(double *mean, double share, unsigned *known)
 {
 	if (share < 0)
 		return;
-	*mean = *mean < 0 || !loads ? share : *mean + (share - *mean) / (loads + 1);
+	++*known;
+	*mean = *known == 1 ? share : *mean + (share - *mean) / *known;
 }
 
 static void add_figures(struct load_figures *into, const struct load_figures *from)
@@ -255,9 +256,9 @@ static void add_result(struct matrix_row *row, const struct load_result *from)
 
 	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++)
 		add_figures(&sum->kind[kind], &from->kind[kind]);
-	add_share(&sum->busiest, from->busiest, row->loads);
-	add_share(&sum->run_delay, from->run_delay, row->loads);
-	add_share(&sum->steal, from->steal, row->loads);
+	add_share(&sum->busiest, from->busiest, &row->known[0]);
+	add_share(&sum->run_delay, from->run_delay, &row->known[1]);
+	add_share(&sum->steal, from->steal, &row->known[2]);
 	sum->seconds += from->seconds;
 	sum->user += from->user;
 	sum->system += from->system;
@@ -267,8 +268,10 @@ static void add_result(struct matrix_row *row, const struct load_result *from)
 	sum->major_faults += from->major_faults;
 	sum->minor_faults += from->minor_faults;
 	sum->range = from->range;
-	sum->mapped = from->mapped;
-	sum->data = from->data;
+	if (from->mapped - from->data >= sum->mapped - sum->data) {
+		sum->mapped = from->mapped;
+		sum->data = from->data;
+	}
 	row->loads++;
 }
 
@@ -298,7 +301,8 @@ static bool has_load(const struct matrix *matrix, const struct matrix_cell *cell
 {
 	const struct matrix_disk *of = &matrix->disk[disk < matrix->disks ? disk : 0];
 
-	return is_usable(of) && (!of->socket || cell->read_percent == 100);
+	return is_usable(of) &&
+	       (!of->socket || (cell->read_percent == 100 && !(matrix->opt.load.rate > 0)));
 }
 
 /* Measure all disks in a cell. Figures count only if all of them had their turn. */

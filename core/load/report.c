@@ -317,7 +317,7 @@ void load_report_json(struct out *out, const struct load_report *report)
 	if (report->load.verify)
 		out_u64(out, "verified_bytes", NULL, result->verified);
 	if (report->load.rate > 0) {
-		out_real(out, "rate", NULL, report->load.rate, 3);
+		out_real(out, "rate_iops", NULL, report->load.rate, 3);
 		out_text(out, "rate_process", NULL, report->load.poisson ? "poisson" : "constant");
 		out_u64(out, "delayed", NULL, result->delayed);
 		out_u64(out, "unstarted", NULL, result->unstarted);

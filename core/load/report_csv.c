@@ -77,6 +77,8 @@ int matrix_report_csv(const char *path, const struct matrix *matrix, struct diag
 		return diag_ctx(diag, "%s", path);
 	}
 	err = write_all(to, matrix);
+	if (!err && ferror(to))
+		err = EIO;
 	if (fclose(to) && !err)
 		err = errno;
 	if (err) {

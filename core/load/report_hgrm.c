@@ -34,7 +34,7 @@ static void put_rows(FILE *to, const struct stats *stats)
 	while (percent < last) {
 		put_row(to, stats, percent);
 		percent += half / TICKS;
-		if (percent >= 100 - half + half / (2 * TICKS))
+		if (percent >= 100 - half - half / (2 * TICKS))
 			half /= 2;
 	}
 	put_row(to, stats, 100);

@@ -11,7 +11,7 @@ static void cell_text(const struct matrix *matrix, unsigned nth, char *text, siz
 	const struct matrix_cell *cell = &matrix->cell[nth];
 	char bs[16], reads[24] = "";
 
-	if (cell->read_percent > 0 && cell->read_percent < 100)
+	if (matrix->opt.reads.count > 1 || cell->read_percent % 100)
 		snprintf(reads, sizeof(reads), ", %u %% reads", cell->read_percent);
 	snprintf(text, len, "%s%s, iodepth %u", out_human(cell->bs, bs), reads, cell->depth);
 }
@@ -157,6 +157,20 @@ static const char *const figure_key[] = {
 	[MATRIX_CPU] = "cpu_ns_per_request",
 	[MATRIX_SERVER_CPU] = "server_cpu_ns_per_request",
 };
+static const char *const summary_key[] = {
+	[MATRIX_IOPS] = "iops_summary",
+	[MATRIX_P50] = "p50_summary",
+	[MATRIX_P99] = "p99_summary",
+	[MATRIX_CPU] = "cpu_summary",
+	[MATRIX_SERVER_CPU] = "server_cpu_summary",
+};
+static const char *const comparison_key[] = {
+	[MATRIX_IOPS] = "iops_comparison",
+	[MATRIX_P50] = "p50_comparison",
+	[MATRIX_P99] = "p99_comparison",
+	[MATRIX_CPU] = "cpu_comparison",
+	[MATRIX_SERVER_CPU] = "server_cpu_comparison",
+};
 
 static void json_figures(struct out *out, const struct matrix *matrix, unsigned cell, unsigned disk)
 {
@@ -166,9 +180,9 @@ static void json_figures(struct out *out, const struct matrix *matrix, unsigned 
 	for (enum matrix_figure figure = 0; figure < MATRIX_FIGURES; figure++) {
 		matrix_summary(&summary, matrix, cell, disk, figure);
 		if (summary.count)
-			json_summary(out, figure_key[figure], &summary, 3);
+			json_summary(out, summary_key[figure], &summary, 3);
 	}
-	out_list(out, "rounds");
+	out_list(out, "figures");
 	for (unsigned i = 0; i < matrix->cell[cell].rounds; i++) {
 		if (row->figure[MATRIX_IOPS][i] <= 0)
 			continue;
@@ -193,7 +207,7 @@ static void json_comparison(
 		matrix_comparison(&comparison, matrix, cell, disk, figure);
 		if (!comparison.ratio.count)
 			continue;
-		out_object(out, figure_key[figure]);
+		out_object(out, comparison_key[figure]);
 		out_text(out, "verdict", NULL, "%s", rounds_verdict_name[comparison.verdict]);
 		json_summary(out, "ratio", &comparison.ratio, 4);
 		out_end(out);

@@ -20,7 +20,7 @@ nothing_left() {
 "${all[@]}" --json >out 2>err || die "status $?: $(cat err)"
 valid out
 jq -e --argjson protocols "$protocols" '([.rows[] | select(.again | not) | .name] | sort) == $protocols
-	and all(.rows[]; .iops.median > 0 and .server_cpu_ns_per_request.median > 0 and .total.read.requests > 0)
+	and all(.rows[]; .iops_summary.median > 0 and .server_cpu_summary.median > 0 and .total.read.requests > 0)
 	and .disks[0].name == "nvme+tcp"' out >/dev/null || die "$(cat out)"
 nothing_left || die 'a server or its socket is left'
 
@@ -30,6 +30,14 @@ truncate -s 2M disk.img
 valid out
 jq -e '([.rows[] | select(.name == "socket") | .read_percent] | unique) == [100]
 	and ([.rows[] | select(.read_percent == 0 and (.again | not))] | length) == 7' out >/dev/null || die "$(cat out)"
+
+# a rate is not the socket's; a disk that is in use is not overwritten without --force
+"${all[@]}" --rate-iops 1000 --json ram:96K --size 32K >out 2>err || die "status $?: $(cat err)"
+valid out
+jq -e 'all(.rows[]; .name != "socket")' out >/dev/null || die "a socket with a rate: $(cat out)"
+offer disk.img --nbd "unix:$SOCK"
+error 1 busy 'disk.img' '.' "${all[@]}" --rw randwrite disk.img
+stop
 
 # a disk that can't be served ends the command with the reason of the server
 error 1 not-found 'none.img' 'no.such' "${all[@]}" none.img

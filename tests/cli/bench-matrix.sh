@@ -12,13 +12,13 @@ offer ram:4M --nbd "unix:$SOCK"
 "${m[@]}" --rounds 5 --bs 4K,8K --iodepth 1,2 --json disk.img "$URI" --csv out.csv --svg out.svg >out 2>err || die "status $?: $(cat err)"
 valid out
 jq -e '(.rows | length) == 2 * 2 * 3 and .range_bytes == 2097152 and ([.disks[].name] == ["file", "nbd+unix"])
-	and all(.rows[]; (.rounds | length) == 5 and .iops.low <= .iops.median and .iops.median <= .iops.high and .iops.median > 0
+	and all(.rows[]; (.figures | length) == 5 and .iops_summary.low <= .iops_summary.median and .iops_summary.median <= .iops_summary.high and .iops_summary.median > 0
 		and .total.read.requests == .total.read.latency_ns.histogram[0].count + ([.total.read.latency_ns.histogram[1:][].count] | add // 0))
 	and ([.rows[] | select(.comparison)] | length) == 8 and all(.rows[] | select(.comparison); .comparison.with == "file")
 	and ([.rows[] | select(.again) | .name] | unique) == ["file again"]' out >/dev/null || die "$(cat out)"
 
 # the median is one of the five figures
-jq -e 'all(.rows[]; .iops.median as $m | any(.rounds[]; .iops == $m))' out >/dev/null || die "median: $(jq -c '.rows[0]' out)"
+jq -e 'all(.rows[]; .iops_summary.median as $m | any(.figures[]; .iops == $m))' out >/dev/null || die "median: $(jq -c '.rows[0]' out)"
 
 # a line per load, and one heading for both runs
 "${m[@]}" --rounds 1 --bs 4K --iodepth 1 disk.img --csv out.csv >text 2>err || die "status $?: $(cat err)"
@@ -36,6 +36,10 @@ for file in out-4K.svg out-8K.svg; do
 	for word in 'queue depth' IOPS nbd+unix '8 KiB\|4 KiB'; do grep -q "$word" "$file" || die "$file: no '$word'"; done
 done
 [ ! -e out.svg ] || die 'a picture too many'
+
+# the shares of reads are told apart
+"${m[@]}" --rounds 1 --bs 4K --iodepth 1 --rw randrw --rwmixread 0,100 disk.img >mixed 2>err || die "status $?: $(cat err)"
+for share in '0 % reads' '100 % reads'; do has_line "^randrw 4 KiB, $share" "$(<mixed)" || die "no '$share': $(cat mixed)"; done
 
 # text: each disk by name, with ratio and verdict; too few rounds for one
 has_line '^file +[0-9]' "$(<text)" || die "$(cat text)"
@@ -59,15 +63,20 @@ same 'status without a disk' $? 1
 
 # an earlier measurement: as fast, or ten times faster than now
 "${m[@]}" --rounds 5 --bs 4K --iodepth 1 --json disk.img ram:2M >base.json 2>err || die "status $?: $(cat err)"
-jq '.rows[].rounds[].iops *= 1000' base.json >faster.json
-jq '.rows |= map(select(.name == "ram")) | .rows[].rounds[].iops /= 1000' base.json >slower.json
+jq '.rows[].figures[].iops *= 1000' base.json >faster.json
+jq '.rows |= map(select(.name == "ram")) | .rows[].figures[].iops /= 1000' base.json >slower.json
 "${m[@]}" --rounds 5 --bs 4K --iodepth 1 --json disk.img ram:2M --baseline faster.json --fail-slower 50 >out 2>err
 same 'status of a slower disk' $? 3
 valid out
 jq -e '.baseline | .missing == 0 and (.rows | length) == 2 and all(.rows[]; .verdict == "slower" and .p < 0.05 and .iops_before > .iops)' out >/dev/null || die "$(jq -c .baseline out)"
-"${m[@]}" --rounds 5 --bs 4K --iodepth 1 --json disk.img ram:2M --baseline slower.json --fail-slower 1 >out 2>err || die "status $?: $(cat err)"
+"${m[@]}" --rounds 5 --bs 4K --iodepth 1 --json disk.img ram:2M --baseline slower.json >out 2>err || die "status $?: $(cat err)"
 valid out
 jq -e '.baseline | .missing == 1 and (.rows | length) == 1 and .rows[0].verdict == "faster"' out >/dev/null || die "$(jq -c .baseline out)"
+"${m[@]}" --rounds 5 --bs 4K --iodepth 1 disk.img ram:2M --baseline slower.json --fail-slower 99 >text 2>err
+same 'status with a row that has no baseline' $? 3
+jq '.rows[].total.rate_iops = 5' base.json >paced.json
+"${m[@]}" --rounds 5 --bs 4K --iodepth 1 --json disk.img --baseline paced.json >out 2>err || die "status $?: $(cat err)"
+jq -e '.baseline | .missing == 1 and .rows == []' out >/dev/null || die "compared with a rate: $(jq -c .baseline out)"
 "${m[@]}" --rounds 1 --bs 4K --iodepth 1 disk.img --baseline base.json >text 2>err || die "status $?: $(cat err)"
 has_line '^file +4 KiB.*too few rounds' "$(<text)" || die "$(cat text)"
 echo '{"schema":"rdmastor.bench"' >broken.json
@@ -75,6 +84,13 @@ for file in broken.json out.csv; do error 2 usage $file 'JSON' "${m[@]}" disk.im
 error 1 not-found none.json open "${m[@]}" disk.img --baseline none.json
 error 2 usage base.json '--rw randread' "${m[@]}" disk.img --rw read --baseline base.json
 error 2 usage base.json '--numjobs 1' "${m[@]}" disk.img --numjobs 2 --baseline base.json
+error 2 usage base.json '--offset 0' "${m[@]}" disk.img --offset 1M --baseline base.json
+error 2 usage '' '--baseline rate' "${m[@]}" disk.img --rate-iops 9 --baseline base.json
+error 2 usage '' '--fail-slower 5 --rounds' "${m[@]}" disk.img --rounds 4 --baseline base.json --fail-slower 5
+error 2 usage '' '--csv --svg' "${m[@]}" disk.img --csv x --svg x
+error 1 unsupported "$TMP" create "${m[@]}" disk.img --csv "$TMP"
+error 2 usage '' '--rwmixread --rw' "${m[@]}" disk.img --rwmixread 0,100
+error 2 usage '' '--rwmixread number' "${m[@]}" disk.img --rwmixread abc
 error 2 usage '' '--fail-slower --baseline' "${m[@]}" disk.img --fail-slower 5
 
 # ^C prints the rounds so far
@@ -86,7 +102,7 @@ kill -s INT "$job"
 wait "$job"
 same 'status after ^C' $? 3
 valid out
-jq -e '.interrupted and all(.rows[]; (.rounds | length) < 99)' out >/dev/null || die "$(cat out)"
+jq -e '.interrupted and all(.rows[]; (.figures | length) < 99)' out >/dev/null || die "$(cat out)"
 
 # nothing is measured after a wrong command line
 u=("$RDMASTOR" bench --matrix)

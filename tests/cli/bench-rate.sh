@@ -7,7 +7,7 @@ b=("$RDMASTOR" bench --runtime 0.5 --iodepth 16)
 
 "${b[@]}" ram:4M --rate-iops 1000 --json --hgrm lat.hgrm >out 2>err || die "status $?: $(cat err)"
 valid out
-jq -e '.rate == 1000 and .rate_process == "constant" and .read.requests + .unstarted == 500
+jq -e '.rate_iops == 1000 and .rate_process == "constant" and .read.requests + .unstarted == 500
 	and .read.service_ns.histogram and .read.service_ns.mean <= .read.latency_ns.mean' out >/dev/null || die "$(cat out)"
 
 # rows rise to the last one, which has all; percentiles are those of the JSON, to the width of a bucket
@@ -29,7 +29,7 @@ END
 # bytes per second, and starts as of many clients
 "${b[@]}" ram:4M --bs 8K --rate 4M --rate-process poisson --json >out 2>err || die "status $?: $(cat err)"
 valid out
-jq -e '.rate == 512 and .rate_process == "poisson" and .read.requests > 0' out >/dev/null || die "$(cat out)"
+jq -e '.rate_iops == 512 and .rate_process == "poisson" and .read.requests > 0' out >/dev/null || die "$(cat out)"
 
 # one request at a time can't keep the rate
 "$RDMASTOR" bench ram:4M --runtime 0.2 --rate-iops 10000000 --json >out 2>err || die "status $?: $(cat err)"

@@ -40,7 +40,7 @@ done
 error 2 usage '' '--rdma --tcp' "${b[@]}" --rdma --tcp localhost
 error 2 usage '' '--rate --rate-iops' "${b[@]}" ram:1M --rate 1M --rate-iops 10
 error 2 usage '' '--rate-process --rate' "${b[@]}" ram:1M --rate-process poisson
-error 2 usage '' '--rate --verify' "${b[@]}" ram:1M --rate-iops 10 --rw randwrite --verify
+error 2 usage '' 'rate --verify' "${b[@]}" ram:1M --rate-iops 10 --rw randwrite --verify
 error 2 usage '' '--rate disk' "${b[@]}" --tcp localhost --rate 1M
 error 2 usage '' '--rate --bs' "${b[@]}" --matrix ram:1M --rate 1M --bs 4K,8K
 error 2 usage '' '--op --rdma' "${b[@]}" --op send ram:1M

@@ -19,7 +19,7 @@ for applet in nvmf-discover 'nvmf-connect -n nqn.x'; do
 done
 x 2 usage '' --transport nvmf-connect-all -a 10.0.0.1
 hint tcp
-x 2 usage 10.0.0.1 "'no-such-host.invalid' IP.address" \
+x 2 usage '' "--host-traddr 'no-such-host.invalid' IP.address" \
 	nvmf-discover -t tcp -a 10.0.0.1 -w no-such-host.invalid
 x 2 usage 10.0.0.1:99999 "'99999'" iser-discover 10.0.0.1:99999
 x 2 usage '--portal 10.0.0.1:99999' "'99999'" iser-login -T iqn.x:a -p 10.0.0.1:99999
