@@ -753,7 +753,8 @@ serve_kill() {
 host_connect() {
 	modprobe "nvme-$1"
 	nvme connect -t "$1" -a 10.0.0.1 -s "$2" -n nqn.t1 -q "$hostnqn" -I "$hostid" -i 2 --reconnect-delay=1 --ctrl-loss-tmo=60 ${3:-} >/dev/null
-	wait_for 20 test -b /dev/nvme0n1
+	# the node is there before the link in /sys/block
+	wait_for 20 test -e /sys/block/nvme0n1/wwid && test -b /dev/nvme0n1
 }
 
 host_disconnect() {
