@@ -3,7 +3,7 @@
 # --matrix --all serves one disk by every protocol and compares them with a bare socket. Its servers end with it, whatever happens.
 . "$(dirname "$0")/lib.sh"
 requires jq
-all=("$RDMASTOR" bench --matrix --all --rounds 1 --runtime 10ms --ramp-time 0 --iodepth 1)
+all=("$RDMASTOR" bench --matrix --all --rounds 1 --runtime 100ms --ramp-time 0 --iodepth 1)
 protocols='["iscsi","iser","nbd","nbd+unix","nvme+rdma","nvme+tcp","socket","srp+cm"]'
 
 # no server is left, nor its socket: all that it started have the private folder as their own

@@ -4,7 +4,7 @@
 # JSON, CSV and pictures. A disk that can't be reached is a row with its reason; impossible combinations are refused before.
 . "$(dirname "$0")/lib.sh"
 requires jq xmllint
-m=("$RDMASTOR" bench --matrix --runtime 10ms --ramp-time 0)
+m=("$RDMASTOR" bench --matrix --runtime 100ms --ramp-time 0)
 truncate -s 2M disk.img
 offer ram:4M --nbd "unix:$SOCK"
 
