@@ -171,6 +171,11 @@ int bench_servers_start(struct bench *bench, const char *disk, struct bench_serv
 	}
 	snprintf(servers->socket, sizeof(servers->socket), "unix:%s/nbd", servers->folder);
 	set_words(servers, disk, write);
+	if (!bdev_uri_in_memory(disk))
+		call_warn(bench->call, "%s: any %s can %s it during the measurement", disk,
+			strstr(servers->rdma, "verbs") ? "host that can reach this one"
+						       : "user of this machine",
+			write ? "overwrite" : "read");
 	for (unsigned i = 0; i < SERVERS; i++) {
 		struct server *server = &servers->server[i];
 

@@ -28,6 +28,7 @@ nothing_left || die 'a server or its socket is left'
 truncate -s 2M disk.img
 "${all[@]}" --rw randrw --rwmixread 0,100 --json disk.img >out 2>err || die "status $?: $(cat err)"
 valid out
+grep -q 'warning: disk.img: any .* can overwrite it' err || die "no warning that the disk is open to others: $(cat err)"
 jq -e '([.rows[] | select(.name == "socket") | .read_percent] | unique) == [100]
 	and ([.rows[] | select(.read_percent == 0 and (.again | not))] | length) == 7' out >/dev/null || die "$(cat out)"
 
@@ -38,6 +39,9 @@ jq -e 'all(.rows[]; .name != "socket")' out >/dev/null || die "a socket with a r
 offer disk.img --nbd "unix:$SOCK"
 error 1 busy 'disk.img' '.' "${all[@]}" --rw randwrite disk.img
 stop
+
+# no folder for the socket
+TMPDIR=$TMP/none error 1 not-found '' 'none/rdmastor-' "${all[@]}"
 
 # a disk that can't be served ends the command with the reason of the server
 error 1 not-found 'none.img' 'no.such' "${all[@]}" none.img
