@@ -58,7 +58,6 @@ static int open_source(struct bench *bench, struct bench_sources *sources, unsig
 		return 0;
 	disk->why = *call->diag;
 	*call->diag = (struct diag){ 0 };
-	call_warn(call, "%s: %s", disk->why.object, disk->why.text);
 	return 0;
 }
 
@@ -76,8 +75,12 @@ int bench_open_sources(struct bench *bench, struct bench_sources *sources, bool 
 	}
 	if (!err && failed == sources->count) {
 		*bench->call->diag = sources->disk[0].why;
-		err = -bench->call->diag->err;
+		return -bench->call->diag->err;
 	}
+	for (unsigned i = 0; !err && i < sources->count; i++)
+		if (sources->disk[i].why.err)
+			call_warn(bench->call, "%s: %s", sources->disk[i].why.object,
+				sources->disk[i].why.text);
 	return err;
 }
 
