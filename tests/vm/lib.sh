@@ -905,11 +905,14 @@ iscsi_chap() {
 }
 iscsi_serves() { echo "$2" >"$lio/iscsi/$1/tpgt_1/enable"; }
 
-# iscsi_away IQN SESSIONS SECONDS: disable the target for SECONDS, once SESSIONS are logged in: LIO never ends a session that is
-# still logging in, and each later login of it waits for that end.
+# iscsi_away IQN SESSIONS SECONDS: disable the target for SECONDS, once SESSIONS of the export are logged in: LIO never ends a session
+# that is still logging in, and each later login of it waits for that end. The export stands still meanwhile: LIO may wait forever for
+# a session whose other end closes it at the same time.
 iscsi_away() {
 	wait_for 30 iscsi_sessions "$1" "$2"
+	kill -STOP "$export_pid"
 	iscsi_serves "$1" 0
+	kill -CONT "$export_pid"
 	sleep "$3"
 	iscsi_serves "$1" 1
 }
