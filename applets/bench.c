@@ -63,6 +63,8 @@ int bench_finish(struct bench *bench, int rc)
 			load_report_text(call->out, report);
 		if (bench->opts->hgrm && !call->diag->err)
 			rc = load_report_hgrm(bench->opts->hgrm, result, call->diag);
+		if (bench->opts->log && !call->diag->err)
+			rc = load_log_write(report->load.log, bench->opts->log, call->diag);
 	}
 	return rc ? rc : result->stopped ? EXIT_PARTLY : EXIT_DONE;
 }
@@ -117,8 +119,12 @@ static int bench_disk(struct bench *bench)
 	} else if (!rc) {
 		report->target = disk->uri;
 		bench->task.running = true;
-		rc = bench_finish(bench, load_disk(bench->task.loop, disk, &report->load,
-						 &report->result, call->diag));
+		if (bench->opts->log)
+			rc = load_log_new(&report->load.log, report->load.jobs, call->diag);
+		if (!rc)
+			rc = bench_finish(bench, load_disk(bench->task.loop, disk, &report->load,
+							 &report->result, call->diag));
+		load_log_free(report->load.log);
 	}
 	bdev_close(disk);
 	return rc;
@@ -141,6 +147,8 @@ static int run(struct call *call)
 	rc = bench_read_options(bench);
 	if (!rc)
 		rc = bench_check_file(bench, opts->hgrm);
+	if (!rc)
+		rc = bench_check_file(bench, opts->log);
 	bench->report.load.progress = show_progress;
 	bench->report.load.arg = bench;
 	if (!rc)

@@ -12,9 +12,9 @@ struct bench_options {
 	struct opt_common common;
 	const char *name, *rw, *bs, *iodepth, *rwmixread; /* NULL: not given, but for name and rw */
 	const char *on_loss, *op, *test, *filename, *ioengine, *rate_process, *csv, *svg, *baseline,
-		*hgrm;
+		*hgrm, *bssplit, *log;
 	struct opt_maybe direct, thread, group_reporting;
-	uint32_t runtime_ms, iters, rounds, fail_slower; /* 0: not given */
+	uint32_t runtime_ms, iters, rounds, fail_slower, fsync; /* 0: not given */
 	uint32_t numjobs, poll_us, ramp_ms;
 	uint64_t size, offset, rate, rate_iops; /* size, rates: 0: not given */
 	bool time_based, verify, force, fio_json, rdma, tcp, listen, ping, matrix, all;

@@ -39,7 +39,8 @@ static int check_words(struct bench *bench)
 		bool on;
 	} others[] = { { "--verify", opts->verify }, { "--rdma", opts->rdma },
 		{ "--tcp", opts->tcp }, { "--listen", opts->listen }, { "--ping", opts->ping },
-		{ "--output json+", bench->fio }, { "--hgrm", opts->hgrm } };
+		{ "--output json+", bench->fio }, { "--hgrm", opts->hgrm }, { "--log", opts->log },
+		{ "--bssplit", opts->bssplit } };
 	unsigned disks = bench->call->operands;
 	unsigned most = opts->all ? 1 : opts->svg ? MATRIX_PICTURED : MATRIX_DISKS;
 

@@ -65,6 +65,7 @@ static int read_fio(struct bench *bench)
 static int check_words(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
+	const struct load_options *load = &bench->report.load;
 	bool raw = opts->rdma || opts->tcp || opts->listen;
 	const char *row = opts->op ? "op" : opts->test ? "test" : opts->iters ? "iters" : NULL;
 	const char *matrix = opts->baseline ? "baseline"
@@ -82,8 +83,15 @@ static int check_words(struct bench *bench)
 		return bench_usage(bench, "--rate and --rate-iops can't be combined%s", "");
 	if (opts->rate_process && !opts->rate && !opts->rate_iops)
 		return bench_usage(bench, "--rate-process requires --rate or --rate-iops%s", "");
-	if (bench->report.load.rate > 0 && opts->verify)
-		return bench_usage(bench, "a rate and --verify can't be combined%s", "");
+	if (opts->verify && (opts->rate || opts->rate_iops || opts->bssplit || load->change))
+		return bench_usage(bench, "--verify and %s can't be combined",
+			opts->bssplit  ? "--bssplit"
+			: load->change ? "--rw trim or zero"
+				       : "a rate");
+	if (opts->bssplit && opts->bs)
+		return bench_usage(bench, "--bssplit and --bs can't be combined%s", "");
+	if (opts->fsync && load->read_percent == 100)
+		return bench_usage(bench, "--fsync requires a --rw that writes%s", "");
 	if (!opts->listen && opts->rdma && opts->tcp)
 		return bench_usage(bench, "--rdma and --tcp can't be combined%s", "");
 	if (!opts->listen && !opts->all && !bench->call->operands)
@@ -102,9 +110,11 @@ static int check_words(struct bench *bench)
 	if (opts->hgrm && (opts->rdma || opts->listen))
 		return bench_usage(bench, "--hgrm requires a disk or --tcp%s", "");
 	if (raw && (opts->verify || opts->size || opts->offset || opts->rate || opts->rate_iops ||
-			   bench->report.load.read_percent < 100))
+			   opts->bssplit || opts->log || load->read_percent < 100))
 		return bench_usage(bench, "--%s requires a disk",
 			opts->verify                    ? "verify"
+			: opts->bssplit                 ? "bssplit"
+			: opts->log                     ? "log"
 			: opts->size                    ? "size"
 			: opts->offset                  ? "offset"
 			: opts->rate || opts->rate_iops ? "rate"
@@ -129,14 +139,27 @@ static int read_list(struct bench *bench, struct matrix_list *list, const char *
 	return err;
 }
 
+/* --rw without "rand" */
+static const char *pattern(const struct bench_options *opts)
+{
+	return opts->rw + (strncmp(opts->rw, "rand", 4) ? 0 : 4);
+}
+
+static enum load_change change(const struct bench_options *opts)
+{
+	const char *what = pattern(opts);
+
+	return !strcmp(what, "trim") ? LOAD_TRIM : !strcmp(what, "zero") ? LOAD_ZERO : LOAD_DATA;
+}
+
 static int read_lists(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
-	const char *mix = opts->rw + (strncmp(opts->rw, "rand", 4) ? 0 : 4);
-	const char *reads = !strcmp(mix, "read")    ? "100"
-			    : !strcmp(mix, "write") ? "0"
-			    : opts->rwmixread       ? opts->rwmixread
-						    : "50";
+	const char *mix = pattern(opts);
+	const char *reads = !strcmp(mix, "read")                            ? "100"
+			    : strcmp(mix, "rw") && strcmp(mix, "readwrite") ? "0"
+			    : opts->rwmixread                               ? opts->rwmixread
+									    : "50";
 	struct matrix_list ignored;
 	int err = opts->rwmixread ? matrix_list_read(&ignored, opts->rwmixread, "--rwmixread",
 					    false, 0, 100, bench->call->diag)
@@ -183,16 +206,16 @@ static int read_load(struct bench *bench)
 	bench->bar = isatty(STDERR_FILENO) && !opts->common.quiet;
 	bench->report.name = opts->name;
 	bench->report.rw = opts->rw;
+	bench->report.bssplit = opts->bssplit;
 	bench->report.verbose = bench->call->loop.verbose;
 	bench->report.load = (struct load_options){
 		.read_percent = (uint8_t)bench->reads.value[0],
+		.change = change(opts),
+		.flush_every = opts->fsync,
 		.random = !strncmp(opts->rw, "rand", 4),
 		.verify = opts->verify,
 		.bs = bench->bs.value[0],
 		.depth = bench->depth.value[0],
-		.rate = opts->rate_iops ? (double)opts->rate_iops
-			: opts->rate    ? (double)opts->rate / bench->bs.value[0]
-					: 0,
 		.poisson = opts->rate_process && !strcmp(opts->rate_process, "poisson"),
 		.jobs = opts->numjobs,
 		.offset = opts->offset,
@@ -206,7 +229,12 @@ static int read_load(struct bench *bench)
 		.timeout_ms = dial ? opts->common.timeout_ms : DIAL_MS,
 		.stop = &bench->task.stop,
 	};
-	return check_words(bench);
+	if (opts->bssplit)
+		err = load_split_read(&bench->report.load, opts->bssplit, bench->call->diag);
+	bench->report.load.rate =
+		opts->rate_iops ? (double)opts->rate_iops
+				: (double)opts->rate / load_mean_size(&bench->report.load);
+	return err ? err : check_words(bench);
 }
 
 int bench_read_options(struct bench *bench)

@@ -5,11 +5,11 @@
 #include <stddef.h>
 
 #define AT(field) offsetof(struct bench_options, field)
-#define RW        "read|write|randread|randwrite|rw|readwrite|randrw"
+#define RW        "read|write|randread|randwrite|rw|readwrite|randrw|trim|randtrim|zero|randzero"
 #define NO_EFFECT "accepted for fio's command lines; no effect"
 static const struct opt bench_rows[] = {
 	{ "rw", 0, OPT_TEXT, AT(rw), RW,
-		"access pattern; writing destroys data; default randread" },
+		"access pattern; all but read and randread destroy data; default randread" },
 	{ "bs", 0, OPT_TEXT, AT(bs), "SIZE[,...]",
 		"size of a request; with --rdma and --matrix a list; default 4K, with --rdma "
 		"64,4K,64K,1M, with --ping 64" },
@@ -28,6 +28,10 @@ static const struct opt bench_rows[] = {
 		OPT_MSEC_MAX },
 	{ "rwmixread", 0, OPT_TEXT, AT(rwmixread), "PERCENT[,...]",
 		"share of reads in rw and randrw, 0 to 100; with --matrix a list; default 50" },
+	{ "bssplit", 0, OPT_TEXT, AT(bssplit), "SIZE/PERCENT[:...]",
+		"sizes of requests and their shares, instead of --bs" },
+	{ "fsync", 0, OPT_U32, AT(fsync), "N", "flush after N writes of a job; default never", 1,
+		OPT_U32_MAX },
 	{ "rate-iops", 0, OPT_SIZE, AT(rate_iops), "N",
 		"requests to start per second and job, whether earlier ones are answered or not; "
 		"default as soon as one is answered",
@@ -51,6 +55,8 @@ static const struct opt bench_rows[] = {
 		"write to a disk that is mounted, claimed or open for writing elsewhere" },
 	{ "hgrm", 0, OPT_TEXT, AT(hgrm), "FILE",
 		"write the latencies as HdrHistogram's percentile table, in microseconds" },
+	{ "log", 0, OPT_TEXT, AT(log), "FILE",
+		"write each request, its time and latency, as fio's logs of latencies" },
 	{ "matrix", 0, OPT_FLAG, AT(matrix), NULL,
 		"compare several disks: measure each --bs, --rwmixread and --iodepth in "
 		"interleaved rounds" },
@@ -101,7 +107,7 @@ static const struct opt bench_rows[] = {
 #undef AT
 
 static const struct opt_foreign bench_foreign[] = {
-	{ "fio", "--bsrange|--bssplit", "use one size: --bs" },
+	{ "fio", "--bsrange", "use --bssplit: 4K/50:64K/50" },
 	{ "fio", "--verify", "use --verify without a value; it has its own pattern" },
 	{ "fio", "--do_verify", "use --verify" },
 	{ "fio", "--invalidate", "not needed: the page cache is bypassed where possible" },
@@ -112,7 +118,6 @@ static const struct opt_foreign bench_foreign[] = {
 	{ "fio", "--output", "no file is named: redirect the results with >FILE" },
 	{ "fio", "--runtime", "seconds or milliseconds: --runtime 60, --runtime 500ms" },
 	{ "fio", "--rw|--readwrite", "without ':' and a number" },
-	{ "fio", "--fsync", "not supported: bench doesn't flush" },
 	{ "fio", "--loops", "use --time-based --runtime SECONDS" },
 	{ "perftest", "-s", "use --bs SIZE" },
 	{ "perftest", "-a", "use --bs with a list: --bs 64,4K,64K,1M" },

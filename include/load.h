@@ -8,20 +8,30 @@
 #define LOAD_PORT      18516
 #define LOAD_PING_PORT 7174 /* rping's */
 
-enum load_kind { LOAD_READ, LOAD_WRITE, LOAD_KINDS };
+enum load_kind { LOAD_READ, LOAD_WRITE, LOAD_FLUSH, LOAD_KINDS };
+enum load_change { LOAD_DATA, LOAD_TRIM, LOAD_ZERO }; /* what LOAD_WRITE does */
 
 struct load_progress {
 	uint64_t ios[LOAD_KINDS]; /* so far; without those of the ramp once it has ended */
-	double iops;              /* since the last report */
+	double iops;              /* since the last report, without flushes */
 	double seconds, of;       /* since the ramp; planned, 0: unknown */
 	bool ramp, verifying;
 };
 
+#define LOAD_SPLITS 16
 struct load_options {
 	uint8_t read_percent; /* 100: only reads, 0: only writes */
+	enum load_change change;
+	uint32_t flush_every; /* writes of a job; 0: no flush. Disks only */
 	bool random; /* each pass visits every block once, in an order of its own per job */
 	bool verify; /* check the data of written blocks when they are read, and all at the end */
-	uint32_t bs, depth, jobs;     /* bytes per request; requests in flight per job; threads */
+	uint32_t bs, depth, jobs; /* bytes per request; requests in flight per job; threads */
+	/* Shares of requests with fewer bytes, in percent, 100 in sum; each begins at a multiple of
+	 * bs. Disks only, without verify. */
+	struct load_split {
+		uint32_t bs, percent;
+	} split[LOAD_SPLITS];
+	unsigned splits; /* 0: all have bs bytes */
 	/* Requests to start per second and job, whether earlier ones are answered or not, as far as
 	 * `depth` allows; 0: whenever one is answered. Disks only, without verify. */
 	double rate;
@@ -29,9 +39,10 @@ struct load_options {
 	uint64_t offset, size;        /* the part of the disk to use, bytes; size 0: to its end */
 	uint64_t bytes;               /* limit per job; 0: none */
 	uint32_t runtime_ms, ramp_ms; /* 0: no limit; time before it that does not count */
-	uint32_t drain_ms;   /* at the end, give up requests after this time without an answer */
-	uint32_t timeout_ms; /* to connect (TCP socket); 0: none */
-	volatile int *stop;  /* set by a signal: end with the results so far */
+	uint32_t drain_ms;    /* at the end, give up requests after this time without an answer */
+	uint32_t timeout_ms;  /* to connect (TCP socket); 0: none */
+	volatile int *stop;   /* set by a signal: end with the results so far */
+	struct load_log *log; /* of a disk's requests; NULL: none */
 	void (*progress)(const struct load_progress *, void *arg); /* ten times a second */
 	void *arg;
 };
@@ -93,6 +104,16 @@ int load_disk(struct loop *, struct bdev *, const struct load_options *, struct 
 /* Check the options against the disk. DIAG_USAGE names the invalid one. */
 int load_disk_check(const struct bdev *, const struct load_options *, struct diag *);
 
+/* A log of requests, kept in memory until the load has ended. */
+#define LOAD_LOG_ENTRIES (16u << 20) /* most of a job */
+/* Call load_log_free() also on failure. */
+int load_log_new(struct load_log **, unsigned jobs, struct diag *);
+void load_log_free(struct load_log *);              /* may be NULL */
+uint64_t load_log_dropped(const struct load_log *); /* requests beyond LOAD_LOG_ENTRIES */
+/* Write it in order of time, as fio writes logs of latencies with offsets: "MS, NS, 0|1|2, BYTES,
+ * OFFSET, 0" for an answered read, write, or trim. */
+int load_log_write(const struct load_log *, const char *path, struct diag *);
+
 /* Load a TCP socket: 64-byte requests to load_listen(), answered with `bs` bytes each. Only reads;
  * no offset, size or verify. Each job has a connection, and with poll_us spins on its socket. */
 int load_tcp(struct loop *, const struct addr *, const struct load_options *, struct load_result *,
@@ -145,6 +166,11 @@ int load_rdma_run(struct loop *, const struct load_rdma_plan *,
 	void *arg, struct diag *);
 
 /* Input of bench. */
+/* Set split, splits and bs from "4K/60:64K/40"; shares that are left out are equal parts of the
+ * rest. */
+int load_split_read(struct load_options *, const char *text, struct diag *);
+double load_mean_size(const struct load_options *);                      /* bytes per request */
+const char *load_kind_text(const struct load_options *, enum load_kind); /* "read", "trim" */
 /* Parse "HOST[:PORT][?rdma=verbs|iwarp|auto][&crc=0]"; listen: without HOST all addresses. May
  * resolve a name. */
 int load_addr_read(const char *text, uint16_t port, bool listen, struct addr *, enum load_backend *,
@@ -174,10 +200,11 @@ void load_server_stop(struct load_server *);
 
 /* Reports: the figures as text, JSON and fio's JSON, with warnings about unreliable ones. */
 
-#define LOAD_WARNINGS 10
+#define LOAD_WARNINGS 11
 
 struct load_report {
 	const char *target, *rw;
+	const char *bssplit;       /* as typed, or NULL */
 	const char *name;          /* of fio's job */
 	const struct addr *socket; /* of load_tcp(), or NULL */
 	const struct bdev *disk;   /* of load_disk(), or NULL */

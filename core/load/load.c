@@ -122,8 +122,10 @@ static void report_progress(struct load *load, uint64_t now)
 	};
 	uint64_t all = 0;
 
-	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++)
-		all += progress.ios[kind] = count_ios(load, kind);
+	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
+		progress.ios[kind] = count_ios(load, kind);
+		all += kind != LOAD_FLUSH ? progress.ios[kind] : 0;
+	}
 	for (unsigned i = 0; i < load->opt->jobs; i++)
 		progress.verifying |=
 			atomic_load_explicit(&load->job[i]->verifying, memory_order_relaxed);

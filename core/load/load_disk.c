@@ -6,6 +6,7 @@
 #include "load_order.h"
 #include "load_pace.h"
 #include "load_verify.h"
+#include "min.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ struct disk_job {
 	uint64_t turn;           /* position in this pass */
 	uint64_t next;           /* block; in the second phase the first one not yet checked */
 	uint64_t remaining;      /* requests still to submit */
+	uint32_t unflushed;      /* writes since the last flush */
 	uint64_t dice, wrong; /* dice: random state; wrong: offset of the first wrong byte so far */
 	uint32_t inflight;
 	bool mapped, checking, alarmed;
@@ -99,27 +101,69 @@ static void choose_block(struct disk_job *dj)
 	dj->next = random ? load_order_at(&dj->order, dj->turn) : dj->turn;
 }
 
+static uint8_t percent(struct disk_job *dj)
+{
+	return (uint8_t)((roll(dj) >> 32) % 100);
+}
+
 static enum load_kind next_kind(struct disk_job *dj)
 {
 	uint8_t reads = options_of(dj)->read_percent;
 
 	if (reads == 0 || reads == 100)
 		return reads ? LOAD_READ : LOAD_WRITE;
-	return (uint8_t)((roll(dj) >> 32) % 100) < reads ? LOAD_READ : LOAD_WRITE;
+	return percent(dj) < reads ? LOAD_READ : LOAD_WRITE;
 }
 
-/* at: since when the request counts, if not from now on. */
-static void start_io(struct disk_job *dj, struct slot *slot, enum load_kind kind, uint64_t block,
-	uint64_t at, uint64_t now)
+static uint32_t next_len(struct disk_job *dj)
 {
-	slot->block = block;
+	const struct load_options *opt = options_of(dj);
+	uint32_t share = 0, at;
+
+	if (!opt->splits)
+		return opt->bs;
+	at = percent(dj);
+	for (unsigned i = 0; i + 1 < opt->splits; i++)
+		if (at < (share += opt->split[i].percent))
+			return opt->split[i].bs;
+	return opt->split[opt->splits - 1].bs;
+}
+
+static uint8_t io_kind(const struct load_options *opt, enum load_kind kind)
+{
+	static const uint8_t change[] = {
+		[LOAD_DATA] = IO_WRITE, [LOAD_TRIM] = IO_TRIM, [LOAD_ZERO] = IO_ZERO
+	};
+
+	return kind == LOAD_READ ? IO_READ : kind == LOAD_FLUSH ? IO_FLUSH : change[opt->change];
+}
+
+static enum load_kind kind_of(const struct slot *slot)
+{
+	return slot->io.kind == IO_READ    ? LOAD_READ
+	       : slot->io.kind == IO_FLUSH ? LOAD_FLUSH
+					   : LOAD_WRITE;
+}
+
+static void start_io(
+	struct disk_job *dj, struct slot *slot, enum load_kind kind, uint64_t at, uint64_t now)
+{
 	slot->busy = true;
 	slot->at_ns = at;
 	slot->submit_ns = now;
-	slot->io.kind = kind == LOAD_READ ? IO_READ : IO_WRITE;
-	slot->io.off = dj->offset + block * options_of(dj)->bs;
+	slot->io.kind = io_kind(options_of(dj), kind);
 	dj->inflight++;
 	bdev_submit(dj->lane, &slot->io);
+}
+
+/* at: since when the request counts, if not from now on. */
+static void start_block(struct disk_job *dj, struct slot *slot, enum load_kind kind, uint64_t block,
+	uint64_t at, uint64_t now)
+{
+	slot->block = block;
+	slot->io.off = dj->offset + block * options_of(dj)->bs;
+	slot->io.len = next_len(dj);
+	start_io(dj, slot, kind, at, now);
 }
 
 static void submit(struct disk_job *dj, uint64_t at, uint64_t now)
@@ -138,7 +182,26 @@ static void submit(struct disk_job *dj, uint64_t at, uint64_t now)
 		load_verify_fill(&dj->verify, block, slot->generation, slot->buf.p);
 		at = now = loop_clock();
 	}
-	start_io(dj, slot, kind, block, at, now);
+	dj->unflushed += kind == LOAD_WRITE;
+	start_block(dj, slot, kind, block, at, now);
+}
+
+static bool needs_flush(const struct disk_job *dj)
+{
+	uint32_t every = options_of(dj)->flush_every;
+
+	return every && dj->unflushed >= every;
+}
+
+static void submit_flush(struct disk_job *dj, uint64_t now)
+{
+	struct slot *slot = dj->idle;
+
+	dj->idle = slot->idle;
+	dj->unflushed = 0;
+	slot->block = UINT64_MAX;
+	slot->io.off = slot->io.len = 0;
+	start_io(dj, slot, LOAD_FLUSH, now, now);
 }
 
 static bool has_rate(const struct disk_job *dj)
@@ -172,9 +235,13 @@ static void wait_for_start(struct disk_job *dj, uint64_t now)
 static void submit_due(struct disk_job *dj, uint64_t now, bool full)
 {
 	while (dj->idle && dj->remaining && !load_period_ended(&dj->job, now) &&
-		dj->pace.next_ns <= now) {
+		(needs_flush(dj) || dj->pace.next_ns <= now)) {
 		uint64_t due = dj->pace.next_ns;
 
+		if (needs_flush(dj)) {
+			submit_flush(dj, now);
+			continue;
+		}
 		dj->job.delayed += full && due < now && due >= dj->job.load->from;
 		load_pace_step(&dj->pace, dj->pace.poisson ? roll(dj) : 0);
 		submit(dj, due, now);
@@ -186,9 +253,14 @@ static void submit_due(struct disk_job *dj, uint64_t now, bool full)
  * of a read during a write, is undefined. */
 static void submit_idle(struct disk_job *dj, uint64_t now)
 {
-	while (dj->idle && dj->remaining && !load_period_ended(&dj->job, now) &&
-		!(options_of(dj)->verify && in_flight(dj, dj->next)))
-		submit(dj, now, now);
+	while (dj->idle && dj->remaining && !load_period_ended(&dj->job, now)) {
+		if (needs_flush(dj))
+			submit_flush(dj, now);
+		else if (options_of(dj)->verify && in_flight(dj, dj->next))
+			break;
+		else
+			submit(dj, now, now);
+	}
 }
 
 /* Find the next written block from dj->next on; false if there is none. */
@@ -202,7 +274,7 @@ static bool check_next(struct disk_job *dj, struct slot *slot)
 		load_aborted(&dj->job))
 		return false;
 	now = loop_clock();
-	start_io(dj, slot, LOAD_READ, dj->next++, now, now);
+	start_block(dj, slot, LOAD_READ, dj->next++, now, now);
 	return true;
 }
 
@@ -218,11 +290,6 @@ static bool begin_check(struct disk_job *dj)
 	for (uint32_t i = 0; i < options_of(dj)->depth && check_next(dj, &dj->slot[i]); i++)
 		any = true;
 	return any;
-}
-
-static enum load_kind kind_of(const struct slot *slot)
-{
-	return slot->io.kind == IO_READ ? LOAD_READ : LOAD_WRITE;
 }
 
 /* A protocol-specific status is an answer. */
@@ -250,9 +317,14 @@ static void io_failed(struct disk_job *dj, const struct slot *slot)
 	} else if (!dj->job.why.err) {
 		if (!text && io->status == -ENOTCONN && dj->lane->why.err)
 			text = dj->lane->why.text;
-		diag_set(&dj->job.why, failure_code(io->status), -io->status,
-			"%s at byte %" PRIu64 ": %s", io->kind == IO_READ ? "read" : "write",
-			io->off, text ? text : diag_errno_text(-io->status));
+		text = text ? text : diag_errno_text(-io->status);
+		if (io->kind == IO_FLUSH)
+			diag_set(&dj->job.why, failure_code(io->status), -io->status, "flush: %s",
+				text);
+		else
+			diag_set(&dj->job.why, failure_code(io->status), -io->status,
+				"%s at byte %" PRIu64 ": %s",
+				load_kind_text(options_of(dj), kind_of(slot)), io->off, text);
 		diag_ctx(&dj->job.why, "%s", disk->uri);
 	}
 	load_job_failed(&dj->job);
@@ -283,15 +355,31 @@ static void check(struct disk_job *dj, const struct slot *slot)
 		wrong_data(dj, slot);
 }
 
+static void log_answer(struct disk_job *dj, const struct slot *slot, uint64_t now)
+{
+	static const uint8_t direction[IO_KINDS] = {
+		[IO_READ] = 0, [IO_WRITE] = 1, [IO_ZERO] = 1, [IO_TRIM] = 2
+	};
+
+	if (now >= dj->job.load->from)
+		load_log_add(dj->job.log, &(struct load_logged){ .at_ns = now - dj->job.load->from,
+						  .latency_ns = now - slot->at_ns,
+						  .off = slot->io.off,
+						  .len = slot->io.len,
+						  .direction = direction[slot->io.kind] });
+}
+
 static void answered(struct disk_job *dj, struct slot *slot, uint64_t now)
 {
+	if (dj->job.log && !dj->checking && kind_of(slot) != LOAD_FLUSH)
+		log_answer(dj, slot, now);
 	if (!dj->checking)
 		load_count(&dj->job, kind_of(slot), slot->io.len, now - slot->at_ns, now);
-	if (has_rate(dj) && now >= dj->job.load->from)
+	if (has_rate(dj) && kind_of(slot) != LOAD_FLUSH && now >= dj->job.load->from)
 		stats_add(&dj->job.service[kind_of(slot)], now - slot->submit_ns);
 	if (slot->io.kind == IO_READ)
 		check(dj, slot);
-	else if (dj->verify.generation)
+	else if (dj->verify.generation && slot->io.kind == IO_WRITE)
 		dj->verify.generation[slot->block] = slot->generation;
 }
 
@@ -415,10 +503,9 @@ static int open_slots(struct disk_job *dj, struct diag *diag)
 
 		slot->job = dj;
 		slot->buf = pool_buf(dj->pool, i);
-		slot->io = (struct io){ .len = opt->bs,
-			.buf = &slot->buf,
-			.done = done,
-			.lower = dj->lowers + i * lower };
+		slot->io = (struct io){
+			.buf = &slot->buf, .done = done, .lower = dj->lowers + i * lower
+		};
 		slot->idle = dj->idle;
 		dj->idle = slot;
 	}
@@ -452,8 +539,11 @@ static int disk_open(struct load_job *job, struct diag *diag)
 	dj->blocks = part->blocks;
 	dj->wrong = UINT64_MAX;
 	dj->map_done = 1;
+	job->log = opt->log ? &opt->log->part[job->index] : NULL;
 	dj->dice = part->seed + (job->index + 1) * 0x9e3779b97f4a7c15u;
-	dj->remaining = !opt->bytes ? UINT64_MAX : opt->bytes > opt->bs ? opt->bytes / opt->bs : 1;
+	dj->remaining =
+		opt->bytes ? (uint64_t)((double)opt->bytes / load_mean_size(opt)) : UINT64_MAX;
+	dj->remaining += !dj->remaining;
 	if (opt->verify) {
 		uint64_t first = part->blocks * job->index / opt->jobs;
 
@@ -525,22 +615,41 @@ static void disk_close(struct load_job *job)
 	load_verify_fini(&dj->verify);
 }
 
+static int unsupported_request(
+	const struct bdev *disk, const struct load_options *opt, struct diag *diag)
+{
+	uint8_t change = io_kind(opt, LOAD_WRITE);
+
+	if (opt->read_percent < 100 && disk->lim.ro)
+		return diag_set(diag, DIAG_PERMISSION, EROFS, "is read-only");
+	if (opt->read_percent < 100 && !disk->lim.max[change])
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "--rw: %s is not supported",
+			load_kind_text(opt, LOAD_WRITE));
+	if (opt->flush_every && !disk->lim.max[IO_FLUSH])
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "--fsync: flush is not supported");
+	return 0;
+}
+
 static int wrong_request(const struct bdev *disk, const struct load_options *opt, struct diag *diag)
 {
 	const struct bdev_limits *lim = &disk->lim;
 	uint32_t jobs = lim->lanes < LOAD_JOBS_MAX ? lim->lanes : LOAD_JOBS_MAX;
-	uint32_t most = lim->max[IO_READ];
+	uint32_t most = opt->read_percent || opt->verify ? lim->max[IO_READ] : UINT32_MAX;
+	const char *option = opt->splits ? "--bssplit" : "--bs";
 
-	if (opt->read_percent < 100 && lim->ro)
-		return diag_set(diag, DIAG_PERMISSION, EROFS, "is read-only");
-	if (opt->read_percent < 100 && lim->max[IO_WRITE] < most)
-		most = lim->max[IO_WRITE];
+	if (opt->read_percent < 100)
+		most = min_u32(most, lim->max[io_kind(opt, LOAD_WRITE)]);
+	for (unsigned i = 0; i < opt->splits; i++)
+		if (opt->split[i].bs % lim->block)
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"%s: must be multiples of %u, the disk's block size", option,
+				lim->block);
 	if (!opt->bs || opt->bs % lim->block)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"--bs: must be a multiple of %u, the disk's block size", lim->block);
+			"%s: must be a multiple of %u, the disk's block size", option, lim->block);
 	if (opt->bs > most)
 		return diag_set(diag, DIAG_USAGE, E2BIG,
-			"--bs: must be at most %u, the disk's longest request", most);
+			"%s: must be at most %u, the disk's longest request", option, most);
 	if (!opt->depth || opt->depth > LOAD_DEPTH_MAX)
 		return diag_set(
 			diag, DIAG_USAGE, ERANGE, "--iodepth: must be 1 to %u", LOAD_DEPTH_MAX);
@@ -580,8 +689,10 @@ static int wrong_part(const struct bdev *disk, const struct load_options *opt, s
 
 int load_disk_check(const struct bdev *disk, const struct load_options *opt, struct diag *diag)
 {
-	int err = wrong_request(disk, opt, diag);
+	int err = unsupported_request(disk, opt, diag);
 
+	if (!err)
+		err = wrong_request(disk, opt, diag);
 	if (!err)
 		err = wrong_part(disk, opt, diag);
 	return err ? diag_ctx(diag, "%s", disk->uri), err : 0;

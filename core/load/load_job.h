@@ -3,6 +3,7 @@
  * and the end. */
 #pragma once
 #include "load.h"
+#include "load_log.h"
 #include "load_wait.h"
 #include "stats.h"
 #include <stdatomic.h>
@@ -29,7 +30,8 @@ struct load_job { /* first member of the kind's struct; used only by its own thr
 	bool wait_known;
 	uint64_t oldest_ns; /* age of the oldest unanswered request */
 	uint32_t unanswered;
-	struct diag why; /* err: the job failed */
+	struct load_log_part *log; /* NULL: none */
+	struct diag why;           /* err: the job failed */
 	struct loop_timer watch;
 	struct loop_msg finished;
 };

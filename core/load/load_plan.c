@@ -101,6 +101,95 @@ int load_sizes_read(struct load_rdma_plan *plan, const char *p, struct diag *dia
 	return err;
 }
 
+const char *load_kind_text(const struct load_options *opt, enum load_kind kind)
+{
+	static const char *const change[] = {
+		[LOAD_DATA] = "write", [LOAD_TRIM] = "trim", [LOAD_ZERO] = "zero"
+	};
+
+	return kind == LOAD_READ ? "read" : kind == LOAD_FLUSH ? "flush" : change[opt->change];
+}
+
+double load_mean_size(const struct load_options *opt)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < opt->splits; i++)
+		sum += opt->split[i].bs * (opt->split[i].percent / 100.);
+	return opt->splits ? sum : opt->bs;
+}
+
+/* "4K/60", "4K/" or "4K"; *left_out: without the share. */
+static int read_split(const char *text, struct load_split *split, bool *left_out, struct diag *diag)
+{
+	const char *slash = strchr(text, '/');
+	uint64_t size = 0, percent = 0;
+	char word[32];
+	int err;
+
+	snprintf(word, sizeof(word), "%.*s", (int)(slash ? slash - text : 31), text);
+	err = parse_size(word, &size, diag);
+	*left_out = !slash || !slash[1];
+	if (!err && !*left_out)
+		err = parse_u64(slash + 1, 1, 100, &percent, diag);
+	if (!err && (!size || size > UINT32_MAX))
+		err = diag_set(diag, DIAG_USAGE, ERANGE, "must be 1 to %u", UINT32_MAX);
+	*split = (struct load_split){ (uint32_t)size, (uint32_t)percent };
+	return err;
+}
+
+/* Equal parts of what the others leave; the last one has what this division leaves. */
+static void fill_shares(struct load_options *opt, const bool *left_out, uint32_t rest)
+{
+	uint32_t some = 0;
+
+	for (unsigned i = 0; i < opt->splits; i++)
+		some += left_out[i];
+	for (unsigned i = 0; i < opt->splits; i++)
+		if (left_out[i]) {
+			opt->split[i].percent = rest / some--;
+			rest -= opt->split[i].percent;
+		}
+}
+
+static int read_splits(struct load_options *opt, const char *p, struct diag *diag)
+{
+	bool left_out[LOAD_SPLITS], any = false;
+	uint32_t sum = 0;
+	int err;
+
+	opt->bs = 0;
+	for (opt->splits = 0; *p; opt->splits++) {
+		struct load_split *split = &opt->split[opt->splits];
+		size_t len = strcspn(p, ":");
+		char word[64];
+
+		if (opt->splits == LOAD_SPLITS)
+			return diag_set(
+				diag, DIAG_USAGE, E2BIG, "must be at most %d sizes", LOAD_SPLITS);
+		snprintf(word, sizeof(word), "%.*s", (int)len, p);
+		err = read_split(word, split, &left_out[opt->splits], diag);
+		if (err)
+			return err;
+		any |= left_out[opt->splits];
+		sum += split->percent;
+		opt->bs = split->bs > opt->bs ? split->bs : opt->bs;
+		p += len + (p[len] == ':');
+	}
+	if (any ? sum >= 100 : sum != 100)
+		return diag_set(diag, DIAG_USAGE, ERANGE, "the shares are %u %% in sum%s", sum,
+			any ? ", which leaves nothing for the others" : ", not 100 %");
+	fill_shares(opt, left_out, 100 - sum);
+	return 0;
+}
+
+int load_split_read(struct load_options *opt, const char *text, struct diag *diag)
+{
+	int err = read_splits(opt, text, diag);
+
+	return err ? diag_ctx(diag, "--bssplit") : 0;
+}
+
 static bool is_planned(const struct load_rdma_plan *plan, enum load_op op, unsigned test)
 {
 	if (plan->ping || op == LOAD_OP_PING)

@@ -281,7 +281,7 @@ static void add_round(struct matrix_row *row, unsigned round, const struct load_
 	uint64_t requests = 0;
 	struct stats all = { 0 };
 
-	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
+	for (enum load_kind kind = LOAD_READ; kind <= LOAD_WRITE; kind++) {
 		stats_merge(&all, &result->kind[kind].latency);
 		requests += result->kind[kind].requests;
 	}

@@ -14,8 +14,6 @@
 #define BUSY        0.1 /* share of time without a CPU from which on results are doubtful */
 #define CLOCK_READS 1000
 
-static const char *const kind_name[] = { [LOAD_READ] = "read", [LOAD_WRITE] = "write" };
-
 static const struct {
 	double percent;
 	const char *key;
@@ -112,6 +110,10 @@ void load_report_check(struct load_report *report)
 			" never, as all %u were in flight: the rate is too high or --iodepth too "
 			"low",
 			result->delayed, result->unstarted, report->load.depth);
+	if (report->load.log && load_log_dropped(report->load.log))
+		warn(report, "log-full",
+			"%" PRIu64 " requests are not in the log: it has at most %u per job",
+			load_log_dropped(report->load.log), LOAD_LOG_ENTRIES);
 	if (report->disk && report->load.depth > report->disk->lim.depth)
 		warn(report, "iodepth", "--iodepth %u: the disk has at most %u in flight per queue",
 			report->load.depth, report->disk->lim.depth);
@@ -198,14 +200,15 @@ void load_report_text(struct out *out, const struct load_report *report)
 			figure_text(report->load.rate, FIGURE_COUNT, rate),
 			report->load.poisson ? "poisson" : "constant");
 	out_line(out, "%s, %s, iodepth %u, numjobs %u%s, %.2f s", report->rw,
-		out_human(report->load.bs, bs), report->load.depth, report->load.jobs, starts,
-		result->seconds);
+		report->bssplit ? report->bssplit : out_human(report->load.bs, bs),
+		report->load.depth, report->load.jobs, starts, result->seconds);
 	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
 		const struct load_figures *figures = &result->kind[kind];
 
 		if (!figures->latency.total)
 			continue;
-		out_line(out, "  %-6s %.0f IOPS, %s, %" PRIu64 " request%s", kind_name[kind],
+		out_line(out, "  %-6s %.0f IOPS, %s, %" PRIu64 " request%s",
+			load_kind_text(&report->load, kind),
 			per_second((double)figures->requests, result),
 			figure_text(per_second((double)figures->bytes, result), FIGURE_RATE, rate),
 			figures->requests, figures->requests == 1 ? "" : "s");
@@ -227,7 +230,7 @@ void load_report_text(struct out *out, const struct load_report *report)
 			out_human(result->verified, verified), out_human(result->range, bs));
 	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++)
 		if (result->kind[kind].latency.total) {
-			out_line(out, "%s latency from", kind_name[kind]);
+			out_line(out, "%s latency from", load_kind_text(&report->load, kind));
 			print_histogram(out, &result->kind[kind].latency);
 		}
 }
@@ -256,9 +259,10 @@ static void json_latency(struct out *out, const char *key, const struct stats *l
 	out_end(out);
 }
 
-static void json_kind(
-	struct out *out, const struct load_figures *figures, const struct load_result *result)
+static void json_kind(struct out *out, const char *key, const struct load_figures *figures,
+	const struct load_result *result)
 {
+	out_object(out, key);
 	out_u64(out, "requests", NULL, figures->requests);
 	out_u64(out, "io_bytes", NULL, figures->bytes);
 	out_real(out, "iops", NULL, per_second((double)figures->requests, result), 3);
@@ -266,6 +270,23 @@ static void json_kind(
 	json_latency(out, "latency_ns", &figures->latency);
 	if (figures->service.total)
 		json_latency(out, "service_ns", &figures->service);
+	out_end(out);
+}
+
+/* Reads and writes are always there. */
+static void json_kinds(struct out *out, const struct load_report *report)
+{
+	static struct load_figures nothing;
+	const struct load_figures *kind = report->result.kind;
+	bool data = report->load.change == LOAD_DATA;
+
+	json_kind(out, "read", &kind[LOAD_READ], &report->result);
+	json_kind(out, "write", data ? &kind[LOAD_WRITE] : &nothing, &report->result);
+	if (!data)
+		json_kind(out, load_kind_text(&report->load, LOAD_WRITE), &kind[LOAD_WRITE],
+			&report->result);
+	if (report->load.flush_every)
+		json_kind(out, "flushes", &kind[LOAD_FLUSH], &report->result);
 }
 
 static void json_cpu(struct out *out, const struct load_result *result)
@@ -298,15 +319,15 @@ void load_report_json(struct out *out, const struct load_report *report)
 		out_text(out, "rw", NULL, "%s", report->rw);
 	}
 	out_u64(out, "bs", NULL, report->load.bs);
+	if (report->bssplit)
+		out_text(out, "bssplit", NULL, "%s", report->bssplit);
+	if (report->load.flush_every)
+		out_u64(out, "fsync", NULL, report->load.flush_every);
 	out_u64(out, "iodepth", NULL, report->load.depth);
 	out_u64(out, "numjobs", NULL, report->load.jobs);
 	out_real(out, "seconds", NULL, result->seconds, 6);
 	out_bool(out, "interrupted", NULL, result->stopped);
-	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
-		out_object(out, kind_name[kind]);
-		json_kind(out, &result->kind[kind], result);
-		out_end(out);
-	}
+	json_kinds(out, report);
 	json_cpu(out, result);
 	if (result->range)
 		out_u64(out, "range_bytes", NULL, result->range);

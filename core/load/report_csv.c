@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Append a matrix to a table of comma-separated values (RFC 4180), a line per load. */
 #include "matrix_show.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
+#include "report_file.h"
 #include <time.h>
-#include <unistd.h>
 
 #define HEADING                                                                                    \
 	"time,name,uri,again,rw,read_percent,bs,iodepth,numjobs,round,iops,bytes_per_second,"      \
@@ -48,42 +44,28 @@ static void put_row(
 	}
 }
 
-static int write_all(FILE *to, const struct matrix *matrix)
+static void write_all(FILE *to, const struct matrix *matrix)
 {
 	time_t now = time(NULL);
-	struct stat st;
 	char when[32];
 	struct tm utc;
 
-	if (fstat(fileno(to), &st))
-		return errno;
 	gmtime_r(&now, &utc);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
-	if (!st.st_size)
+	fseek(to, 0, SEEK_END);
+	if (ftell(to) <= 0)
 		fputs(HEADING, to);
 	for (unsigned cell = 0; cell < matrix->cells; cell++)
 		for (unsigned disk = 0; disk <= matrix->disks; disk++)
 			put_row(to, matrix, when, cell, disk);
-	return 0;
 }
 
 int matrix_report_csv(const char *path, const struct matrix *matrix, struct diag *diag)
 {
-	FILE *to = fopen(path, "ae");
-	int err;
+	FILE *to = report_open(path, "ae", diag);
 
-	if (!to) {
-		diag_sys(diag, errno, "create");
-		return diag_ctx(diag, "%s", path);
-	}
-	err = write_all(to, matrix);
-	if (!err && ferror(to))
-		err = EIO;
-	if (fclose(to) && !err)
-		err = errno;
-	if (err) {
-		diag_sys(diag, err, "write");
-		return diag_ctx(diag, "%s", path);
-	}
-	return 0;
+	if (!to)
+		return -diag->err;
+	write_all(to, matrix);
+	return report_close(to, path, diag);
 }

@@ -96,7 +96,7 @@ static void put_options(struct out *out, const struct load_report *report)
 		const char *key;
 		uint64_t value;
 	} numbers[] = { { "bs", load->bs }, { "iodepth", load->depth }, { "numjobs", load->jobs },
-		{ "size", load->size }, { "offset", load->offset },
+		{ "size", load->size }, { "offset", load->offset }, { "fsync", load->flush_every },
 		{ "runtime", load->runtime_ms / 1000 }, { "ramp_time", load->ramp_ms / 1000 } };
 
 	out_object(out, "job options");
@@ -104,6 +104,8 @@ static void put_options(struct out *out, const struct load_report *report)
 	out_text(out, "ioengine", NULL, "rdmastor");
 	out_text(out, "filename", NULL, "%s", report->target);
 	out_text(out, "rw", NULL, "%s", report->rw);
+	if (report->bssplit)
+		out_text(out, "bssplit", NULL, "%s", report->bssplit);
 	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		if (numbers[i].value)
 			out_text(out, numbers[i].key, NULL, "%" PRIu64, numbers[i].value);
@@ -157,6 +159,7 @@ static void put_job(struct out *out, const struct load_report *report)
 {
 	const struct load_result *result = &report->result;
 	double seconds = result->seconds > 0 ? result->seconds * report->load.jobs : 1;
+	bool trim = report->load.change == LOAD_TRIM;
 	uint64_t from = 0;
 
 	out_object(out, NULL);
@@ -167,11 +170,11 @@ static void put_job(struct out *out, const struct load_report *report)
 	out_u64(out, "elapsed", NULL, (uint64_t)result->seconds + 1);
 	put_options(out, report);
 	put_kind(out, "read", &result->kind[LOAD_READ], report);
-	put_kind(out, "write", &result->kind[LOAD_WRITE], report);
-	put_kind(out, "trim", &nothing, report);
+	put_kind(out, "write", trim ? &nothing : &result->kind[LOAD_WRITE], report);
+	put_kind(out, "trim", trim ? &result->kind[LOAD_WRITE] : &nothing, report);
 	out_object(out, "sync");
-	out_u64(out, "total_ios", NULL, 0);
-	put_stats(out, "lat_ns", &nothing.latency, false);
+	out_u64(out, "total_ios", NULL, result->kind[LOAD_FLUSH].requests);
+	put_stats(out, "lat_ns", &result->kind[LOAD_FLUSH].latency, true);
 	out_end(out);
 	out_u64(out, "job_runtime", NULL, (uint64_t)(seconds * 1000));
 	out_real(out, "usr_cpu", NULL, result->user * 100 / seconds, 6);

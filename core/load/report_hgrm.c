@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Write the distribution of latencies as HdrHistogram's tools print it, in microseconds: the closer
  * to 100 %, the more rows. */
+#include "report_file.h"
 #include "stats.h"
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 #define TICKS 5 /* rows from 0 to 50 %, from there to 75 %, and so on */
 
@@ -43,13 +42,10 @@ static void put_rows(FILE *to, const struct stats *stats)
 int load_report_hgrm(const char *path, const struct load_result *result, struct diag *diag)
 {
 	struct stats all = result->kind[LOAD_READ].latency;
-	FILE *to = fopen(path, "we");
-	int err;
+	FILE *to = report_open(path, "we", diag);
 
-	if (!to) {
-		diag_sys(diag, errno, "create");
-		return diag_ctx(diag, "%s", path);
-	}
+	if (!to)
+		return -diag->err;
 	stats_merge(&all, &result->kind[LOAD_WRITE].latency);
 	fputs("       Value     Percentile TotalCount 1/(1-Percentile)\n\n", to);
 	if (all.total)
@@ -60,11 +56,5 @@ int load_report_hgrm(const char *path, const struct load_result *result, struct 
 		"#[Buckets = %12u, SubBuckets     = %12u]\n",
 		stats_mean(&all) / 1000, stats_deviation(&all) / 1000, (double)all.max / 1000,
 		all.total, STATS_BUCKETS / STATS_STEPS, STATS_STEPS);
-	err = ferror(to) ? EIO : 0;
-	if (fclose(to) && !err)
-		err = errno;
-	if (!err)
-		return 0;
-	diag_sys(diag, err, "write");
-	return diag_ctx(diag, "%s", path);
+	return report_close(to, path, diag);
 }

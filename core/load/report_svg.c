@@ -3,6 +3,7 @@
  * throughput over latency, in a picture per block size and share of reads. */
 #include "chart.h"
 #include "matrix_show.h"
+#include "report_file.h"
 #include "stats.h"
 #include <errno.h>
 #include <limits.h>
@@ -136,22 +137,12 @@ static void picture_path(const struct picture *picture, const char *path, char *
 
 static int write_picture(struct picture *picture, const char *path, struct diag *diag)
 {
-	FILE *to = fopen(path, "we");
-	int err;
+	FILE *to = report_open(path, "we", diag);
 
-	if (!to) {
-		diag_sys(diag, errno, "create");
-		return diag_ctx(diag, "%s", path);
-	}
+	if (!to)
+		return -diag->err;
 	draw(picture, to);
-	err = ferror(to) ? EIO : 0;
-	if (fclose(to))
-		err = errno;
-	if (err) {
-		diag_sys(diag, err, "write");
-		return diag_ctx(diag, "%s", path);
-	}
-	return 0;
+	return report_close(to, path, diag);
 }
 
 int matrix_report_svg(const char *path, const struct matrix *matrix,

@@ -7,8 +7,7 @@ requires jq
 while read -r option tool hint; do
 	error 2 usage '' "${option%%=*} $tool $hint" "$RDMASTOR" bench "$option" ram:1M
 done <<'END'
---fsync=1 fio not.supported
---bssplit=4k/50 fio --bs\b
+--bsrange=4k-8k fio --bssplit
 --verify=crc32c fio crc32c
 --output=out.json fio >FILE
 --runtime=1m fio milliseconds

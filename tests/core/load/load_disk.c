@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SIZE (4u << 20)
 
@@ -520,4 +521,143 @@ Test(load_disk, rate_can_be_stopped_between_starts, .init = begin, .fini = end)
 	opt.stop = &stop;
 	cr_assert_eq(run(), 0, "%s", why.text);
 	cr_assert(result->stopped);
+}
+
+Test(load_disk, a_write_may_be_a_trim_or_zeroes, .init = begin, .fini = end)
+{
+	static const enum load_change change[] = { LOAD_TRIM, LOAD_ZERO };
+	static const uint8_t kind[] = { IO_TRIM, IO_ZERO };
+
+	opt.read_percent = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		memset(disk->bytes, 1, SIZE);
+		*result = (struct load_result){ 0 };
+		disk->zeroed = 0;
+		opt.change = change[i];
+		cr_assert_eq(run(), 0, "%s", why.text);
+		cr_assert_eq(disk->zeroed, SIZE);
+		cr_assert_eq(disk->written, 0);
+		cr_assert_eq(ios(LOAD_WRITE), SIZE / 4096);
+		cr_assert_eq(result->kind[LOAD_WRITE].bytes, SIZE);
+		disk->bdev.lim.max[kind[i]] = 0;
+		cr_assert_eq(run(), -ENOTSUP);
+		diag_says(&why, DIAG_UNSUPPORTED, disk->bdev.uri, "--rw supported");
+		disk->bdev.lim.max[kind[i]] = 2048;
+		cr_assert_eq(run(), -E2BIG);
+	}
+}
+
+Test(load_disk, flushes_after_as_many_writes, .init = begin, .fini = end)
+{
+	opt.read_percent = 50;
+	opt.bytes = 4 * SIZE;
+	opt.flush_every = 7;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(ios(LOAD_READ) + ios(LOAD_WRITE), 4 * SIZE / 4096);
+	cr_assert_eq(disk->flushes, ios(LOAD_FLUSH));
+	cr_assert(ios(LOAD_FLUSH) == ios(LOAD_WRITE) / 7 ||
+			  ios(LOAD_FLUSH) + 1 == ios(LOAD_WRITE) / 7,
+		"%lu flushes, %lu writes", (unsigned long)ios(LOAD_FLUSH),
+		(unsigned long)ios(LOAD_WRITE));
+	cr_assert_eq(result->kind[LOAD_FLUSH].bytes, 0);
+	cr_assert_eq(result->kind[LOAD_FLUSH].latency.total, ios(LOAD_FLUSH));
+}
+
+Test(load_disk, flushes_do_not_take_the_place_of_scheduled_starts, .init = begin, .fini = end)
+{
+	opt.bytes = 0;
+	opt.read_percent = 0;
+	opt.runtime_ms = 200;
+	opt.rate = 500;
+	opt.flush_every = 2;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(ios(LOAD_WRITE) + result->unstarted, 100);
+	cr_assert_eq(result->kind[LOAD_FLUSH].service.total, 0);
+}
+
+Test(load_disk, a_flush_that_fails_ends_the_load, .init = begin, .fini = end)
+{
+	opt.read_percent = 0;
+	opt.flush_every = 3;
+	disk->flush_status = -EIO;
+	cr_assert_eq(run(), -EIO);
+	diag_says(&why, DIAG_IO, disk->bdev.uri, "flush");
+	cr_assert_lt(ios(LOAD_WRITE), 8);
+	disk->bdev.lim.max[IO_FLUSH] = 0;
+	cr_assert_eq(run(), -ENOTSUP);
+	diag_says(&why, DIAG_UNSUPPORTED, disk->bdev.uri, "--fsync");
+}
+
+Test(load_disk, verify_with_flushes, .init = begin, .fini = end)
+{
+	opt.read_percent = 30;
+	opt.verify = true;
+	opt.flush_every = 5;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_gt(ios(LOAD_FLUSH), 0);
+	cr_assert_gt(result->verified, 0);
+}
+
+Test(load_disk, sizes_are_split_by_their_shares, .init = begin, .fini = end)
+{
+	uint32_t blocks[3] = { 0 };
+
+	opt.bytes = SIZE;
+	opt.random = false;
+	opt.bs = 8192;
+	opt.splits = 3;
+	opt.split[0] = (struct load_split){ 512, 20 };
+	opt.split[1] = (struct load_split){ 8192, 50 };
+	opt.split[2] = (struct load_split){ 2048, 30 };
+	cr_assert_float_eq(load_mean_size(&opt), 512 * .2 + 8192 * .5 + 2048 * .3, 1e-6);
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(ios(LOAD_READ), (uint64_t)(SIZE / load_mean_size(&opt)));
+	cr_assert_eq(disk->read, result->kind[LOAD_READ].bytes);
+	cr_assert(disk->read > SIZE / 10 * 9 && disk->read < SIZE / 10 * 11);
+	for (uint32_t i = 0; i < SIZE / 8192; i++) {
+		const uint32_t *hit = &disk->hits[i * 16];
+
+		cr_assert_gt(hit[0], 0, "each request begins at a multiple of 8192");
+		blocks[0] += hit[0] - hit[1];
+		blocks[1] += hit[1] - hit[4];
+		blocks[2] += hit[4] - hit[15] + hit[15];
+	}
+	cr_assert_eq(blocks[0] + blocks[1] + blocks[2], ios(LOAD_READ));
+	cr_assert(blocks[0] > 120 && blocks[1] > 200 && blocks[2] > 380, "%u %u %u", blocks[0],
+		blocks[1], blocks[2]);
+	opt.split[2].bs = 700;
+	cr_assert_eq(run(), -EINVAL);
+	diag_says(&why, DIAG_USAGE, disk->bdev.uri, "--bssplit multiples");
+}
+
+Test(load_disk, each_request_that_counts_is_logged, .init = begin, .fini = end)
+{
+	char line[128];
+	FILE *file;
+	unsigned lines = 0;
+
+	opt.read_percent = 50;
+	opt.flush_every = 4;
+	cr_assert_eq(load_log_new(&opt.log, 1, NULL), 0);
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(load_log_dropped(opt.log), 0);
+	cr_assert_eq(load_log_write(opt.log, "log", &why), 0, "%s", why.text);
+	file = fopen("log", "r");
+	while (fgets(line, sizeof(line), file)) {
+		unsigned long ms, ns, off, last = 0;
+		unsigned direction, len, priority;
+
+		cr_assert_eq(sscanf(line, "%lu, %lu, %u, %u, %lu, %u", &ms, &ns, &direction, &len,
+				     &off, &priority),
+			6, "%s", line);
+		cr_assert(ms >= last && ns && direction < 2 && len == 4096 && !(off % 4096) &&
+			  off < SIZE && !priority);
+		lines++;
+		last = ms;
+	}
+	fclose(file);
+	unlink("log");
+	cr_assert_eq(lines, ios(LOAD_READ) + ios(LOAD_WRITE));
+	cr_assert_eq(load_log_write(opt.log, "none/log", &why), -ENOENT);
+	load_log_free(opt.log);
 }

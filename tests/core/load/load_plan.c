@@ -76,6 +76,42 @@ Test(load_plan, sizes_are_a_list)
 	diag_says(&diag, DIAG_USAGE, "--bs", "");
 }
 
+Test(load_plan, shares_of_sizes)
+{
+	static const struct {
+		const char *text;
+		unsigned splits;
+		uint32_t bs, bytes[3], percent[3];
+	} rows[] = {
+		{ "4K/60:64K/40", 2, 65536, { 4096, 65536 }, { 60, 40 } },
+		{ "4k/100", 1, 4096, { 4096 }, { 100 } },
+		{ "512:1K:2K", 3, 2048, { 512, 1024, 2048 }, { 33, 33, 34 } },
+		{ "8K/50:4K/:1K/", 3, 8192, { 8192, 4096, 1024 }, { 50, 25, 25 } },
+	};
+	static const char *const wrong[] = { "", "4K/60", "4K/60:8K/60", "4K/100:8K", "4K/0:8K/100",
+		"4K/101", "4K/x", "/50:4K", "x/50:4K/50", "0/50:4K/50", "8G/50:4K/50",
+		"1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1:1", "4K/50/50" };
+	struct load_options opt;
+	struct diag diag;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		opt = (struct load_options){ 0 };
+		cr_assert_eq(load_split_read(&opt, rows[i].text, &diag), 0, "%s: %s", rows[i].text,
+			diag.text);
+		cr_assert_eq(opt.splits, rows[i].splits);
+		cr_assert_eq(opt.bs, rows[i].bs);
+		for (unsigned n = 0; n < opt.splits; n++) {
+			cr_assert_eq(opt.split[n].bs, rows[i].bytes[n]);
+			cr_assert_eq(opt.split[n].percent, rows[i].percent[n]);
+		}
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		diag = (struct diag){ 0 };
+		cr_assert_lt(load_split_read(&opt, wrong[i], &diag), 0, "%s", wrong[i]);
+		diag_says(&diag, DIAG_USAGE, "--bssplit", "");
+	}
+}
+
 int __wrap_load_rdma(
 	struct loop *, const struct load_rdma *, struct load_rdma_result *, struct diag *);
 
