@@ -149,6 +149,8 @@ static int run(struct call *call)
 		rc = bench_check_file(bench, opts->hgrm);
 	if (!rc)
 		rc = bench_check_file(bench, opts->log);
+	if (!rc)
+		rc = bench_check_file(bench, opts->verify_state);
 	bench->report.load.progress = show_progress;
 	bench->report.load.arg = bench;
 	if (!rc)

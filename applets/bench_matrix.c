@@ -37,10 +37,10 @@ static int check_words(struct bench *bench)
 	const struct {
 		const char *name;
 		bool on;
-	} others[] = { { "--verify", opts->verify }, { "--rdma", opts->rdma },
-		{ "--tcp", opts->tcp }, { "--listen", opts->listen }, { "--ping", opts->ping },
-		{ "--output json+", bench->fio }, { "--hgrm", opts->hgrm }, { "--log", opts->log },
-		{ "--bssplit", opts->bssplit } };
+	} others[] = { { "--verify", opts->verify }, { "--verify-only", opts->verify_only },
+		{ "--rdma", opts->rdma }, { "--tcp", opts->tcp }, { "--listen", opts->listen },
+		{ "--ping", opts->ping }, { "--output json+", bench->fio },
+		{ "--hgrm", opts->hgrm }, { "--log", opts->log }, { "--bssplit", opts->bssplit } };
 	unsigned disks = bench->call->operands;
 	unsigned most = opts->all ? 1 : opts->svg ? MATRIX_PICTURED : MATRIX_DISKS;
 

@@ -62,6 +62,44 @@ static int read_fio(struct bench *bench)
 	return 0;
 }
 
+/* --rw without "rand" */
+static const char *pattern(const struct bench_options *opts)
+{
+	return opts->rw + (strncmp(opts->rw, "rand", 4) ? 0 : 4);
+}
+
+static enum load_change change(const struct bench_options *opts)
+{
+	const char *what = pattern(opts);
+
+	return !strcmp(what, "trim") ? LOAD_TRIM : !strcmp(what, "zero") ? LOAD_ZERO : LOAD_DATA;
+}
+
+static int check_verify(struct bench *bench)
+{
+	const struct bench_options *opts = bench->opts;
+	const char *other = opts->rate || opts->rate_iops ? "a rate"
+			    : opts->bssplit               ? "--bssplit"
+			    : change(opts)                ? "--rw trim or zero"
+							  : NULL;
+
+	if (opts->verify && other)
+		return bench_usage(bench, "--verify and %s can't be combined", other);
+	if (opts->verify_state && !opts->verify)
+		return bench_usage(bench, "--verify-state requires --verify%s", "");
+	if (!opts->verify_only)
+		return 0;
+	other = opts->verify                  ? "--verify"
+		: opts->bs                    ? "--bs"
+		: opts->size                  ? "--size"
+		: opts->offset                ? "--offset"
+		: opts->log                   ? "--log"
+		: opts->hgrm                  ? "--hgrm"
+		: bench->reads.value[0] < 100 ? "a --rw that writes"
+					      : other;
+	return other ? bench_usage(bench, "--verify-only and %s can't be combined", other) : 0;
+}
+
 static int check_words(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
@@ -83,11 +121,6 @@ static int check_words(struct bench *bench)
 		return bench_usage(bench, "--rate and --rate-iops can't be combined%s", "");
 	if (opts->rate_process && !opts->rate && !opts->rate_iops)
 		return bench_usage(bench, "--rate-process requires --rate or --rate-iops%s", "");
-	if (opts->verify && (opts->rate || opts->rate_iops || opts->bssplit || load->change))
-		return bench_usage(bench, "--verify and %s can't be combined",
-			opts->bssplit  ? "--bssplit"
-			: load->change ? "--rw trim or zero"
-				       : "a rate");
 	if (opts->bssplit && opts->bs)
 		return bench_usage(bench, "--bssplit and --bs can't be combined%s", "");
 	if (opts->fsync && load->read_percent == 100)
@@ -109,10 +142,12 @@ static int check_words(struct bench *bench)
 		return bench_usage(bench, "--ping and --%s can't be combined", row);
 	if (opts->hgrm && (opts->rdma || opts->listen))
 		return bench_usage(bench, "--hgrm requires a disk or --tcp%s", "");
-	if (raw && (opts->verify || opts->size || opts->offset || opts->rate || opts->rate_iops ||
-			   opts->bssplit || opts->log || load->read_percent < 100))
+	if (raw &&
+		(opts->verify || opts->verify_only || opts->size || opts->offset || opts->rate ||
+			opts->rate_iops || opts->bssplit || opts->log || load->read_percent < 100))
 		return bench_usage(bench, "--%s requires a disk",
 			opts->verify                    ? "verify"
+			: opts->verify_only             ? "verify-only"
 			: opts->bssplit                 ? "bssplit"
 			: opts->log                     ? "log"
 			: opts->size                    ? "size"
@@ -137,19 +172,6 @@ static int read_list(struct bench *bench, struct matrix_list *list, const char *
 		err = -EINVAL;
 	}
 	return err;
-}
-
-/* --rw without "rand" */
-static const char *pattern(const struct bench_options *opts)
-{
-	return opts->rw + (strncmp(opts->rw, "rand", 4) ? 0 : 4);
-}
-
-static enum load_change change(const struct bench_options *opts)
-{
-	const char *what = pattern(opts);
-
-	return !strcmp(what, "trim") ? LOAD_TRIM : !strcmp(what, "zero") ? LOAD_ZERO : LOAD_DATA;
 }
 
 static int read_lists(struct bench *bench)
@@ -214,6 +236,7 @@ static int read_load(struct bench *bench)
 		.flush_every = opts->fsync,
 		.random = !strncmp(opts->rw, "rand", 4),
 		.verify = opts->verify,
+		.verify_state = opts->verify_state,
 		.bs = bench->bs.value[0],
 		.depth = bench->depth.value[0],
 		.poisson = opts->rate_process && !strcmp(opts->rate_process, "poisson"),
@@ -231,6 +254,10 @@ static int read_load(struct bench *bench)
 	};
 	if (opts->bssplit)
 		err = load_split_read(&bench->report.load, opts->bssplit, bench->call->diag);
+	if (!err)
+		err = check_verify(bench);
+	if (!err && opts->verify_only)
+		err = load_state_options(&bench->report.load, opts->verify_only, bench->call->diag);
 	bench->report.load.rate =
 		opts->rate_iops ? (double)opts->rate_iops
 				: (double)opts->rate / load_mean_size(&bench->report.load);

@@ -25,6 +25,10 @@ struct load_options {
 	uint32_t flush_every; /* writes of a job; 0: no flush. Disks only */
 	bool random; /* each pass visits every block once, in an order of its own per job */
 	bool verify; /* check the data of written blocks when they are read, and all at the end */
+	/* With verify, files or NULL. At the end, even of a load that failed, write down which
+	 * blocks were written and answered; submit no requests but to check those of such a file.
+	 */
+	const char *verify_state, *verify_only;
 	uint32_t bs, depth, jobs; /* bytes per request; requests in flight per job; threads */
 	/* Shares of requests with fewer bytes, in percent, 100 in sum; each begins at a multiple of
 	 * bs. Disks only, without verify. */
@@ -85,6 +89,7 @@ struct load_result {
 	double run_delay, steal;
 	uint64_t range;        /* bytes of the disk that were used */
 	uint64_t verified;     /* bytes of it that were written, then read and checked at the end */
+	uint64_t wrong_blocks; /* found by verify; with verify_only all, else the first ones */
 	uint64_t mapped, data; /* bytes of it that IO_MAP described before the load; not holes */
 	uint32_t unanswered;   /* requests given up */
 	/* with a rate: requests that had to wait for another's answer, and that never started */
@@ -169,6 +174,8 @@ int load_rdma_run(struct loop *, const struct load_rdma_plan *,
 /* Set split, splits and bs from "4K/60:64K/40"; shares that are left out are equal parts of the
  * rest. */
 int load_split_read(struct load_options *, const char *text, struct diag *);
+/* Set what a file of verify_state says for verify_only: verify, bs, offset, size; only reads. */
+int load_state_options(struct load_options *, const char *path, struct diag *);
 double load_mean_size(const struct load_options *);                      /* bytes per request */
 const char *load_kind_text(const struct load_options *, enum load_kind); /* "read", "trim" */
 /* Parse "HOST[:PORT][?rdma=verbs|iwarp|auto][&crc=0]"; listen: without HOST all addresses. May

@@ -314,6 +314,7 @@ static void add_up(struct load *load)
 		result->unanswered += job->unanswered;
 		result->delayed += job->delayed;
 		result->unstarted += job->unstarted;
+		result->wrong_blocks += job->wrong_blocks;
 		if (job->busy > result->busiest)
 			result->busiest = job->busy;
 		if (job->last_ns > last)

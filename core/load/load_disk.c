@@ -16,9 +16,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define MAP_MS        500          /* limit for finding out which parts of the disk hold data */
-#define PACE_MAX_NS   (100 * MSEC) /* how long a job without a request in flight sleeps at most */
-#define VERIFY_BLOCKS (1ull << 32) /* verify needs two bytes per block */
+#define MAP_MS      500          /* limit for finding out which parts of the disk hold data */
+#define PACE_MAX_NS (100 * MSEC) /* how long a job without a request in flight sleeps at most */
 
 struct slot {
 	struct io io;
@@ -56,6 +55,7 @@ struct disk_job {
 
 struct disk_load {
 	struct bdev *disk;
+	struct verify verify; /* of all jobs */
 	uint64_t seed, offset, blocks;
 	struct load_result *result;
 };
@@ -266,12 +266,14 @@ static void submit_idle(struct disk_job *dj, uint64_t now)
 /* Find the next written block from dj->next on; false if there is none. */
 static bool check_next(struct disk_job *dj, struct slot *slot)
 {
+	const struct load_options *opt = options_of(dj);
 	uint64_t now;
 
 	while (dj->next < dj->blocks && !dj->verify.generation[dj->next])
 		dj->next++;
-	if (dj->next == dj->blocks || dj->offset + dj->next * options_of(dj)->bs > dj->wrong ||
-		load_aborted(&dj->job))
+	if (dj->next == dj->blocks || load_aborted(&dj->job))
+		return false;
+	if (!opt->verify_only && dj->offset + dj->next * opt->bs > dj->wrong)
 		return false;
 	now = loop_clock();
 	start_block(dj, slot, LOAD_READ, dj->next++, now, now);
@@ -330,8 +332,8 @@ static void io_failed(struct disk_job *dj, const struct slot *slot)
 	load_job_failed(&dj->job);
 }
 
-/* The load ends, but check the blocks before the wrong byte, and the parts of earlier jobs, too:
- * only the first wrong byte is reported. */
+/* Only the first wrong byte is reported. The load ends, but check the blocks before that byte, and
+ * the parts of earlier jobs, too; without a load check them all, to count. */
 static void wrong_data(struct disk_job *dj, const struct slot *slot)
 {
 	struct diag why = { 0 };
@@ -342,7 +344,9 @@ static void wrong_data(struct disk_job *dj, const struct slot *slot)
 		dj->job.why = why;
 		dj->wrong = at;
 	}
-	load_job_end_period(&dj->job);
+	dj->job.wrong_blocks++;
+	if (!options_of(dj)->verify_only)
+		load_job_end_period(&dj->job);
 }
 
 static void check(struct disk_job *dj, const struct slot *slot)
@@ -544,15 +548,14 @@ static int disk_open(struct load_job *job, struct diag *diag)
 	dj->remaining =
 		opt->bytes ? (uint64_t)((double)opt->bytes / load_mean_size(opt)) : UINT64_MAX;
 	dj->remaining += !dj->remaining;
+	if (opt->verify_only)
+		dj->remaining = 0;
 	if (opt->verify) {
 		uint64_t first = part->blocks * job->index / opt->jobs;
 
 		dj->blocks = part->blocks * (job->index + 1) / opt->jobs - first;
 		dj->offset += first * opt->bs;
-		err = load_verify_init(
-			&dj->verify, part->seed, dj->offset, dj->blocks, opt->bs, diag);
-		if (err)
-			return err;
+		dj->verify = load_verify_part(&part->verify, first, dj->blocks);
 	}
 	err = lane_open(&dj->lane, part->disk, job->loop, diag);
 	if (!err)
@@ -612,7 +615,6 @@ static void disk_close(struct load_job *job)
 	}
 	free(dj->slot);
 	free(dj->lowers);
-	load_verify_fini(&dj->verify);
 }
 
 static int unsupported_request(
@@ -662,8 +664,13 @@ static int wrong_request(const struct bdev *disk, const struct load_options *opt
 static int wrong_part(const struct bdev *disk, const struct load_options *opt, struct diag *diag)
 {
 	const struct bdev_limits *lim = &disk->lim;
-	uint64_t least = opt->verify ? (uint64_t)opt->bs * opt->jobs * opt->depth : opt->bs, rest;
+	bool writes = opt->verify && !opt->verify_only;
+	uint64_t least = writes ? (uint64_t)opt->bs * opt->jobs * opt->depth : opt->bs, rest;
 
+	if (opt->verify_only && opt->offset + opt->size > lim->size)
+		return diag_set(diag, DIAG_MISMATCH, ENOSPC,
+			"has %" PRIu64 " bytes, but %s is about the first %" PRIu64, lim->size,
+			opt->verify_only, opt->offset + opt->size);
 	if (opt->offset % lim->block)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"--offset: must be a multiple of %u, the disk's block size", lim->block);
@@ -679,11 +686,11 @@ static int wrong_part(const struct bdev *disk, const struct load_options *opt, s
 			"%s: must %s at least %" PRIu64 " bytes, %s",
 			opt->size ? "--size" : "--offset", opt->size ? "be" : "leave", least,
 			opt->verify ? "one block per request in flight" : "one request");
-	if (opt->verify && opt->read_percent == 100)
+	if (opt->verify && opt->read_percent == 100 && !opt->verify_only)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "--verify requires a --rw that writes");
-	if (opt->verify && (opt->size ? opt->size : rest) / opt->bs > VERIFY_BLOCKS)
+	if (opt->verify && (opt->size ? opt->size : rest) / opt->bs > LOAD_VERIFY_BLOCKS)
 		return diag_set(diag, DIAG_USAGE, EFBIG,
-			"--verify: --size must be at most %llu requests", VERIFY_BLOCKS);
+			"--verify: --size must be at most %llu requests", LOAD_VERIFY_BLOCKS);
 	return 0;
 }
 
@@ -696,6 +703,36 @@ int load_disk_check(const struct bdev *disk, const struct load_options *opt, str
 	if (!err)
 		err = wrong_part(disk, opt, diag);
 	return err ? diag_ctx(diag, "%s", disk->uri), err : 0;
+}
+
+static int begin_verify(struct disk_load *part, const struct load_options *opt, struct diag *diag)
+{
+	if (opt->verify_only)
+		return load_state_read(&part->verify, true, opt->verify_only, diag);
+	return opt->verify ? load_verify_init(&part->verify, part->seed, opt->offset, part->blocks,
+				     opt->bs, diag)
+			   : 0;
+}
+
+static void count_wrong(const struct load_result *result, uint32_t bs, struct diag *diag)
+{
+	uint64_t checked = result->verified / bs + result->wrong_blocks;
+	char first[sizeof(diag->text)];
+
+	memcpy(first, diag->text, sizeof(first));
+	diag_set(diag, DIAG_MISMATCH, EIO, "%" PRIu64 " of %" PRIu64 " written blocks %s wrong: %s",
+		result->wrong_blocks, checked, result->wrong_blocks == 1 ? "is" : "are", first);
+}
+
+/* After a failed load, too: what it wrote can be checked once the disk is back. */
+static int keep_state(const struct verify *verify, const char *path, struct diag *diag, int err)
+{
+	struct diag why = { 0 };
+	int failed = load_state_write(verify, path, err ? &why : diag);
+
+	if (failed && err)
+		diag_hint(diag, "%s was not written: %s", path, why.text);
+	return err ? err : failed;
 }
 
 int load_disk(struct loop *loop, struct bdev *disk, const struct load_options *opt,
@@ -720,7 +757,17 @@ int load_disk(struct loop *loop, struct bdev *disk, const struct load_options *o
 	part.blocks = (opt->size ? opt->size : disk->lim.size - opt->offset) / opt->bs;
 	if (getrandom(&part.seed, sizeof(part.seed), GRND_NONBLOCK) != sizeof(part.seed))
 		part.seed = loop_clock();
+	err = begin_verify(&part, opt, diag);
+	if (err)
+		return err;
 	err = load_run(&load, &kind);
 	result->range = opt->size ? opt->size : disk->lim.size - opt->offset;
-	return err ? diag_ctx(diag, "%s", disk->uri), err : 0;
+	if (opt->verify_only && result->wrong_blocks)
+		count_wrong(result, opt->bs, diag);
+	if (err)
+		diag_ctx(diag, "%s", disk->uri);
+	if (opt->verify_state)
+		err = keep_state(&part.verify, opt->verify_state, diag, err);
+	load_verify_fini(&part.verify);
+	return err;
 }

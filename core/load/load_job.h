@@ -19,7 +19,7 @@ struct load_job { /* first member of the kind's struct; used only by its own thr
 	_Atomic uint64_t ios[LOAD_KINDS];
 	atomic_bool verifying;
 	uint64_t bytes[LOAD_KINDS], verified;
-	uint64_t delayed, unstarted;
+	uint64_t delayed, unstarted, wrong_blocks;
 	uint64_t last_ns; /* time of the last answer that counts, or until which others had no
 			     answer */
 	uint64_t drain_start_ns; /* time of the end of the period, or of verifying; 0: not yet */

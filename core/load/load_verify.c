@@ -54,6 +54,16 @@ void load_verify_fini(struct verify *verify)
 	verify->generation = NULL;
 }
 
+struct verify load_verify_part(const struct verify *whole, uint64_t first, uint64_t blocks)
+{
+	struct verify part = *whole;
+
+	part.offset += first * part.bs;
+	part.blocks = blocks;
+	part.generation += first;
+	return part;
+}
+
 uint16_t load_verify_next(const struct verify *verify, uint64_t block)
 {
 	uint16_t next = (uint16_t)(verify->generation[block] + 1);

@@ -81,6 +81,8 @@ void load_report_check(struct load_report *report)
 		warn(report, "timeout", "timed out after %.2f s", result->seconds);
 	else if (result->stopped)
 		warn(report, "interrupted", "interrupted after %.2f s", result->seconds);
+	if (report->load.verify_only)
+		return;
 	if (result->seconds < 1)
 		warn(report, "short", "ran for %.3g s: too short for reliable results",
 			result->seconds);

@@ -16,7 +16,7 @@ inspect : attach_boot doctor kernel_* out probe applet_run uri : cjson/* netlink
 srpd    : attach_srp child kernel_* mad port_events srp_daemon srp_show :
 monitor : attach_iscsi iscsi_monitor kernel_* out :
 serve   : child daemon disk_open export iscsi kernel_* mad bdev listener nbd_server serve split uapi/* uri : liburing.h
-load    : bdev ep load matrix mem admission ring protocol stream uri listener wire/bench wire/rping out : cjson/*
+load    : bdev ep load matrix mem crc32c admission ring protocol stream uri listener wire/bench wire/rping out : cjson/*
 target  : admission target serve split bdev listener ep stream mem ring target_rdma xfer :
 kernel  : kernel_* child out : netlink/* mbedtls/*
 proto   : serve target target_rdma xfer ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri uri_read resolve crc32c nbd_server wire/* : mbedtls/*

@@ -5,7 +5,9 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BS     4096
 #define OFFSET (1ull << 30)
@@ -109,4 +111,39 @@ Test(load_verify, generations_go_round_without_zero, .init = begin, .fini = end)
 {
 	verify.generation[0] = UINT16_MAX;
 	cr_assert_eq(load_verify_next(&verify, 0), 1);
+}
+
+Test(load_verify, a_state_that_is_damaged_is_refused, .init = begin, .fini = end)
+{
+	char path[] = "/tmp/load_verify.XXXXXX", bytes[512], cut[512];
+	struct verify read_back;
+	int fd = mkstemp(path);
+	ssize_t len;
+
+	for (unsigned i = 0; i < 100; i += 3)
+		write_block(i);
+	write_block(3);
+	cr_assert_eq(load_state_write(&verify, path, &why), 0, "%s", why.text);
+	cr_assert_eq(load_state_read(&read_back, true, path, &why), 0, "%s", why.text);
+	cr_assert(read_back.seed == verify.seed && read_back.offset == OFFSET &&
+		  read_back.blocks == 100 && read_back.bs == BS);
+	cr_assert_arr_eq(read_back.generation, verify.generation, 200);
+	load_verify_fini(&read_back);
+
+	len = pread(fd, bytes, sizeof(bytes), 0);
+	cr_assert_eq(len, 48 + 200 + 4);
+	for (ssize_t i = 0; i < 2 * len; i++) { /* too short, then a wrong byte */
+		size_t size = (size_t)(i < len ? i : len);
+
+		memcpy(cut, bytes, size);
+		if (i >= len)
+			cut[i - len] ^= 0x20;
+		cr_assert(!ftruncate(fd, 0) && pwrite(fd, cut, size, 0) == (ssize_t)size);
+		cr_assert_eq(load_state_read(&read_back, true, path, &why), -EINVAL, "%zd", i);
+		diag_says(&why, DIAG_USAGE, path, "");
+	}
+	close(fd);
+	unlink(path);
+	cr_assert_eq(load_state_read(&read_back, false, path, &why), -ENOENT);
+	diag_says(&why, DIAG_NOT_FOUND, path, "open");
 }
