@@ -353,6 +353,16 @@ Test(nvme_tcp, io_queues_that_are_refused_for_now_are_connected_again)
 	end();
 }
 
+Test(nvme_tcp, a_queue_that_the_target_has_not_ended_yet_is_connected_again)
+{
+	begin();
+	tt.target.refuse_status = NVME_SEQUENCE;
+	tt.target.refuse_connects = 2;
+	open_paths(false, "20");
+	cr_assert_eq(tt.target.refuse_connects, 0);
+	end();
+}
+
 Test(nvme_tcp, a_controller_that_is_not_ready_yet_is_waited_for)
 {
 	begin();

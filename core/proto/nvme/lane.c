@@ -241,15 +241,20 @@ static const struct nvme_qp_events qp_events = { .up = qp_up,
 	.idle = qp_idle,
 	.down = qp_down };
 
+/* In turn, as the target may not have ended the connection of a queue that was just closed. */
 static int alloc_qid(struct nvme_dev *dev)
 {
-	uint64_t used = __atomic_load_n(&dev->qids, __ATOMIC_RELAXED);
+	unsigned lanes = dev->bdev.lim.lanes;
+	uint64_t used = __atomic_load_n(&dev->qids, __ATOMIC_RELAXED), all = ~0ull >> (64 - lanes);
+	unsigned turn = __atomic_fetch_add(&dev->qid_turn, 1, __ATOMIC_RELAXED) % lanes;
 
 	for (;;) {
-		int bit = ~used ? __builtin_ctzll(~used) : NVME_QUEUES;
+		uint64_t free = ~used & all, next = free & ~0ull << turn;
+		int bit;
 
-		if (bit >= dev->bdev.lim.lanes)
+		if (!free)
 			return -1;
+		bit = __builtin_ctzll(next ? next : free);
 		if (__atomic_compare_exchange_n(&dev->qids, &used, used | 1ull << bit, false,
 			    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return bit;

@@ -229,7 +229,8 @@ struct nvme_dev {
 	struct bdev bdev;
 	struct nvme_ctrl ctrl;
 	struct nvme_req req;
-	uint64_t qids; /* queues in use: bit n is queue n + 1; atomic */
+	uint64_t qids;     /* queues in use: bit n is queue n + 1; atomic */
+	unsigned qid_turn; /* bit where the search for a free one begins; atomic */
 	uint32_t nsid;
 	uint16_t depth; /* entries per I/O queue */
 	uint8_t shift, step;

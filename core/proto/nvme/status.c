@@ -207,6 +207,12 @@ int nvmf_connect_diag(struct diag *diag, const struct nvmf_connect_reply *reply,
 			connect->subnqn, connect->hostnqn);
 		return diag_hint(
 			diag, "allow this host NQN on the target, or choose another with hostnqn=");
+	case NVME_STATUS(0, 0x0c):
+		if (connect->qid)
+			return diag_set(diag, DIAG_BUSY, EAGAIN,
+				"the target has not ended the previous connection of queue %u yet",
+				connect->qid);
+		/* fall through */
 	default:
 		return nvme_status_diag(
 			diag, reply->status | OF_FABRICS, "the target refused the connection");

@@ -71,6 +71,18 @@ static struct diag refused(uint32_t status, bool data, uint16_t at)
 	return diag;
 }
 
+Test(nvme_status, a_queue_whose_previous_connection_has_not_ended_is_busy)
+{
+	const struct nvmf_connect_reply reply = { .status = NVME_SEQUENCE };
+	struct nvmf_connect queue = { .qid = 3 };
+	struct diag diag = { 0 };
+
+	cr_assert_eq(nvmf_connect_diag(&diag, &reply, &queue), -EAGAIN);
+	diag_says(&diag, DIAG_BUSY, NULL, "queue 3");
+	queue.qid = 0;
+	cr_assert_neq(nvmf_connect_diag(&diag, &reply, &queue), -EAGAIN);
+}
+
 Test(nvme_status, a_refused_connect_names_the_field)
 {
 	struct diag diag = refused(0x4182, true, 256);
