@@ -146,11 +146,7 @@ static int run(struct call *call)
 	options.poll_us = options.force_spin ? opts->poll_us : loop_poll_auto();
 	rc = bench_read_options(bench);
 	if (!rc)
-		rc = bench_check_file(bench, opts->hgrm);
-	if (!rc)
-		rc = bench_check_file(bench, opts->log);
-	if (!rc)
-		rc = bench_check_file(bench, opts->verify_state);
+		rc = bench_check_files(bench);
 	bench->report.load.progress = show_progress;
 	bench->report.load.arg = bench;
 	if (!rc)

@@ -231,10 +231,6 @@ int bench_matrix(struct bench *bench)
 	struct bench_sources *sources = calloc(1, sizeof(*sources));
 	int rc = sources ? check_words(bench) : diag_sys(bench->call->diag, ENOMEM, "disks");
 
-	if (!rc)
-		rc = bench_check_file(bench, bench->opts->csv);
-	if (!rc)
-		rc = bench_check_file(bench, bench->opts->svg);
 	if (!rc && bench->opts->baseline)
 		rc = matrix_baseline_read(&sources->baseline, bench->opts->baseline,
 			bench->opts->rw, &bench->report.load, bench->call->diag);

@@ -2,10 +2,7 @@
 /* Read the options of bench and refuse combinations that mean nothing. */
 #include "bench.h"
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define RUNTIME_MS 5000
@@ -269,21 +266,4 @@ int bench_read_options(struct bench *bench)
 	int err = read_fio(bench);
 
 	return err ? err : read_load(bench);
-}
-
-int bench_check_file(struct bench *bench, const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	char folder[PATH_MAX] = ".";
-	struct stat st;
-
-	if (slash)
-		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
-	if (path && !stat(path, &st) && S_ISDIR(st.st_mode))
-		errno = EISDIR;
-	else if (!path || !access(path, W_OK) || (errno == ENOENT && !access(folder, W_OK)))
-		return 0;
-	diag_sys(bench->call->diag, errno, "create");
-	diag_ctx(bench->call->diag, "%s", path);
-	return -bench->call->diag->err;
 }

@@ -324,6 +324,11 @@ static void add_up(struct load *load)
 			elapsed += job->elapsed_ns;
 		}
 	}
+	if (load->opt->rate > 0) {
+		uint64_t now = loop_clock(), end = now < load->until ? now : load->until;
+
+		last = end > last ? end : last;
+	}
 	if (elapsed)
 		result->run_delay = (double)waited / (double)elapsed;
 	result->seconds = (double)(last - load->from) / 1e9;

@@ -16,8 +16,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define MAP_MS      500          /* limit for finding out which parts of the disk hold data */
-#define PACE_MAX_NS (100 * MSEC) /* how long a job without a request in flight sleeps at most */
+#define MAP_MS           500          /* limit for finding out which parts of the disk hold data */
+#define UNSTARTED_POINTS 65536        /* most ages of requests that never started */
+#define PACE_MAX_NS      (100 * MSEC) /* longest sleep of a job without a request in flight */
 
 struct slot {
 	struct io io;
@@ -393,6 +394,29 @@ static bool will_start(const struct disk_job *dj)
 	return has_rate(dj) && dj->remaining && !load_period_ended(&dj->job, loop_clock());
 }
 
+/* The starts that were scheduled between two times count as requests that had waited until the
+ * second one: a lower bound of their latency. */
+static void count_unstarted(struct disk_job *dj, uint64_t from, uint64_t until, uint64_t count)
+{
+	uint64_t reads = count * options_of(dj)->read_percent / 100;
+	uint64_t points = min_u64(count, UNSTARTED_POINTS), before = 0;
+
+	for (uint64_t i = 1; i <= points; i++) {
+		uint64_t after = (uint64_t)((double)count * (double)i / (double)points);
+		uint64_t age = (uint64_t)((double)(until - from) * (double)(points + 1 - i) /
+					  (double)points);
+
+		if (before < reads)
+			stats_add_many(
+				&dj->job.latency[LOAD_READ], age, min_u64(after, reads) - before);
+		if (after > reads)
+			stats_add_many(&dj->job.latency[LOAD_WRITE], age,
+				after - (before > reads ? before : reads));
+		before = after;
+	}
+	dj->job.unstarted = count;
+}
+
 static void finish_if_idle(struct disk_job *dj)
 {
 	if (dj->inflight || will_start(dj) || begin_check(dj))
@@ -401,8 +425,11 @@ static void finish_if_idle(struct disk_job *dj)
 		uint64_t now = loop_clock(), until = dj->job.load->until;
 
 		set_alarm(dj, 0);
-		if (dj->remaining)
-			dj->job.unstarted = load_pace_skip(&dj->pace, now < until ? now : until);
+		if (dj->remaining) {
+			uint64_t from = dj->pace.next_ns, end = min_u64(now, until);
+
+			count_unstarted(dj, from, end, load_pace_skip(&dj->pace, end));
+		}
 	}
 	load_job_finished(&dj->job);
 }

@@ -69,7 +69,7 @@ static const struct load_log_part *earliest(const struct load_log *log, const ui
 
 int load_log_write(const struct load_log *log, const char *path, struct diag *diag)
 {
-	FILE *to = report_open(path, "we", diag);
+	FILE *to = report_open(path, false, diag);
 	uint32_t next[LOAD_JOBS_MAX] = { 0 };
 	const struct load_log_part *part;
 

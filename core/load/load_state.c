@@ -31,7 +31,7 @@ int load_state_write(const struct verify *verify, const char *path, struct diag 
 		.seed = put_le64(verify->seed),
 		.offset = put_le64(verify->offset),
 		.blocks = put_le64(verify->blocks) };
-	FILE *file = report_open(path, "we", diag);
+	FILE *file = report_open(path, false, diag);
 	le32 crc;
 	uint32_t sum;
 
@@ -90,14 +90,12 @@ static bool read_blocks(FILE *file, const struct header *header, const struct ve
 
 int load_state_read(struct verify *verify, bool blocks, const char *path, struct diag *diag)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = report_reopen(path, diag);
 	struct header header;
 	int err = 0;
 
-	if (!file) {
-		diag_sys(diag, errno, "open");
-		return diag_ctx(diag, "%s", path);
-	}
+	if (!file)
+		return -diag->err;
 	if (!read_header(file, &header, verify))
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "is not a state of --verify");
 	if (!err && blocks)

@@ -109,8 +109,8 @@ void load_report_check(struct load_report *report)
 	if (result->delayed || result->unstarted)
 		warn(report, "delayed",
 			"%" PRIu64 " requests started late and %" PRIu64
-			" never, as all %u were in flight: the rate is too high or --iodepth too "
-			"low",
+			" never, as all %u were in flight (their wait is in the latency): the "
+			"rate is too high or --iodepth too low",
 			result->delayed, result->unstarted, report->load.depth);
 	if (report->load.log && load_log_dropped(report->load.log))
 		warn(report, "log-full",

@@ -62,7 +62,7 @@ static void write_all(FILE *to, const struct matrix *matrix)
 
 int matrix_report_csv(const char *path, const struct matrix *matrix, struct diag *diag)
 {
-	FILE *to = report_open(path, "ae", diag);
+	FILE *to = report_open(path, true, diag);
 
 	if (!to)
 		return -diag->err;

@@ -42,7 +42,7 @@ static void put_rows(FILE *to, const struct stats *stats)
 int load_report_hgrm(const char *path, const struct load_result *result, struct diag *diag)
 {
 	struct stats all = result->kind[LOAD_READ].latency;
-	FILE *to = report_open(path, "we", diag);
+	FILE *to = report_open(path, false, diag);
 
 	if (!to)
 		return -diag->err;

@@ -137,7 +137,7 @@ static void picture_path(const struct picture *picture, const char *path, char *
 
 static int write_picture(struct picture *picture, const char *path, struct diag *diag)
 {
-	FILE *to = report_open(path, "we", diag);
+	FILE *to = report_open(path, false, diag);
 
 	if (!to)
 		return -diag->err;

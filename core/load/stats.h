@@ -27,15 +27,21 @@ static inline uint64_t stats_middle(unsigned bucket)
 	return (stats_floor(bucket) + stats_floor(bucket + 1)) / 2;
 }
 
-static inline void stats_add(struct stats *stats, uint64_t ns)
+static inline void stats_add_many(struct stats *stats, uint64_t ns, uint64_t count)
 {
-	if (!stats->total++ || ns < stats->min)
+	if (!stats->total || ns < stats->min)
 		stats->min = ns;
 	if (ns > stats->max)
 		stats->max = ns;
-	stats->sum += ns;
-	stats->squares += (double)ns * (double)ns;
-	stats->count[stats_bucket(ns)]++;
+	stats->total += count;
+	stats->sum += ns * count;
+	stats->squares += (double)ns * (double)ns * (double)count;
+	stats->count[stats_bucket(ns)] += count;
+}
+
+static inline void stats_add(struct stats *stats, uint64_t ns)
+{
+	stats_add_many(stats, ns, 1);
 }
 
 void stats_merge(struct stats *into, const struct stats *from);

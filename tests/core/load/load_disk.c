@@ -510,6 +510,18 @@ Test(load_disk, every_scheduled_start_is_counted, .init = begin, .fini = end)
 	cr_assert_eq(run(), 0, "%s", why.text);
 	cr_assert_eq(ios(LOAD_READ) + result->unstarted, 100);
 	cr_assert_geq(result->unstarted, 95);
+	cr_assert_eq(result->kind[LOAD_READ].latency.total, 100);
+	cr_assert_geq(result->kind[LOAD_READ].latency.max, 150 * MSEC);
+	cr_assert_geq(stats_percentile(&result->kind[LOAD_READ].latency, 50), 80 * MSEC);
+
+	opt.read_percent = 30;
+	*result = (struct load_result){ 0 };
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(ios(LOAD_READ) + ios(LOAD_WRITE) + result->unstarted, 100);
+	cr_assert_eq(result->kind[LOAD_READ].latency.total + result->kind[LOAD_WRITE].latency.total,
+		100);
+	cr_assert_geq(result->kind[LOAD_READ].latency.total, 28);
+	cr_assert_geq(result->seconds, 0.2);
 }
 
 Test(load_disk, rate_can_be_stopped_between_starts, .init = begin, .fini = end)

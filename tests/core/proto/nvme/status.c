@@ -71,7 +71,7 @@ static struct diag refused(uint32_t status, bool data, uint16_t at)
 	return diag;
 }
 
-Test(nvme_status, a_queue_whose_previous_connection_has_not_ended_is_busy)
+Test(nvme_status, a_queue_with_an_old_connection_is_busy)
 {
 	const struct nvmf_connect_reply reply = { .status = NVME_SEQUENCE };
 	struct nvmf_connect queue = { .qid = 3 };

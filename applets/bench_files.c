@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Check the files of bench's results before the measurement: they can be created, and hold nothing
+ * that is measured or compared with. */
+#include "bench.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* uri: of a disk, or a path */
+static bool is_file(const char *uri, const struct stat *file)
+{
+	struct stat st;
+
+	return !stat(uri + (strncmp(uri, "file:", 5) ? 0 : 5), &st) &&
+	       (S_ISBLK(st.st_mode) ? S_ISBLK(file->st_mode) && st.st_rdev == file->st_rdev
+				    : st.st_dev == file->st_dev && st.st_ino == file->st_ino);
+}
+
+/* What it is that must not be overwritten, or NULL. */
+static const char *find_use(const struct bench *bench, const struct stat *file)
+{
+	for (unsigned i = 0; i < bench->call->operands; i++)
+		if (is_file(bench->call->operand[i], file))
+			return "a disk to measure";
+	if (bench->opts->baseline && is_file(bench->opts->baseline, file))
+		return "the file of --baseline";
+	return S_ISBLK(file->st_mode) ? "a block device" : NULL;
+}
+
+static int check_file(const struct bench *bench, const char *path)
+{
+	struct diag *diag = bench->call->diag;
+	const char *slash = strrchr(path, '/'), *use;
+	char folder[PATH_MAX] = ".";
+	struct stat st;
+	bool exists = !stat(path, &st);
+
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
+	use = exists ? find_use(bench, &st) : NULL;
+	if (use)
+		diag_set(diag, DIAG_USAGE, EINVAL, "is %s: results can't be written to it", use);
+	else if (exists && S_ISDIR(st.st_mode))
+		diag_sys(diag, EISDIR, "create");
+	else if (!*path || access(exists ? path : folder, W_OK))
+		diag_sys(diag, *path ? errno : ENOENT, "create");
+	else
+		return 0;
+	diag_ctx(diag, "%s", *path ? path : "''");
+	return -diag->err;
+}
+
+int bench_check_files(const struct bench *bench)
+{
+	const struct bench_options *opts = bench->opts;
+	const char *const paths[] = { opts->hgrm, opts->log, opts->verify_state, opts->csv,
+		opts->svg };
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths) && !err; i++)
+		if (paths[i])
+			err = check_file(bench, paths[i]);
+	return err;
+}

@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# Results are written to no disk that is measured, nor over what is compared with, and no FIFO without a reader is waited for.
+. "$(dirname "$0")/lib.sh"
+requires jq
+b=("$RDMASTOR" bench --runtime 50ms)
+m=("$RDMASTOR" bench --matrix --runtime 50ms --rounds 1)
+random_file disk 1
+sum=$(sha256sum <disk)
+ln disk link
+mkfifo fifo
+"${m[@]}" ram:1M --json >base.json 2>err || die "$(cat err)"
+for o in --hgrm --log; do
+	error 2 usage ./disk 'disk.to.measure' "${b[@]}" disk $o ./disk
+	error 2 usage link 'disk.to.measure' "${b[@]}" "file:$PWD/disk" $o link
+	error 1 no-device fifo create "${b[@]}" disk $o fifo
+	error 1 io /dev/full 'no.space' "${b[@]}" --size 4M ram:4M $o /dev/full
+	error 1 not-found "''" create "${b[@]}" disk $o ''
+done
+for o in --csv --svg; do
+	error 2 usage disk 'disk.to.measure' "${m[@]}" ram:1M disk $o disk
+	error 2 usage base.json baseline "${m[@]}" ram:1M --baseline base.json $o base.json
+	error 1 no-device fifo create "${m[@]}" ram:1M $o fifo
+done
+error 2 usage ./disk 'disk.to.measure' "${b[@]}" disk --rw write --verify --verify-state ./disk
+error 2 usage fifo regular "${b[@]}" disk --verify-only fifo
+same "the disk" "$(sha256sum <disk)" "$sum"
+exec 3<>fifo # a reader
+"${b[@]}" disk --hgrm fifo >out 2>err || die "a FIFO with a reader: $(cat err)"
+head -n 1 <&3 | grep -q Percentile || die "nothing came out of the FIFO"
