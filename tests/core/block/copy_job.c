@@ -51,9 +51,8 @@ static bool running, idle_write;   /* idle_write: a write while `running` was no
 static unsigned writes_until_stop; /* 0: never */
 static unsigned failures;          /* calls of failed() */
 static int failed_with, other_rc;  /* its rc, and the one that it returns instead; 0: the same */
-static uint64_t src_length;        /* passed to open() */
-static uint64_t dst_length;
-static bool by_uri; /* no disk has a key but its URI */
+static uint64_t src_length, dst_length; /* passed to open() */
+static bool by_uri;                     /* no disk has a key but its URI */
 static char folder[] = "/tmp/copy-job-XXXXXX";
 static const struct out_notes notes = { .name = "copy", .quiet = true };
 
@@ -75,19 +74,25 @@ static struct end *end_of(const struct bdev *bdev)
 
 /* ---- The disks. */
 
+static struct end *find_flight(const struct io *io, unsigned *at)
+{
+	struct end *const ends[] = { &src, &dst };
+
+	for (unsigned i = 0; i < 2; i++)
+		for (*at = 0; *at < ends[i]->in_flight; ++*at)
+			if (ends[i]->flight[*at].io == io)
+				return ends[i];
+	cr_assert_fail("not in flight");
+	return NULL;
+}
+
 static void done(struct io *io)
 {
-	struct end *end = NULL;
-	unsigned i = 0;
+	unsigned at;
+	struct end *end = find_flight(io, &at);
 
-	for (struct end *at = &src; !end; at = &dst) {
-		for (i = 0; i < at->in_flight && at->flight[i].io != io; i++)
-			;
-		end = i < at->in_flight ? at : NULL;
-		cr_assert(end || at == &src);
-	}
-	io->done = end->flight[i].done;
-	end->flight[i] = end->flight[--end->in_flight];
+	io->done = end->flight[at].done;
+	end->flight[at] = end->flight[--end->in_flight];
 	io->done(io);
 }
 
@@ -226,7 +231,7 @@ static void begin(void)
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 	set_ends(SIZE, 512, SIZE, 512);
 	out_init(&out, "copy", false);
-	out.to = open_memstream(&printed, &printed_len);
+	out.to = NULL;
 	job = (struct copy_job){ .src = SRC,
 		.dst = DST,
 		.depth = 1,
@@ -245,7 +250,8 @@ static void end(void)
 {
 	char command[64];
 
-	fclose(out.to);
+	if (out.to)
+		fclose(out.to);
 	free(printed);
 	fake_disk_free(src.disk);
 	fake_disk_free(dst.disk);
@@ -254,6 +260,14 @@ static void end(void)
 	cr_assert_eq(system(command), 0);
 }
 TestSuite(copy_job, .init = begin, .fini = end);
+
+static void clear_output(void)
+{
+	if (out.to)
+		fclose(out.to);
+	free(printed);
+	out.to = open_memstream(&printed, &printed_len);
+}
 
 /* Run it once more; what it logs, prints and fails with is of this run only. */
 static int run(void)
@@ -265,7 +279,7 @@ static int run(void)
 	failures = 0;
 	stop = 0;
 	src.disk->bdev.state = dst.disk->bdev.state = BDEV_UP;
-	rewind(out.to);
+	clear_output();
 	rc = copy_job_run(&job, &why);
 	fflush(out.to);
 	cr_assert_not(running);
@@ -412,7 +426,7 @@ Test(copy_job, a_read_error_ends_it)
 	cr_assert_eq(failures, 1);
 	cr_assert_eq(failed_with, -EIO);
 	cr_assert(ends_with("dst f, close dst, close src, "), "%s", events);
-	cr_assert_eq(strlen(printed) ? lines_saying(printed, "copied") : 0, 0, "%s", printed);
+	cr_assert_eq(lines_saying(printed, "copied"), 0, "%s", printed);
 }
 
 Test(copy_job, a_write_error_ends_it)
@@ -484,7 +498,6 @@ Test(copy_job, keep_going_is_no_failure)
 /* 10 ms for each request, so that a tick of the copy sees the stop in the middle. */
 static void slow_down(unsigned after)
 {
-	dst.disk->pace_ns = 10 * MSEC;
 	set_ends(64 * PIECE, 512, 64 * PIECE, 512);
 	dst.disk->pace_ns = 10 * MSEC;
 	writes_until_stop = after;
@@ -591,6 +604,18 @@ Test(copy_job, a_map_that_differs_or_is_of_another_size_is_to_be_removed)
 	cr_assert_lt(run(), 0);
 	diag_says(&why, DIAG_MISMATCH, "map it's", "");
 	cr_assert_str_eq(events, "open src, close src, ", "before the destination is touched");
+}
+
+Test(copy_job, a_map_of_a_file_that_was_removed_is_to_be_removed)
+{
+	job.dst = "new";
+	job.map = "map";
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(unlink("new"), 0);
+	cr_assert_eq(run(), -ESTALE);
+	diag_says(&why, DIAG_MISMATCH, "map map", "destination empty rm_map");
+	cr_assert_str_eq(events, "open src, close src, ");
+	cr_assert_not(exists("new"));
 }
 
 /* ---- What is refused before anything is opened. */
