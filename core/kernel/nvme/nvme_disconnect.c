@@ -273,9 +273,11 @@ int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigne
 		kernel_sys_list(root, NVME_CLASS, find_path_name, &search);
 	} else if (sscanf(name, "nvme%un%u%c", &a, &b, &end) == 2 ||
 		   sscanf(name, "nvme%un%up%u%c", &a, &b, &c, &end) == 3) {
+		/* sscanf() also takes signs, blanks, leading zeroes and too large numbers */
 		snprintf(disk, sizeof(disk), "nvme%un%u", a, b);
 		search.disk = disk;
-		kernel_sys_list(root, NVME_CLASS, find_disk, &search);
+		if (!strncmp(name, disk, strlen(disk)))
+			kernel_sys_list(root, NVME_CLASS, find_disk, &search);
 	}
 	free(real);
 	return search.count ? (int)search.count : -ENOENT;

@@ -155,6 +155,9 @@ Test(nvme_sysfs, a_device_in_any_of_its_names)
 	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme1n1.img", ctrl, 4), -ENOENT,
 		"not the disk's name");
 	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme1n1p", ctrl, 4), -ENOENT);
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme01n1", ctrl, 4), -ENOENT);
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme1n+1", ctrl, 4), -ENOENT);
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme4294967297n1", ctrl, 4), -ENOENT);
 	cr_assert_eq(kernel_nvmf_of_device(tree.root, "/srv/nvme2", ctrl, 4), -ENOENT,
 		"a file elsewhere");
 	cr_assert_eq(kernel_nvmf_of_device(tree.root, "/dev/disk/nvme1n1", ctrl, 4), -ENOENT);
