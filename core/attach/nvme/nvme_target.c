@@ -241,16 +241,19 @@ static int read_secrets(struct nvmf_target *t, const struct nvmf_options *opts, 
 	return err;
 }
 
-/* Reuse the random host NQN of an existing connection, so that one boot has one name. */
+/* Reuse the random host NQN of an existing connection, so that one boot has one name. A host ID
+ * that the user specified stays. */
 static void reuse_random_hostnqn(struct nvmf_target *t, int root)
 {
+	bool any_id = !t->params.value[NVMF_HOSTID];
 	struct nvmf_ctrl *list;
 	unsigned count;
 
 	if (kernel_nvmf_list(root, &list, &count, NULL))
 		return;
 	for (unsigned i = 0; i < count && t->identity.random; i++) {
-		if (!list[i].hostnqn[0] || !list[i].hostid[0])
+		if (!list[i].hostnqn[0] || !list[i].hostid[0] ||
+			(!any_id && strcmp(list[i].hostid, t->hostid)))
 			continue;
 		snprintf(t->identity.hostnqn, sizeof(t->identity.hostnqn), "%s", list[i].hostnqn);
 		snprintf(t->hostid, sizeof(t->hostid), "%s", list[i].hostid);
