@@ -4,7 +4,9 @@
 #include "dial.h"
 #include "login.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #define SPARE_MS 200 /* lets the carrier's own deadline fire first */
@@ -100,6 +102,16 @@ static void follow(struct iscsi_dial *d)
 	bound_attempt(d, ms);
 }
 
+/* The owner only knows the portal where the login began. */
+static void name_portal(struct iscsi_dial *d)
+{
+	char at[ADDR_TEXT], text[sizeof(d->why.text)];
+
+	memcpy(text, d->why.text, sizeof(text));
+	snprintf(d->why.text, sizeof(d->why.text), "redirected to %s: %.400s",
+		addr_text(&d->result.at, at), text);
+}
+
 static void finish_work(struct loop_work *work)
 {
 	struct iscsi_dial *d = container_of(work, struct iscsi_dial, finish_work);
@@ -108,6 +120,8 @@ static void finish_work(struct loop_work *work)
 		follow(d);
 		return;
 	}
+	if (d->why.err && d->result.redirects)
+		name_portal(d);
 	iscsi_redirects_cancel(&d->redirects);
 	loop_timer_del(d->loop, &d->timer);
 	if (d->why.err || !d->keep_open)

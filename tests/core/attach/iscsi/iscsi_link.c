@@ -318,6 +318,24 @@ Test(iscsi_link, a_circle)
 	nothing_left();
 }
 
+Test(iscsi_link, a_redirect_to_a_portal_without_a_listener)
+{
+	struct addr closed = params.portal;
+	socklen_t len = sizeof(closed.ss);
+	char at[ADDR_TEXT];
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	addr_set_port(&closed, 0);
+	cr_assert_eq(bind(fd, (struct sockaddr *)&closed.ss, closed.len), 0);
+	getsockname(fd, (struct sockaddr *)&closed.ss, &len);
+	iscsi_kernel.moved = addr_text(&closed, at);
+	cr_assert_eq(run(), -ECONNREFUSED, "%s", link_.dial.why.text);
+	diag_says(&link_.dial.why, DIAG_REFUSED, NULL, at);
+	cr_assert_eq(link_.dial.result.redirects, 1);
+	close(fd);
+	nothing_left();
+}
+
 Test(iscsi_link, a_redirect_to_a_name_where_none_is_looked_up)
 {
 	iscsi_kernel.moved = "disk.example:3260";
