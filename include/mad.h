@@ -46,7 +46,7 @@ int mad_dev_list(struct mad_port_info **, unsigned *count, struct diag *);
 struct mad;
 struct mad_limits {      /* 0: the default */
 	uint32_t window; /* requests in their first wait for an answer (128) */
-	uint32_t each;   /* device management requests in flight to one LID (1) */
+	uint32_t each;   /* device management requests in flight to one LID (1, at most 255) */
 	uint32_t sa;     /* like window, for the subnet administrator (8) */
 	/* Time for one request with all its tries (5000, at most an hour); four times as much for
 	 * a table. A device management request without any answer ends earlier: first_ms after its
@@ -126,7 +126,8 @@ struct mad_port_id {
 
 struct mad_end_port;
 /* The ports to query, by LID, by GID, at the end of directed routes, or all that a walk finds: one
- * of these kinds. Zeroed, then set by the owner, who calls mad_select_free(). */
+ * of these kinds. Zeroed, then set by the owner, who calls mad_select_free(); after a failure,
+ * which may leave an empty entry, nothing else. */
 struct mad_selection {
 	bool walk;
 	void (*note)(void *arg, const char *text); /* a port that can't be queried; a walk's size */

@@ -324,8 +324,10 @@ static void settle(struct mad_limits *limits)
 {
 	if (!limits->window)
 		limits->window = 128;
-	if (!limits->each || limits->each > UINT8_MAX)
+	if (!limits->each)
 		limits->each = 1;
+	if (limits->each > UINT8_MAX)
+		limits->each = UINT8_MAX;
 	if (!limits->sa)
 		limits->sa = 8;
 	if (!limits->answer_ms)

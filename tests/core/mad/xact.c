@@ -272,6 +272,21 @@ Test(xact, few_at_once_and_one_to_each)
 	cr_assert_leq(fake_fabric.most_in_flight, 4);
 }
 
+Test(xact, more_to_each_than_can_be_counted)
+{
+	static struct ask ask[300];
+
+	fake_fabric.node[0].delay_ms = 5;
+	open_with((struct mad_limits){ .window = 300, .each = 300, .tries = 1 });
+	for (unsigned i = 0; i < 300; i++)
+		send(&ask[i], 10);
+	wait_for(ask, 300, 20000);
+	for (unsigned i = 0; i < 300; i++)
+		cr_assert_eq(ask[i].answer.err, 0);
+	cr_assert_gt(fake_fabric.most_each, 1);
+	cr_assert_leq(fake_fabric.most_each, UINT8_MAX);
+}
+
 Test(xact, the_dead_do_not_hold_the_window)
 {
 	static struct ask ask[8]; /* in flight to the end */
