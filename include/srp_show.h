@@ -15,7 +15,7 @@ struct srp_rules {
 	unsigned count;
 };
 /* Read a rules file; NULL: the default one, which need not exist. reread: without blocking, and
- * not from a pipe, which is empty by now. */
+ * not from a pipe, which is empty by now. Overwrites the rules without freeing them. */
 int srp_rules_read(struct srp_rules *, int root, const char *file, bool reread, struct diag *);
 void srp_rules_free(struct srp_rules *);
 /* How to log in to allowed targets. */
@@ -37,7 +37,7 @@ struct srp_filter { /* each key that has values must match one of them */
 	} key[SRP_KEYS];
 	bool on;
 };
-/* Add the values of an option, in hexadecimal as for add_target. */
+/* Set the values of a key to those of an option, in hexadecimal as for add_target. */
 int srp_filter_read(struct srp_filter *, enum srp_key, const struct opt_list *, struct diag *);
 /* Whether a target that failed could have had a matching service. */
 bool srp_filter_may_match(const struct srp_filter *, const struct mad_target *);

@@ -51,6 +51,7 @@ int srp_filter_read(
 	struct srp_filter_key *into = &filter->key[key];
 	int err = 0;
 
+	*into = (struct srp_filter_key){ 0 };
 	for (unsigned i = 0; !err && i < list->count; i++) {
 		struct srp_value *value = &into->value[into->count++];
 
