@@ -18,6 +18,9 @@ done
 # with query keys of a disk
 error 1 not-found "127.0.0.1:$PORT" 'subsystem wrong' ours info "nvme+tcp://127.0.0.1:$PORT/wrong?loss=5s&timeout=60s"
 [[ $(hinted nvme.tcp) == *"/$NQN.two" ]] || die "$(cat error.err)"
+# with the keys without which the server is not reached
+error 1 not-found "127.0.0.1:$PORT" 'subsystem wrong' ours info "nvme+tcp://127.0.0.1:$PORT/wrong?iface=lo&src=127.0.0.1"
+same hint "$(hinted nvme.tcp | head -1)" "nvme+tcp://127.0.0.1:$PORT/$NQN?src=127.0.0.1&iface=lo"
 # what is missing is only a namespace
 error 1 not-found "127.0.0.1:$PORT" "namespace 9" ours info "nvme+tcp://127.0.0.1:$PORT/$NQN/9"
 ! grep -q '^hint' error.err || die "$(cat error.err)"
