@@ -11,6 +11,8 @@ enum uri_initiator { URI_OWN, URI_KERNEL }; /* for whose initiator a URI is read
 
 /* Refuse a key, if the URI has it, as that of the other initiator. */
 int uri_refuse_key(const struct uri *, enum uri_initiator, const char *name, struct diag *);
+/* Refuse the keys of all our own disks that no initiator of the kernel knows. */
+int uri_refuse_disk_keys(const struct uri *, struct diag *);
 
 /* Copy the value of a key, 1 to room - 1 bytes. Without the key *to is unchanged. */
 int uri_text(struct uri *, const char *name, char *to, size_t room, struct diag *);

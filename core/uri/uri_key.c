@@ -118,6 +118,16 @@ int uri_refuse_key(
 	return diag_ctx(diag, "%s", uri->spelling);
 }
 
+int uri_refuse_disk_keys(const struct uri *uri, struct diag *diag)
+{
+	static const char *const keys[] = { "path", "quiesce", "ro", "part", "offset", "size" };
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < sizeof(keys) / sizeof(*keys); i++)
+		err = uri_refuse_key(uri, URI_KERNEL, keys[i], diag);
+	return err;
+}
+
 int uri_text(struct uri *uri, const char *name, char *to, size_t room, struct diag *diag)
 {
 	const char *value = uri_value(uri, name);

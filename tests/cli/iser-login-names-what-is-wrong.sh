@@ -38,6 +38,7 @@ portals=$(printf -- '-p 127.0.0.%s ' {1..9})
 	error 1 not-found session99 'session URI session1 /dev/sda' $l session99
 	error 1 not-found /dev/null 'session URI session1 /dev/sda' $l /dev/null
 	error 2 usage "$to\?sparkle=1" "key 'sparkle'" $l "$to?sparkle=1"
+	error 2 usage "$to\?path=127.0.0.2" "path= not.supported kernel's" $l "$to?path=127.0.0.2"
 	error 2 usage "$to\?user=joe&secretfile=x" "key 'secretfile' secret-file" $l "$to?user=joe&secretfile=x"
 	error 2 usage $to "initiator 'me' iqn\. eui\. naa\. 223.bytes" $l $to -i me
 	error 2 usage $to "secret 'joe' --secret-file --secret-fd LIBISCSI_CHAP_PASSWORD" \

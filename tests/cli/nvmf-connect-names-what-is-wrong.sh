@@ -21,6 +21,10 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 	error 2 usage '' "'g2340000-0000-0000-0000-000000000007' UUID" $c nvme+tcp://127.0.0.1/nqn.x/urn:uuid:g2340000-0000-0000-0000-000000000007
 	error 2 usage 'nvme[+]tcp://127.0.0.1/nqn.x[?]sparkle=1' "'sparkle'" \
 		$c 'nvme+tcp://127.0.0.1/nqn.x?sparkle=1'
+	error 2 usage 'nvme[+]tcp://127.0.0.1/nqn.x[?]path=127.0.0.2' "path= not.supported kernel's" \
+		$c 'nvme+tcp://127.0.0.1/nqn.x?path=127.0.0.2'
+	error 2 usage 'nvme[+]rdma://127.0.0.1/nqn.x[?]ro=1' "ro= not.supported kernel's" $c 'nvme+rdma://127.0.0.1/nqn.x?ro=1'
+	error 2 usage 'nvme[+]rdma://127.0.0.1/nqn.x[?]crc=0' "crc= not.supported kernel's" $c 'nvme+rdma://127.0.0.1/nqn.x?crc=0'
 	error 2 usage '' "rdma= 'ib' verbs iwarp auto" $c 'nvme+rdma://127.0.0.1/nqn.x?rdma=ib'
 	error 1 unsupported '' 'rdma=iwarp kernel' $c 'nvme+rdma://127.0.0.1/nqn.x?rdma=iwarp'
 	error 1 no-device '' "RDMA.device 'none0'" $c 'nvme+rdma://127.0.0.1/nqn.x?dev=none0'

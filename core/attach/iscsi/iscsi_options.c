@@ -204,6 +204,8 @@ static int read_place(struct iscsi_target *target, struct diag *diag)
 	struct uri_iscsi iscsi;
 	int err = uri_iscsi_read(&iscsi, uri, URI_KERNEL, diag), known;
 
+	if (!err)
+		err = uri_refuse_disk_keys(uri, diag);
 	snprintf(target->spelling, sizeof(target->spelling), "%s", uri->spelling);
 	if (err)
 		return err;

@@ -95,7 +95,8 @@ static int parse_keys(struct nvmf_target *t, int root, const struct nvmf_options
 		if (!file[i])
 			file[i] = value;
 	}
-	return uri_done(&t->uri, diag);
+	err = uri_refuse_disk_keys(&t->uri, diag);
+	return err ? err : uri_done(&t->uri, diag);
 }
 
 static int parse_path(struct nvmf_target *t, struct diag *diag)

@@ -44,6 +44,8 @@ static int read_uri(struct srp_target *target, struct diag *diag)
 	target->srp.port = port;
 	if (!err)
 		err = uri_msec(uri, "timeout", &target->timeout_ms, diag);
+	if (!err)
+		err = uri_refuse_disk_keys(uri, diag);
 	return err ? err : uri_done(uri, diag);
 }
 
