@@ -58,6 +58,15 @@ while read -r scheme; do
 	grep -qxF -e "${scheme%%:*}" <<<"$words" || complain "man/rdmastor-uri.7: scheme ${scheme%%:*} is missing"
 	grep -qF -e ".Cm $scheme" <<<"$forms" || complain "man/rdmastor-uri.7: $scheme is missing in the synopsis"
 done <"${TMP:-/tmp}/schemes"
+# Every key that is completed for a disk of the examples is described there, too.
+sed -nE '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^([a-z+]+:[^?]*).*/\1/p' man/rdmastor-uri.7 | sort -u >"${TMP:-/tmp}/disks"
+while read -r disk; do
+	"$RDMASTOR" --complete info "$disk?" | cut -f1 | sed -nE 's/.*[?&](.*)=$/\1/p'
+done <"${TMP:-/tmp}/disks" | sort -u >"${TMP:-/tmp}/keys"
+grep -qx io-timeout "${TMP:-/tmp}/keys" || complain "no keys are completed"
+while read -r key; do
+	grep -qE "(^|[ ,&?])$key=" man/rdmastor-uri.7 || complain "man/rdmastor-uri.7: key $key is missing"
+done <"${TMP:-/tmp}/keys"
 # Every guarantee of "DATA INTEGRITY" names its tests, and they exist.
 guarantees=$(sed -n '/^\.Sh DATA INTEGRITY/,/^\.Sh EXAMPLES/p' man/rdmastor-uri.7)
 items=$(grep -c '^\.It' <<<"$guarantees")
