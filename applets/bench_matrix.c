@@ -80,7 +80,7 @@ static int rehearse(struct bench *bench, const struct matrix *matrix)
 {
 	struct out *out = bench->call->out;
 	const struct load_options *load = &matrix->opt.load;
-	unsigned loads = matrix->opt.rounds * matrix->cells * (matrix->disks + 1);
+	unsigned loads = matrix_loads(matrix);
 	double seconds = loads * ((double)load->runtime_ms + load->ramp_ms) / 1000;
 
 	out_u64(out, "loads", NULL, loads);
@@ -90,14 +90,29 @@ static int rehearse(struct bench *bench, const struct matrix *matrix)
 		out_object(out, NULL);
 		out_text(out, "name", NULL, "%s", matrix->disk[i].name);
 		out_text(out, "uri", NULL, "%s", matrix->disk[i].uri);
+		out_error(out, "error", &matrix->disk[i].why);
 		out_end(out);
 	}
 	out_end(out);
 	for (unsigned i = 0; i < matrix->disks; i++)
-		out_line(out, "would %s %s", bench_writes(bench) ? "overwrite" : "read",
-			matrix->disk[i].uri);
+		if (matrix->disk[i].bdev)
+			out_line(out, "would %s %s", bench_writes(bench) ? "overwrite" : "read",
+				matrix->disk[i].uri);
 	out_line(out, "%u loads, %.0f s", loads, seconds);
-	return EXIT_DONE;
+	return matrix_failed(matrix) ? EXIT_PARTLY : EXIT_DONE;
+}
+
+/* Warn of the disks that failed during the measurement. The first failure is the command's if none
+ * is left. */
+static int report_failures(struct bench *bench, const struct matrix *matrix)
+{
+	for (unsigned i = 0; i < matrix->disks; i++)
+		if (matrix->disk[i].bdev || matrix->disk[i].socket)
+			bench_warn_failure(bench, &matrix->disk[i]);
+	if (matrix_failed(matrix) < matrix->disks)
+		return 0;
+	*bench->call->diag = matrix->disk[0].why;
+	return -bench->call->diag->err;
 }
 
 static int report(
@@ -120,6 +135,8 @@ static int report(
 		err = matrix_report_csv(opts->csv, matrix, call->diag);
 	if (!err && opts->svg)
 		err = matrix_report_svg(opts->svg, matrix, print_written, call, call->diag);
+	if (!err)
+		err = report_failures(bench, matrix);
 	if (!err && bench->task.timed_out)
 		err = task_timed_out(call);
 	if (err)

@@ -17,6 +17,8 @@ bool bench_writes(const struct bench *);
 /* Open the disks and name them by their schemes. One that can't be opened has its reason; without
  * any the command fails. */
 int bench_open_sources(struct bench *, struct bench_sources *, bool write);
+/* Warn that a disk failed, unless it did not. */
+void bench_warn_failure(struct bench *, const struct matrix_disk *);
 void bench_close_sources(struct bench_sources *);
 
 /* Serve one disk by every protocol. On failure *servers is to be stopped as well. */

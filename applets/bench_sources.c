@@ -61,6 +61,17 @@ static int open_source(struct bench *bench, struct bench_sources *sources, unsig
 	return 0;
 }
 
+void bench_warn_failure(struct bench *bench, const struct matrix_disk *disk)
+{
+	const struct diag *why = &disk->why;
+
+	if (!why->err)
+		return;
+	call_warn(bench->call, "%s (%s): %s", disk->name, disk->uri, why->text);
+	if (why->hint[0])
+		call_note(bench->call, "hint: %s", why->hint);
+}
+
 int bench_open_sources(struct bench *bench, struct bench_sources *sources, bool write)
 {
 	struct bdev_env env;
@@ -78,9 +89,7 @@ int bench_open_sources(struct bench *bench, struct bench_sources *sources, bool 
 		return -bench->call->diag->err;
 	}
 	for (unsigned i = 0; !err && i < sources->count; i++)
-		if (sources->disk[i].why.err)
-			call_warn(bench->call, "%s: %s", sources->disk[i].why.object,
-				sources->disk[i].why.text);
+		bench_warn_failure(bench, &sources->disk[i]);
 	return err;
 }
 

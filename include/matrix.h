@@ -95,12 +95,14 @@ struct matrix {
 int matrix_new(struct matrix **, const struct matrix_options *, struct matrix_disk *,
 	unsigned disks, struct diag *);
 void matrix_free(struct matrix *);
+/* Return how many loads matrix_run() makes if no disk fails from now on. */
+unsigned matrix_loads(const struct matrix *);
 /* Measure. A disk that fails gets `why` and is left out from then on; the load of a cell that *stop
- * interrupts is left out, too. */
+ * interrupts is left out, too. At the end a disk that has a row without any figure gets `why`. */
 void matrix_run(struct matrix *, struct loop *);
 /* Return a row; disk == matrix->disks: the first disk again. */
 struct matrix_row *matrix_row(const struct matrix *, unsigned cell, unsigned disk);
-/* Return the number of disks that were left out because of a failure. */
+/* Return the number of disks that failed or could not be opened. */
 unsigned matrix_failed(const struct matrix *);
 
 /* Reports. A row's figures are medians of rounds with their bounds; percentiles are those of all

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Plan a matrix of loads and run it: in each round every cell, in each cell every disk, starting
- * with another disk each time. */
+/* Plan a matrix of loads and run it: in each round every cell, in each cell every disk, in a random
+ * order. */
 #include "matrix.h"
 #include "stats.h"
 #include <errno.h>
@@ -15,6 +15,7 @@ struct run {
 	struct loop *loop;
 	uint64_t began;       /* loop_clock() */
 	unsigned round, done; /* loads */
+	unsigned seed, last;  /* of the orders; disk of the last load, or disks */
 	bool server_known;    /* server_ns is set */
 	uint64_t server_ns;   /* CPU time of the server when the load began to count */
 	struct matrix_progress progress;
@@ -81,6 +82,24 @@ unsigned matrix_failed(const struct matrix *matrix)
 	for (unsigned i = 0; i < matrix->disks; i++)
 		count += !is_usable(&matrix->disk[i]);
 	return count;
+}
+
+static bool has_load(const struct matrix *matrix, const struct matrix_cell *cell, unsigned disk)
+{
+	const struct matrix_disk *of = &matrix->disk[disk % matrix->disks];
+
+	return is_usable(of) &&
+	       (!of->socket || (cell->read_percent == 100 && !(matrix->opt.load.rate > 0)));
+}
+
+unsigned matrix_loads(const struct matrix *matrix)
+{
+	unsigned loads = 0;
+
+	for (unsigned cell = 0; cell < matrix->cells; cell++)
+		for (unsigned disk = 0; disk <= matrix->disks; disk++)
+			loads += has_load(matrix, &matrix->cell[cell], disk);
+	return loads * matrix->opt.rounds;
 }
 
 static struct load_options load_of(const struct matrix *matrix, const struct matrix_cell *cell)
@@ -194,8 +213,7 @@ static void show(const struct load_progress *load, void *arg)
 {
 	struct run *run = arg;
 	const struct matrix *matrix = run->matrix;
-	unsigned all =
-		matrix->opt.rounds * matrix->cells * (matrix->disks - matrix_failed(matrix) + 1);
+	unsigned all = matrix_loads(matrix);
 	double each = run->done ? (double)(loop_clock() - run->began) / 1e9 / run->done : 0;
 
 	if (!load->ramp && !run->server_known)
@@ -210,7 +228,7 @@ static void show(const struct load_progress *load, void *arg)
 static void load_one(struct run *run, const struct matrix_cell *cell, unsigned disk)
 {
 	struct matrix *matrix = run->matrix;
-	struct matrix_disk *of = &matrix->disk[disk < matrix->disks ? disk : 0];
+	struct matrix_disk *of = &matrix->disk[disk % matrix->disks];
 	struct load_options load = load_of(matrix, cell);
 	struct load_result *result = &matrix->result[disk];
 	struct diag why = { 0 };
@@ -225,10 +243,13 @@ static void load_one(struct run *run, const struct matrix_cell *cell, unsigned d
 		load.size = load.offset = 0;
 	err = of->socket ? load_tcp(run->loop, of->socket, &load, result, &why)
 			 : load_disk(run->loop, of->bdev, &load, result, &why);
+	run->last = disk % matrix->disks;
 	matrix->server_ns[disk] =
 		run->server_known && read_server(of, &ns) ? ns - run->server_ns : 0;
-	if (err && !result->stopped)
+	if (err && !result->stopped) {
+		diag_ctx(&why, "%s", of->uri);
 		of->why = why;
+	}
 	run->done++;
 	matrix->stopped |= result->stopped || *load.stop;
 }
@@ -297,12 +318,44 @@ static void add_round(struct matrix_row *row, unsigned round, const struct load_
 	add_result(row, result);
 }
 
-static bool has_load(const struct matrix *matrix, const struct matrix_cell *cell, unsigned disk)
+static void shuffle(unsigned *order, unsigned count, unsigned *seed)
 {
-	const struct matrix_disk *of = &matrix->disk[disk < matrix->disks ? disk : 0];
+	for (unsigned left = count; left > 1; left--) {
+		unsigned other = (unsigned)rand_r(seed) % left, swapped = order[left - 1];
 
-	return is_usable(of) &&
-	       (!of->socket || (cell->read_percent == 100 && !(matrix->opt.load.rate > 0)));
+		order[left - 1] = order[other];
+		order[other] = swapped;
+	}
+}
+
+/* Find loads of the same disk in succession, with more than three loads also after the last cell:
+ * fewer have no order without any. */
+static bool repeats_disk(const struct run *run, const unsigned *order, unsigned count)
+{
+	unsigned disks = run->matrix->disks, last = count > 3 ? run->last : disks;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (order[i] % disks == last)
+			return true;
+		last = order[i] % disks;
+	}
+	return false;
+}
+
+/* What a load leaves behind, in caches and in its server, changes the next one: then it makes a
+ * difference if a disk follows itself. */
+static unsigned order_cell(struct run *run, const struct matrix_cell *cell, unsigned *order)
+{
+	const struct matrix *matrix = run->matrix;
+	unsigned count = 0;
+
+	for (unsigned disk = 0; disk <= matrix->disks; disk++)
+		if (has_load(matrix, cell, disk))
+			order[count++] = disk;
+	do
+		shuffle(order, count, &run->seed);
+	while (count > 2 && repeats_disk(run, order, count));
+	return count;
 }
 
 /* Measure all disks in a cell. Figures count only if all of them had their turn. */
@@ -310,24 +363,37 @@ static void run_cell(struct run *run, unsigned nth)
 {
 	struct matrix *matrix = run->matrix;
 	struct matrix_cell *cell = &matrix->cell[nth];
-	unsigned places = matrix->disks + 1;
-	bool loaded[MATRIX_DISKS + 1] = { false };
+	unsigned order[MATRIX_DISKS + 1], count = order_cell(run, cell, order);
 
 	run->progress.cell = cell;
-	for (unsigned i = 0; i < places && !matrix->stopped; i++) {
-		unsigned disk = (i + run->round) % places;
-
-		loaded[disk] = has_load(matrix, cell, disk);
-		if (loaded[disk])
-			load_one(run, cell, disk);
-	}
+	for (unsigned i = 0; i < count && !matrix->stopped; i++)
+		if (has_load(matrix, cell, order[i]))
+			load_one(run, cell, order[i]);
 	if (matrix->stopped)
 		return;
-	for (unsigned disk = 0; disk < places; disk++)
-		if (loaded[disk] && is_usable(&matrix->disk[disk < matrix->disks ? disk : 0]))
-			add_round(matrix_row(matrix, nth, disk), cell->rounds,
-				&matrix->result[disk], matrix->server_ns[disk]);
+	for (unsigned i = 0; i < count; i++)
+		if (has_load(matrix, cell, order[i]))
+			add_round(matrix_row(matrix, nth, order[i]), cell->rounds,
+				&matrix->result[order[i]], matrix->server_ns[order[i]]);
 	cell->rounds++;
+}
+
+/* A row without any figure is a failure of its disk. */
+static void fail_empty(struct matrix *matrix)
+{
+	for (unsigned nth = 0; nth < matrix->cells; nth++)
+		for (unsigned disk = 0; disk <= matrix->disks; disk++) {
+			struct diag *why = &matrix->disk[disk % matrix->disks].why;
+
+			if (!matrix->cell[nth].rounds || matrix_row(matrix, nth, disk)->loads ||
+				!has_load(matrix, &matrix->cell[nth], disk))
+				continue;
+			diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "no request started in %.3g s",
+				matrix->opt.load.runtime_ms / 1000.);
+			diag_hint(why, "use a longer --runtime%s",
+				matrix->opt.load.rate > 0 ? " or a higher rate" : "");
+			diag_ctx(why, "%s", matrix->disk[disk % matrix->disks].uri);
+		}
 }
 
 void matrix_run(struct matrix *matrix, struct loop *loop)
@@ -335,6 +401,8 @@ void matrix_run(struct matrix *matrix, struct loop *loop)
 	struct run run = { .matrix = matrix,
 		.loop = loop,
 		.began = loop_clock(),
+		.seed = (unsigned)loop_clock(),
+		.last = matrix->disks,
 		.progress.rounds = matrix->opt.rounds };
 
 	for (; run.round < matrix->opt.rounds; run.round++) {
@@ -344,4 +412,5 @@ void matrix_run(struct matrix *matrix, struct loop *loop)
 		if (matrix->stopped || matrix_failed(matrix) == matrix->disks)
 			break;
 	}
+	fail_empty(matrix);
 }

@@ -28,12 +28,14 @@ void matrix_comparison(struct rounds_comparison *comparison, const struct matrix
 double matrix_coverage(const struct matrix *matrix)
 {
 	struct rounds_summary summary;
-	double least = 1;
+	double least = 0;
 
 	for (unsigned cell = 0; cell < matrix->cells; cell++)
 		for (unsigned disk = 0; disk <= matrix->disks; disk++) {
+			if (matrix_row(matrix, cell, disk)->loads != matrix->cell[cell].rounds)
+				continue;
 			matrix_summary(&summary, matrix, cell, disk, MATRIX_IOPS);
-			if (summary.count && summary.coverage < least)
+			if (summary.count && (!least || summary.coverage < least))
 				least = summary.coverage;
 		}
 	return least;

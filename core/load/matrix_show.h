@@ -10,7 +10,8 @@ void matrix_summary(struct rounds_summary *, const struct matrix *, unsigned cel
 /* Compare a row with that of the first disk. */
 void matrix_comparison(struct rounds_comparison *, const struct matrix *, unsigned cell,
 	unsigned disk, enum matrix_figure);
-/* Return the least probability with which the bounds of a row hold its median. */
+/* Return the least probability with which the bounds of a row hold its median, of those that were
+ * measured in all rounds; 0: none. */
 double matrix_coverage(const struct matrix *);
 /* Merge the histograms of reads and writes. */
 void matrix_latency(struct stats *, const struct matrix_row *);

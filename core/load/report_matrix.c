@@ -69,7 +69,16 @@ static void print_warnings(struct out *out, const struct matrix *matrix, unsigne
 {
 	struct rounds_comparison noise;
 	struct load_report report;
+	char name[64];
 
+	for (unsigned disk = 0; disk <= matrix->disks; disk++) {
+		unsigned loads = matrix_row(matrix, cell, disk)->loads;
+
+		if (loads && loads < matrix->cell[cell].rounds)
+			out_line(out, "  ! %s: %u of %u rounds",
+				matrix_row_name(matrix, disk, name), loads,
+				matrix->cell[cell].rounds);
+	}
 	for (unsigned disk = 0; disk < matrix->disks; disk++) {
 		if (!matrix_row(matrix, cell, disk)->loads)
 			continue;
@@ -108,7 +117,7 @@ static void print_cell(struct out *out, const struct matrix *matrix, unsigned ce
 void matrix_report_text(struct out *out, const struct matrix *matrix)
 {
 	const struct load_options *load = &matrix->opt.load;
-	unsigned name = 0, rounds = matrix->cell[0].rounds;
+	unsigned name = 0;
 	char size[16], text[64];
 
 	for (unsigned i = 0; i < matrix->disks; i++) {
@@ -116,7 +125,7 @@ void matrix_report_text(struct out *out, const struct matrix *matrix)
 
 		name = len > name ? len : name;
 	}
-	out_line(out, "%u job%s, %.3g s per round, %s of each disk", load->jobs,
+	out_line(out, "%u job%s, %.3g s per load, %s of each disk", load->jobs,
 		load->jobs == 1 ? "" : "s", load->runtime_ms / 1000., out_human(load->size, size));
 	for (unsigned i = 0; i < matrix->disks; i++) {
 		const struct matrix_disk *disk = &matrix->disk[i];
@@ -128,11 +137,13 @@ void matrix_report_text(struct out *out, const struct matrix *matrix)
 	for (unsigned cell = 0; cell < matrix->cells; cell++)
 		if (matrix->cell[cell].rounds)
 			print_cell(out, matrix, cell);
-	if (!rounds)
+	if (!matrix_coverage(matrix))
 		return;
 	out_line(out, "%s", "");
-	out_line(out, "bounds: of the median of the rounds, with a probability of %.1f %% or more",
-		100 * matrix_coverage(matrix));
+	out_line(out,
+		"bounds: of the median of the rounds, with a probability of %.1f %% or more%s",
+		100 * matrix_coverage(matrix),
+		matrix_failed(matrix) ? " if it was measured in all" : "");
 	out_line(out, "CPU: time per request of this process, and of the server's if it is known");
 	out_line(out, "ratio: of IOPS to %s in the same round; %s is its own noise",
 		matrix->disk[0].name, matrix_row_name(matrix, matrix->disks, text));

@@ -57,9 +57,29 @@ jq -e '[.disks[].name] == ["ram", "ram 2", "file"] and ([.rows[].read_percent] |
 same 'status with a disk missing' $? 3
 valid out
 jq -e '(.rows | length) == 2 and .disks[1].error.code == "refused" or .disks[1].error.code == "not-found"' out >/dev/null || die "$(cat out)"
-grep -q none err || die "stderr: $(cat err)"
+grep -q 'warning: nbd+unix (nbd+unix:.*none): ' err || die "stderr: $(cat err)"
 "${m[@]}" --rounds 1 "nbd+unix:///?socket=$TMP/none" >out 2>err
 same 'status without a disk' $? 1
+
+# nothing was measured: no request started
+error 1 timeout 'ram:1M.*' 'no.request.started' "${m[@]}" --rounds 2 --runtime 200ms --ramp-time 100ms --rate-iops 1 --iodepth 1 ram:1M ram:1M
+grep -q 'warning: ram 2 (ram:1M.*): no request started' error.err || die "the second disk: $(cat error.err)"
+
+# a disk that fails during the measurement says so, and how many rounds it has
+first=$SERVER
+offer ram:4M --nbd "unix:$TMP/lost"
+lost=$SERVER SERVER=$first
+"${m[@]}" --rounds 99 --iodepth 1 --on-loss fail-fast disk.img "nbd+unix:///?socket=$TMP/lost" --csv lost.csv >text 2>err &
+job=$!
+wait_running "$job" under_load "$lost"
+sleep 1
+kill -9 "$lost"
+sleep 1
+kill -s INT "$job"
+wait "$job"
+same 'status with a lost disk' $? 3
+grep -q 'warning: nbd+unix (nbd+unix:.*): ' err || die "stderr: $(cat err)"
+has_line '! nbd.unix: [0-9]+ of [0-9]+ rounds' "$(<text)" || die "$(cat text)"
 
 # an earlier measurement: as fast, or ten times faster than now
 "${m[@]}" --rounds 5 --bs 4K --iodepth 1 --json disk.img ram:2M >base.json 2>err || die "status $?: $(cat err)"
@@ -129,3 +149,9 @@ error 2 usage '' 'disk.img --matrix' "${b[@]}" disk.img
 "${u[@]}" disk.img "$URI" --bs 4K --dry-run --json >out 2>err || die "$(cat err)"
 valid out
 jq -e '.dry_run and .loads == 7 * 2 * 3 and (.disks | length) == 2' out >/dev/null || die "$(cat out)"
+"${u[@]}" disk.img "nbd+unix:///?socket=$TMP/none" --bs 4K --dry-run --json >out 2>err
+same 'status of a dry run with a disk missing' $? 3
+valid out
+jq -e '.loads == 7 * 2 * 2 and .disks[1].error.code and (.disks[0].error | not)' out >/dev/null || die "$(cat out)"
+"${u[@]}" disk.img "nbd+unix:///?socket=$TMP/none" --dry-run >text 2>err
+same 'lines of a dry run' "$(grep -c would text)" 1
