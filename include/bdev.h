@@ -305,6 +305,9 @@ int bdev_start(struct bdev **, struct loop *, struct uri *, const struct bdev_en
 /* Open a lane, on that loop's thread. Runs the loop, without a limit, until it is up or down.
  * Afterwards the owner may set changed() and user. */
 int lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);
+/* The same, until another thread sets *stop (may be NULL): -EINTR. */
+int lane_open_until(struct lane **, struct bdev *, struct loop *, const volatile int *stop,
+	struct diag *);
 /* Free a lane, as lane_ops.free. It may run its loop; the loop of the bdev must be running, too.
  * NULL is allowed. */
 void lane_close(struct lane *);

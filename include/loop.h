@@ -45,6 +45,8 @@ void loop_run(struct loop *);
 void loop_stop(struct loop *);
 /* Run until *flag is non-zero. False: the deadline passed (loop_clock(); 0: none). */
 bool loop_wait(struct loop *, const volatile int *flag, uint64_t deadline_ns);
+/* The same until another thread sets *stop (may be NULL), which is read ten times a second. */
+bool loop_wait_until(struct loop *, const volatile int *flag, const volatile int *stop);
 uint64_t loop_now(const struct loop *); /* the time, read once a turn */
 uint64_t loop_clock(void);              /* the time, read now */
 /* Return the milliseconds until a deadline (loop_clock()), divided by `parts`, at least 1; 0 for

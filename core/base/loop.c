@@ -34,6 +34,7 @@
 #define SPIN_AGAIN (SEC / 100)
 /* longer than a client's work on one batch, shorter than a time slice */
 #define SPIN_LOST (SEC / 5000)
+#define STOP_POLL (SEC / 10) /* between two looks at a flag that another thread sets */
 
 struct turn { /* what a running turn has not handled yet */
 	struct turn *outer;
@@ -558,6 +559,14 @@ bool loop_wait(struct loop *loop, const volatile int *flag, uint64_t deadline_ns
 			return false;
 		one_turn(loop, deadline_ns);
 	}
+	return true;
+}
+
+bool loop_wait_until(struct loop *loop, const volatile int *flag, const volatile int *stop)
+{
+	while (!loop_wait(loop, flag, stop ? loop_clock() + STOP_POLL : 0))
+		if (*stop)
+			return false;
 	return true;
 }
 

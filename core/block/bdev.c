@@ -454,6 +454,12 @@ static void lane_waited(struct lane *lane)
 
 int lane_open(struct lane **out, struct bdev *bdev, struct loop *loop, struct diag *diag)
 {
+	return lane_open_until(out, bdev, loop, NULL, diag);
+}
+
+int lane_open_until(struct lane **out, struct bdev *bdev, struct loop *loop,
+	const volatile int *stop, struct diag *diag)
+{
 	struct wait wait = { 0 };
 	struct lane *lane;
 	int err = bdev->ops->lane(&lane, bdev, loop, diag);
@@ -462,11 +468,13 @@ int lane_open(struct lane **out, struct bdev *bdev, struct loop *loop, struct di
 		return diag_ctx(diag, "%s", bdev->uri);
 	lane->user = &wait;
 	lane->changed = lane_waited;
-	loop_wait(loop, &wait.done, 0);
+	if (!loop_wait_until(loop, &wait.done, stop))
+		err = diag_sys(diag, EINTR, "connect");
 	lane->user = NULL;
 	lane->changed = NULL;
-	if (lane->state == LANE_DOWN) {
+	if (!err && lane->state == LANE_DOWN)
 		err = copy_diag(&lane->why, diag);
+	if (err) {
 		diag_ctx(diag, "%s", bdev->uri);
 		lane_close(lane);
 		return err;

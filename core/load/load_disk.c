@@ -584,7 +584,7 @@ static int disk_open(struct load_job *job, struct diag *diag)
 		dj->offset += first * opt->bs;
 		dj->verify = load_verify_part(&part->verify, first, dj->blocks);
 	}
-	err = lane_open(&dj->lane, part->disk, job->loop, diag);
+	err = lane_open_until(&dj->lane, part->disk, job->loop, opt->stop, diag);
 	if (!err)
 		err = pool_new(&dj->pool, opt->bs, opt->depth + 1, diag);
 	if (!err)

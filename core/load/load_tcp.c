@@ -160,9 +160,11 @@ static int dial(struct tcp_job *tj, struct diag *diag)
 
 	if (err)
 		return err;
-	loop_wait(loop, &tj->settled, 0);
-	if (stream->state != STREAM_UP) {
+	if (!loop_wait_until(loop, &tj->settled, tj->job.load->opt->stop))
+		diag_sys(diag, EINTR, "connect");
+	else if (stream->state != STREAM_UP)
 		*diag = stream->why;
+	if (diag->err) {
 		stream_free(stream);
 		return -diag->err;
 	}

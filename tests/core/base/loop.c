@@ -190,6 +190,18 @@ Test(loop, a_wait_ends_at_its_deadline)
 	loop_free(loop);
 }
 
+Test(loop, a_wait_ends_when_it_is_stopped)
+{
+	struct loop *loop = new_loop();
+	volatile int never = 0, now = 1;
+
+	cr_assert_not(loop_wait_until(loop, &never, &now));
+	cr_assert(loop_wait_until(loop, &now, &never));
+	cr_assert(loop_wait_until(loop, &now, &now));
+	cr_assert(loop_wait_until(loop, &now, NULL));
+	loop_free(loop);
+}
+
 struct pair {
 	struct loop_fd a, b;
 	struct loop *loop;
