@@ -85,7 +85,7 @@ struct iscsi_agreed_params { /* the parameters that a login has agreed on */
 };
 
 /* Connects to a portal and logs in, following redirects, over any carrier. Its owner embeds it,
- * zeroed, and must not move it. All upcalls come from the loop. */
+ * zeroed, and must not move it. Upcalls come from the loop; iscsi_dial_start() calls connect(). */
 struct iscsi_dial;
 struct iscsi_dial_ops {
 	/* Start connecting to result.at: set conn, with the dial as its user. */
@@ -93,7 +93,8 @@ struct iscsi_dial_ops {
 		const struct iscsi_carrier_events *, struct diag *);
 	/* NULL, or: connected; the last moment to set offered and isid. */
 	int (*up)(struct iscsi_dial *, struct diag *);
-	/* 1: finish; 0: pdu() receives what follows, until iscsi_dial_finish(); or -errno. */
+	/* 1: finish; -errno: fail. 0, only in core/proto/iscsi: pdu(), which otherwise may be NULL,
+	 * receives what follows. */
 	int (*logged_in)(struct iscsi_dial *, struct diag *);
 	void (*pdu)(
 		struct iscsi_dial *, const struct iscsi_bhs *, const uint8_t *data, uint32_t len);
@@ -118,11 +119,11 @@ struct iscsi_dial {
 	const struct iscsi_offered_params *offered; /* NULL: defaults */
 	const uint8_t *isid;                        /* 6 bytes; NULL: random */
 	uint8_t carrier;                            /* enum iscsi_carrier */
-	bool numbers;      /* reject redirects to host names: nothing is resolved */
-	bool keep_open;    /* after success conn stays open and belongs to the owner */
-	uint64_t until;    /* deadline, loop_clock(); 0: none */
-	uint32_t limit_ms; /* for each connection with its login; 0: none */
-	struct addr portal;
+	bool numbers;       /* reject redirects to host names: nothing is resolved */
+	bool keep_open;     /* conn, until iscsi_dial_end(); for longer done() sets it to NULL */
+	uint64_t until;     /* deadline, loop_clock(); 0: none */
+	uint32_t limit_ms;  /* for each connection with its login; 0: none */
+	struct addr portal; /* to connect to; once up, only the address that answered */
 
 	/* Results */
 	struct diag why;
@@ -142,7 +143,8 @@ struct iscsi_dial {
 	struct loop_work finish_work;
 };
 void iscsi_dial_start(struct iscsi_dial *);
-/* Cancel, or clean up after done(); terminates conn. Any time; no done() follows. */
+/* Cancel in any state, or clean up after done(), the only upcall that may call this. Terminates
+ * conn; no done() follows. */
 void iscsi_dial_end(struct iscsi_dial *);
 
 /* ---- Discovery sessions (RFC 7143, 4.3 and appendix C) */
@@ -169,7 +171,7 @@ struct iscsi_discovery {
 void iscsi_discovery_start(struct iscsi_discovery *);
 /* After success with `list`: parse the answer. The caller frees the list, also after an error. */
 int iscsi_discovery_parse(struct iscsi_discovery *, struct iscsi_target_list *, struct diag *);
-void iscsi_discovery_end(struct iscsi_discovery *); /* any time, as iscsi_dial_end() */
+void iscsi_discovery_end(struct iscsi_discovery *); /* as iscsi_dial_end() */
 
 void iscsi_target_list_free(struct iscsi_target_list *);
 /* Print the URI of a target at one of its portals. */
@@ -215,7 +217,7 @@ struct iscsi_search {
 int iscsi_search_list(struct iscsi_search *, enum iscsi_carrier);
 /* Return 0 if a carrier succeeded, or the error of the one that reached the portal. */
 int iscsi_search_status(const struct iscsi_search *, struct diag *);
-/* Probe the portals of all records. Errors as of iscsi_probe(). */
+/* Probe the portals of all records. Blocks in addr_resolve(). Errors as of iscsi_probe(). */
 int iscsi_search_probe(struct iscsi_search *, struct diag *);
 /* Return the record after `last` (NULL: the first) of both lists, without duplicates. */
 const struct iscsi_record *iscsi_search_next(
