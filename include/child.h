@@ -44,7 +44,7 @@ struct child_call {
 	const void *owner; /* for child_call_abandoned(): an address; NULL: of this call */
 	void (*done)(struct child_call *); /* once, from the loop */
 
-	int err;      /* at the end: 0 or -errno; -ETIMEDOUT: ended by the deadline */
+	int err; /* 0 or -errno; -ETIMEDOUT: by the deadline; -EINTR: also if the process died */
 	bool expired; /* the deadline has passed: SIGTERM was sent */
 	/* private */
 	struct loop *loop;
@@ -54,7 +54,7 @@ struct child_call {
 	struct child_shared *shared;
 	pid_t pid; /* 0: not running */
 };
-/* Start it on a loop; without a loop, call child_call_wait(). Returns 0 or -errno. */
+/* Start it on a loop; without one, call child_call_wait(). On error no done() or out follows. */
 int child_call_start(struct child_call *, struct loop *, const int *fds, unsigned count);
 /* Set the deadline to now. */
 void child_call_expire(struct child_call *);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One failure: the object, the reason and, where known, a hint. Fixed size, owned by the caller, no
- * allocation. Control plane functions take a `struct diag *` last and return 0 or -errno; the data
- * path carries numbers (io.status, io.detail), which become text when they are printed. */
+/* One failure: the object, the reason and, where known, a hint. The caller owns and zeroes it.
+ * Control plane functions take a `struct diag *` last and return 0 or -errno; after success it may
+ * hold anything. Only functions that just pass it on to those below accept NULL: others read it.
+ * The data path carries numbers (io.status, io.detail), which become text when printed. */
 #pragma once
 #include <stdint.h>
 

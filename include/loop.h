@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The event loop. One thread owns a loop and everything on it; loop_post() is the only call that
- * other threads may make. Hooks are embedded in their owner, so nothing allocates after loop_new().
- * Upcalls come on the loop's thread from loop_run() and loop_wait() only, never from inside a call
- * that registers a hook. Times are CLOCK_MONOTONIC nanoseconds. */
+ * other threads may make. Hooks are embedded in their owner, zeroed before their first use, so
+ * nothing allocates after loop_new(). Except for signals, removing a hook that is not on has no
+ * effect. Upcalls come on the loop's thread from loop_run() and loop_wait() only, never from inside
+ * a call that registers a hook. Times are CLOCK_MONOTONIC nanoseconds. */
 #pragma once
 #include "diag.h"
 #include <stdbool.h>
@@ -38,8 +39,8 @@ void loop_no_spin(struct loop *);
 /* Return the time this loop has spent spinning. Call on its thread. */
 uint64_t loop_spin_ns(const struct loop *);
 
-/* Run until loop_stop(), also if that was called before. The calling thread owns the loop from here
- * on. Only the control plane may nest calls. */
+/* Run until loop_stop(); if that was called before, return at once and clear the request. The
+ * calling thread owns the loop from here on. Only the control plane may nest calls. */
 void loop_run(struct loop *);
 /* Make the innermost loop_run() return after this turn; loop_wait() ignores it. */
 void loop_stop(struct loop *);
@@ -70,9 +71,8 @@ struct loop_fd {
 	bool on;
 };
 int loop_fd_add(struct loop *, struct loop_fd *, struct diag *);
-/* These two have no effect unless it was added. loop_fd_del() doesn't close the descriptor. */
-void loop_fd_change(struct loop *, struct loop_fd *, uint32_t events);
-void loop_fd_del(struct loop *, struct loop_fd *);
+void loop_fd_change(struct loop *, struct loop_fd *, uint32_t events); /* no effect unless added */
+void loop_fd_del(struct loop *, struct loop_fd *); /* doesn't close the descriptor */
 
 /* Raise the soft limit on open files (RLIMIT_NOFILE) to the hard limit; children inherit it. */
 void loop_raise_fd_limit(void);
@@ -89,7 +89,7 @@ struct loop_timer {
 /* Start the timer, or move it if it runs. at_ns: loop_clock() time; a past one fires soon, one of
  * this turn within it. */
 void loop_timer_set(struct loop *, struct loop_timer *, uint64_t at_ns);
-void loop_timer_del(struct loop *, struct loop_timer *); /* no effect unless it runs */
+void loop_timer_del(struct loop *, struct loop_timer *);
 
 /* Work for the end of this turn, run once however often it is added: kicks, flushes, deferred frees
  * and upcalls. Work that it adds runs in the same turn. */
@@ -101,7 +101,7 @@ struct loop_work {
 void loop_work_add(struct loop *, struct loop_work *);
 void loop_work_del(struct loop *, struct loop_work *);
 
-/* A poller runs once a turn. */
+/* A poller runs once a turn. It must not be added twice. */
 struct loop_poller {
 	bool (*poll)(struct loop_poller *); /* returns whether it did something */
 	/* Called before the loop sleeps: request an event on the poller's descriptor. False: there
@@ -132,8 +132,8 @@ void workers_stop(struct workers *);
  * then. If both are the same loop, call fn at once. Control plane only. */
 int loop_call(struct loop *from, struct loop *to, int (*fn)(struct loop *to, void *arg), void *arg);
 
-/* Signals as events (signalfd). They are blocked in every thread. A signal that was ignored when
- * the process started (nohup) stays ignored. */
+/* Signals as events (signalfd). They are blocked, from then on, in the calling thread and those
+ * that it starts. A signal that was ignored when the process started (nohup) stays ignored. */
 struct loop_signal {
 	void (*caught)(struct loop_signal *, int signo);
 	struct loop_fd fd;

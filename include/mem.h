@@ -17,7 +17,7 @@ struct mkey {
 struct pool {
 	uint8_t *base;
 	size_t len;
-	uint32_t each, count; /* each: bytes per buffer, a multiple of the page size */
+	uint32_t each, count; /* each: bytes per buffer; pool_new() rounds up to whole pages */
 	struct mkey key[POOL_DOMS];
 	void *mr[POOL_DOMS];      /* the registration; its type is private to the backend */
 	uint16_t refs[POOL_DOMS]; /* registrations by domain */

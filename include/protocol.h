@@ -7,8 +7,8 @@ struct proto { /* functions may be NULL */
 	struct scheme scheme;
 	bool local;   /* a disk of this host: opened without `paths` */
 	bool exposed; /* bdev_limits.exposed */
-	/* Start to attach: a bdev that becomes UP or DOWN. Looks up the keys of the URI and ends
-	 * with uri_done(). */
+	/* Look up the keys of the URI and call uri_done(), which fails if they are only listed (the
+	 * loop is NULL). Then start to attach: a bdev that becomes UP or DOWN. */
 	int (*attach)(struct bdev **, struct loop *, struct uri *, const struct bdev_env *,
 		struct diag *);
 	/* After attaching failed: add to `why` what would work there, if it can be found within ms.

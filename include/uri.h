@@ -101,7 +101,8 @@ void secret_forget(void);
 /* Warn once per run if other users can read the file of a secret. */
 void secret_check_file(const struct out_notes *, const char *path);
 
-/* Look up a key, which becomes known and used. The value is in uri->text. NULL: absent. */
+/* Look up a key, which becomes known and used; name must be a string literal. The value is in
+ * uri->text. NULL: absent. */
 const char *uri_value(struct uri *, const char *name);
 /* Whether the key is present, for errors: it does not become known. */
 bool uri_has(const struct uri *, const char *name);
@@ -115,7 +116,7 @@ int uri_u32(
 int uri_bool(struct uri *, const char *name, bool *value, struct diag *);
 /* Seconds, or "500ms"; must not be 0. */
 int uri_msec(struct uri *, const char *name, uint32_t *ms, struct diag *);
-/* Call once all known keys were looked up. -EINVAL: a key is unknown or a duplicate. */
+/* Check for other keys, after all known ones were looked up. -EINVAL: unknown, or a duplicate. */
 int uri_done(struct uri *, struct diag *);
 /* A key that is never known: it makes uri_done() fail, after the reader has looked up all its keys
  * and before anything is opened. */
@@ -126,8 +127,8 @@ int uri_done(struct uri *, struct diag *);
 int uri_check_keys(
 	const char *text, void (*keys)(const char *text, struct uri_key_names *), struct diag *);
 
-/* Parse numbers and sizes of options and URIs; trailing characters are an error. K M G T P E are
- * powers of 1024. */
+/* Parse numbers, also hexadecimal (0x), and sizes of options and URIs; trailing characters are an
+ * error. K M G T P E are powers of 1024. */
 int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *, struct diag *);
 int parse_size(const char *text, uint64_t *, struct diag *);
 #define PARSE_MSEC_MAX UINT32_C(4294967000)
