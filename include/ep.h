@@ -132,14 +132,14 @@ struct ep_dial {
 	struct ep_caps caps;
 };
 
-/* Start to connect; `up` or `down` follows. Fails at once only without memory or RDMA support, or
- * for an address that is invalid or not the backend's: software iWARP needs IP.
- * EP_AUTO is verbs if an RDMA device routes to the address. It is software iWARP over TCP without
- * a device, without an RDMA listener at the target, or if that did not answer within a second; not
- * if `dev` or a GID was specified. Each further attempt, by another backend or to another address,
- * calls request() again: earlier registrations were undone (only those of the last call need an
- * unreg), posted receives are the owner's again, ep->caps and ep->dom are new, the struct ep stays
- * where it is. */
+/* Start to connect; `up` or `down` follows. Copies *dial, but dev must stay valid until then. Fails
+ * at once only without memory or RDMA support, or for an address that is invalid or not the
+ * backend's: software iWARP needs IP. EP_AUTO is verbs if an RDMA device routes to the address. It
+ * is software iWARP over TCP without a device, without an RDMA listener at the target, or if that
+ * did not answer within a second; not if `dev` or a GID was specified. Each further attempt, by
+ * another backend or to another address, calls request() again: earlier registrations were undone
+ * (only those of the last call need an unreg), posted receives are the owner's again, ep->caps and
+ * ep->dom are new, the struct ep stays where it is. */
 int ep_dial(struct ep **, struct loop *, const struct ep_dial *, const struct ep_events *,
 	void *user, struct diag *);
 

@@ -33,8 +33,8 @@ struct nbd_options {
 	unsigned mode;         /* of a unix socket; 0: 0600 */
 	unsigned clients;      /* limit of connections; 0: 64 */
 	uint32_t handshake_ms; /* timeout of the handshake; 0: 10 s */
-	/* size of a data buffer (0: 256 KiB), outstanding requests of one client (0: 32). Clients
-	 * of a worker share buffers for 4/3 of these. */
+	/* Bytes of a data buffer (0: 256 KiB); requests in flight of one client (0: 32). The
+	 * clients of a worker share 4/3 as many buffers. */
 	uint32_t buffer, slots;
 	/* A client was refused because of the limits; called at most every 10 s, on the caller's
 	 * loop. May be NULL. */
@@ -46,8 +46,8 @@ struct nbd_options {
 };
 
 struct nbd_server;
-/* Open one lane per export and worker, and listen. A stale unix socket is replaced; -EADDRINUSE: a
- * server uses it. All functions run on the caller's loop. */
+/* Open one lane per export and worker, and listen, without waiting for an address to exist. A stale
+ * unix socket is replaced; -EADDRINUSE: a server uses it. Functions run on the caller's loop. */
 int nbd_server_start(
 	struct nbd_server **, struct loop *, const struct nbd_options *, struct diag *);
 /* Return the bound address, and the NBD URI of an export on it. */

@@ -33,8 +33,8 @@ struct nvmf_log {
 
 /* Discovery of one controller and of its referrals. The owner zeroes it and sets the first part. */
 struct nvmf_discovery {
-	bool referrals; /* follow referrals, each controller once */
-	unsigned max_hops;
+	bool referrals;    /* follow referrals, each controller once */
+	unsigned max_hops; /* 0: none */
 	/* Called once, from the loop. why.err 0: `log` is valid, and the owner calls
 	 * nvmf_log_free(). A failed referral does not fail the discovery. */
 	void (*done)(struct nvmf_discovery *);
@@ -42,13 +42,13 @@ struct nvmf_discovery {
 	struct diag why;
 	struct nvmf_discovery_state *state; /* private; NULL: not running */
 };
-/* Start a discovery. The URI is nvme+rdma://host[:port] or nvme+tcp://host[:port]; TCP without a
- * port tries 8009, then 4420. env->timeout_ms limits all controllers together; 0: 60 s more than
- * the URI's timeout for one controller; BDEV_NEVER: no limit. Returns 0, and done() follows, or a
- * usage error or -ENOMEM. */
+/* Start a discovery. The URI is nvme+rdma://host[:port] or nvme+tcp://host[:port], and may have the
+ * NQN of a discovery controller as its path; TCP without a port tries 8009, then 4420.
+ * env->timeout_ms limits all controllers together; 0: 60 s more than the URI's timeout for one
+ * controller; BDEV_NEVER: no limit. Returns 0, and done() follows, or a usage error or -ENOMEM. */
 int nvmf_discovery_start(struct nvmf_discovery *, struct loop *, struct uri *,
 	const struct bdev_env *, struct diag *);
-/* Stop without done(). Allowed if not running. */
+/* Stop without done(). Allowed if not running. The owner still frees the log. */
 void nvmf_discovery_cancel(struct nvmf_discovery *);
 void nvmf_log_free(struct nvmf_log *);
 

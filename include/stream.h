@@ -19,7 +19,8 @@ struct stream_out { /* must stay valid until `sent` or `down` */
 struct stream;
 struct stream_events {
 	void (*up)(struct stream *);
-	/* Call stream_recv() until it returns 0, or less than there was room for. */
+	/* Level-triggered, and there may be nothing to read. Call stream_recv() until it returns 0,
+	 * or less than there was room for; without room call stream_set_interest(). */
 	void (*readable)(struct stream *);
 	void (*sent)(struct stream *, struct stream_out *); /* the socket has taken all of it */
 	/* Once, and last. why.err 0: the owner closed the stream. Returns the send list to its
@@ -45,17 +46,17 @@ struct stream_dial {
 	uint8_t tos;
 	uint32_t timeout_ms; /* to `up`; 0: none */
 };
-/* Start to connect; `up` or `down` follows. */
+/* Start to connect; `up` or `down` follows. Copies *dial and iface. */
 int stream_dial(struct stream **, struct loop *, const struct stream_dial *,
 	const struct stream_events *, void *user, struct diag *);
 /* Make a stream of a connected, non-blocking socket, which it owns from here, also on failure. The
  * stream is STREAM_UP; `up` is not called. */
 int stream_accept(struct stream **, struct loop *, int fd, const struct addr *peer,
 	const struct stream_events *, void *user, struct diag *);
-/* Receive. Returns the number of bytes, 0 if there is no data now, or -errno if the connection has
- * ended; `down` follows with why set. */
+/* Receive, once up. Returns the number of bytes, 0 if there is no data now, -ENOTCONN after a close
+ * by the owner, or -errno if the connection has ended; `down` follows, here with why set. */
 ssize_t stream_recv(struct stream *, const struct iovec *, int count);
-/* Queue a chain, sent at the end of the turn. */
+/* Queue a chain, sent at the end of the turn once up. No effect in CLOSING and DOWN. */
 void stream_send(struct stream *, struct stream_out *chain);
 /* Return a counter of bytes that the peer has sent and acknowledged. */
 uint64_t stream_progress(struct stream *);
@@ -71,10 +72,10 @@ void stream_set_interest(struct stream *, enum stream_interest);
 int stream_detach(struct stream *);
 /* Close after sending what the socket takes at once; `down` follows, and no upcall before it. */
 void stream_close(struct stream *);
-/* The same if all was sent and the peer may still send requests: they are read and dropped, since
+/* Close a stream that has sent everything while its peer may still send: read and drop requests, as
  * closing a TCP socket with unread data resets it, and the peer could lose the last bytes. */
 void stream_shutdown(struct stream *);
-/* The same by a reset: what the peer has not received by now never arrives, not even if the network
+/* Close by a reset: what the peer has not received by now never arrives, not even if the network
  * recovers. For connections that are abandoned with requests in flight. */
 void stream_reset(struct stream *);
 /* Free at once, in any state. Not from inside an upcall other than `down`. */

@@ -277,8 +277,8 @@ void target_get_count(const struct target *, struct io_count *);
 /* Return whether another connection from that address is allowed, evicting one if necessary. Count
  * and report a refusal. False while the target stops. */
 bool target_make_room(struct target *, const struct addr *peer);
-/* Assign a new connection to a worker, which calls carrier->open(). Call target_make_room() first.
- * The connection belongs to the framework, which calls free() at its end. */
+/* Assign a new connection to a worker, which calls carrier->open(). If connections are limited,
+ * call target_make_room() first. The framework owns the connection, and calls free() at its end. */
 void target_conn_begin(struct target *, struct target_conn *, const struct target_carrier *,
 	const struct addr *peer);
 /* Admit the connection as one of that host, so that it may use disks. If all connections are in
