@@ -9,9 +9,9 @@ struct applet_run { /* zeroed, then set by the owner; may be restarted after don
 	struct loop *loop;
 	int (*run)(int argc, char **argv); /* applet_main(); called in the child */
 	char *const *argv; /* applet and arguments, --json among them; NULL-terminated */
-	/* loop_clock(): expected end; the child is ended 3 s later. 0: applet_run_expire() */
+	/* loop_clock(): the child gets SIGTERM 3 s later; 0: only by applet_run_expire() */
 	uint64_t until;
-	bool messages;     /* print its messages */
+	bool messages;                     /* print its messages */
 	void (*done)(struct applet_run *); /* once, from the loop */
 
 	struct diag why;      /* filled in: the applet's error; err 0: success */

@@ -12,7 +12,7 @@
 struct attach_proto;
 
 struct attach_group { /* zeroed, then set by the owner */
-	/* Called after the done() of the last one, where that is called. */
+	/* Called right after done() of the last one: from the loop or inside attach_cancel(). */
 	void (*done)(struct attach_group *);
 	unsigned pending; /* attachments that have not ended */
 };

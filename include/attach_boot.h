@@ -25,7 +25,7 @@ struct boot_job {
 	struct loop_timer retry_timer;
 };
 
-struct boot { /* zeroed, then set by the owner */
+struct boot { /* zeroed, then set by the owner; functions are not NULL */
 	struct loop *loop;
 	int root;          /* kernel_root() */
 	const char *dir;   /* where to mount an NFS root; NULL: don't */
@@ -66,7 +66,7 @@ void boot_start(struct boot *);
 /* End all attempts, and roll them back; the loop stops when they have ended. The second call ends
  * the rollback: hints in why of the jobs name what may be left. */
 void boot_stop(struct boot *);
-void boot_free(struct boot *);
+void boot_free(struct boot *); /* only if pending is 0 */
 
 /* Print the results as a list. Return the number of jobs that attached nothing. diag gets the last
  * failure; the others are printed. */

@@ -35,7 +35,7 @@ struct status_show {
 	bool verbose, gids, all;
 	const struct identity *identity; /* NULL: don't print it */
 	const struct kernel_serving *serving,
-		*before; /* now; an earlier sample for rates, or NULL */
+		*before; /* now, not NULL; an earlier sample for rates, or NULL */
 };
 void kernel_status_show(struct out *, const struct kernel_list *, const struct status_show *);
 

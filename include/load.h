@@ -45,7 +45,7 @@ struct load_options {
 	uint32_t runtime_ms, ramp_ms; /* 0: no limit; time before it that does not count */
 	uint32_t drain_ms;    /* at the end, give up requests after this time without an answer */
 	uint32_t timeout_ms;  /* to connect (TCP socket); 0: none */
-	volatile int *stop;   /* set by a signal: end with the results so far */
+	volatile int *stop;   /* NULL, or set by a signal: end with the results so far */
 	struct load_log *log; /* of a disk's requests; NULL: none */
 	void (*progress)(const struct load_progress *, void *arg); /* ten times a second */
 	void *arg;
@@ -103,7 +103,7 @@ struct load_result {
 /* Load a disk; the loop is the disk's own. Each job has a thread and a lane, and goes through the
  * whole part; with verify, through a share of it. The first request that fails ends the load.
  * Unanswered requests fail it with errno and code of disk->why, or -ETIMEDOUT if that is unset. The
- * result is valid in any case. */
+ * result is set unless options are refused, a verify_only file included, or memory is short. */
 int load_disk(struct loop *, struct bdev *, const struct load_options *, struct load_result *,
 	struct diag *);
 /* Check the options against the disk. DIAG_USAGE names the invalid one. */
@@ -165,7 +165,7 @@ struct load_rdma_plan {
 };
 /* Set the sizes from "64,4K"; NULL: the default. Set plan->ping before. */
 int load_sizes_read(struct load_rdma_plan *, const char *list, struct diag *);
-/* Call row() for each result; first: of an operation and test. -EINTR: *stop was set. */
+/* Call row() for each result; first: of an operation and test. -EINTR: *stop (not NULL) was set. */
 int load_rdma_run(struct loop *, const struct load_rdma_plan *,
 	void (*row)(const struct load_rdma *, const struct load_rdma_result *, bool first, void *),
 	void *arg, struct diag *);

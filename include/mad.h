@@ -126,8 +126,8 @@ struct mad_port_id {
 
 struct mad_end_port;
 /* The ports to query, by LID, by GID, at the end of directed routes, or all that a walk finds: one
- * of these kinds. Zeroed, then set by the owner, who calls mad_select_free(); after a failure,
- * which may leave an empty entry, nothing else. */
+ * of these kinds. Zeroed, then set by the owner, who calls mad_select_free(), and after a failure
+ * nothing else: an entry may be empty. */
 struct mad_selection {
 	bool walk;
 	void (*note)(void *arg, const char *text); /* a port that can't be queried; a walk's size */

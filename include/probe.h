@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Probe a host: run applets in child processes, any number at once, to list what it offers. */
+/* Search a host for disks: the applets that list what a protocol offers, as child processes. */
 #pragma once
 #include "applet_run.h"
 #include "uri.h"

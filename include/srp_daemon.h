@@ -31,5 +31,7 @@ struct srp_daemon_options {
 #define SRP_DAEMON_OLD "srp_daemon"
 /* Whether it was called by the name of the tool that it replaces. */
 bool srp_daemon_is_old(const struct call *);
+/* Run with these parameters and srp_daemon_options, once or until SIGTERM, on a loop of its own.
+ * Return an exit status, or -errno with call->diag set. */
 int srp_daemon_once(struct call *, struct srp_daemon_params *);
 int srp_daemon_run(struct call *, struct srp_daemon_params *);
